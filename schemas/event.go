@@ -1,0 +1,103 @@
+package schemas
+
+// Event types, as CloudEvents "type". A type gets a new version only for a
+// breaking change of its data.
+const (
+	TypeMemoryRecorded      = "io.satchel.memory.recorded.v1"
+	TypeMemoryLinked        = "io.satchel.memory.linked.v1"
+	TypeMemorySuperseded    = "io.satchel.memory.superseded.v1"
+	TypeMemoryAccessed      = "io.satchel.memory.accessed.v1"
+	TypeMemoryErased        = "io.satchel.memory.erased.v1"
+	TypeContextPacked       = "io.satchel.context.packed.v1"
+	TypeContextDropped      = "io.satchel.context.dropped.v1"
+	TypePolicyDecided       = "io.satchel.policy.decided.v1"
+	TypeRequestRefused      = "io.satchel.request.refused.v1"
+	TypeRoleHandedOver      = "io.satchel.role.handed_over.v1"
+	TypeArtifactStored      = "io.satchel.artifact.stored.v1"
+	TypeArtifactOpened      = "io.satchel.artifact.opened.v1"
+	TypeExceptionRegistered = "io.satchel.exception.registered.v1"
+	TypeExceptionUsed       = "io.satchel.exception.used.v1"
+	TypeExceptionEnded      = "io.satchel.exception.ended.v1"
+	TypeLogCheckpointed     = "io.satchel.log.checkpointed.v1"
+)
+
+// LedgerKind is the <kind> token of a ledger subject prov.v1.<tenant>.<kind>.<agent>.
+type LedgerKind string
+
+// The ledger kinds.
+const (
+	LedgerMemory     LedgerKind = "memory"
+	LedgerPack       LedgerKind = "pack"
+	LedgerDrop       LedgerKind = "drop"
+	LedgerDecision   LedgerKind = "decision"
+	LedgerArtifact   LedgerKind = "artifact"
+	LedgerHandover   LedgerKind = "handover"
+	LedgerException  LedgerKind = "exception"
+	LedgerErasure    LedgerKind = "erasure"
+	LedgerRefusal    LedgerKind = "refusal"
+	LedgerCheckpoint LedgerKind = "checkpoint"
+)
+
+// LedgerKindOf returns the ledger kind an event type is published under, and
+// false for a type that Satchel does not know.
+func LedgerKindOf(eventType string) (LedgerKind, bool) {
+	switch eventType {
+	case TypeMemoryRecorded, TypeMemoryLinked, TypeMemorySuperseded, TypeMemoryAccessed:
+		return LedgerMemory, true
+	case TypeMemoryErased:
+		return LedgerErasure, true
+	case TypeContextPacked:
+		return LedgerPack, true
+	case TypeContextDropped:
+		return LedgerDrop, true
+	case TypePolicyDecided:
+		return LedgerDecision, true
+	case TypeRequestRefused:
+		return LedgerRefusal, true
+	case TypeRoleHandedOver:
+		return LedgerHandover, true
+	case TypeArtifactStored, TypeArtifactOpened:
+		return LedgerArtifact, true
+	case TypeExceptionRegistered, TypeExceptionUsed, TypeExceptionEnded:
+		return LedgerException, true
+	case TypeLogCheckpointed:
+		return LedgerCheckpoint, true
+	}
+	return "", false
+}
+
+// MemoryEventTypes lists the types an agent may publish to the MEMORY stream.
+// Everything else in the log is written by Satchel itself.
+func MemoryEventTypes() []string {
+	return []string{TypeMemoryRecorded, TypeMemoryLinked, TypeMemorySuperseded, TypeMemoryAccessed, TypeMemoryErased}
+}
+
+// MemoryLinked is the data of memory.linked: edges added to items that exist or will.
+type MemoryLinked struct {
+	Scope MemoryScope `json:"scope"`
+	From  string      `json:"from"`
+	Links []Link      `json:"links"`
+}
+
+// MemorySuperseded is the data of memory.superseded: Item is no longer current, By replaces it.
+type MemorySuperseded struct {
+	Scope  MemoryScope `json:"scope"`
+	Item   string      `json:"item"`
+	By     string      `json:"by"`
+	Reason string      `json:"reason,omitempty"`
+}
+
+// MemoryAccessed is the data of memory.accessed: the items an agent used outside a pack.
+type MemoryAccessed struct {
+	Scope MemoryScope `json:"scope"`
+	Items []string    `json:"items"`
+}
+
+// MemoryErased is the data of memory.erased. As published by an agent it asks for
+// the erasure; as it stands in the log it is the record of it, with the receipt.
+type MemoryErased struct {
+	Scope   MemoryScope     `json:"scope"`
+	Items   []string        `json:"items"`
+	Reason  string          `json:"reason,omitempty"`
+	Receipt *ErasureReceipt `json:"receipt,omitempty"`
+}

@@ -1,0 +1,181 @@
+package schemas
+
+import "slices"
+
+// Filter is a predicate over Facets that stores can evaluate: policy pushed down,
+// and what a request asks for. The zero Filter matches nothing, so that a forgotten
+// filter hides everything instead of opening everything. It may let through more
+// than policy allows, never less; the tenant condition is not part of it.
+type Filter struct {
+	all   bool
+	conds []Cond
+}
+
+// Op is a condition's operator.
+type Op string
+
+// The operators. In holds when the field (or, for a list field, any element) is one
+// of Values; EmptyOrIn also when the list is empty; NotIn when none is.
+const (
+	In        Op = "in"
+	NotIn     Op = "not_in"
+	EmptyOrIn Op = "empty_or_in"
+	AtMost    Op = "at_most"
+	AtLeast   Op = "at_least"
+)
+
+// Field names a facet in a condition.
+type Field string
+
+// The fields a condition may name.
+const (
+	FieldKind        Field = "kind"
+	FieldType        Field = "type"
+	FieldCategory    Field = "category"
+	FieldSession     Field = "session"
+	FieldLabels      Field = "labels"
+	FieldGroups      Field = "groups"
+	FieldPurposes    Field = "purposes"
+	FieldSigner      Field = "signer"
+	FieldLevel       Field = "level"
+	FieldTrust       Field = "trust"
+	FieldSensitivity Field = "sensitivity"
+	FieldPII         Field = "pii"         // 0 or 1
+	FieldCredentials Field = "credentials" // 0 or 1
+)
+
+// Cond is one condition: Values for the list operators, Number for the numeric ones.
+type Cond struct {
+	Field  Field    `json:"field"`
+	Op     Op       `json:"op"`
+	Values []string `json:"values,omitempty"`
+	Number float64  `json:"number,omitempty"`
+}
+
+// MatchAll returns the filter that matches every item of the tenant.
+func MatchAll() Filter { return Filter{all: true} }
+
+// MatchNone returns the filter that matches nothing, the zero Filter.
+func MatchNone() Filter { return Filter{} }
+
+// Where returns a filter that holds when every condition holds.
+func Where(conds ...Cond) Filter { return Filter{all: true, conds: slices.Clone(conds)} }
+
+// And returns the conjunction of f and g.
+func (f Filter) And(g Filter) Filter {
+	if !f.all || !g.all {
+		return Filter{}
+	}
+	return Filter{all: true, conds: slices.Concat(f.conds, g.conds)}
+}
+
+// IsNone reports whether f matches nothing.
+func (f Filter) IsNone() bool { return !f.all }
+
+// Conds returns the conditions, all of which must hold. It is empty for MatchAll;
+// check IsNone first.
+func (f Filter) Conds() []Cond { return slices.Clone(f.conds) }
+
+// Match reports whether an item with facets x passes.
+func (f Filter) Match(x *Facets) bool {
+	if !f.all {
+		return false
+	}
+	for i := range f.conds {
+		if !f.conds[i].match(x) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *Cond) match(x *Facets) bool {
+	switch c.Op {
+	case AtMost:
+		v, ok := x.number(c.Field)
+		return ok && v <= c.Number
+	case AtLeast:
+		v, ok := x.number(c.Field)
+		return ok && v >= c.Number
+	case In:
+		return x.any(c.Field, c.Values)
+	case NotIn:
+		return x.known(c.Field) && !x.any(c.Field, c.Values)
+	case EmptyOrIn:
+		return x.empty(c.Field) || x.any(c.Field, c.Values)
+	}
+	return false
+}
+
+func (x *Facets) list(f Field) ([]string, bool) {
+	switch f {
+	case FieldLabels:
+		return x.Labels, true
+	case FieldGroups:
+		return x.Groups, true
+	case FieldPurposes:
+		return x.Purposes, true
+	}
+	return nil, false
+}
+
+func (x *Facets) text(f Field) (string, bool) {
+	switch f {
+	case FieldKind:
+		return string(x.Kind), true
+	case FieldType:
+		return string(x.Type), true
+	case FieldCategory:
+		return x.Category, true
+	case FieldSession:
+		return x.Session, true
+	case FieldSigner:
+		return x.Signer, true
+	}
+	return "", false
+}
+
+func (x *Facets) number(f Field) (float64, bool) {
+	switch f {
+	case FieldLevel:
+		return float64(x.Level), true
+	case FieldTrust:
+		return x.Trust, true
+	case FieldSensitivity:
+		return x.Sensitivity, true
+	case FieldPII:
+		return oneIf(x.PII), true
+	case FieldCredentials:
+		return oneIf(x.Credentials), true
+	}
+	return 0, false
+}
+
+func oneIf(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (x *Facets) known(f Field) bool {
+	_, l := x.list(f)
+	_, t := x.text(f)
+	return l || t
+}
+
+func (x *Facets) empty(f Field) bool {
+	if l, ok := x.list(f); ok {
+		return len(l) == 0
+	}
+	t, ok := x.text(f)
+	return ok && t == ""
+}
+
+func (x *Facets) any(f Field, values []string) bool {
+	if l, ok := x.list(f); ok {
+		return slices.ContainsFunc(l, func(v string) bool { return slices.Contains(values, v) })
+	}
+	t, ok := x.text(f)
+	return ok && slices.Contains(values, t)
+}

@@ -1,0 +1,184 @@
+package schemas
+
+import "time"
+
+// ContextPack says what was shown, by reference: ids, spans, redactions, verdicts
+// and the SHA-256 of the rendered bytes, never the content. It is the data of
+// context.packed.
+type ContextPack struct {
+	ID              string           `json:"id"`
+	SessionID       string           `json:"session_id"`
+	CreatedAt       time.Time        `json:"created_at"`
+	TokenBudget     int              `json:"token_budget"`
+	TokenActual     int              `json:"token_actual"`
+	Tokenizer       string           `json:"tokenizer"`
+	PolicyDecisions []string         `json:"policy_decisions"` // verdict ids
+	Sections        []ContextSection `json:"sections"`
+	ProvenanceRefs  []ProvenanceRef  `json:"provenance_refs"`
+	RequestID       string           `json:"request_id"`
+	Principal       string           `json:"principal"`
+	Purpose         string           `json:"purpose,omitempty"`
+	RenderedSHA256  string           `json:"rendered_sha256"` // hex, of the rendered text
+	ResultSHA256    string           `json:"result_sha256"`   // hex, of the stored result
+	AsOf            int64            `json:"as_of"`           // log position that was searched
+	Embedding       string           `json:"embedding,omitempty"`
+	Relevance       *RelevanceTrace  `json:"relevance,omitempty"`
+}
+
+// RelevanceTrace is what the relevance pre-parser decided.
+type RelevanceTrace struct {
+	Mode         string   `json:"mode"`
+	Included     []string `json:"included"`
+	ExcludedHard []string `json:"excluded_hard,omitempty"`
+	ExcludedSoft []string `json:"excluded_soft,omitempty"`
+}
+
+// ContextSection is one section of a pack.
+type ContextSection struct {
+	Type            SectionType   `json:"type"`
+	TokenBudget     int           `json:"token_budget"`
+	TokenActual     int           `json:"token_actual"`
+	Items           []ContextItem `json:"items"`
+	SelectionReason string        `json:"selection_reason"`
+}
+
+// ContextItem is one shown item.
+type ContextItem struct {
+	ID            string            `json:"id"`
+	SourceType    SourceType        `json:"source_type"`
+	ContentRef    string            `json:"content_ref"` // "log:<position>"
+	SummaryRef    string            `json:"summary_ref,omitempty"`
+	Score         float64           `json:"score"`
+	SecurityLabel string            `json:"security_label"` // labels joined by ","
+	PIIFlags      []string          `json:"pii_flags"`
+	Evidence      RetrievalEvidence `json:"evidence"`
+	Tokens        int               `json:"tokens"`
+	Redactions    []string          `json:"redactions,omitempty"` // JSON paths
+}
+
+// RetrievalEvidence says why an item was found and ranked where it is.
+type RetrievalEvidence struct {
+	Retriever        string             `json:"retriever"` // keyword, vector, graph, tool-rag, recency; the strongest one
+	Query            string             `json:"query,omitempty"`
+	Filters          map[string]string  `json:"filters"`
+	Reranker         string             `json:"reranker"`
+	Score            float64            `json:"score"`
+	PolicyDecisionID string             `json:"policy_decision_id"`
+	Span             *Span              `json:"span,omitempty"`
+	Channels         map[string]Channel `json:"channels,omitempty"` // per retriever
+	Signals          map[string]float64 `json:"signals,omitempty"`  // the H4R signals
+}
+
+// Channel is one retriever's opinion of an item.
+type Channel struct {
+	Rank  int     `json:"rank"` // from 1; 0 when only the score was looked up
+	Score float64 `json:"score"`
+	Z     float64 `json:"z"`
+}
+
+// ProvenanceRef points from a pack to a log entry of an item.
+type ProvenanceRef struct {
+	ItemID   string `json:"item_id"`
+	Position int64  `json:"position"`
+	Leaf     string `json:"leaf"` // hex leaf hash
+	Signer   string `json:"signer"`
+	Source   string `json:"source_uri,omitempty"`
+}
+
+// DropReason is why a candidate is not in the pack.
+type DropReason string
+
+// The drop reasons.
+const (
+	DropBudget     DropReason = "budget"
+	DropRank       DropReason = "rank"
+	DropDuplicate  DropReason = "duplicate"
+	DropStale      DropReason = "stale"
+	DropPolicy     DropReason = "policy"
+	DropOffTopic   DropReason = "off_topic"
+	DropInjection  DropReason = "injection"
+	DropRelevance  DropReason = "relevance"
+	DropSuperseded DropReason = "superseded"
+	DropErased     DropReason = "erased"
+)
+
+// Sentence says a reason in words.
+func (r DropReason) Sentence() string {
+	switch r {
+	case DropBudget:
+		return "it did not fit the token budget"
+	case DropRank:
+		return "better items took the places there were"
+	case DropDuplicate:
+		return "a better item says the same"
+	case DropStale:
+		return "it has expired or is no longer valid"
+	case DropPolicy:
+		return "policy does not allow it for this principal"
+	case DropOffTopic:
+		return "it is not about the question"
+	case DropInjection:
+		return "it looks like an injected instruction"
+	case DropRelevance:
+		return "this turn does not need its kind of context"
+	case DropSuperseded:
+		return "a newer item replaces it"
+	case DropErased:
+		return "it was erased"
+	}
+	return string(r)
+}
+
+// DropReport names what was left out. Policy denials are counts by reason in the
+// requester's copy; the auditor's copy (data of context.dropped) has their ids.
+type DropReport struct {
+	ID             string         `json:"id"`
+	PackID         string         `json:"pack_id"`
+	DroppedItemIDs []string       `json:"dropped_item_ids"`
+	Reason         string         `json:"reason"` // one sentence over all drops
+	TokenSavings   int            `json:"token_savings"`
+	CreatedAt      time.Time      `json:"created_at"`
+	Drops          []Drop         `json:"drops"`
+	Denied         map[string]int `json:"denied,omitempty"` // policy reason → count
+}
+
+// Drop is one dropped item.
+type Drop struct {
+	ItemID string     `json:"item_id"`
+	Reason DropReason `json:"reason"`
+	Detail string     `json:"detail,omitempty"`
+	Score  float64    `json:"score"`
+	Tokens int        `json:"tokens"`
+	Span   *Span      `json:"span,omitempty"` // nil: the whole item
+}
+
+// PolicyDecision is the data of policy.decided: every verdict of one request.
+type PolicyDecision struct {
+	ID        string    `json:"id"`
+	RequestID string    `json:"request_id"`
+	Principal string    `json:"principal"`
+	Purpose   string    `json:"purpose,omitempty"`
+	Action    string    `json:"action"`
+	Revision  string    `json:"revision"`   // bundle revision
+	InputHash string    `json:"input_hash"` // hex SHA-256 of the policy input
+	CreatedAt time.Time `json:"created_at"`
+	Verdicts  []Verdict `json:"verdicts"`
+}
+
+// Verdict is policy's answer for one item.
+type Verdict struct {
+	ID             string   `json:"id"`
+	ItemID         string   `json:"item_id"`
+	Allow          bool     `json:"allow"`
+	Reason         string   `json:"reason"`
+	Redact         bool     `json:"redact,omitempty"`
+	RedactedFields []string `json:"redactedFields,omitempty"` // JSON paths, $.content…
+}
+
+// Refusal is the data of request.refused.
+type Refusal struct {
+	RequestID string `json:"request_id"`
+	Principal string `json:"principal"`
+	Code      Code   `json:"code"`
+	Message   string `json:"message"`
+}

@@ -1,0 +1,105 @@
+package schemas
+
+import "time"
+
+// ReceiptLevel is how far a write has come.
+type ReceiptLevel string
+
+// The levels, weakest first.
+const (
+	ReceiptAccepted ReceiptLevel = "accepted" // JetStream has it, synced
+	ReceiptLogged   ReceiptLevel = "logged"   // position and leaf hash in the log
+	ReceiptIndexed  ReceiptLevel = "indexed"  // every projection is past that position
+	ReceiptProved   ReceiptLevel = "proved"   // signed checkpoint and inclusion proof
+)
+
+// Receipt says how far the event (Source, ID) has come.
+type Receipt struct {
+	Level      ReceiptLevel    `json:"level"`
+	Tenant     string          `json:"tenant"`
+	Source     string          `json:"source"`
+	ID         string          `json:"id"`
+	Duplicate  bool            `json:"duplicate,omitempty"` // the log had it already
+	Stream     string          `json:"stream,omitempty"`
+	StreamSeq  uint64          `json:"stream_seq,omitempty"` // a hint, never an identity
+	Position   int64           `json:"position,omitempty"`
+	Leaf       string          `json:"leaf,omitempty"`       // hex
+	Checkpoint string          `json:"checkpoint,omitempty"` // signed C2SP checkpoint
+	Inclusion  *InclusionProof `json:"inclusion,omitempty"`
+}
+
+// InclusionProof proves that leaf Position−1 is in the tree of Size leaves (RFC 6962).
+type InclusionProof struct {
+	Position int64    `json:"position"`
+	Size     int64    `json:"size"`
+	Leaf     string   `json:"leaf"`   // hex
+	Hashes   []string `json:"hashes"` // hex, leaf to root
+	Root     string   `json:"root"`   // hex
+}
+
+// ConsistencyProof proves that the tree of Old leaves is a prefix of the tree of New leaves.
+type ConsistencyProof struct {
+	Old     int64    `json:"old"`
+	New     int64    `json:"new"`
+	OldRoot string   `json:"old_root"`
+	NewRoot string   `json:"new_root"`
+	Hashes  []string `json:"hashes"`
+}
+
+// ErasureReceipt says, store by store, what an erasure removed.
+type ErasureReceipt struct {
+	Items     []string       `json:"items"`
+	Positions []int64        `json:"positions"` // entries whose content and salt are gone
+	Packs     []int64        `json:"packs"`     // packs whose rendered bytes are gone
+	Stores    []StoreErasure `json:"stores"`
+	ErasedAt  time.Time      `json:"erased_at"`
+}
+
+// StoreErasure is what one store removed.
+type StoreErasure struct {
+	Store   string `json:"store"`
+	Removed int    `json:"removed"`
+	Absent  bool   `json:"absent"` // checked afterwards: nothing is left
+}
+
+// HeadReply answers log.v1.<tenant>.head.
+type HeadReply struct {
+	Size       int64  `json:"size"`
+	Root       string `json:"root"`
+	Checkpoint string `json:"checkpoint"` // signed
+	PublicKey  string `json:"public_key"` // note verifier key "name+hash+base64"
+}
+
+// ProveRequest asks log.v1.<tenant>.prove for the inclusion of Position, and, with
+// OldSize, for the consistency of an earlier head with the present one.
+type ProveRequest struct {
+	Position int64  `json:"position,omitempty"`
+	Source   string `json:"source,omitempty"` // with ID, instead of Position
+	ID       string `json:"id,omitempty"`
+	OldSize  int64  `json:"old_size,omitempty"`
+}
+
+// ProveReply answers ProveRequest. Preimage is the leaf preimage; its commitment
+// can be checked against salt and content, see the package of the event log.
+type ProveReply struct {
+	Checkpoint  string            `json:"checkpoint"`
+	Preimage    string            `json:"preimage,omitempty"`
+	Inclusion   *InclusionProof   `json:"inclusion,omitempty"`
+	Consistency *ConsistencyProof `json:"consistency,omitempty"`
+}
+
+// ReceiptRequest waits on log.v1.<tenant>.receipt until (Source, ID) has Level.
+type ReceiptRequest struct {
+	Source  string       `json:"source"`
+	ID      string       `json:"id"`
+	Level   ReceiptLevel `json:"level"`
+	Timeout int          `json:"timeout_ms,omitempty"` // default 5000, at most 60000
+}
+
+// PackRequest fetches a pack again on log.v1.<tenant>.pack. The caller must be the
+// principal the pack was made for, or hold the auditor role.
+type PackRequest struct {
+	PackID   string `json:"pack_id,omitempty"`
+	Position int64  `json:"position,omitempty"`
+	From     *Agent `json:"from,omitempty"`
+}

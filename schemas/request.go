@@ -1,0 +1,214 @@
+package schemas
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Message types of the A2A envelope.
+const (
+	MessageContextRequest = "ContextRequest"
+	MessageContextResult  = "ContextResult"
+)
+
+// Meta is the A2A envelope's head.
+type Meta struct {
+	Type    string `json:"type"`
+	ID      string `json:"id,omitempty"`       // message id; made when empty
+	From    *Agent `json:"from,omitempty"`     // who asks
+	ReplyTo string `json:"reply_to,omitempty"` // in a result: the request's id
+}
+
+// Agent is who asks, as the caller claims it. What counts is the lesser of the
+// claim and the principal registry.
+type Agent struct {
+	Type          string   `json:"type,omitempty"`
+	ID            string   `json:"id"`
+	SecurityLevel string   `json:"securityLevel,omitempty"` // public, internal, confidential, restricted
+	Groups        []string `json:"authorizedGroups,omitempty"`
+	Roles         []string `json:"roles,omitempty"`
+}
+
+// ContextRequest asks for a context pack.
+type ContextRequest struct {
+	Meta    Meta           `json:"meta"`
+	Payload RequestPayload `json:"payload"`
+}
+
+// Query types. The empty type is hybrid.
+const (
+	QueryKeyword  = "keyword"
+	QuerySemantic = "semantic"
+	QueryGraph    = "graph"
+	QueryHybrid   = "hybrid"
+)
+
+// Query says what to look for.
+type Query struct {
+	Type    string         `json:"type,omitempty"`
+	Text    string         `json:"text,omitempty"`
+	Vector  []float32      `json:"vector,omitempty"`
+	Filters map[string]any `json:"filters,omitempty"` // field → value, or {"gte": …, "lt": …}; unknown names match attributes
+}
+
+// RequestPayload is the body of a ContextRequest. Zero values mean the defaults.
+type RequestPayload struct {
+	Query         Query             `json:"query"`
+	Limit         int               `json:"limit,omitempty"`        // items in the result; default 100
+	TokenBudget   int               `json:"token_budget,omitempty"` // tokens of the rendered pack; default 2000
+	IncludeScores bool              `json:"include_scores,omitempty"`
+	IncludeProofs bool              `json:"include_proofs,omitempty"` // inclusion proofs and a signed head in the result
+	Tenant        string            `json:"tenant,omitempty"`         // when set, must equal the subject's
+	Session       string            `json:"session,omitempty"`
+	UserMessage   string            `json:"user_message,omitempty"` // also the query when query.text is empty
+	Task          string            `json:"task,omitempty"`
+	Model         string            `json:"model,omitempty"` // names the tokenizer; default cl100k_base
+	Now           time.Time         `json:"now,omitzero"`    // for replay; default the clock
+	AsOf          int64             `json:"as_of,omitempty"` // log position; items recorded later are not seen
+	MinPosition   int64             `json:"min_position,omitempty"`
+	Purpose       string            `json:"purpose,omitempty"`
+	Profile       string            `json:"profile,omitempty"` // ranking profile: default, seed
+	MinScore      float64           `json:"min_score,omitempty"`
+	Repeat        string            `json:"repeat,omitempty"` // "full" shows again what the session has just seen
+	Relevance     *RelevanceRequest `json:"relevance,omitempty"`
+}
+
+// RelevanceRequest is the input of the relevance pre-parser; absent means include all.
+type RelevanceRequest struct {
+	Mode                 string         `json:"mode"`
+	Signals              map[string]any `json:"signals,omitempty"`
+	Classification       map[string]any `json:"classification,omitempty"`
+	ReturningFromSilence bool           `json:"returning_from_silence,omitempty"`
+	TokenBudgetRemaining int            `json:"token_budget_remaining,omitempty"`
+}
+
+// ContextResult answers a ContextRequest.
+type ContextResult struct {
+	Meta    Meta          `json:"meta"`
+	Payload ResultPayload `json:"payload"`
+}
+
+// ResultPayload is the body of a ContextResult.
+type ResultPayload struct {
+	Results         []ResultItem   `json:"results"`
+	TotalCount      int            `json:"total_count"` // candidates before limit, budget and policy denials
+	QueryDurationMS float64        `json:"query_duration_ms"`
+	Sources         []string       `json:"sources"`
+	Explainability  Explainability `json:"explainability"`
+
+	PackID    string       `json:"pack_id"`
+	Text      string       `json:"text"` // the rendered pack, within token_budget
+	Pack      ContextPack  `json:"pack"`
+	Drop      DropReport   `json:"drop_report"`
+	Positions Positions    `json:"positions"`
+	Proof     *PackProof   `json:"proof,omitempty"`
+	DataRef   *ArtifactRef `json:"dataref,omitempty"`
+}
+
+// ResultItem is one item of a ContextResult.
+type ResultItem struct {
+	ID       string         `json:"id"`
+	Content  Content        `json:"content"`
+	Score    *float64       `json:"score,omitempty"` // with include_scores
+	Metadata ResultMetadata `json:"metadata"`
+}
+
+// ResultMetadata says where a result comes from and what was done to it.
+type ResultMetadata struct {
+	Source    string             `json:"source"` // retrievers that found it, joined by "+"
+	Redacted  bool               `json:"redacted"`
+	ByteSize  int                `json:"byteSize"`
+	Kind      Kind               `json:"kind"`
+	CreatedAt time.Time          `json:"created_at"`
+	Position  int64              `json:"position"`
+	Signals   map[string]float64 `json:"signals,omitempty"` // with include_scores
+}
+
+// Explainability says why the result is as it is.
+type Explainability struct {
+	TLDR        TLDR         `json:"tldr"`
+	Affordances []Affordance `json:"affordances"`
+	CausalGraph *CausalGraph `json:"causalGraph"`
+	Slicing     Slicing      `json:"slicing"`
+	Timings     Timings      `json:"timings"`
+	Warnings    []string     `json:"warnings"`
+}
+
+// TLDR is an extractive summary; citation i is the item of sentence i.
+type TLDR struct {
+	Summary   string   `json:"summary"`
+	Citations []string `json:"citations"`
+}
+
+// Affordance is a suggested action and the items that caused it.
+type Affordance struct {
+	Type        string         `json:"type"`
+	Description string         `json:"description"`
+	Confidence  float64        `json:"confidence"`
+	Parameters  map[string]any `json:"parameters,omitempty"`
+	Items       []string       `json:"items,omitempty"`
+}
+
+// CausalGraph holds the nodes and edges among the shown items.
+type CausalGraph struct {
+	Nodes []string `json:"nodes"`
+	Edges []Edge   `json:"edges"`
+}
+
+// Edge is a directed, typed edge between two items.
+type Edge struct {
+	From string `json:"from"`
+	Rel  Rel    `json:"rel"`
+	To   string `json:"to"`
+}
+
+// Slicing accounts for what policy and budget took away.
+type Slicing struct {
+	TotalRedacted      int        `json:"totalRedacted"`
+	TotalDenied        int        `json:"totalDenied"`
+	TotalDroppedBudget int        `json:"totalDroppedBudget"`
+	BudgetUsed         BudgetUsed `json:"budgetUsed"`
+}
+
+// BudgetUsed is what the pack takes.
+type BudgetUsed struct {
+	Bytes           int `json:"bytes"`
+	EstimatedTokens int `json:"estimatedTokens"`
+	Items           int `json:"items"`
+}
+
+// Timings are wall-clock milliseconds per stage.
+type Timings struct {
+	RetrievalMS     float64            `json:"retrievalMs"`
+	SlicingMS       float64            `json:"slicingMs"`
+	SummarizationMS float64            `json:"summarizationMs"`
+	TotalMS         float64            `json:"totalMs"`
+	Stages          map[string]float64 `json:"stages,omitempty"` // finer stages by name
+}
+
+// Positions are the log positions of what a request left behind.
+type Positions struct {
+	Pack     int64 `json:"pack"`
+	Drop     int64 `json:"drop"`
+	Decision int64 `json:"decision"`
+}
+
+// PackProof proves that the pack's entry stands in the log.
+type PackProof struct {
+	Checkpoint string         `json:"checkpoint"` // signed C2SP checkpoint
+	Inclusion  InclusionProof `json:"inclusion"`
+}
+
+// ArtifactRef points to a body in the object store.
+type ArtifactRef struct {
+	Object string `json:"object"`
+	SHA256 string `json:"sha256"`
+	Size   int    `json:"size"`
+}
+
+// PutRequest is the body of mem.v1.<tenant>.put: one write, validated now.
+type PutRequest struct {
+	Agent string          `json:"agent"`
+	Event json.RawMessage `json:"event"`          // a structured-mode CloudEvent
+	Wait  string          `json:"wait,omitempty"` // accepted (default), logged or indexed
+}
