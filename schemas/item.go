@@ -257,6 +257,7 @@ type Record struct {
 	MemoryItem
 	Position     int64     // log position of the version that is current
 	RecordedAt   time.Time // when the log took it
+	Terms        int       // stemmed non-stop keyword terms of "speaker: text"; what neighbour damping divides by
 	Tokens       int       // cl100k tokens of "speaker: text" plus newline; 0 until counted
 	AccessCount  int64
 	LastAccess   time.Time

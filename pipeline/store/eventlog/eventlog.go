@@ -1,0 +1,118 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+// Errors that every driver returns, for errors.Is.
+var (
+	// ErrFenced: another owner has taken the checkpoint's name; nothing was written.
+	ErrFenced = errors.New("fenced: another owner holds this checkpoint")
+	// ErrNotFound: no such position, event or checkpoint.
+	ErrNotFound = errors.New("not found")
+	// ErrErased: the entry stands in the log, its content was erased.
+	ErrErased = errors.New("content was erased")
+	// ErrCorrupt: the file or a row is damaged. Errors that wrap it name what.
+	ErrCorrupt = errors.New("event log is damaged")
+	// ErrFull: the disk is full; nothing was written.
+	ErrFull = errors.New("disk is full")
+)
+
+// Draft is an event to be appended. Tenant, Type, Source and ID are required.
+type Draft struct {
+	Tenant     string
+	Agent      string
+	Type       string
+	Source     string
+	ID         string
+	Subject    string // memory id, or request id
+	Time       time.Time
+	Data       []byte            // the event's data, byte for byte
+	Extensions map[string]string // CloudEvent extensions and dataschema, datacontenttype
+	Attachment []byte            // erasable bytes beside the data (a pack's stored result); its SHA-256 must stand in Data
+	Refs       []string          // ids of the items the attachment shows; erasing one erases the attachment
+}
+
+// Status is what became of a draft.
+type Status int
+
+// The statuses.
+const (
+	Appended  Status = iota // it is in the log now
+	Duplicate               // same key and same content were there: a no-op
+	Reused                  // same key, other content: not written
+	Gone                    // same key, content erased since: not written
+)
+
+// Outcome is what became of one draft. Position and Leaf are those of the entry
+// that holds the key, whatever the status.
+type Outcome struct {
+	Status   Status
+	Position int64
+	Leaf     tlog.Hash
+}
+
+// Checkpoint is how far a named consumer has come in a stream. It is written in the
+// transaction that commits what it covers.
+type Checkpoint struct {
+	Name      string // "append/p07"
+	Fence     int64  // owner's token; lower than the stored one is ErrFenced
+	Epoch     string // identity of the stream
+	StreamSeq uint64
+	Hash      [32]byte // of the message at StreamSeq
+}
+
+// Batch is what one Append commits: all or nothing.
+type Batch struct {
+	Drafts     []Draft
+	Checkpoint *Checkpoint // nil: none
+}
+
+// Entry is a committed event. Positions of a tenant start at 1 and are dense; the
+// Merkle leaf index is Position−1.
+type Entry struct {
+	Tenant     string
+	Position   int64
+	Agent      string
+	Type       string
+	Source     string
+	ID         string
+	Subject    string
+	Time       time.Time
+	RecordedAt time.Time
+	Commitment [32]byte // over salt, extensions and data
+	Leaf       tlog.Hash
+	Erased     bool // content and salt are gone; Data, Extensions are empty
+
+	Data       []byte
+	Extensions map[string]string
+}
+
+// Head is a tenant's log at a size.
+type Head struct {
+	Tenant string
+	Size   int64 // also the last position
+	Root   tlog.Hash
+}
+
+// VerifyError names the first position at which a log is not what it must be.
+// It wraps ErrCorrupt.
+type VerifyError struct {
+	Tenant   string
+	Position int64
+	Problem  string
+}
+
+// Progress is called now and then during long work with what is done and the total.
+type Progress func(done, total int64)
+
+// Appender is the writing side that workers and the engine need.
+type Appender interface {
+	// Append commits the batch durably in one transaction and returns an outcome a
+	// draft, in order. Concurrent calls share a transaction (group commit).
+	Append(ctx context.Context, b Batch) ([]Outcome, error)
+}

@@ -1,0 +1,57 @@
+package keyword
+
+import (
+	"context"
+
+	"satchel/pipeline/scope"
+	"satchel/schemas"
+)
+
+// Doc is what is indexed of an item.
+type Doc struct {
+	ID       string
+	Position int64
+	Text     string // "speaker: text" with a speaker, else the text
+	Facets   schemas.Facets
+}
+
+// Change puts a document (replacing one with the same id) or removes ids.
+type Change struct {
+	Position int64
+	Put      *Doc
+	Remove   []string
+}
+
+// Query is a search.
+type Query struct {
+	Text   string
+	Limit  int // at most 1000
+	Filter schemas.Filter
+}
+
+// Hit is a found document. Score is BM25.
+type Hit struct {
+	ID    string
+	Score float64
+}
+
+// Result holds the best hits, best first (ties by id), and the moments of the score
+// over every document that passes the filter (those without a query term score 0).
+type Result struct {
+	Hits []Hit
+	Mean float64
+	SD   float64
+	N    int
+}
+
+// Index is what selection and the projector need. Statistics (df, average length) are
+// the tenant's own. Apply is idempotent by position.
+type Index interface {
+	Apply(ctx context.Context, s scope.Scope, changes []Change, upTo int64) error
+	Checkpoint(ctx context.Context, s scope.Scope) (int64, error)
+	Search(ctx context.Context, s scope.Scope, q Query) (Result, error)
+	// Score returns the query's score of each id, in order; 0 for one that is absent or filtered.
+	Score(ctx context.Context, s scope.Scope, q Query, ids []string) ([]float64, error)
+	Digest(ctx context.Context, s scope.Scope) ([32]byte, error)
+	Reset(ctx context.Context, s scope.Scope) error
+}

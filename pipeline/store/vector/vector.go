@@ -1,0 +1,70 @@
+package vector
+
+import (
+	"context"
+	"errors"
+
+	"satchel/pipeline/scope"
+	"satchel/schemas"
+)
+
+// ErrDimension is returned for a vector whose length is not the index's, or that holds NaN or Inf.
+var ErrDimension = errors.New("vector has the wrong dimension or is not finite")
+
+// Chunk is one vector of an item: its key is (item, chunk, axis, model).
+type Chunk struct {
+	Axis   string // "" for the whole text; full, strategy, surprise, root_cause for experiences
+	Span   schemas.Span
+	Vector []float32 // unit length, or zero for text without a vector
+}
+
+// Doc is what is indexed of an item.
+type Doc struct {
+	ID       string
+	Position int64
+	Chunks   []Chunk
+	Facets   schemas.Facets
+}
+
+// Change puts a document (replacing one with the same id) or removes ids.
+type Change struct {
+	Position int64
+	Put      *Doc
+	Remove   []string
+}
+
+// Query is a search. Axis picks the chunks that count.
+type Query struct {
+	Vector []float32
+	Axis   string
+	Limit  int // at most 1000
+	Filter schemas.Filter
+}
+
+// Hit is a found item: the best of its chunks' cosines and that chunk's span.
+type Hit struct {
+	ID    string
+	Score float64
+	Span  schemas.Span
+}
+
+// Result holds the best hits, best first (ties by id), and the moments of the score
+// over every item that passes the filter (a store that cannot see all samples them).
+type Result struct {
+	Hits []Hit
+	Mean float64
+	SD   float64
+	N    int
+}
+
+// Index is what selection and the projector need, for one embedding model.
+// Apply is idempotent by position.
+type Index interface {
+	Apply(ctx context.Context, s scope.Scope, changes []Change, upTo int64) error
+	Checkpoint(ctx context.Context, s scope.Scope) (int64, error)
+	Search(ctx context.Context, s scope.Scope, q Query) (Result, error)
+	// Score returns the query's score of each id, in order; 0 for one that is absent or filtered.
+	Score(ctx context.Context, s scope.Scope, q Query, ids []string) ([]float64, error)
+	Digest(ctx context.Context, s scope.Scope) ([32]byte, error)
+	Reset(ctx context.Context, s scope.Scope) error
+}

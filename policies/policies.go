@@ -1,0 +1,54 @@
+package policies
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"satchel/pipeline/scope"
+	"satchel/schemas"
+)
+
+// ErrUnavailable is returned when the decision point cannot answer. It always means deny.
+var ErrUnavailable = errors.New("policy decision point is unavailable")
+
+// Resource is what policy sees of an item.
+type Resource struct {
+	ID        string
+	Facets    schemas.Facets
+	PIIFlags  []string // JSON paths, $.content…
+	ExpiresAt time.Time
+	ValidTo   time.Time
+	CreatedAt time.Time
+}
+
+// Request asks for a verdict on every resource. The tenant, the principal and the
+// purpose are the scope's.
+type Request struct {
+	Action    string // "read", "write", "open", "erase", "follow"
+	Now       time.Time
+	Resources []Resource
+}
+
+// Verdict is the answer for one resource, in the order of the request.
+type Verdict struct {
+	Allow  bool
+	Reason string   // short, stable, snake_case: "allowed", "clearance", "tenant", "expired", …
+	Redact []string // JSON paths to remove before the item is shown
+}
+
+// Decision is the answer to a request.
+type Decision struct {
+	Revision  string // bundle revision
+	InputHash string // hex SHA-256 over the canonical policy input
+	Verdicts  []Verdict
+}
+
+// PDP is a policy decision point. An error means deny everything.
+type PDP interface {
+	Decide(ctx context.Context, s scope.Scope, r Request) (Decision, error)
+	// Filter returns what of the policy can be pushed down to the stores for this
+	// scope and action. It may let through more than Decide allows, never less.
+	Filter(ctx context.Context, s scope.Scope, action string) (schemas.Filter, error)
+	Revision() string
+}
