@@ -1,0 +1,238 @@
+package jetstream
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"satchel/schemas"
+)
+
+// ErrSubject is what every subject builder and parser wraps: a subject of another
+// shape, or a token outside [A-Za-z0-9_-]{1,64}.
+var ErrSubject = errors.New("not a subject of this kind")
+
+// MaxToken is the length of the longest token (tenant, agent, role, reason) in bytes.
+const MaxToken = 64
+
+// ValidToken reports whether s matches [A-Za-z0-9_-]{1,64}.
+func ValidToken(s string) bool {
+	if len(s) == 0 || len(s) > MaxToken {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-') {
+			return false
+		}
+	}
+	return true
+}
+
+// ContextVerbs lists the verbs of ctx.v1.<tenant>.<verb>, roles apart.
+func ContextVerbs() []string {
+	return []string{"request", "search", "build", "preview", "assemble", "premortem", "relevance",
+		"explain", "compact", "recover", "template"}
+}
+
+// ContextRoles lists the roles of ctx.v1.<tenant>.role.<role>.
+func ContextRoles() []string {
+	return []string{"planner", "retriever", "verifier", "synthesizer", "sentinel"}
+}
+
+// LogVerbs lists the verbs of log.v1.<tenant>.<verb>.
+func LogVerbs() []string { return []string{"head", "prove", "receipt", "pack"} }
+
+// LedgerKinds lists the kinds of prov.v1.<tenant>.<kind>.<agent>.
+func LedgerKinds() []schemas.LedgerKind {
+	return []schemas.LedgerKind{schemas.LedgerMemory, schemas.LedgerPack, schemas.LedgerDrop,
+		schemas.LedgerDecision, schemas.LedgerArtifact, schemas.LedgerHandover, schemas.LedgerException,
+		schemas.LedgerErasure, schemas.LedgerRefusal, schemas.LedgerCheckpoint}
+}
+
+// MemorySubject returns mem.v1.<tenant>.evt.<agent>.
+func MemorySubject(tenant, agent string) (string, error) {
+	return build("memory", "mem.v1.", tenant, ".evt.", agent)
+}
+
+// ParseMemory returns the tenant and the agent of mem.v1.<tenant>.evt.<agent>.
+func ParseMemory(subject string) (tenant, agent string, err error) {
+	return parse("memory", subject, "mem.v1.", ".evt.")
+}
+
+// PutSubject returns mem.v1.<tenant>.put.
+func PutSubject(tenant string) (string, error) { return build("put", "mem.v1.", tenant, ".put", "") }
+
+// ParsePut returns the tenant of mem.v1.<tenant>.put.
+func ParsePut(subject string) (tenant string, err error) {
+	return parseFixed("put", subject, "mem.v1.", ".put")
+}
+
+// ContextSubject returns ctx.v1.<tenant>.<verb>; verb is one of ContextVerbs.
+func ContextSubject(tenant, verb string) (string, error) {
+	if !slices.Contains(ContextVerbs(), verb) {
+		return "", fmt.Errorf("build context subject: verb %q: %w", verb, ErrSubject)
+	}
+	return build("context", "ctx.v1.", tenant, ".", verb)
+}
+
+// ParseContext returns the tenant and the verb of ctx.v1.<tenant>.<verb>.
+func ParseContext(subject string) (tenant, verb string, err error) {
+	tenant, verb, err = parse("context", subject, "ctx.v1.", ".")
+	if err == nil && !slices.Contains(ContextVerbs(), verb) {
+		return "", "", fmt.Errorf("parse context subject %q: %w", clip(subject), ErrSubject)
+	}
+	return tenant, verb, err
+}
+
+// RoleSubject returns ctx.v1.<tenant>.role.<role>; role is one of ContextRoles.
+func RoleSubject(tenant, role string) (string, error) {
+	if !slices.Contains(ContextRoles(), role) {
+		return "", fmt.Errorf("build role subject: role %q: %w", role, ErrSubject)
+	}
+	return build("role", "ctx.v1.", tenant, ".role.", role)
+}
+
+// ParseRole returns the tenant and the role of ctx.v1.<tenant>.role.<role>.
+func ParseRole(subject string) (tenant, role string, err error) {
+	tenant, role, err = parse("role", subject, "ctx.v1.", ".role.")
+	if err == nil && !slices.Contains(ContextRoles(), role) {
+		return "", "", fmt.Errorf("parse role subject %q: %w", clip(subject), ErrSubject)
+	}
+	return tenant, role, err
+}
+
+// ArtifactSubject returns art.v1.<tenant>.open.
+func ArtifactSubject(tenant string) (string, error) {
+	return build("artifact", "art.v1.", tenant, ".open", "")
+}
+
+// ParseArtifact returns the tenant of art.v1.<tenant>.open.
+func ParseArtifact(subject string) (tenant string, err error) {
+	return parseFixed("artifact", subject, "art.v1.", ".open")
+}
+
+// LogSubject returns log.v1.<tenant>.<verb>; verb is one of LogVerbs.
+func LogSubject(tenant, verb string) (string, error) {
+	if !slices.Contains(LogVerbs(), verb) {
+		return "", fmt.Errorf("build log subject: verb %q: %w", verb, ErrSubject)
+	}
+	return build("log", "log.v1.", tenant, ".", verb)
+}
+
+// ParseLog returns the tenant and the verb of log.v1.<tenant>.<verb>.
+func ParseLog(subject string) (tenant, verb string, err error) {
+	tenant, verb, err = parse("log", subject, "log.v1.", ".")
+	if err == nil && !slices.Contains(LogVerbs(), verb) {
+		return "", "", fmt.Errorf("parse log subject %q: %w", clip(subject), ErrSubject)
+	}
+	return tenant, verb, err
+}
+
+// LedgerSubject returns prov.v1.<tenant>.<kind>.<agent>.
+func LedgerSubject(tenant string, kind schemas.LedgerKind, agent string) (string, error) {
+	if !slices.Contains(LedgerKinds(), kind) {
+		return "", fmt.Errorf("build ledger subject: kind %q: %w", kind, ErrSubject)
+	}
+	return build("ledger", "prov.v1.", tenant, "."+string(kind)+".", agent)
+}
+
+// ParseLedger returns the tokens of prov.v1.<tenant>.<kind>.<agent>.
+func ParseLedger(subject string) (tenant string, kind schemas.LedgerKind, agent string, err error) {
+	rest, ok := strings.CutPrefix(subject, "prov.v1.")
+	tokens := strings.SplitN(rest, ".", 3)
+	if !ok || len(tokens) != 3 || !ValidToken(tokens[0]) || !ValidToken(tokens[2]) ||
+		!slices.Contains(LedgerKinds(), schemas.LedgerKind(tokens[1])) {
+		return "", "", "", fmt.Errorf("parse ledger subject %q: %w", clip(subject), ErrSubject)
+	}
+	return tokens[0], schemas.LedgerKind(tokens[1]), tokens[2], nil
+}
+
+// LedgerTenantSubject returns prov.v1.<tenant>.>, every ledger subject of a tenant.
+func LedgerTenantSubject(tenant string) (string, error) {
+	return build("ledger", "prov.v1.", tenant, ".>", "")
+}
+
+// DLQSubject returns dlq.v1.<tenant>.<reason>.
+func DLQSubject(tenant, reason string) (string, error) {
+	return build("dlq", "dlq.v1.", tenant, ".", reason)
+}
+
+// ParseDLQ returns the tenant and the reason of dlq.v1.<tenant>.<reason>.
+func ParseDLQ(subject string) (tenant, reason string, err error) {
+	return parse("dlq", subject, "dlq.v1.", ".")
+}
+
+// TenantOf returns the tenant of any subject of Satchel, stored form included.
+func TenantOf(subject string) (string, error) {
+	subject = OriginalSubject(subject)
+	for _, prefix := range []string{"mem.v1.", "ctx.v1.", "art.v1.", "log.v1.", "prov.v1.", "dlq.v1."} {
+		rest, ok := strings.CutPrefix(subject, prefix)
+		if !ok {
+			continue
+		}
+		if tenant, _, more := strings.Cut(rest, "."); more && ValidToken(tenant) {
+			return tenant, nil
+		}
+	}
+	return "", fmt.Errorf("find tenant in subject %q: %w", clip(subject), ErrSubject)
+}
+
+// OriginalSubject undoes the partition transform: it returns mem.v1.… for a
+// subject stored as p.<partition>.mem.v1.…, and any other subject as it is.
+func OriginalSubject(stored string) string {
+	rest, ok := strings.CutPrefix(stored, "p.")
+	if !ok {
+		return stored
+	}
+	number, original, ok := strings.Cut(rest, ".")
+	n, err := strconv.Atoi(number)
+	if !ok || err != nil || n < 0 || n >= Partitions || !strings.HasPrefix(original, "mem.v1.") {
+		return stored
+	}
+	return original
+}
+
+// partitionFilter returns p.<partition>.>, what one partition's consumer reads.
+func partitionFilter(partition int) string { return "p." + strconv.Itoa(partition) + ".>" }
+
+// build joins prefix, tenant, middle and last; last may be empty when middle ends the subject.
+func build(kind, prefix, tenant, middle, last string) (string, error) {
+	if !ValidToken(tenant) {
+		return "", fmt.Errorf("build %s subject: tenant %q: %w", kind, clip(tenant), ErrSubject)
+	}
+	if last != "" && !ValidToken(last) || last == "" && strings.HasSuffix(middle, ".") {
+		return "", fmt.Errorf("build %s subject: token %q: %w", kind, clip(last), ErrSubject)
+	}
+	return prefix + tenant + middle + last, nil
+}
+
+func parse(kind, subject, prefix, middle string) (tenant, last string, err error) {
+	rest, ok := strings.CutPrefix(subject, prefix)
+	if ok {
+		tenant, last, ok = strings.Cut(rest, middle)
+	}
+	if !ok || !ValidToken(tenant) || !ValidToken(last) {
+		return "", "", fmt.Errorf("parse %s subject %q: %w", kind, clip(subject), ErrSubject)
+	}
+	return tenant, last, nil
+}
+
+func parseFixed(kind, subject, prefix, suffix string) (string, error) {
+	rest, ok := strings.CutPrefix(subject, prefix)
+	tenant, end := strings.CutSuffix(rest, suffix)
+	if !ok || !end || !ValidToken(tenant) {
+		return "", fmt.Errorf("parse %s subject %q: %w", kind, clip(subject), ErrSubject)
+	}
+	return tenant, nil
+}
+
+// clip keeps what a stranger sent short in an error.
+func clip(s string) string {
+	if len(s) > 160 {
+		return s[:160] + "…"
+	}
+	return s
+}
