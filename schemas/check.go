@@ -1,0 +1,180 @@
+package schemas
+
+import (
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// checker collects issues. Messages and pointers are built on failure only.
+type checker struct{ issues []Issue }
+
+func (c *checker) add(pointer, message string) {
+	c.issues = append(c.issues, Issue{Pointer: pointer, Message: message})
+}
+
+// ValidID reports whether s can be an id: [A-Za-z0-9._:-]{1,128}.
+func ValidID(s string) bool {
+	if s == "" || len(s) > 128 {
+		return false
+	}
+	for i := range len(s) {
+		if c := s[i]; !isAlnum(c) && c != '.' && c != '_' && c != ':' && c != '-' {
+			return false
+		}
+	}
+	return true
+}
+
+// ValidToken reports whether s can be a subject token (tenant, agent, role):
+// [A-Za-z0-9_-]{1,64}.
+func ValidToken(s string) bool {
+	if s == "" || len(s) > 64 {
+		return false
+	}
+	for i := range len(s) {
+		if c := s[i]; !isAlnum(c) && c != '_' && c != '-' {
+			return false
+		}
+	}
+	return true
+}
+
+// ValidLabel reports whether s is an ABAC label name:value with a name of
+// [a-z][a-z0-9_-]{0,63} and a value of [A-Za-z0-9._:@/+-]{1,128}.
+func ValidLabel(s string) bool {
+	name, value, ok := strings.Cut(s, ":")
+	if !ok || name == "" || len(name) > 64 || name[0] < 'a' || name[0] > 'z' {
+		return false
+	}
+	for i := range len(name) {
+		if c := name[i]; !isLower(c) && !isDigit(c) && c != '_' && c != '-' {
+			return false
+		}
+	}
+	return validLabelValue(value)
+}
+
+func validLabelValue(s string) bool {
+	if s == "" || len(s) > 128 {
+		return false
+	}
+	for i := range len(s) {
+		if c := s[i]; !isAlnum(c) && strings.IndexByte("._:@/+-", c) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func isLower(c byte) bool { return c >= 'a' && c <= 'z' }
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+func isAlnum(c byte) bool { return isLower(c) || isDigit(c) || c >= 'A' && c <= 'Z' }
+
+const (
+	wantID    = "must be 1 to 128 of the characters A-Z a-z 0-9 . _ : -"
+	wantToken = "must be 1 to 64 of the characters A-Z a-z 0-9 _ -"
+	required  = "is required"
+)
+
+func (c *checker) id(pointer, s string) {
+	if !ValidID(s) {
+		c.add(pointer, orRequired(s, wantID))
+	}
+}
+
+func (c *checker) token(pointer, s string) {
+	if !ValidToken(s) {
+		c.add(pointer, orRequired(s, wantToken))
+	}
+}
+
+func orRequired(s, message string) string {
+	if s == "" {
+		return required
+	}
+	return message
+}
+
+// short checks an optional text of at most limit characters without control characters.
+func (c *checker) short(pointer, s string, limit int) {
+	if s == "" {
+		return
+	}
+	if len(s) > limit && utf8.RuneCountInString(s) > limit {
+		c.add(pointer, "must have at most "+strconv.Itoa(limit)+" characters")
+	}
+	for i := range len(s) {
+		if s[i] < 0x20 || s[i] == 0x7f {
+			c.add(pointer, "must not hold control characters")
+			return
+		}
+	}
+}
+
+// shorts checks a list of short, non-empty texts.
+func (c *checker) shorts(pointer string, list []string, most int) {
+	if len(list) > most {
+		c.add(pointer, "must have at most "+strconv.Itoa(most)+" entries")
+	}
+	for i, s := range list {
+		if s == "" {
+			c.add(at(pointer, i), "must not be empty")
+			continue
+		}
+		if !plainShort(s) {
+			c.short(at(pointer, i), s, MaxName)
+		}
+	}
+}
+
+// plainShort reports whether s passes short's checks without a pointer being built.
+func plainShort(s string) bool {
+	if len(s) > MaxName {
+		return false
+	}
+	for i := range len(s) {
+		if s[i] < 0x20 || s[i] == 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// unit checks an optional number between 0 and 1. NaN fails.
+func (c *checker) unit(pointer string, p *float64) {
+	if p != nil && !(*p >= 0 && *p <= 1) {
+		c.add(pointer, "must be a number between 0 and 1")
+	}
+}
+
+func (c *checker) intRange(pointer string, v, least, most int64) {
+	if v < least || v > most {
+		c.add(pointer, "must be between "+strconv.FormatInt(least, 10)+" and "+strconv.FormatInt(most, 10))
+	}
+}
+
+func (c *checker) after(pointer string, late, early time.Time, message string) {
+	if !late.IsZero() && !early.IsZero() && late.Before(early) {
+		c.add(pointer, message)
+	}
+}
+
+// at returns the pointer of element i.
+func at(pointer string, i int) string { return pointer + "/" + strconv.Itoa(i) }
+
+// escapePointer escapes one name for a JSON pointer (RFC 6901) and bounds its length.
+func escapePointer(name string) string {
+	if len(name) > 64 {
+		cut := 64
+		for cut > 0 && !utf8.RuneStart(name[cut]) {
+			cut--
+		}
+		name = name[:cut] + "…"
+	}
+	if !strings.ContainsAny(name, "~/") {
+		return name
+	}
+	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
+}

@@ -1,0 +1,115 @@
+package schemas
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"time"
+)
+
+type shapeKind uint8
+
+const (
+	shapeAny shapeKind = iota
+	shapeString
+	shapeTime
+	shapeInt
+	shapeNumber
+	shapeBool
+	shapeArray
+	shapeObject  // fields, and others when open
+	shapeMap     // any names, every value of shape elem
+	shapeContent // string, object or array
+	shapeLesson  // string or object
+)
+
+// shape is what JSON a Go type accepts: the exact names and the JSON types.
+// Shapes are built once and never change.
+type shape struct {
+	kind   shapeKind
+	fields []fieldShape
+	elem   *shape
+	open   bool // an object with names beyond fields
+}
+
+type fieldShape struct {
+	name  string
+	shape *shape
+}
+
+// The shapes of the documents Satchel reads. The envelope's head may carry names of
+// its own (other A2A agents put theirs there), everything else is closed.
+var (
+	objectShape     = &shape{kind: shapeMap, elem: &shape{kind: shapeAny}}
+	experienceShape = shapeFor[ExperienceAttributes](true)
+	codeShape       = shapeFor[CodeAttributes](true)
+	commitShape     = shapeFor[CommitAttributes](true)
+	toolShape       = shapeFor[ToolAttributes](true)
+	valueShape      = shapeFor[ValueAttributes](true)
+)
+
+// shapeFor returns the shape of T. With open, names beyond T's fields are allowed.
+func shapeFor[T any](open bool) *shape {
+	s := shapeOf(reflect.TypeFor[T]())
+	s.open = open
+	return s
+}
+
+func shapeOf(t reflect.Type) *shape {
+	switch t {
+	case reflect.TypeFor[time.Time]():
+		return &shape{kind: shapeTime}
+	case reflect.TypeFor[json.RawMessage]():
+		return &shape{kind: shapeMap, elem: &shape{kind: shapeAny}}
+	case reflect.TypeFor[Content]():
+		return &shape{kind: shapeContent}
+	case reflect.TypeFor[Lesson]():
+		return &shape{kind: shapeLesson}
+	case reflect.TypeFor[Level]():
+		return &shape{kind: shapeString}
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return shapeOf(t.Elem())
+	case reflect.String:
+		return &shape{kind: shapeString}
+	case reflect.Bool:
+		return &shape{kind: shapeBool}
+	case reflect.Float32, reflect.Float64:
+		return &shape{kind: shapeNumber}
+	case reflect.Int, reflect.Int64, reflect.Uint64:
+		return &shape{kind: shapeInt}
+	case reflect.Slice:
+		return &shape{kind: shapeArray, elem: shapeOf(t.Elem())}
+	case reflect.Map:
+		return &shape{kind: shapeMap, elem: shapeOf(t.Elem())}
+	case reflect.Struct:
+		return structShape(t)
+	}
+	return &shape{kind: shapeAny}
+}
+
+func structShape(t reflect.Type) *shape {
+	s := &shape{kind: shapeObject, open: t == reflect.TypeFor[Meta]() || t == reflect.TypeFor[Agent]()}
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous && name == "" {
+			s.fields = append(s.fields, structShape(f.Type).fields...)
+			continue
+		}
+		if f.IsExported() && name != "" && name != "-" {
+			s.fields = append(s.fields, fieldShape{name: name, shape: shapeOf(f.Type)})
+		}
+	}
+	return s
+}
+
+// field returns the index of name, -1 when there is none.
+func (s *shape) field(name []byte) int {
+	for i := range s.fields {
+		if s.fields[i].name == string(name) {
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,267 @@
+package schemas
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+)
+
+// Validate returns what is wrong with m, one issue per failing field, nil when m
+// may be written. It allocates nothing for a valid item without kind-specific
+// attributes. Its rules are those of json/memory-item.json and, beyond what a
+// schema can say: tenant labels name the scope's tenant, there is one level at
+// most, validity and update times are in order, session and scope.session agree,
+// signer and provenance.signer agree, an item does not link to itself, and dropped
+// spans lie inside the content.
+func (m *MemoryItem) Validate() []Issue {
+	var c checker
+	c.id("/id", m.ID)
+	if !validType(m.Type) {
+		c.add("/type", orRequired(string(m.Type), "must be episodic, procedural or semantic"))
+	}
+	if !validKind(m.Kind) {
+		c.add("/kind", orRequired(string(m.Kind), "must be memory, summary, knowledge, code, experience, value, commit or tool"))
+	}
+	c.scope("/scope", &m.Scope)
+	c.itemTimes(m)
+	c.decay(m.DecayFn)
+	c.unit("/confidence", m.Confidence)
+	c.unit("/importance", m.Importance)
+	c.unit("/trust", m.Trust)
+	c.unit("/sensitivity", m.Sensitivity)
+	c.unit("/novelty", m.Novelty)
+	c.provenance(&m.Provenance)
+	c.labels(m)
+	c.shorts("/pii_flags", m.PIIFlags, MaxRefs)
+	c.short("/embedding_ref", m.EmbeddingRef, MaxURI)
+	c.shorts("/graph_refs", m.GraphRefs, MaxRefs)
+	c.content(m)
+	c.summary(m)
+	c.itemNames(m)
+	c.links("/links", m.ID, m.Links)
+	c.attributes(m)
+	return c.issues
+}
+
+func validType(t MemoryType) bool { return t == Episodic || t == Procedural || t == Semantic }
+
+func validKind(k Kind) bool {
+	switch k {
+	case KindMemory, KindSummary, KindKnowledge, KindCode, KindExperience, KindValue, KindCommit, KindTool:
+		return true
+	}
+	return false
+}
+
+func validRel(r Rel) bool {
+	switch r {
+	case RelCausedBy, RelSupersedes, RelMentions, RelPartOf, RelFollows, RelDerivedFrom:
+		return true
+	}
+	return false
+}
+
+func (c *checker) scope(pointer string, s *MemoryScope) {
+	if !ValidToken(s.Tenant) {
+		c.add(pointer+"/tenant", orRequired(s.Tenant, wantToken))
+	}
+	if !plainShort(s.Org) {
+		c.short(pointer+"/org", s.Org, MaxName)
+	}
+	if !plainShort(s.Project) {
+		c.short(pointer+"/project", s.Project, MaxName)
+	}
+	if !plainShort(s.Session) {
+		c.short(pointer+"/session", s.Session, MaxName)
+	}
+}
+
+func (c *checker) itemTimes(m *MemoryItem) {
+	if m.CreatedAt.IsZero() {
+		c.add("/created_at", required)
+	}
+	c.after("/updated_at", m.UpdatedAt, m.CreatedAt, "must not be before created_at")
+	c.after("/valid_to", m.ValidTo, m.ValidFrom, "must be after valid_from")
+	if !m.ValidTo.IsZero() && m.ValidTo.Equal(m.ValidFrom) {
+		c.add("/valid_to", "must be after valid_from")
+	}
+	c.intRange("/ttl", m.TTL, 0, MaxTTL)
+	if m.Seq < 0 {
+		c.add("/seq", "must not be negative")
+	}
+}
+
+func (c *checker) decay(d *DecayFn) {
+	if d == nil {
+		return
+	}
+	if !(d.Lambda >= 0 && d.Lambda <= 1e6) {
+		c.add("/decay_fn/lambda", "must be between 0 and 1000000 per day")
+	}
+	if !(d.Days >= 0 && d.Days <= 1e6) {
+		c.add("/decay_fn/days", "must be between 0 and 1000000 days")
+	}
+	switch d.Kind {
+	case "none":
+	case "exponential":
+		if d.Lambda == 0 {
+			c.add("/decay_fn/lambda", "is required for an exponential decay")
+		}
+	case "linear", "step":
+		if d.Days == 0 {
+			c.add("/decay_fn/days", "is required for a linear or step decay")
+		}
+	default:
+		c.add("/decay_fn/kind", orRequired(d.Kind, "must be exponential, linear, step or none"))
+	}
+}
+
+func (c *checker) provenance(p *Provenance) {
+	c.short("/provenance/source_uri", p.SourceURI, MaxURI)
+	if p.Checksum != "" && !validChecksum(p.Checksum) {
+		c.add("/provenance/checksum", `must be "sha256:" and 64 lower-case hex digits`)
+	}
+	if p.Signer != "" && !ValidID(p.Signer) {
+		c.add("/provenance/signer", wantID)
+	}
+	c.shorts("/provenance/policy_tags", p.PolicyTags, MaxRefs)
+}
+
+func validChecksum(s string) bool {
+	digest, ok := strings.CutPrefix(s, "sha256:")
+	if !ok || len(digest) != 64 {
+		return false
+	}
+	for i := range len(digest) {
+		if c := digest[i]; !isDigit(c) && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *checker) labels(m *MemoryItem) {
+	const pointer = "/security_label"
+	if len(m.SecurityLabel) == 0 {
+		c.add(pointer, "is unlabelled: give at least one name:value label, such as level:internal")
+		return
+	}
+	if len(m.SecurityLabel) > MaxLabels {
+		c.add(pointer, "must have at most "+strconv.Itoa(MaxLabels)+" labels")
+	}
+	levels := 0
+	for i, label := range m.SecurityLabel {
+		if !ValidLabel(label) {
+			c.add(at(pointer, i), "must be name:value, the name of a-z 0-9 _ -, the value of A-Z a-z 0-9 . _ : @ / + -")
+			continue
+		}
+		name, value, _ := strings.Cut(label, ":")
+		switch name {
+		case "tenant":
+			if value != m.Scope.Tenant {
+				c.add(at(pointer, i), "must name the tenant of /scope/tenant")
+			}
+		case "level":
+			if _, ok := ParseLevel(value); !ok {
+				c.add(at(pointer, i), "must be level:public, level:internal, level:confidential or level:restricted")
+			}
+			if levels++; levels > 1 {
+				c.add(at(pointer, i), "must be the only level label")
+			}
+		}
+	}
+}
+
+func (c *checker) content(m *MemoryItem) {
+	if raw := m.Content.json; raw != nil {
+		switch {
+		case len(raw) > MaxText:
+			c.add("/content", "must have at most "+strconv.Itoa(MaxText)+" bytes")
+		case isEmptyJSON(raw):
+			c.add("/content", "must not be empty")
+		}
+		return
+	}
+	switch text := m.Content.text; {
+	case text == "":
+		c.add("/content", "is required and must not be empty")
+	case len(text) > MaxText:
+		c.add("/content", "must have at most "+strconv.Itoa(MaxText)+" bytes")
+	case isBlank(text):
+		c.add("/content", "must not be blank")
+	}
+}
+
+// isBlank reports whether s has nothing but ASCII white space.
+func isBlank(s string) bool { return strings.Trim(s, " \t\r\n\v\f") == "" }
+
+// isEmptyJSON reports whether raw is {} or [], white space apart.
+func isEmptyJSON(raw []byte) bool {
+	raw = bytes.TrimSpace(raw)
+	return len(raw) < 2 || len(bytes.TrimSpace(raw[1:len(raw)-1])) == 0
+}
+
+func (c *checker) summary(m *MemoryItem) {
+	if m.Summary == nil {
+		return
+	}
+	switch {
+	case isBlank(m.Summary.Text):
+		c.add("/summary/text", "is required and must not be blank")
+	case len(m.Summary.Text) > MaxSummary:
+		c.add("/summary/text", "must have at most "+strconv.Itoa(MaxSummary)+" bytes")
+	}
+	spans := m.Summary.DroppedSpans
+	if len(spans) > MaxRefs {
+		c.add("/summary/dropped_spans", "must have at most "+strconv.Itoa(MaxRefs)+" spans")
+	}
+	size := len(m.Content.Text())
+	for i, s := range spans {
+		pointer := at("/summary/dropped_spans", i)
+		switch {
+		case s.Start < 0:
+			c.add(pointer+"/start", "must not be negative")
+		case s.End <= s.Start:
+			c.add(pointer+"/end", "must be greater than start")
+		case s.End > size:
+			c.add(pointer+"/end", "must lie inside the content")
+		}
+	}
+}
+
+func (c *checker) itemNames(m *MemoryItem) {
+	c.short("/category", m.Category, MaxName)
+	c.short("/session", m.Session, MaxName)
+	c.short("/speaker", m.Speaker, MaxName)
+	if m.Session != "" && m.Scope.Session != "" && m.Session != m.Scope.Session {
+		c.add("/session", "must equal /scope/session when both are given")
+	}
+	switch m.Role {
+	case "", "user", "assistant", "tool", "system":
+	default:
+		c.add("/role", "must be user, assistant, tool or system")
+	}
+	if m.Signer != "" && !ValidID(m.Signer) {
+		c.add("/signer", wantID)
+	}
+	if m.Signer != "" && m.Provenance.Signer != "" && m.Signer != m.Provenance.Signer {
+		c.add("/signer", "must equal /provenance/signer when both are given")
+	}
+}
+
+func (c *checker) links(pointer, from string, links []Link) {
+	if len(links) > MaxLinks {
+		c.add(pointer, "must have at most "+strconv.Itoa(MaxLinks)+" links")
+	}
+	for i := range links {
+		l := &links[i]
+		if !validRel(l.Rel) {
+			c.add(at(pointer, i)+"/rel", orRequired(string(l.Rel), "must be caused_by, supersedes, mentions, part_of, follows or derived_from"))
+		}
+		if !ValidID(l.To) {
+			c.add(at(pointer, i)+"/to", orRequired(l.To, wantID))
+		} else if l.To == from {
+			c.add(at(pointer, i)+"/to", "must not be the item itself")
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package schemas
+
+import (
+	"math"
+	"strconv"
+)
+
+// Validate returns what is wrong with the request, one issue per failing field, nil
+// when it may be served. Zero values mean the defaults.
+func (r *ContextRequest) Validate() []Issue {
+	var c checker
+	if r.Meta.Type != "" && r.Meta.Type != MessageContextRequest {
+		c.add("/meta/type", "must be ContextRequest")
+	}
+	if r.Meta.ID != "" {
+		c.id("/meta/id", r.Meta.ID)
+	}
+	c.agent("/meta/from", r.Meta.From)
+	p := &r.Payload
+	c.query(p)
+	c.intRange("/payload/limit", int64(p.Limit), 0, MaxLimit)
+	c.intRange("/payload/token_budget", int64(p.TokenBudget), 0, MaxTokenBudget)
+	if p.Tenant != "" {
+		c.token("/payload/tenant", p.Tenant)
+	}
+	c.short("/payload/session", p.Session, MaxName)
+	c.size("/payload/user_message", p.UserMessage, MaxMessage)
+	c.size("/payload/task", p.Task, MaxQuery)
+	c.short("/payload/model", p.Model, MaxName)
+	c.positions(p)
+	if p.Purpose != "" && !validLabelValue(p.Purpose) {
+		c.add("/payload/purpose", "must be 1 to 128 of the characters A-Z a-z 0-9 . _ : @ / + -")
+	}
+	if p.Profile != "" {
+		c.token("/payload/profile", p.Profile)
+	}
+	if math.IsNaN(p.MinScore) || math.IsInf(p.MinScore, 0) {
+		c.add("/payload/min_score", "must be a finite number")
+	}
+	if p.Repeat != "" && p.Repeat != "full" {
+		c.add("/payload/repeat", "must be full, or left out")
+	}
+	c.relevance("/payload/relevance", p.Relevance)
+	return c.issues
+}
+
+func (c *checker) positions(p *RequestPayload) {
+	if p.AsOf < 0 {
+		c.add("/payload/as_of", "must not be negative")
+	}
+	if p.MinPosition < 0 {
+		c.add("/payload/min_position", "must not be negative")
+	}
+	if p.AsOf > 0 && p.MinPosition > p.AsOf {
+		c.add("/payload/min_position", "must not be after as_of")
+	}
+}
+
+func (c *checker) agent(pointer string, a *Agent) {
+	if a == nil {
+		return
+	}
+	c.id(pointer+"/id", a.ID)
+	c.short(pointer+"/type", a.Type, MaxName)
+	if a.SecurityLevel != "" {
+		if _, ok := ParseLevel(a.SecurityLevel); !ok {
+			c.add(pointer+"/securityLevel", "must be public, internal, confidential or restricted")
+		}
+	}
+	c.shorts(pointer+"/authorizedGroups", a.Groups, MaxRefs)
+	c.shorts(pointer+"/roles", a.Roles, MaxRefs)
+}
+
+func (c *checker) query(p *RequestPayload) {
+	const pointer = "/payload/query"
+	q := &p.Query
+	switch q.Type {
+	case "", QueryKeyword, QuerySemantic, QueryGraph, QueryHybrid:
+	default:
+		c.add(pointer+"/type", "must be keyword, semantic, graph or hybrid")
+	}
+	if isBlank(q.Text) && len(q.Vector) == 0 && isBlank(p.UserMessage) {
+		c.add(pointer+"/text", "is required: give query.text, query.vector or user_message")
+	}
+	if q.Type == QueryKeyword && isBlank(q.Text) && isBlank(p.UserMessage) && len(q.Vector) > 0 {
+		c.add(pointer+"/text", "is required for a keyword query")
+	}
+	c.size(pointer+"/text", q.Text, MaxQuery)
+	c.vector(pointer+"/vector", q.Vector)
+	c.filters(pointer+"/filters", q.Filters)
+}
+
+// vector checks the dimensions and that every number is finite.
+func (c *checker) vector(pointer string, v []float32) {
+	if len(v) > MaxVector {
+		c.add(pointer, "must have at most "+strconv.Itoa(MaxVector)+" numbers")
+	}
+	zero := len(v) > 0
+	for i, x := range v {
+		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
+			c.add(at(pointer, i), "must be a finite number")
+			return
+		}
+		zero = zero && x == 0
+	}
+	if zero {
+		c.add(pointer, "must not be all zeros")
+	}
+}
+
+func (c *checker) size(pointer, s string, most int) {
+	if len(s) > most {
+		c.add(pointer, "must have at most "+strconv.Itoa(most)+" bytes")
+	}
+}
+
+func (c *checker) relevance(pointer string, r *RelevanceRequest) {
+	if r == nil {
+		return
+	}
+	if r.Mode == "" {
+		c.add(pointer+"/mode", required)
+	}
+	c.short(pointer+"/mode", r.Mode, MaxName)
+	c.scalars(pointer+"/signals", r.Signals)
+	c.scalars(pointer+"/classification", r.Classification)
+	c.intRange(pointer+"/token_budget_remaining", int64(r.TokenBudgetRemaining), 0, math.MaxInt32)
+}
+
+// Validate returns what is wrong with the put, nil when its event may be looked at.
+func (p *PutRequest) Validate() []Issue {
+	var c checker
+	c.token("/agent", p.Agent)
+	if len(p.Event) == 0 {
+		c.add("/event", required)
+	} else {
+		c.issues = append(c.issues, walkAt("/event", p.Event, objectShape)...)
+	}
+	switch ReceiptLevel(p.Wait) {
+	case "", ReceiptAccepted, ReceiptLogged, ReceiptIndexed:
+	default:
+		c.add("/wait", "must be accepted, logged or indexed")
+	}
+	return c.issues
+}
+
+// Validate returns what is wrong with the request, nil when it may be served.
+func (r *ReceiptRequest) Validate() []Issue {
+	var c checker
+	c.id("/id", r.ID)
+	if r.Source == "" {
+		c.add("/source", required)
+	}
+	c.short("/source", r.Source, MaxURI)
+	switch r.Level {
+	case ReceiptAccepted, ReceiptLogged, ReceiptIndexed, ReceiptProved:
+	default:
+		c.add("/level", orRequired(string(r.Level), "must be accepted, logged, indexed or proved"))
+	}
+	c.intRange("/timeout_ms", int64(r.Timeout), 0, MaxWait)
+	return c.issues
+}
+
+// Validate returns what is wrong with the request, nil when it may be served.
+func (r *ProveRequest) Validate() []Issue {
+	var c checker
+	switch {
+	case r.Position < 0:
+		c.add("/position", "must not be negative")
+	case r.Position == 0 && r.ID == "" && r.OldSize == 0:
+		c.add("/position", "is required: give position, source and id, or old_size")
+	}
+	if r.ID != "" {
+		c.id("/id", r.ID)
+		if r.Source == "" {
+			c.add("/source", "is required with id")
+		}
+	}
+	c.short("/source", r.Source, MaxURI)
+	if r.OldSize < 0 {
+		c.add("/old_size", "must not be negative")
+	}
+	return c.issues
+}
+
+// Validate returns what is wrong with the request, nil when it may be served.
+func (r *PackRequest) Validate() []Issue {
+	var c checker
+	switch {
+	case r.Position < 0:
+		c.add("/position", "must not be negative")
+	case r.Position == 0 && r.PackID == "":
+		c.add("/pack_id", "is required: give pack_id or position")
+	}
+	if r.PackID != "" {
+		c.id("/pack_id", r.PackID)
+	}
+	c.agent("/from", r.From)
+	return c.issues
+}
