@@ -103,3 +103,15 @@ type PackRequest struct {
 	Position int64  `json:"position,omitempty"`
 	From     *Agent `json:"from,omitempty"`
 }
+
+// LedgerReference is the data of a memory event as the ledger publishes it: what
+// proves the entry, never its content.
+type LedgerReference struct {
+	Position   int64           `json:"position"`
+	RecordedAt time.Time       `json:"recorded_at"`
+	Leaf       string          `json:"leaf"`       // hex
+	Commitment string          `json:"commitment"` // hex, over salt, extensions and data
+	Erased     bool            `json:"erased,omitempty"`
+	Items      []string        `json:"items,omitempty"`   // of an erasure
+	Receipt    *ErasureReceipt `json:"receipt,omitempty"` // of a finished erasure
+}

@@ -1,0 +1,232 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"satchel/pipeline/scope"
+	"satchel/pipeline/store/eventlog"
+	"satchel/pipeline/write"
+	"satchel/schemas"
+)
+
+// StreamChangedError says that a stream is not the one its checkpoint was made on:
+// it was made anew, lost its tail or holds another message at the checkpoint.
+type StreamChangedError struct {
+	Partition string
+	Problem   string
+}
+
+// Error names the partition and what differs.
+func (e *StreamChangedError) Error() string {
+	return fmt.Sprintf("partition %q: stream does not match the checkpoint: %s", e.Partition, e.Problem)
+}
+
+// appender moves one partition's events into the log: dead letters first, then one
+// transaction with the checkpoint, the acknowledgement last.
+type appender struct {
+	inbox  Inbox
+	log    *eventlog.Log
+	writer *write.Writer
+	dead   DeadLetters
+	erase  func(ctx context.Context, s scope.Scope, d eventlog.Draft) (reason string, err error)
+	batch  int
+	retry  retryPolicy
+	now    func() time.Time
+	logger *slog.Logger
+
+	fence int64
+	epoch string
+}
+
+// run appends until ctx is done. It retries what may pass and returns what may not.
+func (a *appender) run(ctx context.Context) error {
+	if err := a.resume(ctx); err != nil {
+		return ignoreCanceled(ctx, err)
+	}
+	for ctx.Err() == nil {
+		messages, err := a.inbox.Fetch(ctx, a.batch)
+		if err != nil {
+			if err := a.retry.wait(ctx, a.logger, "fetch events", err); err != nil {
+				return ignoreCanceled(ctx, err)
+			}
+			continue
+		}
+		if len(messages) == 0 {
+			continue
+		}
+		if err := a.process(ctx, messages); err != nil {
+			return ignoreCanceled(ctx, err)
+		}
+	}
+	return nil
+}
+
+// resume takes the fence, checks that the stream is the checkpoint's and seeks to it.
+func (a *appender) resume(ctx context.Context) error {
+	fence, cp, err := a.log.TakeFence(ctx, a.checkpointName())
+	if err != nil {
+		return fmt.Errorf("take fence of partition %q: %w", a.inbox.Name(), err)
+	}
+	a.fence = fence
+	st, err := a.inbox.State(ctx, cp.StreamSeq)
+	if err != nil {
+		return fmt.Errorf("read stream state of partition %q: %w", a.inbox.Name(), err)
+	}
+	a.epoch = st.Epoch
+	if cp.StreamSeq > 0 {
+		if problem := mismatch(cp, st); problem != "" {
+			return &StreamChangedError{Partition: a.inbox.Name(), Problem: problem}
+		}
+	}
+	return a.inbox.Seek(ctx, cp.StreamSeq+1)
+}
+
+func (a *appender) checkpointName() string { return "append/" + a.inbox.Name() }
+
+func mismatch(cp eventlog.Checkpoint, st StreamState) string {
+	switch {
+	case st.Epoch != cp.Epoch:
+		return "it was created anew (another epoch)"
+	case st.LastSeq < cp.StreamSeq:
+		return fmt.Sprintf("it ends at %d, before the checkpoint %d", st.LastSeq, cp.StreamSeq)
+	case st.Found && st.Hash != cp.Hash:
+		return fmt.Sprintf("message %d is another one", cp.StreamSeq)
+	}
+	return ""
+}
+
+// process commits messages in order. An error is final for the partition.
+func (a *appender) process(ctx context.Context, messages []Message) error {
+	last := messages[len(messages)-1]
+	drafts := make([]eventlog.Draft, 0, len(messages))
+	sources := make([]Message, 0, len(messages))
+	var rejected []Rejected
+	for _, m := range messages {
+		d, err := a.prepare(m)
+		if err != nil {
+			rejected = append(rejected, a.rejection(m, err))
+			continue
+		}
+		if d.Type == schemas.TypeMemoryErased {
+			// An erasure must see everything before it, and stands in a transaction of its own.
+			if err := a.commit(ctx, drafts, sources, nil); err != nil {
+				return err
+			}
+			drafts, sources = drafts[:0], sources[:0]
+			if err := a.eraseOne(ctx, m, d); err != nil {
+				return err
+			}
+			continue
+		}
+		drafts, sources = append(drafts, d), append(sources, m)
+	}
+	if err := a.reject(ctx, rejected); err != nil {
+		return err
+	}
+	cp := &eventlog.Checkpoint{Name: a.checkpointName(), Fence: a.fence, Epoch: last.Epoch, StreamSeq: last.Seq, Hash: last.Hash}
+	if err := a.commit(ctx, drafts, sources, cp); err != nil {
+		return err
+	}
+	if err := a.inbox.Ack(ctx, last.Seq); err != nil {
+		a.logger.WarnContext(ctx, "acknowledge events", "partition", a.inbox.Name(), "seq", last.Seq, "error", err)
+	}
+	return nil
+}
+
+func (a *appender) prepare(m Message) (eventlog.Draft, error) {
+	if m.Err != nil {
+		return eventlog.Draft{}, &write.Rejection{Reason: "malformed", Cause: m.Err.Error()}
+	}
+	return a.writer.Prepare(m.Tenant, m.Agent, m.Event)
+}
+
+func (a *appender) rejection(m Message, err error) Rejected {
+	r := Rejected{Message: m, Reason: "malformed", Cause: err.Error(), At: a.now()}
+	var why *write.Rejection
+	if errors.As(err, &why) {
+		r.Reason, r.Pointer = why.DLQReason(), why.Pointer
+	}
+	return r
+}
+
+// commit appends drafts with the checkpoint. Reused ids go to the dead letters before
+// the checkpoint moves, so that none is lost to a crash in between.
+func (a *appender) commit(ctx context.Context, drafts []eventlog.Draft, sources []Message, cp *eventlog.Checkpoint) error {
+	if len(drafts) == 0 && cp == nil {
+		return nil
+	}
+	var outcomes []eventlog.Outcome
+	err := a.retry.do(ctx, a.logger, "append events", retryAppend, func() (err error) {
+		outcomes, err = a.log.Append(ctx, eventlog.Batch{Drafts: drafts, Checkpoint: cp})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("append events of partition %q: %w", a.inbox.Name(), err)
+	}
+	var reused []Rejected
+	for i, o := range outcomes {
+		switch o.Status {
+		case eventlog.Reused:
+			reused = append(reused, Rejected{Message: sources[i], Reason: "id_reuse", Pointer: "/id", At: a.now(),
+				Cause: fmt.Sprintf("source and id were used at position %d for another event", o.Position)})
+		case eventlog.Gone:
+			a.logger.InfoContext(ctx, "event was erased before, not taken again", "tenant", drafts[i].Tenant, "position", o.Position)
+		}
+	}
+	if len(reused) == 0 {
+		return nil
+	}
+	if err := a.reject(ctx, reused); err != nil {
+		return err
+	}
+	if cp == nil {
+		return nil
+	}
+	return a.commit(ctx, nil, nil, cp)
+}
+
+func (a *appender) reject(ctx context.Context, rejected []Rejected) error {
+	if len(rejected) == 0 {
+		return nil
+	}
+	for _, r := range rejected {
+		a.logger.WarnContext(ctx, "event rejected", "tenant", r.Message.Tenant, "reason", r.Reason, "pointer", r.Pointer, "seq", r.Message.Seq)
+	}
+	err := a.retry.do(ctx, a.logger, "publish dead letters", func(error) bool { return true }, func() error {
+		return a.dead.Reject(ctx, rejected)
+	})
+	if err != nil {
+		return fmt.Errorf("publish dead letters of partition %q: %w", a.inbox.Name(), err)
+	}
+	return nil
+}
+
+// eraseOne carries out one memory.erased event; a refused one becomes a dead letter.
+func (a *appender) eraseOne(ctx context.Context, m Message, d eventlog.Draft) error {
+	s, err := scope.System(m.Tenant)
+	if err != nil {
+		return err
+	}
+	var refused string
+	err = a.retry.do(ctx, a.logger, "erase items", retryAppend, func() (err error) {
+		refused, err = a.erase(ctx, s, d)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("erase items of partition %q: %w", a.inbox.Name(), err)
+	}
+	if refused == "" {
+		return nil
+	}
+	return a.reject(ctx, []Rejected{{Message: m, Reason: refused, Cause: "the erasure was refused: " + refused, At: a.now()}})
+}
+
+// retryAppend reports whether an append may succeed later: not when another owner
+// has taken over, nor when the log is damaged.
+func retryAppend(err error) bool {
+	return !errors.Is(err, eventlog.ErrFenced) && !errors.Is(err, eventlog.ErrCorrupt)
+}

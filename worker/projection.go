@@ -1,0 +1,194 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"satchel/pipeline/embed"
+	"satchel/pipeline/store/eventlog"
+	"satchel/pipeline/store/graph"
+	"satchel/pipeline/store/items"
+	"satchel/pipeline/store/keyword"
+	"satchel/pipeline/store/vector"
+	"satchel/schemas"
+)
+
+// projection is what a run of log entries changes in each index.
+type projection struct {
+	items   []items.Change
+	keyword []keyword.Change
+	vector  []vector.Change
+	graph   []graph.Change
+}
+
+// project turns entries into changes. It is a pure function of the entries and the
+// embedding model, so that a rebuild gives what the live run gave.
+func project(ctx context.Context, embedder embed.Embedder, entries []eventlog.Entry) (projection, error) {
+	var p projection
+	var texts []string
+	var chunks []*vector.Chunk
+	for i := range entries {
+		e := &entries[i]
+		if e.Erased {
+			continue
+		}
+		if err := p.add(e); err != nil {
+			return projection{}, fmt.Errorf("project position %d: %w", e.Position, err)
+		}
+	}
+	for i := range p.vector {
+		if p.vector[i].Put == nil {
+			continue
+		}
+		text := p.keyword[i].Put.Text
+		rec := p.items[p.itemOf(p.vector[i].Position)].Put
+		doc := p.vector[i].Put
+		doc.Chunks = chunksOf(rec, text, &texts)
+		for c := range doc.Chunks {
+			chunks = append(chunks, &doc.Chunks[c])
+		}
+	}
+	if len(texts) == 0 {
+		return p, nil
+	}
+	vectors, err := embedder.Embed(ctx, texts)
+	if err != nil {
+		return projection{}, fmt.Errorf("embed %d texts: %w", len(texts), err)
+	}
+	for i, c := range chunks {
+		c.Vector = vectors[i]
+	}
+	return p, nil
+}
+
+// itemOf finds the items change of a position; positions ascend.
+func (p *projection) itemOf(position int64) int {
+	lo, hi := 0, len(p.items)
+	for lo < hi {
+		mid := (lo + hi) / 2
+		if p.items[mid].Position < position {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
+
+func (p *projection) add(e *eventlog.Entry) error {
+	switch e.Type {
+	case schemas.TypeMemoryRecorded:
+		return p.addRecorded(e)
+	case schemas.TypeMemoryLinked:
+		var l schemas.MemoryLinked
+		if err := json.Unmarshal(e.Data, &l); err != nil {
+			return fmt.Errorf("decode links: %w", err)
+		}
+		p.items = append(p.items, items.Change{Position: e.Position, Link: &l, At: e.RecordedAt})
+		p.graph = append(p.graph, graph.Change{Position: e.Position, Link: &l})
+	case schemas.TypeMemorySuperseded:
+		var s schemas.MemorySuperseded
+		if err := json.Unmarshal(e.Data, &s); err != nil {
+			return fmt.Errorf("decode supersession: %w", err)
+		}
+		p.items = append(p.items, items.Change{Position: e.Position, Superseded: &s, At: e.RecordedAt})
+		p.graph = append(p.graph, graph.Change{Position: e.Position, Link: &schemas.MemoryLinked{
+			From: s.By, Links: []schemas.Link{{Rel: schemas.RelSupersedes, To: s.Item}}}})
+	case schemas.TypeMemoryAccessed:
+		var a schemas.MemoryAccessed
+		if err := json.Unmarshal(e.Data, &a); err != nil {
+			return fmt.Errorf("decode accesses: %w", err)
+		}
+		p.items = append(p.items, items.Change{Position: e.Position, Accessed: a.Items, At: e.Time})
+	case schemas.TypeContextPacked:
+		return p.addPacked(e)
+	case schemas.TypeMemoryErased:
+		return p.addErased(e)
+	}
+	return nil
+}
+
+func (p *projection) addRecorded(e *eventlog.Entry) error {
+	rec := schemas.Record{Position: e.Position, RecordedAt: e.RecordedAt}
+	if err := json.Unmarshal(e.Data, &rec.MemoryItem); err != nil {
+		return fmt.Errorf("decode item: %w", err)
+	}
+	rec.Facets = rec.MemoryItem.Facets()
+	text := schemas.SearchText(&rec.MemoryItem)
+	rec.Terms = keyword.Terms(text)
+	p.items = append(p.items, items.Change{Position: e.Position, Put: &rec, At: e.RecordedAt})
+	p.keyword = append(p.keyword, keyword.Change{Position: e.Position, Put: &keyword.Doc{
+		ID: rec.ID, Position: e.Position, Text: text, Facets: rec.Facets}})
+	p.vector = append(p.vector, vector.Change{Position: e.Position, Put: &vector.Doc{
+		ID: rec.ID, Position: e.Position, Facets: rec.Facets}})
+	p.graph = append(p.graph, graph.Change{Position: e.Position, Put: &graph.Node{
+		ID: rec.ID, Position: e.Position, Facets: rec.Facets, Links: rec.Links,
+		Entities: graph.Entities(rec.Content.Text(), rec.Speaker)}})
+	return nil
+}
+
+// addPacked counts the shown items as accessed.
+func (p *projection) addPacked(e *eventlog.Entry) error {
+	var pack schemas.ContextPack
+	if err := json.Unmarshal(e.Data, &pack); err != nil {
+		return fmt.Errorf("decode pack: %w", err)
+	}
+	var ids []string
+	for _, section := range pack.Sections {
+		for _, item := range section.Items {
+			ids = append(ids, item.ID)
+		}
+	}
+	if len(ids) > 0 {
+		p.items = append(p.items, items.Change{Position: e.Position, Accessed: ids, At: pack.CreatedAt})
+	}
+	return nil
+}
+
+func (p *projection) addErased(e *eventlog.Entry) error {
+	var er schemas.MemoryErased
+	if err := json.Unmarshal(e.Data, &er); err != nil {
+		return fmt.Errorf("decode erasure: %w", err)
+	}
+	if er.Receipt != nil {
+		return nil // the record of an erasure that was projected when it was asked for
+	}
+	p.items = append(p.items, items.Change{Position: e.Position, Erased: er.Items, At: e.RecordedAt})
+	p.keyword = append(p.keyword, keyword.Change{Position: e.Position, Remove: er.Items})
+	p.vector = append(p.vector, vector.Change{Position: e.Position, Remove: er.Items})
+	p.graph = append(p.graph, graph.Change{Position: e.Position, Remove: er.Items})
+	return nil
+}
+
+// chunksOf lists the chunks of an item and appends their texts, in step. The texts are
+// those of the search text; the spans are in the content, or in the axis's attribute.
+func chunksOf(rec *schemas.Record, text string, texts *[]string) []vector.Chunk {
+	var chunks []vector.Chunk
+	offset := schemas.SearchOffset(&rec.MemoryItem)
+	for _, span := range vector.Split(text) {
+		inContent := schemas.Span{Start: max(0, span.Start-offset), End: max(0, span.End-offset)}
+		chunks = append(chunks, vector.Chunk{Span: inContent})
+		*texts = append(*texts, text[span.Start:span.End])
+	}
+	if rec.Kind != schemas.KindExperience || len(rec.Attributes) == 0 {
+		return chunks
+	}
+	var axes struct {
+		Strategy  string `json:"strategy"`
+		Surprise  string `json:"surprise"`
+		RootCause string `json:"root_cause"`
+	}
+	if json.Unmarshal(rec.Attributes, &axes) != nil {
+		return chunks // validated at write: an attribute of another type has no axis
+	}
+	for _, axis := range []struct{ name, text string }{{"strategy", axes.Strategy}, {"surprise", axes.Surprise}, {"root_cause", axes.RootCause}} {
+		if strings.TrimSpace(axis.text) == "" {
+			continue
+		}
+		chunks = append(chunks, vector.Chunk{Axis: axis.name, Span: schemas.Span{End: len(axis.text)}})
+		*texts = append(*texts, axis.text)
+	}
+	return chunks
+}

@@ -1,0 +1,240 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"satchel/pipeline/embed"
+	"satchel/pipeline/scope"
+	"satchel/pipeline/store/eventlog"
+	"satchel/pipeline/store/graph"
+	"satchel/pipeline/store/items"
+	"satchel/pipeline/store/keyword"
+	"satchel/pipeline/store/vector"
+	"satchel/pipeline/token"
+)
+
+// Stores are the projections of the log. Each keeps its own checkpoint.
+type Stores struct {
+	Items   items.Store
+	Tokens  items.TokenCounts // nil: counts are made when an item is shown
+	Keyword keyword.Index
+	Vector  vector.Index
+	Graph   graph.Store
+}
+
+// checkpoints are the positions of the stores, in a fixed order.
+type checkpoints [4]int64
+
+func (c checkpoints) min() int64 { return min(c[0], c[1], c[2], c[3]) }
+
+// Projector keeps the indexes up with the log, one run a tenant at a time.
+// Safe for concurrent use.
+type Projector struct {
+	log      *eventlog.Log
+	stores   Stores
+	embedder embed.Embedder
+	counter  token.Counter
+	batch    int
+	logger   *slog.Logger
+
+	mu      sync.Mutex
+	tenants map[string]*progress
+}
+
+// progress is how far a tenant's projections have come.
+type progress struct {
+	run      sync.Mutex // held by whoever projects this tenant
+	position int64      // every store is at least here; −1 before the first run
+	moved    chan struct{}
+}
+
+func (p *Projector) tenant(name string) *progress {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t, ok := p.tenants[name]
+	if !ok {
+		t = &progress{position: -1, moved: make(chan struct{})}
+		p.tenants[name] = t
+	}
+	return t
+}
+
+func (p *Projector) advance(t *progress, position int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if position > t.position {
+		t.position = position
+		close(t.moved)
+		t.moved = make(chan struct{})
+	}
+}
+
+// Await blocks until every index has applied position, or ctx is done. It brings the
+// tenant up itself when nobody has done so since the start.
+func (p *Projector) Await(ctx context.Context, s scope.Scope, position int64) error {
+	if err := s.Check(); err != nil {
+		return err
+	}
+	t := p.tenant(s.Tenant())
+	for {
+		p.mu.Lock()
+		at, moved := t.position, t.moved
+		p.mu.Unlock()
+		if at >= position && at >= 0 {
+			return nil
+		}
+		if at < 0 {
+			if err := p.catchUp(ctx, s.Tenant(), nil); err != nil {
+				return err
+			}
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-moved:
+		}
+	}
+}
+
+// Position returns how far all of the tenant's indexes have come; 0 before the first run.
+func (p *Projector) Position(tenant string) int64 {
+	t := p.tenant(tenant)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return max(0, t.position)
+}
+
+// run follows the log until ctx is done.
+func (p *Projector) run(ctx context.Context, retry retryPolicy) error {
+	return follow(ctx, p.log, retry, p.logger, "project", func(ctx context.Context, tenant string) error {
+		if err := p.catchUp(ctx, tenant, nil); err != nil {
+			return err
+		}
+		return p.countTokens(ctx, tenant)
+	})
+}
+
+// catchUp applies what the tenant's log has beyond the checkpoints.
+func (p *Projector) catchUp(ctx context.Context, tenant string, report eventlog.Progress) error {
+	s, err := scope.System(tenant)
+	if err != nil {
+		return err
+	}
+	t := p.tenant(tenant)
+	t.run.Lock()
+	defer t.run.Unlock()
+	at, err := p.read(ctx, s)
+	if err != nil {
+		return err
+	}
+	for {
+		head, err := p.log.Head(ctx, s)
+		if err != nil {
+			return err
+		}
+		if ahead := max(at[0], at[1], at[2], at[3]); ahead > head.Size {
+			return fmt.Errorf("project tenant %q: an index is at position %d, beyond the log's end %d; run rebuild: %w", tenant, ahead, head.Size, ErrAhead)
+		}
+		p.advance(t, at.min())
+		if report != nil {
+			report(at.min(), head.Size)
+		}
+		if at.min() >= head.Size {
+			return nil
+		}
+		entries, err := p.log.Read(ctx, s, at.min(), p.batch)
+		if err != nil {
+			return err
+		}
+		if at, err = p.apply(ctx, s, at, entries); err != nil {
+			return err
+		}
+	}
+}
+
+// ErrAhead is returned when an index has applied more than the log holds: the log was
+// restored from an older copy.
+var ErrAhead = errors.New("index is ahead of the log")
+
+func (p *Projector) read(ctx context.Context, s scope.Scope) (checkpoints, error) {
+	var at checkpoints
+	for i, read := range []func(context.Context, scope.Scope) (int64, error){
+		p.stores.Items.Checkpoint, p.stores.Keyword.Checkpoint, p.stores.Vector.Checkpoint, p.stores.Graph.Checkpoint} {
+		position, err := read(ctx, s)
+		if err != nil {
+			return at, fmt.Errorf("read checkpoint of index %d: %w", i, err)
+		}
+		at[i] = position
+	}
+	return at, nil
+}
+
+// apply brings every store that is behind to the last entry, side by side.
+func (p *Projector) apply(ctx context.Context, s scope.Scope, at checkpoints, entries []eventlog.Entry) (checkpoints, error) {
+	if len(entries) == 0 {
+		return at, fmt.Errorf("read log of tenant %q after position %d: no entries before the head: %w", s.Tenant(), at.min(), eventlog.ErrCorrupt)
+	}
+	changes, err := project(ctx, p.embedder, entries)
+	if err != nil {
+		return at, err
+	}
+	upTo := entries[len(entries)-1].Position
+	work := [...]func() error{
+		func() error { return p.stores.Items.Apply(ctx, s, changes.items, upTo) },
+		func() error { return p.stores.Keyword.Apply(ctx, s, changes.keyword, upTo) },
+		func() error { return p.stores.Vector.Apply(ctx, s, changes.vector, upTo) },
+		func() error { return p.stores.Graph.Apply(ctx, s, changes.graph, upTo) },
+	}
+	var errs [len(work)]error
+	var wg sync.WaitGroup
+	for i := range work {
+		if at[i] >= upTo {
+			continue
+		}
+		wg.Go(func() {
+			if errs[i] = work[i](); errs[i] == nil {
+				at[i] = upTo
+			}
+		})
+	}
+	wg.Wait()
+	return at, errors.Join(errs[:]...)
+}
+
+// countTokens gives items their exact token counts while there is nothing to project.
+func (p *Projector) countTokens(ctx context.Context, tenant string) error {
+	if p.stores.Tokens == nil || p.counter == nil {
+		return nil
+	}
+	s, err := scope.System(tenant)
+	if err != nil {
+		return err
+	}
+	const slice = 64 // items between two looks at the log: about 4 ms
+	for ctx.Err() == nil {
+		records, err := p.stores.Tokens.Uncounted(ctx, s, slice)
+		if err != nil || len(records) == 0 {
+			return err
+		}
+		counts := make(map[string]int, len(records))
+		for i := range records {
+			counts[records[i].ID] = p.counter.Count(shownText(&records[i]))
+		}
+		if err := p.stores.Tokens.SetTokens(ctx, s, counts); err != nil {
+			return fmt.Errorf("store token counts: %w", err)
+		}
+		head, err := p.log.Head(ctx, s)
+		if err != nil {
+			return err
+		}
+		if head.Size > p.Position(tenant) {
+			return nil // new entries first; the next run goes on counting
+		}
+	}
+	return ctx.Err()
+}

@@ -1,0 +1,118 @@
+package worker
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+
+	"satchel/pipeline/scope"
+	"satchel/pipeline/store/eventlog"
+	"satchel/schemas"
+)
+
+// relay publishes the log to the ledger, in position order. Its checkpoint is the
+// ledger's own last message, so a crash repeats nothing.
+type relay struct {
+	log    *eventlog.Log
+	ledger Ledger
+	batch  int
+	logger *slog.Logger
+}
+
+func (r *relay) run(ctx context.Context, retry retryPolicy) error {
+	return follow(ctx, r.log, retry, r.logger, "relay", r.catchUp)
+}
+
+func (r *relay) catchUp(ctx context.Context, tenant string) error {
+	s, err := scope.System(tenant)
+	if err != nil {
+		return err
+	}
+	at, err := r.ledger.LastPosition(ctx, tenant)
+	if err != nil {
+		return fmt.Errorf("read last ledger position of tenant %q: %w", tenant, err)
+	}
+	for {
+		entries, err := r.log.Read(ctx, s, at, r.batch)
+		if err != nil {
+			return err
+		}
+		if len(entries) == 0 {
+			return nil
+		}
+		messages := make([]LedgerMessage, 0, len(entries))
+		for i := range entries {
+			m, err := ledgerMessage(&entries[i])
+			if err != nil {
+				return err
+			}
+			messages = append(messages, m)
+		}
+		if err := r.ledger.Publish(ctx, tenant, messages); err != nil {
+			return fmt.Errorf("publish ledger of tenant %q after position %d: %w", tenant, at, err)
+		}
+		at = entries[len(entries)-1].Position
+	}
+}
+
+// ledgerMessage is an entry as the ledger shows it. Memory events travel by
+// reference: what was remembered is content, and content never reaches the ledger.
+func ledgerMessage(e *eventlog.Entry) (LedgerMessage, error) {
+	kind, ok := schemas.LedgerKindOf(e.Type)
+	if !ok {
+		return LedgerMessage{}, fmt.Errorf("position %d of tenant %q has unknown event type %q", e.Position, e.Tenant, e.Type)
+	}
+	ev := event.New()
+	ev.SetID(e.ID)
+	ev.SetSource(e.Source)
+	ev.SetType(e.Type)
+	ev.SetSubject(e.Subject)
+	ev.SetTime(e.Time)
+	for _, name := range []string{"traceparent", "tracestate"} {
+		if v := e.Extensions[name]; v != "" {
+			ev.SetExtension(name, v)
+		}
+	}
+	ev.SetExtension("satchelposition", fmt.Sprintf("%019d", e.Position))
+	ev.SetExtension("satchelleaf", hex.EncodeToString(e.Leaf[:]))
+	data := e.Data
+	if strings.HasPrefix(e.Type, "io.satchel.memory.") {
+		ref, err := json.Marshal(reference(e))
+		if err != nil {
+			return LedgerMessage{}, fmt.Errorf("encode reference of position %d: %w", e.Position, err)
+		}
+		data = ref
+	}
+	if err := ev.SetData(event.ApplicationJSON, json.RawMessage(data)); err != nil {
+		return LedgerMessage{}, fmt.Errorf("set data of position %d: %w", e.Position, err)
+	}
+	m := LedgerMessage{Position: e.Position, Kind: string(kind), Agent: e.Agent, Event: ev}
+	if kind != schemas.LedgerMemory && kind != schemas.LedgerErasure {
+		m.Request = e.Subject
+	}
+	return m, nil
+}
+
+// reference is what the ledger says of a memory event.
+func reference(e *eventlog.Entry) schemas.LedgerReference {
+	ref := schemas.LedgerReference{
+		Position:   e.Position,
+		RecordedAt: e.RecordedAt,
+		Leaf:       hex.EncodeToString(e.Leaf[:]),
+		Commitment: hex.EncodeToString(e.Commitment[:]),
+		Erased:     e.Erased,
+	}
+	if e.Erased {
+		return ref
+	}
+	var er schemas.MemoryErased
+	if e.Type == schemas.TypeMemoryErased && json.Unmarshal(e.Data, &er) == nil {
+		ref.Items, ref.Receipt = er.Items, er.Receipt
+	}
+	return ref
+}

@@ -1,0 +1,71 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+)
+
+// retryPolicy waits between tries, doubling from Min to Max. The zero value waits
+// 50 ms to 5 s.
+type retryPolicy struct {
+	Min, Max time.Duration
+}
+
+// do calls f until it succeeds, ctx is done or retryable says that it never will.
+func (p retryPolicy) do(ctx context.Context, logger *slog.Logger, what string, retryable func(error) bool, f func() error) error {
+	delay := p.min()
+	for {
+		err := f()
+		if err == nil || ctx.Err() != nil || !retryable(err) {
+			return err
+		}
+		logger.WarnContext(ctx, what+": will try again", "error", err, "after", delay)
+		if err := pause(ctx, delay); err != nil {
+			return err
+		}
+		delay = min(2*delay, p.max())
+	}
+}
+
+// wait logs err and waits once.
+func (p retryPolicy) wait(ctx context.Context, logger *slog.Logger, what string, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	logger.WarnContext(ctx, what+": will try again", "error", err, "after", p.min())
+	return pause(ctx, p.min())
+}
+
+func (p retryPolicy) min() time.Duration {
+	if p.Min > 0 {
+		return p.Min
+	}
+	return 50 * time.Millisecond
+}
+
+func (p retryPolicy) max() time.Duration {
+	if p.Max > 0 {
+		return p.Max
+	}
+	return 5 * time.Second
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+func ignoreCanceled(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return nil
+	}
+	return err
+}
