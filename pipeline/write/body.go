@@ -1,0 +1,75 @@
+package write
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/cloudevents/sdk-go/v2/types"
+
+	"satchel/pipeline/store/eventlog"
+	"satchel/schemas"
+)
+
+// body is what Prepare needs of an event's data.
+type body struct {
+	tenant  string
+	subject string
+	several bool                // the event is about several memories
+	item    *schemas.MemoryItem // for memory.recorded
+}
+
+func decodeBody(eventType string, data []byte) (body, []schemas.Issue) {
+	switch eventType {
+	case schemas.TypeMemoryRecorded:
+		m, issues := schemas.DecodeMemoryItem(data)
+		return body{tenant: m.Scope.Tenant, subject: m.ID, item: &m}, issues
+	case schemas.TypeMemoryLinked:
+		v, issues := schemas.DecodeMemoryLinked(data)
+		return body{tenant: v.Scope.Tenant, subject: v.From}, issues
+	case schemas.TypeMemorySuperseded:
+		v, issues := schemas.DecodeMemorySuperseded(data)
+		return body{tenant: v.Scope.Tenant, subject: v.Item}, issues
+	case schemas.TypeMemoryAccessed:
+		v, issues := schemas.DecodeMemoryAccessed(data)
+		return body{tenant: v.Scope.Tenant, subject: first(v.Items), several: true}, issues
+	}
+	v, issues := schemas.DecodeMemoryErased(data)
+	if v.Receipt != nil {
+		issues = append(issues, schemas.Issue{Pointer: "/receipt", Message: "is written by the worker and must be left out"})
+	}
+	return body{tenant: v.Scope.Tenant, subject: first(v.Items), several: true}, issues
+}
+
+func first(ids []string) string {
+	if len(ids) == 0 {
+		return ""
+	}
+	return ids[0]
+}
+
+// formatExtension writes a typed CloudEvents value in its canonical text.
+func formatExtension(value any) string {
+	s, err := types.Format(value)
+	if err != nil {
+		return fmt.Sprint(value)
+	}
+	return s
+}
+
+// Item reads the item of a memory.recorded entry with what Prepare found out applied:
+// the checksum when the item has none, and the verified signer.
+func Item(e eventlog.Entry) (schemas.MemoryItem, error) {
+	var m schemas.MemoryItem
+	if err := json.Unmarshal(e.Data, &m); err != nil {
+		return m, fmt.Errorf("read item of position %d: %w", e.Position, err)
+	}
+	if m.Provenance.Checksum == "" {
+		m.Provenance.Checksum = e.Extensions[ExtensionChecksum]
+	}
+	m.Signer = e.Extensions[ExtensionSigner]
+	if m.Signer == "" {
+		m.Signer = schemas.Unsigned
+	}
+	m.Provenance.Signer = m.Signer
+	return m, nil
+}

@@ -1,0 +1,28 @@
+// Package write is the first stage of the pipeline: it turns one CloudEvent that an
+// agent published into a log draft, or says why it may not enter the log.
+//
+// Prepare checks the event's attributes, reads the data strictly (package schemas),
+// holds the payload's tenant against the subject's, verifies the signature, checks or
+// computes the content's checksum and runs the redaction hook. It is pure: the same
+// event gives the same draft, so a redelivery is recognised by the log. The data
+// bytes stay exactly as received unless the redaction hook changed the item.
+//
+// # Extensions of a draft
+//
+// A draft carries the event's extensions, datacontenttype and dataschema, and what
+// this stage found out. Names a publisher may not set are overwritten.
+//
+//	satchelkey       key id of the signature, as published
+//	satchelsig       signature, base64url without padding, as published
+//	satchelsigner    set here: the verified key id, or "unsigned"
+//	satchelchecksum  set here for memory.recorded: "sha256:<hex>" of the content
+//	satchelredacted  set here: JSON pointers the redaction hook changed, joined by ","
+//
+// Item reads an item back with these applied.
+//
+// # Signature
+//
+// Ed25519 by an nkey over the 32 bytes of Digest: SHA-256 over "satchel-event-v1\n"
+// and, for each of type, source, id, subject, data, its length as eight big-endian
+// bytes and the bytes themselves. A signed event must carry its subject.
+package write

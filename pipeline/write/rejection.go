@@ -1,0 +1,81 @@
+package write
+
+import "satchel/schemas"
+
+// Reason is why an event may not enter the log; it is a token of the DLQ subject.
+type Reason string
+
+// The reasons.
+const (
+	Malformed    Reason = "malformed"
+	Oversized    Reason = "oversized"
+	Unlabelled   Reason = "unlabelled"
+	WrongTenant  Reason = "wrong_tenant"
+	UnknownType  Reason = "unknown_type"
+	BadSignature Reason = "bad_signature"
+	BadID        Reason = "bad_id"
+)
+
+// Rejection is the error of Prepare. It holds no content.
+type Rejection struct {
+	Reason  Reason
+	Pointer string          // of the first failing field in the CloudEvent: /id, /data/security_label
+	Cause   string          // in words
+	Issues  []schemas.Issue // every failing field
+}
+
+// Error returns the reason, the pointer and the cause.
+func (r *Rejection) Error() string {
+	if r.Pointer == "" {
+		return string(r.Reason) + ": " + r.Cause
+	}
+	return string(r.Reason) + ": " + r.Pointer + " " + r.Cause
+}
+
+// DLQReason returns the <reason> token of dlq.v1.<tenant>.<reason>.
+func (r *Rejection) DLQReason() string {
+	if !schemas.ValidToken(string(r.Reason)) {
+		return string(Malformed)
+	}
+	return string(r.Reason)
+}
+
+func reject(reason Reason, pointer, cause string) *Rejection {
+	return &Rejection{Reason: reason, Pointer: pointer, Cause: cause, Issues: []schemas.Issue{{Pointer: pointer, Message: cause}}}
+}
+
+// rejectData names every issue of the data, and the gravest reason among them.
+func rejectData(issues []schemas.Issue) *Rejection {
+	r := &Rejection{Reason: Malformed, Issues: make([]schemas.Issue, len(issues))}
+	for i, issue := range issues {
+		r.Issues[i] = schemas.Issue{Pointer: "/data" + issue.Pointer, Message: issue.Message}
+	}
+	first := 0
+	for i, issue := range issues {
+		if reason := reasonOf(issue.Pointer); reason.rank() > r.Reason.rank() {
+			r.Reason, first = reason, i
+		}
+	}
+	r.Pointer, r.Cause = r.Issues[first].Pointer, r.Issues[first].Message
+	return r
+}
+
+func reasonOf(pointer string) Reason {
+	switch pointer {
+	case "/security_label":
+		return Unlabelled
+	case "/id", "/from", "/item", "/by":
+		return BadID
+	}
+	return Malformed
+}
+
+func (r Reason) rank() int {
+	switch r {
+	case Unlabelled:
+		return 2
+	case BadID:
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,263 @@
+package write
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/nats-io/nkeys"
+
+	"satchel/pipeline/store/eventlog"
+	"satchel/schemas"
+)
+
+// DefaultMaxData is the largest data of an event in bytes: the largest text and room
+// for its escapes.
+const DefaultMaxData = 8 << 20
+
+const (
+	maxExtensions     = 32
+	maxExtensionValue = 4096 // bytes
+)
+
+// Config says what Prepare demands. The zero value takes unsigned events.
+type Config struct {
+	// RequireSignature refuses events without a valid signature.
+	RequireSignature bool
+	// Keys are the nkey public keys by key id. A signature by another key is refused.
+	Keys map[string]string
+	// MaxData is the largest data in bytes; 0 means DefaultMaxData.
+	MaxData int
+	// Redact may change an item before it is written, and returns the JSON pointers
+	// it changed; none leaves the received bytes as they are. It runs after the
+	// signature was verified and must give the same result for the same item. nil: no redaction.
+	Redact func(tenant string, m *schemas.MemoryItem) []string
+}
+
+// Writer prepares events. It is safe for concurrent use.
+type Writer struct {
+	requireSignature bool
+	keys             map[string]nkeys.KeyPair
+	maxData          int
+	redact           func(tenant string, m *schemas.MemoryItem) []string
+}
+
+// New returns a Writer, or an error that names the key that is none.
+func New(c Config) (*Writer, error) {
+	w := &Writer{requireSignature: c.RequireSignature, keys: make(map[string]nkeys.KeyPair, len(c.Keys)), maxData: c.MaxData, redact: c.Redact}
+	if w.maxData == 0 {
+		w.maxData = DefaultMaxData
+	}
+	if w.maxData < 0 {
+		return nil, fmt.Errorf("check writer: maximum data of %d bytes is negative", c.MaxData)
+	}
+	for id, public := range c.Keys {
+		if !schemas.ValidID(id) || id == schemas.Unsigned {
+			return nil, fmt.Errorf("check signing key %q: the id must match [A-Za-z0-9._:-]{1,128} and not be %q", id, schemas.Unsigned)
+		}
+		key, err := nkeys.FromPublicKey(public)
+		if err != nil {
+			return nil, fmt.Errorf("read public key %q: %w", id, err)
+		}
+		w.keys[id] = key
+	}
+	return w, nil
+}
+
+// Prepare turns an event received on the subject of tenant and agent into a draft.
+// The error is a *Rejection that names every failing JSON pointer of the event.
+func (w *Writer) Prepare(tenant, agent string, ev event.Event) (eventlog.Draft, error) {
+	if r := w.checkAttributes(tenant, agent, &ev); r != nil {
+		return eventlog.Draft{}, r
+	}
+	b, issues := decodeBody(ev.Type(), ev.Data())
+	if b.tenant != "" && b.tenant != tenant {
+		return eventlog.Draft{}, reject(WrongTenant, "/data/scope/tenant", "must be the tenant of the subject it was published on")
+	}
+	if len(issues) > 0 {
+		return eventlog.Draft{}, rejectData(issues)
+	}
+	if r := checkSubject(&ev, &b); r != nil {
+		return eventlog.Draft{}, r
+	}
+	signer, r := w.verify(&ev)
+	if r != nil {
+		return eventlog.Draft{}, r
+	}
+	return w.draft(tenant, agent, &ev, &b, signer)
+}
+
+func (w *Writer) checkAttributes(tenant, agent string, ev *event.Event) *Rejection {
+	if !schemas.ValidToken(tenant) || !schemas.ValidToken(agent) {
+		return reject(Malformed, "", "the subject's tenant and agent must match [A-Za-z0-9_-]{1,64}")
+	}
+	if ev.Context == nil || ev.SpecVersion() != event.CloudEventsVersionV1 {
+		return reject(Malformed, "/specversion", "must be 1.0")
+	}
+	if !schemas.ValidID(ev.ID()) {
+		return reject(BadID, "/id", "must be 1 to 128 of the characters A-Z a-z 0-9 . _ : -")
+	}
+	if source := ev.Source(); source == "" || len(source) > schemas.MaxURI {
+		return reject(Malformed, "/source", fmt.Sprintf("is required and has at most %d characters", schemas.MaxURI))
+	}
+	if !isMemoryEvent(ev.Type()) {
+		return reject(UnknownType, "/type", "is not an event an agent may publish: use one of "+strings.Join(schemas.MemoryEventTypes(), ", "))
+	}
+	if len(ev.Data()) > w.maxData {
+		return reject(Oversized, "/data", fmt.Sprintf("must have at most %d bytes", w.maxData))
+	}
+	if t := ev.DataContentType(); t != "" && !isJSONType(t) {
+		return reject(Malformed, "/datacontenttype", "must be application/json")
+	}
+	return checkExtensions(ev.Extensions())
+}
+
+func checkExtensions(extensions map[string]any) *Rejection {
+	if len(extensions) > maxExtensions {
+		return reject(Oversized, "", fmt.Sprintf("must have at most %d extensions", maxExtensions))
+	}
+	for name, value := range extensions {
+		if s, ok := value.(string); ok && len(s) > maxExtensionValue || len(name) > 64 {
+			return reject(Oversized, "/"+name[:min(len(name), 64)], fmt.Sprintf("must have at most %d bytes", maxExtensionValue))
+		}
+	}
+	return nil
+}
+
+func isMemoryEvent(eventType string) bool {
+	switch eventType {
+	case schemas.TypeMemoryRecorded, schemas.TypeMemoryLinked, schemas.TypeMemorySuperseded,
+		schemas.TypeMemoryAccessed, schemas.TypeMemoryErased:
+		return true
+	}
+	return false
+}
+
+func isJSONType(t string) bool {
+	t, _, _ = strings.Cut(t, ";")
+	t = strings.ToLower(strings.TrimSpace(t))
+	return t == "application/json" || t == "text/json" || strings.HasSuffix(t, "+json")
+}
+
+// checkSubject holds the event's subject against the memory it is about. Events about
+// several memories may carry any id.
+func checkSubject(ev *event.Event, b *body) *Rejection {
+	subject := ev.Subject()
+	switch {
+	case subject == "":
+	case b.several && !schemas.ValidID(subject):
+		return reject(BadID, "/subject", "must be 1 to 128 of the characters A-Z a-z 0-9 . _ : -")
+	case !b.several && subject != b.subject:
+		return reject(Malformed, "/subject", "must be the id of the memory in the data")
+	default:
+		b.subject = subject
+	}
+	return nil
+}
+
+// verify returns the verified key id, or unsigned.
+func (w *Writer) verify(ev *event.Event) (string, *Rejection) {
+	keyID, signature := stringExtension(ev, ExtensionKey), stringExtension(ev, ExtensionSignature)
+	if keyID == "" && signature == "" {
+		if w.requireSignature {
+			return "", reject(BadSignature, "/"+ExtensionSignature, "is required: this tenant takes signed events only")
+		}
+		return schemas.Unsigned, nil
+	}
+	key, known := w.keys[keyID]
+	switch {
+	case !known:
+		return "", reject(BadSignature, "/"+ExtensionKey, "is not the id of a known key")
+	case ev.Subject() == "":
+		return "", reject(BadSignature, "/subject", "is required for a signed event")
+	}
+	digest := Digest(ev.Type(), ev.Source(), ev.ID(), ev.Subject(), ev.Data())
+	if err := verify(key, signature, digest); err != nil {
+		return "", reject(BadSignature, "/"+ExtensionSignature, "does not match the event")
+	}
+	return keyID, nil
+}
+
+func stringExtension(ev *event.Event, name string) string {
+	s, _ := ev.Extensions()[name].(string)
+	return s
+}
+
+func (w *Writer) draft(tenant, agent string, ev *event.Event, b *body, signer string) (eventlog.Draft, error) {
+	d := eventlog.Draft{
+		Tenant: tenant, Agent: agent, Type: ev.Type(), Source: ev.Source(), ID: ev.ID(),
+		Subject: b.subject, Time: ev.Time(), Data: ev.Data(), Extensions: extensionsOf(ev),
+	}
+	d.Extensions[ExtensionSigner] = signer
+	if b.item == nil {
+		return d, nil
+	}
+	if d.Time.IsZero() {
+		d.Time = b.item.CreatedAt
+	}
+	if r := w.finishItem(&d, b.item, signer); r != nil {
+		return eventlog.Draft{}, r
+	}
+	return d, nil
+}
+
+// finishItem checks what the item claims about itself and redacts it.
+func (w *Writer) finishItem(d *eventlog.Draft, m *schemas.MemoryItem, signer string) *Rejection {
+	for _, claim := range [...]struct{ pointer, signer string }{{"/data/signer", m.Signer}, {"/data/provenance/signer", m.Provenance.Signer}} {
+		if claim.signer != "" && claim.signer != schemas.Unsigned && claim.signer != signer {
+			return reject(BadSignature, claim.pointer, "names a signer whose signature the event does not carry")
+		}
+	}
+	checksum := m.Content.Checksum()
+	if m.Provenance.Checksum != "" && m.Provenance.Checksum != checksum {
+		return reject(Malformed, "/data/provenance/checksum", "is not the SHA-256 of the content")
+	}
+	d.Extensions[ExtensionChecksum] = checksum
+	if w.redact == nil {
+		return nil
+	}
+	return w.redactItem(d, m)
+}
+
+func (w *Writer) redactItem(d *eventlog.Draft, m *schemas.MemoryItem) *Rejection {
+	changed := w.redact(d.Tenant, m)
+	if len(changed) == 0 {
+		return nil
+	}
+	m.Provenance.Checksum = ""
+	if issues := m.Validate(); len(issues) > 0 {
+		return rejectData(issues)
+	}
+	data, err := json.Marshal(m)
+	if err != nil {
+		return reject(Malformed, "/data", "cannot be written after redaction")
+	}
+	d.Data = data
+	d.Extensions[ExtensionRedacted] = strings.Join(changed, ",")
+	d.Extensions[ExtensionChecksum] = m.Content.Checksum()
+	delete(d.Extensions, ExtensionSignature) // it was over the bytes before redaction
+	return nil
+}
+
+// extensionsOf returns the extensions as CloudEvents text, and datacontenttype and dataschema.
+func extensionsOf(ev *event.Event) map[string]string {
+	given := ev.Extensions()
+	all := make(map[string]string, len(given)+4)
+	for name, value := range given {
+		if s, ok := value.(string); ok {
+			all[name] = s
+		} else {
+			all[name] = formatExtension(value)
+		}
+	}
+	delete(all, ExtensionChecksum)
+	delete(all, ExtensionRedacted)
+	if t := ev.DataContentType(); t != "" {
+		all["datacontenttype"] = t
+	}
+	if s := ev.DataSchema(); s != "" {
+		all["dataschema"] = s
+	}
+	return all
+}

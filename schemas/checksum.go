@@ -1,0 +1,21 @@
+package schemas
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+)
+
+// Checksum returns "sha256:<hex>" over the bytes of Text: the text itself, or the
+// compact JSON of a structured content.
+func (c Content) Checksum() string {
+	var sum [32]byte
+	if c.json != nil {
+		sum = sha256.Sum256(c.json)
+	} else {
+		sum = sha256.Sum256([]byte(c.text))
+	}
+	out := make([]byte, len("sha256:")+64)
+	copy(out, "sha256:")
+	hex.Encode(out[len("sha256:"):], sum[:])
+	return string(out)
+}
