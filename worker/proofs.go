@@ -1,0 +1,171 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"satchel/pipeline/scope"
+	"satchel/policies"
+	"satchel/schemas"
+)
+
+// PackSource is the CloudEvents source of what the engine writes to the log; with the
+// pack's id it finds the pack's entry.
+const PackSource = "satchel://engine"
+
+// Head answers log.v1.<tenant>.head.
+func (v *Service) Head(ctx context.Context, tenant string, _ []byte) (any, error) {
+	s, err := scope.System(tenant)
+	if err != nil {
+		return nil, &schemas.Error{Code: schemas.CodeValidation, Message: err.Error()}
+	}
+	reply, err := v.log.SignedHead(ctx, s)
+	if err != nil {
+		return nil, storageError(ctx, "sign the head", err)
+	}
+	return reply, nil
+}
+
+// Prove answers log.v1.<tenant>.prove.
+func (v *Service) Prove(ctx context.Context, tenant string, body []byte) (any, error) {
+	var req schemas.ProveRequest
+	if err := decode(body, &req); err != nil {
+		return nil, err
+	}
+	if err := schemas.Invalid(req.Validate()); err != nil {
+		return nil, err
+	}
+	s, err := scope.System(tenant)
+	if err != nil {
+		return nil, &schemas.Error{Code: schemas.CodeValidation, Message: err.Error()}
+	}
+	if req.Position == 0 && req.ID != "" {
+		entry, err := v.log.Find(ctx, s, req.Source, req.ID)
+		if err != nil {
+			return nil, storageError(ctx, "find the entry", err)
+		}
+		req.Position = entry.Position
+	}
+	var reply schemas.ProveReply
+	if req.Position > 0 {
+		if reply.Checkpoint, reply.Inclusion, err = v.prove(ctx, s, req.Position); err != nil {
+			return nil, storageError(ctx, "prove the entry", err)
+		}
+		preimage, err := v.log.Preimage(ctx, s, req.Position)
+		if err != nil {
+			return nil, storageError(ctx, "read the entry", err)
+		}
+		reply.Preimage = string(preimage)
+	}
+	if req.OldSize > 0 {
+		proof, err := v.log.ProveConsistency(ctx, s, req.OldSize)
+		if err != nil {
+			return nil, storageError(ctx, "prove consistency", err)
+		}
+		reply.Consistency = &proof
+	}
+	if reply.Checkpoint == "" {
+		head, err := v.log.SignedHead(ctx, s)
+		if err != nil {
+			return nil, storageError(ctx, "sign the head", err)
+		}
+		reply.Checkpoint = head.Checkpoint
+	}
+	return reply, nil
+}
+
+func (v *Service) prove(ctx context.Context, s scope.Scope, position int64) (string, *schemas.InclusionProof, error) {
+	head, err := v.log.SignedHead(ctx, s)
+	if err != nil {
+		return "", nil, err
+	}
+	proof, err := v.log.ProveInclusion(ctx, s, position, head.Size)
+	if err != nil {
+		return "", nil, err
+	}
+	return head.Checkpoint, &proof, nil
+}
+
+// Pack answers log.v1.<tenant>.pack: the stored result, byte for byte, for the
+// principal it was made for or an auditor, if policy still allows every item in it.
+func (v *Service) Pack(ctx context.Context, tenant string, body []byte) (any, error) {
+	var req schemas.PackRequest
+	if err := decode(body, &req); err != nil {
+		return nil, err
+	}
+	if err := schemas.Invalid(req.Validate()); err != nil {
+		return nil, err
+	}
+	s, err := scope.System(tenant)
+	if err != nil {
+		return nil, &schemas.Error{Code: schemas.CodeValidation, Message: err.Error()}
+	}
+	position := req.Position
+	if req.PackID != "" {
+		entry, err := v.log.Find(ctx, s, PackSource, req.PackID)
+		if err != nil {
+			return nil, storageError(ctx, "find the pack", err)
+		}
+		position = entry.Position
+	}
+	entry, err := v.log.Entry(ctx, s, position)
+	if err != nil || entry.Type != schemas.TypeContextPacked {
+		return nil, &schemas.Error{Code: schemas.CodeValidation, Message: "there is no such pack", Field: "/position"}
+	}
+	var pack schemas.ContextPack
+	if err := json.Unmarshal(entry.Data, &pack); err != nil {
+		return nil, storageError(ctx, "read the pack", err)
+	}
+	if err := v.mayOpen(ctx, tenant, req.From, &pack); err != nil {
+		return nil, err
+	}
+	stored, err := v.log.Attachment(ctx, s, position)
+	if err != nil {
+		return nil, storageError(ctx, "read the pack", err)
+	}
+	return json.RawMessage(stored), nil
+}
+
+func (v *Service) mayOpen(ctx context.Context, tenant string, from *schemas.Agent, pack *schemas.ContextPack) error {
+	denied := &schemas.Error{Code: schemas.CodePolicyDenied, Message: "policy does not allow this pack"}
+	s, err := v.Scope(tenant, from, pack.Purpose)
+	if err != nil {
+		return err
+	}
+	if p := s.Principal(); p.ID != pack.Principal && !p.HasRole("auditor") {
+		return denied
+	}
+	var ids []string
+	for _, section := range pack.Sections {
+		for _, item := range section.Items {
+			ids = append(ids, item.ID)
+		}
+	}
+	records, err := v.stores.Items.Get(ctx, s, ids)
+	if err != nil {
+		return storageError(ctx, "read the pack's items", err)
+	}
+	resources := make([]policies.Resource, len(records))
+	for i := range records {
+		resources[i] = policies.ResourceOf(&records[i])
+	}
+	d, err := v.pdp.Decide(ctx, s, policies.Request{Action: "read", Now: v.now(), Resources: resources})
+	if err != nil || len(d.Verdicts) != len(resources) {
+		return denied
+	}
+	for _, verdict := range d.Verdicts {
+		if !verdict.Allow {
+			return denied
+		}
+	}
+	return nil
+}
+
+// pointer turns encoding/json's dotted field path into a JSON pointer.
+func pointer(path string) string {
+	if path == "" {
+		return ""
+	}
+	return "/" + strings.ReplaceAll(path, ".", "/")
+}

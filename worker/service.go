@@ -1,0 +1,226 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+
+	"satchel/pipeline/scope"
+	"satchel/pipeline/store/eventlog"
+	"satchel/pipeline/write"
+	"satchel/policies"
+	"satchel/schemas"
+)
+
+// systemAgent is the <agent> token of what Satchel itself publishes.
+const systemAgent = "satchel"
+
+// Engine answers context requests; pipeline.Engine is the one there is.
+type Engine interface {
+	Context(ctx context.Context, s scope.Scope, req schemas.ContextRequest) (schemas.ContextResult, error)
+}
+
+// Service answers requests: context, writes with a receipt, and the log's head,
+// proofs, receipts and packs. It takes the tenant from the transport, the principal
+// from the registry, and bodies as JSON; every error is a *schemas.Error.
+// Safe for concurrent use.
+type Service struct {
+	engine    Engine
+	log       *eventlog.Log
+	writer    *write.Writer
+	outbox    Outbox
+	projector *Projector
+	pdp       policies.PDP
+	registry  *policies.Registry
+	loopback  bool
+	stores    Stores
+	now       func() time.Time
+}
+
+// Scope resolves who asks. The claim counts at most for what the registry grants.
+func (v *Service) Scope(tenant string, from *schemas.Agent, purpose string) (scope.Scope, error) {
+	if from == nil || from.ID == "" {
+		return scope.Scope{}, &schemas.Error{Code: schemas.CodeValidation, Message: "say who asks", Field: "/meta/from/id"}
+	}
+	p, err := v.registry.Resolve(tenant, *from, v.loopback)
+	if err != nil {
+		return scope.Scope{}, &schemas.Error{Code: schemas.CodePolicyDenied, Message: "the principal is not known here", Field: "/meta/from/id"}
+	}
+	s, err := scope.New(tenant, p, purpose)
+	if err != nil {
+		return scope.Scope{}, &schemas.Error{Code: schemas.CodeValidation, Message: err.Error(), Field: "/meta/from"}
+	}
+	return s, nil
+}
+
+// Request answers a ContextRequest.
+func (v *Service) Request(ctx context.Context, tenant string, body []byte) (any, error) {
+	var req schemas.ContextRequest
+	if err := decode(body, &req); err != nil {
+		return nil, err
+	}
+	if t := req.Payload.Tenant; t != "" && t != tenant {
+		return nil, &schemas.Error{Code: schemas.CodeValidation, Field: "/payload/tenant", Message: "is not the tenant of the subject"}
+	}
+	if err := schemas.Invalid(req.Validate()); err != nil {
+		return nil, err
+	}
+	s, err := v.Scope(tenant, req.Meta.From, req.Payload.Purpose)
+	if err != nil {
+		return nil, err
+	}
+	res, err := v.engine.Context(ctx, s, req)
+	if err != nil {
+		return nil, err
+	}
+	return res, nil
+}
+
+// Put validates one event, publishes it and waits for the receipt asked for.
+func (v *Service) Put(ctx context.Context, tenant string, body []byte) (any, error) {
+	var req schemas.PutRequest
+	if err := decode(body, &req); err != nil {
+		return nil, err
+	}
+	if err := schemas.Invalid(req.Validate()); err != nil {
+		return nil, err
+	}
+	var ev event.Event
+	if err := json.Unmarshal(req.Event, &ev); err != nil {
+		return nil, &schemas.Error{Code: schemas.CodeValidation, Field: "/event", Message: "is not a CloudEvent in structured mode"}
+	}
+	draft, err := v.writer.Prepare(tenant, req.Agent, ev)
+	if err != nil {
+		return nil, rejected(err)
+	}
+	s, err := scope.System(tenant)
+	if err != nil {
+		return nil, &schemas.Error{Code: schemas.CodeValidation, Message: err.Error()}
+	}
+	receipt := schemas.Receipt{Level: schemas.ReceiptAccepted, Tenant: tenant, Source: draft.Source, ID: draft.ID}
+	entry, err := v.log.Find(ctx, s, draft.Source, draft.ID)
+	switch {
+	case err == nil:
+		receipt.Duplicate = true
+	case errors.Is(err, eventlog.ErrNotFound):
+		if receipt.Stream, receipt.StreamSeq, err = v.outbox.PublishMemory(ctx, tenant, req.Agent, ev); err != nil {
+			return nil, storageError(ctx, "publish the event", err)
+		}
+		if req.Wait == "" || req.Wait == string(schemas.ReceiptAccepted) {
+			return receipt, nil
+		}
+		if entry, err = v.awaitEntry(ctx, s, draft.Source, draft.ID); err != nil {
+			return nil, storageError(ctx, "wait for the log", err)
+		}
+	default:
+		return nil, storageError(ctx, "look the event up", err)
+	}
+	if draft.Type != schemas.TypeMemoryErased && !entry.Erased && !bytes.Equal(entry.Data, draft.Data) {
+		return nil, &schemas.Error{Code: schemas.CodeValidation, Field: "/event/id", Message: "source and id were used before for another event"}
+	}
+	return v.receipt(ctx, s, receipt, &entry, schemas.ReceiptLevel(req.Wait))
+}
+
+// Receipt waits until an event has reached a level.
+func (v *Service) Receipt(ctx context.Context, tenant string, body []byte) (any, error) {
+	var req schemas.ReceiptRequest
+	if err := decode(body, &req); err != nil {
+		return nil, err
+	}
+	if err := schemas.Invalid(req.Validate()); err != nil {
+		return nil, err
+	}
+	s, err := scope.System(tenant)
+	if err != nil {
+		return nil, &schemas.Error{Code: schemas.CodeValidation, Message: err.Error()}
+	}
+	timeout := 5 * time.Second
+	if req.Timeout > 0 {
+		timeout = min(time.Duration(req.Timeout)*time.Millisecond, time.Minute)
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	entry, err := v.awaitEntry(ctx, s, req.Source, req.ID)
+	if err != nil {
+		return nil, storageError(ctx, "wait for the log", err)
+	}
+	return v.receipt(ctx, s, schemas.Receipt{Tenant: tenant, Source: req.Source, ID: req.ID}, &entry, req.Level)
+}
+
+func (v *Service) receipt(ctx context.Context, s scope.Scope, r schemas.Receipt, entry *eventlog.Entry, level schemas.ReceiptLevel) (any, error) {
+	r.Level, r.Position, r.Leaf = schemas.ReceiptLogged, entry.Position, entry.Leaf.String()
+	r.Leaf = fmt.Sprintf("%x", entry.Leaf[:])
+	if level == schemas.ReceiptIndexed || level == schemas.ReceiptProved {
+		if err := v.projector.Await(ctx, s, entry.Position); err != nil {
+			return nil, storageError(ctx, "wait for the indexes", err)
+		}
+		r.Level = schemas.ReceiptIndexed
+	}
+	if level == schemas.ReceiptProved {
+		checkpoint, proof, err := v.prove(ctx, s, entry.Position)
+		if err != nil {
+			return nil, storageError(ctx, "prove the entry", err)
+		}
+		r.Level, r.Checkpoint, r.Inclusion = schemas.ReceiptProved, checkpoint, proof
+	}
+	return r, nil
+}
+
+func (v *Service) awaitEntry(ctx context.Context, s scope.Scope, source, id string) (eventlog.Entry, error) {
+	for {
+		head, err := v.log.Head(ctx, s)
+		if err != nil {
+			return eventlog.Entry{}, err
+		}
+		entry, err := v.log.Find(ctx, s, source, id)
+		if err == nil || !errors.Is(err, eventlog.ErrNotFound) {
+			return entry, err
+		}
+		if _, err := v.log.Await(ctx, s, head.Size); err != nil {
+			return eventlog.Entry{}, err
+		}
+	}
+}
+
+func decode(body []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(body))
+	if err := d.Decode(into); err != nil {
+		var field *json.UnmarshalTypeError
+		if errors.As(err, &field) {
+			return &schemas.Error{Code: schemas.CodeValidation, Field: pointer(field.Field), Message: "must be " + field.Type.String() + ", not " + field.Value}
+		}
+		return &schemas.Error{Code: schemas.CodeValidation, Message: "the body is not valid JSON for this subject"}
+	}
+	return nil
+}
+
+// rejected turns a refused write into the error its sender sees.
+func rejected(err error) error {
+	var why *write.Rejection
+	if !errors.As(err, &why) {
+		return &schemas.Error{Code: schemas.CodeValidation, Message: "the event was refused"}
+	}
+	e := &schemas.Error{Code: schemas.CodeValidation, Message: why.Error(), Field: why.Pointer, Problems: why.Issues}
+	return e
+}
+
+// storageError hides the cause, which may name files, behind what could not be done.
+func storageError(ctx context.Context, what string, err error) error {
+	var typed *schemas.Error
+	switch {
+	case errors.As(err, &typed):
+		return typed
+	case errors.Is(err, context.DeadlineExceeded), ctx.Err() != nil:
+		return &schemas.Error{Code: schemas.CodeDeadlineExceeded, Message: "could not " + what + " in time"}
+	case errors.Is(err, eventlog.ErrNotFound):
+		return &schemas.Error{Code: schemas.CodeValidation, Message: "there is no such entry"}
+	case errors.Is(err, eventlog.ErrErased):
+		return &schemas.Error{Code: schemas.CodePolicyDenied, Message: "the content was erased"}
+	}
+	return &schemas.Error{Code: schemas.CodeStorage, Message: "could not " + what}
+}

@@ -1,0 +1,173 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"satchel/pipeline/embed"
+	"satchel/pipeline/scope"
+	"satchel/pipeline/store/eventlog"
+	"satchel/pipeline/token"
+	"satchel/pipeline/write"
+	"satchel/policies"
+)
+
+// Config is what a worker is made of. Log, Stores, Embedder, Writer, PDP and Engine
+// are required; a part of the transport that is nil is not run.
+type Config struct {
+	Log      *eventlog.Log
+	Stores   Stores
+	Embedder embed.Embedder
+	Counter  token.Counter // counts stored items; nil: they are counted when shown
+	Writer   *write.Writer
+	PDP      policies.PDP
+	Registry *policies.Registry // nil: claims count on loopback only
+	Loopback bool               // the transport is reachable from this machine only
+	Engine   Engine
+
+	Inboxes     []Inbox
+	DeadLetters DeadLetters
+	Ledger      Ledger
+	Outbox      Outbox
+	Streams     StreamScrubber
+	Scrubbers   []Scrubber
+
+	BatchSize int              // events a transaction at most; default 512
+	Clock     func() time.Time // default time.Now
+	Logger    *slog.Logger     // default discards
+}
+
+// Worker runs the followers and answers requests. Make one with New.
+type Worker struct {
+	Service   *Service
+	Projector *Projector
+
+	appenders []*appender
+	relay     *relay
+	eraser    *eraser
+	stopped   atomic.Pointer[error]
+	logger    *slog.Logger
+}
+
+// New returns a worker over cfg; nothing runs before Run.
+func New(cfg Config) (*Worker, error) {
+	if cfg.Log == nil || cfg.Embedder == nil || cfg.Writer == nil || cfg.PDP == nil || cfg.Engine == nil ||
+		cfg.Stores.Items == nil || cfg.Stores.Keyword == nil || cfg.Stores.Vector == nil || cfg.Stores.Graph == nil {
+		return nil, errors.New("worker config: log, stores, embedder, writer, policy decision point and engine are required")
+	}
+	if len(cfg.Inboxes) > 0 && (cfg.DeadLetters == nil || cfg.Streams == nil) {
+		return nil, errors.New("worker config: inboxes need dead letters and a stream scrubber")
+	}
+	if cfg.BatchSize <= 0 {
+		cfg.BatchSize = 512
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = time.Now
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Registry == nil {
+		cfg.Registry = &policies.Registry{}
+	}
+	p := NewProjector(cfg)
+	w := &Worker{Projector: p, logger: cfg.Logger}
+	w.Service = &Service{engine: cfg.Engine, log: cfg.Log, writer: cfg.Writer, outbox: cfg.Outbox, projector: p,
+		pdp: cfg.PDP, registry: cfg.Registry, loopback: cfg.Loopback, stores: cfg.Stores, now: cfg.Clock}
+	w.eraser = &eraser{log: cfg.Log, projector: p, graph: cfg.Stores.Graph, pdp: cfg.PDP, registry: cfg.Registry,
+		loopback: cfg.Loopback, scrubbers: cfg.Scrubbers, streams: cfg.Streams, now: cfg.Clock, logger: cfg.Logger}
+	for _, inbox := range cfg.Inboxes {
+		w.appenders = append(w.appenders, &appender{inbox: inbox, log: cfg.Log, writer: cfg.Writer, dead: cfg.DeadLetters,
+			erase: w.eraser.begin, batch: cfg.BatchSize, now: cfg.Clock, logger: cfg.Logger})
+	}
+	if cfg.Ledger != nil {
+		w.relay = &relay{log: cfg.Log, ledger: cfg.Ledger, batch: cfg.BatchSize, logger: cfg.Logger}
+	}
+	return w, nil
+}
+
+// NewProjector returns the projector of cfg alone, for rebuilding indexes without a
+// transport. It needs Log, Stores and Embedder.
+func NewProjector(cfg Config) *Projector {
+	if cfg.BatchSize <= 0 {
+		cfg.BatchSize = 512
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Projector{log: cfg.Log, stores: cfg.Stores, embedder: cfg.Embedder, counter: cfg.Counter,
+		batch: cfg.BatchSize, logger: cfg.Logger, tenants: map[string]*progress{}}
+}
+
+// Rebuild empties the tenant's indexes and fills them from the log, reporting
+// progress. Requests go on meanwhile and see what is there.
+func (p *Projector) Rebuild(ctx context.Context, s scope.Scope, report eventlog.Progress) error {
+	if err := s.Check(); err != nil {
+		return err
+	}
+	if err := p.reset(ctx, s); err != nil {
+		return err
+	}
+	return p.catchUp(ctx, s.Tenant(), report)
+}
+
+func (p *Projector) reset(ctx context.Context, s scope.Scope) error {
+	t := p.tenant(s.Tenant())
+	t.run.Lock()
+	defer t.run.Unlock()
+	for _, reset := range []func(context.Context, scope.Scope) error{
+		p.stores.Items.Reset, p.stores.Keyword.Reset, p.stores.Vector.Reset, p.stores.Graph.Reset} {
+		if err := reset(ctx, s); err != nil {
+			return fmt.Errorf("reset index: %w", err)
+		}
+	}
+	return nil
+}
+
+// Run runs until ctx is done or a follower fails for good, then stops the rest and
+// waits for what is under way: a transaction that has begun is committed and
+// acknowledged or left for redelivery.
+func (w *Worker) Run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	retry := retryPolicy{}
+	for _, a := range w.appenders {
+		g.Go(func() error { return w.note(a.run(ctx)) })
+	}
+	g.Go(func() error { return w.note(w.Projector.run(ctx, retry)) })
+	if w.relay != nil {
+		g.Go(func() error { return w.note(w.relay.run(ctx, retry)) })
+	}
+	if len(w.appenders) > 0 {
+		g.Go(func() error { return w.note(w.eraser.run(ctx, retry)) })
+	}
+	return g.Wait()
+}
+
+// note keeps a follower's failure for Ready. A stopped partition must not take the
+// others with it: its error is kept and logged, not returned.
+func (w *Worker) note(err error) error {
+	if err == nil {
+		return nil
+	}
+	w.stopped.Store(&err)
+	w.logger.Error("follower stopped", "error", err)
+	var changed *StreamChangedError
+	if errors.As(err, &changed) || errors.Is(err, eventlog.ErrFenced) {
+		return nil
+	}
+	return err
+}
+
+// Ready returns nil while everything runs, else why not.
+func (w *Worker) Ready() error {
+	if err := w.stopped.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
