@@ -1,0 +1,338 @@
+package keyword
+
+import (
+	"slices"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// maxTerm is the longest term in bytes; a longer one keeps its beginning.
+const maxTerm = 64
+
+// Analyze returns the terms of text in order: for every word its stem unless it is a
+// stop word, followed, when the word is a compound, by the stems of its parts. It is
+// the one analysis every index and every query uses; see the package comment for its rules.
+func Analyze(text string) []string {
+	var a Analyzer
+	a.Analyze(text)
+	out := make([]string, a.Len())
+	for i := range out {
+		out[i] = string(a.Term(i))
+	}
+	return out
+}
+
+// Terms returns the number of stemmed non-stop words of text, compounds counted once.
+// It is the length that neighbour damping divides by.
+func Terms(text string) int {
+	var a Analyzer
+	a.Analyze(text)
+	return a.Words()
+}
+
+// Analyzer is Analyze without its allocations: it keeps its buffers between calls.
+// The zero value works. It is not safe for concurrent use.
+type Analyzer struct {
+	terms []byte // the terms, one after another
+	ends  []uint32
+	words int
+
+	folded []byte // the normalised text, when it is not ASCII
+	word   []byte // the word being read, lower-cased
+	cuts   []int  // where word's parts begin, the first (0) left out
+	plain  bool   // word holds only a–z so far
+	upper  bool   // the last rune of word was upper case
+	lower  bool   // the last rune of word was lower case or a digit
+}
+
+// Analyze replaces the terms a holds by those of text.
+func (a *Analyzer) Analyze(text string) {
+	a.terms, a.ends, a.words = a.terms[:0], a.ends[:0], 0
+	a.reset()
+	if ascii(text) {
+		readASCII(a, text)
+		return
+	}
+	a.folded = norm.NFKC.AppendString(a.folded[:0], text)
+	a.readRunes(a.folded)
+}
+
+// Len returns the number of terms.
+func (a *Analyzer) Len() int { return len(a.ends) }
+
+// Words returns the number of words among the terms: parts of compounds are not counted.
+func (a *Analyzer) Words() int { return a.words }
+
+// Term returns the i-th term. It is valid until the next Analyze and must not be changed.
+func (a *Analyzer) Term(i int) []byte {
+	start := uint32(0)
+	if i > 0 {
+		start = a.ends[i-1]
+	}
+	return a.terms[start:a.ends[i]:a.ends[i]]
+}
+
+func ascii(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+func (a *Analyzer) reset() {
+	a.word, a.cuts = a.word[:0], a.cuts[:0]
+	a.plain, a.upper, a.lower = true, false, false
+}
+
+// cut marks that a part begins here.
+func (a *Analyzer) cut() {
+	n := len(a.word)
+	if n > 0 && (len(a.cuts) == 0 || a.cuts[len(a.cuts)-1] != n) {
+		a.cuts = append(a.cuts, n)
+	}
+}
+
+func readASCII(a *Analyzer, text string) {
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case 'a' <= c && c <= 'z':
+			a.word = append(a.word, c)
+			a.upper, a.lower = false, true
+		case 'A' <= c && c <= 'Z':
+			if a.lower || a.upper && twoLower(text[i+1:]) {
+				a.cut()
+			}
+			a.word = append(a.word, c+'a'-'A')
+			a.upper, a.lower = true, false
+		case '0' <= c && c <= '9':
+			a.word = append(a.word, c)
+			a.plain, a.upper, a.lower = false, false, true
+		case c == '\'' && joins(a, text, i):
+			a.apostrophe()
+		case c == '_' && len(a.word) > 0:
+			a.underscore()
+		default:
+			if len(a.word) > 0 {
+				a.flush()
+			}
+		}
+	}
+	a.flush()
+}
+
+// twoLower reports whether rest begins with two lower-case letters: then the capital
+// before it opens a part (HTTPServer), otherwise it belongs to the acronym (URLs).
+func twoLower(rest string) bool {
+	return len(rest) > 1 && 'a' <= rest[0] && rest[0] <= 'z' && 'a' <= rest[1] && rest[1] <= 'z'
+}
+
+// joins reports whether the apostrophe at i stands between letters.
+func joins(a *Analyzer, text string, i int) bool {
+	return len(a.word) > 0 && i+1 < len(text) && text[i+1]|0x20 >= 'a' && text[i+1]|0x20 <= 'z'
+}
+
+// apostrophe keeps the apostrophe as a byte no letter uses; flush settles what it meant.
+func (a *Analyzer) apostrophe() {
+	a.word = append(a.word, '\'')
+	a.plain, a.upper, a.lower = false, false, false
+}
+
+func (a *Analyzer) underscore() {
+	a.word = append(a.word, '_')
+	a.plain, a.upper, a.lower = false, false, false
+	a.cut()
+}
+
+// flush emits the word that was read and its parts, and begins a new one.
+func (a *Analyzer) flush() {
+	if len(a.word) == 0 {
+		return
+	}
+	if a.plain && len(a.cuts) == 0 {
+		a.emit(a.word, true, true)
+	} else {
+		a.flushCompound()
+	}
+	a.reset()
+}
+
+func (a *Analyzer) flushCompound() {
+	w := trimUnderscores(a.word)
+	if i := slices.Index(w, '\''); i >= 0 {
+		w = a.settle(w, i)
+	}
+	if len(w) == 0 {
+		return
+	}
+	plain := onlyLetters(w)
+	a.emit(w, plain, true)
+	start := 0
+	for _, c := range a.cuts {
+		if c < len(w) {
+			a.part(w[start:c])
+			start = c
+		}
+	}
+	if start > 0 {
+		a.part(w[start:])
+	}
+}
+
+// settle removes the apostrophes of w, the first at i: endings ('s, 're, n't and the
+// like) go with what they stand for, any other apostrophe leaves two parts (O'Brien).
+func (a *Analyzer) settle(w []byte, i int) []byte {
+	last := len(w) - 1
+	for w[last] != '\'' {
+		last--
+	}
+	switch string(w[last+1:]) {
+	case "s", "re", "ve", "ll", "d", "m":
+		w = w[:last]
+	case "t":
+		if last > 0 && w[last-1] == 'n' {
+			return nil // don't, can't, isn't: all stop words
+		}
+	}
+	for ; i < len(w); i++ {
+		if w[i] != '\'' {
+			continue
+		}
+		w = slices.Delete(w, i, i+1)
+		for j := range a.cuts {
+			if a.cuts[j] > i {
+				a.cuts[j]--
+			}
+		}
+		if i > 0 && i < len(w) {
+			a.cuts = append(a.cuts, i)
+		}
+		i--
+	}
+	slices.Sort(a.cuts)
+	a.cuts = slices.Compact(a.cuts)
+	return w
+}
+
+func trimUnderscores(w []byte) []byte {
+	for len(w) > 0 && w[len(w)-1] == '_' {
+		w = w[:len(w)-1]
+	}
+	return w
+}
+
+// part emits a part of a compound; one letter alone says nothing.
+func (a *Analyzer) part(p []byte) {
+	p = trimUnderscores(p)
+	if utf8.RuneCount(p) > 1 {
+		a.emit(p, onlyLetters(p), false)
+	}
+}
+
+func onlyLetters(w []byte) bool {
+	for _, c := range w {
+		if c < 'a' || c > 'z' {
+			return false
+		}
+	}
+	return true
+}
+
+// emit adds w as a term unless it is a stop word; English words (only a–z) are stemmed.
+func (a *Analyzer) emit(w []byte, english, whole bool) {
+	if english && stopWord(w) {
+		return
+	}
+	w = clip(w)
+	at := len(a.terms)
+	a.terms = append(a.terms, w...)
+	if english {
+		a.terms = a.terms[:at+stem(a.terms[at:])]
+	}
+	a.ends = append(a.ends, uint32(len(a.terms)))
+	if whole {
+		a.words++
+	}
+}
+
+func clip(w []byte) []byte {
+	if len(w) <= maxTerm {
+		return w
+	}
+	n := maxTerm
+	for n > 0 && !utf8.RuneStart(w[n]) {
+		n--
+	}
+	return w[:n]
+}
+
+// readRunes reads text that is not ASCII, already in NFKC.
+func (a *Analyzer) readRunes(text []byte) {
+	for i := 0; i < len(text); {
+		r, n := utf8.DecodeRune(text[i:])
+		if unspaced(r) {
+			a.flush()
+			i += a.bigrams(text[i:])
+			continue
+		}
+		a.readRune(r, text[i+n:])
+		i += n
+	}
+	a.flush()
+}
+
+func (a *Analyzer) readRune(r rune, rest []byte) {
+	switch {
+	case unicode.IsUpper(r) || unicode.IsTitle(r):
+		if a.lower || a.upper && twoLowerRunes(rest) {
+			a.cut()
+		}
+		a.append(unicode.ToLower(r))
+		a.upper, a.lower = true, false
+	case unicode.IsLetter(r):
+		a.append(r)
+		a.upper, a.lower = false, unicode.IsLower(r)
+	case unicode.IsNumber(r):
+		a.append(r)
+		a.upper, a.lower = false, true
+	case unicode.IsMark(r):
+		if len(a.word) > 0 && !latinEnd(a.word) {
+			a.append(r)
+		}
+	case (r == '\'' || r == '’' || r == 'ʼ') && len(a.word) > 0 && letterNext(rest):
+		a.apostrophe()
+	case r == '_' && len(a.word) > 0:
+		a.underscore()
+	case r == '\u00ad' || r == '\u200c' || r == '\u200d' || r == '\u2060' || r == '\ufeff':
+		// invisible inside a word
+	default:
+		a.flush()
+	}
+}
+
+// append adds a lower-case rune in its folded form.
+func (a *Analyzer) append(r rune) {
+	if r < utf8.RuneSelf {
+		a.word = append(a.word, byte(r))
+		a.plain = a.plain && 'a' <= r && r <= 'z'
+		return
+	}
+	was := a.plain
+	a.word = appendFolded(a.word, r)
+	a.plain = was && onlyLetters(a.word)
+}
+
+func letterNext(rest []byte) bool {
+	r, _ := utf8.DecodeRune(rest)
+	return unicode.IsLetter(r)
+}
+
+func twoLowerRunes(rest []byte) bool {
+	r, n := utf8.DecodeRune(rest)
+	next, _ := utf8.DecodeRune(rest[n:])
+	return unicode.IsLower(r) && unicode.IsLower(next)
+}

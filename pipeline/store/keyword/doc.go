@@ -1,0 +1,48 @@
+// Package keyword is the port of lexical search: BM25 over the words of a tenant's items.
+//
+// It owns the Index interface, the analysis every index and every query share (Analyze,
+// Analyzer, Terms, StopWord), and nothing else; drivers are in its sub-folders and pass
+// keywordtest.Run. Selection searches it, the projector feeds it, and it can be thrown
+// away at any time: the log rebuilds it.
+//
+// # What an index promises
+//
+//   - Every call checks its scope and reaches that tenant only. The same id may exist in
+//     any number of tenants. Statistics (documents, document frequency, average length)
+//     are the tenant's own and exact at any moment, also after replacements and removals.
+//   - Apply MUST be idempotent by position: a change at or below the checkpoint is
+//     skipped, and the checkpoint moves with the changes it covers. What Apply took is
+//     visible to the next Search when it returns.
+//   - Search MUST return the best hits first, equal scores in the order of their ids, at
+//     most Limit of them and only documents with a query term that pass the filter. Score
+//     MUST return for an id exactly what Search would.
+//   - Digest MUST depend on the documents alone, not on how they got there: a rebuilt
+//     index has the digest of the live one.
+//
+// The score is BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework",
+// 2009): the sum over query terms of
+//
+//	ln(1 + (N − df + ½)/(df + ½)) · tf·(k1+1) / (tf + k1·(1 − b + b·len/avg))
+//
+// with k1 = 1.2, b = 0.75, len the number of a document's terms and avg its mean. A term
+// that occurs twice in the query counts twice.
+//
+// Documents a filter hides are never returned and never enter the moments, but they are
+// part of N, df and avg, which are the tenant's. Statistics per filter would cost a pass
+// over the postings of every term; what they would hide is how common a word is in the
+// tenant as a whole, which a caller sees only as a shift of all its scores.
+//
+// # Analysis
+//
+// Text is brought to Unicode NFKC and cut into words: runs of letters, digits and
+// underscores. Words are lower-cased with full folding (ß is ss, ς is σ); Latin letters
+// lose their diacritics. English stop words are dropped and what consists of a–z is
+// stemmed (Porter). A compound (camelCase, PascalCase, acronyms as in HTTPServer,
+// snake_case, O'Brien) gives itself and then its parts of two letters and more. The endings
+// 's, 're, 've, 'll, 'd and 'm are cut off and words in n't dropped. Han, kana, Hangul, Thai
+// and Lao runs give their bigrams, or the one rune they have. A term longer than 64 bytes
+// keeps its beginning. Version changes whenever a text may give other terms than before.
+package keyword
+
+// Version numbers the rules of analysis. A stored index of another version is rebuilt.
+const Version = 1
