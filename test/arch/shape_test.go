@@ -1,0 +1,176 @@
+package arch
+
+import (
+	"go/ast"
+	"go/token"
+	"strings"
+	"testing"
+)
+
+func TestFilesFunctionsAndInterfacesAreShort(t *testing.T) {
+	t.Parallel()
+	for _, f := range sources(t) {
+		if ast.IsGenerated(f.ast) {
+			continue
+		}
+		if f.size > maxFileLines {
+			t.Errorf("%s has %d lines, at most %d", f.name, f.size, maxFileLines)
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				lines := f.set.Position(n.End()).Line - f.set.Position(n.Pos()).Line + 1
+				if lines > maxFuncLines && !f.test {
+					t.Errorf("%s: %s has %d lines, at most %d", f.set.Position(n.Pos()), n.Name.Name, lines, maxFuncLines)
+				}
+			case *ast.TypeSpec:
+				if i, ok := n.Type.(*ast.InterfaceType); ok && i.Methods.NumFields() > maxMethods {
+					t.Errorf("%s: interface %s has %d methods, at most %d", f.set.Position(n.Pos()), n.Name.Name, i.Methods.NumFields(), maxMethods)
+				}
+			}
+			return true
+		})
+	}
+}
+
+func TestEveryPackageSaysWhatItIs(t *testing.T) {
+	t.Parallel()
+	documented := map[string]bool{}
+	for _, f := range sources(t) {
+		if f.test && !strings.HasPrefix(f.pkg, "test/") {
+			continue
+		}
+		documented[f.pkg] = documented[f.pkg] || f.ast.Doc != nil && len(f.ast.Doc.Text()) > 40
+	}
+	for pkg, ok := range documented {
+		if !ok {
+			t.Errorf("package %s has no comment that says what it owns and promises", pkg)
+		}
+	}
+}
+
+func TestNoHiddenStateAndNoExits(t *testing.T) {
+	t.Parallel()
+	for _, f := range sources(t) {
+		if f.test || strings.HasPrefix(f.pkg, "test/") {
+			continue
+		}
+		inCmd := strings.HasPrefix(f.pkg, "cmd/")
+		for _, decl := range f.ast.Decls {
+			switch d := decl.(type) {
+			case *ast.FuncDecl:
+				if d.Name.Name == "init" && d.Recv == nil {
+					t.Errorf("%s: init hides wiring; drivers are wired in cmd", f.set.Position(d.Pos()))
+				}
+				if !strings.HasPrefix(d.Name.Name, "Must") && !isSuite(f.pkg) {
+					refuseCalls(t, f, d, inCmd)
+				}
+			case *ast.GenDecl:
+				refuseMutable(t, f, d)
+			}
+		}
+	}
+}
+
+// refuseCalls refuses panic, os.Exit and context.Background where they don't belong.
+func refuseCalls(t *testing.T, f file, d *ast.FuncDecl, inCmd bool) {
+	ast.Inspect(d, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		switch fun := call.Fun.(type) {
+		case *ast.Ident:
+			if fun.Name == "panic" {
+				t.Errorf("%s: panic outside Must…", f.set.Position(n.Pos()))
+			}
+		case *ast.SelectorExpr:
+			x, ok := fun.X.(*ast.Ident)
+			if ok && !inCmd && (x.Name == "os" && fun.Sel.Name == "Exit" || x.Name == "context" && fun.Sel.Name == "Background") {
+				t.Errorf("%s: %s.%s outside cmd", f.set.Position(n.Pos()), x.Name, fun.Sel.Name)
+			}
+		}
+		return true
+	})
+}
+
+// refuseMutable refuses package-level variables other than errors, compiled patterns,
+// embedded files, blank assertions, and tables that say they are read-only by their type.
+func refuseMutable(t *testing.T, f file, d *ast.GenDecl) {
+	if d.Tok != token.VAR {
+		return
+	}
+	for _, spec := range d.Specs {
+		v, ok := spec.(*ast.ValueSpec)
+		if !ok {
+			continue
+		}
+		embedded := d.Doc != nil && strings.Contains(commentText(d.Doc), "go:embed") || v.Doc != nil && strings.Contains(commentText(v.Doc), "go:embed")
+		for i, name := range v.Names {
+			if name.Name == "_" || embedded || strings.HasPrefix(strings.ToLower(name.Name), "err") {
+				continue
+			}
+			if i < len(v.Values) && constantLike(v.Values[i]) {
+				continue
+			}
+			t.Errorf("%s: package-level variable %s: state belongs in a struct", f.set.Position(name.Pos()), name.Name)
+		}
+	}
+}
+
+func commentText(g *ast.CommentGroup) string {
+	var b strings.Builder
+	for _, c := range g.List {
+		b.WriteString(c.Text)
+	}
+	return b.String()
+}
+
+// constantLike reports whether an initialiser makes a value that is only read: an
+// array, a literal table, a table computed by a function of the package, a compiled
+// pattern, a replacer, or a feature of the processor.
+func constantLike(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.CompositeLit:
+		return true
+	case *ast.CallExpr:
+		if fun, ok := e.Fun.(*ast.Ident); ok {
+			return fun.Name != "make" && fun.Name != "new"
+		}
+		sel, ok := e.Fun.(*ast.SelectorExpr)
+		if !ok {
+			return false
+		}
+		x, ok := sel.X.(*ast.Ident)
+		return ok && (x.Name == "regexp" || x.Name == "strings" && sel.Sel.Name == "NewReplacer")
+	case *ast.SelectorExpr:
+		x, ok := e.X.(*ast.SelectorExpr)
+		return ok && strings.HasPrefix(e.Sel.Name, "Has") && x != nil
+	case *ast.BinaryExpr:
+		return constantLike(e.X) && constantLike(e.Y)
+	}
+	return false
+}
+
+func TestSelectionNeverReadsLabels(t *testing.T) {
+	t.Parallel()
+	for _, f := range sources(t) {
+		if f.test || f.pkg != "pipeline/selection" && f.pkg != "pipeline/compaction" && f.pkg != "pipeline/pack" {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			cond, ok := n.(*ast.IfStmt)
+			if !ok {
+				return true
+			}
+			ast.Inspect(cond.Cond, func(n ast.Node) bool {
+				sel, ok := n.(*ast.SelectorExpr)
+				if ok && (sel.Sel.Name == "SecurityLabel" || sel.Sel.Name == "PIIFlags" || sel.Sel.Name == "Credentials" || sel.Sel.Name == "PII") {
+					t.Errorf("%s: branches on %s: only policies may", f.set.Position(sel.Pos()), sel.Sel.Name)
+				}
+				return true
+			})
+			return true
+		})
+	}
+}
