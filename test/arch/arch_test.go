@@ -30,7 +30,7 @@ func level(pkg string) (int, bool) {
 	switch {
 	case pkg == "schemas", pkg == "pipeline/scope":
 		return 0, true
-	case pkg == "policies", pkg == "pipeline/embed", pkg == "pipeline/token", pkg == "pipeline/candidate":
+	case pkg == "policies", pkg == "policies/rego", pkg == "pipeline/embed", pkg == "pipeline/token", pkg == "pipeline/candidate":
 		return 1, true
 	case strings.HasPrefix(pkg, "pipeline/store/internal/"):
 		return 1, true
@@ -177,7 +177,7 @@ func refused(pkg, target string, from, to int) string {
 		}
 		return "jetstream imports schemas, scope and worker only"
 	case from == 5:
-		if to == 0 || target == port(pkg) || strings.HasPrefix(target, "pipeline/store/internal/") {
+		if to == 0 || target == port(pkg) || target == "policies/rego" && strings.HasPrefix(pkg, "policies/") || strings.HasPrefix(target, "pipeline/store/internal/") {
 			return ""
 		}
 		return "a driver imports its port, scope and schemas only"

@@ -133,8 +133,14 @@ func constantLike(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.CompositeLit:
 		return true
+	case *ast.UnaryExpr:
+		return constantLike(e.X)
 	case *ast.CallExpr:
-		if fun, ok := e.Fun.(*ast.Ident); ok {
+		called := e.Fun
+		if generic, ok := called.(*ast.IndexExpr); ok {
+			called = generic.X
+		}
+		if fun, ok := called.(*ast.Ident); ok {
 			return fun.Name != "make" && fun.Name != "new"
 		}
 		sel, ok := e.Fun.(*ast.SelectorExpr)

@@ -1,0 +1,176 @@
+package eval
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+)
+
+// Ranked is one place of a ranking.
+type Ranked struct {
+	ID    string  `json:"id"`
+	Score float64 `json:"score"`
+}
+
+// Packed is a pack of a token budget.
+type Packed struct {
+	IDs    []string
+	Tokens int
+}
+
+// System is what is evaluated.
+type System interface {
+	// Rank returns the ranking before any budget, best first, at most 200 places.
+	Rank(ctx context.Context, q *Query) ([]Ranked, error)
+	// Pack returns what a pack of the budget shows.
+	Pack(ctx context.Context, q *Query, budget int) (Packed, error)
+}
+
+// Row is one query of the raw run.
+type Row struct {
+	Set    string              `json:"set"`
+	Tenant string              `json:"tenant"`
+	Query  string              `json:"query"`
+	Ranked []Ranked            `json:"ranked"`
+	Packs  map[string][]string `json:"packs"`
+	Tokens map[string]int      `json:"tokens"`
+	MS     float64             `json:"ms"`
+
+	Category string `json:"-"`
+	Score    Score  `json:"-"`
+	Scored   bool   `json:"-"`
+}
+
+// Options steer a run.
+type Options struct {
+	Budgets  []int
+	Out      io.Writer // one JSON line a query; nil: none
+	Progress func(done, total int)
+}
+
+// Run asks every query of the set and scores the answers.
+func Run(ctx context.Context, set Set, sys System, opts Options) ([]Row, error) {
+	sessions := map[string]string{}
+	for i := range set.Memories {
+		sessions[set.Memories[i].Tenant+"\x00"+set.Memories[i].ID] = set.Memories[i].Session
+	}
+	var enc *json.Encoder
+	if opts.Out != nil {
+		enc = json.NewEncoder(opts.Out)
+	}
+	rows := make([]Row, 0, len(set.Queries))
+	for i := range set.Queries {
+		row, err := ask(ctx, set.Name, &set.Queries[i], sys, opts.Budgets, sessions)
+		if err != nil {
+			return nil, fmt.Errorf("query %q of set %q: %w", set.Queries[i].ID, set.Name, err)
+		}
+		if enc != nil {
+			if err := enc.Encode(row); err != nil {
+				return nil, fmt.Errorf("write raw run: %w", err)
+			}
+		}
+		rows = append(rows, row)
+		if opts.Progress != nil {
+			opts.Progress(i+1, len(set.Queries))
+		}
+	}
+	return rows, nil
+}
+
+func ask(ctx context.Context, set string, q *Query, sys System, budgets []int, sessions map[string]string) (Row, error) {
+	row := Row{Set: set, Tenant: q.Tenant, Query: q.ID, Category: q.Category, Scored: q.Scored(),
+		Packs: map[string][]string{}, Tokens: map[string]int{}}
+	var err error
+	if row.Ranked, err = sys.Rank(ctx, q); err != nil {
+		return row, err
+	}
+	ids := make([]string, len(row.Ranked))
+	for i, r := range row.Ranked {
+		ids[i] = r.ID
+	}
+	collapse := func(ids []string) []string {
+		if !q.BySession() {
+			return ids
+		}
+		var out []string
+		for _, id := range ids {
+			if s := sessions[q.Tenant+"\x00"+id]; !slices.Contains(out, s) {
+				out = append(out, s)
+			}
+		}
+		return out
+	}
+	labels := q.Labels()
+	row.Score = Rank(collapse(ids), labels)
+	row.Score.Evidence, row.Score.Tokens = map[int]float64{}, map[int]float64{}
+	for _, budget := range budgets {
+		start := time.Now()
+		p, err := sys.Pack(ctx, q, budget)
+		if err != nil {
+			return row, err
+		}
+		row.MS = float64(time.Since(start).Microseconds()) / 1000
+		key := fmt.Sprint(budget)
+		row.Packs[key], row.Tokens[key] = p.IDs, p.Tokens
+		row.Score.Evidence[budget] = Share(collapse(p.IDs), labels)
+		row.Score.Tokens[budget] = float64(p.Tokens)
+	}
+	row.Score.MS = row.MS
+	return row, nil
+}
+
+// Line is one line of a report: a category, or all of them.
+type Line struct {
+	Category string
+	Queries  int
+	Mean     Score
+	P50, P95 float64 // ms a request
+}
+
+// Report averages rows by category; the lines named all but leave adversarial
+// questions out, whose labels point at the other speaker, and all comes last.
+func Report(rows []Row) []Line {
+	groups := map[string][]Row{}
+	for _, r := range rows {
+		if r.Scored {
+			groups[r.Category] = append(groups[r.Category], r)
+		}
+	}
+	var names []string
+	for name := range groups {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	var lines []Line
+	var all []Row
+	for _, name := range names {
+		if len(names) > 1 {
+			lines = append(lines, line(name, groups[name]))
+		}
+		if name != "adversarial" {
+			all = append(all, groups[name]...)
+		}
+	}
+	title := "all"
+	if _, ok := groups["adversarial"]; ok {
+		title = "all but adversarial"
+	}
+	return append(lines, line(title, all))
+}
+
+func line(name string, rows []Row) Line {
+	scores := make([]Score, len(rows))
+	ms := make([]float64, len(rows))
+	for i, r := range rows {
+		scores[i], ms[i] = r.Score, r.MS
+	}
+	slices.Sort(ms)
+	l := Line{Category: name, Queries: len(rows), Mean: Mean(scores)}
+	if n := len(ms); n > 0 {
+		l.P50, l.P95 = ms[n/2], ms[min(n-1, n*95/100)]
+	}
+	return l
+}
