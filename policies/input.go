@@ -1,0 +1,206 @@
+package policies
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"satchel/pipeline/scope"
+)
+
+// Attributes is a set of the item fields a policy looks at. Items that agree on them
+// get the same verdict.
+type Attributes uint32
+
+// attributeNames are the item fields of the policy input, sorted.
+var attributeNames = [...]string{
+	"category", "created_at", "credentials", "expires_at", "groups", "id", "kind", "labels", "level",
+	"pii", "pii_flags", "purposes", "sensitivity", "session", "signer", "trust", "type", "valid_to",
+}
+
+// AllAttributes returns every attribute an item has.
+func AllAttributes() Attributes { return 1<<len(attributeNames) - 1 }
+
+// ParseAttributes returns the set of names; an unknown name is an error.
+func ParseAttributes(names []string) (Attributes, error) {
+	var a Attributes
+	for _, name := range names {
+		i := slices.Index(attributeNames[:], name)
+		if i < 0 {
+			return 0, fmt.Errorf("parse attribute %q: unknown name", name)
+		}
+		a |= 1 << i
+	}
+	return a, nil
+}
+
+// AppendInput appends the attributes a of r as a JSON object with sorted keys. Times
+// are nanoseconds since 1970 UTC, 0 for none; the level is its number; a list is
+// never null; a number that JSON cannot hold is null, which every check denies.
+func (r *Resource) AppendInput(dst []byte, a Attributes) []byte {
+	dst = append(dst, '{')
+	first := len(dst)
+	for i, name := range attributeNames {
+		if a&(1<<i) == 0 {
+			continue
+		}
+		if len(dst) > first {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, '"')
+		dst = append(dst, name...)
+		dst = append(dst, '"', ':')
+		dst = r.appendValue(dst, name)
+	}
+	return append(dst, '}')
+}
+
+func (r *Resource) appendValue(dst []byte, name string) []byte {
+	f := &r.Facets
+	switch name {
+	case "category":
+		return appendString(dst, f.Category)
+	case "created_at":
+		return AppendTime(dst, r.CreatedAt)
+	case "credentials":
+		return strconv.AppendBool(dst, f.Credentials)
+	case "expires_at":
+		return AppendTime(dst, r.ExpiresAt)
+	case "groups":
+		return appendStrings(dst, f.Groups)
+	case "id":
+		return appendString(dst, r.ID)
+	case "kind":
+		return appendString(dst, string(f.Kind))
+	case "labels":
+		return appendStrings(dst, f.Labels)
+	case "level":
+		return strconv.AppendInt(dst, int64(f.Level), 10)
+	case "pii":
+		return strconv.AppendBool(dst, f.PII)
+	case "pii_flags":
+		return appendStrings(dst, r.PIIFlags)
+	case "purposes":
+		return appendStrings(dst, f.Purposes)
+	case "sensitivity":
+		return appendNumber(dst, f.Sensitivity)
+	case "session":
+		return appendString(dst, f.Session)
+	case "signer":
+		return appendString(dst, f.Signer)
+	case "trust":
+		return appendNumber(dst, f.Trust)
+	case "type":
+		return appendString(dst, string(f.Type))
+	default:
+		return AppendTime(dst, r.ValidTo)
+	}
+}
+
+// AppendSubject appends the subject of s as a JSON object with sorted keys.
+func AppendSubject(dst []byte, s scope.Scope) []byte {
+	p := s.Principal()
+	dst = appendStrings(append(dst, `{"groups":`...), p.Groups)
+	dst = appendString(append(dst, `,"id":`...), p.ID)
+	dst = appendString(append(dst, `,"kind":`...), p.Kind)
+	dst = strconv.AppendInt(append(dst, `,"level":`...), int64(p.Level), 10)
+	dst = appendStrings(append(dst, `,"roles":`...), p.Roles)
+	dst = appendString(append(dst, `,"tenant":`...), s.Tenant())
+	return append(dst, '}')
+}
+
+// AppendAsker appends who asks for what: {"action":…,"purpose":…,"subject":{…}}.
+func AppendAsker(dst []byte, s scope.Scope, action string) []byte {
+	dst = appendString(append(dst, `{"action":`...), action)
+	dst = appendString(append(dst, `,"purpose":`...), s.Purpose())
+	dst = AppendSubject(append(dst, `,"subject":`...), s)
+	return append(dst, '}')
+}
+
+// AppendRequest appends the policy input of r for s as canonical JSON: keys sorted,
+// no white space, items with the attributes a in the order of the request.
+//
+//	{"action":…,"items":[{…}],"now":NS,"purpose":…,"subject":{groups,id,kind,level,roles,tenant}}
+func AppendRequest(dst []byte, s scope.Scope, r *Request, a Attributes) []byte {
+	dst = appendString(append(dst, `{"action":`...), r.Action)
+	dst = append(dst, `,"items":[`...)
+	for i := range r.Resources {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = r.Resources[i].AppendInput(dst, a)
+	}
+	dst = AppendTime(append(dst, `],"now":`...), r.Now)
+	dst = appendString(append(dst, `,"purpose":`...), s.Purpose())
+	dst = AppendSubject(append(dst, `,"subject":`...), s)
+	return append(dst, '}')
+}
+
+// InputHash returns the hex SHA-256 over the canonical input of r for s with every
+// attribute, whatever of it a bundle looks at. Every driver reports this hash.
+func InputHash(s scope.Scope, r *Request) string {
+	sum := sha256.Sum256(AppendRequest(make([]byte, 0, 256+384*len(r.Resources)), s, r, AllAttributes()))
+	return hex.EncodeToString(sum[:])
+}
+
+// AppendTime appends t as nanoseconds since 1970 UTC, 0 for the zero time; times that
+// an int64 cannot hold are its bounds.
+func AppendTime(dst []byte, t time.Time) []byte {
+	if t.IsZero() {
+		return append(dst, '0')
+	}
+	return strconv.AppendInt(dst, unixNano(t), 10)
+}
+
+// unixNano saturates outside the years 1678 to 2262.
+func unixNano(t time.Time) int64 {
+	switch s := t.Unix(); {
+	case s > math.MaxInt64/1_000_000_000-1:
+		return math.MaxInt64
+	case s < math.MinInt64/1_000_000_000+1:
+		return math.MinInt64
+	}
+	if n := t.UnixNano(); n != 0 {
+		return n
+	}
+	return 1 // 0 says "none"
+}
+
+func appendNumber(dst []byte, f float64) []byte {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return append(dst, "null"...)
+	}
+	return strconv.AppendFloat(dst, f, 'g', -1, 64)
+}
+
+func appendStrings(dst []byte, list []string) []byte {
+	dst = append(dst, '[')
+	for i, s := range list {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendString(dst, s)
+	}
+	return append(dst, ']')
+}
+
+func appendString(dst []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < 0x20 || c >= utf8.RuneSelf || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			quoted, err := json.Marshal(s)
+			if err != nil { // a string always marshals
+				return append(dst, "null"...)
+			}
+			return append(dst, quoted...)
+		}
+	}
+	dst = append(dst, '"')
+	dst = append(dst, s...)
+	return append(dst, '"')
+}

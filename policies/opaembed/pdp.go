@@ -1,0 +1,156 @@
+package opaembed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync/atomic"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/rego"
+
+	"satchel/pipeline/scope"
+	"satchel/policies"
+	builtin "satchel/policies/rego"
+	"satchel/schemas"
+)
+
+// reasonError is the reason of every verdict when the decision point failed.
+const reasonError = "policy_error"
+
+// Config says which policy decides. The zero Config is the built-in bundle.
+type Config struct {
+	// Bundle holds .rego modules and data.json or data.yaml files; files that end in
+	// _test.rego are left out. nil is the built-in bundle.
+	Bundle fs.FS
+	// CacheEntries bounds the cached inputs, verdicts and filters, at about 500 bytes
+	// each. 0 is 65,536; below 0 nothing is cached.
+	CacheEntries int
+}
+
+// PDP decides by a bundle. It is safe for concurrent use.
+type PDP struct {
+	current      atomic.Pointer[bundle]
+	cacheEntries int
+}
+
+// New compiles the bundle. It refuses one that does not compile, uses a builtin that
+// reaches outside, or lacks a rule it needs.
+func New(ctx context.Context, c Config) (*PDP, error) {
+	switch {
+	case c.CacheEntries == 0:
+		c.CacheEntries = 65536
+	case c.CacheEntries < 0:
+		c.CacheEntries = 0
+	}
+	p := &PDP{cacheEntries: c.CacheEntries}
+	if c.Bundle == nil {
+		c.Bundle = builtin.Bundle()
+	}
+	return p, p.Reload(ctx, c.Bundle)
+}
+
+// Reload compiles files and decides by them from now on; requests under way end under
+// the old revision. On an error the old revision stays.
+func (p *PDP) Reload(ctx context.Context, files fs.FS) error {
+	b, err := loadBundle(ctx, files, p.cacheEntries)
+	if err != nil {
+		return err
+	}
+	p.current.Store(b)
+	return nil
+}
+
+// Revision returns 16 hex digits that name the bundle in force.
+func (p *PDP) Revision() string {
+	if b := p.current.Load(); b != nil {
+		return b.revision
+	}
+	return ""
+}
+
+// Decide returns a verdict for every resource of r, in order.
+func (p *PDP) Decide(ctx context.Context, s scope.Scope, r policies.Request) (policies.Decision, error) {
+	d := policies.Decision{Verdicts: make([]policies.Verdict, len(r.Resources))}
+	err := s.Check()
+	b := p.current.Load()
+	switch {
+	case err != nil:
+	case b == nil:
+		err = errors.New("no policy bundle")
+	case r.Now.IsZero():
+		err = errors.New("request has no time")
+	default:
+		d.Revision, d.InputHash = b.revision, policies.InputHash(s, &r)
+		err = b.decide(ctx, s, &r, d.Verdicts)
+	}
+	if err != nil {
+		for i := range d.Verdicts {
+			d.Verdicts[i] = policies.Verdict{Reason: reasonError}
+		}
+		return d, fmt.Errorf("decide action %q: %w: %w", r.Action, policies.ErrUnavailable, err)
+	}
+	return d, nil
+}
+
+// Filter returns the bundle's filter for s and action.
+func (p *PDP) Filter(ctx context.Context, s scope.Scope, action string) (schemas.Filter, error) {
+	err := s.Check()
+	b := p.current.Load()
+	if err == nil && b == nil {
+		err = errors.New("no policy bundle")
+	}
+	if err != nil {
+		return schemas.MatchNone(), fmt.Errorf("filter action %q: %w: %w", action, policies.ErrUnavailable, err)
+	}
+	asker := askerOf(s, action)
+	if f, ok := b.cache.filter(asker); ok {
+		return f, nil
+	}
+	f, err := b.filterFor(ctx, s, action)
+	if err != nil {
+		return schemas.MatchNone(), fmt.Errorf("filter action %q: %w: %w", action, policies.ErrUnavailable, err)
+	}
+	b.cache.keepFilter(asker, f)
+	return f, nil
+}
+
+func (b *bundle) filterFor(ctx context.Context, s scope.Scope, action string) (schemas.Filter, error) {
+	input, err := askerInput(s, action)
+	if err != nil {
+		return schemas.MatchNone(), err
+	}
+	answer, err := evaluate(ctx, b.filter, ast.NewObject(input...))
+	if err != nil {
+		return schemas.MatchNone(), err
+	}
+	return parseFilter(answer)
+}
+
+// attributesFor returns what of an item the bundle looks at for action.
+func (b *bundle) attributesFor(ctx context.Context, action string) (policies.Attributes, error) {
+	if a, ok := b.cache.attributesOf(action); ok {
+		return a, nil
+	}
+	input := ast.NewObject([2]*ast.Term{ast.StringTerm("action"), ast.StringTerm(action)})
+	answer, err := evaluate(ctx, b.attributes, input)
+	if err != nil {
+		return 0, err
+	}
+	a := policies.AllAttributes()
+	if answer != nil {
+		names, err := parseNames(answer)
+		if err != nil {
+			return 0, err
+		}
+		if a, err = policies.ParseAttributes(names); err != nil {
+			return 0, err
+		}
+	}
+	b.cache.keepAttributes(action, a)
+	return a, nil
+}
+
+// at makes the clock builtins answer with the request's time.
+func at(r *policies.Request) rego.EvalOption { return rego.EvalTime(r.Now) }

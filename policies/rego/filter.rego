@@ -1,0 +1,48 @@
+package cmo.policy
+
+# filter is what of the policy stores can evaluate: {"match": "none" | "all"} or
+# {"match": "where", "conditions": [{field, op, values | number}, …]}, all of which
+# must hold. It may let through more than verdicts allows, never less.
+default filter := {"match": "none"}
+
+filter := {"match": "where", "conditions": array.concat(read_conditions, array.concat(credential_conditions, export_conditions))} if {
+	reading
+	level >= 0
+}
+
+filter := {"match": "all"} if input.action == "write"
+
+filter := {"match": "all"} if {
+	input.action == "erase"
+	"eraser" in roles
+}
+
+filter := {"match": "where", "conditions": [{"field": "signer", "op": "in", "values": [input.subject.id]}]} if {
+	input.action == "erase"
+	not "eraser" in roles
+}
+
+filter := {"match": "where", "conditions": [{"field": "kind", "op": "in", "values": followed}]} if {
+	input.action == "follow"
+}
+
+read_conditions := [
+	{"field": "level", "op": "at_most", "number": level},
+	{"field": "groups", "op": "empty_or_in", "values": sort(groups)},
+	{"field": "purposes", "op": "empty_or_in", "values": named_purposes},
+	{"field": "trust", "op": "at_least", "number": least_trust},
+]
+
+named_purposes := [input.purpose | input.purpose != ""]
+
+credential_conditions := [] if reads_credentials
+
+credential_conditions := [{"field": "credentials", "op": "at_most", "number": 0}] if not reads_credentials
+
+export_conditions := [{"field": "labels", "op": "not_in", "values": ["export:restricted"]}] if exporting
+
+export_conditions := [] if not exporting
+
+followed := array.concat(audit_ledger_kinds, open_ledger_kinds) if "auditor" in roles
+
+followed := open_ledger_kinds if not "auditor" in roles

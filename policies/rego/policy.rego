@@ -1,0 +1,173 @@
+# METADATA
+# title: Satchel's built-in policy
+# description: |
+#   The batch decision over input.items and the filter that stores can evaluate.
+#   Every check of an item is written so that a missing or malformed field denies.
+#   The input is described in package policies (input.go), the rules in its doc.go.
+package cmo.policy
+
+# An answer depends on input.now only through whether it has reached an item's
+# expires_at and valid_to, so it may be kept until that changes.
+cacheable := true
+
+reading if input.action in {"read", "open"}
+
+# What of an item each action looks at; items that agree on it share one answer.
+attributes := {
+	"level", "labels", "groups", "purposes", "pii", "pii_flags",
+	"credentials", "trust", "expires_at", "valid_to",
+} if reading
+
+attributes := {"labels"} if input.action == "write"
+
+attributes := {"labels", "signer"} if input.action == "erase"
+
+attributes := {"labels", "kind"} if input.action == "follow"
+
+roles := {role | some role in input.subject.roles}
+
+groups := {group | some group in input.subject.groups}
+
+# Bounds on both sides: in Rego values of other types compare, too.
+level := input.subject.level if {
+	input.subject.level >= 0
+	input.subject.level <= 3
+}
+
+own_tenant := concat(":", ["tenant", input.subject.tenant])
+
+reads_pii if "pii_reader" in roles
+
+reads_credentials if "credentials_reader" in roles
+
+# Purposes under which data leaves the system it was given to.
+exporting if input.purpose in {"export", "share", "training"}
+
+least_trust := 0.3
+
+open_ledger_kinds := [
+	"artifact", "checkpoint", "erasure", "exception", "handover", "memory", "pack", "refusal",
+]
+
+audit_ledger_kinds := ["decision", "drop"]
+
+known_action if input.action in {"read", "open", "write", "erase", "follow"}
+
+# verdicts[i] is [reason, redactions] for input.items[i]; the reason "allowed" alone allows.
+verdicts := [[reason, redactions(reason, item)] |
+	some item in input.items
+	reason := read_reason(item)
+] if reading
+
+verdicts := [[write_reason(item), []] | some item in input.items] if input.action == "write"
+
+verdicts := [[erase_reason(item), []] | some item in input.items] if input.action == "erase"
+
+verdicts := [[follow_reason(item), []] | some item in input.items] if input.action == "follow"
+
+verdicts := [["action", []] | some _ in input.items] if not known_action
+
+foreign_tenant(item) if not is_array(item.labels)
+
+foreign_tenant(item) if {
+	some label in item.labels
+	startswith(label, "tenant:")
+	label != own_tenant
+}
+
+read_reason(item) := "tenant" if {
+	foreign_tenant(item)
+} else := "credentials" if {
+	not item.credentials == false
+	not reads_credentials
+} else := "clearance" if {
+	not within_clearance(item)
+} else := "groups" if {
+	not item.groups == []
+	not shares_group(item)
+} else := "purpose" if {
+	not item.purposes == []
+	not serves_purpose(item)
+} else := "export" if {
+	exporting
+	"export:restricted" in item.labels
+} else := "trust" if {
+	not trusted(item)
+} else := "expired" if {
+	not item.expires_at == 0
+	not ahead(item.expires_at)
+} else := "no_longer_valid" if {
+	not item.valid_to == 0
+	not ahead(item.valid_to)
+} else := "allowed"
+
+within_clearance(item) if {
+	item.level >= 0
+	item.level <= level
+}
+
+trusted(item) if {
+	item.trust >= least_trust
+	item.trust <= 1
+}
+
+ahead(time) if {
+	is_number(time)
+	is_number(input.now)
+	input.now < time
+}
+
+shares_group(item) if {
+	some group in item.groups
+	group in groups
+}
+
+serves_purpose(item) if {
+	input.purpose != ""
+	input.purpose in item.purposes
+}
+
+redactions(reason, _) := [] if reason != "allowed"
+
+redactions("allowed", item) := [] if item.pii == false
+
+redactions("allowed", item) := [] if {
+	not item.pii == false
+	reads_pii
+}
+
+redactions("allowed", item) := paths(item) if {
+	not item.pii == false
+	not reads_pii
+}
+
+# A flag that is no path says nothing about where the data is, so all content goes.
+paths(item) := item.pii_flags if {
+	count(item.pii_flags) > 0
+	every flag in item.pii_flags {
+		startswith(flag, "$.")
+	}
+} else := ["$.content"]
+
+write_reason(item) := "tenant" if {
+	foreign_tenant(item)
+} else := "allowed"
+
+erase_reason(item) := "tenant" if {
+	foreign_tenant(item)
+} else := "allowed" if {
+	"eraser" in roles
+} else := "allowed" if {
+	item.signer == input.subject.id
+	not item.signer in {"", "unsigned"}
+} else := "role"
+
+follow_reason(item) := "tenant" if {
+	foreign_tenant(item)
+} else := "allowed" if {
+	item.kind in open_ledger_kinds
+} else := "role" if {
+	not item.kind in audit_ledger_kinds
+} else := "allowed" if {
+	"auditor" in roles
+} else := "role"
