@@ -1,94 +1,17 @@
 package worker
 
-import (
-	"context"
-	"time"
+import "satchel/worker/transport"
 
-	"github.com/cloudevents/sdk-go/v2/event"
+// The names of package transport, which the jetstream package implements.
+type (
+	Message        = transport.Message
+	StreamState    = transport.StreamState
+	Inbox          = transport.Inbox
+	Rejected       = transport.Rejected
+	DeadLetters    = transport.DeadLetters
+	LedgerMessage  = transport.LedgerMessage
+	Ledger         = transport.Ledger
+	Outbox         = transport.Outbox
+	Copy           = transport.Copy
+	StreamScrubber = transport.StreamScrubber
 )
-
-// Message is one event of a partition of the MEMORY stream, in stream order.
-type Message struct {
-	Seq     uint64
-	Epoch   string   // identity of the stream, from its creation
-	Hash    [32]byte // SHA-256 over subject, headers and data
-	Subject string   // as published, mem.v1.<tenant>.evt.<agent>
-	Tenant  string
-	Agent   string
-	Event   event.Event
-	Err     error             // why it could not be decoded; Event is then empty
-	Header  map[string]string // as published, for the dead letter
-	Data    []byte            // as published, for the dead letter
-}
-
-// StreamState is what the guard needs of a stream before resuming at a checkpoint.
-type StreamState struct {
-	Epoch   string
-	LastSeq uint64
-	Hash    [32]byte // of the message at the asked sequence; zero when it is gone
-	Found   bool     // the message at the asked sequence is still there
-}
-
-// Inbox is one partition of the MEMORY stream with a single owner.
-type Inbox interface {
-	// Name is the partition's, "p07"; part of the checkpoint's name.
-	Name() string
-	// Fetch waits for at least one message and returns at most limit, in order.
-	Fetch(ctx context.Context, limit int) ([]Message, error)
-	// Ack says that everything up to seq is in the log. A hint: the checkpoint decides.
-	Ack(ctx context.Context, seq uint64) error
-	// Seek makes seq the next message to be fetched.
-	Seek(ctx context.Context, seq uint64) error
-	// State describes the stream and its message at seq.
-	State(ctx context.Context, seq uint64) (StreamState, error)
-}
-
-// Rejected is a message that may not enter the log.
-type Rejected struct {
-	Message Message
-	Reason  string // a subject token: malformed, unlabelled, wrong_tenant, id_reuse, …
-	Pointer string // failing JSON pointer, "" for the whole event
-	Cause   string // in words, without content
-	At      time.Time
-}
-
-// DeadLetters takes rejected events, whole, with the cause. Reject is idempotent by
-// the message's epoch and sequence.
-type DeadLetters interface {
-	Reject(ctx context.Context, rejected []Rejected) error
-}
-
-// LedgerMessage is one log entry as the ledger publishes it.
-type LedgerMessage struct {
-	Position int64
-	Kind     string // ledger kind
-	Agent    string
-	Request  string // request id, "" for none
-	Event    event.Event
-}
-
-// Ledger publishes a tenant's log entries, in position order, exactly once.
-type Ledger interface {
-	// LastPosition returns the position of the tenant's last message, 0 for none.
-	LastPosition(ctx context.Context, tenant string) (int64, error)
-	// Publish appends messages; it fails without effect when somebody else has
-	// published for this tenant since the last call of LastPosition or Publish.
-	Publish(ctx context.Context, tenant string, messages []LedgerMessage) error
-}
-
-// Outbox publishes one event to the MEMORY stream for a caller of put.
-type Outbox interface {
-	PublishMemory(ctx context.Context, tenant, agent string, ev event.Event) (stream string, seq uint64, err error)
-}
-
-// Copy names an event whose copies in the streams are to be erased.
-type Copy struct {
-	Source string
-	ID     string
-}
-
-// StreamScrubber removes every copy of events from the streams, overwriting the bytes.
-// It returns how many it removed from each stream by name.
-type StreamScrubber interface {
-	Scrub(ctx context.Context, tenant string, copies []Copy) (map[string]int, error)
-}

@@ -43,7 +43,7 @@ func level(pkg string) (int, bool) {
 		return 2, true
 	case pkg == "pipeline":
 		return 3, true
-	case pkg == "worker":
+	case pkg == "worker", pkg == "worker/transport":
 		return 4, true
 	case pkg == "jetstream", strings.HasPrefix(pkg, "jetstream/"):
 		return 5, true
@@ -172,10 +172,10 @@ func refused(pkg, target string, from, to int) string {
 		}
 		return ""
 	case from == 5 && strings.HasPrefix(pkg, "jetstream"):
-		if to == 0 || to == 4 || strings.HasPrefix(target, "jetstream") {
+		if to == 0 || target == "worker/transport" || strings.HasPrefix(target, "jetstream") {
 			return ""
 		}
-		return "jetstream imports schemas, scope and worker only"
+		return "jetstream imports schemas, scope and worker/transport only"
 	case from == 5:
 		if to == 0 || target == port(pkg) || target == "policies/rego" && strings.HasPrefix(pkg, "policies/") || strings.HasPrefix(target, "pipeline/store/internal/") {
 			return ""
