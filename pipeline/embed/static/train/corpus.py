@@ -115,7 +115,7 @@ def python_docs(_: random.Random) -> list[str]:
 
 
 def go_comments(_: random.Random) -> list[str]:
-    """Doc comments of exported names in Go's standard library."""
+    """Doc comments of Go's source tree: library, compiler and tools."""
     root = pathlib.Path(subprocess.check_output(["go", "env", "GOROOT"], text=True).strip()) / "src"
     out, block = [], []
     for path in sorted(root.rglob("*.go")):
