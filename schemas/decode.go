@@ -1,8 +1,10 @@
 package schemas
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -20,68 +22,41 @@ var (
 
 // DecodeMemoryItem reads an item and returns what is wrong with it: text that is not
 // JSON or not UTF-8, unknown names, names given twice or in another case, wrong types,
-// and everything Validate finds. The item is usable only when there are no issues.
+// and everything Validate finds. The item is usable only when there are no issues;
+// with issues it holds what could be read.
 func DecodeMemoryItem(data []byte) (MemoryItem, []Issue) {
-	var m MemoryItem
-	if issues := decode(data, itemShape, &m); len(issues) > 0 {
-		return m, issues
-	}
-	return m, m.Validate()
+	return decode[MemoryItem](data, itemShape)
 }
 
 // DecodeMemoryLinked reads the data of memory.linked, like DecodeMemoryItem.
 func DecodeMemoryLinked(data []byte) (MemoryLinked, []Issue) {
-	var v MemoryLinked
-	if issues := decode(data, linkedShape, &v); len(issues) > 0 {
-		return v, issues
-	}
-	return v, v.Validate()
+	return decode[MemoryLinked](data, linkedShape)
 }
 
 // DecodeMemorySuperseded reads the data of memory.superseded, like DecodeMemoryItem.
 func DecodeMemorySuperseded(data []byte) (MemorySuperseded, []Issue) {
-	var v MemorySuperseded
-	if issues := decode(data, supersededShape, &v); len(issues) > 0 {
-		return v, issues
-	}
-	return v, v.Validate()
+	return decode[MemorySuperseded](data, supersededShape)
 }
 
 // DecodeMemoryAccessed reads the data of memory.accessed, like DecodeMemoryItem.
 func DecodeMemoryAccessed(data []byte) (MemoryAccessed, []Issue) {
-	var v MemoryAccessed
-	if issues := decode(data, accessedShape, &v); len(issues) > 0 {
-		return v, issues
-	}
-	return v, v.Validate()
+	return decode[MemoryAccessed](data, accessedShape)
 }
 
 // DecodeMemoryErased reads the data of memory.erased, like DecodeMemoryItem.
 func DecodeMemoryErased(data []byte) (MemoryErased, []Issue) {
-	var v MemoryErased
-	if issues := decode(data, erasedShape, &v); len(issues) > 0 {
-		return v, issues
-	}
-	return v, v.Validate()
+	return decode[MemoryErased](data, erasedShape)
 }
 
 // DecodeContextRequest reads a request, like DecodeMemoryItem. Names it does not
 // know are refused in the payload and ignored in meta.
 func DecodeContextRequest(data []byte) (ContextRequest, []Issue) {
-	var v ContextRequest
-	if issues := decode(data, requestShape, &v); len(issues) > 0 {
-		return v, issues
-	}
-	return v, v.Validate()
+	return decode[ContextRequest](data, requestShape)
 }
 
 // DecodePutRequest reads a put, like DecodeMemoryItem. The event inside is not looked at.
 func DecodePutRequest(data []byte) (PutRequest, []Issue) {
-	var v PutRequest
-	if issues := decode(data, putShape, &v); len(issues) > 0 {
-		return v, issues
-	}
-	return v, v.Validate()
+	return decode[PutRequest](data, putShape)
 }
 
 // ValidateData checks data as the data of a memory event of eventType. An event type
@@ -105,26 +80,88 @@ func ValidateData(eventType string, data []byte) []Issue {
 	return issues
 }
 
-// decode unmarshals data into v and compares its text with s. A text the decoder
-// refuses is walked a second time so that every failing pointer is found at once.
-func decode(data []byte, s *shape, v any) []Issue {
+// validated is a pointer to a document that can check itself.
+type validated[T any] interface {
+	*T
+	Validate() []Issue
+}
+
+// decode reads data once and compares its text with s. A text that fails is read a
+// second time with the failing values taken out, so that every failing pointer is
+// found at once.
+func decode[T any, P validated[T]](data []byte, s *shape) (T, []Issue) {
+	var v T
 	if !utf8.Valid(data) {
-		return []Issue{{Message: "is not valid UTF-8"}}
+		return v, []Issue{{Message: "is not valid UTF-8"}}
 	}
-	err := json.Unmarshal(data, v)
+	err := json.Unmarshal(data, &v)
 	if err == nil {
-		return walkAt("", data, s)
+		issues := walkAt("", data, s)
+		return v, append(issues, withoutCovered(P(&v).Validate(), issues)...)
 	}
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
-		return []Issue{{Message: "is not valid JSON at byte " + strconv.FormatInt(syntax.Offset, 10)}}
+		return v, []Issue{{Message: "is not valid JSON at byte " + strconv.FormatInt(syntax.Offset, 10)}}
 	}
-	if issues := walkSlowly("", data, s); len(issues) > 0 {
+	issues := walkSlowly("", data, s)
+	if len(issues) == 0 {
+		return v, []Issue{{Message: "does not fit this document"}}
+	}
+	var rest T
+	if json.Unmarshal(takeOut(data, issues), &rest) != nil {
+		return v, issues
+	}
+	return rest, append(issues, withoutCovered(P(&rest).Validate(), issues)...)
+}
+
+// withoutCovered returns the issues that are not about a value found wrong already,
+// nor about something inside or around it.
+func withoutCovered(issues, known []Issue) []Issue {
+	if len(known) == 0 {
 		return issues
 	}
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) && wrong.Field != "" {
-		return []Issue{{Pointer: "/" + strings.ReplaceAll(wrong.Field, ".", "/"), Message: "has the wrong type"}}
+	return slices.DeleteFunc(issues, func(i Issue) bool {
+		return slices.ContainsFunc(known, func(k Issue) bool {
+			return strings.HasPrefix(i.Pointer+"/", k.Pointer+"/") || strings.HasPrefix(k.Pointer+"/", i.Pointer+"/")
+		})
+	})
+}
+
+// takeOut returns data with null in place of every value an issue points to, which
+// a decoder skips.
+func takeOut(data []byte, issues []Issue) []byte {
+	var root any
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	if d.Decode(&root) != nil {
+		return data
 	}
-	return []Issue{{Message: "does not fit this document"}}
+	for _, issue := range issues {
+		setNull(&root, strings.Split(issue.Pointer, "/")[1:])
+	}
+	out, err := json.Marshal(root)
+	if err != nil {
+		return data
+	}
+	return out
+}
+
+func setNull(v *any, path []string) {
+	if len(path) == 0 {
+		*v = nil
+		return
+	}
+	name := strings.ReplaceAll(strings.ReplaceAll(path[0], "~1", "/"), "~0", "~")
+	switch x := (*v).(type) {
+	case map[string]any:
+		child, ok := x[name]
+		if ok {
+			setNull(&child, path[1:])
+			x[name] = child
+		}
+	case []any:
+		if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(x) {
+			setNull(&x[i], path[1:])
+		}
+	}
 }

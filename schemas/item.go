@@ -231,13 +231,15 @@ func (c Content) MarshalJSON() ([]byte, error) {
 	return json.Marshal(c.text)
 }
 
-// UnmarshalJSON accepts a JSON string, object or array.
+// UnmarshalJSON accepts a JSON string, object or array; null changes nothing.
 func (c *Content) UnmarshalJSON(raw []byte) error {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 {
 		return errors.New("content is empty")
 	}
 	switch raw[0] {
+	case 'n':
+		return nil
 	case '"':
 		c.json = nil
 		return json.Unmarshal(raw, &c.text)

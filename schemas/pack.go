@@ -25,12 +25,18 @@ type ContextPack struct {
 	Relevance       *RelevanceTrace  `json:"relevance,omitempty"`
 }
 
-// RelevanceTrace is what the relevance pre-parser decided.
+// RelevanceTrace is what the relevance pre-parser decided, and why.
 type RelevanceTrace struct {
-	Mode         string   `json:"mode"`
-	Included     []string `json:"included"`
-	ExcludedHard []string `json:"excluded_hard,omitempty"`
-	ExcludedSoft []string `json:"excluded_soft,omitempty"`
+	Mode             string   `json:"mode"`                        // cognitive mode of the turn
+	Included         []string `json:"included"`                    // context nodes, sorted
+	ExcludedHard     []string `json:"excluded_hard,omitempty"`     // never recovered
+	ExcludedSoft     []string `json:"excluded_soft,omitempty"`     // recoverable with token headroom
+	RecoveredSoft    []string `json:"recovered_soft,omitempty"`    // excluded softly, taken back
+	DepsAdded        []string `json:"deps_added,omitempty"`        // needed by an included node
+	OverridesApplied []string `json:"overrides_applied,omitempty"` // urgency, safety
+	TotalIncluded    int      `json:"total_included,omitempty"`    // nodes
+	EstTokens        int      `json:"est_tokens,omitempty"`        // estimate for the included nodes
+	Warnings         []string `json:"warnings,omitempty"`          // unknown mode, broken configuration, too many nodes
 }
 
 // ContextSection is one section of a pack.

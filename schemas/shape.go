@@ -59,7 +59,7 @@ func shapeOf(t reflect.Type) *shape {
 	switch t {
 	case reflect.TypeFor[time.Time]():
 		return &shape{kind: shapeTime}
-	case reflect.TypeFor[json.RawMessage]():
+	case reflect.TypeFor[json.RawMessage](), reflect.TypeFor[ErasureReceipt]():
 		return &shape{kind: shapeMap, elem: &shape{kind: shapeAny}}
 	case reflect.TypeFor[Content]():
 		return &shape{kind: shapeContent}

@@ -45,14 +45,14 @@ func reject(reason Reason, pointer, cause string) *Rejection {
 }
 
 // rejectData names every issue of the data, and the gravest reason among them.
-func rejectData(issues []schemas.Issue) *Rejection {
+func rejectData(issues []schemas.Issue, unlabelled bool) *Rejection {
 	r := &Rejection{Reason: Malformed, Issues: make([]schemas.Issue, len(issues))}
 	for i, issue := range issues {
 		r.Issues[i] = schemas.Issue{Pointer: "/data" + issue.Pointer, Message: issue.Message}
 	}
 	first := 0
 	for i, issue := range issues {
-		if reason := reasonOf(issue.Pointer); reason.rank() > r.Reason.rank() {
+		if reason := reasonOf(issue.Pointer, unlabelled); reason.rank() > r.Reason.rank() {
 			r.Reason, first = reason, i
 		}
 	}
@@ -60,10 +60,12 @@ func rejectData(issues []schemas.Issue) *Rejection {
 	return r
 }
 
-func reasonOf(pointer string) Reason {
+func reasonOf(pointer string, unlabelled bool) Reason {
 	switch pointer {
 	case "/security_label":
-		return Unlabelled
+		if unlabelled {
+			return Unlabelled
+		}
 	case "/id", "/from", "/item", "/by":
 		return BadID
 	}

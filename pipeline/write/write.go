@@ -76,7 +76,7 @@ func (w *Writer) Prepare(tenant, agent string, ev event.Event) (eventlog.Draft, 
 		return eventlog.Draft{}, reject(WrongTenant, "/data/scope/tenant", "must be the tenant of the subject it was published on")
 	}
 	if len(issues) > 0 {
-		return eventlog.Draft{}, rejectData(issues)
+		return eventlog.Draft{}, rejectData(issues, b.item != nil && len(b.item.SecurityLabel) == 0)
 	}
 	if r := checkSubject(&ev, &b); r != nil {
 		return eventlog.Draft{}, r
@@ -227,7 +227,7 @@ func (w *Writer) redactItem(d *eventlog.Draft, m *schemas.MemoryItem) *Rejection
 	}
 	m.Provenance.Checksum = ""
 	if issues := m.Validate(); len(issues) > 0 {
-		return rejectData(issues)
+		return rejectData(issues, len(m.SecurityLabel) == 0)
 	}
 	data, err := json.Marshal(m)
 	if err != nil {

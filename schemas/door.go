@@ -1,0 +1,218 @@
+package schemas
+
+import "time"
+
+// SearchRequest asks ctx.v1.<tenant>.search for ranked memories, by text or by a
+// vector made before.
+type SearchRequest struct {
+	From                 *Agent    `json:"from,omitempty"`                  // who asks
+	Query                string    `json:"query,omitempty"`                 // text; required without vector
+	Vector               []float32 `json:"vector,omitempty"`                // instead of query
+	Limit                int       `json:"limit,omitempty"`                 // default 10
+	MemoryTypes          []string  `json:"memory_types,omitempty"`          // memory types, kinds or categories; empty: all
+	DateFrom             time.Time `json:"date_from,omitzero"`              // inclusive, by created_at
+	DateTo               time.Time `json:"date_to,omitzero"`                // exclusive
+	MinConfidence        *float64  `json:"min_confidence,omitempty"`        // 0–1
+	ConversationID       string    `json:"conversation_id,omitempty"`       // session
+	IncludeRelationships bool      `json:"include_relationships,omitempty"` // follow links from each result
+	RelationshipDepth    int       `json:"relationship_depth,omitempty"`    // hops, default 1, at most 4
+	Purpose              string    `json:"purpose,omitempty"`               // what the data is for, seen by policy
+	MinPosition          int64     `json:"min_position,omitempty"`          // log position the indexes must have reached
+}
+
+// SearchReply answers a SearchRequest.
+type SearchReply struct {
+	Results  []SearchResult `json:"results"`  // best first
+	Warnings []string       `json:"warnings"` // sources that were late or failed
+}
+
+// SearchResult is one found memory.
+type SearchResult struct {
+	Memory        ResultItem      `json:"memory"`                  // as policy lets it be seen
+	Score         float64         `json:"score"`                   // 0–1
+	Rank          int             `json:"rank,omitempty"`          // from 1
+	Relationships []RelatedMemory `json:"relationships,omitempty"` // with include_relationships
+}
+
+// RelatedMemory is a memory reached by links.
+type RelatedMemory struct {
+	Memory       ResultItem `json:"memory"`       // as policy lets it be seen
+	Relationship Edge       `json:"relationship"` // last edge of the way
+	Depth        int        `json:"depth"`        // hops from the result
+}
+
+// ContextTemplate renders memories. Variables: {{content}}, {{type}}, {{confidence}},
+// {{timestamp}} and {{score}}.
+type ContextTemplate struct {
+	Name            string `json:"name"`                       // [A-Za-z0-9_-]{1,64}
+	Header          string `json:"header,omitempty"`           // before the first memory
+	MemoryFormat    string `json:"memory_format"`              // each memory
+	Separator       string `json:"separator,omitempty"`        // between memories
+	Footer          string `json:"footer,omitempty"`           // after the last memory
+	IncludeMetadata bool   `json:"include_metadata,omitempty"` // fill type, confidence and timestamp
+}
+
+// BuildRequest asks ctx.v1.<tenant>.build for a rendered context, and
+// ctx.v1.<tenant>.preview for the same with the reasons.
+type BuildRequest struct {
+	SearchRequest
+	Template        string           `json:"template,omitempty"`         // name; default chat
+	Inline          *ContextTemplate `json:"inline,omitempty"`           // a template for this request alone
+	TokenBudget     int              `json:"token_budget,omitempty"`     // default 2000
+	Ranker          string           `json:"ranker,omitempty"`           // default, similarity, recency, confidence or a registered one
+	IncludeMetadata bool             `json:"include_metadata,omitempty"` // memory metadata in the output
+	Model           string           `json:"model,omitempty"`            // names the tokenizer; default cl100k_base
+}
+
+// BuildReply answers a BuildRequest.
+type BuildReply struct {
+	Context    string         `json:"context"`     // the rendered text
+	TokenCount int            `json:"token_count"` // of the text
+	Memories   []SearchResult `json:"memories"`    // in the order shown
+	Truncated  bool           `json:"truncated"`   // the budget left something out
+	Template   string         `json:"template"`    // used
+	PackID     string         `json:"pack_id"`     // of the pack in the log
+	Positions  Positions      `json:"positions"`   // log positions
+}
+
+// PreviewReply is a BuildReply with its reasons.
+type PreviewReply struct {
+	BuildReply
+	MemoryIDs     []string           `json:"memory_ids"`     // shown
+	RankingScores map[string]float64 `json:"ranking_scores"` // by memory id, shown or not
+	BudgetUsed    float64            `json:"budget_used"`    // percent
+}
+
+// AssembleRequest asks ctx.v1.<tenant>.assemble for Markdown over several kinds of source.
+type AssembleRequest struct {
+	From         *Agent   `json:"from,omitempty"`          // who asks
+	Query        string   `json:"query"`                   // what context is needed
+	ContextTypes []string `json:"context_types,omitempty"` // memories, code, experiences, values, commits; empty: all
+	Limit        int      `json:"limit,omitempty"`         // items a source, default 20
+	MaxTokens    int      `json:"max_tokens,omitempty"`    // default 2000
+	Purpose      string   `json:"purpose,omitempty"`       // what the data is for, seen by policy
+}
+
+// PremortemRequest asks ctx.v1.<tenant>.premortem for past failures of a domain.
+type PremortemRequest struct {
+	From      *Agent `json:"from,omitempty"`       // who asks
+	Domain    string `json:"domain"`               // debugging, feature, …
+	Strategy  string `json:"strategy,omitempty"`   // also what this strategy taught
+	Limit     int    `json:"limit,omitempty"`      // items a category, default 10
+	MaxTokens int    `json:"max_tokens,omitempty"` // default 1500
+	Purpose   string `json:"purpose,omitempty"`    // what the data is for, seen by policy
+}
+
+// FormattedContext answers an AssembleRequest and a PremortemRequest.
+type FormattedContext struct {
+	Markdown    string          `json:"markdown"`     // ready for injection
+	Items       []AssembledItem `json:"items"`        // in the order shown
+	TokenCount  int             `json:"token_count"`  // of the Markdown
+	SourcesUsed map[string]int  `json:"sources_used"` // items by context type
+	Exceeded    bool            `json:"exceeded"`     // always false: the budget is hard
+	Warnings    []string        `json:"warnings"`     // sources that were late or failed
+	PackID      string          `json:"pack_id"`      // of the pack in the log
+	Positions   Positions       `json:"positions"`    // log positions
+}
+
+// AssembledItem is one piece of context.
+type AssembledItem struct {
+	Source    string         `json:"source"`    // memory, code, experience, value or commit
+	Content   string         `json:"content"`   // formatted for display
+	Relevance float64        `json:"relevance"` // 0–1
+	Metadata  map[string]any `json:"metadata"`  // by source
+}
+
+// RelevanceReply answers ctx.v1.<tenant>.relevance.
+type RelevanceReply struct {
+	Inclusion map[string]bool `json:"inclusion"` // by context node
+	Trace     RelevanceTrace  `json:"trace"`     // why
+}
+
+// ExplainRequest asks ctx.v1.<tenant>.explain why an item is, or is not, in a pack.
+type ExplainRequest struct {
+	From   *Agent `json:"from,omitempty"` // who asks: the pack's principal or an auditor
+	PackID string `json:"pack_id"`        // the pack
+	ItemID string `json:"item_id"`        // the item
+}
+
+// ExplainReply answers an ExplainRequest.
+type ExplainReply struct {
+	Explanation string       `json:"explanation"`       // one sentence
+	Item        *ContextItem `json:"item,omitempty"`    // when it was shown
+	Drop        *Drop        `json:"drop,omitempty"`    // when it was left out
+	Verdict     *Verdict     `json:"verdict,omitempty"` // policy's answer
+}
+
+// CompactRequest asks ctx.v1.<tenant>.compact to bring a pack under a budget.
+type CompactRequest struct {
+	From   *Agent `json:"from,omitempty"` // who asks: the pack's principal
+	PackID string `json:"pack_id"`        // the pack
+	Budget int    `json:"budget"`         // tokens
+}
+
+// CompactReply answers a CompactRequest.
+type CompactReply struct {
+	Compacted ContextPack `json:"compacted"`   // the smaller pack
+	Text      string      `json:"text"`        // its rendered text
+	Drop      DropReport  `json:"drop_report"` // what it left out
+}
+
+// RecoverRequest asks ctx.v1.<tenant>.recover for items a drop report named.
+type RecoverRequest struct {
+	From    *Agent   `json:"from,omitempty"` // who asks: the pack's principal
+	PackID  string   `json:"pack_id"`        // the pack
+	ItemIDs []string `json:"item_ids"`       // dropped items
+}
+
+// RecoverReply answers a RecoverRequest.
+type RecoverReply struct {
+	Results []ResultItem `json:"results"` // what policy still allows
+	Missing []string     `json:"missing"` // the others
+}
+
+// TemplateRequest asks ctx.v1.<tenant>.template for the templates, or registers one.
+type TemplateRequest struct {
+	From     *Agent           `json:"from,omitempty"`     // who asks
+	Register *ContextTemplate `json:"register,omitempty"` // the template to register
+}
+
+// TemplateReply answers a TemplateRequest.
+type TemplateReply struct {
+	Templates []ContextTemplate `json:"templates"` // by name
+}
+
+// RoleRequest asks ctx.v1.<tenant>.role.<role> for one step of the walk planner →
+// retriever → verifier → synthesizer, with the sentinel watching.
+type RoleRequest struct {
+	From   *Agent         `json:"from,omitempty"`    // who asks
+	Task   string         `json:"task"`              // what is to be done
+	PackID string         `json:"pack_id,omitempty"` // context to work on
+	Input  map[string]any `json:"input,omitempty"`   // what the role before handed over
+}
+
+// RoleReply answers a RoleRequest.
+type RoleReply struct {
+	Role     string         `json:"role"`               // who worked
+	Output   map[string]any `json:"output"`             // what it made
+	PackID   string         `json:"pack_id,omitempty"`  // of the context it worked on
+	Next     string         `json:"next,omitempty"`     // the role to hand over to
+	Position int64          `json:"position,omitempty"` // log position of the handover
+	Warnings []string       `json:"warnings"`           // what it could not do
+}
+
+// OpenRequest opens an artifact on art.v1.<tenant>.open.
+type OpenRequest struct {
+	From   *Agent `json:"from,omitempty"` // who asks
+	Handle string `json:"handle"`         // signed and short-lived
+}
+
+// OpenReply answers an OpenRequest: the bytes, or where they are.
+type OpenReply struct {
+	MediaType string       `json:"media_type"`        // of the bytes
+	Size      int          `json:"size"`              // bytes
+	SHA256    string       `json:"sha256"`            // hex
+	Data      []byte       `json:"data,omitempty"`    // base64, when it fits the reply
+	DataRef   *ArtifactRef `json:"dataref,omitempty"` // otherwise
+	Position  int64        `json:"position"`          // log position of the opening
+}

@@ -1,0 +1,54 @@
+package schemas
+
+import "time"
+
+// Handover is the data of role.handed_over: one role passed work to the next.
+type Handover struct {
+	ID        string    `json:"id"`                // of the handover
+	RequestID string    `json:"request_id"`        // the request it belongs to
+	From      string    `json:"from"`              // role
+	To        string    `json:"to"`                // role
+	PackID    string    `json:"pack_id,omitempty"` // context handed over
+	Reason    string    `json:"reason"`            // why this role is next
+	Principal string    `json:"principal"`         // for whom
+	CreatedAt time.Time `json:"created_at"`        // when
+}
+
+// Artifact is the data of artifact.stored and artifact.opened: heavy content kept
+// outside the model's context.
+type Artifact struct {
+	ID        string      `json:"id"`                    // of the artifact
+	Ref       ArtifactRef `json:"ref"`                   // where its bytes are
+	MediaType string      `json:"media_type"`            // of the bytes
+	ItemID    string      `json:"item_id,omitempty"`     // the item it was taken from
+	RequestID string      `json:"request_id,omitempty"`  // the request that stored or opened it
+	Principal string      `json:"principal"`             // for whom
+	Decision  string      `json:"decision_id,omitempty"` // the verdict that allowed it
+	ExpiresAt time.Time   `json:"expires_at,omitzero"`   // of the handle
+	CreatedAt time.Time   `json:"created_at"`            // when it was stored or opened
+}
+
+// GovernedException is the data of exception.registered, exception.used and
+// exception.ended: a path that may step around policy for a while, with an owner.
+type GovernedException struct {
+	ID              string      `json:"id"`                     // of the exception
+	Owner           string      `json:"owner"`                  // who answers for it
+	Scope           MemoryScope `json:"scope"`                  // where it holds
+	Path            string      `json:"path"`                   // what it lets through
+	Reason          string      `json:"reason"`                 // why it is needed
+	ExpiresAt       time.Time   `json:"expires_at"`             // it ends then at the latest
+	RollbackTrigger string      `json:"rollback_trigger"`       // what ends it at once
+	AuditHook       string      `json:"audit_hook,omitempty"`   // who is told of every use
+	Decisions       []string    `json:"decision_ids,omitempty"` // verdicts it was used in
+	RequestID       string      `json:"request_id,omitempty"`   // the request that used it
+	Principal       string      `json:"principal,omitempty"`    // who used or ended it
+	At              time.Time   `json:"at"`                     // when this happened
+}
+
+// LogCheckpoint is the data of log.checkpointed: a signed head of a tenant's log.
+type LogCheckpoint struct {
+	Size       int64     `json:"size"`       // leaves
+	Root       string    `json:"root"`       // hex
+	Checkpoint string    `json:"checkpoint"` // signed C2SP checkpoint
+	CreatedAt  time.Time `json:"created_at"` // when
+}

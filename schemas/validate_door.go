@@ -1,0 +1,172 @@
+package schemas
+
+import (
+	"slices"
+	"strconv"
+)
+
+// Validate returns what is wrong with the request, nil when it may be served.
+func (r *SearchRequest) Validate() []Issue {
+	var c checker
+	c.agent("/from", r.From)
+	if isBlank(r.Query) && len(r.Vector) == 0 {
+		c.add("/query", "is required: give query or vector")
+	}
+	c.size("/query", r.Query, MaxQuery)
+	c.vector("/vector", r.Vector)
+	c.intRange("/limit", int64(r.Limit), 0, MaxLimit)
+	c.shorts("/memory_types", r.MemoryTypes, MaxFilters)
+	c.after("/date_to", r.DateTo, r.DateFrom, "must be after date_from")
+	c.unit("/min_confidence", r.MinConfidence)
+	c.short("/conversation_id", r.ConversationID, MaxName)
+	c.intRange("/relationship_depth", int64(r.RelationshipDepth), 0, 4)
+	c.purpose("/purpose", r.Purpose)
+	if r.MinPosition < 0 {
+		c.add("/min_position", "must not be negative")
+	}
+	return c.issues
+}
+
+func (c *checker) purpose(pointer, purpose string) {
+	if purpose != "" && !validLabelValue(purpose) {
+		c.add(pointer, "must be 1 to 128 of the characters A-Z a-z 0-9 . _ : @ / + -")
+	}
+}
+
+// Validate returns what is wrong with the request, nil when it may be served.
+func (r *BuildRequest) Validate() []Issue {
+	c := checker{issues: r.SearchRequest.Validate()}
+	if r.Template != "" {
+		c.token("/template", r.Template)
+	}
+	c.template("/inline", r.Inline)
+	c.intRange("/token_budget", int64(r.TokenBudget), 0, MaxTokenBudget)
+	if r.Ranker != "" {
+		c.token("/ranker", r.Ranker)
+	}
+	c.short("/model", r.Model, MaxName)
+	return c.issues
+}
+
+func (c *checker) template(pointer string, t *ContextTemplate) {
+	if t == nil {
+		return
+	}
+	c.token(pointer+"/name", t.Name)
+	if t.MemoryFormat == "" {
+		c.add(pointer+"/memory_format", required)
+	}
+	c.size(pointer+"/memory_format", t.MemoryFormat, MaxQuery)
+	c.size(pointer+"/header", t.Header, MaxQuery)
+	c.size(pointer+"/separator", t.Separator, MaxQuery)
+	c.size(pointer+"/footer", t.Footer, MaxQuery)
+}
+
+// ContextTypes lists the assembler's names for the kinds, in its order.
+func ContextTypes() []string {
+	return []string{"memories", "code", "experiences", "values", "commits"}
+}
+
+// Validate returns what is wrong with the request, nil when it may be served. An
+// unknown context type is an issue at /context_types/<i>.
+func (r *AssembleRequest) Validate() []Issue {
+	var c checker
+	c.agent("/from", r.From)
+	if isBlank(r.Query) {
+		c.add("/query", required)
+	}
+	c.size("/query", r.Query, MaxQuery)
+	for i, t := range r.ContextTypes {
+		if !slices.Contains(ContextTypes(), t) {
+			c.add(at("/context_types", i), "must be memories, code, experiences, values or commits")
+		}
+	}
+	c.intRange("/limit", int64(r.Limit), 0, MaxLimit)
+	c.intRange("/max_tokens", int64(r.MaxTokens), 0, MaxTokenBudget)
+	c.purpose("/purpose", r.Purpose)
+	return c.issues
+}
+
+// Validate returns what is wrong with the request, nil when it may be served.
+func (r *PremortemRequest) Validate() []Issue {
+	var c checker
+	c.agent("/from", r.From)
+	if isBlank(r.Domain) {
+		c.add("/domain", required)
+	}
+	c.short("/domain", r.Domain, MaxName)
+	c.short("/strategy", r.Strategy, MaxName)
+	c.intRange("/limit", int64(r.Limit), 0, MaxLimit)
+	c.intRange("/max_tokens", int64(r.MaxTokens), 0, MaxTokenBudget)
+	c.purpose("/purpose", r.Purpose)
+	return c.issues
+}
+
+// Validate returns what is wrong with the request, nil when it may be served.
+func (r *RelevanceRequest) Validate() []Issue {
+	var c checker
+	c.relevance("", r)
+	return c.issues
+}
+
+// Validate returns what is wrong with the request, nil when it may be served.
+func (r *ExplainRequest) Validate() []Issue {
+	var c checker
+	c.agent("/from", r.From)
+	c.id("/pack_id", r.PackID)
+	c.id("/item_id", r.ItemID)
+	return c.issues
+}
+
+// Validate returns what is wrong with the request, nil when it may be served.
+func (r *CompactRequest) Validate() []Issue {
+	var c checker
+	c.agent("/from", r.From)
+	c.id("/pack_id", r.PackID)
+	c.intRange("/budget", int64(r.Budget), 1, MaxTokenBudget)
+	return c.issues
+}
+
+// Validate returns what is wrong with the request, nil when it may be served.
+func (r *RecoverRequest) Validate() []Issue {
+	var c checker
+	c.agent("/from", r.From)
+	c.id("/pack_id", r.PackID)
+	c.ids("/item_ids", r.ItemIDs)
+	return c.issues
+}
+
+// Validate returns what is wrong with the request, nil when it may be served.
+func (r *TemplateRequest) Validate() []Issue {
+	var c checker
+	c.agent("/from", r.From)
+	c.template("/register", r.Register)
+	return c.issues
+}
+
+// Validate returns what is wrong with the request, nil when it may be served.
+func (r *RoleRequest) Validate() []Issue {
+	var c checker
+	c.agent("/from", r.From)
+	if isBlank(r.Task) {
+		c.add("/task", required)
+	}
+	c.size("/task", r.Task, MaxQuery)
+	if r.PackID != "" {
+		c.id("/pack_id", r.PackID)
+	}
+	return c.issues
+}
+
+// Validate returns what is wrong with the request, nil when it may be served.
+func (r *OpenRequest) Validate() []Issue {
+	var c checker
+	c.agent("/from", r.From)
+	if r.Handle == "" {
+		c.add("/handle", required)
+	}
+	if len(r.Handle) > MaxURI {
+		c.add("/handle", "must have at most "+strconv.Itoa(MaxURI)+" bytes")
+	}
+	return c.issues
+}
