@@ -1,0 +1,244 @@
+// Package inproc is the embedded keyword index: BM25 in memory, one index per tenant.
+//
+// It owns the snapshot files under Config.Dir, one per tenant, and nothing else. A
+// tenant is loaded from its snapshot when it is first asked for and written back when it
+// is evicted, at Close, every Config.SnapshotEvery changes and by Scrub. A snapshot is
+// replaced as a whole and carries its checkpoint and a SHA-256; one that is missing,
+// damaged or of another version leaves the tenant empty at checkpoint 0, and the
+// projector replays the log. Text is never kept, only terms; a snapshot holds no term,
+// id, label or session that only removed documents had.
+//
+// Scores, statistics and moments are exact. In a tenant with more documents than
+// Config.CommonFrom, query terms that more than Config.CommonShare of them have are left
+// out unless the query has no other.
+//
+// Readers wait for a writer only while it adds up to 64 documents or swaps in a
+// compacted copy, never while it analyses text, compacts or writes a snapshot.
+package inproc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"satchel/pipeline/scope"
+	"satchel/pipeline/store/keyword"
+)
+
+// ErrClosed is returned by every call after Close.
+var ErrClosed = errors.New("keyword index is closed")
+
+// ErrOrder is returned by Apply when positions fall or pass upTo.
+var ErrOrder = errors.New("changes are not in order of position")
+
+// maxLimit is the most hits a query may ask for.
+const maxLimit = 1000
+
+// batch is how many documents are added in one hold of the lock.
+const batch = 64
+
+// Config configures an Index. The zero value works: everything stays in memory.
+type Config struct {
+	Dir           string  // folder of the snapshots; "": none, and no tenant is evicted
+	MemoryBytes   int64   // evict the tenants used longest ago beyond this; 0: no limit. A tenant in use stays
+	SnapshotEvery int     // changes between snapshots of a tenant, or a quarter of its documents if that is more; 0: 100,000, negative: only at eviction and Close
+	K1            float64 // BM25's term saturation; 0: 1.2
+	B             float64 // BM25's length normalisation; 0: 0.75, negative: none
+	CommonShare   float64 // share of documents that makes a term common; 0: 0.1
+	CommonFrom    int     // documents from which common terms are left out; 0: 50,000, negative: always
+
+	// OnError is told what went wrong beside a call that goes on without it: a damaged
+	// snapshot was ignored, one could not be written. It may be nil. Errors name the
+	// tenant, never content.
+	OnError func(tenant string, err error)
+}
+
+func (c *Config) defaults() {
+	if c.SnapshotEvery == 0 {
+		c.SnapshotEvery = 100_000
+	}
+	if c.K1 == 0 {
+		c.K1 = 1.2
+	}
+	if c.B == 0 {
+		c.B = .75
+	}
+	c.B = max(c.B, 0)
+	if c.CommonShare == 0 {
+		c.CommonShare = .1
+	}
+	if c.CommonFrom == 0 {
+		c.CommonFrom = 50_000
+	}
+	if c.OnError == nil {
+		c.OnError = func(string, error) {}
+	}
+}
+
+// Validate reports what in c cannot be.
+func (c *Config) Validate() error {
+	switch {
+	case c.MemoryBytes < 0:
+		return fmt.Errorf("memory_bytes %d: must not be negative", c.MemoryBytes)
+	case c.K1 < 0:
+		return fmt.Errorf("k1 %v: must not be negative", c.K1)
+	case c.B > 1:
+		return fmt.Errorf("b %v: must be at most 1", c.B)
+	case c.CommonShare < 0 || c.CommonShare > 1:
+		return fmt.Errorf("common_share %v: must be between 0 and 1", c.CommonShare)
+	}
+	return nil
+}
+
+// Index is a keyword.Index. It is safe for concurrent use.
+type Index struct {
+	cfg     Config
+	scratch sync.Pool
+
+	mu      sync.Mutex
+	tenants map[string]*resident
+	bytes   int64 // of every loaded tenant
+	clock   uint64
+	closed  bool
+	active  sync.WaitGroup // calls between acquire and release
+}
+
+var _ keyword.Index = (*Index)(nil)
+
+// Open returns an index over the snapshots in cfg.Dir, which it creates.
+func Open(cfg Config) (*Index, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("open keyword index: %w", err)
+	}
+	cfg.defaults()
+	if err := prepareDir(cfg.Dir); err != nil {
+		return nil, fmt.Errorf("open keyword index: %w", err)
+	}
+	x := &Index{cfg: cfg, tenants: map[string]*resident{}}
+	x.scratch.New = func() any { return &scratch{seen: map[uint32]int{}} }
+	return x, nil
+}
+
+// Apply adds and removes documents. See keyword.Index.
+func (x *Index) Apply(ctx context.Context, s scope.Scope, changes []keyword.Change, upTo int64) error {
+	r, err := x.acquire(ctx, s)
+	if err != nil {
+		return fmt.Errorf("apply keyword changes: %w", err)
+	}
+	defer x.release(r)
+	r.write.Lock()
+	defer r.write.Unlock()
+	if err := r.apply(ctx, changes, upTo); err != nil {
+		return fmt.Errorf("apply keyword changes: %w", err)
+	}
+	if err := r.maintain(x); err != nil {
+		x.cfg.OnError(r.name, err)
+	}
+	return nil
+}
+
+// Checkpoint returns the position up to which changes are in the index, 0 for none.
+func (x *Index) Checkpoint(ctx context.Context, s scope.Scope) (int64, error) {
+	r, err := x.acquire(ctx, s)
+	if err != nil {
+		return 0, fmt.Errorf("read keyword checkpoint: %w", err)
+	}
+	defer x.release(r)
+	r.lock.RLock()
+	defer r.lock.RUnlock()
+	return r.checkpoint, nil
+}
+
+// Search returns the best hits. See keyword.Index.
+func (x *Index) Search(ctx context.Context, s scope.Scope, q keyword.Query) (keyword.Result, error) {
+	if q.Limit < 0 || q.Limit > maxLimit {
+		return keyword.Result{}, fmt.Errorf("search keywords: limit %d: must be between 0 and %d", q.Limit, maxLimit)
+	}
+	r, err := x.acquire(ctx, s)
+	if err != nil {
+		return keyword.Result{}, fmt.Errorf("search keywords: %w", err)
+	}
+	defer x.release(r)
+	sc := x.scratch.Get().(*scratch)
+	defer x.scratch.Put(sc)
+	r.lock.RLock()
+	defer r.lock.RUnlock()
+	p := r.prepare(&x.cfg, q, sc)
+	res, err := r.search(ctx, &p, q.Limit, sc)
+	if err != nil {
+		return keyword.Result{}, fmt.Errorf("search keywords: %w", err)
+	}
+	return res, nil
+}
+
+// Score returns the query's score of each id. See keyword.Index.
+func (x *Index) Score(ctx context.Context, s scope.Scope, q keyword.Query, ids []string) ([]float64, error) {
+	r, err := x.acquire(ctx, s)
+	if err != nil {
+		return nil, fmt.Errorf("score keywords: %w", err)
+	}
+	defer x.release(r)
+	sc := x.scratch.Get().(*scratch)
+	defer x.scratch.Put(sc)
+	r.lock.RLock()
+	defer r.lock.RUnlock()
+	p := r.prepare(&x.cfg, q, sc)
+	out := make([]float64, len(ids))
+	for i, id := range ids {
+		out[i] = r.score(&p, id, sc)
+	}
+	return out, nil
+}
+
+// Digest returns the SHA-256 of the tenant's documents: see state.digest for its preimage.
+func (x *Index) Digest(ctx context.Context, s scope.Scope) ([32]byte, error) {
+	r, err := x.acquire(ctx, s)
+	if err != nil {
+		return [32]byte{}, fmt.Errorf("digest keywords: %w", err)
+	}
+	defer x.release(r)
+	r.write.Lock() // readers go on; what they may see cannot change
+	defer r.write.Unlock()
+	return r.digest(ctx)
+}
+
+// Reset empties the tenant, removes its snapshot and puts its checkpoint to 0.
+func (x *Index) Reset(ctx context.Context, s scope.Scope) error {
+	r, err := x.acquire(ctx, s)
+	if err != nil {
+		return fmt.Errorf("reset keywords: %w", err)
+	}
+	defer x.release(r)
+	r.write.Lock()
+	defer r.write.Unlock()
+	if err := x.dropSnapshot(r.name); err != nil {
+		return fmt.Errorf("reset keywords: %w", err)
+	}
+	r.swap(newState())
+	r.changed, r.saved, r.durable = 0, 0, 0
+	x.account(r, r.state.bytes())
+	return nil
+}
+
+// Scrub leaves no trace of removed documents: it compacts the tenant in memory and
+// replaces its snapshot. Erasure calls it after Apply took the removal.
+func (x *Index) Scrub(ctx context.Context, s scope.Scope) error {
+	r, err := x.acquire(ctx, s)
+	if err != nil {
+		return fmt.Errorf("scrub keywords: %w", err)
+	}
+	defer x.release(r)
+	r.write.Lock()
+	defer r.write.Unlock()
+	n, err := r.compact()
+	if err != nil {
+		return fmt.Errorf("scrub keywords: %w", err)
+	}
+	r.swap(n)
+	x.account(r, r.state.bytes())
+	if err := r.save(x); err != nil {
+		return fmt.Errorf("scrub keywords: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,219 @@
+package inproc
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"satchel/pipeline/store/keyword"
+)
+
+// maxQueryTerms bounds the terms of one query; the rarest stay.
+const maxQueryTerms = 256
+
+// queryTerm is a term of a query that the tenant knows.
+type queryTerm struct {
+	term   uint32
+	weight float64 // idf times the times it occurs in the query
+}
+
+// plan is a query made ready for one tenant at one moment.
+type plan struct {
+	terms    []queryTerm // in the order scores are summed
+	allowed  []bool      // by profile
+	k1, b    float64
+	avg      float64
+	byNumber []int // indexes into terms, by term number
+}
+
+// scratch is what a search borrows. scores is all zero between searches.
+type scratch struct {
+	analyzer keyword.Analyzer
+	scores   []float64
+	touched  []uint32
+	heap     []candidate
+	table    [tableTF * tableLen]float64
+	counts   []count
+	seen     map[uint32]int
+}
+
+const (
+	tableTF  = 3
+	tableLen = 256
+)
+
+// prepare looks the query's terms up and decides which of them count.
+func (s *state) prepare(cfg *Config, q keyword.Query, sc *scratch) plan {
+	p := plan{k1: cfg.K1, b: cfg.B, allowed: s.facets.Allowed(q.Filter)}
+	if s.docs == 0 {
+		return p
+	}
+	p.avg = max(float64(s.totalLen)/float64(s.docs), 1)
+	sc.analyzer.Analyze(q.Text)
+	clear(sc.seen)
+	for i := range sc.analyzer.Len() {
+		t, ok := s.terms.find(sc.analyzer.Term(i))
+		if !ok || s.postings[t].df == 0 {
+			continue
+		}
+		df := float64(s.postings[t].df)
+		idf := math.Log(1 + (float64(s.docs)-df+.5)/(df+.5))
+		if at, dup := sc.seen[t]; dup {
+			p.terms[at].weight += idf
+			continue
+		}
+		sc.seen[t] = len(p.terms)
+		p.terms = append(p.terms, queryTerm{t, idf})
+	}
+	p.terms = s.dropCommon(cfg, p.terms)
+	p.byNumber = make([]int, len(p.terms))
+	for i := range p.byNumber {
+		p.byNumber[i] = i
+	}
+	slices.SortFunc(p.byNumber, func(a, b int) int { return cmp.Compare(p.terms[a].term, p.terms[b].term) })
+	return p
+}
+
+// dropCommon leaves out, in a large tenant, the terms that so many documents have that
+// they cost the most and tell the least, unless nothing else is left.
+func (s *state) dropCommon(cfg *Config, terms []queryTerm) []queryTerm {
+	if s.docs > cfg.CommonFrom {
+		limit := uint32(cfg.CommonShare * float64(s.docs))
+		rare := func(t queryTerm) bool { return s.postings[t.term].df <= limit }
+		if slices.ContainsFunc(terms, rare) {
+			terms = slices.DeleteFunc(terms, func(t queryTerm) bool { return !rare(t) })
+		}
+	}
+	if len(terms) > maxQueryTerms {
+		slices.SortStableFunc(terms, func(a, b queryTerm) int {
+			return cmp.Compare(s.postings[a.term].df, s.postings[b.term].df)
+		})
+		terms = terms[:maxQueryTerms]
+	}
+	return terms
+}
+
+// saturation is BM25's share of a term that occurs tf times in a document of length n.
+func (p *plan) saturation(tf, n uint32) float64 {
+	f := float64(tf)
+	norm := float64(p.k1 * float64(1-p.b+float64(p.b*float64(n)/p.avg)))
+	return float64(f*(p.k1+1)) / (f + norm)
+}
+
+// search scores every document that has a term of the plan and keeps the best.
+func (s *state) search(ctx context.Context, p *plan, limit int, sc *scratch) (keyword.Result, error) {
+	if n := len(s.refs); len(sc.scores) < n {
+		sc.scores = make([]float64, n+n/8)
+	}
+	sc.touched = sc.touched[:0]
+	for tf := range uint32(min(tableTF, len(p.terms)*tableTF)) {
+		for n := range uint32(tableLen) {
+			sc.table[tf*tableLen+n] = p.saturation(tf+1, n)
+		}
+	}
+	var err error
+	for _, t := range p.terms {
+		if err = ctx.Err(); err != nil {
+			break
+		}
+		s.accumulate(p, t, sc)
+	}
+	return s.collect(p, limit, sc), err
+}
+
+// accumulate adds one term's share to the score of every document that has it.
+func (s *state) accumulate(p *plan, t queryTerm, sc *scratch) {
+	doc, scores, lens, touched, table := ^uint32(0), sc.scores, s.lens, sc.touched, &sc.table
+	s.chunks.walk(&s.postings[t.term], func(b []byte) {
+		for i := 0; i < len(b) && b[i] != 0; {
+			v := uint32(b[i])
+			i++
+			if v >= 0x80 {
+				var rest uint32
+				rest, i = uvarint32(b, i)
+				v = v&0x7f | rest<<7
+			}
+			tf := uint32(1)
+			if v&1 == 1 {
+				tf, i = uvarint32(b, i)
+			}
+			doc += v >> 1
+			var share float64
+			if n := lens[doc]; n < tableLen && tf <= tableTF {
+				share = table[(tf-1)*tableLen+n]
+			} else {
+				share = p.saturation(tf, n)
+			}
+			old := scores[doc]
+			if old == 0 {
+				touched = append(touched, doc)
+			}
+			scores[doc] = old + float64(t.weight*share)
+		}
+	})
+	sc.touched = touched
+}
+
+// collect gathers hits and moments from the touched documents and clears the scores.
+func (s *state) collect(p *plan, limit int, sc *scratch) keyword.Result {
+	var sum, squares float64
+	h := heap{s: s, limit: limit, items: sc.heap[:0]}
+	for _, doc := range sc.touched {
+		score := sc.scores[doc]
+		sc.scores[doc] = 0
+		prof := s.profiles[doc]
+		if prof == gone || !p.allowed[prof] {
+			continue
+		}
+		sum += score
+		squares += float64(score * score)
+		h.offer(candidate{doc: doc, score: score})
+	}
+	res := keyword.Result{Hits: h.hits(), N: s.passing(p.allowed)}
+	sc.heap = h.items
+	if res.N > 0 {
+		n := float64(res.N)
+		res.Mean = sum / n
+		res.SD = math.Sqrt(max(0, squares/n-float64(res.Mean*res.Mean)))
+	}
+	return res
+}
+
+// passing counts the live documents whose profile is allowed.
+func (s *state) passing(allowed []bool) int {
+	n := 0
+	for prof, live := range s.live {
+		if allowed[prof] {
+			n += int(live)
+		}
+	}
+	return n
+}
+
+// score returns what search gives the document with id, 0 when it is absent or hidden.
+func (s *state) score(p *plan, id string, sc *scratch) float64 {
+	doc, ok := s.ids.Lookup(id)
+	if !ok || !p.allowed[s.profiles[doc]] {
+		return 0
+	}
+	sc.counts = s.forward.get(sc.counts[:0], s.refs[doc])
+	var shares [maxQueryTerms]float64
+	next := 0
+	for _, c := range sc.counts {
+		for next < len(p.byNumber) && p.terms[p.byNumber[next]].term < c.term {
+			next++
+		}
+		if next == len(p.byNumber) {
+			break
+		}
+		if at := p.byNumber[next]; p.terms[at].term == c.term {
+			shares[at] = float64(p.terms[at].weight * p.saturation(c.tf, s.lens[doc]))
+		}
+	}
+	total := 0.0
+	for _, v := range shares[:len(p.terms)] {
+		total += v
+	}
+	return total
+}
