@@ -1,0 +1,51 @@
+# Satchel's only runner. `make help` lists the targets; `make check` is what CI runs.
+GO        ?= go
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.7.0
+EVAL_DATA ?= ../shared/eval/dev
+SET       ?= locomo
+FUZZTIME  ?= 10s
+CRASHTIME ?= 10m
+
+.DEFAULT_GOAL := help
+.PHONY: help check test race lint vet bench eval fuzz crash demo build
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+build: ## the binary, stripped, in bin/
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o bin/satchel ./cmd/satchel
+
+demo: ## the first thing to run
+	$(GO) run ./cmd/satchel demo
+
+test: ## every test, in under three minutes
+	$(GO) test ./...
+
+race: ## every test with the race detector, in random order
+	$(GO) test -race -shuffle=on -timeout 15m ./...
+
+vet: ## gofmt, go vet, module tidiness, other architectures
+	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "not gofmt-clean"; exit 1; }
+	$(GO) vet ./...
+	$(GO) mod tidy -diff
+	GOARCH=arm64 $(GO) vet ./pipeline/store/vector/... ./pipeline/embed/...
+
+lint: ## staticcheck, with the exceptions of staticcheck.conf
+	$(GO) run $(STATICCHECK) ./...
+
+fuzz: ## every fuzz target for FUZZTIME each
+	@$(GO) list -f '{{.Dir}}' ./... | while read -r d; do \
+		grep -hoE '^func (Fuzz[A-Za-z0-9_]+)' $$d/*_test.go 2>/dev/null | awk '{print $$2}' | while read -r f; do \
+			echo "$$d $$f"; (cd $$d && $(GO) test -run='^$$' -fuzz="^$$f$$" -fuzztime=$(FUZZTIME) .) || exit 1; \
+		done || exit 1; done
+
+bench: build ## latency, throughput, restart and memory on a generated corpus
+	bin/satchel bench
+
+eval: build ## retrieval and packs on labelled data: EVAL_DATA=folder SET=name
+	bin/satchel eval --data $(EVAL_DATA) --set $(SET)
+
+crash: ## kill -9 the real binary for CRASHTIME and check that nothing is lost or doubled
+	SATCHEL_CRASH_TIME=$(CRASHTIME) $(GO) test -count=1 -timeout 2h -v -run TestKill ./test/fault
+
+check: vet lint race ## what CI runs after the plain tests

@@ -1,0 +1,134 @@
+// Command satchel is the whole of Satchel in one binary: the worker on NATS with its
+// embedded engines, the commands to talk to it, and the tools to look into its log.
+//
+// This package turns flags and environment into settings, settings into wiring, and
+// runs it. It is the only place that names a driver (wiring.go).
+//
+// Exit codes: 0 done; 1 it failed; 2 the command line or a setting is wrong; 3 a check
+// found something (verify, lint, doctor); 4 nothing answers at the NATS address.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+// The exit codes.
+const (
+	exitFailed  = 1
+	exitUsage   = 2
+	exitFound   = 3
+	exitNoReply = 4
+)
+
+// foundError says that a check ran and found something; it was printed already.
+type foundError struct{ what string }
+
+func (e *foundError) Error() string { return e.what }
+
+// usageError says that a setting or an argument is wrong.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+
+type cli struct {
+	Settings
+
+	Demo    demoCmd    `cmd:"" help:"Start everything in a fresh folder, stream a few dozen memories, ask as two principals, verify and prove. The place to begin."`
+	Up      upCmd      `cmd:"" help:"Run Satchel: embedded NATS, log, indexes and services, until Ctrl-C."`
+	Emit    emitCmd    `cmd:"" help:"Publish one memory."`
+	Ask     askCmd     `cmd:"" help:"Ask for a context pack."`
+	Forget  forgetCmd  `cmd:"" help:"Erase items everywhere and print the erasure receipt."`
+	Ledger  ledgerCmd  `cmd:"" help:"Print or follow the provenance ledger."`
+	Import  importCmd  `cmd:"" help:"Publish memories from JSONL files or a folder of Markdown."`
+	Verify  verifyCmd  `cmd:"" help:"Recompute the whole log: hashes, proofs, content; name the first bad position."`
+	Rebuild rebuildCmd `cmd:"" help:"Empty the indexes and fill them from the log."`
+	Dlq     dlqCmd     `cmd:"" help:"Look at, retry or drop rejected events."`
+	Eval    evalCmd    `cmd:"" help:"Score retrieval and packs on labelled data."`
+	Bench   benchCmd   `cmd:"" help:"Measure latency, throughput, restart and memory on a generated corpus."`
+	Doctor  doctorCmd  `cmd:"" help:"Say what works, what does not, and which promises hold."`
+	Config  configCmd  `cmd:"" help:"Print the effective settings, secrets masked."`
+	Schema  schemaCmd  `cmd:"" help:"Print a JSON Schema or the AsyncAPI document."`
+	Lint    lintCmd    `cmd:"" help:"Check JSONL files of memories; exit 3 when one is malformed or unlabelled."`
+	Version versionCmd `cmd:"" help:"Print the version."`
+}
+
+// app is what a command runs with.
+type app struct {
+	*Settings
+	out io.Writer
+	err io.Writer
+	in  io.Reader
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run is main without the process: it returns the exit code.
+func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
+	var c cli
+	code := -1
+	parser, err := kong.New(&c, kong.Name("satchel"), kong.Description(description), kong.UsageOnError(),
+		kong.Writers(out, errOut), kong.Exit(func(n int) { code = n }), kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}))
+	if err != nil {
+		fmt.Fprintln(errOut, "satchel:", err)
+		return exitFailed
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	cmd, err := parser.Parse(args)
+	if code >= 0 {
+		return code // help was printed
+	}
+	if err != nil {
+		fmt.Fprintf(errOut, "satchel: %v\nTry satchel --help.\n", err)
+		return exitUsage
+	}
+	a := &app{Settings: &c.Settings, out: out, err: errOut, in: in}
+	if err := cmd.Run(a); err != nil {
+		return report(errOut, err)
+	}
+	return 0
+}
+
+func report(errOut io.Writer, err error) int {
+	var found *foundError
+	var usage *usageError
+	switch {
+	case errors.As(err, &found):
+		fmt.Fprintln(errOut, "satchel:", found)
+		return exitFound
+	case errors.As(err, &usage):
+		fmt.Fprintln(errOut, "satchel:", usage)
+		return exitUsage
+	case errors.Is(err, errNobody):
+		fmt.Fprintln(errOut, "satchel:", err)
+		return exitNoReply
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(errOut, "satchel: interrupted")
+		return exitFailed
+	}
+	fmt.Fprintln(errOut, "satchel:", err)
+	return exitFailed
+}
+
+const description = `Governed memory and context for AI agents, on NATS.
+
+Begin with: satchel demo
+Then:       satchel up          in one terminal, and
+            satchel emit --text "…"    satchel ask "…"    in another.`

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"reflect"
+	"strings"
+)
+
+// Settings are what every command shares. Flags win over the environment.
+type Settings struct {
+	Data     string `help:"Data folder: log, indexes, streams, keys." default:".satchel" env:"SATCHEL_DATA" type:"path"`
+	Tenant   string `help:"Tenant." default:"main" env:"SATCHEL_TENANT" short:"t"`
+	JSON     bool   `name:"json" help:"Print JSON for programs."`
+	LogLevel string `help:"debug, info, warn or error." default:"warn" env:"SATCHEL_LOG" enum:"debug,info,warn,error"`
+
+	NATSURL    string `name:"nats-url" help:"NATS to connect to; empty: for up the server in the process, for the others nats://127.0.0.1:4222." env:"NATS_URL"`
+	NATSPort   int    `name:"nats-port" help:"Port the server in the process listens on, on 127.0.0.1; -1 picks a free one." default:"4222" env:"NATS_PORT"`
+	Creds      string `help:"NATS credentials file." env:"NATS_CREDS" type:"path"`
+	HTTPAddr   string `name:"http-addr" help:"Address for health and readiness; empty: none." default:"127.0.0.1:8222" env:"HTTP_ADDR"`
+	Principals string `help:"Principal registry, a YAML or JSON file; without one claims count on loopback only." env:"SATCHEL_PRINCIPALS" type:"path"`
+	Bundle     string `name:"policy-bundle" help:"Folder with a Rego bundle of your own; empty: the built-in one." env:"POLICY_BUNDLE" type:"path"`
+	Keys       string `name:"signing-keys" help:"YAML file of agents' public keys (key id: nkey) for signed memories." env:"SATCHEL_SIGNING_KEYS" type:"path"`
+	Signed     bool   `name:"require-signature" help:"Refuse unsigned memories." env:"SATCHEL_REQUIRE_SIGNATURE"`
+	Relevance  string `name:"relevance-config" help:"Relevance pre-parser config, JSON; empty: the built-in one." env:"SATCHEL_RELEVANCE" type:"path"`
+
+	MemoryMB int `name:"memory-mb" help:"Memory the in-process indexes may hold, MiB, before idle tenants are evicted." default:"1536" env:"SATCHEL_MEMORY_MB"`
+	StreamMB int `name:"stream-mb" help:"Disk the embedded streams may take, MiB, shared by MEMORY, LEDGER and DLQ." default:"8192" env:"SATCHEL_STREAM_MB"`
+	Pool     int `help:"Requests answered at once; more are refused with 429." default:"64" env:"SATCHEL_POOL"`
+}
+
+// logger writes to w what LogLevel lets through.
+func (s *Settings) logger(w io.Writer) *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(s.LogLevel)); err != nil {
+		level = slog.LevelWarn
+	}
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
+}
+
+func (s *Settings) path(parts ...string) string {
+	return filepath.Join(append([]string{s.Data}, parts...)...)
+}
+
+// effective lists the settings by flag name, with secrets masked.
+func (s *Settings) effective() []setting {
+	var list []setting
+	v := reflect.ValueOf(*s)
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		name := f.Tag.Get("name")
+		if name == "" {
+			name = kebab(f.Name)
+		}
+		value := fmt.Sprint(v.Field(i).Interface())
+		list = append(list, setting{Name: name, Env: f.Tag.Get("env"), Value: mask(value), Help: f.Tag.Get("help")})
+	}
+	return list
+}
+
+type setting struct {
+	Name  string `json:"name"`
+	Env   string `json:"env,omitempty"`
+	Value string `json:"value"`
+	Help  string `json:"help"`
+}
+
+// mask hides the password or token of a URL.
+func mask(value string) string {
+	scheme, rest, ok := strings.Cut(value, "://")
+	if !ok {
+		return value
+	}
+	if at := strings.LastIndex(rest, "@"); at >= 0 {
+		return scheme + "://***@" + rest[at+1:]
+	}
+	return value
+}
+
+func kebab(name string) string {
+	var b strings.Builder
+	for i, r := range name {
+		if r >= 'A' && r <= 'Z' {
+			if i > 0 {
+				b.WriteByte('-')
+			}
+			r += 'a' - 'A'
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}

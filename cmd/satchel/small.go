@@ -1,0 +1,161 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strings"
+	"text/tabwriter"
+
+	"satchel/schemas"
+)
+
+type versionCmd struct{}
+
+// Run prints the module version and what it was built from.
+func (versionCmd) Run(a *app) error {
+	info, ok := debug.ReadBuildInfo()
+	v := map[string]string{"version": "(devel)"}
+	if ok {
+		v["version"], v["go"] = info.Main.Version, info.GoVersion
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				v["revision"] = s.Value
+			}
+		}
+	}
+	if a.JSON {
+		return a.printJSON(v)
+	}
+	fmt.Fprintf(a.out, "satchel %s %s %s\n", v["version"], v["revision"], v["go"])
+	return nil
+}
+
+type configCmd struct{}
+
+// Run prints the effective settings.
+func (configCmd) Run(a *app) error {
+	list := a.effective()
+	if a.JSON {
+		return a.printJSON(list)
+	}
+	w := tabwriter.NewWriter(a.out, 0, 4, 2, ' ', 0)
+	for _, s := range list {
+		fmt.Fprintf(w, "--%s\t%s\t%s\t%s\n", s.Name, s.Env, s.Value, s.Help)
+	}
+	return w.Flush()
+}
+
+type schemaCmd struct {
+	Name string `arg:"" optional:"" help:"Schema to print; without one their names are listed. asyncapi prints the AsyncAPI document."`
+}
+
+// Help shows how it is called.
+func (schemaCmd) Help() string {
+	return "Examples:\n  satchel schema\n  satchel schema memory-item > memory-item.json\n  satchel schema asyncapi"
+}
+
+// Run prints one schema, or the names.
+func (c schemaCmd) Run(a *app) error {
+	switch c.Name {
+	case "":
+		names := append(schemas.Names(), "asyncapi")
+		if a.JSON {
+			return a.printJSON(names)
+		}
+		fmt.Fprintln(a.out, strings.Join(names, "\n"))
+		return nil
+	case "asyncapi":
+		_, err := a.out.Write(schemas.AsyncAPI())
+		return err
+	}
+	doc, err := schemas.JSONSchema(c.Name)
+	if err != nil {
+		return usagef("no schema is called %q; satchel schema lists them", c.Name)
+	}
+	_, err = a.out.Write(doc)
+	return err
+}
+
+type lintCmd struct {
+	Files []string `arg:"" help:"JSONL files of memory items or CloudEvents; - reads standard input."`
+}
+
+// Help shows how it is called.
+func (lintCmd) Help() string {
+	return "Examples:\n  satchel lint memories.jsonl\n  cat *.jsonl | satchel lint -\n\nExit code 3 when a line is malformed or unlabelled."
+}
+
+// lintFinding is one problem of one line.
+type lintFinding struct {
+	File    string `json:"file"`
+	Line    int    `json:"line"`
+	Pointer string `json:"pointer"`
+	Message string `json:"message"`
+}
+
+// Run checks the files and prints each problem with its line and JSON pointer.
+func (c lintCmd) Run(a *app) error {
+	bad, lines := 0, 0
+	enc := json.NewEncoder(a.out)
+	for _, name := range c.Files {
+		r, closeFile, err := open(name, a.in)
+		if err != nil {
+			return err
+		}
+		var printErr error
+		rep, err := schemas.Lint(r, func(line int, issues []schemas.Issue) {
+			for _, i := range issues {
+				f := lintFinding{File: name, Line: line, Pointer: i.Pointer, Message: i.Message}
+				if a.JSON {
+					printErr = enc.Encode(f)
+				} else {
+					fmt.Fprintf(a.out, "%s:%d: %s: %s\n", f.File, f.Line, orDocument(f.Pointer), f.Message)
+				}
+			}
+		})
+		closeFile()
+		if err != nil {
+			return fmt.Errorf("lint %s: %w", name, err)
+		}
+		if printErr != nil {
+			return printErr
+		}
+		lines, bad = lines+rep.Lines, bad+rep.Bad
+	}
+	if bad > 0 {
+		return &foundError{fmt.Sprintf("%d of %d lines are malformed or unlabelled", bad, lines)}
+	}
+	if !a.JSON {
+		fmt.Fprintf(a.out, "%d lines, all well formed and labelled\n", lines)
+	}
+	return nil
+}
+
+func orDocument(pointer string) string {
+	if pointer == "" {
+		return "(whole line)"
+	}
+	return pointer
+}
+
+// open opens a file, or standard input for "-".
+func open(name string, in io.Reader) (io.Reader, func(), error) {
+	if name == "-" {
+		return in, func() {}, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, nil, usagef("%v", err)
+	}
+	return f, func() { _ = f.Close() }, nil
+}
+
+func (a *app) printJSON(v any) error {
+	enc := json.NewEncoder(a.out)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
