@@ -3,6 +3,7 @@ package eventlog
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -20,6 +21,10 @@ var (
 	ErrCorrupt = errors.New("event log is damaged")
 	// ErrFull: the disk is full; nothing was written.
 	ErrFull = errors.New("disk is full")
+	// ErrInvalid: a draft cannot be a log row; nothing of its batch was written.
+	ErrInvalid = errors.New("invalid draft")
+	// ErrClosed: the log has been closed.
+	ErrClosed = errors.New("event log is closed")
 )
 
 // Draft is an event to be appended. Tenant, Type, Source and ID are required.
@@ -85,8 +90,10 @@ type Entry struct {
 	Time       time.Time
 	RecordedAt time.Time
 	Commitment [32]byte // over salt, extensions and data
+	Attachment [32]byte // commitment over the attachment's salt, refs and bytes; zero: none
 	Leaf       tlog.Hash
 	Erased     bool // content and salt are gone; Data, Extensions are empty
+	Attached   bool // an attachment belongs to it, which may have been erased
 
 	Data       []byte
 	Extensions map[string]string
@@ -106,6 +113,14 @@ type VerifyError struct {
 	Position int64
 	Problem  string
 }
+
+// Error says tenant, position and problem.
+func (e *VerifyError) Error() string {
+	return fmt.Sprintf("tenant %q position %d: %s", e.Tenant, e.Position, e.Problem)
+}
+
+// Unwrap returns ErrCorrupt.
+func (e *VerifyError) Unwrap() error { return ErrCorrupt }
 
 // Progress is called now and then during long work with what is done and the total.
 type Progress func(done, total int64)

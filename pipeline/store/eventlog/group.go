@@ -1,0 +1,211 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"satchel/pipeline/scope"
+)
+
+// request is one batch on its way through group commit.
+type request struct {
+	drafts     []prepared
+	checkpoint *Checkpoint
+	erasure    *erasure
+
+	lead    chan struct{} // closed when the request's own goroutine is to commit next
+	leading bool          // under queueMu
+	done    chan struct{} // closed when outcomes or err are set
+
+	outcomes []Outcome
+	erased   int
+	err      error
+}
+
+// erasure is what a request erases beside appending.
+type erasure struct {
+	tenant      string
+	content     []int64
+	attachments []int64
+}
+
+// Append commits b durably, all or nothing, and returns what became of each draft, in
+// order. Callers that wait at the same time share a transaction: while one commits, the
+// others queue, and the first of them commits the whole queue; a lone caller waits for
+// nobody. An error concerns b alone: ErrFenced, ErrInvalid, ErrFull and ErrCorrupt mean
+// that nothing of it was written. ctx is honoured until the commit begins.
+//
+// Append takes tenants from the drafts: a caller vouches for them.
+func (l *Log) Append(ctx context.Context, b Batch) ([]Outcome, error) {
+	if len(b.Drafts) == 0 && b.Checkpoint == nil {
+		return nil, nil
+	}
+	if b.Checkpoint != nil && b.Checkpoint.Name == "" {
+		return nil, errors.New("append: checkpoint has no name")
+	}
+	drafts, err := l.prepare(b.Drafts)
+	if err != nil {
+		return nil, err
+	}
+	r := &request{drafts: drafts, checkpoint: b.Checkpoint}
+	if err := l.submit(ctx, r); err != nil {
+		return nil, err
+	}
+	return r.outcomes, nil
+}
+
+// submit queues r and returns when it is committed, refused or withdrawn.
+func (l *Log) submit(ctx context.Context, r *request) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r.lead, r.done = make(chan struct{}), make(chan struct{})
+	l.queueMu.Lock()
+	if l.closed {
+		l.queueMu.Unlock()
+		return ErrClosed
+	}
+	l.waiting = append(l.waiting, r)
+	first := !l.busy
+	l.busy = true
+	l.queueMu.Unlock()
+	if first {
+		l.commitQueue(ctx)
+		return r.err
+	}
+	select {
+	case <-r.lead:
+		l.commitQueue(ctx)
+	case <-r.done:
+	case <-ctx.Done():
+		if l.withdraw(r) {
+			return ctx.Err()
+		}
+		select {
+		case <-r.lead:
+			l.commitQueue(ctx)
+		case <-r.done:
+		}
+	}
+	return r.err
+}
+
+// withdraw takes r out of the queue; false when it is being committed or leads.
+func (l *Log) withdraw(r *request) bool {
+	l.queueMu.Lock()
+	defer l.queueMu.Unlock()
+	i := slices.Index(l.waiting, r)
+	if i < 0 || r.leading {
+		return false
+	}
+	l.waiting = slices.Delete(l.waiting, i, i+1)
+	return true
+}
+
+// commitQueue commits what waits, hands the lead to the next in the queue and tells
+// those it committed for. The caller's request is the first of the queue.
+func (l *Log) commitQueue(ctx context.Context) {
+	group := l.takeGroup()
+	if group[0].err == nil {
+		l.commitGroup(context.WithoutCancel(ctx), group)
+	}
+	l.queueMu.Lock()
+	if len(l.waiting) > 0 {
+		l.waiting[0].leading = true
+		close(l.waiting[0].lead)
+	} else {
+		l.busy = false
+	}
+	l.queueMu.Unlock()
+	for _, r := range group {
+		close(r.done)
+	}
+}
+
+func (l *Log) takeGroup() []*request {
+	l.queueMu.Lock()
+	defer l.queueMu.Unlock()
+	n, drafts := 0, 0
+	for n < len(l.waiting) && (n == 0 || drafts+len(l.waiting[n].drafts) <= l.group) {
+		drafts += len(l.waiting[n].drafts)
+		n++
+	}
+	group := slices.Clone(l.waiting[:n])
+	l.waiting = slices.Delete(l.waiting, 0, n)
+	if l.closed {
+		for _, r := range group {
+			r.err = ErrClosed
+		}
+	}
+	return group
+}
+
+// commitGroup commits the group in one transaction. When that fails, each request is
+// tried on its own, so that one that cannot be written does not fail the others.
+func (l *Log) commitGroup(ctx context.Context, group []*request) {
+	err := l.commit(ctx, group)
+	if err == nil {
+		return
+	}
+	if len(group) == 1 || errors.Is(err, ErrFull) || errors.Is(err, ErrClosed) {
+		for _, r := range group {
+			r.err, r.outcomes = err, nil
+		}
+		return
+	}
+	for _, r := range group {
+		if err := l.commit(ctx, []*request{r}); err != nil {
+			r.err, r.outcomes = err, nil
+		}
+	}
+}
+
+// AppendErasure appends d, the memory.erased event whose receipt names the positions,
+// and in the same transaction erases the content of positions (with their attachments)
+// and the attachments of attachments. It returns d's outcome and how many contents and
+// attachments were there. When d was refused (Reused, Gone) nothing is erased. The bytes
+// are overwritten in place; Scrub then empties the journal.
+func (l *Log) AppendErasure(ctx context.Context, s scope.Scope, d Draft, positions, attachments []int64) (Outcome, int, error) {
+	if err := s.Check(); err != nil {
+		return Outcome{}, 0, err
+	}
+	if d.Tenant != s.Tenant() {
+		return Outcome{}, 0, errors.New("append erasure: the draft is another tenant's")
+	}
+	drafts, err := l.prepare([]Draft{d})
+	if err != nil {
+		return Outcome{}, 0, err
+	}
+	r := &request{drafts: drafts, erasure: &erasure{s.Tenant(), positions, attachments}}
+	if err := l.submit(ctx, r); err != nil {
+		return Outcome{}, 0, err
+	}
+	return r.outcomes[0], r.erased, nil
+}
+
+// Erase erases the content, salts and attachments of positions and returns how many
+// contents were there. Verify demands a memory.erased entry that names them: see AppendErasure.
+func (l *Log) Erase(ctx context.Context, s scope.Scope, positions []int64) (int, error) {
+	return l.erase(ctx, s, positions, nil)
+}
+
+// EraseAttachments erases the attachments of positions and returns how many there were.
+func (l *Log) EraseAttachments(ctx context.Context, s scope.Scope, positions []int64) (int, error) {
+	return l.erase(ctx, s, nil, positions)
+}
+
+func (l *Log) erase(ctx context.Context, s scope.Scope, positions, attachments []int64) (int, error) {
+	if err := s.Check(); err != nil {
+		return 0, err
+	}
+	r := &request{erasure: &erasure{s.Tenant(), positions, attachments}}
+	if err := l.submit(ctx, r); err != nil {
+		return 0, err
+	}
+	return r.erased, nil
+}
+
+// Scrub removes what erased content has left in journals. After it, erased bytes are
+// found nowhere in the database's files.
+func (l *Log) Scrub(ctx context.Context) error { return l.driver.Scrub(ctx) }

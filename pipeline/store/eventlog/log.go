@@ -1,0 +1,157 @@
+package eventlog
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"satchel/pipeline/scope"
+)
+
+// Config is what a Log is made of. Only Driver is required.
+type Config struct {
+	// Driver stores the log. Log.Close closes it.
+	Driver Driver
+	// Clock tells when an entry is recorded; nil is time.Now.
+	Clock func() time.Time
+	// Rand gives the salts; nil is crypto/rand.Reader. Anything predictable lets a
+	// reader of commitments guess erased content: for demonstrations and tests only.
+	Rand io.Reader
+	// Signer signs heads; nil refuses SignedHead.
+	Signer note.Signer
+	// Verifier checks kept and presented checkpoints; nil refuses them.
+	Verifier note.Verifier
+	// Origin names the log in checkpoints, followed by "/" and the tenant; "" is "satchel".
+	Origin string
+	// Keep is a folder for the newest signed head of each tenant; "" keeps none.
+	Keep string
+	// MaxGroup limits the drafts that share a transaction; 0 is 4096. A single batch
+	// may be larger.
+	MaxGroup int
+}
+
+// Log is the event log of every tenant in one database.
+type Log struct {
+	driver   Driver
+	clock    func() time.Time
+	signer   note.Signer
+	verifier note.Verifier
+	origin   string
+	keep     string
+	group    int
+
+	randMu sync.Mutex
+	rand   io.Reader
+
+	queueMu sync.Mutex
+	waiting []*request
+	busy    bool
+	closed  bool
+
+	edges map[string]edge // of the leader alone
+
+	watch  watchers
+	keepMu sync.Mutex
+}
+
+// New returns a Log over cfg.Driver.
+func New(cfg Config) (*Log, error) {
+	if cfg.Driver == nil {
+		return nil, errors.New("open event log: no driver")
+	}
+	l := &Log{
+		driver: cfg.Driver, clock: cfg.Clock, rand: cfg.Rand, signer: cfg.Signer, verifier: cfg.Verifier,
+		origin: cfg.Origin, keep: cfg.Keep, group: cfg.MaxGroup, edges: map[string]edge{},
+	}
+	if l.clock == nil {
+		l.clock = time.Now
+	}
+	if l.rand == nil {
+		l.rand = rand.Reader
+	}
+	if l.origin == "" {
+		l.origin = "satchel"
+	}
+	if l.group <= 0 {
+		l.group = 4096
+	}
+	l.watch.init()
+	return l, nil
+}
+
+// Close ends every Await and Watch, waits for commits under way and closes the driver.
+// Appends that still wait get ErrClosed.
+func (l *Log) Close() error {
+	l.queueMu.Lock()
+	if l.closed {
+		l.queueMu.Unlock()
+		return nil
+	}
+	l.closed = true
+	l.queueMu.Unlock()
+	l.watch.close()
+	return l.driver.Close()
+}
+
+// Tenants returns every tenant that has a log, sorted.
+func (l *Log) Tenants(ctx context.Context) ([]string, error) {
+	var tenants []string
+	err := l.driver.View(ctx, func(r Reader) (err error) {
+		tenants, err = r.Tenants()
+		return err
+	})
+	return tenants, err
+}
+
+// Head returns the log's present size and root; Size 0 for a tenant without a log.
+func (l *Log) Head(ctx context.Context, s scope.Scope) (Head, error) {
+	if err := s.Check(); err != nil {
+		return Head{}, err
+	}
+	var h Head
+	err := l.driver.View(ctx, func(r Reader) (err error) {
+		h, err = headOf(r, s.Tenant())
+		return err
+	})
+	return h, err
+}
+
+// headOf reads a head; the root of an empty log is that of RFC 6962's empty tree.
+func headOf(r Reader, tenant string) (Head, error) {
+	h, err := r.Head(tenant)
+	if err != nil {
+		return Head{}, err
+	}
+	h.Tenant = tenant
+	if h.Size == 0 && h.Root == (tlog.Hash{}) {
+		h.Root = (&edge{}).root()
+	}
+	return h, nil
+}
+
+// TakeFence makes the caller the owner of a checkpoint's name: it raises the fence and
+// returns it with the checkpoint as it stands. Appends with an older fence get ErrFenced.
+func (l *Log) TakeFence(ctx context.Context, name string) (int64, Checkpoint, error) {
+	if name == "" {
+		return 0, Checkpoint{}, errors.New("take fence: no name")
+	}
+	var cp Checkpoint
+	err := l.driver.Update(ctx, nil, func(tx Tx) (err error) {
+		if cp, err = tx.Checkpoint(name); err != nil {
+			return err
+		}
+		cp.Name = name
+		cp.Fence++
+		return tx.PutCheckpoint(cp)
+	})
+	if err != nil {
+		return 0, Checkpoint{}, err
+	}
+	return cp.Fence, cp, nil
+}

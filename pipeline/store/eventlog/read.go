@@ -1,0 +1,212 @@
+package eventlog
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"satchel/pipeline/scope"
+)
+
+// MaxRead is the most entries one Read returns.
+const MaxRead = 10000
+
+// Read returns at most limit entries (0: MaxRead) with positions above after, dense and
+// in order; none at the end of the log. Each is checked against its leaf and commitment:
+// damage is a *VerifyError and no entries.
+func (l *Log) Read(ctx context.Context, s scope.Scope, after int64, limit int) ([]Entry, error) {
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	if limit <= 0 || limit > MaxRead {
+		limit = MaxRead
+	}
+	var entries []Entry
+	err := l.driver.View(ctx, func(r Reader) (err error) {
+		entries, err = readEntries(r, s.Tenant(), max(after, 0), limit)
+		return err
+	})
+	return entries, err
+}
+
+// Entry returns the entry at position, or ErrNotFound.
+func (l *Log) Entry(ctx context.Context, s scope.Scope, position int64) (Entry, error) {
+	if err := s.Check(); err != nil {
+		return Entry{}, err
+	}
+	var e Entry
+	err := l.driver.View(ctx, func(r Reader) (err error) {
+		e, err = entryAt(r, s.Tenant(), position)
+		return err
+	})
+	return e, err
+}
+
+// Find returns the entry of the event (source, id), or ErrNotFound.
+func (l *Log) Find(ctx context.Context, s scope.Scope, source, id string) (Entry, error) {
+	if err := s.Check(); err != nil {
+		return Entry{}, err
+	}
+	if source == "" || id == "" {
+		return Entry{}, fmt.Errorf("find event %q: %w", id, ErrNotFound)
+	}
+	var e Entry
+	err := l.driver.View(ctx, func(r Reader) error {
+		positions, err := r.Positions(s.Tenant(), Query{Key: Key{source, id}})
+		if err != nil {
+			return err
+		}
+		if len(positions) == 0 {
+			return fmt.Errorf("find event %q: %w", id, ErrNotFound)
+		}
+		e, err = entryAt(r, s.Tenant(), positions[0])
+		return err
+	})
+	return e, err
+}
+
+// BySubject returns the positions of the entries about subject (an item's id, a request's
+// id), in order; with types only those of one of them. A pack is found by its request:
+// BySubject(ctx, s, request, schemas.TypeContextPacked).
+func (l *Log) BySubject(ctx context.Context, s scope.Scope, subject string, types ...string) ([]int64, error) {
+	if subject == "" {
+		return nil, nil
+	}
+	return l.positions(ctx, s, Query{Subject: subject, Types: types})
+}
+
+// Referring returns the positions, in order, whose attachment shows any of the items.
+func (l *Log) Referring(ctx context.Context, s scope.Scope, items []string) ([]int64, error) {
+	if len(items) == 0 {
+		return nil, nil
+	}
+	var found []int64
+	for part := range slices.Chunk(items, 100) {
+		positions, err := l.positions(ctx, s, Query{Items: part})
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, positions...)
+	}
+	slices.Sort(found)
+	return slices.Compact(found), nil
+}
+
+func (l *Log) positions(ctx context.Context, s scope.Scope, q Query) ([]int64, error) {
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	var positions []int64
+	err := l.driver.View(ctx, func(r Reader) (err error) {
+		positions, err = r.Positions(s.Tenant(), q)
+		return err
+	})
+	return positions, err
+}
+
+// Attachment returns the bytes attached to position, checked against the commitment in
+// the leaf. ErrNotFound: no such position, or nothing attached; ErrErased: it was erased.
+func (l *Log) Attachment(ctx context.Context, s scope.Scope, position int64) ([]byte, error) {
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	var data []byte
+	err := l.driver.View(ctx, func(r Reader) error {
+		e, err := entryAt(r, s.Tenant(), position)
+		if err != nil {
+			return err
+		}
+		if !e.Attached {
+			return fmt.Errorf("read attachment at position %d: %w", position, ErrNotFound)
+		}
+		a, err := r.Attachment(s.Tenant(), position)
+		if err != nil {
+			return err
+		}
+		if a == nil {
+			return fmt.Errorf("read attachment at position %d: %w", position, ErrErased)
+		}
+		if Commit(a.Salt, CanonicalRefs(a.Refs), a.Data) != e.Attachment {
+			return &VerifyError{s.Tenant(), position, "the attachment does not match its commitment"}
+		}
+		data = a.Data
+		return nil
+	})
+	return data, err
+}
+
+func entryAt(r Reader, tenant string, position int64) (Entry, error) {
+	if position > 0 {
+		entries, err := readEntries(r, tenant, position-1, 1)
+		if err != nil {
+			return Entry{}, err
+		}
+		if len(entries) == 1 {
+			return entries[0], nil
+		}
+	}
+	return Entry{}, fmt.Errorf("read position %d: %w", position, ErrNotFound)
+}
+
+// readEntries reads rows and turns them into entries, checking each.
+func readEntries(r Reader, tenant string, after int64, limit int) ([]Entry, error) {
+	rows, err := r.Rows(tenant, after, limit)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	leaves, err := leavesOf(r, tenant, rows, after)
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]Entry, len(rows))
+	var buf []byte
+	for i := range rows {
+		var problem string
+		if problem, buf = checkRow(buf, tenant, &rows[i], leaves[i]); problem != "" {
+			return nil, &VerifyError{tenant, after + 1 + int64(i), problem}
+		}
+		if err := fill(&entries[i], tenant, &rows[i], leaves[i]); err != nil {
+			return nil, &VerifyError{tenant, rows[i].Position, "the extensions are not in canonical form"}
+		}
+	}
+	return entries, nil
+}
+
+// leavesOf returns the stored leaf of each row, which must be dense from after.
+func leavesOf(r Reader, tenant string, rows []Row, after int64) ([]tlog.Hash, error) {
+	for i := range rows {
+		if want := after + 1 + int64(i); rows[i].Position != want {
+			return nil, &VerifyError{tenant, want, "the row is missing"}
+		}
+	}
+	return r.Hashes(tenant, leafIndexes(after+1, len(rows)))
+}
+
+// checkRow recomputes leaf and commitment; "" when both hold.
+func checkRow(buf []byte, tenant string, row *Row, leaf tlog.Hash) (string, []byte) {
+	got, buf := leafHash(buf, tenant, row)
+	if got != leaf {
+		return "the row does not match its leaf hash", buf
+	}
+	if c := row.Content; c != nil && Commit(c.Salt, c.Extensions, c.Data) != row.Commitment {
+		return "the content does not match its commitment", buf
+	}
+	return "", buf
+}
+
+func fill(e *Entry, tenant string, row *Row, leaf tlog.Hash) error {
+	*e = Entry{
+		Tenant: tenant, Position: row.Position, Agent: row.Agent, Type: row.Type, Source: row.Source, ID: row.ID,
+		Subject: row.Subject, Time: row.Time, RecordedAt: row.RecordedAt, Commitment: row.Commitment,
+		Attachment: row.Attachment, Leaf: leaf, Erased: row.Content == nil, Attached: row.Attachment != [32]byte{},
+	}
+	if row.Content == nil {
+		return nil
+	}
+	e.Data = row.Content.Data
+	var err error
+	e.Extensions, err = ParseExtensions(row.Content.Extensions)
+	return err
+}

@@ -1,0 +1,272 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"satchel/pipeline/store/eventlog"
+)
+
+// reader reads one snapshot; ctx is that of the one call it lives for.
+type reader struct {
+	ctx  context.Context
+	conn *conn
+	db   *DB
+}
+
+func (r *reader) scan(query string, args []any, dest ...any) error {
+	s, err := r.conn.stmt(r.ctx, query)
+	if err != nil {
+		return err
+	}
+	return s.QueryRowContext(r.ctx, args...).Scan(dest...)
+}
+
+// each runs next for every row of a query.
+func (r *reader) each(query string, args []any, next func(*sql.Rows) error) error {
+	rows, err := r.conn.query(r.ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	for rows.Next() {
+		if err := next(rows); err != nil {
+			return errors.Join(err, rows.Close())
+		}
+	}
+	return errors.Join(rows.Err(), rows.Close())
+}
+
+func (r *reader) Tenants() ([]string, error) {
+	var tenants []string
+	err := r.each("SELECT name FROM tenants ORDER BY name", nil, func(rows *sql.Rows) error {
+		var name string
+		err := rows.Scan(&name)
+		tenants = append(tenants, name)
+		return err
+	})
+	return tenants, wrap("read tenants", err)
+}
+
+func (r *reader) Head(tenant string) (eventlog.Head, error) {
+	h := eventlog.Head{Tenant: tenant}
+	var root []byte
+	err := r.scan("SELECT size, root FROM tenants WHERE name = ?", []any{tenant}, &h.Size, &root)
+	if errors.Is(err, sql.ErrNoRows) {
+		return h, nil
+	}
+	if err != nil {
+		return h, wrap("read head", err)
+	}
+	if len(root) != hashSize {
+		return h, corrupt("the head of tenant %q has a root of %d bytes", tenant, len(root))
+	}
+	copy(h.Root[:], root)
+	return h, nil
+}
+
+const rowColumns = `SELECT e.id, e.agent, e.type, e.source, e.event, e.subject, e.time, e.recorded, e.commitment, e.attachment,
+	c.salt, c.head, c.data FROM entries e LEFT JOIN content c ON c.id = e.content
+	WHERE e.id > ? AND e.id <= ? ORDER BY e.id LIMIT ?`
+
+func (r *reader) Rows(tenant string, after int64, limit int) ([]eventlog.Row, error) {
+	id, err := r.tenant(tenant)
+	if err != nil || id == 0 || after >= maxPosition {
+		return nil, err
+	}
+	base := id << tenantShift
+	out := make([]eventlog.Row, 0, min(limit, 1024))
+	err = r.each(rowColumns, []any{base + after, base + maxPosition, limit}, func(rows *sql.Rows) error {
+		out = append(out, eventlog.Row{})
+		return r.scanRow(rows, id, &out[len(out)-1])
+	})
+	return out, wrap("read rows", err)
+}
+
+func (r *reader) scanRow(rows *sql.Rows, tenant int64, row *eventlog.Row) error {
+	var agent, typ, source, recorded int64
+	var at sql.NullInt64
+	var commitment, attachment, salt, head, data sql.RawBytes
+	if err := rows.Scan(&row.Position, &agent, &typ, &source, &row.ID, &row.Subject, &at, &recorded, &commitment, &attachment, &salt, &head, &data); err != nil {
+		return err
+	}
+	row.Position &= maxPosition
+	if at.Valid {
+		row.Time = time.Unix(0, at.Int64).UTC()
+	}
+	row.RecordedAt = time.Unix(0, recorded).UTC()
+	copyHash(&row.Commitment, commitment)
+	copyHash(&row.Attachment, attachment)
+	if c := contentOf(salt, head, data); c != nil {
+		row.Content = c
+	}
+	var err error
+	if row.Agent, err = r.nameOf(tenant, agent); err != nil {
+		return err
+	}
+	if row.Type, err = r.nameOf(tenant, typ); err != nil {
+		return err
+	}
+	row.Source, err = r.nameOf(tenant, source)
+	return err
+}
+
+// copyHash copies a hash; one of another length becomes a value that no leaf matches.
+func copyHash(to *[32]byte, from []byte) {
+	if len(from) == hashSize || len(from) == 0 {
+		copy(to[:], from)
+		return
+	}
+	for i := range to {
+		to[i] = 0xff
+	}
+}
+
+// contentOf copies a content's columns; nil when it is not there or overwritten.
+func contentOf(salt, head, data []byte) *eventlog.Content {
+	if erased(salt) && !nonZero(head) && !nonZero(data) {
+		return nil
+	}
+	c := &eventlog.Content{}
+	copyHash(&c.Salt, salt)
+	b := make([]byte, len(head)+len(data))
+	n := copy(b, head)
+	copy(b[n:], data)
+	c.Extensions, c.Data = b[:n:n], b[n:]
+	return c
+}
+
+func erased(salt []byte) bool {
+	return !nonZero(salt)
+}
+
+func nonZero(b []byte) bool {
+	return slices.ContainsFunc(b, func(c byte) bool { return c != 0 })
+}
+
+func (r *reader) Hashes(tenant string, indexes []int64) ([]tlog.Hash, error) {
+	id, err := r.tenant(tenant)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]tlog.Hash, len(indexes))
+	number, chunk := int64(-1), sql.RawBytes(nil)
+	for i, index := range indexes {
+		if n := index / chunkHashes; n != number {
+			if chunk, err = r.chunk(id, n); err != nil {
+				return nil, err
+			}
+			number = n
+		}
+		offset := index % chunkHashes * hashSize
+		if id == 0 || index < 0 || offset+hashSize > int64(len(chunk)) {
+			return nil, corrupt("tenant %q: the tree hash %d is missing", tenant, index)
+		}
+		copy(out[i][:], chunk[offset:])
+	}
+	return out, nil
+}
+
+// chunk returns the chunk of a number, nil when it is not there.
+func (r *reader) chunk(tenant, number int64) ([]byte, error) {
+	var chunk []byte
+	err := r.scan("SELECT chunk FROM hashes WHERE id = ?", []any{tenant<<chunkShift | number}, &chunk)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return chunk, wrap("read hashes", err)
+}
+
+func (r *reader) Attachment(tenant string, position int64) (*eventlog.Attachment, error) {
+	id, err := r.tenant(tenant)
+	if err != nil || id == 0 {
+		return nil, err
+	}
+	var salt, head, data []byte
+	const query = "SELECT c.salt, c.head, c.data FROM entries e JOIN content c ON c.id = e.attached WHERE e.id = ?"
+	err = r.scan(query, []any{id<<tenantShift | position}, &salt, &head, &data)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, wrap("read attachment", err)
+	}
+	c := contentOf(salt, head, data)
+	if c == nil {
+		return nil, nil
+	}
+	refs, err := eventlog.ParseRefs(c.Extensions)
+	if err != nil {
+		return nil, &eventlog.VerifyError{Tenant: tenant, Position: position, Problem: "the attachment's refs are not in canonical form"}
+	}
+	return &eventlog.Attachment{Salt: c.Salt, Refs: refs, Data: c.Data}, nil
+}
+
+func (r *reader) Positions(tenant string, q eventlog.Query) ([]int64, error) {
+	id, err := r.tenant(tenant)
+	if err != nil || id == 0 {
+		return nil, err
+	}
+	where := []string{"e.id > ?", "e.id <= ?"}
+	args := []any{id << tenantShift, id<<tenantShift | maxPosition}
+	add := func(condition string, values ...any) {
+		where, args = append(where, condition), append(args, values...)
+	}
+	from := "entries e"
+	if len(q.Items) > 0 {
+		from = "refs x CROSS JOIN entries e ON e.id = x.entry"
+		add("x.item IN ("+marks(len(q.Items))+")", boxed(q.Items)...)
+		add("x.entry > ?", id<<tenantShift)
+		add("x.entry <= ?", id<<tenantShift|maxPosition)
+	}
+	if q.Key != (eventlog.Key{}) {
+		source, err := r.nameID(nameKey{id, q.Key.Source})
+		if err != nil {
+			return nil, err
+		}
+		add("e.source = ?", source)
+		add("e.event = ?", q.Key.ID)
+	}
+	if q.Subject != "" {
+		add("e.subject = ?", q.Subject)
+		add("e.subject <> ''")
+	}
+	if q.Position != 0 {
+		add("e.id = ?", id<<tenantShift|q.Position)
+	}
+	if len(q.Types) > 0 {
+		var types []any
+		for _, name := range q.Types {
+			t, err := r.nameID(nameKey{id, name})
+			if err != nil {
+				return nil, err
+			}
+			types = append(types, t)
+		}
+		add("+e.type IN ("+marks(len(types))+")", types...)
+	}
+	var out []int64
+	query := "SELECT DISTINCT e.id FROM " + from + " WHERE " + strings.Join(where, " AND ") + " ORDER BY e.id"
+	err = r.each(query, args, func(rows *sql.Rows) error {
+		var e int64
+		err := rows.Scan(&e)
+		out = append(out, e&maxPosition)
+		return err
+	})
+	return out, wrap("read positions", err)
+}
+
+func marks(n int) string { return strings.TrimSuffix(strings.Repeat("?,", n), ",") }
+
+func boxed(values []string) []any {
+	out := make([]any, len(values))
+	for i, v := range values {
+		out[i] = v
+	}
+	return out
+}

@@ -1,0 +1,335 @@
+// Package sqlite keeps event logs in one SQLite database file: the eventlog.Driver of
+// the embedded mode. It owns that file, in WAL mode with synchronous=FULL, and every
+// table in it (schema.go). One connection writes, a few read. The caller makes sure that
+// one process at a time opens the file.
+//
+// Content is erased by overwriting it in place with zeros; Scrub then copies the journal
+// into the database and truncates it. A flipped bit in a page that SQLite notices is
+// eventlog.ErrCorrupt; one that it does not notice is for the log's own hashes.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"satchel/pipeline/store/eventlog"
+)
+
+// Config says where the database is. Path is required.
+type Config struct {
+	// Path is the database file, made when it is not there. SQLite adds -wal and -shm.
+	Path string
+	// Readers is the number of reading connections; 0 is 4.
+	Readers int
+	// QuickCheck makes Open read every page first (about a second a gigabyte).
+	QuickCheck bool
+}
+
+// DB is an eventlog.Driver over one SQLite file.
+type DB struct {
+	writePool *sql.DB
+	readPool  *sql.DB
+	writer    chan *conn // holds the writing connection when it is free; closed by Close
+	readers   chan *conn // holds the free reading connections; closed by Close
+	size      int        // reading connections
+	names     *names
+	nextID    int64 // of the next content; of the writer alone
+	done      chan struct{}
+}
+
+var _ eventlog.Driver = (*DB)(nil)
+
+// Open opens or makes the database. A file of a newer version, of another program or a
+// damaged one is refused, the last with eventlog.ErrCorrupt.
+func Open(ctx context.Context, cfg Config) (*DB, error) {
+	if cfg.Path == "" {
+		return nil, errors.New("open event log: no path")
+	}
+	if cfg.Readers <= 0 {
+		cfg.Readers = 4
+	}
+	db, err := open(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("open event log %q: %w", cfg.Path, err)
+	}
+	return db, nil
+}
+
+func open(ctx context.Context, cfg Config) (*DB, error) {
+	path, err := filepath.Abs(cfg.Path)
+	if err != nil {
+		return nil, err
+	}
+	db := &DB{
+		writer: make(chan *conn, 1), readers: make(chan *conn, cfg.Readers), size: cfg.Readers,
+		names: newNames(), done: make(chan struct{}),
+	}
+	if db.writePool, err = sql.Open("sqlite", dsn(path, "synchronous(FULL)", "secure_delete(ON)", "wal_autocheckpoint(4000)")); err != nil {
+		return nil, err
+	}
+	if db.readPool, err = sql.Open("sqlite", dsn(path, "query_only(ON)")); err != nil {
+		return nil, errors.Join(err, db.writePool.Close())
+	}
+	if err := db.connect(ctx, cfg.QuickCheck); err != nil {
+		return nil, errors.Join(err, db.readPool.Close(), db.writePool.Close())
+	}
+	return db, nil
+}
+
+func dsn(path string, pragmas ...string) string {
+	q := url.Values{"_pragma": append([]string{
+		"busy_timeout(10000)", "journal_mode(WAL)", "cell_size_check(ON)", "cache_size(-16000)", "temp_store(MEMORY)",
+	}, pragmas...)}
+	u := url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}
+	return u.String()
+}
+
+func (db *DB) connect(ctx context.Context, check bool) error {
+	w, err := connect(ctx, db.writePool)
+	if err != nil {
+		return err
+	}
+	if check {
+		if err := w.check(ctx, "quick_check"); err != nil {
+			return err
+		}
+	}
+	if err := w.migrate(ctx); err != nil {
+		return err
+	}
+	if err := w.row(ctx, "SELECT coalesce(max(id), 0) + 1 FROM content").Scan(&db.nextID); err != nil {
+		return wrap("read content", err)
+	}
+	db.writer <- w
+	for range db.size {
+		r, err := connect(ctx, db.readPool)
+		if err != nil {
+			return err
+		}
+		db.readers <- r
+	}
+	return nil
+}
+
+// migrate makes the tables in a new file and refuses a file that is not ours.
+func (c *conn) migrate(ctx context.Context) error {
+	var app, version, tables int
+	err := errors.Join(
+		c.row(ctx, "PRAGMA application_id").Scan(&app),
+		c.row(ctx, "PRAGMA user_version").Scan(&version),
+		c.row(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables),
+	)
+	switch {
+	case err != nil:
+		return wrap("read schema", err)
+	case app == applicationID && version == schemaVersion:
+		return nil
+	case app == applicationID && version > schemaVersion:
+		return fmt.Errorf("it has schema version %d, this program knows %d: use a newer program", version, schemaVersion)
+	case app != 0 || version != 0 || tables != 0:
+		return fmt.Errorf("it is not a Satchel event log (application id %#x, version %d)", app, version)
+	}
+	script := fmt.Sprintf("BEGIN IMMEDIATE; %s PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT;", schema, applicationID, schemaVersion)
+	_, err = c.ExecContext(ctx, script)
+	return wrap("make tables", err)
+}
+
+// Update implements eventlog.Driver. The one writing connection stands for the locks of
+// all heads.
+func (db *DB) Update(ctx context.Context, _ []string, fn func(eventlog.Tx) error) error {
+	w, err := take(ctx, db.writer, db.done)
+	if err != nil {
+		return err
+	}
+	defer func() { db.writer <- w }()
+	ctx = context.WithoutCancel(ctx)
+	if err := w.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return wrap("begin", err)
+	}
+	t := &tx{reader: reader{ctx: ctx, conn: w, db: db}, nextID: db.nextID}
+	err = fn(t)
+	if err == nil {
+		if err = w.exec(ctx, "COMMIT"); err == nil {
+			db.nextID = t.nextID
+			db.names.learn(t.learnt, t.tenants)
+			return nil
+		}
+		err = wrap("commit", err)
+	}
+	return errors.Join(err, w.rollback(ctx))
+}
+
+// View implements eventlog.Driver.
+func (db *DB) View(ctx context.Context, fn func(eventlog.Reader) error) error {
+	c, err := take(ctx, db.readers, db.done)
+	if err != nil {
+		return err
+	}
+	defer func() { db.readers <- c }()
+	ctx = context.WithoutCancel(ctx)
+	if err := c.exec(ctx, "BEGIN"); err != nil {
+		return wrap("begin", err)
+	}
+	err = fn(&reader{ctx: ctx, conn: c, db: db})
+	return errors.Join(err, c.rollback(ctx))
+}
+
+func take(ctx context.Context, from chan *conn, done chan struct{}) (*conn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	select {
+	case c := <-from:
+		return c, nil
+	default:
+	}
+	select {
+	case c := <-from:
+		return c, nil
+	case <-done:
+		return nil, eventlog.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Scrub implements eventlog.Driver: with every connection at rest, the journal is
+// copied into the database and truncated.
+func (db *DB) Scrub(ctx context.Context) error {
+	w, err := take(ctx, db.writer, db.done)
+	if err != nil {
+		return err
+	}
+	defer func() { db.writer <- w }()
+	var resting []*conn
+	defer func() {
+		for _, c := range resting {
+			db.readers <- c
+		}
+	}()
+	for range db.size {
+		c, err := take(ctx, db.readers, db.done)
+		if err != nil {
+			return err
+		}
+		resting = append(resting, c)
+	}
+	var busy, pages, copied int
+	if err := w.row(context.WithoutCancel(ctx), "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &copied); err != nil {
+		return wrap("truncate journal", err)
+	}
+	if busy != 0 {
+		return errors.New("truncate journal: another process reads the database")
+	}
+	return nil
+}
+
+// Check implements eventlog.Driver by SQLite's integrity_check.
+func (db *DB) Check(ctx context.Context) error {
+	c, err := take(ctx, db.readers, db.done)
+	if err != nil {
+		return err
+	}
+	defer func() { db.readers <- c }()
+	return c.check(ctx, "integrity_check")
+}
+
+// DropCaches implements eventlog.Driver.
+func (db *DB) DropCaches() { db.names.drop() }
+
+// Close implements eventlog.Driver.
+func (db *DB) Close() error {
+	select {
+	case <-db.done:
+		return nil
+	default:
+	}
+	var all []*conn
+	all = append(all, <-db.writer)
+	for range db.size {
+		all = append(all, <-db.readers)
+	}
+	close(db.done)
+	var errs []error
+	for _, c := range all {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(append(errs, db.readPool.Close(), db.writePool.Close())...)
+}
+
+// conn is a connection with its prepared statements. One goroutine at a time uses it.
+type conn struct {
+	*sql.Conn
+	prepared map[string]*sql.Stmt
+}
+
+func connect(ctx context.Context, pool *sql.DB) (*conn, error) {
+	c, err := pool.Conn(ctx)
+	if err != nil {
+		return nil, wrap("connect", err)
+	}
+	return &conn{Conn: c, prepared: map[string]*sql.Stmt{}}, nil
+}
+
+func (c *conn) stmt(ctx context.Context, query string) (*sql.Stmt, error) {
+	if s, ok := c.prepared[query]; ok {
+		return s, nil
+	}
+	s, err := c.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	c.prepared[query] = s
+	return s, nil
+}
+
+func (c *conn) exec(ctx context.Context, query string, args ...any) error {
+	_, err := c.run(ctx, query, args...)
+	return err
+}
+
+func (c *conn) run(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	s, err := c.stmt(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return s.ExecContext(ctx, args...)
+}
+
+func (c *conn) query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	s, err := c.stmt(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return s.QueryContext(ctx, args...)
+}
+
+// row runs a statement that is not worth preparing.
+func (c *conn) row(ctx context.Context, query string, args ...any) *sql.Row {
+	return c.QueryRowContext(ctx, query, args...)
+}
+
+// rollback ends a transaction, if SQLite has not ended it itself.
+func (c *conn) rollback(ctx context.Context) error {
+	err := c.exec(ctx, "ROLLBACK")
+	if err != nil && strings.Contains(err.Error(), "no transaction is active") {
+		return nil
+	}
+	return wrap("roll back", err)
+}
+
+func (c *conn) check(ctx context.Context, pragma string) error {
+	var result string
+	if err := c.row(ctx, "PRAGMA "+pragma+"(1)").Scan(&result); err != nil {
+		return wrap("check database", err)
+	}
+	if result != "ok" {
+		return corrupt("check database: %s", result)
+	}
+	return nil
+}

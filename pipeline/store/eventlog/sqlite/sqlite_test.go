@@ -1,0 +1,83 @@
+package sqlite_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"satchel/pipeline/scope"
+	"satchel/pipeline/store/eventlog"
+	"satchel/pipeline/store/eventlog/sqlite"
+)
+
+func open(tb testing.TB, path string) *eventlog.Log {
+	tb.Helper()
+	db, err := sqlite.Open(context.Background(), sqlite.Config{Path: path})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	l, err := eventlog.New(eventlog.Config{Driver: db})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return l
+}
+
+func drafts(from, n int) []eventlog.Draft {
+	out := make([]eventlog.Draft, n)
+	for i := range out {
+		id := fmt.Sprintf("01920000-0000-7000-8000-%012d", from+i)
+		out[i] = eventlog.Draft{
+			Tenant: "acme", Agent: "planner", Type: "io.satchel.memory.recorded.v1", Source: "//satchel/agents/planner",
+			ID: id, Subject: "m-" + id, Time: time.Unix(1.7e9, int64(i)),
+			Data:       fmt.Appendf(nil, `{"id":"m-%s","content":"%0400d"}`, id, i),
+			Extensions: map[string]string{"datacontenttype": "application/json", "dataschema": "https://satchel.dev/schemas/memory.recorded.v1.json"},
+		}
+	}
+	return out
+}
+
+func BenchmarkAppend(b *testing.B) {
+	for _, size := range []int{1, 256, 1000} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			l := open(b, filepath.Join(b.TempDir(), "log.db"))
+			n := 0
+			for b.Loop() {
+				if _, err := l.Append(b.Context(), eventlog.Batch{Drafts: drafts(n, size)}); err != nil {
+					b.Fatal(err)
+				}
+				n += size
+			}
+			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "events/s")
+		})
+	}
+}
+
+func BenchmarkRead(b *testing.B) {
+	l := open(b, filepath.Join(b.TempDir(), "log.db"))
+	for i := range 20 {
+		if _, err := l.Append(b.Context(), eventlog.Batch{Drafts: drafts(i*1000, 1000)}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	s, err := scope.System("acme")
+	if err != nil {
+		b.Fatal(err)
+	}
+	n := 0
+	for b.Loop() {
+		entries, err := l.Read(b.Context(), s, int64(n%20000), 1000)
+		if err != nil || len(entries) != 1000 {
+			b.Fatal(len(entries), err)
+		}
+		n += len(entries)
+	}
+	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "entries/s")
+}

@@ -1,0 +1,155 @@
+package eventlog
+
+import (
+	"context"
+	"sync"
+
+	"satchel/pipeline/scope"
+)
+
+// watchers tells who waits that a tenant's log has grown. Telling never blocks.
+type watchers struct {
+	mu    sync.Mutex
+	grown map[string]chan struct{} // closed when the tenant's log grows
+	feeds map[*feed]struct{}
+	done  chan struct{}
+	ended bool
+	wait  sync.WaitGroup
+}
+
+// feed is one Watch: the tenants that grew since they were last taken.
+type feed struct {
+	order []string
+	set   map[string]struct{}
+	wake  chan struct{} // capacity 1
+}
+
+func (w *watchers) init() {
+	w.grown, w.feeds, w.done = map[string]chan struct{}{}, map[*feed]struct{}{}, make(chan struct{})
+}
+
+func (w *watchers) close() {
+	w.mu.Lock()
+	if !w.ended {
+		w.ended = true
+		close(w.done)
+	}
+	w.mu.Unlock()
+	w.wait.Wait()
+}
+
+func (w *watchers) tell(tenant string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if ch, ok := w.grown[tenant]; ok {
+		close(ch)
+		delete(w.grown, tenant)
+	}
+	for f := range w.feeds {
+		if _, ok := f.set[tenant]; ok {
+			continue
+		}
+		f.set[tenant] = struct{}{}
+		f.order = append(f.order, tenant)
+		select {
+		case f.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// next returns a channel that is closed when tenant's log grows.
+func (w *watchers) next(tenant string) <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ch, ok := w.grown[tenant]
+	if !ok {
+		ch = make(chan struct{})
+		w.grown[tenant] = ch
+	}
+	return ch
+}
+
+func (w *watchers) take(f *feed) (string, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(f.order) == 0 {
+		return "", false
+	}
+	tenant := f.order[0]
+	f.order = f.order[1:]
+	delete(f.set, tenant)
+	return tenant, true
+}
+
+// Await blocks until the log is longer than after, and returns its size. It sees the
+// commits of this Log.
+func (l *Log) Await(ctx context.Context, s scope.Scope, after int64) (int64, error) {
+	if err := s.Check(); err != nil {
+		return 0, err
+	}
+	for {
+		grown := l.watch.next(s.Tenant())
+		h, err := l.Head(ctx, s)
+		if err != nil {
+			return 0, err
+		}
+		if h.Size > after {
+			return h.Size, nil
+		}
+		select {
+		case <-grown:
+		case <-l.watch.done:
+			return 0, ErrClosed
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
+}
+
+// Watch returns a channel of tenants whose log has grown since Watch was called. Growth
+// that was not yet taken is told once. The channel is closed when ctx is done or the Log
+// is closed.
+func (l *Log) Watch(ctx context.Context) <-chan string {
+	out := make(chan string)
+	f := &feed{set: map[string]struct{}{}, wake: make(chan struct{}, 1)}
+	w := &l.watch
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ended {
+		close(out)
+		return out
+	}
+	w.feeds[f] = struct{}{}
+	w.wait.Go(func() {
+		defer close(out)
+		w.run(ctx, f, out)
+		w.mu.Lock()
+		delete(w.feeds, f)
+		w.mu.Unlock()
+	})
+	return out
+}
+
+func (w *watchers) run(ctx context.Context, f *feed, out chan<- string) {
+	for {
+		tenant, ok := w.take(f)
+		if ok {
+			select {
+			case out <- tenant:
+			case <-ctx.Done():
+				return
+			case <-w.done:
+				return
+			}
+			continue
+		}
+		select {
+		case <-f.wake:
+		case <-ctx.Done():
+			return
+		case <-w.done:
+			return
+		}
+	}
+}
