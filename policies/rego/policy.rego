@@ -67,13 +67,16 @@ verdicts := [[follow_reason(item), []] | some item in input.items] if input.acti
 
 verdicts := [["action", []] | some _ in input.items] if not known_action
 
-foreign_tenant(item) if not is_array(item.labels)
+# Negated helpers take the item: "not f(item.x)" is undefined, not true, without x.
+foreign_tenant(item) if not labelled(item)
 
 foreign_tenant(item) if {
 	some label in item.labels
 	startswith(label, "tenant:")
 	label != own_tenant
 }
+
+labelled(item) if is_array(item.labels)
 
 read_reason(item) := "tenant" if {
 	foreign_tenant(item)
@@ -94,11 +97,9 @@ read_reason(item) := "tenant" if {
 } else := "trust" if {
 	not trusted(item)
 } else := "expired" if {
-	not item.expires_at == 0
-	not ahead(item.expires_at)
+	not lives(item)
 } else := "no_longer_valid" if {
-	not item.valid_to == 0
-	not ahead(item.valid_to)
+	not holds(item)
 } else := "allowed"
 
 within_clearance(item) if {
@@ -110,6 +111,14 @@ trusted(item) if {
 	item.trust >= least_trust
 	item.trust <= 1
 }
+
+lives(item) if item.expires_at == 0
+
+lives(item) if ahead(item.expires_at)
+
+holds(item) if item.valid_to == 0
+
+holds(item) if ahead(item.valid_to)
 
 ahead(time) if {
 	is_number(time)

@@ -1,0 +1,50 @@
+// Package policies is the port of the policy decision point, and the principal registry.
+//
+// A [PDP] answers one request for all its resources, in order; an error, a missing
+// answer or an unknown action means deny. Drivers live in subfolders and pass the suite
+// in policytest: opaembed is Open Policy Agent as a library. The built-in policy is in
+// rego. A [Registry] caps what a caller claims to be.
+//
+// # The input
+//
+// Every driver shows a policy the same JSON (AppendRequest), and InputHash names it:
+//
+//	{"action": …, "items": [{…}], "now": NS, "purpose": …,
+//	 "subject": {"groups", "id", "kind", "level", "roles", "tenant"}}
+//
+// An item has the facets of schemas.Facets, id, pii_flags, created_at, expires_at and
+// valid_to; times are nanoseconds since 1970, 0 for none; levels are numbers, 0 public
+// to 3 restricted. A bundle may say which of them it looks at, and is shown no more.
+//
+// # The built-in rules
+//
+// The first rule that denies gives the reason; "allowed" is the only reason that allows.
+//
+//	reason           actions     denied when
+//	tenant           all         the item has a label tenant:X and X is not the subject's tenant
+//	credentials      read, open  the item holds credentials; role credentials_reader lifts it
+//	clearance        read, open  the item's level is above the subject's
+//	groups           read, open  the item names groups and the subject is in none of them
+//	purpose          read, open  the item names purposes and the request's is not one of them
+//	export           read, open  label export:restricted and the purpose is export, share or training
+//	trust            read, open  trust is below 0.3
+//	expired          read, open  now has reached expires_at
+//	no_longer_valid  read, open  now has reached valid_to
+//	role             erase       the subject is neither eraser nor the item's signer
+//	role             follow      the ledger kind is drop or decision and the subject is no auditor,
+//	                             or the kind is none of the ledger
+//	action           other       the action is unknown
+//	policy_error     all         the decision point failed; comes with an error
+//
+// For follow a resource stands for a ledger kind, given as its facet Kind. Writing up is
+// allowed: a writer may label above its own clearance. What is read or opened and holds
+// personal data has its PII flags redacted, the whole of $.content when a flag is not a
+// JSON path or there is none; role pii_reader lifts it.
+//
+// # The roles
+//
+//	pii_reader          sees personal data unredacted
+//	credentials_reader  sees items that hold credentials
+//	eraser              may erase any item of its tenant
+//	auditor             may follow drop reports and decisions
+package policies

@@ -1,0 +1,165 @@
+package cmo.policy_test
+
+import data.cmo.policy
+
+day := 86400000000000
+
+subject := {"tenant": "acme", "id": "planner", "kind": "agent", "level": 1, "groups": ["dev"], "roles": []}
+
+item := {
+	"level": 1, "labels": ["level:internal", "tenant:acme"], "groups": [], "purposes": [], "pii": false,
+	"pii_flags": [], "credentials": false, "trust": 0.5, "expires_at": 0, "valid_to": 0,
+	"kind": "memory", "signer": "unsigned",
+}
+
+base := {"action": "read", "purpose": "support", "now": 1000 * day, "subject": subject, "items": [item]}
+
+# verdict is the answer for the base item with changes, asked with other members of the input.
+verdict(changes, members) := answer[0] if {
+	asked := object.union(object.union(base, members), {"items": [object.union(item, changes)]})
+	answer := policy.verdicts with input as asked
+	count(answer) == 1
+}
+
+holder(role) := {"subject": object.union(subject, {"roles": [role]})}
+
+test_plain_item_is_allowed if verdict({}, {}) == ["allowed", []]
+
+test_open_is_as_read if verdict({"level": 2}, {"action": "open"})[0] == "clearance"
+
+test_order_of_items_is_kept if {
+	answer := policy.verdicts with input as object.union(base, {"items": [
+		object.union(item, {"level": 3}), item, object.union(item, {"trust": 0.1}), item,
+	]})
+	[v[0] | some v in answer] == ["clearance", "allowed", "trust", "allowed"]
+}
+
+test_foreign_tenant if verdict({"labels": ["tenant:other"]}, {})[0] == "tenant"
+
+test_foreign_tenant_beside_own if verdict({"labels": ["tenant:acme", "tenant:other"]}, {})[0] == "tenant"
+
+test_tenant_holds_for_every_action if {
+	every action in ["read", "open", "write", "erase", "follow"] {
+		verdict({"labels": ["tenant:other"]}, {"action": action})[0] == "tenant"
+	}
+}
+
+test_no_tenant_label_is_allowed if verdict({"labels": ["level:internal"]}, {})[0] == "allowed"
+
+test_clearance_at_level if verdict({"level": 1}, {})[0] == "allowed"
+
+test_clearance_above if verdict({"level": 2}, {})[0] == "clearance"
+
+test_level_out_of_range if verdict({"level": -1}, {})[0] == "clearance"
+
+test_subject_level_of_another_type if {
+	verdict({}, {"subject": object.union(subject, {"level": "restricted"})})[0] == "clearance"
+}
+
+test_credentials if verdict({"credentials": true}, {})[0] == "credentials"
+
+test_credentials_reader if verdict({"credentials": true}, holder("credentials_reader"))[0] == "allowed"
+
+test_group_of_subject if verdict({"groups": ["ops", "dev"]}, {})[0] == "allowed"
+
+test_group_of_others if verdict({"groups": ["ops"]}, {})[0] == "groups"
+
+test_purpose_named if verdict({"purposes": ["support"]}, {})[0] == "allowed"
+
+test_purpose_not_named if verdict({"purposes": ["billing"]}, {})[0] == "purpose"
+
+test_no_purpose_for_limited_item if verdict({"purposes": [""]}, {"purpose": ""})[0] == "purpose"
+
+test_no_purpose_for_open_item if verdict({}, {"purpose": ""})[0] == "allowed"
+
+test_export if verdict({"labels": ["export:restricted"]}, {"purpose": "export"})[0] == "export"
+
+test_export_for_other_purpose if verdict({"labels": ["export:restricted"]}, {})[0] == "allowed"
+
+test_trust_at_threshold if verdict({"trust": 0.3}, {})[0] == "allowed"
+
+test_trust_below if verdict({"trust": 0.29}, {})[0] == "trust"
+
+test_trust_of_another_type if verdict({"trust": "high"}, {})[0] == "trust"
+
+test_trust_null if verdict({"trust": null}, {})[0] == "trust"
+
+test_expiry_ahead if verdict({"expires_at": (1000 * day) + 1}, {})[0] == "allowed"
+
+test_expiry_reached if verdict({"expires_at": 1000 * day}, {})[0] == "expired"
+
+test_expiry_of_another_type if verdict({"expires_at": "tomorrow"}, {})[0] == "expired"
+
+test_validity_ahead if verdict({"valid_to": (1000 * day) + 1}, {})[0] == "allowed"
+
+test_validity_reached if verdict({"valid_to": 1000 * day}, {})[0] == "no_longer_valid"
+
+test_pii_path if verdict({"pii": true, "pii_flags": ["$.content.email"]}, {}) == ["allowed", ["$.content.email"]]
+
+test_pii_without_path if verdict({"pii": true}, {}) == ["allowed", ["$.content"]]
+
+test_pii_with_a_flag_that_is_no_path if {
+	verdict({"pii": true, "pii_flags": ["$.content.email", "phone"]}, {}) == ["allowed", ["$.content"]]
+}
+
+test_pii_reader if verdict({"pii": true, "pii_flags": ["$.content.email"]}, holder("pii_reader")) == ["allowed", []]
+
+test_denied_item_has_no_redactions if verdict({"pii": true, "level": 3}, {}) == ["clearance", []]
+
+test_write_up_is_allowed if verdict({"level": 3, "credentials": true}, {"action": "write"}) == ["allowed", []]
+
+test_erase_needs_a_role if verdict({}, {"action": "erase"})[0] == "role"
+
+test_eraser if verdict({"level": 3}, object.union(holder("eraser"), {"action": "erase"}))[0] == "allowed"
+
+test_signer_erases_its_own if verdict({"signer": "planner"}, {"action": "erase"})[0] == "allowed"
+
+test_nobody_is_called_unsigned if {
+	verdict({}, {"action": "erase", "subject": object.union(subject, {"id": "unsigned"})})[0] == "role"
+}
+
+test_follow_pack if verdict({"kind": "pack"}, {"action": "follow"})[0] == "allowed"
+
+test_follow_decision if verdict({"kind": "decision"}, {"action": "follow"})[0] == "role"
+
+test_auditor_follows_drop if verdict({"kind": "drop"}, object.union(holder("auditor"), {"action": "follow"}))[0] == "allowed"
+
+test_auditor_does_not_follow_unknown_kind if {
+	verdict({"kind": "secret"}, object.union(holder("auditor"), {"action": "follow"}))[0] == "role"
+}
+
+test_unknown_action if verdict({}, {"action": "steal"}) == ["action", []]
+
+# A field that is missing denies.
+test_missing_field_denies if {
+	every field in ["level", "labels", "groups", "purposes", "credentials", "trust", "expires_at", "valid_to"] {
+		answer := policy.verdicts with input as object.union(base, {"items": [object.remove(item, [field])]})
+		answer[0][0] != "allowed"
+	}
+}
+
+test_missing_pii_redacts if {
+	answer := policy.verdicts with input as object.union(base, {"items": [object.remove(item, ["pii", "pii_flags"])]})
+	answer[0] == ["allowed", ["$.content"]]
+}
+
+test_missing_labels_deny_every_action if {
+	every action in ["read", "open", "write", "erase", "follow"] {
+		answer := policy.verdicts with input as object.union(
+			base,
+			{"action": action, "items": [object.remove(item, ["labels"])]},
+		)
+		answer == [["tenant", []]]
+	}
+}
+
+attributes(action) := answer if answer := policy.attributes with input as {"action": action}
+
+test_attributes_depend_on_action if {
+	not "kind" in attributes("read")
+	"kind" in attributes("follow")
+	"signer" in attributes("erase")
+	attributes("write") == {"labels"}
+}
+
+test_cacheable if policy.cacheable
