@@ -1,7 +1,6 @@
 package opaembed_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"testing/fstest"
@@ -172,23 +171,21 @@ func TestReloadDropsWhatWasCached(t *testing.T) {
 // A bundle that is not cacheable is asked every time, and sees every attribute.
 func TestBundleThatReadsTheClockAndTheID(t *testing.T) {
 	t.Parallel()
-	p := open(t, opaembed.Config{Bundle: bundle(`
-filter := {"match": "all"}
-verdicts := [[reason(item), []] | some item in input.items]
-reason(item) := "allowed" if { item.id == data.open; time.clock(input.now)[0] < 18; time.now_ns() == input.now } else := "closed"`)})
-	if err := p.Reload(t.Context(), fstest.MapFS{
+	p := open(t, opaembed.Config{Bundle: fstest.MapFS{
 		"policy.rego": &fstest.MapFile{Data: []byte(`package cmo.policy
 filter := {"match": "all"}
 verdicts := [[reason(item), []] | some item in input.items]
-reason(item) := "allowed" if { item.id == data.site.open; time.clock(input.now)[0] < 18; time.now_ns() == input.now } else := "closed"`)},
+reason(item) := "allowed" if {
+	item.id == data.site.open
+	time.clock(input.now)[0] < 18
+	time.now_ns() == input.now
+} else := "closed"`)},
 		"site/data.json": &fstest.MapFile{Data: []byte(`{"open": "b"}`)},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}})
 	r := ask(3)
 	for _, hour := range []int{12, 20} {
 		r.Now = time.Date(2026, 11, 21, hour, 0, 0, 0, time.UTC)
-		d, err := p.Decide(context.Background(), somebody(t), r)
+		d, err := p.Decide(t.Context(), somebody(t), r)
 		if err != nil {
 			t.Fatal(err)
 		}

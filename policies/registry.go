@@ -1,0 +1,172 @@
+package policies
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+
+	"github.com/goccy/go-yaml"
+
+	"satchel/pipeline/scope"
+	"satchel/schemas"
+)
+
+// maxRegistryBytes bounds a registry file.
+const maxRegistryBytes = 16 << 20
+
+var principalID = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,128}$`)
+
+// Registry says what principals there are in each tenant and what at most each may
+// claim. It cannot be changed once made and is safe for concurrent use. The nil
+// Registry is no registry.
+//
+// A registry file is YAML or JSON:
+//
+//	tenants:
+//	  acme:
+//	    principals:
+//	      - id: planner
+//	        level: internal # public when left out
+//	        groups: [dev]
+//	        roles: [auditor]
+type Registry struct {
+	tenants map[string]map[string]scope.Principal
+}
+
+type registryFile struct {
+	Tenants map[string]registryTenant `yaml:"tenants"`
+}
+
+type registryTenant struct {
+	Principals []registryPrincipal `yaml:"principals"`
+}
+
+type registryPrincipal struct {
+	ID     string   `yaml:"id"`
+	Level  string   `yaml:"level"`
+	Groups []string `yaml:"groups"`
+	Roles  []string `yaml:"roles"`
+}
+
+// OpenRegistry reads the registry file called name.
+func OpenRegistry(name string) (*Registry, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("open principal registry: %w", err)
+	}
+	r, err := ReadRegistry(f)
+	return r, errors.Join(err, f.Close())
+}
+
+// ReadRegistry reads a registry file. It refuses an unknown key or level, a malformed
+// name, and a principal that is there twice. A file without tenants is a registry in
+// which nobody is known.
+func ReadRegistry(from io.Reader) (*Registry, error) {
+	raw, err := io.ReadAll(io.LimitReader(from, maxRegistryBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("read principal registry: %w", err)
+	}
+	if len(raw) > maxRegistryBytes {
+		return nil, fmt.Errorf("read principal registry: more than %d bytes", maxRegistryBytes)
+	}
+	var file registryFile
+	decoder := yaml.NewDecoder(bytes.NewReader(raw), yaml.Strict())
+	if err := decoder.Decode(&file); err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("read principal registry: %w", err)
+	}
+	r := &Registry{tenants: make(map[string]map[string]scope.Principal, len(file.Tenants))}
+	for tenant, t := range file.Tenants {
+		if !scope.ValidTenant(tenant) {
+			return nil, fmt.Errorf("read principal registry: tenant %q: must match [A-Za-z0-9_-]{1,64}", tenant)
+		}
+		known := make(map[string]scope.Principal, len(t.Principals))
+		for _, entry := range t.Principals {
+			p, err := entry.principal()
+			if err != nil {
+				return nil, fmt.Errorf("read principal registry: tenant %q: %w", tenant, err)
+			}
+			if _, twice := known[p.ID]; twice {
+				return nil, fmt.Errorf("read principal registry: tenant %q: principal %q is there twice", tenant, p.ID)
+			}
+			known[p.ID] = p
+		}
+		r.tenants[tenant] = known
+	}
+	return r, nil
+}
+
+func (e *registryPrincipal) principal() (scope.Principal, error) {
+	if !principalID.MatchString(e.ID) {
+		return scope.Principal{}, fmt.Errorf("principal %q: id must match [A-Za-z0-9._:-]{1,128}", e.ID)
+	}
+	level := schemas.Public
+	if e.Level != "" {
+		var ok bool
+		if level, ok = schemas.ParseLevel(e.Level); !ok {
+			return scope.Principal{}, fmt.Errorf("principal %q: unknown level %q", e.ID, e.Level)
+		}
+	}
+	return scope.Principal{ID: e.ID, Level: int(level), Groups: sortedSet(e.Groups), Roles: sortedSet(e.Roles)}, nil
+}
+
+// Resolve returns who asks: the lesser of claim and registry.
+//
+//	registry              the principal
+//	knows the id          level: the lower of both, the registry's without a securityLevel;
+//	                      groups and roles: those in both, the registry's when the claim names none
+//	does not know the id  public, no groups, no roles
+//	there is none         the claim on loopback, public without a securityLevel;
+//	                      elsewhere public, no groups, no roles
+//
+// A claim whose id or securityLevel is malformed is a *schemas.Error.
+func (r *Registry) Resolve(tenant string, claim schemas.Agent, loopback bool) (scope.Principal, error) {
+	p := scope.Principal{Kind: claim.Type, ID: claim.ID}
+	if !principalID.MatchString(claim.ID) {
+		return scope.Principal{}, claimError("/meta/from/id", "must match [A-Za-z0-9._:-]{1,128}")
+	}
+	claimed := schemas.Public
+	if claim.SecurityLevel != "" {
+		var ok bool
+		if claimed, ok = schemas.ParseLevel(claim.SecurityLevel); !ok {
+			return scope.Principal{}, claimError("/meta/from/securityLevel", "unknown level; use public, internal, confidential or restricted")
+		}
+	}
+	if r == nil {
+		if loopback {
+			p.Level, p.Groups, p.Roles = int(claimed), sortedSet(claim.Groups), sortedSet(claim.Roles)
+		}
+		return p, nil
+	}
+	known, ok := r.tenants[tenant][claim.ID]
+	if !ok {
+		return p, nil
+	}
+	p.Level = known.Level
+	if claim.SecurityLevel != "" {
+		p.Level = min(p.Level, int(claimed))
+	}
+	p.Groups, p.Roles = within(claim.Groups, known.Groups), within(claim.Roles, known.Roles)
+	return p, nil
+}
+
+func claimError(field, message string) *schemas.Error {
+	return schemas.Invalid([]schemas.Issue{{Pointer: field, Message: message}})
+}
+
+// within returns what of claimed is known, and all that is known for an empty claim.
+func within(claimed, known []string) []string {
+	if len(claimed) == 0 {
+		return slices.Clone(known)
+	}
+	return slices.DeleteFunc(sortedSet(claimed), func(name string) bool { return !slices.Contains(known, name) })
+}
+
+func sortedSet(list []string) []string {
+	list = slices.Clone(list)
+	slices.Sort(list)
+	return slices.Compact(list)
+}
