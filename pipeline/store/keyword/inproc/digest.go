@@ -1,7 +1,7 @@
 package inproc
 
 import (
-	"cmp"
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -10,70 +10,84 @@ import (
 	"slices"
 )
 
-// digest hashes the live documents in order of id. Each contributes its id, position
-// (8 bytes), the JSON of its facets, its length and, in order of term, every term with
-// its frequency; strings carry their length, numbers are uvarints.
+// digest is the SHA-256 of the live documents' own SHA-256s, in their order: nothing of
+// it depends on how documents are numbered. A document's preimage is its id, position (8
+// bytes), the JSON of its facets, its length, how many terms it has and, in order of
+// term, each with its frequency; strings carry their length, numbers are uvarints.
 func (s *state) digest(ctx context.Context) ([32]byte, error) {
-	type doc struct {
-		id string
-		n  uint32
+	facets, err := s.facetsJSON()
+	if err != nil {
+		return [32]byte{}, err
 	}
-	docs := make([]doc, 0, s.docs)
-	for n, prof := range s.profiles {
-		if prof != gone {
-			docs = append(docs, doc{s.ids.ID(uint32(n)), uint32(n)})
-		}
-	}
-	slices.SortFunc(docs, func(a, b doc) int { return cmp.Compare(a.id, b.id) })
-	rank, facets := s.ranks(), map[uint32][]byte{}
-	h := sha256.New()
+	rank, order := s.ranks()
+	sums := make([][32]byte, 0, s.docs)
 	var buf []byte
 	var counts []count
-	for i, d := range docs {
-		if err := ctx.Err(); i%1024 == 0 && err != nil {
-			return [32]byte{}, fmt.Errorf("digest keywords: %w", err)
+	var keys []uint64
+	for doc, prof := range s.profiles {
+		if err := ctx.Err(); doc%1024 == 0 && err != nil {
+			return [32]byte{}, err
 		}
-		prof := s.profiles[d.n]
-		f, ok := facets[prof]
-		if !ok {
-			var err error
-			if f, err = json.Marshal(s.facets.Facets(prof)); err != nil {
-				return [32]byte{}, fmt.Errorf("digest keywords: %w", err)
-			}
-			facets[prof] = f
+		if prof == gone {
+			continue
 		}
-		buf = appendString(buf[:0], d.id)
-		buf = binary.BigEndian.AppendUint64(buf, uint64(s.positions[d.n]))
-		buf = appendString(buf, string(f))
-		buf = binary.AppendUvarint(buf, uint64(s.lens[d.n]))
-		counts = s.forward.get(counts[:0], s.refs[d.n])
-		slices.SortFunc(counts, func(a, b count) int { return cmp.Compare(rank[a.term], rank[b.term]) })
-		buf = binary.AppendUvarint(buf, uint64(len(counts)))
+		buf = appendString(buf[:0], s.ids.ID(uint32(doc)))
+		buf = binary.BigEndian.AppendUint64(buf, uint64(s.positions[doc]))
+		buf = append(buf, facets[prof]...)
+		buf = binary.AppendUvarint(buf, uint64(s.lens[doc]))
+		counts = s.forward.get(counts[:0], s.refs[doc])
+		keys = keys[:0]
 		for _, c := range counts {
-			buf = appendString(buf, string(s.terms.term(c.term)))
-			buf = binary.AppendUvarint(buf, uint64(c.tf))
+			keys = append(keys, uint64(rank[c.term])<<32|uint64(c.tf))
 		}
-		if _, err := h.Write(buf); err != nil {
-			return [32]byte{}, fmt.Errorf("digest keywords: %w", err)
+		slices.Sort(keys)
+		buf = binary.AppendUvarint(buf, uint64(len(keys)))
+		for _, k := range keys {
+			buf = appendString(buf, string(s.terms.term(order[k>>32])))
+			buf = binary.AppendUvarint(buf, k&gone)
+		}
+		sums = append(sums, sha256.Sum256(buf))
+	}
+	slices.SortFunc(sums, func(a, b [32]byte) int { return bytes.Compare(a[:], b[:]) })
+	h := sha256.New()
+	for i := range sums {
+		if _, err := h.Write(sums[i][:]); err != nil {
+			return [32]byte{}, err
 		}
 	}
 	return [32]byte(h.Sum(nil)), nil
 }
 
-// ranks returns every term's place in the order of their bytes.
-func (s *state) ranks() []uint32 {
-	order := make([]uint32, s.terms.len())
+// facetsJSON returns the JSON of every live profile, with its length before it.
+func (s *state) facetsJSON() ([][]byte, error) {
+	out := make([][]byte, len(s.live))
+	for prof, live := range s.live {
+		if live == 0 {
+			continue
+		}
+		b, err := json.Marshal(s.facets.Facets(uint32(prof)))
+		if err != nil {
+			return nil, fmt.Errorf("encode facets: %w", err)
+		}
+		out[prof] = appendString(nil, string(b))
+	}
+	return out, nil
+}
+
+// ranks returns every term's place in the order of their bytes, and that order.
+func (s *state) ranks() (rank, order []uint32) {
+	order = make([]uint32, s.terms.len())
 	for i := range order {
 		order[i] = uint32(i)
 	}
 	slices.SortFunc(order, func(a, b uint32) int {
 		return slices.Compare(s.terms.term(a), s.terms.term(b))
 	})
-	rank := make([]uint32, len(order))
+	rank = make([]uint32, len(order))
 	for at, t := range order {
 		rank[t] = uint32(at)
 	}
-	return rank
+	return rank, order
 }
 
 func appendString(b []byte, s string) []byte {

@@ -200,7 +200,11 @@ func (x *Index) Digest(ctx context.Context, s scope.Scope) ([32]byte, error) {
 	defer x.release(r)
 	r.write.Lock() // readers go on; what they may see cannot change
 	defer r.write.Unlock()
-	return r.digest(ctx)
+	sum, err := r.digest(ctx)
+	if err != nil {
+		return sum, fmt.Errorf("digest keywords: %w", err)
+	}
+	return sum, nil
 }
 
 // Reset empties the tenant, removes its snapshot and puts its checkpoint to 0.

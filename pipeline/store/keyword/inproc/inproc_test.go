@@ -1,0 +1,47 @@
+package inproc_test
+
+import (
+	"testing"
+
+	"satchel/pipeline/store/keyword"
+	"satchel/pipeline/store/keyword/inproc"
+	"satchel/pipeline/store/keyword/keywordtest"
+)
+
+func TestSuite(t *testing.T) {
+	t.Parallel()
+	configs := map[string]inproc.Config{
+		"memory":  {},
+		"dir":     {SnapshotEvery: 2},
+		"evicted": {MemoryBytes: 1}, // every call loads and writes a snapshot
+	}
+	for name, cfg := range configs {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			keywordtest.Run(t, keywordtest.Features{ExactBM25: true, ExactMoments: true}, func(t *testing.T) keyword.Index {
+				cfg := cfg
+				if name != "memory" {
+					cfg.Dir = t.TempDir()
+				}
+				return open(t, cfg)
+			})
+		})
+	}
+}
+
+func open(t *testing.T, cfg inproc.Config) *inproc.Index {
+	t.Helper()
+	if cfg.OnError == nil {
+		cfg.OnError = func(tenant string, err error) { t.Errorf("tenant %s: %v", tenant, err) }
+	}
+	x, err := inproc.Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := x.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return x
+}
