@@ -86,6 +86,13 @@ type validated[T any] interface {
 	Validate() []Issue
 }
 
+// Decode reads any request of this package that has a Validate of its own, like
+// DecodeMemoryItem. It builds the shape of T at each call; the documents of the hot
+// path have functions of their own.
+func Decode[T any, P validated[T]](data []byte) (T, []Issue) {
+	return decode[T, P](data, shapeFor[T](false))
+}
+
 // decode reads data once and compares its text with s. A text that fails is read a
 // second time with the failing values taken out, so that every failing pointer is
 // found at once.
@@ -95,17 +102,16 @@ func decode[T any, P validated[T]](data []byte, s *shape) (T, []Issue) {
 		return v, []Issue{{Message: "is not valid UTF-8"}}
 	}
 	err := json.Unmarshal(data, &v)
-	if err == nil {
-		issues := walkAt("", data, s)
-		return v, append(issues, withoutCovered(P(&v).Validate(), issues)...)
-	}
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
 		return v, []Issue{{Message: "is not valid JSON at byte " + strconv.FormatInt(syntax.Offset, 10)}}
 	}
-	issues := walkSlowly("", data, s)
+	issues := runWalk("", data, s, err != nil)
 	if len(issues) == 0 {
-		return v, []Issue{{Message: "does not fit this document"}}
+		if err != nil {
+			return v, []Issue{{Message: "does not fit this document"}}
+		}
+		return v, P(&v).Validate()
 	}
 	var rest T
 	if json.Unmarshal(takeOut(data, issues), &rest) != nil {

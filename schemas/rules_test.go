@@ -273,12 +273,12 @@ func typeRules(name string) object {
 		}
 		return object{"allOf": []any{needs([]string{"exponential"}, "lambda"), needs([]string{"linear", "step"}, "days")}}
 	case "RequestPayload":
-		given := object{"pattern": blank}
+		given := object{"type": "string", "pattern": blank}
 		return object{"anyOf": []any{
 			object{"required": []string{"user_message"}, "properties": object{"user_message": given}},
 			object{"required": []string{"query"}, "properties": object{"query": object{"anyOf": []any{
 				object{"required": []string{"text"}, "properties": object{"text": given}},
-				object{"required": []string{"vector"}, "properties": object{"vector": object{"minItems": 1}}},
+				object{"required": []string{"vector"}, "properties": object{"vector": object{"type": "array", "minItems": 1}}},
 			}}}},
 		}}
 	}
@@ -296,8 +296,8 @@ func documentRules(name string) object {
 		}}
 	case "search-request", "build-request":
 		return object{"anyOf": []any{
-			object{"required": []string{"query"}, "properties": object{"query": object{"pattern": blank}}},
-			object{"required": []string{"vector"}, "properties": object{"vector": object{"minItems": 1}}},
+			object{"required": []string{"query"}, "properties": object{"query": object{"type": "string", "pattern": blank}}},
+			object{"required": []string{"vector"}, "properties": object{"vector": object{"type": "array", "minItems": 1}}},
 		}}
 	}
 	return nil

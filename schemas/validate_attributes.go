@@ -25,15 +25,15 @@ func (c *checker) attributes(m *MemoryItem) {
 	}
 	switch m.Kind {
 	case KindExperience:
-		checkAttributes(c, m.Attributes, checkExperience)
+		c.issues = append(c.issues, checkAttributes(m.Attributes, checkExperience)...)
 	case KindCode:
-		checkAttributes(c, m.Attributes, checkCode)
+		c.issues = append(c.issues, checkAttributes(m.Attributes, checkCode)...)
 	case KindCommit:
-		checkAttributes(c, m.Attributes, checkCommit)
+		c.issues = append(c.issues, checkAttributes(m.Attributes, checkCommit)...)
 	case KindTool:
-		checkAttributes(c, m.Attributes, checkTool)
+		c.issues = append(c.issues, checkAttributes(m.Attributes, checkTool)...)
 	case KindValue:
-		checkAttributes(c, m.Attributes, checkValue)
+		c.issues = append(c.issues, checkAttributes(m.Attributes, checkValue)...)
 	}
 }
 
@@ -53,13 +53,15 @@ func attributeShape(k Kind) *shape {
 	return objectShape
 }
 
-func checkAttributes[T any](c *checker, raw json.RawMessage, check func(*checker, *T)) {
+// checkAttributes has a checker of its own, so that the item's stays off the heap.
+func checkAttributes[T any](raw json.RawMessage, check func(*checker, *T)) []Issue {
 	var v T
 	if json.Unmarshal(raw, &v) != nil {
-		c.issues = append(c.issues, walkSlowly("/attributes", raw, shapeFor[T](true))...)
-		return
+		return walkSlowly("/attributes", raw, shapeFor[T](true))
 	}
-	check(c, &v)
+	var c checker
+	check(&c, &v)
+	return c.issues
 }
 
 func checkExperience(c *checker, a *ExperienceAttributes) {

@@ -181,12 +181,11 @@ func (w *walker) object(s *shape) bool {
 	if !w.enter() {
 		return false
 	}
-	mark := len(w.names)
-	var seen uint64
+	seen := seenNames{mark: len(w.names)}
 	for i := 0; ; i++ {
 		w.space()
 		if w.pos < len(w.data) && w.data[w.pos] == '}' {
-			w.pos, w.depth, w.names = w.pos+1, w.depth-1, w.names[:mark]
+			w.pos, w.depth, w.names = w.pos+1, w.depth-1, w.names[:seen.mark]
 			return true
 		}
 		if i > 0 && !w.char(',') {
@@ -198,7 +197,7 @@ func (w *walker) object(s *shape) bool {
 			return false
 		}
 		w.path = append(w.path, segment{name: name})
-		ok = w.value(w.member(s, name, mark, &seen))
+		ok = w.value(w.member(s, name, &seen))
 		w.path = w.path[:len(w.path)-1]
 		if !ok {
 			return false
@@ -206,18 +205,48 @@ func (w *walker) object(s *shape) bool {
 	}
 }
 
+// seenNames are the names one object has had so far: known fields as bits, the others
+// in walker.names from mark on, and in wide once they are many.
+type seenNames struct {
+	known uint64
+	mark  int
+	wide  map[string]struct{}
+}
+
+// repeated reports whether an unknown name was seen before, and remembers it.
+func (w *walker) repeated(seen *seenNames, name []byte) bool {
+	const narrow = 32
+	if seen.wide != nil {
+		_, again := seen.wide[string(name)]
+		seen.wide[string(name)] = struct{}{}
+		return again
+	}
+	if slices.ContainsFunc(w.names[seen.mark:], func(n []byte) bool { return bytes.Equal(n, name) }) {
+		return true
+	}
+	w.names = append(w.names, name)
+	if len(w.names)-seen.mark > narrow {
+		seen.wide = make(map[string]struct{}, 4*narrow)
+		for _, n := range w.names[seen.mark:] {
+			seen.wide[string(n)] = struct{}{}
+		}
+		w.names = w.names[:seen.mark]
+	}
+	return false
+}
+
 // member checks one name of an object and returns the shape of its value.
-func (w *walker) member(s *shape, name []byte, mark int, seen *uint64) *shape {
+func (w *walker) member(s *shape, name []byte, seen *seenNames) *shape {
 	plain := name
 	if bytes.IndexByte(name, '\\') >= 0 {
 		plain = []byte(unquoteName(name))
 	}
 	if s.kind == shapeObject {
 		if i := s.field(plain); i >= 0 {
-			if *seen&(1<<i) != 0 {
+			if seen.known&(1<<i) != 0 {
 				w.add("is given twice")
 			}
-			*seen |= 1 << i
+			seen.known |= 1 << i
 			return s.fields[i].shape
 		}
 		if !s.open {
@@ -226,11 +255,8 @@ func (w *walker) member(s *shape, name []byte, mark int, seen *uint64) *shape {
 			w.add("is unknown: names are case-sensitive, write " + near)
 		}
 	}
-	if slices.ContainsFunc(w.names[mark:], func(n []byte) bool { return bytes.Equal(n, plain) }) {
+	if w.repeated(seen, plain) {
 		w.add("is given twice")
-	}
-	if len(w.names)-mark < 1024 {
-		w.names = append(w.names, plain)
 	}
 	if s.kind == shapeMap {
 		return s.elem

@@ -1,0 +1,116 @@
+package schemas
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+)
+
+// LintReport counts what Lint read.
+type LintReport struct {
+	Lines  int `json:"lines"`  // lines that hold something
+	Valid  int `json:"valid"`  // lines without an issue
+	Bad    int `json:"bad"`    // lines with one
+	Issues int `json:"issues"` // over all lines
+}
+
+// Lint checks JSONL: each line a memory item, or a structured CloudEvent of a memory
+// event type. It calls fn for every line with issues, counted from 1; blank lines are
+// skipped. Memory stays bounded: a line over MaxLine bytes is an issue and is not
+// kept. The error is that of r.
+func Lint(r io.Reader, fn func(line int, issues []Issue)) (LintReport, error) {
+	var report LintReport
+	in := bufio.NewReaderSize(r, 64<<10)
+	var buf []byte
+	for line := 1; ; line++ {
+		text, long, err := readLine(in, buf[:0])
+		buf = text
+		if err != nil && !errors.Is(err, io.EOF) {
+			return report, fmt.Errorf("read line %d: %w", line, err)
+		}
+		done := err != nil
+		if line == 1 {
+			text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
+		}
+		if long || len(bytes.TrimSpace(text)) > 0 {
+			report.count(line, lintLine(text, long), fn)
+		}
+		if done {
+			return report, nil
+		}
+	}
+}
+
+func (r *LintReport) count(line int, issues []Issue, fn func(int, []Issue)) {
+	r.Lines++
+	if len(issues) == 0 {
+		r.Valid++
+		return
+	}
+	r.Bad++
+	r.Issues += len(issues)
+	fn(line, issues)
+}
+
+// readLine reads up to the next newline into buf. A line over MaxLine is read to its
+// end and reported as long.
+func readLine(in *bufio.Reader, buf []byte) (text []byte, long bool, err error) {
+	for {
+		part, err := in.ReadSlice('\n')
+		if len(buf)+len(part) > MaxLine {
+			long, buf = true, buf[:0]
+		} else if !long {
+			buf = append(buf, part...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return buf, long, err
+		}
+	}
+}
+
+func lintLine(text []byte, long bool) []Issue {
+	if long {
+		return []Issue{{Message: "is longer than " + strconv.Itoa(MaxLine) + " bytes"}}
+	}
+	if !bytes.Contains(text, []byte(`"specversion"`)) {
+		_, issues := DecodeMemoryItem(text)
+		return issues
+	}
+	var ev struct {
+		SpecVersion *string         `json:"specversion"`
+		ID          string          `json:"id"`
+		Source      string          `json:"source"`
+		Type        string          `json:"type"`
+		Data        json.RawMessage `json:"data"`
+		DataBase64  []byte          `json:"data_base64"`
+	}
+	if json.Unmarshal(text, &ev) != nil || ev.SpecVersion == nil {
+		_, issues := DecodeMemoryItem(text)
+		return issues
+	}
+	var c checker
+	if *ev.SpecVersion != "1.0" {
+		c.add("/specversion", "must be 1.0")
+	}
+	c.id("/id", ev.ID)
+	if ev.Source == "" {
+		c.add("/source", required)
+	}
+	data := []byte(ev.Data)
+	if len(data) == 0 {
+		data = ev.DataBase64
+	}
+	if !slices.Contains(MemoryEventTypes(), ev.Type) {
+		c.add("/type", orRequired(ev.Type, "is not a memory event type"))
+		return c.issues
+	}
+	for _, issue := range ValidateData(ev.Type, data) {
+		c.add("/data"+issue.Pointer, issue.Message)
+	}
+	return c.issues
+}
