@@ -111,6 +111,18 @@ func (t *Table) ID(ord uint32) string {
 	return string(key)
 }
 
+// AppendID appends the id of ord to dst: many ids can share one allocation.
+func (t *Table) AppendID(dst []byte, ord uint32) []byte {
+	if int(ord) >= len(t.offs) {
+		return dst
+	}
+	key, packed := t.key(ord)
+	if packed {
+		return appendUUID(dst, key)
+	}
+	return append(dst, key...)
+}
+
 // Delete removes id and returns the ordinal it had.
 func (t *Table) Delete(id string) (ord uint32, ok bool) {
 	if len(t.slots) == 0 {

@@ -1,0 +1,160 @@
+package items
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"satchel/schemas"
+)
+
+// Batch is what one Apply commits.
+type Batch struct {
+	UpTo    int64 // the checkpoint after it
+	changes []Change
+}
+
+// NewBatch checks that changes are in order of position and complete.
+func NewBatch(changes []Change, upTo int64) (*Batch, error) {
+	last := int64(0)
+	for i := range changes {
+		c := &changes[i]
+		if c.Position < 1 || c.Position < last {
+			return nil, fmt.Errorf("change %d: position %d is out of order", i, c.Position)
+		}
+		if c.Put != nil && c.Put.ID == "" {
+			return nil, fmt.Errorf("change at position %d: item has no id", c.Position)
+		}
+		last = c.Position
+	}
+	return &Batch{UpTo: max(upTo, last), changes: changes}, nil
+}
+
+// IDs returns every id that Fold may need the head of, each once.
+func (b *Batch) IDs() []string {
+	seen := make(map[string]struct{}, len(b.changes))
+	ids := make([]string, 0, len(b.changes))
+	add := func(id string) {
+		if _, ok := seen[id]; !ok && id != "" {
+			seen[id] = struct{}{}
+			ids = append(ids, id)
+		}
+	}
+	for i := range b.changes {
+		c := &b.changes[i]
+		if c.Put != nil {
+			add(c.Put.ID)
+		}
+		if c.Link != nil {
+			add(c.Link.From)
+		}
+		if c.Superseded != nil {
+			add(c.Superseded.Item)
+		}
+		for _, id := range c.Accessed {
+			add(id)
+		}
+		for _, id := range c.Erased {
+			add(id)
+		}
+	}
+	return ids
+}
+
+// Row is what a driver reads and writes of an id.
+type Row struct {
+	Head    Head
+	Key     int64           // the driver's own, 0 for a row that is not stored
+	Put     *schemas.Record // a new version: its body and tokens are to be written
+	Changed bool            // the row is to be written
+	Erased  bool            // the row is to be removed
+}
+
+// Fold applies the changes after checkpoint to rows: what is stored, by id. It adds,
+// changes and marks rows; the driver writes those that are Changed and removes those
+// that are Erased. A row may be both stored and erased, then put again: its Key is 0.
+// Rows to remove whose id was put again are returned by key.
+func (b *Batch) Fold(checkpoint int64, rows map[string]*Row) (remove []int64) {
+	row := func(id string) *Row {
+		r, ok := rows[id]
+		if !ok {
+			r = &Row{}
+			rows[id] = r
+		}
+		return r
+	}
+	for i := range b.changes {
+		c := &b.changes[i]
+		if c.Position <= checkpoint {
+			continue
+		}
+		switch {
+		case c.Put != nil:
+			r := row(c.Put.ID)
+			if r.Erased {
+				remove = append(remove, r.Key)
+				r = &Row{}
+				rows[c.Put.ID] = r
+			}
+			r.put(c.Position, c.Put)
+		case c.Link != nil && c.Link.From != "":
+			r := row(c.Link.From)
+			if r.Erased {
+				remove = append(remove, r.Key)
+				r = &Row{}
+				rows[c.Link.From] = r
+			}
+			r.link(c.Link.Links)
+		case c.Superseded != nil:
+			if r, ok := rows[c.Superseded.Item]; ok && r.there() {
+				r.Head.SupersededBy, r.Changed = c.Superseded.By, true
+			}
+		}
+		for _, id := range c.Accessed {
+			if r, ok := rows[id]; ok && r.there() {
+				r.access(c.At)
+			}
+		}
+		for _, id := range c.Erased {
+			if r, ok := rows[id]; ok && r.Key != 0 {
+				*r = Row{Key: r.Key, Erased: true}
+			} else if ok {
+				delete(rows, id)
+			}
+		}
+	}
+	return remove
+}
+
+// there reports whether there is an item, and not only links that wait for one.
+func (r *Row) there() bool { return !r.Erased && r.Head.Position > 0 }
+
+func (r *Row) put(position int64, rec *schemas.Record) {
+	if r.Head.Position >= position {
+		return
+	}
+	h := NewHead(rec)
+	h.Position, h.First = position, position
+	if r.Head.Position > 0 {
+		h.First = r.Head.First
+	}
+	h.AccessCount, h.LastAccess = r.Head.AccessCount, r.Head.LastAccess
+	h.Added = r.Head.Added
+	r.Head, r.Put, r.Changed = h, rec, true
+}
+
+func (r *Row) link(links []schemas.Link) {
+	for _, l := range links {
+		if !slices.Contains(r.Head.Added, l) {
+			r.Head.Added, r.Changed = append(slices.Clip(r.Head.Added), l), true
+		}
+	}
+}
+
+func (r *Row) access(at time.Time) {
+	r.Head.AccessCount++
+	if at.After(r.Head.LastAccess) {
+		r.Head.LastAccess = at
+	}
+	r.Changed = true
+}

@@ -1,0 +1,287 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"satchel/pipeline/store/items"
+)
+
+// insertRows is how many rows one statement inserts.
+const insertRows = 50
+
+// entry is a row that a batch writes.
+type entry struct {
+	id string
+	*items.Row
+}
+
+// Apply implements items.Rows.
+func (db *DB) Apply(ctx context.Context, tenant string, b *items.Batch) error {
+	s := db.dirs.slot(tenant)
+	s.apply.Lock()
+	defer s.apply.Unlock()
+	entries, err := db.commit(ctx, tenant, b)
+	if err != nil || entries == nil {
+		return err
+	}
+	db.dirs.update(s, entries, b.UpTo)
+	return nil
+}
+
+// commit writes a batch and returns its rows, nil when there was nothing to do.
+func (db *DB) commit(ctx context.Context, tenant string, b *items.Batch) (entries []entry, err error) {
+	tx, err := db.write.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, fmt.Errorf("begin: %w", err)
+	}
+	defer func() {
+		if err != nil || entries == nil {
+			err = errors.Join(err, rolledBack(tx.Rollback()))
+		}
+	}()
+	num, checkpoint, err := openTenant(ctx, tx, tenant)
+	if err != nil || b.UpTo <= checkpoint {
+		return nil, err
+	}
+	rows, err := loadHeads(ctx, tx, num, b.IDs())
+	if err != nil {
+		return nil, err
+	}
+	remove := b.Fold(checkpoint, rows)
+	w := writer{ctx: ctx, tx: tx, num: num, remove: remove}
+	w.sort(rows)
+	if err := w.write(); err != nil {
+		return nil, err
+	}
+	if _, err := tx.ExecContext(ctx, "UPDATE tenants SET checkpoint = ? WHERE num = ?", b.UpTo, num); err != nil {
+		return nil, fmt.Errorf("move checkpoint: %w", err)
+	}
+	if err := tx.Commit(); err != nil {
+		return nil, fmt.Errorf("commit: %w", err)
+	}
+	return w.entries, nil
+}
+
+// rolledBack drops the error of a rollback that came after the transaction's end.
+func rolledBack(err error) error {
+	if errors.Is(err, sql.ErrTxDone) {
+		return nil
+	}
+	return err
+}
+
+func openTenant(ctx context.Context, tx *sql.Tx, name string) (num, checkpoint int64, err error) {
+	err = tx.QueryRowContext(ctx, `INSERT INTO tenants (name, checkpoint) VALUES (?, 0)
+		ON CONFLICT (name) DO UPDATE SET name = name RETURNING num, checkpoint`, name).Scan(&num, &checkpoint)
+	if err != nil {
+		return 0, 0, fmt.Errorf("read tenant: %w", err)
+	}
+	return num, checkpoint, nil
+}
+
+func loadHeads(ctx context.Context, tx *sql.Tx, num int64, ids []string) (map[string]*items.Row, error) {
+	found := make(map[string]*items.Row, len(ids))
+	list, err := json.Marshal(ids)
+	if err != nil {
+		return nil, fmt.Errorf("encode ids: %w", err)
+	}
+	rows, err := tx.QueryContext(ctx, `SELECT i.key, i.id, i.head FROM json_each(?) j
+		CROSS JOIN items i ON i.tenant = ? AND i.id = j.value`, string(list), num)
+	if err != nil {
+		return nil, fmt.Errorf("read heads: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		var head sql.RawBytes
+		r := &items.Row{}
+		if err := rows.Scan(&r.Key, &id, &head); err != nil {
+			return nil, fmt.Errorf("read head: %w", err)
+		}
+		if r.Head, err = items.DecodeHead(head); err != nil {
+			return nil, fmt.Errorf("item %q: %w", id, err)
+		}
+		found[id] = r
+	}
+	return found, rows.Err()
+}
+
+// writer writes the rows of one batch.
+type writer struct {
+	ctx     context.Context
+	tx      *sql.Tx
+	num     int64
+	remove  []int64
+	entries []entry // changed or erased, by First
+	inserts []entry
+	next    int64 // the key used last
+	buf     []byte
+}
+
+// sort picks what changed, in the order in which keys have to ascend.
+func (w *writer) sort(rows map[string]*items.Row) {
+	w.entries = make([]entry, 0, len(rows))
+	for id, r := range rows {
+		if r.Changed || r.Erased {
+			w.entries = append(w.entries, entry{id, r})
+		}
+	}
+	slices.SortFunc(w.entries, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(a.Head.First, b.Head.First), strings.Compare(a.id, b.id))
+	})
+}
+
+func (w *writer) write() error {
+	for _, e := range w.entries {
+		firstVersion := e.Put != nil && e.Head.First == e.Head.Position
+		switch {
+		case e.Erased:
+			w.remove = append(w.remove, e.Key)
+		case e.Key == 0:
+			w.inserts = append(w.inserts, e)
+		case firstVersion: // only links were there: the row moves to the end
+			w.remove = append(w.remove, e.Key)
+			w.inserts = append(w.inserts, e)
+		default:
+			if err := w.update(e); err != nil {
+				return fmt.Errorf("update item %q: %w", e.id, err)
+			}
+		}
+	}
+	if len(w.remove) > 0 {
+		keys, err := json.Marshal(w.remove)
+		if err != nil {
+			return fmt.Errorf("encode keys: %w", err)
+		}
+		if _, err := w.tx.ExecContext(w.ctx, "DELETE FROM items WHERE key IN (SELECT value FROM json_each(?))", string(keys)); err != nil {
+			return fmt.Errorf("remove items: %w", err)
+		}
+	}
+	return w.insert()
+}
+
+func (w *writer) update(e entry) error {
+	w.buf = e.Head.Append(w.buf[:0])
+	if e.Put == nil {
+		_, err := w.tx.ExecContext(w.ctx, "UPDATE items SET head = ? WHERE key = ?", w.buf, e.Key)
+		return err
+	}
+	n := len(w.buf)
+	w.buf = items.AppendBody(w.buf, e.Put)
+	_, err := w.tx.ExecContext(w.ctx, "UPDATE items SET tokens = ?, head = ?, body = ? WHERE key = ?",
+		e.Put.Tokens, w.buf[:n:n], w.buf[n:], e.Key)
+	return err
+}
+
+func (w *writer) insert() error {
+	if len(w.inserts) == 0 {
+		return nil
+	}
+	low, high := keyRange(w.num)
+	err := w.tx.QueryRowContext(w.ctx, "SELECT coalesce(max(key), ?) FROM items WHERE key BETWEEN ? AND ?", low, low, high).Scan(&w.next)
+	if err != nil {
+		return fmt.Errorf("read last key: %w", err)
+	}
+	for len(w.inserts) >= insertRows {
+		if err := w.insertSome(w.inserts[:insertRows]); err != nil {
+			return err
+		}
+		w.inserts = w.inserts[insertRows:]
+	}
+	if len(w.inserts) > 0 {
+		return w.insertSome(w.inserts)
+	}
+	return nil
+}
+
+const insertHead, insertRow = "INSERT INTO items (key, tenant, id, tokens, head, body) VALUES ", "(?,?,?,?,?,?)"
+
+func (w *writer) insertSome(some []entry) error {
+	query := insertHead + insertRow + strings.Repeat(","+insertRow, len(some)-1)
+	args := make([]any, 0, 6*len(some))
+	ends := make([]int, 0, 2*len(some))
+	w.buf = w.buf[:0]
+	for _, e := range some {
+		w.buf = e.Head.Append(w.buf)
+		ends = append(ends, len(w.buf))
+		if e.Put != nil {
+			w.buf = items.AppendBody(w.buf, e.Put)
+		}
+		ends = append(ends, len(w.buf))
+	}
+	start := 0
+	for i, e := range some {
+		tokens := -1
+		if e.Put != nil {
+			tokens = max(e.Put.Tokens, 0)
+		}
+		mid, end := ends[2*i], ends[2*i+1]
+		w.next++
+		args = append(args, w.next, w.num, e.id, tokens, w.buf[start:mid:mid], w.buf[mid:end:end])
+		start = end
+	}
+	if _, err := w.tx.ExecContext(w.ctx, query, args...); err != nil {
+		return fmt.Errorf("insert items: %w", err)
+	}
+	return nil
+}
+
+// SetTokens implements items.Rows.
+func (db *DB) SetTokens(ctx context.Context, tenant string, counts map[string]int) error {
+	list := make(map[string]int, len(counts))
+	for id, n := range counts {
+		if n > 0 {
+			list[id] = n
+		}
+	}
+	pairs, err := json.Marshal(list)
+	if err != nil {
+		return fmt.Errorf("encode token counts: %w", err)
+	}
+	_, err = db.write.ExecContext(ctx, `UPDATE items SET tokens = j.value FROM json_each(?) j
+		WHERE items.tenant = (SELECT num FROM tenants WHERE name = ?) AND items.id = j.key AND items.tokens >= 0`,
+		string(pairs), tenant)
+	if err != nil {
+		return fmt.Errorf("set token counts: %w", err)
+	}
+	return nil
+}
+
+// Reset implements items.Rows.
+func (db *DB) Reset(ctx context.Context, tenant string) (err error) {
+	s := db.dirs.slot(tenant)
+	s.apply.Lock()
+	defer s.apply.Unlock()
+	tx, err := db.write.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("reset items: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("reset items: %w", err), rolledBack(tx.Rollback()))
+		}
+	}()
+	num, _, err := openTenant(ctx, tx, tenant)
+	if err != nil {
+		return err
+	}
+	low, high := keyRange(num)
+	if _, err := tx.ExecContext(ctx, "DELETE FROM items WHERE key BETWEEN ? AND ?", low, high); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, "UPDATE tenants SET checkpoint = 0 WHERE name = ?", tenant); err != nil {
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	db.dirs.forget(s)
+	return nil
+}

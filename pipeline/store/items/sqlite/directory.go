@@ -1,0 +1,226 @@
+package sqlite
+
+import (
+	"math"
+	"sort"
+	"time"
+
+	"satchel/pipeline/store/internal/idtable"
+	"satchel/pipeline/store/internal/profile"
+	"satchel/pipeline/store/items"
+)
+
+// none marks an item without a session or speaker.
+const none = math.MaxUint32
+
+// Flags of an item in a directory.
+const (
+	flagLive = 1 << iota
+	flagUser
+)
+
+// directory holds of every item of a tenant what can be asked about many at once, in
+// arrays by ordinal. Ordinals ascend with Head.First.
+type directory struct {
+	upTo    int64 // the checkpoint it stands at
+	ids     *idtable.Table
+	facets  *profile.Dict
+	profile []uint32
+	session []uint32
+	seq     []int64
+	created []int64 // Unix microseconds
+	terms   []uint32
+	speaker []uint32
+	flags   []uint8
+
+	sessions *idtable.Table
+	members  [][]uint32 // by session: ordinals by (seq, ordinal)
+	newest   []int64    // by block of ordinals: no created in it is greater
+	speakers speakers
+
+	live, users, turns int
+	first, last        int64 // least and greatest created
+	spanStale          bool  // first or last may have been removed
+}
+
+func newDirectory(n int) *directory {
+	return &directory{
+		ids: idtable.New(n), facets: profile.New(), sessions: idtable.New(0),
+		profile: make([]uint32, 0, n), session: make([]uint32, 0, n), seq: make([]int64, 0, n),
+		created: make([]int64, 0, n), terms: make([]uint32, 0, n), speaker: make([]uint32, 0, n), flags: make([]uint8, 0, n),
+		speakers: speakers{names: idtable.New(0)},
+		first:    math.MaxInt64, last: math.MinInt64,
+	}
+}
+
+// bytes returns about what memory the directory holds.
+func (d *directory) bytes() int {
+	return d.ids.Bytes() + d.facets.Bytes() + d.sessions.Bytes() + d.speakers.names.Bytes() + 8*cap(d.speakers.count) +
+		33*cap(d.seq) + 5*d.turns + 24*cap(d.members) + 8*cap(d.newest) + 1024
+}
+
+// profileOf returns the number of encoded facets; codes remembers those seen.
+func (d *directory) profileOf(codes map[string]uint32, code, session string) (uint32, error) {
+	key := code + session
+	p, ok := codes[key]
+	if !ok {
+		f, err := items.DecodeFacets(code, session)
+		if err != nil {
+			return 0, err
+		}
+		p = d.facets.Intern(f)
+		codes[key] = p
+	}
+	return p, nil
+}
+
+// put adds an item, or replaces what is known of it.
+func (d *directory) put(id string, h *items.Head, profile uint32) {
+	ord, isNew := d.ids.Intern(id)
+	if ord == idtable.None {
+		return
+	}
+	if isNew {
+		d.profile, d.session, d.seq = append(d.profile, 0), append(d.session, none), append(d.seq, 0)
+		d.created, d.terms = append(d.created, 0), append(d.terms, 0)
+		d.speaker, d.flags = append(d.speaker, none), append(d.flags, 0)
+		if int(ord)/blockSize == len(d.newest) {
+			d.newest = append(d.newest, math.MinInt64)
+		}
+	} else {
+		d.leave(ord)
+	}
+	d.profile[ord], d.seq[ord], d.terms[ord] = profile, h.Seq, uint32(min(h.Terms, math.MaxUint32))
+	d.created[ord] = h.Created.UnixMicro()
+	d.flags[ord] = flagLive
+	if h.Role == "user" || h.Speaker == "user" {
+		d.flags[ord] |= flagUser
+		d.users++
+	}
+	d.session[ord], d.speaker[ord] = none, none
+	if h.Session != "" {
+		d.join(ord, h.Session)
+		d.turns++
+	}
+	if h.Speaker != "" {
+		d.speaker[ord] = d.speakers.add(h.Speaker, ord)
+	}
+	d.live++
+	d.newest[ord/blockSize] = max(d.newest[ord/blockSize], d.created[ord])
+	d.first, d.last = min(d.first, d.created[ord]), max(d.last, d.created[ord])
+}
+
+// remove forgets an item.
+func (d *directory) remove(id string) {
+	if ord, ok := d.ids.Delete(id); ok {
+		d.leave(ord)
+	}
+}
+
+// leave takes an item out of its session and the statistics.
+func (d *directory) leave(ord uint32) {
+	if d.flags[ord]&flagUser != 0 {
+		d.users--
+	}
+	if s := d.session[ord]; s != none {
+		i := d.place(s, ord)
+		d.members[s] = append(d.members[s][:i], d.members[s][i+1:]...)
+		d.turns--
+	}
+	if d.created[ord] == d.first || d.created[ord] == d.last {
+		d.spanStale = true
+	}
+	speaker := d.speaker[ord]
+	d.speaker[ord], d.flags[ord] = none, 0
+	if speaker != none {
+		d.speakers.drop(speaker, ord, d.speaker)
+	}
+	d.live--
+}
+
+// join puts an item into its session, in order.
+func (d *directory) join(ord uint32, session string) {
+	s, isNew := d.sessions.Intern(session)
+	if isNew {
+		d.members = append(d.members, nil)
+	}
+	d.session[ord] = s
+	list := append(d.members[s], ord)
+	if n := len(list); n > 1 && d.before(ord, list[n-2]) {
+		i := d.place(s, ord)
+		copy(list[i+1:], list[i:n-1])
+		list[i] = ord
+	}
+	d.members[s] = list
+}
+
+// place returns where ord stands, or would stand, in session s.
+func (d *directory) place(s, ord uint32) int {
+	list := d.members[s]
+	return sort.Search(len(list), func(i int) bool { return !d.before(list[i], ord) })
+}
+
+func (d *directory) before(a, b uint32) bool {
+	if d.seq[a] != d.seq[b] {
+		return d.seq[a] < d.seq[b]
+	}
+	return a < b
+}
+
+func (d *directory) neighbours(ids []string, radius int) map[string][]items.Neighbour {
+	out := make(map[string][]items.Neighbour, len(ids))
+	all := make([]items.Neighbour, 0, 2*radius*len(ids))
+	ends := make([]int, 0, 2*radius*len(ids))
+	text := make([]byte, 0, 36*2*radius*len(ids))
+	counts := make([]int, len(ids))
+	for n, id := range ids {
+		ord, ok := d.ids.Lookup(id)
+		if !ok || d.session[ord] == none {
+			continue
+		}
+		s := d.session[ord]
+		list, at := d.members[s], d.place(s, ord)
+		for i := max(0, at-radius); i <= min(len(list)-1, at+radius); i++ {
+			if i != at {
+				text = d.ids.AppendID(text, list[i])
+				ends = append(ends, len(text))
+				all = append(all, items.Neighbour{Offset: i - at, Terms: int(d.terms[list[i]])})
+				counts[n]++
+			}
+		}
+	}
+	names, start := string(text), 0
+	for i := range all {
+		all[i].ID = names[start:ends[i]]
+		start = ends[i]
+	}
+	for n, id := range ids {
+		if k := counts[n]; k > 0 {
+			out[id] = all[:k:k]
+			all = all[k:]
+		}
+	}
+	return out
+}
+
+func (d *directory) stats() items.Stats {
+	s := items.Stats{Items: d.live, UserTurns: d.users, Turns: d.turns, Speakers: d.speakers.first()}
+	if d.live > 0 {
+		s.FirstCreated, s.LastCreated = time.UnixMicro(d.first).UTC(), time.UnixMicro(d.last).UTC()
+	}
+	return s
+}
+
+// settle brings what put and remove left stale up to date.
+func (d *directory) settle() {
+	d.speakers.settle()
+	if !d.spanStale {
+		return
+	}
+	d.spanStale, d.first, d.last = false, math.MaxInt64, math.MinInt64
+	for ord, c := range d.created {
+		if d.flags[ord]&flagLive != 0 {
+			d.first, d.last = min(d.first, c), max(d.last, c)
+		}
+	}
+}

@@ -1,0 +1,118 @@
+// Package sqlite keeps items in one SQLite file (WAL), with a directory of every
+// loaded tenant in memory.
+//
+// Tables:
+//
+//	tenants  num, name, checkpoint
+//	items    key, tenant, id, tokens (-1 while links wait for their item), head, body
+//
+// A key is the tenant's number times 2⁴⁰ plus a count, so that a tenant's rows lie
+// together. Keys of a tenant ascend with Head.First: an item whose links came first moves
+// to the end when it arrives. The directory relies on it.
+//
+// The file is a projection: it can be deleted and is then folded from the log again.
+// Therefore synchronous is NORMAL (a power cut may cost the last batches, never a torn
+// one), and the checkpoint goes with its rows. Deleted content is overwritten
+// (secure_delete); Scrub empties the write-ahead log as well.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"runtime"
+
+	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"satchel/pipeline/store/items"
+)
+
+// Config says where and how. Only Path is required.
+type Config struct {
+	Path        string // the file; its folder must exist
+	MemoryBytes int64  // cap of all directories together; default 512 MiB. The tenant in use is kept even above it
+	Readers     int    // connections that read; default 2 per CPU, at least 4
+}
+
+// DB is a Driver. It is safe for concurrent use. One process may have the file open.
+type DB struct {
+	write, read *sql.DB
+	dirs        dirs
+}
+
+var _ items.Driver = (*DB)(nil)
+
+const schema = `
+CREATE TABLE IF NOT EXISTS tenants (
+	num        INTEGER PRIMARY KEY,
+	name       TEXT NOT NULL UNIQUE,
+	checkpoint INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS items (
+	key    INTEGER PRIMARY KEY,
+	tenant INTEGER NOT NULL,
+	id     TEXT NOT NULL,
+	tokens INTEGER NOT NULL,
+	head   BLOB NOT NULL,
+	body   BLOB NOT NULL,
+	UNIQUE (tenant, id)
+);
+CREATE INDEX IF NOT EXISTS uncounted ON items (tenant) WHERE tokens = 0;
+`
+
+// keyRange returns the bounds of a tenant's keys, both included; the first is not used.
+func keyRange(num int64) (low, high int64) { return num << 40, (num+1)<<40 - 1 }
+
+// Open opens or creates the file.
+func Open(ctx context.Context, c Config) (*DB, error) {
+	if c.Path == "" {
+		return nil, errors.New("open item store: no path")
+	}
+	if c.MemoryBytes <= 0 {
+		c.MemoryBytes = 512 << 20
+	}
+	if c.Readers <= 0 {
+		c.Readers = max(4, 2*runtime.GOMAXPROCS(0))
+	}
+	write, err := sql.Open("sqlite", dsn(c.Path, "_txlock=immediate"))
+	if err != nil {
+		return nil, fmt.Errorf("open item store: %w", err)
+	}
+	write.SetMaxOpenConns(1)
+	read, err := sql.Open("sqlite", dsn(c.Path, "_pragma=query_only(1)"))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open item store: %w", err), write.Close())
+	}
+	read.SetMaxOpenConns(c.Readers)
+	read.SetMaxIdleConns(c.Readers)
+	db := &DB{write: write, read: read, dirs: dirs{limit: c.MemoryBytes, slots: map[string]*slot{}}}
+	if _, err := write.ExecContext(ctx, schema); err != nil {
+		return nil, errors.Join(fmt.Errorf("create item tables: %w", err), db.Close())
+	}
+	return db, nil
+}
+
+func dsn(path, option string) string {
+	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}
+	return u.String() + "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)" +
+		"&_pragma=secure_delete(1)&_pragma=cache_size(-16384)&_pragma=temp_store(MEMORY)&" + option
+}
+
+// Close closes the file. Calls under way fail.
+func (db *DB) Close() error { return errors.Join(db.read.Close(), db.write.Close()) }
+
+// Scrub empties the write-ahead log, so that what was erased is in no file any more. It
+// waits for readers, up to ten seconds.
+func (db *DB) Scrub(ctx context.Context) error {
+	var busy, frames, done int
+	err := db.write.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &done)
+	if err != nil {
+		return fmt.Errorf("scrub item store: %w", err)
+	}
+	if busy != 0 {
+		return errors.New("scrub item store: a reader holds the write-ahead log")
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package items
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+
+	"satchel/pipeline/scope"
+	"satchel/schemas"
+)
+
+// Items implements Store and TokenCounts over a Driver. It is safe for concurrent use.
+type Items struct{ driver Driver }
+
+var (
+	_ Store       = (*Items)(nil)
+	_ TokenCounts = (*Items)(nil)
+)
+
+// New returns the items kept by d.
+func New(d Driver) *Items { return &Items{driver: d} }
+
+// Bounds of one call; more is cut off, not refused.
+const (
+	MaxRadius = 2
+	MaxRecent = 10_000
+)
+
+// Apply folds changes into the items and moves the checkpoint to upTo, or to the last
+// change's position when that is greater. Changes MUST be in order of position.
+func (i *Items) Apply(ctx context.Context, s scope.Scope, changes []Change, upTo int64) error {
+	if err := s.Check(); err != nil {
+		return fmt.Errorf("apply to items: %w", err)
+	}
+	b, err := NewBatch(changes, upTo)
+	if err != nil {
+		return fmt.Errorf("apply to items: %w", err)
+	}
+	if err := i.driver.Apply(ctx, s.Tenant(), b); err != nil {
+		return fmt.Errorf("apply to items up to %d: %w", b.UpTo, err)
+	}
+	return nil
+}
+
+// Checkpoint returns the position up to which the log is folded, 0 for none.
+func (i *Items) Checkpoint(ctx context.Context, s scope.Scope) (int64, error) {
+	if err := s.Check(); err != nil {
+		return 0, fmt.Errorf("read items checkpoint: %w", err)
+	}
+	return i.driver.Checkpoint(ctx, s.Tenant())
+}
+
+// Get returns the records with ids, in that order; missing ones are left out.
+func (i *Items) Get(ctx context.Context, s scope.Scope, ids []string) ([]schemas.Record, error) {
+	if err := s.Check(); err != nil {
+		return nil, fmt.Errorf("get items: %w", err)
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	return i.driver.Get(ctx, s.Tenant(), ids)
+}
+
+// Neighbours returns what stands within radius of each id in its session, by offset.
+func (i *Items) Neighbours(ctx context.Context, s scope.Scope, ids []string, radius int) (map[string][]Neighbour, error) {
+	if err := s.Check(); err != nil {
+		return nil, fmt.Errorf("find neighbours: %w", err)
+	}
+	if len(ids) == 0 || radius < 1 {
+		return map[string][]Neighbour{}, nil
+	}
+	return i.driver.Neighbours(ctx, s.Tenant(), ids, min(radius, MaxRadius))
+}
+
+// Recent returns the ids of at most limit items that pass f, newest first by CreatedAt.
+func (i *Items) Recent(ctx context.Context, s scope.Scope, f schemas.Filter, limit int) ([]string, error) {
+	if err := s.Check(); err != nil {
+		return nil, fmt.Errorf("find recent items: %w", err)
+	}
+	if f.IsNone() || limit < 1 {
+		return nil, nil
+	}
+	return i.driver.Recent(ctx, s.Tenant(), f, min(limit, MaxRecent))
+}
+
+// Stats describes the tenant's items.
+func (i *Items) Stats(ctx context.Context, s scope.Scope) (Stats, error) {
+	if err := s.Check(); err != nil {
+		return Stats{}, fmt.Errorf("describe items: %w", err)
+	}
+	return i.driver.Stats(ctx, s.Tenant())
+}
+
+// Digest returns the SHA-256 over every record, in byte order of the ids: two stores
+// that folded the same log have the same digest, however the log was cut into batches.
+// Token counts and the time of the last access are not part of it.
+func (i *Items) Digest(ctx context.Context, s scope.Scope) ([32]byte, error) {
+	if err := s.Check(); err != nil {
+		return [32]byte{}, fmt.Errorf("digest items: %w", err)
+	}
+	sum, buf := sha256.New(), []byte(nil)
+	err := i.driver.Scan(ctx, s.Tenant(), ByID, func(r *schemas.Record) bool {
+		h := NewHead(r)
+		h.SupersededBy, h.AccessCount = r.SupersededBy, r.AccessCount
+		buf = append(append(buf[:0], r.ID...), 0)
+		buf = AppendBody(h.Append(buf), r)
+		var size [8]byte
+		binary.LittleEndian.PutUint64(size[:], uint64(len(buf)))
+		sum.Write(size[:])
+		sum.Write(buf)
+		return true
+	})
+	if err != nil {
+		return [32]byte{}, err
+	}
+	return [32]byte(sum.Sum(nil)), nil
+}
+
+// Reset removes the tenant's items and checkpoint.
+func (i *Items) Reset(ctx context.Context, s scope.Scope) error {
+	if err := s.Check(); err != nil {
+		return fmt.Errorf("reset items: %w", err)
+	}
+	return i.driver.Reset(ctx, s.Tenant())
+}
+
+// Uncounted returns at most limit records whose Tokens is 0.
+func (i *Items) Uncounted(ctx context.Context, s scope.Scope, limit int) ([]schemas.Record, error) {
+	if err := s.Check(); err != nil {
+		return nil, fmt.Errorf("find uncounted items: %w", err)
+	}
+	if limit < 1 {
+		return nil, nil
+	}
+	var out []schemas.Record
+	err := i.driver.Scan(ctx, s.Tenant(), Uncounted, func(r *schemas.Record) bool {
+		out = append(out, *r)
+		return len(out) < limit
+	})
+	return out, err
+}
+
+// SetTokens stores token counts; unknown ids and counts below 1 are ignored.
+func (i *Items) SetTokens(ctx context.Context, s scope.Scope, counts map[string]int) error {
+	if err := s.Check(); err != nil {
+		return fmt.Errorf("set token counts: %w", err)
+	}
+	if len(counts) == 0 {
+		return nil
+	}
+	return i.driver.SetTokens(ctx, s.Tenant(), counts)
+}
