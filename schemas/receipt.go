@@ -7,6 +7,7 @@ type ReceiptLevel string
 
 // The levels, weakest first.
 const (
+	ReceiptQueued   ReceiptLevel = "queued"   // in the emitter's outbox, on its disk only
 	ReceiptAccepted ReceiptLevel = "accepted" // JetStream has it, synced
 	ReceiptLogged   ReceiptLevel = "logged"   // position and leaf hash in the log
 	ReceiptIndexed  ReceiptLevel = "indexed"  // every projection is past that position

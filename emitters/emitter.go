@@ -1,0 +1,238 @@
+// Package emitters is what an agent imports to remember and to ask: remember, link,
+// supersede, forget, ask, follow the ledger.
+//
+// It promises that a memory whose Receipt was returned is in JetStream, synced to
+// disk, or, with an Outbox, in the outbox's folder until it is; that a call repeated
+// with the same event id stores nothing twice; and that it carries no server, policy
+// engine or database into the agent's binary.
+//
+// An Emitter is safe for concurrent use. It owns neither the connection nor the
+// process: Close flushes what is buffered and leaves the connection open.
+package emitters
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/google/uuid"
+	"github.com/nats-io/nats.go"
+	js "github.com/nats-io/nats.go/jetstream"
+
+	"satchel/jetstream"
+	"satchel/schemas"
+)
+
+// Config says who emits. Tenant and Agent are required subject tokens.
+type Config struct {
+	Tenant string
+	Agent  string
+	Source string   // CloudEvents source, default "satchel://agents/<tenant>/<agent>"
+	Labels []string // security labels of items that carry none; without it they are refused
+
+	// SigningSeed is an nkey seed; with it every event is signed as KeyID, or as the
+	// seed's public key when KeyID is empty.
+	SigningSeed []byte
+	KeyID       string
+
+	// Outbox is a folder that keeps events while NATS is away; "" keeps none.
+	// OutboxLimit bounds it in events, default 10,000.
+	Outbox      string
+	OutboxLimit int
+
+	Clearance string   // claimed in Ask: public, internal, confidential, restricted
+	Groups    []string // claimed in Ask
+	Roles     []string // claimed in Ask and Forget
+
+	Clock func() time.Time // default time.Now
+	NewID func() string    // event and item ids, default UUIDv7
+}
+
+// Emitter publishes an agent's memories and asks on its behalf.
+type Emitter struct {
+	cfg    Config
+	nc     *nats.Conn
+	stream *jetstream.Outbox
+	outbox *outbox
+}
+
+// New returns an emitter over an open connection. With an outbox it first publishes
+// what an earlier run left there.
+func New(nc *nats.Conn, cfg Config) (*Emitter, error) {
+	if nc == nil {
+		return nil, errors.New("emitter needs a NATS connection")
+	}
+	if _, err := jetstream.MemorySubject(cfg.Tenant, cfg.Agent); err != nil {
+		return nil, fmt.Errorf("emitter of agent %q in tenant %q: %w", cfg.Agent, cfg.Tenant, err)
+	}
+	if cfg.Source == "" {
+		cfg.Source = "satchel://agents/" + cfg.Tenant + "/" + cfg.Agent
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = time.Now
+	}
+	if cfg.NewID == nil {
+		cfg.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
+	}
+	conn, err := js.New(nc)
+	if err != nil {
+		return nil, fmt.Errorf("emitter of agent %q: %w", cfg.Agent, err)
+	}
+	e := &Emitter{cfg: cfg, nc: nc, stream: jetstream.NewOutbox(nc, conn)}
+	if cfg.Outbox != "" {
+		if e.outbox, err = openOutbox(cfg.Outbox, cfg.OutboxLimit); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+// Options steer one call; nil means the defaults.
+type Options struct {
+	EventID string               // idempotency key together with the source; default a new one
+	Wait    schemas.ReceiptLevel // accepted (default), logged, indexed or proved
+}
+
+// Remember publishes one item. Empty id, created_at, tenant, type, kind and labels
+// are filled in. A *schemas.Error names every field that is wrong; nothing is
+// published then.
+func (e *Emitter) Remember(ctx context.Context, item schemas.MemoryItem, opts *Options) (schemas.Receipt, error) {
+	ev, err := e.recorded(item, opts)
+	if err != nil {
+		return schemas.Receipt{}, err
+	}
+	return e.send(ctx, ev, opts)
+}
+
+// RememberAll publishes items in order as atomic batches of at most 500, each all or
+// nothing. It returns a receipt an item; on an error, those of the batches that went.
+func (e *Emitter) RememberAll(ctx context.Context, items []schemas.MemoryItem) ([]schemas.Receipt, error) {
+	events := make([]event.Event, len(items))
+	for i := range items {
+		ev, err := e.recorded(items[i], nil)
+		if err != nil {
+			return nil, fmt.Errorf("item %d: %w", i, err)
+		}
+		events[i] = ev
+	}
+	return e.sendAll(ctx, events)
+}
+
+// Link adds edges from an item to others.
+func (e *Emitter) Link(ctx context.Context, from string, links []schemas.Link, opts *Options) (schemas.Receipt, error) {
+	data := schemas.MemoryLinked{Scope: e.scope(), From: from, Links: links}
+	return e.sendData(ctx, schemas.TypeMemoryLinked, from, data, schemas.Invalid(data.Validate()), opts)
+}
+
+// Supersede says that by replaces item; item stays readable as of the past.
+func (e *Emitter) Supersede(ctx context.Context, item, by, reason string, opts *Options) (schemas.Receipt, error) {
+	data := schemas.MemorySuperseded{Scope: e.scope(), Item: item, By: by, Reason: reason}
+	return e.sendData(ctx, schemas.TypeMemorySuperseded, item, data, schemas.Invalid(data.Validate()), opts)
+}
+
+// Accessed says that the agent used items outside a pack.
+func (e *Emitter) Accessed(ctx context.Context, items []string, opts *Options) (schemas.Receipt, error) {
+	data := schemas.MemoryAccessed{Scope: e.scope(), Items: items}
+	return e.sendData(ctx, schemas.TypeMemoryAccessed, "accessed", data, schemas.Invalid(data.Validate()), opts)
+}
+
+// Forget asks for the erasure of items and waits for its receipt, which says store
+// by store what is gone. The agent's registry entry must allow it.
+func (e *Emitter) Forget(ctx context.Context, items []string, reason string) (schemas.ErasureReceipt, error) {
+	opts := &Options{EventID: e.cfg.NewID()}
+	data := schemas.MemoryErased{Scope: e.scope(), Items: items, Reason: reason}
+	if _, err := e.sendData(ctx, schemas.TypeMemoryErased, "erasure", data, schemas.Invalid(data.Validate()), opts); err != nil {
+		return schemas.ErasureReceipt{}, err
+	}
+	return e.awaitErasure(ctx, opts.EventID)
+}
+
+// Ask sends a context request. An empty meta.from is filled with the agent and what
+// the Config claims.
+func (e *Emitter) Ask(ctx context.Context, req schemas.ContextRequest) (schemas.ContextResult, error) {
+	var res schemas.ContextResult
+	if req.Meta.Type == "" {
+		req.Meta.Type = schemas.MessageContextRequest
+	}
+	if req.Meta.From == nil {
+		req.Meta.From = e.claim()
+	}
+	subject, err := jetstream.ContextSubject(e.cfg.Tenant, "request")
+	if err != nil {
+		return res, err
+	}
+	return res, e.request(ctx, subject, req, &res)
+}
+
+func (e *Emitter) claim() *schemas.Agent {
+	return &schemas.Agent{Type: "agent", ID: e.cfg.Agent, SecurityLevel: e.cfg.Clearance, Groups: e.cfg.Groups, Roles: e.cfg.Roles}
+}
+
+func (e *Emitter) scope() schemas.MemoryScope { return schemas.MemoryScope{Tenant: e.cfg.Tenant} }
+
+func (e *Emitter) recorded(item schemas.MemoryItem, opts *Options) (event.Event, error) {
+	now := e.cfg.Clock().UTC()
+	if item.ID == "" {
+		item.ID = e.cfg.NewID()
+	}
+	if item.CreatedAt.IsZero() {
+		item.CreatedAt = now
+	}
+	if item.Scope.Tenant == "" {
+		item.Scope.Tenant = e.cfg.Tenant
+	}
+	if item.Kind == "" {
+		item.Kind = schemas.KindMemory
+	}
+	if item.Type == "" {
+		item.Type = schemas.Episodic
+	}
+	if len(item.SecurityLabel) == 0 {
+		item.SecurityLabel = e.cfg.Labels
+	}
+	if err := schemas.Invalid(item.Validate()); err != nil {
+		return event.Event{}, err
+	}
+	return e.event(schemas.TypeMemoryRecorded, item.ID, item, opts)
+}
+
+// event builds and signs an event.
+func (e *Emitter) event(eventType, subject string, data any, opts *Options) (event.Event, error) {
+	raw, err := json.Marshal(data)
+	if err != nil {
+		return event.Event{}, fmt.Errorf("encode event: %w", err)
+	}
+	ev := event.New()
+	ev.SetType(eventType)
+	ev.SetSource(e.cfg.Source)
+	ev.SetSubject(subject)
+	ev.SetTime(e.cfg.Clock().UTC())
+	ev.SetDataSchema(schemas.DataSchema(eventType))
+	ev.SetID(e.cfg.NewID())
+	if opts != nil && opts.EventID != "" {
+		ev.SetID(opts.EventID)
+	}
+	if err := ev.SetData(event.ApplicationJSON, json.RawMessage(raw)); err != nil {
+		return event.Event{}, fmt.Errorf("set event data: %w", err)
+	}
+	if len(e.cfg.SigningSeed) > 0 {
+		if err := schemas.Sign(e.cfg.SigningSeed, e.cfg.KeyID, &ev); err != nil {
+			return event.Event{}, fmt.Errorf("sign event: %w", err)
+		}
+	}
+	return ev, nil
+}
+
+func (e *Emitter) sendData(ctx context.Context, eventType, subject string, data any, invalid *schemas.Error, opts *Options) (schemas.Receipt, error) {
+	if invalid != nil {
+		return schemas.Receipt{}, invalid
+	}
+	ev, err := e.event(eventType, subject, data, opts)
+	if err != nil {
+		return schemas.Receipt{}, err
+	}
+	return e.send(ctx, ev, opts)
+}

@@ -1,0 +1,139 @@
+package emitters
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/nats-io/nats.go"
+	js "github.com/nats-io/nats.go/jetstream"
+
+	"satchel/jetstream"
+	"satchel/schemas"
+)
+
+// ErrStop ends FollowLedger without an error.
+var ErrStop = errors.New("stop following")
+
+// FollowOptions say what of the ledger to follow; the zero value is all of it, from
+// the oldest message the window holds.
+type FollowOptions struct {
+	Kinds []schemas.LedgerKind // empty: every kind
+	After int64                // log position; earlier entries are skipped
+	New   bool                 // only what comes from now on
+	Once  bool                 // return at the end of what there is now
+}
+
+// LedgerEvent is one entry of the ledger, or a gap: entries that the window no longer
+// holds and that the log can prove.
+type LedgerEvent struct {
+	Position int64
+	Kind     schemas.LedgerKind
+	Agent    string
+	Event    event.Event
+	Gap      *Gap
+}
+
+// Gap says that the entries From to To were missed.
+type Gap struct{ From, To int64 }
+
+// FollowLedger calls fn for each ledger entry of the tenant, in log order, until ctx
+// is done or fn returns an error; ErrStop ends it without one. Gaps are named when
+// every kind is followed.
+func (e *Emitter) FollowLedger(ctx context.Context, opts FollowOptions, fn func(LedgerEvent) error) error {
+	subjects, err := e.ledgerSubjects(opts.Kinds)
+	if err != nil {
+		return err
+	}
+	conn, err := jetstream.Open(ctx, e.nc)
+	if err != nil {
+		return err
+	}
+	cfg := js.OrderedConsumerConfig{FilterSubjects: subjects}
+	if opts.New {
+		cfg.DeliverPolicy = js.DeliverNewPolicy
+	}
+	consumer, err := conn.OrderedConsumer(ctx, jetstream.StreamLedger, cfg)
+	if err != nil {
+		return fmt.Errorf("follow ledger of tenant %q: %w", e.cfg.Tenant, err)
+	}
+	if opts.Once && consumer.CachedInfo().NumPending == 0 {
+		return nil
+	}
+	messages, err := consumer.Messages()
+	if err != nil {
+		return fmt.Errorf("follow ledger of tenant %q: %w", e.cfg.Tenant, err)
+	}
+	stop := context.AfterFunc(ctx, messages.Stop)
+	defer stop()
+	defer messages.Stop()
+	last := opts.After
+	for {
+		msg, err := messages.Next()
+		if err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return fmt.Errorf("follow ledger of tenant %q: %w", e.cfg.Tenant, err)
+		}
+		entry, err := ledgerEvent(msg)
+		if err != nil {
+			return err
+		}
+		meta, err := msg.Metadata()
+		if err != nil {
+			return fmt.Errorf("read ledger message: %w", err)
+		}
+		if entry.Position > opts.After {
+			if len(opts.Kinds) == 0 && !opts.New && entry.Position > last+1 {
+				if err := fn(LedgerEvent{Gap: &Gap{From: last + 1, To: entry.Position - 1}}); err != nil {
+					return ended(err)
+				}
+			}
+			if err := fn(entry); err != nil {
+				return ended(err)
+			}
+			last = entry.Position
+		}
+		if opts.Once && meta.NumPending == 0 {
+			return nil
+		}
+	}
+}
+
+func ended(err error) error {
+	if errors.Is(err, ErrStop) {
+		return nil
+	}
+	return err
+}
+
+func (e *Emitter) ledgerSubjects(kinds []schemas.LedgerKind) ([]string, error) {
+	if len(kinds) == 0 {
+		all, err := jetstream.LedgerTenantSubject(e.cfg.Tenant)
+		return []string{all}, err
+	}
+	var subjects []string
+	for _, kind := range kinds {
+		subjects = append(subjects, "prov.v1."+e.cfg.Tenant+"."+string(kind)+".*")
+	}
+	return subjects, nil
+}
+
+func ledgerEvent(msg js.Msg) (LedgerEvent, error) {
+	_, kind, agent, err := jetstream.ParseLedger(msg.Subject())
+	if err != nil {
+		return LedgerEvent{}, fmt.Errorf("read ledger message: %w", err)
+	}
+	ev, err := jetstream.Decode(nats.Header(msg.Headers()), msg.Data())
+	if err != nil {
+		return LedgerEvent{}, fmt.Errorf("read ledger message: %w", err)
+	}
+	position, err := strconv.ParseInt(jetstream.ExtensionText(ev, "satchelposition"), 10, 64)
+	if err != nil {
+		return LedgerEvent{}, fmt.Errorf("read ledger message: its position: %w", err)
+	}
+	return LedgerEvent{Position: position, Kind: kind, Agent: agent, Event: ev}, nil
+}

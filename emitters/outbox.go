@@ -1,0 +1,160 @@
+package emitters
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+
+	"satchel/jetstream"
+)
+
+// ErrOutboxFull is returned when NATS is away and the outbox holds all it may.
+var ErrOutboxFull = errors.New("outbox is full")
+
+// outbox keeps events in one file, a structured-mode CloudEvent a line, synced before
+// add returns. One process may use a folder at a time. Events leave it in order; a
+// crash in between publishes some again, which their ids make harmless.
+type outbox struct {
+	limit int
+
+	mu    sync.Mutex
+	file  *os.File
+	count int
+}
+
+func openOutbox(dir string, limit int) (*outbox, error) {
+	if limit <= 0 {
+		limit = 10_000
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("open outbox: %w", err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "outbox.jsonl"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open outbox: %w", err)
+	}
+	o := &outbox{limit: limit, file: f}
+	events, end, err := o.read()
+	if err == nil {
+		err = f.Truncate(end) // a torn last line was never acknowledged
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open outbox: %w", err), f.Close())
+	}
+	o.count = len(events)
+	return o, nil
+}
+
+// read returns the events and where the last whole line ends.
+func (o *outbox) read() ([]event.Event, int64, error) {
+	if _, err := o.file.Seek(0, io.SeekStart); err != nil {
+		return nil, 0, err
+	}
+	var events []event.Event
+	var end int64
+	r := bufio.NewReader(o.file)
+	for {
+		line, err := r.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return events, end, nil
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		var ev event.Event
+		if err := json.Unmarshal(bytes.TrimSpace(line), &ev); err != nil {
+			return nil, 0, fmt.Errorf("line %d is damaged: %w", len(events)+1, err)
+		}
+		events = append(events, ev)
+		end += int64(len(line))
+	}
+}
+
+func (o *outbox) add(events []event.Event) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.count+len(events) > o.limit {
+		return fmt.Errorf("keep %d events: %w: it holds %d of %d", len(events), ErrOutboxFull, o.count, o.limit)
+	}
+	var buf bytes.Buffer
+	for _, ev := range events {
+		line, err := json.Marshal(ev)
+		if err != nil {
+			return fmt.Errorf("keep event: %w", err)
+		}
+		buf.Write(line)
+		buf.WriteByte('\n')
+	}
+	if _, err := o.file.Seek(0, io.SeekEnd); err != nil {
+		return fmt.Errorf("keep events: %w", err)
+	}
+	if _, err := o.file.Write(buf.Bytes()); err != nil {
+		return fmt.Errorf("keep events: %w", err)
+	}
+	if err := o.file.Sync(); err != nil {
+		return fmt.Errorf("keep events: %w", err)
+	}
+	o.count += len(events)
+	return nil
+}
+
+// Queued returns how many events wait in the outbox.
+func (e *Emitter) Queued() int {
+	if e.outbox == nil {
+		return 0
+	}
+	e.outbox.mu.Lock()
+	defer e.outbox.mu.Unlock()
+	return e.outbox.count
+}
+
+// Flush publishes what waits in the outbox, in order. Every call that publishes does
+// it first; call it after a reconnect when nothing else is published.
+func (e *Emitter) Flush(ctx context.Context) error {
+	o := e.outbox
+	if o == nil {
+		return nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.count == 0 {
+		return nil
+	}
+	events, _, err := o.read()
+	if err != nil {
+		return fmt.Errorf("flush outbox: %w", err)
+	}
+	for len(events) > 0 {
+		n := min(len(events), jetstream.MaxBatch)
+		if err := e.publish(ctx, events[:n]); err != nil {
+			return fmt.Errorf("flush outbox: %w", err)
+		}
+		events = events[n:]
+	}
+	if err := o.file.Truncate(0); err != nil {
+		return fmt.Errorf("flush outbox: %w", err)
+	}
+	o.count = 0
+	return nil
+}
+
+// Close flushes the outbox as far as NATS takes it and closes its file. The
+// connection stays open.
+func (e *Emitter) Close(ctx context.Context) error {
+	if e.outbox == nil {
+		return nil
+	}
+	flushErr := e.Flush(ctx)
+	e.outbox.mu.Lock()
+	defer e.outbox.mu.Unlock()
+	return errors.Join(flushErr, e.outbox.file.Close())
+}
