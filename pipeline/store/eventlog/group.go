@@ -161,31 +161,36 @@ func (l *Log) commitGroup(ctx context.Context, group []*request) {
 	}
 }
 
-// AppendErasure appends d, the memory.erased event whose receipt names the positions,
+// Erased is what became of an erasure.
+type Erased struct {
+	Outcome
+	Removed int // contents and attachments that were there
+}
+
+// AppendErasure appends d, the memory.erased event that names the items or positions,
 // and in the same transaction erases the content of positions (with their attachments)
-// and the attachments of attachments. It returns d's outcome and how many contents and
-// attachments were there. When d was refused (Reused, Gone) nothing is erased. The bytes
-// are overwritten in place; Scrub then empties the journal.
-func (l *Log) AppendErasure(ctx context.Context, s scope.Scope, d Draft, positions, attachments []int64) (Outcome, int, error) {
+// and the attachments of attachments. When d was refused (Reused, Gone) nothing is
+// erased; for a Duplicate the erasure is repeated. Scrub then removes what is left.
+func (l *Log) AppendErasure(ctx context.Context, s scope.Scope, d Draft, positions, attachments []int64) (Erased, error) {
 	if err := s.Check(); err != nil {
-		return Outcome{}, 0, err
+		return Erased{}, err
 	}
 	if d.Tenant != s.Tenant() {
-		return Outcome{}, 0, errors.New("append erasure: the draft is another tenant's")
+		return Erased{}, errors.New("append erasure: the draft is another tenant's")
 	}
 	drafts, err := l.prepare([]Draft{d})
 	if err != nil {
-		return Outcome{}, 0, err
+		return Erased{}, err
 	}
 	r := &request{drafts: drafts, erasure: &erasure{s.Tenant(), positions, attachments}}
 	if err := l.submit(ctx, r); err != nil {
-		return Outcome{}, 0, err
+		return Erased{}, err
 	}
-	return r.outcomes[0], r.erased, nil
+	return Erased{Outcome: r.outcomes[0], Removed: r.erased}, nil
 }
 
 // Erase erases the content, salts and attachments of positions and returns how many
-// contents were there. Verify demands a memory.erased entry that names them: see AppendErasure.
+// of them were there. Verify demands a memory.erased entry that names them: see AppendErasure.
 func (l *Log) Erase(ctx context.Context, s scope.Scope, positions []int64) (int, error) {
 	return l.erase(ctx, s, positions, nil)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -25,8 +26,9 @@ type Config struct {
 	Rand io.Reader
 	// Signer signs heads; nil refuses SignedHead.
 	Signer note.Signer
-	// Verifier checks kept and presented checkpoints; nil refuses them.
-	Verifier note.Verifier
+	// VerifierKey is the signer's public key in note form, "name+hash+base64"; "" refuses
+	// to keep and to open checkpoints.
+	VerifierKey string
 	// Origin names the log in checkpoints, followed by "/" and the tenant; "" is "satchel".
 	Origin string
 	// Keep is a folder for the newest signed head of each tenant; "" keeps none.
@@ -42,6 +44,7 @@ type Log struct {
 	clock    func() time.Time
 	signer   note.Signer
 	verifier note.Verifier
+	key      string
 	origin   string
 	keep     string
 	group    int
@@ -56,8 +59,10 @@ type Log struct {
 
 	edges map[string]edge // of the leader alone
 
-	watch  watchers
+	watch watchers
+
 	keepMu sync.Mutex
+	kept   map[string]Head // newest kept head, by tenant
 }
 
 // New returns a Log over cfg.Driver.
@@ -66,8 +71,8 @@ func New(cfg Config) (*Log, error) {
 		return nil, errors.New("open event log: no driver")
 	}
 	l := &Log{
-		driver: cfg.Driver, clock: cfg.Clock, rand: cfg.Rand, signer: cfg.Signer, verifier: cfg.Verifier,
-		origin: cfg.Origin, keep: cfg.Keep, group: cfg.MaxGroup, edges: map[string]edge{},
+		driver: cfg.Driver, clock: cfg.Clock, rand: cfg.Rand, signer: cfg.Signer, key: cfg.VerifierKey,
+		origin: cfg.Origin, keep: cfg.Keep, group: cfg.MaxGroup, edges: map[string]edge{}, kept: map[string]Head{},
 	}
 	if l.clock == nil {
 		l.clock = time.Now
@@ -80,6 +85,15 @@ func New(cfg Config) (*Log, error) {
 	}
 	if l.group <= 0 {
 		l.group = 4096
+	}
+	if l.key != "" {
+		var err error
+		if l.verifier, err = note.NewVerifier(l.key); err != nil {
+			return nil, fmt.Errorf("open event log: verifier key: %w", err)
+		}
+	}
+	if l.keep != "" && (l.signer == nil || l.verifier == nil) {
+		return nil, errors.New("open event log: keeping checkpoints needs a signer and its verifier key")
 	}
 	l.watch.init()
 	return l, nil

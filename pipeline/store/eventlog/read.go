@@ -67,14 +67,27 @@ func (l *Log) Find(ctx context.Context, s scope.Scope, source, id string) (Entry
 	return e, err
 }
 
-// BySubject returns the positions of the entries about subject (an item's id, a request's
-// id), in order; with types only those of one of them. A pack is found by its request:
-// BySubject(ctx, s, request, schemas.TypeContextPacked).
-func (l *Log) BySubject(ctx context.Context, s scope.Scope, subject string, types ...string) ([]int64, error) {
-	if subject == "" {
-		return nil, nil
+// BySubject returns the entries about subject (an item's id, a request's id), in order;
+// with types only those of one of them.
+func (l *Log) BySubject(ctx context.Context, s scope.Scope, subject string, types ...string) ([]Entry, error) {
+	if err := s.Check(); err != nil || subject == "" {
+		return nil, err
 	}
-	return l.positions(ctx, s, Query{Subject: subject, Types: types})
+	var entries []Entry
+	err := l.driver.View(ctx, func(r Reader) error {
+		positions, err := r.Positions(s.Tenant(), Query{Subject: subject, Types: types})
+		if err != nil {
+			return err
+		}
+		entries = make([]Entry, len(positions))
+		for i, position := range positions {
+			if entries[i], err = entryAt(r, s.Tenant(), position); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return entries, err
 }
 
 // Referring returns the positions, in order, whose attachment shows any of the items.

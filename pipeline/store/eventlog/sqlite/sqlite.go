@@ -229,14 +229,29 @@ func (db *DB) Scrub(ctx context.Context) error {
 	return nil
 }
 
-// Check implements eventlog.Driver by SQLite's integrity_check.
+// Check implements eventlog.Driver by SQLite's integrity_check. Rows of no tenant are
+// damage as well.
 func (db *DB) Check(ctx context.Context) error {
 	c, err := take(ctx, db.readers, db.done)
 	if err != nil {
 		return err
 	}
 	defer func() { db.readers <- c }()
-	return c.check(ctx, "integrity_check")
+	if err := c.check(ctx, "integrity_check"); err != nil {
+		return err
+	}
+	const orphan = `WITH RECURSIVE owner(tenant) AS (
+		SELECT min(id) >> 40 FROM entries
+		UNION ALL SELECT (SELECT min(id) >> 40 FROM entries WHERE id >= (tenant + 1) << 40) FROM owner WHERE tenant IS NOT NULL
+	) SELECT count(*) FROM owner WHERE tenant IS NOT NULL AND tenant NOT IN (SELECT id FROM tenants)`
+	var orphans int
+	if err := c.row(ctx, orphan).Scan(&orphans); err != nil {
+		return wrap("check database", err)
+	}
+	if orphans > 0 {
+		return corrupt("check database: the entries of %d tenants have no head", orphans)
+	}
+	return nil
 }
 
 // DropCaches implements eventlog.Driver.
