@@ -1,0 +1,395 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"satchel/worker"
+)
+
+// ErrNotDelivered is returned by Ack when no message up to the sequence has been
+// fetched since the last Seek.
+var ErrNotDelivered = errors.New("nothing up to this sequence was delivered")
+
+// InboxConfig sizes one partition's inbox.
+type InboxConfig struct {
+	Partition     int           // 0 to Partitions−1
+	MaxAckPending int           // messages delivered and not acknowledged, default 2048
+	Prefetch      int           // messages held ready, default 512
+	PrefetchBytes int           // bytes held ready, default 8 MiB
+	AckWait       time.Duration // before the server delivers again, default 30 s
+	Linger        time.Duration // how long Fetch waits for messages it knows of, default 2 ms
+	Watch         time.Duration // how often an idle Fetch looks for lost deliveries, default 2 s
+}
+
+func (c InboxConfig) withDefaults() InboxConfig {
+	if c.MaxAckPending == 0 {
+		c.MaxAckPending = 2048
+	}
+	if c.Prefetch == 0 {
+		c.Prefetch = 512
+	}
+	if c.PrefetchBytes == 0 {
+		c.PrefetchBytes = 8 << 20
+	}
+	if c.AckWait == 0 {
+		c.AckWait = 30 * time.Second
+	}
+	if c.Linger == 0 {
+		c.Linger = 2 * time.Millisecond
+	}
+	if c.Watch == 0 {
+		c.Watch = 2 * time.Second
+	}
+	return c
+}
+
+// PartitionName returns "p07" for 7.
+func PartitionName(partition int) string { return fmt.Sprintf("p%02d", partition) }
+
+// Inbox is one partition of MEMORY with a single owner. Between two Seeks Fetch
+// returns every message of the partition once, in stream order: what the server
+// delivers again is dropped, and a delivery that got lost on the way makes the Inbox
+// go back to where it was. Fetch and Seek MUST NOT run at the same time; Ack, State
+// and Purge may run beside them.
+type Inbox struct {
+	cfg    InboxConfig
+	nc     *nats.Conn
+	js     jetstream.JetStream
+	stream jetstream.Stream
+	epoch  string
+	status chan nats.Status // reconnects
+	feed   *feed            // nil until the first Fetch
+	next   uint64           // stream sequence wanted next
+	order  uint64           // consumer sequence wanted next
+
+	mu      sync.Mutex
+	pending []delivery // returned by Fetch, not acknowledged, ascending
+}
+
+// delivery is where to acknowledge a sequence.
+type delivery struct {
+	seq   uint64
+	reply string
+}
+
+var _ worker.Inbox = (*Inbox)(nil)
+
+// OpenInbox makes the partition's durable consumer if it is missing. Without a Seek
+// the first Fetch starts behind what was acknowledged. The caller MUST call Close.
+func OpenInbox(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, cfg InboxConfig) (*Inbox, error) {
+	if cfg.Partition < 0 || cfg.Partition >= Partitions {
+		return nil, fmt.Errorf("open inbox %d: no such partition", cfg.Partition)
+	}
+	i := &Inbox{cfg: cfg.withDefaults(), nc: nc, js: js}
+	stream, err := js.Stream(ctx, MemoryStream)
+	if err != nil {
+		return nil, fmt.Errorf("open inbox %q: %w", i.Name(), err)
+	}
+	i.stream, i.epoch = stream, epochOf(stream.CachedInfo())
+	consumer, err := i.ensureConsumer(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	i.next = consumer.CachedInfo().AckFloor.Stream + 1
+	i.status = nc.StatusChanged(nats.CONNECTED)
+	return i, nil
+}
+
+// Name returns "p07" for partition 7.
+func (i *Inbox) Name() string { return PartitionName(i.cfg.Partition) }
+
+func (i *Inbox) durable() string { return "append-" + i.Name() }
+
+// ensureConsumer creates the durable when it is missing; start is used by servers
+// that cannot reset a consumer, 0 for all.
+func (i *Inbox) ensureConsumer(ctx context.Context, start uint64) (jetstream.Consumer, error) {
+	cfg := jetstream.ConsumerConfig{
+		Durable:       i.durable(),
+		Description:   "the appender of one partition; the log's checkpoint decides, acks are a hint",
+		FilterSubject: partitionFilter(i.cfg.Partition),
+		AckPolicy:     jetstream.AckAllPolicy,
+		AckWait:       i.cfg.AckWait,
+		MaxDeliver:    -1,
+		MaxAckPending: i.cfg.MaxAckPending,
+	}
+	if start > 0 {
+		cfg.DeliverPolicy, cfg.OptStartSeq = jetstream.DeliverByStartSequencePolicy, start
+	}
+	consumer, err := i.stream.Consumer(ctx, i.durable())
+	if errors.Is(err, jetstream.ErrConsumerNotFound) {
+		consumer, err = i.stream.CreateConsumer(ctx, cfg)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ensure consumer %q: %w", i.durable(), err)
+	}
+	return consumer, nil
+}
+
+// Fetch waits for at least one message and returns at most limit, in order. A
+// message that is no event is returned with Err.
+func (i *Inbox) Fetch(ctx context.Context, limit int) ([]worker.Message, error) {
+	if limit < 1 {
+		return nil, fmt.Errorf("fetch from %q: limit %d is not positive", i.Name(), limit)
+	}
+	var batch []worker.Message
+	for {
+		if i.feed == nil {
+			if err := i.restart(ctx); err != nil {
+				return nil, err
+			}
+		}
+		msg, err := i.receive(ctx, len(batch) > 0)
+		switch {
+		case err != nil && len(batch) == 0 && ctx.Err() != nil:
+			return nil, fmt.Errorf("fetch from %q: %w", i.Name(), context.Cause(ctx))
+		case err != nil && len(batch) == 0:
+			i.stopFeed()
+			continue
+		case err != nil || msg == nil:
+			return batch, nil
+		}
+		meta, err := msg.Metadata()
+		if err != nil {
+			return nil, fmt.Errorf("fetch from %q: %w", i.Name(), err)
+		}
+		if meta.Sequence.Consumer != i.order { // something was lost on the way
+			i.stopFeed()
+			if len(batch) > 0 {
+				return batch, nil
+			}
+			continue
+		}
+		i.order++
+		if meta.Sequence.Stream < i.next { // delivered again
+			continue
+		}
+		i.next = meta.Sequence.Stream + 1
+		batch = append(batch, i.message(msg, meta.Sequence.Stream))
+		i.remember(meta.Sequence.Stream, msg.Reply())
+		i.feed.known = meta.NumPending
+		if len(batch) == limit {
+			return batch, nil
+		}
+	}
+}
+
+// receive takes one message. It waits without limit for the first of a batch; for
+// the others only while the stream is known to hold more, and then nil means none.
+func (i *Inbox) receive(ctx context.Context, more bool) (jetstream.Msg, error) {
+	select {
+	case msg, open := <-i.feed.messages:
+		return i.feed.result(msg, open)
+	default:
+	}
+	if more && i.feed.known == 0 {
+		return nil, nil
+	}
+	wait := i.cfg.Watch
+	if more {
+		wait = i.cfg.Linger
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	for {
+		select {
+		case msg, open := <-i.feed.messages:
+			return i.feed.result(msg, open)
+		case <-i.status:
+			return nil, errFeedEnded
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-timer.C:
+			if more {
+				return nil, nil
+			}
+			if i.lost(ctx) {
+				return nil, errFeedEnded
+			}
+			timer.Reset(wait)
+		}
+	}
+}
+
+// lost reports whether the server delivered more than has arrived.
+func (i *Inbox) lost(ctx context.Context) bool {
+	consumer, err := i.stream.Consumer(ctx, i.durable())
+	if err != nil {
+		return errors.Is(err, jetstream.ErrConsumerNotFound)
+	}
+	return len(i.feed.messages) == 0 && consumer.CachedInfo().Delivered.Consumer >= i.order
+}
+
+func (i *Inbox) message(msg jetstream.Msg, seq uint64) worker.Message {
+	subject := OriginalSubject(msg.Subject())
+	m := worker.Message{
+		Seq:     seq,
+		Epoch:   i.epoch,
+		Hash:    hashMessage(subject, msg.Headers(), msg.Data()),
+		Subject: subject,
+		Data:    msg.Data(),
+		Header:  flatHeader(msg.Headers()),
+	}
+	var err error
+	if m.Tenant, m.Agent, err = ParseMemory(subject); err != nil {
+		m.Err = err
+		return m
+	}
+	m.Event, m.Err = Decode(msg.Headers(), msg.Data())
+	return m
+}
+
+func (i *Inbox) remember(seq uint64, reply string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.pending = append(i.pending, delivery{seq: seq, reply: reply})
+}
+
+// Ack tells the server that everything up to seq is in the log, and waits for its
+// answer. It is a hint for lag and redelivery only.
+func (i *Inbox) Ack(ctx context.Context, seq uint64) error {
+	i.mu.Lock()
+	n := 0
+	for n < len(i.pending) && i.pending[n].seq <= seq {
+		n++
+	}
+	if n == 0 {
+		i.mu.Unlock()
+		return fmt.Errorf("ack %q up to %d: %w", i.Name(), seq, ErrNotDelivered)
+	}
+	last := i.pending[n-1]
+	i.pending = append(i.pending[:0], i.pending[n:]...)
+	i.mu.Unlock()
+	if _, err := i.nc.RequestWithContext(ctx, last.reply, []byte("+ACK")); err != nil {
+		return fmt.Errorf("ack %q up to %d: %w", i.Name(), seq, err)
+	}
+	return nil
+}
+
+// Seek makes the first message at or behind seq the next to be fetched.
+func (i *Inbox) Seek(ctx context.Context, seq uint64) error {
+	i.stopFeed()
+	i.next = max(seq, 1)
+	return i.restart(ctx)
+}
+
+// restart drops what is on its way and reads from i.next again.
+func (i *Inbox) restart(ctx context.Context) error {
+	i.stopFeed()
+	i.mu.Lock()
+	i.pending = nil
+	i.mu.Unlock()
+	info, err := i.stream.Info(ctx)
+	if err != nil {
+		return fmt.Errorf("seek %q to %d: %w", i.Name(), i.next, err)
+	}
+	i.epoch = epochOf(info)
+	consumer, err := i.ensureConsumer(ctx, 0)
+	if err != nil {
+		return err
+	}
+	_, err = i.js.ResetConsumerToSequence(ctx, MemoryStream, i.durable(), i.next)
+	if cannotReset(err) {
+		consumer, err = i.recreate(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("seek %q to %d: %w", i.Name(), i.next, err)
+	}
+	i.order = 1
+	messages, err := consumer.Messages(
+		jetstream.PullMaxMessagesWithBytesLimit(i.cfg.Prefetch, i.cfg.PrefetchBytes),
+		jetstream.PullHeartbeat(5*time.Second),
+		jetstream.WithMessagesErrOnMissingHeartbeat(true))
+	if err != nil {
+		return fmt.Errorf("seek %q to %d: %w", i.Name(), i.next, err)
+	}
+	for len(i.status) > 0 { // an older reconnect
+		<-i.status
+	}
+	i.feed = startFeed(messages, i.cfg.Prefetch)
+	return nil
+}
+
+// cannotReset reports whether the server is older than 2.14 or the consumer was made
+// for such a server.
+func cannotReset(err error) bool {
+	return errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrConsumerInvalidReset) ||
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout)
+}
+
+// recreate replaces the durable by one that starts at i.next.
+func (i *Inbox) recreate(ctx context.Context) (jetstream.Consumer, error) {
+	err := i.stream.DeleteConsumer(ctx, i.durable())
+	if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return nil, err
+	}
+	return i.ensureConsumer(ctx, i.next)
+}
+
+// State describes the stream and its message at seq; seq 0 asks for the stream only.
+func (i *Inbox) State(ctx context.Context, seq uint64) (worker.StreamState, error) {
+	info, err := i.stream.Info(ctx)
+	if err != nil {
+		return worker.StreamState{}, fmt.Errorf("describe stream %q: %w", MemoryStream, err)
+	}
+	state := worker.StreamState{Epoch: epochOf(info), LastSeq: info.State.LastSeq}
+	if seq == 0 {
+		return state, nil
+	}
+	msg, err := i.stream.GetMsg(ctx, seq)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return state, nil
+	}
+	if err != nil {
+		return worker.StreamState{}, fmt.Errorf("read message %d of %q: %w", seq, MemoryStream, err)
+	}
+	state.Found, state.Hash = true, hashMessage(OriginalSubject(msg.Subject), msg.Header, msg.Data)
+	return state, nil
+}
+
+// Purge removes the partition's messages before seq. The message at seq stays as the
+// witness the guard checks against the checkpoint. Removed bytes may stay on the
+// disk for a while; Scrubber removes those too.
+func (i *Inbox) Purge(ctx context.Context, seq uint64) error {
+	if seq <= 1 {
+		return nil
+	}
+	err := i.stream.Purge(ctx, jetstream.WithPurgeSubject(partitionFilter(i.cfg.Partition)), jetstream.WithPurgeSequence(seq))
+	if err != nil {
+		return fmt.Errorf("purge %q before %d: %w", i.Name(), seq, err)
+	}
+	return nil
+}
+
+// Lag returns how many messages of the partition the consumer has not delivered or
+// not seen acknowledged.
+func (i *Inbox) Lag(ctx context.Context) (uint64, error) {
+	consumer, err := i.stream.Consumer(ctx, i.durable())
+	if err != nil {
+		return 0, fmt.Errorf("describe consumer %q: %w", i.durable(), err)
+	}
+	info := consumer.CachedInfo()
+	return info.NumPending + uint64(info.NumAckPending), nil
+}
+
+// Close stops reading. The durable stays.
+func (i *Inbox) Close() {
+	i.stopFeed()
+	if i.status != nil {
+		i.nc.RemoveStatusListener(i.status)
+		i.status = nil
+	}
+}
+
+func (i *Inbox) stopFeed() {
+	if i.feed != nil {
+		i.feed.stop()
+		i.feed = nil
+	}
+}

@@ -1,0 +1,207 @@
+package jetstream_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
+
+	"satchel/jetstream"
+	"satchel/worker"
+)
+
+// fetch collects n messages.
+func fetch(t testing.TB, i *jetstream.Inbox, n int) []worker.Message {
+	t.Helper()
+	ctx := within(t, 20*time.Second)
+	var all []worker.Message
+	for len(all) < n {
+		batch, err := i.Fetch(ctx, n-len(all))
+		if err != nil {
+			t.Fatalf("after %d of %d messages: %v", len(all), n, err)
+		}
+		all = append(all, batch...)
+	}
+	return all
+}
+
+func ids(messages []worker.Message) []string {
+	list := make([]string, len(messages))
+	for n, m := range messages {
+		list[n] = m.Event.ID()
+	}
+	return list
+}
+
+func TestInboxFetchAckSeek(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.publishAll(t, "acme", "e", 700)
+	i := b.inbox(t, "acme")
+	all := fetch(t, i, 700)
+	for n, m := range all {
+		if m.Err != nil || m.Event.ID() != fmt.Sprintf("e-%d", n) || m.Subject != "mem.v1.acme.evt.a" || m.Tenant != "acme" || m.Agent != "a" {
+			t.Fatalf("message %d = %s %q %q %q, %v", n, m.Event.ID(), m.Subject, m.Tenant, m.Agent, m.Err)
+		}
+	}
+	ctx := within(t, 10*time.Second)
+	state, err := i.State(ctx, all[10].Seq)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(worker.StreamState{Epoch: all[10].Epoch, LastSeq: all[699].Seq, Hash: all[10].Hash, Found: true}, state); diff != "" {
+		t.Errorf("state (-want +got):\n%s", diff)
+	}
+	if state, err := i.State(ctx, 100000); err != nil || state.Found {
+		t.Errorf("state of a sequence that is not there = %+v, %v", state, err)
+	}
+	if err := i.Ack(ctx, all[299].Seq); err != nil {
+		t.Fatal(err)
+	}
+	if lag, err := i.Lag(ctx); err != nil || lag != 400 {
+		t.Errorf("lag = %d, %v; want 400", lag, err)
+	}
+	if err := i.Ack(ctx, all[299].Seq); !errors.Is(err, jetstream.ErrNotDelivered) {
+		t.Errorf("second ack = %v, want ErrNotDelivered", err)
+	}
+	for _, from := range []int{0, 650, 299} { // back behind the ack floor, too
+		if err := i.Seek(ctx, all[from].Seq); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(ids(all[from:]), ids(fetch(t, i, 700-from))); diff != "" {
+			t.Errorf("after seek to %d (-want +got):\n%s", from, diff)
+		}
+	}
+	if err := i.Seek(ctx, all[699].Seq+1); err != nil {
+		t.Fatal(err)
+	}
+	b.publish(t, "acme", "a", sample("later"))
+	if diff := cmp.Diff([]string{"later"}, ids(fetch(t, i, 1))); diff != "" {
+		t.Errorf("after seek to the end (-want +got):\n%s", diff)
+	}
+}
+
+func TestInboxWaitsAndEnds(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.publish(t, "acme", "a", sample("1"))
+	i := b.inbox(t, "acme")
+	fetch(t, i, 1)
+	ctx, cancel := context.WithCancelCause(within(t, 10*time.Second))
+	stop := errors.New("stop")
+	done := make(chan error)
+	go func() {
+		_, err := i.Fetch(ctx, 10)
+		done <- err
+	}()
+	cancel(stop)
+	if err := <-done; !errors.Is(err, stop) {
+		t.Fatalf("error = %v, want the cause", err)
+	}
+}
+
+func TestInboxUndecodable(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.publish(t, "acme", "a", sample("1"))
+	ctx := within(t, 10*time.Second)
+	if _, err := b.js.PublishMsg(ctx, &nats.Msg{Subject: "mem.v1.acme.evt.a", Data: []byte("junk"), Header: nats.Header{"X-Two": {"a", "b"}}}); err != nil {
+		t.Fatal(err)
+	}
+	b.publish(t, "acme", "a", sample("3"))
+	got := fetch(t, b.inbox(t, "acme"), 3)
+	if !errors.Is(got[1].Err, jetstream.ErrNotCloudEvent) || string(got[1].Data) != "junk" || got[1].Header["X-Two"] != "a, b" {
+		t.Errorf("message = %+v", got[1])
+	}
+	if got[0].Err != nil || got[2].Err != nil || got[2].Event.ID() != "3" {
+		t.Errorf("its neighbours = %v, %v", got[0].Err, got[2].Err)
+	}
+}
+
+func TestInboxPurgeKeepsTheWitness(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.publishAll(t, "acme", "e", 20)
+	i := b.inbox(t, "acme")
+	all := fetch(t, i, 20)
+	ctx := within(t, 10*time.Second)
+	if err := i.Purge(ctx, all[14].Seq); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		n     int
+		found bool
+	}{{13, false}, {14, true}, {19, true}} {
+		if state, err := i.State(ctx, all[c.n].Seq); err != nil || state.Found != c.found {
+			t.Errorf("message %d found = %v, %v; want %v", c.n, state.Found, err, c.found)
+		}
+	}
+	if err := i.Seek(ctx, 1); err != nil {
+		t.Fatal(err)
+	}
+	if got := fetch(t, i, 1); got[0].Seq != all[14].Seq {
+		t.Errorf("first message = %d, want %d", got[0].Seq, all[14].Seq)
+	}
+}
+
+func TestInboxSurvivesRestart(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.publishAll(t, "acme", "e", 50)
+	i := b.inbox(t, "acme")
+	first := fetch(t, i, 30)
+	if err := i.Ack(within(t, 5*time.Second), first[29].Seq); err != nil {
+		t.Fatal(err)
+	}
+	epoch := first[0].Epoch
+	i.Close()
+	b.stop(t)
+	b.start(t)
+	i = b.inbox(t, "acme")
+	if err := i.Seek(within(t, 5*time.Second), first[19].Seq+1); err != nil {
+		t.Fatal(err)
+	}
+	got := fetch(t, i, 30)
+	if got[0].Seq != first[20].Seq || got[0].Hash != first[20].Hash || got[0].Epoch != epoch {
+		t.Errorf("after a restart %d %s, want %d %s", got[0].Seq, got[0].Epoch, first[20].Seq, epoch)
+	}
+}
+
+// A second reader of the same durable takes deliveries away: the inbox goes back.
+func TestInboxRecoversLostDeliveries(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.publish(t, "acme", "a", sample("0"))
+	i := b.inbox(t, "acme")
+	fetch(t, i, 1)
+	ctx := within(t, 20*time.Second)
+	stream, err := b.js.Stream(ctx, jetstream.MemoryStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	thief, err := stream.Consumer(ctx, "append-"+i.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stolen, err := thief.Messages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stolen.Stop()
+	b.publishAll(t, "acme", "e", 100)
+	want := make([]string, 100)
+	for n := range want {
+		want[n] = fmt.Sprintf("e-%d", n)
+	}
+	if _, err := stolen.Next(); err != nil {
+		t.Fatal(err)
+	}
+	stolen.Stop()
+	if diff := cmp.Diff(want, ids(fetch(t, i, 100))); diff != "" {
+		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+}

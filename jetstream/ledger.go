@@ -1,0 +1,203 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"satchel/schemas"
+	"satchel/worker"
+)
+
+// The headers of a LEDGER message beside the CloudEvents attributes.
+const (
+	HeaderPosition = "Satchel-Position" // log position, decimal
+	HeaderRequest  = "Satchel-Request"  // request id, absent for none
+)
+
+// ErrLedgerMoved is returned by Publish when somebody else has published for the
+// tenant, or when the messages do not follow the tenant's last one. Nothing of the
+// refused batch is stored.
+var ErrLedgerMoved = errors.New("the ledger has moved on")
+
+// maxLedgerBytes bounds one batch, so that it does not fill the server's inbound buffer.
+const maxLedgerBytes = 8 << 20
+
+// Ledger publishes log entries to LEDGER. A batch is stored whole or not at all and
+// only behind the message its writer believes to be the tenant's last, so a repeat
+// after a crash stores nothing twice. It is safe for concurrent use; calls for one
+// tenant must not overlap.
+type Ledger struct {
+	nc     *nats.Conn
+	stream jetstream.Stream
+
+	mu   sync.Mutex
+	last map[string]ledgerEnd
+}
+
+// ledgerEnd is a tenant's last message.
+type ledgerEnd struct {
+	seq      uint64
+	position int64
+}
+
+var _ worker.Ledger = (*Ledger)(nil)
+
+// OpenLedger returns a publisher to LEDGER, which must exist.
+func OpenLedger(ctx context.Context, nc *nats.Conn, js jetstream.JetStream) (*Ledger, error) {
+	stream, err := js.Stream(ctx, LedgerStream)
+	if err != nil {
+		return nil, fmt.Errorf("open ledger: %w", err)
+	}
+	return &Ledger{nc: nc, stream: stream, last: make(map[string]ledgerEnd)}, nil
+}
+
+// LastPosition returns the log position of the tenant's last message in LEDGER, 0
+// for none.
+func (l *Ledger) LastPosition(ctx context.Context, tenant string) (int64, error) {
+	end, err := l.find(ctx, tenant)
+	if err != nil {
+		return 0, err
+	}
+	l.set(tenant, end)
+	return end.position, nil
+}
+
+func (l *Ledger) find(ctx context.Context, tenant string) (ledgerEnd, error) {
+	filter, err := LedgerTenantSubject(tenant)
+	if err != nil {
+		return ledgerEnd{}, err
+	}
+	msg, err := l.stream.GetLastMsgForSubject(ctx, filter)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return ledgerEnd{}, nil
+	}
+	if err != nil {
+		return ledgerEnd{}, fmt.Errorf("read last ledger message of %q: %w", tenant, err)
+	}
+	position, err := strconv.ParseInt(msg.Header.Get(HeaderPosition), 10, 64)
+	if err != nil || position < 1 {
+		return ledgerEnd{}, fmt.Errorf("read last ledger message of %q: sequence %d has no log position", tenant, msg.Sequence)
+	}
+	return ledgerEnd{seq: msg.Sequence, position: position}, nil
+}
+
+// Publish appends messages, whose positions must rise and follow the last. It
+// returns ErrLedgerMoved when the tenant's last message is not the one of the last
+// LastPosition or Publish. After ErrBatchUnknown ask LastPosition. Many messages
+// travel in several batches; those before the failed one are stored.
+func (l *Ledger) Publish(ctx context.Context, tenant string, messages []worker.LedgerMessage) error {
+	end, err := l.end(ctx, tenant)
+	if err != nil {
+		return err
+	}
+	for len(messages) > 0 {
+		batch, position, err := ledgerBatch(tenant, end, messages)
+		if err != nil {
+			return err
+		}
+		_, seq, err := PublishBatch(ctx, l.nc, batch)
+		if err != nil {
+			l.forget(tenant)
+			if isWrongLast(err) {
+				err = errors.Join(ErrLedgerMoved, err)
+			}
+			return fmt.Errorf("publish to ledger for %q: %w", tenant, err)
+		}
+		end = ledgerEnd{seq: seq, position: position}
+		l.set(tenant, end)
+		messages = messages[len(batch):]
+	}
+	return nil
+}
+
+// ledgerBatch encodes as many messages as one batch takes. The first carries the
+// check; the server does it once for the whole batch.
+func ledgerBatch(tenant string, end ledgerEnd, messages []worker.LedgerMessage) ([]*nats.Msg, int64, error) {
+	filter, err := LedgerTenantSubject(tenant)
+	if err != nil {
+		return nil, 0, err
+	}
+	position, size := end.position, 0
+	var batch []*nats.Msg
+	for _, m := range messages[:min(len(messages), MaxBatch)] {
+		if m.Position <= position {
+			return nil, 0, fmt.Errorf("publish position %d to ledger for %q behind %d: %w", m.Position, tenant, position, ErrLedgerMoved)
+		}
+		msg, err := ledgerMessage(tenant, m)
+		if err != nil {
+			return nil, 0, err
+		}
+		if size += msg.Size(); size > maxLedgerBytes && len(batch) > 0 {
+			break
+		}
+		if len(batch) == 0 {
+			msg.Header[jetstream.ExpectedLastSubjSeqHeader] = []string{strconv.FormatUint(end.seq, 10)}
+			msg.Header[jetstream.ExpectedLastSubjSeqSubjHeader] = []string{filter}
+		}
+		position = m.Position
+		batch = append(batch, msg)
+	}
+	return batch, position, nil
+}
+
+func ledgerMessage(tenant string, m worker.LedgerMessage) (*nats.Msg, error) {
+	subject, err := LedgerSubject(tenant, schemas.LedgerKind(m.Kind), m.Agent)
+	if err != nil {
+		return nil, err
+	}
+	header, data, err := Encode(m.Event, Binary)
+	if err != nil {
+		return nil, fmt.Errorf("publish position %d to ledger: %w", m.Position, err)
+	}
+	header[HeaderPosition] = []string{strconv.FormatInt(m.Position, 10)}
+	if m.Request != "" {
+		request, err := encodeHeaderValue(m.Request)
+		if err != nil {
+			return nil, fmt.Errorf("publish position %d to ledger: %w", m.Position, err)
+		}
+		header[HeaderRequest] = []string{request}
+	}
+	return &nats.Msg{Subject: subject, Header: header, Data: data}, nil
+}
+
+// isWrongLast reports whether the server refused because of the last-sequence check.
+func isWrongLast(err error) bool {
+	var api *jetstream.APIError
+	if !errors.As(err, &api) {
+		return false
+	}
+	const constant = 10164 // the subject is being written to by another batch
+	return api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || api.ErrorCode == constant
+}
+
+func (l *Ledger) end(ctx context.Context, tenant string) (ledgerEnd, error) {
+	l.mu.Lock()
+	end, known := l.last[tenant]
+	l.mu.Unlock()
+	if known {
+		return end, nil
+	}
+	end, err := l.find(ctx, tenant)
+	if err == nil {
+		l.set(tenant, end)
+	}
+	return end, err
+}
+
+func (l *Ledger) set(tenant string, end ledgerEnd) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last[tenant] = end
+}
+
+func (l *Ledger) forget(tenant string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.last, tenant)
+}
