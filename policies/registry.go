@@ -73,9 +73,8 @@ func ReadRegistry(from io.Reader) (*Registry, error) {
 	if len(raw) > maxRegistryBytes {
 		return nil, fmt.Errorf("read principal registry: more than %d bytes", maxRegistryBytes)
 	}
-	var file registryFile
-	decoder := yaml.NewDecoder(bytes.NewReader(raw), yaml.Strict())
-	if err := decoder.Decode(&file); err != nil && !errors.Is(err, io.EOF) {
+	file, err := parseRegistry(raw)
+	if err != nil {
 		return nil, fmt.Errorf("read principal registry: %w", err)
 	}
 	r := &Registry{tenants: make(map[string]map[string]scope.Principal, len(file.Tenants))}
@@ -97,6 +96,19 @@ func ReadRegistry(from io.Reader) (*Registry, error) {
 		r.tenants[tenant] = known
 	}
 	return r, nil
+}
+
+// parseRegistry turns a panic of the YAML decoder, which odd tags cause, into an error.
+func parseRegistry(raw []byte) (file registryFile, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("decode YAML: %v", r)
+		}
+	}()
+	if err := yaml.NewDecoder(bytes.NewReader(raw), yaml.Strict()).Decode(&file); err != nil && !errors.Is(err, io.EOF) {
+		return registryFile{}, err
+	}
+	return file, nil
 }
 
 func (e *registryPrincipal) principal() (scope.Principal, error) {

@@ -165,6 +165,7 @@ func FuzzReadRegistry(f *testing.F) {
 	f.Add(registryYAML)
 	f.Add(`{"tenants": {}}`)
 	f.Add("tenants: &a {acme: *a}")
+	f.Add("tenants: {acme: {principals: [{id: a, roles: !00 00}]}}")
 	f.Fuzz(func(t *testing.T, text string) {
 		r, err := policies.ReadRegistry(strings.NewReader(text))
 		if (r == nil) != (err != nil) {
