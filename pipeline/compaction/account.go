@@ -1,0 +1,130 @@
+// Package compaction takes a pack to what fits and accounts for what it leaves out.
+//
+// It owns the drop report. It promises that every candidate is either shown, or named
+// in the report with a reason and its tokens, or counted as denied, and never two of
+// these; Verify holds the report against the candidates, and an error of it must keep
+// the pack from leaving.
+package compaction
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"satchel/pipeline/candidate"
+	"satchel/schemas"
+)
+
+// ErrAccount is returned when shown, dropped and denied do not add up to the candidates.
+var ErrAccount = errors.New("drop report does not account for every candidate")
+
+// reasons in the order in which a report's sentence names them.
+func reasons() []schemas.DropReason {
+	return []schemas.DropReason{
+		schemas.DropBudget, schemas.DropRank, schemas.DropDuplicate, schemas.DropStale, schemas.DropSuperseded,
+		schemas.DropOffTopic, schemas.DropInjection, schemas.DropRelevance, schemas.DropErased, schemas.DropPolicy,
+	}
+}
+
+// Report returns the requester's drop report and the auditor's: the first counts what
+// policy denied, the second names it.
+func Report(id, packID string, at time.Time, cs []candidate.Candidate) (requester, auditor schemas.DropReport) {
+	requester = schemas.DropReport{ID: id, PackID: packID, CreatedAt: at, DroppedItemIDs: []string{}, Drops: []schemas.Drop{}}
+	var denied []schemas.Drop
+	counts := map[schemas.DropReason]int{}
+	for i := range cs {
+		c := &cs[i]
+		if c.Kept() {
+			continue
+		}
+		counts[c.Drop]++
+		drop := schemas.Drop{ItemID: c.Record.ID, Reason: c.Drop, Detail: c.Detail, Score: round(c.Score), Tokens: c.Tokens}
+		if c.Drop == schemas.DropPolicy {
+			if requester.Denied == nil {
+				requester.Denied = map[string]int{}
+			}
+			drop.Detail = reasonOf(c)
+			requester.Denied[drop.Detail]++
+			denied = append(denied, drop)
+			continue
+		}
+		requester.DroppedItemIDs = append(requester.DroppedItemIDs, c.Record.ID)
+		requester.Drops = append(requester.Drops, drop)
+		requester.TokenSavings += drop.Tokens
+	}
+	requester.Reason = sentence(counts)
+	auditor = requester
+	auditor.Drops = append(append(make([]schemas.Drop, 0, len(requester.Drops)+len(denied)), requester.Drops...), denied...)
+	auditor.DroppedItemIDs = make([]string, len(auditor.Drops))
+	for i := range auditor.Drops {
+		auditor.DroppedItemIDs[i] = auditor.Drops[i].ItemID
+	}
+	return requester, auditor
+}
+
+func reasonOf(c *candidate.Candidate) string {
+	if c.Verdict.Reason == "" {
+		return "denied"
+	}
+	return c.Verdict.Reason
+}
+
+func sentence(counts map[schemas.DropReason]int) string {
+	var parts []string
+	for _, r := range reasons() {
+		if n := counts[r]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d because %s", n, r.Sentence()))
+		}
+	}
+	if len(parts) == 0 {
+		return "Nothing was left out."
+	}
+	return "Left out: " + strings.Join(parts, ", ") + "."
+}
+
+// Verify checks that shown and the report account for the candidates: each exactly
+// once, denied ones by count and never by id, and the tokens saved as they add up.
+func Verify(cs []candidate.Candidate, shown []int, report *schemas.DropReport) error {
+	state := make(map[string]schemas.DropReason, len(cs))
+	for i := range cs {
+		if _, twice := state[cs[i].Record.ID]; twice {
+			return fmt.Errorf("account for %d candidates: one is there twice: %w", len(cs), ErrAccount)
+		}
+		state[cs[i].Record.ID] = cs[i].Drop
+	}
+	for _, i := range shown {
+		if i < 0 || i >= len(cs) {
+			return fmt.Errorf("account for %d candidates: shown is none of them: %w", len(cs), ErrAccount)
+		}
+		drop, open := state[cs[i].Record.ID]
+		if !open || drop != "" || !cs[i].Verdict.Allow {
+			return fmt.Errorf("account for item %q: shown but dropped, denied or shown before: %w", cs[i].Record.ID, ErrAccount)
+		}
+		delete(state, cs[i].Record.ID)
+	}
+	tokens := 0
+	for _, d := range report.Drops {
+		if drop, open := state[d.ItemID]; !open || drop != d.Reason || drop == "" || drop == schemas.DropPolicy {
+			return fmt.Errorf("account for item %q: reported but not dropped for that: %w", d.ItemID, ErrAccount)
+		}
+		delete(state, d.ItemID)
+		tokens += d.Tokens
+	}
+	denied := 0
+	for _, n := range report.Denied {
+		denied += n
+	}
+	for _, drop := range state {
+		if drop != schemas.DropPolicy {
+			return fmt.Errorf("account for %d candidates: %d are left: %w", len(cs), len(state), ErrAccount)
+		}
+	}
+	if denied != len(state) || tokens != report.TokenSavings || len(report.DroppedItemIDs) != len(report.Drops) {
+		return fmt.Errorf("account for %d candidates: counts do not add up: %w", len(cs), ErrAccount)
+	}
+	return nil
+}
+
+func round(x float64) float64 { return math.Round(x*1e4) / 1e4 }

@@ -1,0 +1,106 @@
+// Package isolation decides which fields of a candidate may leave.
+//
+// It promises that what it returns was built field by field from a list, not by
+// removing fields from something larger: a field nobody listed cannot leave. Only
+// candidates that are kept and that policy allows are exposed.
+package isolation
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"satchel/pipeline/candidate"
+	"satchel/schemas"
+)
+
+// ErrClosed is returned for a candidate that may not be shown.
+var ErrClosed = errors.New("candidate may not be shown")
+
+// Exposed is what may leave of one candidate.
+type Exposed struct {
+	Result     schemas.ResultItem
+	Item       schemas.ContextItem
+	Section    schemas.SectionType
+	Provenance schemas.ProvenanceRef
+}
+
+// Options say what of the scores is shown, and what evidence names.
+type Options struct {
+	Scores   bool
+	Reranker string
+	Filters  map[string]string
+}
+
+// Expose returns what may leave of c, whose content is redacted already. It refuses a
+// candidate that is dropped or has no verdict that allows it.
+func Expose(c *candidate.Candidate, o Options) (Exposed, error) {
+	if !c.Kept() || !c.Verdict.Allow {
+		return Exposed{}, fmt.Errorf("expose item %q: %w", c.Record.ID, ErrClosed)
+	}
+	r := &c.Record
+	info, ok := r.Kind.Info()
+	if !ok {
+		info = schemas.KindInfo{Kind: r.Kind, SourceType: schemas.SourceMemory, Section: schemas.SectionMemory}
+	}
+	score := round(c.Score)
+	sources, strongest := retrievers(c, info.SourceType)
+	out := Exposed{
+		Section: info.Section,
+		Result: schemas.ResultItem{
+			ID: r.ID, Content: r.Content,
+			Metadata: schemas.ResultMetadata{
+				Source: sources, Redacted: c.Verdict.Redact, ByteSize: len(r.Content.Text()), Kind: r.Kind,
+				CreatedAt: r.CreatedAt, Position: r.Position,
+			},
+		},
+		Item: schemas.ContextItem{
+			ID: r.ID, SourceType: info.SourceType, ContentRef: "log:" + strconv.FormatInt(r.Position, 10),
+			Score: score, SecurityLabel: strings.Join(r.SecurityLabel, ","), PIIFlags: r.PIIFlags,
+			Tokens: c.Tokens, Redactions: c.Verdict.RedactedFields,
+			Evidence: schemas.RetrievalEvidence{
+				Retriever: strongest, Filters: o.Filters, Reranker: o.Reranker, Score: score,
+				PolicyDecisionID: c.Verdict.ID, Span: c.Span, Channels: c.Channels, Signals: c.Signals,
+			},
+		},
+		Provenance: schemas.ProvenanceRef{ItemID: r.ID, Position: r.Position, Signer: r.Facets.Signer, Source: r.Provenance.SourceURI},
+	}
+	if out.Item.PIIFlags == nil {
+		out.Item.PIIFlags = []string{}
+	}
+	if o.Scores {
+		out.Result.Score = &score
+		out.Result.Metadata.Signals = c.Signals
+	}
+	return out, nil
+}
+
+// retrievers returns the names of those that found the item, joined, and the one that
+// spoke for it most.
+func retrievers(c *candidate.Candidate, source schemas.SourceType) (all, strongest string) {
+	best := math.Inf(-1)
+	for _, name := range []string{"keyword", "vector", "graph", "recency"} {
+		ch, ok := c.Channels[name]
+		if !ok || ch.Rank == 0 {
+			continue
+		}
+		if all != "" {
+			all += "+"
+		}
+		all += name
+		if ch.Z > best || strongest == "" {
+			best, strongest = ch.Z, name
+		}
+	}
+	if all == "" {
+		return "neighbour", "graph" // it stands beside what was found in its session
+	}
+	if source == schemas.SourceTool && (strongest == "keyword" || strongest == "vector") {
+		strongest = "tool-rag"
+	}
+	return all, strongest
+}
+
+func round(x float64) float64 { return math.Round(x*1e4) / 1e4 }

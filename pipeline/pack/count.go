@@ -1,0 +1,101 @@
+package pack
+
+import (
+	"encoding/json"
+	"hash/maphash"
+	"math"
+	"strings"
+	"sync"
+
+	"satchel/pipeline/candidate"
+	"satchel/pipeline/token"
+)
+
+// costs counts tokens of rendered lines and remembers them by the hash of the text,
+// never the text itself. It is bounded and safe for concurrent use.
+type costs struct {
+	seeds [2]maphash.Seed
+
+	mu    sync.RWMutex
+	known map[costKey]int32
+}
+
+type costKey struct {
+	tokenizer string
+	hash      [2]uint64
+}
+
+const maxCosts = 128 << 10
+
+func newCosts() *costs {
+	return &costs{seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, known: map[costKey]int32{}}
+}
+
+// count returns the tokens of text.
+func (c *costs) count(by token.Counter, text string) int {
+	key := costKey{by.Name(), [2]uint64{maphash.String(c.seeds[0], text), maphash.String(c.seeds[1], text)}}
+	c.mu.RLock()
+	n, ok := c.known[key]
+	c.mu.RUnlock()
+	if ok {
+		return int(n)
+	}
+	n = int32(min(by.Count(text), math.MaxInt32))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.known) >= maxCosts {
+		clear(c.known)
+	}
+	c.known[key] = n
+	return int(n)
+}
+
+// additive reports whether a tokenizer's count of lines is the sum of their counts.
+func additive(by token.Counter) bool { return strings.HasSuffix(by.Name(), "_base") }
+
+// storedTokenizer is the tokenizer of [schemas.Record.Tokens].
+const storedTokenizer = "cl100k_base"
+
+// line returns the tokens of " body\n", what follows a reference. verbatim says that
+// body is what the record's stored count is of. That count is of the body without
+// the space; the space can change only the tokens of the first word, because byte
+// pairs are merged within words.
+func (c *costs) line(by token.Counter, cand *candidate.Candidate, body string, verbatim bool) int {
+	if verbatim && cand.Record.Tokens > 0 && by.Name() == storedTokenizer {
+		if end := firstWord(body); end > 0 {
+			return cand.Record.Tokens + c.count(by, " "+body[:end]) - c.count(by, body[:end])
+		}
+	}
+	return c.count(by, " "+body+"\n")
+}
+
+// firstWord returns where the first space after a letter and before a letter is, 0
+// when there is none near: there a tokenizer certainly begins a new word.
+func firstWord(s string) int {
+	for i := 1; i+1 < len(s) && i < 64; i++ {
+		if s[i] == ' ' && letter(s[i-1]) && letter(s[i+1]) {
+			return i
+		}
+	}
+	return 0
+}
+
+func letter(b byte) bool { return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' }
+
+// members returns the members of a JSON object as text: strings as they are, the rest
+// as JSON.
+func members(raw json.RawMessage) (map[string]string, bool) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return nil, false
+	}
+	out := make(map[string]string, len(fields))
+	for name, v := range fields {
+		var s string
+		if err := json.Unmarshal(v, &s); err != nil {
+			s = string(v)
+		}
+		out[name] = s
+	}
+	return out, true
+}

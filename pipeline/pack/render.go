@@ -1,0 +1,158 @@
+package pack
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"satchel/schemas"
+)
+
+// body returns an item as one line or paragraph, without its reference and without
+// the final line feed, and whether it equals "speaker: text" byte for byte.
+func body(r *schemas.Record) (text string, verbatim bool) {
+	content := r.Content.Text()
+	switch {
+	case r.Kind == schemas.KindCode && strings.Contains(content, "\n"):
+		return fenced(title(r), content), false
+	case r.Kind == schemas.KindTool && r.Content.Raw() != nil:
+		content = toolText(r)
+	}
+	clean := sanitise(content)
+	if r.Speaker == "" {
+		return clean, clean == content
+	}
+	speaker := strings.ReplaceAll(sanitise(r.Speaker), "\n", " ")
+	return speaker + ": " + clean, clean == content && speaker == r.Speaker
+}
+
+// title names a piece of code by its source, "" when it has none.
+func title(r *schemas.Record) string {
+	if r.Provenance.SourceURI == "" {
+		return "code"
+	}
+	return strings.ReplaceAll(sanitise(r.Provenance.SourceURI), "\n", " ")
+}
+
+// fenced puts text in a code fence that is longer than any run of backquotes in it.
+func fenced(name, text string) string {
+	longest, run := 2, 0
+	for i := 0; i < len(text); i++ {
+		if text[i] == '`' {
+			run++
+			longest = max(longest, run)
+		} else {
+			run = 0
+		}
+	}
+	fence := strings.Repeat("`", longest+1)
+	var b strings.Builder
+	b.Grow(len(text) + 2*len(fence) + len(name) + 4)
+	b.WriteString(name + "\n" + fence + "\n")
+	b.WriteString(strings.TrimRight(printable(text), " \t\n") + "\n")
+	b.WriteString(fence)
+	return b.String()
+}
+
+// sanitise makes text safe inside a pack: control and direction-changing characters
+// are removed, empty lines and the white space around lines too, and a line that
+// would be read as structure of the pack gets a backslash before its first character.
+func sanitise(text string) string {
+	if plain(text) {
+		return text
+	}
+	var b strings.Builder
+	b.Grow(len(text) + 8)
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(printable(line))
+		if line == "" {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+			if structural(line) {
+				b.WriteByte('\\')
+			}
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+// plain reports whether sanitise would leave the text as it is: one line of printable
+// ASCII without white space around it.
+func plain(text string) bool {
+	if text == "" {
+		return true
+	}
+	for i := 0; i < len(text); i++ {
+		if text[i] < ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return text[0] != ' ' && text[len(text)-1] != ' '
+}
+
+// structural reports whether a line begins like a heading, a reference, a fence, a
+// rule or a list of the pack.
+func structural(line string) bool {
+	switch line[0] {
+	case '#', '[', '`', '~', '=', '>', '\\':
+		return true
+	case '-', '*', '_':
+		return strings.Trim(line, "-*_ ") == ""
+	}
+	return false
+}
+
+// printable removes control characters, invalid bytes and characters that change the
+// direction of text or hide in it.
+func printable(s string) string {
+	clean := true
+	for i := 0; i < len(s) && clean; i++ {
+		clean = s[i] >= ' ' && s[i] < 0x7f || s[i] == '\n' || s[i] == '\t'
+	}
+	if clean {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case r == '\u2028' || r == '\u2029' || r == '\u0085' || r == '\v' || r == '\f' || r == '\r':
+			return ' '
+		case r == utf8.RuneError, unicode.IsControl(r):
+			return -1
+		case r >= '\u202a' && r <= '\u202e', r >= '\u2066' && r <= '\u2069', r == '\ufeff', r >= 0xE0000 && r <= 0xE007F:
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// reference is the mark before an item.
+func reference(n int) string { return "[" + strconv.Itoa(n) + "] " }
+
+// toolText shows what of a tool's specification may leave: name, description,
+// parameters, signature and safety notes.
+func toolText(r *schemas.Record) string {
+	spec, ok := members(r.Content.Raw())
+	if !ok {
+		return r.Content.Text()
+	}
+	var parts []string
+	for _, name := range []string{"name", "signature", "description", "parameters", "safety", "safety_notes"} {
+		if v := spec[name]; v != "" {
+			if name == "name" {
+				parts = append(parts, v)
+				continue
+			}
+			parts = append(parts, name+": "+v)
+		}
+	}
+	if len(parts) == 0 {
+		return r.Content.Text()
+	}
+	return strings.Join(parts, "; ")
+}

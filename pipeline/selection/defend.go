@@ -1,0 +1,182 @@
+package selection
+
+import (
+	"math/bits"
+	"time"
+
+	"satchel/pipeline/candidate"
+	"satchel/schemas"
+)
+
+// Defend drops, among the candidates that are still kept and in their order, what is
+// superseded, what has expired or is no longer valid at now, and what a better
+// candidate says already.
+func Defend(cs []candidate.Candidate, now time.Time) {
+	seen := newSeen(len(cs))
+	for i := range cs {
+		c := &cs[i]
+		if !c.Kept() {
+			continue
+		}
+		if c.Drop, c.Detail = stale(&c.Record, now); !c.Kept() {
+			continue
+		}
+		if of := seen.find(&c.Record); of != "" {
+			c.Drop, c.Detail = schemas.DropDuplicate, "of "+of
+		}
+	}
+}
+
+func stale(r *schemas.Record, now time.Time) (schemas.DropReason, string) {
+	switch end := r.ExpiresAt(); {
+	case r.SupersededBy != "":
+		return schemas.DropSuperseded, "by " + r.SupersededBy
+	case !end.IsZero() && !now.Before(end):
+		return schemas.DropStale, "expired at " + end.UTC().Format(time.RFC3339)
+	case !r.ValidTo.IsZero() && !now.Before(r.ValidTo):
+		return schemas.DropStale, "valid until " + r.ValidTo.UTC().Format(time.RFC3339)
+	}
+	return "", ""
+}
+
+// Limits of near-duplicate detection.
+const (
+	sameEnough   = .9 // Levenshtein similarity from which two texts are one
+	shortestText = 48 // bytes under which only equal texts are one
+	fewestBits   = 12 // differing simhash bits above which texts are not compared
+	longestText  = 600
+)
+
+// seen holds what was kept so far.
+type seen struct {
+	byText map[spokenText]string
+	prints []print
+}
+
+type spokenText struct{ speaker, text string }
+
+type print struct {
+	hash    uint64
+	id      string
+	speaker string
+	text    string
+}
+
+func newSeen(n int) *seen {
+	return &seen{byText: make(map[spokenText]string, n), prints: make([]print, 0, n)}
+}
+
+// find returns the id of a kept item that says the same, or takes r in and returns "".
+// What two speakers say alike is not a repetition.
+func (s *seen) find(r *schemas.Record) string {
+	text := r.Content.Text()
+	key := spokenText{r.Speaker, text}
+	if id, ok := s.byText[key]; ok {
+		return id
+	}
+	p := print{id: r.ID, speaker: r.Speaker, text: text}
+	if len(text) >= shortestText {
+		p.hash = simhash(text)
+		for i := range s.prints {
+			q := &s.prints[i]
+			if q.speaker == p.speaker && bits.OnesCount64(p.hash^q.hash) <= fewestBits && similar(p.text, q.text) {
+				return q.id
+			}
+		}
+		s.prints = append(s.prints, p)
+	}
+	s.byText[key] = r.ID
+	return ""
+}
+
+// simhash is a 64-bit locality-sensitive hash over byte 4-grams of the lower-cased
+// text: texts that differ little differ in few bits.
+func simhash(text string) uint64 {
+	var counts [64]int32
+	var window uint32
+	n := 0
+	for i := 0; i < len(text); i++ {
+		b := text[i]
+		if b >= 'A' && b <= 'Z' {
+			b += 'a' - 'A'
+		}
+		window = window<<8 | uint32(b)
+		if n++; n < 4 {
+			continue
+		}
+		h := uint64(window) * 0x9E3779B97F4A7C15
+		h ^= h >> 29
+		h *= 0xBF58476D1CE4E5B9
+		h ^= h >> 32
+		for bit := range counts {
+			counts[bit] += int32(h>>bit&1)*2 - 1
+		}
+	}
+	var out uint64
+	for bit, c := range counts {
+		if c > 0 {
+			out |= 1 << bit
+		}
+	}
+	return out
+}
+
+// similar reports whether two texts are at least sameEnough alike by Levenshtein
+// distance: over bytes for short texts, over words for long ones.
+func similar(a, b string) bool {
+	if len(a) > longestText || len(b) > longestText {
+		return alike(words(a), words(b))
+	}
+	return alike([]byte(a), []byte(b))
+}
+
+func alike[T comparable](a, b []T) bool {
+	if len(a) < len(b) {
+		a, b = b, a
+	}
+	if len(a) == 0 {
+		return true
+	}
+	most := int(float64(len(a)) * (1 - sameEnough))
+	return len(a)-len(b) <= most && distance(a, b, most) <= most
+}
+
+// distance is the Levenshtein distance of a and b, or most+1 when it is above most.
+// Only the band of width most around the diagonal is computed.
+func distance[T comparable](a, b []T, most int) int {
+	const far = 1 << 30
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+		if j > most {
+			row[j] = far
+		}
+	}
+	for i := 1; i <= len(a); i++ {
+		lo, hi := max(1, i-most), min(len(b), i+most)
+		diagonal := row[lo-1]
+		left := far
+		if lo == 1 {
+			row[0] = i
+			left = i
+		}
+		best := left
+		for j := lo; j <= hi; j++ {
+			up := far
+			if j < i+most {
+				up = row[j]
+			}
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			v := min(diagonal+cost, left+1, up+1)
+			diagonal, row[j], left = row[j], v, v
+			best = min(best, v)
+		}
+		if best > most {
+			return most + 1
+		}
+	}
+	return row[len(b)]
+}

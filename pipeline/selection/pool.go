@@ -1,0 +1,201 @@
+package selection
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"satchel/pipeline/store/items"
+	"satchel/schemas"
+)
+
+// channel is one retriever's scores over the pool. raw[i] belongs to pool.ids[i];
+// rank 0 means that the score was looked up, not found.
+type channel struct {
+	name   string
+	weight float64
+	found  Found
+	raw    []float64
+	known  []bool
+	rank   []int32
+	z      []float64
+}
+
+// neighbour is a near item in the same conversation.
+type neighbour struct {
+	at     int32
+	offset int8
+}
+
+// pool is the items under consideration, held as columns: index i means the same
+// item everywhere.
+type pool struct {
+	ids      []string
+	index    map[string]int32
+	channels []*channel
+	distance []int16 // hops from the seeds, −1 when not reached
+	recent   []bool
+	spans    map[int32]schemas.Span
+	near     [][]neighbour
+	terms    []int32
+	record   []*schemas.Record
+	fused    []float64
+	cues     []float64
+}
+
+func newPool(n int) *pool {
+	return &pool{index: make(map[string]int32, n), ids: make([]string, 0, n), spans: map[int32]schemas.Span{}}
+}
+
+// add returns the index of id, making a place for it.
+func (p *pool) add(id string) int32 {
+	if i, ok := p.index[id]; ok {
+		return i
+	}
+	i := int32(len(p.ids))
+	p.index[id] = i
+	p.ids = append(p.ids, id)
+	p.distance = append(p.distance, -1)
+	p.recent = append(p.recent, false)
+	return i
+}
+
+// grow makes every column as long as ids.
+func (p *pool) grow() {
+	n := len(p.ids)
+	for _, c := range p.channels {
+		c.raw = lengthen(c.raw, n)
+		c.known = lengthen(c.known, n)
+		c.rank = lengthen(c.rank, n)
+		c.z = lengthen(c.z, n)
+	}
+	p.near = lengthen(p.near, n)
+	p.terms = lengthen(p.terms, n)
+	p.record = lengthen(p.record, n)
+	p.fused = lengthen(p.fused, n)
+	p.cues = lengthen(p.cues, n)
+}
+
+func lengthen[T any](s []T, n int) []T {
+	if len(s) >= n {
+		return s
+	}
+	out := make([]T, n, n+n/2)
+	copy(out, s)
+	return out
+}
+
+// take adds a retriever's hits. A channel with a weight takes part in the fusion.
+func (p *pool) take(name string, weight float64, f Found) {
+	switch name {
+	case NameGraph:
+		for _, h := range f.Hits {
+			p.distance[p.add(h.ID)] = int16(h.Distance)
+		}
+		return
+	case NameRecency:
+		for _, h := range f.Hits {
+			p.recent[p.add(h.ID)] = true
+		}
+		return
+	}
+	c := &channel{name: name, weight: weight, found: f}
+	p.channels = append(p.channels, c)
+	for _, h := range f.Hits {
+		p.add(h.ID)
+	}
+	p.grow()
+	for rank, h := range f.Hits {
+		i := p.index[h.ID]
+		c.raw[i], c.known[i], c.rank[i] = h.Score, true, int32(rank+1)
+		if h.Span.End > h.Span.Start {
+			p.spans[i] = h.Span
+		}
+	}
+}
+
+// first fuses what the retrievers returned, without neighbours, and returns the
+// indexes best first. A score that is not known counts as the channel's worst hit.
+func (p *pool) first() []int32 {
+	p.grow()
+	for _, c := range p.channels {
+		worst := c.found.Mean
+		if n := len(c.found.Hits); n > 0 && !c.found.Complete {
+			worst = c.found.Hits[n-1].Score
+		}
+		sd := deviation(c.found.SD)
+		for i := range p.ids {
+			v := worst
+			if c.known[i] {
+				v = c.raw[i]
+			} else if c.found.Complete {
+				v = 0
+			}
+			p.fused[i] += c.weight * (v - c.found.Mean) / sd
+		}
+	}
+	return p.order(p.all())
+}
+
+func (p *pool) all() []int32 {
+	out := make([]int32, len(p.ids))
+	for i := range out {
+		out[i] = int32(i)
+	}
+	return out
+}
+
+// order sorts indexes by fused score, best first, ties by id.
+func (p *pool) order(of []int32) []int32 {
+	slices.SortFunc(of, func(a, b int32) int {
+		if c := cmp.Compare(p.fused[b], p.fused[a]); c != 0 {
+			return c
+		}
+		return cmp.Compare(p.ids[a], p.ids[b])
+	})
+	return of
+}
+
+// link takes the neighbours of the best items, up to four turns away, and derives
+// from them the ±2 neighbourhoods of everything within ±2 of those.
+func (p *pool) link(near map[string][]items.Neighbour, best []int32) {
+	type place struct{ at, offset int32 }
+	rows := make([][]place, 0, len(best))
+	for _, i := range best {
+		list := near[p.ids[i]]
+		if len(list) == 0 {
+			continue
+		}
+		row := make([]place, 0, len(list)+1)
+		row = append(row, place{i, 0})
+		for _, n := range list {
+			j := p.add(n.ID)
+			p.terms = lengthen(p.terms, len(p.ids))
+			p.terms[j] = int32(n.Terms)
+			row = append(row, place{j, int32(n.Offset)})
+		}
+		rows = append(rows, row)
+	}
+	p.grow()
+	for _, row := range rows {
+		for _, a := range row {
+			if a.offset < -2 || a.offset > 2 || len(p.near[a.at]) > 0 {
+				continue
+			}
+			list := make([]neighbour, 0, 4)
+			for _, b := range row {
+				if d := b.offset - a.offset; d != 0 && d >= -2 && d <= 2 {
+					list = append(list, neighbour{b.at, int8(d)})
+				}
+			}
+			p.near[a.at] = list
+		}
+	}
+}
+
+func deviation(sd float64) float64 {
+	if sd <= 0 || math.IsNaN(sd) || math.IsInf(sd, 0) {
+		return 1
+	}
+	return sd
+}

@@ -1,0 +1,128 @@
+package selection
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+
+	"satchel/pipeline/scope"
+	"satchel/schemas"
+)
+
+// answer is what one retriever came back with.
+type answer struct {
+	retriever Retriever
+	weight    float64
+	found     Found
+	err       error
+}
+
+// retrieve asks the retrievers that the query's type picks, and makes a pool of what
+// they found. A retriever that fails is named in the warnings; when all fail, there
+// is no ranking.
+func (s *Selector) retrieve(ctx context.Context, sc scope.Scope, a *analysis, out *Ranking) (*pool, error) {
+	answers := s.plan(a)
+	s.ask(ctx, sc, a, answers)
+	p := newPool(4 * s.pool)
+	if err := s.collect(ctx, p, answers, out); err != nil {
+		return nil, err
+	}
+	if s.graph != nil && a.Type != schemas.QueryKeyword && a.Type != schemas.QuerySemantic {
+		s.walk(ctx, sc, a, p, out)
+	}
+	return p, nil
+}
+
+// plan picks the retrievers of the query's type. A graph query finds its seeds by
+// keyword and vector as well.
+func (s *Selector) plan(a *analysis) []answer {
+	var out []answer
+	hasText := strings.TrimSpace(a.Text) != ""
+	if s.keyword != nil && hasText && a.Type != schemas.QuerySemantic {
+		out = append(out, answer{retriever: s.keyword, weight: s.weights.Keyword})
+	}
+	if s.vector != nil && len(a.probe.Vector) > 0 && a.Type != schemas.QueryKeyword {
+		out = append(out, answer{retriever: s.vector, weight: s.weights.Vector})
+	}
+	if len(out) == 0 {
+		out = append(out, answer{retriever: s.recency})
+	}
+	return out
+}
+
+// ask runs all but the last retriever on their own goroutine and waits for them.
+func (s *Selector) ask(ctx context.Context, sc scope.Scope, a *analysis, answers []answer) {
+	if s.cfg.Deadline > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.cfg.Deadline)
+		defer cancel()
+	}
+	var wg sync.WaitGroup
+	for i := range answers {
+		one := &answers[i]
+		run := func() { one.found, one.err = one.retriever.Retrieve(ctx, sc, &a.probe) }
+		if i == len(answers)-1 {
+			run()
+			continue
+		}
+		wg.Go(run)
+	}
+	wg.Wait()
+}
+
+func (s *Selector) collect(ctx context.Context, p *pool, answers []answer, out *Ranking) error {
+	failed := 0
+	for i := range answers {
+		one := &answers[i]
+		name := one.retriever.Name()
+		if one.err != nil {
+			failed++
+			out.Warnings = append(out.Warnings, name+": "+reason(one.err))
+			continue
+		}
+		out.Sources = append(out.Sources, name)
+		p.take(name, one.weight, one.found)
+	}
+	if failed < len(answers) {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return deadline(ctx)
+	}
+	return &schemas.Error{Code: schemas.CodeSearch, Message: "no retriever answered: " + strings.Join(out.Warnings, "; ")}
+}
+
+// reason says a retriever's failure without what an error may quote.
+func reason(err error) string {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return "it was too late and is left out"
+	}
+	return "it did not answer and is left out"
+}
+
+// walk adds what is linked to the best finds and to the entities the query names.
+func (s *Selector) walk(ctx context.Context, sc scope.Scope, a *analysis, p *pool, out *Ranking) {
+	probe := a.probe
+	probe.Limit = graphLimit
+	best := p.first()
+	for _, i := range best[:min(graphSeeds, len(best))] {
+		probe.Seeds = append(probe.Seeds, p.ids[i])
+		p.distance[i] = 0
+	}
+	found, err := s.graph.Retrieve(ctx, sc, &probe)
+	if err != nil {
+		out.Warnings = append(out.Warnings, NameGraph+": "+reason(err))
+		return
+	}
+	out.Sources = append(out.Sources, NameGraph)
+	kept := found.Hits[:0]
+	for _, h := range found.Hits {
+		if i, ok := p.index[h.ID]; !ok || p.distance[i] != 0 {
+			kept = append(kept, h)
+		}
+	}
+	found.Hits = kept
+	p.take(NameGraph, 0, found)
+}

@@ -1,0 +1,295 @@
+package selection
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"satchel/pipeline/candidate"
+	"satchel/pipeline/scope"
+	"satchel/schemas"
+)
+
+// score fuses the pool and returns the indexes of what is hydrated and passes the
+// filters, best first.
+func (s *Selector) score(ctx context.Context, sc scope.Scope, a *analysis, p *pool, out *Ranking) ([]int32, error) {
+	if len(p.ids) == 0 {
+		return nil, nil
+	}
+	best := p.first()
+	if err := s.neighbours(ctx, sc, p, best[:min(linkedBest, len(best))]); err != nil {
+		return nil, storage(ctx, "items could not be read")
+	}
+	s.lookUp(ctx, sc, a, p, out)
+	k := kernel{near: s.weights.Near, far: s.weights.Far, damping: s.weights.Damping}
+	p.fuse(k)
+	order := p.order(p.all())
+	order, err := s.hydrate(ctx, sc, a, p, order)
+	if err != nil {
+		return nil, storage(ctx, "items could not be read")
+	}
+	if err := s.cues(ctx, sc, a, p, order); err != nil {
+		return nil, storage(ctx, "item statistics could not be read")
+	}
+	s.closeWords(ctx, sc, a, p, k, order, out)
+	return p.order(order), nil
+}
+
+func storage(ctx context.Context, message string) error {
+	if err := deadline(ctx); err != nil {
+		return err
+	}
+	return &schemas.Error{Code: schemas.CodeStorage, Message: message}
+}
+
+// neighbours links the best items to what was said around them.
+func (s *Selector) neighbours(ctx context.Context, sc scope.Scope, p *pool, best []int32) error {
+	if s.disabled(FeatureNear) || len(p.channels) == 0 {
+		return nil
+	}
+	if err := s.read(ctx, sc, p, best); err != nil {
+		return err
+	}
+	turns := make([]int32, 0, len(best))
+	ids := make([]string, 0, len(best))
+	for _, i := range best {
+		if r := p.record[i]; r != nil && isTurn(r) {
+			p.terms[i] = int32(r.Terms)
+			turns = append(turns, i)
+			ids = append(ids, p.ids[i])
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	near, err := s.cfg.Items.Neighbours(ctx, sc, ids, 4)
+	if err != nil {
+		return err
+	}
+	p.link(near, turns)
+	return nil
+}
+
+// read hydrates the indexes that are not yet.
+func (s *Selector) read(ctx context.Context, sc scope.Scope, p *pool, of []int32) error {
+	ids := make([]string, 0, len(of))
+	for _, i := range of {
+		if p.record[i] == nil {
+			ids = append(ids, p.ids[i])
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	records, err := s.cfg.Items.Get(ctx, sc, ids)
+	if err != nil {
+		return err
+	}
+	for j := range records {
+		if i, ok := p.index[records[j].ID]; ok {
+			p.record[i] = &records[j]
+		}
+	}
+	return nil
+}
+
+// lookUp asks every channel for the scores its hits left open. A channel that cannot
+// say counts its mean for them.
+func (s *Selector) lookUp(ctx context.Context, sc scope.Scope, a *analysis, p *pool, out *Ranking) {
+	for _, c := range p.channels {
+		if c.found.Complete {
+			continue
+		}
+		at := make([]int32, 0, len(p.ids))
+		ids := make([]string, 0, len(p.ids))
+		for i, known := range c.known {
+			if !known && i < len(p.ids) {
+				at = append(at, int32(i))
+				ids = append(ids, p.ids[i])
+			}
+		}
+		if len(ids) == 0 {
+			continue
+		}
+		scores, err := s.scores(ctx, sc, a, c.name, ids)
+		if err != nil {
+			out.Warnings = append(out.Warnings, c.name+": "+reason(err))
+		}
+		for j, i := range at {
+			c.raw[i] = c.found.Mean
+			if j < len(scores) {
+				c.raw[i] = scores[j]
+			}
+		}
+	}
+}
+
+func (s *Selector) scores(ctx context.Context, sc scope.Scope, a *analysis, channel string, ids []string) ([]float64, error) {
+	r := s.keyword
+	if channel == NameVector {
+		r = s.vector
+	}
+	scorer, ok := r.(Scorer)
+	if !ok {
+		return nil, nil
+	}
+	return scorer.Score(ctx, sc, &a.probe, ids)
+}
+
+// hydrate reads the best items and leaves out what does not pass the filters, what is
+// not there any more and what was recorded after the position that is asked for. The
+// filter is held against the record again, because an index may lag behind it.
+func (s *Selector) hydrate(ctx context.Context, sc scope.Scope, a *analysis, p *pool, order []int32) ([]int32, error) {
+	want := max(hydrated, a.Limit)
+	kept := make([]int32, 0, want)
+	for from := 0; from < len(order) && len(kept) < want; from += want {
+		part := order[from:min(from+want, len(order))]
+		if err := s.read(ctx, sc, p, part); err != nil {
+			return nil, err
+		}
+		for _, i := range part {
+			if r := p.record[i]; r != nil && len(kept) < want && a.passes(r) {
+				kept = append(kept, i)
+			}
+		}
+	}
+	return kept, nil
+}
+
+func (a *analysis) passes(r *schemas.Record) bool {
+	if a.AsOf > 0 && r.Position > a.AsOf || !a.Filter.Match(&r.Facets) {
+		return false
+	}
+	for _, holds := range a.Where {
+		if !holds(r) {
+			return false
+		}
+	}
+	return true
+}
+
+// cues adds every feature to the fused score.
+func (s *Selector) cues(ctx context.Context, sc scope.Scope, a *analysis, p *pool, order []int32) error {
+	stats, err := s.cfg.Items.Stats(ctx, sc)
+	if err != nil {
+		return err
+	}
+	features := s.features(a, stats)
+	for _, i := range order {
+		for j := range features {
+			p.cues[i] += features[j].Weight * features[j].Value(p.record[i])
+		}
+		p.fused[i] += p.cues[i]
+	}
+	return nil
+}
+
+// closeWords adds the word channel for the best items: the closeness of single words
+// finds what neither equal words nor the whole text do.
+func (s *Selector) closeWords(ctx context.Context, sc scope.Scope, a *analysis, p *pool, k kernel, order []int32, out *Ranking) {
+	if s.lexicon == nil || s.shares == nil || len(a.content) == 0 || s.weights.Words == 0 ||
+		a.Type == schemas.QueryKeyword || len(order) == 0 {
+		return
+	}
+	n := 0
+	for _, c := range p.channels {
+		n = max(n, c.found.N)
+	}
+	df, err := s.shares.of(ctx, sc, a.Filter, n, a.content)
+	if err != nil {
+		out.Warnings = append(out.Warnings, NameWords+": "+reason(err))
+		return
+	}
+	p.order(order)
+	best := order[:min(wordBest, len(order))]
+	look := s.lexicon.look(sc.Tenant(), a.content, p.records(best))
+	c := &channel{name: NameWords, weight: s.weights.Words}
+	p.channels = append(p.channels, c)
+	p.grow()
+	sims := maxSim(&look, df, float64(max(n, len(best))))
+	for j, i := range best {
+		c.raw[i] = sims[j]
+	}
+	smoothed := make([]float64, len(p.ids))
+	k.smooth(p, c.raw, smoothed)
+	mean, sd := moments(smoothed, best)
+	for _, i := range best {
+		c.z[i] = (smoothed[i] - mean) / sd
+		p.fused[i] += c.weight * c.z[i]
+	}
+	c.rankBy(p, best)
+}
+
+// rankBy ranks the channel's raw scores.
+func (c *channel) rankBy(p *pool, of []int32) {
+	by := slices.Clone(of)
+	slices.SortFunc(by, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(c.raw[b], c.raw[a]), cmp.Compare(p.ids[a], p.ids[b]))
+	})
+	for rank, i := range by {
+		c.rank[i] = int32(rank + 1)
+	}
+}
+
+// moments of the values at the indexes.
+func moments(values []float64, of []int32) (mean, sd float64) {
+	for _, i := range of {
+		mean += values[i]
+	}
+	n := float64(max(1, len(of)))
+	mean /= n
+	for _, i := range of {
+		d := values[i] - mean
+		sd += d * d
+	}
+	return mean, deviation(math.Sqrt(sd / n))
+}
+
+// candidates makes the ranked candidates of the profile, best first, ties by id.
+func (s *Selector) candidates(a *analysis, p *pool, order []int32, profile *Profile) []candidate.Candidate {
+	type scored struct {
+		at    int32
+		v     signals
+		score float64
+	}
+	all := make([]scored, len(order))
+	for j, i := range order {
+		v := measure(p.record[i], p.fused[i], int(p.distance[i]), a.Now, profile.Lambda)
+		all[j] = scored{i, v, profile.score(&v)}
+	}
+	if !profile.byRelevance() {
+		slices.SortStableFunc(all, func(x, y scored) int {
+			return cmp.Or(cmp.Compare(y.score, x.score), cmp.Compare(p.ids[x.at], p.ids[y.at]))
+		})
+	}
+	out := make([]candidate.Candidate, min(len(all), a.Limit))
+	for j := range out {
+		c, i := &out[j], all[j].at
+		c.Record = *p.record[i]
+		c.Fused, c.Score = p.fused[i], all[j].score
+		all[j].v.show(c)
+		p.evidence(c, i)
+	}
+	return out
+}
+
+// evidence shows what each channel says of an item.
+func (p *pool) evidence(c *candidate.Candidate, i int32) {
+	c.Channels = make(map[string]schemas.Channel, len(p.channels)+2)
+	for _, ch := range p.channels {
+		c.Channels[ch.name] = schemas.Channel{Rank: int(ch.rank[i]), Score: round(ch.raw[i]), Z: round(ch.z[i])}
+	}
+	if d := p.distance[i]; d > 0 {
+		c.Channels[NameGraph] = schemas.Channel{Rank: int(d), Score: round(1 / (1 + float64(d)))}
+	}
+	if p.recent[i] {
+		c.Channels[NameRecency] = schemas.Channel{Rank: 1}
+	}
+	if p.cues[i] != 0 {
+		c.Channels["cues"] = schemas.Channel{Score: round(p.cues[i])}
+	}
+	if span, ok := p.spans[i]; ok {
+		c.Span = &span
+	}
+}

@@ -1,0 +1,227 @@
+package selection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"satchel/pipeline/candidate"
+	"satchel/pipeline/embed"
+	"satchel/pipeline/scope"
+	"satchel/pipeline/store/graph"
+	"satchel/pipeline/store/items"
+	"satchel/pipeline/store/keyword"
+	"satchel/pipeline/store/vector"
+	"satchel/schemas"
+)
+
+// Config says what a Selector works with. Items is required; any other store may be
+// nil, and what it would find is then not found.
+type Config struct {
+	Items    items.Store
+	Keyword  keyword.Index
+	Vector   vector.Index
+	Graph    graph.Store
+	Embedder embed.Embedder
+
+	Weights  *Weights      // nil: DefaultWeights
+	Disable  []string      // names of features that are switched off
+	Profiles []Profile     // besides the built-in ones
+	Pool     int           // hits a retriever is asked for; default 200
+	Deadline time.Duration // of each retriever; default: what the request has left
+	Clock    func() time.Time
+}
+
+// Selector retrieves and ranks. It is safe for concurrent use.
+type Selector struct {
+	cfg      Config
+	weights  Weights
+	profiles []Profile
+	pool     int
+	keyword  Retriever
+	vector   Retriever
+	graph    Retriever
+	recency  Retriever
+	lexicon  *lexicon
+	shares   *shares
+	clock    func() time.Time
+}
+
+// Sizes of the stages of ranking.
+const (
+	defaultPool = 200
+	linkedBest  = 120 // items whose neighbourhoods are looked at
+	hydrated    = 200 // items that are read and get their cues
+	wordBest    = 200 // items whose words are compared
+	graphSeeds  = 5
+	graphHops   = 2
+	graphLimit  = 50
+)
+
+// New returns a Selector.
+func New(cfg Config) (*Selector, error) {
+	if cfg.Items == nil {
+		return nil, errors.New("new selector: no items store")
+	}
+	s := &Selector{cfg: cfg, weights: DefaultWeights(), pool: cfg.Pool, profiles: append(Profiles(), cfg.Profiles...)}
+	if cfg.Weights != nil {
+		s.weights = *cfg.Weights
+	}
+	if s.clock = cfg.Clock; s.clock == nil {
+		s.clock = time.Now
+	}
+	if s.pool <= 0 {
+		s.pool = defaultPool
+	}
+	for i := range s.profiles {
+		if err := s.profiles[i].Validate(); err != nil {
+			return nil, fmt.Errorf("new selector: %w", err)
+		}
+	}
+	s.recency = recencyRetriever{cfg.Items}
+	if cfg.Keyword != nil {
+		s.keyword = keywordRetriever{cfg.Keyword}
+		s.shares = newShares(cfg.Keyword)
+	}
+	if cfg.Vector != nil {
+		s.vector = vectorRetriever{cfg.Vector}
+	}
+	if cfg.Graph != nil {
+		s.graph = graphRetriever{cfg.Graph, graphHops}
+	}
+	if wv, ok := cfg.Embedder.(WordVectors); ok && cfg.Embedder != nil && !s.disabled(FeatureWords) {
+		s.lexicon = newLexicon(wv)
+	}
+	return s, nil
+}
+
+func (s *Selector) disabled(name string) bool { return slices.Contains(s.cfg.Disable, name) }
+
+// Query is what is looked for.
+type Query struct {
+	Text    string
+	Type    string // keyword, semantic, graph, hybrid; "" is hybrid
+	Vector  []float32
+	Filter  schemas.Filter // of the policy and of the request; the zero Filter finds nothing
+	Where   []Predicate
+	Now     time.Time
+	AsOf    int64  // items recorded at a later position are not seen; 0: all
+	Limit   int    // candidates returned, best first; default 100
+	Profile string // "" is default
+}
+
+// Ranking is what was found, best first. Found counts the distinct items that any
+// retriever returned. Sources names the retrievers that answered.
+type Ranking struct {
+	Candidates []candidate.Candidate
+	Found      int
+	Sources    []string
+	Warnings   []string
+	Reranker   string // the profile and what it fuses, for evidence
+	Times      Times
+}
+
+// Times are the durations of the steps.
+type Times struct {
+	Retrieve time.Duration
+	Fuse     time.Duration
+}
+
+// Rank retrieves, fuses and ranks. Errors are *schemas.Error: validation_error for an
+// unknown profile, embedding_error when a vector is required and there is none,
+// search_error when no retriever answered, storage_error when items cannot be read.
+func (s *Selector) Rank(ctx context.Context, sc scope.Scope, q Query) (Ranking, error) {
+	if err := sc.Check(); err != nil {
+		return Ranking{}, fmt.Errorf("rank: %w", err)
+	}
+	profile, err := s.profile(q.Profile)
+	if err != nil {
+		return Ranking{}, err
+	}
+	if q.Limit <= 0 {
+		q.Limit = 100
+	}
+	out := Ranking{Reranker: "z-fusion/" + profile.Name, Sources: []string{}, Warnings: []string{}}
+	if q.Filter.IsNone() {
+		return out, nil
+	}
+	start := s.clock()
+	a, err := s.analyse(ctx, &q, &out)
+	if err != nil {
+		return Ranking{}, err
+	}
+	p, err := s.retrieve(ctx, sc, a, &out)
+	if err != nil {
+		return Ranking{}, err
+	}
+	out.Found = len(p.ids)
+	out.Times.Retrieve = s.clock().Sub(start)
+	start = s.clock()
+	order, err := s.score(ctx, sc, a, p, &out)
+	if err != nil {
+		return Ranking{}, err
+	}
+	out.Candidates = s.candidates(a, p, order, profile)
+	out.Times.Fuse = s.clock().Sub(start)
+	return out, nil
+}
+
+// analysis is a query with what its text says.
+type analysis struct {
+	*Query
+	probe   Probe
+	words   []string
+	content []string
+	moments []moment
+	when    bool
+}
+
+// analyse reads the query and embeds it where the type wants a vector.
+func (s *Selector) analyse(ctx context.Context, q *Query, out *Ranking) (*analysis, error) {
+	a := &analysis{Query: q, words: words(q.Text)}
+	a.content = contentWords(a.words)
+	a.moments, a.when = momentsOf(a.words), asksWhen(a.words)
+	a.probe = Probe{Text: q.Text, Vector: q.Vector, Filter: q.Filter, Limit: s.pool, Entities: entities(q.Text)}
+	if q.Type == schemas.QueryKeyword || s.vector == nil {
+		if q.Type == schemas.QuerySemantic {
+			return nil, &schemas.Error{Code: schemas.CodeEmbedding, Message: "a semantic query needs a vector index, and there is none"}
+		}
+		return a, nil
+	}
+	if len(q.Vector) == 0 && q.Text != "" && s.cfg.Embedder != nil {
+		vectors, err := s.cfg.Embedder.Embed(ctx, []string{q.Text})
+		switch {
+		case err == nil && len(vectors) == 1:
+			a.probe.Vector = vectors[0]
+		case ctx.Err() != nil:
+			return nil, deadline(ctx)
+		default:
+			out.Warnings = append(out.Warnings, "vector: the query could not be embedded")
+		}
+	}
+	if zero(a.probe.Vector) {
+		a.probe.Vector = nil
+		if q.Type == schemas.QuerySemantic {
+			return nil, &schemas.Error{Code: schemas.CodeEmbedding, Message: "a semantic query needs a vector, and the query has none"}
+		}
+	}
+	return a, nil
+}
+
+func zero(v []float32) bool {
+	for _, x := range v {
+		if x != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func deadline(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return &schemas.Error{Code: schemas.CodeDeadlineExceeded, Message: "the request's time ran out"}
+	}
+	return nil
+}

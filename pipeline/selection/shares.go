@@ -1,0 +1,91 @@
+package selection
+
+import (
+	"context"
+	"hash/fnv"
+	"sync"
+
+	"satchel/pipeline/scope"
+	"satchel/pipeline/store/keyword"
+	"satchel/schemas"
+)
+
+// shares knows in which share of the documents a word occurs. A one-word search
+// returns the moments of its score; where the score is nearly the same wherever the
+// word occurs, mean² / (mean² + variance) is that share. It is a bounded cache: a share
+// is measured again when the number of documents has moved by a fifth.
+type shares struct {
+	index keyword.Index
+
+	mu   sync.Mutex
+	seen map[shareKey]share
+}
+
+type shareKey struct {
+	tenant string
+	filter uint64 // what one principal may see says nothing about another
+	word   string
+}
+
+type share struct {
+	value float64
+	n     int
+}
+
+const maxShares = 16 << 10
+
+func newShares(index keyword.Index) *shares {
+	return &shares{index: index, seen: map[shareKey]share{}}
+}
+
+// of returns the document frequency of each word among n documents.
+func (s *shares) of(ctx context.Context, sc scope.Scope, f schemas.Filter, n int, ws []string) ([]float64, error) {
+	key := shareKey{tenant: sc.Tenant(), filter: fingerprint(f)}
+	out := make([]float64, len(ws))
+	for i, w := range ws {
+		key.word = w
+		s.mu.Lock()
+		known, ok := s.seen[key]
+		s.mu.Unlock()
+		if !ok || 5*max(known.n-n, n-known.n) > known.n {
+			res, err := s.index.Search(ctx, sc, keyword.Query{Text: w, Limit: 1, Filter: f})
+			if err != nil {
+				return nil, err
+			}
+			known = share{n: res.N}
+			if res.Mean > 0 {
+				square := res.Mean * res.Mean
+				known.value = square / (square + res.SD*res.SD)
+			}
+			s.put(key, known)
+		}
+		out[i] = known.value * float64(n)
+	}
+	return out, nil
+}
+
+func (s *shares) put(key shareKey, v share) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.seen) >= maxShares {
+		clear(s.seen)
+	}
+	s.seen[key] = v
+}
+
+// fingerprint hashes a filter's conditions.
+func fingerprint(f schemas.Filter) uint64 {
+	h := fnv.New64a()
+	for _, c := range f.Conds() {
+		h.Write([]byte(string(c.Field) + "\x00" + string(c.Op) + "\x00"))
+		for _, v := range c.Values {
+			h.Write([]byte(v + "\x00"))
+		}
+		bits := uint64(int64(c.Number * 1e6))
+		for range 8 {
+			h.Write([]byte{byte(bits)})
+			bits >>= 8
+		}
+	}
+	return h.Sum64()
+}

@@ -1,0 +1,82 @@
+package selection
+
+import (
+	"math"
+	"time"
+
+	"satchel/pipeline/candidate"
+	"satchel/schemas"
+)
+
+// signals are the eight H4R signals of one item, each in 0–1.
+type signals struct {
+	relevance, recency, frequency, importance, causality, familiarity, trust, openness float64
+}
+
+// frequencyFull is the access count at which the frequency signal reaches 1.
+const frequencyFull = 100
+
+// relevance maps a fused z-score to 0–1: half at two deviations above the mean, so
+// that an item nothing speaks for stays near zero.
+func relevance(z float64) float64 { return 1 / (1 + math.Exp(-(z-1.5)/.75)) }
+
+func measure(r *schemas.Record, z float64, distance int, now time.Time, lambda float64) signals {
+	v := signals{
+		relevance:   relevance(z),
+		recency:     recency(r, now, lambda),
+		frequency:   min(1, math.Log1p(float64(r.AccessCount))/math.Log1p(frequencyFull)),
+		importance:  orDefault(r.Importance, .5),
+		familiarity: 1 - orDefault(r.Novelty, .5),
+		trust:       orDefault(r.Trust, .5),
+		openness:    1 - orDefault(r.Sensitivity, 0),
+	}
+	if distance >= 0 {
+		v.causality = 1 / (1 + float64(distance))
+	}
+	return v
+}
+
+// recency is exp(-λ·age_days), or the item's own decay.
+func recency(r *schemas.Record, now time.Time, lambda float64) float64 {
+	age := max(0, now.Sub(r.CreatedAt).Hours()/24)
+	d := r.DecayFn
+	if d == nil {
+		return math.Exp(-lambda * age)
+	}
+	switch d.Kind {
+	case "none":
+		return 1
+	case "step":
+		if age <= d.Days {
+			return 1
+		}
+		return 0
+	case "linear":
+		if d.Days <= 0 {
+			return 0
+		}
+		return max(0, 1-age/d.Days)
+	}
+	if d.Lambda > 0 {
+		lambda = d.Lambda
+	}
+	return math.Exp(-lambda * age)
+}
+
+func orDefault(p *float64, def float64) float64 {
+	if p == nil {
+		return def
+	}
+	return *p
+}
+
+// show writes the signals to the candidate, rounded to four places.
+func (v *signals) show(c *candidate.Candidate) {
+	c.Signals = map[string]float64{
+		SignalRelevance: round(v.relevance), SignalRecency: round(v.recency), SignalFrequency: round(v.frequency),
+		SignalImportance: round(v.importance), SignalCausality: round(v.causality), SignalFamiliarity: round(v.familiarity),
+		SignalTrust: round(v.trust), SignalOpenness: round(v.openness),
+	}
+}
+
+func round(x float64) float64 { return math.Round(x*1e4) / 1e4 }
