@@ -1,0 +1,232 @@
+package pipeline
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"satchel/pipeline/scope"
+	"satchel/pipeline/store/eventlog"
+	"satchel/schemas"
+)
+
+// commit writes the pack, the drop report and the decisions to the log and returns
+// the result with their positions. The attachment is the result as it leaves, except
+// for what is known only afterwards: result_sha256, positions and proof.
+func (t *turn) commit(ctx context.Context, s scope.Scope) (schemas.ContextResult, error) {
+	var res schemas.ContextResult
+	var batch eventlog.Batch
+	if err := t.stage(ctx, "encode", func(ctx context.Context) error {
+		var err error
+		if res, err = t.result(ctx, s); err != nil {
+			return err
+		}
+		batch, err = t.batch(s, &res)
+		return err
+	}); err != nil {
+		return schemas.ContextResult{}, err
+	}
+	var outcomes []eventlog.Outcome
+	if err := t.stage(ctx, "log", func(ctx context.Context) error {
+		var err error
+		outcomes, err = t.e.cfg.Log.Append(ctx, batch)
+		return logged(outcomes, len(batch.Drafts), err)
+	}); err != nil {
+		return schemas.ContextResult{}, err
+	}
+	p := &res.Payload
+	p.Positions = schemas.Positions{Pack: outcomes[0].Position, Drop: outcomes[1].Position, Decision: outcomes[2].Position}
+	if t.req.IncludeProofs {
+		if err := t.stage(ctx, "prove", func(ctx context.Context) error {
+			proof, err := t.e.cfg.Prover.ProvePack(ctx, s, p.Positions.Pack)
+			p.Proof = &proof
+			return err
+		}); err != nil {
+			return schemas.ContextResult{}, &schemas.Error{Code: schemas.CodeStorage, Message: "the pack could not be proved"}
+		}
+	}
+	t.clock(p)
+	return res, nil
+}
+
+// logged checks that every draft of the batch is a new entry.
+func logged(outcomes []eventlog.Outcome, want int, err error) error {
+	if err == nil && len(outcomes) == want {
+		for _, o := range outcomes {
+			if o.Status != eventlog.Appended {
+				err = fmt.Errorf("append: an id was used before")
+			}
+		}
+	}
+	if err != nil || len(outcomes) != want {
+		return &schemas.Error{Code: schemas.CodeStorage, Message: "the pack could not be logged, so it does not leave"}
+	}
+	return nil
+}
+
+// clock writes the timings.
+func (t *turn) clock(p *schemas.ResultPayload) {
+	total := milliseconds(t.e.cfg.Clock().Sub(t.started))
+	p.QueryDurationMS = total
+	p.Explainability.Timings = schemas.Timings{
+		RetrievalMS: t.stages["retrieve"], SlicingMS: t.stages["slice"], SummarizationMS: t.stages["pack"],
+		TotalMS: total, Stages: t.stages,
+	}
+}
+
+// result builds the reply without positions and proof.
+func (t *turn) result(ctx context.Context, s scope.Scope) (schemas.ContextResult, error) {
+	refs, err := t.provenance(ctx, s)
+	if err != nil {
+		return schemas.ContextResult{}, err
+	}
+	results := make([]schemas.ResultItem, len(t.exposed))
+	bytes := 0
+	for i := range t.exposed {
+		results[i] = t.exposed[i].Result
+		bytes += results[i].Metadata.ByteSize
+	}
+	redacted, budget, denied := 0, 0, 0
+	for i := range t.ranking.Candidates {
+		c := &t.ranking.Candidates[i]
+		switch {
+		case c.Drop == schemas.DropBudget:
+			budget++
+		case c.Drop == schemas.DropPolicy:
+			denied++
+		case c.Kept() && c.Verdict.Redact:
+			redacted++
+		}
+	}
+	if t.warnings == nil {
+		t.warnings = []string{}
+	}
+	sources := t.ranking.Sources
+	if sources == nil {
+		sources = []string{}
+	}
+	res := schemas.ContextResult{
+		Meta: schemas.Meta{Type: schemas.MessageContextResult, ID: t.e.cfg.IDs(), ReplyTo: t.request},
+		Payload: schemas.ResultPayload{
+			Results: results, TotalCount: t.ranking.Found, Sources: sources,
+			PackID: t.drop.PackID, Text: t.packed.Text, Pack: t.contextPack(s, refs), Drop: t.drop,
+			Explainability: schemas.Explainability{
+				TLDR: t.packed.TLDR, Affordances: t.affordances, CausalGraph: t.causal, Warnings: t.warnings,
+				Slicing: schemas.Slicing{
+					TotalRedacted: redacted, TotalDenied: denied, TotalDroppedBudget: budget,
+					BudgetUsed: schemas.BudgetUsed{Bytes: bytes, EstimatedTokens: t.packed.Tokens, Items: len(results)},
+				},
+			},
+		},
+	}
+	t.clock(&res.Payload)
+	return res, nil
+}
+
+// provenance points from the pack to the log entries of what it shows.
+func (t *turn) provenance(ctx context.Context, s scope.Scope) ([]schemas.ProvenanceRef, error) {
+	refs := make([]schemas.ProvenanceRef, len(t.exposed))
+	positions := make([]int64, len(t.exposed))
+	for i := range t.exposed {
+		refs[i] = t.exposed[i].Provenance
+		positions[i] = refs[i].Position
+	}
+	if t.e.cfg.Leaves == nil || len(refs) == 0 {
+		return refs, nil
+	}
+	leaves, err := t.e.cfg.Leaves.Leaves(ctx, s, positions)
+	if err != nil || len(leaves) != len(refs) {
+		return nil, &schemas.Error{Code: schemas.CodeStorage, Message: "the log entries of the items could not be read"}
+	}
+	for i := range refs {
+		refs[i].Leaf = leaves[i]
+	}
+	return refs, nil
+}
+
+// contextPack is the pack by reference.
+func (t *turn) contextPack(s scope.Scope, refs []schemas.ProvenanceRef) schemas.ContextPack {
+	sum := sha256.Sum256([]byte(t.packed.Text))
+	out := schemas.ContextPack{
+		ID: t.drop.PackID, SessionID: t.req.Session, CreatedAt: t.now, TokenBudget: t.budget, TokenActual: t.packed.Tokens,
+		Tokenizer: t.e.cfg.Tokens(t.req.Model).Name(), PolicyDecisions: make([]string, len(t.exposed)),
+		Sections: make([]schemas.ContextSection, len(t.packed.Sections)), ProvenanceRefs: refs,
+		RequestID: t.request, Principal: s.Principal().ID, Purpose: s.Purpose(), AsOf: t.asOf,
+		RenderedSHA256: hex.EncodeToString(sum[:]), Relevance: t.trace,
+	}
+	if t.e.cfg.Embedder != nil {
+		out.Embedding = t.e.cfg.Embedder.Model().String()
+	}
+	place := make(map[int]int, len(t.packed.Shown))
+	for i, at := range t.packed.Shown {
+		place[at] = i
+		out.PolicyDecisions[i] = t.exposed[i].Item.Evidence.PolicyDecisionID
+	}
+	for i, sec := range t.packed.Sections {
+		items := make([]schemas.ContextItem, len(sec.Items))
+		for j, at := range sec.Items {
+			items[j] = t.exposed[place[at]].Item
+		}
+		out.Sections[i] = schemas.ContextSection{
+			Type: sec.Type, TokenBudget: sec.Budget, TokenActual: sec.Tokens, Items: items, SelectionReason: sec.Reason,
+		}
+	}
+	return out
+}
+
+// batch makes the three drafts of the request.
+func (t *turn) batch(s scope.Scope, res *schemas.ContextResult) (eventlog.Batch, error) {
+	attachment, err := json.Marshal(res)
+	if err != nil {
+		return eventlog.Batch{}, fmt.Errorf("encode result: %w", err)
+	}
+	sum := sha256.Sum256(attachment)
+	res.Payload.Pack.ResultSHA256 = hex.EncodeToString(sum[:])
+	packed, err := t.encode(s, schemas.TypeContextPacked, t.drop.PackID, &res.Payload.Pack)
+	if err != nil {
+		return eventlog.Batch{}, err
+	}
+	packed.Attachment, packed.Refs = attachment, t.ids()
+	dropped, err := t.encode(s, schemas.TypeContextDropped, t.drop.ID, &t.audit)
+	if err != nil {
+		return eventlog.Batch{}, err
+	}
+	decided, err := t.encode(s, schemas.TypePolicyDecided, t.decision.ID, &t.decision)
+	if err != nil {
+		return eventlog.Batch{}, err
+	}
+	return eventlog.Batch{Drafts: []eventlog.Draft{packed, dropped, decided}}, nil
+}
+
+func (t *turn) encode(s scope.Scope, eventType, id string, data any) (eventlog.Draft, error) {
+	raw, err := json.Marshal(data)
+	if err != nil {
+		return eventlog.Draft{}, fmt.Errorf("encode %s: %w", eventType, err)
+	}
+	return t.draft(s, eventType, id, raw), nil
+}
+
+func (t *turn) draft(s scope.Scope, eventType, id string, data []byte) eventlog.Draft {
+	ext := map[string]string{"datacontenttype": "application/json"}
+	if schema := schemas.DataSchema(eventType); schema != "" {
+		ext["dataschema"] = schema
+	}
+	if t.span != nil {
+		if c := t.span.SpanContext(); c.IsValid() {
+			ext["traceparent"] = traceparent(c)
+		}
+	}
+	return eventlog.Draft{
+		Tenant: s.Tenant(), Agent: agent, Type: eventType, Source: Source, ID: id, Subject: t.request,
+		Time: t.now, Data: data, Extensions: ext,
+	}
+}
+
+// traceparent is the W3C header of a span.
+func traceparent(c trace.SpanContext) string {
+	return "00-" + c.TraceID().String() + "-" + c.SpanID().String() + "-" + c.TraceFlags().String()
+}

@@ -1,0 +1,177 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/metric"
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/trace"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
+
+	"satchel/pipeline/embed"
+	"satchel/pipeline/pack"
+	"satchel/pipeline/scope"
+	"satchel/pipeline/selection"
+	"satchel/pipeline/store/eventlog"
+	"satchel/pipeline/store/graph"
+	"satchel/pipeline/store/items"
+	"satchel/pipeline/store/keyword"
+	"satchel/pipeline/store/vector"
+	"satchel/pipeline/token"
+	"satchel/policies"
+	"satchel/schemas"
+)
+
+// Source is the CloudEvents source of what the engine writes to the log.
+const Source = "satchel://engine"
+
+// agent is the agent of the engine's log entries.
+const agent = "satchel"
+
+// Config says what an Engine works with. Log, Items and PDP are required. Of the other
+// stores each may be nil: what it would find is then not found.
+type Config struct {
+	Log      eventlog.Appender
+	Items    items.Store
+	Keyword  keyword.Index
+	Vector   vector.Index
+	Graph    graph.Store
+	PDP      policies.PDP
+	Embedder embed.Embedder
+
+	// Tokens returns the counter of a model's tokenizer; "" is the default model.
+	// Default: characters ÷ 4 for every model.
+	Tokens func(model string) token.Counter
+	// Relevance decides which kinds of context a turn needs. Default: all.
+	Relevance relevance
+	// Indexed waits until the indexes have applied a position. Default: the engine
+	// asks the stores for their checkpoints.
+	Indexed indexed
+	// Prover proves entries of the log. Default: requests for proofs are refused.
+	Prover prover
+	// Leaves reads leaf hashes for provenance. Default: provenance has positions only.
+	Leaves leaves
+
+	Weights  *selection.Weights
+	Disable  []string            // names of ranking features that are switched off
+	Profiles []selection.Profile // besides the built-in ones
+	Shares   *pack.Shares        // of the token budget; default as the pack has them
+	TLDR     int                 // sentences; default 5, negative: none
+	Graphs   bool                // include the causal graph of the shown items
+
+	Wait   time.Duration // longest wait for min_position; default 5 s
+	Clock  func() time.Time
+	IDs    func() string // UUIDv7
+	Tracer trace.Tracer
+	Meter  metric.Meter
+	Logger *slog.Logger
+}
+
+// relevance decides which kinds of context a turn needs.
+type relevance interface {
+	// Exclude returns the kinds this turn does not need and a trace of the decision.
+	Exclude(ctx context.Context, r *schemas.RelevanceRequest) ([]schemas.Kind, schemas.RelevanceTrace, error)
+}
+
+// indexed waits for projections.
+type indexed interface {
+	Await(ctx context.Context, s scope.Scope, position int64) error
+}
+
+// prover proves that an entry stands in the log, with a signed head.
+type prover interface {
+	ProvePack(ctx context.Context, s scope.Scope, position int64) (schemas.PackProof, error)
+}
+
+// leaves reads the hex leaf hashes of positions, in order.
+type leaves interface {
+	Leaves(ctx context.Context, s scope.Scope, positions []int64) ([]string, error)
+}
+
+// Defaults of a request.
+const (
+	defaultLimit  = 100
+	defaultBudget = 2000
+	defaultWait   = 5 * time.Second
+	fewest        = 100 // candidates the policy decides on at least
+	most          = 400
+)
+
+// Engine answers context requests.
+type Engine struct {
+	cfg      Config
+	selector *selection.Selector
+	builder  *pack.Builder
+	measures measures
+}
+
+// New returns an Engine.
+func New(cfg Config) (*Engine, error) {
+	switch {
+	case cfg.Log == nil:
+		return nil, errors.New("new engine: no log")
+	case cfg.Items == nil:
+		return nil, errors.New("new engine: no items store")
+	case cfg.PDP == nil:
+		return nil, errors.New("new engine: no policy decision point")
+	}
+	cfg.fill()
+	sel, err := selection.New(selection.Config{
+		Items: cfg.Items, Keyword: cfg.Keyword, Vector: cfg.Vector, Graph: cfg.Graph, Embedder: cfg.Embedder,
+		Weights: cfg.Weights, Disable: cfg.Disable, Profiles: cfg.Profiles, Clock: cfg.Clock,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("new engine: %w", err)
+	}
+	builder, err := pack.New(pack.Config{Shares: cfg.Shares, Sentences: cfg.TLDR})
+	if err != nil {
+		return nil, fmt.Errorf("new engine: %w", err)
+	}
+	m, err := newMeasures(cfg.Meter)
+	if err != nil {
+		return nil, fmt.Errorf("new engine: %w", err)
+	}
+	return &Engine{cfg: cfg, selector: sel, builder: builder, measures: m}, nil
+}
+
+func (c *Config) fill() {
+	if c.Tokens == nil {
+		c.Tokens = func(string) token.Counter { return quarter{} }
+	}
+	if c.Wait <= 0 {
+		c.Wait = defaultWait
+	}
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	if c.IDs == nil {
+		c.IDs = func() string { return uuid.Must(uuid.NewV7()).String() }
+	}
+	if c.Tracer == nil {
+		c.Tracer = tracenoop.NewTracerProvider().Tracer("")
+	}
+	if c.Meter == nil {
+		c.Meter = metricnoop.NewMeterProvider().Meter("")
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+}
+
+// quarter counts a token for every four characters, rounded up.
+type quarter struct{}
+
+func (quarter) Name() string { return "chars/4" }
+
+func (quarter) Count(text string) int {
+	n := 0
+	for range text {
+		n++
+	}
+	return (n + 3) / 4
+}

@@ -1,0 +1,273 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"satchel/pipeline/candidate"
+	"satchel/pipeline/compaction"
+	"satchel/pipeline/isolation"
+	"satchel/pipeline/pack"
+	"satchel/pipeline/scope"
+	"satchel/pipeline/selection"
+	"satchel/schemas"
+)
+
+// turn is one request on its way.
+type turn struct {
+	e       *Engine
+	req     *schemas.RequestPayload
+	request string // its id
+	started time.Time
+	now     time.Time
+	asOf    int64
+	query   string
+	limit   int
+	budget  int
+	stages  map[string]float64
+	span    trace.Span
+
+	trace       *schemas.RelevanceTrace
+	ranking     selection.Ranking
+	decision    schemas.PolicyDecision
+	warnings    []string
+	packed      pack.Pack
+	exposed     []isolation.Exposed
+	affordances []schemas.Affordance
+	causal      *schemas.CausalGraph
+	drop        schemas.DropReport
+	audit       schemas.DropReport
+	filters     map[string]string
+}
+
+// Context answers a request. The scope says who asks; what the request claims about
+// the asker is not looked at. Every error is a *schemas.Error.
+func (e *Engine) Context(ctx context.Context, s scope.Scope, req schemas.ContextRequest) (schemas.ContextResult, error) {
+	t, err := e.begin(s, &req)
+	if err != nil {
+		return schemas.ContextResult{}, typed(ctx, err)
+	}
+	ctx, t.span = e.cfg.Tracer.Start(ctx, "context.request", trace.WithAttributes(
+		attribute.String("satchel.tenant", s.Tenant()), attribute.String("satchel.request", t.request)))
+	defer t.span.End()
+	res, err := t.run(ctx, s)
+	if err != nil {
+		return schemas.ContextResult{}, t.refuse(ctx, s, err)
+	}
+	e.measures.record(ctx, t)
+	return res, nil
+}
+
+// Rank returns what a request would choose from, best first: the candidates that
+// policy allows and that are neither stale nor repeated, before any budget. Nothing
+// is logged, so nothing of it may be given to a caller; it serves evaluation.
+func (e *Engine) Rank(ctx context.Context, s scope.Scope, req schemas.ContextRequest) ([]candidate.Candidate, error) {
+	t, err := e.begin(s, &req)
+	if err != nil {
+		return nil, typed(ctx, err)
+	}
+	if err := t.choose(ctx, s); err != nil {
+		return nil, typed(ctx, err)
+	}
+	kept := t.ranking.Candidates[:0]
+	for _, c := range t.ranking.Candidates {
+		if c.Kept() {
+			kept = append(kept, c)
+		}
+	}
+	return kept, nil
+}
+
+func (e *Engine) begin(s scope.Scope, req *schemas.ContextRequest) (*turn, error) {
+	if err := s.Check(); err != nil {
+		return nil, &schemas.Error{Code: schemas.CodePolicyDenied, Message: "the request has no scope"}
+	}
+	if err := schemas.Invalid(req.Validate()); err != nil {
+		return nil, err
+	}
+	p := &req.Payload
+	if p.Tenant != "" && p.Tenant != s.Tenant() {
+		return nil, &schemas.Error{Code: schemas.CodeValidation, Field: "/payload/tenant", Message: "is not the tenant of the scope"}
+	}
+	if p.IncludeProofs && e.cfg.Prover == nil {
+		return nil, &schemas.Error{Code: schemas.CodeValidation, Field: "/payload/include_proofs", Message: "this engine has no prover"}
+	}
+	t := &turn{
+		e: e, req: p, request: req.Meta.ID, started: e.cfg.Clock(), now: p.Now, query: p.Query.Text,
+		limit: p.Limit, budget: p.TokenBudget, stages: make(map[string]float64, 10), filters: filterNames(p.Query.Filters),
+	}
+	if t.request == "" {
+		t.request = e.cfg.IDs()
+	}
+	if t.now.IsZero() {
+		t.now = t.started
+	}
+	t.now = t.now.UTC()
+	if t.query == "" {
+		t.query = p.UserMessage
+	}
+	if t.limit <= 0 {
+		t.limit = defaultLimit
+	}
+	if t.budget <= 0 {
+		t.budget = defaultBudget
+	}
+	return t, nil
+}
+
+// run takes the turn through all stages.
+func (t *turn) run(ctx context.Context, s scope.Scope) (schemas.ContextResult, error) {
+	if err := t.choose(ctx, s); err != nil {
+		return schemas.ContextResult{}, err
+	}
+	for _, st := range []struct {
+		name string
+		run  func(context.Context) error
+	}{
+		{"pack", func(ctx context.Context) error { return t.fill(ctx, s) }},
+		{"account", t.account},
+		{"isolate", t.expose},
+	} {
+		if err := t.stage(ctx, st.name, st.run); err != nil {
+			return schemas.ContextResult{}, err
+		}
+	}
+	return t.commit(ctx, s)
+}
+
+// choose is everything before the budget: wait, relevance, selection, slice, defend.
+func (t *turn) choose(ctx context.Context, s scope.Scope) error {
+	if err := t.await(ctx, s); err != nil {
+		return err
+	}
+	q, err := t.plan(ctx, s)
+	if err != nil {
+		return err
+	}
+	if err := t.stage(ctx, "retrieve", func(ctx context.Context) error {
+		t.ranking, err = t.e.selector.Rank(ctx, s, q)
+		return err
+	}); err != nil {
+		return err
+	}
+	t.stages["fuse"] = milliseconds(t.ranking.Times.Fuse)
+	t.warnings = append(t.warnings, t.ranking.Warnings...)
+	cs := t.ranking.Candidates
+	if err := t.stage(ctx, "slice", func(ctx context.Context) error {
+		t.decision, err = selection.Slice(ctx, s, t.e.cfg.PDP, t.now, t.e.cfg.IDs(), cs)
+		return err
+	}); err != nil {
+		t.ranking.Candidates = nil
+		return fmt.Errorf("%w: %w", policyDown(), err)
+	}
+	t.decision.RequestID = t.request
+	return t.stage(ctx, "defend", func(context.Context) error {
+		selection.Defend(cs, t.now)
+		t.belowMinimum(cs)
+		return nil
+	})
+}
+
+// belowMinimum drops what scores less than the request wants.
+func (t *turn) belowMinimum(cs []candidate.Candidate) {
+	if t.req.MinScore <= 0 {
+		return
+	}
+	for i := range cs {
+		if cs[i].Kept() && cs[i].Score < t.req.MinScore {
+			cs[i].Drop, cs[i].Detail = schemas.DropRank, "its score is below min_score"
+		}
+	}
+}
+
+// fill builds the pack, the affordances and the causal graph.
+func (t *turn) fill(ctx context.Context, s scope.Scope) error {
+	cs := t.ranking.Candidates
+	denied, redacted := map[string]int{}, 0
+	for i := range cs {
+		switch {
+		case cs[i].Drop == schemas.DropPolicy:
+			denied[cs[i].Verdict.Reason]++
+		case cs[i].Kept() && cs[i].Verdict.Redact:
+			redacted++
+		}
+	}
+	t.packed = t.e.builder.Build(pack.Request{
+		UserMessage: t.req.UserMessage, Task: t.req.Task, Query: t.query, Purpose: s.Purpose(),
+		Budget: t.budget, Limit: t.limit, Counter: t.e.cfg.Tokens(t.req.Model), Denied: denied, Redacted: redacted,
+	}, cs)
+	t.affordances = pack.Afford(cs, t.packed.Shown)
+	t.explainEmpty(denied)
+	return t.graph(ctx, s)
+}
+
+// explainEmpty warns when a pack has no item, and why.
+func (t *turn) explainEmpty(denied map[string]int) {
+	if len(t.packed.Shown) > 0 {
+		return
+	}
+	total := pack.Sum(denied)
+	switch {
+	case total > 0 && total == len(t.ranking.Candidates):
+		t.warnings = append(t.warnings, fmt.Sprintf("policy denied every source: %s; this is the minimal pack", counts(denied)))
+	case len(t.ranking.Candidates) == 0:
+		t.warnings = append(t.warnings, "nothing was found that this principal may see")
+	default:
+		t.warnings = append(t.warnings, "nothing that was found fits; see the drop report")
+	}
+}
+
+// graph adds the edges among the shown items.
+func (t *turn) graph(ctx context.Context, s scope.Scope) error {
+	if !t.e.cfg.Graphs || t.e.cfg.Graph == nil || len(t.packed.Shown) == 0 {
+		return nil
+	}
+	ids := t.ids()
+	edges, err := t.e.cfg.Graph.Between(ctx, s, ids, schemas.MatchAll())
+	if err != nil {
+		t.warnings = append(t.warnings, "graph: the causal graph is left out")
+		return nil
+	}
+	if edges == nil {
+		edges = []schemas.Edge{}
+	}
+	t.causal = &schemas.CausalGraph{Nodes: ids, Edges: edges}
+	return nil
+}
+
+// ids returns the shown items in the order of their references.
+func (t *turn) ids() []string {
+	ids := make([]string, len(t.packed.Shown))
+	for i, at := range t.packed.Shown {
+		ids[i] = t.ranking.Candidates[at].Record.ID
+	}
+	return ids
+}
+
+// account makes the drop reports and holds them against the candidates.
+func (t *turn) account(context.Context) error {
+	cs := t.ranking.Candidates
+	t.drop, t.audit = compaction.Report(t.e.cfg.IDs(), t.e.cfg.IDs(), t.now, cs)
+	if err := compaction.Verify(cs, t.packed.Shown, &t.drop); err != nil {
+		return fmt.Errorf("verify pack: %w", err)
+	}
+	return nil
+}
+
+// expose builds what leaves.
+func (t *turn) expose(context.Context) error {
+	o := isolation.Options{Scores: t.req.IncludeScores, Reranker: t.ranking.Reranker, Filters: t.filters}
+	t.exposed = make([]isolation.Exposed, len(t.packed.Shown))
+	for i, at := range t.packed.Shown {
+		x, err := isolation.Expose(&t.ranking.Candidates[at], o)
+		if err != nil {
+			return fmt.Errorf("isolate pack: %w", err)
+		}
+		t.exposed[i] = x
+	}
+	return nil
+}

@@ -1,0 +1,166 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"satchel/pipeline/scope"
+	"satchel/pipeline/selection"
+	"satchel/schemas"
+)
+
+// plan decides what is looked for: relevance, policy pushed down, request filters.
+func (t *turn) plan(ctx context.Context, s scope.Scope) (selection.Query, error) {
+	asked, where, err := selection.Filters(t.req.Query.Filters)
+	if err != nil {
+		return selection.Query{}, err
+	}
+	excluded, err := t.relevant(ctx)
+	if err != nil {
+		return selection.Query{}, err
+	}
+	if len(excluded) > 0 {
+		asked = asked.And(schemas.Where(schemas.Cond{Field: schemas.FieldKind, Op: schemas.NotIn, Values: excluded}))
+	}
+	pushed, err := t.e.cfg.PDP.Filter(ctx, s, selection.ActionRead)
+	if err != nil {
+		return selection.Query{}, fmt.Errorf("%w: %w", policyDown(), err)
+	}
+	if pushed.IsNone() {
+		t.warnings = append(t.warnings, "policy lets this principal see nothing here")
+	}
+	return selection.Query{
+		Text: t.query, Type: t.req.Query.Type, Vector: t.req.Query.Vector, Filter: asked.And(pushed), Where: where,
+		Now: t.now, AsOf: t.req.AsOf, Profile: t.req.Profile,
+		Limit: max(min(t.limit, most), min(max(t.budget/15, fewest), most)),
+	}, nil
+}
+
+// relevant returns the kinds this turn does not need.
+func (t *turn) relevant(ctx context.Context) ([]string, error) {
+	if t.req.Relevance == nil {
+		return nil, nil
+	}
+	if t.e.cfg.Relevance == nil {
+		t.warnings = append(t.warnings, "relevance: there is no gate, all kinds are included")
+		return nil, nil
+	}
+	var kinds []schemas.Kind
+	err := t.stage(ctx, "relevance", func(ctx context.Context) error {
+		var trace schemas.RelevanceTrace
+		var err error
+		kinds, trace, err = t.e.cfg.Relevance.Exclude(ctx, t.req.Relevance)
+		t.trace = &trace
+		return err
+	})
+	out := make([]string, len(kinds))
+	for i, k := range kinds {
+		out[i] = string(k)
+	}
+	return out, err
+}
+
+// await waits until the indexes are past min_position, and notes what is searched.
+func (t *turn) await(ctx context.Context, s scope.Scope) error {
+	if t.req.MinPosition > 0 {
+		if err := t.stage(ctx, "await", func(ctx context.Context) error { return t.indexed(ctx, s) }); err != nil {
+			return err
+		}
+	}
+	at, err := t.e.cfg.Items.Checkpoint(ctx, s)
+	if err != nil {
+		return &schemas.Error{Code: schemas.CodeStorage, Message: "the items store did not answer"}
+	}
+	t.asOf = at
+	if t.req.AsOf > 0 {
+		t.asOf = min(at, t.req.AsOf)
+	}
+	return nil
+}
+
+// pollEvery is how often the stores are asked for their checkpoints while waiting.
+const pollEvery = 2 * time.Millisecond
+
+func (t *turn) indexed(ctx context.Context, s scope.Scope) error {
+	ctx, cancel := context.WithTimeout(ctx, t.e.cfg.Wait)
+	defer cancel()
+	late := &schemas.Error{
+		Code: schemas.CodeDeadlineExceeded, Field: "/payload/min_position", Message: "the indexes are not there yet",
+	}
+	if t.e.cfg.Indexed != nil {
+		err := t.e.cfg.Indexed.Await(ctx, s, t.req.MinPosition)
+		if err != nil && (ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded)) {
+			return late
+		}
+		return err
+	}
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for {
+		at, err := t.applied(ctx, s)
+		if err == nil && at >= t.req.MinPosition {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return late
+		case <-tick.C:
+		}
+	}
+}
+
+// applied returns the position that every store has applied.
+func (t *turn) applied(ctx context.Context, s scope.Scope) (int64, error) {
+	type checkpointed interface {
+		Checkpoint(ctx context.Context, s scope.Scope) (int64, error)
+	}
+	stores := []checkpointed{t.e.cfg.Items}
+	if t.e.cfg.Keyword != nil {
+		stores = append(stores, t.e.cfg.Keyword)
+	}
+	if t.e.cfg.Vector != nil {
+		stores = append(stores, t.e.cfg.Vector)
+	}
+	if t.e.cfg.Graph != nil {
+		stores = append(stores, t.e.cfg.Graph)
+	}
+	lowest := int64(-1)
+	for _, store := range stores {
+		at, err := store.Checkpoint(ctx, s)
+		if err != nil {
+			return 0, err
+		}
+		if lowest < 0 || at < lowest {
+			lowest = at
+		}
+	}
+	return lowest, nil
+}
+
+// filterNames says which filters a request had, without their values: those may be
+// content.
+func filterNames(filters map[string]any) map[string]string {
+	out := make(map[string]string, len(filters))
+	for name, v := range filters {
+		out[name] = "eq"
+		if ops, ok := v.(map[string]any); ok {
+			out[name] = strings.Join(slices.Sorted(maps.Keys(ops)), ",")
+		}
+	}
+	return out
+}
+
+// counts says reasons and their counts in words, in a fixed order.
+func counts(by map[string]int) string {
+	var parts []string
+	for _, reason := range slices.Sorted(maps.Keys(by)) {
+		parts = append(parts, reason+" "+strconv.Itoa(by[reason]))
+	}
+	return strings.Join(parts, ", ")
+}
