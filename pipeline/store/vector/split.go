@@ -1,0 +1,112 @@
+package vector
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"satchel/schemas"
+)
+
+// chunkBytes is what a chunk holds at most: about 512 tokens of 4 bytes.
+const chunkBytes = 2000
+
+// maxChunks bounds the chunks of a text; a longer text gets longer chunks.
+const maxChunks = 256
+
+// Split cuts text into at most 256 chunks of at most 2,000 bytes (of more in a text over
+// some 250,000), for an embedding each. The spans are in order, touch each other and
+// cover the text; none begins or ends inside a rune. A chunk ends where the text's
+// structure is strongest in the second half of what it may hold: before a heading or
+// after a blank line, before a list item, at the end of a line, of a sentence, of a word.
+// The empty text has no chunks.
+func Split(text string) []schemas.Span {
+	if text == "" {
+		return nil
+	}
+	limit := max(chunkBytes, (2*len(text)+maxChunks-2)/(maxChunks-1))
+	var spans []schemas.Span
+	start := 0
+	for len(text)-start > limit {
+		end := start + cut(text[start:], limit)
+		spans = append(spans, schemas.Span{Start: start, End: end})
+		start = end
+	}
+	return append(spans, schemas.Span{Start: start, End: len(text)})
+}
+
+// The strength of a place to cut, weakest first.
+const (
+	betweenRunes = iota + 1
+	afterWord
+	afterSentence
+	afterLine
+	beforeListItem
+	betweenParagraphs
+)
+
+// cut returns where the first chunk of text ends: the last of the strongest places in
+// (limit/2, limit], or limit when there is none, as in bytes that are not UTF-8.
+func cut(text string, limit int) int {
+	best, strongest := limit, 0
+	for i := limit; i > limit/2; i-- {
+		if s := strength(text, i); s > strongest {
+			best, strongest = i, s
+			if s == betweenParagraphs {
+				break
+			}
+		}
+	}
+	return best
+}
+
+// strength says how good a place between text[i-1] and text[i] is, 0 for none.
+func strength(text string, i int) int {
+	if !utf8.RuneStart(text[i]) {
+		return 0
+	}
+	switch text[i-1] {
+	case '\n':
+		return lineStrength(text, i)
+	case ' ', '\t':
+		if before := strings.TrimRight(text[max(0, i-8):i], " \t"); before != "" && strings.HasSuffix(before, ".") ||
+			strings.HasSuffix(before, "!") || strings.HasSuffix(before, "?") {
+			return afterSentence
+		}
+		return afterWord
+	}
+	if i >= 3 {
+		switch text[i-3 : i] {
+		case "。", "！", "？":
+			return afterSentence
+		}
+	}
+	return betweenRunes
+}
+
+// lineStrength is for a line that begins at i.
+func lineStrength(text string, i int) int {
+	before := strings.TrimRight(text[max(0, i-64):i-1], " \t\r")
+	line := strings.TrimLeft(text[i:min(len(text), i+64)], " \t")
+	switch {
+	case before == "" || before[len(before)-1] == '\n', strings.HasPrefix(line, "#"):
+		return betweenParagraphs
+	case isListItem(line):
+		return beforeListItem
+	}
+	return afterLine
+}
+
+// isListItem reports whether line begins as "- ", "* ", "+ ", "• ", "1. " or "1) " do.
+func isListItem(line string) bool {
+	for _, bullet := range [...]string{"- ", "* ", "+ ", "• "} {
+		if strings.HasPrefix(line, bullet) {
+			return true
+		}
+	}
+	digits := 0
+	for digits < len(line) && digits < 4 && line[digits] >= '0' && line[digits] <= '9' {
+		digits++
+	}
+	rest := line[digits:]
+	return digits > 0 && (strings.HasPrefix(rest, ". ") || strings.HasPrefix(rest, ") "))
+}

@@ -1,0 +1,139 @@
+package vector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"satchel/pipeline/scope"
+)
+
+// MaxLimit is the most hits a query may ask for.
+const MaxLimit = 1000
+
+// ErrOrder is returned by Apply when positions fall, or pass upTo.
+var ErrOrder = errors.New("changes are not in order of position")
+
+// Driver is what a backend implements. Vectors calls it with a scope that is not zero,
+// changes in order that have ids, and vectors of Dimensions finite numbers.
+type Driver interface {
+	Index
+	// Dimensions is the length of every vector; it MUST NOT change between calls.
+	Dimensions() int
+}
+
+// Vectors implements Index over a Driver. It is safe for concurrent use.
+type Vectors struct{ driver Driver }
+
+var _ Index = (*Vectors)(nil)
+
+// New returns the vectors kept by d.
+func New(d Driver) *Vectors { return &Vectors{driver: d} }
+
+// Apply puts and removes items and moves the checkpoint to upTo. Nothing of a batch that
+// is refused is applied.
+func (v *Vectors) Apply(ctx context.Context, s scope.Scope, changes []Change, upTo int64) error {
+	if err := s.Check(); err != nil {
+		return fmt.Errorf("apply to vectors: %w", err)
+	}
+	last := int64(0)
+	for i := range changes {
+		c := &changes[i]
+		if c.Position < last || c.Position > upTo {
+			return fmt.Errorf("apply to vectors: position %d after %d, up to %d: %w", c.Position, last, upTo, ErrOrder)
+		}
+		last = c.Position
+		if c.Put == nil {
+			continue
+		}
+		if c.Put.ID == "" {
+			return fmt.Errorf("apply to vectors: position %d: item has no id", c.Position)
+		}
+		for j := range c.Put.Chunks {
+			if err := v.check(c.Put.Chunks[j].Vector); err != nil {
+				return fmt.Errorf("apply to vectors: chunk %d of item %q: %w", j, c.Put.ID, err)
+			}
+		}
+	}
+	if err := v.driver.Apply(ctx, s, changes, upTo); err != nil {
+		return fmt.Errorf("apply to vectors up to %d: %w", upTo, err)
+	}
+	return nil
+}
+
+// Checkpoint returns the position up to which changes are in the index, 0 for none.
+func (v *Vectors) Checkpoint(ctx context.Context, s scope.Scope) (int64, error) {
+	if err := s.Check(); err != nil {
+		return 0, fmt.Errorf("read vectors checkpoint: %w", err)
+	}
+	return v.driver.Checkpoint(ctx, s)
+}
+
+// Search returns the best items and the moments of all. See Index.
+func (v *Vectors) Search(ctx context.Context, s scope.Scope, q Query) (Result, error) {
+	if err := s.Check(); err != nil {
+		return Result{}, fmt.Errorf("search vectors: %w", err)
+	}
+	if q.Limit < 0 || q.Limit > MaxLimit {
+		return Result{}, fmt.Errorf("search vectors: limit %d: must be between 0 and %d", q.Limit, MaxLimit)
+	}
+	if err := v.check(q.Vector); err != nil {
+		return Result{}, fmt.Errorf("search vectors: %w", err)
+	}
+	if q.Filter.IsNone() {
+		return Result{}, nil
+	}
+	r, err := v.driver.Search(ctx, s, q)
+	if err != nil {
+		return Result{}, fmt.Errorf("search vectors: %w", err)
+	}
+	return r, nil
+}
+
+// Score returns the query's score of each id, in order. See Index.
+func (v *Vectors) Score(ctx context.Context, s scope.Scope, q Query, ids []string) ([]float64, error) {
+	if err := s.Check(); err != nil {
+		return nil, fmt.Errorf("score vectors: %w", err)
+	}
+	if err := v.check(q.Vector); err != nil {
+		return nil, fmt.Errorf("score vectors: %w", err)
+	}
+	if q.Filter.IsNone() || len(ids) == 0 {
+		return make([]float64, len(ids)), nil
+	}
+	scores, err := v.driver.Score(ctx, s, q, ids)
+	if err != nil {
+		return nil, fmt.Errorf("score vectors: %w", err)
+	}
+	return scores, nil
+}
+
+// Digest returns a hash of the tenant's items. See Index.
+func (v *Vectors) Digest(ctx context.Context, s scope.Scope) ([32]byte, error) {
+	if err := s.Check(); err != nil {
+		return [32]byte{}, fmt.Errorf("digest vectors: %w", err)
+	}
+	return v.driver.Digest(ctx, s)
+}
+
+// Reset empties the tenant and puts its checkpoint to 0.
+func (v *Vectors) Reset(ctx context.Context, s scope.Scope) error {
+	if err := s.Check(); err != nil {
+		return fmt.Errorf("reset vectors: %w", err)
+	}
+	return v.driver.Reset(ctx, s)
+}
+
+// check reports a vector of another length, or with NaN or Inf in it, as ErrDimension.
+func (v *Vectors) check(x []float32) error {
+	if want := v.driver.Dimensions(); len(x) != want {
+		return fmt.Errorf("%d numbers, want %d: %w", len(x), want, ErrDimension)
+	}
+	for i, f := range x {
+		if math.IsNaN(float64(f)) || math.IsInf(float64(f), 0) {
+			return fmt.Errorf("number %d: %w", i, ErrDimension)
+		}
+	}
+	return nil
+}
