@@ -55,7 +55,7 @@ func (e *Emitter) FollowLedger(ctx context.Context, opts FollowOptions, fn func(
 	if opts.New {
 		cfg.DeliverPolicy = js.DeliverNewPolicy
 	}
-	consumer, err := conn.OrderedConsumer(ctx, jetstream.StreamLedger, cfg)
+	consumer, err := conn.OrderedConsumer(ctx, jetstream.LedgerStream, cfg)
 	if err != nil {
 		return fmt.Errorf("follow ledger of tenant %q: %w", e.cfg.Tenant, err)
 	}

@@ -83,7 +83,10 @@ func (e *eraser) begin(ctx context.Context, s scope.Scope, d eventlog.Draft) (re
 		}
 	}
 	d.Subject = ErasureSubject
-	_, err = e.log.AppendErasure(ctx, s, d, plan.positions, plan.packs)
+	done, err := e.log.AppendErasure(ctx, s, d, plan.positions, plan.packs)
+	if err == nil && done.Status == eventlog.Reused {
+		return "id_reuse", nil
+	}
 	return "", err
 }
 

@@ -12,6 +12,7 @@ import (
 	"satchel/pipeline/store/items"
 	"satchel/pipeline/store/keyword"
 	"satchel/pipeline/store/vector"
+	"satchel/pipeline/write"
 	"satchel/schemas"
 )
 
@@ -111,10 +112,11 @@ func (p *projection) add(e *eventlog.Entry) error {
 }
 
 func (p *projection) addRecorded(e *eventlog.Entry) error {
-	rec := schemas.Record{Position: e.Position, RecordedAt: e.RecordedAt}
-	if err := json.Unmarshal(e.Data, &rec.MemoryItem); err != nil {
+	item, err := write.Item(*e)
+	if err != nil {
 		return fmt.Errorf("decode item: %w", err)
 	}
+	rec := schemas.Record{MemoryItem: item, Position: e.Position, RecordedAt: e.RecordedAt}
 	rec.Facets = rec.MemoryItem.Facets()
 	text := schemas.SearchText(&rec.MemoryItem)
 	rec.Terms = keyword.Terms(text)

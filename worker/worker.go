@@ -30,6 +30,9 @@ type Config struct {
 	Registry *policies.Registry // nil: claims count on loopback only
 	Loopback bool               // the transport is reachable from this machine only
 	Engine   Engine
+	// Projector is one made by NewProjector over the same stores, when the engine needs
+	// it first; nil: a new one.
+	Projector *Projector
 
 	Inboxes     []Inbox
 	DeadLetters DeadLetters
@@ -73,10 +76,10 @@ func New(cfg Config) (*Worker, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	if cfg.Registry == nil {
-		cfg.Registry = &policies.Registry{}
+	p := cfg.Projector
+	if p == nil {
+		p = NewProjector(cfg)
 	}
-	p := NewProjector(cfg)
 	w := &Worker{Projector: p, logger: cfg.Logger}
 	w.Service = &Service{engine: cfg.Engine, log: cfg.Log, writer: cfg.Writer, outbox: cfg.Outbox, projector: p,
 		pdp: cfg.PDP, registry: cfg.Registry, loopback: cfg.Loopback, stores: cfg.Stores, now: cfg.Clock}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"satchel/schemas"
+)
+
+type askCmd struct {
+	Question []string `arg:"" help:"What you want to know."`
+	As       string   `help:"Who asks." default:"cli"`
+	Level    string   `help:"Clearance claimed: public, internal, confidential, restricted." default:"internal" enum:"public,internal,confidential,restricted"`
+	Group    []string `help:"Groups claimed."`
+	Role     []string `help:"Roles claimed."`
+	Purpose  string   `help:"What the data is for."`
+	Budget   int      `help:"Tokens of the rendered pack." default:"2000"`
+	Limit    int      `help:"Items at most." default:"0"`
+	Session  string   `help:"Session of the asker."`
+	Type     string   `help:"keyword, semantic, graph or hybrid." default:"hybrid" enum:"keyword,semantic,graph,hybrid"`
+	Explain  bool     `help:"Show scores, signals and drops."`
+	Text     bool     `help:"Print the rendered pack alone."`
+}
+
+// Help shows how it is called.
+func (askCmd) Help() string {
+	return `Examples:
+  satchel ask "why did card payments fail on Tuesday?"
+  satchel ask --as risk_officer --level restricted --group risk "how many customers were charged twice?"
+  satchel ask --json --explain "who renewed the certificate?"`
+}
+
+func (c *askCmd) request() schemas.ContextRequest {
+	req := schemas.ContextRequest{Meta: schemas.Meta{Type: schemas.MessageContextRequest,
+		From: &schemas.Agent{Type: "user", ID: c.As, SecurityLevel: c.Level, Groups: c.Group, Roles: c.Role}}}
+	req.Payload = schemas.RequestPayload{Query: schemas.Query{Type: c.Type, Text: strings.Join(c.Question, " ")},
+		Limit: c.Limit, TokenBudget: c.Budget, IncludeScores: c.Explain, Purpose: c.Purpose, Session: c.Session}
+	return req
+}
+
+// Run asks and prints the pack with its reasons.
+func (c *askCmd) Run(ctx context.Context, a *app) error {
+	conn, err := a.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.close()
+	res, err := conn.ask(ctx, c.request())
+	if err != nil {
+		return err
+	}
+	switch {
+	case a.JSON:
+		return a.printJSON(res)
+	case c.Text:
+		_, err := io.WriteString(a.out, res.Payload.Text)
+		return err
+	}
+	printResult(a.out, &res.Payload, c.Explain)
+	return nil
+}
+
+// printResult prints a pack for a person: what is shown, what is not and why, and
+// where it stands in the log.
+func printResult(w io.Writer, p *schemas.ResultPayload, explain bool) {
+	fmt.Fprintln(w, strings.TrimRight(p.Text, "\n"))
+	fmt.Fprintln(w)
+	used := p.Explainability.Slicing.BudgetUsed
+	fmt.Fprintf(w, "shown    %d items, %d of %d tokens (%s), from %s\n", used.Items, p.Pack.TokenActual, p.Pack.TokenBudget, p.Pack.Tokenizer, strings.Join(p.Sources, ", "))
+	if explain {
+		printScores(w, p)
+	}
+	printDrops(w, &p.Drop, explain)
+	for _, warning := range p.Explainability.Warnings {
+		fmt.Fprintf(w, "warning  %s\n", warning)
+	}
+	for _, af := range p.Explainability.Affordances {
+		fmt.Fprintf(w, "hint     %s (%.2f): %s\n", af.Type, af.Confidence, af.Description)
+	}
+	fmt.Fprintf(w, "proof    pack %s is entry %d of the log, its decisions entry %d\n", p.PackID, p.Positions.Pack, p.Positions.Decision)
+}
+
+func printScores(w io.Writer, p *schemas.ResultPayload) {
+	for _, section := range p.Pack.Sections {
+		for _, item := range section.Items {
+			fmt.Fprintf(w, "  %-12s score %.3f  %3d tokens  by %s", item.ID, item.Score, item.Tokens, item.Evidence.Retriever)
+			for _, name := range sortedKeys(item.Evidence.Channels) {
+				ch := item.Evidence.Channels[name]
+				fmt.Fprintf(w, "  %s #%d z %.2f", name, ch.Rank, ch.Z)
+			}
+			fmt.Fprintln(w)
+			fmt.Fprint(w, "              ")
+			for _, name := range sortedKeys(item.Evidence.Signals) {
+				fmt.Fprintf(w, " %s %.2f", name, item.Evidence.Signals[name])
+			}
+			fmt.Fprintln(w)
+		}
+	}
+}
+
+func printDrops(w io.Writer, d *schemas.DropReport, explain bool) {
+	counts := map[schemas.DropReason][]string{}
+	for _, drop := range d.Drops {
+		counts[drop.Reason] = append(counts[drop.Reason], drop.ItemID)
+	}
+	for _, reason := range sortedKeys(counts) {
+		ids := counts[reason]
+		shown := ids
+		if !explain && len(shown) > 4 {
+			shown = shown[:4]
+		}
+		more := ""
+		if len(shown) < len(ids) {
+			more = fmt.Sprintf(" and %d more", len(ids)-len(shown))
+		}
+		fmt.Fprintf(w, "left out %s: %s%s\n", reason.Sentence(), strings.Join(shown, ", "), more)
+	}
+	for _, reason := range sortedKeys(d.Denied) {
+		fmt.Fprintf(w, "denied   %d by policy: %s\n", d.Denied[reason], strings.ReplaceAll(reason, "_", " "))
+	}
+}
+
+func sortedKeys[K ~string, V any](m map[K]V) []K {
+	keys := make([]K, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

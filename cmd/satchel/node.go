@@ -1,0 +1,236 @@
+package main
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	js "github.com/nats-io/nats.go/jetstream"
+
+	"satchel/jetstream"
+	"satchel/jetstream/embedded"
+	"satchel/pipeline"
+	"satchel/pipeline/scope"
+	"satchel/pipeline/token"
+	"satchel/schemas"
+	"satchel/worker"
+)
+
+// node is a running Satchel: server, stores, engine, worker and services.
+type node struct {
+	*stores
+	server   *embedded.Server // nil with an external NATS
+	nc       *nats.Conn
+	dead     *jetstream.DeadLetters
+	engine   *pipeline.Engine
+	worker   *worker.Worker
+	services *jetstream.Service
+	started  time.Duration
+
+	cancel context.CancelFunc
+	done   chan error
+}
+
+// nodeOptions steer start.
+type nodeOptions struct {
+	fixed
+	port     int  // of the embedded server
+	noListen bool // in-process connections only
+}
+
+// start opens everything and runs it. The caller must stop the node.
+func (a *app) start(ctx context.Context, o nodeOptions) (*node, error) {
+	begun := time.Now()
+	logger := a.logger(a.err)
+	n := &node{done: make(chan error, 1)}
+	if err := a.openTransport(ctx, n, o, logger); err != nil {
+		return nil, errors.Join(err, n.stop(ctx))
+	}
+	conn, err := jetstream.Open(ctx, n.nc)
+	if err != nil {
+		return nil, errors.Join(err, n.stop(ctx))
+	}
+	share := int64(a.StreamMB) << 20 / 16
+	if err := jetstream.EnsureStreams(ctx, conn, jetstream.Config{MemoryBytes: 7 * share, LedgerBytes: 7 * share, DLQBytes: share}); err != nil {
+		return nil, errors.Join(fmt.Errorf("open streams: %w", err), n.stop(ctx))
+	}
+	if n.stores, err = a.openStores(ctx, o.fixed, logger); err != nil {
+		return nil, errors.Join(err, n.stop(ctx))
+	}
+	if err := a.openWorker(ctx, n, conn, o, logger); err != nil {
+		return nil, errors.Join(err, n.stop(ctx))
+	}
+	n.started = time.Since(begun)
+	return n, nil
+}
+
+// openTransport starts the embedded server, or connects to the one that is named.
+func (a *app) openTransport(ctx context.Context, n *node, o nodeOptions, logger *slog.Logger) error {
+	cfg := jetstream.ConnectConfig{URL: a.NATSURL, Name: "satchel worker", Creds: a.Creds}
+	if a.NATSURL == "" {
+		server, err := embedded.Start(embedded.Config{Dir: a.path("streams"), Port: o.port, NoListen: o.noListen, MaxStore: int64(a.StreamMB) << 20, Log: logger})
+		if err != nil {
+			return fmt.Errorf("start the embedded NATS server: %w", err)
+		}
+		n.server, cfg.InProcess = server, server.InProcess()
+	}
+	nc, err := jetstream.Connect(ctx, cfg, logger)
+	if err != nil {
+		return fmt.Errorf("connect to NATS: %w", err)
+	}
+	n.nc = nc
+	return nil
+}
+
+// openWorker wires engine, worker and services, and runs them.
+func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o nodeOptions, logger *slog.Logger) error {
+	pdp, registry, err := a.openPolicy(ctx)
+	if err != nil {
+		return err
+	}
+	writer, err := a.openWriter()
+	if err != nil {
+		return err
+	}
+	cfg := worker.Config{Log: n.log, Stores: n.projections(), Embedder: n.embedder, Writer: writer, PDP: pdp, Registry: registry,
+		Loopback: a.NATSURL == "", Scrubbers: n.scrub, Clock: o.clock, Logger: logger,
+		Outbox: jetstream.NewOutbox(n.nc, conn)}
+	if cfg.Counter, err = n.tokens.Counter(""); err != nil {
+		return fmt.Errorf("open tokenizer: %w", err)
+	}
+	projector := worker.NewProjector(cfg)
+	cfg.Projector = projector
+	n.engine, err = pipeline.New(pipeline.Config{Log: n.log, Items: n.items, Keyword: n.keyword, Vector: n.vector, Graph: n.graph,
+		PDP: pdp, Embedder: n.embedder, Tokens: n.counter, Indexed: projector, Prover: &packProver{n.stores}, Leaves: &leafReader{n.stores},
+		Clock: o.clock, IDs: o.newID, Logger: logger})
+	if err != nil {
+		return err
+	}
+	cfg.Engine = n.engine
+	for partition := range jetstream.Partitions {
+		inbox, err := jetstream.OpenInbox(ctx, n.nc, conn, jetstream.InboxConfig{Partition: partition})
+		if err != nil {
+			return err
+		}
+		cfg.Inboxes = append(cfg.Inboxes, inbox)
+	}
+	if cfg.Ledger, err = jetstream.OpenLedger(ctx, n.nc, conn); err != nil {
+		return err
+	}
+	if n.dead, err = jetstream.OpenDeadLetters(ctx, n.nc, conn); err != nil {
+		return err
+	}
+	cfg.DeadLetters = n.dead
+	if cfg.Streams, err = jetstream.OpenScrubber(ctx, n.nc, conn); err != nil {
+		return err
+	}
+	if n.worker, err = worker.New(cfg); err != nil {
+		return err
+	}
+	n.services, err = jetstream.Serve(ctx, n.nc, conn, jetstream.ServiceConfig{Pool: a.Pool, Log: logger}, endpoints(n.worker.Service))
+	if err != nil {
+		return fmt.Errorf("serve requests: %w", err)
+	}
+	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	n.cancel = cancel
+	go func() { n.done <- n.worker.Run(run) }()
+	return nil
+}
+
+// counter returns the counter of a model's tokenizer.
+func (s *stores) counter(model string) token.Counter {
+	c, err := s.tokens.Counter(model)
+	if err != nil {
+		return token.Estimate{}
+	}
+	return c
+}
+
+// endpoints are the subjects the service answers.
+func endpoints(v *worker.Service) []jetstream.Endpoint {
+	type handler = func(ctx context.Context, tenant string, body []byte) (any, error)
+	list := []struct {
+		name, subject string
+		handle        handler
+	}{
+		{"request", "ctx.v1.*.request", v.Request},
+		{"put", "mem.v1.*.put", v.Put},
+		{"head", "log.v1.*.head", v.Head},
+		{"prove", "log.v1.*.prove", v.Prove},
+		{"receipt", "log.v1.*.receipt", v.Receipt},
+		{"pack", "log.v1.*.pack", v.Pack},
+	}
+	var all []jetstream.Endpoint
+	for _, e := range list {
+		all = append(all, jetstream.Endpoint{Name: e.name, Subject: e.subject,
+			Handler: func(ctx context.Context, r jetstream.Request) (jetstream.Reply, error) {
+				out, err := e.handle(ctx, r.Tenant, r.Data)
+				if err != nil {
+					return jetstream.Reply{}, err
+				}
+				body, err := json.Marshal(out)
+				return jetstream.Reply{Data: body}, err
+			}})
+	}
+	return all
+}
+
+// stop drains: no new requests, what is under way is finished, everything is closed.
+func (n *node) stop(ctx context.Context) error {
+	var errs []error
+	if n.services != nil {
+		errs = append(errs, n.services.Stop(ctx))
+	}
+	if n.cancel != nil {
+		n.cancel()
+		errs = append(errs, <-n.done)
+	}
+	if n.nc != nil {
+		errs = append(errs, jetstream.Drain(ctx, n.nc))
+	}
+	if n.stores != nil {
+		errs = append(errs, n.stores.close())
+	}
+	if n.server != nil {
+		errs = append(errs, n.server.Stop())
+	}
+	return errors.Join(errs...)
+}
+
+// packProver proves packs for the engine.
+type packProver struct{ *stores }
+
+// ProvePack signs the head and proves that position stands in it.
+func (p *packProver) ProvePack(ctx context.Context, s scope.Scope, position int64) (schemas.PackProof, error) {
+	head, err := p.log.SignedHead(ctx, s)
+	if err != nil {
+		return schemas.PackProof{}, err
+	}
+	proof, err := p.log.ProveInclusion(ctx, s, position, head.Size)
+	return schemas.PackProof{Checkpoint: head.Checkpoint, Inclusion: proof}, err
+}
+
+// leafReader reads leaf hashes for a pack's provenance; they never change, so they
+// are kept.
+type leafReader struct {
+	*stores
+}
+
+// Leaves returns the hex leaf hash of each position.
+func (l *leafReader) Leaves(ctx context.Context, s scope.Scope, positions []int64) ([]string, error) {
+	hashes, err := l.log.Leaves(ctx, s, positions)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]string, len(hashes))
+	for i := range hashes {
+		out[i] = hex.EncodeToString(hashes[i][:])
+	}
+	return out, nil
+}
+

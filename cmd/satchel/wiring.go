@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"golang.org/x/mod/sumdb/note"
+
+	"satchel/pipeline/embed/static"
+	"satchel/pipeline/scope"
+	"satchel/pipeline/store/eventlog"
+	logsqlite "satchel/pipeline/store/eventlog/sqlite"
+	"satchel/pipeline/store/graph"
+	graphsqlite "satchel/pipeline/store/graph/sqlite"
+	"satchel/pipeline/store/items"
+	itemsqlite "satchel/pipeline/store/items/sqlite"
+	keywordmem "satchel/pipeline/store/keyword/inproc"
+	"satchel/pipeline/store/vector"
+	vectormem "satchel/pipeline/store/vector/inproc"
+	"satchel/pipeline/token"
+	"satchel/pipeline/write"
+	"satchel/policies"
+	"satchel/policies/opaembed"
+	"satchel/worker"
+)
+
+// fixed replaces what differs from run to run; the zero value leaves it to chance.
+type fixed struct {
+	clock func() time.Time
+	newID func() string
+	rand  io.Reader
+}
+
+// stores are the log and the indexes, open.
+type stores struct {
+	log      *eventlog.Log
+	items    *items.Items
+	keyword  *keywordmem.Index
+	vector   *vector.Vectors
+	graph    *graph.Graph
+	embedder *static.Embedder
+	tokens   *token.Registry
+	scrub    []worker.Scrubber
+
+	verifierKey string
+	closers     []func() error
+}
+
+func (s *stores) close() error {
+	var errs []error
+	for i := len(s.closers) - 1; i >= 0; i-- {
+		errs = append(errs, s.closers[i]())
+	}
+	return errors.Join(errs...)
+}
+
+// openLog opens the event log alone.
+func (a *app) openLog(ctx context.Context, f fixed) (*eventlog.Log, string, error) {
+	if err := os.MkdirAll(a.path("keys"), 0o700); err != nil {
+		return nil, "", fmt.Errorf("open data folder: %w", err)
+	}
+	signer, verifier, key, err := a.logKey(f.rand)
+	if err != nil {
+		return nil, "", err
+	}
+	driver, err := logsqlite.Open(ctx, logsqlite.Config{Path: a.path("log.db")})
+	if err != nil {
+		return nil, "", fmt.Errorf("open event log: %w", err)
+	}
+	log, err := eventlog.New(eventlog.Config{Driver: driver, Clock: f.clock, Rand: f.rand, Signer: signer, Verifier: verifier, Keep: a.path("heads")})
+	if err != nil {
+		return nil, "", errors.Join(fmt.Errorf("open event log: %w", err), driver.Close())
+	}
+	return log, key, nil
+}
+
+// logKey reads the key that signs heads, and makes it when there is none.
+func (a *app) logKey(random io.Reader) (note.Signer, note.Verifier, string, error) {
+	private, public := a.path("keys", "log.key"), a.path("keys", "log.pub")
+	raw, err := os.ReadFile(private)
+	if errors.Is(err, os.ErrNotExist) {
+		if random == nil {
+			random = rand.Reader
+		}
+		skey, vkey, err := note.GenerateKey(random, "satchel")
+		if err != nil {
+			return nil, nil, "", fmt.Errorf("make log key: %w", err)
+		}
+		if err := os.WriteFile(private, []byte(skey), 0o600); err != nil {
+			return nil, nil, "", fmt.Errorf("write log key: %w", err)
+		}
+		if err := os.WriteFile(public, []byte(vkey+"\n"), 0o644); err != nil {
+			return nil, nil, "", fmt.Errorf("write log key: %w", err)
+		}
+		raw = []byte(skey)
+	} else if err != nil {
+		return nil, nil, "", fmt.Errorf("read log key: %w", err)
+	}
+	signer, err := note.NewSigner(string(raw))
+	if err != nil {
+		return nil, nil, "", fmt.Errorf("read log key %s: %w", private, err)
+	}
+	vkey, err := os.ReadFile(public)
+	if err != nil {
+		return nil, nil, "", fmt.Errorf("read log key: %w", err)
+	}
+	key := string(trimNewline(vkey))
+	verifier, err := note.NewVerifier(key)
+	if err != nil {
+		return nil, nil, "", fmt.Errorf("read log key %s: %w", public, err)
+	}
+	return signer, verifier, key, nil
+}
+
+func trimNewline(b []byte) []byte {
+	for len(b) > 0 && (b[len(b)-1] == '\n' || b[len(b)-1] == '\r') {
+		b = b[:len(b)-1]
+	}
+	return b
+}
+
+// openStores opens the log and every index.
+func (a *app) openStores(ctx context.Context, f fixed, logger *slog.Logger) (*stores, error) {
+	s := &stores{tokens: &token.Registry{}}
+	fail := func(err error) (*stores, error) { return nil, errors.Join(err, s.close()) }
+	if err := os.MkdirAll(a.path("index"), 0o700); err != nil {
+		return nil, fmt.Errorf("open data folder: %w", err)
+	}
+	var err error
+	if s.embedder, err = static.New(); err != nil {
+		return fail(fmt.Errorf("open embedding table: %w", err))
+	}
+	if s.log, s.verifierKey, err = a.openLog(ctx, f); err != nil {
+		return fail(err)
+	}
+	s.closers = append(s.closers, s.log.Close)
+	memory := int64(a.MemoryMB) << 20
+	itemDB, err := itemsqlite.Open(ctx, itemsqlite.Config{Path: a.path("index", "items.db"), MemoryBytes: memory / 8})
+	if err != nil {
+		return fail(fmt.Errorf("open items: %w", err))
+	}
+	s.closers = append(s.closers, itemDB.Close)
+	s.items = items.New(itemDB)
+	graphDB, err := graphsqlite.Open(ctx, graphsqlite.Config{Path: a.path("index", "graph.db"), MemoryBytes: memory / 8})
+	if err != nil {
+		return fail(fmt.Errorf("open graph: %w", err))
+	}
+	s.closers = append(s.closers, graphDB.Close)
+	s.graph = graph.New(graphDB)
+	warn := func(index string) func(string, error) {
+		return func(tenant string, err error) {
+			logger.Warn("index snapshot", "index", index, "tenant", tenant, "error", err)
+		}
+	}
+	if s.keyword, err = keywordmem.Open(keywordmem.Config{Dir: a.path("index", "keyword"), MemoryBytes: int(memory / 8 * 3), OnError: warn("keyword")}); err != nil {
+		return fail(fmt.Errorf("open keyword index: %w", err))
+	}
+	s.closers = append(s.closers, s.keyword.Close)
+	vectorIndex, err := vectormem.Open(vectormem.Config{Dir: a.path("index", "vector"), MemoryBytes: int(memory / 8 * 3), Model: s.embedder.Model().String(), Dimensions: s.embedder.Model().Dimensions, OnError: warn("vector")})
+	if err != nil {
+		return fail(fmt.Errorf("open vector index: %w", err))
+	}
+	s.closers = append(s.closers, vectorIndex.Close)
+	s.vector = vector.New(vectorIndex)
+	s.scrub = s.scrubbers()
+	return s, nil
+}
+
+// scrubbers lists what an erasure has to clean, and how it is checked.
+func (s *stores) scrubbers() []worker.Scrubber {
+	return []worker.Scrubber{
+		{Store: "log", Scrub: func(ctx context.Context, _ scope.Scope) error { return s.log.Scrub(ctx) }},
+		{Store: "items", Scrub: func(ctx context.Context, _ scope.Scope) error { return s.items.Scrub(ctx) },
+			Remaining: func(ctx context.Context, sc scope.Scope, ids []string) (int, error) {
+				left, err := s.items.Get(ctx, sc, ids)
+				return len(left), err
+			}},
+		{Store: "keyword", Scrub: s.keyword.Scrub},
+		{Store: "vector", Scrub: s.vector.Scrub},
+		{Store: "graph", Scrub: func(ctx context.Context, _ scope.Scope) error { return s.graph.Scrub(ctx) }},
+	}
+}
+
+// projections are the indexes as the worker feeds them.
+func (s *stores) projections() worker.Stores {
+	return worker.Stores{Items: s.items, Tokens: s.items, Keyword: s.keyword, Vector: s.vector, Graph: s.graph}
+}
+
+// openPolicy returns the decision point and the registry; a nil registry is none.
+func (a *app) openPolicy(ctx context.Context) (*opaembed.PDP, *policies.Registry, error) {
+	cfg := opaembed.Config{}
+	if a.Bundle != "" {
+		cfg.Bundle = os.DirFS(a.Bundle)
+	}
+	pdp, err := opaembed.New(ctx, cfg)
+	if err != nil {
+		return nil, nil, &usageError{fmt.Errorf("open policy bundle: %w", err)}
+	}
+	if a.Principals == "" {
+		return pdp, nil, nil
+	}
+	registry, err := policies.OpenRegistry(a.Principals)
+	if err != nil {
+		return nil, nil, &usageError{err}
+	}
+	return pdp, registry, nil
+}
+
+// openWriter returns the first stage of the pipeline with the agents' keys.
+func (a *app) openWriter() (*write.Writer, error) {
+	cfg := write.Config{RequireSignature: a.Signed}
+	if a.Keys != "" {
+		raw, err := os.ReadFile(a.Keys)
+		if err != nil {
+			return nil, usagef("read signing keys: %v", err)
+		}
+		if err := yaml.Unmarshal(raw, &cfg.Keys); err != nil {
+			return nil, usagef("read signing keys %s: %v", a.Keys, err)
+		}
+	}
+	w, err := write.New(cfg)
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	return w, nil
+}
