@@ -1,0 +1,83 @@
+package token
+
+import "unicode/utf8"
+
+// maxTokenBytes is more than any token of an exact encoding has.
+const maxTokenBytes = 256
+
+// Truncate returns a beginning of text that c counts at most n tokens for, cut between
+// runes: as long as c's tokenization allows, for the exact counters and the estimate.
+func Truncate(c Counter, text string, n int) string {
+	if n <= 0 {
+		return ""
+	}
+	if p, ok := c.(interface{ prefix(string, int) string }); ok {
+		return p.prefix(text, n)
+	}
+	return search(c, text, n)
+}
+
+// prefix returns the beginning of text that its first n tokens spell.
+func (b *bpe) prefix(text string, n int) string {
+	if len(text) > n*maxTokenBytes && n < len(text) {
+		text = wholeRunes(text, n*maxTokenBytes)
+	}
+	if b.Count(text) <= n {
+		return text
+	}
+	codec, err := b.load()
+	if err != nil {
+		return Estimate{}.prefix(text, n)
+	}
+	end, left := 0, n
+	for end < len(text) && left > 0 {
+		chunk := text[end : end+safeCut(text[end:])]
+		_, tokens, err := codec.Encode(chunk)
+		if err != nil {
+			break
+		}
+		for _, t := range tokens[:min(left, len(tokens))] {
+			end += len(t)
+		}
+		left -= min(left, len(tokens))
+	}
+	cut := wholeRunes(text, end)
+	for cut != "" && b.Count(cut) > n { // half a word may be more tokens than the whole
+		_, size := utf8.DecodeLastRuneInString(cut)
+		cut = cut[:len(cut)-size]
+	}
+	return cut
+}
+
+// search finds the cut by halving, for counters that show no tokens.
+func search(c Counter, text string, n int) string {
+	if c.Count(text) <= n {
+		return text
+	}
+	fits, over := 0, len(text)
+	for over-fits > 1 {
+		middle := len(wholeRunes(text, (fits+over)/2))
+		if middle <= fits {
+			break
+		}
+		if c.Count(text[:middle]) <= n {
+			fits = middle
+		} else {
+			over = middle
+		}
+	}
+	return text[:fits]
+}
+
+// wholeRunes returns text[:end] without a rune that end cuts in two.
+func wholeRunes(text string, end int) string {
+	if end >= len(text) {
+		return text
+	}
+	for back := 0; back < utf8.UTFMax && end-back >= 0; back++ {
+		if utf8.RuneStart(text[end-back]) {
+			return text[:end-back]
+		}
+	}
+	return text[:end] // not UTF-8: any byte will do
+}
