@@ -64,7 +64,8 @@ func (b *Batch) IDs() []string {
 // Row is what a driver reads and writes of an id.
 type Row struct {
 	Head    Head
-	Key     int64           // the driver's own, 0 for a row that is not stored
+	Key     int64           // the driver's own, 0 for a row that is to be inserted
+	Old     int64           // with Key 0: the key of a row that was erased before; it is to be removed
 	Put     *schemas.Record // a new version: its body and tokens are to be written
 	Changed bool            // the row is to be written
 	Erased  bool            // the row is to be removed
@@ -72,14 +73,16 @@ type Row struct {
 
 // Fold applies the changes after checkpoint to rows: what is stored, by id. It adds,
 // changes and marks rows; the driver writes those that are Changed and removes those
-// that are Erased. A row may be both stored and erased, then put again: its Key is 0.
-// Rows to remove whose id was put again are returned by key.
-func (b *Batch) Fold(checkpoint int64, rows map[string]*Row) (remove []int64) {
+// that are Erased.
+func (b *Batch) Fold(checkpoint int64, rows map[string]*Row) {
 	row := func(id string) *Row {
 		r, ok := rows[id]
-		if !ok {
+		switch {
+		case !ok:
 			r = &Row{}
 			rows[id] = r
+		case r.Erased:
+			*r = Row{Old: r.Key}
 		}
 		return r
 	}
@@ -90,21 +93,9 @@ func (b *Batch) Fold(checkpoint int64, rows map[string]*Row) (remove []int64) {
 		}
 		switch {
 		case c.Put != nil:
-			r := row(c.Put.ID)
-			if r.Erased {
-				remove = append(remove, r.Key)
-				r = &Row{}
-				rows[c.Put.ID] = r
-			}
-			r.put(c.Position, c.Put)
-		case c.Link != nil && c.Link.From != "":
-			r := row(c.Link.From)
-			if r.Erased {
-				remove = append(remove, r.Key)
-				r = &Row{}
-				rows[c.Link.From] = r
-			}
-			r.link(c.Link.Links)
+			row(c.Put.ID).put(c.Position, c.Put)
+		case c.Link != nil && c.Link.From != "" && len(c.Link.Links) > 0:
+			row(c.Link.From).link(c.Link.Links)
 		case c.Superseded != nil:
 			if r, ok := rows[c.Superseded.Item]; ok && r.there() {
 				r.Head.SupersededBy, r.Changed = c.Superseded.By, true
@@ -116,14 +107,13 @@ func (b *Batch) Fold(checkpoint int64, rows map[string]*Row) (remove []int64) {
 			}
 		}
 		for _, id := range c.Erased {
-			if r, ok := rows[id]; ok && r.Key != 0 {
-				*r = Row{Key: r.Key, Erased: true}
+			if r, ok := rows[id]; ok && r.Key|r.Old != 0 {
+				*r = Row{Key: r.Key | r.Old, Erased: true}
 			} else if ok {
 				delete(rows, id)
 			}
 		}
 	}
-	return remove
 }
 
 // there reports whether there is an item, and not only links that wait for one.

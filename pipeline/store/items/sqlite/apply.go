@@ -46,21 +46,21 @@ func (db *DB) commit(ctx context.Context, tenant string, b *items.Batch) (entrie
 			err = errors.Join(err, rolledBack(tx.Rollback()))
 		}
 	}()
-	num, checkpoint, err := openTenant(ctx, tx, tenant)
+	num, checkpoint, err := db.openTenant(ctx, tx, tenant)
 	if err != nil || b.UpTo <= checkpoint {
 		return nil, err
 	}
-	rows, err := loadHeads(ctx, tx, num, b.IDs())
+	rows, err := db.heads(ctx, tx, num, b.IDs())
 	if err != nil {
 		return nil, err
 	}
-	remove := b.Fold(checkpoint, rows)
-	w := writer{ctx: ctx, tx: tx, num: num, remove: remove}
+	b.Fold(checkpoint, rows)
+	w := writer{ctx: ctx, tx: tx, db: &db.stmts, num: num}
 	w.sort(rows)
 	if err := w.write(); err != nil {
 		return nil, err
 	}
-	if _, err := tx.ExecContext(ctx, "UPDATE tenants SET checkpoint = ? WHERE num = ?", b.UpTo, num); err != nil {
+	if _, err := tx.StmtContext(ctx, db.stmts.moveCheckpoint).ExecContext(ctx, b.UpTo, num); err != nil {
 		return nil, fmt.Errorf("move checkpoint: %w", err)
 	}
 	if err := tx.Commit(); err != nil {
@@ -77,23 +77,21 @@ func rolledBack(err error) error {
 	return err
 }
 
-func openTenant(ctx context.Context, tx *sql.Tx, name string) (num, checkpoint int64, err error) {
-	err = tx.QueryRowContext(ctx, `INSERT INTO tenants (name, checkpoint) VALUES (?, 0)
-		ON CONFLICT (name) DO UPDATE SET name = name RETURNING num, checkpoint`, name).Scan(&num, &checkpoint)
+func (db *DB) openTenant(ctx context.Context, tx *sql.Tx, name string) (num, checkpoint int64, err error) {
+	err = tx.StmtContext(ctx, db.stmts.openTenant).QueryRowContext(ctx, name).Scan(&num, &checkpoint)
 	if err != nil {
 		return 0, 0, fmt.Errorf("read tenant: %w", err)
 	}
 	return num, checkpoint, nil
 }
 
-func loadHeads(ctx context.Context, tx *sql.Tx, num int64, ids []string) (map[string]*items.Row, error) {
+func (db *DB) heads(ctx context.Context, tx *sql.Tx, num int64, ids []string) (map[string]*items.Row, error) {
 	found := make(map[string]*items.Row, len(ids))
 	list, err := json.Marshal(ids)
 	if err != nil {
 		return nil, fmt.Errorf("encode ids: %w", err)
 	}
-	rows, err := tx.QueryContext(ctx, `SELECT i.key, i.id, i.head FROM json_each(?) j
-		CROSS JOIN items i ON i.tenant = ? AND i.id = j.value`, string(list), num)
+	rows, err := tx.StmtContext(ctx, db.stmts.heads).QueryContext(ctx, string(list), num)
 	if err != nil {
 		return nil, fmt.Errorf("read heads: %w", err)
 	}
@@ -117,6 +115,7 @@ func loadHeads(ctx context.Context, tx *sql.Tx, num int64, ids []string) (map[st
 type writer struct {
 	ctx     context.Context
 	tx      *sql.Tx
+	db      *statements
 	num     int64
 	remove  []int64
 	entries []entry // changed or erased, by First
@@ -124,6 +123,8 @@ type writer struct {
 	next    int64 // the key used last
 	buf     []byte
 }
+
+func (w *writer) stmt(s *sql.Stmt) *sql.Stmt { return w.tx.StmtContext(w.ctx, s) }
 
 // sort picks what changed, in the order in which keys have to ascend.
 func (w *writer) sort(rows map[string]*items.Row) {
@@ -140,6 +141,9 @@ func (w *writer) sort(rows map[string]*items.Row) {
 
 func (w *writer) write() error {
 	for _, e := range w.entries {
+		if e.Old != 0 {
+			w.remove = append(w.remove, e.Old)
+		}
 		firstVersion := e.Put != nil && e.Head.First == e.Head.Position
 		switch {
 		case e.Erased:
@@ -170,13 +174,12 @@ func (w *writer) write() error {
 func (w *writer) update(e entry) error {
 	w.buf = e.Head.Append(w.buf[:0])
 	if e.Put == nil {
-		_, err := w.tx.ExecContext(w.ctx, "UPDATE items SET head = ? WHERE key = ?", w.buf, e.Key)
+		_, err := w.stmt(w.db.updateHead).ExecContext(w.ctx, w.buf, e.Key)
 		return err
 	}
 	n := len(w.buf)
 	w.buf = items.AppendBody(w.buf, e.Put)
-	_, err := w.tx.ExecContext(w.ctx, "UPDATE items SET tokens = ?, head = ?, body = ? WHERE key = ?",
-		e.Put.Tokens, w.buf[:n:n], w.buf[n:], e.Key)
+	_, err := w.stmt(w.db.setBody).ExecContext(w.ctx, e.Put.Tokens, w.buf[:n:n], w.buf[n:], e.Key)
 	return err
 }
 
@@ -185,7 +188,7 @@ func (w *writer) insert() error {
 		return nil
 	}
 	low, high := keyRange(w.num)
-	err := w.tx.QueryRowContext(w.ctx, "SELECT coalesce(max(key), ?) FROM items WHERE key BETWEEN ? AND ?", low, low, high).Scan(&w.next)
+	err := w.stmt(w.db.lastKey).QueryRowContext(w.ctx, low, low, high).Scan(&w.next)
 	if err != nil {
 		return fmt.Errorf("read last key: %w", err)
 	}
@@ -201,10 +204,7 @@ func (w *writer) insert() error {
 	return nil
 }
 
-const insertHead, insertRow = "INSERT INTO items (key, tenant, id, tokens, head, body) VALUES ", "(?,?,?,?,?,?)"
-
 func (w *writer) insertSome(some []entry) error {
-	query := insertHead + insertRow + strings.Repeat(","+insertRow, len(some)-1)
 	args := make([]any, 0, 6*len(some))
 	ends := make([]int, 0, 2*len(some))
 	w.buf = w.buf[:0]
@@ -227,7 +227,13 @@ func (w *writer) insertSome(some []entry) error {
 		args = append(args, w.next, w.num, e.id, tokens, w.buf[start:mid:mid], w.buf[mid:end:end])
 		start = end
 	}
-	if _, err := w.tx.ExecContext(w.ctx, query, args...); err != nil {
+	var err error
+	if len(some) == insertRows {
+		_, err = w.stmt(w.db.insert).ExecContext(w.ctx, args...)
+	} else {
+		_, err = w.tx.ExecContext(w.ctx, insertQuery(len(some)), args...)
+	}
+	if err != nil {
 		return fmt.Errorf("insert items: %w", err)
 	}
 	return nil
@@ -246,7 +252,7 @@ func (db *DB) SetTokens(ctx context.Context, tenant string, counts map[string]in
 		return fmt.Errorf("encode token counts: %w", err)
 	}
 	_, err = db.write.ExecContext(ctx, `UPDATE items SET tokens = j.value FROM json_each(?) j
-		WHERE items.tenant = (SELECT num FROM tenants WHERE name = ?) AND items.id = j.key AND items.tokens >= 0`,
+		WHERE items.tenant = `+tenantNum+` AND items.id = j.key AND items.tokens >= 0`,
 		string(pairs), tenant)
 	if err != nil {
 		return fmt.Errorf("set token counts: %w", err)
@@ -268,7 +274,7 @@ func (db *DB) Reset(ctx context.Context, tenant string) (err error) {
 			err = errors.Join(fmt.Errorf("reset items: %w", err), rolledBack(tx.Rollback()))
 		}
 	}()
-	num, _, err := openTenant(ctx, tx, tenant)
+	num, _, err := db.openTenant(ctx, tx, tenant)
 	if err != nil {
 		return err
 	}

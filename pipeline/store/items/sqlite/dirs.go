@@ -81,7 +81,7 @@ func (d *dirs) update(s *slot, entries []entry, upTo int64) {
 		return
 	}
 	for _, e := range entries {
-		if e.Erased || e.Put != nil && e.Key == 0 {
+		if e.Erased || e.Key == 0 { // an id that was erased may have come back
 			s.dir.remove(e.id)
 		}
 		if e.Put != nil {

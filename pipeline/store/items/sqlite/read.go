@@ -14,16 +14,12 @@ import (
 // Checkpoint implements items.Rows.
 func (db *DB) Checkpoint(ctx context.Context, tenant string) (int64, error) {
 	var at int64
-	err := db.read.QueryRowContext(ctx, "SELECT checkpoint FROM tenants WHERE name = ?", tenant).Scan(&at)
+	err := db.stmts.checkpoint.QueryRowContext(ctx, tenant).Scan(&at)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return 0, fmt.Errorf("read items checkpoint: %w", err)
 	}
 	return at, nil
 }
-
-const getQuery = `SELECT i.id, i.tokens, i.head, i.body FROM json_each(?) j
-	CROSS JOIN items i ON i.tenant = (SELECT num FROM tenants WHERE name = ?) AND i.id = j.value
-	WHERE i.tokens >= 0`
 
 // Get implements items.Rows.
 func (db *DB) Get(ctx context.Context, tenant string, ids []string) ([]schemas.Record, error) {
@@ -31,7 +27,7 @@ func (db *DB) Get(ctx context.Context, tenant string, ids []string) ([]schemas.R
 	if err != nil {
 		return nil, fmt.Errorf("encode ids: %w", err)
 	}
-	rows, err := db.read.QueryContext(ctx, getQuery, string(list), tenant)
+	rows, err := db.stmts.get.QueryContext(ctx, string(list), tenant)
 	if err != nil {
 		return nil, fmt.Errorf("get items: %w", err)
 	}
@@ -49,10 +45,10 @@ func (db *DB) Get(ctx context.Context, tenant string, ids []string) ([]schemas.R
 // Scan implements items.Rows.
 func (db *DB) Scan(ctx context.Context, tenant string, sel items.Selection, yield func(*schemas.Record) bool) error {
 	query := `SELECT id, tokens, head, body FROM items
-		WHERE tenant = (SELECT num FROM tenants WHERE name = ?) AND tokens >= 0 ORDER BY id`
+		WHERE tenant = ` + tenantNum + ` AND tokens >= 0 ORDER BY id`
 	if sel == items.Uncounted {
 		query = `SELECT id, tokens, head, body FROM items INDEXED BY uncounted
-			WHERE tenant = (SELECT num FROM tenants WHERE name = ?) AND tokens = 0`
+			WHERE tenant = ` + tenantNum + ` AND tokens = 0`
 	}
 	rows, err := db.read.QueryContext(ctx, query, tenant)
 	if err == nil {

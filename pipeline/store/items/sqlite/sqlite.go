@@ -39,6 +39,7 @@ type Config struct {
 // DB is a Driver. It is safe for concurrent use. One process may have the file open.
 type DB struct {
 	write, read *sql.DB
+	stmts       statements
 	dirs        dirs
 }
 
@@ -91,6 +92,9 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if _, err := write.ExecContext(ctx, schema); err != nil {
 		return nil, errors.Join(fmt.Errorf("create item tables: %w", err), db.Close())
 	}
+	if err := db.prepare(ctx); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
 	return db, nil
 }
 
@@ -101,7 +105,7 @@ func dsn(path, option string) string {
 }
 
 // Close closes the file. Calls under way fail.
-func (db *DB) Close() error { return errors.Join(db.read.Close(), db.write.Close()) }
+func (db *DB) Close() error { return errors.Join(db.stmts.close(), db.read.Close(), db.write.Close()) }
 
 // Scrub empties the write-ahead log, so that what was erased is in no file any more. It
 // waits for readers, up to ten seconds.
