@@ -1,0 +1,312 @@
+package write_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/nats-io/nkeys"
+
+	"satchel/pipeline/store/eventlog"
+	"satchel/pipeline/write"
+	"satchel/schemas"
+)
+
+const recorded = `{ "id":"m1","type":"episodic","kind":"memory","scope":{"tenant":"acme"},` +
+	`"created_at":"2026-03-01T10:00:00Z","security_label":["tenant:acme","level:internal"],"content":"a b" }`
+
+func newEvent(eventType, data string) event.Event {
+	ev := event.New()
+	ev.SetID("e1")
+	ev.SetSource("agent/one")
+	ev.SetType(eventType)
+	ev.SetDataContentType("application/json")
+	ev.DataEncoded = []byte(data)
+	return ev
+}
+
+func newWriter(t testing.TB, c write.Config) *write.Writer {
+	t.Helper()
+	w, err := write.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func newKey(t testing.TB) (seed []byte, public string) {
+	t.Helper()
+	pair, err := nkeys.FromRawSeed(nkeys.PrefixByteUser, bytes.Repeat([]byte{7}, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seed, err = pair.Seed(); err != nil {
+		t.Fatal(err)
+	}
+	if public, err = pair.PublicKey(); err != nil {
+		t.Fatal(err)
+	}
+	return seed, public
+}
+
+func TestPrepareKeepsTheBytes(t *testing.T) {
+	t.Parallel()
+	ev := newEvent(schemas.TypeMemoryRecorded, recorded)
+	ev.SetExtension("traceparent", "00-a-b-01")
+	ev.SetExtension("count", 3)
+	ev.SetExtension(write.ExtensionSigner, "forged")
+	ev.SetExtension(write.ExtensionChecksum, "forged")
+	ev.SetDataSchema(schemas.DataSchema(schemas.TypeMemoryRecorded))
+	d, err := newWriter(t, write.Config{}).Prepare("acme", "one", ev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := eventlog.Draft{
+		Tenant: "acme", Agent: "one", Type: schemas.TypeMemoryRecorded, Source: "agent/one", ID: "e1", Subject: "m1",
+		Time: time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC), Data: []byte(recorded),
+		Extensions: map[string]string{
+			"traceparent": "00-a-b-01", "count": "3", "datacontenttype": "application/json",
+			"dataschema": "urn:satchel:schema:memory-item:v1", write.ExtensionSigner: schemas.Unsigned,
+			write.ExtensionChecksum: schemas.TextContent("a b").Checksum(),
+		},
+	}
+	if !reflect.DeepEqual(d, want) {
+		t.Errorf("draft\n%+v\nwant\n%+v", d, want)
+	}
+	m, err := write.Item(eventlog.Entry{Position: 1, Data: d.Data, Extensions: d.Extensions})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Signer != schemas.Unsigned || m.Provenance.Signer != schemas.Unsigned || m.Provenance.Checksum != schemas.TextContent("a b").Checksum() {
+		t.Errorf("item %+v", m)
+	}
+}
+
+func TestPrepareOtherTypes(t *testing.T) {
+	t.Parallel()
+	w := newWriter(t, write.Config{})
+	for _, c := range []struct{ eventType, data, subject string }{
+		{schemas.TypeMemoryLinked, `{"scope":{"tenant":"acme"},"from":"a","links":[{"rel":"follows","to":"b"}]}`, "a"},
+		{schemas.TypeMemorySuperseded, `{"scope":{"tenant":"acme"},"item":"a","by":"b"}`, "a"},
+		{schemas.TypeMemoryAccessed, `{"scope":{"tenant":"acme"},"items":["x","y"]}`, "x"},
+		{schemas.TypeMemoryErased, `{"scope":{"tenant":"acme"},"items":["x"]}`, "x"},
+	} {
+		d, err := w.Prepare("acme", "one", newEvent(c.eventType, c.data))
+		if err != nil || d.Subject != c.subject || string(d.Data) != c.data {
+			t.Errorf("%s: %+v, %v", c.eventType, d, err)
+		}
+	}
+}
+
+func TestRejections(t *testing.T) {
+	t.Parallel()
+	w := newWriter(t, write.Config{MaxData: 4096})
+	replace := func(old, new string) string { return strings.Replace(recorded, old, new, 1) }
+	with := func(change func(*event.Event)) event.Event {
+		ev := newEvent(schemas.TypeMemoryRecorded, recorded)
+		change(&ev)
+		return ev
+	}
+	data := func(text string) event.Event { return newEvent(schemas.TypeMemoryRecorded, text) }
+	for _, c := range []struct {
+		reason  write.Reason
+		pointer string
+		event   event.Event
+	}{
+		{write.Malformed, "/specversion", event.Event{}},
+		{write.BadID, "/id", with(func(ev *event.Event) { ev.SetID("a b") })},
+		{write.Malformed, "/source", with(func(ev *event.Event) { ev.SetSource("") })},
+		{write.UnknownType, "/type", with(func(ev *event.Event) { ev.SetType("io.satchel.context.packed.v1") })},
+		{write.Oversized, "/data", data(replace("a b", strings.Repeat("x", 5000)))},
+		{write.Oversized, "/big", with(func(ev *event.Event) { ev.SetExtension("big", strings.Repeat("x", 5000)) })},
+		{write.Malformed, "/datacontenttype", with(func(ev *event.Event) { ev.SetDataContentType("text/plain") })},
+		{write.Malformed, "/subject", with(func(ev *event.Event) { ev.SetSubject("m2") })},
+		{write.Malformed, "/data", data(`{"id":`)},
+		{write.Malformed, "/data", data("")},
+		{write.Malformed, "/data", data("null")},
+		{write.Malformed, "/data/colour", data(replace(`"type"`, `"colour":1,"type"`))},
+		{write.Malformed, "/data/created_at", data(replace(`"2026-03-01T10:00:00Z"`, `"soon"`))},
+		{write.Unlabelled, "/data/security_label", data(replace(`["tenant:acme","level:internal"]`, `[]`))},
+		{write.Unlabelled, "/data/security_label", data(replace(`"security_label":["tenant:acme","level:internal"],`, `"colour":1,`))},
+		{write.Malformed, "/data/security_label/1", data(replace(`level:internal`, `level:secret`))},
+		{write.WrongTenant, "/data/scope/tenant", data(replace(`{"tenant":"acme"}`, `{"tenant":"other"}`))},
+		{write.WrongTenant, "/data/scope/tenant", data(replace(`{"tenant":"acme"},`, `{"tenant":"other"},"colour":1,`))},
+		{write.BadID, "/data/id", data(replace(`"m1"`, `"m 1"`))},
+		{write.BadSignature, "/data/signer", data(replace(`"type"`, `"signer":"boss","type"`))},
+		{write.BadSignature, "/data/provenance/signer", data(replace(`"type"`, `"provenance":{"signer":"boss"},"type"`))},
+		{write.Malformed, "/data/provenance/checksum", data(replace(`"type"`, `"provenance":{"checksum":"sha256:`+strings.Repeat("0", 64)+`"},"type"`))},
+		{write.BadSignature, "/satchelkey", with(func(ev *event.Event) { ev.SetExtension(write.ExtensionKey, "k1") })},
+		{write.Malformed, "/data/receipt", newEvent(schemas.TypeMemoryErased, `{"scope":{"tenant":"acme"},"items":["x"],"receipt":{"items":[]}}`)},
+		{write.BadID, "/subject", func() event.Event {
+			ev := newEvent(schemas.TypeMemoryErased, `{"scope":{"tenant":"acme"},"items":["x"]}`)
+			ev.SetSubject("not an id")
+			return ev
+		}()},
+	} {
+		_, err := w.Prepare("acme", "one", c.event)
+		var r *write.Rejection
+		if !errors.As(err, &r) {
+			t.Errorf("%s %s: error %v", c.reason, c.pointer, err)
+			continue
+		}
+		if r.Reason != c.reason || r.Pointer != c.pointer || r.Cause == "" || len(r.Issues) == 0 || r.DLQReason() != string(c.reason) {
+			t.Errorf("have %+v, want %s at %s", r, c.reason, c.pointer)
+		}
+	}
+	if _, err := w.Prepare("a.b", "one", data(recorded)); err == nil {
+		t.Error("a tenant that is no token is taken")
+	}
+	if (&write.Rejection{Reason: "no token"}).DLQReason() != "malformed" {
+		t.Error("a reason that is no token becomes a subject")
+	}
+}
+
+func TestSignatures(t *testing.T) {
+	t.Parallel()
+	seed, public := newKey(t)
+	w := newWriter(t, write.Config{RequireSignature: true, Keys: map[string]string{"k1": public}})
+	signed := func() event.Event {
+		ev := newEvent(schemas.TypeMemoryRecorded, strings.Replace(recorded, `"type"`, `"signer":"k1","type"`, 1))
+		ev.SetSubject("m1")
+		if err := write.Sign(seed, "k1", &ev); err != nil {
+			t.Fatal(err)
+		}
+		return ev
+	}
+	d, err := w.Prepare("acme", "one", signed())
+	if err != nil || d.Extensions[write.ExtensionSigner] != "k1" {
+		t.Fatalf("a signed event: %+v, %v", d, err)
+	}
+	digest := write.Digest(d.Type, d.Source, d.ID, d.Subject, d.Data)
+	if err := write.Verify(public, d.Extensions[write.ExtensionSignature], digest); err != nil {
+		t.Errorf("the draft does not verify: %v", err)
+	}
+	for name, change := range map[string]func(*event.Event){
+		"data":      func(ev *event.Event) { ev.DataEncoded = bytes.Replace(ev.DataEncoded, []byte("a b"), []byte("a c"), 1) },
+		"id":        func(ev *event.Event) { ev.SetID("e2") },
+		"source":    func(ev *event.Event) { ev.SetSource("agent/two") },
+		"subject":   func(ev *event.Event) { ev.SetSubject("") },
+		"key":       func(ev *event.Event) { ev.SetExtension(write.ExtensionKey, "k2") },
+		"signature": func(ev *event.Event) { ev.SetExtension(write.ExtensionSignature, "AAAA") },
+		"encoding":  func(ev *event.Event) { ev.SetExtension(write.ExtensionSignature, "*") },
+		"no key":    func(ev *event.Event) { ev.SetExtension(write.ExtensionKey, nil) },
+		"unsigned": func(ev *event.Event) {
+			ev.SetExtension(write.ExtensionKey, nil)
+			ev.SetExtension(write.ExtensionSignature, nil)
+		},
+	} {
+		ev := signed()
+		change(&ev)
+		_, err := w.Prepare("acme", "one", ev)
+		var r *write.Rejection
+		if !errors.As(err, &r) || r.Reason != write.BadSignature {
+			t.Errorf("changed %s: error %v, want bad_signature", name, err)
+		}
+	}
+	ev := newEvent(schemas.TypeMemoryRecorded, recorded)
+	if err := write.Sign(seed, "k1", &ev); err == nil {
+		t.Error("an event without a subject is signed")
+	}
+	if err := write.Sign([]byte("SUAno"), "k1", &ev); err == nil {
+		t.Error("a broken seed signs")
+	}
+}
+
+func TestDigestIsFixed(t *testing.T) {
+	t.Parallel()
+	a := write.Digest("t", "s", "i", "", []byte("d"))
+	for _, b := range [][32]byte{
+		write.Digest("ts", "", "i", "", []byte("d")), write.Digest("t", "s", "", "i", []byte("d")), write.Digest("t", "s", "i", "d", nil),
+	} {
+		if a == b {
+			t.Error("fields run into each other")
+		}
+	}
+}
+
+func TestConfig(t *testing.T) {
+	t.Parallel()
+	_, public := newKey(t)
+	for _, c := range []write.Config{
+		{Keys: map[string]string{"k": "nonsense"}}, {Keys: map[string]string{"a b": public}},
+		{Keys: map[string]string{schemas.Unsigned: public}}, {MaxData: -1},
+	} {
+		if _, err := write.New(c); err == nil {
+			t.Errorf("%+v is taken", c)
+		}
+	}
+}
+
+func TestRedact(t *testing.T) {
+	t.Parallel()
+	w := newWriter(t, write.Config{Redact: func(_ string, m *schemas.MemoryItem) []string {
+		if !strings.Contains(m.Content.Text(), "secret") {
+			return nil
+		}
+		m.Content = schemas.TextContent("[redacted]")
+		return []string{"/content"}
+	}})
+	d, err := w.Prepare("acme", "one", newEvent(schemas.TypeMemoryRecorded, recorded))
+	if err != nil || string(d.Data) != recorded {
+		t.Fatalf("nothing to redact: %s, %v", d.Data, err)
+	}
+	d, err = w.Prepare("acme", "one", newEvent(schemas.TypeMemoryRecorded, strings.Replace(recorded, "a b", "secret", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m schemas.MemoryItem
+	if err := json.Unmarshal(d.Data, &m); err != nil {
+		t.Fatal(err)
+	}
+	if m.Content.Text() != "[redacted]" || strings.Contains(string(d.Data), "secret") {
+		t.Errorf("data %s", d.Data)
+	}
+	if d.Extensions[write.ExtensionRedacted] != "/content" || d.Extensions[write.ExtensionChecksum] != m.Content.Checksum() {
+		t.Errorf("extensions %v", d.Extensions)
+	}
+}
+
+func FuzzPrepare(f *testing.F) {
+	f.Add("e1", "agent", schemas.TypeMemoryRecorded, "m1", "acme", []byte(recorded))
+	f.Add("e1", "agent", schemas.TypeMemoryErased, "", "acme", []byte(`{"scope":{"tenant":"acme"},"items":["x"]}`))
+	f.Add("", "", "", "", "", []byte(`null`))
+	w := newWriter(f, write.Config{})
+	f.Fuzz(func(t *testing.T, id, source, eventType, subject, tenant string, data []byte) {
+		ev := event.New()
+		ev.SetID(id)
+		ev.SetSource(source)
+		ev.SetType(eventType)
+		ev.SetSubject(subject)
+		ev.DataEncoded = data
+		d, err := w.Prepare(tenant, "one", ev)
+		if err != nil {
+			var r *write.Rejection
+			if !errors.As(err, &r) || !schemas.ValidToken(r.DLQReason()) || len(r.Issues) == 0 {
+				t.Fatalf("error %v is no full rejection", err)
+			}
+			return
+		}
+		if d.Tenant != tenant || !bytes.Equal(d.Data, data) || !schemas.ValidID(d.ID) || !schemas.ValidID(d.Subject) {
+			t.Fatalf("draft %+v", d)
+		}
+		again, err := w.Prepare(tenant, "one", ev)
+		if err != nil || !reflect.DeepEqual(d, again) {
+			t.Fatalf("the same event gives another draft: %v", err)
+		}
+	})
+}
+
+func BenchmarkPrepare(b *testing.B) {
+	w := newWriter(b, write.Config{})
+	ev := newEvent(schemas.TypeMemoryRecorded, recorded)
+	for b.Loop() {
+		if _, err := w.Prepare("acme", "one", ev); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
