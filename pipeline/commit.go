@@ -42,8 +42,8 @@ func (t *turn) commit(ctx context.Context, s scope.Scope) (schemas.ContextResult
 	p.Positions = schemas.Positions{Pack: outcomes[0].Position, Drop: outcomes[1].Position, Decision: outcomes[2].Position}
 	if t.req.IncludeProofs {
 		if err := t.stage(ctx, "prove", func(ctx context.Context) error {
-			proof, err := t.e.cfg.Prover.ProvePack(ctx, s, p.Positions.Pack)
-			p.Proof = &proof
+			var err error
+			p.Proof, err = t.prove(ctx, s, p.Positions.Pack)
 			return err
 		}); err != nil {
 			return schemas.ContextResult{}, &schemas.Error{Code: schemas.CodeStorage, Message: "the pack could not be proved"}
@@ -66,6 +66,19 @@ func logged(outcomes []eventlog.Outcome, want int, err error) error {
 		return &schemas.Error{Code: schemas.CodeStorage, Message: "the pack could not be logged, so it does not leave"}
 	}
 	return nil
+}
+
+// prove returns the signed head and the proof that it covers position.
+func (t *turn) prove(ctx context.Context, s scope.Scope, position int64) (*schemas.PackProof, error) {
+	head, err := t.e.cfg.Prover.SignedHead(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	inclusion, err := t.e.cfg.Prover.ProveInclusion(ctx, s, position, head.Size)
+	if err != nil {
+		return nil, err
+	}
+	return &schemas.PackProof{Checkpoint: head.Checkpoint, Inclusion: inclusion}, nil
 }
 
 // clock writes the timings.

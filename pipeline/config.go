@@ -83,9 +83,10 @@ type indexed interface {
 	Await(ctx context.Context, s scope.Scope, position int64) error
 }
 
-// prover proves that an entry stands in the log, with a signed head.
+// prover proves that an entry stands in the log; an eventlog.Log with a signer is one.
 type prover interface {
-	ProvePack(ctx context.Context, s scope.Scope, position int64) (schemas.PackProof, error)
+	SignedHead(ctx context.Context, s scope.Scope) (schemas.HeadReply, error)
+	ProveInclusion(ctx context.Context, s scope.Scope, position, size int64) (schemas.InclusionProof, error)
 }
 
 // leaves reads the hex leaf hashes of positions, in order.
