@@ -9,6 +9,7 @@ import (
 
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
+	"satchel/pipeline/store/eventlog/logtest"
 	"satchel/pipeline/store/eventlog/sqlite"
 )
 
@@ -28,6 +29,17 @@ func open(tb testing.TB, path string) *eventlog.Log {
 		}
 	})
 	return l
+}
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	logtest.Run(t, func(t *testing.T) eventlog.Driver {
+		db, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "log.db")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return db
+	})
 }
 
 func drafts(from, n int) []eventlog.Draft {

@@ -1,0 +1,275 @@
+package logtest
+
+import (
+	"crypto/sha256"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"satchel/pipeline/scope"
+	"satchel/pipeline/store/eventlog"
+)
+
+func testAppendRead(t *testing.T, open Open) {
+	l := newLog(t, open(t), nil)
+	bare := eventlog.Draft{Tenant: "acme", Type: "t", Source: "s", ID: "bare"}
+	odd := draft("acme", "odd", "π\n\x00 bytes")
+	odd.Data = []byte{0, 1, 2, 0xff, 0}
+	odd.Subject, odd.Agent, odd.Time = "sub\nject 3 x", "", time.Unix(0, 0)
+	long := draft("acme", "long", strings.Repeat("long ", 5000))
+	drafts := []eventlog.Draft{bare, odd, long, packed("acme", "pack", "rendered", "item-a", "item-b"), draft("other", "1", "x")}
+	out := add(t, l, drafts...)
+	entries := append(readAll(t, l, "acme"), readAll(t, l, "other")...)
+	if len(entries) != len(drafts) {
+		t.Fatalf("%d entries, want %d", len(entries), len(drafts))
+	}
+	for i, e := range entries {
+		d := drafts[i]
+		want := eventlog.Entry{
+			Tenant: d.Tenant, Position: out[i].Position, Agent: d.Agent, Type: d.Type, Source: d.Source, ID: d.ID, Subject: d.Subject,
+			Time: d.Time.UTC(), RecordedAt: recordedAt(), Commitment: e.Commitment, Attachment: e.Attachment, Leaf: out[i].Leaf,
+			Attached: d.Attachment != nil, Data: append([]byte{}, d.Data...), Extensions: d.Extensions,
+		}
+		if diff := cmp.Diff(want, e); diff != "" {
+			t.Errorf("entry %d: %s", i, diff)
+		}
+		one, err := l.Find(t.Context(), system(t, d.Tenant), d.Source, d.ID)
+		if diff := cmp.Diff(e, one); err != nil || diff != "" {
+			t.Errorf("find %d: %v %s", i, err, diff)
+		}
+	}
+	got, err := l.Attachment(t.Context(), system(t, "acme"), 4)
+	if err != nil || string(got) != "rendered" {
+		t.Errorf("attachment = %q, %v", got, err)
+	}
+	tenants, err := l.Tenants(t.Context())
+	if diff := cmp.Diff([]string{"acme", "other"}, tenants); err != nil || diff != "" {
+		t.Errorf("tenants: %v %s", err, diff)
+	}
+}
+
+// testLeaf recomputes leaf and commitment by hand, as an auditor would.
+func testLeaf(t *testing.T, open Open) {
+	driver := open(t)
+	l := newLog(t, driver, nil)
+	add(t, l, draft("acme", "1", "first"), packed("acme", "2", "rendered", "a"), eventlog.Draft{Tenant: "acme", Type: "t", Source: "s", ID: "3"})
+	for _, e := range readAll(t, l, "acme") {
+		if leafOf(&e) != e.Leaf {
+			t.Errorf("leaf of position %d differs from the documented one", e.Position)
+		}
+		preimage, err := l.Preimage(t.Context(), system(t, "acme"), e.Position)
+		if sum := sha256.Sum256(append([]byte{0}, preimage...)); err != nil || sum != e.Leaf {
+			t.Errorf("preimage of position %d does not give its leaf (%v)", e.Position, err)
+		}
+	}
+	err := driver.View(t.Context(), func(r eventlog.Reader) error {
+		rows, err := r.Rows("acme", 0, 1)
+		if err != nil {
+			return err
+		}
+		ext := sha256.Sum256([]byte("datacontenttype 16 application/json\ntraceparent 4 00-x\n"))
+		data := sha256.Sum256([]byte(`{"text":"first"}`))
+		b := append(append(append([]byte{}, rows[0].Content.Salt[:]...), ext[:]...), data[:]...)
+		if sha256.Sum256(b) != rows[0].Commitment {
+			t.Error("the commitment differs from the documented one")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func testEmpty(t *testing.T, open Open) {
+	l, s := newLog(t, open(t), nil), system(t, "acme")
+	h, err := l.Head(t.Context(), s)
+	if want := (eventlog.Head{Tenant: "acme", Root: sha256.Sum256(nil)}); err != nil || h != want {
+		t.Errorf("head = %v, %v", h, err)
+	}
+	if entries, err := l.Read(t.Context(), s, 0, 10); err != nil || len(entries) != 0 {
+		t.Errorf("read = %v, %v", entries, err)
+	}
+	for what, err := range map[string]error{
+		"entry":      second(l.Entry(t.Context(), s, 1)),
+		"entry 0":    second(l.Entry(t.Context(), s, 0)),
+		"find":       second(l.Find(t.Context(), s, "a", "b")),
+		"attachment": second(l.Attachment(t.Context(), s, 1)),
+		"inclusion":  second(l.ProveInclusion(t.Context(), s, 1, 0)),
+		"consistent": second(l.ProveConsistency(t.Context(), s, 1)),
+	} {
+		if !errors.Is(err, eventlog.ErrNotFound) {
+			t.Errorf("%s: %v, want ErrNotFound", what, err)
+		}
+	}
+	if out, err := l.Append(t.Context(), eventlog.Batch{}); err != nil || out != nil {
+		t.Errorf("append nothing = %v, %v", out, err)
+	}
+	if err := l.VerifyAll(t.Context(), nil); err != nil {
+		t.Error(err)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func testDedupe(t *testing.T, open Open) {
+	l := newLog(t, open(t), nil)
+	a, other, retyped := draft("acme", "a", "one"), draft("acme", "a", "two"), draft("acme", "a", "one")
+	retyped.Type = "another"
+	extended := draft("acme", "a", "one")
+	extended.Extensions = map[string]string{"x": "y"}
+	elsewhere, tenant := draft("acme", "a", "two"), draft("globex", "a", "two")
+	elsewhere.Source = "elsewhere"
+	all := []eventlog.Draft{a, a, other, retyped, extended, elsewhere, tenant}
+	want := []eventlog.Status{eventlog.Appended, eventlog.Duplicate, eventlog.Reused, eventlog.Reused, eventlog.Reused, eventlog.Appended, eventlog.Appended}
+	first := add(t, l, all...)
+	if diff := cmp.Diff(want, statuses(first)); diff != "" {
+		t.Error("in one batch:", diff)
+	}
+	want[0], want[5], want[6] = eventlog.Duplicate, eventlog.Duplicate, eventlog.Duplicate
+	again := add(t, l, all...)
+	if diff := cmp.Diff(want, statuses(again)); diff != "" {
+		t.Error("in a later batch:", diff)
+	}
+	for i := range again {
+		if again[i].Position != first[i].Position || again[i].Leaf != first[i].Leaf {
+			t.Errorf("draft %d: %v, then %v", i, first[i], again[i])
+		}
+	}
+	if n := len(readAll(t, l, "acme")); n != 2 {
+		t.Errorf("%d entries, want 2", n)
+	}
+	many := make([]eventlog.Draft, 50)
+	for i := range many {
+		many[i] = draft("acme", strings.Repeat("k", i+1), "x")
+	}
+	add(t, l, many[:33]...)
+	for i, o := range add(t, l, many...) {
+		if want := i < 33; (o.Status == eventlog.Duplicate) != want || o.Position != int64(i+3) {
+			t.Errorf("draft %d: %v", i, o)
+		}
+	}
+}
+
+func testInvalid(t *testing.T, open Open) {
+	l := newLog(t, open(t), nil)
+	for name, change := range map[string]func(*eventlog.Draft){
+		"tenant":       func(d *eventlog.Draft) { d.Tenant = "a/b" },
+		"no type":      func(d *eventlog.Draft) { d.Type = "" },
+		"no source":    func(d *eventlog.Draft) { d.Source = "" },
+		"no id":        func(d *eventlog.Draft) { d.ID = "" },
+		"not UTF-8":    func(d *eventlog.Draft) { d.Subject = "\xff" },
+		"NUL":          func(d *eventlog.Draft) { d.ID = "a\x00b" },
+		"year 1":       func(d *eventlog.Draft) { d.Time = time.Date(1, 2, 3, 0, 0, 0, 0, time.UTC) },
+		"year 9999":    func(d *eventlog.Draft) { d.Time = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC) },
+		"extension":    func(d *eventlog.Draft) { d.Extensions = map[string]string{"a b": ""} },
+		"refs alone":   func(d *eventlog.Draft) { d.Refs = []string{"x"} },
+		"unnamed hash": func(d *eventlog.Draft) { d.Attachment = []byte("not in the data") },
+	} {
+		d := draft("acme", "bad", "x")
+		change(&d)
+		if _, err := l.Append(t.Context(), eventlog.Batch{Drafts: []eventlog.Draft{draft("acme", "good", "x"), d}}); !errors.Is(err, eventlog.ErrInvalid) {
+			t.Errorf("%s: %v, want ErrInvalid", name, err)
+		}
+	}
+	if n := len(readAll(t, l, "acme")); n != 0 {
+		t.Errorf("%d entries were written", n)
+	}
+}
+
+func testFence(t *testing.T, open Open) {
+	l := newLog(t, open(t), nil)
+	old, cp, err := l.TakeFence(t.Context(), "append/p07")
+	if want := (eventlog.Checkpoint{Name: "append/p07", Fence: 1}); err != nil || old != 1 || cp != want {
+		t.Fatalf("first fence %d, %v, %v", old, cp, err)
+	}
+	at := eventlog.Checkpoint{Name: "append/p07", Fence: old, Epoch: "e1", StreamSeq: 1<<63 + 5, Hash: sha256.Sum256([]byte("m"))}
+	if _, err := l.Append(t.Context(), eventlog.Batch{Drafts: []eventlog.Draft{draft("acme", "1", "x")}, Checkpoint: &at}); err != nil {
+		t.Fatal(err)
+	}
+	now, cp, err := l.TakeFence(t.Context(), "append/p07")
+	want := at
+	want.Fence = 2
+	if err != nil || now != 2 || cp != want {
+		t.Fatalf("second fence %d, %v, %v", now, cp, err)
+	}
+	later := at
+	later.StreamSeq = 9
+	_, err = l.Append(t.Context(), eventlog.Batch{Drafts: []eventlog.Draft{draft("acme", "2", "x")}, Checkpoint: &later})
+	if !errors.Is(err, eventlog.ErrFenced) {
+		t.Errorf("the old owner got %v, want ErrFenced", err)
+	}
+	if n := len(readAll(t, l, "acme")); n != 1 {
+		t.Errorf("%d entries: the old owner wrote", n)
+	}
+	if _, cp, err = l.TakeFence(t.Context(), "append/p07"); err != nil || cp.StreamSeq != at.StreamSeq {
+		t.Errorf("the old owner moved the checkpoint: %v, %v", cp, err)
+	}
+	later.Fence = 3
+	if _, err = l.Append(t.Context(), eventlog.Batch{Checkpoint: &later}); err != nil {
+		t.Errorf("the new owner got %v", err)
+	}
+}
+
+func testScope(t *testing.T, open Open) {
+	l := newLog(t, open(t), nil)
+	add(t, l, draft("acme", "1", "x"))
+	var none scope.Scope
+	for what, err := range map[string]error{
+		"read": second(l.Read(t.Context(), none, 0, 1)), "entry": second(l.Entry(t.Context(), none, 1)), "head": second(l.Head(t.Context(), none)),
+		"find": second(l.Find(t.Context(), none, "a", "b")), "subject": second(l.BySubject(t.Context(), none, "a")),
+		"refs": second(l.Referring(t.Context(), none, []string{"a"})), "attachment": second(l.Attachment(t.Context(), none, 1)),
+		"await": second(l.Await(t.Context(), none, 0)), "sign": second(l.SignedHead(t.Context(), none)),
+		"prove": second(l.ProveInclusion(t.Context(), none, 1, 0)), "erase": second(l.Erase(t.Context(), none, []int64{1})),
+		"verify": l.Verify(t.Context(), none, nil, nil), "erasure": second(l.AppendErasure(t.Context(), none, draft("acme", "e", ""), nil, nil)),
+	} {
+		if !errors.Is(err, scope.ErrNone) {
+			t.Errorf("%s with the zero scope: %v", what, err)
+		}
+	}
+	other := system(t, "globex")
+	if _, err := l.Entry(t.Context(), other, 1); !errors.Is(err, eventlog.ErrNotFound) {
+		t.Errorf("another tenant reads: %v", err)
+	}
+	if n, err := l.Erase(t.Context(), other, []int64{1}); err != nil || n != 0 {
+		t.Errorf("another tenant erases: %d, %v", n, err)
+	}
+	if _, err := l.AppendErasure(t.Context(), other, draft("acme", "e", ""), []int64{1}, nil); err == nil {
+		t.Error("an erasure of another tenant was taken")
+	}
+}
+
+func testLookups(t *testing.T, open Open) {
+	l, s := newLog(t, open(t), nil), system(t, "acme")
+	linked := draft("acme", "3", "x")
+	linked.Type, linked.Subject = "linked", "item-1"
+	add(t, l, draft("acme", "1", "x"), draft("acme", "2", "x"), linked,
+		packed("acme", "p1", "one", "item-1", "item-2"), packed("acme", "p2", "two", "item-2"), packed("globex", "p3", "three", "item-1"))
+	for _, c := range []struct {
+		what string
+		want []int64
+		got  func() ([]int64, error)
+	}{
+		{"subject", []int64{1, 3}, func() ([]int64, error) { return positionsOf(l.BySubject(t.Context(), s, "item-1")) }},
+		{"subject and type", []int64{3}, func() ([]int64, error) { return positionsOf(l.BySubject(t.Context(), s, "item-1", "linked", "none")) }},
+		{"no subject", nil, func() ([]int64, error) { return positionsOf(l.BySubject(t.Context(), s, "")) }},
+		{"one item", []int64{4}, func() ([]int64, error) { return l.Referring(t.Context(), s, []string{"item-1"}) }},
+		{"items", []int64{4, 5}, func() ([]int64, error) { return l.Referring(t.Context(), s, []string{"item-2", "item-1", "none"}) }},
+		{"no items", nil, func() ([]int64, error) { return l.Referring(t.Context(), s, nil) }},
+	} {
+		got, err := c.got()
+		if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v %s", c.what, err, diff)
+		}
+	}
+}
+
+func positionsOf(entries []eventlog.Entry, err error) ([]int64, error) {
+	var out []int64
+	for _, e := range entries {
+		out = append(out, e.Position)
+	}
+	return out, err
+}
