@@ -4,66 +4,99 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // errFeedEnded says that the feed stopped and has to be started again.
 var errFeedEnded = errors.New("feed ended")
 
-// feed moves messages from a pull subscription into a channel, so that a reader can
-// take what is there without waiting.
+// pullExpires is how long the server keeps a pull request.
+const pullExpires = 30 * time.Second
+
+// feed is a pull subscription of its own, not nats.go's iterator: ending it is
+// known to the server before anything sent afterwards, so a consumer that is reset
+// next delivers nothing to it any more.
 type feed struct {
-	messages chan jetstream.Msg
+	nc       *nats.Conn
+	sub      *nats.Subscription
+	messages chan *nats.Msg
+	next     string // subject of pull requests
+	size     int    // messages to hold ready
+	bytes    int    // bytes a pull request may bring
+	asked    int    // messages asked for and not here yet
 	known    uint64 // messages the stream held behind the last one
-	source   jetstream.MessagesContext
-	quit     chan struct{}
-	done     chan struct{}
 }
 
-func startFeed(source jetstream.MessagesContext, size int) *feed {
+func startFeed(nc *nats.Conn, consumer string, size, bytes int) (*feed, error) {
 	f := &feed{
-		messages: make(chan jetstream.Msg, size),
-		source:   source,
-		quit:     make(chan struct{}),
-		done:     make(chan struct{}),
+		nc:       nc,
+		messages: make(chan *nats.Msg, 2*size+64),
+		next:     "$JS.API.CONSUMER.MSG.NEXT." + MemoryStream + "." + consumer,
+		size:     size,
+		bytes:    bytes,
 	}
-	go f.run()
-	return f
+	var err error
+	if f.sub, err = nc.ChanSubscribe(nc.NewInbox(), f.messages); err != nil {
+		return nil, fmt.Errorf("subscribe to %q: %w", consumer, err)
+	}
+	if err := f.pull(); err != nil {
+		f.stop()
+		return nil, err
+	}
+	return f, nil
 }
 
-func (f *feed) run() {
-	defer close(f.done)
-	defer close(f.messages)
-	for {
-		msg, err := f.source.Next()
-		if err != nil {
-			return
+// pull asks for more when less than half of the size is on its way.
+func (f *feed) pull() error {
+	if f.asked > f.size/2 {
+		return nil
+	}
+	batch := f.size - f.asked
+	request := fmt.Sprintf(`{"batch":%d,"max_bytes":%d,"expires":%d}`, batch, f.bytes, pullExpires)
+	if err := f.nc.PublishRequest(f.next, f.sub.Subject, []byte(request)); err != nil {
+		return fmt.Errorf("pull messages: %w", err)
+	}
+	f.asked += batch
+	return nil
+}
+
+// accept tells a message from a status of the server. It returns nil for a status
+// that says only that a request has ended, errFeedEnded for every other.
+func (f *feed) accept(msg *nats.Msg) (*nats.Msg, error) {
+	status := msg.Header.Get("Status")
+	if len(msg.Data) > 0 || status == "" {
+		f.asked--
+		return msg, f.pull()
+	}
+	switch status {
+	case "408": // the request has expired
+	case "409":
+		text := strings.ToLower(msg.Header.Get("Description"))
+		if !strings.Contains(text, "batch completed") && !strings.Contains(text, "maxbytes") {
+			return nil, fmt.Errorf("%w: %s", errFeedEnded, text)
 		}
-		select {
-		case f.messages <- msg:
-		case <-f.quit:
-			return
-		}
+	default:
+		return nil, fmt.Errorf("%w: status %s", errFeedEnded, status)
 	}
+	left, err := strconv.Atoi(msg.Header.Get("Nats-Pending-Messages"))
+	if err != nil {
+		return nil, fmt.Errorf("%w: status %s tells no pending messages", errFeedEnded, status)
+	}
+	f.asked -= left
+	return nil, f.pull()
 }
 
-// result turns what was received from the channel into a message or errFeedEnded.
-func (f *feed) result(msg jetstream.Msg, open bool) (jetstream.Msg, error) {
-	if !open {
-		return nil, errFeedEnded
-	}
-	return msg, nil
-}
-
-// stop ends the subscription and waits for the goroutine.
+// stop ends the subscription. The connection sends this before what follows.
 func (f *feed) stop() {
-	close(f.quit)
-	f.source.Stop()
-	<-f.done
+	if err := f.sub.Unsubscribe(); err != nil {
+		return // the connection is closed, and with it the subscription
+	}
 }
 
 // hashMessage is SHA-256 over subject, headers in the order of their names, and data,

@@ -172,7 +172,7 @@ func (i *Inbox) Fetch(ctx context.Context, limit int) ([]worker.Message, error) 
 		}
 		i.next = meta.Sequence.Stream + 1
 		batch = append(batch, i.message(msg, meta.Sequence.Stream))
-		i.remember(meta.Sequence.Stream, msg.Reply())
+		i.remember(meta.Sequence.Stream, msg.Reply)
 		i.feed.known = meta.NumPending
 		if len(batch) == limit {
 			return batch, nil
@@ -182,66 +182,84 @@ func (i *Inbox) Fetch(ctx context.Context, limit int) ([]worker.Message, error) 
 
 // receive takes one message. It waits without limit for the first of a batch; for
 // the others only while the stream is known to hold more, and then nil means none.
-func (i *Inbox) receive(ctx context.Context, more bool) (jetstream.Msg, error) {
-	select {
-	case msg, open := <-i.feed.messages:
-		return i.feed.result(msg, open)
-	default:
-	}
-	if more && i.feed.known == 0 {
-		return nil, nil
-	}
+func (i *Inbox) receive(ctx context.Context, more bool) (*nats.Msg, error) {
 	wait := i.cfg.Watch
 	if more {
 		wait = i.cfg.Linger
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
+	var timer *time.Timer
+	var timeout <-chan time.Time
 	for {
 		select {
-		case msg, open := <-i.feed.messages:
-			return i.feed.result(msg, open)
+		case msg := <-i.feed.messages:
+			if msg, err := i.feed.accept(msg); msg != nil || err != nil {
+				return msg, err
+			}
+			continue
+		default:
+		}
+		if more && i.feed.known == 0 {
+			return nil, nil
+		}
+		if timer == nil {
+			timer = time.NewTimer(wait)
+			defer timer.Stop()
+			timeout = timer.C
+		}
+		select {
+		case msg := <-i.feed.messages:
+			if msg, err := i.feed.accept(msg); msg != nil || err != nil {
+				return msg, err
+			}
 		case <-i.status:
 			return nil, errFeedEnded
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
-		case <-timer.C:
-			if more {
-				return nil, nil
-			}
-			if i.lost(ctx) {
-				return nil, errFeedEnded
+		case <-timeout:
+			if more || i.lost(ctx) {
+				return nil, i.overdue(more)
 			}
 			timer.Reset(wait)
 		}
 	}
 }
 
-// lost reports whether the server delivered more than has arrived.
+// overdue is what a wait ends with: nothing for a batch that has begun, a new feed
+// for one that has not.
+func (i *Inbox) overdue(more bool) error {
+	if more {
+		return nil
+	}
+	return errFeedEnded
+}
+
+// lost reports whether the server delivered more than has arrived, or forgot that
+// somebody waits.
 func (i *Inbox) lost(ctx context.Context) bool {
 	consumer, err := i.stream.Consumer(ctx, i.durable())
 	if err != nil {
 		return errors.Is(err, jetstream.ErrConsumerNotFound)
 	}
-	return len(i.feed.messages) == 0 && consumer.CachedInfo().Delivered.Consumer >= i.order
+	info := consumer.CachedInfo()
+	return len(i.feed.messages) == 0 && (info.Delivered.Consumer >= i.order || info.NumWaiting == 0)
 }
 
-func (i *Inbox) message(msg jetstream.Msg, seq uint64) worker.Message {
-	subject := OriginalSubject(msg.Subject())
+func (i *Inbox) message(msg *nats.Msg, seq uint64) worker.Message {
+	subject := OriginalSubject(msg.Subject)
 	m := worker.Message{
 		Seq:     seq,
 		Epoch:   i.epoch,
-		Hash:    hashMessage(subject, msg.Headers(), msg.Data()),
+		Hash:    hashMessage(subject, msg.Header, msg.Data),
 		Subject: subject,
-		Data:    msg.Data(),
-		Header:  flatHeader(msg.Headers()),
+		Data:    msg.Data,
+		Header:  flatHeader(msg.Header),
 	}
 	var err error
 	if m.Tenant, m.Agent, err = ParseMemory(subject); err != nil {
 		m.Err = err
 		return m
 	}
-	m.Event, m.Err = Decode(msg.Headers(), msg.Data())
+	m.Event, m.Err = Decode(msg.Header, msg.Data)
 	return m
 }
 
@@ -290,29 +308,23 @@ func (i *Inbox) restart(ctx context.Context) error {
 		return fmt.Errorf("seek %q to %d: %w", i.Name(), i.next, err)
 	}
 	i.epoch = epochOf(info)
-	consumer, err := i.ensureConsumer(ctx, 0)
-	if err != nil {
+	if _, err := i.ensureConsumer(ctx, 0); err != nil {
 		return err
 	}
 	_, err = i.js.ResetConsumerToSequence(ctx, MemoryStream, i.durable(), i.next)
 	if cannotReset(err) {
-		consumer, err = i.recreate(ctx)
+		err = i.recreate(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("seek %q to %d: %w", i.Name(), i.next, err)
 	}
 	i.order = 1
-	messages, err := consumer.Messages(
-		jetstream.PullMaxMessagesWithBytesLimit(i.cfg.Prefetch, i.cfg.PrefetchBytes),
-		jetstream.PullHeartbeat(5*time.Second),
-		jetstream.WithMessagesErrOnMissingHeartbeat(true))
-	if err != nil {
-		return fmt.Errorf("seek %q to %d: %w", i.Name(), i.next, err)
-	}
 	for len(i.status) > 0 { // an older reconnect
 		<-i.status
 	}
-	i.feed = startFeed(messages, i.cfg.Prefetch)
+	if i.feed, err = startFeed(i.nc, i.durable(), i.cfg.Prefetch, i.cfg.PrefetchBytes); err != nil {
+		return fmt.Errorf("seek %q to %d: %w", i.Name(), i.next, err)
+	}
 	return nil
 }
 
@@ -324,12 +336,13 @@ func cannotReset(err error) bool {
 }
 
 // recreate replaces the durable by one that starts at i.next.
-func (i *Inbox) recreate(ctx context.Context) (jetstream.Consumer, error) {
+func (i *Inbox) recreate(ctx context.Context) error {
 	err := i.stream.DeleteConsumer(ctx, i.durable())
 	if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
-		return nil, err
+		return err
 	}
-	return i.ensureConsumer(ctx, i.next)
+	_, err = i.ensureConsumer(ctx, i.next)
+	return err
 }
 
 // State describes the stream and its message at seq; seq 0 asks for the stream only.
