@@ -1,0 +1,119 @@
+package selection
+
+import (
+	"fmt"
+	"math/bits"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"satchel/pipeline/candidate"
+	"satchel/schemas"
+)
+
+func sentence(r *rand.Rand, n int) []string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = fmt.Sprintf("w%d", r.IntN(4000))
+	}
+	return out
+}
+
+// A text with few words changed must stay within the bits that are compared.
+func TestSimhashKeepsNearTextsNear(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 2))
+	missed, far := 0, 0
+	for range 400 {
+		n := 12 + r.IntN(120)
+		a := sentence(r, n)
+		b := append([]string(nil), a...)
+		for range n / 20 {
+			b[r.IntN(n)] = "other"
+		}
+		x, y := simhash(strings.Join(a, " ")), simhash(strings.Join(b, " "))
+		if bits.OnesCount64(x^y) > mostBits {
+			missed++
+		}
+		if z := simhash(strings.Join(sentence(r, n), " ")); bits.OnesCount64(x^z) <= mostBits {
+			far++
+		}
+	}
+	if missed > 4 {
+		t.Errorf("%d of 400 near texts are too far apart", missed)
+	}
+	if far > 20 {
+		t.Errorf("%d of 400 unrelated texts would be compared", far)
+	}
+}
+
+func TestDistance(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		gen := rapid.SliceOfN(rapid.SampledFrom([]byte("abc")), 0, 24)
+		a, b := gen.Draw(t, "a"), gen.Draw(t, "b")
+		want := plainDistance(a, b)
+		for most := range 26 {
+			got := distance(a, b, most)
+			if want <= most && got != want || want > most && got <= most {
+				t.Fatalf("distance(%s, %s, %d) = %d, want %d", a, b, most, got, want)
+			}
+		}
+	})
+}
+
+func plainDistance(a, b []byte) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range a {
+		last := row[0]
+		row[0] = i + 1
+		for j := range b {
+			cost := last
+			if a[i] != b[j] {
+				cost = 1 + min(last, row[j], row[j+1])
+			}
+			last, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(b)]
+}
+
+func turnOf(id, speaker, text string) candidate.Candidate {
+	return candidate.Candidate{Record: schemas.Record{MemoryItem: schemas.MemoryItem{
+		ID: id, Speaker: speaker, Content: schemas.TextContent(text),
+	}}}
+}
+
+func TestDefend(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
+	long := "The release of the second version was moved from Monday to Thursday because the certificates were late."
+	cs := []candidate.Candidate{
+		turnOf("a", "Ana", long),
+		turnOf("b", "Ana", strings.Replace(long, "Thursday", "Friday", 1)),
+		turnOf("c", "Bo", long),
+		turnOf("d", "Ana", "Thanks!"),
+		turnOf("e", "Ana", "Thanks?"),
+		turnOf("f", "Ana", "Old news"),
+		turnOf("g", "Ana", "Replaced"),
+		turnOf("h", "Ana", "No longer true"),
+		turnOf("i", "Ana", long),
+	}
+	cs[5].Record.CreatedAt, cs[5].Record.TTL = now.Add(-time.Hour), 3600
+	cs[6].Record.SupersededBy = "z"
+	cs[7].Record.ValidTo = now.Add(-time.Second)
+	cs[8].Drop = schemas.DropPolicy
+	Defend(cs, now)
+	want := []schemas.DropReason{"", schemas.DropDuplicate, "", "", "", schemas.DropStale, schemas.DropSuperseded, schemas.DropStale, schemas.DropPolicy}
+	for i := range cs {
+		if cs[i].Drop != want[i] {
+			t.Errorf("%s: dropped for %q, want %q", cs[i].Record.ID, cs[i].Drop, want[i])
+		}
+	}
+}
