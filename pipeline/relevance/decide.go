@@ -1,0 +1,247 @@
+package relevance
+
+import (
+	"log/slog"
+	"math/bits"
+	"strconv"
+
+	"satchel/schemas"
+)
+
+// Decision is what a turn needs. The zero Decision includes everything.
+type Decision struct {
+	Trace    schemas.RelevanceTrace
+	gate     *Gate
+	included set
+}
+
+// All returns the decision that includes everything, for a request that says nothing
+// about relevance.
+func (g *Gate) All() Decision { return g.everything("", "") }
+
+func (g *Gate) everything(mode, warning string) Decision {
+	d := Decision{gate: g, included: g.all}
+	d.Trace = schemas.RelevanceTrace{Mode: mode, Included: g.list(g.all), TotalIncluded: len(g.names), EstTokens: g.cost(g.all)}
+	for _, w := range []string{g.warning, warning} {
+		if w != "" {
+			d.Trace.Warnings = append(d.Trace.Warnings, w)
+		}
+	}
+	return d
+}
+
+func (g *Gate) cost(s set) int {
+	sum := 0
+	for ; s != 0; s &= s - 1 {
+		sum += g.tokens[bits.TrailingZeros64(uint64(s))]
+	}
+	return sum
+}
+
+// Decide runs the seven layers.
+func (g *Gate) Decide(in Input) Decision {
+	if g.disabled {
+		return g.everything(in.Mode, "")
+	}
+	hard, known := g.masks[in.Mode]
+	if !known {
+		return g.everything(in.Mode, "the mode is unknown: everything is included")
+	}
+	byRule, soft := g.applyRules(&in, g.all&^hard)
+	hard |= byRule
+	d := Decision{gate: g, included: g.all &^ hard &^ soft}
+	d.Trace.Mode = in.Mode
+	d.Trace.ExcludedHard, d.Trace.ExcludedSoft = g.list(hard), g.list(soft)
+
+	if urgency, _ := in.Classification["urgency"].(string); urgency == "high" && g.urgent != 0 {
+		d.included |= g.urgent
+		d.Trace.OverridesApplied = append(d.Trace.OverridesApplied, "urgency")
+	}
+	recovered := g.recover(soft&^d.included, in.TokenBudgetRemaining)
+	d.included |= recovered
+	d.Trace.RecoveredSoft = g.list(recovered)
+
+	added := g.needsOf(d.included) &^ d.included
+	d.included |= added
+	if forced := g.forced(&in) &^ d.included; forced != 0 {
+		d.included |= forced
+		d.Trace.OverridesApplied = append(d.Trace.OverridesApplied, "safety")
+		needed := g.needsOf(forced) &^ d.included
+		d.included |= needed
+		added |= needed
+	}
+	d.Trace.DepsAdded = g.list(added)
+	g.finish(&d)
+	return d
+}
+
+// finish fills the totals and applies the safeguard.
+func (g *Gate) finish(d *Decision) {
+	d.Trace.Included = g.list(d.included)
+	d.Trace.TotalIncluded = len(d.Trace.Included)
+	d.Trace.EstTokens = g.cost(d.included)
+	if d.Trace.TotalIncluded > g.most {
+		d.Trace.Warnings = append(d.Trace.Warnings, strconv.Itoa(d.Trace.TotalIncluded)+" nodes are included, more than the limit of "+strconv.Itoa(g.most))
+	}
+}
+
+// applyRules returns what the signal rules exclude among candidates.
+func (g *Gate) applyRules(in *Input, candidates set) (hard, soft set) {
+	for i := range g.rules {
+		r := &g.rules[i]
+		switch {
+		case !candidates.has(r.node):
+		case anyHolds(r.hard, in):
+			hard |= 1 << r.node
+		case anyHolds(r.soft, in):
+			soft |= 1 << r.node
+		}
+	}
+	return hard, soft
+}
+
+// recover takes soft-excluded nodes back, in order of priority, while the headroom is
+// at least the budget; each costs its estimate.
+func (g *Gate) recover(soft set, headroom int) set {
+	var back set
+	for _, node := range g.priority {
+		if soft == 0 || headroom <= 0 || headroom < g.headroom {
+			break
+		}
+		if soft.has(node) {
+			back |= 1 << node
+			soft &^= 1 << node
+			headroom -= g.tokens[node]
+		}
+	}
+	return back
+}
+
+// forced returns the nodes that safety demands.
+func (g *Gate) forced(in *Input) set {
+	var s set
+	for i := range g.safety {
+		if anyHolds(g.safety[i].any, in) {
+			s |= 1 << g.safety[i].node
+		}
+	}
+	return s
+}
+
+func anyHolds(conditions []condition, in *Input) bool {
+	for _, c := range conditions {
+		if c.holds(in) {
+			return true
+		}
+	}
+	return false
+}
+
+// Includes reports whether a node is included. A node the gate does not know is.
+func (d *Decision) Includes(node string) bool {
+	if d.gate == nil {
+		return true
+	}
+	i, ok := d.gate.index[node]
+	return !ok || d.included.has(i)
+}
+
+// Inclusion returns the inclusion map, node by node.
+func (d *Decision) Inclusion() map[string]bool {
+	all := map[string]bool{}
+	if d.gate != nil {
+		for i, name := range d.gate.names {
+			all[name] = d.included.has(i)
+		}
+	}
+	return all
+}
+
+// NeedsKind reports whether items of a kind can be wanted: some included node selects
+// them, or no node does. A selector without a kind selects every kind.
+func (d *Decision) NeedsKind(k schemas.Kind) bool {
+	if d.gate == nil {
+		return true
+	}
+	gatedAtAll := false
+	for i := range d.gate.selectors {
+		s := &d.gate.selectors[i]
+		if s.Kind != k && s.Kind != "" {
+			continue
+		}
+		if s.nodes&d.included != 0 {
+			return true
+		}
+		gatedAtAll = gatedAtAll || s.Kind == k
+	}
+	return !gatedAtAll
+}
+
+// Kinds returns the kinds that can be wanted, in the order of the kind table.
+func (d *Decision) Kinds() []schemas.Kind {
+	var kinds []schemas.Kind
+	for _, row := range schemas.Kinds() {
+		if d.NeedsKind(row.Kind) {
+			kinds = append(kinds, row.Kind)
+		}
+	}
+	return kinds
+}
+
+// NeedsSection reports whether a section can hold items. Sections without items of
+// the log (user, task, policy) are always needed.
+func (d *Decision) NeedsSection(section schemas.SectionType) bool {
+	holdsItems := false
+	for _, row := range schemas.Kinds() {
+		if row.Section == section {
+			holdsItems = true
+			if d.NeedsKind(row.Kind) {
+				return true
+			}
+		}
+	}
+	return !holdsItems
+}
+
+// NeedsRetriever reports whether a retriever has work: some included node names it,
+// or no node does.
+func (d *Decision) NeedsRetriever(name string) bool {
+	if d.gate == nil {
+		return true
+	}
+	nodes, ok := d.gate.retrievers[name]
+	return !ok || nodes&d.included != 0
+}
+
+// Wants reports whether an item is wanted: a node that selects it is included, or no
+// node selects it.
+func (d *Decision) Wants(f *schemas.Facets) bool {
+	if d.gate == nil {
+		return true
+	}
+	selected := false
+	for i := range d.gate.selectors {
+		s := &d.gate.selectors[i]
+		if !s.matches(f) {
+			continue
+		}
+		if s.nodes&d.included != 0 {
+			return true
+		}
+		selected = true
+	}
+	return !selected
+}
+
+func (s *Selector) matches(f *schemas.Facets) bool {
+	return (s.Kind == "" || s.Kind == f.Kind) && (s.Type == "" || s.Type == f.Type) && (s.Category == "" || s.Category == f.Category)
+}
+
+// LogValue returns the fields of the structured log entry.
+func (d Decision) LogValue() slog.Value {
+	t := &d.Trace
+	return slog.GroupValue(
+		slog.String("mode", t.Mode), slog.Any("excluded_hard", t.ExcludedHard), slog.Any("excluded_soft", t.ExcludedSoft),
+		slog.Any("recovered_soft", t.RecoveredSoft), slog.Any("deps_added", t.DepsAdded), slog.Any("overrides_applied", t.OverridesApplied),
+		slog.Int("total_included", t.TotalIncluded), slog.Int("est_tokens", t.EstTokens), slog.Any("warnings", t.Warnings))
+}

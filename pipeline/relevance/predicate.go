@@ -1,0 +1,131 @@
+package relevance
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+type operator uint8
+
+const (
+	opEqual operator = iota
+	opAtLeast
+	opMore
+	opAtMost
+	opLess
+)
+
+// returningKey is the signal that Input carries as a field.
+const returningKey = "returning_from_silence"
+
+// predicate compares one signal with a constant.
+type predicate struct {
+	key    string
+	op     operator
+	number float64
+	value  any // for opEqual: string, bool or float64
+}
+
+// condition holds when every predicate does.
+type condition []predicate
+
+func compileCondition(where string, when map[string]any) (condition, error) {
+	if len(when) == 0 {
+		return nil, fmt.Errorf("%w: %s has an empty condition", ErrConfig, where)
+	}
+	var all condition
+	for _, key := range slices.Sorted(maps.Keys(when)) {
+		p, err := compilePredicate(key, when[key])
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrConfig, where, err)
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+func compilePredicate(key string, value any) (predicate, error) {
+	value = normal(value)
+	switch value.(type) {
+	case string, bool, float64:
+	default:
+		return predicate{}, fmt.Errorf("%q must be compared with a string, a number or a boolean", key)
+	}
+	for _, suffix := range [...]struct {
+		text string
+		op   operator
+	}{{"_gte", opAtLeast}, {"_gt", opMore}, {"_lte", opAtMost}, {"_lt", opLess}, {"_eq", opEqual}} {
+		name, ok := strings.CutSuffix(key, suffix.text)
+		if !ok || name == "" {
+			continue
+		}
+		number, isNumber := value.(float64)
+		if suffix.op != opEqual && !isNumber {
+			return predicate{}, fmt.Errorf("%q must be compared with a number", key)
+		}
+		return predicate{key: name, op: suffix.op, number: number, value: value}, nil
+	}
+	return predicate{key: key, value: value}, nil
+}
+
+// normal brings every number to float64.
+func normal(v any) any {
+	switch n := v.(type) {
+	case int:
+		return float64(n)
+	case int64:
+		return float64(n)
+	case float32:
+		return float64(n)
+	case json.Number:
+		if f, err := n.Float64(); err == nil {
+			return f
+		}
+	}
+	return v
+}
+
+func (c condition) holds(in *Input) bool {
+	for i := range c {
+		if !c[i].holds(in) {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *predicate) holds(in *Input) bool {
+	var have any
+	if p.key == returningKey {
+		have = in.ReturningFromSilence
+	} else {
+		v, ok := in.Signals[p.key]
+		if !ok {
+			return false
+		}
+		have = normal(v)
+	}
+	if p.op == opEqual {
+		switch have.(type) {
+		case string, bool, float64:
+			return have == p.value
+		}
+		return false
+	}
+	n, ok := have.(float64)
+	if !ok {
+		return false
+	}
+	switch p.op {
+	case opAtLeast:
+		return n >= p.number
+	case opMore:
+		return n > p.number
+	case opAtMost:
+		return n <= p.number
+	}
+	return n < p.number
+}

@@ -1,0 +1,372 @@
+package relevance_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"satchel/pipeline/relevance"
+	"satchel/schemas"
+)
+
+func gate(t testing.TB, text string) *relevance.Gate {
+	t.Helper()
+	var c relevance.Config
+	if text != "" {
+		var err error
+		if c, err = relevance.Parse([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g, err := relevance.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+type signals = map[string]any
+
+func TestBuiltInNodes(t *testing.T) {
+	t.Parallel()
+	want := strings.Fields(`act_history active_lists available_skills available_tools client_context communication_style
+		episodic_memory facts focus gists identity_context identity_modulation onboarding_nudge user_traits warm_return_hint
+		working_memory world_state`)
+	if diff := cmp.Diff(want, gate(t, "").Nodes()); diff != "" {
+		t.Errorf("nodes (-want +have):\n%s", diff)
+	}
+}
+
+func TestTemplateMasks(t *testing.T) {
+	t.Parallel()
+	g := gate(t, "")
+	for mode, out := range map[string][]string{
+		"RESPOND":     {"available_tools", "act_history"},
+		"CLARIFY":     {"focus", "available_skills", "available_tools", "warm_return_hint"},
+		"ACKNOWLEDGE": {"episodic_memory", "facts", "gists", "working_memory", "available_skills", "world_state"},
+		"ACT":         {"identity_context", "user_traits", "identity_modulation"},
+	} {
+		d := g.Decide(relevance.Input{Mode: mode})
+		for _, node := range out {
+			if d.Includes(node) || !slices.Contains(d.Trace.ExcludedHard, node) {
+				t.Errorf("%s includes %s", mode, node)
+			}
+		}
+		if len(d.Trace.Warnings) > 0 && mode != "RESPOND" {
+			t.Errorf("%s: %v", mode, d.Trace.Warnings)
+		}
+	}
+	custom := gate(t, `{"template_masks":{"MINE":{"facts":false,"new_node":true}}}`)
+	if d := custom.Decide(relevance.Input{Mode: "MINE"}); d.Includes("facts") || !d.Includes("new_node") || !d.Includes("gists") {
+		t.Errorf("custom mode: %+v", d.Trace)
+	}
+}
+
+func TestSignalRules(t *testing.T) {
+	t.Parallel()
+	g := gate(t, "")
+	warm := g.Decide(relevance.Input{Mode: "CLARIFY", Signals: signals{"context_warmth": 0.7, "working_memory_turns": 3}})
+	if warm.Includes("episodic_memory") || !slices.Contains(warm.Trace.ExcludedSoft, "episodic_memory") {
+		t.Errorf("a warm CLARIFY: %+v", warm.Trace)
+	}
+	greeting := g.Decide(relevance.Input{Mode: "RESPOND", TokenBudgetRemaining: 9000,
+		Signals: signals{"greeting_pattern": true, "prompt_token_count": 2, "context_warmth": 0.7, "working_memory_turns": 3}})
+	if greeting.Includes("episodic_memory") || !slices.Contains(greeting.Trace.ExcludedHard, "episodic_memory") {
+		t.Errorf("a greeting (hard wins over soft): %+v", greeting.Trace)
+	}
+	if d := g.Decide(relevance.Input{Mode: "RESPOND"}); !d.Includes("episodic_memory") {
+		t.Errorf("missing signals: %+v", d.Trace)
+	}
+}
+
+func TestPredicates(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		when string
+		in   signals
+		want bool
+	}{
+		{`{"n_gte":2}`, signals{"n": 2}, true}, {`{"n_gte":2}`, signals{"n": 1.9}, false},
+		{`{"n_gt":2}`, signals{"n": 2}, false}, {`{"n_gt":2}`, signals{"n": json.Number("2.5")}, true},
+		{`{"n_lte":2}`, signals{"n": float32(2)}, true}, {`{"n_lte":2}`, signals{"n": int64(3)}, false},
+		{`{"n_lt":2}`, signals{"n": 1}, true}, {`{"n_lt":2}`, signals{}, false},
+		{`{"n_eq":2}`, signals{"n": 2}, true}, {`{"n_eq":"x"}`, signals{"n": "x"}, true},
+		{`{"n":true}`, signals{"n": true}, true}, {`{"n":true}`, signals{"n": false}, false},
+		{`{"n":"a"}`, signals{"n": "b"}, false}, {`{"n":1}`, signals{"n": "1"}, false},
+		{`{"n_gte":1}`, signals{"n": "7"}, false}, {`{"n":1}`, signals{"n": []int{1}}, false},
+		{`{"n":1,"m":2}`, signals{"n": 1}, false}, {`{"n":1,"m":2}`, signals{"n": 1, "m": 2}, true},
+		{`{"returning_from_silence":false}`, nil, true}, {`{"returning_from_silence":true}`, nil, false},
+	} {
+		g := gate(t, `{"template_masks":{"M":{}},"signal_rules":{"facts":[{"when":`+c.when+`,"strength":"hard"}]}}`)
+		if d := g.Decide(relevance.Input{Mode: "M", Signals: c.in}); d.Includes("facts") == c.want {
+			t.Errorf("%s with %v: excluded %v, want %v", c.when, c.in, !d.Includes("facts"), c.want)
+		}
+	}
+}
+
+func TestUrgency(t *testing.T) {
+	t.Parallel()
+	g := gate(t, "")
+	d := g.Decide(relevance.Input{Mode: "ACKNOWLEDGE", Classification: signals{"urgency": "high"}})
+	for _, node := range []string{"working_memory", "world_state", "facts"} {
+		if !d.Includes(node) {
+			t.Errorf("urgent turn without %s", node)
+		}
+	}
+	if !slices.Contains(d.Trace.OverridesApplied, "urgency") {
+		t.Errorf("trace %+v", d.Trace)
+	}
+	if d := g.Decide(relevance.Input{Mode: "ACKNOWLEDGE", Classification: signals{"urgency": "low"}}); d.Includes("facts") {
+		t.Error("a calm turn is treated as urgent")
+	}
+}
+
+func TestSoftRecovery(t *testing.T) {
+	t.Parallel()
+	const config = `{"template_masks":{"M":{"z":true}},"soft_recovery_budget":1000,"soft_recovery_priority":["b","a"],
+		"nodes":{"a":{"est_tokens":300},"b":{"est_tokens":300},"c":{"est_tokens":300},"h":{"est_tokens":1}},
+		"signal_rules":{"a":[{"when":{"x":1},"strength":"soft"}],"b":[{"when":{"x":1},"strength":"soft"}],
+			"c":[{"when":{"x":1},"strength":"soft"}],"h":[{"when":{"x":1},"strength":"hard"}]}}`
+	g := gate(t, config)
+	for _, c := range []struct {
+		tokens int
+		want   []string
+	}{{0, nil}, {999, nil}, {1000, []string{"b"}}, {1299, []string{"b"}}, {1300, []string{"a", "b"}}, {1600, []string{"a", "b", "c"}}, {99999, []string{"a", "b", "c"}}} {
+		d := g.Decide(relevance.Input{Mode: "M", Signals: signals{"x": 1}, TokenBudgetRemaining: c.tokens})
+		if diff := cmp.Diff(c.want, d.Trace.RecoveredSoft); diff != "" {
+			t.Errorf("%d tokens (-want +have):\n%s", c.tokens, diff)
+		}
+		if d.Includes("h") {
+			t.Error("a hard exclusion was recovered")
+		}
+	}
+}
+
+func TestDependencies(t *testing.T) {
+	t.Parallel()
+	g := gate(t, `{"template_masks":{"M":{"a":true,"b":false,"c":false}},"dependencies":{"a":["b"],"b":["c"]}}`)
+	d := g.Decide(relevance.Input{Mode: "M"})
+	if diff := cmp.Diff([]string{"b", "c"}, d.Trace.DepsAdded); diff != "" || !d.Includes("c") {
+		t.Errorf("dependencies (-want +have):\n%s", diff)
+	}
+}
+
+func TestSafety(t *testing.T) {
+	t.Parallel()
+	g := gate(t, "")
+	d := g.Decide(relevance.Input{Mode: "ACT", ReturningFromSilence: true})
+	if !d.Includes("identity_context") || !slices.Contains(d.Trace.OverridesApplied, "safety") {
+		t.Errorf("returning from silence: %+v", d.Trace)
+	}
+	d = g.Decide(relevance.Input{Mode: "ACKNOWLEDGE", Signals: signals{"working_memory_turns": 1}})
+	if !d.Includes("working_memory") {
+		t.Errorf("a turn in a conversation: %+v", d.Trace)
+	}
+	forced := gate(t, `{"template_masks":{"M":{"a":false,"b":false}},"dependencies":{"a":["b"]},"safety_overrides":{"a":[{"when":{"x":1}}]}}`)
+	if d := forced.Decide(relevance.Input{Mode: "M", Signals: signals{"x": 1}}); !d.Includes("b") {
+		t.Errorf("a forced node without what it needs: %+v", d.Trace)
+	}
+}
+
+func TestSafeguard(t *testing.T) {
+	t.Parallel()
+	g := gate(t, `{"template_masks":{"M":{}},"max_included_nodes":3}`)
+	d := g.Decide(relevance.Input{Mode: "M"})
+	if len(d.Trace.Warnings) != 1 || d.Trace.TotalIncluded != 17 || d.Trace.EstTokens == 0 {
+		t.Errorf("trace %+v", d.Trace)
+	}
+	var out bytes.Buffer
+	slog.New(slog.NewJSONHandler(&out, nil)).Info("relevance", "decision", d)
+	for _, field := range []string{"mode", "excluded_hard", "excluded_soft", "recovered_soft", "deps_added", "overrides_applied", "total_included", "est_tokens"} {
+		if !strings.Contains(out.String(), `"`+field+`"`) {
+			t.Errorf("the log entry has no %s: %s", field, out.String())
+		}
+	}
+}
+
+func TestIncludeEverything(t *testing.T) {
+	t.Parallel()
+	unknown := gate(t, "").Decide(relevance.Input{Mode: "DREAM"})
+	if unknown.Trace.TotalIncluded != 17 || len(unknown.Trace.Warnings) != 1 {
+		t.Errorf("an unknown mode: %+v", unknown.Trace)
+	}
+	off := gate(t, `{"enabled":false,"template_masks":{"M":{"facts":false}}}`).Decide(relevance.Input{Mode: "M"})
+	if !off.Includes("facts") || len(off.Trace.Warnings) != 0 {
+		t.Errorf("disabled: %+v", off.Trace)
+	}
+	var zero relevance.Decision
+	if !zero.Includes("facts") || !zero.NeedsKind(schemas.KindTool) || !zero.NeedsRetriever("recency") || !zero.Wants(&schemas.Facets{}) {
+		t.Error("the zero decision leaves something out")
+	}
+	if all := gate(t, "").All(); all.Trace.TotalIncluded != 17 || len(all.Trace.Warnings) != 0 || len(all.Kinds()) != 8 {
+		t.Errorf("all: %+v", all.Trace)
+	}
+}
+
+func TestLoad(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	if g, err := relevance.Load(write("good.json", `{"template_masks":{"M":{"facts":false}}}`)); err != nil || len(g.Nodes()) != 17 {
+		t.Errorf("a good file: %v", err)
+	}
+	for name, text := range map[string]string{
+		"syntax":   `{"template_masks":`,
+		"field":    `{"template_mask":{}}`,
+		"tail":     `{} {}`,
+		"cycle":    `{"dependencies":{"a":["b"],"b":["c"],"c":["a"]}}`,
+		"self":     `{"dependencies":{"a":["a"]}}`,
+		"strength": `{"signal_rules":{"a":[{"when":{"x":1},"strength":"firm"}]}}`,
+		"empty":    `{"signal_rules":{"a":[{"when":{},"strength":"soft"}]}}`,
+		"number":   `{"safety_overrides":{"a":[{"when":{"x_gte":"1"}}]}}`,
+		"value":    `{"safety_overrides":{"a":[{"when":{"x":[1]}}]}}`,
+		"node":     `{"urgency_overrides":["a b"]}`,
+		"mode":     `{"template_masks":{"A B":{}}}`,
+		"kind":     `{"nodes":{"a":{"items":[{"kind":"memo"}]}}}`,
+		"selector": `{"nodes":{"a":{"items":[{}]}}}`,
+		"tokens":   `{"nodes":{"a":{"est_tokens":-1}}}`,
+		"budget":   `{"soft_recovery_budget":-1}`,
+		"most":     `{"max_included_nodes":-1}`,
+	} {
+		g, err := relevance.Load(write(name+".json", text))
+		if !errors.Is(err, relevance.ErrConfig) {
+			t.Errorf("%s: error %v", name, err)
+		}
+		if name == "cycle" && !strings.Contains(err.Error(), "a → b → c → a") {
+			t.Errorf("the circle is not named: %v", err)
+		}
+		if d := g.Decide(relevance.Input{Mode: "ACKNOWLEDGE"}); !d.Includes("facts") || len(d.Trace.Warnings) != 1 {
+			t.Errorf("%s: a broken file excludes: %+v", name, d.Trace)
+		}
+	}
+	g, err := relevance.Load(filepath.Join(dir, "none.json"))
+	if !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a missing file: %v", err)
+	}
+	if d := g.Decide(relevance.Input{Mode: "ACT"}); !d.Includes("facts") || len(d.Trace.Warnings) != 1 {
+		t.Errorf("a missing file excludes: %+v", d.Trace)
+	}
+}
+
+func TestGates(t *testing.T) {
+	t.Parallel()
+	g := gate(t, "")
+	d := g.Decide(relevance.Input{Mode: "ACKNOWLEDGE"})
+	if diff := cmp.Diff([]schemas.Kind{schemas.KindMemory}, d.Kinds()); diff != "" {
+		t.Errorf("kinds of ACKNOWLEDGE (-want +have):\n%s", diff)
+	}
+	for section, want := range map[schemas.SectionType]bool{schemas.SectionTools: false, schemas.SectionKnowledge: false,
+		schemas.SectionMemory: true, schemas.SectionUser: true, schemas.SectionPolicy: true} {
+		if d.NeedsSection(section) != want {
+			t.Errorf("section %s needed: %v", section, !want)
+		}
+	}
+	for name, want := range map[string]bool{"recency": false, "tool-rag": false, "keyword": true} {
+		if d.NeedsRetriever(name) != want {
+			t.Errorf("retriever %s needed: %v", name, !want)
+		}
+	}
+	for _, c := range []struct {
+		f    schemas.Facets
+		want bool
+	}{
+		{schemas.Facets{Kind: schemas.KindMemory, Type: schemas.Episodic}, false},
+		{schemas.Facets{Kind: schemas.KindMemory, Type: schemas.Episodic, Category: "preference"}, true},
+		{schemas.Facets{Kind: schemas.KindTool, Type: schemas.Procedural}, false},
+		{schemas.Facets{Kind: "other"}, true},
+	} {
+		if d.Wants(&c.f) != c.want {
+			t.Errorf("%+v wanted: %v", c.f, !c.want)
+		}
+	}
+	if d := g.Decide(relevance.Input{Mode: "ACT"}); !d.NeedsKind(schemas.KindTool) || !d.NeedsRetriever("tool-rag") {
+		t.Errorf("ACT without tools: %+v", d.Trace)
+	}
+}
+
+// TestInvariants draws turns: the same turn gives the same decision, what an included
+// node needs is included, and hard exclusions return by force or need alone.
+func TestInvariants(t *testing.T) {
+	t.Parallel()
+	g := gate(t, "")
+	config, err := relevance.DefaultConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		in := relevance.Input{
+			Mode: rapid.SampledFrom([]string{"RESPOND", "CLARIFY", "ACKNOWLEDGE", "ACT", "?"}).Draw(t, "mode"),
+			Signals: signals{"context_warmth": rapid.Float64Range(0, 1).Draw(t, "warmth"), "working_memory_turns": rapid.IntRange(0, 4).Draw(t, "turns"),
+				"greeting_pattern": rapid.Bool().Draw(t, "greeting"), "prompt_token_count": rapid.IntRange(1, 12).Draw(t, "tokens")},
+			Classification:       signals{"urgency": rapid.SampledFrom([]any{"high", "low", 3}).Draw(t, "urgency")},
+			ReturningFromSilence: rapid.Bool().Draw(t, "silence"), TokenBudgetRemaining: rapid.IntRange(0, 4000).Draw(t, "budget"),
+		}
+		d := g.Decide(in)
+		if diff := cmp.Diff(d.Trace, g.Decide(in).Trace); diff != "" {
+			t.Fatalf("two decisions:\n%s", diff)
+		}
+		inclusion := d.Inclusion()
+		for node, needs := range config.Dependencies {
+			for _, need := range needs {
+				if inclusion[node] && !inclusion[need] {
+					t.Fatalf("%s without %s", node, need)
+				}
+			}
+		}
+		for _, node := range d.Trace.ExcludedHard {
+			if inclusion[node] && !slices.Contains(d.Trace.DepsAdded, node) && len(d.Trace.OverridesApplied) == 0 {
+				t.Fatalf("%s is back for no reason: %+v", node, d.Trace)
+			}
+		}
+		if !slices.IsSorted(d.Trace.Included) || len(d.Trace.Included) != d.Trace.TotalIncluded {
+			t.Fatalf("trace %+v", d.Trace)
+		}
+	})
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(`{"template_masks":{"M":{"a":false}},"dependencies":{"a":["b"]},"signal_rules":{"a":[{"when":{"x_gte":1},"strength":"soft"}]}}`), "M")
+	f.Fuzz(func(t *testing.T, data []byte, mode string) {
+		c, err := relevance.Parse(data)
+		if err != nil {
+			return
+		}
+		g, err := relevance.New(c)
+		if err != nil {
+			if !errors.Is(err, relevance.ErrConfig) {
+				t.Fatal(err)
+			}
+			return
+		}
+		d := g.Decide(relevance.Input{Mode: mode, Signals: signals{"x": 1}, TokenBudgetRemaining: 5000})
+		if d.Trace.TotalIncluded != len(d.Trace.Included) {
+			t.Fatalf("trace %+v", d.Trace)
+		}
+	})
+}
+
+func BenchmarkDecide(b *testing.B) {
+	g := gate(b, "")
+	in := relevance.Input{Mode: "RESPOND", TokenBudgetRemaining: 4000, Classification: signals{"urgency": "high"},
+		Signals: signals{"context_warmth": 0.7, "working_memory_turns": 3, "greeting_pattern": true, "prompt_token_count": 3}}
+	for b.Loop() {
+		if d := g.Decide(in); d.Trace.TotalIncluded == 0 {
+			b.Fatal("nothing is included")
+		}
+	}
+}
