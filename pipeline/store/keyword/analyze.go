@@ -42,6 +42,7 @@ type Analyzer struct {
 	folded []byte // the normalised text, when it is not ASCII
 	word   []byte // the word being read, lower-cased
 	cuts   []int  // where word's parts begin, the first (0) left out
+	spare  []int  // for the next cuts
 	plain  bool   // word holds only a–z so far
 	upper  bool   // the last rune of word was upper case
 	lower  bool   // the last rune of word was lower case or a digit
@@ -198,24 +199,24 @@ func (a *Analyzer) settle(w []byte, i int) []byte {
 			return nil // don't, can't, isn't: all stop words
 		}
 	}
-	for ; i < len(w); i++ {
-		if w[i] != '\'' {
-			continue
+	kept, old := i, a.cuts
+	cuts := old
+	a.cuts = a.spare[:0]
+	for at := i; at < len(w); at++ {
+		for len(cuts) > 0 && cuts[0] <= at { // a cut before i stays, one behind moves
+			a.cuts = append(a.cuts, cuts[0]-(at-kept))
+			cuts = cuts[1:]
 		}
-		w = slices.Delete(w, i, i+1)
-		for j := range a.cuts {
-			if a.cuts[j] > i {
-				a.cuts[j]--
-			}
+		if w[at] != '\'' {
+			w[kept] = w[at]
+			kept++
+		} else if kept > 0 {
+			a.cuts = append(a.cuts, kept)
 		}
-		if i > 0 && i < len(w) {
-			a.cuts = append(a.cuts, i)
-		}
-		i--
 	}
-	slices.Sort(a.cuts)
+	a.spare = old
 	a.cuts = slices.Compact(a.cuts)
-	return w
+	return w[:kept]
 }
 
 func trimUnderscores(w []byte) []byte {

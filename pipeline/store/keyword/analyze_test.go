@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
@@ -127,6 +128,18 @@ func TestAnyText(t *testing.T) {
 			t.Fatalf("%q: its lower case has terms it lacks: %v", words, whole)
 		}
 	})
+}
+
+// A word of half a megabyte is read in one pass, whatever it is made of.
+func TestHugeWord(t *testing.T) {
+	t.Parallel()
+	for _, unit := range []string{"a'", "aB", "a_", "é'", "猫", "x", "'"} {
+		start := time.Now()
+		properties(t, strings.Repeat(unit, 512<<10/len(unit)))
+		if took := time.Since(start); took > 10*time.Second {
+			t.Errorf("%q takes %v", unit, took)
+		}
+	}
 }
 
 // subset reports whether every term of a is in b.
