@@ -233,4 +233,3 @@ func (l *leafReader) Leaves(ctx context.Context, s scope.Scope, positions []int6
 	}
 	return out, nil
 }
-

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"satchel/schemas"
+)
+
+type doctorCmd struct{}
+
+// Help shows how it is called.
+func (doctorCmd) Help() string {
+	return `Looks at the settings, the data folder, the log and the running process, and says of each
+promise whether it holds. What it can't find out counts as not held. Exit code 3 when
+something is wrong.`
+}
+
+// finding is one line of the doctor.
+type finding struct {
+	Check  string `json:"check"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"`
+}
+
+// Run examines and prints.
+func (c *doctorCmd) Run(ctx context.Context, a *app) error {
+	findings := []finding{a.checkFolder(), a.checkWritable(), a.checkRegistry(ctx), a.checkRunning(ctx)}
+	findings = append(findings, a.checkDurability()...)
+	findings = append(findings, a.checkLog(ctx)...)
+	bad := 0
+	for _, f := range findings {
+		if !f.OK {
+			bad++
+		}
+		if !a.JSON {
+			fmt.Fprintf(a.out, "%-4s %-22s %s\n", map[bool]string{true: "ok", false: "NO"}[f.OK], f.Check, f.Detail)
+		}
+	}
+	if a.JSON {
+		if err := a.printJSON(findings); err != nil {
+			return err
+		}
+	}
+	if bad > 0 {
+		return &foundError{fmt.Sprintf("%d of %d checks do not hold", bad, len(findings))}
+	}
+	return nil
+}
+
+func (a *app) checkFolder() finding {
+	f := finding{Check: "data folder", Detail: a.Data}
+	info, err := os.Stat(a.Data)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		f.OK, f.Detail = true, a.Data+" is not there yet; satchel up makes it"
+	case err != nil:
+		f.Detail = err.Error()
+	case !info.IsDir():
+		f.Detail = a.Data + " is not a folder"
+	default:
+		f.OK = true
+	}
+	return f
+}
+
+func (a *app) checkWritable() finding {
+	f := finding{Check: "folder is writable"}
+	dir := a.Data
+	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+		dir = filepath.Dir(dir)
+	}
+	probe, err := os.CreateTemp(dir, ".satchel-doctor-")
+	if err != nil {
+		f.Detail = err.Error()
+		return f
+	}
+	err = errors.Join(probe.Sync(), probe.Close(), os.Remove(probe.Name()))
+	f.OK = err == nil
+	f.Detail = "a file could be written and synced"
+	if err != nil {
+		f.Detail = err.Error()
+	}
+	return f
+}
+
+func (a *app) checkRegistry(ctx context.Context) finding {
+	f := finding{Check: "principals"}
+	pdp, registry, err := a.openPolicy(ctx)
+	switch {
+	case err != nil:
+		f.Detail = err.Error()
+	case registry == nil && a.NATSURL != "":
+		f.Detail = "no registry and an external NATS: every principal counts as public; set SATCHEL_PRINCIPALS"
+	case registry == nil:
+		f.OK, f.Detail = true, "no registry: what callers claim counts, on this machine only (policy "+pdp.Revision()+")"
+	default:
+		f.OK, f.Detail = true, "registry "+a.Principals+", policy "+pdp.Revision()
+	}
+	return f
+}
+
+func (a *app) checkDurability() []finding {
+	if a.NATSURL == "" {
+		return []finding{
+			{Check: "accepted survives", OK: true, Detail: "the embedded stream syncs every message before it acknowledges (one copy, on this disk)"},
+			{Check: "logged survives", OK: true, Detail: "the log commits with synchronous=FULL; a receipt of level logged stands on this disk"},
+		}
+	}
+	return []finding{{Check: "accepted survives", Detail: "the external NATS server's sync_interval and replicas are not known to this check: counts as not held"}}
+}
+
+func (a *app) checkRunning(ctx context.Context) finding {
+	f := finding{Check: "running"}
+	conn, err := a.dial(ctx)
+	if err != nil {
+		f.OK = errors.Is(err, errNobody)
+		f.Detail = "no: " + err.Error()
+		return f
+	}
+	defer conn.close()
+	var head schemas.HeadReply
+	if err := conn.logCall(ctx, "head", struct{}{}, &head); err != nil {
+		f.Detail = "NATS answers, Satchel does not: " + err.Error()
+		return f
+	}
+	f.OK, f.Detail = true, fmt.Sprintf("yes; tenant %s has %d log entries", a.Tenant, head.Size)
+	return f
+}
+
+func (a *app) checkLog(ctx context.Context) []finding {
+	if _, err := os.Stat(a.path("log.db")); errors.Is(err, os.ErrNotExist) {
+		return []finding{{Check: "log", OK: true, Detail: "empty"}}
+	}
+	log, _, err := a.openLog(ctx, fixed{})
+	if err != nil {
+		return []finding{{Check: "log", Detail: err.Error()}}
+	}
+	defer log.Close()
+	results, err := a.verifyAll(ctx, log)
+	if err != nil {
+		return []finding{{Check: "log", Detail: err.Error()}}
+	}
+	var list []finding
+	for _, r := range results {
+		f := finding{Check: "log of " + r.Tenant, OK: r.OK, Detail: fmt.Sprintf("%d entries verified", r.Size)}
+		if !r.OK {
+			f.Detail = fmt.Sprintf("bad at position %d: %s", r.Position, r.Problem)
+		}
+		list = append(list, f)
+	}
+	return list
+}
+

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"satchel/emitters"
+	"satchel/schemas"
+)
+
+type emitCmd struct {
+	Text    string   `help:"Text to remember."`
+	Item    string   `help:"A whole memory item as JSON, instead of --text." placeholder:"JSON"`
+	Kind    string   `help:"memory, summary, knowledge, code, experience, value, commit or tool." default:"memory"`
+	Type    string   `help:"episodic, procedural or semantic." default:"episodic" enum:"episodic,procedural,semantic"`
+	ID      string   `name:"id" help:"Item id; default a new one."`
+	EventID string   `help:"Event id; the same one again stores nothing twice. Default a new one."`
+	Label   []string `help:"Security labels, name:value." default:"level:internal"`
+	Session string   `help:"Session."`
+	Speaker string   `help:"Who said it."`
+	Agent   string   `help:"Agent that publishes." default:"cli"`
+	Wait    string   `help:"accepted, logged, indexed or proved." default:"indexed" enum:"accepted,logged,indexed,proved"`
+}
+
+// Help shows how it is called.
+func (emitCmd) Help() string {
+	return `Examples:
+  satchel emit --text "The gateway certificate expires on 3 March" --label level:internal --speaker Jonas
+  satchel emit --item '{"id":"n1","type":"semantic","kind":"knowledge","created_at":"2026-03-01T00:00:00Z","security_label":["level:public"],"content":"…"}'`
+}
+
+// Run publishes the item and prints its receipt.
+func (c *emitCmd) Run(ctx context.Context, a *app) error {
+	item, err := c.item()
+	if err != nil {
+		return err
+	}
+	conn, err := a.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.close()
+	e, err := emitters.New(conn.nc, emitters.Config{Tenant: a.Tenant, Agent: c.Agent, Labels: c.Label})
+	if err != nil {
+		return &usageError{err}
+	}
+	r, err := e.Remember(ctx, item, &emitters.Options{EventID: c.EventID, Wait: schemas.ReceiptLevel(c.Wait)})
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.printJSON(r)
+	}
+	fmt.Fprintf(a.out, "%s: event %s", r.Level, r.ID)
+	if r.Position > 0 {
+		fmt.Fprintf(a.out, ", log position %d, leaf %.16s…", r.Position, r.Leaf)
+	}
+	fmt.Fprintln(a.out)
+	return nil
+}
+
+func (c *emitCmd) item() (schemas.MemoryItem, error) {
+	switch {
+	case c.Item != "" && c.Text != "":
+		return schemas.MemoryItem{}, usagef("give --text or --item, not both")
+	case c.Item != "":
+		item, issues := schemas.DecodeMemoryItem([]byte(c.Item))
+		var syntax json.RawMessage
+		if err := json.Unmarshal([]byte(c.Item), &syntax); err != nil {
+			return item, usagef("--item is not JSON: %v", err)
+		}
+		for _, i := range issues {
+			if i.Pointer != "/scope" && i.Pointer != "/scope/tenant" {
+				return item, &usageError{schemas.Invalid(issues)}
+			}
+		}
+		return item, nil
+	case c.Text != "":
+		return schemas.MemoryItem{ID: c.ID, Kind: schemas.Kind(c.Kind), Type: schemas.MemoryType(c.Type), Session: c.Session,
+			Speaker: c.Speaker, Content: schemas.TextContent(c.Text)}, nil
+	}
+	return schemas.MemoryItem{}, usagef("give --text or --item")
+}
+
+type forgetCmd struct {
+	IDs    []string `arg:"" name:"ids" help:"Items to erase."`
+	Reason string   `help:"Why; kept in the log."`
+	Agent  string   `help:"Agent that asks." default:"cli"`
+}
+
+// Help shows how it is called.
+func (forgetCmd) Help() string {
+	return `Content and salt, every index entry, packs and summaries made of it, and the copies
+in the streams are deleted; the log keeps the commitment, so its proofs hold.
+
+Example:
+  satchel forget note-007 --reason "customer asked for erasure"`
+}
+
+// Run erases the items and prints the receipt, store by store.
+func (c *forgetCmd) Run(ctx context.Context, a *app) error {
+	conn, err := a.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.close()
+	e, err := emitters.New(conn.nc, emitters.Config{Tenant: a.Tenant, Agent: c.Agent, Roles: []string{"eraser"}})
+	if err != nil {
+		return &usageError{err}
+	}
+	r, err := e.Forget(ctx, c.IDs, c.Reason)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.printJSON(r)
+	}
+	fmt.Fprintf(a.out, "erased %d items: %d log entries and %d packs without content\n", len(r.Items), len(r.Positions), len(r.Packs))
+	for _, s := range r.Stores {
+		fmt.Fprintf(a.out, "  %-10s removed %d, nothing left: %t\n", s.Store, s.Removed, s.Absent)
+	}
+	return nil
+}

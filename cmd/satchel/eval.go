@@ -1,0 +1,289 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"satchel/cmd/satchel/internal/eval"
+	"satchel/emitters"
+	"satchel/pipeline/scope"
+	"satchel/schemas"
+)
+
+type evalCmd struct {
+	From   string   `name:"data" help:"Folder of evaluation sets: SET/memories.jsonl (or tools.jsonl) and SET/queries.jsonl." required:"" type:"existingdir"`
+	Set    []string `help:"Sets to run." xor:"which"`
+	All    bool     `help:"Run every set of the folder." xor:"which"`
+	Budget []int    `help:"Token budgets of packs." default:"500,1000,2000"`
+	Out    string   `help:"Write the raw run here, a JSON line a query." type:"path"`
+	Max    int      `help:"Only this many queries of each set; 0 is all." default:"0"`
+}
+
+// Help shows how it is called.
+func (evalCmd) Help() string {
+	return `The memories are published over JetStream, logged, indexed and asked for, as an agent would.
+Without labels a question counts for nothing but the raw run. The settings --data and --tenant
+of other commands are not used: a temporary folder is.
+
+Example:
+  satchel eval --data ./eval --set locomo --out run.jsonl`
+}
+
+// Run evaluates the sets one after another.
+func (c *evalCmd) Run(ctx context.Context, a *app) error {
+	sets := c.Set
+	if c.All {
+		var err error
+		if sets, err = eval.Sets(c.From); err != nil {
+			return &usageError{err}
+		}
+	}
+	if len(sets) == 0 {
+		return usagef("name a set with --set, or take --all")
+	}
+	var out io.Writer
+	if c.Out != "" {
+		f, err := os.Create(c.Out)
+		if err != nil {
+			return usagef("write the raw run: %v", err)
+		}
+		defer f.Close()
+		out = f
+	}
+	var reports []evalReport
+	for _, name := range sets {
+		r, err := c.runSet(ctx, a, name, out)
+		if err != nil {
+			return err
+		}
+		reports = append(reports, r)
+		if !a.JSON {
+			printEval(a.out, r, c.Budget)
+		}
+	}
+	if a.JSON {
+		return a.printJSON(reports)
+	}
+	return nil
+}
+
+// evalReport is one set's result.
+type evalReport struct {
+	Set      string      `json:"set"`
+	Memories int         `json:"memories"`
+	Lines    []eval.Line `json:"lines"`
+}
+
+func (c *evalCmd) runSet(ctx context.Context, a *app, name string, out io.Writer) (r evalReport, err error) {
+	set, err := eval.Load(c.From, name)
+	if err != nil {
+		return r, &usageError{err}
+	}
+	if c.Max > 0 {
+		set.Queries = set.Queries[:min(c.Max, len(set.Queries))]
+	}
+	dir, err := os.MkdirTemp("", "satchel-eval-")
+	if err != nil {
+		return r, fmt.Errorf("make a data folder: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	settings := *a.Settings
+	settings.Data, settings.NATSURL = dir, ""
+	own := &app{Settings: &settings, out: a.out, err: a.err, in: a.in}
+	n, err := own.start(ctx, nodeOptions{noListen: true})
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, n.stop(context.WithoutCancel(ctx))) }()
+	sys := newEvalSystem(n, &set)
+	bar := a.bar(name + ": importing")
+	err = sys.load(ctx, set.Memories, bar.set)
+	bar.end()
+	if err != nil {
+		return r, fmt.Errorf("import set %q: %w", name, err)
+	}
+	bar = a.bar(name + ": asking")
+	rows, err := eval.Run(ctx, set, sys, eval.Options{Budgets: c.Budget, Out: out,
+		Progress: func(done, total int) { bar.set(int64(done), int64(total)) }})
+	bar.end()
+	if err != nil {
+		return r, err
+	}
+	return evalReport{Set: name, Memories: len(set.Memories), Lines: eval.Report(rows)}, nil
+}
+
+// evalSystem is a node as eval sees it. Ids and tenants that Satchel does not take are
+// replaced on the way in and put back on the way out.
+type evalSystem struct {
+	n       *node
+	ids     map[string]string // safe id → id
+	tenants map[string]string // tenant → safe tenant
+}
+
+func newEvalSystem(n *node, set *eval.Set) *evalSystem {
+	s := &evalSystem{n: n, ids: map[string]string{}, tenants: map[string]string{}}
+	for i := range set.Memories {
+		t := set.Memories[i].Tenant
+		if _, ok := s.tenants[t]; !ok {
+			s.tenants[t] = fmt.Sprintf("t%d-%s", len(s.tenants), safe(t, false))
+		}
+	}
+	return s
+}
+
+// safe replaces what an id, or a tenant without dots and colons, may not hold.
+func safe(text string, id bool) string {
+	s := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' || id && (r == '.' || r == ':') {
+			return r
+		}
+		return '_'
+	}, text)
+	if !id {
+		s = s[:min(len(s), 40)]
+	}
+	return s
+}
+
+func (s *evalSystem) safeID(m *eval.Memory) string {
+	id := safe(m.ID, true)
+	for s.ids[id] != "" && s.ids[id] != m.ID {
+		id += "_"
+	}
+	s.ids[id] = m.ID
+	return id
+}
+
+func (s *evalSystem) load(ctx context.Context, memories []eval.Memory, progress func(done, total int64)) error {
+	byTenant := map[string][]schemas.MemoryItem{}
+	var order []string
+	for i := range memories {
+		m := &memories[i]
+		tenant := s.tenants[m.Tenant]
+		if byTenant[tenant] == nil {
+			order = append(order, tenant)
+		}
+		byTenant[tenant] = append(byTenant[tenant], s.item(tenant, m, int64(len(byTenant[tenant])+1)))
+	}
+	done := int64(0)
+	for _, tenant := range order {
+		e, err := emitters.New(s.n.nc, emitters.Config{Tenant: tenant, Agent: "eval"})
+		if err != nil {
+			return err
+		}
+		if _, err := e.RememberAll(ctx, byTenant[tenant]); err != nil {
+			return err
+		}
+		done += int64(len(byTenant[tenant]))
+		progress(done, int64(len(memories)))
+	}
+	for _, tenant := range order {
+		sc, err := scope.System(tenant)
+		if err != nil {
+			return err
+		}
+		want := int64(len(byTenant[tenant]))
+		for at := int64(0); at < want; {
+			if at, err = s.n.log.Await(ctx, sc, at); err != nil {
+				return err
+			}
+		}
+		if err := s.n.worker.Projector.Await(ctx, sc, want); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *evalSystem) item(tenant string, m *eval.Memory, seq int64) schemas.MemoryItem {
+	item := schemas.MemoryItem{ID: s.safeID(m), Type: schemas.Episodic, Kind: schemas.KindMemory, Scope: schemas.MemoryScope{Tenant: tenant},
+		CreatedAt: m.TS.Time, SecurityLabel: []string{"level:internal"}, Session: m.Session, Seq: seq, Speaker: m.Speaker,
+		Content: schemas.TextContent(m.Text)}
+	if item.CreatedAt.IsZero() {
+		item.CreatedAt = time.Unix(0, 0).UTC()
+	}
+	if m.Speaker == "user" || m.Speaker == "assistant" {
+		item.Role = m.Speaker
+	}
+	if m.Tool {
+		item.Kind, item.Type = schemas.KindTool, schemas.Procedural
+	}
+	return item
+}
+
+func (s *evalSystem) request(q *eval.Query, budget int) (scope.Scope, schemas.ContextRequest, error) {
+	sc, err := scope.New(s.tenants[q.Tenant], scope.Principal{Kind: "service", ID: "eval", Level: int(schemas.Internal)}, "evaluation")
+	req := schemas.ContextRequest{Meta: schemas.Meta{Type: schemas.MessageContextRequest, From: &schemas.Agent{ID: "eval"}}}
+	req.Payload = schemas.RequestPayload{Query: schemas.Query{Text: q.Text}, Limit: 1000, TokenBudget: budget, Now: q.TS.Time}
+	return sc, req, err
+}
+
+// Rank implements eval.System.
+func (s *evalSystem) Rank(ctx context.Context, q *eval.Query) ([]eval.Ranked, error) {
+	sc, req, err := s.request(q, 2000)
+	if err != nil {
+		return nil, err
+	}
+	candidates, err := s.n.engine.Rank(ctx, sc, req)
+	if err != nil {
+		return nil, err
+	}
+	ranked := make([]eval.Ranked, 0, min(200, len(candidates)))
+	for i := range candidates[:min(200, len(candidates))] {
+		ranked = append(ranked, eval.Ranked{ID: s.ids[candidates[i].Record.ID], Score: candidates[i].Score})
+	}
+	return ranked, nil
+}
+
+// Pack implements eval.System.
+func (s *evalSystem) Pack(ctx context.Context, q *eval.Query, budget int) (eval.Packed, error) {
+	sc, req, err := s.request(q, budget)
+	if err != nil {
+		return eval.Packed{}, err
+	}
+	res, err := s.n.engine.Context(ctx, sc, req)
+	if err != nil {
+		return eval.Packed{}, err
+	}
+	p := eval.Packed{Tokens: res.Payload.Pack.TokenActual}
+	for _, section := range res.Payload.Pack.Sections {
+		for _, item := range section.Items {
+			p.IDs = append(p.IDs, s.ids[item.ID])
+		}
+	}
+	return p, nil
+}
+
+func printEval(w io.Writer, r evalReport, budgets []int) {
+	fmt.Fprintf(w, "%s: %d memories\n", r.Set, r.Memories)
+	tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(tw, "category\tqueries\tR@5\tR@10\tR@20\tnDCG@10\tMRR\t")
+	budgets = slices.Sorted(slices.Values(budgets))
+	for _, b := range budgets {
+		fmt.Fprintf(tw, "ev@%d\t", b)
+	}
+	fmt.Fprint(tw, "tokens\tp50 ms\tp95 ms\t\n")
+	for _, l := range r.Lines {
+		m := l.Mean
+		fmt.Fprintf(tw, "%s\t%d\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t", l.Category, l.Queries, m.Recall5, m.Recall10, m.Recall20, m.NDCG10, m.MRR)
+		for _, b := range budgets {
+			fmt.Fprintf(tw, "%.3f\t", m.Evidence[b])
+		}
+		last := 0.0
+		if len(budgets) > 0 {
+			last = m.Tokens[budgets[len(budgets)-1]]
+		}
+		fmt.Fprintf(tw, "%.0f\t%.1f\t%.1f\t\n", last, l.P50, l.P95)
+	}
+	if err := tw.Flush(); err != nil {
+		fmt.Fprintln(w, err)
+	}
+}
+

@@ -1,0 +1,230 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"satchel/emitters"
+	"satchel/schemas"
+)
+
+type importCmd struct {
+	Paths  []string          `arg:"" help:"JSONL files, or folders of Markdown; - reads JSONL from standard input."`
+	Map    map[string]string `help:"Fields of the JSONL: item field=your field, as in --map content=text --map created_at=ts." placeholder:"FIELD=YOURS"`
+	Label  []string          `help:"Labels of items that carry none." default:"level:internal"`
+	Kind   string            `help:"Kind of items that name none." default:"memory"`
+	Agent  string            `help:"Agent that publishes." default:"import"`
+	Strict bool              `help:"Publish nothing when an item is malformed."`
+}
+
+// Help shows how it is called.
+func (importCmd) Help() string {
+	return `Each item's event id is made from its content, so importing a file again stores nothing twice.
+
+Examples:
+  satchel import memories.jsonl
+  satchel import chat.jsonl --map content=text --map created_at=ts --map speaker=speaker --map session=session
+  satchel import ./docs --kind knowledge --label level:internal`
+}
+
+// imported counts what an import did.
+type imported struct {
+	Read      int `json:"read"`
+	Published int `json:"published"`
+	Malformed int `json:"malformed"`
+}
+
+// Run publishes what the paths hold.
+func (c *importCmd) Run(ctx context.Context, a *app) error {
+	conn, err := a.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.close()
+	items, count, err := c.read(a)
+	if err != nil {
+		return err
+	}
+	if c.Strict && count.Malformed > 0 {
+		return &foundError{fmt.Sprintf("%d of %d items are malformed; nothing was published", count.Malformed, count.Read)}
+	}
+	bar := a.bar("importing")
+	defer bar.end()
+	const chunk = 500
+	for start := 0; start < len(items); start += chunk {
+		end := min(start+chunk, len(items))
+		if err := c.publish(ctx, conn, a, items[start:end]); err != nil {
+			return fmt.Errorf("after %d items: %w", count.Published, err)
+		}
+		count.Published += end - start
+		bar.set(int64(end), int64(len(items)))
+	}
+	if a.JSON {
+		return a.printJSON(count)
+	}
+	fmt.Fprintf(a.out, "%d items read, %d published, %d malformed\n", count.Read, count.Published, count.Malformed)
+	if count.Malformed > 0 {
+		return &foundError{fmt.Sprintf("%d items are malformed and were left out", count.Malformed)}
+	}
+	return nil
+}
+
+// publish sends items in one atomic batch, each under an id made from its content.
+func (c *importCmd) publish(ctx context.Context, conn *client, a *app, items []schemas.MemoryItem) error {
+	next := 0
+	ids := make([]string, len(items))
+	for i := range items {
+		raw, err := json.Marshal(&items[i])
+		if err != nil {
+			return fmt.Errorf("encode item: %w", err)
+		}
+		sum := sha256.Sum256(raw)
+		ids[i] = hex.EncodeToString(sum[:16])
+	}
+	e, err := emitters.New(conn.nc, emitters.Config{Tenant: a.Tenant, Agent: c.Agent, Labels: c.Label,
+		NewID: func() string { next++; return ids[next-1] }})
+	if err != nil {
+		return &usageError{err}
+	}
+	_, err = e.RememberAll(ctx, items)
+	return err
+}
+
+// read collects the items of every path and prints what is malformed.
+func (c *importCmd) read(a *app) ([]schemas.MemoryItem, imported, error) {
+	var items []schemas.MemoryItem
+	var count imported
+	add := func(where string, item schemas.MemoryItem, issues []schemas.Issue) {
+		count.Read++
+		if len(issues) == 0 {
+			items = append(items, item)
+			return
+		}
+		count.Malformed++
+		for _, i := range issues {
+			fmt.Fprintf(a.err, "%s: %s: %s\n", where, orDocument(i.Pointer), i.Message)
+		}
+	}
+	for _, p := range c.Paths {
+		info, err := os.Stat(p)
+		switch {
+		case p != "-" && err != nil:
+			return nil, count, usagef("%v", err)
+		case p != "-" && info.IsDir():
+			err = c.readFolder(a, p, add)
+		default:
+			err = c.readLines(a, p, add)
+		}
+		if err != nil {
+			return nil, count, err
+		}
+	}
+	return items, count, nil
+}
+
+// readLines reads one JSONL file.
+func (c *importCmd) readLines(a *app, name string, add func(string, schemas.MemoryItem, []schemas.Issue)) error {
+	r, closeFile, err := open(name, a.in)
+	if err != nil {
+		return err
+	}
+	defer closeFile()
+	br := bufio.NewReaderSize(r, 1<<16)
+	for line := 1; ; line++ {
+		raw, err := br.ReadBytes('\n')
+		if len(bytes.TrimSpace(raw)) > 0 {
+			mapped, mapErr := c.mapped(a, raw)
+			if mapErr != nil {
+				add(fmt.Sprintf("%s:%d", name, line), schemas.MemoryItem{}, []schemas.Issue{{Message: mapErr.Error()}})
+			} else {
+				item, issues := schemas.DecodeMemoryItem(mapped)
+				add(fmt.Sprintf("%s:%d", name, line), item, issues)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read %s: %w", name, err)
+		}
+	}
+}
+
+// mapped renames fields and fills in what an import may leave out.
+func (c *importCmd) mapped(a *app, raw []byte) ([]byte, error) {
+	var in map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &in); err != nil {
+		return nil, errors.New("is not a JSON object")
+	}
+	out := in
+	if len(c.Map) > 0 {
+		out = map[string]json.RawMessage{}
+		for field, from := range c.Map {
+			if v, ok := in[from]; ok && string(v) != `""` {
+				out[field] = v
+			}
+		}
+		if v, ok := in["id"]; ok && c.Map["id"] == "" {
+			out["id"] = v
+		}
+	}
+	defaults := map[string]any{"type": schemas.Episodic, "kind": c.Kind, "security_label": c.Label,
+		"scope": schemas.MemoryScope{Tenant: a.Tenant}, "created_at": time.Unix(0, 0).UTC()}
+	for field, v := range defaults {
+		if _, ok := out[field]; ok {
+			continue
+		}
+		b, err := json.Marshal(v)
+		if err != nil {
+			return nil, fmt.Errorf("fill %s: %w", field, err)
+		}
+		out[field] = b
+	}
+	if _, ok := out["id"]; !ok {
+		sum := sha256.Sum256(raw)
+		out["id"] = json.RawMessage(`"` + hex.EncodeToString(sum[:16]) + `"`)
+	}
+	return json.Marshal(out)
+}
+
+// readFolder makes an item of each Markdown file below dir.
+func (c *importCmd) readFolder(a *app, dir string, add func(string, schemas.MemoryItem, []schemas.Issue)) error {
+	return filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() || !strings.EqualFold(filepath.Ext(p), ".md") {
+			return nil
+		}
+		text, err := os.ReadFile(p)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", p, err)
+		}
+		info, err := d.Info()
+		if err != nil {
+			return fmt.Errorf("read %s: %w", p, err)
+		}
+		rel, err := filepath.Rel(dir, p)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", p, err)
+		}
+		sum := sha256.Sum256([]byte(filepath.ToSlash(rel)))
+		item := schemas.MemoryItem{ID: "md:" + hex.EncodeToString(sum[:12]), Type: schemas.Semantic, Kind: schemas.Kind(c.Kind),
+			Scope: schemas.MemoryScope{Tenant: a.Tenant}, CreatedAt: info.ModTime().UTC().Truncate(time.Second), SecurityLabel: c.Label,
+			Category: "markdown", Content: schemas.TextContent(string(text)), Provenance: schemas.Provenance{SourceURI: "file:" + filepath.ToSlash(rel)}}
+		add(p, item, item.Validate())
+		return nil
+	})
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"satchel/emitters"
+	"satchel/schemas"
+)
+
+type ledgerCmd struct {
+	Follow bool     `short:"f" help:"Go on with what comes."`
+	Kind   []string `help:"Only these kinds: memory, pack, drop, decision, artifact, handover, exception, erasure, refusal, checkpoint."`
+	After  int64    `help:"Only entries after this log position."`
+	Verify bool     `help:"Check each entry's inclusion in the signed head."`
+}
+
+// Help shows how it is called.
+func (ledgerCmd) Help() string {
+	return `Examples:
+  satchel ledger --kind pack --kind decision
+  satchel ledger --follow --verify --json`
+}
+
+// ledgerLine is one printed entry.
+type ledgerLine struct {
+	Position int64           `json:"position"`
+	Kind     string          `json:"kind"`
+	Agent    string          `json:"agent"`
+	Type     string          `json:"type"`
+	ID       string          `json:"id"`
+	Subject  string          `json:"subject"`
+	Data     json.RawMessage `json:"data,omitempty"`
+	Gap      *emitters.Gap   `json:"gap,omitempty"`
+	Proved   *bool           `json:"proved,omitempty"`
+}
+
+// Run prints the ledger.
+func (c *ledgerCmd) Run(ctx context.Context, a *app) error {
+	conn, err := a.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.close()
+	e, err := emitters.New(conn.nc, emitters.Config{Tenant: a.Tenant, Agent: "cli"})
+	if err != nil {
+		return &usageError{err}
+	}
+	var check *proofChecker
+	if c.Verify {
+		if check, err = newProofChecker(ctx, conn); err != nil {
+			return err
+		}
+	}
+	opts := emitters.FollowOptions{After: c.After, Once: !c.Follow}
+	for _, k := range c.Kind {
+		opts.Kinds = append(opts.Kinds, schemas.LedgerKind(k))
+	}
+	unproved := 0
+	err = e.FollowLedger(ctx, opts, func(l emitters.LedgerEvent) error {
+		line := ledgerLine{Position: l.Position, Kind: string(l.Kind), Agent: l.Agent, Gap: l.Gap}
+		if l.Gap == nil {
+			line.Type, line.ID, line.Subject, line.Data = l.Event.Type(), l.Event.ID(), l.Event.Subject(), l.Event.Data()
+			if check != nil {
+				ok, err := check.included(ctx, l)
+				if err != nil {
+					return err
+				}
+				if line.Proved = &ok; !ok {
+					unproved++
+				}
+			}
+		}
+		return a.printLedger(line)
+	})
+	if err != nil && !(errors.Is(err, context.Canceled) && c.Follow) {
+		return err
+	}
+	if unproved > 0 {
+		return &foundError{fmt.Sprintf("%d entries could not be proved", unproved)}
+	}
+	return nil
+}
+
+func (a *app) printLedger(line ledgerLine) error {
+	if a.JSON {
+		return json.NewEncoder(a.out).Encode(line)
+	}
+	if line.Gap != nil {
+		_, err := fmt.Fprintf(a.out, "%6s  gap: entries %d to %d are no longer in the stream; the log has them\n", "", line.Gap.From, line.Gap.To)
+		return err
+	}
+	proved := ""
+	if line.Proved != nil {
+		proved = map[bool]string{true: "  proved", false: "  NOT PROVED"}[*line.Proved]
+	}
+	noun := strings.TrimSuffix(strings.TrimPrefix(line.Type, "io.satchel."), ".v1")
+	_, err := fmt.Fprintf(a.out, "%6d  %-10s %-18s %s%s\n", line.Position, line.Kind, noun, line.Subject, proved)
+	return err
+}

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"satchel/jetstream/embedded"
+	"satchel/pipeline/scope"
+)
+
+// drainLimit is how long stopping may take.
+const drainLimit = 30 * time.Second
+
+type upCmd struct{}
+
+// Help shows how it is called.
+func (upCmd) Help() string {
+	return `Examples:
+  satchel up
+  satchel up --data /var/lib/satchel --nats-port 4333
+  NATS_URL=nats://nats:4222 satchel up
+
+Ctrl-C drains: requests under way are answered, events under way are committed.`
+}
+
+// Run runs a node until ctx is done.
+func (c *upCmd) Run(ctx context.Context, a *app) error {
+	n, err := a.start(ctx, nodeOptions{port: freePort(a.NATSPort)})
+	if err != nil {
+		return explainLock(err)
+	}
+	stopped := func(err error) error {
+		limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainLimit)
+		defer cancel()
+		return errors.Join(err, n.stop(limit))
+	}
+	web, err := a.serveHTTP(ctx, n)
+	if err != nil {
+		return stopped(err)
+	}
+	url := a.NATSURL
+	if n.server != nil {
+		url = n.server.ClientURL()
+	}
+	fmt.Fprintf(a.out, "satchel is up: data %s, NATS %s", a.Data, mask(url))
+	if web != nil {
+		fmt.Fprintf(a.out, ", health http://%s/readyz", web.addr)
+	}
+	fmt.Fprintf(a.out, " (ready in %d ms)\n", n.started.Milliseconds())
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(a.out, "draining…")
+	case err = <-n.done:
+		n.done <- nil
+	}
+	if web != nil {
+		err = errors.Join(err, web.stop(context.WithoutCancel(ctx)))
+	}
+	return stopped(err)
+}
+
+func freePort(port int) int {
+	if port < 0 {
+		return embedded.RandomPort
+	}
+	return port
+}
+
+// explainLock says who holds the folder and what to do.
+func explainLock(err error) error {
+	var locked *embedded.LockedError
+	if errors.As(err, &locked) {
+		return fmt.Errorf("%w; stop it, or name another folder with --data", locked)
+	}
+	return err
+}
+
+type webServer struct {
+	addr   string
+	server *http.Server
+	done   chan error
+}
+
+func (w *webServer) stop(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	err := w.server.Shutdown(ctx)
+	if served := <-w.done; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+	return err
+}
+
+// serveHTTP answers health, readiness and rebuild on HTTPAddr; nil when there is none.
+func (a *app) serveHTTP(ctx context.Context, n *node) (*webServer, error) {
+	if a.HTTPAddr == "" {
+		return nil, nil
+	}
+	listener, err := net.Listen("tcp", a.HTTPAddr)
+	if err != nil {
+		return nil, usagef("listen on %s: %v; choose another with --http-addr", a.HTTPAddr, err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if err := n.ready(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ready")
+	})
+	mux.HandleFunc("POST /rebuild", n.handleRebuild)
+	web := &webServer{addr: listener.Addr().String(), done: make(chan error, 1),
+		server: &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}}
+	go func() { web.done <- web.server.Serve(listener) }()
+	return web, nil
+}
+
+func (n *node) ready() error {
+	if !n.nc.IsConnected() {
+		return errors.New("NATS is not connected")
+	}
+	return n.worker.Ready()
+}
+
+// rebuildProgress is a line of the answer to POST /rebuild.
+type rebuildProgress struct {
+	Tenant string `json:"tenant"`
+	Done   int64  `json:"done"`
+	Total  int64  `json:"total"`
+	Digest string `json:"digest,omitempty"` // in the last line
+	Error  string `json:"error,omitempty"`
+}
+
+// handleRebuild rebuilds a tenant's indexes and streams progress. It wants a header
+// that a web page of another origin can't send.
+func (n *node) handleRebuild(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Satchel-Admin") == "" {
+		http.Error(w, "the header Satchel-Admin is missing", http.StatusForbidden)
+		return
+	}
+	s, err := scope.System(r.URL.Query().Get("tenant"))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	flush := func() {}
+	if f, ok := w.(http.Flusher); ok {
+		flush = f.Flush
+	}
+	enc := json.NewEncoder(w)
+	send := func(p rebuildProgress) {
+		p.Tenant = s.Tenant()
+		if enc.Encode(p) == nil {
+			flush()
+		}
+	}
+	err = n.worker.Projector.Rebuild(r.Context(), s, func(done, total int64) { send(rebuildProgress{Done: done, Total: total}) })
+	if err != nil {
+		send(rebuildProgress{Error: err.Error()})
+		return
+	}
+	digest, err := n.digest(r.Context(), s)
+	if err != nil {
+		send(rebuildProgress{Error: err.Error()})
+		return
+	}
+	send(rebuildProgress{Done: n.worker.Projector.Position(s.Tenant()), Total: n.worker.Projector.Position(s.Tenant()), Digest: digest})
+}
