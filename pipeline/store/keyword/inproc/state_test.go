@@ -1,0 +1,106 @@
+package inproc
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"testing"
+
+	"satchel/pipeline/store/keyword"
+	"satchel/schemas"
+)
+
+func index(t testing.TB, s *state, position int64, id, text string) {
+	t.Helper()
+	var a keyword.Analyzer
+	a.Analyze(text)
+	if err := s.put(id, position, schemas.Facets{Session: id}, &a); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestCompactionBoundsWhatIsGone(t *testing.T) {
+	t.Parallel()
+	r := &resident{name: "acme", tenant: tenant{state: newState()}}
+	x, err := Open(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range int64(9000) {
+		d := &keyword.Doc{ID: fmt.Sprint(i % 500), Position: i + 1, Text: fmt.Sprintf("turn number%d of the same talk", i)}
+		if err := r.apply(t.Context(), []keyword.Change{{Position: i + 1, Put: d}}, i+1); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.maintain(x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(r.refs); n > 500+1100 || r.docs != 500 {
+		t.Errorf("%d numbers for %d documents", n, r.docs)
+	}
+	if n := r.terms.len(); n > 2*1700 {
+		t.Errorf("%d terms are kept", n)
+	}
+	if at := r.checkpoint; at != 9000 {
+		t.Errorf("checkpoint %d", at)
+	}
+}
+
+func encoded(t testing.TB, s *state) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := bufio.NewWriter(&b)
+	if err := s.encode(w, "acme"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// Whatever decode takes can be searched, digested and written again.
+func FuzzDecode(f *testing.F) {
+	s := newState()
+	f.Add(encoded(f, s))
+	index(f, s, 1, "a", "copper wire copper")
+	index(f, s, 2, "b", "tin")
+	f.Add(encoded(f, s))
+	s.remove("a")
+	s.checkpoint = 7
+	f.Add(encoded(f, s))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		s, err := decode(raw, "acme")
+		if err != nil {
+			return
+		}
+		want, err := s.digest(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := decode(encoded(t, s), "acme")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := again.digest(t.Context()); err != nil || got != want {
+			t.Fatalf("the digest changed, %v", err)
+		}
+		var cfg Config
+		cfg.defaults()
+		sc := &scratch{seen: map[uint32]int{}}
+		p := s.prepare(&cfg, keyword.Query{Text: "copper tin", Filter: schemas.MatchAll()}, sc)
+		if _, err := s.search(t.Context(), &p, 5, sc); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestOtherAnalysisVersionIsNotTaken(t *testing.T) {
+	t.Parallel()
+	raw := encoded(t, newState())
+	at := len(appendString([]byte(magic), "acme"))
+	raw[at] = keyword.Version + 1
+	if _, err := decode(raw, "acme"); err != errVersion {
+		t.Errorf("got %v", err)
+	}
+}
