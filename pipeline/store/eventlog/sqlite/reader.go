@@ -106,8 +106,8 @@ func (r *reader) scanRow(rows *sql.Rows, tenant int64, row *eventlog.Row) error 
 	if !paired {
 		copyHash(&row.Attachment, []byte("unpaired"))
 	}
-	if c := contentOf(salt, head, data); c != nil {
-		row.Content = c
+	if row.Content = contentOf(salt, head, data); salt == nil {
+		row.Content = &eventlog.Content{} // not erased but removed: it matches no commitment
 	}
 	var err error
 	if row.Agent, err = r.nameOf(tenant, agent); err != nil {

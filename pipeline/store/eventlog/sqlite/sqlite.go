@@ -28,6 +28,9 @@ type Config struct {
 	Readers int
 	// QuickCheck makes Open read every page first (about a second a gigabyte).
 	QuickCheck bool
+	// MaxPages limits the database to that many pages of 4,096 bytes, past which appends
+	// get eventlog.ErrFull; 0 is SQLite's own limit.
+	MaxPages int
 }
 
 // DB is an eventlog.Driver over one SQLite file.
@@ -69,7 +72,7 @@ func open(ctx context.Context, cfg Config) (*DB, error) {
 		writer: make(chan *conn, 1), readers: make(chan *conn, cfg.Readers), size: cfg.Readers,
 		names: newNames(), done: make(chan struct{}),
 	}
-	if db.writePool, err = sql.Open("sqlite", dsn(path, "synchronous(FULL)", "secure_delete(ON)", "wal_autocheckpoint(4000)")); err != nil {
+	if db.writePool, err = sql.Open("sqlite", dsn(path, "synchronous(FULL)", "secure_delete(ON)", "wal_autocheckpoint(4000)", limit(cfg.MaxPages))); err != nil {
 		return nil, err
 	}
 	if db.readPool, err = sql.Open("sqlite", dsn(path, "query_only(ON)")); err != nil {
@@ -79,6 +82,13 @@ func open(ctx context.Context, cfg Config) (*DB, error) {
 		return nil, errors.Join(err, db.readPool.Close(), db.writePool.Close())
 	}
 	return db, nil
+}
+
+func limit(pages int) string {
+	if pages <= 0 {
+		pages = 1<<32 - 2
+	}
+	return fmt.Sprintf("max_page_count(%d)", pages)
 }
 
 func dsn(path string, pragmas ...string) string {
@@ -264,17 +274,16 @@ func (db *DB) Close() error {
 		return nil
 	default:
 	}
-	var all []*conn
-	all = append(all, <-db.writer)
+	writer := <-db.writer
+	errs := make([]error, 0, db.size+3)
 	for range db.size {
-		all = append(all, <-db.readers)
+		errs = append(errs, (<-db.readers).close())
 	}
 	close(db.done)
-	var errs []error
-	for _, c := range all {
-		errs = append(errs, c.Close())
-	}
-	return errors.Join(append(errs, db.readPool.Close(), db.writePool.Close())...)
+	// The writer goes last: the last connection copies the journal and removes it, which
+	// one that may not write cannot.
+	errs = append(errs, db.readPool.Close(), writer.close(), db.writePool.Close())
+	return errors.Join(errs...)
 }
 
 // conn is a connection with its prepared statements. One goroutine at a time uses it.
@@ -322,6 +331,14 @@ func (c *conn) query(ctx context.Context, query string, args ...any) (*sql.Rows,
 		return nil, err
 	}
 	return s.QueryContext(ctx, args...)
+}
+
+func (c *conn) close() error {
+	var errs []error
+	for _, s := range c.prepared {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(append(errs, c.Conn.Close())...)
 }
 
 // row runs a statement that is not worth preparing.
