@@ -1,0 +1,284 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"satchel/worker"
+)
+
+// The headers of a dead letter beside those of the rejected message. Text values are
+// percent-encoded apart from spaces.
+const (
+	HeaderDLQSubject  = "Satchel-Dlq-Subject"  // the original subject
+	HeaderDLQCause    = "Satchel-Dlq-Cause"    // in words, without content
+	HeaderDLQPointer  = "Satchel-Dlq-Pointer"  // the failing JSON pointer
+	HeaderDLQSequence = "Satchel-Dlq-Sequence" // in MEMORY
+	HeaderDLQEpoch    = "Satchel-Dlq-Epoch"    // of MEMORY
+	HeaderDLQAt       = "Satchel-Dlq-At"       // RFC 3339
+)
+
+// NoTenant is the tenant token of a dead letter whose subject names no valid one.
+const NoTenant = "_"
+
+// ErrNoDeadLetter is returned when the DLQ holds no message of that sequence.
+var ErrNoDeadLetter = errors.New("no such dead letter")
+
+// seenLetters is how many rejections are remembered, and read back at the first
+// Reject: more than sixteen partitions can have fetched and not committed.
+const seenLetters = 16384
+
+// DeadLetters writes and manages the DLQ stream. It is safe for concurrent use.
+type DeadLetters struct {
+	js     jetstream.JetStream
+	stream jetstream.Stream
+
+	mu     sync.Mutex
+	loaded bool
+	seen   map[string]struct{} // epoch-sequence of what is in the DLQ already
+	order  []string            // of seen, oldest first
+}
+
+var _ worker.DeadLetters = (*DeadLetters)(nil)
+
+// DeadLetter is one rejected message and why.
+type DeadLetter struct {
+	Seq       uint64      `json:"seq"` // in DLQ; names it for Read, Retry and Drop
+	Tenant    string      `json:"tenant"`
+	Reason    string      `json:"reason"`
+	Cause     string      `json:"cause"`
+	Pointer   string      `json:"pointer,omitempty"`
+	Subject   string      `json:"subject"` // original
+	StreamSeq uint64      `json:"stream_seq"`
+	Epoch     string      `json:"epoch"`
+	At        time.Time   `json:"at"`
+	Source    string      `json:"source,omitempty"` // of the event, "" when it cannot be read
+	ID        string      `json:"id,omitempty"`
+	Header    nats.Header `json:"-"` // as published
+	Data      []byte      `json:"-"` // as published
+}
+
+// OpenDeadLetters returns a manager of DLQ, which must exist.
+func OpenDeadLetters(ctx context.Context, js jetstream.JetStream) (*DeadLetters, error) {
+	stream, err := js.Stream(ctx, DLQStream)
+	if err != nil {
+		return nil, fmt.Errorf("open dead letters: %w", err)
+	}
+	return &DeadLetters{js: js, stream: stream, seen: make(map[string]struct{})}, nil
+}
+
+// Reject stores messages whole, with the cause. A message that was rejected before,
+// by this process or by one before it, is not stored again. It returns ErrFull when
+// the DLQ is full: nothing may go on then.
+func (d *DeadLetters) Reject(ctx context.Context, rejected []worker.Rejected) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.load(ctx); err != nil {
+		return err
+	}
+	var futures []jetstream.PubAckFuture
+	var keys []string
+	for _, r := range rejected {
+		key := letterKey(r.Message.Epoch, r.Message.Seq)
+		if _, known := d.seen[key]; known || slices.Contains(keys, key) {
+			continue
+		}
+		msg, err := letterMessage(r, key)
+		if err != nil {
+			return err
+		}
+		future, err := d.js.PublishMsgAsync(msg)
+		if err != nil {
+			return fmt.Errorf("publish dead letter: %w", err)
+		}
+		futures, keys = append(futures, future), append(keys, key)
+	}
+	for n, future := range futures {
+		select {
+		case <-future.Ok():
+			d.remember(keys[n])
+		case err := <-future.Err():
+			return fmt.Errorf("publish dead letter: %w", publishError(err))
+		case <-ctx.Done():
+			return fmt.Errorf("publish dead letter: %w", context.Cause(ctx))
+		}
+	}
+	return nil
+}
+
+// load reads back what the last rejections were.
+func (d *DeadLetters) load(ctx context.Context) error {
+	if d.loaded {
+		return nil
+	}
+	info, err := d.stream.Info(ctx)
+	if err != nil {
+		return fmt.Errorf("read dead letters: %w", err)
+	}
+	from := uint64(1)
+	if info.State.LastSeq > seenLetters {
+		from = info.State.LastSeq - seenLetters
+	}
+	err = scan(ctx, d.stream, scanConfig{from: from, headersOnly: true}, func(m stored) error {
+		if seq, err := strconv.ParseUint(m.header.Get(HeaderDLQSequence), 10, 64); err == nil {
+			d.remember(letterKey(m.header.Get(HeaderDLQEpoch), seq))
+		}
+		return nil
+	})
+	d.loaded = err == nil
+	return err
+}
+
+func (d *DeadLetters) remember(key string) {
+	if _, known := d.seen[key]; known {
+		return
+	}
+	d.seen[key] = struct{}{}
+	if d.order = append(d.order, key); len(d.order) > seenLetters {
+		delete(d.seen, d.order[0])
+		d.order = d.order[1:]
+	}
+}
+
+func letterKey(epoch string, seq uint64) string { return epoch + "-" + strconv.FormatUint(seq, 10) }
+
+func letterMessage(r worker.Rejected, key string) (*nats.Msg, error) {
+	tenant := r.Message.Tenant
+	if !ValidToken(tenant) {
+		tenant = NoTenant
+	}
+	subject, err := DLQSubject(tenant, r.Reason)
+	if err != nil {
+		return nil, err
+	}
+	header := make(nats.Header, len(r.Message.Header)+8)
+	for name, value := range r.Message.Header {
+		if !hasPrefixFold(name, "Nats-") && !hasPrefixFold(name, "Satchel-Dlq-") {
+			header[name] = []string{value}
+		}
+	}
+	header[jetstream.MsgIDHeader] = []string{key}
+	header[HeaderDLQSubject] = []string{encodeText(r.Message.Subject)}
+	header[HeaderDLQCause] = []string{encodeText(r.Cause)}
+	header[HeaderDLQPointer] = []string{encodeText(r.Pointer)}
+	header[HeaderDLQSequence] = []string{strconv.FormatUint(r.Message.Seq, 10)}
+	header[HeaderDLQEpoch] = []string{r.Message.Epoch}
+	header[HeaderDLQAt] = []string{r.At.UTC().Format(time.RFC3339Nano)}
+	return &nats.Msg{Subject: subject, Header: header, Data: r.Message.Data}, nil
+}
+
+// encodeText is encodeHeaderValue with readable spaces.
+func encodeText(s string) string {
+	encoded, err := encodeHeaderValue(strings.ToValidUTF8(s, "\uFFFD"))
+	if err != nil {
+		return ""
+	}
+	return strings.ReplaceAll(encoded, "%20", " ")
+}
+
+// List returns at most limit dead letters of a tenant from DLQ sequence from on,
+// oldest first; tenant "" means all. Header and Data are left out.
+func (d *DeadLetters) List(ctx context.Context, tenant string, from uint64, limit int) ([]DeadLetter, error) {
+	filter := "dlq.v1.>"
+	if tenant != "" {
+		if !ValidToken(tenant) {
+			return nil, fmt.Errorf("list dead letters of %q: %w", clip(tenant), ErrSubject)
+		}
+		filter = "dlq.v1." + tenant + ".>"
+	}
+	var list []DeadLetter
+	enough := errors.New("enough")
+	err := scan(ctx, d.stream, scanConfig{filters: []string{filter}, from: from}, func(m stored) error {
+		if len(list) == limit {
+			return enough
+		}
+		letter := letterOf(m)
+		letter.Header, letter.Data = nil, nil
+		list = append(list, letter)
+		return nil
+	})
+	if err != nil && !errors.Is(err, enough) {
+		return nil, err
+	}
+	return list, nil
+}
+
+// Read returns one dead letter whole.
+func (d *DeadLetters) Read(ctx context.Context, seq uint64) (DeadLetter, error) {
+	msg, err := d.stream.GetMsg(ctx, seq)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return DeadLetter{}, fmt.Errorf("read dead letter %d: %w", seq, ErrNoDeadLetter)
+	}
+	if err != nil {
+		return DeadLetter{}, fmt.Errorf("read dead letter %d: %w", seq, err)
+	}
+	return letterOf(stored{msg.Sequence, msg.Subject, msg.Header, msg.Data}), nil
+}
+
+// Retry publishes a dead letter to its original subject again and removes it. A crash
+// in between leaves both; the log takes the event once.
+func (d *DeadLetters) Retry(ctx context.Context, seq uint64) error {
+	letter, err := d.Read(ctx, seq)
+	if err != nil {
+		return err
+	}
+	if _, _, err := ParseMemory(letter.Subject); err != nil {
+		return fmt.Errorf("retry dead letter %d: %w", seq, err)
+	}
+	if _, err := d.js.PublishMsg(ctx, &nats.Msg{Subject: letter.Subject, Header: letter.Header, Data: letter.Data}); err != nil {
+		return fmt.Errorf("retry dead letter %d: %w", seq, publishError(err))
+	}
+	return d.Drop(ctx, seq)
+}
+
+// Drop removes a dead letter for good, its bytes on the disk too.
+func (d *DeadLetters) Drop(ctx context.Context, seq uint64) error {
+	gone, err := erase(ctx, d.stream, seq)
+	if err != nil {
+		return fmt.Errorf("drop dead letter %d: %w", seq, err)
+	}
+	if !gone {
+		return fmt.Errorf("drop dead letter %d: %w", seq, ErrNoDeadLetter)
+	}
+	return nil
+}
+
+func letterOf(m stored) DeadLetter {
+	letter := DeadLetter{Seq: m.seq, Epoch: m.header.Get(HeaderDLQEpoch), Header: make(nats.Header, len(m.header)), Data: m.data}
+	if tenant, reason, err := ParseDLQ(m.subject); err == nil {
+		letter.Tenant, letter.Reason = tenant, reason
+	}
+	letter.Cause = decodeText(m.header.Get(HeaderDLQCause))
+	letter.Pointer = decodeText(m.header.Get(HeaderDLQPointer))
+	letter.Subject = decodeText(m.header.Get(HeaderDLQSubject))
+	if seq, err := strconv.ParseUint(m.header.Get(HeaderDLQSequence), 10, 64); err == nil {
+		letter.StreamSeq = seq
+	}
+	if at, err := time.Parse(time.RFC3339Nano, m.header.Get(HeaderDLQAt)); err == nil {
+		letter.At = at
+	}
+	for name, values := range m.header {
+		if !hasPrefixFold(name, "Nats-") && !hasPrefixFold(name, "Satchel-Dlq-") {
+			letter.Header[name] = values
+		}
+	}
+	letter.Source, letter.ID = identityOf(letter.Header, letter.Data)
+	return letter
+}
+
+func decodeText(s string) string {
+	text, err := decodeHeaderValue(s)
+	if err != nil {
+		return ""
+	}
+	return text
+}

@@ -1,0 +1,111 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// errScanLost says that a scan did not get every message.
+var errScanLost = errors.New("messages were lost on the way")
+
+// scanConfig says what a scan reads.
+type scanConfig struct {
+	filters     []string
+	from        uint64 // first sequence, 0 for all
+	headersOnly bool
+}
+
+// stored is a message as a stream holds it. Data is nil in a scan of headers only.
+type stored struct {
+	seq     uint64
+	subject string
+	header  nats.Header
+	data    []byte
+}
+
+// scan visits the messages a stream holds now, in order, once.
+func scan(ctx context.Context, stream jetstream.Stream, cfg scanConfig, visit func(stored) error) error {
+	consumer, err := stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
+		FilterSubjects:    cfg.filters,
+		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
+		OptStartSeq:       max(cfg.from, 1),
+		AckPolicy:         jetstream.AckNonePolicy,
+		HeadersOnly:       cfg.headersOnly,
+		InactiveThreshold: time.Minute,
+		MemoryStorage:     true,
+		Replicas:          1,
+	})
+	if err != nil {
+		return fmt.Errorf("scan stream %q: %w", stream.CachedInfo().Config.Name, err)
+	}
+	err = scanAll(ctx, consumer, consumer.CachedInfo().NumPending, visit)
+	if cleanup := stream.DeleteConsumer(ctx, consumer.CachedInfo().Name); cleanup != nil && err == nil {
+		err = cleanup
+	}
+	if err != nil {
+		return fmt.Errorf("scan stream %q: %w", stream.CachedInfo().Config.Name, err)
+	}
+	return nil
+}
+
+func scanAll(ctx context.Context, consumer jetstream.Consumer, left uint64, visit func(stored) error) error {
+	order := uint64(0)
+	for left > 0 {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		batch, err := consumer.Fetch(int(min(left, 256)), jetstream.FetchMaxWait(5*time.Second))
+		if err != nil {
+			return err
+		}
+		got := uint64(0)
+		for msg := range batch.Messages() {
+			meta, err := msg.Metadata()
+			if err != nil {
+				return err
+			}
+			if order++; meta.Sequence.Consumer != order {
+				return errScanLost
+			}
+			got++
+			if err := visit(stored{meta.Sequence.Stream, msg.Subject(), msg.Headers(), msg.Data()}); err != nil {
+				return err
+			}
+		}
+		if err := batch.Error(); err != nil {
+			return err
+		}
+		if got == 0 { // the rest has been removed meanwhile
+			return nil
+		}
+		left -= min(left, got)
+	}
+	return nil
+}
+
+// identityOf returns source and id of a stored event, "" when it has none.
+func identityOf(header nats.Header, data []byte) (source, id string) {
+	e, err := Decode(header, data)
+	if err == nil {
+		return e.Source(), e.ID()
+	}
+	source, sourceErr := attributeHeader(header, "source")
+	id, idErr := attributeHeader(header, "id")
+	if sourceErr != nil || idErr != nil {
+		return "", ""
+	}
+	return source, id
+}
+
+func attributeHeader(header nats.Header, name string) (string, error) {
+	raw, err := headerFold(header, attributePrefix+name)
+	if err != nil {
+		return "", err
+	}
+	return decodeHeaderValue(raw)
+}

@@ -1,0 +1,170 @@
+package jetstream_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/google/go-cmp/cmp"
+
+	"satchel/jetstream"
+	"satchel/worker"
+)
+
+const canary = "CANARY-7d1f0c"
+
+// onDisk reports which files below dir hold text.
+func onDisk(t *testing.T, dir, text string) []string {
+	t.Helper()
+	var files []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // removed while we look
+		}
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if bytes.Contains(data, []byte(text)) {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// awaitGone waits until no file below dir holds text: the server removes a purged
+// folder in the background.
+func awaitGone(t *testing.T, dir, text string) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(5 * time.Second)
+	for {
+		files := onDisk(t, dir, text)
+		if len(files) == 0 {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("still on the disk: %v", files)
+		}
+	}
+}
+
+func secret(id string) event.Event {
+	e := sample(id)
+	e.SetSubject(canary)
+	e.DataEncoded = []byte(`{"text":"` + canary + `"}`)
+	return e
+}
+
+func TestScrubErasesEveryCopy(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := within(t, 20*time.Second)
+	b.publishAll(t, "acme", "before", 20)
+	b.publish(t, "acme", "a", secret("s"))
+	b.publishAll(t, "acme", "after", 20)
+	b.publish(t, "other", "a", sample("s")) // same key, another tenant
+	i := b.inbox(t, "acme")
+	all := fetch(t, i, 41)
+	letters, err := jetstream.OpenDeadLetters(ctx, b.js)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := letters.Reject(ctx, []worker.Rejected{{Message: all[20], Reason: "malformed", At: time.Unix(0, 0)}}); err != nil {
+		t.Fatal(err)
+	}
+	ledger, err := jetstream.OpenLedger(ctx, b.nc, b.js)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ledger.Publish(ctx, "acme", []worker.LedgerMessage{{Position: 1, Kind: "memory", Agent: "a", Event: secret("s")}}); err != nil {
+		t.Fatal(err)
+	}
+	if len(onDisk(t, b.dir, canary)) < 3 {
+		t.Fatal("the canary is not on the disk to begin with")
+	}
+	removed, err := jetstream.NewScrubber(b.js, nil).Scrub(ctx, "acme", []worker.Copy{{Source: "urn:agent:planner", ID: "s"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]int{"MEMORY": 1, "LEDGER": 1, "DLQ": 1, "SATCHEL_REPLIES": 0}
+	if diff := cmp.Diff(want, removed); diff != "" {
+		t.Errorf("removed (-want +got):\n%s", diff)
+	}
+	awaitGone(t, b.dir, canary)
+	if err := i.Seek(ctx, 1); err != nil {
+		t.Fatal(err)
+	}
+	if got := ids(fetch(t, i, 40)); got[19] != "before-19" || got[20] != "after-0" {
+		t.Errorf("neighbours = %q, %q", got[19], got[20])
+	}
+	b.inboxHas(t, "other", "s")
+}
+
+func (b *bundle) inboxHas(t *testing.T, tenant, id string) {
+	t.Helper()
+	for _, m := range fetch(t, b.inbox(t, tenant), 1) {
+		if m.Event.ID() != id || m.Tenant != tenant {
+			t.Errorf("message of %q = %q of %q", tenant, m.Event.ID(), m.Tenant)
+		}
+	}
+}
+
+func TestVacuumRemovesTrimmedBytes(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := within(t, 20*time.Second)
+	b.publish(t, "acme", "a", secret("s"))
+	last := b.publishAll(t, "acme", "e", 20)
+	i := b.inbox(t, "acme")
+	all := fetch(t, i, 21)
+	if err := i.Purge(ctx, last); err != nil {
+		t.Fatal(err)
+	}
+	if len(onDisk(t, b.dir, canary)) == 0 {
+		t.Log("the server trims physically already")
+	}
+	held := last - 1
+	scrubber := jetstream.NewScrubber(b.js, func(context.Context) (map[string]uint64, error) {
+		return map[string]uint64{i.Name(): held}, nil
+	})
+	copies := []worker.Copy{{Source: "urn:agent:planner", ID: "s"}}
+	if _, err := scrubber.Scrub(ctx, "acme", copies); !errors.Is(err, jetstream.ErrVacuumPending) {
+		t.Fatalf("error = %v, want ErrVacuumPending while a message waits", err)
+	}
+	if state, err := i.State(ctx, last); err != nil || !state.Found || state.Hash != all[20].Hash {
+		t.Fatalf("the waiting message = %+v, %v", state, err)
+	}
+	held = last
+	if _, err := scrubber.Scrub(ctx, "acme", copies); err != nil {
+		t.Fatal(err)
+	}
+	awaitGone(t, b.dir, canary)
+	state, err := i.State(ctx, last)
+	if err != nil || state.Found || state.LastSeq != last || state.Epoch != all[0].Epoch {
+		t.Errorf("state = %+v, %v; want last sequence %d kept", state, err, last)
+	}
+	if next := b.publish(t, "acme", "a", sample("later")); next != last+1 {
+		t.Errorf("next sequence = %d, want %d", next, last+1)
+	}
+}
+
+func filepathOf(b *bundle, stream string) string {
+	return filepath.Join(b.dir, "jetstream", "$G", "streams", stream)
+}
