@@ -68,7 +68,7 @@ func labelRule() object {
 // field that is always written out of required.
 func fieldRules() map[string]object {
 	all := map[string]object{}
-	for _, group := range []map[string]object{itemRules(), attributeRules(), requestRules(), doorRules()} {
+	for _, group := range []map[string]object{itemRules(), partRules(), attributeRules(), requestRules(), doorRules()} {
 		for k, v := range group {
 			all[k] = v
 		}
@@ -99,16 +99,21 @@ func itemRules() map[string]object {
 		"MemoryItem.graph_refs":     with(shorts(MaxRefs), "description", "Node and edge ids"),
 		"MemoryItem.content": {"pattern": blank, "minProperties": 1, "minItems": 1, "maxLength": MaxText,
 			"description": "Canonical text or JSON payload; at most 5 MiB"},
-		"MemoryItem.summary":      {"description": "Compacted form with a pointer to what it leaves out"},
-		"MemoryItem.category":     with(short(MaxName), "description", "Free category, such as preference or decision"),
-		"MemoryItem.session":      with(short(MaxName), "description", "Session; equals scope.session when both are given"),
-		"MemoryItem.seq":          {"minimum": 0},
-		"MemoryItem.speaker":      with(short(MaxName), "description", "Who said it"),
-		"MemoryItem.role":         {"enum": []string{"", "user", "assistant", "tool", "system"}},
-		"MemoryItem.valid_from":   {"description": "From when it was true"},
-		"MemoryItem.valid_to":     {"description": "Until when it was true; after valid_from"},
-		"MemoryItem.links":        {"maxItems": MaxLinks, "description": "Directed edges to other items"},
-		"MemoryItem.signer":       with(orEmpty(idPattern), "description", "Key id of the signature, or unsigned"),
+		"MemoryItem.summary":    {"description": "Compacted form with a pointer to what it leaves out"},
+		"MemoryItem.category":   with(short(MaxName), "description", "Free category, such as preference or decision"),
+		"MemoryItem.session":    with(short(MaxName), "description", "Session; equals scope.session when both are given"),
+		"MemoryItem.seq":        {"minimum": 0},
+		"MemoryItem.speaker":    with(short(MaxName), "description", "Who said it"),
+		"MemoryItem.role":       {"enum": []string{"", "user", "assistant", "tool", "system"}},
+		"MemoryItem.valid_from": {"description": "From when it was true"},
+		"MemoryItem.valid_to":   {"description": "Until when it was true; after valid_from"},
+		"MemoryItem.links":      {"maxItems": MaxLinks, "description": "Directed edges to other items"},
+		"MemoryItem.signer":     with(orEmpty(idPattern), "description", "Key id of the signature, or unsigned"),
+	}
+}
+
+func partRules() map[string]object {
+	return map[string]object{
 		"MemoryScope.tenant":      with(tokenRule(), "description", "Must equal the subject's tenant"),
 		"MemoryScope.org":         with(short(MaxName), "description", "Organisation"),
 		"MemoryScope.project":     with(short(MaxName), "description", "Project"),
@@ -214,6 +219,7 @@ func requestRules() map[string]object {
 		"PutRequest.wait":                         {"enum": []string{"", "accepted", "logged", "indexed"}},
 		"ReceiptRequest.source":                   with(with(short(MaxURI), "minLength", 1), "description", "Source of the event"),
 		"ReceiptRequest.id":                       with(id(), "description", "Id of the event"),
+		"ReceiptRequest.level":                    {"enum": []ReceiptLevel{ReceiptAccepted, ReceiptLogged, ReceiptIndexed, ReceiptProved}, "description": "How far to wait"},
 		"ReceiptRequest.timeout_ms":               between(0, MaxWait),
 		"ProveRequest.position":                   {"minimum": 0},
 		"ProveRequest.source":                     short(MaxURI),

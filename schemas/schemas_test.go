@@ -29,14 +29,25 @@ func item(t testing.TB, change func(*schemas.MemoryItem)) *schemas.MemoryItem {
 	return &m
 }
 
+// fault is a change to a valid item and the pointer that must name it.
+type fault struct {
+	pointer string
+	change  func(*schemas.MemoryItem)
+}
+
 func TestItemFaults(t *testing.T) {
 	t.Parallel()
+	for i, c := range slices.Concat(headFaults(), bodyFaults(), attributeFaults()) {
+		issues := item(t, c.change).Validate()
+		if len(issues) != 1 || issues[0].Pointer != c.pointer || issues[0].Message == "" {
+			t.Errorf("case %d: issues %v, want one at %s", i, issues, c.pointer)
+		}
+	}
+}
+
+func headFaults() []fault {
 	number := func(f float64) *float64 { return &f }
-	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-	cases := []struct {
-		pointer string
-		change  func(*schemas.MemoryItem)
-	}{
+	return []fault{
 		{"/id", func(m *schemas.MemoryItem) { m.ID = "" }},
 		{"/id", func(m *schemas.MemoryItem) { m.ID = strings.Repeat("x", 129) }},
 		{"/type", func(m *schemas.MemoryItem) { m.Type = "spatial" }},
@@ -56,6 +67,12 @@ func TestItemFaults(t *testing.T) {
 		{"/sensitivity", func(m *schemas.MemoryItem) { m.Sensitivity = number(math.Inf(1)) }},
 		{"/novelty", func(m *schemas.MemoryItem) { m.Novelty = number(2) }},
 		{"/provenance/checksum", func(m *schemas.MemoryItem) { m.Provenance.Checksum = "sha256:00" }},
+	}
+}
+
+func bodyFaults() []fault {
+	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	return []fault{
 		{"/security_label", func(m *schemas.MemoryItem) { m.SecurityLabel = nil }},
 		{"/security_label", func(m *schemas.MemoryItem) {
 			m.SecurityLabel = slices.Repeat([]string{"group:a"}, schemas.MaxLabels+1)
@@ -83,6 +100,11 @@ func TestItemFaults(t *testing.T) {
 		{"/links/0/to", func(m *schemas.MemoryItem) { m.Links[0].To = "no good" }},
 		{"/links/0/to", func(m *schemas.MemoryItem) { m.Links[0].To = m.ID }},
 		{"/signer", func(m *schemas.MemoryItem) { m.Signer = "key-7" }},
+	}
+}
+
+func attributeFaults() []fault {
+	return []fault{
 		{"/attributes", func(m *schemas.MemoryItem) { m.Attributes = []byte(`[1]`) }},
 		{"/attributes", func(m *schemas.MemoryItem) { m.Attributes = []byte(`{"a":`) }},
 		{"/attributes/a", func(m *schemas.MemoryItem) { m.Attributes = []byte(`{"a":1,"a":2}`) }},
@@ -102,13 +124,6 @@ func TestItemFaults(t *testing.T) {
 		{"/attributes/similarity_to_centroid", func(m *schemas.MemoryItem) {
 			m.Kind, m.Attributes = schemas.KindValue, []byte(`{"similarity_to_centroid":1.5}`)
 		}},
-	}
-	for i, c := range cases {
-		m := item(t, c.change)
-		issues := m.Validate()
-		if len(issues) != 1 || issues[0].Pointer != c.pointer || issues[0].Message == "" {
-			t.Errorf("case %d: issues %v, want one at %s", i, issues, c.pointer)
-		}
 	}
 }
 
@@ -339,67 +354,5 @@ func TestValidateAllocatesNothing(t *testing.T) {
 		}
 	}); n != 0 {
 		t.Errorf("Validate allocates %v times", n)
-	}
-}
-
-func FuzzDecodeMemoryItem(f *testing.F) {
-	f.Add([]byte(exampleItem))
-	f.Add([]byte(`{"id":1,"links":[{"rel":null}],"attributes":{"a":{"a":[{}]}}}`))
-	f.Add([]byte(`[{"\u0061":"\ud800"}]`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		m, issues := schemas.DecodeMemoryItem(data)
-		if len(issues) > 0 {
-			return
-		}
-		raw, err := json.Marshal(&m)
-		if err != nil {
-			t.Fatalf("a valid item cannot be written: %v", err)
-		}
-		if _, issues := schemas.DecodeMemoryItem(raw); len(issues) > 0 {
-			t.Fatalf("a written item is refused: %v\n%s", issues, raw)
-		}
-	})
-}
-
-func FuzzDecodeContextRequest(f *testing.F) {
-	f.Add([]byte(exampleRequest))
-	f.Add([]byte(`{"payload":{"query":{"filters":{"a":{"gte":1,"lt":"x"}}}}}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		r, issues := schemas.DecodeContextRequest(data)
-		if len(issues) > 0 {
-			return
-		}
-		if _, err := json.Marshal(&r); err != nil {
-			t.Fatalf("a valid request cannot be written: %v", err)
-		}
-	})
-}
-
-func BenchmarkDecodeMemoryItem(b *testing.B) {
-	data := []byte(exampleItem)
-	b.SetBytes(int64(len(data)))
-	for b.Loop() {
-		if _, issues := schemas.DecodeMemoryItem(data); len(issues) > 0 {
-			b.Fatal(issues)
-		}
-	}
-}
-
-func BenchmarkUnmarshalMemoryItem(b *testing.B) {
-	data := []byte(exampleItem)
-	for b.Loop() {
-		var m schemas.MemoryItem
-		if err := json.Unmarshal(data, &m); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkValidate(b *testing.B) {
-	m := item(b, nil)
-	for b.Loop() {
-		if len(m.Validate()) > 0 {
-			b.Fatal("refused")
-		}
 	}
 }

@@ -103,9 +103,13 @@ func TestPrepareOtherTypes(t *testing.T) {
 	}
 }
 
-func TestRejections(t *testing.T) {
-	t.Parallel()
-	w := newWriter(t, write.Config{MaxData: 4096})
+type rejected struct {
+	reason  write.Reason
+	pointer string
+	event   event.Event
+}
+
+func rejectedEvents() []rejected {
 	replace := func(old, new string) string { return strings.Replace(recorded, old, new, 1) }
 	with := func(change func(*event.Event)) event.Event {
 		ev := newEvent(schemas.TypeMemoryRecorded, recorded)
@@ -113,11 +117,7 @@ func TestRejections(t *testing.T) {
 		return ev
 	}
 	data := func(text string) event.Event { return newEvent(schemas.TypeMemoryRecorded, text) }
-	for _, c := range []struct {
-		reason  write.Reason
-		pointer string
-		event   event.Event
-	}{
+	return []rejected{
 		{write.Malformed, "/specversion", event.Event{}},
 		{write.BadID, "/id", with(func(ev *event.Event) { ev.SetID("a b") })},
 		{write.Malformed, "/source", with(func(ev *event.Event) { ev.SetSource("") })},
@@ -147,7 +147,13 @@ func TestRejections(t *testing.T) {
 			ev.SetSubject("not an id")
 			return ev
 		}()},
-	} {
+	}
+}
+
+func TestRejections(t *testing.T) {
+	t.Parallel()
+	w := newWriter(t, write.Config{MaxData: 4096})
+	for _, c := range rejectedEvents() {
 		_, err := w.Prepare("acme", "one", c.event)
 		var r *write.Rejection
 		if !errors.As(err, &r) {
@@ -158,7 +164,7 @@ func TestRejections(t *testing.T) {
 			t.Errorf("have %+v, want %s at %s", r, c.reason, c.pointer)
 		}
 	}
-	if _, err := w.Prepare("a.b", "one", data(recorded)); err == nil {
+	if _, err := w.Prepare("a.b", "one", newEvent(schemas.TypeMemoryRecorded, recorded)); err == nil {
 		t.Error("a tenant that is no token is taken")
 	}
 	if (&write.Rejection{Reason: "no token"}).DLQReason() != "malformed" {
