@@ -1,7 +1,7 @@
 package pack
 
 import (
-	"strings"
+	"bytes"
 
 	"satchel/pipeline/candidate"
 	"satchel/schemas"
@@ -25,23 +25,23 @@ const lowRelevance = .3
 func Afford(cs []candidate.Candidate, shown []int) []schemas.Affordance {
 	var failures, selectors, flaky, critical []string
 	best := 0.0
+	buf := make([]byte, 0, evidenceBytes)
 	for _, i := range shown {
 		c := &cs[i]
 		best = max(best, c.Score)
-		text := c.Record.Content.Text()
-		text = strings.ToLower(text[:min(len(text), evidenceBytes)])
+		buf = appendLower(buf[:0], c.Record.Content.Text())
+		text := lowered(buf)
 		id := c.Record.ID
-		test := strings.Contains(text, "test")
-		if test && (strings.Contains(text, "fail") || strings.Contains(text, "broke")) {
+		if text.has("test") && text.has("fail", "broke") {
 			failures = append(failures, id)
 		}
-		if strings.Contains(text, "selector") || strings.Contains(text, "element not found") || strings.Contains(text, "not found in dom") {
+		if text.has("selector", "element not found", "not found in dom") {
 			selectors = append(selectors, id)
 		}
-		if strings.Contains(text, "flaky") || strings.Contains(text, "intermittent") {
+		if text.has("flaky", "intermittent") {
 			flaky = append(flaky, id)
 		}
-		if hasCritical(text) {
+		if text.has("critical", "data loss", "security breach", "outage", "production down", "emergency") {
 			critical = append(critical, id)
 		}
 	}
@@ -70,11 +70,27 @@ func Afford(cs []candidate.Candidate, shown []int) []schemas.Affordance {
 	return out
 }
 
-func hasCritical(text string) bool {
-	for _, w := range []string{"critical", "data loss", "security breach", "outage", "production down", "emergency"} {
-		if strings.Contains(text, w) {
+// lowered is lower-case text.
+type lowered []byte
+
+// has reports whether the text holds any of the phrases.
+func (l lowered) has(phrases ...string) bool {
+	for _, p := range phrases {
+		if bytes.Contains(l, []byte(p)) {
 			return true
 		}
 	}
 	return false
+}
+
+// appendLower appends the beginning of text with its ASCII letters in lower case.
+func appendLower(dst []byte, text string) []byte {
+	for i := 0; i < min(len(text), evidenceBytes); i++ {
+		b := text[i]
+		if b >= 'A' && b <= 'Z' {
+			b += 'a' - 'A'
+		}
+		dst = append(dst, b)
+	}
+	return dst
 }

@@ -101,6 +101,7 @@ type work struct {
 	cs     []candidate.Candidate
 	part   []int8 // of each candidate, −1 for one that is dropped
 	kind   []schemas.SectionType
+	day    []string // the heading above an item of the memory section, "" for none
 	fixed  fixedTexts
 	limits [parts]int
 	spent  [parts]int
@@ -113,10 +114,11 @@ type work struct {
 
 func (b *Builder) plan(req *Request, cs []candidate.Candidate) *work {
 	w := &work{
-		b: b, req: req, cs: cs, part: make([]int8, len(cs)), kind: make([]schemas.SectionType, len(cs)),
+		b: b, req: req, cs: cs, part: make([]int8, len(cs)), kind: make([]schemas.SectionType, len(cs)), day: make([]string, len(cs)),
 		taken: make([]bool, len(cs)), days: map[string]bool{}, heads: map[schemas.SectionType]bool{},
 	}
 	w.fixed = w.fixedTexts()
+	days := map[int64]string{}
 	var demand [parts]float64
 	demand[partUser] = float64(w.count(w.fixed.preamble) + w.count(w.fixed.user))
 	demand[partTask] = float64(w.count(w.fixed.task))
@@ -138,8 +140,11 @@ func (b *Builder) plan(req *Request, cs []candidate.Candidate) *work {
 		}
 		w.kind[i] = info.Section
 		w.part[i] = partRecall
-		if info.Section == schemas.SectionTools {
+		switch info.Section {
+		case schemas.SectionTools:
 			w.part[i] = partTools
+		case schemas.SectionMemory:
+			w.day[i] = dayHeading(days, c.Record.CreatedAt)
 		}
 		demand[w.part[i]] += float64(c.Tokens + dayTokens)
 	}
@@ -205,7 +210,7 @@ func (w *work) take(i int) {
 		head = heading(w.kind[i])
 		cost += w.count(head)
 	}
-	if day = w.day(i); day != "" && !w.days[day] {
+	if day = w.day[i]; day != "" && !w.days[day] {
 		cost += w.count(day)
 	}
 	if w.spent[part]+cost > w.limits[part] {
@@ -220,12 +225,18 @@ func (w *work) take(i int) {
 	}
 }
 
-// day is the heading above an item of the memory section, "" when it has no date.
-func (w *work) day(i int) string {
-	if w.kind[i] != schemas.SectionMemory || w.cs[i].Record.CreatedAt.IsZero() {
+// dayHeading is the heading above the items of a day, "" when there is no time.
+func dayHeading(known map[int64]string, at time.Time) string {
+	if at.IsZero() {
 		return ""
 	}
-	return "### " + w.cs[i].Record.CreatedAt.UTC().Format(time.DateOnly) + "\n"
+	number := at.Unix() / 86400
+	h, ok := known[number]
+	if !ok {
+		h = "### " + at.UTC().Format(time.DateOnly) + "\n"
+		known[number] = h
+	}
+	return h
 }
 
 // giveUp takes back the last n choices.
@@ -270,7 +281,7 @@ func (w *work) shown(section schemas.SectionType) []int {
 	slices.SortStableFunc(out, func(a, b int) int {
 		x, y := &w.cs[a].Record, &w.cs[b].Record
 		return cmp.Or(
-			strings.Compare(w.day(a), w.day(b)), x.CreatedAt.Compare(y.CreatedAt),
+			strings.Compare(w.day[a], w.day[b]), x.CreatedAt.Compare(y.CreatedAt),
 			cmp.Compare(x.SessionID(), y.SessionID()), cmp.Compare(x.Seq, y.Seq),
 			cmp.Compare(x.Position, y.Position), cmp.Compare(x.ID, y.ID),
 		)

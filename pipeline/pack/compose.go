@@ -175,7 +175,7 @@ func (w *work) write(text *strings.Builder, kind schemas.SectionType, p *Pack) S
 	s.Tokens = w.count(head)
 	last := ""
 	for _, i := range s.Items {
-		if day := w.day(i); day != last && day != "" {
+		if day := w.day[i]; day != last && day != "" {
 			text.WriteString(day)
 			s.Tokens += w.count(day)
 			last = day

@@ -172,7 +172,23 @@ func similar(a, b string) bool {
 	if len(a) > longestText || len(b) > longestText {
 		return alike(words(a), words(b))
 	}
-	return alike([]byte(a), []byte(b))
+	return near(a, b) && alike([]byte(a), []byte(b))
+}
+
+// near is a cheap upper bound: every edit changes the count of at most two bytes.
+func near(a, b string) bool {
+	var counts [256]int16
+	for i := 0; i < len(a); i++ {
+		counts[a[i]]++
+	}
+	for i := 0; i < len(b); i++ {
+		counts[b[i]]--
+	}
+	off := 0
+	for _, n := range counts {
+		off += int(max(n, -n))
+	}
+	return off <= 2*int(float64(max(len(a), len(b)))*(1-sameEnough))
 }
 
 func alike[T comparable](a, b []T) bool {

@@ -57,6 +57,7 @@ func (p *pool) add(id string) int32 {
 	p.ids = append(p.ids, id)
 	p.distance = append(p.distance, -1)
 	p.recent = append(p.recent, false)
+	p.terms = append(p.terms, 0)
 	return i
 }
 
@@ -70,17 +71,18 @@ func (p *pool) grow() {
 		c.z = lengthen(c.z, n)
 	}
 	p.near = lengthen(p.near, n)
-	p.terms = lengthen(p.terms, n)
 	p.record = lengthen(p.record, n)
 	p.fused = lengthen(p.fused, n)
 	p.cues = lengthen(p.cues, n)
 }
 
+// lengthen returns s with at least n elements; new ones are zero, because nothing is
+// ever taken off a column.
 func lengthen[T any](s []T, n int) []T {
-	if len(s) >= n {
-		return s
+	if n <= cap(s) {
+		return s[:max(n, len(s))]
 	}
-	out := make([]T, n, n+n/2)
+	out := make([]T, n, 2*n)
 	copy(out, s)
 	return out
 }
@@ -170,25 +172,25 @@ func (p *pool) link(near map[string][]items.Neighbour, best []int32) {
 		row = append(row, place{i, 0})
 		for _, n := range list {
 			j := p.add(n.ID)
-			p.terms = lengthen(p.terms, len(p.ids))
 			p.terms[j] = int32(n.Terms)
 			row = append(row, place{j, int32(n.Offset)})
 		}
 		rows = append(rows, row)
 	}
 	p.grow()
+	lists := make([]neighbour, 0, 4*len(p.ids))
 	for _, row := range rows {
 		for _, a := range row {
 			if a.offset < -2 || a.offset > 2 || len(p.near[a.at]) > 0 {
 				continue
 			}
-			list := make([]neighbour, 0, 4)
+			from := len(lists)
 			for _, b := range row {
 				if d := b.offset - a.offset; d != 0 && d >= -2 && d <= 2 {
-					list = append(list, neighbour{b.at, int8(d)})
+					lists = append(lists, neighbour{b.at, int8(d)})
 				}
 			}
-			p.near[a.at] = list
+			p.near[a.at] = lists[from:len(lists):len(lists)]
 		}
 	}
 }

@@ -60,6 +60,9 @@ func month(w string) (m time.Month, certain, ok bool) {
 
 func numberWord(w string) (int, bool) {
 	n := len(w)
+	if n == 0 || n > 6 || w[0] < '0' || w[0] > '9' {
+		return 0, false
+	}
 	if n > 2 && (w[n-2:] == "st" || w[n-2:] == "nd" || w[n-2:] == "rd" || w[n-2:] == "th") {
 		w = w[:n-2]
 	}
