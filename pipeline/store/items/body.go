@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"satchel/pipeline/store/internal/field"
 	"satchel/schemas"
 )
 
@@ -43,47 +44,47 @@ func AppendBody(b []byte, r *schemas.Record) []byte {
 		set(bodyConfidence<<i, p != nil)
 	}
 	b = binary.AppendUvarint(append(b, bodyVersion), flags)
-	b = appendString(b, string(r.Type))
-	b = appendString(b, string(r.Kind))
+	b = field.AppendString(b, string(r.Type))
+	b = field.AppendString(b, string(r.Kind))
 	for _, s := range [...]string{r.Scope.Tenant, r.Scope.Org, r.Scope.Project} {
-		b = appendString(b, s)
+		b = field.AppendString(b, s)
 	}
 	if r.Scope.Session != session {
-		b = appendString(b, r.Scope.Session)
+		b = field.AppendString(b, r.Scope.Session)
 	}
-	b = appendTime(b, r.UpdatedAt)
+	b = field.AppendTime(b, r.UpdatedAt)
 	b = binary.AppendVarint(b, r.TTL)
 	if d := r.DecayFn; d != nil {
-		b = appendFloat(appendFloat(appendString(b, d.Kind), d.Lambda), d.Days)
+		b = field.AppendFloat(field.AppendFloat(field.AppendString(b, d.Kind), d.Lambda), d.Days)
 	}
 	for _, p := range numbers {
 		if p != nil {
-			b = appendFloat(b, *p)
+			b = field.AppendFloat(b, *p)
 		}
 	}
 	b = appendRest(b, r)
-	return appendTime(b, r.RecordedAt)
+	return field.AppendTime(b, r.RecordedAt)
 }
 
 func appendRest(b []byte, r *schemas.Record) []byte {
 	p := &r.Provenance
-	b = appendList(appendString(appendString(appendString(b, p.SourceURI), p.Checksum), p.Signer), p.PolicyTags)
-	b = appendList(b, r.SecurityLabel)
-	b = appendList(b, r.PIIFlags)
-	b = appendString(b, r.EmbeddingRef)
-	b = appendList(b, r.GraphRefs)
-	b = appendString(b, r.Content.Text())
+	b = field.AppendList(field.AppendString(field.AppendString(field.AppendString(b, p.SourceURI), p.Checksum), p.Signer), p.PolicyTags)
+	b = field.AppendList(b, r.SecurityLabel)
+	b = field.AppendList(b, r.PIIFlags)
+	b = field.AppendString(b, r.EmbeddingRef)
+	b = field.AppendList(b, r.GraphRefs)
+	b = field.AppendString(b, r.Content.Text())
 	if s := r.Summary; s != nil {
-		b = binary.AppendUvarint(appendString(b, s.Text), uint64(len(s.DroppedSpans)))
+		b = binary.AppendUvarint(field.AppendString(b, s.Text), uint64(len(s.DroppedSpans)))
 		for _, span := range s.DroppedSpans {
 			b = binary.AppendVarint(binary.AppendVarint(b, int64(span.Start)), int64(span.End))
 		}
 	}
-	b = appendString(b, r.Category)
-	b = appendTime(appendTime(b, r.ValidFrom), r.ValidTo)
-	b = appendLinks(b, r.Links)
-	b = appendString(b, r.Signer)
-	return appendString(b, string(r.Attributes))
+	b = field.AppendString(b, r.Category)
+	b = field.AppendTime(field.AppendTime(b, r.ValidFrom), r.ValidTo)
+	b = field.AppendLinks(b, r.Links)
+	b = field.AppendString(b, r.Signer)
+	return field.AppendString(b, string(r.Attributes))
 }
 
 // DecodeRecord puts a record together from its columns; an error wraps ErrCorrupt.
@@ -97,63 +98,63 @@ func DecodeRecord(id string, tokens int, head, body []byte) (schemas.Record, err
 		AccessCount: h.AccessCount, LastAccess: h.LastAccess, SupersededBy: h.SupersededBy, Facets: h.Facets,
 	}
 	r.ID, r.CreatedAt, r.Seq, r.Speaker, r.Role = id, h.Created, h.Seq, h.Speaker, h.Role
-	c := &cursor{s: string(body)}
-	c.version(bodyVersion)
-	c.body(&r, h.Session)
+	c := field.NewCursor(string(body))
+	c.Version(bodyVersion)
+	readBody(c, &r, h.Session)
 	for _, l := range h.Added {
 		if !slices.Contains(r.Links, l) {
 			r.Links = append(r.Links, l)
 		}
 	}
-	return r, c.end("body")
+	return r, end(c, "body")
 }
 
-func (c *cursor) body(r *schemas.Record, session string) {
-	flags := c.uvarint()
-	r.Type, r.Kind = schemas.MemoryType(c.str()), schemas.Kind(c.str())
-	r.Scope = schemas.MemoryScope{Tenant: c.str(), Org: c.str(), Project: c.str(), Session: session}
+func readBody(c *field.Cursor, r *schemas.Record, session string) {
+	flags := c.Uvarint()
+	r.Type, r.Kind = schemas.MemoryType(c.Str()), schemas.Kind(c.Str())
+	r.Scope = schemas.MemoryScope{Tenant: c.Str(), Org: c.Str(), Project: c.Str(), Session: session}
 	if flags&bodySession != 0 {
 		r.Session = session
 	}
 	if flags&bodyScopeOwn != 0 {
-		r.Scope.Session = c.str()
+		r.Scope.Session = c.Str()
 	}
-	r.UpdatedAt = c.time()
-	r.TTL = c.varint()
+	r.UpdatedAt = c.Time()
+	r.TTL = c.Varint()
 	if flags&bodyDecay != 0 {
-		r.DecayFn = &schemas.DecayFn{Kind: c.str(), Lambda: c.float(), Days: c.float()}
+		r.DecayFn = &schemas.DecayFn{Kind: c.Str(), Lambda: c.Float(), Days: c.Float()}
 	}
 	for i, p := range [...]**float64{&r.Confidence, &r.Importance, &r.Trust, &r.Sensitivity, &r.Novelty} {
 		if flags&(bodyConfidence<<i) != 0 {
-			v := c.float()
+			v := c.Float()
 			*p = &v
 		}
 	}
-	c.rest(r, flags)
-	r.RecordedAt = c.time()
+	readRest(c, r, flags)
+	r.RecordedAt = c.Time()
 }
 
-func (c *cursor) rest(r *schemas.Record, flags uint64) {
-	r.Provenance = schemas.Provenance{SourceURI: c.str(), Checksum: c.str(), Signer: c.str(), PolicyTags: c.list()}
-	r.SecurityLabel, r.PIIFlags = c.list(), c.list()
-	r.EmbeddingRef = c.str()
-	r.GraphRefs = c.list()
-	if text := c.str(); flags&bodyJSON != 0 {
+func readRest(c *field.Cursor, r *schemas.Record, flags uint64) {
+	r.Provenance = schemas.Provenance{SourceURI: c.Str(), Checksum: c.Str(), Signer: c.Str(), PolicyTags: c.List()}
+	r.SecurityLabel, r.PIIFlags = c.List(), c.List()
+	r.EmbeddingRef = c.Str()
+	r.GraphRefs = c.List()
+	if text := c.Str(); flags&bodyJSON != 0 {
 		r.Content = schemas.JSONContent(json.RawMessage(text))
 	} else {
 		r.Content = schemas.TextContent(text)
 	}
 	if flags&bodySummary != 0 {
-		r.Summary = &schemas.Summary{Text: c.str()}
-		for range c.count() {
-			r.Summary.DroppedSpans = append(r.Summary.DroppedSpans, schemas.Span{Start: int(c.varint()), End: int(c.varint())})
+		r.Summary = &schemas.Summary{Text: c.Str()}
+		for range c.Count() {
+			r.Summary.DroppedSpans = append(r.Summary.DroppedSpans, schemas.Span{Start: int(c.Varint()), End: int(c.Varint())})
 		}
 	}
-	r.Category = c.str()
-	r.ValidFrom, r.ValidTo = c.time(), c.time()
-	r.Links = c.links()
-	r.Signer = c.str()
-	if a := c.str(); a != "" {
+	r.Category = c.Str()
+	r.ValidFrom, r.ValidTo = c.Time(), c.Time()
+	r.Links = c.Links()
+	r.Signer = c.Str()
+	if a := c.Str(); a != "" {
 		r.Attributes = json.RawMessage(a)
 	}
 }

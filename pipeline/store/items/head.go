@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"time"
 
+	"satchel/pipeline/store/internal/field"
 	"satchel/schemas"
 )
 
@@ -44,31 +45,31 @@ func (h *Head) Append(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(h.Position))
 	b = binary.AppendUvarint(b, uint64(h.First))
 	b = binary.AppendUvarint(b, uint64(h.AccessCount))
-	b = appendTime(b, h.LastAccess)
-	b = appendString(b, h.SupersededBy)
-	b = appendLinks(b, h.Added)
+	b = field.AppendTime(b, h.LastAccess)
+	b = field.AppendString(b, h.SupersededBy)
+	b = field.AppendLinks(b, h.Added)
 	b = binary.AppendVarint(b, h.Seq)
 	b = binary.AppendUvarint(b, uint64(h.Terms))
-	b = appendTime(b, h.Created)
-	b = appendString(b, h.Session)
-	b = appendString(b, h.Speaker)
-	b = appendString(b, h.Role)
-	return appendFacets(b, &h.Facets, h.Session)
+	b = field.AppendTime(b, h.Created)
+	b = field.AppendString(b, h.Session)
+	b = field.AppendString(b, h.Speaker)
+	b = field.AppendString(b, h.Role)
+	return field.AppendFacets(b, &h.Facets, h.Session)
 }
 
 // DecodeHead reads what Append wrote; an error wraps ErrCorrupt.
 func DecodeHead(b []byte) (Head, error) {
 	h, c := openHead(b)
-	c.facets(&h.Facets, h.Session)
-	return h, c.end("head")
+	c.Facets(&h.Facets, h.Session)
+	return h, end(c, "head")
 }
 
 // DecodeHeadLess is DecodeHead without Facets: it returns their encoding instead, so
 // that a reader of many heads can decode each distinct one once, by DecodeFacets.
 func DecodeHeadLess(b []byte) (Head, string, error) {
 	h, c := openHead(b)
-	facets := c.s
-	if c.bad || facets == "" {
+	facets, ok := c.Rest()
+	if !ok {
 		return Head{}, "", corrupt("head")
 	}
 	return h, facets, nil
@@ -77,68 +78,21 @@ func DecodeHeadLess(b []byte) (Head, string, error) {
 // DecodeFacets reads the facets of a head with that session.
 func DecodeFacets(code, session string) (schemas.Facets, error) {
 	var f schemas.Facets
-	c := cursor{s: code}
-	c.facets(&f, session)
-	return f, c.end("facets")
+	c := field.NewCursor(code)
+	c.Facets(&f, session)
+	return f, end(c, "facets")
 }
 
-func openHead(b []byte) (Head, *cursor) {
-	c := &cursor{s: string(b)}
-	c.version(headVersion)
-	h := Head{Position: int64(c.uvarint()), First: int64(c.uvarint()), AccessCount: int64(c.uvarint())}
-	h.LastAccess = c.time()
-	h.SupersededBy = c.str()
-	h.Added = c.links()
-	h.Seq = c.varint()
-	h.Terms = int(c.uvarint())
-	h.Created = c.time()
-	h.Session, h.Speaker, h.Role = c.str(), c.str(), c.str()
+func openHead(b []byte) (Head, *field.Cursor) {
+	c := field.NewCursor(string(b))
+	c.Version(headVersion)
+	h := Head{Position: int64(c.Uvarint()), First: int64(c.Uvarint()), AccessCount: int64(c.Uvarint())}
+	h.LastAccess = c.Time()
+	h.SupersededBy = c.Str()
+	h.Added = c.Links()
+	h.Seq = c.Varint()
+	h.Terms = int(c.Uvarint())
+	h.Created = c.Time()
+	h.Session, h.Speaker, h.Role = c.Str(), c.Str(), c.Str()
 	return h, c
-}
-
-// Flags of encoded facets.
-const (
-	facetPII = 1 << iota
-	facetCredentials
-	facetOwnSession // the session is not the head's
-)
-
-func appendFacets(b []byte, f *schemas.Facets, session string) []byte {
-	var flags byte
-	if f.PII {
-		flags |= facetPII
-	}
-	if f.Credentials {
-		flags |= facetCredentials
-	}
-	if f.Session != session {
-		flags |= facetOwnSession
-	}
-	b = append(b, flags)
-	if f.Session != session {
-		b = appendString(b, f.Session)
-	}
-	b = appendString(b, string(f.Kind))
-	b = appendString(b, string(f.Type))
-	b = appendString(b, f.Category)
-	b = appendString(b, f.Signer)
-	b = appendList(b, f.Labels)
-	b = appendList(b, f.Groups)
-	b = appendList(b, f.Purposes)
-	b = binary.AppendVarint(b, int64(f.Level))
-	return appendFloat(appendFloat(b, f.Trust), f.Sensitivity)
-}
-
-func (c *cursor) facets(f *schemas.Facets, session string) {
-	flags := c.byte()
-	f.PII, f.Credentials = flags&facetPII != 0, flags&facetCredentials != 0
-	f.Session = session
-	if flags&facetOwnSession != 0 {
-		f.Session = c.str()
-	}
-	f.Kind, f.Type = schemas.Kind(c.str()), schemas.MemoryType(c.str())
-	f.Category, f.Signer = c.str(), c.str()
-	f.Labels, f.Groups, f.Purposes = c.list(), c.list(), c.list()
-	f.Level = schemas.Level(c.varint())
-	f.Trust, f.Sensitivity = c.float(), c.float()
 }

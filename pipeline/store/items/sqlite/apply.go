@@ -24,15 +24,13 @@ type entry struct {
 
 // Apply implements items.Rows.
 func (db *DB) Apply(ctx context.Context, tenant string, b *items.Batch) error {
-	s := db.dirs.slot(tenant)
-	s.apply.Lock()
-	defer s.apply.Unlock()
-	entries, err := db.commit(ctx, tenant, b)
-	if err != nil || entries == nil {
-		return err
-	}
-	db.dirs.update(s, entries, b.UpTo)
-	return nil
+	return db.dirs.Commit(tenant, func() (func(*directory), error) {
+		entries, err := db.commit(ctx, tenant, b)
+		if err != nil || entries == nil {
+			return nil, err
+		}
+		return update(entries, b.UpTo), nil
+	})
 }
 
 // commit writes a batch and returns its rows, nil when there was nothing to do.
@@ -261,10 +259,11 @@ func (db *DB) SetTokens(ctx context.Context, tenant string, counts map[string]in
 }
 
 // Reset implements items.Rows.
-func (db *DB) Reset(ctx context.Context, tenant string) (err error) {
-	s := db.dirs.slot(tenant)
-	s.apply.Lock()
-	defer s.apply.Unlock()
+func (db *DB) Reset(ctx context.Context, tenant string) error {
+	return db.dirs.Replace(tenant, func() error { return db.clear(ctx, tenant) })
+}
+
+func (db *DB) clear(ctx context.Context, tenant string) (err error) {
 	tx, err := db.write.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("reset items: %w", err)
@@ -285,9 +284,5 @@ func (db *DB) Reset(ctx context.Context, tenant string) (err error) {
 	if _, err := tx.ExecContext(ctx, "UPDATE tenants SET checkpoint = 0 WHERE name = ?", tenant); err != nil {
 		return err
 	}
-	if err := tx.Commit(); err != nil {
-		return err
-	}
-	db.dirs.forget(s)
-	return nil
+	return tx.Commit()
 }

@@ -63,8 +63,7 @@ func benchmark(b *testing.B, n int) {
 	if _, err := st.Stats(b.Context(), s); err != nil {
 		b.Fatal(err)
 	}
-	slot := db.dirs.slot("bench")
-	b.Logf("loaded in %v, %d bytes an item", time.Since(start), slot.bytes.Load()/int64(n))
+	b.Logf("loaded in %v, %d bytes an item", time.Since(start), db.dirs.Bytes()/int64(n))
 	pick := func(k, i int) []string {
 		out := make([]string, k)
 		for j := range out {

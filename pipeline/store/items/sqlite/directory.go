@@ -53,8 +53,8 @@ func newDirectory(n int) *directory {
 	}
 }
 
-// bytes returns about what memory the directory holds.
-func (d *directory) bytes() int {
+// Bytes returns about what memory the directory holds.
+func (d *directory) Bytes() int {
 	return d.ids.Bytes() + d.facets.Bytes() + d.sessions.Bytes() + d.speakers.names.Bytes() + 8*cap(d.speakers.count) +
 		33*cap(d.seq) + 5*d.turns + 24*cap(d.members) + 8*cap(d.newest) + 1024
 }

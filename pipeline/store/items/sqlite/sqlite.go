@@ -26,6 +26,7 @@ import (
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
+	"satchel/pipeline/store/internal/resident"
 	"satchel/pipeline/store/items"
 )
 
@@ -40,7 +41,7 @@ type Config struct {
 type DB struct {
 	write, read *sql.DB
 	stmts       statements
-	dirs        dirs
+	dirs        *resident.Set[*directory]
 }
 
 var _ items.Driver = (*DB)(nil)
@@ -88,7 +89,8 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	}
 	read.SetMaxOpenConns(c.Readers)
 	read.SetMaxIdleConns(c.Readers)
-	db := &DB{write: write, read: read, dirs: dirs{limit: c.MemoryBytes, slots: map[string]*slot{}}}
+	db := &DB{write: write, read: read}
+	db.dirs = resident.New(c.MemoryBytes, db.load)
 	if _, err := write.ExecContext(ctx, schema); err != nil {
 		return nil, errors.Join(fmt.Errorf("create item tables: %w", err), db.Close())
 	}
