@@ -53,6 +53,7 @@ func TestFigures(t *testing.T) {
 			measure(t, x, s, c, kind, filter)
 		}
 	}
+	loaded(t, x, s, c, int64(n))
 	start := time.Now()
 	if _, err := x.Digest(ctx, s); err != nil {
 		t.Fatal(err)
@@ -67,10 +68,44 @@ func TestFigures(t *testing.T) {
 	if x, err = inproc.Open(inproc.Config{Dir: dir}); err != nil {
 		t.Fatal(err)
 	}
-	if at, err := x.Checkpoint(ctx, s); err != nil || at != int64(n) {
+	if at, err := x.Checkpoint(ctx, s); err != nil || at < int64(n) {
 		t.Fatal(at, err)
 	}
 	t.Logf("load: %v", time.Since(start))
+}
+
+// loaded measures searches while documents are added as fast as they can be.
+func loaded(t *testing.T, x *inproc.Index, s scope.Scope, c *corpus, n int64) {
+	t.Helper()
+	stop, done := make(chan struct{}), make(chan int64)
+	feed := newCorpus(2)
+	batches := make([][]keyword.Change, 20)
+	for i := range batches {
+		batches[i] = feed.changes(n+1+int64(i)*256, 256)
+	}
+	go func() {
+		defer close(done)
+		for i := int64(0); ; i++ {
+			select {
+			case <-stop:
+				done <- i * 256
+				return
+			default:
+			}
+			batch := batches[i%20]
+			for j := range batch {
+				batch[j].Position = n + 1 + i*256 + int64(j)
+			}
+			if err := x.Apply(t.Context(), s, batch, batch[255].Position); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	}()
+	start := time.Now()
+	measure(t, x, s, c, "terms beside ingest", schemas.MatchAll())
+	close(stop)
+	t.Logf("ingest beside searches: %.0f docs/s", float64(<-done)/time.Since(start).Seconds())
 }
 
 func measure(t *testing.T, x *inproc.Index, s scope.Scope, c *corpus, kind string, f schemas.Filter) {

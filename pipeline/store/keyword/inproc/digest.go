@@ -5,20 +5,17 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
-	"fmt"
 	"slices"
+
+	"satchel/pipeline/store/internal/profile"
 )
 
 // digest is the SHA-256 of the live documents' own SHA-256s, in their order: nothing of
 // it depends on how documents are numbered. A document's preimage is its id, position (8
-// bytes), the JSON of its facets, its length, how many terms it has and, in order of
+// bytes), its facets, its length, how many terms it has and, in order of
 // term, each with its frequency; strings carry their length, numbers are uvarints.
 func (s *state) digest(ctx context.Context) ([32]byte, error) {
-	facets, err := s.facetsJSON()
-	if err != nil {
-		return [32]byte{}, err
-	}
+	facets := s.facetsCodes()
 	rank, order := s.ranks()
 	sums := make([][32]byte, 0, s.docs)
 	var buf []byte
@@ -58,20 +55,18 @@ func (s *state) digest(ctx context.Context) ([32]byte, error) {
 	return [32]byte(h.Sum(nil)), nil
 }
 
-// facetsJSON returns the JSON of every live profile, with its length before it.
-func (s *state) facetsJSON() ([][]byte, error) {
+// facetsCodes returns the code of every live profile, with its length before it: the
+// snapshot of a dictionary that holds nothing else.
+func (s *state) facetsCodes() [][]byte {
 	out := make([][]byte, len(s.live))
 	for prof, live := range s.live {
-		if live == 0 {
-			continue
+		if live > 0 {
+			one := profile.New()
+			one.Intern(s.facets.Facets(uint32(prof)))
+			out[prof] = appendString(nil, string(one.AppendTo(nil)))
 		}
-		b, err := json.Marshal(s.facets.Facets(uint32(prof)))
-		if err != nil {
-			return nil, fmt.Errorf("encode facets: %w", err)
-		}
-		out[prof] = appendString(nil, string(b))
 	}
-	return out, nil
+	return out
 }
 
 // ranks returns every term's place in the order of their bytes, and that order.

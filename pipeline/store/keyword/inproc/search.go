@@ -35,6 +35,7 @@ type scratch struct {
 	heap     []candidate
 	table    [tableTF * tableLen]float64
 	counts   []count
+	shares   [maxQueryTerms]float64
 	seen     map[uint32]int
 }
 
@@ -198,7 +199,8 @@ func (s *state) score(p *plan, id string, sc *scratch) float64 {
 		return 0
 	}
 	sc.counts = s.forward.get(sc.counts[:0], s.refs[doc])
-	var shares [maxQueryTerms]float64
+	shares := sc.shares[:len(p.terms)]
+	clear(shares)
 	next := 0
 	for _, c := range sc.counts {
 		for next < len(p.byNumber) && p.terms[p.byNumber[next]].term < c.term {
@@ -212,7 +214,7 @@ func (s *state) score(p *plan, id string, sc *scratch) float64 {
 		}
 	}
 	total := 0.0
-	for _, v := range shares[:len(p.terms)] {
+	for _, v := range shares {
 		total += v
 	}
 	return total
