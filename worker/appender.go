@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"satchel/pipeline/scope"
@@ -38,9 +39,13 @@ type appender struct {
 	now    func() time.Time
 	logger *slog.Logger
 
-	fence int64
-	epoch string
+	fence     int64
+	committed atomic.Uint64 // stream sequence of the last committed message
+	purged    uint64        // what the stream was trimmed to
 }
+
+// keepInStream is how many committed messages a partition keeps before it is trimmed.
+const keepInStream = 1 << 14
 
 // run appends until ctx is done. It retries what may pass and returns what may not.
 func (a *appender) run(ctx context.Context) error {
@@ -76,7 +81,8 @@ func (a *appender) resume(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read stream state of partition %q: %w", a.inbox.Name(), err)
 	}
-	a.epoch = st.Epoch
+	a.committed.Store(cp.StreamSeq)
+	a.purged = cp.StreamSeq
 	if cp.StreamSeq > 0 {
 		if problem := mismatch(cp, st); problem != "" {
 			return &StreamChangedError{Partition: a.inbox.Name(), Problem: problem}
@@ -131,10 +137,25 @@ func (a *appender) process(ctx context.Context, messages []Message) error {
 	if err := a.commit(ctx, drafts, sources, cp); err != nil {
 		return err
 	}
+	a.committed.Store(last.Seq)
 	if err := a.inbox.Ack(ctx, last.Seq); err != nil {
 		a.logger.WarnContext(ctx, "acknowledge events", "partition", a.inbox.Name(), "seq", last.Seq, "error", err)
 	}
+	a.trim(ctx, last.Seq)
 	return nil
+}
+
+// trim removes from the stream what the log has, now and then, but for the message at
+// the checkpoint, which the guard compares.
+func (a *appender) trim(ctx context.Context, seq uint64) {
+	if seq-a.purged < keepInStream {
+		return
+	}
+	if err := a.inbox.Purge(ctx, seq-1); err != nil {
+		a.logger.WarnContext(ctx, "trim stream", "partition", a.inbox.Name(), "error", err)
+		return
+	}
+	a.purged = seq
 }
 
 func (a *appender) prepare(m Message) (eventlog.Draft, error) {

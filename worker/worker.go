@@ -167,6 +167,15 @@ func (w *Worker) note(err error) error {
 	return err
 }
 
+// Committed returns, by partition, the stream sequence up to which the log holds all.
+func (w *Worker) Committed() map[string]uint64 {
+	m := make(map[string]uint64, len(w.appenders))
+	for _, a := range w.appenders {
+		m[a.inbox.Name()] = a.committed.Load()
+	}
+	return m
+}
+
 // Ready returns nil while everything runs, else why not.
 func (w *Worker) Ready() error {
 	if err := w.stopped.Load(); err != nil {

@@ -154,4 +154,3 @@ func (a *app) checkLog(ctx context.Context) []finding {
 	}
 	return list
 }
-

@@ -286,4 +286,3 @@ func printEval(w io.Writer, r evalReport, budgets []int) {
 		fmt.Fprintln(w, err)
 	}
 }
-

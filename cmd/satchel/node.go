@@ -26,6 +26,7 @@ type node struct {
 	*stores
 	server   *embedded.Server // nil with an external NATS
 	nc       *nats.Conn
+	conn     js.JetStream
 	dead     *jetstream.DeadLetters
 	engine   *pipeline.Engine
 	worker   *worker.Worker
@@ -55,6 +56,7 @@ func (a *app) start(ctx context.Context, o nodeOptions) (*node, error) {
 	if err != nil {
 		return nil, errors.Join(err, n.stop(ctx))
 	}
+	n.conn = conn
 	share := int64(a.StreamMB) << 20 / 16
 	if err := jetstream.EnsureStreams(ctx, conn, jetstream.Config{MemoryBytes: 7 * share, LedgerBytes: 7 * share, DLQBytes: share}); err != nil {
 		return nil, errors.Join(fmt.Errorf("open streams: %w", err), n.stop(ctx))
@@ -122,13 +124,11 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	if cfg.Ledger, err = jetstream.OpenLedger(ctx, n.nc, conn); err != nil {
 		return err
 	}
-	if n.dead, err = jetstream.OpenDeadLetters(ctx, n.nc, conn); err != nil {
+	if n.dead, err = jetstream.OpenDeadLetters(ctx, conn); err != nil {
 		return err
 	}
 	cfg.DeadLetters = n.dead
-	if cfg.Streams, err = jetstream.OpenScrubber(ctx, n.nc, conn); err != nil {
-		return err
-	}
+	cfg.Streams = jetstream.NewScrubber(conn, func(context.Context) (map[string]uint64, error) { return n.worker.Committed(), nil })
 	if n.worker, err = worker.New(cfg); err != nil {
 		return err
 	}
