@@ -25,6 +25,10 @@ const (
 // refused batch is stored.
 var ErrLedgerMoved = errors.New("the ledger has moved on")
 
+// smallBatch is up to how many messages are cheaper one by one: an atomic batch costs
+// the server about ten syncs of the disk, a message one.
+const smallBatch = 8
+
 // maxLedgerBytes bounds one batch, so that it does not fill the server's inbound buffer.
 const maxLedgerBytes = 8 << 20
 
@@ -34,6 +38,7 @@ const maxLedgerBytes = 8 << 20
 // tenant must not overlap.
 type Ledger struct {
 	nc     *nats.Conn
+	js     jetstream.JetStream
 	stream jetstream.Stream
 
 	mu   sync.Mutex
@@ -54,7 +59,7 @@ func OpenLedger(ctx context.Context, nc *nats.Conn, js jetstream.JetStream) (*Le
 	if err != nil {
 		return nil, fmt.Errorf("open ledger: %w", err)
 	}
-	return &Ledger{nc: nc, stream: stream, last: make(map[string]ledgerEnd)}, nil
+	return &Ledger{nc: nc, js: js, stream: stream, last: make(map[string]ledgerEnd)}, nil
 }
 
 // LastPosition returns the log position of the tenant's last message in LEDGER, 0
@@ -89,8 +94,8 @@ func (l *Ledger) find(ctx context.Context, tenant string) (ledgerEnd, error) {
 
 // Publish appends messages, whose positions must rise and follow the last. It
 // returns ErrLedgerMoved when the tenant's last message is not the one of the last
-// LastPosition or Publish. After ErrBatchUnknown ask LastPosition. Many messages
-// travel in several batches; those before the failed one are stored.
+// LastPosition or Publish. Many messages travel in several batches; those before the
+// failed one are stored. After any error the next call looks at the stream again.
 func (l *Ledger) Publish(ctx context.Context, tenant string, messages []worker.LedgerMessage) error {
 	end, err := l.end(ctx, tenant)
 	if err != nil {
@@ -101,7 +106,7 @@ func (l *Ledger) Publish(ctx context.Context, tenant string, messages []worker.L
 		if err != nil {
 			return err
 		}
-		_, seq, err := PublishBatch(ctx, l.nc, batch)
+		seq, err := l.send(ctx, tenant, end, batch)
 		if err != nil {
 			l.forget(tenant)
 			if isWrongLast(err) {
@@ -114,6 +119,36 @@ func (l *Ledger) Publish(ctx context.Context, tenant string, messages []worker.L
 		messages = messages[len(batch):]
 	}
 	return nil
+}
+
+// send stores one batch and returns the sequence of its last message. A few messages
+// go one by one, each behind the one before: the ledger needs order and no repeats,
+// and a crash between them leaves a shorter ledger only.
+func (l *Ledger) send(ctx context.Context, tenant string, end ledgerEnd, batch []*nats.Msg) (uint64, error) {
+	if len(batch) > smallBatch {
+		_, seq, err := PublishBatch(ctx, l.nc, batch)
+		return seq, err
+	}
+	filter, err := LedgerTenantSubject(tenant)
+	if err != nil {
+		return 0, err
+	}
+	seq := end.seq
+	for _, msg := range batch {
+		expect(msg, filter, seq)
+		ack, err := l.js.PublishMsg(ctx, msg, jetstream.WithRetryAttempts(0))
+		if err != nil {
+			return 0, err
+		}
+		seq = ack.Sequence
+	}
+	return seq, nil
+}
+
+// expect makes the server refuse msg unless the last message of filter is at seq.
+func expect(msg *nats.Msg, filter string, seq uint64) {
+	msg.Header[jetstream.ExpectedLastSubjSeqHeader] = []string{strconv.FormatUint(seq, 10)}
+	msg.Header[jetstream.ExpectedLastSubjSeqSubjHeader] = []string{filter}
 }
 
 // ledgerBatch encodes as many messages as one batch takes. The first carries the
@@ -137,8 +172,7 @@ func ledgerBatch(tenant string, end ledgerEnd, messages []worker.LedgerMessage) 
 			break
 		}
 		if len(batch) == 0 {
-			msg.Header[jetstream.ExpectedLastSubjSeqHeader] = []string{strconv.FormatUint(end.seq, 10)}
-			msg.Header[jetstream.ExpectedLastSubjSeqSubjHeader] = []string{filter}
+			expect(msg, filter, end.seq)
 		}
 		position = m.Position
 		batch = append(batch, msg)

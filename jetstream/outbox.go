@@ -51,6 +51,9 @@ func (o *Outbox) PublishAll(ctx context.Context, tenant, agent string, events []
 			return "", 0, fmt.Errorf("event %d: %w", n, err)
 		}
 	}
+	if len(events) == 1 {
+		return o.PublishMemory(ctx, tenant, agent, events[0])
+	}
 	stream, last, err = PublishBatch(ctx, o.nc, messages)
 	return stream, last, publishError(err)
 }
