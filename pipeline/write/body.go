@@ -64,9 +64,9 @@ func Item(e eventlog.Entry) (schemas.MemoryItem, error) {
 		return m, fmt.Errorf("read item of position %d: %w", e.Position, err)
 	}
 	if m.Provenance.Checksum == "" {
-		m.Provenance.Checksum = e.Extensions[ExtensionChecksum]
+		m.Provenance.Checksum = e.Extensions[schemas.ExtensionChecksum]
 	}
-	m.Signer = e.Extensions[ExtensionSigner]
+	m.Signer = e.Extensions[schemas.ExtensionSigner]
 	if m.Signer == "" {
 		m.Signer = schemas.Unsigned
 	}

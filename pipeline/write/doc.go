@@ -22,7 +22,5 @@
 //
 // # Signature
 //
-// Ed25519 by an nkey over the 32 bytes of Digest: SHA-256 over "satchel-event-v1\n"
-// and, for each of type, source, id, subject, data, its length as eight big-endian
-// bytes and the bytes themselves. A signed event must carry its subject.
+// Ed25519 by an nkey over schemas.SigningDigest. A signed event must carry its subject.
 package write

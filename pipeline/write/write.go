@@ -158,23 +158,23 @@ func checkSubject(ev *event.Event, b *body) *Rejection {
 
 // verify returns the verified key id, or unsigned.
 func (w *Writer) verify(ev *event.Event) (string, *Rejection) {
-	keyID, signature := stringExtension(ev, ExtensionKey), stringExtension(ev, ExtensionSignature)
+	keyID, signature := stringExtension(ev, schemas.ExtensionKey), stringExtension(ev, schemas.ExtensionSignature)
 	if keyID == "" && signature == "" {
 		if w.requireSignature {
-			return "", reject(BadSignature, "/"+ExtensionSignature, "is required: this tenant takes signed events only")
+			return "", reject(BadSignature, "/"+schemas.ExtensionSignature, "is required: this tenant takes signed events only")
 		}
 		return schemas.Unsigned, nil
 	}
 	key, known := w.keys[keyID]
 	switch {
 	case !known:
-		return "", reject(BadSignature, "/"+ExtensionKey, "is not the id of a known key")
+		return "", reject(BadSignature, "/"+schemas.ExtensionKey, "is not the id of a known key")
 	case ev.Subject() == "":
 		return "", reject(BadSignature, "/subject", "is required for a signed event")
 	}
-	digest := Digest(ev.Type(), ev.Source(), ev.ID(), ev.Subject(), ev.Data())
-	if err := verify(key, signature, digest); err != nil {
-		return "", reject(BadSignature, "/"+ExtensionSignature, "does not match the event")
+	digest := schemas.SigningDigest(ev.Type(), ev.Source(), ev.ID(), ev.Subject(), ev.Data())
+	if err := schemas.VerifySignature(key, signature, digest); err != nil {
+		return "", reject(BadSignature, "/"+schemas.ExtensionSignature, "does not match the event")
 	}
 	return keyID, nil
 }
@@ -189,7 +189,7 @@ func (w *Writer) draft(tenant, agent string, ev *event.Event, b *body, signer st
 		Tenant: tenant, Agent: agent, Type: ev.Type(), Source: ev.Source(), ID: ev.ID(),
 		Subject: b.subject, Time: ev.Time(), Data: ev.Data(), Extensions: extensionsOf(ev),
 	}
-	d.Extensions[ExtensionSigner] = signer
+	d.Extensions[schemas.ExtensionSigner] = signer
 	if b.item == nil {
 		return d, nil
 	}
@@ -213,7 +213,7 @@ func (w *Writer) finishItem(d *eventlog.Draft, m *schemas.MemoryItem, signer str
 	if m.Provenance.Checksum != "" && m.Provenance.Checksum != checksum {
 		return reject(Malformed, "/data/provenance/checksum", "is not the SHA-256 of the content")
 	}
-	d.Extensions[ExtensionChecksum] = checksum
+	d.Extensions[schemas.ExtensionChecksum] = checksum
 	if w.redact == nil {
 		return nil
 	}
@@ -234,9 +234,9 @@ func (w *Writer) redactItem(d *eventlog.Draft, m *schemas.MemoryItem) *Rejection
 		return reject(Malformed, "/data", "cannot be written after redaction")
 	}
 	d.Data = data
-	d.Extensions[ExtensionRedacted] = strings.Join(changed, ",")
-	d.Extensions[ExtensionChecksum] = m.Content.Checksum()
-	delete(d.Extensions, ExtensionSignature) // it was over the bytes before redaction
+	d.Extensions[schemas.ExtensionRedacted] = strings.Join(changed, ",")
+	d.Extensions[schemas.ExtensionChecksum] = m.Content.Checksum()
+	delete(d.Extensions, schemas.ExtensionSignature) // it was over the bytes before redaction
 	return nil
 }
 
@@ -251,8 +251,8 @@ func extensionsOf(ev *event.Event) map[string]string {
 			all[name] = formatExtension(value)
 		}
 	}
-	delete(all, ExtensionChecksum)
-	delete(all, ExtensionRedacted)
+	delete(all, schemas.ExtensionChecksum)
+	delete(all, schemas.ExtensionRedacted)
 	if t := ev.DataContentType(); t != "" {
 		all["datacontenttype"] = t
 	}

@@ -59,8 +59,8 @@ func TestPrepareKeepsTheBytes(t *testing.T) {
 	ev := newEvent(schemas.TypeMemoryRecorded, recorded)
 	ev.SetExtension("traceparent", "00-a-b-01")
 	ev.SetExtension("count", 3)
-	ev.SetExtension(write.ExtensionSigner, "forged")
-	ev.SetExtension(write.ExtensionChecksum, "forged")
+	ev.SetExtension(schemas.ExtensionSigner, "forged")
+	ev.SetExtension(schemas.ExtensionChecksum, "forged")
 	ev.SetDataSchema(schemas.DataSchema(schemas.TypeMemoryRecorded))
 	d, err := newWriter(t, write.Config{}).Prepare("acme", "one", ev)
 	if err != nil {
@@ -71,8 +71,8 @@ func TestPrepareKeepsTheBytes(t *testing.T) {
 		Time: time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC), Data: []byte(recorded),
 		Extensions: map[string]string{
 			"traceparent": "00-a-b-01", "count": "3", "datacontenttype": "application/json",
-			"dataschema": "urn:satchel:schema:memory-item:v1", write.ExtensionSigner: schemas.Unsigned,
-			write.ExtensionChecksum: schemas.TextContent("a b").Checksum(),
+			"dataschema": "urn:satchel:schema:memory-item:v1", schemas.ExtensionSigner: schemas.Unsigned,
+			schemas.ExtensionChecksum: schemas.TextContent("a b").Checksum(),
 		},
 	}
 	if !reflect.DeepEqual(d, want) {
@@ -140,7 +140,7 @@ func rejectedEvents() []rejected {
 		{write.BadSignature, "/data/signer", data(replace(`"type"`, `"signer":"boss","type"`))},
 		{write.BadSignature, "/data/provenance/signer", data(replace(`"type"`, `"provenance":{"signer":"boss"},"type"`))},
 		{write.Malformed, "/data/provenance/checksum", data(replace(`"type"`, `"provenance":{"checksum":"sha256:`+strings.Repeat("0", 64)+`"},"type"`))},
-		{write.BadSignature, "/satchelkey", with(func(ev *event.Event) { ev.SetExtension(write.ExtensionKey, "k1") })},
+		{write.BadSignature, "/satchelkey", with(func(ev *event.Event) { ev.SetExtension(schemas.ExtensionKey, "k1") })},
 		{write.Malformed, "/data/receipt", newEvent(schemas.TypeMemoryErased, `{"scope":{"tenant":"acme"},"items":["x"],"receipt":{"items":[]}}`)},
 		{write.BadID, "/subject", func() event.Event {
 			ev := newEvent(schemas.TypeMemoryErased, `{"scope":{"tenant":"acme"},"items":["x"]}`)
@@ -179,17 +179,21 @@ func TestSignatures(t *testing.T) {
 	signed := func() event.Event {
 		ev := newEvent(schemas.TypeMemoryRecorded, strings.Replace(recorded, `"type"`, `"signer":"k1","type"`, 1))
 		ev.SetSubject("m1")
-		if err := write.Sign(seed, "k1", &ev); err != nil {
+		if err := schemas.Sign(seed, "k1", &ev); err != nil {
 			t.Fatal(err)
 		}
 		return ev
 	}
 	d, err := w.Prepare("acme", "one", signed())
-	if err != nil || d.Extensions[write.ExtensionSigner] != "k1" {
+	if err != nil || d.Extensions[schemas.ExtensionSigner] != "k1" {
 		t.Fatalf("a signed event: %+v, %v", d, err)
 	}
-	digest := write.Digest(d.Type, d.Source, d.ID, d.Subject, d.Data)
-	if err := write.Verify(public, d.Extensions[write.ExtensionSignature], digest); err != nil {
+	digest := schemas.SigningDigest(d.Type, d.Source, d.ID, d.Subject, d.Data)
+	key, err := nkeys.FromPublicKey(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := schemas.VerifySignature(key, d.Extensions[schemas.ExtensionSignature], digest); err != nil {
 		t.Errorf("the draft does not verify: %v", err)
 	}
 	for name, change := range map[string]func(*event.Event){
@@ -197,13 +201,13 @@ func TestSignatures(t *testing.T) {
 		"id":        func(ev *event.Event) { ev.SetID("e2") },
 		"source":    func(ev *event.Event) { ev.SetSource("agent/two") },
 		"subject":   func(ev *event.Event) { ev.SetSubject("") },
-		"key":       func(ev *event.Event) { ev.SetExtension(write.ExtensionKey, "k2") },
-		"signature": func(ev *event.Event) { ev.SetExtension(write.ExtensionSignature, "AAAA") },
-		"encoding":  func(ev *event.Event) { ev.SetExtension(write.ExtensionSignature, "*") },
-		"no key":    func(ev *event.Event) { ev.SetExtension(write.ExtensionKey, nil) },
+		"key":       func(ev *event.Event) { ev.SetExtension(schemas.ExtensionKey, "k2") },
+		"signature": func(ev *event.Event) { ev.SetExtension(schemas.ExtensionSignature, "AAAA") },
+		"encoding":  func(ev *event.Event) { ev.SetExtension(schemas.ExtensionSignature, "*") },
+		"no key":    func(ev *event.Event) { ev.SetExtension(schemas.ExtensionKey, nil) },
 		"unsigned": func(ev *event.Event) {
-			ev.SetExtension(write.ExtensionKey, nil)
-			ev.SetExtension(write.ExtensionSignature, nil)
+			ev.SetExtension(schemas.ExtensionKey, nil)
+			ev.SetExtension(schemas.ExtensionSignature, nil)
 		},
 	} {
 		ev := signed()
@@ -215,19 +219,26 @@ func TestSignatures(t *testing.T) {
 		}
 	}
 	ev := newEvent(schemas.TypeMemoryRecorded, recorded)
-	if err := write.Sign(seed, "k1", &ev); err == nil {
+	if err := schemas.Sign(seed, "k1", &ev); err == nil {
 		t.Error("an event without a subject is signed")
 	}
-	if err := write.Sign([]byte("SUAno"), "k1", &ev); err == nil {
+	ev.SetSubject("m1")
+	if err := schemas.Sign(seed, schemas.Unsigned, &ev); err == nil {
+		t.Error("a key may call itself unsigned")
+	}
+	if err := schemas.Sign(seed, "", &ev); err != nil || ev.Extensions()[schemas.ExtensionKey] != public {
+		t.Errorf("an empty key id: %v, %v", ev.Extensions(), err)
+	}
+	if err := schemas.Sign([]byte("SUAno"), "k1", &ev); err == nil {
 		t.Error("a broken seed signs")
 	}
 }
 
 func TestDigestIsFixed(t *testing.T) {
 	t.Parallel()
-	a := write.Digest("t", "s", "i", "", []byte("d"))
+	a := schemas.SigningDigest("t", "s", "i", "", []byte("d"))
 	for _, b := range [][32]byte{
-		write.Digest("ts", "", "i", "", []byte("d")), write.Digest("t", "s", "", "i", []byte("d")), write.Digest("t", "s", "i", "d", nil),
+		schemas.SigningDigest("ts", "", "i", "", []byte("d")), schemas.SigningDigest("t", "s", "", "i", []byte("d")), schemas.SigningDigest("t", "s", "i", "d", nil),
 	} {
 		if a == b {
 			t.Error("fields run into each other")
@@ -272,7 +283,7 @@ func TestRedact(t *testing.T) {
 	if m.Content.Text() != "[redacted]" || strings.Contains(string(d.Data), "secret") {
 		t.Errorf("data %s", d.Data)
 	}
-	if d.Extensions[write.ExtensionRedacted] != "/content" || d.Extensions[write.ExtensionChecksum] != m.Content.Checksum() {
+	if d.Extensions[schemas.ExtensionRedacted] != "/content" || d.Extensions[schemas.ExtensionChecksum] != m.Content.Checksum() {
 		t.Errorf("extensions %v", d.Extensions)
 	}
 }
