@@ -25,7 +25,9 @@ const (
 type Config struct {
 	// RequireSignature refuses events without a valid signature.
 	RequireSignature bool
-	// Keys are the nkey public keys by key id. A signature by another key is refused.
+	// Keys are the nkey public keys by key id. A signature by another key is refused,
+	// except that a key id which is itself an nkey public key speaks for itself when
+	// RequireSignature is not set: whether to trust it is policy's matter.
 	Keys map[string]string
 	// MaxData is the largest data in bytes; 0 means DefaultMaxData.
 	MaxData int
@@ -165,7 +167,7 @@ func (w *Writer) verify(ev *event.Event) (string, *Rejection) {
 		}
 		return schemas.Unsigned, nil
 	}
-	key, known := w.keys[keyID]
+	key, known := w.keyOf(keyID)
 	switch {
 	case !known:
 		return "", reject(BadSignature, "/"+schemas.ExtensionKey, "is not the id of a known key")
@@ -177,6 +179,17 @@ func (w *Writer) verify(ev *event.Event) (string, *Rejection) {
 		return "", reject(BadSignature, "/"+schemas.ExtensionSignature, "does not match the event")
 	}
 	return keyID, nil
+}
+
+func (w *Writer) keyOf(keyID string) (nkeys.KeyPair, bool) {
+	if key, ok := w.keys[keyID]; ok {
+		return key, true
+	}
+	if w.requireSignature {
+		return nil, false
+	}
+	key, err := nkeys.FromPublicKey(keyID)
+	return key, err == nil
 }
 
 func stringExtension(ev *event.Event, name string) string {
@@ -245,14 +258,15 @@ func extensionsOf(ev *event.Event) map[string]string {
 	given := ev.Extensions()
 	all := make(map[string]string, len(given)+4)
 	for name, value := range given {
+		if reserved(name) {
+			continue
+		}
 		if s, ok := value.(string); ok {
 			all[name] = s
 		} else {
 			all[name] = formatExtension(value)
 		}
 	}
-	delete(all, schemas.ExtensionChecksum)
-	delete(all, schemas.ExtensionRedacted)
 	if t := ev.DataContentType(); t != "" {
 		all["datacontenttype"] = t
 	}
@@ -260,4 +274,10 @@ func extensionsOf(ev *event.Event) map[string]string {
 		all["dataschema"] = s
 	}
 	return all
+}
+
+// reserved reports whether a publisher may not set an extension: all of Satchel's but
+// the signature.
+func reserved(name string) bool {
+	return strings.HasPrefix(name, "satchel") && name != schemas.ExtensionKey && name != schemas.ExtensionSignature
 }

@@ -61,6 +61,7 @@ func TestPrepareKeepsTheBytes(t *testing.T) {
 	ev.SetExtension("count", 3)
 	ev.SetExtension(schemas.ExtensionSigner, "forged")
 	ev.SetExtension(schemas.ExtensionChecksum, "forged")
+	ev.SetExtension("satchelposition", "7")
 	ev.SetDataSchema(schemas.DataSchema(schemas.TypeMemoryRecorded))
 	d, err := newWriter(t, write.Config{}).Prepare("acme", "one", ev)
 	if err != nil {
@@ -231,6 +232,24 @@ func TestSignatures(t *testing.T) {
 	}
 	if err := schemas.Sign([]byte("SUAno"), "k1", &ev); err == nil {
 		t.Error("a broken seed signs")
+	}
+}
+
+func TestKeyThatSpeaksForItself(t *testing.T) {
+	t.Parallel()
+	seed, public := newKey(t)
+	ev := newEvent(schemas.TypeMemoryRecorded, recorded)
+	ev.SetSubject("m1")
+	if err := schemas.Sign(seed, "", &ev); err != nil {
+		t.Fatal(err)
+	}
+	d, err := newWriter(t, write.Config{}).Prepare("acme", "one", ev)
+	if err != nil || d.Extensions[schemas.ExtensionSigner] != public {
+		t.Errorf("draft %+v, %v", d, err)
+	}
+	var r *write.Rejection
+	if _, err := newWriter(t, write.Config{RequireSignature: true}).Prepare("acme", "one", ev); !errors.As(err, &r) || r.Pointer != "/satchelkey" {
+		t.Errorf("an unregistered key where signatures are required: %v", err)
 	}
 }
 
