@@ -1,0 +1,87 @@
+package inproc
+
+import (
+	"context"
+	"fmt"
+
+	"satchel/pipeline/store/vector"
+)
+
+// apply takes the changes above the checkpoint, a few at a time. The caller holds write.
+func (r *resident) apply(ctx context.Context, changes []vector.Change, upTo int64) error {
+	for len(changes) > 0 && changes[0].Position <= r.checkpoint {
+		changes = changes[1:]
+	}
+	for len(changes) > 0 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n := min(batch, len(changes))
+		for n < len(changes) && changes[n].Position == changes[n-1].Position {
+			n++
+		}
+		if err := r.applyBatch(changes[:n]); err != nil {
+			return err
+		}
+		r.changed += n
+		changes = changes[n:]
+	}
+	if upTo > r.checkpoint {
+		r.lock.Lock()
+		r.checkpoint = upTo
+		r.lock.Unlock()
+	}
+	return nil
+}
+
+// applyBatch quantises the batch's vectors, then adds them in one hold of the lock.
+func (r *resident) applyBatch(changes []vector.Change) error {
+	ready := make([][]chunk, len(changes))
+	var arena []int8
+	for i := range changes {
+		if changes[i].Put != nil {
+			ready[i], arena = quantised(changes[i].Put, r.stride, arena)
+		}
+	}
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	for i := range changes {
+		c := &changes[i]
+		for _, id := range c.Remove {
+			r.remove(id)
+		}
+		if d := c.Put; d != nil {
+			if err := r.put(d.ID, d.Position, d.Facets, ready[i]); err != nil {
+				return err
+			}
+		}
+	}
+	r.checkpoint = changes[len(changes)-1].Position
+	return nil
+}
+
+// swap makes n the state readers see.
+func (t *tenant) swap(n *state) {
+	t.lock.Lock()
+	t.state = n
+	t.lock.Unlock()
+}
+
+// maintain compacts and writes a snapshot when it is time. The caller holds write.
+func (r *resident) maintain(x *Index) error {
+	if r.wasteful() {
+		n, err := r.compact()
+		if err != nil {
+			return fmt.Errorf("compact vector index of tenant %q: %w", r.name, err)
+		}
+		r.swap(n)
+	}
+	x.account(r, r.state.bytes())
+	if every := x.cfg.SnapshotEvery; every > 0 && r.changed-r.saved >= max(every, r.docs/4) {
+		if err := r.save(x); err != nil {
+			r.saved = r.changed // it is tried again after as many changes
+			return err
+		}
+	}
+	return nil
+}

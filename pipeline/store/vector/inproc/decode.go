@@ -1,0 +1,198 @@
+package inproc
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+
+	"satchel/pipeline/store/internal/profile"
+)
+
+// readSnapshot returns the tenant's state on disk, an empty one when there is none.
+func (x *Index) readSnapshot(tenant string) (s *state, err error) {
+	if x.cfg.Dir == "" {
+		return newState(x.cfg.Dimensions), nil
+	}
+	f, err := os.Open(x.path(tenant))
+	if errors.Is(err, fs.ErrNotExist) {
+		return newState(x.cfg.Dimensions), nil
+	}
+	if err == nil {
+		s, err = x.cfg.load(f, tenant)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read vector snapshot of tenant %q: %w", tenant, err)
+	}
+	return s, nil
+}
+
+// load reads f to its end and checks its sum.
+func (c *Config) load(f *os.File, tenant string) (*state, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	body := info.Size() - sha256.Size
+	if body < 0 {
+		return nil, ErrDamaged
+	}
+	h := sha256.New()
+	s, decodeErr := c.decode(io.TeeReader(io.LimitReader(f, body), h), body, tenant)
+	if decodeErr != nil && !errors.Is(decodeErr, ErrDamaged) {
+		return nil, decodeErr
+	}
+	var sum [sha256.Size]byte
+	if _, err := io.ReadFull(f, sum[:]); err != nil || decodeErr != nil || !bytes.Equal(h.Sum(nil), sum[:]) {
+		return nil, ErrDamaged
+	}
+	return s, nil
+}
+
+// decode reads a snapshot of size bytes, without its sum. What is not as encode writes it
+// is ErrDamaged; a snapshot of another model is errForeign.
+func (c *Config) decode(from io.Reader, size int64, tenant string) (*state, error) {
+	r := &reader{r: bufio.NewReaderSize(from, 1<<18), left: size}
+	if string(r.take(len(magic))) != magic || string(r.str()) != tenant {
+		return nil, ErrDamaged
+	}
+	model := string(r.str())
+	if dims := r.uvarint(); r.bad || model != c.Model || dims != uint64(c.Dimensions) {
+		return nil, orDamaged(r.bad, errForeign)
+	}
+	s := newState(c.Dimensions)
+	s.checkpoint = r.position()
+	for range r.count() {
+		if name := string(r.str()); !r.bad {
+			s.axes = append(s.axes, axis{name: name})
+		}
+	}
+	facets, rest, err := profile.Decode(r.str())
+	if r.bad || err != nil || len(rest) != 0 {
+		return nil, ErrDamaged
+	}
+	s.facets = facets
+	for range r.count() {
+		if err := s.decodeItem(r, c.Dimensions); err != nil {
+			return nil, err
+		}
+	}
+	if r.bad || r.left != 0 {
+		return nil, ErrDamaged
+	}
+	return s, nil
+}
+
+func orDamaged(bad bool, err error) error {
+	if bad {
+		return ErrDamaged
+	}
+	return err
+}
+
+func (s *state) decodeItem(r *reader, dims int) error {
+	id := string(r.str())
+	at, prof := r.position(), r.uvarint()
+	n := r.count()
+	if r.bad || prof >= uint64(s.facets.Len()) {
+		return ErrDamaged
+	}
+	if _, there := s.ids.Lookup(id); there {
+		return ErrDamaged
+	}
+	var chunks []chunk
+	for range n {
+		name, start, length := r.uvarint(), r.uvarint(), r.uvarint()
+		raw := r.take(dims)
+		if r.bad || bytes.IndexByte(raw, 0x80) >= 0 || name >= uint64(len(s.axes)) || start > math.MaxUint32 || length > math.MaxUint32-start {
+			return ErrDamaged
+		}
+		c := chunk{axis: s.axes[name].name, start: uint32(start), end: uint32(start + length), row: make([]int8, s.stride)}
+		copy(asBytes(c.row), raw)
+		c.scale = rowScale(c.row)
+		chunks = append(chunks, c)
+	}
+	if err := s.add(id, at, uint32(prof), chunks); err != nil {
+		return ErrDamaged
+	}
+	return nil
+}
+
+// reader takes values from r; bad is set once something does not fit. It never takes
+// more than is left.
+type reader struct {
+	r    *bufio.Reader
+	left int64
+	bad  bool
+	buf  []byte
+}
+
+// take returns the next n bytes, until the next call.
+func (r *reader) take(n int) []byte {
+	if r.bad || n < 0 || int64(n) > r.left {
+		r.bad = true
+		return nil
+	}
+	if cap(r.buf) < n {
+		r.buf = make([]byte, n)
+	}
+	r.buf = r.buf[:n]
+	if _, err := io.ReadFull(r.r, r.buf); err != nil {
+		r.bad = true
+		return nil
+	}
+	r.left -= int64(n)
+	return r.buf
+}
+
+// ReadByte lets binary.ReadUvarint count what it reads.
+func (r *reader) ReadByte() (byte, error) {
+	if r.left == 0 {
+		return 0, io.ErrUnexpectedEOF
+	}
+	b, err := r.r.ReadByte()
+	if err == nil {
+		r.left--
+	}
+	return b, err
+}
+
+func (r *reader) uvarint() uint64 {
+	if r.bad {
+		return 0
+	}
+	v, err := binary.ReadUvarint(r)
+	if err != nil {
+		r.bad = true
+		return 0
+	}
+	return v
+}
+
+// count reads how many elements follow; each takes a byte at least.
+func (r *reader) count() int {
+	v := r.uvarint()
+	if v > uint64(max(r.left, 0)) {
+		r.bad = true
+		return 0
+	}
+	return int(v)
+}
+
+func (r *reader) position() int64 {
+	v := r.uvarint()
+	if v > math.MaxInt64 {
+		r.bad = true
+		return 0
+	}
+	return int64(v)
+}
+
+func (r *reader) str() []byte { return r.take(r.count()) }

@@ -1,0 +1,207 @@
+// Package inproc is the embedded vector index: a flat scan over 8-bit vectors in memory,
+// one index per tenant. Nothing is approximate but the 8 bits.
+//
+// It owns the snapshot files under Config.Dir, one per tenant, and nothing else. A
+// tenant is loaded from its snapshot when it is first asked for and written back when it
+// is evicted, at Close, every Config.SnapshotEvery changes and by Scrub. A snapshot is
+// replaced as a whole and carries the model, its checkpoint and a SHA-256; one that is
+// missing, damaged or of another model leaves the tenant empty at checkpoint 0, and the
+// projector replays the log. A snapshot holds no vector, id, label or session that only
+// removed items had.
+//
+// A vector is kept as numbers of -127 to 127 and one over their length, so scores are
+// exact cosines of what is kept, within about 0.01 of those of the vectors given. The
+// query is kept in 14 bits. Moments are exact sums, whatever the history. On amd64 with
+// AVX2 the sums are taken by an assembly kernel, elsewhere by Go; both are exact.
+//
+// Readers take a view and scan it without a lock; they wait for a writer only while it
+// adds up to 64 items or swaps in a compacted copy.
+package inproc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"satchel/pipeline/scope"
+	"satchel/pipeline/store/vector"
+)
+
+// ErrClosed is returned by every call after Close.
+var ErrClosed = errors.New("vector index is closed")
+
+// batch is how many changes are taken in one hold of the lock.
+const batch = 64
+
+// Config configures an Index. The zero value works: everything stays in memory.
+type Config struct {
+	Model         string // names what makes the vectors, with its revision; part of a snapshot
+	Dimensions    int    // length of a vector, at most 65,536; 0: 256
+	Dir           string // folder of the snapshots; "": none, and no tenant is evicted
+	MemoryBytes   int64  // evict the tenants used longest ago beyond this; 0: no limit. A tenant in use stays
+	SnapshotEvery int    // changes between snapshots of a tenant, or a quarter of its items if that is more; 0: 100,000, negative: only at eviction and Close
+	ParallelFrom  int    // rows from which a search uses two goroutines; 0: 32,768, negative: never
+
+	// OnError is told what went wrong beside a call that goes on without it: a damaged
+	// snapshot was ignored, one could not be written. It may be nil. Errors name the
+	// tenant, never content.
+	OnError func(tenant string, err error)
+}
+
+func (c *Config) defaults() {
+	if c.Dimensions == 0 {
+		c.Dimensions = 256
+	}
+	if c.SnapshotEvery == 0 {
+		c.SnapshotEvery = 100_000
+	}
+	if c.ParallelFrom == 0 {
+		c.ParallelFrom = 32_768
+	}
+	if c.OnError == nil {
+		c.OnError = func(string, error) {}
+	}
+}
+
+// Validate reports what in c cannot be.
+func (c *Config) Validate() error {
+	switch {
+	case c.Dimensions < 0 || c.Dimensions > 65_536:
+		return fmt.Errorf("dimensions %d: must be between 1 and 65536", c.Dimensions)
+	case c.MemoryBytes < 0:
+		return fmt.Errorf("memory_bytes %d: must not be negative", c.MemoryBytes)
+	}
+	return nil
+}
+
+// Index is a vector.Driver; put vector.New in front of it. It is safe for concurrent use.
+type Index struct {
+	cfg Config
+
+	mu      sync.Mutex
+	tenants map[string]*resident
+	bytes   int64 // of every loaded tenant
+	clock   uint64
+	closed  bool
+	active  sync.WaitGroup // calls between acquire and release
+}
+
+var _ vector.Driver = (*Index)(nil)
+
+// Open returns an index over the snapshots in cfg.Dir, which it creates.
+func Open(cfg Config) (*Index, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("open vector index: %w", err)
+	}
+	cfg.defaults()
+	if err := prepareDir(cfg.Dir); err != nil {
+		return nil, fmt.Errorf("open vector index: %w", err)
+	}
+	return &Index{cfg: cfg, tenants: map[string]*resident{}}, nil
+}
+
+// Dimensions is the length of every vector.
+func (x *Index) Dimensions() int { return x.cfg.Dimensions }
+
+// Apply puts and removes items. See vector.Index.
+func (x *Index) Apply(ctx context.Context, s scope.Scope, changes []vector.Change, upTo int64) error {
+	r, err := x.acquire(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer x.release(r)
+	r.write.Lock()
+	defer r.write.Unlock()
+	if err := r.apply(ctx, changes, upTo); err != nil {
+		return err
+	}
+	if err := r.maintain(x); err != nil {
+		x.cfg.OnError(r.name, err)
+	}
+	return nil
+}
+
+// Checkpoint returns the position up to which changes are in the index, 0 for none.
+func (x *Index) Checkpoint(ctx context.Context, s scope.Scope) (int64, error) {
+	r, err := x.acquire(ctx, s)
+	if err != nil {
+		return 0, err
+	}
+	defer x.release(r)
+	r.lock.RLock()
+	defer r.lock.RUnlock()
+	return r.checkpoint, nil
+}
+
+// Search returns the best items and the moments of all. See vector.Index.
+func (x *Index) Search(ctx context.Context, s scope.Scope, q vector.Query) (vector.Result, error) {
+	r, err := x.acquire(ctx, s)
+	if err != nil {
+		return vector.Result{}, err
+	}
+	defer x.release(r)
+	return r.search(ctx, &q, x.cfg.ParallelFrom)
+}
+
+// Score returns the query's score of each id. See vector.Index.
+func (x *Index) Score(ctx context.Context, s scope.Scope, q vector.Query, ids []string) ([]float64, error) {
+	r, err := x.acquire(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	defer x.release(r)
+	return r.score(&q, ids), nil
+}
+
+// Digest returns the SHA-256 of the tenant's items: see state.digest for its preimage.
+func (x *Index) Digest(ctx context.Context, s scope.Scope) ([32]byte, error) {
+	r, err := x.acquire(ctx, s)
+	if err != nil {
+		return [32]byte{}, err
+	}
+	defer x.release(r)
+	r.write.Lock() // readers go on; what they may see cannot change
+	defer r.write.Unlock()
+	return r.digest(ctx)
+}
+
+// Reset empties the tenant, removes its snapshot and puts its checkpoint to 0.
+func (x *Index) Reset(ctx context.Context, s scope.Scope) error {
+	r, err := x.acquire(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer x.release(r)
+	r.write.Lock()
+	defer r.write.Unlock()
+	if err := x.dropSnapshot(r.name); err != nil {
+		return fmt.Errorf("reset vectors: %w", err)
+	}
+	r.swap(newState(x.cfg.Dimensions))
+	r.changed, r.saved, r.durable, r.foreign = 0, 0, 0, false
+	x.account(r, r.state.bytes())
+	return nil
+}
+
+// Scrub leaves no trace of removed items: it compacts the tenant in memory and replaces
+// its snapshot. Erasure calls it after Apply took the removal.
+func (x *Index) Scrub(ctx context.Context, s scope.Scope) error {
+	r, err := x.acquire(ctx, s)
+	if err != nil {
+		return fmt.Errorf("scrub vectors: %w", err)
+	}
+	defer x.release(r)
+	r.write.Lock()
+	defer r.write.Unlock()
+	n, err := r.compact()
+	if err != nil {
+		return fmt.Errorf("scrub vectors: %w", err)
+	}
+	r.swap(n)
+	x.account(r, r.state.bytes())
+	if err := r.save(x); err != nil {
+		return fmt.Errorf("scrub vectors: %w", err)
+	}
+	return nil
+}

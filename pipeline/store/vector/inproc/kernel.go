@@ -1,0 +1,18 @@
+package inproc
+
+// lane is what the vector kernel works on at once; rows are padded to a multiple of it.
+const lane = 16
+
+// dotGeneric sets out[i] to the dot product of query and row i of rows, for every i. A
+// row is len(query) numbers. The sums are exact: see queryMax.
+func dotGeneric(query []int16, rows []int8, out []int32) {
+	n := len(query)
+	for i := range out {
+		row := rows[i*n : i*n+n : i*n+n]
+		var sum int32
+		for j, q := range query {
+			sum += int32(q) * int32(row[j])
+		}
+		out[i] = sum
+	}
+}

@@ -1,0 +1,140 @@
+package inproc
+
+import (
+	"context"
+	"math"
+	"math/big"
+	"math/bits"
+	"sync/atomic"
+)
+
+// block is how many rows the kernel is given at once.
+const block = 128
+
+// view is what a reader sees of one axis: it stays as it is, but for items that are
+// removed meanwhile.
+type view struct {
+	pages   []*rowPage
+	rows    int
+	items   []*itemPage
+	allowed []bool // by profile
+}
+
+func (v *view) passes(ord uint32) bool {
+	prof := atomic.LoadUint32(&v.items[ord/pageSize].profiles[ord%pageSize])
+	return prof != gone && v.allowed[prof]
+}
+
+// question is a query made ready.
+type question struct {
+	query []int16
+	scale float64
+}
+
+// cosine is the score of a row.
+func cosine(dot int32, row float32, query float64) float64 {
+	return float64(float64(dot)*float64(row)) * query
+}
+
+// scan scores rows of a view. Rows of an item follow each other; the best counts.
+type scan struct {
+	view
+	question
+	top     heap
+	moments moments
+
+	item  uint32 // the one under way
+	any   bool   // there is one, and it passes
+	score float64
+	row   int
+}
+
+// run scores rows from up to to, which MUST NOT part an item's rows.
+func (s *scan) run(ctx context.Context, from, to int) error {
+	var dots [block]int32
+	stride := len(s.query)
+	s.item, s.any = gone, false
+	for at := from; at < to; {
+		page, off := s.pages[at/pageSize], at%pageSize
+		if off%1024 == 0 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+		}
+		n := min(block, pageSize-off, to-at)
+		dot(s.query, page.vectors[off*stride:(off+n)*stride], dots[:n])
+		s.take(page.items[off:off+n], page.scales[off:off+n], dots[:n], at)
+		at += n
+	}
+	s.settle()
+	return nil
+}
+
+func (s *scan) take(items []uint32, scales []float32, dots []int32, at int) {
+	scales, dots = scales[:len(items)], dots[:len(items)]
+	for i, item := range items {
+		if item != s.item {
+			s.settle()
+			s.item, s.any, s.score = item, s.passes(item), math.Inf(-1)
+		}
+		if !s.any {
+			continue
+		}
+		if score := cosine(dots[i], scales[i], s.scale); score > s.score {
+			s.score, s.row = score, at+i
+		}
+	}
+}
+
+// settle counts the item under way.
+func (s *scan) settle() {
+	if !s.any {
+		return
+	}
+	s.any = false
+	s.moments.add(s.score)
+	if len(s.top.items) == s.top.limit && (s.top.limit == 0 || s.score < s.top.items[0].score) {
+		return
+	}
+	s.top.offer(candidate{item: s.item, row: s.row, score: s.score})
+}
+
+// moments sums scores in fixed point, so that neither order nor partition matters.
+type moments struct {
+	n       int64
+	sum     int64
+	squares [2]uint64 // high, low
+}
+
+// unit is 1 in fixed point; scores are within ±1, give or take a rounding.
+const unit = 1 << 31
+
+func (m *moments) add(score float64) {
+	x := int64(score * unit)
+	m.n++
+	m.sum += x
+	var carry uint64
+	m.squares[1], carry = bits.Add64(m.squares[1], uint64(x*x), 0)
+	m.squares[0] += carry
+}
+
+func (m *moments) merge(o *moments) {
+	m.n += o.n
+	m.sum += o.sum
+	var carry uint64
+	m.squares[1], carry = bits.Add64(m.squares[1], o.squares[1], 0)
+	m.squares[0] += o.squares[0] + carry
+}
+
+// result returns the mean and the standard deviation of the population.
+func (m *moments) result() (mean, sd float64) {
+	if m.n == 0 {
+		return 0, 0
+	}
+	n, sum := big.NewInt(m.n), big.NewInt(m.sum)
+	v := new(big.Int).SetUint64(m.squares[0])
+	v.Lsh(v, 64).Or(v, new(big.Int).SetUint64(m.squares[1]))
+	v.Mul(v, n).Sub(v, sum.Mul(sum, sum)) // n²·unit²·variance, exact
+	variance, _ := new(big.Float).SetInt(v).Float64()
+	return float64(m.sum) / float64(m.n) / unit, math.Sqrt(variance) / float64(m.n) / unit
+}

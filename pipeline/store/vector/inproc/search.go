@@ -1,0 +1,137 @@
+package inproc
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"satchel/pipeline/store/vector"
+	"satchel/schemas"
+)
+
+// view returns what q sees. The caller holds lock for reading.
+func (s *state) view(q *vector.Query) view {
+	v := view{items: s.items, allowed: s.facets.Allowed(q.Filter)}
+	for i := range s.axes {
+		if s.axes[i].name == q.Axis {
+			v.pages, v.rows = s.axes[i].pages, s.axes[i].rows
+		}
+	}
+	return v
+}
+
+// search scans the axis, in two parts where there is much of it.
+func (t *tenant) search(ctx context.Context, q *vector.Query, parallelFrom int) (vector.Result, error) {
+	t.lock.RLock()
+	st := t.state
+	v := st.view(q)
+	t.lock.RUnlock()
+
+	ask := question{}
+	ask.query, ask.scale = quantiseQuery(q.Vector, st.stride)
+	limit := q.Limit
+	if ask.scale == 0 {
+		limit = 0
+	}
+	name := func(item uint32) string {
+		t.lock.RLock()
+		defer t.lock.RUnlock()
+		return st.ids.ID(item)
+	}
+	scans := []*scan{{view: v, question: ask, top: heap{limit: limit, name: name}}}
+	middle := v.rows
+	if parallelFrom > 0 && v.rows >= parallelFrom {
+		middle = v.boundary(v.rows / 2)
+		scans = append(scans, &scan{view: v, question: ask, top: heap{limit: limit, name: name}})
+	}
+	var errs [2]error
+	var second sync.WaitGroup
+	if len(scans) == 2 {
+		second.Go(func() { errs[1] = scans[1].run(ctx, middle, v.rows) })
+	}
+	errs[0] = scans[0].run(ctx, 0, middle)
+	second.Wait()
+	if err := errors.Join(errs[:]...); err != nil {
+		return vector.Result{}, err
+	}
+	return t.collect(st, q.Axis, limit, scans), nil
+}
+
+// boundary returns the first row from n on that begins an item.
+func (v *view) boundary(n int) int {
+	item := func(n int) uint32 { return v.pages[n/pageSize].items[n%pageSize] }
+	for n > 0 && n < v.rows && item(n) == item(n-1) {
+		n++
+	}
+	return n
+}
+
+// collect joins what the scans found. An item that was removed meanwhile is left out.
+func (t *tenant) collect(st *state, axisName string, limit int, scans []*scan) vector.Result {
+	var all moments
+	var found []candidate
+	for _, s := range scans {
+		all.merge(&s.moments)
+		found = append(found, s.top.items...)
+	}
+	t.lock.RLock()
+	defer t.lock.RUnlock()
+	for i := range found {
+		found[i].id = st.ids.ID(found[i].item)
+	}
+	found = slices.DeleteFunc(found, func(c candidate) bool { return c.id == "" })
+	slices.SortFunc(found, byRank)
+	found = found[:min(limit, len(found))]
+	r := vector.Result{N: int(all.n), Hits: make([]vector.Hit, len(found))}
+	r.Mean, r.SD = all.result()
+	for i, c := range found {
+		r.Hits[i] = vector.Hit{ID: c.id, Score: c.score, Span: st.span(axisName, c.row)}
+	}
+	return r
+}
+
+func (s *state) span(axisName string, row int) (span schemas.Span) {
+	for i := range s.axes {
+		if s.axes[i].name == axisName {
+			c := s.axes[i].chunk(row, s.stride)
+			span = c.span()
+		}
+	}
+	return span
+}
+
+// score returns what search gives each id, 0 for one that is absent or hidden.
+func (t *tenant) score(q *vector.Query, ids []string) []float64 {
+	t.lock.RLock()
+	stride, v := t.stride, t.view(q)
+	items := make([]uint32, len(ids))
+	for i, id := range ids {
+		ord, ok := t.ids.Lookup(id)
+		if items[i] = ord; !ok {
+			items[i] = gone
+		}
+	}
+	t.lock.RUnlock()
+	query, scale := quantiseQuery(q.Vector, stride)
+	scores := make([]float64, len(ids))
+	for i, item := range items {
+		if item == gone || scale == 0 || !v.passes(item) {
+			continue
+		}
+		best, found := 0.0, false
+		for n := firstRow(v.pages, v.rows, item); n < v.rows; n++ {
+			page, at := v.pages[n/pageSize], n%pageSize
+			if page.items[at] != item {
+				break
+			}
+			var one [1]int32
+			dot(query, page.vectors[at*stride:(at+1)*stride], one[:])
+			if c := cosine(one[0], page.scales[at], scale); !found || c > best {
+				best, found = c, true
+			}
+		}
+		scores[i] = best
+	}
+	return scores
+}

@@ -1,0 +1,237 @@
+package inproc
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sort"
+	"sync"
+	"sync/atomic"
+
+	"satchel/pipeline/store/internal/idtable"
+	"satchel/pipeline/store/internal/profile"
+	"satchel/pipeline/store/vector"
+	"satchel/schemas"
+)
+
+// ErrFull is returned by Apply when a tenant has outgrown what one index can number
+// (four billion chunks, 4 GiB of ids, positions of 40 bits).
+var ErrFull = errors.New("vector index of the tenant is full")
+
+// gone is the profile of an item that was removed or replaced.
+const gone = math.MaxUint32
+
+// tenant is the index of one tenant. Items are numbered in the order they came; a
+// replaced one gets a new number. Writers hold write for as long as they work, and lock
+// only while they change what readers begin with; readers hold lock for reading while
+// they take a view and while they look up ids, not while they scan.
+type tenant struct {
+	write sync.Mutex
+	lock  sync.RWMutex
+	*state
+}
+
+// state is all of a tenant's data. Compaction builds a new one beside it.
+type state struct {
+	stride     int // numbers a row, a multiple of lane
+	checkpoint int64
+	ids        *idtable.Table
+	facets     *profile.Dict
+	items      []*itemPage
+	axes       []axis
+	live       []uint32 // live items by profile
+	docs       int
+}
+
+// axis holds the rows of one axis, in the order of their items.
+type axis struct {
+	name   string
+	pages  []*rowPage
+	rows   int
+	longer map[uint32]uint32 // lengths of spans, by row, that rowPage cannot hold
+}
+
+// chunk is a vector.Chunk that is quantised.
+type chunk struct {
+	axis       string
+	start, end uint32
+	row        []int8
+	scale      float32
+}
+
+func newState(dims int) *state {
+	return &state{stride: (dims + lane - 1) / lane * lane, ids: idtable.New(0), facets: profile.New()}
+}
+
+// put adds an item, which replaces the one with its id.
+func (s *state) put(id string, position int64, f schemas.Facets, chunks []chunk) error {
+	return s.add(id, position, s.facets.Intern(f), chunks)
+}
+
+func (s *state) add(id string, position int64, prof uint32, chunks []chunk) error {
+	if position < 0 || position > maxPosition {
+		return fmt.Errorf("index item %q: %w", id, ErrFull)
+	}
+	s.remove(id)
+	ord, isNew := s.ids.Intern(id)
+	if !isNew {
+		return fmt.Errorf("index item %q: %w", id, ErrFull)
+	}
+	s.items = room(s.items, int(ord), func(p *itemPage) int { return len(p.profiles) }, newItemPage, (*itemPage).grown)
+	page := s.items[ord/pageSize]
+	atomic.StoreUint32(&page.profiles[ord%pageSize], prof)
+	page.positions[ord%pageSize] = toPosition(position)
+	for len(s.live) <= int(prof) {
+		s.live = append(s.live, 0)
+	}
+	s.live[prof]++
+	s.docs++
+	for i := range chunks {
+		if !s.axis(chunks[i].axis).add(ord, &chunks[i], s.stride) {
+			return fmt.Errorf("index item %q: %w", id, ErrFull)
+		}
+	}
+	return nil
+}
+
+// axis returns the axis called name, which it makes when there is none.
+func (s *state) axis(name string) *axis {
+	for i := range s.axes {
+		if s.axes[i].name == name {
+			return &s.axes[i]
+		}
+	}
+	s.axes = append(s.axes, axis{name: name})
+	return &s.axes[len(s.axes)-1]
+}
+
+func (a *axis) add(ord uint32, c *chunk, stride int) bool {
+	if a.rows >= math.MaxUint32 {
+		return false
+	}
+	a.pages = room(a.pages, a.rows, func(p *rowPage) int { return len(p.items) },
+		func(n int) *rowPage { return newRowPage(n, stride) },
+		func(p *rowPage, n int) *rowPage { return p.grown(n, stride) })
+	page, at := a.pages[a.rows/pageSize], a.rows%pageSize
+	copy(page.vectors[at*stride:(at+1)*stride], c.row)
+	page.scales[at], page.items[at], page.starts[at] = c.scale, ord, c.start
+	if length := c.end - c.start; length < long {
+		page.lengths[at] = uint16(length)
+	} else {
+		page.lengths[at] = long
+		if a.longer == nil {
+			a.longer = map[uint32]uint32{}
+		}
+		a.longer[uint32(a.rows)] = length
+	}
+	a.rows++
+	return true
+}
+
+// remove takes an item out, if it is there. Its rows stay until compaction.
+func (s *state) remove(id string) {
+	ord, ok := s.ids.Delete(id)
+	if !ok {
+		return
+	}
+	prof := &s.items[ord/pageSize].profiles[ord%pageSize]
+	s.live[*prof]--
+	atomic.StoreUint32(prof, gone)
+	s.docs--
+}
+
+// profile returns the profile of item ord, or gone.
+func (s *state) profile(ord uint32) uint32 {
+	return atomic.LoadUint32(&s.items[ord/pageSize].profiles[ord%pageSize])
+}
+
+// chunk returns row n of a. What it holds of the page must not be changed.
+func (a *axis) chunk(n, stride int) chunk {
+	page, at := a.pages[n/pageSize], n%pageSize
+	c := chunk{axis: a.name, start: page.starts[at], row: page.vectors[at*stride : (at+1)*stride], scale: page.scales[at]}
+	c.end = c.start + uint32(page.lengths[at])
+	if page.lengths[at] == long {
+		c.end = c.start + a.longer[uint32(n)]
+	}
+	return c
+}
+
+func (c *chunk) span() schemas.Span { return schemas.Span{Start: int(c.start), End: int(c.end)} }
+
+// first returns the first row of a that belongs to item ord or a later one.
+func (a *axis) first(ord uint32) int { return firstRow(a.pages, a.rows, ord) }
+
+func firstRow(pages []*rowPage, rows int, ord uint32) int {
+	return sort.Search(rows, func(n int) bool { return pages[n/pageSize].items[n%pageSize] >= ord })
+}
+
+// chunks appends the chunks of item ord to dst, axis by axis.
+func (s *state) chunks(dst []chunk, ord uint32) []chunk {
+	for i := range s.axes {
+		a := &s.axes[i]
+		for n := a.first(ord); n < a.rows && a.pages[n/pageSize].items[n%pageSize] == ord; n++ {
+			dst = append(dst, a.chunk(n, s.stride))
+		}
+	}
+	return dst
+}
+
+// wasteful reports whether so many items are gone that compaction pays.
+func (s *state) wasteful() bool {
+	dead := s.ids.Len() - s.docs
+	return dead > 1024 && dead > s.docs/4
+}
+
+// compact returns a copy of s without what is gone: no dead item, no vector, label or
+// session that only dead items had. It only reads s.
+func (s *state) compact() (*state, error) {
+	n := newState(s.stride)
+	n.checkpoint = s.checkpoint
+	n.ids = idtable.New(s.docs)
+	profiles := make([]uint32, s.facets.Len()) // new number plus one
+	var chunks []chunk
+	for ord := range uint32(s.ids.Len()) {
+		prof := s.profile(ord)
+		if prof == gone {
+			continue
+		}
+		if profiles[prof] == 0 {
+			profiles[prof] = n.facets.Intern(s.facets.Facets(prof)) + 1
+		}
+		chunks = s.chunks(chunks[:0], ord)
+		at := s.items[ord/pageSize].positions[ord%pageSize].int64()
+		if err := n.add(s.ids.ID(ord), at, profiles[prof]-1, chunks); err != nil {
+			return nil, err
+		}
+	}
+	return n, nil
+}
+
+// bytes returns roughly what memory the tenant holds.
+func (s *state) bytes() int64 {
+	n := int64(s.ids.Bytes()+s.facets.Bytes()+4*cap(s.live)) + 1024
+	for _, p := range s.items {
+		n += 9 * int64(len(p.profiles))
+	}
+	for i := range s.axes {
+		for _, p := range s.axes[i].pages {
+			n += int64(len(p.vectors)) + 14*int64(len(p.items))
+		}
+		n += 48 * int64(len(s.axes[i].longer))
+	}
+	return n
+}
+
+// quantised returns the chunks of d, their rows in arena, which it grows.
+func quantised(d *vector.Doc, stride int, arena []int8) ([]chunk, []int8) {
+	chunks := make([]chunk, len(d.Chunks))
+	for i, c := range d.Chunks {
+		at := len(arena)
+		arena = append(arena, make([]int8, stride)...)
+		row := arena[at : at+stride : at+stride]
+		start := min(max(c.Span.Start, 0), math.MaxUint32)
+		end := min(max(c.Span.End, start), math.MaxUint32)
+		chunks[i] = chunk{axis: c.Axis, start: uint32(start), end: uint32(end), row: row, scale: quantise(row, c.Vector)}
+	}
+	return chunks, arena
+}
