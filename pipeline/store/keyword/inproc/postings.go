@@ -90,15 +90,30 @@ func (c *chunks) grow(p *posting) {
 	p.tail, p.used, p.size = ref, 4, uint16(size)
 }
 
-// walk calls visit for every chunk's entries, in order.
-func (c *chunks) walk(p *posting, visit func(entries []byte)) {
-	size := firstChunk
-	for ref := p.head; ref != 0; {
-		chunk := c.at(ref)[:size]
-		visit(chunk[4:])
-		ref = binary.LittleEndian.Uint32(chunk)
-		size = min(2*size, lastChunk)
+// cursor reads a posting's entries in order. It stands before entries[at].
+type cursor struct {
+	entries []byte // of the chunk being read
+	at      int
+	doc     uint32 // of the entry before, −1 at first
+	next    uint32 // the chunk after, 0 for none
+	size    int    // its bytes
+}
+
+func (c *chunks) cursor(p *posting) cursor {
+	return cursor{doc: ^uint32(0), next: p.head, size: firstChunk}
+}
+
+// advance goes to the next chunk and reports whether there is one.
+func (c *chunks) advance(r *cursor) bool {
+	if r.next == 0 {
+		r.entries, r.at = nil, 0
+		return false
 	}
+	chunk := c.at(r.next)[:r.size]
+	r.entries, r.at = chunk[4:], 0
+	r.next = binary.LittleEndian.Uint32(chunk)
+	r.size = min(2*r.size, lastChunk)
+	return true
 }
 
 // uvarint32 reads a uvarint of several bytes whose first is not the last.

@@ -27,10 +27,14 @@ type plan struct {
 	byNumber []int // indexes into terms, by term number
 }
 
-// scratch is what a search borrows. scores is all zero between searches.
+// block is how many documents are scored at a time: their scores stay in the cache.
+const block = 1 << 15
+
+// scratch is what a search borrows. scores is all zero between blocks.
 type scratch struct {
 	analyzer keyword.Analyzer
-	scores   []float64
+	scores   [block]float64
+	cursors  []cursor
 	touched  []uint32
 	heap     []candidate
 	table    [tableTF * tableLen]float64
@@ -102,33 +106,44 @@ func (p *plan) saturation(tf, n uint32) float64 {
 	return float64(f*(p.k1+1)) / (f + norm)
 }
 
-// search scores every document that has a term of the plan and keeps the best.
+// search scores every document that has a term of the plan, a block at a time, and keeps
+// the best and the moments.
 func (s *state) search(ctx context.Context, p *plan, limit int, sc *scratch) (keyword.Result, error) {
-	if n := len(s.refs); len(sc.scores) < n {
-		sc.scores = make([]float64, n+n/8)
+	if len(p.terms) == 0 {
+		return keyword.Result{N: s.passing(p.allowed)}, nil
 	}
-	sc.touched = sc.touched[:0]
-	for tf := range uint32(min(tableTF, len(p.terms)*tableTF)) {
+	for tf := range uint32(tableTF) {
 		for n := range uint32(tableLen) {
 			sc.table[tf*tableLen+n] = p.saturation(tf+1, n)
 		}
 	}
-	var err error
+	sc.cursors = sc.cursors[:0]
 	for _, t := range p.terms {
-		if err = ctx.Err(); err != nil {
-			break
-		}
-		s.accumulate(p, t, sc)
+		sc.cursors = append(sc.cursors, s.chunks.cursor(&s.postings[t.term]))
 	}
-	return s.collect(p, limit, sc), err
+	c := collector{state: s, allowed: p.allowed, heap: heap{s: s, limit: limit, items: sc.heap[:0]}}
+	for base := 0; base < len(s.refs); base += block {
+		if err := ctx.Err(); err != nil {
+			return keyword.Result{}, err
+		}
+		sc.touched = sc.touched[:0]
+		for i, t := range p.terms {
+			s.accumulate(p, t.weight, &sc.cursors[i], uint32(base), sc)
+		}
+		c.collect(uint32(base), sc)
+	}
+	sc.heap = c.heap.items
+	return c.result(s.passing(p.allowed)), nil
 }
 
-// accumulate adds one term's share to the score of every document that has it.
-func (s *state) accumulate(p *plan, t queryTerm, sc *scratch) {
-	doc, scores, lens, touched, table := ^uint32(0), sc.scores, s.lens, sc.touched, &sc.table
-	s.chunks.walk(&s.postings[t.term], func(b []byte) {
-		for i := 0; i < len(b) && b[i] != 0; {
-			v := uint32(b[i])
+// accumulate adds one term's share to the score of every document of the block at base
+// that has it.
+func (s *state) accumulate(p *plan, weight float64, r *cursor, base uint32, sc *scratch) {
+	lens, touched, doc := s.lens, sc.touched, r.doc
+	for {
+		b, i := r.entries, r.at
+		for i < len(b) && b[i] != 0 {
+			start, v := i, uint32(b[i])
 			i++
 			if v >= 0x80 {
 				var rest uint32
@@ -139,44 +154,60 @@ func (s *state) accumulate(p *plan, t queryTerm, sc *scratch) {
 			if v&1 == 1 {
 				tf, i = uvarint32(b, i)
 			}
+			at := doc + v>>1 - base
+			if at >= block {
+				r.at, r.doc, sc.touched = start, doc, touched
+				return
+			}
 			doc += v >> 1
 			var share float64
 			if n := lens[doc]; n < tableLen && tf <= tableTF {
-				share = table[(tf-1)*tableLen+n]
+				share = sc.table[(tf-1)*tableLen+n]
 			} else {
 				share = p.saturation(tf, n)
 			}
-			old := scores[doc]
+			old := sc.scores[at]
 			if old == 0 {
-				touched = append(touched, doc)
+				touched = append(touched, at)
 			}
-			scores[doc] = old + float64(t.weight*share)
+			sc.scores[at] = old + float64(weight*share)
 		}
-	})
-	sc.touched = touched
+		if !s.chunks.advance(r) {
+			r.doc, sc.touched = doc, touched
+			return
+		}
+	}
 }
 
-// collect gathers hits and moments from the touched documents and clears the scores.
-func (s *state) collect(p *plan, limit int, sc *scratch) keyword.Result {
-	var sum, squares float64
-	h := heap{s: s, limit: limit, items: sc.heap[:0]}
-	for _, doc := range sc.touched {
-		score := sc.scores[doc]
-		sc.scores[doc] = 0
-		prof := s.profiles[doc]
-		if prof == gone || !p.allowed[prof] {
+// collector gathers hits and moments.
+type collector struct {
+	state        *state
+	allowed      []bool
+	heap         heap
+	sum, squares float64
+}
+
+// collect takes the touched documents of the block at base and clears their scores.
+func (c *collector) collect(base uint32, sc *scratch) {
+	for _, at := range sc.touched {
+		score := sc.scores[at]
+		sc.scores[at] = 0
+		prof := c.state.profiles[base+at]
+		if prof == gone || !c.allowed[prof] {
 			continue
 		}
-		sum += score
-		squares += float64(score * score)
-		h.offer(candidate{doc: doc, score: score})
+		c.sum += score
+		c.squares += float64(score * score)
+		c.heap.offer(candidate{doc: base + at, score: score})
 	}
-	res := keyword.Result{Hits: h.hits(), N: s.passing(p.allowed)}
-	sc.heap = h.items
-	if res.N > 0 {
-		n := float64(res.N)
-		res.Mean = sum / n
-		res.SD = math.Sqrt(max(0, squares/n-float64(res.Mean*res.Mean)))
+}
+
+// result turns what was gathered into hits and moments over n documents.
+func (c *collector) result(n int) keyword.Result {
+	res := keyword.Result{Hits: c.heap.hits(), N: n}
+	if n > 0 {
+		res.Mean = c.sum / float64(n)
+		res.SD = math.Sqrt(max(0, c.squares/float64(n)-float64(res.Mean*res.Mean)))
 	}
 	return res
 }
