@@ -1,0 +1,198 @@
+package jetstream
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nats.go/micro"
+
+	"satchel/schemas"
+)
+
+// The headers of a reply that was too large to send. Its body is the JSON object
+// {"dataref", "sha256", "size"}.
+const (
+	HeaderDataref = "Satchel-Dataref" // nats-object:<bucket>/<tenant>/<sha256>
+	HeaderSHA256  = "Satchel-Sha256"  // hex, of the whole reply
+	HeaderSize    = "Satchel-Size"    // bytes of the whole reply
+)
+
+const datarefScheme = "nats-object:" + RepliesBucket + "/"
+
+// ErrDataref is returned for a reply by reference that cannot be fetched or that is
+// not what its hash says.
+var ErrDataref = errors.New("bad reply by reference")
+
+// ErrNoService is returned by Call when nobody serves the subject.
+var ErrNoService = errors.New("nobody serves this subject")
+
+// claimCheck is the body of a reply by reference.
+type claimCheck struct {
+	Dataref string `json:"dataref"`
+	SHA256  string `json:"sha256"`
+	Size    int    `json:"size"`
+}
+
+// send publishes the reply, by reference when it is over the payload limit.
+func (s *Service) send(ctx context.Context, j job, body []byte, header nats.Header) error {
+	if j.reply == "" {
+		return nil
+	}
+	msg := &nats.Msg{Subject: j.reply, Header: header, Data: body}
+	if int64(msg.Size()) > s.nc.MaxPayload() {
+		check, err := s.replies.put(ctx, j.request.Tenant, body)
+		if err != nil {
+			return err
+		}
+		if msg.Data, err = json.Marshal(check); err != nil {
+			return fmt.Errorf("encode reply by reference: %w", err)
+		}
+		if msg.Header == nil {
+			msg.Header = make(nats.Header, 3)
+		}
+		msg.Header[HeaderDataref] = []string{check.Dataref}
+		msg.Header[HeaderSHA256] = []string{check.SHA256}
+		msg.Header[HeaderSize] = []string{strconv.Itoa(check.Size)}
+	}
+	if err := s.nc.PublishMsg(msg); err != nil {
+		return fmt.Errorf("send reply: %w", err)
+	}
+	return nil
+}
+
+// refuse sends a typed error, as the service protocol (NATS ADR-32) says.
+func (s *Service) refuse(j job, refusal *schemas.Error) {
+	j.endpoint.stats.observe(time.Since(j.arrived), true)
+	if j.reply == "" {
+		return
+	}
+	body, err := json.Marshal(refusal)
+	if err != nil {
+		s.cfg.Log.Error("encode refusal", "endpoint", j.endpoint.Name, "cause", err)
+	}
+	err = s.nc.PublishMsg(&nats.Msg{Subject: j.reply, Data: body, Header: nats.Header{
+		micro.ErrorHeader:     {encodeText(refusal.Error())},
+		micro.ErrorCodeHeader: {strconv.Itoa(refusal.Code.HTTPStatus())},
+	}})
+	if err != nil {
+		s.cfg.Log.Warn("send refusal", "endpoint", j.endpoint.Name, "tenant", j.request.Tenant, "cause", err)
+	}
+}
+
+// replyStore keeps large replies in the object store.
+type replyStore struct {
+	js jetstream.JetStream
+
+	mu    sync.Mutex
+	store jetstream.ObjectStore
+}
+
+func (r *replyStore) open(ctx context.Context) (jetstream.ObjectStore, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.store != nil {
+		return r.store, nil
+	}
+	store, err := r.js.ObjectStore(ctx, RepliesBucket)
+	if err != nil {
+		return nil, fmt.Errorf("open bucket %q: %w", RepliesBucket, err)
+	}
+	r.store = store
+	return store, nil
+}
+
+func (r *replyStore) put(ctx context.Context, tenant string, body []byte) (claimCheck, error) {
+	store, err := r.open(ctx)
+	if err != nil {
+		return claimCheck{}, err
+	}
+	sum := sha256.Sum256(body)
+	check := claimCheck{SHA256: hex.EncodeToString(sum[:]), Size: len(body)}
+	name := tenant + "/" + check.SHA256
+	check.Dataref = datarefScheme + name
+	if _, err := store.PutBytes(ctx, name, body); err != nil {
+		return claimCheck{}, fmt.Errorf("store reply: %w", err)
+	}
+	return check, nil
+}
+
+// Call sends a request and waits for the reply until ctx ends, 30 s when ctx has no
+// end. A refusal is returned as *schemas.Error; a reply by reference is fetched and
+// its hash checked; ErrNoService says that nobody listens. header may be nil.
+func Call(ctx context.Context, nc *nats.Conn, subject string, header nats.Header, body []byte) ([]byte, nats.Header, error) {
+	deadline, bounded := ctx.Deadline()
+	if !bounded {
+		const limit = 30 * time.Second
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+		deadline = time.Now().Add(limit)
+	}
+	msg := &nats.Msg{Subject: subject, Header: make(nats.Header, len(header)+1), Data: body}
+	for name, values := range header {
+		msg.Header[name] = values
+	}
+	msg.Header[HeaderDeadline] = []string{strconv.FormatInt(max(time.Until(deadline).Milliseconds(), 1), 10)}
+	reply, err := nc.RequestMsgWithContext(ctx, msg)
+	if errors.Is(err, nats.ErrNoResponders) {
+		return nil, nil, fmt.Errorf("call %q: %w", subject, ErrNoService)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("call %q: %w", subject, err)
+	}
+	if refusal := refusalOf(reply); refusal != nil {
+		return nil, nil, refusal
+	}
+	if ref := reply.Header.Get(HeaderDataref); ref != "" {
+		data, err := fetchReply(ctx, nc, ref, reply.Header.Get(HeaderSHA256))
+		return data, reply.Header, err
+	}
+	return reply.Data, reply.Header, nil
+}
+
+// refusalOf returns the typed error of a reply, nil for none.
+func refusalOf(reply *nats.Msg) *schemas.Error {
+	number := reply.Header.Get(micro.ErrorCodeHeader)
+	text := reply.Header.Get(micro.ErrorHeader)
+	if number == "" && text == "" {
+		return nil
+	}
+	var typed schemas.Error
+	if json.Unmarshal(reply.Data, &typed) == nil && typed.Code != "" {
+		return &typed
+	}
+	return &schemas.Error{Code: schemas.Code("service_error_" + number), Message: decodeText(text)}
+}
+
+func fetchReply(ctx context.Context, nc *nats.Conn, ref, sum string) ([]byte, error) {
+	name, ok := strings.CutPrefix(ref, datarefScheme)
+	if !ok {
+		return nil, fmt.Errorf("fetch reply %q: %w: not in %q", clip(ref), ErrDataref, RepliesBucket)
+	}
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return nil, fmt.Errorf("fetch reply: %w", err)
+	}
+	store, err := js.ObjectStore(ctx, RepliesBucket)
+	if err != nil {
+		return nil, fmt.Errorf("fetch reply: %w: %w", ErrDataref, err)
+	}
+	data, err := store.GetBytes(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("fetch reply: %w: %w", ErrDataref, err)
+	}
+	if got := sha256.Sum256(data); hex.EncodeToString(got[:]) != sum {
+		return nil, fmt.Errorf("fetch reply: %w: its hash is another", ErrDataref)
+	}
+	return data, nil
+}

@@ -1,0 +1,304 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nats.go/micro"
+
+	"satchel/schemas"
+)
+
+// HeaderDeadline tells a service how many milliseconds the caller will wait.
+const HeaderDeadline = "Satchel-Deadline-Ms"
+
+// CodeInternal is the code of a failure that has no name of its own.
+const CodeInternal schemas.Code = "internal_error"
+
+// Request is one call of an endpoint.
+type Request struct {
+	Subject string
+	Tenant  string // a token of the subject, which the transport vouches for
+	Header  nats.Header
+	Body    []byte
+	Silent  bool // the caller gave no reply subject
+}
+
+// Handler answers a request. A *schemas.Error is sent as it is, the end of ctx as
+// deadline_exceeded; any other error is logged and sent as internal_error. ctx ends
+// at the caller's deadline.
+type Handler func(ctx context.Context, r Request) (body []byte, header nats.Header, err error)
+
+// Endpoint is one subject of the service.
+type Endpoint struct {
+	Name     string // [A-Za-z0-9_-]+
+	Subject  string // with "*" for the tenant
+	Handler  Handler
+	Workers  int               // > 0: a pool of its own, for calls that wait; 0: the service's pool
+	Metadata map[string]string // shown by discovery
+}
+
+// ServiceConfig describes the service. The zero value works.
+type ServiceConfig struct {
+	Name        string                                                           // default "satchel"
+	Version     string                                                           // SemVer, default "0.0.0"
+	Description string                                                           // shown by discovery
+	Metadata    map[string]string                                                // shown by discovery
+	Workers     int                                                              // requests handled at a time, default 4 × GOMAXPROCS
+	Queue       int                                                              // requests waiting per pool, default 4 × Workers
+	Deadline    time.Duration                                                    // for callers that give none, default 30 s
+	MaxDeadline time.Duration                                                    // most a caller can ask for, default 60 s
+	Extract     func(ctx context.Context, carrier HeaderCarrier) context.Context // of the trace, default none
+	Stats       func() any                                                       // added to every endpoint's statistics, default none
+	Log         *slog.Logger                                                     // default: discard
+}
+
+func (c ServiceConfig) withDefaults() ServiceConfig {
+	if c.Name == "" {
+		c.Name = "satchel"
+	}
+	if c.Version == "" {
+		c.Version = "0.0.0"
+	}
+	if c.Workers <= 0 {
+		c.Workers = 4 * runtime.GOMAXPROCS(0)
+	}
+	if c.Queue <= 0 {
+		c.Queue = 4 * c.Workers
+	}
+	if c.Deadline <= 0 {
+		c.Deadline = 30 * time.Second
+	}
+	if c.MaxDeadline <= 0 {
+		c.MaxDeadline = time.Minute
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// Service answers requests on NATS micro, in the queue group of its name's default.
+// A full pool refuses at once with 429. It is safe for concurrent use.
+type Service struct {
+	cfg     ServiceConfig
+	nc      *nats.Conn
+	replies *replyStore
+	micro   micro.Service
+	cancel  context.CancelCauseFunc
+	workers sync.WaitGroup
+
+	endpoints []*endpoint
+
+	mu       sync.RWMutex // guards stopping; dispatch holds it for reading
+	stopping bool
+	pools    []chan job
+}
+
+// job is a request that waits for a worker.
+type job struct {
+	endpoint *endpoint
+	request  Request
+	reply    string
+	arrived  time.Time
+	deadline time.Time
+}
+
+type endpoint struct {
+	Endpoint
+	pool  chan job
+	stats endpointStats
+}
+
+// Serve starts the service. Handlers get ctx's values, not its end: the caller MUST
+// call Stop.
+func Serve(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, cfg ServiceConfig, endpoints []Endpoint) (*Service, error) {
+	s := &Service{cfg: cfg.withDefaults(), nc: nc, replies: &replyStore{js: js}}
+	base, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	s.cancel = cancel
+	byName := make(map[string]*endpoint, len(endpoints))
+	shared := s.startPool(base, s.cfg.Workers)
+	list := make([]*endpoint, len(endpoints))
+	s.endpoints = list
+	for i, e := range endpoints {
+		list[i] = &endpoint{Endpoint: e, pool: shared}
+		if e.Workers > 0 {
+			list[i].pool = s.startPool(base, e.Workers)
+		}
+		byName[e.Name] = list[i]
+	}
+	var err error
+	s.micro, err = micro.AddService(nc, micro.Config{
+		Name: s.cfg.Name, Version: s.cfg.Version, Description: s.cfg.Description, Metadata: s.cfg.Metadata,
+		StatsHandler: func(e *micro.Endpoint) any { return s.statsOf(byName[e.Name]) },
+		ErrorHandler: func(_ micro.Service, err *micro.NATSError) {
+			s.cfg.Log.Warn("service subscription", "subject", err.Subject, "cause", err.Description)
+		},
+	})
+	for i := 0; err == nil && i < len(list); i++ {
+		e := list[i]
+		err = s.micro.AddEndpoint(e.Name, micro.HandlerFunc(func(r micro.Request) { s.dispatch(e, r) }),
+			micro.WithEndpointSubject(e.Subject), micro.WithEndpointMetadata(e.Metadata))
+	}
+	if err == nil {
+		err = nc.FlushWithContext(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("serve %q: %w", s.cfg.Name, err), s.Stop(ctx))
+	}
+	return s, nil
+}
+
+// Stop takes no more requests, lets those that run or wait finish, and returns when
+// they have. When ctx ends first the handlers' contexts end, too.
+func (s *Service) Stop(ctx context.Context) error {
+	var err error
+	if s.micro != nil {
+		err = s.micro.Stop()
+		err = errors.Join(err, ignoreClosed(s.nc.FlushWithContext(ctx)))
+	}
+	s.mu.Lock()
+	if !s.stopping {
+		s.stopping = true
+		for _, pool := range s.pools {
+			close(pool)
+		}
+	}
+	s.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.workers.Wait()
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		s.cancel(context.Cause(ctx))
+		<-done
+	}
+	s.cancel(nil)
+	if err != nil {
+		return fmt.Errorf("stop service %q: %w", s.cfg.Name, err)
+	}
+	return nil
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, nats.ErrConnectionClosed) {
+		return nil
+	}
+	return err
+}
+
+func (s *Service) startPool(ctx context.Context, workers int) chan job {
+	pool := make(chan job, s.cfg.Queue)
+	s.pools = append(s.pools, pool)
+	for range workers {
+		s.workers.Add(1)
+		go func() {
+			defer s.workers.Done()
+			for j := range pool {
+				s.run(ctx, j)
+			}
+		}()
+	}
+	return pool
+}
+
+// dispatch hands a request to the pool without waiting: NATS calls it for one request
+// of an endpoint after the other.
+func (s *Service) dispatch(e *endpoint, r micro.Request) {
+	now := time.Now()
+	j := job{
+		endpoint: e,
+		request:  Request{Subject: r.Subject(), Header: nats.Header(r.Headers()), Body: r.Data(), Silent: r.Reply() == ""},
+		reply:    r.Reply(),
+		arrived:  now,
+		deadline: now.Add(s.deadline(r.Headers().Get(HeaderDeadline))),
+	}
+	tenant, err := TenantOf(j.request.Subject)
+	if err != nil {
+		s.refuse(j, &schemas.Error{Code: schemas.CodeValidation, Message: "the subject names no valid tenant"})
+		return
+	}
+	j.request.Tenant = tenant
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.stopping {
+		s.refuse(j, &schemas.Error{Code: schemas.CodeOverloaded, Message: "the service is stopping"})
+		return
+	}
+	select {
+	case e.pool <- j:
+		e.stats.waiting.Add(1)
+	default:
+		e.stats.refused.Add(1)
+		s.refuse(j, &schemas.Error{Code: schemas.CodeOverloaded, Message: "too many requests at a time"})
+	}
+}
+
+func (s *Service) deadline(header string) time.Duration {
+	ms, err := strconv.ParseInt(header, 10, 64)
+	if err != nil || ms <= 0 {
+		return s.cfg.Deadline
+	}
+	return min(time.Duration(min(ms, int64(s.cfg.MaxDeadline/time.Millisecond)))*time.Millisecond, s.cfg.MaxDeadline)
+}
+
+func (s *Service) run(base context.Context, j job) {
+	j.endpoint.stats.waiting.Add(-1)
+	ctx, cancel := context.WithDeadline(base, j.deadline)
+	defer cancel()
+	if s.cfg.Extract != nil {
+		ctx = s.cfg.Extract(ctx, HeaderCarrier(j.request.Header))
+	}
+	body, header, err := s.call(ctx, j)
+	if err != nil {
+		s.refuse(j, s.refusal(ctx, j, err))
+		return
+	}
+	if err := s.send(ctx, j, body, header); err != nil {
+		s.refuse(j, s.refusal(ctx, j, err))
+		return
+	}
+	j.endpoint.stats.observe(time.Since(j.arrived), false)
+}
+
+func (s *Service) call(ctx context.Context, j job) (body []byte, header nats.Header, err error) {
+	if ctx.Err() != nil {
+		return nil, nil, context.Cause(ctx)
+	}
+	defer func() {
+		if cause := recover(); cause != nil {
+			s.cfg.Log.Error("handler panicked", "endpoint", j.endpoint.Name, "tenant", j.request.Tenant,
+				"type", fmt.Sprintf("%T", cause), "stack", string(debug.Stack()))
+			err = &schemas.Error{Code: CodeInternal, Message: "the request failed"}
+		}
+	}()
+	return j.endpoint.Handler(ctx, j.request)
+}
+
+// refusal is the typed error that the caller gets for err.
+func (s *Service) refusal(ctx context.Context, j job, err error) *schemas.Error {
+	var typed *schemas.Error
+	if errors.As(err, &typed) {
+		return typed
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return &schemas.Error{Code: schemas.CodeDeadlineExceeded, Message: "the deadline has passed"}
+	}
+	if ctx.Err() != nil {
+		return &schemas.Error{Code: schemas.CodeOverloaded, Message: "the service is stopping"}
+	}
+	s.cfg.Log.Error("request failed", "endpoint", j.endpoint.Name, "tenant", j.request.Tenant, "cause", err)
+	return &schemas.Error{Code: CodeInternal, Message: "the request failed"}
+}
