@@ -5,6 +5,7 @@ them with their versions and licences. Sampling is seeded, so the same packages
 give the same corpus.
 """
 
+import ast
 import gzip
 import html.parser
 import importlib.util
@@ -14,6 +15,8 @@ import random
 import re
 import sqlite3
 import subprocess
+import sysconfig
+import textwrap
 
 import yaml
 
@@ -114,13 +117,16 @@ def python_docs(_: random.Random) -> list[str]:
     return out
 
 
+def go_files() -> list[pathlib.Path]:
+    root = pathlib.Path(subprocess.check_output(["go", "env", "GOROOT"], text=True).strip()) / "src"
+    return [p for p in sorted(root.rglob("*.go"))
+            if not p.name.endswith("_test.go") and not {"testdata", "vendor"} & set(p.parts)]
+
+
 def go_comments(_: random.Random) -> list[str]:
     """Doc comments of Go's source tree: library, compiler and tools."""
-    root = pathlib.Path(subprocess.check_output(["go", "env", "GOROOT"], text=True).strip()) / "src"
     out, block = [], []
-    for path in sorted(root.rglob("*.go")):
-        if path.name.endswith("_test.go") or "testdata" in path.parts or "vendor" in path.parts:
-            continue
+    for path in go_files():
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
             if line.startswith("// ") and not line.startswith("//go:"):
                 block.append(line[3:])
@@ -130,6 +136,45 @@ def go_comments(_: random.Random) -> list[str]:
                 if 6 <= len(text.split()) <= 120 and "Copyright" not in text:
                     out.append(text)
             block = []
+    return out
+
+
+def python_code(_: random.Random) -> list[str]:
+    """Documented functions of Python's standard library, whole if short, else their beginning."""
+    root, out = pathlib.Path(sysconfig.get_path("stdlib")), []
+    skipped = {"site-packages", "test", "tests", "idlelib", "lib2to3"}
+    for path in sorted(root.rglob("*.py")):
+        if skipped & set(path.parts):
+            continue
+        text = path.read_text(encoding="utf-8", errors="replace")
+        try:
+            tree = ast.parse(text)
+        except (SyntaxError, ValueError):
+            continue
+        lines = text.splitlines()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef) and ast.get_docstring(node):
+                code = "\n".join(lines[node.lineno - 1:min(node.end_lineno, node.lineno + 20)])
+                out.append(textwrap.dedent(code)[:500])
+    return out
+
+
+def go_code(_: random.Random) -> list[str]:
+    """Functions of Go's standard library behind their comments, cut like Python's."""
+    out = []
+    for path in go_files():
+        block: list[str] = []
+        inside = False
+        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+            inside = inside or line.startswith("func ")
+            if inside or line.startswith("//"):
+                block.append(line)
+            else:
+                block = []
+            if inside and (line.startswith("}") or line.startswith("func ") and line.endswith("}")):
+                if len(block) > 4:
+                    out.append("\n".join(block[:20])[:500])
+                block, inside = [], False
     return out
 
 
@@ -161,7 +206,7 @@ def sample(rng: random.Random, texts: list[str], count: int) -> list[str]:
 
 
 def sentences(rng: random.Random, ontology: pathlib.Path) -> dict[str, list[str]]:
-    """All sources, each cut to its share."""
+    """The sources of prose, each cut to its share."""
     glosses, examples = wordnet(rng)
     return {
         "chitchat": sample(rng, chitchat(rng), 80_000),
@@ -173,6 +218,15 @@ def sentences(rng: random.Random, ontology: pathlib.Path) -> dict[str, list[str]
         "go comments": sample(rng, go_comments(rng), 9_000),
         "dictionaries": sample(rng, dictionaries(rng), 4_000),
         "dialogue grammar": sample(rng, dialogue.turns(rng, 40_000), 30_000),
+    }
+
+
+def code(rng: random.Random) -> dict[str, list[str]]:
+    """Code and short questions about it: kept apart, no passage or triple is made of them."""
+    return {
+        "python code": sample(rng, python_code(rng), 6_000),
+        "go code": sample(rng, go_code(rng), 3_000),
+        "programming questions": sample(rng, dialogue.programming(rng, 15_000), 12_000),
     }
 
 

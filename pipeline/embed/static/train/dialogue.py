@@ -107,6 +107,22 @@ create a logo|plan a workout|schedule a meeting|search for research papers|check
 play a song|order groceries|draw a chart|calculate the taxes|generate a quiz|recommend a movie|find a recipe|
 resize an image|connect to the api|cache the results|train a model|write a cover letter|practice interview questions"""
 
+VERB = """sort|reverse|merge|split|filter|parse|format|print|read|write|open|close|delete|remove|replace|rename|copy|compare|
+count|sum|round|convert|cast|encode|decode|encrypt|hash|compress|download|upload|send|receive|validate|check|test|mock|
+iterate over|loop through|append to|insert into|index|slice|flatten|group|join|concatenate|randomize|shuffle|plot|draw|
+resize|crop|rotate|normalize|scale|cache|log|serialize|deserialize|load|save|export|import|create|initialize|update|
+get the length of|get the first element of|find the maximum of|find duplicates in|remove spaces from|iterate backwards over"""
+
+OBJECT = """a list|a dictionary|a string|a tuple|a set|an array|a matrix|a data frame|a column|a row|a csv file|a json file|
+an xml document|a yaml file|a text file|a zip archive|a directory|a file path|an environment variable|a config file|
+a database table|a sql query|a url|an http request|a web page|a socket|a thread|a process|a queue|a stack|a heap|
+a linked list|a tree|a graph|a regular expression|a date|a timestamp|a timezone|an integer|a float|a boolean|a byte array|
+a unicode string|an exception|a generator|an iterator|a class|an object|an attribute|a function|a decorator|a module|
+a command line argument|a log message|a stack trace|an image|a histogram|a scatter plot|a password|a token|a certificate|
+an email|a pdf|a spreadsheet|a nested list|a list of lists|a sparse matrix|a random number|a substring|whitespace"""
+
+LANGUAGE = "python|go|javascript|bash|sql|java|pandas|numpy|the command line|typescript"
+
 FORMS = """I {activity} {when} and it was so {quality}!|{name} and I {activity} {when}.|My {relation} {activity} {when}.|
 Hey {name}! How have you been? I {activity} {when}.|Guess what, I {activity} {when}! I felt so {feeling}.|
 That sounds {quality}! I've always wanted to try {hobby}.|I've been feeling {feeling} since I {activity}.|
@@ -141,6 +157,9 @@ There is a {thing} on the {thing}.|I saw a {pet} next to a {thing} at {place}.|
 My {relation} and my {relation} argued about {topic}.|I'm learning about {topic} for my job as a {job}.|
 Take care {name}! Talk to you soon.|Wow {name}, that {thing} looks {quality}!|No worries, I was just {feeling} {when}."""
 
+PROGRAMMING = """how to {verb} {object} in {language}|{language} {verb} {object}|{language} how to {verb} {object}|
+check if {object} is empty in {language}|{language} code to {verb} {object}|{verb} {object} and {verb} {object} {language}"""
+
 
 def options(block: str) -> list[str]:
     return [o.strip() for o in block.split("|") if o.strip()]
@@ -151,16 +170,21 @@ SLOTS = {
     "place": options(PLACE), "job": options(JOB), "feeling": options(FEELING), "health": options(HEALTH),
     "food": options(FOOD), "hobby": options(HOBBY), "pet": options(PET), "topic": options(TOPIC),
     "when": options(WHEN), "quality": options(QUALITY), "aim": options(AIM), "task": options(TASK),
+    "verb": options(VERB), "object": options(OBJECT), "language": options(LANGUAGE),
     "number": [str(n) for n in (2, 3, 5, 7, 10, 12, 15, 18, 20, 25, 30, 40, 50, 75, 80, 100, 250, 500, 1000)],
     "past": [a.replace(" my ", " the ").replace(" our ", " their ") for a in options(ACTIVITY)],
 }
 ALL_FORMS = options(FORMS)
+PROGRAMMING_FORMS = options(PROGRAMMING)
+
+
+def fill(rng: random.Random, forms: list[str]) -> str:
+    return re.sub(r"\{(\w+)\}", lambda m: rng.choice(SLOTS[m.group(1)]), rng.choice(forms))
 
 
 def turn(rng: random.Random) -> str:
     """One to three forms filled and joined, half of them behind a speaker's name."""
-    parts = [re.sub(r"\{(\w+)\}", lambda m: rng.choice(SLOTS[m.group(1)]), rng.choice(ALL_FORMS))
-             for _ in range(rng.choice((1, 1, 1, 2, 2, 3)))]
+    parts = [fill(rng, ALL_FORMS) for _ in range(rng.choice((1, 1, 1, 2, 2, 3)))]
     text = " ".join(p[:1].upper() + p[1:] for p in parts)
     return f"{rng.choice(NAMES)}: {text}" if rng.random() < 0.3 else text
 
@@ -168,3 +192,8 @@ def turn(rng: random.Random) -> str:
 def turns(rng: random.Random, count: int) -> list[str]:
     """count turns; the same seed gives the same turns."""
     return [turn(rng) for _ in range(count)]
+
+
+def programming(rng: random.Random, count: int) -> list[str]:
+    """count short questions of programmers."""
+    return [fill(rng, PROGRAMMING_FORMS) for _ in range(count)]

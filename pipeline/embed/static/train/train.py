@@ -29,7 +29,7 @@ RIDGE_STEPS = 40
 BATCH = 512
 TEMPERATURE = 0.05
 KL_WEIGHT = 20.0
-FIRST_RATE, LAST_RATE = 0.01, 0.001
+FIRST_RATE, LAST_RATE = 0.03, 0.001
 FIRST_WORD = 1996  # pieces before it are markers and single characters; from it on they fall in frequency
 
 
@@ -49,6 +49,9 @@ def collect(args, teacher: Teacher) -> list[str]:
     texts = [t for source in sources.values() for t in source]
     texts += corpus.passages(rng, texts, 12_000) + corpus.triples(rng, texts, teacher.vocab, 45_000)
     rng.shuffle(texts)
+    for name, more in corpus.code(rng).items():
+        log(f"{name}: {len(more)}")
+        texts += more
     kept.write_text(json.dumps(texts), encoding="utf-8")
     return texts
 
