@@ -1,0 +1,416 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"satchel/cmd/satchel/internal/corpus"
+	"satchel/emitters"
+	"satchel/jetstream"
+	"satchel/jetstream/embedded"
+	"satchel/pipeline/scope"
+	"satchel/schemas"
+)
+
+type benchCmd struct {
+	Items    []int  `help:"Corpus sizes." default:"1000,100000"`
+	Requests int    `help:"Requests a run." default:"200"`
+	Runs     int    `help:"Runs of each measurement; their median counts." default:"3"`
+	Rate     int    `help:"Events a second beside the loaded requests." default:"1000"`
+	Seed     uint64 `help:"Seed of the corpus." default:"1"`
+	Text     bool   `name:"natural" help:"Questions of 8 to 14 words with frequent ones among them, instead of 3 to 6 rarer ones."`
+}
+
+// Help says what is measured.
+func (benchCmd) Help() string {
+	return `Everything runs in this process on a temporary folder: requests go over a TCP connection to
+the embedded NATS server, policy decides on every candidate, and pack, drop report and
+decisions are committed to the log before each reply. The corpus is generated (see the
+package comment of cmd/satchel/internal/corpus). A million items take some minutes.
+
+Examples:
+  satchel bench
+  satchel bench --items 1000,100000,1000000 --json`
+}
+
+// benchResult is one corpus size. Times are in milliseconds.
+type benchResult struct {
+	Items      int                `json:"items"`
+	IngestRate float64            `json:"ingest_events_per_s"` // publish to indexed everywhere and logged
+	Searchable latency            `json:"publish_to_searchable_ms"`
+	Idle       latency            `json:"request_idle_ms"`
+	Loaded     latency            `json:"request_loaded_ms"`
+	LoadedRate float64            `json:"loaded_events_per_s"`
+	Stages     map[string]float64 `json:"stage_mean_ms"`
+	RestartMS  float64            `json:"restart_ms"`
+	RSSMiB     float64            `json:"rss_mib"`
+	Load       string             `json:"machine_load"`
+}
+
+type latency struct {
+	P50 float64 `json:"p50"`
+	P95 float64 `json:"p95"`
+}
+
+// Run measures each size and prints a table.
+func (c *benchCmd) Run(ctx context.Context, a *app) error {
+	var results []benchResult
+	for _, size := range c.Items {
+		if size <= 0 {
+			return usagef("--items must be positive")
+		}
+		r, err := c.measure(ctx, a, size)
+		if err != nil {
+			return fmt.Errorf("measure %d items: %w", size, err)
+		}
+		results = append(results, r)
+	}
+	if a.JSON {
+		return a.printJSON(results)
+	}
+	return printBench(a, results)
+}
+
+// bencher measures one size.
+type bencher struct {
+	*benchCmd
+	app *app
+	n   *node
+	gen *corpus.Generator
+	r   benchResult
+}
+
+const benchTenant = "bench"
+
+func (c *benchCmd) measure(ctx context.Context, a *app, size int) (r benchResult, err error) {
+	dir, err := os.MkdirTemp("", "satchel-bench-")
+	if err != nil {
+		return r, fmt.Errorf("make a data folder: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	settings := *a.Settings
+	settings.Data, settings.NATSURL, settings.Tenant = dir, "", benchTenant
+	own := &app{Settings: &settings, out: a.out, err: a.err, in: a.in}
+	b := &bencher{benchCmd: c, app: own, gen: corpus.New(benchTenant, c.Seed), r: benchResult{Items: size, Load: loadAverage()}}
+	if b.n, err = own.start(ctx, nodeOptions{port: embedded.RandomPort}); err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, b.n.stop(context.WithoutCancel(ctx))) }()
+	for _, step := range []func(context.Context) error{b.ingest, b.settle, b.idle, b.searchable, b.loaded, b.restart} {
+		if err := step(ctx); err != nil {
+			return r, err
+		}
+	}
+	return b.r, nil
+}
+
+// dial connects over TCP, as another process would.
+func (b *bencher) dial(ctx context.Context) (*client, *emitters.Emitter, error) {
+	nc, err := jetstream.Connect(ctx, jetstream.ConnectConfig{URL: b.n.server.ClientURL(), Name: "bench"}, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	e, err := emitters.New(nc, emitters.Config{Tenant: benchTenant, Agent: "bench"})
+	return &client{nc: nc, tenant: benchTenant, agent: "bench"}, e, err
+}
+
+// ingest publishes the corpus in batches and waits until all of it is indexed.
+func (b *bencher) ingest(ctx context.Context) error {
+	conn, e, err := b.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.close()
+	bar := b.app.bar(fmt.Sprintf("ingesting %d items", b.r.Items))
+	defer bar.end()
+	begun := time.Now()
+	for done := 0; done < b.r.Items; {
+		items := make([]schemas.MemoryItem, min(jetstream.MaxBatch, b.r.Items-done))
+		for i := range items {
+			items[i] = b.gen.Item()
+		}
+		if _, err := e.RememberAll(ctx, items); err != nil {
+			return err
+		}
+		done += len(items)
+		bar.set(int64(done), int64(b.r.Items))
+	}
+	if err := b.awaitIndexed(ctx, int64(b.r.Items)); err != nil {
+		return err
+	}
+	b.r.IngestRate = float64(b.r.Items) / time.Since(begun).Seconds()
+	return nil
+}
+
+func (b *bencher) awaitIndexed(ctx context.Context, position int64) error {
+	s, err := scope.System(benchTenant)
+	if err != nil {
+		return err
+	}
+	for at := int64(0); at < position; {
+		if at, err = b.n.log.Await(ctx, s, at); err != nil {
+			return err
+		}
+	}
+	return b.n.worker.Projector.Await(ctx, s, position)
+}
+
+// settle waits for the relay and the token counts, so that idle means idle.
+func (b *bencher) settle(ctx context.Context) error {
+	s, err := scope.System(benchTenant)
+	if err != nil {
+		return err
+	}
+	bar := b.app.bar("counting tokens")
+	defer bar.end()
+	for {
+		left, err := b.n.items.Uncounted(ctx, s, 1)
+		if err != nil {
+			return err
+		}
+		if len(left) == 0 {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	runtime.GC()
+	return nil
+}
+
+func (b *bencher) question() string {
+	if !b.Text {
+		return b.gen.Query()
+	}
+	return strings.Join(strings.Fields(b.gen.Query()+" "+b.gen.Query()+" ba be bi"), " ")
+}
+
+// idle measures requests while nothing else happens.
+func (b *bencher) idle(ctx context.Context) error {
+	var err error
+	b.r.Stages = map[string]float64{}
+	b.r.Idle, err = b.runs(ctx, b.r.Stages)
+	b.r.RSSMiB = rss()
+	return err
+}
+
+// runs returns the medians of p50 and p95 over the runs.
+func (b *bencher) runs(ctx context.Context, stages map[string]float64) (latency, error) {
+	conn, _, err := b.dial(ctx)
+	if err != nil {
+		return latency{}, err
+	}
+	defer conn.close()
+	if _, err := b.request(ctx, conn, nil); err != nil { // warm
+		return latency{}, err
+	}
+	var p50, p95 []float64
+	for range max(1, b.Runs) {
+		var times []float64
+		for range b.Requests {
+			ms, err := b.request(ctx, conn, stages)
+			if err != nil {
+				return latency{}, err
+			}
+			times = append(times, ms)
+		}
+		l := percentiles(times)
+		p50, p95 = append(p50, l.P50), append(p95, l.P95)
+	}
+	for name := range stages {
+		stages[name] /= float64(max(1, b.Runs) * b.Requests)
+	}
+	return latency{P50: median(p50), P95: median(p95)}, nil
+}
+
+func (b *bencher) request(ctx context.Context, conn *client, stages map[string]float64) (float64, error) {
+	ask := askCmd{Question: []string{b.question()}, As: "bench", Level: "restricted", Group: []string{"g1", "g2", "g3", "g4", "g5"},
+		Purpose: "p6", Budget: 4000, Limit: 50, Type: schemas.QueryHybrid}
+	req := ask.request()
+	body, err := json.Marshal(req)
+	if err != nil {
+		return 0, fmt.Errorf("encode request: %w", err)
+	}
+	begun := time.Now()
+	raw, err := jetstream.Request(ctx, conn.nc, "ctx.v1."+benchTenant+".request", body)
+	ms := float64(time.Since(begun).Microseconds()) / 1000
+	if err != nil || stages == nil {
+		return ms, err
+	}
+	var res schemas.ContextResult
+	if err := json.Unmarshal(raw, &res); err != nil {
+		return 0, fmt.Errorf("decode reply: %w", err)
+	}
+	for name, v := range res.Payload.Explainability.Timings.Stages {
+		stages[name] += v
+	}
+	stages["transport"] += ms - res.Payload.Explainability.Timings.TotalMS
+	return ms, nil
+}
+
+// searchable measures from publishing one event to every index having it.
+func (b *bencher) searchable(ctx context.Context) error {
+	conn, e, err := b.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.close()
+	var times []float64
+	for range b.Requests {
+		item := b.gen.Item()
+		begun := time.Now()
+		if _, err := e.Remember(ctx, item, &emitters.Options{Wait: schemas.ReceiptIndexed}); err != nil {
+			return err
+		}
+		times = append(times, float64(time.Since(begun).Microseconds())/1000)
+	}
+	b.r.Searchable = percentiles(times)
+	return nil
+}
+
+// loaded measures requests while Rate events a second arrive.
+func (b *bencher) loaded(ctx context.Context) error {
+	conn, e, err := b.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.close()
+	ctx, cancel := context.WithCancel(ctx)
+	load := corpus.New(benchTenant, b.Seed+1)
+	sent := 0
+	done := make(chan error, 1)
+	begun := time.Now()
+	go func() { done <- b.feed(ctx, e, load, &sent) }()
+	b.r.Loaded, err = b.runs(ctx, nil)
+	took := time.Since(begun).Seconds()
+	cancel()
+	feedErr := <-done
+	b.r.LoadedRate = float64(sent) / took
+	return errors.Join(err, feedErr)
+}
+
+// feed publishes batches of a fiftieth of a second's events until ctx is done.
+func (b *bencher) feed(ctx context.Context, e *emitters.Emitter, gen *corpus.Generator, sent *int) error {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	batch := max(1, b.Rate/50)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		items := make([]schemas.MemoryItem, batch)
+		for i := range items {
+			items[i] = gen.Item()
+			items[i].ID = "load-" + items[i].ID
+		}
+		if _, err := e.RememberAll(ctx, items); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		*sent += batch
+	}
+}
+
+// restart stops everything and measures until the indexes are up again.
+func (b *bencher) restart(ctx context.Context) error {
+	s, err := scope.System(benchTenant)
+	if err != nil {
+		return err
+	}
+	if err := b.n.stop(ctx); err != nil {
+		return err
+	}
+	runtime.GC()
+	begun := time.Now()
+	if b.n, err = b.app.start(ctx, nodeOptions{port: embedded.RandomPort}); err != nil {
+		return err
+	}
+	head, err := b.n.log.Head(ctx, s)
+	if err != nil {
+		return err
+	}
+	if err := b.n.worker.Projector.Await(ctx, s, head.Size); err != nil {
+		return err
+	}
+	conn, _, err := b.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.close()
+	if _, err := b.request(ctx, conn, nil); err != nil {
+		return err
+	}
+	b.r.RestartMS = float64(time.Since(begun).Microseconds()) / 1000
+	return nil
+}
+
+func percentiles(times []float64) latency {
+	slices.Sort(times)
+	if len(times) == 0 {
+		return latency{}
+	}
+	return latency{P50: times[len(times)/2], P95: times[min(len(times)-1, len(times)*95/100)]}
+}
+
+func median(list []float64) float64 {
+	slices.Sort(list)
+	return list[len(list)/2]
+}
+
+// rss returns the process's resident memory in MiB, 0 where /proc has none.
+func rss() float64 {
+	raw, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(raw)) {
+		var kb float64
+		if n, _ := fmt.Sscanf(line, "VmRSS: %f kB", &kb); n == 1 {
+			return kb / 1024
+		}
+	}
+	return 0
+}
+
+func loadAverage() string {
+	raw, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	return strings.Join(strings.Fields(string(raw))[:3], " ")
+}
+
+func printBench(a *app, results []benchResult) error {
+	w := tabwriter.NewWriter(a.out, 0, 4, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(w, "items\tingest/s\tsearchable p50/p95\trequest p50/p95\tloaded p50/p95\tevents/s\trestart ms\tRSS MiB\tload\t\n")
+	for _, r := range results {
+		fmt.Fprintf(w, "%d\t%.0f\t%.1f/%.1f\t%.1f/%.1f\t%.1f/%.1f\t%.0f\t%.0f\t%.0f\t%s\t\n", r.Items, r.IngestRate, r.Searchable.P50, r.Searchable.P95,
+			r.Idle.P50, r.Idle.P95, r.Loaded.P50, r.Loaded.P95, r.LoadedRate, r.RestartMS, r.RSSMiB, r.Load)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, r := range results {
+		fmt.Fprintf(a.out, "\nstages at %d items, mean ms:", r.Items)
+		for _, name := range sortedKeys(r.Stages) {
+			fmt.Fprintf(a.out, "  %s %.2f", name, r.Stages[name])
+		}
+		fmt.Fprintln(a.out)
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+// Package e2e runs the real binary as a user does and talks to it from outside.
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// binary builds a main package once a test run and returns its path.
+func binary(t *testing.T, pkg string) string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), filepath.Base(pkg))
+	cmd := exec.Command("go", "build", "-o", out, pkg)
+	cmd.Dir = "../.."
+	if msg, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build %s: %v\n%s", pkg, err, msg)
+	}
+	return out
+}
+
+// instance is a running satchel up.
+type instance struct {
+	bin, data, url, http string
+	cmd                  *exec.Cmd
+}
+
+var upLine = regexp.MustCompile(`NATS (nats://\S+), health http://(\S+)/readyz`)
+
+// up starts satchel up on data and waits until it says that it is up.
+func up(t *testing.T, bin, data string) *instance {
+	t.Helper()
+	cmd := exec.Command(bin, "up", "--data", data, "--nats-port", "-1", "--http-addr", "127.0.0.1:0")
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	found := upLine.FindStringSubmatch(line)
+	if err != nil || found == nil {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		t.Fatalf("satchel up said %q (%v)\n%s", line, err, stderr.String())
+	}
+	i := &instance{bin: bin, data: data, url: found[1], http: found[2], cmd: cmd}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		_ = cmd.Wait()
+	})
+	return i
+}
+
+// run runs a command of the binary against the instance and returns what it printed.
+func (i *instance) run(t *testing.T, args ...string) (string, int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, i.bin, args...)
+	cmd.Env = append(os.Environ(), "NATS_URL="+i.url, "SATCHEL_DATA="+i.data, "HTTP_ADDR="+i.http)
+	out, err := cmd.CombinedOutput()
+	if err != nil && cmd.ProcessState == nil {
+		t.Fatalf("satchel %s: %v", strings.Join(args, " "), err)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+func (i *instance) must(t *testing.T, args ...string) string {
+	t.Helper()
+	out, code := i.run(t, args...)
+	if code != 0 {
+		t.Fatalf("satchel %s: exit code %d\n%s", strings.Join(args, " "), code, out)
+	}
+	return out
+}
+
+func TestIndependentClient(t *testing.T) {
+	t.Parallel()
+	i := up(t, binary(t, "./cmd/satchel"), t.TempDir())
+	client := binary(t, "./test/e2e/client")
+	out, err := exec.Command(client, i.url).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "proved: position 1 of") {
+		t.Fatalf("client: %v\n%s", err, out)
+	}
+}
+
+func TestWriteAskForgetVerifyRebuild(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	i := up(t, binary(t, "./cmd/satchel"), data)
+	const canary = "xylophone-canary-4711"
+	i.must(t, "emit", "--id", "n1", "--text", "the password of the lake house is "+canary)
+	i.must(t, "emit", "--id", "n2", "--text", "the lake house has a red door", "--speaker", "Ann")
+	if out := i.must(t, "ask", "what is the password of the lake house?"); !strings.Contains(out, canary) {
+		t.Fatalf("the pack does not show what was remembered:\n%s", out)
+	}
+	if out, code := i.run(t, "ask", "--as", "guest", "--level", "public", "what is the password of the lake house?"); code != 0 || strings.Contains(out, canary) {
+		t.Fatalf("exit code %d; a public principal is shown an internal item:\n%s", code, out)
+	}
+	out := i.must(t, "forget", "n1", "--reason", "test")
+	if !strings.Contains(out, "nothing left: true") {
+		t.Fatalf("forget printed:\n%s", out)
+	}
+	if out := i.must(t, "ask", "what is the password of the lake house?"); strings.Contains(out, canary) {
+		t.Fatalf("an erased item is still shown:\n%s", out)
+	}
+	if where := findBytes(t, data, canary); len(where) > 0 {
+		t.Errorf("erased content is still in %s", strings.Join(where, ", "))
+	}
+	i.must(t, "verify")
+	var first, second struct{ Digest string }
+	for _, into := range []any{&first, &second} {
+		if err := json.Unmarshal([]byte(i.must(t, "rebuild", "--json")), into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if first.Digest == "" || first != second {
+		t.Errorf("two rebuilds have digests %q and %q", first.Digest, second.Digest)
+	}
+	i.must(t, "ledger", "--verify")
+	i.must(t, "doctor")
+}
+
+func TestSecondProcessIsRefused(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	i := up(t, binary(t, "./cmd/satchel"), data)
+	out, err := exec.Command(i.bin, "up", "--data", data, "--nats-port", "-1", "--http-addr", "").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "process") {
+		t.Fatalf("a second process on the folder: %v\n%s", err, out)
+	}
+}
+
+func TestDemoIsTheSameEachTime(t *testing.T) {
+	t.Parallel()
+	bin := binary(t, "./cmd/satchel")
+	var outs [2][]byte
+	for n := range outs {
+		out, err := exec.Command(bin, "demo").CombinedOutput()
+		if err != nil {
+			t.Fatalf("demo: %v\n%s", err, out)
+		}
+		outs[n] = out
+	}
+	if !bytes.Equal(outs[0], outs[1]) {
+		t.Errorf("two runs differ:\n%s\n----\n%s", outs[0], outs[1])
+	}
+	if !bytes.Contains(outs[0], []byte("VERIFY")) {
+		t.Errorf("demo printed:\n%s", outs[0])
+	}
+}
+
+// findBytes lists the files below dir that hold text.
+func findBytes(t *testing.T, dir, text string) []string {
+	t.Helper()
+	var found []string
+	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		raw, err := os.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		if bytes.Contains(raw, []byte(text)) {
+			found = append(found, p)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
