@@ -22,73 +22,67 @@ func heapBytes() uint64 {
 	return m.HeapAlloc
 }
 
-// TestFigures prints what the package is measured by. SATCHEL_BENCH_DOCS sets the size.
-func TestFigures(t *testing.T) {
+// BenchmarkFigures measures everything the package is judged by on one index of
+// SATCHEL_BENCH_DOCS documents (10,000 when unset), with a fresh index each time.
+func BenchmarkFigures(b *testing.B) {
 	n, err := strconv.Atoi(os.Getenv("SATCHEL_BENCH_DOCS"))
 	if err != nil {
-		t.Skip("set SATCHEL_BENCH_DOCS to measure")
+		n = 10_000
 	}
-	ctx, dir := t.Context(), t.TempDir()
-	s, err := scope.System("bench")
-	if err != nil {
-		t.Fatal(err)
+	for b.Loop() {
+		figures(b, n)
 	}
-	x, err := inproc.Open(inproc.Config{Dir: dir, SnapshotEvery: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
+}
+
+func figures(b *testing.B, n int) {
+	b.Helper()
+	ctx, dir, s := b.Context(), b.TempDir(), system(b, "bench")
 	before, c := heapBytes(), newCorpus(1)
+	x := open(b, inproc.Config{Dir: dir, SnapshotEvery: -1})
 	var spent time.Duration
 	for at := 1; at <= n; at += 1000 {
 		changes := c.changes(int64(at), min(1000, n-at+1))
 		start := time.Now()
 		if err := x.Apply(ctx, s, changes, changes[len(changes)-1].Position); err != nil {
-			t.Fatal(err)
+			b.Fatal(err)
 		}
 		spent += time.Since(start)
 	}
-	t.Logf("index: %.0f docs/s, %.0f B/doc", float64(n)/spent.Seconds(), float64(heapBytes()-before)/float64(n))
-	for _, kind := range []string{"terms", "prose"} {
-		for _, filter := range []schemas.Filter{schemas.MatchAll(), schemas.Where(schemas.Cond{Field: schemas.FieldLevel, Op: schemas.AtMost, Number: 1})} {
-			measure(t, x, s, c, kind, filter)
-		}
-	}
-	loaded(t, x, s, c, int64(n))
+	b.ReportMetric(float64(n)/spent.Seconds(), "docs/s")
+	b.ReportMetric(float64(heapBytes()-before)/float64(n), "B/doc")
+	some := schemas.Where(schemas.Cond{Field: schemas.FieldLevel, Op: schemas.AtMost, Number: 1})
+	measure(b, x, s, c, "terms", schemas.MatchAll())
+	measure(b, x, s, c, "filtered", some)
+	measure(b, x, s, c, "prose", schemas.MatchAll())
+	loaded(b, x, s, c, int64(n))
 	start := time.Now()
-	if _, err := x.Digest(ctx, s); err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("digest: %v", time.Since(start))
+	digestOf(b, x, s)
+	b.ReportMetric(time.Since(start).Seconds(), "s-digest")
 	start = time.Now()
-	if err := x.Close(); err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("snapshot: %v", time.Since(start))
+	closeIndex(b, x)
+	b.ReportMetric(time.Since(start).Seconds(), "s-snapshot")
 	start = time.Now()
-	if x, err = inproc.Open(inproc.Config{Dir: dir}); err != nil {
-		t.Fatal(err)
+	x = open(b, inproc.Config{Dir: dir})
+	if at := checkpoint(b, x, s); at < int64(n) {
+		b.Fatal(at)
 	}
-	if at, err := x.Checkpoint(ctx, s); err != nil || at < int64(n) {
-		t.Fatal(at, err)
-	}
-	t.Logf("load: %v", time.Since(start))
+	b.ReportMetric(time.Since(start).Seconds(), "s-load")
 }
 
 // loaded measures searches while documents are added as fast as they can be.
-func loaded(t *testing.T, x *inproc.Index, s scope.Scope, c *corpus, n int64) {
-	t.Helper()
-	stop, done := make(chan struct{}), make(chan int64)
+func loaded(b *testing.B, x *inproc.Index, s scope.Scope, c *corpus, n int64) {
+	b.Helper()
 	feed := newCorpus(2)
 	batches := make([][]keyword.Change, 20)
 	for i := range batches {
 		batches[i] = feed.changes(n+1+int64(i)*256, 256)
 	}
+	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
 		for i := int64(0); ; i++ {
 			select {
 			case <-stop:
-				done <- i * 256
 				return
 			default:
 			}
@@ -96,20 +90,21 @@ func loaded(t *testing.T, x *inproc.Index, s scope.Scope, c *corpus, n int64) {
 			for j := range batch {
 				batch[j].Position = n + 1 + i*256 + int64(j)
 			}
-			if err := x.Apply(t.Context(), s, batch, batch[255].Position); err != nil {
-				t.Error(err)
+			if err := x.Apply(b.Context(), s, batch, batch[255].Position); err != nil {
+				b.Error(err)
 				return
 			}
 		}
 	}()
-	start := time.Now()
-	measure(t, x, s, c, "terms beside ingest", schemas.MatchAll())
+	measure(b, x, s, c, "beside-ingest", schemas.MatchAll())
 	close(stop)
-	t.Logf("ingest beside searches: %.0f docs/s", float64(<-done)/time.Since(start).Seconds())
+	<-done
 }
 
-func measure(t *testing.T, x *inproc.Index, s scope.Scope, c *corpus, kind string, f schemas.Filter) {
-	t.Helper()
+// measure reports the median and 95th percentile of 300 searches, and what a look-up by
+// id costs.
+func measure(b *testing.B, x *inproc.Index, s scope.Scope, c *corpus, kind string, f schemas.Filter) {
+	b.Helper()
 	times := make([]time.Duration, 300)
 	var ids []string
 	var q keyword.Query
@@ -119,21 +114,26 @@ func measure(t *testing.T, x *inproc.Index, s scope.Scope, c *corpus, kind strin
 			q.Text = c.text(8 + c.rng.IntN(7))
 		}
 		start := time.Now()
-		res, err := x.Search(t.Context(), s, q)
+		res, err := x.Search(b.Context(), s, q)
 		times[i] = time.Since(start)
 		if err != nil {
-			t.Fatal(err)
+			b.Fatal(err)
 		}
 		for _, h := range res.Hits {
 			ids = append(ids, h.ID)
 		}
 	}
 	slices.Sort(times)
+	b.ReportMetric(float64(times[150])/1e3, "µs-p50-"+kind)
+	b.ReportMetric(float64(times[285])/1e3, "µs-p95-"+kind)
+	ids = ids[:min(400, len(ids))]
 	start := time.Now()
-	if _, err := x.Score(t.Context(), s, q, ids[:min(400, len(ids))]); err != nil {
-		t.Fatal(err)
+	if _, err := x.Score(b.Context(), s, q, ids); err != nil {
+		b.Fatal(err)
 	}
-	t.Logf("%s, %d conditions: p50 %v p95 %v; score of 400: %v", kind, len(f.Conds()), times[150], times[285], time.Since(start))
+	if kind == "terms" {
+		b.ReportMetric(float64(time.Since(start).Nanoseconds())/float64(max(1, len(ids))), "ns/score")
+	}
 }
 
 func BenchmarkSearch(b *testing.B) {

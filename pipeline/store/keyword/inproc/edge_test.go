@@ -3,6 +3,7 @@ package inproc_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"testing"
 
 	"satchel/pipeline/store/keyword"
@@ -97,5 +98,52 @@ func TestLongTexts(t *testing.T) {
 		if err != nil || got[0] != h.Score {
 			t.Errorf("%s: Search says %v, Score %v, %v", h.ID, h.Score, got, err)
 		}
+	}
+}
+
+// Documents are scored in blocks; nothing may happen at their borders.
+func TestManyBlocks(t *testing.T) {
+	t.Parallel()
+	const n = 70_000
+	x, s := open(t, inproc.Config{CommonFrom: n + 1}), system(t, "acme")
+	changes, ids := make([]keyword.Change, n), make([]string, n)
+	for i := range changes {
+		ids[i] = fmt.Sprint(i)
+		text := []string{"shared", "shared tenth", "other"}[min(2, i%3)]
+		if i%(n/7) == 0 {
+			text += " tenth rare rare rare rare"
+		}
+		changes[i] = put(int64(i+1), ids[i], text)
+	}
+	apply(t, x, s, changes...)
+	apply(t, x, s, keyword.Change{Position: n + 1, Remove: []string{"32767", "32768", "65535"}})
+	q := keyword.Query{Text: "shared rare tenth", Limit: 1000, Filter: schemas.MatchAll()}
+	res, err := x.Search(t.Context(), s, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scores, err := x.Score(t.Context(), s, q, ids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, squares, last := 0.0, 0.0, res.Hits[999].Score
+	byID, better := map[string]float64{}, 0
+	for i, v := range scores {
+		byID[ids[i]] = v
+		sum += v
+		squares += v * v
+		if v > last {
+			better++
+		}
+	}
+	for _, h := range res.Hits {
+		if byID[h.ID] != h.Score {
+			t.Fatalf("%s: Search says %v, Score %v", h.ID, h.Score, byID[h.ID])
+		}
+	}
+	mean := sum / (n - 3)
+	sd := math.Sqrt(squares/(n-3) - mean*mean)
+	if better >= 1000 || res.N != n-3 || math.Abs(res.Mean-mean) > 1e-9 || math.Abs(res.SD-sd) > 1e-6 {
+		t.Errorf("%d better than the last hit; moments %v %v %d, want %v %v", better, res.Mean, res.SD, res.N, mean, sd)
 	}
 }

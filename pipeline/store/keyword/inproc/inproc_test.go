@@ -29,7 +29,7 @@ func TestSuite(t *testing.T) {
 	}
 }
 
-func open(t *testing.T, cfg inproc.Config) *inproc.Index {
+func open(t testing.TB, cfg inproc.Config) *inproc.Index {
 	t.Helper()
 	if cfg.OnError == nil {
 		cfg.OnError = func(tenant string, err error) { t.Errorf("tenant %s: %v", tenant, err) }

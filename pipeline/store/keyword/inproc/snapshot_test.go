@@ -16,7 +16,7 @@ import (
 	"satchel/schemas"
 )
 
-func system(t *testing.T, name string) scope.Scope {
+func system(t testing.TB, name string) scope.Scope {
 	t.Helper()
 	s, err := scope.System(name)
 	if err != nil {
@@ -25,7 +25,7 @@ func system(t *testing.T, name string) scope.Scope {
 	return s
 }
 
-func apply(t *testing.T, x *inproc.Index, s scope.Scope, changes ...keyword.Change) {
+func apply(t testing.TB, x *inproc.Index, s scope.Scope, changes ...keyword.Change) {
 	t.Helper()
 	if err := x.Apply(t.Context(), s, changes, changes[len(changes)-1].Position); err != nil {
 		t.Fatal(err)
@@ -37,7 +37,7 @@ func put(position int64, id, text string) keyword.Change {
 		Facets: schemas.Facets{Kind: schemas.KindMemory, Session: "session-of-" + id, Labels: []string{"label-of-" + id}}}}
 }
 
-func search(t *testing.T, x *inproc.Index, s scope.Scope, text string) keyword.Result {
+func search(t testing.TB, x *inproc.Index, s scope.Scope, text string) keyword.Result {
 	t.Helper()
 	res, err := x.Search(t.Context(), s, keyword.Query{Text: text, Limit: 10, Filter: schemas.MatchAll()})
 	if err != nil {
@@ -46,7 +46,7 @@ func search(t *testing.T, x *inproc.Index, s scope.Scope, text string) keyword.R
 	return res
 }
 
-func digestOf(t *testing.T, x *inproc.Index, s scope.Scope) [32]byte {
+func digestOf(t testing.TB, x *inproc.Index, s scope.Scope) [32]byte {
 	t.Helper()
 	d, err := x.Digest(t.Context(), s)
 	if err != nil {
@@ -55,7 +55,7 @@ func digestOf(t *testing.T, x *inproc.Index, s scope.Scope) [32]byte {
 	return d
 }
 
-func checkpoint(t *testing.T, x *inproc.Index, s scope.Scope) int64 {
+func checkpoint(t testing.TB, x *inproc.Index, s scope.Scope) int64 {
 	t.Helper()
 	at, err := x.Checkpoint(t.Context(), s)
 	if err != nil {
@@ -80,7 +80,7 @@ func files(t *testing.T, dir string) map[string][]byte {
 	return out
 }
 
-func closeIndex(t *testing.T, x *inproc.Index) {
+func closeIndex(t testing.TB, x *inproc.Index) {
 	t.Helper()
 	if err := x.Close(); err != nil {
 		t.Fatal(err)
