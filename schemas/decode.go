@@ -25,6 +25,9 @@ var (
 // and everything Validate finds. The item is usable only when there are no issues;
 // with issues it holds what could be read.
 func DecodeMemoryItem(data []byte) (MemoryItem, []Issue) {
+	if m, ok := parseItem(data); ok {
+		return m, m.Validate()
+	}
 	return decode[MemoryItem](data, itemShape)
 }
 

@@ -1,7 +1,6 @@
 package write
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/cloudevents/sdk-go/v2/types"
@@ -60,7 +59,7 @@ func formatExtension(value any) string {
 // the checksum when the item has none, and the verified signer.
 func Item(e eventlog.Entry) (schemas.MemoryItem, error) {
 	var m schemas.MemoryItem
-	if err := json.Unmarshal(e.Data, &m); err != nil {
+	if err := schemas.UnmarshalMemoryItem(e.Data, &m); err != nil {
 		return m, fmt.Errorf("read item of position %d: %w", e.Position, err)
 	}
 	if m.Provenance.Checksum == "" {

@@ -1,0 +1,91 @@
+package schemas
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// sameAsSlow fails when the fast way accepts what the slow way refuses, or reads
+// another item.
+func sameAsSlow(t interface {
+	Fatalf(string, ...any)
+}, data []byte) bool {
+	fast, ok := parseItem(data)
+	if !ok {
+		return false
+	}
+	var slow MemoryItem
+	if err := json.Unmarshal(data, &slow); err != nil {
+		t.Fatalf("the fast way accepts what encoding/json refuses: %v\n%s", err, data)
+	}
+	for _, issue := range walkSlowly("", data, itemShape) {
+		if fast.Attributes == nil || issue.Message != "is given twice" { // Validate looks into attributes
+			t.Fatalf("the fast way accepts %v\n%s", issue, data)
+		}
+	}
+	if !reflect.DeepEqual(fast, slow) {
+		t.Fatalf("two readings of %s\n%+v\n%+v", data, fast, slow)
+	}
+	return true
+}
+
+func TestFastIsSlow(t *testing.T) {
+	t.Parallel()
+	fast := 0
+	rapid.Check(t, func(t *rapid.T) {
+		doc := deepCopy(t, drawItem(t))
+		doc["speaker"] = rapid.String().Draw(t, "speaker")
+		raw, err := json.Marshal(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !sameAsSlow(t, raw) {
+			t.Fatalf("a plain item takes the slow way: %s", raw)
+		}
+		// Damage the text anywhere: one byte replaced, removed or doubled.
+		i := rapid.IntRange(0, len(raw)-1).Draw(t, "where")
+		with := rapid.SampledFrom([]byte(`"\{}[],:0-.eEunt `+"\n\x01\x80")).Draw(t, "byte")
+		for _, damaged := range [][]byte{
+			append(append(append([]byte{}, raw[:i]...), with), raw[i+1:]...),
+			append(append([]byte{}, raw[:i]...), raw[i+1:]...),
+			append(append(append([]byte{}, raw[:i]...), with), raw[i:]...),
+		} {
+			if sameAsSlow(t, damaged) {
+				fast++
+			}
+		}
+	})
+	if fast == 0 {
+		t.Error("no damaged text was still an item: the test draws too little")
+	}
+}
+
+func TestUnescape(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{`"a\n\t\r\b\f\/\\\"b"`, `"\u00e9\u20AC"`, `"\ud83d\ude00"`, `"\ud83d"`, `"\ud83dx"`, `"\ude00\ud83d\ude00"`, `"\ud83d\u0041"`, `"\ud83d\\u"`, `""`} {
+		var want string
+		if err := json.Unmarshal([]byte(text), &want); err != nil {
+			t.Fatal(err)
+		}
+		p := scanner{data: []byte(text)}
+		if have := p.str(); have != want || p.bad || p.pos != len(text) {
+			t.Errorf("%s: %q, want %q", text, have, want)
+		}
+	}
+	for _, text := range []string{`"a`, `"\x"`, `"\u12g4"`, `"\u12`, "\"\n\"", `"\`} {
+		p := scanner{data: []byte(text)}
+		if p.str(); !p.bad {
+			t.Errorf("%s is accepted", text)
+		}
+	}
+}
+
+func FuzzParseItem(f *testing.F) {
+	f.Add([]byte(`{"id":"a","type":"episodic","kind":"memory","scope":{"tenant":"t"},"created_at":"2026-03-01T10:00:00Z","security_label":["a:b"],
+		"content":{"a":[1,2.5e3,-0,true,false,null,"x\u00e9"]},"links":[{"rel":"mentions","to":"b"}],"decay_fn":{"kind":"step","days":1},
+		"summary":{"text":"s","dropped_spans":[{"start":0,"end":1}]},"provenance":{"policy_tags":[]},"seq":-3,"ttl":1,"novelty":1e-3,"attributes":{"x":{}}}`))
+	f.Fuzz(func(t *testing.T, data []byte) { sameAsSlow(t, data) })
+}
