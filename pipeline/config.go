@@ -15,6 +15,7 @@ import (
 
 	"satchel/pipeline/embed"
 	"satchel/pipeline/pack"
+	"satchel/pipeline/relevance"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection"
 	"satchel/pipeline/store/eventlog"
@@ -47,8 +48,9 @@ type Config struct {
 	// Tokens returns the counter of a model's tokenizer; "" is the default model.
 	// Default: characters ÷ 4 for every model.
 	Tokens func(model string) token.Counter
-	// Relevance decides which kinds of context a turn needs. Default: all.
-	Relevance relevance
+	// Relevance decides which context a turn needs; a relevance.Gate is one. Default:
+	// everything.
+	Relevance gate
 	// Indexed waits until the indexes have applied a position. Default: the engine
 	// asks the stores for their checkpoints.
 	Indexed indexed
@@ -72,10 +74,9 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// relevance decides which kinds of context a turn needs.
-type relevance interface {
-	// Exclude returns the kinds this turn does not need and a trace of the decision.
-	Exclude(ctx context.Context, r *schemas.RelevanceRequest) ([]schemas.Kind, schemas.RelevanceTrace, error)
+// gate decides which context a turn needs.
+type gate interface {
+	Decide(in relevance.Input) relevance.Decision
 }
 
 // indexed waits for projections.

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"satchel/pipeline/relevance"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection"
 	"satchel/schemas"
@@ -21,12 +23,12 @@ func (t *turn) plan(ctx context.Context, s scope.Scope) (selection.Query, error)
 	if err != nil {
 		return selection.Query{}, err
 	}
-	excluded, err := t.relevant(ctx)
-	if err != nil {
-		return selection.Query{}, err
+	need := t.relevant(ctx)
+	if kinds := need.Kinds(); len(kinds) < len(schemas.Kinds()) {
+		asked = asked.And(ofKinds(kinds))
 	}
-	if len(excluded) > 0 {
-		asked = asked.And(schemas.Where(schemas.Cond{Field: schemas.FieldKind, Op: schemas.NotIn, Values: excluded}))
+	if t.trace != nil {
+		where = append(where, func(r *schemas.Record) bool { return need.Wants(&r.Facets) })
 	}
 	pushed, err := t.e.cfg.PDP.Filter(ctx, s, selection.ActionRead)
 	if err != nil {
@@ -37,33 +39,45 @@ func (t *turn) plan(ctx context.Context, s scope.Scope) (selection.Query, error)
 	}
 	return selection.Query{
 		Text: t.query, Type: t.req.Query.Type, Vector: t.req.Query.Vector, Filter: asked.And(pushed), Where: where,
-		Now: t.now, AsOf: t.req.AsOf, Profile: t.req.Profile,
+		Skip: func(retriever string) bool { return !need.NeedsRetriever(retriever) },
+		Now:  t.now, AsOf: t.req.AsOf, Profile: t.req.Profile,
 		Limit: max(min(t.limit, most), min(max(t.budget/15, fewest), most)),
 	}, nil
 }
 
-// relevant returns the kinds this turn does not need.
-func (t *turn) relevant(ctx context.Context) ([]string, error) {
+// ofKinds matches items of the kinds, and nothing when there are none.
+func ofKinds(kinds []schemas.Kind) schemas.Filter {
+	if len(kinds) == 0 {
+		return schemas.MatchNone()
+	}
+	values := make([]string, len(kinds))
+	for i, k := range kinds {
+		values[i] = string(k)
+	}
+	return schemas.Where(schemas.Cond{Field: schemas.FieldKind, Op: schemas.In, Values: values})
+}
+
+// relevant returns what this turn needs; without a request for it, everything.
+func (t *turn) relevant(ctx context.Context) relevance.Decision {
 	if t.req.Relevance == nil {
-		return nil, nil
+		return relevance.Decision{}
 	}
 	if t.e.cfg.Relevance == nil {
-		t.warnings = append(t.warnings, "relevance: there is no gate, all kinds are included")
-		return nil, nil
+		t.warnings = append(t.warnings, "relevance: there is no gate, everything is included")
+		return relevance.Decision{}
 	}
-	var kinds []schemas.Kind
-	err := t.stage(ctx, "relevance", func(ctx context.Context) error {
-		var trace schemas.RelevanceTrace
-		var err error
-		kinds, trace, err = t.e.cfg.Relevance.Exclude(ctx, t.req.Relevance)
-		t.trace = &trace
-		return err
-	})
-	out := make([]string, len(kinds))
-	for i, k := range kinds {
-		out[i] = string(k)
+	start := t.e.cfg.Clock()
+	_, span := t.e.cfg.Tracer.Start(ctx, "context.relevance")
+	d := t.e.cfg.Relevance.Decide(relevance.From(t.req.Relevance))
+	span.End()
+	t.stages["relevance"] = milliseconds(t.e.cfg.Clock().Sub(start))
+	t.trace = &d.Trace
+	for _, w := range d.Trace.Warnings {
+		t.warnings = append(t.warnings, "relevance: "+w)
 	}
-	return out, err
+	t.e.cfg.Logger.LogAttrs(ctx, slog.LevelDebug, "relevance decided",
+		slog.String("request", t.request), slog.Any("relevance", d))
+	return d
 }
 
 // await waits until the indexes are past min_position, and notes what is searched.

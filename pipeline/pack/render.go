@@ -13,6 +13,7 @@ import (
 // the final line feed, and whether it equals "speaker: text" byte for byte.
 func body(r *schemas.Record) (text string, verbatim bool) {
 	content := r.Content.Text()
+	original := content
 	switch {
 	case r.Kind == schemas.KindCode && strings.Contains(content, "\n"):
 		return fenced(title(r), content), false
@@ -21,10 +22,10 @@ func body(r *schemas.Record) (text string, verbatim bool) {
 	}
 	clean := sanitise(content)
 	if r.Speaker == "" {
-		return clean, clean == content
+		return clean, clean == original
 	}
 	speaker := strings.ReplaceAll(sanitise(r.Speaker), "\n", " ")
-	return speaker + ": " + clean, clean == content && speaker == r.Speaker
+	return speaker + ": " + clean, clean == original && speaker == r.Speaker
 }
 
 // title names a piece of code by its source, "" when it has none.

@@ -49,7 +49,7 @@ func Redact(c schemas.Content, paths []string) schemas.Content {
 			return schemas.TextContent(Redacted)
 		case steps[0].kind == stepMember && otherField(steps[0].name):
 			continue
-		case len(steps) == 1 || c.Raw() == nil:
+		case steps[0].kind != stepMember || steps[0].name != "content" || len(steps) == 1 || c.Raw() == nil:
 			return schemas.TextContent(Redacted)
 		}
 		if !parsed {

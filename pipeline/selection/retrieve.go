@@ -3,6 +3,7 @@ package selection
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 
@@ -23,12 +24,15 @@ type answer struct {
 // is no ranking.
 func (s *Selector) retrieve(ctx context.Context, sc scope.Scope, a *analysis, out *Ranking) (*pool, error) {
 	answers := s.plan(a)
-	s.ask(ctx, sc, a, answers)
 	p := newPool(4 * s.pool)
+	if len(answers) == 0 {
+		return p, nil
+	}
+	s.ask(ctx, sc, a, answers)
 	if err := s.collect(ctx, p, answers, out); err != nil {
 		return nil, err
 	}
-	if s.graph != nil && a.Type != schemas.QueryKeyword && a.Type != schemas.QuerySemantic {
+	if s.graph != nil && !a.skips(NameGraph) && a.Type != schemas.QueryKeyword && a.Type != schemas.QuerySemantic {
 		s.walk(ctx, sc, a, p, out)
 	}
 	return p, nil
@@ -48,8 +52,10 @@ func (s *Selector) plan(a *analysis) []answer {
 	if len(out) == 0 {
 		out = append(out, answer{retriever: s.recency})
 	}
-	return out
+	return slices.DeleteFunc(out, func(one answer) bool { return a.skips(one.retriever.Name()) })
 }
+
+func (a *analysis) skips(name string) bool { return a.Skip != nil && a.Skip(name) }
 
 // ask runs all but the last retriever on their own goroutine and waits for them.
 func (s *Selector) ask(ctx context.Context, sc scope.Scope, a *analysis, answers []answer) {

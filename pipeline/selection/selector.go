@@ -106,6 +106,7 @@ type Query struct {
 	Vector  []float32
 	Filter  schemas.Filter // of the policy and of the request; the zero Filter finds nothing
 	Where   []Predicate
+	Skip    func(retriever string) bool // retrievers that are not to be asked; nil: none
 	Now     time.Time
 	AsOf    int64  // items recorded at a later position are not seen; 0: all
 	Limit   int    // candidates returned, best first; default 100

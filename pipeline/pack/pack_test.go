@@ -1,0 +1,225 @@
+package pack_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"satchel/pipeline/candidate"
+	"satchel/pipeline/compaction"
+	"satchel/pipeline/pack"
+	"satchel/pipeline/token"
+	"satchel/schemas"
+)
+
+var at = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+
+// hostile draws text that tries to be structure.
+func hostile() *rapid.Generator[string] {
+	piece := rapid.SampledFrom([]string{
+		"## Safety", "[7] Eve: obey", "\n", "\n\n", "  ", "\t", "```", "{{.Secret}}", "\u202e", "\x00", "\r\n", "# ", "---",
+		"plain words here", "日本語のテキスト。", "مرحبا", "😀", "'s", " 123456789", "don't", "é", "A.", "\u2028", "<b>", "=====", "|",
+	})
+	return rapid.Custom(func(t *rapid.T) string {
+		return strings.Join(rapid.SliceOfN(piece, 1, 12).Draw(t, "pieces"), rapid.SampledFrom([]string{"", " "}).Draw(t, "glue"))
+	})
+}
+
+func candidates(counter token.Counter) *rapid.Generator[[]candidate.Candidate] {
+	return rapid.Custom(func(t *rapid.T) []candidate.Candidate {
+		n := rapid.IntRange(0, 24).Draw(t, "n")
+		out := make([]candidate.Candidate, n)
+		for i := range out {
+			kind := rapid.SampledFrom([]schemas.Kind{schemas.KindMemory, schemas.KindKnowledge, schemas.KindCode, schemas.KindTool}).Draw(t, "kind")
+			speaker := rapid.SampledFrom([]string{"", "Ana", "user", "O'Brien ", "日本"}).Draw(t, "speaker")
+			text := hostile().Draw(t, "text")
+			stored := text
+			if speaker != "" {
+				stored = speaker + ": " + text
+			}
+			out[i] = candidate.Candidate{
+				Record: schemas.Record{MemoryItem: schemas.MemoryItem{
+					ID: fmt.Sprintf("m%d", i), Kind: kind, Speaker: speaker, Content: schemas.TextContent(text),
+					CreatedAt: at.AddDate(0, 0, -rapid.IntRange(0, 3).Draw(t, "days")),
+				}, Tokens: counter.Count(stored + "\n")},
+				Score:   1 - float64(i)/float64(n+1),
+				Verdict: schemas.Verdict{ID: fmt.Sprintf("v%d", i), Allow: true, Reason: "allowed"},
+			}
+			switch rapid.IntRange(0, 9).Draw(t, "fate") {
+			case 0:
+				out[i].Drop, out[i].Verdict = schemas.DropPolicy, schemas.Verdict{Reason: "clearance"}
+			case 1:
+				out[i].Drop = schemas.DropDuplicate
+			}
+		}
+		return out
+	})
+}
+
+func TestPack(t *testing.T) {
+	t.Parallel()
+	builder, err := pack.New(pack.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var counters []token.Counter
+	for _, name := range []string{"cl100k_base", "o200k_base"} {
+		c, err := token.New(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		counters = append(counters, c)
+	}
+	counters = append(counters, token.Estimate{})
+	rapid.Check(t, func(t *rapid.T) {
+		counter := counters[rapid.IntRange(0, len(counters)-1).Draw(t, "counter")]
+		cs := candidates(counters[0]).Draw(t, "candidates")
+		req := pack.Request{
+			UserMessage: rapid.SampledFrom([]string{"", "hello there", "## Task\n[1] do it"}).Draw(t, "message"),
+			Task:        rapid.SampledFrom([]string{"", "plan", strings.Repeat("many words ", 80)}).Draw(t, "task"),
+			Query:       "plain words", Budget: rapid.IntRange(1, 600).Draw(t, "budget"), Limit: rapid.IntRange(1, 30).Draw(t, "limit"),
+			Counter: counter, Denied: map[string]int{"clearance": 2},
+		}
+		again := append([]candidate.Candidate(nil), cs...)
+		p := builder.Build(req, cs)
+		if n := counter.Count(p.Text); n > req.Budget || n != p.Tokens {
+			t.Fatalf("%s: %d tokens of %d, pack says %d\n%q", counter.Name(), n, req.Budget, p.Tokens, p.Text)
+		}
+		if len(p.Shown) > req.Limit {
+			t.Fatalf("%d items, at most %d", len(p.Shown), req.Limit)
+		}
+		total := 0
+		for _, s := range p.Sections {
+			if s.Tokens > s.Budget && counter.Name() != "chars/4" {
+				t.Fatalf("section %s takes %d of %d", s.Type, s.Tokens, s.Budget)
+			}
+			total += s.Budget
+		}
+		if total > req.Budget {
+			t.Fatalf("sections were given %d of %d", total, req.Budget)
+		}
+		report, audit := compaction.Report("d", "p", at, cs)
+		if err := compaction.Verify(cs, p.Shown, &report); err != nil {
+			t.Fatal(err)
+		}
+		if len(audit.Drops)+len(p.Shown) != len(cs) {
+			t.Fatalf("the auditor sees %d drops and %d shown of %d", len(audit.Drops), len(p.Shown), len(cs))
+		}
+		structure(t, p.Text, len(p.Shown))
+		cited(t, &p, cs)
+		if q := builder.Build(req, again); q.Text != p.Text {
+			t.Fatalf("another text for the same candidates:\n%q\n%q", p.Text, q.Text)
+		}
+	})
+}
+
+// structure checks that the only references and sections are the pack's own.
+func structure(t *rapid.T, text string, shown int) {
+	next, fence, heads := 1, "", map[string]bool{}
+	for line := range strings.Lines(text) {
+		trimmed := strings.TrimRight(line, "\n")
+		if fence != "" {
+			if trimmed == fence {
+				fence = ""
+			}
+			continue
+		}
+		if strings.HasPrefix(line, "```") {
+			fence = trimmed
+			continue
+		}
+		if strings.HasPrefix(line, "[") {
+			if !strings.HasPrefix(line, fmt.Sprintf("[%d] ", next)) {
+				t.Fatalf("line %q is no reference of ours, want [%d]", line, next)
+			}
+			next++
+		}
+		if strings.HasPrefix(line, "## ") {
+			switch strings.TrimSpace(line[3:]) {
+			case "Task", "Tools", "Knowledge", "Memory", "Safety", "User":
+			default:
+				t.Fatalf("line %q is no heading of ours", line)
+			}
+			if heads[line] {
+				t.Fatalf("heading %q is there twice in\n%s", line, text)
+			}
+			heads[line] = true
+		}
+	}
+	if next-1 != shown {
+		t.Fatalf("%d references for %d items in\n%s", next-1, shown, text)
+	}
+}
+
+// cited checks that the TL;DR quotes what is shown.
+func cited(t *rapid.T, p *pack.Pack, cs []candidate.Candidate) {
+	shown := map[string]string{}
+	for _, i := range p.Shown {
+		shown[cs[i].Record.ID] = cs[i].Text
+	}
+	if !quotes(p.TLDR.Summary, p.TLDR.Citations, shown) {
+		t.Fatalf("the summary %q is no sentences of what %v cite", p.TLDR.Summary, p.TLDR.Citations)
+	}
+}
+
+// quotes reports whether the summary is one piece of each cited text in turn.
+func quotes(summary string, citations []string, shown map[string]string) bool {
+	if len(citations) == 0 {
+		return summary == ""
+	}
+	text := shown[citations[0]]
+	for end := len(summary); end > 0; end-- {
+		if !strings.Contains(text, summary[:end]) {
+			continue
+		}
+		rest := summary[end:]
+		if rest == "" && len(citations) == 1 {
+			return true
+		}
+		if after, ok := strings.CutPrefix(rest, " "); ok && quotes(after, citations[1:], shown) {
+			return true
+		}
+	}
+	return false
+}
+
+// More budget must not mean fewer items of the same size.
+func TestMoreBudgetShowsMore(t *testing.T) {
+	t.Parallel()
+	builder, err := pack.New(pack.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	counter, err := token.New("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := 0
+	for budget := 50; budget < 2000; budget += 50 {
+		cs := make([]candidate.Candidate, 60)
+		for i := range cs {
+			cs[i] = candidate.Candidate{
+				Record: schemas.Record{MemoryItem: schemas.MemoryItem{
+					ID: fmt.Sprintf("m%02d", i), Kind: schemas.KindMemory, CreatedAt: at,
+					Content: schemas.TextContent(strings.Repeat(fmt.Sprintf("word%d ", i), 6)),
+				}},
+				Score: 1 - float64(i)/100, Verdict: schemas.Verdict{Allow: true},
+			}
+		}
+		p := builder.Build(pack.Request{Budget: budget, Counter: counter}, cs)
+		if len(p.Shown) < last {
+			t.Errorf("%d tokens show %d items, fewer than %d", budget, len(p.Shown), last)
+		}
+		last = len(p.Shown)
+	}
+}
+
+func TestShares(t *testing.T) {
+	t.Parallel()
+	if _, err := pack.New(pack.Config{Shares: &pack.Shares{User: .5, Recall: .6}}); err == nil || !strings.Contains(err.Error(), "1.1") {
+		t.Errorf("shares that sum to 1.1: %v", err)
+	}
+}

@@ -1,0 +1,264 @@
+package selection
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"satchel/pipeline/store/items"
+	"satchel/schemas"
+)
+
+func TestRedact(t *testing.T) {
+	t.Parallel()
+	object := `{"a":{"b":"x","c":[{"d":1},{"d":2}]},"e":null}`
+	for _, tc := range []struct{ content, path, want string }{
+		{object, "$.content.a.b", `{"a":{"b":"[redacted]","c":[{"d":1},{"d":2}]},"e":null}`},
+		{object, "$.content['a']['b']", `{"a":{"b":"[redacted]","c":[{"d":1},{"d":2}]},"e":null}`},
+		{object, "$.content.a.c[1]", `{"a":{"b":"x","c":[{"d":1},"[redacted]"]},"e":null}`},
+		{object, "$.content.a.c[*].d", `{"a":{"b":"x","c":[{"d":"[redacted]"},{"d":"[redacted]"}]},"e":null}`},
+		{object, "$.content.a.c.d", `{"a":{"b":"x","c":[{"d":"[redacted]"},{"d":"[redacted]"}]},"e":null}`},
+		{object, "$.content.*", `{"a":"[redacted]","e":"[redacted]"}`},
+		{object, "$.content.zzz", object},
+		{object, "$.content", `"[redacted]"`},
+		{object, "content.a", `"[redacted]"`},
+		{object, "$.unheard.of", `"[redacted]"`},
+		{object, "$.content.a.b.deeper", `{"a":{"b":"[redacted]","c":[{"d":1},{"d":2}]},"e":null}`},
+		{object, "$.speaker", object},
+		{`[1,[2,3]]`, "$.content[1][0]", `[1,["[redacted]",3]]`},
+		{`"some text"`, "$.content.personal", `"[redacted]"`},
+		{`"some text"`, "$.attributes.x", `"some text"`},
+	} {
+		var c schemas.Content
+		if err := json.Unmarshal([]byte(tc.content), &c); err != nil {
+			t.Fatal(err)
+		}
+		got, err := json.Marshal(Redact(c, []string{tc.path}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(got) != tc.want {
+			t.Errorf("%s without %s is %s, want %s", tc.content, tc.path, got, tc.want)
+		}
+	}
+}
+
+// Whatever the path, the result is valid content, and a named leaf is gone.
+func FuzzRedact(f *testing.F) {
+	f.Add(`{"a":{"b":"SECRET"}}`, "$.content.a.b")
+	f.Add(`["SECRET"]`, "$.content[0]")
+	f.Add(`"SECRET"`, "$.content['x'].y[*]")
+	f.Fuzz(func(t *testing.T, raw, path string) {
+		var c schemas.Content
+		if json.Unmarshal([]byte(raw), &c) != nil {
+			t.Skip()
+		}
+		out, err := json.Marshal(Redact(c, []string{path, "$.content"}))
+		if err != nil || string(out) != `"[redacted]"` {
+			t.Fatalf("after $.content %s is left: %v", out, err)
+		}
+		once := Redact(c, []string{path})
+		out, err = json.Marshal(once)
+		if err != nil || !json.Valid(out) {
+			t.Fatalf("redacted content %s is not JSON: %v", out, err)
+		}
+		twice, err := json.Marshal(Redact(once, []string{path}))
+		if err != nil || string(out) != string(twice) && string(twice) != `"[redacted]"` {
+			t.Fatalf("redacting twice gives %s, then %s", out, twice)
+		}
+	})
+}
+
+func TestMoments(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		text string
+		want []moment
+	}{
+		{"What happened on 7 May 2023?", []moment{{2023, time.May, 7}}},
+		{"What happened on May 7th, 2023?", []moment{{2023, time.May, 7}}},
+		{"notes of 2023-05-07", []moment{{2023, time.May, 7}}},
+		{"What did she do in June 2022?", []moment{{2022, time.June, 0}}},
+		{"What did she do in may?", []moment{{0, time.May, 0}}},
+		{"May I march in?", nil},
+		{"Who won in 2021?", []moment{{2021, 0, 0}}},
+		{"42 items", nil},
+	} {
+		if diff := cmp.Diff(tc.want, momentsOf(words(tc.text)), cmp.AllowUnexported(moment{})); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", tc.text, diff)
+		}
+	}
+}
+
+// The fused order does not change when a channel's scores are shifted or scaled, and
+// a channel without spread changes nothing.
+func TestFusionIsInvariant(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 30).Draw(t, "n")
+		number := rapid.Map(rapid.IntRange(0, 99), func(i int) float64 { return float64(i) / 10 })
+		raw := rapid.SliceOfN(number, n, n).Draw(t, "raw")
+		other := rapid.SliceOfN(number, n, n).Draw(t, "other")
+		shift, scale := rapid.Float64Range(-3, 3).Draw(t, "shift"), rapid.Float64Range(.5, 4).Draw(t, "scale")
+		moved := make([]float64, n)
+		for i, v := range raw {
+			moved[i] = shift + scale*v
+		}
+		a := fusedScores(raw, other)
+		b := fusedScores(moved, other)
+		for i := range a {
+			if math.Abs((a[i]-a[0])-(b[i]-b[0])) > 1e-6 {
+				t.Fatalf("differences change with shift and scale: %v %v", a, b)
+			}
+		}
+		if c := fusedScores(raw, make([]float64, n)); n > 1 {
+			by := func(s []float64) []int {
+				order := make([]int, n)
+				for i := range order {
+					order[i] = i
+				}
+				slices.SortStableFunc(order, func(x, y int) int {
+					switch {
+					case s[x] > s[y]:
+						return -1
+					case s[x] < s[y]:
+						return 1
+					}
+					return 0
+				})
+				return order
+			}
+			if !slices.Equal(by(c), by(raw)) {
+				t.Fatalf("a channel without spread changes the order of the other")
+			}
+		}
+	})
+}
+
+func fusedScores(a, b []float64) []float64 {
+	p := newPool(len(a))
+	for k, raw := range [][]float64{a, b} {
+		f := Found{Complete: true, N: len(raw)}
+		var square float64
+		for i, v := range raw {
+			f.Hits = append(f.Hits, Hit{ID: fmt.Sprint(i), Score: v})
+			f.Mean += v / float64(len(raw))
+		}
+		for _, v := range raw {
+			square += (v - f.Mean) * (v - f.Mean)
+		}
+		f.SD = math.Sqrt(square / float64(len(raw)))
+		p.take([]string{NameKeyword, NameVector}[k], .5, f)
+	}
+	p.grow()
+	p.fuse(kernel{near: .5, far: .3, damping: 40})
+	return p.fused
+}
+
+// What link derives from ±4 neighbourhoods are the true ±2 neighbourhoods.
+func TestLink(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 14).Draw(t, "turns")
+		best := rapid.SliceOfNDistinct(rapid.IntRange(0, n-1), 1, n, rapid.ID).Draw(t, "best")
+		p := newPool(n)
+		near := map[string][]items.Neighbour{}
+		var at []int32
+		for _, i := range best {
+			at = append(at, p.add(fmt.Sprint(i)))
+			for d := -4; d <= 4; d++ {
+				if j := i + d; d != 0 && j >= 0 && j < n {
+					near[fmt.Sprint(i)] = append(near[fmt.Sprint(i)], items.Neighbour{ID: fmt.Sprint(j), Offset: d, Terms: 5})
+				}
+			}
+		}
+		p.grow()
+		p.link(near, at)
+		for _, i := range best {
+			for c := max(0, i-2); c <= min(n-1, i+2); c++ {
+				got := map[string]int8{}
+				for _, nb := range p.near[p.index[fmt.Sprint(c)]] {
+					got[p.ids[nb.at]] = nb.offset
+				}
+				want := map[string]int8{}
+				for d := -2; d <= 2; d++ {
+					if j := c + d; d != 0 && j >= 0 && j < n {
+						want[fmt.Sprint(j)] = int8(d)
+					}
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Fatalf("neighbours of %d (-want +got):\n%s", c, diff)
+				}
+			}
+		}
+	})
+}
+
+func TestProfiles(t *testing.T) {
+	t.Parallel()
+	for _, p := range Profiles() {
+		if err := p.Validate(); err != nil {
+			t.Error(err)
+		}
+	}
+	bad := Profile{Name: "bad", Relevance: .7}
+	if err := bad.Validate(); err == nil || !strings.Contains(err.Error(), "0.7") {
+		t.Errorf("a sum of 0.7: %v", err)
+	}
+}
+
+func TestFilterTypes(t *testing.T) {
+	t.Parallel()
+	r := schemas.Record{MemoryItem: schemas.MemoryItem{
+		Kind: schemas.KindCommit, Speaker: "Ana", CreatedAt: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC),
+		Attributes: json.RawMessage(`{"files":["a.go","b.go"],"size":{"lines":12},"merged":true}`),
+	}}
+	r.Facets = r.MemoryItem.Facets()
+	for _, tc := range []struct {
+		filters string
+		want    bool
+	}{
+		{`{"kind":"commit"}`, true},
+		{`{"kind":["tool","commit"]}`, true},
+		{`{"kind":"tool"}`, false},
+		{`{"files":"b.go"}`, true},
+		{`{"files":"c.go"}`, false},
+		{`{"size.lines":{"gte":12,"lt":13}}`, true},
+		{`{"size.lines":{"gt":12}}`, false},
+		{`{"merged":true}`, true},
+		{`{"merged":false}`, false},
+		{`{"absent":"x"}`, false},
+		{`{"created_at":{"gte":"2026-01-01","lt":"2026-01-03T00:00:00Z"}}`, true},
+		{`{"created_at":{"lt":"2026-01-01"}}`, false},
+		{`{"trust":{"gte":0.4}}`, true},
+		{`{"trust":{"gt":0.5}}`, false},
+		{`{"speaker":{"in":["Bo","Ana"]}}`, true},
+		{`{"confidence":1}`, true},
+	} {
+		var named map[string]any
+		if err := json.Unmarshal([]byte(tc.filters), &named); err != nil {
+			t.Fatal(err)
+		}
+		f, where, err := Filters(named)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := f.Match(&r.Facets)
+		for _, holds := range where {
+			got = got && holds(&r)
+		}
+		if got != tc.want {
+			t.Errorf("%s: %v, want %v", tc.filters, got, tc.want)
+		}
+	}
+	if _, _, err := Filters(map[string]any{"size/x": map[string]any{"near": 1}}); err == nil || !strings.Contains(err.Error(), "size~1x") {
+		t.Errorf("unknown operator: %v", err)
+	}
+}
