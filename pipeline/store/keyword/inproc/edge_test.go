@@ -104,7 +104,7 @@ func TestLongTexts(t *testing.T) {
 // Documents are scored in blocks; nothing may happen at their borders.
 func TestManyBlocks(t *testing.T) {
 	t.Parallel()
-	const n = 70_000
+	const n = 40_000
 	x, s := open(t, inproc.Config{CommonFrom: n + 1}), system(t, "acme")
 	changes, ids := make([]keyword.Change, n), make([]string, n)
 	for i := range changes {
@@ -116,7 +116,7 @@ func TestManyBlocks(t *testing.T) {
 		changes[i] = put(int64(i+1), ids[i], text)
 	}
 	apply(t, x, s, changes...)
-	apply(t, x, s, keyword.Change{Position: n + 1, Remove: []string{"32767", "32768", "65535"}})
+	apply(t, x, s, keyword.Change{Position: n + 1, Remove: []string{"32767", "32768", "39999"}})
 	q := keyword.Query{Text: "shared rare tenth", Limit: 1000, Filter: schemas.MatchAll()}
 	res, err := x.Search(t.Context(), s, q)
 	if err != nil {

@@ -12,8 +12,8 @@ func TestSuite(t *testing.T) {
 	t.Parallel()
 	configs := map[string]inproc.Config{
 		"memory":  {},
-		"dir":     {SnapshotEvery: 2},
-		"evicted": {MemoryBytes: 1}, // every call loads and writes a snapshot
+		"dir":     {SnapshotEvery: 20},
+		"evicted": {MemoryBytes: 40_000}, // a tenant or two
 	}
 	for name, cfg := range configs {
 		t.Run(name, func(t *testing.T) {

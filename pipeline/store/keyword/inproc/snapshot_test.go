@@ -244,6 +244,27 @@ func TestResetRemovesTheSnapshot(t *testing.T) {
 	}
 }
 
+// With no memory to stay in, every call loads the tenant, and every Apply saves it.
+func TestEveryCallReloads(t *testing.T) {
+	t.Parallel()
+	x, kept, s := open(t, inproc.Config{Dir: t.TempDir(), MemoryBytes: 1}), open(t, inproc.Config{}), system(t, "acme")
+	for i := range int64(30) {
+		c := put(i+1, fmt.Sprint(i%7), fmt.Sprintf("copper wire number%d", i))
+		if i%5 == 4 {
+			c = keyword.Change{Position: i + 1, Remove: []string{fmt.Sprint(i % 3)}}
+		}
+		apply(t, x, s, c)
+		apply(t, kept, s, c)
+		got, want := search(t, x, s, "copper number9"), search(t, kept, s, "copper number9")
+		if fmt.Sprint(got) != fmt.Sprint(want) || checkpoint(t, x, s) != i+1 {
+			t.Fatalf("after %d changes: got %v, want %v", i+1, got, want)
+		}
+	}
+	if digestOf(t, x, s) != digestOf(t, kept, s) {
+		t.Error("the digests differ")
+	}
+}
+
 // More tenants than memory holds, used at once: none loses or mixes anything.
 func TestEvictionUnderLoad(t *testing.T) {
 	t.Parallel()
