@@ -184,7 +184,7 @@ func (s *Selector) analyse(ctx context.Context, q *Query, out *Ranking) (*analys
 	a := &analysis{Query: q, words: words(q.Text)}
 	a.content = contentWords(a.words)
 	a.moments, a.when = momentsOf(a.words), asksWhen(a.words)
-	a.probe = Probe{Text: q.Text, Vector: q.Vector, Filter: q.Filter, Limit: s.pool, Entities: entities(q.Text)}
+	a.probe = Probe{Text: q.Text, Vector: q.Vector, Filter: q.Filter, Limit: s.pool, Entities: graph.Entities(q.Text, "")}
 	if q.Type == schemas.QueryKeyword || s.vector == nil {
 		if q.Type == schemas.QuerySemantic {
 			return nil, &schemas.Error{Code: schemas.CodeEmbedding, Message: "a semantic query needs a vector index, and there is none"}

@@ -1,0 +1,155 @@
+package pipeline_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"satchel/pipeline"
+	"satchel/pipeline/embed/static"
+	"satchel/pipeline/scope"
+	"satchel/pipeline/store/eventlog"
+	logsqlite "satchel/pipeline/store/eventlog/sqlite"
+	"satchel/pipeline/store/graph"
+	graphsqlite "satchel/pipeline/store/graph/sqlite"
+	"satchel/pipeline/store/items"
+	itemsqlite "satchel/pipeline/store/items/sqlite"
+	"satchel/pipeline/store/keyword"
+	"satchel/pipeline/store/keyword/inproc"
+	"satchel/pipeline/store/vector"
+	vecinproc "satchel/pipeline/store/vector/inproc"
+	"satchel/pipeline/token"
+	"satchel/policies/opaembed"
+	"satchel/schemas"
+)
+
+// world is an engine over real stores.
+type world struct {
+	engine  *pipeline.Engine
+	log     *eventlog.Log
+	items   *items.Items
+	keyword keyword.Index
+	vector  vector.Index
+	graph   graph.Store
+	embed   *static.Embedder
+	tokens  token.Counter
+	at      map[string]int64
+}
+
+func openWorld(t testing.TB, change func(*pipeline.Config)) *world {
+	t.Helper()
+	ctx := context.Background()
+	dir := t.TempDir()
+	w := &world{at: map[string]int64{}}
+	ldb, err := logsqlite.Open(ctx, logsqlite.Config{Path: filepath.Join(dir, "log.db")})
+	must(t, err)
+	w.log, err = eventlog.New(eventlog.Config{Driver: ldb})
+	must(t, err)
+	t.Cleanup(func() { must(t, w.log.Close()) })
+	idb, err := itemsqlite.Open(ctx, itemsqlite.Config{Path: filepath.Join(dir, "items.db")})
+	must(t, err)
+	t.Cleanup(func() { must(t, idb.Close()) })
+	w.items = items.New(idb)
+	kw, err := inproc.Open(inproc.Config{})
+	must(t, err)
+	t.Cleanup(func() { must(t, kw.Close()) })
+	w.keyword = kw
+	w.embed, err = static.New()
+	must(t, err)
+	vec, err := vecinproc.Open(vecinproc.Config{Model: w.embed.Model().String()})
+	must(t, err)
+	t.Cleanup(func() { must(t, vec.Close()) })
+	w.vector = vector.New(vec)
+	gdb, err := graphsqlite.Open(ctx, graphsqlite.Config{Path: filepath.Join(dir, "graph.db")})
+	must(t, err)
+	t.Cleanup(func() { must(t, gdb.Close()) })
+	w.graph = graph.New(gdb)
+	pdp, err := opaembed.New(ctx, opaembed.Config{})
+	must(t, err)
+	w.tokens, err = token.New("cl100k_base")
+	must(t, err)
+	cfg := pipeline.Config{
+		Log: w.log, Items: w.items, Keyword: w.keyword, Vector: w.vector, Graph: w.graph, PDP: pdp, Embedder: w.embed,
+		Tokens: func(string) token.Counter { return w.tokens },
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	w.engine, err = pipeline.New(cfg)
+	must(t, err)
+	return w
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// put indexes items as the projector would.
+func (w *world) put(t testing.TB, tenant string, list ...schemas.MemoryItem) {
+	t.Helper()
+	ctx := context.Background()
+	s, err := scope.System(tenant)
+	must(t, err)
+	var ic []items.Change
+	var kc []keyword.Change
+	var vc []vector.Change
+	var gc []graph.Change
+	for i := range list {
+		m := list[i]
+		w.at[tenant]++
+		pos := w.at[tenant]
+		text := m.Content.Text()
+		if m.Speaker != "" {
+			text = m.Speaker + ": " + text
+		}
+		f := m.Facets()
+		ic = append(ic, items.Change{Position: pos, At: m.CreatedAt, Put: &schemas.Record{
+			MemoryItem: m, Position: pos, RecordedAt: m.CreatedAt, Terms: keyword.Terms(text), Tokens: w.tokens.Count(text + "\n"), Facets: f,
+		}})
+		kc = append(kc, keyword.Change{Position: pos, Put: &keyword.Doc{ID: m.ID, Position: pos, Text: text, Facets: f}})
+		gc = append(gc, graph.Change{Position: pos, Put: &graph.Node{
+			ID: m.ID, Position: pos, Facets: f, Links: m.Links, Entities: graph.Entities(m.Content.Text(), m.Speaker),
+		}})
+		vec, err := w.embed.Embed(ctx, []string{text})
+		must(t, err)
+		vc = append(vc, vector.Change{Position: pos, Put: &vector.Doc{ID: m.ID, Position: pos, Chunks: []vector.Chunk{{Vector: vec[0]}}, Facets: f}})
+	}
+	must(t, w.items.Apply(ctx, s, ic, w.at[tenant]))
+	must(t, w.keyword.Apply(ctx, s, kc, w.at[tenant]))
+	must(t, w.vector.Apply(ctx, s, vc, w.at[tenant]))
+	must(t, w.graph.Apply(ctx, s, gc, w.at[tenant]))
+}
+
+func as(t testing.TB, tenant string, level schemas.Level) scope.Scope {
+	t.Helper()
+	s, err := scope.New(tenant, scope.Principal{Kind: "agent", ID: "reader", Level: int(level)}, "")
+	must(t, err)
+	return s
+}
+
+// lines decodes a JSONL file.
+func lines[T any](t testing.TB, path string) []T {
+	t.Helper()
+	f, err := os.Open(path)
+	must(t, err)
+	defer f.Close()
+	var out []T
+	sc := bufio.NewScanner(f)
+	sc.Buffer(nil, 1<<24)
+	for sc.Scan() {
+		var v T
+		must(t, json.Unmarshal(sc.Bytes(), &v))
+		out = append(out, v)
+	}
+	must(t, sc.Err())
+	return out
+}
+
+var day = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
