@@ -61,7 +61,8 @@ func rewritten(known Head) error {
 	return &VerifyError{known.Tenant, known.Size, fmt.Sprintf("history was rewritten: the first %d entries are not those of a kept checkpoint", known.Size)}
 }
 
-// keepHead makes signed, the checkpoint of h, the kept one.
+// keepHead makes signed, the checkpoint of h, the kept one, unless a later one is. A log
+// that does not continue the kept one is a *VerifyError.
 func (l *Log) keepHead(ctx context.Context, h Head, signed []byte) error {
 	l.keepMu.Lock()
 	defer l.keepMu.Unlock()
@@ -72,11 +73,8 @@ func (l *Log) keepHead(ctx context.Context, h Head, signed []byte) error {
 			return err
 		}
 		if onDisk != nil {
-			known = *onDisk
+			known, ok = *onDisk, true
 		}
-	}
-	if known.Size > h.Size && ok {
-		return nil // a later head has been kept meanwhile
 	}
 	err := l.driver.View(ctx, func(r Reader) error {
 		now, err := headOf(r, h.Tenant)
@@ -85,7 +83,7 @@ func (l *Log) keepHead(ctx context.Context, h Head, signed []byte) error {
 		}
 		return extends(r, now, known)
 	})
-	if err != nil || (h.Size == known.Size && ok) {
+	if err != nil || (ok && h.Size <= known.Size) {
 		return err
 	}
 	if err := writeFile(filepath.Join(l.keep, h.Tenant+keptSuffix), signed); err != nil {

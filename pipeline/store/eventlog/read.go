@@ -44,6 +44,32 @@ func (l *Log) Entry(ctx context.Context, s scope.Scope, position int64) (Entry, 
 	return e, err
 }
 
+// Content returns what opens the commitment of the entry at position: salt, canonical
+// extensions and data. ErrNotFound: no such position; ErrErased: it was erased. Whoever
+// has the salt can prove the content to others even after it was erased.
+func (l *Log) Content(ctx context.Context, s scope.Scope, position int64) (Content, error) {
+	if err := s.Check(); err != nil {
+		return Content{}, err
+	}
+	var c Content
+	err := l.driver.View(ctx, func(r Reader) error {
+		e, err := entryAt(r, s.Tenant(), position)
+		if err != nil {
+			return err
+		}
+		rows, err := r.Rows(s.Tenant(), position-1, 1)
+		if err != nil {
+			return err
+		}
+		if e.Erased || len(rows) != 1 || rows[0].Content == nil {
+			return fmt.Errorf("read content at position %d: %w", position, ErrErased)
+		}
+		c = *rows[0].Content
+		return nil
+	})
+	return c, err
+}
+
 // Find returns the entry of the event (source, id), or ErrNotFound.
 func (l *Log) Find(ctx context.Context, s scope.Scope, source, id string) (Entry, error) {
 	if err := s.Check(); err != nil {

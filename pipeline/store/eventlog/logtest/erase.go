@@ -53,6 +53,9 @@ func testErase(t *testing.T, open Open) {
 			t.Errorf("attachment %d: %v, want %v", position, err, want)
 		}
 	}
+	if _, err := l.Content(t.Context(), s, 1); !errors.Is(err, eventlog.ErrErased) {
+		t.Errorf("erased content: %v", err)
+	}
 	if got, err := l.Referring(t.Context(), s, []string{"item-1", "item-2"}); err != nil || cmp.Diff([]int64{4}, got) != "" {
 		t.Errorf("referring = %v, %v", got, err)
 	}

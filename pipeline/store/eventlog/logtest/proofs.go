@@ -36,8 +36,7 @@ func hashesOf(t *testing.T, s []string) []tlog.Hash {
 // testProofs checks proofs for every position and size with x/mod's own verifier, and
 // stored hashes and heads with its own hashing.
 func testProofs(t *testing.T, open Open) {
-	driver := open(t)
-	l, s := newLog(t, driver, nil), system(t, "acme")
+	l, s := newLog(t, open(t), nil), system(t, "acme")
 	const n = 70
 	heads := []eventlog.Head{{}}
 	var stored []tlog.Hash

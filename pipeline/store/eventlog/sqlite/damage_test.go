@@ -139,6 +139,32 @@ func TestTamper(t *testing.T) {
 	}
 }
 
+// TestTamperLive changes the database under a running log: what is verified comes from
+// the file, and reading never gives the changed entry.
+func TestTamperLive(t *testing.T) {
+	t.Parallel()
+	for table, position := range map[string]int64{"names": 1, "entries": 1, "content": 1} {
+		path := filepath.Join(t.TempDir(), "log.db")
+		seed(t, path)
+		l, s := open(t, path), system(t, "acme")
+		if _, err := l.Read(t.Context(), s, 0, 0); err != nil {
+			t.Fatal(err)
+		}
+		columns, keys := describe(t, path, table)
+		tamper(t, path, table, columns[len(columns)-1], keys[0])
+		if table == "entries" {
+			tamper(t, path, table, "subject", keys[0])
+		}
+		var at *eventlog.VerifyError
+		if err := l.Verify(t.Context(), s, nil, nil); !errors.As(err, &at) || at.Position != position {
+			t.Errorf("%s: %v", table, err)
+		}
+		if _, err := l.Read(t.Context(), s, 0, 0); !errors.Is(err, eventlog.ErrCorrupt) {
+			t.Errorf("%s: read gives %v", table, err)
+		}
+	}
+}
+
 // positionOf returns the position of an entry row of the first tenant.
 func positionOf(table, key string) (int64, bool) {
 	var id int64

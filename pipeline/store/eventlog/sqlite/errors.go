@@ -23,7 +23,7 @@ func wrap(what string, err error) error {
 	case code&0xff == lib.SQLITE_CORRUPT, code&0xff == lib.SQLITE_NOTADB,
 		code == lib.SQLITE_IOERR_SHORT_READ, code == lib.SQLITE_IOERR_DATA, code == lib.SQLITE_IOERR_CORRUPTFS:
 		return fmt.Errorf("%s: %w: %w", what, eventlog.ErrCorrupt, err)
-	case code&0xff == lib.SQLITE_FULL:
+	case code&0xff == lib.SQLITE_FULL, code == lib.SQLITE_IOERR_SHMSIZE:
 		return fmt.Errorf("%s: %w: %w", what, eventlog.ErrFull, err)
 	}
 	return fmt.Errorf("%s: %w", what, err)

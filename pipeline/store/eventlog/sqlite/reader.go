@@ -70,8 +70,8 @@ func (r *reader) Head(tenant string) (eventlog.Head, error) {
 	return h, nil
 }
 
-const rowColumns = `SELECT e.id, e.agent, e.type, e.source, e.event, e.subject, e.time, e.recorded, e.commitment, e.attachment,
-	(e.attachment IS NULL) = (e.attached IS NULL), c.salt, c.head, c.data FROM entries e LEFT JOIN content c ON c.id = e.content
+const rowColumns = `SELECT e.id, e.agent, e.type, e.source, e.event, e.subject, e.time, e.recorded, e.commitment,
+	CASE WHEN (e.attachment IS NULL) = (e.attached IS NULL) THEN e.attachment ELSE 'unpaired' END, c.salt, c.head, c.data FROM entries e LEFT JOIN content c ON c.id = e.content
 	WHERE e.id > ? AND e.id <= ? ORDER BY e.id LIMIT ?`
 
 func (r *reader) Rows(tenant string, after int64, limit int) ([]eventlog.Row, error) {
@@ -91,9 +91,8 @@ func (r *reader) Rows(tenant string, after int64, limit int) ([]eventlog.Row, er
 func (r *reader) scanRow(rows *sql.Rows, tenant int64, row *eventlog.Row) error {
 	var agent, typ, source, recorded int64
 	var at sql.NullInt64
-	var paired bool
 	var commitment, attachment, salt, head, data sql.RawBytes
-	if err := rows.Scan(&row.Position, &agent, &typ, &source, &row.ID, &row.Subject, &at, &recorded, &commitment, &attachment, &paired, &salt, &head, &data); err != nil {
+	if err := rows.Scan(&row.Position, &agent, &typ, &source, &row.ID, &row.Subject, &at, &recorded, &commitment, &attachment, &salt, &head, &data); err != nil {
 		return err
 	}
 	row.Position &= maxPosition
@@ -103,9 +102,6 @@ func (r *reader) scanRow(rows *sql.Rows, tenant int64, row *eventlog.Row) error 
 	row.RecordedAt = time.Unix(0, recorded).UTC()
 	copyHash(&row.Commitment, commitment)
 	copyHash(&row.Attachment, attachment)
-	if !paired {
-		copyHash(&row.Attachment, []byte("unpaired"))
-	}
 	if row.Content = contentOf(salt, head, data); salt == nil {
 		row.Content = &eventlog.Content{} // not erased but removed: it matches no commitment
 	}

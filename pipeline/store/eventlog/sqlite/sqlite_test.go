@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -61,12 +63,19 @@ func BenchmarkAppend(b *testing.B) {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
 			l := open(b, filepath.Join(b.TempDir(), "log.db"))
 			n := 0
+			var took []time.Duration
 			for b.Loop() {
-				if _, err := l.Append(b.Context(), eventlog.Batch{Drafts: drafts(n, size)}); err != nil {
+				batch := drafts(n, size)
+				began := time.Now()
+				if _, err := l.Append(b.Context(), eventlog.Batch{Drafts: batch}); err != nil {
 					b.Fatal(err)
 				}
+				took = append(took, time.Since(began))
 				n += size
 			}
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
+			b.ReportMetric(float64(took[len(took)*95/100].Microseconds()), "p95-µs")
 			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "events/s")
 		})
 	}
@@ -92,4 +101,35 @@ func BenchmarkRead(b *testing.B) {
 		n += len(entries)
 	}
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "entries/s")
+}
+
+// BenchmarkAppendParallel has many writers of one event each share transactions.
+func BenchmarkAppendParallel(b *testing.B) {
+	l := open(b, filepath.Join(b.TempDir(), "log.db"))
+	var next atomic.Int64
+	b.SetParallelism(16)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if _, err := l.Append(b.Context(), eventlog.Batch{Drafts: drafts(int(next.Add(1)), 1)}); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "events/s")
+}
+
+func BenchmarkVerify(b *testing.B) {
+	l := open(b, filepath.Join(b.TempDir(), "log.db"))
+	for i := range 10 {
+		if _, err := l.Append(b.Context(), eventlog.Batch{Drafts: drafts(i*1000, 1000)}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for b.Loop() {
+		if err := l.Verify(b.Context(), system(b, "acme"), nil, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.N)*10000/b.Elapsed().Seconds(), "entries/s")
 }
