@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"satchel/worker"
+	"satchel/worker/transport"
 )
 
 // The headers of a dead letter beside those of the rejected message. Text values are
@@ -48,7 +48,7 @@ type DeadLetters struct {
 	order  []string            // of seen, oldest first
 }
 
-var _ worker.DeadLetters = (*DeadLetters)(nil)
+var _ transport.DeadLetters = (*DeadLetters)(nil)
 
 // DeadLetter is one rejected message and why.
 type DeadLetter struct {
@@ -79,7 +79,7 @@ func OpenDeadLetters(ctx context.Context, js jetstream.JetStream) (*DeadLetters,
 // Reject stores messages whole, with the cause. A message that was rejected before,
 // by this process or by one before it, is not stored again. It returns ErrFull when
 // the DLQ is full: nothing may go on then.
-func (d *DeadLetters) Reject(ctx context.Context, rejected []worker.Rejected) error {
+func (d *DeadLetters) Reject(ctx context.Context, rejected []transport.Rejected) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.load(ctx); err != nil {
@@ -151,7 +151,7 @@ func (d *DeadLetters) remember(key string) {
 
 func letterKey(epoch string, seq uint64) string { return epoch + "-" + strconv.FormatUint(seq, 10) }
 
-func letterMessage(r worker.Rejected, key string) (*nats.Msg, error) {
+func letterMessage(r transport.Rejected, key string) (*nats.Msg, error) {
 	tenant := r.Message.Tenant
 	if !ValidToken(tenant) {
 		tenant = NoTenant

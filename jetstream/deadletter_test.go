@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"satchel/jetstream"
-	"satchel/worker"
+	"satchel/worker/transport"
 )
 
 func openLetters(t *testing.T, b *bundle) *jetstream.DeadLetters {
@@ -32,7 +32,7 @@ func TestDeadLetters(t *testing.T) {
 	i := b.inbox(t, "acme")
 	all := fetch(t, i, 2)
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	rejected := []worker.Rejected{
+	rejected := []transport.Rejected{
 		{Message: all[0], Reason: "id_reuse", Cause: "another body: 100 % \"new\"\nline é", At: at},
 		{Message: all[1], Reason: "malformed", Pointer: "/scope/tenant", Cause: "not a CloudEvent", At: at},
 	}
@@ -94,8 +94,8 @@ func TestRejectWithoutTenant(t *testing.T) {
 	b := setup(t)
 	d := openLetters(t, b)
 	ctx := within(t, 10*time.Second)
-	r := worker.Rejected{Message: worker.Message{Subject: "mem.v1.a%b.evt.x", Seq: 7, Epoch: "e"}, Reason: "bad_subject"}
-	if err := d.Reject(ctx, []worker.Rejected{r}); err != nil {
+	r := transport.Rejected{Message: transport.Message{Subject: "mem.v1.a%b.evt.x", Seq: 7, Epoch: "e"}, Reason: "bad_subject"}
+	if err := d.Reject(ctx, []transport.Rejected{r}); err != nil {
 		t.Fatal(err)
 	}
 	list, err := d.List(ctx, jetstream.NoTenant, 0, 10)

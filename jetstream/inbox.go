@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"satchel/worker"
+	"satchel/worker/transport"
 )
 
 // ErrNotDelivered is returned by Ack when no message up to the sequence has been
@@ -79,7 +79,7 @@ type delivery struct {
 	reply string
 }
 
-var _ worker.Inbox = (*Inbox)(nil)
+var _ transport.Inbox = (*Inbox)(nil)
 
 // OpenInbox makes the partition's durable consumer if it is missing. Without a Seek
 // the first Fetch starts behind what was acknowledged. The caller MUST call Close.
@@ -134,11 +134,11 @@ func (i *Inbox) ensureConsumer(ctx context.Context, start uint64) (jetstream.Con
 
 // Fetch waits for at least one message and returns at most limit, in order. A
 // message that is no event is returned with Err.
-func (i *Inbox) Fetch(ctx context.Context, limit int) ([]worker.Message, error) {
+func (i *Inbox) Fetch(ctx context.Context, limit int) ([]transport.Message, error) {
 	if limit < 1 {
 		return nil, fmt.Errorf("fetch from %q: limit %d is not positive", i.Name(), limit)
 	}
-	var batch []worker.Message
+	var batch []transport.Message
 	for {
 		if i.feed == nil {
 			if err := i.restart(ctx); err != nil {
@@ -244,9 +244,9 @@ func (i *Inbox) lost(ctx context.Context) bool {
 	return len(i.feed.messages) == 0 && (info.Delivered.Consumer >= i.order || info.NumWaiting == 0)
 }
 
-func (i *Inbox) message(msg *nats.Msg, seq uint64) worker.Message {
+func (i *Inbox) message(msg *nats.Msg, seq uint64) transport.Message {
 	subject := OriginalSubject(msg.Subject)
-	m := worker.Message{
+	m := transport.Message{
 		Seq:     seq,
 		Epoch:   i.epoch,
 		Hash:    hashMessage(subject, msg.Header, msg.Data),
@@ -346,12 +346,12 @@ func (i *Inbox) recreate(ctx context.Context) error {
 }
 
 // State describes the stream and its message at seq; seq 0 asks for the stream only.
-func (i *Inbox) State(ctx context.Context, seq uint64) (worker.StreamState, error) {
+func (i *Inbox) State(ctx context.Context, seq uint64) (transport.StreamState, error) {
 	info, err := i.stream.Info(ctx)
 	if err != nil {
-		return worker.StreamState{}, fmt.Errorf("describe stream %q: %w", MemoryStream, err)
+		return transport.StreamState{}, fmt.Errorf("describe stream %q: %w", MemoryStream, err)
 	}
-	state := worker.StreamState{Epoch: epochOf(info), LastSeq: info.State.LastSeq}
+	state := transport.StreamState{Epoch: epochOf(info), LastSeq: info.State.LastSeq}
 	if seq == 0 {
 		return state, nil
 	}
@@ -360,22 +360,22 @@ func (i *Inbox) State(ctx context.Context, seq uint64) (worker.StreamState, erro
 		return state, nil
 	}
 	if err != nil {
-		return worker.StreamState{}, fmt.Errorf("read message %d of %q: %w", seq, MemoryStream, err)
+		return transport.StreamState{}, fmt.Errorf("read message %d of %q: %w", seq, MemoryStream, err)
 	}
 	state.Found, state.Hash = true, hashMessage(OriginalSubject(msg.Subject), msg.Header, msg.Data)
 	return state, nil
 }
 
-// Purge removes the partition's messages before seq. The message at seq stays as the
-// witness the guard checks against the checkpoint. Removed bytes may stay on the
-// disk for a while; Scrubber removes those too.
+// Purge removes the partition's messages at and before seq. A guard that compares the
+// message at the checkpoint passes the sequence before it. Removed bytes may stay on
+// the disk for a while; Scrubber removes those too.
 func (i *Inbox) Purge(ctx context.Context, seq uint64) error {
-	if seq <= 1 {
+	if seq == 0 {
 		return nil
 	}
-	err := i.stream.Purge(ctx, jetstream.WithPurgeSubject(partitionFilter(i.cfg.Partition)), jetstream.WithPurgeSequence(seq))
+	err := i.stream.Purge(ctx, jetstream.WithPurgeSubject(partitionFilter(i.cfg.Partition)), jetstream.WithPurgeSequence(seq+1))
 	if err != nil {
-		return fmt.Errorf("purge %q before %d: %w", i.Name(), seq, err)
+		return fmt.Errorf("purge %q up to %d: %w", i.Name(), seq, err)
 	}
 	return nil
 }

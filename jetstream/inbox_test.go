@@ -11,14 +11,14 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"satchel/jetstream"
-	"satchel/worker"
+	"satchel/worker/transport"
 )
 
 // fetch collects n messages.
-func fetch(t testing.TB, i *jetstream.Inbox, n int) []worker.Message {
+func fetch(t testing.TB, i *jetstream.Inbox, n int) []transport.Message {
 	t.Helper()
 	ctx := within(t, 20*time.Second)
-	var all []worker.Message
+	var all []transport.Message
 	for len(all) < n {
 		batch, err := i.Fetch(ctx, n-len(all))
 		if err != nil {
@@ -29,7 +29,7 @@ func fetch(t testing.TB, i *jetstream.Inbox, n int) []worker.Message {
 	return all
 }
 
-func ids(messages []worker.Message) []string {
+func ids(messages []transport.Message) []string {
 	list := make([]string, len(messages))
 	for n, m := range messages {
 		list[n] = m.Event.ID()
@@ -53,7 +53,7 @@ func TestInboxFetchAckSeek(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(worker.StreamState{Epoch: all[10].Epoch, LastSeq: all[699].Seq, Hash: all[10].Hash, Found: true}, state); diff != "" {
+	if diff := cmp.Diff(transport.StreamState{Epoch: all[10].Epoch, LastSeq: all[699].Seq, Hash: all[10].Hash, Found: true}, state); diff != "" {
 		t.Errorf("state (-want +got):\n%s", diff)
 	}
 	if state, err := i.State(ctx, 100000); err != nil || state.Found {
@@ -129,7 +129,7 @@ func TestInboxPurgeKeepsTheWitness(t *testing.T) {
 	i := b.inbox(t, "acme")
 	all := fetch(t, i, 20)
 	ctx := within(t, 10*time.Second)
-	if err := i.Purge(ctx, all[14].Seq); err != nil {
+	if err := i.Purge(ctx, all[13].Seq); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"satchel/schemas"
-	"satchel/worker"
+	"satchel/worker/transport"
 )
 
 // The headers of a LEDGER message beside the CloudEvents attributes.
@@ -51,7 +51,7 @@ type ledgerEnd struct {
 	position int64
 }
 
-var _ worker.Ledger = (*Ledger)(nil)
+var _ transport.Ledger = (*Ledger)(nil)
 
 // OpenLedger returns a publisher to LEDGER, which must exist.
 func OpenLedger(ctx context.Context, nc *nats.Conn, js jetstream.JetStream) (*Ledger, error) {
@@ -96,7 +96,7 @@ func (l *Ledger) find(ctx context.Context, tenant string) (ledgerEnd, error) {
 // returns ErrLedgerMoved when the tenant's last message is not the one of the last
 // LastPosition or Publish. Many messages travel in several batches; those before the
 // failed one are stored. After any error the next call looks at the stream again.
-func (l *Ledger) Publish(ctx context.Context, tenant string, messages []worker.LedgerMessage) error {
+func (l *Ledger) Publish(ctx context.Context, tenant string, messages []transport.LedgerMessage) error {
 	end, err := l.end(ctx, tenant)
 	if err != nil {
 		return err
@@ -153,7 +153,7 @@ func expect(msg *nats.Msg, filter string, seq uint64) {
 
 // ledgerBatch encodes as many messages as one batch takes. The first carries the
 // check; the server does it once for the whole batch.
-func ledgerBatch(tenant string, end ledgerEnd, messages []worker.LedgerMessage) ([]*nats.Msg, int64, error) {
+func ledgerBatch(tenant string, end ledgerEnd, messages []transport.LedgerMessage) ([]*nats.Msg, int64, error) {
 	filter, err := LedgerTenantSubject(tenant)
 	if err != nil {
 		return nil, 0, err
@@ -180,7 +180,7 @@ func ledgerBatch(tenant string, end ledgerEnd, messages []worker.LedgerMessage) 
 	return batch, position, nil
 }
 
-func ledgerMessage(tenant string, m worker.LedgerMessage) (*nats.Msg, error) {
+func ledgerMessage(tenant string, m transport.LedgerMessage) (*nats.Msg, error) {
 	subject, err := LedgerSubject(tenant, schemas.LedgerKind(m.Kind), m.Agent)
 	if err != nil {
 		return nil, err

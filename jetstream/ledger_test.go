@@ -10,7 +10,7 @@ import (
 	natsjs "github.com/nats-io/nats.go/jetstream"
 
 	"satchel/jetstream"
-	"satchel/worker"
+	"satchel/worker/transport"
 )
 
 func openLedger(t testing.TB, b *bundle) *jetstream.Ledger {
@@ -22,10 +22,10 @@ func openLedger(t testing.TB, b *bundle) *jetstream.Ledger {
 	return l
 }
 
-func entries(from, to int64) []worker.LedgerMessage {
-	var list []worker.LedgerMessage
+func entries(from, to int64) []transport.LedgerMessage {
+	var list []transport.LedgerMessage
 	for p := from; p <= to; p++ {
-		list = append(list, worker.LedgerMessage{Position: p, Kind: "memory", Agent: "a", Request: "req 1", Event: sample(fmt.Sprintf("e%d", p))})
+		list = append(list, transport.LedgerMessage{Position: p, Kind: "memory", Agent: "a", Request: "req 1", Event: sample(fmt.Sprintf("e%d", p))})
 	}
 	return list
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"satchel/worker"
+	"satchel/worker/transport"
 )
 
 // ErrTooLarge is returned for an event that MEMORY would not take.
@@ -24,7 +24,7 @@ type Outbox struct {
 	js jetstream.JetStream
 }
 
-var _ worker.Outbox = (*Outbox)(nil)
+var _ transport.Outbox = (*Outbox)(nil)
 
 // NewOutbox returns an Outbox on nc.
 func NewOutbox(nc *nats.Conn, js jetstream.JetStream) *Outbox { return &Outbox{nc: nc, js: js} }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"satchel/worker"
+	"satchel/worker/transport"
 )
 
 // ErrVacuumPending is returned by Vacuum when bytes of trimmed messages may still be
@@ -25,7 +25,7 @@ type Scrubber struct {
 // holds everything of that partition.
 type Checkpoints func(ctx context.Context) (map[string]uint64, error)
 
-var _ worker.StreamScrubber = (*Scrubber)(nil)
+var _ transport.StreamScrubber = (*Scrubber)(nil)
 
 // NewScrubber returns a Scrubber. With checkpoints a Scrub also vacuums MEMORY; nil
 // leaves that to whoever calls Vacuum.
@@ -37,11 +37,11 @@ func NewScrubber(js jetstream.JetStream, checkpoints Checkpoints) *Scrubber {
 // and the tenant's kept replies. It returns how many messages it removed, by stream.
 // Copies that MEMORY dropped earlier can still be on the disk: when they may be, the
 // counts come with ErrVacuumPending.
-func (s *Scrubber) Scrub(ctx context.Context, tenant string, copies []worker.Copy) (map[string]int, error) {
+func (s *Scrubber) Scrub(ctx context.Context, tenant string, copies []transport.Copy) (map[string]int, error) {
 	if !ValidToken(tenant) {
 		return nil, fmt.Errorf("scrub streams of %q: %w", clip(tenant), ErrSubject)
 	}
-	wanted := make(map[worker.Copy]struct{}, len(copies))
+	wanted := make(map[transport.Copy]struct{}, len(copies))
 	for _, c := range copies {
 		wanted[c] = struct{}{}
 	}
@@ -72,7 +72,7 @@ func (s *Scrubber) Scrub(ctx context.Context, tenant string, copies []worker.Cop
 	return removed, s.Vacuum(ctx, checkpoints)
 }
 
-func (s *Scrubber) scrubStream(ctx context.Context, name, filter string, wanted map[worker.Copy]struct{}) (int, error) {
+func (s *Scrubber) scrubStream(ctx context.Context, name, filter string, wanted map[transport.Copy]struct{}) (int, error) {
 	stream, err := s.js.Stream(ctx, name)
 	if err != nil {
 		return 0, fmt.Errorf("open stream %q: %w", name, err)
@@ -80,7 +80,7 @@ func (s *Scrubber) scrubStream(ctx context.Context, name, filter string, wanted 
 	var found []uint64
 	err = scan(ctx, stream, scanConfig{filters: []string{filter}}, func(m stored) error {
 		source, id := identityOf(m.header, m.data)
-		if _, ok := wanted[worker.Copy{Source: source, ID: id}]; ok {
+		if _, ok := wanted[transport.Copy{Source: source, ID: id}]; ok {
 			found = append(found, m.seq)
 		}
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"satchel/jetstream"
-	"satchel/worker"
+	"satchel/worker/transport"
 )
 
 const canary = "CANARY-7d1f0c"
@@ -86,20 +86,20 @@ func TestScrubErasesEveryCopy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := letters.Reject(ctx, []worker.Rejected{{Message: all[20], Reason: "malformed", At: time.Unix(0, 0)}}); err != nil {
+	if err := letters.Reject(ctx, []transport.Rejected{{Message: all[20], Reason: "malformed", At: time.Unix(0, 0)}}); err != nil {
 		t.Fatal(err)
 	}
 	ledger, err := jetstream.OpenLedger(ctx, b.nc, b.js)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := ledger.Publish(ctx, "acme", []worker.LedgerMessage{{Position: 1, Kind: "memory", Agent: "a", Event: secret("s")}}); err != nil {
+	if err := ledger.Publish(ctx, "acme", []transport.LedgerMessage{{Position: 1, Kind: "memory", Agent: "a", Event: secret("s")}}); err != nil {
 		t.Fatal(err)
 	}
 	if len(onDisk(t, b.dir, canary)) < 3 {
 		t.Fatal("the canary is not on the disk to begin with")
 	}
-	removed, err := jetstream.NewScrubber(b.js, nil).Scrub(ctx, "acme", []worker.Copy{{Source: "urn:agent:planner", ID: "s"}})
+	removed, err := jetstream.NewScrubber(b.js, nil).Scrub(ctx, "acme", []transport.Copy{{Source: "urn:agent:planner", ID: "s"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestVacuumRemovesTrimmedBytes(t *testing.T) {
 	last := b.publishAll(t, "acme", "e", 20)
 	i := b.inbox(t, "acme")
 	all := fetch(t, i, 21)
-	if err := i.Purge(ctx, last); err != nil {
+	if err := i.Purge(ctx, last-1); err != nil {
 		t.Fatal(err)
 	}
 	if len(onDisk(t, b.dir, canary)) == 0 {
@@ -144,7 +144,7 @@ func TestVacuumRemovesTrimmedBytes(t *testing.T) {
 	scrubber := jetstream.NewScrubber(b.js, func(context.Context) (map[string]uint64, error) {
 		return map[string]uint64{i.Name(): held}, nil
 	})
-	copies := []worker.Copy{{Source: "urn:agent:planner", ID: "s"}}
+	copies := []transport.Copy{{Source: "urn:agent:planner", ID: "s"}}
 	if _, err := scrubber.Scrub(ctx, "acme", copies); !errors.Is(err, jetstream.ErrVacuumPending) {
 		t.Fatalf("error = %v, want ErrVacuumPending while a message waits", err)
 	}

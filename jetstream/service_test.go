@@ -1,0 +1,252 @@
+package jetstream_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	"satchel/jetstream"
+	"satchel/schemas"
+)
+
+func serve(t *testing.T, b *bundle, cfg jetstream.ServiceConfig, endpoints ...jetstream.Endpoint) *jetstream.Service {
+	t.Helper()
+	s, err := jetstream.Serve(within(t, 10*time.Second), b.nc, b.js, cfg, endpoints)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(within(t, 10*time.Second)); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func search(handler jetstream.Handler) jetstream.Endpoint {
+	return jetstream.Endpoint{Name: "search", Subject: "ctx.v1.*.search", Handler: handler}
+}
+
+func TestServiceReplies(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	s := serve(t, b, jetstream.ServiceConfig{Version: "1.2.3", Stats: func() any { return 42 }}, search(
+		func(ctx context.Context, c jetstream.Call) (jetstream.Reply, error) {
+			if _, bounded := ctx.Deadline(); !bounded {
+				return jetstream.Reply{}, errors.New("no deadline")
+			}
+			return jetstream.Reply{Data: append([]byte(c.Tenant+" "), c.Data...), Header: nats.Header{"X": {"1"}}}, nil
+		}))
+	ctx := within(t, 10*time.Second)
+	reply, err := jetstream.RequestWithHeader(ctx, b.nc, "ctx.v1.acme.search", nats.Header{"Y": {"2"}}, []byte("hello"))
+	if err != nil || string(reply.Data) != "acme hello" || reply.Header.Get("X") != "1" {
+		t.Fatalf("reply = %q %v, %v", reply.Data, reply.Header, err)
+	}
+	if _, err := jetstream.Request(ctx, b.nc, "ctx.v1.acme.build", nil); !errors.Is(err, jetstream.ErrNoService) {
+		t.Errorf("error = %v, want ErrNoService", err)
+	}
+	var refusal *schemas.Error
+	if _, err := jetstream.Request(ctx, b.nc, "ctx.v1.a%b.search", nil); !errors.As(err, &refusal) || refusal.Code != schemas.CodeValidation {
+		t.Errorf("error = %v, want a validation error", err)
+	}
+	if got := s.Stats()["search"]; got.Requests != 2 || got.Errors != 1 || got.P95MS <= 0 {
+		t.Errorf("stats = %+v", got)
+	}
+	msg, err := b.nc.RequestWithContext(ctx, "$SRV.STATS.satchel", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stats micro.Stats
+	if err := json.Unmarshal(msg.Data, &stats); err != nil || stats.Version != "1.2.3" || len(stats.Endpoints) != 1 ||
+		!strings.Contains(string(stats.Endpoints[0].Data), `"service":42`) {
+		t.Errorf("discovery says %s, %v", msg.Data, err)
+	}
+}
+
+func TestServiceErrors(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	outcomes := map[string]func(context.Context) error{
+		"typed": func(context.Context) error {
+			return &schemas.Error{Code: schemas.CodeTemplateNotFound, Message: "no template é", Field: "/payload/template", Available: []string{"a"}}
+		},
+		"plain": func(context.Context) error { return errors.New("secret path /x") },
+		"panic": func(context.Context) error { panic("secret") },
+		"late":  func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) },
+	}
+	serve(t, b, jetstream.ServiceConfig{}, search(func(ctx context.Context, c jetstream.Call) (jetstream.Reply, error) {
+		return jetstream.Reply{}, outcomes[string(c.Data)](ctx)
+	}))
+	ctx := within(t, 10*time.Second)
+	want := map[string]schemas.Error{
+		"typed": {Code: schemas.CodeTemplateNotFound, Message: "no template é", Field: "/payload/template", Available: []string{"a"}},
+		"plain": {Code: jetstream.CodeInternal, Message: "the request failed"},
+		"panic": {Code: jetstream.CodeInternal, Message: "the request failed"},
+		"late":  {Code: schemas.CodeDeadlineExceeded, Message: "the deadline has passed"},
+	}
+	for name, want := range want {
+		msg, err := b.nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: "ctx.v1.acme.search", Data: []byte(name),
+			Header: nats.Header{jetstream.HeaderDeadline: {"100"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got schemas.Error
+		if err := json.Unmarshal(msg.Data, &got); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if msg.Header.Get(micro.ErrorHeader) == "" || strings.Contains(msg.Header.Get(micro.ErrorHeader), "secret") {
+			t.Errorf("%s: error header = %q", name, msg.Header.Get(micro.ErrorHeader))
+		}
+	}
+	if _, err := jetstream.Request(ctx, b.nc, "ctx.v1.acme.search", []byte("typed")); err == nil || err.Error() != "template_not_found: /payload/template: no template é" {
+		t.Errorf("error = %v", err)
+	}
+}
+
+func TestServiceRefusesWhenFull(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	entered, leave := make(chan struct{}, 10), make(chan struct{})
+	s := serve(t, b, jetstream.ServiceConfig{Pool: 1, Queue: 1}, search(func(context.Context, jetstream.Call) (jetstream.Reply, error) {
+		entered <- struct{}{}
+		<-leave
+		return jetstream.Reply{Data: []byte("ok")}, nil
+	}))
+	ctx := within(t, 10*time.Second)
+	var wait sync.WaitGroup
+	results := make(chan error, 2)
+	ask := func() {
+		_, err := jetstream.Request(ctx, b.nc, "ctx.v1.acme.search", nil)
+		results <- err
+	}
+	wait.Go(ask)
+	<-entered // the worker is busy
+	wait.Go(ask)
+	for s.Stats()["search"].Waiting == 0 { // the queue is full
+		if ctx.Err() != nil {
+			t.Fatal(ctx.Err())
+		}
+	}
+	var refusal *schemas.Error
+	_, err := jetstream.Request(ctx, b.nc, "ctx.v1.acme.search", nil)
+	if !errors.As(err, &refusal) || refusal.Code != schemas.CodeOverloaded {
+		t.Fatalf("error = %v, want overloaded", err)
+	}
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.Stop(ctx) }() // a stop lets both finish
+	close(leave)
+	wait.Wait()
+	for range 2 {
+		if err := <-results; err != nil {
+			t.Errorf("accepted request: %v", err)
+		}
+	}
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+	if got := s.Stats()["search"]; got.Refused != 1 || got.Requests != 3 {
+		t.Errorf("stats = %+v", got)
+	}
+}
+
+func TestServiceRunsConcurrently(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var meet sync.WaitGroup
+	meet.Add(4)
+	serve(t, b, jetstream.ServiceConfig{Pool: 4}, search(func(context.Context, jetstream.Call) (jetstream.Reply, error) {
+		meet.Done()
+		meet.Wait() // ends only when four run at a time
+		return jetstream.Reply{}, nil
+	}))
+	ctx := within(t, 10*time.Second)
+	var wait sync.WaitGroup
+	for range 4 {
+		wait.Go(func() {
+			if _, err := jetstream.Request(ctx, b.nc, "ctx.v1.acme.search", nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+}
+
+func TestServiceStopEndsHandlers(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	entered := make(chan struct{})
+	s := serve(t, b, jetstream.ServiceConfig{}, search(func(ctx context.Context, _ jetstream.Call) (jetstream.Reply, error) {
+		close(entered)
+		<-ctx.Done()
+		return jetstream.Reply{}, ctx.Err()
+	}))
+	ctx := within(t, 10*time.Second)
+	result := make(chan error, 1)
+	go func() {
+		_, err := jetstream.Request(ctx, b.nc, "ctx.v1.acme.search", nil)
+		result <- err
+	}()
+	<-entered
+	now, cancel := context.WithCancel(ctx)
+	cancel()
+	if err := s.Stop(now); err != nil && !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	var refusal *schemas.Error
+	if err := <-result; !errors.As(err, &refusal) || refusal.Code != schemas.CodeOverloaded {
+		t.Errorf("error = %v, want overloaded", err)
+	}
+}
+
+func TestServiceLargeReply(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	big := strings.Repeat("context ", 400_000)
+	serve(t, b, jetstream.ServiceConfig{}, search(func(context.Context, jetstream.Call) (jetstream.Reply, error) {
+		return jetstream.Reply{Data: []byte(big)}, nil
+	}))
+	ctx := within(t, 20*time.Second)
+	var wait sync.WaitGroup
+	for range 3 {
+		wait.Go(func() {
+			reply, err := jetstream.RequestWithHeader(ctx, b.nc, "ctx.v1.acme.search", nil, nil)
+			if err != nil || string(reply.Data) != big || reply.Header.Get(jetstream.HeaderDataref) == "" {
+				t.Errorf("reply of %d bytes, %v", len(reply.Data), err)
+			}
+		})
+	}
+	wait.Wait()
+	if files := onDisk(t, b.dir, "context context"); len(files) != 0 {
+		t.Errorf("replies are on the disk: %v", files)
+	}
+	removed, err := jetstream.NewScrubber(b.js, nil).Scrub(ctx, "acme", nil)
+	if err != nil || removed[jetstream.RepliesBucket] != 3 {
+		t.Errorf("removed = %v, %v", removed, err)
+	}
+}
+
+func TestHeaderCarrier(t *testing.T) {
+	t.Parallel()
+	c := jetstream.HeaderCarrier{"TraceParent": {"a"}, "empty": {}}
+	if c.Get("traceparent") != "a" || c.Get("empty") != "" || c.Get("none") != "" {
+		t.Errorf("carrier = %v", c)
+	}
+	c.Set("Traceparent", "b")
+	if diff := cmp.Diff(jetstream.HeaderCarrier{"traceparent": {"b"}, "empty": {}}, c); diff != "" {
+		t.Errorf("carrier (-want +got):\n%s", diff)
+	}
+	if len(c.Keys()) != 2 {
+		t.Errorf("keys = %v", c.Keys())
+	}
+}
