@@ -264,6 +264,11 @@ func (g *generator) properties(t reflect.Type, properties object, needed *[]stri
 		for k, v := range fieldRules()[t.Name()+"."+name] {
 			p[k] = v
 		}
+		if p["description"] == nil {
+			if p["description"] = describe(t.Name(), name); p["description"] == "" {
+				g.t.Errorf("%s.%s has no description: comment the field", t.Name(), f.Name)
+			}
+		}
 		if p["optional"] == true {
 			optional = true
 		}
