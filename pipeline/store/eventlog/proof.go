@@ -71,7 +71,7 @@ func (l *Log) openCheckpoint(tenant string, signed []byte) (Head, error) {
 // is the present one. ErrNotFound when the log or that tree does not reach so far.
 func (l *Log) ProveInclusion(ctx context.Context, s scope.Scope, position, size int64) (schemas.InclusionProof, error) {
 	var p schemas.InclusionProof
-	err := l.prove(ctx, s, size, func(r tlog.HashReader, size int64) error {
+	err := l.prove(ctx, s, size, func(r tlog.HashReader, size int64, root tlog.Hash) error {
 		if position < 1 || position > size {
 			return fmt.Errorf("prove position %d in a log of %d: %w", position, size, ErrNotFound)
 		}
@@ -83,9 +83,8 @@ func (l *Log) ProveInclusion(ctx context.Context, s scope.Scope, position, size 
 		if err != nil {
 			return err
 		}
-		root, err := tlog.TreeHash(size, r)
 		p = schemas.InclusionProof{Position: position, Size: size, Leaf: hex.EncodeToString(leaf[0][:]), Hashes: hexes(hashes), Root: hex.EncodeToString(root[:])}
-		return err
+		return nil
 	})
 	return p, err
 }
@@ -99,7 +98,7 @@ func (l *Log) ProveConsistency(ctx context.Context, s scope.Scope, old int64) (s
 // leaves; size 0 is the present one. ErrNotFound unless 1 ≤ old ≤ size ≤ the log's size.
 func (l *Log) ProveConsistencyAt(ctx context.Context, s scope.Scope, old, size int64) (schemas.ConsistencyProof, error) {
 	var p schemas.ConsistencyProof
-	err := l.prove(ctx, s, size, func(r tlog.HashReader, size int64) error {
+	err := l.prove(ctx, s, size, func(r tlog.HashReader, size int64, root tlog.Hash) error {
 		if old < 1 || old > size {
 			return fmt.Errorf("prove size %d in a log of %d: %w", old, size, ErrNotFound)
 		}
@@ -108,17 +107,13 @@ func (l *Log) ProveConsistencyAt(ctx context.Context, s scope.Scope, old, size i
 			return err
 		}
 		oldRoot, err := tlog.TreeHash(old, r)
-		if err != nil {
-			return err
-		}
-		newRoot, err := tlog.TreeHash(size, r)
-		p = schemas.ConsistencyProof{Old: old, New: size, OldRoot: hex.EncodeToString(oldRoot[:]), NewRoot: hex.EncodeToString(newRoot[:]), Hashes: hexes(hashes)}
+		p = schemas.ConsistencyProof{Old: old, New: size, OldRoot: hex.EncodeToString(oldRoot[:]), NewRoot: hex.EncodeToString(root[:]), Hashes: hexes(hashes)}
 		return err
 	})
 	return p, err
 }
 
-func (l *Log) prove(ctx context.Context, s scope.Scope, size int64, fn func(tlog.HashReader, int64) error) error {
+func (l *Log) prove(ctx context.Context, s scope.Scope, size int64, fn func(r tlog.HashReader, size int64, root tlog.Hash) error) error {
 	if err := s.Check(); err != nil {
 		return err
 	}
@@ -133,7 +128,13 @@ func (l *Log) prove(ctx context.Context, s scope.Scope, size int64, fn func(tlog
 		if size < 0 || size > h.Size {
 			return fmt.Errorf("prove for size %d in a log of %d: %w", size, h.Size, ErrNotFound)
 		}
-		return fn(hashReader(r, s.Tenant()), size)
+		hashes, root := hashReader(r, s.Tenant()), h.Root
+		if size < h.Size {
+			if root, err = tlog.TreeHash(size, hashes); err != nil {
+				return err
+			}
+		}
+		return fn(hashes, size, root)
 	})
 }
 

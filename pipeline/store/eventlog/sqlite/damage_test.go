@@ -97,8 +97,8 @@ func clone(t *testing.T, from, to string) {
 	}
 }
 
-// TestTamper changes every column of every table, in the first row, an erased one and one
-// with an attachment, and removes these rows: verify must find each.
+// TestTamper changes every column of every table, in an erased row and
+// one with an attachment, and removes these rows: verify must find each.
 func TestTamper(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -214,7 +214,7 @@ func describe(t *testing.T, path, table string) (columns, keys []string) {
 		t.Fatal(table, err)
 	}
 	seen := map[string]bool{}
-	for _, i := range []int{0, min(4, len(all)-1), min(151, len(all)-1)} {
+	for _, i := range []int{min(4, len(all)-1), min(151, len(all)-1)} {
 		if !seen[all[i]] {
 			seen[all[i]] = true
 			keys = append(keys, all[i])
@@ -286,7 +286,7 @@ func TestFlippedBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := dump(t, path)
-	for i := range 40 {
+	for i := range 25 {
 		at := (i*23719 + 131) % len(good)
 		bad := filepath.Join(folder, "flipped.db")
 		b := bytes.Clone(good)
