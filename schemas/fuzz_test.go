@@ -1,6 +1,7 @@
 package schemas_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"testing"
 
@@ -36,6 +37,38 @@ func FuzzDecodeContextRequest(f *testing.F) {
 		}
 		if _, err := json.Marshal(&r); err != nil {
 			t.Fatalf("a valid request cannot be written: %v", err)
+		}
+	})
+}
+
+func FuzzLint(f *testing.F) {
+	f.Add([]byte("{}\n\n" + `{"specversion":"1.0","id":"a","source":"s","type":"io.satchel.memory.erased.v1","data":{"scope":{"tenant":"t"},"items":["x"]}}`))
+	f.Add([]byte(`{"specversion":"1.0","type":"io.satchel.memory.linked.v1","data_base64":"e30="}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		bad, count := 0, 0
+		report, err := schemas.Lint(bytes.NewReader(data), func(line int, issues []schemas.Issue) {
+			bad++
+			count += len(issues)
+			if line < 1 || len(issues) == 0 {
+				t.Fatalf("line %d with %d issues", line, len(issues))
+			}
+		})
+		if err != nil || report.Bad != bad || report.Issues != count || report.Lines != report.Valid+report.Bad {
+			t.Fatalf("report %+v, error %v", report, err)
+		}
+	})
+}
+
+func FuzzValidateData(f *testing.F) {
+	for i := range schemas.MemoryEventTypes() {
+		f.Add(i, []byte(`{"scope":{"tenant":"t"},"from":"a","item":"b","by":"c","items":["x"],"links":[{"rel":"follows","to":"y"}]}`))
+	}
+	f.Fuzz(func(t *testing.T, i int, data []byte) {
+		types := schemas.MemoryEventTypes()
+		for _, issue := range schemas.ValidateData(types[uint(i)%uint(len(types))], data) {
+			if issue.Message == "" || issue.Pointer != "" && issue.Pointer[0] != '/' {
+				t.Fatalf("issue %+v", issue)
+			}
 		}
 	})
 }
