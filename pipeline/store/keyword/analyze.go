@@ -39,7 +39,7 @@ type Analyzer struct {
 	ends  []uint32
 	words int
 
-	folded []byte // the normalised text, when it is not ASCII
+	folded []byte // the normalised text
 	word   []byte // the word being read, lower-cased
 	cuts   []int  // where word's parts begin, the first (0) left out
 	spare  []int  // for the next cuts
@@ -53,11 +53,11 @@ func (a *Analyzer) Analyze(text string) {
 	a.terms, a.ends, a.words = a.terms[:0], a.ends[:0], 0
 	a.reset()
 	if ascii(text) {
-		readASCII(a, text)
-		return
+		a.folded = append(a.folded[:0], text...)
+	} else {
+		a.folded = norm.NFKC.AppendString(a.folded[:0], text)
 	}
-	a.folded = norm.NFKC.AppendString(a.folded[:0], text)
-	a.readRunes(a.folded)
+	a.read(a.folded)
 }
 
 // Len returns the number of terms.
@@ -97,44 +97,48 @@ func (a *Analyzer) cut() {
 	}
 }
 
-func readASCII(a *Analyzer, text string) {
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		switch {
-		case 'a' <= c && c <= 'z':
-			a.word = append(a.word, c)
-			a.upper, a.lower = false, true
-		case 'A' <= c && c <= 'Z':
-			if a.lower || a.upper && twoLower(text[i+1:]) {
-				a.cut()
-			}
-			a.word = append(a.word, c+'a'-'A')
-			a.upper, a.lower = true, false
-		case '0' <= c && c <= '9':
-			a.word = append(a.word, c)
-			a.plain, a.upper, a.lower = false, false, true
-		case c == '\'' && joins(a, text, i):
-			a.apostrophe()
-		case c == '_' && len(a.word) > 0:
-			a.underscore()
-		default:
-			if len(a.word) > 0 {
-				a.flush()
-			}
+// read reads normalised text.
+func (a *Analyzer) read(text []byte) {
+	for i := 0; i < len(text); {
+		if c := text[i]; c < utf8.RuneSelf {
+			i++
+			a.readByte(c, text[i:])
+			continue
 		}
+		r, n := utf8.DecodeRune(text[i:])
+		if unspaced(r) {
+			a.flush()
+			i += a.bigrams(text[i:])
+			continue
+		}
+		i += n
+		a.readRune(r, text[i:])
 	}
 	a.flush()
 }
 
-// twoLower reports whether rest begins with two lower-case letters: then the capital
-// before it opens a part (HTTPServer), otherwise it belongs to the acronym (URLs).
-func twoLower(rest string) bool {
-	return len(rest) > 1 && 'a' <= rest[0] && rest[0] <= 'z' && 'a' <= rest[1] && rest[1] <= 'z'
-}
-
-// joins reports whether the apostrophe at i stands between letters.
-func joins(a *Analyzer, text string, i int) bool {
-	return len(a.word) > 0 && i+1 < len(text) && text[i+1]|0x20 >= 'a' && text[i+1]|0x20 <= 'z'
+func (a *Analyzer) readByte(c byte, rest []byte) {
+	switch {
+	case 'a' <= c && c <= 'z':
+		a.word = append(a.word, c)
+		a.upper, a.lower = false, true
+	case 'A' <= c && c <= 'Z':
+		if a.lower || a.upper && twoLower(rest) {
+			a.cut()
+		}
+		a.word = append(a.word, c+'a'-'A')
+		a.upper, a.lower = true, false
+	case '0' <= c && c <= '9':
+		a.word = append(a.word, c)
+		a.plain, a.upper, a.lower = false, false, true
+	case len(a.word) == 0:
+	case c == '\'' && letterNext(rest):
+		a.apostrophe()
+	case c == '_':
+		a.underscore()
+	default:
+		a.flush()
+	}
 }
 
 // apostrophe keeps the apostrophe as a byte no letter uses; flush settles what it meant.
@@ -271,25 +275,13 @@ func clip(w []byte) []byte {
 	return w[:n]
 }
 
-// readRunes reads text that is not ASCII, already in NFKC.
-func (a *Analyzer) readRunes(text []byte) {
-	for i := 0; i < len(text); {
-		r, n := utf8.DecodeRune(text[i:])
-		if unspaced(r) {
-			a.flush()
-			i += a.bigrams(text[i:])
-			continue
-		}
-		a.readRune(r, text[i+n:])
-		i += n
-	}
-	a.flush()
-}
-
+// readRune reads a rune that is not ASCII.
 func (a *Analyzer) readRune(r rune, rest []byte) {
 	switch {
+	case (r == '’' || r == 'ʼ') && len(a.word) > 0 && letterNext(rest):
+		a.apostrophe()
 	case unicode.IsUpper(r) || unicode.IsTitle(r):
-		if a.lower || a.upper && twoLowerRunes(rest) {
+		if a.lower || a.upper && twoLower(rest) {
 			a.cut()
 		}
 		a.append(unicode.ToLower(r))
@@ -304,10 +296,6 @@ func (a *Analyzer) readRune(r rune, rest []byte) {
 		if len(a.word) > 0 && !latinEnd(a.word) {
 			a.append(r)
 		}
-	case (r == '\'' || r == '’' || r == 'ʼ') && len(a.word) > 0 && letterNext(rest):
-		a.apostrophe()
-	case r == '_' && len(a.word) > 0:
-		a.underscore()
 	case r == '\u00ad' || r == '\u200c' || r == '\u200d' || r == '\u2060' || r == '\ufeff':
 		// invisible inside a word
 	default:
@@ -322,9 +310,9 @@ func (a *Analyzer) append(r rune) {
 		a.plain = a.plain && 'a' <= r && r <= 'z'
 		return
 	}
-	was := a.plain
+	n := len(a.word)
 	a.word = appendFolded(a.word, r)
-	a.plain = was && onlyLetters(a.word)
+	a.plain = a.plain && onlyLetters(a.word[n:])
 }
 
 func letterNext(rest []byte) bool {
@@ -332,7 +320,9 @@ func letterNext(rest []byte) bool {
 	return unicode.IsLetter(r)
 }
 
-func twoLowerRunes(rest []byte) bool {
+// twoLower reports whether rest begins with two lower-case letters: then the capital
+// before it opens a part (HTTPServer), otherwise it belongs to the acronym (URLs).
+func twoLower(rest []byte) bool {
 	r, n := utf8.DecodeRune(rest)
 	next, _ := utf8.DecodeRune(rest[n:])
 	return unicode.IsLower(r) && unicode.IsLower(next)

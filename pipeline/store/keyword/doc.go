@@ -10,7 +10,7 @@
 //   - Every call checks its scope and reaches that tenant only. The same id may exist in
 //     any number of tenants. Statistics (documents, document frequency, average length)
 //     are the tenant's own and exact at any moment, also after replacements and removals.
-//   - Apply MUST be idempotent by position: a change at or below the checkpoint is
+//   - Changes come in order of position, none above upTo. Apply MUST be idempotent by position: a change at or below the checkpoint is
 //     skipped, and the checkpoint moves with the changes it covers. What Apply took is
 //     visible to the next Search when it returns.
 //   - Search MUST return the best hits first, equal scores in the order of their ids, at

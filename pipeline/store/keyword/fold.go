@@ -53,6 +53,8 @@ func unspaced(r rune) bool {
 	switch {
 	case r < 0x0e00:
 		return false
+	case 0x4e00 <= r && r < 0xa000, 0xac00 <= r && r < 0xd7a4: // the bulk of Han and Hangul
+		return true
 	case r < 0x0f00: // Thai, Lao
 		return unicode.In(r, unicode.Thai, unicode.Lao) && !unicode.IsNumber(r) && !unicode.IsPunct(r) && !unicode.IsSymbol(r)
 	case r == 'ー' || r == '々' || r == '〆':

@@ -41,7 +41,7 @@ const batch = 64
 // Config configures an Index. The zero value works: everything stays in memory.
 type Config struct {
 	Dir           string  // folder of the snapshots; "": none, and no tenant is evicted
-	MemoryBytes   int64   // evict the tenants used longest ago beyond this; 0: no limit. A tenant in use stays
+	MemoryBytes   int64   // evict the tenants used longest ago beyond this; 0: no limit. Tenants in use and the one used last stay
 	SnapshotEvery int     // changes between snapshots of a tenant, or a quarter of its documents if that is more; 0: 100,000, negative: only at eviction and Close
 	K1            float64 // BM25's term saturation; 0: 1.2
 	B             float64 // BM25's length normalisation; 0: 0.75, negative: none
@@ -50,7 +50,8 @@ type Config struct {
 
 	// OnError is told what went wrong beside a call that goes on without it: a damaged
 	// snapshot was ignored, one could not be written. It may be nil. Errors name the
-	// tenant, never content.
+	// tenant, never content. It may be called from several goroutines at once and MUST NOT
+	// call the index.
 	OnError func(tenant string, err error)
 }
 

@@ -100,7 +100,8 @@ func (x *Index) release(r *resident) {
 	}
 }
 
-// victim returns the tenant used longest ago that nobody uses, when memory is short.
+// victim returns the tenant used longest ago that nobody uses, when memory is short. The
+// one used last stays: to load it again for every call would help nobody.
 func (x *Index) victim(tried map[*resident]bool) *resident {
 	if x.cfg.MemoryBytes == 0 || x.cfg.Dir == "" {
 		return nil
@@ -111,11 +112,15 @@ func (x *Index) victim(tried map[*resident]bool) *resident {
 		return nil
 	}
 	var oldest *resident
-	at := uint64(math.MaxUint64)
+	at, newest := uint64(math.MaxUint64), uint64(0)
 	for _, r := range x.tenants {
+		newest = max(newest, r.used)
 		if r.pins == 0 && r.size > 0 && r.used < at && !tried[r] {
 			oldest, at = r, r.used
 		}
+	}
+	if at == newest {
+		return nil
 	}
 	return oldest
 }

@@ -244,10 +244,11 @@ func TestResetRemovesTheSnapshot(t *testing.T) {
 	}
 }
 
-// With no memory to stay in, every call loads the tenant, and every Apply saves it.
-func TestEveryCallReloads(t *testing.T) {
+// With memory for one tenant, every change of tenant loads one and evicts one.
+func TestEveryChangeOfTenantReloads(t *testing.T) {
 	t.Parallel()
 	x, kept, s := open(t, inproc.Config{Dir: t.TempDir(), MemoryBytes: 1}), open(t, inproc.Config{}), system(t, "acme")
+	other := system(t, "globex")
 	for i := range int64(30) {
 		c := put(i+1, fmt.Sprint(i%7), fmt.Sprintf("copper wire number%d", i))
 		if i%5 == 4 {
@@ -255,6 +256,7 @@ func TestEveryCallReloads(t *testing.T) {
 		}
 		apply(t, x, s, c)
 		apply(t, kept, s, c)
+		apply(t, x, other, c)
 		got, want := search(t, x, s, "copper number9"), search(t, kept, s, "copper number9")
 		if fmt.Sprint(got) != fmt.Sprint(want) || checkpoint(t, x, s) != i+1 {
 			t.Fatalf("after %d changes: got %v, want %v", i+1, got, want)
