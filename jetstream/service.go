@@ -24,25 +24,19 @@ const HeaderDeadline = "Satchel-Deadline-Ms"
 // CodeInternal is the code of a failure that has no name of its own.
 const CodeInternal schemas.Code = "internal_error"
 
-// Call is one request to an endpoint.
-type Call struct {
+// Request is one call of an endpoint.
+type Request struct {
 	Subject string
 	Tenant  string // a token of the subject, which the transport vouches for
 	Header  nats.Header
-	Data    []byte
+	Body    []byte
 	Silent  bool // the caller gave no reply subject
-}
-
-// Reply is what a handler answers. Header may be nil.
-type Reply struct {
-	Data   []byte
-	Header nats.Header
 }
 
 // Handler answers a request. A *schemas.Error is sent as it is, the end of ctx as
 // deadline_exceeded; any other error is logged and sent as internal_error. ctx ends
 // at the caller's deadline.
-type Handler func(ctx context.Context, c Call) (Reply, error)
+type Handler func(ctx context.Context, r Request) (body []byte, header nats.Header, err error)
 
 // Endpoint is one subject of the service.
 type Endpoint struct {
@@ -59,8 +53,8 @@ type ServiceConfig struct {
 	Version     string                                                           // SemVer, default "0.0.0"
 	Description string                                                           // shown by discovery
 	Metadata    map[string]string                                                // shown by discovery
-	Pool        int                                                              // requests handled at a time, default 4 × GOMAXPROCS
-	Queue       int                                                              // requests waiting per pool, default 4 × Pool
+	Workers     int                                                              // requests handled at a time, default 4 × GOMAXPROCS
+	Queue       int                                                              // requests waiting per pool, default 4 × Workers
 	Deadline    time.Duration                                                    // for callers that give none, default 30 s
 	MaxDeadline time.Duration                                                    // most a caller can ask for, default 60 s
 	Extract     func(ctx context.Context, carrier HeaderCarrier) context.Context // of the trace, default none
@@ -75,11 +69,11 @@ func (c ServiceConfig) withDefaults() ServiceConfig {
 	if c.Version == "" {
 		c.Version = "0.0.0"
 	}
-	if c.Pool <= 0 {
-		c.Pool = 4 * runtime.GOMAXPROCS(0)
+	if c.Workers <= 0 {
+		c.Workers = 4 * runtime.GOMAXPROCS(0)
 	}
 	if c.Queue <= 0 {
-		c.Queue = 4 * c.Pool
+		c.Queue = 4 * c.Workers
 	}
 	if c.Deadline <= 0 {
 		c.Deadline = 30 * time.Second
@@ -113,7 +107,7 @@ type Service struct {
 // job is a request that waits for a worker.
 type job struct {
 	endpoint *endpoint
-	request  Call
+	request  Request
 	reply    string
 	arrived  time.Time
 	deadline time.Time
@@ -132,7 +126,7 @@ func Serve(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, cfg Servi
 	base, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	s.cancel = cancel
 	byName := make(map[string]*endpoint, len(endpoints))
-	shared := s.startPool(base, s.cfg.Pool)
+	shared := s.startPool(base, s.cfg.Workers)
 	list := make([]*endpoint, len(endpoints))
 	s.endpoints = list
 	for i, e := range endpoints {
@@ -226,7 +220,7 @@ func (s *Service) dispatch(e *endpoint, r micro.Request) {
 	now := time.Now()
 	j := job{
 		endpoint: e,
-		request:  Call{Subject: r.Subject(), Header: nats.Header(r.Headers()), Data: r.Data(), Silent: r.Reply() == ""},
+		request:  Request{Subject: r.Subject(), Header: nats.Header(r.Headers()), Body: r.Data(), Silent: r.Reply() == ""},
 		reply:    r.Reply(),
 		arrived:  now,
 		deadline: now.Add(s.deadline(r.Headers().Get(HeaderDeadline))),
@@ -267,21 +261,21 @@ func (s *Service) run(base context.Context, j job) {
 	if s.cfg.Extract != nil {
 		ctx = s.cfg.Extract(ctx, HeaderCarrier(j.request.Header))
 	}
-	reply, err := s.call(ctx, j)
+	body, header, err := s.call(ctx, j)
 	if err != nil {
 		s.refuse(j, s.refusal(ctx, j, err))
 		return
 	}
-	if err := s.send(ctx, j, reply); err != nil {
+	if err := s.send(ctx, j, body, header); err != nil {
 		s.refuse(j, s.refusal(ctx, j, err))
 		return
 	}
 	j.endpoint.stats.observe(time.Since(j.arrived), false)
 }
 
-func (s *Service) call(ctx context.Context, j job) (reply Reply, err error) {
+func (s *Service) call(ctx context.Context, j job) (body []byte, header nats.Header, err error) {
 	if ctx.Err() != nil {
-		return Reply{}, context.Cause(ctx)
+		return nil, nil, context.Cause(ctx)
 	}
 	defer func() {
 		if cause := recover(); cause != nil {
