@@ -9,10 +9,11 @@ import (
 	"satchel/pipeline/scope"
 )
 
-// Leaves returns the leaf hash of each position in hex, in order.
+// Leaves returns the leaf hash of each position in hex, in order; ErrNotFound when the
+// log does not reach so far.
 func (l *Log) Leaves(ctx context.Context, s scope.Scope, positions []int64) ([]string, error) {
 	var leaves []string
-	err := l.prove(ctx, s, 0, func(r tlog.HashReader, size int64) error {
+	err := l.prove(ctx, s, 0, func(r tlog.HashReader, size int64, _ tlog.Hash) error {
 		indexes := make([]int64, len(positions))
 		for i, p := range positions {
 			if p < 1 || p > size {

@@ -80,7 +80,17 @@ func testProofs(t *testing.T, open Open) {
 			t.Fatalf("size %d: %v", size, err)
 		}
 	}
+	leaves, err := l.Leaves(t.Context(), s, []int64{n, 1, 33})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, h := range hashesOf(t, leaves) {
+		if position := []int64{n, 1, 33}[i]; h != stored[tlog.StoredHashIndex(0, position-1)] {
+			t.Errorf("leaf of position %d differs", position)
+		}
+	}
 	for _, bad := range []error{
+		second(l.Leaves(t.Context(), s, []int64{1, n + 1})),
 		second(l.ProveInclusion(t.Context(), s, n+1, 0)), second(l.ProveInclusion(t.Context(), s, 5, 4)), second(l.ProveInclusion(t.Context(), s, 0, 0)),
 		second(l.ProveInclusion(t.Context(), s, 1, n+1)), second(l.ProveConsistency(t.Context(), s, n+1)), second(l.ProveConsistency(t.Context(), s, 0)),
 	} {
