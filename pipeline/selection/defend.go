@@ -44,6 +44,7 @@ const (
 	sameEnough   = .9 // Levenshtein similarity from which two texts are one
 	shortestText = 48 // bytes under which only equal texts are one
 	mostBits     = 22 // differing simhash bits above which texts are not compared
+	mostBitsLong = 16 // the same for two long texts
 	longestText  = 600
 )
 
@@ -60,6 +61,7 @@ type print struct {
 	id      string
 	speaker string
 	text    string
+	hashes  []uint64 // of the words of a long text, once they are needed
 }
 
 func newSeen(n int) *seen {
@@ -79,7 +81,7 @@ func (s *seen) find(r *schemas.Record) string {
 		p.hash = simhash(text)
 		for i := range s.prints {
 			q := &s.prints[i]
-			if q.speaker == p.speaker && bits.OnesCount64(p.hash^q.hash) <= mostBits && similar(p.text, q.text) {
+			if q.speaker == p.speaker && bits.OnesCount64(p.hash^q.hash) <= p.most(q) && similar(&p, q) {
 				return q.id
 			}
 		}
@@ -95,25 +97,12 @@ func (s *seen) find(r *schemas.Record) string {
 // words, and moved to wider counters before a byte can overflow.
 func simhash(text string) uint64 {
 	var votes votes
-	var word, before uint64
-	for i := 0; i <= len(text); i++ {
-		var b byte
-		if i < len(text) {
-			b = text[i]
-		}
-		if b >= 'A' && b <= 'Z' {
-			b += 'a' - 'A'
-		}
-		if b >= 'a' && b <= 'z' || b >= '0' && b <= '9' || b >= 0x80 {
-			word = (word ^ uint64(b)) * 0x100000001B3
-			continue
-		}
-		if word != 0 {
-			votes.add(mix(word))
-			votes.add(mix(before*31 + word))
-			before, word = word, 0
-		}
-	}
+	var before uint64
+	eachHash(text, func(word uint64) {
+		votes.add(mix(word))
+		votes.add(mix(before*31 + word))
+		before = word
+	})
 	return votes.majority()
 }
 
@@ -166,13 +155,55 @@ func (v *votes) majority() uint64 {
 	return out
 }
 
+// most is the number of differing bits up to which two texts are compared: the longer
+// they are, the less a tenth of their words moves the votes.
+func (p *print) most(q *print) int {
+	if len(p.text) > longestText && len(q.text) > longestText {
+		return mostBitsLong
+	}
+	return mostBits
+}
+
 // similar reports whether two texts are at least sameEnough alike by Levenshtein
 // distance: over bytes for short texts, over words for long ones.
-func similar(a, b string) bool {
-	if len(a) > longestText || len(b) > longestText {
-		return alike(words(a), words(b))
+func similar(p, q *print) bool {
+	if !near(p.text, q.text) {
+		return false
 	}
-	return near(a, b) && alike([]byte(a), []byte(b))
+	if len(p.text) > longestText && len(q.text) > longestText {
+		return alike(p.words(), q.words())
+	}
+	return alike([]byte(p.text), []byte(q.text))
+}
+
+func (p *print) words() []uint64 {
+	if p.hashes == nil {
+		p.hashes = make([]uint64, 0, len(p.text)/5)
+		eachHash(p.text, func(h uint64) { p.hashes = append(p.hashes, h) })
+	}
+	return p.hashes
+}
+
+// eachHash calls f with a hash of every word of the lower-cased text.
+func eachHash(text string, f func(uint64)) {
+	var word uint64
+	for i := 0; i <= len(text); i++ {
+		var b byte
+		if i < len(text) {
+			b = text[i]
+		}
+		if b >= 'A' && b <= 'Z' {
+			b += 'a' - 'A'
+		}
+		if b >= 'a' && b <= 'z' || b >= '0' && b <= '9' || b >= 0x80 {
+			word = (word ^ uint64(b)) * 0x100000001B3
+			continue
+		}
+		if word != 0 {
+			f(word)
+			word = 0
+		}
+	}
 }
 
 // near is a cheap upper bound: every edit changes the count of at most two bytes.

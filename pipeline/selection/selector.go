@@ -52,7 +52,7 @@ type Selector struct {
 // Sizes of the stages of ranking.
 const (
 	defaultPool = 200
-	linkedBest  = 80 // items whose neighbourhoods are looked at
+	linkedBest  = 80  // items whose neighbourhoods are looked at
 	hydrated    = 140 // items that are read and get their cues
 	wordBest    = 200 // items whose words are compared
 	graphSeeds  = 5
