@@ -34,7 +34,7 @@ const datarefScheme = "nats-object:" + RepliesBucket + "/"
 // not what its hash says.
 var ErrDataref = errors.New("bad reply by reference")
 
-// ErrNoService is returned by Call when nobody serves the subject.
+// ErrNoService is returned by Request when nobody serves the subject.
 var ErrNoService = errors.New("nobody serves this subject")
 
 // claimCheck is the body of a reply by reference.
@@ -45,13 +45,13 @@ type claimCheck struct {
 }
 
 // send publishes the reply, by reference when it is over the payload limit.
-func (s *Service) send(ctx context.Context, j job, body []byte, header nats.Header) error {
+func (s *Service) send(ctx context.Context, j job, reply Reply) error {
 	if j.reply == "" {
 		return nil
 	}
-	msg := &nats.Msg{Subject: j.reply, Header: header, Data: body}
+	msg := &nats.Msg{Subject: j.reply, Header: reply.Header, Data: reply.Data}
 	if int64(msg.Size()) > s.nc.MaxPayload() {
-		check, err := s.replies.put(ctx, j.request.Tenant, body)
+		check, err := s.replies.put(ctx, j.request.Tenant, reply.Data)
 		if err != nil {
 			return err
 		}
@@ -128,10 +128,16 @@ func (r *replyStore) put(ctx context.Context, tenant string, body []byte) (claim
 	return check, nil
 }
 
-// Call sends a request and waits for the reply until ctx ends, 30 s when ctx has no
-// end. A refusal is returned as *schemas.Error; a reply by reference is fetched and
-// its hash checked; ErrNoService says that nobody listens. header may be nil.
-func Call(ctx context.Context, nc *nats.Conn, subject string, header nats.Header, body []byte) ([]byte, nats.Header, error) {
+// Request sends a request and waits for the reply until ctx ends, 30 s when ctx has
+// no end. A refusal is returned as *schemas.Error; a reply by reference is fetched
+// and its hash checked; ErrNoService says that nobody listens.
+func Request(ctx context.Context, nc *nats.Conn, subject string, body []byte) ([]byte, error) {
+	reply, err := RequestWithHeader(ctx, nc, subject, nil, body)
+	return reply.Data, err
+}
+
+// RequestWithHeader is Request with headers both ways.
+func RequestWithHeader(ctx context.Context, nc *nats.Conn, subject string, header nats.Header, body []byte) (Reply, error) {
 	deadline, bounded := ctx.Deadline()
 	if !bounded {
 		const limit = 30 * time.Second
@@ -147,19 +153,19 @@ func Call(ctx context.Context, nc *nats.Conn, subject string, header nats.Header
 	msg.Header[HeaderDeadline] = []string{strconv.FormatInt(max(time.Until(deadline).Milliseconds(), 1), 10)}
 	reply, err := nc.RequestMsgWithContext(ctx, msg)
 	if errors.Is(err, nats.ErrNoResponders) {
-		return nil, nil, fmt.Errorf("call %q: %w", subject, ErrNoService)
+		return Reply{}, fmt.Errorf("request %q: %w", subject, ErrNoService)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("call %q: %w", subject, err)
+		return Reply{}, fmt.Errorf("request %q: %w", subject, err)
 	}
 	if refusal := refusalOf(reply); refusal != nil {
-		return nil, nil, refusal
+		return Reply{}, refusal
 	}
 	if ref := reply.Header.Get(HeaderDataref); ref != "" {
 		data, err := fetchReply(ctx, nc, ref, reply.Header.Get(HeaderSHA256))
-		return data, reply.Header, err
+		return Reply{Data: data, Header: reply.Header}, err
 	}
-	return reply.Data, reply.Header, nil
+	return Reply{Data: reply.Data, Header: reply.Header}, nil
 }
 
 // refusalOf returns the typed error of a reply, nil for none.

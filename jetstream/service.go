@@ -24,19 +24,25 @@ const HeaderDeadline = "Satchel-Deadline-Ms"
 // CodeInternal is the code of a failure that has no name of its own.
 const CodeInternal schemas.Code = "internal_error"
 
-// Request is one call of an endpoint.
-type Request struct {
+// Call is one request to an endpoint.
+type Call struct {
 	Subject string
 	Tenant  string // a token of the subject, which the transport vouches for
 	Header  nats.Header
-	Body    []byte
+	Data    []byte
 	Silent  bool // the caller gave no reply subject
+}
+
+// Reply is what a handler answers. Header may be nil.
+type Reply struct {
+	Data   []byte
+	Header nats.Header
 }
 
 // Handler answers a request. A *schemas.Error is sent as it is, the end of ctx as
 // deadline_exceeded; any other error is logged and sent as internal_error. ctx ends
 // at the caller's deadline.
-type Handler func(ctx context.Context, r Request) (body []byte, header nats.Header, err error)
+type Handler func(ctx context.Context, c Call) (Reply, error)
 
 // Endpoint is one subject of the service.
 type Endpoint struct {
@@ -107,7 +113,7 @@ type Service struct {
 // job is a request that waits for a worker.
 type job struct {
 	endpoint *endpoint
-	request  Request
+	request  Call
 	reply    string
 	arrived  time.Time
 	deadline time.Time
@@ -220,7 +226,7 @@ func (s *Service) dispatch(e *endpoint, r micro.Request) {
 	now := time.Now()
 	j := job{
 		endpoint: e,
-		request:  Request{Subject: r.Subject(), Header: nats.Header(r.Headers()), Body: r.Data(), Silent: r.Reply() == ""},
+		request:  Call{Subject: r.Subject(), Header: nats.Header(r.Headers()), Data: r.Data(), Silent: r.Reply() == ""},
 		reply:    r.Reply(),
 		arrived:  now,
 		deadline: now.Add(s.deadline(r.Headers().Get(HeaderDeadline))),
@@ -261,21 +267,21 @@ func (s *Service) run(base context.Context, j job) {
 	if s.cfg.Extract != nil {
 		ctx = s.cfg.Extract(ctx, HeaderCarrier(j.request.Header))
 	}
-	body, header, err := s.call(ctx, j)
+	reply, err := s.call(ctx, j)
 	if err != nil {
 		s.refuse(j, s.refusal(ctx, j, err))
 		return
 	}
-	if err := s.send(ctx, j, body, header); err != nil {
+	if err := s.send(ctx, j, reply); err != nil {
 		s.refuse(j, s.refusal(ctx, j, err))
 		return
 	}
 	j.endpoint.stats.observe(time.Since(j.arrived), false)
 }
 
-func (s *Service) call(ctx context.Context, j job) (body []byte, header nats.Header, err error) {
+func (s *Service) call(ctx context.Context, j job) (reply Reply, err error) {
 	if ctx.Err() != nil {
-		return nil, nil, context.Cause(ctx)
+		return Reply{}, context.Cause(ctx)
 	}
 	defer func() {
 		if cause := recover(); cause != nil {

@@ -39,22 +39,22 @@ func TestServiceReplies(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	s := serve(t, b, jetstream.ServiceConfig{Version: "1.2.3", Stats: func() any { return 42 }}, search(
-		func(ctx context.Context, r jetstream.Request) ([]byte, nats.Header, error) {
+		func(ctx context.Context, c jetstream.Call) (jetstream.Reply, error) {
 			if _, bounded := ctx.Deadline(); !bounded {
-				return nil, nil, errors.New("no deadline")
+				return jetstream.Reply{}, errors.New("no deadline")
 			}
-			return append([]byte(r.Tenant+" "), r.Body...), nats.Header{"X": {"1"}}, nil
+			return jetstream.Reply{Data: append([]byte(c.Tenant+" "), c.Data...), Header: nats.Header{"X": {"1"}}}, nil
 		}))
 	ctx := within(t, 10*time.Second)
-	body, header, err := jetstream.Call(ctx, b.nc, "ctx.v1.acme.search", nats.Header{"Y": {"2"}}, []byte("hello"))
-	if err != nil || string(body) != "acme hello" || header.Get("X") != "1" {
-		t.Fatalf("reply = %q %v, %v", body, header, err)
+	reply, err := jetstream.RequestWithHeader(ctx, b.nc, "ctx.v1.acme.search", nats.Header{"Y": {"2"}}, []byte("hello"))
+	if err != nil || string(reply.Data) != "acme hello" || reply.Header.Get("X") != "1" {
+		t.Fatalf("reply = %q %v, %v", reply.Data, reply.Header, err)
 	}
-	if _, _, err := jetstream.Call(ctx, b.nc, "ctx.v1.acme.build", nil, nil); !errors.Is(err, jetstream.ErrNoService) {
+	if _, err := jetstream.Request(ctx, b.nc, "ctx.v1.acme.build", nil); !errors.Is(err, jetstream.ErrNoService) {
 		t.Errorf("error = %v, want ErrNoService", err)
 	}
 	var refusal *schemas.Error
-	if _, _, err := jetstream.Call(ctx, b.nc, "ctx.v1.a%b.search", nil, nil); !errors.As(err, &refusal) || refusal.Code != schemas.CodeValidation {
+	if _, err := jetstream.Request(ctx, b.nc, "ctx.v1.a%b.search", nil); !errors.As(err, &refusal) || refusal.Code != schemas.CodeValidation {
 		t.Errorf("error = %v, want a validation error", err)
 	}
 	if got := s.Stats()["search"]; got.Requests != 2 || got.Errors != 1 || got.P95MS <= 0 {
@@ -82,8 +82,8 @@ func TestServiceErrors(t *testing.T) {
 		"panic": func(context.Context) error { panic("secret") },
 		"late":  func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) },
 	}
-	serve(t, b, jetstream.ServiceConfig{}, search(func(ctx context.Context, r jetstream.Request) ([]byte, nats.Header, error) {
-		return nil, nil, outcomes[string(r.Body)](ctx)
+	serve(t, b, jetstream.ServiceConfig{}, search(func(ctx context.Context, c jetstream.Call) (jetstream.Reply, error) {
+		return jetstream.Reply{}, outcomes[string(c.Data)](ctx)
 	}))
 	ctx := within(t, 10*time.Second)
 	want := map[string]schemas.Error{
@@ -109,7 +109,7 @@ func TestServiceErrors(t *testing.T) {
 			t.Errorf("%s: error header = %q", name, msg.Header.Get(micro.ErrorHeader))
 		}
 	}
-	if _, _, err := jetstream.Call(ctx, b.nc, "ctx.v1.acme.search", nil, []byte("typed")); err == nil || err.Error() != "template_not_found: /payload/template: no template é" {
+	if _, err := jetstream.Request(ctx, b.nc, "ctx.v1.acme.search", []byte("typed")); err == nil || err.Error() != "template_not_found: /payload/template: no template é" {
 		t.Errorf("error = %v", err)
 	}
 }
@@ -118,16 +118,16 @@ func TestServiceRefusesWhenFull(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	entered, leave := make(chan struct{}, 10), make(chan struct{})
-	s := serve(t, b, jetstream.ServiceConfig{Workers: 1, Queue: 1}, search(func(context.Context, jetstream.Request) ([]byte, nats.Header, error) {
+	s := serve(t, b, jetstream.ServiceConfig{Workers: 1, Queue: 1}, search(func(context.Context, jetstream.Call) (jetstream.Reply, error) {
 		entered <- struct{}{}
 		<-leave
-		return []byte("ok"), nil, nil
+		return jetstream.Reply{Data: []byte("ok")}, nil
 	}))
 	ctx := within(t, 10*time.Second)
 	var wait sync.WaitGroup
 	results := make(chan error, 2)
 	ask := func() {
-		_, _, err := jetstream.Call(ctx, b.nc, "ctx.v1.acme.search", nil, nil)
+		_, err := jetstream.Request(ctx, b.nc, "ctx.v1.acme.search", nil)
 		results <- err
 	}
 	wait.Go(ask)
@@ -139,7 +139,7 @@ func TestServiceRefusesWhenFull(t *testing.T) {
 		}
 	}
 	var refusal *schemas.Error
-	_, _, err := jetstream.Call(ctx, b.nc, "ctx.v1.acme.search", nil, nil)
+	_, err := jetstream.Request(ctx, b.nc, "ctx.v1.acme.search", nil)
 	if !errors.As(err, &refusal) || refusal.Code != schemas.CodeOverloaded {
 		t.Fatalf("error = %v, want overloaded", err)
 	}
@@ -165,16 +165,16 @@ func TestServiceRunsConcurrently(t *testing.T) {
 	b := setup(t)
 	var meet sync.WaitGroup
 	meet.Add(4)
-	serve(t, b, jetstream.ServiceConfig{Workers: 4}, search(func(context.Context, jetstream.Request) ([]byte, nats.Header, error) {
+	serve(t, b, jetstream.ServiceConfig{Workers: 4}, search(func(context.Context, jetstream.Call) (jetstream.Reply, error) {
 		meet.Done()
 		meet.Wait() // ends only when four run at a time
-		return nil, nil, nil
+		return jetstream.Reply{}, nil
 	}))
 	ctx := within(t, 10*time.Second)
 	var wait sync.WaitGroup
 	for range 4 {
 		wait.Go(func() {
-			if _, _, err := jetstream.Call(ctx, b.nc, "ctx.v1.acme.search", nil, nil); err != nil {
+			if _, err := jetstream.Request(ctx, b.nc, "ctx.v1.acme.search", nil); err != nil {
 				t.Error(err)
 			}
 		})
@@ -186,15 +186,15 @@ func TestServiceStopEndsHandlers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	entered := make(chan struct{})
-	s := serve(t, b, jetstream.ServiceConfig{}, search(func(ctx context.Context, _ jetstream.Request) ([]byte, nats.Header, error) {
+	s := serve(t, b, jetstream.ServiceConfig{}, search(func(ctx context.Context, _ jetstream.Call) (jetstream.Reply, error) {
 		close(entered)
 		<-ctx.Done()
-		return nil, nil, ctx.Err()
+		return jetstream.Reply{}, ctx.Err()
 	}))
 	ctx := within(t, 10*time.Second)
 	result := make(chan error, 1)
 	go func() {
-		_, _, err := jetstream.Call(ctx, b.nc, "ctx.v1.acme.search", nil, nil)
+		_, err := jetstream.Request(ctx, b.nc, "ctx.v1.acme.search", nil)
 		result <- err
 	}()
 	<-entered
@@ -213,16 +213,16 @@ func TestServiceLargeReply(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	big := strings.Repeat("context ", 400_000)
-	serve(t, b, jetstream.ServiceConfig{}, search(func(context.Context, jetstream.Request) ([]byte, nats.Header, error) {
-		return []byte(big), nil, nil
+	serve(t, b, jetstream.ServiceConfig{}, search(func(context.Context, jetstream.Call) (jetstream.Reply, error) {
+		return jetstream.Reply{Data: []byte(big)}, nil
 	}))
 	ctx := within(t, 20*time.Second)
 	var wait sync.WaitGroup
 	for range 3 {
 		wait.Go(func() {
-			body, header, err := jetstream.Call(ctx, b.nc, "ctx.v1.acme.search", nil, nil)
-			if err != nil || string(body) != big || header.Get(jetstream.HeaderDataref) == "" {
-				t.Errorf("reply of %d bytes, %v", len(body), err)
+			reply, err := jetstream.RequestWithHeader(ctx, b.nc, "ctx.v1.acme.search", nil, nil)
+			if err != nil || string(reply.Data) != big || reply.Header.Get(jetstream.HeaderDataref) == "" {
+				t.Errorf("reply of %d bytes, %v", len(reply.Data), err)
 			}
 		})
 	}
