@@ -40,13 +40,7 @@ type adjacency struct {
 	free              []uint32 // edges to use again
 	rels              []schemas.Rel
 
-	scratch sync.Pool // *marks
-}
-
-// marks tells which nodes a walk has seen: those stamped with its epoch.
-type marks struct {
-	stamp []uint32
-	epoch uint32
+	pool sync.Pool // *scratch
 }
 
 func newAdjacency() *adjacency { return &adjacency{ids: idtable.New(0), facets: profile.New()} }

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"slices"
-	"strings"
 
 	"satchel/pipeline/store/graph"
 	"satchel/schemas"
@@ -14,34 +13,40 @@ type step struct {
 	parent int32  // index of the step it came from
 	half   uint32 // half-edge it came by
 	item   bool   // not an entity
-	name   string
+}
+
+// scratch is what a walk needs and the next one uses again: the nodes it has seen are
+// those stamped with its epoch.
+type scratch struct {
+	stamp  []uint32
+	epoch  uint32
+	steps  []step
+	levels []int // where the steps of each distance start, and the end
+	level  nearest
 }
 
 // walker is one walk.
 type walker struct {
 	*adjacency
+	*scratch
 	w       graph.Walk
 	allowed []bool
-	rels    []bool // by relation; nil: all
-	seen    *marks
-	steps   []step
-	levels  []int // where the steps of each distance start, and the end
+	only    []bool // by relation, those to follow; nil: all
 }
 
 func (a *adjacency) walk(w graph.Walk) []graph.Visit {
-	k := walker{adjacency: a, w: w, allowed: a.facets.Allowed(w.Filter), seen: a.marks()}
-	defer a.scratch.Put(k.seen)
+	k := walker{adjacency: a, scratch: a.newScratch(), w: w, allowed: a.facets.Allowed(w.Filter)}
+	defer a.pool.Put(k.scratch)
 	if len(w.Rels) > 0 {
-		k.rels = make([]bool, len(a.rels))
+		k.only = make([]bool, len(a.rels))
 		for i, r := range a.rels {
-			k.rels[i] = slices.Contains(w.Rels, r)
+			k.only[i] = slices.Contains(w.Rels, r)
 		}
 	}
 	k.seed()
 	items := 0
 	for hop := 0; hop < w.Hops && items < w.Limit; hop++ {
-		start := k.levels[len(k.levels)-2]
-		end := k.levels[len(k.levels)-1]
+		start, end := k.levels[hop], k.levels[hop+1]
 		for i := start; i < end; i++ {
 			items += k.follow(int32(i))
 		}
@@ -50,32 +55,33 @@ func (a *adjacency) walk(w graph.Walk) []graph.Visit {
 			break
 		}
 	}
-	return k.visits()
+	return k.visits(min(items, w.Limit))
 }
 
-// marks returns a set of nodes, empty.
-func (a *adjacency) marks() *marks {
-	m, ok := a.scratch.Get().(*marks)
-	if !ok || len(m.stamp) < a.ids.Len() || m.epoch+1 == 0 {
-		m = &marks{stamp: make([]uint32, a.ids.Len()+a.ids.Len()/8)}
+// newScratch returns an empty scratch for the nodes there are.
+func (a *adjacency) newScratch() *scratch {
+	s, ok := a.pool.Get().(*scratch)
+	if !ok || len(s.stamp) < a.ids.Len() || s.epoch+1 == 0 {
+		s = &scratch{stamp: make([]uint32, a.ids.Len()+a.ids.Len()/8)}
 	}
-	m.epoch++
-	return m
+	s.epoch++
+	s.steps, s.levels = s.steps[:0], s.levels[:0]
+	return s
 }
 
 func (k *walker) seed() {
-	add := func(key, name string) {
+	add := func(key string) {
 		ord, ok := k.ids.Lookup(key)
-		if ok && k.seen.stamp[ord] != k.seen.epoch && k.enterable(ord, k.allowed) {
-			k.seen.stamp[ord] = k.seen.epoch
-			k.steps = append(k.steps, step{ord: ord, name: name})
+		if ok && k.stamp[ord] != k.epoch && k.enterable(ord, k.allowed) {
+			k.stamp[ord] = k.epoch
+			k.steps = append(k.steps, step{ord: ord, item: k.profile[ord] != entity})
 		}
 	}
 	for _, id := range k.w.From {
-		add(id, id)
+		add(id)
 	}
 	for _, name := range k.w.Entities {
-		add(entityMark+name, graph.EntityPrefix+name)
+		add(entityMark + name)
 	}
 	k.levels = append(k.levels, 0, len(k.steps))
 }
@@ -87,14 +93,14 @@ func (k *walker) follow(i int32) (items int) {
 		for h := head; h != 0 && followed < k.w.FanOut; h = k.next[h-1] {
 			half := h - 1
 			to := k.other[half]
-			if k.rels != nil && !k.rels[k.reason[half/2]>>1] || !k.enterable(to, k.allowed) {
+			if k.only != nil && !k.only[k.reason[half/2]>>1] || !k.enterable(to, k.allowed) {
 				continue
 			}
 			followed++
-			if k.seen.stamp[to] == k.seen.epoch {
+			if k.stamp[to] == k.epoch {
 				continue
 			}
-			k.seen.stamp[to] = k.seen.epoch
+			k.stamp[to] = k.epoch
 			item := k.profile[to] != entity
 			if item {
 				items++
@@ -105,54 +111,65 @@ func (k *walker) follow(i int32) (items int) {
 	return items
 }
 
-// visits turns the steps into the answer, level by level.
-func (k *walker) visits() []graph.Visit {
-	k.names()
-	var out []graph.Visit
-	order := make([]int32, 0, len(k.steps))
-	for d := 1; d+1 < len(k.levels) && len(out) < k.w.Limit; d++ {
-		order = order[:0]
+// visits turns the steps into n visits, level by level.
+func (k *walker) visits(n int) []graph.Visit {
+	if n == 0 {
+		return nil
+	}
+	chosen := make([]int32, 0, n)
+	ends := make([]int, 0, k.w.Hops) // of each distance, in chosen
+	for d := 1; d+1 < len(k.levels) && len(chosen) < n; d++ {
+		k.level.start(k.ids, n-len(chosen))
 		for i := k.levels[d]; i < k.levels[d+1]; i++ {
 			if k.steps[i].item {
-				order = append(order, int32(i))
+				k.level.offer(k.steps[i].ord, int32(i))
 			}
 		}
-		slices.SortFunc(order, func(x, y int32) int { return strings.Compare(k.steps[x].name, k.steps[y].name) })
-		for _, i := range order[:min(len(order), k.w.Limit-len(out))] {
-			s := &k.steps[i]
-			e := schemas.Edge{From: k.steps[s.parent].name, Rel: k.adjacency.rels[k.reason[s.half/2]>>1], To: s.name}
-			if s.half&1 == 1 {
-				e.From, e.To = e.To, e.From
-			}
-			out = append(out, graph.Visit{ID: s.name, Distance: d, Via: e})
+		for _, f := range k.level.sorted() {
+			chosen = append(chosen, f.step)
+		}
+		ends = append(ends, len(chosen))
+	}
+	names := k.names(chosen)
+	out := make([]graph.Visit, len(chosen))
+	for j, i := range chosen {
+		s := k.steps[i]
+		from, to := names[2*j+1], names[2*j]
+		if s.half&1 == 1 {
+			from, to = to, from
+		}
+		out[j] = graph.Visit{ID: names[2*j], Via: schemas.Edge{From: from, Rel: k.rels[k.reason[s.half/2]>>1], To: to}}
+	}
+	j := 0
+	for d, end := range ends {
+		for ; j < end; j++ {
+			out[j].Distance = d + 1
 		}
 	}
 	return out
 }
 
-// names writes the names of all steps into one allocation.
-func (k *walker) names() {
-	buf := make([]byte, 0, 37*len(k.steps))
-	ends := make([]int, len(k.steps))
-	for i := range k.steps {
-		s := &k.steps[i]
-		if s.name == "" {
-			if !s.item {
-				buf = append(buf, graph.EntityPrefix[:len(graph.EntityPrefix)-len(entityMark)]...)
-			}
-			start := len(buf)
-			buf = k.ids.AppendID(buf, s.ord)
-			if !s.item {
-				buf[start] = ':' // in place of the mark
-			}
+// names returns the names of steps and their parents, in turn, in one allocation.
+func (k *walker) names(chosen []int32) []string {
+	buf := make([]byte, 0, 76*len(chosen))
+	ends := make([]int, 0, 2*len(chosen))
+	for _, i := range chosen {
+		buf = k.ids.AppendID(buf, k.steps[i].ord)
+		ends = append(ends, len(buf))
+		parent := k.steps[k.steps[i].parent]
+		if parent.item {
+			buf = k.ids.AppendID(buf, parent.ord)
+		} else {
+			buf = append(buf, graph.EntityPrefix...)
+			buf = append(buf, k.ids.ID(parent.ord)[len(entityMark):]...)
 		}
-		ends[i] = len(buf)
+		ends = append(ends, len(buf))
 	}
 	text, start := string(buf), 0
-	for i := range k.steps {
-		if k.steps[i].name == "" {
-			k.steps[i].name = text[start:ends[i]]
-		}
-		start = ends[i]
+	names := make([]string, len(ends))
+	for j, end := range ends {
+		names[j] = text[start:end]
+		start = end
 	}
+	return names
 }
