@@ -11,17 +11,17 @@ type rowPage struct {
 	vectors []int8    // stride numbers a row
 	scales  []float32 // one over the length of the row
 	items   []uint32  // ordinal of the item, never falling from row to row
-	starts  []uint32  // of the span
-	lengths []uint16  // of the span, or long
+	starts  []uint16  // of the span
+	lengths []uint16  // of the span, or far
 }
 
-// long in lengths says that the length is in axis.longer.
-const long = 1<<16 - 1
+// far in lengths says that the span is in axis.far.
+const far = 1<<16 - 1
 
 func newRowPage(rows, stride int) *rowPage {
 	return &rowPage{
 		vectors: make([]int8, rows*stride), scales: make([]float32, rows),
-		items: make([]uint32, rows), starts: make([]uint32, rows), lengths: make([]uint16, rows),
+		items: make([]uint32, rows), starts: make([]uint16, rows), lengths: make([]uint16, rows),
 	}
 }
 

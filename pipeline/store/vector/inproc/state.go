@@ -45,10 +45,10 @@ type state struct {
 
 // axis holds the rows of one axis, in the order of their items.
 type axis struct {
-	name   string
-	pages  []*rowPage
-	rows   int
-	longer map[uint32]uint32 // lengths of spans, by row, that rowPage cannot hold
+	name  string
+	pages []*rowPage
+	rows  int
+	far   map[uint32][2]uint32 // spans, by row, that rowPage cannot hold
 }
 
 // chunk is a vector.Chunk that is quantised.
@@ -114,15 +114,15 @@ func (a *axis) add(ord uint32, c *chunk, stride int) bool {
 		func(p *rowPage, n int) *rowPage { return p.grown(n, stride) })
 	page, at := a.pages[a.rows/pageSize], a.rows%pageSize
 	copy(page.vectors[at*stride:(at+1)*stride], c.row)
-	page.scales[at], page.items[at], page.starts[at] = c.scale, ord, c.start
-	if length := c.end - c.start; length < long {
-		page.lengths[at] = uint16(length)
+	page.scales[at], page.items[at] = c.scale, ord
+	if length := c.end - c.start; c.start < far && length < far {
+		page.starts[at], page.lengths[at] = uint16(c.start), uint16(length)
 	} else {
-		page.lengths[at] = long
-		if a.longer == nil {
-			a.longer = map[uint32]uint32{}
+		page.lengths[at] = far
+		if a.far == nil {
+			a.far = map[uint32][2]uint32{}
 		}
-		a.longer[uint32(a.rows)] = length
+		a.far[uint32(a.rows)] = [2]uint32{c.start, c.end}
 	}
 	a.rows++
 	return true
@@ -148,10 +148,13 @@ func (s *state) profile(ord uint32) uint32 {
 // chunk returns row n of a. What it holds of the page must not be changed.
 func (a *axis) chunk(n, stride int) chunk {
 	page, at := a.pages[n/pageSize], n%pageSize
-	c := chunk{axis: a.name, start: page.starts[at], row: page.vectors[at*stride : (at+1)*stride], scale: page.scales[at]}
-	c.end = c.start + uint32(page.lengths[at])
-	if page.lengths[at] == long {
-		c.end = c.start + a.longer[uint32(n)]
+	c := chunk{axis: a.name, row: page.vectors[at*stride : (at+1)*stride], scale: page.scales[at]}
+	if page.lengths[at] == far {
+		span := a.far[uint32(n)]
+		c.start, c.end = span[0], span[1]
+	} else {
+		c.start = uint32(page.starts[at])
+		c.end = c.start + uint32(page.lengths[at])
 	}
 	return c
 }
@@ -215,9 +218,9 @@ func (s *state) bytes() int64 {
 	}
 	for i := range s.axes {
 		for _, p := range s.axes[i].pages {
-			n += int64(len(p.vectors)) + 14*int64(len(p.items))
+			n += int64(len(p.vectors)) + 12*int64(len(p.items))
 		}
-		n += 48 * int64(len(s.axes[i].longer))
+		n += 48 * int64(len(s.axes[i].far))
 	}
 	return n
 }

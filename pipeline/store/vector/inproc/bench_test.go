@@ -1,0 +1,140 @@
+package inproc_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"satchel/pipeline/scope"
+	"satchel/pipeline/store/vector"
+	"satchel/pipeline/store/vector/inproc"
+	"satchel/schemas"
+)
+
+const benchDims = 256
+
+func randomVector(rng *rand.Rand) []float32 {
+	v := make([]float32, benchDims)
+	for i := range v {
+		v[i] = float32(rng.NormFloat64()) / 16
+	}
+	return v
+}
+
+func randomID(rng *rand.Rand) string {
+	a, b := rng.Uint64(), rng.Uint64()
+	return fmt.Sprintf("%08x-%04x-7%03x-8%03x-%012x", uint32(a>>32), uint16(a>>16), a&0xfff, b>>52, b&0xffffffffffff)
+}
+
+// fill indexes n items of one chunk and returns some of their ids.
+func fill(tb testing.TB, x vector.Index, s scope.Scope, rng *rand.Rand, n int) (ids []string, spent time.Duration) {
+	for at := 1; at <= n; at += 1000 {
+		var changes []vector.Change
+		for i := at; i < at+1000 && i <= n; i++ {
+			changes = append(changes, vector.Change{Position: int64(i), Put: &vector.Doc{
+				ID: randomID(rng), Position: int64(i),
+				Chunks: []vector.Chunk{{Span: schemas.Span{End: 200}, Vector: randomVector(rng)}},
+				Facets: schemas.Facets{Kind: schemas.KindMemory, Level: schemas.Level(i % 4), Session: fmt.Sprint("s", i/200), Trust: .5},
+			}})
+		}
+		if len(ids) < 400 {
+			ids = append(ids, changes[0].Put.ID, changes[len(changes)-1].Put.ID)
+		}
+		start := time.Now()
+		if err := x.Apply(context.Background(), s, changes, changes[len(changes)-1].Position); err != nil {
+			tb.Fatal(err)
+		}
+		spent += time.Since(start)
+	}
+	return ids, spent
+}
+
+func heapBytes() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// TestFigures prints what the package is measured by. SATCHEL_BENCH_DOCS sets the size.
+func TestFigures(t *testing.T) {
+	n, err := strconv.Atoi(os.Getenv("SATCHEL_BENCH_DOCS"))
+	if err != nil {
+		t.Skip("set SATCHEL_BENCH_DOCS to measure")
+	}
+	s, err := scope.System("bench")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng, dir, before := rand.New(rand.NewPCG(1, 1)), t.TempDir(), heapBytes()
+	x := open(t, inproc.Config{Dir: dir, SnapshotEvery: -1, ParallelFrom: -1})
+	ids, spent := fill(t, x, s, rng, n)
+	t.Logf("index: %.0f vectors/s, %.0f B/vector", float64(n)/spent.Seconds(), float64(heapBytes()-before)/float64(n))
+	measure := func(name string, x *inproc.Index) {
+		for _, f := range []schemas.Filter{schemas.MatchAll(), schemas.Where(schemas.Cond{Field: schemas.FieldLevel, Op: schemas.AtMost, Number: 1})} {
+			times := make([]time.Duration, 101)
+			for i := range times {
+				q := vector.Query{Vector: randomVector(rng), Limit: 100, Filter: f}
+				start := time.Now()
+				if _, err := x.Search(t.Context(), s, q); err != nil {
+					t.Fatal(err)
+				}
+				times[i] = time.Since(start)
+			}
+			slices.Sort(times)
+			t.Logf("%s, %d conditions: min %v p50 %v p95 %v", name, len(f.Conds()), times[0], times[50], times[95])
+		}
+	}
+	measure("one goroutine", x)
+	start := time.Now()
+	if _, err := x.Score(t.Context(), s, vector.Query{Vector: randomVector(rng), Filter: schemas.MatchAll()}, ids); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("score of %d: %v", len(ids), time.Since(start))
+	for _, step := range []struct {
+		name string
+		run  func() error
+	}{
+		{"digest", func() error { _, err := x.Digest(t.Context(), s); return err }},
+		{"scrub with snapshot", func() error { return x.Scrub(t.Context(), s) }},
+		{"close", x.Close},
+	} {
+		start := time.Now()
+		if err := step.run(); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s: %v", step.name, time.Since(start))
+	}
+	x = open(t, inproc.Config{Dir: dir, SnapshotEvery: -1})
+	start = time.Now()
+	if at, err := x.Checkpoint(t.Context(), s); err != nil || at != int64(n) {
+		t.Fatal(at, err)
+	}
+	t.Logf("load: %v", time.Since(start))
+	measure("two goroutines", x)
+}
+
+func BenchmarkSearch(b *testing.B) {
+	for _, n := range []int{1_000, 10_000, 100_000, 1_000_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			s, err := scope.System("bench")
+			if err != nil {
+				b.Fatal(err)
+			}
+			x, rng := open(b, inproc.Config{ParallelFrom: -1}), rand.New(rand.NewPCG(1, 1))
+			fill(b, x, s, rng, n)
+			q := vector.Query{Vector: randomVector(rng), Limit: 100, Filter: schemas.MatchAll()}
+			for b.Loop() {
+				if _, err := x.Search(b.Context(), s, q); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

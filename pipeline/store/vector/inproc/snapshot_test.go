@@ -1,0 +1,304 @@
+package inproc
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"satchel/pipeline/scope"
+	"satchel/pipeline/store/vector"
+	"satchel/schemas"
+)
+
+func tenantScope(t testing.TB, name string) scope.Scope {
+	t.Helper()
+	s, err := scope.System(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// canary is a vector that is nowhere by chance.
+func canary(dims, turn int) []float32 {
+	v := make([]float32, dims)
+	for i := range v {
+		v[i] = float32((i*7+turn*13)%127) / 127
+	}
+	return v
+}
+
+func canaryDoc(id string, at int64, dims, turn int) vector.Change {
+	return vector.Change{Position: at, Put: &vector.Doc{ID: id, Position: at,
+		Facets: schemas.Facets{Session: "session of " + id},
+		Chunks: []vector.Chunk{{Vector: canary(dims, turn)}, {Axis: "strategy", Vector: canary(dims, turn)}}}}
+}
+
+func canaryBytes(dims, turn int) []byte {
+	row := make([]int8, dims)
+	quantise(row, canary(dims, turn))
+	return asBytes(row)
+}
+
+func mustOpen(t testing.TB, c Config) *Index {
+	t.Helper()
+	x, err := Open(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+func onlySnapshot(t testing.TB, dir string) []byte {
+	t.Helper()
+	files, err := os.ReadDir(dir)
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%d files, error %v", len(files), err)
+	}
+	raw, err := os.ReadFile(filepath.Join(dir, files[0].Name()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+func digestOf(t testing.TB, x *Index, s scope.Scope) [32]byte {
+	t.Helper()
+	d, err := x.Digest(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestSnapshotSurvivesARestart(t *testing.T) {
+	t.Parallel()
+	dir, s := t.TempDir(), tenantScope(t, "acme")
+	c := Config{Dir: dir, Dimensions: 20, Model: "static@1"}
+	x := mustOpen(t, c)
+	for i := range 100 {
+		at := int64(i + 1)
+		if err := x.Apply(t.Context(), s, []vector.Change{canaryDoc(fmt.Sprint("item-", i%60), at, 20, i)}, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := digestOf(t, x, s)
+	q := vector.Query{Vector: canary(20, 3), Limit: 10, Filter: schemas.MatchAll()}
+	before, err := x.Search(t.Context(), s, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := x.Search(t.Context(), s, q); !errors.Is(err, ErrClosed) {
+		t.Errorf("after close: error %v", err)
+	}
+	x = mustOpen(t, c)
+	if got := digestOf(t, x, s); got != want {
+		t.Error("the digest has changed")
+	}
+	after, err := x.Search(t.Context(), s, q)
+	if err != nil || fmt.Sprint(before) != fmt.Sprint(after) {
+		t.Errorf("error %v, before %v, after %v", err, before, after)
+	}
+	if at, err := x.Checkpoint(t.Context(), s); err != nil || at != 100 {
+		t.Errorf("checkpoint %d, error %v", at, err)
+	}
+}
+
+func TestSnapshotOfAnotherModelIsNotUsed(t *testing.T) {
+	t.Parallel()
+	dir, s := t.TempDir(), tenantScope(t, "acme")
+	x := mustOpen(t, Config{Dir: dir, Dimensions: 16, Model: "static@1"})
+	if err := x.Apply(t.Context(), s, []vector.Change{canaryDoc("a", 1, 16, 1)}, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []Config{{Dimensions: 16, Model: "static@2"}, {Dimensions: 17, Model: "static@2"}} {
+		c.Dir, c.OnError = dir, func(_ string, err error) { t.Errorf("reported: %v", err) }
+		x := mustOpen(t, c)
+		if at, err := x.Checkpoint(t.Context(), s); err != nil || at != 0 {
+			t.Errorf("checkpoint %d, error %v", at, err)
+		}
+		if err := x.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if raw := onlySnapshot(t, dir); bytes.Contains(raw, canaryBytes(16, 1)) {
+			t.Error("vectors of the other model are still there")
+		}
+	}
+}
+
+func TestDamagedSnapshotIsReportedAndEmpty(t *testing.T) {
+	t.Parallel()
+	dir, s := t.TempDir(), tenantScope(t, "acme")
+	x := mustOpen(t, Config{Dir: dir, Dimensions: 16})
+	if err := x.Apply(t.Context(), s, []vector.Change{canaryDoc("a", 1, 16, 1)}, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	raw, path := onlySnapshot(t, dir), x.path("acme")
+	for i := range raw {
+		damaged := bytes.Clone(raw)
+		damaged[i] ^= 1 << (i % 8)
+		if i%5 == 0 {
+			damaged = damaged[:i]
+		}
+		if err := os.WriteFile(path, damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var reported error
+		x := mustOpen(t, Config{Dir: dir, Dimensions: 16, SnapshotEvery: -1, OnError: func(_ string, err error) { reported = err }})
+		at, err := x.Checkpoint(t.Context(), s)
+		if err != nil || at != 0 {
+			t.Fatalf("byte %d: checkpoint %d, error %v", i, at, err)
+		}
+		if reported != nil && !errors.Is(reported, ErrDamaged) {
+			t.Fatalf("byte %d: reported %v", i, reported)
+		}
+	}
+}
+
+func TestScrubLeavesNothing(t *testing.T) {
+	t.Parallel()
+	dir, s := t.TempDir(), tenantScope(t, "acme")
+	x := mustOpen(t, Config{Dir: dir, Dimensions: 256})
+	var changes []vector.Change
+	for i := range 50 {
+		changes = append(changes, canaryDoc(fmt.Sprint("item-", i), int64(i+1), 256, i))
+	}
+	if err := x.Apply(t.Context(), s, changes, 50); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Scrub(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	gone := canaryBytes(256, 7)
+	if !bytes.Contains(onlySnapshot(t, dir), gone) {
+		t.Fatal("the canary was never there")
+	}
+	if err := x.Apply(t.Context(), s, []vector.Change{{Position: 51, Remove: []string{"item-7"}}}, 51); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Scrub(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	raw := onlySnapshot(t, dir)
+	for what, b := range map[string][]byte{"vector": gone, "id": []byte("\x06item-7"), "session": []byte("session of item-7")} {
+		if bytes.Contains(raw, b) {
+			t.Errorf("the %s is in the snapshot", what)
+		}
+	}
+	st := x.tenants["acme"].state
+	for _, a := range st.axes {
+		for _, p := range a.pages {
+			if bytes.Contains(asBytes(p.vectors), gone) {
+				t.Error("the vector is in memory")
+			}
+		}
+	}
+	if st.docs != 49 || st.ids.Len() != 49 {
+		t.Errorf("%d items, %d ordinals", st.docs, st.ids.Len())
+	}
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestCompactionKeepsEverything(t *testing.T) {
+	t.Parallel()
+	s, x := tenantScope(t, "acme"), mustOpen(t, Config{Dimensions: 16})
+	once := mustOpen(t, Config{Dimensions: 16})
+	for round := range 5 {
+		var changes []vector.Change
+		for i := range 1000 {
+			at := int64(round*1000 + i + 1)
+			changes = append(changes, canaryDoc(fmt.Sprint("item-", i), at, 16, i*round))
+		}
+		last := changes[999].Position
+		if err := x.Apply(t.Context(), s, changes, last); err != nil {
+			t.Fatal(err)
+		}
+		if round == 4 {
+			if err := once.Apply(t.Context(), s, changes, last); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if digestOf(t, x, s) != digestOf(t, once, s) {
+		t.Error("the digest has changed")
+	}
+	if st := x.tenants["acme"].state; st.ids.Len() > 2*1025 {
+		t.Errorf("%d ordinals for %d items", st.ids.Len(), st.docs)
+	}
+}
+
+func TestEvictionUnderLoad(t *testing.T) {
+	t.Parallel()
+	x := mustOpen(t, Config{Dir: t.TempDir(), Dimensions: 16, MemoryBytes: 8 << 10, OnError: func(tenant string, err error) {
+		t.Errorf("tenant %s: %v", tenant, err)
+	}})
+	var group sync.WaitGroup
+	for n := range 6 {
+		s := tenantScope(t, fmt.Sprint("tenant-", n))
+		group.Go(func() {
+			for at := int64(1); at <= 15; at++ {
+				if err := x.Apply(t.Context(), s, []vector.Change{canaryDoc(fmt.Sprint("item-", at), at, 16, int(at))}, at); err != nil {
+					t.Error(err)
+				}
+				r, err := x.Search(context.Background(), s, vector.Query{Vector: canary(16, 1), Limit: 100, Filter: schemas.MatchAll()})
+				if err != nil || r.N != int(at) || len(r.Hits) != int(at) {
+					t.Errorf("%d items after %d, error %v", r.N, at, err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if err := x.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	c := Config{Dimensions: 8, Model: "m"}
+	s := newState(8)
+	for i := range 3 {
+		d := canaryDoc(fmt.Sprint("item-", i), int64(i), 8, i).Put
+		chunks, _ := quantised(d, s.stride, nil)
+		if err := s.put(d.ID, d.Position, d.Facets, chunks); err != nil {
+			f.Fatal(err)
+		}
+	}
+	path := filepath.Join(f.TempDir(), "x")
+	if err := s.writeSnapshot(path, c.header("acme"), 8); err != nil {
+		f.Fatal(err)
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(raw[:len(raw)-32])
+	f.Add([]byte(magic))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		s, err := c.decode(bytes.NewReader(raw), int64(len(raw)), "acme")
+		if err != nil {
+			if !errors.Is(err, ErrDamaged) && !errors.Is(err, errForeign) {
+				t.Fatal(err)
+			}
+			return
+		}
+		if _, err := s.digest(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
