@@ -57,7 +57,7 @@ func (c *client) call(ctx context.Context, subject string, request, reply any) e
 	defer cancel()
 	raw, err := jetstream.Request(ctx, c.nc, subject, body)
 	if err != nil {
-		if errors.Is(err, nats.ErrNoResponders) {
+		if errors.Is(err, jetstream.ErrNoService) {
 			return fmt.Errorf("request %s: %w", subject, errNobody)
 		}
 		var typed *schemas.Error

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,9 +14,7 @@ import (
 	"satchel/jetstream"
 	"satchel/jetstream/embedded"
 	"satchel/pipeline"
-	"satchel/pipeline/scope"
 	"satchel/pipeline/token"
-	"satchel/schemas"
 	"satchel/worker"
 )
 
@@ -108,7 +105,7 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	projector := worker.NewProjector(cfg)
 	cfg.Projector = projector
 	n.engine, err = pipeline.New(pipeline.Config{Log: n.log, Items: n.items, Keyword: n.keyword, Vector: n.vector, Graph: n.graph,
-		PDP: pdp, Embedder: n.embedder, Tokens: n.counter, Indexed: projector, Prover: &packProver{n.stores}, Leaves: &leafReader{n.stores},
+		PDP: pdp, Embedder: n.embedder, Tokens: n.counter, Indexed: projector, Prover: n.log, Leaves: n.log,
 		Clock: o.clock, IDs: o.newID, Logger: logger})
 	if err != nil {
 		return err
@@ -132,7 +129,7 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	if n.worker, err = worker.New(cfg); err != nil {
 		return err
 	}
-	n.services, err = jetstream.Serve(ctx, n.nc, conn, jetstream.ServiceConfig{Pool: a.Pool, Log: logger}, endpoints(n.worker.Service))
+	n.services, err = jetstream.Serve(ctx, n.nc, conn, jetstream.ServiceConfig{Workers: a.Pool, Log: logger}, endpoints(n.worker.Service))
 	if err != nil {
 		return fmt.Errorf("serve requests: %w", err)
 	}
@@ -157,19 +154,21 @@ func endpoints(v *worker.Service) []jetstream.Endpoint {
 	list := []struct {
 		name, subject string
 		handle        handler
+		workers       int // a pool of its own for calls that wait for others
 	}{
-		{"request", "ctx.v1.*.request", v.Request},
-		{"put", "mem.v1.*.put", v.Put},
-		{"head", "log.v1.*.head", v.Head},
-		{"prove", "log.v1.*.prove", v.Prove},
-		{"receipt", "log.v1.*.receipt", v.Receipt},
-		{"pack", "log.v1.*.pack", v.Pack},
+		{"request", "ctx.v1.*.request", v.Request, 0},
+		{"put", "mem.v1.*.put", v.Put, 64},
+		{"head", "log.v1.*.head", v.Head, 0},
+		{"prove", "log.v1.*.prove", v.Prove, 0},
+		{"receipt", "log.v1.*.receipt", v.Receipt, 64},
+		{"pack", "log.v1.*.pack", v.Pack, 0},
 	}
 	var all []jetstream.Endpoint
 	for _, e := range list {
 		all = append(all, jetstream.Endpoint{Name: e.name, Subject: e.subject,
-			Handler: func(ctx context.Context, r jetstream.Request) (jetstream.Reply, error) {
-				out, err := e.handle(ctx, r.Tenant, r.Data)
+			Workers: e.workers,
+			Handler: func(ctx context.Context, c jetstream.Call) (jetstream.Reply, error) {
+				out, err := e.handle(ctx, c.Tenant, c.Data)
 				if err != nil {
 					return jetstream.Reply{}, err
 				}
@@ -200,36 +199,4 @@ func (n *node) stop(ctx context.Context) error {
 		errs = append(errs, n.server.Stop())
 	}
 	return errors.Join(errs...)
-}
-
-// packProver proves packs for the engine.
-type packProver struct{ *stores }
-
-// ProvePack signs the head and proves that position stands in it.
-func (p *packProver) ProvePack(ctx context.Context, s scope.Scope, position int64) (schemas.PackProof, error) {
-	head, err := p.log.SignedHead(ctx, s)
-	if err != nil {
-		return schemas.PackProof{}, err
-	}
-	proof, err := p.log.ProveInclusion(ctx, s, position, head.Size)
-	return schemas.PackProof{Checkpoint: head.Checkpoint, Inclusion: proof}, err
-}
-
-// leafReader reads leaf hashes for a pack's provenance; they never change, so they
-// are kept.
-type leafReader struct {
-	*stores
-}
-
-// Leaves returns the hex leaf hash of each position.
-func (l *leafReader) Leaves(ctx context.Context, s scope.Scope, positions []int64) ([]string, error) {
-	hashes, err := l.log.Leaves(ctx, s, positions)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]string, len(hashes))
-	for i := range hashes {
-		out[i] = hex.EncodeToString(hashes[i][:])
-	}
-	return out, nil
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -66,7 +67,7 @@ func (a *app) openLog(ctx context.Context, f fixed) (*eventlog.Log, string, erro
 	if err := os.MkdirAll(a.path("keys"), 0o700); err != nil {
 		return nil, "", fmt.Errorf("open data folder: %w", err)
 	}
-	signer, verifier, key, err := a.logKey(f.rand)
+	signer, key, err := a.logKey(f.rand)
 	if err != nil {
 		return nil, "", err
 	}
@@ -74,7 +75,7 @@ func (a *app) openLog(ctx context.Context, f fixed) (*eventlog.Log, string, erro
 	if err != nil {
 		return nil, "", fmt.Errorf("open event log: %w", err)
 	}
-	log, err := eventlog.New(eventlog.Config{Driver: driver, Clock: f.clock, Rand: f.rand, Signer: signer, Verifier: verifier, Keep: a.path("heads")})
+	log, err := eventlog.New(eventlog.Config{Driver: driver, Clock: f.clock, Rand: f.rand, Signer: signer, VerifierKey: key, Keep: a.path("heads")})
 	if err != nil {
 		return nil, "", errors.Join(fmt.Errorf("open event log: %w", err), driver.Close())
 	}
@@ -82,7 +83,7 @@ func (a *app) openLog(ctx context.Context, f fixed) (*eventlog.Log, string, erro
 }
 
 // logKey reads the key that signs heads, and makes it when there is none.
-func (a *app) logKey(random io.Reader) (note.Signer, note.Verifier, string, error) {
+func (a *app) logKey(random io.Reader) (note.Signer, string, error) {
 	private, public := a.path("keys", "log.key"), a.path("keys", "log.pub")
 	raw, err := os.ReadFile(private)
 	if errors.Is(err, os.ErrNotExist) {
@@ -91,39 +92,27 @@ func (a *app) logKey(random io.Reader) (note.Signer, note.Verifier, string, erro
 		}
 		skey, vkey, err := note.GenerateKey(random, "satchel")
 		if err != nil {
-			return nil, nil, "", fmt.Errorf("make log key: %w", err)
+			return nil, "", fmt.Errorf("make log key: %w", err)
 		}
 		if err := os.WriteFile(private, []byte(skey), 0o600); err != nil {
-			return nil, nil, "", fmt.Errorf("write log key: %w", err)
+			return nil, "", fmt.Errorf("write log key: %w", err)
 		}
 		if err := os.WriteFile(public, []byte(vkey+"\n"), 0o644); err != nil {
-			return nil, nil, "", fmt.Errorf("write log key: %w", err)
+			return nil, "", fmt.Errorf("write log key: %w", err)
 		}
 		raw = []byte(skey)
 	} else if err != nil {
-		return nil, nil, "", fmt.Errorf("read log key: %w", err)
+		return nil, "", fmt.Errorf("read log key: %w", err)
 	}
 	signer, err := note.NewSigner(string(raw))
 	if err != nil {
-		return nil, nil, "", fmt.Errorf("read log key %s: %w", private, err)
+		return nil, "", fmt.Errorf("read log key %s: %w", private, err)
 	}
 	vkey, err := os.ReadFile(public)
 	if err != nil {
-		return nil, nil, "", fmt.Errorf("read log key: %w", err)
+		return nil, "", fmt.Errorf("read log key: %w", err)
 	}
-	key := string(trimNewline(vkey))
-	verifier, err := note.NewVerifier(key)
-	if err != nil {
-		return nil, nil, "", fmt.Errorf("read log key %s: %w", public, err)
-	}
-	return signer, verifier, key, nil
-}
-
-func trimNewline(b []byte) []byte {
-	for len(b) > 0 && (b[len(b)-1] == '\n' || b[len(b)-1] == '\r') {
-		b = b[:len(b)-1]
-	}
-	return b
+	return signer, strings.TrimSpace(string(vkey)), nil
 }
 
 // openStores opens the log and every index.
@@ -159,32 +148,35 @@ func (a *app) openStores(ctx context.Context, f fixed, logger *slog.Logger) (*st
 			logger.Warn("index snapshot", "index", index, "tenant", tenant, "error", err)
 		}
 	}
-	if s.keyword, err = keywordmem.Open(keywordmem.Config{Dir: a.path("index", "keyword"), MemoryBytes: int(memory / 8 * 3), OnError: warn("keyword")}); err != nil {
+	if s.keyword, err = keywordmem.Open(keywordmem.Config{Dir: a.path("index", "keyword"), MemoryBytes: memory / 8 * 3, OnError: warn("keyword")}); err != nil {
 		return fail(fmt.Errorf("open keyword index: %w", err))
 	}
 	s.closers = append(s.closers, s.keyword.Close)
-	vectorIndex, err := vectormem.Open(vectormem.Config{Dir: a.path("index", "vector"), MemoryBytes: int(memory / 8 * 3), Model: s.embedder.Model().String(), Dimensions: s.embedder.Model().Dimensions, OnError: warn("vector")})
+	vectorIndex, err := vectormem.Open(vectormem.Config{Dir: a.path("index", "vector"), MemoryBytes: memory / 8 * 3, Model: s.embedder.Model().String(), Dimensions: s.embedder.Model().Dimensions, OnError: warn("vector")})
 	if err != nil {
 		return fail(fmt.Errorf("open vector index: %w", err))
 	}
 	s.closers = append(s.closers, vectorIndex.Close)
 	s.vector = vector.New(vectorIndex)
-	s.scrub = s.scrubbers()
+	s.scrub = s.scrubbers(itemDB.Scrub, graphDB.Scrub, vectorIndex.Scrub)
 	return s, nil
 }
 
 // scrubbers lists what an erasure has to clean, and how it is checked.
-func (s *stores) scrubbers() []worker.Scrubber {
+func (s *stores) scrubbers(items, graph func(context.Context) error, vector func(context.Context, scope.Scope) error) []worker.Scrubber {
+	whole := func(scrub func(context.Context) error) func(context.Context, scope.Scope) error {
+		return func(ctx context.Context, _ scope.Scope) error { return scrub(ctx) }
+	}
 	return []worker.Scrubber{
-		{Store: "log", Scrub: func(ctx context.Context, _ scope.Scope) error { return s.log.Scrub(ctx) }},
-		{Store: "items", Scrub: func(ctx context.Context, _ scope.Scope) error { return s.items.Scrub(ctx) },
+		{Store: "log", Scrub: whole(s.log.Scrub)},
+		{Store: "items", Scrub: whole(items),
 			Remaining: func(ctx context.Context, sc scope.Scope, ids []string) (int, error) {
 				left, err := s.items.Get(ctx, sc, ids)
 				return len(left), err
 			}},
 		{Store: "keyword", Scrub: s.keyword.Scrub},
-		{Store: "vector", Scrub: s.vector.Scrub},
-		{Store: "graph", Scrub: func(ctx context.Context, _ scope.Scope) error { return s.graph.Scrub(ctx) }},
+		{Store: "vector", Scrub: vector},
+		{Store: "graph", Scrub: whole(graph)},
 	}
 }
 
