@@ -233,3 +233,44 @@ func BenchmarkCount(b *testing.B) {
 		})
 	}
 }
+
+// One counter serves many goroutines, from the first count on.
+func TestConcurrently(t *testing.T) {
+	t.Parallel()
+	var r token.Registry
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			c, err := r.Counter("gpt-4")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for range 50 {
+				if n := c.Count("tiktoken is great!"); n != 6 {
+					t.Errorf("%d tokens", n)
+				}
+				if s := token.Truncate(c, "2 + 2 = 4", 3); s != "2 +" && s != "2 + " {
+					t.Errorf("truncated to %q", s)
+				}
+			}
+		}()
+	}
+	wg.Wait()
+}
+
+func FuzzTruncate(f *testing.F) {
+	f.Add("お誕生日おめでとう", 3)
+	f.Add(" \n \n x", 2)
+	var r token.Registry
+	c := counter(f, &r, "")
+	f.Fuzz(func(t *testing.T, text string, limit int) {
+		limit %= 1000
+		got := token.Truncate(c, text, limit)
+		if n := c.Count(got); n > max(limit, 0) || !strings.HasPrefix(text, got) {
+			t.Fatalf("%q at %d: %q has %d tokens", text, limit, got, n)
+		}
+	})
+}

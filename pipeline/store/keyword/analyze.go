@@ -280,6 +280,8 @@ func (a *Analyzer) readRune(r rune, rest []byte) {
 	switch {
 	case (r == '’' || r == 'ʼ') && len(a.word) > 0 && letterNext(rest):
 		a.apostrophe()
+	case r == 'ʼ': // Unicode calls it a letter
+		a.flush()
 	case unicode.IsUpper(r) || unicode.IsTitle(r):
 		if a.lower || a.upper && twoLower(rest) {
 			a.cut()
