@@ -1,0 +1,56 @@
+package isolation_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"satchel/pipeline/candidate"
+	"satchel/pipeline/isolation"
+	"satchel/schemas"
+)
+
+// What leaves holds what is listed and nothing else of the record.
+func TestExpose(t *testing.T) {
+	t.Parallel()
+	c := candidate.Candidate{
+		Record: schemas.Record{MemoryItem: schemas.MemoryItem{
+			ID: "a", Kind: schemas.KindMemory, Content: schemas.TextContent("shown"), SecurityLabel: []string{"level:public", "group:x"},
+			Attributes: json.RawMessage(`{"hidden":"HIDDEN1"}`), EmbeddingRef: "HIDDEN2", Summary: &schemas.Summary{Text: "HIDDEN3"},
+			Scope: schemas.MemoryScope{Tenant: "HIDDEN4"}, Provenance: schemas.Provenance{Checksum: "HIDDEN5"},
+		}, Position: 7},
+		Channels: map[string]schemas.Channel{"keyword": {Rank: 1, Z: 1}, "vector": {Rank: 2, Z: 2}},
+		Verdict:  schemas.Verdict{ID: "v", Allow: true},
+		Detail:   "HIDDEN6",
+	}
+	x, err := isolation.Expose(&c, isolation.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(raw), "HIDDEN") {
+		t.Errorf("a field that is not listed left: %s", raw)
+	}
+	if x.Item.ContentRef != "log:7" || x.Item.Evidence.Retriever != "vector" || x.Result.Metadata.Source != "keyword+vector" {
+		t.Errorf("exposed %+v", x.Item)
+	}
+	if x.Result.Score != nil {
+		t.Error("a score left that nobody asked for")
+	}
+}
+
+func TestExposeRefuses(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]candidate.Candidate{
+		"no verdict": {},
+		"dropped":    {Drop: schemas.DropBudget, Verdict: schemas.Verdict{Allow: true}},
+	} {
+		if _, err := isolation.Expose(&c, isolation.Options{}); !errors.Is(err, isolation.ErrClosed) {
+			t.Errorf("%s: error is %v", name, err)
+		}
+	}
+}
