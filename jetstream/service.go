@@ -156,7 +156,7 @@ func Serve(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, cfg Servi
 			micro.WithEndpointSubject(e.Subject), micro.WithEndpointMetadata(e.Metadata))
 	}
 	if err == nil {
-		err = nc.FlushWithContext(ctx)
+		err = flush(ctx, nc)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("serve %q: %w", s.cfg.Name, err), s.Stop(ctx))
@@ -170,7 +170,7 @@ func (s *Service) Stop(ctx context.Context) error {
 	var err error
 	if s.micro != nil {
 		err = s.micro.Stop()
-		err = errors.Join(err, ignoreClosed(s.nc.FlushWithContext(ctx)))
+		err = errors.Join(err, ignoreClosed(flush(ctx, s.nc)))
 	}
 	s.mu.Lock()
 	if !s.stopping {
