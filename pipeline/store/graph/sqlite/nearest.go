@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"slices"
 
@@ -29,11 +28,23 @@ func (n *nearest) start(ids *idtable.Table, limit int) {
 }
 
 func (n *nearest) compare(x, y found) int {
-	if c := cmp.Or(cmp.Compare(x.high, y.high), cmp.Compare(x.low, y.low)); c != 0 || x.ord == y.ord {
-		return c
+	switch {
+	case x.high != y.high:
+		return sign(x.high < y.high)
+	case x.low != y.low:
+		return sign(x.low < y.low)
+	case x.ord == y.ord:
+		return 0
 	}
 	n.a, n.b = n.ids.AppendID(n.a[:0], x.ord), n.ids.AppendID(n.b[:0], y.ord)
 	return bytes.Compare(n.a, n.b)
+}
+
+func sign(less bool) int {
+	if less {
+		return -1
+	}
+	return 1
 }
 
 func (n *nearest) offer(ord uint32, step int32) {
