@@ -141,7 +141,7 @@ func (i *Inbox) Fetch(ctx context.Context, limit int) ([]transport.Message, erro
 	var batch []transport.Message
 	for {
 		if i.feed == nil {
-			if err := i.restart(ctx); err != nil {
+			if err := i.resume(ctx); err != nil {
 				return nil, err
 			}
 		}
@@ -269,32 +269,36 @@ func (i *Inbox) remember(seq uint64, reply string) {
 	i.pending = append(i.pending, delivery{seq: seq, reply: reply})
 }
 
-// Ack tells the server that everything up to seq is in the log, and waits for its
-// answer. It is a hint for lag and redelivery only.
-func (i *Inbox) Ack(ctx context.Context, seq uint64) error {
-	i.mu.Lock()
-	n := 0
-	for n < len(i.pending) && i.pending[n].seq <= seq {
-		n++
-	}
-	if n == 0 {
-		i.mu.Unlock()
-		return fmt.Errorf("ack %q up to %d: %w", i.Name(), seq, ErrNotDelivered)
-	}
-	last := i.pending[n-1]
-	i.pending = append(i.pending[:0], i.pending[n:]...)
-	i.mu.Unlock()
-	if _, err := i.nc.RequestWithContext(ctx, last.reply, []byte("+ACK")); err != nil {
-		return fmt.Errorf("ack %q up to %d: %w", i.Name(), seq, err)
-	}
-	return nil
-}
-
 // Seek makes the first message at or behind seq the next to be fetched.
 func (i *Inbox) Seek(ctx context.Context, seq uint64) error {
 	i.stopFeed()
 	i.next = max(seq, 1)
-	return i.restart(ctx)
+	return i.resume(ctx)
+}
+
+// resume restarts, again and again while the server is away.
+func (i *Inbox) resume(ctx context.Context) error {
+	const limit, pause = 2 * time.Second, 50 * time.Millisecond
+	for {
+		attempt, cancel := context.WithTimeout(ctx, limit)
+		err := i.restart(attempt)
+		cancel()
+		if err == nil || ctx.Err() != nil || !isAway(err) {
+			return err
+		}
+		select {
+		case <-i.status:
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// isAway reports whether a request failed because no server answered.
+func isAway(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) ||
+		errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrJetStreamNotEnabled) ||
+		errors.Is(err, nats.ErrDisconnected) || errors.Is(err, nats.ErrReconnectBufExceeded)
 }
 
 // restart drops what is on its way and reads from i.next again.
@@ -311,8 +315,10 @@ func (i *Inbox) restart(ctx context.Context) error {
 	if _, err := i.ensureConsumer(ctx, 0); err != nil {
 		return err
 	}
-	_, err = i.js.ResetConsumerToSequence(ctx, MemoryStream, i.durable(), i.next)
-	if cannotReset(err) {
+	if canReset(i.nc.ConnectedServerVersion()) {
+		_, err = i.js.ResetConsumerToSequence(ctx, MemoryStream, i.durable(), i.next)
+	}
+	if !canReset(i.nc.ConnectedServerVersion()) || errors.Is(err, jetstream.ErrConsumerInvalidReset) {
 		err = i.recreate(ctx)
 	}
 	if err != nil {
@@ -328,11 +334,14 @@ func (i *Inbox) restart(ctx context.Context) error {
 	return nil
 }
 
-// cannotReset reports whether the server is older than 2.14 or the consumer was made
-// for such a server.
-func cannotReset(err error) bool {
-	return errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrConsumerInvalidReset) ||
-		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout)
+// canReset reports whether a server of this version can reset a consumer: 2.14 or
+// later, or unknown.
+func canReset(version string) bool {
+	var major, minor int
+	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
+		return true
+	}
+	return major > 2 || major == 2 && minor >= 14
 }
 
 // recreate replaces the durable by one that starts at i.next.
@@ -343,52 +352,6 @@ func (i *Inbox) recreate(ctx context.Context) error {
 	}
 	_, err = i.ensureConsumer(ctx, i.next)
 	return err
-}
-
-// State describes the stream and its message at seq; seq 0 asks for the stream only.
-func (i *Inbox) State(ctx context.Context, seq uint64) (transport.StreamState, error) {
-	info, err := i.stream.Info(ctx)
-	if err != nil {
-		return transport.StreamState{}, fmt.Errorf("describe stream %q: %w", MemoryStream, err)
-	}
-	state := transport.StreamState{Epoch: epochOf(info), LastSeq: info.State.LastSeq}
-	if seq == 0 {
-		return state, nil
-	}
-	msg, err := i.stream.GetMsg(ctx, seq)
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return state, nil
-	}
-	if err != nil {
-		return transport.StreamState{}, fmt.Errorf("read message %d of %q: %w", seq, MemoryStream, err)
-	}
-	state.Found, state.Hash = true, hashMessage(OriginalSubject(msg.Subject), msg.Header, msg.Data)
-	return state, nil
-}
-
-// Purge removes the partition's messages at and before seq. A guard that compares the
-// message at the checkpoint passes the sequence before it. Removed bytes may stay on
-// the disk for a while; Scrubber removes those too.
-func (i *Inbox) Purge(ctx context.Context, seq uint64) error {
-	if seq == 0 {
-		return nil
-	}
-	err := i.stream.Purge(ctx, jetstream.WithPurgeSubject(partitionFilter(i.cfg.Partition)), jetstream.WithPurgeSequence(seq+1))
-	if err != nil {
-		return fmt.Errorf("purge %q up to %d: %w", i.Name(), seq, err)
-	}
-	return nil
-}
-
-// Lag returns how many messages of the partition the consumer has not delivered or
-// not seen acknowledged.
-func (i *Inbox) Lag(ctx context.Context) (uint64, error) {
-	consumer, err := i.stream.Consumer(ctx, i.durable())
-	if err != nil {
-		return 0, fmt.Errorf("describe consumer %q: %w", i.durable(), err)
-	}
-	info := consumer.CachedInfo()
-	return info.NumPending + uint64(info.NumAckPending), nil
 }
 
 // Close stops reading. The durable stays.

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"satchel/jetstream"
+	"satchel/jetstream/embedded"
 	"satchel/worker/transport"
 )
 
@@ -200,6 +204,108 @@ func TestInboxRecoversLostDeliveries(t *testing.T) {
 		t.Fatalf("nothing was stolen: %v", stolen.Error())
 	}
 	if diff := cmp.Diff(want, ids(fetch(t, i, 100))); diff != "" {
+		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+}
+
+// Messages over the byte limit of one pull request end it early.
+func TestInboxLargeMessages(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	e := sample("")
+	e.DataEncoded = []byte(`"` + strings.Repeat("x", 600<<10) + `"`)
+	want := make([]string, 30)
+	for n := range want {
+		want[n] = fmt.Sprint("big-", n)
+		e.SetID(want[n])
+		b.publish(t, "acme", "a", e)
+	}
+	if diff := cmp.Diff(want, ids(fetch(t, b.inbox(t, "acme"), 30))); diff != "" {
+		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+}
+
+func TestInboxConsumerIsDeleted(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.publish(t, "acme", "a", sample("1"))
+	i := b.inbox(t, "acme")
+	fetch(t, i, 1)
+	ctx := within(t, 10*time.Second)
+	got := make(chan []string, 1)
+	go func() {
+		batch, err := i.Fetch(ctx, 10)
+		if err != nil {
+			t.Error(err)
+		}
+		got <- ids(batch)
+	}()
+	if err := b.js.DeleteConsumer(ctx, jetstream.MemoryStream, "append-"+i.Name()); err != nil {
+		t.Fatal(err)
+	}
+	b.publish(t, "acme", "a", sample("2"))
+	if diff := cmp.Diff([]string{"2"}, <-got); diff != "" {
+		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+}
+
+func TestInboxSurvivesReconnect(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.nc.Close()
+	if err := b.server.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	restart := func(port int) *embedded.Server {
+		t.Helper()
+		s, err := embedded.Start(embedded.Config{Dir: b.dir, Port: port})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	b.server = restart(embedded.RandomPort)
+	address, err := url.Parse(b.server.ClientURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := strconv.Atoi(address.Port())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := within(t, 20*time.Second)
+	if b.nc, err = jetstream.Connect(ctx, jetstream.ConnectConfig{URL: address.String(), ReconnectIn: 10 * time.Millisecond}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if b.js, err = jetstream.Open(ctx, b.nc); err != nil {
+		t.Fatal(err)
+	}
+	b.publish(t, "acme", "a", sample("1"))
+	i := b.inbox(t, "acme")
+	fetch(t, i, 1)
+	got := make(chan []string, 1)
+	go func() {
+		for {
+			batch, err := i.Fetch(ctx, 10)
+			if err == nil {
+				got <- ids(batch)
+				return
+			}
+			if ctx.Err() != nil {
+				t.Error(err)
+				got <- nil
+				return
+			}
+		}
+	}()
+	back := b.nc.StatusChanged(nats.CONNECTED)
+	if err := b.server.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	b.server = restart(port)
+	<-back
+	b.publish(t, "acme", "a", sample("2"))
+	if diff := cmp.Diff([]string{"2"}, <-got); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
 	}
 }

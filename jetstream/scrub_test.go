@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -167,4 +168,43 @@ func TestVacuumRemovesTrimmedBytes(t *testing.T) {
 
 func filepathOf(b *bundle, stream string) string {
 	return filepath.Join(b.dir, "jetstream", "$G", "streams", stream)
+}
+
+// Whatever arrives while MEMORY is being vacuumed stays.
+func TestVacuumLosesNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := within(t, 30*time.Second)
+	const total = 150
+	b.publish(t, "acme", "a", sample("0"))
+	i := b.inbox(t, "acme")
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		outbox := jetstream.NewOutbox(b.nc, b.js)
+		for n := 1; n < total; n++ {
+			if _, _, err := outbox.PublishMemory(ctx, "acme", "a", sample(strconv.Itoa(n))); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	}()
+	scrubber := jetstream.NewScrubber(b.js, nil)
+	for want := 0; want < total; {
+		batch, err := i.Fetch(ctx, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range batch {
+			if m.Event.ID() != strconv.Itoa(want) {
+				t.Fatalf("message %q where %d was to come", m.Event.ID(), want)
+			}
+			want++
+		}
+		err = scrubber.Vacuum(ctx, map[string]uint64{i.Name(): batch[len(batch)-1].Seq})
+		if err != nil && !errors.Is(err, jetstream.ErrVacuumPending) {
+			t.Fatal(err)
+		}
+	}
+	<-done
 }

@@ -1,0 +1,78 @@
+package jetstream_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"satchel/jetstream"
+	"satchel/jetstream/embedded"
+)
+
+// freePort returns a port nobody listens on.
+func freePort(t *testing.T) (port int, url string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, "nats://" + l.Addr().String()
+}
+
+func TestConnectFailsAtOnce(t *testing.T) {
+	t.Parallel()
+	_, url := freePort(t)
+	if _, err := jetstream.Connect(within(t, 10*time.Second), jetstream.ConnectConfig{URL: url}, nil); !errors.Is(err, nats.ErrNoServers) {
+		t.Fatalf("error = %v, want ErrNoServers", err)
+	}
+	if _, err := jetstream.Connect(within(t, time.Second), jetstream.ConnectConfig{URL: url, NKeySeed: "missing"}, nil); err == nil {
+		t.Error("a missing seed was accepted")
+	}
+}
+
+func TestConnectWaits(t *testing.T) {
+	t.Parallel()
+	port, url := freePort(t)
+	cfg := jetstream.ConnectConfig{URL: url, RetryFirst: true, ReconnectIn: 10 * time.Millisecond}
+	ended := errors.New("enough")
+	short, cancel := context.WithTimeoutCause(context.Background(), 50*time.Millisecond, ended)
+	defer cancel()
+	if _, err := jetstream.Connect(short, cfg, nil); !errors.Is(err, ended) {
+		t.Fatalf("error = %v, want the cause", err)
+	}
+	ctx := within(t, 10*time.Second)
+	connected := make(chan error, 1)
+	go func() {
+		nc, err := jetstream.Connect(ctx, cfg, nil)
+		if err == nil {
+			err = jetstream.Drain(ctx, nc)
+		}
+		connected <- err
+	}()
+	s, err := embedded.Start(embedded.Config{Dir: t.TempDir(), Port: port})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := <-connected; err != nil {
+		t.Error(err)
+	}
+	if err := s.Stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDrainTwice(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := within(t, 10*time.Second)
+	for range 2 {
+		if err := jetstream.Drain(ctx, b.nc); err != nil {
+			t.Error(err)
+		}
+	}
+}
