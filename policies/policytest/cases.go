@@ -88,7 +88,7 @@ func (c *decisionCase) run(t *testing.T, p policies.PDP) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, d.Verdicts, ignoreEmpty); diff != "" {
+		if diff := cmp.Diff(want, d.Verdicts, ignoreEmpty()); diff != "" {
 			t.Errorf("%s time (-want +got):\n%s", turn, diff)
 		}
 	}

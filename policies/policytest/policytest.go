@@ -33,7 +33,8 @@ func Run(t *testing.T, open func(t *testing.T) policies.PDP) {
 	t.Run("concurrent", func(t *testing.T) { concurrent(t, open(t)) })
 }
 
-var ignoreEmpty = cmpopts.EquateEmpty()
+// ignoreEmpty makes no difference between no list and an empty one.
+func ignoreEmpty() cmp.Option { return cmpopts.EquateEmpty() }
 
 func plainScope(t interface {
 	Helper()
@@ -138,7 +139,7 @@ func batch(t *testing.T, p policies.PDP) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(single.Verdicts[0], whole.Verdicts[i], ignoreEmpty); diff != "" {
+			if diff := cmp.Diff(single.Verdicts[0], whole.Verdicts[i], ignoreEmpty()); diff != "" {
 				t.Errorf("verdict %d alone and in the batch differ: %s", i, diff)
 			}
 		}

@@ -136,19 +136,13 @@ serves_purpose(item) if {
 	input.purpose in item.purposes
 }
 
-redactions(reason, _) := [] if reason != "allowed"
-
-redactions("allowed", item) := [] if item.pii == false
-
-redactions("allowed", item) := [] if {
-	not item.pii == false
+redactions(reason, item) := [] if {
+	reason != "allowed"
+} else := [] if {
+	item.pii == false
+} else := [] if {
 	reads_pii
-}
-
-redactions("allowed", item) := paths(item) if {
-	not item.pii == false
-	not reads_pii
-}
+} else := paths(item)
 
 # A flag that is no path says nothing about where the data is, so all content goes.
 paths(item) := item.pii_flags if {
