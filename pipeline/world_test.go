@@ -3,11 +3,14 @@ package pipeline_test
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"golang.org/x/mod/sumdb/note"
 
 	"satchel/pipeline"
 	"satchel/pipeline/embed/static"
@@ -47,7 +50,11 @@ func openWorld(t testing.TB, change func(*pipeline.Config)) *world {
 	w := &world{at: map[string]int64{}}
 	ldb, err := logsqlite.Open(ctx, logsqlite.Config{Path: filepath.Join(dir, "log.db")})
 	must(t, err)
-	w.log, err = eventlog.New(eventlog.Config{Driver: ldb})
+	private, public, err := note.GenerateKey(rand.Reader, "test")
+	must(t, err)
+	signer, err := note.NewSigner(private)
+	must(t, err)
+	w.log, err = eventlog.New(eventlog.Config{Driver: ldb, Signer: signer, VerifierKey: public})
 	must(t, err)
 	t.Cleanup(func() { must(t, w.log.Close()) })
 	idb, err := itemsqlite.Open(ctx, itemsqlite.Config{Path: filepath.Join(dir, "items.db")})
