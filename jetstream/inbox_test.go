@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
+	natsjs "github.com/nats-io/nats.go/jetstream"
 
 	"satchel/jetstream"
 	"satchel/jetstream/embedded"
@@ -306,6 +307,27 @@ func TestInboxSurvivesReconnect(t *testing.T) {
 	<-back
 	b.publish(t, "acme", "a", sample("2"))
 	if diff := cmp.Diff([]string{"2"}, <-got); diff != "" {
+		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+}
+
+// A durable that cannot be reset, as older servers need them, is replaced.
+func TestInboxReplacesAForeignDurable(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.publishAll(t, "acme", "e", 5)
+	partition := b.partition(t, "acme")
+	_, err := b.js.CreateConsumer(within(t, 10*time.Second), jetstream.MemoryStream, natsjs.ConsumerConfig{
+		Durable: "append-" + jetstream.PartitionName(partition), FilterSubject: fmt.Sprintf("p.%d.>", partition),
+		AckPolicy: natsjs.AckAllPolicy, DeliverPolicy: natsjs.DeliverByStartSequencePolicy, OptStartSeq: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := b.inbox(t, "acme")
+	if err := i.Seek(within(t, 10*time.Second), 2); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"e-1", "e-2", "e-3", "e-4"}, ids(fetch(t, i, 4))); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
 	}
 }
