@@ -107,18 +107,21 @@ func (s *state) decodeItem(r *reader, dims int) error {
 	if _, there := s.ids.Lookup(id); there {
 		return ErrDamaged
 	}
-	var chunks []chunk
+	chunks, rows := r.chunks[:0], r.rows[:0]
 	for range n {
 		name, start, length := r.uvarint(), r.uvarint(), r.uvarint()
 		raw := r.take(dims)
 		if r.bad || bytes.IndexByte(raw, 0x80) >= 0 || name >= uint64(len(s.axes)) || start > math.MaxUint32 || length > math.MaxUint32-start {
 			return ErrDamaged
 		}
-		c := chunk{axis: s.axes[name].name, start: uint32(start), end: uint32(start + length), row: make([]int8, s.stride)}
+		at := len(rows)
+		rows = append(rows, make([]int8, s.stride)...)
+		c := chunk{axis: s.axes[name].name, start: uint32(start), end: uint32(start + length), row: rows[at : at+s.stride : at+s.stride]}
 		copy(asBytes(c.row), raw)
 		c.scale = rowScale(c.row)
 		chunks = append(chunks, c)
 	}
+	r.chunks, r.rows = chunks, rows
 	if err := s.add(id, at, uint32(prof), chunks); err != nil {
 		return ErrDamaged
 	}
@@ -131,7 +134,10 @@ type reader struct {
 	r    *bufio.Reader
 	left int64
 	bad  bool
-	buf  []byte
+
+	buf    []byte // scratch of take
+	chunks []chunk
+	rows   []int8
 }
 
 // take returns the next n bytes, until the next call.

@@ -152,12 +152,13 @@ func (s *state) encode(w *bufio.Writer, dims int) error {
 		return err
 	}
 	var chunks []chunk
+	rows := s.walk()
 	for ord := range uint32(s.ids.Len()) {
 		prof := s.profile(ord)
 		if prof == gone {
 			continue
 		}
-		chunks = s.chunks(chunks[:0], ord)
+		chunks = rows.of(chunks[:0], ord)
 		b = appendString(b[:0], s.ids.ID(ord))
 		b = binary.AppendUvarint(b, uint64(s.items[ord/pageSize].positions[ord%pageSize].int64()))
 		b = binary.AppendUvarint(b, uint64(profiles[prof]))

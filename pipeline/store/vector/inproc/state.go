@@ -179,6 +179,32 @@ func (s *state) chunks(dst []chunk, ord uint32) []chunk {
 	return dst
 }
 
+// walk gives the chunks of items asked for in rising order, without searching for them.
+type walk struct {
+	*state
+	next []int // row, by axis
+}
+
+func (s *state) walk() *walk { return &walk{state: s, next: make([]int, len(s.axes))} }
+
+// of returns the chunks of item ord in dst, axis by axis.
+func (w *walk) of(dst []chunk, ord uint32) []chunk {
+	for i := range w.axes {
+		a, n := &w.axes[i], w.next[i]
+		for ; n < a.rows; n++ {
+			item := a.pages[n/pageSize].items[n%pageSize]
+			if item > ord {
+				break
+			}
+			if item == ord {
+				dst = append(dst, a.chunk(n, w.stride))
+			}
+		}
+		w.next[i] = n
+	}
+	return dst
+}
+
 // wasteful reports whether so many items are gone that compaction pays.
 func (s *state) wasteful() bool {
 	dead := s.ids.Len() - s.docs
@@ -193,6 +219,7 @@ func (s *state) compact() (*state, error) {
 	n.ids = idtable.New(s.docs)
 	profiles := make([]uint32, s.facets.Len()) // new number plus one
 	var chunks []chunk
+	rows := s.walk()
 	for ord := range uint32(s.ids.Len()) {
 		prof := s.profile(ord)
 		if prof == gone {
@@ -201,7 +228,7 @@ func (s *state) compact() (*state, error) {
 		if profiles[prof] == 0 {
 			profiles[prof] = n.facets.Intern(s.facets.Facets(prof)) + 1
 		}
-		chunks = s.chunks(chunks[:0], ord)
+		chunks = rows.of(chunks[:0], ord)
 		at := s.items[ord/pageSize].positions[ord%pageSize].int64()
 		if err := n.add(s.ids.ID(ord), at, profiles[prof]-1, chunks); err != nil {
 			return nil, err
