@@ -24,7 +24,7 @@ import (
 )
 
 type demoCmd struct {
-	Keep string `help:"Keep the data in this new folder, to go on with it: satchel up --data FOLDER." type:"path"`
+	Keep string `help:"Keep the data in this new folder, to go on with it: satchel up --dir FOLDER." type:"path"`
 }
 
 // Help says what the demo shows.
@@ -54,7 +54,7 @@ func (c *demoCmd) Run(ctx context.Context, a *app) (err error) {
 		return usagef("%s is there already; name a new folder with --keep", dir)
 	}
 	settings := *a.Settings
-	settings.Data, settings.NATSURL, settings.Tenant = dir, "", demoTenant
+	settings.Dir, settings.NATSURL, settings.Tenant = dir, "", demoTenant
 	settings.LogLevel = "error"
 	own := &app{Settings: &settings, out: a.out, err: a.err, in: a.in}
 	n, err := own.start(ctx, nodeOptions{fixed: demoFixed(), port: embedded.RandomPort})
@@ -325,6 +325,6 @@ func (t *teller) next(kept string) {
 	t.say("        satchel ask \"how is the build?\"              ask")
 	t.say("        satchel ledger --verify                      follow and check what was decided")
 	if kept != "" {
-		t.say("        satchel up --data %s --tenant %s   go on with this story", kept, demoTenant)
+		t.say("        satchel up --dir %s --tenant %s   go on with this story", kept, demoTenant)
 	}
 }

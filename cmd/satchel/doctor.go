@@ -52,15 +52,15 @@ func (c *doctorCmd) Run(ctx context.Context, a *app) error {
 }
 
 func (a *app) checkFolder() finding {
-	f := finding{Check: "data folder", Detail: a.Data}
-	info, err := os.Stat(a.Data)
+	f := finding{Check: "data folder", Detail: a.Dir}
+	info, err := os.Stat(a.Dir)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		f.OK, f.Detail = true, a.Data+" is not there yet; satchel up makes it"
+		f.OK, f.Detail = true, a.Dir+" is not there yet; satchel up makes it"
 	case err != nil:
 		f.Detail = err.Error()
 	case !info.IsDir():
-		f.Detail = a.Data + " is not a folder"
+		f.Detail = a.Dir + " is not a folder"
 	default:
 		f.OK = true
 	}
@@ -69,7 +69,7 @@ func (a *app) checkFolder() finding {
 
 func (a *app) checkWritable() finding {
 	f := finding{Check: "folder is writable"}
-	dir := a.Data
+	dir := a.Dir
 	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
 		dir = filepath.Dir(dir)
 	}

@@ -29,7 +29,7 @@ type evalCmd struct {
 // Help shows how it is called.
 func (evalCmd) Help() string {
 	return `The memories are published over JetStream, logged, indexed and asked for, as an agent would.
-Without labels a question counts for nothing but the raw run. The settings --data and --tenant
+Without labels a question counts for nothing but the raw run. The settings --dir and --tenant
 of other commands are not used: a temporary folder is.
 
 Example:
@@ -95,7 +95,7 @@ func (c *evalCmd) runSet(ctx context.Context, a *app, name string, out io.Writer
 	}
 	defer os.RemoveAll(dir)
 	settings := *a.Settings
-	settings.Data, settings.NATSURL = dir, ""
+	settings.Dir, settings.NATSURL = dir, ""
 	own := &app{Settings: &settings, out: a.out, err: a.err, in: a.in}
 	n, err := own.start(ctx, nodeOptions{noListen: true})
 	if err != nil {

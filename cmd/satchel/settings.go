@@ -11,7 +11,7 @@ import (
 
 // Settings are what every command shares. Flags win over the environment.
 type Settings struct {
-	Data     string `help:"Data folder: log, indexes, streams, keys." default:".satchel" env:"SATCHEL_DATA" type:"path"`
+	Dir      string `help:"Data folder: log, indexes, streams, keys." default:".satchel" env:"SATCHEL_DIR" type:"path"`
 	Tenant   string `help:"Tenant." default:"main" env:"SATCHEL_TENANT" short:"t"`
 	JSON     bool   `name:"json" help:"Print JSON for programs."`
 	LogLevel string `help:"debug, info, warn or error." default:"warn" env:"SATCHEL_LOG" enum:"debug,info,warn,error"`
@@ -41,7 +41,7 @@ func (s *Settings) logger(w io.Writer) *slog.Logger {
 }
 
 func (s *Settings) path(parts ...string) string {
-	return filepath.Join(append([]string{s.Data}, parts...)...)
+	return filepath.Join(append([]string{s.Dir}, parts...)...)
 }
 
 // effective lists the settings by flag name, with secrets masked.

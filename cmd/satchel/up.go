@@ -22,7 +22,7 @@ type upCmd struct{}
 func (upCmd) Help() string {
 	return `Examples:
   satchel up
-  satchel up --data /var/lib/satchel --nats-port 4333
+  satchel up --dir /var/lib/satchel --nats-port 4333
   NATS_URL=nats://nats:4222 satchel up
 
 Ctrl-C drains: requests under way are answered, events under way are committed.`
@@ -47,7 +47,7 @@ func (c *upCmd) Run(ctx context.Context, a *app) error {
 	if n.server != nil {
 		url = n.server.ClientURL()
 	}
-	fmt.Fprintf(a.out, "satchel is up: data %s, NATS %s", a.Data, mask(url))
+	fmt.Fprintf(a.out, "satchel is up: data %s, NATS %s", a.Dir, mask(url))
 	if web != nil {
 		fmt.Fprintf(a.out, ", health http://%s/readyz", web.addr)
 	}
@@ -75,7 +75,7 @@ func freePort(port int) int {
 func explainLock(err error) error {
 	var locked *embedded.LockedError
 	if errors.As(err, &locked) {
-		return fmt.Errorf("%w; stop it, or name another folder with --data", locked)
+		return fmt.Errorf("%w; stop it, or name another folder with --dir", locked)
 	}
 	return err
 }

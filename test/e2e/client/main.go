@@ -1,9 +1,6 @@
 // Command client talks to Satchel with nothing but nats.go and the standard library:
 // it publishes a memory, asks for a context pack, follows the ledger and checks an
-// inclusion proof down to the leaf and the signature. Read it before you write your
-// own in another language.
-//
-//	go run ./test/e2e/client [nats://127.0.0.1:4222]
+// inclusion proof. Usage: go run ./test/e2e/client [nats://127.0.0.1:4222]
 package main
 
 import (
@@ -100,8 +97,8 @@ func main() {
 // climb computes the root from a leaf and its audit path (RFC 9162, section 2.1.3.2).
 func climb(hash [32]byte, index, size int64, path []string) []byte {
 	for last := size - 1; len(path) > 0; index, last = index>>1, last>>1 {
-		if index%2 == 0 && index == last {
-			continue // no sibling on this level
+		if index%2 == 0 && index == last { // no sibling on this level
+			continue
 		}
 		sibling, err := hex.DecodeString(path[0])
 		check(err)
@@ -120,8 +117,8 @@ func openCheckpoint(signed, key string) (size int64, root []byte) {
 	parts := strings.SplitN(key, "+", 3) // name, key hash, base64 of 0x01 and the Ed25519 key
 	public, err := base64.StdEncoding.DecodeString(parts[2])
 	check(err)
-	text, signatures, _ := strings.Cut(signed, "\n\n— "+parts[0]+" ")
-	signature, err := base64.StdEncoding.DecodeString(strings.TrimSpace(signatures))
+	text, signed, _ := strings.Cut(signed, "\n\n— "+parts[0]+" ")
+	signature, err := base64.StdEncoding.DecodeString(strings.TrimSpace(signed))
 	check(err)
 	if !ed25519.Verify(public[1:], []byte(text+"\n"), signature[4:]) {
 		log.Fatal("the head's signature is wrong")
