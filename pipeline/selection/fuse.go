@@ -41,25 +41,41 @@ func (k kernel) smooth(p *pool, raw, out []float64) {
 	}
 }
 
-// spread estimates sd(K(S))/sd(S) and mean(K(S))/mean(S) for scores that neighbours
-// share with correlation rho. With g the mean over the items with neighbours:
-// Var K = σ²·[1 + g³(2a²+2b²) + 2ρ·g^1.5·(2a+2b) + …], cut after the terms that matter.
-func (k kernel) spread(p *pool, rho float64) (sd, mean float64) {
-	var g, n, linked float64
+// spread estimates the moments of K(S) over the tenant from those of S, taking the
+// neighbourhoods in the pool for those of the tenant. With w_ij what i takes of j,
+// A_i = Σ_j w_ij, B_i = Σ_j w_ij², and rho the correlation of S between neighbours:
+//
+//	mean K = mean·(1 + E[A])
+//	var K  = sd²·(1 + E[B] + rho·(2E[A] + E[A²] − E[B])) + mean²·var A
+//
+// The last term is there because turns of different length take differently much.
+func (k kernel) spread(p *pool, rho, mean, sd float64) (meanK, sdK float64) {
+	var n, sumA, squareA, sumB float64
 	for i := range p.ids {
-		if len(p.near[i]) > 0 {
-			g += k.g(p.terms[i])
-			linked++
+		if len(p.near[i]) == 0 {
+			continue
+		}
+		g := k.g(p.terms[i])
+		a, b := 0.0, 0.0
+		for _, other := range p.near[i] {
+			w := g * k.far * math.Sqrt(k.g(p.terms[other.at]))
+			if other.offset == 1 || other.offset == -1 {
+				w = g * k.near * math.Sqrt(k.g(p.terms[other.at]))
+			}
+			a += w
+			b += w * w
 		}
 		n++
+		sumA += a
+		squareA += a * a
+		sumB += b
 	}
-	if linked == 0 {
-		return 1, 1
+	if n == 0 {
+		return mean, sd
 	}
-	g /= linked
-	a, b := k.near*math.Pow(g, 1.5), k.far*math.Pow(g, 1.5)
-	variance := 1 + 2*a*a + 2*b*b + rho*(4*a+4*b) + rho*(2*a*a+2*b*b+8*a*b)
-	return math.Sqrt(variance), 1 + 2*a + 2*b
+	a, a2, b := sumA/n, squareA/n, sumB/n
+	variance := sd*sd*(1+b+rho*(2*a+a2-b)) + mean*mean*max(0, a2-a*a)
+	return mean * (1 + a), math.Sqrt(variance)
 }
 
 // fuse writes the weighted sum of the channels' z-scores to p.fused.
@@ -68,9 +84,7 @@ func (p *pool) fuse(k kernel) {
 	smoothed := make([]float64, len(p.ids))
 	for _, c := range p.channels {
 		k.smooth(p, c.raw, smoothed)
-		sd, mean := k.spread(p, correlation(c.name))
-		sd *= deviation(c.found.SD)
-		mean *= c.found.Mean
+		mean, sd := k.spread(p, correlation(c.name), c.found.Mean, deviation(c.found.SD))
 		for i := range p.ids {
 			c.z[i] = (smoothed[i] - mean) / sd
 			p.fused[i] += c.weight * c.z[i]
@@ -82,7 +96,7 @@ func (p *pool) fuse(k kernel) {
 // on conversations.
 func correlation(name string) float64 {
 	if name == NameVector {
-		return .2
+		return .18
 	}
-	return .1
+	return .13
 }
