@@ -2,6 +2,7 @@ package opaembed_test
 
 import (
 	"errors"
+	"os"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -134,6 +135,15 @@ func TestNewRefuses(t *testing.T) {
 				t.Error("accepted")
 			}
 		})
+	}
+}
+
+// A folder is the bundle that is embedded, whatever else lies beside the policy.
+func TestBundleFromAFolder(t *testing.T) {
+	t.Parallel()
+	embedded, folder := open(t, opaembed.Config{}), open(t, opaembed.Config{Bundle: os.DirFS("../rego")})
+	if embedded.Revision() != folder.Revision() {
+		t.Errorf("revision %q, the folder's is %q", embedded.Revision(), folder.Revision())
 	}
 }
 

@@ -10,7 +10,7 @@
 // removed items had.
 //
 // A vector is kept as numbers of -127 to 127 and one over their length, so scores are
-// exact cosines of what is kept, within about 0.01 of those of the vectors given. The
+// exact cosines of what is kept, within about 0.005 of those of the vectors given. The
 // query is kept in 14 bits. Moments are exact sums, whatever the history. On amd64 with
 // AVX2 the sums are taken by an assembly kernel, elsewhere by Go; both are exact.
 //
