@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/cloudevents/sdk-go/v2/types"
@@ -119,6 +120,9 @@ func decode(header nats.Header, data []byte) (event.Event, error) {
 			return decodeStructured(data)
 		}
 		return event.Event{}, ErrNotCloudEvent
+	}
+	if !utf8.ValidString(media) {
+		return event.Event{}, fmt.Errorf("content type is not UTF-8: %w", ErrAttribute)
 	}
 	if c.DataContentType == nil && media != "" {
 		c.DataContentType = &media
