@@ -108,11 +108,22 @@ func (p *plan) run(group []*request) error {
 		if err := p.erase(r); err != nil {
 			return err
 		}
+		if err := p.advance(r); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// fence moves a request's checkpoint, or reports that another owner has taken it.
+// advance writes a request's checkpoint, unless one of its drafts was Reused.
+func (p *plan) advance(r *request) error {
+	if r.checkpoint == nil || slices.ContainsFunc(p.outcomes[r], func(o Outcome) bool { return o.Status == Reused }) {
+		return nil
+	}
+	return p.tx.PutCheckpoint(*r.checkpoint)
+}
+
+// fence reports whether another owner has taken a request's checkpoint.
 func (p *plan) fence(cp *Checkpoint) (fenced bool, err error) {
 	if cp == nil {
 		return false, nil
@@ -121,10 +132,7 @@ func (p *plan) fence(cp *Checkpoint) (fenced bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if cp.Fence < stored.Fence {
-		return true, nil
-	}
-	return false, p.tx.PutCheckpoint(*cp)
+	return cp.Fence < stored.Fence, nil
 }
 
 // addTenant decides on every draft of a tenant and writes those that are new.

@@ -71,7 +71,9 @@ type Checkpoint struct {
 	Hash      [32]byte // of the message at StreamSeq
 }
 
-// Batch is what one Append commits: all or nothing.
+// Batch is what one Append commits: all or nothing. When a draft of the batch is Reused
+// its checkpoint is not written, so that the caller can dead-letter it first and then
+// append the checkpoint alone; the fence is checked all the same.
 type Batch struct {
 	Drafts     []Draft
 	Checkpoint *Checkpoint // nil: none

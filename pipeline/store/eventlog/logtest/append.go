@@ -268,3 +268,49 @@ func positionsOf(entries []eventlog.Entry, err error) ([]int64, error) {
 	}
 	return out, err
 }
+
+// testReusedHoldsCheckpoint: a reused id has to reach the dead letters before the
+// checkpoint passes it.
+func testReusedHoldsCheckpoint(t *testing.T, open Open) {
+	l := newLog(t, open(t), nil)
+	fence, _, err := l.TakeFence(t.Context(), "append/p01")
+	if err != nil {
+		t.Fatal(err)
+	}
+	append1 := func(seq uint64, drafts ...eventlog.Draft) []eventlog.Status {
+		t.Helper()
+		cp := &eventlog.Checkpoint{Name: "append/p01", Fence: fence, Epoch: "e", StreamSeq: seq}
+		out, err := l.Append(t.Context(), eventlog.Batch{Drafts: drafts, Checkpoint: cp})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return statuses(out)
+	}
+	checkpoint := func(want uint64) {
+		t.Helper()
+		var cp eventlog.Checkpoint
+		var err error
+		if fence, cp, err = l.TakeFence(t.Context(), "append/p01"); err != nil || cp.StreamSeq != want {
+			t.Fatalf("checkpoint at %d, %v; want %d", cp.StreamSeq, err, want)
+		}
+	}
+	append1(3, draft("acme", "a", "one"))
+	checkpoint(3)
+	got := append1(7, draft("acme", "b", "x"), draft("acme", "a", "another"), draft("acme", "c", "x"))
+	if diff := cmp.Diff([]eventlog.Status{eventlog.Appended, eventlog.Reused, eventlog.Appended}, got); diff != "" {
+		t.Error(diff)
+	}
+	checkpoint(3)
+	append1(8, draft("acme", "a", "one"), draft("acme", "b", "x")) // duplicates hold nothing up
+	checkpoint(8)
+	append1(9)
+	checkpoint(9)
+	if n := len(readAll(t, l, "acme")); n != 3 {
+		t.Errorf("%d entries, want 3", n)
+	}
+	stale := &eventlog.Checkpoint{Name: "append/p01", Fence: fence - 1, Epoch: "e", StreamSeq: 10}
+	_, err = l.Append(t.Context(), eventlog.Batch{Drafts: []eventlog.Draft{draft("acme", "a", "another")}, Checkpoint: stale})
+	if !errors.Is(err, eventlog.ErrFenced) {
+		t.Errorf("a stale owner with a reused id got %v, want ErrFenced", err)
+	}
+}

@@ -27,7 +27,7 @@ func Run(t *testing.T, open Open) {
 		run  func(*testing.T, Open)
 	}{
 		{"AppendRead", testAppendRead}, {"Leaf", testLeaf}, {"Empty", testEmpty}, {"Dedupe", testDedupe},
-		{"Invalid", testInvalid}, {"Fence", testFence}, {"Scope", testScope}, {"Lookups", testLookups},
+		{"Invalid", testInvalid}, {"Fence", testFence}, {"ReusedHoldsCheckpoint", testReusedHoldsCheckpoint}, {"Scope", testScope}, {"Lookups", testLookups},
 		{"Concurrent", testConcurrent}, {"Cancel", testCancel}, {"Poison", testPoison}, {"Closed", testClosed},
 		{"Await", testAwait}, {"Watch", testWatch}, {"Proofs", testProofs}, {"SignedHead", testSignedHead},
 		{"Kept", testKept}, {"Erase", testErase}, {"Unexplained", testUnexplained}, {"Verify", testVerify},
