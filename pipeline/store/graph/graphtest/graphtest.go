@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"pgregory.net/rapid"
 
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/graph"
@@ -63,7 +62,7 @@ func open(t *testing.T, h Harness, name string) *fixture {
 	f := &fixture{scope: tenant(t, "t1")}
 	var closeStore func() error
 	start := func() {
-		driver, c, err := h.Open(context.Background(), name)
+		driver, c, err := h.Open(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -386,42 +385,4 @@ func testLarge(t *testing.T, f *fixture) {
 	if n := len(f.walk(t, graph.Walk{From: []string{"i0000"}, FanOut: 5000, Limit: 5000})); n != 1200 {
 		t.Errorf("%d items", n)
 	}
-}
-
-func testModel(t *testing.T, f *fixture) {
-	ctx, n := t.Context(), 0
-	rapid.Check(t, func(t *rapid.T) {
-		n++
-		f := &fixture{Graph: f.Graph, scope: tenant(t, "model-"+string(rune('a'+n%26)))}
-		if err := f.Reset(ctx, f.scope); err != nil {
-			t.Fatal(err)
-		}
-		log := changes().Draw(t, "log")
-		m := &model{}
-		for rest := log; len(rest) > 0; {
-			k := rapid.IntRange(1, len(rest)).Draw(t, "batch")
-			from := len(log) - len(rest)
-			overlap := rapid.IntRange(0, from).Draw(t, "overlap")
-			if err := f.Apply(ctx, f.scope, log[from-overlap:from+k], 0); err != nil {
-				t.Fatal(err)
-			}
-			m.apply(log[from : from+k])
-			rest = rest[k:]
-			m.check(t, ctx, f)
-		}
-		before, err := f.Digest(ctx, f.scope)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Reset(ctx, f.scope); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Apply(ctx, f.scope, log, 0); err != nil {
-			t.Fatal(err)
-		}
-		if after, err := f.Digest(ctx, f.scope); err != nil || after != before {
-			t.Fatalf("a rebuild in one batch has another digest: %v", err)
-		}
-		m.check(t, ctx, f)
-	})
 }

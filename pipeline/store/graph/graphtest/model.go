@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -14,6 +15,44 @@ import (
 	"satchel/pipeline/store/graph"
 	"satchel/schemas"
 )
+
+func testModel(t *testing.T, f *fixture) {
+	ctx, n := t.Context(), 0
+	rapid.Check(t, func(t *rapid.T) {
+		n++
+		f := &fixture{Graph: f.Graph, scope: tenant(t, "model-"+string(rune('a'+n%26)))}
+		if err := f.Reset(ctx, f.scope); err != nil {
+			t.Fatal(err)
+		}
+		log := changes().Draw(t, "log")
+		m := &model{}
+		for rest := log; len(rest) > 0; {
+			k := rapid.IntRange(1, len(rest)).Draw(t, "batch")
+			from := len(log) - len(rest)
+			overlap := rapid.IntRange(0, from).Draw(t, "overlap")
+			if err := f.Apply(ctx, f.scope, log[from-overlap:from+k], 0); err != nil {
+				t.Fatal(err)
+			}
+			m.apply(log[from : from+k])
+			rest = rest[k:]
+			m.check(t, ctx, f)
+		}
+		before, err := f.Digest(ctx, f.scope)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Reset(ctx, f.scope); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Apply(ctx, f.scope, log, 0); err != nil {
+			t.Fatal(err)
+		}
+		if after, err := f.Digest(ctx, f.scope); err != nil || after != before {
+			t.Fatalf("a rebuild in one batch has another digest: %v", err)
+		}
+		m.check(t, ctx, f)
+	})
+}
 
 // ids are the ids of drawn logs.
 func ids() []string { return []string{"a", "b", "c", "d", "e"} }

@@ -46,7 +46,7 @@ func testRecent(t *testing.T, f *fixture) {
 	var log []items.Change
 	for i := range n {
 		r := Record(fmt.Sprintf("i%04d", i), "", 0)
-		r.CreatedAt = epoch.Add(time.Duration(i*7919%n) * time.Second)
+		r.CreatedAt = epoch().Add(time.Duration(i*7919%n) * time.Second)
 		r.Facets.Category = fmt.Sprint(i % 3)
 		log = append(log, put(int64(i+1), r))
 	}

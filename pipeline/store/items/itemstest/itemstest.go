@@ -63,7 +63,7 @@ func open(t *testing.T, h Harness, name string) *fixture {
 	f := &fixture{scope: tenant(t, "t1")}
 	var closeStore func() error
 	start := func() {
-		driver, c, err := h.Open(context.Background(), name)
+		driver, c, err := h.Open(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,10 +126,10 @@ func testRecord(t *testing.T, f *fixture) {
 func testReplace(t *testing.T, f *fixture) {
 	first, second := Record("a", "s", 0), Record("a", "s", 1)
 	f.apply(t, put(1, first), items.Change{Position: 2, Superseded: &schemas.MemorySuperseded{Item: "a", By: "z"}},
-		items.Change{Position: 3, Accessed: []string{"a"}, At: epoch})
+		items.Change{Position: 3, Accessed: []string{"a"}, At: epoch()})
 	f.apply(t, put(4, second))
 	want := *second
-	want.AccessCount, want.LastAccess = 1, epoch
+	want.AccessCount, want.LastAccess = 1, epoch()
 	same(t, f.get(t, "a"), []schemas.Record{want})
 }
 
@@ -163,9 +163,9 @@ func testSupersede(t *testing.T, f *fixture) {
 }
 
 func testAccess(t *testing.T, f *fixture) {
-	f.apply(t, put(1, Record("a", "s", 0)), items.Change{Position: 2, Accessed: []string{"a", "unknown"}, At: epoch.Add(2)})
-	f.apply(t, items.Change{Position: 3, Accessed: []string{"a"}, At: epoch.Add(1)})
-	if got := f.get(t, "a", "unknown"); len(got) != 1 || got[0].AccessCount != 2 || !got[0].LastAccess.Equal(epoch.Add(2)) {
+	f.apply(t, put(1, Record("a", "s", 0)), items.Change{Position: 2, Accessed: []string{"a", "unknown"}, At: epoch().Add(2)})
+	f.apply(t, items.Change{Position: 3, Accessed: []string{"a"}, At: epoch().Add(1)})
+	if got := f.get(t, "a", "unknown"); len(got) != 1 || got[0].AccessCount != 2 || !got[0].LastAccess.Equal(epoch().Add(2)) {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -190,7 +190,7 @@ func testErase(t *testing.T, f *fixture) {
 }
 
 func testReplay(t *testing.T, f *fixture) {
-	log := []items.Change{put(1, Record("a", "s", 0)), {Position: 2, Accessed: []string{"a"}, At: epoch}, put(3, Record("b", "s", 1))}
+	log := []items.Change{put(1, Record("a", "s", 0)), {Position: 2, Accessed: []string{"a"}, At: epoch()}, put(3, Record("b", "s", 1))}
 	f.apply(t, log...)
 	before, err := f.Digest(t.Context(), f.scope)
 	if err != nil {
@@ -291,7 +291,7 @@ func testReset(t *testing.T, f *fixture) {
 
 func testReopen(t *testing.T, f *fixture) {
 	f.apply(t, put(1, fullRecord("full")), put(2, Record("a", "s", 0)), put(3, Record("b", "s", 2)), put(4, Record("c", "s", 2)))
-	f.apply(t, items.Change{Position: 5, Erased: []string{"b"}}, items.Change{Position: 6, Accessed: []string{"a"}, At: epoch})
+	f.apply(t, items.Change{Position: 5, Erased: []string{"b"}}, items.Change{Position: 6, Accessed: []string{"a"}, At: epoch()})
 	look := func() (out []any) {
 		ids := []string{"full", "a", "b", "c"}
 		near, err1 := f.Neighbours(t.Context(), f.scope, ids, 2)

@@ -12,14 +12,14 @@ import (
 )
 
 // epoch is when the suite's items were created.
-var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+func epoch() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 
 // Record returns a record of a dialogue turn: n decides its speaker, time and labels.
 func Record(id, session string, n int) *schemas.Record {
-	r := &schemas.Record{Terms: 5 + n%7, RecordedAt: epoch.Add(time.Hour)}
+	r := &schemas.Record{Terms: 5 + n%7, RecordedAt: epoch().Add(time.Hour)}
 	r.ID, r.Session, r.Type, r.Kind = id, session, schemas.Episodic, schemas.KindMemory
 	r.Scope = schemas.MemoryScope{Tenant: "t1", Project: "p", Session: session}
-	r.CreatedAt = epoch.Add(time.Duration(n) * time.Minute)
+	r.CreatedAt = epoch().Add(time.Duration(n) * time.Minute)
 	r.Speaker = [...]string{"Ann", "Bob", "user"}[n%3]
 	r.SecurityLabel = []string{"level:" + schemas.Level(n%4).String(), "team:x"}
 	r.Provenance = schemas.Provenance{SourceURI: "test:" + id, Signer: schemas.Unsigned}
@@ -33,7 +33,7 @@ func fullRecord(id string) *schemas.Record {
 	r := Record(id, "s", 1)
 	half, one := 0.5, 1.0
 	r.Session, r.Scope.Session, r.Scope.Org = "s-own", "s-scope", "org"
-	r.UpdatedAt, r.ValidFrom, r.ValidTo = epoch.Add(1), epoch.Add(2), epoch.Add(3)
+	r.UpdatedAt, r.ValidFrom, r.ValidTo = epoch().Add(1), epoch().Add(2), epoch().Add(3)
 	r.TTL, r.Seq, r.Role, r.Category = 3600, 7, "tool", "notes"
 	r.DecayFn = &schemas.DecayFn{Kind: "linear", Days: 3, Lambda: 0.1}
 	r.Confidence, r.Importance, r.Trust, r.Sensitivity, r.Novelty = &half, &one, &half, &half, &one
@@ -57,7 +57,7 @@ func changes() *rapid.Generator[[]items.Change] {
 		position := int64(0)
 		for i := range log {
 			position += int64(rapid.SampledFrom([]int{1, 1, 1, 3}).Draw(t, "step"))
-			c := items.Change{Position: position, At: epoch.Add(time.Duration(i) * time.Second)}
+			c := items.Change{Position: position, At: epoch().Add(time.Duration(i) * time.Second)}
 			switch rapid.IntRange(0, 9).Draw(t, "kind") {
 			case 0:
 				c.Link = &schemas.MemoryLinked{From: id.Draw(t, "from"), Links: []schemas.Link{{Rel: schemas.RelCausedBy, To: id.Draw(t, "to")}}}

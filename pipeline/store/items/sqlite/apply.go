@@ -238,24 +238,30 @@ func (w *writer) insertSome(some []entry) error {
 }
 
 // SetTokens implements items.Rows.
-func (db *DB) SetTokens(ctx context.Context, tenant string, counts map[string]int) error {
-	list := make(map[string]int, len(counts))
-	for id, n := range counts {
-		if n > 0 {
-			list[id] = n
-		}
-	}
-	pairs, err := json.Marshal(list)
-	if err != nil {
-		return fmt.Errorf("encode token counts: %w", err)
-	}
-	_, err = db.write.ExecContext(ctx, `UPDATE items SET tokens = j.value FROM json_each(?) j
-		WHERE items.tenant = `+tenantNum+` AND items.id = j.key AND items.tokens >= 0`,
-		string(pairs), tenant)
+func (db *DB) SetTokens(ctx context.Context, tenant string, counts map[string]int) (err error) {
+	tx, err := db.write.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("set token counts: %w", err)
 	}
-	return nil
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("set token counts: %w", err), rolledBack(tx.Rollback()))
+		}
+	}()
+	num, _, err := db.openTenant(ctx, tx, tenant)
+	if err != nil {
+		return err
+	}
+	stmt := tx.StmtContext(ctx, db.stmts.setTokens)
+	for id, n := range counts {
+		if n < 1 {
+			continue
+		}
+		if _, err := stmt.ExecContext(ctx, n, num, id); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
 }
 
 // Reset implements items.Rows.

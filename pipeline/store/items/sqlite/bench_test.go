@@ -123,3 +123,18 @@ func BenchmarkDecode(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkSetTokens500of100k(b *testing.B) {
+	_, st, s, ids := fill(b, 100_000)
+	i := 0
+	for b.Loop() {
+		counts := map[string]int{}
+		for range 500 {
+			i++
+			counts[ids[i*7919%len(ids)]] = 5 + i%7
+		}
+		if err := st.SetTokens(b.Context(), s, counts); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

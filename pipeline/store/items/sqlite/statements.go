@@ -10,8 +10,8 @@ import (
 
 // statements are prepared once: parsing would cost more than running them.
 type statements struct {
-	get, checkpoint                                                         *sql.Stmt // on read
-	openTenant, moveCheckpoint, heads, lastKey, insert, updateHead, setBody *sql.Stmt // on write
+	get, checkpoint                                                                    *sql.Stmt // on read
+	openTenant, moveCheckpoint, heads, lastKey, insert, updateHead, setBody, setTokens *sql.Stmt // on write
 }
 
 const (
@@ -42,6 +42,7 @@ func (db *DB) prepare(ctx context.Context) error {
 		{&s.lastKey, db.write, "SELECT coalesce(max(key), ?) FROM items WHERE key BETWEEN ? AND ?"},
 		{&s.insert, db.write, insertQuery(insertRows)},
 		{&s.updateHead, db.write, "UPDATE items SET head = ? WHERE key = ?"},
+		{&s.setTokens, db.write, "UPDATE items SET tokens = ? WHERE tenant = ? AND id = ? AND tokens >= 0"},
 		{&s.setBody, db.write, "UPDATE items SET tokens = ?, head = ?, body = ? WHERE key = ?"},
 	} {
 		stmt, err := p.on.PrepareContext(ctx, p.query)
@@ -56,7 +57,7 @@ func (db *DB) prepare(ctx context.Context) error {
 func (s *statements) close() error {
 	var err error
 	for _, stmt := range []*sql.Stmt{s.get, s.checkpoint, s.openTenant, s.moveCheckpoint, s.heads, s.lastKey,
-		s.insert, s.updateHead, s.setBody} {
+		s.insert, s.updateHead, s.setBody, s.setTokens} {
 		if stmt != nil {
 			err = errors.Join(err, stmt.Close())
 		}
