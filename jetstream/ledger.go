@@ -26,8 +26,8 @@ const (
 var ErrLedgerMoved = errors.New("the ledger has moved on")
 
 // smallBatch is up to how many messages are cheaper one by one: an atomic batch costs
-// the server about ten syncs of the disk, a message one.
-const smallBatch = 8
+// the server more than ten syncs of the disk, a message one.
+const smallBatch = 16
 
 // maxLedgerBytes bounds one batch, so that it does not fill the server's inbound buffer.
 const maxLedgerBytes = 8 << 20
