@@ -66,7 +66,9 @@ type Config struct {
 	TLDR     int                 // sentences; default 5, negative: none
 	Graphs   bool                // include the causal graph of the shown items
 
-	Wait   time.Duration // longest wait for min_position; default 5 s
+	Retrieval time.Duration // deadline of each retriever; default: what the request has left
+	Wait      time.Duration // longest wait for min_position; default 5 s
+
 	Clock  func() time.Time
 	IDs    func() string // UUIDv7
 	Tracer trace.Tracer
@@ -125,7 +127,8 @@ func New(cfg Config) (*Engine, error) {
 	cfg.fill()
 	sel, err := selection.New(selection.Config{
 		Items: cfg.Items, Keyword: cfg.Keyword, Vector: cfg.Vector, Graph: cfg.Graph, Embedder: cfg.Embedder,
-		Weights: cfg.Weights, Disable: cfg.Disable, Profiles: cfg.Profiles, Clock: cfg.Clock,
+		Weights: cfg.Weights, Disable: cfg.Disable, Profiles: cfg.Profiles,
+		Clock: cfg.Clock, Deadline: cfg.Retrieval,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("new engine: %w", err)

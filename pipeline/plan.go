@@ -88,7 +88,10 @@ func (t *turn) await(ctx context.Context, s scope.Scope) error {
 		}
 	}
 	at, err := t.e.cfg.Items.Checkpoint(ctx, s)
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return fmt.Errorf("read checkpoint: %w", ctx.Err())
+	case err != nil:
 		return &schemas.Error{Code: schemas.CodeStorage, Message: "the items store did not answer"}
 	}
 	t.asOf = at

@@ -27,7 +27,7 @@ type Weights struct {
 // DefaultWeights returns the measured weights.
 func DefaultWeights() Weights {
 	return Weights{
-		Keyword: .25, Vector: .35, Words: .20,
+		Keyword: .25, Vector: .30, Words: .20,
 		Near: .5, Far: .3, Damping: 40,
 		Role: .6, Speaker: .8, Date: 1, When: .8, Short: -.8,
 	}

@@ -1,0 +1,98 @@
+package pipeline_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/pipeline"
+	"satchel/pipeline/scope"
+	"satchel/pipeline/store/keyword"
+	"satchel/pipeline/store/vector"
+	"satchel/schemas"
+)
+
+var errDown = errors.New("SECRET of the store")
+
+// deafKeyword and deafVector do not answer searches.
+type deafKeyword struct{ keyword.Index }
+
+func (deafKeyword) Search(context.Context, scope.Scope, keyword.Query) (keyword.Result, error) {
+	return keyword.Result{}, errDown
+}
+
+type deafVector struct{ vector.Index }
+
+func (deafVector) Search(context.Context, scope.Scope, vector.Query) (vector.Result, error) {
+	return vector.Result{}, errDown
+}
+
+// lateVector answers only when the request is over.
+type lateVector struct{ vector.Index }
+
+func (lateVector) Search(ctx context.Context, _ scope.Scope, _ vector.Query) (vector.Result, error) {
+	<-ctx.Done()
+	return vector.Result{}, ctx.Err()
+}
+
+func TestRetrieversDegrade(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		change  func(*pipeline.Config)
+		warning string
+		sources []string
+		code    schemas.Code
+	}{
+		"keyword down": {func(c *pipeline.Config) { c.Keyword = deafKeyword{c.Keyword} }, "keyword: ", []string{"vector", "graph"}, ""},
+		"vector down":  {func(c *pipeline.Config) { c.Vector = deafVector{c.Vector} }, "vector: ", []string{"keyword", "graph"}, ""},
+		"vector late": {func(c *pipeline.Config) {
+			c.Vector, c.Retrieval = lateVector{c.Vector}, 20*time.Millisecond
+		}, "vector: it was too late", []string{"keyword", "graph"}, ""},
+		"no vector": {func(c *pipeline.Config) { c.Vector = nil }, "", []string{"keyword", "graph"}, ""},
+		"both down": {func(c *pipeline.Config) {
+			c.Keyword, c.Vector = deafKeyword{c.Keyword}, deafVector{c.Vector}
+		}, "", nil, schemas.CodeSearch},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := openWorld(t, tc.change)
+			fill(t, w)
+			res, err := w.engine.Context(context.Background(), as(t, "acme", schemas.Internal), ask("Lantern release"))
+			if tc.code != "" {
+				var e *schemas.Error
+				if !errors.As(err, &e) || e.Code != tc.code || strings.Contains(e.Error(), "SECRET") {
+					t.Fatalf("error is %v, want %s without the store's words", err, tc.code)
+				}
+				return
+			}
+			must(t, err)
+			p := &res.Payload
+			if !slices.Equal(p.Sources, tc.sources) {
+				t.Errorf("sources are %v, want %v", p.Sources, tc.sources)
+			}
+			all := strings.Join(p.Explainability.Warnings, "\n")
+			if !strings.Contains(all, tc.warning) || strings.Contains(all, "SECRET") {
+				t.Errorf("warnings are %q, want one with %q", all, tc.warning)
+			}
+			if !slices.Contains(ids(&res), "a1") {
+				t.Errorf("the answer was not found: %v", ids(&res))
+			}
+		})
+	}
+}
+
+func TestDeadlineOfTheRequest(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, nil)
+	fill(t, w)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := w.engine.Context(ctx, as(t, "acme", schemas.Internal), ask("Lantern release"))
+	var e *schemas.Error
+	if !errors.As(err, &e) || e.Code != schemas.CodeDeadlineExceeded {
+		t.Errorf("error is %v, want deadline_exceeded", err)
+	}
+}
