@@ -21,13 +21,13 @@ type entry struct {
 
 // Apply implements graph.Driver.
 func (db *DB) Apply(ctx context.Context, tenant string, b *graph.Batch) error {
-	return db.tenants.Commit(tenant, func() (func(*adjacency), error) {
+	return named(db.tenants.Commit(tenant, func() (func(*adjacency), error) {
 		entries, err := db.commit(ctx, tenant, b)
 		if err != nil || entries == nil {
 			return nil, err
 		}
 		return func(a *adjacency) { a.update(entries, b.UpTo) }, nil
-	})
+	}))
 }
 
 // commit writes a batch and returns its rows, nil when there was nothing to do.
@@ -198,7 +198,7 @@ func (w *writer) insert(some []entry) error {
 
 // Reset implements graph.Driver.
 func (db *DB) Reset(ctx context.Context, tenant string) error {
-	return db.tenants.Replace(tenant, func() error { return db.clear(ctx, tenant) })
+	return named(db.tenants.Replace(tenant, func() error { return db.clear(ctx, tenant) }))
 }
 
 func (db *DB) clear(ctx context.Context, tenant string) (err error) {

@@ -18,7 +18,7 @@ func (db *DB) Checkpoint(ctx context.Context, tenant string) (int64, error) {
 	var at int64
 	err := db.read.QueryRowContext(ctx, "SELECT checkpoint FROM tenants WHERE name = ?", tenant).Scan(&at)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return 0, fmt.Errorf("read graph checkpoint: %w", err)
+		return 0, fmt.Errorf("read graph checkpoint: %w", named(err))
 	}
 	return at, nil
 }
@@ -31,7 +31,7 @@ func (db *DB) Scan(ctx context.Context, tenant string, yield func(id string, n *
 		err = eachRow(rows, yield)
 	}
 	if err != nil {
-		return fmt.Errorf("scan graph: %w", err)
+		return fmt.Errorf("scan graph: %w", named(err))
 	}
 	return nil
 }
@@ -58,7 +58,7 @@ func eachRow(rows *sql.Rows, yield func(id string, n *graph.Row)) error {
 func (db *DB) load(ctx context.Context, tenant string) (a *adjacency, err error) {
 	tx, err := db.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
-		return nil, fmt.Errorf("load graph: %w", err)
+		return nil, fmt.Errorf("load graph: %w", named(err))
 	}
 	defer func() { err = errors.Join(err, rolledBack(tx.Rollback())) }()
 	var num, upTo int64
@@ -68,17 +68,17 @@ func (db *DB) load(ctx context.Context, tenant string) (a *adjacency, err error)
 		return a, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("load graph: %w", err)
+		return nil, fmt.Errorf("load graph: %w", named(err))
 	}
 	low, high := keyRange(num)
 	rows, err := tx.QueryContext(ctx, "SELECT id, data FROM nodes WHERE key BETWEEN ? AND ? ORDER BY key", low, high)
 	if err != nil {
-		return nil, fmt.Errorf("load graph: %w", err)
+		return nil, fmt.Errorf("load graph: %w", named(err))
 	}
 	var edges []written
 	err = eachRow(rows, func(id string, n *graph.Row) { edges = a.node(edges, id, n, 0) })
 	if err != nil {
-		return nil, fmt.Errorf("load graph: %w", err)
+		return nil, fmt.Errorf("load graph: %w", named(err))
 	}
 	a.join(edges)
 	a.upTo = upTo

@@ -89,7 +89,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	db := &DB{write: write, read: read}
 	db.tenants = resident.New(c.MemoryBytes, db.load)
 	if _, err := write.ExecContext(ctx, schema); err != nil {
-		return nil, errors.Join(fmt.Errorf("create graph tables: %w", err), db.Close())
+		return nil, errors.Join(fmt.Errorf("create graph tables: %w", named(err)), db.Close())
 	}
 	if err := db.prepare(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
@@ -112,7 +112,7 @@ func (db *DB) Scrub(ctx context.Context) error {
 	var busy, frames, done int
 	err := db.write.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &done)
 	if err != nil {
-		return fmt.Errorf("scrub graph store: %w", err)
+		return fmt.Errorf("scrub graph store: %w", named(err))
 	}
 	if busy != 0 {
 		return errors.New("scrub graph store: a reader holds the write-ahead log")

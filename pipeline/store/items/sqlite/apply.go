@@ -24,13 +24,13 @@ type entry struct {
 
 // Apply implements items.Rows.
 func (db *DB) Apply(ctx context.Context, tenant string, b *items.Batch) error {
-	return db.dirs.Commit(tenant, func() (func(*directory), error) {
+	return named(db.dirs.Commit(tenant, func() (func(*directory), error) {
 		entries, err := db.commit(ctx, tenant, b)
 		if err != nil || entries == nil {
 			return nil, err
 		}
 		return update(entries, b.UpTo), nil
-	})
+	}))
 }
 
 // commit writes a batch and returns its rows, nil when there was nothing to do.
@@ -245,7 +245,7 @@ func (db *DB) SetTokens(ctx context.Context, tenant string, counts map[string]in
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(fmt.Errorf("set token counts: %w", err), rolledBack(tx.Rollback()))
+			err = errors.Join(fmt.Errorf("set token counts: %w", named(err)), rolledBack(tx.Rollback()))
 		}
 	}()
 	num, _, err := db.openTenant(ctx, tx, tenant)
@@ -266,7 +266,7 @@ func (db *DB) SetTokens(ctx context.Context, tenant string, counts map[string]in
 
 // Reset implements items.Rows.
 func (db *DB) Reset(ctx context.Context, tenant string) error {
-	return db.dirs.Replace(tenant, func() error { return db.clear(ctx, tenant) })
+	return named(db.dirs.Replace(tenant, func() error { return db.clear(ctx, tenant) }))
 }
 
 func (db *DB) clear(ctx context.Context, tenant string) (err error) {

@@ -16,7 +16,7 @@ func (db *DB) Checkpoint(ctx context.Context, tenant string) (int64, error) {
 	var at int64
 	err := db.stmts.checkpoint.QueryRowContext(ctx, tenant).Scan(&at)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return 0, fmt.Errorf("read items checkpoint: %w", err)
+		return 0, fmt.Errorf("read items checkpoint: %w", named(err))
 	}
 	return at, nil
 }
@@ -29,7 +29,7 @@ func (db *DB) Get(ctx context.Context, tenant string, ids []string) ([]schemas.R
 	}
 	rows, err := db.stmts.get.QueryContext(ctx, string(list), tenant)
 	if err != nil {
-		return nil, fmt.Errorf("get items: %w", err)
+		return nil, fmt.Errorf("get items: %w", named(err))
 	}
 	out := make([]schemas.Record, 0, len(ids))
 	err = eachRecord(rows, func(r *schemas.Record) bool {
@@ -37,7 +37,7 @@ func (db *DB) Get(ctx context.Context, tenant string, ids []string) ([]schemas.R
 		return true
 	})
 	if err != nil {
-		return nil, fmt.Errorf("get items: %w", err)
+		return nil, fmt.Errorf("get items: %w", named(err))
 	}
 	return out, nil
 }
@@ -55,7 +55,7 @@ func (db *DB) Scan(ctx context.Context, tenant string, sel items.Selection, yiel
 		err = eachRecord(rows, yield)
 	}
 	if err != nil {
-		return fmt.Errorf("scan items: %w", err)
+		return fmt.Errorf("scan items: %w", named(err))
 	}
 	return nil
 }
@@ -85,7 +85,7 @@ func eachRecord(rows *sql.Rows, yield func(*schemas.Record) bool) error {
 func (db *DB) load(ctx context.Context, tenant string) (dir *directory, err error) {
 	tx, err := db.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
-		return nil, fmt.Errorf("load items: %w", err)
+		return nil, fmt.Errorf("load items: %w", named(err))
 	}
 	defer func() { err = errors.Join(err, rolledBack(tx.Rollback())) }()
 	var num, upTo, count int64
@@ -98,11 +98,11 @@ func (db *DB) load(ctx context.Context, tenant string) (dir *directory, err erro
 		err = tx.QueryRowContext(ctx, "SELECT coalesce(max(key), ?) - ? FROM items WHERE key BETWEEN ? AND ?", low, low, low, high).Scan(&count)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("load items: %w", err)
+		return nil, fmt.Errorf("load items: %w", named(err))
 	}
 	rows, err := tx.QueryContext(ctx, "SELECT id, head FROM items WHERE key BETWEEN ? AND ? AND tokens >= 0 ORDER BY key", low, high)
 	if err != nil {
-		return nil, fmt.Errorf("load items: %w", err)
+		return nil, fmt.Errorf("load items: %w", named(err))
 	}
 	defer rows.Close()
 	dir = newDirectory(int(count))
@@ -111,7 +111,7 @@ func (db *DB) load(ctx context.Context, tenant string) (dir *directory, err erro
 	var id, head sql.RawBytes
 	for rows.Next() {
 		if err := rows.Scan(&id, &head); err != nil {
-			return nil, fmt.Errorf("load items: %w", err)
+			return nil, fmt.Errorf("load items: %w", named(err))
 		}
 		h, code, err := items.DecodeHeadLess(head)
 		if err == nil && h.First <= last {
@@ -128,5 +128,5 @@ func (db *DB) load(ctx context.Context, tenant string) (dir *directory, err erro
 		dir.put(string(id), &h, p)
 	}
 	dir.settle()
-	return dir, rows.Err()
+	return dir, named(rows.Err())
 }

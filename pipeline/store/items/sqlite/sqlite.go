@@ -92,7 +92,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	db := &DB{write: write, read: read}
 	db.dirs = resident.New(c.MemoryBytes, db.load)
 	if _, err := write.ExecContext(ctx, schema); err != nil {
-		return nil, errors.Join(fmt.Errorf("create item tables: %w", err), db.Close())
+		return nil, errors.Join(fmt.Errorf("create item tables: %w", named(err)), db.Close())
 	}
 	if err := db.prepare(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
@@ -115,7 +115,7 @@ func (db *DB) Scrub(ctx context.Context) error {
 	var busy, frames, done int
 	err := db.write.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &done)
 	if err != nil {
-		return fmt.Errorf("scrub item store: %w", err)
+		return fmt.Errorf("scrub item store: %w", named(err))
 	}
 	if busy != 0 {
 		return errors.New("scrub item store: a reader holds the write-ahead log")

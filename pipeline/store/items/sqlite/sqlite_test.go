@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -159,7 +160,7 @@ func TestADamagedFileIsANamedError(t *testing.T) {
 	if err := os.WriteFile(path, bytes.Repeat([]byte("not a database. "), 512), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sqlite.Open(t.Context(), sqlite.Config{Path: path}); err == nil {
-		t.Error("a damaged file was opened")
+	if _, err := sqlite.Open(t.Context(), sqlite.Config{Path: path}); !errors.Is(err, items.ErrCorrupt) {
+		t.Errorf("a damaged file is %v", err)
 	}
 }
