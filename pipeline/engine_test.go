@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/mod/sumdb/tlog"
 
 	"satchel/pipeline"
 	"satchel/pipeline/relevance"
@@ -363,49 +362,4 @@ func TestRankLeavesNoTrace(t *testing.T) {
 	if head.Size != 0 {
 		t.Errorf("ranking wrote %d entries to the log", head.Size)
 	}
-}
-
-func TestProofs(t *testing.T) {
-	t.Parallel()
-	var log *eventlog.Log
-	signed := openWorld(t, func(c *pipeline.Config) {
-		log = c.Log.(*eventlog.Log)
-		c.Prover, c.Leaves = log, log
-	})
-	fill(t, signed)
-	s := as(t, "acme", schemas.Internal)
-	var drafts []eventlog.Draft // entries at the positions that the items point to
-	for i := range 6 {
-		drafts = append(drafts, eventlog.Draft{Tenant: "acme", Type: schemas.TypeMemoryRecorded, Source: "test", ID: string(rune('a' + i)), Data: []byte("{}")})
-	}
-	_, err := log.Append(context.Background(), eventlog.Batch{Drafts: drafts})
-	must(t, err)
-	req := ask("Lantern release")
-	req.Payload.IncludeProofs = true
-	res, err := signed.engine.Context(context.Background(), s, req)
-	must(t, err)
-	p := res.Payload.Proof
-	if p == nil || p.Checkpoint == "" || p.Inclusion.Position != res.Payload.Positions.Pack {
-		t.Fatalf("proof is %+v", p)
-	}
-	var hashes tlog.RecordProof
-	for _, h := range p.Inclusion.Hashes {
-		hashes = append(hashes, hash(t, h))
-	}
-	if err := tlog.CheckRecord(hashes, p.Inclusion.Size, hash(t, p.Inclusion.Root), p.Inclusion.Position-1, hash(t, p.Inclusion.Leaf)); err != nil {
-		t.Error(err)
-	}
-	for _, ref := range res.Payload.Pack.ProvenanceRefs {
-		if len(ref.Leaf) != 64 {
-			t.Errorf("item %s points to leaf %q", ref.ItemID, ref.Leaf)
-		}
-	}
-}
-
-func hash(t *testing.T, text string) (h tlog.Hash) {
-	t.Helper()
-	raw, err := hex.DecodeString(text)
-	must(t, err)
-	copy(h[:], raw)
-	return h
 }

@@ -15,7 +15,7 @@ type WordVectors interface {
 // Limits of the lexicon; past them it starts again.
 const (
 	lexiconWords = 24 << 10
-	lexiconDocs  = 64 << 10
+	lexiconDocs  = 16 << 10
 	docWords     = 512 // distinct words of an item that count
 )
 
