@@ -61,6 +61,25 @@ func BenchmarkDecide100(b *testing.B) {
 	}
 }
 
+// A principal that asks for the first time: inputs are known, verdicts are not.
+func BenchmarkDecide100NewAsker(b *testing.B) {
+	p, err := opaembed.New(b.Context(), opaembed.Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	r, n := candidates(100, 100), 0
+	for b.Loop() {
+		n++
+		s, err := scope.New("acme", scope.Principal{ID: fmt.Sprint("agent-", n), Level: 1, Groups: []string{"team-10"}}, "support")
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := p.Decide(b.Context(), s, r); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func BenchmarkFilterFresh(b *testing.B) {
 	s, err := scope.New("acme", scope.Principal{Kind: "agent", ID: "planner", Level: 1}, "support")
 	if err != nil {
