@@ -36,7 +36,7 @@ const (
 // Directory answers questions about many items at once, from what heads hold.
 // All methods are safe for concurrent use.
 type Directory interface {
-	// Neighbours returns what stands within radius (1 or 2) of each id in its session,
+	// Neighbours returns what stands within radius (1 to MaxRadius) of each id in its session,
 	// by offset; ids without neighbours have no entry. The order in a session is by
 	// (Seq, First).
 	Neighbours(ctx context.Context, tenant string, ids []string, radius int) (map[string][]Neighbour, error)

@@ -26,7 +26,7 @@ type Change struct {
 // Neighbour is an item near another one in its session.
 type Neighbour struct {
 	ID     string
-	Offset int // −2, −1, 1, 2
+	Offset int // turns away, negative before it
 	Terms  int // Record.Terms of "speaker: text"; what neighbour damping divides by
 }
 

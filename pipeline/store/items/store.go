@@ -23,7 +23,7 @@ func New(d Driver) *Items { return &Items{driver: d} }
 
 // Bounds of one call; more is cut off, not refused.
 const (
-	MaxRadius = 2
+	MaxRadius = 4
 	MaxRecent = 10_000
 )
 

@@ -37,7 +37,8 @@ func testNeighbours(t *testing.T, f *fixture) {
 	check("q10", 1, items.Neighbour{ID: "q50", Offset: -1, Terms: 50})
 	check("q05", 1, items.Neighbour{ID: "q20", Offset: 1, Terms: 20})
 	check("q05", 0)
-	check("q50", 9, items.Neighbour{ID: "q30", Offset: -2, Terms: 30}, items.Neighbour{ID: "q40", Offset: -1, Terms: 40},
+	check("q50", 9, items.Neighbour{ID: "q05", Offset: -4, Terms: 5}, items.Neighbour{ID: "q20", Offset: -3, Terms: 20},
+		items.Neighbour{ID: "q30", Offset: -2, Terms: 30}, items.Neighbour{ID: "q40", Offset: -1, Terms: 40},
 		items.Neighbour{ID: "q10", Offset: 1, Terms: 60})
 }
 
