@@ -3,6 +3,7 @@ package pipeline_test
 import (
 	"context"
 	"encoding/hex"
+	"math"
 	"sync"
 	"testing"
 
@@ -94,5 +95,43 @@ func TestConcurrentRequests(t *testing.T) {
 	wg.Wait()
 	if len(positions) != 3*callers*each {
 		t.Errorf("%d log positions for %d requests", len(positions), callers*each)
+	}
+}
+
+// What is hidden from the asker changes no score of what is not, through neighbours
+// or moments: the ranking is as if the hidden items had never been recorded.
+func TestHiddenItemsChangeNoScore(t *testing.T) {
+	t.Parallel()
+	talk := corpus(60, 9)
+	var open []schemas.MemoryItem
+	for i := range talk {
+		talk[i].SecurityLabel = []string{"level:public"}
+		if i%7 == 3 {
+			talk[i].SecurityLabel = []string{"level:restricted"}
+			continue
+		}
+		open = append(open, talk[i])
+	}
+	rank := func(list []schemas.MemoryItem) map[string]float64 {
+		w := openWorld(t, func(c *pipeline.Config) { c.Disable = []string{"words"} })
+		w.put(t, "bench", list...)
+		req := ask("Who planned the garden by the harbour?")
+		req.Payload.Query.Type = schemas.QuerySemantic
+		found, err := w.engine.Rank(context.Background(), as(t, "bench", schemas.Internal), req)
+		must(t, err)
+		scores := map[string]float64{}
+		for _, c := range found {
+			scores[c.Record.ID] = c.Fused
+		}
+		return scores
+	}
+	with, without := rank(talk), rank(open)
+	if len(with) != len(open) || len(without) != len(open) {
+		t.Fatalf("ranked %d and %d, want %d", len(with), len(without), len(open))
+	}
+	for id, want := range without {
+		if got := with[id]; math.Abs(got-want) > 1e-9 {
+			t.Errorf("%s scores %v beside hidden items, %v without them", id, got, want)
+		}
 	}
 }

@@ -158,10 +158,12 @@ func (p *pool) order(of []int32) []int32 {
 	return of
 }
 
-// link takes the neighbours of the best items, up to four turns away, and derives
-// from them the ±2 neighbourhoods of everything within ±2 of those.
-func (p *pool) link(near map[string][]items.Neighbour, best []int32) {
-	type place struct{ at, offset int32 }
+// place is where an item stands around one of the best, in turns.
+type place struct{ at, offset int32 }
+
+// around makes places in the pool for the neighbours of the best items and returns a
+// row for each of those, the item itself at offset 0.
+func (p *pool) around(near map[string][]items.Neighbour, best []int32) [][]place {
 	rows := make([][]place, 0, len(best))
 	for _, i := range best {
 		list := near[p.ids[i]]
@@ -175,24 +177,69 @@ func (p *pool) link(near map[string][]items.Neighbour, best []int32) {
 			p.terms[j] = int32(n.Terms)
 			row = append(row, place{j, int32(n.Offset)})
 		}
+		slices.SortFunc(row, func(a, b place) int { return cmp.Compare(a.offset, b.offset) })
 		rows = append(rows, row)
 	}
 	p.grow()
+	return rows
+}
+
+// link derives from the rows the ±2 neighbourhoods of everything within ±2 of the best
+// items. A neighbour that is hidden from the asker is passed over as if it were not
+// there: it must not show in the score of another.
+func (p *pool) link(rows [][]place) {
 	lists := make([]neighbour, 0, 4*len(p.ids))
-	for _, row := range rows {
-		for _, a := range row {
-			if a.offset < -2 || a.offset > 2 || len(p.near[a.at]) > 0 {
-				continue
-			}
-			from := len(lists)
-			for _, b := range row {
-				if d := b.offset - a.offset; d != 0 && d >= -2 && d <= 2 {
-					lists = append(lists, neighbour{b.at, int8(d)})
+	for i := range rows {
+		rows[i] = p.visible(rows[i])
+	}
+	// A row knows most about its middle, so the middles of all rows come first.
+	for away := range int32(3) {
+		for _, row := range rows {
+			for _, a := range row {
+				if max(a.offset, -a.offset) != away || len(p.near[a.at]) > 0 {
+					continue
 				}
+				from := len(lists)
+				for _, b := range row {
+					if d := b.offset - a.offset; d != 0 && d >= -2 && d <= 2 {
+						lists = append(lists, neighbour{b.at, int8(d)})
+					}
+				}
+				p.near[a.at] = lists[from:len(lists):len(lists)]
 			}
-			p.near[a.at] = lists[from:len(lists):len(lists)]
 		}
 	}
+}
+
+// visible returns the places of a row that are not hidden, counted anew from the
+// item at offset 0.
+func (p *pool) visible(row []place) []place {
+	kept := row[:0]
+	middle := int32(0)
+	for _, at := range row {
+		if at.offset != 0 && p.hidden(at.at) {
+			continue
+		}
+		if at.offset == 0 {
+			middle = int32(len(kept))
+		}
+		kept = append(kept, at)
+	}
+	for i := range kept {
+		kept[i].offset = int32(i) - middle
+	}
+	return kept
+}
+
+// hidden reports whether an item that was looked up is kept from the asker by the
+// filter: the vector index then gives it a score of exactly 0.
+func (p *pool) hidden(i int32) bool {
+	for _, c := range p.channels {
+		if c.name == NameVector {
+			return !c.known[i] && c.raw[i] == 0
+		}
+	}
+	return false
 }
 
 func deviation(sd float64) float64 {

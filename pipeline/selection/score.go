@@ -18,14 +18,16 @@ func (s *Selector) score(ctx context.Context, sc scope.Scope, a *analysis, p *po
 		return nil, nil
 	}
 	best := p.first()
-	if err := s.neighbours(ctx, sc, p, best[:min(linkedBest, len(best))]); err != nil {
+	rows, err := s.neighbours(ctx, sc, p, best[:min(linkedBest, len(best))])
+	if err != nil {
 		return nil, storage(ctx, "items could not be read")
 	}
 	s.lookUp(ctx, sc, a, p, out)
+	p.link(rows)
 	k := kernel{near: s.weights.Near, far: s.weights.Far, damping: s.weights.Damping}
 	p.fuse(k)
 	order := p.order(p.all())
-	order, err := s.hydrate(ctx, sc, a, p, order)
+	order, err = s.hydrate(ctx, sc, a, p, order)
 	if err != nil {
 		return nil, storage(ctx, "items could not be read")
 	}
@@ -43,13 +45,13 @@ func storage(ctx context.Context, message string) error {
 	return &schemas.Error{Code: schemas.CodeStorage, Message: message}
 }
 
-// neighbours links the best items to what was said around them.
-func (s *Selector) neighbours(ctx context.Context, sc scope.Scope, p *pool, best []int32) error {
+// neighbours finds what was said around the best items.
+func (s *Selector) neighbours(ctx context.Context, sc scope.Scope, p *pool, best []int32) ([][]place, error) {
 	if s.disabled(FeatureNear) || len(p.channels) == 0 {
-		return nil
+		return nil, nil
 	}
 	if err := s.read(ctx, sc, p, best); err != nil {
-		return err
+		return nil, err
 	}
 	turns := make([]int32, 0, len(best))
 	ids := make([]string, 0, len(best))
@@ -61,14 +63,13 @@ func (s *Selector) neighbours(ctx context.Context, sc scope.Scope, p *pool, best
 		}
 	}
 	if len(ids) == 0 {
-		return nil
+		return nil, nil
 	}
 	near, err := s.cfg.Items.Neighbours(ctx, sc, ids, 4)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	p.link(near, turns)
-	return nil
+	return p.around(near, turns), nil
 }
 
 // read hydrates the indexes that are not yet.

@@ -180,7 +180,7 @@ func TestLink(t *testing.T) {
 			}
 		}
 		p.grow()
-		p.link(near, at)
+		p.link(p.around(near, at))
 		for _, i := range best {
 			for c := max(0, i-2); c <= min(n-1, i+2); c++ {
 				got := map[string]int8{}
