@@ -36,6 +36,7 @@ type appender struct {
 	erase  func(ctx context.Context, s scope.Scope, d eventlog.Draft) (reason string, err error)
 	batch  int
 	retry  retryPolicy
+	hit    func(point string)
 	now    func() time.Time
 	logger *slog.Logger
 
@@ -53,12 +54,13 @@ func (a *appender) run(ctx context.Context) error {
 		return ignoreCanceled(ctx, err)
 	}
 	for ctx.Err() == nil {
-		messages, err := a.inbox.Fetch(ctx, a.batch)
+		var messages []Message
+		err := a.retry.do(ctx, a.logger, "fetch events of partition "+a.inbox.Name(), func(error) bool { return true }, func() (err error) {
+			messages, err = a.inbox.Fetch(ctx, a.batch)
+			return err
+		})
 		if err != nil {
-			if err := a.retry.wait(ctx, a.logger, "fetch events", err); err != nil {
-				return ignoreCanceled(ctx, err)
-			}
-			continue
+			return ignoreCanceled(ctx, err)
 		}
 		if len(messages) == 0 {
 			continue
@@ -107,42 +109,44 @@ func mismatch(cp eventlog.Checkpoint, st StreamState) string {
 
 // process commits messages in order. An error is final for the partition.
 func (a *appender) process(ctx context.Context, messages []Message) error {
-	last := messages[len(messages)-1]
-	drafts := make([]eventlog.Draft, 0, len(messages))
-	sources := make([]Message, 0, len(messages))
-	var rejected []Rejected
-	for _, m := range messages {
+	var run batch
+	for i, m := range messages {
 		d, err := a.prepare(m)
 		if err != nil {
-			rejected = append(rejected, a.rejection(m, err))
+			run.rejected = append(run.rejected, a.rejection(m, err))
 			continue
 		}
-		if d.Type == schemas.TypeMemoryErased {
-			// An erasure must see everything before it, and stands in a transaction of its own.
-			if err := a.commit(ctx, drafts, sources, nil); err != nil {
-				return err
-			}
-			drafts, sources = drafts[:0], sources[:0]
-			if err := a.eraseOne(ctx, m, d); err != nil {
-				return err
-			}
+		if d.Type != schemas.TypeMemoryErased {
+			run.drafts, run.sources = append(run.drafts, d), append(run.sources, m)
 			continue
 		}
-		drafts, sources = append(drafts, d), append(sources, m)
+		// An erasure must see everything before it, and stands in a transaction of its own.
+		if i > 0 {
+			if err := a.commit(ctx, &run, messages[i-1]); err != nil {
+				return err
+			}
+		}
+		if err := a.eraseOne(ctx, m, d); err != nil {
+			return err
+		}
 	}
-	if err := a.reject(ctx, rejected); err != nil {
+	last := messages[len(messages)-1]
+	if err := a.commit(ctx, &run, last); err != nil {
 		return err
 	}
-	cp := &eventlog.Checkpoint{Name: a.checkpointName(), Fence: a.fence, Epoch: last.Epoch, StreamSeq: last.Seq, Hash: last.Hash}
-	if err := a.commit(ctx, drafts, sources, cp); err != nil {
-		return err
-	}
-	a.committed.Store(last.Seq)
 	if err := a.inbox.Ack(ctx, last.Seq); err != nil {
 		a.logger.WarnContext(ctx, "acknowledge events", "partition", a.inbox.Name(), "seq", last.Seq, "error", err)
 	}
+	a.hit("append.after_ack")
 	a.trim(ctx, last.Seq)
 	return nil
+}
+
+// batch is a run of messages that is committed together.
+type batch struct {
+	drafts   []eventlog.Draft
+	sources  []Message // of drafts
+	rejected []Rejected
 }
 
 // trim removes from the stream what the log has, now and then, but for the message at
@@ -169,25 +173,97 @@ func (a *appender) rejection(m Message, err error) Rejected {
 	r := Rejected{Message: m, Reason: "malformed", Cause: err.Error(), At: a.now()}
 	var why *write.Rejection
 	if errors.As(err, &why) {
-		r.Reason, r.Pointer = why.DLQReason(), why.Pointer
+		r.Reason, r.Pointer, r.Cause = why.DLQReason(), why.Pointer, causeOf(why)
 	}
 	return r
 }
 
-// commit appends drafts with the checkpoint. Reused ids go to the dead letters before
-// the checkpoint moves, so that none is lost to a crash in between.
-func (a *appender) commit(ctx context.Context, drafts []eventlog.Draft, sources []Message, cp *eventlog.Checkpoint) error {
-	if len(drafts) == 0 && cp == nil {
-		return nil
+// causeOf says what is wrong at the pointer, which stands beside it, and what else is.
+func causeOf(why *write.Rejection) string {
+	const shown = 8
+	cause := why.Cause
+	others := 0
+	for _, i := range why.Issues {
+		if i.Pointer == why.Pointer && i.Message == why.Cause {
+			continue
+		}
+		if others++; others <= shown {
+			cause += "; " + i.Pointer + " " + i.Message
+		}
 	}
+	if others > shown {
+		cause += fmt.Sprintf("; and %d more", others-shown)
+	}
+	return cause
+}
+
+// commit takes everything up to last into the log or the dead letters, and empties run.
+// What may not enter the log is in the dead letters before the checkpoint passes it, so
+// that none is lost to a crash in between.
+func (a *appender) commit(ctx context.Context, run *batch, last Message) error {
+	if err := a.reject(ctx, run.rejected); err != nil {
+		return err
+	}
+	cp := &eventlog.Checkpoint{Name: a.checkpointName(), Fence: a.fence, Epoch: last.Epoch, StreamSeq: last.Seq, Hash: last.Hash}
+	a.hit("append.before_commit")
+	outcomes, err := a.append(ctx, eventlog.Batch{Drafts: run.drafts, Checkpoint: cp})
+	var late []Rejected
+	switch {
+	case errors.Is(err, eventlog.ErrInvalid):
+		late, err = a.commitEach(ctx, run)
+	case err == nil:
+		late = a.reused(ctx, run.drafts, run.sources, outcomes)
+	}
+	if err != nil {
+		return err
+	}
+	if len(late) > 0 {
+		a.hit("append.before_reject")
+		if err := a.reject(ctx, late); err != nil {
+			return err
+		}
+		if _, err := a.append(ctx, eventlog.Batch{Checkpoint: cp}); err != nil {
+			return err
+		}
+	}
+	a.hit("append.after_commit")
+	a.committed.Store(last.Seq)
+	*run = batch{}
+	return nil
+}
+
+// commitEach appends a run draft by draft, without a checkpoint, and returns what the
+// log does not take.
+func (a *appender) commitEach(ctx context.Context, run *batch) ([]Rejected, error) {
+	var late []Rejected
+	for i := range run.drafts {
+		outcomes, err := a.append(ctx, eventlog.Batch{Drafts: run.drafts[i : i+1]})
+		switch {
+		case errors.Is(err, eventlog.ErrInvalid):
+			late = append(late, a.rejection(run.sources[i], err))
+		case err != nil:
+			return nil, err
+		default:
+			late = append(late, a.reused(ctx, run.drafts[i:i+1], run.sources[i:i+1], outcomes)...)
+		}
+	}
+	return late, nil
+}
+
+func (a *appender) append(ctx context.Context, b eventlog.Batch) ([]eventlog.Outcome, error) {
 	var outcomes []eventlog.Outcome
-	err := a.retry.do(ctx, a.logger, "append events", retryAppend, func() (err error) {
-		outcomes, err = a.log.Append(ctx, eventlog.Batch{Drafts: drafts, Checkpoint: cp})
+	err := a.retry.do(ctx, a.logger, "append events of partition "+a.inbox.Name(), retryAppend, func() (err error) {
+		outcomes, err = a.log.Append(ctx, b)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("append events of partition %q: %w", a.inbox.Name(), err)
+		return nil, fmt.Errorf("append events of partition %q: %w", a.inbox.Name(), err)
 	}
+	return outcomes, nil
+}
+
+// reused lists the drafts whose key the log holds for another event.
+func (a *appender) reused(ctx context.Context, drafts []eventlog.Draft, sources []Message, outcomes []eventlog.Outcome) []Rejected {
 	var reused []Rejected
 	for i, o := range outcomes {
 		switch o.Status {
@@ -198,16 +274,7 @@ func (a *appender) commit(ctx context.Context, drafts []eventlog.Draft, sources 
 			a.logger.InfoContext(ctx, "event was erased before, not taken again", "tenant", drafts[i].Tenant, "position", o.Position)
 		}
 	}
-	if len(reused) == 0 {
-		return nil
-	}
-	if err := a.reject(ctx, reused); err != nil {
-		return err
-	}
-	if cp == nil {
-		return nil
-	}
-	return a.commit(ctx, nil, nil, cp)
+	return reused
 }
 
 func (a *appender) reject(ctx context.Context, rejected []Rejected) error {
@@ -217,7 +284,7 @@ func (a *appender) reject(ctx context.Context, rejected []Rejected) error {
 	for _, r := range rejected {
 		a.logger.WarnContext(ctx, "event rejected", "tenant", r.Message.Tenant, "reason", r.Reason, "pointer", r.Pointer, "seq", r.Message.Seq)
 	}
-	err := a.retry.do(ctx, a.logger, "publish dead letters", func(error) bool { return true }, func() error {
+	err := a.retry.do(ctx, a.logger, "publish dead letters of partition "+a.inbox.Name(), func(error) bool { return true }, func() error {
 		return a.dead.Reject(ctx, rejected)
 	})
 	if err != nil {
@@ -233,10 +300,13 @@ func (a *appender) eraseOne(ctx context.Context, m Message, d eventlog.Draft) er
 		return err
 	}
 	var refused string
-	err = a.retry.do(ctx, a.logger, "erase items", retryAppend, func() (err error) {
+	err = a.retry.do(ctx, a.logger, "erase items of partition "+a.inbox.Name(), retryAppend, func() (err error) {
 		refused, err = a.erase(ctx, s, d)
 		return err
 	})
+	if errors.Is(err, eventlog.ErrInvalid) {
+		return a.reject(ctx, []Rejected{a.rejection(m, err)})
+	}
 	if err != nil {
 		return fmt.Errorf("erase items of partition %q: %w", a.inbox.Name(), err)
 	}
@@ -247,7 +317,7 @@ func (a *appender) eraseOne(ctx context.Context, m Message, d eventlog.Draft) er
 }
 
 // retryAppend reports whether an append may succeed later: not when another owner
-// has taken over, nor when the log is damaged.
+// has taken over, when the log is damaged, or when it can't hold the event.
 func retryAppend(err error) bool {
-	return !errors.Is(err, eventlog.ErrFenced) && !errors.Is(err, eventlog.ErrCorrupt)
+	return !errors.Is(err, eventlog.ErrFenced) && !errors.Is(err, eventlog.ErrCorrupt) && !errors.Is(err, eventlog.ErrInvalid)
 }

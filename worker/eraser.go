@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"satchel/pipeline/scope"
@@ -23,6 +26,10 @@ const ErasureSubject = "erasure"
 
 // receiptSuffix makes the id of the entry that holds an erasure's receipt.
 const receiptSuffix = ".receipt"
+
+// packsExtension of an erasure's entry lists the positions of the packs that went with
+// it, as they cannot be found by item afterwards.
+const packsExtension = "satchelpacks"
 
 // Scrubber removes what deleted content left behind in one store: free pages,
 // write-ahead logs, snapshots, caches.
@@ -48,15 +55,27 @@ type eraser struct {
 	loopback  bool
 	scrubbers []Scrubber
 	streams   StreamScrubber
+	requests  *barrier
+	hit       func(point string)
 	now       func() time.Time
 	logger    *slog.Logger
 }
 
-// begin appends the erasure and deletes the content. A refusal is a DLQ reason.
+// begin appends the erasure and deletes the content. A refusal is a DLQ reason. An
+// erasure that the log has already is not repeated: what was remembered after it stays.
 func (e *eraser) begin(ctx context.Context, s scope.Scope, d eventlog.Draft) (refused string, err error) {
 	var req schemas.MemoryErased
 	if err := json.Unmarshal(d.Data, &req); err != nil {
 		return "malformed", nil
+	}
+	held, err := e.log.Find(ctx, s, d.Source, d.ID)
+	switch {
+	case err == nil && repeats(&held, &req):
+		return "", nil
+	case err == nil:
+		return "id_reuse", nil
+	case !errors.Is(err, eventlog.ErrNotFound):
+		return "", err
 	}
 	allowed, err := e.allowed(ctx, s, d.Agent, req.Items)
 	if err != nil {
@@ -72,22 +91,37 @@ func (e *eraser) begin(ctx context.Context, s scope.Scope, d eventlog.Draft) (re
 	if err := e.projector.Await(ctx, s, head.Size); err != nil {
 		return "", fmt.Errorf("wait for the indexes: %w", err)
 	}
-	plan, err := e.plan(ctx, s, req.Items)
+	if req.Items, err = e.derived(ctx, s, req.Items); err != nil {
+		return "", err
+	}
+	plan, err := e.plan(ctx, s, req.Items, math.MaxInt64)
 	if err != nil {
 		return "", err
 	}
-	if len(plan.ids) > len(req.Items) { // the summaries go as well, and the log says so
-		req.Items = plan.ids
-		if d.Data, err = json.Marshal(req); err != nil {
-			return "", fmt.Errorf("encode erasure: %w", err)
-		}
+	if d.Data, err = json.Marshal(req); err != nil {
+		return "", fmt.Errorf("encode erasure: %w", err)
 	}
 	d.Subject = ErasureSubject
+	if d.Extensions = maps.Clone(d.Extensions); d.Extensions == nil {
+		d.Extensions = map[string]string{}
+	}
+	d.Extensions[packsExtension] = joinPositions(plan.packs)
+	e.hit("erase.before_commit")
 	done, err := e.log.AppendErasure(ctx, s, d, plan.positions, plan.packs)
-	if err == nil && done.Status == eventlog.Reused {
+	e.hit("erase.after_commit")
+	if err == nil && done.Status != eventlog.Appended && done.Status != eventlog.Duplicate {
 		return "id_reuse", nil
 	}
 	return "", err
+}
+
+// repeats reports whether the entry is what became of the same request.
+func repeats(held *eventlog.Entry, req *schemas.MemoryErased) bool {
+	var er schemas.MemoryErased
+	if held.Type != schemas.TypeMemoryErased || json.Unmarshal(held.Data, &er) != nil || er.Receipt != nil {
+		return false
+	}
+	return er.Reason == req.Reason && len(er.Items) >= len(req.Items) && slices.Equal(er.Items[:len(req.Items)], req.Items)
 }
 
 func (e *eraser) allowed(ctx context.Context, s scope.Scope, agent string, ids []string) (bool, error) {
@@ -113,40 +147,77 @@ func (e *eraser) allowed(ctx context.Context, s scope.Scope, agent string, ids [
 
 // erasure is what one memory.erased takes away.
 type erasure struct {
-	ids       []string
-	positions []int64 // entries whose content goes
-	packs     []int64 // packs whose rendered bytes go
+	positions []int64  // entries whose content goes
+	packs     []int64  // packs whose rendered bytes go
+	again     []string // items that were remembered anew afterwards
 }
 
-// plan finds every entry about the items, the summaries derived from them, and the
-// packs that showed any of them.
-func (e *eraser) plan(ctx context.Context, s scope.Scope, ids []string) (erasure, error) {
+// derived returns ids and the summaries derived from them, which go as well.
+func (e *eraser) derived(ctx context.Context, s scope.Scope, ids []string) ([]string, error) {
 	visits, err := e.graph.Walk(ctx, s, graph.Walk{From: ids, Hops: 3, Rels: []schemas.Rel{schemas.RelDerivedFrom}, FanOut: 1000,
 		Filter: schemas.Where(schemas.Cond{Field: schemas.FieldKind, Op: schemas.In, Values: []string{string(schemas.KindSummary)}})})
 	if err != nil {
-		return erasure{}, fmt.Errorf("find derived summaries: %w", err)
+		return nil, fmt.Errorf("find derived summaries: %w", err)
 	}
-	p := erasure{ids: slices.Clone(ids)}
+	all := slices.Clone(ids)
 	for _, v := range visits {
-		if v.Via.From == v.ID && !slices.Contains(p.ids, v.ID) {
-			p.ids = append(p.ids, v.ID)
+		if v.Via.From == v.ID && !slices.Contains(all, v.ID) {
+			all = append(all, v.ID)
 		}
 	}
-	for _, id := range p.ids {
-		entries, err := e.log.BySubject(ctx, s, id)
+	return all, nil
+}
+
+// plan finds the entries before position that hold the items' content, and every pack
+// that still shows any of the items as it was before position. Entries that only name
+// items stay: the other items they speak of are read from them.
+func (e *eraser) plan(ctx context.Context, s scope.Scope, ids []string, position int64) (erasure, error) {
+	p := erasure{positions: []int64{}}
+	for _, id := range ids {
+		entries, err := e.log.BySubject(ctx, s, id, schemas.TypeMemoryRecorded, schemas.TypeMemoryLinked, schemas.TypeMemorySuperseded)
 		if err != nil {
 			return erasure{}, fmt.Errorf("find entries of item %q: %w", id, err)
 		}
 		for _, entry := range entries {
-			p.positions = append(p.positions, entry.Position)
+			if entry.Position < position {
+				p.positions = append(p.positions, entry.Position)
+			} else if entry.Type == schemas.TypeMemoryRecorded {
+				p.again = append(p.again, id)
+			}
 		}
 	}
-	if p.packs, err = e.log.Referring(ctx, s, p.ids); err != nil {
+	packs, err := e.log.Referring(ctx, s, ids)
+	if err != nil {
 		return erasure{}, fmt.Errorf("find packs: %w", err)
+	}
+	for _, at := range packs {
+		stale := at < position
+		if !stale {
+			if stale, err = e.searchedBefore(ctx, s, at, position); err != nil {
+				return erasure{}, err
+			}
+		}
+		if stale {
+			p.packs = append(p.packs, at)
+		}
 	}
 	slices.Sort(p.positions)
 	p.positions = slices.Compact(p.positions)
 	return p, nil
+}
+
+// searchedBefore reports whether the pack at a position is made of what the indexes
+// held before another one.
+func (e *eraser) searchedBefore(ctx context.Context, s scope.Scope, at, position int64) (bool, error) {
+	entry, err := e.log.Entry(ctx, s, at)
+	if err != nil {
+		return false, fmt.Errorf("read pack: %w", err)
+	}
+	var pack schemas.ContextPack
+	if entry.Type != schemas.TypeContextPacked || json.Unmarshal(entry.Data, &pack) != nil {
+		return true, nil // whatever it is, it shows the items
+	}
+	return pack.AsOf < position, nil
 }
 
 func (e *eraser) run(ctx context.Context, retry retryPolicy) error {
@@ -159,7 +230,7 @@ func (e *eraser) finishAll(ctx context.Context, tenant string) error {
 	if err != nil {
 		return err
 	}
-	entries, err := e.log.BySubject(ctx, s, ErasureSubject)
+	entries, err := e.log.BySubject(ctx, s, ErasureSubject, schemas.TypeMemoryErased)
 	if err != nil {
 		return err
 	}
@@ -172,64 +243,128 @@ func (e *eraser) finishAll(ctx context.Context, tenant string) error {
 		if er.Receipt != nil {
 			continue
 		}
-		_, err := e.log.Find(ctx, s, entry.Source, entry.ID+receiptSuffix)
-		if err == nil {
-			continue
-		}
-		if !errors.Is(err, eventlog.ErrNotFound) {
+		id, done, err := e.receiptID(ctx, s, entry)
+		if err != nil {
 			return err
 		}
-		if err := e.finish(ctx, s, entry, er); err != nil {
+		if done {
+			continue
+		}
+		if err := e.finish(ctx, s, entry, er, id); err != nil {
 			return fmt.Errorf("finish erasure at position %d: %w", entry.Position, err)
 		}
 	}
 	return nil
 }
 
-func (e *eraser) finish(ctx context.Context, s scope.Scope, entry *eventlog.Entry, er schemas.MemoryErased) error {
+// receiptID returns the id of an erasure's receipt and whether the receipt is there. An
+// id that somebody has used for another event is passed over.
+func (e *eraser) receiptID(ctx context.Context, s scope.Scope, entry *eventlog.Entry) (id string, done bool, err error) {
+	for n := 1; ; n++ {
+		if id = entry.ID + receiptSuffix; n > 1 {
+			id += "-" + strconv.Itoa(n)
+		}
+		held, err := e.log.Find(ctx, s, entry.Source, id)
+		if errors.Is(err, eventlog.ErrNotFound) {
+			return id, false, nil
+		}
+		if err != nil {
+			return "", false, err
+		}
+		var er schemas.MemoryErased
+		if held.Type == schemas.TypeMemoryErased && json.Unmarshal(held.Data, &er) == nil && er.Receipt != nil {
+			return id, true, nil
+		}
+	}
+}
+
+// finish removes what is left of an erasure and appends its receipt as id.
+func (e *eraser) finish(ctx context.Context, s scope.Scope, entry *eventlog.Entry, er schemas.MemoryErased, id string) error {
 	if err := e.projector.Await(ctx, s, entry.Position); err != nil {
 		return err
 	}
-	plan, err := e.plan(ctx, s, er.Items)
+	// A request that searched before may still commit a pack that shows the items.
+	if err := e.requests.pass(ctx); err != nil {
+		return err
+	}
+	plan, err := e.plan(ctx, s, er.Items, entry.Position)
 	if err != nil {
 		return err
 	}
-	receipt := schemas.ErasureReceipt{Items: er.Items, Positions: plan.positions, Packs: plan.packs, ErasedAt: e.now().UTC()}
-	copies, err := e.copies(ctx, s, plan.positions)
-	if err != nil {
+	if _, err := e.log.EraseAttachments(ctx, s, plan.packs); err != nil {
+		return fmt.Errorf("erase packs: %w", err)
+	}
+	packs := append(splitPositions(entry.Extensions[packsExtension]), plan.packs...)
+	slices.Sort(packs)
+	receipt := schemas.ErasureReceipt{Items: er.Items, Positions: plan.positions, Packs: slices.Compact(packs), ErasedAt: e.now().UTC()}
+	if receipt.Stores, err = e.scrub(ctx, s, er.Items, plan); err != nil {
 		return err
-	}
-	removed, err := e.streams.Scrub(ctx, s.Tenant(), copies)
-	if err != nil {
-		return fmt.Errorf("scrub streams: %w", err)
-	}
-	for _, stream := range slices.Sorted(maps.Keys(removed)) {
-		receipt.Stores = append(receipt.Stores, schemas.StoreErasure{Store: stream, Removed: removed[stream], Absent: true})
-	}
-	for _, sc := range e.scrubbers {
-		if err := sc.Scrub(ctx, s); err != nil {
-			return fmt.Errorf("scrub %s: %w", sc.Store, err)
-		}
-		left := 0
-		if sc.Remaining != nil {
-			if left, err = sc.Remaining(ctx, s, er.Items); err != nil {
-				return fmt.Errorf("check %s: %w", sc.Store, err)
-			}
-		}
-		if left > 0 {
-			return fmt.Errorf("check %s: %d of %d erased items are still there", sc.Store, left, len(er.Items))
-		}
-		receipt.Stores = append(receipt.Stores, schemas.StoreErasure{Store: sc.Store, Removed: len(er.Items), Absent: true})
 	}
 	er.Receipt, er.Reason = &receipt, ""
 	data, err := json.Marshal(er)
 	if err != nil {
 		return fmt.Errorf("encode receipt: %w", err)
 	}
+	e.hit("erase.before_receipt")
 	_, err = e.log.Append(ctx, eventlog.Batch{Drafts: []eventlog.Draft{{
 		Tenant: s.Tenant(), Agent: systemAgent, Type: schemas.TypeMemoryErased, Source: entry.Source,
-		ID: entry.ID + receiptSuffix, Subject: ErasureSubject, Time: receipt.ErasedAt, Data: data}}})
+		ID: id, Subject: ErasureSubject, Time: receipt.ErasedAt, Data: data}}})
+	e.hit("erase.after_receipt")
 	return err
+}
+
+// scrub removes the remains from the streams and every store, and looks whether any is left.
+func (e *eraser) scrub(ctx context.Context, s scope.Scope, ids []string, plan erasure) ([]schemas.StoreErasure, error) {
+	copies, err := e.copies(ctx, s, plan.positions)
+	if err != nil {
+		return nil, err
+	}
+	removed, err := e.streams.Scrub(ctx, s.Tenant(), copies)
+	if err != nil {
+		return nil, fmt.Errorf("scrub streams: %w", err)
+	}
+	e.hit("erase.after_streams")
+	var stores []schemas.StoreErasure
+	for _, stream := range slices.Sorted(maps.Keys(removed)) {
+		stores = append(stores, schemas.StoreErasure{Store: stream, Removed: removed[stream], Absent: true})
+	}
+	gone := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return slices.Contains(plan.again, id) })
+	for _, sc := range e.scrubbers {
+		if err := sc.Scrub(ctx, s); err != nil {
+			return nil, fmt.Errorf("scrub %s: %w", sc.Store, err)
+		}
+		left := 0
+		if sc.Remaining != nil {
+			if left, err = sc.Remaining(ctx, s, gone); err != nil {
+				return nil, fmt.Errorf("check %s: %w", sc.Store, err)
+			}
+		}
+		if left > 0 {
+			return nil, fmt.Errorf("check %s: %d of %d erased items are still there", sc.Store, left, len(gone))
+		}
+		stores = append(stores, schemas.StoreErasure{Store: sc.Store, Removed: len(ids), Absent: true})
+	}
+	return stores, nil
+}
+
+// joinPositions writes positions as decimals with commas between.
+func joinPositions(positions []int64) string {
+	text := make([]string, len(positions))
+	for i, p := range positions {
+		text[i] = strconv.FormatInt(p, 10)
+	}
+	return strings.Join(text, ",")
+}
+
+// splitPositions reads what joinPositions wrote.
+func splitPositions(text string) []int64 {
+	positions := []int64{}
+	for part := range strings.SplitSeq(text, ",") {
+		if p, err := strconv.ParseInt(part, 10, 64); err == nil {
+			positions = append(positions, p)
+		}
+	}
+	return positions
 }
 
 // copies names the events behind the erased positions, as the streams know them.

@@ -10,8 +10,8 @@ import (
 )
 
 // follow calls step for every tenant at the start and then whenever its log grows,
-// until ctx is done. Steps of different tenants run side by side, those of one never
-// do; a failed step is tried again.
+// until ctx is done. Steps of different tenants run side by side, two at a time, those of
+// one never do; a failed step is tried again and holds up nobody else meanwhile.
 func follow(ctx context.Context, log *eventlog.Log, retry retryPolicy, logger *slog.Logger, what string, step func(ctx context.Context, tenant string) error) error {
 	grown := log.Watch(ctx)
 	tenants, err := log.Tenants(ctx)
@@ -22,7 +22,11 @@ func follow(ctx context.Context, log *eventlog.Log, retry retryPolicy, logger *s
 	defer f.wait.Wait()
 	start := func(tenant string) {
 		f.start(tenant, func() {
-			err := retry.do(ctx, logger, what+" tenant "+tenant, func(error) bool { return true }, func() error { return step(ctx, tenant) })
+			err := retry.do(ctx, logger, what+" tenant "+tenant, func(error) bool { return true }, func() error {
+				f.slots <- struct{}{}
+				defer func() { <-f.slots }()
+				return step(ctx, tenant)
+			})
 			if err != nil && ctx.Err() == nil {
 				logger.ErrorContext(ctx, what, "tenant", tenant, "error", err)
 			}
@@ -69,9 +73,7 @@ func (f *follower) start(tenant string, step func()) {
 	f.states[tenant] = stepRunning
 	f.wait.Go(func() {
 		for more := true; more; more = f.again(tenant) {
-			f.slots <- struct{}{}
 			step()
-			<-f.slots
 		}
 	})
 }

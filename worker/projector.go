@@ -39,6 +39,7 @@ type Projector struct {
 	embedder embed.Embedder
 	counter  token.Counter
 	batch    int
+	hit      func(point string)
 	logger   *slog.Logger
 
 	mu      sync.Mutex
@@ -47,26 +48,41 @@ type Projector struct {
 
 // progress is how far a tenant's projections have come.
 type progress struct {
-	run      sync.Mutex // held by whoever projects this tenant
-	position int64      // every store is at least here; −1 before the first run
-	moved    chan struct{}
+	run      chan struct{} // capacity 1: holds a token while somebody projects this tenant
+	position int64         // every store is at least here, or unknown
+	moved    chan struct{} // closed when position changes
 }
+
+// unknown is the position of a tenant that nobody has projected since the start.
+const unknown = -1
+
+func (t *progress) begin(ctx context.Context) error {
+	select {
+	case t.run <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (t *progress) end() { <-t.run }
 
 func (p *Projector) tenant(name string) *progress {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t, ok := p.tenants[name]
 	if !ok {
-		t = &progress{position: -1, moved: make(chan struct{})}
+		t = &progress{run: make(chan struct{}, 1), position: unknown, moved: make(chan struct{})}
 		p.tenants[name] = t
 	}
 	return t
 }
 
-func (p *Projector) advance(t *progress, position int64) {
+// place sets how far a tenant has come and tells those who wait.
+func (p *Projector) place(t *progress, position int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if position > t.position {
+	if position != t.position {
 		t.position = position
 		close(t.moved)
 		t.moved = make(chan struct{})
@@ -84,10 +100,10 @@ func (p *Projector) Await(ctx context.Context, s scope.Scope, position int64) er
 		p.mu.Lock()
 		at, moved := t.position, t.moved
 		p.mu.Unlock()
-		if at >= position && at >= 0 {
+		if at >= position && at != unknown {
 			return nil
 		}
-		if at < 0 {
+		if at == unknown {
 			if err := p.catchUp(ctx, s.Tenant(), nil); err != nil {
 				return err
 			}
@@ -119,19 +135,23 @@ func (p *Projector) run(ctx context.Context, retry retryPolicy) error {
 	})
 }
 
-// catchUp applies what the tenant's log has beyond the checkpoints.
+// catchUp applies what the tenant's log has beyond the checkpoints. A store that fails
+// is left where it is while the others go on to the end; the error names it then.
 func (p *Projector) catchUp(ctx context.Context, tenant string, report eventlog.Progress) error {
 	s, err := scope.System(tenant)
 	if err != nil {
 		return err
 	}
 	t := p.tenant(tenant)
-	t.run.Lock()
-	defer t.run.Unlock()
+	if err := t.begin(ctx); err != nil {
+		return err
+	}
+	defer t.end()
 	at, err := p.read(ctx, s)
 	if err != nil {
 		return err
 	}
+	var failed failures
 	for {
 		head, err := p.log.Head(ctx, s)
 		if err != nil {
@@ -140,21 +160,39 @@ func (p *Projector) catchUp(ctx context.Context, tenant string, report eventlog.
 		if ahead := max(at[0], at[1], at[2], at[3]); ahead > head.Size {
 			return fmt.Errorf("project tenant %q: an index is at position %d, beyond the log's end %d; run rebuild: %w", tenant, ahead, head.Size, ErrAhead)
 		}
-		p.advance(t, at.min())
+		p.place(t, at.min())
 		if report != nil {
 			report(at.min(), head.Size)
 		}
-		if at.min() >= head.Size {
-			return nil
+		from, working := failed.from(at)
+		if !working || from >= head.Size {
+			return errors.Join(failed[:]...)
 		}
-		entries, err := p.log.Read(ctx, s, at.min(), p.batch)
+		entries, err := p.log.Read(ctx, s, from, p.batch)
 		if err != nil {
 			return err
 		}
-		if at, err = p.apply(ctx, s, at, entries); err != nil {
+		if len(entries) == 0 {
+			return fmt.Errorf("read log of tenant %q after position %d: no entries before the head: %w", tenant, from, eventlog.ErrCorrupt)
+		}
+		if err := p.apply(ctx, s, &at, &failed, entries); err != nil {
 			return err
 		}
 	}
+}
+
+// failures are the errors of stores, in the order of checkpoints.
+type failures [4]error
+
+// from returns the least position of the stores that work; false when none does.
+func (f *failures) from(at checkpoints) (int64, bool) {
+	from, working := int64(0), false
+	for i, err := range f {
+		if err == nil && (!working || at[i] < from) {
+			from, working = at[i], true
+		}
+	}
+	return from, working
 }
 
 // ErrAhead is returned when an index has applied more than the log holds: the log was
@@ -174,36 +212,40 @@ func (p *Projector) read(ctx context.Context, s scope.Scope) (checkpoints, error
 	return at, nil
 }
 
-// apply brings every store that is behind to the last entry, side by side.
-func (p *Projector) apply(ctx context.Context, s scope.Scope, at checkpoints, entries []eventlog.Entry) (checkpoints, error) {
-	if len(entries) == 0 {
-		return at, fmt.Errorf("read log of tenant %q after position %d: no entries before the head: %w", s.Tenant(), at.min(), eventlog.ErrCorrupt)
-	}
+// apply brings every store that works and is behind to the last entry, side by side.
+func (p *Projector) apply(ctx context.Context, s scope.Scope, at *checkpoints, failed *failures, entries []eventlog.Entry) error {
 	changes, err := project(ctx, p.embedder, entries)
 	if err != nil {
-		return at, err
+		return err
 	}
 	upTo := entries[len(entries)-1].Position
-	work := [...]func() error{
-		func() error { return p.stores.Items.Apply(ctx, s, changes.items, upTo) },
-		func() error { return p.stores.Keyword.Apply(ctx, s, changes.keyword, upTo) },
-		func() error { return p.stores.Vector.Apply(ctx, s, changes.vector, upTo) },
-		func() error { return p.stores.Graph.Apply(ctx, s, changes.graph, upTo) },
+	work := [...]struct {
+		name  string
+		apply func() error
+	}{
+		{"items", func() error { return p.stores.Items.Apply(ctx, s, changes.items, upTo) }},
+		{"keyword index", func() error { return p.stores.Keyword.Apply(ctx, s, changes.keyword, upTo) }},
+		{"vector index", func() error { return p.stores.Vector.Apply(ctx, s, changes.vector, upTo) }},
+		{"graph", func() error { return p.stores.Graph.Apply(ctx, s, changes.graph, upTo) }},
 	}
-	var errs [len(work)]error
+	p.hit("project.before_apply")
 	var wg sync.WaitGroup
-	for i := range work {
-		if at[i] >= upTo {
+	for i, w := range work {
+		if at[i] >= upTo || failed[i] != nil {
 			continue
 		}
 		wg.Go(func() {
-			if errs[i] = work[i](); errs[i] == nil {
-				at[i] = upTo
+			if err := w.apply(); err != nil {
+				failed[i] = fmt.Errorf("apply to %s up to %d: %w", w.name, upTo, err)
+				return
 			}
+			at[i] = upTo
+			p.hit("project.store_applied")
 		})
 	}
 	wg.Wait()
-	return at, errors.Join(errs[:]...)
+	p.hit("project.after_apply")
+	return nil
 }
 
 // countTokens gives items their exact token counts while there is nothing to project.

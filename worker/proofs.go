@@ -3,9 +3,12 @@ package worker
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"slices"
 	"strings"
 
 	"satchel/pipeline/scope"
+	"satchel/pipeline/store/eventlog"
 	"satchel/policies"
 	"satchel/schemas"
 )
@@ -47,11 +50,17 @@ func (v *Service) Prove(ctx context.Context, tenant string, body []byte) (any, e
 		}
 		req.Position = entry.Position
 	}
-	var reply schemas.ProveReply
+	head, err := v.log.SignedHead(ctx, s)
+	if err != nil {
+		return nil, storageError(ctx, "sign the head", err)
+	}
+	reply := schemas.ProveReply{Checkpoint: head.Checkpoint}
 	if req.Position > 0 {
-		if reply.Checkpoint, reply.Inclusion, err = v.prove(ctx, s, req.Position); err != nil {
+		proof, err := v.log.ProveInclusion(ctx, s, req.Position, head.Size)
+		if err != nil {
 			return nil, storageError(ctx, "prove the entry", err)
 		}
+		reply.Inclusion = &proof
 		preimage, err := v.log.Preimage(ctx, s, req.Position)
 		if err != nil {
 			return nil, storageError(ctx, "read the entry", err)
@@ -59,18 +68,11 @@ func (v *Service) Prove(ctx context.Context, tenant string, body []byte) (any, e
 		reply.Preimage = string(preimage)
 	}
 	if req.OldSize > 0 {
-		proof, err := v.log.ProveConsistency(ctx, s, req.OldSize)
+		proof, err := v.log.ProveConsistencyAt(ctx, s, req.OldSize, head.Size)
 		if err != nil {
 			return nil, storageError(ctx, "prove consistency", err)
 		}
 		reply.Consistency = &proof
-	}
-	if reply.Checkpoint == "" {
-		head, err := v.log.SignedHead(ctx, s)
-		if err != nil {
-			return nil, storageError(ctx, "sign the head", err)
-		}
-		reply.Checkpoint = head.Checkpoint
 	}
 	return reply, nil
 }
@@ -110,6 +112,9 @@ func (v *Service) Pack(ctx context.Context, tenant string, body []byte) (any, er
 		position = entry.Position
 	}
 	entry, err := v.log.Entry(ctx, s, position)
+	if err != nil && !errors.Is(err, eventlog.ErrNotFound) {
+		return nil, storageError(ctx, "read the pack", err)
+	}
 	if err != nil || entry.Type != schemas.TypeContextPacked {
 		return nil, &schemas.Error{Code: schemas.CodeValidation, Message: "there is no such pack", Field: "/position"}
 	}
@@ -137,14 +142,21 @@ func (v *Service) mayOpen(ctx context.Context, tenant string, from *schemas.Agen
 		return denied
 	}
 	var ids []string
+	hidden := map[string][]string{} // what of an item the pack does not show
 	for _, section := range pack.Sections {
 		for _, item := range section.Items {
 			ids = append(ids, item.ID)
+			hidden[item.ID] = item.Redactions
 		}
 	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
 	records, err := v.stores.Items.Get(ctx, s, ids)
 	if err != nil {
 		return storageError(ctx, "read the pack's items", err)
+	}
+	if len(records) != len(ids) { // nothing is known of an item, so nothing allows it
+		return denied
 	}
 	resources := make([]policies.Resource, len(records))
 	for i := range records {
@@ -154,8 +166,9 @@ func (v *Service) mayOpen(ctx context.Context, tenant string, from *schemas.Agen
 	if err != nil || len(d.Verdicts) != len(resources) {
 		return denied
 	}
-	for _, verdict := range d.Verdicts {
-		if !verdict.Allow {
+	for i, verdict := range d.Verdicts {
+		shown := func(path string) bool { return !slices.Contains(hidden[records[i].ID], path) }
+		if !verdict.Allow || slices.ContainsFunc(verdict.Redact, shown) {
 			return denied
 		}
 	}

@@ -21,6 +21,7 @@ type relay struct {
 	log    *eventlog.Log
 	ledger Ledger
 	batch  int
+	hit    func(point string)
 	logger *slog.Logger
 }
 
@@ -53,9 +54,11 @@ func (r *relay) catchUp(ctx context.Context, tenant string) error {
 			}
 			messages = append(messages, m)
 		}
+		r.hit("relay.before_publish")
 		if err := r.ledger.Publish(ctx, tenant, messages); err != nil {
 			return fmt.Errorf("publish ledger of tenant %q after position %d: %w", tenant, at, err)
 		}
+		r.hit("relay.after_publish")
 		at = entries[len(entries)-1].Position
 	}
 }
@@ -81,7 +84,7 @@ func ledgerMessage(e *eventlog.Entry) (LedgerMessage, error) {
 	ev.SetExtension("satchelposition", fmt.Sprintf("%019d", e.Position))
 	ev.SetExtension("satchelleaf", hex.EncodeToString(e.Leaf[:]))
 	data := e.Data
-	if strings.HasPrefix(e.Type, "io.satchel.memory.") {
+	if e.Erased || strings.HasPrefix(e.Type, "io.satchel.memory.") {
 		ref, err := json.Marshal(reference(e))
 		if err != nil {
 			return LedgerMessage{}, fmt.Errorf("encode reference of position %d: %w", e.Position, err)

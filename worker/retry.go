@@ -11,31 +11,25 @@ import (
 // 50 ms to 5 s.
 type retryPolicy struct {
 	Min, Max time.Duration
+	health   *health // told of what fails; nil: nobody
 }
 
 // do calls f until it succeeds, ctx is done or retryable says that it never will.
 func (p retryPolicy) do(ctx context.Context, logger *slog.Logger, what string, retryable func(error) bool, f func() error) error {
 	delay := p.min()
-	for {
+	defer p.health.well(what)
+	for tries := 1; ; tries++ {
 		err := f()
 		if err == nil || ctx.Err() != nil || !retryable(err) {
 			return err
 		}
+		p.health.failed(what, tries, err)
 		logger.WarnContext(ctx, what+": will try again", "error", err, "after", delay)
 		if err := pause(ctx, delay); err != nil {
 			return err
 		}
 		delay = min(2*delay, p.max())
 	}
-}
-
-// wait logs err and waits once.
-func (p retryPolicy) wait(ctx context.Context, logger *slog.Logger, what string, err error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	logger.WarnContext(ctx, what+": will try again", "error", err, "after", p.min())
-	return pause(ctx, p.min())
 }
 
 func (p retryPolicy) min() time.Duration {

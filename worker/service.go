@@ -3,9 +3,9 @@ package worker
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
@@ -40,6 +40,7 @@ type Service struct {
 	loopback  bool
 	stores    Stores
 	now       func() time.Time
+	requests  barrier // context requests under way
 }
 
 // Scope resolves who asks. The claim counts at most for what the registry grants.
@@ -74,6 +75,7 @@ func (v *Service) Request(ctx context.Context, tenant string, body []byte) (any,
 	if err != nil {
 		return nil, err
 	}
+	defer v.requests.enter()()
 	res, err := v.engine.Context(ctx, s, req)
 	if err != nil {
 		return nil, err
@@ -153,8 +155,7 @@ func (v *Service) Receipt(ctx context.Context, tenant string, body []byte) (any,
 }
 
 func (v *Service) receipt(ctx context.Context, s scope.Scope, r schemas.Receipt, entry *eventlog.Entry, level schemas.ReceiptLevel) (any, error) {
-	r.Level, r.Position, r.Leaf = schemas.ReceiptLogged, entry.Position, entry.Leaf.String()
-	r.Leaf = fmt.Sprintf("%x", entry.Leaf[:])
+	r.Level, r.Position, r.Leaf = schemas.ReceiptLogged, entry.Position, hex.EncodeToString(entry.Leaf[:])
 	if level == schemas.ReceiptIndexed || level == schemas.ReceiptProved {
 		if err := v.projector.Await(ctx, s, entry.Position); err != nil {
 			return nil, storageError(ctx, "wait for the indexes", err)

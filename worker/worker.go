@@ -44,6 +44,9 @@ type Config struct {
 	BatchSize int              // events a transaction at most; default 512
 	Clock     func() time.Time // default time.Now
 	Logger    *slog.Logger     // default discards
+	// Failpoint is called with the name of every point at which a crash is worth trying;
+	// nil: nothing is. For fault tests.
+	Failpoint func(point string)
 }
 
 // Worker runs the followers and answers requests. Make one with New.
@@ -55,6 +58,7 @@ type Worker struct {
 	relay     *relay
 	eraser    *eraser
 	stopped   atomic.Pointer[error]
+	health    health
 	logger    *slog.Logger
 }
 
@@ -76,6 +80,9 @@ func New(cfg Config) (*Worker, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	if cfg.Failpoint == nil {
+		cfg.Failpoint = func(string) {}
+	}
 	p := cfg.Projector
 	if p == nil {
 		p = NewProjector(cfg)
@@ -84,13 +91,14 @@ func New(cfg Config) (*Worker, error) {
 	w.Service = &Service{engine: cfg.Engine, log: cfg.Log, writer: cfg.Writer, outbox: cfg.Outbox, projector: p,
 		pdp: cfg.PDP, registry: cfg.Registry, loopback: cfg.Loopback, stores: cfg.Stores, now: cfg.Clock}
 	w.eraser = &eraser{log: cfg.Log, projector: p, graph: cfg.Stores.Graph, pdp: cfg.PDP, registry: cfg.Registry,
-		loopback: cfg.Loopback, scrubbers: cfg.Scrubbers, streams: cfg.Streams, now: cfg.Clock, logger: cfg.Logger}
+		loopback: cfg.Loopback, scrubbers: cfg.Scrubbers, streams: cfg.Streams, requests: &w.Service.requests,
+		hit: cfg.Failpoint, now: cfg.Clock, logger: cfg.Logger}
 	for _, inbox := range cfg.Inboxes {
 		w.appenders = append(w.appenders, &appender{inbox: inbox, log: cfg.Log, writer: cfg.Writer, dead: cfg.DeadLetters,
-			erase: w.eraser.begin, batch: cfg.BatchSize, now: cfg.Clock, logger: cfg.Logger})
+			erase: w.eraser.begin, batch: cfg.BatchSize, retry: retryPolicy{health: &w.health}, hit: cfg.Failpoint, now: cfg.Clock, logger: cfg.Logger})
 	}
 	if cfg.Ledger != nil {
-		w.relay = &relay{log: cfg.Log, ledger: cfg.Ledger, batch: cfg.BatchSize, logger: cfg.Logger}
+		w.relay = &relay{log: cfg.Log, ledger: cfg.Ledger, batch: cfg.BatchSize, hit: cfg.Failpoint, logger: cfg.Logger}
 	}
 	return w, nil
 }
@@ -104,26 +112,37 @@ func NewProjector(cfg Config) *Projector {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	if cfg.Failpoint == nil {
+		cfg.Failpoint = func(string) {}
+	}
 	return &Projector{log: cfg.Log, stores: cfg.Stores, embedder: cfg.Embedder, counter: cfg.Counter,
-		batch: cfg.BatchSize, logger: cfg.Logger, tenants: map[string]*progress{}}
+		batch: cfg.BatchSize, hit: cfg.Failpoint, logger: cfg.Logger, tenants: map[string]*progress{}}
 }
 
 // Rebuild empties the tenant's indexes and fills them from the log, reporting
-// progress. Requests go on meanwhile and see what is there.
+// progress. Requests go on meanwhile and see what is there; whoever awaits a position
+// waits until the indexes have reached it again.
 func (p *Projector) Rebuild(ctx context.Context, s scope.Scope, report eventlog.Progress) error {
 	if err := s.Check(); err != nil {
 		return err
 	}
-	if err := p.reset(ctx, s); err != nil {
-		return err
+	t := p.tenant(s.Tenant())
+	err := p.reset(ctx, s, t)
+	if err == nil {
+		err = p.catchUp(ctx, s.Tenant(), report)
 	}
-	return p.catchUp(ctx, s.Tenant(), report)
+	if err != nil {
+		p.place(t, unknown) // the next Await tries itself
+	}
+	return err
 }
 
-func (p *Projector) reset(ctx context.Context, s scope.Scope) error {
-	t := p.tenant(s.Tenant())
-	t.run.Lock()
-	defer t.run.Unlock()
+func (p *Projector) reset(ctx context.Context, s scope.Scope, t *progress) error {
+	if err := t.begin(ctx); err != nil {
+		return err
+	}
+	defer t.end()
+	p.place(t, 0)
 	for _, reset := range []func(context.Context, scope.Scope) error{
 		p.stores.Items.Reset, p.stores.Keyword.Reset, p.stores.Vector.Reset, p.stores.Graph.Reset} {
 		if err := reset(ctx, s); err != nil {
@@ -138,7 +157,7 @@ func (p *Projector) reset(ctx context.Context, s scope.Scope) error {
 // acknowledged or left for redelivery.
 func (w *Worker) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
-	retry := retryPolicy{}
+	retry := retryPolicy{health: &w.health}
 	for _, a := range w.appenders {
 		g.Go(func() error { return w.note(a.run(ctx)) })
 	}
@@ -147,7 +166,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		g.Go(func() error { return w.note(w.relay.run(ctx, retry)) })
 	}
 	if len(w.appenders) > 0 {
-		g.Go(func() error { return w.note(w.eraser.run(ctx, retry)) })
+		g.Go(func() error { return w.note(w.eraser.run(ctx, retryPolicy{})) })
 	}
 	return g.Wait()
 }
@@ -176,10 +195,11 @@ func (w *Worker) Committed() map[string]uint64 {
 	return m
 }
 
-// Ready returns nil while everything runs, else why not.
+// Ready returns nil while everything runs and nothing fails again and again, else why
+// not. An erasure that is not finished yet is no reason.
 func (w *Worker) Ready() error {
 	if err := w.stopped.Load(); err != nil {
 		return *err
 	}
-	return nil
+	return w.health.err()
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -14,6 +15,7 @@ import (
 	"satchel/jetstream"
 	"satchel/jetstream/embedded"
 	"satchel/pipeline"
+	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/token"
 	"satchel/worker"
 )
@@ -102,9 +104,13 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	if cfg.Counter, err = n.tokens.Counter(""); err != nil {
 		return fmt.Errorf("open tokenizer: %w", err)
 	}
+	var log eventlog.Appender = n.log
+	if cfg.Failpoint = failpoint(os.Getenv("SATCHEL_FAILPOINT")); cfg.Failpoint != nil {
+		log = failingLog{n.log, cfg.Failpoint}
+	}
 	projector := worker.NewProjector(cfg)
 	cfg.Projector = projector
-	n.engine, err = pipeline.New(pipeline.Config{Log: n.log, Items: n.items, Keyword: n.keyword, Vector: n.vector, Graph: n.graph,
+	n.engine, err = pipeline.New(pipeline.Config{Log: log, Items: n.items, Keyword: n.keyword, Vector: n.vector, Graph: n.graph,
 		PDP: pdp, Embedder: n.embedder, Tokens: n.counter, Indexed: projector, Prover: n.log, Leaves: n.log,
 		Clock: o.clock, IDs: o.newID, Logger: logger})
 	if err != nil {
