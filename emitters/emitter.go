@@ -6,6 +6,21 @@
 // with the same event id stores nothing twice; and that it carries no server, policy
 // engine or database into the agent's binary.
 //
+// # Writing
+//
+// Every write is a CloudEvent of the agent. Without [Options] a call returns when
+// JetStream has it (accepted). With Options.Wait at logged, indexed or proved the
+// event goes through the service, which validates it first and replies when it has
+// come that far; what it refuses is a *schemas.Error that names the fields. An event
+// that was accepted and turns out to be wrong becomes a dead letter instead.
+//
+// # Outbox
+//
+// With Config.Outbox an event that NATS does not take now is kept on disk, and its
+// receipt says queued. The calls that publish send what waits first, so that order is
+// kept; [Emitter.Flush] does nothing else. An event that can never be taken is refused
+// at once, and a call whose context was cancelled keeps nothing.
+//
 // An Emitter is safe for concurrent use. It owns neither the connection nor the
 // process: Close flushes what is buffered and leaves the connection open.
 package emitters
@@ -38,8 +53,8 @@ type Config struct {
 	SigningSeed []byte
 	KeyID       string
 
-	// Outbox is a folder that keeps events while NATS is away; "" keeps none.
-	// OutboxLimit bounds it in events, default 10,000.
+	// Outbox is a folder of this emitter's own that keeps events while NATS is away; ""
+	// keeps none. OutboxLimit bounds it in events, default 10,000.
 	Outbox      string
 	OutboxLimit int
 
@@ -59,8 +74,8 @@ type Emitter struct {
 	outbox *outbox
 }
 
-// New returns an emitter over an open connection. With an outbox it first publishes
-// what an earlier run left there.
+// New returns an emitter over an open connection. What an earlier run left in the
+// outbox goes out with the first call that publishes, or with Flush.
 func New(nc *nats.Conn, cfg Config) (*Emitter, error) {
 	if nc == nil {
 		return nil, errors.New("emitter needs a NATS connection")
@@ -70,6 +85,9 @@ func New(nc *nats.Conn, cfg Config) (*Emitter, error) {
 	}
 	if cfg.Source == "" {
 		cfg.Source = "satchel://agents/" + cfg.Tenant + "/" + cfg.Agent
+	}
+	if err := checkConfig(cfg); err != nil {
+		return nil, fmt.Errorf("emitter of agent %q in tenant %q: %w", cfg.Agent, cfg.Tenant, err)
 	}
 	if cfg.Clock == nil {
 		cfg.Clock = time.Now
@@ -90,6 +108,19 @@ func New(nc *nats.Conn, cfg Config) (*Emitter, error) {
 	return e, nil
 }
 
+// checkConfig finds what would make every event of the emitter a dead letter.
+func checkConfig(cfg Config) error {
+	if len(cfg.Source) > schemas.MaxURI {
+		return fmt.Errorf("source has more than %d characters", schemas.MaxURI)
+	}
+	if len(cfg.SigningSeed) == 0 {
+		return nil
+	}
+	probe := event.New()
+	probe.SetSubject("probe")
+	return schemas.Sign(cfg.SigningSeed, cfg.KeyID, &probe)
+}
+
 // Options steer one call; nil means the defaults.
 type Options struct {
 	EventID string               // idempotency key together with the source; default a new one
@@ -107,8 +138,9 @@ func (e *Emitter) Remember(ctx context.Context, item schemas.MemoryItem, opts *O
 	return e.send(ctx, ev, opts)
 }
 
-// RememberAll publishes items in order as atomic batches of at most 500, each all or
-// nothing. It returns a receipt an item; on an error, those of the batches that went.
+// RememberAll publishes items in order as atomic batches of at most 500 items and 8
+// MiB, each all or nothing. Nothing is published when an item is wrong: the error
+// names it. It returns a receipt an item; on an error, those of the batches that went.
 func (e *Emitter) RememberAll(ctx context.Context, items []schemas.MemoryItem) ([]schemas.Receipt, error) {
 	events := make([]event.Event, len(items))
 	for i := range items {
@@ -139,15 +171,32 @@ func (e *Emitter) Accessed(ctx context.Context, items []string, opts *Options) (
 	return e.sendData(ctx, schemas.TypeMemoryAccessed, "accessed", data, schemas.Invalid(data.Validate()), opts)
 }
 
-// Forget asks for the erasure of items and waits for its receipt, which says store
-// by store what is gone. The agent's registry entry must allow it.
+// Forget asks for the erasure of items and waits, a minute at most, for its receipt,
+// which says store by store what is gone. The agent's registry entry must allow it: a
+// refusal is a *schemas.Error. ErrQueued says that the request waits in the outbox.
 func (e *Emitter) Forget(ctx context.Context, items []string, reason string) (schemas.ErasureReceipt, error) {
 	opts := &Options{EventID: e.cfg.NewID()}
-	data := schemas.MemoryErased{Scope: e.scope(), Items: items, Reason: reason}
-	if _, err := e.sendData(ctx, schemas.TypeMemoryErased, "erasure", data, schemas.Invalid(data.Validate()), opts); err != nil {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	ctx, unwatch, err := e.watchRefusal(ctx, opts.EventID)
+	if err != nil {
 		return schemas.ErasureReceipt{}, err
 	}
-	return e.awaitErasure(ctx, opts.EventID)
+	defer unwatch()
+	data := schemas.MemoryErased{Scope: e.scope(), Items: items, Reason: reason}
+	r, err := e.sendData(ctx, schemas.TypeMemoryErased, "erasure", data, schemas.Invalid(data.Validate()), opts)
+	if err == nil && r.Level == schemas.ReceiptQueued {
+		err = fmt.Errorf("forget %d items: %w", len(items), ErrQueued)
+	}
+	var receipt schemas.ErasureReceipt
+	if err == nil {
+		receipt, err = e.awaitErasure(ctx, opts.EventID)
+	}
+	var refused *schemas.Error
+	if errors.As(context.Cause(ctx), &refused) {
+		return schemas.ErasureReceipt{}, refused
+	}
+	return receipt, err
 }
 
 // Ask sends a context request. An empty meta.from is filled with the agent and what
@@ -164,7 +213,8 @@ func (e *Emitter) Ask(ctx context.Context, req schemas.ContextRequest) (schemas.
 	if err != nil {
 		return res, err
 	}
-	return res, e.request(ctx, subject, req, &res)
+	err = e.request(ctx, subject, req, &res)
+	return res, err
 }
 
 func (e *Emitter) claim() *schemas.Agent {
@@ -214,6 +264,9 @@ func (e *Emitter) event(eventType, subject string, data any, opts *Options) (eve
 	ev.SetID(e.cfg.NewID())
 	if opts != nil && opts.EventID != "" {
 		ev.SetID(opts.EventID)
+	}
+	if !schemas.ValidID(ev.ID()) {
+		return event.Event{}, schemas.Invalid([]schemas.Issue{{Pointer: "/id", Message: "the event id must be 1 to 128 of the characters A-Z a-z 0-9 . _ : -"}})
 	}
 	if err := ev.SetData(event.ApplicationJSON, json.RawMessage(raw)); err != nil {
 		return event.Event{}, fmt.Errorf("set event data: %w", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/cloudevents/sdk-go/v2/event"
@@ -41,7 +42,7 @@ type Gap struct{ From, To int64 }
 
 // FollowLedger calls fn for each ledger entry of the tenant, in log order, until ctx
 // is done or fn returns an error; ErrStop ends it without one. Gaps are named when
-// every kind is followed.
+// every kind is followed; with New, from the first entry on.
 func (e *Emitter) FollowLedger(ctx context.Context, opts FollowOptions, fn func(LedgerEvent) error) error {
 	subjects, err := e.ledgerSubjects(opts.Kinds)
 	if err != nil {
@@ -69,7 +70,7 @@ func (e *Emitter) FollowLedger(ctx context.Context, opts FollowOptions, fn func(
 	stop := context.AfterFunc(ctx, messages.Stop)
 	defer stop()
 	defer messages.Stop()
-	last := opts.After
+	f := follower{opts: opts, last: opts.After, fn: fn}
 	for {
 		msg, err := messages.Next()
 		if err != nil {
@@ -78,24 +79,14 @@ func (e *Emitter) FollowLedger(ctx context.Context, opts FollowOptions, fn func(
 			}
 			return fmt.Errorf("follow ledger of tenant %q: %w", e.cfg.Tenant, err)
 		}
-		entry, err := ledgerEvent(msg)
-		if err != nil {
-			return err
-		}
 		meta, err := msg.Metadata()
 		if err != nil {
 			return fmt.Errorf("read ledger message: %w", err)
 		}
-		if entry.Position > opts.After {
-			if len(opts.Kinds) == 0 && !opts.New && entry.Position > last+1 {
-				if err := fn(LedgerEvent{Gap: &Gap{From: last + 1, To: entry.Position - 1}}); err != nil {
-					return ended(err)
-				}
-			}
-			if err := fn(entry); err != nil {
-				return ended(err)
-			}
-			last = entry.Position
+		if err := f.take(msg); errors.Is(err, ErrStop) {
+			return nil
+		} else if err != nil {
+			return err
 		}
 		if opts.Once && meta.NumPending == 0 {
 			return nil
@@ -103,11 +94,29 @@ func (e *Emitter) FollowLedger(ctx context.Context, opts FollowOptions, fn func(
 	}
 }
 
-func ended(err error) error {
-	if errors.Is(err, ErrStop) {
+// follower hands entries and gaps to fn.
+type follower struct {
+	opts FollowOptions
+	last int64 // position of the entry before
+	fn   func(LedgerEvent) error
+}
+
+func (f *follower) take(msg js.Msg) error {
+	entry, err := ledgerEvent(msg)
+	if err != nil {
+		return err
+	}
+	if entry.Position <= f.opts.After {
 		return nil
 	}
-	return err
+	named := len(f.opts.Kinds) == 0 && (!f.opts.New || f.last > f.opts.After)
+	if named && entry.Position > f.last+1 {
+		if err := f.fn(LedgerEvent{Gap: &Gap{From: f.last + 1, To: entry.Position - 1}}); err != nil {
+			return err
+		}
+	}
+	f.last = entry.Position
+	return f.fn(entry)
 }
 
 func (e *Emitter) ledgerSubjects(kinds []schemas.LedgerKind) ([]string, error) {
@@ -117,6 +126,9 @@ func (e *Emitter) ledgerSubjects(kinds []schemas.LedgerKind) ([]string, error) {
 	}
 	var subjects []string
 	for _, kind := range kinds {
+		if !slices.Contains(jetstream.LedgerKinds(), kind) {
+			return nil, fmt.Errorf("follow ledger of tenant %q: kind %q: %w", e.cfg.Tenant, kind, jetstream.ErrSubject)
+		}
 		subjects = append(subjects, "prov.v1."+e.cfg.Tenant+"."+string(kind)+".*")
 	}
 	return subjects, nil

@@ -13,21 +13,24 @@ import (
 	"sync"
 
 	"github.com/cloudevents/sdk-go/v2/event"
-
-	"satchel/jetstream"
 )
 
-// ErrOutboxFull is returned when NATS is away and the outbox holds all it may.
-var ErrOutboxFull = errors.New("outbox is full")
+// Sentinels of the outbox.
+var (
+	ErrOutboxFull  = errors.New("outbox is full")                      // NATS is away and the outbox holds all it may
+	ErrOutboxInUse = errors.New("outbox is in use by another emitter") // one folder, one emitter
+	ErrQueued      = errors.New("the event waits in the outbox")       // what was asked for comes later
+)
 
 // outbox keeps events in one file, a structured-mode CloudEvent a line, synced before
-// add returns. One process may use a folder at a time. Events leave it in order; a
-// crash in between publishes some again, which their ids make harmless.
+// add returns, and locked while it is open. Events leave it in order; a crash in between
+// publishes some again, which their ids make harmless.
 type outbox struct {
 	limit int
 
 	mu    sync.Mutex
 	file  *os.File
+	end   int64 // of the last whole line
 	count int
 }
 
@@ -43,15 +46,31 @@ func openOutbox(dir string, limit int) (*outbox, error) {
 		return nil, fmt.Errorf("open outbox: %w", err)
 	}
 	o := &outbox{limit: limit, file: f}
-	events, end, err := o.read()
-	if err == nil {
-		err = f.Truncate(end) // a torn last line was never acknowledged
-	}
-	if err != nil {
+	if err := o.recover(dir); err != nil {
 		return nil, errors.Join(fmt.Errorf("open outbox: %w", err), f.Close())
 	}
-	o.count = len(events)
 	return o, nil
+}
+
+// recover locks the file, counts what it holds and cuts off a torn last line, which was
+// never acknowledged.
+func (o *outbox) recover(dir string) error {
+	taken, err := tryLock(o.file)
+	if err != nil {
+		return err
+	}
+	if taken {
+		return ErrOutboxInUse
+	}
+	events, end, err := o.read()
+	if err != nil {
+		return err
+	}
+	o.count, o.end = len(events), end
+	if err := o.file.Truncate(end); err != nil {
+		return err
+	}
+	return syncFolder(dir)
 }
 
 // read returns the events and where the last whole line ends.
@@ -94,15 +113,14 @@ func (o *outbox) add(events []event.Event) error {
 		buf.Write(line)
 		buf.WriteByte('\n')
 	}
-	if _, err := o.file.Seek(0, io.SeekEnd); err != nil {
-		return fmt.Errorf("keep events: %w", err)
+	_, err := o.file.WriteAt(buf.Bytes(), o.end)
+	if err == nil {
+		err = o.file.Sync()
 	}
-	if _, err := o.file.Write(buf.Bytes()); err != nil {
-		return fmt.Errorf("keep events: %w", err)
+	if err != nil { // half a line must not stay before the next one
+		return fmt.Errorf("keep events: %w", errors.Join(err, o.file.Truncate(o.end)))
 	}
-	if err := o.file.Sync(); err != nil {
-		return fmt.Errorf("keep events: %w", err)
-	}
+	o.end += int64(buf.Len())
 	o.count += len(events)
 	return nil
 }
@@ -134,7 +152,7 @@ func (e *Emitter) Flush(ctx context.Context) error {
 		return fmt.Errorf("flush outbox: %w", err)
 	}
 	for len(events) > 0 {
-		n := min(len(events), jetstream.MaxBatch)
+		n := batchSize(events)
 		if err := e.publish(ctx, events[:n]); err != nil {
 			return fmt.Errorf("flush outbox: %w", err)
 		}
@@ -143,7 +161,7 @@ func (e *Emitter) Flush(ctx context.Context) error {
 	if err := o.file.Truncate(0); err != nil {
 		return fmt.Errorf("flush outbox: %w", err)
 	}
-	o.count = 0
+	o.count, o.end = 0, 0
 	return nil
 }
 

@@ -8,23 +8,84 @@ import (
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/nats-io/nats.go"
 
 	"satchel/jetstream"
 	"satchel/schemas"
 )
 
+// maxBatchBytes bounds one atomic batch, so that it does not fill the server's buffer.
+const maxBatchBytes = 8 << 20
+
+// publishLimit is how long one attempt to publish may take.
+const publishLimit = 15 * time.Second
+
+// ErrNotConnected is returned while the connection is down and there is no outbox.
+var ErrNotConnected = errors.New("NATS is not connected")
+
 // send publishes one event and waits for the level asked for. With an outbox an event
 // that NATS does not take now is kept, and the receipt says queued.
 func (e *Emitter) send(ctx context.Context, ev event.Event, opts *Options) (schemas.Receipt, error) {
+	level := schemas.ReceiptAccepted
+	if opts != nil && opts.Wait != "" {
+		level = opts.Wait
+	}
+	switch level {
+	case schemas.ReceiptAccepted, schemas.ReceiptLogged, schemas.ReceiptIndexed, schemas.ReceiptProved:
+	default:
+		return schemas.Receipt{}, fmt.Errorf("wait for level %q: want accepted, logged, indexed or proved", level)
+	}
+	if level != schemas.ReceiptAccepted {
+		r, err := e.put(ctx, ev, level)
+		if err == nil || e.outbox == nil || !worthKeeping(ctx, err) {
+			return r, err
+		}
+	}
 	receipts, err := e.sendAll(ctx, []event.Event{ev})
 	if err != nil {
 		return schemas.Receipt{}, err
 	}
 	r := receipts[0]
-	if opts == nil || opts.Wait == "" || opts.Wait == schemas.ReceiptAccepted || r.Level == schemas.ReceiptQueued {
+	if level == schemas.ReceiptAccepted || r.Level == schemas.ReceiptQueued {
 		return r, nil
 	}
-	return e.Receipt(ctx, r.Source, r.ID, opts.Wait)
+	return e.Receipt(ctx, r.Source, r.ID, level)
+}
+
+// put writes one event through the service, which validates it before it publishes it
+// and replies when it has reached level.
+func (e *Emitter) put(ctx context.Context, ev event.Event, level schemas.ReceiptLevel) (schemas.Receipt, error) {
+	var r schemas.Receipt
+	if !e.nc.IsConnected() {
+		return r, fmt.Errorf("publish event: %w", ErrNotConnected)
+	}
+	if err := e.checkSize([]event.Event{ev}); err != nil {
+		return r, err
+	}
+	if err := e.Flush(ctx); err != nil {
+		return r, err
+	}
+	subject, err := jetstream.PutSubject(e.cfg.Tenant)
+	if err != nil {
+		return r, err
+	}
+	raw, err := json.Marshal(ev)
+	if err != nil {
+		return r, fmt.Errorf("encode event: %w", err)
+	}
+	wait := level
+	if level == schemas.ReceiptProved {
+		wait = schemas.ReceiptIndexed
+	}
+	if err := e.request(ctx, subject, schemas.PutRequest{Agent: e.cfg.Agent, Event: raw, Wait: string(wait)}, &r); err != nil {
+		return schemas.Receipt{}, err
+	}
+	if level != schemas.ReceiptProved {
+		return r, nil
+	}
+	proved, err := e.Receipt(ctx, r.Source, r.ID, level)
+	proved.Duplicate = r.Duplicate
+	return proved, err
 }
 
 // Receipt waits until an event has reached level, or ctx is done.
@@ -38,14 +99,43 @@ func (e *Emitter) Receipt(ctx context.Context, source, id string, level schemas.
 		req.Timeout = int(min(time.Until(deadline), time.Minute).Milliseconds())
 	}
 	var r schemas.Receipt
-	return r, e.request(ctx, subject, req, &r)
+	err = e.request(ctx, subject, req, &r)
+	return r, err
+}
+
+// checkSize refuses events that the stream would never take, before any is published.
+func (e *Emitter) checkSize(events []event.Event) error {
+	const sure = jetstream.MaxEventSize - 64<<10 // less than this fits whatever the headers are
+	for i := range events {
+		if len(events[i].Data()) < sure {
+			continue
+		}
+		if _, err := jetstream.MemoryMessage(e.cfg.Tenant, e.cfg.Agent, events[i]); err != nil {
+			return fmt.Errorf("event %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// batchSize returns how many of events, which are not empty, go in one batch.
+func batchSize(events []event.Event) int {
+	size := 0
+	for i := range events[:min(len(events), jetstream.MaxBatch)] {
+		if size += len(events[i].Data()) + 1<<10; size > maxBatchBytes && i > 0 {
+			return i
+		}
+	}
+	return min(len(events), jetstream.MaxBatch)
 }
 
 // sendAll publishes events in order, in atomic batches.
 func (e *Emitter) sendAll(ctx context.Context, events []event.Event) ([]schemas.Receipt, error) {
+	if err := e.checkSize(events); err != nil {
+		return nil, err
+	}
 	receipts := make([]schemas.Receipt, 0, len(events))
 	for len(events) > 0 {
-		n := min(len(events), jetstream.MaxBatch)
+		n := batchSize(events)
 		batch, err := e.sendBatch(ctx, events[:n])
 		if err != nil {
 			return receipts, err
@@ -67,7 +157,7 @@ func (e *Emitter) sendBatch(ctx context.Context, events []event.Event) ([]schema
 	if err == nil {
 		return receipts, nil
 	}
-	if e.outbox == nil || !worthKeeping(err) {
+	if e.outbox == nil || !worthKeeping(ctx, err) {
 		return nil, err
 	}
 	if err := e.outbox.add(events); err != nil {
@@ -83,9 +173,11 @@ func (e *Emitter) sendBatch(ctx context.Context, events []event.Event) ([]schema
 // keep their ids, so that nothing is stored twice in the log.
 func (e *Emitter) publish(ctx context.Context, events []event.Event) error {
 	if !e.nc.IsConnected() {
-		return fmt.Errorf("publish %d events: %w", len(events), errAway)
+		return fmt.Errorf("publish %d events: %w", len(events), ErrNotConnected)
 	}
 	send := func() error {
+		ctx, cancel := context.WithTimeout(ctx, publishLimit)
+		defer cancel()
 		if len(events) == 1 {
 			_, _, err := e.stream.PublishMemory(ctx, e.cfg.Tenant, e.cfg.Agent, events[0])
 			return err
@@ -100,12 +192,19 @@ func (e *Emitter) publish(ctx context.Context, events []event.Event) error {
 	return err
 }
 
-// errAway is returned while the connection is down and there is no outbox.
-var errAway = errors.New("NATS is not connected")
-
-// worthKeeping reports whether an event that was not taken may be taken later.
-func worthKeeping(err error) bool {
-	return !errors.Is(err, jetstream.ErrTooLarge) && !errors.Is(err, jetstream.ErrNotCloudEvent) && !errors.Is(err, jetstream.ErrAttribute)
+// worthKeeping reports whether an event that was not taken may be taken later and its
+// caller still wants it.
+func worthKeeping(ctx context.Context, err error) bool {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return false
+	}
+	for _, final := range []error{jetstream.ErrTooLarge, jetstream.ErrNotCloudEvent, jetstream.ErrAttribute, jetstream.ErrSubject} {
+		if errors.Is(err, final) {
+			return false
+		}
+	}
+	var refused *schemas.Error
+	return !errors.As(err, &refused) || refused.Code.HTTPStatus() >= 429
 }
 
 // request sends a request as JSON and decodes the reply. A refusal is a *schemas.Error.
@@ -124,10 +223,34 @@ func (e *Emitter) request(ctx context.Context, subject string, request, reply an
 	return nil
 }
 
+// watchRefusal returns a context that ends, with a *schemas.Error as its cause, when the
+// event becomes a dead letter. It must be called before the event is published.
+func (e *Emitter) watchRefusal(ctx context.Context, eventID string) (context.Context, func(), error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	sub, err := e.nc.Subscribe("dlq.v1."+e.cfg.Tenant+".*", func(m *nats.Msg) {
+		ev, err := jetstream.Decode(m.Header, m.Data)
+		_, reason, parseErr := jetstream.ParseDLQ(m.Subject)
+		if err != nil || parseErr != nil || ev.ID() != eventID || ev.Source() != e.cfg.Source {
+			return
+		}
+		refused := &schemas.Error{Code: schemas.CodeValidation, Message: "the event became a dead letter: " + reason}
+		if reason == string(schemas.CodePolicyDenied) {
+			refused.Code, refused.Message = schemas.CodePolicyDenied, "agent "+e.cfg.Agent+" may not do this"
+		}
+		cancel(refused)
+	})
+	if err != nil {
+		cancel(nil)
+		return nil, nil, fmt.Errorf("watch dead letters of tenant %q: %w", e.cfg.Tenant, err)
+	}
+	return ctx, func() {
+		cancel(nil)
+		sub.Unsubscribe() // fails only when the connection is closed
+	}, nil
+}
+
 // awaitErasure waits for the receipt of an erasure on the ledger.
 func (e *Emitter) awaitErasure(ctx context.Context, eventID string) (schemas.ErasureReceipt, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
 	if _, err := e.Receipt(ctx, e.cfg.Source, eventID+".receipt", schemas.ReceiptLogged); err != nil {
 		return schemas.ErasureReceipt{}, fmt.Errorf("wait for the erasure: %w", err)
 	}

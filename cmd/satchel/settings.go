@@ -17,7 +17,7 @@ type Settings struct {
 	LogLevel string `help:"debug, info, warn or error." default:"warn" env:"SATCHEL_LOG" enum:"debug,info,warn,error"`
 
 	NATSURL    string `name:"nats-url" help:"NATS to connect to; empty: for up the server in the process, for the others nats://127.0.0.1:4222." env:"NATS_URL"`
-	NATSPort   int    `name:"nats-port" help:"Port the server in the process listens on, on 127.0.0.1; -1 picks a free one." default:"4222" env:"NATS_PORT"`
+	NATSPort   int    `name:"nats-port" help:"Port the server in the process listens on, on 127.0.0.1; 0 picks a free one." default:"4222" env:"NATS_PORT"`
 	Creds      string `help:"NATS credentials file." env:"NATS_CREDS" type:"path"`
 	HTTPAddr   string `name:"http-addr" help:"Address for health and readiness; empty: none." default:"127.0.0.1:8222" env:"HTTP_ADDR"`
 	Principals string `help:"Principal registry, a YAML or JSON file; without one claims count on loopback only." env:"SATCHEL_PRINCIPALS" type:"path"`

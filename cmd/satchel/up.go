@@ -65,7 +65,7 @@ func (c *upCmd) Run(ctx context.Context, a *app) error {
 }
 
 func freePort(port int) int {
-	if port < 0 {
+	if port <= 0 {
 		return embedded.RandomPort
 	}
 	return port

@@ -39,7 +39,7 @@ var upLine = regexp.MustCompile(`NATS (nats://\S+), health http://(\S+)/readyz`)
 // up starts satchel up on data and waits until it says that it is up.
 func up(t *testing.T, bin, data string) *instance {
 	t.Helper()
-	cmd := exec.Command(bin, "up", "--dir", data, "--nats-port", "-1", "--http-addr", "127.0.0.1:0")
+	cmd := exec.Command(bin, "up", "--dir", data, "--nats-port", "0", "--http-addr", "127.0.0.1:0")
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +138,7 @@ func TestSecondProcessIsRefused(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	i := up(t, binary(t, "./cmd/satchel"), data)
-	out, err := exec.Command(i.bin, "up", "--dir", data, "--nats-port", "-1", "--http-addr", "").CombinedOutput()
+	out, err := exec.Command(i.bin, "up", "--dir", data, "--nats-port", "0", "--http-addr", "").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "process") {
 		t.Fatalf("a second process on the folder: %v\n%s", err, out)
 	}

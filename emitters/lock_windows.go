@@ -1,0 +1,24 @@
+package emitters
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/windows"
+)
+
+// lockOffset is far behind what the file may hold.
+const lockOffset = 1 << 30
+
+// tryLock takes an exclusive lock without waiting; taken means another holder has it.
+func tryLock(file *os.File) (taken bool, err error) {
+	err = windows.LockFileEx(windows.Handle(file.Fd()),
+		windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &windows.Overlapped{OffsetHigh: lockOffset})
+	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
+		return true, nil
+	}
+	return false, err
+}
+
+// syncFolder does nothing: NTFS journals its folders.
+func syncFolder(string) error { return nil }
