@@ -88,6 +88,7 @@ func (p *projection) add(e *eventlog.Entry) error {
 			return fmt.Errorf("decode links: %w", err)
 		}
 		p.items = append(p.items, items.Change{Position: e.Position, Link: &l, At: e.RecordedAt})
+		p.supersede(e, l.From, l.Links)
 		p.graph = append(p.graph, graph.Change{Position: e.Position, Link: &l})
 	case schemas.TypeMemorySuperseded:
 		var s schemas.MemorySuperseded
@@ -121,6 +122,7 @@ func (p *projection) addRecorded(e *eventlog.Entry) error {
 	text := schemas.SearchText(&rec.MemoryItem)
 	rec.Terms = keyword.Terms(text)
 	p.items = append(p.items, items.Change{Position: e.Position, Put: &rec, At: e.RecordedAt})
+	p.supersede(e, rec.ID, rec.Links)
 	p.keyword = append(p.keyword, keyword.Change{Position: e.Position, Put: &keyword.Doc{
 		ID: rec.ID, Position: e.Position, Text: text, Facets: rec.Facets}})
 	p.vector = append(p.vector, vector.Change{Position: e.Position, Put: &vector.Doc{
@@ -129,6 +131,15 @@ func (p *projection) addRecorded(e *eventlog.Entry) error {
 		ID: rec.ID, Position: e.Position, Facets: rec.Facets, Links: rec.Links,
 		Entities: graph.Entities(rec.Content.Text(), rec.Speaker)}})
 	return nil
+}
+
+// supersede marks what the links of an item replace.
+func (p *projection) supersede(e *eventlog.Entry, by string, links []schemas.Link) {
+	for _, l := range links {
+		if l.Rel == schemas.RelSupersedes {
+			p.items = append(p.items, items.Change{Position: e.Position, At: e.RecordedAt, Superseded: &schemas.MemorySuperseded{Item: l.To, By: by}})
+		}
+	}
 }
 
 // addPacked counts the shown items as accessed.

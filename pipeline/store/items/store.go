@@ -5,13 +5,19 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"maps"
+	"slices"
 
 	"satchel/pipeline/scope"
 	"satchel/schemas"
 )
 
 // Items implements Store and TokenCounts over a Driver. It is safe for concurrent use.
-type Items struct{ driver Driver }
+// It keeps records that were read lately in memory.
+type Items struct {
+	driver  Driver
+	records *records
+}
 
 var (
 	_ Store       = (*Items)(nil)
@@ -19,7 +25,7 @@ var (
 )
 
 // New returns the items kept by d.
-func New(d Driver) *Items { return &Items{driver: d} }
+func New(d Driver) *Items { return &Items{driver: d, records: newRecords()} }
 
 // Bounds of one call; more is cut off, not refused.
 const (
@@ -37,6 +43,7 @@ func (i *Items) Apply(ctx context.Context, s scope.Scope, changes []Change, upTo
 	if err != nil {
 		return fmt.Errorf("apply to items: %w", err)
 	}
+	defer i.records.drop(s.Tenant(), b.IDs()) // also after an error: it may have been committed
 	if err := i.driver.Apply(ctx, s.Tenant(), b); err != nil {
 		return fmt.Errorf("apply to items up to %d: %w", b.UpTo, err)
 	}
@@ -51,7 +58,8 @@ func (i *Items) Checkpoint(ctx context.Context, s scope.Scope) (int64, error) {
 	return i.driver.Checkpoint(ctx, s.Tenant())
 }
 
-// Get returns the records with ids, in that order; missing ones are left out.
+// Get returns the records with ids, in that order; missing ones are left out. What a
+// record points to is shared and MUST NOT be changed.
 func (i *Items) Get(ctx context.Context, s scope.Scope, ids []string) ([]schemas.Record, error) {
 	if err := s.Check(); err != nil {
 		return nil, fmt.Errorf("get items: %w", err)
@@ -59,7 +67,25 @@ func (i *Items) Get(ctx context.Context, s scope.Scope, ids []string) ([]schemas
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	return i.driver.Get(ctx, s.Tenant(), ids)
+	found := make(map[string]schemas.Record, len(ids))
+	missing, state := i.records.get(s.Tenant(), ids, found)
+	if len(missing) > 0 {
+		read, err := i.driver.Get(ctx, s.Tenant(), missing)
+		if err != nil {
+			return nil, err
+		}
+		i.records.put(s.Tenant(), state, read)
+		for j := range read {
+			found[read[j].ID] = read[j]
+		}
+	}
+	out := make([]schemas.Record, 0, len(found))
+	for _, id := range ids {
+		if r, ok := found[id]; ok {
+			out = append(out, r)
+		}
+	}
+	return out, nil
 }
 
 // Neighbours returns what stands within radius of each id in its session, by offset.
@@ -122,6 +148,7 @@ func (i *Items) Reset(ctx context.Context, s scope.Scope) error {
 	if err := s.Check(); err != nil {
 		return fmt.Errorf("reset items: %w", err)
 	}
+	defer i.records.drop(s.Tenant(), nil)
 	return i.driver.Reset(ctx, s.Tenant())
 }
 
@@ -149,5 +176,6 @@ func (i *Items) SetTokens(ctx context.Context, s scope.Scope, counts map[string]
 	if len(counts) == 0 {
 		return nil
 	}
+	defer i.records.drop(s.Tenant(), slices.Collect(maps.Keys(counts)))
 	return i.driver.SetTokens(ctx, s.Tenant(), counts)
 }
