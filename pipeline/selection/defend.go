@@ -208,6 +208,11 @@ func eachHash(text string, f func(uint64)) {
 
 // near is a cheap upper bound: every edit changes the count of at most two bytes.
 func near(a, b string) bool {
+	longer, shorter := max(len(a), len(b)), min(len(a), len(b))
+	most := int(float64(longer) * (1 - sameEnough))
+	if longer-shorter > most {
+		return false
+	}
 	var counts [256]int16
 	for i := 0; i < len(a); i++ {
 		counts[a[i]]++
@@ -219,7 +224,7 @@ func near(a, b string) bool {
 	for _, n := range counts {
 		off += int(max(n, -n))
 	}
-	return off <= 2*int(float64(max(len(a), len(b)))*(1-sameEnough))
+	return off <= 2*most
 }
 
 func alike[T comparable](a, b []T) bool {
