@@ -33,8 +33,10 @@ func NewScrubber(js jetstream.JetStream, checkpoints Checkpoints) *Scrubber {
 	return &Scrubber{js: js, checkpoints: checkpoints}
 }
 
-// Scrub overwrites and removes every copy of the events in MEMORY, LEDGER and DLQ,
-// and the tenant's kept replies. It returns how many messages it removed, by stream.
+// Scrub overwrites and removes every copy of the events in MEMORY and DLQ, and the
+// tenant's kept replies. LEDGER stays as it is: it refers to memories and never holds
+// their content, and its positions are dense. It returns how many messages it removed,
+// by stream.
 // Copies that MEMORY dropped earlier can still be on the disk: when they may be, the
 // counts come with ErrVacuumPending.
 func (s *Scrubber) Scrub(ctx context.Context, tenant string, copies []transport.Copy) (map[string]int, error) {
@@ -48,7 +50,6 @@ func (s *Scrubber) Scrub(ctx context.Context, tenant string, copies []transport.
 	removed := make(map[string]int)
 	for name, filter := range map[string]string{
 		MemoryStream: "p.*.mem.v1." + tenant + ".>",
-		LedgerStream: "prov.v1." + tenant + ".>",
 		DLQStream:    "dlq.v1." + tenant + ".>",
 	} {
 		n, err := s.scrubStream(ctx, name, filter, wanted)
