@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -26,6 +28,7 @@ type benchCmd struct {
 	Runs     int    `help:"Runs of each measurement; their median counts." default:"3"`
 	Rate     int    `help:"Events a second beside the loaded requests." default:"1000"`
 	Seed     uint64 `help:"Seed of the corpus." default:"1"`
+	Profile  string `help:"Folder for CPU profiles of ingest and of idle requests, for go tool pprof." type:"path"`
 	Text     bool   `name:"natural" help:"Questions of 8 to 14 words with frequent ones among them, instead of 3 to 6 rarer ones."`
 }
 
@@ -104,12 +107,33 @@ func (c *benchCmd) measure(ctx context.Context, a *app, size int) (r benchResult
 		return r, err
 	}
 	defer func() { err = errors.Join(err, b.n.stop(context.WithoutCancel(ctx))) }()
-	for _, step := range []func(context.Context) error{b.ingest, b.settle, b.idle, b.searchable, b.loaded, b.restart} {
-		if err := step(ctx); err != nil {
+	steps := []struct {
+		name string
+		run  func(context.Context) error
+	}{{"ingest", b.ingest}, {"", b.settle}, {"idle", b.idle}, {"", b.searchable}, {"", b.loaded}, {"", b.restart}}
+	for _, step := range steps {
+		if err := b.profiled(step.name, func() error { return step.run(ctx) }); err != nil {
 			return r, err
 		}
 	}
 	return b.r, nil
+}
+
+// profiled runs f, under the CPU profiler when the step has a name and a folder is set.
+func (b *bencher) profiled(name string, f func() error) error {
+	if b.Profile == "" || name == "" {
+		return f()
+	}
+	file, err := os.Create(filepath.Join(b.Profile, fmt.Sprintf("%s-%d.pprof", name, b.r.Items)))
+	if err != nil {
+		return usagef("write a profile: %v", err)
+	}
+	defer file.Close()
+	if err := pprof.StartCPUProfile(file); err != nil {
+		return fmt.Errorf("start a profile: %w", err)
+	}
+	defer pprof.StopCPUProfile()
+	return f()
 }
 
 // dial connects over TCP, as another process would.

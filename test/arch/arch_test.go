@@ -28,7 +28,7 @@ const (
 // level returns a package's row in the plan, and false for one that has no row.
 func level(pkg string) (int, bool) {
 	switch {
-	case pkg == "schemas", pkg == "pipeline/scope":
+	case pkg == "schemas", pkg == "pipeline/scope", pkg == "pipeline/dot":
 		return 0, true
 	case pkg == "policies", pkg == "policies/rego", pkg == "pipeline/embed", pkg == "pipeline/token", pkg == "pipeline/candidate":
 		return 1, true

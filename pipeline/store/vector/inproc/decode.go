@@ -12,6 +12,7 @@ import (
 	"math"
 	"os"
 
+	"satchel/pipeline/dot"
 	"satchel/pipeline/store/internal/profile"
 )
 
@@ -118,7 +119,7 @@ func (s *state) decodeItem(r *reader, dims int) error {
 		rows = append(rows, make([]int8, s.stride)...)
 		c := chunk{axis: s.axes[name].name, start: uint32(start), end: uint32(start + length), row: rows[at : at+s.stride : at+s.stride]}
 		copy(asBytes(c.row), raw)
-		c.scale = rowScale(c.row)
+		c.scale = dot.RowScale(c.row)
 		chunks = append(chunks, c)
 	}
 	r.chunks, r.rows = chunks, rows

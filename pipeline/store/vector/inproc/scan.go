@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"math/bits"
+	"satchel/pipeline/dot"
 	"sync/atomic"
 )
 
@@ -63,7 +64,7 @@ func (s *scan) run(ctx context.Context, from, to int) error {
 			}
 		}
 		n := min(block, pageSize-off, to-at)
-		dot(s.query, page.vectors[off*stride:(off+n)*stride], dots[:n])
+		dot.Rows(s.query, page.vectors[off*stride:(off+n)*stride], dots[:n])
 		s.take(page.items[off:off+n], page.scales[off:off+n], dots[:n], at)
 		at += n
 	}

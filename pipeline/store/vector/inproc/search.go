@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"satchel/pipeline/dot"
 	"satchel/pipeline/store/vector"
 	"satchel/schemas"
 )
@@ -29,7 +30,7 @@ func (t *tenant) search(ctx context.Context, q *vector.Query, parallelFrom int) 
 	t.lock.RUnlock()
 
 	ask := question{}
-	ask.query, ask.scale = quantiseQuery(q.Vector, st.stride)
+	ask.query, ask.scale = dot.QuantiseQuery(q.Vector, st.stride)
 	limit := q.Limit
 	if ask.scale == 0 {
 		limit = 0
@@ -113,7 +114,7 @@ func (t *tenant) score(q *vector.Query, ids []string) []float64 {
 		}
 	}
 	t.lock.RUnlock()
-	query, scale := quantiseQuery(q.Vector, stride)
+	query, scale := dot.QuantiseQuery(q.Vector, stride)
 	scores := make([]float64, len(ids))
 	for i, item := range items {
 		if item == gone || scale == 0 || !v.passes(item) {
@@ -126,7 +127,7 @@ func (t *tenant) score(q *vector.Query, ids []string) []float64 {
 				break
 			}
 			var one [1]int32
-			dot(query, page.vectors[at*stride:(at+1)*stride], one[:])
+			dot.Rows(query, page.vectors[at*stride:(at+1)*stride], one[:])
 			if c := cosine(one[0], page.scales[at], scale); !found || c > best {
 				best, found = c, true
 			}

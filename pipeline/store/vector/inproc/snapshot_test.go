@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"satchel/pipeline/dot"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/vector"
 	"satchel/schemas"
@@ -41,7 +42,7 @@ func canaryDoc(id string, at int64, dims, turn int) vector.Change {
 
 func canaryBytes(dims, turn int) []byte {
 	row := make([]int8, dims)
-	quantise(row, canary(dims, turn))
+	dot.Quantise(row, canary(dims, turn))
 	return asBytes(row)
 }
 

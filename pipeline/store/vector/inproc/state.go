@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"satchel/pipeline/dot"
 	"satchel/pipeline/store/internal/idtable"
 	"satchel/pipeline/store/internal/profile"
 	"satchel/pipeline/store/vector"
@@ -33,7 +34,7 @@ type tenant struct {
 
 // state is all of a tenant's data. Compaction builds a new one beside it.
 type state struct {
-	stride     int // numbers a row, a multiple of lane
+	stride     int // numbers a row, a multiple of dot.Lane
 	checkpoint int64
 	ids        *idtable.Table
 	facets     *profile.Dict
@@ -60,7 +61,7 @@ type chunk struct {
 }
 
 func newState(dims int) *state {
-	return &state{stride: (dims + lane - 1) / lane * lane, ids: idtable.New(0), facets: profile.New()}
+	return &state{stride: (dims + dot.Lane - 1) / dot.Lane * dot.Lane, ids: idtable.New(0), facets: profile.New()}
 }
 
 // put adds an item, which replaces the one with its id.
@@ -261,7 +262,7 @@ func quantised(d *vector.Doc, stride int, arena []int8) ([]chunk, []int8) {
 		row := arena[at : at+stride : at+stride]
 		start := min(max(c.Span.Start, 0), math.MaxUint32)
 		end := min(max(c.Span.End, start), math.MaxUint32)
-		chunks[i] = chunk{axis: c.Axis, start: uint32(start), end: uint32(end), row: row, scale: quantise(row, c.Vector)}
+		chunks[i] = chunk{axis: c.Axis, start: uint32(start), end: uint32(end), row: row, scale: dot.Quantise(row, c.Vector)}
 	}
 	return chunks, arena
 }

@@ -1,11 +1,11 @@
-package inproc
+package dot
 
 import "math"
 
-// quantise writes v to row as numbers of -127 to 127, zero beyond len(v), and returns
+// Quantise writes v to row as numbers of -127 to 127, zero beyond len(v), and returns
 // one over the length of what it wrote: the dot product of two rows times both their
 // scales is their cosine. The zero vector has scale 0.
-func quantise(row []int8, v []float32) float32 {
+func Quantise(row []int8, v []float32) float32 {
 	clear(row)
 	greatest := float32(0)
 	for _, x := range v {
@@ -18,11 +18,11 @@ func quantise(row []int8, v []float32) float32 {
 	for i, x := range v {
 		row[i] = int8(math.RoundToEven(float64(float64(x) * factor)))
 	}
-	return rowScale(row)
+	return RowScale(row)
 }
 
-// rowScale returns one over the length of row, 0 for a zero row.
-func rowScale(row []int8) float32 {
+// RowScale returns one over the length of row, 0 for a zero row.
+func RowScale(row []int8) float32 {
 	sum := 0
 	for _, x := range row {
 		sum += int(x) * int(x)
@@ -39,9 +39,9 @@ func queryMax(dims int) int16 {
 	return int16(max(1, min(8191, math.MaxInt32/(127*max(1, dims)))))
 }
 
-// quantiseQuery returns v in dims numbers of up to queryMax, and their scale. A query is
+// QuantiseQuery returns v in dims numbers of up to queryMax, and their scale. A query is
 // kept finer than the rows: that costs nothing and halves the error.
-func quantiseQuery(v []float32, dims int) (query []int16, scale float64) {
+func QuantiseQuery(v []float32, dims int) (query []int16, scale float64) {
 	query = make([]int16, dims)
 	greatest := float32(0)
 	for _, x := range v {

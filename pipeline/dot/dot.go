@@ -1,7 +1,10 @@
-package inproc
+// Package dot computes dot products of quantised vectors: rows of 8 bits, a query of
+// up to 14. The AVX2 kernel and the generic one give the same integers, so a score does
+// not depend on the machine.
+package dot
 
-// lane is what the vector kernel works on at once; rows are padded to a multiple of it.
-const lane = 16
+// Lane is what the kernel works on at once; rows are padded to a multiple of it.
+const Lane = 16
 
 // dotGeneric sets out[i] to the dot product of query and row i of rows, for every i. A
 // row is len(query) numbers. The sums are exact: see queryMax.

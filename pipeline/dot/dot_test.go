@@ -1,4 +1,4 @@
-package inproc
+package dot
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 func TestKernelIsTheGenericOne(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		dims := lane * rapid.IntRange(0, 40).Draw(t, "lanes")
+		dims := Lane * rapid.IntRange(0, 40).Draw(t, "lanes")
 		n := rapid.IntRange(0, 23).Draw(t, "rows")
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		extreme := rapid.Bool().Draw(t, "extreme")
@@ -31,7 +31,7 @@ func TestKernelIsTheGenericOne(t *testing.T) {
 		}
 		want, got := make([]int32, n), make([]int32, n)
 		dotGeneric(query, rows, want)
-		dot(query, rows, got)
+		Rows(query, rows, got)
 		if !slices.Equal(want, got) {
 			t.Fatalf("generic %v, kernel %v", want, got)
 		}
@@ -51,7 +51,7 @@ func BenchmarkKernel(b *testing.B) {
 	for _, k := range []struct {
 		name string
 		dot  func([]int16, []int8, []int32)
-	}{{"generic", dotGeneric}, {"best", dot}} {
+	}{{"generic", dotGeneric}, {"best", Rows}} {
 		for _, n := range []int{64, 1_000_000} {
 			b.Run(fmt.Sprintf("%s/%d", k.name, n), func(b *testing.B) {
 				query, rows, out := make([]int16, 256), make([]int8, 256*n), make([]int32, n)

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"satchel/schemas"
+)
+
+// No test of this file needs a node.
+
+func TestUsageErrors(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"frobnicate"}, "frobnicate"},
+		{[]string{"up", "--nats-port", "x"}, "nats-port"},
+		{[]string{"ask"}, "question"},
+		{[]string{"ask", "x", "--level", "cosmic"}, "--level"},
+		{[]string{"emit"}, "--text or --item"},
+		{[]string{"emit", "--text", "a", "--item", "{}"}, "not both"},
+		{[]string{"emit", "--item", "{"}, "not JSON"},
+		{[]string{"emit", "--text", "a", "--wait", "carved"}, "--wait"},
+		{[]string{"emit", "--item", `{"id":"n1","content":"x","security_label":["secret"]}`}, "/security_label"},
+		{[]string{"schema", "nonsense"}, "nonsense"},
+		{[]string{"import", "no-such-file.jsonl"}, "no-such-file"},
+		{[]string{"lint", "no-such-file.jsonl"}, "no-such-file"},
+		{[]string{"ledger", "--kind", "pck"}, "pck"},
+		{[]string{"ask", "x", "--tenant", "a.b"}, "a.b"},
+		{[]string{"up", "--principals", "no-such-file.yaml"}, "no-such-file"},
+		{[]string{"up", "--signing-keys", "no-such-file.yaml"}, "no-such-file"},
+		{[]string{"up", "--policy-bundle", "no-such-folder"}, "policy bundle"},
+		{[]string{"bench", "--items", "0"}, "--items"},
+		{[]string{"--log-level", "loud", "version"}, "--log-level"},
+	} {
+		args := append(c.args, "--dir", t.TempDir())
+		if c.args[0] == "up" {
+			args = append(args, "--http-addr", "")
+			if c.args[1] != "--nats-port" {
+				args = append(args, "--nats-port", "0")
+			}
+		}
+		r := command(t, "", args...)
+		if r.code != exitUsage || !strings.Contains(r.err, c.says) {
+			t.Errorf("satchel %s: exit code %d\n%s%s", strings.Join(c.args, " "), r.code, r.out, r.err)
+		}
+	}
+}
+
+func TestNothingAnswers(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(folder(t, map[string]string{"m.jsonl": ""}), "m.jsonl")
+	for _, args := range [][]string{{"ask", "x"}, {"emit", "--text", "x"}, {"ledger"}, {"forget", "x"}, {"dlq", "ls"}, {"import", file}} {
+		r := command(t, "", append(args, "--nats-url", "nats://user:hunter2@127.0.0.1:1")...)
+		if r.code != exitNoReply || !strings.Contains(r.err, "satchel up") || strings.Contains(r.err, "hunter2") {
+			t.Errorf("satchel %s: exit code %d\n%s%s", strings.Join(args, " "), r.code, r.out, r.err)
+		}
+	}
+}
+
+func TestHelp(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{nil, {"--help"}, {"up", "--help"}, {"ask", "--help"}, {"emit", "--help"}, {"forget", "--help"}, {"ledger", "--help"},
+		{"import", "--help"}, {"verify", "--help"}, {"rebuild", "--help"}, {"dlq", "ls", "--help"}, {"eval", "--help"}, {"bench", "--help"},
+		{"doctor", "--help"}, {"schema", "--help"}, {"lint", "--help"}, {"demo", "--help"}} {
+		r := command(t, "", args...)
+		if r.code != 0 || !strings.Contains(r.out, "Usage: satchel") || r.err != "" {
+			t.Errorf("satchel %s: exit code %d\n%s%s", strings.Join(args, " "), r.code, r.out, r.err)
+		}
+	}
+}
+
+func TestSchema(t *testing.T) {
+	t.Parallel()
+	r := command(t, "", "schema")
+	names := strings.Fields(r.out)
+	if r.code != 0 || len(names) != len(schemas.Names())+1 {
+		t.Fatalf("exit code %d, %d names\n%s", r.code, len(names), r.err)
+	}
+	for _, name := range names {
+		r := command(t, "", "schema", name)
+		if r.code != 0 || !json.Valid([]byte(r.out)) {
+			t.Errorf("schema %s: exit code %d, not JSON", name, r.code)
+		}
+	}
+	var listed []string
+	if r := command(t, "", "schema", "--json"); json.Unmarshal([]byte(r.out), &listed) != nil || len(listed) != len(names) {
+		t.Errorf("schema --json lists %v", listed)
+	}
+}
+
+const goodLine = `{"id":"n1","type":"episodic","kind":"memory","scope":{"tenant":"main"},"created_at":"2026-03-01T00:00:00Z","security_label":["level:internal"],"content":"x"}`
+
+func TestLint(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"good.jsonl": goodLine + "\n\n" + goodLine + "\n", "bad.jsonl": goodLine + "\n" + `{"id":"n2","kind":"mood","scope":{"tenant":"main"},"content":"x"}` + "\n[]\n"})
+	good, bad := filepath.Join(dir, "good.jsonl"), filepath.Join(dir, "bad.jsonl")
+	r := command(t, "", "lint", good)
+	if r.code != 0 || !strings.Contains(r.out, "2 lines") {
+		t.Errorf("good lines: exit code %d\n%s%s", r.code, r.out, r.err)
+	}
+	r = command(t, "", "lint", good, bad)
+	if r.code != exitFound {
+		t.Errorf("bad lines: exit code %d", r.code)
+	}
+	contains(t, "lint", r.out, "bad.jsonl:2: /kind: ", "bad.jsonl:2: /type: ", "bad.jsonl:2: /created_at: ", "bad.jsonl:2: /security_label: ", "bad.jsonl:3: (whole line): ")
+	contains(t, "lint", r.err, "2 of 5 lines")
+	r = command(t, goodLine, "lint", "-", "--json")
+	if r.code != 0 || r.out != "" {
+		t.Errorf("good line from standard input: exit code %d\n%s", r.code, r.out)
+	}
+	r = command(t, "{}", "lint", "-", "--json")
+	for _, line := range strings.Split(strings.TrimSpace(r.out), "\n") {
+		var f lintFinding
+		if err := json.Unmarshal([]byte(line), &f); err != nil || f.File != "-" || f.Line != 1 || f.Message == "" {
+			t.Errorf("lint --json printed %s (%v)", line, err)
+		}
+	}
+}
+
+func TestConfigMasksSecrets(t *testing.T) {
+	t.Parallel()
+	r := command(t, "", "config", "--nats-url", "nats://agent:hunter2@nats.example:4222,nats://token99@other.example", "--json")
+	var list []setting
+	if err := json.Unmarshal([]byte(r.out), &list); r.code != 0 || err != nil || len(list) < 16 {
+		t.Fatalf("exit code %d, %v\n%s", r.code, err, r.out)
+	}
+	plain := command(t, "", "config", "--nats-url", "nats://agent:hunter2@nats.example:4222,nats://token99@other.example")
+	for _, out := range []string{r.out, plain.out} {
+		if strings.Contains(out, "hunter2") || strings.Contains(out, "token99") || !strings.Contains(out, "***@nats.example:4222") || !strings.Contains(out, "other.example") {
+			t.Errorf("config printed\n%s", out)
+		}
+	}
+	for _, s := range list {
+		if s.Env == "" && s.Name != "json" || s.Help == "" {
+			t.Errorf("setting %+v has no environment variable or no help", s)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	if r := command(t, "", "version"); r.code != 0 || !strings.HasPrefix(r.out, "satchel ") {
+		t.Errorf("exit code %d\n%s", r.code, r.out)
+	}
+	var v map[string]string
+	if r := command(t, "", "version", "--json"); json.Unmarshal([]byte(r.out), &v) != nil || v["go"] == "" {
+		t.Errorf("version --json printed\n%s", r.out)
+	}
+}
+
+func TestVerifyOfAnEmptyFolder(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if r := command(t, "", "verify", "--dir", dir); r.code != 0 || !strings.Contains(r.out, "empty") {
+		t.Errorf("exit code %d\n%s%s", r.code, r.out, r.err)
+	}
+	if r := command(t, "", "verify", "--dir", dir, "--json"); r.code != 0 || strings.TrimSpace(r.out) != "[]" {
+		t.Errorf("exit code %d\n%s", r.code, r.out)
+	}
+}

@@ -1,0 +1,6 @@
+//go:build !amd64
+
+package dot
+
+// Rows sets out[i] to the dot product of query and row i of rows, for every i: dotGeneric.
+func Rows(query []int16, rows []int8, out []int32) { dotGeneric(query, rows, out) }
