@@ -82,6 +82,9 @@ func (e *Engine) Rank(ctx context.Context, s scope.Scope, req schemas.ContextReq
 	return kept, nil
 }
 
+// Forget drops what the engine keeps of items in memory. Call it after an erasure.
+func (e *Engine) Forget() { e.selector.Forget() }
+
 func (e *Engine) begin(s scope.Scope, req *schemas.ContextRequest) (*turn, error) {
 	if err := s.Check(); err != nil {
 		return nil, &schemas.Error{Code: schemas.CodePolicyDenied, Message: "the request has no scope"}

@@ -3,6 +3,7 @@ package selection
 import (
 	"sync"
 
+	"satchel/pipeline/dot"
 	"satchel/schemas"
 )
 
@@ -14,22 +15,24 @@ type WordVectors interface {
 
 // Limits of the lexicon; past them it starts again.
 const (
-	lexiconWords = 24 << 10
-	lexiconDocs  = 16 << 10
+	lexiconWords = 64 << 10
+	lexiconDocs  = 64 << 10
 	docWords     = 512 // distinct words of an item that count
+	pageWords    = 1024
 )
 
-// lexicon holds the vectors of words and the words of items seen lately, so that
-// word-level closeness costs no embedding on a warm path. It is a cache: bounded,
-// safe for concurrent use, and without it results are the same.
+// lexicon holds the quantised vectors of words and the words of items seen lately, so
+// that word-level closeness costs no embedding on a warm path. It is a cache: bounded,
+// in memory only, safe for concurrent use, and without it results are the same.
 type lexicon struct {
 	source WordVectors
 
-	mu      sync.RWMutex
-	dim     int
-	ids     map[string]int32
-	vectors []float32
-	docs    map[docKey]doc
+	mu     sync.RWMutex
+	stride int
+	ids    map[string]int32
+	pages  [][]int8 // rows of pageWords words each
+	scales []float32
+	docs   map[docKey]doc
 }
 
 type docKey struct{ tenant, id string }
@@ -46,37 +49,44 @@ func newLexicon(source WordVectors) *lexicon {
 	return l
 }
 
+// forget empties the lexicon: what was erased must not stay in it.
+func (l *lexicon) forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.reset()
+}
+
+// reset makes everything new: a view that is in use keeps what it has.
 func (l *lexicon) reset() {
 	l.ids = make(map[string]int32, 4096)
 	l.docs = make(map[docKey]doc, 1024)
-	l.vectors = l.vectors[:0]
+	l.pages, l.scales = nil, nil
 }
 
-// view is a consistent look at the lexicon: the vectors and the words of items, in
-// the order they were asked for. Word numbers are valid within one view only.
+// view is a consistent look at the lexicon: word rows and the words of items, in the
+// order they were asked for. Word numbers are valid within one view only.
 type view struct {
-	dim     int
-	vectors []float32
-	query   []int32
-	docs    []doc
+	stride int
+	pages  [][]int8
+	scales []float32
+	query  []int32
+	docs   []doc
 }
 
-func (v *view) vector(word int32) []float32 {
-	return v.vectors[int(word)*v.dim : (int(word)+1)*v.dim]
+func (v *view) row(word int32) []int8 {
+	at := int(word) % pageWords * v.stride
+	return v.pages[word/pageWords][at : at+v.stride]
 }
 
 // look returns the words of the query and of the records, embedding what is new.
 func (l *lexicon) look(tenant string, query []string, records []*schemas.Record) view {
 	v := view{docs: make([]doc, len(records)), query: make([]int32, len(query))}
-	missing := l.cached(tenant, query, records, &v)
-	if !missing {
+	if l.cached(tenant, query, records, &v) {
 		return v
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.ids) > lexiconWords || len(l.docs) > lexiconDocs {
-		// A view that is in use keeps the old array: reset must not write into it.
-		l.vectors = nil
 		l.reset()
 	}
 	for i, w := range query {
@@ -85,30 +95,32 @@ func (l *lexicon) look(tenant string, query []string, records []*schemas.Record)
 	for i, r := range records {
 		v.docs[i] = l.read(tenant, r)
 	}
-	v.dim, v.vectors = l.dim, l.vectors
+	l.show(&v)
 	return v
 }
 
-// cached fills the view from what is there and reports whether something is missing.
+func (l *lexicon) show(v *view) { v.stride, v.pages, v.scales = l.stride, l.pages, l.scales }
+
+// cached fills the view from what is there and reports whether that was everything.
 func (l *lexicon) cached(tenant string, query []string, records []*schemas.Record, v *view) bool {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	for i, w := range query {
 		id, ok := l.ids[w]
 		if !ok {
-			return true
+			return false
 		}
 		v.query[i] = id
 	}
 	for i, r := range records {
 		d, ok := l.docs[docKey{tenant, r.ID}]
 		if !ok || d.position != r.Position {
-			return true
+			return false
 		}
 		v.docs[i] = d
 	}
-	v.dim, v.vectors = l.dim, l.vectors
-	return false
+	l.show(v)
+	return true
 }
 
 func (l *lexicon) read(tenant string, r *schemas.Record) doc {
@@ -130,15 +142,20 @@ func (l *lexicon) read(tenant string, r *schemas.Record) doc {
 	return d
 }
 
+// intern returns the number of a word. Rows that a view may see never change.
 func (l *lexicon) intern(w string) int32 {
 	if id, ok := l.ids[w]; ok {
 		return id
 	}
-	vec := l.source.WordVector(nil, w)
-	l.dim = len(vec)
-	id := int32(len(l.ids))
+	vector := l.source.WordVector(nil, w)
+	l.stride = (len(vector) + dot.Lane - 1) / dot.Lane * dot.Lane
+	id := int32(len(l.scales))
+	if id%pageWords == 0 {
+		l.pages = append(l.pages, make([]int8, pageWords*l.stride))
+	}
+	at := int(id) % pageWords * l.stride
+	l.scales = append(l.scales, dot.Quantise(l.pages[id/pageWords][at:at+l.stride], vector))
 	l.ids[w] = id
-	l.vectors = append(l.vectors, vec...)
 	return id
 }
 

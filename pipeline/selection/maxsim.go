@@ -3,6 +3,7 @@ package selection
 import (
 	"math"
 
+	"satchel/pipeline/dot"
 	"satchel/pipeline/store/keyword"
 	"satchel/schemas"
 )
@@ -22,19 +23,17 @@ const closeEnough = .35
 func maxSim(v *view, df []float64, n float64) []float64 {
 	nq := len(v.query)
 	out := make([]float64, len(v.docs))
-	if nq == 0 || v.dim == 0 || len(v.docs) == 0 {
+	if nq == 0 || v.stride == 0 || len(v.docs) == 0 {
 		return out
 	}
-	scratch := takeScratch(len(v.vectors)/v.dim, nq)
+	close := closeness(v)
 	best := make([]float32, len(v.docs)*nq)
 	total := 0.0
 	for i, d := range v.docs {
 		row := best[i*nq : (i+1)*nq]
 		for _, w := range d.words {
-			for q, c := range scratch.closeness(v, w) {
-				if c > row[q] {
-					row[q] = c
-				}
+			for q, c := range close.of(w) {
+				row[q] = max(row[q], c)
 			}
 		}
 		total += float64(d.length)
@@ -67,52 +66,53 @@ func softIDF(best []float32, df []float64, n float64, nq int) []float64 {
 	return idf
 }
 
-// wordScratch memoises the closeness of a word to every query word.
-type wordScratch struct {
-	at   []int32 // word → row+1 in sims
-	sims []float32
+// wordCloseness holds how close words are to every query word.
+type wordCloseness struct {
+	at   []int32   // word → place in sims, from 1; 0 for a word of no record
+	sims []float32 // by place, then query word
 	nq   int
 }
 
-func takeScratch(words, nq int) *wordScratch {
-	return &wordScratch{at: make([]int32, words), nq: nq, sims: make([]float32, 0, 1024*nq)}
+func (c *wordCloseness) of(word int32) []float32 {
+	at := int(c.at[word]) - 1
+	return c.sims[at*c.nq : (at+1)*c.nq]
 }
 
-func (w *wordScratch) closeness(v *view, word int32) []float32 {
-	if at := w.at[word]; at > 0 {
-		return w.sims[int(at-1)*w.nq : int(at)*w.nq]
-	}
-	vec := v.vector(word)
-	for _, q := range v.query {
-		c := float32(1)
-		if q != word {
-			c = dot(vec, v.vector(q))
+// closeness compares each word of the records once with each word of the query: the
+// rows are gathered, so that the kernel runs over them in one go.
+func closeness(v *view) *wordCloseness {
+	c := &wordCloseness{at: make([]int32, len(v.scales)), nq: len(v.query)}
+	var words []int32
+	for _, d := range v.docs {
+		for _, w := range d.words {
+			if c.at[w] == 0 {
+				words = append(words, w)
+				c.at[w] = int32(len(words))
+			}
 		}
-		if c <= closeEnough {
-			c = 0
+	}
+	rows := make([]int8, len(words)*v.stride)
+	for i, w := range words {
+		copy(rows[i*v.stride:], v.row(w))
+	}
+	c.sims = make([]float32, len(words)*c.nq)
+	query, dots := make([]int16, v.stride), make([]int32, len(words))
+	for q, qw := range v.query {
+		for i, x := range v.row(qw) {
+			query[i] = int16(x)
 		}
-		w.sims = append(w.sims, c)
+		dot.Rows(query, rows, dots)
+		for i, w := range words {
+			cos := float32(dots[i]) * v.scales[qw] * v.scales[w]
+			if w == qw {
+				cos = 1
+			}
+			if cos > closeEnough {
+				c.sims[i*c.nq+q] = cos
+			}
+		}
 	}
-	at := len(w.sims) / w.nq
-	w.at[word] = int32(at)
-	return w.sims[(at-1)*w.nq : at*w.nq]
-}
-
-func dot(a, b []float32) float32 {
-	b = b[:len(a)]
-	var s0, s1, s2, s3 float32
-	i := 0
-	for ; i+4 <= len(a); i += 4 {
-		x, y := a[i:i+4:i+4], b[i:i+4:i+4]
-		s0 += x[0] * y[0]
-		s1 += x[1] * y[1]
-		s2 += x[2] * y[2]
-		s3 += x[3] * y[3]
-	}
-	for ; i < len(a); i++ {
-		s0 += a[i] * b[i]
-	}
-	return s0 + s1 + s2 + s3
+	return c
 }
 
 // contentWords returns the distinct words of the query that are no stop words.

@@ -97,6 +97,13 @@ func New(cfg Config) (*Selector, error) {
 	return s, nil
 }
 
+// Forget drops what the selector keeps of items in memory, after an erasure.
+func (s *Selector) Forget() {
+	if s.lexicon != nil {
+		s.lexicon.forget()
+	}
+}
+
 func (s *Selector) disabled(name string) bool { return slices.Contains(s.cfg.Disable, name) }
 
 // Query is what is looked for.
