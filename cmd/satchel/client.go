@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"satchel/jetstream"
+	"satchel/pipeline/scope"
 	"satchel/schemas"
 )
 
@@ -26,6 +27,9 @@ type client struct {
 
 // dial connects as one of the command line's clients.
 func (a *app) dial(ctx context.Context) (*client, error) {
+	if !scope.ValidTenant(a.Tenant) {
+		return nil, usagef("tenant %q: must match [A-Za-z0-9_-]{1,64}", a.Tenant)
+	}
 	url := a.NATSURL
 	if url == "" {
 		port := a.NATSPort
@@ -79,7 +83,8 @@ func (c *client) ask(ctx context.Context, req schemas.ContextRequest) (schemas.C
 	if err != nil {
 		return res, &usageError{err}
 	}
-	return res, c.call(ctx, subject, req, &res)
+	err = c.call(ctx, subject, req, &res)
+	return res, err
 }
 
 // logCall asks log.v1.<tenant>.<verb>.

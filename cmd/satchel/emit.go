@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"satchel/emitters"
 	"satchel/schemas"
@@ -27,7 +29,9 @@ type emitCmd struct {
 func (emitCmd) Help() string {
 	return `Examples:
   satchel emit --text "The gateway certificate expires on 3 March" --label level:internal --speaker Jonas
-  satchel emit --item '{"id":"n1","type":"semantic","kind":"knowledge","created_at":"2026-03-01T00:00:00Z","security_label":["level:public"],"content":"…"}'`
+  satchel emit --item '{"id":"n1","kind":"knowledge","type":"semantic","security_label":["level:public"],"content":"…"}'
+
+What an --item leaves out is filled in: id, type, kind, created_at, labels and tenant.`
 }
 
 // Run publishes the item and prints its receipt.
@@ -65,15 +69,17 @@ func (c *emitCmd) item() (schemas.MemoryItem, error) {
 	case c.Item != "" && c.Text != "":
 		return schemas.MemoryItem{}, usagef("give --text or --item, not both")
 	case c.Item != "":
-		item, issues := schemas.DecodeMemoryItem([]byte(c.Item))
-		var syntax json.RawMessage
-		if err := json.Unmarshal([]byte(c.Item), &syntax); err != nil {
-			return item, usagef("--item is not JSON: %v", err)
+		var given map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(c.Item), &given); err != nil {
+			return schemas.MemoryItem{}, usagef("--item is not JSON: %v", err)
 		}
-		for _, i := range issues {
-			if i.Pointer != "/scope" && i.Pointer != "/scope/tenant" {
-				return item, &usageError{schemas.Invalid(issues)}
-			}
+		item, issues := schemas.DecodeMemoryItem([]byte(c.Item))
+		issues = slices.DeleteFunc(issues, func(i schemas.Issue) bool {
+			field, _, _ := strings.Cut(strings.TrimPrefix(i.Pointer, "/"), "/")
+			return given[field] == nil && field != "content" // it is filled in
+		})
+		if err := schemas.Invalid(issues); err != nil {
+			return item, &usageError{err}
 		}
 		return item, nil
 	case c.Text != "":

@@ -48,11 +48,6 @@ type imported struct {
 
 // Run publishes what the paths hold.
 func (c *importCmd) Run(ctx context.Context, a *app) error {
-	conn, err := a.dial(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.close()
 	items, count, err := c.read(a)
 	if err != nil {
 		return err
@@ -60,6 +55,11 @@ func (c *importCmd) Run(ctx context.Context, a *app) error {
 	if c.Strict && count.Malformed > 0 {
 		return &foundError{fmt.Sprintf("%d of %d items are malformed; nothing was published", count.Malformed, count.Read)}
 	}
+	conn, err := a.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.close()
 	bar := a.bar("importing")
 	defer bar.end()
 	const chunk = 500

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"satchel/emitters"
+	"satchel/jetstream"
 	"satchel/schemas"
 )
 
@@ -40,6 +42,13 @@ type ledgerLine struct {
 
 // Run prints the ledger.
 func (c *ledgerCmd) Run(ctx context.Context, a *app) error {
+	opts := emitters.FollowOptions{After: c.After, Once: !c.Follow}
+	for _, k := range c.Kind {
+		if !slices.Contains(jetstream.LedgerKinds(), schemas.LedgerKind(k)) {
+			return usagef("--kind %q: the kinds are memory, pack, drop, decision, artifact, handover, exception, erasure, refusal and checkpoint", k)
+		}
+		opts.Kinds = append(opts.Kinds, schemas.LedgerKind(k))
+	}
 	conn, err := a.dial(ctx)
 	if err != nil {
 		return err
@@ -54,10 +63,6 @@ func (c *ledgerCmd) Run(ctx context.Context, a *app) error {
 		if check, err = newProofChecker(ctx, conn); err != nil {
 			return err
 		}
-	}
-	opts := emitters.FollowOptions{After: c.After, Once: !c.Follow}
-	for _, k := range c.Kind {
-		opts.Kinds = append(opts.Kinds, schemas.LedgerKind(k))
 	}
 	unproved := 0
 	err = e.FollowLedger(ctx, opts, func(l emitters.LedgerEvent) error {

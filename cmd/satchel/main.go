@@ -18,6 +18,8 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"satchel/schemas"
 )
 
 // The exit codes.
@@ -115,6 +117,7 @@ func report(errOut io.Writer, err error) int {
 		return exitFound
 	case errors.As(err, &usage):
 		fmt.Fprintln(errOut, "satchel:", usage)
+		printProblems(errOut, err)
 		return exitUsage
 	case errors.Is(err, errNobody):
 		fmt.Fprintln(errOut, "satchel:", err)
@@ -124,7 +127,19 @@ func report(errOut io.Writer, err error) int {
 		return exitFailed
 	}
 	fmt.Fprintln(errOut, "satchel:", err)
+	printProblems(errOut, err)
 	return exitFailed
+}
+
+// printProblems names every failing field of a refused document, one a line.
+func printProblems(w io.Writer, err error) {
+	var refused *schemas.Error
+	if !errors.As(err, &refused) || len(refused.Problems) < 2 {
+		return
+	}
+	for _, p := range refused.Problems {
+		fmt.Fprintf(w, "  %s %s\n", orDocument(p.Pointer), p.Message)
+	}
 }
 
 const description = `Governed memory and context for AI agents, on NATS.

@@ -98,6 +98,10 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	if err != nil {
 		return err
 	}
+	gate, err := a.openGate()
+	if err != nil {
+		return err
+	}
 	cfg := worker.Config{Log: n.log, Stores: n.projections(), Embedder: n.embedder, Writer: writer, PDP: pdp, Registry: registry,
 		Loopback: a.NATSURL == "", Scrubbers: n.scrub, Clock: o.clock, Logger: logger,
 		Outbox: jetstream.NewOutbox(n.nc, conn)}
@@ -111,7 +115,7 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	projector := worker.NewProjector(cfg)
 	cfg.Projector = projector
 	n.engine, err = pipeline.New(pipeline.Config{Log: log, Items: n.items, Keyword: n.keyword, Vector: n.vector, Graph: n.graph,
-		PDP: pdp, Embedder: n.embedder, Tokens: n.counter, Indexed: projector, Prover: n.log, Leaves: n.log,
+		PDP: pdp, Embedder: n.embedder, Tokens: n.counter, Relevance: gate, Indexed: projector, Prover: n.log, Leaves: n.log,
 		Clock: o.clock, IDs: o.newID, Logger: logger})
 	if err != nil {
 		return err

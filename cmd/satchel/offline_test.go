@@ -34,6 +34,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"up", "--principals", "no-such-file.yaml"}, "no-such-file"},
 		{[]string{"up", "--signing-keys", "no-such-file.yaml"}, "no-such-file"},
 		{[]string{"up", "--policy-bundle", "no-such-folder"}, "policy bundle"},
+		{[]string{"up", "--relevance-config", "no-such-file.json"}, "no-such-file"},
 		{[]string{"bench", "--items", "0"}, "--items"},
 		{[]string{"--log-level", "loud", "version"}, "--log-level"},
 	} {

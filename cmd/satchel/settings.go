@@ -67,16 +67,16 @@ type setting struct {
 	Help  string `json:"help"`
 }
 
-// mask hides the password or token of a URL.
+// mask hides the password or token of each URL in a comma-separated list.
 func mask(value string) string {
-	scheme, rest, ok := strings.Cut(value, "://")
-	if !ok {
-		return value
+	list := strings.Split(value, ",")
+	for i, v := range list {
+		scheme, rest, ok := strings.Cut(v, "://")
+		if at := strings.LastIndex(rest, "@"); ok && at >= 0 {
+			list[i] = scheme + "://***@" + rest[at+1:]
+		}
 	}
-	if at := strings.LastIndex(rest, "@"); at >= 0 {
-		return scheme + "://***@" + rest[at+1:]
-	}
-	return value
+	return strings.Join(list, ",")
 }
 
 func kebab(name string) string {

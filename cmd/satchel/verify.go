@@ -83,7 +83,7 @@ func (a *app) verifyAll(ctx context.Context, log *eventlog.Log) ([]verified, err
 	if err != nil {
 		return nil, fmt.Errorf("list tenants: %w", err)
 	}
-	var results []verified
+	results := []verified{}
 	for _, tenant := range tenants {
 		s, err := scope.System(tenant)
 		if err != nil {
