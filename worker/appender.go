@@ -281,9 +281,9 @@ func (a *appender) reject(ctx context.Context, rejected []Rejected) error {
 	if len(rejected) == 0 {
 		return nil
 	}
-	for _, r := range rejected {
-		a.logger.WarnContext(ctx, "event rejected", "tenant", r.Message.Tenant, "reason", r.Reason, "pointer", r.Pointer, "seq", r.Message.Seq)
-	}
+	first := &rejected[0] // one line a batch: whoever publishes rubbish must not flood the logs
+	a.logger.WarnContext(ctx, "events rejected", "partition", a.inbox.Name(), "count", len(rejected),
+		"first", first.Message.Seq, "tenant", first.Message.Tenant, "reason", first.Reason, "pointer", first.Pointer)
 	err := a.retry.do(ctx, a.logger, "publish dead letters of partition "+a.inbox.Name(), func(error) bool { return true }, func() error {
 		return a.dead.Reject(ctx, rejected)
 	})

@@ -1,0 +1,102 @@
+package fault
+
+import (
+	"crypto/sha256"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/mod/sumdb/note"
+
+	"satchel/pipeline/embed/static"
+	"satchel/pipeline/scope"
+	"satchel/pipeline/store/eventlog"
+	logsqlite "satchel/pipeline/store/eventlog/sqlite"
+	"satchel/pipeline/store/graph"
+	graphsqlite "satchel/pipeline/store/graph/sqlite"
+	"satchel/pipeline/store/items"
+	itemsqlite "satchel/pipeline/store/items/sqlite"
+	keywordmem "satchel/pipeline/store/keyword/inproc"
+	"satchel/pipeline/store/vector"
+	vectormem "satchel/pipeline/store/vector/inproc"
+	"satchel/worker"
+)
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// openLog opens the log of a stopped data folder.
+func openLog(t *testing.T, dir string) *eventlog.Log {
+	t.Helper()
+	private, err := os.ReadFile(filepath.Join(dir, "keys", "log.key"))
+	must(t, err)
+	public, err := os.ReadFile(filepath.Join(dir, "keys", "log.pub"))
+	must(t, err)
+	signer, err := note.NewSigner(string(private))
+	must(t, err)
+	driver, err := logsqlite.Open(t.Context(), logsqlite.Config{Path: filepath.Join(dir, "log.db")})
+	must(t, err)
+	log, err := eventlog.New(eventlog.Config{Driver: driver, Signer: signer, VerifierKey: strings.TrimSpace(string(public)), Keep: filepath.Join(dir, "heads")})
+	must(t, err)
+	t.Cleanup(func() { must(t, log.Close()) })
+	return log
+}
+
+// indexes are the projections in a folder, open.
+type indexes struct {
+	items    *items.Items
+	keyword  *keywordmem.Index
+	vector   *vector.Vectors
+	graph    *graph.Graph
+	embedder *static.Embedder
+}
+
+func openIndexes(t *testing.T, dir string) *indexes {
+	t.Helper()
+	must(t, os.MkdirAll(dir, 0o700))
+	x := &indexes{}
+	var err error
+	x.embedder, err = static.New()
+	must(t, err)
+	itemDB, err := itemsqlite.Open(t.Context(), itemsqlite.Config{Path: filepath.Join(dir, "items.db")})
+	must(t, err)
+	t.Cleanup(func() { must(t, itemDB.Close()) })
+	x.items = items.New(itemDB)
+	graphDB, err := graphsqlite.Open(t.Context(), graphsqlite.Config{Path: filepath.Join(dir, "graph.db")})
+	must(t, err)
+	t.Cleanup(func() { must(t, graphDB.Close()) })
+	x.graph = graph.New(graphDB)
+	x.keyword, err = keywordmem.Open(keywordmem.Config{Dir: filepath.Join(dir, "keyword")})
+	must(t, err)
+	t.Cleanup(func() { must(t, x.keyword.Close()) })
+	vectors, err := vectormem.Open(vectormem.Config{Dir: filepath.Join(dir, "vector"), Model: x.embedder.Model().String(), Dimensions: x.embedder.Model().Dimensions})
+	must(t, err)
+	t.Cleanup(func() { must(t, vectors.Close()) })
+	x.vector = vector.New(vectors)
+	return x
+}
+
+func (x *indexes) projector(log *eventlog.Log) *worker.Projector {
+	return worker.NewProjector(worker.Config{Log: log, Embedder: x.embedder, Stores: worker.Stores{Items: x.items, Keyword: x.keyword, Vector: x.vector, Graph: x.graph}})
+}
+
+// digests are those of items, keyword index, vector index and graph.
+func (x *indexes) digests(t *testing.T, s scope.Scope) map[string][sha256.Size]byte {
+	t.Helper()
+	all := map[string][sha256.Size]byte{}
+	var err error
+	all["items"], err = x.items.Digest(t.Context(), s)
+	must(t, err)
+	all["keyword"], err = x.keyword.Digest(t.Context(), s)
+	must(t, err)
+	all["vector"], err = x.vector.Digest(t.Context(), s)
+	must(t, err)
+	all["graph"], err = x.graph.Digest(t.Context(), s)
+	must(t, err)
+	return all
+}

@@ -1,0 +1,227 @@
+// Package fault breaks the real binary: it kills it, at random and at named points,
+// damages its files and fills its disk, and checks with something independent that
+// nothing acknowledged is lost, nothing is there twice, and damage is named.
+//
+// SATCHEL_CRASH_TIME says how long TestKill goes on (default 6s), SATCHEL_CRASH_SEED
+// repeats a run.
+package fault
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"testing"
+	"time"
+)
+
+var binaryOnce = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "satchel-fault-")
+	if err != nil {
+		return "", err
+	}
+	out := filepath.Join(dir, "satchel")
+	cmd := exec.Command("go", "build", "-o", out, "./cmd/satchel")
+	cmd.Dir = "../.."
+	if msg, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build: %w\n%s", err, msg)
+	}
+	return out, nil
+})
+
+// binary builds satchel once a test run.
+func binary(t *testing.T) string {
+	t.Helper()
+	bin, err := binaryOnce()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bin
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if bin, err := binaryOnce(); err == nil {
+		os.RemoveAll(filepath.Dir(bin))
+	}
+	os.Exit(code)
+}
+
+// node is a satchel up that is started and killed again and again on one folder.
+type node struct {
+	bin, dir string
+	stderr   *os.File // of every process, one after the other
+
+	mu      sync.Mutex
+	url     string // "" while it is down
+	http    string
+	changed chan struct{}
+	cmd     *exec.Cmd
+	exited  chan struct{}
+	done    bool
+}
+
+func newNode(t *testing.T) *node {
+	t.Helper()
+	n := &node{bin: binary(t), dir: filepath.Join(t.TempDir(), "data"), changed: make(chan struct{})}
+	var err error
+	if n.stderr, err = os.Create(filepath.Join(t.TempDir(), "stderr")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		n.kill()
+		if t.Failed() {
+			t.Logf("the process said:\n%s", n.said(t))
+		}
+		n.stderr.Close()
+	})
+	return n
+}
+
+// said returns the end of what the processes wrote to stderr.
+func (n *node) said(t *testing.T) string {
+	t.Helper()
+	raw, err := os.ReadFile(n.stderr.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw[max(0, len(raw)-6000):])
+}
+
+var upLine = regexp.MustCompile(`NATS (nats://\S+), health http://(\S+)/readyz`)
+
+// start runs satchel up and waits until it says that it is up. false: it ended before.
+func (n *node) start(t *testing.T, env ...string) bool {
+	t.Helper()
+	cmd := exec.Command(n.bin, "up", "--dir", n.dir, "--nats-port=-1", "--http-addr", "127.0.0.1:0", "--stream-mb=512")
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Stderr = n.stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	reader := bufio.NewReader(stdout)
+	line, err := reader.ReadString('\n')
+	found := upLine.FindStringSubmatch(line)
+	exited := make(chan struct{})
+	go func() {
+		defer close(exited)
+		for err == nil {
+			_, err = reader.ReadString('\n')
+		}
+		_ = cmd.Wait() // it is killed: an error is what it ends with
+	}()
+	if found == nil {
+		<-exited
+		return false
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.cmd, n.exited = cmd, exited
+	n.set(found[1], found[2])
+	return true
+}
+
+// set tells who waits where the process is now. The caller holds the lock.
+func (n *node) set(url, http string) {
+	n.url, n.http = url, http
+	close(n.changed)
+	n.changed = make(chan struct{})
+}
+
+// kill kills the process with SIGKILL, if one runs, and waits for its end.
+func (n *node) kill() { n.end(os.Kill) }
+
+// stop lets the process drain and waits for its end.
+func (n *node) stop() { n.end(os.Interrupt) }
+
+func (n *node) end(sig os.Signal) {
+	n.mu.Lock()
+	cmd, exited := n.cmd, n.exited
+	n.cmd = nil
+	n.set("", "")
+	n.mu.Unlock()
+	if cmd == nil {
+		return
+	}
+	_ = cmd.Process.Signal(sig) // it may have ended by itself
+	<-exited
+}
+
+// awaitExit waits until the process has ended by itself.
+func (n *node) awaitExit(limit time.Duration) bool {
+	n.mu.Lock()
+	exited := n.exited
+	n.mu.Unlock()
+	select {
+	case <-exited:
+		n.end(os.Kill)
+		return true
+	case <-time.After(limit):
+		return false
+	}
+}
+
+// address waits until the process is up and returns where; "" when ctx is done.
+func (n *node) address(ctx context.Context) string {
+	for {
+		n.mu.Lock()
+		url, changed := n.url, n.changed
+		n.mu.Unlock()
+		if url != "" {
+			return url
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ""
+		}
+	}
+}
+
+// ready returns the status of /readyz, 0 when nothing answers.
+func (n *node) ready() int {
+	n.mu.Lock()
+	addr := n.http
+	n.mu.Unlock()
+	resp, err := http.Get("http://" + addr + "/readyz")
+	if err != nil {
+		return 0
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode
+}
+
+// run runs another command of the binary on the folder and returns what it printed.
+func (n *node) run(t *testing.T, args ...string) (string, int) {
+	t.Helper()
+	cmd := exec.Command(n.bin, append(args, "--dir", n.dir)...)
+	out, err := cmd.CombinedOutput()
+	if err != nil && cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// poll calls ok until it holds, and fails the test after limit.
+func poll(t *testing.T, limit time.Duration, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.After(limit)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("not in %v: %s", limit, what)
+		}
+	}
+}

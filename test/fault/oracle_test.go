@@ -1,0 +1,298 @@
+package fault
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
+	js "github.com/nats-io/nats.go/jetstream"
+
+	"satchel/jetstream"
+	"satchel/pipeline/scope"
+	"satchel/pipeline/store/eventlog"
+	"satchel/schemas"
+)
+
+func system(t *testing.T, tenant string) scope.Scope {
+	t.Helper()
+	s, err := scope.System(tenant)
+	must(t, err)
+	return s
+}
+
+// settle waits until a running node has done all there is: every acknowledged event
+// logged and indexed, every erasure finished, the ledger at the log's end. It returns
+// the positions on the ledger and what is in the dead letters.
+func (r *record) settle(t *testing.T, n *node, tenants []string) (ledger map[string][]int64, letters []jetstream.DeadLetter) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	defer cancel()
+	nc, err := nats.Connect(n.address(ctx))
+	must(t, err)
+	defer nc.Close()
+	conn, err := js.New(nc)
+	must(t, err)
+	for i, tenant := range tenants {
+		end := newProducer(t, n, r, 0, 1000+i, tenant)
+		end.nc, end.js = nc, conn
+		end.put(ctx)
+		if ctx.Err() != nil {
+			t.Fatalf("the end of the stream of %q is not logged after a minute", tenant)
+		}
+	}
+	for k := range r.forgot {
+		req, err := json.Marshal(schemas.ReceiptRequest{Source: k.source, ID: k.id + ".receipt", Level: schemas.ReceiptIndexed, Timeout: 30000})
+		must(t, err)
+		if _, err := jetstream.Request(ctx, nc, "log.v1."+k.tenant+".receipt", req); err != nil {
+			t.Errorf("erasure %v is not finished: %v", k, err)
+		}
+	}
+	ledger = map[string][]int64{}
+	for _, tenant := range tenants {
+		poll(t, 20*time.Second, "the ledger reaches the log's end", func() bool {
+			var h schemas.HeadReply
+			raw, err := jetstream.Request(ctx, nc, "log.v1."+tenant+".head", nil)
+			must(t, err)
+			must(t, json.Unmarshal(raw, &h))
+			stream, err := conn.Stream(ctx, jetstream.LedgerStream)
+			must(t, err)
+			last, err := stream.GetLastMsgForSubject(ctx, "prov.v1."+tenant+".>")
+			return err == nil && last.Header.Get(jetstream.HeaderPosition) == strconv.FormatInt(h.Size, 10)
+		})
+		ledger[tenant] = ledgerPositions(ctx, t, conn, tenant)
+	}
+	dead, err := jetstream.OpenDeadLetters(ctx, conn)
+	must(t, err)
+	letters, err = dead.List(ctx, "", 0, 1<<20)
+	must(t, err)
+	return ledger, letters
+}
+
+func ledgerPositions(ctx context.Context, t *testing.T, conn js.JetStream, tenant string) []int64 {
+	t.Helper()
+	consumer, err := conn.OrderedConsumer(ctx, jetstream.LedgerStream, js.OrderedConsumerConfig{FilterSubjects: []string{"prov.v1." + tenant + ".>"}})
+	must(t, err)
+	var positions []int64
+	for left := consumer.CachedInfo().NumPending; left > 0; {
+		batch, err := consumer.Fetch(int(min(left, 500)), js.FetchMaxWait(5*time.Second))
+		must(t, err)
+		for msg := range batch.Messages() {
+			position, err := strconv.ParseInt(msg.Headers().Get(jetstream.HeaderPosition), 10, 64)
+			must(t, err)
+			positions = append(positions, position)
+			left--
+		}
+		must(t, batch.Error())
+	}
+	return positions
+}
+
+// check compares a stopped folder with what the outside knows.
+func (r *record) check(t *testing.T, dir string, ledger map[string][]int64, letters []jetstream.DeadLetter) {
+	t.Helper()
+	for _, problem := range r.problems {
+		t.Error(problem)
+	}
+	log := openLog(t, dir)
+	if err := log.VerifyAll(t.Context(), nil); err != nil {
+		t.Errorf("verify: %v", err)
+	}
+	tenants, err := log.Tenants(t.Context())
+	must(t, err)
+	logged := map[key]*eventlog.Entry{}
+	for _, tenant := range tenants {
+		s := system(t, tenant)
+		entries := readAll(t, log, s)
+		r.checkEntries(t, tenant, entries, logged)
+		checkDense(t, tenant, ledger[tenant], len(entries))
+		checkProjections(t, dir, log, s)
+	}
+	for k := range r.acked {
+		if logged[k] == nil {
+			t.Errorf("LOST: %v was acknowledged and is not in the log", k)
+		}
+	}
+	for k := range r.forgot {
+		if e := logged[k]; e == nil || e.Type != schemas.TypeMemoryErased {
+			t.Errorf("LOST: erasure %v is not in the log", k)
+		}
+	}
+	r.checkAnswers(t, log)
+	r.checkHeads(t, log)
+	r.checkLetters(t, letters)
+}
+
+func readAll(t *testing.T, log *eventlog.Log, s scope.Scope) []eventlog.Entry {
+	t.Helper()
+	var all []eventlog.Entry
+	for {
+		part, err := log.Read(t.Context(), s, int64(len(all)), 5000)
+		must(t, err)
+		if len(part) == 0 {
+			return all
+		}
+		all = append(all, part...)
+	}
+}
+
+// checkEntries: L ⊆ B, the data is what was tried first, no key twice, every source in
+// the order it published, positions dense.
+func (r *record) checkEntries(t *testing.T, tenant string, entries []eventlog.Entry, logged map[key]*eventlog.Entry) {
+	t.Helper()
+	bySource := map[string][]key{}
+	for i := range entries {
+		e := &entries[i]
+		k := key{tenant, e.Source, e.ID}
+		if e.Position != int64(i+1) {
+			t.Fatalf("%s: position %d where %d was to come", tenant, e.Position, i+1)
+		}
+		if logged[k] != nil {
+			t.Errorf("TWICE: %v at positions %d and %d", k, logged[k].Position, e.Position)
+		}
+		logged[k] = e
+		if e.Agent == "satchel" { // packs, reports, decisions, receipts
+			continue
+		}
+		if r.tried[k] == nil {
+			t.Errorf("INVENTED: %v at position %d was never published", k, e.Position)
+			continue
+		}
+		if e.Type != schemas.TypeMemoryErased && !e.Erased && sha256.Sum256(e.Data) != r.first[k] {
+			t.Errorf("CHANGED: %v at position %d has other data than what was published first", k, e.Position)
+		}
+		if e.Erased && !r.erasing[tenant+"/"+e.Subject] {
+			t.Errorf("LOST: the content of %v at position %d is gone and nobody asked for it", k, e.Position)
+		}
+		bySource[e.Source] = append(bySource[e.Source], k)
+	}
+	for source, got := range bySource {
+		var want []key
+		for _, k := range r.order[tenant+"/"+source] {
+			if logged[k] != nil {
+				want = append(want, k)
+			}
+		}
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(key{})); diff != "" {
+			t.Errorf("ORDER: source %q of %q (-published +logged):\n%s", source, tenant, diff)
+		}
+	}
+}
+
+func checkDense(t *testing.T, tenant string, positions []int64, size int) {
+	t.Helper()
+	for i, p := range positions {
+		if p != int64(i+1) {
+			t.Errorf("LEDGER of %q: position %d where %d was to come", tenant, p, i+1)
+			return
+		}
+	}
+	if len(positions) > size {
+		t.Errorf("LEDGER of %q has %d entries, the log %d", tenant, len(positions), size)
+	}
+}
+
+// checkProjections: the indexes are a fold of the log.
+func checkProjections(t *testing.T, dir string, log *eventlog.Log, s scope.Scope) {
+	t.Helper()
+	live := openIndexes(t, filepath.Join(dir, "index"))
+	p := live.projector(log)
+	h, err := log.Head(t.Context(), s)
+	must(t, err)
+	must(t, p.Await(t.Context(), s, h.Size))
+	fresh := openIndexes(t, filepath.Join(t.TempDir(), s.Tenant()))
+	must(t, fresh.projector(log).Rebuild(t.Context(), s, nil))
+	if diff := cmp.Diff(fresh.digests(t, s), live.digests(t, s)); diff != "" {
+		t.Errorf("PROJECTIONS of %q differ from a rebuild (-rebuilt +live):\n%s", s.Tenant(), diff)
+	}
+}
+
+// checkAnswers: every reply has its pack, report and decisions in the log.
+func (r *record) checkAnswers(t *testing.T, log *eventlog.Log) {
+	t.Helper()
+	for _, a := range r.results {
+		s, p := system(t, a.tenant), a.result.Payload
+		e, err := log.Entry(t.Context(), s, p.Positions.Pack)
+		if err != nil || e.Type != schemas.TypeContextPacked || e.ID != p.PackID {
+			t.Errorf("PROVENANCE: pack %s at position %d: %v", p.PackID, p.Positions.Pack, err)
+			continue
+		}
+		var pack schemas.ContextPack
+		must(t, json.Unmarshal(e.Data, &pack))
+		if pack.ResultSHA256 != p.Pack.ResultSHA256 || pack.RenderedSHA256 != hexSum([]byte(p.Text)) {
+			t.Errorf("PROVENANCE: pack %s in the log is not the one that left", p.PackID)
+		}
+		stored, err := log.Attachment(t.Context(), s, e.Position)
+		switch {
+		case errors.Is(err, eventlog.ErrErased):
+			if !r.mayBeErased(a) {
+				t.Errorf("LOST: the bytes of pack %s are gone and it shows nothing that was erased", p.PackID)
+			}
+		case err != nil:
+			t.Errorf("PROVENANCE: bytes of pack %s: %v", p.PackID, err)
+		case hexSum(stored) != pack.ResultSHA256:
+			t.Errorf("PROVENANCE: bytes of pack %s have another hash", p.PackID)
+		}
+		for position, want := range map[int64]string{p.Positions.Drop: schemas.TypeContextDropped, p.Positions.Decision: schemas.TypePolicyDecided} {
+			if e, err := log.Entry(t.Context(), s, position); err != nil || e.Type != want {
+				t.Errorf("PROVENANCE: %s of pack %s at position %d: %v", want, p.PackID, position, err)
+			}
+		}
+	}
+}
+
+func (r *record) mayBeErased(a answer) bool {
+	for _, section := range a.result.Payload.Pack.Sections {
+		for _, item := range section.Items {
+			if r.erasing[a.tenant+"/"+item.ID] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func hexSum(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// checkHeads: every signed head that was handed out is a prefix of the log.
+func (r *record) checkHeads(t *testing.T, log *eventlog.Log) {
+	t.Helper()
+	for _, h := range r.heads {
+		if h.size == 0 {
+			continue
+		}
+		proof, err := log.ProveConsistency(t.Context(), system(t, h.tenant), h.size)
+		if err != nil || proof.OldRoot != h.root {
+			t.Errorf("HEAD of %q at size %d: %v, root %s, was %s", h.tenant, h.size, err, proof.OldRoot, h.root)
+		}
+	}
+}
+
+func (r *record) checkLetters(t *testing.T, letters []jetstream.DeadLetter) {
+	t.Helper()
+	got, copies := map[string]bool{}, map[string]bool{}
+	for _, l := range letters {
+		got[fmt.Sprint(key{l.Tenant, l.Source, l.ID}, l.Reason)] = true
+		at := fmt.Sprint(l.Epoch, "/", l.StreamSeq)
+		if copies[at] {
+			t.Errorf("TWICE: message %s is in the dead letters more than once", at)
+		}
+		copies[at] = true
+	}
+	for k, reason := range r.rejected {
+		if !got[fmt.Sprint(k, reason)] {
+			t.Errorf("LOST: %v was to be a dead letter for %s", k, reason)
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package fault
+
+import (
+	"crypto/sha256"
+	"sync"
+
+	"satchel/schemas"
+)
+
+// key is an event's idempotency key.
+type key struct{ tenant, source, id string }
+
+// record is what the outside knows of a run: what was tried, what was acknowledged,
+// what was answered. Safe for concurrent use.
+type record struct {
+	mu       sync.Mutex
+	tried    map[key]map[[32]byte]bool // hashes of the data under each key
+	first    map[key][32]byte          // the data that must win: tried and acknowledged first
+	acked    map[key]bool              // acknowledged under its first data
+	order    map[string][]key          // by tenant/source, in the order they were published
+	rejected map[key]string            // acknowledged, and must be a dead letter of that reason
+	forgot   map[key][]string          // acknowledged erasures and their items
+	erasing  map[string]bool           // tenant/item of every erasure that was tried
+	results  []answer
+	heads    []head
+	problems []string
+}
+
+type answer struct {
+	tenant string
+	result schemas.ContextResult
+}
+
+type head struct {
+	tenant string
+	size   int64
+	root   string
+}
+
+func newRecord() *record {
+	return &record{tried: map[key]map[[32]byte]bool{}, first: map[key][32]byte{}, acked: map[key]bool{}, order: map[string][]key{},
+		rejected: map[key]string{}, forgot: map[key][]string{}, erasing: map[string]bool{}}
+}
+
+// try notes an attempt before it is made.
+func (r *record) try(k key, data []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.tried[k] == nil {
+		r.tried[k] = map[[32]byte]bool{}
+		r.first[k] = sha256.Sum256(data)
+		r.order[k.tenant+"/"+k.source] = append(r.order[k.tenant+"/"+k.source], k)
+	}
+	r.tried[k][sha256.Sum256(data)] = true
+}
+
+func (r *record) note(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f()
+}
