@@ -88,8 +88,9 @@ func printScores(w io.Writer, p *schemas.ResultPayload) {
 		for _, item := range section.Items {
 			fmt.Fprintf(w, "  %-12s score %.3f  %3d tokens  by %s", item.ID, item.Score, item.Tokens, item.Evidence.Retriever)
 			for _, name := range sortedKeys(item.Evidence.Channels) {
-				ch := item.Evidence.Channels[name]
-				fmt.Fprintf(w, "  %s #%d z %.2f", name, ch.Rank, ch.Z)
+				if ch := item.Evidence.Channels[name]; ch.Rank > 0 {
+					fmt.Fprintf(w, "  %s #%d z %.2f", name, ch.Rank, ch.Z)
+				}
 			}
 			fmt.Fprintln(w)
 			fmt.Fprint(w, "              ")

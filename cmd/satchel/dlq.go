@@ -52,7 +52,7 @@ func (c *dlqLsCmd) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	if a.JSON {
-		return a.printJSON(list)
+		return a.printJSON(append([]jetstream.DeadLetter{}, list...))
 	}
 	if len(list) == 0 {
 		fmt.Fprintln(a.out, "no dead letters")

@@ -72,9 +72,13 @@ func (c *importCmd) Run(ctx context.Context, a *app) error {
 		bar.set(int64(end), int64(len(items)))
 	}
 	if a.JSON {
-		return a.printJSON(count)
+		err = a.printJSON(count)
+	} else {
+		_, err = fmt.Fprintf(a.out, "%d items read, %d published, %d malformed\n", count.Read, count.Published, count.Malformed)
 	}
-	fmt.Fprintf(a.out, "%d items read, %d published, %d malformed\n", count.Read, count.Published, count.Malformed)
+	if err != nil {
+		return err
+	}
 	if count.Malformed > 0 {
 		return &foundError{fmt.Sprintf("%d items are malformed and were left out", count.Malformed)}
 	}

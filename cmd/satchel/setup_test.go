@@ -104,7 +104,8 @@ func (n *testNode) run(t *testing.T, args ...string) result {
 
 func (n *testNode) runIn(t *testing.T, stdin string, args ...string) result {
 	t.Helper()
-	return command(t, stdin, append(args, "--nats-url", n.url, "--dir", n.dir, "--http-addr", n.http)...)
+	port := n.url[strings.LastIndex(n.url, ":")+1:]
+	return command(t, stdin, append(args, "--nats-port", port, "--dir", n.dir, "--http-addr", n.http)...)
 }
 
 // must is run for a command that has to work; it returns what it printed.

@@ -6,7 +6,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,17 +18,30 @@ import (
 	"time"
 )
 
-// binary builds a main package once a test run and returns its path.
-func binary(t *testing.T, pkg string) string {
-	t.Helper()
-	out := filepath.Join(t.TempDir(), filepath.Base(pkg))
-	cmd := exec.Command("go", "build", "-o", out, pkg)
-	cmd.Dir = "../.."
-	if msg, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build %s: %v\n%s", pkg, err, msg)
+// binDir holds the programs, which TestMain builds once.
+var binDir string
+
+func TestMain(m *testing.M) { os.Exit(runAll(m)) }
+
+func runAll(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "satchel-e2e-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
-	return out
+	defer os.RemoveAll(dir)
+	binDir = dir
+	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "./cmd/satchel", "./test/e2e/client")
+	build.Dir = "../.."
+	if msg, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, msg)
+		return 1
+	}
+	return m.Run()
 }
+
+// binary returns the path of a program.
+func binary(name string) string { return filepath.Join(binDir, name) }
 
 // instance is a running satchel up.
 type instance struct {
@@ -70,7 +85,7 @@ func (i *instance) run(t *testing.T, args ...string) (string, int) {
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, i.bin, args...)
-	cmd.Env = append(os.Environ(), "NATS_URL="+i.url, "SATCHEL_DIR="+i.data, "HTTP_ADDR="+i.http)
+	cmd.Env = append(os.Environ(), "NATS_PORT="+i.url[strings.LastIndex(i.url, ":")+1:], "SATCHEL_DIR="+i.data, "HTTP_ADDR="+i.http)
 	out, err := cmd.CombinedOutput()
 	if err != nil && cmd.ProcessState == nil {
 		t.Fatalf("satchel %s: %v", strings.Join(args, " "), err)
@@ -89,8 +104,8 @@ func (i *instance) must(t *testing.T, args ...string) string {
 
 func TestIndependentClient(t *testing.T) {
 	t.Parallel()
-	i := up(t, binary(t, "./cmd/satchel"), t.TempDir())
-	client := binary(t, "./test/e2e/client")
+	i := up(t, binary("satchel"), t.TempDir())
+	client := binary("client")
 	out, err := exec.Command(client, i.url).CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "proved: position 1 of") {
 		t.Fatalf("client: %v\n%s", err, out)
@@ -100,7 +115,7 @@ func TestIndependentClient(t *testing.T) {
 func TestWriteAskForgetVerifyRebuild(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
-	i := up(t, binary(t, "./cmd/satchel"), data)
+	i := up(t, binary("satchel"), data)
 	const canary = "xylophone-canary-4711"
 	i.must(t, "emit", "--id", "n1", "--text", "the password of the lake house is "+canary)
 	i.must(t, "emit", "--id", "n2", "--text", "the lake house has a red door", "--speaker", "Ann")
@@ -134,10 +149,54 @@ func TestWriteAskForgetVerifyRebuild(t *testing.T) {
 	i.must(t, "doctor")
 }
 
+func TestCtrlCDrainsAndTheDataStays(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	i := up(t, binary("satchel"), data)
+	i.must(t, "emit", "--id", "n1", "--text", "the lake house has a red door")
+	before := i.must(t, "verify")
+	if err := i.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := i.cmd.Wait(); err != nil {
+		t.Fatalf("after Ctrl-C: %v", err)
+	}
+	if c, err := net.Dial("tcp", strings.TrimPrefix(i.url, "nats://")); err == nil {
+		c.Close()
+		t.Error("the port is still open")
+	}
+	again := up(t, binary("satchel"), data)
+	if out := again.must(t, "verify"); out != before {
+		t.Errorf("after the restart verify says\n%s, before\n%s", out, before)
+	}
+	if out := again.must(t, "ask", "what colour is the door of the lake house?"); !strings.Contains(out, "red door") {
+		t.Errorf("after the restart:\n%s", out)
+	}
+}
+
+func TestKilledAndStartedAgain(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	i := up(t, binary("satchel"), data)
+	i.must(t, "emit", "--id", "n1", "--text", "the lake house has a red door", "--wait", "accepted")
+	if err := i.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := i.cmd.Wait(); err == nil {
+		t.Fatal("a killed process exits with 0")
+	}
+	again := up(t, binary("satchel"), data)
+	again.must(t, "emit", "--id", "n2", "--text", "the boat is blue")
+	if out := again.must(t, "ask", "what colour is the door of the lake house?"); !strings.Contains(out, "red door") {
+		t.Errorf("what was accepted is lost:\n%s", out)
+	}
+	again.must(t, "verify")
+}
+
 func TestSecondProcessIsRefused(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
-	i := up(t, binary(t, "./cmd/satchel"), data)
+	i := up(t, binary("satchel"), data)
 	out, err := exec.Command(i.bin, "up", "--dir", data, "--nats-port", "0", "--http-addr", "").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "process") {
 		t.Fatalf("a second process on the folder: %v\n%s", err, out)
@@ -146,7 +205,7 @@ func TestSecondProcessIsRefused(t *testing.T) {
 
 func TestDemoIsTheSameEachTime(t *testing.T) {
 	t.Parallel()
-	bin := binary(t, "./cmd/satchel")
+	bin := binary("satchel")
 	var outs [2][]byte
 	for n := range outs {
 		out, err := exec.Command(bin, "demo").CombinedOutput()

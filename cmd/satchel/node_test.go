@@ -1,0 +1,306 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"satchel/schemas"
+)
+
+func TestEmitAskForgetOnANode(t *testing.T) {
+	t.Parallel()
+	n := startNode(t)
+	contains(t, "emit", n.must(t, "emit", "--id", "n1", "--text", "the kiln is fired on Mondays", "--speaker", "Ida"), "indexed: event ", "log position 1", "leaf ")
+	r := mustJSON[schemas.Receipt](t, n, "emit", "--item", `{"content":{"glaze":"celadon"}}`, "--wait", "proved")
+	if r.Level != schemas.ReceiptProved || r.Position != 2 || r.Inclusion == nil {
+		t.Errorf("receipt %+v", r)
+	}
+	first := mustJSON[schemas.Receipt](t, n, "emit", "--item", strings.Replace(goodLine, `"n1"`, `"n3"`, 1), "--event-id", "e1")
+	again := mustJSON[schemas.Receipt](t, n, "emit", "--item", strings.Replace(goodLine, `"n1"`, `"n3"`, 1), "--event-id", "e1")
+	if again.Position != first.Position || !again.Duplicate {
+		t.Errorf("the same event again: %+v", again)
+	}
+
+	out := n.must(t, "ask", "when", "is", "the", "kiln", "fired?")
+	contains(t, "ask", out, "Ida: the kiln is fired on Mondays", "shown    ", " tokens (cl100k_base)", "is entry ", "of the log")
+	contains(t, "ask --explain", n.must(t, "ask", "--explain", "when is the kiln fired?"), "score ", "keyword #1", "recency ")
+	if text := n.must(t, "ask", "--text", "when is the kiln fired?"); !strings.HasPrefix(out, strings.TrimRight(text, "\n")) {
+		t.Errorf("ask --text printed\n%s", text)
+	}
+	res := mustJSON[schemas.ContextResult](t, n, "ask", "when is the kiln fired?")
+	if !slices.ContainsFunc(res.Payload.Results, func(r schemas.ResultItem) bool { return r.ID == "n1" }) || res.Payload.Pack.TokenActual > 2000 {
+		t.Errorf("result %+v", res.Payload.Results)
+	}
+	if out := n.must(t, "ask", "--level", "public", "when is the kiln fired?"); strings.Contains(out, "Mondays") {
+		t.Errorf("a public principal sees\n%s", out)
+	}
+
+	contains(t, "forget", n.must(t, "forget", "n1", "--reason", "asked for"), "erased 1 items", "log ", "items ", "keyword ", "vector ", "graph ", "MEMORY ", "nothing left: true")
+	if receipt := mustJSON[schemas.ErasureReceipt](t, n, "forget", "n1"); len(receipt.Items) != 1 {
+		t.Errorf("forget again: %+v", receipt)
+	}
+	if out := n.must(t, "ask", "when is the kiln fired?"); strings.Contains(out, "Mondays") {
+		t.Errorf("after forget\n%s", out)
+	}
+	if r := n.run(t, "ask", "x", "--budget=-1"); r.code != exitFailed || !strings.Contains(r.err, "/payload/token_budget") {
+		t.Errorf("a bad budget: exit code %d\n%s", r.code, r.err)
+	}
+}
+
+func TestLedgerVerifyDoctorOnANode(t *testing.T) {
+	t.Parallel()
+	n := startNode(t)
+	if out := n.must(t, "ledger"); out != "" {
+		t.Errorf("an empty ledger printed\n%s", out)
+	}
+	n.must(t, "emit", "--text", "a", "--id", "n1")
+	n.must(t, "ask", "a")
+	awaitLedger(t, n, 4)
+	out := n.must(t, "ledger", "--verify")
+	contains(t, "ledger", out, "memory.recorded", "context.packed", "context.dropped", "policy.decided", "n1", "  proved")
+	if strings.Contains(out, "NOT PROVED") || len(strings.Split(strings.TrimSpace(out), "\n")) != 4 {
+		t.Errorf("ledger --verify printed\n%s", out)
+	}
+	for _, c := range []struct {
+		args []string
+		want int
+	}{{nil, 4}, {[]string{"--kind", "pack"}, 1}, {[]string{"--kind", "pack", "--kind", "drop"}, 2}, {[]string{"--after", "3"}, 1}, {[]string{"--kind", "artifact"}, 0}} {
+		lines := strings.Fields(strings.ReplaceAll(n.must(t, append([]string{"ledger", "--json"}, c.args...)...), " ", ""))
+		if len(lines) != c.want {
+			t.Errorf("ledger %v printed %d lines, want %d", c.args, len(lines), c.want)
+		}
+		for _, line := range lines {
+			var l ledgerLine
+			if err := json.Unmarshal([]byte(line), &l); err != nil || l.Position == 0 || l.ID == "" {
+				t.Errorf("ledger --json printed %s (%v)", line, err)
+			}
+		}
+	}
+	contains(t, "verify", n.must(t, "verify"), "main: 4 entries verified, root ")
+	if logs := mustJSON[[]verified](t, n, "verify"); len(logs) != 1 || !logs[0].OK || logs[0].Size != 4 || logs[0].Root == "" {
+		t.Errorf("verify --json: %+v", logs)
+	}
+	contains(t, "doctor", n.must(t, "doctor"), "data folder", "principals", "accepted survives", "logged survives", "yes; tenant main has 4 log entries", "log of main")
+	for _, f := range mustJSON[[]finding](t, n, "doctor") {
+		if !f.OK {
+			t.Errorf("doctor: %+v", f)
+		}
+	}
+	live := mustJSON[rebuildProgress](t, n, "rebuild")
+	again := mustJSON[rebuildProgress](t, n, "rebuild")
+	if live.Digest == "" || live.Digest != again.Digest || live.Total != 4 {
+		t.Errorf("rebuild: %+v, then %+v", live, again)
+	}
+	n.down(t)
+	cold := command(t, "", "rebuild", "--dir", n.dir)
+	contains(t, "rebuild without a node", cold.out, "main: rebuilt from 4 log entries", live.Digest)
+	if r := command(t, "", "rebuild", "--dir", n.dir, "--tenant", "a.b"); r.code != exitUsage {
+		t.Errorf("rebuild of a malformed tenant: exit code %d\n%s", r.code, r.err)
+	}
+}
+
+// awaitLedger waits until the ledger has position.
+func awaitLedger(t *testing.T, n *testNode, position int64) {
+	t.Helper()
+	nc, err := nats.Connect(n.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := nc.JetStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sub, err := js.SubscribeSync("prov.v1.main.>", nats.OrderedConsumer())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		m, err := sub.NextMsg(20 * time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Header.Get("Satchel-Position") == fmt.Sprint(position) {
+			return
+		}
+	}
+}
+
+func TestDeadLettersOnANode(t *testing.T) {
+	t.Parallel()
+	n := startNode(t)
+	if out := n.must(t, "dlq", "ls"); out != "no dead letters\n" {
+		t.Errorf("dlq ls printed %q", out)
+	}
+	nc, err := nats.Connect(n.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := nc.JetStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, data := range []string{
+		`{"id":"n1","type":"episodic","kind":"memory","scope":{"tenant":"main"},"created_at":"2026-03-01T00:00:00Z","content":"no label"}`,
+		`{"id":"n2","type":"episodic","kind":"mood","scope":{"tenant":"main"},"created_at":"yesterday","security_label":["level:internal"],"content":"x"}`,
+		`not json`,
+	} {
+		msg := nats.NewMsg("mem.v1.main.evt.tester")
+		msg.Header = nats.Header{"ce-specversion": {"1.0"}, "ce-id": {fmt.Sprintf("e%d", i)}, "ce-source": {"test"}, "ce-type": {schemas.TypeMemoryRecorded}, "content-type": {"application/json"}}
+		msg.Data = []byte(data)
+		if _, err := js.PublishMsg(msg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n.must(t, "emit", "--text", "behind them", "--agent", "tester")
+	out := n.must(t, "dlq", "ls")
+	contains(t, "dlq ls", out, "SEQ", "unlabelled  /data/security_label", "malformed", "/data/kind", "e0", "e1", "e2")
+	for _, line := range strings.Split(strings.TrimSpace(out), "\n")[1:] {
+		if f := strings.Fields(line); strings.HasPrefix(f[2], "/") && strings.Count(line, f[2]) > 1 || strings.Contains(line, f[1]+": /") {
+			t.Errorf("the cause repeats reason or pointer: %s", line)
+		}
+	}
+	list := mustJSON[[]struct{ Seq uint64 }](t, n, "dlq", "ls")
+	if len(list) != 3 {
+		t.Fatalf("dlq ls --json lists %d", len(list))
+	}
+	contains(t, "dlq show", n.must(t, "dlq", "show", "1"), "reason   unlabelled", "pointer  /data/security_label", "subject  mem.v1.main.evt.tester", "ce-id: e0", `"content":"no label"`)
+	shown := mustJSON[map[string]any](t, n, "dlq", "show", "1")
+	if shown["data"] == "" || shown["header"] == nil {
+		t.Errorf("dlq show --json: %v", shown)
+	}
+	contains(t, "dlq retry", n.must(t, "dlq", "retry", "1"), "1 published again")
+	n.must(t, "emit", "--text", "behind it", "--agent", "tester")
+	contains(t, "dlq drop", n.must(t, "dlq", "drop", "2", "3"), "2 dropped", "3 dropped")
+	if list := mustJSON[[]struct{ Seq uint64 }](t, n, "dlq", "ls"); len(list) != 1 || list[0].Seq != 4 {
+		t.Errorf("after retry and drop: %v", list)
+	}
+	for _, args := range [][]string{{"dlq", "show", "99"}, {"dlq", "drop", "99"}, {"dlq", "show", "4", "--tenant", "other"}} {
+		if r := n.run(t, args...); r.code != exitUsage {
+			t.Errorf("satchel %v: exit code %d\n%s", args, r.code, r.err)
+		}
+	}
+	if list := n.must(t, "dlq", "ls", "--tenant", "other", "--json"); strings.TrimSpace(list) != "[]" {
+		t.Errorf("dlq ls --json of a tenant without any printed %s", list)
+	}
+}
+
+func TestImport(t *testing.T) {
+	t.Parallel()
+	n := startNode(t)
+	dir := folder(t, map[string]string{
+		"chat.jsonl":      `{"id":"c1","ts":"2026-02-01T10:00:00Z","speaker":"Ann","text":"the ferry leaves at nine","session":"s1"}` + "\n" + `{"ts":"2026-02-01T10:01:00Z","speaker":"Bo","text":"the bus leaves at ten","session":"s1"}` + "\n",
+		"bad.jsonl":       `{"text":"fine"}` + "\n" + `{"text":7}` + "\nnot json\n",
+		"docs/kiln.md":    "# Kiln\nFire it on Mondays.",
+		"docs/sub/a.MD":   "# Glaze\nCeladon is green.",
+		"docs/ignore.txt": "not Markdown",
+	})
+	chat, docs, bad := filepath.Join(dir, "chat.jsonl"), filepath.Join(dir, "docs"), filepath.Join(dir, "bad.jsonl")
+	mapped := []string{"import", chat, "--map", "content=text", "--map", "created_at=ts", "--map", "speaker=speaker", "--map", "session=session"}
+	contains(t, "import", n.must(t, mapped...), "2 items read, 2 published, 0 malformed")
+	if c := mustJSON[imported](t, n, "import", docs, "--kind", "knowledge"); c != (imported{Read: 2, Published: 2}) {
+		t.Errorf("import of a folder: %+v", c)
+	}
+	n.must(t, "emit", "--text", "the last one", "--agent", "import")
+	contains(t, "ask", n.must(t, "ask", "when does the ferry leave and when is the kiln fired?"), "Ann: the ferry leaves at nine", "Fire it on Mondays", "2026-02-01")
+	size := mustJSON[[]verified](t, n, "verify")[0].Size
+	n.must(t, mapped...)
+	n.must(t, "import", docs, "--kind", "knowledge")
+	n.must(t, "emit", "--text", "a fence", "--agent", "import")
+	if after := mustJSON[[]verified](t, n, "verify")[0].Size; after != size+1 {
+		t.Errorf("importing again grew the log from %d to %d entries", size, after-1)
+	}
+	if list := mustJSON[[]struct{ Seq uint64 }](t, n, "dlq", "ls"); len(list) != 0 {
+		t.Errorf("importing again left %d dead letters", len(list))
+	}
+
+	r := n.run(t, "import", bad, "--map", "content=text", "--strict")
+	if r.code != exitFound || !strings.Contains(r.err, "nothing was published") {
+		t.Errorf("a strict import: exit code %d\n%s", r.code, r.err)
+	}
+	contains(t, "import", r.err, "bad.jsonl:2: /content: ", "bad.jsonl:3: ")
+	r = n.run(t, "import", bad, "--map", "content=text", "--json")
+	var c imported
+	if err := json.Unmarshal([]byte(r.out), &c); r.code != exitFound || err != nil || c != (imported{Read: 3, Published: 1, Malformed: 2}) {
+		t.Errorf("an import with malformed lines: exit code %d, %+v, %v", r.code, c, err)
+	}
+	if r := n.runIn(t, `{"content":"from standard input"}`, "import", "-"); r.code != 0 || !strings.Contains(r.out, "1 items read, 1 published") {
+		t.Errorf("import -: exit code %d\n%s%s", r.code, r.out, r.err)
+	}
+}
+
+func TestHTTPAndDrain(t *testing.T) {
+	t.Parallel()
+	n := startNode(t)
+	get := func(method, path, header string) int {
+		req, err := http.NewRequestWithContext(t.Context(), method, "http://"+n.http+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if header != "" {
+			req.Header.Set(header, "1")
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		return resp.StatusCode
+	}
+	for _, c := range []struct {
+		method, path, header string
+		want                 int
+	}{{"GET", "/healthz", "", 200}, {"GET", "/readyz", "", 200}, {"POST", "/rebuild?tenant=main", "", 403},
+		{"POST", "/rebuild?tenant=a.b", "Satchel-Admin", 400}, {"GET", "/rebuild", "Satchel-Admin", 405}, {"POST", "/rebuild?tenant=main", "Satchel-Admin", 200}} {
+		if got := get(c.method, c.path, c.header); got != c.want {
+			t.Errorf("%s %s: %d, want %d", c.method, c.path, got, c.want)
+		}
+	}
+	if r := command(t, "", "up", "--dir", n.dir, "--nats-port", "0", "--http-addr", ""); r.code == 0 || !strings.Contains(r.err, "process") || !strings.Contains(r.err, "--dir") {
+		t.Errorf("a second process on the folder: exit code %d\n%s", r.code, r.err)
+	}
+	if r := command(t, "", "up", "--dir", t.TempDir(), "--nats-port", "0", "--http-addr", n.http); r.code != exitUsage || !strings.Contains(r.err, "--http-addr") {
+		t.Errorf("a port in use: exit code %d\n%s", r.code, r.err)
+	}
+	if code := n.down(t); code != 0 || !strings.Contains(n.out.String(), "draining…") {
+		t.Errorf("after Ctrl-C: exit code %d\n%s", code, n.out.String())
+	}
+	for _, addr := range []string{n.http, strings.TrimPrefix(n.url, "nats://")} {
+		if c, err := net.Dial("tcp", addr); err == nil {
+			c.Close()
+			t.Errorf("%s still accepts connections", addr)
+		}
+	}
+	if r := command(t, "", "doctor", "--dir", n.dir, "--nats-port", n.url[strings.LastIndex(n.url, ":")+1:], "--json"); !json.Valid([]byte(r.out)) {
+		t.Errorf("doctor --json printed\n%s", r.out)
+	}
+}
+
+func TestTheRelevanceGateIsThere(t *testing.T) {
+	t.Parallel()
+	n := startNode(t)
+	n.must(t, "emit", "--text", "the kiln is fired on Mondays")
+	nc, err := nats.Connect(n.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	m, err := nc.Request("ctx.v1.main.request", []byte(`{"meta":{"type":"ContextRequest","from":{"id":"a","securityLevel":"internal"}},
+		"payload":{"query":{"text":"when is the kiln fired?"},"relevance":{"mode":"task"}}}`), 10*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(m.Data), "there is no gate") || !strings.Contains(string(m.Data), `"relevance":{"mode":"task"`) {
+		t.Errorf("reply %s", m.Data)
+	}
+}
