@@ -42,6 +42,9 @@ type Decision struct {
 	Revision  string // bundle revision
 	InputHash string // hex SHA-256 over the canonical policy input
 	Verdicts  []Verdict
+	// Warnings are sentences for the requester about how it was decided, as that a
+	// fallback stood in; they hold no content and no secret.
+	Warnings []string
 }
 
 // PDP is a policy decision point. An error means deny everything.

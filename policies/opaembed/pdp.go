@@ -16,9 +16,6 @@ import (
 	"satchel/schemas"
 )
 
-// reasonError is the reason of every verdict when the decision point failed.
-const reasonError = "policy_error"
-
 // Config says which policy decides. The zero Config is the built-in bundle.
 type Config struct {
 	// Bundle holds .rego modules and data.json or data.yaml files; files that end in
@@ -86,9 +83,7 @@ func (p *PDP) Decide(ctx context.Context, s scope.Scope, r policies.Request) (po
 		err = b.decide(ctx, s, &r, d.Verdicts)
 	}
 	if err != nil {
-		for i := range d.Verdicts {
-			d.Verdicts[i] = policies.Verdict{Reason: reasonError}
-		}
+		d.Deny()
 		return d, fmt.Errorf("decide action %q: %w: %w", r.Action, policies.ErrUnavailable, err)
 	}
 	return d, nil

@@ -58,3 +58,8 @@ test_nothing_asked if {
 	answer := context with input as {}
 	not answer.allow
 }
+
+test_no_object_asked if {
+	answer := context with input as "text"
+	answer == {"allow": false, "redact": false, "redactedFields": [], "reason": "policy_error"}
+}

@@ -7,7 +7,7 @@ package rego
 
 import "embed"
 
-//go:embed policy.rego filter.rego context.rego
+//go:embed policy.rego filter.rego wire.rego context.rego context_batch.rego context_filter.rego
 var bundle embed.FS
 
 // Bundle returns the built-in bundle, without its tests.

@@ -39,7 +39,7 @@ func TestRegoTestsPassAndCover(t *testing.T) {
 		t.Errorf("only %d Rego tests ran", count)
 	}
 	report := coverage.Report(modules)
-	for _, name := range []string{"policy.rego", "filter.rego", "context.rego"} {
+	for _, name := range []string{"policy.rego", "filter.rego", "wire.rego", "context.rego", "context_batch.rego", "context_filter.rego"} {
 		file := report.Files[name]
 		if file == nil {
 			t.Errorf("%s was not run", name)

@@ -1,0 +1,51 @@
+package cmo.context_batch_test
+
+import data.cmo.context
+import data.cmo.context_batch
+import data.cmo.context_filter
+
+specialist := {"type": "specialist", "id": "playwright_healer", "tenant": "acme", "securityLevel": "internal"}
+
+items := [
+	{"id": "a", "metadata": {"level": "internal", "containsPII": true, "piiFields": ["$.content.email"]}},
+	{"id": "b", "metadata": {"level": "restricted"}},
+	{"id": "c", "metadata": {"level": "cosmic"}},
+	{"id": "d"},
+	{"id": "e", "metadata": {"level": "public", "labels": ["tenant:other"]}},
+]
+
+test_batch_is_single_by_single if {
+	answer := context_batch.decisions with input as {"specialist": specialist, "items": items}
+	count(answer) == count(items)
+	every i, thing in items {
+		one := context with input as {"specialist": specialist, "item": thing}
+		answer[i] == one
+	}
+}
+
+test_reasons_in_order if {
+	answer := context_batch.decisions with input as {"specialist": specialist, "items": items}
+	[d.reason | some d in answer] == ["allowed", "clearance", "clearance", "clearance", "tenant"]
+	answer[0].redactedFields == ["$.content.email"]
+}
+
+test_empty_batch if {
+	answer := context_batch.decisions with input as {"specialist": specialist, "items": []}
+	answer == []
+}
+
+test_no_items_no_decisions if {
+	answer := context_batch.decisions with input as {"specialist": specialist}
+	answer == []
+}
+
+test_filter if {
+	answer := context_filter with input as {"specialist": specialist, "action": "read", "purpose": ""}
+	answer.match == "where"
+	{"field": "level", "op": "at_most", "number": 1} in answer.conditions
+}
+
+test_filter_of_unknown_action if {
+	answer := context_filter with input as {"specialist": specialist, "action": "steal"}
+	answer == {"match": "none"}
+}
