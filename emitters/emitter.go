@@ -268,9 +268,8 @@ func (e *Emitter) event(eventType, subject string, data any, opts *Options) (eve
 	if !schemas.ValidID(ev.ID()) {
 		return event.Event{}, schemas.Invalid([]schemas.Issue{{Pointer: "/id", Message: "the event id must be 1 to 128 of the characters A-Z a-z 0-9 . _ : -"}})
 	}
-	if err := ev.SetData(event.ApplicationJSON, json.RawMessage(raw)); err != nil {
-		return event.Event{}, fmt.Errorf("set event data: %w", err)
-	}
+	ev.SetDataContentType(event.ApplicationJSON)
+	ev.DataEncoded = raw
 	if len(e.cfg.SigningSeed) > 0 {
 		if err := schemas.Sign(e.cfg.SigningSeed, e.cfg.KeyID, &ev); err != nil {
 			return event.Event{}, fmt.Errorf("sign event: %w", err)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"satchel/pipeline/embed"
 	"satchel/pipeline/store/eventlog"
@@ -144,7 +145,14 @@ func (p *projection) supersede(e *eventlog.Entry, by string, links []schemas.Lin
 
 // addPacked counts the shown items as accessed.
 func (p *projection) addPacked(e *eventlog.Entry) error {
-	var pack schemas.ContextPack
+	var pack struct { // of schemas.ContextPack: what counts here
+		CreatedAt time.Time `json:"created_at"`
+		Sections  []struct {
+			Items []struct {
+				ID string `json:"id"`
+			} `json:"items"`
+		} `json:"sections"`
+	}
 	if err := json.Unmarshal(e.Data, &pack); err != nil {
 		return fmt.Errorf("decode pack: %w", err)
 	}

@@ -91,9 +91,8 @@ func ledgerMessage(e *eventlog.Entry) (LedgerMessage, error) {
 		}
 		data = ref
 	}
-	if err := ev.SetData(event.ApplicationJSON, json.RawMessage(data)); err != nil {
-		return LedgerMessage{}, fmt.Errorf("set data of position %d: %w", e.Position, err)
-	}
+	ev.SetDataContentType(event.ApplicationJSON)
+	ev.DataEncoded = data
 	m := LedgerMessage{Position: e.Position, Kind: string(kind), Agent: e.Agent, Event: ev}
 	if kind != schemas.LedgerMemory && kind != schemas.LedgerErasure {
 		m.Request = e.Subject

@@ -14,6 +14,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"satchel/cmd/satchel/internal/corpus"
 	"satchel/emitters"
 	"satchel/jetstream"
@@ -52,6 +54,8 @@ type benchResult struct {
 	Idle       latency            `json:"request_idle_ms"`
 	Loaded     latency            `json:"request_loaded_ms"`
 	LoadedRate float64            `json:"loaded_events_per_s"`
+	IngestCPU  float64            `json:"ingest_cpu_us_per_event"` // of the whole process, publisher included
+	RequestCPU float64            `json:"request_cpu_ms"`          // of the whole process, client, projections and relay included
 	Stages     map[string]float64 `json:"stage_mean_ms"`
 	RestartMS  float64            `json:"restart_ms"`
 	RSSMiB     float64            `json:"rss_mib"`
@@ -155,7 +159,7 @@ func (b *bencher) ingest(ctx context.Context) error {
 	defer conn.close()
 	bar := b.app.bar(fmt.Sprintf("ingesting %d items", b.r.Items))
 	defer bar.end()
-	begun := time.Now()
+	begun, used := time.Now(), cpuTime()
 	for done := 0; done < b.r.Items; {
 		items := make([]schemas.MemoryItem, min(jetstream.MaxBatch, b.r.Items-done))
 		for i := range items {
@@ -171,6 +175,7 @@ func (b *bencher) ingest(ctx context.Context) error {
 		return err
 	}
 	b.r.IngestRate = float64(b.r.Items) / time.Since(begun).Seconds()
+	b.r.IngestCPU = float64((cpuTime() - used).Microseconds()) / float64(b.r.Items)
 	return nil
 }
 
@@ -224,7 +229,9 @@ func (b *bencher) question() string {
 func (b *bencher) idle(ctx context.Context) error {
 	var err error
 	b.r.Stages = map[string]float64{}
+	used := cpuTime()
 	b.r.Idle, err = b.runs(ctx, b.r.Stages)
+	b.r.RequestCPU = (cpuTime() - used).Seconds() * 1000 / float64(max(1, b.Runs)*b.Requests)
 	b.r.RSSMiB = rss()
 	return err
 }
@@ -396,6 +403,15 @@ func median(list []float64) float64 {
 	return list[len(list)/2]
 }
 
+// cpuTime returns the processor time the process has used, 0 where it can't be asked.
+func cpuTime() time.Duration {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
 // rss returns the process's resident memory in MiB, 0 where /proc has none.
 func rss() float64 {
 	raw, err := os.ReadFile("/proc/self/status")
@@ -421,10 +437,10 @@ func loadAverage() string {
 
 func printBench(a *app, results []benchResult) error {
 	w := tabwriter.NewWriter(a.out, 0, 4, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(w, "items\tingest/s\tsearchable p50/p95\trequest p50/p95\tloaded p50/p95\tevents/s\trestart ms\tRSS MiB\tload\t\n")
+	fmt.Fprint(w, "items\tingest/s\tCPU us\tsearchable p50/p95\trequest p50/p95\tCPU ms\tloaded p50/p95\tevents/s\trestart ms\tRSS MiB\tload\t\n")
 	for _, r := range results {
-		fmt.Fprintf(w, "%d\t%.0f\t%.1f/%.1f\t%.1f/%.1f\t%.1f/%.1f\t%.0f\t%.0f\t%.0f\t%s\t\n", r.Items, r.IngestRate, r.Searchable.P50, r.Searchable.P95,
-			r.Idle.P50, r.Idle.P95, r.Loaded.P50, r.Loaded.P95, r.LoadedRate, r.RestartMS, r.RSSMiB, r.Load)
+		fmt.Fprintf(w, "%d\t%.0f\t%.0f\t%.1f/%.1f\t%.1f/%.1f\t%.1f\t%.1f/%.1f\t%.0f\t%.0f\t%.0f\t%s\t\n", r.Items, r.IngestRate, r.IngestCPU, r.Searchable.P50, r.Searchable.P95,
+			r.Idle.P50, r.Idle.P95, r.RequestCPU, r.Loaded.P50, r.Loaded.P95, r.LoadedRate, r.RestartMS, r.RSSMiB, r.Load)
 	}
 	if err := w.Flush(); err != nil {
 		return err

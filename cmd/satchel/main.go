@@ -101,6 +101,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 		fmt.Fprintf(errOut, "satchel: %v\nTry satchel --help.\n", err)
 		return exitUsage
 	}
+	c.tuneMemory()
 	a := &app{Settings: &c.Settings, out: out, err: errOut, in: in}
 	if err := cmd.Run(a); err != nil {
 		return report(errOut, err)

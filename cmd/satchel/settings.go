@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"reflect"
+	"runtime/debug"
 	"strings"
 )
 
@@ -38,6 +40,18 @@ func (s *Settings) logger(w io.Writer) *slog.Logger {
 		level = slog.LevelWarn
 	}
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
+}
+
+// tuneMemory lets the heap grow to three times what lives before it is collected, and
+// collects more often near the memory the indexes may hold. GOGC and GOMEMLIMIT, when
+// set, decide instead.
+func (s *Settings) tuneMemory() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(200)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(int64(s.MemoryMB) << 20 * 5 / 4)
+	}
 }
 
 func (s *Settings) path(parts ...string) string {
