@@ -230,11 +230,15 @@ func (t *teller) ask(ctx context.Context) error {
 	}
 	shown := make([]map[string]string, len(askers))
 	t.say("\nASK     %q — a pack of at most 420 tokens, twice.", demoQuestion)
+	seen := int64(0)
 	for i := range askers {
-		res, err := t.client.ask(ctx, askers[i].request())
+		req := askers[i].request()
+		req.Payload.MinPosition = seen // the pack before counts as a use of what it showed
+		res, err := t.client.ask(ctx, req)
 		if err != nil {
 			return err
 		}
+		seen = res.Payload.Positions.Decision
 		shown[i] = map[string]string{}
 		for _, item := range res.Payload.Results {
 			shown[i][item.ID] = item.Content.Text()

@@ -34,7 +34,7 @@ func (b *bar) set(done, total int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
-	if total <= 0 || now.Sub(b.start) < time.Second && done < total {
+	if total <= 0 || now.Sub(b.start) < time.Second {
 		return
 	}
 	if !b.live {

@@ -79,18 +79,23 @@ func up(t *testing.T, bin, data string) *instance {
 	return i
 }
 
-// run runs a command of the binary against the instance and returns what it printed.
+// run runs a command of the binary against the instance and returns what it printed;
+// its errors, too, when it failed.
 func (i *instance) run(t *testing.T, args ...string) (string, int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, i.bin, args...)
 	cmd.Env = append(os.Environ(), "NATS_PORT="+i.url[strings.LastIndex(i.url, ":")+1:], "SATCHEL_DIR="+i.data, "HTTP_ADDR="+i.http)
-	out, err := cmd.CombinedOutput()
-	if err != nil && cmd.ProcessState == nil {
-		t.Fatalf("satchel %s: %v", strings.Join(args, " "), err)
+	var out, errOut strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	if err := cmd.Run(); err != nil {
+		if cmd.ProcessState == nil {
+			t.Fatalf("satchel %s: %v", strings.Join(args, " "), err)
+		}
+		out.WriteString(errOut.String())
 	}
-	return string(out), cmd.ProcessState.ExitCode()
+	return out.String(), cmd.ProcessState.ExitCode()
 }
 
 func (i *instance) must(t *testing.T, args ...string) string {
