@@ -229,6 +229,7 @@ func (t *teller) ask(ctx context.Context) error {
 		{Question: []string{demoQuestion}, As: "risk_officer", Level: "restricted", Group: []string{"risk", "support"}, Budget: 420, Type: schemas.QueryHybrid},
 	}
 	shown := make([]map[string]string, len(askers))
+	known := map[string]bool{} // what the first may see, whether it found a place or not
 	t.say("\nASK     %q — a pack of at most 420 tokens, twice.", demoQuestion)
 	seen := int64(0)
 	for i := range askers {
@@ -245,10 +246,15 @@ func (t *teller) ask(ctx context.Context) error {
 		}
 		t.say("\n── as %s (clearance %s, groups %s) %s", askers[i].As, askers[i].Level, strings.Join(askers[i].Group, ", "), strings.Repeat("─", 20))
 		printResult(t.out, &res.Payload, false)
+		if i == 0 {
+			for _, id := range append(res.Payload.Drop.DroppedItemIDs, sortedKeys(shown[0])...) {
+				known[id] = true
+			}
+		}
 	}
-	t.say("\nONLY THE RISK OFFICER SEES")
+	t.say("\nSEEN BY THE RISK OFFICER, NOT FOR THE SUPPORT AGENT")
 	for _, id := range sortedKeys(shown[1]) {
-		if _, both := shown[0][id]; !both {
+		if !known[id] {
 			t.say("        %s  %s", id, oneLine(shown[1][id], 100))
 		}
 	}

@@ -44,7 +44,7 @@ func (e *usageError) Unwrap() error { return e.err }
 func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
 
 type cli struct {
-	Settings
+	Settings `group:"Settings"`
 
 	Demo    demoCmd    `cmd:"" help:"Start everything in a fresh folder, stream a few dozen memories, ask as two principals, verify and prove. The place to begin."`
 	Up      upCmd      `cmd:"" help:"Run Satchel: embedded NATS, log, indexes and services, until Ctrl-C."`
@@ -145,6 +145,7 @@ func printProblems(w io.Writer, err error) {
 
 const description = `Governed memory and context for AI agents, on NATS.
 
-Begin with: satchel demo
-Then:       satchel up          in one terminal, and
-            satchel emit --text "…"    satchel ask "…"    in another.`
+    satchel demo                begin here
+    satchel up                  run it; then, in another terminal:
+    satchel emit --text "…"     remember
+    satchel ask "…"             ask`
