@@ -1,0 +1,331 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	natsjs "github.com/nats-io/nats.go/jetstream"
+
+	"satchel/jetstream"
+	"satchel/pipeline/store/eventlog"
+	"satchel/schemas"
+	"satchel/worker"
+	"satchel/worker/transport"
+)
+
+func TestRejectedEventsBecomeDeadLettersAndNeighboursLand(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	elsewhere := recorded(t, "wrong", "x", func(d map[string]any) { d["scope"] = map[string]any{"tenant": "globex"} })
+	unlabelled := recorded(t, "bare", "x", func(d map[string]any) { delete(d, "security_label") })
+	malformed := recorded(t, "broken", "x", func(d map[string]any) { d["confidence"] = "very" })
+	far := recorded(t, "far", "x") // a time that the log has no room for
+	far.SetTime(time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC))
+	w.publish(t, "acme", recorded(t, "a", "first"), elsewhere, unlabelled, recorded(t, "b", "second"), malformed, far, recorded(t, "c", "third"))
+	reused := recorded(t, "a", "another text under the same id")
+	w.publish(t, "acme", reused, recorded(t, "d", "fourth"))
+	if diff := cmp.Diff([]string{"e-a", "e-b", "e-c", "e-d"}, ids(w.entries(t, "acme", 4))); diff != "" {
+		t.Errorf("log (-want +got):\n%s", diff)
+	}
+	want := []string{"e-a id_reuse /id", "e-bare unlabelled /data/security_label", "e-broken malformed /data/confidence", "e-far malformed", "e-wrong wrong_tenant /data/scope/tenant"}
+	got := w.letters(t, len(want))
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("dead letters (-want +got):\n%s", diff)
+	}
+	if err := w.worker.Ready(); err != nil {
+		t.Errorf("not ready: %v", err)
+	}
+}
+
+func TestADeadLetterHoldsTheCauseAndTheWholeEvent(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.publish(t, "acme", recorded(t, "a", "kept whole", func(d map[string]any) { delete(d, "security_label") }))
+	w.letters(t, 1)
+	letter, err := w.dead.Read(within(t), 1)
+	must(t, err)
+	if letter.Cause == "" || strings.Contains(letter.Cause, "kept whole") || !strings.Contains(string(letter.Data), "kept whole") || letter.Subject != "mem.v1.acme.evt.planner" {
+		t.Errorf("letter = %+v", letter)
+	}
+}
+
+func TestDuplicatesAreTakenOnce(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	a, b := recorded(t, "a", "one"), recorded(t, "b", "two")
+	w.publish(t, "acme", a, a, b, a)
+	w.entries(t, "acme", 2)
+	w.publish(t, "acme", b, a, recorded(t, "c", "three"))
+	if diff := cmp.Diff([]string{"e-a", "e-b", "e-c"}, ids(w.entries(t, "acme", 3))); diff != "" {
+		t.Error(diff)
+	}
+	if got := w.letters(t, 0); len(got) != 0 {
+		t.Errorf("dead letters: %v", got)
+	}
+}
+
+// crashAt stops a follower for good when it passes a point for the n-th time, as far as
+// that can be had in one process.
+func crashAt(w *world, point string, n int32) (crashed chan struct{}) {
+	crashed = make(chan struct{})
+	var left atomic.Int32
+	left.Store(n)
+	w.change = func(c *worker.Config) {
+		c.Failpoint = func(at string) {
+			if at == point && left.Add(-1) == 0 {
+				close(crashed)
+				runtime.Goexit()
+			}
+		}
+	}
+	return crashed
+}
+
+func await(t *testing.T, c <-chan struct{}, what string) {
+	t.Helper()
+	select {
+	case <-c:
+	case <-within(t).Done():
+		t.Fatalf("waited too long: %s", what)
+	}
+}
+
+func TestResumesFromTheDatabaseAfterAnUnackedBatch(t *testing.T) {
+	t.Parallel()
+	for _, point := range []string{"append.before_commit", "append.after_commit", "append.after_ack"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			w := prepare(t)
+			crashed := crashAt(w, point, 1)
+			w.publish(t, "acme", recorded(t, "a", "one"), recorded(t, "b", "two"))
+			w.start(t)
+			await(t, crashed, "the crash")
+			must(t, w.stop())
+			w.change = nil
+			w.reopen(t)
+			w.publish(t, "acme", recorded(t, "c", "three"))
+			if diff := cmp.Diff([]string{"e-a", "e-b", "e-c"}, ids(w.entries(t, "acme", 3))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// A reused id that was found in the transaction reaches the dead letters although the
+// process dies between the transaction and the dead letter.
+func TestAReusedIDIsNotLostToACrash(t *testing.T) {
+	t.Parallel()
+	w := prepare(t)
+	crashed := crashAt(w, "append.before_reject", 1)
+	w.publish(t, "acme", recorded(t, "a", "one"), recorded(t, "a", "another"), recorded(t, "b", "two"))
+	w.start(t)
+	await(t, crashed, "the crash")
+	must(t, w.stop())
+	w.change = nil
+	w.reopen(t)
+	w.publish(t, "acme", recorded(t, "c", "three"))
+	if diff := cmp.Diff([]string{"e-a", "e-b", "e-c"}, ids(w.entries(t, "acme", 3))); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"e-a id_reuse /id"}, w.letters(t, 1)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// failingLetters refuse the first letters.
+type failingLetters struct {
+	transport.DeadLetters
+	left atomic.Int32
+}
+
+func (f *failingLetters) Reject(ctx context.Context, r []transport.Rejected) error {
+	if f.left.Add(-1) >= 0 {
+		return errors.New("the DLQ is full")
+	}
+	return f.DeadLetters.Reject(ctx, r)
+}
+
+func TestNothingPassesAFullDLQ(t *testing.T) {
+	t.Parallel()
+	w := prepare(t)
+	letters := &failingLetters{}
+	letters.left.Store(4)
+	w.change = func(c *worker.Config) { letters.DeadLetters, c.DeadLetters = c.DeadLetters, letters }
+	w.publish(t, "acme", recorded(t, "a", "one"), recorded(t, "bare", "x", func(d map[string]any) { delete(d, "security_label") }), recorded(t, "b", "two"))
+	w.start(t)
+	poll(t, "the worker says that it is not ready", func() bool {
+		err := w.worker.Ready()
+		return err != nil && strings.Contains(err.Error(), "dead letters")
+	})
+	if diff := cmp.Diff([]string{"e-a", "e-b"}, ids(w.entries(t, "acme", 2))); diff != "" {
+		t.Error(diff)
+	}
+	if got := w.letters(t, 1); len(got) != 1 {
+		t.Errorf("dead letters: %v", got)
+	}
+	poll(t, "the worker is ready again", func() bool { return w.worker.Ready() == nil })
+}
+
+func TestAnotherStreamStopsThePartitionWithANamedError(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(t *testing.T, w *world){
+		"created anew": func(t *testing.T, w *world) {
+			must(t, w.js.DeleteStream(within(t), jetstream.MemoryStream))
+			must(t, jetstream.EnsureStreams(within(t), w.js, jetstream.Config{}))
+			w.publish(t, "acme", recorded(t, "x", "x"), recorded(t, "y", "y"), recorded(t, "z", "z"))
+		},
+		"another one": func(t *testing.T, w *world) {
+			w.checkpoint(t, func(cp *eventlog.Checkpoint) { cp.Hash[5] ^= 1 })
+		},
+		"before the checkpoint": func(t *testing.T, w *world) {
+			w.checkpoint(t, func(cp *eventlog.Checkpoint) { cp.StreamSeq += 1000 })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := setup(t)
+			w.publish(t, "acme", recorded(t, "a", "one"), recorded(t, "b", "two"))
+			w.entries(t, "acme", 2)
+			must(t, w.stop())
+			spoil(t, w)
+			w.start(t)
+			var changed *worker.StreamChangedError
+			poll(t, "the partition stops", func() bool { return errors.As(w.worker.Ready(), &changed) })
+			if !strings.Contains(changed.Error(), name) || changed.Partition == "" {
+				t.Errorf("error = %v", changed)
+			}
+			w.publish(t, other(t, w), recorded(t, "free", "elsewhere", func(d map[string]any) { d["scope"] = map[string]any{"tenant": other(t, w)} }))
+			w.entries(t, other(t, w), 1) // the other partitions go on
+			if n := len(w.entries(t, "acme", 0)); n != 2 {
+				t.Errorf("the stopped partition has %d entries, want 2", n)
+			}
+		})
+	}
+}
+
+// checkpoint changes the checkpoint of acme's partition.
+func (w *world) checkpoint(t *testing.T, change func(*eventlog.Checkpoint)) {
+	t.Helper()
+	for partition := range jetstream.Partitions {
+		fence, cp, err := w.log.TakeFence(within(t), "append/"+jetstream.PartitionName(partition))
+		must(t, err)
+		if cp.StreamSeq == 0 {
+			continue
+		}
+		change(&cp)
+		cp.Fence = fence
+		_, err = w.log.Append(within(t), eventlog.Batch{Checkpoint: &cp})
+		must(t, err)
+	}
+}
+
+// other returns a tenant of another partition than acme's.
+func other(t *testing.T, w *world) string {
+	t.Helper()
+	s := partitionOf(t, w, "acme")
+	for i := range 100 {
+		if tenant := fmt.Sprintf("tenant%d", i); partitionOf(t, w, tenant) != s {
+			return tenant
+		}
+	}
+	t.Fatal("every tenant is in the same partition")
+	return ""
+}
+
+// partitionOf is how the stream's transform places a tenant: FNV-1a of the token.
+func partitionOf(t *testing.T, w *world, tenant string) uint32 {
+	t.Helper()
+	h := uint32(2166136261)
+	for _, c := range []byte(tenant) {
+		h = (h ^ uint32(c)) * 16777619
+	}
+	return h % jetstream.Partitions
+}
+
+func TestTheFenceStopsAStaleOwner(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.publish(t, "acme", recorded(t, "a", "one"))
+	w.entries(t, "acme", 1)
+	for partition := range jetstream.Partitions { // another owner takes over
+		_, _, err := w.log.TakeFence(within(t), "append/"+jetstream.PartitionName(partition))
+		must(t, err)
+	}
+	w.publish(t, "acme", recorded(t, "b", "two"))
+	poll(t, "the stale owner stops", func() bool { return errors.Is(w.worker.Ready(), eventlog.ErrFenced) })
+	if n := len(w.entries(t, "acme", 1)); n != 1 {
+		t.Errorf("the stale owner wrote: %d entries", n)
+	}
+	must(t, w.stop())
+	w.start(t)
+	if diff := cmp.Diff([]string{"e-a", "e-b"}, ids(w.entries(t, "acme", 2))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Trimming a partition takes nothing from another one, nor what is behind the bound.
+func TestPurgeStaysInItsPartition(t *testing.T) {
+	t.Parallel()
+	w := prepare(t)
+	ctx := within(t)
+	tenant := other(t, w)
+	for i := range 5 {
+		w.publish(t, "acme", recorded(t, fmt.Sprint(i), "x"))
+		w.publish(t, tenant, recorded(t, fmt.Sprint(i), "x"))
+	}
+	inbox, err := jetstream.OpenInbox(ctx, w.nc, w.js, jetstream.InboxConfig{Partition: int(partitionOf(t, w, "acme"))})
+	must(t, err)
+	defer inbox.Close()
+	must(t, inbox.Purge(ctx, 7)) // acme's are 1, 3, 5, 7, 9
+	stream, err := w.js.Stream(ctx, jetstream.MemoryStream)
+	must(t, err)
+	var left []uint64
+	for seq := uint64(1); seq <= 10; seq++ {
+		if _, err := stream.GetMsg(ctx, seq); err == nil {
+			left = append(left, seq)
+		} else if !errors.Is(err, natsjs.ErrMsgNotFound) {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff([]uint64{2, 4, 6, 8, 9, 10}, left); diff != "" {
+		t.Errorf("left in the stream (-want +got):\n%s", diff)
+	}
+}
+
+// An event of the stream stands in the log before one that was published after it, also
+// around an erasure.
+func TestOrderAroundErasures(t *testing.T) {
+	t.Parallel()
+	w := prepare(t)
+	w.publish(t, "acme", recorded(t, "a", "one"), recorded(t, "b", "two"), forgetting(t, "f1", "a"), recorded(t, "c", "three"),
+		recorded(t, "bare", "x", func(d map[string]any) { delete(d, "security_label") }), forgetting(t, "f2", "b"), recorded(t, "d", "four"))
+	w.start(t)
+	var got []string
+	poll(t, "everything is in the log", func() bool {
+		got = nil
+		for _, e := range w.entries(t, "acme", 0) {
+			if e.Agent == "planner" {
+				got = append(got, e.ID)
+			}
+		}
+		return len(got) >= 6
+	})
+	if diff := cmp.Diff([]string{"e-a", "e-b", "f1", "e-c", "f2", "e-d"}, got); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"e-bare unlabelled /data/security_label"}, w.letters(t, 1)); diff != "" {
+		t.Error(diff)
+	}
+	if e, err := w.log.Find(within(t), system(t, "acme"), source, "f1"); err != nil || e.Type != schemas.TypeMemoryErased {
+		t.Errorf("erasure = %v, %v", e.Type, err)
+	}
+}
