@@ -46,23 +46,24 @@ func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(fo
 type cli struct {
 	Settings `group:"Settings"`
 
-	Demo    demoCmd    `cmd:"" help:"Start everything in a fresh folder, stream a few dozen memories, ask as two principals, verify and prove. The place to begin."`
-	Up      upCmd      `cmd:"" help:"Run Satchel: embedded NATS, log, indexes and services, until Ctrl-C."`
-	Emit    emitCmd    `cmd:"" help:"Publish one memory."`
-	Ask     askCmd     `cmd:"" help:"Ask for a context pack."`
-	Forget  forgetCmd  `cmd:"" help:"Erase items everywhere and print the erasure receipt."`
-	Ledger  ledgerCmd  `cmd:"" help:"Print or follow the provenance ledger."`
-	Import  importCmd  `cmd:"" help:"Publish memories from JSONL files or a folder of Markdown."`
-	Verify  verifyCmd  `cmd:"" help:"Recompute the whole log: hashes, proofs, content; name the first bad position."`
-	Rebuild rebuildCmd `cmd:"" help:"Empty the indexes and fill them from the log."`
-	Dlq     dlqCmd     `cmd:"" help:"Look at, retry or drop rejected events."`
-	Eval    evalCmd    `cmd:"" help:"Score retrieval and packs on labelled data."`
-	Bench   benchCmd   `cmd:"" help:"Measure latency, throughput, restart and memory on a generated corpus."`
-	Doctor  doctorCmd  `cmd:"" help:"Say what works, what does not, and which promises hold."`
-	Config  configCmd  `cmd:"" help:"Print the effective settings, secrets masked."`
-	Schema  schemaCmd  `cmd:"" help:"Print a JSON Schema or the AsyncAPI document."`
-	Lint    lintCmd    `cmd:"" help:"Check JSONL files of memories; exit 3 when one is malformed or unlabelled."`
-	Version versionCmd `cmd:"" help:"Print the version."`
+	Demo      demoCmd      `cmd:"" help:"Start everything in a fresh folder, stream a few dozen memories, ask as two principals, verify and prove. The place to begin."`
+	Up        upCmd        `cmd:"" help:"Run Satchel: embedded NATS, log, indexes and services, until Ctrl-C."`
+	Emit      emitCmd      `cmd:"" help:"Publish one memory."`
+	Ask       askCmd       `cmd:"" help:"Ask for a context pack."`
+	Forget    forgetCmd    `cmd:"" help:"Erase items everywhere and print the erasure receipt."`
+	Relevance relevanceCmd `cmd:"" help:"Say which context nodes a turn needs, and which layer decided."`
+	Ledger    ledgerCmd    `cmd:"" help:"Print or follow the provenance ledger."`
+	Import    importCmd    `cmd:"" help:"Publish memories from JSONL files or a folder of Markdown."`
+	Verify    verifyCmd    `cmd:"" help:"Recompute the whole log: hashes, proofs, content; name the first bad position."`
+	Rebuild   rebuildCmd   `cmd:"" help:"Empty the indexes and fill them from the log."`
+	Dlq       dlqCmd       `cmd:"" help:"Look at, retry or drop rejected events."`
+	Eval      evalCmd      `cmd:"" help:"Score retrieval and packs on labelled data."`
+	Bench     benchCmd     `cmd:"" help:"Measure latency, throughput, restart and memory on a generated corpus."`
+	Doctor    doctorCmd    `cmd:"" help:"Say what works, what does not, and which promises hold."`
+	Config    configCmd    `cmd:"" help:"Print the effective settings, secrets masked."`
+	Schema    schemaCmd    `cmd:"" help:"Print a JSON Schema or the AsyncAPI document."`
+	Lint      lintCmd      `cmd:"" help:"Check JSONL files of memories; exit 3 when one is malformed or unlabelled."`
+	Version   versionCmd   `cmd:"" help:"Print the version."`
 }
 
 // app is what a command runs with.

@@ -11,10 +11,13 @@ import (
 
 	"github.com/nats-io/nats.go"
 	js "github.com/nats-io/nats.go/jetstream"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/propagation"
 
 	"satchel/jetstream"
 	"satchel/jetstream/embedded"
 	"satchel/pipeline"
+	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/token"
 	"satchel/worker"
@@ -98,7 +101,7 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	if err != nil {
 		return err
 	}
-	gate, err := a.openGate()
+	gate, err := a.openGate(logger)
 	if err != nil {
 		return err
 	}
@@ -116,11 +119,15 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	cfg.Projector = projector
 	n.engine, err = pipeline.New(pipeline.Config{Log: log, Items: n.items, Keyword: n.keyword, Vector: n.vector, Graph: n.graph,
 		PDP: pdp, Embedder: n.embedder, Tokens: n.counter, Relevance: gate, Indexed: projector, Prover: n.log, Leaves: n.log,
-		Clock: o.clock, IDs: o.newID, Logger: logger})
+		Clock: o.clock, IDs: o.newID, Logger: logger, Tracer: otel.Tracer("satchel"), Meter: otel.Meter("satchel")})
 	if err != nil {
 		return err
 	}
 	cfg.Engine = n.engine
+	cfg.Scrubbers = append(cfg.Scrubbers, worker.Scrubber{Store: "engine", Scrub: func(context.Context, scope.Scope) error {
+		n.engine.Forget()
+		return nil
+	}})
 	for partition := range jetstream.Partitions {
 		inbox, err := jetstream.OpenInbox(ctx, n.nc, conn, jetstream.InboxConfig{Partition: partition})
 		if err != nil {
@@ -139,7 +146,10 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	if n.worker, err = worker.New(cfg); err != nil {
 		return err
 	}
-	n.services, err = jetstream.Serve(ctx, n.nc, conn, jetstream.ServiceConfig{Workers: a.Pool, Log: logger}, endpoints(n.worker.Service))
+	n.services, err = jetstream.Serve(ctx, n.nc, conn, jetstream.ServiceConfig{Workers: a.Pool, Log: logger,
+		Extract: func(ctx context.Context, carrier jetstream.HeaderCarrier) context.Context {
+			return propagation.TraceContext{}.Extract(ctx, carrier)
+		}}, endpoints(n.worker.Service, gate))
 	if err != nil {
 		return fmt.Errorf("serve requests: %w", err)
 	}
@@ -159,7 +169,7 @@ func (s *stores) counter(model string) token.Counter {
 }
 
 // endpoints are the subjects the service answers.
-func endpoints(v *worker.Service) []jetstream.Endpoint {
+func endpoints(v *worker.Service, g *gate) []jetstream.Endpoint {
 	type handler = func(ctx context.Context, tenant string, body []byte) (any, error)
 	list := []struct {
 		name, subject string
@@ -167,6 +177,7 @@ func endpoints(v *worker.Service) []jetstream.Endpoint {
 		workers       int // a pool of its own for calls that wait for others
 	}{
 		{"request", "ctx.v1.*.request", v.Request, 0},
+		{"relevance", "ctx.v1.*.relevance", g.answer, 0},
 		{"put", "mem.v1.*.put", v.Put, 64},
 		{"head", "log.v1.*.head", v.Head, 0},
 		{"prove", "log.v1.*.prove", v.Prove, 0},

@@ -15,7 +15,6 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"satchel/pipeline/embed/static"
-	"satchel/pipeline/relevance"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	logsqlite "satchel/pipeline/store/eventlog/sqlite"
@@ -204,22 +203,6 @@ func (a *app) openPolicy(ctx context.Context) (*opaembed.PDP, *policies.Registry
 		return nil, nil, &usageError{err}
 	}
 	return pdp, registry, nil
-}
-
-// openGate returns what decides which context a turn needs.
-func (a *app) openGate() (*relevance.Gate, error) {
-	if a.Relevance == "" {
-		cfg, err := relevance.DefaultConfig()
-		if err != nil {
-			return nil, err
-		}
-		return relevance.New(cfg)
-	}
-	gate, err := relevance.Load(a.Relevance)
-	if err != nil {
-		return nil, &usageError{err}
-	}
-	return gate, nil
 }
 
 // openWriter returns the first stage of the pipeline with the agents' keys.

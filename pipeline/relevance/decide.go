@@ -13,6 +13,46 @@ type Decision struct {
 	Trace    schemas.RelevanceTrace
 	gate     *Gate
 	included set
+	decided  [layers]set // nodes that each layer moved
+}
+
+// Layer is a step that can move a node.
+type Layer int
+
+// The layers that move nodes, in order; the safeguard only warns.
+const (
+	TemplateMask Layer = iota
+	SignalRuleHard
+	SignalRuleSoft
+	Urgency
+	SoftRecovery
+	Dependency
+	Safety
+	layers
+)
+
+// String names the layer.
+func (l Layer) String() string {
+	names := [layers]string{"template mask", "signal rule (hard)", "signal rule (soft)", "urgency override", "soft recovery", "dependency", "safety override"}
+	if l < 0 || l >= layers {
+		return "no layer"
+	}
+	return names[l]
+}
+
+// Layer returns the layer that decided a node: the last that moved it. No layer did
+// for a node that was included from the start.
+func (d *Decision) Layer(node string) (Layer, bool) {
+	if d.gate == nil {
+		return 0, false
+	}
+	i, ok := d.gate.index[node]
+	for l := layers - 1; ok && l >= 0; l-- {
+		if d.decided[l].has(i) {
+			return l, true
+		}
+	}
+	return 0, false
 }
 
 // All returns the decision that includes everything, for a request that says nothing
@@ -48,28 +88,33 @@ func (g *Gate) Decide(in Input) Decision {
 		return g.everything(in.Mode, "the mode is unknown: everything is included")
 	}
 	byRule, soft := g.applyRules(&in, g.all&^hard)
+	d := Decision{gate: g, included: g.all &^ hard &^ byRule &^ soft}
+	d.decided[TemplateMask], d.decided[SignalRuleHard], d.decided[SignalRuleSoft] = hard, byRule, soft
 	hard |= byRule
-	d := Decision{gate: g, included: g.all &^ hard &^ soft}
 	d.Trace.Mode = in.Mode
 	d.Trace.ExcludedHard, d.Trace.ExcludedSoft = g.list(hard), g.list(soft)
 
 	if urgency, _ := in.Classification["urgency"].(string); urgency == "high" && g.urgent != 0 {
+		d.decided[Urgency] = g.urgent &^ d.included
 		d.included |= g.urgent
 		d.Trace.OverridesApplied = append(d.Trace.OverridesApplied, "urgency")
 	}
 	recovered := g.recover(soft&^d.included, in.TokenBudgetRemaining)
 	d.included |= recovered
+	d.decided[SoftRecovery] = recovered
 	d.Trace.RecoveredSoft = g.list(recovered)
 
 	added := g.needsOf(d.included) &^ d.included
 	d.included |= added
 	if forced := g.forced(&in) &^ d.included; forced != 0 {
+		d.decided[Safety] = forced
 		d.included |= forced
 		d.Trace.OverridesApplied = append(d.Trace.OverridesApplied, "safety")
 		needed := g.needsOf(forced) &^ d.included
 		d.included |= needed
 		added |= needed
 	}
+	d.decided[Dependency] = added
 	d.Trace.DepsAdded = g.list(added)
 	g.finish(&d)
 	return d
