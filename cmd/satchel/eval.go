@@ -13,17 +13,20 @@ import (
 
 	"satchel/cmd/satchel/internal/eval"
 	"satchel/emitters"
+	"satchel/pipeline"
 	"satchel/pipeline/scope"
 	"satchel/schemas"
 )
 
 type evalCmd struct {
-	From   string   `name:"data" help:"Folder of evaluation sets: SET/memories.jsonl (or tools.jsonl) and SET/queries.jsonl." required:"" type:"existingdir"`
-	Set    []string `help:"Sets to run." xor:"which"`
-	All    bool     `help:"Run every set of the folder." xor:"which"`
-	Budget []int    `help:"Token budgets of packs." default:"500,1000,2000"`
-	Out    string   `help:"Write the raw run here, a JSON line a query." type:"path"`
-	Max    int      `help:"Only this many queries of each set; 0 is all." default:"0"`
+	From    string   `name:"data" help:"Folder of evaluation sets: SET/memories.jsonl (or tools.jsonl) and SET/queries.jsonl." required:"" type:"existingdir"`
+	Set     []string `help:"Sets to run." xor:"which"`
+	All     bool     `help:"Run every set of the folder." xor:"which"`
+	Budget  []int    `help:"Token budgets of packs." default:"500,1000,2000"`
+	Out     string   `help:"Write the raw run here, a JSON line a query." type:"path"`
+	Compare bool     `help:"Rank also by BM25 alone and by vectors alone, over the same indexes, and print one table of all sets. --all does."`
+	Ablate  bool     `help:"Rank also without each ingredient in turn."`
+	Max     int      `help:"Only this many queries of each set; 0 is all." default:"0"`
 }
 
 // Help shows how it is called.
@@ -32,8 +35,10 @@ func (evalCmd) Help() string {
 Without labels a question counts for nothing but the raw run. The settings --dir and --tenant
 of other commands are not used: a temporary folder is.
 
-Example:
-  satchel eval --data ./eval --set locomo --out run.jsonl`
+Examples:
+  satchel eval --data ./eval --set locomo --out run.jsonl
+  satchel eval --data ./eval --all
+  satchel eval --data ./eval --set locomo --ablate`
 }
 
 // Run evaluates the sets one after another.
@@ -64,9 +69,12 @@ func (c *evalCmd) Run(ctx context.Context, a *app) error {
 			return err
 		}
 		reports = append(reports, r)
-		if !a.JSON {
+		if !a.JSON && !c.All {
 			printEval(a.out, r, c.Budget)
 		}
+	}
+	if !a.JSON && (c.All || c.Compare || c.Ablate) {
+		printCompared(a.out, reports)
 	}
 	if a.JSON {
 		return a.printJSON(reports)
@@ -79,6 +87,7 @@ type evalReport struct {
 	Set      string      `json:"set"`
 	Memories int         `json:"memories"`
 	Lines    []eval.Line `json:"lines"`
+	Compared []compared  `json:"compared,omitempty"`
 }
 
 func (c *evalCmd) runSet(ctx context.Context, a *app, name string, out io.Writer) (r evalReport, err error) {
@@ -116,19 +125,32 @@ func (c *evalCmd) runSet(ctx context.Context, a *app, name string, out io.Writer
 	if err != nil {
 		return r, err
 	}
-	return evalReport{Set: name, Memories: len(set.Memories), Lines: eval.Report(rows)}, nil
+	r = evalReport{Set: name, Memories: len(set.Memories), Lines: eval.Report(rows)}
+	var variants []variant
+	if c.Compare || c.All || c.Ablate {
+		variants = comparisons()
+	}
+	if c.Ablate {
+		variants = append(variants, ablations()...)
+	}
+	bar = a.bar(name + ": comparing")
+	r.Compared, err = sys.compare(ctx, set, variants, func(done, total int) { bar.set(int64(done), int64(total)) })
+	bar.end()
+	return r, err
 }
 
 // evalSystem is a node as eval sees it. Ids and tenants that Satchel does not take are
 // replaced on the way in and put back on the way out.
 type evalSystem struct {
 	n       *node
+	engine  *pipeline.Engine
+	query   string            // query type
 	ids     map[string]string // safe id → id
 	tenants map[string]string // tenant → safe tenant
 }
 
 func newEvalSystem(n *node, set *eval.Set) *evalSystem {
-	s := &evalSystem{n: n, ids: map[string]string{}, tenants: map[string]string{}}
+	s := &evalSystem{n: n, engine: n.engine, query: schemas.QueryHybrid, ids: map[string]string{}, tenants: map[string]string{}}
 	for i := range set.Memories {
 		t := set.Memories[i].Tenant
 		if _, ok := s.tenants[t]; !ok {
@@ -221,7 +243,7 @@ func (s *evalSystem) item(tenant string, m *eval.Memory, seq int64) schemas.Memo
 func (s *evalSystem) request(q *eval.Query, budget int) (scope.Scope, schemas.ContextRequest, error) {
 	sc, err := scope.New(s.tenants[q.Tenant], scope.Principal{Kind: "service", ID: "eval", Level: int(schemas.Internal)}, "evaluation")
 	req := schemas.ContextRequest{Meta: schemas.Meta{Type: schemas.MessageContextRequest, From: &schemas.Agent{ID: "eval"}}}
-	req.Payload = schemas.RequestPayload{Query: schemas.Query{Text: q.Text}, Limit: 1000, TokenBudget: budget, Now: q.TS.Time}
+	req.Payload = schemas.RequestPayload{Query: schemas.Query{Type: s.query, Text: q.Text}, Limit: 1000, TokenBudget: budget, Now: q.TS.Time}
 	return sc, req, err
 }
 
@@ -231,7 +253,7 @@ func (s *evalSystem) Rank(ctx context.Context, q *eval.Query) ([]eval.Ranked, er
 	if err != nil {
 		return nil, err
 	}
-	candidates, err := s.n.engine.Rank(ctx, sc, req)
+	candidates, err := s.engine.Rank(ctx, sc, req)
 	if err != nil {
 		return nil, err
 	}
@@ -248,7 +270,7 @@ func (s *evalSystem) Pack(ctx context.Context, q *eval.Query, budget int) (eval.
 	if err != nil {
 		return eval.Packed{}, err
 	}
-	res, err := s.n.engine.Context(ctx, sc, req)
+	res, err := s.engine.Context(ctx, sc, req)
 	if err != nil {
 		return eval.Packed{}, err
 	}

@@ -20,6 +20,7 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/token"
+	"satchel/policies"
 	"satchel/worker"
 )
 
@@ -31,6 +32,7 @@ type node struct {
 	conn     js.JetStream
 	dead     *jetstream.DeadLetters
 	engine   *pipeline.Engine
+	pdp      policies.PDP
 	worker   *worker.Worker
 	services *jetstream.Service
 	started  time.Duration
@@ -101,6 +103,7 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	if err != nil {
 		return err
 	}
+	n.pdp = pdp
 	gate, err := a.openGate(logger)
 	if err != nil {
 		return err

@@ -129,7 +129,7 @@ func (c *relevanceCmd) Run(a *app) error {
 	d := g.Decide(in)
 	var nodes []relevantNode
 	for _, node := range g.now().Nodes() {
-		n := relevantNode{Node: node, Included: d.Includes(node), Layer: "no layer"}
+		n := relevantNode{Node: node, Included: d.Includes(node), Layer: "nothing excludes it"}
 		if l, ok := d.Layer(node); ok {
 			n.Layer = l.String()
 		}

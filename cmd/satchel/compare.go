@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"satchel/cmd/satchel/internal/eval"
+	"satchel/pipeline"
+	"satchel/pipeline/selection"
+	"satchel/schemas"
+)
+
+// variant is a way to rank that is measured beside the full pipeline, over the same
+// indexes in the same run.
+type variant struct {
+	name    string
+	query   string // query type
+	disable []string
+	weigh   func(*selection.Weights)
+}
+
+// cues are the features that are no channel.
+func cues() []string {
+	return []string{selection.FeatureRole, selection.FeatureSpeaker, selection.FeatureDate, selection.FeatureWhen, selection.FeatureShort}
+}
+
+// comparisons are the plain rankings every set is held against.
+func comparisons() []variant {
+	plain := append(cues(), selection.FeatureWords, selection.FeatureNear)
+	return []variant{
+		{name: "BM25", query: schemas.QueryKeyword, disable: plain},
+		{name: "vectors", query: schemas.QuerySemantic, disable: plain},
+		{name: "full", query: schemas.QueryHybrid},
+	}
+}
+
+// ablations are the full pipeline without one ingredient.
+func ablations() []variant {
+	list := []variant{
+		{name: "− keyword", query: schemas.QueryHybrid, weigh: func(w *selection.Weights) { w.Keyword = 0 }},
+		{name: "− vector", query: schemas.QueryHybrid, weigh: func(w *selection.Weights) { w.Vector = 0 }},
+		{name: "− words", query: schemas.QueryHybrid, disable: []string{selection.FeatureWords}},
+		{name: "− neighbours", query: schemas.QueryHybrid, disable: []string{selection.FeatureNear}},
+	}
+	for _, cue := range cues() {
+		list = append(list, variant{name: "− " + cue, query: schemas.QueryHybrid, disable: []string{cue}})
+	}
+	return list
+}
+
+// engineFor returns an engine over the node's stores that ranks as v says.
+func (n *node) engineFor(v variant) (*pipeline.Engine, error) {
+	w := selection.DefaultWeights()
+	if v.weigh != nil {
+		v.weigh(&w)
+	}
+	return pipeline.New(pipeline.Config{Log: n.log, Items: n.items, Keyword: n.keyword, Vector: n.vector, Graph: n.graph,
+		PDP: n.pdp, Embedder: n.embedder, Tokens: n.counter, Weights: &w, Disable: v.disable})
+}
+
+// compare ranks every query of the set by every variant.
+func (s *evalSystem) compare(ctx context.Context, set eval.Set, variants []variant, progress func(done, total int)) ([]compared, error) {
+	var out []compared
+	for i, v := range variants {
+		engine, err := s.n.engineFor(v)
+		if err != nil {
+			return nil, err
+		}
+		other := &evalSystem{n: s.n, engine: engine, query: v.query, ids: s.ids, tenants: s.tenants}
+		rows, err := eval.Run(ctx, set, other, eval.Options{Progress: func(done, total int) { progress(i*total+done, len(variants)*total) }})
+		if err != nil {
+			return nil, fmt.Errorf("rank by %s: %w", v.name, err)
+		}
+		lines := eval.Report(rows)
+		out = append(out, compared{Variant: v.name, Mean: lines[len(lines)-1].Mean, Queries: lines[len(lines)-1].Queries})
+	}
+	return out, nil
+}
+
+// compared is one variant's result on one set.
+type compared struct {
+	Variant string     `json:"variant"`
+	Queries int        `json:"queries"`
+	Mean    eval.Score `json:"mean"`
+}
+
+// printCompared prints one line a set: R@10 and nDCG@10 of each variant.
+func printCompared(w io.Writer, reports []evalReport) {
+	tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(tw, "set\tqueries\t")
+	if len(reports) > 0 {
+		for _, c := range reports[0].Compared {
+			fmt.Fprintf(tw, "%s R@10\tnDCG@10\t", c.Variant)
+		}
+	}
+	fmt.Fprint(tw, "ev@max\ttokens\tp50 ms\tp95 ms\t\n")
+	for _, r := range reports {
+		all := r.Lines[len(r.Lines)-1]
+		fmt.Fprintf(tw, "%s\t%d\t", r.Set, all.Queries)
+		for _, c := range r.Compared {
+			fmt.Fprintf(tw, "%.3f\t%.3f\t", c.Mean.Recall10, c.Mean.NDCG10)
+		}
+		top := 0
+		for budget := range all.Mean.Evidence {
+			top = max(top, budget)
+		}
+		fmt.Fprintf(tw, "%.3f\t%.0f\t%.1f\t%.1f\t\n", all.Mean.Evidence[top], all.Mean.Tokens[top], all.P50, all.P95)
+	}
+	if err := tw.Flush(); err != nil {
+		fmt.Fprintln(w, err)
+	}
+}
