@@ -254,6 +254,10 @@ func (s *evalSystem) Rank(ctx context.Context, q *eval.Query) ([]eval.Ranked, er
 		return nil, err
 	}
 	candidates, err := s.engine.Rank(ctx, sc, req)
+	var typed *schemas.Error
+	if errors.As(err, &typed) && typed.Code == schemas.CodeEmbedding {
+		return nil, nil // a query without a vector finds nothing by vectors alone
+	}
 	if err != nil {
 		return nil, err
 	}
