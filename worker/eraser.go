@@ -105,7 +105,7 @@ func (e *eraser) begin(ctx context.Context, s scope.Scope, d eventlog.Draft) (re
 	if d.Extensions = maps.Clone(d.Extensions); d.Extensions == nil {
 		d.Extensions = map[string]string{}
 	}
-	d.Extensions[packsExtension] = joinPositions(plan.packs)
+	d.Extensions[packsExtension], d.Extensions[supersedersExtension] = joinPositions(plan.packs), joinSuperseders(plan.by)
 	e.hit("erase.before_commit")
 	done, err := e.log.AppendErasure(ctx, s, d, plan.positions, plan.packs)
 	e.hit("erase.after_commit")
@@ -150,6 +150,7 @@ type erasure struct {
 	positions []int64  // entries whose content goes
 	packs     []int64  // packs whose rendered bytes go
 	again     []string // items that were remembered anew afterwards
+	by        []superseder
 }
 
 // derived returns ids and the summaries derived from them, which go as well.
@@ -181,6 +182,10 @@ func (e *eraser) plan(ctx context.Context, s scope.Scope, ids []string, position
 		for _, entry := range entries {
 			if entry.Position < position {
 				p.positions = append(p.positions, entry.Position)
+				var sup schemas.MemorySuperseded
+				if entry.Type == schemas.TypeMemorySuperseded && json.Unmarshal(entry.Data, &sup) == nil {
+					p.by = append(p.by, superseder{entry.Position, sup.By})
+				}
 			} else if entry.Type == schemas.TypeMemoryRecorded {
 				p.again = append(p.again, id)
 			}

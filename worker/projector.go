@@ -214,6 +214,9 @@ func (p *Projector) read(ctx context.Context, s scope.Scope) (checkpoints, error
 
 // apply brings every store that works and is behind to the last entry, side by side.
 func (p *Projector) apply(ctx context.Context, s scope.Scope, at *checkpoints, failed *failures, entries []eventlog.Entry) error {
+	if err := restore(ctx, p.log, s, entries); err != nil {
+		return err
+	}
 	changes, err := project(ctx, p.embedder, entries)
 	if err != nil {
 		return err

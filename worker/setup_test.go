@@ -3,6 +3,7 @@ package worker_test
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -52,6 +53,7 @@ type world struct {
 	dead    *jetstream.DeadLetters
 	cfg     worker.Config
 	worker  *worker.Worker
+	engine  worker.Engine // nil: the real one
 	close   []func() error
 
 	cancel  context.CancelFunc
@@ -186,6 +188,9 @@ func (w *world) start(t *testing.T) {
 	cfg.Engine, err = pipeline.New(pipeline.Config{Log: w.log, Items: w.items, Keyword: w.keyword, Vector: w.vector, Graph: w.graph,
 		PDP: cfg.PDP, Embedder: w.embed, Indexed: cfg.Projector, Prover: w.log, Leaves: w.log})
 	must(t, err)
+	if w.engine != nil {
+		cfg.Engine = w.engine
+	}
 	w.worker, err = worker.New(cfg)
 	must(t, err)
 	run, cancel := context.WithCancel(context.Background())
@@ -206,6 +211,25 @@ func (w *world) stop() error {
 	}
 	w.inboxes = nil
 	return err
+}
+
+// halt makes the worker end as far as that can be had from within it.
+func (w *world) halt() { w.cancel() }
+
+// receipt waits until the erasure id has its receipt and returns it.
+func (w *world) receipt(t *testing.T, tenant, id string) schemas.ErasureReceipt {
+	t.Helper()
+	var er schemas.MemoryErased
+	poll(t, "the receipt of erasure "+id, func() bool {
+		e, err := w.log.Find(within(t), system(t, tenant), source, id+".receipt")
+		if errors.Is(err, eventlog.ErrNotFound) {
+			return false
+		}
+		must(t, err)
+		must(t, json.Unmarshal(e.Data, &er))
+		return er.Receipt != nil
+	})
+	return *er.Receipt
 }
 
 // shut stops the worker and closes everything.
