@@ -15,6 +15,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"reflect"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -86,6 +87,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 	code := -1
 	parser, err := kong.New(&c, kong.Name("satchel"), kong.Description(description), kong.UsageOnError(),
 		kong.Writers(out, errOut), kong.Exit(func(n int) { code = n }), kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.NamedMapper("path", kong.MapperFunc(readPath)),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}))
 	if err != nil {
 		fmt.Fprintln(errOut, "satchel:", err)
@@ -108,6 +110,20 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 		return report(errOut, err)
 	}
 	return 0
+}
+
+// readPath makes a path absolute and leaves an empty one, such as that of an empty
+// environment variable, empty.
+func readPath(ctx *kong.DecodeContext, target reflect.Value) error {
+	var p string
+	if err := ctx.Scan.PopValueInto("path", &p); err != nil {
+		return err
+	}
+	if p != "" {
+		p = kong.ExpandPath(p)
+	}
+	target.SetString(p)
+	return nil
 }
 
 func report(errOut io.Writer, err error) int {

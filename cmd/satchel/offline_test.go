@@ -34,7 +34,6 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"up", "--principals", "no-such-file.yaml"}, "no-such-file"},
 		{[]string{"up", "--signing-keys", "no-such-file.yaml"}, "no-such-file"},
 		{[]string{"up", "--policy-bundle", "no-such-folder"}, "policy bundle"},
-		{[]string{"up", "--relevance-config", "no-such-file.json"}, "no-such-file"},
 		{[]string{"bench", "--items", "0"}, "--items"},
 		{[]string{"--log-level", "loud", "version"}, "--log-level"},
 	} {
@@ -163,4 +162,13 @@ func TestVerifyOfAnEmptyFolder(t *testing.T) {
 	if r := command(t, "", "verify", "--dir", dir, "--json"); r.code != 0 || strings.TrimSpace(r.out) != "[]" {
 		t.Errorf("exit code %d\n%s", r.code, r.out)
 	}
+}
+
+func effectiveOf(t *testing.T, out string) []setting {
+	t.Helper()
+	var list []setting
+	if err := json.Unmarshal([]byte(out), &list); err != nil {
+		t.Fatalf("config --json printed %s", out)
+	}
+	return list
 }

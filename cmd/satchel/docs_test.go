@@ -1,0 +1,81 @@
+package main
+
+import (
+	"bufio"
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+)
+
+// The documents say what the program has: every command, every setting, every default.
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	raw, err := os.ReadFile("../../" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+func TestTheReadmeHasEveryCommand(t *testing.T) {
+	t.Parallel()
+	parser, err := kong.New(&cli{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(read(t, "README.md"), "## Commands")
+	table, _, _ = strings.Cut(table, "## Settings")
+	for _, c := range parser.Model.Leaves(true) {
+		if !regexp.MustCompile("`(satchel )?(" + c.Parent.Name + " )?" + c.Name + "`").MatchString(table) {
+			t.Errorf("the README's commands lack %s", c.FullPath())
+		}
+	}
+}
+
+func TestTheDocumentsHaveEverySetting(t *testing.T) {
+	t.Parallel()
+	readme, example := read(t, "README.md"), map[string]string{}
+	lines := bufio.NewScanner(strings.NewReader(read(t, ".env.example")))
+	for lines.Scan() {
+		if name, value, ok := strings.Cut(lines.Text(), "="); ok && !strings.HasPrefix(name, "#") {
+			example[name] = value
+		}
+	}
+	settings := reflect.TypeFor[Settings]()
+	for i := range settings.NumField() {
+		tag := settings.Field(i).Tag
+		name := tag.Get("env")
+		if name == "" {
+			continue
+		}
+		want := tag.Get("default")
+		if value, ok := example[name]; !ok || value != want && !(want == "" && value == "false") {
+			t.Errorf(".env.example has %s=%s, the default is %q", name, value, want)
+		}
+		delete(example, name)
+		row := regexp.MustCompile("(?m)^\\| `" + name + "` \\| `--[a-z-]+` \\| (`([^`]*)`)? ?\\|").FindStringSubmatch(readme)
+		if row == nil || row[2] != want && !(want == "" && row[2] == "false") {
+			t.Errorf("the README's settings have %v, the default of %s is %q", row, name, want)
+		}
+	}
+	if len(example) > 0 {
+		t.Errorf(".env.example has settings that are not there: %v", example)
+	}
+}
+
+func TestAnEmptySettingIsUnset(t *testing.T) { // not parallel: it sets the environment
+	for _, name := range []string{"NATS_CREDS", "SATCHEL_PRINCIPALS", "POLICY_BUNDLE", "SATCHEL_SIGNING_KEYS", "SATCHEL_RELEVANCE", "NATS_URL"} {
+		t.Setenv(name, "")
+	}
+	r := command(t, "", "config", "--json")
+	for _, s := range effectiveOf(t, r.out) {
+		if os.Getenv(s.Env) == "" && s.Env != "" && strings.HasPrefix(s.Value, "/") && s.Name != "dir" {
+			t.Errorf("an empty %s counts as %q", s.Env, s.Value)
+		}
+	}
+}
