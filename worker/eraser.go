@@ -10,12 +10,12 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/store/graph"
+	"satchel/pipeline/store/items"
 	"satchel/policies"
 	"satchel/schemas"
 )
@@ -49,6 +49,7 @@ type Scrubber struct {
 type eraser struct {
 	log       *eventlog.Log
 	projector *Projector
+	items     items.Store
 	graph     graph.Store
 	pdp       policies.PDP
 	registry  *policies.Registry
@@ -143,86 +144,6 @@ func (e *eraser) allowed(ctx context.Context, s scope.Scope, agent string, ids [
 		return false, fmt.Errorf("decide erasure: %w", err)
 	}
 	return !slices.ContainsFunc(d.Verdicts, func(v policies.Verdict) bool { return !v.Allow }), nil
-}
-
-// erasure is what one memory.erased takes away.
-type erasure struct {
-	positions []int64  // entries whose content goes
-	packs     []int64  // packs whose rendered bytes go
-	again     []string // items that were remembered anew afterwards
-	by        []superseder
-}
-
-// derived returns ids and the summaries derived from them, which go as well.
-func (e *eraser) derived(ctx context.Context, s scope.Scope, ids []string) ([]string, error) {
-	visits, err := e.graph.Walk(ctx, s, graph.Walk{From: ids, Hops: 3, Rels: []schemas.Rel{schemas.RelDerivedFrom}, FanOut: 1000,
-		Filter: schemas.Where(schemas.Cond{Field: schemas.FieldKind, Op: schemas.In, Values: []string{string(schemas.KindSummary)}})})
-	if err != nil {
-		return nil, fmt.Errorf("find derived summaries: %w", err)
-	}
-	all := slices.Clone(ids)
-	for _, v := range visits {
-		if v.Via.From == v.ID && !slices.Contains(all, v.ID) {
-			all = append(all, v.ID)
-		}
-	}
-	return all, nil
-}
-
-// plan finds the entries before position that hold the items' content, and every pack
-// that still shows any of the items as it was before position. Entries that only name
-// items stay: the other items they speak of are read from them.
-func (e *eraser) plan(ctx context.Context, s scope.Scope, ids []string, position int64) (erasure, error) {
-	p := erasure{positions: []int64{}}
-	for _, id := range ids {
-		entries, err := e.log.BySubject(ctx, s, id, schemas.TypeMemoryRecorded, schemas.TypeMemoryLinked, schemas.TypeMemorySuperseded)
-		if err != nil {
-			return erasure{}, fmt.Errorf("find entries of item %q: %w", id, err)
-		}
-		for _, entry := range entries {
-			if entry.Position < position {
-				p.positions = append(p.positions, entry.Position)
-				var sup schemas.MemorySuperseded
-				if entry.Type == schemas.TypeMemorySuperseded && json.Unmarshal(entry.Data, &sup) == nil {
-					p.by = append(p.by, superseder{entry.Position, sup.By})
-				}
-			} else if entry.Type == schemas.TypeMemoryRecorded {
-				p.again = append(p.again, id)
-			}
-		}
-	}
-	packs, err := e.log.Referring(ctx, s, ids)
-	if err != nil {
-		return erasure{}, fmt.Errorf("find packs: %w", err)
-	}
-	for _, at := range packs {
-		stale := at < position
-		if !stale {
-			if stale, err = e.searchedBefore(ctx, s, at, position); err != nil {
-				return erasure{}, err
-			}
-		}
-		if stale {
-			p.packs = append(p.packs, at)
-		}
-	}
-	slices.Sort(p.positions)
-	p.positions = slices.Compact(p.positions)
-	return p, nil
-}
-
-// searchedBefore reports whether the pack at a position is made of what the indexes
-// held before another one.
-func (e *eraser) searchedBefore(ctx context.Context, s scope.Scope, at, position int64) (bool, error) {
-	entry, err := e.log.Entry(ctx, s, at)
-	if err != nil {
-		return false, fmt.Errorf("read pack: %w", err)
-	}
-	var pack schemas.ContextPack
-	if entry.Type != schemas.TypeContextPacked || json.Unmarshal(entry.Data, &pack) != nil {
-		return true, nil // whatever it is, it shows the items
-	}
-	return pack.AsOf < position, nil
 }
 
 func (e *eraser) run(ctx context.Context, retry retryPolicy) error {
@@ -350,26 +271,6 @@ func (e *eraser) scrub(ctx context.Context, s scope.Scope, ids []string, plan er
 		stores = append(stores, schemas.StoreErasure{Store: sc.Store, Removed: len(ids), Absent: true})
 	}
 	return stores, nil
-}
-
-// joinPositions writes positions as decimals with commas between.
-func joinPositions(positions []int64) string {
-	text := make([]string, len(positions))
-	for i, p := range positions {
-		text[i] = strconv.FormatInt(p, 10)
-	}
-	return strings.Join(text, ",")
-}
-
-// splitPositions reads what joinPositions wrote.
-func splitPositions(text string) []int64 {
-	positions := []int64{}
-	for part := range strings.SplitSeq(text, ",") {
-		if p, err := strconv.ParseInt(part, 10, 64); err == nil {
-			positions = append(positions, p)
-		}
-	}
-	return positions
 }
 
 // copies names the events behind the erased positions, as the streams know them.

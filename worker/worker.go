@@ -90,7 +90,7 @@ func New(cfg Config) (*Worker, error) {
 	w := &Worker{Projector: p, logger: cfg.Logger}
 	w.Service = &Service{engine: cfg.Engine, log: cfg.Log, writer: cfg.Writer, outbox: cfg.Outbox, projector: p,
 		pdp: cfg.PDP, registry: cfg.Registry, loopback: cfg.Loopback, stores: cfg.Stores, now: cfg.Clock}
-	w.eraser = &eraser{log: cfg.Log, projector: p, graph: cfg.Stores.Graph, pdp: cfg.PDP, registry: cfg.Registry,
+	w.eraser = &eraser{log: cfg.Log, projector: p, items: cfg.Stores.Items, graph: cfg.Stores.Graph, pdp: cfg.PDP, registry: cfg.Registry,
 		loopback: cfg.Loopback, scrubbers: cfg.Scrubbers, streams: cfg.Streams, requests: &w.Service.requests,
 		hit: cfg.Failpoint, now: cfg.Clock, logger: cfg.Logger}
 	for _, inbox := range cfg.Inboxes {
