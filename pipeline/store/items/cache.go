@@ -12,35 +12,41 @@ import (
 const (
 	cachedRecords = 16 << 10
 	cachedBytes   = 8 << 10 // content of a record that is kept
+	recentChanges = 16 << 10
 )
 
 type recordKey struct{ tenant, id string }
 
-// records keeps what was read lately. A record leaves it before the Apply that changes
-// or erases it returns. Safe for concurrent use.
+// records keeps what was read lately. A record leaves it, or stands as it is stored,
+// before the Apply that changes or erases it returns. Safe for concurrent use.
 type records struct {
-	mu    sync.Mutex
-	kept  *lru.Cache[recordKey, schemas.Record]
-	moved map[string]uint64 // times a tenant has changed; what was read before is not kept
+	kept *lru.Cache[recordKey, *schemas.Record] // what a pointer leads to is never changed
+
+	mu      sync.Mutex
+	state   uint64               // number of the last change
+	known   uint64               // of changes up to it, the ids are not known any more
+	changed map[recordKey]uint64 // ids of later ones
+	applied map[string]int64     // by tenant: UpTo of the last batch
 }
 
 func newRecords() *records {
-	kept, err := lru.New[recordKey, schemas.Record](cachedRecords)
-	if err != nil {
-		return &records{moved: map[string]uint64{}} // only for a size below one
+	c := &records{changed: map[recordKey]uint64{}, applied: map[string]int64{}}
+	kept, err := lru.New[recordKey, *schemas.Record](cachedRecords)
+	if err == nil { // it fails for a size below one only
+		c.kept = kept
 	}
-	return &records{kept: kept, moved: map[string]uint64{}}
+	return c
 }
 
-// get fills out with what is kept and returns which ids are missing, and the tenant's
-// state to hand to put.
-func (c *records) get(tenant string, ids []string, out map[string]schemas.Record) (missing []string, state uint64) {
+// get sets in out what is kept, by the index of its id, and returns which ids are
+// missing, and the state to hand to put.
+func (c *records) get(tenant string, ids []string, out []*schemas.Record) (missing []string, state uint64) {
 	c.mu.Lock()
-	state = c.moved[tenant]
+	state = c.state
 	c.mu.Unlock()
-	for _, id := range ids {
+	for i, id := range ids {
 		if r, ok := c.kept.Get(recordKey{tenant, id}); ok {
-			out[id] = r
+			out[i] = r
 		} else {
 			missing = append(missing, id)
 		}
@@ -48,28 +54,67 @@ func (c *records) get(tenant string, ids []string, out map[string]schemas.Record
 	return missing, state
 }
 
-// put keeps records that were read in state; when the tenant has changed since, it
-// keeps none.
+// put keeps records that were read at a state, unless they have changed since.
 func (c *records) put(tenant string, state uint64, read []schemas.Record) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.moved[tenant] != state {
+	if state < c.known {
 		return
 	}
 	for i := range read {
-		if len(read[i].Content.Raw())+len(read[i].Attributes) > cachedBytes || len(read[i].Content.Text()) > cachedBytes {
+		r := read[i]
+		if len(r.Content.Raw())+len(r.Attributes) > cachedBytes || len(r.Content.Text()) > cachedBytes {
 			continue
 		}
-		c.kept.Add(recordKey{tenant, read[i].ID}, read[i])
+		key := recordKey{tenant, r.ID}
+		if c.changed[key] <= state {
+			c.kept.Add(key, &r)
+		}
 	}
 }
 
-// drop forgets ids of a tenant, all of them when ids is nil.
+// apply takes over what a committed batch has changed.
+func (c *records) apply(tenant string, b *Batch) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	inOrder := b.UpTo > c.applied[tenant]
+	if inOrder {
+		c.applied[tenant] = b.UpTo
+	}
+	c.begin()
+	for _, id := range b.IDs() {
+		key := recordKey{tenant, id}
+		c.changed[key] = c.state
+		u, ok := b.used[id]
+		if !ok || !inOrder {
+			c.kept.Remove(key)
+			continue
+		}
+		if old, ok := c.kept.Peek(key); ok {
+			r := *old
+			r.AccessCount, r.LastAccess = u.count, u.last.UTC()
+			c.kept.Add(key, &r)
+		}
+	}
+}
+
+// begin numbers a change.
+func (c *records) begin() {
+	if len(c.changed) > recentChanges {
+		clear(c.changed)
+		c.known = c.state + 1
+	}
+	c.state++
+}
+
+// drop forgets records whose ids are given, all of the tenant's for nil.
 func (c *records) drop(tenant string, ids []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.moved[tenant]++
+	c.begin()
 	if ids == nil {
+		c.known = c.state
+		delete(c.applied, tenant)
 		for _, key := range c.kept.Keys() {
 			if key.tenant == tenant {
 				c.kept.Remove(key)
@@ -78,6 +123,8 @@ func (c *records) drop(tenant string, ids []string) {
 		return
 	}
 	for _, id := range ids {
-		c.kept.Remove(recordKey{tenant, id})
+		key := recordKey{tenant, id}
+		c.changed[key] = c.state
+		c.kept.Remove(key)
 	}
 }

@@ -12,6 +12,13 @@ import (
 type Batch struct {
 	UpTo    int64 // the checkpoint after it
 	changes []Change
+	used    map[string]use // by Fold: items that were accessed and not changed otherwise
+}
+
+// use is how an item stands after accesses.
+type use struct {
+	count int64
+	last  time.Time
 }
 
 // NewBatch checks that changes are in order of position and complete.
@@ -112,6 +119,34 @@ func (b *Batch) Fold(checkpoint int64, rows map[string]*Row) {
 			} else if ok {
 				delete(rows, id)
 			}
+		}
+	}
+	b.note(rows)
+}
+
+// note keeps how the items stand that were accessed and not changed otherwise.
+func (b *Batch) note(rows map[string]*Row) {
+	b.used = map[string]use{}
+	for i := range b.changes {
+		for _, id := range b.changes[i].Accessed {
+			if r, ok := rows[id]; ok && r.there() {
+				b.used[id] = use{r.Head.AccessCount, r.Head.LastAccess}
+			}
+		}
+	}
+	for i := range b.changes {
+		c := &b.changes[i]
+		if c.Put != nil {
+			delete(b.used, c.Put.ID)
+		}
+		if c.Link != nil {
+			delete(b.used, c.Link.From)
+		}
+		if c.Superseded != nil {
+			delete(b.used, c.Superseded.Item)
+		}
+		for _, id := range c.Erased {
+			delete(b.used, id)
 		}
 	}
 }

@@ -43,10 +43,11 @@ func (i *Items) Apply(ctx context.Context, s scope.Scope, changes []Change, upTo
 	if err != nil {
 		return fmt.Errorf("apply to items: %w", err)
 	}
-	defer i.records.drop(s.Tenant(), b.IDs()) // also after an error: it may have been committed
 	if err := i.driver.Apply(ctx, s.Tenant(), b); err != nil {
+		i.records.drop(s.Tenant(), b.IDs()) // it may have been committed
 		return fmt.Errorf("apply to items up to %d: %w", b.UpTo, err)
 	}
+	i.records.apply(s.Tenant(), b)
 	return nil
 }
 
@@ -67,7 +68,7 @@ func (i *Items) Get(ctx context.Context, s scope.Scope, ids []string) ([]schemas
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	found := make(map[string]schemas.Record, len(ids))
+	found := make([]*schemas.Record, len(ids))
 	missing, state := i.records.get(s.Tenant(), ids, found)
 	if len(missing) > 0 {
 		read, err := i.driver.Get(ctx, s.Tenant(), missing)
@@ -75,14 +76,20 @@ func (i *Items) Get(ctx context.Context, s scope.Scope, ids []string) ([]schemas
 			return nil, err
 		}
 		i.records.put(s.Tenant(), state, read)
+		at := make(map[string]*schemas.Record, len(read))
 		for j := range read {
-			found[read[j].ID] = read[j]
+			at[read[j].ID] = &read[j]
+		}
+		for j, id := range ids {
+			if found[j] == nil {
+				found[j] = at[id]
+			}
 		}
 	}
-	out := make([]schemas.Record, 0, len(found))
-	for _, id := range ids {
-		if r, ok := found[id]; ok {
-			out = append(out, r)
+	out := make([]schemas.Record, 0, len(ids))
+	for _, r := range found {
+		if r != nil {
+			out = append(out, *r)
 		}
 	}
 	return out, nil
