@@ -1,0 +1,61 @@
+package injection
+
+// Heads are the names of what a sentence is scored for, in the order of the weights.
+func Heads() []string { return []string{"attack", "steer", "task", "harm", "foreign"} }
+
+// Sizes that training has to know.
+const (
+	Buckets = buckets
+	Inputs  = inputs
+	Hidden  = hidden
+)
+
+// Features appends the buckets of the features of a sentence to list; for training.
+func Features(list []uint32, text string) []uint32 {
+	s := sums{model: &Model{}, keep: func(b uint32) { list = append(list, b) }}
+	s.read(text, &sentence{})
+	return list
+}
+
+// Sentences calls f with every sentence of a text; for training.
+func Sentences(text string, f func(string)) {
+	split := splitter{text: text}
+	for start, end, ok := split.next(); ok; start, end, ok = split.next() {
+		f(text[start:end])
+	}
+}
+
+// NewModel returns a model of the first stage: weights by bucket and head, and biases.
+// The logit of a sentence is its bias and the sum of its weights over the root of
+// their number. Weights are rounded to int8.
+func NewModel(weights [][heads]float32, bias [heads]float32) *Model {
+	m := &Model{weights: make([][heads]int8, buckets), bias: bias}
+	for h := range heads {
+		most := float32(1e-6)
+		for i := range weights {
+			most = max(most, weights[i][h], -weights[i][h])
+		}
+		m.scale[h] = most / 127
+		for i := range weights {
+			v := weights[i][h] / m.scale[h]
+			m.weights[i][h] = int8(v + .5 - flag(v < 0))
+		}
+	}
+	return m
+}
+
+// Document returns what the second stage knows of a text; for training.
+func (m *Model) Document(text string) [Inputs]float32 {
+	var d document
+	With(m).each(text, func(s *sentence) { d.add(s) })
+	var x [inputs]float32
+	if d.sentences > 0 {
+		d.inputs(&x)
+	}
+	return x
+}
+
+// SetNetwork sets the second stage: a layer of rectified units and their weights.
+func (m *Model) SetNetwork(first [Hidden][Inputs]float32, shift, second [Hidden]float32, offset float32) {
+	m.first, m.shift, m.second, m.offset = first, shift, second, offset
+}

@@ -1,0 +1,3 @@
+package injection
+
+func views(string) []string { return nil }
