@@ -1,6 +1,7 @@
 package selection
 
 import (
+	"strings"
 	"sync"
 
 	"satchel/pipeline/dot"
@@ -15,7 +16,7 @@ type WordVectors interface {
 
 // Limits of the lexicon; past them it starts again.
 const (
-	lexiconWords = 64 << 10
+	lexiconWords = 128 << 10
 	lexiconDocs  = 64 << 10
 	docWords     = 512 // distinct words of an item that count
 	pageWords    = 1024
@@ -33,6 +34,11 @@ type lexicon struct {
 	pages  [][]int8 // rows of pageWords words each
 	scales []float32
 	docs   map[docKey]doc
+	stamps []uint32 // by word: the reading it was last seen in
+	stamp  uint32
+	vector []float32
+
+	scratch sync.Pool // of *wordCloseness
 }
 
 type docKey struct{ tenant, id string }
@@ -60,7 +66,7 @@ func (l *lexicon) forget() {
 func (l *lexicon) reset() {
 	l.ids = make(map[string]int32, 4096)
 	l.docs = make(map[docKey]doc, 1024)
-	l.pages, l.scales = nil, nil
+	l.pages, l.scales, l.stamps, l.stamp = nil, nil, nil, 0
 }
 
 // view is a consistent look at the lexicon: word rows and the words of items, in the
@@ -71,6 +77,24 @@ type view struct {
 	scales []float32
 	query  []int32
 	docs   []doc
+
+	scratch *sync.Pool // nil: none
+}
+
+// take returns room to compare words in; give takes it back.
+func (v *view) take() *wordCloseness {
+	if v.scratch != nil {
+		if c, ok := v.scratch.Get().(*wordCloseness); ok {
+			return c
+		}
+	}
+	return &wordCloseness{}
+}
+
+func (v *view) give(c *wordCloseness) {
+	if v.scratch != nil {
+		v.scratch.Put(c)
+	}
 }
 
 func (v *view) row(word int32) []int8 {
@@ -80,7 +104,7 @@ func (v *view) row(word int32) []int8 {
 
 // look returns the words of the query and of the records, embedding what is new.
 func (l *lexicon) look(tenant string, query []string, records []*schemas.Record) view {
-	v := view{docs: make([]doc, len(records)), query: make([]int32, len(query))}
+	v := view{docs: make([]doc, len(records)), query: make([]int32, len(query)), scratch: &l.scratch}
 	if l.cached(tenant, query, records, &v) {
 		return v
 	}
@@ -128,15 +152,17 @@ func (l *lexicon) read(tenant string, r *schemas.Record) doc {
 	if d, ok := l.docs[key]; ok && d.position == r.Position {
 		return d
 	}
-	d := doc{position: r.Position}
-	seen := make(map[string]struct{}, 32)
+	d := doc{position: r.Position, words: make([]int32, 0, 24)}
+	l.stamp++
 	eachWord(spoken(r), func(w string) {
 		d.length++
-		if _, ok := seen[w]; ok || len(d.words) >= docWords {
+		if len(d.words) >= docWords {
 			return
 		}
-		seen[w] = struct{}{}
-		d.words = append(d.words, l.intern(w))
+		if id := l.intern(w); l.stamps[id] != l.stamp {
+			l.stamps[id] = l.stamp
+			d.words = append(d.words, id)
+		}
 	})
 	l.docs[key] = d
 	return d
@@ -147,15 +173,17 @@ func (l *lexicon) intern(w string) int32 {
 	if id, ok := l.ids[w]; ok {
 		return id
 	}
-	vector := l.source.WordVector(nil, w)
+	l.vector = l.source.WordVector(l.vector, w)
+	vector := l.vector
 	l.stride = (len(vector) + dot.Lane - 1) / dot.Lane * dot.Lane
 	id := int32(len(l.scales))
 	if id%pageWords == 0 {
 		l.pages = append(l.pages, make([]int8, pageWords*l.stride))
 	}
 	at := int(id) % pageWords * l.stride
+	l.stamps = append(l.stamps, 0)
 	l.scales = append(l.scales, dot.Quantise(l.pages[id/pageWords][at:at+l.stride], vector))
-	l.ids[w] = id
+	l.ids[strings.Clone(w)] = id // w may be a part of an item's text
 	return id
 }
 

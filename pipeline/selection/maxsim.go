@@ -26,8 +26,11 @@ func maxSim(v *view, df []float64, n float64) []float64 {
 	if nq == 0 || v.stride == 0 || len(v.docs) == 0 {
 		return out
 	}
-	close := closeness(v)
-	best := make([]float32, len(v.docs)*nq)
+	close := v.take()
+	defer v.give(close)
+	close.fill(v)
+	close.best = zeroed(close.best, len(v.docs)*nq)
+	best := close.best
 	total := 0.0
 	for i, d := range v.docs {
 		row := best[i*nq : (i+1)*nq]
@@ -66,53 +69,92 @@ func softIDF(best []float32, df []float64, n float64, nq int) []float64 {
 	return idf
 }
 
-// wordCloseness holds how close words are to every query word.
+// wordCloseness holds how close words are to every query word. It is used again from
+// query to query.
 type wordCloseness struct {
-	at   []int32   // word → place in sims, from 1; 0 for a word of no record
-	sims []float32 // by place, then query word
-	nq   int
+	at    []int32   // word → place in sims, from 1; 0 for a word of no record
+	words []int32   // by place
+	sims  []float32 // by place, then query word
+	best  []float32 // by record, then query word
+	nq    int
+
+	rows  [wordBlock * 512]int8
+	query []int16
+	dots  [wordBlock]int32
 }
+
+// wordBlock is how many rows are gathered for the kernel, so that they stay in the
+// processor's first cache.
+const wordBlock = 32
 
 func (c *wordCloseness) of(word int32) []float32 {
 	at := int(c.at[word]) - 1
 	return c.sims[at*c.nq : (at+1)*c.nq]
 }
 
-// closeness compares each word of the records once with each word of the query: the
-// rows are gathered, so that the kernel runs over them in one go.
-func closeness(v *view) *wordCloseness {
-	c := &wordCloseness{at: make([]int32, len(v.scales)), nq: len(v.query)}
-	var words []int32
+// reset empties c for a view.
+func (c *wordCloseness) reset(v *view) {
+	for _, w := range c.words {
+		c.at[w] = 0
+	}
+	c.words, c.nq = c.words[:0], len(v.query)
+	if n := len(v.scales); n > len(c.at) {
+		c.at = make([]int32, n+n/4)
+	}
+}
+
+// fill compares each word of the records once with each word of the query.
+func (c *wordCloseness) fill(v *view) {
+	c.reset(v)
 	for _, d := range v.docs {
 		for _, w := range d.words {
 			if c.at[w] == 0 {
-				words = append(words, w)
-				c.at[w] = int32(len(words))
+				c.words = append(c.words, w)
+				c.at[w] = int32(len(c.words))
 			}
 		}
 	}
-	rows := make([]int8, len(words)*v.stride)
-	for i, w := range words {
-		copy(rows[i*v.stride:], v.row(w))
-	}
-	c.sims = make([]float32, len(words)*c.nq)
-	query, dots := make([]int16, v.stride), make([]int32, len(words))
+	c.sims = zeroed(c.sims, len(c.words)*c.nq)
+	c.query = zeroed(c.query, c.nq*v.stride)
 	for q, qw := range v.query {
 		for i, x := range v.row(qw) {
-			query[i] = int16(x)
+			c.query[q*v.stride+i] = int16(x)
 		}
-		dot.Rows(query, rows, dots)
-		for i, w := range words {
-			cos := float32(dots[i]) * v.scales[qw] * v.scales[w]
-			if w == qw {
-				cos = 1
-			}
-			if cos > closeEnough {
-				c.sims[i*c.nq+q] = cos
+	}
+	block := max(4, min(wordBlock, len(c.rows)/v.stride&^3))
+	rows := c.rows[:]
+	if len(rows) < block*v.stride {
+		rows = make([]int8, block*v.stride)
+	}
+	for from := 0; from < len(c.words); from += block {
+		part := c.words[from:min(from+block, len(c.words))]
+		for i, w := range part {
+			copy(rows[i*v.stride:], v.row(w))
+		}
+		padded := (len(part) + 3) &^ 3 // the kernel takes four at a time
+		for q, qw := range v.query {
+			dot.Rows(c.query[q*v.stride:(q+1)*v.stride], rows[:padded*v.stride], c.dots[:padded])
+			for i, w := range part {
+				cos := float32(c.dots[i]) * v.scales[qw] * v.scales[w]
+				if w == qw {
+					cos = 1
+				}
+				if cos > closeEnough {
+					c.sims[(from+i)*c.nq+q] = cos
+				}
 			}
 		}
 	}
-	return c
+}
+
+// zeroed returns n zeros, in s where they fit.
+func zeroed[T any](s []T, n int) []T {
+	if n > cap(s) {
+		return make([]T, n, n+n/4)
+	}
+	s = s[:n]
+	clear(s)
+	return s
 }
 
 // contentWords returns the distinct words of the query that are no stop words.
