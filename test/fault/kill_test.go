@@ -2,8 +2,11 @@ package fault
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -33,16 +36,19 @@ func crashSeed(t *testing.T) uint64 {
 	return seed
 }
 
-// load runs producers of every kind until the returned function is called.
-func load(t *testing.T, n *node, r *record, seed uint64) (stop func()) {
-	t.Helper()
+// kind is what a producer does again and again.
+type kind func(*producer, context.Context)
+
+func everyKind() []kind {
+	return []kind{(*producer).one, (*producer).one, (*producer).batch, (*producer).put, (*producer).ask, (*producer).forget, (*producer).one, (*producer).batch}
+}
+
+// load runs a producer of each kind, of two tenants by turns, until stop is called.
+func load(n *node, r *record, seed uint64, kinds ...kind) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wait sync.WaitGroup
-	kinds := []func(*producer, context.Context){
-		(*producer).one, (*producer).one, (*producer).batch, (*producer).put, (*producer).ask, (*producer).forget,
-	}
-	for i, kind := range append(kinds, (*producer).one, (*producer).batch) {
-		p := newProducer(t, n, r, seed, i, []string{"acme", "globex"}[i%2])
+	for _, kind := range kinds {
+		p := r.producer(n, seed)
 		wait.Go(func() { p.run(ctx, func(ctx context.Context) { kind(p, ctx) }) })
 	}
 	return func() {
@@ -53,11 +59,12 @@ func load(t *testing.T, n *node, r *record, seed uint64) (stop func()) {
 
 // TestKill kills the process at random, again and again, under load.
 func TestKill(t *testing.T) {
+	t.Parallel()
 	seed := crashSeed(t)
 	random := rand.New(rand.NewPCG(seed, 99))
 	n, r := newNode(t), newRecord()
 	end := time.After(crashTime(t))
-	stop := load(t, n, r, seed)
+	stop := load(n, r, seed, everyKind()...)
 	kills := 0
 	for running := true; running; {
 		if !n.start(t) {
@@ -78,6 +85,57 @@ func TestKill(t *testing.T) {
 	if len(r.acked) < 20 || len(r.results) == 0 {
 		t.Error("next to nothing was done: the run shows nothing")
 	}
+}
+
+// points are the failpoints, and whether an erasure has to be under way to reach them.
+func points() map[string]bool {
+	return map[string]bool{
+		"append.before_commit": false, "append.before_reject": false, "append.after_commit": false, "append.after_ack": false,
+		"project.before_apply": false, "project.store_applied": false, "project.after_apply": false,
+		"relay.before_publish": false, "relay.after_publish": false, "context.before_commit": false, "context.after_commit": false,
+		"erase.before_commit": true, "erase.after_commit": true, "erase.after_streams": true, "erase.before_receipt": true, "erase.after_receipt": true,
+	}
+}
+
+// TestKillAtPoints kills the process at every point where a crash is worth trying,
+// before and after each commit and acknowledgement. With SATCHEL_CRASH_TIME it goes
+// through all of them again and again.
+func TestKillAtPoints(t *testing.T) {
+	t.Parallel()
+	seed := crashSeed(t)
+	random := rand.New(rand.NewPCG(seed, 98))
+	n, r := newNode(t), newRecord()
+	var end time.Time
+	if os.Getenv("SATCHEL_CRASH_TIME") != "" {
+		end = time.Now().Add(crashTime(t))
+	}
+	all := points()
+	kills := 0
+	for first := true; first || time.Now().Before(end); first = false {
+		for _, point := range slices.Sorted(maps.Keys(all)) {
+			times := 1
+			if !first {
+				times += random.IntN(5)
+			}
+			kinds := everyKind()
+			if all[point] {
+				kinds = []kind{(*producer).forget}
+			}
+			if !n.start(t, fmt.Sprintf("SATCHEL_FAILPOINT=%s:%d", point, times)) {
+				kills++ // what was left from the last time came to the point before the node was up
+				continue
+			}
+			stop := load(n, r, seed, kinds...)
+			if !n.awaitExit(20 * time.Second) {
+				t.Errorf("%s was not passed %d times in 20 s", point, times)
+				n.kill()
+			}
+			stop()
+			kills++
+		}
+	}
+	r.finish(t, n)
+	t.Logf("%d kills, %d events tried, %d acknowledged, %d answers, %d erasures, %d rejected", kills, len(r.tried), len(r.acked), len(r.results), len(r.forgot), len(r.rejected))
 }
 
 // finish starts the node once more, lets it settle, stops it and checks everything.

@@ -41,9 +41,9 @@ func (r *record) settle(t *testing.T, n *node, tenants []string) (ledger map[str
 	defer nc.Close()
 	conn, err := js.New(nc)
 	must(t, err)
-	for i, tenant := range tenants {
-		end := newProducer(t, n, r, 0, 1000+i, tenant)
-		end.nc, end.js = nc, conn
+	for _, tenant := range tenants {
+		end := r.producer(n, 0)
+		end.tenant, end.nc, end.js = tenant, nc, conn
 		end.put(ctx)
 		if ctx.Err() != nil {
 			t.Fatalf("the end of the stream of %q is not logged after a minute", tenant)

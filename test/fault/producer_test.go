@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"testing"
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
@@ -266,7 +265,11 @@ func (p *producer) put(ctx context.Context) {
 	}
 }
 
-func newProducer(t *testing.T, n *node, r *record, seed uint64, index int, tenant string) *producer {
-	t.Helper()
-	return &producer{node: n, record: r, tenant: tenant, name: fmt.Sprintf("p%d", index), rand: rand.New(rand.NewPCG(seed, uint64(index)))}
+// producer returns the next producer of the run, with a name and a source of its own.
+func (r *record) producer(n *node, seed uint64) *producer {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.producers++
+	return &producer{node: n, record: r, tenant: []string{"acme", "globex"}[r.producers%2], name: fmt.Sprintf("p%d", r.producers),
+		rand: rand.New(rand.NewPCG(seed, uint64(r.producers)))}
 }

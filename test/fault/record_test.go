@@ -13,17 +13,18 @@ type key struct{ tenant, source, id string }
 // record is what the outside knows of a run: what was tried, what was acknowledged,
 // what was answered. Safe for concurrent use.
 type record struct {
-	mu       sync.Mutex
-	tried    map[key]map[[32]byte]bool // hashes of the data under each key
-	first    map[key][32]byte          // the data that must win: tried and acknowledged first
-	acked    map[key]bool              // acknowledged under its first data
-	order    map[string][]key          // by tenant/source, in the order they were published
-	rejected map[key]string            // acknowledged, and must be a dead letter of that reason
-	forgot   map[key][]string          // acknowledged erasures and their items
-	erasing  map[string]bool           // tenant/item of every erasure that was tried
-	results  []answer
-	heads    []head
-	problems []string
+	mu        sync.Mutex
+	producers int
+	tried     map[key]map[[32]byte]bool // hashes of the data under each key
+	first     map[key][32]byte          // the data that must win: tried and acknowledged first
+	acked     map[key]bool              // acknowledged under its first data
+	order     map[string][]key          // by tenant/source, in the order they were published
+	rejected  map[key]string            // acknowledged, and must be a dead letter of that reason
+	forgot    map[key][]string          // acknowledged erasures and their items
+	erasing   map[string]bool           // tenant/item of every erasure that was tried
+	results   []answer
+	heads     []head
+	problems  []string
 }
 
 type answer struct {
