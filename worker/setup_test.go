@@ -7,6 +7,7 @@ import (
 	"errors"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -33,6 +34,12 @@ import (
 	"satchel/policies/opaembed"
 	"satchel/schemas"
 	"satchel/worker"
+)
+
+// What takes long to make and keeps no state is made once.
+var (
+	pdpOnce      = sync.OnceValues(func() (*opaembed.PDP, error) { return opaembed.New(context.Background(), opaembed.Config{}) })
+	embedderOnce = sync.OnceValues(static.New)
 )
 
 // world is a worker over real engines in a folder of its own.
@@ -123,7 +130,7 @@ func (w *world) openStores(t *testing.T) {
 	must(t, err)
 	w.log, err = eventlog.New(eventlog.Config{Driver: driver, Signer: w.signer, VerifierKey: w.key})
 	must(t, err)
-	w.embed, err = static.New()
+	w.embed, err = embedderOnce()
 	must(t, err)
 	itemDB, err := itemsqlite.Open(ctx, itemsqlite.Config{Path: filepath.Join(w.dir, "items.db")})
 	must(t, err)
@@ -156,7 +163,7 @@ func (w *world) openStores(t *testing.T) {
 func (w *world) configure(t *testing.T) {
 	t.Helper()
 	ctx := within(t)
-	pdp, err := opaembed.New(ctx, opaembed.Config{})
+	pdp, err := pdpOnce()
 	must(t, err)
 	writer, err := write.New(write.Config{})
 	must(t, err)
