@@ -188,6 +188,9 @@ func (s *evalSystem) load(ctx context.Context, memories []eval.Memory, progress 
 	var order []string
 	for i := range memories {
 		m := &memories[i]
+		if strings.TrimSpace(m.Text) == "" {
+			continue // there is nothing to remember
+		}
 		tenant := s.tenants[m.Tenant]
 		if byTenant[tenant] == nil {
 			order = append(order, tenant)
