@@ -44,7 +44,11 @@ func (m *maker) dot(s string) string {
 
 // context is a document of somebody else's: what may carry an injection.
 func (m *maker) context() (kind string, parts []string, sep string) {
-	switch m.rng.IntN(10) {
+	switch m.rng.IntN(12) {
+	case 10:
+		return "article", m.list(2, 8, m.line), pick(m.rng, []string{" ", "\n", "\n\n"})
+	case 11:
+		return "thread", m.list(1, 4, func() string { return m.some(1, 4, m.line, " ") }), pick(m.rng, []string{"\n", "\n\n", "\n======\n"})
 	case 0, 1:
 		return m.email()
 	case 2, 3:
@@ -77,11 +81,38 @@ func (m *maker) email() (string, []string, string) {
 	if m.chance(.7) {
 		parts = append(parts, m.from("email_open"))
 	}
-	parts = append(parts, m.list(1, 7, m.section("email_line"))...)
+	for range m.between(1, 8) {
+		if m.chance(.7) {
+			parts = append(parts, m.from("email_line"))
+		} else {
+			parts = append(parts, m.line())
+		}
+	}
 	if m.chance(.5) {
 		parts = append(parts, m.from("email_close"))
 	}
 	return "email", parts, pick(m.rng, []string{"\n", " ", " ", "", "\n\n"})
+}
+
+// line is a sentence of what people write to many.
+func (m *maker) line() string {
+	switch r := m.rng.Float64(); {
+	case r < .25:
+		return pick(m.rng, m.texts.turns)
+	case r < .4:
+		return pick(m.rng, m.texts.prose)
+	case r < .55:
+		return pick(m.rng, m.texts.glosses)
+	case r < .65:
+		return pick(m.rng, m.texts.comments)
+	case r < .75:
+		return m.from("advice")
+	case r < .85:
+		return m.from("email_line")
+	case r < .93:
+		return m.expand("{The|A|This|Our} <adj> <noun> {of|in|for|near} <place> {was|is|has been|will be} {<adj>|the <noun> of the <noun>|<num> {years|miles|percent} <adj>}{ {since|in|by} 20<digit><digit>||}.")
+	}
+	return m.from("trigger_benign")
 }
 
 func (m *maker) table() []string {
@@ -89,7 +120,9 @@ func (m *maker) table() []string {
 	kinds := make([]string, width)
 	head := make([]string, width)
 	for i := range kinds {
-		kinds[i] = pick(m.rng, []string{"<Name>", "<place>", "<num>", "<Word> <Word>", "<digit>-<digit>", "<noun>", "<nounphrase>", "{January|May|June|October} <digit>, 19<digit><digit>", "{W|L} <digit>–<digit>", "<num>,<num>", "<Name> <Word>", "{Yes|No|}", "$<num>", "<nounphrase> of <nounphrase>"})
+		kinds[i] = pick(m.rng, []string{"<Name>", "<place>", "<num>", "<Word> <Word>", "<digit>-<digit>", "<noun>", "<nounphrase>", "{January|May|June|October} <digit>, 19<digit><digit>", "{W|L} <digit>–<digit>", "<num>,<num>", "<Name> <Word>", "{Yes|No|}", "$<num>", "<nounphrase> of <nounphrase>",
+			"\"{<Verb> the <Noun>|<Word> <Word> {of|and|in} <Word>|<Verb> Me|The <Word>}\"", "{<Verb>|<Verb> {the|a|My|Your|Every} <Noun>|<Word> {at|to|for} <place>}", "{lost|won|drew|beat} {to |}<Name> in the <nounphrase>",
+			"<Word> v <Word>", "{at|vs.|} <place> <Word>", "<digit>.<digit>{%| km| MHz|}", "{<Word> |}<Word>, <Word>", "<digit><digit>:<digit><digit>.<digit>", "gloss"})
 		head[i] = m.expand("<Noun>{ <noun>|}")
 	}
 	rows := []string{"| " + strings.Join(head, " | ") + " |"}
@@ -100,7 +133,9 @@ func (m *maker) table() []string {
 	for range m.between(2, 20) {
 		cells := make([]string, width)
 		for i := range cells {
-			cells[i] = m.expand(kinds[i])
+			if cells[i] = m.expand(kinds[i]); kinds[i] == "gloss" {
+				cells[i] = pick(m.rng, m.texts.glosses)
+			}
 			if pad && len(cells[i]) < 18 {
 				cells[i] += strings.Repeat(" ", 18-len(cells[i]))
 			}
@@ -251,6 +286,9 @@ func (m *maker) mixed() string {
 // infected is a document with a payload at its start, in its middle or at its end.
 func (m *maker) infected() document {
 	kind, parts, sep := m.context()
+	if m.chance(.1) {
+		kind, parts, sep = "reply", strings.Split(m.reply(), "\n"), "\n"
+	}
 	payload := m.payload(kind)
 	at := 0
 	switch m.rng.IntN(3) {
@@ -287,9 +325,9 @@ func (m *maker) hijacked() document {
 // plain is a context without payload.
 func (m *maker) plain() document {
 	kind, parts, sep := m.context()
-	if m.chance(.1) {
+	for m.chance(.2) {
 		at := m.rng.IntN(len(parts) + 1)
-		parts = append(parts[:at:at], append([]string{m.from("trigger_benign")}, parts[at:]...)...)
+		parts = append(parts[:at:at], append([]string{m.line()}, parts[at:]...)...)
 	}
 	return document{strings.Join(parts, sep), false, "plain " + kind}
 }

@@ -22,13 +22,17 @@ func main() {
 	golang := flag.String("go", "/usr/local/go/src", "folder of the Go source tree")
 	chats := flag.String("chats", "dataset.json", "the Chit-Chat Challenge data set")
 	out := flag.String("out", "../"+injection.Revision+".bin", "model file to write")
-	sentences := flag.Int("sentences", 120_000, "sentences of the first stage")
-	documents := flag.Int("documents", 60_000, "documents of the second stage")
+	sentences := flag.Int("sentences", 300_000, "sentences of the first stage")
+	documents := flag.Int("documents", 160_000, "documents of the second stage")
 	flag.Parse()
 	if err := run(*wordnet, *docs, *python, *golang, *chats, *out, *sentences, *documents); err != nil {
 		slog.Error("train", "err", err)
 	}
 }
+
+// prior moves scores from documents of which half are injected to such of which one in
+// ten is: the logarithm of nine.
+const prior = 2.197
 
 func run(wordnet, docs, python, golang, chats, out string, sentences, documents int) error {
 	rng := rand.New(rand.NewPCG(20, 26))
@@ -70,7 +74,7 @@ func run(wordnet, docs, python, golang, chats, out string, sentences, documents 
 	n := fitDocuments(rng, rows, 30)
 	m.half = -1
 	model := fitSentences(rng, m.examples(sentences), 3)
-	model.SetNetwork(n.first, n.shift, n.second, n.offset)
+	model.SetNetwork(n.first, n.shift, n.second, n.offset-prior)
 	m.report(model)
 	return os.WriteFile(out, model.Encode(), 0o644)
 }
