@@ -10,6 +10,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -68,7 +69,12 @@ type node struct {
 
 func newNode(t *testing.T) *node {
 	t.Helper()
-	n := &node{bin: binary(t), dir: filepath.Join(t.TempDir(), "data"), changed: make(chan struct{})}
+	return nodeAt(t, filepath.Join(t.TempDir(), "data"))
+}
+
+func nodeAt(t *testing.T, dir string) *node {
+	t.Helper()
+	n := &node{bin: binary(t), dir: dir, changed: make(chan struct{})}
 	var err error
 	if n.stderr, err = os.Create(filepath.Join(t.TempDir(), "stderr")); err != nil {
 		t.Fatal(err)
@@ -187,17 +193,21 @@ func (n *node) address(ctx context.Context) string {
 	}
 }
 
-// ready returns the status of /readyz, 0 when nothing answers.
-func (n *node) ready() int {
+// ready returns the status of /readyz, 0 when nothing answers, and what it says.
+func (n *node) ready() (int, string) {
 	n.mu.Lock()
 	addr := n.http
 	n.mu.Unlock()
 	resp, err := http.Get("http://" + addr + "/readyz")
 	if err != nil {
-		return 0
+		return 0, err.Error()
 	}
 	defer resp.Body.Close()
-	return resp.StatusCode
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return resp.StatusCode, string(body)
 }
 
 // run runs another command of the binary on the folder and returns what it printed.
