@@ -2,7 +2,6 @@ package injection
 
 import (
 	"strings"
-	"unicode/utf8"
 )
 
 // frequent are the words by which English is known and by which words that were run
@@ -41,19 +40,34 @@ func lexicon() dictionary {
 	return d
 }
 
-// common counts the words of a text that are common, and all words.
+// common counts the words among the first of a text that are common, and all of them.
 func common(text string) (hits, words int) {
-	for _, w := range strings.FieldsFunc(text, func(r rune) bool { return r < utf8.RuneSelf && !letter(byte(r)) }) {
+	var word [longestWord]byte
+	n := 0
+	for i := 0; i <= len(text) && words < sampled; i++ {
+		if i < len(text) && letter(text[i]) {
+			if n < longestWord {
+				word[n] = text[i] | 0x20
+			}
+			n++
+			continue
+		}
+		if n == 0 {
+			continue
+		}
 		words++
-		if english[strings.ToLower(w)] {
+		if n <= longestWord && english[string(word[:n])] {
 			hits++
 		}
-		if words == 200 {
-			break
-		}
+		n = 0
 	}
 	return hits, words
 }
+
+const (
+	sampled     = 40 // words by which a text's language is judged
+	longestWord = 16
+)
 
 // longestRun is the number of letters up to which a run is set apart into words.
 const longestRun = 600
@@ -82,7 +96,7 @@ func segment(text string) string {
 }
 
 func apart(b *strings.Builder, run string) {
-	const longestWord, loose, known = 16, 12, 4
+	const loose, known = 12, 4
 	low := lower(run)
 	cost := make([]int, len(low)+1)
 	from := make([]int, len(low)+1)
