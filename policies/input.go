@@ -65,7 +65,7 @@ func (r *Resource) appendValue(dst []byte, name string) []byte {
 	f := &r.Facets
 	switch name {
 	case "category":
-		return appendString(dst, f.Category)
+		return AppendString(dst, f.Category)
 	case "created_at":
 		return AppendTime(dst, r.CreatedAt)
 	case "credentials":
@@ -73,31 +73,31 @@ func (r *Resource) appendValue(dst []byte, name string) []byte {
 	case "expires_at":
 		return AppendTime(dst, r.ExpiresAt)
 	case "groups":
-		return appendStrings(dst, f.Groups)
+		return AppendStrings(dst, f.Groups)
 	case "id":
-		return appendString(dst, r.ID)
+		return AppendString(dst, r.ID)
 	case "kind":
-		return appendString(dst, string(f.Kind))
+		return AppendString(dst, string(f.Kind))
 	case "labels":
-		return appendStrings(dst, f.Labels)
+		return AppendStrings(dst, f.Labels)
 	case "level":
 		return strconv.AppendInt(dst, int64(f.Level), 10)
 	case "pii":
 		return strconv.AppendBool(dst, f.PII)
 	case "pii_flags":
-		return appendStrings(dst, r.PIIFlags)
+		return AppendStrings(dst, r.PIIFlags)
 	case "purposes":
-		return appendStrings(dst, f.Purposes)
+		return AppendStrings(dst, f.Purposes)
 	case "sensitivity":
-		return appendNumber(dst, f.Sensitivity)
+		return AppendNumber(dst, f.Sensitivity)
 	case "session":
-		return appendString(dst, f.Session)
+		return AppendString(dst, f.Session)
 	case "signer":
-		return appendString(dst, f.Signer)
+		return AppendString(dst, f.Signer)
 	case "trust":
-		return appendNumber(dst, f.Trust)
+		return AppendNumber(dst, f.Trust)
 	case "type":
-		return appendString(dst, string(f.Type))
+		return AppendString(dst, string(f.Type))
 	default:
 		return AppendTime(dst, r.ValidTo)
 	}
@@ -106,19 +106,19 @@ func (r *Resource) appendValue(dst []byte, name string) []byte {
 // AppendSubject appends the subject of s as a JSON object with sorted keys.
 func AppendSubject(dst []byte, s scope.Scope) []byte {
 	p := s.Principal()
-	dst = appendStrings(append(dst, `{"groups":`...), p.Groups)
-	dst = appendString(append(dst, `,"id":`...), p.ID)
-	dst = appendString(append(dst, `,"kind":`...), p.Kind)
+	dst = AppendStrings(append(dst, `{"groups":`...), p.Groups)
+	dst = AppendString(append(dst, `,"id":`...), p.ID)
+	dst = AppendString(append(dst, `,"kind":`...), p.Kind)
 	dst = strconv.AppendInt(append(dst, `,"level":`...), int64(p.Level), 10)
-	dst = appendStrings(append(dst, `,"roles":`...), p.Roles)
-	dst = appendString(append(dst, `,"tenant":`...), s.Tenant())
+	dst = AppendStrings(append(dst, `,"roles":`...), p.Roles)
+	dst = AppendString(append(dst, `,"tenant":`...), s.Tenant())
 	return append(dst, '}')
 }
 
 // AppendAsker appends who asks for what: {"action":…,"purpose":…,"subject":{…}}.
 func AppendAsker(dst []byte, s scope.Scope, action string) []byte {
-	dst = appendString(append(dst, `{"action":`...), action)
-	dst = appendString(append(dst, `,"purpose":`...), s.Purpose())
+	dst = AppendString(append(dst, `{"action":`...), action)
+	dst = AppendString(append(dst, `,"purpose":`...), s.Purpose())
 	dst = AppendSubject(append(dst, `,"subject":`...), s)
 	return append(dst, '}')
 }
@@ -128,7 +128,7 @@ func AppendAsker(dst []byte, s scope.Scope, action string) []byte {
 //
 //	{"action":…,"items":[{…}],"now":NS,"purpose":…,"subject":{groups,id,kind,level,roles,tenant}}
 func AppendRequest(dst []byte, s scope.Scope, r *Request, a Attributes) []byte {
-	dst = appendString(append(dst, `{"action":`...), r.Action)
+	dst = AppendString(append(dst, `{"action":`...), r.Action)
 	dst = append(dst, `,"items":[`...)
 	for i := range r.Resources {
 		if i > 0 {
@@ -137,7 +137,7 @@ func AppendRequest(dst []byte, s scope.Scope, r *Request, a Attributes) []byte {
 		dst = r.Resources[i].AppendInput(dst, a)
 	}
 	dst = AppendTime(append(dst, `],"now":`...), r.Now)
-	dst = appendString(append(dst, `,"purpose":`...), s.Purpose())
+	dst = AppendString(append(dst, `,"purpose":`...), s.Purpose())
 	dst = AppendSubject(append(dst, `,"subject":`...), s)
 	return append(dst, '}')
 }
@@ -172,25 +172,28 @@ func unixNano(t time.Time) int64 {
 	return 1 // 0 says "none"
 }
 
-func appendNumber(dst []byte, f float64) []byte {
+// AppendNumber appends f as a JSON number, null for what JSON cannot hold.
+func AppendNumber(dst []byte, f float64) []byte {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return append(dst, "null"...)
 	}
 	return strconv.AppendFloat(dst, f, 'g', -1, 64)
 }
 
-func appendStrings(dst []byte, list []string) []byte {
+// AppendStrings appends list as a JSON array, [] for nil.
+func AppendStrings(dst []byte, list []string) []byte {
 	dst = append(dst, '[')
 	for i, s := range list {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendString(dst, s)
+		dst = AppendString(dst, s)
 	}
 	return append(dst, ']')
 }
 
-func appendString(dst []byte, s string) []byte {
+// AppendString appends s as a JSON string.
+func AppendString(dst []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < 0x20 || c >= utf8.RuneSelf || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
 			quoted, err := json.Marshal(s)

@@ -58,3 +58,13 @@ func drawResource(t *rapid.T) policies.Resource {
 		ExpiresAt: at("expires_at"), ValidTo: at("valid_to"),
 	}
 }
+
+// Draw draws who asks, and a request of n resources.
+func Draw(t *rapid.T, n int) (scope.Scope, policies.Request) {
+	s := plainScope(t, drawPrincipal(t), drawPurpose(t))
+	r := policies.Request{Action: drawAction(t), Now: noon(), Resources: make([]policies.Resource, n)}
+	for i := range r.Resources {
+		r.Resources[i] = drawResource(t)
+	}
+	return s, r
+}

@@ -241,3 +241,38 @@ func concurrent(t *testing.T, p policies.PDP) {
 	}
 	group.Wait()
 }
+
+// Same holds two PDPs to the same verdicts and filters on generated requests of n
+// resources each.
+func Same(t *testing.T, n int, one, other policies.PDP) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, r := Draw(t, n)
+		a, err := one.Decide(context.Background(), s, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := other.Decide(context.Background(), s, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.InputHash != b.InputHash {
+			t.Errorf("input hashes %q and %q", a.InputHash, b.InputHash)
+		}
+		for i := range r.Resources {
+			if diff := cmp.Diff(a.Verdicts[i], b.Verdicts[i], ignoreEmpty()); diff != "" {
+				t.Errorf("%s by %+v of %+v: verdicts differ (-one +other):\n%s", r.Action, s.Principal(), r.Resources[i], diff)
+			}
+		}
+		f, err := one.Filter(context.Background(), s, r.Action)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := other.Filter(context.Background(), s, r.Action)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.IsNone() != g.IsNone() || !cmp.Equal(f.Conds(), g.Conds(), ignoreEmpty()) {
+			t.Errorf("filters %+v and %+v", f.Conds(), g.Conds())
+		}
+	})
+}

@@ -49,3 +49,14 @@ test_filter_of_unknown_action if {
 	answer := context_filter with input as {"specialist": specialist, "action": "steal"}
 	answer == {"match": "none"}
 }
+
+test_complete_metadata if {
+	metadata := {
+		"level": "public", "labels": [], "restrictedToGroups": ["qa"], "purposes": [], "containsPII": false,
+		"piiFields": [], "hasCredentials": false, "trust": 0.5, "kind": "memory", "signer": "unsigned",
+		"expires_at": 0, "valid_to": 0,
+	}
+	asked := {"specialist": object.union(specialist, {"authorizedGroups": ["qa"]}), "items": [{"metadata": metadata}]}
+	answer := context_batch.decisions with input as asked
+	[d.allow | some d in answer] == [true]
+}

@@ -34,21 +34,24 @@ defaults := {
 	"kind": "memory", "signer": "unsigned", "expires_at": 0, "valid_to": 0,
 }
 
-item(metadata) := {
-	"level": level_number(full.level),
-	"labels": full.labels,
-	"groups": full.restrictedToGroups,
-	"purposes": full.purposes,
-	"pii": full.containsPII,
-	"pii_flags": full.piiFields,
-	"credentials": full.hasCredentials,
-	"trust": full.trust,
-	"kind": full.kind,
-	"signer": full.signer,
-	"expires_at": full.expires_at,
-	"valid_to": full.valid_to,
-} if {
-	full := object.union(defaults, metadata)
+item(metadata) := complete if {
+	complete := renamed(metadata)
+} else := renamed(object.union(defaults, metadata))
+
+# Undefined when a member is missing.
+renamed(metadata) := {
+	"level": level_number(metadata.level),
+	"labels": metadata.labels,
+	"groups": metadata.restrictedToGroups,
+	"purposes": metadata.purposes,
+	"pii": metadata.containsPII,
+	"pii_flags": metadata.piiFields,
+	"credentials": metadata.hasCredentials,
+	"trust": metadata.trust,
+	"kind": metadata.kind,
+	"signer": metadata.signer,
+	"expires_at": metadata.expires_at,
+	"valid_to": metadata.valid_to,
 }
 
 # verdicts of the policy for things, in their order.
