@@ -75,7 +75,7 @@ func (a *app) openLog(ctx context.Context, f fixed) (*eventlog.Log, string, erro
 	if err != nil {
 		return nil, "", fmt.Errorf("open event log: %w", err)
 	}
-	log, err := eventlog.New(eventlog.Config{Driver: driver, Clock: f.clock, Rand: f.rand, Signer: signer, VerifierKey: key, Keep: a.path("heads")})
+	log, err := eventlog.New(eventlog.Config{Driver: driver, Clock: f.clock, Rand: f.rand, Signer: signer, VerifierKey: key, Keep: a.path("heads"), Tail: 16 << 20})
 	if err != nil {
 		return nil, "", errors.Join(fmt.Errorf("open event log: %w", err), driver.Close())
 	}

@@ -25,6 +25,8 @@ type addition struct {
 	tenant string
 	tree   edge
 	rows   []Row
+	drafts []*prepared // of rows
+	leaves []tlog.Hash // of rows
 	hashes []tlog.Hash
 	first  int64 // stored hash index of hashes[0]
 	fresh  map[Key]freshRow
@@ -48,6 +50,11 @@ func (l *Log) commit(ctx context.Context, group []*request) error {
 		}
 		return p.run(group)
 	})
+	for _, r := range group {
+		if r.erasure != nil { // whatever the error: it may have been committed
+			l.tail.drop(r.erasure.tenant)
+		}
+	}
 	if err != nil {
 		clear(l.edges)
 		return err
@@ -61,10 +68,18 @@ func (l *Log) commit(ctx context.Context, group []*request) error {
 		}
 		l.edges[tenant] = a.tree
 		if len(a.rows) > 0 {
+			if !p.erases(tenant, group) {
+				l.tail.add(tenant, a.rows, a.leaves, a.drafts)
+			}
 			l.watch.tell(tenant)
 		}
 	}
 	return nil
+}
+
+// erases reports whether the group erases something of a tenant, perhaps of what it adds.
+func (p *plan) erases(tenant string, group []*request) bool {
+	return slices.ContainsFunc(group, func(r *request) bool { return r.erasure != nil && r.erasure.tenant == tenant })
 }
 
 func tenantsOf(group []*request) []string {
@@ -199,7 +214,7 @@ func (p *plan) begin(tenant string, n int) (*addition, error) {
 	}
 	a := &addition{
 		tenant: tenant, first: tlog.StoredHashCount(head.Size), fresh: make(map[Key]freshRow, n),
-		rows: make([]Row, 0, n), hashes: make([]tlog.Hash, 0, 2*n+8),
+		rows: make([]Row, 0, n), drafts: make([]*prepared, 0, n), leaves: make([]tlog.Hash, 0, n), hashes: make([]tlog.Hash, 0, 2*n+8),
 	}
 	known, ok := p.log.edges[tenant]
 	if ok && known.size == head.Size && known.root() == head.Root {
@@ -247,6 +262,7 @@ func (a *addition) take(key Key, d *prepared, now time.Time, buf []byte) (Outcom
 	var leaf tlog.Hash
 	leaf, buf = leafHash(buf, a.tenant, &a.rows[len(a.rows)-1])
 	a.hashes = a.tree.add(leaf, a.hashes)
+	a.drafts, a.leaves = append(a.drafts, d), append(a.leaves, leaf)
 	a.fresh[key] = freshRow{draft: d, position: position, leaf: leaf}
 	return Outcome{Status: Appended, Position: position, Leaf: leaf}, buf
 }

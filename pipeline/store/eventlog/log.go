@@ -36,6 +36,9 @@ type Config struct {
 	// MaxGroup limits the drafts that share a transaction; 0 is 4096. A single batch
 	// may be larger.
 	MaxGroup int
+	// Tail is how many bytes of the entries committed last are kept in memory for Read;
+	// 0 keeps none. What a draft holds must then not be changed after Append.
+	Tail int
 }
 
 // Log is the event log of every tenant in one database.
@@ -60,6 +63,7 @@ type Log struct {
 	edges map[string]edge // of the leader alone
 
 	watch watchers
+	tail  tail
 
 	keepMu sync.Mutex
 	kept   map[string]Head // newest kept head, by tenant
@@ -96,6 +100,8 @@ func New(cfg Config) (*Log, error) {
 		return nil, errors.New("open event log: keeping checkpoints needs a signer and its verifier key")
 	}
 	l.watch.init()
+	l.tail.limit = max(cfg.Tail, 0)
+	l.tail.clear()
 	return l, nil
 }
 
@@ -110,6 +116,7 @@ func (l *Log) Close() error {
 	l.closed = true
 	l.queueMu.Unlock()
 	l.watch.close()
+	l.tail.close()
 	return l.driver.Close()
 }
 

@@ -23,6 +23,12 @@ func (l *Log) Read(ctx context.Context, s scope.Scope, after int64, limit int) (
 	if limit <= 0 || limit > MaxRead {
 		limit = MaxRead
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if entries, ok := l.tail.read(s.Tenant(), max(after, 0), limit); ok {
+		return entries, nil
+	}
 	var entries []Entry
 	err := l.driver.View(ctx, func(r Reader) (err error) {
 		entries, err = readEntries(r, s.Tenant(), max(after, 0), limit)

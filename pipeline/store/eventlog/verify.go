@@ -26,6 +26,7 @@ func (l *Log) Verify(ctx context.Context, s scope.Scope, known *Head, progress P
 		return err
 	}
 	l.driver.DropCaches()
+	l.tail.clear()
 	return l.verify(ctx, s.Tenant(), known, progress)
 }
 
@@ -33,6 +34,7 @@ func (l *Log) Verify(ctx context.Context, s scope.Scope, known *Head, progress P
 // log or a kept checkpoint.
 func (l *Log) VerifyAll(ctx context.Context, progress Progress) error {
 	l.driver.DropCaches()
+	l.tail.clear()
 	if err := l.driver.Check(ctx); err != nil {
 		return err
 	}
