@@ -37,8 +37,9 @@ type node struct {
 	services *jetstream.Service
 	started  time.Duration
 
-	cancel context.CancelFunc
-	done   chan error
+	cancel   context.CancelFunc
+	draining chan struct{} // closed when stop begins
+	done     chan error
 }
 
 // nodeOptions steer start.
@@ -52,7 +53,7 @@ type nodeOptions struct {
 func (a *app) start(ctx context.Context, o nodeOptions) (*node, error) {
 	begun := time.Now()
 	logger := a.logger(a.err)
-	n := &node{done: make(chan error, 1)}
+	n := &node{draining: make(chan struct{}), done: make(chan error, 1)}
 	if err := a.openTransport(ctx, n, o, logger); err != nil {
 		return nil, errors.Join(err, n.stop(ctx))
 	}
@@ -152,7 +153,7 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	n.services, err = jetstream.Serve(ctx, n.nc, conn, jetstream.ServiceConfig{Workers: a.Pool, Log: logger,
 		Extract: func(ctx context.Context, carrier jetstream.HeaderCarrier) context.Context {
 			return propagation.TraceContext{}.Extract(ctx, carrier)
-		}}, endpoints(n.worker.Service, gate))
+		}}, endpoints(n.worker.Service, gate, n.draining))
 	if err != nil {
 		return fmt.Errorf("serve requests: %w", err)
 	}
@@ -172,7 +173,7 @@ func (s *stores) counter(model string) token.Counter {
 }
 
 // endpoints are the subjects the service answers.
-func endpoints(v *worker.Service, g *gate) []jetstream.Endpoint {
+func endpoints(v *worker.Service, g *gate, draining <-chan struct{}) []jetstream.Endpoint {
 	type handler = func(ctx context.Context, tenant string, body []byte) (any, error)
 	list := []struct {
 		name, subject string
@@ -192,6 +193,11 @@ func endpoints(v *worker.Service, g *gate) []jetstream.Endpoint {
 		all = append(all, jetstream.Endpoint{Name: e.name, Subject: e.subject,
 			Workers: e.workers,
 			Handler: func(ctx context.Context, c jetstream.Call) (jetstream.Reply, error) {
+				if e.workers > 0 {
+					var done context.CancelFunc
+					ctx, done = untilDrained(ctx, draining)
+					defer done()
+				}
 				out, err := e.handle(ctx, c.Tenant, c.Data)
 				if err != nil {
 					return jetstream.Reply{}, err
@@ -203,9 +209,32 @@ func endpoints(v *worker.Service, g *gate) []jetstream.Endpoint {
 	return all
 }
 
+// drainGrace is how long a call that waits for others may go on when the node stops.
+const drainGrace = 2 * time.Second
+
+// untilDrained returns a context that ends drainGrace after draining is closed. The
+// caller must call done.
+func untilDrained(ctx context.Context, draining <-chan struct{}) (_ context.Context, done context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-draining:
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(drainGrace):
+			cancel()
+		}
+	}()
+	return ctx, cancel
+}
+
 // stop drains: no new requests, what is under way is finished, everything is closed.
 func (n *node) stop(ctx context.Context) error {
 	var errs []error
+	close(n.draining)
 	if n.services != nil {
 		errs = append(errs, n.services.Stop(ctx))
 	}

@@ -304,3 +304,36 @@ func TestTheRelevanceGateIsThere(t *testing.T) {
 		t.Errorf("reply %s", m.Data)
 	}
 }
+
+func TestAWaitingRequestDoesNotHoldUpTheDrain(t *testing.T) {
+	t.Parallel()
+	n := startNode(t)
+	nc, err := nats.Connect(n.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	replies, err := nc.SubscribeSync(nc.NewInbox())
+	if err != nil {
+		t.Fatal(err)
+	}
+	waits := nats.NewMsg("log.v1.main.receipt")
+	waits.Reply, waits.Data = replies.Subject, []byte(`{"source":"nobody","id":"never","level":"logged","timeout_ms":60000}`)
+	if err := nc.PublishMsg(waits); err != nil {
+		t.Fatal(err)
+	}
+	// Behind it on the same connection: when this is answered, that one waits.
+	if _, err := nc.Request("log.v1.main.head", []byte("{}"), 10*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	if code := n.down(t); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if took := time.Since(begun); took > 15*time.Second {
+		t.Errorf("the drain took %s", took)
+	}
+	if m, err := replies.NextMsg(time.Second); err != nil || !strings.Contains(string(m.Data), "deadline_exceeded") {
+		t.Errorf("the waiting request was answered with %v, %v", m, err)
+	}
+}
