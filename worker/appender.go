@@ -41,6 +41,7 @@ type appender struct {
 	logger *slog.Logger
 
 	fence     int64
+	resumed   atomic.Bool
 	committed atomic.Uint64 // stream sequence of the last committed message
 	purged    uint64        // what the stream was trimmed to
 }
@@ -53,6 +54,7 @@ func (a *appender) run(ctx context.Context) error {
 	if err := a.resume(ctx); err != nil {
 		return ignoreCanceled(ctx, err)
 	}
+	a.resumed.Store(true)
 	for ctx.Err() == nil {
 		var messages []Message
 		err := a.retry.do(ctx, a.logger, "fetch events of partition "+a.inbox.Name(), func(error) bool { return true }, func() (err error) {

@@ -41,9 +41,7 @@ func TestRejectedEventsBecomeDeadLettersAndNeighboursLand(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("dead letters (-want +got):\n%s", diff)
 	}
-	if err := w.worker.Ready(); err != nil {
-		t.Errorf("not ready: %v", err)
-	}
+	poll(t, "the worker is ready", func() bool { return w.worker.Ready() == nil })
 }
 
 func TestADeadLetterHoldsTheCauseAndTheWholeEvent(t *testing.T) {

@@ -57,6 +57,7 @@ type eraser struct {
 	scrubbers []Scrubber
 	streams   StreamScrubber
 	requests  *barrier
+	open      openErasures
 	hit       func(point string)
 	now       func() time.Time
 	logger    *slog.Logger
@@ -107,6 +108,7 @@ func (e *eraser) begin(ctx context.Context, s scope.Scope, d eventlog.Draft) (re
 		d.Extensions = map[string]string{}
 	}
 	d.Extensions[packsExtension], d.Extensions[supersedersExtension] = joinPositions(plan.packs), joinSuperseders(plan.by)
+	defer e.open.begin(s.Tenant())()
 	e.hit("erase.before_commit")
 	done, err := e.log.AppendErasure(ctx, s, d, plan.positions, plan.packs)
 	e.hit("erase.after_commit")
@@ -150,37 +152,64 @@ func (e *eraser) run(ctx context.Context, retry retryPolicy) error {
 	return follow(ctx, e.log, retry, e.logger, "finish erasures", e.finishAll)
 }
 
+// pending is an erasure without a receipt.
+type pending struct {
+	entry     *eventlog.Entry
+	er        schemas.MemoryErased
+	receiptID string
+	plan      erasure
+}
+
+// maxPending is how many erasures are finished together.
+const maxPending = 256
+
 // finishAll finishes every erasure of the tenant that has no receipt yet.
 func (e *eraser) finishAll(ctx context.Context, tenant string) error {
+	seen, settled := e.open.look(tenant)
+	if settled {
+		return nil
+	}
 	s, err := scope.System(tenant)
 	if err != nil {
 		return err
 	}
-	entries, err := e.log.BySubject(ctx, s, ErasureSubject, schemas.TypeMemoryErased)
+	list, err := e.pending(ctx, s)
 	if err != nil {
 		return err
 	}
-	for i := range entries {
-		entry := &entries[i]
-		var er schemas.MemoryErased
-		if err := json.Unmarshal(entry.Data, &er); err != nil {
-			return fmt.Errorf("decode erasure at position %d: %w", entry.Position, err)
-		}
-		if er.Receipt != nil {
-			continue
-		}
-		id, done, err := e.receiptID(ctx, s, entry)
-		if err != nil {
-			return err
-		}
-		if done {
-			continue
-		}
-		if err := e.finish(ctx, s, entry, er, id); err != nil {
-			return fmt.Errorf("finish erasure at position %d: %w", entry.Position, err)
+	for part := range slices.Chunk(list, maxPending) {
+		if err := e.finish(ctx, s, part); err != nil {
+			return fmt.Errorf("finish %d erasures from position %d on: %w", len(part), part[0].entry.Position, err)
 		}
 	}
+	e.open.settle(tenant, seen)
 	return nil
+}
+
+// pending lists the tenant's erasures that have no receipt, in order.
+func (e *eraser) pending(ctx context.Context, s scope.Scope) ([]pending, error) {
+	entries, err := e.log.BySubject(ctx, s, ErasureSubject, schemas.TypeMemoryErased)
+	if err != nil {
+		return nil, err
+	}
+	var list []pending
+	for i := range entries {
+		p := pending{entry: &entries[i]}
+		if err := json.Unmarshal(p.entry.Data, &p.er); err != nil {
+			return nil, fmt.Errorf("decode erasure at position %d: %w", p.entry.Position, err)
+		}
+		if p.er.Receipt != nil {
+			continue
+		}
+		done := false
+		if p.receiptID, done, err = e.receiptID(ctx, s, p.entry); err != nil {
+			return nil, err
+		}
+		if !done {
+			list = append(list, p)
+		}
+	}
+	return list, nil
 }
 
 // receiptID returns the id of an erasure's receipt and whether the receipt is there. An
@@ -204,44 +233,75 @@ func (e *eraser) receiptID(ctx context.Context, s scope.Scope, entry *eventlog.E
 	}
 }
 
-// finish removes what is left of an erasure and appends its receipt as id.
-func (e *eraser) finish(ctx context.Context, s scope.Scope, entry *eventlog.Entry, er schemas.MemoryErased, id string) error {
-	if err := e.projector.Await(ctx, s, entry.Position); err != nil {
+// finish removes what is left of erasures and appends their receipts.
+func (e *eraser) finish(ctx context.Context, s scope.Scope, list []pending) error {
+	if err := e.projector.Await(ctx, s, list[len(list)-1].entry.Position); err != nil {
 		return err
 	}
 	// A request that searched before may still commit a pack that shows the items.
 	if err := e.requests.pass(ctx); err != nil {
 		return err
 	}
-	plan, err := e.plan(ctx, s, er.Items, entry.Position)
+	for i := range list {
+		p := &list[i]
+		var err error
+		if p.plan, err = e.plan(ctx, s, p.er.Items, p.entry.Position); err != nil {
+			return err
+		}
+		if _, err := e.log.EraseAttachments(ctx, s, p.plan.packs); err != nil {
+			return fmt.Errorf("erase packs: %w", err)
+		}
+	}
+	removed, err := e.scrub(ctx, s, list)
 	if err != nil {
 		return err
 	}
-	if _, err := e.log.EraseAttachments(ctx, s, plan.packs); err != nil {
-		return fmt.Errorf("erase packs: %w", err)
-	}
-	packs := append(splitPositions(entry.Extensions[packsExtension]), plan.packs...)
-	slices.Sort(packs)
-	receipt := schemas.ErasureReceipt{Items: er.Items, Positions: plan.positions, Packs: slices.Compact(packs), ErasedAt: e.now().UTC()}
-	if receipt.Stores, err = e.scrub(ctx, s, er.Items, plan); err != nil {
-		return err
-	}
-	er.Receipt, er.Reason = &receipt, ""
-	data, err := json.Marshal(er)
-	if err != nil {
-		return fmt.Errorf("encode receipt: %w", err)
+	drafts := make([]eventlog.Draft, len(list))
+	for i := range list {
+		if drafts[i], err = e.receipt(s, &list[i], removed); err != nil {
+			return err
+		}
 	}
 	e.hit("erase.before_receipt")
-	_, err = e.log.Append(ctx, eventlog.Batch{Drafts: []eventlog.Draft{{
-		Tenant: s.Tenant(), Agent: systemAgent, Type: schemas.TypeMemoryErased, Source: entry.Source,
-		ID: id, Subject: ErasureSubject, Time: receipt.ErasedAt, Data: data}}})
+	_, err = e.log.Append(ctx, eventlog.Batch{Drafts: drafts})
 	e.hit("erase.after_receipt")
 	return err
 }
 
-// scrub removes the remains from the streams and every store, and looks whether any is left.
-func (e *eraser) scrub(ctx context.Context, s scope.Scope, ids []string, plan erasure) ([]schemas.StoreErasure, error) {
-	copies, err := e.copies(ctx, s, plan.positions)
+// receipt makes the entry that says what is gone. A stream's count is of all erasures
+// that were finished together.
+func (e *eraser) receipt(s scope.Scope, p *pending, removed map[string]int) (eventlog.Draft, error) {
+	packs := append(splitPositions(p.entry.Extensions[packsExtension]), p.plan.packs...)
+	slices.Sort(packs)
+	receipt := schemas.ErasureReceipt{Items: p.er.Items, Positions: p.plan.positions, Packs: slices.Compact(packs), ErasedAt: e.now().UTC()}
+	for _, stream := range slices.Sorted(maps.Keys(removed)) {
+		receipt.Stores = append(receipt.Stores, schemas.StoreErasure{Store: stream, Removed: removed[stream], Absent: true})
+	}
+	for _, sc := range e.scrubbers {
+		receipt.Stores = append(receipt.Stores, schemas.StoreErasure{Store: sc.Store, Removed: len(p.er.Items), Absent: true})
+	}
+	er := p.er
+	er.Receipt, er.Reason = &receipt, ""
+	data, err := json.Marshal(er)
+	if err != nil {
+		return eventlog.Draft{}, fmt.Errorf("encode receipt: %w", err)
+	}
+	return eventlog.Draft{Tenant: s.Tenant(), Agent: systemAgent, Type: schemas.TypeMemoryErased, Source: p.entry.Source,
+		ID: p.receiptID, Subject: ErasureSubject, Time: receipt.ErasedAt, Data: data}, nil
+}
+
+// scrub removes the remains from the streams and every store, looks whether any is
+// left, and returns how many copies the streams had.
+func (e *eraser) scrub(ctx context.Context, s scope.Scope, list []pending) (map[string]int, error) {
+	var positions []int64
+	there := map[string]bool{} // by item, whether it was remembered anew
+	for i := range list {
+		positions = append(positions, list[i].plan.positions...)
+		for _, id := range list[i].er.Items {
+			there[id] = slices.Contains(list[i].plan.again, id)
+		}
+	}
+	copies, err := e.copies(ctx, s, positions)
 	if err != nil {
 		return nil, err
 	}
@@ -250,27 +310,24 @@ func (e *eraser) scrub(ctx context.Context, s scope.Scope, ids []string, plan er
 		return nil, fmt.Errorf("scrub streams: %w", err)
 	}
 	e.hit("erase.after_streams")
-	var stores []schemas.StoreErasure
-	for _, stream := range slices.Sorted(maps.Keys(removed)) {
-		stores = append(stores, schemas.StoreErasure{Store: stream, Removed: removed[stream], Absent: true})
-	}
-	gone := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return slices.Contains(plan.again, id) })
+	maps.DeleteFunc(there, func(_ string, anew bool) bool { return anew })
+	gone := slices.Sorted(maps.Keys(there))
 	for _, sc := range e.scrubbers {
 		if err := sc.Scrub(ctx, s); err != nil {
 			return nil, fmt.Errorf("scrub %s: %w", sc.Store, err)
 		}
-		left := 0
-		if sc.Remaining != nil {
-			if left, err = sc.Remaining(ctx, s, gone); err != nil {
-				return nil, fmt.Errorf("check %s: %w", sc.Store, err)
-			}
+		if sc.Remaining == nil {
+			continue
+		}
+		left, err := sc.Remaining(ctx, s, gone)
+		if err != nil {
+			return nil, fmt.Errorf("check %s: %w", sc.Store, err)
 		}
 		if left > 0 {
 			return nil, fmt.Errorf("check %s: %d of %d erased items are still there", sc.Store, left, len(gone))
 		}
-		stores = append(stores, schemas.StoreErasure{Store: sc.Store, Removed: len(ids), Absent: true})
 	}
-	return stores, nil
+	return removed, nil
 }
 
 // copies names the events behind the erased positions, as the streams know them.

@@ -195,11 +195,19 @@ func (w *Worker) Committed() map[string]uint64 {
 	return m
 }
 
+// ErrStarting is returned by Ready while partitions are not resumed yet.
+var ErrStarting = errors.New("starting")
+
 // Ready returns nil while everything runs and nothing fails again and again, else why
 // not. An erasure that is not finished yet is no reason.
 func (w *Worker) Ready() error {
 	if err := w.stopped.Load(); err != nil {
 		return *err
+	}
+	for _, a := range w.appenders {
+		if !a.resumed.Load() {
+			return fmt.Errorf("resume partition %q: %w", a.inbox.Name(), ErrStarting)
+		}
 	}
 	return w.health.err()
 }

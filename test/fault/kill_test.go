@@ -141,6 +141,7 @@ func TestKillAtPoints(t *testing.T) {
 // finish starts the node once more, lets it settle, stops it and checks everything.
 func (r *record) finish(t *testing.T, n *node) {
 	t.Helper()
+	n.kill()
 	if !n.start(t) {
 		t.Fatal("satchel up did not start again")
 	}
