@@ -1,0 +1,132 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestBarrierWaitsForWhatIsUnderWayOnly(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var b barrier
+		if err := b.pass(t.Context()); err != nil {
+			t.Fatalf("nothing is under way: %v", err)
+		}
+		leave := b.enter()
+		passed := make(chan error, 1)
+		go func() { passed <- b.pass(t.Context()) }()
+		synctest.Wait()
+		later := b.enter() // begins after the pass has
+		select {
+		case <-passed:
+			t.Fatal("passed while work was under way")
+		default:
+		}
+		leave()
+		if err := <-passed; err != nil {
+			t.Error(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := b.pass(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("pass while work never ends: %v", err)
+		}
+		later()
+		if err := b.pass(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestRetryBacksOffAndTellsHealth(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var h health
+		p := retryPolicy{health: &h}
+		start, tries := time.Now(), 0
+		err := p.do(t.Context(), slog.New(slog.DiscardHandler), "do it", func(error) bool { return true }, func() error {
+			tries++
+			if got := h.err() != nil; got != (tries > troubling) {
+				t.Errorf("try %d: health = %v", tries, h.err())
+			}
+			if tries == 10 {
+				return nil
+			}
+			return errors.New("not yet")
+		})
+		// 50 + 100 + 200 + 400 + 800 + 1600 + 3200 + 5000 + 5000 ms
+		if took := time.Since(start); err != nil || took != 16350*time.Millisecond {
+			t.Errorf("took %v, %v", took, err)
+		}
+		if h.err() != nil {
+			t.Errorf("health afterwards: %v", h.err())
+		}
+	})
+}
+
+func TestRetryGivesUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		final := errors.New("never")
+		var p retryPolicy
+		silent := slog.New(slog.DiscardHandler)
+		if err := p.do(t.Context(), silent, "x", func(error) bool { return false }, func() error { return final }); !errors.Is(err, final) {
+			t.Errorf("error = %v", err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := p.do(ctx, silent, "x", func(error) bool { return true }, func() error { return final }); err == nil {
+			t.Error("no error although the time is up")
+		}
+	})
+}
+
+func TestOpenErasuresMissesNone(t *testing.T) {
+	t.Parallel()
+	var o openErasures
+	seen, settled := o.look("acme")
+	if settled {
+		t.Fatal("settled before anything was looked at")
+	}
+	o.settle("acme", seen)
+	if _, settled = o.look("acme"); !settled {
+		t.Fatal("not settled")
+	}
+	end := o.begin("acme")
+	seen, settled = o.look("acme") // it may be in the log, or not
+	o.settle("acme", seen)
+	end()
+	if _, again := o.look("acme"); settled || again {
+		t.Error("settled while an erasure is on its way")
+	}
+	seen, _ = o.look("acme")
+	o.begin("acme")()
+	o.settle("acme", seen)
+	if _, settled = o.look("acme"); settled {
+		t.Error("settled although another erasure has begun since")
+	}
+	if _, settled = o.look("globex"); settled {
+		t.Error("another tenant is settled")
+	}
+}
+
+func TestNewRefusesAHalfConfig(t *testing.T) {
+	t.Parallel()
+	if _, err := New(Config{}); err == nil {
+		t.Error("an empty config is taken")
+	}
+}
+
+func TestPositionsRoundTrip(t *testing.T) {
+	t.Parallel()
+	if got := splitPositions(joinPositions([]int64{3, 17, 9007199254740993})); len(got) != 3 || got[2] != 9007199254740993 {
+		t.Errorf("positions = %v", got)
+	}
+	if got := splitPositions(""); got == nil || len(got) != 0 {
+		t.Errorf("no positions = %#v", got)
+	}
+}
