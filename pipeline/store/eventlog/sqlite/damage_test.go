@@ -48,7 +48,7 @@ func seed(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	batch := append(drafts(0, 150), pack("acme", "p1", "rendered one", "m-1", "m-2"), pack("acme", "p2", "rendered two", "m-2"))
+	batch := append(drafts(0, 150), pack("acme", "p1", "rendered one", "m-1", "m-2"), pack("acme", "p2", strings.Repeat("rendered two ", 400), "m-2"))
 	other := drafts(0, 3)
 	for i := range other {
 		other[i].Tenant = "globex"

@@ -102,7 +102,7 @@ func (r *reader) scanRow(rows *sql.Rows, tenant int64, row *eventlog.Row) error 
 	row.RecordedAt = time.Unix(0, recorded).UTC()
 	copyHash(&row.Commitment, commitment)
 	copyHash(&row.Attachment, attachment)
-	if row.Content = contentOf(salt, head, data); salt == nil {
+	if row.Content = r.contentOf(salt, head, data); salt == nil {
 		row.Content = &eventlog.Content{} // not erased but removed: it matches no commitment
 	}
 	var err error
@@ -128,17 +128,34 @@ func copyHash(to *[32]byte, from []byte) {
 }
 
 // contentOf copies a content's columns; nil when it is not there or overwritten.
-func contentOf(salt, head, data []byte) *eventlog.Content {
+func (r *reader) contentOf(salt, head, data []byte) *eventlog.Content {
 	if erased(salt) && !nonZero(head) && !nonZero(data) {
 		return nil
 	}
 	c := &eventlog.Content{}
+	if len(salt) == hashSize+checkSize {
+		var ok bool
+		if salt, data, ok = r.db.packer.unpack(salt, data); !ok {
+			return c // it matches no commitment
+		}
+		copyHash(&c.Salt, salt)
+		c.Extensions, c.Data = append([]byte{}, head...), data
+		return c
+	}
 	copyHash(&c.Salt, salt)
 	b := make([]byte, len(head)+len(data))
 	n := copy(b, head)
 	copy(b[n:], data)
 	c.Extensions, c.Data = b[:n:n], b[n:]
 	return c
+}
+
+// saltOf returns the salt in its column.
+func saltOf(column []byte) []byte {
+	if len(column) == hashSize+checkSize {
+		return column[:hashSize]
+	}
+	return column
 }
 
 func erased(salt []byte) bool {
@@ -196,7 +213,7 @@ func (r *reader) Attachment(tenant string, position int64) (*eventlog.Attachment
 	if err != nil {
 		return nil, wrap("read attachment", err)
 	}
-	c := contentOf(salt, head, data)
+	c := r.contentOf(salt, head, data)
 	if c == nil {
 		return nil, nil
 	}

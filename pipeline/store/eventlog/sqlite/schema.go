@@ -9,7 +9,8 @@ const (
 // An entry's id is tenant<<40 | position, a chunk's is tenant<<32 | number. Contents
 // are numbered in the order they are written, whatever the tenant, so that the table
 // only ever grows at its end: a cell is never moved, and overwriting it in place
-// leaves no copy in the free space of another page.
+// leaves no copy in the free space of another page. Long data is compressed, see
+// compress.go.
 const schema = `
 CREATE TABLE tenants (
 	id   INTEGER PRIMARY KEY,

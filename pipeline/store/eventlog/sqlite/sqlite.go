@@ -41,7 +41,8 @@ type DB struct {
 	readers   chan *conn // holds the free reading connections; closed by Close
 	size      int        // reading connections
 	names     *names
-	nextID    int64 // of the next content; of the writer alone
+	nextID    int64      // of the next content; of the writer alone
+	packer    compressor // its room is of the writer alone
 	done      chan struct{}
 }
 
@@ -70,7 +71,7 @@ func open(ctx context.Context, cfg Config) (*DB, error) {
 	}
 	db := &DB{
 		writer: make(chan *conn, 1), readers: make(chan *conn, cfg.Readers), size: cfg.Readers,
-		names: newNames(), done: make(chan struct{}),
+		names: newNames(), packer: newCompressor(), done: make(chan struct{}),
 	}
 	if db.writePool, err = sql.Open("sqlite", dsn(path, "synchronous(FULL)", "secure_delete(ON)", "wal_autocheckpoint(4000)", limit(cfg.MaxPages))); err != nil {
 		return nil, err
@@ -161,6 +162,7 @@ func (db *DB) Update(ctx context.Context, _ []string, fn func(eventlog.Tx) error
 	if err := w.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return wrap("begin", err)
 	}
+	db.packer.reset()
 	t := &tx{reader: reader{ctx: ctx, conn: w, db: db}, nextID: db.nextID}
 	err = fn(t)
 	if err == nil {

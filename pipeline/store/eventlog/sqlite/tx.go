@@ -76,7 +76,7 @@ func (t *tx) find(tenant int64, args []any, held []eventlog.Held) error {
 		h := &held[i]
 		h.Position, h.Erased = entry&maxPosition, erased(salt)
 		copyHash(&h.Commitment, commitment)
-		copyHash(&h.Salt, salt)
+		copyHash(&h.Salt, saltOf(salt))
 		var err error
 		h.Type, err = t.nameOf(tenant, typ)
 		return err
@@ -169,7 +169,8 @@ func (t *tx) putRows(tenant int64, rows []eventlog.Row) error {
 		if r.Attached != nil {
 			attachment, attached = r.Attachment[:], t.nextID
 			refs := eventlog.CanonicalRefs(r.Attached.Refs)
-			if err := content.add(t.nextID, r.Attached.Salt[:], notNil(refs), notNil(r.Attached.Data)); err != nil {
+			salt, data := t.db.packer.pack(&r.Attached.Salt, r.Attached.Data)
+			if err := content.add(t.nextID, salt, notNil(refs), data); err != nil {
 				return err
 			}
 			t.nextID++
@@ -182,7 +183,8 @@ func (t *tx) putRows(tenant int64, rows []eventlog.Row) error {
 		if !r.Time.IsZero() {
 			at = r.Time.UnixNano()
 		}
-		if err := content.add(t.nextID, r.Content.Salt[:], notNil(r.Content.Extensions), notNil(r.Content.Data)); err != nil {
+		salt, data := t.db.packer.pack(&r.Content.Salt, r.Content.Data)
+		if err := content.add(t.nextID, salt, notNil(r.Content.Extensions), data); err != nil {
 			return err
 		}
 		if err := entries.add(entry, ids[0], ids[1], ids[2], r.ID, r.Subject, at, r.RecordedAt.UnixNano(), r.Commitment[:], t.nextID, attachment, attached); err != nil {
