@@ -65,6 +65,7 @@ type Config struct {
 	Shares   *pack.Shares        // of the token budget; default as the pack has them
 	TLDR     int                 // sentences; default 5, negative: none
 	Graphs   bool                // include the causal graph of the shown items
+	Defend   selection.DefendConfig
 
 	Retrieval time.Duration // deadline of each retriever; default: what the request has left
 	Wait      time.Duration // longest wait for min_position; default 5 s
@@ -111,6 +112,7 @@ type Engine struct {
 	cfg      Config
 	selector *selection.Selector
 	builder  *pack.Builder
+	defence  *selection.Defence
 	measures measures
 }
 
@@ -137,11 +139,15 @@ func New(cfg Config) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("new engine: %w", err)
 	}
+	defence, err := selection.NewDefence(cfg.Defend)
+	if err != nil {
+		return nil, fmt.Errorf("new engine: %w", err)
+	}
 	m, err := newMeasures(cfg.Meter)
 	if err != nil {
 		return nil, fmt.Errorf("new engine: %w", err)
 	}
-	return &Engine{cfg: cfg, selector: sel, builder: builder, measures: m}, nil
+	return &Engine{cfg: cfg, selector: sel, builder: builder, defence: defence, measures: m}, nil
 }
 
 func (c *Config) fill() {

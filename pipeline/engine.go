@@ -169,7 +169,7 @@ func (t *turn) choose(ctx context.Context, s scope.Scope) error {
 	}
 	t.decision.RequestID = t.request
 	return t.stage(ctx, "defend", func(context.Context) error {
-		selection.Defend(cs, t.now)
+		t.warnings = append(t.warnings, t.e.defence.Apply(cs, t.query != "", t.now)...)
 		t.belowMinimum(cs)
 		return nil
 	})

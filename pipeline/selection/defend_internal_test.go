@@ -109,7 +109,11 @@ func TestDefend(t *testing.T) {
 	cs[6].Record.SupersededBy = "z"
 	cs[7].Record.ValidTo = now.Add(-time.Second)
 	cs[8].Drop = schemas.DropPolicy
-	Defend(cs, now)
+	d, err := NewDefence(DefendConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Apply(cs, false, now)
 	want := []schemas.DropReason{"", schemas.DropDuplicate, "", "", "", schemas.DropStale, schemas.DropSuperseded, schemas.DropStale, schemas.DropPolicy}
 	for i := range cs {
 		if cs[i].Drop != want[i] {

@@ -196,7 +196,20 @@ func (m *maker) attack() string { return m.some(1, 3, m.sentence, " ") }
 // innocent is a text that carries no injection, of the kinds a memory holds.
 func (m *maker) innocent() document {
 	var text, kind string
-	switch m.rng.IntN(17) {
+	switch m.rng.IntN(23) {
+	case 17, 18, 19:
+		text, kind = m.coding(), "coding"
+	case 20:
+		text, kind = m.from("commit_message")+"\n\n"+m.some(1, 4, func() string {
+			if m.chance(.5) {
+				return m.line()
+			}
+			return m.from("commit_message")
+		}, pick(m.rng, []string{" ", "\n"})), "commit"
+	case 21:
+		text, kind = title(pick(m.rng, m.texts.glosses))+" "+m.some(2, 9, m.scholarly, " "), "abstract"
+	case 22:
+		text, kind = m.some(1, 3, m.section("code_answer"), " ")+"\n"+pick(m.rng, m.texts.code), "code"
 	case 0, 1, 2:
 		text, kind = m.some(1, 3, func() string { return pick(m.rng, m.texts.turns) }, " "), "chat"
 	case 3, 4:
@@ -261,6 +274,44 @@ func (m *maker) reply() string {
 		b.WriteString("\n\n" + m.from("reply_close"))
 	}
 	return b.String()
+}
+
+// coding is a turn of a chat about a program, from either side.
+func (m *maker) coding() string {
+	side := pick(m.rng, []string{"coding_turn", "coding_reply"})
+	var b strings.Builder
+	b.WriteString(m.from(side))
+	for range m.between(1, 6) {
+		b.WriteString(pick(m.rng, []string{"\n\n", "\n"}))
+		switch r := m.rng.Float64(); {
+		case r < .3:
+			b.WriteString(m.some(1, 2, m.section(side), " "))
+		case r < .4:
+			b.WriteString(m.from("code_answer"))
+		case r < .5:
+			b.WriteString(m.some(1, 3, m.section("advice"), "\n"))
+		case r < .55:
+			b.WriteString(m.from("task_extra"))
+		default:
+			code := m.some(1, 6, m.section("soft_line"), "\n")
+			if m.chance(.6) {
+				code = m.snippet() + "\n" + code
+			}
+			if m.chance(.85) {
+				code = pick(m.rng, []string{"```python\n", "```\n", "```javascript\n", "```bash\n"}) + code + "\n```"
+			}
+			b.WriteString(code)
+		}
+	}
+	return b.String()
+}
+
+// scholarly is a sentence of an abstract.
+func (m *maker) scholarly() string {
+	if m.chance(.4) {
+		return pick(m.rng, m.texts.prose)
+	}
+	return m.expand("{We|The authors|This {paper|study|review}|Results|Our {results|findings|data}|It} {{describe|discuss|show|report|suggest|examine|evaluate|summarize|review|compare|propose|present|find|conclude}{s|d|}} {that |how |}{the |a |}{<adj> |}<noun> {of|in|for|and} {the |}<adj> <noun>{ {was|is|were|are} {<adj>|reviewed|increased|associated with <noun>|described}||}{, {and|but|while} the <noun> {of|in} <noun> {remains|was|is} <adj>|}.")
 }
 
 // mixed is a turn of several kinds of sentence.

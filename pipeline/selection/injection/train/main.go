@@ -23,7 +23,7 @@ func main() {
 	chats := flag.String("chats", "dataset.json", "the Chit-Chat Challenge data set")
 	out := flag.String("out", "../"+injection.Revision+".bin", "model file to write")
 	sentences := flag.Int("sentences", 300_000, "sentences of the first stage")
-	documents := flag.Int("documents", 160_000, "documents of the second stage")
+	documents := flag.Int("documents", 200_000, "documents of the second stage")
 	flag.Parse()
 	if err := run(*wordnet, *docs, *python, *golang, *chats, *out, *sentences, *documents); err != nil {
 		slog.Error("train", "err", err)
@@ -94,6 +94,8 @@ func (m *maker) examples(count int) []example {
 			e = example{m.from("code_directive"), [heads]int8{0, 1, unknown, 0, unknown}}
 		case r < .40:
 			e = example{m.dot(m.from("task")), [heads]int8{0, 0, 1, 0, 0}}
+		case r < .41:
+			e = example{m.from("soft_line"), [heads]int8{0, 0, 0, 0, unknown}}
 		case r < .44:
 			e = example{m.from("evil_line"), [heads]int8{unknown, unknown, 0, 1, unknown}}
 		case r < .72:
@@ -107,7 +109,7 @@ func (m *maker) examples(count int) []example {
 		default:
 			d := m.innocent()
 			asks := int8(0)
-			if d.kind == "request" || d.kind == "requests" || d.kind == "given" || d.kind == "mixed" || d.kind == "trigger" {
+			if d.kind == "request" || d.kind == "requests" || d.kind == "given" || d.kind == "mixed" || d.kind == "trigger" || d.kind == "coding" || d.kind == "commit" {
 				asks = unknown
 			}
 			steers := int8(0)

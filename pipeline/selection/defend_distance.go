@@ -1,0 +1,73 @@
+package selection
+
+// near is a cheap upper bound: every edit changes the count of at most two bytes.
+func near(a, b string, enough float64) bool {
+	longer, shorter := max(len(a), len(b)), min(len(a), len(b))
+	most := int(float64(longer) * (1 - enough))
+	if longer-shorter > most {
+		return false
+	}
+	var counts [256]int16
+	for i := 0; i < len(a); i++ {
+		counts[a[i]]++
+	}
+	for i := 0; i < len(b); i++ {
+		counts[b[i]]--
+	}
+	off := 0
+	for _, n := range counts {
+		off += int(max(n, -n))
+	}
+	return off <= 2*most
+}
+
+func alike[T comparable](a, b []T, enough float64) bool {
+	if len(a) < len(b) {
+		a, b = b, a
+	}
+	if len(a) == 0 {
+		return true
+	}
+	most := int(float64(len(a)) * (1 - enough))
+	return len(a)-len(b) <= most && distance(a, b, most) <= most
+}
+
+// distance is the Levenshtein distance of a and b, or most+1 when it is above most.
+// Only the band of width most around the diagonal is computed.
+func distance[T comparable](a, b []T, most int) int {
+	const far = 1 << 30
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+		if j > most {
+			row[j] = far
+		}
+	}
+	for i := 1; i <= len(a); i++ {
+		lo, hi := max(1, i-most), min(len(b), i+most)
+		diagonal := row[lo-1]
+		left := far
+		if lo == 1 {
+			row[0] = i
+			left = i
+		}
+		best := left
+		for j := lo; j <= hi; j++ {
+			up := far
+			if j < i+most {
+				up = row[j]
+			}
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			v := min(diagonal+cost, left+1, up+1)
+			diagonal, row[j], left = row[j], v, v
+			best = min(best, v)
+		}
+		if best > most {
+			return most + 1
+		}
+	}
+	return row[len(b)]
+}
