@@ -11,6 +11,7 @@ import (
 
 	"satchel/jetstream/embedded"
 	"satchel/pipeline/scope"
+	"satchel/worker"
 )
 
 // drainLimit is how long stopping may take.
@@ -43,6 +44,7 @@ func (c *upCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return stopped(err)
 	}
+	n.awaitResumed(ctx)
 	url := a.NATSURL
 	if n.server != nil {
 		url = n.server.ClientURL()
@@ -119,6 +121,21 @@ func (a *app) serveHTTP(ctx context.Context, n *node) (*webServer, error) {
 		server: &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}}
 	go func() { web.done <- web.server.Serve(listener) }()
 	return web, nil
+}
+
+// awaitResumed waits until every partition has resumed, one has failed or ctx is done.
+func (n *node) awaitResumed(ctx context.Context) {
+	begun := time.Now()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for errors.Is(n.ready(), worker.ErrStarting) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+	n.started += time.Since(begun)
 }
 
 func (n *node) ready() error {
