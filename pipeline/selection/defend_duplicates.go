@@ -17,6 +17,8 @@ const (
 	mostBits     = 22 // differing simhash bits above which texts are not compared
 	mostBitsLong = 16 // the same for two long texts
 	longestText  = 600
+	question     = 200 // bytes up to which a question has to be sameQuestion alike:
+	sameQuestion = .94 // one word of it can be what it asks for
 )
 
 // seen holds what was kept so far.
@@ -145,6 +147,9 @@ func (p *print) most(q *print) int {
 // over bytes for short texts, over words for long ones. Texts whose numbers or
 // negations differ are not alike, whatever their distance.
 func similar(p, q *print, enough float64) bool {
+	if len(p.text) <= question && strings.Contains(p.text, "?") {
+		enough = max(enough, sameQuestion)
+	}
 	if !near(p.canonical(), q.canonical(), enough) || !sameFacts(p.form, q.form) {
 		return false
 	}
