@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 
 	"github.com/cloudevents/sdk-go/v2/event"
 
@@ -16,13 +17,17 @@ import (
 )
 
 // relay publishes the log to the ledger, in position order. Its checkpoint is the
-// ledger's own last message, so a crash repeats nothing.
+// ledger's own last message, so a crash repeats nothing. A tenant that has no message in
+// the ledger's window any more is published from the start again after a restart.
 type relay struct {
 	log    *eventlog.Log
 	ledger Ledger
 	batch  int
 	hit    func(point string)
 	logger *slog.Logger
+
+	mu   sync.Mutex
+	done map[string]int64 // published by this process, by tenant
 }
 
 func (r *relay) run(ctx context.Context, retry retryPolicy) error {
@@ -38,6 +43,8 @@ func (r *relay) catchUp(ctx context.Context, tenant string) error {
 	if err != nil {
 		return fmt.Errorf("read last ledger position of tenant %q: %w", tenant, err)
 	}
+	// The ledger is a window: others may have pushed the tenant's last message out of it.
+	at = max(at, r.published(tenant, 0))
 	for {
 		entries, err := r.log.Read(ctx, s, at, r.batch)
 		if err != nil {
@@ -59,8 +66,20 @@ func (r *relay) catchUp(ctx context.Context, tenant string) error {
 			return fmt.Errorf("publish ledger of tenant %q after position %d: %w", tenant, at, err)
 		}
 		r.hit("relay.after_publish")
-		at = entries[len(entries)-1].Position
+		at = r.published(tenant, entries[len(entries)-1].Position)
 	}
+}
+
+// published notes that the tenant's log was published up to position, and returns how
+// far it was.
+func (r *relay) published(tenant string, position int64) int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.done == nil {
+		r.done = map[string]int64{}
+	}
+	r.done[tenant] = max(r.done[tenant], position)
+	return r.done[tenant]
 }
 
 // ledgerMessage is an entry as the ledger shows it. Memory events travel by

@@ -152,3 +152,20 @@ func TestTwoRelaysPublishNothingTwice(t *testing.T) {
 	cancel()
 	must(t, <-done)
 }
+
+// A tenant whose messages have left the ledger's window goes on where it was.
+func TestAnEvictedTenantIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.publish(t, "acme", recorded(t, "a", "one"), recorded(t, "b", "two"))
+	w.entries(t, "acme", 2)
+	w.relayed(t, "acme", 2)
+	stream, err := w.js.Stream(within(t), jetstream.LedgerStream)
+	must(t, err)
+	must(t, stream.Purge(within(t)))
+	w.publish(t, "acme", recorded(t, "c", "three"))
+	w.entries(t, "acme", 3)
+	if diff := cmp.Diff([]int64{3}, positions(t, w.relayed(t, "acme", 1))); diff != "" {
+		t.Errorf("positions (-want +got):\n%s", diff)
+	}
+}
