@@ -1,0 +1,120 @@
+package treesitter
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func open(t testing.TB) *Parser {
+	t.Helper()
+	p, err := Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+func TestEveryGrammarParses(t *testing.T) {
+	t.Parallel()
+	p := open(t)
+	for _, c := range []struct {
+		language           Language
+		query, text, found string
+	}{
+		{Python, "(function_definition name: (_) @n)", "def f(x): pass", "f"},
+		{JavaScript, "(function_declaration name: (_) @n)", "function f() { return /[/]'/ }", "f"},
+		{TypeScript, "(interface_declaration name: (_) @n)", "interface I<T> { a?: T }", "I"},
+		{TSX, "(function_declaration name: (_) @n)", "function F(): X { return <p>Don't</p> }", "F"},
+		{Java, "(class_declaration name: (_) @n)", "class A { }", "A"},
+		{Rust, "(function_item name: (_) @n)", "fn f<'a>(x: &'a str) {}", "f"},
+		{C, "(struct_specifier name: (_) @n)", "struct s { int a; };", "s"},
+		{CPP, "(class_specifier name: (_) @n)", "class C { };", "C"},
+		{Ruby, "(method name: (_) @n)", "def m?; end", "m?"},
+		{PHP, "(function_definition name: (_) @n)", "<?php function f() {}", "f"},
+	} {
+		q, err := p.Query(t.Context(), c.language, c.query)
+		if err != nil {
+			t.Errorf("grammar %d: %v", c.language, err)
+			continue
+		}
+		captures, err := p.Run(t.Context(), q, []byte(c.text))
+		if err != nil || len(captures) != 1 || c.text[captures[0].Start:captures[0].End] != c.found {
+			t.Errorf("grammar %d: captures %v, error %v", c.language, captures, err)
+		}
+	}
+	if _, err := p.Query(t.Context(), Python, "(no_such_node) @n"); err == nil {
+		t.Error("a query for another grammar compiled")
+	}
+}
+
+func TestCapturesSayWhere(t *testing.T) {
+	t.Parallel()
+	p := open(t)
+	q, err := p.Query(t.Context(), Python, "(function_definition name: (_) @name) @unit")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := p.Run(t.Context(), q, []byte("x = 1\ndef f(): pass\ndef g(): pass\n"))
+	want := []Capture{{0, "unit", 6, 19, 1}, {0, "name", 10, 11, 1}, {1, "unit", 20, 33, 2}, {1, "name", 24, 25, 2}}
+	if d := cmp.Diff(want, got); d != "" || err != nil {
+		t.Errorf("%v\n%s", err, d)
+	}
+	for range 2 {
+		if got, err := p.Run(t.Context(), q, nil); err != nil || len(got) != 0 {
+			t.Errorf("an empty text: %v, %v", got, err)
+		}
+	}
+}
+
+// TestParserOutlivesATrap takes all the memory there is away, and parses on.
+func TestParserOutlivesATrap(t *testing.T) {
+	t.Parallel()
+	p := open(t)
+	q, err := p.Query(t.Context(), JavaScript, "(function_declaration name: (_) @name)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.call(t.Context(), "run", uint64(JavaScript), q.handle, 1<<31, 1<<30); err == nil {
+		t.Fatal("reading outside the memory did not trap")
+	}
+	broken := *q
+	broken.handle = 0xfffffff0
+	if _, err := p.Run(t.Context(), &broken, []byte("function f() {}")); !errors.Is(err, ErrParse) {
+		t.Fatalf("a broken query: %v", err)
+	}
+	if got, err := p.Run(t.Context(), q, []byte("function f() {}")); err != nil || len(got) != 1 {
+		t.Errorf("after a trap: %v, %v", got, err)
+	}
+}
+
+func FuzzRun(f *testing.F) {
+	f.Add("def f(:\n", uint8(0))
+	f.Add(strings.Repeat("(", 200), uint8(1))
+	f.Add("`${`${", uint8(2))
+	f.Add("<?php <<<X", uint8(9))
+	p := open(f)
+	f.Fuzz(func(t *testing.T, text string, language uint8) {
+		q, err := p.Query(t.Context(), Language(language%10), "(_) @node")
+		if err != nil {
+			t.Fatal(err)
+		}
+		captures, err := p.Run(t.Context(), q, []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range captures {
+			if c.Start > c.End || c.End > len(text) || c.Row > strings.Count(text, "\n") {
+				t.Fatal(fmt.Sprint(c))
+			}
+		}
+	})
+}
