@@ -2,16 +2,9 @@ package opaembed
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"fmt"
-	"io/fs"
-	"path"
-	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
-	"github.com/open-policy-agent/opa/v1/loader"
 	"github.com/open-policy-agent/opa/v1/rego"
 )
 
@@ -28,37 +21,26 @@ type bundle struct {
 	cache      *cache
 }
 
-func loadBundle(ctx context.Context, files fs.FS, cacheEntries int) (*bundle, error) {
-	revision, err := revisionOf(files)
-	if err != nil {
-		return nil, err
-	}
-	loaded, err := loader.NewFileLoader().WithFS(files).Filtered([]string{"."}, func(name string, info fs.FileInfo, _ int) bool {
-		return !info.IsDir() && !belongs(name)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("load policy bundle: %w", err)
-	}
+// compile compiles what was read. It refuses what does not compile, uses a builtin that
+// reaches outside, or lacks a rule it needs.
+func compile(ctx context.Context, c *contents, cacheEntries int) (*bundle, error) {
 	compiler := ast.NewCompiler().WithUnsafeBuiltins(unsafeBuiltins())
-	if compiler.Compile(loaded.ParsedModules()); compiler.Failed() {
-		return nil, fmt.Errorf("compile policy bundle: %w", compiler.Errors)
+	if compiler.Compile(c.modules); compiler.Failed() {
+		return nil, fmt.Errorf("compile policy bundle: %w", located(compiler.Errors))
 	}
 	for _, rule := range []string{"verdicts", "filter"} {
 		if len(compiler.GetRules(ast.MustParseRef(root+rule))) == 0 {
 			return nil, fmt.Errorf("compile policy bundle: no rule %q", root+rule)
 		}
 	}
-	store, err := loaded.Store()
-	if err != nil {
-		return nil, fmt.Errorf("load policy data: %w", err)
-	}
-	b := &bundle{revision: revision, cache: newCache(cacheEntries)}
+	var err error
+	b := &bundle{revision: c.revision, cache: newCache(cacheEntries)}
 	prepare := func(rule string) rego.PreparedEvalQuery {
 		if err != nil {
 			return rego.PreparedEvalQuery{}
 		}
 		var q rego.PreparedEvalQuery
-		q, err = rego.New(rego.Query(root+rule), rego.Compiler(compiler), rego.Store(store),
+		q, err = rego.New(rego.Query(root+rule), rego.Compiler(compiler), rego.Store(c.store),
 			rego.StrictBuiltinErrors(true), rego.GenerateJSON(keepTerm)).PrepareForEval(ctx)
 		return q
 	}
@@ -95,45 +77,6 @@ func evaluate(ctx context.Context, q rego.PreparedEvalQuery, input ast.Value, op
 		return nil, fmt.Errorf("result is %T", results[0].Expressions[0].Value)
 	}
 	return term, nil
-}
-
-// belongs reports whether the file is part of the bundle; tests are not.
-func belongs(name string) bool {
-	switch base := path.Base(name); {
-	case strings.HasSuffix(base, ".rego"):
-		return !strings.HasSuffix(base, "_test.rego")
-	case base == "data.json", base == "data.yaml", base == "data.yml":
-		return true
-	}
-	return false
-}
-
-// revisionOf returns the first 16 hex digits of the SHA-256 over the bundle's files, in
-// lexical order, each as the length of its path, its path, its length and its bytes.
-func revisionOf(files fs.FS) (string, error) {
-	sum, count := sha256.New(), 0
-	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !belongs(name) {
-			return err
-		}
-		body, err := fs.ReadFile(files, name)
-		if err != nil {
-			return err
-		}
-		count++
-		var head []byte
-		head = append(binary.BigEndian.AppendUint64(head, uint64(len(name))), name...)
-		head = append(binary.BigEndian.AppendUint64(head, uint64(len(body))), body...)
-		_, err = sum.Write(head)
-		return err
-	})
-	if err != nil {
-		return "", fmt.Errorf("read policy bundle: %w", err)
-	}
-	if count == 0 {
-		return "", fmt.Errorf("read policy bundle: no .rego file")
-	}
-	return hex.EncodeToString(sum.Sum(nil)[:8]), nil
 }
 
 // unsafeBuiltins are those whose answer depends on more than bundle and input.

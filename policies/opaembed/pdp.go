@@ -29,33 +29,54 @@ type Config struct {
 // PDP decides by a bundle. It is safe for concurrent use.
 type PDP struct {
 	current      atomic.Pointer[bundle]
+	refused      atomic.Pointer[string] // the warning on a changed bundle that was refused
 	cacheEntries int
+	source       Source // of a PDP that Open made
+	seen         string // the source's fingerprint; Watch's alone
 }
 
 // New compiles the bundle. It refuses one that does not compile, uses a builtin that
 // reaches outside, or lacks a rule it needs.
 func New(ctx context.Context, c Config) (*PDP, error) {
-	switch {
-	case c.CacheEntries == 0:
-		c.CacheEntries = 65536
-	case c.CacheEntries < 0:
-		c.CacheEntries = 0
-	}
-	p := &PDP{cacheEntries: c.CacheEntries}
 	if c.Bundle == nil {
 		c.Bundle = builtin.Bundle()
 	}
-	return p, p.Reload(ctx, c.Bundle)
+	read, err := readFS(c.Bundle)
+	if err != nil {
+		return nil, err
+	}
+	return open(ctx, read, c.CacheEntries)
+}
+
+func open(ctx context.Context, read *contents, cacheEntries int) (*PDP, error) {
+	switch {
+	case cacheEntries == 0:
+		cacheEntries = 65536
+	case cacheEntries < 0:
+		cacheEntries = 0
+	}
+	b, err := compile(ctx, read, cacheEntries)
+	if err != nil {
+		return nil, err
+	}
+	p := &PDP{cacheEntries: cacheEntries}
+	p.current.Store(b)
+	return p, nil
 }
 
 // Reload compiles files and decides by them from now on; requests under way end under
 // the old revision. On an error the old revision stays.
 func (p *PDP) Reload(ctx context.Context, files fs.FS) error {
-	b, err := loadBundle(ctx, files, p.cacheEntries)
+	read, err := readFS(files)
+	if err != nil {
+		return err
+	}
+	b, err := compile(ctx, read, p.cacheEntries)
 	if err != nil {
 		return err
 	}
 	p.current.Store(b)
+	p.refused.Store(nil)
 	return nil
 }
 
@@ -85,6 +106,9 @@ func (p *PDP) Decide(ctx context.Context, s scope.Scope, r policies.Request) (po
 	if err != nil {
 		d.Deny()
 		return d, fmt.Errorf("decide action %q: %w: %w", r.Action, policies.ErrUnavailable, err)
+	}
+	if warning := p.refused.Load(); warning != nil {
+		d.Warnings = []string{*warning}
 	}
 	return d, nil
 }
