@@ -2,8 +2,10 @@ package worker_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -325,5 +327,32 @@ func TestOrderAroundErasures(t *testing.T) {
 	}
 	if e, err := w.log.Find(within(t), system(t, "acme"), source, "f1"); err != nil || e.Type != schemas.TypeMemoryErased {
 		t.Errorf("erasure = %v, %v", e.Type, err)
+	}
+}
+
+// A damaged log of one tenant stops its partition with a named error, and nobody else.
+func TestADamagedLogStopsItsPartition(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.publish(t, "acme", recorded(t, "a", "one"))
+	w.entries(t, "acme", 1)
+	must(t, w.stop())
+	db, err := sql.Open("sqlite", filepath.Join(w.dir, "log.db"))
+	must(t, err)
+	defer db.Close()
+	_, err = db.Exec("UPDATE tenants SET root = randomblob(32) WHERE name = 'acme'")
+	must(t, err)
+	w.start(t)
+	w.publish(t, "acme", recorded(t, "b", "two"))
+	var bad *eventlog.VerifyError
+	poll(t, "the partition stops", func() bool { return errors.As(w.worker.Ready(), &bad) })
+	if bad.Tenant != "acme" || bad.Position != 1 {
+		t.Errorf("error = %v", bad)
+	}
+	tenant := other(t, w)
+	w.publish(t, tenant, recorded(t, "free", "elsewhere", func(d map[string]any) { d["scope"] = map[string]any{"tenant": tenant} }))
+	w.entries(t, tenant, 1)
+	if n := len(w.entries(t, "acme", 0)); n != 1 {
+		t.Errorf("%d entries in the damaged log", n)
 	}
 }

@@ -180,7 +180,7 @@ func (w *Worker) note(err error) error {
 	w.stopped.Store(&err)
 	w.logger.Error("follower stopped", "error", err)
 	var changed *StreamChangedError
-	if errors.As(err, &changed) || errors.Is(err, eventlog.ErrFenced) {
+	if errors.As(err, &changed) || errors.Is(err, eventlog.ErrFenced) || errors.Is(err, eventlog.ErrCorrupt) {
 		return nil
 	}
 	return err
