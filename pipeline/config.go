@@ -15,6 +15,7 @@ import (
 
 	"satchel/pipeline/embed"
 	"satchel/pipeline/pack"
+	"satchel/pipeline/pack/template"
 	"satchel/pipeline/relevance"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection"
@@ -66,6 +67,10 @@ type Config struct {
 	TLDR     int                 // sentences; default 5, negative: none
 	Graphs   bool                // include the causal graph of the shown items
 	Defend   selection.DefendConfig
+	Repeat   selection.RepeatConfig
+
+	Templates *template.Store // of the tenants; default: kept in memory only
+	Rankers   []Ranker        // besides the built-in ones
 
 	Retrieval time.Duration // deadline of each retriever; default: what the request has left
 	Wait      time.Duration // longest wait for min_position; default 5 s
@@ -113,6 +118,7 @@ type Engine struct {
 	selector *selection.Selector
 	builder  *pack.Builder
 	defence  *selection.Defence
+	shown    *selection.Shown
 	measures measures
 }
 
@@ -143,16 +149,24 @@ func New(cfg Config) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("new engine: %w", err)
 	}
+	for i := range cfg.Rankers {
+		if err := cfg.Rankers[i].Validate(); err != nil {
+			return nil, fmt.Errorf("new engine: %w", err)
+		}
+	}
 	m, err := newMeasures(cfg.Meter)
 	if err != nil {
 		return nil, fmt.Errorf("new engine: %w", err)
 	}
-	return &Engine{cfg: cfg, selector: sel, builder: builder, defence: defence, measures: m}, nil
+	return &Engine{cfg: cfg, selector: sel, builder: builder, defence: defence, shown: selection.NewShown(cfg.Repeat), measures: m}, nil
 }
 
 func (c *Config) fill() {
 	if c.Tokens == nil {
 		c.Tokens = func(string) token.Counter { return quarter{} }
+	}
+	if c.Templates == nil {
+		c.Templates = &template.Store{}
 	}
 	if c.Wait <= 0 {
 		c.Wait = defaultWait

@@ -127,6 +127,7 @@ func (t *turn) run(ctx context.Context, s scope.Scope) (schemas.ContextResult, e
 	if err := t.choose(ctx, s); err != nil {
 		return schemas.ContextResult{}, err
 	}
+	t.refer(s)
 	for _, st := range []struct {
 		name string
 		run  func(context.Context) error
@@ -139,7 +140,22 @@ func (t *turn) run(ctx context.Context, s scope.Scope) (schemas.ContextResult, e
 			return schemas.ContextResult{}, err
 		}
 	}
-	return t.commit(ctx, s)
+	res, err := t.commit(ctx, s)
+	if err == nil {
+		t.e.shown.Add(s, t.req.Session, t.ranking.Candidates, t.packed.Shown)
+	}
+	return res, err
+}
+
+// refer shortens what the session was shown lately, unless the request wants it whole
+// or is a replay.
+func (t *turn) refer(s scope.Scope) {
+	if t.req.Repeat == "full" || t.req.AsOf > 0 || !t.req.Now.IsZero() {
+		return
+	}
+	if n := t.e.shown.Refer(s, t.req.Session, t.ranking.Candidates); n > 0 {
+		t.warnings = append(t.warnings, fmt.Sprintf("repeat: %d items this session was shown lately stand as references; repeat \"full\" shows them whole", n))
+	}
 }
 
 // choose is everything before the budget: wait, relevance, selection, slice, defend.

@@ -15,6 +15,7 @@ type Candidate struct {
 	Verdict  schemas.Verdict            // set by slicing; the zero verdict denies
 	Text     string                     // what would be shown, after redaction
 	Tokens   int                        // of Text as rendered
+	Referred bool                       // the session was shown it before: its content is a reference
 	Suspect  bool                       // it may carry instructions: shown within a fence
 	Drop     schemas.DropReason         // "" while it is kept
 	Detail   string                     // words about the drop

@@ -127,6 +127,9 @@ func (b *Builder) plan(req *Request, cs []candidate.Candidate) *work {
 		w.part[i] = -1
 		c := &cs[i]
 		text, verbatim := body(&c.Record)
+		if c.Suspect {
+			text, verbatim = quoted(&c.Record), false
+		}
 		if c.Drop != schemas.DropPolicy {
 			c.Text = text
 			c.Tokens = referenceTokens + b.costs.line(req.Counter, c, text, verbatim)

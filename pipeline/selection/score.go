@@ -69,7 +69,11 @@ func (s *Selector) neighbours(ctx context.Context, sc scope.Scope, p *pool, best
 	if err != nil {
 		return nil, err
 	}
-	return p.around(near, turns), nil
+	rows := p.around(near, turns)
+	if !p.takesTurns(rows) {
+		return nil, nil
+	}
+	return rows, nil
 }
 
 // read hydrates the indexes that are not yet.

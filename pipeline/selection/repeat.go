@@ -1,0 +1,163 @@
+package selection
+
+import (
+	"container/list"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"satchel/pipeline/candidate"
+	"satchel/pipeline/scope"
+	"satchel/schemas"
+)
+
+// RepeatConfig of a Shown. The zero RepeatConfig works.
+type RepeatConfig struct {
+	Packs    int // of a session, within which an item is not shown again; default 8, negative: none
+	Sessions int // that are remembered, the longest unused forgotten first; default 4096
+}
+
+const (
+	defaultPacks    = 8
+	defaultSessions = 4096
+	shortEnough     = 96 // bytes of a text that is shown again as it is
+	firstWords      = 56 // bytes of a text that a reference shows at most
+)
+
+// Shown remembers which items the last packs of a session showed at full length. It
+// keeps ids and log positions, never content, in memory: another process, or this one
+// after a restart, shows an item once more. An item that has changed since is new. It
+// is safe for concurrent use.
+type Shown struct {
+	packs    int
+	sessions int
+
+	mu     sync.Mutex
+	known  map[session]*list.Element
+	recent *list.List // of *history, the last used first
+}
+
+// session is whose packs are remembered together.
+type session struct{ tenant, name, principal string }
+
+// history is what a session was shown: the number of its packs, and by item the pack
+// that last showed it and the position it had then.
+type history struct {
+	of    session
+	packs int
+	items map[string]showing
+}
+
+type showing struct {
+	pack     int
+	position int64
+}
+
+// NewShown returns a Shown that has seen nothing.
+func NewShown(cfg RepeatConfig) *Shown {
+	s := &Shown{packs: cfg.Packs, sessions: cfg.Sessions, known: map[session]*list.Element{}, recent: list.New()}
+	if s.packs == 0 {
+		s.packs = defaultPacks
+	}
+	if s.sessions <= 0 {
+		s.sessions = defaultSessions
+	}
+	return s
+}
+
+func sessionOf(sc scope.Scope, name string) session {
+	return session{sc.Tenant(), name, sc.Principal().ID}
+}
+
+// Refer shortens the kept candidates that the session was shown within its last packs:
+// their content becomes a line that says how many packs ago, and their first words.
+// Tools, whose signatures a model calls by, and short texts stay as they are. It
+// returns how many it shortened, 0 for a request without a session.
+func (s *Shown) Refer(sc scope.Scope, name string, cs []candidate.Candidate) int {
+	if name == "" || s.packs < 0 {
+		return 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, ok := s.known[sessionOf(sc, name)]
+	if !ok {
+		return 0
+	}
+	h := e.Value.(*history)
+	n := 0
+	for i := range cs {
+		r := &cs[i].Record
+		was, ok := h.items[r.ID]
+		ago := h.packs - was.pack + 1
+		if !ok || !cs[i].Kept() || was.position != r.Position || ago > s.packs || r.Kind == schemas.KindTool {
+			continue
+		}
+		text := r.Content.Text()
+		if len(text) <= shortEnough {
+			continue
+		}
+		r.Content, r.Tokens, r.Summary = schemas.TextContent(reminder(text, ago)), 0, nil
+		cs[i].Referred = true
+		n++
+	}
+	return n
+}
+
+// reminder is the line that stands for a text that was shown.
+func reminder(text string, ago int) string {
+	packs := " packs ago) "
+	if ago == 1 {
+		packs = " pack ago) "
+	}
+	line := strings.Join(strings.Fields(text[:min(len(text), 4*firstWords)]), " ")
+	if len(line) > firstWords {
+		end := firstWords
+		for end > 0 && !utf8.RuneStart(line[end]) {
+			end--
+		}
+		if space := strings.LastIndexByte(line[:end], ' '); space > firstWords/2 {
+			end = space
+		}
+		line = line[:end]
+	}
+	return "(shown " + strconv.Itoa(ago) + packs + strings.ToValidUTF8(line, "") + "…"
+}
+
+// Add notes the pack that the session was given: the candidates at the indexes shown.
+// A reference counts as no showing, so an item comes back at full length in time.
+func (s *Shown) Add(sc scope.Scope, name string, cs []candidate.Candidate, shown []int) {
+	if name == "" || s.packs < 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.history(sessionOf(sc, name))
+	h.packs++
+	for _, at := range shown {
+		if r := &cs[at].Record; !cs[at].Referred {
+			h.items[r.ID] = showing{h.packs, r.Position}
+		}
+	}
+	for id, was := range h.items {
+		if h.packs-was.pack >= s.packs {
+			delete(h.items, id)
+		}
+	}
+}
+
+// history returns the session's history and makes it the last used.
+func (s *Shown) history(of session) *history {
+	if e, ok := s.known[of]; ok {
+		s.recent.MoveToFront(e)
+		return e.Value.(*history)
+	}
+	if s.recent.Len() >= s.sessions {
+		last := s.recent.Back()
+		delete(s.known, last.Value.(*history).of)
+		s.recent.Remove(last)
+	}
+	h := &history{of: of, items: map[string]showing{}}
+	s.known[of] = s.recent.PushFront(h)
+	return h
+}

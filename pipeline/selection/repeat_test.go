@@ -1,0 +1,101 @@
+package selection
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"satchel/pipeline/candidate"
+	"satchel/pipeline/scope"
+	"satchel/schemas"
+)
+
+func readerOf(t *testing.T, tenant, id string) scope.Scope {
+	t.Helper()
+	s, err := scope.New(tenant, scope.Principal{Kind: "agent", ID: id}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+const longTurn = "The release of the second version was moved from Monday to Thursday because the certificates were late, so the demo moves too."
+
+func pack(position int64) []candidate.Candidate {
+	tool := turnOf("tool", "", longTurn)
+	tool.Record.Kind = schemas.KindTool
+	cs := []candidate.Candidate{turnOf("long", "Ana", longTurn), turnOf("short", "Ana", "Thanks!"), tool, turnOf("dropped", "Bo", longTurn)}
+	cs[0].Record.Position = position
+	cs[3].Drop = schemas.DropBudget
+	return cs
+}
+
+func TestRefer(t *testing.T) {
+	t.Parallel()
+	s, ana := NewShown(RepeatConfig{Packs: 3}), readerOf(t, "acme", "ana")
+	cs := pack(7)
+	if n := s.Refer(ana, "chat", cs); n != 0 {
+		t.Fatalf("%d references before anything was shown", n)
+	}
+	s.Add(ana, "chat", cs, []int{0, 1, 2})
+	for name, test := range map[string]struct {
+		scope    scope.Scope
+		session  string
+		position int64
+		want     int
+	}{
+		"again":             {ana, "chat", 7, 1},
+		"another session":   {ana, "other", 7, 0},
+		"no session":        {ana, "", 7, 0},
+		"another principal": {readerOf(t, "acme", "bo"), "chat", 7, 0},
+		"another tenant":    {readerOf(t, "else", "ana"), "chat", 7, 0},
+		"changed since":     {ana, "chat", 8, 0},
+	} {
+		cs := pack(test.position)
+		if n := s.Refer(test.scope, test.session, cs); n != test.want {
+			t.Errorf("%s: %d references, want %d", name, n, test.want)
+		}
+	}
+	again := pack(7)
+	s.Refer(ana, "chat", again)
+	text := again[0].Record.Content.Text()
+	if !strings.HasPrefix(text, "(shown 1 pack ago) The release of") || len(text) > shortEnough {
+		t.Errorf("the reference is %q", text)
+	}
+	if again[3].Record.Content.Text() != longTurn || again[2].Referred || again[1].Referred {
+		t.Error("what was not shown, a tool or a short text was shortened")
+	}
+	// References do not count as showings: three packs later it is shown whole.
+	for round := 2; round <= 4; round++ {
+		cs := pack(7)
+		if n := s.Refer(ana, "chat", cs); n != 1 {
+			t.Errorf("round %d: %d references", round, n)
+		}
+		s.Add(ana, "chat", cs, []int{0})
+	}
+	if n := s.Refer(ana, "chat", pack(7)); n != 0 {
+		t.Errorf("%d references after three packs", n)
+	}
+}
+
+func TestShownIsBounded(t *testing.T) {
+	t.Parallel()
+	s, ana := NewShown(RepeatConfig{Packs: 2, Sessions: 3}), readerOf(t, "acme", "ana")
+	for i := range 10 {
+		for range 5 {
+			cs := []candidate.Candidate{turnOf(fmt.Sprintf("i%d", i), "", longTurn)}
+			s.Add(ana, fmt.Sprintf("s%d", i), cs, []int{0})
+		}
+	}
+	if len(s.known) != 3 || s.recent.Len() != 3 {
+		t.Errorf("%d and %d sessions are kept", len(s.known), s.recent.Len())
+	}
+	if n := s.Refer(ana, "s9", []candidate.Candidate{turnOf("i9", "", longTurn)}); n != 1 {
+		t.Error("the last session is forgotten")
+	}
+	off := NewShown(RepeatConfig{Packs: -1})
+	off.Add(ana, "s", pack(1), []int{0})
+	if n := off.Refer(ana, "s", pack(1)); n != 0 {
+		t.Error("references though they are off")
+	}
+}

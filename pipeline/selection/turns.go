@@ -1,0 +1,29 @@
+package selection
+
+// fewestPairs is the number of neighbouring turns it takes to judge by.
+const fewestPairs = 3
+
+// takesTurns reports whether those who speak in the rows take turns, as in a
+// conversation: then what stands next to a turn says something about it. Where one
+// voice goes on (a commit log, a list of notes) the next item is about something else.
+// It looks at neighbours that were read; too few of them count as a conversation.
+func (p *pool) takesTurns(rows [][]place) bool {
+	changes, pairs := 0, 0
+	for _, row := range rows {
+		for i := 1; i < len(row); i++ {
+			a, b := row[i-1], row[i]
+			if b.offset != a.offset+1 || a.offset != 0 && b.offset != 0 {
+				continue
+			}
+			left, right := p.record[a.at], p.record[b.at]
+			if left == nil || right == nil {
+				continue
+			}
+			pairs++
+			if left.Speaker != right.Speaker || left.Role != right.Role {
+				changes++
+			}
+		}
+	}
+	return pairs < fewestPairs || 2*changes > pairs
+}
