@@ -115,6 +115,13 @@ func (d *Defence) Apply(cs []candidate.Candidate, asked bool, now time.Time) []s
 	return warn(old, suspect, oldest)
 }
 
+// Defend applies the defences that need no classifier: against what is superseded,
+// stale, written back or said already.
+func Defend(cs []candidate.Candidate, now time.Time) {
+	d := Defence{cfg: DefendConfig{Injection: InjectionOff, OffTopic: -1, Confidence: -1}}
+	d.Apply(cs, false, now)
+}
+
 func warn(old, suspect int, oldest time.Time) []string {
 	var out []string
 	if old > 0 {
