@@ -21,6 +21,11 @@ import (
 )
 
 type importCmd struct {
+	Files importFilesCmd `cmd:"" default:"withargs" help:"JSONL files or folders of Markdown; the default, so that \"import FILE\" is enough."`
+	Git   importGitCmd   `cmd:"" help:"The history of a git repository, as commits."`
+}
+
+type importFilesCmd struct {
 	Paths  []string          `arg:"" help:"JSONL files, or folders of Markdown; - reads JSONL from standard input."`
 	Map    map[string]string `help:"Fields of the JSONL: item field=your field, as in --map content=text --map created_at=ts." placeholder:"FIELD=YOURS"`
 	Label  []string          `help:"Labels of items that carry none." default:"level:internal"`
@@ -30,7 +35,7 @@ type importCmd struct {
 }
 
 // Help shows how it is called.
-func (importCmd) Help() string {
+func (importFilesCmd) Help() string {
 	return `Each item's event id is made from its content, so importing a file again stores nothing twice.
 
 Examples:
@@ -47,7 +52,7 @@ type imported struct {
 }
 
 // Run publishes what the paths hold.
-func (c *importCmd) Run(ctx context.Context, a *app) error {
+func (c *importFilesCmd) Run(ctx context.Context, a *app) error {
 	items, count, err := c.read(a)
 	if err != nil {
 		return err
@@ -86,7 +91,7 @@ func (c *importCmd) Run(ctx context.Context, a *app) error {
 }
 
 // publish sends items in one atomic batch, each under an id made from its content.
-func (c *importCmd) publish(ctx context.Context, conn *client, a *app, items []schemas.MemoryItem) error {
+func (c *importFilesCmd) publish(ctx context.Context, conn *client, a *app, items []schemas.MemoryItem) error {
 	next := 0
 	ids := make([]string, len(items))
 	for i := range items {
@@ -107,7 +112,7 @@ func (c *importCmd) publish(ctx context.Context, conn *client, a *app, items []s
 }
 
 // read collects the items of every path and prints what is malformed.
-func (c *importCmd) read(a *app) ([]schemas.MemoryItem, imported, error) {
+func (c *importFilesCmd) read(a *app) ([]schemas.MemoryItem, imported, error) {
 	var items []schemas.MemoryItem
 	var count imported
 	add := func(where string, item schemas.MemoryItem, issues []schemas.Issue) {
@@ -139,7 +144,7 @@ func (c *importCmd) read(a *app) ([]schemas.MemoryItem, imported, error) {
 }
 
 // readLines reads one JSONL file.
-func (c *importCmd) readLines(a *app, name string, add func(string, schemas.MemoryItem, []schemas.Issue)) error {
+func (c *importFilesCmd) readLines(a *app, name string, add func(string, schemas.MemoryItem, []schemas.Issue)) error {
 	r, closeFile, err := open(name, a.in)
 	if err != nil {
 		return err
@@ -167,7 +172,7 @@ func (c *importCmd) readLines(a *app, name string, add func(string, schemas.Memo
 }
 
 // mapped renames fields and fills in what an import may leave out.
-func (c *importCmd) mapped(a *app, raw []byte) ([]byte, error) {
+func (c *importFilesCmd) mapped(a *app, raw []byte) ([]byte, error) {
 	var in map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &in); err != nil {
 		return nil, errors.New("is not a JSON object")
@@ -204,7 +209,7 @@ func (c *importCmd) mapped(a *app, raw []byte) ([]byte, error) {
 }
 
 // readFolder makes an item of each Markdown file below dir.
-func (c *importCmd) readFolder(a *app, dir string, add func(string, schemas.MemoryItem, []schemas.Issue)) error {
+func (c *importFilesCmd) readFolder(a *app, dir string, add func(string, schemas.MemoryItem, []schemas.Issue)) error {
 	return filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err

@@ -54,7 +54,7 @@ type cli struct {
 	Forget    forgetCmd    `cmd:"" help:"Erase items everywhere and print the erasure receipt."`
 	Relevance relevanceCmd `cmd:"" help:"Say which context nodes a turn needs, and which layer decided."`
 	Ledger    ledgerCmd    `cmd:"" help:"Print or follow the provenance ledger."`
-	Import    importCmd    `cmd:"" help:"Publish memories from JSONL files or a folder of Markdown."`
+	Import    importCmd    `cmd:"" help:"Publish memories from JSONL files, folders of Markdown or the history of a git repository."`
 	Verify    verifyCmd    `cmd:"" help:"Recompute the whole log: hashes, proofs, content; name the first bad position."`
 	Rebuild   rebuildCmd   `cmd:"" help:"Empty the indexes and fill them from the log."`
 	Dlq       dlqCmd       `cmd:"" help:"Look at, retry or drop rejected events."`

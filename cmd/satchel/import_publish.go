@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"satchel/emitters"
+	"satchel/schemas"
+)
+
+// importAs are the flags of every import.
+type importAs struct {
+	Label []string `help:"Security labels of the items." default:"level:internal"`
+	Agent string   `help:"Agent that publishes." default:"import"`
+}
+
+const (
+	importChunk  = 500                    // items published at once
+	knownLimit   = 150 * time.Millisecond // how long the log is asked for an event it may not have
+	indexedLimit = 30 * time.Second       // how long an import waits to be found
+)
+
+// publisher publishes items as they come, in chunks, each under an id made from its
+// content, so that what is published again is stored once.
+type publisher struct {
+	a       *app
+	conn    *client
+	emitter *emitters.Emitter
+	source  string
+	ids     []string // of the events of the items that wait, in order
+	items   []schemas.MemoryItem
+	last    *schemas.Receipt
+
+	Published int
+	Malformed int
+}
+
+// newPublisher dials. The publisher MUST be closed.
+func (a *app) newPublisher(ctx context.Context, as importAs) (*publisher, error) {
+	conn, err := a.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p := &publisher{a: a, conn: conn, source: "satchel://agents/" + a.Tenant + "/" + as.Agent, items: make([]schemas.MemoryItem, 0, importChunk)}
+	p.emitter, err = emitters.New(conn.nc, emitters.Config{Tenant: a.Tenant, Agent: as.Agent, Source: p.source, Labels: as.Label, NewID: p.nextID})
+	if err != nil {
+		conn.close()
+		return nil, &usageError{err}
+	}
+	return p, nil
+}
+
+// nextID hands out the event ids of the items that wait, in order.
+func (p *publisher) nextID() string {
+	id := p.ids[0]
+	p.ids = p.ids[1:]
+	return id
+}
+
+func (p *publisher) close() { p.conn.close() }
+
+// eventID is made from everything the item says.
+func eventID(item *schemas.MemoryItem) (string, error) {
+	raw, err := json.Marshal(item)
+	if err != nil {
+		return "", fmt.Errorf("encode item %q: %w", item.ID, err)
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:16]), nil
+}
+
+// add publishes item with those after it; a malformed one is printed, counted and left out.
+func (p *publisher) add(ctx context.Context, where string, item schemas.MemoryItem) error {
+	if issues := item.Validate(); len(issues) > 0 {
+		p.malformed(where, issues)
+		return nil
+	}
+	p.items = append(p.items, item)
+	if len(p.items) < importChunk {
+		return nil
+	}
+	return p.flush(ctx)
+}
+
+func (p *publisher) malformed(where string, issues []schemas.Issue) {
+	p.Malformed++
+	for _, i := range issues {
+		fmt.Fprintf(p.a.err, "%s: %s: %s\n", where, orDocument(i.Pointer), i.Message)
+	}
+}
+
+// flush publishes what waits.
+func (p *publisher) flush(ctx context.Context) error {
+	if len(p.items) == 0 {
+		return nil
+	}
+	p.ids = make([]string, 0, len(p.items))
+	for i := range p.items {
+		id, err := eventID(&p.items[i])
+		if err != nil {
+			return err
+		}
+		p.ids = append(p.ids, id)
+	}
+	receipts, err := p.emitter.RememberAll(ctx, p.items)
+	p.Published += len(receipts)
+	if len(receipts) > 0 {
+		p.last = &receipts[len(receipts)-1]
+	}
+	p.items = p.items[:0]
+	if err != nil {
+		return fmt.Errorf("after %d items: %w", p.Published, err)
+	}
+	return nil
+}
+
+// finish publishes what waits and returns when all of it is found by requests; false
+// says that the indexes need longer.
+func (p *publisher) finish(ctx context.Context) (bool, error) {
+	if err := p.flush(ctx); err != nil || p.last == nil {
+		return true, err
+	}
+	limited, cancel := context.WithTimeout(ctx, indexedLimit)
+	defer cancel()
+	_, err := p.emitter.Receipt(limited, p.last.Source, p.last.ID, schemas.ReceiptIndexed)
+	if err == nil || ctx.Err() != nil {
+		return err == nil, ctx.Err()
+	}
+	var typed *schemas.Error
+	if limited.Err() != nil || errors.As(err, &typed) && typed.Code == schemas.CodeDeadlineExceeded {
+		return false, nil
+	}
+	return false, fmt.Errorf("wait for the indexes: %w", err)
+}
+
+// known asks the log whether it has item, as it is.
+func (p *publisher) known(ctx context.Context, item *schemas.MemoryItem) (bool, error) {
+	id, err := eventID(item)
+	if err != nil {
+		return false, err
+	}
+	return p.logged(ctx, id)
+}
+
+// logged asks the log whether it has an event of this publisher.
+func (p *publisher) logged(ctx context.Context, id string) (bool, error) {
+	var r schemas.Receipt
+	err := p.conn.logCall(ctx, "receipt", schemas.ReceiptRequest{Source: p.source, ID: id, Level: schemas.ReceiptLogged, Timeout: int(knownLimit.Milliseconds())}, &r)
+	var typed *schemas.Error
+	if errors.As(err, &typed) && typed.Code == schemas.CodeDeadlineExceeded {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("ask the log for an event: %w", err)
+	}
+	return true, nil
+}

@@ -1,0 +1,259 @@
+package gitlog
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// repository makes an empty repository and returns its folder and a git for it.
+func repository(t *testing.T, args ...string) (string, func(args ...string) string) {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("needs the git command")
+	}
+	dir := filepath.Join(t.TempDir(), "kiln")
+	git := func(args ...string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "git", append([]string{"-C", dir, "-c", "user.name=Ida", "-c", "user.email=ida@example.org", "-c", "commit.gpgsign=false"}, args...)...)
+		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_AUTHOR_DATE=1700000000 +0200", "GIT_COMMITTER_DATE=1700000100 +0000")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	git(append([]string{"init", "-q", "-b", "main"}, args...)...)
+	return dir, git
+}
+
+func write(t *testing.T, dir, name, text string) {
+	t.Helper()
+	p := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(p, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func open(t *testing.T, dir string) *Repo {
+	t.Helper()
+	r, err := Open(t.Context(), dir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func history(t *testing.T, r *Repo, since string) []Commit {
+	t.Helper()
+	var all []Commit
+	if err := r.Log(t.Context(), since, func(c *Commit) error { all = append(all, *c); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	for i := range all {
+		item, err := all[i].Item(r.Name(), "acme", []string{"level:internal"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if issues := item.Validate(); len(issues) > 0 {
+			t.Errorf("item of %s: %v", all[i].SHA, issues)
+		}
+	}
+	return all
+}
+
+func TestHistoryOfEveryKind(t *testing.T) {
+	t.Parallel()
+	dir, git := repository(t)
+	write(t, dir, "a", "1\n2\n3\n")
+	write(t, dir, "bin", "\x00\x01")
+	write(t, dir, "tab\there\nü", "x\n")
+	git("add", ".")
+	git("commit", "-q", "-m", "first\n\nits body\n")
+	git("mv", "a", "b")
+	git("commit", "-q", "-m", "rename")
+	git("commit", "-q", "--allow-empty", "--allow-empty-message", "-m", "")
+	git("checkout", "-q", "-b", "side", "HEAD~1")
+	write(t, dir, "c", "c\n")
+	git("add", ".")
+	git("commit", "-q", "-m", "side")
+	git("checkout", "-q", "main")
+	git("merge", "-q", "--no-ff", "-m", "merge side", "side")
+	write(t, dir, "msg", "gru\xdf\n") // latin-1
+	git("-c", "i18n.commitEncoding=ISO-8859-1", "commit", "-q", "--allow-empty", "-F", "msg")
+
+	r := open(t, dir)
+	if r.Name() != "kiln" || r.Shallow() {
+		t.Errorf("name %q, shallow %v", r.Name(), r.Shallow())
+	}
+	all := history(t, r, "")
+	if n, err := r.Count(t.Context(), ""); err != nil || n != 6 || len(all) != n {
+		t.Fatalf("%d commits counted (%v), %d read", n, err, len(all))
+	}
+	byMessage := map[string]Commit{}
+	for _, c := range all {
+		byMessage[c.Message] = c
+	}
+	first := byMessage["first\n\nits body"]
+	if first.Author != "Ida" || first.Authored.Unix() != 1700000000 || first.Committed.Unix() != 1700000100 || first.Insertions != 4 || first.Binary != 1 || first.FilesTotal != 3 || len(first.Parents) != 0 {
+		t.Errorf("first %+v", first)
+	}
+	if !slices.Contains(first.Files, File{Path: "tab\there\nü"}) {
+		t.Errorf("files %q", first.Files)
+	}
+	if c := byMessage["rename"]; !slices.Equal(c.Files, []File{{Path: "b", From: "a"}}) {
+		t.Errorf("rename %+v", c)
+	}
+	if c := byMessage["merge side"]; len(c.Parents) != 2 || c.FilesTotal != 0 {
+		t.Errorf("merge %+v", c)
+	}
+	if byMessage["gruß"].SHA == "" || byMessage[""].SHA == "" {
+		t.Error("a message in Latin-1, or the empty one, is not there")
+	}
+	if one, err := r.Commit(t.Context(), first.SHA); err != nil || one.Message != first.Message || len(one.Files) != 3 {
+		t.Errorf("one commit: %+v, %v", one, err)
+	}
+	seen := map[string]bool{}
+	for _, c := range all {
+		for _, p := range c.Parents {
+			if !seen[p] {
+				t.Errorf("%s comes before its parent", c.SHA)
+			}
+		}
+		seen[c.SHA] = true
+	}
+	if rest := history(t, r, byMessage["merge side"].SHA); len(rest) != 1 || rest[0].Message != "gruß" {
+		t.Errorf("since the merge: %+v", rest)
+	}
+	if head, err := Open(t.Context(), filepath.Join(dir), "side"); err != nil || head.Head() != byMessage["side"].SHA {
+		t.Errorf("side: %+v, %v", head, err)
+	}
+}
+
+func TestHugeCommit(t *testing.T) {
+	t.Parallel()
+	dir, git := repository(t)
+	for i := range MaxFiles + 44 {
+		write(t, dir, fmt.Sprintf("%s/%03d<&>", strings.Repeat("d", 200), i), "x\n")
+	}
+	write(t, dir, "message", strings.Repeat("ä", MaxMessage))
+	git("add", ".")
+	git("commit", "-q", "-F", "message")
+	c := history(t, open(t, dir), "")[0]
+	if len(c.Files) != MaxFiles || c.FilesTotal != MaxFiles+45 || c.Insertions < MaxFiles+44 || !c.Cut || len(c.Message) > MaxMessage {
+		t.Errorf("%d files of %d, %d insertions, cut %v", len(c.Files), c.FilesTotal, c.Insertions, c.Cut)
+	}
+	item, err := c.Item("kiln", "acme", nil)
+	if err != nil || !bytes.Contains(item.Attributes, []byte(`"files_total":301,"message_cut":true`)) {
+		t.Errorf("attributes end in %s, %v", item.Attributes[max(0, len(item.Attributes)-100):], err)
+	}
+}
+
+func TestWhatIsNoHistory(t *testing.T) {
+	t.Parallel()
+	empty, _ := repository(t)
+	full, git := repository(t, "--bare")
+	tree := git("mktree")
+	git("update-ref", "HEAD", git("commit-tree", tree, "-m", "x"))
+	if r := open(t, full); r.Name() != "kiln" || len(history(t, r, "")) != 1 {
+		t.Errorf("a bare repository: %+v", r)
+	}
+	for _, c := range []struct {
+		dir, revision string
+		want          error
+	}{
+		{t.TempDir(), "", ErrNotRepo}, {filepath.Join(full, "none"), "", os.ErrNotExist}, {empty, "", ErrNoCommits},
+		{full, "nothing", ErrRevision}, {full, "--all", ErrRevision}, {full, tree, ErrRevision},
+	} {
+		if _, err := Open(t.Context(), c.dir, c.revision); !errors.Is(err, c.want) {
+			t.Errorf("%s %q: %v, want %v", c.dir, c.revision, err, c.want)
+		}
+	}
+}
+
+func TestShallowClone(t *testing.T) {
+	t.Parallel()
+	dir, git := repository(t)
+	for i := range 3 {
+		git("commit", "-q", "--allow-empty", "-m", fmt.Sprint(i))
+	}
+	clone := filepath.Join(t.TempDir(), "clone")
+	git("clone", "-q", "--depth=2", "file://"+dir, clone)
+	r := open(t, clone)
+	if all := history(t, r, ""); !r.Shallow() || len(all) != 2 || r.Name() != "kiln" {
+		t.Errorf("%d commits of %s, shallow %v", len(all), r.Name(), r.Shallow())
+	}
+}
+
+func TestYieldEndsTheHistory(t *testing.T) {
+	t.Parallel()
+	dir, git := repository(t)
+	git("commit", "-q", "--allow-empty", "-m", "a")
+	git("commit", "-q", "--allow-empty", "-m", "b")
+	stop := errors.New("stop")
+	n := 0
+	if err := open(t, dir).Log(t.Context(), "", func(*Commit) error { n++; return stop }); !errors.Is(err, stop) || n != 1 {
+		t.Errorf("%d commits, %v", n, err)
+	}
+}
+
+// TestResume compares with a walk from the newest commit.
+func TestResume(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		chain := make([]string, rapid.IntRange(0, 300).Draw(t, "commits"))
+		for i := range chain {
+			chain[i] = fmt.Sprint(i)
+		}
+		first, asked := rapid.IntRange(0, len(chain)).Draw(t, "newest known"), 0
+		want := ""
+		if first < len(chain) {
+			want = chain[first]
+		}
+		got, err := Resume(chain, func(sha string) (bool, error) {
+			asked++
+			return slices.Index(chain, sha) >= first, nil
+		})
+		if got != want || err != nil || asked > 11 {
+			t.Fatalf("got %q after %d questions, want %q (%v)", got, asked, want, err)
+		}
+	})
+	if _, err := Resume([]string{"a"}, func(string) (bool, error) { return false, os.ErrClosed }); !errors.Is(err, os.ErrClosed) {
+		t.Error(err)
+	}
+}
+
+func FuzzReadLog(f *testing.F) {
+	f.Add([]byte("\x01abc\x00p q\x00Ida\x001\x002\x00text\n\x00\n1\t2\ta\x00-\t-\tb\x000\t0\t\x00old\x00new\x00\x01def\x00\x00I\x00x\x00-1\x00\x00"))
+	f.Add([]byte("\x01"))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		// what is not of git's making is an error, and never an item that is refused
+		if err := readLog(bytes.NewReader(raw), func(c *Commit) error {
+			c.SHA, c.Parents = "0123456789", nil
+			item, err := c.Item("r", "acme", []string{"level:internal"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if issues := item.Validate(); len(issues) > 0 {
+				t.Fatal(issues)
+			}
+			return nil
+		}); err != nil {
+			t.Skip(err)
+		}
+	})
+}
