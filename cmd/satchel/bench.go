@@ -14,8 +14,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"satchel/cmd/satchel/internal/corpus"
 	"satchel/emitters"
 	"satchel/jetstream"
@@ -229,10 +227,24 @@ func (b *bencher) question() string {
 func (b *bencher) idle(ctx context.Context) error {
 	var err error
 	b.r.Stages = map[string]float64{}
+	if err := b.warm(ctx); err != nil {
+		return err
+	}
 	used := cpuTime()
 	b.r.Idle, err = b.runs(ctx, b.r.Stages)
 	b.r.RequestCPU = (cpuTime() - used).Seconds() * 1000 / float64(max(1, b.Runs)*b.Requests)
 	b.r.RSSMiB = rss()
+	return err
+}
+
+// warm asks once, so that what is loaded on first use is loaded.
+func (b *bencher) warm(ctx context.Context) error {
+	conn, _, err := b.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.close()
+	_, err = b.request(ctx, conn, nil)
 	return err
 }
 
@@ -243,9 +255,6 @@ func (b *bencher) runs(ctx context.Context, stages map[string]float64) (latency,
 		return latency{}, err
 	}
 	defer conn.close()
-	if _, err := b.request(ctx, conn, nil); err != nil { // warm
-		return latency{}, err
-	}
 	var p50, p95 []float64
 	for range max(1, b.Runs) {
 		var times []float64
@@ -401,15 +410,6 @@ func percentiles(times []float64) latency {
 func median(list []float64) float64 {
 	slices.Sort(list)
 	return list[len(list)/2]
-}
-
-// cpuTime returns the processor time the process has used, 0 where it can't be asked.
-func cpuTime() time.Duration {
-	var u unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // rss returns the process's resident memory in MiB, 0 where /proc has none.

@@ -26,6 +26,7 @@ func (db *DB) Apply(ctx context.Context, tenant string, b *graph.Batch) error {
 		if err != nil || entries == nil {
 			return nil, err
 		}
+		db.upTo.Store(tenant, b.UpTo)
 		return func(a *adjacency) { a.update(entries, b.UpTo) }, nil
 	}))
 }
@@ -198,7 +199,10 @@ func (w *writer) insert(some []entry) error {
 
 // Reset implements graph.Driver.
 func (db *DB) Reset(ctx context.Context, tenant string) error {
-	return named(db.tenants.Replace(tenant, func() error { return db.clear(ctx, tenant) }))
+	return named(db.tenants.Replace(tenant, func() error {
+		db.upTo.Delete(tenant)
+		return db.clear(ctx, tenant)
+	}))
 }
 
 func (db *DB) clear(ctx context.Context, tenant string) (err error) {

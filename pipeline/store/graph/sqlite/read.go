@@ -15,6 +15,9 @@ import (
 
 // Checkpoint implements graph.Driver.
 func (db *DB) Checkpoint(ctx context.Context, tenant string) (int64, error) {
+	if at, ok := db.upTo.Load(tenant); ok {
+		return at.(int64), nil
+	}
 	var at int64
 	err := db.read.QueryRowContext(ctx, "SELECT checkpoint FROM tenants WHERE name = ?", tenant).Scan(&at)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {

@@ -23,6 +23,7 @@ import (
 	"net/url"
 	"runtime"
 	"strings"
+	"sync"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
@@ -42,6 +43,7 @@ type DB struct {
 	write, read *sql.DB
 	stmts       statements
 	tenants     *resident.Set[*adjacency]
+	upTo        sync.Map // by tenant: the checkpoint as the last Apply left it
 }
 
 var _ graph.Driver = (*DB)(nil)

@@ -29,6 +29,7 @@ func (db *DB) Apply(ctx context.Context, tenant string, b *items.Batch) error {
 		if err != nil || entries == nil {
 			return nil, err
 		}
+		db.upTo.Store(tenant, b.UpTo)
 		return update(entries, b.UpTo), nil
 	}))
 }
@@ -266,7 +267,10 @@ func (db *DB) SetTokens(ctx context.Context, tenant string, counts map[string]in
 
 // Reset implements items.Rows.
 func (db *DB) Reset(ctx context.Context, tenant string) error {
-	return named(db.dirs.Replace(tenant, func() error { return db.clear(ctx, tenant) }))
+	return named(db.dirs.Replace(tenant, func() error {
+		db.upTo.Delete(tenant)
+		return db.clear(ctx, tenant)
+	}))
 }
 
 func (db *DB) clear(ctx context.Context, tenant string) (err error) {

@@ -13,6 +13,9 @@ import (
 
 // Checkpoint implements items.Rows.
 func (db *DB) Checkpoint(ctx context.Context, tenant string) (int64, error) {
+	if at, ok := db.upTo.Load(tenant); ok {
+		return at.(int64), nil
+	}
 	var at int64
 	err := db.stmts.checkpoint.QueryRowContext(ctx, tenant).Scan(&at)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {

@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"net/url"
 	"runtime"
+	"sync"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
@@ -42,6 +43,7 @@ type DB struct {
 	write, read *sql.DB
 	stmts       statements
 	dirs        *resident.Set[*directory]
+	upTo        sync.Map // by tenant: the checkpoint as the last Apply left it
 }
 
 var _ items.Driver = (*DB)(nil)
