@@ -191,10 +191,17 @@ func (r *reader) Hashes(tenant string, indexes []int64) ([]tlog.Hash, error) {
 
 // chunk returns the chunk of a number, nil when it is not there.
 func (r *reader) chunk(tenant, number int64) ([]byte, error) {
+	id := tenant<<chunkShift | number
+	if chunk, ok := r.db.chunks.get(id); ok {
+		return chunk, nil
+	}
 	var chunk []byte
-	err := r.scan("SELECT chunk FROM hashes WHERE id = ?", []any{tenant<<chunkShift | number}, &chunk)
+	err := r.scan("SELECT chunk FROM hashes WHERE id = ?", []any{id}, &chunk)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
+	}
+	if err == nil && len(chunk) == chunkHashes*hashSize {
+		r.db.chunks.put(id, chunk)
 	}
 	return chunk, wrap("read hashes", err)
 }

@@ -41,6 +41,7 @@ type DB struct {
 	readers   chan *conn // holds the free reading connections; closed by Close
 	size      int        // reading connections
 	names     *names
+	chunks    chunks
 	nextID    int64      // of the next content; of the writer alone
 	packer    compressor // its room is of the writer alone
 	done      chan struct{}
@@ -267,7 +268,10 @@ func (db *DB) Check(ctx context.Context) error {
 }
 
 // DropCaches implements eventlog.Driver.
-func (db *DB) DropCaches() { db.names.drop() }
+func (db *DB) DropCaches() {
+	db.names.drop()
+	db.chunks.drop()
+}
 
 // Close implements eventlog.Driver.
 func (db *DB) Close() error {

@@ -1,0 +1,33 @@
+package sqlite
+
+import "sync"
+
+// chunks remembers full chunks of tree hashes, which never change. Safe for concurrent use.
+type chunks struct {
+	mu   sync.RWMutex
+	full map[int64][]byte // by id
+}
+
+const maxChunks = 2048 // 8 MiB
+
+func (c *chunks) get(id int64) ([]byte, bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	chunk, ok := c.full[id]
+	return chunk, ok
+}
+
+func (c *chunks) put(id int64, chunk []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.full == nil || len(c.full) >= maxChunks {
+		c.full = make(map[int64][]byte, 64)
+	}
+	c.full[id] = chunk
+}
+
+func (c *chunks) drop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.full = nil
+}
