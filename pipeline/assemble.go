@@ -1,0 +1,341 @@
+package pipeline
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"satchel/pipeline/candidate"
+	"satchel/pipeline/pack"
+	"satchel/pipeline/pack/assembly"
+	"satchel/pipeline/scope"
+	"satchel/pipeline/selection"
+	"satchel/schemas"
+)
+
+// Defaults of an assembly.
+const (
+	defaultAssembled = 20 // items a source
+	spare            = 10 // more that are asked for, in the place of what is dropped
+)
+
+// Assemble puts memories, code, experiences, values and commits about a query into one
+// Markdown text; package assembly says how. A source that fails is left out with a
+// warning, and only when all fail is it an error. The text may take a tenth more than
+// max_tokens where a source would have nothing else, and then says so. Every error is
+// a *schemas.Error; a context type that is not there is invalid_context_type.
+func (e *Engine) Assemble(ctx context.Context, s scope.Scope, req schemas.AssembleRequest) (schemas.FormattedContext, error) {
+	for i, t := range req.ContextTypes {
+		if !slices.Contains(schemas.ContextTypes(), t) {
+			return schemas.FormattedContext{}, &schemas.Error{
+				Code: schemas.CodeInvalidContextType, Field: fmt.Sprintf("/context_types/%d", i),
+				Message: "there is no such context type", Available: schemas.ContextTypes(),
+			}
+		}
+	}
+	limit := cmp.Or(req.Limit, defaultAssembled)
+	t, err := e.enter(s, errand{query: req.Query, limit: limit, budget: cmp.Or(req.MaxTokens, defaultBudget), issues: req.Validate()})
+	if err != nil {
+		return schemas.FormattedContext{}, typed(ctx, err)
+	}
+	a := &assembling{t: t, s: s, title: "Context"}
+	for _, name := range schemas.ContextTypes() {
+		if len(req.ContextTypes) == 0 || slices.Contains(req.ContextTypes, name) {
+			a.groups = append(a.groups, &source{name: name, heading: assembly.Heading(name), weight: assembly.Weight(name), limit: limit})
+		}
+	}
+	a.footer = func(shown [][]assembly.Shown) string {
+		items, sources := 0, 0
+		for _, group := range shown {
+			items += len(group)
+			sources += min(len(group), 1)
+		}
+		return fmt.Sprintf("%d items from %d sources", items, sources)
+	}
+	return a.run(ctx, "assemble", a.gather)
+}
+
+// source is one section of an assembly on its way: what it is called, and which
+// candidates are for it, by id.
+type source struct {
+	name    string // context type
+	heading string
+	weight  int
+	limit   int
+	view    assembly.View
+	failing bool // failures come first
+
+	ranking selection.Ranking
+	err     error
+	score   map[string]float64 // by id, as selection found them
+	at      []int              // the candidates of each item
+}
+
+// assembling is an assembly on its way.
+type assembling struct {
+	t        *turn
+	s        scope.Scope
+	title    string
+	groups   []*source
+	footer   func(shown [][]assembly.Shown) string
+	speakers []string // taken off while duplicates are looked for
+	merged   bool     // duplicates between sources are left out
+	out      assembly.Result
+	groupsOf []assembly.Group
+}
+
+func (a *assembling) run(ctx context.Context, name string, gather func(context.Context, schemas.Filter) error) (schemas.FormattedContext, error) {
+	a.merged = name == "assemble"
+	res, err := a.t.pass(ctx, a.s, door{name: name, gather: gather, order: a.order, fill: func(context.Context) error { return a.fill() }})
+	if err != nil {
+		return schemas.FormattedContext{}, err
+	}
+	return a.reply(&res), nil
+}
+
+// gather asks all sources at once.
+func (a *assembling) gather(ctx context.Context, pushed schemas.Filter) error {
+	vectors, err := a.t.embedQuery(ctx, a.t.query)
+	if err != nil {
+		return err
+	}
+	var vector []float32
+	if len(vectors) == 1 {
+		vector = vectors[0]
+	}
+	var wg sync.WaitGroup
+	for _, g := range a.groups {
+		wg.Go(func() { a.ask(ctx, g, a.t.query, vector, pushed, nil) })
+	}
+	wg.Wait()
+	return a.merge()
+}
+
+// ask ranks the items of a source's kinds.
+func (a *assembling) ask(ctx context.Context, g *source, query string, vector []float32, pushed schemas.Filter, where []selection.Predicate) {
+	if g.name == assembly.Experiences && where == nil {
+		where = []selection.Predicate{wholeExperience}
+	}
+	g.ranking, g.err = a.t.e.selector.Rank(ctx, a.s, selection.Query{
+		Text: query, Vector: vector, Filter: ofKinds(assembly.Kinds(g.name)).And(pushed), Where: where, Skip: skipGraph(vector),
+		Now: a.t.now, Limit: g.limit + spare,
+	})
+}
+
+// skipGraph leaves out the walk over links, which are between kinds, and the vector
+// index when there is no vector.
+func skipGraph(vector []float32) func(string) bool {
+	return func(retriever string) bool {
+		return retriever == selection.NameGraph || len(vector) == 0 && retriever == selection.NameVector
+	}
+}
+
+// wholeExperience passes what is not one axis of an experience alone.
+func wholeExperience(r *schemas.Record) bool {
+	x, err := r.Experience()
+	return err != nil || x.Axis == "" || x.Axis == "full"
+}
+
+// merge makes one list of what the sources found, each item once with its best score.
+func (a *assembling) merge() error {
+	t := a.t
+	at := map[string]int{}
+	sources := map[string]bool{}
+	failed := 0
+	t.ranking.Sources = []string{}
+	for _, g := range a.groups {
+		if g.err != nil {
+			failed++
+			t.warnings = append(t.warnings, g.heading+": "+failure(g.err))
+			continue
+		}
+		t.warnings = append(t.warnings, withPrefix(g.heading, g.ranking.Warnings)...)
+		t.ranking.Found += g.ranking.Found
+		for _, name := range g.ranking.Sources {
+			if !sources[name] {
+				sources[name] = true
+				t.ranking.Sources = append(t.ranking.Sources, name)
+			}
+		}
+		g.score = make(map[string]float64, len(g.ranking.Candidates))
+		for _, c := range g.ranking.Candidates {
+			g.score[c.Record.ID] = c.Score
+			i, known := at[c.Record.ID]
+			if !known {
+				at[c.Record.ID] = len(t.ranking.Candidates)
+				t.ranking.Candidates = append(t.ranking.Candidates, c)
+			} else if c.Score > t.ranking.Candidates[i].Score {
+				t.ranking.Candidates[i] = c
+			}
+		}
+	}
+	if failed == len(a.groups) {
+		return &schemas.Error{Code: schemas.CodeSearch, Message: "no source answered"}
+	}
+	return nil
+}
+
+func withPrefix(prefix string, warnings []string) []string {
+	out := make([]string, len(warnings))
+	for i, w := range warnings {
+		out[i] = prefix + ": " + w
+	}
+	return out
+}
+
+// order adjusts relevance by source and sorts, so that of two that are the same the
+// more relevant stays. Who said it makes no difference between sources.
+func (a *assembling) order(cs []candidate.Candidate) {
+	for i := range cs {
+		if cs[i].Verdict.Allow {
+			cs[i].Score = assembly.Adjust(&cs[i].Record, cs[i].Score, a.t.now)
+		}
+	}
+	best(cs)
+	a.speakers = make([]string, len(cs))
+	for i := range cs {
+		a.speakers[i], cs[i].Record.Speaker = cs[i].Record.Speaker, ""
+	}
+}
+
+// fill formats what is kept and writes what fits.
+func (a *assembling) fill() error {
+	cs := a.t.ranking.Candidates
+	for i := range cs {
+		cs[i].Record.Speaker = a.speakers[i]
+	}
+	a.groupsOf = make([]assembly.Group, len(a.groups))
+	texts := make(map[int]string, len(cs))
+	for g, src := range a.groups {
+		a.groupsOf[g] = assembly.Group{Heading: src.heading, Weight: src.weight}
+		for i := range cs {
+			if similarity, of := src.score[cs[i].Record.ID]; of && cs[i].Kept() {
+				it := assembly.Show(&cs[i].Record, cs[i].Verdict.Redact, src.view, assembly.Clip(a.t.budget))
+				it.At, it.Relevance = i, round(assembly.Adjust(&cs[i].Record, similarity, a.t.now))
+				a.groupsOf[g].Items = append(a.groupsOf[g].Items, it)
+				texts[i] += it.Text() + "\n"
+			}
+		}
+	}
+	a.suspect(texts)
+	if a.merged {
+		a.same()
+	}
+	a.limit()
+	a.out = assembly.Fill(assembly.Request{
+		Title: a.title, Groups: a.groupsOf, Budget: a.t.budget, Counter: a.t.e.cfg.Tokens(""), Footer: a.footer,
+	})
+	a.show()
+	return nil
+}
+
+// suspect drops what looks injected in the attributes, which the defence of the
+// content alone does not see.
+func (a *assembling) suspect(texts map[int]string) {
+	cs := a.t.ranking.Candidates
+	for i := range cs {
+		if !cs[i].Kept() || len(cs[i].Record.Attributes) == 0 {
+			continue
+		}
+		probe := []candidate.Candidate{cs[i]}
+		probe[0].Record.Content = schemas.TextContent(texts[i])
+		a.t.e.defence.Apply(probe, false, a.t.now)
+		if probe[0].Suspect || probe[0].Drop == schemas.DropInjection {
+			cs[i].Drop, cs[i].Detail = schemas.DropInjection, probe[0].Detail
+		}
+	}
+}
+
+// same drops what a more relevant item of another source shows already.
+func (a *assembling) same() {
+	cs := a.t.ranking.Candidates
+	var all []assembly.Item
+	for _, g := range a.groupsOf {
+		for _, it := range g.Items {
+			if cs[it.At].Kept() {
+				all = append(all, it)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(x, y assembly.Item) int { return cmp.Compare(x.At, y.At) })
+	for i, of := range assembly.Same(all) {
+		if of >= 0 {
+			cs[all[i].At].Drop, cs[all[i].At].Detail = schemas.DropDuplicate, "of "+all[of].ID
+		}
+	}
+}
+
+// limit leaves the best of each source, failures first where they are asked for.
+func (a *assembling) limit() {
+	cs := a.t.ranking.Candidates
+	for g, src := range a.groups {
+		items := a.groupsOf[g].Items
+		items = slices.DeleteFunc(items, func(it assembly.Item) bool { return !cs[it.At].Kept() })
+		slices.SortStableFunc(items, func(x, y assembly.Item) int {
+			if src.failing && x.Failure() != y.Failure() {
+				if x.Failure() {
+					return -1
+				}
+				return 1
+			}
+			return cmp.Compare(y.Relevance, x.Relevance)
+		})
+		a.groupsOf[g].Items = items[:min(len(items), src.limit)]
+	}
+}
+
+// show takes over what the text shows.
+func (a *assembling) show() {
+	t := a.t
+	cs := t.ranking.Candidates
+	t.packed.Text, t.packed.Tokens = a.out.Markdown, a.out.Tokens
+	var order []int
+	listed := map[int]bool{}
+	for g, shown := range a.out.Shown {
+		section := pack.Section{Budget: a.out.Budgets[g], Reason: a.groups[g].heading + ": by relevance"}
+		for _, p := range shown {
+			i := a.groupsOf[g].Items[p.Item].At
+			section.Type = sectionOf(cs[i].Record.Kind)
+			section.Items = append(section.Items, i)
+			section.Tokens += p.Tokens
+			if !listed[i] {
+				listed[i] = true
+				order = append(order, i)
+				cs[i].Text, cs[i].Tokens = "", 0
+			}
+			cs[i].Text += p.Text
+			cs[i].Tokens += p.Tokens
+		}
+		if len(shown) > 0 {
+			t.packed.Sections = append(t.packed.Sections, section)
+		}
+	}
+	t.close(order, schemas.DropBudget)
+	if a.out.Exceeded {
+		t.warnings = append(t.warnings, fmt.Sprintf("the text takes %d tokens, %d more than max_tokens, so that no source is without an item",
+			a.out.Tokens, a.out.Tokens-t.budget))
+	}
+}
+
+// reply is the text as it leaves.
+func (a *assembling) reply(res *schemas.ContextResult) schemas.FormattedContext {
+	out := schemas.FormattedContext{
+		Markdown: a.out.Markdown, TokenCount: a.out.Tokens, Exceeded: a.out.Exceeded, Items: []schemas.AssembledItem{},
+		SourcesUsed: map[string]int{}, Warnings: res.Payload.Explainability.Warnings,
+		PackID: res.Payload.PackID, Positions: res.Payload.Positions,
+	}
+	counted := map[int]bool{}
+	for g, shown := range a.out.Shown {
+		for _, p := range shown {
+			it := &a.groupsOf[g].Items[p.Item]
+			out.Items = append(out.Items, schemas.AssembledItem{Source: it.Source, Content: p.Text, Relevance: it.Relevance, Metadata: it.Metadata})
+			if !counted[it.At] {
+				counted[it.At] = true
+				out.SourcesUsed[a.groups[g].name]++
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,22 @@
+// Package assembly puts context of several kinds of source into one Markdown text:
+// memories, code, experiences, values and commits, and the warnings of a premortem.
+//
+// It owns the format and the metadata of each source, the adjustment of relevance by
+// source, what counts as the same thing in two sources, the share of the token budget
+// each source gets, and the cap of a single item.
+//
+// It promises that the text takes at most max_tokens by the tokenizer it was given,
+// and up to a tenth more only where a source that has results would otherwise have
+// none, which it reports; that no item takes more than a quarter of its source's share
+// (or 40 tokens, where a quarter is less); that a source without results has no
+// heading; and that nothing in an item is read as structure of the text.
+//
+//	relevance   × tier of an experience: gold 1, silver .95, bronze .9, other .8
+//	            × importance of a memory: .8 + .2·importance
+//	            × age of a commit or experience: .95 + .05/(1 + days/30)
+//	budget      memories 1, code 2, experiences 3, values 1, commits 2, of what title,
+//	            headings and footer leave; what a source can't use goes to the others
+//	            by the same weights, and at last to the most relevant items that fit
+//	same        one GHAP id in experiences and values; one file in code and in a
+//	            commit of at most five files: the more relevant item stays
+package assembly

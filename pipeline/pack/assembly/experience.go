@@ -1,0 +1,116 @@
+package assembly
+
+import (
+	"cmp"
+	"strings"
+
+	"satchel/schemas"
+)
+
+func (it *Item) experience(r *schemas.Record, text string, view View) {
+	x, err := r.Experience()
+	if err != nil {
+		x = schemas.ExperienceAttributes{}
+	}
+	id := r.ID
+	it.ghap, it.failure = x.GHAPID, failed(&x)
+	it.note = "*(truncated, full experience ID: " + line(id) + ")*"
+	it.Metadata = map[string]any{
+		"id": id, "domain": x.Domain, "strategy": x.Strategy, "outcome_status": x.OutcomeStatus,
+		"confidence_tier": x.ConfidenceTier, "iteration_count": x.IterationCount,
+	}
+	if x.GHAPID != "" {
+		it.Metadata["ghap_id"] = x.GHAPID
+	}
+	switch {
+	case view == Surprise && x.Surprise != "":
+		it.brief("Surprise", x.Surprise, &x, id)
+	case view == RootCause && x.RootCause != "":
+		it.brief("Root cause", x.RootCause, &x, id)
+	case view == Strategy:
+		it.outcome(&x, text, id)
+	default:
+		it.narrative(&x, text)
+	}
+}
+
+// narrative is the whole of an experience, a line for each field it has.
+func (it *Item) narrative(x *schemas.ExperienceAttributes, text string) {
+	it.head = "**Experience**"
+	if title := join(" | ", line(x.Domain), line(x.Strategy)); title != "" {
+		it.head += ": " + title
+	}
+	it.head += "\n"
+	outcome := join(" - ", line(x.OutcomeStatus), line(x.OutcomeResult))
+	var b strings.Builder
+	for _, f := range []struct{ name, text string }{
+		{"Goal", line(x.Goal)}, {"Hypothesis", line(x.Hypothesis)}, {"Action", line(x.Action)}, {"Prediction", line(x.Prediction)},
+		{"Outcome", outcome}, {"Surprise", line(x.Surprise)}, {"Lesson", lesson(x)},
+	} {
+		if f.text != "" {
+			b.WriteString("- **" + f.name + "**: " + f.text + "\n")
+		}
+	}
+	it.body = strings.TrimSuffix(b.String(), "\n")
+	if x.Goal == "" && x.Hypothesis == "" && x.Action == "" {
+		it.body = join("\n", escapeFirst(plain(text)), it.body)
+		return
+	}
+	it.clipped = false // the text is not shown
+}
+
+// brief is one field of an experience, and where it was learnt.
+func (it *Item) brief(title, text string, x *schemas.ExperienceAttributes, id string) {
+	it.head, it.body, it.clipped = "**"+title+"**: ", plain(text), false
+	it.tail = "\n*" + emphasised(join("; ", prefixed("Goal: ", line(x.Goal)), prefixed("Strategy: ", line(x.Strategy)),
+		prefixed("Outcome: ", line(x.OutcomeStatus)), "experience "+line(id))) + "*"
+}
+
+// outcome is how a strategy did, failures in capitals.
+func (it *Item) outcome(x *schemas.ExperienceAttributes, text, id string) {
+	status := cmp.Or(line(x.OutcomeStatus), "unknown")
+	if it.failure {
+		status = strings.ToUpper(status)
+	}
+	it.head = "**" + emphasised(status) + "**"
+	if x.Domain != "" {
+		it.head += " (" + line(x.Domain) + ")"
+	}
+	it.head += ": "
+	it.body = join("\n", join(" → ", line(x.Goal), line(x.OutcomeResult)), prefixed("- **Lesson**: ", lesson(x)))
+	if x.Goal == "" && x.OutcomeResult == "" {
+		it.body = plain(text)
+	} else {
+		it.clipped = false
+	}
+	it.tail = "\n*experience " + emphasised(line(id)) + "*"
+}
+
+func failed(x *schemas.ExperienceAttributes) bool {
+	return x.OutcomeStatus == "falsified" || x.OutcomeStatus == "abandoned"
+}
+
+func lesson(x *schemas.ExperienceAttributes) string {
+	if x.Lesson == nil {
+		return ""
+	}
+	return cmp.Or(line(x.Lesson.WhatWorked), line(x.Lesson.Takeaway))
+}
+
+func prefixed(prefix, text string) string {
+	if text == "" {
+		return ""
+	}
+	return prefix + text
+}
+
+// join joins what is not empty.
+func join(by string, parts ...string) string {
+	kept := parts[:0]
+	for _, p := range parts {
+		if p != "" {
+			kept = append(kept, p)
+		}
+	}
+	return strings.Join(kept, by)
+}

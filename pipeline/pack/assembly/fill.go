@@ -1,0 +1,326 @@
+package assembly
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"satchel/pipeline/token"
+)
+
+// Group is one section: its items, best first, and its share of the budget relative
+// to the other groups that have items.
+type Group struct {
+	Heading string
+	Weight  int
+	Items   []Item
+}
+
+// Request says what is to be written.
+type Request struct {
+	Title   string
+	Groups  []Group
+	Budget  int // tokens; a tenth more where a group would have nothing
+	Counter token.Counter
+	Footer  func(shown [][]Shown) string // the last line
+}
+
+// Shown is an item in the text.
+type Shown struct {
+	Group, Item int // indexes into the request
+	Text        string
+	Tokens      int
+	Truncated   bool
+}
+
+// Result is the text and what is in it, by group in the order shown. Without items
+// the text is empty.
+type Result struct {
+	Markdown string
+	Tokens   int
+	Budgets  []int // tokens each group may take
+	Shown    [][]Shown
+	Exceeded bool // by a tenth of the budget at most
+}
+
+// The caps of a single item: a quarter of its group's share, but never under leastCap
+// tokens while the share has them.
+const (
+	capFraction = 4
+	leastCap    = 40
+	leastBody   = 6 // tokens of a cut item's own text
+)
+
+// Clip returns the bytes of a text that a budget can make use of: more than any text
+// of a quarter of that many tokens has.
+func Clip(budget int) int { return 8*max(budget, 0) + 1024 }
+
+// Fill writes the text.
+func Fill(req Request) Result {
+	f := &filling{req: &req, out: Result{Shown: make([][]Shown, len(req.Groups)), Budgets: make([]int, len(req.Groups))}}
+	for g := range req.Groups {
+		f.whole = append(f.whole, make([]int, len(req.Groups[g].Items)))
+	}
+	if !f.divide() {
+		return f.out
+	}
+	f.cut()
+	f.choose()
+	f.write()
+	return f.out
+}
+
+// filling is one text being written.
+type filling struct {
+	req    *Request
+	out    Result
+	avail  int     // tokens for items
+	whole  [][]int // tokens of each item, uncut
+	pieces [][]Shown
+	taken  [][]bool
+	spent  int
+	over   bool // a group had to exceed the budget
+}
+
+func (f *filling) count(text string) int { return f.req.Counter.Count(text) }
+
+// between separates items; it belongs to the item before it.
+const between = "\n\n"
+
+// divide gives each group that has items its share, and what it can't use to the others.
+func (f *filling) divide() bool {
+	f.avail = f.req.Budget - f.count(f.title()) - f.count(f.footer(f.all()))
+	var weights []int
+	any := false
+	for g, group := range f.req.Groups {
+		weights = append(weights, 0)
+		if len(group.Items) == 0 {
+			continue
+		}
+		any = true
+		weights[g] = max(1, group.Weight)
+		f.avail -= f.count(f.heading(g))
+	}
+	if !any || f.avail <= 0 {
+		return false
+	}
+	needs := make([]int, len(weights))
+	for g, group := range f.req.Groups {
+		for i := range group.Items {
+			f.whole[g][i] = f.count(group.Items[i].Text() + between)
+			needs[g] += f.whole[g][i]
+			if group.Items[i].clipped || needs[g] > f.req.Budget {
+				needs[g] = f.req.Budget // it can use everything
+				break
+			}
+		}
+	}
+	f.out.Budgets = Divide(f.avail, weights, needs)
+	return true
+}
+
+// Divide divides a budget by weights. A group gets no more than it needs while another
+// needs more; what nobody needs stays undivided. The shares are at least 0 and add up
+// to at most the budget.
+func Divide(budget int, weights, needs []int) []int {
+	shares := make([]int, len(weights))
+	open := make([]bool, len(weights))
+	for g := range weights {
+		open[g] = weights[g] > 0 && needs[g] > 0
+	}
+	for left := max(budget, 0); left > 0; {
+		total := 0
+		for g := range weights {
+			if open[g] {
+				total += weights[g]
+			}
+		}
+		if total == 0 {
+			break
+		}
+		full := false
+		round := left
+		for g := range weights {
+			if part := round * weights[g] / total; open[g] && needs[g]-shares[g] <= part {
+				left -= needs[g] - shares[g]
+				shares[g], open[g], full = needs[g], false, true
+			}
+		}
+		if full {
+			continue
+		}
+		for g := range weights {
+			if open[g] {
+				part := round * weights[g] / total
+				shares[g] += part
+				left -= part
+			}
+		}
+		break
+	}
+	return shares
+}
+
+// Cap returns the most tokens one item of a group with this share may take.
+func Cap(share int) int { return max(share/capFraction, min(leastCap, share)) }
+
+// cut makes the piece of every item that may be shown.
+func (f *filling) cut() {
+	for g, group := range f.req.Groups {
+		f.pieces = append(f.pieces, make([]Shown, len(group.Items)))
+		f.taken = append(f.taken, make([]bool, len(group.Items)))
+		most := Cap(f.out.Budgets[g])
+		for i := range group.Items {
+			it := &group.Items[i]
+			piece := Shown{Group: g, Item: i, Text: it.Text(), Tokens: f.whole[g][i]}
+			if piece.Tokens == 0 && !it.clipped {
+				piece.Tokens = f.count(piece.Text + between)
+			}
+			if it.clipped || piece.Tokens > most {
+				piece.Text, piece.Tokens = f.shorten(it, most)
+				piece.Truncated = true
+			}
+			f.pieces[g][i] = piece
+		}
+	}
+}
+
+// shorten cuts the body of an item so that it takes at most most tokens with its note;
+// the text is empty when nothing worth reading would be left.
+func (f *filling) shorten(it *Item, most int) (string, int) {
+	end := "..." + it.tail + between + it.note
+	room := most - f.count(it.head) - f.count(end+between)
+	for room >= leastBody {
+		body := strings.TrimRight(token.Truncate(f.req.Counter, it.body, room), " \t\n")
+		text := it.head + body + end
+		n := f.count(text + between)
+		if n <= most {
+			return text, n
+		}
+		room -= n - most
+	}
+	return "", 0
+}
+
+// choose takes, in each group, the best items that fit its share; then of every group
+// that has none its best, if need be over the budget; then what still fits anywhere.
+func (f *filling) choose() {
+	for g := range f.pieces {
+		spent := 0
+		for i := range f.pieces[g] {
+			if n := f.pieces[g][i].Tokens; n > 0 && spent+n <= f.out.Budgets[g] && f.spent+n <= f.avail {
+				spent += n
+				f.take(g, i)
+			}
+		}
+	}
+	grace := f.req.Budget / 10
+	for g := range f.pieces {
+		if slices.Contains(f.taken[g], true) {
+			continue
+		}
+		best := slices.IndexFunc(f.pieces[g], func(p Shown) bool { return p.Tokens > 0 })
+		if best >= 0 && f.spent+f.pieces[g][best].Tokens <= f.avail+grace {
+			f.take(g, best)
+			f.over = f.over || f.spent > f.avail
+		}
+	}
+	for _, p := range f.byRelevance() {
+		if n := f.pieces[p.Group][p.Item].Tokens; !f.taken[p.Group][p.Item] && n > 0 && f.spent+n <= f.avail {
+			f.take(p.Group, p.Item)
+		}
+	}
+}
+
+func (f *filling) take(g, i int) {
+	f.taken[g][i] = true
+	f.spent += f.pieces[g][i].Tokens
+}
+
+// byRelevance lists all pieces, the most relevant first.
+func (f *filling) byRelevance() []Shown {
+	var all []Shown
+	for g := range f.pieces {
+		all = append(all, f.pieces[g]...)
+	}
+	relevance := func(p Shown) float64 { return f.req.Groups[p.Group].Items[p.Item].Relevance }
+	slices.SortStableFunc(all, func(a, b Shown) int { return cmp.Compare(relevance(b), relevance(a)) })
+	return all
+}
+
+// write renders what is taken. A tokenizer that does not count piece by piece may find
+// more than was planned: the least relevant items go until it fits.
+func (f *filling) write() {
+	limit := f.req.Budget
+	if f.over {
+		limit += f.req.Budget / 10
+	}
+	order := f.byRelevance()
+	for {
+		f.out.Markdown = f.render()
+		f.out.Tokens = 0
+		if f.out.Markdown != "" {
+			f.out.Tokens = f.count(f.out.Markdown)
+		}
+		if f.out.Tokens <= limit {
+			break
+		}
+		for len(order) > 0 {
+			last := order[len(order)-1]
+			order = order[:len(order)-1]
+			if f.taken[last.Group][last.Item] {
+				f.taken[last.Group][last.Item] = false
+				break
+			}
+		}
+	}
+	f.out.Exceeded = f.out.Tokens > f.req.Budget
+}
+
+func (f *filling) render() string {
+	shown := make([][]Shown, len(f.pieces))
+	total := 0
+	for g := range f.pieces {
+		for i := range f.pieces[g] {
+			if f.taken[g][i] {
+				shown[g] = append(shown[g], f.pieces[g][i])
+				total++
+			}
+		}
+	}
+	f.out.Shown = shown
+	if total == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString(f.title())
+	for g := range shown {
+		if len(shown[g]) == 0 {
+			continue
+		}
+		b.WriteString(f.heading(g))
+		for _, p := range shown[g] {
+			b.WriteString(p.Text + between)
+		}
+	}
+	b.WriteString(f.footer(shown))
+	return b.String()
+}
+
+func (f *filling) title() string        { return "# " + line(f.req.Title) + between }
+func (f *filling) heading(g int) string { return "## " + line(f.req.Groups[g].Heading) + "\n" }
+
+func (f *filling) footer(shown [][]Shown) string {
+	return "---\n*" + f.req.Footer(shown) + "*\n"
+}
+
+// all is every item as if it were shown, for the longest footer there can be.
+func (f *filling) all() [][]Shown {
+	out := make([][]Shown, len(f.req.Groups))
+	for g := range f.req.Groups {
+		for i := range f.req.Groups[g].Items {
+			out[g] = append(out[g], Shown{Group: g, Item: i})
+		}
+	}
+	return out
+}

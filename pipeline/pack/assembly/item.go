@@ -1,0 +1,195 @@
+package assembly
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"satchel/pipeline/pack"
+	"satchel/schemas"
+)
+
+// Item is what is shown of one record. Its text is head, body and tail; only the body
+// is ever cut, and a cut item says so and where the whole is.
+type Item struct {
+	ID        string
+	Source    string // memory, code, experience, value or commit
+	Relevance float64
+	Metadata  map[string]any
+	At        int // whatever the caller knows the item by
+
+	head, body, tail string
+	note             string // after a cut body
+	clipped          bool   // the body is only the beginning
+	failure          bool
+	ghap             string
+	files            []string
+}
+
+// View is how a record is looked at.
+type View int
+
+// The views. Full is the source's own format; the others show what one axis of an
+// experience taught, for a premortem.
+const (
+	Full View = iota
+	Strategy
+	Surprise
+	RootCause
+)
+
+// Show formats a record that policy allows. A redacted one is shown by its content
+// alone: its attributes may say again what was removed. clip bounds the bytes of a
+// text that are looked at.
+func Show(r *schemas.Record, redacted bool, view View, clip int) Item {
+	it := Item{ID: r.ID, Source: name(Of(r.Kind)), note: "*(truncated)*", Metadata: map[string]any{"id": r.ID}}
+	text := r.Content.Text()
+	if len(text) > clip {
+		text, it.clipped = strings.ToValidUTF8(text[:clip], ""), true
+	}
+	if redacted {
+		it.head, it.body = "**"+strings.ToUpper(it.Source[:min(1, len(it.Source))])+it.Source[min(1, len(it.Source)):]+"**: ", plain(text)
+		return it
+	}
+	switch r.Kind {
+	case schemas.KindCode:
+		it.code(r, text)
+	case schemas.KindExperience:
+		it.experience(r, text, view)
+	case schemas.KindValue:
+		it.value(r, text)
+	case schemas.KindCommit:
+		it.commit(r, text)
+	default:
+		it.memory(r, text)
+	}
+	if len(it.body) > clip {
+		it.body, it.clipped = strings.ToValidUTF8(it.body[:clip], ""), true
+	}
+	return it
+}
+
+func (it *Item) memory(r *schemas.Record, text string) {
+	importance := .5
+	if r.Importance != nil {
+		importance = *r.Importance
+	}
+	category := cmp.Or(line(r.Category), string(r.Type))
+	it.head, it.body = "**Memory**: ", plain(text)
+	if r.Speaker != "" {
+		it.body = line(r.Speaker) + ": " + it.body
+	}
+	it.tail = fmt.Sprintf("\n*Category: %s, Importance: %s*", emphasised(category), number(importance))
+	it.Metadata = map[string]any{"id": r.ID, "category": r.Category, "importance": importance, "created_at": stamp(r.CreatedAt)}
+}
+
+func (it *Item) code(r *schemas.Record, text string) {
+	a, err := r.Code()
+	if err != nil {
+		a = schemas.CodeAttributes{}
+	}
+	path := cmp.Or(a.FilePath, r.Provenance.SourceURI)
+	title := cmp.Or(a.Name, a.QualifiedName)
+	head := "**" + emphasised(cmp.Or(line(a.UnitType), "code")) + "**"
+	if title != "" {
+		head += " " + span(title)
+	}
+	where := path
+	if path != "" {
+		if a.StartLine > 0 {
+			where += ":" + strconv.Itoa(a.StartLine)
+		}
+		head += " in " + span(where)
+		it.note = "*(truncated, see full at " + line(where) + ")*"
+	}
+	body := text
+	if a.Signature != "" {
+		body = a.Signature
+		if a.Docstring != "" {
+			body += "\n" + a.Docstring
+		}
+		it.clipped = false
+	}
+	body = strings.Trim(pack.Printable(body), "\n")
+	fence := pack.Fence(body)
+	it.head = head + "\n" + fence + language(a.Language) + "\n"
+	it.body = strings.TrimRight(body, " \t\n")
+	it.tail = "\n" + fence
+	it.Metadata = map[string]any{
+		"file_path": a.FilePath, "start_line": a.StartLine, "end_line": a.EndLine, "language": a.Language, "qualified_name": a.QualifiedName,
+	}
+	if a.FilePath != "" {
+		it.files = []string{a.FilePath}
+	}
+}
+
+func (it *Item) value(r *schemas.Record, text string) {
+	a, err := r.Value()
+	if err != nil {
+		a = schemas.ValueAttributes{}
+	}
+	it.head = "**Value**"
+	if a.Axis != "" || a.ClusterSize > 0 {
+		it.head += fmt.Sprintf(" (%s, cluster size: %d)", cmp.Or(line(a.Axis), "full"), a.ClusterSize)
+	}
+	it.head += ":\n"
+	it.body = escapeFirst(plain(text))
+	it.ghap = a.GHAPID
+	it.Metadata = map[string]any{
+		"id": r.ID, "axis": a.Axis, "cluster_id": a.ClusterID, "cluster_size": a.ClusterSize, "similarity_to_centroid": a.SimilarityToCentroid,
+	}
+}
+
+// mostFiles of a commit are named.
+const mostFiles = 5
+
+func (it *Item) commit(r *schemas.Record, text string) {
+	a, err := r.Commit()
+	if err != nil {
+		a = schemas.CommitAttributes{}
+	}
+	it.head = "**Commit**"
+	if a.SHA != "" {
+		it.head += " " + span(a.SHA[:min(7, len(a.SHA))])
+	}
+	if a.Author != "" {
+		it.head += " by " + line(a.Author)
+	}
+	at := cmp.Or(line(a.Timestamp), stamp(r.CreatedAt))
+	if at != "" {
+		it.head += " on " + at
+	}
+	it.head += "\n"
+	it.body = escapeFirst(plain(text))
+	if len(a.FilesChanged) > 0 {
+		var names []string
+		for _, f := range a.FilesChanged[:min(mostFiles, len(a.FilesChanged))] {
+			names = append(names, emphasised(line(f)))
+		}
+		if more := len(a.FilesChanged) - len(names); more > 0 {
+			names = append(names, "… "+strconv.Itoa(more)+" more")
+		}
+		it.tail = "\n*Files: " + strings.Join(names, ", ") + "*"
+	}
+	it.files = a.FilesChanged
+	it.Metadata = map[string]any{
+		"sha": a.SHA, "author": a.Author, "timestamp": at, "files_changed": a.FilesChanged, "insertions": a.Insertions, "deletions": a.Deletions,
+	}
+}
+
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+func number(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) }
+
+// Text returns the whole of what the item would show.
+func (it *Item) Text() string { return it.head + it.body + it.tail }
+
+// Failure reports whether the item is an experience of failure.
+func (it *Item) Failure() bool { return it.failure }

@@ -1,0 +1,127 @@
+package assembly
+
+import (
+	"math"
+	"time"
+
+	"satchel/schemas"
+)
+
+// The context types, as requests name them.
+const (
+	Memories    = "memories"
+	Code        = "code"
+	Experiences = "experiences"
+	Values      = "values"
+	Commits     = "commits"
+)
+
+// Of returns the context type of a kind, "" for none.
+func Of(k schemas.Kind) string {
+	info, ok := k.Info()
+	if !ok {
+		return ""
+	}
+	return info.ContextType
+}
+
+// Kinds returns the kinds of a context type.
+func Kinds(contextType string) []schemas.Kind {
+	var out []schemas.Kind
+	for _, row := range schemas.Kinds() {
+		if contextType != "" && row.ContextType == contextType {
+			out = append(out, row.Kind)
+		}
+	}
+	return out
+}
+
+// Heading returns the section title of a context type.
+func Heading(contextType string) string {
+	switch contextType {
+	case Memories:
+		return "Memories"
+	case Code:
+		return "Code"
+	case Experiences:
+		return "Experiences"
+	case Values:
+		return "Values"
+	case Commits:
+		return "Commits"
+	}
+	return ""
+}
+
+// Weight returns the share of a context type in the token budget, relative to the
+// others: rich and verbose sources get more.
+func Weight(contextType string) int {
+	switch contextType {
+	case Experiences:
+		return 3
+	case Code, Commits:
+		return 2
+	}
+	return 1
+}
+
+// name returns what an item of the context type is called in a reply.
+func name(contextType string) string {
+	switch contextType {
+	case Memories:
+		return "memory"
+	case Experiences:
+		return "experience"
+	case Values:
+		return "value"
+	case Commits:
+		return "commit"
+	}
+	return contextType
+}
+
+// Adjust returns the relevance of an item in its source, from the similarity that
+// selection found: see the package comment. It stays in 0–1 and never grows.
+func Adjust(r *schemas.Record, similarity float64, now time.Time) float64 {
+	if math.IsNaN(similarity) {
+		return 0
+	}
+	out := min(max(similarity, 0), 1)
+	switch r.Kind {
+	case schemas.KindExperience:
+		x, err := r.Experience()
+		if err != nil {
+			x = schemas.ExperienceAttributes{}
+		}
+		return out * tier(x.ConfidenceTier) * fresh(r.CreatedAt, now)
+	case schemas.KindCommit:
+		return out * fresh(r.CreatedAt, now)
+	case schemas.KindMemory, schemas.KindSummary:
+		importance := .5
+		if r.Importance != nil {
+			importance = *r.Importance
+		}
+		return out * (.8 + .2*importance)
+	}
+	return out
+}
+
+func tier(name string) float64 {
+	switch name {
+	case "gold":
+		return 1
+	case "silver":
+		return .95
+	case "bronze":
+		return .9
+	}
+	return .8
+}
+
+func fresh(at, now time.Time) float64 {
+	if at.IsZero() {
+		return .95
+	}
+	days := max(0, now.Sub(at).Hours()/24)
+	return .95 + .05/(1+days/30)
+}

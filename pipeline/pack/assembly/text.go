@@ -1,0 +1,51 @@
+package assembly
+
+import (
+	"strings"
+
+	"satchel/pipeline/pack"
+)
+
+// plain is a text of several lines in which no line is structure. HTML comments, which
+// could hide what follows, lose their opening.
+func plain(text string) string {
+	return strings.ReplaceAll(pack.Plain(text), "<!--", `<\!--`)
+}
+
+// escapeFirst keeps the first line, which stands at the beginning of a line, from being
+// read as structure.
+func escapeFirst(text string) string {
+	if text == "" {
+		return text
+	}
+	switch text[0] {
+	case '#', '[', '`', '~', '=', '>', '<', '-', '*', '_', '+', '|':
+		return `\` + text
+	}
+	return text
+}
+
+// line is a text on one line.
+func line(text string) string {
+	return strings.ReplaceAll(strings.Join(strings.Fields(pack.Printable(text)), " "), "<!--", `<\!--`)
+}
+
+// emphasised is a line between asterisks: it has none of its own.
+func emphasised(text string) string { return strings.ReplaceAll(text, "*", `\*`) }
+
+// span is a code span.
+func span(text string) string {
+	return "`" + strings.ReplaceAll(line(text), "`", "'") + "`"
+}
+
+// language is the info string of a fence: one word of harmless characters, in lower case.
+func language(name string) string {
+	name = strings.ToLower(name)
+	for i := range len(name) {
+		c := name[i]
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '+' && c != '#' && c != '-' || i >= 32 {
+			return ""
+		}
+	}
+	return name
+}
