@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -28,7 +29,7 @@ type finding struct {
 
 // Run examines and prints.
 func (c *doctorCmd) Run(ctx context.Context, a *app) error {
-	findings := []finding{a.checkFolder(), a.checkWritable(), a.checkRegistry(ctx), a.checkRunning(ctx)}
+	findings := []finding{a.checkFolder(), a.checkWritable(), a.checkRegistry(ctx), a.checkPolicy(ctx), a.checkRunning(ctx)}
 	findings = append(findings, a.checkDurability()...)
 	findings = append(findings, a.checkLog(ctx)...)
 	bad := 0
@@ -89,7 +90,10 @@ func (a *app) checkWritable() finding {
 
 func (a *app) checkRegistry(ctx context.Context) finding {
 	f := finding{Check: "principals"}
-	pdp, registry, err := a.openPolicy(ctx)
+	pdp, registry, err := a.openPolicy(ctx, a.logger(io.Discard))
+	if pdp != nil {
+		defer pdp.stop()
+	}
 	switch {
 	case err != nil:
 		f.Detail = err.Error()

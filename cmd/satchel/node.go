@@ -35,6 +35,7 @@ type node struct {
 	pdp      policies.PDP
 	worker   *worker.Worker
 	services *jetstream.Service
+	policy   *decisionPoint
 	started  time.Duration
 
 	cancel   context.CancelFunc
@@ -96,10 +97,11 @@ func (a *app) openTransport(ctx context.Context, n *node, o nodeOptions, logger 
 
 // openWorker wires engine, worker and services, and runs them.
 func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o nodeOptions, logger *slog.Logger) error {
-	pdp, registry, err := a.openPolicy(ctx)
+	pdp, registry, err := a.openPolicy(ctx, logger)
 	if err != nil {
 		return err
 	}
+	n.policy = pdp
 	writer, err := a.openWriter()
 	if err != nil {
 		return err
@@ -241,6 +243,9 @@ func (n *node) stop(ctx context.Context) error {
 	if n.cancel != nil {
 		n.cancel()
 		errs = append(errs, <-n.done)
+	}
+	if n.policy != nil {
+		n.policy.stop()
 	}
 	if n.nc != nil {
 		errs = append(errs, jetstream.Drain(ctx, n.nc))

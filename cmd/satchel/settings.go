@@ -23,10 +23,19 @@ type Settings struct {
 	Creds      string `help:"NATS credentials file." env:"NATS_CREDS" type:"path"`
 	HTTPAddr   string `name:"http-addr" help:"Address for health and readiness; empty: none." default:"127.0.0.1:8222" env:"HTTP_ADDR"`
 	Principals string `help:"Principal registry, a YAML or JSON file; without one claims count on loopback only." env:"SATCHEL_PRINCIPALS" type:"path"`
-	Bundle     string `name:"policy-bundle" help:"Folder with a Rego bundle of your own; empty: the built-in one." env:"POLICY_BUNDLE" type:"path"`
-	Keys       string `name:"signing-keys" help:"YAML file of agents' public keys (key id: nkey) for signed memories." env:"SATCHEL_SIGNING_KEYS" type:"path"`
-	Signed     bool   `name:"require-signature" help:"Refuse unsigned memories." env:"SATCHEL_REQUIRE_SIGNATURE"`
-	Relevance  string `name:"relevance-config" help:"Relevance pre-parser config, JSON; empty: the built-in one." env:"SATCHEL_RELEVANCE" type:"path"`
+	Bundle     string `name:"policy-bundle" help:"Rego bundle of your own: a folder, a .rego file or a signed .tar.gz, reloaded when it changes; empty: the built-in one." env:"POLICY_BUNDLE" type:"path"`
+	BundleKey  string `name:"policy-bundle-key" help:"PEM file of the public key that the bundle's signature is verified with; an archive needs one." env:"POLICY_BUNDLE_KEY" type:"path"`
+
+	OPAURL      string `name:"opa-url" help:"OPA server that decides, as http://127.0.0.1:8181; empty: OPA in the process." env:"SCS_OPA_URL"`
+	OPAToken    string `name:"opa-token" help:"Bearer token for the OPA server." env:"SCS_OPA_TOKEN" secret:"true"`
+	OPACA       string `name:"opa-ca" help:"PEM file of the certificates to trust of the OPA server; empty: the system's." env:"SCS_OPA_CA" type:"path"`
+	OPATimeout  int    `name:"opa-timeout-ms" help:"Milliseconds that a decision may take on the OPA server." default:"1000" env:"SCS_OPA_TIMEOUT_MS"`
+	OPACache    int    `name:"opa-cache-ttl-ms" help:"Milliseconds that a verdict of the OPA server is kept; 0: not at all." default:"5000" env:"SCS_OPA_CACHE_TTL_MS"`
+	OPAFallback bool   `name:"opa-fallback-local" help:"While the OPA server is unavailable, five local rules decide what may be read; otherwise nothing may." env:"SCS_OPA_FALLBACK_LOCAL"`
+
+	Keys      string `name:"signing-keys" help:"YAML file of agents' public keys (key id: nkey) for signed memories." env:"SATCHEL_SIGNING_KEYS" type:"path"`
+	Signed    bool   `name:"require-signature" help:"Refuse unsigned memories." env:"SATCHEL_REQUIRE_SIGNATURE"`
+	Relevance string `name:"relevance-config" help:"Relevance pre-parser config, JSON; empty: the built-in one." env:"SATCHEL_RELEVANCE" type:"path"`
 
 	MemoryMB int `name:"memory-mb" help:"Memory the in-process indexes may hold, MiB, before idle tenants are evicted." default:"1536" env:"SATCHEL_MEMORY_MB"`
 	StreamMB int `name:"stream-mb" help:"Disk the embedded streams may take, MiB, shared by MEMORY, LEDGER and DLQ." default:"8192" env:"SATCHEL_STREAM_MB"`
@@ -69,6 +78,9 @@ func (s *Settings) effective() []setting {
 			name = kebab(f.Name)
 		}
 		value := fmt.Sprint(v.Field(i).Interface())
+		if f.Tag.Get("secret") != "" && value != "" {
+			value = "***"
+		}
 		list = append(list, setting{Name: name, Env: f.Tag.Get("env"), Value: mask(value), Help: f.Tag.Get("help")})
 	}
 	return list

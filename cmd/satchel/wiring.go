@@ -27,8 +27,6 @@ import (
 	vectormem "satchel/pipeline/store/vector/inproc"
 	"satchel/pipeline/token"
 	"satchel/pipeline/write"
-	"satchel/policies"
-	"satchel/policies/opaembed"
 	"satchel/worker"
 )
 
@@ -183,26 +181,6 @@ func (s *stores) scrubbers(items, graph func(context.Context) error, vector func
 // projections are the indexes as the worker feeds them.
 func (s *stores) projections() worker.Stores {
 	return worker.Stores{Items: s.items, Tokens: s.items, Keyword: s.keyword, Vector: s.vector, Graph: s.graph}
-}
-
-// openPolicy returns the decision point and the registry; a nil registry is none.
-func (a *app) openPolicy(ctx context.Context) (*opaembed.PDP, *policies.Registry, error) {
-	cfg := opaembed.Config{}
-	if a.Bundle != "" {
-		cfg.Bundle = os.DirFS(a.Bundle)
-	}
-	pdp, err := opaembed.New(ctx, cfg)
-	if err != nil {
-		return nil, nil, &usageError{fmt.Errorf("open policy bundle: %w", err)}
-	}
-	if a.Principals == "" {
-		return pdp, nil, nil
-	}
-	registry, err := policies.OpenRegistry(a.Principals)
-	if err != nil {
-		return nil, nil, &usageError{err}
-	}
-	return pdp, registry, nil
 }
 
 // openWriter returns the first stage of the pipeline with the agents' keys.

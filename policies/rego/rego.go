@@ -10,5 +10,11 @@ import "embed"
 //go:embed policy.rego filter.rego wire.rego context.rego context_batch.rego context_filter.rego
 var bundle embed.FS
 
+//go:embed *.rego
+var all embed.FS
+
+// WithTests returns the built-in bundle with its tests.
+func WithTests() embed.FS { return all }
+
 // Bundle returns the built-in bundle, without its tests.
 func Bundle() embed.FS { return bundle }
