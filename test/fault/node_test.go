@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -210,15 +211,17 @@ func (n *node) ready() (int, string) {
 	return resp.StatusCode, string(body)
 }
 
-// run runs another command of the binary on the folder and returns what it printed.
-func (n *node) run(t *testing.T, args ...string) (string, int) {
+// run runs another command of the binary on the folder and returns what it printed,
+// to stdout and then to stderr.
+func (n *node) run(t *testing.T, args ...string) (out string, code int) {
 	t.Helper()
 	cmd := exec.Command(n.bin, append(args, "--dir", n.dir)...)
-	out, err := cmd.CombinedOutput()
-	if err != nil && cmd.ProcessState == nil {
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
 		t.Fatal(err)
 	}
-	return string(out), cmd.ProcessState.ExitCode()
+	return stdout.String() + stderr.String(), cmd.ProcessState.ExitCode()
 }
 
 // poll calls ok until it holds, and fails the test after limit.
