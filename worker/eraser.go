@@ -79,19 +79,19 @@ func (e *eraser) begin(ctx context.Context, s scope.Scope, d eventlog.Draft) (re
 	case !errors.Is(err, eventlog.ErrNotFound):
 		return "", err
 	}
-	allowed, err := e.allowed(ctx, s, d.Agent, req.Items)
-	if err != nil {
-		return "", err
-	}
-	if !allowed {
-		return "policy_denied", nil
-	}
 	head, err := e.log.Head(ctx, s)
 	if err != nil {
 		return "", err
 	}
 	if err := e.projector.Await(ctx, s, head.Size); err != nil {
 		return "", fmt.Errorf("wait for the indexes: %w", err)
+	}
+	allowed, err := e.allowed(ctx, s, d.Agent, req.Items)
+	if err != nil {
+		return "", err
+	}
+	if !allowed {
+		return "policy_denied", nil
 	}
 	if req.Items, err = e.derived(ctx, s, req.Items); err != nil {
 		return "", err
@@ -127,6 +127,8 @@ func repeats(held *eventlog.Entry, req *schemas.MemoryErased) bool {
 	return er.Reason == req.Reason && len(er.Items) >= len(req.Items) && slices.Equal(er.Items[:len(req.Items)], req.Items)
 }
 
+// allowed reports whether policy lets agent erase every one of the items, as they are
+// stored.
 func (e *eraser) allowed(ctx context.Context, s scope.Scope, agent string, ids []string) (bool, error) {
 	claim := schemas.Agent{Type: "agent", ID: agent, SecurityLevel: schemas.Restricted.String(), Roles: []string{"eraser"}}
 	principal, err := e.registry.Resolve(s.Tenant(), claim, e.loopback)
@@ -137,9 +139,21 @@ func (e *eraser) allowed(ctx context.Context, s scope.Scope, agent string, ids [
 	if err != nil {
 		return false, nil
 	}
+	records, err := e.items.Get(ctx, who, ids)
+	if err != nil {
+		return false, fmt.Errorf("read items to erase: %w", err)
+	}
+	stored := make(map[string]*schemas.Record, len(records))
+	for i := range records {
+		stored[records[i].ID] = &records[i]
+	}
 	resources := make([]policies.Resource, len(ids))
 	for i, id := range ids {
-		resources[i] = policies.Resource{ID: id}
+		if r, ok := stored[id]; ok {
+			resources[i] = policies.ResourceOf(r)
+		} else {
+			resources[i] = policies.Resource{ID: id} // nobody's: its signer is not known
+		}
 	}
 	d, err := e.pdp.Decide(ctx, who, policies.Request{Action: "erase", Now: e.now(), Resources: resources})
 	if err != nil {
