@@ -10,10 +10,19 @@ import (
 )
 
 // evalConfig applies SATCHEL_EVAL_OFF, names of features, and SATCHEL_EVAL_WEIGHTS, a
-// JSON object of selection.Weights fields.
+// JSON object of selection.Weights fields. SATCHEL_EVAL_DEFEND leaves out defences:
+// off all but duplicates, or all but topic or injection.
 func evalConfig(c *pipeline.Config) {
 	if v := os.Getenv("SATCHEL_EVAL_OFF"); v != "" {
 		c.Disable = strings.Split(v, ",")
+	}
+	switch os.Getenv("SATCHEL_EVAL_DEFEND") {
+	case "off":
+		c.Defend = selection.DefendConfig{Injection: selection.InjectionOff, OffTopic: -1, Confidence: -1}
+	case "topic":
+		c.Defend = selection.DefendConfig{Injection: selection.InjectionOff}
+	case "injection":
+		c.Defend = selection.DefendConfig{OffTopic: -1}
 	}
 	if v := os.Getenv("SATCHEL_EVAL_WEIGHTS"); v != "" {
 		w := selection.DefaultWeights()
