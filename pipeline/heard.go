@@ -1,0 +1,21 @@
+package pipeline
+
+import (
+	"context"
+
+	"satchel/pipeline/scope"
+	"satchel/policies"
+)
+
+// heard passes a decision's warnings on to the requester.
+type heard struct {
+	policies.PDP
+	warnings *[]string
+}
+
+// Decide decides and notes the warnings.
+func (h *heard) Decide(ctx context.Context, s scope.Scope, r policies.Request) (policies.Decision, error) {
+	d, err := h.PDP.Decide(ctx, s, r)
+	*h.warnings = append(*h.warnings, d.Warnings...)
+	return d, err
+}
