@@ -49,6 +49,7 @@ type scan struct {
 	any   bool   // there is one, and it passes
 	score float64
 	row   int
+	floor float64 // a score below it does not get to the top
 }
 
 // run scores rows from up to to, which MUST NOT part an item's rows.
@@ -56,6 +57,7 @@ func (s *scan) run(ctx context.Context, from, to int) error {
 	var dots [block]int32
 	stride := len(s.query)
 	s.item, s.any = gone, false
+	s.rise()
 	for at := from; at < to; {
 		page, off := s.pages[at/pageSize], at%pageSize
 		if off%1024 == 0 {
@@ -75,15 +77,15 @@ func (s *scan) run(ctx context.Context, from, to int) error {
 func (s *scan) take(items []uint32, scales []float32, dots []int32, at int) {
 	scales, dots = scales[:len(items)], dots[:len(items)]
 	for i, item := range items {
-		if item != s.item {
-			s.settle()
-			s.item, s.any, s.score = item, s.passes(item), math.Inf(-1)
-		}
-		if !s.any {
+		if item == s.item {
+			if score := cosine(dots[i], scales[i], s.scale); s.any && score > s.score {
+				s.score, s.row = score, at+i
+			}
 			continue
 		}
-		if score := cosine(dots[i], scales[i], s.scale); score > s.score {
-			s.score, s.row = score, at+i
+		s.settle()
+		if s.item, s.any = item, s.passes(item); s.any {
+			s.score, s.row = cosine(dots[i], scales[i], s.scale), at+i
 		}
 	}
 }
@@ -95,10 +97,26 @@ func (s *scan) settle() {
 	}
 	s.any = false
 	s.moments.add(s.score)
-	if len(s.top.items) == s.top.limit && (s.top.limit == 0 || s.score < s.top.items[0].score) {
-		return
+	if s.score >= s.floor {
+		s.offer()
 	}
+}
+
+func (s *scan) offer() {
 	s.top.offer(candidate{item: s.item, row: s.row, score: s.score})
+	s.rise()
+}
+
+// rise sets the floor to the worst score of a full top.
+func (s *scan) rise() {
+	switch {
+	case s.top.limit == 0:
+		s.floor = math.Inf(1)
+	case len(s.top.items) == s.top.limit:
+		s.floor = s.top.items[0].score
+	default:
+		s.floor = math.Inf(-1)
+	}
 }
 
 // moments sums scores in fixed point, so that neither order nor partition matters.
