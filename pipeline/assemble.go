@@ -1,10 +1,12 @@
 package pipeline
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"satchel/pipeline/candidate"
@@ -80,8 +82,9 @@ type assembling struct {
 	title    string
 	groups   []*source
 	footer   func(shown [][]assembly.Shown) string
-	speakers []string // taken off while duplicates are looked for
-	merged   bool     // duplicates between sources are left out
+	factor   map[string]float64 // by id, of relevance
+	speakers []string           // taken off while duplicates are looked for
+	merged   bool               // duplicates between sources are left out
 	out      assembly.Result
 	groupsOf []assembly.Group
 }
@@ -134,6 +137,9 @@ func skipGraph(vector []float32) func(string) bool {
 
 // wholeExperience passes what is not one axis of an experience alone.
 func wholeExperience(r *schemas.Record) bool {
+	if !bytes.Contains(r.Attributes, []byte(`"axis"`)) {
+		return true
+	}
 	x, err := r.Experience()
 	return err != nil || x.Axis == "" || x.Axis == "full"
 }
@@ -188,9 +194,11 @@ func withPrefix(prefix string, warnings []string) []string {
 // order adjusts relevance by source and sorts, so that of two that are the same the
 // more relevant stays. Who said it makes no difference between sources.
 func (a *assembling) order(cs []candidate.Candidate) {
+	a.factor = make(map[string]float64, len(cs))
 	for i := range cs {
 		if cs[i].Verdict.Allow {
-			cs[i].Score = assembly.Adjust(&cs[i].Record, cs[i].Score, a.t.now)
+			a.factor[cs[i].Record.ID] = assembly.Adjust(&cs[i].Record, 1, a.t.now)
+			cs[i].Score *= a.factor[cs[i].Record.ID]
 		}
 	}
 	best(cs)
@@ -213,9 +221,9 @@ func (a *assembling) fill() error {
 		for i := range cs {
 			if similarity, of := src.score[cs[i].Record.ID]; of && cs[i].Kept() {
 				it := assembly.Show(&cs[i].Record, cs[i].Verdict.Redact, src.view, assembly.Clip(a.t.budget))
-				it.At, it.Relevance = i, round(assembly.Adjust(&cs[i].Record, similarity, a.t.now))
+				it.At, it.Relevance = i, round(similarity*a.factor[cs[i].Record.ID])
 				a.groupsOf[g].Items = append(a.groupsOf[g].Items, it)
-				texts[i] += it.Text() + "\n"
+				texts[i] += it.Body() + "\n"
 			}
 		}
 	}
@@ -232,21 +240,34 @@ func (a *assembling) fill() error {
 }
 
 // suspect drops what looks injected in the attributes, which the defence of the
-// content alone does not see.
+// content alone does not see. Each line is judged by itself: a signature beside a
+// sentence is unlike anything the classifier knows.
 func (a *assembling) suspect(texts map[int]string) {
 	cs := a.t.ranking.Candidates
+	var probes []candidate.Candidate
+	var of []int
 	for i := range cs {
 		if !cs[i].Kept() || len(cs[i].Record.Attributes) == 0 {
 			continue
 		}
-		probe := []candidate.Candidate{cs[i]}
-		probe[0].Record.Content = schemas.TextContent(texts[i])
-		a.t.e.defence.Apply(probe, false, a.t.now)
-		if probe[0].Suspect || probe[0].Drop == schemas.DropInjection {
-			cs[i].Drop, cs[i].Detail = schemas.DropInjection, probe[0].Detail
+		for line := range strings.Lines(texts[i]) {
+			if line = strings.TrimSpace(line); len(line) >= leastProbe {
+				c := candidate.Candidate{Verdict: cs[i].Verdict}
+				c.Record.Content = schemas.TextContent(line)
+				probes, of = append(probes, c), append(of, i)
+			}
+		}
+	}
+	a.t.e.defence.Apply(probes, false, a.t.now)
+	for j, i := range of {
+		if probes[j].Suspect || probes[j].Drop == schemas.DropInjection {
+			cs[i].Drop, cs[i].Detail = schemas.DropInjection, probes[j].Detail
 		}
 	}
 }
+
+// leastProbe is the length of the shortest line that can instruct, in bytes.
+const leastProbe = 24
 
 // same drops what a more relevant item of another source shows already.
 func (a *assembling) same() {

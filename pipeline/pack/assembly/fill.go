@@ -75,6 +75,7 @@ type filling struct {
 	req    *Request
 	out    Result
 	avail  int     // tokens for items
+	caps   []int   // most tokens of an item, by group
 	whole  [][]int // tokens of each item, uncut
 	pieces [][]Shown
 	taken  [][]bool
@@ -116,7 +117,23 @@ func (f *filling) divide() bool {
 		}
 	}
 	f.out.Budgets = Divide(f.avail, weights, needs)
+	f.caps = f.entitle(weights)
 	return true
+}
+
+// entitle returns the most tokens one item of each group may take: the cap of what the
+// weights give the group, or of what it gets when nobody needs the rest.
+func (f *filling) entitle(weights []int) []int {
+	left, total := f.avail, 0
+	for g := range weights {
+		left -= f.out.Budgets[g]
+		total += weights[g]
+	}
+	caps := make([]int, len(weights))
+	for g := range weights {
+		caps[g] = Cap(max(f.avail*weights[g]/total, f.out.Budgets[g]+left*weights[g]/total))
+	}
+	return caps
 }
 
 // Divide divides a budget by weights. A group gets no more than it needs while another
@@ -169,12 +186,13 @@ func (f *filling) cut() {
 	for g, group := range f.req.Groups {
 		f.pieces = append(f.pieces, make([]Shown, len(group.Items)))
 		f.taken = append(f.taken, make([]bool, len(group.Items)))
-		most := Cap(f.out.Budgets[g])
+		most := f.caps[g]
 		for i := range group.Items {
 			it := &group.Items[i]
 			piece := Shown{Group: g, Item: i, Text: it.Text(), Tokens: f.whole[g][i]}
-			if piece.Tokens == 0 && !it.clipped {
-				piece.Tokens = f.count(piece.Text + between)
+			if piece.Tokens == 0 { // better items of the group take the whole budget
+				f.pieces[g][i] = Shown{Group: g, Item: i}
+				continue
 			}
 			if it.clipped || piece.Tokens > most {
 				piece.Text, piece.Tokens = f.shorten(it, most)

@@ -191,5 +191,8 @@ func number(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) }
 // Text returns the whole of what the item would show.
 func (it *Item) Text() string { return it.head + it.body + it.tail }
 
+// Body returns what of the item is a text of its own, without titles and names.
+func (it *Item) Body() string { return it.body }
+
 // Failure reports whether the item is an experience of failure.
 func (it *Item) Failure() bool { return it.failure }
