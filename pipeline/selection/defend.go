@@ -48,6 +48,10 @@ func (c *DefendConfig) Validate() error {
 	return nil
 }
 
+// toolOdds is how many times surer the classifier has to be of a tool, whose
+// description says by its nature what to do, and which is lost when it is left out.
+const toolOdds = 5
+
 // Defence refuses candidates that do harm to a pack. It is safe for concurrent use.
 type Defence struct {
 	cfg        DefendConfig
@@ -157,7 +161,11 @@ func (d *Defence) injected(c *candidate.Candidate) bool {
 		return false
 	}
 	score := d.classifier.Score(c.Record.Content.Text())
-	if score < d.cfg.Threshold {
+	threshold := d.cfg.Threshold
+	if c.Record.Kind == schemas.KindTool {
+		threshold = 1 - (1-threshold)/toolOdds
+	}
+	if score < threshold {
 		return false
 	}
 	if d.cfg.Injection == InjectionFence {

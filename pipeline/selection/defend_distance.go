@@ -1,26 +1,26 @@
 package selection
 
-// near is a cheap upper bound: every edit changes the count of at most two bytes.
+// near is a cheap upper bound: every edit changes the count of at most two letters or
+// digits. Case and other ASCII bytes are not looked at.
 func near(a, b string, enough float64) bool {
-	longer, shorter := max(len(a), len(b)), min(len(a), len(b))
-	most := int(float64(longer) * (1 - enough))
-	if longer-shorter > most {
-		return false
-	}
 	var counts [256]int16
 	for i := 0; i < len(a); i++ {
-		counts[a[i]]++
+		counts[a[i]|0x20]++
 	}
 	for i := 0; i < len(b); i++ {
-		counts[b[i]]--
+		counts[b[i]|0x20]--
 	}
 	off := 0
-	for _, n := range counts {
-		off += int(max(n, -n))
+	for c := '0'; c <= '9'; c++ {
+		off += int(max(counts[c], -counts[c]))
 	}
-	return off <= 2*most
+	for c := 'a'; c < 256; c++ {
+		off += int(max(counts[c], -counts[c]))
+	}
+	return off <= 2*int(float64(max(len(a), len(b)))*(1-enough))
 }
 
+// alike reports whether the Levenshtein similarity of a and b is at least enough.
 func alike[T comparable](a, b []T, enough float64) bool {
 	if len(a) < len(b) {
 		a, b = b, a

@@ -11,11 +11,12 @@ import (
 
 // Limits of near-duplicate detection.
 const (
-	sameEnough   = .9 // Levenshtein similarity from which two texts are one
-	placeEnough  = .6 // the same for two renderings of one place in one source
-	shortestText = 48 // bytes under which only equal texts are one
-	mostBits     = 22 // differing simhash bits above which texts are not compared
-	mostBitsLong = 16 // the same for two long texts
+	sameEnough   = .9  // Levenshtein similarity from which two texts are one
+	sameLetters  = .97 // from which sentences may have changed places
+	placeEnough  = .6  // the same for two renderings of one place in one source
+	shortestText = 48  // bytes under which only equal texts are one
+	mostBits     = 22  // differing simhash bits above which texts are not compared
+	mostBitsLong = 16  // the same for two long texts
 	longestText  = 600
 	question     = 200 // bytes up to which a question has to be sameQuestion alike:
 	sameQuestion = .94 // one word of it can be what it asks for
@@ -150,13 +151,14 @@ func similar(p, q *print, enough float64) bool {
 	if len(p.text) <= question && strings.Contains(p.text, "?") {
 		enough = max(enough, sameQuestion)
 	}
-	if !near(p.canonical(), q.canonical(), enough) || !sameFacts(p.form, q.form) {
+	if !near(p.text, q.text, 2*enough-1) || !near(p.canonical(), q.canonical(), enough) || !sameFacts(p.form, q.form) {
 		return false
 	}
+	moved := near(p.form, q.form, sameLetters)
 	if len(p.text) > longestText && len(q.text) > longestText {
-		return alike(p.words(), q.words(), enough) || alike(hashes(sorted(p.text)), hashes(sorted(q.text)), enough)
+		return alike(p.words(), q.words(), enough) || moved && alike(hashes(sorted(p.text)), hashes(sorted(q.text)), enough)
 	}
-	return alike([]byte(p.form), []byte(q.form), enough) || alike([]byte(sorted(p.text)), []byte(sorted(q.text)), enough)
+	return alike([]byte(p.form), []byte(q.form), enough) || moved && alike([]byte(sorted(p.text)), []byte(sorted(q.text)), enough)
 }
 
 func (p *print) canonical() string {
