@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/token"
@@ -69,9 +70,17 @@ func (c *costs) line(by token.Counter, cand *candidate.Candidate, body string, v
 	return c.count(by, " "+body+"\n")
 }
 
-// firstWord returns where the first space after a letter and before a letter is, 0
-// when there is none near: there a tokenizer certainly begins a new word.
+// firstWord returns the end of the letters that s begins with, or else where the first
+// space after a letter and before a letter is, 0 when there is neither: there a tokenizer
+// certainly begins a new piece.
 func firstWord(s string) int {
+	n := 0
+	for n < len(s) && n < 64 && letter(s[n]) {
+		n++
+	}
+	if n > 0 && n < 64 && n < len(s) && s[n] < utf8.RuneSelf {
+		return n
+	}
 	for i := 1; i+1 < len(s) && i < 64; i++ {
 		if s[i] == ' ' && letter(s[i-1]) && letter(s[i+1]) {
 			return i
