@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
@@ -81,6 +82,21 @@ func (v *Service) Request(ctx context.Context, tenant string, body []byte) (any,
 		return nil, err
 	}
 	return res, nil
+}
+
+// Serve runs one of the engine's other doors for who asks, so that an erasure waits
+// for it as it does for Request.
+func (v *Service) Serve(tenant string, from *schemas.Agent, purpose string, run func(s scope.Scope) (any, error)) (any, error) {
+	s, err := v.Scope(tenant, from, purpose)
+	if err != nil {
+		var typed *schemas.Error
+		if errors.As(err, &typed) {
+			typed.Field = strings.TrimPrefix(typed.Field, "/meta")
+		}
+		return nil, err
+	}
+	defer v.requests.enter()()
+	return run(s)
 }
 
 // Put validates one event, publishes it and waits for the receipt asked for.
