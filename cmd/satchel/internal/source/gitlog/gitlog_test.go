@@ -189,13 +189,15 @@ func TestShallowClone(t *testing.T) {
 	t.Parallel()
 	dir, git := repository(t)
 	for i := range 3 {
-		git("commit", "-q", "--allow-empty", "-m", fmt.Sprint(i))
+		write(t, dir, fmt.Sprint(i), "x")
+		git("add", ".")
+		git("commit", "-q", "-m", fmt.Sprint(i))
 	}
 	clone := filepath.Join(t.TempDir(), "clone")
 	git("clone", "-q", "--depth=2", "file://"+dir, clone)
 	r := open(t, clone)
-	if all := history(t, r, ""); !r.Shallow() || len(all) != 2 || r.Name() != "kiln" {
-		t.Errorf("%d commits of %s, shallow %v", len(all), r.Name(), r.Shallow())
+	if all := history(t, r, ""); !r.Shallow() || len(all) != 2 || all[0].FilesTotal != 0 || all[1].FilesTotal != 1 || r.Name() != "kiln" {
+		t.Errorf("commits of %s, shallow %v: %+v", r.Name(), r.Shallow(), all)
 	}
 }
 

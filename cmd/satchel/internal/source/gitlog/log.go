@@ -53,7 +53,7 @@ const (
 func (r *Repo) Log(ctx context.Context, since string, yield func(*Commit) error) error {
 	args := append([]string{"log", "--topo-order", "--reverse"}, logFlags()...)
 	args = append(append(args, r.span(since)...), "--")
-	err := r.Stream(ctx, func(out io.Reader) error { return readLog(out, yield) }, args...)
+	err := r.Stream(ctx, func(out io.Reader) error { return readLog(out, r.honest(yield)) }, args...)
 	if err != nil {
 		return fmt.Errorf("read history: %w", err)
 	}
@@ -64,7 +64,7 @@ func (r *Repo) Log(ctx context.Context, since string, yield func(*Commit) error)
 func (r *Repo) Commit(ctx context.Context, sha string) (*Commit, error) {
 	var found *Commit
 	err := r.Stream(ctx, func(out io.Reader) error {
-		return readLog(out, func(c *Commit) error { found = c; return nil })
+		return readLog(out, r.honest(func(c *Commit) error { found = c; return nil }))
 	}, append(append([]string{"log", "--max-count=1"}, logFlags()...), sha, "--")...)
 	if err == nil && found == nil {
 		err = ErrRevision
@@ -73,6 +73,17 @@ func (r *Repo) Commit(ctx context.Context, sha string) (*Commit, error) {
 		return nil, fmt.Errorf("read commit %q: %w", sha, err)
 	}
 	return found, nil
+}
+
+// honest takes away the changes of a commit whose parents a shallow clone lacks: git
+// compares it with nothing, as though it had added every file.
+func (r *Repo) honest(yield func(*Commit) error) func(*Commit) error {
+	return func(c *Commit) error {
+		if r.cutOff[c.SHA] {
+			c.Files, c.FilesTotal, c.Binary, c.Insertions, c.Deletions = nil, 0, 0, 0, 0
+		}
+		return yield(c)
+	}
 }
 
 func logFlags() []string {

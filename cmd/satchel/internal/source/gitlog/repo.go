@@ -40,6 +40,7 @@ type Repo struct {
 	name    string
 	head    string
 	shallow bool
+	cutOff  map[string]bool // commits of a shallow clone whose parents it lacks
 }
 
 // Open looks at the repository that holds dir; "" is the working directory. revision
@@ -63,7 +64,11 @@ func Open(ctx context.Context, dir, revision string) (*Repo, error) {
 	if len(answers) != 3 {
 		return nil, fmt.Errorf("open repository %q: %w", dir, ErrNotRepo)
 	}
-	r.shallow = answers[0] == "true"
+	if r.shallow = answers[0] == "true"; r.shallow {
+		if err := r.findCutOff(ctx); err != nil {
+			return nil, fmt.Errorf("open repository %q: %w", dir, err)
+		}
+	}
 	if revision == "" {
 		revision = "HEAD"
 	}
@@ -74,6 +79,27 @@ func Open(ctx context.Context, dir, revision string) (*Repo, error) {
 		return nil, fmt.Errorf("open repository %q: %w", dir, err)
 	}
 	return r, r.findName(ctx, answers[1] == "true", answers[2])
+}
+
+// findCutOff reads which commits stand at the edge of a shallow clone.
+func (r *Repo) findCutOff(ctx context.Context) error {
+	out, err := r.output(ctx, "rev-parse", "--git-path", "shallow")
+	if err != nil {
+		return err
+	}
+	name := strings.TrimSpace(out)
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(r.dir, name)
+	}
+	list, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	r.cutOff = map[string]bool{}
+	for _, sha := range strings.Fields(string(list)) {
+		r.cutOff[sha] = true
+	}
+	return nil
 }
 
 // findName takes the last part of the origin's address, or the name of the folder.

@@ -1,0 +1,268 @@
+package code
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+
+	"satchel/cmd/satchel/internal/source/code/treesitter"
+)
+
+// span is a half-open range of bytes; a zero span is none.
+type span struct{ start, end int }
+
+func (s span) isZero() bool       { return s.end == 0 }
+func (s span) holds(in span) bool { return s.start <= in.start && in.end <= s.end && s != in }
+
+// found is a unit or scope as a match describes it.
+type found struct {
+	kind            string
+	at, outer       span
+	name, body, doc span
+}
+
+// outline makes units of what a grammar's query captured in source.
+func outline(path string, g grammar, source []byte, captures []treesitter.Capture) []Unit {
+	all, around, gaps := gather(captures)
+	for i := range all {
+		all[i].outer = all[i].at
+		for j := len(around) - 1; j >= 0; j-- { // inner ones come last
+			o, at := around[j], all[i].outer
+			if o.holds(at) && o.start < at.start && len(bytes.Trim(source[at.end:o.end], "; \t\r\n")) == 0 {
+				all[i].outer = o
+			}
+		}
+	}
+	o := outliner{path: path, g: g, source: source, gaps: gaps}
+	var open []int // the found that hold the current one, outermost first
+	for i := range all {
+		for len(open) > 0 && !all[open[len(open)-1]].at.holds(all[i].at) {
+			open = open[:len(open)-1]
+		}
+		inFunction := slices.ContainsFunc(open, func(j int) bool { return isFunction(all[j].kind) })
+		if !inFunction {
+			o.add(all, open, i)
+		}
+		open = append(open, i)
+	}
+	return o.units
+}
+
+func isFunction(kind string) bool { return kind == "function" || kind == "method" }
+
+// gather sorts captures into units and scopes in order of their start, what stands
+// around units, and comments and attributes.
+func gather(captures []treesitter.Capture) (all []found, around, gaps []span) {
+	flush := func(match []treesitter.Capture) {
+		var f found
+		for _, c := range match {
+			at := span{c.Start, c.End}
+			switch c.Name {
+			case "name":
+				f.name = at
+			case "body":
+				f.body = at
+			case "doc":
+				f.doc = at
+			case "outer":
+				around = append(around, at)
+			case "comment", "attribute":
+				gaps = append(gaps, at)
+			default:
+				f.kind, f.at = c.Name, at
+			}
+		}
+		if f.kind != "" && !f.name.isZero() {
+			all = append(all, f)
+		}
+	}
+	for len(captures) > 0 {
+		n := slices.IndexFunc(captures, func(c treesitter.Capture) bool { return c.Match != captures[0].Match })
+		if n < 0 {
+			n = len(captures)
+		}
+		flush(captures[:n])
+		captures = captures[n:]
+	}
+	slices.SortStableFunc(all, func(a, b found) int {
+		return cmp.Or(cmp.Compare(a.at.start, b.at.start), cmp.Compare(b.at.end, a.at.end), cmp.Compare(b.doc.end, a.doc.end))
+	})
+	all = slices.CompactFunc(all, func(a, b found) bool { return a.at == b.at })
+	slices.SortFunc(around, func(a, b span) int { return cmp.Compare(a.start, b.start) })
+	slices.SortFunc(gaps, func(a, b span) int { return cmp.Compare(a.start, b.start) })
+	return all, around, gaps
+}
+
+// outliner makes units.
+type outliner struct {
+	path   string
+	g      grammar
+	source []byte
+	gaps   []span
+	units  []Unit
+}
+
+// add makes the unit all[i], which the open ones hold.
+func (o *outliner) add(all []found, open []int, i int) {
+	f := all[i]
+	if f.kind == "scope" {
+		return
+	}
+	u := Unit{Path: o.path, Language: o.g.name, Type: f.kind, Name: o.name(f)}
+	var parts []string
+	inClass := false
+	for _, j := range open {
+		parts = append(parts, o.name(all[j]))
+		if all[j].kind != "scope" {
+			u.Parent, inClass = strings.Join(parts, o.g.joint), true
+		} else if o.g.language == treesitter.Rust && !strings.HasPrefix(o.text(all[j].at), "mod") {
+			u.Parent, inClass = strings.Join(parts, o.g.joint), true // an impl is part of its type
+		}
+	}
+	u.QualifiedName = strings.Join(append(parts, u.Name), o.g.joint)
+	if inClass && u.Type == "function" {
+		u.Type = "method"
+	}
+	u.Signature, u.Doc = o.signature(f), o.doc(f)
+	u.Text = o.body(all, i)
+	u.StartLine = 1 + bytes.Count(o.source[:f.outer.start], []byte("\n"))
+	u.EndLine = u.StartLine + strings.Count(strings.TrimRight(o.text(f.outer), "\n"), "\n")
+	o.units = append(o.units, u)
+}
+
+func (o *outliner) text(s span) string { return string(o.source[s.start:s.end]) }
+
+// name is what the unit is called: without type arguments, and on one line.
+func (o *outliner) name(f found) string {
+	name := strings.Join(strings.Fields(o.text(f.name)), " ")
+	if f.kind == "scope" {
+		name, _, _ = strings.Cut(name, "<")
+	}
+	short, _ := cut(name, 200)
+	return short
+}
+
+// signature is the declaration up to its body.
+func (o *outliner) signature(f found) string {
+	from, to := f.at.start, f.at.end
+	if o.g.language != treesitter.Python {
+		from = f.outer.start
+	}
+	switch {
+	case o.g.language == treesitter.Ruby: // comments may stand between it and the body
+		if n := bytes.IndexByte(o.source[from:to], '\n'); n >= 0 {
+			to = from + n
+		}
+	case !f.body.isZero() && f.body.start >= from:
+		to = f.body.start
+	}
+	s := strings.TrimRight(o.text(span{from, to}), " \t\r\n{:;")
+	if trimmed := strings.TrimSuffix(s, "=>"); trimmed != s {
+		s = strings.TrimRight(trimmed, " \t\r\n")
+	}
+	return s
+}
+
+// doc is the docstring, or the comments right before the unit.
+func (o *outliner) doc(f found) string {
+	if !f.doc.isZero() {
+		return docstring(o.text(f.doc))
+	}
+	at := f.outer.start
+	var parts []string
+	for i := len(o.gaps) - 1; i >= 0; i-- {
+		gap := o.gaps[i]
+		if gap.end > at {
+			continue
+		}
+		between := o.source[gap.end:at]
+		if len(bytes.TrimSpace(between)) > 0 || bytes.Count(between, []byte("\n")) > 1 || o.trails(gap) {
+			break
+		}
+		at = gap.start
+		if text := o.text(gap); !strings.HasPrefix(text, "#[") {
+			parts = append(parts, comment(text))
+		}
+	}
+	slices.Reverse(parts)
+	return strings.TrimSpace(strings.Join(parts, "\n"))
+}
+
+// trails reports whether a comment stands behind code, on its line.
+func (o *outliner) trails(gap span) bool {
+	line := o.source[bytes.LastIndexByte(o.source[:gap.start], '\n')+1 : gap.start]
+	return len(bytes.TrimSpace(line)) > 0
+}
+
+// body is the source of a unit, in which the bodies of the units it holds are left out:
+// they are units themselves.
+func (o *outliner) body(all []found, i int) string {
+	f := all[i]
+	if isFunction(f.kind) {
+		return o.text(f.outer)
+	}
+	var b strings.Builder
+	at := f.outer.start
+	for j := i + 1; j < len(all) && all[j].at.start < f.at.end; j++ {
+		if in := all[j]; isFunction(in.kind) && !in.body.isZero() && in.body.start >= at && in.body.end <= f.outer.end {
+			b.WriteString(o.text(span{at, in.body.start}))
+			b.WriteString("…")
+			at = in.body.end
+		}
+	}
+	b.WriteString(o.text(span{at, f.outer.end}))
+	return b.String()
+}
+
+// docstring removes the quotes and the indentation of a Python string.
+func docstring(s string) string {
+	s = strings.TrimLeft(s, "rRbBuUfF")
+	for _, q := range []string{`"""`, "'''", `"`, "'"} {
+		if len(s) >= 2*len(q) && strings.HasPrefix(s, q) && strings.HasSuffix(s, q) {
+			s = s[len(q) : len(s)-len(q)]
+			break
+		}
+	}
+	return unindent(s)
+}
+
+// comment removes the marks of a comment in any of the languages.
+func comment(s string) string {
+	if inner, ok := strings.CutPrefix(s, "/*"); ok {
+		s = strings.TrimLeft(strings.TrimSuffix(inner, "*/"), "*!")
+		lines := strings.Split(s, "\n")
+		for i, l := range lines {
+			l = strings.TrimSpace(l)
+			lines[i] = strings.TrimPrefix(strings.TrimPrefix(l, "*"), " ")
+		}
+		return strings.TrimSpace(strings.Join(lines, "\n"))
+	}
+	if inner, ok := strings.CutPrefix(s, "=begin"); ok { // Ruby
+		return strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(inner), "=end"))
+	}
+	for _, mark := range []string{"///", "//!", "//", "##", "#"} {
+		if inner, ok := strings.CutPrefix(s, mark); ok {
+			return strings.TrimRight(strings.TrimPrefix(inner, " "), " \t\r\n")
+		}
+	}
+	return s
+}
+
+// unindent removes what all lines but the first begin with.
+func unindent(s string) string {
+	lines := strings.Split(strings.ReplaceAll(s, "\r\n", "\n"), "\n")
+	margin := -1
+	for _, l := range lines[1:] {
+		if t := strings.TrimLeft(l, " \t"); t != "" && (margin < 0 || len(l)-len(t) < margin) {
+			margin = len(l) - len(t)
+		}
+	}
+	for i, l := range lines {
+		if i > 0 && margin > 0 {
+			l = l[min(margin, len(l)):]
+		}
+		lines[i] = strings.TrimRight(l, " \t")
+	}
+	return strings.TrimSpace(strings.Join(lines, "\n"))
+}
