@@ -234,6 +234,9 @@ func (e *Emitter) watchRefusal(ctx context.Context, eventID string) (context.Con
 			return
 		}
 		refused := &schemas.Error{Code: schemas.CodeValidation, Message: "the event became a dead letter: " + reason}
+		if reason == "unknown_item" {
+			refused.Message = "no such item: nothing was erased"
+		}
 		if reason == string(schemas.CodePolicyDenied) {
 			refused.Code, refused.Message = schemas.CodePolicyDenied, "agent "+e.cfg.Agent+" may not do this"
 		}

@@ -93,6 +93,9 @@ func (e *eraser) begin(ctx context.Context, s scope.Scope, d eventlog.Draft) (re
 	if !allowed {
 		return "policy_denied", nil
 	}
+	if known, err := e.known(ctx, s, req.Items); err != nil || !known {
+		return "unknown_item", err
+	}
 	if req.Items, err = e.derived(ctx, s, req.Items); err != nil {
 		return "", err
 	}
@@ -116,6 +119,21 @@ func (e *eraser) begin(ctx context.Context, s scope.Scope, d eventlog.Draft) (re
 		return "id_reuse", nil
 	}
 	return "", err
+}
+
+// known reports whether the log holds content of any of the items: a receipt for what is
+// not there would certify nothing.
+func (e *eraser) known(ctx context.Context, s scope.Scope, ids []string) (bool, error) {
+	for _, id := range ids {
+		entries, err := e.log.BySubject(ctx, s, id, schemas.TypeMemoryRecorded)
+		if err != nil {
+			return false, fmt.Errorf("find entries of item %q: %w", id, err)
+		}
+		if slices.ContainsFunc(entries, func(entry eventlog.Entry) bool { return !entry.Erased }) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // repeats reports whether the entry is what became of the same request.
