@@ -38,9 +38,8 @@ type dataAPI struct {
 	instead func(w http.ResponseWriter, r *http.Request) bool
 }
 
-// compiled prepares the documents of the built-in bundle.
-func compiled(t *testing.T) map[string]rego.PreparedEvalQuery {
-	t.Helper()
+// compiled holds the documents of the built-in bundle, prepared once.
+var compiled = sync.OnceValues(func() (map[string]rego.PreparedEvalQuery, error) {
 	var options []func(*rego.Rego)
 	err := fs.WalkDir(builtin.Bundle(), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -51,22 +50,26 @@ func compiled(t *testing.T) map[string]rego.PreparedEvalQuery {
 		return err
 	})
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	documents := map[string]rego.PreparedEvalQuery{}
 	for _, name := range []string{"context", "context_batch", "context_filter"} {
-		q, err := rego.New(append(options, rego.Query("data.cmo."+name))...).PrepareForEval(t.Context())
+		q, err := rego.New(append(options, rego.Query("data.cmo."+name))...).PrepareForEval(context.Background())
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		documents["/v1/data/cmo/"+name] = q
 	}
-	return documents
-}
+	return documents, nil
+})
 
 func serve(t *testing.T, without string) *dataAPI {
 	t.Helper()
-	d := &dataAPI{documents: compiled(t), without: without}
+	documents, err := compiled()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &dataAPI{documents: documents, without: without}
 	d.Server = httptest.NewServer(d)
 	t.Cleanup(d.Close)
 	return d
