@@ -196,14 +196,18 @@ func (b *bencher) settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	bar := b.app.bar("counting tokens")
+	bar := b.app.bar("counting tokens, filling the ledger")
 	defer bar.end()
+	ledger, err := jetstream.OpenLedger(ctx, b.n.nc, b.n.conn)
+	if err != nil {
+		return err
+	}
 	for {
-		left, err := b.n.items.Uncounted(ctx, s, 1)
+		settled, err := b.settled(ctx, s, ledger)
 		if err != nil {
 			return err
 		}
-		if len(left) == 0 {
+		if settled {
 			break
 		}
 		select {
@@ -214,6 +218,20 @@ func (b *bencher) settle(ctx context.Context) error {
 	}
 	runtime.GC()
 	return nil
+}
+
+// settled reports whether every item is counted and the ledger has the whole log.
+func (b *bencher) settled(ctx context.Context, s scope.Scope, ledger *jetstream.Ledger) (bool, error) {
+	left, err := b.n.items.Uncounted(ctx, s, 1)
+	if err != nil || len(left) > 0 {
+		return false, err
+	}
+	head, err := b.n.log.Head(ctx, s)
+	if err != nil {
+		return false, err
+	}
+	at, err := ledger.LastPosition(ctx, s.Tenant())
+	return at >= head.Size, err
 }
 
 func (b *bencher) question() string {
