@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
+
 	"satchel/emitters"
 	"satchel/schemas"
 )
@@ -57,6 +59,9 @@ func (a *app) newPublisher(ctx context.Context, as importAs) (*publisher, error)
 
 // nextID hands out the event ids of the items that wait, in order.
 func (p *publisher) nextID() string {
+	if len(p.ids) == 0 {
+		return uuid.Must(uuid.NewV7()).String() // replaced: a single event names its id
+	}
 	id := p.ids[0]
 	p.ids = p.ids[1:]
 	return id

@@ -20,8 +20,8 @@ import (
 	"satchel/cmd/satchel/internal/source/code/treesitter"
 )
 
-// maxFile is the size in bytes from which a file is left out.
-const maxFile = 1 << 20
+// MaxFile is the size in bytes over which a file is left out.
+const MaxFile = 1 << 20
 
 // Reason says why a file was left out.
 type Reason string
@@ -122,7 +122,7 @@ var generated = regexp.MustCompile(`(?i)(@generated|code generated .{0,80}|auto-
 
 // unworthy looks at the text.
 func unworthy(source []byte) Reason {
-	if len(source) > maxFile {
+	if len(source) > MaxFile {
 		return TooLarge
 	}
 	head := source[:min(len(source), 8<<10)]

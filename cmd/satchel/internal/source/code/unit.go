@@ -46,6 +46,9 @@ func (u *Unit) key() string {
 	return key
 }
 
+// ItemID is the id of the unit's item.
+func (u *Unit) ItemID(repo string) string { return ItemID(repo, u.key()) }
+
 // ItemID returns code:<repo>:<path>:<qualified name>, slashes as colons. What has other
 // characters than an id may have, or is longer, is shortened and ends in a hash.
 func ItemID(repo, key string) string {

@@ -259,3 +259,44 @@ func FuzzReadLog(f *testing.F) {
 		}
 	})
 }
+
+func TestFilesOfAFolder(t *testing.T) {
+	t.Parallel()
+	dir, git := repository(t)
+	for _, name := range []string{"top", "sub/a\tb", "sub/old", "sub/gone"} {
+		write(t, dir, name, "1\n")
+	}
+	git("add", ".")
+	git("commit", "-q", "-m", "one")
+	first := git("rev-parse", "HEAD")
+	write(t, dir, "sub/old", "2\n")
+	write(t, dir, ".gitignore", "ignored\n")
+	git("rm", "-q", "sub/gone")
+	git("add", ".")
+	git("commit", "-q", "-m", "two")
+	write(t, dir, "sub/ignored", "x\n")
+	write(t, dir, "sub/new", "x\n")
+	write(t, dir, "sub/old", "3\n")
+
+	r := open(t, filepath.Join(dir, "sub"))
+	files, err := r.Files(t.Context())
+	slices.Sort(files)
+	if err != nil || !slices.Equal(files, []string{"a\tb", "new", "old"}) {
+		t.Errorf("files %q, %v", files, err)
+	}
+	if differ, err := r.Differ(t.Context(), first); err != nil || !slices.Equal(differ, []string{"gone", "old"}) {
+		t.Errorf("differ %q, %v", differ, err)
+	}
+	if modified, err := r.Modified(t.Context()); err != nil || !slices.Equal(modified, []string{"old"}) {
+		t.Errorf("modified %q, %v", modified, err)
+	}
+	for name, want := range map[string]string{"gone": "1\n", "new": "", "old": "1\n"} {
+		if text, err := r.Text(t.Context(), first, name, 100); err != nil || string(text) != want {
+			t.Errorf("%s was %q, %v", name, text, err)
+		}
+	}
+	changed, err := r.Changed(t.Context(), files)
+	if err != nil || len(changed) != 2 || changed["old"].Unix() != 1700000100 {
+		t.Errorf("changed %v, %v", changed, err)
+	}
+}

@@ -1,0 +1,278 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"satchel/cmd/satchel/internal/source/code"
+	"satchel/cmd/satchel/internal/source/gitlog"
+	"satchel/schemas"
+)
+
+type importCodeCmd struct {
+	importAs
+	Dir   string `arg:"" optional:"" help:"Folder of source files; default the working directory." default:"."`
+	Name  string `help:"Name of the repository in ids; default its own, or the folder's."`
+	Since string `help:"Commit whose units that are gone now are ended; default that of the last import." placeholder:"SHA"`
+}
+
+// Help shows how it is called.
+func (importCodeCmd) Help() string {
+	return `Each function, method, class or type becomes an item of kind code, code:<repo>:<path>:<name>, with its
+signature, doc comment, lines and source. In a git repository what .gitignore names is left out; vendored,
+generated, minified and large files always are. Languages: Go, Python, JavaScript, TypeScript, Java, Rust,
+C, C++, Ruby, PHP.
+
+Importing again stores what changed. In a git repository units that are gone since the last import end
+(valid_to): requests no longer show them, requests as of the past do.
+
+Examples:
+  satchel import code
+  satchel import code ~/src/kiln/pkg --name kiln`
+}
+
+// codeImported is what import code prints.
+type codeImported struct {
+	Repo      string         `json:"repo"`
+	Since     string         `json:"since,omitempty"` // commit of the last import
+	Files     int            `json:"files"`
+	Units     map[string]int `json:"units"`    // by language
+	LeftOut   map[string]int `json:"left_out"` // files, by reason
+	Published int            `json:"published"`
+	Removed   int            `json:"removed"`
+	Malformed int            `json:"malformed"`
+	Indexed   bool           `json:"indexed"`
+}
+
+// codeImport is an import of code under way.
+type codeImport struct {
+	cmd    *importCodeCmd
+	p      *publisher
+	repo   *gitlog.Repo // nil outside of git
+	reader code.Reader
+	ids    map[string]bool // items of this import
+	did    codeImported
+}
+
+// Run publishes the units.
+func (c *importCodeCmd) Run(ctx context.Context, a *app) (err error) {
+	if info, err := os.Stat(c.Dir); err != nil || !info.IsDir() {
+		return usagef("%s: is not a folder", c.Dir)
+	}
+	im := &codeImport{cmd: c, ids: map[string]bool{}, did: codeImported{Repo: c.Name, Units: map[string]int{}, LeftOut: map[string]int{}}}
+	im.repo, err = gitlog.Open(ctx, c.Dir, "")
+	if err != nil {
+		if !errors.Is(err, gitlog.ErrNotRepo) && !errors.Is(err, gitlog.ErrNoCommits) && !errors.Is(err, gitlog.ErrNoGit) {
+			return err
+		}
+		if im.repo = nil; c.Since != "" {
+			return usagef("--since: %v", err)
+		}
+	}
+	if err := im.name(); err != nil {
+		return err
+	}
+	if im.p, err = a.newPublisher(ctx, c.importAs); err != nil {
+		return err
+	}
+	defer im.p.close()
+	defer func() { err = errors.Join(err, im.reader.Close(context.WithoutCancel(ctx))) }()
+	if err := im.run(ctx, a); err != nil {
+		return err
+	}
+	im.did.Published, im.did.Malformed = im.p.Published, im.p.Malformed
+	return im.did.print(a)
+}
+
+func (im *codeImport) name() error {
+	if im.did.Repo == "" && im.repo != nil {
+		im.did.Repo = im.repo.Name()
+	}
+	if im.did.Repo == "" {
+		dir, err := filepath.Abs(im.cmd.Dir)
+		if err != nil {
+			return err
+		}
+		im.did.Repo = filepath.Base(dir)
+	}
+	return nil
+}
+
+func (im *codeImport) run(ctx context.Context, a *app) error {
+	since, err := im.last(ctx)
+	if err != nil {
+		return err
+	}
+	files, changed, err := im.files(ctx)
+	if err != nil {
+		return err
+	}
+	bar := a.bar("importing code")
+	defer bar.end()
+	for i, name := range files {
+		if err := im.file(ctx, name, changed(name)); err != nil {
+			return err
+		}
+		bar.set(int64(i+1), int64(len(files)))
+	}
+	if since != "" {
+		im.did.Since = since
+		if err := im.endRemoved(ctx, since); err != nil {
+			return err
+		}
+	}
+	if im.did.Indexed, err = im.p.finish(ctx); err != nil || im.repo == nil {
+		return err
+	}
+	return im.markImport(ctx)
+}
+
+// files lists what to read, and says when each last changed: by the commit, or by the
+// file system for what no commit has as it is.
+func (im *codeImport) files(ctx context.Context) ([]string, func(string) time.Time, error) {
+	onDisk := func(name string) time.Time {
+		info, err := os.Lstat(filepath.Join(im.cmd.Dir, filepath.FromSlash(name)))
+		if err != nil {
+			return time.Unix(0, 0)
+		}
+		return info.ModTime().Truncate(time.Second)
+	}
+	if im.repo == nil {
+		files, err := code.Walk(ctx, im.cmd.Dir)
+		return files, onDisk, err
+	}
+	all, err := im.repo.Files(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	slices.Sort(all)
+	var known []string
+	for _, name := range all {
+		if code.Known(name) == "" {
+			known = append(known, name)
+		}
+	}
+	changed, err := im.repo.Changed(ctx, known)
+	if err != nil {
+		return nil, nil, err
+	}
+	modified, err := im.repo.Modified(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, name := range modified {
+		delete(changed, name)
+	}
+	return all, func(name string) time.Time {
+		if at, ok := changed[name]; ok {
+			return at
+		}
+		return onDisk(name)
+	}, nil
+}
+
+func (im *codeImport) file(ctx context.Context, name string, changed time.Time) error {
+	if reason := code.Known(name); reason != "" {
+		im.did.LeftOut[string(reason)]++
+		return nil
+	}
+	source, reason, err := code.Load(im.cmd.Dir, name)
+	if err != nil {
+		return err
+	}
+	var units []code.Unit
+	if reason == "" {
+		if units, reason, err = im.reader.Units(ctx, name, source); err != nil {
+			return err
+		}
+	}
+	if reason != "" {
+		im.did.LeftOut[string(reason)]++
+		return nil
+	}
+	im.did.Files++
+	for i := range units {
+		im.did.Units[units[i].Language]++
+		if err := im.add(ctx, &units[i], changed, time.Time{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (im *codeImport) add(ctx context.Context, u *code.Unit, changed, ended time.Time) error {
+	item, err := u.Item(im.did.Repo, im.p.a.Tenant, im.cmd.Label, changed)
+	if err != nil {
+		return err
+	}
+	if len(item.Links) == 0 {
+		item.Links = []schemas.Link{{Rel: schemas.RelPartOf, To: code.ItemID(im.did.Repo, "")}}
+	}
+	item.ValidTo = ended
+	im.ids[item.ID] = true
+	return im.p.add(ctx, fmt.Sprintf("%s:%d", u.Path, u.StartLine), item)
+}
+
+// endRemoved ends the units that were there at the commit of the last import and are
+// gone now.
+func (im *codeImport) endRemoved(ctx context.Context, since string) error {
+	differ, err := im.repo.Differ(ctx, since)
+	if err != nil {
+		return err
+	}
+	head, err := im.repo.Commit(ctx, im.repo.Head())
+	if err != nil {
+		return err
+	}
+	for _, name := range differ {
+		if code.Known(name) != "" {
+			continue
+		}
+		source, err := im.repo.Text(ctx, since, name, code.MaxFile+1)
+		if err != nil {
+			return err
+		}
+		units, _, err := im.reader.Units(ctx, name, source)
+		if err != nil {
+			return err
+		}
+		for i := range units {
+			if im.ids[units[i].ItemID(im.did.Repo)] {
+				continue
+			}
+			im.did.Removed++
+			if err := im.add(ctx, &units[i], head.Committed, head.Committed); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (d *codeImported) print(a *app) error {
+	if a.JSON {
+		return a.printJSON(d)
+	}
+	units := 0
+	var languages []string
+	for _, l := range slices.Sorted(maps.Keys(d.Units)) {
+		units += d.Units[l]
+		languages = append(languages, fmt.Sprintf("%s %d", l, d.Units[l]))
+	}
+	fmt.Fprintf(a.out, "%s: %d units of %d files (%s), %d published, %d ended\n", d.Repo, units, d.Files, strings.Join(languages, ", "), d.Published, d.Removed)
+	var reasons []string
+	for _, r := range slices.Sorted(maps.Keys(d.LeftOut)) {
+		reasons = append(reasons, fmt.Sprintf("%s %d", r, d.LeftOut[r]))
+	}
+	if len(reasons) > 0 {
+		fmt.Fprintf(a.out, "files left out: %s\n", strings.Join(reasons, ", "))
+	}
+	return printUnfinished(a, d.Indexed, d.Malformed)
+}

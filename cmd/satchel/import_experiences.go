@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"satchel/cmd/satchel/internal/source/experience"
+	"satchel/schemas"
+)
+
+type importExperiencesCmd struct {
+	importAs
+	Files  []string `arg:"" help:"JSONL files, one experience a line; - reads standard input."`
+	Strict bool     `help:"Publish nothing when a line is malformed."`
+}
+
+// Help shows how it is called.
+func (importExperiencesCmd) Help() string {
+	return `Each line is a GHAP entry: domain, strategy, goal, hypothesis, action, prediction, outcome_status (confirmed,
+falsified or abandoned), outcome_result, surprise, root_cause, lesson, confidence_tier, iteration_count,
+created_at and id. The nested forms outcome {status, result}, root_cause {category, description} and
+lesson {what_worked, takeaway} are read too. It becomes the item ghap:<id> of kind experience.
+
+What is wrong is printed line by line. Importing a file again stores nothing twice.
+
+Examples:
+  satchel import experiences ghap.jsonl
+  satchel premortem --domain debugging
+  satchel values`
+}
+
+// Run publishes the experiences.
+func (c *importExperiencesCmd) Run(ctx context.Context, a *app) error {
+	var items []schemas.MemoryItem
+	var where []string
+	var did imported
+	bad := &publisher{a: a}
+	for _, name := range c.Files {
+		err := c.read(a, name, func(line int, raw []byte) {
+			did.Read++
+			item, issues := experience.Decode(raw, a.Tenant, c.Label)
+			at := fmt.Sprintf("%s:%d", name, line)
+			if len(issues) > 0 {
+				bad.malformed(at, issues)
+				return
+			}
+			items, where = append(items, item), append(where, at)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if c.Strict && bad.Malformed > 0 {
+		return &foundError{fmt.Sprintf("%d of %d lines are malformed; nothing was published", bad.Malformed, did.Read)}
+	}
+	p, err := a.newPublisher(ctx, c.importAs)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	bar := a.bar("importing experiences")
+	defer bar.end()
+	for i := range items {
+		if err := p.add(ctx, where[i], items[i]); err != nil {
+			return err
+		}
+		bar.set(int64(i+1), int64(len(items)))
+	}
+	indexed, err := p.finish(ctx)
+	if err != nil {
+		return err
+	}
+	did.Published, did.Malformed = p.Published, bad.Malformed
+	if a.JSON {
+		err = a.printJSON(did)
+	} else {
+		_, err = fmt.Fprintf(a.out, "%d experiences read, %d published, %d malformed\n", did.Read, did.Published, did.Malformed)
+	}
+	return errors.Join(err, printUnfinished(a, indexed || a.JSON, did.Malformed))
+}
+
+// read hands over the lines of a file that hold something.
+func (c *importExperiencesCmd) read(a *app, name string, line func(int, []byte)) error {
+	if _, err := os.Stat(name); name != "-" && err != nil {
+		return usagef("%v", err)
+	}
+	r, closeFile, err := open(name, a.in)
+	if err != nil {
+		return err
+	}
+	defer closeFile()
+	br := bufio.NewReaderSize(r, 1<<16)
+	for n := 1; ; n++ {
+		raw, err := br.ReadBytes('\n')
+		if raw = bytes.TrimSpace(raw); len(raw) > 0 {
+			line(n, raw)
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read %s: %w", name, err)
+		}
+	}
+}

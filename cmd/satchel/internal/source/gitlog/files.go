@@ -1,0 +1,103 @@
+package gitlog
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// Files lists what git tracks below the folder and what it does not ignore, with paths
+// from the folder, sorted.
+func (r *Repo) Files(ctx context.Context) ([]string, error) {
+	out, err := r.output(ctx, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate")
+	if err != nil {
+		return nil, fmt.Errorf("list files: %w", err)
+	}
+	return names(out), nil
+}
+
+// Differ lists the files below the folder that are other in the newest commit than in
+// since, or gone.
+func (r *Repo) Differ(ctx context.Context, since string) ([]string, error) {
+	out, err := r.output(ctx, "diff", "--name-only", "-z", "--relative", "--no-renames", "--no-ext-diff", "--no-textconv", since, r.head, "--")
+	if err != nil {
+		return nil, fmt.Errorf("compare with %.10s: %w", since, err)
+	}
+	return names(out), nil
+}
+
+func names(out string) []string {
+	return strings.FieldsFunc(out, func(c rune) bool { return c == 0 })
+}
+
+// Text returns the file called name, from the folder, as it is in a commit; nil when it
+// has none.
+func (r *Repo) Text(ctx context.Context, sha, name string, limit int64) ([]byte, error) {
+	var text []byte
+	err := r.Stream(ctx, func(out io.Reader) error {
+		var err error
+		text, err = io.ReadAll(io.LimitReader(out, limit))
+		if err == nil && int64(len(text)) == limit {
+			err = errEnough
+		}
+		return err
+	}, "show", "--no-textconv", sha+":./"+name)
+	if err != nil && ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, nil // not in that commit
+	}
+	return text, nil
+}
+
+// Changed returns when each of files, with paths from the folder, was last changed by a
+// commit. What no commit has is left out. It reads the history until all are found.
+func (r *Repo) Changed(ctx context.Context, files []string) (map[string]time.Time, error) {
+	missing := make(map[string]bool, len(files))
+	for _, f := range files {
+		missing[f] = true
+	}
+	changed := make(map[string]time.Time, len(files))
+	err := r.Stream(ctx, func(out io.Reader) error {
+		t := &tokens{r: bufio.NewReaderSize(out, 1<<16)}
+		var at time.Time
+		for {
+			token, err := t.next()
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			if seconds, ok := strings.CutPrefix(token, mark); ok {
+				at = unix(seconds)
+				continue
+			}
+			if name := strings.TrimPrefix(token, "\n"); missing[name] {
+				delete(missing, name)
+				changed[name] = at
+			}
+			if len(missing) == 0 {
+				return errEnough
+			}
+		}
+	}, "log", "--format=tformat:%x01%ct", "--name-only", "-z", "--no-renames", "--relative", "--diff-merges=first-parent", "--no-ext-diff", "--no-textconv", r.head, "--", ".")
+	if err != nil {
+		return nil, fmt.Errorf("find when files changed: %w", err)
+	}
+	return changed, nil
+}
+
+// Modified lists the files below the folder that are other than in HEAD.
+func (r *Repo) Modified(ctx context.Context) ([]string, error) {
+	out, err := r.output(ctx, "diff", "--name-only", "-z", "--relative", "--no-renames", "--no-ext-diff", "--no-textconv", "HEAD", "--")
+	if err != nil {
+		return nil, fmt.Errorf("list modified files: %w", err)
+	}
+	return names(out), nil
+}
