@@ -109,7 +109,7 @@ type FormattedContext struct {
 	Items       []AssembledItem `json:"items"`        // in the order shown
 	TokenCount  int             `json:"token_count"`  // of the Markdown
 	SourcesUsed map[string]int  `json:"sources_used"` // items by context type
-	Exceeded    bool            `json:"exceeded"`     // always false: the budget is hard
+	Exceeded    bool            `json:"exceeded"`     // over max_tokens, by a tenth at most
 	Warnings    []string        `json:"warnings"`     // sources that were late or failed
 	PackID      string          `json:"pack_id"`      // of the pack in the log
 	Positions   Positions       `json:"positions"`    // log positions

@@ -4,8 +4,9 @@
 // This package turns flags and environment into settings, settings into wiring, and
 // runs it. It is the only place that names a driver (wiring.go).
 //
-// Exit codes: 0 done; 1 it failed; 2 the command line or a setting is wrong; 3 a check
-// found something (verify, lint, doctor); 4 nothing answers at the NATS address.
+// Exit codes: 0 done; 1 it failed; 2 the command line, a setting or a request is wrong;
+// 3 a check found something (verify, lint, doctor, import); 4 nothing answers at the NATS
+// address.
 package main
 
 import (
@@ -51,6 +52,10 @@ type cli struct {
 	Up        upCmd        `cmd:"" help:"Run Satchel: embedded NATS, log, indexes and services, until Ctrl-C."`
 	Emit      emitCmd      `cmd:"" help:"Publish one memory."`
 	Ask       askCmd       `cmd:"" help:"Ask for a context pack."`
+	Search    searchCmd    `cmd:"" help:"Search memories, best first."`
+	Preview   previewCmd   `cmd:"" help:"Say which memories a template would show and what they cost, or build the text."`
+	Assemble  assembleCmd  `cmd:"" help:"Put memories, code, experiences, values and commits about a question into Markdown."`
+	Premortem premortemCmd `cmd:"" help:"Warn of what went wrong before in a domain."`
 	Forget    forgetCmd    `cmd:"" help:"Erase items everywhere and print the erasure receipt."`
 	Relevance relevanceCmd `cmd:"" help:"Say which context nodes a turn needs, and which layer decided."`
 	Ledger    ledgerCmd    `cmd:"" help:"Print or follow the provenance ledger."`
@@ -130,12 +135,17 @@ func readPath(ctx *kong.DecodeContext, target reflect.Value) error {
 func report(errOut io.Writer, err error) int {
 	var found *foundError
 	var usage *usageError
+	var refused *schemas.Error
 	switch {
 	case errors.As(err, &found):
 		fmt.Fprintln(errOut, "satchel:", found)
 		return exitFound
 	case errors.As(err, &usage):
 		fmt.Fprintln(errOut, "satchel:", usage)
+		printProblems(errOut, err)
+		return exitUsage
+	case errors.As(err, &refused) && refused.Code.HTTPStatus() == 400:
+		fmt.Fprintln(errOut, "satchel:", err)
 		printProblems(errOut, err)
 		return exitUsage
 	case errors.Is(err, errNobody):

@@ -17,6 +17,7 @@ import (
 	"satchel/jetstream"
 	"satchel/jetstream/embedded"
 	"satchel/pipeline"
+	"satchel/pipeline/pack/template"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/token"
@@ -124,7 +125,7 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	projector := worker.NewProjector(cfg)
 	cfg.Projector = projector
 	n.engine, err = pipeline.New(pipeline.Config{Log: log, Items: n.items, Keyword: n.keyword, Vector: n.vector, Graph: n.graph,
-		PDP: pdp, Embedder: n.embedder, Tokens: n.counter, Relevance: gate, Indexed: projector, Prover: n.log, Leaves: n.log,
+		PDP: pdp, Embedder: n.embedder, Tokens: n.counter, Relevance: gate, Templates: &template.Store{Dir: a.path("templates")}, Indexed: projector, Prover: n.log, Leaves: n.log,
 		Clock: o.clock, IDs: o.newID, Logger: logger, Tracer: otel.Tracer("satchel"), Meter: otel.Meter("satchel")})
 	if err != nil {
 		return err
@@ -155,7 +156,7 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	n.services, err = jetstream.Serve(ctx, n.nc, conn, jetstream.ServiceConfig{Workers: a.Pool, Log: logger,
 		Extract: func(ctx context.Context, carrier jetstream.HeaderCarrier) context.Context {
 			return propagation.TraceContext{}.Extract(ctx, carrier)
-		}}, endpoints(n.worker.Service, gate, n.draining))
+		}}, endpoints(n.worker.Service, n.engine, gate, n.draining))
 	if err != nil {
 		return fmt.Errorf("serve requests: %w", err)
 	}
@@ -175,7 +176,8 @@ func (s *stores) counter(model string) token.Counter {
 }
 
 // endpoints are the subjects the service answers.
-func endpoints(v *worker.Service, g *gate, draining <-chan struct{}) []jetstream.Endpoint {
+func endpoints(v *worker.Service, e *pipeline.Engine, g *gate, draining <-chan struct{}) []jetstream.Endpoint {
+	answers := doors(v, e)
 	type handler = func(ctx context.Context, tenant string, body []byte) (any, error)
 	list := []struct {
 		name, subject string
@@ -183,6 +185,12 @@ func endpoints(v *worker.Service, g *gate, draining <-chan struct{}) []jetstream
 		workers       int // a pool of its own for calls that wait for others
 	}{
 		{"request", "ctx.v1.*.request", v.Request, 0},
+		{"search", "ctx.v1.*.search", answers["search"], 0},
+		{"build", "ctx.v1.*.build", answers["build"], 0},
+		{"preview", "ctx.v1.*.preview", answers["preview"], 0},
+		{"assemble", "ctx.v1.*.assemble", answers["assemble"], 0},
+		{"premortem", "ctx.v1.*.premortem", answers["premortem"], 0},
+		{"template", "ctx.v1.*.template", answers["template"], 0},
 		{"relevance", "ctx.v1.*.relevance", g.answer, 0},
 		{"put", "mem.v1.*.put", v.Put, 64},
 		{"head", "log.v1.*.head", v.Head, 0},

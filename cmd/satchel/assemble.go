@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"satchel/schemas"
+)
+
+type assembleCmd struct {
+	Question []string `arg:"" help:"What context is needed for."`
+	Type     []string `help:"memories, code, experiences, values or commits; repeat for more. Without: all."`
+	Limit    int      `help:"Items a source; 0 is 20."`
+	Budget   int      `help:"Tokens of the text; a tenth more where a source would be left out." default:"2000"`
+	asker
+}
+
+// Help shows how it is called.
+func (assembleCmd) Help() string {
+	return `Examples:
+  satchel assemble "how are memories indexed?"
+  satchel assemble --type memories --type code --budget 1000 "how are memories indexed?"`
+}
+
+// Run assembles and prints Markdown.
+func (c *assembleCmd) Run(ctx context.Context, a *app) error {
+	var out schemas.FormattedContext
+	req := schemas.AssembleRequest{
+		From: c.agent(), Purpose: c.Purpose, Query: strings.Join(c.Question, " "), ContextTypes: c.Type, Limit: c.Limit, MaxTokens: c.Budget,
+	}
+	if err := a.door(ctx, "assemble", req, &out); err != nil {
+		return err
+	}
+	return a.printFormatted(&out)
+}
+
+// printFormatted prints the Markdown, and what was wrong beside it.
+func (a *app) printFormatted(out *schemas.FormattedContext) error {
+	if a.JSON {
+		return a.printJSON(out)
+	}
+	if out.Markdown == "" {
+		fmt.Fprintln(a.err, "nothing was found that this principal may see")
+	}
+	if err := a.printMarkdown(out.Markdown); err != nil {
+		return err
+	}
+	a.printWarnings(out.Warnings)
+	return nil
+}

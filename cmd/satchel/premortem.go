@@ -1,0 +1,36 @@
+package main
+
+import (
+	"context"
+
+	"satchel/schemas"
+)
+
+type premortemCmd struct {
+	Domain   string `help:"Domain of the work: debugging, feature, …" required:""`
+	Strategy string `help:"Also how this strategy did before."`
+	Limit    int    `help:"Items a category; 0 is 10."`
+	Budget   int    `help:"Tokens of the text; a tenth more where a category would be left out." default:"1500"`
+	asker
+}
+
+// Help shows how it is called.
+func (premortemCmd) Help() string {
+	return `Past failures, surprises and root causes of a domain, before work begins; for a hook that
+runs when a test fails for the first time.
+
+Example:
+  satchel premortem --domain debugging --strategy systematic-elimination`
+}
+
+// Run asks and prints Markdown.
+func (c *premortemCmd) Run(ctx context.Context, a *app) error {
+	var out schemas.FormattedContext
+	req := schemas.PremortemRequest{
+		From: c.agent(), Purpose: c.Purpose, Domain: c.Domain, Strategy: c.Strategy, Limit: c.Limit, MaxTokens: c.Budget,
+	}
+	if err := a.door(ctx, "premortem", req, &out); err != nil {
+		return err
+	}
+	return a.printFormatted(&out)
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+
+	"satchel/schemas"
+)
+
+type previewCmd struct {
+	finder
+	asker
+	Template string `help:"Template: chat, detailed, summary or a registered one." default:"chat"`
+	Ranker   string `help:"default, similarity, recency, confidence or a registered one." default:"default"`
+	Budget   int    `help:"Tokens of the text." default:"2000"`
+	Model    string `help:"Model whose tokenizer counts."`
+	Metadata bool   `help:"Type, confidence and time of each memory in the text."`
+	Build    bool   `help:"Build the text and print it, instead of what would be in it."`
+}
+
+// Help shows how it is called.
+func (previewCmd) Help() string {
+	return `A preview says which memories a template would show, how they rank and what they cost;
+it shows no content. With --build the text itself is made, logged and printed.
+
+Examples:
+  satchel preview "when is the kiln fired?"
+  satchel preview --build --template detailed --budget 500 "when is the kiln fired?"`
+}
+
+func (c *previewCmd) request() schemas.BuildRequest {
+	return schemas.BuildRequest{
+		SearchRequest: c.finder.request(&c.asker), Template: c.Template, Ranker: c.Ranker, TokenBudget: c.Budget,
+		Model: c.Model, IncludeMetadata: c.Metadata,
+	}
+}
+
+// Run asks and prints.
+func (c *previewCmd) Run(ctx context.Context, a *app) error {
+	if c.Build {
+		var out schemas.BuildReply
+		if err := a.door(ctx, "build", c.request(), &out); err != nil {
+			return err
+		}
+		if a.JSON {
+			return a.printJSON(out)
+		}
+		return a.printMarkdown(out.Context)
+	}
+	var out schemas.PreviewReply
+	if err := a.door(ctx, "preview", c.request(), &out); err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.printJSON(out)
+	}
+	fmt.Fprintf(a.out, "%s: %d memories, %d of %d tokens (%.1f %%)", out.Template, len(out.MemoryIDs), out.TokenCount, c.Budget, out.BudgetUsed)
+	if out.Truncated {
+		fmt.Fprint(a.out, ", more than fit")
+	}
+	fmt.Fprintln(a.out)
+	w := tabwriter.NewWriter(a.out, 0, 4, 2, ' ', 0)
+	for i, id := range out.MemoryIDs {
+		fmt.Fprintf(w, "%d.\t%s\t%.3f\n", i+1, excerpt(id, 128), out.RankingScores[id])
+	}
+	return w.Flush()
+}
