@@ -69,7 +69,7 @@ func printResult(w io.Writer, p *schemas.ResultPayload, explain bool) {
 	fmt.Fprintln(w, strings.TrimRight(p.Text, "\n"))
 	fmt.Fprintln(w)
 	used := p.Explainability.Slicing.BudgetUsed
-	fmt.Fprintf(w, "shown    %d items, %d of %d tokens (%s), from %s\n", used.Items, p.Pack.TokenActual, p.Pack.TokenBudget, p.Pack.Tokenizer, strings.Join(p.Sources, ", "))
+	fmt.Fprintf(w, "shown    %s, %d of %d tokens (%s), from %s\n", plural(used.Items, "item", "items"), p.Pack.TokenActual, p.Pack.TokenBudget, p.Pack.Tokenizer, strings.Join(p.Sources, ", "))
 	if explain {
 		printScores(w, p)
 	}

@@ -455,7 +455,7 @@ func loadAverage() string {
 
 func printBench(a *app, results []benchResult) error {
 	w := tabwriter.NewWriter(a.out, 0, 4, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(w, "items\tingest/s\tCPU us\tsearchable p50/p95\trequest p50/p95\tCPU ms\tloaded p50/p95\tevents/s\trestart ms\tRSS MiB\tload\t\n")
+	fmt.Fprint(w, "items\tingest items/s\tCPU us\tsearchable p50/p95 ms\trequest p50/p95 ms\tCPU ms\tloaded p50/p95 ms\tevents/s\trestart ms\tRSS MiB\tload\t\n")
 	for _, r := range results {
 		fmt.Fprintf(w, "%d\t%.0f\t%.0f\t%.1f/%.1f\t%.1f/%.1f\t%.1f\t%.1f/%.1f\t%.0f\t%.0f\t%.0f\t%s\t\n", r.Items, r.IngestRate, r.IngestCPU, r.Searchable.P50, r.Searchable.P95,
 			r.Idle.P50, r.Idle.P95, r.RequestCPU, r.Loaded.P50, r.Loaded.P95, r.LoadedRate, r.RestartMS, r.RSSMiB, r.Load)

@@ -16,7 +16,7 @@ import (
 )
 
 // errNobody is returned when nothing answers at the NATS address.
-var errNobody = errors.New("nothing answers there; start Satchel with: satchel up")
+var errNobody = errors.New("start Satchel with: satchel up")
 
 // client talks to a running Satchel over NATS.
 type client struct {
@@ -42,7 +42,7 @@ func (a *app) dial(ctx context.Context) (*client, error) {
 	if err != nil {
 		var refused *net.OpError
 		if errors.Is(err, nats.ErrNoServers) || errors.As(err, &refused) {
-			return nil, fmt.Errorf("connect to %s: %w", mask(url), errNobody)
+			return nil, fmt.Errorf("no NATS server at %s; %w", mask(url), errNobody)
 		}
 		return nil, fmt.Errorf("connect to %s: %w", mask(url), err)
 	}
@@ -62,7 +62,7 @@ func (c *client) call(ctx context.Context, subject string, request, reply any) e
 	raw, err := jetstream.Request(ctx, c.nc, subject, body)
 	if err != nil {
 		if errors.Is(err, jetstream.ErrNoService) {
-			return fmt.Errorf("request %s: %w", subject, errNobody)
+			return fmt.Errorf("NATS at %s answers, no Satchel on it (%s); %w", c.nc.ConnectedUrlRedacted(), subject, errNobody)
 		}
 		var typed *schemas.Error
 		if errors.As(err, &typed) {

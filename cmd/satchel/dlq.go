@@ -107,7 +107,7 @@ type dlqRetryCmd struct {
 
 // Run publishes dead letters again.
 func (c *dlqRetryCmd) Run(ctx context.Context, a *app) error {
-	return a.eachLetter(ctx, c.Seqs, "published again", (*jetstream.DeadLetters).Retry)
+	return a.eachLetter(ctx, c.Seqs, "published again; see satchel dlq ls for the outcome", (*jetstream.DeadLetters).Retry)
 }
 
 type dlqDropCmd struct {

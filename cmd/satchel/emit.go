@@ -3,9 +3,13 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/google/uuid"
 
 	"satchel/emitters"
 	"satchel/schemas"
@@ -16,8 +20,9 @@ type emitCmd struct {
 	Item    string   `help:"A whole memory item as JSON, instead of --text." placeholder:"JSON"`
 	Kind    string   `help:"memory, summary, knowledge, code, experience, value, commit or tool." default:"memory"`
 	Type    string   `help:"episodic, procedural or semantic." default:"episodic" enum:"episodic,procedural,semantic"`
-	ID      string   `name:"id" help:"Item id; default a new one."`
-	EventID string   `help:"Event id; the same one again stores nothing twice. Default a new one."`
+	ID      string   `name:"id" help:"Item id; default the event id where one is given, else a new one."`
+	EventID string   `help:"Event id; the same event again stores nothing twice, so it needs --created-at. Default a new one."`
+	Created string   `name:"created-at" help:"When it happened, RFC 3339; default now." placeholder:"TIME"`
 	Label   []string `help:"Security labels, name:value." default:"level:internal"`
 	Session string   `help:"Session."`
 	Speaker string   `help:"Who said it."`
@@ -29,15 +34,21 @@ type emitCmd struct {
 func (emitCmd) Help() string {
 	return `Examples:
   satchel emit --text "The gateway certificate expires on 3 March" --label level:internal --speaker Jonas
+  satchel emit --event-id build-17 --created-at 2026-03-03T10:00:00Z --text "Build 17 is green"
   satchel emit --item '{"id":"n1","kind":"knowledge","type":"semantic","security_label":["level:public"],"content":"…"}'
 
-What an --item leaves out is filled in: id, type, kind, created_at, labels and tenant.`
+What an --item leaves out is filled in: id, type, kind, created_at, labels and tenant. To be
+the same event when it is sent again, an event has to say the same: with --event-id the time
+is not filled in but has to be given, as created_at in the --item or as --created-at.`
 }
 
 // Run publishes the item and prints its receipt.
 func (c *emitCmd) Run(ctx context.Context, a *app) error {
 	item, err := c.item()
 	if err != nil {
+		return err
+	}
+	if err := c.identify(&item); err != nil {
 		return err
 	}
 	conn, err := a.dial(ctx)
@@ -56,11 +67,38 @@ func (c *emitCmd) Run(ctx context.Context, a *app) error {
 	if a.JSON {
 		return a.printJSON(r)
 	}
-	fmt.Fprintf(a.out, "%s: event %s", r.Level, r.ID)
+	fmt.Fprintf(a.out, "%s: item %s (event %s)", r.Level, item.ID, r.ID)
 	if r.Position > 0 {
 		fmt.Fprintf(a.out, ", log position %d, leaf %.16s…", r.Position, r.Leaf)
 	}
 	fmt.Fprintln(a.out)
+	return nil
+}
+
+// identify fills in time and id. An event id makes sense only with an event that says
+// the same each time.
+func (c *emitCmd) identify(item *schemas.MemoryItem) error {
+	if c.Created != "" && item.CreatedAt.IsZero() {
+		at, err := time.Parse(time.RFC3339, c.Created)
+		if err != nil {
+			return usagef("--created-at %q is not an RFC 3339 time such as 2026-03-03T10:00:00Z", c.Created)
+		}
+		item.CreatedAt = at
+	}
+	if c.EventID != "" && item.CreatedAt.IsZero() {
+		return usagef("--event-id needs --created-at: sent again, the event would carry another time and be refused as another event under the same id")
+	}
+	if item.ID == "" {
+		item.ID = c.EventID
+	}
+	if item.ID != "" {
+		return nil
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return fmt.Errorf("make an item id: %w", err)
+	}
+	item.ID = id.String()
 	return nil
 }
 
@@ -117,14 +155,34 @@ func (c *forgetCmd) Run(ctx context.Context, a *app) error {
 	}
 	r, err := e.Forget(ctx, c.IDs, c.Reason)
 	if err != nil {
-		return err
+		return c.explain(err)
 	}
 	if a.JSON {
 		return a.printJSON(r)
 	}
-	fmt.Fprintf(a.out, "erased %d items: %d log entries and %d packs without content\n", len(r.Items), len(r.Positions), len(r.Packs))
+	fmt.Fprintf(a.out, "erased %s: %s, %s\n", strings.Join(r.Items, ", "), plural(len(r.Positions), "log entry", "log entries"), plural(len(r.Packs), "pack", "packs"))
 	for _, s := range r.Stores {
-		fmt.Fprintf(a.out, "  %-10s removed %d, nothing left: %t\n", s.Store, s.Removed, s.Absent)
+		left := "nothing left"
+		if !s.Absent {
+			left = "NOT CHECKED TO BE EMPTY"
+		}
+		fmt.Fprintf(a.out, "  %-10s removed %d, %s\n", s.Store, s.Removed, left)
 	}
 	return nil
+}
+
+// unknownItem is the code, or the reason of the dead letter, of an erasure of items
+// that are not there.
+const unknownItem = "unknown_item"
+
+// explain says in the user's words that there is nothing to erase.
+func (c *forgetCmd) explain(err error) error {
+	var refused *schemas.Error
+	if !errors.As(err, &refused) {
+		return err
+	}
+	if string(refused.Code) != unknownItem && !strings.Contains(refused.Message, unknownItem) && !strings.HasPrefix(refused.Message, "no such item") {
+		return err
+	}
+	return fmt.Errorf("%s: no such item, nothing was erased", strings.Join(c.IDs, ", "))
 }

@@ -19,7 +19,7 @@ import (
 func TestEmitAskForgetOnANode(t *testing.T) {
 	t.Parallel()
 	n := startNode(t)
-	contains(t, "emit", n.must(t, "emit", "--id", "n1", "--text", "the kiln is fired on Mondays", "--speaker", "Ida"), "indexed: event ", "log position 1", "leaf ")
+	contains(t, "emit", n.must(t, "emit", "--id", "n1", "--text", "the kiln is fired on Mondays", "--speaker", "Ida"), "indexed: item n1 (event ", "log position 1", "leaf ")
 	r := mustJSON[schemas.Receipt](t, n, "emit", "--item", `{"content":{"glaze":"celadon"}}`, "--wait", "proved")
 	if r.Level != schemas.ReceiptProved || r.Position != 2 || r.Inclusion == nil {
 		t.Errorf("receipt %+v", r)
@@ -44,14 +44,26 @@ func TestEmitAskForgetOnANode(t *testing.T) {
 		t.Errorf("a public principal sees\n%s", out)
 	}
 
-	contains(t, "forget", n.must(t, "forget", "n1", "--reason", "asked for"), "erased 1 items", "log ", "items ", "keyword ", "vector ", "graph ", "MEMORY ", "nothing left: true")
-	if receipt := mustJSON[schemas.ErasureReceipt](t, n, "forget", "n1"); len(receipt.Items) != 1 {
-		t.Errorf("forget again: %+v", receipt)
+	contains(t, "forget", n.must(t, "forget", "n1", "--reason", "asked for"), "erased n1: 1 log entry, ", "log ", "items ", "keyword ", "vector ", "graph ", "MEMORY ", "nothing left")
+	for _, id := range []string{"n1", "note-x"} {
+		if r := n.run(t, "forget", id); r.code != exitFailed || r.err != "satchel: "+id+": no such item, nothing was erased\n" {
+			t.Errorf("forget of what is not there: exit code %d\n%s%s", r.code, r.out, r.err)
+		}
 	}
 	if out := n.must(t, "ask", "when is the kiln fired?"); strings.Contains(out, "Mondays") {
 		t.Errorf("after forget\n%s", out)
 	}
-	if r := n.run(t, "ask", "x", "--budget=-1"); r.code != exitFailed || !strings.Contains(r.err, "/payload/token_budget") {
+	text := []string{"emit", "--text", "the glaze is celadon", "--event-id", "glaze-1", "--created-at", "2026-03-03T10:00:00Z"}
+	once, twice := mustJSON[schemas.Receipt](t, n, text...), mustJSON[schemas.Receipt](t, n, text...)
+	if twice.Position != once.Position || !twice.Duplicate {
+		t.Errorf("the same text under the same event id again: %+v", twice)
+	}
+	for _, args := range [][]string{{"ask", ""}, {"emit", "--text", "x", "--label", "secret"}} {
+		if r := n.run(t, args...); r.code != exitUsage {
+			t.Errorf("satchel %q: exit code %d\n%s", args, r.code, r.err)
+		}
+	}
+	if r := n.run(t, "ask", "x", "--budget=-1"); r.code != exitUsage || !strings.Contains(r.err, "/payload/token_budget") {
 		t.Errorf("a bad budget: exit code %d\n%s", r.code, r.err)
 	}
 }
@@ -179,7 +191,7 @@ func TestDeadLettersOnANode(t *testing.T) {
 	if shown["data"] == "" || shown["header"] == nil {
 		t.Errorf("dlq show --json: %v", shown)
 	}
-	contains(t, "dlq retry", n.must(t, "dlq", "retry", "1"), "1 published again")
+	contains(t, "dlq retry", n.must(t, "dlq", "retry", "1"), "1 published again; see satchel dlq ls")
 	n.must(t, "emit", "--text", "behind it", "--agent", "tester")
 	contains(t, "dlq drop", n.must(t, "dlq", "drop", "2", "3"), "2 dropped", "3 dropped")
 	if list := mustJSON[[]struct{ Seq uint64 }](t, n, "dlq", "ls"); len(list) != 1 || list[0].Seq != 4 {

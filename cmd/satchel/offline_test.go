@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -24,6 +25,9 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"emit"}, "--text or --item"},
 		{[]string{"emit", "--text", "a", "--item", "{}"}, "not both"},
 		{[]string{"emit", "--item", "{"}, "not JSON"},
+		{[]string{"emit", "--text", "a", "--event-id", "e1"}, "--created-at"},
+		{[]string{"emit", "--item", `{"content":"x"}`, "--event-id", "e1"}, "--created-at"},
+		{[]string{"emit", "--text", "a", "--created-at", "yesterday"}, "RFC 3339"},
 		{[]string{"emit", "--text", "a", "--wait", "carved"}, "--wait"},
 		{[]string{"emit", "--item", `{"id":"n1","content":"x","security_label":["secret"]}`}, "/security_label"},
 		{[]string{"schema", "nonsense"}, "nonsense"},
@@ -56,7 +60,7 @@ func TestNothingAnswers(t *testing.T) {
 	file := filepath.Join(folder(t, map[string]string{"m.jsonl": ""}), "m.jsonl")
 	for _, args := range [][]string{{"ask", "x"}, {"emit", "--text", "x"}, {"ledger"}, {"forget", "x"}, {"dlq", "ls"}, {"import", file}} {
 		r := command(t, "", append(args, "--nats-url", "nats://user:hunter2@127.0.0.1:1")...)
-		if r.code != exitNoReply || !strings.Contains(r.err, "satchel up") || strings.Contains(r.err, "hunter2") {
+		if r.code != exitNoReply || !strings.Contains(r.err, "no NATS server at nats://***@127.0.0.1:1; start Satchel with: satchel up") || strings.Contains(r.err, "hunter2") {
 			t.Errorf("satchel %s: exit code %d\n%s%s", strings.Join(args, " "), r.code, r.out, r.err)
 		}
 	}
@@ -171,4 +175,16 @@ func effectiveOf(t *testing.T, out string) []setting {
 		t.Fatalf("config --json printed %s", out)
 	}
 	return list
+}
+
+func TestForgetOfNothing(t *testing.T) {
+	t.Parallel()
+	c := forgetCmd{IDs: []string{"note-x"}}
+	for _, refused := range []*schemas.Error{{Code: unknownItem}, {Code: schemas.CodeValidation, Message: "the event became a dead letter: unknown_item"}} {
+		var errOut strings.Builder
+		code := report(&errOut, c.explain(fmt.Errorf("request: %w", refused)))
+		if code != exitFailed || errOut.String() != "satchel: note-x: no such item, nothing was erased\n" {
+			t.Errorf("exit code %d, %s", code, errOut.String())
+		}
+	}
 }
