@@ -33,6 +33,7 @@ type turn struct {
 
 	trace       *schemas.RelevanceTrace
 	ranking     selection.Ranking
+	pushed      []schemas.Cond // of the policy's filter
 	decision    schemas.PolicyDecision
 	warnings    []string
 	packed      pack.Pack
@@ -183,7 +184,7 @@ func (t *turn) choose(ctx context.Context, s scope.Scope) error {
 		t.ranking.Candidates = nil
 		return fmt.Errorf("%w: %w", policyDown(), err)
 	}
-	t.decision.RequestID = t.request
+	t.decision.RequestID, t.decision.Pushdown = t.request, t.pushed
 	return t.stage(ctx, "defend", func(context.Context) error {
 		t.warnings = append(t.warnings, t.e.defence.Apply(cs, t.query != "", t.now)...)
 		t.belowMinimum(cs)
@@ -206,18 +207,18 @@ func (t *turn) belowMinimum(cs []candidate.Candidate) {
 // fill builds the pack, the affordances and the causal graph.
 func (t *turn) fill(ctx context.Context, s scope.Scope) error {
 	cs := t.ranking.Candidates
-	denied, redacted := map[string]int{}, 0
+	denied := map[string]int{}
 	for i := range cs {
 		switch {
+		case cs[i].Drop == schemas.DropPolicy && cs[i].Verdict.Allow:
+			denied["redacted_whole"]++
 		case cs[i].Drop == schemas.DropPolicy:
 			denied[cs[i].Verdict.Reason]++
-		case cs[i].Kept() && cs[i].Verdict.Redact:
-			redacted++
 		}
 	}
 	t.packed = t.e.builder.Build(pack.Request{
 		UserMessage: t.req.UserMessage, Task: t.req.Task, Query: t.query, Purpose: s.Purpose(),
-		Budget: t.budget, Limit: t.limit, Counter: t.e.cfg.Tokens(t.req.Model), Denied: denied, Redacted: redacted,
+		Budget: t.budget, Limit: t.limit, Counter: t.e.cfg.Tokens(t.req.Model), Denied: denied,
 	}, cs)
 	t.affordances = pack.Afford(cs, t.packed.Shown)
 	t.explainEmpty(denied)

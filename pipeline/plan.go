@@ -34,6 +34,7 @@ func (t *turn) plan(ctx context.Context, s scope.Scope) (selection.Query, error)
 	if err != nil {
 		return selection.Query{}, fmt.Errorf("%w: %w", policyDown(), err)
 	}
+	t.pushed = pushed.Conds()
 	if pushed.IsNone() {
 		t.warnings = append(t.warnings, "policy lets this principal see nothing here")
 	}

@@ -46,10 +46,10 @@ const (
 
 // Cond is one condition: Values for the list operators, Number for the numeric ones.
 type Cond struct {
-	Field  Field    `json:"field"`
-	Op     Op       `json:"op"`
-	Values []string `json:"values,omitempty"`
-	Number float64  `json:"number,omitempty"`
+	Field  Field    `json:"field"`            // facet of the item
+	Op     Op       `json:"op"`               // in, not_in, empty_or_in, at_most or at_least
+	Values []string `json:"values,omitempty"` // of the list operators
+	Number float64  `json:"number,omitempty"` // of the numeric operators
 }
 
 // MatchAll returns the filter that matches every item of the tenant.

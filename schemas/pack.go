@@ -169,6 +169,8 @@ type PolicyDecision struct {
 	InputHash string    `json:"input_hash"` // hex SHA-256 of the policy input
 	CreatedAt time.Time `json:"created_at"`
 	Verdicts  []Verdict `json:"verdicts"`
+
+	Pushdown []Cond `json:"pushdown,omitempty"` // what an item had to pass to be looked at; what did not has no verdict
 }
 
 // Verdict is policy's answer for one item.

@@ -47,7 +47,6 @@ type Request struct {
 	Limit       int // items shown
 	Counter     token.Counter
 	Denied      map[string]int // policy reason → count
-	Redacted    int
 }
 
 // Pack is what a Builder makes. Shown are the indexes of the candidates in the order

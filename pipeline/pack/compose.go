@@ -44,7 +44,7 @@ func paragraph(text string) string {
 	return clean + "\n"
 }
 
-// notes say what was withheld and redacted, by count.
+// notes say what was withheld, by count. What is redacted says so where it stands.
 func (w *work) notes() string {
 	var b strings.Builder
 	if total := Sum(w.req.Denied); total > 0 {
@@ -56,9 +56,6 @@ func (w *work) notes() string {
 			b.WriteString(reason + " " + strconv.Itoa(w.req.Denied[reason]))
 		}
 		b.WriteString(").\n")
-	}
-	if w.req.Redacted > 0 {
-		fmt.Fprintf(&b, "Redacted in part: %d.\n", w.req.Redacted)
 	}
 	return b.String()
 }

@@ -21,8 +21,8 @@ const ActionRead = "read"
 var ErrVerdicts = errors.New("policy decision does not match its request")
 
 // Slice asks the policy about every candidate in one decision and marks each with
-// its verdict. What is denied is dropped; what is redacted is changed before anyone
-// counts or shows it. The decision and each verdict get ids from id. An error leaves
+// its verdict. What is denied is dropped, and so is what redaction leaves nothing of;
+// what is redacted in part is changed before anyone counts or shows it. The decision and each verdict get ids from id. An error leaves
 // every candidate denied.
 func Slice(ctx context.Context, s scope.Scope, pdp policies.PDP, now time.Time, id string, cs []candidate.Candidate) (schemas.PolicyDecision, error) {
 	for i := range cs {
@@ -54,6 +54,9 @@ func Slice(ctx context.Context, s scope.Scope, pdp policies.PDP, now time.Time, 
 		if v.Allow {
 			cs[i].Drop = ""
 			redact(&cs[i].Record, v.Redact)
+		}
+		if v.Allow && len(v.Redact) > 0 && cs[i].Record.Content.Text() == Redacted {
+			cs[i].Drop, cs[i].Detail = schemas.DropPolicy, "nothing of it is left to show" // it would only take a place
 		}
 	}
 	return out, nil
