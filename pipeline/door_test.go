@@ -131,7 +131,9 @@ func TestSearchFollowsRelationships(t *testing.T) {
 
 func TestBuildRanksAndRenders(t *testing.T) {
 	t.Parallel()
-	w := library(t, func(c *pipeline.Config) { c.Rankers = []pipeline.Ranker{{Name: "doubt", Similarity: .1, Confidence: .9}} })
+	w := library(t, func(c *pipeline.Config) {
+		c.Rankers = []pipeline.Ranker{{Name: "doubt", Similarity: .1, Confidence: .9}}
+	})
 	ctx := context.Background()
 	s := as(t, "acme", schemas.Internal)
 	build := func(req schemas.BuildRequest) schemas.BuildReply {

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"satchel/schemas"
+)
+
+func remembered(t *testing.T) *testNode {
+	t.Helper()
+	n := startNode(t)
+	n.must(t, "emit", "--id", "n1", "--text", "the kiln is fired on Mondays", "--speaker", "Ida")
+	n.must(t, "emit", "--item", `{"id":"c1","kind":"code","type":"procedural","content":"func Fire()","attributes":{"file_path":"kiln/fire.go","start_line":7,"language":"go","name":"Fire","unit_type":"function","signature":"func Fire() error","docstring":"Fire heats the kiln."}}`)
+	n.must(t, "emit", "--wait", "indexed", "--item", `{"id":"e1","kind":"experience","type":"episodic","content":"the kiln cracked","links":[{"rel":"caused_by","to":"n1"}],"attributes":{"domain":"firing","strategy":"fast","goal":"fire the kiln","outcome_status":"falsified","outcome_result":"it cracked","surprise":"cold clay cracks","root_cause":"no drying","confidence_tier":"gold"}}`)
+	return n
+}
+
+func TestDoorsOnANode(t *testing.T) {
+	t.Parallel()
+	n := remembered(t)
+	contains(t, "search", n.must(t, "search", "kiln"), " 1. ", "the kiln is fired", "memory, ")
+	found := mustJSON[schemas.SearchReply](t, n, "search", "--depth", "1", "--type", "experience", "kiln")
+	if len(found.Results) != 1 || len(found.Results[0].Relationships) != 1 || found.Results[0].Relationships[0].Memory.ID != "n1" {
+		t.Errorf("search --depth: %+v", found)
+	}
+	contains(t, "assemble", n.must(t, "assemble", "kiln"), "# Context\n\n## Memories\n**Memory**: Ida: the kiln is fired on Mondays", "`kiln/fire.go:7`", "## Experiences\n", "*3 items from 3 sources*")
+	out := mustJSON[schemas.FormattedContext](t, n, "assemble", "--type", "code", "kiln")
+	if len(out.Items) != 1 || out.Items[0].Source != "code" || out.Positions.Pack == 0 {
+		t.Errorf("assemble --type code: %+v", out)
+	}
+	contains(t, "premortem", n.must(t, "premortem", "--domain", "firing", "--strategy", "fast"), "# Premortem: firing with fast", "cold clay cracks", "no drying", "FALSIFIED", "*Based on 1 past experiences*")
+	contains(t, "preview", n.must(t, "preview", "kiln"), "chat: 3 memories, ", "n1")
+	contains(t, "preview --build", n.must(t, "preview", "--build", "--template", "summary", "kiln"), "Key information:\n", "the kiln is fired on Mondays")
+	contains(t, "public", n.run(t, "assemble", "--level", "public", "kiln").err, "nothing was found")
+	for args, want := range map[string]string{
+		"assemble --type poems kiln":     "invalid_context_type: /context_types/0",
+		"preview --template nope kiln":   "template_not_found: /template: there is no such template; there are chat, detailed, summary",
+		"preview --ranker nope kiln":     "validation_error: /ranker",
+		"assemble --budget=-1 kiln":      "/max_tokens",
+		"search --limit 10000 kiln":      "/limit",
+		"search --min-confidence 7 kiln": "/min_confidence",
+	} {
+		if r := n.run(t, strings.Split(args, " ")...); r.code == 0 || !strings.Contains(r.err, want) {
+			t.Errorf("satchel %s: exit code %d, %q", args, r.code, r.err)
+		}
+	}
+}
+
+func TestTemplatesOnANode(t *testing.T) {
+	t.Parallel()
+	n := remembered(t)
+	nc, err := nats.Connect(n.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	c := &client{nc: nc, tenant: "main"}
+	from := &schemas.Agent{ID: "cli", SecurityLevel: "internal"}
+	var list schemas.TemplateReply
+	if err := c.context(t.Context(), "template", schemas.TemplateRequest{From: from, Register: &schemas.ContextTemplate{Name: "mine", MemoryFormat: "<{{content}}>"}}, &list); err != nil || len(list.Templates) != 4 {
+		t.Fatalf("register: %+v, %v", list, err)
+	}
+	contains(t, "a registered template", n.must(t, "preview", "--build", "--template", "mine", "kiln fired Mondays"), "<Ida: the kiln is fired on Mondays>")
+	for _, bad := range []schemas.TemplateRequest{
+		{From: from, Register: &schemas.ContextTemplate{Name: "bad", MemoryFormat: "{{nope}}"}},
+		{From: from, Register: &schemas.ContextTemplate{Name: "chat", MemoryFormat: "{{content}}"}},
+		{Register: &schemas.ContextTemplate{Name: "x", MemoryFormat: "{{content}}"}},
+	} {
+		if err := c.context(t.Context(), "template", bad, &list); err == nil || !strings.HasPrefix(err.Error(), "validation_error: /") || strings.Contains(err.Error(), "/meta") {
+			t.Errorf("template %+v: %v", bad.Register, err)
+		}
+	}
+}
+
+func TestBrighten(t *testing.T) {
+	t.Parallel()
+	got := brighten("# Head\n**Value** and **more\n*note*\nplain\n")
+	want := "\x1b[1;36m# Head\x1b[0m\n\x1b[1mValue\x1b[0m and **more\n\x1b[2m*note*\x1b[0m\nplain\n"
+	if got != want {
+		t.Errorf("%q", got)
+	}
+}
