@@ -1,0 +1,207 @@
+package assembly_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"satchel/pipeline/pack/assembly"
+	"satchel/pipeline/token"
+	"satchel/schemas"
+)
+
+var now = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+
+func record(kind schemas.Kind, text string, attributes any) *schemas.Record {
+	r := &schemas.Record{MemoryItem: schemas.MemoryItem{ID: "i", Kind: kind, Type: schemas.Semantic, Content: schemas.TextContent(text), CreatedAt: now}}
+	if attributes != nil {
+		raw, err := json.Marshal(attributes)
+		if err != nil {
+			panic(err)
+		}
+		r.Attributes = raw
+	}
+	return r
+}
+
+func TestShowWithoutAttributes(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[schemas.Kind]string{
+		schemas.KindMemory:     "**Memory**: # text\n*Category: semantic, Importance: 0.5*",
+		schemas.KindCode:       "**code**\n```\n# text\n```",
+		schemas.KindExperience: "**Experience**\n\\# text",
+		schemas.KindValue:      "**Value**:\n\\# text",
+		schemas.KindCommit:     "**Commit** on 2026-01-31T12:00:00Z\n\\# text",
+	} {
+		it := assembly.Show(record(kind, "# text", nil), false, assembly.Full, 1000)
+		if diff := cmp.Diff(want, it.Text()); diff != "" {
+			t.Errorf("%s: %s", kind, diff)
+		}
+	}
+}
+
+func TestShowRedacted(t *testing.T) {
+	t.Parallel()
+	it := assembly.Show(record(schemas.KindCommit, "[redacted]", schemas.CommitAttributes{SHA: "abcdef0", Author: "Ana"}), true, assembly.Full, 1000)
+	if it.Text() != "**Commit**: [redacted]" || len(it.Metadata) != 1 {
+		t.Errorf("%q, %v", it.Text(), it.Metadata)
+	}
+}
+
+func TestAdjust(t *testing.T) {
+	t.Parallel()
+	tiers := []string{"gold", "silver", "bronze", "abandoned"}
+	before := 1.1
+	for _, tier := range tiers {
+		got := assembly.Adjust(record(schemas.KindExperience, "x", schemas.ExperienceAttributes{ConfidenceTier: tier}), .8, now)
+		if got >= before || got > .8 {
+			t.Errorf("%s: %f", tier, got)
+		}
+		before = got
+	}
+	high, low := 1.0, 0.0
+	much, little := record(schemas.KindMemory, "x", nil), record(schemas.KindMemory, "x", nil)
+	much.Importance, little.Importance = &high, &low
+	if a, b := assembly.Adjust(much, .5, now), assembly.Adjust(little, .5, now); a != .5 || b >= a {
+		t.Errorf("importance: %f, %f", a, b)
+	}
+	old := record(schemas.KindCommit, "x", nil)
+	old.CreatedAt = now.AddDate(-1, 0, 0)
+	if a, b := assembly.Adjust(record(schemas.KindCommit, "x", nil), .5, now), assembly.Adjust(old, .5, now); a != .5 || b >= a || b < .47 {
+		t.Errorf("recency: %f, %f", a, b)
+	}
+}
+
+func TestDivide(t *testing.T) {
+	t.Parallel()
+	if diff := cmp.Diff([]int{300, 200, 200, 100, 100}, assembly.Divide(900, []int{3, 2, 2, 1, 1}, []int{900, 900, 900, 900, 900})); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]int{10, 594, 0, 297, 0}, assembly.Divide(901, []int{3, 2, 2, 1, 1}, []int{10, 900, 0, 900, 0})); diff != "" {
+		t.Error(diff)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 6).Draw(t, "n")
+		budget := rapid.IntRange(-10, 5000).Draw(t, "budget")
+		weights := rapid.SliceOfN(rapid.IntRange(0, 5), n, n).Draw(t, "weights")
+		needs := rapid.SliceOfN(rapid.IntRange(0, 3000), n, n).Draw(t, "needs")
+		shares, sum, hungry := assembly.Divide(budget, weights, needs), 0, false
+		for g, s := range shares {
+			if s < 0 || s > needs[g] || weights[g] == 0 && s > 0 {
+				t.Fatalf("group %d gets %d", g, s)
+			}
+			hungry = hungry || weights[g] > 0 && s < needs[g]
+			sum += s
+		}
+		if sum > max(budget, 0) || hungry && sum < budget-n {
+			t.Fatalf("%v of %d", shares, budget)
+		}
+	})
+}
+
+func items(t *rapid.T, n int) []assembly.Item {
+	out := make([]assembly.Item, n)
+	for i := range out {
+		kind := rapid.SampledFrom([]schemas.Kind{schemas.KindMemory, schemas.KindCode, schemas.KindExperience, schemas.KindCommit}).Draw(t, "kind")
+		text := strings.Repeat(rapid.SampledFrom([]string{"word ", "# x\n", "```\n", "語", "- a\n", "🏗️ "}).Draw(t, "text"), rapid.IntRange(1, 400).Draw(t, "length"))
+		out[i] = assembly.Show(record(kind, text, nil), false, assembly.Full, 4000)
+		out[i].Relevance = rapid.Float64Range(0, 1).Draw(t, "relevance")
+	}
+	return out
+}
+
+func TestFillHoldsBudgetsAndCaps(t *testing.T) {
+	t.Parallel()
+	exact, err := token.New(token.CL100K)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		counter := rapid.SampledFrom([]token.Counter{exact, token.Estimate{}}).Draw(t, "counter")
+		budget := rapid.IntRange(0, 1500).Draw(t, "budget")
+		req := assembly.Request{Title: "T", Budget: budget, Counter: counter, Footer: func(s [][]assembly.Shown) string { return fmt.Sprint(len(s), " groups") }}
+		total := 0
+		for g := range rapid.IntRange(1, 4).Draw(t, "groups") {
+			n := rapid.IntRange(0, 5).Draw(t, "items")
+			total += n
+			req.Groups = append(req.Groups, assembly.Group{Heading: fmt.Sprint("G", g), Weight: g + 1, Items: items(t, n)})
+		}
+		out := assembly.Fill(req)
+		if n := counter.Count(out.Markdown); n != out.Tokens && out.Markdown != "" || n > budget+budget/10 || out.Exceeded != (out.Tokens > budget) {
+			t.Fatalf("budget %d: %d tokens, said %d, exceeded %v", budget, n, out.Tokens, out.Exceeded)
+		}
+		shown := 0
+		for g, list := range out.Shown {
+			shown += len(list)
+			for _, p := range list {
+				if p.Tokens > assembly.Cap(budget) || p.Truncated != strings.Contains(p.Text, "*(truncated") {
+					t.Fatalf("an item of %d tokens in %d:\n%s", p.Tokens, budget, p.Text)
+				}
+			}
+			if has := strings.Contains(out.Markdown, fmt.Sprintf("## G%d\n", g)); has != (len(list) > 0) {
+				t.Fatalf("group %d shows %d items, its heading %v", g, len(list), has)
+			}
+		}
+		if (shown == 0) != (out.Markdown == "") {
+			t.Fatalf("%d items in %q", shown, out.Markdown)
+		}
+		if budget > 600 && total > 0 && shown == 0 {
+			t.Fatalf("nothing of %d items fits %d tokens", total, budget)
+		}
+	})
+}
+
+func TestTruncationSaysWhereTheWholeIs(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("every line of this is long. ", 200)
+	counter, err := token.New(token.CL100K)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		record *schemas.Record
+		want   string
+	}{
+		{record(schemas.KindCode, long, schemas.CodeAttributes{FilePath: "a/b.go", StartLine: 7}), "...\n```\n\n*(truncated, see full at a/b.go:7)*"},
+		{record(schemas.KindExperience, long, nil), "...\n\n*(truncated, full experience ID: i)*"},
+		{record(schemas.KindValue, long, nil), "...\n\n*(truncated)*"},
+	} {
+		out := assembly.Fill(assembly.Request{
+			Title: "T", Budget: 800, Counter: counter, Footer: func([][]assembly.Shown) string { return "x" },
+			Groups: []assembly.Group{{Heading: "G", Weight: 1, Items: []assembly.Item{assembly.Show(c.record, false, assembly.Full, 10_000)}}},
+		})
+		if len(out.Shown[0]) != 1 || !strings.HasSuffix(out.Shown[0][0].Text, c.want) || out.Shown[0][0].Tokens > 200 || out.Shown[0][0].Tokens < 180 {
+			t.Errorf("%+v", out.Shown)
+		}
+	}
+}
+
+func TestSame(t *testing.T) {
+	t.Parallel()
+	show := func(kind schemas.Kind, attributes any) assembly.Item {
+		return assembly.Show(record(kind, "x", attributes), false, assembly.Full, 100)
+	}
+	commit := func(files ...string) assembly.Item {
+		return show(schemas.KindCommit, schemas.CommitAttributes{FilesChanged: files})
+	}
+	list := []assembly.Item{
+		show(schemas.KindExperience, schemas.ExperienceAttributes{GHAPID: "g"}),
+		show(schemas.KindCode, schemas.CodeAttributes{FilePath: "a.go"}),
+		show(schemas.KindValue, schemas.ValueAttributes{GHAPID: "g"}),
+		show(schemas.KindCode, schemas.CodeAttributes{FilePath: "a.go"}),
+		commit("b.go", "a.go"),
+		commit("c.go"),
+		commit("c.go"),
+		commit("a.go", "2", "3", "4", "5", "6"),
+		show(schemas.KindCode, schemas.CodeAttributes{FilePath: "c.go"}),
+		show(schemas.KindValue, schemas.ValueAttributes{}),
+	}
+	if diff := cmp.Diff([]int{-1, -1, 0, -1, 1, -1, -1, -1, 5, -1}, assembly.Same(list)); diff != "" {
+		t.Error(diff)
+	}
+}
