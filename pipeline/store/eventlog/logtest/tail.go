@@ -15,7 +15,7 @@ import (
 func testTail(t *testing.T, open Open) {
 	l := newLog(t, open(t), func(c *eventlog.Config) { c.Tail = 8 << 10 })
 	sizes := map[string]int64{}
-	for round := range 12 {
+	for round := range 8 {
 		for _, tenant := range []string{"acme", "other", "acme"} {
 			id := fmt.Sprint(round, "-", sizes[tenant])
 			bare := eventlog.Draft{Tenant: tenant, Type: "t", Source: "s", ID: "bare" + id}
