@@ -233,7 +233,7 @@ func (a *assembling) fill() error {
 	}
 	a.limit()
 	a.out = assembly.Fill(assembly.Request{
-		Title: a.title, Groups: a.groupsOf, Budget: a.t.budget, Counter: a.t.e.cfg.Tokens(""), Footer: a.footer,
+		Title: a.title, Groups: a.groupsOf, Budget: a.t.budget, Counter: a.t.e.counter(""), Footer: a.footer,
 	})
 	a.show()
 	return nil

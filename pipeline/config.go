@@ -120,6 +120,7 @@ type Engine struct {
 	defence  *selection.Defence
 	shown    *selection.Shown
 	measures measures
+	counters counters // of the doors
 }
 
 // New returns an Engine.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
@@ -14,6 +15,7 @@ import (
 	"satchel/pipeline/pack"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection"
+	"satchel/pipeline/token"
 	"satchel/schemas"
 )
 
@@ -241,4 +243,30 @@ func failure(err error) string {
 		return "it was too late and is left out"
 	}
 	return "it did not answer and is left out"
+}
+
+// counters remember the counts of the texts that doors show again and again, by
+// tokenizer. The zero value works; it is safe for concurrent use.
+type counters struct {
+	mu sync.Mutex
+	by map[string]token.Counter
+}
+
+// remembered is how many texts' counts are kept for each tokenizer.
+const remembered = 32 << 10
+
+// counter returns the counter of a model.
+func (e *Engine) counter(model string) token.Counter {
+	base := e.cfg.Tokens(model)
+	e.counters.mu.Lock()
+	defer e.counters.mu.Unlock()
+	known := e.counters.by[base.Name()]
+	if known == nil {
+		if e.counters.by == nil {
+			e.counters.by = map[string]token.Counter{}
+		}
+		known = token.Cached(base, remembered)
+		e.counters.by[base.Name()] = known
+	}
+	return known
 }

@@ -204,7 +204,7 @@ func (b *building) fill() error {
 // render takes memories in order while they fit, and those after one that does not.
 func (b *building) render(order []int) {
 	t := b.t
-	counter := t.e.cfg.Tokens(t.req.Model)
+	counter := t.e.counter(t.req.Model)
 	spec := b.template.Spec()
 	spent := counter.Count(spec.Header + spec.Footer)
 	var texts []string
