@@ -12,6 +12,7 @@ import (
 type importGitCmd struct {
 	importAs
 	Repo  string `arg:"" optional:"" help:"Folder of the repository; default the working directory." default:"."`
+	Name  string `help:"Name of the repository; default the last part of its origin, or the folder's."`
 	Ref   string `help:"Branch, tag or commit to read." default:"HEAD"`
 	Since string `help:"Read what came after this commit; default what the log lacks." placeholder:"SHA"`
 	All   bool   `help:"Read the whole history, also what the log has."`
@@ -49,6 +50,9 @@ func (c *importGitCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
+	if c.Name == "" {
+		c.Name = repo.Name()
+	}
 	since := ""
 	if c.Since != "" {
 		if since, err = repo.Resolve(ctx, c.Since); err != nil {
@@ -65,7 +69,7 @@ func (c *importGitCmd) Run(ctx context.Context, a *app) error {
 			return err
 		}
 	}
-	did := gitImported{Repo: repo.Name(), Head: repo.Head(), Since: since, Shallow: repo.Shallow()}
+	did := gitImported{Repo: c.Name, Head: repo.Head(), Since: since, Shallow: repo.Shallow()}
 	if err := c.publish(ctx, a, p, repo, &did); err != nil {
 		return err
 	}
@@ -95,7 +99,7 @@ func (c *importGitCmd) resume(ctx context.Context, p *publisher, repo *gitlog.Re
 		if err != nil {
 			return false, err
 		}
-		item, err := commit.Item(repo.Name(), p.a.Tenant, c.Label)
+		item, err := commit.Item(c.Name, p.a.Tenant, c.Label)
 		if err != nil {
 			return false, err
 		}
@@ -118,7 +122,7 @@ func (c *importGitCmd) publish(ctx context.Context, a *app, p *publisher, repo *
 		if commit.Cut || len(commit.Files) < commit.FilesTotal {
 			did.Cut++
 		}
-		item, err := commit.Item(repo.Name(), a.Tenant, c.Label)
+		item, err := commit.Item(c.Name, a.Tenant, c.Label)
 		if err != nil {
 			return err
 		}

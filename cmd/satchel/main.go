@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/signal"
 	"reflect"
+	"slices"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -59,7 +60,8 @@ type cli struct {
 	Forget    forgetCmd    `cmd:"" help:"Erase items everywhere and print the erasure receipt."`
 	Relevance relevanceCmd `cmd:"" help:"Say which context nodes a turn needs, and which layer decided."`
 	Ledger    ledgerCmd    `cmd:"" help:"Print or follow the provenance ledger."`
-	Import    importCmd    `cmd:"" help:"Publish memories from JSONL files, folders of Markdown or the history of a git repository."`
+	Import    importCmd    `cmd:"" help:"Publish memories from JSONL files, Markdown, a git history, source code or experiences."`
+	Values    valuesCmd    `cmd:"" help:"Cluster experiences into values: what they have in common."`
 	Verify    verifyCmd    `cmd:"" help:"Recompute the whole log: hashes, proofs, content; name the first bad position."`
 	Rebuild   rebuildCmd   `cmd:"" help:"Empty the indexes and fill them from the log."`
 	Dlq       dlqCmd       `cmd:"" help:"Look at, retry or drop rejected events."`
@@ -79,6 +81,8 @@ type app struct {
 	out io.Writer
 	err io.Writer
 	in  io.Reader
+
+	tenantGiven bool // on the command line
 }
 
 func main() {
@@ -112,6 +116,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 	}
 	c.tuneMemory()
 	a := &app{Settings: &c.Settings, out: out, err: errOut, in: in}
+	a.tenantGiven = slices.ContainsFunc(cmd.Path, func(p *kong.Path) bool { return p.Flag != nil && p.Flag.Name == "tenant" })
 	if err := cmd.Run(a); err != nil {
 		return report(errOut, err)
 	}

@@ -1,0 +1,196 @@
+package value
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"satchel/pipeline/embed/static"
+	"satchel/schemas"
+)
+
+func drawVectors(t *rapid.T) [][]float32 {
+	vectors := make([][]float32, rapid.IntRange(0, 40).Draw(t, "vectors"))
+	for i := range vectors {
+		v := rapid.SliceOfN(rapid.Float32Range(-1, 1), 3, 3).Draw(t, "vector")
+		var norm float64
+		for _, x := range v {
+			norm += float64(x) * float64(x)
+		}
+		for j := range v {
+			if norm > 0 {
+				v[j] = float32(float64(v[j]) / math.Sqrt(norm))
+			}
+		}
+		vectors[i] = v
+	}
+	return vectors
+}
+
+func TestClustersKeepWhatTheyPromise(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		vectors, threshold, least := drawVectors(t), rapid.Float64Range(.1, 1).Draw(t, "threshold"), rapid.IntRange(2, 4).Draw(t, "least")
+		clusters := Find(vectors, threshold, least)
+		seen := map[int]bool{}
+		for i, c := range clusters {
+			if len(c.Members) < least || !slices.IsSorted(c.Members) || !slices.Contains(c.Members, c.Leader) || !slices.Contains(c.Members, c.Medoid) || c.Similarity < 0 || c.Similarity > 1 {
+				t.Fatalf("cluster %+v", c)
+			}
+			if i > 0 && len(c.Members) > len(clusters[i-1].Members) {
+				t.Fatal("a later cluster is larger")
+			}
+			for _, m := range c.Members {
+				if m != c.Leader && dot(vectors[m], vectors[c.Leader]) < threshold || seen[m] {
+					t.Fatalf("%d is far from its leader, or in two clusters", m)
+				}
+				seen[m] = true
+			}
+		}
+		for i := range vectors { // what is left has fewer neighbours among itself
+			n := 1
+			for j := range vectors {
+				if i != j && !seen[i] && !seen[j] && dot(vectors[i], vectors[j]) >= threshold && dot(vectors[j], vectors[j]) > 0 {
+					n++
+				}
+			}
+			if n >= least {
+				t.Fatalf("%d could have made a cluster of %d", i, n)
+			}
+		}
+	})
+}
+
+// experiences are three of a kind, two of another, and one alone.
+func experiences() []Experience {
+	var all []Experience
+	for i, cause := range []string{"The disk was full of old logs", "A disk that was full of logs", "Old logs had filled the disk", "The clock of the server was wrong", "The server had a wrong clock", "A typo"} {
+		a := schemas.ExperienceAttributes{RootCause: cause, Domain: "debugging", Lesson: &schemas.Lesson{WhatWorked: fmt.Sprint("lesson ", i)}, GHAPID: fmt.Sprint("g", i)}
+		all = append(all, Experience{Attributes: a, Item: schemas.MemoryItem{ID: fmt.Sprint("ghap:g", i), CreatedAt: time.Unix(int64(i), 0), SecurityLabel: []string{"level:internal"}, Content: schemas.TextContent(cause)}})
+	}
+	return all
+}
+
+func values(t *testing.T, all []Experience, known []Known) []Value {
+	t.Helper()
+	e, err := static.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := Values(t.Context(), e, all, known, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var causes []Value
+	for _, v := range found {
+		item, err := v.Item("acme", 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if issues := item.Validate(); len(issues) > 0 {
+			t.Error(issues)
+		}
+		if v.Axis == "root_cause" {
+			causes = append(causes, v)
+		}
+	}
+	return causes
+}
+
+func knownOf(found []Value) []Known {
+	var known []Known
+	for _, v := range found {
+		k := Known{ClusterID: v.ClusterID, Axis: v.Axis}
+		for _, m := range v.Members {
+			k.Members = append(k.Members, m.Item.ID)
+		}
+		known = append(known, k)
+	}
+	return known
+}
+
+func ids(found []Value) []string {
+	var list []string
+	for _, v := range found {
+		list = append(list, v.ClusterID)
+	}
+	return list
+}
+
+func TestValues(t *testing.T) {
+	t.Parallel()
+	all := experiences()
+	found := values(t, all, nil)
+	if len(found) != 2 || found[0].Size != 3 || found[1].Size != 2 || !strings.Contains(found[0].Text, "logs") || !strings.Contains(found[1].Text, "clock") {
+		t.Fatalf("values %+v", found)
+	}
+	shuffled := slices.Clone(all)
+	rand.New(rand.NewPCG(1, 2)).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+	if d := cmp.Diff(knownOf(found), knownOf(values(t, shuffled, nil))); d != "" {
+		t.Error("another order gives other values", d)
+	}
+	grown := all[5]
+	grown.Item.ID, grown.Attributes.RootCause = "ghap:a0", "The disk was full, of old logs"
+	more := values(t, append(slices.Clone(all), grown), knownOf(found))
+	if d := cmp.Diff(ids(found), ids(more)); d != "" || more[0].Size != 4 {
+		t.Errorf("a cluster that grows does not keep its id\n%s", d)
+	}
+	apart := experiences()
+	apart[0].Item.SecurityLabel, apart[3].Item.SecurityLabel = []string{"level:restricted"}, []string{"level:restricted"}
+	if left := values(t, apart, nil); len(left) != 1 || left[0].Size != 2 {
+		t.Errorf("experiences of other labels are in one cluster: %+v", left)
+	}
+	if heir := Heir(found, knownOf(more)[0]); heir == nil || heir.ClusterID != found[0].ClusterID {
+		t.Errorf("heir %+v", heir)
+	}
+	if Heir(found, Known{Axis: "full", Members: []string{"ghap:g0"}}) != nil {
+		t.Error("an heir on another axis")
+	}
+}
+
+func TestSameValue(t *testing.T) {
+	t.Parallel()
+	found := values(t, experiences(), nil)
+	a, err := found[0].Item("acme", 0)
+	b, err2 := found[0].Item("acme", 9)
+	c, err3 := found[1].Item("acme", 0)
+	if err != nil || err2 != nil || err3 != nil || !SameValue(a, b) || SameValue(a, c) {
+		t.Error("revisions are compared, or texts are not")
+	}
+}
+
+type broken struct{}
+
+func (broken) Embed(ctx context.Context, _ []string) ([][]float32, error) {
+	return nil, context.DeadlineExceeded
+}
+
+func TestAnEmbedderThatFails(t *testing.T) {
+	t.Parallel()
+	if _, err := Values(t.Context(), broken{}, experiences(), nil, Options{}); err == nil {
+		t.Error("no error")
+	}
+}
+
+func BenchmarkFind(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 1))
+	vectors := make([][]float32, 2000)
+	for i := range vectors {
+		v := make([]float32, 256)
+		for j := range v {
+			v[j] = float32(r.NormFloat64() / 16)
+		}
+		vectors[i] = v
+	}
+	for b.Loop() {
+		Find(vectors, .5, 2)
+	}
+}

@@ -1,0 +1,295 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"satchel/cmd/satchel/internal/source/value"
+	"satchel/emitters"
+	"satchel/pipeline/embed/static"
+	"satchel/pipeline/scope"
+	"satchel/pipeline/store/eventlog"
+	"satchel/pipeline/write"
+	"satchel/schemas"
+)
+
+type valuesCmd struct {
+	importAs
+	Threshold float64 `help:"Cosine from which two experiences belong together, 0 to 1." default:"0.5"`
+	MinSize   int     `help:"Experiences that make a value, at least." default:"2"`
+	DryRun    bool    `help:"Print the values, publish nothing."`
+}
+
+// Help shows how it is called.
+func (valuesCmd) Help() string {
+	return `Experiences are clustered by what they say on each axis: full, strategy, surprise and root_cause. Each
+cluster becomes an item of kind value: the lesson of the experience nearest to the centroid, the size, and
+links to what it was derived from. It reads the log in the data folder (--dir), beside satchel up, and
+publishes through NATS.
+
+Running it again changes what has changed: a value whose cluster is gone is superseded by the one that
+took most of its experiences, or ends. Experiences of different labels are never in one cluster.
+
+Examples:
+  satchel values
+  satchel values --min-size 3 --dry-run`
+}
+
+// valuesFound is what values prints.
+type valuesFound struct {
+	Experiences int            `json:"experiences"`
+	Values      map[string]int `json:"values"`    // by axis
+	Published   int            `json:"published"` // new or changed
+	Unchanged   int            `json:"unchanged"`
+	Superseded  int            `json:"superseded"`
+	Ended       int            `json:"ended"`
+	Items       []valueShown   `json:"items,omitempty"`
+	Indexed     bool           `json:"indexed"`
+}
+
+type valueShown struct {
+	ClusterID string  `json:"cluster_id"`
+	Axis      string  `json:"axis"`
+	Size      int     `json:"cluster_size"`
+	Nearness  float64 `json:"similarity_to_centroid"`
+	Text      string  `json:"text"`
+}
+
+// Run clusters and publishes.
+func (c *valuesCmd) Run(ctx context.Context, a *app) error {
+	if !(c.Threshold > 0 && c.Threshold <= 1) {
+		return usagef("--threshold: must be over 0 and at most 1")
+	}
+	if c.MinSize < 2 {
+		return usagef("--min-size: must be at least 2")
+	}
+	held, err := a.heldItems(ctx)
+	if err != nil {
+		return err
+	}
+	embedder, err := static.New()
+	if err != nil {
+		return fmt.Errorf("open embedding table: %w", err)
+	}
+	found, err := value.Values(ctx, embedder, held.experiences, held.known(), value.Options{Threshold: c.Threshold, MinSize: c.MinSize})
+	if err != nil {
+		return err
+	}
+	did := valuesFound{Experiences: len(held.experiences), Values: map[string]int{}}
+	for i := range found {
+		v := &found[i]
+		did.Values[v.Axis]++
+		did.Items = append(did.Items, valueShown{v.ClusterID, v.Axis, v.Size, v.Similarity, v.Text})
+	}
+	if !c.DryRun {
+		if err := c.publish(ctx, a, held, found, &did); err != nil {
+			return err
+		}
+	}
+	return c.print(a, &did)
+}
+
+func (c *valuesCmd) publish(ctx context.Context, a *app, held *heldItems, found []value.Value, did *valuesFound) error {
+	p, err := a.newPublisher(ctx, c.importAs)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	now := map[string]bool{}
+	for i := range found {
+		v := &found[i]
+		id := value.ItemID(v.ClusterID)
+		now[id] = true
+		before := held.values[id]
+		item, err := v.Item(a.Tenant, before.position)
+		if err != nil {
+			return err
+		}
+		if before.current && value.SameValue(item, before.item) {
+			did.Unchanged++
+			continue
+		}
+		if err := p.add(ctx, id, item); err != nil {
+			return err
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(held.values)) {
+		if before := held.values[id]; before.current && !now[id] {
+			if err := c.retire(ctx, p, found, before, did); err != nil {
+				return err
+			}
+		}
+	}
+	did.Indexed, err = p.finish(ctx)
+	did.Published = p.Published - did.Ended
+	return err
+}
+
+// retire supersedes a value whose cluster is gone, or ends it when nothing took its place.
+func (c *valuesCmd) retire(ctx context.Context, p *publisher, found []value.Value, before heldValue, did *valuesFound) error {
+	if heir := value.Heir(found, before.known()); heir != nil {
+		did.Superseded++
+		by := value.ItemID(heir.ClusterID)
+		if err := p.flush(ctx); err != nil { // what replaces it goes first
+			return err
+		}
+		_, err := p.emitter.Supersede(ctx, before.item.ID, by, "its experiences are part of another cluster", &emitters.Options{EventID: fmt.Sprintf("%s.%d", before.item.ID, before.position)})
+		return err
+	}
+	did.Ended++
+	item := before.item
+	item.ValidTo = time.Now().UTC().Truncate(time.Second)
+	item.Signer, item.Provenance.Signer, item.Provenance.Checksum = "", "", ""
+	return p.add(ctx, item.ID, item)
+}
+
+func (c *valuesCmd) print(a *app, did *valuesFound) error {
+	if a.JSON {
+		return a.printJSON(did)
+	}
+	for _, v := range did.Items {
+		fmt.Fprintf(a.out, "%-10s %3d  %.2f  %s\n", v.Axis, v.Size, v.Nearness, v.Text)
+	}
+	fmt.Fprintf(a.out, "%d experiences, %d values", did.Experiences, len(did.Items))
+	if !c.DryRun {
+		fmt.Fprintf(a.out, ": %d published, %d unchanged, %d superseded, %d ended", did.Published, did.Unchanged, did.Superseded, did.Ended)
+	}
+	fmt.Fprintln(a.out)
+	return printUnfinished(a, did.Indexed || c.DryRun, 0)
+}
+
+// heldItems are the experiences and values of a tenant, as the log has them now.
+type heldItems struct {
+	experiences []value.Experience
+	values      map[string]heldValue
+}
+
+type heldValue struct {
+	item     schemas.MemoryItem
+	position int64
+	current  bool // neither superseded nor ended
+}
+
+func (v *heldValue) known() value.Known {
+	k := value.Known{}
+	if a, err := v.item.Value(); err == nil {
+		k.ClusterID, k.Axis = a.ClusterID, a.Axis
+	}
+	for _, l := range v.item.Links {
+		if l.Rel == schemas.RelDerivedFrom {
+			k.Members = append(k.Members, l.To)
+		}
+	}
+	return k
+}
+
+func (h *heldItems) known() []value.Known {
+	var known []value.Known
+	for _, id := range slices.Sorted(maps.Keys(h.values)) {
+		if v := h.values[id]; v.current {
+			known = append(known, v.known())
+		}
+	}
+	return known
+}
+
+// heldItems folds the log of the tenant.
+func (a *app) heldItems(ctx context.Context) (held *heldItems, err error) {
+	s, err := scope.System(a.Tenant)
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	log, _, err := a.openLog(ctx, fixed{})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	f := fold{items: map[string]heldValue{}}
+	for at := int64(0); ; {
+		entries, err := log.Read(ctx, s, at, 500)
+		if err != nil {
+			return nil, fmt.Errorf("read log: %w", err)
+		}
+		if len(entries) == 0 {
+			return f.held()
+		}
+		for i := range entries {
+			if err := f.add(&entries[i]); err != nil {
+				return nil, err
+			}
+		}
+		at = entries[len(entries)-1].Position
+	}
+}
+
+// fold is the state of the items of the two kinds.
+type fold struct{ items map[string]heldValue }
+
+func (f fold) add(e *eventlog.Entry) error {
+	switch e.Type {
+	case schemas.TypeMemoryRecorded:
+		delete(f.items, e.Subject)
+		if e.Erased {
+			return nil
+		}
+		item, err := write.Item(*e)
+		if err != nil {
+			return err
+		}
+		if item.Kind == schemas.KindExperience || item.Kind == schemas.KindValue {
+			f.items[item.ID] = heldValue{item: item, position: e.Position, current: item.ValidTo.IsZero()}
+		}
+		for _, l := range item.Links {
+			if l.Rel == schemas.RelSupersedes {
+				f.retire(l.To)
+			}
+		}
+	case schemas.TypeMemorySuperseded:
+		var s schemas.MemorySuperseded
+		if err := json.Unmarshal(e.Data, &s); err != nil {
+			return fmt.Errorf("read supersession of position %d: %w", e.Position, err)
+		}
+		f.retire(s.Item)
+	case schemas.TypeMemoryErased:
+		var gone schemas.MemoryErased
+		if err := json.Unmarshal(e.Data, &gone); err != nil {
+			return fmt.Errorf("read erasure of position %d: %w", e.Position, err)
+		}
+		for _, id := range gone.Items {
+			delete(f.items, id)
+		}
+	}
+	return nil
+}
+
+func (f fold) retire(id string) {
+	if v, ok := f.items[id]; ok {
+		v.current = false
+		f.items[id] = v
+	}
+}
+
+func (f fold) held() (*heldItems, error) {
+	h := &heldItems{values: map[string]heldValue{}}
+	for _, id := range slices.Sorted(maps.Keys(f.items)) {
+		v := f.items[id]
+		if v.item.Kind == schemas.KindValue {
+			h.values[id] = v
+			continue
+		}
+		if !v.current {
+			continue
+		}
+		attributes, err := v.item.Experience()
+		if err != nil {
+			continue // an experience of text alone says nothing on an axis
+		}
+		h.experiences = append(h.experiences, value.Experience{Item: v.item, Attributes: attributes})
+	}
+	return h, nil
+}
