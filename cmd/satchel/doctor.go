@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"satchel/schemas"
 )
@@ -17,7 +18,7 @@ type doctorCmd struct{}
 func (doctorCmd) Help() string {
 	return `Looks at the settings, the data folder, the log and the running process, and says of each
 promise whether it holds. What it can't find out counts as not held. Exit code 3 when
-something is wrong.`
+something is wrong, 2 when the folder holds no data.`
 }
 
 // finding is one line of the doctor.
@@ -29,7 +30,12 @@ type finding struct {
 
 // Run examines and prints.
 func (c *doctorCmd) Run(ctx context.Context, a *app) error {
-	findings := []finding{a.checkFolder(), a.checkWritable(), a.checkRegistry(ctx), a.checkPolicy(ctx), a.checkRunning(ctx)}
+	registry, policy, running := a.checkRegistry(ctx), a.checkPolicy(ctx), a.checkRunning(ctx)
+	if running.OK && strings.HasPrefix(running.Detail, "yes") {
+		const own = "; by the settings doctor was given, those of the running process may be others"
+		registry.Detail, policy.Detail = registry.Detail+own, policy.Detail+own
+	}
+	findings := []finding{a.checkFolder(), a.checkWritable(), registry, policy, running}
 	findings = append(findings, a.checkDurability()...)
 	findings = append(findings, a.checkLog(ctx)...)
 	bad := 0
@@ -45,6 +51,9 @@ func (c *doctorCmd) Run(ctx context.Context, a *app) error {
 		if err := a.printJSON(findings); err != nil {
 			return err
 		}
+	}
+	if err := a.requireData(); err != nil {
+		return err
 	}
 	if bad > 0 {
 		return &foundError{fmt.Sprintf("%d of %d checks do not hold", bad, len(findings))}
@@ -136,22 +145,25 @@ func (a *app) checkRunning(ctx context.Context) finding {
 }
 
 func (a *app) checkLog(ctx context.Context) []finding {
-	if _, err := os.Stat(a.path("log.db")); errors.Is(err, os.ErrNotExist) {
-		return []finding{{Check: "log", OK: true, Detail: "empty"}}
+	if a.requireData() != nil {
+		return []finding{{Check: "log", OK: true, Detail: "there is none"}}
 	}
-	log, _, err := a.openLog(ctx, fixed{})
+	log, err := a.readLog(ctx)
 	if err != nil {
 		return []finding{{Check: "log", Detail: err.Error()}}
 	}
 	defer log.Close()
-	results, err := a.verifyAll(ctx, log)
+	results, err := a.verifyLogs(ctx, log, "")
 	if err != nil {
 		return []finding{{Check: "log", Detail: err.Error()}}
 	}
 	var list []finding
 	for _, r := range results {
-		f := finding{Check: "log of " + r.Tenant, OK: r.OK, Detail: fmt.Sprintf("%d entries verified", r.Size)}
-		if !r.OK {
+		f := finding{Check: "log of " + r.Tenant, OK: r.OK, Detail: plural(int(r.Size), "entry", "entries") + " verified"}
+		switch {
+		case r.Tenant == "":
+			f.Check, f.Detail = "log", r.Problem
+		case !r.OK:
 			f.Detail = fmt.Sprintf("bad at position %d: %s", r.Position, r.Problem)
 		}
 		list = append(list, f)

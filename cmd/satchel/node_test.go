@@ -273,7 +273,7 @@ func TestHTTPAndDrain(t *testing.T) {
 		method, path, header string
 		want                 int
 	}{{"GET", "/healthz", "", 200}, {"GET", "/readyz", "", 200}, {"POST", "/rebuild?tenant=main", "", 403},
-		{"POST", "/rebuild?tenant=a.b", "Satchel-Admin", 400}, {"GET", "/rebuild", "Satchel-Admin", 405}, {"POST", "/rebuild?tenant=main", "Satchel-Admin", 200}} {
+		{"POST", "/rebuild?tenant=a.b", "Satchel-Admin", 400}, {"GET", "/rebuild", "Satchel-Admin", 405}, {"POST", "/rebuild?tenant=main", "Satchel-Admin", 404}} {
 		if got := get(c.method, c.path, c.header); got != c.want {
 			t.Errorf("%s %s: %d, want %d", c.method, c.path, got, c.want)
 		}

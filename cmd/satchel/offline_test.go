@@ -157,17 +157,6 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-func TestVerifyOfAnEmptyFolder(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	if r := command(t, "", "verify", "--dir", dir); r.code != 0 || !strings.Contains(r.out, "empty") {
-		t.Errorf("exit code %d\n%s%s", r.code, r.out, r.err)
-	}
-	if r := command(t, "", "verify", "--dir", dir, "--json"); r.code != 0 || strings.TrimSpace(r.out) != "[]" {
-		t.Errorf("exit code %d\n%s", r.code, r.out)
-	}
-}
-
 func effectiveOf(t *testing.T, out string) []setting {
 	t.Helper()
 	var list []setting

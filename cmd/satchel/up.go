@@ -31,9 +31,12 @@ Ctrl-C drains: requests under way are answered, events under way are committed.`
 
 // Run runs a node until ctx is done.
 func (c *upCmd) Run(ctx context.Context, a *app) error {
+	if err := a.requireFolder(); err != nil {
+		return err
+	}
 	n, err := a.start(ctx, nodeOptions{port: freePort(a.NATSPort)})
 	if err != nil {
-		return explainLock(err)
+		return a.explainStart(err)
 	}
 	stopped := func(err error) error {
 		limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainLimit)
@@ -73,13 +76,20 @@ func freePort(port int) int {
 	return port
 }
 
-// explainLock says who holds the folder and what to do.
-func explainLock(err error) error {
+// explainStart says who holds the folder or the port and what to do.
+func (a *app) explainStart(err error) error {
 	var locked *embedded.LockedError
 	if errors.As(err, &locked) {
 		return fmt.Errorf("%w; stop it, or name another folder with --dir", locked)
 	}
-	return err
+	if !errors.Is(err, embedded.ErrStart) || a.NATSPort <= 0 {
+		return err
+	}
+	listener, taken := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", a.NATSPort))
+	if taken != nil {
+		return usagef("port %d is in use; choose another with --nats-port", a.NATSPort)
+	}
+	return errors.Join(err, listener.Close())
 }
 
 type webServer struct {
@@ -164,6 +174,15 @@ func (n *node) handleRebuild(w http.ResponseWriter, r *http.Request) {
 	s, err := scope.System(r.URL.Query().Get("tenant"))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	head, err := n.log.Head(r.Context(), s)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	if head.Size == 0 {
+		http.Error(w, "no such tenant", http.StatusNotFound)
 		return
 	}
 	flush := func() {}

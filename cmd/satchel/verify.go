@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"satchel/jetstream/embedded"
 	"satchel/pipeline/scope"
@@ -21,7 +22,8 @@ type verifyCmd struct{}
 func (verifyCmd) Help() string {
 	return `Every leaf is computed anew from every column, every stored tree hash from the leaves,
 every content against its commitment, and the log against the newest signed head that was
-kept. It reads the data folder and may run beside satchel up.
+kept. It reads the data folder and may run beside satchel up. Every tenant is verified, or
+with -t on the command line that tenant alone.
 
 Exit code 3 when something does not hold; the first bad position is named.`
 }
@@ -36,21 +38,30 @@ type verified struct {
 	Problem  string `json:"problem,omitempty"`
 }
 
-// Run verifies every tenant's log.
+// Run verifies every tenant's log, or that of the tenant the command line names.
 func (c *verifyCmd) Run(ctx context.Context, a *app) error {
-	log, _, err := a.openLog(ctx, fixed{})
+	log, err := a.readLog(ctx)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	results, err := a.verifyAll(ctx, log)
+	only := ""
+	if a.tenantGiven {
+		only = a.Tenant
+	}
+	results, err := a.verifyLogs(ctx, log, only)
 	if err != nil {
 		return err
 	}
-	bad := 0
+	logs, bad, around := 0, 0, 0
 	for _, r := range results {
-		if !r.OK {
-			bad++
+		switch {
+		case r.Tenant == "":
+			around++
+		case r.OK:
+			logs++
+		default:
+			logs, bad = logs+1, bad+1
 		}
 		if !a.JSON {
 			printVerified(a, r)
@@ -62,7 +73,10 @@ func (c *verifyCmd) Run(ctx context.Context, a *app) error {
 		}
 	}
 	if bad > 0 {
-		return &foundError{fmt.Sprintf("%d of %d logs do not verify", bad, len(results))}
+		return &foundError{fmt.Sprintf("%d of %s not verify", bad, plural(logs, "log does", "logs do"))}
+	}
+	if around > 0 {
+		return &foundError{"something around the logs is wrong"}
 	}
 	if len(results) == 0 && !a.JSON {
 		fmt.Fprintln(a.out, "the log is empty")
@@ -71,53 +85,82 @@ func (c *verifyCmd) Run(ctx context.Context, a *app) error {
 }
 
 func printVerified(a *app, r verified) {
-	if r.OK {
-		fmt.Fprintf(a.out, "%s: %d entries verified, root %s\n", r.Tenant, r.Size, r.Root)
-		return
+	switch {
+	case r.OK:
+		fmt.Fprintf(a.out, "%s: %s verified, root %s\n", r.Tenant, plural(int(r.Size), "entry", "entries"), r.Root)
+	case r.Tenant == "":
+		fmt.Fprintf(a.out, "BAD: %s\n", r.Problem)
+	default:
+		fmt.Fprintf(a.out, "%s: BAD at position %d: %s\n", r.Tenant, r.Position, r.Problem)
 	}
-	fmt.Fprintf(a.out, "%s: BAD at position %d: %s\n", r.Tenant, r.Position, r.Problem)
 }
 
-func (a *app) verifyAll(ctx context.Context, log *eventlog.Log) ([]verified, error) {
-	tenants, err := log.Tenants(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("list tenants: %w", err)
-	}
+// verifyLogs verifies the log of one tenant, or with "" of every tenant and the database
+// around them. A result without a tenant is about all of them.
+func (a *app) verifyLogs(ctx context.Context, log *eventlog.Log, only string) ([]verified, error) {
 	results := []verified{}
+	if missing := a.missingKey(); missing != "" {
+		results = append(results, verified{Problem: missing + " is missing: the kept heads could not be checked, and no old head can be continued under the same key"})
+	}
+	tenants := []string{only}
+	var err error
+	if only != "" {
+		err = a.requireTenant(ctx, log, only)
+	} else {
+		tenants, err = a.tenants(ctx, log)
+	}
+	if err != nil {
+		return nil, err
+	}
 	for _, tenant := range tenants {
-		s, err := scope.System(tenant)
+		r, err := a.verifyTenant(ctx, log, tenant)
 		if err != nil {
 			return nil, err
 		}
-		bar := a.bar("verifying " + tenant)
-		err = log.Verify(ctx, s, nil, bar.set)
-		bar.end()
-		r := verified{Tenant: tenant}
-		var bad *eventlog.VerifyError
-		switch {
-		case errors.As(err, &bad):
-			r.Position, r.Problem = bad.Position, bad.Problem
-		case err != nil:
-			return nil, err
-		default:
-			head, err := log.Head(ctx, s)
-			if err != nil {
-				return nil, err
-			}
-			r.OK, r.Size, r.Root = true, head.Size, head.Root.String()
-		}
 		results = append(results, r)
 	}
-	if err := log.VerifyAll(ctx, nil); err != nil {
-		var bad *eventlog.VerifyError
-		if !errors.As(err, &bad) {
-			return nil, err
-		}
-		if len(results) == 0 || results[len(results)-1].OK {
+	if only != "" {
+		return results, nil
+	}
+	err = log.VerifyAll(ctx, nil)
+	var bad *eventlog.VerifyError
+	switch {
+	case errors.As(err, &bad):
+		known := func(r verified) bool { return r.Tenant == bad.Tenant && !r.OK }
+		if !slices.ContainsFunc(results, known) {
 			results = append(results, verified{Tenant: bad.Tenant, Position: bad.Position, Problem: bad.Problem})
 		}
+	case errors.Is(err, eventlog.ErrCorrupt):
+		results = append(results, verified{Problem: err.Error()})
+	case err != nil:
+		return nil, err
 	}
 	return results, nil
+}
+
+func (a *app) verifyTenant(ctx context.Context, log *eventlog.Log, tenant string) (verified, error) {
+	r := verified{Tenant: tenant}
+	s, err := scope.System(tenant)
+	if err != nil {
+		return r, err
+	}
+	bar := a.bar("verifying " + tenant)
+	err = log.Verify(ctx, s, nil, bar.set)
+	bar.end()
+	var bad *eventlog.VerifyError
+	switch {
+	case errors.As(err, &bad):
+		r.Position, r.Problem = bad.Position, bad.Problem
+		return r, nil
+	case err != nil:
+		return r, err
+	}
+	head, err := log.Head(ctx, s)
+	if err != nil {
+		return r, err
+	}
+	r.OK, r.Size, r.Root = true, head.Size, head.Root.String()
+	return r, nil
 }
 
 type rebuildCmd struct{}
@@ -131,23 +174,35 @@ is the same for equal indexes, however they came about.`
 
 // Run rebuilds the tenant's indexes.
 func (c *rebuildCmd) Run(ctx context.Context, a *app) error {
+	sc, err := scope.System(a.Tenant)
+	if err != nil {
+		return &usageError{err}
+	}
+	if err := a.requireData(); err != nil {
+		return err
+	}
+	if err := a.requireFolder(); err != nil {
+		return err
+	}
 	server, err := embedded.Start(embedded.Config{Dir: a.path("streams"), NoListen: true})
 	var locked *embedded.LockedError
 	if errors.As(err, &locked) {
-		return a.rebuildRemote(ctx)
+		return a.rebuildRemote(ctx, locked)
 	}
 	if err != nil {
 		return fmt.Errorf("lock the data folder: %w", err)
 	}
 	defer server.Stop()
+	if missing := a.missingKey(); missing != "" {
+		return usagef("%s is missing: restore it, or let satchel up make a new key", missing)
+	}
 	s, err := a.openStores(ctx, fixed{}, a.logger(a.err))
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	sc, err := scope.System(a.Tenant)
-	if err != nil {
-		return &usageError{err}
+	if err := a.requireTenant(ctx, s.log, a.Tenant); err != nil {
+		return err
 	}
 	projector := worker.NewProjector(worker.Config{Log: s.log, Stores: s.projections(), Embedder: s.embedder})
 	bar := a.bar("rebuilding " + a.Tenant)
@@ -164,7 +219,10 @@ func (c *rebuildCmd) Run(ctx context.Context, a *app) error {
 }
 
 // rebuildRemote asks the running process and shows its progress.
-func (a *app) rebuildRemote(ctx context.Context) error {
+func (a *app) rebuildRemote(ctx context.Context, running *embedded.LockedError) error {
+	if a.HTTPAddr == "" {
+		return usagef("process %d works on %s; name the address it answers on with --http-addr, or stop it", running.PID, a.Dir)
+	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+a.HTTPAddr+"/rebuild?tenant="+url.QueryEscape(a.Tenant), nil)
 	if err != nil {
 		return &usageError{err}
@@ -172,9 +230,15 @@ func (a *app) rebuildRemote(ctx context.Context) error {
 	req.Header.Set("Satchel-Admin", "rebuild")
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return fmt.Errorf("ask the running process at %s: %w", a.HTTPAddr, err)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return usagef("process %d works on %s and nothing answers at %s; name the address it answers on with --http-addr, or stop it", running.PID, a.Dir, a.HTTPAddr)
 	}
 	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusNotFound {
+		return usagef("no such tenant %q at %s", a.Tenant, a.HTTPAddr)
+	}
 	bar := a.bar("rebuilding " + a.Tenant)
 	defer bar.end()
 	lines := bufio.NewScanner(resp.Body)
@@ -201,6 +265,6 @@ func (a *app) printRebuilt(p rebuildProgress) error {
 	if a.JSON {
 		return a.printJSON(p)
 	}
-	_, err := fmt.Fprintf(a.out, "%s: rebuilt from %d log entries, digest %s\n", p.Tenant, p.Total, p.Digest)
+	_, err := fmt.Fprintf(a.out, "%s: rebuilt from %s, digest %s\n", p.Tenant, plural(int(p.Total), "log entry", "log entries"), p.Digest)
 	return err
 }

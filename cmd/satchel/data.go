@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"satchel/pipeline/scope"
+	"satchel/pipeline/store/eventlog"
+	logsqlite "satchel/pipeline/store/eventlog/sqlite"
+)
+
+// requireData refuses a folder that holds no log, so that what only looks makes none.
+func (a *app) requireData() error {
+	_, err := os.Stat(a.path("log.db"))
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return usagef("no Satchel data in %s", a.Dir)
+	case err != nil:
+		return a.unusable(err)
+	}
+	return nil
+}
+
+// requireFolder makes the data folder when it is not there and tries to write to it.
+func (a *app) requireFolder() error {
+	if err := os.MkdirAll(a.Dir, 0o700); err != nil {
+		return a.unusable(err)
+	}
+	probe, err := os.CreateTemp(a.Dir, ".satchel-probe-")
+	if err != nil {
+		return a.unusable(err)
+	}
+	if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
+		return a.unusable(err)
+	}
+	return nil
+}
+
+func (a *app) unusable(err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		err = at.Err
+	}
+	return usagef("cannot use the data folder %s: %w", a.Dir, err)
+}
+
+// missingKey names the half of the log's key that is not there; "" when both are.
+func (a *app) missingKey() string {
+	for _, name := range []string{"log.key", "log.pub"} {
+		if _, err := os.Stat(a.path("keys", name)); errors.Is(err, os.ErrNotExist) {
+			return a.path("keys", name)
+		}
+	}
+	return ""
+}
+
+// readLog opens the log to look into it and makes nothing: without its key the log is
+// opened without the heads it signed.
+func (a *app) readLog(ctx context.Context) (*eventlog.Log, error) {
+	if err := a.requireData(); err != nil {
+		return nil, err
+	}
+	if a.missingKey() == "" {
+		log, _, err := a.openLog(ctx, fixed{})
+		return log, err
+	}
+	driver, err := logsqlite.Open(ctx, logsqlite.Config{Path: a.path("log.db")})
+	if err != nil {
+		return nil, fmt.Errorf("open event log: %w", err)
+	}
+	log, err := eventlog.New(eventlog.Config{Driver: driver})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open event log: %w", err), driver.Close())
+	}
+	return log, nil
+}
+
+// tenants lists who has a log, or had one: a kept head stays when a log is lost.
+func (a *app) tenants(ctx context.Context, log *eventlog.Log) ([]string, error) {
+	list, err := log.Tenants(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list tenants: %w", err)
+	}
+	heads, err := os.ReadDir(a.path("heads"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("list kept heads: %w", err)
+	}
+	for _, head := range heads {
+		if tenant, ok := strings.CutSuffix(head.Name(), ".checkpoint"); ok && scope.ValidTenant(tenant) && !a.keptEmpty(head.Name()) {
+			list = append(list, tenant)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list), nil
+}
+
+// keptEmpty reports whether a kept head is that of an empty log: somebody asked for the
+// head of a tenant that has written nothing.
+func (a *app) keptEmpty(name string) bool {
+	raw, err := os.ReadFile(a.path("heads", name))
+	lines := strings.SplitN(string(raw), "\n", 3) // origin, size, the rest
+	return err == nil && len(lines) == 3 && lines[1] == "0"
+}
+
+// requireTenant refuses a tenant that the log does not know.
+func (a *app) requireTenant(ctx context.Context, log *eventlog.Log, tenant string) error {
+	list, err := a.tenants(ctx, log)
+	if err == nil && !slices.Contains(list, tenant) {
+		err = usagef("no such tenant %q in %s", tenant, a.Dir)
+	}
+	return err
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"database/sql"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestLookingMakesNothing(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "none")
+	for _, args := range [][]string{{"verify"}, {"verify", "--json"}, {"rebuild"}, {"doctor"}} {
+		r := command(t, "", append(args, "--dir", dir, "--nats-url", "nats://127.0.0.1:1")...)
+		if r.code != exitUsage || !strings.Contains(r.err, "no Satchel data in "+dir) {
+			t.Errorf("satchel %v: exit code %d\n%s%s", args, r.code, r.out, r.err)
+		}
+		if _, err := os.Stat(dir); err == nil {
+			t.Fatalf("satchel %v made %s", args, dir)
+		}
+	}
+}
+
+func TestVerifyNamesWhatIsWrongOnce(t *testing.T) {
+	t.Parallel()
+	n := startNode(t)
+	for _, tenant := range []string{"acme", "globex"} {
+		n.must(t, "emit", "--text", "a", "--tenant", tenant)
+	}
+	for _, name := range []string{"verify", "rebuild"} {
+		if r := n.run(t, name, "--tenant", "nosuch"); r.code != exitUsage || !strings.Contains(r.err, `no such tenant "nosuch"`) {
+			t.Errorf("%s of an unknown tenant beside a node: exit code %d\n%s%s", name, r.code, r.out, r.err)
+		}
+	}
+	if r := command(t, "", "rebuild", "--dir", n.dir, "--http-addr", ""); r.code != exitUsage || !strings.Contains(r.err, "--http-addr") {
+		t.Errorf("rebuild without an address: exit code %d\n%s", r.code, r.err)
+	}
+	if r := command(t, "", "rebuild", "--dir", n.dir, "--http-addr", "127.0.0.1:1"); r.code != exitUsage || !strings.Contains(r.err, "nothing answers at 127.0.0.1:1;") {
+		t.Errorf("rebuild at another address: exit code %d\n%s", r.code, r.err)
+	}
+	contains(t, "doctor", n.must(t, "doctor"), "those of the running process may be others")
+	n.down(t)
+	if r := command(t, "", "rebuild", "--dir", n.dir, "--tenant", "nosuch"); r.code != exitUsage || !strings.Contains(r.err, `no such tenant "nosuch"`) {
+		t.Errorf("rebuild of an unknown tenant: exit code %d\n%s", r.code, r.err)
+	}
+	db, err := sql.Open("sqlite", filepath.Join(n.dir, "log.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec("UPDATE entries SET subject = subject || 'x' WHERE id = (SELECT min(id) FROM entries)"); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r := command(t, "", "verify", "--dir", n.dir)
+	if r.code != exitFound || strings.Count(r.out, "BAD") != 1 || !strings.Contains(r.err, "1 of 2 logs do not verify") {
+		t.Errorf("a tampered log: exit code %d\n%s%s", r.code, r.out, r.err)
+	}
+	if r := command(t, "", "doctor", "--dir", n.dir, "--nats-url", "nats://127.0.0.1:1"); r.code != exitFound || strings.Count(r.out, "bad at position") != 1 {
+		t.Errorf("doctor of a tampered log: exit code %d\n%s%s", r.code, r.out, r.err)
+	}
+	if r := command(t, "", "verify", "--dir", n.dir, "--tenant", "globex"); r.code != 0 || strings.Contains(r.out, "acme") {
+		t.Errorf("verify of the other tenant: exit code %d\n%s%s", r.code, r.out, r.err)
+	}
+	keys := filepath.Join(n.dir, "keys")
+	if err := os.RemoveAll(keys); err != nil {
+		t.Fatal(err)
+	}
+	r = command(t, "", "verify", "--dir", n.dir, "--tenant", "globex")
+	if r.code != exitFound || !strings.Contains(r.out, "log.key is missing") || !strings.Contains(r.out, "globex: 1 entry verified") {
+		t.Errorf("verify without keys: exit code %d\n%s%s", r.code, r.out, r.err)
+	}
+	if _, err := os.Stat(keys); err == nil {
+		t.Error("verify made a new key")
+	}
+}
+
+func TestUpSaysWhyItCannot(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := command(t, "", "up", "--dir", t.TempDir(), "--nats-port", port, "--http-addr", "")
+	if r.code != exitUsage || !strings.Contains(r.err, "port "+port+" is in use; choose another with --nats-port") {
+		t.Errorf("a port in use: exit code %d\n%s", r.code, r.err)
+	}
+	file := filepath.Join(folder(t, map[string]string{"file": ""}), "file")
+	r = command(t, "", "up", "--dir", file, "--nats-port", "0", "--http-addr", "")
+	if r.code != exitUsage || !strings.Contains(r.err, "cannot use the data folder "+file+": ") {
+		t.Errorf("a file as data folder: exit code %d\n%s", r.code, r.err)
+	}
+}
