@@ -100,6 +100,9 @@ func (f *finding) gather(ctx context.Context, pushed schemas.Filter) error {
 		return err
 	}
 	t.warnings = append(t.warnings, t.ranking.Warnings...)
+	if err := f.widen(ctx, &q); err != nil {
+		return err
+	}
 	if f.req.IncludeRelationships {
 		return f.follow(ctx, pushed)
 	}

@@ -94,6 +94,26 @@ func TestSearchOptions(t *testing.T) {
 	}
 }
 
+func TestSearchFindsARareDay(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, nil)
+	list := corpus(1500, 5)
+	for i := range list {
+		list[i].Scope.Tenant, list[i].SecurityLabel = "acme", []string{"level:public"}
+	}
+	old := list[700]
+	w.put(t, "acme", list...)
+	out, err := w.engine.Search(context.Background(), as(t, "acme", schemas.Internal), schemas.SearchRequest{
+		Query: "violin umbrella market", Limit: 3, DateFrom: old.CreatedAt, DateTo: old.CreatedAt.Add(3 * time.Hour),
+	})
+	must(t, err)
+	got := found(out.Results)
+	slices.Sort(got)
+	if diff := cmp.Diff([]string{"m-000700", "m-000701", "m-000702"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestSearchFollowsRelationships(t *testing.T) {
 	t.Parallel()
 	w := library(t, nil)
