@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"satchel/emitters"
+	"satchel/jetstream"
 	"satchel/schemas"
 )
 
@@ -29,7 +30,7 @@ type importCmd struct {
 }
 
 type importFilesCmd struct {
-	Paths  []string          `arg:"" help:"JSONL files, or folders of Markdown; - reads JSONL from standard input."`
+	Paths  []string          `arg:"" help:"JSONL files, Markdown files (.md) or folders of Markdown; - reads JSONL from standard input."`
 	Map    map[string]string `help:"Fields of the JSONL: item field=your field, as in --map content=text --map created_at=ts." placeholder:"FIELD=YOURS"`
 	Label  []string          `help:"Labels of items that carry none." default:"level:internal"`
 	Kind   string            `help:"Kind of items that name none." default:"memory"`
@@ -40,6 +41,7 @@ type importFilesCmd struct {
 // Help shows how it is called.
 func (importFilesCmd) Help() string {
 	return `Each item's event id is made from its content, so importing a file again stores nothing twice.
+An item without created_at gets the time its file was changed; from standard input, the present.
 
 Examples:
   satchel import memories.jsonl
@@ -82,13 +84,14 @@ func (c *importFilesCmd) Run(ctx context.Context, a *app) error {
 	if a.JSON {
 		err = a.printJSON(count)
 	} else {
-		_, err = fmt.Fprintf(a.out, "%d items read, %d published, %d malformed\n", count.Read, count.Published, count.Malformed)
+		_, err = fmt.Fprintf(a.out, "%s read, %d published (what the log knows already changes nothing), %d malformed\n",
+			plural(count.Read, "item", "items"), count.Published, count.Malformed)
 	}
 	if err != nil {
 		return err
 	}
 	if count.Malformed > 0 {
-		return &foundError{fmt.Sprintf("%d items are malformed and were left out", count.Malformed)}
+		return leftOut(count.Malformed)
 	}
 	return nil
 }
@@ -121,6 +124,9 @@ func (c *importFilesCmd) read(a *app) ([]schemas.MemoryItem, imported, error) {
 	add := func(where string, item schemas.MemoryItem, issues []schemas.Issue) {
 		count.Read++
 		if len(issues) == 0 {
+			issues = oversized(&item)
+		}
+		if len(issues) == 0 {
 			items = append(items, item)
 			return
 		}
@@ -134,7 +140,7 @@ func (c *importFilesCmd) read(a *app) ([]schemas.MemoryItem, imported, error) {
 		switch {
 		case p != "-" && err != nil:
 			return nil, count, usagef("%v", err)
-		case p != "-" && info.IsDir():
+		case p != "-" && (info.IsDir() || isMarkdown(p)):
 			err = c.readFolder(a, p, add)
 		default:
 			err = c.readLines(a, p, add)
@@ -153,11 +159,19 @@ func (c *importFilesCmd) readLines(a *app, name string, add func(string, schemas
 		return err
 	}
 	defer closeFile()
+	written := time.Now()
+	if f, ok := r.(*os.File); ok && name != "-" {
+		info, err := f.Stat()
+		if err != nil {
+			return fmt.Errorf("read %s: %w", name, err)
+		}
+		written = info.ModTime()
+	}
 	br := bufio.NewReaderSize(r, 1<<16)
 	for line := 1; ; line++ {
 		raw, err := br.ReadBytes('\n')
 		if len(bytes.TrimSpace(raw)) > 0 {
-			mapped, mapErr := c.mapped(a, raw)
+			mapped, mapErr := c.mapped(a, raw, written)
 			if mapErr != nil {
 				add(fmt.Sprintf("%s:%d", name, line), schemas.MemoryItem{}, []schemas.Issue{{Message: mapErr.Error()}})
 			} else {
@@ -175,7 +189,7 @@ func (c *importFilesCmd) readLines(a *app, name string, add func(string, schemas
 }
 
 // mapped renames fields and fills in what an import may leave out.
-func (c *importFilesCmd) mapped(a *app, raw []byte) ([]byte, error) {
+func (c *importFilesCmd) mapped(a *app, raw []byte, written time.Time) ([]byte, error) {
 	var in map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &in); err != nil {
 		return nil, errors.New("is not a JSON object")
@@ -193,7 +207,7 @@ func (c *importFilesCmd) mapped(a *app, raw []byte) ([]byte, error) {
 		}
 	}
 	defaults := map[string]any{"type": schemas.Episodic, "kind": c.Kind, "security_label": c.Label,
-		"scope": schemas.MemoryScope{Tenant: a.Tenant}, "created_at": time.Unix(0, 0).UTC()}
+		"scope": schemas.MemoryScope{Tenant: a.Tenant}, "created_at": written.UTC().Truncate(time.Second)}
 	for field, v := range defaults {
 		if _, ok := out[field]; ok {
 			continue
@@ -211,13 +225,41 @@ func (c *importFilesCmd) mapped(a *app, raw []byte) ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// readFolder makes an item of each Markdown file below dir.
+func isMarkdown(name string) bool { return strings.EqualFold(filepath.Ext(name), ".md") }
+
+// headerRoom is what the headers of an item's event take at most, in bytes.
+const headerRoom = 2 << 10
+
+// oversized says that item is larger than what the stream takes.
+func oversized(item *schemas.MemoryItem) []schemas.Issue {
+	raw, err := json.Marshal(item)
+	if err != nil {
+		return []schemas.Issue{{Message: err.Error()}}
+	}
+	if limit := jetstream.MaxEventSize - headerRoom; len(raw) > limit {
+		return []schemas.Issue{{Message: fmt.Sprintf("has %d bytes, at most %d", len(raw), limit)}}
+	}
+	return nil
+}
+
+// leftOut is the finding that some items were malformed.
+func leftOut(n int) error {
+	return &foundError{plural(n, "item is malformed and was left out", "items are malformed and were left out")}
+}
+
+// readFolder makes an item of each Markdown file below dir, or of dir itself when it is one.
 func (c *importFilesCmd) readFolder(a *app, dir string, add func(string, schemas.MemoryItem, []schemas.Issue)) error {
+	root := dir
+	if isMarkdown(dir) {
+		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+			root = filepath.Dir(dir)
+		}
+	}
 	return filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() || !strings.EqualFold(filepath.Ext(p), ".md") {
+		if d.IsDir() || !isMarkdown(p) {
 			return nil
 		}
 		text, err := os.ReadFile(p)
@@ -228,7 +270,7 @@ func (c *importFilesCmd) readFolder(a *app, dir string, add func(string, schemas
 		if err != nil {
 			return fmt.Errorf("read %s: %w", p, err)
 		}
-		rel, err := filepath.Rel(dir, p)
+		rel, err := filepath.Rel(root, p)
 		if err != nil {
 			return fmt.Errorf("read %s: %w", p, err)
 		}

@@ -160,7 +160,7 @@ func printUnfinished(a *app, indexed bool, malformed int) error {
 		fmt.Fprintln(a.out, "all is published; the indexes are still catching up")
 	}
 	if malformed > 0 {
-		return &foundError{fmt.Sprintf("%d items are malformed and were left out", malformed)}
+		return leftOut(malformed)
 	}
 	return nil
 }

@@ -81,7 +81,11 @@ func eventID(item *schemas.MemoryItem) (string, error) {
 
 // add publishes item with those after it; a malformed one is printed, counted and left out.
 func (p *publisher) add(ctx context.Context, where string, item schemas.MemoryItem) error {
-	if issues := item.Validate(); len(issues) > 0 {
+	issues := item.Validate()
+	if len(issues) == 0 {
+		issues = oversized(&item)
+	}
+	if len(issues) > 0 {
 		p.malformed(where, issues)
 		return nil
 	}

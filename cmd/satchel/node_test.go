@@ -219,7 +219,7 @@ func TestImport(t *testing.T) {
 	})
 	chat, docs, bad := filepath.Join(dir, "chat.jsonl"), filepath.Join(dir, "docs"), filepath.Join(dir, "bad.jsonl")
 	mapped := []string{"import", chat, "--map", "content=text", "--map", "created_at=ts", "--map", "speaker=speaker", "--map", "session=session"}
-	contains(t, "import", n.must(t, mapped...), "2 items read, 2 published, 0 malformed")
+	contains(t, "import", n.must(t, mapped...), "2 items read, 2 published (", "), 0 malformed")
 	if c := mustJSON[imported](t, n, "import", docs, "--kind", "knowledge"); c != (imported{Read: 2, Published: 2}) {
 		t.Errorf("import of a folder: %+v", c)
 	}
@@ -246,7 +246,7 @@ func TestImport(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.out), &c); r.code != exitFound || err != nil || c != (imported{Read: 3, Published: 1, Malformed: 2}) {
 		t.Errorf("an import with malformed lines: exit code %d, %+v, %v", r.code, c, err)
 	}
-	if r := n.runIn(t, `{"content":"from standard input"}`, "import", "-"); r.code != 0 || !strings.Contains(r.out, "1 items read, 1 published") {
+	if r := n.runIn(t, `{"content":"from standard input"}`, "import", "-"); r.code != 0 || !strings.Contains(r.out, "1 item read, 1 published") {
 		t.Errorf("import -: exit code %d\n%s%s", r.code, r.out, r.err)
 	}
 }

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/schemas"
+)
+
+func TestImportFillsInTheTimeOfTheFile(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"m.jsonl": `{"content":"the kiln is fired on Mondays"}` + "\n", "kiln.md": "# Kiln"})
+	name := filepath.Join(dir, "m.jsonl")
+	written := time.Date(2025, 4, 5, 6, 7, 8, 0, time.UTC)
+	if err := os.Chtimes(name, written, written); err != nil {
+		t.Fatal(err)
+	}
+	c := importFilesCmd{Paths: []string{name, filepath.Join(dir, "kiln.md")}, Kind: "memory", Label: []string{"level:internal"}}
+	a := &app{Settings: &Settings{Tenant: "main"}, err: os.Stderr}
+	items, count, err := c.read(a)
+	if err != nil || count.Malformed > 0 || len(items) != 2 {
+		t.Fatalf("%d items, %+v, %v", len(items), count, err)
+	}
+	if !items[0].CreatedAt.Equal(written) {
+		t.Errorf("created at %s, the file at %s", items[0].CreatedAt, written)
+	}
+	if items[1].Category != "markdown" || items[1].Content.Text() != "# Kiln" {
+		t.Errorf("a Markdown file became %+v", items[1])
+	}
+	c.Paths = []string{dir}
+	folder, _, err := c.read(a)
+	if err != nil || len(folder) != 1 || folder[0].ID != items[1].ID {
+		t.Errorf("the folder has %+v (%v), the file %+v", folder, err, items[1])
+	}
+	c.Paths, a.in = []string{"-"}, strings.NewReader(`{"content":"x"}`)
+	if items, _, err := c.read(a); err != nil || time.Since(items[0].CreatedAt) > time.Hour {
+		t.Errorf("from standard input: %+v, %v", items, err)
+	}
+}
+
+func TestImportLeavesOutWhatIsTooLarge(t *testing.T) {
+	t.Parallel()
+	n := startNode(t)
+	fields := make(map[string]string, 32)
+	for i := range 32 {
+		fields[string(rune('a'+i%26))+strings.Repeat("x", i)] = strings.Repeat("y", 25<<10)
+	}
+	large, err := json.Marshal(map[string]any{"content": fields})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := folder(t, map[string]string{"m.jsonl": `{"id":"n1","content":"the kiln is fired on Mondays"}` + "\n" + string(large) + "\n" + `{"id":"n2","content":"celadon is green"}`})
+	r := n.run(t, "import", filepath.Join(dir, "m.jsonl"))
+	if r.code != exitFound || !strings.Contains(r.err, "m.jsonl:2: ") || !strings.Contains(r.out, "3 items read, 2 published") || !strings.Contains(r.err, "1 item is malformed") {
+		t.Errorf("exit code %d\n%s%.300s", r.code, r.out, r.err)
+	}
+	item := schemas.MemoryItem{ID: "n3", Content: schemas.TextContent(strings.Repeat("y", 800<<10))}
+	if issues := oversized(&item); len(issues) != 1 || !strings.Contains(issues[0].Message, "at most") {
+		t.Errorf("an item of 800 KiB: %v", issues)
+	}
+}
