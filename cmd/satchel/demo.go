@@ -44,6 +44,9 @@ func demoNow() time.Time { return time.Date(2026, 3, 7, 9, 0, 0, 0, time.UTC) }
 
 // Run tells the story.
 func (c *demoCmd) Run(ctx context.Context, a *app) (err error) {
+	if a.JSON {
+		return usagef("the demo is a story to read and prints no JSON; leave out --json")
+	}
 	dir := c.Keep
 	if dir == "" {
 		if dir, err = os.MkdirTemp("", "satchel-demo-"); err != nil {
@@ -335,6 +338,8 @@ func (t *teller) next(kept string) {
 	t.say("        satchel ask \"how is the build?\"              ask")
 	t.say("        satchel ledger --verify                      follow and check what was decided")
 	if kept != "" {
-		t.say("        satchel up --dir %s --tenant %s   go on with this story", kept, demoTenant)
+		t.say("        satchel up --dir %s                  go on with this story, and in another terminal:", kept)
+		t.say("        satchel ask --tenant %s --level restricted --group risk \"what did it cost?\"", demoTenant)
+		t.say("        satchel ledger --tenant %s --verify", demoTenant)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"satchel/emitters"
 	"satchel/jetstream"
@@ -38,6 +39,8 @@ type ledgerLine struct {
 	Data     json.RawMessage `json:"data,omitempty"`
 	Gap      *emitters.Gap   `json:"gap,omitempty"`
 	Proved   *bool           `json:"proved,omitempty"`
+
+	at time.Time // of the event
 }
 
 // Run prints the ledger.
@@ -69,6 +72,7 @@ func (c *ledgerCmd) Run(ctx context.Context, a *app) error {
 		line := ledgerLine{Position: l.Position, Kind: string(l.Kind), Agent: l.Agent, Gap: l.Gap}
 		if l.Gap == nil {
 			line.Type, line.ID, line.Subject, line.Data = l.Event.Type(), l.Event.ID(), l.Event.Subject(), l.Event.Data()
+			line.at = l.Event.Time()
 			if check != nil {
 				ok, err := check.included(ctx, l)
 				if err != nil {
@@ -103,6 +107,30 @@ func (a *app) printLedger(line ledgerLine) error {
 		proved = map[bool]string{true: "  proved", false: "  NOT PROVED"}[*line.Proved]
 	}
 	noun := strings.TrimSuffix(strings.TrimPrefix(line.Type, "io.satchel."), ".v1")
-	_, err := fmt.Fprintf(a.out, "%6d  %-10s %-18s %s%s\n", line.Position, line.Kind, noun, line.Subject, proved)
+	_, err := fmt.Fprintf(a.out, "%6d  %s  %-10s %-18s %s%s\n", line.Position, line.at.UTC().Format("2006-01-02T15:04:05Z"), line.Kind, noun, line.about(), proved)
 	return err
+}
+
+// about says what an entry is about: the subject, with the figures of a pack and the
+// items of an erasure.
+func (l *ledgerLine) about() string {
+	switch schemas.LedgerKind(l.Kind) {
+	case schemas.LedgerPack:
+		var pack schemas.ContextPack
+		if json.Unmarshal(l.Data, &pack) != nil || pack.ID == "" {
+			return l.Subject
+		}
+		items := 0
+		for _, section := range pack.Sections {
+			items += len(section.Items)
+		}
+		return fmt.Sprintf("%s for %s, %s, %s", pack.ID, pack.Principal, plural(items, "item", "items"), plural(pack.TokenActual, "token", "tokens"))
+	case schemas.LedgerErasure:
+		var erased schemas.LedgerReference
+		if json.Unmarshal(l.Data, &erased) != nil || len(erased.Items) == 0 {
+			return l.Subject
+		}
+		return strings.Join(erased.Items, ", ")
+	}
+	return l.Subject
 }

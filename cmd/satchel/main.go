@@ -88,11 +88,16 @@ type app struct {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	signal.Ignore(syscall.SIGPIPE) // a write to a closed pipe fails instead, see pipe
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
 // run is main without the process: it returns the exit code.
 func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	stdout := &pipe{w: out, stop: stop}
+	out = stdout
 	var c cli
 	code := -1
 	parser, err := kong.New(&c, kong.Name("satchel"), kong.Description(description), kong.UsageOnError(),
@@ -103,9 +108,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 		fmt.Fprintln(errOut, "satchel:", err)
 		return exitFailed
 	}
-	if len(args) == 0 {
-		args = []string{"--help"}
-	}
+	args = plainWords(args)
 	cmd, err := parser.Parse(args)
 	if code >= 0 {
 		return code // help was printed
@@ -117,10 +120,27 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 	c.tuneMemory()
 	a := &app{Settings: &c.Settings, out: out, err: errOut, in: in}
 	a.tenantGiven = slices.ContainsFunc(cmd.Path, func(p *kong.Path) bool { return p.Flag != nil && p.Flag.Name == "tenant" })
-	if err := cmd.Run(a); err != nil {
+	err = cmd.Run(a)
+	switch {
+	case stdout.broken.Load():
+		return exitFailed // whoever read it has gone and wants no word
+	case err != nil:
 		return report(errOut, err)
 	}
 	return 0
+}
+
+// plainWords lets help and --version be said as other programs have it.
+func plainWords(args []string) []string {
+	switch {
+	case len(args) == 0:
+		return []string{"--help"}
+	case args[0] == "help":
+		return append(slices.Clone(args[1:]), "--help")
+	case len(args) == 1 && args[0] == "--version":
+		return []string{"version"}
+	}
+	return args
 }
 
 // readPath makes a path absolute and leaves an empty one, such as that of an empty

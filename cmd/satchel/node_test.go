@@ -78,7 +78,7 @@ func TestLedgerVerifyDoctorOnANode(t *testing.T) {
 	n.must(t, "ask", "a")
 	awaitLedger(t, n, 4)
 	out := n.must(t, "ledger", "--verify")
-	contains(t, "ledger", out, "memory.recorded", "context.packed", "context.dropped", "policy.decided", "n1", "  proved")
+	contains(t, "ledger", out, "memory.recorded", "context.packed", "context.dropped", "policy.decided", "n1", "  proved", " for cli, 1 item, ", " tokens", time.Now().UTC().Format("2006-"))
 	if strings.Contains(out, "NOT PROVED") || len(strings.Split(strings.TrimSpace(out), "\n")) != 4 {
 		t.Errorf("ledger --verify printed\n%s", out)
 	}

@@ -23,6 +23,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"ask"}, "question"},
 		{[]string{"ask", "x", "--level", "cosmic"}, "--level"},
 		{[]string{"emit"}, "--text or --item"},
+		{[]string{"demo", "--json"}, "--json"},
 		{[]string{"emit", "--text", "a", "--item", "{}"}, "not both"},
 		{[]string{"emit", "--item", "{"}, "not JSON"},
 		{[]string{"emit", "--text", "a", "--event-id", "e1"}, "--created-at"},
