@@ -125,7 +125,7 @@ func (o *outliner) add(all []found, open []int, i int) {
 		u.Type = "method"
 	}
 	u.Signature, u.Doc = o.signature(f), o.doc(f)
-	u.Text = o.body(all, i)
+	u.Text = o.dedent(o.body(all, i), f.outer.start)
 	u.StartLine = 1 + bytes.Count(o.source[:f.outer.start], []byte("\n"))
 	u.EndLine = u.StartLine + strings.Count(strings.TrimRight(o.text(f.outer), "\n"), "\n")
 	o.units = append(o.units, u)
@@ -213,6 +213,15 @@ func (o *outliner) body(all []found, i int) string {
 	}
 	b.WriteString(o.text(span{at, f.outer.end}))
 	return b.String()
+}
+
+// dedent takes the indentation of the line on which a unit starts away from its others.
+func (o *outliner) dedent(text string, start int) string {
+	line := o.source[bytes.LastIndexByte(o.source[:start], '\n')+1 : start]
+	if len(line) == 0 || len(bytes.TrimLeft(line, " \t")) > 0 {
+		return text
+	}
+	return strings.ReplaceAll(text, "\n"+string(line), "\n")
 }
 
 // docstring removes the quotes and the indentation of a Python string.

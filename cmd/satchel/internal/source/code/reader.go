@@ -118,7 +118,7 @@ func (r *Reader) query(ctx context.Context, g grammar) (*treesitter.Query, error
 }
 
 // generated is how tools mark what they write, in the first lines of a file.
-var generated = regexp.MustCompile(`(?i)(@generated|code generated .{0,80}|auto-?generated|automatically generated)\b.{0,120}(do not (edit|modify)|don't edit|\*/|$)`)
+var generated = regexp.MustCompile(`(?i)(@generated\b|\bgenerated\b.{0,120}\b(do not|don't) (edit|modify)|\b(auto-?generated|automatically generated) (by|from|with|using)\b)`)
 
 // unworthy looks at the text.
 func unworthy(source []byte) Reason {

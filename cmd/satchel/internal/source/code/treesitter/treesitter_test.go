@@ -2,6 +2,7 @@ package treesitter
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"strings"
 	"testing"
@@ -23,9 +24,16 @@ func open(t testing.TB) *Parser {
 	return p
 }
 
-func TestEveryGrammarParses(t *testing.T) {
+// TestParser starts the module once: that takes a second, and ten under the race detector.
+func TestParser(t *testing.T) {
 	t.Parallel()
 	p := open(t)
+	t.Run("every grammar parses", func(t *testing.T) { testGrammars(t, p) })
+	t.Run("captures say where", func(t *testing.T) { testCaptures(t, p) })
+	t.Run("a parser outlives a trap", func(t *testing.T) { testTrap(t, p) })
+}
+
+func testGrammars(t *testing.T, p *Parser) {
 	for _, c := range []struct {
 		language           Language
 		query, text, found string
@@ -56,9 +64,7 @@ func TestEveryGrammarParses(t *testing.T) {
 	}
 }
 
-func TestCapturesSayWhere(t *testing.T) {
-	t.Parallel()
-	p := open(t)
+func testCaptures(t *testing.T, p *Parser) {
 	q, err := p.Query(t.Context(), Python, "(function_definition name: (_) @name) @unit")
 	if err != nil {
 		t.Fatal(err)
@@ -75,10 +81,8 @@ func TestCapturesSayWhere(t *testing.T) {
 	}
 }
 
-// TestParserOutlivesATrap takes all the memory there is away, and parses on.
-func TestParserOutlivesATrap(t *testing.T) {
-	t.Parallel()
-	p := open(t)
+// testTrap lets the module read outside of its memory, and parses on.
+func testTrap(t *testing.T, p *Parser) {
 	q, err := p.Query(t.Context(), JavaScript, "(function_declaration name: (_) @name)")
 	if err != nil {
 		t.Fatal(err)
@@ -97,6 +101,9 @@ func TestParserOutlivesATrap(t *testing.T) {
 }
 
 func FuzzRun(f *testing.F) {
+	if flag.Lookup("test.fuzz").Value.String() == "" {
+		f.Skip("the module starts for fuzzing alone; TestParser has cases of every grammar")
+	}
 	f.Add("def f(:\n", uint8(0))
 	f.Add(strings.Repeat("(", 200), uint8(1))
 	f.Add("`${`${", uint8(2))
