@@ -65,7 +65,6 @@ type node struct {
 	changed chan struct{}
 	cmd     *exec.Cmd
 	exited  chan struct{}
-	done    bool
 }
 
 func newNode(t *testing.T) *node {

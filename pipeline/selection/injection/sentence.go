@@ -35,9 +35,8 @@ type sentence struct {
 // splitter cuts a text into sentences: at line ends, at the marks that end a sentence,
 // at the bars of tables, and after longestWords tokens.
 type splitter struct {
-	text   string
-	at     int
-	fenced bool
+	text string
+	at   int
 }
 
 // next returns the bounds of the next sentence and whether it starts and ends a line.

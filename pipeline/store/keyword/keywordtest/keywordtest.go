@@ -151,7 +151,7 @@ func agrees(s *suite, sc scope.Scope, q keyword.Query, res keyword.Result) error
 	}
 	for i, h := range res.Hits {
 		if scores[i] != h.Score {
-			return errors.New("Score differs from Search")
+			return errors.New("the score of an id differs from the search's")
 		}
 	}
 	return nil
