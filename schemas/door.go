@@ -15,7 +15,7 @@ type SearchRequest struct {
 	MinConfidence        *float64  `json:"min_confidence,omitempty"`        // 0–1
 	ConversationID       string    `json:"conversation_id,omitempty"`       // session
 	IncludeRelationships bool      `json:"include_relationships,omitempty"` // follow links from each result
-	RelationshipDepth    int       `json:"relationship_depth,omitempty"`    // hops, default 1, at most 4
+	RelationshipDepth    int       `json:"relationship_depth,omitempty"`    // hops, default 1, at most 4; a graph walks 3
 	Purpose              string    `json:"purpose,omitempty"`               // what the data is for, seen by policy
 	MinPosition          int64     `json:"min_position,omitempty"`          // log position the indexes must have reached
 }
@@ -53,7 +53,7 @@ type ContextTemplate struct {
 }
 
 // BuildRequest asks ctx.v1.<tenant>.build for a rendered context, and
-// ctx.v1.<tenant>.preview for the same with the reasons.
+// ctx.v1.<tenant>.preview for what it would show.
 type BuildRequest struct {
 	SearchRequest
 	Template        string           `json:"template,omitempty"`         // name; default chat
@@ -75,11 +75,12 @@ type BuildReply struct {
 	Positions  Positions      `json:"positions"`   // log positions
 }
 
-// PreviewReply is a BuildReply with its reasons.
+// PreviewReply says what a build would show, without content: context, memories, pack_id
+// and positions are empty, and nothing is logged.
 type PreviewReply struct {
 	BuildReply
 	MemoryIDs     []string           `json:"memory_ids"`     // shown
-	RankingScores map[string]float64 `json:"ranking_scores"` // by memory id, shown or not
+	RankingScores map[string]float64 `json:"ranking_scores"` // by memory id, shown or not, of what policy allows
 	BudgetUsed    float64            `json:"budget_used"`    // percent
 }
 
