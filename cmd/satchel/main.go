@@ -110,7 +110,10 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 	}
 	args = plainWords(args)
 	cmd, err := parser.Parse(args)
-	if code >= 0 {
+	switch {
+	case stdout.broken.Load():
+		return exitFailed
+	case code >= 0:
 		return code // help was printed
 	}
 	if err != nil {

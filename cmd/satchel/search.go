@@ -159,7 +159,7 @@ func (a *app) printWarnings(list []string) {
 
 // colour reports whether output goes to a terminal that may be coloured.
 func (a *app) colour() bool {
-	f, ok := a.out.(*os.File)
+	f, ok := a.file()
 	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == ""
 }
 
