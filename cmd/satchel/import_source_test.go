@@ -1,0 +1,132 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"satchel/schemas"
+)
+
+// gitIn returns a git for a new repository in dir.
+func gitIn(t *testing.T, dir string) func(args ...string) {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("needs the git command")
+	}
+	git := func(args ...string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "git", append([]string{"-C", dir, "-c", "user.name=Ida", "-c", "user.email=ida@example.org", "-c", "commit.gpgsign=false"}, args...)...)
+		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	git("init", "-q", "-b", "main")
+	return git
+}
+
+func rewrite(t *testing.T, dir, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const kilnGo = "package kiln\n\n// Fire heats the kiln until the glaze melts.\nfunc Fire(at int) error { return nil }\n\n// Vent lets the smoke out of the chimney.\nfunc Vent() {}\n"
+
+func TestImportGitAndCodeOnANode(t *testing.T) {
+	t.Parallel()
+	n := startNode(t)
+	dir := folder(t, map[string]string{"kiln.go": kilnGo, "notes.txt": "x", ".gitignore": "out\n", "out/x.go": "package out\nfunc X() {}\n"})
+	git := gitIn(t, dir)
+	git("add", ".")
+	git("commit", "-q", "-m", "the kiln is fired with beech wood")
+
+	first := mustJSON[gitImported](t, n, "import", "git", dir, "--name", "kiln")
+	if first.Read != 1 || first.Published != 1 || first.Since != "" || !first.Indexed {
+		t.Errorf("first import %+v", first)
+	}
+	git("commit", "-q", "--allow-empty", "-m", "the chimney is swept in spring")
+	second := mustJSON[gitImported](t, n, "import", "git", dir, "--name", "kiln")
+	if second.Read != 1 || second.Since != first.Head {
+		t.Errorf("second import %+v", second)
+	}
+	contains(t, "a third import", n.must(t, "import", "git", dir, "--name", "kiln"), "the log has the history up to "+second.Head[:10], "0 commits read")
+	contains(t, "since", n.must(t, "import", "git", dir, "--name", "kiln", "--since", first.Head), "1 commits read")
+	contains(t, "ask for a commit", n.must(t, "ask", "what wood is the kiln fired with?"), "beech wood")
+
+	code := mustJSON[codeImported](t, n, "import", "code", dir, "--name", "kiln")
+	if code.Units["go"] != 2 || code.Files != 1 || code.Removed != 0 || !code.Indexed {
+		t.Errorf("code %+v", code)
+	}
+	contains(t, "ask for code", n.must(t, "ask", "which function lets smoke out of the chimney?"), "func Vent()")
+	rewrite(t, dir, "kiln.go", strings.Replace(kilnGo, "func Vent", "func Draw", 1))
+	git("commit", "-q", "-am", "vent is called draw")
+	code = mustJSON[codeImported](t, n, "import", "code", dir, "--name", "kiln")
+	if code.Removed != 1 || code.Since != second.Head {
+		t.Errorf("code after a removal %+v", code)
+	}
+	out := n.must(t, "ask", "which function lets smoke out of the chimney?")
+	contains(t, "ask after a removal", out, "func Draw()")
+	if strings.Contains(out, "func Vent()") {
+		t.Errorf("a unit that is gone is shown\n%s", out)
+	}
+}
+
+func TestImportExperiencesAndValuesOnANode(t *testing.T) {
+	t.Parallel()
+	n := startNode(t)
+	var lines strings.Builder
+	for i, cause := range []string{"The disk was full of old logs", "Old logs had filled the disk", "A typo"} {
+		lines.WriteString(`{"id":"g` + string(rune('0'+i)) + `","domain":"debugging","goal":"mend it","hypothesis":"h","action":"a","prediction":"p","outcome_status":"falsified","root_cause":"` + cause + `"}` + "\n")
+	}
+	dir := folder(t, map[string]string{"g.jsonl": lines.String(), "bad.jsonl": lines.String() + "{\"goal\":7}\n"})
+	file := filepath.Join(dir, "g.jsonl")
+	contains(t, "import", n.must(t, "import", "experiences", file), "3 experiences read, 3 published, 0 malformed")
+	for _, args := range [][]string{{}, {"--strict"}} {
+		r := n.run(t, append([]string{"import", "experiences", filepath.Join(dir, "bad.jsonl")}, args...)...)
+		if r.code != exitFound || !strings.Contains(r.err, "bad.jsonl:4: /goal: must be a string") {
+			t.Errorf("a malformed line: exit code %d\n%s%s", r.code, r.out, r.err)
+		}
+	}
+	if dry := mustJSON[valuesFound](t, n, "values", "--dry-run"); dry.Experiences != 3 || dry.Values["root_cause"] != 1 || dry.Published != 0 {
+		t.Errorf("dry run %+v", dry)
+	}
+	if did := mustJSON[valuesFound](t, n, "values"); did.Published == 0 || did.Published != len(did.Items) {
+		t.Errorf("values %+v", did)
+	}
+	if again := mustJSON[valuesFound](t, n, "values"); again.Published != 0 || again.Unchanged != len(again.Items) {
+		t.Errorf("values again %+v", again)
+	}
+	n.must(t, "forget", "ghap:g1")
+	gone := mustJSON[valuesFound](t, n, "values")
+	if gone.Experiences != 2 || gone.Values["root_cause"] != 0 {
+		t.Errorf("values after an erasure %+v", gone)
+	}
+	res := mustJSON[schemas.ContextResult](t, n, "ask", "what fills the disk?")
+	for _, r := range res.Payload.Results {
+		if strings.HasPrefix(r.ID, "value:root_cause") {
+			t.Errorf("a value without its experiences is shown: %s", r.ID)
+		}
+	}
+}
+
+func TestImportSourcesUsage(t *testing.T) {
+	t.Parallel()
+	empty := t.TempDir()
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"import", "git", filepath.Join(empty, "none")}, "none"}, {[]string{"import", "git", empty}, "is not a git repository"},
+		{[]string{"import", "code", filepath.Join(empty, "none")}, "is not a folder"}, {[]string{"import", "code", empty, "--since", "HEAD"}, "--since"},
+		{[]string{"import", "experiences", filepath.Join(empty, "none")}, "none"}, {[]string{"values", "--threshold", "2"}, "--threshold"}, {[]string{"values", "--min-size", "1"}, "--min-size"},
+	} {
+		if r := command(t, "", append(c.args, "--dir", t.TempDir())...); r.code != exitUsage || !strings.Contains(r.err, c.says) {
+			t.Errorf("satchel %s: exit code %d\n%s%s", strings.Join(c.args, " "), r.code, r.out, r.err)
+		}
+	}
+}
