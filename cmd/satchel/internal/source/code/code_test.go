@@ -53,7 +53,7 @@ func testUnits(t *testing.T, r *Reader) {
 	for _, c := range []struct{ name, source, want string }{
 		{"p/kiln.go", "// Package kiln fires.\npackage kiln\n\n// Fire heats.\nfunc Fire(at int) error { return nil }\n\n// Kiln is hot.\ntype Kiln[T any] struct{ a T }\n\n// Open opens.\nfunc (k *Kiln[T]) Open() (int, error) {\n\treturn 0, nil\n}\n\ntype (\n\t// Glaze shines.\n\tGlaze interface{ Shine() }\n\tName = string // a name\n)\nfunc init() {}\nfunc init() {}\n",
 			"package kiln 1-2 | package kiln | Package kiln fires.\nfunction kiln.Fire 5-5 | func Fire(at int) error | Fire heats.\nstruct kiln.Kiln 8-8 | type Kiln[T any] struct | Kiln is hot.\nmethod kiln.Kiln.Open in kiln.Kiln 11-13 | func (k *Kiln[T]) Open() (int, error) | Open opens.\ninterface kiln.Glaze 17-17 | type Glaze interface | Glaze shines.\ntype kiln.Name 18-18 | type Name = string | a name\nfunction kiln.init 20-20 | func init() | \nfunction kiln.init (2) 21-21 | func init() | \n"},
-		{"kiln.py", "class Kiln(Base):\n    \"\"\"Hot.\n\n    Very.\n    \"\"\"\n\n    @property\n    def heat(self) -> int:\n        '''Degrees.'''\n        return 1\n\n    # sets it\n    @heat.setter\n    def heat(self, v): pass\n\n@wraps(f)\nasync def fire(a, *, b: int = 1):\n    def inner(): pass\n    return inner\n",
+		{"kiln.py", "class Kiln(Base):  # noqa\n    \"\"\"Hot.\n\n    Very.\n    \"\"\"\n\n    @property\n    def heat(self) -> int:\n        '''Degrees.'''\n        return 1\n\n    # sets it\n    @heat.setter\n    def heat(self, v): pass\n\n@wraps(f)\nasync def fire(a, *, b: int = 1):\n    def inner(): pass\n    return inner\n",
 			"class Kiln 1-14 | class Kiln(Base) | Hot. /  / Very.\nmethod Kiln.heat in Kiln 7-10 | def heat(self) -> int | Degrees.\nmethod Kiln.heat (2) in Kiln 13-14 | def heat(self, v) | sets it\nfunction fire 16-19 | async def fire(a, *, b: int = 1) | \n"},
 		{"kiln.js", "/**\n * Fires.\n * @param {number} at\n */\nexport async function fire(at) { return `${at}'` }\nconst x = 1 // not of open\nexport const open = (a) => { return a }\nclass Kiln extends Base {\n  // heat it\n  get heat() { return /[/'\"]/ }\n}\nKiln.prototype.close = function (b) {}\n",
 			"function fire 5-5 | export async function fire(at) | Fires. / @param {number} at\nfunction open 7-7 | export const open = (a) | \nclass Kiln 8-11 | class Kiln extends Base | \nmethod Kiln.heat in Kiln 10-10 | get heat() | heat it\nfunction Kiln.prototype.close 12-12 | Kiln.prototype.close = function (b) | \n"},
@@ -126,6 +126,18 @@ func TestItemsAreValid(t *testing.T) {
 			t.Fatal(issues)
 		}
 	})
+}
+
+func TestTestsMatterLess(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{"a/kiln_test.go": true, "tests/kiln.py": true, "test_kiln.py": true, "src/kiln.spec.ts": true, "src/kiln.test.tsx": true, "src/__tests__/a.js": true,
+		"a/contest.go": false, "latest/a.py": false, "testing.go": false} {
+		u := Unit{Path: name, QualifiedName: "f", Text: "x"}
+		item, err := u.Item("kiln", "acme", nil, time.Unix(1, 0))
+		if err != nil || (item.Importance != nil) != want {
+			t.Errorf("%s: importance %v, %v", name, item.Importance, err)
+		}
+	}
 }
 
 func TestItemIDs(t *testing.T) {

@@ -20,6 +20,7 @@ type found struct {
 	kind            string
 	at, outer       span
 	name, body, doc span
+	head            int // end of the last
 }
 
 // outline makes units of what a grammar's query captured in source.
@@ -65,6 +66,8 @@ func gather(captures []treesitter.Capture) (all []found, around, gaps []span) {
 				f.body = at
 			case "doc":
 				f.doc = at
+			case "head":
+				f.head = max(f.head, at.end)
 			case "outer":
 				around = append(around, at)
 			case "comment", "attribute":
@@ -124,7 +127,7 @@ func (o *outliner) add(all []found, open []int, i int) {
 	if inClass && u.Type == "function" {
 		u.Type = "method"
 	}
-	u.Signature, u.Doc = o.signature(f), o.doc(f)
+	u.Signature, u.Doc = o.dedent(o.signature(f), f.outer.start), o.doc(f)
 	u.Text = o.dedent(o.body(all, i), f.outer.start)
 	u.StartLine = 1 + bytes.Count(o.source[:f.outer.start], []byte("\n"))
 	u.EndLine = u.StartLine + strings.Count(strings.TrimRight(o.text(f.outer), "\n"), "\n")
@@ -150,6 +153,8 @@ func (o *outliner) signature(f found) string {
 		from = f.outer.start
 	}
 	switch {
+	case o.g.language == treesitter.Python:
+		to = max(f.head, f.name.end)
 	case o.g.language == treesitter.Ruby: // comments may stand between it and the body
 		if n := bytes.IndexByte(o.source[from:to], '\n'); n >= 0 {
 			to = from + n

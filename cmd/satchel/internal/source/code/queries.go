@@ -10,6 +10,7 @@ import (
 //
 //	function, method, class, …   a unit, and its type
 //	scope                        what gives its name to the units in it, but is none: a namespace
+//	head                         what ends the signature; without one the body does
 //	name, body, doc              of the unit or scope of the same match
 //	outer                        what stands around a unit and belongs to it: decorators, export
 //	comment, attribute           what may stand between a unit and what is before it
@@ -48,8 +49,8 @@ func grammarOf(extension string) (grammar, bool) {
 }
 
 const pythonQuery = `
-(function_definition name: (_) @name body: (block . (expression_statement (string) @doc)?) @body) @function
-(class_definition name: (_) @name body: (block . (expression_statement (string) @doc)?) @body) @class
+(function_definition name: (_) @name parameters: (_) @head return_type: (_)? @head body: (block . (expression_statement (string) @doc)?) @body) @function
+(class_definition name: (_) @name superclasses: (_)? @head body: (block . (expression_statement (string) @doc)?) @body) @class
 (decorated_definition) @outer
 (comment) @comment
 `

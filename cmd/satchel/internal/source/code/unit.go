@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"path"
 	"strings"
 	"time"
 	"unicode"
@@ -100,10 +101,31 @@ func (u *Unit) Item(repo, tenant string, labels []string, changed time.Time) (sc
 	item := schemas.MemoryItem{ID: ItemID(repo, u.key()), Type: schemas.Semantic, Kind: schemas.KindCode, Scope: schemas.MemoryScope{Tenant: tenant},
 		CreatedAt: changed.UTC(), SecurityLabel: labels, Category: u.Type, Content: schemas.TextContent(u.Text), Attributes: raw,
 		Provenance: schemas.Provenance{SourceURI: "file:" + u.Path}}
+	if isTest(u.Path) {
+		less := testImportance
+		item.Importance = &less
+	}
 	if u.Parent != "" {
 		item.Links = []schemas.Link{{Rel: schemas.RelPartOf, To: ItemID(repo, u.Path+"#"+u.Parent)}}
 	}
 	return item, nil
+}
+
+// testImportance is below the default of 0.5: whoever asks how something works wants the
+// code itself before what checks it.
+const testImportance = .3
+
+// isTest reports whether a file holds tests, by the customs of the languages.
+func isTest(name string) bool {
+	for _, dir := range strings.Split(path.Dir(name), "/") {
+		switch dir {
+		case "test", "tests", "__tests__", "spec", "testdata":
+			return true
+		}
+	}
+	stem := strings.TrimSuffix(path.Base(name), path.Ext(name))
+	return strings.HasPrefix(stem, "test_") || strings.HasSuffix(stem, "_test") || strings.HasSuffix(stem, "_spec") ||
+		strings.HasSuffix(stem, ".test") || strings.HasSuffix(stem, ".spec")
 }
 
 // finish cuts what is too long, makes it valid UTF-8 and numbers units of one name.
