@@ -164,9 +164,9 @@ func (c *forgetCmd) Run(ctx context.Context, a *app) error {
 	for _, s := range r.Stores {
 		left := "nothing left"
 		if !s.Absent {
-			left = "NOT CHECKED TO BE EMPTY"
+			left = "NOT CONFIRMED EMPTY"
 		}
-		fmt.Fprintf(a.out, "  %-10s removed %d, %s\n", s.Store, s.Removed, left)
+		fmt.Fprintf(a.out, "  %-15s removed %d, %s\n", s.Store, s.Removed, left)
 	}
 	return nil
 }
