@@ -100,7 +100,7 @@ func (u *Unit) Item(repo, tenant string, labels []string, changed time.Time) (sc
 	}
 	item := schemas.MemoryItem{ID: ItemID(repo, u.key()), Type: schemas.Semantic, Kind: schemas.KindCode, Scope: schemas.MemoryScope{Tenant: tenant},
 		CreatedAt: changed.UTC(), SecurityLabel: labels, Category: u.Type, Content: schemas.TextContent(u.Text), Attributes: raw,
-		Provenance: schemas.Provenance{SourceURI: "file:" + u.Path}}
+		Provenance: schemas.Provenance{SourceURI: fmt.Sprintf("file:%s#L%d-L%d", u.Path, u.StartLine, u.EndLine)}}
 	if isTest(u.Path) {
 		less := testImportance
 		item.Importance = &less
