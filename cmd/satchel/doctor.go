@@ -140,7 +140,7 @@ func (a *app) checkRunning(ctx context.Context) finding {
 		f.Detail = "NATS answers, Satchel does not: " + err.Error()
 		return f
 	}
-	f.OK, f.Detail = true, fmt.Sprintf("yes; tenant %s has %d log entries", a.Tenant, head.Size)
+	f.OK, f.Detail = true, fmt.Sprintf("yes; tenant %s has %s", a.Tenant, plural(int(head.Size), "log entry", "log entries"))
 	return f
 }
 

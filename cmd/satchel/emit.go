@@ -78,7 +78,10 @@ func (c *emitCmd) Run(ctx context.Context, a *app) error {
 // identify fills in time and id. An event id makes sense only with an event that says
 // the same each time.
 func (c *emitCmd) identify(item *schemas.MemoryItem) error {
-	if c.Created != "" && item.CreatedAt.IsZero() {
+	if c.Created != "" {
+		if !item.CreatedAt.IsZero() {
+			return usagef("give the time in --item or as --created-at, not both")
+		}
 		at, err := time.Parse(time.RFC3339, c.Created)
 		if err != nil {
 			return usagef("--created-at %q is not an RFC 3339 time such as 2026-03-03T10:00:00Z", c.Created)

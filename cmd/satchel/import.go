@@ -22,7 +22,7 @@ import (
 )
 
 type importCmd struct {
-	Files importFilesCmd `cmd:"" default:"withargs" help:"JSONL files or folders of Markdown; the default, so that \"import FILE\" is enough."`
+	Files importFilesCmd `cmd:"" default:"withargs" help:"JSONL files, Markdown files or folders of Markdown; the default, so that \"import FILE\" is enough."`
 	Git   importGitCmd   `cmd:"" help:"The history of a git repository, as commits."`
 	Code  importCodeCmd  `cmd:"" help:"Functions, methods, classes and types of a folder of source files."`
 

@@ -29,6 +29,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"emit", "--text", "a", "--event-id", "e1"}, "--created-at"},
 		{[]string{"emit", "--item", `{"content":"x"}`, "--event-id", "e1"}, "--created-at"},
 		{[]string{"emit", "--text", "a", "--created-at", "yesterday"}, "RFC 3339"},
+		{[]string{"emit", "--item", `{"created_at":"2026-03-03T10:00:00Z","content":"x"}`, "--created-at", "2026-03-03T10:00:00Z"}, "not both"},
 		{[]string{"emit", "--text", "a", "--wait", "carved"}, "--wait"},
 		{[]string{"emit", "--item", `{"id":"n1","content":"x","security_label":["secret"]}`}, "/security_label"},
 		{[]string{"schema", "nonsense"}, "nonsense"},

@@ -129,7 +129,7 @@ func (c lintCmd) Run(a *app) error {
 		return &foundError{fmt.Sprintf("%d of %d lines are malformed or unlabelled", bad, lines)}
 	}
 	if !a.JSON {
-		fmt.Fprintf(a.out, "%d lines, all well formed and labelled\n", lines)
+		fmt.Fprintf(a.out, "%s, all well formed and labelled\n", plural(lines, "line", "lines"))
 	}
 	return nil
 }
