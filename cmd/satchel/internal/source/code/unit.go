@@ -80,6 +80,26 @@ func ItemID(repo, key string) string {
 	return id + "." + hash
 }
 
+// source names a unit for people: code:<repo>/<path>#<qualified name>. No other unit of
+// any repository has the same.
+func (u *Unit) source(repo string) string {
+	uri := plain("code:" + repo + "/" + u.key())
+	if len(uri) <= schemas.MaxURI {
+		return uri
+	}
+	return ItemID(repo, u.key())
+}
+
+// plain replaces control characters and what is not UTF-8.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, clean(s))
+}
+
 // attributes are those of schemas.CodeAttributes and what goes beyond them.
 type attributes struct {
 	schemas.CodeAttributes
@@ -100,7 +120,7 @@ func (u *Unit) Item(repo, tenant string, labels []string, changed time.Time) (sc
 	}
 	item := schemas.MemoryItem{ID: ItemID(repo, u.key()), Type: schemas.Semantic, Kind: schemas.KindCode, Scope: schemas.MemoryScope{Tenant: tenant},
 		CreatedAt: changed.UTC(), SecurityLabel: labels, Category: u.Type, Content: schemas.TextContent(u.Text), Attributes: raw,
-		Provenance: schemas.Provenance{SourceURI: fmt.Sprintf("file:%s#L%d-L%d", u.Path, u.StartLine, u.EndLine)}}
+		Provenance: schemas.Provenance{SourceURI: u.source(repo)}}
 	if isTest(u.Path) {
 		less := testImportance
 		item.Importance = &less
@@ -136,12 +156,7 @@ func finish(units []Unit) []Unit {
 		u.Text, u.Cut = cut(clean(u.Text), maxText)
 		u.Doc, _ = cut(clean(u.Doc), maxDoc)
 		u.Signature, _ = cut(clean(u.Signature), maxSignature)
-		u.Path = strings.Map(func(r rune) rune {
-			if unicode.IsControl(r) {
-				return unicode.ReplacementChar
-			}
-			return r
-		}, clean(u.Path))
+		u.Path = plain(u.Path)
 		u.Name, u.QualifiedName, u.Parent = clean(u.Name), clean(u.QualifiedName), clean(u.Parent)
 		if n := seen[u.QualifiedName] + 1; n > 1 {
 			u.Ordinal = n
