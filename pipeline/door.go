@@ -90,7 +90,7 @@ func (t *turn) through(ctx context.Context, s scope.Scope, d door) (schemas.Cont
 	}
 	pushed, err := t.e.cfg.PDP.Filter(ctx, s, selection.ActionRead)
 	if err != nil {
-		return schemas.ContextResult{}, fmt.Errorf("%w: %w", policyDown(), err)
+		return schemas.ContextResult{}, policyDown(ctx, err)
 	}
 	if pushed.IsNone() {
 		t.warnings = append(t.warnings, "policy lets this principal see nothing here")
@@ -130,7 +130,7 @@ func (t *turn) judge(ctx context.Context, s scope.Scope) error {
 	t.decision, err = selection.Slice(ctx, s, t.e.cfg.PDP, t.now, t.e.cfg.IDs(), t.ranking.Candidates)
 	if err != nil {
 		t.ranking.Candidates = nil
-		return fmt.Errorf("%w: %w", policyDown(), err)
+		return policyDown(ctx, err)
 	}
 	t.decision.RequestID = t.request
 	return nil

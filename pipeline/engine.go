@@ -182,7 +182,7 @@ func (t *turn) choose(ctx context.Context, s scope.Scope) error {
 		return err
 	}); err != nil {
 		t.ranking.Candidates = nil
-		return fmt.Errorf("%w: %w", policyDown(), err)
+		return policyDown(ctx, err)
 	}
 	t.decision.RequestID, t.decision.Pushdown = t.request, t.pushed
 	return t.stage(ctx, "defend", func(context.Context) error {

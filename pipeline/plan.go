@@ -32,7 +32,7 @@ func (t *turn) plan(ctx context.Context, s scope.Scope) (selection.Query, error)
 	}
 	pushed, err := t.e.cfg.PDP.Filter(ctx, s, selection.ActionRead)
 	if err != nil {
-		return selection.Query{}, fmt.Errorf("%w: %w", policyDown(), err)
+		return selection.Query{}, policyDown(ctx, err)
 	}
 	t.pushed = pushed.Conds()
 	if pushed.IsNone() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 
 	"satchel/pipeline/scope"
@@ -24,9 +25,14 @@ func typed(ctx context.Context, err error) *schemas.Error {
 	return &schemas.Error{Code: schemas.CodeSearch, Message: "the request could not be served"}
 }
 
-// policyDown is what leaves when there is no verdict.
-func policyDown() *schemas.Error {
-	return &schemas.Error{Code: schemas.CodePolicyDenied, Message: "policy gave no verdict, so nothing may leave"}
+// policyDown is what leaves when there is no verdict: nothing, and the reason, which is
+// a spent deadline when there is one.
+func policyDown(ctx context.Context, cause error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", ctx.Err(), cause)
+	}
+	down := &schemas.Error{Code: schemas.CodePolicyDenied, Message: "policy gave no verdict, so nothing may leave"}
+	return fmt.Errorf("%w: %w", down, cause)
 }
 
 // refuse writes request.refused for a request that failed for a reason of ours or of
