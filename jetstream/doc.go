@@ -21,7 +21,8 @@
 // of the tenant; readers get the original subject back (OriginalSubject). It
 // refuses new messages when full and is trimmed by the worker up to what the log
 // holds. LEDGER is a window: its oldest messages make way and the log can
-// republish them. DLQ refuses when full.
+// republish them. In DLQ, too, the oldest make way: one tenant that
+// floods it must not stop the others.
 //
 // # Promises
 //

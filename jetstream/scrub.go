@@ -2,6 +2,7 @@ package jetstream
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -81,7 +82,8 @@ func (s *Scrubber) scrubStream(ctx context.Context, name, filter string, wanted 
 	var found []uint64
 	err = scan(ctx, stream, scanConfig{filters: []string{filter}}, func(m stored) error {
 		source, id := identityOf(m.header, m.data)
-		if _, ok := wanted[transport.Copy{Source: source, ID: id}]; ok {
+		_, copied := wanted[transport.Copy{Source: source, ID: id}]
+		if copied || name == DLQStream && aboutItem(m, wanted) {
 			found = append(found, m.seq)
 		}
 		return nil
@@ -100,6 +102,26 @@ func (s *Scrubber) scrubStream(ctx context.Context, name, filter string, wanted 
 		}
 	}
 	return removed, nil
+}
+
+// aboutItem reports whether a rejected event is about one of the wanted items: its
+// subject or its data say so, as far as they can be read.
+func aboutItem(m stored, wanted map[transport.Copy]struct{}) bool {
+	ev, err := Decode(m.header, m.data)
+	if err != nil {
+		return false
+	}
+	if _, ok := wanted[transport.Copy{Item: ev.Subject()}]; ok && ev.Subject() != "" {
+		return true
+	}
+	var item struct {
+		ID string `json:"id"`
+	}
+	if json.Unmarshal(ev.Data(), &item) != nil || item.ID == "" {
+		return false
+	}
+	_, ok := wanted[transport.Copy{Item: item.ID}]
+	return ok
 }
 
 // erase overwrites a message and removes it; false means that it was not there.

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -220,14 +221,25 @@ func (s *Service) startPool(ctx context.Context, workers int) chan job {
 	return pool
 }
 
+// replySubject returns where an answer may go, "" for nowhere: not into a stream or a
+// service, where it would be taken for something that Satchel says.
+func replySubject(reply string) string {
+	for _, own := range []string{"mem.v1.", "prov.v1.", "dlq.v1.", "ctx.v1.", "log.v1.", "art.v1.", "p.", "$"} {
+		if strings.HasPrefix(reply, own) {
+			return ""
+		}
+	}
+	return reply
+}
+
 // dispatch hands a request to the pool without waiting: NATS calls it for one request
 // of an endpoint after the other.
 func (s *Service) dispatch(e *endpoint, r micro.Request) {
 	now := time.Now()
 	j := job{
 		endpoint: e,
-		request:  Call{Subject: r.Subject(), Header: nats.Header(r.Headers()), Data: r.Data(), Silent: r.Reply() == ""},
-		reply:    r.Reply(),
+		request:  Call{Subject: r.Subject(), Header: nats.Header(r.Headers()), Data: r.Data(), Silent: replySubject(r.Reply()) == ""},
+		reply:    replySubject(r.Reply()),
 		arrived:  now,
 		deadline: now.Add(s.deadline(r.Headers().Get(HeaderDeadline))),
 	}

@@ -119,7 +119,7 @@ func streamConfigs(cfg Config) []jetstream.StreamConfig {
 		Name:        DLQStream,
 		Description: "rejected events, whole, with the cause",
 		Subjects:    []string{"dlq.v1.>"},
-		Discard:     jetstream.DiscardNew,
+		Discard:     jetstream.DiscardOld, // a full DLQ must not stop the partitions of every tenant
 		MaxBytes:    cfg.DLQBytes,
 		MaxMsgSize:  -1,
 		Duplicates:  time.Hour,

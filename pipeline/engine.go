@@ -19,17 +19,18 @@ import (
 
 // turn is one request on its way.
 type turn struct {
-	e       *Engine
-	req     *schemas.RequestPayload
-	request string // its id
-	started time.Time
-	now     time.Time
-	asOf    int64
-	query   string
-	limit   int
-	budget  int
-	stages  map[string]float64
-	span    trace.Span
+	e         *Engine
+	req       *schemas.RequestPayload
+	request   string // its id
+	started   time.Time
+	now       time.Time // what ranking takes for now
+	policyNow time.Time // what policy takes for now: never before the clock
+	asOf      int64
+	query     string
+	limit     int
+	budget    int
+	stages    map[string]float64
+	span      trace.Span
 
 	trace       *schemas.RelevanceTrace
 	ranking     selection.Ranking
@@ -111,6 +112,10 @@ func (e *Engine) begin(s scope.Scope, req *schemas.ContextRequest) (*turn, error
 		t.now = t.started
 	}
 	t.now = t.now.UTC()
+	// Replaying a past moment shows nothing that has expired since.
+	if t.policyNow = t.started.UTC(); t.now.After(t.policyNow) {
+		t.policyNow = t.now
+	}
 	if t.query == "" {
 		t.query = p.UserMessage
 	}
@@ -178,7 +183,7 @@ func (t *turn) choose(ctx context.Context, s scope.Scope) error {
 	t.warnings = append(t.warnings, t.ranking.Warnings...)
 	cs := t.ranking.Candidates
 	if err := t.stage(ctx, "slice", func(ctx context.Context) error {
-		t.decision, err = selection.Slice(ctx, s, &heard{t.e.cfg.PDP, &t.warnings}, t.now, t.e.cfg.IDs(), cs)
+		t.decision, err = selection.Slice(ctx, s, &heard{t.e.cfg.PDP, &t.warnings}, t.policyNow, t.e.cfg.IDs(), cs)
 		return err
 	}); err != nil {
 		t.ranking.Candidates = nil
@@ -186,7 +191,7 @@ func (t *turn) choose(ctx context.Context, s scope.Scope) error {
 	}
 	t.decision.RequestID, t.decision.Pushdown = t.request, t.pushed
 	return t.stage(ctx, "defend", func(context.Context) error {
-		t.warnings = append(t.warnings, t.e.defence.Apply(cs, t.query != "", t.now)...)
+		t.warnings = append(t.warnings, t.e.defence.Apply(cs, t.query != "", t.policyNow)...)
 		t.belowMinimum(cs)
 		return nil
 	})

@@ -44,10 +44,14 @@ type appender struct {
 	resumed   atomic.Bool
 	committed atomic.Uint64 // stream sequence of the last committed message
 	purged    uint64        // what the stream was trimmed to
+	heldBytes int           // committed since then
 }
 
-// keepInStream is how many committed messages a partition keeps before it is trimmed.
-const keepInStream = 1 << 14
+// A partition is trimmed when it has committed this much since the last time.
+const (
+	keepInStream = 1 << 14 // messages
+	keepBytes    = 1 << 20
+)
 
 // run appends until ctx is done. It retries what may pass and returns what may not.
 func (a *appender) run(ctx context.Context) error {
@@ -90,6 +94,11 @@ func (a *appender) resume(ctx context.Context) error {
 	if cp.StreamSeq > 0 {
 		if problem := mismatch(cp, st); problem != "" {
 			return &StreamChangedError{Partition: a.inbox.Name(), Problem: problem}
+		}
+	}
+	if cp.StreamSeq > 1 { // an earlier run may have left much behind
+		if err := a.inbox.Purge(ctx, cp.StreamSeq-1); err != nil {
+			return fmt.Errorf("trim partition %q: %w", a.inbox.Name(), err)
 		}
 	}
 	return a.inbox.Seek(ctx, cp.StreamSeq+1)
@@ -140,6 +149,9 @@ func (a *appender) process(ctx context.Context, messages []Message) error {
 		a.logger.WarnContext(ctx, "acknowledge events", "partition", a.inbox.Name(), "seq", last.Seq, "error", err)
 	}
 	a.hit("append.after_ack")
+	for i := range messages {
+		a.heldBytes += len(messages[i].Data) + len(messages[i].Subject)
+	}
 	a.trim(ctx, last.Seq)
 	return nil
 }
@@ -154,14 +166,14 @@ type batch struct {
 // trim removes from the stream what the log has, now and then, but for the message at
 // the checkpoint, which the guard compares.
 func (a *appender) trim(ctx context.Context, seq uint64) {
-	if seq-a.purged < keepInStream {
+	if seq-a.purged < keepInStream && a.heldBytes < keepBytes {
 		return
 	}
 	if err := a.inbox.Purge(ctx, seq-1); err != nil {
 		a.logger.WarnContext(ctx, "trim stream", "partition", a.inbox.Name(), "error", err)
 		return
 	}
-	a.purged = seq
+	a.purged, a.heldBytes = seq, 0
 }
 
 func (a *appender) prepare(m Message) (eventlog.Draft, error) {

@@ -337,6 +337,9 @@ func (e *eraser) scrub(ctx context.Context, s scope.Scope, list []pending) (map[
 	if err != nil {
 		return nil, err
 	}
+	for _, id := range slices.Sorted(maps.Keys(there)) {
+		copies = append(copies, Copy{Item: id})
+	}
 	removed, err := e.streams.Scrub(ctx, s.Tenant(), copies)
 	if err != nil {
 		return nil, fmt.Errorf("scrub streams: %w", err)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strings"
 
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
@@ -173,12 +172,4 @@ func (v *Service) mayOpen(ctx context.Context, tenant string, from *schemas.Agen
 		}
 	}
 	return nil
-}
-
-// pointer turns encoding/json's dotted field path into a JSON pointer.
-func pointer(path string) string {
-	if path == "" {
-		return ""
-	}
-	return "/" + strings.ReplaceAll(path, ".", "/")
 }

@@ -45,6 +45,13 @@ func (r *relay) catchUp(ctx context.Context, tenant string) error {
 	}
 	// The ledger is a window: others may have pushed the tenant's last message out of it.
 	at = max(at, r.published(tenant, 0))
+	head, err := r.log.Head(ctx, s)
+	if err != nil {
+		return err
+	}
+	if at > head.Size {
+		return fmt.Errorf("ledger of tenant %q ends at position %d, the log at %d: somebody else published to it, or the log is an older copy: %w", tenant, at, head.Size, ErrAhead)
+	}
 	for {
 		entries, err := r.log.Read(ctx, s, at, r.batch)
 		if err != nil {

@@ -6,7 +6,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
@@ -42,6 +44,9 @@ type Service struct {
 	stores    Stores
 	now       func() time.Time
 	requests  barrier // context requests under way
+
+	mu    sync.Mutex
+	waits map[string]int // calls that wait for the log, by tenant
 }
 
 // Scope resolves who asks. The claim counts at most for what the registry grants.
@@ -74,6 +79,9 @@ func (v *Service) Request(ctx context.Context, tenant string, body []byte) (any,
 	}
 	s, err := v.Scope(tenant, req.Meta.From, req.Payload.Purpose)
 	if err != nil {
+		return nil, err
+	}
+	if err := v.reachable(ctx, tenant, req.Payload.MinPosition); err != nil {
 		return nil, err
 	}
 	defer v.requests.enter()()
@@ -188,7 +196,57 @@ func (v *Service) receipt(ctx context.Context, s scope.Scope, r schemas.Receipt,
 	return r, nil
 }
 
+// reachable refuses to wait for a position that the log does not have.
+func (v *Service) reachable(ctx context.Context, tenant string, position int64) error {
+	if position <= 0 {
+		return nil
+	}
+	s, err := scope.System(tenant)
+	if err != nil {
+		return &schemas.Error{Code: schemas.CodeValidation, Message: err.Error()}
+	}
+	head, err := v.log.Head(ctx, s)
+	if err != nil {
+		return storageError(ctx, "read the log's head", err)
+	}
+	if position > head.Size {
+		return &schemas.Error{Code: schemas.CodeValidation, Field: "/payload/min_position", Message: fmt.Sprintf("is beyond the log, which has %d entries", head.Size)}
+	}
+	return nil
+}
+
+// maxWaits is how many calls of one tenant may wait for the log at a time.
+const maxWaits = 24
+
+// wait takes one of the tenant's places for a call that waits, or refuses.
+func (v *Service) wait(tenant string) (leave func(), err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.waits[tenant] >= maxWaits {
+		return nil, &schemas.Error{Code: schemas.CodeOverloaded, Message: "too many calls of this tenant wait at a time"}
+	}
+	if v.waits == nil {
+		v.waits = map[string]int{}
+	}
+	v.waits[tenant]++
+	return func() {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		if v.waits[tenant]--; v.waits[tenant] == 0 {
+			delete(v.waits, tenant)
+		}
+	}, nil
+}
+
 func (v *Service) awaitEntry(ctx context.Context, s scope.Scope, source, id string) (eventlog.Entry, error) {
+	if entry, err := v.log.Find(ctx, s, source, id); err == nil || !errors.Is(err, eventlog.ErrNotFound) {
+		return entry, err
+	}
+	leave, err := v.wait(s.Tenant())
+	if err != nil {
+		return eventlog.Entry{}, err
+	}
+	defer leave()
 	for {
 		head, err := v.log.Head(ctx, s)
 		if err != nil {
@@ -204,15 +262,20 @@ func (v *Service) awaitEntry(ctx context.Context, s scope.Scope, source, id stri
 	}
 }
 
-func decode(body []byte, into any) error {
-	d := json.NewDecoder(bytes.NewReader(body))
-	if err := d.Decode(into); err != nil {
-		var field *json.UnmarshalTypeError
-		if errors.As(err, &field) {
-			return &schemas.Error{Code: schemas.CodeValidation, Field: pointer(field.Field), Message: "must be " + field.Type.String() + ", not " + field.Value}
-		}
-		return &schemas.Error{Code: schemas.CodeValidation, Message: "the body is not valid JSON for this subject"}
+// request is a document that can be read from a body.
+type request[T any] interface {
+	*T
+	Validate() []schemas.Issue
+}
+
+// decode reads a body strictly: unknown and repeated names, wrong types and everything
+// that Validate finds are named at once.
+func decode[T any, P request[T]](body []byte, into P) error {
+	v, issues := schemas.Decode[T, P](body)
+	if err := schemas.Invalid(issues); err != nil {
+		return err
 	}
+	*into = v
 	return nil
 }
 

@@ -263,7 +263,7 @@ func TestRequestsAreRefusedInWords(t *testing.T) {
 		"other tenant":  {request(t, "x", "", "q", func(r *schemas.ContextRequest) { r.Payload.Tenant = "globex" }), schemas.CodeValidation, "/payload/tenant"},
 		"bad level":     {request(t, "x", "king", "q", nil), schemas.CodeValidation, "/meta/from/securityLevel"},
 		"bad budget":    {request(t, "x", "", "q", func(r *schemas.ContextRequest) { r.Payload.TokenBudget = -1 }), schemas.CodeValidation, "/payload/token_budget"},
-		"too far ahead": {request(t, "x", "", "q", func(r *schemas.ContextRequest) { r.Payload.MinPosition = 99 }), schemas.CodeDeadlineExceeded, "/payload/min_position"},
+		"too far ahead": {request(t, "x", "", "q", func(r *schemas.ContextRequest) { r.Payload.MinPosition = 99 }), schemas.CodeValidation, "/payload/min_position"},
 	} {
 		ctx, cancel := context.WithTimeout(within(t), 300*time.Millisecond)
 		_, err := w.worker.Service.Request(ctx, "acme", c.body)

@@ -167,6 +167,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	if len(w.appenders) > 0 {
 		g.Go(func() error { return w.note(w.eraser.run(ctx, retryPolicy{})) })
+		g.Go(func() error {
+			return (&heads{log: w.Service.log, logger: w.logger, signed: map[string]int64{}}).run(ctx)
+		})
 	}
 	return g.Wait()
 }

@@ -85,6 +85,9 @@ func (a *app) logKey(random io.Reader) (note.Signer, string, error) {
 	private, public := a.path("keys", "log.key"), a.path("keys", "log.pub")
 	raw, err := os.ReadFile(private)
 	if errors.Is(err, os.ErrNotExist) {
+		if _, there := os.Stat(a.path("log.db")); there == nil {
+			return nil, "", usagef("the key that signs the log is missing (%s): put it back, or remove the log with it", private)
+		}
 		if random == nil {
 			random = rand.Reader
 		}

@@ -56,7 +56,7 @@ func Slice(ctx context.Context, s scope.Scope, pdp policies.PDP, now time.Time, 
 			redact(&cs[i].Record, v.Redact)
 		}
 		if v.Allow && len(v.Redact) > 0 && cs[i].Record.Content.Text() == Redacted {
-			cs[i].Drop, cs[i].Detail = schemas.DropPolicy, "nothing of it is left to show" // it would only take a place
+			cs[i].Drop, cs[i].Detail = schemas.DropPolicy, "redacted_whole" // it would only take a place
 		}
 	}
 	return out, nil

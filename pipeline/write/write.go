@@ -90,12 +90,18 @@ func (w *Writer) Prepare(tenant, agent string, ev event.Event) (eventlog.Draft, 
 	return w.draft(tenant, agent, &ev, &b, signer)
 }
 
+// ownSource begins the sources of what Satchel itself writes to the log.
+const ownSource = "satchel://engine"
+
 func (w *Writer) checkAttributes(tenant, agent string, ev *event.Event) *Rejection {
 	if !schemas.ValidToken(tenant) || !schemas.ValidToken(agent) {
 		return reject(Malformed, "", "the subject's tenant and agent must match [A-Za-z0-9_-]{1,64}")
 	}
 	if ev.Context == nil || ev.SpecVersion() != event.CloudEventsVersionV1 {
 		return reject(Malformed, "/specversion", "must be 1.0")
+	}
+	if strings.HasPrefix(ev.Source(), ownSource) {
+		return reject(Malformed, "/source", "is kept for Satchel itself")
 	}
 	if !schemas.ValidID(ev.ID()) {
 		return reject(BadID, "/id", "must be 1 to 128 of the characters A-Z a-z 0-9 . _ : -")

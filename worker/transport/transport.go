@@ -87,10 +87,12 @@ type Outbox interface {
 	PublishMemory(ctx context.Context, tenant, agent string, ev event.Event) (stream string, seq uint64, err error)
 }
 
-// Copy names an event whose copies in the streams are to be erased.
+// Copy names an event whose copies in the streams are to be erased, or, with Item
+// alone, every rejected event about an item.
 type Copy struct {
 	Source string
 	ID     string
+	Item   string
 }
 
 // StreamScrubber removes every copy of events from the streams, overwriting the bytes.
