@@ -72,7 +72,6 @@ type source struct {
 	ranking selection.Ranking
 	err     error
 	score   map[string]float64 // by id, as selection found them
-	at      []int              // the candidates of each item
 }
 
 // assembling is an assembly on its way.

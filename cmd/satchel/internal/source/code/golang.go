@@ -113,7 +113,7 @@ func (g *goFile) types(d *ast.GenDecl) {
 		if u.Doc == "" {
 			u.Doc = s.Comment.Text()
 		}
-		head := s.Type.Pos()
+		var head token.Pos
 		switch t := s.Type.(type) {
 		case *ast.StructType:
 			u.Type, head = "struct", t.Fields.Pos()
