@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // The limits of what is kept of one commit.
@@ -127,7 +128,7 @@ func readHead(t *tokens, sha string) (*Commit, error) {
 			return nil, err
 		}
 	}
-	c := &Commit{SHA: sha, Parents: strings.Fields(f[0]), Author: clean(f[1]), Authored: unix(f[2]), Committed: unix(f[3])}
+	c := &Commit{SHA: sha, Parents: strings.Fields(f[0]), Author: oneLine(f[1]), Authored: unix(f[2]), Committed: unix(f[3])}
 	c.Message, c.Cut = cut(strings.TrimSpace(clean(f[4])), MaxMessage)
 	return c, nil
 }
@@ -189,6 +190,16 @@ func unix(s string) time.Time {
 		n = 0
 	}
 	return time.Unix(n, 0).UTC()
+}
+
+// oneLine is clean, with control characters as spaces.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, clean(s))
 }
 
 func clean(s string) string { return strings.ToValidUTF8(s, "�") }
