@@ -31,11 +31,8 @@ func (v *Service) Head(ctx context.Context, tenant string, _ []byte) (any, error
 
 // Prove answers log.v1.<tenant>.prove.
 func (v *Service) Prove(ctx context.Context, tenant string, body []byte) (any, error) {
-	var req schemas.ProveRequest
-	if err := decode(body, &req); err != nil {
-		return nil, err
-	}
-	if err := schemas.Invalid(req.Validate()); err != nil {
+	req, err := decode(body, schemas.Decode[schemas.ProveRequest])
+	if err != nil {
 		return nil, err
 	}
 	s, err := scope.System(tenant)
@@ -91,11 +88,8 @@ func (v *Service) prove(ctx context.Context, s scope.Scope, position int64) (str
 // Pack answers log.v1.<tenant>.pack: the stored result, byte for byte, for the
 // principal it was made for or an auditor, if policy still allows every item in it.
 func (v *Service) Pack(ctx context.Context, tenant string, body []byte) (any, error) {
-	var req schemas.PackRequest
-	if err := decode(body, &req); err != nil {
-		return nil, err
-	}
-	if err := schemas.Invalid(req.Validate()); err != nil {
+	req, err := decode(body, schemas.Decode[schemas.PackRequest])
+	if err != nil {
 		return nil, err
 	}
 	s, err := scope.System(tenant)

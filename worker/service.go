@@ -67,15 +67,12 @@ func (v *Service) Scope(tenant string, from *schemas.Agent, purpose string) (sco
 
 // Request answers a ContextRequest.
 func (v *Service) Request(ctx context.Context, tenant string, body []byte) (any, error) {
-	var req schemas.ContextRequest
-	if err := decode(body, &req); err != nil {
+	req, err := decode(body, schemas.DecodeContextRequest)
+	if err != nil {
 		return nil, err
 	}
 	if t := req.Payload.Tenant; t != "" && t != tenant {
 		return nil, &schemas.Error{Code: schemas.CodeValidation, Field: "/payload/tenant", Message: "is not the tenant of the subject"}
-	}
-	if err := schemas.Invalid(req.Validate()); err != nil {
-		return nil, err
 	}
 	s, err := v.Scope(tenant, req.Meta.From, req.Payload.Purpose)
 	if err != nil {
@@ -109,11 +106,8 @@ func (v *Service) Serve(tenant string, from *schemas.Agent, purpose string, run 
 
 // Put validates one event, publishes it and waits for the receipt asked for.
 func (v *Service) Put(ctx context.Context, tenant string, body []byte) (any, error) {
-	var req schemas.PutRequest
-	if err := decode(body, &req); err != nil {
-		return nil, err
-	}
-	if err := schemas.Invalid(req.Validate()); err != nil {
+	req, err := decode(body, schemas.DecodePutRequest)
+	if err != nil {
 		return nil, err
 	}
 	var ev event.Event
@@ -154,11 +148,8 @@ func (v *Service) Put(ctx context.Context, tenant string, body []byte) (any, err
 
 // Receipt waits until an event has reached a level.
 func (v *Service) Receipt(ctx context.Context, tenant string, body []byte) (any, error) {
-	var req schemas.ReceiptRequest
-	if err := decode(body, &req); err != nil {
-		return nil, err
-	}
-	if err := schemas.Invalid(req.Validate()); err != nil {
+	req, err := decode(body, schemas.Decode[schemas.ReceiptRequest])
+	if err != nil {
 		return nil, err
 	}
 	s, err := scope.System(tenant)
@@ -262,21 +253,14 @@ func (v *Service) awaitEntry(ctx context.Context, s scope.Scope, source, id stri
 	}
 }
 
-// request is a document that can be read from a body.
-type request[T any] interface {
-	*T
-	Validate() []schemas.Issue
-}
-
 // decode reads a body strictly: unknown and repeated names, wrong types and everything
-// that Validate finds are named at once.
-func decode[T any, P request[T]](body []byte, into P) error {
-	v, issues := schemas.Decode[T, P](body)
+// that validation finds are named at once.
+func decode[T any](body []byte, read func([]byte) (T, []schemas.Issue)) (T, error) {
+	v, issues := read(body)
 	if err := schemas.Invalid(issues); err != nil {
-		return err
+		return v, err
 	}
-	*into = v
-	return nil
+	return v, nil
 }
 
 // rejected turns a refused write into the error its sender sees.

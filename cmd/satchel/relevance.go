@@ -82,9 +82,6 @@ func (g *gate) answer(_ context.Context, _ string, body []byte) (any, error) {
 	if err := schemas.Invalid(issues); err != nil {
 		return nil, err
 	}
-	if err := schemas.Invalid(req.Validate()); err != nil {
-		return nil, err
-	}
 	d := g.Decide(relevance.From(&req))
 	return schemas.RelevanceReply{Inclusion: d.Inclusion(), Trace: d.Trace}, nil
 }
