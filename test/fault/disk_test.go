@@ -17,7 +17,7 @@ func smallDisk(t *testing.T, size string) (dir string, grow func(size string)) {
 	dir = filepath.Join(t.TempDir(), "disk")
 	must(t, os.Mkdir(dir, 0o700))
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size="+size, "satchel-fault", dir).CombinedOutput(); err != nil {
-		if strings.Contains(os.Getenv("SATCHEL_TEST_REQUIRE"), "tmpfs") {
+		if testenv.Required("tmpfs") {
 			t.Fatalf("mount a small disk: %v: %s", err, out)
 		}
 		t.Skipf("no small disk can be mounted here: %s", out)

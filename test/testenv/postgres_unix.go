@@ -1,0 +1,304 @@
+//go:build unix
+
+package testenv
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// postgresPart is what SATCHEL_TEST_REQUIRE calls Postgres.
+const postgresPart = "postgres"
+
+// postgresUser is the superuser of every server started here.
+const postgresUser = "satchel"
+
+// postgresInfo is what a process needs to connect to a server.
+type postgresInfo struct {
+	Port     int    `json:"port"`
+	Password string `json:"password"`
+}
+
+func (i postgresInfo) url(database string) string {
+	u := url.URL{Scheme: "postgres", User: url.UserPassword(postgresUser, i.Password), Host: fmt.Sprintf("127.0.0.1:%d", i.Port), Path: database, RawQuery: "sslmode=disable"}
+	return u.String()
+}
+
+func (i postgresInfo) ping() error { return i.exec("postgres", "SELECT 1") }
+
+// exec runs a statement on a connection of its own.
+func (i postgresInfo) exec(database, statement string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, i.url(database))
+	if err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, statement)
+	return errors.Join(err, conn.Close(ctx))
+}
+
+// Postgres returns the URL of a fresh, empty database on a Postgres server that the test
+// packages share, with all rights. The database is dropped when the test ends. The server
+// does not wait for its disk: see [StartPostgres] for one that does.
+func Postgres(t testing.TB) string {
+	t.Helper()
+	bin, a, err := findPostgres()
+	if err != nil {
+		Missing(t, postgresPart, err.Error())
+	}
+	s, err := openShared(t, "postgres", a)
+	if err != nil {
+		t.Fatalf("share a Postgres server: %v", err)
+	}
+	var info postgresInfo
+	err = s.run(&info, func() error { return info.ping() }, func() error {
+		var err error
+		if info, err = initPostgres(bin, s.dir, a); err != nil {
+			return err
+		}
+		if err := s.keep(postgresCommand(bin, s.dir, info.Port, "fsync=off", "full_page_writes=off")...); err != nil {
+			return err
+		}
+		return await(info.ping)
+	})
+	if err != nil {
+		t.Fatalf("start a Postgres server: %v; %s", err, lastLines(filepath.Join(s.dir, "server.log")))
+	}
+	return info.database(t)
+}
+
+// database makes a database for the time of the test.
+func (i postgresInfo) database(t testing.TB) string {
+	t.Helper()
+	name := "test_" + strings.ToLower(rand.Text())
+	if err := i.exec("postgres", "CREATE DATABASE "+name+" TEMPLATE template0 ENCODING 'UTF8'"); err != nil {
+		t.Fatalf("create a database: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := i.exec("postgres", "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)"); err != nil {
+			t.Errorf("drop a database: %v", err)
+		}
+	})
+	return i.url(name)
+}
+
+// findPostgres returns the folder of the newest Postgres binaries and who runs them.
+func findPostgres() (bin string, a account, err error) {
+	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	if err != nil {
+		return "", account{}, err
+	}
+	slices.SortFunc(found, func(a, b string) int { return strings.Compare(fmt.Sprintf("%99s", a), fmt.Sprintf("%99s", b)) })
+	if len(found) > 0 {
+		bin = filepath.Dir(found[len(found)-1])
+	} else if path, err := exec.LookPath("initdb"); err == nil {
+		if path, err = filepath.EvalSymlinks(path); err != nil {
+			return "", account{}, err
+		}
+		bin = filepath.Dir(path)
+	} else {
+		return "", account{}, errors.New("no initdb on this machine (Debian: apt-get install postgresql)")
+	}
+	a, err = accountFor("postgres")
+	return bin, a, err
+}
+
+// initPostgres makes the folder data in dir a database cluster.
+func initPostgres(bin, dir string, a account) (postgresInfo, error) {
+	port, err := FreePort()
+	if err != nil {
+		return postgresInfo{}, err
+	}
+	info := postgresInfo{Port: port, Password: rand.Text()}
+	secret := filepath.Join(dir, "password")
+	if err := errors.Join(os.WriteFile(secret, []byte(info.Password), 0o600), os.Chown(secret, a.uid, a.gid)); err != nil {
+		return postgresInfo{}, err
+	}
+	cmd := a.command(filepath.Join(bin, "initdb"), "--pgdata="+filepath.Join(dir, "data"), "--username="+postgresUser, "--pwfile="+secret,
+		"--auth=scram-sha-256", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return postgresInfo{}, fmt.Errorf("initdb: %w: %s", err, out)
+	}
+	return info, nil
+}
+
+// postgresCommand is the server's command; settings are name=value.
+func postgresCommand(bin, dir string, port int, settings ...string) []string {
+	command := []string{filepath.Join(bin, "postgres"), "-D", filepath.Join(dir, "data"), "-p", fmt.Sprint(port)}
+	for _, s := range append([]string{
+		"listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=600", "shared_buffers=64MB",
+		"autovacuum_naptime=10s", "max_wal_size=512MB", "log_min_messages=fatal",
+	}, settings...) {
+		command = append(command, "-c", s)
+	}
+	return command
+}
+
+// PostgresServer is a server of one test's own, which it may stop and kill. Only one
+// goroutine at a time may change its state.
+type PostgresServer struct {
+	// URL is that of a database with all rights.
+	URL string
+
+	t       testing.TB
+	bin     string
+	dir     string
+	info    postgresInfo
+	account account
+	cmd     *exec.Cmd // nil while it is stopped
+}
+
+// StartPostgres starts a Postgres server of the test's own, with the settings of a
+// productive one, and ends it with the test.
+func StartPostgres(t testing.TB) *PostgresServer {
+	t.Helper()
+	bin, a, err := findPostgres()
+	if err != nil {
+		Missing(t, postgresPart, err.Error())
+	}
+	dir, err := os.MkdirTemp("", "satchel-postgres-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &PostgresServer{t: t, bin: bin, dir: dir, account: a}
+	t.Cleanup(func() {
+		if p.cmd != nil {
+			p.end(syscall.SIGQUIT)
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := errors.Join(os.Chmod(dir, 0o755), a.folder(dir)); err != nil {
+		t.Fatal(err)
+	}
+	if p.info, err = initPostgres(bin, dir, a); err != nil {
+		t.Fatal(err)
+	}
+	p.URL = p.info.url("postgres")
+	p.Start()
+	return p
+}
+
+// Start starts the server again, on the same port, and waits until it takes connections.
+func (p *PostgresServer) Start() {
+	p.t.Helper()
+	command := postgresCommand(p.bin, p.dir, p.info.Port)
+	p.cmd = p.account.command(command[0], command[1:]...)
+	log, err := os.OpenFile(filepath.Join(p.dir, "server.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.cmd.Stdout, p.cmd.Stderr = log, log
+	if err := errors.Join(p.cmd.Start(), log.Close()); err != nil {
+		p.t.Fatalf("start Postgres: %v", err)
+	}
+	if err := await(p.info.ping); err != nil {
+		p.t.Fatalf("start Postgres: %v; %s", err, lastLines(filepath.Join(p.dir, "server.log")))
+	}
+}
+
+// Stop stops the server as an administrator would: connections are closed at once,
+// transactions under way are rolled back.
+func (p *PostgresServer) Stop() { p.end(syscall.SIGINT) }
+
+// Kill kills every process of the server, as a crash would.
+func (p *PostgresServer) Kill() {
+	p.t.Helper()
+	p.signalAll(syscall.SIGKILL)
+	p.wait()
+}
+
+// Pause stops every process of the server without closing a connection, until Resume: it
+// is there and does not answer.
+func (p *PostgresServer) Pause() { p.t.Helper(); p.signalAll(syscall.SIGSTOP) }
+
+// Resume is the end of Pause.
+func (p *PostgresServer) Resume() { p.t.Helper(); p.signalAll(syscall.SIGCONT) }
+
+// signalAll signals the server, then its children: each has a session of its own.
+func (p *PostgresServer) signalAll(s syscall.Signal) {
+	p.t.Helper()
+	parent := fmt.Sprint(p.cmd.Process.Pid)
+	children, err := exec.Command("pgrep", "-P", parent).Output()
+	if err != nil {
+		p.t.Fatalf("list the processes of Postgres: %v", err)
+	}
+	for _, pid := range append([]string{parent}, strings.Fields(string(children))...) {
+		number, err := strconv.Atoi(pid)
+		if err != nil {
+			p.t.Fatalf("list the processes of Postgres: %v", err)
+		}
+		if err := syscall.Kill(number, s); err != nil && !errors.Is(err, syscall.ESRCH) {
+			p.t.Errorf("signal Postgres: %v", err)
+		}
+	}
+}
+
+// Backup copies the stopped server's data; Restore puts it back.
+func (p *PostgresServer) Backup() (restore func()) {
+	p.t.Helper()
+	from, to := filepath.Join(p.dir, "data"), filepath.Join(p.dir, "backup")
+	copyTree := func(from, to string) {
+		p.t.Helper()
+		if p.cmd != nil {
+			p.t.Fatal("the data of a running server is copied")
+		}
+		if out, err := exec.Command("rm", "-rf", to).CombinedOutput(); err != nil {
+			p.t.Fatalf("remove %s: %v %s", to, err, out)
+		}
+		if out, err := exec.Command("cp", "-a", from, to).CombinedOutput(); err != nil {
+			p.t.Fatalf("copy %s: %v %s", from, err, out)
+		}
+	}
+	copyTree(from, to)
+	return func() { copyTree(to, from) }
+}
+
+// Exec runs a statement with all rights.
+func (p *PostgresServer) Exec(statement string) {
+	p.t.Helper()
+	if err := p.info.exec("postgres", statement); err != nil {
+		p.t.Fatalf("run a statement: %v", err)
+	}
+}
+
+func (p *PostgresServer) end(s syscall.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		p.t.Errorf("stop Postgres: %v", err)
+	}
+	p.wait()
+}
+
+func (p *PostgresServer) wait() {
+	var exit *exec.ExitError
+	if err := p.cmd.Wait(); err != nil && !errors.As(err, &exit) {
+		p.t.Errorf("stop Postgres: %v", err)
+	}
+	p.cmd = nil
+}
+
+// lastLines returns the end of a log.
+func lastLines(path string) string {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	return string(raw[max(0, len(raw)-600):])
+}

@@ -1,0 +1,52 @@
+package testenv_test
+
+import (
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"satchel/test/testenv"
+)
+
+func TestRequired(t *testing.T) {
+	t.Setenv(testenv.RequireVar, "tmpfs, postgres")
+	for part, want := range map[string]bool{"postgres": true, "tmpfs": true, "post": false, "": false, "neo4j": false} {
+		if got := testenv.Required(part); got != want {
+			t.Errorf("%q is required: %v", part, got)
+		}
+	}
+}
+
+// TestPostgresIsFresh: what one test writes no other sees, on one server.
+func TestPostgresIsFresh(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"one", "two", "three"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn, err := pgx.Connect(t.Context(), testenv.Postgres(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close(t.Context())
+			if _, err := conn.Exec(t.Context(), "CREATE TABLE mine (x int)"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestPostgresServer(t *testing.T) {
+	t.Parallel()
+	p := testenv.StartPostgres(t)
+	p.Exec("CREATE TABLE kept (x int); INSERT INTO kept VALUES (7)")
+	p.Stop()
+	restore := p.Backup()
+	p.Start()
+	p.Exec("DELETE FROM kept")
+	p.Kill()
+	restore()
+	p.Start()
+	p.Pause()
+	p.Resume()
+	p.Exec("DO $$ BEGIN ASSERT (SELECT x FROM kept) = 7; END $$")
+}
