@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"satchel/test/testenv"
 )
 
 // smallDisk mounts a file system of so many MiB, or skips the test where that is not
