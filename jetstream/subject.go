@@ -34,7 +34,7 @@ func ValidToken(s string) bool {
 // ContextVerbs lists the verbs of ctx.v1.<tenant>.<verb>, roles apart.
 func ContextVerbs() []string {
 	return []string{"request", "search", "build", "preview", "assemble", "premortem", "relevance",
-		"explain", "compact", "recover", "template"}
+		"explain", "compact", "recover", "run", "exception", "template"}
 }
 
 // ContextRoles lists the roles of ctx.v1.<tenant>.role.<role>.

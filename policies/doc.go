@@ -33,10 +33,19 @@
 //	role             erase       the subject is neither eraser nor the item's signer
 //	role             follow      the ledger kind is drop or decision and the subject is no auditor,
 //	                             or the kind is none of the ledger
+//	role             act         the resource's kind is none of the agent roles
+//	safety_untagged  use         the tool has no label safety:TAG
+//	safety           use         the tool is destructive, irreversible, moves_money, external_effect,
+//	                             needs_approval or privileged; role tool_operator lifts it
+//	role             except      the subject is no exception_approver
+//	four_eyes        except      the subject is the exception's owner
+//	role             revoke      the subject is neither exception_approver nor the exception's owner
 //	action           other       the action is unknown
 //	policy_error     all         the decision point failed; comes with an error
 //
-// For follow a resource stands for a ledger kind, given as its facet Kind. Writing up is
+// For follow a resource stands for a ledger kind, for act for an agent role, given as its
+// facet Kind; for except and revoke for a governed exception, its owner given as the facet
+// Signer; for use for a tool, its safety tags given as labels safety:TAG. Writing up is
 // allowed: a writer may label above its own clearance. What is read or opened and holds
 // personal data has its PII flags redacted, the whole of $.content when a flag is not a
 // JSON path or there is none; role pii_reader lifts it.
@@ -47,4 +56,6 @@
 //	credentials_reader  sees items that hold credentials
 //	eraser              may erase any item of its tenant
 //	auditor             may follow drop reports and decisions
+//	tool_operator       may use tools whose effect cannot be taken back
+//	exception_approver  may register and revoke governed exceptions, not such as it owns
 package policies

@@ -25,9 +25,14 @@ type Resource struct {
 // Request asks for a verdict on every resource. The tenant, the principal and the
 // purpose are the scope's.
 type Request struct {
-	Action    string // "read", "write", "open", "erase", "follow"
+	Action    string // "read", "write", "open", "erase", "follow", "act", "use", "except", "revoke"
 	Now       time.Time
 	Resources []Resource
+
+	// RequestID and DecisionID name the request and the decision in the log; "" for none.
+	// No verdict depends on them.
+	RequestID  string
+	DecisionID string
 }
 
 // Verdict is the answer for one resource, in the order of the request.
@@ -35,6 +40,8 @@ type Verdict struct {
 	Allow  bool
 	Reason string   // short, stable, snake_case: "allowed", "clearance", "tenant", "expired", …
 	Redact []string // JSON paths to remove before the item is shown
+
+	Exception string // id of the governed exception that lifted the denial or the redaction, "" for none
 }
 
 // Decision is the answer to a request.

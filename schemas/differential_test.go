@@ -342,7 +342,11 @@ func TestOthersAgreeWithSchema(t *testing.T) {
 		{"explain-request", object{"pack_id": "p", "item_id": "i"}, issuesOf[ExplainRequest]},
 		{"compact-request", object{"pack_id": "p", "budget": 3}, issuesOf[CompactRequest]},
 		{"recover-request", object{"pack_id": "p", "item_ids": []any{"i"}}, issuesOf[RecoverRequest]},
-		{"role-request", object{"task": "t", "pack_id": "p"}, issuesOf[RoleRequest]},
+		{"role-request", object{"task": "t", "pack_id": "p", "expose": []any{"task"}, "token_budget": 3, "plan": object{"steps": []any{object{"id": "1", "question": "q"}}}}, issuesOf[RoleRequest]},
+		{"run-request", object{"task": "t", "session": "s", "purpose": "p", "request_id": "r"}, issuesOf[RunRequest]},
+		{"exception-request", object{"add": object{"owner": "mara", "path": "read:clearance", "principals": []any{"x"}, "reason": "r", "labels": []any{"a:b"},
+			"expires_at": "2026-01-01T00:00:00Z", "rollback_trigger": "uses>=1", "audit_hook": "h"}}, issuesOf[ExceptionRequest]},
+		{"exception-request", object{"revoke": "x", "ended": true}, issuesOf[ExceptionRequest]},
 		{"open-request", object{"handle": "h", "from": object{"id": "x"}}, issuesOf[OpenRequest]},
 		{"receipt-request", object{"source": "s", "id": "i", "level": "logged", "timeout_ms": 3}, issuesOf[ReceiptRequest]},
 	} {

@@ -183,25 +183,6 @@ type TemplateReply struct {
 	Templates []ContextTemplate `json:"templates"` // by name
 }
 
-// RoleRequest asks ctx.v1.<tenant>.role.<role> for one step of the walk planner →
-// retriever → verifier → synthesizer, with the sentinel watching.
-type RoleRequest struct {
-	From   *Agent         `json:"from,omitempty"`    // who asks
-	Task   string         `json:"task"`              // what is to be done
-	PackID string         `json:"pack_id,omitempty"` // context to work on
-	Input  map[string]any `json:"input,omitempty"`   // what the role before handed over
-}
-
-// RoleReply answers a RoleRequest.
-type RoleReply struct {
-	Role     string         `json:"role"`               // who worked
-	Output   map[string]any `json:"output"`             // what it made
-	PackID   string         `json:"pack_id,omitempty"`  // of the context it worked on
-	Next     string         `json:"next,omitempty"`     // the role to hand over to
-	Position int64          `json:"position,omitempty"` // log position of the handover
-	Warnings []string       `json:"warnings"`           // what it could not do
-}
-
 // OpenRequest opens an artifact on art.v1.<tenant>.open.
 type OpenRequest struct {
 	From   *Agent `json:"from,omitempty"` // who asks

@@ -12,6 +12,15 @@ type Handover struct {
 	Reason    string    `json:"reason"`            // why this role is next
 	Principal string    `json:"principal"`         // for whom
 	CreatedAt time.Time `json:"created_at"`        // when
+
+	Policy        AppliedPolicy    `json:"policy"`               // the verdict that let the role act
+	MessageSHA256 string           `json:"message_sha256"`       // hex, of the message handed over, which is attached
+	External      bool             `json:"external,omitempty"`   // another process played the role
+	Steps         int              `json:"steps,omitempty"`      // of the planner's plan
+	Cited         []string         `json:"cited,omitempty"`      // items that the answer cites
+	Invocation    *ModelInvocation `json:"invocation,omitempty"` // of the synthesizer
+	Checks        []Check          `json:"checks,omitempty"`     // of the verifier
+	Findings      []Finding        `json:"findings,omitempty"`   // of the sentinel
 }
 
 // Artifact is the data of artifact.stored and artifact.opened: heavy content kept
@@ -33,15 +42,21 @@ type Artifact struct {
 type GovernedException struct {
 	ID              string      `json:"id"`                     // of the exception
 	Owner           string      `json:"owner"`                  // who answers for it
-	Scope           MemoryScope `json:"scope"`                  // where it holds
-	Path            string      `json:"path"`                   // what it lets through
+	Scope           MemoryScope `json:"scope"`                  // where it holds: the tenant, and a session if one is named
+	Path            string      `json:"path"`                   // what it lets through: action:reason, as read:clearance
+	Principals      []string    `json:"principals"`             // who may use it
+	Labels          []string    `json:"labels,omitempty"`       // an item must carry all of them
+	Purpose         string      `json:"purpose,omitempty"`      // only for requests with this purpose
 	Reason          string      `json:"reason"`                 // why it is needed
 	ExpiresAt       time.Time   `json:"expires_at"`             // it ends then at the latest
-	RollbackTrigger string      `json:"rollback_trigger"`       // what ends it at once
-	AuditHook       string      `json:"audit_hook,omitempty"`   // who is told of every use
-	Decisions       []string    `json:"decision_ids,omitempty"` // verdicts it was used in
+	RollbackTrigger string      `json:"rollback_trigger"`       // what ends it at once: COUNTER>=N, or COUNTER>=N/DURATION
+	AuditHook       string      `json:"audit_hook,omitempty"`   // the agent token under which the ledger tells of every use
+	Decisions       []string    `json:"decision_ids,omitempty"` // the decision that registered it, or that it was used in
 	RequestID       string      `json:"request_id,omitempty"`   // the request that used it
-	Principal       string      `json:"principal,omitempty"`    // who used or ended it
+	Principal       string      `json:"principal,omitempty"`    // who registered, used or ended it
+	Action          string      `json:"action,omitempty"`       // of a use
+	Lifted          int         `json:"lifted,omitempty"`       // denials and redactions that a use lifted
+	Cause           string      `json:"cause,omitempty"`        // of its end: expired, revoked or triggered
 	At              time.Time   `json:"at"`                     // when this happened
 }
 

@@ -253,13 +253,39 @@ func doorRules() map[string]object {
 		"PremortemRequest.strategy":        short(MaxName),
 		"CompactRequest.budget":            between(1, MaxTokenBudget),
 		"RecoverRequest.item_ids":          ids(),
-		"RoleRequest.task":                 {"pattern": blank, "maxLength": MaxQuery},
 		"RoleRequest.pack_id":              orEmpty(idPattern),
+		"RoleRequest.expose":               shorts(MaxFilters),
+		"RoleRequest.withheld":             {"maxItems": MaxItems},
+		"RolePlan.steps":                   {"minItems": 1, "maxItems": MaxFilters},
+		"RolePlan.token_budget":            between(0, MaxTokenBudget),
+		"PlanStep.id":                      id(),
+		"PlanStep.question":                {"pattern": blank, "maxLength": MaxQuery},
+		"RoleAnswer.text":                  {"maxLength": MaxMessage},
+		"RoleAnswer.pack_id":               id(),
+		"RoleAnswer.sentences":             {"maxItems": MaxItems},
+		"ExceptionRequest.revoke":          orEmpty(idPattern),
+		"NewException.owner":               id(),
+		"NewException.path":                {"enum": ExceptionPaths()},
+		"NewException.principals":          {"minItems": 1, "maxItems": MaxRefs, "items": object{"type": "string", "pattern": idPattern}},
+		"NewException.session":             short(MaxName),
+		"NewException.labels":              {"maxItems": MaxLabels, "items": object{"type": "string", "pattern": labelPattern}},
+		"NewException.purpose":             orEmpty(valuePattern),
+		"NewException.reason":              {"allOf": []any{object{"pattern": blank}, object{"pattern": plainPattern}}, "maxLength": MaxReason},
+		"NewException.rollback_trigger":    {"allOf": []any{object{"pattern": blank}, object{"pattern": plainPattern}}, "maxLength": MaxName},
+		"NewException.audit_hook":          orEmpty(tokenPattern),
 		"OpenRequest.handle":               {"minLength": 1, "maxLength": MaxURI},
 		"ExplainRequest.item_id":           id(),
 	}
 	for _, t := range []string{"Explain", "Compact", "Recover"} {
 		all[t+"Request.pack_id"] = id()
+	}
+	for _, t := range []string{"Role", "Run"} {
+		all[t+"Request.task"] = object{"pattern": blank, "maxLength": MaxQuery}
+		all[t+"Request.request_id"] = orEmpty(idPattern)
+		all[t+"Request.session"] = short(MaxName)
+		all[t+"Request.purpose"] = orEmpty(valuePattern)
+		all[t+"Request.token_budget"] = between(0, MaxTokenBudget)
+		all[t+"Request.min_position"] = object{"minimum": 0}
 	}
 	for _, t := range []string{"Search", "Assemble", "Premortem"} {
 		all[t+"Request.limit"] = between(0, MaxLimit)
@@ -300,6 +326,9 @@ func documentRules(name string) object {
 				object{"properties": object{"type": object{"enum": []string{"", MessageContextRequest}}}}}, "description": "The envelope's head"},
 			"payload": object{"$ref": "#/$defs/RequestPayload", "description": "What is asked"},
 		}}
+	case "exception-request":
+		return object{"not": object{"required": []string{"add", "revoke"},
+			"properties": object{"add": object{"type": "object"}, "revoke": object{"type": "string", "minLength": 1}}}}
 	case "search-request", "build-request":
 		return object{"anyOf": []any{
 			object{"required": []string{"query"}, "properties": object{"query": object{"type": "string", "pattern": blank}}},

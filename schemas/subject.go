@@ -58,6 +58,8 @@ func contextSubjects() []Subject {
 		{"explain", "explain-request", "explain-reply", "Why an item is, or is not, in a pack."},
 		{"compact", "compact-request", "compact-reply", "Bring a pack under a budget."},
 		{"recover", "recover-request", "recover-reply", "Items that a drop report named."},
+		{"run", "run-request", "run-reply", "Walk the roles to a verified answer with citations."},
+		{"exception", "exception-request", "exception-reply", "Register, revoke or list governed exceptions."},
 		{"template", "template-request", "template-reply", "List the templates or register one."},
 	}
 	all := make([]Subject, len(rows))

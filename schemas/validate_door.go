@@ -145,20 +145,6 @@ func (r *TemplateRequest) Validate() []Issue {
 }
 
 // Validate returns what is wrong with the request, nil when it may be served.
-func (r *RoleRequest) Validate() []Issue {
-	var c checker
-	c.agent("/from", r.From)
-	if isBlank(r.Task) {
-		c.add("/task", required)
-	}
-	c.size("/task", r.Task, MaxQuery)
-	if r.PackID != "" {
-		c.id("/pack_id", r.PackID)
-	}
-	return c.issues
-}
-
-// Validate returns what is wrong with the request, nil when it may be served.
 func (r *OpenRequest) Validate() []Issue {
 	var c checker
 	c.agent("/from", r.From)

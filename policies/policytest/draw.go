@@ -18,7 +18,7 @@ func words(t *rapid.T, label string, from ...string) []string {
 }
 
 func drawAction(t *rapid.T) string {
-	return rapid.SampledFrom([]string{"read", "read", "read", "open", "write", "erase", "follow", "steal"}).Draw(t, "action")
+	return rapid.SampledFrom([]string{"read", "read", "read", "open", "write", "erase", "follow", "act", "use", "except", "revoke", "steal"}).Draw(t, "action")
 }
 
 func drawPurpose(t *rapid.T) string {
@@ -30,7 +30,7 @@ func drawPrincipal(t *rapid.T) scope.Principal {
 		Kind: "agent", ID: rapid.SampledFrom([]string{"planner", "unsigned", `odd"id<`}).Draw(t, "id"),
 		Level:  rapid.IntRange(0, 3).Draw(t, "level"),
 		Groups: words(t, "groups", "dev", "ops", "qa"),
-		Roles:  words(t, "roles", "pii_reader", "credentials_reader", "eraser", "auditor"),
+		Roles:  words(t, "roles", "pii_reader", "credentials_reader", "eraser", "auditor", "tool_operator", "exception_approver"),
 	}
 }
 
@@ -43,10 +43,10 @@ func drawResource(t *rapid.T) policies.Resource {
 	return policies.Resource{
 		ID: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "item"),
 		Facets: schemas.Facets{
-			Kind:        rapid.SampledFrom([]schemas.Kind{"memory", "code", "pack", "drop", "decision"}).Draw(t, "kind"),
+			Kind:        rapid.SampledFrom([]schemas.Kind{"memory", "code", "pack", "drop", "decision", "planner"}).Draw(t, "kind"),
 			Session:     rapid.SampledFrom([]string{"", "s1"}).Draw(t, "session"),
 			Level:       schemas.Level(rapid.IntRange(0, 3).Draw(t, "item level")),
-			Labels:      words(t, "labels", "tenant:acme", "tenant:other", "export:restricted", "level:x", "ünïcode:\"x\""),
+			Labels:      words(t, "labels", "tenant:acme", "tenant:other", "export:restricted", "safety:read_only", "safety:moves_money", "level:x", "ünïcode:\"x\""),
 			Groups:      words(t, "item groups", "dev", "ops", "qa"),
 			Purposes:    words(t, "purposes", "support", "billing", "export", ""),
 			PII:         rapid.Bool().Draw(t, "pii"),

@@ -10,7 +10,7 @@ filter := {"match": "where", "conditions": array.concat(read_conditions, array.c
 	level >= 0
 }
 
-filter := {"match": "all"} if input.action == "write"
+filter := {"match": "all"} if input.action in {"write", "act", "use", "except", "revoke"}
 
 filter := {"match": "all"} if {
 	input.action == "erase"

@@ -22,7 +22,11 @@ attributes := {"labels"} if input.action == "write"
 
 attributes := {"labels", "signer"} if input.action == "erase"
 
-attributes := {"labels", "kind"} if input.action == "follow"
+attributes := {"labels", "kind"} if input.action in {"follow", "act"}
+
+attributes := {"labels"} if input.action == "use"
+
+attributes := {"labels", "signer"} if input.action in {"except", "revoke"}
 
 roles := {role | some role in input.subject.roles}
 
@@ -51,7 +55,16 @@ open_ledger_kinds := [
 
 audit_ledger_kinds := ["decision", "drop"]
 
-known_action if input.action in {"read", "open", "write", "erase", "follow"}
+known_action if input.action in {"read", "open", "write", "erase", "follow", "act", "use", "except", "revoke"}
+
+agent_roles := {"planner", "retriever", "verifier", "synthesizer", "sentinel"}
+
+# What a tool with one of these safety tags does cannot be taken back.
+guarded_tags := {"destructive", "irreversible", "moves_money", "external_effect", "needs_approval", "privileged"}
+
+operates_tools if "tool_operator" in roles
+
+approves_exceptions if "exception_approver" in roles
 
 # verdicts[i] is [reason, redactions] for input.items[i]; the reason "allowed" alone allows.
 verdicts := [[reason, redactions(reason, item)] |
@@ -64,6 +77,14 @@ verdicts := [[write_reason(item), []] | some item in input.items] if input.actio
 verdicts := [[erase_reason(item), []] | some item in input.items] if input.action == "erase"
 
 verdicts := [[follow_reason(item), []] | some item in input.items] if input.action == "follow"
+
+verdicts := [[act_reason(item), []] | some item in input.items] if input.action == "act"
+
+verdicts := [[use_reason(item), []] | some item in input.items] if input.action == "use"
+
+verdicts := [[except_reason(item), []] | some item in input.items] if input.action == "except"
+
+verdicts := [[revoke_reason(item), []] | some item in input.items] if input.action == "revoke"
 
 verdicts := [["action", []] | some _ in input.items] if not known_action
 
@@ -173,4 +194,45 @@ follow_reason(item) := "tenant" if {
 	not item.kind in audit_ledger_kinds
 } else := "allowed" if {
 	"auditor" in roles
+} else := "role"
+
+# Whoever may ask at all may take a role; a bundle of one's own can say who may take which.
+act_reason(item) := "tenant" if {
+	foreign_tenant(item)
+} else := "role" if {
+	not item.kind in agent_roles
+} else := "allowed"
+
+use_reason(item) := "tenant" if {
+	foreign_tenant(item)
+} else := "safety_untagged" if {
+	safety_tags(item) == set()
+} else := "allowed" if {
+	operates_tools
+} else := "safety" if {
+	safety_tags(item) & guarded_tags != set()
+} else := "allowed"
+
+safety_tags(item) := {trim_prefix(label, "safety:") |
+	some label in item.labels
+	startswith(label, "safety:")
+}
+
+# For an exception the item's signer is its owner, who does not approve it as well.
+except_reason(item) := "tenant" if {
+	foreign_tenant(item)
+} else := "role" if {
+	not approves_exceptions
+} else := "four_eyes" if {
+	not owned_by_another(item)
+} else := "allowed"
+
+owned_by_another(item) if item.signer != input.subject.id
+
+revoke_reason(item) := "tenant" if {
+	foreign_tenant(item)
+} else := "allowed" if {
+	approves_exceptions
+} else := "allowed" if {
+	item.signer == input.subject.id
 } else := "role"

@@ -39,7 +39,7 @@ test_foreign_tenant if verdict({"labels": ["tenant:other"]}, {})[0] == "tenant"
 test_foreign_tenant_beside_own if verdict({"labels": ["tenant:acme", "tenant:other"]}, {})[0] == "tenant"
 
 test_tenant_holds_for_every_action if {
-	every action in ["read", "open", "write", "erase", "follow"] {
+	every action in ["read", "open", "write", "erase", "follow", "act", "use", "except", "revoke"] {
 		verdict({"labels": ["tenant:other"]}, {"action": action})[0] == "tenant"
 	}
 }
@@ -128,6 +128,46 @@ test_auditor_does_not_follow_unknown_kind if {
 	verdict({"kind": "secret"}, object.union(holder("auditor"), {"action": "follow"}))[0] == "role"
 }
 
+test_act_as_role if verdict({"kind": "planner"}, {"action": "act"}) == ["allowed", []]
+
+test_act_as_no_role if verdict({"kind": "king"}, {"action": "act"})[0] == "role"
+
+tagged(tags) := {"labels": array.concat(["level:internal"], [concat(":", ["safety", tag]) | some tag in tags])}
+
+test_use_of_a_safe_tool if verdict(tagged(["read_only"]), {"action": "use"}) == ["allowed", []]
+
+test_use_of_a_guarded_tool if verdict(tagged(["read_only", "moves_money"]), {"action": "use"})[0] == "safety"
+
+test_use_of_an_untagged_tool if verdict({}, {"action": "use"})[0] == "safety_untagged"
+
+test_tool_operator if {
+	verdict(tagged(["destructive"]), object.union(holder("tool_operator"), {"action": "use"}))[0] == "allowed"
+}
+
+test_tool_operator_needs_a_tag if verdict({}, object.union(holder("tool_operator"), {"action": "use"}))[0] == "safety_untagged"
+
+test_except_needs_a_role if verdict({"signer": "mara"}, {"action": "except"})[0] == "role"
+
+test_except_by_approver if {
+	verdict({"signer": "mara"}, object.union(holder("exception_approver"), {"action": "except"})) == ["allowed", []]
+}
+
+test_except_by_its_owner if {
+	verdict({"signer": "planner"}, object.union(holder("exception_approver"), {"action": "except"}))[0] == "four_eyes"
+}
+
+test_except_without_owner if {
+	asked := object.union(object.union(base, {"items": [object.remove(item, ["signer"])]}), object.union(holder("exception_approver"), {"action": "except"}))
+	answer := policy.verdicts with input as asked
+	answer[0][0] == "four_eyes"
+}
+
+test_revoke_by_owner if verdict({"signer": "planner"}, {"action": "revoke"})[0] == "allowed"
+
+test_revoke_by_approver if verdict({"signer": "mara"}, object.union(holder("exception_approver"), {"action": "revoke"}))[0] == "allowed"
+
+test_revoke_by_others if verdict({"signer": "mara"}, {"action": "revoke"})[0] == "role"
+
 test_unknown_action if verdict({}, {"action": "steal"}) == ["action", []]
 
 # A field that is missing denies.
@@ -144,7 +184,7 @@ test_missing_pii_redacts if {
 }
 
 test_missing_labels_deny_every_action if {
-	every action in ["read", "open", "write", "erase", "follow"] {
+	every action in ["read", "open", "write", "erase", "follow", "act", "use", "except", "revoke"] {
 		answer := policy.verdicts with input as object.union(
 			base,
 			{"action": action, "items": [object.remove(item, ["labels"])]},
@@ -160,6 +200,8 @@ test_attributes_depend_on_action if {
 	"kind" in attributes("follow")
 	"signer" in attributes("erase")
 	attributes("write") == {"labels"}
+	attributes("use") == {"labels"}
+	attributes("except") == {"labels", "signer"}
 }
 
 test_cacheable if policy.cacheable
