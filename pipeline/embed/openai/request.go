@@ -1,0 +1,202 @@
+package openai
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"regexp"
+	"strconv"
+	"time"
+
+	"satchel/schemas"
+)
+
+// maxAnswer bounds the body of an answer, in bytes.
+const maxAnswer = 64 << 20
+
+// failure is why an endpoint gave no vectors.
+type failure struct {
+	message string
+	cause   error
+	passing bool          // it may succeed later
+	refused bool          // the endpoint does not take the texts
+	after   time.Duration // not before; 0: unsaid
+}
+
+// Error is the message; causes may hold a URL and stay inside.
+func (f *failure) Error() string { return string(schemas.CodeEmbedding) + ": " + f.message }
+
+// Unwrap gives the typed error and the cause.
+func (f *failure) Unwrap() []error {
+	typed := &schemas.Error{Code: schemas.CodeEmbedding, Message: f.message}
+	if f.cause == nil {
+		return []error{typed}
+	}
+	return []error{typed, f.cause}
+}
+
+type question struct {
+	Model      string   `json:"model"`
+	Input      []string `json:"input"`
+	Dimensions int      `json:"dimensions,omitempty"`
+}
+
+type answer struct {
+	Data []struct {
+		Index     *int      `json:"index"`
+		Embedding []float32 `json:"embedding"`
+	} `json:"data"`
+}
+
+// post sends one request and returns unit vectors in the order of texts.
+func (e *Embedder) post(ctx context.Context, texts []string) ([][]float32, error) {
+	q := question{Model: e.cfg.Model, Input: texts}
+	if e.cfg.Shorten {
+		q.Dimensions = e.cfg.Dimensions
+	}
+	body, err := json.Marshal(q)
+	if err != nil {
+		return nil, &failure{message: "the request could not be encoded", cause: err}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.endpoint, bytes.NewReader(body))
+	if err != nil {
+		return nil, &failure{message: "the request could not be made", cause: err}
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json")
+	if e.cfg.Key != "" {
+		req.Header.Set("Authorization", "Bearer "+e.cfg.Key)
+		req.Header.Set("Api-Key", e.cfg.Key) // Azure's name for it
+	}
+	e.requests.Add(1)
+	res, err := e.client.Do(req)
+	if err != nil {
+		return nil, &failure{message: "the embedding endpoint cannot be reached", cause: err, passing: true}
+	}
+	raw, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
+	err = errors.Join(err, res.Body.Close())
+	switch {
+	case res.StatusCode != http.StatusOK:
+		return nil, e.refusal(res, raw)
+	case err != nil:
+		return nil, &failure{message: "the embedding endpoint's answer broke off", cause: err, passing: true}
+	case len(raw) > maxAnswer:
+		return nil, &failure{message: fmt.Sprintf("the embedding endpoint's answer is longer than %d MiB", maxAnswer>>20)}
+	}
+	return e.read(raw, len(texts))
+}
+
+// read takes the vectors out of an answer.
+func (e *Embedder) read(raw []byte, n int) ([][]float32, error) {
+	var a answer
+	if err := json.Unmarshal(raw, &a); err != nil {
+		return nil, &failure{message: "the endpoint's answer is not the JSON of an embeddings API"}
+	}
+	if len(a.Data) != n {
+		return nil, &failure{message: fmt.Sprintf("the endpoint answered %d texts with %d vectors", n, len(a.Data))}
+	}
+	out := make([][]float32, n)
+	for i := range a.Data {
+		at := i
+		if a.Data[i].Index != nil {
+			at = *a.Data[i].Index
+		}
+		v := a.Data[i].Embedding
+		switch {
+		case at < 0 || at >= n || out[at] != nil:
+			return nil, &failure{message: "the endpoint's vectors are numbered wrongly"}
+		case len(v) == 0:
+			return nil, &failure{message: "the endpoint's answer holds an empty vector"}
+		case e.model.Dimensions > 0 && len(v) != e.model.Dimensions:
+			return nil, e.wrongLength(len(v), e.model.Dimensions)
+		case !unit(v):
+			return nil, &failure{message: "the endpoint's answer holds a vector that is not finite"}
+		}
+		out[at] = v
+	}
+	return out, nil
+}
+
+func (e *Embedder) wrongLength(have, want int) *failure {
+	return &failure{message: fmt.Sprintf("model %q gives vectors of %d numbers, EMBEDDINGS_DIMENSIONS says %d: set it to %d, or name another model",
+		e.cfg.Model, have, want, have)}
+}
+
+// unit scales v to length one; the zero vector stays. False when v is not finite.
+func unit(v []float32) bool {
+	var sum float64
+	for _, x := range v {
+		sum += float64(x) * float64(x)
+	}
+	if math.IsNaN(sum) || math.IsInf(sum, 0) {
+		return false
+	}
+	if sum == 0 {
+		return true
+	}
+	scale := 1 / math.Sqrt(sum)
+	for i := range v {
+		v[i] = float32(float64(v[i]) * scale)
+	}
+	return true
+}
+
+// refusal is an answer that is not 200. Of its body only a code like
+// "insufficient_quota" is repeated.
+func (e *Embedder) refusal(res *http.Response, raw []byte) *failure {
+	f := &failure{message: fmt.Sprintf("the embedding endpoint answered %d", res.StatusCode), after: e.retryAfter(res)}
+	if code := errorCode(raw); code != "" {
+		f.message += " (" + code + ")"
+	}
+	switch s := res.StatusCode; {
+	case s == http.StatusUnauthorized || s == http.StatusForbidden:
+		f.message += ": it does not accept the key; set EMBEDDINGS_KEY"
+	case s == http.StatusNotFound:
+		f.message += fmt.Sprintf(": it has no such path, or no model %q; see EMBEDDINGS_URL and EMBEDDINGS_MODEL", e.cfg.Model)
+	case s >= 300 && s < 400:
+		f.message += ": it redirects; set EMBEDDINGS_URL to where it leads"
+	case s == http.StatusBadRequest || s == http.StatusRequestEntityTooLarge || s == http.StatusUnprocessableEntity:
+		f.refused = true
+	case s == http.StatusTooManyRequests || s == http.StatusRequestTimeout || s == http.StatusTooEarly || s >= 500:
+		f.passing = true
+	}
+	return f
+}
+
+// retryAfter reads Retry-After, in seconds or as a date; 0 when there is none.
+func (e *Embedder) retryAfter(res *http.Response) time.Duration {
+	value := res.Header.Get("Retry-After")
+	if seconds, err := strconv.ParseFloat(value, 64); err == nil && seconds > 0 && seconds < 1e6 {
+		return time.Duration(seconds * float64(time.Second))
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return max(0, at.Sub(e.cfg.Clock()))
+	}
+	return 0
+}
+
+// errorCode returns the code or type of an error body, "" for none that is a plain word.
+func errorCode(raw []byte) string {
+	var body struct {
+		Error struct {
+			Code any    `json:"code"`
+			Type string `json:"type"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(raw, &body) != nil {
+		return ""
+	}
+	word := regexp.MustCompile(`^[a-z][a-z0-9_]{2,63}$`)
+	if code, ok := body.Error.Code.(string); ok && word.MatchString(code) {
+		return code
+	}
+	if word.MatchString(body.Error.Type) {
+		return body.Error.Type
+	}
+	return ""
+}
