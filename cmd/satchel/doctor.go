@@ -35,7 +35,7 @@ func (c *doctorCmd) Run(ctx context.Context, a *app) error {
 		const own = "; by the settings doctor was given, those of the running process may be others"
 		registry.Detail, policy.Detail = registry.Detail+own, policy.Detail+own
 	}
-	findings := []finding{a.checkFolder(), a.checkWritable(), registry, policy, running}
+	findings := []finding{a.checkFolder(), a.checkWritable(), registry, policy, a.checkEmbedding(ctx), running}
 	findings = append(findings, a.checkDurability()...)
 	findings = append(findings, a.checkLog(ctx)...)
 	bad := 0

@@ -130,6 +130,9 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	if err != nil {
 		return err
 	}
+	if err := n.embedder.measure(otel.Meter("satchel")); err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
 	cfg.Engine = n.engine
 	cfg.Scrubbers = append(cfg.Scrubbers, worker.Scrubber{Store: "engine", Scrub: func(context.Context, scope.Scope) error {
 		n.engine.Forget()

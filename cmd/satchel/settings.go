@@ -37,6 +37,19 @@ type Settings struct {
 	Signed    bool   `name:"require-signature" help:"Refuse unsigned memories." env:"SATCHEL_REQUIRE_SIGNATURE"`
 	Relevance string `name:"relevance-config" help:"Relevance pre-parser config, JSON; empty: the built-in one." env:"SATCHEL_RELEVANCE" type:"path"`
 
+	EmbedURL        string  `name:"embeddings-url" help:"OpenAI-compatible endpoint that embeds, as https://api.openai.com/v1; empty: the table in the binary." env:"EMBEDDINGS_URL"`
+	EmbedKey        string  `name:"embeddings-key" help:"Its key." env:"EMBEDDINGS_KEY" secret:"true"`
+	EmbedCA         string  `name:"embeddings-ca" help:"PEM file of the certificates to trust of it; empty: the system's." env:"EMBEDDINGS_CA" type:"path"`
+	EmbedModel      string  `name:"embeddings-model" help:"Its model." env:"EMBEDDINGS_MODEL"`
+	EmbedRevision   string  `name:"embeddings-revision" help:"Tells apart models of one name; another one embeds everything anew." default:"1" env:"EMBEDDINGS_REVISION"`
+	EmbedDimensions int     `name:"embeddings-dimensions" help:"Length its vectors must have; 0: that of its first answer." default:"0" env:"EMBEDDINGS_DIMENSIONS"`
+	EmbedShorten    bool    `name:"embeddings-shorten" help:"Ask it for vectors of that length, which some models can give." env:"EMBEDDINGS_SHORTEN"`
+	EmbedBatch      int     `name:"embeddings-batch" help:"Texts of a request at most." default:"64" env:"EMBEDDINGS_BATCH"`
+	EmbedRPS        float64 `name:"embeddings-rps" help:"Requests a second at most; 0: no limit." default:"0" env:"EMBEDDINGS_RPS"`
+	EmbedTimeout    int     `name:"embeddings-timeout-ms" help:"Milliseconds that a request may take." default:"15000" env:"EMBEDDINGS_TIMEOUT_MS"`
+	EmbedCacheMB    int     `name:"embeddings-cache-mb" help:"Disk for vectors that were paid for once, MiB." default:"512" env:"EMBEDDINGS_CACHE_MB"`
+	EmbedCacheHours int     `name:"embeddings-cache-hours" help:"Hours that such a vector is kept." default:"720" env:"EMBEDDINGS_CACHE_HOURS"`
+
 	MemoryMB int `name:"memory-mb" help:"Memory the in-process indexes may hold, MiB, before idle tenants are evicted." default:"1536" env:"SATCHEL_MEMORY_MB"`
 	StreamMB int `name:"stream-mb" help:"Disk the embedded streams may take, MiB, shared by MEMORY, LEDGER and DLQ." default:"8192" env:"SATCHEL_STREAM_MB"`
 	Pool     int `help:"Requests answered at once; more are refused with 429." default:"64" env:"SATCHEL_POOL"`

@@ -14,7 +14,6 @@ import (
 	"github.com/goccy/go-yaml"
 	"golang.org/x/mod/sumdb/note"
 
-	"satchel/pipeline/embed/static"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	logsqlite "satchel/pipeline/store/eventlog/sqlite"
@@ -44,7 +43,7 @@ type stores struct {
 	keyword  *keywordmem.Index
 	vector   *vector.Vectors
 	graph    *graph.Graph
-	embedder *static.Embedder
+	embedder *embedding
 	tokens   *token.Registry
 	scrub    []worker.Scrubber
 
@@ -124,9 +123,10 @@ func (a *app) openStores(ctx context.Context, f fixed, logger *slog.Logger) (*st
 		return nil, fmt.Errorf("open data folder: %w", err)
 	}
 	var err error
-	if s.embedder, err = static.New(); err != nil {
-		return fail(fmt.Errorf("open embedding table: %w", err))
+	if s.embedder, err = a.openEmbedding(ctx, logger); err != nil {
+		return fail(err)
 	}
+	s.closers = append(s.closers, s.embedder.close)
 	if s.log, s.verifierKey, err = a.openLog(ctx, f); err != nil {
 		return fail(err)
 	}
@@ -159,7 +159,7 @@ func (a *app) openStores(ctx context.Context, f fixed, logger *slog.Logger) (*st
 	}
 	s.closers = append(s.closers, vectorIndex.Close)
 	s.vector = vector.New(vectorIndex)
-	s.scrub = s.scrubbers(itemDB.Scrub, graphDB.Scrub, vectorIndex.Scrub)
+	s.scrub = append(s.scrubbers(itemDB.Scrub, graphDB.Scrub, vectorIndex.Scrub), s.embedder.scrubbers()...)
 	return s, nil
 }
 
