@@ -1,0 +1,385 @@
+package blob
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	maxPaths  = 2000    // of one document
+	maxToken  = 8 << 20 // bytes of one string or number
+	maxDepth  = 512     // of nesting
+	shallow   = 2       // members at most this deep are shown as they are
+	maxPicked = 256     // values kept while the document is read
+)
+
+// errLong is returned for a JSON value that is too long to be looked at.
+var errLong = errors.New("a JSON value is too long")
+
+// window copies what a decoder reads, so that values can be cut from it: the last
+// bytes, as many as a value and the decoder's own buffer can take.
+type window struct {
+	r     io.Reader
+	buf   []byte
+	start int64 // of buf in the stream
+	since int64 // bytes read since the last token
+}
+
+// Read reads, keeps the bytes and refuses a token without an end.
+func (w *window) Read(p []byte) (int, error) {
+	if w.since > maxToken {
+		return 0, errLong
+	}
+	n, err := w.r.Read(p)
+	w.since += int64(n)
+	w.buf = append(w.buf, p[:n]...)
+	return n, err
+}
+
+// forget lets go of what is before at.
+func (w *window) forget(at int64) {
+	if n := at - w.start; n > 1<<20 && n <= int64(len(w.buf)) {
+		w.buf = append(w.buf[:0], w.buf[n:]...)
+		w.start = at
+	}
+}
+
+func (w *window) cut(s Span) string {
+	from, to := s.Start-w.start, s.End-w.start
+	if from < 0 || to > int64(len(w.buf)) || from > to {
+		return ""
+	}
+	return string(w.buf[from:to])
+}
+
+// path is what a document has at one place, all elements of an array together.
+type path struct {
+	name    string
+	depth   int
+	types   map[string]int64
+	first   Span // of the first value
+	bytes   int64
+	n       int64 // numbers
+	mean    float64
+	m2      float64
+	low     picked
+	high    picked
+	longest int
+}
+
+// picked is a value that may be shown.
+type picked struct {
+	Line
+	value float64
+	score int
+}
+
+// walk is a document being read.
+type walk struct {
+	dec   *json.Decoder
+	w     *window
+	words map[string]bool
+	paths map[string]*path
+	order []*path
+	lost  Field // values of paths beyond maxPaths
+	kept  []picked
+	nodes int64
+}
+
+func summariseJSON(br *bufio.Reader, o Options) (Summary, error) {
+	w := &window{r: br}
+	j := &walk{dec: json.NewDecoder(w), w: w, words: wordsOf(o.Query), paths: map[string]*path{}, lost: Field{Name: "values of further paths"}}
+	j.dec.UseNumber()
+	var err error
+	docs := 0
+	for err == nil {
+		if err = j.value("", 0); err == nil {
+			docs++
+		}
+	}
+	out := Summary{Kind: JSON}
+	var syntax *json.SyntaxError
+	switch {
+	case errors.Is(err, io.EOF) && docs > 0:
+	case errors.As(err, &syntax), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, errLong), errors.Is(err, errDeep):
+		out.Dropped = append(out.Dropped, Field{Name: "what follows byte " + strconv.FormatInt(j.dec.InputOffset(), 10) + ", where it is no longer JSON that can be read", Count: 1})
+	default:
+		return out, err
+	}
+	j.summary(&out, o)
+	return out, nil
+}
+
+var errDeep = errors.New("JSON is nested too deeply")
+
+func (j *walk) token() (json.Token, Span, error) {
+	before := j.dec.InputOffset()
+	j.w.forget(before)
+	j.w.since = 0
+	tok, err := j.dec.Token()
+	end := j.dec.InputOffset()
+	start := before
+	if err == nil { // the decoder counts what separates values to the next one
+		for s := j.w.cut(Span{start, end}); len(s) > 0 && strings.IndexByte(" \t\r\n,:", s[0]) >= 0; s = s[1:] {
+			start++
+		}
+	}
+	return tok, Span{start, end}, err
+}
+
+// value reads the next value, which stands at a path.
+func (j *walk) value(name string, depth int) error {
+	tok, span, err := j.token()
+	if err != nil {
+		return err
+	}
+	return j.read(tok, span, name, "", depth)
+}
+
+func (j *walk) read(tok json.Token, span Span, name, key string, depth int) error {
+	j.nodes++
+	p := j.at(name, depth, span)
+	switch v := tok.(type) {
+	case json.Delim:
+		if depth >= maxDepth {
+			return errDeep
+		}
+		return j.nested(v, p, span, name, depth)
+	case json.Number:
+		x, err := v.Float64()
+		if err == nil && p != nil {
+			p.number(x, picked{Line: j.line(span, key), value: x})
+		}
+		j.leaf(p, "number", span, key, "")
+	case string:
+		if p != nil {
+			p.longest = max(p.longest, len(v))
+		}
+		j.leaf(p, "string", span, key, v)
+	case bool:
+		j.leaf(p, "boolean", span, key, "")
+	case nil:
+		j.leaf(p, "null", span, key, "")
+	}
+	return nil
+}
+
+// nested reads the members or elements of an object or array.
+func (j *walk) nested(d json.Delim, p *path, span Span, name string, depth int) error {
+	kind, next := "object", ""
+	if d == '[' {
+		kind, next = "array", name+"[]"
+	}
+	if p != nil {
+		p.types[kind]++
+	}
+	for j.dec.More() {
+		key, start := "", int64(-1)
+		if d == '{' {
+			tok, at, err := j.token()
+			if err != nil {
+				return err
+			}
+			key, _ = tok.(string)
+			start = at.Start
+			next = strings.TrimPrefix(name+"."+key, ".")
+		}
+		tok, at, err := j.token()
+		if err != nil {
+			return err
+		}
+		if start >= 0 {
+			if _, composite := tok.(json.Delim); !composite {
+				at.Start = start // "key": value is cut whole
+			}
+		}
+		if err := j.read(tok, at, next, key, depth+1); err != nil {
+			return err
+		}
+	}
+	_, end, err := j.token()
+	if p != nil && err == nil {
+		p.bytes += end.End - span.Start
+	}
+	return err
+}
+
+func (j *walk) at(name string, depth int, span Span) *path {
+	p, ok := j.paths[name]
+	if !ok {
+		if len(j.paths) >= maxPaths {
+			j.lost.Count++
+			return nil
+		}
+		p = &path{name: name, depth: depth, types: map[string]int64{}, first: span}
+		j.paths[name] = p
+		j.order = append(j.order, p)
+	}
+	return p
+}
+
+func (j *walk) line(span Span, _ string) Line {
+	text := j.w.cut(span)
+	if len(text) > maxLine {
+		end := maxLine
+		for end > 0 && text[end]&0xC0 == 0x80 {
+			end--
+		}
+		text = text[:end]
+	}
+	return Line{Text: text, Span: Span{span.Start, span.Start + int64(len(text))}, Verbatim: true}
+}
+
+// leaf notes a value that has no parts, and keeps it when it may be shown.
+func (j *walk) leaf(p *path, kind string, span Span, key, text string) {
+	if p == nil {
+		return
+	}
+	p.types[kind]++
+	p.bytes += span.End - span.Start
+	score := overlap(j.words, key+" "+text[:min(len(text), maxLine)])
+	if p.depth > shallow && score == 0 && p.total() > 1 {
+		return
+	}
+	if p.depth <= shallow && p.total() == 1 {
+		score += 2
+	}
+	if telling(key) {
+		score++
+	}
+	if score == 0 {
+		return
+	}
+	l := j.line(span, key)
+	l.Note = p.name
+	j.kept = append(j.kept, picked{Line: l, score: score})
+	if len(j.kept) > 2*maxPicked {
+		slices.SortStableFunc(j.kept, func(a, b picked) int { return b.score - a.score })
+		j.kept = j.kept[:maxPicked]
+	}
+}
+
+// telling reports whether a member's name promises something a reader wants.
+func telling(key string) bool {
+	switch strings.ToLower(key) {
+	case "error", "errors", "message", "status", "code", "reason", "title", "name", "id", "result", "total", "warning", "exception":
+		return true
+	}
+	return false
+}
+
+func (p *path) total() int64 {
+	n := int64(0)
+	for _, c := range p.types {
+		n += c
+	}
+	return n
+}
+
+// number adds a value to mean and variance (Welford) and keeps the extremes.
+func (p *path) number(x float64, at picked) {
+	p.n++
+	d := x - p.mean
+	p.mean += d / float64(p.n)
+	p.m2 += d * (x - p.mean)
+	if p.n == 1 || x < p.low.value {
+		p.low = at
+	}
+	if p.n == 1 || x > p.high.value {
+		p.high = at
+	}
+}
+
+// outliers are the extremes that lie more than four standard deviations off.
+func (p *path) outliers() []Line {
+	if p.n < 10 {
+		return nil
+	}
+	sd := math.Sqrt(p.m2 / float64(p.n-1))
+	var out []Line
+	for _, at := range []picked{p.low, p.high} {
+		if sd > 0 && math.Abs(at.value-p.mean) > 4*sd {
+			l := at.Line
+			l.Note = "outlier of " + p.name
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// schema says a path and what it holds.
+func (p *path) schema() string {
+	var b strings.Builder
+	b.WriteString(p.name)
+	if p.name == "" {
+		b.WriteString("the document")
+	}
+	b.WriteString(":")
+	for _, kind := range []string{"object", "array", "string", "number", "boolean", "null"} {
+		if n := p.types[kind]; n > 0 {
+			b.WriteString(" " + kind)
+			if n > 1 {
+				b.WriteString(" ×" + strconv.FormatInt(n, 10))
+			}
+		}
+	}
+	if p.n > 1 {
+		b.WriteString(", " + number(p.low.value) + " to " + number(p.high.value))
+	}
+	if p.longest > 200 {
+		b.WriteString(", up to " + bytesOf(int64(p.longest)))
+	}
+	return b.String()
+}
+
+func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+func (j *walk) summary(out *Summary, o Options) {
+	out.Title = count(j.nodes, "value", "values") + " at " + count(int64(len(j.order)), "path", "paths")
+	taken := map[int64]bool{}
+	take := func(l Line) {
+		if !taken[l.Span.Start] && l.Text != "" && len(out.Lines) < o.Lines {
+			taken[l.Span.Start] = true
+			out.Lines = append(out.Lines, l)
+		}
+	}
+	for _, p := range j.order {
+		for _, l := range p.outliers() {
+			take(l)
+		}
+	}
+	slices.SortStableFunc(j.kept, func(a, b picked) int { return b.score - a.score })
+	for _, k := range j.kept[:min(len(j.kept), max(1, o.Lines*2/3))] {
+		take(k.Line)
+	}
+	shown := map[string]int64{}
+	for _, l := range out.Lines {
+		shown[strings.TrimPrefix(l.Note, "outlier of ")]++
+	}
+	for _, p := range j.order {
+		if n := p.total() - shown[p.name]; n > 0 && p.types["object"]+p.types["array"] < p.total() {
+			out.Dropped = append(out.Dropped, Field{Name: p.name, Count: n, Bytes: p.bytes})
+		}
+		if len(out.Lines) < o.Lines && (p.total() > 1 || p.types["array"] > 0) {
+			out.Lines = append(out.Lines, Line{Text: p.schema(), Span: p.first, Count: 0, Note: "schema"})
+		}
+	}
+	if j.lost.Count > 0 {
+		out.Dropped = append(out.Dropped, j.lost)
+	}
+	slices.SortStableFunc(out.Dropped, func(a, b Field) int { return int(min(max(b.Bytes-a.Bytes, -1), 1)) })
+	if len(out.Dropped) > o.Lines {
+		rest := Field{Name: "values of other paths"}
+		for _, f := range out.Dropped[o.Lines:] {
+			rest.Count += f.Count
+			rest.Bytes += f.Bytes
+		}
+		out.Dropped = append(out.Dropped[:o.Lines], rest)
+	}
+}
