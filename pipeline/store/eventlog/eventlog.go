@@ -21,6 +21,9 @@ var (
 	ErrCorrupt = errors.New("event log is damaged")
 	// ErrFull: the disk is full; nothing was written.
 	ErrFull = errors.New("disk is full")
+	// ErrUnavailable: the database is away or does not answer. What was under way may have
+	// been written: append it again, and what is there is a Duplicate.
+	ErrUnavailable = errors.New("event log is unavailable")
 	// ErrInvalid: a draft cannot be a log row; nothing of its batch was written.
 	ErrInvalid = errors.New("invalid draft")
 	// ErrClosed: the log has been closed.

@@ -148,7 +148,7 @@ func (l *Log) commitGroup(ctx context.Context, group []*request) {
 	if err == nil {
 		return
 	}
-	if len(group) == 1 || errors.Is(err, ErrFull) || errors.Is(err, ErrClosed) {
+	if len(group) == 1 || errors.Is(err, ErrFull) || errors.Is(err, ErrClosed) || errors.Is(err, ErrUnavailable) {
 		for _, r := range group {
 			r.err, r.outcomes = err, nil
 		}

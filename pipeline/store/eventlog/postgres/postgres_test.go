@@ -1,0 +1,24 @@
+package postgres_test
+
+import (
+	"crypto/rand"
+	"strings"
+	"testing"
+
+	"satchel/pipeline/store/eventlog"
+	"satchel/pipeline/store/eventlog/logtest"
+	"satchel/pipeline/store/eventlog/postgres"
+	"satchel/test/testenv"
+)
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	url := testenv.Postgres(t)
+	logtest.Run(t, func(t *testing.T) eventlog.Driver {
+		db, err := postgres.Open(t.Context(), postgres.Config{URL: url, Schema: "log_" + strings.ToLower(rand.Text()), MaxConns: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return db
+	})
+}

@@ -1,0 +1,208 @@
+package pg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// oldest is the oldest server that is known to do, as server_version_num.
+const oldest = 130000
+
+// connectTimeout bounds one attempt to connect, unless the URL says otherwise.
+const connectTimeout = 5 * time.Second
+
+// Config says what to open. URL, Schema and Migrations are required.
+type Config struct {
+	// URL is a postgres:// URL or a key=value string, as libpq takes them.
+	URL string
+	// Schema holds the tables: lower-case letters, digits and underscores.
+	Schema string
+	// Migrations are scripts; the i-th brings the schema from version i to i+1. A released
+	// one MUST NOT be changed.
+	Migrations []string
+	// MaxConns is the most connections of the pool; 0 is 8.
+	MaxConns int
+	// Settings are parameters of every session.
+	Settings map[string]string
+	// AfterConnect is run on every new connection; nil for nothing.
+	AfterConnect func(context.Context, *pgx.Conn) error
+}
+
+var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
+
+// Open connects, checks the server and brings the schema to its version.
+func Open(ctx context.Context, cfg Config) (*pgxpool.Pool, error) {
+	if !schemaName.MatchString(cfg.Schema) {
+		return nil, fmt.Errorf("schema name %q: letters a–z, digits and underscores only", cfg.Schema)
+	}
+	pc, err := pgxpool.ParseConfig(cfg.URL)
+	if err != nil { // its text has the password masked, but a malformed one may not be seen as such
+		return nil, &SetupError{Problem: "the database URL cannot be read: it has the form postgres://user:password@host:5432/database?sslmode=verify-full"}
+	}
+	pc.MaxConns = int32(max(cfg.MaxConns, 0))
+	if pc.MaxConns == 0 {
+		pc.MaxConns = 8
+	}
+	if pc.ConnConfig.ConnectTimeout == 0 {
+		pc.ConnConfig.ConnectTimeout = connectTimeout
+	}
+	pc.HealthCheckPeriod = 5 * time.Second
+	params := pc.ConnConfig.RuntimeParams
+	if params["application_name"] == "" {
+		params["application_name"] = "satchel"
+	}
+	params["search_path"] = cfg.Schema
+	params["idle_in_transaction_session_timeout"] = "60000" // a lost worker must not hold a lock for ever
+	maps.Copy(params, cfg.Settings)
+	pc.AfterConnect = cfg.AfterConnect
+	pool, err := pgxpool.NewWithConfig(ctx, pc)
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", Clean(err))
+	}
+	if err := prepare(ctx, pool, cfg); err != nil {
+		pool.Close()
+		return nil, explain(err, pc.ConnConfig)
+	}
+	return pool, nil
+}
+
+// prepare checks the server and migrates.
+func prepare(ctx context.Context, pool *pgxpool.Pool, cfg Config) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	var version int
+	var encoding string
+	var standby bool
+	err := pool.QueryRow(ctx, "SELECT current_setting('server_version_num')::int, current_setting('server_encoding'), pg_is_in_recovery()").
+		Scan(&version, &encoding, &standby)
+	if err != nil {
+		return err
+	}
+	if err := CheckServer(version, encoding, standby); err != nil {
+		return err
+	}
+	return migrate(ctx, pool, cfg)
+}
+
+// CheckServer returns a SetupError for a server that cannot serve; version is its
+// server_version_num.
+func CheckServer(version int, encoding string, standby bool) error {
+	switch {
+	case version < oldest:
+		return &SetupError{Problem: fmt.Sprintf("the server is Postgres %d.%d, Satchel needs %d or newer", version/10000, version%10000, oldest/10000)}
+	case encoding != "UTF8":
+		return &SetupError{Problem: fmt.Sprintf("the database's encoding is %s, Satchel needs UTF8: CREATE DATABASE … TEMPLATE template0 ENCODING 'UTF8'", encoding)}
+	case standby:
+		return &SetupError{Problem: "the server is a standby and takes no writes: give the URL of the primary"}
+	}
+	return nil
+}
+
+// migrate brings the schema to the newest version. Whoever comes second waits for the
+// first and finds nothing to do.
+func migrate(ctx context.Context, pool *pgxpool.Pool, cfg Config) error {
+	version, err := versionOf(ctx, pool, cfg.Schema)
+	if err != nil || version == len(cfg.Migrations) {
+		return err
+	}
+	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended('satchel schema ' || $1, 0))", cfg.Schema); err != nil {
+			return err
+		}
+		version, err := versionOf(ctx, tx, cfg.Schema)
+		if err != nil {
+			return err
+		}
+		if version > len(cfg.Migrations) {
+			return &SetupError{Problem: fmt.Sprintf("the schema %s has version %d, this program knows %d: use a newer program", cfg.Schema, version, len(cfg.Migrations))}
+		}
+		if version == 0 {
+			const script = `CREATE SCHEMA IF NOT EXISTS %[1]s; CREATE TABLE %[1]s.migrations (version int PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())`
+			if _, err := tx.Exec(ctx, fmt.Sprintf(script, cfg.Schema)); err != nil {
+				return err
+			}
+		}
+		for version < len(cfg.Migrations) {
+			if _, err := tx.Exec(ctx, cfg.Migrations[version]); err != nil {
+				return fmt.Errorf("bring schema %s from version %d to %d: %w", cfg.Schema, version, version+1, err)
+			}
+			version++
+			if _, err := tx.Exec(ctx, "INSERT INTO migrations (version) VALUES ($1)", version); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+type querier interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// versionOf returns the schema's version, 0 for a schema that is not there.
+func versionOf(ctx context.Context, q querier, schema string) (int, error) {
+	// to_regclass would look into a cache that the wait for the lock does not refresh.
+	const table = "SELECT count(*) > 0 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = 'migrations'"
+	var there bool
+	if err := q.QueryRow(ctx, table, schema).Scan(&there); err != nil || !there {
+		return 0, err
+	}
+	var version int
+	err := q.QueryRow(ctx, "SELECT coalesce(max(version), 0) FROM "+schema+".migrations").Scan(&version)
+	return version, err
+}
+
+// SetupError says in one sentence why a database cannot serve, and what to do.
+type SetupError struct {
+	Problem string
+	cause   error
+}
+
+// Error returns the sentence.
+func (e *SetupError) Error() string { return e.Problem }
+
+// Unwrap returns what the server or the network said.
+func (e *SetupError) Unwrap() error { return e.cause }
+
+// explain turns what fails at Open into a SetupError, where the cause is known.
+func explain(err error, c *pgx.ConnConfig) error {
+	var known *SetupError
+	if errors.As(err, &known) {
+		return known
+	}
+	where := fmt.Sprintf("%s:%d", c.Host, c.Port)
+	setup := func(format string, args ...any) error {
+		return &SetupError{Problem: fmt.Sprintf(format, args...), cause: Clean(err)}
+	}
+	var server *pgconn.PgError
+	if errors.As(err, &server) {
+		switch server.Code {
+		case "28P01", "28000":
+			return setup("Postgres at %s refuses user %q for database %q: check the user, the password and pg_hba.conf", where, c.User, c.Database)
+		case "3D000":
+			return setup("Postgres at %s has no database %q: create it first", where, c.Database)
+		case "42501":
+			return setup("user %q may not make its tables in database %q at %s: GRANT CREATE ON DATABASE %q TO %q", c.User, c.Database, where, c.Database, c.User)
+		case "25006":
+			return setup("database %q at %s is read only", c.Database, where)
+		case "53300":
+			return setup("Postgres at %s has no connection left for user %q: raise max_connections", where, c.User)
+		}
+		return fmt.Errorf("open database %q at %s: %w", c.Database, where, Clean(err))
+	}
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	if Classify(err) == Unreachable {
+		return setup("no Postgres answers at %s: is it running, and is TLS as the server wants it?", where)
+	}
+	return fmt.Errorf("open database %q at %s: %w", c.Database, where, Clean(err))
+}

@@ -1,0 +1,149 @@
+package pg_test
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"satchel/pipeline/store/internal/pg"
+	"satchel/test/testenv"
+)
+
+// TestManyMigrateAtOnce: however many open a schema at the same time, each step is taken
+// once, and a later program takes the steps that are new to it.
+func TestManyMigrateAtOnce(t *testing.T) {
+	t.Parallel()
+	dsn := testenv.Postgres(t)
+	steps := []string{"CREATE TABLE a (x int); INSERT INTO a VALUES (1)", "INSERT INTO a VALUES (2); ALTER TABLE a ADD y int", "INSERT INTO a VALUES (3)"}
+	for _, known := range []int{2, 3} {
+		var wait sync.WaitGroup
+		for range 12 {
+			wait.Go(func() {
+				pool, err := pg.Open(t.Context(), pg.Config{URL: dsn, Schema: "many", Migrations: steps[:known], MaxConns: 2})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer pool.Close()
+				var n int
+				if err := pool.QueryRow(t.Context(), "SELECT count(*) FROM a").Scan(&n); err != nil || n != known {
+					t.Errorf("%d steps were taken, want %d (%v)", n, known, err)
+				}
+			})
+		}
+		wait.Wait()
+	}
+	var setup *pg.SetupError
+	_, err := pg.Open(t.Context(), pg.Config{URL: dsn, Schema: "many", Migrations: steps[:1]})
+	if !errors.As(err, &setup) || !strings.Contains(err.Error(), "newer program") {
+		t.Errorf("an older program: %v", err)
+	}
+}
+
+// TestFailedMigrationLeavesNothing: a step that fails is not half taken.
+func TestFailedMigrationLeavesNothing(t *testing.T) {
+	t.Parallel()
+	dsn := testenv.Postgres(t)
+	if _, err := pg.Open(t.Context(), pg.Config{URL: dsn, Schema: "half", Migrations: []string{"CREATE TABLE a (x int)", "CREATE TABLE b (x int); SELECT nonsense"}}); err == nil {
+		t.Fatal("a migration of nonsense was taken")
+	}
+	pool, err := pg.Open(t.Context(), pg.Config{URL: dsn, Schema: "half", Migrations: []string{"CREATE TABLE a (x int)", "CREATE TABLE b (x int)"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool.Close()
+}
+
+// TestSetupErrors: what an operator gets wrong is told in one sentence without a secret.
+func TestSetupErrors(t *testing.T) {
+	t.Parallel()
+	dsn := testenv.Postgres(t)
+	change := func(f func(*url.URL)) string {
+		u, err := url.Parse(dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f(u)
+		return u.String()
+	}
+	conn, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	role := strings.TrimPrefix(strings.ToLower(conn.Config().Database), "test_")
+	role = "reader_" + role
+	if _, err := conn.Exec(t.Context(), "CREATE ROLE "+role+" LOGIN PASSWORD 'hunter2-reader'"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		c, err := pgx.Connect(t.Context(), dsn)
+		if err == nil {
+			_, err = c.Exec(t.Context(), "DROP OWNED BY "+role+"; DROP ROLE "+role)
+		}
+		if err != nil && !errors.Is(err, t.Context().Err()) {
+			t.Log(err)
+		}
+	})
+	free, err := testenv.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ url, want string }{
+		"password":   {change(func(u *url.URL) { u.User = url.UserPassword("satchel", "hunter2-wrong") }), "refuses user \"satchel\""},
+		"user":       {change(func(u *url.URL) { u.User = url.UserPassword("nobody", "hunter2-wrong") }), "refuses user \"nobody\""},
+		"database":   {change(func(u *url.URL) { u.Path = "absent" }), "has no database \"absent\""},
+		"permission": {change(func(u *url.URL) { u.User = url.UserPassword(role, "hunter2-reader") }), "GRANT CREATE ON DATABASE"},
+		"port":       {change(func(u *url.URL) { u.Host = fmt.Sprintf("127.0.0.1:%d", free) }), "no Postgres answers"},
+		"read only":  {change(func(u *url.URL) { u.RawQuery += "&default_transaction_read_only=on" }), "read only"},
+		"malformed":  {"postgres://satchel:hunter2-%zz@host/db", "cannot be read"},
+	} {
+		_, err := pg.Open(t.Context(), pg.Config{URL: c.url, Schema: "setup_" + strings.ReplaceAll(name, " ", "_"), Migrations: []string{"CREATE TABLE a (x int)"}})
+		var setup *pg.SetupError
+		if !errors.As(err, &setup) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+		if err != nil && (strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "\n")) {
+			t.Errorf("%s: the error holds a secret or more than a line: %v", name, err)
+		}
+	}
+}
+
+func TestCheckServer(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		version  int
+		encoding string
+		standby  bool
+		want     string
+	}{
+		{150018, "UTF8", false, ""}, {130000, "UTF8", false, ""}, {120022, "UTF8", false, "Postgres 12.22"},
+		{150018, "SQL_ASCII", false, "encoding"}, {150018, "UTF8", true, "standby"},
+	} {
+		err := pg.CheckServer(c.version, c.encoding, c.standby)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+func TestClassify(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[string]pg.Class{
+		"40001": pg.Retry, "40P01": pg.Retry, "53100": pg.Full, "XX001": pg.Damaged, "57P01": pg.Unreachable, "08006": pg.Unreachable, "42601": pg.Other,
+	} {
+		if got := pg.Classify(fmt.Errorf("wrapped: %w", &pgconn.PgError{Code: code})); got != want {
+			t.Errorf("%s is %v, want %v", code, got, want)
+		}
+	}
+	quoted := &pgconn.PgError{Severity: "ERROR", Code: "22P02", Message: "invalid input: \"secret text\"", Detail: "secret"}
+	if text := pg.Clean(quoted).Error(); strings.Contains(text, "secret") {
+		t.Errorf("the error quotes data: %s", text)
+	}
+}
