@@ -19,7 +19,7 @@ import (
 )
 
 type evalCmd struct {
-	From    string   `name:"data" help:"Folder of evaluation sets: SET/memories.jsonl (or tools.jsonl) and SET/queries.jsonl." required:"" type:"existingdir"`
+	From    string   `name:"data" help:"Folder of evaluation sets: SET/memories.jsonl (or tools.jsonl) and SET/queries.jsonl, or SET/texts.jsonl with marked personal data." required:"" type:"existingdir"`
 	Set     []string `help:"Sets to run." xor:"which"`
 	All     bool     `help:"Run every set of the folder." xor:"which"`
 	Budget  []int    `help:"Token budgets of packs." default:"500,1000,2000"`
@@ -38,7 +38,8 @@ of other commands are not used: a temporary folder is.
 Examples:
   satchel eval --data ./eval --set locomo --out run.jsonl
   satchel eval --data ./eval --all
-  satchel eval --data ./eval --set locomo --ablate`
+  satchel eval --data ./eval --set locomo --ablate
+  satchel eval --data ./eval --set pii`
 }
 
 // Run evaluates the sets one after another.
@@ -64,6 +65,12 @@ func (c *evalCmd) Run(ctx context.Context, a *app) error {
 	}
 	var reports []evalReport
 	for _, name := range sets {
+		if eval.HasSpans(c.From, name) {
+			if err := runSpans(a, c.From, name); err != nil {
+				return err
+			}
+			continue
+		}
 		r, err := c.runSet(ctx, a, name, out)
 		if err != nil {
 			return err
@@ -76,7 +83,7 @@ func (c *evalCmd) Run(ctx context.Context, a *app) error {
 	if !a.JSON && (c.All || c.Compare || c.Ablate) {
 		printCompared(a.out, reports)
 	}
-	if a.JSON {
+	if a.JSON && len(reports) > 0 {
 		return a.printJSON(reports)
 	}
 	return nil

@@ -1,0 +1,203 @@
+package pii_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"satchel/pipeline/pii"
+)
+
+func newDetector(t testing.TB, cfg pii.Config) *pii.Detector {
+	t.Helper()
+	d, err := pii.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// found returns "type text" of each span.
+func found(d *pii.Detector, text string, names ...string) []string {
+	var list []string
+	for _, s := range d.Find(text, names...) {
+		list = append(list, string(s.Type)+" "+text[s.Start:s.End])
+	}
+	return list
+}
+
+// key makes a key that no vendor gave out, so that no scanner takes this file for a leak.
+func key(prefix string, n int) string {
+	const letters = "aB3dE5fG7hJ9kL2mN4pQ6rS8tU1vW0xYz"
+	return prefix + strings.Repeat(letters, n/len(letters)+1)[:n]
+}
+
+func TestFind(t *testing.T) {
+	t.Parallel()
+	d := newDetector(t, pii.Config{Types: pii.Types()})
+	aws := "AKIA" + strings.ToUpper(key("", 16))
+	hexKey := strings.Repeat("0f1e2d3c4b5a6978", 4)
+	for text, want := range map[string][]string{
+		"write to Ada.Lovelace+x@mail.example.co.uk.":    {"email Ada.Lovelace+x@mail.example.co.uk"},
+		"<jörg@müller.de>, not @mention or a@b":          {"email jörg@müller.de"},
+		"git clone git@github.com:acme/app.git":          nil,
+		"pay 4111 1111 1111 1111 now":                    {"card 4111 1111 1111 1111"},
+		"amex 3782-822463-10005":                         {"card 3782-822463-10005"},
+		"card number: 5555555555554444":                  {"card 5555555555554444"},
+		"one digit off: card 5555555555554445":           nil,
+		"DE89 3704 0044 0532 0130 00 is mine":            {"iban DE89 3704 0044 0532 0130 00"},
+		"gb82west12345698765432":                         {"iban gb82west12345698765432"},
+		"DE89 3704 0044 0532 0130 01":                    nil,
+		"SSN 078-05-1120, not 000-12-3456 or 666-12-345": {"ssn 078-05-1120"},
+		"my social security number is 078051120":         {"ssn 078051120"},
+		"from 203.0.113.7:8080 and 2001:db8::8a2e:370":   {"ip 203.0.113.7", "ip 2001:db8::8a2e:370"},
+		"version 1.2.3.4 of 127.0.0.1 and ::1":           nil,
+		"std::vector at 11:34:35, dead::beef":            nil,
+		"see https://example.org/a_(b)?q=1#x).":          {"url https://example.org/a_(b)?q=1#x"},
+		"host db-1.prod.example.com, file main.go":       {"domain db-1.prod.example.com"},
+		"user.name, fmt.Print(x), README.md, os.path":    nil,
+		"call me at +44 20 7946 0958 tomorrow":           {"phone +44 20 7946 0958"},
+		"(415) 555-0132 or 415.555.0133 x42":             {"phone (415) 555-0132", "phone 415.555.0133 x42"},
+		"Tel. 030 1234567":                               {"phone 030 1234567"},
+		"mobile: 07700900123":                            {"phone 07700900123"},
+		"2000-04-16 11:34:35, 16.04.2000, 1990-1999":     nil,
+		"order 4155550132 took 1732199887 ns":            nil,
+		"550e8400-e29b-41d4-a716-446655440000":           nil,
+		"0.3333333333 of 1,234,567.89":                   nil,
+		"aws " + aws:                                     {"secret " + aws},
+		key("ghp_", 36) + "!":                            {"secret " + key("ghp_", 36)},
+		"OPENAI_API_KEY=" + key("sk-proj-", 40):          {"secret " + key("sk-proj-", 40)},
+		"password: hunter2!x":                            {"secret hunter2!x"},
+		"password: required, token = getToken()":         nil,
+		"client_secret=\"" + hexKey + "\"":               {"secret " + hexKey},
+		"Authorization: Bearer " + hexKey:                {"secret " + hexKey},
+		"postgres://app:s3cr3tpw@db:5432/app":            {"secret app:s3cr3tpw"},
+		"postgres://app:${PW}@db:5432/app":               nil,
+		"-----BEGIN RSA PRIVATE KEY-----\nMIIB\n-----END RSA PRIVATE KEY-----\nrest": {
+			"secret -----BEGIN RSA PRIVATE KEY-----\nMIIB\n-----END RSA PRIVATE KEY-----"},
+		"-----BEGIN CERTIFICATE-----\nMIIB":         nil,
+		"Dr. Ada King and Mr. Doe met prof":         {"person Ada King", "person Doe"},
+		"my name is Grace Hopper, I am a sailor":    {"person Grace Hopper"},
+		"sha256:" + hexKey:                          nil,
+		"":                                          nil,
+		"\xff\xfe@\x80.com +( 1 -----BEGIN ://@:::": nil,
+	} {
+		if diff := cmp.Diff(want, found(d, text)); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
+// Without other wishes only what is personal is found.
+func TestDefaultTypes(t *testing.T) {
+	t.Parallel()
+	text := "see https://example.org from 203.0.113.7 or write to a@example.org"
+	if diff := cmp.Diff([]string{"email a@example.org"}, found(newDetector(t, pii.Config{}), text)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	d := newDetector(t, pii.Config{})
+	text := "Jonas Weber met Jonas. Jonasson wrote to Jonas@example.org."
+	want := []string{"person Jonas Weber", "person Jonas", "email Jonas@example.org"}
+	if diff := cmp.Diff(want, found(d, text, "Jonas", "Jonas Weber", "J", "1")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRegions(t *testing.T) {
+	t.Parallel()
+	text := "it was 030 901820 then"
+	if got := found(newDetector(t, pii.Config{}), text); got != nil {
+		t.Errorf("without a region: %v", got)
+	}
+	if diff := cmp.Diff([]string{"phone 030 901820"}, found(newDetector(t, pii.Config{Regions: []string{"DE"}}), text)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestConfig(t *testing.T) {
+	t.Parallel()
+	for _, cfg := range []pii.Config{{Types: []pii.Type{"colour"}}, {Regions: []string{"XX"}}, {Least: -1}, {Least: 2}} {
+		if _, err := pii.New(cfg); err == nil {
+			t.Errorf("%+v is taken", cfg)
+		}
+	}
+}
+
+// What is made to be slow is not.
+func TestTimeIsLinear(t *testing.T) {
+	t.Parallel()
+	d := newDetector(t, pii.Config{Types: pii.Types(), Regions: []string{"US", "DE"}})
+	for _, part := range []string{"a@", "a.b", "ab:", "1-", "1 ", "+1", "(1", "ghp_", "eyJ.", "://", "://a:", "DE89", "password=", "-----BEGIN ", "Mr. A ", "+4915112345678 ", "12345 67890 "} {
+		size := func(n int) time.Duration {
+			text := strings.Repeat(part, n/len(part))
+			best := time.Hour
+			for range 3 {
+				start := time.Now()
+				d.Find(text)
+				best = min(best, time.Since(start))
+			}
+			return best
+		}
+		short, long := size(16<<10), size(256<<10)
+		if long > 100*short && long > time.Second {
+			t.Errorf("%q: 16 KB take %v, 256 KB %v", part, short, long)
+		}
+	}
+}
+
+func FuzzFind(f *testing.F) {
+	for _, s := range []string{"a@b.de", "4111 1111 1111 1111", "+1 (415) 555-0132 ext. 7", "DE89370400440532013000", "http://u:p@h/x", "1.2.3.4 ::ffff:1.2.3.4", "-----BEGIN PRIVATE KEY-----", "password=abc12345"} {
+		f.Add(s, "Ada")
+	}
+	d := newDetector(f, pii.Config{Types: pii.Types(), Regions: []string{"US"}, Least: 0.3})
+	f.Fuzz(func(t *testing.T, text, name string) {
+		spans := d.Find(text, name)
+		end := 0
+		for _, s := range spans {
+			if s.Start < end || s.End <= s.Start || s.End > len(text) || s.Confidence < 0.3 || s.Confidence > 1 || !slices.Contains(pii.Types(), s.Type) || s.Rule == "" {
+				t.Fatalf("span %+v after %d in %d bytes", s, end, len(text))
+			}
+			end = s.End
+		}
+		if again := d.Find(text, name); !slices.Equal(spans, again) {
+			t.Fatalf("%v, then %v", spans, again)
+		}
+	})
+}
+
+func BenchmarkFind(b *testing.B) {
+	line := "Jonas renewed the certificate of the gateway at 09:00 and restarted both proxies; see ticket 4711.\n"
+	text := strings.Repeat(line, 40<<10/len(line))
+	for name, cfg := range map[string]pii.Config{"personal": {}, "all": {Types: pii.Types()}} {
+		d := newDetector(b, cfg)
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				d.Find(text)
+			}
+		})
+	}
+}
+
+func ExampleDetector_Find() {
+	d, err := pii.New(pii.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	text := "Write to ada@example.org or call +44 20 7946 0958."
+	for _, s := range d.Find(text) {
+		fmt.Println(s.Type, text[s.Start:s.End])
+	}
+	// Output:
+	// email ada@example.org
+	// phone +44 20 7946 0958
+}

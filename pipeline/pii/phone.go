@@ -1,0 +1,253 @@
+package pii
+
+import "github.com/nyaruka/phonenumbers"
+
+// phone tries a run as a telephone number. There is no checksum, so the shape, the words
+// beside it and, for international numbers and the configured regions, the numbering
+// plan say how sure it is.
+func (s *scan) phone(r *run) bool {
+	n, end := phoneGroups(s.text, r)
+	if n == 0 {
+		return false
+	}
+	digits := 0
+	for _, g := range r.groups[:n] {
+		digits += g.len()
+	}
+	end, extended := s.extension(end)
+	if !s.closed(end) || digits < 6 || digits > 15 {
+		return false
+	}
+	confidence := s.shape(r, n, digits)
+	if confidence == 0 {
+		return false
+	}
+	if extended {
+		confidence += 0.3
+	}
+	confidence += s.words(r.start, end)
+	if confidence > 0.1 && confidence < 0.5 && s.planned(s.text[r.start:end]) {
+		confidence += 0.4
+	}
+	return s.add(Span{Start: r.start, End: end, Type: Phone, Confidence: min(confidence, 0.99), Rule: "phone"})
+}
+
+// phoneGroups returns how many groups of the run can be one number, and its end.
+func phoneGroups(text string, r *run) (n, end int) {
+	digits := 0
+	for n < r.n {
+		g := r.groups[n]
+		if g.sep == '/' && (n != 1 || r.groups[0].len() < 3) { // a date or a fraction
+			return 0, 0
+		}
+		if digits+g.len() > 15 {
+			break
+		}
+		digits += g.len()
+		n++
+	}
+	if n == 0 {
+		return 0, 0
+	}
+	end = r.groups[n-1].end
+	if text[r.start] == '(' || text[r.start] == '+' && r.start+1 < len(text) && text[r.start+1] == '(' {
+		if g := r.groups[0]; g.len() > 5 || g.end >= len(text) || text[g.end] != ')' {
+			return 0, 0
+		}
+	}
+	return n, end
+}
+
+// extension reads x123 or ext. 123 behind a number.
+func (s *scan) extension(i int) (end int, found bool) {
+	t, k := s.text, i
+	for k < len(t) && k < i+2 && (t[k] == ' ' || t[k] == ',') {
+		k++
+	}
+	word := k
+	for k < len(t) && k-word < 9 && isLetter(t[k]) {
+		k++
+	}
+	if word == k && k < len(t) && t[k] == '#' {
+		k++
+	} else if w := t[word:k]; !foldAny(w, "x", "ext", "extn", "extension") {
+		return i, false
+	}
+	for n := 0; n < 2 && k < len(t) && (t[k] == '.' || t[k] == ' ' || t[k] == ':'); n++ {
+		k++
+	}
+	first := k
+	for k < len(t) && k-first < 7 && isDigit(t[k]) {
+		k++
+	}
+	if k == first || k-first > 6 {
+		return i, false
+	}
+	return k, true
+}
+
+// foldAny reports whether w is one of the words, whatever its case.
+func foldAny(w string, words ...string) bool {
+	for _, want := range words {
+		if len(w) != len(want) {
+			continue
+		}
+		same := true
+		for i := range len(w) {
+			same = same && lower(w[i]) == want[i]
+		}
+		if same {
+			return true
+		}
+	}
+	return false
+}
+
+// shape says how much a run of n groups looks like a telephone number; 0: not at all.
+func (s *scan) shape(r *run, n, digits int) float64 {
+	g := r.groups[:n]
+	first := s.text[r.start]
+	switch {
+	case first == '+':
+		if digits < 8 {
+			return 0
+		}
+		if s.planned(s.text[r.start:g[n-1].end]) {
+			return 0.9
+		}
+		return 0.6
+	case date(g):
+		return 0
+	case first == '(':
+		if n < 2 || digits < 7 || digits > 12 {
+			return 0
+		}
+		if g[0].len() == 3 && n == 3 && g[1].len() == 3 && g[2].len() == 4 {
+			return 0.85
+		}
+		return 0.5
+	case n == 1:
+		return single(s.text[g[0].start:g[0].end])
+	}
+	return grouped(s.text, g, digits)
+}
+
+// single is the shape of digits without any separator.
+func single(number string) float64 {
+	switch l := len(number); {
+	case l < 7 || l > 13:
+		return 0
+	case number[0] == '0' && l >= 9 && l <= 12, l == 10 || l == 11 && number[0] == '1':
+		return 0.3
+	case l >= 8 && l <= 12:
+		return 0.2
+	}
+	return 0.1
+}
+
+// grouped is the shape of several groups that no sign begins.
+func grouped(text string, g []group, digits int) float64 {
+	n := len(g)
+	even, dots := true, g[1].sep == '.'
+	for i := 1; i < n; i++ {
+		even = even && g[i].sep == g[1].sep
+		if g[i].len() < 2 || g[i].len() > 8 {
+			return 0
+		}
+	}
+	last, zero := g[n-1].len(), text[g[0].start] == '0'
+	nanp := n >= 3 && last == 4 && g[n-2].len() == 3 && g[n-3].len() == 3
+	switch {
+	case dots && !(nanp || zero && digits >= 9 && n >= 3):
+		return 0 // a decimal, a version
+	case nanp && n == 3 && even && g[1].sep != ' ':
+		return 0.85
+	case nanp && (n == 4 && g[0].len() <= 4 || n == 3):
+		if text[g[0].start] == '1' || zero || n == 3 {
+			return 0.6
+		}
+		return 0.3
+	case len(g) > 6 || digits > 13 || g[0].len() > 5:
+		return 0
+	case zero && digits >= 8 && digits <= 13:
+		return 0.45
+	case digits == 6 && n < 3:
+		return 0
+	case n >= 3 && digits >= 7 && even:
+		return 0.3
+	}
+	return 0.2
+}
+
+// date reports whether the groups begin as a date does: 2000-04-16, 16.04.2000.
+func date(g []group) bool {
+	if len(g) < 3 || g[1].sep != g[2].sep || g[1].sep == ' ' {
+		return false
+	}
+	a, b, c := g[0].len(), g[1].len(), g[2].len()
+	return a == 4 && b <= 2 && c <= 2 || a <= 2 && b <= 2 && c == 4
+}
+
+// words adds what stands beside the number: what names a telephone counts for it, what
+// names another kind of number against it.
+func (s *scan) words(start, end int) float64 {
+	before, after := s.before(start, 48), s.after(end, 14)
+	switch {
+	case anyOf(before, phoneWord), anyOf(after, phoneWord):
+		return 0.45
+	case anyOf(before, otherNumber):
+		return -0.4
+	case anyOf(before, contactWord), anyOf(after, contactWord):
+		return 0.25
+	}
+	return 0
+}
+
+func phoneWord(w string) bool {
+	switch w {
+	case "phone", "phones", "telephone", "tel", "mobile", "mob", "cell", "cellphone", "cellular", "fax", "call", "calls", "called",
+		"calling", "dial", "dialed", "dialled", "ring", "rang", "text", "texted", "sms", "whatsapp", "signal", "hotline", "helpline",
+		"landline", "voicemail", "answering", "pager", "callback", "reach", "reached",
+		"telefon", "telefonnummer", "tél", "téléphone", "portable", "handy", "mobil", "rufnummer", "anrufen", "móvil", "celular",
+		"teléfono", "telefono", "cellulare", "telefone", "telemóvel", "telefoon", "numéro", "puhelin", "телефон":
+		return true
+	}
+	return false
+}
+
+func contactWord(w string) bool {
+	switch w {
+	case "contact", "office", "home", "work", "line", "desk", "direct", "number", "numbers", "nummer", "switchboard", "reception", "emergency":
+		return true
+	}
+	return false
+}
+
+func otherNumber(w string) bool {
+	switch w {
+	case "account", "acct", "invoice", "order", "isbn", "issn", "ssn", "iban", "license", "licence", "passport", "zip", "postcode",
+		"postal", "ticket", "version", "port", "pid", "build", "amount", "usd", "eur", "serial", "sku", "id", "uuid", "ref", "reference",
+		"transaction", "case", "position", "offset", "timestamp", "bytes", "vat", "tax", "tracking", "error", "line", "issue", "commit", "card":
+		return true
+	}
+	return false
+}
+
+// planned reports whether a number is one that its country, or a configured region,
+// gives out.
+func (s *scan) planned(number string) bool {
+	regions := s.d.regions
+	if number[0] == '+' {
+		regions = []string{phonenumbers.UNKNOWN_REGION}
+	}
+	for _, region := range regions {
+		if s.looks == 0 {
+			return false
+		}
+		s.looks--
+		if parsed, err := phonenumbers.Parse(number, region); err == nil && phonenumbers.IsValidNumber(parsed) {
+			return true
+		}
+	}
+	return false
+}
