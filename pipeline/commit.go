@@ -1,12 +1,10 @@
 package pipeline
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"go.opentelemetry.io/otel/trace"
@@ -195,11 +193,12 @@ func (t *turn) contextPack(s scope.Scope, refs []schemas.ProvenanceRef) schemas.
 
 // batch makes the three drafts of the request.
 func (t *turn) batch(s scope.Scope, res *schemas.ContextResult) (eventlog.Batch, error) {
-	attachment, data, err := encodeResult(res)
+	t.parts = parts{}
+	attachment, err := t.parts.seal(res)
 	if err != nil {
 		return eventlog.Batch{}, fmt.Errorf("encode result: %w", err)
 	}
-	packed := t.draft(s, schemas.TypeContextPacked, t.drop.PackID, data)
+	packed := t.draft(s, schemas.TypeContextPacked, t.drop.PackID, t.parts["pack"])
 	packed.Attachment, packed.Refs = attachment, t.ids()
 	dropped, err := t.encode(s, schemas.TypeContextDropped, t.drop.ID, &t.audit)
 	if err != nil {
@@ -211,43 +210,6 @@ func (t *turn) batch(s scope.Scope, res *schemas.ContextResult) (eventlog.Batch,
 	}
 	return eventlog.Batch{Drafts: []eventlog.Draft{packed, dropped, decided}}, nil
 }
-
-// encodeResult returns the JSON of the result with an empty result_sha256, which it
-// then sets to the hash of that JSON, and the JSON of the pack with it. The pack is
-// encoded once: it is the larger part of both. Where the pack belongs in the result is
-// the last place where an empty one stands, because nothing of a caller comes after.
-func encodeResult(res *schemas.ContextResult) (attachment, data []byte, err error) {
-	packed, err := json.Marshal(&res.Payload.Pack)
-	if err != nil {
-		return nil, nil, err
-	}
-	empty, err := json.Marshal(&schemas.ContextPack{})
-	if err != nil {
-		return nil, nil, err
-	}
-	shell := *res
-	shell.Payload.Pack = schemas.ContextPack{}
-	around, err := json.Marshal(&shell)
-	if err != nil {
-		return nil, nil, err
-	}
-	at := bytes.LastIndex(around, empty)
-	hash := bytes.LastIndex(packed, []byte(noHash))
-	if at < 0 || hash < 0 {
-		return nil, nil, errors.New("splice pack: its place is not there")
-	}
-	attachment = make([]byte, 0, len(around)+len(packed))
-	attachment = append(append(append(attachment, around[:at]...), packed...), around[at+len(empty):]...)
-	sum := sha256.Sum256(attachment)
-	res.Payload.Pack.ResultSHA256 = hex.EncodeToString(sum[:])
-	hash += len(noHash) - 1
-	data = make([]byte, 0, len(packed)+2*len(sum))
-	data = append(append(append(data, packed[:hash]...), res.Payload.Pack.ResultSHA256...), packed[hash:]...)
-	return attachment, data, nil
-}
-
-// noHash is how an empty result_sha256 is encoded.
-const noHash = `"result_sha256":""`
 
 func (t *turn) encode(s scope.Scope, eventType, id string, data any) (eventlog.Draft, error) {
 	raw, err := json.Marshal(data)

@@ -11,7 +11,7 @@ import (
 
 // What is spliced together must be what encoding the whole gives, even when content
 // looks like an empty pack.
-func TestEncodeResult(t *testing.T) {
+func TestPartsMakeTheWhole(t *testing.T) {
 	t.Parallel()
 	empty, err := json.Marshal(schemas.ContextPack{})
 	if err != nil {
@@ -30,7 +30,8 @@ func TestEncodeResult(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	attachment, data, err := encodeResult(&res)
+	parts := parts{}
+	attachment, err := parts.seal(&res)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +46,14 @@ func TestEncodeResult(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(data) != string(wantData) {
+	if data := parts["pack"]; string(data) != string(wantData) {
 		t.Errorf("data is\n%s\nwant\n%s", data, wantData)
+	}
+	res.Payload.Positions, res.Payload.Proof = schemas.Positions{Pack: 7}, &schemas.PackProof{Checkpoint: "c"}
+	if want, err = json.Marshal(&res); err != nil {
+		t.Fatal(err)
+	}
+	if reply, err := parts.encode(&res); err != nil || string(reply) != string(want) {
+		t.Errorf("reply is %v\n%s\nwant\n%s", err, reply, want)
 	}
 }

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -44,24 +45,44 @@ type turn struct {
 	drop        schemas.DropReport
 	audit       schemas.DropReport
 	filters     map[string]string
+	parts       parts
 }
 
 // Context answers a request. The scope says who asks; what the request claims about
 // the asker is not looked at. Every error is a *schemas.Error.
 func (e *Engine) Context(ctx context.Context, s scope.Scope, req schemas.ContextRequest) (schemas.ContextResult, error) {
+	res, _, err := e.answer(ctx, s, req)
+	return res, err
+}
+
+// Reply is Context for a caller that wants the result as JSON. It encodes only once
+// what the log and the reply both have.
+func (e *Engine) Reply(ctx context.Context, s scope.Scope, req schemas.ContextRequest) (json.RawMessage, error) {
+	res, parts, err := e.answer(ctx, s, req)
+	if err != nil {
+		return nil, err
+	}
+	body, err := parts.encode(&res)
+	if err != nil {
+		return nil, typed(ctx, fmt.Errorf("encode result: %w", err))
+	}
+	return body, nil
+}
+
+func (e *Engine) answer(ctx context.Context, s scope.Scope, req schemas.ContextRequest) (schemas.ContextResult, parts, error) {
 	t, err := e.begin(s, &req)
 	if err != nil {
-		return schemas.ContextResult{}, typed(ctx, err)
+		return schemas.ContextResult{}, nil, typed(ctx, err)
 	}
 	ctx, t.span = e.cfg.Tracer.Start(ctx, "context.request", trace.WithAttributes(
 		attribute.String("satchel.tenant", s.Tenant()), attribute.String("satchel.request", t.request)))
 	defer t.span.End()
 	res, err := t.run(ctx, s)
 	if err != nil {
-		return schemas.ContextResult{}, t.refuse(ctx, s, err)
+		return schemas.ContextResult{}, nil, t.refuse(ctx, s, err)
 	}
 	e.measures.record(ctx, t)
-	return res, nil
+	return res, t.parts, nil
 }
 
 // Rank returns what a request would choose from, best first: the candidates that

@@ -65,7 +65,7 @@ func TestForgottenContentIsNowhere(t *testing.T) {
 	w.letters(t, 1)
 	out, err := w.worker.Service.Request(within(t), "acme", request(t, "reader", "internal", "what is the password?", nil))
 	must(t, err)
-	shown := out.(schemas.ContextResult).Payload
+	shown := payloadOf(t, out)
 	if !strings.Contains(shown.Text, canary) {
 		t.Fatalf("the pack does not show the secret: %s", shown.Text)
 	}
@@ -214,7 +214,7 @@ func TestOddIDs(t *testing.T) {
 		_, err := w.log.Find(within(t), s, source, "f.receipt-2")
 		return err == nil
 	})
-	decision, err := w.log.Entry(within(t), s, out.(schemas.ContextResult).Payload.Positions.Decision)
+	decision, err := w.log.Entry(within(t), s, payloadOf(t, out).Positions.Decision)
 	must(t, err)
 	if decision.Erased {
 		t.Error("the decisions of a request went with an item of the same id")
@@ -244,18 +244,18 @@ type heldEngine struct {
 	release chan struct{}
 }
 
-// Context returns a pack that shows item a as it was before.
-func (h *heldEngine) Context(ctx context.Context, s scope.Scope, _ schemas.ContextRequest) (schemas.ContextResult, error) {
+// Reply returns a pack that shows item a as it was before.
+func (h *heldEngine) Reply(ctx context.Context, s scope.Scope, _ schemas.ContextRequest) (json.RawMessage, error) {
 	close(h.started)
 	<-h.release
 	shown := []byte(`{"text":"what canary-in-flight said"}`)
 	data, err := json.Marshal(map[string]any{"id": "pack-1", "as_of": 1, "result_sha256": sum(shown), "sections": []any{}})
 	if err != nil {
-		return schemas.ContextResult{}, err
+		return nil, err
 	}
 	_, err = h.w.log.Append(ctx, eventlog.Batch{Drafts: []eventlog.Draft{{Tenant: s.Tenant(), Agent: "satchel", Type: schemas.TypeContextPacked,
 		Source: worker.PackSource, ID: "pack-1", Subject: "req", Data: data, Attachment: shown, Refs: []string{"a"}}}})
-	return schemas.ContextResult{}, err
+	return nil, err
 }
 
 // A request that has read an item before its erasure and commits its pack afterwards

@@ -25,7 +25,7 @@ const systemAgent = "satchel"
 
 // Engine answers context requests; pipeline.Engine is the one there is.
 type Engine interface {
-	Context(ctx context.Context, s scope.Scope, req schemas.ContextRequest) (schemas.ContextResult, error)
+	Reply(ctx context.Context, s scope.Scope, req schemas.ContextRequest) (json.RawMessage, error)
 }
 
 // Service answers requests: context, writes with a receipt, and the log's head,
@@ -82,7 +82,7 @@ func (v *Service) Request(ctx context.Context, tenant string, body []byte) (any,
 		return nil, err
 	}
 	defer v.requests.enter()()
-	res, err := v.engine.Context(ctx, s, req)
+	res, err := v.engine.Reply(ctx, s, req)
 	if err != nil {
 		return nil, err
 	}

@@ -21,8 +21,8 @@ import (
 // noEngine refuses everything.
 type noEngine struct{}
 
-func (noEngine) Context(context.Context, scope.Scope, schemas.ContextRequest) (schemas.ContextResult, error) {
-	return schemas.ContextResult{}, &schemas.Error{Code: schemas.CodeSearch, Message: "there is no engine"}
+func (noEngine) Reply(context.Context, scope.Scope, schemas.ContextRequest) (json.RawMessage, error) {
+	return nil, &schemas.Error{Code: schemas.CodeSearch, Message: "there is no engine"}
 }
 
 func hexOf(b []byte) string { return hex.EncodeToString(b) }
@@ -188,7 +188,7 @@ func (w *world) packed(t *testing.T, agent, level string) schemas.ResultPayload 
 	w.put(t, recorded(t, "high", "the lake house alarm code is kept by Ann", func(d map[string]any) { d["security_label"] = []string{"level:confidential"} }), "indexed")
 	out, err := w.worker.Service.Request(within(t), "acme", request(t, agent, level, "what about the lake house?", nil))
 	must(t, err)
-	return out.(schemas.ContextResult).Payload
+	return payloadOf(t, out)
 }
 
 func TestAPackIsGivenAgainOnlyWhenPolicyAllowsIt(t *testing.T) {
@@ -305,4 +305,12 @@ func TestErrorsOfTheStoreAreNotTold(t *testing.T) {
 			t.Errorf("%s: %+v", name, e)
 		}
 	}
+}
+
+// payloadOf decodes an answer to a context request.
+func payloadOf(t *testing.T, out any) schemas.ResultPayload {
+	t.Helper()
+	var res schemas.ContextResult
+	must(t, json.Unmarshal(out.(json.RawMessage), &res))
+	return res.Payload
 }

@@ -215,6 +215,9 @@ func endpoints(v *worker.Service, e *pipeline.Engine, g *gate, draining <-chan s
 				if err != nil {
 					return jetstream.Reply{}, err
 				}
+				if raw, ok := out.(json.RawMessage); ok {
+					return jetstream.Reply{Data: raw}, nil
+				}
 				body, err := json.Marshal(out)
 				return jetstream.Reply{Data: body}, err
 			}})

@@ -35,12 +35,13 @@ type spokenText struct{ speaker, text string }
 
 // print is what a text is compared by.
 type print struct {
-	hash uint64
-	at   int // index of the candidate
-	echo bool
-	text string
-	form string   // canonical form, once it is needed
-	sums []uint64 // hashes of the words of the form, once they are needed
+	hash    uint64
+	at      int // index of the candidate
+	echo    bool
+	speaker string
+	text    string
+	form    string   // canonical form, once it is needed
+	sums    []uint64 // hashes of the words of the form, once they are needed
 }
 
 func newSeen(cs []candidate.Candidate) *seen {
@@ -54,7 +55,7 @@ func newSeen(cs []candidate.Candidate) *seen {
 // find drops candidate i when what was kept says the same, or takes it in. What two
 // speakers say alike is no repetition, unless one of them is an assistant or a tool
 // that gives back what it was shown: then the original stays, whichever ranks higher.
-func (s *seen) find(i int) {
+func (s *seen) find(i int, hash uint64) {
 	r := &s.cs[i].Record
 	text := r.Content.Text()
 	key := spokenText{r.Speaker, text}
@@ -67,7 +68,7 @@ func (s *seen) find(i int) {
 		s.drop(i, of, "the same checksum as ")
 		return
 	}
-	p := print{at: i, text: text, echo: echoes(r)}
+	p := print{hash: hash, at: i, text: text, speaker: r.Speaker, echo: echoes(r)}
 	place := placeOf(r)
 	if of, ok := s.byPlace[place]; ok && place.text != "" {
 		q := print{text: s.cs[of].Record.Content.Text()}
@@ -91,12 +92,13 @@ func (s *seen) find(i int) {
 // near compares p with the prints that are kept. It reports whether p's candidate was
 // dropped, and keeps p when not.
 func (s *seen) near(p *print) bool {
-	p.hash = simhash(p.text)
-	speaker := s.cs[p.at].Record.Speaker
 	for i := range s.prints {
 		q := &s.prints[i]
-		same := s.cs[q.at].Record.Speaker == speaker
-		if !same && p.echo == q.echo || bits.OnesCount64(p.hash^q.hash) > p.most(q) || !similar(p, q, sameEnough) {
+		if bits.OnesCount64(p.hash^q.hash) > p.most(q) {
+			continue
+		}
+		same := q.speaker == p.speaker
+		if !same && p.echo == q.echo || !similar(p, q, sameEnough) {
 			continue
 		}
 		if !same && q.echo {

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 
+	"golang.org/x/sync/errgroup"
+
 	"satchel/pipeline/store/items"
 	"satchel/schemas"
 )
@@ -24,8 +26,26 @@ func (db *DB) Checkpoint(ctx context.Context, tenant string) (int64, error) {
 	return at, nil
 }
 
-// Get implements items.Rows.
+// Get implements items.Rows. Many ids are read over two connections at once.
 func (db *DB) Get(ctx context.Context, tenant string, ids []string) ([]schemas.Record, error) {
+	const many = 48
+	if len(ids) < many {
+		return db.get(ctx, tenant, ids)
+	}
+	var first, second []schemas.Record
+	both, ctx := errgroup.WithContext(ctx)
+	both.Go(func() (err error) {
+		second, err = db.get(ctx, tenant, ids[len(ids)/2:])
+		return err
+	})
+	first, err := db.get(ctx, tenant, ids[:len(ids)/2])
+	if err := errors.Join(err, both.Wait()); err != nil {
+		return nil, err
+	}
+	return append(first, second...), nil
+}
+
+func (db *DB) get(ctx context.Context, tenant string, ids []string) ([]schemas.Record, error) {
 	list, err := json.Marshal(ids)
 	if err != nil {
 		return nil, fmt.Errorf("encode ids: %w", err)
