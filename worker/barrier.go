@@ -34,6 +34,13 @@ func (b *barrier) enter() (leave func()) {
 	}
 }
 
+// busy reports whether any work began after the last pass and has not ended.
+func (b *barrier) busy() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.current().running > 0
+}
+
 func (b *barrier) current() *generation {
 	if b.now == nil {
 		b.now = &generation{done: make(chan struct{})}

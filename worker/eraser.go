@@ -181,7 +181,7 @@ func (e *eraser) allowed(ctx context.Context, s scope.Scope, agent string, ids [
 }
 
 func (e *eraser) run(ctx context.Context, retry retryPolicy) error {
-	return follow(ctx, e.log, retry, e.logger, "finish erasures", e.finishAll)
+	return follow(ctx, e.log, retry, e.logger, "finish erasures", e.requests.busy, e.finishAll)
 }
 
 // pending is an erasure without a receipt.

@@ -4,15 +4,21 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"time"
 
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
 )
 
+// giveWay is how long what follows the log waits while requests are answered: each of
+// them grows the log just before its reply leaves, and the reply comes first. What
+// several requests wrote is then followed at once.
+const giveWay = 2 * time.Millisecond
+
 // follow calls step for every tenant at the start and then whenever its log grows,
 // until ctx is done. Steps of different tenants run side by side, two at a time, those of
 // one never do; a failed step is tried again and holds up nobody else meanwhile.
-func follow(ctx context.Context, log *eventlog.Log, retry retryPolicy, logger *slog.Logger, what string, step func(ctx context.Context, tenant string) error) error {
+func follow(ctx context.Context, log *eventlog.Log, retry retryPolicy, logger *slog.Logger, what string, busy func() bool, step func(ctx context.Context, tenant string) error) error {
 	grown := log.Watch(ctx)
 	tenants, err := log.Tenants(ctx)
 	if err != nil {
@@ -22,6 +28,12 @@ func follow(ctx context.Context, log *eventlog.Log, retry retryPolicy, logger *s
 	defer f.wait.Wait()
 	start := func(tenant string) {
 		f.start(tenant, func() {
+			if busy() {
+				select {
+				case <-ctx.Done():
+				case <-time.After(giveWay):
+				}
+			}
 			err := retry.do(ctx, logger, what+" tenant "+tenant, func(error) bool { return true }, func() error {
 				f.slots <- struct{}{}
 				defer func() { <-f.slots }()

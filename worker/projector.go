@@ -39,6 +39,7 @@ type Projector struct {
 	embedder embed.Embedder
 	counter  token.Counter
 	batch    int
+	busy     func() bool // whether requests are answered at the moment
 	hit      func(point string)
 	logger   *slog.Logger
 
@@ -127,7 +128,7 @@ func (p *Projector) Position(tenant string) int64 {
 
 // run follows the log until ctx is done.
 func (p *Projector) run(ctx context.Context, retry retryPolicy) error {
-	return follow(ctx, p.log, retry, p.logger, "project", func(ctx context.Context, tenant string) error {
+	return follow(ctx, p.log, retry, p.logger, "project", p.busy, func(ctx context.Context, tenant string) error {
 		if err := p.catchUp(ctx, tenant, nil); err != nil {
 			return err
 		}

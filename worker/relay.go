@@ -23,6 +23,7 @@ type relay struct {
 	log    *eventlog.Log
 	ledger Ledger
 	batch  int
+	busy   func() bool // whether requests are answered at the moment
 	hit    func(point string)
 	logger *slog.Logger
 
@@ -31,7 +32,7 @@ type relay struct {
 }
 
 func (r *relay) run(ctx context.Context, retry retryPolicy) error {
-	return follow(ctx, r.log, retry, r.logger, "relay", r.catchUp)
+	return follow(ctx, r.log, retry, r.logger, "relay", r.busy, r.catchUp)
 }
 
 func (r *relay) catchUp(ctx context.Context, tenant string) error {

@@ -90,6 +90,7 @@ func New(cfg Config) (*Worker, error) {
 	w := &Worker{Projector: p, logger: cfg.Logger}
 	w.Service = &Service{engine: cfg.Engine, log: cfg.Log, writer: cfg.Writer, outbox: cfg.Outbox, projector: p,
 		pdp: cfg.PDP, registry: cfg.Registry, loopback: cfg.Loopback, stores: cfg.Stores, now: cfg.Clock}
+	p.busy = w.Service.requests.busy
 	w.eraser = &eraser{log: cfg.Log, projector: p, items: cfg.Stores.Items, graph: cfg.Stores.Graph, pdp: cfg.PDP, registry: cfg.Registry,
 		loopback: cfg.Loopback, scrubbers: cfg.Scrubbers, streams: cfg.Streams, requests: &w.Service.requests,
 		hit: cfg.Failpoint, now: cfg.Clock, logger: cfg.Logger}
@@ -98,7 +99,7 @@ func New(cfg Config) (*Worker, error) {
 			erase: w.eraser.begin, batch: cfg.BatchSize, retry: retryPolicy{health: &w.health}, hit: cfg.Failpoint, now: cfg.Clock, logger: cfg.Logger})
 	}
 	if cfg.Ledger != nil {
-		w.relay = &relay{log: cfg.Log, ledger: cfg.Ledger, batch: cfg.BatchSize, hit: cfg.Failpoint, logger: cfg.Logger}
+		w.relay = &relay{log: cfg.Log, ledger: cfg.Ledger, batch: cfg.BatchSize, busy: p.busy, hit: cfg.Failpoint, logger: cfg.Logger}
 	}
 	return w, nil
 }
@@ -116,7 +117,7 @@ func NewProjector(cfg Config) *Projector {
 		cfg.Failpoint = func(string) {}
 	}
 	return &Projector{log: cfg.Log, stores: cfg.Stores, embedder: cfg.Embedder, counter: cfg.Counter,
-		batch: cfg.BatchSize, hit: cfg.Failpoint, logger: cfg.Logger, tenants: map[string]*progress{}}
+		batch: cfg.BatchSize, busy: func() bool { return false }, hit: cfg.Failpoint, logger: cfg.Logger, tenants: map[string]*progress{}}
 }
 
 // Rebuild empties the tenant's indexes and fills them from the log, reporting
