@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"satchel/pipeline/scope"
+	"satchel/pipeline/selection"
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
 )
@@ -137,7 +138,19 @@ func (t *turn) result(ctx context.Context, s scope.Scope) (schemas.ContextResult
 		},
 	}
 	t.clock(&res.Payload)
+	if t.req.IncludeScores {
+		selection.Annotate(&res.Payload, t.signals())
+	}
 	return res, nil
+}
+
+// signals returns the H4R signals of a candidate by its id.
+func (t *turn) signals() func(id string) map[string]float64 {
+	at := make(map[string]int, len(t.ranking.Candidates))
+	for i := range t.ranking.Candidates {
+		at[t.ranking.Candidates[i].Record.ID] = i
+	}
+	return func(id string) map[string]float64 { return t.ranking.Candidates[at[id]].Signals }
 }
 
 // provenance points from the pack to the log entries of what it shows.
@@ -170,6 +183,10 @@ func (t *turn) contextPack(s scope.Scope, refs []schemas.ProvenanceRef) schemas.
 		Sections: make([]schemas.ContextSection, len(t.packed.Sections)), ProvenanceRefs: refs,
 		RequestID: t.request, Principal: s.Principal().ID, Purpose: s.Purpose(), AsOf: t.asOf,
 		RenderedSHA256: hex.EncodeToString(sum[:]), Relevance: t.trace,
+	}
+	if p := &t.ranking.Profile; p.Name != "" {
+		out.Ranking = p.Trace()
+		out.Ranking.Limit, out.Ranking.MinScore, out.Ranking.MaxBytes = t.limit, t.minScore, t.bytes
 	}
 	if t.e.cfg.Embedder != nil {
 		out.Embedding = t.e.cfg.Embedder.Model().String()

@@ -63,6 +63,10 @@ type Config struct {
 	Weights  *selection.Weights
 	Disable  []string            // names of ranking features that are switched off
 	Profiles []selection.Profile // besides the built-in ones
+	Standard string              // ranking profile of a request that names none; default "default"
+	Tenants  map[string]string   // by tenant, the profile of its requests that name none
+	MinScore float64             // of requests that name none
+	Slice    Budget              // what a request is given at most
 	Shares   *pack.Shares        // of the token budget; default as the pack has them
 	TLDR     int                 // sentences; default 5, negative: none
 	Graphs   bool                // include the causal graph of the shown items
@@ -80,6 +84,27 @@ type Config struct {
 	Tracer trace.Tracer
 	Meter  metric.Meter
 	Logger *slog.Logger
+}
+
+// Budget limits what a request is given, whichever is reached first. A request may ask
+// for less; what it asks above is cut, with a warning. Zero values are the defaults of
+// the H4R document.
+type Budget struct {
+	Bytes  int // of content; default 122,880
+	Tokens int // of the rendered pack; default 30,000
+	Items  int // default 100
+}
+
+func (b *Budget) fill() {
+	if b.Bytes <= 0 {
+		b.Bytes = 120 << 10
+	}
+	if b.Tokens <= 0 {
+		b.Tokens = 30_000
+	}
+	if b.Items <= 0 {
+		b.Items = 100
+	}
 }
 
 // gate decides which context a turn needs.
@@ -105,7 +130,6 @@ type leaves interface {
 
 // Defaults of a request.
 const (
-	defaultLimit  = 100
 	defaultBudget = 2000
 	defaultWait   = 5 * time.Second
 	fewest        = 100 // candidates the policy decides on at least
@@ -137,7 +161,7 @@ func New(cfg Config) (*Engine, error) {
 	sel, err := selection.New(selection.Config{
 		Items: cfg.Items, Keyword: cfg.Keyword, Vector: cfg.Vector, Graph: cfg.Graph, Embedder: cfg.Embedder,
 		Weights: cfg.Weights, Disable: cfg.Disable, Profiles: cfg.Profiles,
-		Clock: cfg.Clock, Deadline: cfg.Retrieval,
+		Standard: cfg.Standard, Tenants: cfg.Tenants, Clock: cfg.Clock, Deadline: cfg.Retrieval,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("new engine: %w", err)
@@ -163,6 +187,7 @@ func New(cfg Config) (*Engine, error) {
 }
 
 func (c *Config) fill() {
+	c.Slice.fill()
 	if c.Tokens == nil {
 		c.Tokens = func(string) token.Counter { return quarter{} }
 	}

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -29,7 +30,9 @@ type turn struct {
 	asOf      int64
 	query     string
 	limit     int
-	budget    int
+	budget    int // tokens
+	bytes     int
+	minScore  float64
 	stages    map[string]float64
 	span      trace.Span
 
@@ -140,13 +143,24 @@ func (e *Engine) begin(s scope.Scope, req *schemas.ContextRequest) (*turn, error
 	if t.query == "" {
 		t.query = p.UserMessage
 	}
-	if t.limit <= 0 {
-		t.limit = defaultLimit
-	}
 	if t.budget <= 0 {
 		t.budget = defaultBudget
 	}
+	t.minScore = cmp.Or(p.MinScore, e.cfg.MinScore)
+	most := &e.cfg.Slice
+	t.limit = t.within("limit", cmp.Or(t.limit, most.Items), most.Items)
+	t.budget = t.within("token_budget", t.budget, most.Tokens)
+	t.bytes = t.within("max_bytes", cmp.Or(p.MaxBytes, most.Bytes), most.Bytes)
 	return t, nil
+}
+
+// within cuts what a request asks for to what it is given at most.
+func (t *turn) within(field string, asked, most int) int {
+	if asked > most {
+		t.warnings = append(t.warnings, fmt.Sprintf("budget: %s %d is cut to %d, the most that is given here", field, asked, most))
+		return most
+	}
+	return asked
 }
 
 // run takes the turn through all stages.
@@ -220,11 +234,11 @@ func (t *turn) choose(ctx context.Context, s scope.Scope) error {
 
 // belowMinimum drops what scores less than the request wants.
 func (t *turn) belowMinimum(cs []candidate.Candidate) {
-	if t.req.MinScore <= 0 {
+	if t.minScore <= 0 {
 		return
 	}
 	for i := range cs {
-		if cs[i].Kept() && cs[i].Score < t.req.MinScore {
+		if cs[i].Kept() && cs[i].Score < t.minScore {
 			cs[i].Drop, cs[i].Detail = schemas.DropRank, "its score is below min_score"
 		}
 	}
@@ -244,7 +258,7 @@ func (t *turn) fill(ctx context.Context, s scope.Scope) error {
 	}
 	t.packed = t.e.builder.Build(pack.Request{
 		UserMessage: t.req.UserMessage, Task: t.req.Task, Query: t.query, Purpose: s.Purpose(),
-		Budget: t.budget, Limit: t.limit, Counter: t.e.cfg.Tokens(t.req.Model), Denied: denied,
+		Budget: t.budget, Limit: t.limit, Bytes: t.bytes, Counter: t.e.cfg.Tokens(t.req.Model), Denied: denied,
 	}, cs)
 	t.affordances = pack.Afford(cs, t.packed.Shown)
 	t.explainEmpty(denied)

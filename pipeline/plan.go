@@ -42,7 +42,8 @@ func (t *turn) plan(ctx context.Context, s scope.Scope) (selection.Query, error)
 		Text: t.query, Type: t.req.Query.Type, Vector: t.req.Query.Vector, Filter: asked.And(pushed), Where: where,
 		Skip: func(retriever string) bool { return !need.NeedsRetriever(retriever) },
 		Now:  t.now, AsOf: t.req.AsOf, Profile: t.req.Profile,
-		Limit: max(min(t.limit, most), min(max(t.budget/15, fewest), most)),
+		Override: selection.Override{Weights: t.req.Weights, Lambda: t.req.Lambda},
+		Limit:    max(min(t.limit, most), min(max(t.budget/15, fewest), most)),
 	}, nil
 }
 

@@ -140,6 +140,7 @@ type ExplainRequest struct {
 // ExplainReply answers an ExplainRequest.
 type ExplainReply struct {
 	Explanation string       `json:"explanation"`       // one sentence
+	Change      string       `json:"change,omitempty"`  // what would have changed the outcome
 	Item        *ContextItem `json:"item,omitempty"`    // when it was shown
 	Drop        *Drop        `json:"drop,omitempty"`    // when it was left out
 	Verdict     *Verdict     `json:"verdict,omitempty"` // policy's answer

@@ -23,6 +23,17 @@ type ContextPack struct {
 	AsOf            int64            `json:"as_of"`           // log position that was searched
 	Embedding       string           `json:"embedding,omitempty"`
 	Relevance       *RelevanceTrace  `json:"relevance,omitempty"`
+	Ranking         *RankingTrace    `json:"ranking,omitempty"` // what the scores were made by
+}
+
+// RankingTrace is what the scores of a pack were made by.
+type RankingTrace struct {
+	Profile  string             `json:"profile"`              // name of the ranking profile
+	Weights  map[string]float64 `json:"weights"`              // by signal, without those of weight 0; they sum to 1
+	Lambda   float64            `json:"recency_decay_lambda"` // per day
+	Limit    int                `json:"limit"`                // items shown at most
+	MinScore float64            `json:"min_score,omitempty"`  // score that was asked for
+	MaxBytes int                `json:"max_bytes,omitempty"`  // bytes of content shown at most
 }
 
 // RelevanceTrace is what the relevance pre-parser decided, and why.
@@ -156,6 +167,10 @@ type Drop struct {
 	Score  float64    `json:"score"`
 	Tokens int        `json:"tokens"`
 	Span   *Span      `json:"span,omitempty"` // nil: the whole item
+
+	Signals     map[string]float64 `json:"signals,omitempty"`     // the H4R signals; with include_scores
+	Explanation string             `json:"explanation,omitempty"` // why, in a sentence; with include_scores
+	Change      string             `json:"change,omitempty"`      // what would have shown it; with include_scores
 }
 
 // PolicyDecision is the data of policy.decided: every verdict of one request.

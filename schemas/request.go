@@ -67,10 +67,14 @@ type RequestPayload struct {
 	AsOf          int64             `json:"as_of,omitempty"` // log position; items recorded later are not seen
 	MinPosition   int64             `json:"min_position,omitempty"`
 	Purpose       string            `json:"purpose,omitempty"`
-	Profile       string            `json:"profile,omitempty"` // ranking profile: default, seed
+	Profile       string            `json:"profile,omitempty"` // ranking profile: default, seed, … or one of the settings
 	MinScore      float64           `json:"min_score,omitempty"`
 	Repeat        string            `json:"repeat,omitempty"` // "full" shows again what the session has just seen
 	Relevance     *RelevanceRequest `json:"relevance,omitempty"`
+
+	Weights  map[string]float64 `json:"weights,omitempty"`              // by signal, over the profile's; all of them sum to 1, a part rescales the rest
+	Lambda   *float64           `json:"recency_decay_lambda,omitempty"` // recency decay per day; default the profile's
+	MaxBytes int                `json:"max_bytes,omitempty"`            // content shown; default and most SCS_MAX_BYTES_DEFAULT
 }
 
 // RelevanceRequest is the input of the relevance pre-parser; absent means include all.
@@ -122,6 +126,10 @@ type ResultMetadata struct {
 	CreatedAt time.Time          `json:"created_at"`
 	Position  int64              `json:"position"`
 	Signals   map[string]float64 `json:"signals,omitempty"` // with include_scores
+
+	Reason      string `json:"reason,omitempty"`      // kept; with include_scores
+	Explanation string `json:"explanation,omitempty"` // why, in a sentence; with include_scores
+	Change      string `json:"change,omitempty"`      // what would have left it out; with include_scores
 }
 
 // Explainability says why the result is as it is.

@@ -1,7 +1,9 @@
 package schemas
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -41,7 +43,25 @@ func (r *ContextRequest) Validate() []Issue {
 		c.add("/payload/repeat", "must be full, or left out")
 	}
 	c.relevance("/payload/relevance", p.Relevance)
+	c.weights(p)
+	c.intRange("/payload/max_bytes", int64(p.MaxBytes), 0, math.MaxInt32)
 	return c.issues
+}
+
+// weights checks that they are within 0 and 1; what they must sum to depends on the
+// profile.
+func (c *checker) weights(p *RequestPayload) {
+	if len(p.Weights) > MaxFilters {
+		c.add("/payload/weights", "must have at most "+strconv.Itoa(MaxFilters)+" weights")
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Weights)) {
+		if w := p.Weights[name]; !(w >= 0 && w <= 1) {
+			c.add("/payload/weights/"+escapePointer(name), "must be within 0 and 1")
+		}
+	}
+	if l := p.Lambda; l != nil && (!(*l >= 0) || math.IsInf(*l, 0)) {
+		c.add("/payload/recency_decay_lambda", "must be 0 or more")
+	}
 }
 
 func (c *checker) positions(p *RequestPayload) {

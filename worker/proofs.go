@@ -92,37 +92,53 @@ func (v *Service) Pack(ctx context.Context, tenant string, body []byte) (any, er
 	if err != nil {
 		return nil, err
 	}
+	stored, err := v.openPack(ctx, tenant, req)
+	if err != nil {
+		return nil, err
+	}
+	return stored.raw, nil
+}
+
+// storedPack is a pack's stored result and the position of its entry.
+type storedPack struct {
+	raw      json.RawMessage
+	position int64
+}
+
+// openPack reads a pack for who asks.
+func (v *Service) openPack(ctx context.Context, tenant string, req schemas.PackRequest) (storedPack, error) {
+	var none storedPack
 	s, err := scope.System(tenant)
 	if err != nil {
-		return nil, &schemas.Error{Code: schemas.CodeValidation, Message: err.Error()}
+		return none, &schemas.Error{Code: schemas.CodeValidation, Message: err.Error()}
 	}
 	position := req.Position
 	if req.PackID != "" {
 		entry, err := v.log.Find(ctx, s, PackSource, req.PackID)
 		if err != nil {
-			return nil, storageError(ctx, "find the pack", err)
+			return none, storageError(ctx, "find the pack", err)
 		}
 		position = entry.Position
 	}
 	entry, err := v.log.Entry(ctx, s, position)
 	if err != nil && !errors.Is(err, eventlog.ErrNotFound) {
-		return nil, storageError(ctx, "read the pack", err)
+		return none, storageError(ctx, "read the pack", err)
 	}
 	if err != nil || entry.Type != schemas.TypeContextPacked {
-		return nil, &schemas.Error{Code: schemas.CodeValidation, Message: "there is no such pack", Field: "/position"}
+		return none, &schemas.Error{Code: schemas.CodeValidation, Message: "there is no such pack", Field: "/position"}
 	}
 	var pack schemas.ContextPack
 	if err := json.Unmarshal(entry.Data, &pack); err != nil {
-		return nil, storageError(ctx, "read the pack", err)
+		return none, storageError(ctx, "read the pack", err)
 	}
 	if err := v.mayOpen(ctx, tenant, req.From, &pack); err != nil {
-		return nil, err
+		return none, err
 	}
 	stored, err := v.log.Attachment(ctx, s, position)
 	if err != nil {
-		return nil, storageError(ctx, "read the pack", err)
+		return none, storageError(ctx, "read the pack", err)
 	}
-	return json.RawMessage(stored), nil
+	return storedPack{stored, position}, nil
 }
 
 func (v *Service) mayOpen(ctx context.Context, tenant string, from *schemas.Agent, pack *schemas.ContextPack) error {

@@ -23,6 +23,10 @@ type askCmd struct {
 	Type     string   `help:"keyword, semantic, graph or hybrid." default:"hybrid" enum:"keyword,semantic,graph,hybrid"`
 	Explain  bool     `help:"Show scores, signals and drops."`
 	Text     bool     `help:"Print the rendered pack alone."`
+
+	Profile string             `help:"Ranking profile: default, seed, balanced, recent, trusted, causal or one of the settings."`
+	Weight  map[string]float64 `help:"Weights of signals over the profile's, as --weight recency=0.3." placeholder:"SIGNAL=W"`
+	Score   float64            `name:"min-score" help:"Score under which items are left out, 0 to 1."`
 }
 
 // Help shows how it is called.
@@ -37,7 +41,8 @@ func (c *askCmd) request() schemas.ContextRequest {
 	req := schemas.ContextRequest{Meta: schemas.Meta{Type: schemas.MessageContextRequest,
 		From: &schemas.Agent{Type: "user", ID: c.As, SecurityLevel: c.Level, Groups: c.Group, Roles: c.Role}}}
 	req.Payload = schemas.RequestPayload{Query: schemas.Query{Type: c.Type, Text: strings.Join(c.Question, " ")},
-		Limit: c.Limit, TokenBudget: c.Budget, IncludeScores: c.Explain, Purpose: c.Purpose, Session: c.Session}
+		Limit: c.Limit, TokenBudget: c.Budget, IncludeScores: c.Explain, Purpose: c.Purpose, Session: c.Session,
+		Profile: c.Profile, Weights: c.Weight, MinScore: c.Score}
 	return req
 }
 
@@ -83,29 +88,58 @@ func printResult(w io.Writer, p *schemas.ResultPayload, explain bool) {
 	fmt.Fprintf(w, "proof    pack %s is entry %d of the log, its decisions entry %d\n", p.PackID, p.Positions.Pack, p.Positions.Decision)
 }
 
+// printScores prints each shown item with its scores, its signals and what would have
+// left it out.
 func printScores(w io.Writer, p *schemas.ResultPayload) {
+	if r := p.Pack.Ranking; r != nil {
+		fmt.Fprintf(w, "ranked   by profile %s:", r.Profile)
+		for _, name := range sortedKeys(r.Weights) {
+			fmt.Fprintf(w, " %s %.3g", name, r.Weights[name])
+		}
+		fmt.Fprintln(w)
+	}
+	said := map[string]*schemas.ResultMetadata{}
+	for i := range p.Results {
+		said[p.Results[i].ID] = &p.Results[i].Metadata
+	}
 	for _, section := range p.Pack.Sections {
 		for _, item := range section.Items {
-			fmt.Fprintf(w, "  %-12s score %.3f  %3d tokens  by %s", item.ID, item.Score, item.Tokens, item.Evidence.Retriever)
+			fmt.Fprintf(w, "  %-12s %3d tokens  by %s", item.ID, item.Tokens, item.Evidence.Retriever)
 			for _, name := range sortedKeys(item.Evidence.Channels) {
 				if ch := item.Evidence.Channels[name]; ch.Rank > 0 {
 					fmt.Fprintf(w, "  %s #%d z %.2f", name, ch.Rank, ch.Z)
 				}
 			}
 			fmt.Fprintln(w)
-			fmt.Fprint(w, "              ")
-			for _, name := range sortedKeys(item.Evidence.Signals) {
-				fmt.Fprintf(w, " %s %.2f", name, item.Evidence.Signals[name])
+			printSignals(w, item.Evidence.Signals)
+			if m := said[item.ID]; m != nil && m.Explanation != "" {
+				fmt.Fprintf(w, "               %s %s\n", m.Explanation, m.Change)
 			}
-			fmt.Fprintln(w)
 		}
 	}
 }
 
+func printSignals(w io.Writer, signals map[string]float64) {
+	if len(signals) == 0 {
+		return
+	}
+	fmt.Fprint(w, "              ")
+	for _, name := range sortedKeys(signals) {
+		fmt.Fprintf(w, " %s %.2f", name, signals[name])
+	}
+	fmt.Fprintln(w)
+}
+
 func printDrops(w io.Writer, d *schemas.DropReport, explain bool) {
 	counts := map[schemas.DropReason][]string{}
-	for _, drop := range d.Drops {
+	for i := range d.Drops {
+		drop := &d.Drops[i]
 		counts[drop.Reason] = append(counts[drop.Reason], drop.ItemID)
+		if explain && drop.Explanation != "" {
+			fmt.Fprintf(w, "  - %-10s %3d tokens\n", drop.ItemID, drop.Tokens)
+			printSignals(w, drop.Signals)
+			fmt.Fprintf(w, "               %s %s\n", drop.Explanation, drop.Change)
+		}
 	}
 	for _, reason := range sortedKeys(counts) {
 		ids := counts[reason]

@@ -53,6 +53,7 @@ type cli struct {
 	Up        upCmd        `cmd:"" help:"Run Satchel: embedded NATS, log, indexes and services, until Ctrl-C."`
 	Emit      emitCmd      `cmd:"" help:"Publish one memory."`
 	Ask       askCmd       `cmd:"" help:"Ask for a context pack."`
+	Explain   explainCmd   `cmd:"" help:"Say why an item is, or is not, in a pack, and what would have changed that."`
 	Search    searchCmd    `cmd:"" help:"Search memories, best first."`
 	Preview   previewCmd   `cmd:"" help:"Say which memories a template would show and what they cost, or build the text."`
 	Assemble  assembleCmd  `cmd:"" help:"Put memories, code, experiences, values and commits about a question into Markdown."`

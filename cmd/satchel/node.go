@@ -124,14 +124,21 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	}
 	projector := worker.NewProjector(cfg)
 	cfg.Projector = projector
-	n.engine, err = pipeline.New(pipeline.Config{Log: log, Items: n.items, Keyword: n.keyword, Vector: n.vector, Graph: n.graph,
+	engine := pipeline.Config{Log: log, Items: n.items, Keyword: n.keyword, Vector: n.vector, Graph: n.graph,
 		PDP: pdp, Embedder: n.embedder, Tokens: n.counter, Relevance: gate, Templates: &template.Store{Dir: a.path("templates")}, Indexed: projector, Prover: n.log, Leaves: n.log,
-		Clock: o.clock, IDs: o.newID, Logger: logger, Tracer: otel.Tracer("satchel"), Meter: otel.Meter("satchel")})
+		Clock: o.clock, IDs: o.newID, Logger: logger, Tracer: otel.Tracer("satchel"), Meter: otel.Meter("satchel")}
+	notes, err := a.rank(&engine)
 	if err != nil {
 		return err
 	}
 	if err := n.embedder.measure(otel.Meter("satchel")); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
+	}
+	for _, note := range notes {
+		logger.Info("ranking weights", "rescaled", note)
+	}
+	if n.engine, err = pipeline.New(engine); err != nil {
+		return err
 	}
 	cfg.Engine = n.engine
 	cfg.Scrubbers = append(cfg.Scrubbers, worker.Scrubber{Store: "engine", Scrub: func(context.Context, scope.Scope) error {
@@ -195,6 +202,7 @@ func endpoints(v *worker.Service, e *pipeline.Engine, g *gate, draining <-chan s
 		{"premortem", "ctx.v1.*.premortem", answers["premortem"], 0},
 		{"template", "ctx.v1.*.template", answers["template"], 0},
 		{"relevance", "ctx.v1.*.relevance", g.answer, 0},
+		{"explain", "ctx.v1.*.explain", v.Explain, 0},
 		{"put", "mem.v1.*.put", v.Put, 64},
 		{"head", "log.v1.*.head", v.Head, 0},
 		{"prove", "log.v1.*.prove", v.Prove, 0},

@@ -50,6 +50,24 @@ type Settings struct {
 	EmbedCacheMB    int     `name:"embeddings-cache-mb" help:"Disk for vectors that were paid for once, MiB." default:"512" env:"EMBEDDINGS_CACHE_MB"`
 	EmbedCacheHours int     `name:"embeddings-cache-hours" help:"Hours that such a vector is kept." default:"720" env:"EMBEDDINGS_CACHE_HOURS"`
 
+	Profile           string  `name:"rank-profile" help:"Ranking profile of requests that name none, in tenants that have none." default:"default" env:"H4R_PROFILE"`
+	Profiles          string  `name:"rank-profiles" help:"YAML file of ranking profiles, and of the tenants' profiles." env:"H4R_PROFILES" type:"path"`
+	WeightRecency     string  `name:"rank-weight-recency" help:"Weight of recency in that profile; what is given in part rescales the rest." env:"H4R_WEIGHT_RECENCY"`
+	WeightFrequency   string  `name:"rank-weight-frequency" help:"Weight of frequency." env:"H4R_WEIGHT_FREQUENCY"`
+	WeightImportance  string  `name:"rank-weight-importance" help:"Weight of importance." env:"H4R_WEIGHT_IMPORTANCE"`
+	WeightCausality   string  `name:"rank-weight-causality" help:"Weight of causality." env:"H4R_WEIGHT_CAUSALITY"`
+	WeightNovelty     string  `name:"rank-weight-novelty" help:"Weight of 1 − novelty." env:"H4R_WEIGHT_NOVELTY"`
+	WeightTrust       string  `name:"rank-weight-trust" help:"Weight of trust." env:"H4R_WEIGHT_TRUST"`
+	WeightSensitivity string  `name:"rank-weight-sensitivity" help:"Weight of 1 − sensitivity." env:"H4R_WEIGHT_SENSITIVITY"`
+	WeightRelevance   string  `name:"rank-weight-relevance" help:"Weight of retrieval relevance." env:"H4R_WEIGHT_RELEVANCE"`
+	Lambda            string  `name:"rank-recency-decay-lambda" help:"Recency decay per day; empty: the profile's." env:"H4R_RECENCY_DECAY_LAMBDA"`
+	MinScore          float64 `name:"rank-min-score" help:"Score under which items are left out, 0 to 1." default:"0" env:"H4R_MIN_SCORE"`
+	MaxBytes          int     `name:"scs-max-bytes" help:"Bytes of content that a request is given at most." default:"122880" env:"SCS_MAX_BYTES_DEFAULT"`
+	MaxTokens         int     `name:"scs-max-tokens" help:"Tokens that a request is given at most." default:"30000" env:"SCS_MAX_TOKENS_DEFAULT"`
+	MaxItems          int     `name:"scs-max-items" help:"Items that a request is given at most." default:"100" env:"SCS_MAX_ITEMS_DEFAULT"`
+	Sentences         int     `name:"tldr-sentences" help:"Sentences of a pack's summary; negative: none." default:"5" env:"CONTEXT_PACK_TLDR_SENTENCES"`
+	Graph             bool    `name:"include-graph" help:"Packs hold the causal graph of what they show." env:"CONTEXT_PACK_INCLUDE_GRAPH"`
+
 	MemoryMB int `name:"memory-mb" help:"Memory the in-process indexes may hold, MiB, before idle tenants are evicted." default:"1536" env:"SATCHEL_MEMORY_MB"`
 	StreamMB int `name:"stream-mb" help:"Disk the embedded streams may take, MiB, shared by MEMORY, LEDGER and DLQ." default:"8192" env:"SATCHEL_STREAM_MB"`
 	Pool     int `help:"Requests answered at once; more are refused with 429." default:"64" env:"SATCHEL_POOL"`

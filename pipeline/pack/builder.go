@@ -2,6 +2,7 @@ package pack
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -45,6 +46,7 @@ type Request struct {
 	Purpose     string
 	Budget      int // tokens of the text
 	Limit       int // items shown
+	Bytes       int // of the content shown; 0: no limit
 	Counter     token.Counter
 	Denied      map[string]int // policy reason → count
 }
@@ -104,6 +106,8 @@ type work struct {
 	fixed  fixedTexts
 	limits [parts]int
 	spent  [parts]int
+	bytes  int   // of the content chosen
+	heavy  []int // candidates that only Bytes keeps out
 	chosen []int // in the order they were chosen
 	taken  []bool
 	days   map[string]bool
@@ -218,6 +222,12 @@ func (w *work) take(i int) {
 	if w.spent[part]+cost > w.limits[part] {
 		return
 	}
+	size := len(w.cs[i].Record.Content.Text())
+	if w.req.Bytes > 0 && w.bytes+size > w.req.Bytes {
+		w.heavy = append(w.heavy, i)
+		return
+	}
+	w.bytes += size
 	w.spent[part] += cost
 	w.taken[i] = true
 	w.chosen = append(w.chosen, i)
@@ -265,6 +275,11 @@ func (w *work) mark() {
 		w.cs[i].Drop = schemas.DropBudget
 		if w.full {
 			w.cs[i].Drop = schemas.DropRank
+		}
+	}
+	for _, i := range w.heavy {
+		if !w.taken[i] {
+			w.cs[i].Drop, w.cs[i].Detail = schemas.DropBudget, fmt.Sprintf("the content shown may have %d bytes", w.req.Bytes)
 		}
 	}
 }

@@ -26,11 +26,13 @@ type Config struct {
 	Graph    graph.Store
 	Embedder embed.Embedder
 
-	Weights  *Weights      // nil: DefaultWeights
-	Disable  []string      // names of features that are switched off
-	Profiles []Profile     // besides the built-in ones
-	Pool     int           // hits a retriever is asked for; default 200
-	Deadline time.Duration // of each retriever; default: what the request has left
+	Weights  *Weights          // nil: DefaultWeights
+	Disable  []string          // names of features that are switched off
+	Profiles []Profile         // besides the built-in ones; one of their name replaces them
+	Standard string            // the profile of a query that names none; default "default"
+	Tenants  map[string]string // the profile of a tenant's queries that name none, instead
+	Pool     int               // hits a retriever is asked for; default 200
+	Deadline time.Duration     // of each retriever; default: what the request has left
 	Clock    func() time.Time
 }
 
@@ -39,6 +41,8 @@ type Selector struct {
 	cfg      Config
 	weights  Weights
 	profiles []Profile
+	standard string
+	tenants  map[string]string
 	pool     int
 	keyword  Retriever
 	vector   Retriever
@@ -65,7 +69,10 @@ func New(cfg Config) (*Selector, error) {
 	if cfg.Items == nil {
 		return nil, errors.New("new selector: no items store")
 	}
-	s := &Selector{cfg: cfg, weights: DefaultWeights(), pool: cfg.Pool, profiles: append(Profiles(), cfg.Profiles...)}
+	s := &Selector{cfg: cfg, weights: DefaultWeights(), pool: cfg.Pool}
+	if err := s.takeProfiles(cfg); err != nil {
+		return nil, fmt.Errorf("new selector: %w", err)
+	}
 	if cfg.Weights != nil {
 		s.weights = *cfg.Weights
 	}
@@ -74,11 +81,6 @@ func New(cfg Config) (*Selector, error) {
 	}
 	if s.pool <= 0 {
 		s.pool = defaultPool
-	}
-	for i := range s.profiles {
-		if err := s.profiles[i].Validate(); err != nil {
-			return nil, fmt.Errorf("new selector: %w", err)
-		}
 	}
 	s.recency = recencyRetriever{cfg.Items}
 	if cfg.Keyword != nil {
@@ -117,7 +119,9 @@ type Query struct {
 	Now     time.Time
 	AsOf    int64  // items recorded at a later position are not seen; 0: all
 	Limit   int    // candidates returned, best first; default 100
-	Profile string // "" is default
+	Profile string // "" is the tenant's, or the standard one
+
+	Override Override // of the profile's weights
 }
 
 // Ranking is what was found, best first. Found counts the distinct items that any
@@ -127,7 +131,8 @@ type Ranking struct {
 	Found      int
 	Sources    []string
 	Warnings   []string
-	Reranker   string // the profile and what it fuses, for evidence
+	Reranker   string  // the profile and what it fuses, for evidence
+	Profile    Profile // what the scores are made by
 	Times      Times
 }
 
@@ -138,20 +143,23 @@ type Times struct {
 }
 
 // Rank retrieves, fuses and ranks. Errors are *schemas.Error: validation_error for an
-// unknown profile, embedding_error when a vector is required and there is none,
+// unknown profile or weights that do not sum, embedding_error when a vector is required and there is none,
 // search_error when no retriever answered, storage_error when items cannot be read.
 func (s *Selector) Rank(ctx context.Context, sc scope.Scope, q Query) (Ranking, error) {
 	if err := sc.Check(); err != nil {
 		return Ranking{}, fmt.Errorf("rank: %w", err)
 	}
-	profile, err := s.profile(q.Profile)
+	profile, note, err := s.profile(sc.Tenant(), &q)
 	if err != nil {
 		return Ranking{}, err
 	}
 	if q.Limit <= 0 {
 		q.Limit = 100
 	}
-	out := Ranking{Reranker: "z-fusion/" + profile.Name, Sources: []string{}, Warnings: []string{}}
+	out := Ranking{Reranker: "z-fusion/" + profile.Name, Profile: profile, Sources: []string{}, Warnings: []string{}}
+	if note != "" {
+		out.Warnings = append(out.Warnings, "weights: "+note)
+	}
 	if q.Filter.IsNone() {
 		return out, nil
 	}
@@ -171,7 +179,7 @@ func (s *Selector) Rank(ctx context.Context, sc scope.Scope, q Query) (Ranking, 
 	if err != nil {
 		return Ranking{}, err
 	}
-	out.Candidates = s.candidates(a, p, order, profile)
+	out.Candidates = s.candidates(a, p, order, &profile)
 	out.Times.Fuse = s.clock().Sub(start)
 	return out, nil
 }

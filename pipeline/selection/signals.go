@@ -36,9 +36,16 @@ func measure(r *schemas.Record, z float64, distance int, now time.Time, lambda f
 	return v
 }
 
-// recency is exp(-λ·age_days), or the item's own decay.
+// ttlDecay is ln 20: an item with a ttl is down to a recency of .05 when it expires.
+const ttlDecay = 2.9957
+
+// recency is exp(-λ·age_days), or the item's own decay: its decay_fn, or else one that
+// fits its ttl.
 func recency(r *schemas.Record, now time.Time, lambda float64) float64 {
 	age := max(0, now.Sub(r.CreatedAt).Hours()/24)
+	if r.TTL > 0 {
+		lambda = ttlDecay * 86400 / float64(r.TTL)
+	}
 	d := r.DecayFn
 	if d == nil {
 		return math.Exp(-lambda * age)

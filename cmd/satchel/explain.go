@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"satchel/schemas"
+)
+
+type explainCmd struct {
+	Pack string `arg:"" help:"Id of the pack."`
+	Item string `arg:"" help:"Id of the item."`
+	asker
+}
+
+// Help shows how it is called.
+func (explainCmd) Help() string {
+	return `It works on any pack of the log. The pack's own principal is told what was shown or
+dropped; of what policy denied, an auditor.
+
+Example:
+  satchel explain 019cc7a5-0000-7000-8000-000000000042 note-012`
+}
+
+// Run asks why an item is, or is not, in a pack.
+func (c *explainCmd) Run(ctx context.Context, a *app) error {
+	var reply schemas.ExplainReply
+	req := schemas.ExplainRequest{From: c.agent(), PackID: c.Pack, ItemID: c.Item}
+	if err := a.door(ctx, "explain", req, &reply); err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.printJSON(reply)
+	}
+	fmt.Fprintln(a.out, reply.Explanation)
+	if reply.Change != "" {
+		fmt.Fprintln(a.out, reply.Change)
+	}
+	if reply.Verdict != nil {
+		fmt.Fprintf(a.out, "policy   verdict %s: allow %t\n", reply.Verdict.ID, reply.Verdict.Allow)
+	}
+	return nil
+}

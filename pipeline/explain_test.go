@@ -1,0 +1,183 @@
+package pipeline_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/pipeline"
+	"satchel/pipeline/selection"
+	"satchel/schemas"
+)
+
+// notes fills a tenant with n notes about lanterns, of sizes that differ.
+func notes(n int) []schemas.MemoryItem {
+	out := make([]schemas.MemoryItem, n)
+	for i := range out {
+		out[i] = schemas.MemoryItem{
+			ID: fmt.Sprintf("n%02d", i), Kind: schemas.KindKnowledge, Type: schemas.Semantic, CreatedAt: day.Add(-time.Duration(i) * 24 * time.Hour),
+			SecurityLabel: []string{"level:public"}, Scope: schemas.MemoryScope{Tenant: "acme"},
+			Content: schemas.TextContent(fmt.Sprintf("Note %d on the lantern: %s.", i, strings.Repeat("it hangs at gate "+strconv.Itoa(i*7)+" ", 1+i%4))),
+		}
+	}
+	return out
+}
+
+func explained(change func(*schemas.RequestPayload)) schemas.ContextRequest {
+	req := ask("where does the lantern hang?")
+	req.Payload.IncludeScores, req.Payload.Now = true, day
+	change(&req.Payload)
+	return req
+}
+
+var number = regexp.MustCompile(`(token_budget|limit|min_score)( of)? ([0-9]+([.][0-9]+)?)`)
+
+// What a drop says would have shown the item does show it.
+func TestWhatWouldHaveChangedTheOutcomeDoes(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, nil)
+	w.put(t, "acme", notes(30)...)
+	s := as(t, "acme", schemas.Public)
+	for name, first := range map[string]func(*schemas.RequestPayload){
+		"budget":    func(p *schemas.RequestPayload) { p.TokenBudget = 200 },
+		"limit":     func(p *schemas.RequestPayload) { p.Limit = 4 },
+		"min_score": func(p *schemas.RequestPayload) { p.MinScore = .3 },
+		"seed":      func(p *schemas.RequestPayload) { p.Limit, p.Profile = 3, "seed" },
+	} {
+		res, err := w.engine.Context(context.Background(), s, explained(first))
+		must(t, err)
+		drops := res.Payload.Drop.Drops
+		if len(drops) < 3 {
+			t.Fatalf("%s: %d drops, want more", name, len(drops))
+		}
+		for _, i := range []int{0, len(drops) / 2, len(drops) - 1} {
+			d := drops[i]
+			m := number.FindStringSubmatch(d.Change)
+			if m == nil || len(d.Signals) != 8 || !strings.HasPrefix(d.Explanation, fmt.Sprintf("Score %.3f (top signals: ", d.Score)) {
+				t.Fatalf("%s: %q, %q, %d signals", name, d.Explanation, d.Change, len(d.Signals))
+			}
+			again, err := w.engine.Context(context.Background(), s, explained(func(p *schemas.RequestPayload) {
+				first(p)
+				switch m[1] {
+				case "token_budget":
+					p.TokenBudget, _ = strconv.Atoi(m[3])
+				case "limit":
+					p.Limit, _ = strconv.Atoi(m[3])
+				case "min_score":
+					p.MinScore, _ = strconv.ParseFloat(m[3], 64)
+					p.MinScore -= 1e-4 // the sentence is rounded
+				}
+			}))
+			must(t, err)
+			if !slices.Contains(ids(&again), d.ItemID) {
+				t.Errorf("%s: %q does not show %s", name, d.Change, d.ItemID)
+			}
+		}
+		for _, r := range res.Payload.Results {
+			if r.Metadata.Reason != "kept" || r.Score == nil || len(r.Metadata.Signals) != 8 || r.Metadata.Change == "" ||
+				!strings.Contains(r.Metadata.Explanation, fmt.Sprintf("Score %.3f", *r.Score)) {
+				t.Errorf("%s: %s has %+v", name, r.ID, r.Metadata)
+			}
+		}
+		if r := res.Payload.Pack.Ranking; r == nil || r.Profile == "" || r.Limit == 0 {
+			t.Errorf("%s: ranking is %+v", name, r)
+		}
+	}
+}
+
+func TestWeightsOfARequest(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, func(c *pipeline.Config) {
+		c.Profiles = []selection.Profile{{Name: "newest", Recency: 1, Lambda: .1}}
+		c.Tenants = map[string]string{"acme": "newest"}
+	})
+	list := notes(30)
+	slices.Reverse(list) // the newest is the last that was written
+	w.put(t, "acme", list...)
+	for i := range list {
+		list[i].Scope.Tenant = "globex"
+	}
+	w.put(t, "globex", list...)
+	first := func(tenant string, change func(*schemas.RequestPayload)) (string, *schemas.ResultPayload) {
+		t.Helper()
+		res, err := w.engine.Context(context.Background(), as(t, tenant, schemas.Public), explained(change))
+		must(t, err)
+		best := slices.MaxFunc(res.Payload.Results, func(a, b schemas.ResultItem) int {
+			return int(1e6 * (*a.Score - *b.Score))
+		})
+		return best.ID, &res.Payload
+	}
+	none := func(*schemas.RequestPayload) {}
+	if id, p := first("acme", none); id != "n00" || p.Pack.Ranking.Profile != "newest" {
+		t.Errorf("the tenant's profile puts %s first, by %+v", id, p.Pack.Ranking)
+	}
+	if _, p := first("globex", none); p.Pack.Ranking.Profile != "default" || p.Pack.Ranking.Weights["relevance"] != 1 {
+		t.Errorf("another tenant is ranked by %+v", p.Pack.Ranking)
+	}
+	if _, p := first("acme", func(p *schemas.RequestPayload) { p.Profile = "seed" }); p.Pack.Ranking.Profile != "seed" {
+		t.Errorf("a request that names a profile is ranked by %+v", p.Pack.Ranking)
+	}
+	_, p := first("globex", func(p *schemas.RequestPayload) { p.Weights = map[string]float64{"recency": .9} })
+	if r := p.Pack.Ranking; r.Weights["recency"] != .9 || r.Weights["relevance"] != .1 {
+		t.Errorf("an override is ranked by %+v", r)
+	}
+	if all := strings.Join(p.Explainability.Warnings, "\n"); !strings.Contains(all, "rescaled") {
+		t.Errorf("a rescaled profile is not told: %q", all)
+	}
+	flat := 0.0
+	if _, p := first("acme", func(p *schemas.RequestPayload) { p.Lambda = &flat }); *p.Results[0].Score != 1 {
+		t.Errorf("without decay the score is %v, want 1", *p.Results[0].Score)
+	}
+	for field, change := range map[string]func(*schemas.RequestPayload){
+		"/payload/weights":              func(p *schemas.RequestPayload) { p.Weights = map[string]float64{"recency": .8, "trust": .8} },
+		"/payload/weights/nonsense":     func(p *schemas.RequestPayload) { p.Weights = map[string]float64{"nonsense": .8} },
+		"/payload/weights/trust":        func(p *schemas.RequestPayload) { p.Weights = map[string]float64{"trust": 8} },
+		"/payload/profile":              func(p *schemas.RequestPayload) { p.Profile = "nonsense" },
+		"/payload/recency_decay_lambda": func(p *schemas.RequestPayload) { l := -1.0; p.Lambda = &l },
+	} {
+		_, err := w.engine.Context(context.Background(), as(t, "acme", schemas.Public), explained(change))
+		var e *schemas.Error
+		if !errors.As(err, &e) || e.Code != schemas.CodeValidation || e.Field != field {
+			t.Errorf("error is %v, want one of %s", err, field)
+		}
+	}
+}
+
+// The slice stops at whichever limit is reached first, and says so.
+func TestTheSliceHasABudget(t *testing.T) {
+	t.Parallel()
+	const bytes, tokens, items = 300, 900, 9
+	w := openWorld(t, func(c *pipeline.Config) { c.Slice = pipeline.Budget{Bytes: bytes, Tokens: tokens, Items: items} })
+	w.put(t, "acme", notes(30)...)
+	s := as(t, "acme", schemas.Public)
+	for name, tc := range map[string]struct {
+		change  func(*schemas.RequestPayload)
+		warning string
+		bytes   int
+	}{
+		"defaults":  {func(*schemas.RequestPayload) {}, "token_budget", bytes},
+		"too much":  {func(p *schemas.RequestPayload) { p.Limit, p.MaxBytes = 1000, 1 << 20 }, "max_bytes 1048576 is cut to 300", bytes},
+		"too many":  {func(p *schemas.RequestPayload) { p.Limit = 10 }, "limit 10 is cut to 9", bytes},
+		"few bytes": {func(p *schemas.RequestPayload) { p.MaxBytes = 120 }, "", 120},
+	} {
+		res, err := w.engine.Context(context.Background(), s, explained(tc.change))
+		must(t, err)
+		used := res.Payload.Explainability.Slicing.BudgetUsed
+		if used.Bytes > tc.bytes || used.Bytes == 0 || used.EstimatedTokens > tokens || used.Items > items {
+			t.Errorf("%s: used %+v", name, used)
+		}
+		all := strings.Join(res.Payload.Explainability.Warnings, "\n")
+		if !strings.Contains(all, tc.warning) {
+			t.Errorf("%s: warnings are %q, want one with %q", name, all, tc.warning)
+		}
+		if !slices.ContainsFunc(res.Payload.Drop.Drops, func(d schemas.Drop) bool { return strings.Contains(d.Detail, "bytes") }) {
+			t.Errorf("%s: no drop names the bytes", name)
+		}
+	}
+}
