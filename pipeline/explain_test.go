@@ -162,7 +162,7 @@ func TestTheSliceHasABudget(t *testing.T) {
 		bytes   int
 	}{
 		"defaults":  {func(*schemas.RequestPayload) {}, "token_budget", bytes},
-		"too much":  {func(p *schemas.RequestPayload) { p.Limit, p.MaxBytes = 1000, 1 << 20 }, "max_bytes 1048576 is cut to 300", bytes},
+		"too much":  {func(p *schemas.RequestPayload) { p.Limit, p.MaxBytes = 1000, 1<<20 }, "max_bytes 1048576 is cut to 300", bytes},
 		"too many":  {func(p *schemas.RequestPayload) { p.Limit = 10 }, "limit 10 is cut to 9", bytes},
 		"few bytes": {func(p *schemas.RequestPayload) { p.MaxBytes = 120 }, "", 120},
 	} {
