@@ -2,9 +2,12 @@ package jetstream
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -17,15 +20,30 @@ type ConnectConfig struct {
 	Name        string        // connection name as monitoring shows it, default "satchel"
 	Creds       string        // path of a credentials file, "" for none
 	NKeySeed    string        // path of a seed file, "" for none
+	CA          string        // path of a PEM file with the certificates to trust, "" for the system's
+	Cert, Key   string        // paths of a client certificate and its key, "" for none
 	InProcess   nats.Option   // of an embedded server; URL is then not used
 	RetryFirst  bool          // keep trying when the first attempt fails, until ctx ends
 	DrainLimit  time.Duration // how long a drain may take, default 30 s
 	ReconnectIn time.Duration // pause between attempts, default 500 ms
 }
 
-// Connect opens a connection that reconnects for ever. Without RetryFirst a server
-// that does not answer is an error at once; with it Connect waits until the server
-// answers or ctx ends. Disconnects are logged, never the URL's secrets.
+// The reasons for which a server does not serve us, beside nats.ErrNoServers.
+var (
+	// ErrCredentials: the server does not accept who we say we are.
+	ErrCredentials = errors.New("NATS does not accept the credentials: see NATS_CREDS, NATS_NKEY and the user in NATS_URL")
+	// ErrCertificate: one side does not trust the other's certificate.
+	ErrCertificate = errors.New("the TLS certificates of NATS and Satchel do not fit: see NATS_CA, NATS_CERT and NATS_KEY")
+	// ErrNoJetStream: the server or the account has no JetStream.
+	ErrNoJetStream = errors.New("NATS has no JetStream for this account: enable it on the servers and for the account")
+	// ErrPermission: the user may not use a subject.
+	ErrPermission = errors.New("the NATS user lacks a permission")
+)
+
+// Connect opens a connection that reconnects for ever, also when credentials that were
+// accepted are refused for a while. Without RetryFirst a server that does not answer is an
+// error at once; with it Connect waits until the server answers or ctx ends. Disconnects
+// are logged, never the URL's secrets.
 func Connect(ctx context.Context, cfg ConnectConfig, log *slog.Logger) (*nats.Conn, error) {
 	if cfg.URL == "" {
 		cfg.URL = nats.DefaultURL
@@ -49,6 +67,7 @@ func Connect(ctx context.Context, cfg ConnectConfig, log *slog.Logger) (*nats.Co
 		nats.ReconnectWait(cfg.ReconnectIn),
 		nats.DrainTimeout(cfg.DrainLimit),
 		nats.RetryOnFailedConnect(cfg.RetryFirst),
+		nats.IgnoreAuthErrorAbort(),
 		nats.ConnectHandler(func(*nats.Conn) { connected <- struct{}{} }),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
@@ -74,12 +93,18 @@ func Connect(ctx context.Context, cfg ConnectConfig, log *slog.Logger) (*nats.Co
 		}
 		options = append(options, key)
 	}
+	if cfg.CA != "" {
+		options = append(options, nats.RootCAs(cfg.CA))
+	}
+	if cfg.Cert != "" || cfg.Key != "" {
+		options = append(options, nats.ClientCert(cfg.Cert, cfg.Key))
+	}
 	if cfg.InProcess != nil {
 		options = append(options, cfg.InProcess)
 	}
 	nc, err := nats.Connect(cfg.URL, options...)
 	if err != nil {
-		return nil, fmt.Errorf("connect to nats: %w", err)
+		return nil, fmt.Errorf("connect to nats: %w", connectError(err))
 	}
 	select {
 	case <-connected:
@@ -90,16 +115,82 @@ func Connect(ctx context.Context, cfg ConnectConfig, log *slog.Logger) (*nats.Co
 	}
 }
 
-// Open returns JetStream on nc and checks that the account has it.
+// connectError names what a user can do about a failed connection.
+func connectError(err error) error {
+	var unknown x509.UnknownAuthorityError
+	var host x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	var record tls.RecordHeaderError
+	switch {
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
+		return fmt.Errorf("%w: %w", ErrCredentials, err)
+	case errors.As(err, &unknown), errors.As(err, &host), errors.As(err, &invalid), errors.As(err, &record),
+		errors.Is(err, nats.ErrSecureConnRequired), errors.Is(err, nats.ErrSecureConnWanted), strings.Contains(err.Error(), "tls: "):
+		return fmt.Errorf("%w: %w", ErrCertificate, err)
+	}
+	return err
+}
+
+// Open returns JetStream on nc and checks that the account has it, and that the server is
+// 2.12 or later: older ones know no atomic batches. While a cluster elects its leader it
+// waits, up to 30 s.
 func Open(ctx context.Context, nc *nats.Conn) (jetstream.JetStream, error) {
 	js, err := jetstream.New(nc)
 	if err != nil {
 		return nil, fmt.Errorf("open jetstream: %w", err)
 	}
-	if _, err := js.AccountInfo(ctx); err != nil {
+	if version := nc.ConnectedServerVersion(); !atLeast(version, 2, 12) {
+		return nil, fmt.Errorf("open jetstream: NATS server %s is too old: 2.12 or later is needed", version)
+	}
+	err = whileAway(ctx, nc, func(ctx context.Context) error {
+		_, err := js.AccountInfo(ctx)
+		return err
+	})
+	if errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
+		err = errors.Join(ErrNoJetStream, err)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("open jetstream: %w", err)
 	}
 	return js, nil
+}
+
+// whileAway calls f until it succeeds or fails for another reason than that no server
+// answered, for up to 30 s. A request that the user may not make gets no answer, either:
+// that is ErrPermission.
+func whileAway(ctx context.Context, nc *nats.Conn, f func(context.Context) error) error {
+	const limit, attempt, pause = 30 * time.Second, 5 * time.Second, 100 * time.Millisecond
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for {
+		once, done := context.WithTimeout(ctx, attempt)
+		err := f(once)
+		done()
+		if denied := permissionError(nc); err != nil && denied != nil {
+			return denied
+		}
+		if err == nil || !isAway(err) || errors.Is(err, jetstream.ErrJetStreamNotEnabled) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause):
+		}
+	}
+}
+
+// permissionError is the last thing the server refused, nil when it refused nothing.
+func permissionError(nc *nats.Conn) error {
+	last := nc.LastError()
+	if !errors.Is(last, nats.ErrPermissionViolation) {
+		return nil
+	}
+	text := last.Error()
+	if at := strings.LastIndex(text, "ermissions "); at > 0 {
+		text = "P" + text[at:]
+	}
+	return fmt.Errorf("%w: %s", ErrPermission, text)
 }
 
 // Drain lets subscriptions and pending messages finish, then closes nc. It waits for

@@ -294,8 +294,16 @@ func (i *Inbox) resume(ctx context.Context) error {
 	}
 }
 
-// isAway reports whether a request failed because no server answered.
+// isAway reports whether a request failed because no server answered, or none that
+// could: a cluster elects a leader.
 func isAway(err error) bool {
+	var api *jetstream.APIError
+	if errors.As(err, &api) {
+		const noLeader, streamOffline, consumerOffline = 10008, 10118, 10119
+		if api.ErrorCode == noLeader || api.ErrorCode == streamOffline || api.ErrorCode == consumerOffline {
+			return true
+		}
+	}
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) ||
 		errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrJetStreamNotEnabled) ||
 		errors.Is(err, nats.ErrDisconnected) || errors.Is(err, nats.ErrReconnectBufExceeded)
@@ -334,14 +342,16 @@ func (i *Inbox) restart(ctx context.Context) error {
 	return nil
 }
 
-// canReset reports whether a server of this version can reset a consumer: 2.14 or
-// later, or unknown.
-func canReset(version string) bool {
-	var major, minor int
-	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
+// canReset reports whether a server of this version can reset a consumer.
+func canReset(version string) bool { return atLeast(version, 2, 14) }
+
+// atLeast reports whether a server's version is major.minor or later, or unknown.
+func atLeast(version string, major, minor int) bool {
+	var haveMajor, haveMinor int
+	if _, err := fmt.Sscanf(version, "%d.%d", &haveMajor, &haveMinor); err != nil {
 		return true
 	}
-	return major > 2 || major == 2 && minor >= 14
+	return haveMajor > major || haveMajor == major && haveMinor >= minor
 }
 
 // recreate replaces the durable by one that starts at i.next.

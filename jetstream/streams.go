@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -32,7 +33,8 @@ var ErrStreamDiffers = errors.New("stream differs from what Satchel needs")
 
 // Config sizes the streams. The zero value is for one embedded server.
 type Config struct {
-	Replicas     int           // copies of every stream, default 1; 3 in a cluster
+	Replicas     int           // copies of every stream, default 1; see Copies
+	External     bool          // the server is another's: what is there may be larger, or have more copies
 	MemoryBytes  int64         // MEMORY refuses beyond it, default 4 GiB
 	LedgerBytes  int64         // LEDGER drops its oldest beyond it, default 4 GiB
 	DLQBytes     int64         // DLQ refuses beyond it, default 512 MiB
@@ -79,12 +81,23 @@ func EnsureStreams(ctx context.Context, js jetstream.JetStream, cfg Config) erro
 		return err
 	}
 	cfg = cfg.withDefaults()
-	for _, want := range streamConfigs(cfg) {
-		if err := ensureStream(ctx, js, want); err != nil {
-			return err
+	return whileAway(ctx, js.Conn(), func(ctx context.Context) error {
+		for _, want := range streamConfigs(cfg) {
+			if err := ensureStream(ctx, js, want, cfg.External); err != nil {
+				return err
+			}
 		}
+		return ensureReplies(ctx, js, cfg)
+	})
+}
+
+// Copies is how many copies of a stream the promise needs on this server: three in a
+// cluster, one on a server alone.
+func Copies(nc *nats.Conn) int {
+	if nc.ConnectedClusterName() != "" {
+		return 3
 	}
-	return ensureReplies(ctx, js, cfg)
+	return 1
 }
 
 // streamConfigs returns what the streams have to be. The duplicate window of MEMORY
@@ -136,7 +149,7 @@ func streamConfigs(cfg Config) []jetstream.StreamConfig {
 	return list
 }
 
-func ensureStream(ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig) error {
+func ensureStream(ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig, external bool) error {
 	stream, err := js.Stream(ctx, want.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		stream, err = js.CreateStream(ctx, want)
@@ -147,14 +160,18 @@ func ensureStream(ctx context.Context, js jetstream.JetStream, want jetstream.St
 	if err != nil {
 		return fmt.Errorf("ensure stream %q: %w", want.Name, err)
 	}
-	if differences := diffStream(want, stream.CachedInfo().Config); len(differences) > 0 {
+	if differences := diffStream(want, stream.CachedInfo().Config, external); len(differences) > 0 {
 		return fmt.Errorf("ensure stream %q: %w: %s", want.Name, ErrStreamDiffers, strings.Join(differences, "; "))
 	}
 	return nil
 }
 
-// diffStream lists the fields that matter and differ, in words.
-func diffStream(want, have jetstream.StreamConfig) []string {
+// leastBytes is the smallest limit of a stream on another's server.
+const leastBytes = 64 << 20
+
+// diffStream lists the fields that matter and differ, in words. On another's server a
+// stream may be of any size from leastBytes, and have more copies.
+func diffStream(want, have jetstream.StreamConfig, external bool) []string {
 	var list []string
 	field := func(name string, want, have any) {
 		if fmt.Sprint(want) != fmt.Sprint(have) {
@@ -166,12 +183,19 @@ func diffStream(want, have jetstream.StreamConfig) []string {
 	field("retention", want.Retention, have.Retention)
 	field("storage", want.Storage, have.Storage)
 	field("discard", want.Discard, have.Discard)
-	field("max_bytes", want.MaxBytes, have.MaxBytes)
+	switch {
+	case !external:
+		field("max_bytes", want.MaxBytes, have.MaxBytes)
+	case have.MaxBytes >= 0 && have.MaxBytes < min(want.MaxBytes, leastBytes):
+		list = append(list, fmt.Sprintf("max_bytes is %d, want at least %d", have.MaxBytes, min(want.MaxBytes, leastBytes)))
+	}
 	field("max_msgs", want.MaxMsgs, have.MaxMsgs)
 	field("max_msgs_per_subject", want.MaxMsgsPerSubject, have.MaxMsgsPerSubject)
 	field("max_msg_size", want.MaxMsgSize, have.MaxMsgSize)
 	field("max_age", want.MaxAge, have.MaxAge)
-	field("num_replicas", want.Replicas, have.Replicas)
+	if !external || have.Replicas < want.Replicas {
+		field("num_replicas", want.Replicas, have.Replicas)
+	}
 	field("duplicate_window", want.Duplicates, have.Duplicates)
 	field("allow_atomic", want.AllowAtomicPublish, have.AllowAtomicPublish)
 	field("subject_transform", transformText(want.SubjectTransform), transformText(have.SubjectTransform))
@@ -179,6 +203,7 @@ func diffStream(want, have jetstream.StreamConfig) []string {
 	field("deny_delete", false, have.DenyDelete)
 	field("deny_purge", false, have.DenyPurge)
 	field("no_ack", false, have.NoAck)
+	field("persist_mode", want.PersistMode, have.PersistMode)
 	field("mirror", false, have.Mirror != nil)
 	return list
 }

@@ -3,6 +3,7 @@ package jetstream
 import (
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"strconv"
 	"strings"
@@ -235,4 +236,12 @@ func clip(s string) string {
 		return s[:160] + "…"
 	}
 	return s
+}
+
+// PartitionOf returns the partition of MEMORY that keeps a tenant's events: what the
+// server's partition() gives, FNV-1a modulo Partitions.
+func PartitionOf(tenant string) int {
+	h := fnv.New32a()
+	h.Write([]byte(tenant))
+	return int(h.Sum32() % Partitions)
 }

@@ -1,0 +1,223 @@
+package testenv
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// NATSConfig says what a cluster is like. The zero value has three servers that sync
+// always and let everybody in.
+type NATSConfig struct {
+	Servers int  // default 3
+	Lazy    bool // sync every two minutes, as NATS does by default
+	Monitor bool // each server answers on HTTP
+	// Accounts makes the accounts APP, with the users "app" and "limited", who may not make
+	// streams, and SYS, the system account, with the user "sys"; a password is the name.
+	Accounts bool
+}
+
+// NATSCluster is a cluster of real servers in this process, on loopback. It is stopped
+// when the test ends.
+type NATSCluster struct {
+	t       testing.TB
+	cfg     NATSConfig
+	dir     string
+	ports   []int // of clients
+	routes  []int
+	monitor []int
+
+	mu      sync.Mutex
+	servers []*server.Server // nil: down
+}
+
+// startNATSLimit is how long servers may take to find each other.
+const startNATSLimit = 30 * time.Second
+
+// StartNATS starts a cluster and waits until JetStream has a leader.
+func StartNATS(t testing.TB, cfg NATSConfig) *NATSCluster {
+	t.Helper()
+	if cfg.Servers == 0 {
+		cfg.Servers = 3
+	}
+	c := &NATSCluster{t: t, cfg: cfg, dir: t.TempDir(), servers: make([]*server.Server, cfg.Servers)}
+	ports := natsPorts(t, 3*cfg.Servers)
+	c.ports, c.routes, c.monitor = ports[:cfg.Servers], ports[cfg.Servers:2*cfg.Servers], ports[2*cfg.Servers:]
+	t.Cleanup(func() {
+		for i := range c.servers {
+			c.Stop(i)
+		}
+	})
+	for i := range c.servers {
+		c.launch(i)
+	}
+	c.AwaitLeader()
+	return c
+}
+
+// natsPorts returns n ports that are free now.
+func natsPorts(t testing.TB, n int) []int {
+	t.Helper()
+	var ports []int
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close() // after all are chosen, so that each is another
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	return ports
+}
+
+// NATSName is the name of server i.
+func NATSName(i int) string { return fmt.Sprintf("n%d", i+1) }
+
+// config is the configuration file of server i.
+func (c *NATSCluster) config(i int) string {
+	var b strings.Builder
+	sync := "always"
+	if c.cfg.Lazy {
+		sync = `"2m"` // without the quotes m is a million
+	}
+	fmt.Fprintf(&b, "server_name: %s\nlisten: 127.0.0.1:%d\njetstream { store_dir: %q, max_file_store: 1GB, max_memory_store: 256MB, sync_interval: %s }\n",
+		NATSName(i), c.ports[i], filepath.Join(c.dir, NATSName(i)), sync)
+	if c.cfg.Servers > 1 {
+		fmt.Fprintf(&b, "cluster { name: test, listen: 127.0.0.1:%d, routes: [", c.routes[i])
+		for j, port := range c.routes {
+			if j != i {
+				fmt.Fprintf(&b, "\n  \"nats://127.0.0.1:%d\"", port)
+			}
+		}
+		b.WriteString("\n] }\n")
+	}
+	if c.cfg.Monitor {
+		fmt.Fprintf(&b, "http: 127.0.0.1:%d\n", c.monitor[i])
+	}
+	if c.cfg.Accounts {
+		b.WriteString(`accounts {
+  SYS { users: [ { user: sys, password: sys } ] }
+  APP { jetstream: enabled, users: [
+    { user: app, password: app }
+    { user: limited, password: limited, permissions { publish { deny: "$JS.API.STREAM.CREATE.>" } } }
+  ] }
+}
+system_account: SYS
+`)
+	}
+	return b.String()
+}
+
+func (c *NATSCluster) launch(i int) {
+	c.t.Helper()
+	path := filepath.Join(c.dir, NATSName(i)+".conf")
+	if err := os.WriteFile(path, []byte(c.config(i)), 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+	o, err := server.ProcessConfigFile(path)
+	if err != nil {
+		c.t.Fatalf("read configuration of NATS server %s: %v", NATSName(i), err)
+	}
+	o.NoSigs, o.NoLog = true, true
+	s, err := server.NewServer(o)
+	if err != nil {
+		c.t.Fatalf("configure NATS server %s: %v", NATSName(i), err)
+	}
+	s.Start()
+	c.mu.Lock()
+	c.servers[i] = s
+	c.mu.Unlock()
+	if !s.ReadyForConnections(startNATSLimit) {
+		c.t.Fatalf("NATS server %s is not ready", NATSName(i))
+	}
+}
+
+// URL names every server, for a client.
+func (c *NATSCluster) URL() string { return c.URLAs("") }
+
+// URLAs is URL with a user whose password is its name.
+func (c *NATSCluster) URLAs(user string) string {
+	var list []string
+	for _, port := range c.ports {
+		u := url.URL{Scheme: "nats", Host: fmt.Sprintf("127.0.0.1:%d", port)}
+		if user != "" {
+			u.User = url.UserPassword(user, user)
+		}
+		list = append(list, u.String())
+	}
+	return strings.Join(list, ",")
+}
+
+// MonitorURLs names the HTTP address of every server.
+func (c *NATSCluster) MonitorURLs() string {
+	var list []string
+	for _, port := range c.monitor {
+		list = append(list, fmt.Sprintf("http://127.0.0.1:%d", port))
+	}
+	return strings.Join(list, ",")
+}
+
+// Stop stops server i and waits until its files are closed.
+func (c *NATSCluster) Stop(i int) {
+	c.mu.Lock()
+	s := c.servers[i]
+	c.servers[i] = nil
+	c.mu.Unlock()
+	if s != nil {
+		s.Shutdown()
+		s.WaitForShutdown()
+	}
+}
+
+// Start starts server i again, over its files.
+func (c *NATSCluster) Start(i int) {
+	c.t.Helper()
+	c.launch(i)
+}
+
+// AwaitLeader waits until one of the running servers leads JetStream.
+func (c *NATSCluster) AwaitLeader() {
+	c.t.Helper()
+	c.await("a JetStream leader", func(s *server.Server) bool { return c.cfg.Servers == 1 || s.JetStreamIsLeader() })
+}
+
+// StreamLeader returns the index of the server that leads a stream of the account, "" or
+// "$G" for the global one.
+func (c *NATSCluster) StreamLeader(account, stream string) int {
+	c.t.Helper()
+	if account == "" {
+		account = "$G"
+	}
+	return c.await("a leader of "+stream, func(s *server.Server) bool { return s.JetStreamIsStreamLeader(account, stream) })
+}
+
+// await asks the running servers until one says yes, and returns its index.
+func (c *NATSCluster) await(what string, yes func(*server.Server) bool) int {
+	c.t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	limit := time.After(startNATSLimit)
+	for {
+		c.mu.Lock()
+		for i, s := range c.servers {
+			if s != nil && yes(s) {
+				c.mu.Unlock()
+				return i
+			}
+		}
+		c.mu.Unlock()
+		select {
+		case <-limit:
+			c.t.Fatalf("no %s after %s", what, startNATSLimit)
+		case <-tick.C:
+		}
+	}
+}
