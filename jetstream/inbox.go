@@ -295,12 +295,12 @@ func (i *Inbox) resume(ctx context.Context) error {
 }
 
 // isAway reports whether a request failed because no server answered, or none that
-// could: a cluster elects a leader.
+// could: a cluster elects a leader, or its servers have not all come up.
 func isAway(err error) bool {
 	var api *jetstream.APIError
 	if errors.As(err, &api) {
-		const noLeader, streamOffline, consumerOffline = 10008, 10118, 10119
-		if api.ErrorCode == noLeader || api.ErrorCode == streamOffline || api.ErrorCode == consumerOffline {
+		const noPeers, noLeader, streamOffline, consumerOffline = 10005, 10008, 10118, 10119
+		if api.ErrorCode == noPeers || api.ErrorCode == noLeader || api.ErrorCode == streamOffline || api.ErrorCode == consumerOffline {
 			return true
 		}
 	}

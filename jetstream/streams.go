@@ -158,7 +158,7 @@ func ensureStream(ctx context.Context, js jetstream.JetStream, want jetstream.St
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("ensure stream %q: %w", want.Name, err)
+		return fmt.Errorf("ensure stream %q: %w", want.Name, streamError(err))
 	}
 	if differences := diffStream(want, stream.CachedInfo().Config, external); len(differences) > 0 {
 		return fmt.Errorf("ensure stream %q: %w: %s", want.Name, ErrStreamDiffers, strings.Join(differences, "; "))
@@ -166,8 +166,30 @@ func ensureStream(ctx context.Context, js jetstream.JetStream, want jetstream.St
 	return nil
 }
 
+// The reasons for which a server does not make a stream.
+var (
+	// ErrNoRoom: the servers or the account have less room than asked for.
+	ErrNoRoom = errors.New("NATS has less disk for streams than asked for: lower SATCHEL_STREAM_MB, or raise its max_file_store or the account's limit")
+	// ErrFewServers: there are fewer servers with JetStream than copies.
+	ErrFewServers = errors.New("the cluster has fewer servers with JetStream than copies are asked for: add servers, or see NATS_REPLICAS")
+)
+
+// streamError names what a user can do about a stream that was not made.
+func streamError(err error) error {
+	var api *jetstream.APIError
+	if errors.As(err, &api) {
+		switch api.ErrorCode {
+		case 10047, 10023, 10002, 10028: // storage, resources, account resources, memory
+			return fmt.Errorf("%w: %w", ErrNoRoom, err)
+		case 10005, 10074: // no suitable peers, replicas not supported
+			return fmt.Errorf("%w: %w", ErrFewServers, err)
+		}
+	}
+	return err
+}
+
 // leastBytes is the smallest limit of a stream on another's server.
-const leastBytes = 64 << 20
+const leastBytes = 16 << 20
 
 // diffStream lists the fields that matter and differ, in words. On another's server a
 // stream may be of any size from leastBytes, and have more copies.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -17,6 +16,9 @@ import (
 
 // errNobody is returned when nothing answers at the NATS address.
 var errNobody = errors.New("start Satchel with: satchel up")
+
+// errAbsent is returned when the NATS that Satchel shall run on does not answer.
+var errAbsent = errors.New("no server answers there: start it, or see NATS_URL")
 
 // client talks to a running Satchel over NATS.
 type client struct {
@@ -38,13 +40,9 @@ func (a *app) dial(ctx context.Context) (*client, error) {
 		}
 		url = fmt.Sprintf("nats://127.0.0.1:%d", port)
 	}
-	nc, err := jetstream.Connect(ctx, jetstream.ConnectConfig{URL: url, Name: "satchel cli", Creds: a.Creds}, a.logger(a.err))
+	nc, err := jetstream.Connect(ctx, a.connection(url, "satchel cli"), a.logger(a.err))
 	if err != nil {
-		var refused *net.OpError
-		if errors.Is(err, nats.ErrNoServers) || errors.As(err, &refused) {
-			return nil, fmt.Errorf("no NATS server at %s; %w", mask(url), errNobody)
-		}
-		return nil, fmt.Errorf("connect to %s: %w", mask(url), err)
+		return nil, explainNATS(url, err)
 	}
 	return &client{nc: nc, tenant: a.Tenant, agent: "cli"}, nil
 }

@@ -36,7 +36,7 @@ func (c *doctorCmd) Run(ctx context.Context, a *app) error {
 		registry.Detail, policy.Detail = registry.Detail+own, policy.Detail+own
 	}
 	findings := []finding{a.checkFolder(), a.checkWritable(), registry, policy, a.checkEmbedding(ctx), running}
-	findings = append(findings, a.checkDurability()...)
+	findings = append(findings, a.checkDurability(ctx)...)
 	findings = append(findings, a.checkLog(ctx)...)
 	bad := 0
 	for _, f := range findings {
@@ -116,14 +116,14 @@ func (a *app) checkRegistry(ctx context.Context) finding {
 	return f
 }
 
-func (a *app) checkDurability() []finding {
-	if a.NATSURL == "" {
-		return []finding{
-			{Check: "accepted survives", OK: true, Detail: "the embedded stream syncs every message before it acknowledges (one copy, on this disk)"},
-			{Check: "logged survives", OK: true, Detail: "the log commits with synchronous=FULL; a receipt of level logged stands on this disk"},
-		}
+func (a *app) checkDurability(ctx context.Context) []finding {
+	if a.NATSURL != "" {
+		return a.checkNATS(ctx)
 	}
-	return []finding{{Check: "accepted survives", Detail: "the external NATS server's sync_interval and replicas are not known to this check: counts as not held"}}
+	return []finding{
+		{Check: "accepted survives", OK: true, Detail: "the embedded stream syncs every message before it acknowledges (one copy, on this disk)"},
+		{Check: "logged survives", OK: true, Detail: "the log commits with synchronous=FULL; a receipt of level logged stands on this disk"},
+	}
 }
 
 func (a *app) checkRunning(ctx context.Context) finding {

@@ -177,7 +177,7 @@ func report(errOut io.Writer, err error) int {
 		fmt.Fprintln(errOut, "satchel:", err)
 		printProblems(errOut, err)
 		return exitUsage
-	case errors.Is(err, errNobody):
+	case errors.Is(err, errNobody), errors.Is(err, errAbsent):
 		fmt.Fprintln(errOut, "satchel:", err)
 		return exitNoReply
 	case errors.Is(err, context.Canceled):

@@ -64,9 +64,11 @@ func (a *app) start(ctx context.Context, o nodeOptions) (*node, error) {
 		return nil, errors.Join(err, n.stop(ctx))
 	}
 	n.conn = conn
-	share := int64(a.StreamMB) << 20 / 16
-	if err := jetstream.EnsureStreams(ctx, conn, jetstream.Config{MemoryBytes: 7 * share, LedgerBytes: 7 * share, DLQBytes: share}); err != nil {
+	if err := jetstream.EnsureStreams(ctx, conn, a.streamConfig(n.nc)); err != nil {
 		return nil, errors.Join(fmt.Errorf("open streams: %w", err), n.stop(ctx))
+	}
+	if a.NATSURL != "" {
+		a.warnOfPromises(ctx, conn, logger)
 	}
 	if n.stores, err = a.openStores(ctx, o.fixed, logger); err != nil {
 		return nil, errors.Join(err, n.stop(ctx))
@@ -80,7 +82,7 @@ func (a *app) start(ctx context.Context, o nodeOptions) (*node, error) {
 
 // openTransport starts the embedded server, or connects to the one that is named.
 func (a *app) openTransport(ctx context.Context, n *node, o nodeOptions, logger *slog.Logger) error {
-	cfg := jetstream.ConnectConfig{URL: a.NATSURL, Name: "satchel worker", Creds: a.Creds}
+	cfg := a.connection(a.NATSURL, "satchel worker")
 	if a.NATSURL == "" {
 		server, err := embedded.Start(embedded.Config{Dir: a.path("streams"), Port: o.port, NoListen: o.noListen, MaxStore: int64(a.StreamMB) << 20, Log: logger})
 		if err != nil {
@@ -90,7 +92,10 @@ func (a *app) openTransport(ctx context.Context, n *node, o nodeOptions, logger 
 	}
 	nc, err := jetstream.Connect(ctx, cfg, logger)
 	if err != nil {
-		return fmt.Errorf("connect to NATS: %w", err)
+		if err = explainNATS(a.NATSURL, err); errors.Is(err, errNobody) {
+			return fmt.Errorf("NATS at %s: %w", mask(a.NATSURL), errAbsent)
+		}
+		return err
 	}
 	n.nc = nc
 	return nil

@@ -18,9 +18,17 @@ type Settings struct {
 	JSON     bool   `name:"json" help:"Print JSON for programs."`
 	LogLevel string `help:"debug, info, warn or error." default:"warn" env:"SATCHEL_LOG" enum:"debug,info,warn,error"`
 
-	NATSURL    string `name:"nats-url" help:"NATS to connect to; empty: for up the server in the process, for the others nats://127.0.0.1:4222." env:"NATS_URL"`
-	NATSPort   int    `name:"nats-port" help:"Port the server in the process listens on, on 127.0.0.1; 0 picks a free one." default:"4222" env:"NATS_PORT"`
-	Creds      string `help:"NATS credentials file." env:"NATS_CREDS" type:"path"`
+	NATSURL      string `name:"nats-url" help:"NATS to connect to; empty: for up the server in the process, for the others nats://127.0.0.1:4222." env:"NATS_URL"`
+	NATSPort     int    `name:"nats-port" help:"Port the server in the process listens on, on 127.0.0.1; 0 picks a free one." default:"4222" env:"NATS_PORT"`
+	Creds        string `help:"NATS credentials file." env:"NATS_CREDS" type:"path"`
+	NKey         string `name:"nats-nkey" help:"NATS nkey seed file." env:"NATS_NKEY" type:"path"`
+	NATSCA       string `name:"nats-ca" help:"PEM file of the certificates to trust of NATS; empty: the system's." env:"NATS_CA" type:"path"`
+	NATSCert     string `name:"nats-cert" help:"PEM file of the certificate that NATS is shown." env:"NATS_CERT" type:"path"`
+	NATSKey      string `name:"nats-key" help:"PEM file of its key." env:"NATS_KEY" type:"path"`
+	NATSReplicas int    `name:"nats-replicas" help:"Copies of every stream on a NATS of your own; 0: 3 in a cluster, 1 on a server alone." default:"0" env:"NATS_REPLICAS"`
+	NATSSysCreds string `name:"nats-sys-creds" help:"Credentials file of a user of NATS's system account, for doctor to ask how the servers sync." env:"NATS_SYS_CREDS" type:"path"`
+	NATSMonitor  string `name:"nats-monitor-url" help:"Monitoring addresses of the NATS servers, comma-separated, for the same." env:"NATS_MONITOR_URL"`
+
 	HTTPAddr   string `name:"http-addr" help:"Address for health and readiness; empty: none." default:"127.0.0.1:8222" env:"HTTP_ADDR"`
 	Principals string `help:"Principal registry, a YAML or JSON file; without one claims count on loopback only." env:"SATCHEL_PRINCIPALS" type:"path"`
 	Bundle     string `name:"policy-bundle" help:"Rego bundle of your own: a folder, a .rego file or a signed .tar.gz, reloaded when it changes; empty: the built-in one." env:"POLICY_BUNDLE" type:"path"`
@@ -69,7 +77,7 @@ type Settings struct {
 	Graph             bool    `name:"include-graph" help:"Packs hold the causal graph of what they show." env:"CONTEXT_PACK_INCLUDE_GRAPH"`
 
 	MemoryMB int `name:"memory-mb" help:"Memory the in-process indexes may hold, MiB, before idle tenants are evicted." default:"1536" env:"SATCHEL_MEMORY_MB"`
-	StreamMB int `name:"stream-mb" help:"Disk the embedded streams may take, MiB, shared by MEMORY, LEDGER and DLQ." default:"8192" env:"SATCHEL_STREAM_MB"`
+	StreamMB int `name:"stream-mb" help:"Disk the streams may take, MiB, shared by MEMORY, LEDGER and DLQ; on a NATS of your own as they are made." default:"8192" env:"SATCHEL_STREAM_MB"`
 	Pool     int `help:"Requests answered at once; more are refused with 429." default:"64" env:"SATCHEL_POOL"`
 }
 

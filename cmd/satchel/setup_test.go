@@ -59,7 +59,7 @@ func (w *transcript) String() string {
 	return w.buf.String()
 }
 
-var upLine = regexp.MustCompile(`NATS (nats://[^\s,]+), health http://([^/\s]+)/readyz`)
+var upLine = regexp.MustCompile(`NATS (nats://\S+), health http://([^/\s]+)/readyz`)
 
 // startNode runs satchel up in this process until the test ends.
 func startNode(t *testing.T, args ...string) *testNode {

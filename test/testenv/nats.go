@@ -42,7 +42,7 @@ type NATSCluster struct {
 // startNATSLimit is how long servers may take to find each other.
 const startNATSLimit = 30 * time.Second
 
-// StartNATS starts a cluster and waits until JetStream has a leader.
+// StartNATS starts a cluster and waits until JetStream has a leader that knows all servers.
 func StartNATS(t testing.TB, cfg NATSConfig) *NATSCluster {
 	t.Helper()
 	if cfg.Servers == 0 {
@@ -88,7 +88,7 @@ func (c *NATSCluster) config(i int) string {
 	if c.cfg.Lazy {
 		sync = `"2m"` // without the quotes m is a million
 	}
-	fmt.Fprintf(&b, "server_name: %s\nlisten: 127.0.0.1:%d\njetstream { store_dir: %q, max_file_store: 1GB, max_memory_store: 256MB, sync_interval: %s }\n",
+	fmt.Fprintf(&b, "server_name: %s\nlisten: 127.0.0.1:%d\njetstream { store_dir: %q, max_file_store: 16GB, max_memory_store: 256MB, sync_interval: %s }\n",
 		NATSName(i), c.ports[i], filepath.Join(c.dir, NATSName(i)), sync)
 	if c.cfg.Servers > 1 {
 		fmt.Fprintf(&b, "cluster { name: test, listen: 127.0.0.1:%d, routes: [", c.routes[i])
@@ -183,10 +183,12 @@ func (c *NATSCluster) Start(i int) {
 	c.launch(i)
 }
 
-// AwaitLeader waits until one of the running servers leads JetStream.
+// AwaitLeader waits until one of the running servers leads JetStream and knows the others.
 func (c *NATSCluster) AwaitLeader() {
 	c.t.Helper()
-	c.await("a JetStream leader", func(s *server.Server) bool { return c.cfg.Servers == 1 || s.JetStreamIsLeader() })
+	c.await("a JetStream leader", func(s *server.Server) bool {
+		return c.cfg.Servers == 1 || s.JetStreamIsLeader() && len(s.JetStreamClusterPeers()) == c.cfg.Servers
+	})
 }
 
 // StreamLeader returns the index of the server that leads a stream of the account, "" or

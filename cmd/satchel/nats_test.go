@@ -1,0 +1,52 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"satchel/schemas"
+	"satchel/test/testenv"
+)
+
+func TestANodeOnACluster(t *testing.T) {
+	t.Parallel()
+	c := testenv.StartNATS(t, testenv.NATSConfig{Monitor: true})
+	url := []string{"--nats-url", c.URL(), "--stream-mb", "256"}
+	n := startNode(t, url...)
+	r := command(t, "", append([]string{"emit", "--text", "the kiln is fired on Mondays", "--json"}, url...)...)
+	if r.code != 0 || !strings.Contains(r.out, string(schemas.ReceiptIndexed)) {
+		t.Fatalf("emit: exit code %d\n%s%s", r.code, r.out, r.err)
+	}
+	doctor := append([]string{"doctor", "--dir", n.dir, "--http-addr", n.http}, url...)
+	r = command(t, "", doctor...)
+	contains(t, "doctor", r.out, "MEMORY, LEDGER and DLQ are as Satchel needs them", "NO   a power cut", "how n1, n2, n3 syncs is not known", "MEMORY has 3 copies")
+	if r.code != exitFound {
+		t.Errorf("doctor's exit code is %d", r.code)
+	}
+	contains(t, "doctor", command(t, "", append(doctor, "--nats-monitor-url", c.MonitorURLs())...).out, "ok   a power cut", "every message is synced on n1, n2, n3")
+	contains(t, "a larger stream", command(t, "", append(doctor, "--stream-mb", "512")...).out, "as Satchel needs them") // of any size
+	if n.down(t) != 0 {
+		t.Error("the node did not stop well")
+	}
+}
+
+func TestANATSThatRefuses(t *testing.T) {
+	t.Parallel()
+	c := testenv.StartNATS(t, testenv.NATSConfig{Servers: 1, Accounts: true})
+	for _, k := range []struct {
+		url, more, want string
+		code            int
+	}{
+		{c.URLAs("nobody"), "--stream-mb=64", "NATS does not accept the credentials: see NATS_CREDS, NATS_NKEY and the user in NATS_URL", exitUsage},
+		{c.URLAs("sys"), "--stream-mb=64", "NATS has no JetStream for this account", exitFailed},
+		{c.URLAs("limited"), "--stream-mb=64", `the NATS user lacks a permission: Permissions Violation for Publish to "$JS.API.STREAM.CREATE.MEMORY"`, exitFailed},
+		{c.URLAs("app"), "--stream-mb=64000000", "lower SATCHEL_STREAM_MB", exitFailed},
+		{c.URLAs("app"), "--nats-replicas=3", "see NATS_REPLICAS", exitFailed},
+		{"nats://127.0.0.1:1", "--stream-mb=64", "NATS at nats://127.0.0.1:1: no server answers there: start it, or see NATS_URL", exitNoReply},
+	} {
+		r := command(t, "", "up", "--dir", t.TempDir(), "--http-addr", "", "--nats-url", k.url, k.more)
+		if r.code != k.code || !strings.Contains(r.err, k.want) || strings.Contains(r.err, "nobody:nobody") {
+			t.Errorf("%s: exit code %d\n%s", k.want, r.code, r.err)
+		}
+	}
+}
