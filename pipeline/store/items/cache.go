@@ -18,7 +18,8 @@ const (
 type recordKey struct{ tenant, id string }
 
 // records keeps what was read lately. A record leaves it, or stands as it is stored,
-// before the Apply that changes or erases it returns. Safe for concurrent use.
+// before the Apply that changes or erases it returns. Safe for concurrent use. A nil
+// *records keeps nothing.
 type records struct {
 	kept *lru.Cache[recordKey, *schemas.Record] // what a pointer leads to is never changed
 
@@ -41,6 +42,9 @@ func newRecords() *records {
 // get sets in out what is kept, by the index of its id, and returns which ids are
 // missing, and the state to hand to put.
 func (c *records) get(tenant string, ids []string, out []*schemas.Record) (missing []string, state uint64) {
+	if c == nil {
+		return ids, 0
+	}
 	c.mu.Lock()
 	state = c.state
 	c.mu.Unlock()
@@ -56,6 +60,9 @@ func (c *records) get(tenant string, ids []string, out []*schemas.Record) (missi
 
 // put keeps records that were read at a state, unless they have changed since.
 func (c *records) put(tenant string, state uint64, read []schemas.Record) {
+	if c == nil {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if state < c.known {
@@ -75,6 +82,9 @@ func (c *records) put(tenant string, state uint64, read []schemas.Record) {
 
 // apply takes over what a committed batch has changed.
 func (c *records) apply(tenant string, b *Batch) {
+	if c == nil {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	inOrder := b.UpTo > c.applied[tenant]
@@ -109,6 +119,9 @@ func (c *records) begin() {
 
 // drop forgets records whose ids are given, all of the tenant's for nil.
 func (c *records) drop(tenant string, ids []string) {
+	if c == nil {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.begin()

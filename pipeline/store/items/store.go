@@ -13,10 +13,9 @@ import (
 )
 
 // Items implements Store and TokenCounts over a Driver. It is safe for concurrent use.
-// It keeps records that were read lately in memory.
 type Items struct {
 	driver  Driver
-	records *records
+	records *records // nil: none are kept
 }
 
 var (
@@ -24,8 +23,13 @@ var (
 	_ TokenCounts = (*Items)(nil)
 )
 
-// New returns the items kept by d.
+// New returns the items kept by d, which no other process changes: records that were read
+// lately are kept in memory.
 func New(d Driver) *Items { return &Items{driver: d, records: newRecords()} }
+
+// NewShared returns the items kept by d, which other processes may change: every read
+// reaches d.
+func NewShared(d Driver) *Items { return &Items{driver: d} }
 
 // Bounds of one call; more is cut off, not refused.
 const (

@@ -1,0 +1,84 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"satchel/pipeline/store/internal/pg"
+	"satchel/pipeline/store/items"
+	"satchel/schemas"
+)
+
+const neighboursQuery = `SELECT a.id, n.id, n.offset_, n.terms
+	FROM items a CROSS JOIN LATERAL (
+		(SELECT b.id, b.terms, -row_number() OVER (ORDER BY b.seq DESC, b.first DESC) AS offset_ FROM items b
+			WHERE b.tenant = a.tenant AND b.session = a.session AND b.session <> '' AND b.tokens >= 0 AND (b.seq, b.first) < (a.seq, a.first)
+			ORDER BY b.seq DESC, b.first DESC LIMIT $3)
+		UNION ALL
+		(SELECT b.id, b.terms, row_number() OVER (ORDER BY b.seq, b.first) FROM items b
+			WHERE b.tenant = a.tenant AND b.session = a.session AND b.session <> '' AND b.tokens >= 0 AND (b.seq, b.first) > (a.seq, a.first)
+			ORDER BY b.seq, b.first LIMIT $3)
+	) n
+	WHERE a.tenant = ` + tenantID + ` AND a.id = ANY ($2) AND a.session <> '' AND a.tokens >= 0
+	ORDER BY a.id, n.offset_`
+
+// Neighbours implements items.Directory.
+func (db *DB) Neighbours(ctx context.Context, tenant string, ids []string, radius int) (map[string][]items.Neighbour, error) {
+	out := make(map[string][]items.Neighbour, len(ids))
+	rows, err := db.pool.Query(ctx, neighboursQuery, tenant, ids, radius)
+	if err != nil {
+		return nil, wrap("find neighbours", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		var n items.Neighbour
+		if err := rows.Scan(&id, &n.ID, &n.Offset, &n.Terms); err != nil {
+			return nil, wrap("find neighbours", err)
+		}
+		out[id] = append(out[id], n)
+	}
+	return out, wrap("find neighbours", rows.Err())
+}
+
+// Recent implements items.Directory.
+func (db *DB) Recent(ctx context.Context, tenant string, f schemas.Filter, limit int) ([]string, error) {
+	args := []any{tenant, limit}
+	where := pg.Where(f, "i", &args)
+	rows, err := db.pool.Query(ctx, "SELECT i.id FROM items i WHERE i.tenant = "+tenantID+" AND i.tokens >= 0 AND "+where+
+		" ORDER BY i.created DESC, i.first DESC LIMIT $2", args...)
+	if err != nil {
+		return nil, wrap("find recent items", err)
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	return ids, wrap("find recent items", err)
+}
+
+// maxSpeakers bounds Stats.Speakers.
+const maxSpeakers = 51
+
+const statsQuery = `SELECT t.items, t.users, t.turns,
+	coalesce((SELECT i.created FROM items i WHERE i.tenant = t.id AND i.tokens >= 0 ORDER BY i.created LIMIT 1), 0),
+	coalesce((SELECT i.created FROM items i WHERE i.tenant = t.id AND i.tokens >= 0 ORDER BY i.created DESC LIMIT 1), 0),
+	ARRAY(SELECT s.name FROM speakers s WHERE s.tenant = t.id ORDER BY s.first LIMIT $2)
+	FROM tenants t WHERE t.name = $1`
+
+// Stats implements items.Directory.
+func (db *DB) Stats(ctx context.Context, tenant string) (items.Stats, error) {
+	var s items.Stats
+	var first, last int64
+	err := db.pool.QueryRow(ctx, statsQuery, tenant, maxSpeakers).Scan(&s.Items, &s.UserTurns, &s.Turns, &first, &last, &s.Speakers)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return items.Stats{}, nil
+	}
+	if err != nil {
+		return items.Stats{}, wrap("describe items", err)
+	}
+	if s.Items > 0 {
+		s.FirstCreated, s.LastCreated = time.UnixMicro(first).UTC(), time.UnixMicro(last).UTC()
+	}
+	return s, nil
+}

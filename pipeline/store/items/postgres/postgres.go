@@ -1,0 +1,222 @@
+// Package postgres keeps items in a Postgres database: the items.Driver for many workers.
+// It owns the schema satchel_items (schema.go). Any number of processes may use it at the
+// same time: Apply holds the tenant's row. Nothing is kept in memory, so every process
+// sees what another has applied.
+//
+// The tables are a projection: they can be dropped and are then folded from the log
+// again. Therefore a commit does not wait for the disk (synchronous_commit is off): a
+// crash may cost the last batches, with their checkpoint.
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"satchel/pipeline/store/internal/pg"
+	"satchel/pipeline/store/items"
+	"satchel/schemas"
+)
+
+// Config says where the database is. URL is required.
+type Config struct {
+	URL      string // a postgres:// URL
+	Schema   string // holds the tables; "" is satchel_items
+	MaxConns int    // most connections; 0 is 8
+}
+
+// DB is an items.Driver.
+type DB struct {
+	pool *pgxpool.Pool
+}
+
+var _ items.Driver = (*DB)(nil)
+
+// Open connects and makes the tables when they are not there.
+func Open(ctx context.Context, cfg Config) (*DB, error) {
+	if cfg.Schema == "" {
+		cfg.Schema = "satchel_items"
+	}
+	pool, err := pg.Open(ctx, pg.Config{URL: cfg.URL, Schema: cfg.Schema, Migrations: migrations(), MaxConns: cfg.MaxConns,
+		Settings: map[string]string{"synchronous_commit": "off"}})
+	if err != nil {
+		return nil, fmt.Errorf("open item store: %w", err)
+	}
+	return &DB{pool: pool}, nil
+}
+
+// Close waits for calls under way and closes the connections.
+func (db *DB) Close() error {
+	db.pool.Close()
+	return nil
+}
+
+// Scrub vacuums what erased items have left. What Postgres keeps beside its tables, in
+// the free space of pages until it is used again and in the write-ahead log until it is
+// recycled, is beyond it.
+func (db *DB) Scrub(ctx context.Context) error {
+	for _, table := range []string{"items", "speakers"} {
+		if _, err := db.pool.Exec(ctx, "VACUUM "+table); err != nil {
+			return wrap("scrub item store", err)
+		}
+	}
+	return nil
+}
+
+// wrap names what was done; damage that Postgres found is items.ErrCorrupt.
+func wrap(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if pg.Classify(err) == pg.Damaged {
+		return fmt.Errorf("%s: %w: %w", what, items.ErrCorrupt, pg.Clean(err))
+	}
+	return fmt.Errorf("%s: %w", what, pg.Clean(err))
+}
+
+// attempts is how often a transaction is run that loses against others.
+const attempts = 8
+
+// update runs fn in a transaction that holds the tenant's row.
+func (db *DB) update(ctx context.Context, tenant string, fn func(pgx.Tx, tenantRow) error) error {
+	for attempt := 1; ; attempt++ {
+		err := pgx.BeginFunc(ctx, db.pool, func(tx pgx.Tx) error {
+			row, err := lockTenant(ctx, tx, tenant)
+			if err != nil {
+				return err
+			}
+			return fn(tx, row)
+		})
+		if err == nil || attempt == attempts || pg.Classify(err) != pg.Retry {
+			return err
+		}
+	}
+}
+
+// tenantRow is a locked row of tenants.
+type tenantRow struct {
+	id         int32
+	checkpoint int64
+}
+
+func lockTenant(ctx context.Context, tx pgx.Tx, tenant string) (row tenantRow, err error) {
+	const lock = "SELECT id, checkpoint FROM tenants WHERE name = $1 FOR UPDATE"
+	err = tx.QueryRow(ctx, lock, tenant).Scan(&row.id, &row.checkpoint)
+	if !errors.Is(err, pgx.ErrNoRows) {
+		return row, err
+	}
+	if _, err := tx.Exec(ctx, "INSERT INTO tenants (name) VALUES ($1) ON CONFLICT (name) DO NOTHING", tenant); err != nil {
+		return row, err
+	}
+	err = tx.QueryRow(ctx, lock, tenant).Scan(&row.id, &row.checkpoint)
+	return row, err
+}
+
+// SetTokens implements items.Rows.
+func (db *DB) SetTokens(ctx context.Context, tenant string, counts map[string]int) error {
+	var ids []string
+	var tokens []int32
+	for id, n := range counts {
+		if n >= 1 {
+			ids, tokens = append(ids, id), append(tokens, int32(n))
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	err := db.update(ctx, tenant, func(tx pgx.Tx, row tenantRow) error {
+		_, err := tx.Exec(ctx, `UPDATE items i SET tokens = u.tokens FROM unnest($2::text[], $3::int[]) u (id, tokens)
+			WHERE i.tenant = $1 AND i.id = u.id AND i.tokens >= 0`, row.id, ids, tokens)
+		return err
+	})
+	return wrap("set token counts", err)
+}
+
+// Reset implements items.Rows.
+func (db *DB) Reset(ctx context.Context, tenant string) error {
+	err := db.update(ctx, tenant, func(tx pgx.Tx, row tenantRow) error {
+		batch := &pgx.Batch{}
+		batch.Queue("DELETE FROM items WHERE tenant = $1", row.id)
+		batch.Queue("DELETE FROM speakers WHERE tenant = $1", row.id)
+		batch.Queue("UPDATE tenants SET checkpoint = 0, items = 0, users = 0, turns = 0 WHERE id = $1", row.id)
+		return tx.SendBatch(ctx, batch).Close()
+	})
+	return wrap("reset items", err)
+}
+
+// tenantID is the id of the tenant whose name is the first parameter.
+const tenantID = "(SELECT id FROM tenants WHERE name = $1)"
+
+// Checkpoint implements items.Rows.
+func (db *DB) Checkpoint(ctx context.Context, tenant string) (int64, error) {
+	var at int64
+	err := db.pool.QueryRow(ctx, "SELECT checkpoint FROM tenants WHERE name = $1", tenant).Scan(&at)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return 0, nil
+	}
+	return at, wrap("read items checkpoint", err)
+}
+
+// Get implements items.Rows.
+func (db *DB) Get(ctx context.Context, tenant string, ids []string) ([]schemas.Record, error) {
+	rows, err := db.pool.Query(ctx, "SELECT id, tokens, head, body FROM items WHERE tenant = "+tenantID+" AND id = ANY ($2) AND tokens >= 0", tenant, ids)
+	if err != nil {
+		return nil, wrap("get items", err)
+	}
+	found := make(map[string]schemas.Record, len(ids))
+	err = eachRecord(rows, func(r *schemas.Record) bool {
+		found[r.ID] = *r
+		return true
+	})
+	if err != nil {
+		return nil, wrap("get items", err)
+	}
+	out := make([]schemas.Record, 0, len(found))
+	for _, id := range ids {
+		if r, ok := found[id]; ok {
+			out = append(out, r)
+		}
+	}
+	return out, nil
+}
+
+// Scan implements items.Rows.
+func (db *DB) Scan(ctx context.Context, tenant string, sel items.Selection, yield func(*schemas.Record) bool) error {
+	query := "SELECT id, tokens, head, body FROM items WHERE tenant = " + tenantID
+	if sel == items.Uncounted {
+		query += " AND tokens = 0"
+	} else {
+		query += " AND tokens >= 0 ORDER BY id"
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // a reader that stops early need not read on to the end
+	rows, err := db.pool.Query(ctx, query, tenant)
+	if err == nil {
+		err = eachRecord(rows, yield)
+	}
+	return wrap("scan items", err)
+}
+
+// eachRecord decodes and closes rows.
+func eachRecord(rows pgx.Rows, yield func(*schemas.Record) bool) error {
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		var tokens int
+		var head, body []byte
+		if err := rows.Scan(&id, &tokens, &head, &body); err != nil {
+			return err
+		}
+		r, err := items.DecodeRecord(id, tokens, head, body)
+		if err != nil {
+			return fmt.Errorf("item %q: %w", id, err)
+		}
+		if !yield(&r) {
+			return nil
+		}
+	}
+	return rows.Err()
+}
