@@ -102,7 +102,7 @@ func (c *benchCmd) measure(ctx context.Context, a *app, size int) (r benchResult
 	}
 	defer os.RemoveAll(dir)
 	settings := *a.Settings
-	settings.Dir, settings.NATSURL, settings.Tenant = dir, "", benchTenant
+	settings.Dir, settings.NATSURL, settings.DatabaseURL, settings.Tenant = dir, "", "", benchTenant
 	own := &app{Settings: &settings, out: a.out, err: a.err, in: a.in}
 	b := &bencher{benchCmd: c, app: own, gen: corpus.New(benchTenant, c.Seed), r: benchResult{Items: size, Load: loadAverage()}}
 	if b.n, err = own.start(ctx, nodeOptions{port: embedded.RandomPort}); err != nil {

@@ -11,11 +11,14 @@ import (
 
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
-	logsqlite "satchel/pipeline/store/eventlog/sqlite"
 )
 
-// requireData refuses a folder that holds no log, so that what only looks makes none.
+// requireData refuses a folder that holds no log, so that what only looks makes none. A
+// log in a database says itself whether it can be reached.
 func (a *app) requireData() error {
+	if a.DatabaseURL != "" {
+		return nil
+	}
 	_, err := os.Stat(a.path("log.db"))
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -69,9 +72,9 @@ func (a *app) readLog(ctx context.Context) (*eventlog.Log, error) {
 		log, _, err := a.openLog(ctx, fixed{})
 		return log, err
 	}
-	driver, err := logsqlite.Open(ctx, logsqlite.Config{Path: a.path("log.db")})
+	driver, err := a.logDriver(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("open event log: %w", err)
+		return nil, err
 	}
 	log, err := eventlog.New(eventlog.Config{Driver: driver})
 	if err != nil {
@@ -111,7 +114,7 @@ func (a *app) keptEmpty(name string) bool {
 func (a *app) requireTenant(ctx context.Context, log *eventlog.Log, tenant string) error {
 	list, err := a.tenants(ctx, log)
 	if err == nil && !slices.Contains(list, tenant) {
-		err = usagef("no such tenant %q in %s", tenant, a.Dir)
+		err = usagef("no such tenant %q in %s", tenant, a.place())
 	}
 	return err
 }

@@ -57,7 +57,7 @@ func (c *demoCmd) Run(ctx context.Context, a *app) (err error) {
 		return usagef("%s is there already; name a new folder with --keep", dir)
 	}
 	settings := *a.Settings
-	settings.Dir, settings.NATSURL, settings.Tenant = dir, "", demoTenant
+	settings.Dir, settings.NATSURL, settings.DatabaseURL, settings.Tenant = dir, "", "", demoTenant
 	settings.LogLevel = "error"
 	own := &app{Settings: &settings, out: a.out, err: a.err, in: a.in}
 	n, err := own.start(ctx, nodeOptions{fixed: demoFixed(), port: embedded.RandomPort})

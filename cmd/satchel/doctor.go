@@ -117,13 +117,14 @@ func (a *app) checkRegistry(ctx context.Context) finding {
 }
 
 func (a *app) checkDurability(ctx context.Context) []finding {
+	accepted := []finding{{Check: "accepted survives", OK: true, Detail: "the embedded stream syncs every message before it acknowledges (one copy, on this disk)"}}
 	if a.NATSURL != "" {
-		return a.checkNATS(ctx)
+		accepted = a.checkNATS(ctx)
 	}
-	return []finding{
-		{Check: "accepted survives", OK: true, Detail: "the embedded stream syncs every message before it acknowledges (one copy, on this disk)"},
-		{Check: "logged survives", OK: true, Detail: "the log commits with synchronous=FULL; a receipt of level logged stands on this disk"},
+	if a.DatabaseURL != "" {
+		return append(accepted, a.checkDatabase(ctx))
 	}
+	return append(accepted, finding{Check: "logged survives", OK: true, Detail: "the log commits with synchronous=FULL; a receipt of level logged stands on this disk"})
 }
 
 func (a *app) checkRunning(ctx context.Context) finding {

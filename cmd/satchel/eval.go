@@ -111,7 +111,7 @@ func (c *evalCmd) runSet(ctx context.Context, a *app, name string, out io.Writer
 	}
 	defer os.RemoveAll(dir)
 	settings := *a.Settings
-	settings.Dir, settings.NATSURL = dir, ""
+	settings.Dir, settings.NATSURL, settings.DatabaseURL = dir, "", ""
 	own := &app{Settings: &settings, out: a.out, err: a.err, in: a.in}
 	n, err := own.start(ctx, nodeOptions{noListen: true})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"runtime/debug"
 	"strings"
 )
@@ -40,6 +41,10 @@ type Settings struct {
 	OPATimeout  int    `name:"opa-timeout-ms" help:"Milliseconds that a decision may take on the OPA server." default:"1000" env:"SCS_OPA_TIMEOUT_MS"`
 	OPACache    int    `name:"opa-cache-ttl-ms" help:"Milliseconds that a verdict of the OPA server is kept; 0: not at all." default:"5000" env:"SCS_OPA_CACHE_TTL_MS"`
 	OPAFallback bool   `name:"opa-fallback-local" help:"While the OPA server is unavailable, five local rules decide what may be read; otherwise nothing may." env:"SCS_OPA_FALLBACK_LOCAL"`
+
+	DatabaseURL    string `name:"database-url" help:"Postgres that keeps the log and the items, as postgres://user:password@host:5432/database?sslmode=verify-full; empty: SQLite in the data folder." env:"DATABASE_URL"`
+	DatabaseSchema string `name:"database-schema" help:"Beginning of the names of its schemas in that database." default:"satchel" env:"SATCHEL_DATABASE_SCHEMA"`
+	DatabaseConns  int    `name:"database-conns" help:"Connections to the database, for each store, at most." default:"8" env:"SATCHEL_DATABASE_CONNS"`
 
 	Keys      string `name:"signing-keys" help:"YAML file of agents' public keys (key id: nkey) for signed memories." env:"SATCHEL_SIGNING_KEYS" type:"path"`
 	Signed    bool   `name:"require-signature" help:"Refuse unsigned memories." env:"SATCHEL_REQUIRE_SIGNATURE"`
@@ -132,16 +137,26 @@ type setting struct {
 	Help  string `json:"help"`
 }
 
-// mask hides the password or token of each URL in a comma-separated list.
+// mask hides the user and password or token of each URL in a comma-separated list, and
+// what follows password= in a URL's query or a database's connection string.
 func mask(value string) string {
-	list := strings.Split(value, ",")
-	for i, v := range list {
-		scheme, rest, ok := strings.Cut(v, "://")
-		if at := strings.LastIndex(rest, "@"); ok && at >= 0 {
-			list[i] = scheme + "://***@" + rest[at+1:]
+	starts := regexp.MustCompile(`(?:^|,)[A-Za-z][A-Za-z0-9+.-]*://`).FindAllStringIndex(value, -1)
+	var b strings.Builder
+	last := 0
+	for i, at := range starts {
+		end := len(value)
+		if i+1 < len(starts) {
+			end = starts[i+1][0]
+		}
+		b.WriteString(value[last:at[1]])
+		last = at[1]
+		if user := strings.LastIndexByte(value[last:end], '@'); user >= 0 {
+			b.WriteString("***")
+			last += user
 		}
 	}
-	return strings.Join(list, ",")
+	b.WriteString(value[last:])
+	return regexp.MustCompile(`(?i)(password\s*=\s*)('[^']*'|[^\s&]+)`).ReplaceAllString(b.String(), "${1}***")
 }
 
 func kebab(name string) string {

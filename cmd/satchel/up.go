@@ -52,7 +52,7 @@ func (c *upCmd) Run(ctx context.Context, a *app) error {
 	if n.server != nil {
 		url = n.server.ClientURL()
 	}
-	fmt.Fprintf(a.out, "satchel is up: data %s, NATS %s", a.Dir, mask(url))
+	fmt.Fprintf(a.out, "satchel is up: data %s, NATS %s", a.place(), mask(url))
 	if web != nil {
 		fmt.Fprintf(a.out, ", health http://%s/readyz", web.addr)
 	}

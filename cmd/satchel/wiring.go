@@ -16,11 +16,9 @@ import (
 
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
-	logsqlite "satchel/pipeline/store/eventlog/sqlite"
 	"satchel/pipeline/store/graph"
 	graphsqlite "satchel/pipeline/store/graph/sqlite"
 	"satchel/pipeline/store/items"
-	itemsqlite "satchel/pipeline/store/items/sqlite"
 	keywordmem "satchel/pipeline/store/keyword/inproc"
 	"satchel/pipeline/store/vector"
 	vectormem "satchel/pipeline/store/vector/inproc"
@@ -60,23 +58,67 @@ func (s *stores) close() error {
 }
 
 // openLog opens the event log alone.
-func (a *app) openLog(ctx context.Context, f fixed) (*eventlog.Log, string, error) {
+func (a *app) openLog(ctx context.Context, f fixed) (_ *eventlog.Log, verifierKey string, err error) {
 	if err := os.MkdirAll(a.path("keys"), 0o700); err != nil {
 		return nil, "", fmt.Errorf("open data folder: %w", err)
+	}
+	if a.DatabaseURL == "" {
+		if err := a.checkKey(); err != nil {
+			return nil, "", err
+		}
+	}
+	driver, err := a.logDriver(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, driver.Close())
+		}
+	}()
+	if a.DatabaseURL != "" {
+		if err := a.checkSharedKey(ctx, driver); err != nil {
+			return nil, "", err
+		}
 	}
 	signer, key, err := a.logKey(f.rand)
 	if err != nil {
 		return nil, "", err
 	}
-	driver, err := logsqlite.Open(ctx, logsqlite.Config{Path: a.path("log.db")})
+	log, err := eventlog.New(eventlog.Config{Driver: driver, Clock: f.clock, Rand: f.rand, Signer: signer, VerifierKey: key, Keep: a.path("heads"), Tail: a.tailBytes()})
 	if err != nil {
 		return nil, "", fmt.Errorf("open event log: %w", err)
 	}
-	log, err := eventlog.New(eventlog.Config{Driver: driver, Clock: f.clock, Rand: f.rand, Signer: signer, VerifierKey: key, Keep: a.path("heads"), Tail: 16 << 20})
-	if err != nil {
-		return nil, "", errors.Join(fmt.Errorf("open event log: %w", err), driver.Close())
-	}
 	return log, key, nil
+}
+
+// checkKey refuses a log whose key is missing: another key could not continue its heads.
+func (a *app) checkKey() error {
+	private := a.path("keys", "log.key")
+	if _, err := os.Stat(private); !errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if _, there := os.Stat(a.path("log.db")); there == nil {
+		return usagef("the key that signs the log is missing (%s): put it back, or remove the log with it", private)
+	}
+	return nil
+}
+
+// checkSharedKey is checkKey for a log in a database.
+func (a *app) checkSharedKey(ctx context.Context, driver eventlog.Driver) error {
+	private := a.path("keys", "log.key")
+	if _, err := os.Stat(private); !errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	var tenants []string
+	err := driver.View(ctx, func(r eventlog.Reader) (err error) {
+		tenants, err = r.Tenants()
+		return err
+	})
+	if err == nil && len(tenants) > 0 {
+		err = usagef("the database holds a log, and the key that signs it is missing (%s): copy log.key and log.pub from the folder of the worker that made it", private)
+	}
+	return err
 }
 
 // logKey reads the key that signs heads, and makes it when there is none.
@@ -84,9 +126,6 @@ func (a *app) logKey(random io.Reader) (note.Signer, string, error) {
 	private, public := a.path("keys", "log.key"), a.path("keys", "log.pub")
 	raw, err := os.ReadFile(private)
 	if errors.Is(err, os.ErrNotExist) {
-		if _, there := os.Stat(a.path("log.db")); there == nil {
-			return nil, "", usagef("the key that signs the log is missing (%s): put it back, or remove the log with it", private)
-		}
 		if random == nil {
 			random = rand.Reader
 		}
@@ -132,12 +171,11 @@ func (a *app) openStores(ctx context.Context, f fixed, logger *slog.Logger) (*st
 	}
 	s.closers = append(s.closers, s.log.Close)
 	memory := int64(a.MemoryMB) << 20
-	itemDB, err := itemsqlite.Open(ctx, itemsqlite.Config{Path: a.path("index", "items.db"), MemoryBytes: memory / 8})
-	if err != nil {
-		return fail(fmt.Errorf("open items: %w", err))
+	var itemDB itemStore
+	if s.items, itemDB, err = a.openItems(ctx, memory/8); err != nil {
+		return fail(err)
 	}
 	s.closers = append(s.closers, itemDB.Close)
-	s.items = items.New(itemDB)
 	graphDB, err := graphsqlite.Open(ctx, graphsqlite.Config{Path: a.path("index", "graph.db"), MemoryBytes: memory / 8})
 	if err != nil {
 		return fail(fmt.Errorf("open graph: %w", err))

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"satchel/pipeline/store/eventlog"
+	logpg "satchel/pipeline/store/eventlog/postgres"
+	logsqlite "satchel/pipeline/store/eventlog/sqlite"
+	"satchel/pipeline/store/items"
+	itempg "satchel/pipeline/store/items/postgres"
+	itemsqlite "satchel/pipeline/store/items/sqlite"
+)
+
+// DATABASE_URL moves the log and the items to Postgres. Each store has a schema of its
+// own there, named after SATCHEL_DATABASE_SCHEMA.
+
+// schema returns the name of a store's schema.
+func (a *app) schema(store string) string { return a.DatabaseSchema + "_" + store }
+
+// logDriver opens the database that the settings name for the log.
+func (a *app) logDriver(ctx context.Context) (eventlog.Driver, error) {
+	if a.DatabaseURL == "" {
+		driver, err := logsqlite.Open(ctx, logsqlite.Config{Path: a.path("log.db")})
+		if err != nil {
+			return nil, fmt.Errorf("open event log: %w", err)
+		}
+		return driver, nil
+	}
+	driver, err := logpg.Open(ctx, logpg.Config{URL: a.DatabaseURL, Schema: a.schema("log"), MaxConns: a.DatabaseConns})
+	if err != nil {
+		return nil, err
+	}
+	return driver, nil
+}
+
+// tailBytes is how much of the log's end is kept in memory: nothing of a log that other
+// processes write to and erase from.
+func (a *app) tailBytes() int {
+	if a.DatabaseURL != "" {
+		return 0
+	}
+	return 16 << 20
+}
+
+// itemStore is a driver of items with what the process does around it.
+type itemStore interface {
+	items.Driver
+	Scrub(ctx context.Context) error
+	Close() error
+}
+
+// openItems opens the items; memory is what their directories may hold in the process.
+func (a *app) openItems(ctx context.Context, memory int64) (*items.Items, itemStore, error) {
+	if a.DatabaseURL == "" {
+		db, err := itemsqlite.Open(ctx, itemsqlite.Config{Path: a.path("index", "items.db"), MemoryBytes: memory})
+		if err != nil {
+			return nil, nil, fmt.Errorf("open items: %w", err)
+		}
+		return items.New(db), db, nil
+	}
+	db, err := itempg.Open(ctx, itempg.Config{URL: a.DatabaseURL, Schema: a.schema("items"), MaxConns: a.DatabaseConns})
+	if err != nil {
+		return nil, nil, err
+	}
+	return items.NewShared(db), db, nil
+}
+
+// place names where the data is, for people to read.
+func (a *app) place() string {
+	if a.DatabaseURL == "" {
+		return a.Dir
+	}
+	return a.Dir + " and " + mask(a.DatabaseURL)
+}
+
+// checkDatabase says whether the database keeps what it has committed.
+func (a *app) checkDatabase(ctx context.Context) finding {
+	f := finding{Check: "logged survives"}
+	db, err := logpg.Open(ctx, logpg.Config{URL: a.DatabaseURL, Schema: a.schema("log"), MaxConns: 1})
+	if err != nil {
+		f.Detail = err.Error()
+		return f
+	}
+	risks, err := db.Risks(ctx)
+	if err := errors.Join(err, db.Close()); err != nil {
+		f.Detail = err.Error()
+		return f
+	}
+	if len(risks) > 0 {
+		f.Detail = strings.Join(risks, "; ")
+		return f
+	}
+	f.OK, f.Detail = true, "Postgres commits with fsync and synchronous_commit on; standbys and backups are its administrator's"
+	return f
+}
