@@ -218,7 +218,7 @@ func (t *turn) choose(ctx context.Context, s scope.Scope) error {
 	t.warnings = append(t.warnings, t.ranking.Warnings...)
 	cs := t.ranking.Candidates
 	if err := t.stage(ctx, "slice", func(ctx context.Context) error {
-		t.decision, err = selection.Slice(ctx, s, &heard{t.e.cfg.PDP, &t.warnings}, t.policyNow, t.e.cfg.IDs(), cs)
+		t.decision, err = selection.Slice(ctx, s, &heard{t.e.cfg.PDP, &t.warnings, t.request}, t.policyNow, t.e.cfg.IDs(), cs)
 		return err
 	}); err != nil {
 		t.ranking.Candidates = nil

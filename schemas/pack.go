@@ -196,6 +196,7 @@ type Verdict struct {
 	Reason         string   `json:"reason"`
 	Redact         bool     `json:"redact,omitempty"`
 	RedactedFields []string `json:"redactedFields,omitempty"` // JSON paths, $.content…
+	Exception      string   `json:"exception,omitempty"`      // the governed exception that lifted the denial or the redaction
 }
 
 // Refusal is the data of request.refused.

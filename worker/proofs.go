@@ -171,7 +171,7 @@ func (v *Service) mayOpen(ctx context.Context, tenant string, from *schemas.Agen
 	for i := range records {
 		resources[i] = policies.ResourceOf(&records[i])
 	}
-	d, err := v.pdp.Decide(ctx, s, policies.Request{Action: "read", Now: v.now(), Resources: resources})
+	d, err := v.pdp.Decide(ctx, s, policies.Request{Action: "read", Now: v.now(), Resources: resources, RequestID: pack.RequestID})
 	if err != nil || len(d.Verdicts) != len(resources) {
 		return denied
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cloudevents/sdk-go/v2/event"
 
+	"satchel/pipeline/isolation/exception"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/write"
@@ -33,17 +34,18 @@ type Engine interface {
 // from the registry, and bodies as JSON; every error is a *schemas.Error.
 // Safe for concurrent use.
 type Service struct {
-	engine    Engine
-	log       *eventlog.Log
-	writer    *write.Writer
-	outbox    Outbox
-	projector *Projector
-	pdp       policies.PDP
-	registry  *policies.Registry
-	loopback  bool
-	stores    Stores
-	now       func() time.Time
-	requests  barrier // context requests under way
+	engine     Engine
+	log        *eventlog.Log
+	writer     *write.Writer
+	outbox     Outbox
+	projector  *Projector
+	pdp        policies.PDP
+	registry   *policies.Registry
+	loopback   bool
+	exceptions *exception.Registry
+	stores     Stores
+	now        func() time.Time
+	requests   barrier // context requests under way
 
 	mu    sync.Mutex
 	waits map[string]int // calls that wait for the log, by tenant

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"satchel/pipeline/embed"
+	"satchel/pipeline/isolation/exception"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/token"
@@ -30,6 +31,8 @@ type Config struct {
 	Registry *policies.Registry // nil: claims count on loopback only
 	Loopback bool               // the transport is reachable from this machine only
 	Engine   Engine
+	// Exceptions are the governed ones; nil: there are none and none can be added.
+	Exceptions *exception.Registry
 	// Projector is one made by NewProjector over the same stores, when the engine needs
 	// it first; nil: a new one.
 	Projector *Projector
@@ -56,6 +59,7 @@ type Worker struct {
 
 	appenders []*appender
 	relay     *relay
+	sweeper   *sweeper
 	eraser    *eraser
 	stopped   atomic.Pointer[error]
 	health    health
@@ -88,7 +92,7 @@ func New(cfg Config) (*Worker, error) {
 		p = NewProjector(cfg)
 	}
 	w := &Worker{Projector: p, logger: cfg.Logger}
-	w.Service = &Service{engine: cfg.Engine, log: cfg.Log, writer: cfg.Writer, outbox: cfg.Outbox, projector: p,
+	w.Service = &Service{engine: cfg.Engine, log: cfg.Log, writer: cfg.Writer, outbox: cfg.Outbox, projector: p, exceptions: cfg.Exceptions,
 		pdp: cfg.PDP, registry: cfg.Registry, loopback: cfg.Loopback, stores: cfg.Stores, now: cfg.Clock}
 	p.busy = w.Service.requests.busy
 	w.eraser = &eraser{log: cfg.Log, projector: p, items: cfg.Stores.Items, graph: cfg.Stores.Graph, pdp: cfg.PDP, registry: cfg.Registry,
@@ -97,6 +101,9 @@ func New(cfg Config) (*Worker, error) {
 	for _, inbox := range cfg.Inboxes {
 		w.appenders = append(w.appenders, &appender{inbox: inbox, log: cfg.Log, writer: cfg.Writer, dead: cfg.DeadLetters,
 			erase: w.eraser.begin, batch: cfg.BatchSize, retry: retryPolicy{health: &w.health}, hit: cfg.Failpoint, now: cfg.Clock, logger: cfg.Logger})
+	}
+	if cfg.Exceptions != nil {
+		w.sweeper = &sweeper{log: cfg.Log, exceptions: cfg.Exceptions, logger: cfg.Logger}
 	}
 	if cfg.Ledger != nil {
 		w.relay = &relay{log: cfg.Log, ledger: cfg.Ledger, batch: cfg.BatchSize, busy: p.busy, hit: cfg.Failpoint, logger: cfg.Logger}
@@ -165,6 +172,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	g.Go(func() error { return w.note(w.Projector.run(ctx, retry)) })
 	if w.relay != nil {
 		g.Go(func() error { return w.note(w.relay.run(ctx, retry)) })
+	}
+	if w.sweeper != nil {
+		g.Go(func() error { return w.sweeper.run(ctx) })
 	}
 	if len(w.appenders) > 0 {
 		g.Go(func() error { return w.note(w.eraser.run(ctx, retryPolicy{})) })

@@ -19,9 +19,10 @@ const bundleEvery = 2 * time.Second
 // decisionPoint is the policy decision point as it is wired, and what runs for it.
 type decisionPoint struct {
 	policies.PDP
-	remote *oparemote.PDP // nil: it decides in the process
-	cancel context.CancelFunc
-	group  sync.WaitGroup
+	remote  *oparemote.PDP // nil: it decides in the process
+	standby policies.PDP   // decides by the five local rules while remote does not answer, as far as an exception covers that; nil: nobody does
+	cancel  context.CancelFunc
+	group   sync.WaitGroup
 }
 
 // stop ends what runs.
@@ -98,7 +99,7 @@ func (a *app) openRemote(ctx, _ context.Context, d *decisionPoint, logger *slog.
 		remote.Close()
 		return err
 	}
-	d.PDP = fallback.New(remote, five)
+	d.standby = fallback.New(remote, five)
 	return nil
 }
 
@@ -118,7 +119,7 @@ func (a *app) checkPolicy(ctx context.Context) finding {
 	if err := d.remote.Probe(ctx); err != nil {
 		f.Detail = "the OPA server does not answer, so nothing may be read: " + err.Error()
 		if a.OPAFallback {
-			f.Detail = "the OPA server does not answer, so the five local rules decide what may be read: " + err.Error()
+			f.Detail = "the OPA server does not answer; the five local rules decide what a live exception read:unavailable covers: " + err.Error()
 		}
 		return f
 	}

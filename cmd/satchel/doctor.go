@@ -37,6 +37,7 @@ func (c *doctorCmd) Run(ctx context.Context, a *app) error {
 	}
 	findings := []finding{a.checkFolder(), a.checkWritable(), registry, policy, a.checkEmbedding(ctx), running}
 	findings = append(findings, a.checkDurability(ctx)...)
+	findings = append(findings, a.checkExceptions(ctx)...)
 	findings = append(findings, a.checkLog(ctx)...)
 	bad := 0
 	for _, f := range findings {

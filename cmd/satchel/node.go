@@ -17,6 +17,7 @@ import (
 	"satchel/jetstream"
 	"satchel/jetstream/embedded"
 	"satchel/pipeline"
+	"satchel/pipeline/isolation/exception"
 	"satchel/pipeline/pack/template"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
@@ -28,16 +29,17 @@ import (
 // node is a running Satchel: server, stores, engine, worker and services.
 type node struct {
 	*stores
-	server   *embedded.Server // nil with an external NATS
-	nc       *nats.Conn
-	conn     js.JetStream
-	dead     *jetstream.DeadLetters
-	engine   *pipeline.Engine
-	pdp      policies.PDP
-	worker   *worker.Worker
-	services *jetstream.Service
-	policy   *decisionPoint
-	started  time.Duration
+	server     *embedded.Server // nil with an external NATS
+	nc         *nats.Conn
+	conn       js.JetStream
+	dead       *jetstream.DeadLetters
+	engine     *pipeline.Engine
+	pdp        policies.PDP // with the governed exceptions
+	exceptions *exception.Registry
+	worker     *worker.Worker
+	services   *jetstream.Service
+	policy     *decisionPoint
+	started    time.Duration
 
 	cancel   context.CancelFunc
 	draining chan struct{} // closed when stop begins
@@ -112,12 +114,15 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	if err != nil {
 		return err
 	}
-	n.pdp = pdp
 	gate, err := a.openGate(logger)
 	if err != nil {
 		return err
 	}
-	cfg := worker.Config{Log: n.log, Stores: n.projections(), Embedder: n.embedder, Writer: writer, PDP: pdp, Registry: registry,
+	if n.exceptions, err = exception.New(exception.Config{Log: n.log, PDP: pdp.PDP, Clock: o.clock, IDs: o.newID, Logger: logger}); err != nil {
+		return err
+	}
+	n.pdp = exception.NewGuard(pdp.PDP, pdp.standby, n.exceptions)
+	cfg := worker.Config{Log: n.log, Stores: n.projections(), Embedder: n.embedder, Writer: writer, PDP: n.pdp, Exceptions: n.exceptions, Registry: registry,
 		Loopback: a.NATSURL == "", Scrubbers: n.scrub, Clock: o.clock, Logger: logger,
 		Outbox: jetstream.NewOutbox(n.nc, conn)}
 	if cfg.Counter, err = n.tokens.Counter(""); err != nil {
@@ -130,7 +135,7 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	projector := worker.NewProjector(cfg)
 	cfg.Projector = projector
 	engine := pipeline.Config{Log: log, Items: n.items, Keyword: n.keyword, Vector: n.vector, Graph: n.graph,
-		PDP: pdp, Embedder: n.embedder, Tokens: n.counter, Relevance: gate, Templates: &template.Store{Dir: a.path("templates")}, Indexed: projector, Prover: n.log, Leaves: n.log,
+		PDP: n.pdp, Embedder: n.embedder, Tokens: n.counter, Relevance: gate, Templates: &template.Store{Dir: a.path("templates")}, Indexed: projector, Prover: n.log, Leaves: n.log,
 		Clock: o.clock, IDs: o.newID, Logger: logger, Tracer: otel.Tracer("satchel"), Meter: otel.Meter("satchel")}
 	notes, err := a.rank(&engine)
 	if err != nil {
@@ -208,6 +213,7 @@ func endpoints(v *worker.Service, e *pipeline.Engine, g *gate, draining <-chan s
 		{"template", "ctx.v1.*.template", answers["template"], 0},
 		{"relevance", "ctx.v1.*.relevance", g.answer, 0},
 		{"explain", "ctx.v1.*.explain", v.Explain, 0},
+		{"exception", "ctx.v1.*.exception", v.Exception, 0},
 		{"put", "mem.v1.*.put", v.Put, 64},
 		{"head", "log.v1.*.head", v.Head, 0},
 		{"prove", "log.v1.*.prove", v.Prove, 0},

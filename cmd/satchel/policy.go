@@ -182,7 +182,11 @@ func explain(ctx context.Context, d *decisionPoint, s scope.Scope, r policies.Re
 		return &policyAnswer{Allow: e.Verdict.Allow, Reason: e.Verdict.Reason, Redact: e.Verdict.Redact,
 			Revision: e.Revision, File: e.File, Line: e.Line, Rule: e.Rule}, err
 	}
-	got, err := d.Decide(ctx, s, r)
+	decide := d.Decide
+	if d.standby != nil {
+		decide = d.standby.Decide // as for whom an exception read:unavailable names
+	}
+	got, err := decide(ctx, s, r)
 	if err != nil {
 		return nil, err
 	}

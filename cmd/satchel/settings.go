@@ -40,7 +40,7 @@ type Settings struct {
 	OPACA       string `name:"opa-ca" help:"PEM file of the certificates to trust of the OPA server; empty: the system's." env:"SCS_OPA_CA" type:"path"`
 	OPATimeout  int    `name:"opa-timeout-ms" help:"Milliseconds that a decision may take on the OPA server." default:"1000" env:"SCS_OPA_TIMEOUT_MS"`
 	OPACache    int    `name:"opa-cache-ttl-ms" help:"Milliseconds that a verdict of the OPA server is kept; 0: not at all." default:"5000" env:"SCS_OPA_CACHE_TTL_MS"`
-	OPAFallback bool   `name:"opa-fallback-local" help:"While the OPA server is unavailable, five local rules decide what may be read; otherwise nothing may." env:"SCS_OPA_FALLBACK_LOCAL"`
+	OPAFallback bool   `name:"opa-fallback-local" help:"While the OPA server is unavailable, five local rules decide what may be read, for whom a governed exception read:unavailable names; otherwise nothing may." env:"SCS_OPA_FALLBACK_LOCAL"`
 
 	DatabaseURL    string `name:"database-url" help:"Postgres that keeps the log and the items, as postgres://user:password@host:5432/database?sslmode=verify-full; empty: SQLite in the data folder." env:"DATABASE_URL"`
 	DatabaseSchema string `name:"database-schema" help:"Beginning of the names of its schemas in that database." default:"satchel" env:"SATCHEL_DATABASE_SCHEMA"`

@@ -36,7 +36,7 @@ func Slice(ctx context.Context, s scope.Scope, pdp policies.PDP, now time.Time, 
 	if len(cs) == 0 {
 		return out, nil
 	}
-	d, err := pdp.Decide(ctx, s, policies.Request{Action: ActionRead, Now: now, Resources: resources(cs)})
+	d, err := pdp.Decide(ctx, s, policies.Request{Action: ActionRead, Now: now, Resources: resources(cs), DecisionID: id})
 	if err != nil {
 		return out, fmt.Errorf("decide on %d candidates: %w", len(cs), err)
 	}
@@ -48,7 +48,7 @@ func Slice(ctx context.Context, s scope.Scope, pdp policies.PDP, now time.Time, 
 	for i, v := range d.Verdicts {
 		out.Verdicts[i] = schemas.Verdict{
 			ID: id + "." + strconv.Itoa(i+1), ItemID: cs[i].Record.ID, Allow: v.Allow, Reason: v.Reason,
-			Redact: v.Allow && len(v.Redact) > 0, RedactedFields: v.Redact,
+			Redact: v.Allow && len(v.Redact) > 0, RedactedFields: v.Redact, Exception: v.Exception,
 		}
 		cs[i].Verdict = out.Verdicts[i]
 		if v.Allow {

@@ -180,3 +180,30 @@ func TestSelectionNeverReadsLabels(t *testing.T) {
 		})
 	}
 }
+
+// TestOnlyPolicyAllows finds every place that makes a verdict which allows: policy's
+// drivers, what reads them, and the governed exceptions. A bypass would be one more.
+func TestOnlyPolicyAllows(t *testing.T) {
+	t.Parallel()
+	for _, f := range sources(t) {
+		if f.test || strings.HasPrefix(f.pkg, "policies") || f.pkg == "pipeline/isolation/exception" || strings.HasPrefix(f.pkg, "test/") {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			var name, value ast.Expr
+			switch n := n.(type) {
+			case *ast.KeyValueExpr:
+				name, value = n.Key, n.Value
+			case *ast.AssignStmt:
+				if sel, ok := n.Lhs[0].(*ast.SelectorExpr); ok {
+					name, value = sel.Sel, n.Rhs[0]
+				}
+			}
+			field, ok := name.(*ast.Ident)
+			if truth, is := value.(*ast.Ident); ok && is && field.Name == "Allow" && truth.Name == "true" {
+				t.Errorf("%s: makes a verdict that allows: only policies and pipeline/isolation/exception may", f.set.Position(n.Pos()))
+			}
+			return true
+		})
+	}
+}

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"satchel/jetstream"
+	"satchel/pipeline/isolation/exception"
+	"satchel/pipeline/scope"
+	"satchel/schemas"
+)
+
+type exceptionCmd struct {
+	Add    exceptionAddCmd    `cmd:"" help:"Register a governed exception: what it lets through, for whom, until when, and what ends it."`
+	List   exceptionListCmd   `cmd:"" help:"List the governed exceptions."`
+	Revoke exceptionRevokeCmd `cmd:"" help:"End a governed exception now."`
+}
+
+// governor is who asks.
+type governor struct {
+	As    string   `help:"Who asks." default:"cli"`
+	Level string   `help:"Clearance claimed: public, internal, confidential, restricted." default:"internal" enum:"public,internal,confidential,restricted"`
+	Role  []string `help:"Roles claimed; exception_approver may register and revoke."`
+}
+
+func (g *governor) from() *schemas.Agent {
+	return &schemas.Agent{Type: "user", ID: g.As, SecurityLevel: g.Level, Roles: g.Role}
+}
+
+type exceptionAddCmd struct {
+	governor
+	Owner   string   `help:"Who answers for it; not who registers it. Required."`
+	Path    string   `help:"What it lets through: ACTION:REASON, as read:clearance." placeholder:"ACTION:REASON"`
+	For     []string `help:"Principals who may use it." placeholder:"ID"`
+	Reason  string   `help:"Why it is needed."`
+	Expires string   `help:"When it ends: a time as 2026-12-01T18:00:00Z, or a duration from now as 48h. Required."`
+	Trigger string   `help:"What ends it at once: COUNTER>=N or COUNTER>=N/DURATION." default:"anomalies>=1" placeholder:"CONDITION"`
+	Session string   `help:"Only items of this session."`
+	Label   []string `help:"Only items that carry all of these labels." placeholder:"NAME:VALUE"`
+	Purpose string   `help:"Only for requests with this purpose."`
+	Hook    string   `help:"Agent token under which the ledger tells of every use: prov.v1.<tenant>.exception.HOOK."`
+}
+
+// Help shows how it is called.
+func (exceptionAddCmd) Help() string {
+	return "Paths: " + strings.Join(schemas.ExceptionPaths(), ", ") + `.
+Counters: uses, denials, injections, anomalies, anomaly.NAME, or an event as request.refused.
+
+Example:
+  satchel exception add --as officer --role exception_approver --owner mara --path read:clearance \
+    --for auditor-7 --label case:77 --reason "audit of incident 77" --expires 48h --trigger "uses>=20"`
+}
+
+// Run registers it.
+func (c *exceptionAddCmd) Run(ctx context.Context, a *app) error {
+	until, err := c.until(time.Now())
+	if err != nil {
+		return err
+	}
+	reply, err := a.govern(ctx, schemas.ExceptionRequest{From: c.from(), Add: &schemas.NewException{Owner: c.Owner, Path: c.Path, Principals: c.For,
+		Session: c.Session, Labels: c.Label, Purpose: c.Purpose, Reason: c.Reason, ExpiresAt: until, RollbackTrigger: c.Trigger, AuditHook: c.Hook}})
+	if err != nil {
+		return err
+	}
+	return a.printExceptions(reply.Exceptions)
+}
+
+func (c *exceptionAddCmd) until(now time.Time) (time.Time, error) {
+	if c.Expires == "" {
+		return time.Time{}, nil // refused with every other field that is missing
+	}
+	if d, err := time.ParseDuration(c.Expires); err == nil {
+		return now.Add(d).UTC().Truncate(time.Second), nil
+	}
+	at, err := time.Parse(time.RFC3339, c.Expires)
+	if err != nil {
+		return time.Time{}, usagef("--expires %q: give a time as 2026-12-01T18:00:00Z or a duration as 48h", c.Expires)
+	}
+	return at, nil
+}
+
+type exceptionListCmd struct {
+	governor
+	Ended bool `help:"Those that have ended, too."`
+}
+
+// Run lists them.
+func (c *exceptionListCmd) Run(ctx context.Context, a *app) error {
+	reply, err := a.govern(ctx, schemas.ExceptionRequest{From: c.from(), Ended: c.Ended})
+	if err != nil {
+		return err
+	}
+	return a.printExceptions(reply.Exceptions)
+}
+
+type exceptionRevokeCmd struct {
+	governor
+	ID string `arg:"" help:"The exception."`
+}
+
+// Run revokes it.
+func (c *exceptionRevokeCmd) Run(ctx context.Context, a *app) error {
+	reply, err := a.govern(ctx, schemas.ExceptionRequest{From: c.from(), Revoke: c.ID})
+	if err != nil {
+		return err
+	}
+	return a.printExceptions(reply.Exceptions)
+}
+
+func (a *app) govern(ctx context.Context, req schemas.ExceptionRequest) (schemas.ExceptionReply, error) {
+	var reply schemas.ExceptionReply
+	conn, err := a.dial(ctx)
+	if err != nil {
+		return reply, err
+	}
+	defer conn.close()
+	subject, err := jetstream.ContextSubject(a.Tenant, "exception")
+	if err != nil {
+		return reply, &usageError{err}
+	}
+	err = conn.call(ctx, subject, req, &reply)
+	return reply, err
+}
+
+func (a *app) printExceptions(list []schemas.ExceptionState) error {
+	if a.JSON {
+		return a.printJSON(list)
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(a.out, "no governed exceptions: policy holds for everybody")
+	}
+	for i := range list {
+		fmt.Fprintln(a.out, describeException(&list[i]))
+		fmt.Fprintf(a.out, "      because %s; ends when %s; registered by %s at position %d\n", list[i].Reason, list[i].RollbackTrigger, list[i].Principal, list[i].Position)
+	}
+	return nil
+}
+
+// describeException says in one line what an exception is and how it stands.
+func describeException(x *schemas.ExceptionState) string {
+	state := "live  until " + x.ExpiresAt.UTC().Format(time.RFC3339)
+	if !x.Live {
+		state = "ended " + x.Cause
+		if !x.EndedAt.IsZero() {
+			state += " " + x.EndedAt.UTC().Format(time.RFC3339)
+		}
+	}
+	where := ""
+	if x.Scope.Session != "" {
+		where += ", session " + x.Scope.Session
+	}
+	if len(x.Labels) > 0 {
+		where += ", items with " + strings.Join(x.Labels, " and ")
+	}
+	if x.Purpose != "" {
+		where += ", purpose " + x.Purpose
+	}
+	return fmt.Sprintf("%s  %s  %s for %s%s, owner %s, %s", x.ID, state, x.Path, strings.Join(x.Principals, ", "), where, x.Owner, plural(x.Uses, "use", "uses"))
+}
+
+// checkExceptions lists what steps around policy, and finds uses that nothing covered.
+func (a *app) checkExceptions(ctx context.Context) []finding {
+	const check = "governed exceptions"
+	if a.requireData() != nil {
+		return []finding{{Check: check, OK: true, Detail: "none"}}
+	}
+	log, err := a.readLog(ctx)
+	if err != nil {
+		return []finding{{Check: check, Detail: err.Error()}}
+	}
+	defer log.Close()
+	tenants, err := log.Tenants(ctx)
+	if err != nil {
+		return []finding{{Check: check, Detail: err.Error()}}
+	}
+	registry, err := exception.New(exception.Config{Log: log, PDP: &decisionPoint{}}) // it lists only, nothing is decided
+	if err != nil {
+		return []finding{{Check: check, Detail: err.Error()}}
+	}
+	var list []finding
+	for _, tenant := range tenants {
+		found, err := examineExceptions(ctx, registry, tenant)
+		if err != nil {
+			found = []finding{{Check: check, Detail: "tenant " + tenant + ": " + err.Error()}}
+		}
+		list = append(list, found...)
+	}
+	if len(list) == 0 {
+		list = []finding{{Check: check, OK: true, Detail: "none: policy holds for everybody"}}
+	}
+	return list
+}
+
+func examineExceptions(ctx context.Context, registry *exception.Registry, tenant string) ([]finding, error) {
+	s, err := scope.System(tenant)
+	if err != nil {
+		return nil, err
+	}
+	live, err := registry.List(ctx, s, false)
+	if err != nil {
+		return nil, err
+	}
+	var list []finding
+	for i := range live {
+		list = append(list, finding{Check: "exception of " + tenant, OK: true, Detail: describeException(&live[i])})
+	}
+	violations, err := registry.Audit(ctx, s)
+	for _, v := range violations {
+		list = append(list, finding{Check: "exception of " + tenant, Detail: v})
+	}
+	return list, err
+}
