@@ -12,10 +12,12 @@ import (
 	"satchel/pipeline/embed/static"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
+	logpg "satchel/pipeline/store/eventlog/postgres"
 	logsqlite "satchel/pipeline/store/eventlog/sqlite"
 	"satchel/pipeline/store/graph"
 	graphsqlite "satchel/pipeline/store/graph/sqlite"
 	"satchel/pipeline/store/items"
+	itempg "satchel/pipeline/store/items/postgres"
 	itemsqlite "satchel/pipeline/store/items/sqlite"
 	keywordmem "satchel/pipeline/store/keyword/inproc"
 	"satchel/pipeline/store/vector"
@@ -30,8 +32,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// openLog opens the log of a stopped data folder.
-func openLog(t *testing.T, dir string) *eventlog.Log {
+// openLog opens the log of a stopped data folder, in the database if it has one.
+func openLog(t *testing.T, dir, database string) *eventlog.Log {
 	t.Helper()
 	private, err := os.ReadFile(filepath.Join(dir, "keys", "log.key"))
 	must(t, err)
@@ -39,7 +41,12 @@ func openLog(t *testing.T, dir string) *eventlog.Log {
 	must(t, err)
 	signer, err := note.NewSigner(string(private))
 	must(t, err)
-	driver, err := logsqlite.Open(t.Context(), logsqlite.Config{Path: filepath.Join(dir, "log.db")})
+	var driver eventlog.Driver
+	if database != "" {
+		driver, err = logpg.Open(t.Context(), logpg.Config{URL: database})
+	} else {
+		driver, err = logsqlite.Open(t.Context(), logsqlite.Config{Path: filepath.Join(dir, "log.db")})
+	}
 	must(t, err)
 	log, err := eventlog.New(eventlog.Config{Driver: driver, Signer: signer, VerifierKey: strings.TrimSpace(string(public)), Keep: filepath.Join(dir, "heads")})
 	must(t, err)
@@ -56,17 +63,25 @@ type indexes struct {
 	embedder *static.Embedder
 }
 
-func openIndexes(t *testing.T, dir string) *indexes {
+// openIndexes opens the projections in a folder, the items in the database if there is one.
+func openIndexes(t *testing.T, dir, database string) *indexes {
 	t.Helper()
 	must(t, os.MkdirAll(dir, 0o700))
 	x := &indexes{}
 	var err error
 	x.embedder, err = static.New()
 	must(t, err)
-	itemDB, err := itemsqlite.Open(t.Context(), itemsqlite.Config{Path: filepath.Join(dir, "items.db")})
-	must(t, err)
-	t.Cleanup(func() { must(t, itemDB.Close()) })
-	x.items = items.New(itemDB)
+	if database != "" {
+		itemDB, err := itempg.Open(t.Context(), itempg.Config{URL: database})
+		must(t, err)
+		t.Cleanup(func() { must(t, itemDB.Close()) })
+		x.items = items.NewShared(itemDB)
+	} else {
+		itemDB, err := itemsqlite.Open(t.Context(), itemsqlite.Config{Path: filepath.Join(dir, "items.db")})
+		must(t, err)
+		t.Cleanup(func() { must(t, itemDB.Close()) })
+		x.items = items.New(itemDB)
+	}
 	graphDB, err := graphsqlite.Open(t.Context(), graphsqlite.Config{Path: filepath.Join(dir, "graph.db")})
 	must(t, err)
 	t.Cleanup(func() { must(t, graphDB.Close()) })

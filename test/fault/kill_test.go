@@ -151,5 +151,5 @@ func (r *record) finish(t *testing.T, n *node) {
 	if code != 0 {
 		t.Errorf("satchel verify: exit code %d\n%s", code, out)
 	}
-	r.check(t, n.dir, ledger, letters)
+	r.check(t, n, ledger, letters)
 }

@@ -57,6 +57,7 @@ func TestMain(m *testing.M) {
 // node is a satchel up that is started and killed again and again on one folder.
 type node struct {
 	bin, dir string
+	database string   // DATABASE_URL of every process; "" for none
 	stderr   *os.File // of every process, one after the other
 
 	mu      sync.Mutex
@@ -105,7 +106,7 @@ var upLine = regexp.MustCompile(`NATS (nats://\S+), health http://(\S+)/readyz`)
 func (n *node) start(t *testing.T, env ...string) bool {
 	t.Helper()
 	cmd := exec.Command(n.bin, "up", "--dir", n.dir, "--nats-port=-1", "--http-addr", "127.0.0.1:0", "--stream-mb=512")
-	cmd.Env = append(os.Environ(), env...)
+	cmd.Env = append(append(os.Environ(), "DATABASE_URL="+n.database), env...)
 	cmd.Stderr = n.stderr
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
@@ -193,6 +194,13 @@ func (n *node) address(ctx context.Context) string {
 	}
 }
 
+// up reports whether a process runs.
+func (n *node) up() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.cmd != nil
+}
+
 // ready returns the status of /readyz, 0 when nothing answers, and what it says.
 func (n *node) ready() (int, string) {
 	n.mu.Lock()
@@ -215,6 +223,7 @@ func (n *node) ready() (int, string) {
 func (n *node) run(t *testing.T, args ...string) (out string, code int) {
 	t.Helper()
 	cmd := exec.Command(n.bin, append(args, "--dir", n.dir)...)
+	cmd.Env = append(os.Environ(), "DATABASE_URL="+n.database)
 	var stdout, stderr strings.Builder
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {

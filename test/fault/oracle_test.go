@@ -96,13 +96,13 @@ func ledgerPositions(ctx context.Context, t *testing.T, conn js.JetStream, tenan
 	return positions
 }
 
-// check compares a stopped folder with what the outside knows.
-func (r *record) check(t *testing.T, dir string, ledger map[string][]int64, letters []jetstream.DeadLetter) {
+// check compares a stopped node with what the outside knows.
+func (r *record) check(t *testing.T, n *node, ledger map[string][]int64, letters []jetstream.DeadLetter) {
 	t.Helper()
 	for _, problem := range r.problems {
 		t.Error(problem)
 	}
-	log := openLog(t, dir)
+	log := openLog(t, n.dir, n.database)
 	if err := log.VerifyAll(t.Context(), nil); err != nil {
 		t.Errorf("verify: %v", err)
 	}
@@ -114,7 +114,7 @@ func (r *record) check(t *testing.T, dir string, ledger map[string][]int64, lett
 		entries := readAll(t, log, s)
 		r.checkEntries(t, tenant, entries, logged)
 		checkDense(t, tenant, ledger[tenant], len(entries))
-		checkProjections(t, dir, log, s)
+		checkProjections(t, n, log, s)
 	}
 	for k := range r.acked {
 		if logged[k] == nil {
@@ -201,14 +201,14 @@ func checkDense(t *testing.T, tenant string, positions []int64, size int) {
 }
 
 // checkProjections: the indexes are a fold of the log.
-func checkProjections(t *testing.T, dir string, log *eventlog.Log, s scope.Scope) {
+func checkProjections(t *testing.T, n *node, log *eventlog.Log, s scope.Scope) {
 	t.Helper()
-	live := openIndexes(t, filepath.Join(dir, "index"))
+	live := openIndexes(t, filepath.Join(n.dir, "index"), n.database)
 	p := live.projector(log)
 	h, err := log.Head(t.Context(), s)
 	must(t, err)
 	must(t, p.Await(t.Context(), s, h.Size))
-	fresh := openIndexes(t, filepath.Join(t.TempDir(), s.Tenant()))
+	fresh := openIndexes(t, filepath.Join(t.TempDir(), s.Tenant()), "")
 	must(t, fresh.projector(log).Rebuild(t.Context(), s, nil))
 	if diff := cmp.Diff(fresh.digests(t, s), live.digests(t, s)); diff != "" {
 		t.Errorf("PROJECTIONS of %q differ from a rebuild (-rebuilt +live):\n%s", s.Tenant(), diff)

@@ -267,7 +267,7 @@ func TestAFlippedBitInTheInbox(t *testing.T) {
 			if out, code := n.run(t, "verify"); code != 0 {
 				t.Errorf("verify: exit code %d\n%s", code, out)
 			}
-			log := openLog(t, n.dir)
+			log := openLog(t, n.dir, "")
 			for k := range r.acked {
 				if _, err := log.Find(t.Context(), system(t, k.tenant), k.source, k.id); err != nil {
 					t.Errorf("LOST: %v: %v", k, err)

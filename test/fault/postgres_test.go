@@ -1,0 +1,119 @@
+package fault
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/test/testenv"
+)
+
+// TestKillWithPostgres keeps the log and the items in a real Postgres and kills, by turns
+// and under load, the process, the server, and both; now and then the server is stopped
+// as an administrator does, or stands still. What was acknowledged is there, once.
+func TestKillWithPostgres(t *testing.T) {
+	t.Parallel()
+	p := testenv.StartPostgres(t)
+	seed := crashSeed(t)
+	random := rand.New(rand.NewPCG(seed, 97))
+	n, r := newNode(t), newRecord()
+	n.database = p.URL
+	if !n.start(t) {
+		t.Fatal("satchel up did not start")
+	}
+	stop := load(n, r, seed, everyKind()...)
+	pause := func() { time.Sleep(100*time.Millisecond + time.Duration(random.IntN(400))*time.Millisecond) }
+	faults := []func(){
+		func() { n.kill() },
+		func() { p.Kill(); pause(); p.Start() },
+		func() { p.Stop(); pause(); p.Start() },
+		func() { p.Pause(); pause(); p.Resume() },
+		func() { p.Kill(); n.kill(); p.Start() },
+	}
+	done := 0
+	for end := time.Now().Add(crashTime(t)); time.Now().Before(end) || done < len(faults); done++ {
+		pause()
+		faults[done%len(faults)]()
+		if !n.up() && !n.start(t) {
+			stop()
+			t.Fatal("satchel up did not start again")
+		}
+	}
+	stop()
+	r.finish(t, n)
+	t.Logf("%d faults, %d events tried, %d acknowledged, %d answers, %d erasures, %d rejected", done, len(r.tried), len(r.acked), len(r.results), len(r.forgot), len(r.rejected))
+	if len(r.acked) < 20 || len(r.results) == 0 {
+		t.Error("next to nothing was done: the run shows nothing")
+	}
+}
+
+// TestPostgresAway: while the server is away events are still taken, requests are refused
+// by name, and readiness and recovery need no restart.
+func TestPostgresAway(t *testing.T) {
+	t.Parallel()
+	p := testenv.StartPostgres(t)
+	n, r := newNode(t), newRecord()
+	n.database = p.URL
+	if !n.start(t) {
+		t.Fatal("satchel up did not start")
+	}
+	one := r.producer(n, 1)
+	for range 5 {
+		one.one(t.Context())
+	}
+	p.Stop()
+	before := len(r.acked)
+	for range 20 {
+		one.one(t.Context())
+	}
+	if len(r.acked) != before+20 {
+		t.Errorf("%d events were taken while Postgres was away, want 20", len(r.acked)-before)
+	}
+	began := time.Now()
+	var reply map[string]any
+	err := one.request(t.Context(), "ctx.v1."+one.tenant+".request", map[string]any{"meta": map[string]any{"type": "ContextRequest", "id": "away",
+		"from": map[string]any{"type": "agent", "id": "a", "securityLevel": "internal"}}, "payload": map[string]any{"query": map[string]any{"text": "lake house"}}}, &reply)
+	if err == nil || !strings.Contains(err.Error(), "storage_error") || time.Since(began) > time.Second {
+		t.Errorf("a request while Postgres is away: %v in %v", err, time.Since(began))
+	}
+	if err != nil && strings.Contains(err.Error(), "postgres") {
+		t.Errorf("the refusal tells where things are: %v", err)
+	}
+	p.Start()
+	r.finish(t, n)
+}
+
+// TestRestoredDatabase puts an older backup of the database under a newer stream and newer
+// kept heads: it is told, not continued.
+func TestRestoredDatabase(t *testing.T) {
+	t.Parallel()
+	p := testenv.StartPostgres(t)
+	n, r := newNode(t), newRecord()
+	n.database = p.URL
+	run := func() {
+		if !n.start(t) {
+			t.Fatal("satchel up did not start")
+		}
+		one := r.producer(n, 1)
+		one.tenant = "acme"
+		for range 10 {
+			one.one(t.Context())
+		}
+		one.put(t.Context())
+		one.ask(t.Context())
+		n.stop()
+	}
+	run()
+	p.Stop()
+	restore := p.Backup()
+	p.Start()
+	run()
+	p.Stop()
+	restore()
+	p.Start()
+	out, code := n.run(t, "verify")
+	if code != 3 || !strings.Contains(out, "rolled back") {
+		t.Errorf("verify of a restored database: exit code %d\n%s", code, out)
+	}
+}
