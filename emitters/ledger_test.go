@@ -3,12 +3,14 @@ package emitters_test
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
 	"satchel/emitters"
 	"satchel/jetstream"
+	"satchel/jetstream/embedded"
 	"satchel/schemas"
 )
 
@@ -123,7 +125,16 @@ func TestALedgerGapIsNamed(t *testing.T) {
 	}
 	published(t, e, 5)
 	// The window moves on: the tenant's entries 1 and 2, then 4, are no longer in it.
-	js, err := jetstream.Open(ctx, dial(t, nodeURL))
+	operator, err := embedded.Operator(filepath.Join(nodeDir, "streams"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc, err := jetstream.Connect(ctx, jetstream.ConnectConfig{URL: nodeURL, User: operator}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	js, err := jetstream.Open(ctx, nc)
 	if err != nil {
 		t.Fatal(err)
 	}

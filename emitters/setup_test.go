@@ -27,6 +27,7 @@ import (
 var (
 	nodeURL   string
 	closedURL string
+	nodeDir   string // the data folder of the first
 )
 
 // key returns the signing key of the tests.
@@ -71,7 +72,8 @@ func runAll(m *testing.M) int {
 		}
 	}
 	var stop, stopClosed func()
-	if nodeURL, stop, err = startNode(bin, filepath.Join(dir, "open")); err == nil {
+	nodeDir = filepath.Join(dir, "open")
+	if nodeURL, stop, err = startNode(bin, nodeDir); err == nil {
 		defer stop()
 		closedURL, stopClosed, err = startNode(bin, filepath.Join(dir, "closed"), "--principals", registry, "--signing-keys", keys, "--require-signature")
 	}

@@ -22,6 +22,7 @@ type ConnectConfig struct {
 	NKeySeed    string        // path of a seed file, "" for none
 	CA          string        // path of a PEM file with the certificates to trust, "" for the system's
 	Cert, Key   string        // paths of a client certificate and its key, "" for none
+	User        nats.Option   // nil: none
 	InProcess   nats.Option   // of an embedded server; URL is then not used
 	RetryFirst  bool          // keep trying when the first attempt fails, until ctx ends
 	DrainLimit  time.Duration // how long a drain may take, default 30 s
@@ -98,6 +99,9 @@ func Connect(ctx context.Context, cfg ConnectConfig, log *slog.Logger) (*nats.Co
 	}
 	if cfg.Cert != "" || cfg.Key != "" {
 		options = append(options, nats.ClientCert(cfg.Cert, cfg.Key))
+	}
+	if cfg.User != nil {
+		options = append(options, cfg.User)
 	}
 	if cfg.InProcess != nil {
 		options = append(options, cfg.InProcess)

@@ -274,8 +274,12 @@ func TestInboxSurvivesReconnect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	operator, err := embedded.Operator(b.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx := within(t, 20*time.Second)
-	if b.nc, err = jetstream.Connect(ctx, jetstream.ConnectConfig{URL: address.String(), ReconnectIn: 10 * time.Millisecond}, nil); err != nil {
+	if b.nc, err = jetstream.Connect(ctx, jetstream.ConnectConfig{URL: address.String(), User: operator, ReconnectIn: 10 * time.Millisecond}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if b.js, err = jetstream.Open(ctx, b.nc); err != nil {

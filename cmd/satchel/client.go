@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"satchel/jetstream"
+	"satchel/jetstream/embedded"
 	"satchel/pipeline/scope"
 	"satchel/schemas"
 )
@@ -28,7 +29,26 @@ type client struct {
 }
 
 // dial connects as one of the command line's clients.
-func (a *app) dial(ctx context.Context) (*client, error) {
+func (a *app) dial(ctx context.Context) (*client, error) { return a.connect(ctx, nil) }
+
+// dialOperator connects with the rights of who owns the data folder of the embedded
+// server, where that is the one that answers.
+func (a *app) dialOperator(ctx context.Context) (*client, error) {
+	if a.NATSURL != "" {
+		return a.dial(ctx)
+	}
+	user, err := embedded.Operator(a.path("streams"))
+	if err != nil {
+		return nil, err
+	}
+	conn, err := a.connect(ctx, user)
+	if user != nil && errors.Is(err, nats.ErrAuthorization) {
+		return nil, usagef("the server at this address has another data folder than %s; name its folder with --dir", a.Dir)
+	}
+	return conn, err
+}
+
+func (a *app) connect(ctx context.Context, user nats.Option) (*client, error) {
 	if !scope.ValidTenant(a.Tenant) {
 		return nil, usagef("tenant %q: must match [A-Za-z0-9_-]{1,64}", a.Tenant)
 	}
@@ -40,7 +60,9 @@ func (a *app) dial(ctx context.Context) (*client, error) {
 		}
 		url = fmt.Sprintf("nats://127.0.0.1:%d", port)
 	}
-	nc, err := jetstream.Connect(ctx, a.connection(url, "satchel cli"), a.logger(a.err))
+	cfg := a.connection(url, "satchel cli")
+	cfg.User = user
+	nc, err := jetstream.Connect(ctx, cfg, a.logger(a.err))
 	if err != nil {
 		return nil, explainNATS(url, err)
 	}

@@ -18,7 +18,7 @@ type dlqCmd struct {
 
 // deadLetters opens the dead letters of the running server.
 func (a *app) deadLetters(ctx context.Context) (*jetstream.DeadLetters, func(), error) {
-	conn, err := a.dial(ctx)
+	conn, err := a.dialOperator(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

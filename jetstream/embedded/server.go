@@ -1,6 +1,8 @@
 // Package embedded runs a nats-server with JetStream inside the process. It owns one
 // folder, which it locks, and promises that a message is on the disk before it is
-// acknowledged (SyncAlways). Only cmd and tests may import it: an agent's binary must
+// acknowledged (SyncAlways). Who connects over the network may publish memories and
+// requests and follow streams, but not write to the ledger or the dead letters, nor
+// change streams: that is for the process itself and for who can read its folder. Only cmd and tests may import it: an agent's binary must
 // not carry a server.
 package embedded
 
@@ -81,10 +83,11 @@ func (c Config) Validate() error {
 
 // Server is a running embedded server. It is safe for concurrent use.
 type Server struct {
-	server *server.Server
-	lock   *folderLock
-	once   sync.Once
-	err    error
+	server   *server.Server
+	lock     *folderLock
+	operator nats.Option
+	once     sync.Once
+	err      error
 }
 
 // Start locks cfg.Dir and starts the server. It returns a *LockedError when another
@@ -110,10 +113,24 @@ func Start(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, errors.Join(err, lock.release())
 	}
-	return &Server{server: srv, lock: lock}, nil
+	operator, err := Operator(dir)
+	if err != nil {
+		srv.Shutdown()
+		srv.WaitForShutdown()
+		return nil, errors.Join(err, lock.release())
+	}
+	return &Server{server: srv, lock: lock, operator: operator}, nil
 }
 
 func start(cfg Config, dir string) (*server.Server, error) {
+	key, err := operatorKey(dir)
+	if err != nil {
+		return nil, err
+	}
+	client, err := clientKey()
+	if err != nil {
+		return nil, err
+	}
 	srv, err := server.NewServer(&server.Options{
 		ServerName:         cfg.Name,
 		Host:               cfg.Host,
@@ -121,6 +138,8 @@ func start(cfg Config, dir string) (*server.Server, error) {
 		DontListen:         cfg.NoListen,
 		NoSigs:             true,
 		MaxPayload:         cfg.MaxPayload,
+		Nkeys:              access(key, client),
+		NoAuthUser:         client,
 		JetStream:          true,
 		StoreDir:           dir,
 		SyncAlways:         true,
@@ -153,8 +172,13 @@ func (s *Server) ClientURL() string {
 	return s.server.ClientURL()
 }
 
-// InProcess returns the option that makes nats.Connect use a pipe into this server.
-func (s *Server) InProcess() nats.Option { return nats.InProcessServer(s.server) }
+// InProcess returns the option that makes nats.Connect use a pipe into this server, as
+// its operator.
+func (s *Server) InProcess() nats.Option {
+	return func(o *nats.Options) error {
+		return errors.Join(nats.InProcessServer(s.server)(o), s.operator(o))
+	}
+}
 
 // SyncAlways reports whether the running server syncs before it acknowledges.
 func (s *Server) SyncAlways() bool {

@@ -1,0 +1,74 @@
+package embedded_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+
+	"satchel/jetstream/embedded"
+)
+
+// Who connects over the network may not write what Satchel alone says, nor change
+// streams; the owner of the folder may.
+func TestClientsMayNotWriteTheLedger(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := start(t, embedded.Config{Dir: dir, Port: embedded.RandomPort})
+	operator, err := embedded.Operator(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	subjects := map[string]bool{ // allowed to clients
+		"mem.v1.acme.evt.a": true, "ctx.v1.acme.request": true, "$JS.API.CONSUMER.CREATE.LEDGER.x": true, "$JS.API.STREAM.INFO.LEDGER": true,
+		"prov.v1.acme.pack.satchel": false, "dlq.v1.acme.malformed": false, "p.3.mem.v1.acme.evt.a": false,
+		"$JS.API.STREAM.DELETE.LEDGER": false, "$JS.API.STREAM.PURGE.MEMORY": false, "$JS.API.STREAM.MSG.DELETE.LEDGER": false,
+		"$JS.API.CONSUMER.DELETE.MEMORY.append-p01": false, "$JS.API.CONSUMER.MSG.NEXT.MEMORY.append-p01": false,
+		"$JS.ACK.MEMORY.append-p01.1.2.3.4.5": false, "$KV.x.y": false, "$O.x.y": false,
+	}
+	for subject, allowed := range subjects {
+		for _, as := range []string{"client", "operator"} {
+			if got := mayPublish(t, s, operator, as, subject); got != (allowed || as == "operator") {
+				t.Errorf("%s publishes to %s: %v", as, subject, got)
+			}
+		}
+	}
+	pair, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := pair.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := nats.Connect(s.ClientURL(), nats.Nkey(public, pair.Sign)); err == nil {
+		t.Error("a foreign key is taken")
+	}
+}
+
+func mayPublish(t *testing.T, s *embedded.Server, operator nats.Option, as, subject string) bool {
+	t.Helper()
+	refused := make(chan error, 1)
+	options := []nats.Option{nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refused <- err })}
+	if as == "operator" {
+		options = append(options, operator)
+	}
+	nc, err := nats.Connect(s.ClientURL(), options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	// The server answers in order: what it says of the first comes before the pong.
+	if err := nc.Publish(subject, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := nc.FlushTimeout(10 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if nc.LastError() != nil {
+		<-refused
+		return false
+	}
+	return true
+}
