@@ -79,22 +79,8 @@ func (e *eraser) begin(ctx context.Context, s scope.Scope, d eventlog.Draft) (re
 	case !errors.Is(err, eventlog.ErrNotFound):
 		return "", err
 	}
-	head, err := e.log.Head(ctx, s)
-	if err != nil {
-		return "", err
-	}
-	if err := e.projector.Await(ctx, s, head.Size); err != nil {
-		return "", fmt.Errorf("wait for the indexes: %w", err)
-	}
-	allowed, err := e.allowed(ctx, s, d.Agent, req.Items)
-	if err != nil {
-		return "", err
-	}
-	if !allowed {
-		return "policy_denied", nil
-	}
-	if known, err := e.known(ctx, s, req.Items); err != nil || !known {
-		return "unknown_item", err
+	if refused, err = e.refuses(ctx, s, d.Agent, req.Items); refused != "" || err != nil {
+		return refused, err
 	}
 	if req.Items, err = e.derived(ctx, s, req.Items); err != nil {
 		return "", err
@@ -119,6 +105,29 @@ func (e *eraser) begin(ctx context.Context, s scope.Scope, d eventlog.Draft) (re
 		return "id_reuse", nil
 	}
 	return "", err
+}
+
+// refuses returns why agent may not erase the items as they are now, "" when it may.
+func (e *eraser) refuses(ctx context.Context, s scope.Scope, agent string, ids []string) (string, error) {
+	head, err := e.log.Head(ctx, s)
+	if err != nil {
+		return "", err
+	}
+	if err := e.projector.Await(ctx, s, head.Size); err != nil {
+		return "", fmt.Errorf("wait for the indexes: %w", err)
+	}
+	allowed, err := e.allowed(ctx, s, agent, ids)
+	if err != nil {
+		return "", err
+	}
+	if !allowed {
+		return "policy_denied", nil
+	}
+	known, err := e.known(ctx, s, ids)
+	if err != nil || known {
+		return "", err
+	}
+	return "unknown_item", nil
 }
 
 // known reports whether the log holds content of any of the items: a receipt for what is

@@ -103,10 +103,8 @@ func ledgerMessage(e *eventlog.Entry) (LedgerMessage, error) {
 	ev.SetType(e.Type)
 	ev.SetSubject(e.Subject)
 	ev.SetTime(e.Time)
-	for _, name := range []string{"traceparent", "tracestate"} {
-		if v := e.Extensions[name]; v != "" {
-			ev.SetExtension(name, v)
-		}
+	if v := e.Extensions["traceparent"]; v != "" { // tracestate is free text, and stays in the log
+		ev.SetExtension("traceparent", v)
 	}
 	ev.SetExtension("satchelposition", fmt.Sprintf("%019d", e.Position))
 	ev.SetExtension("satchelleaf", hex.EncodeToString(e.Leaf[:]))

@@ -44,6 +44,7 @@ type Service struct {
 	loopback   bool
 	exceptions *exception.Registry
 	stores     Stores
+	eraser     *eraser
 	now        func() time.Time
 	requests   barrier // context requests under way
 
@@ -130,6 +131,9 @@ func (v *Service) Put(ctx context.Context, tenant string, body []byte) (any, err
 	case err == nil:
 		receipt.Duplicate = true
 	case errors.Is(err, eventlog.ErrNotFound):
+		if err := v.mayErase(ctx, s, &draft); err != nil {
+			return nil, err
+		}
 		if receipt.Stream, receipt.StreamSeq, err = v.outbox.PublishMemory(ctx, tenant, req.Agent, ev); err != nil {
 			return nil, storageError(ctx, "publish the event", err)
 		}
@@ -146,6 +150,26 @@ func (v *Service) Put(ctx context.Context, tenant string, body []byte) (any, err
 		return nil, &schemas.Error{Code: schemas.CodeValidation, Field: "/event/id", Message: "source and id were used before for another event"}
 	}
 	return v.receipt(ctx, s, receipt, &entry, schemas.ReceiptLevel(req.Wait))
+}
+
+// mayErase refuses an erasure now that would be refused when the log takes it.
+func (v *Service) mayErase(ctx context.Context, s scope.Scope, d *eventlog.Draft) error {
+	if d.Type != schemas.TypeMemoryErased {
+		return nil
+	}
+	var req schemas.MemoryErased
+	if err := json.Unmarshal(d.Data, &req); err != nil {
+		return &schemas.Error{Code: schemas.CodeValidation, Field: "/event/data", Message: "is not an erasure"}
+	}
+	switch refused, err := v.eraser.refuses(ctx, s, d.Agent, req.Items); {
+	case err != nil:
+		return storageError(ctx, "check the erasure", err)
+	case refused == "unknown_item":
+		return &schemas.Error{Code: schemas.CodeValidation, Field: "/event/data/items", Message: "no such item"}
+	case refused != "":
+		return &schemas.Error{Code: schemas.CodePolicyDenied, Message: "this agent may not erase these items"}
+	}
+	return nil
 }
 
 // Receipt waits until an event has reached a level.

@@ -314,3 +314,17 @@ func payloadOf(t *testing.T, out any) schemas.ResultPayload {
 	must(t, json.Unmarshal(out.(json.RawMessage), &res))
 	return res.Payload
 }
+
+// A put of an erasure that policy or the log would refuse is refused at once, and
+// nothing is published.
+func TestPutOfARefusedErasure(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.put(t, recorded(t, "a", "one"), "indexed")
+	_, err := w.worker.Service.Put(within(t), "acme", encode(t, schemas.PutRequest{Agent: "planner", Event: structured(t, forgetting(t, "f", "nobody")), Wait: "logged"}))
+	var refused *schemas.Error
+	if !errors.As(err, &refused) || refused.Code != schemas.CodeValidation || refused.Message != "no such item" {
+		t.Errorf("an erasure of nothing: %v", err)
+	}
+	w.entries(t, "acme", 1)
+}

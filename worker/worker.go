@@ -98,6 +98,7 @@ func New(cfg Config) (*Worker, error) {
 	w.eraser = &eraser{log: cfg.Log, projector: p, items: cfg.Stores.Items, graph: cfg.Stores.Graph, pdp: cfg.PDP, registry: cfg.Registry,
 		loopback: cfg.Loopback, scrubbers: cfg.Scrubbers, streams: cfg.Streams, requests: &w.Service.requests,
 		hit: cfg.Failpoint, now: cfg.Clock, logger: cfg.Logger}
+	w.Service.eraser = w.eraser
 	for _, inbox := range cfg.Inboxes {
 		w.appenders = append(w.appenders, &appender{inbox: inbox, log: cfg.Log, writer: cfg.Writer, dead: cfg.DeadLetters,
 			erase: w.eraser.begin, batch: cfg.BatchSize, retry: retryPolicy{health: &w.health}, hit: cfg.Failpoint, now: cfg.Clock, logger: cfg.Logger})

@@ -38,8 +38,9 @@ type Scope struct {
 
 var tenantPattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// ValidTenant reports whether name can be a tenant (and a subject token).
-func ValidTenant(name string) bool { return tenantPattern.MatchString(name) }
+// ValidTenant reports whether name can be a tenant: a subject token, but not "_", under
+// which dead letters of no tenant lie.
+func ValidTenant(name string) bool { return name != "_" && tenantPattern.MatchString(name) }
 
 // New returns the scope of p in tenant for purpose.
 func New(tenant string, p Principal, purpose string) (Scope, error) {
