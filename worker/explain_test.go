@@ -22,7 +22,7 @@ func TestExplain(t *testing.T) {
 		r.Payload.Limit = 1
 	}))
 	must(t, err)
-	p := out.(schemas.ContextResult).Payload
+	p := payloadOf(t, out)
 	if len(p.Results) != 1 || p.Results[0].ID != "low" || p.Drop.Denied["expired"] != 1 {
 		t.Fatalf("results %+v, denied %v", p.Results, p.Drop.Denied)
 	}
