@@ -68,6 +68,7 @@ type Config struct {
 	MinScore float64             // of requests that name none
 	Slice    Budget              // what a request is given at most
 	Shares   *pack.Shares        // of the token budget; default as the pack has them
+	Orders   pack.Orders         // of items within sections
 	TLDR     int                 // sentences; default 5, negative: none
 	Graphs   bool                // include the causal graph of the shown items
 	Defend   selection.DefendConfig
@@ -132,8 +133,11 @@ type leaves interface {
 const (
 	defaultBudget = 2000
 	defaultWait   = 5 * time.Second
-	fewest        = 100 // candidates the policy decides on at least
-	most          = 400
+	fewest        = 100  // candidates the policy decides on at least
+	many          = 400  // at most for the sake of the limit
+	most          = 1000 // at most for a large budget
+	// tokensOfShort is what a short item takes; a budget is filled from that many.
+	tokensOfShort = 15
 )
 
 // Engine answers context requests.
@@ -166,7 +170,7 @@ func New(cfg Config) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("new engine: %w", err)
 	}
-	builder, err := pack.New(pack.Config{Shares: cfg.Shares, Sentences: cfg.TLDR})
+	builder, err := pack.New(pack.Config{Shares: cfg.Shares, Orders: cfg.Orders, Sentences: cfg.TLDR})
 	if err != nil {
 		return nil, fmt.Errorf("new engine: %w", err)
 	}

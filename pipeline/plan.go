@@ -43,7 +43,7 @@ func (t *turn) plan(ctx context.Context, s scope.Scope) (selection.Query, error)
 		Skip: func(retriever string) bool { return !need.NeedsRetriever(retriever) },
 		Now:  t.now, AsOf: t.req.AsOf, Profile: t.req.Profile,
 		Override: selection.Override{Weights: t.req.Weights, Lambda: t.req.Lambda},
-		Limit:    max(min(t.limit, most), min(max(t.budget/15, fewest), most)),
+		Limit:    max(min(t.limit, many), min(max(t.budget/tokensOfShort, fewest), most)),
 	}, nil
 }
 

@@ -166,7 +166,8 @@ type Drop struct {
 	Detail string     `json:"detail,omitempty"`
 	Score  float64    `json:"score"`
 	Tokens int        `json:"tokens"`
-	Span   *Span      `json:"span,omitempty"` // nil: the whole item
+	Span   *Span      `json:"span,omitempty"`  // nil: the whole item
+	Place  int        `json:"place,omitempty"` // in the order of choice, from 1; 0: it took no part
 
 	Signals     map[string]float64 `json:"signals,omitempty"`     // the H4R signals; with include_scores
 	Explanation string             `json:"explanation,omitempty"` // why, in a sentence; with include_scores

@@ -54,7 +54,7 @@ type Query struct {
 // RequestPayload is the body of a ContextRequest. Zero values mean the defaults.
 type RequestPayload struct {
 	Query         Query             `json:"query"`
-	Limit         int               `json:"limit,omitempty"`        // items in the result; default 100
+	Limit         int               `json:"limit,omitempty"`        // items in the result; default 100, more for a budget over 1,500
 	TokenBudget   int               `json:"token_budget,omitempty"` // tokens of the rendered pack; default 2000
 	IncludeScores bool              `json:"include_scores,omitempty"`
 	IncludeProofs bool              `json:"include_proofs,omitempty"` // inclusion proofs and a signed head in the result

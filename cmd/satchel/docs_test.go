@@ -46,9 +46,8 @@ func TestTheDocumentsHaveEverySetting(t *testing.T) {
 			example[name] = value
 		}
 	}
-	settings := reflect.TypeFor[Settings]()
-	for i := range settings.NumField() {
-		tag := settings.Field(i).Tag
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[Settings]()) {
+		tag := field.Tag
 		name := tag.Get("env")
 		if name == "" {
 			continue

@@ -80,6 +80,7 @@ type Settings struct {
 	MaxItems          int     `name:"scs-max-items" help:"Items that a request is given at most." default:"100" env:"SCS_MAX_ITEMS_DEFAULT"`
 	Sentences         int     `name:"tldr-sentences" help:"Sentences of a pack's summary; negative: none." default:"5" env:"CONTEXT_PACK_TLDR_SENTENCES"`
 	Graph             bool    `name:"include-graph" help:"Packs hold the causal graph of what they show." env:"CONTEXT_PACK_INCLUDE_GRAPH"`
+	PackSettings
 
 	MemoryMB int `name:"memory-mb" help:"Memory the in-process indexes may hold, MiB, before idle tenants are evicted." default:"1536" env:"SATCHEL_MEMORY_MB"`
 	StreamMB int `name:"stream-mb" help:"Disk the streams may take, MiB, shared by MEMORY, LEDGER and DLQ; on a NATS of your own as they are made." default:"8192" env:"SATCHEL_STREAM_MB"`
@@ -112,11 +113,16 @@ func (s *Settings) path(parts ...string) string {
 }
 
 // effective lists the settings by flag name, with secrets masked.
-func (s *Settings) effective() []setting {
+func (s *Settings) effective() []setting { return settingsOf(reflect.ValueOf(*s)) }
+
+func settingsOf(v reflect.Value) []setting {
 	var list []setting
-	v := reflect.ValueOf(*s)
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
+		if f.Anonymous {
+			list = append(list, settingsOf(v.Field(i))...)
+			continue
+		}
 		name := f.Tag.Get("name")
 		if name == "" {
 			name = kebab(f.Name)

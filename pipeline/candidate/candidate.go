@@ -17,6 +17,7 @@ type Candidate struct {
 	Tokens   int                        // of Text as rendered
 	Referred bool                       // the session was shown it before: its content is a reference
 	Suspect  bool                       // it may carry instructions: shown within a fence
+	Place    int                        // in the order in which a pack chose, from 1; 0 before
 	Drop     schemas.DropReason         // "" while it is kept
 	Detail   string                     // words about the drop
 }

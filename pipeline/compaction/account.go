@@ -40,7 +40,7 @@ func Report(id, packID string, at time.Time, cs []candidate.Candidate) (requeste
 			continue
 		}
 		counts[c.Drop]++
-		drop := schemas.Drop{ItemID: c.Record.ID, Reason: c.Drop, Detail: c.Detail, Score: round(c.Score), Tokens: c.Tokens}
+		drop := schemas.Drop{ItemID: c.Record.ID, Reason: c.Drop, Detail: c.Detail, Score: round(c.Score), Tokens: c.Tokens, Place: c.Place}
 		if c.Drop == schemas.DropPolicy {
 			if requester.Denied == nil {
 				requester.Denied = map[string]int{}

@@ -172,9 +172,10 @@ func (w *work) write(text *strings.Builder, kind schemas.SectionType, p *Pack) S
 	s.Tokens = w.count(head)
 	last := ""
 	for _, i := range s.Items {
-		if day := w.day[i]; day != last && day != "" {
-			text.WriteString(day)
-			s.Tokens += w.count(day)
+		if day := w.day[i]; day != "" {
+			h := w.dates.after(last, day)
+			text.WriteString(h)
+			s.Tokens += w.count(h)
 			last = day
 		}
 		p.Shown = append(p.Shown, i)
@@ -182,11 +183,11 @@ func (w *work) write(text *strings.Builder, kind schemas.SectionType, p *Pack) S
 		text.WriteString(w.cs[i].Text)
 		text.WriteByte('\n')
 		s.Tokens += w.cs[i].Tokens
+		if len(p.Shown) > 999 { // a fourth digit is a token of its own
+			s.Tokens++
+		}
 	}
-	s.Reason = "best value of score against tokens, in order of score"
-	if kind == schemas.SectionMemory {
-		s.Reason = "best value of score against tokens, in order of time"
-	}
+	s.Reason = "best value of score against tokens, " + w.b.orders.of(kind).words()
 	return s
 }
 

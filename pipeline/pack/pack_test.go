@@ -43,7 +43,8 @@ func candidates(counter token.Counter) *rapid.Generator[[]candidate.Candidate] {
 			out[i] = candidate.Candidate{
 				Record: schemas.Record{MemoryItem: schemas.MemoryItem{
 					ID: fmt.Sprintf("m%d", i), Kind: kind, Speaker: speaker, Content: schemas.TextContent(text),
-					CreatedAt: at.AddDate(0, 0, -rapid.IntRange(0, 3).Draw(t, "days")),
+					CreatedAt: at.AddDate(-rapid.IntRange(0, 1).Draw(t, "years"), 0, -rapid.IntRange(0, 3).Draw(t, "days")),
+					Session:   rapid.SampledFrom([]string{"", "s1", "s2"}).Draw(t, "session"),
 				}, Tokens: counter.Count(stored + "\n")},
 				Score:   1 - float64(i)/float64(n+1),
 				Verdict: schemas.Verdict{ID: fmt.Sprintf("v%d", i), Allow: true, Reason: "allowed"},
@@ -61,9 +62,13 @@ func candidates(counter token.Counter) *rapid.Generator[[]candidate.Candidate] {
 
 func TestPack(t *testing.T) {
 	t.Parallel()
-	builder, err := pack.New(pack.Config{})
-	if err != nil {
-		t.Fatal(err)
+	var builders []*pack.Builder
+	for _, orders := range []pack.Orders{{}, {Memory: pack.OrderScore, Knowledge: pack.OrderScore}, {Memory: pack.OrderEdges, Tools: pack.OrderEdges}} {
+		b, err := pack.New(pack.Config{Orders: orders})
+		if err != nil {
+			t.Fatal(err)
+		}
+		builders = append(builders, b)
 	}
 	var counters []token.Counter
 	for _, name := range []string{"cl100k_base", "o200k_base"} {
@@ -75,6 +80,7 @@ func TestPack(t *testing.T) {
 	}
 	counters = append(counters, token.Estimate{})
 	rapid.Check(t, func(t *rapid.T) {
+		builder := rapid.SampledFrom(builders).Draw(t, "builder")
 		counter := counters[rapid.IntRange(0, len(counters)-1).Draw(t, "counter")]
 		cs := candidates(counters[0]).Draw(t, "candidates")
 		req := pack.Request{
@@ -186,6 +192,46 @@ func quotes(summary string, citations []string, shown map[string]string) bool {
 	return false
 }
 
+// TestFull holds that a budget of 1,000 tokens or more is used to 95 % or more, or that
+// nothing that was left out for the budget would fit, whatever the sections' shares are.
+func TestFull(t *testing.T) {
+	t.Parallel()
+	counter, err := token.New("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		shares := rapid.SampledFrom([]*pack.Shares{nil, {Recall: 1}, {Tools: .9, Recall: .1}, {User: .4, Task: .3, Safety: .3}}).Draw(t, "shares")
+		builder, err := pack.New(pack.Config{Shares: shares})
+		if err != nil {
+			t.Fatal(err)
+		}
+		words := rapid.IntRange(5, 400).Draw(t, "words")
+		cs := make([]candidate.Candidate, rapid.IntRange(1, 60).Draw(t, "n"))
+		for i := range cs {
+			cs[i] = candidate.Candidate{
+				Record: schemas.Record{MemoryItem: schemas.MemoryItem{
+					ID: fmt.Sprintf("m%02d", i), CreatedAt: at.AddDate(0, 0, -i%9),
+					Kind:    rapid.SampledFrom([]schemas.Kind{schemas.KindMemory, schemas.KindTool, schemas.KindKnowledge}).Draw(t, "kind"),
+					Content: schemas.TextContent(strings.Repeat("plain words ", rapid.IntRange(1, words).Draw(t, "length"))),
+				}},
+				Score: rapid.Float64Range(0, 1).Draw(t, "score"), Verdict: schemas.Verdict{Allow: true},
+			}
+		}
+		budget := rapid.IntRange(1000, 8000).Draw(t, "budget")
+		p := builder.Build(pack.Request{Task: "a task", UserMessage: "hello", Budget: budget, Counter: counter}, cs)
+		if p.Tokens > budget {
+			t.Fatalf("%d tokens of %d", p.Tokens, budget)
+		}
+		for i := range cs {
+			// 13 tokens are the most that headings of a section and of a day add.
+			if c := &cs[i]; c.Drop != "" && p.Tokens < budget*95/100 && p.Tokens+c.Tokens+13 <= budget {
+				t.Fatalf("%d tokens of %d, and one of %d is left out", p.Tokens, budget, c.Tokens)
+			}
+		}
+	})
+}
+
 // More budget must not mean fewer items of the same size.
 func TestMoreBudgetShowsMore(t *testing.T) {
 	t.Parallel()
@@ -217,9 +263,52 @@ func TestMoreBudgetShowsMore(t *testing.T) {
 	}
 }
 
+func TestOrders(t *testing.T) {
+	t.Parallel()
+	for order, want := range map[pack.Order]string{
+		pack.OrderTime:  "### 30 December 2025\n[1] b\n### 2 January 2026\n[2] a\n[3] d\n### 4 January\n[4] c\n",
+		pack.OrderScore: "[1] 2026-01-02 a\n[2] 2025-12-30 b\n[3] 2026-01-04 c\n[4] 2026-01-02 d\n",
+		pack.OrderEdges: "[1] 2026-01-02 a\n[2] 2026-01-04 c\n[3] 2026-01-02 d\n[4] 2025-12-30 b\n",
+	} {
+		orders, err := pack.ParseOrders("memory=" + string(order) + ", knowledge=score")
+		if err != nil {
+			t.Fatal(err)
+		}
+		builder, err := pack.New(pack.Config{Orders: orders})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var cs []candidate.Candidate
+		for i, day := range []int{2, -1, 4, 2} {
+			cs = append(cs, candidate.Candidate{Score: .9 - .1*float64(i), Verdict: schemas.Verdict{Allow: true},
+				Record: schemas.Record{MemoryItem: schemas.MemoryItem{ID: string(rune('a' + i)), Kind: schemas.KindMemory,
+					CreatedAt: time.Date(2026, 1, day, 9, i, 0, 0, time.UTC), Content: schemas.TextContent(string(rune('a' + i)))}}})
+		}
+		p := builder.Build(pack.Request{Budget: 500, Counter: token.Estimate{}}, cs)
+		if _, got, _ := strings.Cut(p.Text, "## Memory\n"); got != want {
+			t.Errorf("%s: got\n%s\nwant\n%s", order, got, want)
+		}
+	}
+	for _, bad := range []string{"memory=best", "user=time", "knowledge=time", "tools"} {
+		if _, err := pack.ParseOrders(bad); err == nil {
+			t.Errorf("%q: no error", bad)
+		}
+	}
+}
+
 func TestShares(t *testing.T) {
 	t.Parallel()
 	if _, err := pack.New(pack.Config{Shares: &pack.Shares{User: .5, Recall: .6}}); err == nil || !strings.Contains(err.Error(), "1.1") {
 		t.Errorf("shares that sum to 1.1: %v", err)
+	}
+	for text, ok := range map[string]bool{
+		"12.5/12.5/7.5/60/7.5": true, " 0 / 0/0/ 100/0 ": true, "": false, "50/50": false, "20/20/20/20/10": false, "-5/25/20/50/10": false, "NaN/0/0/100/0": false, "a/0/0/100/0": false,
+	} {
+		if got, err := pack.ParseShares(text); (err == nil) != ok {
+			t.Errorf("%q: %+v, %v", text, got, err)
+		}
+	}
+	if got, err := pack.ParseShares("12.5/12.5/7.5/60/7.5"); err != nil || got != pack.DefaultShares() {
+		t.Errorf("got %+v, %v", got, err)
 	}
 }

@@ -3,6 +3,8 @@ package pack
 import (
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 )
 
 // Shares are the parts of the budget that the sections may take before what others
@@ -18,6 +20,24 @@ type Shares struct {
 // DefaultShares returns 12.5 / 12.5 / 7.5 / 60 / 7.5 percent.
 func DefaultShares() Shares {
 	return Shares{User: .125, Task: .125, Tools: .075, Recall: .60, Safety: .075}
+}
+
+// ParseShares reads percentages as "12.5/12.5/7.5/60/7.5", in the order of the fields.
+func ParseShares(text string) (Shares, error) {
+	list := strings.Split(text, "/")
+	if len(list) != parts {
+		return Shares{}, fmt.Errorf("parse section shares: %d of them, want %d: user/task/tools/recall/safety", len(list), parts)
+	}
+	var v [parts]float64
+	for i, part := range list {
+		percent, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
+		if err != nil {
+			return Shares{}, fmt.Errorf("parse section shares: %q is no number", part)
+		}
+		v[i] = percent / 100
+	}
+	s := Shares{User: v[partUser], Task: v[partTask], Tools: v[partTools], Recall: v[partRecall], Safety: v[partSafety]}
+	return s, s.Validate()
 }
 
 // Validate says what the shares sum to when that is not 1.

@@ -53,7 +53,7 @@ func NewAccount(p *schemas.ResultPayload) *Account {
 		}
 	}
 	slices.SortStableFunc(a.beaten, func(x, y schemas.Drop) int {
-		return cmp.Or(cmp.Compare(worth(&y), worth(&x)), cmp.Compare(x.ItemID, y.ItemID))
+		return cmp.Or(cmp.Compare(x.Place, y.Place), cmp.Compare(worth(&y), worth(&x)), cmp.Compare(x.ItemID, y.ItemID))
 	})
 	return a
 }
@@ -129,7 +129,7 @@ func (a *Account) winning(d *schemas.Drop) string {
 		return fmt.Sprintf("A token_budget of %d would show it%s.", a.enough(d), a.gap(d))
 	case schemas.DropRank:
 		if d.Detail == "" {
-			return fmt.Sprintf("A limit of %d would show it%s.", len(a.shown)+a.before(d)+1, a.gap(d))
+			return fmt.Sprintf("A limit of %d would show it%s.", cmp.Or(d.Place, len(a.shown)+a.before(d)+1), a.gap(d))
 		}
 		if a.p.Pack.Ranking != nil && d.Score < a.p.Pack.Ranking.MinScore {
 			return fmt.Sprintf("A min_score of %.4g or less would let it take part%s.", d.Score, a.gap(d))

@@ -1,0 +1,225 @@
+package pack
+
+import (
+	"container/heap"
+	"math"
+	"sort"
+)
+
+// How a candidate is weighed: score, its session, and cost. Measured on labelled
+// conversations; the plateau is wide.
+const (
+	costWeight    = .5 // of ln(tokens)
+	sessionWeight = .3 // of how far the best of its session is behind the best of all
+)
+
+// choose takes candidates greedily by value, which is
+//
+//	s + .3·(s₊ − s₁) − .5·ln(tokens)
+//
+// with s the score's logit in units of the fused z-score, s₊ the best of the
+// candidate's session and s₁ the best of all. Weighing cost keeps a larger budget from
+// meaning less evidence; the session counts because what bears on a question stands
+// together. Tokens are what showing the candidate adds, a new day's heading included,
+// so they shrink once its day is there.
+//
+// First every part keeps to its limit, then what is left of the budget is given to
+// whatever still fits, best first. Items are chosen beyond the limit of items too, so
+// that each candidate's place is known, and given up again.
+func (w *work) choose() {
+	s, limits := w.standing(), w.limits
+	w.greedy(s, func(part int8) int { return w.limits[part] - w.spent[part] })
+	w.greedy(s, func(int8) int { return w.left() })
+	w.place(s)
+	for len(w.chosen) > w.req.Limit {
+		last := len(w.chosen) - 1
+		i := w.chosen[last]
+		w.spent[w.part[i]] -= w.costs[last]
+		w.beyond[i] = true
+		w.giveUp(1)
+	}
+	for part := range limits {
+		w.limits[part] = max(limits[part], w.spent[part])
+	}
+	w.settle()
+}
+
+// place numbers the candidates as they were chosen, and then the others by value.
+func (w *work) place(standing []float64) {
+	for n, i := range w.chosen {
+		w.cs[i].Place = n + 1
+	}
+	rest := &byValue{cs: w}
+	for i := range w.cs {
+		if w.part[i] >= 0 && !w.taken[i] {
+			rest.list = append(rest.list, w.priced(i, standing))
+		}
+	}
+	sort.Sort(rest)
+	for n := range rest.list {
+		w.cs[rest.list[n].at].Place = len(w.chosen) + n + 1
+	}
+}
+
+// standing returns the value of each candidate before its cost.
+func (w *work) standing() []float64 {
+	s := make([]float64, len(w.cs))
+	best := math.Inf(-1)
+	session := map[string]float64{}
+	for i := range w.cs {
+		if w.part[i] < 0 {
+			continue
+		}
+		s[i] = logit(w.cs[i].Score)
+		best = max(best, s[i])
+		if id := w.cs[i].Record.SessionID(); id != "" {
+			if top, ok := session[id]; !ok || s[i] > top {
+				session[id] = s[i]
+			}
+		}
+	}
+	for i := range w.cs {
+		top, ok := session[w.cs[i].Record.SessionID()]
+		if !ok {
+			top = s[i]
+		}
+		if w.part[i] >= 0 {
+			s[i] += sessionWeight * (top - best)
+		}
+	}
+	return s
+}
+
+// logit inverts the logistic by which a fused score became a relevance.
+func logit(score float64) float64 {
+	score = min(max(score, 1e-9), 1-1e-9)
+	return .75 * math.Log(score/(1-score))
+}
+
+// greedy takes candidates, best value first, while the pot of their part pays for them.
+func (w *work) greedy(standing []float64, pot func(part int8) int) {
+	queue := &byValue{cs: w}
+	onDay := map[string][]int{}
+	for i := range w.cs {
+		if w.part[i] < 0 || w.taken[i] {
+			continue
+		}
+		queue.list = append(queue.list, w.priced(i, standing))
+		if day := w.day[i]; day != "" && !w.dates.shown[day] {
+			onDay[day] = append(onDay[day], i)
+		}
+	}
+	heap.Init(queue)
+	done := make([]bool, len(w.cs))
+	for queue.Len() > 0 {
+		next := heap.Pop(queue).(priced)
+		if done[next.at] {
+			continue
+		}
+		cost := w.cost(next.at)
+		if cost > pot(w.part[next.at]) || cost > w.left() {
+			continue // dearer now; a new day may make it cheaper again
+		}
+		if size := len(w.cs[next.at].Record.Content.Text()); w.req.Bytes > 0 && w.bytes+size > w.req.Bytes {
+			w.heavy = append(w.heavy, next.at)
+			continue
+		}
+		done[next.at] = true
+		w.take(next.at, cost)
+		for _, i := range onDay[w.day[next.at]] {
+			if !done[i] {
+				heap.Push(queue, w.priced(i, standing))
+			}
+		}
+		delete(onDay, w.day[next.at])
+	}
+}
+
+// cost is what showing candidate i adds.
+func (w *work) cost(i int) int {
+	cost := w.cs[i].Tokens + w.dates.cost(w.day[i])
+	if !w.heads[w.kind[i]] {
+		cost += w.count(heading(w.kind[i]))
+	}
+	return cost
+}
+
+// left is what nothing has taken of the whole budget.
+func (w *work) left() int {
+	left := w.req.Budget
+	for _, used := range w.used() {
+		left -= used
+	}
+	return left
+}
+
+// used is what each part takes.
+func (w *work) used() [parts]int {
+	used := w.spent
+	used[partUser] = w.count(w.fixed.preamble) + w.count(w.fixed.user)
+	used[partTask] = w.count(w.fixed.task)
+	used[partSafety] = w.count(w.fixed.safety)
+	return used
+}
+
+// settle takes from the limits of the other parts what a part has got beyond its own,
+// so that they do not sum to more than the budget.
+func (w *work) settle() {
+	over := -w.req.Budget
+	for _, limit := range w.limits {
+		over += limit
+	}
+	for part, used := range w.used() {
+		slack := min(over, w.limits[part]-used)
+		if slack > 0 {
+			w.limits[part] -= slack
+			over -= slack
+		}
+	}
+}
+
+func (w *work) take(i, cost int) {
+	part := w.part[i]
+	w.spent[part] += cost
+	w.limits[part] = max(w.limits[part], w.spent[part])
+	w.bytes += len(w.cs[i].Record.Content.Text())
+	w.taken[i] = true
+	w.chosen, w.costs = append(w.chosen, i), append(w.costs, cost)
+	w.heads[w.kind[i]] = true
+	w.dates.show(w.day[i])
+}
+
+// priced is a candidate at what it was worth when it was put in the queue.
+type priced struct {
+	at    int
+	value float64
+}
+
+func (w *work) priced(i int, standing []float64) priced {
+	return priced{i, standing[i] - costWeight*math.Log(float64(max(1, w.cs[i].Tokens+w.dates.cost(w.day[i]))))}
+}
+
+// byValue is a heap of candidates, best value first, ties by id.
+type byValue struct {
+	cs   *work
+	list []priced
+}
+
+func (q *byValue) Len() int { return len(q.list) }
+
+func (q *byValue) Less(a, b int) bool {
+	if x, y := q.list[a], q.list[b]; x.value != y.value {
+		return x.value > y.value
+	}
+	return q.cs.cs[q.list[a].at].Record.ID < q.cs.cs[q.list[b].at].Record.ID
+}
+
+func (q *byValue) Swap(a, b int) { q.list[a], q.list[b] = q.list[b], q.list[a] }
+
+func (q *byValue) Push(x any) { q.list = append(q.list, x.(priced)) }
+
+func (q *byValue) Pop() any {
+	last := q.list[len(q.list)-1]
+	q.list = q.list[:len(q.list)-1]
+	return last
+}

@@ -1,0 +1,70 @@
+package pack
+
+import "time"
+
+// dates are the headings of days, "### 31 January 2026". A year that the heading above
+// has said already is left out, for a heading stands for every few lines and its
+// tokens are the items'.
+type dates struct {
+	count func(text string) int
+	known map[int64]string // day → heading with the year
+	days  map[string]date
+	shown map[string]bool // headings with the year
+	years map[string]bool
+}
+
+type date struct {
+	year, short string // short has no year
+	cost        int    // tokens of short
+	more        int    // tokens the year adds
+}
+
+func newDates(count func(string) int) dates {
+	return dates{count: count, known: map[int64]string{}, days: map[string]date{}, shown: map[string]bool{}, years: map[string]bool{}}
+}
+
+// day is the heading above the items of a day, with its year.
+func (d *dates) day(at time.Time) string {
+	number := at.Unix() / 86400
+	h, ok := d.known[number]
+	if !ok {
+		at = at.UTC()
+		h = "### " + at.Format("2 January 2006") + "\n"
+		d.known[number] = h
+		x := date{year: at.Format("2006"), short: "### " + at.Format("2 January") + "\n"}
+		x.cost = d.count(x.short)
+		x.more = d.count(h) - x.cost
+		d.days[h] = x
+	}
+	return h
+}
+
+// cost is what the heading adds to what is shown.
+func (d *dates) cost(heading string) int {
+	if heading == "" || d.shown[heading] {
+		return 0
+	}
+	x := d.days[heading]
+	if d.years[x.year] {
+		return x.cost
+	}
+	return x.cost + x.more
+}
+
+func (d *dates) show(heading string) {
+	if heading != "" {
+		d.shown[heading] = true
+		d.years[d.days[heading].year] = true
+	}
+}
+
+// after returns the heading as it stands below another one, "" when it is the same.
+func (d *dates) after(last, heading string) string {
+	switch {
+	case heading == last:
+		return ""
+	case last != "" && d.days[last].year == d.days[heading].year:
+		return d.days[heading].short
+	}
+	return heading
+}

@@ -1,0 +1,150 @@
+package pack
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"satchel/schemas"
+)
+
+// Order is how items stand within a section. Models read the beginning and the end of
+// a text better than its middle (Liu et al., Lost in the Middle, 2023).
+type Order string
+
+// The orders.
+const (
+	// OrderTime is oldest first, under the headings of their days; times are relative to
+	// one another, and the newest stand nearest to the user's message.
+	OrderTime Order = "time"
+	// OrderScore is best first.
+	OrderScore Order = "score"
+	// OrderEdges is best first, second best last, and so on inwards, so that the middle
+	// holds what matters least.
+	OrderEdges Order = "edges"
+)
+
+// Orders of the sections of items. An empty one is its default.
+type Orders struct {
+	Tools     Order // default OrderScore
+	Knowledge Order // default OrderEdges
+	Memory    Order // default OrderTime
+}
+
+func (o Orders) filled() Orders {
+	return Orders{cmp.Or(o.Tools, OrderScore), cmp.Or(o.Knowledge, OrderEdges), cmp.Or(o.Memory, OrderTime)}
+}
+
+// Validate says which order there is not. Only memories have a time to stand in.
+func (o Orders) Validate() error {
+	o = o.filled()
+	for _, s := range []struct {
+		section string
+		order   Order
+		known   []Order
+	}{
+		{"tools", o.Tools, []Order{OrderScore, OrderEdges}},
+		{"knowledge", o.Knowledge, []Order{OrderScore, OrderEdges}},
+		{"memory", o.Memory, []Order{OrderTime, OrderScore, OrderEdges}},
+	} {
+		if !slices.Contains(s.known, s.order) {
+			return fmt.Errorf("order of %s %q: want one of %v", s.section, s.order, s.known)
+		}
+	}
+	return nil
+}
+
+// ParseOrders reads "memory=time,knowledge=edges,tools=score"; what is not named keeps
+// its default.
+func ParseOrders(text string) (Orders, error) {
+	var o Orders
+	for part := range strings.SplitSeq(text, ",") {
+		if part = strings.TrimSpace(part); part == "" {
+			continue
+		}
+		section, order, ok := strings.Cut(part, "=")
+		if !ok {
+			return Orders{}, fmt.Errorf("parse orders: %q: want section=order", part)
+		}
+		switch strings.TrimSpace(section) {
+		case "tools":
+			o.Tools = Order(strings.TrimSpace(order))
+		case "knowledge":
+			o.Knowledge = Order(strings.TrimSpace(order))
+		case "memory":
+			o.Memory = Order(strings.TrimSpace(order))
+		default:
+			return Orders{}, fmt.Errorf("parse orders: section %q: want tools, knowledge or memory", section)
+		}
+	}
+	return o, o.Validate()
+}
+
+func (o Orders) of(section schemas.SectionType) Order {
+	switch section {
+	case schemas.SectionTools:
+		return o.Tools
+	case schemas.SectionKnowledge:
+		return o.Knowledge
+	}
+	return o.Memory
+}
+
+// words says an order in a section's reason.
+func (o Order) words() string {
+	switch o {
+	case OrderTime:
+		return "in order of time"
+	case OrderEdges:
+		return "best at both ends"
+	}
+	return "in order of score"
+}
+
+// shown returns the chosen candidates in the order of the text.
+func (w *work) shown(section schemas.SectionType) []int {
+	var out []int
+	for i := range w.cs {
+		if w.taken[i] && w.kind[i] == section {
+			out = append(out, i)
+		}
+	}
+	switch w.b.orders.of(section) {
+	case OrderTime:
+		slices.SortStableFunc(out, w.byTime)
+	case OrderEdges:
+		out = edges(out)
+	}
+	return out
+}
+
+func (w *work) byTime(a, b int) int {
+	x, y := &w.cs[a].Record, &w.cs[b].Record
+	return cmp.Or(
+		cmp.Compare(dayNumber(x), dayNumber(y)), x.CreatedAt.Compare(y.CreatedAt),
+		cmp.Compare(x.SessionID(), y.SessionID()), cmp.Compare(x.Seq, y.Seq),
+		cmp.Compare(x.Position, y.Position), cmp.Compare(x.ID, y.ID),
+	)
+}
+
+// dayNumber orders what has no time first.
+func dayNumber(r *schemas.Record) int64 {
+	if r.CreatedAt.IsZero() {
+		return -1 << 62
+	}
+	return r.CreatedAt.Unix() / 86400
+}
+
+// edges puts a list that is best first in the order of OrderEdges.
+func edges(list []int) []int {
+	out := make([]int, len(list))
+	for n, i := range list {
+		if n%2 == 0 {
+			out[n/2] = i
+		} else {
+			out[len(list)-1-n/2] = i
+		}
+	}
+	return out
+}
