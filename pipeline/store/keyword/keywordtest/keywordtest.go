@@ -17,6 +17,7 @@ import (
 type Features struct {
 	ExactBM25    bool // scores are the formula of package keyword
 	ExactMoments bool // Mean, SD and N are over every document that passes the filter
+	OwnAnalysis  bool // documents are found by the terms of package keyword, not by those of an engine's dictionaries
 }
 
 // Run runs the suite. open MUST return an index no tenant of which holds anything, and
@@ -39,10 +40,13 @@ func Run(t *testing.T, f Features, open func(t *testing.T) keyword.Index) {
 		{"ReplaceRemoveReturn", replace},
 		{"Digest", digest},
 		{"Reset", reset},
-		{"Unicode", unicodeText},
-		{"Compounds", compounds},
 		{"Concurrent", concurrent},
-		{"Model", modelled},
+	}
+	if f.OwnAnalysis {
+		tests = append(tests, []struct {
+			name string
+			run  func(*suite)
+		}{{"Unicode", unicodeText}, {"Compounds", compounds}, {"Model", modelled}}...)
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

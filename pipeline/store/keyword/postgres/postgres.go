@@ -1,0 +1,227 @@
+// Package postgres is the keyword index of a Postgres database: full-text search over a
+// tsvector a document, with a GIN index, ranked by ts_rank. It owns the schema
+// satchel_keyword (schema.go). Any number of processes may use it at the same time: Apply
+// holds the tenant's row.
+//
+// Every lexeme begins with its tenant's number, so that the index is entered at the
+// tenant's own postings, however common a word is elsewhere; the tenant is a condition of
+// its own beside that. Filters are parameters.
+//
+// ts_rank knows how often and where a term stands in a document, not how common it is in
+// the tenant: scores are not BM25. Moments are exact. Text is never kept, only lexemes.
+// Of a text whose lexemes take more than maxVector bytes the rest is not indexed.
+//
+// The tables are a projection: a commit does not wait for the disk.
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"satchel/pipeline/scope"
+	"satchel/pipeline/store/internal/pg"
+	"satchel/pipeline/store/keyword"
+)
+
+// ErrOrder is returned by Apply when positions fall or pass upTo.
+var ErrOrder = errors.New("changes are not in order of position")
+
+// maxLimit is the most hits a query may ask for.
+const maxLimit = 1000
+
+// Config says where the database is. URL is required.
+type Config struct {
+	URL      string // a postgres:// URL
+	Schema   string // holds the tables; "" is satchel_keyword
+	MaxConns int    // most connections; 0 is 8
+	// Language is a text search configuration of the server, such as german: its parser,
+	// stemmer and stop words take the place of package keyword's analysis, which is that
+	// of "". An index of another language is rebuilt.
+	Language string
+}
+
+// Index is a keyword.Index. It is safe for concurrent use.
+type Index struct {
+	pool     *pgxpool.Pool
+	language string
+}
+
+var _ keyword.Index = (*Index)(nil)
+
+var languageName = regexp.MustCompile(`^([a-z_][a-z0-9_]*(\.[a-z_][a-z0-9_]*)?)?$`)
+
+// Open connects and makes the tables when they are not there.
+func Open(ctx context.Context, cfg Config) (*Index, error) {
+	if cfg.Schema == "" {
+		cfg.Schema = "satchel_keyword"
+	}
+	if !languageName.MatchString(cfg.Language) {
+		return nil, fmt.Errorf("open keyword index: language %q: the name of a text search configuration, such as german", cfg.Language)
+	}
+	pool, err := pg.Open(ctx, pg.Config{URL: cfg.URL, Schema: cfg.Schema, Migrations: migrations(), MaxConns: cfg.MaxConns,
+		Settings: map[string]string{"synchronous_commit": "off", "jit": "off"}})
+	if err != nil {
+		return nil, fmt.Errorf("open keyword index: %w", err)
+	}
+	x := &Index{pool: pool, language: cfg.Language}
+	if err := x.settle(ctx); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("open keyword index: %w", err)
+	}
+	return x, nil
+}
+
+// settle empties an index that was made by other rules of analysis.
+func (x *Index) settle(ctx context.Context) error {
+	if x.language != "" {
+		var there bool
+		if err := x.pool.QueryRow(ctx, `SELECT count(*) > 0 FROM pg_ts_config c JOIN pg_namespace n ON n.oid = c.cfgnamespace
+			WHERE $1::text IN (c.cfgname::text, n.nspname || '.' || c.cfgname)`, x.language).Scan(&there); err != nil {
+			return pg.Clean(err)
+		}
+		if !there {
+			return fmt.Errorf("the server has no text search configuration %q", x.language)
+		}
+	}
+	rules := fmt.Sprintf("%d/%s", keyword.Version, x.language)
+	return pgx.BeginFunc(ctx, x.pool, func(tx pgx.Tx) error {
+		var stored string
+		err := tx.QueryRow(ctx, "SELECT rules FROM analysis FOR UPDATE").Scan(&stored)
+		if err != nil || stored == rules {
+			return err
+		}
+		if stored != "" {
+			if _, err := tx.Exec(ctx, "TRUNCATE docs"); err != nil {
+				return err
+			}
+		}
+		if _, err := tx.Exec(ctx, "UPDATE tenants SET checkpoint = 0, docs = 0"); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, "UPDATE analysis SET rules = $1", rules)
+		return err
+	})
+}
+
+// Close waits for calls under way and closes the connections.
+func (x *Index) Close() error {
+	x.pool.Close()
+	return nil
+}
+
+// Scrub vacuums what removed documents have left in the table and its index.
+func (x *Index) Scrub(ctx context.Context, s scope.Scope) error {
+	if err := s.Check(); err != nil {
+		return fmt.Errorf("scrub keywords: %w", err)
+	}
+	_, err := x.pool.Exec(ctx, "VACUUM docs")
+	return wrap("scrub keywords", err)
+}
+
+func wrap(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, pg.Clean(err))
+}
+
+// tenant returns a tenant's number and checkpoint, zeros for one that has nothing.
+func (x *Index) tenant(ctx context.Context, s scope.Scope) (id int32, checkpoint int64, err error) {
+	if err := s.Check(); err != nil {
+		return 0, 0, err
+	}
+	err = x.pool.QueryRow(ctx, "SELECT id, checkpoint FROM tenants WHERE name = $1", s.Tenant()).Scan(&id, &checkpoint)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return 0, 0, nil
+	}
+	return id, checkpoint, pg.Clean(err)
+}
+
+// Checkpoint returns the position up to which changes are in the index, 0 for none.
+func (x *Index) Checkpoint(ctx context.Context, s scope.Scope) (int64, error) {
+	_, checkpoint, err := x.tenant(ctx, s)
+	return checkpoint, wrap("read keyword checkpoint", err)
+}
+
+const searchQuery = `WITH hits AS MATERIALIZED (
+		SELECT d.id, ts_rank(d.tsv, $2::tsquery, 1)::float8 AS score FROM docs d WHERE d.tenant = $1 AND d.tsv @@ $2::tsquery AND %[1]s
+	), top AS (SELECT id, score FROM hits ORDER BY score DESC, id LIMIT $3)
+	SELECT (SELECT coalesce(sum(score), 0) FROM hits), (SELECT coalesce(sum(score * score), 0) FROM hits), (%[2]s),
+		ARRAY(SELECT id FROM top ORDER BY score DESC, id), ARRAY(SELECT score FROM top ORDER BY score DESC, id)`
+
+// Search returns the best hits. See keyword.Index.
+func (x *Index) Search(ctx context.Context, s scope.Scope, q keyword.Query) (keyword.Result, error) {
+	if q.Limit < 0 || q.Limit > maxLimit {
+		return keyword.Result{}, fmt.Errorf("search keywords: limit %d: must be between 0 and %d", q.Limit, maxLimit)
+	}
+	tenant, _, err := x.tenant(ctx, s)
+	if err != nil || tenant == 0 || q.Filter.IsNone() {
+		return keyword.Result{}, wrap("search keywords", err)
+	}
+	query, err := x.query(ctx, tenant, q.Text)
+	if err != nil {
+		return keyword.Result{}, wrap("search keywords", err)
+	}
+	args := []any{tenant, query, q.Limit}
+	where := pg.Where(q.Filter, "d", &args)
+	count := "SELECT docs FROM tenants WHERE id = $1"
+	if len(q.Filter.Conds()) > 0 {
+		count = "SELECT count(*) FROM docs d WHERE d.tenant = $1 AND " + where
+	}
+	var res keyword.Result
+	var sum, squares float64
+	var ids []string
+	var scores []float64
+	if err := x.pool.QueryRow(ctx, fmt.Sprintf(searchQuery, where, count), args...).Scan(&sum, &squares, &res.N, &ids, &scores); err != nil {
+		return keyword.Result{}, wrap("search keywords", err)
+	}
+	for i, id := range ids {
+		res.Hits = append(res.Hits, keyword.Hit{ID: id, Score: scores[i]})
+	}
+	if res.N > 0 {
+		n := float64(res.N)
+		res.Mean = sum / n
+		res.SD = math.Sqrt(max(0, squares/n-res.Mean*res.Mean))
+	}
+	return res, nil
+}
+
+// Score returns the query's score of each id. See keyword.Index.
+func (x *Index) Score(ctx context.Context, s scope.Scope, q keyword.Query, ids []string) ([]float64, error) {
+	tenant, _, err := x.tenant(ctx, s)
+	out := make([]float64, len(ids))
+	if err != nil || tenant == 0 || len(ids) == 0 || q.Filter.IsNone() {
+		return out, wrap("score keywords", err)
+	}
+	query, err := x.query(ctx, tenant, q.Text)
+	if err != nil {
+		return nil, wrap("score keywords", err)
+	}
+	args := []any{tenant, query, ids}
+	where := pg.Where(q.Filter, "d", &args)
+	rows, err := x.pool.Query(ctx, `SELECT d.id, ts_rank(d.tsv, $2::tsquery, 1)::float8 FROM docs d
+		WHERE d.tenant = $1 AND d.id = ANY ($3) AND d.tsv @@ $2::tsquery AND `+where, args...)
+	if err != nil {
+		return nil, wrap("score keywords", err)
+	}
+	defer rows.Close()
+	scores := make(map[string]float64, len(ids))
+	for rows.Next() {
+		var id string
+		var score float64
+		if err := rows.Scan(&id, &score); err != nil {
+			return nil, wrap("score keywords", err)
+		}
+		scores[id] = score
+	}
+	for i, id := range ids {
+		out[i] = scores[id]
+	}
+	return out, wrap("score keywords", rows.Err())
+}
