@@ -6,12 +6,16 @@ import (
 	"fmt"
 	"strings"
 
+	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	logpg "satchel/pipeline/store/eventlog/postgres"
 	logsqlite "satchel/pipeline/store/eventlog/sqlite"
 	"satchel/pipeline/store/items"
 	itempg "satchel/pipeline/store/items/postgres"
 	itemsqlite "satchel/pipeline/store/items/sqlite"
+	"satchel/pipeline/store/keyword"
+	keywordmem "satchel/pipeline/store/keyword/inproc"
+	keywordpg "satchel/pipeline/store/keyword/postgres"
 )
 
 // DATABASE_URL moves the log and the items to Postgres. Each store has a schema of its
@@ -74,6 +78,34 @@ func (a *app) place() string {
 		return a.Dir
 	}
 	return a.Dir + " and " + mask(a.DatabaseURL)
+}
+
+// keywordIndex is a keyword index with what the process does around it.
+type keywordIndex interface {
+	keyword.Index
+	Scrub(ctx context.Context, s scope.Scope) error
+	Close() error
+}
+
+// openKeyword opens the keyword index; memory is what it may hold in the process.
+func (a *app) openKeyword(ctx context.Context, memory int64, onError func(string, error)) (keywordIndex, error) {
+	switch {
+	case a.Keyword == "postgres" && a.DatabaseURL == "":
+		return nil, usagef("KEYWORD=postgres needs DATABASE_URL")
+	case a.Keyword == "postgres":
+		x, err := keywordpg.Open(ctx, keywordpg.Config{URL: a.DatabaseURL, Schema: a.schema("keyword"), MaxConns: a.DatabaseConns, Language: a.KeywordLang})
+		if err != nil {
+			return nil, err
+		}
+		return x, nil
+	case a.KeywordLang != "":
+		return nil, usagef("KEYWORD_LANGUAGE needs KEYWORD=postgres: the index in the process has its own analysis")
+	}
+	x, err := keywordmem.Open(keywordmem.Config{Dir: a.path("index", "keyword"), MemoryBytes: memory, OnError: onError})
+	if err != nil {
+		return nil, fmt.Errorf("open keyword index: %w", err)
+	}
+	return x, nil
 }
 
 // checkDatabase says whether the database keeps what it has committed.

@@ -45,6 +45,8 @@ type Settings struct {
 	DatabaseURL    string `name:"database-url" help:"Postgres that keeps the log and the items, as postgres://user:password@host:5432/database?sslmode=verify-full; empty: SQLite in the data folder." env:"DATABASE_URL"`
 	DatabaseSchema string `name:"database-schema" help:"Beginning of the names of its schemas in that database." default:"satchel" env:"SATCHEL_DATABASE_SCHEMA"`
 	DatabaseConns  int    `name:"database-conns" help:"Connections to the database, for each store, at most." default:"8" env:"SATCHEL_DATABASE_CONNS"`
+	Keyword        string `help:"Keyword index: inproc, BM25 in the process, or postgres, full-text search in the database." default:"inproc" enum:"inproc,postgres" env:"KEYWORD"`
+	KeywordLang    string `name:"keyword-language" help:"Text search configuration of the database, such as german; empty: the analysis of the index in the process." env:"KEYWORD_LANGUAGE"`
 
 	Keys      string `name:"signing-keys" help:"YAML file of agents' public keys (key id: nkey) for signed memories." env:"SATCHEL_SIGNING_KEYS" type:"path"`
 	Signed    bool   `name:"require-signature" help:"Refuse unsigned memories." env:"SATCHEL_REQUIRE_SIGNATURE"`

@@ -19,7 +19,6 @@ import (
 	"satchel/pipeline/store/graph"
 	graphsqlite "satchel/pipeline/store/graph/sqlite"
 	"satchel/pipeline/store/items"
-	keywordmem "satchel/pipeline/store/keyword/inproc"
 	"satchel/pipeline/store/vector"
 	vectormem "satchel/pipeline/store/vector/inproc"
 	"satchel/pipeline/token"
@@ -38,7 +37,7 @@ type fixed struct {
 type stores struct {
 	log      *eventlog.Log
 	items    *items.Items
-	keyword  *keywordmem.Index
+	keyword  keywordIndex
 	vector   *vector.Vectors
 	graph    *graph.Graph
 	embedder *embedding
@@ -187,8 +186,8 @@ func (a *app) openStores(ctx context.Context, f fixed, logger *slog.Logger) (*st
 			logger.Warn("index snapshot", "index", index, "tenant", tenant, "error", err)
 		}
 	}
-	if s.keyword, err = keywordmem.Open(keywordmem.Config{Dir: a.path("index", "keyword"), MemoryBytes: memory / 8 * 3, OnError: warn("keyword")}); err != nil {
-		return fail(fmt.Errorf("open keyword index: %w", err))
+	if s.keyword, err = a.openKeyword(ctx, memory/8*3, warn("keyword")); err != nil {
+		return fail(err)
 	}
 	s.closers = append(s.closers, s.keyword.Close)
 	vectorIndex, err := vectormem.Open(vectormem.Config{Dir: a.path("index", "vector"), MemoryBytes: memory / 8 * 3, Model: s.embedder.Model().String(), Dimensions: s.embedder.Model().Dimensions, OnError: warn("vector")})
