@@ -138,7 +138,8 @@ func (s *shared) run(info any, alive func() error, start func() error) (err erro
 	return os.WriteFile(path, raw, 0o600)
 }
 
-// keeper runs a server and stops it by SIGINT once nobody has used it for a while.
+// keeper runs a server and stops it, by SIGINT and then SIGTERM, once nobody has used it
+// for a while.
 // Arguments: the folder, then the server's command.
 const keeper = `cd "$1" || exit 1
 shift
@@ -152,6 +153,8 @@ while kill -0 $server 2>/dev/null; do
 		idle=$((idle + 1))
 		if [ $idle -ge 8 ]; then
 			kill -INT $server
+			sleep 2
+			kill -TERM $server 2>/dev/null # a shell starts what it puts aside with SIGINT ignored
 			wait $server
 			rm -rf data info.json
 			exit 0

@@ -3,18 +3,15 @@ package inproc
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"unsafe"
+
+	"satchel/pipeline/store/vector"
 )
 
-// digest hashes the live items in order of id. Each contributes its id, position (8
-// bytes), the JSON of its facets, and its chunks in order of axis and, within it, as they
-// were put: axis, start and end of the span, the 8-bit numbers. Strings and numbers of
-// things carry or are uvarints.
+// digest hashes the live items in order of id, as vector.Digester says.
 func (s *state) digest(ctx context.Context) ([32]byte, error) {
 	type item struct {
 		id  string
@@ -28,8 +25,7 @@ func (s *state) digest(ctx context.Context) ([32]byte, error) {
 	}
 	slices.SortFunc(items, func(a, b item) int { return cmp.Compare(a.id, b.id) })
 	facets := map[uint32][]byte{}
-	h := sha256.New()
-	var buf []byte
+	h := vector.NewDigester()
 	var chunks []chunk
 	for i, it := range items {
 		if err := ctx.Err(); i%1024 == 0 && err != nil {
@@ -38,29 +34,21 @@ func (s *state) digest(ctx context.Context) ([32]byte, error) {
 		prof := s.profile(it.ord)
 		f, ok := facets[prof]
 		if !ok {
+			values := s.facets.Facets(prof)
 			var err error
-			if f, err = json.Marshal(s.facets.Facets(prof)); err != nil {
-				return [32]byte{}, fmt.Errorf("digest vectors: %w", err)
+			if f, err = vector.EncodeFacets(&values); err != nil {
+				return [32]byte{}, err
 			}
 			facets[prof] = f
 		}
-		buf = appendString(buf[:0], it.id)
-		buf = binary.BigEndian.AppendUint64(buf, uint64(s.items[it.ord/pageSize].positions[it.ord%pageSize].int64()))
-		buf = appendString(buf, string(f))
 		chunks = s.chunks(chunks[:0], it.ord)
 		slices.SortStableFunc(chunks, func(a, b chunk) int { return cmp.Compare(a.axis, b.axis) })
-		buf = binary.AppendUvarint(buf, uint64(len(chunks)))
+		h.Item(it.id, s.items[it.ord/pageSize].positions[it.ord%pageSize].int64(), f, len(chunks))
 		for _, c := range chunks {
-			buf = appendString(buf, c.axis)
-			buf = binary.AppendUvarint(buf, uint64(c.start))
-			buf = binary.AppendUvarint(buf, uint64(c.end))
-			buf = append(buf, asBytes(c.row)...)
-		}
-		if _, err := h.Write(buf); err != nil {
-			return [32]byte{}, fmt.Errorf("digest vectors: %w", err)
+			h.Chunk(c.axis, c.start, c.end, c.row)
 		}
 	}
-	return [32]byte(h.Sum(nil)), nil
+	return h.Sum(), nil
 }
 
 func appendString(b []byte, s string) []byte {

@@ -1,0 +1,81 @@
+package neo4j
+
+import (
+	"context"
+	"fmt"
+
+	"satchel/pipeline/store/graph"
+	"satchel/schemas"
+)
+
+// Checkpoint implements graph.Driver. It asks the member of a cluster that writes.
+func (db *DB) Checkpoint(ctx context.Context, tenant string) (at int64, err error) {
+	err = db.write(ctx, tenant, func(t *tx) error {
+		rows, err := t.rows("MATCH (t:SatchelTenant {name: $tenant}) RETURN t.checkpoint", nil)
+		at, _ = first(rows).(int64)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("read graph checkpoint: %w", err)
+	}
+	db.seen.Store(tenant, at)
+	return at, nil
+}
+
+// Between implements graph.Driver.
+func (db *DB) Between(ctx context.Context, tenant string, ids []string, f schemas.Filter) (out []schemas.Edge, err error) {
+	p := params{"ids": ids}
+	statement := fmt.Sprintf(`UNWIND $ids AS id MATCH (n:SatchelItem {tenant: $tenant, id: id})-[e:SATCHEL_LINK]->(m:SatchelItem)
+		WHERE m.tenant = $tenant AND m.id IN $ids AND %s AND %s
+		RETURN DISTINCT n.id, e.rel, m.id`, conditions(f, "n", p), conditions(f, "m", p))
+	err = db.read(ctx, tenant, func(t *tx) error {
+		rows, err := t.rows(statement, p)
+		out = make([]schemas.Edge, 0, len(rows))
+		for _, r := range rows {
+			var e schemas.Edge
+			e.From, _ = r.Values[0].(string)
+			rel, _ := r.Values[1].(string)
+			e.To, _ = r.Values[2].(string)
+			e.Rel = schemas.Rel(rel)
+			out = append(out, e)
+		}
+		return err
+	})
+	return out, err
+}
+
+// scanRows is how many rows a transaction of Scan reads.
+const scanRows = 1000
+
+// Scan implements graph.Driver, page by page.
+func (db *DB) Scan(ctx context.Context, tenant string, yield func(id string, n *graph.Row)) error {
+	type found struct {
+		id string
+		*graph.Row
+	}
+	for last, more := "", true; more; {
+		var page []found
+		err := db.read(ctx, tenant, func(t *tx) error {
+			rows, err := t.rows(`MATCH (n:SatchelItem {tenant: $tenant}) WHERE n.id > $last AND n.data IS NOT NULL
+				RETURN n.id, n.data ORDER BY n.id LIMIT $rows`, params{"last": last, "rows": scanRows})
+			page = page[:0]
+			for _, r := range rows {
+				id, row, err := decode(r.Values)
+				if err != nil {
+					return err
+				}
+				page = append(page, found{id, row})
+			}
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("scan graph: %w", err)
+		}
+		for _, f := range page {
+			yield(f.id, f.Row)
+			last = f.id
+		}
+		more = len(page) == scanRows
+	}
+	return nil
+}

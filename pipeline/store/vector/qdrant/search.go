@@ -1,0 +1,229 @@
+package qdrant
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	client "github.com/qdrant/go-client/qdrant"
+
+	"satchel/pipeline/scope"
+	"satchel/pipeline/store/vector"
+	"satchel/schemas"
+)
+
+// found is a point with its score.
+type found struct {
+	id      string
+	score   float64
+	payload payload
+	point   *client.PointId
+}
+
+// Search returns the best items and the moments of all or of a sample. See vector.Index.
+func (x *Index) Search(ctx context.Context, s scope.Scope, q vector.Query) (vector.Result, error) {
+	v, ok := unit(q.Vector)
+	f, some := where(s.Tenant(), q.Filter)
+	if !ok || !some {
+		return vector.Result{}, ctx.Err()
+	}
+	f.Must = append(f.Must, client.NewMatchKeyword(fieldAxis, axisMark+q.Axis))
+	const spare = 16 // beyond the limit, so that most ties at the limit are seen
+	limit := q.Limit + spare
+	requests := []*client.QueryPoints{x.sample(f, v)}
+	if q.Limit > 0 {
+		requests = append(requests, x.nearest(f, v, limit))
+	}
+	answers, err := x.query(ctx, requests)
+	if err != nil {
+		return vector.Result{}, err
+	}
+	out := moments(answers[0], x.cfg.Sample)
+	if q.Limit == 0 {
+		return out, nil
+	}
+	best := answers[1]
+	for len(best) == limit && best[q.Limit-1].score == best[limit-1].score && limit < maxTies {
+		limit *= 4
+		if answers, err = x.query(ctx, []*client.QueryPoints{x.nearest(f, v, limit)}); err != nil {
+			return vector.Result{}, err
+		}
+		best = answers[0]
+	}
+	slices.SortFunc(best, func(a, b found) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id)) })
+	out.Hits, err = x.hits(ctx, best[:min(len(best), q.Limit)], v)
+	return out, err
+}
+
+// maxTies bounds how many equal scores are put in order of id.
+const maxTies = 20_000
+
+// unit returns v at length 1; false for the zero vector.
+func unit(v []float32) ([]float32, bool) {
+	sum := 0.0
+	for _, n := range v {
+		sum += float64(n) * float64(n)
+	}
+	if sum == 0 {
+		return nil, false
+	}
+	if math.Abs(sum-1) < 1e-6 {
+		return v, true
+	}
+	out, length := make([]float32, len(v)), math.Sqrt(sum)
+	for i, n := range v {
+		out[i] = float32(float64(n) / length)
+	}
+	return out, true
+}
+
+// nearest asks for the best points, scored by their whole vectors.
+func (x *Index) nearest(f *client.Filter, v []float32, limit int) *client.QueryPoints {
+	return &client.QueryPoints{CollectionName: x.name, Query: client.NewQueryMulti([][]float32{v}), Using: client.PtrOf(vectorName), Filter: f,
+		Limit: client.PtrOf(uint64(limit)), WithPayload: client.NewWithPayloadInclude(fieldItem, fieldSpans), Params: precise()}
+}
+
+// precise is how a search is done: twice as many by 8 bits as are asked for, then exactly.
+func precise() *client.SearchParams {
+	return &client.SearchParams{HnswEf: client.PtrOf(uint64(256)),
+		Quantization: &client.QuantizationSearchParams{Rescore: client.PtrOf(true), Oversampling: client.PtrOf(2.0)}}
+}
+
+// sample asks for the scores of the points with the least draw.
+func (x *Index) sample(f *client.Filter, v []float32) *client.QueryPoints {
+	limit := client.PtrOf(uint64(x.cfg.Sample))
+	return &client.QueryPoints{CollectionName: x.name, Query: client.NewQueryMulti([][]float32{v}), Using: client.PtrOf(vectorName), Limit: limit,
+		Prefetch: []*client.PrefetchQuery{{Filter: f, Limit: limit,
+			Query: client.NewQueryOrderBy(&client.OrderBy{Key: fieldDraw, Direction: client.Direction_Asc.Enum()})}},
+		WithPayload: client.NewWithPayloadInclude(fieldItem, fieldDraw)}
+}
+
+// query runs requests in one call and decodes their answers.
+func (x *Index) query(ctx context.Context, requests []*client.QueryPoints) ([][]found, error) {
+	var results []*client.BatchResult
+	err := x.read(ctx, func(ctx context.Context) (err error) {
+		results, err = x.client.QueryBatch(ctx, &client.QueryBatchPoints{CollectionName: x.name, QueryPoints: requests})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(results) != len(requests) {
+		return nil, fmt.Errorf("%d answers to %d queries: %w", len(results), len(requests), ErrCorrupt)
+	}
+	answers := make([][]found, len(results))
+	for i, r := range results {
+		for _, p := range r.GetResult() {
+			answers[i] = append(answers[i], found{p.GetPayload()[fieldItem].GetStringValue(), float64(p.GetScore()), p.GetPayload(), p.GetId()})
+		}
+	}
+	return answers, nil
+}
+
+// moments are those of a sample; N is estimated from how much of the numbers drawn a full
+// sample took.
+func moments(sample []found, full int) vector.Result {
+	slices.SortFunc(sample, func(a, b found) int { return cmp.Compare(a.id, b.id) }) // sums of the same terms in the same order
+	n, sum, greatest := float64(len(sample)), 0.0, int64(0)
+	for _, s := range sample {
+		sum += s.score
+		greatest = max(greatest, s.payload[fieldDraw].GetIntegerValue())
+	}
+	if n == 0 {
+		return vector.Result{}
+	}
+	out := vector.Result{N: len(sample), Mean: sum / n}
+	squares := 0.0
+	for _, s := range sample {
+		squares += (s.score - out.Mean) * (s.score - out.Mean)
+	}
+	out.SD = math.Sqrt(squares / n)
+	if len(sample) >= full {
+		out.N = int(n / (float64(greatest+1) / (1 << 32)))
+	}
+	return out
+}
+
+// hits turns points into hits, with the span of each one's best chunk.
+func (x *Index) hits(ctx context.Context, best []found, v []float32) ([]vector.Hit, error) {
+	hits := make([]vector.Hit, len(best))
+	long := map[string]int{} // by point: hits of several chunks
+	var ids []*client.PointId
+	for i, b := range best {
+		spans, err := spansOf(b.payload)
+		if err != nil {
+			return nil, err
+		}
+		hits[i] = vector.Hit{ID: b.id, Score: b.score, Span: spans[0]}
+		if len(spans) > 1 {
+			long[b.point.GetUuid()] = i
+			ids = append(ids, b.point)
+		}
+	}
+	if len(ids) == 0 {
+		return hits, nil
+	}
+	var points []*client.RetrievedPoint
+	err := x.read(ctx, func(ctx context.Context) (err error) {
+		points, err = x.client.Get(ctx, &client.GetPoints{CollectionName: x.name, Ids: ids, WithPayload: client.NewWithPayloadInclude(fieldSpans), WithVectors: client.NewWithVectorsInclude(vectorName)})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range points {
+		spans, err := spansOf(p.GetPayload())
+		if err != nil {
+			return nil, err
+		}
+		if i, ok := long[p.GetId().GetUuid()]; ok {
+			hits[i].Span = bestSpan(spans, vectorsOf(p.GetVectors()), v)
+		}
+	}
+	return hits, nil
+}
+
+// bestSpan returns the span of the vector with the greatest product with v, the first of
+// equal ones.
+func bestSpan(spans []schemas.Span, vectors [][]float32, v []float32) schemas.Span {
+	best, most := 0, math.Inf(-1)
+	for i, w := range vectors[:min(len(vectors), len(spans))] {
+		sum := 0.0
+		for j := range min(len(w), len(v)) {
+			sum += float64(w[j]) * float64(v[j])
+		}
+		if sum > most {
+			best, most = i, sum
+		}
+	}
+	return spans[best]
+}
+
+// Score returns the query's score of each id. See vector.Index.
+func (x *Index) Score(ctx context.Context, s scope.Scope, q vector.Query, ids []string) ([]float64, error) {
+	scores := make([]float64, len(ids))
+	v, ok := unit(q.Vector)
+	f, some := where(s.Tenant(), q.Filter)
+	if !ok || !some {
+		return scores, ctx.Err()
+	}
+	points := make([]*client.PointId, len(ids))
+	for i, id := range ids {
+		points[i] = client.NewIDUUID(pointOf(keyOf(s.Tenant(), id), q.Axis).String())
+	}
+	f.Must = append(f.Must, client.NewMatchKeyword(fieldAxis, axisMark+q.Axis), client.NewHasID(points...))
+	answers, err := x.query(ctx, []*client.QueryPoints{x.nearest(f, v, len(ids))})
+	if err != nil {
+		return nil, err
+	}
+	known := make(map[string]float64, len(answers[0]))
+	for _, a := range answers[0] {
+		known[a.id] = a.score
+	}
+	for i, id := range ids {
+		scores[i] = known[id]
+	}
+	return scores, nil
+}

@@ -1,0 +1,69 @@
+package testenv
+
+import (
+	"context"
+	"crypto/rand"
+	"net"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/qdrant/go-client/qdrant"
+)
+
+// QdrantPlace is a server with a prefix of collections of a test's own.
+type QdrantPlace struct {
+	URL, APIKey string
+	Collection  string
+	// StandIn is the server when it is the one of this package, nil when it is Qdrant.
+	StandIn *QdrantStandIn
+}
+
+// Qdrant returns the server that QDRANT_URL and QDRANT_API_KEY name. Without them it
+// returns a stand-in, and says in the test's log that Qdrant itself was not run, unless
+// SATCHEL_TEST_REQUIRE lists qdrant. Collections are removed when the test ends.
+func Qdrant(t testing.TB) QdrantPlace {
+	t.Helper()
+	p := QdrantPlace{URL: os.Getenv("QDRANT_URL"), APIKey: os.Getenv("QDRANT_API_KEY"), Collection: "test-" + strings.ToLower(rand.Text())}
+	if p.URL != "" {
+		t.Cleanup(func() { dropCollections(t, p) })
+		return p
+	}
+	if Required("qdrant") {
+		Missing(t, "qdrant", "QDRANT_URL names no server; none comes from a package registry")
+	}
+	t.Log("Qdrant itself was NOT run: this is the stand-in for the methods the driver calls; set QDRANT_URL for the real one")
+	p.StandIn = StartQdrantStandIn(t)
+	p.URL = p.StandIn.URL
+	return p
+}
+
+func dropCollections(t testing.TB, p QdrantPlace) {
+	host, port, err := net.SplitHostPort(strings.TrimPrefix(p.URL, "http://"))
+	if err != nil {
+		t.Logf("collections %s-… are left on %s", p.Collection, p.URL)
+		return
+	}
+	number, err := net.LookupPort("tcp", port)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	c, err := qdrant.NewClient(&qdrant.Config{Host: host, Port: number, APIKey: p.APIKey, SkipCompatibilityCheck: true, PoolSize: 1})
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer c.Close()
+	names, err := c.ListCollections(context.Background())
+	for _, name := range names {
+		if strings.HasPrefix(name, p.Collection) {
+			if err := c.DeleteCollection(context.Background(), name); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}

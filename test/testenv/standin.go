@@ -1,0 +1,267 @@
+package testenv
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"math"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/qdrant/go-client/qdrant"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+)
+
+// QdrantStandIn answers the methods of Qdrant's gRPC interface that the driver calls, from
+// maps in memory, exactly and without an index. It is no Qdrant: it shows what the driver
+// asks and does, not what Qdrant does. Its faults are for tests of the driver.
+type QdrantStandIn struct {
+	URL string
+
+	server *grpc.Server
+	mu     sync.Mutex
+	all    map[string]*standInCollection
+	faults StandInFaults
+}
+
+// StandInFaults are what a stand-in does wrong, and whom it lets in.
+type StandInFaults struct {
+	Before   func(method string) error // asked before each call, by its method's name
+	Key      string                    // must come with each call
+	ReadOnly bool                      // refuse every write
+	Version  string                    // "" is 1.17.1
+}
+
+type standInCollection struct {
+	config *qdrant.CreateCollection
+	schema map[string]*qdrant.PayloadSchemaInfo
+	points map[string]*qdrant.PointStruct // never changed, only replaced
+}
+
+// The services, each apart as their methods share names.
+type (
+	standInHealth struct {
+		qdrant.UnimplementedQdrantServer
+		s *QdrantStandIn
+	}
+	standInCollections struct {
+		qdrant.UnimplementedCollectionsServer
+		s *QdrantStandIn
+	}
+	standInPoints struct {
+		qdrant.UnimplementedPointsServer
+		s *QdrantStandIn
+	}
+)
+
+// StartQdrantStandIn starts a stand-in on loopback and stops it with the test.
+func StartQdrantStandIn(t testing.TB) *QdrantStandIn {
+	t.Helper()
+	s := &QdrantStandIn{all: map[string]*standInCollection{}}
+	s.listen(t, "127.0.0.1:0")
+	t.Cleanup(s.Stop)
+	return s
+}
+
+func (s *QdrantStandIn) listen(t testing.TB, address string) {
+	t.Helper()
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.URL = "http://" + l.Addr().String()
+	server := grpc.NewServer(grpc.UnaryInterceptor(s.intercept))
+	s.server = server
+	qdrant.RegisterQdrantServer(server, &standInHealth{s: s})
+	qdrant.RegisterCollectionsServer(server, &standInCollections{s: s})
+	qdrant.RegisterPointsServer(server, &standInPoints{s: s})
+	go func() {
+		if err := server.Serve(l); err != nil {
+			t.Errorf("serve the stand-in: %v", err)
+		}
+	}()
+}
+
+// Stop closes every connection at once; Start answers again, with what was written.
+func (s *QdrantStandIn) Stop() { s.server.Stop() }
+
+// Start is the end of Stop.
+func (s *QdrantStandIn) Start(t testing.TB) { s.listen(t, strings.TrimPrefix(s.URL, "http://")) }
+
+// Set changes what goes wrong from the next call on.
+func (s *QdrantStandIn) Set(f StandInFaults) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = f
+}
+
+// Backup returns what puts the collections back as they are now.
+func (s *QdrantStandIn) Backup() (restore func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kept := map[string]*standInCollection{}
+	for name, c := range s.all {
+		kept[name] = &standInCollection{c.config, c.schema, maps.Clone(c.points)}
+	}
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.all = kept
+	}
+}
+
+func (s *QdrantStandIn) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	method := info.FullMethod[strings.LastIndexByte(info.FullMethod, '/')+1:]
+	s.mu.Lock()
+	f := s.faults
+	s.mu.Unlock()
+	if md, _ := metadata.FromIncomingContext(ctx); f.Key != "" && !slices.Contains(md.Get("api-key"), f.Key) {
+		return nil, status.Error(codes.Unauthenticated, "Must provide an API key")
+	}
+	if f.ReadOnly && slices.Contains([]string{"Create", "Upsert", "Delete", "CreateFieldIndex"}, method) {
+		return nil, status.Error(codes.PermissionDenied, "Forbidden")
+	}
+	if f.Before != nil {
+		if err := f.Before(method); err != nil {
+			return nil, err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	named, ok := req.(interface{ GetCollectionName() string })
+	if ok && s.all[named.GetCollectionName()] == nil && method != "Create" && method != "CollectionExists" {
+		return nil, status.Error(codes.NotFound, "no such collection")
+	}
+	return handle(ctx, req)
+}
+
+func (h *standInHealth) HealthCheck(context.Context, *qdrant.HealthCheckRequest) (*qdrant.HealthCheckReply, error) {
+	return &qdrant.HealthCheckReply{Title: "stand-in", Version: cmp.Or(h.s.faults.Version, "1.17.1")}, nil
+}
+
+func (c *standInCollections) CollectionExists(_ context.Context, r *qdrant.CollectionExistsRequest) (*qdrant.CollectionExistsResponse, error) {
+	return &qdrant.CollectionExistsResponse{Result: &qdrant.CollectionExists{Exists: c.s.all[r.CollectionName] != nil}}, nil
+}
+
+func (c *standInCollections) Create(_ context.Context, r *qdrant.CreateCollection) (*qdrant.CollectionOperationResponse, error) {
+	if c.s.all[r.CollectionName] != nil {
+		return nil, status.Error(codes.AlreadyExists, "there is one")
+	}
+	c.s.all[r.CollectionName] = &standInCollection{r, map[string]*qdrant.PayloadSchemaInfo{}, map[string]*qdrant.PointStruct{}}
+	return &qdrant.CollectionOperationResponse{Result: true}, nil
+}
+
+func (c *standInCollections) Get(_ context.Context, r *qdrant.GetCollectionInfoRequest) (*qdrant.GetCollectionInfoResponse, error) {
+	found := c.s.all[r.CollectionName]
+	return &qdrant.GetCollectionInfoResponse{Result: &qdrant.CollectionInfo{PayloadSchema: found.schema,
+		Config: &qdrant.CollectionConfig{Params: &qdrant.CollectionParams{VectorsConfig: found.config.VectorsConfig}}}}, nil
+}
+
+func (p *standInPoints) CreateFieldIndex(_ context.Context, r *qdrant.CreateFieldIndexCollection) (*qdrant.PointsOperationResponse, error) {
+	c := p.s.all[r.CollectionName]
+	c.schema = maps.Clone(c.schema)
+	c.schema[r.FieldName] = &qdrant.PayloadSchemaInfo{}
+	return &qdrant.PointsOperationResponse{}, nil
+}
+
+func (p *standInPoints) Upsert(_ context.Context, r *qdrant.UpsertPoints) (*qdrant.PointsOperationResponse, error) {
+	c := p.s.all[r.CollectionName]
+	for _, point := range r.Points {
+		id := point.Id.GetUuid()
+		if old, there := c.points[id]; there && !passes(r.UpdateFilter, old) {
+			continue
+		}
+		c.points[id] = point
+	}
+	return &qdrant.PointsOperationResponse{}, nil
+}
+
+func (p *standInPoints) Delete(_ context.Context, r *qdrant.DeletePoints) (*qdrant.PointsOperationResponse, error) {
+	c := p.s.all[r.CollectionName]
+	maps.DeleteFunc(c.points, func(_ string, point *qdrant.PointStruct) bool { return passes(r.Points.GetFilter(), point) })
+	return &qdrant.PointsOperationResponse{}, nil
+}
+
+func (p *standInPoints) Get(_ context.Context, r *qdrant.GetPoints) (*qdrant.GetResponse, error) {
+	c := p.s.all[r.CollectionName]
+	out := &qdrant.GetResponse{}
+	for _, id := range r.Ids {
+		if point, ok := c.points[id.GetUuid()]; ok {
+			out.Result = append(out.Result, retrieved(point))
+		}
+	}
+	return out, nil
+}
+
+func (p *standInPoints) Scroll(_ context.Context, r *qdrant.ScrollPoints) (*qdrant.ScrollResponse, error) {
+	c := p.s.all[r.CollectionName]
+	out := &qdrant.ScrollResponse{}
+	for _, point := range c.matching(r.Filter) {
+		if point.Id.GetUuid() < r.Offset.GetUuid() {
+			continue
+		}
+		if len(out.Result) == int(r.GetLimit()) {
+			out.NextPageOffset = point.Id
+			break
+		}
+		out.Result = append(out.Result, retrieved(point))
+	}
+	return out, nil
+}
+
+func (p *standInPoints) Count(_ context.Context, r *qdrant.CountPoints) (*qdrant.CountResponse, error) {
+	return &qdrant.CountResponse{Result: &qdrant.CountResult{Count: uint64(len(p.s.all[r.CollectionName].matching(r.Filter)))}}, nil
+}
+
+func (p *standInPoints) QueryBatch(_ context.Context, r *qdrant.QueryBatchPoints) (*qdrant.QueryBatchResponse, error) {
+	c := p.s.all[r.CollectionName]
+	out := &qdrant.QueryBatchResponse{}
+	for _, q := range r.QueryPoints {
+		out.Result = append(out.Result, &qdrant.BatchResult{Result: c.query(q)})
+	}
+	return out, nil
+}
+
+// query scores the points of the filter, or of the prefetch, which is by order of a field.
+func (c *standInCollection) query(q *qdrant.QueryPoints) []*qdrant.ScoredPoint {
+	list := c.matching(q.Filter)
+	if len(q.Prefetch) > 0 {
+		first := q.Prefetch[0]
+		key := first.Query.GetOrderBy().GetKey()
+		list = slices.DeleteFunc(c.matching(first.Filter), func(p *qdrant.PointStruct) bool { return p.Payload[key] == nil })
+		slices.SortFunc(list, func(a, b *qdrant.PointStruct) int {
+			return cmp.Compare(a.Payload[key].GetIntegerValue(), b.Payload[key].GetIntegerValue())
+		})
+		list = list[:min(len(list), int(first.GetLimit()))]
+	}
+	v := q.Query.GetNearest().GetMultiDense().GetVectors()[0].GetData()
+	var out []*qdrant.ScoredPoint
+	for _, p := range list {
+		best := float32(math.Inf(-1))
+		for _, w := range p.GetVectors().GetVectors().GetVectors()[q.GetUsing()].GetMultiDense().GetVectors() {
+			sum := float32(0)
+			for i, x := range w.Data {
+				sum += x * v[i]
+			}
+			best = max(best, sum)
+		}
+		out = append(out, &qdrant.ScoredPoint{Id: p.Id, Payload: p.Payload, Score: best})
+	}
+	slices.SortStableFunc(out, func(a, b *qdrant.ScoredPoint) int { return cmp.Compare(b.Score, a.Score) })
+	return out[:min(len(out), int(q.GetLimit()))]
+}
+
+func retrieved(p *qdrant.PointStruct) *qdrant.RetrievedPoint {
+	named := map[string]*qdrant.VectorOutput{}
+	for name, v := range p.GetVectors().GetVectors().GetVectors() {
+		named[name] = &qdrant.VectorOutput{Vector: &qdrant.VectorOutput_MultiDense{MultiDense: v.GetMultiDense()}}
+	}
+	return &qdrant.RetrievedPoint{Id: p.Id, Payload: p.Payload,
+		Vectors: &qdrant.VectorsOutput{VectorsOptions: &qdrant.VectorsOutput_Vectors{Vectors: &qdrant.NamedVectorsOutput{Vectors: named}}}}
+}
