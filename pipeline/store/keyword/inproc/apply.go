@@ -89,17 +89,17 @@ func (t *tenant) swap(n *state) {
 }
 
 // maintain compacts and writes a snapshot when it is time. The caller holds write.
-func (r *resident) maintain(x *Index) error {
+func (r *resident) maintain() error {
 	if r.wasteful() {
 		n, err := r.compact()
 		if err != nil {
-			return fmt.Errorf("compact keyword index of tenant %q: %w", r.name, err)
+			return fmt.Errorf("compact keyword index of tenant %q: %w", r.Tenant(), err)
 		}
 		r.swap(n)
 	}
-	x.account(r, r.state.bytes())
-	if every := x.cfg.SnapshotEvery; every > 0 && r.changed-r.saved >= max(every, r.docs/4) {
-		if err := r.save(x); err != nil {
+	r.x.tenants.Account(r, r.state.bytes())
+	if every := r.x.cfg.SnapshotEvery; every > 0 && r.changed-r.saved >= max(every, r.docs/4) {
+		if err := r.save(); err != nil {
 			r.saved = r.changed // it is tried again after as many changes
 			return err
 		}

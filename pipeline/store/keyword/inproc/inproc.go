@@ -23,6 +23,8 @@ import (
 	"sync"
 
 	"satchel/pipeline/scope"
+	"satchel/pipeline/store/internal/snapfile"
+	"satchel/pipeline/store/internal/tenantpool"
 	"satchel/pipeline/store/keyword"
 )
 
@@ -95,14 +97,9 @@ func (c *Config) Validate() error {
 // Index is a keyword.Index. It is safe for concurrent use.
 type Index struct {
 	cfg     Config
+	files   snapfile.Folder
+	tenants *tenantpool.Pool[*resident]
 	scratch sync.Pool
-
-	mu      sync.Mutex
-	tenants map[string]*resident
-	bytes   int64 // of every loaded tenant
-	clock   uint64
-	closed  bool
-	active  sync.WaitGroup // calls between acquire and release
 }
 
 var _ keyword.Index = (*Index)(nil)
@@ -113,39 +110,48 @@ func Open(cfg Config) (*Index, error) {
 		return nil, fmt.Errorf("open keyword index: %w", err)
 	}
 	cfg.defaults()
-	if err := prepareDir(cfg.Dir); err != nil {
+	x := &Index{cfg: cfg, files: snapfile.Folder{Dir: cfg.Dir, Ext: ".kw"}}
+	if err := x.files.Prepare(); err != nil {
 		return nil, fmt.Errorf("open keyword index: %w", err)
 	}
-	x := &Index{cfg: cfg, tenants: map[string]*resident{}}
+	pool := tenantpool.Config[*resident]{New: func() *resident { return &resident{x: x} }, OnError: cfg.OnError, Closed: ErrClosed}
+	if cfg.Dir != "" {
+		pool.MemoryBytes = cfg.MemoryBytes
+	}
+	x.tenants = tenantpool.New(pool)
 	x.scratch.New = func() any { return &scratch{seen: map[uint32]int{}} }
 	return x, nil
 }
 
+// Close waits for calls under way, writes the snapshots that are not current and
+// releases the memory. Further calls return ErrClosed.
+func (x *Index) Close() error { return x.tenants.Close() }
+
 // Apply adds and removes documents. See keyword.Index.
 func (x *Index) Apply(ctx context.Context, s scope.Scope, changes []keyword.Change, upTo int64) error {
-	r, err := x.acquire(ctx, s)
+	r, err := x.tenants.Acquire(ctx, s)
 	if err != nil {
 		return fmt.Errorf("apply keyword changes: %w", err)
 	}
-	defer x.release(r)
+	defer x.tenants.Release(r)
 	r.write.Lock()
 	defer r.write.Unlock()
 	if err := r.apply(ctx, changes, upTo); err != nil {
 		return fmt.Errorf("apply keyword changes: %w", err)
 	}
-	if err := r.maintain(x); err != nil {
-		x.cfg.OnError(r.name, err)
+	if err := r.maintain(); err != nil {
+		x.cfg.OnError(r.Tenant(), err)
 	}
 	return nil
 }
 
 // Checkpoint returns the position up to which changes are in the index, 0 for none.
 func (x *Index) Checkpoint(ctx context.Context, s scope.Scope) (int64, error) {
-	r, err := x.acquire(ctx, s)
+	r, err := x.tenants.Acquire(ctx, s)
 	if err != nil {
 		return 0, fmt.Errorf("read keyword checkpoint: %w", err)
 	}
-	defer x.release(r)
+	defer x.tenants.Release(r)
 	r.lock.RLock()
 	defer r.lock.RUnlock()
 	return r.checkpoint, nil
@@ -156,11 +162,11 @@ func (x *Index) Search(ctx context.Context, s scope.Scope, q keyword.Query) (key
 	if q.Limit < 0 || q.Limit > maxLimit {
 		return keyword.Result{}, fmt.Errorf("search keywords: limit %d: must be between 0 and %d", q.Limit, maxLimit)
 	}
-	r, err := x.acquire(ctx, s)
+	r, err := x.tenants.Acquire(ctx, s)
 	if err != nil {
 		return keyword.Result{}, fmt.Errorf("search keywords: %w", err)
 	}
-	defer x.release(r)
+	defer x.tenants.Release(r)
 	sc := x.scratch.Get().(*scratch)
 	defer x.scratch.Put(sc)
 	r.lock.RLock()
@@ -175,11 +181,11 @@ func (x *Index) Search(ctx context.Context, s scope.Scope, q keyword.Query) (key
 
 // Score returns the query's score of each id. See keyword.Index.
 func (x *Index) Score(ctx context.Context, s scope.Scope, q keyword.Query, ids []string) ([]float64, error) {
-	r, err := x.acquire(ctx, s)
+	r, err := x.tenants.Acquire(ctx, s)
 	if err != nil {
 		return nil, fmt.Errorf("score keywords: %w", err)
 	}
-	defer x.release(r)
+	defer x.tenants.Release(r)
 	sc := x.scratch.Get().(*scratch)
 	defer x.scratch.Put(sc)
 	r.lock.RLock()
@@ -194,11 +200,11 @@ func (x *Index) Score(ctx context.Context, s scope.Scope, q keyword.Query, ids [
 
 // Digest returns the SHA-256 of the tenant's documents: see state.digest for its preimage.
 func (x *Index) Digest(ctx context.Context, s scope.Scope) ([32]byte, error) {
-	r, err := x.acquire(ctx, s)
+	r, err := x.tenants.Acquire(ctx, s)
 	if err != nil {
 		return [32]byte{}, fmt.Errorf("digest keywords: %w", err)
 	}
-	defer x.release(r)
+	defer x.tenants.Release(r)
 	r.write.Lock() // readers go on; what they may see cannot change
 	defer r.write.Unlock()
 	sum, err := r.digest(ctx)
@@ -210,30 +216,30 @@ func (x *Index) Digest(ctx context.Context, s scope.Scope) ([32]byte, error) {
 
 // Reset empties the tenant, removes its snapshot and puts its checkpoint to 0.
 func (x *Index) Reset(ctx context.Context, s scope.Scope) error {
-	r, err := x.acquire(ctx, s)
+	r, err := x.tenants.Acquire(ctx, s)
 	if err != nil {
 		return fmt.Errorf("reset keywords: %w", err)
 	}
-	defer x.release(r)
+	defer x.tenants.Release(r)
 	r.write.Lock()
 	defer r.write.Unlock()
-	if err := x.dropSnapshot(r.name); err != nil {
+	if err := x.files.Drop(r.Tenant()); err != nil {
 		return fmt.Errorf("reset keywords: %w", err)
 	}
 	r.swap(newState())
 	r.changed, r.saved, r.durable = 0, 0, 0
-	x.account(r, r.state.bytes())
+	x.tenants.Account(r, r.state.bytes())
 	return nil
 }
 
 // Scrub leaves no trace of removed documents: it compacts the tenant in memory and
 // replaces its snapshot. Erasure calls it after Apply took the removal.
 func (x *Index) Scrub(ctx context.Context, s scope.Scope) error {
-	r, err := x.acquire(ctx, s)
+	r, err := x.tenants.Acquire(ctx, s)
 	if err != nil {
 		return fmt.Errorf("scrub keywords: %w", err)
 	}
-	defer x.release(r)
+	defer x.tenants.Release(r)
 	r.write.Lock()
 	defer r.write.Unlock()
 	n, err := r.compact()
@@ -241,8 +247,8 @@ func (x *Index) Scrub(ctx context.Context, s scope.Scope) error {
 		return fmt.Errorf("scrub keywords: %w", err)
 	}
 	r.swap(n)
-	x.account(r, r.state.bytes())
-	if err := r.save(x); err != nil {
+	x.tenants.Account(r, r.state.bytes())
+	if err := r.save(); err != nil {
 		return fmt.Errorf("scrub keywords: %w", err)
 	}
 	return nil

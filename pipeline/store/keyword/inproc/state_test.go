@@ -21,17 +21,17 @@ func index(t testing.TB, s *state, position int64, id, text string) {
 
 func TestCompactionBoundsWhatIsGone(t *testing.T) {
 	t.Parallel()
-	r := &resident{name: "acme", tenant: tenant{state: newState()}}
 	x, err := Open(Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	r := &resident{x: x, tenant: tenant{state: newState()}}
 	for i := range int64(9000) {
 		d := &keyword.Doc{ID: fmt.Sprint(i % 500), Position: i + 1, Text: fmt.Sprintf("turn number%d of the same talk", i)}
 		if err := r.apply(t.Context(), []keyword.Change{{Position: i + 1, Put: d}}, i+1); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.maintain(x); err != nil {
+		if err := r.maintain(); err != nil {
 			t.Fatal(err)
 		}
 	}

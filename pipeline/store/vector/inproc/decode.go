@@ -3,14 +3,9 @@ package inproc
 import (
 	"bufio"
 	"bytes"
-	"crypto/sha256"
 	"encoding/binary"
-	"errors"
-	"fmt"
 	"io"
-	"io/fs"
 	"math"
-	"os"
 
 	"satchel/pipeline/dot"
 	"satchel/pipeline/store/internal/profile"
@@ -18,43 +13,14 @@ import (
 
 // readSnapshot returns the tenant's state on disk, an empty one when there is none.
 func (x *Index) readSnapshot(tenant string) (s *state, err error) {
-	if x.cfg.Dir == "" {
-		return newState(x.cfg.Dimensions), nil
+	found, err := x.files.Read(tenant, func(r io.Reader, size int64) error {
+		s, err = x.cfg.decode(r, size, tenant)
+		return err
+	})
+	if err != nil || found {
+		return s, err
 	}
-	f, err := os.Open(x.path(tenant))
-	if errors.Is(err, fs.ErrNotExist) {
-		return newState(x.cfg.Dimensions), nil
-	}
-	if err == nil {
-		s, err = x.cfg.load(f, tenant)
-		err = errors.Join(err, f.Close())
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read vector snapshot of tenant %q: %w", tenant, err)
-	}
-	return s, nil
-}
-
-// load reads f to its end and checks its sum.
-func (c *Config) load(f *os.File, tenant string) (*state, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	body := info.Size() - sha256.Size
-	if body < 0 {
-		return nil, ErrDamaged
-	}
-	h := sha256.New()
-	s, decodeErr := c.decode(io.TeeReader(io.LimitReader(f, body), h), body, tenant)
-	if decodeErr != nil && !errors.Is(decodeErr, ErrDamaged) {
-		return nil, decodeErr
-	}
-	var sum [sha256.Size]byte
-	if _, err := io.ReadFull(f, sum[:]); err != nil || decodeErr != nil || !bytes.Equal(h.Sum(nil), sum[:]) {
-		return nil, ErrDamaged
-	}
-	return s, nil
+	return newState(x.cfg.Dimensions), nil
 }
 
 // decode reads a snapshot of size bytes, without its sum. What is not as encode writes it

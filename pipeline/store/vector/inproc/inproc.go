@@ -22,9 +22,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"satchel/pipeline/scope"
+	"satchel/pipeline/store/internal/snapfile"
+	"satchel/pipeline/store/internal/tenantpool"
 	"satchel/pipeline/store/vector"
 )
 
@@ -39,7 +40,7 @@ type Config struct {
 	Model         string // names what makes the vectors, with its revision; part of a snapshot
 	Dimensions    int    // length of a vector, at most 65,536; 0: 256
 	Dir           string // folder of the snapshots; "": none, and no tenant is evicted
-	MemoryBytes   int64  // evict the tenants used longest ago beyond this; 0: no limit. A tenant in use stays
+	MemoryBytes   int64  // evict the tenants used longest ago beyond this; 0: no limit. Tenants in use and the one used last stay
 	SnapshotEvery int    // changes between snapshots of a tenant, or a quarter of its items if that is more; 0: 100,000, negative: only at eviction and Close
 	ParallelFrom  int    // rows from which a search uses two goroutines; 0: 32,768, negative: never
 
@@ -77,14 +78,9 @@ func (c *Config) Validate() error {
 
 // Index is a vector.Driver; put vector.New in front of it. It is safe for concurrent use.
 type Index struct {
-	cfg Config
-
-	mu      sync.Mutex
-	tenants map[string]*resident
-	bytes   int64 // of every loaded tenant
-	clock   uint64
-	closed  bool
-	active  sync.WaitGroup // calls between acquire and release
+	cfg     Config
+	files   snapfile.Folder
+	tenants *tenantpool.Pool[*resident]
 }
 
 var _ vector.Driver = (*Index)(nil)
@@ -95,40 +91,50 @@ func Open(cfg Config) (*Index, error) {
 		return nil, fmt.Errorf("open vector index: %w", err)
 	}
 	cfg.defaults()
-	if err := prepareDir(cfg.Dir); err != nil {
+	x := &Index{cfg: cfg, files: snapfile.Folder{Dir: cfg.Dir, Ext: ".vec"}}
+	if err := x.files.Prepare(); err != nil {
 		return nil, fmt.Errorf("open vector index: %w", err)
 	}
-	return &Index{cfg: cfg, tenants: map[string]*resident{}}, nil
+	pool := tenantpool.Config[*resident]{New: func() *resident { return &resident{x: x} }, OnError: cfg.OnError, Closed: ErrClosed}
+	if cfg.Dir != "" {
+		pool.MemoryBytes = cfg.MemoryBytes
+	}
+	x.tenants = tenantpool.New(pool)
+	return x, nil
 }
 
 // Dimensions is the length of every vector.
 func (x *Index) Dimensions() int { return x.cfg.Dimensions }
 
+// Close waits for calls under way, writes the snapshots that are not current and
+// releases the memory. Further calls return ErrClosed.
+func (x *Index) Close() error { return x.tenants.Close() }
+
 // Apply puts and removes items. See vector.Index.
 func (x *Index) Apply(ctx context.Context, s scope.Scope, changes []vector.Change, upTo int64) error {
-	r, err := x.acquire(ctx, s)
+	r, err := x.tenants.Acquire(ctx, s)
 	if err != nil {
 		return err
 	}
-	defer x.release(r)
+	defer x.tenants.Release(r)
 	r.write.Lock()
 	defer r.write.Unlock()
 	if err := r.apply(ctx, changes, upTo); err != nil {
 		return err
 	}
-	if err := r.maintain(x); err != nil {
-		x.cfg.OnError(r.name, err)
+	if err := r.maintain(); err != nil {
+		x.cfg.OnError(r.Tenant(), err)
 	}
 	return nil
 }
 
 // Checkpoint returns the position up to which changes are in the index, 0 for none.
 func (x *Index) Checkpoint(ctx context.Context, s scope.Scope) (int64, error) {
-	r, err := x.acquire(ctx, s)
+	r, err := x.tenants.Acquire(ctx, s)
 	if err != nil {
 		return 0, err
 	}
-	defer x.release(r)
+	defer x.tenants.Release(r)
 	r.lock.RLock()
 	defer r.lock.RUnlock()
 	return r.checkpoint, nil
@@ -136,31 +142,31 @@ func (x *Index) Checkpoint(ctx context.Context, s scope.Scope) (int64, error) {
 
 // Search returns the best items and the moments of all. See vector.Index.
 func (x *Index) Search(ctx context.Context, s scope.Scope, q vector.Query) (vector.Result, error) {
-	r, err := x.acquire(ctx, s)
+	r, err := x.tenants.Acquire(ctx, s)
 	if err != nil {
 		return vector.Result{}, err
 	}
-	defer x.release(r)
+	defer x.tenants.Release(r)
 	return r.search(ctx, &q, x.cfg.ParallelFrom)
 }
 
 // Score returns the query's score of each id. See vector.Index.
 func (x *Index) Score(ctx context.Context, s scope.Scope, q vector.Query, ids []string) ([]float64, error) {
-	r, err := x.acquire(ctx, s)
+	r, err := x.tenants.Acquire(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	defer x.release(r)
+	defer x.tenants.Release(r)
 	return r.score(&q, ids), nil
 }
 
 // Digest returns the SHA-256 of the tenant's items: see state.digest for its preimage.
 func (x *Index) Digest(ctx context.Context, s scope.Scope) ([32]byte, error) {
-	r, err := x.acquire(ctx, s)
+	r, err := x.tenants.Acquire(ctx, s)
 	if err != nil {
 		return [32]byte{}, err
 	}
-	defer x.release(r)
+	defer x.tenants.Release(r)
 	r.write.Lock() // readers go on; what they may see cannot change
 	defer r.write.Unlock()
 	return r.digest(ctx)
@@ -168,30 +174,30 @@ func (x *Index) Digest(ctx context.Context, s scope.Scope) ([32]byte, error) {
 
 // Reset empties the tenant, removes its snapshot and puts its checkpoint to 0.
 func (x *Index) Reset(ctx context.Context, s scope.Scope) error {
-	r, err := x.acquire(ctx, s)
+	r, err := x.tenants.Acquire(ctx, s)
 	if err != nil {
 		return err
 	}
-	defer x.release(r)
+	defer x.tenants.Release(r)
 	r.write.Lock()
 	defer r.write.Unlock()
-	if err := x.dropSnapshot(r.name); err != nil {
+	if err := x.files.Drop(r.Tenant()); err != nil {
 		return fmt.Errorf("reset vectors: %w", err)
 	}
 	r.swap(newState(x.cfg.Dimensions))
 	r.changed, r.saved, r.durable, r.foreign = 0, 0, 0, false
-	x.account(r, r.state.bytes())
+	x.tenants.Account(r, r.state.bytes())
 	return nil
 }
 
 // Scrub leaves no trace of removed items: it compacts the tenant in memory and replaces
 // its snapshot. Erasure calls it after Apply took the removal.
 func (x *Index) Scrub(ctx context.Context, s scope.Scope) error {
-	r, err := x.acquire(ctx, s)
+	r, err := x.tenants.Acquire(ctx, s)
 	if err != nil {
 		return fmt.Errorf("scrub vectors: %w", err)
 	}
-	defer x.release(r)
+	defer x.tenants.Release(r)
 	r.write.Lock()
 	defer r.write.Unlock()
 	n, err := r.compact()
@@ -199,8 +205,8 @@ func (x *Index) Scrub(ctx context.Context, s scope.Scope) error {
 		return fmt.Errorf("scrub vectors: %w", err)
 	}
 	r.swap(n)
-	x.account(r, r.state.bytes())
-	if err := r.save(x); err != nil {
+	x.tenants.Account(r, r.state.bytes())
+	if err := r.save(); err != nil {
 		return fmt.Errorf("scrub vectors: %w", err)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package inproc
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -148,7 +149,7 @@ func TestDamagedSnapshotIsReportedAndEmpty(t *testing.T) {
 	if err := x.Close(); err != nil {
 		t.Fatal(err)
 	}
-	raw, path := onlySnapshot(t, dir), x.path("acme")
+	raw, path := onlySnapshot(t, dir), x.files.Path("acme")
 	for i := range raw {
 		damaged := bytes.Clone(raw)
 		damaged[i] ^= 1 << (i % 8)
@@ -200,7 +201,7 @@ func TestScrubLeavesNothing(t *testing.T) {
 			t.Errorf("the %s is in the snapshot", what)
 		}
 	}
-	st := x.tenants["acme"].state
+	st := stateOf(t, x, s)
 	for _, a := range st.axes {
 		for _, p := range a.pages {
 			if bytes.Contains(asBytes(p.vectors), gone) {
@@ -239,7 +240,7 @@ func TestCompactionKeepsEverything(t *testing.T) {
 	if digestOf(t, x, s) != digestOf(t, once, s) {
 		t.Error("the digest has changed")
 	}
-	if st := x.tenants["acme"].state; st.ids.Len() > 2*1025 {
+	if st := stateOf(t, x, s); st.ids.Len() > 2*1025 {
 		t.Errorf("%d ordinals for %d items", st.ids.Len(), st.docs)
 	}
 }
@@ -270,6 +271,17 @@ func TestEvictionUnderLoad(t *testing.T) {
 	}
 }
 
+// stateOf returns what the index holds of the tenant.
+func stateOf(t *testing.T, x *Index, s scope.Scope) *state {
+	t.Helper()
+	r, err := x.tenants.Acquire(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.tenants.Release(r)
+	return r.state
+}
+
 func FuzzDecode(f *testing.F) {
 	c := Config{Dimensions: 8, Model: "m"}
 	s := newState(8)
@@ -280,15 +292,12 @@ func FuzzDecode(f *testing.F) {
 			f.Fatal(err)
 		}
 	}
-	path := filepath.Join(f.TempDir(), "x")
-	if err := s.writeSnapshot(path, c.header("acme"), 8); err != nil {
+	var raw bytes.Buffer
+	w := bufio.NewWriter(&raw)
+	if err := errors.Join(c.encoder("acme", s)(w), w.Flush()); err != nil {
 		f.Fatal(err)
 	}
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(raw[:len(raw)-32])
+	f.Add(raw.Bytes())
 	f.Add([]byte(magic))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		s, err := c.decode(bytes.NewReader(raw), int64(len(raw)), "acme")
