@@ -47,7 +47,7 @@ func (l *Level) UnmarshalText(b []byte) error {
 }
 
 // Facets derives the filterable fields of an item from its labels and flags:
-// level:NAME, group:NAME, purpose:NAME, pii:VALUE (anything but none),
+// level:NAME, group:NAME, purpose:NAME, pii:VALUE (anything but none), detected:TYPE,
 // credentials:true. Defaults: trust 0.5, sensitivity 0, level confidential.
 func (m *MemoryItem) Facets() Facets {
 	f := Facets{
@@ -72,12 +72,18 @@ func (m *MemoryItem) Facets() Facets {
 			f.Purposes = append(f.Purposes, value)
 		case "pii":
 			f.PII = f.PII || value != "none"
+		case LabelDetected:
+			f.PII = true
 		case "credentials":
 			f.Credentials = f.Credentials || value == "true"
 		}
 	}
 	return f
 }
+
+// LabelDetected is the name of the labels that the detection at write adds, one for each
+// type of personal data or secret it found: detected:email.
+const LabelDetected = "detected"
 
 func valueOr(p *float64, def float64) float64 {
 	if p == nil {

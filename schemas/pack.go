@@ -198,7 +198,26 @@ type Verdict struct {
 	Redact         bool     `json:"redact,omitempty"`
 	RedactedFields []string `json:"redactedFields,omitempty"` // JSON paths, $.content…
 	Exception      string   `json:"exception,omitempty"`      // the governed exception that lifted the denial or the redaction
+
+	Obligations *Obligations `json:"obligations,omitempty"` // what had to be done before it was shown
 }
+
+// What Obligations.PII may be.
+const (
+	PIIRedact       = "redact"       // [email]
+	PIIPseudonymise = "pseudonymise" // [email:k3f9q2ab7c], the same for the same value of a tenant
+)
+
+// Obligations are what policy demands of an item it allows, besides the fields it
+// redacts.
+type Obligations struct {
+	PII       string   `json:"pii,omitempty"`       // redact or pseudonymise the personal data that is found; "": neither
+	Types     []string `json:"types,omitempty"`     // of personal data; none: all that are looked for
+	Summarise int      `json:"summarise,omitempty"` // show an extract of at most so many tokens; 0: the whole
+}
+
+// IsZero reports whether nothing is demanded.
+func (o Obligations) IsZero() bool { return o.PII == "" && len(o.Types) == 0 && o.Summarise == 0 }
 
 // Refusal is the data of request.refused.
 type Refusal struct {

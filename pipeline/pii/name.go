@@ -65,6 +65,9 @@ func capitalised(t string, i int) int {
 	return end
 }
 
+// flaggedRule is the rule of names that the caller gave.
+const flaggedRule = "flagged"
+
 // withNames adds every place where one of names stands as whole words, and keeps the
 // order; of two findings that overlap the first stays.
 func withNames(spans []Span, text string, names []string) []Span {
@@ -81,7 +84,7 @@ func withNames(spans []Span, text string, names []string) []Span {
 			start := at + k
 			at = start + len(name)
 			if whole(text, start, at) {
-				spans = append(spans, Span{Start: start, End: at, Type: Person, Confidence: 1, Rule: "flagged"})
+				spans = append(spans, Span{Start: start, End: at, Type: Person, Confidence: 1, Rule: flaggedRule})
 			}
 		}
 	}

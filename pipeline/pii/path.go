@@ -1,4 +1,4 @@
-package selection
+package pii
 
 import (
 	"encoding/json"
@@ -10,9 +10,6 @@ import (
 
 	"satchel/schemas"
 )
-
-// Redacted stands where something was removed.
-const Redacted = "[redacted]"
 
 // errPath is returned for a JSON path that is not of the form that redaction knows.
 var errPath = errors.New("not a JSON path of the form $.content, $.content.a.b, $.content.list[0] or $.content.list[*]")
@@ -32,39 +29,40 @@ const (
 	stepEvery
 )
 
-// Redact removes what the JSON paths name from the content. It fails closed: a path
-// it cannot follow into the content (a member of a text, a path it cannot parse)
-// removes the whole content; a member that is absent needs no removal. A path into
-// another field of the item than its content leaves the content alone.
-func Redact(c schemas.Content, paths []string) schemas.Content {
+// Redact replaces what the JSON paths name in the content by what mask has for it. It
+// fails closed: a path it cannot follow into the content (a member of a text, a path it
+// cannot parse) replaces the whole content; a member that is absent needs no redaction. A
+// path into another field of the item than its content leaves the content alone.
+func Redact(c schemas.Content, paths []string, mask Mask) schemas.Content {
 	if len(paths) == 0 {
 		return c
 	}
+	whole := func() schemas.Content { return schemas.TextContent(mask(Field, c.Text())) }
 	var tree any
 	parsed := false
 	for _, path := range paths {
 		steps, err := parsePath(path)
 		switch {
 		case err != nil || len(steps) == 0:
-			return schemas.TextContent(Redacted)
+			return whole()
 		case steps[0].kind == stepMember && otherField(steps[0].name):
 			continue
 		case steps[0].kind != stepMember || steps[0].name != "content" || len(steps) == 1 || c.Raw() == nil:
-			return schemas.TextContent(Redacted)
+			return whole()
 		}
 		if !parsed {
 			if tree, parsed = decode(c.Raw()); !parsed {
-				return schemas.TextContent(Redacted)
+				return whole()
 			}
 		}
-		tree = remove(tree, steps[1:])
+		tree = remove(tree, steps[1:], mask)
 	}
 	if !parsed {
 		return c
 	}
-	raw, err := json.Marshal(tree)
-	if err != nil || len(raw) == 0 || raw[0] != '{' && raw[0] != '[' {
-		return schemas.TextContent(Redacted)
+	raw, err := encode(tree)
+	if err != nil {
+		return whole()
 	}
 	return schemas.JSONContent(raw)
 }
@@ -89,10 +87,10 @@ func decode(raw json.RawMessage) (any, bool) {
 	return v, err == nil
 }
 
-// remove replaces what steps name by the redaction mark.
-func remove(v any, steps []step) any {
+// remove replaces what steps name by its mask.
+func remove(v any, steps []step, mask Mask) any {
 	if len(steps) == 0 {
-		return Redacted
+		return maskValue(v, mask)
 	}
 	head, rest := steps[0], steps[1:]
 	switch x := v.(type) {
@@ -100,28 +98,28 @@ func remove(v any, steps []step) any {
 		switch head.kind {
 		case stepMember:
 			if child, ok := x[head.name]; ok {
-				x[head.name] = remove(child, rest)
+				x[head.name] = remove(child, rest, mask)
 			}
 		case stepEvery:
 			for name, child := range x {
-				x[name] = remove(child, rest)
+				x[name] = remove(child, rest, mask)
 			}
 		case stepIndex:
-			return Redacted
+			return maskValue(v, mask)
 		}
 		return x
 	case []any:
 		switch head.kind {
 		case stepIndex:
 			if head.index < len(x) {
-				x[head.index] = remove(x[head.index], rest)
+				x[head.index] = remove(x[head.index], rest, mask)
 			}
 		default: // every element; a member name means that member of each
 			for i := range x {
 				if head.kind == stepEvery {
-					x[i] = remove(x[i], rest)
+					x[i] = remove(x[i], rest, mask)
 				} else {
-					x[i] = remove(x[i], steps)
+					x[i] = remove(x[i], steps, mask)
 				}
 			}
 		}
@@ -129,7 +127,19 @@ func remove(v any, steps []step) any {
 	case nil:
 		return nil
 	}
-	return Redacted // the path goes on where the value ends
+	return maskValue(v, mask) // the path goes on where the value ends
+}
+
+// maskValue is the mask of a value's text, or of its JSON when it is no text.
+func maskValue(v any, mask Mask) any {
+	if text, ok := v.(string); ok {
+		return mask(Field, text)
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return Redacted
+	}
+	return mask(Field, string(raw))
 }
 
 // parsePath reads $.a.b[0][*]['name'] into steps after the $.
@@ -194,8 +204,8 @@ func bracketStep(s string) (step, string, error) {
 	return step{kind: stepIndex, index: i}, rest, nil
 }
 
-// redactsField reports whether a path names the given top-level field of an item.
-func redactsField(paths []string, field string) bool {
+// namesField reports whether a path names the given top-level field of an item.
+func namesField(paths []string, field string) bool {
 	return slices.ContainsFunc(paths, func(p string) bool {
 		rest, ok := strings.CutPrefix(p, "$."+field)
 		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
