@@ -16,6 +16,7 @@ import (
 	"satchel/pipeline/embed"
 	"satchel/pipeline/pack"
 	"satchel/pipeline/pack/template"
+	"satchel/pipeline/pii"
 	"satchel/pipeline/relevance"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection"
@@ -59,6 +60,10 @@ type Config struct {
 	Prover prover
 	// Leaves reads leaf hashes for provenance. Default: provenance has positions only.
 	Leaves leaves
+
+	// Sanitizer meets the obligations of policy decisions. Default: marks alone, so that
+	// what policy lets be seen under pseudonyms is denied.
+	Sanitizer *pii.Sanitizer
 
 	Weights  *selection.Weights
 	Disable  []string            // names of ranking features that are switched off
@@ -182,6 +187,13 @@ func New(cfg Config) (*Engine, error) {
 		if err := cfg.Rankers[i].Validate(); err != nil {
 			return nil, fmt.Errorf("new engine: %w", err)
 		}
+	}
+	if cfg.Sanitizer == nil {
+		detector, err := pii.New(pii.Config{})
+		if err != nil {
+			return nil, fmt.Errorf("new engine: %w", err)
+		}
+		cfg.Sanitizer = pii.NewSanitizer(detector, pii.Pseudonyms{}, cfg.Tokens("").Count)
 	}
 	m, err := newMeasures(cfg.Meter)
 	if err != nil {

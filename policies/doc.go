@@ -48,11 +48,15 @@
 // Signer; for use for a tool, its safety tags given as labels safety:TAG. Writing up is
 // allowed: a writer may label above its own clearance. What is read or opened and holds
 // personal data has its PII flags redacted, the whole of $.content when a flag is not a
-// JSON path or there is none; role pii_reader lifts it.
+// JSON path or there is none; role pii_reader lifts it. What carries a label detected:TYPE
+// has those findings masked where they stand (an obligation), under stable pseudonyms for
+// role pseudonym_reader; pii_reader lifts it, for the type secret credentials_reader does.
+// A label extract:N shows at most N tokens, unless role pii_reader is held.
 //
 // # The roles
 //
 //	pii_reader          sees personal data unredacted
+//	pseudonym_reader    sees stable pseudonyms in place of personal data
 //	credentials_reader  sees items that hold credentials
 //	eraser              may erase any item of its tenant
 //	auditor             may follow drop reports and decisions

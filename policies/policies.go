@@ -41,6 +41,10 @@ type Verdict struct {
 	Reason string   // short, stable, snake_case: "allowed", "clearance", "tenant", "expired", …
 	Redact []string // JSON paths to remove before the item is shown
 
+	// Obligations must be met before the item is shown; whoever cannot meet them shows
+	// nothing of it.
+	Obligations schemas.Obligations
+
 	Exception string // id of the governed exception that lifted the denial or the redaction, "" for none
 }
 

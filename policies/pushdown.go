@@ -106,3 +106,23 @@ func (c *condition) check() error {
 	}
 	return nil
 }
+
+// ReadObligations reads what a policy demands of an item it allows. Nothing that is not
+// understood passes for nothing demanded: an unknown member, action or type is an error.
+func ReadObligations(raw []byte) (schemas.Obligations, error) {
+	var o schemas.Obligations
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&o); err != nil {
+		return schemas.Obligations{}, fmt.Errorf("read obligations: %w", err)
+	}
+	switch {
+	case o.PII != "" && o.PII != schemas.PIIRedact && o.PII != schemas.PIIPseudonymise:
+		return schemas.Obligations{}, fmt.Errorf("read obligations: pii is neither %q nor %q", schemas.PIIRedact, schemas.PIIPseudonymise)
+	case o.PII == "" && len(o.Types) > 0:
+		return schemas.Obligations{}, fmt.Errorf("read obligations: types without pii")
+	case o.Summarise < 0:
+		return schemas.Obligations{}, fmt.Errorf("read obligations: summarise is negative")
+	}
+	return o, nil
+}

@@ -20,6 +20,7 @@ const (
 	ExtensionSigner    = "satchelsigner"   // the verified key id, or "unsigned"
 	ExtensionChecksum  = "satchelchecksum" // "sha256:<hex>" of the item's content
 	ExtensionRedacted  = "satchelredacted" // JSON pointers redacted at write, joined by ","
+	ExtensionDetected  = "satcheldetected" // types of personal data found at write, joined by ","
 )
 
 var (

@@ -188,6 +188,9 @@ func (a *appender) rejection(m Message, err error) Rejected {
 	var why *write.Rejection
 	if errors.As(err, &why) {
 		r.Reason, r.Pointer, r.Cause = why.DLQReason(), why.Pointer, causeOf(why)
+		if why.Reason == write.PersonalData {
+			r.Message.Data = a.writer.Mask(m.Data) // what is refused is not kept elsewhere
+		}
 	}
 	return r
 }

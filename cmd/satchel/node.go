@@ -140,6 +140,9 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	if err := a.PackSettings.apply(&engine); err != nil {
 		return err
 	}
+	if engine.Sanitizer, err = a.openSanitizer(o.rand, true); err != nil {
+		return err
+	}
 	notes, err := a.rank(&engine)
 	if err != nil {
 		return err

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"satchel/pipeline/scope"
-	"satchel/pipeline/selection"
 	"satchel/pipeline/store/items"
 	itemsqlite "satchel/pipeline/store/items/sqlite"
 	"satchel/policies"
@@ -126,18 +125,21 @@ func (policyExplainCmd) Help() string {
 
 // policyAnswer is what explain prints.
 type policyAnswer struct {
-	Item      string           `json:"item"`
-	Action    string           `json:"action"`
-	Principal scope.Principal  `json:"principal"`
-	Allow     bool             `json:"allow"`
-	Reason    string           `json:"reason"`
-	Redact    []string         `json:"redactedFields"`
-	Shown     *schemas.Content `json:"shown,omitempty"` // the content as this principal sees it
-	Revision  string           `json:"revision"`
-	File      string           `json:"file,omitempty"`
-	Line      int              `json:"line,omitempty"`
-	Rule      string           `json:"rule,omitempty"`
-	Warnings  []string         `json:"warnings,omitempty"`
+	Item      string          `json:"item"`
+	Action    string          `json:"action"`
+	Principal scope.Principal `json:"principal"`
+	Allow     bool            `json:"allow"`
+	Reason    string          `json:"reason"`
+	Redact    []string        `json:"redactedFields"`
+
+	Obligations schemas.Obligations `json:"obligations,omitzero"`
+
+	Shown    *schemas.Content `json:"shown,omitempty"` // the content as this principal sees it
+	Revision string           `json:"revision"`
+	File     string           `json:"file,omitempty"`
+	Line     int              `json:"line,omitempty"`
+	Rule     string           `json:"rule,omitempty"`
+	Warnings []string         `json:"warnings,omitempty"`
 }
 
 // Run decides and prints which rule did.
@@ -167,8 +169,13 @@ func (c *policyExplainCmd) Run(ctx context.Context, a *app) error {
 	}
 	answer.Item, answer.Action, answer.Principal = record.ID, c.Action, s.Principal()
 	if answer.Allow {
-		shown := selection.Redact(record.Content, answer.Redact)
-		answer.Shown = &shown
+		z, err := a.openSanitizer(nil, false)
+		if err != nil {
+			return err
+		}
+		if z.Apply(a.Tenant, record, answer.Redact, answer.Obligations) {
+			answer.Shown = &record.Content
+		}
 	}
 	if a.JSON {
 		return a.printJSON(answer)
@@ -179,7 +186,7 @@ func (c *policyExplainCmd) Run(ctx context.Context, a *app) error {
 func explain(ctx context.Context, d *decisionPoint, s scope.Scope, r policies.Request) (*policyAnswer, error) {
 	if p, ok := d.PDP.(*opaembed.PDP); ok {
 		e, err := p.Explain(ctx, s, r)
-		return &policyAnswer{Allow: e.Verdict.Allow, Reason: e.Verdict.Reason, Redact: e.Verdict.Redact,
+		return &policyAnswer{Allow: e.Verdict.Allow, Reason: e.Verdict.Reason, Redact: e.Verdict.Redact, Obligations: e.Verdict.Obligations,
 			Revision: e.Revision, File: e.File, Line: e.Line, Rule: e.Rule}, err
 	}
 	decide := d.Decide
@@ -191,7 +198,7 @@ func explain(ctx context.Context, d *decisionPoint, s scope.Scope, r policies.Re
 		return nil, err
 	}
 	v := got.Verdicts[0]
-	return &policyAnswer{Allow: v.Allow, Reason: v.Reason, Redact: v.Redact, Revision: got.Revision, Warnings: got.Warnings}, nil
+	return &policyAnswer{Allow: v.Allow, Reason: v.Reason, Redact: v.Redact, Obligations: v.Obligations, Revision: got.Revision, Warnings: got.Warnings}, nil
 }
 
 // record reads the item from the command line or the store.
@@ -251,6 +258,12 @@ func (p *policyAnswer) print(a *app) error {
 	fmt.Fprintf(a.out, "revision  %s\n", p.Revision)
 	for _, path := range p.Redact {
 		fmt.Fprintf(a.out, "redacted  %s\n", path)
+	}
+	if o := p.Obligations; o.PII != "" {
+		fmt.Fprintf(a.out, "masked    %s: %s\n", o.PII, strings.Join(o.Types, ", "))
+	}
+	if n := p.Obligations.Summarise; n > 0 {
+		fmt.Fprintf(a.out, "extract   of at most %d tokens\n", n)
 	}
 	for _, w := range p.Warnings {
 		fmt.Fprintf(a.out, "warning   %s\n", w)

@@ -48,8 +48,13 @@ type Settings struct {
 	Keyword        string `help:"Keyword index: inproc, BM25 in the process, or postgres, full-text search in the database." default:"inproc" enum:"inproc,postgres" env:"KEYWORD"`
 	KeywordLang    string `name:"keyword-language" help:"Text search configuration of the database, such as german; empty: the analysis of the index in the process." env:"KEYWORD_LANGUAGE"`
 
-	Keys      string `name:"signing-keys" help:"YAML file of agents' public keys (key id: nkey) for signed memories." env:"SATCHEL_SIGNING_KEYS" type:"path"`
-	Signed    bool   `name:"require-signature" help:"Refuse unsigned memories." env:"SATCHEL_REQUIRE_SIGNATURE"`
+	Keys      string   `name:"signing-keys" help:"YAML file of agents' public keys (key id: nkey) for signed memories." env:"SATCHEL_SIGNING_KEYS" type:"path"`
+	Signed    bool     `name:"require-signature" help:"Refuse unsigned memories." env:"SATCHEL_REQUIRE_SIGNATURE"`
+	Secret    string   `name:"secret-key" help:"File of 32 or more random bytes that pseudonyms and artifact handles are keyed with; empty: keys/secret.key in the data folder, made when missing." env:"SATCHEL_SECRET_KEY" type:"path"`
+	OnWrite   string   `name:"pii-on-write" help:"What is done with a memory in which personal data or a secret is found: off, label, redact or refuse." default:"label" env:"PII_ON_WRITE" enum:"off,label,redact,refuse"`
+	PIITypes  []string `name:"pii-types" help:"What counts: email, phone, card, iban, ssn, secret, ip, url, domain, person; empty: the first six." env:"PII_TYPES"`
+	PIIRegion []string `name:"pii-phone-regions" help:"Country codes, as US, whose national telephone numbers count without a word beside them." env:"PII_PHONE_REGIONS"`
+
 	Relevance string `name:"relevance-config" help:"Relevance pre-parser config, JSON; empty: the built-in one." env:"SATCHEL_RELEVANCE" type:"path"`
 
 	EmbedURL        string  `name:"embeddings-url" help:"OpenAI-compatible endpoint that embeds, as https://api.openai.com/v1; empty: the table in the binary." env:"EMBEDDINGS_URL"`

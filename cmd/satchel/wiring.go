@@ -225,7 +225,11 @@ func (s *stores) projections() worker.Stores {
 
 // openWriter returns the first stage of the pipeline with the agents' keys.
 func (a *app) openWriter() (*write.Writer, error) {
-	cfg := write.Config{RequireSignature: a.Signed}
+	detector, err := a.openDetector()
+	if err != nil {
+		return nil, err
+	}
+	cfg := write.Config{RequireSignature: a.Signed, Detector: detector, OnFound: write.OnFound(a.OnWrite)}
 	if a.Keys != "" {
 		raw, err := os.ReadFile(a.Keys)
 		if err != nil {

@@ -180,6 +180,17 @@ func (d *Detector) MaskItem(m *schemas.MemoryItem, mask Mask) []string {
 	return newFinder(d, mask).item(m)
 }
 
+// MaskJSON replaces what is found in the texts of a JSON document; what is no JSON is
+// taken as text.
+func (d *Detector) MaskJSON(data []byte, mask Mask) []byte {
+	f := newFinder(d, mask)
+	if !json.Valid(data) {
+		return []byte(f.text(string(data)))
+	}
+	masked, _ := f.json(data)
+	return masked
+}
+
 // encode writes a tree that is still an object or an array.
 func encode(tree any) (json.RawMessage, error) {
 	var b bytes.Buffer

@@ -43,7 +43,7 @@ func readRun(text string, i int) (r run) {
 		r.groups[r.n] = g
 		r.n++
 		sep = 0
-		for k := 0; k < 3 && i < len(text) && separates(text[i]); k++ {
+		for k := 0; k < 3 && i < len(text) && separates(text[i]) && (k == 0 || text[i] != ' ' || text[i-1] != ' '); k++ {
 			if sep == 0 || sep == ' ' {
 				sep = text[i]
 			}

@@ -6,21 +6,31 @@ import "github.com/nyaruka/phonenumbers"
 // beside it and, for international numbers and the configured regions, the numbering
 // plan say how sure it is.
 func (s *scan) phone(r *run) bool {
-	n, end := phoneGroups(s.text, r)
-	if n == 0 {
-		return false
+	best := Span{}
+	for n := phoneGroups(s.text, r); n > 0; n-- {
+		if sp := s.phoneOf(r, n); sp.Confidence > best.Confidence {
+			best = sp
+		}
+		if best.Confidence >= s.d.least || n == 1 || r.groups[n-1].sep != ' ' && r.groups[n-1].start == r.groups[n-2].end+1 {
+			break // but behind a blank another number may begin
+		}
 	}
+	return best.Confidence > 0 && s.add(best)
+}
+
+// phoneOf tries the first n groups of a run.
+func (s *scan) phoneOf(r *run, n int) Span {
 	digits := 0
 	for _, g := range r.groups[:n] {
 		digits += g.len()
 	}
-	end, extended := s.extension(end)
+	end, extended := s.extension(r.groups[n-1].end)
 	if !s.closed(end) || digits < 6 || digits > 15 {
-		return false
+		return Span{}
 	}
 	confidence := s.shape(r, n, digits)
 	if confidence == 0 {
-		return false
+		return Span{}
 	}
 	if extended {
 		confidence += 0.3
@@ -29,33 +39,26 @@ func (s *scan) phone(r *run) bool {
 	if confidence > 0.1 && confidence < 0.5 && s.planned(s.text[r.start:end]) {
 		confidence += 0.4
 	}
-	return s.add(Span{Start: r.start, End: end, Type: Phone, Confidence: min(confidence, 0.99), Rule: "phone"})
+	return Span{Start: r.start, End: end, Type: Phone, Confidence: min(confidence, 0.99), Rule: "phone"}
 }
 
-// phoneGroups returns how many groups of the run can be one number, and its end.
-func phoneGroups(text string, r *run) (n, end int) {
-	digits := 0
-	for n < r.n {
+// phoneGroups returns how many groups of the run one number can have at most.
+func phoneGroups(text string, r *run) (n int) {
+	for digits := 0; n < r.n; n++ {
 		g := r.groups[n]
 		if g.sep == '/' && (n != 1 || r.groups[0].len() < 3) { // a date or a fraction
-			return 0, 0
+			return 0
 		}
-		if digits+g.len() > 15 {
+		if digits += g.len(); digits > 15 {
 			break
 		}
-		digits += g.len()
-		n++
 	}
-	if n == 0 {
-		return 0, 0
-	}
-	end = r.groups[n-1].end
-	if text[r.start] == '(' || text[r.start] == '+' && r.start+1 < len(text) && text[r.start+1] == '(' {
+	if n > 0 && (text[r.start] == '(' || text[r.start] == '+' && r.start+1 < len(text) && text[r.start+1] == '(') {
 		if g := r.groups[0]; g.len() > 5 || g.end >= len(text) || text[g.end] != ')' {
-			return 0, 0
+			return 0
 		}
 	}
-	return n, end
+	return n
 }
 
 // extension reads x123 or ext. 123 behind a number.
@@ -197,7 +200,9 @@ func (s *scan) words(start, end int) float64 {
 		return 0.45
 	case anyOf(before, otherNumber):
 		return -0.4
-	case anyOf(before, contactWord), anyOf(after, contactWord):
+	case anyOf(after, contactWord):
+		return 0.35
+	case anyOf(before, contactWord):
 		return 0.25
 	}
 	return 0

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"satchel/pipeline/candidate"
+	"satchel/pipeline/pii"
 	"satchel/pipeline/scope"
 	"satchel/policies"
 	"satchel/schemas"
@@ -20,11 +21,15 @@ const ActionRead = "read"
 // resource; nothing of it can be trusted then.
 var ErrVerdicts = errors.New("policy decision does not match its request")
 
+// ReasonObligations is the reason of what policy allows under obligations that cannot be
+// met.
+const ReasonObligations = "obligations"
+
 // Slice asks the policy about every candidate in one decision and marks each with
 // its verdict. What is denied is dropped, and so is what redaction leaves nothing of;
-// what is redacted in part is changed before anyone counts or shows it. The decision and each verdict get ids from id. An error leaves
-// every candidate denied.
-func Slice(ctx context.Context, s scope.Scope, pdp policies.PDP, now time.Time, id string, cs []candidate.Candidate) (schemas.PolicyDecision, error) {
+// what is redacted, masked or cut is changed by z before anyone counts or shows it. The
+// decision and each verdict get ids from id. An error leaves every candidate denied.
+func Slice(ctx context.Context, s scope.Scope, pdp policies.PDP, z *pii.Sanitizer, now time.Time, id string, cs []candidate.Candidate) (schemas.PolicyDecision, error) {
 	for i := range cs {
 		cs[i].Verdict = schemas.Verdict{ItemID: cs[i].Record.ID}
 		cs[i].Drop = schemas.DropPolicy
@@ -46,20 +51,31 @@ func Slice(ctx context.Context, s scope.Scope, pdp policies.PDP, now time.Time, 
 	out.Revision, out.InputHash = d.Revision, d.InputHash
 	out.Verdicts = make([]schemas.Verdict, len(cs))
 	for i, v := range d.Verdicts {
-		out.Verdicts[i] = schemas.Verdict{
-			ID: id + "." + strconv.Itoa(i+1), ItemID: cs[i].Record.ID, Allow: v.Allow, Reason: v.Reason,
-			Redact: v.Allow && len(v.Redact) > 0, RedactedFields: v.Redact, Exception: v.Exception,
-		}
+		out.Verdicts[i] = apply(s.Tenant(), z, v, &cs[i])
+		out.Verdicts[i].ID, out.Verdicts[i].ItemID = id+"."+strconv.Itoa(i+1), cs[i].Record.ID
 		cs[i].Verdict = out.Verdicts[i]
-		if v.Allow {
-			cs[i].Drop = ""
-			redact(&cs[i].Record, v.Redact)
-		}
-		if v.Allow && len(v.Redact) > 0 && cs[i].Record.Content.Text() == Redacted {
-			cs[i].Drop, cs[i].Detail = schemas.DropPolicy, "redacted_whole" // it would only take a place
-		}
 	}
 	return out, nil
+}
+
+// apply does to a candidate what its verdict says and returns the verdict as it is logged.
+func apply(tenant string, z *pii.Sanitizer, v policies.Verdict, c *candidate.Candidate) schemas.Verdict {
+	logged := schemas.Verdict{Allow: v.Allow, Reason: v.Reason, Exception: v.Exception}
+	if !v.Allow {
+		return logged
+	}
+	if !z.Apply(tenant, &c.Record, v.Redact, v.Obligations) {
+		return schemas.Verdict{Reason: ReasonObligations}
+	}
+	logged.Redact, logged.RedactedFields = len(v.Redact) > 0, v.Redact
+	if !v.Obligations.IsZero() {
+		logged.Obligations = &v.Obligations
+	}
+	c.Drop = ""
+	if len(v.Redact) > 0 && c.Record.Content.Text() == pii.Redacted {
+		c.Drop, c.Detail = schemas.DropPolicy, "redacted_whole" // it would only take a place
+	}
+	return logged
 }
 
 func resources(cs []candidate.Candidate) []policies.Resource {
@@ -72,26 +88,4 @@ func resources(cs []candidate.Candidate) []policies.Resource {
 		}
 	}
 	return out
-}
-
-// redact removes from a record what the paths name, in every field that can be shown.
-func redact(r *schemas.Record, paths []string) {
-	if len(paths) == 0 {
-		return
-	}
-	r.Content = Redact(r.Content, paths)
-	r.Tokens = 0 // it was counted with what is gone
-	r.Summary = nil
-	if redactsField(paths, "speaker") {
-		r.Speaker = ""
-	}
-	if redactsField(paths, "attributes") {
-		r.Attributes = nil
-	}
-	if redactsField(paths, "links") {
-		r.Links = nil
-	}
-	if redactsField(paths, "provenance") {
-		r.Provenance.SourceURI = ""
-	}
 }

@@ -2,6 +2,8 @@ package write
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/cloudevents/sdk-go/v2/types"
 
@@ -56,7 +58,8 @@ func formatExtension(value any) string {
 }
 
 // Item reads the item of a memory.recorded entry with what Prepare found out applied:
-// the checksum when the item has none, and the verified signer.
+// the checksum when the item has none, the verified signer, and a label for each type of
+// personal data that was found.
 func Item(e eventlog.Entry) (schemas.MemoryItem, error) {
 	var m schemas.MemoryItem
 	if err := schemas.UnmarshalMemoryItem(e.Data, &m); err != nil {
@@ -70,5 +73,12 @@ func Item(e eventlog.Entry) (schemas.MemoryItem, error) {
 		m.Signer = schemas.Unsigned
 	}
 	m.Provenance.Signer = m.Signer
+	if found := e.Extensions[schemas.ExtensionDetected]; found != "" {
+		for t := range strings.SplitSeq(found, ",") {
+			if label := schemas.LabelDetected + ":" + t; !slices.Contains(m.SecurityLabel, label) {
+				m.SecurityLabel = append(m.SecurityLabel, label)
+			}
+		}
+	}
 	return m, nil
 }

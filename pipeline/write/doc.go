@@ -3,9 +3,10 @@
 //
 // Prepare checks the event's attributes, reads the data strictly (package schemas),
 // holds the payload's tenant against the subject's, verifies the signature, checks or
-// computes the content's checksum and runs the redaction hook. It is pure: the same
+// computes the content's checksum, runs the redaction hook and looks for personal data
+// and secrets. It is pure: the same
 // event gives the same draft, so a redelivery is recognised by the log. The data
-// bytes stay exactly as received unless the redaction hook changed the item.
+// bytes stay exactly as received unless the item was redacted.
 //
 // # Extensions of a draft
 //
@@ -16,7 +17,8 @@
 //	satchelsig       signature, base64url without padding, as published
 //	satchelsigner    set here: the verified key id, or "unsigned"
 //	satchelchecksum  set here for memory.recorded: "sha256:<hex>" of the content
-//	satchelredacted  set here: JSON pointers the redaction hook changed, joined by ","
+//	satchelredacted  set here: JSON pointers that were redacted, joined by ","
+//	satcheldetected  set here: types of personal data that were found, joined by ","
 //
 // Item reads an item back with these applied.
 //

@@ -14,6 +14,7 @@ const (
 	UnknownType  Reason = "unknown_type"
 	BadSignature Reason = "bad_signature"
 	BadID        Reason = "bad_id"
+	PersonalData Reason = "personal_data"
 )
 
 // Rejection is the error of Prepare. It holds no content.

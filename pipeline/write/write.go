@@ -8,6 +8,7 @@ import (
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/nats-io/nkeys"
 
+	"satchel/pipeline/pii"
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
 )
@@ -35,7 +36,22 @@ type Config struct {
 	// it changed; none leaves the received bytes as they are. It runs after the
 	// signature was verified and must give the same result for the same item. nil: no redaction.
 	Redact func(tenant string, m *schemas.MemoryItem) []string
+	// Detector finds personal data and secrets in an item after Redact has run; nil: nobody
+	// looks. OnFound says what is done then.
+	Detector *pii.Detector
+	OnFound  OnFound
 }
+
+// OnFound is what is done with an item in which personal data or a secret is found.
+type OnFound string
+
+// The ways. The zero value is FoundOff.
+const (
+	FoundOff    OnFound = "off"    // nobody looks
+	FoundLabel  OnFound = "label"  // it is taken as it is, with a label detected:TYPE for each type
+	FoundRedact OnFound = "redact" // the findings are replaced by [TYPE] before it is taken
+	FoundRefuse OnFound = "refuse" // it is refused
+)
 
 // Writer prepares events. It is safe for concurrent use.
 type Writer struct {
@@ -43,11 +59,23 @@ type Writer struct {
 	keys             map[string]nkeys.KeyPair
 	maxData          int
 	redact           func(tenant string, m *schemas.MemoryItem) []string
+	detector         *pii.Detector
+	onFound          OnFound
 }
 
 // New returns a Writer, or an error that names the key that is none.
 func New(c Config) (*Writer, error) {
-	w := &Writer{requireSignature: c.RequireSignature, keys: make(map[string]nkeys.KeyPair, len(c.Keys)), maxData: c.MaxData, redact: c.Redact}
+	w := &Writer{requireSignature: c.RequireSignature, keys: make(map[string]nkeys.KeyPair, len(c.Keys)), maxData: c.MaxData, redact: c.Redact, detector: c.Detector, onFound: c.OnFound}
+	switch c.OnFound {
+	case "", FoundOff:
+		w.detector = nil
+	case FoundLabel, FoundRedact, FoundRefuse:
+		if c.Detector == nil {
+			return nil, fmt.Errorf("check writer: %q needs a detector", c.OnFound)
+		}
+	default:
+		return nil, fmt.Errorf("check writer: what to do with personal data: %q is none of off, label, redact and refuse", c.OnFound)
+	}
 	if w.maxData == 0 {
 		w.maxData = DefaultMaxData
 	}
@@ -233,17 +261,55 @@ func (w *Writer) finishItem(d *eventlog.Draft, m *schemas.MemoryItem, signer str
 		return reject(Malformed, "/data/provenance/checksum", "is not the SHA-256 of the content")
 	}
 	d.Extensions[schemas.ExtensionChecksum] = checksum
-	if w.redact == nil {
-		return nil
+	var changed []string
+	if w.redact != nil {
+		changed = w.redact(d.Tenant, m)
 	}
-	return w.redactItem(d, m)
-}
-
-func (w *Writer) redactItem(d *eventlog.Draft, m *schemas.MemoryItem) *Rejection {
-	changed := w.redact(d.Tenant, m)
+	if w.detector != nil {
+		more, r := w.detect(d, m)
+		if r != nil {
+			return r
+		}
+		changed = append(changed, more...)
+	}
 	if len(changed) == 0 {
 		return nil
 	}
+	return rewrite(d, m, changed)
+}
+
+// detect does what is to be done with an item in which something is found, and returns
+// the JSON pointers of what it changed.
+func (w *Writer) detect(d *eventlog.Draft, m *schemas.MemoryItem) (changed []string, r *Rejection) {
+	if w.onFound == FoundRedact {
+		return w.detector.MaskItem(m, pii.Mark), nil
+	}
+	found := w.detector.Item(m)
+	if len(found) == 0 {
+		return nil, nil
+	}
+	names := make([]string, len(found))
+	for i, t := range found {
+		names[i] = string(t)
+	}
+	if w.onFound == FoundRefuse {
+		return nil, reject(PersonalData, "/data", "holds what may not be remembered here: "+strings.Join(names, ", "))
+	}
+	d.Extensions[schemas.ExtensionDetected] = strings.Join(names, ",")
+	return nil, nil
+}
+
+// Mask returns the data of an event with everything that is found replaced, for where a
+// refused event is kept.
+func (w *Writer) Mask(data []byte) []byte {
+	if w.detector == nil {
+		return data
+	}
+	return w.detector.MaskJSON(data, pii.Mark)
+}
+
+// rewrite writes the changed item into the draft.
+func rewrite(d *eventlog.Draft, m *schemas.MemoryItem, changed []string) *Rejection {
 	m.Provenance.Checksum = ""
 	if issues := m.Validate(); len(issues) > 0 {
 		return rejectData(issues, len(m.SecurityLabel) == 0)

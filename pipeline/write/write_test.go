@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/nats-io/nkeys"
 
+	"satchel/pipeline/pii"
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/write"
 	"satchel/schemas"
@@ -304,6 +306,53 @@ func TestRedact(t *testing.T) {
 	}
 	if d.Extensions[schemas.ExtensionRedacted] != "/content" || d.Extensions[schemas.ExtensionChecksum] != m.Content.Checksum() {
 		t.Errorf("extensions %v", d.Extensions)
+	}
+}
+
+func TestPersonalData(t *testing.T) {
+	t.Parallel()
+	detector, err := pii.New(pii.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	prepare := func(on write.OnFound, content string) (eventlog.Draft, error) {
+		w := newWriter(t, write.Config{Detector: detector, OnFound: on})
+		return w.Prepare("acme", "one", newEvent(schemas.TypeMemoryRecorded, strings.Replace(recorded, "a b", content, 1)))
+	}
+	const found = "write to ada@example.org, card 4111 1111 1111 1111"
+	d, err := prepare(write.FoundLabel, found)
+	if err != nil || !strings.Contains(string(d.Data), "ada@example.org") {
+		t.Fatalf("label: %s, %v", d.Data, err)
+	}
+	m, err := write.Item(eventlog.Entry{Position: 1, Data: d.Data, Extensions: d.Extensions})
+	if err != nil || !slices.Contains(m.SecurityLabel, "detected:email") || !slices.Contains(m.SecurityLabel, "detected:card") || !m.Facets().PII {
+		t.Errorf("label: %v, %v", m.SecurityLabel, err)
+	}
+	d, err = prepare(write.FoundRedact, found)
+	if err != nil || !strings.Contains(string(d.Data), "write to [email], card [card]") || d.Extensions[schemas.ExtensionRedacted] != "/content" {
+		t.Errorf("redact: %s %v, %v", d.Data, d.Extensions, err)
+	}
+	var r *write.Rejection
+	if _, err = prepare(write.FoundRefuse, found); !errors.As(err, &r) || r.Reason != write.PersonalData || strings.Contains(r.Error(), "ada") {
+		t.Errorf("refuse: %v", err)
+	}
+	if d, err = prepare(write.FoundOff, found); err != nil || d.Extensions[schemas.ExtensionDetected] != "" {
+		t.Errorf("off: %v, %v", d.Extensions, err)
+	}
+	for _, on := range []write.OnFound{write.FoundLabel, write.FoundRedact, write.FoundRefuse} {
+		d, err = prepare(on, "nothing to see")
+		if err != nil || string(d.Data) != strings.Replace(recorded, "a b", "nothing to see", 1) || d.Extensions[schemas.ExtensionDetected] != "" {
+			t.Errorf("%s of nothing: %v, %v", on, d.Extensions, err)
+		}
+	}
+	masked := newWriter(t, write.Config{Detector: detector, OnFound: write.FoundRefuse}).Mask([]byte(`{"data":{"content":"ada@example.org"}}`))
+	if string(masked) != `{"data":{"content":"[email]"}}` {
+		t.Errorf("masked %s", masked)
+	}
+	for _, c := range []write.Config{{OnFound: "blur", Detector: detector}, {OnFound: write.FoundLabel}} {
+		if _, err := write.New(c); err == nil {
+			t.Errorf("%q without what it needs is taken", c.OnFound)
+		}
 	}
 }
 

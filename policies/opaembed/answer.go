@@ -25,8 +25,8 @@ func parseVerdicts(answer *ast.Term, n int) ([]policies.Verdict, error) {
 	verdicts := make([]policies.Verdict, n)
 	for i := range n {
 		pair, ok := list.Elem(i).Value.(*ast.Array)
-		if !ok || pair.Len() != 2 {
-			return nil, fmt.Errorf("verdict %d is not [reason, redactions]", i)
+		if !ok || pair.Len() != 2 && pair.Len() != 3 {
+			return nil, fmt.Errorf("verdict %d is neither [reason, redactions] nor [reason, redactions, obligations]", i)
 		}
 		reason, ok := pair.Elem(0).Value.(ast.String)
 		if !ok || !policies.ValidReason(string(reason)) {
@@ -43,8 +43,29 @@ func parseVerdicts(answer *ast.Term, n int) ([]policies.Verdict, error) {
 		if verdicts[i].Allow = reason == policies.ReasonAllowed; verdicts[i].Allow && len(redact) > 0 {
 			verdicts[i].Redact = redact
 		}
+		if pair.Len() == 3 {
+			o, err := parseObligations(pair.Elem(2))
+			if err != nil {
+				return nil, fmt.Errorf("verdict %d: %w", i, err)
+			}
+			if verdicts[i].Allow {
+				verdicts[i].Obligations = o
+			}
+		}
 	}
 	return verdicts, nil
+}
+
+func parseObligations(t *ast.Term) (schemas.Obligations, error) {
+	value, err := ast.JSON(t.Value)
+	if err != nil {
+		return schemas.Obligations{}, fmt.Errorf("read obligations: %w", err)
+	}
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return schemas.Obligations{}, fmt.Errorf("read obligations: %w", err)
+	}
+	return policies.ReadObligations(raw)
 }
 
 // parseNames reads an array or a set of strings.

@@ -57,6 +57,7 @@ func (b *bundle) decide(ctx context.Context, s scope.Scope, r *policies.Request,
 	for i, at := range which {
 		verdicts[i] = profiles[at].verdict
 		verdicts[i].Redact = slices.Clone(verdicts[i].Redact)
+		verdicts[i].Obligations.Types = slices.Clone(verdicts[i].Obligations.Types)
 	}
 	return nil
 }

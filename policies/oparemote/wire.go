@@ -185,7 +185,13 @@ func parseVerdict(raw json.RawMessage) (policies.Verdict, error) {
 	if redact && len(paths) == 0 {
 		return none, errors.New("redact without redactedFields")
 	}
-	return policies.Verdict{Allow: true, Reason: reason, Redact: paths}, nil
+	var o schemas.Obligations
+	if raw, ok := m["obligations"]; ok {
+		if o, err = policies.ReadObligations(raw); err != nil {
+			return none, err
+		}
+	}
+	return policies.Verdict{Allow: true, Reason: reason, Redact: paths, Obligations: o}, nil
 }
 
 func boolean(raw json.RawMessage) (value, ok bool) {

@@ -42,6 +42,8 @@ type decisionCase struct {
 		Allow  bool     `json:"allow"`
 		Reason string   `json:"reason"`
 		Redact []string `json:"redact"`
+
+		Obligations schemas.Obligations `json:"obligations"`
 	} `json:"want"`
 }
 
@@ -81,7 +83,7 @@ func (c *decisionCase) run(t *testing.T, p policies.PDP) {
 	}
 	var want []policies.Verdict
 	for _, w := range c.Want {
-		want = append(want, policies.Verdict{Allow: w.Allow, Reason: w.Reason, Redact: w.Redact})
+		want = append(want, policies.Verdict{Allow: w.Allow, Reason: w.Reason, Redact: w.Redact, Obligations: w.Obligations})
 	}
 	for _, turn := range []string{"first", "again"} {
 		d, err := p.Decide(t.Context(), s, r)

@@ -30,7 +30,7 @@ func drawPrincipal(t *rapid.T) scope.Principal {
 		Kind: "agent", ID: rapid.SampledFrom([]string{"planner", "unsigned", `odd"id<`}).Draw(t, "id"),
 		Level:  rapid.IntRange(0, 3).Draw(t, "level"),
 		Groups: words(t, "groups", "dev", "ops", "qa"),
-		Roles:  words(t, "roles", "pii_reader", "credentials_reader", "eraser", "auditor", "tool_operator", "exception_approver"),
+		Roles:  words(t, "roles", "pii_reader", "pseudonym_reader", "credentials_reader", "eraser", "auditor", "tool_operator", "exception_approver"),
 	}
 }
 
@@ -46,7 +46,7 @@ func drawResource(t *rapid.T) policies.Resource {
 			Kind:        rapid.SampledFrom([]schemas.Kind{"memory", "code", "pack", "drop", "decision", "planner"}).Draw(t, "kind"),
 			Session:     rapid.SampledFrom([]string{"", "s1"}).Draw(t, "session"),
 			Level:       schemas.Level(rapid.IntRange(0, 3).Draw(t, "item level")),
-			Labels:      words(t, "labels", "tenant:acme", "tenant:other", "export:restricted", "safety:read_only", "safety:moves_money", "level:x", "ünïcode:\"x\""),
+			Labels:      words(t, "labels", "tenant:acme", "tenant:other", "export:restricted", "safety:read_only", "safety:moves_money", "detected:email", "detected:secret", "pii:high", "extract:20", "level:x", "ünïcode:\"x\""),
 			Groups:      words(t, "item groups", "dev", "ops", "qa"),
 			Purposes:    words(t, "purposes", "support", "billing", "export", ""),
 			PII:         rapid.Bool().Draw(t, "pii"),

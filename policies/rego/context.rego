@@ -2,7 +2,7 @@
 # title: One item, as a specialist's slicer asks
 # description: |
 #   POST /v1/data/cmo/context with {"specialist": …, "item": {"id", "content", "metadata"}}
-#   answers {"allow", "redact", "redactedFields", "reason"}. It is the batch decision over
+#   answers {"allow", "redact", "redactedFields", "obligations", "reason"}. It is the batch decision over
 #   that one item.
 package cmo.context
 
@@ -19,6 +19,10 @@ redact if wire.decision(input).redact
 default redactedFields := []
 
 redactedFields := wire.decision(input).redactedFields
+
+default obligations := {}
+
+obligations := wire.decision(input).obligations
 
 default reason := "policy_error"
 

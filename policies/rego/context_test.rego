@@ -28,6 +28,13 @@ test_pii_is_redacted if {
 	answer.redactedFields == ["$.content.personalData"]
 }
 
+test_detected_is_masked if {
+	answer := ask({"containsPII": true, "labels": ["detected:email"]}, {})
+	answer.allow
+	not answer.redact
+	answer.obligations == {"pii": "redact", "types": ["email"]}
+}
+
 test_credentials_are_blocked if {
 	answer := ask({"hasCredentials": true}, {})
 	not answer.allow
@@ -61,5 +68,5 @@ test_nothing_asked if {
 
 test_no_object_asked if {
 	answer := context with input as "text"
-	answer == {"allow": false, "redact": false, "redactedFields": [], "reason": "policy_error"}
+	answer == {"allow": false, "redact": false, "redactedFields": [], "obligations": {}, "reason": "policy_error"}
 }

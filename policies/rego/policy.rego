@@ -66,8 +66,9 @@ operates_tools if "tool_operator" in roles
 
 approves_exceptions if "exception_approver" in roles
 
-# verdicts[i] is [reason, redactions] for input.items[i]; the reason "allowed" alone allows.
-verdicts := [[reason, redactions(reason, item)] |
+# verdicts[i] is [reason, redactions] or [reason, redactions, obligations] for input.items[i];
+# the reason "allowed" alone allows.
+verdicts := [outcome(reason, item) |
 	some item in input.items
 	reason := read_reason(item)
 ] if reading
@@ -163,6 +164,8 @@ redactions(reason, item) := [] if {
 	item.pii == false
 } else := [] if {
 	reads_pii
+} else := [] if {
+	detected_alone(item)
 } else := paths(item)
 
 # A flag that is no path says nothing about where the data is, so all content goes.
@@ -172,6 +175,70 @@ paths(item) := item.pii_flags if {
 		startswith(flag, "$.")
 	}
 } else := ["$.content"]
+
+outcome(reason, item) := [reason, redactions(reason, item)] if {
+	obligations(reason, item) == {}
+} else := [reason, redactions(reason, item), obligations(reason, item)]
+
+obligations(reason, item) := {} if {
+	reason != "allowed"
+} else := object.union(masking(item), extracting(item))
+
+# What the detection at write found is masked where it stands, unless a role lifts it.
+masking(item) := {"pii": manner, "types": sort(hidden(item))} if {
+	count(hidden(item)) > 0
+} else := {"pii": manner} if {
+	manner == "pseudonymise"
+	count(redactions("allowed", item)) > 0
+} else := {}
+
+default manner := "redact"
+
+manner := "pseudonymise" if "pseudonym_reader" in roles
+
+detected(item) := {trim_prefix(label, "detected:") |
+	some label in item.labels
+	startswith(label, "detected:")
+}
+
+hidden(item) := {type | some type in detected(item); not lifted(type)}
+
+lifted("secret") if reads_credentials
+
+lifted(type) if {
+	type != "secret"
+	reads_pii
+}
+
+# Nobody flagged the item: the detection alone says that it holds personal data.
+detected_alone(item) if {
+	item.pii_flags == []
+	count(detected(item)) > 0
+	every label in item.labels {
+		not flagging(label)
+	}
+}
+
+flagging(label) if {
+	startswith(label, "pii:")
+	label != "pii:none"
+}
+
+# extract:N shows at most N tokens of the item.
+extracting(item) := {"summarise": min(limits)} if {
+	not reads_pii
+	limits := {tokens |
+		some label in item.labels
+		startswith(label, "extract:")
+		tokens := extract_tokens(trim_prefix(label, "extract:"))
+	}
+	count(limits) > 0
+} else := {}
+
+extract_tokens(text) := tokens if {
+	regex.match(`^[1-9][0-9]{0,5}$`, text)
+	tokens := to_number(text)
+} else := 1
 
 write_reason(item) := "tenant" if {
 	foreign_tenant(item)

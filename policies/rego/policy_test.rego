@@ -128,6 +128,43 @@ test_auditor_does_not_follow_unknown_kind if {
 	verdict({"kind": "secret"}, object.union(holder("auditor"), {"action": "follow"}))[0] == "role"
 }
 
+found := {"pii": true, "labels": ["level:internal", "pii:none", "detected:email", "detected:secret"]}
+
+masked(manner, types) := {"pii": manner, "types": types}
+
+test_detected_is_masked if verdict(found, {}) == ["allowed", [], masked("redact", ["email", "secret"])]
+
+test_detected_for_a_reader_of_personal_data if {
+	verdict(found, holder("pii_reader")) == ["allowed", [], masked("redact", ["secret"])]
+}
+
+test_detected_for_a_reader_of_credentials if {
+	verdict(found, holder("credentials_reader")) == ["allowed", [], masked("redact", ["email"])]
+}
+
+test_detected_for_a_reader_of_pseudonyms if {
+	verdict(found, holder("pseudonym_reader")) == ["allowed", [], masked("pseudonymise", ["email", "secret"])]
+}
+
+test_detected_does_not_lift_a_flag if {
+	verdict(object.union(found, {"pii_flags": ["$.speaker"]}), {}) == ["allowed", ["$.speaker"], masked("redact", ["email", "secret"])]
+	verdict(object.union(found, {"labels": ["pii:low", "detected:email"]}), {}) == ["allowed", ["$.content"], masked("redact", ["email"])]
+}
+
+test_flagged_for_a_reader_of_pseudonyms if {
+	verdict({"pii": true, "pii_flags": ["$.content.a"]}, holder("pseudonym_reader")) == ["allowed", ["$.content.a"], {"pii": "pseudonymise"}]
+}
+
+test_extract if {
+	verdict({"labels": ["extract:40", "extract:12"]}, {}) == ["allowed", [], {"summarise": 12}]
+	verdict({"labels": ["extract:much"]}, {}) == ["allowed", [], {"summarise": 1}]
+	verdict({"labels": ["extract:40"]}, holder("pii_reader")) == ["allowed", []]
+}
+
+test_nothing_is_owed_for_what_is_denied if {
+	verdict(object.union(found, {"level": 3}), {}) == ["clearance", []]
+}
+
 test_act_as_role if verdict({"kind": "planner"}, {"action": "act"}) == ["allowed", []]
 
 test_act_as_no_role if verdict({"kind": "king"}, {"action": "act"})[0] == "role"

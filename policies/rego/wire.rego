@@ -64,7 +64,12 @@ answer(verdict) := {
 	"reason": verdict[0],
 	"redact": count(verdict[1]) > 0,
 	"redactedFields": verdict[1],
+	"obligations": owed(verdict),
 }
+
+owed(verdict) := verdict[2] if {
+	count(verdict) == 3
+} else := {}
 
 # decision is the answer for one thing; whatever goes wrong denies.
 decision(asked) := answer(verdicts(asked, [object.get(asked, "item", {})])[0])

@@ -2,7 +2,9 @@ package arch
 
 import (
 	"go/ast"
+	"go/parser"
 	"go/token"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -158,29 +160,28 @@ func constantLike(e ast.Expr) bool {
 	return false
 }
 
-func TestSelectionNeverReadsLabels(t *testing.T) {
+// TestOnlyPoliciesBranchOnLabels keeps compliance out of selection, packing and
+// compaction: they may hand labels and flags on, to policies and to what they make, but
+// nothing that they do may depend on one.
+func TestOnlyPoliciesBranchOnLabels(t *testing.T) {
 	t.Parallel()
+	stages := []string{"pipeline/selection", "pipeline/compaction", "pipeline/pack"}
 	for _, f := range sources(t) {
-		if f.test || f.pkg != "pipeline/selection" && f.pkg != "pipeline/compaction" && f.pkg != "pipeline/pack" {
+		if f.test || !slices.ContainsFunc(stages, func(stage string) bool { return f.pkg == stage || strings.HasPrefix(f.pkg, stage+"/") }) {
 			continue
 		}
 		ast.Inspect(f.ast, func(n ast.Node) bool {
-			cond, ok := n.(*ast.IfStmt)
-			if !ok {
-				return true
-			}
-			ast.Inspect(cond.Cond, func(n ast.Node) bool {
-				sel, ok := n.(*ast.SelectorExpr)
-				if ok && (sel.Sel.Name == "SecurityLabel" || sel.Sel.Name == "PIIFlags" || sel.Sel.Name == "Credentials" || sel.Sel.Name == "PII") {
-					t.Errorf("%s: branches on %s: only policies may", f.set.Position(sel.Pos()), sel.Sel.Name)
+			for _, decides := range deciding(n) {
+				if at := readsLabel(decides); at.IsValid() {
+					t.Errorf("%s: depends on a label or a flag of an item: only policies may", f.set.Position(at))
 				}
-				return true
-			})
+			}
 			return true
 		})
 	}
 }
 
+<<<<<<< HEAD
 // TestOnlyPolicyAllows finds every place that makes a verdict which allows: policy's
 // drivers, what reads them, and the governed exceptions. A bypass would be one more.
 func TestOnlyPolicyAllows(t *testing.T) {
@@ -207,3 +208,81 @@ func TestOnlyPolicyAllows(t *testing.T) {
 		})
 	}
 }
+=======
+func TestDependingOnALabelIsSeen(t *testing.T) {
+	t.Parallel()
+	for statement, bad := range map[string]bool{
+		`if r.PII { f() }`: true,
+		`if n := len(r.SecurityLabel); n > 0 { f() }`:     false, // the name is gone: a reader has to see this
+		`if len(r.SecurityLabel) > 0 { f() }`:             true,
+		`switch r.Credentials { case true: f() }`:         true,
+		`switch { case f(r.PIIFlags): f() }`:              true,
+		`for r.PII { f() }`:                               true,
+		`x := a && r.PII`:                                 true,
+		`x := !r.PII`:                                     true,
+		`x := slices.Contains(r.Labels, "pii:high")`:      true,
+		`x := strings.HasPrefix(r.SecurityLabel[0], "p")`: true,
+		`x := policies.Resource{PIIFlags: r.PIIFlags}`:    false,
+		`m.SecurityLabel = append(m.SecurityLabel, "x")`:  false,
+		`x := z.Apply(tenant, &r, v.Redact)`:              false,
+	} {
+		parsed, err := parser.ParseFile(token.NewFileSet(), "x.go", "package x\nfunc g() { "+statement+" }", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := false
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			for _, decides := range deciding(n) {
+				seen = seen || readsLabel(decides).IsValid()
+			}
+			return true
+		})
+		if seen != bad {
+			t.Errorf("%s: seen %v, want %v", statement, seen, bad)
+		}
+	}
+}
+
+// deciding returns the expressions of n that something depends on.
+func deciding(n ast.Node) []ast.Expr {
+	switch n := n.(type) {
+	case *ast.IfStmt:
+		return []ast.Expr{n.Cond}
+	case *ast.ForStmt:
+		return []ast.Expr{n.Cond}
+	case *ast.SwitchStmt:
+		return []ast.Expr{n.Tag}
+	case *ast.CaseClause:
+		return n.List
+	case *ast.BinaryExpr:
+		return []ast.Expr{n.X, n.Y}
+	case *ast.UnaryExpr:
+		if n.Op == token.NOT {
+			return []ast.Expr{n.X}
+		}
+	case *ast.CallExpr:
+		if sel, ok := n.Fun.(*ast.SelectorExpr); ok {
+			for _, asks := range []string{"Contains", "Has", "Equal", "Index", "Match", "Cut"} {
+				if strings.HasPrefix(sel.Sel.Name, asks) {
+					return n.Args
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// readsLabel returns where an expression reads a label or a flag of an item.
+func readsLabel(e ast.Expr) (at token.Pos) {
+	if e == nil {
+		return token.NoPos
+	}
+	ast.Inspect(e, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok && slices.Contains([]string{"SecurityLabel", "PIIFlags", "Credentials", "PII", "Labels"}, sel.Sel.Name) {
+			at = sel.Sel.Pos()
+		}
+		return true
+	})
+	return at
+}
+>>>>>>> 3304101 (pii: what policy obliges to mask, to name by pseudonym or to cut is so before it is counted; detection at write)
