@@ -127,11 +127,7 @@ func (t *turn) through(ctx context.Context, s scope.Scope, d door) (schemas.Cont
 // judge asks the policy about all candidates at once.
 func (t *turn) judge(ctx context.Context, s scope.Scope) error {
 	var err error
-<<<<<<< HEAD
-	t.decision, err = selection.Slice(ctx, s, &heard{t.e.cfg.PDP, &t.warnings, t.request}, t.now, t.e.cfg.IDs(), t.ranking.Candidates)
-=======
-	t.decision, err = selection.Slice(ctx, s, t.e.cfg.PDP, t.e.cfg.Sanitizer, t.now, t.e.cfg.IDs(), t.ranking.Candidates)
->>>>>>> 3304101 (pii: what policy obliges to mask, to name by pseudonym or to cut is so before it is counted; detection at write)
+	t.decision, err = selection.Slice(ctx, s, &heard{t.e.cfg.PDP, &t.warnings, t.request}, t.e.cfg.Sanitizer, t.now, t.e.cfg.IDs(), t.ranking.Candidates)
 	if err != nil {
 		t.ranking.Candidates = nil
 		return policyDown(ctx, err)

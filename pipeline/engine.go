@@ -218,11 +218,7 @@ func (t *turn) choose(ctx context.Context, s scope.Scope) error {
 	t.warnings = append(t.warnings, t.ranking.Warnings...)
 	cs := t.ranking.Candidates
 	if err := t.stage(ctx, "slice", func(ctx context.Context) error {
-<<<<<<< HEAD
-		t.decision, err = selection.Slice(ctx, s, &heard{t.e.cfg.PDP, &t.warnings, t.request}, t.policyNow, t.e.cfg.IDs(), cs)
-=======
-		t.decision, err = selection.Slice(ctx, s, &heard{t.e.cfg.PDP, &t.warnings}, t.e.cfg.Sanitizer, t.policyNow, t.e.cfg.IDs(), cs)
->>>>>>> 3304101 (pii: what policy obliges to mask, to name by pseudonym or to cut is so before it is counted; detection at write)
+		t.decision, err = selection.Slice(ctx, s, &heard{t.e.cfg.PDP, &t.warnings, t.request}, t.e.cfg.Sanitizer, t.policyNow, t.e.cfg.IDs(), cs)
 		return err
 	}); err != nil {
 		t.ranking.Candidates = nil

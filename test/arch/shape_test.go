@@ -181,7 +181,6 @@ func TestOnlyPoliciesBranchOnLabels(t *testing.T) {
 	}
 }
 
-<<<<<<< HEAD
 // TestOnlyPolicyAllows finds every place that makes a verdict which allows: policy's
 // drivers, what reads them, and the governed exceptions. A bypass would be one more.
 func TestOnlyPolicyAllows(t *testing.T) {
@@ -208,7 +207,7 @@ func TestOnlyPolicyAllows(t *testing.T) {
 		})
 	}
 }
-=======
+
 func TestDependingOnALabelIsSeen(t *testing.T) {
 	t.Parallel()
 	for statement, bad := range map[string]bool{
@@ -285,4 +284,3 @@ func readsLabel(e ast.Expr) (at token.Pos) {
 	})
 	return at
 }
->>>>>>> 3304101 (pii: what policy obliges to mask, to name by pseudonym or to cut is so before it is counted; detection at write)
