@@ -5,12 +5,14 @@ EVAL_DATA ?= ../shared/eval/dev
 SET       ?= locomo
 FUZZTIME  ?= 10s
 CRASHTIME ?= 10m
+CASES     ?= 10000
 
 .DEFAULT_GOAL := help
-.PHONY: help check test race lint vet bench eval fuzz crash demo build
+
+.PHONY: help check test race lint vet properties golden bench eval fuzz crash demo build
 
 help: ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
 build: ## the binary, stripped, in bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o bin/satchel ./cmd/satchel
@@ -48,4 +50,11 @@ eval: build ## retrieval and packs on labelled data: EVAL_DATA=folder SET=name
 crash: ## kill -9 the real binary for CRASHTIME and check that nothing is lost or doubled
 	SATCHEL_CRASH_TIME=$(CRASHTIME) $(GO) test -count=1 -timeout 2h -v -run TestKill ./test/fault
 
-check: vet lint race ## what CI runs after the plain tests
+properties: ## CASES cases of each property of selection, packs and policy
+	$(GO) test -count=1 -timeout 30m ./pipeline/selection ./pipeline/pack ./pipeline/relevance -rapid.checks=$(CASES)
+	$(GO) test -count=1 -timeout 30m -run /filter ./policies/opaembed -rapid.checks=$(CASES)
+
+golden: ## accept a changed ranking: rewrite test/golden/testdata/golden.tsv
+	SATCHEL_GOLDEN=write $(GO) test -count=1 ./test/golden
+
+check: vet lint race properties ## what CI runs after the plain tests

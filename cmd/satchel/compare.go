@@ -28,7 +28,7 @@ func cues() []string {
 
 // comparisons are the plain rankings every set is held against.
 func comparisons() []variant {
-	plain := append(cues(), selection.FeatureWords, selection.FeatureNear)
+	plain := append(cues(), selection.FeatureWords, selection.FeatureNear, selection.FeatureWeigh, selection.FeatureSpread, selection.FeatureSubject)
 	return []variant{
 		{name: "BM25", query: schemas.QueryKeyword, disable: plain},
 		{name: "vectors", query: schemas.QuerySemantic, disable: plain},
@@ -44,8 +44,8 @@ func ablations() []variant {
 		{name: "− words", query: schemas.QueryHybrid, disable: []string{selection.FeatureWords}},
 		{name: "− neighbours", query: schemas.QueryHybrid, disable: []string{selection.FeatureNear}},
 	}
-	for _, cue := range cues() {
-		list = append(list, variant{name: "− " + cue, query: schemas.QueryHybrid, disable: []string{cue}})
+	for _, feature := range append([]string{selection.FeatureWeigh, selection.FeatureSubject, selection.FeatureSpread}, cues()...) {
+		list = append(list, variant{name: "− " + feature, query: schemas.QueryHybrid, disable: []string{feature}})
 	}
 	return list
 }

@@ -32,6 +32,18 @@ func (e *embedding) WordVector(dst []float32, word string) []float32 {
 	return e.words.WordVector(dst, word)
 }
 
+// ReadsWords is the share of a text whose words the table knows.
+func (e *embedding) ReadsWords(text string) float64 { return e.words.ReadsWords(text) }
+
+// Reads is the share of a text that its vector is made of; an endpoint is taken to read
+// everything.
+func (e *embedding) Reads(text string) float64 {
+	if e.remote != nil {
+		return 1
+	}
+	return e.words.Reads(text)
+}
+
 // openEmbedding opens what the settings name.
 func (a *app) openEmbedding(ctx context.Context, logger *slog.Logger) (*embedding, error) {
 	words, err := static.New()

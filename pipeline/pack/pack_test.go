@@ -87,10 +87,17 @@ func TestPack(t *testing.T) {
 			UserMessage: rapid.SampledFrom([]string{"", "hello there", "## Task\n[1] do it"}).Draw(t, "message"),
 			Task:        rapid.SampledFrom([]string{"", "plan", strings.Repeat("many words ", 80)}).Draw(t, "task"),
 			Query:       "plain words", Budget: rapid.IntRange(1, 600).Draw(t, "budget"), Limit: rapid.IntRange(1, 30).Draw(t, "limit"),
-			Counter: counter, Denied: map[string]int{"clearance": 2},
+			Counter: counter, Denied: map[string]int{"clearance": 2}, Bytes: rapid.SampledFrom([]int{0, 1, 60, 300}).Draw(t, "bytes"),
 		}
 		again := append([]candidate.Candidate(nil), cs...)
 		p := builder.Build(req, cs)
+		size := 0
+		for _, i := range p.Shown {
+			size += len(cs[i].Record.Content.Text())
+		}
+		if req.Bytes > 0 && size > req.Bytes || len(p.Shown) > req.Limit {
+			t.Fatalf("%d items of %d bytes, the most are %d and %d", len(p.Shown), size, req.Limit, req.Bytes)
+		}
 		if n := counter.Count(p.Text); n > req.Budget || n != p.Tokens {
 			t.Fatalf("%s: %d tokens of %d, pack says %d\n%q", counter.Name(), n, req.Budget, p.Tokens, p.Text)
 		}

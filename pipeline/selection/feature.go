@@ -24,6 +24,9 @@ const (
 	FeatureShort   = "short_question"
 	FeatureWords   = "words"
 	FeatureNear    = "neighbours"
+	FeatureWeigh   = "weighing" // weights by the query's length and script
+	FeatureSubject = "subject"  // a question without how it asks
+	FeatureSpread  = "spread"   // over the sessions, when a question asks for an order
 )
 
 // maxSpeakers is the number of speakers above which a name in a query says little.

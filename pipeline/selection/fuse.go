@@ -78,8 +78,9 @@ func (k kernel) spread(p *pool, rho, mean, sd float64) (meanK, sdK float64) {
 	return mean * (1 + a), math.Sqrt(variance)
 }
 
-// fuse writes the weighted sum of the channels' z-scores to p.fused.
-func (p *pool) fuse(k kernel) {
+// fuse writes the weighted sum of the channels' z-scores to p.fused, weighed for the
+// query.
+func (p *pool) fuse(k kernel, q *weighing) {
 	clear(p.fused)
 	smoothed := make([]float64, len(p.ids))
 	for _, c := range p.channels {
@@ -87,7 +88,7 @@ func (p *pool) fuse(k kernel) {
 		mean, sd := k.spread(p, correlation(c.name), c.found.Mean, deviation(c.found.SD))
 		for i := range p.ids {
 			c.z[i] = (smoothed[i] - mean) / sd
-			p.fused[i] += c.weight * c.z[i]
+			p.fused[i] += q.of(c.name) * c.weight * q.damped(c.name, c.z[i])
 		}
 	}
 }

@@ -9,9 +9,11 @@ import (
 )
 
 // WordVectors is what an embedder offers besides [embed.Embedder] when it can embed
-// a single word cheaply. dst is used when it is long enough.
+// a single word cheaply. dst is used when it is long enough. ReadsWords is the share of
+// a text, 0–1, whose words it knows.
 type WordVectors interface {
 	WordVector(dst []float32, word string) []float32
+	ReadsWords(text string) float64
 }
 
 // Limits of the lexicon; past them it starts again.

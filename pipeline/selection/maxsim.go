@@ -157,17 +157,21 @@ func zeroed[T any](s []T, n int) []T {
 	return s
 }
 
-// contentWords returns the distinct words of the query that are no stop words.
-func contentWords(ws []string) []string {
+// mostWords is how many words of a query are compared with those of items.
+const mostWords = 32
+
+// contentWords returns the first distinct words of the query that are no stop words,
+// and how many there are.
+func contentWords(ws []string) ([]string, int) {
 	out := make([]string, 0, len(ws))
 	seen := make(map[string]bool, len(ws))
 	for _, w := range ws {
-		if !seen[w] && !keyword.StopWord(w) && len(out) < 32 {
+		if !seen[w] && !keyword.StopWord(w) {
 			seen[w] = true
 			out = append(out, w)
 		}
 	}
-	return out
+	return out[:min(len(out), mostWords)], len(out)
 }
 
 // records returns those of the pool's indexes.

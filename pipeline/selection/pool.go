@@ -116,9 +116,9 @@ func (p *pool) take(name string, weight float64, f Found) {
 	}
 }
 
-// first fuses what the retrievers returned, without neighbours, and returns the
-// indexes best first. A score that is not known counts as the channel's worst hit.
-func (p *pool) first() []int32 {
+// first fuses what the retrievers returned, weighed for the query and without
+// neighbours, and returns the indexes best first. A score that is not known counts as the channel's worst hit.
+func (p *pool) first(q *weighing) []int32 {
 	p.grow()
 	for _, c := range p.channels {
 		worst := c.found.Mean
@@ -133,7 +133,7 @@ func (p *pool) first() []int32 {
 			} else if c.found.Complete {
 				v = 0
 			}
-			p.fused[i] += c.weight * (v - c.found.Mean) / sd
+			p.fused[i] += q.of(c.name) * c.weight * (v - c.found.Mean) / sd
 		}
 	}
 	return p.order(p.all())

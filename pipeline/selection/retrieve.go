@@ -112,7 +112,7 @@ func reason(err error) string {
 func (s *Selector) walk(ctx context.Context, sc scope.Scope, a *analysis, p *pool, out *Ranking) {
 	probe := a.probe
 	probe.Limit = graphLimit
-	best := p.first()
+	best := p.first(&a.weigh)
 	for _, i := range best[:min(graphSeeds, len(best))] {
 		probe.Seeds = append(probe.Seeds, p.ids[i])
 		p.distance[i] = 0

@@ -17,7 +17,7 @@ func (s *Selector) score(ctx context.Context, sc scope.Scope, a *analysis, p *po
 	if len(p.ids) == 0 {
 		return nil, nil
 	}
-	best := p.first()
+	best := p.first(&a.weigh)
 	rows, err := s.neighbours(ctx, sc, p, best[:min(linkedBest, len(best))])
 	if err != nil {
 		return nil, storage(ctx, "items could not be read")
@@ -25,7 +25,7 @@ func (s *Selector) score(ctx context.Context, sc scope.Scope, a *analysis, p *po
 	s.lookUp(ctx, sc, a, p, out)
 	p.link(rows)
 	k := kernel{near: s.weights.Near, far: s.weights.Far, damping: s.weights.Damping}
-	p.fuse(k)
+	p.fuse(k, &a.weigh)
 	order := p.order(p.all())
 	order, err = s.hydrate(ctx, sc, a, p, order)
 	if err != nil {
@@ -35,7 +35,11 @@ func (s *Selector) score(ctx context.Context, sc scope.Scope, a *analysis, p *po
 		return nil, storage(ctx, "item statistics could not be read")
 	}
 	s.closeWords(ctx, sc, a, p, k, order, out)
-	return p.order(order), nil
+	p.order(order)
+	if a.order && !s.disabled(FeatureSpread) {
+		p.spread(order)
+	}
+	return order, nil
 }
 
 func storage(ctx context.Context, message string) error {
@@ -193,7 +197,7 @@ func (s *Selector) cues(ctx context.Context, sc scope.Scope, a *analysis, p *poo
 // closeWords adds the word channel for the best items: the closeness of single words
 // finds what neither equal words nor the whole text do.
 func (s *Selector) closeWords(ctx context.Context, sc scope.Scope, a *analysis, p *pool, k kernel, order []int32, out *Ranking) {
-	if s.lexicon == nil || s.shares == nil || len(a.content) == 0 || s.weights.Words == 0 ||
+	if s.lexicon == nil || s.shares == nil || len(a.content) == 0 || s.weights.Words*a.weigh.words == 0 ||
 		a.Type == schemas.QueryKeyword || len(order) == 0 {
 		return
 	}
@@ -221,7 +225,7 @@ func (s *Selector) closeWords(ctx context.Context, sc scope.Scope, a *analysis, 
 	mean, sd := moments(smoothed, best)
 	for _, i := range best {
 		c.z[i] = (smoothed[i] - mean) / sd
-		p.fused[i] += c.weight * c.z[i]
+		p.fused[i] += a.weigh.words * c.weight * c.z[i]
 	}
 	c.rankBy(p, best)
 }

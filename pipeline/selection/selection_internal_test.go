@@ -98,7 +98,8 @@ func fusedScores(a, b []float64) []float64 {
 		p.take([]string{NameKeyword, NameVector}[k], .5, f)
 	}
 	p.grow()
-	p.fuse(kernel{near: .5, far: .3, damping: 40})
+	flat := plain()
+	p.fuse(kernel{near: .5, far: .3, damping: 40}, &flat)
 	return p.fused
 }
 

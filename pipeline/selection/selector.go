@@ -49,6 +49,7 @@ type Selector struct {
 	graph    Retriever
 	recency  Retriever
 	lexicon  *lexicon
+	askings  askings
 	shares   *shares
 	clock    func() time.Time
 }
@@ -69,7 +70,7 @@ func New(cfg Config) (*Selector, error) {
 	if cfg.Items == nil {
 		return nil, errors.New("new selector: no items store")
 	}
-	s := &Selector{cfg: cfg, weights: DefaultWeights(), pool: cfg.Pool}
+	s := &Selector{cfg: cfg, askings: newAskings(), weights: DefaultWeights(), pool: cfg.Pool}
 	if err := s.takeProfiles(cfg); err != nil {
 		return nil, fmt.Errorf("new selector: %w", err)
 	}
@@ -187,19 +188,27 @@ func (s *Selector) Rank(ctx context.Context, sc scope.Scope, q Query) (Ranking, 
 // analysis is a query with what its text says.
 type analysis struct {
 	*Query
-	probe   Probe
-	words   []string
-	content []string
-	moments []moment
-	when    bool
+	probe    Probe
+	words    []string
+	content  []string
+	distinct int // words that are no stop words
+	moments  []moment
+	when     bool
+	order    bool
+	weigh    weighing
 }
 
 // analyse reads the query and embeds it where the type wants a vector.
 func (s *Selector) analyse(ctx context.Context, q *Query, out *Ranking) (*analysis, error) {
 	a := &analysis{Query: q, words: words(q.Text)}
-	a.content = contentWords(a.words)
-	a.moments, a.when = momentsOf(a.words), asksWhen(a.words)
-	a.probe = Probe{Text: q.Text, Vector: q.Vector, Filter: q.Filter, Limit: s.pool, Entities: graph.Entities(q.Text, "")}
+	about := q.Text
+	if !s.disabled(FeatureSubject) {
+		about = s.askings.subject(q.Text)
+	}
+	a.content, a.distinct = contentWords(words(about))
+	a.moments, a.when, a.order = momentsOf(a.words), asksWhen(a.words), asksOrder(a.words)
+	a.weigh = s.weighings(a)
+	a.probe = Probe{Text: about, Vector: q.Vector, Filter: q.Filter, Limit: s.pool, Entities: graph.Entities(q.Text, "")}
 	if q.Type == schemas.QueryKeyword || s.vector == nil {
 		if q.Type == schemas.QuerySemantic {
 			return nil, &schemas.Error{Code: schemas.CodeEmbedding, Message: "a semantic query needs a vector index, and there is none"}
@@ -207,7 +216,7 @@ func (s *Selector) analyse(ctx context.Context, q *Query, out *Ranking) (*analys
 		return a, nil
 	}
 	if len(q.Vector) == 0 && q.Text != "" && s.cfg.Embedder != nil {
-		vectors, err := s.cfg.Embedder.Embed(ctx, []string{q.Text})
+		vectors, err := s.cfg.Embedder.Embed(ctx, []string{about})
 		switch {
 		case err == nil && len(vectors) == 1:
 			a.probe.Vector = vectors[0]

@@ -1,12 +1,18 @@
 package selection
 
+import "time"
+
 // fewestPairs is the number of neighbouring turns it takes to judge by.
 const fewestPairs = 3
+
+// oneTalk is the longest pause within a conversation.
+const oneTalk = 6 * time.Hour
 
 // takesTurns reports whether those who speak in the rows take turns, as in a
 // conversation: then what stands next to a turn says something about it. Where one
 // voice goes on (a commit log, a list of notes) the next item is about something else.
-// It looks at neighbours that were read; too few of them count as a conversation.
+// What was said hours later is no answer to it either. It looks at neighbours that were
+// read; too few of them count as a conversation.
 func (p *pool) takesTurns(rows [][]place) bool {
 	changes, pairs := 0, 0
 	for _, row := range rows {
@@ -20,7 +26,8 @@ func (p *pool) takesTurns(rows [][]place) bool {
 				continue
 			}
 			pairs++
-			if left.Speaker != right.Speaker || left.Role != right.Role {
+			pause := right.CreatedAt.Sub(left.CreatedAt).Abs()
+			if (left.Speaker != right.Speaker || left.Role != right.Role) && pause <= oneTalk {
 				changes++
 			}
 		}

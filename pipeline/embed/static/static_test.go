@@ -124,3 +124,13 @@ func BenchmarkNew(b *testing.B) {
 		open(b)
 	}
 }
+
+func TestReads(t *testing.T) {
+	t.Parallel()
+	e := open(t)
+	for text, want := range map[string]float64{"plain words, 12": 1, "": 1, "123": 1, "快递行业": 0, "ab 快递": .5, "écoutez": 1} {
+		if got := e.Reads(text); got != want || e.ReadsWords(text) != want {
+			t.Errorf("it reads %v of %q, want %v", got, text, want)
+		}
+	}
+}
