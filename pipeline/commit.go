@@ -87,7 +87,7 @@ func (t *turn) clock(p *schemas.ResultPayload) {
 	total := milliseconds(t.e.cfg.Clock().Sub(t.started))
 	p.QueryDurationMS = total
 	p.Explainability.Timings = schemas.Timings{
-		RetrievalMS: t.stages["retrieve"], SlicingMS: t.stages["slice"], SummarizationMS: t.stages["pack"],
+		RetrievalMS: t.stages["retrieve"], SlicingMS: t.stages["slice"], SummarizationMS: t.stages["pack"] + t.stages["summarize"],
 		TotalMS: total, Stages: t.stages,
 	}
 }

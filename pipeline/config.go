@@ -74,10 +74,12 @@ type Config struct {
 	Slice    Budget              // what a request is given at most
 	Shares   *pack.Shares        // of the token budget; default as the pack has them
 	Orders   pack.Orders         // of items within sections
-	TLDR     int                 // sentences; default 5, negative: none
-	Graphs   bool                // include the causal graph of the shown items
-	Defend   selection.DefendConfig
-	Repeat   selection.RepeatConfig
+	// Summarizer writes the TL;DR where what it says holds. Default: extractive.
+	Summarizer *pack.Summarizer
+	TLDR       int  // sentences; default 5, negative: none
+	Graphs     bool // include the causal graph of the shown items
+	Defend     selection.DefendConfig
+	Repeat     selection.RepeatConfig
 
 	Templates *template.Store // of the tenants; default: kept in memory only
 	Rankers   []Ranker        // besides the built-in ones

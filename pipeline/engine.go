@@ -174,6 +174,7 @@ func (t *turn) run(ctx context.Context, s scope.Scope) (schemas.ContextResult, e
 		run  func(context.Context) error
 	}{
 		{"pack", func(ctx context.Context) error { return t.fill(ctx, s) }},
+		{"summarize", t.abstract},
 		{"account", t.account},
 		{"isolate", t.expose},
 	} {

@@ -142,10 +142,18 @@ type Explainability struct {
 	Warnings    []string     `json:"warnings"`
 }
 
-// TLDR is an extractive summary; citation i is the item of sentence i.
+// TLDR is a summary of the shown items.
 type TLDR struct {
-	Summary   string   `json:"summary"`
-	Citations []string `json:"citations"`
+	Summary   string         `json:"summary"`             // the sentences, joined
+	Citations []string       `json:"citations"`           // items; of an extractive summary the item of each sentence, in order
+	Sentences []TLDRSentence `json:"sentences,omitempty"` // one by one
+	Method    string         `json:"method,omitempty"`    // the model of an abstractive summary; empty: extractive, every sentence is word for word from its item
+}
+
+// TLDRSentence is a sentence of a TLDR.
+type TLDRSentence struct {
+	Text      string   `json:"text"`      // the sentence
+	Citations []string `json:"citations"` // the items it is of
 }
 
 // Affordance is a suggested action and the items that caused it.

@@ -1,11 +1,9 @@
 package pack
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"satchel/pipeline/candidate"
 	"satchel/schemas"
@@ -19,149 +17,136 @@ const (
 	shortest    = 12
 )
 
-// summarise picks the sentences that say most about the query, each from another item
-// while there are enough, and cites the item of each. Sentences are taken word for
-// word from what is shown, and put in the order of the pack.
+// What a sentence of the TL;DR is chosen by, beside the score of its item.
+const (
+	coverWeight  = .35 // of the share of the question's words that no sentence before has
+	repeatWeight = .3  // of the share of its words that the sentences before have
+	sameWeight   = .15 // when its item is cited already
+)
+
+// redactedMark is how what stands in the place of something redacted begins.
+const redactedMark = "[redacted"
+
+// sentence is one that may be in a TL;DR.
+type sentence struct {
+	place, item int
+	text        string
+	score       float64
+	words       map[string]bool
+}
+
+// summarise picks the sentences that say most about the query and least that was said,
+// and cites the item of each. Sentences are taken word for word from what is shown, and
+// put in the order of the pack.
 func (b *Builder) summarise(req *Request, cs []candidate.Candidate, shown []int) schemas.TLDR {
-	out := schemas.TLDR{Citations: []string{}}
+	out := schemas.TLDR{Citations: []string{}, Sentences: []schemas.TLDRSentence{}}
 	if b.sentences < 0 || len(shown) == 0 {
 		return out
 	}
-	type pick struct {
-		place, item int
-		text        string
-		score       float64
+	chosen := pick(readable(cs, shown), wordsOf(req.Query), b.sentences)
+	slices.SortStableFunc(chosen, func(x, y sentence) int { return x.place - y.place })
+	texts := make([]string, len(chosen))
+	for i, s := range chosen {
+		id := cs[s.item].Record.ID
+		texts[i] = s.text
+		out.Citations = append(out.Citations, id)
+		out.Sentences = append(out.Sentences, schemas.TLDRSentence{Text: s.text, Citations: []string{id}})
 	}
-	wanted := queryWords(req.Query)
+	out.Summary = strings.Join(texts, " ")
+	return out
+}
+
+// readable are the sentences of the best shown items that can be quoted. The place
+// keeps sentences of one item in their order.
+func readable(cs []candidate.Candidate, shown []int) []sentence {
 	best := slices.Clone(shown)
 	slices.Sort(best) // candidates are in the order of their scores
-	best = best[:min(tldrItems, len(best))]
-	var picks []pick
-	for _, i := range best {
+	var out []sentence
+	for _, i := range best[:min(tldrItems, len(best))] {
 		n := 0
-		for sentence := range sentences(sayable(&cs[i].Record)) {
-			if len(sentence) < shortest || len(sentence) > longest || strings.HasSuffix(sentence, "?") {
+		for text := range Sentences(sayable(&cs[i])) {
+			text = strings.TrimPrefix(text, "\\")
+			question := strings.HasSuffix(text, "?") || strings.HasSuffix(text, "？") || strings.HasSuffix(text, "؟")
+			if len(text) < shortest || len(text) > longest || question || strings.Contains(text, redactedMark) {
 				continue
 			}
-			picks = append(picks, pick{slices.Index(shown, i), i, sentence, cs[i].Score + .25*overlap(wanted, sentence)})
+			out = append(out, sentence{slices.Index(shown, i)*tldrPerItem + n, i, text, cs[i].Score, wordsOf(text)})
 			if n++; n >= tldrPerItem {
 				break
 			}
 		}
 	}
-	slices.SortStableFunc(picks, func(x, y pick) int { return cmp.Compare(y.score, x.score) })
-	var chosen []pick
-	used := map[int]bool{}
-	for round := range 2 {
-		for _, p := range picks {
-			again := slices.ContainsFunc(chosen, func(c pick) bool { return c.text == p.text })
-			if len(chosen) < b.sentences && !again && (round == 1 || !used[p.item]) {
-				chosen = append(chosen, p)
-				used[p.item] = true
-			}
-		}
-	}
-	slices.SortStableFunc(chosen, func(x, y pick) int { return cmp.Compare(x.place, y.place) })
-	var text strings.Builder
-	for i, p := range chosen {
-		if i > 0 {
-			text.WriteByte(' ')
-		}
-		text.WriteString(p.text)
-		out.Citations = append(out.Citations, cs[p.item].Record.ID)
-	}
-	out.Summary = text.String()
 	return out
 }
 
-// sayable is the text of an item that can be quoted: not JSON, not code.
-func sayable(r *schemas.Record) string {
-	if r.Content.Raw() != nil || r.Kind == schemas.KindCode {
-		return ""
+// pick takes at most n sentences, each the best beside those taken before.
+func pick(from []sentence, wanted map[string]bool, n int) []sentence {
+	var chosen []sentence
+	said, cited := map[string]bool{}, map[int]bool{}
+	for len(chosen) < n {
+		best, value := -1, 0.0
+		for i := range from {
+			s := &from[i]
+			if s.words == nil {
+				continue
+			}
+			v := s.score + coverWeight*share(wanted, func(w string) bool { return s.words[w] && !said[w] }) -
+				repeatWeight*share(s.words, func(w string) bool { return said[w] })
+			if cited[s.item] {
+				v -= sameWeight
+			}
+			if best < 0 || v > value {
+				best, value = i, v
+			}
+		}
+		if best < 0 {
+			break
+		}
+		s := from[best]
+		from[best].words = nil
+		if slices.ContainsFunc(chosen, func(c sentence) bool { return c.text == s.text }) {
+			continue
+		}
+		chosen = append(chosen, s)
+		cited[s.item] = true
+		for w := range s.words {
+			said[w] = true
+		}
 	}
-	return sanitise(r.Content.Text())
+	return chosen
 }
 
-func queryWords(query string) map[string]bool {
+// share is the part of the words for which is holds.
+func share(words map[string]bool, is func(string) bool) float64 {
+	if len(words) == 0 {
+		return 0
+	}
+	n := 0
+	for w := range words {
+		if is(w) {
+			n++
+		}
+	}
+	return float64(n) / float64(len(words))
+}
+
+// sayable is the text of an item that can be quoted: not JSON, not code, not a
+// reference to what was shown before, and nothing that may carry instructions.
+func sayable(c *candidate.Candidate) string {
+	if c.Record.Content.Raw() != nil || c.Record.Kind == schemas.KindCode || c.Suspect || c.Referred {
+		return ""
+	}
+	return sanitise(c.Record.Content.Text())
+}
+
+// wordsOf are the words of a text that carry its meaning: of four letters or more, a
+// number, or in a script whose words are short.
+func wordsOf(text string) map[string]bool {
 	out := map[string]bool{}
-	for _, w := range strings.FieldsFunc(strings.ToLower(query), notWord) {
-		if len(w) > 3 {
+	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		if len(w) > 3 || w[0] >= '0' && w[0] <= '9' {
 			out[w] = true
 		}
 	}
 	return out
-}
-
-func notWord(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
-
-// overlap is the share of the wanted words that a sentence holds.
-func overlap(wanted map[string]bool, sentence string) float64 {
-	if len(wanted) == 0 {
-		return 0
-	}
-	n := 0
-	hit := map[string]bool{}
-	for _, w := range strings.FieldsFunc(strings.ToLower(sentence), notWord) {
-		if wanted[w] && !hit[w] {
-			hit[w] = true
-			n++
-		}
-	}
-	return float64(n) / float64(len(wanted))
-}
-
-// sentences yields the sentences of a text, trimmed, each a substring of it.
-func sentences(text string) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		start := 0
-		emit := func(end int) bool {
-			s := strings.TrimSpace(text[start:end])
-			start = end
-			return s == "" || yield(s)
-		}
-		for i, r := range text {
-			size := utf8.RuneLen(r)
-			if ends(text, start, i, r) && !emit(i+size) {
-				return
-			}
-		}
-		emit(len(text))
-	}
-}
-
-// ends reports whether the character r at i ends the sentence that began at start.
-func ends(text string, start, i int, r rune) bool {
-	switch r {
-	case '\n', '。', '！', '？':
-		return true
-	case '!', '?', '.':
-	default:
-		return false
-	}
-	rest := text[i+1:]
-	if rest == "" {
-		return true
-	}
-	if rest[0] != ' ' && rest[0] != '\n' {
-		return false
-	}
-	next, _ := utf8.DecodeRuneInString(strings.TrimLeft(rest, " \n\"'“‘(["))
-	if unicode.IsLower(next) {
-		return false
-	}
-	return r != '.' || !abbreviation(text[start:i])
-}
-
-// abbreviation reports whether the text before a full stop ends in an abbreviation or
-// an initial.
-func abbreviation(before string) bool {
-	word := before[strings.LastIndexAny(before, " \n(")+1:]
-	if len(word) == 1 && word[0] >= 'A' && word[0] <= 'Z' && word != "I" {
-		return true
-	}
-	switch strings.ToLower(word) {
-	case "mr", "mrs", "ms", "dr", "prof", "st", "no", "vs", "etc", "e.g", "i.e", "approx", "fig", "inc", "jr", "sr":
-		return true
-	}
-	return false
 }
