@@ -148,11 +148,7 @@ func (p *Projector) catchUp(ctx context.Context, tenant string, report eventlog.
 		return err
 	}
 	defer t.end()
-	at, err := p.read(ctx, s)
-	if err != nil {
-		return err
-	}
-	var failed failures
+	at, failed := p.read(ctx, s)
 	for {
 		head, err := p.log.Head(ctx, s)
 		if err != nil {
@@ -200,17 +196,19 @@ func (f *failures) from(at checkpoints) (int64, bool) {
 // restored from an older copy.
 var ErrAhead = errors.New("index is ahead of the log")
 
-func (p *Projector) read(ctx context.Context, s scope.Scope) (checkpoints, error) {
-	var at checkpoints
+// read asks the stores for their checkpoints. One that does not say its own has failed,
+// and counts as where all of them were known to be.
+func (p *Projector) read(ctx context.Context, s scope.Scope) (at checkpoints, failed failures) {
 	for i, read := range []func(context.Context, scope.Scope) (int64, error){
 		p.stores.Items.Checkpoint, p.stores.Keyword.Checkpoint, p.stores.Vector.Checkpoint, p.stores.Graph.Checkpoint} {
 		position, err := read(ctx, s)
 		if err != nil {
-			return at, fmt.Errorf("read checkpoint of index %d: %w", i, err)
+			position = p.Position(s.Tenant())
+			failed[i] = fmt.Errorf("read checkpoint of index %d: %w", i, err)
 		}
 		at[i] = position
 	}
-	return at, nil
+	return at, failed
 }
 
 // apply brings every store that works and is behind to the last entry, side by side.

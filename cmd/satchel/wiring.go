@@ -17,10 +17,8 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/store/graph"
-	graphsqlite "satchel/pipeline/store/graph/sqlite"
 	"satchel/pipeline/store/items"
 	"satchel/pipeline/store/vector"
-	vectormem "satchel/pipeline/store/vector/inproc"
 	"satchel/pipeline/token"
 	"satchel/pipeline/write"
 	"satchel/worker"
@@ -43,6 +41,7 @@ type stores struct {
 	embedder *embedding
 	tokens   *token.Registry
 	scrub    []worker.Scrubber
+	erase    struct{ vector, graph erasable }
 
 	verifierKey string
 	closers     []func() error
@@ -175,12 +174,9 @@ func (a *app) openStores(ctx context.Context, f fixed, logger *slog.Logger) (*st
 		return fail(err)
 	}
 	s.closers = append(s.closers, itemDB.Close)
-	graphDB, err := graphsqlite.Open(ctx, graphsqlite.Config{Path: a.path("index", "graph.db"), MemoryBytes: memory / 8})
-	if err != nil {
-		return fail(fmt.Errorf("open graph: %w", err))
+	if err := a.openGraph(ctx, s, memory/8); err != nil {
+		return fail(err)
 	}
-	s.closers = append(s.closers, graphDB.Close)
-	s.graph = graph.New(graphDB)
 	warn := func(index string) func(string, error) {
 		return func(tenant string, err error) {
 			logger.Warn("index snapshot", "index", index, "tenant", tenant, "error", err)
@@ -190,18 +186,15 @@ func (a *app) openStores(ctx context.Context, f fixed, logger *slog.Logger) (*st
 		return fail(err)
 	}
 	s.closers = append(s.closers, s.keyword.Close)
-	vectorIndex, err := vectormem.Open(vectormem.Config{Dir: a.path("index", "vector"), MemoryBytes: memory / 8 * 3, Model: s.embedder.Model().String(), Dimensions: s.embedder.Model().Dimensions, OnError: warn("vector")})
-	if err != nil {
-		return fail(fmt.Errorf("open vector index: %w", err))
+	if err := a.openVector(ctx, s, memory/8*3, warn("vector")); err != nil {
+		return fail(err)
 	}
-	s.closers = append(s.closers, vectorIndex.Close)
-	s.vector = vector.New(vectorIndex)
-	s.scrub = append(s.scrubbers(itemDB.Scrub, graphDB.Scrub, vectorIndex.Scrub), s.embedder.scrubbers()...)
+	s.scrub = append(s.scrubbers(itemDB.Scrub), s.embedder.scrubbers()...)
 	return s, nil
 }
 
 // scrubbers lists what an erasure has to clean, and how it is checked.
-func (s *stores) scrubbers(items, graph func(context.Context) error, vector func(context.Context, scope.Scope) error) []worker.Scrubber {
+func (s *stores) scrubbers(items func(context.Context) error) []worker.Scrubber {
 	whole := func(scrub func(context.Context) error) func(context.Context, scope.Scope) error {
 		return func(ctx context.Context, _ scope.Scope) error { return scrub(ctx) }
 	}
@@ -213,8 +206,8 @@ func (s *stores) scrubbers(items, graph func(context.Context) error, vector func
 				return len(left), err
 			}},
 		{Store: "keyword", Scrub: s.keyword.Scrub},
-		{Store: "vector", Scrub: vector},
-		{Store: "graph", Scrub: whole(graph)},
+		s.erase.vector.scrubber("vector"),
+		s.erase.graph.scrubber("graph"),
 	}
 }
 

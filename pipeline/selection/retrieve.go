@@ -59,11 +59,8 @@ func (a *analysis) skips(name string) bool { return a.Skip != nil && a.Skip(name
 
 // ask runs all but the last retriever on their own goroutine and waits for them.
 func (s *Selector) ask(ctx context.Context, sc scope.Scope, a *analysis, answers []answer) {
-	if s.cfg.Deadline > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, s.cfg.Deadline)
-		defer cancel()
-	}
+	ctx, cancel := s.within(ctx)
+	defer cancel()
 	var wg sync.WaitGroup
 	for i := range answers {
 		one := &answers[i]
@@ -75,6 +72,14 @@ func (s *Selector) ask(ctx context.Context, sc scope.Scope, a *analysis, answers
 		wg.Go(run)
 	}
 	wg.Wait()
+}
+
+// within gives a retriever its time.
+func (s *Selector) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	if s.cfg.Deadline > 0 {
+		return context.WithTimeout(ctx, s.cfg.Deadline)
+	}
+	return context.WithCancel(ctx)
 }
 
 func (s *Selector) collect(ctx context.Context, p *pool, answers []answer, out *Ranking) error {
@@ -117,7 +122,9 @@ func (s *Selector) walk(ctx context.Context, sc scope.Scope, a *analysis, p *poo
 		probe.Seeds = append(probe.Seeds, p.ids[i])
 		p.distance[i] = 0
 	}
-	found, err := s.graph.Retrieve(ctx, sc, &probe)
+	within, cancel := s.within(ctx)
+	defer cancel()
+	found, err := s.graph.Retrieve(within, sc, &probe)
 	if err != nil {
 		out.Warnings = append(out.Warnings, NameGraph+": "+reason(err))
 		return

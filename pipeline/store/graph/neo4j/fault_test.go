@@ -84,7 +84,7 @@ func TestServerFaults(t *testing.T) {
 	restore() // as it was at 50
 	server.Start()
 	wentBack := apply(250, 300)
-	for range 20 {
+	for range 5 {
 		if errors.Is(wentBack, neo4j.ErrWentBack) {
 			break
 		}

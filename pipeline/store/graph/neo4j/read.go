@@ -44,6 +44,22 @@ func (db *DB) Between(ctx context.Context, tenant string, ids []string, f schema
 	return out, err
 }
 
+// Remaining counts which of the items the graph holds; erasure asks it. What is only the
+// far end of somebody else's link is not held.
+func (db *DB) Remaining(ctx context.Context, tenant string, ids []string) (n int, err error) {
+	err = db.write(ctx, tenant, func(t *tx) error {
+		rows, err := t.rows(`UNWIND $ids AS id MATCH (n:SatchelItem {tenant: $tenant, id: id})
+			WHERE n.data IS NOT NULL RETURN count(n)`, params{"ids": ids})
+		found, _ := first(rows).(int64)
+		n = int(found)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("count what is left of %d items: %w", len(ids), err)
+	}
+	return n, nil
+}
+
 // scanRows is how many rows a transaction of Scan reads.
 const scanRows = 1000
 
