@@ -29,6 +29,7 @@ type benchCmd struct {
 	Rate     int    `help:"Events a second beside the loaded requests." default:"1000"`
 	Seed     uint64 `help:"Seed of the corpus." default:"1"`
 	Profile  string `help:"Folder for CPU profiles of ingest and of idle requests, for go tool pprof." type:"path"`
+	Servers  bool   `help:"Use the database that the settings name, in schemas of its own that are dropped afterwards; without it the embedded engines."`
 	Text     bool   `name:"natural" help:"Questions of 8 to 14 words with frequent ones among them, instead of 3 to 6 rarer ones."`
 }
 
@@ -101,14 +102,19 @@ func (c *benchCmd) measure(ctx context.Context, a *app, size int) (r benchResult
 		return r, fmt.Errorf("make a data folder: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	settings := *a.Settings
-	settings.Dir, settings.NATSURL, settings.DatabaseURL, settings.Tenant = dir, "", "", benchTenant
-	own := &app{Settings: &settings, out: a.out, err: a.err, in: a.in}
+	own, err := a.apart(dir, c.Servers)
+	if err != nil {
+		return r, err
+	}
+	own.Tenant = benchTenant
 	b := &bencher{benchCmd: c, app: own, gen: corpus.New(benchTenant, c.Seed), r: benchResult{Items: size, Load: loadAverage()}}
 	if b.n, err = own.start(ctx, nodeOptions{port: embedded.RandomPort}); err != nil {
 		return r, err
 	}
-	defer func() { err = errors.Join(err, b.n.stop(context.WithoutCancel(ctx))) }()
+	defer func() {
+		done := context.WithoutCancel(ctx)
+		err = errors.Join(err, b.n.stop(done), own.dropSchemas(done))
+	}()
 	steps := []struct {
 		name string
 		run  func(context.Context) error

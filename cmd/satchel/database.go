@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
@@ -127,4 +128,28 @@ func (a *app) checkDatabase(ctx context.Context) finding {
 	}
 	f.OK, f.Detail = true, "Postgres commits with fsync and synchronous_commit on; standbys and backups are its administrator's"
 	return f
+}
+
+// apart returns the program with settings of its own for a run that leaves nothing behind:
+// in the folder dir, and with servers in the database that is set, under other schemas.
+func (a *app) apart(dir string, servers bool) (*app, error) {
+	settings := *a.Settings
+	settings.Dir, settings.NATSURL = dir, ""
+	if servers && a.DatabaseURL == "" {
+		return nil, usagef("--servers needs DATABASE_URL")
+	}
+	if servers {
+		settings.DatabaseSchema = "satchel_run_" + strings.ToLower(rand.Text())
+	} else {
+		settings.DatabaseURL, settings.Keyword, settings.KeywordLang = "", "inproc", ""
+	}
+	return &app{Settings: &settings, out: a.out, err: a.err, in: a.in}, nil
+}
+
+// dropSchemas removes what such a run has made in the database.
+func (a *app) dropSchemas(ctx context.Context) error {
+	if a.DatabaseURL == "" {
+		return nil
+	}
+	return logpg.Drop(ctx, a.DatabaseURL, a.schema("log"), a.schema("items"), a.schema("keyword"))
 }

@@ -56,10 +56,11 @@ func (c *demoCmd) Run(ctx context.Context, a *app) (err error) {
 	} else if _, err := os.Stat(dir); err == nil {
 		return usagef("%s is there already; name a new folder with --keep", dir)
 	}
-	settings := *a.Settings
-	settings.Dir, settings.NATSURL, settings.DatabaseURL, settings.Tenant = dir, "", "", demoTenant
-	settings.LogLevel = "error"
-	own := &app{Settings: &settings, out: a.out, err: a.err, in: a.in}
+	own, err := a.apart(dir, false)
+	if err != nil {
+		return err
+	}
+	own.Tenant, own.LogLevel = demoTenant, "error"
 	n, err := own.start(ctx, nodeOptions{fixed: demoFixed(), port: embedded.RandomPort})
 	if err != nil {
 		return err

@@ -26,6 +26,7 @@ type evalCmd struct {
 	Out     string   `help:"Write the raw run here, a JSON line a query." type:"path"`
 	Compare bool     `help:"Rank also by BM25 alone and by vectors alone, over the same indexes, and print one table of all sets. --all does."`
 	Ablate  bool     `help:"Rank also without each ingredient in turn."`
+	Servers bool     `help:"Use the database that the settings name, in schemas of its own that are dropped afterwards; without it the embedded engines."`
 	Max     int      `help:"Only this many queries of each set; 0 is all." default:"0"`
 }
 
@@ -110,14 +111,18 @@ func (c *evalCmd) runSet(ctx context.Context, a *app, name string, out io.Writer
 		return r, fmt.Errorf("make a data folder: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	settings := *a.Settings
-	settings.Dir, settings.NATSURL, settings.DatabaseURL = dir, "", ""
-	own := &app{Settings: &settings, out: a.out, err: a.err, in: a.in}
+	own, err := a.apart(dir, c.Servers)
+	if err != nil {
+		return r, err
+	}
 	n, err := own.start(ctx, nodeOptions{noListen: true})
 	if err != nil {
 		return r, err
 	}
-	defer func() { err = errors.Join(err, n.stop(context.WithoutCancel(ctx))) }()
+	defer func() {
+		done := context.WithoutCancel(ctx)
+		err = errors.Join(err, n.stop(done), own.dropSchemas(done))
+	}()
 	sys := newEvalSystem(n, &set)
 	bar := a.bar(name + ": importing")
 	err = sys.load(ctx, set.Memories, bar.set)

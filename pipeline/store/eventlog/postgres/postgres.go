@@ -71,6 +71,14 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	return &DB{pool: pool, timeout: cfg.Timeout}, nil
 }
 
+// Drop removes schemas with every table in them, for good.
+func Drop(ctx context.Context, url string, schemas ...string) error {
+	if err := pg.Drop(ctx, url, schemas...); err != nil {
+		return fmt.Errorf("drop schemas: %w", err)
+	}
+	return nil
+}
+
 // Update implements eventlog.Driver.
 func (db *DB) Update(ctx context.Context, tenants []string, fn func(eventlog.Tx) error) error {
 	if err := ctx.Err(); err != nil {

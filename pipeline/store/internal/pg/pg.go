@@ -45,7 +45,7 @@ func Open(ctx context.Context, cfg Config) (*pgxpool.Pool, error) {
 	}
 	pc, err := pgxpool.ParseConfig(cfg.URL)
 	if err != nil { // its text has the password masked, but a malformed one may not be seen as such
-		return nil, &SetupError{Problem: "the database URL cannot be read: it has the form postgres://user:password@host:5432/database?sslmode=verify-full"}
+		return nil, errURL()
 	}
 	pc.MaxConns = int32(max(cfg.MaxConns, 0))
 	if pc.MaxConns == 0 {
@@ -72,6 +72,28 @@ func Open(ctx context.Context, cfg Config) (*pgxpool.Pool, error) {
 		return nil, explain(err, pc.ConnConfig)
 	}
 	return pool, nil
+}
+
+// Drop removes schemas that are there, with every table in them.
+func Drop(ctx context.Context, url string, schemas ...string) error {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return errURL()
+	}
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return explain(err, config)
+	}
+	for _, schema := range schemas {
+		if _, e := conn.Exec(ctx, "DROP SCHEMA IF EXISTS "+pgx.Identifier{schema}.Sanitize()+" CASCADE"); e != nil {
+			err = errors.Join(err, Clean(e))
+		}
+	}
+	return errors.Join(err, conn.Close(ctx))
+}
+
+func errURL() error {
+	return &SetupError{Problem: "the database URL cannot be read: it has the form postgres://user:password@host:5432/database?sslmode=verify-full"}
 }
 
 // prepare checks the server and migrates.
