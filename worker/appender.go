@@ -104,7 +104,10 @@ func (a *appender) resume(ctx context.Context) error {
 	return a.inbox.Seek(ctx, cp.StreamSeq+1)
 }
 
-func (a *appender) checkpointName() string { return "append/" + a.inbox.Name() }
+func (a *appender) checkpointName() string { return CheckpointName(a.inbox.Name()) }
+
+// CheckpointName returns the name of a partition's checkpoint in the log.
+func CheckpointName(partition string) string { return "append/" + partition }
 
 func mismatch(cp eventlog.Checkpoint, st StreamState) string {
 	switch {

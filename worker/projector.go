@@ -118,6 +118,14 @@ func (p *Projector) Await(ctx context.Context, s scope.Scope, position int64) er
 	}
 }
 
+// CatchUp brings the tenant's indexes up to the end of the log and reports progress.
+func (p *Projector) CatchUp(ctx context.Context, s scope.Scope, report eventlog.Progress) error {
+	if err := s.Check(); err != nil {
+		return err
+	}
+	return p.catchUp(ctx, s.Tenant(), report)
+}
+
 // Position returns how far all of the tenant's indexes have come; 0 before the first run.
 func (p *Projector) Position(tenant string) int64 {
 	t := p.tenant(tenant)

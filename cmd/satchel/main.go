@@ -58,6 +58,7 @@ type cli struct {
 	Preview   previewCmd   `cmd:"" help:"Say which memories a template would show and what they cost, or build the text."`
 	Assemble  assembleCmd  `cmd:"" help:"Put memories, code, experiences, values and commits about a question into Markdown."`
 	Premortem premortemCmd `cmd:"" help:"Warn of what went wrong before in a domain."`
+	Migrate   migrateCmd   `cmd:"" help:"Copy the log from the data folder to a Postgres database, and make the items there."`
 	Forget    forgetCmd    `cmd:"" help:"Erase items everywhere and print the erasure receipt."`
 	Relevance relevanceCmd `cmd:"" help:"Say which context nodes a turn needs, and which layer decided."`
 	Ledger    ledgerCmd    `cmd:"" help:"Print or follow the provenance ledger."`
@@ -85,6 +86,7 @@ type app struct {
 	in  io.Reader
 
 	tenantGiven bool // on the command line
+	migrating   bool // the log may be on its way from one database to another
 }
 
 func main() {

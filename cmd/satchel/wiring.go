@@ -74,6 +74,9 @@ func (a *app) openLog(ctx context.Context, f fixed) (_ *eventlog.Log, verifierKe
 			err = errors.Join(err, driver.Close())
 		}
 	}()
+	if err := a.checkMigration(ctx, driver); err != nil {
+		return nil, "", err
+	}
 	if a.DatabaseURL != "" {
 		if err := a.checkSharedKey(ctx, driver); err != nil {
 			return nil, "", err

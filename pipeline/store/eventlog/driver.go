@@ -75,7 +75,7 @@ type Row struct {
 	Content    *Content // nil: erased
 	// Attachment is the attachment's commitment, zero for none.
 	Attachment [32]byte
-	Attached   *Attachment // only in an Addition
+	Attached   *Attachment // only in an Addition; nil there, with an Attachment: erased
 }
 
 // Content is what a commitment covers. Extensions are in canonical form.

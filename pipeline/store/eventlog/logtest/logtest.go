@@ -31,7 +31,7 @@ func Run(t *testing.T, open Open) {
 		{"Concurrent", testConcurrent}, {"Cancel", testCancel}, {"Poison", testPoison}, {"Closed", testClosed},
 		{"Await", testAwait}, {"Watch", testWatch}, {"Proofs", testProofs}, {"SignedHead", testSignedHead},
 		{"Kept", testKept}, {"Erase", testErase}, {"Unexplained", testUnexplained}, {"Verify", testVerify},
-		{"Model", testModel}, {"Tail", testTail},
+		{"Model", testModel}, {"Tail", testTail}, {"Copy", testCopy}, {"Mark", testMark},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

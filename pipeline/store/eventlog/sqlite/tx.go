@@ -180,12 +180,25 @@ func (t *tx) putRows(tenant int64, rows []eventlog.Row) error {
 				}
 			}
 		}
+		if r.Attached == nil && r.Attachment != ([32]byte{}) {
+			attachment, attached = r.Attachment[:], t.nextID
+			if err := t.putErased(&content); err != nil {
+				return err
+			}
+			t.nextID++
+		}
 		if !r.Time.IsZero() {
 			at = r.Time.UnixNano()
 		}
-		salt, data := t.db.packer.pack(&r.Content.Salt, r.Content.Data)
-		if err := content.add(t.nextID, salt, notNil(r.Content.Extensions), data); err != nil {
-			return err
+		if r.Content == nil {
+			if err := t.putErased(&content); err != nil {
+				return err
+			}
+		} else {
+			salt, data := t.db.packer.pack(&r.Content.Salt, r.Content.Data)
+			if err := content.add(t.nextID, salt, notNil(r.Content.Extensions), data); err != nil {
+				return err
+			}
 		}
 		if err := entries.add(entry, ids[0], ids[1], ids[2], r.ID, r.Subject, at, r.RecordedAt.UnixNano(), r.Commitment[:], t.nextID, attachment, attached); err != nil {
 			return err
@@ -193,6 +206,11 @@ func (t *tx) putRows(tenant int64, rows []eventlog.Row) error {
 		t.nextID++
 	}
 	return errors.Join(content.flush(), entries.flush())
+}
+
+// putErased writes a content as it stands once it is erased.
+func (t *tx) putErased(content *inserter) error {
+	return content.add(t.nextID, make([]byte, hashSize), []byte{}, []byte{})
 }
 
 // inserter gathers rows for inserts of rowsPerWrite rows.

@@ -1,0 +1,200 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+// ErrDiffers: the log that is to be continued is not the beginning of the one to be copied.
+var ErrDiffers = errors.New("the target holds another log")
+
+// copyStep is how many entries one transaction of Copy takes over.
+const copyStep = 500
+
+// Copy brings a tenant's log from one database to another, byte for byte: positions,
+// hashes, contents with their salts, attachments, and what was erased as erased. Every
+// entry is checked on the way, and the copy ends with the original's head. It goes on
+// where an earlier Copy was interrupted; a target that holds anything else is ErrDiffers,
+// and nothing is written to it. Nobody may append to either meanwhile.
+func Copy(ctx context.Context, from, to Driver, tenant string, progress Progress) (Head, error) {
+	c := &copying{from: from, to: to, tenant: tenant}
+	if err := c.begin(ctx); err != nil {
+		return Head{}, fmt.Errorf("copy log of tenant %q: %w", tenant, err)
+	}
+	for c.tree.size < c.source.Size {
+		if err := ctx.Err(); err != nil {
+			return Head{}, err
+		}
+		if err := c.step(ctx); err != nil {
+			return Head{}, fmt.Errorf("copy log of tenant %q after position %d: %w", tenant, c.tree.size, err)
+		}
+		if progress != nil {
+			progress(c.tree.size, c.source.Size)
+		}
+	}
+	var target Head
+	err := to.View(ctx, func(r Reader) (err error) {
+		target, err = headOf(r, tenant)
+		return err
+	})
+	if err == nil && target != c.source {
+		err = &VerifyError{tenant, target.Size, "the copy has another head than the original"}
+	}
+	return target, err
+}
+
+// copying is one Copy under way.
+type copying struct {
+	from, to Driver
+	tenant   string
+	source   Head
+	tree     edge // of what the target holds
+	buf      []byte
+}
+
+// begin compares what both hold.
+func (c *copying) begin(ctx context.Context) error {
+	var target Head
+	err := c.to.View(ctx, func(r Reader) (err error) {
+		if target, err = headOf(r, c.tenant); err == nil {
+			c.tree, err = readEdge(r, target)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return c.from.View(ctx, func(r Reader) (err error) {
+		if c.source, err = headOf(r, c.tenant); err != nil || target.Size == 0 {
+			return err
+		}
+		if target.Size > c.source.Size {
+			return fmt.Errorf("%w: %d entries, the original has %d", ErrDiffers, target.Size, c.source.Size)
+		}
+		root, err := tlog.TreeHash(target.Size, hashReader(r, c.tenant))
+		if err == nil && root != target.Root {
+			err = fmt.Errorf("%w: its %d entries are not the first of the original", ErrDiffers, target.Size)
+		}
+		return err
+	})
+}
+
+// step copies the next entries.
+func (c *copying) step(ctx context.Context) error {
+	add := Addition{FirstHash: tlog.StoredHashCount(c.tree.size)}
+	tree := c.tree.clone()
+	err := c.from.View(ctx, func(r Reader) error {
+		rows, err := r.Rows(c.tenant, c.tree.size, int(min(copyStep, c.source.Size-c.tree.size)))
+		if err != nil {
+			return err
+		}
+		if len(rows) == 0 {
+			return &VerifyError{c.tenant, c.tree.size + 1, "the row is missing"}
+		}
+		leaves, err := leavesOf(r, c.tenant, rows, c.tree.size)
+		if err != nil {
+			return err
+		}
+		for i := range rows {
+			if err := c.check(r, &rows[i], leaves[i]); err != nil {
+				return err
+			}
+			add.Hashes = tree.add(leaves[i], add.Hashes)
+		}
+		add.Rows = rows
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	add.Head = Head{Tenant: c.tenant, Size: tree.size, Root: tree.root()}
+	err = c.to.Update(ctx, []string{c.tenant}, func(tx Tx) error {
+		now, err := headOf(tx, c.tenant)
+		if err != nil {
+			return err
+		}
+		if now.Size != c.tree.size || now.Root != c.tree.root() {
+			return fmt.Errorf("%w: somebody else writes to it", ErrDiffers)
+		}
+		return tx.Append(add)
+	})
+	if err == nil {
+		c.tree = tree
+	}
+	return err
+}
+
+// check verifies a row and completes it with its attachment.
+func (c *copying) check(r Reader, row *Row, leaf tlog.Hash) error {
+	var problem string
+	if problem, c.buf = checkRow(c.buf, c.tenant, row, leaf); problem != "" {
+		return &VerifyError{c.tenant, row.Position, problem}
+	}
+	if row.Attachment == ([32]byte{}) {
+		return nil
+	}
+	a, err := r.Attachment(c.tenant, row.Position)
+	if err != nil || a == nil {
+		return err
+	}
+	if Commit(a.Salt, CanonicalRefs(a.Refs), a.Data) != row.Attachment {
+		return &VerifyError{c.tenant, row.Position, "the attachment does not match its commitment"}
+	}
+	row.Attached = a
+	return nil
+}
+
+// CopyCheckpoints brings the named checkpoints that are there from one database to
+// another, with their fences.
+func CopyCheckpoints(ctx context.Context, from, to Driver, names []string) error {
+	var found []Checkpoint
+	err := from.Update(ctx, nil, func(tx Tx) error {
+		found = found[:0]
+		for _, name := range names {
+			c, err := tx.Checkpoint(name)
+			if err != nil {
+				return err
+			}
+			if c.Fence > 0 || c.Epoch != "" {
+				c.Name = name
+				found = append(found, c)
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		err = to.Update(ctx, nil, func(tx Tx) error {
+			for _, c := range found {
+				if err := tx.PutCheckpoint(c); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("copy checkpoints: %w", err)
+	}
+	return nil
+}
+
+// Mark sets or removes a word under a name beside the logs, for who opens them later; ""
+// removes it.
+func Mark(ctx context.Context, d Driver, name, word string) error {
+	return d.Update(ctx, nil, func(tx Tx) error {
+		return tx.PutCheckpoint(Checkpoint{Name: name, Epoch: word})
+	})
+}
+
+// Marked returns the word under a name, "" for none.
+func Marked(ctx context.Context, d Driver, name string) (word string, err error) {
+	err = d.Update(ctx, nil, func(tx Tx) error {
+		c, err := tx.Checkpoint(name)
+		word = c.Epoch
+		return err
+	})
+	return word, err
+}
