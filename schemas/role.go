@@ -82,9 +82,10 @@ type RoleAnswer struct {
 
 // AnswerSentence is one sentence of an answer.
 type AnswerSentence struct {
-	Text      string     `json:"text"`           // without the citation marks
-	Step      string     `json:"step,omitempty"` // the plan's step it answers
-	Citations []Citation `json:"citations"`      // at least one
+	Text      string     `json:"text"`              // without the citation marks
+	Speaker   string     `json:"speaker,omitempty"` // who said it, when it is a quotation
+	Step      string     `json:"step,omitempty"`    // the plan's step it answers
+	Citations []Citation `json:"citations"`         // at least one
 }
 
 // Citation points from a sentence to what supports it.

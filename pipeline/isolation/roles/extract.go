@@ -1,0 +1,268 @@
+package roles
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"satchel/pipeline/store/keyword"
+	"satchel/schemas"
+)
+
+// What a sentence must have to be quoted, and how its score is made up.
+const (
+	shortestSentence = 12  // bytes
+	longestSentence  = 400 // bytes
+	leastScore       = 0.3
+	leastMeaning     = 0.35 // cosine that makes up for no common word
+	closeSecond      = 0.92 // of the best score, for a second sentence to stand beside it
+
+	weightWords, weightTaskWords   = 0.35, 0.15
+	weightMeaning, weightTaskSense = 0.25, 0.15
+	weightRank, weightKind         = 0.1, 0.2
+)
+
+// quotable is a sentence of the context.
+type quotable struct {
+	evidence
+	text    string
+	speaker string // shown with it
+	words   map[string]bool
+	vector  []float32
+	rank    float64 // of its item: 1 the best, toward 0
+}
+
+// extract answers each step with the sentences of the context that say most about it,
+// word for word.
+func (st *step) extract(ctx context.Context) (*schemas.RoleAnswer, error) {
+	invocation, err := st.invocation(Extractive, map[string]float64{"least_score": leastScore, "close_second": closeSecond}, st.payload)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := st.quotables(ctx)
+	if err != nil {
+		return nil, err
+	}
+	texts := []string{st.req.Task}
+	for _, s := range st.payload.steps {
+		texts = append(texts, s.Question)
+	}
+	vectors, err := st.cfg.Embedder.Embed(ctx, texts)
+	if err != nil || len(vectors) != len(texts) {
+		return nil, &schemas.Error{Code: schemas.CodeEmbedding, Message: "the question could not be embedded"}
+	}
+	w := st.writer()
+	m := newMeasure(pool, st.req.Task, vectors[0])
+	used := map[int]bool{}
+	for i, s := range st.payload.steps {
+		most := 2
+		if len(st.payload.steps) == 1 {
+			most = 3
+		}
+		for _, at := range m.best(s.Question, vectors[i+1], most, used) {
+			used[at] = true
+			q := &pool[at]
+			w.add(q.text, q.speaker, s.ID, []evidence{q.evidence})
+		}
+	}
+	a := w.answer(invocation)
+	a.Invocation.AnswerSHA256, a.Invocation.AnswerTokens = digest([]byte(a.Text)), st.cfg.Tokens(a.Text)
+	return a, nil
+}
+
+// quotables are the sentences of the snippets, questions apart.
+func (st *step) quotables(ctx context.Context) ([]quotable, error) {
+	speakers, err := st.speakers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ranks := itemRanks(st.context)
+	var pool []quotable
+	var texts []string
+	for i, snippet := range st.payload.snippets {
+		for _, span := range sentences(snippet.Text) {
+			text := snippet.Text[span.Start:span.End]
+			if len(text) < shortestSentence || len(text) > longestSentence || strings.HasSuffix(text, "?") {
+				continue
+			}
+			q := quotable{evidence: evidence{i, &span}, text: text, speaker: speakers[snippet.ItemID], words: map[string]bool{}, rank: ranks[snippet.ItemID]}
+			for _, w := range keyword.Analyze(q.speaker + " " + text) {
+				q.words[w] = true
+			}
+			pool = append(pool, q)
+			texts = append(texts, text)
+		}
+	}
+	vectors, err := st.cfg.Embedder.Embed(ctx, texts)
+	if err != nil || len(vectors) != len(texts) {
+		return nil, &schemas.Error{Code: schemas.CodeEmbedding, Message: "the context could not be embedded"}
+	}
+	for i := range pool {
+		pool[i].vector = vectors[i]
+	}
+	return pool, nil
+}
+
+// speakers returns who said what, as far as the pack shows it.
+func (st *step) speakers(ctx context.Context) (map[string]string, error) {
+	ids := make([]string, 0, len(st.payload.snippets))
+	for _, s := range st.payload.snippets {
+		ids = append(ids, s.ItemID)
+	}
+	records, err := st.cfg.Items.Get(ctx, st.s, ids)
+	if err != nil {
+		return nil, fmt.Errorf("read items: %w", err)
+	}
+	out := make(map[string]string, len(records))
+	for i := range records {
+		if r := &records[i]; r.Speaker != "" && strings.Contains(st.context.Payload.Text, "] "+r.Speaker+": ") {
+			out[r.ID] = r.Speaker
+		}
+	}
+	return out, nil
+}
+
+// itemRanks says how well each item of a pack was found: 1 the best, toward 0.
+func itemRanks(pack *schemas.ContextResult) map[string]float64 {
+	best := math.SmallestNonzeroFloat64
+	scores := map[string]float64{}
+	for _, section := range pack.Payload.Pack.Sections {
+		for i := range section.Items {
+			scores[section.Items[i].ID] = max(section.Items[i].Score, 0)
+			best = max(best, section.Items[i].Score)
+		}
+	}
+	for id := range scores {
+		scores[id] /= best
+	}
+	return scores
+}
+
+// measure scores sentences against questions.
+type measure struct {
+	pool  []quotable
+	rare  map[string]float64 // inverse document frequency of a word in the pool
+	task  []string
+	sense []float32
+}
+
+func newMeasure(pool []quotable, task string, sense []float32) *measure {
+	m := &measure{pool: pool, rare: map[string]float64{}, task: keyword.Analyze(task), sense: sense}
+	for i := range pool {
+		for w := range pool[i].words {
+			m.rare[w]++
+		}
+	}
+	for w, n := range m.rare {
+		m.rare[w] = math.Log(1 + float64(len(pool))/n)
+	}
+	return m
+}
+
+// best returns at most n sentences, best first, each from another item, without those in
+// used. A second one must come close to the first.
+func (m *measure) best(question string, sense []float32, n int, used map[int]bool) []int {
+	type scored struct {
+		at    int
+		score float64
+	}
+	words, wanted := keyword.Analyze(question), wantedKind(question)
+	var all []scored
+	for i := range m.pool {
+		q := &m.pool[i]
+		common, meaning := m.overlap(words, q.words), cosine(sense, q.vector)
+		if used[i] || common == 0 && meaning < leastMeaning && m.overlap(m.task, q.words) == 0 {
+			continue
+		}
+		score := weightWords*common + weightTaskWords*m.overlap(m.task, q.words) + weightMeaning*max(meaning, 0) +
+			weightTaskSense*max(cosine(m.sense, q.vector), 0) + weightRank*q.rank
+		if wanted != nil && wanted(q) {
+			score += weightKind
+		}
+		if score >= leastScore {
+			all = append(all, scored{i, score})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
+	var out []int
+	from := map[int]bool{}
+	for _, s := range all {
+		if len(out) == n || len(out) > 0 && s.score < closeSecond*all[0].score {
+			break
+		}
+		if snippet := m.pool[s.at].snippet; !from[snippet] {
+			from[snippet] = true
+			out = append(out, s.at)
+		}
+	}
+	return out
+}
+
+// overlap is the share of the words, by rarity, that a sentence holds. A word that no
+// sentence holds counts as the rarest.
+func (m *measure) overlap(words []string, held map[string]bool) float64 {
+	whole, part := 0.0, 0.0
+	unknown := math.Log(1 + float64(len(m.pool)))
+	for _, w := range words {
+		weight, ok := m.rare[w]
+		if !ok {
+			weight = unknown
+		}
+		whole += weight
+		if held[w] {
+			part += weight
+		}
+	}
+	if whole == 0 {
+		return 0
+	}
+	return part / whole
+}
+
+func cosine(a, b []float32) float64 {
+	sum := 0.0
+	for i := range min(len(a), len(b)) {
+		sum += float64(a[i]) * float64(b[i])
+	}
+	return sum
+}
+
+var (
+	cause  = regexp.MustCompile(`(?i)\b(because|since|due to|caused?|therefore|reason|expired|so that|led to)\b`)
+	moment = regexp.MustCompile(`(?i)\b(\d{1,2}:\d{2}|\d{4}-\d{2}|today|yesterday|tomorrow|(mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|may|june|july|august|september|october|november|december|\d+ (day|hour|minute|week|month|year)s?)\b`)
+	first  = regexp.MustCompile(`\b(I|I'll|I've|we|We)\b`)
+)
+
+// wantedKind returns what an answer to the question looks like, nil when that is open.
+func wantedKind(question string) func(q *quotable) bool {
+	lower := strings.ToLower(question)
+	begins := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(lower, w) || strings.Contains(lower, " "+w) })
+	}
+	switch {
+	case begins("who ", "whom ", "whose "):
+		return func(q *quotable) bool { return q.speaker != "" && first.MatchString(q.text) || namesSomebody(q.text) }
+	case begins("how much", "how many", "how often", "how long") || strings.Contains(lower, "cost"):
+		return func(q *quotable) bool { return strings.ContainsFunc(q.text, unicode.IsDigit) }
+	case begins("when "):
+		return func(q *quotable) bool { return moment.MatchString(q.text) }
+	case begins("why "):
+		return func(q *quotable) bool { return cause.MatchString(q.text) }
+	}
+	return nil
+}
+
+// namesSomebody reports whether a word inside the text is written like a name.
+func namesSomebody(text string) bool {
+	for i, w := range strings.Fields(text) {
+		if r := []rune(w); i > 0 && len(r) > 1 && unicode.IsUpper(r[0]) && unicode.IsLower(r[1]) {
+			return true
+		}
+	}
+	return false
+}

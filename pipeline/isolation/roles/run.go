@@ -1,0 +1,141 @@
+package roles
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"satchel/pipeline/scope"
+	"satchel/schemas"
+)
+
+// run is one walk.
+type run struct {
+	*Crew
+	s       scope.Scope
+	req     schemas.RunRequest
+	started time.Time
+
+	context *schemas.ContextResult
+	out     schemas.RunReply
+}
+
+// Run walks the roles. An answer that does not hold goes back once, to be made of
+// sentences of the context; when that does not hold either, nothing leaves. Every error
+// is a *schemas.Error; what was done until then is in the log.
+func (c *Crew) Run(ctx context.Context, s scope.Scope, req schemas.RunRequest) (schemas.RunReply, error) {
+	if err := schemas.Invalid(req.Validate()); err != nil {
+		return schemas.RunReply{}, err
+	}
+	if req.RequestID == "" {
+		req.RequestID = c.cfg.IDs()
+	}
+	r := &run{Crew: c, s: s, req: req, started: c.cfg.Clock(), out: schemas.RunReply{
+		RequestID: req.RequestID, Checks: []schemas.Check{}, Withheld: []string{}, Findings: []schemas.Finding{},
+		Handovers: []schemas.Handover{}, Positions: []int64{}, Warnings: []string{},
+	}}
+	if err := r.walk(ctx); err != nil {
+		return schemas.RunReply{}, refused(ctx, err)
+	}
+	r.out.Metrics.LatencyMS = float64(c.cfg.Clock().Sub(r.started)) / float64(time.Millisecond)
+	return r.out, nil
+}
+
+func (r *run) walk(ctx context.Context) error {
+	planned, err := r.play(ctx, Planner, false, schemas.RoleRequest{TokenBudget: r.req.TokenBudget})
+	if err != nil {
+		return err
+	}
+	found, err := r.play(ctx, Retriever, false, schemas.RoleRequest{TokenBudget: r.req.TokenBudget, MinPosition: r.req.MinPosition, Plan: planned.Plan})
+	if err != nil {
+		return err
+	}
+	r.out.PackID = found.PackID
+	looked, err := r.play(ctx, Verifier, false, schemas.RoleRequest{PackID: found.PackID})
+	if err != nil {
+		return err
+	}
+	if err := r.take(looked.Verification, "the context"); err != nil {
+		return err
+	}
+	if err := r.answer(ctx, planned.Plan); err != nil {
+		return err
+	}
+	watched, err := r.play(ctx, Sentinel, false, schemas.RoleRequest{PackID: found.PackID})
+	if err != nil {
+		return err
+	}
+	if watched.Findings != nil {
+		r.out.Findings = watched.Findings
+	}
+	return nil
+}
+
+// answer has the context answered from and the answer verified; what does not hold is
+// made again of sentences of the context.
+func (r *run) answer(ctx context.Context, plan *schemas.RolePlan) error {
+	for _, extractive := range []bool{false, true} {
+		written, err := r.play(ctx, Synthesizer, extractive, schemas.RoleRequest{PackID: r.out.PackID, Plan: plan, Withheld: r.out.Withheld})
+		if err != nil {
+			return err
+		}
+		held, err := r.play(ctx, Verifier, false, schemas.RoleRequest{PackID: r.out.PackID, Withheld: r.out.Withheld, Answer: written.Answer})
+		if err != nil {
+			return err
+		}
+		err = r.take(held.Verification, "the answer")
+		if err == nil {
+			r.out.Answer = written.Answer
+			return nil
+		}
+		if extractive || written.Answer.Invocation.Model == Extractive {
+			return err
+		}
+		r.out.Warnings = append(r.out.Warnings, "verifier: the first answer did not hold and was sent back")
+	}
+	return nil
+}
+
+// take keeps a verification; one that failed ends what it is about.
+func (r *run) take(v *schemas.Verification, what string) error {
+	if v == nil {
+		return &schemas.Error{Code: schemas.CodePolicyDenied, Message: what + " was not verified, so nothing may leave"}
+	}
+	if !v.OK {
+		for _, c := range v.Checks {
+			if !c.OK {
+				return &schemas.Error{Code: schemas.CodePolicyDenied, Message: what + " did not pass the verifier (" + c.Name + "): " + c.Detail}
+			}
+		}
+		return &schemas.Error{Code: schemas.CodePolicyDenied, Message: what + " did not pass the verifier"}
+	}
+	r.out.Checks = append(r.out.Checks, v.Checks...)
+	r.out.Withheld = append(r.out.Withheld, v.Withheld...)
+	slices.Sort(r.out.Withheld)
+	r.out.Withheld = slices.Compact(r.out.Withheld)
+	return nil
+}
+
+// play has a role played, here or elsewhere, and notes the hand-over.
+func (r *run) play(ctx context.Context, role string, extractive bool, req schemas.RoleRequest) (schemas.RoleReply, error) {
+	req.RequestID, req.Task, req.Session, req.Purpose = r.req.RequestID, r.req.Task, r.req.Session, r.s.Purpose()
+	st := &step{Crew: r.Crew, s: r.s, role: role, req: req, context: r.context, extractive: extractive}
+	act := st.play
+	if r.cfg.Players[role] != nil && !extractive {
+		act = st.playElsewhere
+	}
+	reply, h, err := act(ctx)
+	if err != nil {
+		return reply, err
+	}
+	if st.context != nil {
+		r.context = st.context
+	}
+	r.out.Handovers = append(r.out.Handovers, h.Handover)
+	r.out.Positions = append(r.out.Positions, h.position)
+	r.out.Warnings = append(r.out.Warnings, reply.Warnings...)
+	if st.metrics.TokenBudget > 0 {
+		r.out.Metrics = st.metrics
+	}
+	return reply, nil
+}

@@ -1,0 +1,181 @@
+package roles
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"satchel/schemas"
+)
+
+// Where an anomaly begins.
+const (
+	leastHistory = 4    // packs of a session before it has a habit
+	creepLimit   = 1.5  // times the tokens of its first packs
+	overBudget   = 1.1  // times the budget
+	dropLimit    = 0.5  // of its usual relevance
+	floodLimit   = 200  // memories of one writer in a minute
+	floodShare   = 0.8  // of all that were written then
+	denyLimit    = 5    // refused or emptied requests in ten minutes
+	rotShare     = 0.5  // of the candidates are duplicates, stale or superseded
+	rotRelevance = 0.75 // of its usual relevance while the tokens grow by creepLimit
+	rotLeast     = 8    // candidates before a share means something
+)
+
+// The anomalies.
+const (
+	BudgetCreep     = "budget_creep"
+	RelevanceDrop   = "relevance_drop"
+	WriterFlood     = "writer_flood"
+	RepeatedDenials = "repeated_denials"
+	Injection       = "injection"
+	ContextRot      = "context_rot"
+)
+
+// guard looks at the run, its session, its principal and who writes. An auditor who asks
+// without a pack sees every session and principal of the tenant.
+func (st *step) guard(ctx context.Context, reply *schemas.RoleReply) error {
+	if st.req.PackID != "" {
+		if err := st.open(ctx); err != nil {
+			return err
+		}
+	}
+	t, err := st.watch.sync(ctx, st.s)
+	if err != nil {
+		return &schemas.Error{Code: schemas.CodeStorage, Message: "the log could not be read"}
+	}
+	auditor := st.s.Principal().HasRole("auditor")
+	names := []string{"principal:" + st.s.Principal().ID}
+	if st.req.Session != "" {
+		names = append(names, "session:"+st.req.Session)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if auditor && st.req.PackID == "" {
+		names = slices.Sorted(maps.Keys(t.streams))
+	}
+	now := st.cfg.Clock()
+	reply.Findings = []schemas.Finding{}
+	for _, name := range names {
+		if s := t.streams[name]; s != nil && (auditor || s.belongs(st.s.Principal().ID)) {
+			reply.Findings = append(reply.Findings, s.findings(name, now)...)
+		}
+	}
+	reply.Findings = append(reply.Findings, t.floods(now, auditor)...)
+	if !auditor {
+		reply.Findings = withoutTwice(reply.Findings)
+	}
+	return nil
+}
+
+// belongs reports whether all of a session's packs are the principal's: of others it
+// learns nothing.
+func (s *stream) belongs(principal string) bool {
+	return !slices.ContainsFunc(s.packs, func(p packTrace) bool { return p.principal != principal })
+}
+
+// withoutTwice keeps, of each anomaly that principal and session show alike, the
+// session's.
+func withoutTwice(list []schemas.Finding) []schemas.Finding {
+	return slices.DeleteFunc(list, func(f schemas.Finding) bool {
+		return strings.HasPrefix(f.Subject, "principal:") && slices.ContainsFunc(list, func(o schemas.Finding) bool {
+			return o.Anomaly == f.Anomaly && strings.HasPrefix(o.Subject, "session:")
+		})
+	})
+}
+
+// findings are the anomalies of one session or principal.
+func (s *stream) findings(name string, now time.Time) []schemas.Finding {
+	var out []schemas.Finding
+	add := func(anomaly string, value, limit float64, detail string) {
+		out = append(out, schemas.Finding{Anomaly: anomaly, Subject: name, Value: value, Limit: limit, Detail: detail})
+	}
+	denials := 0
+	for _, d := range s.denials {
+		if d.After(now.Add(-denyWindow)) {
+			denials++
+		}
+	}
+	if denials >= denyLimit {
+		add(RepeatedDenials, float64(denials), denyLimit, "requests that policy refused or emptied within ten minutes")
+	}
+	if len(s.packs) == 0 {
+		return out
+	}
+	last := s.packs[len(s.packs)-1]
+	if last.injections > 0 {
+		add(Injection, float64(last.injections), 1, "items left out of the last context as injected instructions")
+	}
+	if last.candidates >= rotLeast && float64(last.rotten) >= rotShare*float64(last.candidates) {
+		add(ContextRot, float64(last.rotten)/float64(last.candidates), rotShare, "of the last context's candidates are duplicates, stale or superseded")
+	}
+	if over := float64(last.tokens) / float64(max(last.budget, 1)); over > overBudget {
+		add(BudgetCreep, over, overBudget, "times the token budget")
+	}
+	before := s.packs[:len(s.packs)-1]
+	if len(before) < leastHistory {
+		return out
+	}
+	growth := grown(s.packs)
+	usual := median(before)
+	switch {
+	case growth >= creepLimit && usual > 0 && last.relevance <= rotRelevance*usual:
+		add(ContextRot, growth, creepLimit, fmt.Sprintf("times the tokens, at %.0f %% of the usual relevance", 100*last.relevance/usual))
+	case growth >= creepLimit:
+		add(BudgetCreep, growth, creepLimit, "times the tokens of the first contexts, rising each time")
+	}
+	if usual > 0 && last.relevance <= dropLimit*usual {
+		add(RelevanceDrop, last.relevance/usual, dropLimit, "of the usual relevance")
+	}
+	return out
+}
+
+// grown is how many times the first tokens the last ones are, when they never fell in
+// between over the last packs; else 1.
+func grown(packs []packTrace) float64 {
+	recent := packs[max(0, len(packs)-leastHistory-1):]
+	for i := 1; i < len(recent); i++ {
+		if recent[i].tokens < recent[i-1].tokens {
+			return 1
+		}
+	}
+	return float64(recent[len(recent)-1].tokens) / float64(max(recent[0].tokens, 1))
+}
+
+func median(packs []packTrace) float64 {
+	values := make([]float64, len(packs))
+	for i := range packs {
+		values[i] = packs[i].relevance
+	}
+	slices.Sort(values)
+	return values[len(values)/2]
+}
+
+// floods are the writers that wrote most of what was written in the last minute. Only an
+// auditor is told who.
+func (t *watched) floods(now time.Time, auditor bool) []schemas.Finding {
+	by, all := map[string]int{}, 0
+	for _, w := range t.writes {
+		if w.at.After(now.Add(-writeWindow)) {
+			by[w.agent] += w.n
+			all += w.n
+		}
+	}
+	var out []schemas.Finding
+	for agent, n := range by {
+		if n < floodLimit || float64(n) < floodShare*float64(all) {
+			continue
+		}
+		subject := "writer"
+		if auditor {
+			subject = "writer:" + agent
+		}
+		out = append(out, schemas.Finding{Anomaly: WriterFlood, Subject: subject, Value: float64(n), Limit: floodLimit, Detail: "memories of one writer within a minute"})
+	}
+	slices.SortFunc(out, func(a, b schemas.Finding) int { return cmp.Compare(b.Value, a.Value) })
+	return out
+}

@@ -1,0 +1,86 @@
+package roles
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"satchel/pipeline/store/keyword"
+	"satchel/schemas"
+)
+
+// leastCommon is the share of a sentence's words that must stand in what it cites, or in
+// the task, when it is not word for word.
+const leastCommon = 0.5
+
+var (
+	figure = regexp.MustCompile(`\d(?:[\d.,:/-]*\d)?`)
+	mark   = regexp.MustCompile(`\[\d+\]`)
+)
+
+// supported reports whether a sentence says no more than its sources.
+func supported(s *schemas.AnswerSentence, sources []string, task, shown string) bool {
+	if s.Speaker != "" && !strings.Contains(shown, "] "+s.Speaker+": ") {
+		return false
+	}
+	if slices.Contains(sources, s.Text) {
+		return true
+	}
+	joined := strings.Join(sources, "\n")
+	figures := figure.FindAllString(joined, -1)
+	for _, f := range figure.FindAllString(s.Text, -1) {
+		if !slices.Contains(figures, f) {
+			return false
+		}
+	}
+	known := map[string]bool{}
+	for _, w := range keyword.Analyze(joined + " " + task) {
+		known[w] = true
+	}
+	for _, name := range names(s.Text) {
+		if !strings.Contains(strings.ToLower(joined+" "+task+" "+shownSpeakers(shown, joined)), strings.ToLower(name)) {
+			return false
+		}
+	}
+	words, common := keyword.Analyze(s.Text), 0
+	for _, w := range words {
+		if known[w] {
+			common++
+		}
+	}
+	return len(sources) > 0 && float64(common) >= leastCommon*float64(len(words))
+}
+
+// shownSpeakers returns who the pack says said one of the sources.
+func shownSpeakers(shown, sources string) string {
+	var out []string
+	for line := range strings.Lines(shown) {
+		_, said, ok := strings.Cut(line, "] ")
+		speaker, text, ok2 := strings.Cut(said, ": ")
+		if text = strings.TrimSpace(text); ok && ok2 && text != "" && strings.Contains(sources, text) {
+			out = append(out, speaker)
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+// names returns the words inside a sentence that are written like names, the first word
+// apart.
+func names(text string) []string {
+	var out []string
+	for i, w := range strings.Fields(text) {
+		w = strings.TrimFunc(w, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+		if r := []rune(w); i > 0 && len(r) > 1 && unicode.IsUpper(r[0]) && w != "I" {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// onlyMarks reports whether what stands between two sentences is white space, citation
+// marks and the speaker of the next.
+func onlyMarks(between, speaker string) bool {
+	between = strings.TrimSpace(mark.ReplaceAllString(between, ""))
+	return between == "" || speaker != "" && between == speaker+":"
+}

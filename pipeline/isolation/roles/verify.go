@@ -1,0 +1,296 @@
+package roles
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"satchel/policies"
+	"satchel/schemas"
+)
+
+// The stages at which the verifier looks.
+const (
+	stageContext = "context"
+	stageAnswer  = "answer"
+)
+
+// verify checks the context, or, when there is one, the answer.
+func (st *step) verify(ctx context.Context, reply *schemas.RoleReply) error {
+	if err := st.open(ctx); err != nil {
+		return err
+	}
+	v, err := st.verification(ctx)
+	if err != nil {
+		return err
+	}
+	reply.Verification, reply.Answer = v, st.req.Answer
+	return nil
+}
+
+func (st *step) verification(ctx context.Context) (*schemas.Verification, error) {
+	v := &schemas.Verification{OK: true, Stage: stageContext, Withheld: slices.Clone(st.req.Withheld)}
+	records, err := st.records(ctx)
+	if err != nil {
+		return nil, err
+	}
+	labels, err := st.labels(ctx, records)
+	if err != nil {
+		return nil, err
+	}
+	tools, refused, err := st.tools(ctx, records)
+	if err != nil {
+		return nil, err
+	}
+	v.Checks = []schemas.Check{labels, tools, st.budget(), st.drops()}
+	if st.req.Answer != nil {
+		v.Stage = stageAnswer
+		v.Checks = append(v.Checks, st.citations(), st.support(), st.personal(), st.toolsNamed(records, refused))
+	}
+	v.Withheld = append(v.Withheld, refused...)
+	slices.Sort(v.Withheld)
+	if v.Withheld = slices.Compact(v.Withheld); v.Withheld == nil {
+		v.Withheld = []string{}
+	}
+	for _, c := range v.Checks {
+		v.OK = v.OK && c.OK
+	}
+	return v, nil
+}
+
+func check(name string, checked, failed int, detail string) schemas.Check {
+	c := schemas.Check{Name: name, OK: failed == 0, Checked: checked, Failed: failed}
+	if failed > 0 {
+		c.Detail = detail
+	}
+	return c
+}
+
+// records returns the pack's items as they are stored now.
+func (st *step) records(ctx context.Context) ([]schemas.Record, error) {
+	ids := make([]string, 0, len(st.context.Payload.Results))
+	for i := range st.context.Payload.Results {
+		ids = append(ids, st.context.Payload.Results[i].ID)
+	}
+	slices.Sort(ids)
+	records, err := st.cfg.Items.Get(ctx, st.s, slices.Compact(ids))
+	if err != nil {
+		return nil, fmt.Errorf("read items: %w", err)
+	}
+	return records, nil
+}
+
+// labels asks policy again, now, about every item that is shown: it must be allowed, and
+// what it has to redact must have been redacted.
+func (st *step) labels(ctx context.Context, records []schemas.Record) (schemas.Check, error) {
+	hidden := map[string][]string{}
+	for _, section := range st.context.Payload.Pack.Sections {
+		for i := range section.Items {
+			hidden[section.Items[i].ID] = section.Items[i].Redactions
+		}
+	}
+	failed := 0
+	for i := range st.context.Payload.Results {
+		id := st.context.Payload.Results[i].ID
+		if !slices.ContainsFunc(records, func(r schemas.Record) bool { return r.ID == id }) {
+			failed++ // nothing is known of it, so nothing allows it
+		}
+	}
+	resources := make([]policies.Resource, len(records))
+	for i := range records {
+		resources[i] = policies.ResourceOf(&records[i])
+	}
+	verdicts, err := st.decide(ctx, "read", resources)
+	if err != nil {
+		return schemas.Check{}, err
+	}
+	for i, v := range verdicts {
+		st.policy.Allowed++
+		exposed := func(path string) bool { return !slices.Contains(hidden[records[i].ID], path) }
+		if !v.Allow || slices.ContainsFunc(v.Redact, exposed) {
+			failed++
+			st.policy.Allowed--
+			st.policy.Denied++
+		} else if len(v.Redact) > 0 {
+			st.policy.Redacted++
+		}
+	}
+	return check("labels", len(st.context.Payload.Results), failed, "policy does not allow what is shown"), nil
+}
+
+// tools asks policy which of the shown tools may be used, by their safety tags. Others
+// are kept from the model.
+func (st *step) tools(ctx context.Context, records []schemas.Record) (schemas.Check, []string, error) {
+	var resources []policies.Resource
+	for i := range records {
+		if records[i].Kind != schemas.KindTool {
+			continue
+		}
+		r := policies.ResourceOf(&records[i])
+		r.Facets.Labels = slices.DeleteFunc(slices.Clone(r.Facets.Labels), func(l string) bool { return strings.HasPrefix(l, "safety:") })
+		if tool, err := records[i].Tool(); err == nil {
+			for _, tag := range tool.SafetyTags {
+				r.Facets.Labels = append(r.Facets.Labels, "safety:"+tag)
+			}
+		}
+		resources = append(resources, r)
+	}
+	verdicts, err := st.decide(ctx, "use", resources)
+	if err != nil {
+		return schemas.Check{}, nil, err
+	}
+	var refused []string
+	for i, v := range verdicts {
+		if !v.Allow {
+			refused = append(refused, resources[i].ID)
+		}
+	}
+	c := schemas.Check{Name: "tools", OK: true, Checked: len(resources)}
+	if len(refused) > 0 {
+		c.Detail = "kept from the model: " + strings.Join(refused, ", ")
+	}
+	return c, refused, nil
+}
+
+func (st *step) decide(ctx context.Context, action string, resources []policies.Resource) ([]policies.Verdict, error) {
+	if len(resources) == 0 {
+		return nil, nil
+	}
+	d, err := st.cfg.PDP.Decide(ctx, st.s, policies.Request{Action: action, Now: st.cfg.Clock(), Resources: resources,
+		RequestID: st.req.RequestID, DecisionID: st.id})
+	if err != nil || len(d.Verdicts) != len(resources) {
+		return nil, &schemas.Error{Code: schemas.CodePolicyDenied, Message: "policy gave no verdict, so nothing may leave"}
+	}
+	return d.Verdicts, nil
+}
+
+func (st *step) budget() schemas.Check {
+	pack, failed := &st.context.Payload.Pack, 0
+	if pack.TokenActual > pack.TokenBudget {
+		failed = 1
+	}
+	return check("budget", 1, failed, fmt.Sprintf("%d tokens in a budget of %d", pack.TokenActual, pack.TokenBudget))
+}
+
+// drops checks that nothing is shown and reported as left out, and that the savings add up.
+func (st *step) drops() schemas.Check {
+	shown := map[string]bool{}
+	for i := range st.context.Payload.Results {
+		shown[st.context.Payload.Results[i].ID] = true
+	}
+	report, failed, tokens := &st.context.Payload.Drop, 0, 0
+	for i := range report.Drops {
+		if d := &report.Drops[i]; d.Span == nil && shown[d.ItemID] {
+			failed++
+		}
+		tokens += report.Drops[i].Tokens
+	}
+	if tokens != report.TokenSavings {
+		failed++
+	}
+	return check("drops", len(report.Drops), failed, "the drop report does not add up")
+}
+
+// citations checks that every sentence cites, and that each citation resolves: to an item
+// of the pack that was not withheld, at its place in the log, to bytes as they were shown.
+func (st *step) citations() schemas.Check {
+	refs, texts := contentRefs(st.context), st.texts()
+	checked, failed := 0, 0
+	if st.req.Answer.PackID != st.req.PackID {
+		failed++
+	}
+	for i := range st.req.Answer.Sentences {
+		s := &st.req.Answer.Sentences[i]
+		if len(s.Citations) == 0 {
+			checked++
+			failed++
+		}
+		for j := range s.Citations {
+			checked++
+			c := &s.Citations[j]
+			bytes, ok := citedText(c, texts)
+			if !ok || c.ContentRef != refs[c.ItemID] || c.SHA256 != digest([]byte(bytes)) || slices.Contains(st.req.Withheld, c.ItemID) {
+				failed++
+			}
+		}
+	}
+	return check("citations", checked, failed, "a sentence without a citation, or a citation that does not resolve")
+}
+
+// texts are what the pack shows of each item.
+func (st *step) texts() map[string]string {
+	texts := make(map[string]string, len(st.context.Payload.Results))
+	for i := range st.context.Payload.Results {
+		texts[st.context.Payload.Results[i].ID] = st.context.Payload.Results[i].Content.Text()
+	}
+	return texts
+}
+
+func citedText(c *schemas.Citation, texts map[string]string) (string, bool) {
+	text, ok := texts[c.ItemID]
+	if !ok || c.Span == nil {
+		return text, ok
+	}
+	if c.Span.Start < 0 || c.Span.End > len(text) || c.Span.Start >= c.Span.End {
+		return "", false
+	}
+	return text[c.Span.Start:c.Span.End], true
+}
+
+// support checks that each sentence says what it cites: word for word, or, in words of a
+// model's own, with no number, date or name, and not too many words, that are not there.
+// The text of the answer must be its sentences and their marks, and nothing else.
+func (st *step) support() schemas.Check {
+	texts, failed := st.texts(), 0
+	rest := st.req.Answer.Text
+	for i := range st.req.Answer.Sentences {
+		s := &st.req.Answer.Sentences[i]
+		var sources []string
+		for j := range s.Citations {
+			if text, ok := citedText(&s.Citations[j], texts); ok {
+				sources = append(sources, text)
+			}
+		}
+		if !supported(s, sources, st.req.Task, st.context.Payload.Text) {
+			failed++
+		}
+		at := strings.Index(rest, s.Text)
+		if at < 0 || !onlyMarks(rest[:at], s.Speaker) {
+			failed++
+			continue
+		}
+		rest = rest[at+len(s.Text):]
+	}
+	if !onlyMarks(rest, "") {
+		failed++
+	}
+	return check("support", len(st.req.Answer.Sentences), failed, "a sentence says what its citations do not")
+}
+
+// personal checks that the answer holds nothing personal that the context does not show.
+func (st *step) personal() schemas.Check {
+	failed := 0
+	found := st.detector.Find(st.req.Answer.Text)
+	for _, span := range found {
+		if !strings.Contains(st.context.Payload.Text, st.req.Answer.Text[span.Start:span.End]) {
+			failed++
+		}
+	}
+	return check("redactions", len(found), failed, "something personal that the context does not show")
+}
+
+// toolsNamed checks that the answer neither cites nor names a tool that may not be used.
+func (st *step) toolsNamed(records []schemas.Record, refused []string) schemas.Check {
+	used, failed := cited(st.req.Answer), 0
+	for i := range records {
+		if !slices.Contains(refused, records[i].ID) {
+			continue
+		}
+		tool, err := records[i].Tool()
+		if slices.Contains(used, records[i].ID) || err == nil && tool.Name != "" && strings.Contains(st.req.Answer.Text, tool.Name) {
+			failed++
+		}
+	}
+	return check("tools_named", len(refused), failed, "a tool that policy does not let be used")
+}
