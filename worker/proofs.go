@@ -99,6 +99,25 @@ func (v *Service) Pack(ctx context.Context, tenant string, body []byte) (any, er
 	return stored.raw, nil
 }
 
+// OpenPack returns the stored result of a pack to s, for whom it was made or who audits,
+// if policy still allows every item in it for the pack's purpose.
+func (v *Service) OpenPack(ctx context.Context, s scope.Scope, packID string) (schemas.ContextResult, error) {
+	var res schemas.ContextResult
+	stored, err := v.openPackAs(ctx, s.Tenant(), schemas.PackRequest{PackID: packID}, func(p *schemas.ContextPack) error {
+		if p.Purpose != s.Purpose() {
+			return &schemas.Error{Code: schemas.CodePolicyDenied, Message: "the pack was made for another purpose"}
+		}
+		return v.maySee(ctx, s, p)
+	})
+	if err != nil {
+		return res, err
+	}
+	if err := json.Unmarshal(stored.raw, &res); err != nil {
+		return res, storageError(ctx, "read the pack", err)
+	}
+	return res, nil
+}
+
 // storedPack is a pack's stored result and the position of its entry.
 type storedPack struct {
 	raw      json.RawMessage
@@ -107,6 +126,11 @@ type storedPack struct {
 
 // openPack reads a pack for who asks.
 func (v *Service) openPack(ctx context.Context, tenant string, req schemas.PackRequest) (storedPack, error) {
+	return v.openPackAs(ctx, tenant, req, func(p *schemas.ContextPack) error { return v.mayOpen(ctx, tenant, req.From, p) })
+}
+
+// openPackAs reads a pack that may lets open.
+func (v *Service) openPackAs(ctx context.Context, tenant string, req schemas.PackRequest, may func(*schemas.ContextPack) error) (storedPack, error) {
 	var none storedPack
 	s, err := scope.System(tenant)
 	if err != nil {
@@ -131,7 +155,7 @@ func (v *Service) openPack(ctx context.Context, tenant string, req schemas.PackR
 	if err := json.Unmarshal(entry.Data, &pack); err != nil {
 		return none, storageError(ctx, "read the pack", err)
 	}
-	if err := v.mayOpen(ctx, tenant, req.From, &pack); err != nil {
+	if err := may(&pack); err != nil {
 		return none, err
 	}
 	stored, err := v.log.Attachment(ctx, s, position)
@@ -142,11 +166,16 @@ func (v *Service) openPack(ctx context.Context, tenant string, req schemas.PackR
 }
 
 func (v *Service) mayOpen(ctx context.Context, tenant string, from *schemas.Agent, pack *schemas.ContextPack) error {
-	denied := &schemas.Error{Code: schemas.CodePolicyDenied, Message: "policy does not allow this pack"}
 	s, err := v.Scope(tenant, from, pack.Purpose)
 	if err != nil {
 		return err
 	}
+	return v.maySee(ctx, s, pack)
+}
+
+// maySee asks policy whether s may see all of a pack.
+func (v *Service) maySee(ctx context.Context, s scope.Scope, pack *schemas.ContextPack) error {
+	denied := &schemas.Error{Code: schemas.CodePolicyDenied, Message: "policy does not allow this pack"}
 	if p := s.Principal(); p.ID != pack.Principal && !p.HasRole("auditor") {
 		return denied
 	}

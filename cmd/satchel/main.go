@@ -54,6 +54,8 @@ type cli struct {
 	Emit      emitCmd      `cmd:"" help:"Publish one memory."`
 	Ask       askCmd       `cmd:"" help:"Ask for a context pack."`
 	Explain   explainCmd   `cmd:"" help:"Say why an item is, or is not, in a pack, and what would have changed that."`
+	Answer    answerCmd    `cmd:"" help:"Have the roles answer a question, with citations."`
+	Trace     traceCmd     `cmd:"" help:"Print what a run left in the ledger, step by step."`
 	Search    searchCmd    `cmd:"" help:"Search memories, best first."`
 	Preview   previewCmd   `cmd:"" help:"Say which memories a template would show and what they cost, or build the text."`
 	Assemble  assembleCmd  `cmd:"" help:"Put memories, code, experiences, values and commits about a question into Markdown."`

@@ -179,10 +179,14 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	if n.worker, err = worker.New(cfg); err != nil {
 		return err
 	}
+	crew, played, err := a.openCrew(n, o, logger)
+	if err != nil {
+		return err
+	}
 	n.services, err = jetstream.Serve(ctx, n.nc, conn, jetstream.ServiceConfig{Workers: a.Pool, Log: logger,
 		Extract: func(ctx context.Context, carrier jetstream.HeaderCarrier) context.Context {
 			return propagation.TraceContext{}.Extract(ctx, carrier)
-		}}, endpoints(n.worker.Service, n.engine, gate, n.draining))
+		}}, append(endpoints(n.worker.Service, n.engine, gate, n.draining), roleEndpoints(n.worker.Service, crew, played)...))
 	if err != nil {
 		return fmt.Errorf("serve requests: %w", err)
 	}

@@ -55,6 +55,14 @@ type Settings struct {
 	PIITypes  []string `name:"pii-types" help:"What counts: email, phone, card, iban, ssn, secret, ip, url, domain, person; empty: the first six." env:"PII_TYPES"`
 	PIIRegion []string `name:"pii-phone-regions" help:"Country codes, as US, whose national telephone numbers count without a word beside them." env:"PII_PHONE_REGIONS"`
 
+	Roles      string `help:"Roles that this worker plays; the others are asked for on ctx.v1.<tenant>.role.<role>." default:"planner,retriever,verifier,synthesizer,sentinel" env:"SATCHEL_ROLES"`
+	LLMURL     string `name:"llm-url" help:"OpenAI-compatible endpoint of the synthesizer's model, as https://host/v1; empty: answers are made of sentences of the context." env:"LLM_URL"`
+	LLMModel   string `name:"llm-model" help:"Name of that model." env:"LLM_MODEL"`
+	LLMKey     string `name:"llm-key" help:"Bearer token for it." env:"LLM_KEY" secret:"true"`
+	LLMTimeout int    `name:"llm-timeout-ms" help:"Milliseconds that an answer of the model may take." default:"30000" env:"LLM_TIMEOUT_MS"`
+
+	Keys      string `name:"signing-keys" help:"YAML file of agents' public keys (key id: nkey) for signed memories." env:"SATCHEL_SIGNING_KEYS" type:"path"`
+	Signed    bool   `name:"require-signature" help:"Refuse unsigned memories." env:"SATCHEL_REQUIRE_SIGNATURE"`
 	Relevance string `name:"relevance-config" help:"Relevance pre-parser config, JSON; empty: the built-in one." env:"SATCHEL_RELEVANCE" type:"path"`
 
 	EmbedURL        string  `name:"embeddings-url" help:"OpenAI-compatible endpoint that embeds, as https://api.openai.com/v1; empty: the table in the binary." env:"EMBEDDINGS_URL"`

@@ -44,7 +44,6 @@ func allowedFields(role string, req *schemas.RoleRequest) error {
 		{"/pack_id", req.PackID != "", []string{Verifier, Synthesizer, Sentinel}},
 		{"/withheld", len(req.Withheld) > 0, []string{Verifier, Synthesizer}},
 		{"/answer", req.Answer != nil, []string{Verifier}},
-		{"/state", req.State != nil, nil},
 	}
 	for _, g := range given {
 		if g.there && !slices.Contains(g.roles, role) {

@@ -25,6 +25,7 @@ const (
 	weightWords, weightTaskWords   = 0.35, 0.15
 	weightMeaning, weightTaskSense = 0.25, 0.15
 	weightRank, weightKind         = 0.1, 0.2
+	weightCause, mostAgain         = 0.4, 0.5
 )
 
 // quotable is a sentence of the context.
@@ -171,7 +172,10 @@ func (m *measure) best(question string, sense []float32, n int, used map[int]boo
 		at    int
 		score float64
 	}
-	words, wanted := keyword.Analyze(question), wantedKind(question)
+	words, wanted, extra, most := keyword.Analyze(question), wantedKind(question), weightKind, 1.0
+	if strings.Contains(strings.ToLower(question), "why ") {
+		extra, most = weightCause, mostAgain // what says the question again does not say why
+	}
 	var all []scored
 	for i := range m.pool {
 		q := &m.pool[i]
@@ -179,10 +183,10 @@ func (m *measure) best(question string, sense []float32, n int, used map[int]boo
 		if used[i] || common == 0 && meaning < leastMeaning && m.overlap(m.task, q.words) == 0 {
 			continue
 		}
-		score := weightWords*common + weightTaskWords*m.overlap(m.task, q.words) + weightMeaning*max(meaning, 0) +
+		score := weightWords*min(common, most) + weightTaskWords*m.overlap(m.task, q.words) + weightMeaning*min(max(meaning, 0), most) +
 			weightTaskSense*max(cosine(m.sense, q.vector), 0) + weightRank*q.rank
 		if wanted != nil && wanted(q) {
-			score += weightKind
+			score += extra
 		}
 		if score >= leastScore {
 			all = append(all, scored{i, score})
@@ -233,7 +237,7 @@ func cosine(a, b []float32) float64 {
 }
 
 var (
-	cause  = regexp.MustCompile(`(?i)\b(because|since|due to|caused?|therefore|reason|expired|so that|led to)\b`)
+	cause  = regexp.MustCompile(`(?i)\b(because|due to|as a result|caused?|therefore|reason|expired|so that|led to)\b`)
 	moment = regexp.MustCompile(`(?i)\b(\d{1,2}:\d{2}|\d{4}-\d{2}|today|yesterday|tomorrow|(mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|may|june|july|august|september|october|november|december|\d+ (day|hour|minute|week|month|year)s?)\b`)
 	first  = regexp.MustCompile(`\b(I|I'll|I've|we|We)\b`)
 )

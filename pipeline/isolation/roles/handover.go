@@ -35,13 +35,16 @@ func (st *step) handOver(ctx context.Context, reply *schemas.RoleReply, external
 		h.Steps = len(reply.Plan.Steps)
 	}
 	if reply.Answer != nil {
-		h.Cited, h.Invocation = cited(reply.Answer), &reply.Answer.Invocation
+		h.Cited = cited(reply.Answer)
+		if st.role == Synthesizer {
+			h.Invocation = &reply.Answer.Invocation
+		}
 	}
 	if reply.Verification != nil {
 		h.Checks = reply.Verification.Checks
 	}
 	if to == caller {
-		h.To, reply.Next = caller, ""
+		reply.Next = ""
 	}
 	data, err := json.Marshal(&h)
 	if err != nil {

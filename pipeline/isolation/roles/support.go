@@ -17,6 +17,7 @@ const leastCommon = 0.5
 var (
 	figure = regexp.MustCompile(`\d(?:[\d.,:/-]*\d)?`)
 	mark   = regexp.MustCompile(`\[\d+\]`)
+	denial = regexp.MustCompile(`(?i)\b(no|not|never|nobody|none|nothing|neither|nor|without|cannot|\w+n['’]t)\b`)
 )
 
 // supported reports whether a sentence says no more than its sources.
@@ -28,6 +29,9 @@ func supported(s *schemas.AnswerSentence, sources []string, task, shown string) 
 		return true
 	}
 	joined := strings.Join(sources, "\n")
+	if denial.MatchString(s.Text) && !denial.MatchString(joined) {
+		return false
+	}
 	figures := figure.FindAllString(joined, -1)
 	for _, f := range figure.FindAllString(s.Text, -1) {
 		if !slices.Contains(figures, f) {

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"satchel/schemas"
+)
+
+type answerCmd struct {
+	asker
+	Question []string `arg:"" help:"What you want to know, or have done."`
+	Budget   int      `help:"Tokens of the context." default:"2000"`
+	Session  string   `help:"Session of the asker."`
+}
+
+// Help shows how it is called.
+func (answerCmd) Help() string {
+	return `The roles planner, retriever, verifier, synthesizer, verifier and sentinel make the answer; each
+hand-over is in the log. Without LLM_URL the answer is made of sentences of the context.
+
+Examples:
+  satchel answer "why did card payments fail, and who fixed it?"
+  satchel answer --as risk_officer --level restricted --group risk "what did the outage cost?"
+  satchel trace REQUEST`
+}
+
+// Run asks for an answer and prints it with its citations.
+func (c *answerCmd) Run(ctx context.Context, a *app) error {
+	var reply schemas.RunReply
+	req := schemas.RunRequest{From: c.agent(), Task: strings.Join(c.Question, " "), Purpose: c.Purpose, Session: c.Session, TokenBudget: c.Budget}
+	if err := a.door(ctx, "run", &req, &reply); err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.printJSON(reply)
+	}
+	printAnswer(a.out, &reply)
+	fmt.Fprintf(a.out, "trace    satchel trace %s\n", reply.RequestID)
+	return nil
+}
+
+// printAnswer prints a verified answer, what it cites, and what each role said.
+func printAnswer(w io.Writer, r *schemas.RunReply) {
+	if r.Answer == nil || len(r.Answer.Sentences) == 0 {
+		fmt.Fprintln(w, "Nothing that this principal may see answers it.")
+	} else {
+		fmt.Fprintln(w, r.Answer.Text)
+		for _, line := range citations(r.Answer) {
+			fmt.Fprintln(w, line)
+		}
+	}
+	fmt.Fprintln(w)
+	if r.Answer != nil {
+		fmt.Fprintf(w, "made by  %s of %d tokens of context; payload sha256 %.16s…\n", r.Answer.Invocation.Model, r.Metrics.TokenActual, r.Answer.Invocation.PayloadSHA256)
+	}
+	fmt.Fprintf(w, "checked  %s\n", checksLine(r.Checks))
+	if len(r.Withheld) > 0 {
+		fmt.Fprintf(w, "withheld %s, by safety tag\n", strings.Join(r.Withheld, ", "))
+	}
+	for _, f := range r.Findings {
+		fmt.Fprintf(w, "anomaly  %s, %s: %.2g, the limit is %.2g (%s)\n", f.Anomaly, f.Subject, f.Value, f.Limit, f.Detail)
+	}
+	for _, warning := range r.Warnings {
+		fmt.Fprintf(w, "warning  %s\n", warning)
+	}
+}
+
+// citations lists what an answer cites, by number.
+func citations(a *schemas.RoleAnswer) []string {
+	seen := map[int]bool{}
+	var lines []string
+	for i := range a.Sentences {
+		for _, c := range a.Sentences[i].Citations {
+			if !seen[c.Number] {
+				seen[c.Number] = true
+				lines = append(lines, fmt.Sprintf("  [%d] %s, %s, sha256 %.16s…", c.Number, c.ItemID, c.ContentRef, c.SHA256))
+			}
+		}
+	}
+	return lines
+}
+
+// checksLine says in one line what was checked; a name that comes twice counts once.
+func checksLine(checks []schemas.Check) string {
+	var names, parts []string
+	for i := len(checks) - 1; i >= 0; i-- {
+		c := &checks[i]
+		if slices.Contains(names, c.Name) {
+			continue
+		}
+		names = append(names, c.Name)
+		verdict := "hold"
+		if !c.OK {
+			verdict = "FAIL"
+		}
+		parts = append(parts, fmt.Sprintf("%s %d %s", strings.ReplaceAll(c.Name, "_", " "), c.Checked, verdict))
+	}
+	slices.Reverse(parts)
+	return strings.Join(parts, ", ")
+}

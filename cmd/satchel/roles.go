@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"satchel/jetstream"
+	"satchel/pipeline/chat/openai"
+	"satchel/pipeline/isolation/roles"
+	"satchel/pipeline/scope"
+	"satchel/schemas"
+	"satchel/worker"
+)
+
+// openCrew wires the roles: those this worker plays, those that others play, and the
+// synthesizer's model.
+func (a *app) openCrew(n *node, o nodeOptions, logger *slog.Logger) (*roles.Crew, []string, error) {
+	played, err := a.rolesPlayed()
+	if err != nil {
+		return nil, nil, err
+	}
+	cfg := roles.Config{Assembler: n.engine, Packs: n.worker.Service, Log: n.log, Items: n.items, PDP: n.pdp, Embedder: n.embedder,
+		Tokens: n.counter("").Count, Players: map[string]roles.Player{}, Clock: o.clock, IDs: o.newID, Logger: logger}
+	for _, role := range roles.Names() {
+		if !slices.Contains(played, role) {
+			cfg.Players[role] = &natsPlayer{n.nc}
+		}
+	}
+	if a.LLMURL != "" {
+		cfg.Deadline = time.Duration(a.LLMTimeout) * time.Millisecond
+		model, err := openai.New(openai.Config{URL: a.LLMURL, Model: a.LLMModel, Key: a.LLMKey, Timeout: cfg.Deadline})
+		if err != nil {
+			return nil, nil, &usageError{fmt.Errorf("open LLM_URL: %w", err)}
+		}
+		cfg.Model = model
+	}
+	crew, err := roles.New(cfg)
+	return crew, played, err
+}
+
+// rolesPlayed reads the list of roles this worker plays.
+func (a *app) rolesPlayed() ([]string, error) {
+	var played []string
+	for _, role := range strings.Split(a.Roles, ",") {
+		if role = strings.TrimSpace(role); role == "" {
+			continue
+		}
+		if !slices.Contains(roles.Names(), role) {
+			return nil, usagef("--roles %q: the roles are %s", role, strings.Join(roles.Names(), ", "))
+		}
+		played = append(played, role)
+	}
+	return played, nil
+}
+
+// roleEndpoints are the subjects of the roles this worker plays, and of whole runs.
+func roleEndpoints(v *worker.Service, crew *roles.Crew, played []string) []jetstream.Endpoint {
+	serve := func(name, subject string, handle func(ctx context.Context, c jetstream.Call) (any, error)) jetstream.Endpoint {
+		return jetstream.Endpoint{Name: name, Subject: subject, Handler: func(ctx context.Context, c jetstream.Call) (jetstream.Reply, error) {
+			out, err := handle(ctx, c)
+			if err != nil {
+				return jetstream.Reply{}, err
+			}
+			body, err := json.Marshal(out)
+			return jetstream.Reply{Data: body}, err
+		}}
+	}
+	list := []jetstream.Endpoint{serve("run", "ctx.v1.*.run", func(ctx context.Context, c jetstream.Call) (any, error) {
+		req, issues := schemas.Decode[schemas.RunRequest](c.Data)
+		if err := schemas.Invalid(issues); err != nil {
+			return nil, err
+		}
+		return v.Serve(c.Tenant, req.From, req.Purpose, func(s scope.Scope) (any, error) { return crew.Run(ctx, s, req) })
+	})}
+	list[0].Workers = 32 // a run waits for other roles: it must not take their places
+	for _, role := range played {
+		e := serve("role_"+role, "ctx.v1.*.role."+role, func(ctx context.Context, c jetstream.Call) (any, error) {
+			req, issues := schemas.Decode[schemas.RoleRequest](c.Data)
+			if err := schemas.Invalid(issues); err != nil {
+				return nil, err
+			}
+			return v.Serve(c.Tenant, req.From, req.Purpose, func(s scope.Scope) (any, error) { return crew.Play(ctx, s, role, req) })
+		})
+		e.Metadata = map[string]string{"whitelist": strings.Join(roles.Whitelist(role), ",")}
+		list = append(list, e)
+	}
+	return list
+}
+
+// natsPlayer asks whoever has subscribed to a role's subject.
+type natsPlayer struct{ nc *nats.Conn }
+
+// Play sends the request in the name of the run's principal.
+func (p *natsPlayer) Play(ctx context.Context, s scope.Scope, role string, req schemas.RoleRequest) (schemas.RoleReply, error) {
+	var reply schemas.RoleReply
+	who := s.Principal()
+	req.From = &schemas.Agent{Type: who.Kind, ID: who.ID, SecurityLevel: schemas.Level(who.Level).String(), Groups: who.Groups, Roles: who.Roles}
+	body, err := json.Marshal(&req)
+	if err != nil {
+		return reply, fmt.Errorf("encode role request: %w", err)
+	}
+	subject, err := jetstream.RoleSubject(s.Tenant(), role)
+	if err != nil {
+		return reply, err
+	}
+	raw, err := jetstream.Request(ctx, p.nc, subject, body)
+	if err != nil {
+		return reply, &schemas.Error{Code: schemas.CodeOverloaded, Message: "the role " + role + " is played elsewhere, and nobody answered as it should"}
+	}
+	if err := json.Unmarshal(raw, &reply); err != nil {
+		return reply, &schemas.Error{Code: schemas.CodeValidation, Message: "the role " + role + " is played elsewhere; its reply cannot be read"}
+	}
+	return reply, nil
+}

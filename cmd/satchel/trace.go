@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"satchel/emitters"
+	"satchel/schemas"
+)
+
+type traceCmd struct {
+	Request string `arg:"" help:"Request id of a run, as satchel answer prints it, or of any other request."`
+}
+
+// Help shows how it is called.
+func (traceCmd) Help() string {
+	return "Reads the ledger and prints what a request left there, step by step: hand-overs, pack, drops, decisions."
+}
+
+// Run prints the trace.
+func (c *traceCmd) Run(ctx context.Context, a *app) error {
+	if !schemas.ValidID(c.Request) {
+		return usagef("request %q: must be 1 to 128 of the characters A-Z a-z 0-9 . _ : -", c.Request)
+	}
+	conn, err := a.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.close()
+	e, err := emitters.New(conn.nc, emitters.Config{Tenant: a.Tenant, Agent: "cli"})
+	if err != nil {
+		return &usageError{err}
+	}
+	lines, err := traceOf(ctx, e, c.Request, 0)
+	if err != nil {
+		return err
+	}
+	if len(lines) == 0 {
+		return usagef("the ledger of tenant %s has nothing of request %s", a.Tenant, c.Request)
+	}
+	if a.JSON {
+		return a.printJSON(lines)
+	}
+	printTrace(a.out, lines)
+	return nil
+}
+
+// traceOf reads what a request left in the ledger, up to the log position upTo; 0: all
+// that is there.
+func traceOf(ctx context.Context, e *emitters.Emitter, request string, upTo int64) ([]ledgerLine, error) {
+	var lines []ledgerLine
+	kinds := []schemas.LedgerKind{schemas.LedgerHandover, schemas.LedgerPack, schemas.LedgerDrop, schemas.LedgerDecision,
+		schemas.LedgerArtifact, schemas.LedgerException, schemas.LedgerRefusal}
+	err := e.FollowLedger(ctx, emitters.FollowOptions{Kinds: kinds, Once: upTo == 0}, func(l emitters.LedgerEvent) error {
+		if l.Event.Subject() == request {
+			lines = append(lines, ledgerLine{Position: l.Position, Kind: string(l.Kind), Agent: l.Agent, Type: l.Event.Type(), ID: l.Event.ID(),
+				Subject: l.Event.Subject(), Data: l.Event.Data(), at: l.Event.Time()})
+		}
+		if upTo > 0 && l.Position >= upTo {
+			return emitters.ErrStop
+		}
+		return nil
+	})
+	return lines, err
+}
+
+// printTrace prints one line an entry.
+func printTrace(w io.Writer, lines []ledgerLine) {
+	begun := lines[0].at
+	for i := range lines {
+		l := &lines[i]
+		fmt.Fprintf(w, "%6d  +%-7s %s\n", l.Position, l.at.Sub(begun).Round(100*time.Microsecond), l.step())
+	}
+}
+
+// step says what an entry of a run means.
+func (l *ledgerLine) step() string {
+	switch l.Type {
+	case schemas.TypeRoleHandedOver:
+		var h schemas.Handover
+		if json.Unmarshal(l.Data, &h) == nil && h.From != "" {
+			return fmt.Sprintf("%-11s → %-11s  %s", h.From, h.To, handoverFacts(&h))
+		}
+	case schemas.TypeContextPacked:
+		return fmt.Sprintf("%-11s   %-11s  pack %s", "", "", l.about())
+	case schemas.TypeContextDropped:
+		var d schemas.DropReport
+		if json.Unmarshal(l.Data, &d) == nil {
+			return fmt.Sprintf("%-11s   %-11s  drop report: %s, %s saved", "", "", plural(len(d.Drops), "item", "items"), plural(d.TokenSavings, "token", "tokens"))
+		}
+	case schemas.TypePolicyDecided:
+		var d schemas.PolicyDecision
+		if json.Unmarshal(l.Data, &d) == nil {
+			return fmt.Sprintf("%-11s   %-11s  decision: %s by policy %s", "", "", plural(len(d.Verdicts), "verdict", "verdicts"), d.Revision)
+		}
+	case schemas.TypeExceptionUsed:
+		var x schemas.GovernedException
+		if json.Unmarshal(l.Data, &x) == nil {
+			return fmt.Sprintf("%-11s   %-11s  exception %s used: %s, owner %s", "", "", x.ID, x.Path, x.Owner)
+		}
+	}
+	noun := strings.TrimSuffix(strings.TrimPrefix(l.Type, "io.satchel."), ".v1")
+	return fmt.Sprintf("%-11s   %-11s  %s %s", "", "", noun, l.ID)
+}
+
+// handoverFacts is what a hand-over says in figures.
+func handoverFacts(h *schemas.Handover) string {
+	var parts []string
+	if h.Steps > 0 {
+		parts = append(parts, plural(h.Steps, "step", "steps"))
+	}
+	if h.Invocation != nil && h.From == "synthesizer" {
+		parts = append(parts, fmt.Sprintf("%s, %s cited, %d tokens in, %d out", h.Invocation.Model, plural(len(h.Cited), "item", "items"), h.Invocation.PromptTokens, h.Invocation.AnswerTokens))
+	}
+	held, failed := 0, []string{}
+	for _, c := range h.Checks {
+		if held++; !c.OK {
+			failed = append(failed, c.Name)
+		}
+	}
+	switch {
+	case len(failed) > 0:
+		parts = append(parts, "FAILED "+strings.Join(failed, ", "))
+	case held > 0:
+		parts = append(parts, plural(held, "check holds", "checks hold"))
+	}
+	if h.From == "retriever" {
+		parts = append(parts, "context "+h.PackID)
+	}
+	if h.From == "sentinel" {
+		parts = append(parts, plural(len(h.Findings), "anomaly", "anomalies"))
+	}
+	if h.External {
+		parts = append(parts, "played elsewhere")
+	}
+	return strings.Join(parts, "; ")
+}
