@@ -61,8 +61,6 @@ type Settings struct {
 	LLMKey     string `name:"llm-key" help:"Bearer token for it." env:"LLM_KEY" secret:"true"`
 	LLMTimeout int    `name:"llm-timeout-ms" help:"Milliseconds that an answer of the model may take." default:"30000" env:"LLM_TIMEOUT_MS"`
 
-	Keys      string `name:"signing-keys" help:"YAML file of agents' public keys (key id: nkey) for signed memories." env:"SATCHEL_SIGNING_KEYS" type:"path"`
-	Signed    bool   `name:"require-signature" help:"Refuse unsigned memories." env:"SATCHEL_REQUIRE_SIGNATURE"`
 	Relevance string `name:"relevance-config" help:"Relevance pre-parser config, JSON; empty: the built-in one." env:"SATCHEL_RELEVANCE" type:"path"`
 
 	EmbedURL        string  `name:"embeddings-url" help:"OpenAI-compatible endpoint that embeds, as https://api.openai.com/v1; empty: the table in the binary." env:"EMBEDDINGS_URL"`
