@@ -76,3 +76,6 @@ func (i *Inbox) Lag(ctx context.Context) (uint64, error) {
 	info := consumer.CachedInfo()
 	return info.NumPending + uint64(info.NumAckPending), nil
 }
+
+// Rest stops reading until the next Seek.
+func (i *Inbox) Rest() { i.stopFeed() }

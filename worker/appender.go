@@ -39,7 +39,9 @@ type appender struct {
 	hit    func(point string)
 	now    func() time.Time
 	logger *slog.Logger
+	share  share
 
+	partition int
 	fence     int64
 	resumed   atomic.Bool
 	committed atomic.Uint64 // stream sequence of the last committed message
@@ -55,7 +57,8 @@ const (
 
 // run appends until ctx is done. It retries what may pass and returns what may not.
 func (a *appender) run(ctx context.Context) error {
-	if err := a.resume(ctx); err != nil {
+	err := a.retry.do(ctx, a.logger, "resume partition "+a.inbox.Name(), retryResume, func() error { return a.resume(ctx) })
+	if err != nil {
 		return ignoreCanceled(ctx, err)
 	}
 	a.resumed.Store(true)
@@ -334,6 +337,13 @@ func (a *appender) eraseOne(ctx context.Context, m Message, d eventlog.Draft) er
 		return nil
 	}
 	return a.reject(ctx, []Rejected{{Message: m, Reason: refused, Cause: "the erasure was refused: " + refused, At: a.now()}})
+}
+
+// retryResume reports whether a partition may be resumed later: not when its stream is
+// not the checkpoint's, or the log is damaged.
+func retryResume(err error) bool {
+	var changed *StreamChangedError
+	return !errors.As(err, &changed) && !errors.Is(err, eventlog.ErrCorrupt)
 }
 
 // retryAppend reports whether an append may succeed later: not when another owner

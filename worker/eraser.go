@@ -39,6 +39,9 @@ type Scrubber struct {
 	// Remaining counts which of the erased items the store still has; nil when the
 	// store is checked by another one.
 	Remaining func(ctx context.Context, s scope.Scope, ids []string) (int, error)
+	// Shared is true of a store that the workers share: the one that erases scrubs it.
+	// Of the others each worker scrubs its own.
+	Shared bool
 }
 
 // eraser carries out memory.erased in two steps. begin deletes content and salt from
@@ -61,6 +64,7 @@ type eraser struct {
 	hit       func(point string)
 	now       func() time.Time
 	logger    *slog.Logger
+	share     share
 }
 
 // begin appends the erasure and deletes the content. A refusal is a DLQ reason. An
@@ -207,7 +211,7 @@ const maxPending = 256
 // finishAll finishes every erasure of the tenant that has no receipt yet.
 func (e *eraser) finishAll(ctx context.Context, tenant string) error {
 	seen, settled := e.open.look(tenant)
-	if settled {
+	if settled && !e.share.shared() || !e.share.owns(tenant) { // another worker may have begun one
 		return nil
 	}
 	s, err := scope.System(tenant)

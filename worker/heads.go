@@ -18,6 +18,7 @@ const headEvery = 5 * time.Second
 type heads struct {
 	log    *eventlog.Log
 	logger *slog.Logger
+	share  share
 	signed map[string]int64 // size, by tenant
 }
 
@@ -44,6 +45,9 @@ func (h *heads) sign(ctx context.Context) {
 		return
 	}
 	for _, tenant := range tenants {
+		if !h.share.owns(tenant) {
+			continue
+		}
 		if err := h.signOne(ctx, tenant); err != nil && !errors.Is(err, context.Canceled) {
 			h.logger.WarnContext(ctx, "sign head", "tenant", tenant, "error", err)
 		}

@@ -7,6 +7,7 @@ type (
 	Message        = transport.Message
 	StreamState    = transport.StreamState
 	Inbox          = transport.Inbox
+	Crew           = transport.Crew
 	Rejected       = transport.Rejected
 	DeadLetters    = transport.DeadLetters
 	LedgerMessage  = transport.LedgerMessage

@@ -26,7 +26,8 @@ type projection struct {
 }
 
 // project turns entries into changes. It is a pure function of the entries and the
-// embedding model, so that a rebuild gives what the live run gave.
+// embedding model, so that a rebuild gives what the live run gave. Without an embedder
+// the vector changes have no chunks and must not be applied.
 func project(ctx context.Context, embedder embed.Embedder, entries []eventlog.Entry) (projection, error) {
 	var p projection
 	var texts []string
@@ -52,7 +53,7 @@ func project(ctx context.Context, embedder embed.Embedder, entries []eventlog.En
 			chunks = append(chunks, &doc.Chunks[c])
 		}
 	}
-	if len(texts) == 0 {
+	if len(texts) == 0 || embedder == nil {
 		return p, nil
 	}
 	vectors, err := embedder.Embed(ctx, texts)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"sync"
 
 	"satchel/pipeline/embed"
@@ -24,12 +25,33 @@ type Stores struct {
 	Keyword keyword.Index
 	Vector  vector.Index
 	Graph   graph.Store
+	Shared  Shared
 }
+
+// Shared says which stores the workers share; the others are each worker's own. What is
+// shared is fed by the owner of the tenant.
+type Shared struct{ Items, Keyword, Vector, Graph bool }
+
+func (s Shared) list() [4]bool { return [4]bool{s.Items, s.Keyword, s.Vector, s.Graph} }
 
 // checkpoints are the positions of the stores, in a fixed order.
 type checkpoints [4]int64
 
 func (c checkpoints) min() int64 { return min(c[0], c[1], c[2], c[3]) }
+
+// max is the greatest position, but for those of foreign stores.
+func (c checkpoints) max() int64 {
+	most := int64(0)
+	for _, at := range c {
+		if at != foreign {
+			most = max(most, at)
+		}
+	}
+	return most
+}
+
+// foreign is the position of a store that another worker feeds: never behind.
+const foreign = math.MaxInt64
 
 // Projector keeps the indexes up with the log, one run a tenant at a time.
 // Safe for concurrent use.
@@ -42,6 +64,8 @@ type Projector struct {
 	busy     func() bool // whether requests are answered at the moment
 	hit      func(point string)
 	logger   *slog.Logger
+	share    share
+	echo     func(ctx context.Context, s scope.Scope, erased []echoed) error // nil: nobody else erases
 
 	mu      sync.Mutex
 	tenants map[string]*progress
@@ -52,6 +76,7 @@ type progress struct {
 	run      chan struct{} // capacity 1: holds a token while somebody projects this tenant
 	position int64         // every store is at least here, or unknown
 	moved    chan struct{} // closed when position changes
+	erased   []echoed      // erasures that were applied and not echoed, of whoever runs
 }
 
 // unknown is the position of a tenant that nobody has projected since the start.
@@ -102,7 +127,7 @@ func (p *Projector) Await(ctx context.Context, s scope.Scope, position int64) er
 		at, moved := t.position, t.moved
 		p.mu.Unlock()
 		if at >= position && at != unknown {
-			return nil
+			return p.awaitShared(ctx, s, position)
 		}
 		if at == unknown {
 			if err := p.catchUp(ctx, s.Tenant(), nil); err != nil {
@@ -146,7 +171,7 @@ func (p *Projector) run(ctx context.Context, retry retryPolicy) error {
 
 // catchUp applies what the tenant's log has beyond the checkpoints. A store that fails
 // is left where it is while the others go on to the end; the error names it then.
-func (p *Projector) catchUp(ctx context.Context, tenant string, report eventlog.Progress) error {
+func (p *Projector) catchUp(ctx context.Context, tenant string, report eventlog.Progress) (err error) {
 	s, err := scope.System(tenant)
 	if err != nil {
 		return err
@@ -157,17 +182,22 @@ func (p *Projector) catchUp(ctx context.Context, tenant string, report eventlog.
 	}
 	defer t.end()
 	at, failed := p.read(ctx, s)
+	defer func() {
+		if err == nil {
+			err = p.sendEcho(ctx, s, t)
+		}
+	}()
 	for {
 		head, err := p.log.Head(ctx, s)
 		if err != nil {
 			return err
 		}
-		if ahead := max(at[0], at[1], at[2], at[3]); ahead > head.Size {
+		if ahead := at.max(); ahead > head.Size {
 			return fmt.Errorf("project tenant %q: an index is at position %d, beyond the log's end %d; run rebuild: %w", tenant, ahead, head.Size, ErrAhead)
 		}
-		p.place(t, at.min())
+		p.place(t, min(at.min(), head.Size))
 		if report != nil {
-			report(at.min(), head.Size)
+			report(min(at.min(), head.Size), head.Size)
 		}
 		from, working := failed.from(at)
 		if !working || from >= head.Size {
@@ -183,6 +213,7 @@ func (p *Projector) catchUp(ctx context.Context, tenant string, report eventlog.
 		if err := p.apply(ctx, s, &at, &failed, entries); err != nil {
 			return err
 		}
+		p.noteErased(t, s.Tenant(), entries)
 	}
 }
 
@@ -207,8 +238,13 @@ var ErrAhead = errors.New("index is ahead of the log")
 // read asks the stores for their checkpoints. One that does not say its own has failed,
 // and counts as where all of them were known to be.
 func (p *Projector) read(ctx context.Context, s scope.Scope) (at checkpoints, failed failures) {
+	skip := p.foreign(s.Tenant())
 	for i, read := range []func(context.Context, scope.Scope) (int64, error){
 		p.stores.Items.Checkpoint, p.stores.Keyword.Checkpoint, p.stores.Vector.Checkpoint, p.stores.Graph.Checkpoint} {
+		if skip[i] {
+			at[i] = foreign
+			continue
+		}
 		position, err := read(ctx, s)
 		if err != nil {
 			position = p.Position(s.Tenant())
@@ -224,7 +260,11 @@ func (p *Projector) apply(ctx context.Context, s scope.Scope, at *checkpoints, f
 	if err := restore(ctx, p.log, s, entries); err != nil {
 		return err
 	}
-	changes, err := project(ctx, p.embedder, entries)
+	embedder := p.embedder
+	if at[2] == foreign {
+		embedder = nil
+	}
+	changes, err := project(ctx, embedder, entries)
 	if err != nil {
 		return err
 	}
@@ -260,7 +300,7 @@ func (p *Projector) apply(ctx context.Context, s scope.Scope, at *checkpoints, f
 
 // countTokens gives items their exact token counts while there is nothing to project.
 func (p *Projector) countTokens(ctx context.Context, tenant string) error {
-	if p.stores.Tokens == nil || p.counter == nil {
+	if p.stores.Tokens == nil || p.counter == nil || p.foreign(tenant)[0] {
 		return nil
 	}
 	s, err := scope.System(tenant)

@@ -26,6 +26,7 @@ type relay struct {
 	busy   func() bool // whether requests are answered at the moment
 	hit    func(point string)
 	logger *slog.Logger
+	share  share
 
 	mu   sync.Mutex
 	done map[string]int64 // published by this process, by tenant
@@ -36,6 +37,9 @@ func (r *relay) run(ctx context.Context, retry retryPolicy) error {
 }
 
 func (r *relay) catchUp(ctx context.Context, tenant string) error {
+	if !r.share.owns(tenant) {
+		return nil
+	}
 	s, err := scope.System(tenant)
 	if err != nil {
 		return err

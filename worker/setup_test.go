@@ -172,7 +172,7 @@ func (w *world) configure(t *testing.T) {
 		Scrubbers: w.cfg.Scrubbers, Outbox: jetstream.NewOutbox(w.nc, w.js)}
 	w.cfg.Ledger, err = jetstream.OpenLedger(ctx, w.nc, w.js)
 	must(t, err)
-	w.cfg.Streams = jetstream.NewScrubber(w.js, func(context.Context) (map[string]uint64, error) { return w.worker.Committed(), nil })
+	w.cfg.Streams = jetstream.NewScrubber(w.js, func(ctx context.Context) (map[string]uint64, error) { return w.worker.Committed(ctx) })
 }
 
 // start runs a worker over what is open.

@@ -43,6 +43,9 @@ type Config struct {
 	Outbox      Outbox
 	Streams     StreamScrubber
 	Scrubbers   []Scrubber
+	// Crew shares the work with other processes; the partition of an inbox is its place in
+	// Inboxes. nil: all of it is this one's.
+	Crew Crew
 
 	BatchSize int              // events a transaction at most; default 512
 	Clock     func() time.Time // default time.Now
@@ -64,6 +67,7 @@ type Worker struct {
 	stopped   atomic.Pointer[error]
 	health    health
 	logger    *slog.Logger
+	share     share
 }
 
 // New returns a worker over cfg; nothing runs before Run.
@@ -91,23 +95,26 @@ func New(cfg Config) (*Worker, error) {
 	if p == nil {
 		p = NewProjector(cfg)
 	}
-	w := &Worker{Projector: p, logger: cfg.Logger}
+	w := &Worker{Projector: p, logger: cfg.Logger, share: share{cfg.Crew}}
 	w.Service = &Service{engine: cfg.Engine, log: cfg.Log, writer: cfg.Writer, outbox: cfg.Outbox, projector: p, exceptions: cfg.Exceptions,
 		pdp: cfg.PDP, registry: cfg.Registry, loopback: cfg.Loopback, stores: cfg.Stores, now: cfg.Clock}
 	p.busy = w.Service.requests.busy
 	w.eraser = &eraser{log: cfg.Log, projector: p, items: cfg.Stores.Items, graph: cfg.Stores.Graph, pdp: cfg.PDP, registry: cfg.Registry,
 		loopback: cfg.Loopback, scrubbers: cfg.Scrubbers, streams: cfg.Streams, requests: &w.Service.requests,
-		hit: cfg.Failpoint, now: cfg.Clock, logger: cfg.Logger}
+		hit: cfg.Failpoint, now: cfg.Clock, logger: cfg.Logger, share: w.share}
 	w.Service.eraser = w.eraser
-	for _, inbox := range cfg.Inboxes {
-		w.appenders = append(w.appenders, &appender{inbox: inbox, log: cfg.Log, writer: cfg.Writer, dead: cfg.DeadLetters,
+	if w.share.shared() {
+		p.echo = w.eraser.echo
+	}
+	for partition, inbox := range cfg.Inboxes {
+		w.appenders = append(w.appenders, &appender{inbox: inbox, partition: partition, share: w.share, log: cfg.Log, writer: cfg.Writer, dead: cfg.DeadLetters,
 			erase: w.eraser.begin, batch: cfg.BatchSize, retry: retryPolicy{health: &w.health}, hit: cfg.Failpoint, now: cfg.Clock, logger: cfg.Logger})
 	}
 	if cfg.Exceptions != nil {
 		w.sweeper = &sweeper{log: cfg.Log, exceptions: cfg.Exceptions, logger: cfg.Logger}
 	}
 	if cfg.Ledger != nil {
-		w.relay = &relay{log: cfg.Log, ledger: cfg.Ledger, batch: cfg.BatchSize, busy: p.busy, hit: cfg.Failpoint, logger: cfg.Logger}
+		w.relay = &relay{log: cfg.Log, ledger: cfg.Ledger, batch: cfg.BatchSize, busy: p.busy, hit: cfg.Failpoint, logger: cfg.Logger, share: w.share}
 	}
 	return w, nil
 }
@@ -125,7 +132,7 @@ func NewProjector(cfg Config) *Projector {
 		cfg.Failpoint = func(string) {}
 	}
 	return &Projector{log: cfg.Log, stores: cfg.Stores, embedder: cfg.Embedder, counter: cfg.Counter,
-		batch: cfg.BatchSize, busy: func() bool { return false }, hit: cfg.Failpoint, logger: cfg.Logger, tenants: map[string]*progress{}}
+		batch: cfg.BatchSize, busy: func() bool { return false }, hit: cfg.Failpoint, logger: cfg.Logger, share: share{cfg.Crew}, tenants: map[string]*progress{}}
 }
 
 // Rebuild empties the tenant's indexes and fills them from the log, reporting
@@ -152,8 +159,12 @@ func (p *Projector) reset(ctx context.Context, s scope.Scope, t *progress) error
 	}
 	defer t.end()
 	p.place(t, 0)
-	for _, reset := range []func(context.Context, scope.Scope) error{
+	skip := p.foreign(s.Tenant())
+	for i, reset := range []func(context.Context, scope.Scope) error{
 		p.stores.Items.Reset, p.stores.Keyword.Reset, p.stores.Vector.Reset, p.stores.Graph.Reset} {
+		if skip[i] {
+			continue
+		}
 		if err := reset(ctx, s); err != nil {
 			return fmt.Errorf("reset index: %w", err)
 		}
@@ -168,7 +179,10 @@ func (w *Worker) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	retry := retryPolicy{health: &w.health}
 	for _, a := range w.appenders {
-		g.Go(func() error { return w.note(a.run(ctx)) })
+		g.Go(func() error { return w.note(a.serve(ctx)) })
+	}
+	if w.share.shared() {
+		g.Go(func() error { return w.share.rouse(ctx, w.Service.log) })
 	}
 	g.Go(func() error { return w.note(w.Projector.run(ctx, retry)) })
 	if w.relay != nil {
@@ -180,7 +194,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	if len(w.appenders) > 0 {
 		g.Go(func() error { return w.note(w.eraser.run(ctx, retryPolicy{})) })
 		g.Go(func() error {
-			return (&heads{log: w.Service.log, logger: w.logger, signed: map[string]int64{}}).run(ctx)
+			return (&heads{log: w.Service.log, logger: w.logger, share: w.share, signed: map[string]int64{}}).run(ctx)
 		})
 	}
 	return g.Wait()
@@ -202,12 +216,20 @@ func (w *Worker) note(err error) error {
 }
 
 // Committed returns, by partition, the stream sequence up to which the log holds all.
-func (w *Worker) Committed() map[string]uint64 {
+func (w *Worker) Committed(ctx context.Context) (map[string]uint64, error) {
 	m := make(map[string]uint64, len(w.appenders))
 	for _, a := range w.appenders {
-		m[a.inbox.Name()] = a.committed.Load()
+		if !w.share.shared() {
+			m[a.inbox.Name()] = a.committed.Load()
+			continue
+		}
+		cp, err := a.log.Checkpoint(ctx, a.checkpointName())
+		if err != nil {
+			return nil, fmt.Errorf("read checkpoint of partition %q: %w", a.inbox.Name(), err)
+		}
+		m[a.inbox.Name()] = cp.StreamSeq
 	}
-	return m
+	return m, nil
 }
 
 // ErrStarting is returned by Ready while partitions are not resumed yet.

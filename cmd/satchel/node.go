@@ -175,7 +175,7 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 		return err
 	}
 	cfg.DeadLetters = n.dead
-	cfg.Streams = jetstream.NewScrubber(conn, func(context.Context) (map[string]uint64, error) { return n.worker.Committed(), nil })
+	cfg.Streams = jetstream.NewScrubber(conn, func(ctx context.Context) (map[string]uint64, error) { return n.worker.Committed(ctx) })
 	if n.worker, err = worker.New(cfg); err != nil {
 		return err
 	}

@@ -47,6 +47,19 @@ type Inbox interface {
 	Purge(ctx context.Context, seq uint64) error
 	// State describes the stream and its message at seq.
 	State(ctx context.Context, seq uint64) (StreamState, error)
+	// Rest stops reading until the next Seek, so that another owner may read.
+	Rest()
+}
+
+// Crew shares the partitions of MEMORY, and with them the tenants, among the processes
+// that run at the moment. Two may think for a while that a partition is theirs: what
+// they do meanwhile MUST be harmless, by a fence or by being idempotent.
+type Crew interface {
+	// Owned returns which partitions are this process's, by number, and a channel that is
+	// closed when that may have changed.
+	Owned() (owned []bool, changed <-chan struct{})
+	// Partition returns the partition of a tenant.
+	Partition(tenant string) int
 }
 
 // Rejected is a message that may not enter the log.

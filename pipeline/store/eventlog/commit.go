@@ -71,7 +71,7 @@ func (l *Log) commit(ctx context.Context, group []*request) error {
 			if !p.erases(tenant, group) {
 				l.tail.add(tenant, a.rows, a.leaves, a.drafts)
 			}
-			l.watch.tell(tenant)
+			l.watch.tell(tenant, true)
 		}
 	}
 	return nil

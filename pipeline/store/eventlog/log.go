@@ -156,6 +156,16 @@ func headOf(r Reader, tenant string) (Head, error) {
 	return h, nil
 }
 
+// Checkpoint returns a checkpoint as it stands, the zero one when there is none.
+func (l *Log) Checkpoint(ctx context.Context, name string) (Checkpoint, error) {
+	var cp Checkpoint
+	err := l.driver.Update(ctx, nil, func(tx Tx) (err error) {
+		cp, err = tx.Checkpoint(name)
+		return err
+	})
+	return cp, err
+}
+
 // TakeFence makes the caller the owner of a checkpoint's name: it raises the fence and
 // returns it with the checkpoint as it stands. Appends with an older fence get ErrFenced.
 func (l *Log) TakeFence(ctx context.Context, name string) (int64, Checkpoint, error) {

@@ -21,6 +21,7 @@ type watchers struct {
 type feed struct {
 	order []string
 	set   map[string]struct{}
+	own   bool          // tells of this Log's commits only
 	wake  chan struct{} // capacity 1
 }
 
@@ -38,7 +39,8 @@ func (w *watchers) close() {
 	w.wait.Wait()
 }
 
-func (w *watchers) tell(tenant string) {
+// tell wakes who waits for the tenant; own is whether this Log has made it grow.
+func (w *watchers) tell(tenant string, own bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if ch, ok := w.grown[tenant]; ok {
@@ -46,7 +48,7 @@ func (w *watchers) tell(tenant string) {
 		delete(w.grown, tenant)
 	}
 	for f := range w.feeds {
-		if _, ok := f.set[tenant]; ok {
+		if _, ok := f.set[tenant]; ok || f.own && !own {
 			continue
 		}
 		f.set[tenant] = struct{}{}
@@ -83,7 +85,7 @@ func (w *watchers) take(f *feed) (string, bool) {
 }
 
 // Await blocks until the log is longer than after, and returns its size. It sees the
-// commits of this Log.
+// commits of this Log, and those that Grown tells it of.
 func (l *Log) Await(ctx context.Context, s scope.Scope, after int64) (int64, error) {
 	if err := s.Check(); err != nil {
 		return 0, err
@@ -110,10 +112,18 @@ func (l *Log) Await(ctx context.Context, s scope.Scope, after int64) (int64, err
 // Watch returns a channel of tenants whose log has grown since Watch was called. Growth
 // that was not yet taken is told once. The channel is closed when ctx is done or the Log
 // is closed.
-func (l *Log) Watch(ctx context.Context) <-chan string {
+func (l *Log) Watch(ctx context.Context) <-chan string { return l.watch.open(ctx, false) }
+
+// WatchOwn is Watch without what Grown was told: the commits of this Log.
+func (l *Log) WatchOwn(ctx context.Context) <-chan string { return l.watch.open(ctx, true) }
+
+// Grown tells the Log that another one over the same database has made a tenant's log
+// grow, or may have: whoever waits or follows looks again.
+func (l *Log) Grown(tenant string) { l.watch.tell(tenant, false) }
+
+func (w *watchers) open(ctx context.Context, own bool) <-chan string {
 	out := make(chan string)
-	f := &feed{set: map[string]struct{}{}, wake: make(chan struct{}, 1)}
-	w := &l.watch
+	f := &feed{set: map[string]struct{}{}, own: own, wake: make(chan struct{}, 1)}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ended {

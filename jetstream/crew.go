@@ -1,0 +1,332 @@
+package jetstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nuid"
+
+	"satchel/worker/transport"
+)
+
+// The subjects on which workers speak to each other. They are plain messages: nothing
+// depends on one arriving.
+const (
+	CrewBeatSubject  = "wrk.v1.beat"
+	CrewGrownSubject = "wrk.v1.grown"
+)
+
+// CrewConfig says how workers know of each other. The zero value works.
+type CrewConfig struct {
+	ID       string        // of this worker, another one each start; default random
+	Beat     time.Duration // between signs of life, default 300 ms
+	Patience time.Duration // without a sign before a worker counts as gone, default 2 s
+	Listen   time.Duration // for the others before the first share is taken, default 300 ms
+	Log      *slog.Logger  // default: discard
+}
+
+// Crew shares the partitions among the workers that give signs of life. Every worker
+// computes the same shares from the same members: each at most one partition more than
+// another, and few move when one joins or leaves. It is safe for concurrent use.
+//
+// It is a hint and no lock: after a partition of the network two may own the same. The
+// log's fences make that harmless.
+type Crew struct {
+	cfg   CrewConfig
+	nc    *nats.Conn
+	beats *nats.Subscription
+	grown *nats.Subscription
+	inbox chan *nats.Msg
+
+	mu      sync.Mutex
+	seen    map[string]time.Time // by member
+	owned   []bool
+	changed chan struct{}
+	left    bool
+}
+
+var _ transport.Crew = (*Crew)(nil)
+
+type crewBeat struct {
+	ID   string `json:"id"`
+	Kind string `json:"kind"` // hello, beat or bye
+}
+
+type crewGrown struct {
+	ID      string   `json:"id"`
+	Tenants []string `json:"tenants"`
+}
+
+// JoinCrew says hello and listens for the others. Nothing is owned before Run. The caller
+// MUST call Run.
+func JoinCrew(ctx context.Context, nc *nats.Conn, cfg CrewConfig) (*Crew, error) {
+	if cfg.ID == "" {
+		cfg.ID = nuid.Next()
+	}
+	if cfg.Beat <= 0 {
+		cfg.Beat = 300 * time.Millisecond
+	}
+	if cfg.Patience <= 0 {
+		cfg.Patience = 2 * time.Second
+	}
+	if cfg.Listen <= 0 {
+		cfg.Listen = 300 * time.Millisecond
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Patience < 2*cfg.Beat {
+		return nil, fmt.Errorf("join crew: patience %s is under two beats of %s", cfg.Patience, cfg.Beat)
+	}
+	c := &Crew{cfg: cfg, nc: nc, inbox: make(chan *nats.Msg, 1024), seen: map[string]time.Time{},
+		owned: make([]bool, Partitions), changed: make(chan struct{})}
+	var err error
+	if c.beats, err = nc.ChanSubscribe(CrewBeatSubject, c.inbox); err == nil {
+		c.grown, err = nc.ChanSubscribe(CrewGrownSubject, c.inbox)
+	}
+	if err == nil {
+		err = errors.Join(c.say("hello"), flush(ctx, nc))
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("join crew: %w", err), c.unsubscribe())
+	}
+	return c, nil
+}
+
+func (c *Crew) unsubscribe() error {
+	var errs []error
+	for _, sub := range []*nats.Subscription{c.beats, c.grown} {
+		if sub != nil {
+			errs = append(errs, ignoreClosed(sub.Unsubscribe()))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Crew) say(kind string) error {
+	data, err := json.Marshal(crewBeat{ID: c.cfg.ID, Kind: kind})
+	if err != nil {
+		return err
+	}
+	return c.nc.Publish(CrewBeatSubject, data)
+}
+
+// Run gives signs of life and takes those of others until ctx is done, and then says
+// goodbye: the others take this worker's share at once. It tells the others which logs
+// own made grow, and calls grown for those that they did.
+func (c *Crew) Run(ctx context.Context, own <-chan string, grown func(tenant string)) error {
+	beat := time.NewTicker(c.cfg.Beat)
+	defer beat.Stop()
+	listen := time.NewTimer(c.cfg.Listen)
+	defer listen.Stop()
+	listening := true
+	for {
+		select {
+		case <-ctx.Done():
+			return c.leave(context.WithoutCancel(ctx))
+		case <-listen.C:
+			listening = false
+			c.divide(time.Now())
+		case <-beat.C:
+			if err := c.say("beat"); err != nil {
+				c.cfg.Log.Debug("sign of life", "cause", err)
+			}
+			if !listening {
+				c.divide(time.Now())
+			}
+		case tenant, ok := <-own:
+			if !ok {
+				own = nil
+				continue
+			}
+			c.tell(tenant, own)
+		case msg := <-c.inbox:
+			if msg.Subject == CrewGrownSubject {
+				c.hear(msg.Data, grown)
+			} else if c.note(msg.Data, time.Now()) && !listening {
+				c.divide(time.Now())
+			}
+		}
+	}
+}
+
+// tell says which logs have grown: tenant, and those that wait behind it.
+func (c *Crew) tell(tenant string, own <-chan string) {
+	const most = 256
+	message := crewGrown{ID: c.cfg.ID, Tenants: []string{tenant}}
+	for more := true; more && len(message.Tenants) < most; {
+		select {
+		case t, ok := <-own:
+			if more = ok; ok {
+				message.Tenants = append(message.Tenants, t)
+			}
+		default:
+			more = false
+		}
+	}
+	data, err := json.Marshal(message)
+	if err == nil {
+		err = c.nc.Publish(CrewGrownSubject, data)
+	}
+	if err != nil {
+		c.cfg.Log.Debug("tell of growth", "cause", err)
+	}
+}
+
+func (c *Crew) hear(data []byte, grown func(tenant string)) {
+	var message crewGrown
+	if json.Unmarshal(data, &message) != nil || message.ID == c.cfg.ID {
+		return
+	}
+	for _, tenant := range message.Tenants {
+		if ValidToken(tenant) {
+			grown(tenant)
+		}
+	}
+}
+
+// note takes a sign of life and reports whether the members have changed.
+func (c *Crew) note(data []byte, now time.Time) bool {
+	var b crewBeat
+	if json.Unmarshal(data, &b) != nil || b.ID == "" || len(b.ID) > MaxToken {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, known := c.seen[b.ID]
+	if b.Kind == "bye" {
+		delete(c.seen, b.ID)
+		return known
+	}
+	c.seen[b.ID] = now
+	if b.Kind == "hello" && b.ID != c.cfg.ID {
+		if err := c.say("beat"); err != nil {
+			c.cfg.Log.Debug("answer a new worker", "cause", err)
+		}
+	}
+	return !known
+}
+
+// divide forgets who is gone and computes this worker's share. A worker that does not
+// hear itself is cut off, and owns nothing.
+func (c *Crew) divide(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id, at := range c.seen {
+		if now.Sub(at) > c.cfg.Patience {
+			delete(c.seen, id)
+		}
+	}
+	owned := make([]bool, Partitions)
+	if _, alive := c.seen[c.cfg.ID]; alive && !c.left {
+		for partition, member := range assign(c.members(), Partitions) {
+			owned[partition] = member == c.cfg.ID
+		}
+	}
+	c.set(owned)
+}
+
+// set replaces the share and tells who waits. The caller holds the lock.
+func (c *Crew) set(owned []bool) {
+	if slices.Equal(owned, c.owned) {
+		return
+	}
+	c.owned = owned
+	close(c.changed)
+	c.changed = make(chan struct{})
+	mine := 0
+	for _, o := range owned {
+		if o {
+			mine++
+		}
+	}
+	c.cfg.Log.Info("share of the work", "partitions", mine, "workers", len(c.seen))
+}
+
+func (c *Crew) leave(ctx context.Context) error {
+	c.mu.Lock()
+	c.left = true
+	c.set(make([]bool, Partitions))
+	c.mu.Unlock()
+	err := errors.Join(c.unsubscribe(), ignoreClosed(c.say("bye")))
+	if c.nc.IsConnected() {
+		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		err = errors.Join(err, ignoreClosed(flush(ctx, c.nc)))
+	}
+	if err != nil {
+		return fmt.Errorf("leave crew: %w", err)
+	}
+	return nil
+}
+
+// Owned implements transport.Crew.
+func (c *Crew) Owned() (owned []bool, changed <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.owned), c.changed
+}
+
+// Partition implements transport.Crew.
+func (c *Crew) Partition(tenant string) int { return PartitionOf(tenant) }
+
+// ID is this worker's.
+func (c *Crew) ID() string { return c.cfg.ID }
+
+// Members returns the workers that give signs of life, sorted.
+func (c *Crew) Members() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.members()
+}
+
+func (c *Crew) members() []string {
+	list := make([]string, 0, len(c.seen))
+	for id := range c.seen {
+		list = append(list, id)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// assign gives each of n partitions a member: the one of the highest weight for it
+// (rendezvous hashing) whose share is not full yet. It depends on its arguments alone.
+func assign(members []string, n int) []string {
+	owners := make([]string, n)
+	if len(members) == 0 {
+		return owners
+	}
+	full, extra := n/len(members), n%len(members) // so many members have one more
+	load := make(map[string]int, len(members))
+	for p := range owners {
+		var best string
+		var most uint64
+		for _, m := range members {
+			if load[m] > full || load[m] == full && extra == 0 {
+				continue
+			}
+			h := fnv.New64a()
+			fmt.Fprintf(h, "%s/%d", m, p)
+			w := h.Sum64()
+			w ^= w >> 33
+			w *= 0xff51afd7ed558ccd // the finish of MurmurHash3: FNV's last bytes hardly mix
+			w ^= w >> 33
+			if best == "" || w > most {
+				best, most = m, w
+			}
+		}
+		owners[p] = best
+		if load[best]++; load[best] > full {
+			extra--
+		}
+	}
+	return owners
+}

@@ -1,0 +1,219 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"satchel/pipeline/scope"
+	"satchel/pipeline/store/eventlog"
+	"satchel/schemas"
+)
+
+// share is what this worker owns of the work: all of it without a crew. Ownership is a
+// hint that keeps workers from doing the same twice. What makes two owners harmless is
+// the appender's fence, the stores' checkpoints, and the ledger's expected sequence.
+type share struct{ crew Crew }
+
+func (s share) shared() bool { return s.crew != nil }
+
+// owns reports whether this worker feeds the tenant's shared stores, relays and erases.
+func (s share) owns(tenant string) bool {
+	if s.crew == nil {
+		return true
+	}
+	owned, _ := s.crew.Owned()
+	at := s.crew.Partition(tenant)
+	return at < len(owned) && owned[at]
+}
+
+func (s share) has(partition int) (bool, <-chan struct{}) {
+	owned, changed := s.crew.Owned()
+	return partition < len(owned) && owned[partition], changed
+}
+
+// lookAgain is how often every log is looked at, in case that a message about its growth
+// was lost.
+const lookAgain = 15 * time.Second
+
+// rouse has the followers look at tenants that have come to this worker, and at all of
+// them now and then.
+func (s share) rouse(ctx context.Context, log *eventlog.Log) error {
+	tick := time.NewTicker(lookAgain)
+	defer tick.Stop()
+	var before []bool
+	for {
+		owned, changed := s.crew.Owned()
+		if tenants, err := log.Tenants(ctx); err == nil {
+			for _, tenant := range tenants {
+				if at := s.crew.Partition(tenant); at < len(owned) && owned[at] && (at >= len(before) || !before[at]) {
+					log.Grown(tenant)
+				}
+			}
+			before = owned
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-changed:
+		case <-tick.C:
+			before = nil
+			if tenants, err := log.Tenants(ctx); err == nil {
+				for _, tenant := range tenants {
+					log.Grown(tenant)
+				}
+			}
+		}
+	}
+}
+
+// rest is how long an appender that was fenced leaves the partition to who fenced it.
+const rest = 300 * time.Millisecond
+
+// serve runs the appender whenever the partition is this worker's, until ctx is done.
+func (a *appender) serve(ctx context.Context) error {
+	if !a.share.shared() {
+		return a.run(ctx)
+	}
+	for ctx.Err() == nil {
+		mine, changed := a.share.has(a.partition)
+		if !mine {
+			a.resumed.Store(true) // nothing to resume
+			select {
+			case <-ctx.Done():
+			case <-changed:
+			}
+			continue
+		}
+		a.resumed.Store(false)
+		err := a.tenure(ctx)
+		a.inbox.Rest()
+		switch {
+		case errors.Is(err, eventlog.ErrFenced):
+			a.logger.InfoContext(ctx, "another worker has taken the partition", "partition", a.inbox.Name())
+			if err := pause(ctx, rest); err != nil {
+				return nil
+			}
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+// tenure runs the appender until the partition is another's.
+func (a *appender) tenure(ctx context.Context) error {
+	ctx, end := context.WithCancel(ctx)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		for {
+			mine, changed := a.share.has(a.partition)
+			if !mine {
+				end()
+				return
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-changed:
+			}
+		}
+	}()
+	err := a.run(ctx)
+	end()
+	<-watched
+	return err
+}
+
+// foreign says which stores of a tenant another worker feeds.
+func (p *Projector) foreign(tenant string) [4]bool {
+	if p.share.owns(tenant) {
+		return [4]bool{}
+	}
+	return p.stores.Shared.list()
+}
+
+// awaitShared waits until the shared stores have applied position, whoever feeds them.
+func (p *Projector) awaitShared(ctx context.Context, s scope.Scope, position int64) error {
+	if !p.share.shared() {
+		return nil
+	}
+	const first, longest = 2 * time.Millisecond, 50 * time.Millisecond
+	shared := p.stores.Shared.list()
+	for i, read := range []func(context.Context, scope.Scope) (int64, error){
+		p.stores.Items.Checkpoint, p.stores.Keyword.Checkpoint, p.stores.Vector.Checkpoint, p.stores.Graph.Checkpoint} {
+		for delay := first; shared[i]; delay = min(2*delay, longest) {
+			at, err := read(ctx, s)
+			if err != nil {
+				return fmt.Errorf("read checkpoint of index %d: %w", i, err)
+			}
+			if at >= position {
+				break
+			}
+			if err := pause(ctx, delay); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// echoed is an erasure that another worker carries out.
+type echoed struct {
+	items    []string
+	position int64
+}
+
+// noteErased keeps the erasures among entries that the tenant's owner carries out.
+func (p *Projector) noteErased(t *progress, tenant string, entries []eventlog.Entry) {
+	if p.echo == nil || p.share.owns(tenant) {
+		return
+	}
+	for i := range entries {
+		var er schemas.MemoryErased
+		if e := &entries[i]; e.Type == schemas.TypeMemoryErased && !e.Erased && json.Unmarshal(e.Data, &er) == nil && er.Receipt == nil {
+			t.erased = append(t.erased, echoed{er.Items, e.Position})
+		}
+	}
+}
+
+func (p *Projector) sendEcho(ctx context.Context, s scope.Scope, t *progress) error {
+	if len(t.erased) == 0 {
+		return nil
+	}
+	if err := p.echo(ctx, s, t.erased); err != nil {
+		return err
+	}
+	t.erased = nil
+	return nil
+}
+
+// echo is this worker's part of erasures that another one carries out: requests that
+// searched here before are let finish, their packs go, and what this worker keeps for
+// itself is scrubbed.
+func (e *eraser) echo(ctx context.Context, s scope.Scope, erased []echoed) error {
+	if err := e.requests.pass(ctx); err != nil {
+		return err
+	}
+	for _, one := range erased {
+		p, err := e.plan(ctx, s, one.items, one.position)
+		if err != nil {
+			return err
+		}
+		if _, err := e.log.EraseAttachments(ctx, s, p.packs); err != nil {
+			return fmt.Errorf("erase packs: %w", err)
+		}
+	}
+	for _, sc := range e.scrubbers {
+		if sc.Shared {
+			continue
+		}
+		if err := sc.Scrub(ctx, s); err != nil {
+			return fmt.Errorf("scrub %s: %w", sc.Store, err)
+		}
+	}
+	return nil
+}
