@@ -51,6 +51,7 @@ type cli struct {
 
 	Demo      demoCmd      `cmd:"" help:"Start everything in a fresh folder, stream a few dozen memories, ask as two principals, verify and prove. The place to begin."`
 	Up        upCmd        `cmd:"" help:"Run Satchel: embedded NATS, log, indexes and services, until Ctrl-C."`
+	Worker    workerCmd    `cmd:"" help:"Run one of several workers that share NATS and a database, until Ctrl-C."`
 	Emit      emitCmd      `cmd:"" help:"Publish one memory."`
 	Ask       askCmd       `cmd:"" help:"Ask for a context pack."`
 	Explain   explainCmd   `cmd:"" help:"Say why an item is, or is not, in a pack, and what would have changed that."`

@@ -39,6 +39,7 @@ type node struct {
 	worker     *worker.Worker
 	services   *jetstream.Service
 	policy     *decisionPoint
+	crew       *jetstream.Crew // nil: all the work is this process's
 	started    time.Duration
 
 	cancel   context.CancelFunc
@@ -132,6 +133,12 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	if cfg.Failpoint = failpoint(os.Getenv("SATCHEL_FAILPOINT")); cfg.Failpoint != nil {
 		log = failingLog{n.log, cfg.Failpoint}
 	}
+	if a.NATSURL != "" && a.DatabaseURL != "" {
+		if n.crew, err = jetstream.JoinCrew(ctx, n.nc, jetstream.CrewConfig{Log: logger}); err != nil {
+			return err
+		}
+		cfg.Crew = n.crew
+	}
 	projector := worker.NewProjector(cfg)
 	cfg.Projector = projector
 	engine := pipeline.Config{Log: log, Items: n.items, Keyword: n.keyword, Vector: n.vector, Graph: n.graph,
@@ -192,8 +199,22 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	}
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	n.cancel = cancel
-	go func() { n.done <- n.worker.Run(run) }()
+	go func() { n.done <- n.work(run) }()
 	return nil
+}
+
+// work runs the worker and then leaves the crew, so that the others take over when
+// everything that was under way here is done.
+func (n *node) work(ctx context.Context) error {
+	if n.crew == nil {
+		return n.worker.Run(ctx)
+	}
+	present, leave := context.WithCancel(context.WithoutCancel(ctx))
+	left := make(chan error, 1)
+	go func() { left <- n.crew.Run(present, n.log.WatchOwn(present), n.log.Grown) }()
+	err := n.worker.Run(ctx)
+	leave()
+	return errors.Join(err, <-left)
 }
 
 // counter returns the counter of a model's tokenizer.

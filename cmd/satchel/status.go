@@ -12,10 +12,32 @@ import (
 type status struct {
 	Ready     string          `json:"ready"` // "yes", or why not
 	Embedding embeddingStatus `json:"embedding"`
+	Crew      *crewStatus     `json:"crew,omitempty"` // with several workers
+}
+
+// crewStatus is a worker's share of the work.
+type crewStatus struct {
+	Worker     string   `json:"worker"`
+	Workers    []string `json:"workers"`
+	Partitions []int    `json:"partitions"` // that this worker owns
+}
+
+func (n *node) crewStatus() *crewStatus {
+	if n.crew == nil {
+		return nil
+	}
+	s := &crewStatus{Worker: n.crew.ID(), Workers: n.crew.Members(), Partitions: []int{}}
+	owned, _ := n.crew.Owned()
+	for partition, mine := range owned {
+		if mine {
+			s.Partitions = append(s.Partitions, partition)
+		}
+	}
+	return s
 }
 
 func (n *node) status() status {
-	s := status{Ready: "yes", Embedding: n.embedder.status()}
+	s := status{Ready: "yes", Embedding: n.embedder.status(), Crew: n.crewStatus()}
 	if err := n.ready(); err != nil {
 		s.Ready = err.Error()
 	}

@@ -19,6 +19,30 @@ const drainLimit = 30 * time.Second
 
 type upCmd struct{}
 
+type workerCmd struct{}
+
+// Help shows how it is called.
+func (workerCmd) Help() string {
+	return `Examples:
+  NATS_URL=nats://a:4222,nats://b:4222,nats://c:4222 DATABASE_URL=postgres://… satchel worker
+  satchel worker --dir /var/lib/satchel-2 --http-addr 127.0.0.1:8223
+
+Any number of workers share the streams and the database. Each needs a data folder of its
+own, with the same keys/log.key and keys/log.pub. They may join, leave and be killed at any
+time; SIGTERM finishes what is under way and hands the rest over.`
+}
+
+// Run runs a worker until ctx is done.
+func (c *workerCmd) Run(ctx context.Context, a *app) error {
+	switch {
+	case a.NATSURL == "":
+		return usagef("workers share a NATS of your own: set NATS_URL")
+	case a.DatabaseURL == "":
+		return usagef("workers share a database: set DATABASE_URL")
+	}
+	return (&upCmd{}).Run(ctx, a)
+}
+
 // Help shows how it is called.
 func (upCmd) Help() string {
 	return `Examples:

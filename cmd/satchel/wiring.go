@@ -42,6 +42,7 @@ type stores struct {
 	tokens   *token.Registry
 	scrub    []worker.Scrubber
 	erase    struct{ vector, graph erasable }
+	shared   worker.Shared // which of them are on servers
 
 	verifierKey string
 	closers     []func() error
@@ -176,6 +177,7 @@ func (a *app) openStores(ctx context.Context, f fixed, logger *slog.Logger) (*st
 	if s.items, itemDB, err = a.openItems(ctx, memory/8); err != nil {
 		return fail(err)
 	}
+	s.shared.Items = a.DatabaseURL != ""
 	s.closers = append(s.closers, itemDB.Close)
 	if err := a.openGraph(ctx, s, memory/8); err != nil {
 		return fail(err)
@@ -202,8 +204,8 @@ func (s *stores) scrubbers(items func(context.Context) error) []worker.Scrubber 
 		return func(ctx context.Context, _ scope.Scope) error { return scrub(ctx) }
 	}
 	return []worker.Scrubber{
-		{Store: "log", Scrub: whole(s.log.Scrub)},
-		{Store: "items", Scrub: whole(items),
+		{Store: "log", Scrub: whole(s.log.Scrub), Shared: s.shared.Items},
+		{Store: "items", Scrub: whole(items), Shared: s.shared.Items,
 			Remaining: func(ctx context.Context, sc scope.Scope, ids []string) (int, error) {
 				left, err := s.items.Get(ctx, sc, ids)
 				return len(left), err
@@ -216,7 +218,7 @@ func (s *stores) scrubbers(items func(context.Context) error) []worker.Scrubber 
 
 // projections are the indexes as the worker feeds them.
 func (s *stores) projections() worker.Stores {
-	return worker.Stores{Items: s.items, Tokens: s.items, Keyword: s.keyword, Vector: s.vector, Graph: s.graph}
+	return worker.Stores{Items: s.items, Tokens: s.items, Keyword: s.keyword, Vector: s.vector, Graph: s.graph, Shared: s.shared}
 }
 
 // openWriter returns the first stage of the pipeline with the agents' keys.
