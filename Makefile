@@ -9,7 +9,7 @@ CASES     ?= 10000
 
 .DEFAULT_GOAL := help
 
-.PHONY: help check test race lint vet properties golden bench eval fuzz crash demo build
+.PHONY: help check test race lint vet properties golden bench eval fuzz crash workers demo build
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -49,6 +49,9 @@ eval: build ## retrieval and packs on labelled data: EVAL_DATA=folder SET=name
 
 crash: ## kill -9 the real binary for CRASHTIME and check that nothing is lost or doubled
 	SATCHEL_CRASH_TIME=$(CRASHTIME) $(GO) test -count=1 -timeout 2h -v -run TestKill ./test/fault
+
+workers: ## kill -9 one of 2 and of 4 workers every second for two minutes each, 32 tenants
+	SATCHEL_CRASH_TIME=2m $(GO) test -count=1 -timeout 1h -v -run TestKillWorkers ./test/fault
 
 properties: ## CASES cases of each property of selection, packs and policy
 	$(GO) test -count=1 -timeout 30m ./pipeline/selection ./pipeline/pack ./pipeline/relevance -rapid.checks=$(CASES)

@@ -244,7 +244,9 @@ func TestWhatACloudPromises(t *testing.T) {
 func awaitReplicated(t *testing.T, js natsjs.JetStream, nc *nats.Conn, want bool) {
 	t.Helper()
 	ctx := within(t, 40*time.Second)
-	for {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for ; ; <-tick.C {
 		d, err := jetstream.Inspect(ctx, js, clustered(nc), jetstream.Sources{})
 		if err == nil {
 			if ok, _ := d.Replicated(); ok == want {

@@ -58,6 +58,8 @@ func TestMain(m *testing.M) {
 type node struct {
 	bin, dir string
 	database string   // DATABASE_URL of every process; "" for none
+	nats     string   // NATS_URL of a worker; "" for satchel up with its own
+	people   string   // principal registry; "" for none
 	stderr   *os.File // of every process, one after the other
 
 	mu      sync.Mutex
@@ -105,8 +107,12 @@ var upLine = regexp.MustCompile(`NATS (nats://\S+), health http://(\S+)/readyz`)
 // start runs satchel up and waits until it says that it is up. false: it ended before.
 func (n *node) start(t *testing.T, env ...string) bool {
 	t.Helper()
-	cmd := exec.Command(n.bin, "up", "--dir", n.dir, "--nats-port=-1", "--http-addr", "127.0.0.1:0", "--stream-mb=512")
-	cmd.Env = append(append(os.Environ(), "DATABASE_URL="+n.database), env...)
+	command := "up"
+	if n.nats != "" {
+		command = "worker"
+	}
+	cmd := exec.Command(n.bin, command, "--dir", n.dir, "--nats-url="+n.nats, "--nats-port=-1", "--http-addr", "127.0.0.1:0", "--stream-mb=512")
+	cmd.Env = append(append(os.Environ(), "DATABASE_URL="+n.database, "SATCHEL_PRINCIPALS="+n.people), env...)
 	cmd.Stderr = n.stderr
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {

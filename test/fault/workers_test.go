@@ -1,0 +1,169 @@
+package fault
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"satchel/test/testenv"
+)
+
+// fleet is several satchel workers over one NATS cluster and one Postgres.
+type fleet struct {
+	nats     *testenv.NATSCluster
+	database string
+	people   string
+	front    *node // where clients find NATS; never down
+	workers  []*node
+}
+
+// newFleet starts the servers and n workers that share a signing key.
+func newFleet(t *testing.T, n int) *fleet {
+	t.Helper()
+	f := &fleet{nats: testenv.StartNATS(t, testenv.NATSConfig{}), database: testenv.StartPostgres(t).URL}
+	f.people = filepath.Join(t.TempDir(), "principals.yaml")
+	must(t, os.WriteFile(f.people, []byte(registry(tenantsOf(32), 33)), 0o600))
+	f.front = &node{changed: make(chan struct{}), url: f.nats.URL()}
+	for range n {
+		f.hire(t)
+	}
+	return f
+}
+
+// hire starts one more worker, in a folder of its own with the first one's keys.
+func (f *fleet) hire(t *testing.T) *node {
+	t.Helper()
+	w := newNode(t)
+	w.database, w.nats, w.people = f.database, f.nats.URL(), f.people
+	if len(f.workers) > 0 {
+		must(t, os.MkdirAll(w.dir, 0o700))
+		must(t, os.CopyFS(filepath.Join(w.dir, "keys"), os.DirFS(filepath.Join(f.workers[0].dir, "keys"))))
+	}
+	if !w.start(t) {
+		t.Fatalf("a worker did not start:\n%s", w.said(t))
+	}
+	f.workers = append(f.workers, w)
+	return w
+}
+
+// registry lets the first producers do everything in every tenant.
+func registry(tenants []string, producers int) string {
+	var b strings.Builder
+	b.WriteString("tenants:\n")
+	for _, tenant := range tenants {
+		fmt.Fprintf(&b, "  %s:\n    principals:\n", tenant)
+		for i := range producers {
+			fmt.Fprintf(&b, "      - {id: p%d, level: restricted, roles: [eraser]}\n", i)
+		}
+	}
+	return b.String()
+}
+
+// tenantsOf names n tenants.
+func tenantsOf(n int) []string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = fmt.Sprintf("tenant-%02d", i)
+	}
+	return list
+}
+
+// load runs a producer a tenant until stop is called.
+func (f *fleet) load(r *record, seed uint64, tenants []string) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var wait sync.WaitGroup
+	kinds := everyKind()
+	for i, tenant := range tenants {
+		p := r.producer(f.front, seed)
+		p.tenant = tenant
+		wait.Go(func() {
+			turn := i
+			p.run(ctx, func(ctx context.Context) {
+				kinds[turn%len(kinds)](p, ctx)
+				turn++
+			})
+		})
+	}
+	return func() {
+		cancel()
+		wait.Wait()
+	}
+}
+
+// finish lets everything settle, stops the workers as SIGTERM does, and checks.
+func (f *fleet) finish(t *testing.T, r *record, tenants []string) {
+	t.Helper()
+	for _, w := range f.workers {
+		if !w.up() && !w.start(t) {
+			t.Fatalf("a worker did not start again:\n%s", w.said(t))
+		}
+	}
+	ledger, letters := r.settle(t, f.front, tenants)
+	for _, w := range f.workers {
+		w.stop()
+	}
+	r.check(t, f.workers[0], ledger, letters)
+}
+
+// TestKillWorkers kills one of the workers every second, under load. What was acknowledged
+// is there, once, in its publisher's order. With SATCHEL_CRASH_TIME there are 32 tenants,
+// two workers and then four; without, it is a short look.
+func TestKillWorkers(t *testing.T) {
+	t.Parallel()
+	sizes, many, last := []int{2}, 6, 3*time.Second
+	if os.Getenv("SATCHEL_CRASH_TIME") != "" {
+		t.Parallel()
+		sizes, many, last = []int{2, 4}, 32, crashTime(t)
+	}
+	for _, n := range sizes {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			seed := crashSeed(t)
+			random := rand.New(rand.NewPCG(seed, 96))
+			f, r, tenants := newFleet(t, n), newRecord(), tenantsOf(many)
+			stop := f.load(r, seed, tenants)
+			kills := 0
+			tick := time.NewTicker(time.Second)
+			defer tick.Stop()
+			for end := time.Now().Add(last); time.Now().Before(end); kills++ {
+				<-tick.C
+				w := f.workers[random.IntN(len(f.workers))]
+				w.kill()
+				if !w.start(t) {
+					stop()
+					t.Fatalf("a worker did not start again:\n%s", w.said(t))
+				}
+			}
+			stop()
+			f.finish(t, r, tenants)
+			t.Logf("%d workers, %d kills, %d events tried, %d acknowledged, %d answers, %d erasures, %d rejected", n, kills, len(r.tried), len(r.acked), len(r.results), len(r.forgot), len(r.rejected))
+			if len(r.acked) < 100 || len(r.results) == 0 {
+				t.Error("next to nothing was done: the run shows nothing")
+			}
+		})
+	}
+}
+
+// TestWorkersJoinAndLeave: under load a second and a third worker join, and the first is
+// told to go. Requests are answered all the while, and nothing is lost.
+func TestWorkersJoinAndLeave(t *testing.T) {
+	t.Parallel()
+	f, r, tenants := newFleet(t, 1), newRecord(), tenantsOf(4)
+	stop := f.load(r, crashSeed(t), tenants)
+	pause := func() { <-time.After(400 * time.Millisecond) }
+	pause()
+	f.hire(t)
+	pause()
+	f.hire(t)
+	pause()
+	f.workers[0].stop()
+	pause()
+	stop()
+	f.finish(t, r, tenants)
+	t.Logf("%d events acknowledged, %d answers, %d erasures", len(r.acked), len(r.results), len(r.forgot))
+}
