@@ -158,7 +158,7 @@ func (a *app) logKey(random io.Reader) (note.Signer, string, error) {
 
 // openStores opens the log and every index.
 func (a *app) openStores(ctx context.Context, f fixed, logger *slog.Logger) (*stores, error) {
-	s := &stores{tokens: &token.Registry{}}
+	s := &stores{tokens: &token.Registry{}, shared: worker.Shared{Items: a.DatabaseURL != "", Keyword: a.Keyword == "postgres", Vector: a.QdrantURL != "", Graph: a.Neo4jURL != ""}}
 	fail := func(err error) (*stores, error) { return nil, errors.Join(err, s.close()) }
 	if err := os.MkdirAll(a.path("index"), 0o700); err != nil {
 		return nil, fmt.Errorf("open data folder: %w", err)
@@ -177,7 +177,6 @@ func (a *app) openStores(ctx context.Context, f fixed, logger *slog.Logger) (*st
 	if s.items, itemDB, err = a.openItems(ctx, memory/8); err != nil {
 		return fail(err)
 	}
-	s.shared.Items = a.DatabaseURL != ""
 	s.closers = append(s.closers, itemDB.Close)
 	if err := a.openGraph(ctx, s, memory/8); err != nil {
 		return fail(err)
@@ -203,6 +202,8 @@ func (s *stores) scrubbers(items func(context.Context) error) []worker.Scrubber 
 	whole := func(scrub func(context.Context) error) func(context.Context, scope.Scope) error {
 		return func(ctx context.Context, _ scope.Scope) error { return scrub(ctx) }
 	}
+	vector, graph := s.erase.vector.scrubber("vector"), s.erase.graph.scrubber("graph")
+	vector.Shared, graph.Shared = s.shared.Vector, s.shared.Graph
 	return []worker.Scrubber{
 		{Store: "log", Scrub: whole(s.log.Scrub), Shared: s.shared.Items},
 		{Store: "items", Scrub: whole(items), Shared: s.shared.Items,
@@ -210,9 +211,9 @@ func (s *stores) scrubbers(items func(context.Context) error) []worker.Scrubber 
 				left, err := s.items.Get(ctx, sc, ids)
 				return len(left), err
 			}},
-		{Store: "keyword", Scrub: s.keyword.Scrub},
-		s.erase.vector.scrubber("vector"),
-		s.erase.graph.scrubber("graph"),
+		{Store: "keyword", Scrub: s.keyword.Scrub, Shared: s.shared.Keyword},
+		vector,
+		graph,
 	}
 }
 
