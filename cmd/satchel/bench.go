@@ -2,16 +2,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/pprof"
-	"slices"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"satchel/cmd/satchel/internal/corpus"
@@ -240,156 +236,6 @@ func (b *bencher) settled(ctx context.Context, s scope.Scope, ledger *jetstream.
 	return at >= head.Size, err
 }
 
-func (b *bencher) question() string {
-	if !b.Text {
-		return b.gen.Query()
-	}
-	return strings.Join(strings.Fields(b.gen.Query()+" "+b.gen.Query()+" ba be bi"), " ")
-}
-
-// idle measures requests while nothing else happens.
-func (b *bencher) idle(ctx context.Context) error {
-	var err error
-	b.r.Stages = map[string]float64{}
-	if err := b.warm(ctx); err != nil {
-		return err
-	}
-	used := cpuTime()
-	b.r.Idle, err = b.runs(ctx, b.r.Stages)
-	b.r.RequestCPU = (cpuTime() - used).Seconds() * 1000 / float64(max(1, b.Runs)*b.Requests)
-	b.r.RSSMiB = rss()
-	return err
-}
-
-// warm asks once, so that what is loaded on first use is loaded.
-func (b *bencher) warm(ctx context.Context) error {
-	conn, _, err := b.dial(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.close()
-	_, err = b.request(ctx, conn, nil)
-	return err
-}
-
-// runs returns the medians of p50 and p95 over the runs.
-func (b *bencher) runs(ctx context.Context, stages map[string]float64) (latency, error) {
-	conn, _, err := b.dial(ctx)
-	if err != nil {
-		return latency{}, err
-	}
-	defer conn.close()
-	var p50, p95 []float64
-	for range max(1, b.Runs) {
-		var times []float64
-		for range b.Requests {
-			ms, err := b.request(ctx, conn, stages)
-			if err != nil {
-				return latency{}, err
-			}
-			times = append(times, ms)
-		}
-		l := percentiles(times)
-		p50, p95 = append(p50, l.P50), append(p95, l.P95)
-	}
-	for name := range stages {
-		stages[name] /= float64(max(1, b.Runs) * b.Requests)
-	}
-	return latency{P50: median(p50), P95: median(p95)}, nil
-}
-
-func (b *bencher) request(ctx context.Context, conn *client, stages map[string]float64) (float64, error) {
-	ask := askCmd{Question: []string{b.question()}, As: "bench", Level: "restricted", Group: []string{"g1", "g2", "g3", "g4", "g5"},
-		Purpose: "p6", Budget: 4000, Limit: 50, Type: schemas.QueryHybrid}
-	req := ask.request()
-	body, err := json.Marshal(req)
-	if err != nil {
-		return 0, fmt.Errorf("encode request: %w", err)
-	}
-	begun := time.Now()
-	raw, err := jetstream.Request(ctx, conn.nc, "ctx.v1."+benchTenant+".request", body)
-	ms := float64(time.Since(begun).Microseconds()) / 1000
-	if err != nil || stages == nil {
-		return ms, err
-	}
-	var res schemas.ContextResult
-	if err := json.Unmarshal(raw, &res); err != nil {
-		return 0, fmt.Errorf("decode reply: %w", err)
-	}
-	for name, v := range res.Payload.Explainability.Timings.Stages {
-		stages[name] += v
-	}
-	stages["transport"] += ms - res.Payload.Explainability.Timings.TotalMS
-	return ms, nil
-}
-
-// searchable measures from publishing one event to every index having it.
-func (b *bencher) searchable(ctx context.Context) error {
-	conn, e, err := b.dial(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.close()
-	var times []float64
-	for range b.Requests {
-		item := b.gen.Item()
-		begun := time.Now()
-		if _, err := e.Remember(ctx, item, &emitters.Options{Wait: schemas.ReceiptIndexed}); err != nil {
-			return err
-		}
-		times = append(times, float64(time.Since(begun).Microseconds())/1000)
-	}
-	b.r.Searchable = percentiles(times)
-	return nil
-}
-
-// loaded measures requests while Rate events a second arrive.
-func (b *bencher) loaded(ctx context.Context) error {
-	conn, e, err := b.dial(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.close()
-	ctx, cancel := context.WithCancel(ctx)
-	load := corpus.New(benchTenant, b.Seed+1)
-	sent := 0
-	done := make(chan error, 1)
-	begun := time.Now()
-	go func() { done <- b.feed(ctx, e, load, &sent) }()
-	b.r.Loaded, err = b.runs(ctx, nil)
-	took := time.Since(begun).Seconds()
-	cancel()
-	feedErr := <-done
-	b.r.LoadedRate = float64(sent) / took
-	return errors.Join(err, feedErr)
-}
-
-// feed publishes batches of a fiftieth of a second's events until ctx is done.
-func (b *bencher) feed(ctx context.Context, e *emitters.Emitter, gen *corpus.Generator, sent *int) error {
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	batch := max(1, b.Rate/50)
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-		items := make([]schemas.MemoryItem, batch)
-		for i := range items {
-			items[i] = gen.Item()
-			items[i].ID = "load-" + items[i].ID
-		}
-		if _, err := e.RememberAll(ctx, items); err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
-			return err
-		}
-		*sent += batch
-	}
-}
-
 // restart stops everything and measures until the indexes are up again.
 func (b *bencher) restart(ctx context.Context) error {
 	s, err := scope.System(benchTenant)
@@ -420,61 +266,5 @@ func (b *bencher) restart(ctx context.Context) error {
 		return err
 	}
 	b.r.RestartMS = float64(time.Since(begun).Microseconds()) / 1000
-	return nil
-}
-
-func percentiles(times []float64) latency {
-	slices.Sort(times)
-	if len(times) == 0 {
-		return latency{}
-	}
-	return latency{P50: times[len(times)/2], P95: times[min(len(times)-1, len(times)*95/100)]}
-}
-
-func median(list []float64) float64 {
-	slices.Sort(list)
-	return list[len(list)/2]
-}
-
-// rss returns the process's resident memory in MiB, 0 where /proc has none.
-func rss() float64 {
-	raw, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0
-	}
-	for line := range strings.Lines(string(raw)) {
-		var kb float64
-		if n, _ := fmt.Sscanf(line, "VmRSS: %f kB", &kb); n == 1 {
-			return kb / 1024
-		}
-	}
-	return 0
-}
-
-func loadAverage() string {
-	raw, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return "unknown"
-	}
-	return strings.Join(strings.Fields(string(raw))[:3], " ")
-}
-
-func printBench(a *app, results []benchResult) error {
-	w := tabwriter.NewWriter(a.out, 0, 4, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(w, "items\tingest items/s\tCPU us\tsearchable p50/p95 ms\trequest p50/p95 ms\tCPU ms\tloaded p50/p95 ms\tevents/s\trestart ms\tRSS MiB\tload\t\n")
-	for _, r := range results {
-		fmt.Fprintf(w, "%d\t%.0f\t%.0f\t%.1f/%.1f\t%.1f/%.1f\t%.1f\t%.1f/%.1f\t%.0f\t%.0f\t%.0f\t%s\t\n", r.Items, r.IngestRate, r.IngestCPU, r.Searchable.P50, r.Searchable.P95,
-			r.Idle.P50, r.Idle.P95, r.RequestCPU, r.Loaded.P50, r.Loaded.P95, r.LoadedRate, r.RestartMS, r.RSSMiB, r.Load)
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	for _, r := range results {
-		fmt.Fprintf(a.out, "\nstages at %d items, mean ms:", r.Items)
-		for _, name := range sortedKeys(r.Stages) {
-			fmt.Fprintf(a.out, "  %s %.2f", name, r.Stages[name])
-		}
-		fmt.Fprintln(a.out)
-	}
 	return nil
 }
