@@ -167,6 +167,9 @@ func refused(pkg, target string, from, to int) string {
 	case isSuite(target):
 		return "a conformance suite is for tests"
 	case from == 6:
+		if pkg == "emitters/hook" && target == "pipeline/pii" { // what masks before anything is published
+			return ""
+		}
 		if strings.HasPrefix(pkg, "emitters") && (target == "jetstream/embedded" || to > 0 && to < 5 || to == 5 && target != "jetstream") {
 			return "emitters stay light: schemas and jetstream only"
 		}
@@ -235,7 +238,7 @@ func TestEmittersStayLight(t *testing.T) {
 		}
 	}
 	seen := map[string]bool{}
-	queue := []string{"emitters"}
+	queue := []string{"emitters", "emitters/hook"}
 	for len(queue) > 0 {
 		pkg := queue[0]
 		queue = queue[1:]

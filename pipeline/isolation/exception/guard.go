@@ -180,7 +180,7 @@ func (g *Guard) lifts(ctx context.Context, s scope.Scope, r *policies.Request, d
 func find(live []*held, r *policies.Resource, l lift) *held {
 	reason := l.verdict.Reason
 	if l.verdict.Allow {
-		if len(l.verdict.Redact) == 0 {
+		if len(l.verdict.Redact) == 0 && l.verdict.Obligations.PII == "" {
 			return nil
 		}
 		reason = reasonPII
