@@ -18,6 +18,7 @@ import (
 	"satchel/pipeline/pack/template"
 	"satchel/pipeline/pii"
 	"satchel/pipeline/relevance"
+	"satchel/pipeline/rerank"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection"
 	"satchel/pipeline/store/eventlog"
@@ -83,6 +84,9 @@ type Config struct {
 
 	Templates *template.Store // of the tenants; default: kept in memory only
 	Rankers   []Ranker        // besides the built-in ones
+
+	Reranker rerank.Reranker // of what policy left; nil: none
+	Reranked int             // candidates it is asked about; default 50
 
 	Retrieval time.Duration // deadline of each retriever; default: what the request has left
 	Wait      time.Duration // longest wait for min_position; default 5 s
@@ -206,6 +210,9 @@ func New(cfg Config) (*Engine, error) {
 
 func (c *Config) fill() {
 	c.Slice.fill()
+	if c.Reranked <= 0 {
+		c.Reranked = defaultReranked
+	}
 	if c.Tokens == nil {
 		c.Tokens = func(string) token.Counter { return quarter{} }
 	}

@@ -226,11 +226,19 @@ func (t *turn) choose(ctx context.Context, s scope.Scope) error {
 		return policyDown(ctx, err)
 	}
 	t.decision.RequestID, t.decision.Pushdown = t.request, t.pushed
-	return t.stage(ctx, "defend", func(context.Context) error {
+	if err := t.stage(ctx, "defend", func(context.Context) error {
 		t.warnings = append(t.warnings, t.e.defence.Apply(cs, t.query != "", t.policyNow)...)
-		t.belowMinimum(cs)
 		return nil
-	})
+	}); err != nil {
+		return err
+	}
+	if t.e.cfg.Reranker != nil {
+		if err := t.stage(ctx, "rerank", t.rerank); err != nil {
+			return err
+		}
+	}
+	t.belowMinimum(cs)
+	return nil
 }
 
 // belowMinimum drops what scores less than the request wants.

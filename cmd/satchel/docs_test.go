@@ -57,7 +57,7 @@ func TestTheDocumentsHaveEverySetting(t *testing.T) {
 			t.Errorf(".env.example has %s=%s, the default is %q", name, value, want)
 		}
 		delete(example, name)
-		row := regexp.MustCompile("(?m)^\\| `" + name + "` \\| `--[a-z-]+` \\| (`([^`]*)`)? ?\\|").FindStringSubmatch(readme)
+		row := regexp.MustCompile("(?m)^\\| `" + name + "` \\| `--[a-z0-9-]+` \\| (`([^`]*)`)? ?\\|").FindStringSubmatch(readme)
 		if row == nil || row[2] != want && !(want == "" && row[2] == "false") {
 			t.Errorf("the README's settings have %v, the default of %s is %q", row, name, want)
 		}

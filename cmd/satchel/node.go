@@ -144,6 +144,9 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	engine := pipeline.Config{Log: log, Items: n.items, Keyword: n.keyword, Vector: n.vector, Graph: n.graph,
 		PDP: n.pdp, Embedder: n.embedder, Tokens: n.counter, Relevance: gate, Templates: &template.Store{Dir: a.path("templates")}, Indexed: projector, Prover: n.log, Leaves: n.log, Retrieval: a.retrieval(),
 		Clock: o.clock, IDs: o.newID, Logger: logger, Tracer: otel.Tracer("satchel"), Meter: otel.Meter("satchel")}
+	if err := a.RerankSettings.apply(&engine); err != nil {
+		return err
+	}
 	if engine.Sanitizer, err = a.openSanitizer(o.rand, true); err != nil {
 		return err
 	}

@@ -95,6 +95,7 @@ type Settings struct {
 	Graph             bool    `name:"include-graph" help:"Packs hold the causal graph of what they show." env:"CONTEXT_PACK_INCLUDE_GRAPH"`
 	PackSettings
 	ServerSettings
+	RerankSettings
 
 	MemoryMB int `name:"memory-mb" help:"Memory the in-process indexes may hold, MiB, before idle tenants are evicted." default:"1536" env:"SATCHEL_MEMORY_MB"`
 	StreamMB int `name:"stream-mb" help:"Disk the streams may take, MiB, shared by MEMORY, LEDGER and DLQ; on a NATS of your own as they are made." default:"8192" env:"SATCHEL_STREAM_MB"`

@@ -30,11 +30,11 @@ func level(pkg string) (int, bool) {
 	switch {
 	case pkg == "schemas", pkg == "pipeline/scope", pkg == "pipeline/dot":
 		return 0, true
-	case pkg == "policies", pkg == "policies/rego", pkg == "pipeline/embed", pkg == "pipeline/chat", pkg == "pipeline/token", pkg == "pipeline/candidate", pkg == "pipeline/pii":
+	case pkg == "policies", pkg == "policies/rego", pkg == "pipeline/embed", pkg == "pipeline/chat", pkg == "pipeline/rerank", pkg == "pipeline/token", pkg == "pipeline/candidate", pkg == "pipeline/pii":
 		return 1, true
 	case strings.HasPrefix(pkg, "pipeline/store/internal/"):
 		return 1, true
-	case strings.HasPrefix(pkg, "pipeline/store/"), strings.HasPrefix(pkg, "pipeline/embed/"), strings.HasPrefix(pkg, "pipeline/chat/"), strings.HasPrefix(pkg, "policies/"):
+	case strings.HasPrefix(pkg, "pipeline/store/"), strings.HasPrefix(pkg, "pipeline/embed/"), strings.HasPrefix(pkg, "pipeline/chat/"), strings.HasPrefix(pkg, "pipeline/rerank/"), strings.HasPrefix(pkg, "policies/"):
 		if isPort(pkg) {
 			return 1, true
 		}

@@ -1,0 +1,30 @@
+package main
+
+import (
+	"time"
+
+	"satchel/pipeline"
+	"satchel/pipeline/rerank/httprank"
+)
+
+// RerankSettings name a cross-encoder that orders what policy left.
+type RerankSettings struct {
+	RerankURL     string `name:"rerank-url" help:"Endpoint of Cohere, Jina or TEI that reranks, as http://127.0.0.1:8080/rerank; empty: none." env:"RERANK_URL"`
+	RerankToken   string `name:"rerank-token" help:"Its bearer token." env:"RERANK_TOKEN" secret:"true"`
+	RerankModel   string `name:"rerank-model" help:"Its model." env:"RERANK_MODEL"`
+	RerankBest    int    `name:"rerank-best" help:"Candidates it is asked about." default:"50" env:"RERANK_BEST"`
+	RerankTimeout int    `name:"rerank-timeout-ms" help:"Milliseconds that it may take; then the order is without it." default:"500" env:"RERANK_TIMEOUT_MS"`
+}
+
+func (r *RerankSettings) apply(cfg *pipeline.Config) error {
+	if r.RerankURL == "" {
+		return nil
+	}
+	c, err := httprank.New(httprank.Config{URL: r.RerankURL, Token: r.RerankToken, Model: r.RerankModel,
+		Timeout: time.Duration(r.RerankTimeout) * time.Millisecond})
+	if err != nil {
+		return &usageError{err}
+	}
+	cfg.Reranker, cfg.Reranked = c, r.RerankBest
+	return nil
+}

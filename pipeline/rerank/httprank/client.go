@@ -1,0 +1,268 @@
+// Package httprank asks a reranking endpoint over HTTP: Cohere, Jina, a text-embeddings
+// server (TEI), or what speaks as they do.
+//
+// It knows the two shapes of /rerank. Cohere and Jina take {model, query, documents} and
+// answer {results: [{index, relevance_score}]}; TEI takes {query, texts} and answers
+// [{index, score}]. The first is tried first; an endpoint that refuses it with 400 or 422
+// is asked in the second from then on. Scores outside 0 to 1 are taken for logits.
+//
+// It promises that half an answer is none: an index twice, one out of range or one that
+// is missing is an error. After Failures in a row the endpoint is left alone for Cooldown.
+package httprank
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"satchel/pipeline/rerank"
+)
+
+// Config says which endpoint is asked. URL is required; a zero of any other field is its
+// default.
+type Config struct {
+	URL         string        // as http://127.0.0.1:8080/rerank; without a path, /rerank
+	Token       string        // bearer token; it needs https, or an endpoint on this machine
+	Model       string        // sent when it is named
+	Timeout     time.Duration // of one request; default 500 ms
+	MaxText     int           // bytes of a text that are sent; default 4,000
+	MaxResponse int64         // bytes of an answer; default 1 MiB
+	Failures    int           // in a row, after which it is left alone; default 3
+	Cooldown    time.Duration // for how long; default 10 s
+	Clock       func() time.Time
+}
+
+func (c *Config) fill() {
+	if c.Timeout <= 0 {
+		c.Timeout = 500 * time.Millisecond
+	}
+	if c.MaxText <= 0 {
+		c.MaxText = 4000
+	}
+	if c.MaxResponse <= 0 {
+		c.MaxResponse = 1 << 20
+	}
+	if c.Failures <= 0 {
+		c.Failures = 3
+	}
+	if c.Cooldown <= 0 {
+		c.Cooldown = 10 * time.Second
+	}
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+}
+
+// Client asks the endpoint.
+type Client struct {
+	cfg  Config
+	url  string
+	http *http.Client
+
+	mu       sync.Mutex
+	texts    bool // the endpoint speaks the second shape
+	failures int
+	until    time.Time // left alone before this
+}
+
+// New returns a Client. It asks nothing yet.
+func New(cfg Config) (*Client, error) {
+	cfg.fill()
+	u, err := url.Parse(cfg.URL)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return nil, errors.New("open reranker: the URL must be http://HOST:PORT/PATH or https://…") // it may hold a secret
+	case u.User != nil:
+		return nil, errors.New("open reranker: the URL names a user; give a bearer token instead")
+	case cfg.Token != "" && u.Scheme == "http" && !loopback(u.Hostname()):
+		return nil, errors.New("open reranker: a token needs https, or an endpoint on this machine")
+	}
+	if u.Path == "" || u.Path == "/" {
+		u.Path = "/rerank"
+	}
+	return &Client{cfg: cfg, url: u.String(), http: &http.Client{
+		Timeout:       cfg.Timeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}, nil
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// Name implements [rerank.Reranker].
+func (c *Client) Name() string {
+	if c.cfg.Model == "" {
+		return "rerank"
+	}
+	return c.cfg.Model
+}
+
+// Rerank implements [rerank.Reranker].
+func (c *Client) Rerank(ctx context.Context, query string, texts []string) ([]float64, error) {
+	if len(texts) == 0 {
+		return nil, nil
+	}
+	short := make([]string, len(texts))
+	for i, t := range texts {
+		short[i] = cut(t, c.cfg.MaxText)
+	}
+	second, err := c.enter()
+	if err != nil {
+		return nil, fmt.Errorf("rerank %d texts: %w: %w", len(texts), rerank.ErrUnavailable, err)
+	}
+	scores, err := c.ask(ctx, query, short, second)
+	var status statusError
+	if errors.As(err, &status) && !second && (status == http.StatusBadRequest || status == http.StatusUnprocessableEntity) {
+		second = true
+		scores, err = c.ask(ctx, query, short, second)
+	}
+	c.leave(err, second, ctx)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, fmt.Errorf("rerank %d texts: %w", len(texts), ctx.Err())
+	case err != nil:
+		return nil, fmt.Errorf("rerank %d texts: %w: %w", len(texts), rerank.ErrUnavailable, err)
+	}
+	return scores, nil
+}
+
+var errAlone = errors.New("the endpoint failed too often and is left alone for now")
+
+// enter returns which shape to speak, or errAlone.
+func (c *Client) enter() (second bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failures >= c.cfg.Failures && c.cfg.Clock().Before(c.until) {
+		return false, errAlone
+	}
+	return c.texts, nil
+}
+
+// leave notes how it went. A caller who went away says nothing of the endpoint.
+func (c *Client) leave(err error, second bool, ctx context.Context) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case err == nil:
+		c.failures, c.texts = 0, second
+	case ctx.Err() == nil || errors.Is(ctx.Err(), context.DeadlineExceeded):
+		if c.failures++; c.failures >= c.cfg.Failures {
+			c.until = c.cfg.Clock().Add(c.cfg.Cooldown)
+		}
+	}
+}
+
+// cut shortens a text to n bytes at a rune.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+type statusError int
+
+func (e statusError) Error() string { return fmt.Sprintf("status %d", int(e)) }
+
+// place is one line of an answer, in either shape.
+type place struct {
+	Index     *int     `json:"index"`
+	Relevance *float64 `json:"relevance_score"`
+	Score     *float64 `json:"score"`
+}
+
+func (c *Client) ask(ctx context.Context, query string, texts []string, second bool) ([]float64, error) {
+	body := map[string]any{"query": query}
+	if c.cfg.Model != "" {
+		body["model"] = c.cfg.Model
+	}
+	if second {
+		body["texts"] = texts
+	} else {
+		body["documents"] = texts
+	}
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(raw))
+	if err != nil {
+		return nil, errors.New("the request could not be made")
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if c.cfg.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.cfg.Token)
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		var u *url.Error
+		if errors.As(err, &u) {
+			err = u.Err // without the URL
+		}
+		return nil, err
+	}
+	answer, err := io.ReadAll(io.LimitReader(res.Body, c.cfg.MaxResponse+1))
+	switch err = errors.Join(err, res.Body.Close()); {
+	case res.StatusCode != http.StatusOK:
+		return nil, statusError(res.StatusCode)
+	case err != nil:
+		return nil, err
+	case int64(len(answer)) > c.cfg.MaxResponse:
+		return nil, fmt.Errorf("answer of more than %d bytes", c.cfg.MaxResponse)
+	}
+	return parse(answer, len(texts))
+}
+
+// parse reads n scores of an answer of either shape.
+func parse(answer []byte, n int) ([]float64, error) {
+	var places []place
+	var wrapped struct {
+		Results []place `json:"results"`
+	}
+	if strings.HasPrefix(strings.TrimSpace(string(answer[:min(len(answer), 64)])), "[") {
+		if json.Unmarshal(answer, &places) != nil {
+			return nil, errors.New("answer is not of the shape")
+		}
+	} else if json.Unmarshal(answer, &wrapped) != nil {
+		return nil, errors.New("answer is not of the shape")
+	} else {
+		places = wrapped.Results
+	}
+	if len(places) != n {
+		return nil, fmt.Errorf("answer has %d scores, want %d", len(places), n)
+	}
+	out, seen, logits := make([]float64, n), make([]bool, n), false
+	for _, p := range places {
+		score := p.Relevance
+		if score == nil {
+			score = p.Score
+		}
+		if p.Index == nil || score == nil || *p.Index < 0 || *p.Index >= n || seen[*p.Index] {
+			return nil, errors.New("answer lacks a score, or has an index twice or out of range")
+		}
+		out[*p.Index], seen[*p.Index] = *score, true
+		logits = logits || *score < 0 || *score > 1
+	}
+	for i := range out {
+		if logits {
+			out[i] = 1 / (1 + math.Exp(-out[i]))
+		}
+	}
+	return out, nil
+}
