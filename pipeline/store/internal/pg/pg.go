@@ -61,6 +61,7 @@ func Open(ctx context.Context, cfg Config) (*pgxpool.Pool, error) {
 	}
 	params["search_path"] = cfg.Schema
 	params["idle_in_transaction_session_timeout"] = "60000" // a lost worker must not hold a lock for ever
+	params["jit"] = "off"                                   // every statement is short
 	maps.Copy(params, cfg.Settings)
 	pc.AfterConnect = cfg.AfterConnect
 	pool, err := pgxpool.NewWithConfig(ctx, pc)

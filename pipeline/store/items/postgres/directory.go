@@ -12,18 +12,18 @@ import (
 	"satchel/schemas"
 )
 
-const neighboursQuery = `SELECT a.id, n.id, n.offset_, n.terms
+const neighboursQuery = `SELECT a.id, n.before, n.id, n.terms
 	FROM items a CROSS JOIN LATERAL (
-		(SELECT b.id, b.terms, -row_number() OVER (ORDER BY b.seq DESC, b.first DESC) AS offset_ FROM items b
+		(SELECT true AS before, b.id, b.terms, b.seq, b.first FROM items b
 			WHERE b.tenant = a.tenant AND b.session = a.session AND b.session <> '' AND b.tokens >= 0 AND (b.seq, b.first) < (a.seq, a.first)
 			ORDER BY b.seq DESC, b.first DESC LIMIT $3)
 		UNION ALL
-		(SELECT b.id, b.terms, row_number() OVER (ORDER BY b.seq, b.first) FROM items b
+		(SELECT false, b.id, b.terms, b.seq, b.first FROM items b
 			WHERE b.tenant = a.tenant AND b.session = a.session AND b.session <> '' AND b.tokens >= 0 AND (b.seq, b.first) > (a.seq, a.first)
 			ORDER BY b.seq, b.first LIMIT $3)
 	) n
 	WHERE a.tenant = ` + tenantID + ` AND a.id = ANY ($2) AND a.session <> '' AND a.tokens >= 0
-	ORDER BY a.id, n.offset_`
+	ORDER BY a.id, n.seq, n.first`
 
 // Neighbours implements items.Directory.
 func (db *DB) Neighbours(ctx context.Context, tenant string, ids []string, radius int) (map[string][]items.Neighbour, error) {
@@ -35,11 +35,21 @@ func (db *DB) Neighbours(ctx context.Context, tenant string, ids []string, radiu
 	defer rows.Close()
 	for rows.Next() {
 		var id string
+		var before bool
 		var n items.Neighbour
-		if err := rows.Scan(&id, &n.ID, &n.Offset, &n.Terms); err != nil {
+		if err := rows.Scan(&id, &before, &n.ID, &n.Terms); err != nil {
 			return nil, wrap("find neighbours", err)
 		}
-		out[id] = append(out[id], n)
+		list := out[id]
+		if before { // the one nearest comes last, at offset −1
+			for i := range list {
+				list[i].Offset--
+			}
+			n.Offset = -1
+		} else if n.Offset = 1; len(list) > 0 && list[len(list)-1].Offset > 0 {
+			n.Offset = list[len(list)-1].Offset + 1
+		}
+		out[id] = append(list, n)
 	}
 	return out, wrap("find neighbours", rows.Err())
 }

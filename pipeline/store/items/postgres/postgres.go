@@ -183,20 +183,36 @@ func (db *DB) Get(ctx context.Context, tenant string, ids []string) ([]schemas.R
 	return out, nil
 }
 
-// Scan implements items.Rows.
+// scanPage is how many records Scan reads at a time.
+const scanPage = 500
+
+// Scan implements items.Rows, page by page on one snapshot.
 func (db *DB) Scan(ctx context.Context, tenant string, sel items.Selection, yield func(*schemas.Record) bool) error {
-	query := "SELECT id, tokens, head, body FROM items WHERE tenant = " + tenantID
+	condition := "tokens >= 0"
 	if sel == items.Uncounted {
-		query += " AND tokens = 0"
-	} else {
-		query += " AND tokens >= 0 ORDER BY id"
+		condition = "tokens = 0"
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // a reader that stops early need not read on to the end
-	rows, err := db.pool.Query(ctx, query, tenant)
-	if err == nil {
-		err = eachRecord(rows, yield)
-	}
+	query := "SELECT id, tokens, head, body FROM items WHERE tenant = " + tenantID + " AND " + condition + " AND id > $2 ORDER BY id LIMIT $3"
+	snapshot := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	err := pgx.BeginTxFunc(ctx, db.pool, snapshot, func(tx pgx.Tx) error {
+		for after, more := "", true; more; {
+			rows, err := tx.Query(ctx, query, tenant, after, scanPage)
+			if err != nil {
+				return err
+			}
+			n, wanted := 0, true
+			err = eachRecord(rows, func(r *schemas.Record) bool {
+				n, after = n+1, r.ID
+				wanted = wanted && yield(r)
+				return wanted
+			})
+			if err != nil {
+				return err
+			}
+			more = wanted && n == scanPage
+		}
+		return nil
+	})
 	return wrap("scan items", err)
 }
 

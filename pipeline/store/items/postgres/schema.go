@@ -28,7 +28,7 @@ CREATE TABLE items (
 	speaker text COLLATE "C" NOT NULL,` + pg.FacetColumns + `,
 	PRIMARY KEY (tenant, id)
 ) WITH (fillfactor = 85);
-CREATE INDEX items_uncounted ON items (tenant) WHERE tokens = 0;
+CREATE INDEX items_uncounted ON items (tenant, id) WHERE tokens = 0;
 CREATE INDEX items_recent ON items (tenant, created, first) WHERE tokens >= 0;
 CREATE INDEX items_session ON items (tenant, session, seq, first) WHERE session <> '' AND tokens >= 0;
 CREATE INDEX items_speaker ON items (tenant, speaker, first) WHERE speaker <> '' AND tokens >= 0;

@@ -65,7 +65,7 @@ func Open(ctx context.Context, cfg Config) (*Index, error) {
 		return nil, fmt.Errorf("open keyword index: language %q: the name of a text search configuration, such as german", cfg.Language)
 	}
 	pool, err := pg.Open(ctx, pg.Config{URL: cfg.URL, Schema: cfg.Schema, Migrations: migrations(), MaxConns: cfg.MaxConns,
-		Settings: map[string]string{"synchronous_commit": "off", "jit": "off"}})
+		Settings: map[string]string{"synchronous_commit": "off"}})
 	if err != nil {
 		return nil, fmt.Errorf("open keyword index: %w", err)
 	}
