@@ -76,6 +76,9 @@ func (a *app) start(ctx context.Context, o nodeOptions) (*node, error) {
 	if n.stores, err = a.openStores(ctx, o.fixed, logger); err != nil {
 		return nil, errors.Join(err, n.stop(ctx))
 	}
+	if err := a.refuseRolledBack(ctx, n.log); err != nil {
+		return nil, errors.Join(err, n.stop(ctx))
+	}
 	if err := a.openWorker(ctx, n, conn, o, logger); err != nil {
 		return nil, errors.Join(err, n.stop(ctx))
 	}

@@ -85,7 +85,8 @@ func TestPostgresAway(t *testing.T) {
 }
 
 // TestRestoredDatabase puts an older backup of the database under a newer stream and newer
-// kept heads: it is told, not continued.
+// kept heads: it is refused, until an operator accepts it; then the indexes and the ledger
+// follow from the log, and the events are read again.
 func TestRestoredDatabase(t *testing.T) {
 	t.Parallel()
 	p := testenv.StartPostgres(t)
@@ -116,4 +117,18 @@ func TestRestoredDatabase(t *testing.T) {
 	if code != 3 || !strings.Contains(out, "rolled back") {
 		t.Errorf("verify of a restored database: exit code %d\n%s", code, out)
 	}
+	if n.start(t) {
+		t.Fatal("satchel up goes on with a log that was rolled back")
+	}
+	if said := n.said(t); !strings.Contains(said, "rolled back") || !strings.Contains(said, "satchel recover") {
+		t.Errorf("satchel up says: %s", said)
+	}
+	if out, code = n.run(t, "recover"); code != 3 || !strings.Contains(out, "acme") {
+		t.Errorf("recover: exit code %d\n%s", code, out)
+	}
+	if out, code = n.run(t, "recover", "--accept-rollback"); code != 0 {
+		t.Fatalf("recover --accept-rollback: exit code %d\n%s", code, out)
+	}
+	r.results, r.heads = nil, nil // those after the backup are lost with it, as recover says
+	r.finish(t, n)                // what was acknowledged is read again from the stream
 }
