@@ -60,6 +60,7 @@ type node struct {
 	database string   // DATABASE_URL of every process; "" for none
 	nats     string   // NATS_URL of a worker; "" for satchel up with its own
 	people   string   // principal registry; "" for none
+	servers  servers  // for graph and vectors
 	stderr   *os.File // of every process, one after the other
 
 	mu      sync.Mutex
@@ -112,7 +113,7 @@ func (n *node) start(t *testing.T, env ...string) bool {
 		command = "worker"
 	}
 	cmd := exec.Command(n.bin, command, "--dir", n.dir, "--nats-url="+n.nats, "--nats-port=-1", "--http-addr", "127.0.0.1:0", "--stream-mb=512")
-	cmd.Env = append(append(os.Environ(), "DATABASE_URL="+n.database, "SATCHEL_PRINCIPALS="+n.people), env...)
+	cmd.Env = append(n.environment(), env...)
 	cmd.Stderr = n.stderr
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
@@ -141,6 +142,11 @@ func (n *node) start(t *testing.T, env ...string) bool {
 	n.cmd, n.exited = cmd, exited
 	n.set(found[1], found[2])
 	return true
+}
+
+// environment is that of every process.
+func (n *node) environment() []string {
+	return append(append(os.Environ(), "DATABASE_URL="+n.database, "SATCHEL_PRINCIPALS="+n.people), n.servers.environment()...)
 }
 
 // set tells who waits where the process is now. The caller holds the lock.
@@ -229,7 +235,7 @@ func (n *node) ready() (int, string) {
 func (n *node) run(t *testing.T, args ...string) (out string, code int) {
 	t.Helper()
 	cmd := exec.Command(n.bin, append(args, "--dir", n.dir)...)
-	cmd.Env = append(os.Environ(), "DATABASE_URL="+n.database)
+	cmd.Env = n.environment()
 	var stdout, stderr strings.Builder
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {

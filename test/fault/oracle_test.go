@@ -206,6 +206,7 @@ func checkDense(t *testing.T, tenant string, positions []int64, size int) {
 func checkProjections(t *testing.T, n *node, log *eventlog.Log, s scope.Scope) {
 	t.Helper()
 	live := openIndexes(t, filepath.Join(n.dir, "index"), n.database)
+	n.servers.open(t, live)
 	p := live.projector(log)
 	h, err := log.Head(t.Context(), s)
 	must(t, err)

@@ -1,0 +1,185 @@
+package fault
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"satchel/pipeline/store/graph"
+	graphneo4j "satchel/pipeline/store/graph/neo4j"
+	"satchel/pipeline/store/vector"
+	vectorqdrant "satchel/pipeline/store/vector/qdrant"
+	"satchel/schemas"
+	"satchel/test/testenv"
+)
+
+// servers keep a node's graph and vectors; nil for what is in the folder.
+type servers struct {
+	graph  *testenv.Neo4jServer
+	vector *testenv.QdrantStandIn
+}
+
+func (s servers) environment() []string {
+	env := []string{"SATCHEL_RETRIEVAL_MS=400"}
+	if s.graph != nil {
+		env = append(env, "NEO4J_URL="+s.graph.URL, "NEO4J_USER="+s.graph.User, "NEO4J_PASSWORD="+s.graph.Password)
+	}
+	if s.vector != nil {
+		env = append(env, "QDRANT_URL="+s.vector.URL)
+	}
+	return env
+}
+
+// open replaces the indexes that are on servers.
+func (s servers) open(t *testing.T, x *indexes) {
+	t.Helper()
+	if s.graph != nil {
+		db, err := graphneo4j.Open(t.Context(), graphneo4j.Config{URL: s.graph.URL, User: s.graph.User, Password: s.graph.Password})
+		must(t, err)
+		t.Cleanup(func() { must(t, db.Close(context.Background())) })
+		x.graph = graph.New(db)
+	}
+	if s.vector != nil {
+		model := x.embedder.Model()
+		index, err := vectorqdrant.Open(t.Context(), vectorqdrant.Config{URL: s.vector.URL, Model: model.String(), Dimensions: model.Dimensions})
+		must(t, err)
+		t.Cleanup(func() { must(t, index.Close()) })
+		x.vector = vector.New(index)
+	}
+}
+
+// withServers starts a Neo4j of the test's own and a stand-in for Qdrant. Neo4j is
+// started and killed again and again, so this runs where it is required.
+func withServers(t *testing.T) (servers, *node) {
+	t.Helper()
+	if !testenv.Required("neo4j") {
+		t.Skip("runs where neo4j is required: it starts the server several times")
+	}
+	s := servers{testenv.StartNeo4j(t), testenv.StartQdrantStandIn(t)}
+	n := newNode(t)
+	n.servers = s
+	if !n.start(t) {
+		t.Fatal("satchel up did not start")
+	}
+	return s, n
+}
+
+// TestKillWithServers kills, by turns and under load, the process, the Neo4j that keeps
+// its graph, and the stand-in for the Qdrant that keeps its vectors; they stand still,
+// answer errors, and come back. What was acknowledged is there, once, and graph and
+// vectors are what a rebuild makes of the log.
+func TestKillWithServers(t *testing.T) {
+	t.Parallel()
+	s, n := withServers(t)
+	seed, r := crashSeed(t), newRecord()
+	random := rand.New(rand.NewPCG(seed, 98))
+	stop := load(n, r, seed, everyKind()...)
+	pause := func() { time.Sleep(200*time.Millisecond + time.Duration(random.IntN(500))*time.Millisecond) }
+	var calls atomic.Uint32
+	faults := []func(){
+		func() { n.kill() },
+		func() { s.graph.Kill(); pause(); s.graph.Start() },
+		func() { s.vector.Stop(); pause(); s.vector.Start(t) },
+		func() { s.graph.Pause(); pause(); s.graph.Resume() },
+		func() {
+			s.vector.Set(testenv.StandInFaults{Before: func(string) error {
+				if calls.Add(1)*2654435761>>16&1 == 0 {
+					return status.Error(codes.Unavailable, "a fault")
+				}
+				return nil
+			}})
+			pause()
+			s.vector.Set(testenv.StandInFaults{})
+		},
+		func() { s.graph.Stop(); n.kill(); s.graph.Start() },
+	}
+	done := 0
+	for end := time.Now().Add(crashTime(t)); time.Now().Before(end) || done < len(faults); done++ {
+		pause()
+		faults[done%len(faults)]()
+		if !n.up() && !n.start(t) {
+			stop()
+			t.Fatal("satchel up did not start again")
+		}
+	}
+	stop()
+	r.finish(t, n)
+	t.Logf("%d faults, %d events tried, %d acknowledged, %d answers, %d erasures, %d rejected", done, len(r.tried), len(r.acked), len(r.results), len(r.forgot), len(r.rejected))
+	if len(r.acked) < 20 || len(r.results) == 0 {
+		t.Error("next to nothing was done: the run shows nothing")
+	}
+}
+
+// TestServersAway: while graph and vectors are away, events are taken and requests are
+// answered from the rest and say so; /readyz names what lags, and it drains without a
+// restart. A server that was set back to an older copy is filled up from the log.
+func TestServersAway(t *testing.T) {
+	t.Parallel()
+	s, n := withServers(t)
+	r := newRecord()
+	one := r.producer(n, 1)
+	one.tenant = "acme"
+	for range 5 {
+		one.one(t.Context())
+	}
+	one.put(t.Context())
+	r.indexed(t, one)
+	restoreVectors := s.vector.Backup()
+	s.graph.Stop()
+	restoreGraph := s.graph.Backup()
+	s.vector.Stop()
+	before := len(r.acked)
+	for range 20 {
+		one.one(t.Context())
+	}
+	if len(r.acked) != before+20 {
+		t.Errorf("%d events were taken while the servers were away, want 20", len(r.acked)-before)
+	}
+	answers := len(r.results)
+	one.ask(t.Context())
+	if len(r.results) == answers {
+		t.Fatal("a request was not answered")
+	}
+	p := r.results[answers].result.Payload
+	said := strings.Join(p.Explainability.Warnings, "\n")
+	if !strings.Contains(said, "vector: it ") || !strings.Contains(said, "graph: it ") || !strings.Contains(p.Text, "lake house") {
+		t.Errorf("warnings %q of an answer\n%s", said, p.Text)
+	}
+	poll(t, 30*time.Second, "/readyz names what lags", func() bool {
+		code, says := n.ready()
+		return code == 503 && strings.Contains(says, "project tenant acme")
+	})
+	s.graph.Start()
+	s.vector.Start(t)
+	poll(t, 60*time.Second, "the backlog drains", func() bool { code, _ := n.ready(); return code == 200 })
+	r.indexed(t, one)
+
+	s.graph.Stop()
+	restoreGraph()
+	s.graph.Start()
+	restoreVectors()
+	for range 5 {
+		one.one(t.Context())
+	}
+	r.finish(t, n)
+}
+
+// indexed waits until all that is logged is indexed.
+func (r *record) indexed(t *testing.T, p *producer) {
+	t.Helper()
+	p.put(t.Context())
+	req, err := json.Marshal(schemas.ReceiptRequest{Source: p.source(), ID: fmt.Sprintf("%s-%06d", p.name, p.n), Level: schemas.ReceiptIndexed, Timeout: 50_000})
+	must(t, err)
+	var receipt schemas.Receipt
+	poll(t, 60*time.Second, "an event is indexed", func() bool {
+		return p.request(t.Context(), "log.v1."+p.tenant+".receipt", json.RawMessage(req), &receipt) == nil && receipt.Level == schemas.ReceiptIndexed
+	})
+}
