@@ -25,7 +25,7 @@ type benchCmd struct {
 	Rate     int    `help:"Events a second beside the loaded requests." default:"1000"`
 	Seed     uint64 `help:"Seed of the corpus." default:"1"`
 	Profile  string `help:"Folder for CPU profiles of ingest and of idle requests, for go tool pprof." type:"path"`
-	Servers  bool   `help:"Use the database that the settings name, in schemas of its own that are dropped afterwards; without it the embedded engines."`
+	Servers  bool   `help:"Use the servers that the settings name for log, items, graph and vectors, in a place of its own that is dropped afterwards; without it the embedded engines."`
 	Text     bool   `name:"natural" help:"Questions of 8 to 14 words with frequent ones among them, instead of 3 to 6 rarer ones."`
 }
 

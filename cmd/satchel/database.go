@@ -135,21 +135,24 @@ func (a *app) checkDatabase(ctx context.Context) finding {
 func (a *app) apart(dir string, servers bool) (*app, error) {
 	settings := *a.Settings
 	settings.Dir, settings.NATSURL = dir, ""
-	if servers && a.DatabaseURL == "" {
-		return nil, usagef("--servers needs DATABASE_URL")
+	if servers && a.DatabaseURL+a.Neo4jURL+a.QdrantURL == "" {
+		return nil, usagef("--servers needs DATABASE_URL, NEO4J_URL or QDRANT_URL")
 	}
 	if servers {
-		settings.DatabaseSchema = "satchel_run_" + strings.ToLower(rand.Text())
+		name := "satchel_run_" + strings.ToLower(rand.Text())
+		settings.DatabaseSchema, settings.Neo4jNamespace, settings.QdrantCollection = name, name+"/", name
 	} else {
 		settings.DatabaseURL, settings.Keyword, settings.KeywordLang = "", "inproc", ""
+		settings.Neo4jURL, settings.QdrantURL = "", ""
 	}
 	return &app{Settings: &settings, out: a.out, err: a.err, in: a.in}, nil
 }
 
-// dropSchemas removes what such a run has made in the database.
+// dropSchemas removes what such a run has made on servers.
 func (a *app) dropSchemas(ctx context.Context) error {
+	err := a.dropIndexes(ctx)
 	if a.DatabaseURL == "" {
-		return nil
+		return err
 	}
-	return logpg.Drop(ctx, a.DatabaseURL, a.schema("log"), a.schema("items"), a.schema("keyword"))
+	return errors.Join(err, logpg.Drop(ctx, a.DatabaseURL, a.schema("log"), a.schema("items"), a.schema("keyword")))
 }

@@ -26,7 +26,7 @@ type evalCmd struct {
 	Out     string   `help:"Write the raw run here, a JSON line a query." type:"path"`
 	Compare bool     `help:"Rank also by BM25 alone and by vectors alone, over the same indexes, and print one table of all sets. --all does."`
 	Ablate  bool     `help:"Rank also without each ingredient in turn."`
-	Servers bool     `help:"Use the database that the settings name, in schemas of its own that are dropped afterwards; without it the embedded engines."`
+	Servers bool     `help:"Use the servers that the settings name for log, items, graph and vectors, in a place of its own that is dropped afterwards; without it the embedded engines."`
 	Max     int      `help:"Only this many queries of each set; 0 is all." default:"0"`
 }
 

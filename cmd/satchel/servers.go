@@ -117,6 +117,35 @@ func (a *app) qdrant(model string, dimensions int) vectorqdrant.Config {
 		Dimensions: dimensions, Quantisation: a.QdrantQuantisation, Replicas: a.QdrantReplicas, Batch: a.QdrantBatch}
 }
 
+// dropIndexes removes what a run of its own has made on the servers of graph and vectors.
+func (a *app) dropIndexes(ctx context.Context) (err error) {
+	if a.Neo4jURL != "" {
+		db, err := graphneo4j.Open(ctx, a.neo4j())
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(db.Drop(ctx), db.Close(ctx)); err != nil {
+			return err
+		}
+	}
+	if a.QdrantURL == "" {
+		return nil
+	}
+	e, err := a.openEmbedding(ctx, a.logger(a.err))
+	if err != nil {
+		return err
+	}
+	model := e.Model()
+	if err := e.close(); err != nil {
+		return err
+	}
+	x, err := vectorqdrant.Open(ctx, a.qdrant(model.String(), model.Dimensions))
+	if err != nil {
+		return err
+	}
+	return errors.Join(x.Drop(ctx), x.Close())
+}
+
 // unusable marks an error as one of the settings when it is kind.
 func unusable(err, kind error) error {
 	if errors.Is(err, kind) {

@@ -163,6 +163,11 @@ func (c *standInCollections) Get(_ context.Context, r *qdrant.GetCollectionInfoR
 		Config: &qdrant.CollectionConfig{Params: &qdrant.CollectionParams{VectorsConfig: found.config.VectorsConfig}}}}, nil
 }
 
+func (c *standInCollections) Delete(_ context.Context, r *qdrant.DeleteCollection) (*qdrant.CollectionOperationResponse, error) {
+	delete(c.s.all, r.CollectionName)
+	return &qdrant.CollectionOperationResponse{Result: true}, nil
+}
+
 func (p *standInPoints) CreateFieldIndex(_ context.Context, r *qdrant.CreateFieldIndexCollection) (*qdrant.PointsOperationResponse, error) {
 	c := p.s.all[r.CollectionName]
 	c.schema = maps.Clone(c.schema)

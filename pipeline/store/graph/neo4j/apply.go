@@ -3,6 +3,7 @@ package neo4j
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -295,6 +296,27 @@ func (db *DB) wipe(ctx context.Context, tenant string) error {
 		})
 		if err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// Drop removes every tenant of the namespace, which must not be the empty one.
+func (db *DB) Drop(ctx context.Context) error {
+	if db.cfg.Namespace == "" {
+		return errors.New("drop graph: it has no namespace of its own")
+	}
+	for _, step := range [...]struct{ label, name string }{{"SatchelItem", "tenant"}, {"SatchelEntity", "tenant"}, {"SatchelTenant", "name"}} {
+		for left := int64(1); left > 0; {
+			err := db.write(ctx, "", func(t *tx) error {
+				rows, err := t.rows("MATCH (n:"+step.label+") WHERE n."+step.name+" STARTS WITH $ns WITH n LIMIT $rows DETACH DELETE n RETURN count(*)",
+					params{"ns": db.cfg.Namespace, "rows": wipeRows})
+				left, _ = first(rows).(int64)
+				return err
+			})
+			if err != nil {
+				return fmt.Errorf("drop graph: %w", err)
+			}
 		}
 	}
 	return nil

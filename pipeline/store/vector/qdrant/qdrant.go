@@ -193,5 +193,14 @@ func (x *Index) Dimensions() int { return x.cfg.Dimensions }
 // Collection is the collection's name.
 func (x *Index) Collection() string { return x.name }
 
+// Drop removes the collection with every tenant's vectors. The index is of no use then.
+func (x *Index) Drop(ctx context.Context) error {
+	err := x.write(ctx, func(ctx context.Context) error { return x.client.DeleteCollection(ctx, x.name) })
+	if err != nil {
+		return fmt.Errorf("drop vector collection: %w", err)
+	}
+	return nil
+}
+
 // Close closes the connections.
 func (x *Index) Close() error { return x.client.Close() }
