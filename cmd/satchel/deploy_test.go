@@ -222,7 +222,7 @@ func TestChartRefuses(t *testing.T) {
 	for variable, secret := range environmentOf(reflect.TypeFor[Settings]()) {
 		_, err := chart(t, "settings: {"+variable+": x}")
 		if refused := err != nil && strings.Contains(err.Error(), "is a secret"); refused != secret {
-			t.Errorf("%s in plain text: error %v", variable, err)
+			t.Errorf("%s (secret: %v) in plain text: error %v; the list is in deploy/helm/satchel/templates/_helpers.tpl", variable, secret, err)
 		}
 	}
 	for says, change := range map[string]string{
