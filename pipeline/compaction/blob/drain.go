@@ -88,7 +88,7 @@ func shapeOf(text []byte) uint64 {
 // mine finds or makes the template of a line whose shape is new.
 func (m *miner) mine(l *line) *template {
 	m.tokens = m.tokens[:0]
-	for tok := range bytes.FieldsSeq(l.text) {
+	for tok := range bytes.FieldsFuncSeq(l.text, blank) {
 		if m.tokens = append(m.tokens, tok); len(m.tokens) == maxTokens {
 			break
 		}
@@ -134,6 +134,9 @@ func (m *miner) mine(l *line) *template {
 	return t
 }
 
+// blank is what separates tokens.
+func blank(r rune) bool { return r == ' ' || r == '\t' }
+
 func hasDigit(tok []byte) bool {
 	for _, c := range tok {
 		if c-'0' <= 9 {
@@ -171,12 +174,13 @@ func (t *template) widen(tokens [][]byte) {
 // Matches reports whether a line is one of a pattern: as many tokens, each equal or
 // against a wildcard. The pattern of a single wildcard matches every line.
 func Matches(pattern, text string) bool {
-	want := strings.Fields(pattern)
+	want := strings.FieldsFunc(pattern, blank)
+	text = strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r")
 	if len(want) == 1 && want[0] == wildcard {
 		return true
 	}
 	i := 0
-	for tok := range strings.FieldsSeq(text) {
+	for tok := range strings.FieldsFuncSeq(text, blank) {
 		if i == maxTokens {
 			return true
 		}
