@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
+	"satchel/pipeline/compaction"
 	"satchel/pipeline/embed"
 	"satchel/pipeline/pack"
 	"satchel/pipeline/pack/template"
@@ -81,6 +82,11 @@ type Config struct {
 	Graphs     bool // include the causal graph of the shown items
 	Defend     selection.DefendConfig
 	Repeat     selection.RepeatConfig
+
+	// Compaction is what a request without a word on it gets: schemas.CompactionAuto or
+	// CompactionOff, the default.
+	Compaction string
+	Trigger    compaction.Trigger // when auto compacts
 
 	Templates *template.Store // of the tenants; default: kept in memory only
 	Rankers   []Ranker        // besides the built-in ones

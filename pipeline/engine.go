@@ -49,6 +49,7 @@ type turn struct {
 	audit       schemas.DropReport
 	filters     map[string]string
 	parts       parts
+	compacted   bool // extracts may stand for items
 }
 
 // Context answers a request. The scope says who asks; what the request claims about
@@ -265,7 +266,7 @@ func (t *turn) fill(ctx context.Context, s scope.Scope) error {
 			denied[cs[i].Verdict.Reason]++
 		}
 	}
-	t.packed = t.e.builder.Build(pack.Request{
+	t.packed = t.build(pack.Request{
 		UserMessage: t.req.UserMessage, Task: t.req.Task, Query: t.query, Purpose: s.Purpose(),
 		Budget: t.budget, Limit: t.limit, Bytes: t.bytes, Counter: t.e.cfg.Tokens(t.req.Model), Denied: denied,
 	}, cs)
@@ -324,7 +325,7 @@ func (t *turn) account(context.Context) error {
 	if err := compaction.Verify(cs, t.packed.Shown, &t.drop); err != nil {
 		return fmt.Errorf("verify pack: %w", err)
 	}
-	return nil
+	return t.verify()
 }
 
 // expose builds what leaves.

@@ -43,7 +43,7 @@ func (t *turn) refuse(ctx context.Context, s scope.Scope, cause error) *schemas.
 	t.e.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "context request refused",
 		slog.String("tenant", s.Tenant()), slog.String("request", t.request), slog.String("code", string(out.Code)))
 	switch out.Code {
-	case schemas.CodePolicyDenied, schemas.CodeSearch, schemas.CodeStorage, schemas.CodeEmbedding:
+	case schemas.CodePolicyDenied, schemas.CodeSearch, schemas.CodeStorage, schemas.CodeEmbedding, schemas.CodeCompaction:
 	default:
 		return out
 	}

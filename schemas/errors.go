@@ -12,6 +12,7 @@ const (
 	CodeSearch             Code = "search_error"
 	CodeStorage            Code = "storage_error"
 	CodePolicyDenied       Code = "policy_denied"
+	CodeCompaction         Code = "compaction_error"
 	CodeOverloaded         Code = "overloaded"
 	CodeDeadlineExceeded   Code = "deadline_exceeded"
 )

@@ -71,6 +71,7 @@ type ContextItem struct {
 	Evidence      RetrievalEvidence `json:"evidence"`
 	Tokens        int               `json:"tokens"`
 	Redactions    []string          `json:"redactions,omitempty"` // JSON paths
+	Spans         []Span            `json:"spans,omitempty"`      // of the content that are shown; absent: the whole
 }
 
 // RetrievalEvidence says why an item was found and ranked where it is.
@@ -117,6 +118,7 @@ const (
 	DropRelevance  DropReason = "relevance"
 	DropSuperseded DropReason = "superseded"
 	DropErased     DropReason = "erased"
+	DropSummarised DropReason = "summarised"
 )
 
 // Sentence says a reason in words.
@@ -142,6 +144,8 @@ func (r DropReason) Sentence() string {
 		return "a newer item replaces it"
 	case DropErased:
 		return "it was erased"
+	case DropSummarised:
+		return "an extract stands for the whole"
 	}
 	return string(r)
 }

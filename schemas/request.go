@@ -43,6 +43,12 @@ const (
 	QueryHybrid   = "hybrid"
 )
 
+// Compaction modes of a request and of the setting.
+const (
+	CompactionAuto = "auto"
+	CompactionOff  = "off"
+)
+
 // Query says what to look for.
 type Query struct {
 	Type    string         `json:"type,omitempty"`
@@ -69,7 +75,8 @@ type RequestPayload struct {
 	Purpose       string            `json:"purpose,omitempty"`
 	Profile       string            `json:"profile,omitempty"` // ranking profile: default, seed, … or one of the settings
 	MinScore      float64           `json:"min_score,omitempty"`
-	Repeat        string            `json:"repeat,omitempty"` // "full" shows again what the session has just seen
+	Repeat        string            `json:"repeat,omitempty"`     // "full" shows again what the session has just seen
+	Compaction    string            `json:"compaction,omitempty"` // auto shows extracts of long items when not all fits, off never; default the setting
 	Relevance     *RelevanceRequest `json:"relevance,omitempty"`
 
 	Weights  map[string]float64 `json:"weights,omitempty"`              // by signal, over the profile's; all of them sum to 1, a part rescales the rest

@@ -42,6 +42,9 @@ func (r *ContextRequest) Validate() []Issue {
 	if p.Repeat != "" && p.Repeat != "full" {
 		c.add("/payload/repeat", "must be full, or left out")
 	}
+	if p.Compaction != "" && p.Compaction != CompactionAuto && p.Compaction != CompactionOff {
+		c.add("/payload/compaction", "must be auto or off, or left out")
+	}
 	c.relevance("/payload/relevance", p.Relevance)
 	c.weights(p)
 	c.intRange("/payload/max_bytes", int64(p.MaxBytes), 0, math.MaxInt32)

@@ -124,6 +124,7 @@ func (c *evalCmd) runSet(ctx context.Context, a *app, name string, out io.Writer
 		err = errors.Join(err, n.stop(done), own.dropSchemas(done))
 	}()
 	sys := newEvalSystem(n, &set)
+	sys.mode = c.Compaction
 	bar := a.bar(name + ": importing")
 	err = sys.load(ctx, set.Memories, bar.set)
 	bar.end()
@@ -158,11 +159,13 @@ type evalSystem struct {
 	engine  *pipeline.Engine
 	query   string            // query type
 	ids     map[string]string // safe id → id
+	texts   map[string]string // safe id → text
+	mode    string            // compaction
 	tenants map[string]string // tenant → safe tenant
 }
 
 func newEvalSystem(n *node, set *eval.Set) *evalSystem {
-	s := &evalSystem{n: n, engine: n.engine, query: schemas.QueryHybrid, ids: map[string]string{}, tenants: map[string]string{}}
+	s := &evalSystem{n: n, engine: n.engine, query: schemas.QueryHybrid, ids: map[string]string{}, texts: map[string]string{}, tenants: map[string]string{}}
 	for i := range set.Memories {
 		t := set.Memories[i].Tenant
 		if _, ok := s.tenants[t]; !ok {
@@ -191,7 +194,7 @@ func (s *evalSystem) safeID(m *eval.Memory) string {
 	for s.ids[id] != "" && s.ids[id] != m.ID {
 		id += "_"
 	}
-	s.ids[id] = m.ID
+	s.ids[id], s.texts[id] = m.ID, m.Text
 	return id
 }
 
@@ -258,7 +261,7 @@ func (s *evalSystem) item(tenant string, m *eval.Memory, seq int64) schemas.Memo
 func (s *evalSystem) request(q *eval.Query, budget int) (scope.Scope, schemas.ContextRequest, error) {
 	sc, err := scope.New(s.tenants[q.Tenant], scope.Principal{Kind: "service", ID: "eval", Level: int(schemas.Internal)}, "evaluation")
 	req := schemas.ContextRequest{Meta: schemas.Meta{Type: schemas.MessageContextRequest, From: &schemas.Agent{ID: "eval"}}}
-	req.Payload = schemas.RequestPayload{Query: schemas.Query{Type: s.query, Text: q.Text}, Limit: 1000, TokenBudget: budget, Now: q.TS.Time}
+	req.Payload = schemas.RequestPayload{Query: schemas.Query{Type: s.query, Text: q.Text}, Limit: 1000, TokenBudget: budget, Now: q.TS.Time, Compaction: s.mode}
 	return sc, req, err
 }
 
@@ -293,7 +296,7 @@ func (s *evalSystem) Pack(ctx context.Context, q *eval.Query, budget int) (eval.
 	if err != nil {
 		return eval.Packed{}, err
 	}
-	p := eval.Packed{Tokens: res.Payload.Pack.TokenActual}
+	p := eval.Packed{Tokens: res.Payload.Pack.TokenActual, Shares: s.shares(&res.Payload), Account: s.account(&res.Payload)}
 	for _, section := range res.Payload.Pack.Sections {
 		for _, item := range section.Items {
 			p.IDs = append(p.IDs, s.ids[item.ID])
@@ -310,13 +313,20 @@ func printEval(w io.Writer, r evalReport, budgets []int) {
 	for _, b := range budgets {
 		fmt.Fprintf(tw, "ev@%d\t", b)
 	}
-	fmt.Fprint(tw, "tokens\tp50 ms\tp95 ms\t\n")
+	for _, b := range budgets {
+		fmt.Fprintf(tw, "text@%d\t", b)
+	}
+	fmt.Fprint(tw, "drops named\tcites\ttokens\tp50 ms\tp95 ms\t\n")
 	for _, l := range r.Lines {
 		m := l.Mean
 		fmt.Fprintf(tw, "%s\t%d\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t", l.Category, l.Queries, m.Recall5, m.Recall10, m.Recall20, m.NDCG10, m.MRR)
 		for _, b := range budgets {
 			fmt.Fprintf(tw, "%.3f\t", m.Evidence[b])
 		}
+		for _, b := range budgets {
+			fmt.Fprintf(tw, "%.3f\t", m.Shown[b])
+		}
+		fmt.Fprintf(tw, "%s\t%s\t", percent(l.Account.Coverage()), percent(l.Account.Citations()))
 		last := 0.0
 		if len(budgets) > 0 {
 			last = m.Tokens[budgets[len(budgets)-1]]

@@ -16,6 +16,7 @@ type Candidate struct {
 	Text     string                     // what would be shown, after redaction
 	Tokens   int                        // of Text as rendered
 	Referred bool                       // the session was shown it before: its content is a reference
+	Extract  *Extract                   // its content is an extract of the whole; nil: it is the whole
 	Suspect  bool                       // it may carry instructions: shown within a fence
 	Place    int                        // in the order in which a pack chose, from 1; 0 before
 	Drop     schemas.DropReason         // "" while it is kept

@@ -1,9 +1,13 @@
 // Package compaction takes a pack to what fits and accounts for what it leaves out.
 //
-// It owns the drop report. It promises that every candidate is either shown, or named
-// in the report with a reason and its tokens, or counted as denied, and never two of
-// these; Verify holds the report against the candidates, and an error of it must keep
-// the pack from leaving.
+// It owns the trigger, the extracts that are shown in the place of long items, the
+// hierarchy of summaries (item, cluster, session) and the drop report. It promises that
+// every candidate is shown whole, or shown in part with the rest named span by span, or
+// named in the report with a reason and its tokens, or counted as denied, and never two
+// of these; that what is shown of an item is its own words; and that each line of a
+// summary cites the item and the span it was taken from. Verify holds a report against
+// the candidates, package verify the whole account; an error of either must keep the
+// pack from leaving.
 package compaction
 
 import (
@@ -24,7 +28,7 @@ var ErrAccount = errors.New("drop report does not account for every candidate")
 func reasons() []schemas.DropReason {
 	return []schemas.DropReason{
 		schemas.DropBudget, schemas.DropRank, schemas.DropDuplicate, schemas.DropStale, schemas.DropSuperseded,
-		schemas.DropOffTopic, schemas.DropInjection, schemas.DropRelevance, schemas.DropErased, schemas.DropPolicy,
+		schemas.DropSummarised, schemas.DropOffTopic, schemas.DropInjection, schemas.DropRelevance, schemas.DropErased, schemas.DropPolicy,
 	}
 }
 
@@ -37,6 +41,11 @@ func Report(id, packID string, at time.Time, cs []candidate.Candidate) (requeste
 	for i := range cs {
 		c := &cs[i]
 		if c.Kept() {
+			if c.Extract != nil {
+				counts[schemas.DropSummarised]++
+				requester.Drops = append(requester.Drops, spans(c)...)
+				requester.TokenSavings += c.Extract.Before - c.Extract.After
+			}
 			continue
 		}
 		counts[c.Drop]++
@@ -57,11 +66,32 @@ func Report(id, packID string, at time.Time, cs []candidate.Candidate) (requeste
 	requester.Reason = sentence(counts)
 	auditor = requester
 	auditor.Drops = append(append(make([]schemas.Drop, 0, len(requester.Drops)+len(denied)), requester.Drops...), denied...)
-	auditor.DroppedItemIDs = make([]string, len(auditor.Drops))
+	auditor.DroppedItemIDs = make([]string, 0, len(auditor.Drops))
 	for i := range auditor.Drops {
-		auditor.DroppedItemIDs[i] = auditor.Drops[i].ItemID
+		if auditor.Drops[i].Span == nil {
+			auditor.DroppedItemIDs = append(auditor.DroppedItemIDs, auditor.Drops[i].ItemID)
+		}
 	}
 	return requester, auditor
+}
+
+// spans are the drops of what an extract leaves out. The tokens it saves are shared out
+// by length, so that they add up.
+func spans(c *candidate.Candidate) []schemas.Drop {
+	gaps := c.Extract.Gaps()
+	out := make([]schemas.Drop, len(gaps))
+	total := 0
+	for _, g := range gaps {
+		total += g.End - g.Start
+	}
+	saved, given, passed := c.Extract.Before-c.Extract.After, 0, 0
+	for i, g := range gaps {
+		passed += g.End - g.Start
+		upTo := saved * passed / max(1, total)
+		out[i] = schemas.Drop{ItemID: c.Record.ID, Reason: schemas.DropSummarised, Score: round(c.Score), Tokens: upTo - given, Span: &gaps[i]}
+		given = upTo
+	}
+	return out
 }
 
 func reasonOf(c *candidate.Candidate) string {
@@ -104,8 +134,13 @@ func Verify(cs []candidate.Candidate, shown []int, report *schemas.DropReport) e
 		}
 		delete(state, cs[i].Record.ID)
 	}
-	tokens := 0
+	tokens, whole := 0, 0
 	for _, d := range report.Drops {
+		if d.Span != nil { // a part of what is shown; package verify looks at these
+			tokens += d.Tokens
+			continue
+		}
+		whole++
 		if drop, open := state[d.ItemID]; !open || drop != d.Reason || drop == "" || drop == schemas.DropPolicy {
 			return fmt.Errorf("account for item %q: reported but not dropped for that: %w", d.ItemID, ErrAccount)
 		}
@@ -121,7 +156,7 @@ func Verify(cs []candidate.Candidate, shown []int, report *schemas.DropReport) e
 			return fmt.Errorf("account for %d candidates: %d are left: %w", len(cs), len(state), ErrAccount)
 		}
 	}
-	if denied != len(state) || tokens != report.TokenSavings || len(report.DroppedItemIDs) != len(report.Drops) {
+	if denied != len(state) || tokens != report.TokenSavings || len(report.DroppedItemIDs) != whole {
 		return fmt.Errorf("account for %d candidates: counts do not add up: %w", len(cs), ErrAccount)
 	}
 	return nil

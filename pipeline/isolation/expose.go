@@ -59,7 +59,7 @@ func Expose(c *candidate.Candidate, o Options) (Exposed, error) {
 		Item: schemas.ContextItem{
 			ID: r.ID, SourceType: info.SourceType, ContentRef: "log:" + strconv.FormatInt(r.Position, 10),
 			Score: score, SecurityLabel: strings.Join(r.SecurityLabel, ","), PIIFlags: r.PIIFlags,
-			Tokens: c.Tokens, Redactions: c.Verdict.RedactedFields,
+			Tokens: c.Tokens, Redactions: c.Verdict.RedactedFields, Spans: spans(c),
 			Evidence: schemas.RetrievalEvidence{
 				Retriever: strongest, Filters: o.Filters, Reranker: o.Reranker, Score: score,
 				PolicyDecisionID: c.Verdict.ID, Span: c.Span, Channels: c.Channels, Signals: c.Signals,
@@ -101,6 +101,14 @@ func retrievers(c *candidate.Candidate, source schemas.SourceType) (all, stronge
 		strongest = "tool-rag"
 	}
 	return all, strongest
+}
+
+// spans are those of the content that are shown, nil for the whole.
+func spans(c *candidate.Candidate) []schemas.Span {
+	if c.Extract == nil {
+		return nil
+	}
+	return c.Extract.Spans()
 }
 
 func round(x float64) float64 { return math.Round(x*1e4) / 1e4 }

@@ -135,7 +135,7 @@ func (s *Shown) Add(sc scope.Scope, name string, cs []candidate.Candidate, shown
 	h := s.history(sessionOf(sc, name))
 	h.packs++
 	for _, at := range shown {
-		if r := &cs[at].Record; !cs[at].Referred {
+		if r := &cs[at].Record; !cs[at].Referred && cs[at].Extract == nil {
 			h.items[r.ID] = showing{h.packs, r.Position}
 		}
 	}

@@ -5,7 +5,9 @@
 // Measures, over the queries that have labels: recall@k = |top k ∩ relevant| /
 // |relevant|; nDCG@10 with gain = grade (1 without grades) and discount
 // 1/log2(rank+1); MRR = 1/rank of the first relevant; evidence = the share of the
-// relevant items that stand in a pack of a token budget.
+// relevant items that stand in a pack of a token budget; shown = the share of the
+// relevant items' text that stands there, which is less where an extract stands for an
+// item.
 package eval
 
 import (
@@ -18,6 +20,7 @@ type Score struct {
 	Recall5, Recall10, Recall20 float64
 	NDCG10, MRR                 float64
 	Evidence                    map[int]float64 // by token budget
+	Shown                       map[int]float64 // the same by the share of the text
 	Tokens                      map[int]float64
 	MS                          float64
 }
@@ -82,7 +85,7 @@ func ndcg(ranked []string, labels Labels, k int) float64 {
 
 // Mean averages scores; the zero Score for none.
 func Mean(scores []Score) Score {
-	m := Score{Evidence: map[int]float64{}, Tokens: map[int]float64{}}
+	m := Score{Evidence: map[int]float64{}, Shown: map[int]float64{}, Tokens: map[int]float64{}}
 	if len(scores) == 0 {
 		return m
 	}
@@ -96,6 +99,9 @@ func Mean(scores []Score) Score {
 		m.MS += s.MS / n
 		for b, v := range s.Evidence {
 			m.Evidence[b] += v / n
+		}
+		for b, v := range s.Shown {
+			m.Shown[b] += v / n
 		}
 		for b, v := range s.Tokens {
 			m.Tokens[b] += v / n

@@ -17,8 +17,39 @@ type Ranked struct {
 
 // Packed is a pack of a token budget.
 type Packed struct {
-	IDs    []string
-	Tokens int
+	IDs     []string
+	Tokens  int
+	Shares  map[string]float64 // by id, the part of the item's text that is shown
+	Account Account
+}
+
+// Account is how a pack answers for what it left out and for what it cites.
+type Account struct {
+	Removed  int // characters of what was found that are not shown
+	Named    int // of those, the characters that the drop report names
+	Cited    int // citations: references, spans, sentences of the TL;DR
+	Resolved int // of those, the ones that are there
+}
+
+// Add adds b to a.
+func (a *Account) Add(b Account) {
+	a.Removed += b.Removed
+	a.Named += b.Named
+	a.Cited += b.Cited
+	a.Resolved += b.Resolved
+}
+
+// Coverage is the share of the removed characters that is named, 1 when none is.
+func (a Account) Coverage() float64 { return share(a.Named, a.Removed) }
+
+// Citations is the share of the citations that resolve, 1 when there is none.
+func (a Account) Citations() float64 { return share(a.Resolved, a.Cited) }
+
+func share(part, whole int) float64 {
+	if whole == 0 {
+		return 1
+	}
+	return float64(part) / float64(whole)
 }
 
 // System is what is evaluated.
@@ -39,9 +70,10 @@ type Row struct {
 	Tokens map[string]int      `json:"tokens"`
 	MS     float64             `json:"ms"`
 
-	Category string `json:"-"`
-	Score    Score  `json:"-"`
-	Scored   bool   `json:"-"`
+	Category string  `json:"-"`
+	Score    Score   `json:"-"`
+	Scored   bool    `json:"-"`
+	Account  Account `json:"-"`
 }
 
 // Options steer a run.
@@ -105,7 +137,7 @@ func ask(ctx context.Context, set string, q *Query, sys System, budgets []int, s
 	}
 	labels := q.Labels()
 	row.Score = Rank(collapse(ids), labels)
-	row.Score.Evidence, row.Score.Tokens = map[int]float64{}, map[int]float64{}
+	row.Score.Evidence, row.Score.Shown, row.Score.Tokens = map[int]float64{}, map[int]float64{}, map[int]float64{}
 	for _, budget := range budgets {
 		start := time.Now()
 		p, err := sys.Pack(ctx, q, budget)
@@ -116,10 +148,24 @@ func ask(ctx context.Context, set string, q *Query, sys System, budgets []int, s
 		key := fmt.Sprint(budget)
 		row.Packs[key], row.Tokens[key] = p.IDs, p.Tokens
 		row.Score.Evidence[budget] = Share(collapse(p.IDs), labels)
+		row.Score.Shown[budget] = shown(p, q)
+		row.Account.Add(p.Account)
 		row.Score.Tokens[budget] = float64(p.Tokens)
 	}
 	row.Score.MS = row.MS
 	return row, nil
+}
+
+// shown is the share of the text of the relevant items that a pack shows.
+func shown(p Packed, q *Query) float64 {
+	if len(q.Relevant) == 0 {
+		return 0
+	}
+	sum := 0.0
+	for _, id := range q.Relevant {
+		sum += p.Shares[id]
+	}
+	return sum / float64(len(q.Relevant))
 }
 
 // Line is one line of a report: a category, or all of them.
@@ -128,6 +174,7 @@ type Line struct {
 	Queries  int
 	Mean     Score
 	P50, P95 float64 // ms a request
+	Account  Account
 }
 
 // Report averages rows by category; the lines named all but leave adversarial
@@ -169,6 +216,9 @@ func line(name string, rows []Row) Line {
 	}
 	slices.Sort(ms)
 	l := Line{Category: name, Queries: len(rows), Mean: Mean(scores)}
+	for i := range rows {
+		l.Account.Add(rows[i].Account)
+	}
 	if n := len(ms); n > 0 {
 		l.P50, l.P95 = ms[n/2], ms[min(n-1, n*95/100)]
 	}

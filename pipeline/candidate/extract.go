@@ -1,0 +1,85 @@
+package candidate
+
+import (
+	"strconv"
+	"strings"
+
+	"satchel/schemas"
+)
+
+// Extract is what stands for an item's content when the whole would take too much:
+// lines of it, word for word and in order.
+type Extract struct {
+	Whole  schemas.Content // what it was taken from, as policy lets it be seen
+	Before int             // tokens of "speaker: text\n" with the whole
+	After  int             // the same with the extract
+	Stored int             // the record's count, for when the whole comes back
+	Lines  []Line
+	Blob   bool // lines of a log, a table, …: shown one below the other
+}
+
+// Line is a piece of an extract.
+type Line struct {
+	Span    schemas.Span // of the whole's text
+	Times   int          // how many lines of the whole it stands for; 0 and 1: itself
+	Pattern string       // what those have in common, <*> for what differs
+}
+
+// What stands between the lines of an extract. Ellipsis also stands before the first
+// and after the last one when something is left out there.
+const (
+	Ellipsis = "…"
+	Between  = " … "
+)
+
+// Text is the extract as it is shown.
+func (e *Extract) Text() string {
+	whole := e.Whole.Text()
+	var b strings.Builder
+	end := 0
+	for i, l := range e.Lines {
+		switch {
+		case e.Blob && i > 0:
+			b.WriteByte('\n')
+		case e.Blob:
+		case l.Span.Start > end && i == 0:
+			b.WriteString(Ellipsis + " ")
+		case l.Span.Start > end:
+			b.WriteString(Between)
+		}
+		if l.Times > 1 {
+			b.WriteString("(" + strconv.Itoa(l.Times) + " times) ")
+		}
+		b.WriteString(whole[l.Span.Start:l.Span.End])
+		end = l.Span.End
+	}
+	if end < len(whole) {
+		b.WriteString(" " + Ellipsis)
+	}
+	return b.String()
+}
+
+// Gaps are the spans of the whole that the lines leave out, in order.
+func (e *Extract) Gaps() []schemas.Span {
+	var out []schemas.Span
+	at := 0
+	for _, l := range e.Lines {
+		if l.Span.Start > at {
+			out = append(out, schemas.Span{Start: at, End: l.Span.Start})
+		}
+		at = l.Span.End
+	}
+	if n := len(e.Whole.Text()); at < n {
+		out = append(out, schemas.Span{Start: at, End: n})
+	}
+	return out
+}
+
+// Spans are the spans of the lines.
+func (e *Extract) Spans() []schemas.Span {
+	out := make([]schemas.Span, len(e.Lines))
+	for i, l := range e.Lines {
+		out[i] = l.Span
+	}
+	return out
+}

@@ -1,0 +1,310 @@
+package compaction
+
+import (
+	"cmp"
+	"hash/maphash"
+	"math"
+	"slices"
+	"strings"
+
+	"satchel/pipeline/candidate"
+	"satchel/pipeline/compaction/blob"
+	"satchel/pipeline/store/keyword"
+	"satchel/pipeline/token"
+	"satchel/schemas"
+)
+
+// Trigger says when a request's context is compacted. The zero Trigger is the default.
+type Trigger struct {
+	Share float64 // of the token budget that what was found would take; default 0.8
+	Items int     // more items than this; default 200
+}
+
+// Due reports whether so many items of so many tokens are to be compacted for a budget.
+func (t Trigger) Due(tokens, items, budget int) bool {
+	share, most := t.Share, t.Items
+	if share <= 0 {
+		share = .8
+	}
+	if most <= 0 {
+		most = 200
+	}
+	return float64(tokens) > share*float64(budget) || items > most
+}
+
+// Options say what extracts are for.
+type Options struct {
+	Query   string
+	Budget  int // tokens of the pack they are for
+	Counter token.Counter
+	// Whole is how many tokens an item may have and still be shown whole; default a
+	// sixteenth of the budget, at least 48.
+	Whole int
+}
+
+const (
+	smallest = 24  // tokens of an extract, if the whole has as many
+	largest  = .10 // share of the budget that one extract takes
+	part     = .50 // share of an item that its extract takes
+	blobFrom = 400 // bytes of a text that may be a log, a table, …
+)
+
+// Shorten puts extracts in place of kept candidates that are longer than one item of
+// the pack should be, and returns how many. Candidates that are tools, code, references
+// or fenced stay as they are. Settle MUST be called once it is known what is shown.
+//
+// An extract is made of the sentences that hold most of the query's words, weighed by
+// how rare these are among all sentences, and then of those that say most of what the
+// whole says: words that come again, numbers, the beginning. Lines of logs, tables, JSON,
+// diffs, search results and test reports are picked by package blob.
+func Shorten(cs []candidate.Candidate, o Options) int {
+	if o.Whole <= 0 {
+		o.Whole = max(48, o.Budget/16)
+	}
+	r := newReader(o.Query)
+	var list []*piece
+	for i := range cs {
+		c := &cs[i]
+		if !c.Kept() || c.Referred || c.Suspect || c.Extract != nil || c.Record.Kind == schemas.KindTool || c.Record.Kind == schemas.KindCode {
+			continue
+		}
+		before := tokensOf(c, o.Counter)
+		if before <= o.Whole {
+			continue
+		}
+		target := int(min(max(part*float64(before), smallest), max(largest*float64(o.Budget), float64(o.Whole))))
+		p := &piece{c: c, before: before, target: min(target, before)}
+		p.lines = blobLines(c, o.Query, p.target)
+		if p.lines == nil {
+			r.read(p)
+		}
+		list = append(list, p)
+	}
+	n := 0
+	for _, p := range list {
+		if r.shorten(p, o.Counter) {
+			n++
+		}
+	}
+	return n
+}
+
+// tokensOf counts "speaker: text\n", which is what the stored count is of.
+func tokensOf(c *candidate.Candidate, by token.Counter) int {
+	if c.Record.Tokens > 0 && by.Name() == token.CL100K {
+		return c.Record.Tokens
+	}
+	return by.Count(said(c.Record.Speaker, c.Record.Content.Text()))
+}
+
+func said(speaker, text string) string {
+	if speaker != "" {
+		return speaker + ": " + text + "\n"
+	}
+	return text + "\n"
+}
+
+// piece is an item being shortened.
+type piece struct {
+	c      *candidate.Candidate
+	before int
+	target int
+	units  []schemas.Span
+	terms  [][]uint64
+	lines  []candidate.Line // of a blob
+}
+
+// blobLines are the lines of a blob that its extract may hold, nil for a plain text.
+func blobLines(c *candidate.Candidate, query string, target int) []candidate.Line {
+	text := c.Record.Content.Text()
+	if c.Record.Content.Raw() == nil {
+		if len(text) < blobFrom {
+			return nil
+		}
+		head := text[:min(len(text), 16<<10)]
+		if k := blob.Detect([]byte(head)); k == blob.Text || k == blob.Binary {
+			return nil
+		}
+	}
+	s, err := blob.Summarise(strings.NewReader(text), blob.Options{Query: query, Lines: max(4, min(64, target/12))})
+	if err != nil {
+		return nil
+	}
+	lines := []candidate.Line{}
+	end := int64(0)
+	for _, l := range s.Lines {
+		if !l.Verbatim || l.Span.Start < end || l.Text == "" {
+			continue
+		}
+		end = l.Span.End
+		line := candidate.Line{Span: schemas.Span{Start: int(l.Span.Start), End: int(l.Span.End)}}
+		if l.Count > 1 && l.Pattern != "" {
+			line.Times, line.Pattern = int(l.Count), l.Pattern
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// reader scores sentences. It is for one call of Shorten.
+type reader struct {
+	seed  maphash.Seed
+	an    keyword.Analyzer
+	query map[uint64]int // how many units hold the term
+	units int
+}
+
+func newReader(query string) *reader {
+	r := &reader{seed: maphash.MakeSeed(), query: map[uint64]int{}}
+	for _, t := range r.terms(query) {
+		r.query[t] = 0
+	}
+	return r
+}
+
+func (r *reader) terms(text string) []uint64 {
+	r.an.Analyze(text)
+	out := make([]uint64, 0, r.an.Len())
+	for i := range r.an.Len() {
+		if h := maphash.Bytes(r.seed, r.an.Term(i)); !slices.Contains(out, h) {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// read cuts an item into units and counts the query's terms in them.
+func (r *reader) read(p *piece) {
+	text := p.c.Record.Content.Text()
+	p.units = units(text)
+	p.terms = make([][]uint64, len(p.units))
+	for i, u := range p.units {
+		p.terms[i] = r.terms(text[u.Start:u.End])
+		r.units++
+		for _, t := range p.terms[i] {
+			if n, ok := r.query[t]; ok {
+				r.query[t] = n + 1
+			}
+		}
+	}
+}
+
+// scores are those of an item's units.
+func (r *reader) scores(p *piece) []float64 {
+	said := map[uint64]float64{}
+	for _, terms := range p.terms {
+		for _, t := range terms {
+			said[t]++
+		}
+	}
+	text := p.c.Record.Content.Text()
+	match := make([]float64, len(p.units))
+	out := make([]float64, len(p.units))
+	for i, terms := range p.terms {
+		central := 0.0
+		for _, t := range terms {
+			if n, ok := r.query[t]; ok {
+				match[i] += math.Log(1 + float64(r.units)/float64(1+n))
+			}
+			central += math.Log(said[t] + 1)
+		}
+		out[i] = .15 * central / math.Sqrt(float64(len(terms))+1)
+		if strings.ContainsAny(text[p.units[i].Start:p.units[i].End], "0123456789") {
+			out[i] += .2
+		}
+		if i == 0 {
+			out[i] += .4
+		}
+	}
+	for i := range out {
+		out[i] += match[i]
+		if i > 0 { // what is said next often answers
+			out[i] += .3 * match[i-1]
+		}
+		if i+1 < len(match) {
+			out[i] += .2 * match[i+1]
+		}
+	}
+	return out
+}
+
+// shorten makes a piece's extract; false when it would save nothing.
+func (r *reader) shorten(p *piece, by token.Counter) bool {
+	lines := p.lines
+	if lines == nil {
+		lines = r.pick(p)
+	}
+	e := &candidate.Extract{Whole: p.c.Record.Content, Before: p.before, Stored: p.c.Record.Tokens, Lines: lines, Blob: p.lines != nil}
+	if len(lines) == 0 || len(e.Gaps()) == 0 {
+		return false
+	}
+	text := e.Text()
+	if e.After = by.Count(said(p.c.Record.Speaker, text)); e.After >= p.before {
+		return false
+	}
+	p.c.Extract = e
+	p.c.Record.Content, p.c.Record.Tokens = schemas.TextContent(text), 0
+	return true
+}
+
+// pick takes units, best first by score against size, until the target is reached, and
+// joins those that stand together.
+func (r *reader) pick(p *piece) []candidate.Line {
+	text := p.c.Record.Content.Text()
+	scores := r.scores(p)
+	order := make([]int, len(p.units))
+	cost := make([]float64, len(p.units))
+	for i, u := range p.units {
+		order[i] = i
+		cost[i] = float64(p.before) * float64(u.End-u.Start) / float64(len(text)+1)
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(scores[b]/math.Sqrt(cost[b]+4), scores[a]/math.Sqrt(cost[a]+4))
+	})
+	taken := make([]bool, len(p.units))
+	left := float64(p.target)
+	for n, i := range order {
+		if cost[i] > left && n > 0 {
+			continue
+		}
+		taken[i] = true
+		left -= cost[i] + 1
+	}
+	var lines []candidate.Line
+	for i, u := range p.units {
+		switch {
+		case !taken[i]:
+			continue
+		case i > 0 && taken[i-1]:
+			lines[len(lines)-1].Span.End = u.End
+		default:
+			lines = append(lines, candidate.Line{Span: u})
+		}
+	}
+	if n := len(p.units); n > 0 && taken[0] {
+		lines[0].Span.Start = 0
+	}
+	if n := len(p.units); n > 0 && taken[n-1] {
+		lines[len(lines)-1].Span.End = len(text)
+	}
+	return lines
+}
+
+// Restore puts the whole back in the place of a candidate's extract.
+func Restore(c *candidate.Candidate) {
+	if c.Extract == nil {
+		return
+	}
+	c.Record.Content, c.Record.Tokens, c.Extract = c.Extract.Whole, c.Extract.Stored, nil
+}
+
+// Settle gives the candidates that are not shown their whole content back, so that what
+// is left out is accounted for as a whole.
+func Settle(cs []candidate.Candidate) {
+	for i := range cs {
+		if c := &cs[i]; !c.Kept() && c.Extract != nil {
+			c.Tokens += c.Extract.Before - c.Extract.After
+			Restore(c)
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package verify
+
+import (
+	"slices"
+
+	"satchel/schemas"
+)
+
+// checkReport holds the drop report against sources and shown.
+func (v *verifier) checkReport() error {
+	r := v.in.Report
+	if r == nil {
+		return mismatch(CheckCoverage, "", "there is no drop report")
+	}
+	gone := map[string]*schemas.Drop{}
+	parts := map[string][]*schemas.Drop{}
+	var ids []string
+	saved := 0
+	for i := range r.Drops {
+		d := &r.Drops[i]
+		saved += d.Tokens
+		src, ok := v.sources[d.ItemID]
+		switch {
+		case !ok:
+			return mismatch(CheckCoverage, d.ItemID, "is dropped and was no input")
+		case src.Drop == schemas.DropPolicy || d.Reason == schemas.DropPolicy:
+			return mismatch(CheckDenied, d.ItemID, "policy denied it and it is named")
+		case d.Span != nil:
+			parts[d.ItemID] = append(parts[d.ItemID], d)
+			continue
+		case gone[d.ItemID] != nil:
+			return mismatch(CheckCoverage, d.ItemID, "is dropped twice")
+		case d.Reason != src.Drop || d.Reason == "":
+			return mismatch(CheckReason, d.ItemID, "was dropped for another reason than is named")
+		case d.Tokens != src.Tokens:
+			return mismatch(CheckSavings, d.ItemID, "saves %d tokens and takes %d", d.Tokens, src.Tokens)
+		}
+		gone[d.ItemID] = d
+		ids = append(ids, d.ItemID)
+	}
+	if !slices.Equal(ids, r.DroppedItemIDs) && len(ids)+len(r.DroppedItemIDs) > 0 {
+		return mismatch(CheckCoverage, "", "the ids that are dropped are not those of the drops")
+	}
+	if saved != r.TokenSavings {
+		return mismatch(CheckSavings, "", "%d tokens are saved in all, the drops save %d", r.TokenSavings, saved)
+	}
+	return v.checkCoverage(gone, parts)
+}
+
+// checkCoverage holds that every source is dropped, shown or denied, byte for byte.
+func (v *verifier) checkCoverage(gone map[string]*schemas.Drop, parts map[string][]*schemas.Drop) error {
+	denied := 0
+	for i := range v.in.Sources {
+		s := &v.in.Sources[i]
+		shown := v.shown[s.ID]
+		switch {
+		case s.Drop == schemas.DropPolicy:
+			denied++
+			continue
+		case s.Drop != "" && gone[s.ID] == nil:
+			return mismatch(CheckCoverage, s.ID, "is dropped and not named")
+		case len(parts[s.ID]) > 0 && (shown == nil || !shown.Part):
+			return mismatch(CheckCoverage, s.ID, "has spans that are dropped and is not shown in part")
+		case shown != nil && shown.Part:
+			if err := v.checkTiles(s, shown, parts[s.ID]); err != nil {
+				return err
+			}
+		}
+	}
+	counted := 0
+	for _, n := range v.in.Report.Denied {
+		counted += n
+	}
+	if counted != denied {
+		return mismatch(CheckDenied, "", "%d are counted as denied, %d were", counted, denied)
+	}
+	return nil
+}
+
+// checkTiles holds that the lines that are shown and the spans that are dropped make up
+// the text, in order and without overlap, and that the spans save what the part saves.
+func (v *verifier) checkTiles(src *Source, shown *Shown, drops []*schemas.Drop) error {
+	at, line, saved := 0, 0, 0
+	next := func() int {
+		if line < len(shown.Lines) {
+			return shown.Lines[line].Span.Start
+		}
+		return len(src.Text)
+	}
+	for _, d := range drops {
+		for line < len(shown.Lines) && at == next() {
+			at = shown.Lines[line].Span.End
+			line++
+		}
+		switch {
+		case d.Reason != schemas.DropSummarised:
+			return mismatch(CheckReason, src.ID, "a span of what is shown was dropped for %q", d.Reason)
+		case d.Span.Start != at || d.Span.End <= at || d.Span.End != next():
+			return mismatch(CheckCoverage, src.ID, "bytes from %d on are neither shown nor dropped once", at)
+		case d.Tokens < 0:
+			return mismatch(CheckSavings, src.ID, "a span saves %d tokens", d.Tokens)
+		}
+		at = d.Span.End
+		saved += d.Tokens
+	}
+	for line < len(shown.Lines) && at == next() {
+		at = shown.Lines[line].Span.End
+		line++
+	}
+	switch {
+	case at != len(src.Text) || line != len(shown.Lines):
+		return mismatch(CheckCoverage, src.ID, "bytes from %d on are neither shown nor dropped once", at)
+	case saved != shown.Before-shown.After:
+		return mismatch(CheckSavings, src.ID, "spans save %d tokens, the counts differ by %d", saved, shown.Before-shown.After)
+	case v.in.Count != nil && shown.After != v.in.Count(said(src.Speaker, shown.Text)):
+		return mismatch(CheckSavings, src.ID, "%d tokens after is not what they count", shown.After)
+	}
+	return nil
+}
+
+// said is what a record's count is of.
+func said(speaker, text string) string {
+	if speaker != "" {
+		return speaker + ": " + text + "\n"
+	}
+	return text + "\n"
+}
