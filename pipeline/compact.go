@@ -38,7 +38,7 @@ func (t *turn) build(req pack.Request, cs []candidate.Candidate) pack.Pack {
 		return t.e.builder.Build(req, cs)
 	}
 	t.compacted = true
-	if compaction.Shorten(cs, compaction.Options{Query: t.query, Budget: t.budget, Counter: req.Counter}) == 0 {
+	if compaction.Shorten(cs, compaction.Options{Query: t.query, Budget: t.budget, Counter: t.e.counter(t.req.Model)}) == 0 {
 		return t.e.builder.Build(req, cs)
 	}
 	first := slices.Clone(cs)
@@ -91,7 +91,7 @@ func (t *turn) verify() error {
 		return nil
 	}
 	cs := t.ranking.Candidates
-	in := verify.Input{Sources: make([]verify.Source, len(cs)), Report: &t.drop, Count: t.e.cfg.Tokens(t.req.Model).Count}
+	in := verify.Input{Sources: make([]verify.Source, len(cs)), Report: &t.drop, Count: t.e.counter(t.req.Model).Count}
 	for i := range cs {
 		in.Sources[i] = sourceOf(&cs[i])
 	}
