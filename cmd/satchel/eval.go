@@ -296,7 +296,7 @@ func (s *evalSystem) Pack(ctx context.Context, q *eval.Query, budget int) (eval.
 	if err != nil {
 		return eval.Packed{}, err
 	}
-	p := eval.Packed{Tokens: res.Payload.Pack.TokenActual, Shares: s.shares(&res.Payload), Account: s.account(&res.Payload)}
+	p := eval.Packed{Tokens: res.Payload.Pack.TokenActual, Shares: s.shares(&res.Payload), Account: s.account(&res.Payload), Text: res.Payload.Text}
 	for _, section := range res.Payload.Pack.Sections {
 		for _, item := range section.Items {
 			p.IDs = append(p.IDs, s.ids[item.ID])
@@ -316,6 +316,9 @@ func printEval(w io.Writer, r evalReport, budgets []int) {
 	for _, b := range budgets {
 		fmt.Fprintf(tw, "text@%d\t", b)
 	}
+	for _, b := range budgets {
+		fmt.Fprintf(tw, "answer@%d\t", b)
+	}
 	fmt.Fprint(tw, "drops named\tcites\ttokens\tp50 ms\tp95 ms\t\n")
 	for _, l := range r.Lines {
 		m := l.Mean
@@ -325,6 +328,9 @@ func printEval(w io.Writer, r evalReport, budgets []int) {
 		}
 		for _, b := range budgets {
 			fmt.Fprintf(tw, "%.3f\t", m.Shown[b])
+		}
+		for _, b := range budgets {
+			fmt.Fprintf(tw, "%.3f\t", m.Answered[b])
 		}
 		fmt.Fprintf(tw, "%s\t%s\t", percent(l.Account.Coverage()), percent(l.Account.Citations()))
 		last := 0.0

@@ -44,6 +44,7 @@ type Query struct {
 	TS               Timestamp          `json:"ts"`
 	Relevant         []string           `json:"relevant"`
 	RelevantSessions []string           `json:"relevant_sessions"`
+	Answer           any                `json:"answer"` // text or number
 	Grades           map[string]float64 `json:"grades"`
 }
 

@@ -21,6 +21,7 @@ type Score struct {
 	NDCG10, MRR                 float64
 	Evidence                    map[int]float64 // by token budget
 	Shown                       map[int]float64 // the same by the share of the text
+	Answered                    map[int]float64 // the share of the answer's terms in a pack
 	Tokens                      map[int]float64
 	MS                          float64
 }
@@ -85,7 +86,7 @@ func ndcg(ranked []string, labels Labels, k int) float64 {
 
 // Mean averages scores; the zero Score for none.
 func Mean(scores []Score) Score {
-	m := Score{Evidence: map[int]float64{}, Shown: map[int]float64{}, Tokens: map[int]float64{}}
+	m := Score{Evidence: map[int]float64{}, Shown: map[int]float64{}, Answered: map[int]float64{}, Tokens: map[int]float64{}}
 	if len(scores) == 0 {
 		return m
 	}
@@ -99,6 +100,9 @@ func Mean(scores []Score) Score {
 		m.MS += s.MS / n
 		for b, v := range s.Evidence {
 			m.Evidence[b] += v / n
+		}
+		for b, v := range s.Answered {
+			m.Answered[b] += v / n
 		}
 		for b, v := range s.Shown {
 			m.Shown[b] += v / n

@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"time"
+
+	"satchel/pipeline/store/keyword"
 )
 
 // Ranked is one place of a ranking.
@@ -21,6 +23,7 @@ type Packed struct {
 	Tokens  int
 	Shares  map[string]float64 // by id, the part of the item's text that is shown
 	Account Account
+	Text    string // as rendered
 }
 
 // Account is how a pack answers for what it left out and for what it cites.
@@ -137,7 +140,7 @@ func ask(ctx context.Context, set string, q *Query, sys System, budgets []int, s
 	}
 	labels := q.Labels()
 	row.Score = Rank(collapse(ids), labels)
-	row.Score.Evidence, row.Score.Shown, row.Score.Tokens = map[int]float64{}, map[int]float64{}, map[int]float64{}
+	row.Score.Evidence, row.Score.Shown, row.Score.Answered, row.Score.Tokens = map[int]float64{}, map[int]float64{}, map[int]float64{}, map[int]float64{}
 	for _, budget := range budgets {
 		start := time.Now()
 		p, err := sys.Pack(ctx, q, budget)
@@ -149,6 +152,7 @@ func ask(ctx context.Context, set string, q *Query, sys System, budgets []int, s
 		row.Packs[key], row.Tokens[key] = p.IDs, p.Tokens
 		row.Score.Evidence[budget] = Share(collapse(p.IDs), labels)
 		row.Score.Shown[budget] = shown(p, q)
+		row.Score.Answered[budget] = answered(p.Text, q)
 		row.Account.Add(p.Account)
 		row.Score.Tokens[budget] = float64(p.Tokens)
 	}
@@ -166,6 +170,25 @@ func shown(p Packed, q *Query) float64 {
 		sum += p.Shares[id]
 	}
 	return sum / float64(len(q.Relevant))
+}
+
+// answered is the share of the terms of the question's answer that a text holds.
+func answered(text string, q *Query) float64 {
+	want := keyword.Analyze(fmt.Sprint(q.Answer))
+	if q.Answer == nil || len(want) == 0 {
+		return 0
+	}
+	there := map[string]bool{}
+	for _, t := range keyword.Analyze(text) {
+		there[t] = true
+	}
+	n := 0
+	for _, t := range want {
+		if there[t] {
+			n++
+		}
+	}
+	return float64(n) / float64(len(want))
 }
 
 // Line is one line of a report: a category, or all of them.
