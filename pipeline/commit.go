@@ -35,10 +35,11 @@ func (t *turn) commit(ctx context.Context, s scope.Scope) (schemas.ContextResult
 	if err := t.stage(ctx, "log", func(ctx context.Context) error {
 		var err error
 		outcomes, err = t.e.cfg.Log.Append(ctx, batch)
-		return logged(outcomes, len(batch.Drafts), err)
+		return t.logged(outcomes, len(batch.Drafts), err)
 	}); err != nil {
 		return schemas.ContextResult{}, err
 	}
+	t.positions(outcomes)
 	p := &res.Payload
 	p.Positions = schemas.Positions{Pack: outcomes[0].Position, Drop: outcomes[1].Position, Decision: outcomes[2].Position}
 	if t.req.IncludeProofs {
@@ -55,10 +56,10 @@ func (t *turn) commit(ctx context.Context, s scope.Scope) (schemas.ContextResult
 }
 
 // logged checks that every draft of the batch is a new entry.
-func logged(outcomes []eventlog.Outcome, want int, err error) error {
+func (t *turn) logged(outcomes []eventlog.Outcome, want int, err error) error {
 	if err == nil && len(outcomes) == want {
-		for _, o := range outcomes {
-			if o.Status != eventlog.Appended {
+		for i, o := range outcomes {
+			if o.Status != eventlog.Appended && i < want-len(t.kept) {
 				err = fmt.Errorf("append: an id was used before")
 			}
 		}
@@ -225,7 +226,7 @@ func (t *turn) batch(s scope.Scope, res *schemas.ContextResult) (eventlog.Batch,
 	if err != nil {
 		return eventlog.Batch{}, err
 	}
-	return eventlog.Batch{Drafts: []eventlog.Draft{packed, dropped, decided}}, nil
+	return eventlog.Batch{Drafts: append([]eventlog.Draft{packed, dropped, decided}, t.kept...)}, nil
 }
 
 func (t *turn) encode(s scope.Scope, eventType, id string, data any) (eventlog.Draft, error) {

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/compaction"
@@ -94,12 +95,17 @@ func (t *turn) verify() error {
 	in := verify.Input{Sources: make([]verify.Source, len(cs)), Report: &t.drop, Count: t.e.counter(t.req.Model).Count}
 	for i := range cs {
 		in.Sources[i] = sourceOf(&cs[i])
+		in.Sources[i].Hidden = t.hidden[cs[i].Record.ID]
 	}
 	for _, i := range t.packed.Shown {
 		if i < 0 || i >= len(cs) {
 			return compactionError(&verify.Mismatch{Check: verify.CheckShown, Detail: "shown is none of the candidates"})
 		}
 		in.Shown = append(in.Shown, shownOf(&cs[i]))
+	}
+	for i := range t.summaries {
+		s := &t.summaries[i]
+		in.Summaries = append(in.Summaries, verify.Summary{ID: s.ID, Level: s.Level, Text: s.Text, Links: s.Links, Lines: s.Lines})
 	}
 	if err := verify.Verify(&in); err != nil {
 		return compactionError(err)
@@ -116,7 +122,7 @@ func sourceOf(c *candidate.Candidate) verify.Source {
 	if c.Extract != nil {
 		text = c.Extract.Whole.Text()
 	}
-	return verify.Source{ID: c.Record.ID, Speaker: c.Record.Speaker, Text: text, Tokens: c.Tokens, Drop: c.Drop}
+	return verify.Source{ID: c.Record.ID, Speaker: strings.ReplaceAll(c.Record.Speaker, "\n", " "), Text: text, Tokens: c.Tokens, Drop: c.Drop}
 }
 
 func shownOf(c *candidate.Candidate) verify.Shown {

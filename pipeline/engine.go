@@ -16,6 +16,7 @@ import (
 	"satchel/pipeline/pack"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection"
+	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
 )
 
@@ -49,7 +50,11 @@ type turn struct {
 	audit       schemas.DropReport
 	filters     map[string]string
 	parts       parts
-	compacted   bool // extracts may stand for items
+	compacted   bool                // extracts may stand for items
+	hidden      map[string][]string // by item, what redaction took away
+	summaries   []compaction.Summary
+	kept        []eventlog.Draft // of the summaries
+	keptAt      []int64          // where they stand in the log, 0 for one that is gone
 }
 
 // Context answers a request. The scope says who asks; what the request claims about

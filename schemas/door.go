@@ -146,31 +146,57 @@ type ExplainReply struct {
 	Verdict     *Verdict     `json:"verdict,omitempty"` // policy's answer
 }
 
-// CompactRequest asks ctx.v1.<tenant>.compact to bring a pack under a budget.
+// CompactRequest asks ctx.v1.<tenant>.compact to bring a pack, or what a session holds,
+// under a budget, and to keep summaries of it. pack_id or session is required; with both
+// it is the pack.
 type CompactRequest struct {
-	From   *Agent `json:"from,omitempty"` // who asks: the pack's principal
-	PackID string `json:"pack_id"`        // the pack
-	Budget int    `json:"budget"`         // tokens
+	From    *Agent `json:"from,omitempty"`    // who asks: for a pack its principal, or an auditor
+	PackID  string `json:"pack_id,omitempty"` // the pack
+	Session string `json:"session,omitempty"` // instead of a pack: the session, at most its 1,000 newest items
+	Query   string `json:"query,omitempty"`   // what the context is for; picks sentences
+	Model   string `json:"model,omitempty"`   // names the tokenizer; default cl100k_base
+	Purpose string `json:"purpose,omitempty"` // what the data is for, seen by policy
+	Budget  int    `json:"budget"`            // tokens
 }
 
 // CompactReply answers a CompactRequest.
 type CompactReply struct {
-	Compacted ContextPack `json:"compacted"`   // the smaller pack
-	Text      string      `json:"text"`        // its rendered text
-	Drop      DropReport  `json:"drop_report"` // what it left out
+	Compacted ContextPack   `json:"compacted"`   // the smaller pack
+	Text      string        `json:"text"`        // its rendered text
+	Drop      DropReport    `json:"drop_report"` // what it left out
+	Results   []ResultItem  `json:"results"`     // what it shows; extracts where spans are named
+	Summaries []SummaryInfo `json:"summaries"`   // kept as items
+	Warnings  []string      `json:"warnings"`    // what could not be done
+	Positions Positions     `json:"positions"`   // log positions
 }
 
-// RecoverRequest asks ctx.v1.<tenant>.recover for items a drop report named.
+// SummaryInfo is a summary that was kept as an item of kind summary.
+type SummaryInfo struct {
+	ID       string        `json:"id"`                 // of the item
+	Level    SummaryLevel  `json:"level"`              // item, cluster or session
+	Text     string        `json:"text"`               // a line a sentence
+	Lines    []SummaryLine `json:"lines"`              // what each line cites
+	Links    []string      `json:"derived_from"`       // items and summaries it was made from
+	Tokens   int           `json:"tokens"`             // of the text
+	Position int64         `json:"position,omitempty"` // log position
+}
+
+// RecoverRequest asks ctx.v1.<tenant>.recover for what a drop report named. Policy
+// decides anew for who asks. Give item_ids, spans or both.
 type RecoverRequest struct {
-	From    *Agent   `json:"from,omitempty"` // who asks: the pack's principal
-	PackID  string   `json:"pack_id"`        // the pack
-	ItemIDs []string `json:"item_ids"`       // dropped items
+	From    *Agent    `json:"from,omitempty"`     // who asks: the pack's principal, or an auditor
+	PackID  string    `json:"pack_id"`            // the pack
+	ItemIDs []string  `json:"item_ids,omitempty"` // items of which something was dropped: they come whole
+	Spans   []SpanRef `json:"spans,omitempty"`    // dropped spans: these alone come
+	Purpose string    `json:"purpose,omitempty"`  // what the data is for, seen by policy
 }
 
 // RecoverReply answers a RecoverRequest.
 type RecoverReply struct {
-	Results []ResultItem `json:"results"` // what policy still allows
-	Missing []string     `json:"missing"` // the others
+	Results   []ResultItem `json:"results"`   // what policy still allows
+	Missing   []string     `json:"missing"`   // the others: not named, denied, changed since, erased, too much
+	PackID    string       `json:"pack_id"`   // of the pack in the log that shows them
+	Positions Positions    `json:"positions"` // log positions
 }
 
 // TemplateRequest asks ctx.v1.<tenant>.template for the templates, or registers one.

@@ -209,6 +209,7 @@ func requestRules() map[string]object {
 		"RequestPayload.profile":                  orEmpty(tokenPattern),
 		"RequestPayload.min_score":                {"description": "Items below are left out"},
 		"RequestPayload.repeat":                   {"enum": []string{"", "full"}},
+		"RequestPayload.compaction":               {"enum": []string{"", CompactionAuto, CompactionOff}},
 		"RequestPayload.include_scores":           {"description": "Scores and signals in the result"},
 		"RequestPayload.relevance":                {"description": "Input of the relevance pre-parser; absent means include all"},
 		"RelevanceRequest.mode":                   with(with(short(MaxName), "minLength", 1), "description", "Cognitive mode: RESPOND, CLARIFY, ACKNOWLEDGE, ACT or a configured one"),
@@ -252,7 +253,15 @@ func doorRules() map[string]object {
 		"PremortemRequest.domain":          {"pattern": blank, "maxLength": MaxName},
 		"PremortemRequest.strategy":        short(MaxName),
 		"CompactRequest.budget":            between(1, MaxTokenBudget),
-		"RecoverRequest.item_ids":          ids(),
+		"CompactRequest.pack_id":           orEmpty(idPattern),
+		"CompactRequest.session":           short(MaxName),
+		"CompactRequest.query":             {"maxLength": MaxQuery},
+		"CompactRequest.model":             short(MaxName),
+		"CompactRequest.purpose":           orEmpty(valuePattern),
+		"RecoverRequest.item_ids":          {"maxItems": MaxItems, "items": object{"type": "string", "pattern": idPattern}},
+		"RecoverRequest.spans":             {"maxItems": MaxItems},
+		"RecoverRequest.purpose":           orEmpty(valuePattern),
+		"SpanRef.item_id":                  id(),
 		"RoleRequest.pack_id":              orEmpty(idPattern),
 		"RoleRequest.expose":               shorts(MaxFilters),
 		"RoleRequest.withheld":             {"maxItems": MaxItems},
@@ -276,7 +285,7 @@ func doorRules() map[string]object {
 		"OpenRequest.handle":               {"minLength": 1, "maxLength": MaxURI},
 		"ExplainRequest.item_id":           id(),
 	}
-	for _, t := range []string{"Explain", "Compact", "Recover"} {
+	for _, t := range []string{"Explain", "Recover"} {
 		all[t+"Request.pack_id"] = id()
 	}
 	for _, t := range []string{"Role", "Run"} {
@@ -329,6 +338,18 @@ func documentRules(name string) object {
 	case "exception-request":
 		return object{"not": object{"required": []string{"add", "revoke"},
 			"properties": object{"add": object{"type": "object"}, "revoke": object{"type": "string", "minLength": 1}}}}
+	case "compact-request":
+		given := object{"type": "string", "minLength": 1}
+		return object{"anyOf": []any{
+			object{"required": []string{"pack_id"}, "properties": object{"pack_id": given}},
+			object{"required": []string{"session"}, "properties": object{"session": given}},
+		}}
+	case "recover-request":
+		given := object{"type": "array", "minItems": 1}
+		return object{"anyOf": []any{
+			object{"required": []string{"item_ids"}, "properties": object{"item_ids": given}},
+			object{"required": []string{"spans"}, "properties": object{"spans": given}},
+		}}
 	case "search-request", "build-request":
 		return object{"anyOf": []any{
 			object{"required": []string{"query"}, "properties": object{"query": object{"type": "string", "pattern": blank}}},

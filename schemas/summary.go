@@ -27,7 +27,7 @@ type SummaryLine struct {
 // SpanRef points at a span of an item's text.
 type SpanRef struct {
 	ItemID string `json:"item_id"`
-	Span   Span   `json:"span"`
+	Span   Span   `json:"span"` // of the item's text
 }
 
 // Summarised returns the attributes of an item of kind summary.

@@ -122,7 +122,17 @@ func (r *ExplainRequest) Validate() []Issue {
 func (r *CompactRequest) Validate() []Issue {
 	var c checker
 	c.agent("/from", r.From)
-	c.id("/pack_id", r.PackID)
+	if r.PackID != "" {
+		c.id("/pack_id", r.PackID)
+	}
+	if r.PackID == "" && r.Session == "" {
+		c.add("/pack_id", "is required, or session")
+		c.add("/session", "is required, or pack_id")
+	}
+	c.short("/session", r.Session, MaxName)
+	c.size("/query", r.Query, MaxQuery)
+	c.short("/model", r.Model, MaxName)
+	c.purpose("/purpose", r.Purpose)
 	c.intRange("/budget", int64(r.Budget), 1, MaxTokenBudget)
 	return c.issues
 }
@@ -132,7 +142,22 @@ func (r *RecoverRequest) Validate() []Issue {
 	var c checker
 	c.agent("/from", r.From)
 	c.id("/pack_id", r.PackID)
-	c.ids("/item_ids", r.ItemIDs)
+	if len(r.ItemIDs) > 0 || len(r.Spans) == 0 {
+		c.ids("/item_ids", r.ItemIDs)
+	}
+	if len(r.ItemIDs)+len(r.Spans) == 0 {
+		c.add("/spans", "is required, or item_ids")
+	}
+	if len(r.Spans) > MaxItems {
+		c.add("/spans", "must have at most "+strconv.Itoa(MaxItems)+" entries")
+	}
+	for i, s := range r.Spans {
+		c.id(at("/spans", i)+"/item_id", s.ItemID)
+		if s.Span.Start < 0 || s.Span.End <= s.Span.Start {
+			c.add(at("/spans", i)+"/span", "must be a range of bytes, [start, end)")
+		}
+	}
+	c.purpose("/purpose", r.Purpose)
 	return c.issues
 }
 

@@ -124,7 +124,6 @@ func (c *evalCmd) runSet(ctx context.Context, a *app, name string, out io.Writer
 		err = errors.Join(err, n.stop(done), own.dropSchemas(done))
 	}()
 	sys := newEvalSystem(n, &set)
-	sys.mode = c.Compaction
 	bar := a.bar(name + ": importing")
 	err = sys.load(ctx, set.Memories, bar.set)
 	bar.end()
@@ -160,7 +159,6 @@ type evalSystem struct {
 	query   string            // query type
 	ids     map[string]string // safe id → id
 	texts   map[string]string // safe id → text
-	mode    string            // compaction
 	tenants map[string]string // tenant → safe tenant
 }
 
@@ -261,7 +259,7 @@ func (s *evalSystem) item(tenant string, m *eval.Memory, seq int64) schemas.Memo
 func (s *evalSystem) request(q *eval.Query, budget int) (scope.Scope, schemas.ContextRequest, error) {
 	sc, err := scope.New(s.tenants[q.Tenant], scope.Principal{Kind: "service", ID: "eval", Level: int(schemas.Internal)}, "evaluation")
 	req := schemas.ContextRequest{Meta: schemas.Meta{Type: schemas.MessageContextRequest, From: &schemas.Agent{ID: "eval"}}}
-	req.Payload = schemas.RequestPayload{Query: schemas.Query{Type: s.query, Text: q.Text}, Limit: 1000, TokenBudget: budget, Now: q.TS.Time, Compaction: s.mode}
+	req.Payload = schemas.RequestPayload{Query: schemas.Query{Type: s.query, Text: q.Text}, Limit: 1000, TokenBudget: budget, Now: q.TS.Time}
 	return sc, req, err
 }
 

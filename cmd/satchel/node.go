@@ -144,8 +144,13 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	}
 	projector := worker.NewProjector(cfg)
 	cfg.Projector = projector
+<<<<<<< HEAD
 	engine := pipeline.Config{Log: log, Items: n.items, Keyword: n.keyword, Vector: n.vector, Graph: n.graph,
 		PDP: n.pdp, Embedder: n.embedder, Tokens: n.counter, Relevance: gate, Templates: &template.Store{Dir: a.path("templates")}, Indexed: projector, Prover: n.log, Leaves: n.log, Retrieval: a.retrieval(),
+=======
+	engine := pipeline.Config{Compaction: a.Compaction, Log: log, Items: n.items, Keyword: n.keyword, Vector: n.vector, Graph: n.graph,
+		PDP: n.pdp, Embedder: n.embedder, Tokens: n.counter, Relevance: gate, Templates: &template.Store{Dir: a.path("templates")}, Indexed: projector, Prover: n.log, Leaves: n.log,
+>>>>>>> 45d9274 (compaction: summaries of items, clusters and sessions; doors compact and recover; COMPACTION)
 		Clock: o.clock, IDs: o.newID, Logger: logger, Tracer: otel.Tracer("satchel"), Meter: otel.Meter("satchel")}
 	if err := a.RerankSettings.apply(&engine); err != nil {
 		return err
@@ -250,6 +255,8 @@ func endpoints(v *worker.Service, e *pipeline.Engine, g *gate, draining <-chan s
 		{"template", "ctx.v1.*.template", answers["template"], 0},
 		{"relevance", "ctx.v1.*.relevance", g.answer, 0},
 		{"explain", "ctx.v1.*.explain", v.Explain, 0},
+		{"compact", "ctx.v1.*.compact", answers["compact"], 0},
+		{"recover", "ctx.v1.*.recover", answers["recover"], 0},
 		{"exception", "ctx.v1.*.exception", v.Exception, 0},
 		{"put", "mem.v1.*.put", v.Put, 64},
 		{"head", "log.v1.*.head", v.Head, 0},

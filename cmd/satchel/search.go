@@ -54,7 +54,24 @@ func doors(v *worker.Service, e *pipeline.Engine) map[string]served {
 		"preview":   serveDoor(v, func(r *schemas.BuildRequest) (*schemas.Agent, string) { return r.From, r.Purpose }, e.Preview),
 		"assemble":  serveDoor(v, func(r *schemas.AssembleRequest) (*schemas.Agent, string) { return r.From, r.Purpose }, e.Assemble),
 		"premortem": serveDoor(v, func(r *schemas.PremortemRequest) (*schemas.Agent, string) { return r.From, r.Purpose }, e.Premortem),
-		"template":  serveDoor(v, func(r *schemas.TemplateRequest) (*schemas.Agent, string) { return r.From, "" }, e.Templates),
+		"compact": serveDoor(v, func(r *schemas.CompactRequest) (*schemas.Agent, string) { return r.From, r.Purpose }, func(ctx context.Context, s scope.Scope, r schemas.CompactRequest) (schemas.CompactReply, error) {
+			if r.PackID == "" {
+				return e.Compact(ctx, s, r, nil)
+			}
+			stored, err := v.Stored(ctx, s.Tenant(), r.PackID, r.From)
+			if err != nil {
+				return schemas.CompactReply{}, err
+			}
+			return e.Compact(ctx, s, r, &stored)
+		}),
+		"recover": serveDoor(v, func(r *schemas.RecoverRequest) (*schemas.Agent, string) { return r.From, r.Purpose }, func(ctx context.Context, s scope.Scope, r schemas.RecoverRequest) (schemas.RecoverReply, error) {
+			stored, err := v.Stored(ctx, s.Tenant(), r.PackID, r.From)
+			if err != nil {
+				return schemas.RecoverReply{}, err
+			}
+			return e.Recover(ctx, s, r, &stored)
+		}),
+		"template": serveDoor(v, func(r *schemas.TemplateRequest) (*schemas.Agent, string) { return r.From, "" }, e.Templates),
 	}
 }
 

@@ -10,12 +10,13 @@ import (
 // Extract is what stands for an item's content when the whole would take too much:
 // lines of it, word for word and in order.
 type Extract struct {
-	Whole  schemas.Content // what it was taken from, as policy lets it be seen
-	Before int             // tokens of "speaker: text\n" with the whole
-	After  int             // the same with the extract
-	Stored int             // the record's count, for when the whole comes back
-	Lines  []Line
-	Blob   bool // lines of a log, a table, …: shown one below the other
+	Whole   schemas.Content // what it was taken from, as policy lets it be seen
+	Before  int             // tokens of "speaker: text\n" with the whole
+	After   int             // the same with the extract
+	Stored  int             // the record's count, for when the whole comes back
+	Lines   []Line
+	Summary string // id of the kept summary that it goes with, "" for none
+	Blob    bool   // lines of a log, a table, …: shown one below the other
 }
 
 // Line is a piece of an extract.

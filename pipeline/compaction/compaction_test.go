@@ -125,7 +125,7 @@ func TestExtractKeepsWhatIsAsked(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("We talked about the weather for a while. ", 30) + "Jonas renewed the gateway certificate on Tuesday. " + strings.Repeat("Then there was lunch. ", 30)
 	cs := []candidate.Candidate{{Record: schemas.Record{MemoryItem: schemas.MemoryItem{ID: "a", Kind: schemas.KindMemory, Content: schemas.TextContent(text)}}}}
-	if n := compaction.Shorten(cs, compaction.Options{Query: "who renewed the certificate?", Budget: 400, Counter: token.Estimate{}}); n != 1 {
+	if n := compaction.Shorten(cs, compaction.Options{Query: "who renewed the certificate?", Budget: 200, Counter: token.Estimate{}}); n != 1 {
 		t.Fatalf("%d extracts", n)
 	}
 	got := cs[0].Record.Content.Text()

@@ -59,7 +59,7 @@ func Expose(c *candidate.Candidate, o Options) (Exposed, error) {
 		Item: schemas.ContextItem{
 			ID: r.ID, SourceType: info.SourceType, ContentRef: "log:" + strconv.FormatInt(r.Position, 10),
 			Score: score, SecurityLabel: strings.Join(r.SecurityLabel, ","), PIIFlags: r.PIIFlags,
-			Tokens: c.Tokens, Redactions: c.Verdict.RedactedFields, Spans: spans(c),
+			Tokens: c.Tokens, Redactions: c.Verdict.RedactedFields, Spans: spans(c), SummaryRef: summary(c),
 			Evidence: schemas.RetrievalEvidence{
 				Retriever: strongest, Filters: o.Filters, Reranker: o.Reranker, Score: score,
 				PolicyDecisionID: c.Verdict.ID, Span: c.Span, Channels: c.Channels, Signals: c.Signals,
@@ -109,6 +109,14 @@ func spans(c *candidate.Candidate) []schemas.Span {
 		return nil
 	}
 	return c.Extract.Spans()
+}
+
+// summary is the kept summary that an extract goes with.
+func summary(c *candidate.Candidate) string {
+	if c.Extract == nil {
+		return ""
+	}
+	return c.Extract.Summary
 }
 
 func round(x float64) float64 { return math.Round(x*1e4) / 1e4 }

@@ -1,0 +1,313 @@
+package compaction
+
+import (
+	"cmp"
+	"container/heap"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"satchel/pipeline/candidate"
+	"satchel/pipeline/token"
+	"satchel/schemas"
+)
+
+// Leaf is an item that may be summarised.
+type Leaf struct {
+	Candidate *candidate.Candidate
+	Class     string // items of one class alone are summarised together
+}
+
+// text is the whole of a leaf.
+func (l *Leaf) text() string {
+	if e := l.Candidate.Extract; e != nil {
+		return e.Whole.Text()
+	}
+	return l.Candidate.Record.Content.Text()
+}
+
+// Summary is an extractive summary: each line is cut from what it cites.
+type Summary struct {
+	ID      string // of its text and what it cites: the same again has the same id
+	Level   schemas.SummaryLevel
+	Session string
+	Text    string
+	Lines   []schemas.SummaryLine
+	Links   []string // what it is derived from, one level below, in order
+	Leaves  []int    // the items below it
+}
+
+// Limits of the hierarchy.
+const (
+	longItem    = 96 // tokens from which an item has a summary of its own
+	mostLeaves  = 24 // of a cluster
+	itemPart    = .5 // of an item's tokens that its summary takes at most
+	clusterPart = .4
+)
+
+// Summarise makes summaries of the leaves from the bottom up: of each long item, of each
+// run of items that stand together in a session and on a day, and of each session with
+// more than one such run. A level takes its lines from the one below and cites them
+// there: a session's line cites a cluster's, that one an item or its summary, down to
+// the characters. A session's summary takes at most budget tokens. Sentences are taken
+// by relevance to the query and by what they say that is not said yet.
+func Summarise(leaves []Leaf, query string, budget int, by token.Counter) []Summary {
+	h := &hierarchy{leaves: leaves, by: by, r: newReader(query), taken: map[schemas.SpanRef]line{}}
+	h.pieces = make([]piece, len(leaves))
+	for i := range leaves {
+		c := *leaves[i].Candidate
+		if c.Extract != nil {
+			Restore(&c)
+		}
+		h.pieces[i] = piece{c: &c, before: tokensOf(&c, by)}
+		h.r.read(&h.pieces[i])
+	}
+	for _, session := range h.runs() {
+		var lines []line
+		for _, cluster := range session {
+			lines = append(lines, h.cluster(cluster)...)
+		}
+		if len(session) > 1 {
+			h.add(schemas.SummaryOfSession, leaves[session[0][0]].Candidate.Record.SessionID(), lines, budget)
+		}
+	}
+	return h.out
+}
+
+type hierarchy struct {
+	leaves []Leaf
+	pieces []piece
+	r      *reader
+	by     token.Counter
+	out    []Summary
+	taken  map[schemas.SpanRef]line // by where a summary has them
+}
+
+// runs groups leaves: sessions of one class, each a list of clusters in order of time.
+func (h *hierarchy) runs() [][][]int {
+	order := make([]int, len(h.leaves))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		x, y := &h.leaves[a].Candidate.Record, &h.leaves[b].Candidate.Record
+		return cmp.Or(cmp.Compare(h.leaves[a].Class, h.leaves[b].Class), cmp.Compare(x.SessionID(), y.SessionID()), x.CreatedAt.Compare(y.CreatedAt),
+			cmp.Compare(x.Seq, y.Seq), cmp.Compare(x.Position, y.Position), cmp.Compare(x.ID, y.ID))
+	})
+	var out [][][]int
+	session, day := "", ""
+	for n, i := range order {
+		r := &h.leaves[i].Candidate.Record
+		s, d := h.leaves[i].Class+"\x00\x00"+r.SessionID(), r.CreatedAt.UTC().Format("2006-01-02")
+		if n == 0 || s != session {
+			out = append(out, nil)
+			day = "\x00"
+		}
+		last := len(out) - 1
+		if clusters := out[last]; d != day || len(clusters[len(clusters)-1]) == mostLeaves {
+			out[last] = append(out[last], nil)
+		}
+		clusters := out[last]
+		clusters[len(clusters)-1] = append(clusters[len(clusters)-1], i)
+		session, day = s, d
+	}
+	return out
+}
+
+// line is one that a level may take.
+type line struct {
+	text    string
+	speaker string
+	cite    schemas.SpanRef
+	terms   []uint64
+	score   float64
+	cost    int
+	leaf    int
+}
+
+// cluster summarises items that stand together, and the long ones of them each. It
+// returns the lines that the level above may take.
+func (h *hierarchy) cluster(leaves []int) []line {
+	var lines []line
+	total := 0
+	for _, i := range leaves {
+		total += h.pieces[i].before
+		lines = append(lines, h.item(i)...)
+	}
+	if len(leaves) < 2 {
+		return lines
+	}
+	at, ok := h.add(schemas.SummaryOfCluster, h.leaves[leaves[0]].Candidate.Record.SessionID(), lines, int(clusterPart*float64(total)))
+	if !ok {
+		return lines
+	}
+	return h.below(at)
+}
+
+// item returns the lines of an item: its sentences, or those of its summary when it is
+// long.
+func (h *hierarchy) item(i int) []line {
+	p := &h.pieces[i]
+	r := &p.c.Record
+	text := h.leaves[i].text()
+	scores := h.r.scores(p)
+	lines := make([]line, len(p.units))
+	for n, u := range p.units {
+		lines[n] = line{text: text[u.Start:u.End], speaker: oneLine(r.Speaker), cite: schemas.SpanRef{ItemID: r.ID, Span: u},
+			terms: p.terms[n], score: scores[n], cost: 1 + p.before*(u.End-u.Start)/(len(text)+1), leaf: i}
+	}
+	if p.before < longItem || len(lines) < 3 {
+		return lines
+	}
+	at, ok := h.add(schemas.SummaryOfItem, r.SessionID(), lines, int(itemPart*float64(p.before)))
+	if !ok {
+		return lines
+	}
+	return h.below(at)
+}
+
+// below returns the lines of a summary as the level above may take them.
+func (h *hierarchy) below(at int) []line {
+	s := &h.out[at]
+	out := make([]line, len(s.Lines))
+	for i, l := range s.Lines {
+		out[i] = h.taken[schemas.SpanRef{ItemID: s.ID, Span: l.Span}]
+	}
+	return out
+}
+
+// add makes a summary of the best lines that take at most limit tokens, in their order;
+// false when it would hold them all or none.
+func (h *hierarchy) add(level schemas.SummaryLevel, session string, lines []line, limit int) (int, bool) {
+	taken := choose(lines, limit, level != schemas.SummaryOfItem)
+	if len(taken) == 0 || len(taken) == len(lines) && level == schemas.SummaryOfItem {
+		return 0, false
+	}
+	s := Summary{Level: level, Session: session}
+	var b strings.Builder
+	var spans []schemas.Span
+	for _, i := range taken {
+		l := &lines[i]
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		if l.speaker != "" {
+			b.WriteString(l.speaker + ": ")
+		}
+		start := b.Len()
+		b.WriteString(l.text)
+		spans = append(spans, schemas.Span{Start: start, End: b.Len()})
+		s.Lines = append(s.Lines, schemas.SummaryLine{Span: schemas.Span{Start: start, End: b.Len()}, Cites: []schemas.SpanRef{l.cite}})
+		if !slices.Contains(s.Links, l.cite.ItemID) {
+			s.Links = append(s.Links, l.cite.ItemID)
+		}
+		if !slices.Contains(s.Leaves, l.leaf) {
+			s.Leaves = append(s.Leaves, l.leaf)
+		}
+	}
+	s.Text = b.String()
+	s.ID = idOf(&s)
+	for n, i := range taken {
+		l := lines[i]
+		l.cite = schemas.SpanRef{ItemID: s.ID, Span: spans[n]}
+		h.taken[l.cite] = l
+	}
+	h.out = append(h.out, s)
+	return len(h.out) - 1, true
+}
+
+// idOf is the SHA-256 of level, text and citations, shortened to 128 bits.
+func idOf(s *Summary) string {
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%s\x00%s\x00", s.Level, s.Text)
+	for _, l := range s.Lines {
+		fmt.Fprintf(sum, "%s\x00%d-%d\x00", l.Cites[0].ItemID, l.Cites[0].Span.Start, l.Cites[0].Span.End)
+	}
+	return "summary-" + hex.EncodeToString(sum.Sum(nil)[:16])
+}
+
+// oneLine is a speaker as a summary writes it.
+func oneLine(speaker string) string { return strings.ReplaceAll(speaker, "\n", " ") }
+
+const (
+	mostLines = 200 // of one summary, for its links and citations
+	repeated  = .7  // of a line's score that is lost when all of it has been said
+)
+
+// choose picks lines greedily by score and by what they say that no line before has said,
+// against their cost, until limit tokens are taken, and returns them in order. What a
+// line is worth only falls while others are taken, so the best of a heap is worth
+// weighing again only when it comes up.
+func choose(lines []line, limit int, speakers bool) []int {
+	said := map[uint64]bool{}
+	worth := func(i int) float64 {
+		known := 0
+		for _, t := range lines[i].terms {
+			if said[t] {
+				known++
+			}
+		}
+		again := float64(known) / float64(len(lines[i].terms)+1)
+		return (lines[i].score + .05) * (1 - repeated*again) / math.Sqrt(float64(lines[i].cost)+4)
+	}
+	q := &byWorth{}
+	for i := range lines {
+		q.list = append(q.list, weighed{i, worth(i)})
+	}
+	heap.Init(q)
+	var taken []int
+	for q.Len() > 0 && len(taken) < mostLines {
+		top := &q.list[0]
+		if now := worth(top.line); now < top.worth {
+			top.worth = now
+			heap.Fix(q, 0)
+			continue
+		}
+		i := heap.Pop(q).(weighed).line
+		cost := lines[i].cost
+		if speakers && lines[i].speaker != "" {
+			cost += 2
+		}
+		if cost > limit && len(taken) > 0 {
+			continue
+		}
+		limit -= cost
+		taken = append(taken, i)
+		for _, t := range lines[i].terms {
+			said[t] = true
+		}
+	}
+	slices.Sort(taken)
+	return taken
+}
+
+type weighed struct {
+	line  int
+	worth float64
+}
+
+// byWorth is a heap of lines, best first, ties in their order.
+type byWorth struct{ list []weighed }
+
+func (q *byWorth) Len() int { return len(q.list) }
+
+func (q *byWorth) Less(a, b int) bool {
+	x, y := q.list[a], q.list[b]
+	if x.worth != y.worth {
+		return x.worth > y.worth
+	}
+	return x.line < y.line
+}
+
+func (q *byWorth) Swap(a, b int) { q.list[a], q.list[b] = q.list[b], q.list[a] }
+
+func (q *byWorth) Push(x any) { q.list = append(q.list, x.(weighed)) }
+
+func (q *byWorth) Pop() any {
+	last := q.list[len(q.list)-1]
+	q.list = q.list[:len(q.list)-1]
+	return last
+}

@@ -1,0 +1,52 @@
+package policies
+
+import (
+	"slices"
+	"strings"
+
+	"satchel/schemas"
+)
+
+// Class names the items that may be summarised together: those that every principal may
+// see alike, for they carry the same labels. It is false for an item of which a principal
+// may see less than another: with fields flagged as personal, with credentials, or
+// redacted already. Such an item is not copied into a summary.
+func Class(r *schemas.Record, v *schemas.Verdict) (string, bool) {
+	if v == nil || !v.Allow || v.Redact || len(r.PIIFlags) > 0 || r.Facets.PII || r.Facets.Credentials {
+		return "", false
+	}
+	return strings.Join(slices.Sorted(slices.Values(r.SecurityLabel)), "\x00"), true
+}
+
+// Derive gives an item the labels and limits of what it was made from, which must be of
+// one class: their labels, the lowest trust and confidence, the highest sensitivity, and
+// a life no longer than the shortest. created_at must be set.
+func Derive(m *schemas.MemoryItem, from []*schemas.Record) {
+	for i, r := range from {
+		if i == 0 {
+			m.SecurityLabel = slices.Sorted(slices.Values(r.SecurityLabel))
+			m.Scope.Org, m.Scope.Project = r.Scope.Org, r.Scope.Project
+		}
+		m.Trust = lower(m.Trust, r.Trust)
+		m.Confidence = lower(m.Confidence, r.Confidence)
+		if r.Sensitivity != nil && (m.Sensitivity == nil || *r.Sensitivity > *m.Sensitivity) {
+			m.Sensitivity = r.Sensitivity
+		}
+		if end := r.ExpiresAt(); !end.IsZero() {
+			left := max(1, int64(end.Sub(m.CreatedAt).Seconds()))
+			if m.TTL == 0 || left < m.TTL {
+				m.TTL = left
+			}
+		}
+		if !r.ValidTo.IsZero() && (m.ValidTo.IsZero() || r.ValidTo.Before(m.ValidTo)) {
+			m.ValidTo = r.ValidTo
+		}
+	}
+}
+
+func lower(a, b *float64) *float64 {
+	if a == nil || b != nil && *b < *a {
+		return b
+	}
+	return a
+}
