@@ -99,7 +99,6 @@ func (v *Service) Pack(ctx context.Context, tenant string, body []byte) (any, er
 	return stored.raw, nil
 }
 
-<<<<<<< HEAD
 // OpenPack returns the stored result of a pack to s, for whom it was made or who audits,
 // if policy still allows every item in it for the pack's purpose.
 func (v *Service) OpenPack(ctx context.Context, s scope.Scope, packID string) (schemas.ContextResult, error) {
@@ -110,12 +109,6 @@ func (v *Service) OpenPack(ctx context.Context, s scope.Scope, packID string) (s
 		}
 		return v.maySee(ctx, s, p)
 	})
-=======
-// Stored returns a pack's stored result on the conditions of Pack.
-func (v *Service) Stored(ctx context.Context, tenant, id string, from *schemas.Agent) (schemas.ContextResult, error) {
-	var res schemas.ContextResult
-	stored, err := v.openPack(ctx, tenant, schemas.PackRequest{PackID: id, From: from})
->>>>>>> 45d9274 (compaction: summaries of items, clusters and sessions; doors compact and recover; COMPACTION)
 	if err != nil {
 		return res, err
 	}

@@ -144,13 +144,8 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	}
 	projector := worker.NewProjector(cfg)
 	cfg.Projector = projector
-<<<<<<< HEAD
-	engine := pipeline.Config{Log: log, Items: n.items, Keyword: n.keyword, Vector: n.vector, Graph: n.graph,
-		PDP: n.pdp, Embedder: n.embedder, Tokens: n.counter, Relevance: gate, Templates: &template.Store{Dir: a.path("templates")}, Indexed: projector, Prover: n.log, Leaves: n.log, Retrieval: a.retrieval(),
-=======
 	engine := pipeline.Config{Compaction: a.Compaction, Log: log, Items: n.items, Keyword: n.keyword, Vector: n.vector, Graph: n.graph,
-		PDP: n.pdp, Embedder: n.embedder, Tokens: n.counter, Relevance: gate, Templates: &template.Store{Dir: a.path("templates")}, Indexed: projector, Prover: n.log, Leaves: n.log,
->>>>>>> 45d9274 (compaction: summaries of items, clusters and sessions; doors compact and recover; COMPACTION)
+		PDP: n.pdp, Embedder: n.embedder, Tokens: n.counter, Relevance: gate, Templates: &template.Store{Dir: a.path("templates")}, Indexed: projector, Prover: n.log, Leaves: n.log, Retrieval: a.retrieval(),
 		Clock: o.clock, IDs: o.newID, Logger: logger, Tracer: otel.Tracer("satchel"), Meter: otel.Meter("satchel")}
 	if err := a.RerankSettings.apply(&engine); err != nil {
 		return err

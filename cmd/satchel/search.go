@@ -58,14 +58,14 @@ func doors(v *worker.Service, e *pipeline.Engine) map[string]served {
 			if r.PackID == "" {
 				return e.Compact(ctx, s, r, nil)
 			}
-			stored, err := v.Stored(ctx, s.Tenant(), r.PackID, r.From)
+			stored, err := v.OpenPack(ctx, s, r.PackID)
 			if err != nil {
 				return schemas.CompactReply{}, err
 			}
 			return e.Compact(ctx, s, r, &stored)
 		}),
 		"recover": serveDoor(v, func(r *schemas.RecoverRequest) (*schemas.Agent, string) { return r.From, r.Purpose }, func(ctx context.Context, s scope.Scope, r schemas.RecoverRequest) (schemas.RecoverReply, error) {
-			stored, err := v.Stored(ctx, s.Tenant(), r.PackID, r.From)
+			stored, err := v.OpenPack(ctx, s, r.PackID)
 			if err != nil {
 				return schemas.RecoverReply{}, err
 			}
