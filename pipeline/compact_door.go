@@ -115,7 +115,8 @@ func (c *compacting) fill(context.Context) error {
 	counter := t.e.counter(t.req.Model)
 	var leaves []compaction.Leaf
 	for i := range cs {
-		if class, ok := policies.Class(&cs[i].Record, &cs[i].Verdict); ok && cs[i].Kept() && cs[i].Record.Kind != schemas.KindTool && cs[i].Record.Kind != schemas.KindCode {
+		changed := c.was[cs[i].Record.ID].Text() != cs[i].Record.Content.Text()
+		if class, ok := policies.Class(&cs[i].Record, &cs[i].Verdict); ok && !changed && cs[i].Kept() && !cs[i].Suspect && cs[i].Record.Kind != schemas.KindTool && cs[i].Record.Kind != schemas.KindCode {
 			leaves = append(leaves, compaction.Leaf{Candidate: &cs[i], Class: class})
 		}
 	}
@@ -232,11 +233,16 @@ func hidden(cs []candidate.Candidate, was map[string]schemas.Content) map[string
 	for i := range cs {
 		c := &cs[i]
 		old := was[c.Record.ID]
-		if !c.Verdict.Redact || old.Text() == c.Record.Content.Text() {
+		if c.Drop == schemas.DropPolicy || old.Text() == c.Record.Content.Text() {
 			continue
 		}
 		if old.Raw() == nil {
-			out[c.Record.ID] = []string{old.Text()}
+			out[c.Record.ID] = []string{old.Text()} // and every word that is gone
+			for w := range strings.FieldsSeq(old.Text()) {
+				if len(w) > 5 && !strings.Contains(c.Record.Content.Text(), w) {
+					out[c.Record.ID] = append(out[c.Record.ID], w)
+				}
+			}
 			continue
 		}
 		var tree any
