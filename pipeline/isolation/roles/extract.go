@@ -237,7 +237,7 @@ func cosine(a, b []float32) float64 {
 }
 
 var (
-	cause  = regexp.MustCompile(`(?i)\b(because|due to|as a result|caused?|therefore|reason|expired|so that|led to)\b`)
+	cause  = regexp.MustCompile(`(?i)\b(because|due to|as a result|that is why|caused?|therefore|reason|expired|so that|led to)\b`)
 	moment = regexp.MustCompile(`(?i)\b(\d{1,2}:\d{2}|\d{4}-\d{2}|today|yesterday|tomorrow|(mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|may|june|july|august|september|october|november|december|\d+ (day|hour|minute|week|month|year)s?)\b`)
 	first  = regexp.MustCompile(`\b(I|I'll|I've|we|We)\b`)
 )

@@ -35,6 +35,28 @@ func Memories(tenant string) ([]schemas.MemoryItem, error) {
 	return lines, err
 }
 
+// Contents says what the memories are, in words.
+func Contents(items []schemas.MemoryItem) string {
+	n := map[string]int{}
+	for i := range items {
+		m := &items[i]
+		switch {
+		case m.Kind == schemas.KindTool:
+			n["tool"]++
+		case m.Category == "playbook":
+			n["playbook"]++
+		case m.Kind == schemas.KindMemory:
+			n["note"]++
+		case m.Kind == schemas.KindKnowledge && m.Category != "entity":
+			n["chunk"]++
+		default:
+			n["other"]++
+		}
+	}
+	return fmt.Sprintf("%d knowledge chunks, %d playbooks, %d session notes, %d tools with safety tags, %d other things",
+		n["chunk"], n["playbook"], n["note"], n["tool"], n["other"])
+}
+
 // Odds returns what must be refused, in order.
 func Odds() ([]Odd, error) { return decode[Odd](odd) }
 
@@ -50,3 +72,15 @@ func decode[T any](raw []byte) ([]T, error) {
 	}
 	return list, lines.Err()
 }
+
+//go:embed questions.jsonl
+var questions []byte
+
+// Question is a question and the memory that answers it.
+type Question struct {
+	Question string `json:"question"`
+	Evidence string `json:"evidence"` // item id
+}
+
+// Questions returns the labelled questions, in order.
+func Questions() ([]Question, error) { return decode[Question](questions) }

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"satchel/cmd/satchel/internal/demo"
+	"satchel/pipeline/scope"
+	"satchel/schemas"
+)
+
+// figure is one of the figures the demo is held to.
+type figure struct {
+	name      string
+	good, all int
+	target    float64 // share
+	what      string
+}
+
+func (f *figure) share() float64 {
+	if f.all == 0 {
+		return 0
+	}
+	return float64(f.good) / float64(f.all)
+}
+
+// measured are the figures over the labelled questions.
+type measured struct {
+	relevance, answers, citations, drops, budget figure
+}
+
+// measure asks the labelled questions and holds what comes back against the log, not
+// against what the roles say of themselves.
+func (t *teller) measure(ctx context.Context) error {
+	questions, err := demo.Questions()
+	if err != nil {
+		return err
+	}
+	m := measured{
+		relevance: figure{name: "context relevance", target: .85, what: "questions whose evidence is in the context"},
+		answers:   figure{name: "answers", target: .85, what: "answers that cite the evidence"},
+		citations: figure{name: "citation accuracy", target: .90, what: "citations whose bytes stand in the log where they say"},
+		drops:     figure{name: "drop report", target: .95, what: "tokens that were looked at and left out are reported"},
+		budget:    figure{name: "token budget", target: 1, what: "contexts within their budget"},
+	}
+	officer := demoAskers()[1].agent
+	for _, q := range questions {
+		var reply schemas.RunReply
+		req := schemas.RunRequest{From: &officer, Task: q.Question, TokenBudget: demoBudget, MinPosition: t.seen}
+		if err := t.client.context(ctx, "run", &req, &reply); err != nil {
+			return fmt.Errorf("ask %q: %w", q.Question, err)
+		}
+		t.seen = slices.Max(reply.Positions)
+		if err := t.score(ctx, &m, q, &reply); err != nil {
+			return err
+		}
+		if t.verbose {
+			t.say("        %-62s %s", q.Question, oneLine(reply.Answer.Text, 120))
+		}
+	}
+	t.say("\nMEASURE %d labelled questions, each through the roles; what comes back is held against the log:", len(questions))
+	missed := 0
+	for _, f := range []*figure{&m.relevance, &m.answers, &m.citations, &m.drops, &m.budget} {
+		verdict := "ok"
+		if f.share() < f.target {
+			verdict = "MISSED"
+			missed++
+		}
+		t.say("        %-17s %5.1f %%  target %3.0f %%  %-6s %d of %d %s", f.name, 100*f.share(), 100*f.target, verdict, f.good, f.all, f.what)
+	}
+	if missed > 0 {
+		return &foundError{fmt.Sprintf("%s the target", plural(missed, "figure misses", "figures miss"))}
+	}
+	return nil
+}
+
+// score adds one question's run.
+func (t *teller) score(ctx context.Context, m *measured, q demo.Question, reply *schemas.RunReply) error {
+	s, err := scope.System(demoTenant)
+	if err != nil {
+		return err
+	}
+	entries, err := t.node.log.BySubject(ctx, s, reply.RequestID)
+	if err != nil {
+		return err
+	}
+	var pack schemas.ContextPack
+	var dropped schemas.DropReport
+	var decided schemas.PolicyDecision
+	for i := range entries {
+		into := map[string]any{schemas.TypeContextPacked: &pack, schemas.TypeContextDropped: &dropped, schemas.TypePolicyDecided: &decided}[entries[i].Type]
+		if into == nil {
+			continue
+		}
+		if err := json.Unmarshal(entries[i].Data, into); err != nil {
+			return fmt.Errorf("read entry %d: %w", entries[i].Position, err)
+		}
+	}
+	shown := map[string]bool{}
+	for _, section := range pack.Sections {
+		for i := range section.Items {
+			shown[section.Items[i].ID] = true
+		}
+	}
+	m.relevance.add(shown[q.Evidence])
+	m.budget.add(pack.TokenActual <= pack.TokenBudget)
+	cites := false
+	for i := range reply.Answer.Sentences {
+		for _, c := range reply.Answer.Sentences[i].Citations {
+			cites = cites || c.ItemID == q.Evidence
+			ok, err := t.citationHolds(ctx, s, &c)
+			if err != nil {
+				return err
+			}
+			m.citations.add(ok)
+		}
+	}
+	m.answers.add(cites)
+	return t.accounted(ctx, s, m, shown, &dropped, &decided)
+}
+
+func (f *figure) add(good bool) {
+	f.all++
+	if good {
+		f.good++
+	}
+}
+
+// citationHolds reads the entry that a citation names and hashes the bytes that it cites.
+func (t *teller) citationHolds(ctx context.Context, s scope.Scope, c *schemas.Citation) (bool, error) {
+	position, err := strconv.ParseInt(strings.TrimPrefix(c.ContentRef, "log:"), 10, 64)
+	if err != nil {
+		return false, nil
+	}
+	e, err := t.node.log.Entry(ctx, s, position)
+	if err != nil {
+		return false, fmt.Errorf("read entry %d: %w", position, err)
+	}
+	var item schemas.MemoryItem
+	if err := json.Unmarshal(e.Data, &item); err != nil || item.ID != c.ItemID {
+		return false, nil
+	}
+	text := item.Content.Text()
+	if c.Span != nil {
+		if c.Span.Start < 0 || c.Span.End > len(text) || c.Span.Start > c.Span.End {
+			return false, nil
+		}
+		text = text[c.Span.Start:c.Span.End]
+	}
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:]) == c.SHA256, nil
+}
+
+// accounted counts the tokens of every item that was decided on and not shown, and those
+// of them that the drop report names.
+func (t *teller) accounted(ctx context.Context, s scope.Scope, m *measured, shown map[string]bool, dropped *schemas.DropReport, decided *schemas.PolicyDecision) error {
+	reported := map[string]bool{}
+	for i := range dropped.Drops {
+		reported[dropped.Drops[i].ItemID] = true
+	}
+	var ids []string
+	for i := range decided.Verdicts {
+		if id := decided.Verdicts[i].ItemID; !shown[id] {
+			ids = append(ids, id)
+		}
+	}
+	records, err := t.node.items.Get(ctx, s, ids)
+	if err != nil {
+		return fmt.Errorf("read items: %w", err)
+	}
+	count := t.node.counter("")
+	for i := range records {
+		n := count.Count(records[i].Content.Text())
+		m.drops.all += n
+		if reported[records[i].ID] {
+			m.drops.good += n
+		}
+	}
+	return nil
+}
