@@ -96,24 +96,24 @@ func (c *compactCmd) file(a *app) error {
 	return nil
 }
 
-type recoverCmd struct {
+type droppedCmd struct {
 	Pack string   `arg:"" help:"Id of the pack whose drop report names them."`
 	Item []string `arg:"" help:"Items; id:START-END for a dropped span alone."`
 	asker
 }
 
 // Help shows how it is called.
-func (recoverCmd) Help() string {
+func (droppedCmd) Help() string {
 	return `Policy decides anew. What it denies, what the report does not name and what has changed since
 is missing.
 
 Examples:
-  satchel recover 019cc7a5-0000-7000-8000-000000000042 note-012 note-017
-  satchel recover 019cc7a5-0000-7000-8000-000000000042 note-012:140-388`
+  satchel dropped 019cc7a5-0000-7000-8000-000000000042 note-012 note-017
+  satchel dropped 019cc7a5-0000-7000-8000-000000000042 note-012:140-388`
 }
 
 // Run brings back what a pack left out.
-func (c *recoverCmd) Run(ctx context.Context, a *app) error {
+func (c *droppedCmd) Run(ctx context.Context, a *app) error {
 	req := schemas.RecoverRequest{From: c.agent(), Purpose: c.Purpose, PackID: c.Pack}
 	for _, name := range c.Item {
 		at := strings.LastIndexByte(name, ':')

@@ -55,7 +55,7 @@ type cli struct {
 	Emit      emitCmd      `cmd:"" help:"Publish one memory."`
 	Ask       askCmd       `cmd:"" help:"Ask for a context pack."`
 	Compact   compactCmd   `cmd:"" help:"Bring a pack, a session or a file under a budget; keep summaries."`
-	Recover   recoverCmd   `cmd:"" help:"Bring back what a pack left out."`
+	Dropped   droppedCmd   `cmd:"" help:"Bring back what a pack left out."`
 	Explain   explainCmd   `cmd:"" help:"Say why an item is, or is not, in a pack, and what would have changed that."`
 	Answer    answerCmd    `cmd:"" help:"Have the roles answer a question, with citations."`
 	Trace     traceCmd     `cmd:"" help:"Print what a run left in the ledger, step by step."`
