@@ -63,7 +63,7 @@ type cli struct {
 	Preview   previewCmd   `cmd:"" help:"Say which memories a template would show and what they cost, or build the text."`
 	Assemble  assembleCmd  `cmd:"" help:"Put memories, code, experiences, values and commits about a question into Markdown."`
 	Premortem premortemCmd `cmd:"" help:"Warn of what went wrong before in a domain."`
-	Recover   recoverCmd   `cmd:"" help:"Go on with a log that was restored from an older backup."`
+	Rollback  rollbackCmd  `cmd:"" help:"Go on with a log that was restored from an older backup."`
 	Migrate   migrateCmd   `cmd:"" help:"Copy the log from the data folder to a Postgres database, and make the items there."`
 	Forget    forgetCmd    `cmd:"" help:"Erase items everywhere and print the erasure receipt."`
 	Relevance relevanceCmd `cmd:"" help:"Say which context nodes a turn needs, and which layer decided."`

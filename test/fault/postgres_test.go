@@ -120,15 +120,15 @@ func TestRestoredDatabase(t *testing.T) {
 	if n.start(t) {
 		t.Fatal("satchel up goes on with a log that was rolled back")
 	}
-	if said := n.said(t); !strings.Contains(said, "rolled back") || !strings.Contains(said, "satchel recover") {
+	if said := n.said(t); !strings.Contains(said, "rolled back") || !strings.Contains(said, "satchel rollback") {
 		t.Errorf("satchel up says: %s", said)
 	}
-	if out, code = n.run(t, "recover"); code != 3 || !strings.Contains(out, "acme") {
-		t.Errorf("recover: exit code %d\n%s", code, out)
+	if out, code = n.run(t, "rollback"); code != 3 || !strings.Contains(out, "acme") {
+		t.Errorf("rollback: exit code %d\n%s", code, out)
 	}
-	if out, code = n.run(t, "recover", "--accept-rollback"); code != 0 {
-		t.Fatalf("recover --accept-rollback: exit code %d\n%s", code, out)
+	if out, code = n.run(t, "rollback", "--accept"); code != 0 {
+		t.Fatalf("rollback --accept: exit code %d\n%s", code, out)
 	}
-	r.results, r.heads = nil, nil // those after the backup are lost with it, as recover says
+	r.results, r.heads = nil, nil // those after the backup are lost with it, as the command says
 	r.finish(t, n)                // what was acknowledged is read again from the stream
 }

@@ -15,21 +15,21 @@ import (
 	"satchel/worker"
 )
 
-type recoverCmd struct {
-	Accept bool `name:"accept-rollback" help:"Go on from the log as it is; without it recover only says what it would do."`
+type rollbackCmd struct {
+	Accept bool `help:"Go on from the log as it is; without it the command only says which log it is."`
 }
 
 // Help shows how it is called.
-func (recoverCmd) Help() string {
+func (rollbackCmd) Help() string {
 	return `For a log that was restored from an older backup: it ends before a head that was signed and
 kept, and satchel up refuses it. Restoring a newer backup is better. Where there is none,
-recover --accept-rollback puts the kept heads of such tenants aside (beside the others, under
+rollback --accept puts the kept heads of such tenants aside (beside the others, under
 another name: they prove what was lost), rebuilds their indexes from the log, and has the
 ledger published anew from its beginning. What the streams still hold behind the log's
 checkpoints is read again by satchel up; events that they no longer hold are lost, and
 so are packs and decisions of that time.
 
-Stop satchel up first. Exit code 3 when a log was rolled back and --accept-rollback is not given.`
+Stop satchel up first. Exit code 3 when a log was rolled back and --accept is not given.`
 }
 
 // rolledBack returns, by tenant, how the log contradicts its kept head.
@@ -62,13 +62,13 @@ func (a *app) refuseRolledBack(ctx context.Context, log *eventlog.Log) error {
 		return err
 	}
 	for _, bad := range found {
-		return fmt.Errorf("%w; restore a newer backup, or see satchel recover --help", bad)
+		return fmt.Errorf("%w; restore a newer backup, or see satchel rollback --help", bad)
 	}
 	return nil
 }
 
-// Run recovers.
-func (c *recoverCmd) Run(ctx context.Context, a *app) (err error) {
+// Run says what was rolled back, and accepts it.
+func (c *rollbackCmd) Run(ctx context.Context, a *app) (err error) {
 	if err := errors.Join(a.requireData(), a.requireFolder()); err != nil {
 		return err
 	}
@@ -90,13 +90,13 @@ func (c *recoverCmd) Run(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	if len(found) == 0 {
-		_, err := fmt.Fprintln(a.out, "every log continues its kept head: nothing to recover")
+		_, err := fmt.Fprintln(a.out, "every log continues its kept head: nothing was rolled back")
 		return err
 	}
 	for tenant, bad := range found {
 		fmt.Fprintf(a.out, "%s: %s\n", tenant, bad.Problem)
 		if c.Accept {
-			if err := a.recoverTenant(ctx, n, conn, tenant); err != nil {
+			if err := a.acceptRollback(ctx, n, conn, tenant); err != nil {
 				return err
 			}
 		}
@@ -107,8 +107,8 @@ func (c *recoverCmd) Run(ctx context.Context, a *app) (err error) {
 	return nil
 }
 
-// recoverTenant makes everything around a tenant's log follow from it.
-func (a *app) recoverTenant(ctx context.Context, n *node, conn js.JetStream, tenant string) error {
+// acceptRollback makes everything around a tenant's log follow from it.
+func (a *app) acceptRollback(ctx context.Context, n *node, conn js.JetStream, tenant string) error {
 	sc, err := scope.System(tenant)
 	if err != nil {
 		return err
