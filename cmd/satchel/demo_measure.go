@@ -102,13 +102,14 @@ func (t *teller) score(ctx context.Context, m *measured, q demo.Question, reply 
 			return fmt.Errorf("read entry %d: %w", entries[i].Position, err)
 		}
 	}
-	shown := map[string]bool{}
+	shown := map[string][]schemas.Span{} // nil: the whole
 	for _, section := range pack.Sections {
 		for i := range section.Items {
-			shown[section.Items[i].ID] = true
+			shown[section.Items[i].ID] = section.Items[i].Spans
 		}
 	}
-	m.relevance.add(shown[q.Evidence])
+	_, found := shown[q.Evidence]
+	m.relevance.add(found)
 	m.budget.add(pack.TokenActual <= pack.TokenBudget)
 	cites := false
 	for i := range reply.Answer.Sentences {
@@ -157,18 +158,22 @@ func (t *teller) citationHolds(ctx context.Context, s scope.Scope, c *schemas.Ci
 	return hex.EncodeToString(sum[:]) == c.SHA256, nil
 }
 
-// accounted counts the tokens of every item that was decided on and not shown, and those
-// of them that the drop report names.
-func (t *teller) accounted(ctx context.Context, s scope.Scope, m *measured, shown map[string]bool, dropped *schemas.DropReport, decided *schemas.PolicyDecision) error {
-	reported := map[string]bool{}
+// accounted counts the tokens of what was decided on and not shown, whole items and
+// the parts that an extract leaves out, and those of them that the drop report names.
+func (t *teller) accounted(ctx context.Context, s scope.Scope, m *measured, shown map[string][]schemas.Span, dropped *schemas.DropReport, decided *schemas.PolicyDecision) error {
+	reported := map[string][]schemas.Span{}
+	whole := map[string]bool{}
 	for i := range dropped.Drops {
-		reported[dropped.Drops[i].ItemID] = true
-	}
-	var ids []string
-	for i := range decided.Verdicts {
-		if id := decided.Verdicts[i].ItemID; !shown[id] {
-			ids = append(ids, id)
+		d := &dropped.Drops[i]
+		if d.Span == nil {
+			whole[d.ItemID] = true
+		} else {
+			reported[d.ItemID] = append(reported[d.ItemID], *d.Span)
 		}
+	}
+	ids := make([]string, len(decided.Verdicts))
+	for i := range decided.Verdicts {
+		ids[i] = decided.Verdicts[i].ItemID
 	}
 	records, err := t.node.items.Get(ctx, s, ids)
 	if err != nil {
@@ -176,11 +181,37 @@ func (t *teller) accounted(ctx context.Context, s scope.Scope, m *measured, show
 	}
 	count := t.node.counter("")
 	for i := range records {
-		n := count.Count(records[i].Content.Text())
-		m.drops.all += n
-		if reported[records[i].ID] {
-			m.drops.good += n
+		text := records[i].Content.Text()
+		for _, gap := range gaps(shown, records[i].ID, len(text)) {
+			n := count.Count(text[gap.Start:gap.End])
+			m.drops.all += n
+			covers := func(r schemas.Span) bool { return r.Start <= gap.Start && r.End >= gap.End }
+			if whole[records[i].ID] || slices.ContainsFunc(reported[records[i].ID], covers) {
+				m.drops.good += n
+			}
 		}
 	}
 	return nil
+}
+
+// gaps are the parts of an item's text that are not shown.
+func gaps(shown map[string][]schemas.Span, id string, size int) []schemas.Span {
+	spans, ok := shown[id]
+	switch {
+	case !ok:
+		return []schemas.Span{{End: size}}
+	case len(spans) == 0:
+		return nil
+	}
+	spans = slices.Clone(spans)
+	slices.SortFunc(spans, func(a, b schemas.Span) int { return a.Start - b.Start })
+	var out []schemas.Span
+	at := 0
+	for _, sp := range append(spans, schemas.Span{Start: size, End: size}) {
+		if sp.Start > at {
+			out = append(out, schemas.Span{Start: at, End: min(sp.Start, size)})
+		}
+		at = max(at, sp.End)
+	}
+	return out
 }

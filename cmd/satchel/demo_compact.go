@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"satchel/schemas"
+)
+
+// compact brings the roles' context under half of its budget, and one dropped item back.
+func (t *teller) compact(ctx context.Context) error {
+	officer := demoAskers()[1].agent
+	var out schemas.CompactReply
+	req := schemas.CompactRequest{From: &officer, PackID: t.context, Query: demoQuestion, Budget: demoBudget / 2}
+	if err := t.client.context(ctx, "compact", req, &out); err != nil {
+		return err
+	}
+	t.seen = max(t.seen, out.Positions.Decision)
+	inPart := 0
+	for _, section := range out.Compacted.Sections {
+		for i := range section.Items {
+			if len(section.Items[i].Spans) > 0 {
+				inPart++
+			}
+		}
+	}
+	levels := map[schemas.SummaryLevel]int{}
+	for _, s := range out.Summaries {
+		levels[s.Level]++
+		t.seen = max(t.seen, s.Position)
+	}
+	var kept []string
+	for _, level := range sortedKeys(levels) {
+		kept = append(kept, fmt.Sprintf("%d of %s", levels[level], level))
+	}
+	t.say("\nCOMPACT that context to at most %d tokens: %s, %d in extracts, %d tokens; %d saved, each dropped", demoBudget/2,
+		plural(len(out.Results), "item", "items"), inPart, out.Compacted.TokenActual, out.Drop.TokenSavings)
+	t.say("        character in the report; summaries kept as memories that cite their sources: %s.", strings.Join(kept, ", "))
+	if len(out.Drop.DroppedItemIDs) == 0 {
+		return errors.New("the compactor dropped nothing")
+	}
+	var back schemas.RecoverReply
+	recover := schemas.RecoverRequest{From: &officer, PackID: out.Compacted.ID, ItemIDs: out.Drop.DroppedItemIDs[:1]}
+	if err := t.client.context(ctx, "recover", recover, &back); err != nil {
+		return err
+	}
+	t.seen = max(t.seen, back.Positions.Decision)
+	for i := range back.Results {
+		t.say("        and back again by its id: %s  %s", back.Results[i].ID, oneLine(back.Results[i].Content.Text(), 70))
+	}
+	if t.verbose {
+		t.say("\n%s", strings.TrimRight(out.Text, "\n"))
+	}
+	return nil
+}
