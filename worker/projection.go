@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -24,6 +25,9 @@ type projection struct {
 	vector  []vector.Change
 	graph   []graph.Change
 }
+
+// errEmbed says that the model made no vectors.
+var errEmbed = errors.New("embed what was remembered")
 
 // project turns entries into changes. It is a pure function of the entries and the
 // embedding model, so that a rebuild gives what the live run gave. Without an embedder
@@ -58,7 +62,7 @@ func project(ctx context.Context, embedder embed.Embedder, entries []eventlog.En
 	}
 	vectors, err := embedder.Embed(ctx, texts)
 	if err != nil {
-		return projection{}, fmt.Errorf("embed %d texts: %w", len(texts), err)
+		return projection{}, fmt.Errorf("%w: %w", errEmbed, err)
 	}
 	for i, c := range chunks {
 		c.Vector = vectors[i]

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"sync"
+	"sync/atomic"
 
 	"satchel/pipeline/embed"
 	"satchel/pipeline/scope"
@@ -56,19 +57,40 @@ const foreign = math.MaxInt64
 // Projector keeps the indexes up with the log, one run a tenant at a time.
 // Safe for concurrent use.
 type Projector struct {
-	log      *eventlog.Log
-	stores   Stores
-	embedder embed.Embedder
-	counter  token.Counter
-	batch    int
-	busy     func() bool // whether requests are answered at the moment
-	hit      func(point string)
-	logger   *slog.Logger
-	share    share
-	echo     func(ctx context.Context, s scope.Scope, erased []echoed) error // nil: nobody else erases
+	log     *eventlog.Log
+	stores  Stores
+	side    atomic.Pointer[side] // what feeds the vectors; see Adopt
+	counter token.Counter
+	batch   int
+	busy    func() bool // whether requests are answered at the moment
+	hit     func(point string)
+	logger  *slog.Logger
+	share   share
+	echo    func(ctx context.Context, s scope.Scope, erased []echoed) error // nil: nobody else erases
 
 	mu      sync.Mutex
 	tenants map[string]*progress
+}
+
+// side is a vector index and the model that fills it. They change together only.
+type side struct {
+	index    vector.Index
+	embedder embed.Embedder
+}
+
+// Adopt makes the projector feed another vector index by another model from now on. What
+// runs ends with the old ones.
+func (p *Projector) Adopt(index vector.Index, embedder embed.Embedder) {
+	p.side.Store(&side{index, embedder})
+	p.mu.Lock()
+	tenants := make([]*progress, 0, len(p.tenants))
+	for _, t := range p.tenants {
+		tenants = append(tenants, t)
+	}
+	p.mu.Unlock()
+	for _, t := range tenants {
+		p.place(t, unknown)
+	}
 }
 
 // progress is how far a tenant's projections have come.
@@ -181,7 +203,8 @@ func (p *Projector) catchUp(ctx context.Context, tenant string, report eventlog.
 		return err
 	}
 	defer t.end()
-	at, failed := p.read(ctx, s)
+	now := p.side.Load()
+	at, failed := p.read(ctx, s, now)
 	defer func() {
 		if err == nil {
 			err = p.sendEcho(ctx, s, t)
@@ -210,7 +233,7 @@ func (p *Projector) catchUp(ctx context.Context, tenant string, report eventlog.
 		if len(entries) == 0 {
 			return fmt.Errorf("read log of tenant %q after position %d: no entries before the head: %w", tenant, from, eventlog.ErrCorrupt)
 		}
-		if err := p.apply(ctx, s, &at, &failed, entries); err != nil {
+		if err := p.apply(ctx, s, now, &at, &failed, entries); err != nil {
 			return err
 		}
 		p.noteErased(t, s.Tenant(), entries)
@@ -237,10 +260,10 @@ var ErrAhead = errors.New("index is ahead of the log")
 
 // read asks the stores for their checkpoints. One that does not say its own has failed,
 // and counts as where all of them were known to be.
-func (p *Projector) read(ctx context.Context, s scope.Scope) (at checkpoints, failed failures) {
+func (p *Projector) read(ctx context.Context, s scope.Scope, now *side) (at checkpoints, failed failures) {
 	skip := p.foreign(s.Tenant())
 	for i, read := range []func(context.Context, scope.Scope) (int64, error){
-		p.stores.Items.Checkpoint, p.stores.Keyword.Checkpoint, p.stores.Vector.Checkpoint, p.stores.Graph.Checkpoint} {
+		p.stores.Items.Checkpoint, p.stores.Keyword.Checkpoint, now.index.Checkpoint, p.stores.Graph.Checkpoint} {
 		if skip[i] {
 			at[i] = foreign
 			continue
@@ -256,26 +279,30 @@ func (p *Projector) read(ctx context.Context, s scope.Scope) (at checkpoints, fa
 }
 
 // apply brings every store that works and is behind to the last entry, side by side.
-func (p *Projector) apply(ctx context.Context, s scope.Scope, at *checkpoints, failed *failures, entries []eventlog.Entry) error {
+func (p *Projector) apply(ctx context.Context, s scope.Scope, now *side, at *checkpoints, failed *failures, entries []eventlog.Entry) error {
 	if err := restore(ctx, p.log, s, entries); err != nil {
 		return err
 	}
-	embedder := p.embedder
-	if at[2] == foreign {
+	upTo := entries[len(entries)-1].Position
+	embedder := now.embedder
+	if at[2] >= upTo || failed[2] != nil {
 		embedder = nil
 	}
 	changes, err := project(ctx, embedder, entries)
+	if errors.Is(err, errEmbed) && ctx.Err() == nil { // the others need not wait for the model
+		failed[2] = err
+		changes, err = project(ctx, nil, entries)
+	}
 	if err != nil {
 		return err
 	}
-	upTo := entries[len(entries)-1].Position
 	work := [...]struct {
 		name  string
 		apply func() error
 	}{
 		{"items", func() error { return p.stores.Items.Apply(ctx, s, changes.items, upTo) }},
 		{"keyword index", func() error { return p.stores.Keyword.Apply(ctx, s, changes.keyword, upTo) }},
-		{"vector index", func() error { return p.stores.Vector.Apply(ctx, s, changes.vector, upTo) }},
+		{"vector index", func() error { return now.index.Apply(ctx, s, changes.vector, upTo) }},
 		{"graph", func() error { return p.stores.Graph.Apply(ctx, s, changes.graph, upTo) }},
 	}
 	p.hit("project.before_apply")

@@ -213,6 +213,9 @@ func (v *Service) receipt(ctx context.Context, s scope.Scope, r schemas.Receipt,
 	return r, nil
 }
 
+// Busy reports whether requests are answered at the moment.
+func (v *Service) Busy() bool { return v.requests.busy() }
+
 // reachable refuses to wait for a position that the log does not have.
 func (v *Service) reachable(ctx context.Context, tenant string, position int64) error {
 	if position <= 0 {

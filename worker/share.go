@@ -144,7 +144,7 @@ func (p *Projector) awaitShared(ctx context.Context, s scope.Scope, position int
 	const first, longest = 2 * time.Millisecond, 50 * time.Millisecond
 	shared := p.stores.Shared.list()
 	for i, read := range []func(context.Context, scope.Scope) (int64, error){
-		p.stores.Items.Checkpoint, p.stores.Keyword.Checkpoint, p.stores.Vector.Checkpoint, p.stores.Graph.Checkpoint} {
+		p.stores.Items.Checkpoint, p.stores.Keyword.Checkpoint, p.side.Load().index.Checkpoint, p.stores.Graph.Checkpoint} {
 		for delay := first; shared[i]; delay = min(2*delay, longest) {
 			at, err := read(ctx, s)
 			if err != nil {

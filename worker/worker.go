@@ -131,8 +131,10 @@ func NewProjector(cfg Config) *Projector {
 	if cfg.Failpoint == nil {
 		cfg.Failpoint = func(string) {}
 	}
-	return &Projector{log: cfg.Log, stores: cfg.Stores, embedder: cfg.Embedder, counter: cfg.Counter,
+	p := &Projector{log: cfg.Log, stores: cfg.Stores, counter: cfg.Counter,
 		batch: cfg.BatchSize, busy: func() bool { return false }, hit: cfg.Failpoint, logger: cfg.Logger, share: share{cfg.Crew}, tenants: map[string]*progress{}}
+	p.side.Store(&side{cfg.Stores.Vector, cfg.Embedder})
+	return p
 }
 
 // Rebuild empties the tenant's indexes and fills them from the log, reporting
@@ -161,7 +163,7 @@ func (p *Projector) reset(ctx context.Context, s scope.Scope, t *progress) error
 	p.place(t, 0)
 	skip := p.foreign(s.Tenant())
 	for i, reset := range []func(context.Context, scope.Scope) error{
-		p.stores.Items.Reset, p.stores.Keyword.Reset, p.stores.Vector.Reset, p.stores.Graph.Reset} {
+		p.stores.Items.Reset, p.stores.Keyword.Reset, p.side.Load().index.Reset, p.stores.Graph.Reset} {
 		if skip[i] {
 			continue
 		}

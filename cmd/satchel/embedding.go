@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
@@ -15,16 +16,51 @@ import (
 	"satchel/pipeline/embed/openai"
 	"satchel/pipeline/embed/static"
 	"satchel/pipeline/scope"
+	"satchel/pipeline/store/vector"
 	"satchel/worker"
 )
 
-// embedding is what makes vectors: the table in the binary, or an endpoint behind a
-// cache. Single words are always the table's: they are compared with each other only.
-type embedding struct {
+// maker makes vectors: the table in the binary, or an endpoint behind a cache.
+type maker struct {
 	embed.Embedder
-	words  *static.Embedder
 	remote *openai.Embedder // nil: the table
 	cache  *cache.Cache     // nil: the table, which is faster than a cache
+}
+
+func (m *maker) close() error {
+	if m.cache == nil {
+		return nil
+	}
+	return m.cache.Close()
+}
+
+// side is a model with the index of the vectors it made.
+type side struct {
+	*maker
+	index *vector.Vectors
+	erase erasable
+}
+
+// embedding is the side that serves and, while everything is embedded anew, the one that
+// is being filled. Single words are always the table's: they are compared with each other
+// only. Its model changes once, when adopt is called; see switched.
+type embedding struct {
+	words *static.Embedder
+	now   atomic.Pointer[side]
+	next  *side // nil: the model is the one of the last start
+
+	first   *side        // what now was at the start
+	settled atomic.Int64 // Unix nanoseconds before which a query's vector may be of the old model
+}
+
+var _ embed.Embedder = (*embedding)(nil)
+
+// Model is that of the side that serves.
+func (e *embedding) Model() embed.Model { return e.now.Load().Model() }
+
+// Embed embeds with the model that serves.
+func (e *embedding) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	return e.now.Load().Embed(ctx, texts)
 }
 
 // WordVector writes the vector of a word.
@@ -32,101 +68,203 @@ func (e *embedding) WordVector(dst []float32, word string) []float32 {
 	return e.words.WordVector(dst, word)
 }
 
-// ReadsWords is the share of a text whose words the table knows.
-func (e *embedding) ReadsWords(text string) float64 { return e.words.ReadsWords(text) }
+// changeover is how long searches are refused when the model changes: queries that were
+// embedded by the old one have come through by then.
+const changeover = time.Second
 
-// Reads is the share of a text that its vector is made of; an endpoint is taken to read
-// everything.
-func (e *embedding) Reads(text string) float64 {
-	if e.remote != nil {
-		return 1
-	}
-	return e.words.Reads(text)
+// adopt lets the next side serve.
+func (e *embedding) adopt() {
+	e.settled.Store(time.Now().Add(changeover).UnixNano())
+	e.now.Store(e.next)
 }
 
-// openEmbedding opens what the settings name.
-func (a *app) openEmbedding(ctx context.Context, logger *slog.Logger) (*embedding, error) {
-	words, err := static.New()
+// errChangeover degrades a search while the model changes.
+var errChangeover = errors.New("the embedding model is changing")
+
+// switched is the index of the side that serves.
+type switched struct{ *embedding }
+
+var _ vector.Index = switched{}
+
+func (s switched) serving() (*vector.Vectors, error) {
+	if time.Now().UnixNano() < s.settled.Load() {
+		return nil, errChangeover
+	}
+	return s.now.Load().index, nil
+}
+
+// Search implements vector.Index.
+func (s switched) Search(ctx context.Context, sc scope.Scope, q vector.Query) (vector.Result, error) {
+	index, err := s.serving()
 	if err != nil {
-		return nil, fmt.Errorf("open embedding table: %w", err)
+		return vector.Result{}, err
 	}
-	e := &embedding{Embedder: words, words: words}
+	return index.Search(ctx, sc, q)
+}
+
+// Score implements vector.Index.
+func (s switched) Score(ctx context.Context, sc scope.Scope, q vector.Query, ids []string) ([]float64, error) {
+	index, err := s.serving()
+	if err != nil {
+		return nil, err
+	}
+	return index.Score(ctx, sc, q, ids)
+}
+
+// Apply implements vector.Index.
+func (s switched) Apply(ctx context.Context, sc scope.Scope, changes []vector.Change, upTo int64) error {
+	return s.now.Load().index.Apply(ctx, sc, changes, upTo)
+}
+
+// Checkpoint implements vector.Index.
+func (s switched) Checkpoint(ctx context.Context, sc scope.Scope) (int64, error) {
+	return s.now.Load().index.Checkpoint(ctx, sc)
+}
+
+// Digest implements vector.Index.
+func (s switched) Digest(ctx context.Context, sc scope.Scope) ([32]byte, error) {
+	return s.now.Load().index.Digest(ctx, sc)
+}
+
+// Reset implements vector.Index.
+func (s switched) Reset(ctx context.Context, sc scope.Scope) error {
+	return s.now.Load().index.Reset(ctx, sc)
+}
+
+// openMaker opens the model that the settings name, or with them an earlier one.
+func (a *app) openMaker(ctx context.Context, words *static.Embedder, was *servingModel, logger *slog.Logger) (*maker, error) {
+	name, revision, dimensions, shorten := a.EmbedModel, a.EmbedRevision, a.EmbedDimensions, a.EmbedShorten
+	table := a.EmbedURL == ""
+	if was != nil {
+		name, revision, dimensions, shorten, table = was.Name, was.Revision, was.Dimensions, was.Shorten, was.Name == ""
+	}
+	if table {
+		return &maker{Embedder: words}, nil
+	}
 	if a.EmbedURL == "" {
-		return e, nil
+		return nil, errors.New("EMBEDDINGS_URL is not set")
 	}
-	e.remote, err = openai.Open(ctx, openai.Config{URL: a.EmbedURL, Key: a.EmbedKey, CAFile: a.EmbedCA, Model: a.EmbedModel, Revision: a.EmbedRevision,
-		Dimensions: a.EmbedDimensions, Shorten: a.EmbedShorten, BatchTexts: a.EmbedBatch, RequestsPerSecond: a.EmbedRPS,
+	remote, err := openai.Open(ctx, openai.Config{URL: a.EmbedURL, Key: a.EmbedKey, CAFile: a.EmbedCA, Model: name, Revision: revision,
+		Dimensions: dimensions, Shorten: shorten, BatchTexts: a.EmbedBatch, RequestsPerSecond: a.EmbedRPS,
 		Timeout: time.Duration(a.EmbedTimeout) * time.Millisecond})
 	if err != nil {
 		return nil, &usageError{err}
 	}
-	if err := e.remote.Unverified(); err != nil {
+	if err := remote.Unverified(); err != nil {
 		logger.Warn("embedding endpoint", "error", err)
 	}
 	if err := os.MkdirAll(a.path("index"), 0o700); err != nil {
 		return nil, fmt.Errorf("open data folder: %w", err)
 	}
-	e.cache, err = cache.Open(ctx, cache.Config{Embedder: e.remote, Path: a.path("index", "embeddings.db"), MaxBytes: int64(a.EmbedCacheMB) << 20,
+	c, err := cache.Open(ctx, cache.Config{Embedder: remote, Path: a.path("index", "embeddings.db"), MaxBytes: int64(a.EmbedCacheMB) << 20,
 		TTL: time.Duration(a.EmbedCacheHours) * time.Hour, OnError: func(err error) { logger.Warn("embedding cache", "error", err) }})
 	if err != nil {
 		return nil, err
 	}
-	e.Embedder = e.cache
+	return &maker{Embedder: c, remote: remote, cache: c}, nil
+}
+
+// openEmbedding opens the model that the settings name and, when another one has served
+// until now, that one as well.
+func (a *app) openEmbedding(ctx context.Context, logger *slog.Logger) (*embedding, error) {
+	words, err := static.New()
+	if err != nil {
+		return nil, fmt.Errorf("open embedding table: %w", err)
+	}
+	e := &embedding{words: words}
+	made, err := a.openMaker(ctx, words, nil, logger)
+	if err != nil {
+		return nil, err
+	}
+	e.first = &side{maker: made}
+	was, err := a.readServing()
+	if err != nil {
+		return nil, errors.Join(err, made.close())
+	}
+	if was != nil && was.Model != made.Model().String() {
+		old, err := a.openMaker(ctx, words, was, logger)
+		switch {
+		case err != nil:
+			logger.Warn("the model that served until now cannot be used: there are no vectors until everything is embedded anew", "model", was.Model, "error", err)
+		case old.Model().String() != was.Model:
+			logger.Warn("the model that served until now is gone: there are no vectors until everything is embedded anew", "model", was.Model)
+			err = old.close()
+		default:
+			e.first, e.next = &side{maker: old}, e.first
+		}
+		if err != nil && old != nil {
+			return nil, errors.Join(err, made.close())
+		}
+	}
+	e.now.Store(e.first)
 	return e, nil
 }
 
-func (e *embedding) close() error {
-	if e.cache == nil {
-		return nil
+// sides lists what is open.
+func (e *embedding) sides() []*side {
+	if e.next == nil {
+		return []*side{e.first}
 	}
-	return e.cache.Close()
+	return []*side{e.first, e.next}
 }
 
-// scrubbers empty the cache when something is erased.
-func (e *embedding) scrubbers() []worker.Scrubber {
-	if e.cache == nil {
-		return nil
+func (e *embedding) close() error {
+	var errs []error
+	for _, s := range e.sides() {
+		errs = append(errs, s.close())
 	}
-	return []worker.Scrubber{{Store: "embedding cache", Scrub: func(ctx context.Context, _ scope.Scope) error { return e.cache.Scrub(ctx) }}}
+	return errors.Join(errs...)
+}
+
+// scrubbers empty the caches when something is erased.
+func (e *embedding) scrubbers() []worker.Scrubber {
+	var list []worker.Scrubber
+	for _, s := range e.sides() {
+		if s.cache != nil {
+			list = append(list, worker.Scrubber{Store: "embedding cache", Scrub: func(ctx context.Context, _ scope.Scope) error { return s.cache.Scrub(ctx) }})
+		}
+	}
+	return list
 }
 
 // embeddingStatus is what GET /status says of the embeddings.
 type embeddingStatus struct {
-	Model      string        `json:"model"`
-	Dimensions int           `json:"dimensions"`
-	Endpoint   *openai.Stats `json:"endpoint,omitempty"`
-	Cache      *cache.Stats  `json:"cache,omitempty"`
+	Model       string            `json:"model"` // that serves
+	Dimensions  int               `json:"dimensions"`
+	Endpoint    *openai.Stats     `json:"endpoint,omitempty"`
+	Cache       *cache.Stats      `json:"cache,omitempty"`
+	Reembedding *reembeddingState `json:"reembedding,omitempty"` // while another model is to serve
 }
 
 func (e *embedding) status() embeddingStatus {
-	s := embeddingStatus{Model: e.Model().String(), Dimensions: e.Model().Dimensions}
-	if e.remote != nil {
-		stats := e.remote.Stats()
-		s.Endpoint = &stats
-	}
-	if e.cache != nil {
-		stats := e.cache.Stats()
-		s.Cache = &stats
+	now := e.now.Load()
+	s := embeddingStatus{Model: now.Model().String(), Dimensions: now.Model().Dimensions}
+	if now.remote != nil {
+		endpoint, cached := now.remote.Stats(), now.cache.Stats()
+		s.Endpoint, s.Cache = &endpoint, &cached
 	}
 	return s
 }
 
 // measure registers the counts with meter.
 func (e *embedding) measure(meter metric.Meter) error {
-	if e.remote == nil {
-		return nil
-	}
 	var errs []error
-	counter := func(name, what string, read func() int64) {
+	counter := func(name, what string, read func(*maker) int64) {
 		_, err := meter.Int64ObservableCounter(name, metric.WithDescription(what), metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(read())
+			total := int64(0)
+			for _, s := range e.sides() {
+				if s.remote != nil {
+					total += read(s.maker)
+				}
+			}
+			o.Observe(total)
 			return nil
 		}))
 		errs = append(errs, err)
 	}
-	counter("satchel.embedding.cache.hits", "texts whose vector was cached", func() int64 { return e.cache.Stats().Hits })
-	counter("satchel.embedding.cache.misses", "texts that were sent to the endpoint", func() int64 { return e.cache.Stats().Misses })
-	counter("satchel.embedding.requests", "requests to the embedding endpoint", func() int64 { return e.remote.Stats().Requests })
-	counter("satchel.embedding.failures", "calls that the embedding endpoint failed", func() int64 { return e.remote.Stats().Failures })
+	counter("satchel.embedding.cache.hits", "texts whose vector was cached", func(m *maker) int64 { return m.cache.Stats().Hits })
+	counter("satchel.embedding.cache.misses", "texts that were sent to the endpoint", func(m *maker) int64 { return m.cache.Stats().Misses })
+	counter("satchel.embedding.requests", "requests to the embedding endpoint", func(m *maker) int64 { return m.remote.Stats().Requests })
+	counter("satchel.embedding.failures", "calls that the embedding endpoint failed", func(m *maker) int64 { return m.remote.Stats().Failures })
 	return errors.Join(errs...)
 }

@@ -4,16 +4,19 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"satchel/pipeline/embed/static"
 	"satchel/schemas"
 )
 
-// embeddingsServer answers the embeddings API with the table's vectors while it is up.
-func embeddingsServer(t *testing.T) (url string, up *atomic.Bool) {
+// embeddingsServer answers the embeddings API with the table's vectors while it is up; those
+// of model m2 are turned round, and wait for gate.
+func embeddingsServer(t *testing.T, gate <-chan struct{}) (url string, up *atomic.Bool) {
 	t.Helper()
 	model, err := static.New()
 	if err != nil {
@@ -22,7 +25,10 @@ func embeddingsServer(t *testing.T) (url string, up *atomic.Bool) {
 	up = &atomic.Bool{}
 	up.Store(true)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var q struct{ Input []string }
+		var q struct {
+			Model string
+			Input []string
+		}
 		if !up.Load() || json.NewDecoder(r.Body).Decode(&q) != nil {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
@@ -35,7 +41,18 @@ func embeddingsServer(t *testing.T) (url string, up *atomic.Bool) {
 			Data []datum `json:"data"`
 		}
 		for i, text := range q.Input {
-			answer.Data = append(answer.Data, datum{i, model.EmbedInto(nil, text)})
+			v := model.EmbedInto(nil, text)
+			if q.Model == "m2" {
+				slices.Reverse(v)
+				if strings.Contains(text, "kiln") && gate != nil {
+					select {
+					case <-gate:
+					case <-r.Context().Done():
+						return
+					}
+				}
+			}
+			answer.Data = append(answer.Data, datum{i, v})
 		}
 		if err := json.NewEncoder(w).Encode(answer); err != nil && r.Context().Err() == nil {
 			t.Error(err)
@@ -47,7 +64,7 @@ func embeddingsServer(t *testing.T) (url string, up *atomic.Bool) {
 
 func TestAnEmbeddingEndpoint(t *testing.T) {
 	t.Parallel()
-	url, up := embeddingsServer(t)
+	url, up := embeddingsServer(t, nil)
 	n := startNode(t, "--embeddings-url", url, "--embeddings-model", "m1", "--embeddings-dimensions", "256")
 	n.must(t, "emit", "--id", "n1", "--text", "the kiln is fired on Mondays")
 	ask := func() schemas.ContextResult {
@@ -79,4 +96,64 @@ func TestAnEmbeddingEndpoint(t *testing.T) {
 			t.Errorf("satchel up %v: exit code %d\n%s", c.args, r.code, r.err)
 		}
 	}
+}
+
+func TestAnotherModelTakesOver(t *testing.T) {
+	t.Parallel()
+	gate := make(chan struct{})
+	url, _ := embeddingsServer(t, gate)
+	first := startNode(t, "--embeddings-url", url, "--embeddings-model", "m1")
+	for id, text := range map[string]string{"n1": "the kiln is fired on Mondays", "n2": "my grandmother plays the violin", "n3": "she is allergic to peanuts"} {
+		first.must(t, "emit", "--id", id, "--text", text)
+	}
+	if first.down(t) != 0 {
+		t.Fatal("the first process did not stop well")
+	}
+	second := startNode(t, "--dir", first.dir, "--embeddings-url", url, "--embeddings-model", "m2")
+	second.dir = first.dir
+	search := func() (model, warnings string) {
+		t.Helper()
+		res := mustJSON[schemas.ContextResult](t, second, "ask", "a grandparent and her fiddle")
+		return res.Payload.Pack.Embedding, strings.Join(res.Payload.Explainability.Warnings, " ")
+	}
+	if model, warnings := search(); !strings.HasPrefix(model, "m1@") || strings.Contains(warnings, "vector") {
+		t.Errorf("while everything is embedded anew %s serves: %s", model, warnings)
+	}
+	contains(t, "doctor", second.must(t, "doctor"), "m1@", "; m2@", " is to serve, 0 of 3")
+	second.must(t, "emit", "--id", "n4", "--text", "the violin of a grandmother is old") // while it goes on
+	second.must(t, "forget", "n3")                                                       // empties what is being filled
+	close(gate)
+	out := second.must(t, "reembed")
+	contains(t, "reembed", out, "m2@", " serves, nothing is left to embed anew")
+	deadline := time.After(20 * time.Second)
+	for { // searches by vector are refused for a moment
+		model, warnings := search()
+		if strings.HasPrefix(model, "m2@") && !strings.Contains(warnings, "vector") {
+			break
+		}
+		select {
+		case <-deadline:
+			t.Fatalf("after it %s serves: %s", model, warnings)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	second.must(t, "emit", "--id", "n5", "--text", "the kiln cracked", "--wait", "indexed")
+	again := mustJSON[rebuildProgress](t, second, "rebuild")
+	if again.Digest == "" {
+		t.Error("rebuild after the change failed")
+	}
+	if second.down(t) != 0 {
+		t.Fatal("the second process did not stop well")
+	}
+	third := startNode(t, "--dir", first.dir, "--embeddings-url", url, "--embeddings-model", "m2")
+	third.dir = first.dir
+	if rebuilt := mustJSON[rebuildProgress](t, third, "rebuild"); rebuilt.Digest != again.Digest {
+		t.Errorf("after a restart the digest is %s, was %s", rebuilt.Digest, again.Digest)
+	}
+	third.down(t)
+	r := command(t, "", "reembed", "--shadow", "--compare", "--dir", first.dir, "--embeddings-url", url, "--embeddings-model", "m1")
+	if r.code != 0 {
+		t.Fatalf("reembed --shadow --compare: exit code %d\n%s%s", r.code, r.out, r.err)
+	}
+	contains(t, "reembed --shadow --compare", r.out, "the model that serves: m2@", "the configured model: m1@", "of the first ten are the same, the best is in 100 %")
 }

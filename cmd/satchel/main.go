@@ -72,6 +72,7 @@ type cli struct {
 	Values    valuesCmd    `cmd:"" help:"Cluster experiences into values: what they have in common."`
 	Verify    verifyCmd    `cmd:"" help:"Recompute the whole log: hashes, proofs, content; name the first bad position."`
 	Rebuild   rebuildCmd   `cmd:"" help:"Empty the indexes and fill them from the log."`
+	Reembed   reembedCmd   `cmd:"" help:"Follow the embedding anew by another model, or try a model on the log and compare it."`
 	Dlq       dlqCmd       `cmd:"" help:"Look at, retry or drop rejected events."`
 	Eval      evalCmd      `cmd:"" help:"Score retrieval and packs on labelled data."`
 	Bench     benchCmd     `cmd:"" help:"Measure latency, throughput, restart and memory on a generated corpus."`

@@ -162,7 +162,7 @@ func (a *app) project(ctx context.Context, tenants []string) (results []migrated
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	projector := worker.NewProjector(worker.Config{Log: s.log, Stores: s.projections(), Embedder: s.embedder})
+	projector := worker.NewProjector(worker.Config{Log: s.log, Stores: s.projections(), Embedder: s.embedder.now.Load()})
 	for _, tenant := range tenants {
 		sc, err := scope.System(tenant)
 		if err != nil {

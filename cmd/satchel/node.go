@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -41,6 +43,9 @@ type node struct {
 	policy     *decisionPoint
 	crew       *jetstream.Crew // nil: all the work is this process's
 	started    time.Duration
+
+	reembed    atomic.Pointer[reembedding] // nil: the configured model serves
+	background sync.WaitGroup
 
 	cancel   context.CancelFunc
 	draining chan struct{} // closed when stop begins
@@ -126,7 +131,7 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 		return err
 	}
 	n.pdp = exception.NewGuard(pdp.PDP, pdp.standby, n.exceptions)
-	cfg := worker.Config{Log: n.log, Stores: n.projections(), Embedder: n.embedder, Writer: writer, PDP: n.pdp, Exceptions: n.exceptions, Registry: registry,
+	cfg := worker.Config{Log: n.log, Stores: n.projections(), Embedder: n.embedder.now.Load(), Writer: writer, PDP: n.pdp, Exceptions: n.exceptions, Registry: registry,
 		Loopback: a.NATSURL == "", Scrubbers: n.scrub, Clock: o.clock, Logger: logger,
 		Outbox: jetstream.NewOutbox(n.nc, conn)}
 	if cfg.Counter, err = n.tokens.Counter(""); err != nil {
@@ -205,6 +210,11 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	}
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	n.cancel = cancel
+	if r := a.prepareReembedding(n, n.worker.Service.Busy, logger); r != nil {
+		n.reembed.Store(r)
+		n.shadow = func() *worker.Shadow { return r.shadow }
+		n.background.Go(func() { r.run(run, a, n, logger) })
+	}
 	go func() { n.done <- n.work(run) }()
 	return nil
 }
@@ -315,6 +325,7 @@ func (n *node) stop(ctx context.Context) error {
 	if n.cancel != nil {
 		n.cancel()
 		errs = append(errs, <-n.done)
+		n.background.Wait()
 	}
 	if n.policy != nil {
 		n.policy.stop()

@@ -90,17 +90,17 @@ func (a *app) neo4j() graphneo4j.Config {
 		CAFile: a.Neo4jCA, Namespace: a.Neo4jNamespace}
 }
 
-// openVector opens the vectors where the settings say; memory is what they may hold in the
-// process.
-func (a *app) openVector(ctx context.Context, s *stores, memory int64, onError func(string, error)) error {
-	model := s.embedder.Model()
+// openVector opens a model's vectors where the settings say; memory is what they may hold
+// in the process, and folder where under index/ they are kept then.
+func (a *app) openVector(ctx context.Context, s *stores, side *side, folder string, memory int64, onError func(string, error)) error {
+	model := side.Model()
 	if a.QdrantURL == "" {
-		x, err := vectormem.Open(vectormem.Config{Dir: a.path("index", "vector"), MemoryBytes: memory, Model: model.String(), Dimensions: model.Dimensions, OnError: onError})
+		x, err := vectormem.Open(vectormem.Config{Dir: a.path("index", folder), MemoryBytes: memory, Model: model.String(), Dimensions: model.Dimensions, OnError: onError})
 		if err != nil {
 			return fmt.Errorf("open vector index: %w", err)
 		}
 		s.closers = append(s.closers, x.Close)
-		s.vector, s.erase.vector.scrub = vector.New(x), x.Scrub
+		side.index, side.erase.scrub = vector.New(x), x.Scrub
 		return nil
 	}
 	x, err := vectorqdrant.Open(ctx, a.qdrant(model.String(), model.Dimensions))
@@ -108,7 +108,7 @@ func (a *app) openVector(ctx context.Context, s *stores, memory int64, onError f
 		return unusable(err, vectorqdrant.ErrUnusable)
 	}
 	s.closers = append(s.closers, x.Close)
-	s.vector, s.erase.vector = vector.New(x), erasable{nothing, x.Remaining}
+	side.index, side.erase = vector.New(x), erasable{nothing, x.Remaining}
 	return nil
 }
 

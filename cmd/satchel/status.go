@@ -3,9 +3,13 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"time"
+
+	"satchel/pipeline/embed/static"
 )
 
 // status is the answer to GET /status: what the parts of a running process say.
@@ -38,6 +42,9 @@ func (n *node) crewStatus() *crewStatus {
 
 func (n *node) status() status {
 	s := status{Ready: "yes", Embedding: n.embedder.status(), Crew: n.crewStatus()}
+	if r := n.reembed.Load(); r != nil {
+		s.Embedding.Reembedding = r.state()
+	}
 	if err := n.ready(); err != nil {
 		s.Ready = err.Error()
 	}
@@ -86,22 +93,26 @@ func (a *app) checkEmbedding(ctx context.Context) finding {
 			f.OK = e.Breaker == "closed"
 			f.Detail += fmt.Sprintf("; endpoint: %d requests, %d failed calls, breaker %s", e.Requests, e.Failures, e.Breaker)
 		}
+		if r := s.Embedding.Reembedding; r != nil {
+			f.Detail += fmt.Sprintf("; %s is to serve, %d of %d log entries are embedded anew", r.To, r.Done, r.Total)
+		}
 		return f
 	}
 	if a.EmbedURL == "" {
 		f.Detail = "the table in the binary"
 		return f
 	}
-	e, err := a.openEmbedding(ctx, a.logger(a.err))
+	words, err := static.New()
 	if err != nil {
 		return finding{Check: f.Check, Detail: err.Error()}
 	}
-	if err := e.close(); err != nil {
+	m, err := a.openMaker(ctx, words, nil, a.logger(io.Discard))
+	if err != nil {
 		return finding{Check: f.Check, Detail: err.Error()}
 	}
-	if err := e.remote.Unverified(); err != nil {
+	if err := errors.Join(m.remote.Unverified(), m.close()); err != nil {
 		return finding{Check: f.Check, Detail: err.Error()}
 	}
-	f.Detail = fmt.Sprintf("%s answers with %d dimensions", mask(a.EmbedURL), e.Model().Dimensions)
+	f.Detail = fmt.Sprintf("%s answers with %d dimensions", mask(a.EmbedURL), m.Model().Dimensions)
 	return f
 }

@@ -204,7 +204,7 @@ func (c *rebuildCmd) Run(ctx context.Context, a *app) error {
 	if err := a.requireTenant(ctx, s.log, a.Tenant); err != nil {
 		return err
 	}
-	projector := worker.NewProjector(worker.Config{Log: s.log, Stores: s.projections(), Embedder: s.embedder})
+	projector := worker.NewProjector(worker.Config{Log: s.log, Stores: s.projections(), Embedder: s.embedder.now.Load()})
 	bar := a.bar("rebuilding " + a.Tenant)
 	err = projector.Rebuild(ctx, sc, bar.set)
 	bar.end()

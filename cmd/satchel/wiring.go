@@ -18,7 +18,6 @@ import (
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/store/graph"
 	"satchel/pipeline/store/items"
-	"satchel/pipeline/store/vector"
 	"satchel/pipeline/token"
 	"satchel/pipeline/write"
 	"satchel/worker"
@@ -36,13 +35,14 @@ type stores struct {
 	log      *eventlog.Log
 	items    *items.Items
 	keyword  keywordIndex
-	vector   *vector.Vectors
+	vector   switched
 	graph    *graph.Graph
 	embedder *embedding
 	tokens   *token.Registry
 	scrub    []worker.Scrubber
-	erase    struct{ vector, graph erasable }
-	shared   worker.Shared // which of them are on servers
+	erase    struct{ graph erasable }
+	shadow   func() *worker.Shadow // fills the next model's vectors; nil: none does
+	shared   worker.Shared         // which of them are on servers
 
 	verifierKey string
 	closers     []func() error
@@ -190,7 +190,7 @@ func (a *app) openStores(ctx context.Context, f fixed, logger *slog.Logger) (*st
 		return fail(err)
 	}
 	s.closers = append(s.closers, s.keyword.Close)
-	if err := a.openVector(ctx, s, memory/8*3, warn("vector")); err != nil {
+	if err := a.openSides(ctx, s, memory/8*3, warn("vector")); err != nil {
 		return fail(err)
 	}
 	s.scrub = append(s.scrubbers(itemDB.Scrub), s.embedder.scrubbers()...)
@@ -202,9 +202,15 @@ func (s *stores) scrubbers(items func(context.Context) error) []worker.Scrubber 
 	whole := func(scrub func(context.Context) error) func(context.Context, scope.Scope) error {
 		return func(ctx context.Context, _ scope.Scope) error { return scrub(ctx) }
 	}
-	vector, graph := s.erase.vector.scrubber("vector"), s.erase.graph.scrubber("graph")
-	vector.Shared, graph.Shared = s.shared.Vector, s.shared.Graph
-	return []worker.Scrubber{
+	graph := s.erase.graph.scrubber("graph")
+	graph.Shared = s.shared.Graph
+	shadow := func() *worker.Shadow {
+		if s.shadow == nil {
+			return nil
+		}
+		return s.shadow()
+	}
+	return append(s.scrubSides(shadow), []worker.Scrubber{
 		{Store: "log", Scrub: whole(s.log.Scrub), Shared: s.shared.Items},
 		{Store: "items", Scrub: whole(items), Shared: s.shared.Items,
 			Remaining: func(ctx context.Context, sc scope.Scope, ids []string) (int, error) {
@@ -212,14 +218,13 @@ func (s *stores) scrubbers(items func(context.Context) error) []worker.Scrubber 
 				return len(left), err
 			}},
 		{Store: "keyword", Scrub: s.keyword.Scrub, Shared: s.shared.Keyword},
-		vector,
 		graph,
-	}
+	}...)
 }
 
 // projections are the indexes as the worker feeds them.
 func (s *stores) projections() worker.Stores {
-	return worker.Stores{Items: s.items, Tokens: s.items, Keyword: s.keyword, Vector: s.vector, Graph: s.graph, Shared: s.shared}
+	return worker.Stores{Items: s.items, Tokens: s.items, Keyword: s.keyword, Vector: s.embedder.now.Load().index, Graph: s.graph, Shared: s.shared}
 }
 
 // openWriter returns the first stage of the pipeline with the agents' keys.

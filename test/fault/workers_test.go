@@ -118,7 +118,6 @@ func TestKillWorkers(t *testing.T) {
 	t.Parallel()
 	sizes, many, last := []int{2}, 6, 3*time.Second
 	if os.Getenv("SATCHEL_CRASH_TIME") != "" {
-		t.Parallel()
 		sizes, many, last = []int{2, 4}, 32, crashTime(t)
 	}
 	for _, n := range sizes {

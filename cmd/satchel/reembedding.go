@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"satchel/pipeline/scope"
+	"satchel/worker"
+)
+
+// servingModel is what index/embedding.json keeps: the model whose vectors serve, and how
+// to ask for it again.
+type servingModel struct {
+	Model      string `json:"model"`            // with its revision, as in a vector's key
+	Name       string `json:"name"`             // of the endpoint; "" for the table in the binary
+	Revision   string `json:"revision"`         // as it was set
+	Dimensions int    `json:"dimensions"`       //
+	Shorten    bool   `json:"shorten"`          //
+	Folder     string `json:"folder,omitempty"` // of the vectors in the process, under index/
+}
+
+// defaultFolder has the vectors of the first model.
+const defaultFolder = "vector"
+
+func (a *app) readServing() (*servingModel, error) {
+	raw, err := os.ReadFile(a.path("index", "embedding.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read which model serves: %w", err)
+	}
+	var m servingModel
+	if json.Unmarshal(raw, &m) != nil || m.Model == "" || filepath.Base(m.Folder) != m.Folder {
+		return nil, nil // a projection's note: without it everything is embedded anew
+	}
+	return &m, nil
+}
+
+// writeServing notes that the configured model serves.
+func (a *app) writeServing(s *side, folder string) error {
+	m := servingModel{Model: s.Model().String(), Dimensions: s.Model().Dimensions, Folder: folder}
+	if s.remote != nil {
+		m.Name, m.Revision, m.Shorten = a.EmbedModel, a.EmbedRevision, a.EmbedShorten
+	}
+	raw, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return fmt.Errorf("note which model serves: %w", err)
+	}
+	path := a.path("index", "embedding.json")
+	if err := os.WriteFile(path+".new", append(raw, '\n'), 0o600); err != nil {
+		return fmt.Errorf("note which model serves: %w", err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return fmt.Errorf("note which model serves: %w", err)
+	}
+	return nil
+}
+
+// folderOf is where a model's vectors in the process are kept, under index/.
+func folderOf(model string) string {
+	sum := sha256.Sum256([]byte(model))
+	return defaultFolder + "-" + hex.EncodeToString(sum[:6])
+}
+
+// openSides opens the index of every model that is open. A model that did not serve until
+// now has a folder of its own, until it serves; folders of others are removed.
+func (a *app) openSides(ctx context.Context, s *stores, memory int64, onError func(string, error)) error {
+	was, err := a.readServing()
+	if err != nil {
+		return err
+	}
+	folders := []string{defaultFolder}
+	switch {
+	case was != nil && was.Folder != "" && was.Model == s.embedder.first.Model().String():
+		folders[0] = was.Folder
+	case was != nil && was.Model != s.embedder.first.Model().String():
+		folders[0] = folderOf(s.embedder.first.Model().String())
+	}
+	if s.embedder.next != nil {
+		folders = append(folders, folderOf(s.embedder.next.Model().String()))
+	}
+	there, err := filepath.Glob(a.path("index", defaultFolder+"*"))
+	if err != nil {
+		return fmt.Errorf("list vectors: %w", err)
+	}
+	for _, path := range there {
+		if !slices.Contains(folders, filepath.Base(path)) {
+			if err := os.RemoveAll(path); err != nil {
+				return fmt.Errorf("remove another model's vectors: %w", err)
+			}
+		}
+	}
+	for i, side := range s.embedder.sides() {
+		if err := a.openVector(ctx, s, side, folders[i], memory/int64(len(folders)), onError); err != nil {
+			return err
+		}
+	}
+	s.vector = switched{s.embedder}
+	if s.embedder.next == nil {
+		return a.writeServing(s.embedder.first, folders[0])
+	}
+	return nil
+}
+
+// reembedding fills the next model's index in the background and then lets it serve.
+type reembedding struct {
+	shadow *worker.Shadow
+	from   string
+	to     string
+}
+
+// reembeddingState is how far it is.
+type reembeddingState struct {
+	From  string `json:"from"`
+	To    string `json:"to"`
+	Done  int64  `json:"done"` // log entries
+	Total int64  `json:"total"`
+}
+
+func (r *reembedding) state() *reembeddingState {
+	done, total := r.shadow.Progress()
+	return &reembeddingState{From: r.from, To: r.to, Done: done, Total: total}
+}
+
+// prepareReembedding makes the shadow of the next model; nil when there is none.
+func (a *app) prepareReembedding(n *node, busy func() bool, logger *slog.Logger) *reembedding {
+	next := n.embedder.next
+	if next == nil {
+		return nil
+	}
+	cfg := worker.ShadowConfig{Log: n.log, Index: next.index, Embedder: next, Busy: busy, Logger: logger}
+	if n.crew != nil && n.shared.Vector {
+		cfg.Owns = func(tenant string) bool {
+			owned, _ := n.crew.Owned()
+			return owned[n.crew.Partition(tenant)]
+		}
+	}
+	return &reembedding{shadow: worker.NewShadow(cfg), from: n.embedder.Model().String(), to: next.Model().String()}
+}
+
+// run fills the index and lets it serve. It returns when that is done or ctx is.
+func (r *reembedding) run(ctx context.Context, a *app, n *node, logger *slog.Logger) {
+	logger.Info("embedding everything anew", "from", r.from, "to", r.to)
+	err := r.shadow.Run(ctx)
+	if err == nil {
+		next := n.embedder.next
+		n.worker.Projector.Adopt(next.index, next)
+		n.embedder.adopt()
+		n.reembed.Store(nil)
+		err = a.writeServing(next, folderOf(r.to))
+		var tenants []string
+		if tenants, err = n.log.Tenants(ctx); err == nil {
+			for _, tenant := range tenants {
+				n.log.Grown(tenant) // what came meanwhile
+			}
+		}
+	}
+	switch {
+	case err == nil:
+		logger.Info("everything is embedded anew", "model", r.to)
+	case ctx.Err() == nil:
+		logger.Error("embedding everything anew: the old vectors serve on", "error", err)
+	}
+}
+
+// scrubSides cleans the indexes after an erasure: of the side that serves no more all
+// is removed, and the one being filled is first brought past the erasure.
+func (s *stores) scrubSides(shadow func() *worker.Shadow) []worker.Scrubber {
+	first := worker.Scrubber{Store: "vector", Shared: s.shared.Vector, Remaining: s.embedder.first.erase.remaining,
+		Scrub: func(ctx context.Context, sc scope.Scope) error {
+			if s.embedder.now.Load() != s.embedder.first {
+				return s.embedder.first.index.Reset(ctx, sc)
+			}
+			return s.embedder.first.erase.scrub(ctx, sc)
+		}}
+	next := s.embedder.next
+	if next == nil {
+		return []worker.Scrubber{first}
+	}
+	return []worker.Scrubber{first, {Store: "vector of the next model", Shared: s.shared.Vector, Remaining: next.erase.remaining,
+		Scrub: func(ctx context.Context, sc scope.Scope) error {
+			if h := shadow(); h != nil {
+				if err := h.Forget(ctx, sc); err != nil {
+					return err
+				}
+			}
+			return next.erase.scrub(ctx, sc)
+		}}}
+}

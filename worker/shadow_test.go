@@ -1,0 +1,124 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"satchel/pipeline/embed"
+	"satchel/pipeline/store/vector"
+	vectormem "satchel/pipeline/store/vector/inproc"
+	"satchel/schemas"
+	"satchel/worker"
+)
+
+// fails embeds until it is told to fail.
+type fails struct {
+	embed.Embedder
+	err error
+}
+
+func (f *fails) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	if f.err != nil {
+		return nil, f.err
+	}
+	return f.Embedder.Embed(ctx, texts)
+}
+
+func (w *world) shadow(t *testing.T, batch int, e embed.Embedder) (*worker.Shadow, *vector.Vectors) {
+	t.Helper()
+	x, err := vectormem.Open(vectormem.Config{Model: "another", Dimensions: w.embed.Model().Dimensions})
+	must(t, err)
+	index := vector.New(x)
+	return worker.NewShadow(worker.ShadowConfig{Log: w.log, Index: index, Embedder: e, Batch: batch}), index
+}
+
+// TestShadowIsWhatAProjectorMakes fills an index of its own from the log, erasures and
+// all, and compares it with the one that serves.
+func TestShadowIsWhatAProjectorMakes(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	s := system(t, "acme")
+	for i := range 20 {
+		w.put(t, recorded(t, fmt.Sprint("i", i), fmt.Sprintf("note %d of the lake house", i)), "logged")
+	}
+	w.publish(t, "acme", forgetting(t, "gone", "i3", "i7"))
+	w.receipt(t, "acme", "gone")
+	w.put(t, recorded(t, "i3", "another note under an old name", func(d map[string]any) { d["created_at"] = "2026-02-02T00:00:00Z" }), "indexed")
+	shadow, index := w.shadow(t, 3, w.embed)
+	must(t, shadow.Run(within(t)))
+	must(t, w.worker.Projector.CatchUp(within(t), s, nil))
+	want, err := w.vector.Digest(within(t), s)
+	must(t, err)
+	got, err := index.Digest(within(t), s)
+	must(t, err)
+	if got != want {
+		t.Error("the shadow differs from the index that serves")
+	}
+	head, err := w.log.Head(within(t), s)
+	must(t, err)
+	if done, total := shadow.Progress(); done != head.Size || total != head.Size {
+		t.Errorf("progress %d of %d, the log has %d", done, total, head.Size)
+	}
+
+	w.worker.Projector.Adopt(index, w.embed)
+	r := w.put(t, recorded(t, "after", "noted after the change"), "indexed")
+	if at, err := index.Checkpoint(within(t), s); err != nil || at < r.Position {
+		t.Errorf("the adopted index is at %d (%v), want %d", at, err, r.Position)
+	}
+}
+
+// TestShadowForgets: an erasure reaches an index that is far behind, whether or not the
+// model answers.
+func TestShadowForgets(t *testing.T) {
+	t.Parallel()
+	for _, away := range []bool{false, true} {
+		t.Run(fmt.Sprint("model is away ", away), func(t *testing.T) {
+			t.Parallel()
+			w := setup(t)
+			s := system(t, "acme")
+			for i := range 10 {
+				w.put(t, recorded(t, fmt.Sprint("i", i), fmt.Sprintf("note %d of the lake house", i)), "logged")
+			}
+			model := &fails{Embedder: w.embed}
+			shadow, index := w.shadow(t, 3, model)
+			stop := errors.New("enough")
+			err := shadow.Fill(within(t), s, func(done, _ int64) {
+				if done >= 6 {
+					model.err = stop
+				}
+			})
+			if !errors.Is(err, stop) {
+				t.Fatalf("the fill ended with %v", err)
+			}
+			q := vector.Query{Vector: mustEmbed(t, w.embed, "note 2 of the lake house"), Limit: 10, Filter: schemas.MatchAll()}
+			if r, err := index.Search(within(t), s, q); err != nil || len(r.Hits) != 6 {
+				t.Fatalf("half filled it finds %d (%v)", len(r.Hits), err)
+			}
+			w.publish(t, "acme", forgetting(t, "gone", "i2", "i9"))
+			w.receipt(t, "acme", "gone")
+			if !away {
+				model.err = nil
+			}
+			must(t, shadow.Forget(within(t), s))
+			r, err := index.Search(within(t), s, q)
+			must(t, err)
+			for _, hit := range r.Hits {
+				if hit.ID == "i2" {
+					t.Error("what was erased is still found")
+				}
+			}
+			if n := len(r.Hits); !away && n != 6 || away && n != 0 {
+				t.Errorf("after the erasure it finds %d", n)
+			}
+		})
+	}
+}
+
+func mustEmbed(t *testing.T, e embed.Embedder, text string) []float32 {
+	t.Helper()
+	v, err := e.Embed(within(t), []string{text})
+	must(t, err)
+	return v[0]
+}
