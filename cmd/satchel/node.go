@@ -141,11 +141,8 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	if cfg.Failpoint = failpoint(os.Getenv("SATCHEL_FAILPOINT")); cfg.Failpoint != nil {
 		log = failingLog{n.log, cfg.Failpoint}
 	}
-	if a.NATSURL != "" && a.DatabaseURL != "" {
-		if n.crew, err = jetstream.JoinCrew(ctx, n.nc, jetstream.CrewConfig{Log: logger}); err != nil {
-			return err
-		}
-		cfg.Crew = n.crew
+	if cfg.Crew, err = a.joinCrew(ctx, n, logger); err != nil {
+		return err
 	}
 	projector := worker.NewProjector(cfg)
 	cfg.Projector = projector
@@ -210,13 +207,23 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	}
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	n.cancel = cancel
-	if r := a.prepareReembedding(n, n.worker.Service.Busy, logger); r != nil {
-		n.reembed.Store(r)
-		n.shadow = func() *worker.Shadow { return r.shadow }
-		n.background.Go(func() { r.run(run, a, n, logger) })
-	}
+	a.reembed(run, n, logger)
 	go func() { n.done <- n.work(run) }()
 	return nil
+}
+
+// joinCrew shares the work with the other processes over the same NATS and database; nil
+// when there can be none.
+func (a *app) joinCrew(ctx context.Context, n *node, logger *slog.Logger) (worker.Crew, error) {
+	if a.NATSURL == "" || a.DatabaseURL == "" {
+		return nil, nil
+	}
+	crew, err := jetstream.JoinCrew(ctx, n.nc, jetstream.CrewConfig{Log: logger})
+	if err != nil {
+		return nil, err
+	}
+	n.crew = crew
+	return crew, nil
 }
 
 // work runs the worker and then leaves the crew, so that the others take over when

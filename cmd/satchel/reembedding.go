@@ -132,20 +132,23 @@ func (r *reembedding) state() *reembeddingState {
 	return &reembeddingState{From: r.from, To: r.to, Done: done, Total: total}
 }
 
-// prepareReembedding makes the shadow of the next model; nil when there is none.
-func (a *app) prepareReembedding(n *node, busy func() bool, logger *slog.Logger) *reembedding {
+// reembed begins to fill the next model's index in the background, when there is one.
+func (a *app) reembed(ctx context.Context, n *node, logger *slog.Logger) {
 	next := n.embedder.next
 	if next == nil {
-		return nil
+		return
 	}
-	cfg := worker.ShadowConfig{Log: n.log, Index: next.index, Embedder: next, Busy: busy, Logger: logger}
+	cfg := worker.ShadowConfig{Log: n.log, Index: next.index, Embedder: next, Busy: n.worker.Service.Busy, Logger: logger}
 	if n.crew != nil && n.shared.Vector {
 		cfg.Owns = func(tenant string) bool {
 			owned, _ := n.crew.Owned()
 			return owned[n.crew.Partition(tenant)]
 		}
 	}
-	return &reembedding{shadow: worker.NewShadow(cfg), from: n.embedder.Model().String(), to: next.Model().String()}
+	r := &reembedding{shadow: worker.NewShadow(cfg), from: n.embedder.Model().String(), to: next.Model().String()}
+	n.shadow = func() *worker.Shadow { return r.shadow }
+	n.reembed.Store(r)
+	n.background.Go(func() { r.run(ctx, a, n, logger) })
 }
 
 // run fills the index and lets it serve. It returns when that is done or ctx is.
