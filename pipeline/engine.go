@@ -198,7 +198,7 @@ func (t *turn) run(ctx context.Context, s scope.Scope) (schemas.ContextResult, e
 // refer shortens what the session was shown lately, unless the request wants it whole
 // or is a replay.
 func (t *turn) refer(s scope.Scope) {
-	if t.req.Repeat == "full" || t.req.AsOf > 0 || !t.req.Now.IsZero() {
+	if t.req.Repeat == "full" || t.req.AsOf > 0 || !t.req.AsOfTime.IsZero() || !t.req.Now.IsZero() {
 		return
 	}
 	if n := t.e.shown.Refer(s, t.req.Session, t.ranking.Candidates); n > 0 {

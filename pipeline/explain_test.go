@@ -181,3 +181,24 @@ func TestTheSliceHasABudget(t *testing.T) {
 		}
 	}
 }
+
+// As of a time or a position, what was recorded later is not seen.
+func TestAsOf(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, nil)
+	list := notes(10) // n00 was recorded last, a day apart
+	slices.Reverse(list)
+	w.put(t, "acme", list...)
+	for name, change := range map[string]func(*schemas.RequestPayload){
+		"position": func(p *schemas.RequestPayload) { p.AsOf = 4 },
+		"time":     func(p *schemas.RequestPayload) { p.AsOfTime = day.Add(-5*24*time.Hour - time.Hour) },
+	} {
+		res, err := w.engine.Context(context.Background(), as(t, "acme", schemas.Public), explained(change))
+		must(t, err)
+		got := ids(&res)
+		slices.Sort(got)
+		if !slices.Equal(got, []string{"n06", "n07", "n08", "n09"}) {
+			t.Errorf("as of a %s: %v", name, got)
+		}
+	}
+}

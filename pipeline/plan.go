@@ -27,6 +27,9 @@ func (t *turn) plan(ctx context.Context, s scope.Scope) (selection.Query, error)
 	if kinds := need.Kinds(); len(kinds) < len(schemas.Kinds()) {
 		asked = asked.And(ofKinds(kinds))
 	}
+	if names, only := need.Categories(); only {
+		asked = asked.And(ofCategories(names))
+	}
 	if t.trace != nil {
 		where = append(where, func(r *schemas.Record) bool { return need.Wants(&r.Facets) })
 	}
@@ -41,7 +44,7 @@ func (t *turn) plan(ctx context.Context, s scope.Scope) (selection.Query, error)
 	return selection.Query{
 		Text: t.query, Type: t.req.Query.Type, Vector: t.req.Query.Vector, Filter: asked.And(pushed), Where: where,
 		Skip: func(retriever string) bool { return !need.NeedsRetriever(retriever) },
-		Now:  t.now, AsOf: t.req.AsOf, Profile: t.req.Profile,
+		Now:  t.now, AsOf: t.req.AsOf, AsOfTime: t.req.AsOfTime, Profile: t.req.Profile,
 		Override: selection.Override{Weights: t.req.Weights, Lambda: t.req.Lambda},
 		Limit:    max(min(t.limit, many), min(max(t.budget/tokensOfShort, fewest), most)),
 	}, nil
@@ -57,6 +60,13 @@ func ofKinds(kinds []schemas.Kind) schemas.Filter {
 		values[i] = string(k)
 	}
 	return schemas.Where(schemas.Cond{Field: schemas.FieldKind, Op: schemas.In, Values: values})
+}
+
+func ofCategories(names []string) schemas.Filter {
+	if len(names) == 0 {
+		return schemas.MatchNone()
+	}
+	return schemas.Where(schemas.Cond{Field: schemas.FieldCategory, Op: schemas.In, Values: names})
 }
 
 // relevant returns what this turn needs; without a request for it, everything.

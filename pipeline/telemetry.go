@@ -3,8 +3,11 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
 )
@@ -35,9 +38,30 @@ func (m *measures) record(ctx context.Context, t *turn) {
 	m.retrieval.Record(ctx, t.stages["retrieve"])
 	m.slicing.Record(ctx, t.stages["slice"])
 	m.assembly.Record(ctx, t.stages["pack"]+t.stages["account"]+t.stages["isolate"])
-	m.candidates.Record(ctx, int64(t.ranking.Found))
-	m.utilization.Record(ctx, 100*float64(t.packed.Tokens)/float64(max(1, t.budget)))
+	m.candidates.Record(ctx, int64(t.ranking.Found), by("source", "all"))
+	for _, name := range slices.Sorted(maps.Keys(t.ranking.Counts)) {
+		m.candidates.Record(ctx, int64(t.ranking.Counts[name]), by("source", name))
+	}
+	used := 0
+	for i := range t.exposed {
+		used += t.exposed[i].Result.Metadata.ByteSize
+	}
+	m.utilization.Record(ctx, percent(t.packed.Tokens, t.budget), by("limit", "tokens"))
+	m.utilization.Record(ctx, percent(used, t.bytes), by("limit", "bytes"))
+	m.utilization.Record(ctx, percent(len(t.packed.Shown), t.limit), by("limit", "items"))
 	m.affordances.Add(ctx, int64(len(t.affordances)))
+}
+
+func by(name, value string) metric.MeasurementOption {
+	return metric.WithAttributes(attribute.String(name, value))
+}
+
+// percent is how much of a limit was used, 0 where there is none.
+func percent(used, limit int) float64 {
+	if limit <= 0 {
+		return 0
+	}
+	return 100 * float64(used) / float64(limit)
 }
 
 // stage runs one stage of a request under its own span and keeps its duration.

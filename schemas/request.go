@@ -81,6 +81,7 @@ type RequestPayload struct {
 
 	Weights  map[string]float64 `json:"weights,omitempty"`              // by signal, over the profile's; all of them sum to 1, a part rescales the rest
 	Lambda   *float64           `json:"recency_decay_lambda,omitempty"` // recency decay per day; default the profile's
+	AsOfTime time.Time          `json:"as_of_time,omitzero"`            // items recorded later are not seen
 	MaxBytes int                `json:"max_bytes,omitempty"`            // content shown; default and most SCS_MAX_BYTES_DEFAULT
 }
 

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
+
 	"satchel/policies"
 	"satchel/policies/fallback"
 	"satchel/policies/opaembed"
@@ -23,6 +25,27 @@ type decisionPoint struct {
 	standby policies.PDP   // decides by the five local rules while remote does not answer, as far as an exception covers that; nil: nobody does
 	cancel  context.CancelFunc
 	group   sync.WaitGroup
+}
+
+// hitRate is the share of verdicts that a cache answered.
+func (d *decisionPoint) hitRate() float64 {
+	if d.remote != nil {
+		return d.remote.Stats().HitRate()
+	}
+	if p, ok := d.PDP.(*opaembed.PDP); ok {
+		return p.HitRate()
+	}
+	return 0
+}
+
+// measure reports the rate of the cache.
+func (d *decisionPoint) measure(meter metric.Meter) error {
+	_, err := meter.Float64ObservableGauge(oparemote.HitRateMetric, metric.WithDescription("verdicts that the decision cache answered, 0 to 1"),
+		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
+			o.Observe(d.hitRate())
+			return nil
+		}))
+	return err
 }
 
 // stop ends what runs.

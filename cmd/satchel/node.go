@@ -162,7 +162,7 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	if err := a.PackSettings.apply(&engine); err != nil {
 		return err
 	}
-	if err := n.embedder.measure(otel.Meter("satchel")); err != nil {
+	if err := errors.Join(n.embedder.measure(otel.Meter("satchel")), pdp.measure(otel.Meter("satchel"))); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
 	for _, note := range notes {

@@ -3,6 +3,7 @@ package relevance
 import (
 	"log/slog"
 	"math/bits"
+	"slices"
 	"strconv"
 
 	"satchel/schemas"
@@ -233,6 +234,29 @@ func (d *Decision) Kinds() []schemas.Kind {
 	return kinds
 }
 
+// Categories returns the only categories whose items can be wanted, sorted, and false
+// when items of any other category can be wanted as well.
+func (d *Decision) Categories() ([]string, bool) {
+	if d.gate == nil {
+		return nil, false
+	}
+	for _, row := range schemas.Kinds() {
+		for _, t := range []schemas.MemoryType{schemas.Episodic, schemas.Procedural, schemas.Semantic} {
+			if d.Wants(&schemas.Facets{Kind: row.Kind, Type: t}) {
+				return nil, false
+			}
+		}
+	}
+	var out []string
+	for i := range d.gate.selectors {
+		if s := &d.gate.selectors[i]; s.Category != "" && s.nodes&d.included != 0 && !slices.Contains(out, s.Category) {
+			out = append(out, s.Category)
+		}
+	}
+	slices.Sort(out)
+	return out, true
+}
+
 // NeedsSection reports whether a section can hold items. Sections without items of
 // the log (user, task, policy) are always needed.
 func (d *Decision) NeedsSection(section schemas.SectionType) bool {
@@ -259,23 +283,25 @@ func (d *Decision) NeedsRetriever(name string) bool {
 }
 
 // Wants reports whether an item is wanted: a node that selects it is included, or no
-// node selects it.
+// node selects it. What selectors name by its category is theirs alone: a list is no
+// other episodic memory.
 func (d *Decision) Wants(f *schemas.Facets) bool {
 	if d.gate == nil {
 		return true
 	}
-	selected := false
+	selected, named, wanted := false, false, false
 	for i := range d.gate.selectors {
 		s := &d.gate.selectors[i]
-		if !s.matches(f) {
+		if !s.matches(f) || named && s.Category == "" {
 			continue
 		}
-		if s.nodes&d.included != 0 {
-			return true
+		if s.Category != "" && !named {
+			named, wanted = true, false
 		}
 		selected = true
+		wanted = wanted || s.nodes&d.included != 0
 	}
-	return !selected
+	return wanted || !selected
 }
 
 func (s *Selector) matches(f *schemas.Facets) bool {

@@ -370,3 +370,37 @@ func BenchmarkDecide(b *testing.B) {
 		}
 	}
 }
+
+// Where only some categories are wanted they are named, and no other item is wanted.
+func TestCategories(t *testing.T) {
+	t.Parallel()
+	g := gate(t, "")
+	d := g.Decide(relevance.Input{Mode: "ACKNOWLEDGE"})
+	names, only := d.Categories()
+	if !only || !slices.Contains(names, "identity") || slices.Contains(names, "list") {
+		t.Errorf("ACKNOWLEDGE wants %v, only: %t", names, only)
+	}
+	d = g.Decide(relevance.Input{Mode: "CLARIFY"})
+	for category, want := range map[string]bool{"list": false, "identity": true, "": true, "else": true} {
+		if d.Wants(&schemas.Facets{Kind: schemas.KindMemory, Type: schemas.Episodic, Category: category}) != want {
+			t.Errorf("CLARIFY wants episodic memories of category %q: %t", category, !want)
+		}
+	}
+	d = g.Decide(relevance.Input{Mode: "RESPOND"})
+	if names, only := d.Categories(); only {
+		t.Errorf("RESPOND wants only %v", names)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		d := g.Decide(relevance.Input{Mode: rapid.SampledFrom([]string{"RESPOND", "CLARIFY", "ACKNOWLEDGE", "ACT", "OTHER"}).Draw(t, "mode"),
+			Signals: map[string]any{"greeting_pattern": rapid.Bool().Draw(t, "greeting"), "prompt_token_count": 3.0, "onboarding_complete": rapid.Bool().Draw(t, "onboarded")}})
+		names, only := d.Categories()
+		f := &schemas.Facets{
+			Kind:     rapid.SampledFrom([]schemas.Kind{schemas.KindMemory, schemas.KindSummary, schemas.KindTool, schemas.KindCode, schemas.KindValue}).Draw(t, "kind"),
+			Type:     rapid.SampledFrom([]schemas.MemoryType{schemas.Episodic, schemas.Procedural, schemas.Semantic}).Draw(t, "type"),
+			Category: rapid.SampledFrom([]string{"", "identity", "list", "client", "else"}).Draw(t, "category"),
+		}
+		if only && d.Wants(f) && !slices.Contains(names, f.Category) {
+			t.Fatalf("%+v is wanted, the categories are %v", f, names)
+		}
+	})
+}

@@ -26,6 +26,9 @@ func Filters(named map[string]any) (schemas.Filter, []Predicate, error) {
 	var left []Predicate
 	for _, name := range slices.Sorted(maps.Keys(named)) {
 		tests, err := parseTests(named[name])
+		if err == nil {
+			err = sensible(name, tests)
+		}
 		if err != nil {
 			return schemas.Filter{}, nil, filterError(name, err)
 		}

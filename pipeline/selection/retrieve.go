@@ -93,6 +93,7 @@ func (s *Selector) collect(ctx context.Context, p *pool, answers []answer, out *
 			continue
 		}
 		out.Sources = append(out.Sources, name)
+		out.Counts[name] = len(one.found.Hits)
 		p.take(name, one.weight, one.found)
 	}
 	if failed < len(answers) {
@@ -137,5 +138,6 @@ func (s *Selector) walk(ctx context.Context, sc scope.Scope, a *analysis, p *poo
 		}
 	}
 	found.Hits = kept
+	out.Counts[NameGraph] = len(kept)
 	p.take(NameGraph, 0, found)
 }

@@ -111,16 +111,17 @@ func (s *Selector) disabled(name string) bool { return slices.Contains(s.cfg.Dis
 
 // Query is what is looked for.
 type Query struct {
-	Text    string
-	Type    string // keyword, semantic, graph, hybrid; "" is hybrid
-	Vector  []float32
-	Filter  schemas.Filter // of the policy and of the request; the zero Filter finds nothing
-	Where   []Predicate
-	Skip    func(retriever string) bool // retrievers that are not to be asked; nil: none
-	Now     time.Time
-	AsOf    int64  // items recorded at a later position are not seen; 0: all
-	Limit   int    // candidates returned, best first; default 100
-	Profile string // "" is the tenant's, or the standard one
+	Text     string
+	Type     string // keyword, semantic, graph, hybrid; "" is hybrid
+	Vector   []float32
+	Filter   schemas.Filter // of the policy and of the request; the zero Filter finds nothing
+	Where    []Predicate
+	Skip     func(retriever string) bool // retrievers that are not to be asked; nil: none
+	Now      time.Time
+	AsOf     int64     // items recorded at a later position are not seen; 0: all
+	AsOfTime time.Time // items recorded after it are not seen; the zero time: all
+	Limit    int       // candidates returned, best first; default 100
+	Profile  string    // "" is the tenant's, or the standard one
 
 	Override Override // of the profile's weights
 }
@@ -130,6 +131,7 @@ type Query struct {
 type Ranking struct {
 	Candidates []candidate.Candidate
 	Found      int
+	Counts     map[string]int // what each retriever returned
 	Sources    []string
 	Warnings   []string
 	Reranker   string  // the profile and what it fuses, for evidence
@@ -157,7 +159,7 @@ func (s *Selector) Rank(ctx context.Context, sc scope.Scope, q Query) (Ranking, 
 	if q.Limit <= 0 {
 		q.Limit = 100
 	}
-	out := Ranking{Reranker: "z-fusion/" + profile.Name, Profile: profile, Sources: []string{}, Warnings: []string{}}
+	out := Ranking{Reranker: "z-fusion/" + profile.Name, Profile: profile, Counts: map[string]int{}, Sources: []string{}, Warnings: []string{}}
 	if note != "" {
 		out.Warnings = append(out.Warnings, "weights: "+note)
 	}

@@ -16,6 +16,8 @@ type cache struct {
 	mu         sync.Mutex
 	limit      int // 0 keeps nothing
 	entries    int
+	hits       uint64
+	misses     uint64
 	values     map[string]*ast.Term
 	verdicts   map[string]map[string]policies.Verdict
 	filters    map[string]schemas.Filter
@@ -56,11 +58,23 @@ func (c *cache) look(asker string, profiles []profile) {
 	verdicts := c.verdicts[asker]
 	for i := range profiles {
 		p := &profiles[i]
-		p.verdict, p.known = verdicts[p.key]
-		if !p.known {
-			p.value = c.values[p.key]
+		if p.verdict, p.known = verdicts[p.key]; p.known {
+			c.hits++
+			continue
 		}
+		c.misses++
+		p.value = c.values[p.key]
 	}
+}
+
+// rate is hits ÷ (hits + misses), 0 before the first.
+func (c *cache) rate() float64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.hits+c.misses == 0 {
+		return 0
+	}
+	return float64(c.hits) / float64(c.hits+c.misses)
 }
 
 // keep stores the values and, with an asker, the verdicts of profiles.

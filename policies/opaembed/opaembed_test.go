@@ -206,3 +206,31 @@ reason(item) := "allowed" if {
 		}
 	}
 }
+
+// Verdicts that are asked for again are kept, and the rate says so.
+func TestHitRate(t *testing.T) {
+	t.Parallel()
+	p, err := opaembed.New(t.Context(), opaembed.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rate := p.HitRate(); rate != 0 {
+		t.Errorf("before the first decision the rate is %v", rate)
+	}
+	s, err := scope.New("acme", scope.Principal{Kind: "agent", ID: "planner", Level: 1}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := candidates(100, 10)
+	for i := range r.Resources { // no two items expire at the same time
+		r.Resources[i].ExpiresAt = time.Time{}
+	}
+	for range 4 {
+		if _, err := p.Decide(t.Context(), s, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if rate := p.HitRate(); rate < .74 || rate > .76 {
+		t.Errorf("after four equal decisions the rate is %v, want .75", rate)
+	}
+}

@@ -88,6 +88,15 @@ func (p *PDP) Revision() string {
 	return ""
 }
 
+// HitRate is the share of verdicts that were kept from before, since the bundle in
+// force was compiled.
+func (p *PDP) HitRate() float64 {
+	if b := p.current.Load(); b != nil {
+		return b.cache.rate()
+	}
+	return 0
+}
+
 // Decide returns a verdict for every resource of r, in order.
 func (p *PDP) Decide(ctx context.Context, s scope.Scope, r policies.Request) (policies.Decision, error) {
 	d := policies.Decision{Verdicts: make([]policies.Verdict, len(r.Resources))}
