@@ -9,7 +9,7 @@ CASES     ?= 10000
 
 .DEFAULT_GOAL := help
 
-.PHONY: help check test race lint vet properties golden bench eval fuzz crash workers demo build
+.PHONY: help check test race lint vet properties golden bench eval fuzz crash workers demo build adherence
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -60,4 +60,7 @@ properties: ## CASES cases of each property of selection, packs and policy
 golden: ## accept a changed ranking: rewrite test/golden/testdata/golden.tsv
 	SATCHEL_GOLDEN=write $(GO) test -count=1 ./test/golden
 
-check: vet lint race properties ## what CI runs after the plain tests
+adherence: ## 10,000 generated requests against their token budgets
+	SATCHEL_PACK_REQUESTS=10000 $(GO) test -count=1 -timeout 20m -v -run TestBudgetAdherence ./pipeline
+
+check: vet lint race properties adherence ## what CI runs after the plain tests

@@ -27,6 +27,7 @@ type evalCmd struct {
 	Compare bool     `help:"Rank also by BM25 alone and by vectors alone, over the same indexes, and print one table of all sets. --all does."`
 	Ablate  bool     `help:"Rank also without each ingredient in turn."`
 	Servers bool     `help:"Use the servers that the settings name for log, items, graph and vectors, in a place of its own that is dropped afterwards; without it the embedded engines."`
+	Turns   int      `help:"Also ask along this many turns of the set's first conversation, and measure what packs share from turn to turn." default:"0"`
 	Max     int      `help:"Only this many queries of each set; 0 is all." default:"0"`
 }
 
@@ -96,6 +97,7 @@ type evalReport struct {
 	Memories int         `json:"memories"`
 	Lines    []eval.Line `json:"lines"`
 	Compared []compared  `json:"compared,omitempty"`
+	Turns    []shared    `json:"turns,omitempty"`
 }
 
 func (c *evalCmd) runSet(ctx context.Context, a *app, name string, out io.Writer) (r evalReport, err error) {
@@ -138,6 +140,15 @@ func (c *evalCmd) runSet(ctx context.Context, a *app, name string, out io.Writer
 		return r, err
 	}
 	r = evalReport{Set: name, Memories: len(set.Memories), Lines: eval.Report(rows)}
+	for _, repeat := range []string{"full", ""} {
+		if c.Turns > 1 {
+			t, err := sys.turns(ctx, &set, c.Turns, slices.Max(c.Budget), repeat)
+			if err != nil {
+				return r, err
+			}
+			r.Turns = append(r.Turns, t)
+		}
+	}
 	var variants []variant
 	if c.Compare || c.All || c.Ablate {
 		variants = comparisons()
@@ -317,7 +328,7 @@ func printEval(w io.Writer, r evalReport, budgets []int) {
 	for _, b := range budgets {
 		fmt.Fprintf(tw, "answer@%d\t", b)
 	}
-	fmt.Fprint(tw, "drops named\tcites\ttokens\tp50 ms\tp95 ms\t\n")
+	fmt.Fprint(tw, "drops named\tcites\ttokens\tover\tp50 ms\tp95 ms\t\n")
 	for _, l := range r.Lines {
 		m := l.Mean
 		fmt.Fprintf(tw, "%s\t%d\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t", l.Category, l.Queries, m.Recall5, m.Recall10, m.Recall20, m.NDCG10, m.MRR)
@@ -335,9 +346,10 @@ func printEval(w io.Writer, r evalReport, budgets []int) {
 		if len(budgets) > 0 {
 			last = m.Tokens[budgets[len(budgets)-1]]
 		}
-		fmt.Fprintf(tw, "%.0f\t%.1f\t%.1f\t\n", last, l.P50, l.P95)
+		fmt.Fprintf(tw, "%.0f\t%d\t%.1f\t%.1f\t\n", last, l.Over, l.P50, l.P95)
 	}
 	if err := tw.Flush(); err != nil {
 		fmt.Fprintln(w, err)
 	}
+	printTurns(w, r.Turns)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"unicode"
 
 	"satchel/cmd/satchel/internal/eval"
 	"satchel/schemas"
@@ -66,13 +67,26 @@ func (s *evalSystem) account(p *schemas.ResultPayload) eval.Account {
 			}
 		}
 	}
-	for _, id := range p.Explainability.TLDR.Citations {
-		a.Cited++
-		if shown[id] {
-			a.Resolved++
+	for _, sentence := range p.Explainability.TLDR.Sentences {
+		for _, id := range sentence.Citations {
+			a.Cited++
+			if shown[id] && (p.Explainability.TLDR.Method != "" || strings.Contains(bare(s.texts[id]), bare(sentence.Text))) {
+				a.Resolved++
+			}
 		}
 	}
 	return a
+}
+
+// bare is a text without what a pack leaves out of a line or puts before it: white
+// space, characters that are not printed, and backslashes.
+func bare(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\\' || unicode.IsSpace(r) || !unicode.IsGraphic(r) {
+			return -1
+		}
+		return r
+	}, text)
 }
 
 // named counts the bytes of a text that are not shown, and those of them that exactly

@@ -105,11 +105,11 @@ type work struct {
 	fixed  fixedTexts
 	limits [parts]int
 	spent  [parts]int
-	bytes  int          // of the content chosen
-	heavy  []int        // candidates that only Bytes keeps out
-	chosen []int        // in the order they were chosen
-	costs  []int        // of each of these
-	beyond map[int]bool // the limit of items alone keeps them out
+	bytes  int   // of the content chosen
+	heavy  []int // candidates that only Bytes keeps out
+	chosen []int // in the order they were chosen
+	costs  []int // of each of these
+	full   bool  // the limit of items kept some out
 	taken  []bool
 	dates  dates
 	heads  map[schemas.SectionType]bool
@@ -118,7 +118,7 @@ type work struct {
 func (b *Builder) plan(req *Request, cs []candidate.Candidate) *work {
 	w := &work{
 		b: b, req: req, cs: cs, part: make([]int8, len(cs)), kind: make([]schemas.SectionType, len(cs)), day: make([]string, len(cs)),
-		taken: make([]bool, len(cs)), beyond: map[int]bool{}, heads: map[schemas.SectionType]bool{},
+		taken: make([]bool, len(cs)), heads: map[schemas.SectionType]bool{},
 	}
 	w.dates = newDates(w.count)
 	w.fixed = w.fixedTexts()
@@ -210,7 +210,7 @@ func (w *work) mark() {
 			continue
 		}
 		w.cs[i].Drop = schemas.DropBudget
-		if w.beyond[i] {
+		if w.full {
 			w.cs[i].Drop = schemas.DropRank
 		}
 	}

@@ -35,7 +35,7 @@ func (w *work) choose() {
 		last := len(w.chosen) - 1
 		i := w.chosen[last]
 		w.spent[w.part[i]] -= w.costs[last]
-		w.beyond[i] = true
+		w.full = true
 		w.giveUp(1)
 	}
 	for part := range limits {

@@ -129,7 +129,11 @@ func (a *Account) winning(d *schemas.Drop) string {
 		return fmt.Sprintf("A token_budget of %d would show it%s.", a.enough(d), a.gap(d))
 	case schemas.DropRank:
 		if d.Detail == "" {
-			return fmt.Sprintf("A limit of %d would show it%s.", cmp.Or(d.Place, len(a.shown)+a.before(d)+1), a.gap(d))
+			also := ""
+			if n := a.enough(d); n > a.p.Pack.TokenBudget+1 {
+				also = fmt.Sprintf(", with a token_budget of %d,", n)
+			}
+			return fmt.Sprintf("A limit of %d%s would show it%s.", cmp.Or(d.Place, len(a.shown)+a.before(d)+1), also, a.gap(d))
 		}
 		if a.p.Pack.Ranking != nil && d.Score < a.p.Pack.Ranking.MinScore {
 			return fmt.Sprintf("A min_score of %.4g or less would let it take part%s.", d.Score, a.gap(d))

@@ -77,6 +77,7 @@ type Row struct {
 	Score    Score   `json:"-"`
 	Scored   bool    `json:"-"`
 	Account  Account `json:"-"`
+	Over     int     `json:"-"` // tokens of packs beyond their budgets
 }
 
 // Options steer a run.
@@ -155,6 +156,7 @@ func ask(ctx context.Context, set string, q *Query, sys System, budgets []int, s
 		row.Score.Answered[budget] = answered(p.Text, q)
 		row.Account.Add(p.Account)
 		row.Score.Tokens[budget] = float64(p.Tokens)
+		row.Over += max(0, p.Tokens-budget)
 	}
 	row.Score.MS = row.MS
 	return row, nil
@@ -198,6 +200,7 @@ type Line struct {
 	Mean     Score
 	P50, P95 float64 // ms a request
 	Account  Account
+	Over     int // tokens of packs beyond their budgets
 }
 
 // Report averages rows by category; the lines named all but leave adversarial
@@ -241,6 +244,7 @@ func line(name string, rows []Row) Line {
 	l := Line{Category: name, Queries: len(rows), Mean: Mean(scores)}
 	for i := range rows {
 		l.Account.Add(rows[i].Account)
+		l.Over += rows[i].Over
 	}
 	if n := len(ms); n > 0 {
 		l.P50, l.P95 = ms[n/2], ms[min(n-1, n*95/100)]
