@@ -76,6 +76,7 @@ type Config struct {
 	Slice    Budget              // what a request is given at most
 	Shares   *pack.Shares        // of the token budget; default as the pack has them
 	Orders   pack.Orders         // of items within sections
+	Rules    *pack.Rules         // of affordances; default the built-in ones
 	// Summarizer writes the TL;DR where what it says holds. Default: extractive.
 	Summarizer *pack.Summarizer
 	TLDR       int  // sentences; default 5, negative: none
@@ -162,6 +163,7 @@ type Engine struct {
 	cfg      Config
 	selector *selection.Selector
 	builder  *pack.Builder
+	rules    *pack.Rules
 	defence  *selection.Defence
 	shown    *selection.Shown
 	measures measures
@@ -187,6 +189,11 @@ func New(cfg Config) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("new engine: %w", err)
 	}
+	if cfg.Rules == nil {
+		if cfg.Rules, err = pack.NewRules("", nil); err != nil {
+			return nil, fmt.Errorf("new engine: %w", err)
+		}
+	}
 	builder, err := pack.New(pack.Config{Shares: cfg.Shares, Orders: cfg.Orders, Sentences: cfg.TLDR})
 	if err != nil {
 		return nil, fmt.Errorf("new engine: %w", err)
@@ -211,7 +218,7 @@ func New(cfg Config) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("new engine: %w", err)
 	}
-	return &Engine{cfg: cfg, selector: sel, builder: builder, defence: defence, shown: selection.NewShown(cfg.Repeat), measures: m}, nil
+	return &Engine{cfg: cfg, selector: sel, builder: builder, rules: cfg.Rules, defence: defence, shown: selection.NewShown(cfg.Repeat), measures: m}, nil
 }
 
 func (c *Config) fill() {

@@ -275,7 +275,7 @@ func (t *turn) fill(ctx context.Context, s scope.Scope) error {
 		UserMessage: t.req.UserMessage, Task: t.req.Task, Query: t.query, Purpose: s.Purpose(),
 		Budget: t.budget, Limit: t.limit, Bytes: t.bytes, Counter: t.e.cfg.Tokens(t.req.Model), Denied: denied,
 	}, cs)
-	t.affordances = pack.Afford(cs, t.packed.Shown)
+	t.affordances = t.e.rules.Afford(cs, t.packed.Shown)
 	t.explainEmpty(denied)
 	return t.graph(ctx, s)
 }
@@ -294,24 +294,6 @@ func (t *turn) explainEmpty(denied map[string]int) {
 	default:
 		t.warnings = append(t.warnings, "nothing that was found fits; see the drop report")
 	}
-}
-
-// graph adds the edges among the shown items.
-func (t *turn) graph(ctx context.Context, s scope.Scope) error {
-	if !t.e.cfg.Graphs || t.e.cfg.Graph == nil || len(t.packed.Shown) == 0 {
-		return nil
-	}
-	ids := t.ids()
-	edges, err := t.e.cfg.Graph.Between(ctx, s, ids, schemas.MatchAll())
-	if err != nil {
-		t.warnings = append(t.warnings, "graph: the causal graph is left out")
-		return nil
-	}
-	if edges == nil {
-		edges = []schemas.Edge{}
-	}
-	t.causal = &schemas.CausalGraph{Nodes: ids, Edges: edges}
-	return nil
 }
 
 // ids returns the shown items in the order of their references.

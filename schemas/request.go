@@ -63,6 +63,7 @@ type RequestPayload struct {
 	Limit         int               `json:"limit,omitempty"`        // items in the result; default 100, more for a budget over 1,500
 	TokenBudget   int               `json:"token_budget,omitempty"` // tokens of the rendered pack; default 2000
 	IncludeScores bool              `json:"include_scores,omitempty"`
+	IncludeGraph  bool              `json:"include_graph,omitempty"`  // the causal graph of the shown items
 	IncludeProofs bool              `json:"include_proofs,omitempty"` // inclusion proofs and a signed head in the result
 	Tenant        string            `json:"tenant,omitempty"`         // when set, must equal the subject's
 	Session       string            `json:"session,omitempty"`
@@ -173,10 +174,12 @@ type Affordance struct {
 	Items       []string       `json:"items,omitempty"`
 }
 
-// CausalGraph holds the nodes and edges among the shown items.
+// CausalGraph holds the nodes and edges among the shown items, and the shortest causal
+// paths between those that are linked through items that were found but are not shown.
 type CausalGraph struct {
-	Nodes []string `json:"nodes"`
-	Edges []Edge   `json:"edges"`
+	Nodes []string   `json:"nodes"` // the shown items in the order of their references, then those on paths
+	Edges []Edge     `json:"edges"`
+	Paths [][]string `json:"paths,omitempty"` // each from one shown item to another, by caused_by, derived_from and follows
 }
 
 // Edge is a directed, typed edge between two items.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"satchel/pipeline/pack"
 	"satchel/schemas"
 )
 
@@ -23,6 +24,7 @@ type askCmd struct {
 	Type     string   `help:"keyword, semantic, graph or hybrid." default:"hybrid" enum:"keyword,semantic,graph,hybrid"`
 	Explain  bool     `help:"Show scores, signals and drops."`
 	Text     bool     `help:"Print the rendered pack alone."`
+	Graph    string   `help:"Print the causal graph of what is shown alone, as mermaid or dot." enum:",mermaid,dot" default:""`
 
 	Profile string             `help:"Ranking profile: default, seed, balanced, recent, trusted, causal or one of the settings."`
 	Weight  map[string]float64 `help:"Weights of signals over the profile's, as --weight recency=0.3." placeholder:"SIGNAL=W"`
@@ -34,14 +36,15 @@ func (askCmd) Help() string {
 	return `Examples:
   satchel ask "why did card payments fail on Tuesday?"
   satchel ask --as risk_officer --level restricted --group risk "how many customers were charged twice?"
-  satchel ask --json --explain "who renewed the certificate?"`
+  satchel ask --json --explain "who renewed the certificate?"
+  satchel ask --graph mermaid "why did card payments fail?"`
 }
 
 func (c *askCmd) request() schemas.ContextRequest {
 	req := schemas.ContextRequest{Meta: schemas.Meta{Type: schemas.MessageContextRequest,
 		From: &schemas.Agent{Type: "user", ID: c.As, SecurityLevel: c.Level, Groups: c.Group, Roles: c.Role}}}
 	req.Payload = schemas.RequestPayload{Query: schemas.Query{Type: c.Type, Text: strings.Join(c.Question, " ")},
-		Limit: c.Limit, TokenBudget: c.Budget, IncludeScores: c.Explain, Purpose: c.Purpose, Session: c.Session,
+		Limit: c.Limit, TokenBudget: c.Budget, IncludeScores: c.Explain, IncludeGraph: c.Graph != "", Purpose: c.Purpose, Session: c.Session,
 		Profile: c.Profile, Weights: c.Weight, MinScore: c.Score}
 	return req
 }
@@ -60,12 +63,32 @@ func (c *askCmd) Run(ctx context.Context, a *app) error {
 	switch {
 	case a.JSON:
 		return a.printJSON(res)
+	case c.Graph != "":
+		_, err := io.WriteString(a.out, drawn(&res.Payload, c.Graph))
+		return err
 	case c.Text:
 		_, err := io.WriteString(a.out, res.Payload.Text)
 		return err
 	}
 	printResult(a.out, &res.Payload, c.Explain)
 	return nil
+}
+
+// drawn is the causal graph of a result, each node with its place and how it begins.
+func drawn(p *schemas.ResultPayload, format string) string {
+	g := p.Explainability.CausalGraph
+	if g == nil {
+		g = &schemas.CausalGraph{}
+	}
+	labels := map[string]string{}
+	for i, r := range p.Results {
+		labels[r.ID] = fmt.Sprintf("[%d] %s", i+1, excerpt(r.Content.Text(), 60))
+	}
+	draw := pack.Mermaid
+	if format == "dot" {
+		draw = pack.DOT
+	}
+	return draw(g, func(id string) string { return labels[id] })
 }
 
 // printResult prints a pack for a person: what is shown, what is not and why, and

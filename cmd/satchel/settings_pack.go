@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"time"
 
 	"satchel/pipeline"
@@ -11,6 +12,7 @@ import (
 // PackSettings say how packs are filled.
 type PackSettings struct {
 	Shares            string `name:"pack-shares" help:"Percent of a pack's budget for user and preamble / task / tools / knowledge and memory / safety; what one leaves goes to the others." default:"12.5/12.5/7.5/60/7.5" env:"CONTEXT_PACK_SHARES"`
+	Rules             string `name:"pack-rules" help:"YAML file of rules that suggest actions, beside or in the place of the built-in ones." env:"CONTEXT_PACK_RULES" type:"path"`
 	Summarizer        string `name:"summarizer-url" help:"OpenAI-compatible chat endpoint that writes the TL;DR, as https://api.openai.com/v1; what it says must hold against what it cites. Empty: sentences of the items." env:"SUMMARIZER_URL"`
 	SummarizerModel   string `name:"summarizer-model" help:"Its model." env:"SUMMARIZER_MODEL"`
 	SummarizerKey     string `name:"summarizer-key" help:"Its key; it needs https, or an endpoint on this machine." env:"SUMMARIZER_KEY" secret:"true"`
@@ -27,6 +29,15 @@ func (p *PackSettings) apply(cfg *pipeline.Config) error {
 	cfg.Shares = &shares
 	if cfg.Orders, err = pack.ParseOrders(p.Order); err != nil {
 		return usagef("CONTEXT_PACK_ORDER: %v", err)
+	}
+	if p.Rules != "" {
+		raw, err := os.ReadFile(p.Rules)
+		if err != nil {
+			return usagef("CONTEXT_PACK_RULES: %v", err)
+		}
+		if cfg.Rules, err = pack.NewRules(p.Rules, raw); err != nil {
+			return usagef("CONTEXT_PACK_RULES: %v", err)
+		}
 	}
 	return p.summarizer(cfg)
 }

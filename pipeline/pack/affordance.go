@@ -1,96 +1,260 @@
 package pack
 
 import (
-	"bytes"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/file"
+	"github.com/expr-lang/expr/vm"
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
 
 	"satchel/pipeline/candidate"
 	"satchel/schemas"
 )
 
-// evidenceBytes is how much of an item's text the affordance rules read.
+//go:embed affordances.yaml
+var builtinRules []byte
+
+// evidenceBytes is how much of an item's text the rules read.
 const evidenceBytes = 2048
 
-// lowRelevance is the best score under which a pack asks for more context.
-const lowRelevance = .3
+// Rules suggest actions from patterns in the shown items; affordances.yaml says how one
+// is written. They are safe for concurrent use.
+type Rules struct{ list []rule }
 
-// Afford suggests actions from patterns in the shown items:
-//
-//	several test failures  retry_with_healing    0.5 + 0.1 · failures, at most 0.95
-//	selector issues        suggest_fix           0.85
-//	flaky behaviour        rerun_tests           0.75
-//	low relevance          request_more_context  0.6
-//	critical words         escalate_to_human     0.95
-//
-// Each names the items that caused it.
-func Afford(cs []candidate.Candidate, shown []int) []schemas.Affordance {
-	var failures, selectors, flaky, critical []string
-	best := 0.0
-	buf := make([]byte, 0, evidenceBytes)
-	for _, i := range shown {
-		c := &cs[i]
-		best = max(best, c.Score)
-		buf = appendLower(buf[:0], c.Record.Content.Text())
-		text := lowered(buf)
-		id := c.Record.ID
-		if text.has("test") && text.has("fail", "broke") {
-			failures = append(failures, id)
+type rule struct {
+	Type        string            `yaml:"type"`
+	Description string            `yaml:"description"`
+	Each        string            `yaml:"each"`
+	When        string            `yaml:"when"`
+	Confidence  string            `yaml:"confidence"`
+	Parameters  map[string]string `yaml:"parameters"`
+
+	each, when, confidence *vm.Program
+	parameters             map[string]*vm.Program
+	attributes             bool // an expression reads them
+}
+
+// cause is an item as a rule reads it.
+type cause struct {
+	ID         string         `expr:"id"`
+	Kind       string         `expr:"kind"`
+	Type       string         `expr:"type"`
+	Category   string         `expr:"category"`
+	Speaker    string         `expr:"speaker"`
+	Role       string         `expr:"role"`
+	Source     string         `expr:"source"`
+	Session    string         `expr:"session"`
+	Score      float64        `expr:"score"`
+	Tokens     int            `expr:"tokens"`
+	Text       string         `expr:"text"`
+	Attributes map[string]any `expr:"attributes"`
+}
+
+// pattern is a pack as a rule reads it.
+type pattern struct {
+	Items int     `expr:"items"`
+	Score float64 `expr:"score"`
+	Shown int     `expr:"shown"`
+	Best  float64 `expr:"best"`
+}
+
+// NewRules returns the built-in rules and those of a file, which may be nil. An error
+// names the file and the line.
+func NewRules(name string, raw []byte) (*Rules, error) {
+	list, err := readRules("affordances.yaml", builtinRules)
+	if err != nil {
+		return nil, err
+	}
+	own, err := readRules(name, raw)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range own {
+		if i := slices.IndexFunc(list, func(x rule) bool { return x.Type == r.Type }); i >= 0 {
+			list[i] = r
+		} else {
+			list = append(list, r)
 		}
-		if text.has("selector", "element not found", "not found in dom") {
-			selectors = append(selectors, id)
+	}
+	return &Rules{list}, nil
+}
+
+func readRules(name string, raw []byte) ([]rule, error) {
+	if len(strings.TrimSpace(string(raw))) == 0 {
+		return nil, nil
+	}
+	var doc struct {
+		Rules []rule `yaml:"rules"`
+	}
+	if err := yaml.UnmarshalWithOptions(raw, &doc, yaml.DisallowUnknownField()); err != nil {
+		line, message := 1, "not YAML"
+		var located interface {
+			GetMessage() string
+			GetToken() *token.Token
 		}
-		if text.has("flaky", "intermittent") {
-			flaky = append(flaky, id)
+		if errors.As(err, &located) {
+			message = located.GetMessage()
+			if at := located.GetToken(); at != nil {
+				line = at.Position.Line
+			}
 		}
-		if text.has("critical", "data loss", "security breach", "outage", "production down", "emergency") {
-			critical = append(critical, id)
+		return nil, fmt.Errorf("read rules %s:%d: %s", name, line, message)
+	}
+	tree, err := parser.ParseBytes(raw, 0)
+	if err != nil {
+		return nil, fmt.Errorf("read rules %s: %w", name, err)
+	}
+	for i := range doc.Rules {
+		if field, err := doc.Rules[i].compile(); err != nil {
+			return nil, fmt.Errorf("read rules %s:%d: rule %q: %s: %w", name, lineOf(tree, i, field), doc.Rules[i].Type, field, err)
 		}
+	}
+	return doc.Rules, nil
+}
+
+// lineOf is the line of a field of rule i, or else of the rule.
+func lineOf(tree *ast.File, i int, field string) int {
+	for _, path := range []string{fmt.Sprintf("$.rules[%d].%s", i, field), fmt.Sprintf("$.rules[%d]", i)} {
+		p, err := yaml.PathString(path)
+		if err != nil {
+			continue
+		}
+		if node, err := p.FilterFile(tree); err == nil && node != nil {
+			return node.GetToken().Position.Line
+		}
+	}
+	return 1
+}
+
+// compile reads the expressions; of an error it names the field.
+func (r *rule) compile() (field string, err error) {
+	switch {
+	case r.Type == "":
+		return "type", errors.New("is missing")
+	case r.Confidence == "":
+		return "confidence", errors.New("is missing")
+	case r.Each == "" && r.When == "":
+		return "when", errors.New("is missing, and each too")
+	case r.When == "":
+		r.When = "items > 0"
+	}
+	if r.Each != "" {
+		if r.each, err = compileExpr(r.Each, cause{}, expr.AsBool()); err != nil {
+			return "each", err
+		}
+		r.attributes = strings.Contains(r.Each, "attributes")
+	}
+	if r.when, err = compileExpr(r.When, pattern{}, expr.AsBool()); err != nil {
+		return "when", err
+	}
+	if r.confidence, err = compileExpr(r.Confidence, pattern{}, expr.AsFloat64()); err != nil {
+		return "confidence", err
+	}
+	r.parameters = make(map[string]*vm.Program, len(r.Parameters))
+	for _, name := range slices.Sorted(maps.Keys(r.Parameters)) {
+		if r.parameters[name], err = compileExpr(r.Parameters[name], pattern{}); err != nil {
+			return "parameters." + name, err
+		}
+	}
+	return "", nil
+}
+
+// compileExpr says of an error what and where it is, on one line.
+func compileExpr(source string, env any, options ...expr.Option) (*vm.Program, error) {
+	p, err := expr.Compile(source, append(options, expr.Env(env))...)
+	var at *file.Error
+	if errors.As(err, &at) {
+		return nil, fmt.Errorf("%s at character %d", at.Message, at.Column+1)
+	}
+	return p, err
+}
+
+// Afford suggests actions about the shown candidates, each with the items that caused
+// it. A rule that fails on an item takes that item for no cause; one that fails on the
+// pack suggests nothing.
+func (r *Rules) Afford(cs []candidate.Candidate, shown []int) []schemas.Affordance {
+	p := pattern{Shown: len(shown)}
+	causes := make([]cause, len(shown))
+	attributes := slices.ContainsFunc(r.list, func(x rule) bool { return x.attributes })
+	for n, i := range shown {
+		causes[n] = causeOf(&cs[i], attributes)
+		p.Best = max(p.Best, cs[i].Score)
 	}
 	out := []schemas.Affordance{}
-	add := func(kind, description string, confidence float64, items []string, parameters map[string]any) {
-		out = append(out, schemas.Affordance{Type: kind, Description: description, Confidence: confidence, Items: items, Parameters: parameters})
-	}
-	if n := len(failures); n > 1 {
-		add("retry_with_healing", "Several test failures were found; retry with healing", min(.95, .5+.1*float64(n)), failures,
-			map[string]any{"failures": n})
-	}
-	if n := len(selectors); n > 0 {
-		add("suggest_fix", "Selector-related issues were found; suggest a fix", .85, selectors,
-			map[string]any{"affectedTests": n, "suggestedStrategy": "data-testid"})
-	}
-	if n := len(flaky); n > 0 {
-		add("rerun_tests", "Flaky behaviour was found; run the tests again", .75, flaky, map[string]any{"items": n})
-	}
-	if best < lowRelevance {
-		add("request_more_context", "Little of what was found is relevant; ask for more context", .6, nil,
-			map[string]any{"bestScore": float64(int(best*1e4)) / 1e4})
-	}
-	if n := len(critical); n > 0 {
-		add("escalate_to_human", "Critical matters were found; escalate to a human", .95, critical, map[string]any{"items": n})
+	for i := range r.list {
+		if a, ok := r.list[i].suggest(p, causes); ok {
+			out = append(out, a)
+		}
 	}
 	return out
 }
 
-// lowered is lower-case text.
-type lowered []byte
-
-// has reports whether the text holds any of the phrases.
-func (l lowered) has(phrases ...string) bool {
-	for _, p := range phrases {
-		if bytes.Contains(l, []byte(p)) {
-			return true
-		}
+func causeOf(c *candidate.Candidate, attributes bool) cause {
+	r := &c.Record
+	text := r.Content.Text()
+	x := cause{
+		ID: r.ID, Kind: string(r.Kind), Type: string(r.Type), Category: r.Category, Speaker: r.Speaker, Role: r.Role, Source: r.Provenance.SourceURI,
+		Session: r.SessionID(), Score: c.Score, Tokens: c.Tokens, Text: strings.ToLower(text[:min(len(text), evidenceBytes)]),
 	}
-	return false
+	if attributes && len(r.Attributes) > 0 && json.Unmarshal(r.Attributes, &x.Attributes) != nil {
+		x.Attributes = nil
+	}
+	return x
 }
 
-// appendLower appends the beginning of text with its ASCII letters in lower case.
-func appendLower(dst []byte, text string) []byte {
-	for i := 0; i < min(len(text), evidenceBytes); i++ {
-		b := text[i]
-		if b >= 'A' && b <= 'Z' {
-			b += 'a' - 'A'
+func (r *rule) suggest(p pattern, causes []cause) (schemas.Affordance, bool) {
+	a := schemas.Affordance{Type: r.Type, Description: r.Description}
+	machine := vm.VM{}
+	for i := range causes {
+		if r.each == nil {
+			break
 		}
-		dst = append(dst, b)
+		if holds, err := machine.Run(r.each, causes[i]); err == nil && holds == true {
+			a.Items = append(a.Items, causes[i].ID)
+			p.Score = max(p.Score, causes[i].Score)
+		}
 	}
-	return dst
+	p.Items = len(a.Items)
+	if holds, err := machine.Run(r.when, p); err != nil || holds != true {
+		return a, false
+	}
+	confidence, err := machine.Run(r.confidence, p)
+	v, ok := confidence.(float64)
+	if err != nil || !ok || math.IsNaN(v) {
+		return a, false
+	}
+	a.Confidence = math.Round(1e4*min(max(v, 0), 1)) / 1e4
+	for name, program := range r.parameters {
+		v, err := machine.Run(program, p)
+		if f, ok := v.(float64); ok {
+			v = math.Trunc(f*1e4) / 1e4
+			err = errors.Join(err, finite(f))
+		}
+		if err != nil {
+			return a, false
+		}
+		if a.Parameters == nil {
+			a.Parameters = map[string]any{}
+		}
+		a.Parameters[name] = v
+	}
+	return a, true
+}
+
+func finite(f float64) error {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return errors.New("not a number")
+	}
+	return nil
 }

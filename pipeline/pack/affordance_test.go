@@ -1,0 +1,106 @@
+package pack_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"satchel/pipeline/candidate"
+	"satchel/pipeline/pack"
+	"satchel/schemas"
+)
+
+func evidence(score float64, texts ...string) ([]candidate.Candidate, []int) {
+	var cs []candidate.Candidate
+	var shown []int
+	for i, text := range texts {
+		cs = append(cs, candidate.Candidate{Score: score, Record: schemas.Record{MemoryItem: schemas.MemoryItem{
+			ID: "m" + string(rune('1'+i)), Kind: schemas.KindExperience, Content: schemas.TextContent(text), Attributes: []byte(`{"domain":"debugging","n":3}`)}}})
+		shown = append(shown, i)
+	}
+	return cs, shown
+}
+
+// TestBuiltInRules holds the five of the design to their confidences, parameters and causes.
+func TestBuiltInRules(t *testing.T) {
+	t.Parallel()
+	rules, err := pack.NewRules("", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cs, shown := evidence(.21, "The login TEST failed", "Another test broke", "the selector #go is gone", "flaky again", "an OUTAGE", "nothing")
+	got := rules.Afford(cs, shown)
+	for i := range got {
+		if got[i].Description == "" {
+			t.Errorf("%s has no description", got[i].Type)
+		}
+		got[i].Description = ""
+	}
+	want := []schemas.Affordance{
+		{Type: "retry_with_healing", Confidence: .7, Items: []string{"m1", "m2"}, Parameters: map[string]any{"failures": 2}},
+		{Type: "suggest_fix", Confidence: .85, Items: []string{"m3"}, Parameters: map[string]any{"affectedTests": 1, "suggestedStrategy": "data-testid"}},
+		{Type: "rerun_tests", Confidence: .75, Items: []string{"m4"}, Parameters: map[string]any{"items": 1}},
+		{Type: "request_more_context", Confidence: .6, Parameters: map[string]any{"bestScore": .21}},
+		{Type: "escalate_to_human", Confidence: .95, Items: []string{"m5"}, Parameters: map[string]any{"items": 1}},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	cs, shown = evidence(.9, "one test failed")
+	if got := rules.Afford(cs, shown); len(got) != 0 {
+		t.Errorf("one failure and nothing else suggests %+v", got)
+	}
+	if got := rules.Afford(nil, nil); len(got) != 1 || got[0].Type != "request_more_context" {
+		t.Errorf("an empty pack suggests %+v", got)
+	}
+}
+
+func TestOwnRules(t *testing.T) {
+	t.Parallel()
+	rules, err := pack.NewRules("own.yaml", []byte(`rules:
+  - type: rerun_tests
+    description: Not here
+    when: "false"
+    confidence: "1"
+  - type: ask_owner
+    description: Ask
+    each: kind == "experience" and attributes.domain == "debugging" and text matches "^fl[aA]ky"
+    when: items >= 1 and shown < 10
+    confidence: 2 * score
+    parameters: {share: "items / shown", worst: "0.0 / 0.0 > 1"}
+  - type: broken_at_work
+    description: Its expression fails on what it meets
+    each: attributes.missing.member > 1
+    confidence: "1"
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cs, shown := evidence(.6, "flaky again", "calm")
+	want := []schemas.Affordance{{Type: "ask_owner", Description: "Ask", Confidence: 1, Items: []string{"m1"}, Parameters: map[string]any{"share": .5, "worst": false}}}
+	if d := cmp.Diff(want, rules.Afford(cs, shown)); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestRulesThatAreWrong(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"rules:\n  - type: a\n    each: nope > 1\n    confidence: '1'":                                   `own.yaml:3: rule "a": each: unknown name nope at character 1`,
+		"rules:\n  - type: a\n    when: items > 1\n    confidence: items +":                              `own.yaml:4: rule "a": confidence: `,
+		"rules:\n  - type: a\n    when: items > 1\n    confidence: '\"x\"'":                              `own.yaml:4: rule "a": confidence: `,
+		"rules:\n  - type: a\n    when: items\n    confidence: '1'":                                      `own.yaml:3: rule "a": when: `,
+		"rules:\n  - type: a\n    each: 'true'\n    confidence: '1'\n    parameters:\n      x: '1 +* 2'": `own.yaml:6: rule "a": parameters.x: `,
+		"rules:\n  - each: 'true'\n    confidence: '1'":                                                  `own.yaml:2: rule "": type: is missing`,
+		"rules:\n  - type: a\n    when: items > 0":                                                       `own.yaml:2: rule "a": confidence: is missing`,
+		"rules:\n  - type: a\n    confidence: '1'":                                                       `own.yaml:2: rule "a": when: is missing`,
+		"rules:\n  - type: a\n    colour: red":                                                           `own.yaml:3: `,
+		"rules: [":                                                                                       `own.yaml:1: `,
+		"rules: 7":                                                                                       `own.yaml:1: `,
+	} {
+		if _, err := pack.NewRules("own.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: got %v, want %q", text, err, want)
+		}
+	}
+}
