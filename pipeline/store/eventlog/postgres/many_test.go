@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -232,6 +233,51 @@ func TestAway(t *testing.T) {
 	}
 	if h, err := l.Head(t.Context(), s); err != nil || h.Size != 3 {
 		t.Errorf("head %d, %v", h.Size, err)
+	}
+	if err := l.VerifyAll(t.Context(), nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestStandsStill: a server that is there and does not answer counts as away after the
+// timeout, for appends that nobody can cancel as well, and is used again when it answers.
+func TestStandsStill(t *testing.T) {
+	t.Parallel()
+	p := testenv.StartPostgres(t)
+	db, err := postgres.Open(t.Context(), postgres.Config{URL: p.URL, MaxConns: 2, Timeout: 300 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := eventlog.New(eventlog.Config{Driver: db})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	add := func(id string) error {
+		_, err := l.Append(t.Context(), eventlog.Batch{Drafts: []eventlog.Draft{draft("acme", id)}})
+		return err
+	}
+	for err = add("1"); errors.Is(err, eventlog.ErrUnavailable); err = add("1") { // a busy machine may be slower than that
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Pause()
+	if err := add("2"); !errors.Is(err, eventlog.ErrUnavailable) {
+		t.Errorf("append: %v", err)
+	}
+	if _, err := l.Head(t.Context(), system(t, "acme")); !errors.Is(err, eventlog.ErrUnavailable) {
+		t.Errorf("head: %v", err)
+	}
+	p.Resume()
+	for err = add("3"); errors.Is(err, eventlog.ErrUnavailable); err = add("3") {
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	if err := l.VerifyAll(t.Context(), nil); err != nil {
 		t.Error(err)

@@ -95,13 +95,15 @@ func (db *DB) Update(ctx context.Context, tenants []string, fn func(eventlog.Tx)
 // update runs fn in one transaction. Once it has begun it is not cancelled: its caller
 // would not know whether it was committed.
 func (db *DB) update(ctx context.Context, tenants []string, fn func(eventlog.Tx) error) (err error) {
-	conn, err := db.pool.Acquire(ctx)
+	waiting, cancel := context.WithTimeout(ctx, db.timeout)
+	defer cancel()
+	conn, err := db.pool.Acquire(waiting)
 	if err != nil {
 		return wrap("connect", err)
 	}
 	defer conn.Release() // closes a connection that is still in a transaction
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), db.timeout)
-	defer cancel()
+	ctx, cancelTx := context.WithTimeout(context.WithoutCancel(ctx), db.timeout)
+	defer cancelTx()
 	t := &tx{reader: reader{ctx: ctx, conn: conn.Conn()}, heads: make(map[string]*head, len(tenants))}
 	if err := t.begin(tenants); err != nil {
 		return errors.Join(err, t.rollback())
