@@ -6,18 +6,36 @@ import (
 	"fmt"
 	"strings"
 
+	"satchel/pipeline/scope"
 	"satchel/schemas"
 )
 
+// settle waits until the indexes have all that is in the log, so that what is asked next
+// sees the same every time.
+func (t *teller) settle(ctx context.Context) error {
+	s, err := scope.System(demoTenant)
+	if err != nil {
+		return err
+	}
+	head, err := t.node.log.Head(ctx, s)
+	if err != nil {
+		return err
+	}
+	t.seen = head.Size
+	return t.node.worker.Projector.Await(ctx, s, head.Size)
+}
+
 // compact brings the roles' context under half of its budget, and one dropped item back.
 func (t *teller) compact(ctx context.Context) error {
+	if err := t.settle(ctx); err != nil {
+		return err
+	}
 	officer := demoAskers()[1].agent
 	var out schemas.CompactReply
 	req := schemas.CompactRequest{From: &officer, PackID: t.context, Query: demoQuestion, Budget: demoBudget / 2}
 	if err := t.client.context(ctx, "compact", req, &out); err != nil {
 		return err
 	}
-	t.seen = max(t.seen, out.Positions.Decision)
 	inPart := 0
 	for _, section := range out.Compacted.Sections {
 		for i := range section.Items {
@@ -29,7 +47,6 @@ func (t *teller) compact(ctx context.Context) error {
 	levels := map[schemas.SummaryLevel]int{}
 	for _, s := range out.Summaries {
 		levels[s.Level]++
-		t.seen = max(t.seen, s.Position)
 	}
 	var kept []string
 	for _, level := range sortedKeys(levels) {
@@ -41,17 +58,19 @@ func (t *teller) compact(ctx context.Context) error {
 	if len(out.Drop.DroppedItemIDs) == 0 {
 		return errors.New("the compactor dropped nothing")
 	}
+	if err := t.settle(ctx); err != nil {
+		return err
+	}
 	var back schemas.RecoverReply
 	recover := schemas.RecoverRequest{From: &officer, PackID: out.Compacted.ID, ItemIDs: out.Drop.DroppedItemIDs[:1]}
 	if err := t.client.context(ctx, "recover", recover, &back); err != nil {
 		return err
 	}
-	t.seen = max(t.seen, back.Positions.Decision)
 	for i := range back.Results {
 		t.say("        and back again by its id: %s  %s", back.Results[i].ID, oneLine(back.Results[i].Content.Text(), 70))
 	}
 	if t.verbose {
 		t.say("\n%s", strings.TrimRight(out.Text, "\n"))
 	}
-	return nil
+	return t.settle(ctx)
 }

@@ -46,7 +46,11 @@ func (r *run) walk(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	found, err := r.play(ctx, Retriever, false, schemas.RoleRequest{TokenBudget: r.req.TokenBudget, MinPosition: r.req.MinPosition, Plan: planned.Plan})
+	after := r.req.MinPosition
+	if after > 0 { // who asks for a position gets the same context every time: of the log as this run found it
+		after = max(after, planned.Position)
+	}
+	found, err := r.play(ctx, Retriever, false, schemas.RoleRequest{TokenBudget: r.req.TokenBudget, MinPosition: after, Plan: planned.Plan})
 	if err != nil {
 		return err
 	}
