@@ -40,7 +40,8 @@ func TestVerifyNamesWhatIsWrongOnce(t *testing.T) {
 	if r := command(t, "", "rebuild", "--dir", n.dir, "--http-addr", "127.0.0.1:1"); r.code != exitUsage || !strings.Contains(r.err, "nothing answers at 127.0.0.1:1;") {
 		t.Errorf("rebuild at another address: exit code %d\n%s", r.code, r.err)
 	}
-	contains(t, "doctor", n.must(t, "doctor"), "those of the running process may be others")
+	contains(t, "doctor", n.must(t, "doctor"), "those of the running process may be others", "weights sum to 1 (relevance 1)", "at most 122880 bytes",
+		"decision cache", "ranked over")
 	n.down(t)
 	if r := command(t, "", "rebuild", "--dir", n.dir, "--tenant", "nosuch"); r.code != exitUsage || !strings.Contains(r.err, `no such tenant "nosuch"`) {
 		t.Errorf("rebuild of an unknown tenant: exit code %d\n%s", r.code, r.err)
