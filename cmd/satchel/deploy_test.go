@@ -42,6 +42,7 @@ func chart(t *testing.T, change string) (map[string]map[string]any, error) {
 		"trimSuffix": func(suffix, s string) string { return strings.TrimSuffix(s, suffix) },
 		"list":       func(l ...any) []any { return l },
 		"hasKey":     func(m map[string]any, key string) bool { _, ok := m[key]; return ok },
+		"regexMatch": func(pattern, s string) (bool, error) { return regexp.MatchString(pattern, s) },
 		"fail":       func(message string) (string, error) { return "", errors.New(message) },
 		"int":        func(v any) int { return int(reflect.ValueOf(v).Convert(reflect.TypeFor[int]()).Int()) },
 		"quote":      func(v any) string { return fmt.Sprintf("%q", fmt.Sprint(v)) },

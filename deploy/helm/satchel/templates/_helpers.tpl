@@ -16,8 +16,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 
 {{- /* The settings whose value is a secret: they come from a Secret, or not at all. */ -}}
 {{- define "satchel.refuseSecrets" -}}
-{{- range $name := list "DATABASE_URL" "NEO4J_PASSWORD" "QDRANT_API_KEY" "SCS_OPA_TOKEN" "EMBEDDINGS_KEY" "SUMMARIZER_KEY" "LLM_KEY" }}
-{{- if hasKey $.Values.settings $name }}{{ fail (printf "settings.%s is a secret: name a Secret in secrets.%s" $name $name) }}{{ end }}
+{{- range $name, $value := .Values.settings }}
+{{- if regexMatch "(TOKEN|PASSWORD|SECRET|API_KEY)$|^(DATABASE_URL|EMBEDDINGS_KEY|LLM_KEY|SUMMARIZER_KEY)$" $name }}{{ fail (printf "settings.%s is a secret: name a Secret in secrets.%s" $name $name) }}{{ end }}
 {{- end }}
 {{- if and (gt (int .Values.replicas) 1) (not .Values.logKeySecret) }}{{ fail "more than one replica needs logKeySecret: all must sign the log with one key" }}{{ end }}
 {{- if and (gt (int .Values.replicas) 1) (not (hasKey .Values.secrets "DATABASE_URL")) }}{{ fail "more than one replica needs secrets.DATABASE_URL: a log in a folder has one writer" }}{{ end }}

@@ -25,8 +25,8 @@ func (db *DB) Apply(ctx context.Context, tenant string, b *graph.Batch) error {
 			if wiping, reached = state.wiping, state.checkpoint; wiping {
 				return nil
 			}
-			if seen, ok := db.seen.Load(tenant); ok && state.checkpoint < seen.(int64) {
-				return fmt.Errorf("it is at position %d, after %d: %w", state.checkpoint, seen, ErrWentBack)
+			if from, back := db.seen.WentBack(tenant, state.checkpoint); back {
+				return fmt.Errorf("it is at position %d, after %d: %w", state.checkpoint, from, ErrWentBack)
 			}
 			if b.UpTo <= state.checkpoint {
 				return nil
@@ -38,7 +38,7 @@ func (db *DB) Apply(ctx context.Context, tenant string, b *graph.Batch) error {
 			return err
 		}
 		if !wiping {
-			db.seen.Store(tenant, reached)
+			db.seen.Raise(tenant, reached)
 			return nil
 		}
 		if err := db.wipe(ctx, tenant); err != nil {
@@ -257,7 +257,7 @@ func (db *DB) Reset(ctx context.Context, tenant string) error {
 		return err
 	})
 	if err == nil {
-		db.seen.Delete(tenant)
+		db.seen.Forget(tenant)
 		err = db.wipe(ctx, tenant)
 	}
 	if err != nil {

@@ -36,6 +36,7 @@ import (
 	"github.com/neo4j/neo4j-go-driver/v5/neo4j/config"
 
 	"satchel/pipeline/store/graph"
+	"satchel/pipeline/store/internal/seen"
 )
 
 // ErrWentBack is returned by Apply when the stored checkpoint is older than the one this
@@ -63,7 +64,7 @@ type DB struct {
 	driver neo4j.DriverWithContext
 	cfg    Config
 	marks  sync.Map // by tenant: the neo4j.Bookmarks of its last write
-	seen   sync.Map // by tenant: the checkpoint as this process saw it last
+	seen   seen.Positions
 }
 
 var _ graph.Driver = (*DB)(nil)

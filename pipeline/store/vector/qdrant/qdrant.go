@@ -40,6 +40,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
+	"satchel/pipeline/store/internal/seen"
 	"satchel/pipeline/store/vector"
 )
 
@@ -110,7 +111,7 @@ type Index struct {
 	client *client.Client
 
 	locks sync.Map // by tenant: *sync.Mutex, held by the Apply that runs
-	seen  sync.Map // by tenant: the checkpoint as this process saw it last
+	seen  seen.Positions
 }
 
 var _ vector.Driver = (*Index)(nil)
