@@ -52,7 +52,7 @@ func config(p testenv.Neo4jPlace) neo4j.Config {
 	return neo4j.Config{URL: p.URL, User: p.User, Password: p.Password, Namespace: p.Namespace}
 }
 
-func open(t *testing.T, c neo4j.Config) *neo4j.DB {
+func open(t testing.TB, c neo4j.Config) *neo4j.DB {
 	t.Helper()
 	db, err := neo4j.Open(t.Context(), c)
 	if err != nil {
