@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
+
 	"satchel/test/testenv"
 )
 
@@ -56,7 +59,12 @@ func TestServersHoldWhatTheFolderHolds(t *testing.T) {
 func TestServersThatRefuse(t *testing.T) {
 	t.Parallel()
 	stand := testenv.StartQdrantStandIn(t)
-	stand.Set(testenv.StandInFaults{Key: "the right one"})
+	stand.Set(testenv.StandInFaults{Before: func(_, key string) error {
+		if key != "the right one" {
+			return grpcstatus.Error(codes.Unauthenticated, "Must provide an API key")
+		}
+		return nil
+	}})
 	g := testenv.Neo4j(t)
 	for says, args := range map[string][]string{
 		`refuses the password of user "neo4j"`: {"--neo4j-url", g.URL, "--neo4j-password", "hunter2secret"},

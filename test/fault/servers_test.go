@@ -91,7 +91,7 @@ func TestKillWithServers(t *testing.T) {
 		func() { s.vector.Stop(); pause(); s.vector.Start(t) },
 		func() { s.graph.Pause(); pause(); s.graph.Resume() },
 		func() {
-			s.vector.Set(testenv.StandInFaults{Before: func(string) error {
+			s.vector.Set(testenv.StandInFaults{Before: func(string, string) error {
 				if calls.Add(1)*2654435761>>16&1 == 0 {
 					return status.Error(codes.Unavailable, "a fault")
 				}

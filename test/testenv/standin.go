@@ -30,18 +30,15 @@ type QdrantStandIn struct {
 	faults StandInFaults
 }
 
-// StandInFaults are what a stand-in does wrong, and whom it lets in.
+// StandInFaults are what a stand-in does wrong.
 type StandInFaults struct {
-	Before   func(method string) error // asked before each call, by its method's name
-	Key      string                    // must come with each call
-	ReadOnly bool                      // refuse every write
-	Version  string                    // "" is 1.17.1
+	Before  func(method, key string) error // asked before each call, with the API key that came with it
+	Version string                         // "" is 1.17.1
 }
 
 type standInCollection struct {
-	config *qdrant.CreateCollection
-	schema map[string]*qdrant.PayloadSchemaInfo
-	points map[string]*qdrant.PointStruct // never changed, only replaced
+	vectors *qdrant.VectorsConfig
+	points  map[string]*qdrant.PointStruct // never changed, only replaced
 }
 
 // The services, each apart as their methods share names.
@@ -62,7 +59,6 @@ type (
 
 // StartQdrantStandIn starts a stand-in on loopback and stops it with the test.
 func StartQdrantStandIn(t testing.TB) *QdrantStandIn {
-	t.Helper()
 	s := &QdrantStandIn{all: map[string]*standInCollection{}}
 	s.listen(t, "127.0.0.1:0")
 	t.Cleanup(s.Stop)
@@ -70,14 +66,12 @@ func StartQdrantStandIn(t testing.TB) *QdrantStandIn {
 }
 
 func (s *QdrantStandIn) listen(t testing.TB, address string) {
-	t.Helper()
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.URL = "http://" + l.Addr().String()
 	server := grpc.NewServer(grpc.UnaryInterceptor(s.intercept))
-	s.server = server
+	s.URL, s.server = "http://"+l.Addr().String(), server
 	qdrant.RegisterQdrantServer(server, &standInHealth{s: s})
 	qdrant.RegisterCollectionsServer(server, &standInCollections{s: s})
 	qdrant.RegisterPointsServer(server, &standInPoints{s: s})
@@ -88,10 +82,10 @@ func (s *QdrantStandIn) listen(t testing.TB, address string) {
 	}()
 }
 
-// Stop closes every connection at once; Start answers again, with what was written.
+// Stop closes every connection at once.
 func (s *QdrantStandIn) Stop() { s.server.Stop() }
 
-// Start is the end of Stop.
+// Start answers again after a Stop, with what was written.
 func (s *QdrantStandIn) Start(t testing.TB) { s.listen(t, strings.TrimPrefix(s.URL, "http://")) }
 
 // Set changes what goes wrong from the next call on.
@@ -107,7 +101,7 @@ func (s *QdrantStandIn) Backup() (restore func()) {
 	defer s.mu.Unlock()
 	kept := map[string]*standInCollection{}
 	for name, c := range s.all {
-		kept[name] = &standInCollection{c.config, c.schema, maps.Clone(c.points)}
+		kept[name] = &standInCollection{c.vectors, maps.Clone(c.points)}
 	}
 	return func() {
 		s.mu.Lock()
@@ -120,15 +114,9 @@ func (s *QdrantStandIn) intercept(ctx context.Context, req any, info *grpc.Unary
 	method := info.FullMethod[strings.LastIndexByte(info.FullMethod, '/')+1:]
 	s.mu.Lock()
 	f := s.faults
-	s.mu.Unlock()
-	if md, _ := metadata.FromIncomingContext(ctx); f.Key != "" && !slices.Contains(md.Get("api-key"), f.Key) {
-		return nil, status.Error(codes.Unauthenticated, "Must provide an API key")
-	}
-	if f.ReadOnly && slices.Contains([]string{"Create", "Upsert", "Delete", "CreateFieldIndex"}, method) {
-		return nil, status.Error(codes.PermissionDenied, "Forbidden")
-	}
-	if f.Before != nil {
-		if err := f.Before(method); err != nil {
+	s.mu.Unlock() // a fault may wait
+	if md, _ := metadata.FromIncomingContext(ctx); f.Before != nil {
+		if err := f.Before(method, strings.Join(md.Get("api-key"), ",")); err != nil {
 			return nil, err
 		}
 	}
@@ -153,14 +141,13 @@ func (c *standInCollections) Create(_ context.Context, r *qdrant.CreateCollectio
 	if c.s.all[r.CollectionName] != nil {
 		return nil, status.Error(codes.AlreadyExists, "there is one")
 	}
-	c.s.all[r.CollectionName] = &standInCollection{r, map[string]*qdrant.PayloadSchemaInfo{}, map[string]*qdrant.PointStruct{}}
+	c.s.all[r.CollectionName] = &standInCollection{r.VectorsConfig, map[string]*qdrant.PointStruct{}}
 	return &qdrant.CollectionOperationResponse{Result: true}, nil
 }
 
 func (c *standInCollections) Get(_ context.Context, r *qdrant.GetCollectionInfoRequest) (*qdrant.GetCollectionInfoResponse, error) {
-	found := c.s.all[r.CollectionName]
-	return &qdrant.GetCollectionInfoResponse{Result: &qdrant.CollectionInfo{PayloadSchema: found.schema,
-		Config: &qdrant.CollectionConfig{Params: &qdrant.CollectionParams{VectorsConfig: found.config.VectorsConfig}}}}, nil
+	return &qdrant.GetCollectionInfoResponse{Result: &qdrant.CollectionInfo{Config: &qdrant.CollectionConfig{
+		Params: &qdrant.CollectionParams{VectorsConfig: c.s.all[r.CollectionName].vectors}}}}, nil
 }
 
 func (c *standInCollections) Delete(_ context.Context, r *qdrant.DeleteCollection) (*qdrant.CollectionOperationResponse, error) {
@@ -168,10 +155,7 @@ func (c *standInCollections) Delete(_ context.Context, r *qdrant.DeleteCollectio
 	return &qdrant.CollectionOperationResponse{Result: true}, nil
 }
 
-func (p *standInPoints) CreateFieldIndex(_ context.Context, r *qdrant.CreateFieldIndexCollection) (*qdrant.PointsOperationResponse, error) {
-	c := p.s.all[r.CollectionName]
-	c.schema = maps.Clone(c.schema)
-	c.schema[r.FieldName] = &qdrant.PayloadSchemaInfo{}
+func (p *standInPoints) CreateFieldIndex(context.Context, *qdrant.CreateFieldIndexCollection) (*qdrant.PointsOperationResponse, error) {
 	return &qdrant.PointsOperationResponse{}, nil
 }
 
@@ -179,25 +163,22 @@ func (p *standInPoints) Upsert(_ context.Context, r *qdrant.UpsertPoints) (*qdra
 	c := p.s.all[r.CollectionName]
 	for _, point := range r.Points {
 		id := point.Id.GetUuid()
-		if old, there := c.points[id]; there && !passes(r.UpdateFilter, old) {
-			continue
+		if old, there := c.points[id]; !there || passes(r.UpdateFilter, old) {
+			c.points[id] = point
 		}
-		c.points[id] = point
 	}
 	return &qdrant.PointsOperationResponse{}, nil
 }
 
 func (p *standInPoints) Delete(_ context.Context, r *qdrant.DeletePoints) (*qdrant.PointsOperationResponse, error) {
-	c := p.s.all[r.CollectionName]
-	maps.DeleteFunc(c.points, func(_ string, point *qdrant.PointStruct) bool { return passes(r.Points.GetFilter(), point) })
+	maps.DeleteFunc(p.s.all[r.CollectionName].points, func(_ string, point *qdrant.PointStruct) bool { return passes(r.Points.GetFilter(), point) })
 	return &qdrant.PointsOperationResponse{}, nil
 }
 
 func (p *standInPoints) Get(_ context.Context, r *qdrant.GetPoints) (*qdrant.GetResponse, error) {
-	c := p.s.all[r.CollectionName]
 	out := &qdrant.GetResponse{}
 	for _, id := range r.Ids {
-		if point, ok := c.points[id.GetUuid()]; ok {
+		if point, ok := p.s.all[r.CollectionName].points[id.GetUuid()]; ok {
 			out.Result = append(out.Result, retrieved(point))
 		}
 	}
@@ -205,9 +186,8 @@ func (p *standInPoints) Get(_ context.Context, r *qdrant.GetPoints) (*qdrant.Get
 }
 
 func (p *standInPoints) Scroll(_ context.Context, r *qdrant.ScrollPoints) (*qdrant.ScrollResponse, error) {
-	c := p.s.all[r.CollectionName]
 	out := &qdrant.ScrollResponse{}
-	for _, point := range c.matching(r.Filter) {
+	for _, point := range p.s.all[r.CollectionName].matching(r.Filter) {
 		if point.Id.GetUuid() < r.Offset.GetUuid() {
 			continue
 		}
@@ -225,10 +205,9 @@ func (p *standInPoints) Count(_ context.Context, r *qdrant.CountPoints) (*qdrant
 }
 
 func (p *standInPoints) QueryBatch(_ context.Context, r *qdrant.QueryBatchPoints) (*qdrant.QueryBatchResponse, error) {
-	c := p.s.all[r.CollectionName]
 	out := &qdrant.QueryBatchResponse{}
 	for _, q := range r.QueryPoints {
-		out.Result = append(out.Result, &qdrant.BatchResult{Result: c.query(q)})
+		out.Result = append(out.Result, &qdrant.BatchResult{Result: p.s.all[r.CollectionName].query(q)})
 	}
 	return out, nil
 }
@@ -269,4 +248,53 @@ func retrieved(p *qdrant.PointStruct) *qdrant.RetrievedPoint {
 	}
 	return &qdrant.RetrievedPoint{Id: p.Id, Payload: p.Payload,
 		Vectors: &qdrant.VectorsOutput{VectorsOptions: &qdrant.VectorsOutput_Vectors{Vectors: &qdrant.NamedVectorsOutput{Vectors: named}}}}
+}
+
+// matching returns the points that pass a filter, in order of id.
+func (c *standInCollection) matching(f *qdrant.Filter) []*qdrant.PointStruct {
+	var out []*qdrant.PointStruct
+	for _, p := range c.points {
+		if passes(f, p) {
+			out = append(out, p)
+		}
+	}
+	slices.SortFunc(out, func(a, b *qdrant.PointStruct) int { return cmp.Compare(a.Id.GetUuid(), b.Id.GetUuid()) })
+	return out
+}
+
+// passes reports whether a point meets a filter; none is met by all.
+func passes(f *qdrant.Filter, p *qdrant.PointStruct) bool {
+	holds := func(c *qdrant.Condition) bool { return meets(c, p) }
+	return !slices.ContainsFunc(f.GetMust(), func(c *qdrant.Condition) bool { return !holds(c) }) &&
+		!slices.ContainsFunc(f.GetMustNot(), holds) &&
+		(len(f.GetShould()) == 0 || slices.ContainsFunc(f.GetShould(), holds))
+}
+
+func meets(c *qdrant.Condition, p *qdrant.PointStruct) bool {
+	if c.GetFilter() != nil {
+		return passes(c.GetFilter(), p)
+	}
+	if ids := c.GetHasId(); ids != nil {
+		return slices.ContainsFunc(ids.HasId, func(id *qdrant.PointId) bool { return id.GetUuid() == p.Id.GetUuid() })
+	}
+	if empty := c.GetIsEmpty(); empty != nil {
+		return len(values(p.Payload[empty.Key])) == 0
+	}
+	field := c.GetField()
+	return slices.ContainsFunc(values(p.Payload[field.GetKey()]), func(v *qdrant.Value) bool {
+		if r := field.GetRange(); r != nil {
+			n := v.GetDoubleValue() + float64(v.GetIntegerValue())
+			return (r.Lte == nil || n <= *r.Lte) && (r.Gte == nil || n >= *r.Gte)
+		}
+		words := append(field.GetMatch().GetKeywords().GetStrings(), field.GetMatch().GetKeyword())
+		return v.GetStringValue() != "" && slices.Contains(words, v.GetStringValue())
+	})
+}
+
+// values are a field's value, or the elements of its list.
+func values(v *qdrant.Value) []*qdrant.Value {
+	if l := v.GetListValue(); l != nil || v == nil {
+		return l.GetValues()
+	}
+	return []*qdrant.Value{v}
 }

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -250,6 +251,19 @@ func TestErasureIsReadBack(t *testing.T) {
 	}
 }
 
+// wants lets in who has a key, and refuses writes of those who may only read.
+func wants(key string, readOnly bool) func(method, key string) error {
+	return func(method, given string) error {
+		if given != key {
+			return status.Error(codes.Unauthenticated, "Must provide an API key")
+		}
+		if readOnly && slices.Contains([]string{"Create", "Upsert", "Delete", "CreateFieldIndex"}, method) {
+			return status.Error(codes.PermissionDenied, "Forbidden")
+		}
+		return nil
+	}
+}
+
 func TestOpenSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	place := testenv.QdrantPlace{StandIn: testenv.StartQdrantStandIn(t), Collection: "c"}
@@ -263,8 +277,8 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		faults testenv.StandInFaults
 		change func(*qdrant.Config)
 	}{
-		"refuses the API key":                           {faults: testenv.StandInFaults{Key: "other"}, change: func(c *qdrant.Config) { c.APIKey = "secret" }},
-		"has no right to create or write":               {faults: testenv.StandInFaults{ReadOnly: true}},
+		"refuses the API key":                           {faults: testenv.StandInFaults{Before: wants("other", false)}, change: func(c *qdrant.Config) { c.APIKey = "secret" }},
+		"has no right to create or write":               {faults: testenv.StandInFaults{Before: wants("", true)}},
 		"is Qdrant 1.15.5, at least 1.16 is needed":     {faults: testenv.StandInFaults{Version: "1.15.5"}},
 		"holds vectors of 16 numbers, the embedding":    {change: func(c *qdrant.Config) { c.Dimensions = 384 }},
 		"must be like http://host:6334":                 {change: func(c *qdrant.Config) { c.URL = "qdrant:6334" }},
@@ -301,7 +315,7 @@ func TestFaults(t *testing.T) {
 	must(t, x.Apply(t.Context(), s, log[:50], 50))
 
 	var calls atomic.Int32
-	server.Set(testenv.StandInFaults{Before: func(string) error {
+	server.Set(testenv.StandInFaults{Before: func(string, string) error {
 		if n := uint32(calls.Add(1)) * 2654435761 >> 16; n%2 == 0 { // half of the calls, in no order
 			return status.Error([]codes.Code{codes.Unavailable, codes.ResourceExhausted}[n/2%2], "a fault")
 		}
@@ -322,7 +336,7 @@ func TestFaults(t *testing.T) {
 	retried(50, 120)
 
 	block := make(chan struct{})
-	server.Set(testenv.StandInFaults{Before: func(string) error { <-block; return nil }})
+	server.Set(testenv.StandInFaults{Before: func(string, string) error { <-block; return nil }})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := x.Search(ctx, s, vector.Query{Vector: log[firstPut(log)].Put.Chunks[0].Vector, Limit: 3, Filter: schemas.MatchAll()}); !errors.Is(err, context.DeadlineExceeded) {
