@@ -129,8 +129,12 @@ type Options struct {
 
 // Remember publishes one item. Empty id, created_at, tenant, type, kind and labels
 // are filled in. A *schemas.Error names every field that is wrong; nothing is
-// published then.
+// published then. A content over SandboxOver is stored as an artifact, as Store does.
 func (e *Emitter) Remember(ctx context.Context, item schemas.MemoryItem, opts *Options) (schemas.Receipt, error) {
+	item, err := e.lighten(ctx, item)
+	if err != nil {
+		return schemas.Receipt{}, err
+	}
 	ev, err := e.recorded(item, opts)
 	if err != nil {
 		return schemas.Receipt{}, err
@@ -144,7 +148,11 @@ func (e *Emitter) Remember(ctx context.Context, item schemas.MemoryItem, opts *O
 func (e *Emitter) RememberAll(ctx context.Context, items []schemas.MemoryItem) ([]schemas.Receipt, error) {
 	events := make([]event.Event, len(items))
 	for i := range items {
-		ev, err := e.recorded(items[i], nil)
+		item, err := e.lighten(ctx, items[i])
+		if err != nil {
+			return nil, fmt.Errorf("item %d: %w", i, err)
+		}
+		ev, err := e.recorded(item, nil)
 		if err != nil {
 			return nil, fmt.Errorf("item %d: %w", i, err)
 		}

@@ -8,7 +8,7 @@
 //	mem.v1.<tenant>.put                request/reply, one write
 //	ctx.v1.<tenant>.<verb>             request/reply, the engine's doors
 //	ctx.v1.<tenant>.role.<role>        request/reply, one role
-//	art.v1.<tenant>.open               request/reply, an artifact by its handle
+//	art.v1.<tenant>.{store,open,revoke} request/reply, an artifact by its handle
 //	log.v1.<tenant>.<verb>             request/reply, heads, proofs, receipts, packs
 //	prov.v1.<tenant>.<kind>.<agent>    stream LEDGER, what the log holds
 //	dlq.v1.<tenant>.<reason>           stream DLQ, rejected events with the cause
@@ -23,6 +23,9 @@
 // holds. LEDGER is a window: its oldest messages make way and the log can
 // republish them. In DLQ, too, the oldest make way: one tenant that
 // floods it must not stop the others.
+//
+// Artifacts are in the object store SATCHEL_ARTIFACTS, revoked handles in the bucket
+// SATCHEL_REVOKED, replies over the payload limit in SATCHEL_REPLIES.
 //
 // # Promises
 //

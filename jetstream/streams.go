@@ -33,13 +33,14 @@ var ErrStreamDiffers = errors.New("stream differs from what Satchel needs")
 
 // Config sizes the streams. The zero value is for one embedded server.
 type Config struct {
-	Replicas     int           // copies of every stream, default 1; see Copies
-	External     bool          // the server is another's: what is there may be larger, or have more copies
-	MemoryBytes  int64         // MEMORY refuses beyond it, default 4 GiB
-	LedgerBytes  int64         // LEDGER drops its oldest beyond it, default 4 GiB
-	DLQBytes     int64         // DLQ refuses beyond it, default 512 MiB
-	RepliesBytes int64         // memory for replies over the payload limit, default 128 MiB
-	RepliesTTL   time.Duration // how long such a reply can be fetched, default 5 minutes
+	Replicas      int           // copies of every stream, default 1; see Copies
+	External      bool          // the server is another's: what is there may be larger, or have more copies
+	MemoryBytes   int64         // MEMORY refuses beyond it, default 4 GiB
+	LedgerBytes   int64         // LEDGER drops its oldest beyond it, default 4 GiB
+	DLQBytes      int64         // DLQ refuses beyond it, default 512 MiB
+	ArtifactBytes int64         // disk for artifacts, beyond which a new one is refused; default 1 GiB
+	RepliesBytes  int64         // memory for replies over the payload limit, default 128 MiB
+	RepliesTTL    time.Duration // how long such a reply can be fetched, default 5 minutes
 }
 
 // withDefaults fills what is zero.
@@ -56,6 +57,9 @@ func (c Config) withDefaults() Config {
 	if c.DLQBytes == 0 {
 		c.DLQBytes = 512 << 20
 	}
+	if c.ArtifactBytes == 0 {
+		c.ArtifactBytes = 1 << 30
+	}
 	if c.RepliesBytes == 0 {
 		c.RepliesBytes = 128 << 20
 	}
@@ -67,7 +71,7 @@ func (c Config) withDefaults() Config {
 
 // Validate reports what in c cannot work.
 func (c Config) Validate() error {
-	if c.Replicas < 0 || c.MemoryBytes < 0 || c.LedgerBytes < 0 || c.DLQBytes < 0 || c.RepliesBytes < 0 || c.RepliesTTL < 0 {
+	if c.Replicas < 0 || c.MemoryBytes < 0 || c.LedgerBytes < 0 || c.DLQBytes < 0 || c.ArtifactBytes < 0 || c.RepliesBytes < 0 || c.RepliesTTL < 0 {
 		return errors.New("stream config: a limit is negative")
 	}
 	return nil
@@ -86,6 +90,9 @@ func EnsureStreams(ctx context.Context, js jetstream.JetStream, cfg Config) erro
 			if err := ensureStream(ctx, js, want, cfg.External); err != nil {
 				return err
 			}
+		}
+		if err := ensureArtifacts(ctx, js, cfg); err != nil {
+			return err
 		}
 		return ensureReplies(ctx, js, cfg)
 	})

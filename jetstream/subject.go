@@ -110,6 +110,16 @@ func ArtifactSubject(tenant string) (string, error) {
 	return build("artifact", "art.v1.", tenant, ".open", "")
 }
 
+// StoreSubject returns art.v1.<tenant>.store.
+func StoreSubject(tenant string) (string, error) {
+	return build("artifact", "art.v1.", tenant, ".store", "")
+}
+
+// RevokeSubject returns art.v1.<tenant>.revoke.
+func RevokeSubject(tenant string) (string, error) {
+	return build("artifact", "art.v1.", tenant, ".revoke", "")
+}
+
 // ParseArtifact returns the tenant of art.v1.<tenant>.open.
 func ParseArtifact(subject string) (tenant string, err error) {
 	return parseFixed("artifact", subject, "art.v1.", ".open")

@@ -15,6 +15,7 @@ import (
 
 	"satchel/pipeline/compaction"
 	"satchel/pipeline/embed"
+	"satchel/pipeline/isolation/artifact"
 	"satchel/pipeline/pack"
 	"satchel/pipeline/pack/template"
 	"satchel/pipeline/pii"
@@ -66,6 +67,10 @@ type Config struct {
 	// Sanitizer meets the obligations of policy decisions. Default: marks alone, so that
 	// what policy lets be seen under pseudonyms is denied.
 	Sanitizer *pii.Sanitizer
+
+	// Handles makes the handles of heavy content. Default: none, so that it cannot be
+	// opened.
+	Handles *artifact.Sealer
 
 	Weights  *selection.Weights
 	Disable  []string            // names of ranking features that are switched off

@@ -108,7 +108,7 @@ func (t *turn) through(ctx context.Context, s scope.Scope, d door) (schemas.Cont
 		}},
 		{"pack", d.fill},
 		{"account", t.account},
-		{"isolate", t.expose},
+		{"isolate", func(ctx context.Context) error { return t.expose(ctx, s) }},
 	}
 	if d.dry {
 		stages = stages[:4]

@@ -182,7 +182,7 @@ func (t *turn) run(ctx context.Context, s scope.Scope) (schemas.ContextResult, e
 		{"pack", func(ctx context.Context) error { return t.fill(ctx, s) }},
 		{"summarize", t.abstract},
 		{"account", t.account},
-		{"isolate", t.expose},
+		{"isolate", func(ctx context.Context) error { return t.expose(ctx, s) }},
 	} {
 		if err := t.stage(ctx, st.name, st.run); err != nil {
 			return schemas.ContextResult{}, err
@@ -316,13 +316,19 @@ func (t *turn) account(context.Context) error {
 }
 
 // expose builds what leaves.
-func (t *turn) expose(context.Context) error {
+func (t *turn) expose(_ context.Context, s scope.Scope) error {
 	o := isolation.Options{Scores: t.req.IncludeScores, Reranker: t.ranking.Reranker, Filters: t.filters}
 	t.exposed = make([]isolation.Exposed, len(t.packed.Shown))
 	for i, at := range t.packed.Shown {
-		x, err := isolation.Expose(&t.ranking.Candidates[at], o)
+		c := &t.ranking.Candidates[at]
+		x, err := isolation.Expose(c, o)
 		if err != nil {
 			return fmt.Errorf("isolate pack: %w", err)
+		}
+		if t.e.cfg.Handles != nil {
+			if x.Result.Metadata.Artifact, err = isolation.Sandbox(c, s, t.e.cfg.Handles); err != nil {
+				return fmt.Errorf("isolate pack: %w", err)
+			}
 		}
 		t.exposed[i] = x
 	}

@@ -209,19 +209,3 @@ type TemplateRequest struct {
 type TemplateReply struct {
 	Templates []ContextTemplate `json:"templates"` // by name
 }
-
-// OpenRequest opens an artifact on art.v1.<tenant>.open.
-type OpenRequest struct {
-	From   *Agent `json:"from,omitempty"` // who asks
-	Handle string `json:"handle"`         // signed and short-lived
-}
-
-// OpenReply answers an OpenRequest: the bytes, or where they are.
-type OpenReply struct {
-	MediaType string       `json:"media_type"`        // of the bytes
-	Size      int          `json:"size"`              // bytes
-	SHA256    string       `json:"sha256"`            // hex
-	Data      []byte       `json:"data,omitempty"`    // base64, when it fits the reply
-	DataRef   *ArtifactRef `json:"dataref,omitempty"` // otherwise
-	Position  int64        `json:"position"`          // log position of the opening
-}

@@ -47,7 +47,7 @@ func documents() []document {
 		in("template-request", TemplateRequest{}), out("template-reply", TemplateReply{}),
 		in("role-request", RoleRequest{}), out("role-reply", RoleReply{}), in("run-request", RunRequest{}), out("run-reply", RunReply{}),
 		in("exception-request", ExceptionRequest{}), out("exception-reply", ExceptionReply{}),
-		in("open-request", OpenRequest{}), out("open-reply", OpenReply{}),
+		in("open-request", OpenRequest{}), out("open-reply", OpenReply{}), in("store-request", StoreRequest{}), out("store-reply", StoreReply{}), in("revoke-request", RevokeRequest{}), out("revoke-reply", RevokeReply{}),
 		out("head-reply", HeadReply{}), in("prove-request", ProveRequest{}), out("prove-reply", ProveReply{}),
 		in("receipt-request", ReceiptRequest{}), in("pack-request", PackRequest{}),
 		out("context-pack", ContextPack{}), out("drop-report", DropReport{}), out("policy-decision", PolicyDecision{}),

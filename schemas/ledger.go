@@ -26,13 +26,18 @@ type Handover struct {
 // Artifact is the data of artifact.stored and artifact.opened: heavy content kept
 // outside the model's context.
 type Artifact struct {
-	ID        string      `json:"id"`                    // of the artifact
+	ID        string      `json:"id"`                    // of the artifact: "sha256:" and the hex hash
 	Ref       ArtifactRef `json:"ref"`                   // where its bytes are
 	MediaType string      `json:"media_type"`            // of the bytes
-	ItemID    string      `json:"item_id,omitempty"`     // the item it was taken from
-	RequestID string      `json:"request_id,omitempty"`  // the request that stored or opened it
-	Principal string      `json:"principal"`             // for whom
+	ItemID    string      `json:"item_id,omitempty"`     // the item whose content is an extract of it
+	RequestID string      `json:"request_id,omitempty"`  // the request that opened it
+	Principal string      `json:"principal"`             // who stored or opened it
+	Purpose   string      `json:"purpose,omitempty"`     // what it was opened for
 	Decision  string      `json:"decision_id,omitempty"` // the verdict that allowed it
+	HandleID  string      `json:"handle_id,omitempty"`   // of the handle it was opened by
+	Via       string      `json:"via,omitempty"`         // nats or http
+	Offset    int         `json:"offset,omitempty"`      // first byte that was to be shown
+	Masked    bool        `json:"masked,omitempty"`      // personal data in it was masked
 	ExpiresAt time.Time   `json:"expires_at,omitzero"`   // of the handle
 	CreatedAt time.Time   `json:"created_at"`            // when it was stored or opened
 }

@@ -1,6 +1,9 @@
 package schemas
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // ContextPack says what was shown, by reference: ids, spans, redactions, verdicts
 // and the SHA-256 of the rendered bytes, never the content. It is the data of
@@ -72,6 +75,8 @@ type ContextItem struct {
 	Tokens        int               `json:"tokens"`
 	Redactions    []string          `json:"redactions,omitempty"` // JSON paths
 	Spans         []Span            `json:"spans,omitempty"`      // of the content that are shown; absent: the whole
+
+	Obligations *Obligations `json:"obligations,omitempty"` // what had to be done before it was shown
 }
 
 // RetrievalEvidence says why an item was found and ranked where it is.
@@ -222,6 +227,23 @@ type Obligations struct {
 
 // IsZero reports whether nothing is demanded.
 func (o Obligations) IsZero() bool { return o.PII == "" && len(o.Types) == 0 && o.Summarise == 0 }
+
+// Covers reports whether what was shown under o may be shown where now is demanded.
+func (o Obligations) Covers(now Obligations) bool {
+	if now.Summarise > 0 && (o.Summarise == 0 || o.Summarise > now.Summarise) {
+		return false
+	}
+	if now.PII == "" || o.PII == "" {
+		return now.PII == ""
+	}
+	if now.PII == PIIRedact && o.PII != PIIRedact {
+		return false
+	}
+	if len(o.Types) == 0 {
+		return true
+	}
+	return len(now.Types) > 0 && !slices.ContainsFunc(now.Types, func(t string) bool { return !slices.Contains(o.Types, t) })
+}
 
 // Refusal is the data of request.refused.
 type Refusal struct {

@@ -139,6 +139,8 @@ type ResultMetadata struct {
 	Reason      string `json:"reason,omitempty"`      // kept; with include_scores
 	Explanation string `json:"explanation,omitempty"` // why, in a sentence; with include_scores
 	Change      string `json:"change,omitempty"`      // what would have left it out; with include_scores
+
+	Artifact *SandboxRef `json:"artifact,omitempty"` // the heavy content that this is an extract of
 }
 
 // Explainability says why the result is as it is.

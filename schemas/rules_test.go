@@ -283,6 +283,14 @@ func doorRules() map[string]object {
 		"NewException.rollback_trigger":    {"allOf": []any{object{"pattern": blank}, object{"pattern": plainPattern}}, "maxLength": MaxName},
 		"NewException.audit_hook":          orEmpty(tokenPattern),
 		"OpenRequest.handle":               {"minLength": 1, "maxLength": MaxURI},
+		"OpenRequest.offset":               {"minimum": 0, "maximum": MaxArtifact},
+		"OpenRequest.length":               {"minimum": 0, "maximum": MaxArtifactWindow},
+		"StoreRequest.offer":               {"minLength": 1, "maxLength": MaxName},
+		"StoreRequest.media_type":          {"minLength": 1, "maxLength": MaxName},
+		"StoreRequest.name":                {"maxLength": MaxName},
+		"StoreRequest.query":               {"maxLength": MaxQuery},
+		"RevokeRequest.handle":             {"maxLength": MaxURI},
+		"RevokeRequest.item_id":            orEmpty(idPattern),
 		"ExplainRequest.item_id":           id(),
 	}
 	for _, t := range []string{"Explain", "Recover"} {

@@ -33,9 +33,10 @@ type PackMetadata struct {
 
 // SandboxRef points to an artifact by a signed, short-lived handle.
 type SandboxRef struct {
-	ID        string    `json:"id"`                  // artifact
-	Handle    string    `json:"handle"`              // for art.v1.<tenant>.open
+	ID        string    `json:"id"`                  // artifact: "sha256:" and the hex hash
+	Handle    string    `json:"handle"`              // for art.v1.<tenant>.open and GET /artifacts/<handle>
 	MediaType string    `json:"media_type"`          // of the bytes
+	Name      string    `json:"name,omitempty"`      // as a file would be called
 	Size      int       `json:"size"`                // bytes
 	Extract   string    `json:"extract,omitempty"`   // the few lines shown instead
 	ExpiresAt time.Time `json:"expires_at,omitzero"` // of the handle

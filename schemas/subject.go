@@ -36,7 +36,11 @@ func Subjects() []Subject {
 			Request: "role-request", Reply: "role-reply", Summary: "One step of the " + role + "."})
 	}
 	all = append(all, Subject{Name: "openArtifact", Address: "art.v1.{tenant}.open", Kind: SubjectRequest,
-		Request: "open-request", Reply: "open-reply", Summary: "Open an artifact by its handle."})
+		Request: "open-request", Reply: "open-reply", Summary: "Open an artifact by its handle."},
+		Subject{Name: "storeArtifact", Address: "art.v1.{tenant}.store", Kind: SubjectRequest,
+			Request: "store-request", Reply: "store-reply", Summary: "Keep heavy content, and answer where and an extract."},
+		Subject{Name: "revokeArtifact", Address: "art.v1.{tenant}.revoke", Kind: SubjectRequest,
+			Request: "revoke-request", Reply: "revoke-reply", Summary: "Make handles void."})
 	all = append(all, logSubjects()...)
 	for _, kind := range LedgerKinds() {
 		all = append(all, Subject{Name: "ledger_" + string(kind), Address: "prov.v1.{tenant}." + string(kind) + ".{agent}", Kind: SubjectStream,

@@ -23,6 +23,7 @@ func (c *checker) attributes(m *MemoryItem) {
 	if len(c.issues) > before {
 		return
 	}
+	c.artifact(m)
 	switch m.Kind {
 	case KindExperience:
 		c.issues = append(c.issues, checkAttributes(m.Attributes, checkExperience)...)

@@ -168,16 +168,3 @@ func (r *TemplateRequest) Validate() []Issue {
 	c.template("/register", r.Register)
 	return c.issues
 }
-
-// Validate returns what is wrong with the request, nil when it may be served.
-func (r *OpenRequest) Validate() []Issue {
-	var c checker
-	c.agent("/from", r.From)
-	if r.Handle == "" {
-		c.add("/handle", required)
-	}
-	if len(r.Handle) > MaxURI {
-		c.add("/handle", "must have at most "+strconv.Itoa(MaxURI)+" bytes")
-	}
-	return c.issues
-}

@@ -135,6 +135,13 @@ func (a *appender) process(ctx context.Context, messages []Message) error {
 		}
 		if d.Type != schemas.TypeMemoryErased {
 			run.drafts, run.sources = append(run.drafts, d), append(run.sources, m)
+			entry, with, err := stored(&d)
+			if err != nil {
+				return err // Prepare has read the item before
+			}
+			if with {
+				run.drafts, run.sources = append(run.drafts, entry), append(run.sources, m)
+			}
 			continue
 		}
 		// An erasure must see everything before it, and stands in a transaction of its own.
@@ -289,6 +296,9 @@ func (a *appender) append(ctx context.Context, b eventlog.Batch) ([]eventlog.Out
 func (a *appender) reused(ctx context.Context, drafts []eventlog.Draft, sources []Message, outcomes []eventlog.Outcome) []Rejected {
 	var reused []Rejected
 	for i, o := range outcomes {
+		if drafts[i].Source == ArtifactSource {
+			continue // the event that it goes with is dead-lettered
+		}
 		switch o.Status {
 		case eventlog.Reused:
 			reused = append(reused, Rejected{Message: sources[i], Reason: "id_reuse", Pointer: "/id", At: a.now(),

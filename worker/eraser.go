@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"satchel/pipeline/scope"
@@ -30,6 +31,10 @@ const receiptSuffix = ".receipt"
 // packsExtension of an erasure's entry lists the positions of the packs that went with
 // it, as they cannot be found by item afterwards.
 const packsExtension = "satchelpacks"
+
+// artifactsExtension of an erasure's entry lists the hashes of the artifacts of the items,
+// as they cannot be found once the items' content is gone.
+const artifactsExtension = "satchelartifacts"
 
 // Scrubber removes what deleted content left behind in one store: free pages,
 // write-ahead logs, snapshots, caches.
@@ -59,6 +64,7 @@ type eraser struct {
 	loopback  bool
 	scrubbers []Scrubber
 	streams   StreamScrubber
+	artifacts Artifacts // nil: none are kept
 	requests  *barrier
 	open      openErasures
 	hit       func(point string)
@@ -101,6 +107,13 @@ func (e *eraser) begin(ctx context.Context, s scope.Scope, d eventlog.Draft) (re
 		d.Extensions = map[string]string{}
 	}
 	d.Extensions[packsExtension], d.Extensions[supersedersExtension] = joinPositions(plan.packs), joinSuperseders(plan.by)
+	hashes, err := e.hashes(ctx, s, plan.positions)
+	if err != nil {
+		return "", err
+	}
+	if len(hashes) > 0 {
+		d.Extensions[artifactsExtension] = strings.Join(hashes, ",")
+	}
 	defer e.open.begin(s.Tenant())()
 	e.hit("erase.before_commit")
 	done, err := e.log.AppendErasure(ctx, s, d, plan.positions, plan.packs)
@@ -358,6 +371,12 @@ func (e *eraser) scrub(ctx context.Context, s scope.Scope, list []pending) (map[
 		return nil, fmt.Errorf("scrub streams: %w", err)
 	}
 	e.hit("erase.after_streams")
+	if removed[artifactsStore], err = e.dropArtifacts(ctx, s, list); err != nil {
+		return nil, err
+	}
+	if e.artifacts == nil {
+		delete(removed, artifactsStore)
+	}
 	maps.DeleteFunc(there, func(_ string, anew bool) bool { return anew })
 	gone := slices.Sorted(maps.Keys(there))
 	for _, sc := range e.scrubbers {

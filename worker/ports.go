@@ -15,4 +15,12 @@ type (
 	Outbox         = transport.Outbox
 	Copy           = transport.Copy
 	StreamScrubber = transport.StreamScrubber
+	Artifacts      = transport.Artifacts
+)
+
+// The errors of package transport.
+var (
+	ErrNoArtifact       = transport.ErrNoArtifact
+	ErrArtifactTooLarge = transport.ErrArtifactTooLarge
+	ErrArtifactEmpty    = transport.ErrArtifactEmpty
 )

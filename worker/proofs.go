@@ -181,10 +181,14 @@ func (v *Service) maySee(ctx context.Context, s scope.Scope, pack *schemas.Conte
 	}
 	var ids []string
 	hidden := map[string][]string{} // what of an item the pack does not show
+	under := map[string]schemas.Obligations{}
 	for _, section := range pack.Sections {
 		for _, item := range section.Items {
 			ids = append(ids, item.ID)
 			hidden[item.ID] = item.Redactions
+			if item.Obligations != nil {
+				under[item.ID] = *item.Obligations
+			}
 		}
 	}
 	slices.Sort(ids)
@@ -206,7 +210,7 @@ func (v *Service) maySee(ctx context.Context, s scope.Scope, pack *schemas.Conte
 	}
 	for i, verdict := range d.Verdicts {
 		shown := func(path string) bool { return !slices.Contains(hidden[records[i].ID], path) }
-		if !verdict.Allow || slices.ContainsFunc(verdict.Redact, shown) {
+		if !verdict.Allow || slices.ContainsFunc(verdict.Redact, shown) || !under[records[i].ID].Covers(verdict.Obligations) {
 			return denied
 		}
 	}

@@ -42,6 +42,7 @@ type Config struct {
 	Ledger      Ledger
 	Outbox      Outbox
 	Streams     StreamScrubber
+	Artifacts   Artifacts // heavy contents, which an erasure takes along; nil: none are kept
 	Scrubbers   []Scrubber
 	// Crew shares the work with other processes; the partition of an inbox is its place in
 	// Inboxes. nil: all of it is this one's.
@@ -100,7 +101,7 @@ func New(cfg Config) (*Worker, error) {
 		pdp: cfg.PDP, registry: cfg.Registry, loopback: cfg.Loopback, stores: cfg.Stores, now: cfg.Clock}
 	p.busy = w.Service.requests.busy
 	w.eraser = &eraser{log: cfg.Log, projector: p, items: cfg.Stores.Items, graph: cfg.Stores.Graph, pdp: cfg.PDP, registry: cfg.Registry,
-		loopback: cfg.Loopback, scrubbers: cfg.Scrubbers, streams: cfg.Streams, requests: &w.Service.requests,
+		loopback: cfg.Loopback, scrubbers: cfg.Scrubbers, streams: cfg.Streams, artifacts: cfg.Artifacts, requests: &w.Service.requests,
 		hit: cfg.Failpoint, now: cfg.Clock, logger: cfg.Logger, share: w.share}
 	w.Service.eraser = w.eraser
 	if w.share.shared() {

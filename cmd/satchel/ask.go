@@ -102,6 +102,7 @@ func printResult(w io.Writer, p *schemas.ResultPayload, explain bool) {
 		printScores(w, p)
 	}
 	printDrops(w, &p.Drop, explain)
+	printArtifacts(w, p)
 	for _, warning := range p.Explainability.Warnings {
 		fmt.Fprintf(w, "warning  %s\n", warning)
 	}

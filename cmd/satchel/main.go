@@ -78,6 +78,7 @@ type cli struct {
 	Bench     benchCmd     `cmd:"" help:"Measure latency, throughput, restart and memory on a generated corpus."`
 	Doctor    doctorCmd    `cmd:"" help:"Say what works, what does not, and which promises hold."`
 	Policy    policyCmd    `cmd:"" help:"Test, explain or print the policy."`
+	Artifact  artifactCmd  `cmd:"" help:"Store heavy content, open it by a handle, or revoke handles."`
 	Exception exceptionCmd `cmd:"" help:"Register, list or revoke governed exceptions from policy."`
 	Config    configCmd    `cmd:"" help:"Print the effective settings, secrets masked."`
 	Schema    schemaCmd    `cmd:"" help:"Print a JSON Schema or the AsyncAPI document."`

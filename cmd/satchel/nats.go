@@ -23,7 +23,7 @@ func (a *app) connection(url, name string) jetstream.ConnectConfig {
 // streamConfig is what the streams have to be on the server that nc is connected to.
 func (a *app) streamConfig(nc *nats.Conn) jetstream.Config {
 	share := int64(a.StreamMB) << 20 / 16
-	cfg := jetstream.Config{MemoryBytes: 7 * share, LedgerBytes: 7 * share, DLQBytes: share, External: a.NATSURL != ""}
+	cfg := jetstream.Config{MemoryBytes: 7 * share, LedgerBytes: 7 * share, DLQBytes: share, ArtifactBytes: int64(a.ArtifactMB) << 20, External: a.NATSURL != ""}
 	if cfg.External {
 		if cfg.Replicas = a.NATSReplicas; cfg.Replicas == 0 {
 			cfg.Replicas = jetstream.Copies(nc)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,6 +25,7 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/token"
+	"satchel/pipeline/write"
 	"satchel/policies"
 	"satchel/worker"
 )
@@ -39,6 +41,8 @@ type node struct {
 	pdp        policies.PDP // with the governed exceptions
 	exceptions *exception.Registry
 	worker     *worker.Worker
+	desk       *worker.Desk
+	logger     *slog.Logger
 	services   *jetstream.Service
 	policy     *decisionPoint
 	crew       *jetstream.Crew // nil: all the work is this process's
@@ -95,7 +99,7 @@ func (a *app) start(ctx context.Context, o nodeOptions) (*node, error) {
 func (a *app) openTransport(ctx context.Context, n *node, o nodeOptions, logger *slog.Logger) error {
 	cfg := a.connection(a.NATSURL, "satchel worker")
 	if a.NATSURL == "" {
-		server, err := embedded.Start(embedded.Config{Dir: a.path("streams"), Port: o.port, NoListen: o.noListen, MaxStore: int64(a.StreamMB) << 20, Log: logger})
+		server, err := embedded.Start(embedded.Config{Dir: a.path("streams"), Port: o.port, NoListen: o.noListen, MaxStore: int64(a.StreamMB+a.ArtifactMB+bucketsMB) << 20, Log: logger})
 		if err != nil {
 			return fmt.Errorf("start the embedded NATS server: %w", err)
 		}
@@ -155,6 +159,11 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	if engine.Sanitizer, err = a.openSanitizer(o.rand, true); err != nil {
 		return err
 	}
+	if engine.Handles, err = a.openSealer(o); err != nil {
+		return err
+	}
+	artifacts := jetstream.NewArtifacts(conn)
+	cfg.Artifacts = artifacts
 	notes, err := a.rank(&engine)
 	if err != nil {
 		return err
@@ -194,6 +203,12 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	if n.worker, err = worker.New(cfg); err != nil {
 		return err
 	}
+	n.logger = logger
+	n.desk, err = worker.NewDesk(worker.DeskConfig{Service: n.worker.Service, Sealer: engine.Handles, Artifacts: artifacts, Sanitizer: engine.Sanitizer,
+		OnFound: write.OnFound(a.OnWrite), IDs: newID(o.newID)})
+	if err != nil {
+		return err
+	}
 	crew, played, err := a.openCrew(n, o, logger)
 	if err != nil {
 		return err
@@ -201,7 +216,7 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	n.services, err = jetstream.Serve(ctx, n.nc, conn, jetstream.ServiceConfig{Workers: a.Pool, Log: logger,
 		Extract: func(ctx context.Context, carrier jetstream.HeaderCarrier) context.Context {
 			return propagation.TraceContext{}.Extract(ctx, carrier)
-		}}, append(endpoints(n.worker.Service, n.engine, gate, n.draining), roleEndpoints(n.worker.Service, crew, played)...))
+		}}, slices.Concat(endpoints(n.worker.Service, n.desk, n.engine, gate, n.draining), []jetstream.Endpoint{n.storeEndpoint()}, roleEndpoints(n.worker.Service, crew, played)))
 	if err != nil {
 		return fmt.Errorf("serve requests: %w", err)
 	}
@@ -250,7 +265,7 @@ func (s *stores) counter(model string) token.Counter {
 }
 
 // endpoints are the subjects the service answers.
-func endpoints(v *worker.Service, e *pipeline.Engine, g *gate, draining <-chan struct{}) []jetstream.Endpoint {
+func endpoints(v *worker.Service, d *worker.Desk, e *pipeline.Engine, g *gate, draining <-chan struct{}) []jetstream.Endpoint {
 	answers := doors(v, e)
 	type handler = func(ctx context.Context, tenant string, body []byte) (any, error)
 	list := []struct {
@@ -275,6 +290,8 @@ func endpoints(v *worker.Service, e *pipeline.Engine, g *gate, draining <-chan s
 		{"prove", "log.v1.*.prove", v.Prove, 0},
 		{"receipt", "log.v1.*.receipt", v.Receipt, 64},
 		{"pack", "log.v1.*.pack", v.Pack, 0},
+		{"open", "art.v1.*.open", d.Open, 0},
+		{"revoke", "art.v1.*.revoke", d.Revoke, 0},
 	}
 	var all []jetstream.Endpoint
 	for _, e := range list {
@@ -301,6 +318,9 @@ func endpoints(v *worker.Service, e *pipeline.Engine, g *gate, draining <-chan s
 }
 
 // drainGrace is how long a call that waits for others may go on when the node stops.
+// bucketsMB is what the embedded server needs beside the streams and the artifacts.
+const bucketsMB = 64
+
 const drainGrace = 2 * time.Second
 
 // untilDrained returns a context that ends drainGrace after draining is closed. The

@@ -6,7 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
+	"github.com/google/uuid"
+
+	"satchel/pipeline/isolation/artifact"
 	"satchel/pipeline/pii"
 )
 
@@ -39,6 +43,27 @@ func (a *app) openSanitizer(random io.Reader, keep bool) (*pii.Sanitizer, error)
 		return nil, usagef("read the secret key: it needs 32 bytes")
 	}
 	return pii.NewSanitizer(d, names, nil), nil
+}
+
+// openSealer returns what makes and reads the handles of artifacts.
+func (a *app) openSealer(o nodeOptions) (*artifact.Sealer, error) {
+	key, err := a.secretKey(o.rand, true)
+	if err != nil {
+		return nil, err
+	}
+	sealer, err := artifact.New(artifact.Config{Key: key, TTL: time.Duration(a.HandleTTL) * time.Second, Clock: o.clock, IDs: newID(o.newID)})
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	return sealer, nil
+}
+
+// newID is what makes ids: own, or else a UUIDv7.
+func newID(own func() string) func() string {
+	if own != nil {
+		return own
+	}
+	return func() string { return uuid.Must(uuid.NewV7()).String() }
 }
 
 // secretKey reads the key that pseudonyms and artifact handles are made with.

@@ -151,6 +151,7 @@ func (a *app) serveHTTP(ctx context.Context, n *node) (*webServer, error) {
 		fmt.Fprintln(w, "ready")
 	})
 	mux.HandleFunc("GET /status", n.handleStatus)
+	mux.HandleFunc("GET /artifacts/{handle}", n.handleArtifact)
 	mux.HandleFunc("POST /rebuild", n.handleRebuild)
 	web := &webServer{addr: listener.Addr().String(), done: make(chan error, 1),
 		server: &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}}

@@ -15,9 +15,13 @@ import (
 // keyFile holds the operator's nkey seed, for the folder's owner alone.
 const keyFile = "operator.nk"
 
+// artifacts is the stream of the object store of artifacts: its contents are for those
+// whom policy lets open them.
+const artifacts = "OBJ_SATCHEL_ARTIFACTS"
+
 // access says who may do what: the operator everything; the client, as which
 // connects who shows no key, not write what Satchel alone says, nor change streams and
-// what consumes MEMORY.
+// what consumes MEMORY, nor read artifacts.
 func access(operator, client string) []*server.NkeyUser {
 	deny := &server.SubjectPermission{Deny: []string{
 		"prov.v1.>", "dlq.v1.>", "p.>", "$O.>", "$KV.>",
@@ -25,8 +29,12 @@ func access(operator, client string) []*server.NkeyUser {
 		"$JS.API.STREAM.RESTORE.>", "$JS.API.STREAM.MSG.DELETE.>", "$JS.API.STREAM.PEER.>", "$JS.API.STREAM.LEADER.>",
 		"$JS.API.CONSUMER.*.MEMORY.>", "$JS.API.CONSUMER.DURABLE.CREATE.MEMORY.>", "$JS.API.CONSUMER.MSG.NEXT.MEMORY.>",
 		"$JS.API.CONSUMER.LEADER.>", "$JS.ACK.MEMORY.>", "$JS.FC.>", "$JSC.>",
+		"$JS.API.CONSUMER.*." + artifacts + ".>", "$JS.API.CONSUMER.*." + artifacts, "$JS.API.CONSUMER.DURABLE.CREATE." + artifacts + ".>",
+		"$JS.API.CONSUMER.MSG.NEXT." + artifacts + ".>", "$JS.API.STREAM.MSG.GET." + artifacts, "$JS.API.DIRECT.GET." + artifacts,
+		"$JS.API.DIRECT.GET." + artifacts + ".>", "$JS.API.STREAM.SNAPSHOT.>",
 	}}
-	return []*server.NkeyUser{{Nkey: operator}, {Nkey: client, Permissions: &server.Permissions{Publish: deny}}}
+	unheard := &server.SubjectPermission{Deny: []string{"$O.SATCHEL_ARTIFACTS.>"}}
+	return []*server.NkeyUser{{Nkey: operator}, {Nkey: client, Permissions: &server.Permissions{Publish: deny, Subscribe: unheard}}}
 }
 
 // operatorKey returns the operator's public key, which stays the same from run to run,

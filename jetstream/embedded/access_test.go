@@ -26,6 +26,9 @@ func TestClientsMayNotWriteTheLedger(t *testing.T) {
 		"$JS.API.STREAM.DELETE.LEDGER": false, "$JS.API.STREAM.PURGE.MEMORY": false, "$JS.API.STREAM.MSG.DELETE.LEDGER": false,
 		"$JS.API.CONSUMER.DELETE.MEMORY.append-p01": false, "$JS.API.CONSUMER.MSG.NEXT.MEMORY.append-p01": false,
 		"$JS.ACK.MEMORY.append-p01.1.2.3.4.5": false, "$KV.x.y": false, "$O.x.y": false,
+		"$JS.API.CONSUMER.CREATE.OBJ_SATCHEL_ARTIFACTS.x": false, "$JS.API.CONSUMER.CREATE.OBJ_SATCHEL_ARTIFACTS": false,
+		"$JS.API.STREAM.MSG.GET.OBJ_SATCHEL_ARTIFACTS": false, "$JS.API.DIRECT.GET.OBJ_SATCHEL_ARTIFACTS": false,
+		"$JS.API.DIRECT.GET.OBJ_SATCHEL_ARTIFACTS.$O.SATCHEL_ARTIFACTS.M.x": false, "$JS.API.STREAM.SNAPSHOT.OBJ_SATCHEL_ARTIFACTS": false,
 	}
 	for subject, allowed := range subjects {
 		for _, as := range []string{"client", "operator"} {

@@ -6,6 +6,8 @@ package transport
 
 import (
 	"context"
+	"errors"
+	"io"
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
@@ -106,6 +108,30 @@ type Copy struct {
 	Source string
 	ID     string
 	Item   string
+}
+
+// The errors of Artifacts.
+var (
+	ErrNoArtifact       = errors.New("there is no such artifact")
+	ErrArtifactTooLarge = errors.New("content is too large for an artifact")
+	ErrArtifactEmpty    = errors.New("there is no content")
+)
+
+// Artifacts keeps heavy contents by tenant and hex SHA-256, and revocations by tenant and
+// name.
+type Artifacts interface {
+	// Put stores what r has and returns its hash and size. The same content is stored
+	// once. It returns ErrArtifactTooLarge, ErrArtifactEmpty, or an error that wraps r's.
+	Put(ctx context.Context, tenant string, r io.Reader) (sha256 string, size int, err error)
+	// Open returns a content as a stream, ErrNoArtifact when there is none. Bytes that do
+	// not match the hash MUST end in an error.
+	Open(ctx context.Context, tenant, sha256 string) (io.ReadCloser, error)
+	// Delete erases a content and reports whether there was one.
+	Delete(ctx context.Context, tenant, sha256 string) (bool, error)
+	// Revoke notes that what was given out under a name until at is void.
+	Revoke(ctx context.Context, tenant, what string, at time.Time) error
+	// RevokedAt returns until when that is; the zero time when nothing is revoked.
+	RevokedAt(ctx context.Context, tenant, what string) (time.Time, error)
 }
 
 // StreamScrubber removes every copy of events from the streams, overwriting the bytes.

@@ -1,0 +1,339 @@
+package jetstream
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"satchel/schemas"
+	"satchel/worker/transport"
+)
+
+// The buckets of artifacts: an object store of contents, <tenant>/<sha256>, and what was
+// revoked, by tenant.
+const (
+	ArtifactsBucket = "SATCHEL_ARTIFACTS"
+	RevokedBucket   = "SATCHEL_REVOKED"
+)
+
+// artifactsStream is the stream of the object store.
+const artifactsStream = "OBJ_" + ArtifactsBucket
+
+// uploads are under this name of the tenant until their hash is known.
+const uploads = "/upload/"
+
+// uploadLimit is how long an upload can take; what is older was given up.
+const uploadLimit = 24 * time.Hour
+
+// revokedTTL is how long a revocation is kept: longer than a handle is good.
+const revokedTTL = 25 * time.Hour
+
+// Artifacts keeps heavy contents, by tenant and SHA-256, and the revocations of their
+// handles. Contents pass through as streams: memory does not grow with them. It is safe
+// for concurrent use.
+type Artifacts struct {
+	js jetstream.JetStream
+
+	mu      sync.Mutex
+	store   jetstream.ObjectStore
+	revoked jetstream.KeyValue
+}
+
+var _ transport.Artifacts = (*Artifacts)(nil)
+
+// NewArtifacts returns the artifacts on js. The buckets are opened when they are needed.
+func NewArtifacts(js jetstream.JetStream) *Artifacts { return &Artifacts{js: js} }
+
+func (a *Artifacts) objects(ctx context.Context) (jetstream.ObjectStore, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.store == nil {
+		store, err := a.js.ObjectStore(ctx, ArtifactsBucket)
+		if err != nil {
+			return nil, fmt.Errorf("open bucket %q: %w", ArtifactsBucket, err)
+		}
+		a.store = store
+	}
+	return a.store, nil
+}
+
+// Put stores what r has for the tenant and returns its hash and size. The same content
+// is stored once.
+func (a *Artifacts) Put(ctx context.Context, tenant string, r io.Reader) (sum string, size int, err error) {
+	if !ValidToken(tenant) {
+		return "", 0, fmt.Errorf("store artifact of %q: %w", clip(tenant), ErrSubject)
+	}
+	store, err := a.objects(ctx)
+	if err != nil {
+		return "", 0, err
+	}
+	upload := tenant + uploads + rand.Text()
+	hash := sha256.New()
+	stream, err := a.js.Stream(ctx, artifactsStream)
+	if err != nil {
+		return "", 0, fmt.Errorf("store artifact: %w", err)
+	}
+	read := &limited{ctx: ctx, r: io.TeeReader(r, hash), left: schemas.MaxArtifact, stream: stream}
+	info, err := store.Put(ctx, jetstream.ObjectMeta{Name: upload}, read)
+	if err == nil && info.Size == 0 {
+		err = transport.ErrArtifactEmpty
+	}
+	if err == nil {
+		sum, size = hex.EncodeToString(hash.Sum(nil)), int(info.Size)
+		err = a.name(ctx, store, upload, schemas.ArtifactObject(tenant, sum))
+	}
+	if err != nil {
+		return "", 0, errors.Join(fmt.Errorf("store artifact: %w", err), a.drop(context.WithoutCancel(ctx), store, upload))
+	}
+	return sum, size, nil
+}
+
+// name gives an upload its name, or drops it when the content is there already.
+func (a *Artifacts) name(ctx context.Context, store jetstream.ObjectStore, upload, name string) error {
+	if _, err := store.GetInfo(ctx, name); err == nil {
+		return a.drop(ctx, store, upload)
+	}
+	err := store.UpdateMeta(ctx, upload, jetstream.ObjectMeta{Name: name})
+	if errors.Is(err, jetstream.ErrObjectAlreadyExists) {
+		return a.drop(ctx, store, upload)
+	}
+	return err
+}
+
+func (a *Artifacts) drop(ctx context.Context, store jetstream.ObjectStore, name string) error {
+	if err := store.Delete(ctx, name); err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
+		return fmt.Errorf("drop object: %w", err)
+	}
+	return nil
+}
+
+// ahead is how many chunks may be on their way to the disk: the client would send
+// thousands, and the server holds what it has not written in memory, and refuses when
+// that is too much.
+const ahead = 32
+
+// limited refuses what goes beyond left bytes, and waits for the stream to have what was
+// read before: the object store sends a chunk for every read.
+type limited struct {
+	ctx    context.Context // of the Put that it lives in
+	r      io.Reader
+	left   int64
+	stream jetstream.Stream
+	chunks uint64
+	base   uint64 // last sequence before the first chunk
+}
+
+// Read reads on.
+func (l *limited) Read(p []byte) (int, error) {
+	if l.chunks%ahead == 0 {
+		if err := l.wait(); err != nil {
+			return 0, err
+		}
+	}
+	n, err := l.r.Read(p)
+	if n > 0 {
+		l.chunks++
+	}
+	if l.left -= int64(n); l.left < 0 {
+		return 0, transport.ErrArtifactTooLarge
+	}
+	return n, err
+}
+
+// wait returns when all but the last chunks are in the stream. Others write there, too,
+// so it may return a little early.
+func (l *limited) wait() error {
+	for {
+		info, err := l.stream.Info(l.ctx)
+		if err != nil {
+			return fmt.Errorf("look at the object store: %w", err)
+		}
+		if l.chunks == 0 {
+			l.base = info.State.LastSeq
+			return nil
+		}
+		if info.State.LastSeq+ahead >= l.base+l.chunks {
+			return nil
+		}
+	}
+}
+
+// Open returns a tenant's content as a stream, transport.ErrNoArtifact when there is
+// none. A byte that differs from what the hash says is an error at the end, at the latest.
+func (a *Artifacts) Open(ctx context.Context, tenant, sum string) (io.ReadCloser, error) {
+	store, err := a.objects(ctx)
+	if err != nil {
+		return nil, err
+	}
+	want, err := hex.DecodeString(sum)
+	if err != nil || len(want) != sha256.Size || !ValidToken(tenant) {
+		return nil, transport.ErrNoArtifact
+	}
+	object, err := store.Get(ctx, schemas.ArtifactObject(tenant, sum))
+	if errors.Is(err, jetstream.ErrObjectNotFound) {
+		return nil, transport.ErrNoArtifact
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open artifact: %w", err)
+	}
+	info, err := object.Info()
+	if err == nil && info.Digest != "SHA-256="+base64.URLEncoding.EncodeToString(want) { // its stream is held to that
+		err = errors.New("its content is another")
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open artifact: %w", err), object.Close())
+	}
+	return object, nil
+}
+
+// Delete erases a tenant's content: its bytes are overwritten in the stream. It reports
+// whether there was any.
+func (a *Artifacts) Delete(ctx context.Context, tenant, sum string) (bool, error) {
+	store, err := a.objects(ctx)
+	if err != nil {
+		return false, err
+	}
+	name := schemas.ArtifactObject(tenant, sum)
+	info, err := store.GetInfo(ctx, name)
+	if errors.Is(err, jetstream.ErrObjectNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("erase artifact: %w", err)
+	}
+	stream, err := a.js.Stream(ctx, artifactsStream)
+	if err != nil {
+		return false, fmt.Errorf("erase artifact: %w", err)
+	}
+	var parts []uint64
+	chunks := "$O." + ArtifactsBucket + ".C." + info.NUID
+	if err := scan(ctx, stream, scanConfig{filters: []string{chunks}, headersOnly: true}, func(m stored) error {
+		parts = append(parts, m.seq)
+		return nil
+	}); err != nil {
+		return false, fmt.Errorf("erase artifact: %w", err)
+	}
+	for _, seq := range parts {
+		if _, err := erase(ctx, stream, seq); err != nil {
+			return false, fmt.Errorf("erase artifact: %w", err)
+		}
+	}
+	return true, a.drop(ctx, store, name)
+}
+
+// Sweep drops uploads that were given up.
+func (a *Artifacts) Sweep(ctx context.Context, now time.Time) error {
+	store, err := a.objects(ctx)
+	if err != nil {
+		return err
+	}
+	objects, err := store.List(ctx)
+	if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
+		return fmt.Errorf("list artifacts: %w", err)
+	}
+	for _, o := range objects {
+		if strings.Contains(o.Name, uploads) && now.Sub(o.ModTime) > uploadLimit {
+			if err := a.drop(ctx, store, o.Name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (a *Artifacts) revocations(ctx context.Context) (jetstream.KeyValue, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.revoked == nil {
+		kv, err := a.js.KeyValue(ctx, RevokedBucket)
+		if err != nil {
+			return nil, fmt.Errorf("open bucket %q: %w", RevokedBucket, err)
+		}
+		a.revoked = kv
+	}
+	return a.revoked, nil
+}
+
+// revokedKey is a key that any text can be under.
+func revokedKey(tenant, what string) string {
+	sum := sha256.Sum256([]byte(what))
+	return tenant + "." + hex.EncodeToString(sum[:])
+}
+
+// Revoke notes that what was given out under a name until at is void.
+func (a *Artifacts) Revoke(ctx context.Context, tenant, what string, at time.Time) error {
+	kv, err := a.revocations(ctx)
+	if err == nil {
+		_, err = kv.PutString(ctx, revokedKey(tenant, what), strconv.FormatInt(at.UnixNano(), 10))
+	}
+	if err != nil {
+		return fmt.Errorf("revoke handles: %w", err)
+	}
+	return nil
+}
+
+// RevokedAt returns until when what was given out under a name is void; the zero time
+// when nothing is.
+func (a *Artifacts) RevokedAt(ctx context.Context, tenant, what string) (time.Time, error) {
+	kv, err := a.revocations(ctx)
+	if err != nil {
+		return time.Time{}, err
+	}
+	entry, err := kv.Get(ctx, revokedKey(tenant, what))
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return time.Time{}, nil
+	}
+	if err != nil {
+		return time.Time{}, fmt.Errorf("look for a revocation: %w", err)
+	}
+	ns, err := strconv.ParseInt(string(entry.Value()), 10, 64)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("read revocation: %w", err)
+	}
+	return time.Unix(0, ns), nil
+}
+
+// ensureArtifacts makes the buckets of artifacts.
+func ensureArtifacts(ctx context.Context, js jetstream.JetStream, cfg Config) error {
+	_, err := js.ObjectStore(ctx, ArtifactsBucket)
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		_, err = js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{
+			Bucket: ArtifactsBucket, Description: "heavy contents by tenant and SHA-256",
+			MaxBytes: cfg.ArtifactBytes, Storage: jetstream.FileStorage, Replicas: cfg.Replicas,
+		})
+		if errors.Is(err, jetstream.ErrBucketExists) {
+			err = nil
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("ensure bucket %q: %w", ArtifactsBucket, streamError(err))
+	}
+	_, err = js.KeyValue(ctx, RevokedBucket)
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		_, err = js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
+			Bucket: RevokedBucket, Description: "revoked artifact handles",
+			TTL: revokedTTL, MaxBytes: revokedBytes, Storage: jetstream.FileStorage, Replicas: cfg.Replicas,
+		})
+		if errors.Is(err, jetstream.ErrBucketExists) {
+			err = nil
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("ensure bucket %q: %w", RevokedBucket, streamError(err))
+	}
+	return nil
+}
+
+// revokedBytes holds some hundred thousand revocations.
+const revokedBytes = 32 << 20

@@ -1,0 +1,126 @@
+package worker
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"satchel/pipeline/compaction/blob"
+	"satchel/pipeline/pii"
+	"satchel/pipeline/write"
+	"satchel/schemas"
+)
+
+// Extracts of artifacts.
+const (
+	extractLines = 24
+	extractBytes = 4 << 10
+)
+
+// Store answers art.v1.<tenant>.store: it keeps what content has, and returns where, an
+// extract, and the types of personal data that are in it. The extract holds none of
+// those. Whoever asked then records an item with the extract and the artifact; until then
+// nobody can open it.
+func (d *Desk) Store(ctx context.Context, tenant string, req schemas.StoreRequest, content io.Reader) (schemas.StoreReply, error) {
+	var none schemas.StoreReply
+	if _, err := d.service.Scope(tenant, req.From, ""); err != nil {
+		return none, err
+	}
+	from := &source{r: content}
+	sum, size, err := d.artifacts.Put(ctx, tenant, from)
+	if err != nil {
+		return none, storeError(ctx, from, err)
+	}
+	stored, err := d.artifacts.Open(ctx, tenant, sum)
+	if err != nil {
+		return none, storageError(ctx, "read the artifact", err)
+	}
+	extract, found, err := d.extract(stored, req.Query)
+	if err = errors.Join(err, stored.Close()); err != nil {
+		return none, storageError(ctx, "read the artifact", err)
+	}
+	if len(found) > 0 && d.onFound == write.FoundRefuse {
+		// Another item may have the same content; only an erasure takes it from that.
+		return none, &schemas.Error{Code: schemas.CodeValidation, Message: "holds what may not be remembered here: " + join(found)}
+	}
+	if req.Name != "" {
+		extract = req.Name + ", " + extract
+	}
+	return schemas.StoreReply{
+		Artifact: schemas.ArtifactAttributes{Object: schemas.ArtifactObject(tenant, sum), SHA256: sum, Size: size, MediaType: req.MediaType, Name: req.Name},
+		Extract:  extract, Detected: texts(found),
+	}, nil
+}
+
+// source remembers that the sender's content broke off.
+type source struct {
+	r      io.Reader
+	broken bool
+}
+
+// Read reads on.
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	s.broken = s.broken || err != nil && !errors.Is(err, io.EOF)
+	return n, err
+}
+
+// storeError tells what the sender can do something about from what they cannot.
+func storeError(ctx context.Context, from *source, err error) error {
+	switch {
+	case from.broken && ctx.Err() == nil:
+		return &schemas.Error{Code: schemas.CodeValidation, Field: "/offer", Message: "the content broke off"}
+	case errors.Is(err, ErrArtifactTooLarge):
+		return &schemas.Error{Code: schemas.CodeValidation, Message: fmt.Sprintf("an artifact has at most %d bytes", schemas.MaxArtifact)}
+	case errors.Is(err, ErrArtifactEmpty):
+		return &schemas.Error{Code: schemas.CodeValidation, Message: "there is no content"}
+	}
+	return storageError(ctx, "store the artifact", err)
+}
+
+// extract summarises a content and looks for personal data in it, in one pass.
+func (d *Desk) extract(content io.Reader, query string) (extract string, found []pii.Type, err error) {
+	in := bufio.NewReaderSize(content, 64<<10)
+	head, err := in.Peek(4096)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", nil, fmt.Errorf("read artifact: %w", err)
+	}
+	options := blob.Options{Query: query, Lines: extractLines}
+	var seen *pii.Masked
+	text := io.Reader(in)
+	if d.onFound != "" && d.onFound != write.FoundOff && isText(head) {
+		seen = d.sanitizer.Mask(in)
+		text = seen
+	}
+	s, err := blob.Summarise(text, options)
+	if err != nil {
+		return "", nil, fmt.Errorf("summarise artifact: %w", err)
+	}
+	extract = strings.TrimRight(s.String(), "\n")
+	if len(extract) > extractBytes {
+		cut := strings.LastIndexByte(extract[:extractBytes], '\n')
+		if cut <= 0 {
+			cut = extractBytes
+		}
+		extract = strings.ToValidUTF8(extract[:cut], "") + "\n[…]"
+	}
+	if seen != nil {
+		found = seen.Types()
+	}
+	return strings.ToValidUTF8(strings.ReplaceAll(extract, "\x00", ""), "�"), found, nil
+}
+
+func texts(types []pii.Type) []string {
+	out := make([]string, len(types))
+	for i, t := range types {
+		out[i] = string(t)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func join(types []pii.Type) string { return strings.Join(texts(types), ", ") }

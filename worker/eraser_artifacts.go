@@ -1,0 +1,95 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"satchel/pipeline/scope"
+	"satchel/schemas"
+)
+
+// artifactsStore is the artifacts' name in an erasure receipt.
+const artifactsStore = "artifacts"
+
+// hashes lists the artifacts of the entries at positions.
+func (e *eraser) hashes(ctx context.Context, s scope.Scope, positions []int64) ([]string, error) {
+	if e.artifacts == nil {
+		return nil, nil
+	}
+	var list []string
+	for _, at := range positions {
+		entry, err := e.log.Entry(ctx, s, at)
+		if err != nil {
+			return nil, fmt.Errorf("read entry %d: %w", at, err)
+		}
+		var m schemas.MemoryItem
+		if entry.Type != schemas.TypeMemoryRecorded || entry.Erased || schemas.UnmarshalMemoryItem(entry.Data, &m) != nil {
+			continue
+		}
+		if a, ok := m.Artifact(); ok {
+			list = append(list, a.SHA256)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list), nil
+}
+
+// dropArtifacts erases the artifacts of erased items that no other item has, and returns
+// how many there were.
+func (e *eraser) dropArtifacts(ctx context.Context, s scope.Scope, list []pending) (int, error) {
+	if e.artifacts == nil {
+		return 0, nil
+	}
+	n := 0
+	for i := range list {
+		hashes := list[i].entry.Extensions[artifactsExtension]
+		if hashes == "" {
+			continue
+		}
+		for sum := range strings.SplitSeq(hashes, ",") {
+			held, err := e.holds(ctx, s, sum)
+			if err != nil {
+				return n, err
+			}
+			if held {
+				continue
+			}
+			removed, err := e.artifacts.Delete(ctx, s.Tenant(), sum)
+			if err != nil {
+				return n, fmt.Errorf("erase artifacts: %w", err)
+			}
+			if removed {
+				n++
+			}
+		}
+	}
+	return n, nil
+}
+
+// holds reports whether an item that is there has the artifact.
+func (e *eraser) holds(ctx context.Context, s scope.Scope, sum string) (bool, error) {
+	entries, err := e.log.BySubject(ctx, s, artifactID(sum), schemas.TypeArtifactStored)
+	if err != nil {
+		return false, fmt.Errorf("find items of an artifact: %w", err)
+	}
+	var ids []string
+	for _, entry := range entries {
+		var a schemas.Artifact
+		if err := json.Unmarshal(entry.Data, &a); err != nil {
+			return false, fmt.Errorf("read artifact of position %d: %w", entry.Position, err)
+		}
+		ids = append(ids, a.ItemID)
+	}
+	slices.Sort(ids)
+	records, err := e.items.Get(ctx, s, slices.Compact(ids))
+	if err != nil {
+		return false, fmt.Errorf("read items of an artifact: %w", err)
+	}
+	return slices.ContainsFunc(records, func(r schemas.Record) bool {
+		a, ok := r.Artifact()
+		return ok && a.SHA256 == sum
+	}), nil
+}
