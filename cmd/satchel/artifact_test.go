@@ -1,0 +1,202 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"satchel/schemas"
+)
+
+const toolLog = "2026-03-03T10:00:00Z INFO boiler pressure is steady\n"
+
+// heavyLog is a log over the size of an event, with an address and a key in it.
+func heavyLog() string {
+	return strings.Repeat(toolLog, 20_000) + "2026-03-03T10:05:00Z ERROR boiler valve stuck, page ada.king@example.org\n" + strings.Repeat(toolLog, 200)
+}
+
+// handleOf asks as somebody and returns the handle of the item's artifact.
+func handleOf(t *testing.T, n *testNode, item string, args ...string) string {
+	t.Helper()
+	res := mustJSON[schemas.ContextResult](t, n, append([]string{"ask", "why is the boiler valve stuck?"}, args...)...)
+	for _, r := range res.Payload.Results {
+		if r.ID == item && r.Metadata.Artifact != nil {
+			return r.Metadata.Artifact.Handle
+		}
+	}
+	t.Fatalf("no artifact of %s in %+v", item, res.Payload.Results)
+	return ""
+}
+
+func (n *testNode) get(t *testing.T, handle string) (int, http.Header, []byte) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+n.http+"/artifacts/"+handle, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, res.Header, body
+}
+
+// TestArtifact is the life of an artifact as its people see it: stored, found by its
+// extract, opened by handle over NATS and HTTP, refused alike, revoked, erased.
+func TestArtifact(t *testing.T) {
+	t.Parallel()
+	n := startNode(t)
+	text := heavyLog()
+	file := filepath.Join(folder(t, map[string]string{"boiler.log": text}), "boiler.log")
+	out := n.must(t, "artifact", "put", file, "--id", "log1")
+	contains(t, "put", out, "stored   ", "indexed  item log1", "boiler.log, log of", "valve stuck", "[email]")
+	if strings.Contains(out, "ada.king") {
+		t.Errorf("the extract shows an address:\n%s", out)
+	}
+
+	saved := filepath.Join(t.TempDir(), "out.log")
+	handle := handleOf(t, n, "log1")
+	contains(t, "ask", n.must(t, "ask", "why is the boiler valve stuck?"), "artifact log1: ", "satchel artifact open sah1.")
+	contains(t, "open", n.must(t, "artifact", "open", handle, "--out", saved), "personal data masked")
+	masked := strings.Replace(text, "ada.king@example.org", "[email]", 1)
+	if got, err := os.ReadFile(saved); err != nil || string(got) != masked {
+		t.Errorf("opened %d bytes, want %d: %v", len(got), len(masked), err)
+	}
+	if code, head, body := n.get(t, handle); code != http.StatusOK || string(body) != masked || head.Get("Satchel-Masked") != "true" ||
+		head.Get("X-Content-Type-Options") != "nosniff" || !strings.HasPrefix(head.Get("Content-Disposition"), "attachment") {
+		t.Errorf("over HTTP: %d %v, %d bytes", code, head, len(body))
+	}
+	reader := handleOf(t, n, "log1", "--role", "pii_reader", "--role", "credentials_reader")
+	if code, head, body := n.get(t, reader); code != http.StatusOK || string(body) != text || head.Get("Satchel-Sha256") == "" {
+		t.Errorf("a reader of personal data: %d, %d bytes", code, len(body))
+	}
+	contains(t, "ledger", n.must(t, "ledger", "--kind", "artifact"), "artifact.stored", "artifact.opened")
+
+	refuseAlike(t, n, handle, reader)
+	contains(t, "forget", n.must(t, "forget", "log1"), "artifacts", "removed 1, nothing left")
+	if code, _, body := n.get(t, reader); code != http.StatusForbidden {
+		t.Errorf("after the erasure: %d %s", code, body)
+	}
+	if left := held(t, n.dir, []byte("boiler valve stuck, page")); left != "" {
+		t.Errorf("%s still holds the content", left)
+	}
+}
+
+// refuseAlike tries handles that open nothing; every answer is the same.
+func refuseAlike(t *testing.T, n *testNode, handle, reader string) {
+	t.Helper()
+	const refusal = "policy_denied: the handle opens nothing"
+	flipped := []byte(handle)
+	flipped[len(flipped)/2] ^= 1
+	n.must(t, "artifact", "revoke", handle)
+	for name, args := range map[string][]string{
+		"revoked": {handle}, "one bit": {string(flipped)}, "garbage": {"garbage"}, "another principal": {reader, "--as", "other"}, "another tenant": {reader, "--tenant", "other"},
+	} {
+		if r := n.run(t, append([]string{"artifact", "open"}, args...)...); r.code == 0 || strings.TrimSpace(r.err) != "satchel: "+refusal {
+			t.Errorf("%s: exit code %d\n%s", name, r.code, r.err)
+		}
+	}
+	for name, h := range map[string]string{"revoked": handle, "one bit": string(flipped)} {
+		if code, _, body := n.get(t, h); code != http.StatusForbidden || strings.TrimSpace(string(body)) != "the handle opens nothing" {
+			t.Errorf("%s over HTTP: %d %s", name, code, body)
+		}
+	}
+	if r := n.run(t, "artifact", "revoke", "--item", "log1"); r.code == 0 {
+		t.Error("whoever may not erase an item revokes its handles")
+	}
+}
+
+// held returns a file below dir that holds the text, "" for none.
+func held(t *testing.T, dir string, text []byte) (found string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return nil //nolint:nilerr // a file may go while the node runs
+		}
+		if raw, err := os.ReadFile(path); err == nil && bytes.Contains(raw, text) {
+			found = path
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// Two items with one content: it stays until the last of them is erased. Binary content
+// is kept as it is.
+func TestArtifactsShareContent(t *testing.T) {
+	t.Parallel()
+	n := startNode(t)
+	content := "boiler valve stuck " + string([]byte{0, 1, 2, 255}) + strings.Repeat("\x00", 5000)
+	file := filepath.Join(folder(t, map[string]string{"boiler valve stuck.bin": content}), "boiler valve stuck.bin")
+	n.must(t, "artifact", "put", file, "--id", "a")
+	n.must(t, "artifact", "put", file, "--id", "b", "--name", "why is the boiler valve stuck")
+	contains(t, "forget of one", n.must(t, "forget", "a"), "artifacts       removed 0")
+	if code, head, body := n.get(t, handleOf(t, n, "b")); code != http.StatusOK || string(body) != content || head.Get("Satchel-Masked") != "false" {
+		t.Errorf("the other: %d, %d bytes", code, len(body))
+	}
+	contains(t, "forget of the other", n.must(t, "forget", "b"), "artifacts       removed 1")
+	if r := n.runIn(t, "", "artifact", "put", "-"); r.code != exitUsage || !strings.Contains(r.err, "there is no content") {
+		t.Errorf("nothing is stored: %d %s", r.code, r.err)
+	}
+}
+
+// A memory that is too large for an event becomes an artifact by itself, and what may not
+// be remembered is refused.
+func TestHeavyMemory(t *testing.T) {
+	t.Parallel()
+	n := startNode(t, "--pii-on-write", "refuse")
+	contains(t, "emit", n.must(t, "emit", "--id", "log1", "--text", strings.Repeat(toolLog, 12_000)+"why is the boiler valve stuck?"), "indexed: item log1")
+	if code, _, body := n.get(t, handleOf(t, n, "log1")); code != http.StatusOK || len(body) < 600_000 {
+		t.Errorf("%d, %d bytes", code, len(body))
+	}
+	if r := n.run(t, "emit", "--text", heavyLog()); r.code != exitUsage || !strings.Contains(r.err, "may not be remembered here: email") {
+		t.Errorf("heavy: %d %s", r.code, r.err)
+	}
+	if r := n.run(t, "emit", "--text", "mail ada.king@example.org"); r.code != exitUsage || !strings.Contains(r.err, "personal_data") || strings.Contains(r.err, "ada.king") {
+		t.Errorf("light: %d %s", r.code, r.err)
+	}
+}
+
+// What was found at write is masked when it is shown, named by a pseudonym or shown
+// whole, as the role has it; the ledger says which.
+func TestDetectedPersonalData(t *testing.T) {
+	t.Parallel()
+	n := startNode(t)
+	n.must(t, "emit", "--id", "n1", "--text", "the glazier is ada.king@example.org", "--speaker", "Ida")
+	ask := func(args ...string) string {
+		return n.must(t, append([]string{"ask", "--text", "who is the glazier?"}, args...)...)
+	}
+	contains(t, "ask", ask(), "the glazier is [email]")
+	contains(t, "as pii_reader", ask("--role", "pii_reader"), "ada.king@example.org")
+	name := ask("--role", "pseudonym_reader")
+	contains(t, "as pseudonym_reader", name, "the glazier is [email:")
+	if name != ask("--role", "pseudonym_reader") {
+		t.Error("the pseudonym is not stable")
+	}
+	res := mustJSON[schemas.ContextResult](t, n, "ask", "who is the glazier?")
+	if got := res.Payload.Pack.Sections; len(res.Payload.Results) != 1 || !strings.Contains(string(mustMarshal(t, got)), `"obligations":{"pii":"redact","types":["email"]}`) {
+		t.Errorf("sections %+v", got)
+	}
+}
+
+func mustMarshal(t *testing.T, v any) []byte {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
