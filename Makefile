@@ -6,13 +6,14 @@ SET       ?= locomo
 FUZZTIME  ?= 10s
 CRASHTIME ?= 10m
 CASES     ?= 10000
+DRIVERS   ?= ./pipeline/store/... ./pipeline/embed/... ./policies/...
 
 .DEFAULT_GOAL := help
 
-.PHONY: help check test race lint vet properties golden bench eval fuzz crash workers demo build adherence
+.PHONY: help check test race lint vet properties golden bench eval fuzz crash workers demo build adherence conformance
 
 help: ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 build: ## the binary, stripped, in bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o bin/satchel ./cmd/satchel
@@ -62,5 +63,8 @@ golden: ## accept a changed ranking: rewrite test/golden/testdata/golden.tsv
 
 adherence: ## 10,000 generated requests against their token budgets
 	SATCHEL_PACK_REQUESTS=10000 $(GO) test -count=1 -timeout 20m -v -run TestBudgetAdherence ./pipeline
+
+conformance: ## every driver's conformance suite: driver, subtest, what became of it; servers must be there
+	@SATCHEL_TEST_REQUIRE=$${SATCHEL_TEST_REQUIRE:-postgres} $(GO) test -count=1 -v -run 'TestConformance|TestSuite' $(DRIVERS) 2>&1 | awk -f test/conformance.awk
 
 check: vet lint race properties adherence ## what CI runs after the plain tests

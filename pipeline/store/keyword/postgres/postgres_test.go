@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"cmp"
 	"crypto/rand"
 	"fmt"
 	"strings"
@@ -20,7 +21,7 @@ func TestConformance(t *testing.T) {
 		"":        {ExactMoments: true, OwnAnalysis: true},
 		"english": {ExactMoments: true},
 	} {
-		t.Run("language="+language, func(t *testing.T) {
+		t.Run(cmp.Or(language, "own"), func(t *testing.T) {
 			t.Parallel()
 			url := testenv.Postgres(t)
 			keywordtest.Run(t, features, func(t *testing.T) keyword.Index {
