@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -63,6 +64,8 @@ func PublishBatch(ctx context.Context, nc *nats.Conn, messages []*nats.Msg) (str
 	}
 	commit := messages[len(messages)-1]
 	commit.Header[headerBatchCommit] = []string{"1"}
+	ctx, cancel := answerWithin(ctx, 10*time.Second)
+	defer cancel()
 	reply, err := nc.RequestMsgWithContext(ctx, commit)
 	if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, nats.ErrMaxPayload) {
 		return "", 0, fmt.Errorf("publish batch of %d messages: %w: %w", len(messages), ErrBatchRefused, err)

@@ -10,10 +10,16 @@ import (
 // flush waits until the server has seen everything sent, until ctx ends or, when it
 // has no end, for 10 s.
 func flush(ctx context.Context, nc *nats.Conn) error {
-	if _, bounded := ctx.Deadline(); !bounded {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, 10*time.Second)
-		defer cancel()
-	}
+	ctx, cancel := answerWithin(ctx, 10*time.Second)
+	defer cancel()
 	return nc.FlushWithContext(ctx)
+}
+
+// answerWithin gives a context without an end one: a request to a server that goes away
+// has no answer.
+func answerWithin(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	if _, bounded := ctx.Deadline(); bounded {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, limit)
 }

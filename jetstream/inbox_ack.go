@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -25,6 +26,8 @@ func (i *Inbox) Ack(ctx context.Context, seq uint64) error {
 	last := i.pending[n-1]
 	i.pending = append(i.pending[:0], i.pending[n:]...)
 	i.mu.Unlock()
+	ctx, cancel := answerWithin(ctx, 2*time.Second)
+	defer cancel()
 	if _, err := i.nc.RequestWithContext(ctx, last.reply, []byte("+ACK")); err != nil {
 		return fmt.Errorf("ack %q up to %d: %w", i.Name(), seq, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"satchel/jetstream"
 	"satchel/test/testenv"
 )
 
@@ -165,4 +166,61 @@ func TestWorkersJoinAndLeave(t *testing.T) {
 	stop()
 	f.finish(t, r, tenants)
 	t.Logf("%d events acknowledged, %d answers, %d erasures", len(r.acked), len(r.results), len(r.forgot))
+}
+
+// TestKillNATS stops the leader of MEMORY, then any server, then all of them, and starts
+// them again, under load, while two workers go on. Nothing is lost or comes twice, and
+// nobody has to be started again. Without SATCHEL_CRASH_TIME the leader goes once.
+func TestKillNATS(t *testing.T) {
+	t.Parallel()
+	f, r, tenants := newFleet(t, 2), newRecord(), tenantsOf(2)
+	seed := crashSeed(t)
+	random := rand.New(rand.NewPCG(seed, 95))
+	stop := f.load(r, seed, tenants)
+	pause := func() { <-time.After(300*time.Millisecond + time.Duration(random.IntN(400))*time.Millisecond) }
+	faults := []func(){
+		func() {
+			leader := f.nats.StreamLeader("", jetstream.MemoryStream)
+			f.nats.Stop(leader)
+			pause()
+			f.nats.Start(leader)
+		},
+		func() {
+			one := random.IntN(3)
+			f.nats.Stop(one)
+			pause()
+			f.nats.Start(one)
+		},
+		func() { // no majority, then nobody
+			for i := range 3 {
+				f.nats.Stop(i)
+				pause()
+			}
+			for i := range 3 {
+				f.nats.Start(i)
+			}
+			f.nats.AwaitLeader()
+		},
+	}
+	done := 0
+	end, least := time.Now(), 1
+	if os.Getenv("SATCHEL_CRASH_TIME") != "" {
+		end, least = end.Add(crashTime(t)), len(faults)
+	}
+	for ; done < least || time.Now().Before(end); done++ {
+		pause()
+		faults[done%len(faults)]()
+	}
+	pause()
+	stop()
+	for _, w := range f.workers {
+		if !w.up() {
+			t.Errorf("a worker ended because NATS went away:\n%s", w.said(t))
+		}
+	}
+	f.finish(t, r, tenants)
+	t.Logf("%d faults, %d events tried, %d acknowledged, %d answers, %d erasures", done, len(r.tried), len(r.acked), len(r.results), len(r.forgot))
+	if len(r.acked) < 20 {
+		t.Error("next to nothing was done: the run shows nothing")
+	}
 }
