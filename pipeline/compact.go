@@ -1,7 +1,9 @@
 package pipeline
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -23,13 +25,33 @@ func (t *turn) compacting(cs []candidate.Candidate) bool {
 		return false
 	}
 	tokens, items := 0, 0
+	t.tool = latestTool(cs, t.req.Session)
 	for i := range cs {
 		if cs[i].Kept() {
 			items++
 			tokens += max(cs[i].Record.Tokens, len(cs[i].Record.Content.Text())/6)
 		}
 	}
-	return t.e.cfg.Trigger.Due(tokens, items, t.budget)
+	return t.tool != "" && !t.e.cfg.Trigger.KeepTools || t.e.cfg.Trigger.Due(tokens, items, t.budget)
+}
+
+// latestTool is the item that a tool has just put out in the session, "" when another
+// item came after it.
+func latestTool(cs []candidate.Candidate, session string) string {
+	var last *schemas.Record
+	for i := range cs {
+		r := &cs[i].Record
+		if session == "" || !cs[i].Kept() || r.SessionID() != session || r.Kind == schemas.KindSummary {
+			continue
+		}
+		if last == nil || r.CreatedAt.After(last.CreatedAt) || r.CreatedAt.Equal(last.CreatedAt) && r.Position > last.Position {
+			last = r
+		}
+	}
+	if last == nil || last.Role != "tool" {
+		return ""
+	}
+	return last.ID
 }
 
 // build fills the pack. When it is compacted, long items are candidates by their
@@ -68,7 +90,7 @@ func (t *turn) grow(req pack.Request, cs, first []candidate.Candidate, packed *p
 	n := 0
 	for _, i := range shown {
 		e := first[i].Extract
-		if e != nil && e.Before-e.After <= left {
+		if e != nil && e.Before-e.After <= left && first[i].Record.ID != t.tool {
 			left -= e.Before - e.After
 			compaction.Restore(&second[i])
 			n++
@@ -87,7 +109,7 @@ func (t *turn) grow(req pack.Request, cs, first []candidate.Candidate, packed *p
 }
 
 // verify holds the pack and its drop report against the candidates.
-func (t *turn) verify() error {
+func (t *turn) verify(ctx context.Context) error {
 	if !t.compacted {
 		return nil
 	}
@@ -108,6 +130,7 @@ func (t *turn) verify() error {
 		in.Summaries = append(in.Summaries, verify.Summary{ID: s.ID, Level: s.Level, Text: s.Text, Links: s.Links, Lines: s.Lines})
 	}
 	if err := verify.Verify(&in); err != nil {
+		t.e.cfg.Logger.LogAttrs(ctx, slog.LevelError, "compaction mismatch", slog.String("request", t.request), slog.String("cause", err.Error()))
 		return compactionError(err)
 	}
 	return nil

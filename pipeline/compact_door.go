@@ -116,7 +116,7 @@ func (c *compacting) fill(context.Context) error {
 	var leaves []compaction.Leaf
 	for i := range cs {
 		changed := c.was[cs[i].Record.ID].Text() != cs[i].Record.Content.Text()
-		if class, ok := policies.Class(&cs[i].Record, &cs[i].Verdict); ok && !changed && cs[i].Kept() && !cs[i].Suspect && cs[i].Record.Kind != schemas.KindTool && cs[i].Record.Kind != schemas.KindCode {
+		if class, ok := policies.Class(&cs[i].Record, &cs[i].Verdict); ok && !changed && cs[i].Kept() && !cs[i].Suspect && cs[i].Record.Kind != schemas.KindSummary && cs[i].Record.Kind != schemas.KindTool && cs[i].Record.Kind != schemas.KindCode {
 			leaves = append(leaves, compaction.Leaf{Candidate: &cs[i], Class: class})
 		}
 	}
@@ -132,13 +132,25 @@ func (c *compacting) fill(context.Context) error {
 			denied[cmp.Or(cs[i].Verdict.Reason, "denied")]++
 		}
 	}
-	compaction.Shorten(cs, compaction.Options{Query: t.query, Budget: t.budget, Counter: counter, Whole: max(24, t.budget/16)})
+	compaction.Shorten(cs, compaction.Options{Query: t.query, Budget: t.budget, Counter: counter, Whole: c.longest(cs)})
 	t.packed = t.e.builder.Build(pack.Request{Query: t.query, Purpose: c.s.Purpose(), Budget: t.budget, Limit: t.limit,
 		Counter: t.e.cfg.Tokens(t.req.Model), Denied: denied}, cs)
 	compaction.Settle(cs)
 	c.refer(cs, leaves)
 	t.explainEmpty(denied)
 	return nil
+}
+
+// longest is how many tokens an item may have and stay whole: fewer the smaller the part
+// of all that the budget is, 40 for a quarter, 160 for three quarters.
+func (c *compacting) longest(cs []candidate.Candidate) int {
+	total := 0
+	for i := range cs {
+		if cs[i].Kept() {
+			total += max(cs[i].Record.Tokens, len(cs[i].Record.Content.Text())/6)
+		}
+	}
+	return min(max(240*c.t.budget/max(1, total)-20, 24), 160)
 }
 
 // refer names in extracts and drops the summary that says more of them.

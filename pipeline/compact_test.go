@@ -120,6 +120,35 @@ func TestCompactionShowsExtracts(t *testing.T) {
 	}
 }
 
+func TestToolOutputIsCompactedAtOnce(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, nil)
+	var b strings.Builder
+	for i := range 300 {
+		fmt.Fprintf(&b, "2026-03-03T10:%02d:%02dZ INFO lantern %d lit\n", i/60, i%60, i)
+	}
+	b.WriteString("2026-03-03T11:00:00Z ERROR lantern 9 went out\n")
+	out := memory("tool-1", "level:public", "", b.String())
+	out.Role, out.CreatedAt = "tool", day.Add(-time.Minute)
+	w.put(t, "acme", memory("a1", "level:public", "Ana", "Please light the lanterns."), out)
+	req := compactAsk("auto", 50_000)
+	req.Payload.Session = "s1"
+	ctx, s := context.Background(), as(t, "acme", schemas.Internal)
+	res, err := w.engine.Context(ctx, s, req)
+	must(t, err)
+	if !strings.Contains(res.Payload.Text, "(300 times)") || !strings.Contains(res.Payload.Text, "ERROR lantern 9 went out") || res.Payload.Pack.TokenActual > 600 {
+		t.Errorf("%d tokens:\n%.600s", res.Payload.Pack.TokenActual, res.Payload.Text)
+	}
+	later := memory("a2", "level:public", "Ana", "Thanks, that is enough light.")
+	later.CreatedAt = day
+	w.put(t, "acme", later)
+	res, err = w.engine.Context(ctx, s, req)
+	must(t, err)
+	if strings.Contains(res.Payload.Text, "(300 times)") {
+		t.Error("the output of an older call is shown in part where there is room for the whole")
+	}
+}
+
 // liar is a tokenizer that counts a text as no other liar does.
 type liar struct{ id int64 }
 

@@ -50,6 +50,7 @@ type turn struct {
 	audit       schemas.DropReport
 	filters     map[string]string
 	parts       parts
+	tool        string              // the item that a tool has just put out, shown as an extract
 	compacted   bool                // extracts may stand for items
 	hidden      map[string][]string // by item, what redaction took away
 	summaries   []compaction.Summary
@@ -306,13 +307,13 @@ func (t *turn) ids() []string {
 }
 
 // account makes the drop reports and holds them against the candidates.
-func (t *turn) account(context.Context) error {
+func (t *turn) account(ctx context.Context) error {
 	cs := t.ranking.Candidates
 	t.drop, t.audit = compaction.Report(t.e.cfg.IDs(), t.e.cfg.IDs(), t.now, cs)
 	if err := compaction.Verify(cs, t.packed.Shown, &t.drop); err != nil {
 		return fmt.Errorf("verify pack: %w", err)
 	}
-	return t.verify()
+	return t.verify(ctx)
 }
 
 // expose builds what leaves.

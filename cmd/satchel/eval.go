@@ -28,6 +28,7 @@ type evalCmd struct {
 	Ablate  bool     `help:"Rank also without each ingredient in turn."`
 	Servers bool     `help:"Use the servers that the settings name for log, items, graph and vectors, in a place of its own that is dropped afterwards; without it the embedded engines."`
 	Turns   int      `help:"Also ask along this many turns of the set's first conversation, and measure what packs share from turn to turn." default:"0"`
+	Shrink  bool     `help:"Compact the packs of the largest budget to 25, 50 and 75 percent and say what evidence is kept, beside truncation and head + tail."`
 	Max     int      `help:"Only this many queries of each set; 0 is all." default:"0"`
 }
 
@@ -81,6 +82,11 @@ func (c *evalCmd) Run(ctx context.Context, a *app) error {
 		if !a.JSON && !c.All {
 			printEval(a.out, r, c.Budget)
 		}
+		if !a.JSON && c.Shrink {
+			if err := printShrunk(a.out, r.Set, r.Shrunk); err != nil {
+				return err
+			}
+		}
 	}
 	if !a.JSON && (c.All || c.Compare || c.Ablate) {
 		printCompared(a.out, reports)
@@ -98,6 +104,7 @@ type evalReport struct {
 	Lines    []eval.Line `json:"lines"`
 	Compared []compared  `json:"compared,omitempty"`
 	Turns    []shared    `json:"turns,omitempty"`
+	Shrunk   []shrunk    `json:"shrunk,omitempty"`
 }
 
 func (c *evalCmd) runSet(ctx context.Context, a *app, name string, out io.Writer) (r evalReport, err error) {
@@ -158,6 +165,12 @@ func (c *evalCmd) runSet(ctx context.Context, a *app, name string, out io.Writer
 	}
 	bar = a.bar(name + ": comparing")
 	r.Compared, err = sys.compare(ctx, set, variants, func(done, total int) { bar.set(int64(done), int64(total)) })
+	bar.end()
+	if err != nil || !c.Shrink {
+		return r, err
+	}
+	bar = a.bar(name + ": shrinking")
+	r.Shrunk, err = sys.shrink(ctx, &set, slices.Max(c.Budget), func(done, total int) { bar.set(int64(done), int64(total)) })
 	bar.end()
 	return r, err
 }

@@ -18,6 +18,9 @@ import (
 type Trigger struct {
 	Share float64 // of the token budget that what was found would take; default 0.8
 	Items int     // more items than this; default 200
+	// KeepTools leaves what a tool put out as it is. Otherwise the latest item of the
+	// session, when a tool put it out, is compacted whatever room there is.
+	KeepTools bool
 }
 
 // Due reports whether so many items of so many tokens are to be compacted for a budget.
@@ -183,8 +186,21 @@ func (r *reader) terms(text string) []uint64 {
 
 // read cuts an item into units and counts the query's terms in them.
 func (r *reader) read(p *piece) {
+	p.units = units(p.c.Record.Content.Text())
+	r.count(p)
+}
+
+// readLines does so with the lines that were picked of a blob.
+func (r *reader) readLines(p *piece) {
+	p.units = make([]schemas.Span, len(p.lines))
+	for i, l := range p.lines {
+		p.units[i] = l.Span
+	}
+	r.count(p)
+}
+
+func (r *reader) count(p *piece) {
 	text := p.c.Record.Content.Text()
-	p.units = units(text)
 	p.terms = make([][]uint64, len(p.units))
 	for i, u := range p.units {
 		p.terms[i] = r.terms(text[u.Start:u.End])

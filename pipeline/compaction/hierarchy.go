@@ -46,6 +46,7 @@ const (
 	mostLeaves  = 24 // of a cluster
 	itemPart    = .5 // of an item's tokens that its summary takes at most
 	clusterPart = .4
+	blobTokens  = 480 // that the lines of a log, a table, … are picked for
 )
 
 // Summarise makes summaries of the leaves from the bottom up: of each long item, of each
@@ -63,6 +64,10 @@ func Summarise(leaves []Leaf, query string, budget int, by token.Counter) []Summ
 			Restore(&c)
 		}
 		h.pieces[i] = piece{c: &c, before: tokensOf(&c, by)}
+		if h.pieces[i].lines = blobLines(&c, query, blobTokens); h.pieces[i].lines != nil {
+			h.r.readLines(&h.pieces[i])
+			continue
+		}
 		h.r.read(&h.pieces[i])
 	}
 	for _, session := range h.runs() {
@@ -159,7 +164,7 @@ func (h *hierarchy) item(i int) []line {
 		lines[n] = line{text: text[u.Start:u.End], speaker: oneLine(r.Speaker), cite: schemas.SpanRef{ItemID: r.ID, Span: u},
 			terms: p.terms[n], score: scores[n], cost: 1 + p.before*(u.End-u.Start)/(len(text)+1), leaf: i}
 	}
-	if p.before < longItem || len(lines) < 3 {
+	if p.before < longItem || len(lines) < 3 && p.lines == nil {
 		return lines
 	}
 	at, ok := h.add(schemas.SummaryOfItem, r.SessionID(), lines, int(itemPart*float64(p.before)))
@@ -183,20 +188,22 @@ func (h *hierarchy) below(at int) []line {
 // false when it would hold them all or none.
 func (h *hierarchy) add(level schemas.SummaryLevel, session string, lines []line, limit int) (int, bool) {
 	taken := choose(lines, limit, level != schemas.SummaryOfItem)
-	if len(taken) == 0 || len(taken) == len(lines) && level == schemas.SummaryOfItem {
+	if len(taken) == 0 || level == schemas.SummaryOfItem && len(taken) == len(lines) && h.pieces[lines[0].leaf].lines == nil {
 		return 0, false
 	}
 	s := Summary{Level: level, Session: session}
 	var b strings.Builder
 	var spans []schemas.Span
+	speaker := ""
 	for _, i := range taken {
 		l := &lines[i]
 		if b.Len() > 0 {
 			b.WriteByte('\n')
 		}
-		if l.speaker != "" {
+		if l.speaker != "" && l.speaker != speaker { // said once for the lines that follow
 			b.WriteString(l.speaker + ": ")
 		}
+		speaker = l.speaker
 		start := b.Len()
 		b.WriteString(l.text)
 		spans = append(spans, schemas.Span{Start: start, End: b.Len()})

@@ -57,7 +57,7 @@ func TestHierarchy(t *testing.T) {
 		t.Errorf("levels are %v", levels)
 	}
 	top := out[len(out)-1]
-	if top.Level != schemas.SummaryOfSession || !strings.Contains(top.Text, "Clara: The valve 5 leaked and Jonas closed it.") {
+	if top.Level != schemas.SummaryOfSession || !strings.Contains(top.Text, "The valve 5 leaked and Jonas closed it.") {
 		t.Errorf("the session's summary is of %s: %q", top.Level, top.Text)
 	}
 	if n := (token.Estimate{}).Count(top.Text); n > 150 {

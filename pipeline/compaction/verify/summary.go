@@ -37,7 +37,7 @@ func (v *verifier) checkSummaries() error {
 	for i := range v.in.Summaries {
 		s := &v.in.Summaries[i]
 		switch {
-		case s.ID == "" || known[s.ID] != nil || v.sources[s.ID] != nil:
+		case s.ID == "" || known[s.ID] != nil || v.sources[s.ID] != nil && v.sources[s.ID].Text != s.Text:
 			return mismatch(CheckHierarchy, s.ID, "its id is taken, or it has none")
 		case rank(s.Level) == 0:
 			return mismatch(CheckHierarchy, s.ID, "there is no level %q", s.Level)
@@ -121,9 +121,6 @@ func (v *verifier) speakerOf(l *schemas.SummaryLine) string {
 	seen := 0
 	for len(l.Cites) > 0 && seen < 8 {
 		c := l.Cites[0]
-		if src, ok := v.sources[c.ItemID]; ok {
-			return src.Speaker
-		}
 		l = nil
 		for i := range v.in.Summaries {
 			s := &v.in.Summaries[i]
@@ -133,7 +130,10 @@ func (v *verifier) speakerOf(l *schemas.SummaryLine) string {
 				}
 			}
 		}
-		if l == nil {
+		if l == nil { // no summary: an item
+			if src, ok := v.sources[c.ItemID]; ok {
+				return src.Speaker
+			}
 			return ""
 		}
 		seen++
@@ -144,16 +144,16 @@ func (v *verifier) speakerOf(l *schemas.SummaryLine) string {
 // resolve returns the text that a citation points at.
 func (v *verifier) resolve(s *Summary, known map[string]*Summary, c schemas.SpanRef) (string, error) {
 	text := ""
-	if src, ok := v.sources[c.ItemID]; ok {
-		if src.Drop == schemas.DropPolicy {
-			return "", mismatch(CheckDenied, s.ID, "cites what policy denied")
-		}
-		text = src.Text
-	} else if below, ok := known[c.ItemID]; ok {
+	if src, ok := v.sources[c.ItemID]; ok && src.Drop == schemas.DropPolicy {
+		return "", mismatch(CheckDenied, s.ID, "cites what policy denied")
+	}
+	if below, ok := known[c.ItemID]; ok {
 		if rank(below.Level) >= rank(s.Level) {
 			return "", mismatch(CheckHierarchy, s.ID, "cites a summary that is not below it")
 		}
 		text = below.Text
+	} else if src, ok := v.sources[c.ItemID]; ok {
+		text = src.Text
 	} else {
 		return "", mismatch(CheckCitation, s.ID, "cites what is not there")
 	}

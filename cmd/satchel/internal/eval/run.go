@@ -153,7 +153,7 @@ func ask(ctx context.Context, set string, q *Query, sys System, budgets []int, s
 		row.Packs[key], row.Tokens[key] = p.IDs, p.Tokens
 		row.Score.Evidence[budget] = Share(collapse(p.IDs), labels)
 		row.Score.Shown[budget] = shown(p, q)
-		row.Score.Answered[budget] = answered(p.Text, q)
+		row.Score.Answered[budget] = Answered(p.Text, q)
 		row.Account.Add(p.Account)
 		row.Score.Tokens[budget] = float64(p.Tokens)
 		row.Over += max(0, p.Tokens-budget)
@@ -174,8 +174,8 @@ func shown(p Packed, q *Query) float64 {
 	return sum / float64(len(q.Relevant))
 }
 
-// answered is the share of the terms of the question's answer that a text holds.
-func answered(text string, q *Query) float64 {
+// Answered is the share of the terms of the question's answer that a text holds.
+func Answered(text string, q *Query) float64 {
 	want := keyword.Analyze(fmt.Sprint(q.Answer))
 	if q.Answer == nil || len(want) == 0 {
 		return 0
