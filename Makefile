@@ -54,8 +54,9 @@ crash: ## kill -9 the real binary for CRASHTIME and check that nothing is lost o
 workers: ## kill -9 one of 2 and of 4 workers every second for two minutes each, 32 tenants
 	SATCHEL_CRASH_TIME=2m $(GO) test -count=1 -timeout 1h -v -run TestKillWorkers ./test/fault
 
-properties: ## CASES cases of each property of selection, packs and policy
+properties: ## CASES cases of each property of selection, packs, compaction and policy
 	$(GO) test -count=1 -timeout 30m ./pipeline/selection ./pipeline/pack ./pipeline/relevance -rapid.checks=$(CASES)
+	$(GO) test -count=1 -timeout 30m ./pipeline/compaction -rapid.checks=$(CASES)
 	$(GO) test -count=1 -timeout 30m -run /filter ./policies/opaembed -rapid.checks=$(CASES)
 
 golden: ## accept a changed ranking: rewrite test/golden/testdata/golden.tsv
