@@ -21,6 +21,9 @@ import (
 const (
 	defaultAssembled = 20 // items a source
 	spare            = 10 // more that are asked for, in the place of what is dropped
+	// floor is the relevance under which an item that shares no word with the query is not
+	// about it: with few items in a source, the best of them need not be.
+	floor = .3
 )
 
 // Assemble puts memories, code, experiences, values and commits about a query into one
@@ -42,7 +45,10 @@ func (e *Engine) Assemble(ctx context.Context, s scope.Scope, req schemas.Assemb
 	if err != nil {
 		return schemas.FormattedContext{}, typed(ctx, err)
 	}
-	a := &assembling{t: t, s: s, title: "Context"}
+	a := &assembling{t: t, s: s, title: "Context", floor: floor}
+	if t.minScore = e.cfg.MinScore; req.MinScore != nil {
+		t.minScore, a.floor = *req.MinScore, 0
+	}
 	for _, name := range schemas.ContextTypes() {
 		if len(req.ContextTypes) == 0 || slices.Contains(req.ContextTypes, name) {
 			a.groups = append(a.groups, &source{name: name, heading: assembly.Heading(name), weight: assembly.Weight(name), limit: limit})
@@ -83,6 +89,7 @@ type assembling struct {
 	footer   func(shown [][]assembly.Shown) string
 	factor   map[string]float64 // by id, of relevance
 	speakers []string           // taken off while duplicates are looked for
+	floor    float64            // relevance under which only words speak for an item
 	merged   bool               // duplicates between sources are left out
 	out      assembly.Result
 	groupsOf []assembly.Group
@@ -190,9 +197,23 @@ func withPrefix(prefix string, warnings []string) []string {
 	return out
 }
 
+// strangers drops what nothing speaks for: little relevance, and no word of the query.
+func (a *assembling) strangers(cs []candidate.Candidate) {
+	if a.floor <= 0 || !slices.Contains(a.t.ranking.Sources, selection.NameKeyword) {
+		return
+	}
+	for i := range cs {
+		if c := &cs[i]; c.Kept() && c.Score < a.floor && c.Channels[selection.NameKeyword].Score <= 0 {
+			c.Drop, c.Detail = schemas.DropOffTopic, fmt.Sprintf("it has no word of the query, and its score is below %g", a.floor)
+		}
+	}
+}
+
 // order adjusts relevance by source and sorts, so that of two that are the same the
 // more relevant stays. Who said it makes no difference between sources.
 func (a *assembling) order(cs []candidate.Candidate) {
+	a.t.belowMinimum(cs)
+	a.strangers(cs)
 	a.factor = make(map[string]float64, len(cs))
 	for i := range cs {
 		if cs[i].Verdict.Allow {

@@ -91,6 +91,7 @@ type AssembleRequest struct {
 	ContextTypes []string `json:"context_types,omitempty"` // memories, code, experiences, values, commits; empty: all
 	Limit        int      `json:"limit,omitempty"`         // items a source, default 20
 	MaxTokens    int      `json:"max_tokens,omitempty"`    // default 2000
+	MinScore     *float64 `json:"min_score,omitempty"`     // relevance under which items are left out; default: .3 for those without a word of the query
 	Purpose      string   `json:"purpose,omitempty"`       // what the data is for, seen by policy
 }
 

@@ -76,6 +76,7 @@ func (r *AssembleRequest) Validate() []Issue {
 		c.add("/query", required)
 	}
 	c.size("/query", r.Query, MaxQuery)
+	c.unit("/min_score", r.MinScore)
 	for i, t := range r.ContextTypes {
 		if !slices.Contains(ContextTypes(), t) {
 			c.add(at("/context_types", i), "must be memories, code, experiences, values or commits")

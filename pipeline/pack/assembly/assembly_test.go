@@ -186,22 +186,30 @@ func TestSame(t *testing.T) {
 	show := func(kind schemas.Kind, attributes any) assembly.Item {
 		return assembly.Show(record(kind, "x", attributes), false, assembly.Full, 100)
 	}
-	commit := func(files ...string) assembly.Item {
-		return show(schemas.KindCommit, schemas.CommitAttributes{FilesChanged: files})
+	commit := func(text string, files ...string) assembly.Item {
+		r := record(schemas.KindCommit, "x", schemas.CommitAttributes{FilesChanged: files})
+		r.Content = schemas.TextContent(text)
+		return assembly.Show(r, false, assembly.Full, 100)
+	}
+	code := func(name, file string) assembly.Item {
+		return show(schemas.KindCode, schemas.CodeAttributes{Name: name, FilePath: file})
 	}
 	list := []assembly.Item{
 		show(schemas.KindExperience, schemas.ExperienceAttributes{GHAPID: "g"}),
-		show(schemas.KindCode, schemas.CodeAttributes{FilePath: "a.go"}),
+		code("Open", "a.go"),
 		show(schemas.KindValue, schemas.ValueAttributes{GHAPID: "g"}),
-		show(schemas.KindCode, schemas.CodeAttributes{FilePath: "a.go"}),
-		commit("b.go", "a.go"),
-		commit("c.go"),
-		commit("c.go"),
-		commit("a.go", "2", "3", "4", "5", "6"),
-		show(schemas.KindCode, schemas.CodeAttributes{FilePath: "c.go"}),
+		code("Log.Close", "a.go"),
+		commit("open: no panic", "b.go", "a.go"),
+		commit("close and open the file", "a.go"),
+		commit("reopen it", "c.go"),
+		commit("Open is fast", "a.go", "2", "3", "4", "5", "6"),
+		code("Open", "c.go"),
+		commit("Sync it", "d.go"),
+		code("Sync", "d.go"),
+		code("sync", "d.go"),
 		show(schemas.KindValue, schemas.ValueAttributes{}),
 	}
-	if diff := cmp.Diff([]int{-1, -1, 0, -1, 1, -1, -1, -1, 5, -1}, assembly.Same(list)); diff != "" {
+	if diff := cmp.Diff([]int{-1, -1, 0, -1, 1, 3, -1, -1, -1, -1, 9, -1, -1}, assembly.Same(list)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -118,6 +118,15 @@ func (f *filling) divide() bool {
 	}
 	f.out.Budgets = Divide(f.avail, weights, needs)
 	f.caps = f.entitle(weights)
+	all := 0
+	for _, n := range needs {
+		all += n
+	}
+	if all <= f.avail { // nothing crowds out anything: a quarter of the whole
+		for g := range f.caps {
+			f.caps[g] = Cap(f.req.Budget)
+		}
+	}
 	return true
 }
 
@@ -195,12 +204,27 @@ func (f *filling) cut() {
 				continue
 			}
 			if it.clipped || piece.Tokens > most {
-				piece.Text, piece.Tokens = f.shorten(it, most)
-				piece.Truncated = true
+				if piece.Text, piece.Tokens = f.shorten(it, most); piece.Text == "" {
+					piece = f.least(it, g, i)
+				}
+				piece.Truncated = piece.Text != it.Text()
 			}
 			f.pieces[g][i] = piece
 		}
 	}
+}
+
+// least is an item of which the cap leaves nothing worth reading, within what its group
+// has and a quarter of the whole: no group is left out for the sake of its cap.
+func (f *filling) least(it *Item, g, i int) Shown {
+	piece := Shown{Group: g, Item: i}
+	most := min(f.out.Budgets[g], Cap(f.req.Budget))
+	if !it.clipped && f.whole[g][i] <= most {
+		piece.Text, piece.Tokens = it.Text(), f.whole[g][i]
+	} else {
+		piece.Text, piece.Tokens = f.shorten(it, most)
+	}
+	return piece
 }
 
 // shorten cuts the body of an item so that it takes at most most tokens with its note;
@@ -209,7 +233,7 @@ func (f *filling) shorten(it *Item, most int) (string, int) {
 	end := "..." + it.tail + between + it.note
 	room := most - f.count(it.head) - f.count(end+between)
 	for room >= leastBody {
-		body := strings.TrimRight(token.Truncate(f.req.Counter, it.body, room), " \t\n")
+		body := tidy(token.Truncate(f.req.Counter, it.body, room))
 		text := it.head + body + end
 		n := f.count(text + between)
 		if n <= most {
@@ -218,6 +242,17 @@ func (f *filling) shorten(it *Item, most int) (string, int) {
 		room -= n - most
 	}
 	return "", 0
+}
+
+// tidy ends a cut text at a line, or else at a word, where that keeps most of it, and
+// leaves no mark open at its end.
+func tidy(text string) string {
+	if end := strings.LastIndexByte(text, '\n'); end >= len(text)*2/3 {
+		text = text[:end]
+	} else if end := strings.LastIndexAny(text, " \t\n"); end >= len(text)/2 {
+		text = text[:end]
+	}
+	return strings.TrimRight(text, " \t\n-*([")
 }
 
 // choose takes, in each group, the best items that fit its share; then of every group

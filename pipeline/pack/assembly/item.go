@@ -26,6 +26,7 @@ type Item struct {
 	failure          bool
 	ghap             string
 	files            []string
+	unit             string // of code, the name without its package
 }
 
 // View is how a record is looked at.
@@ -122,6 +123,8 @@ func (it *Item) code(r *schemas.Record, text string) {
 	}
 	if a.FilePath != "" {
 		it.files = []string{a.FilePath}
+		it.unit = cmp.Or(a.Name, a.QualifiedName)
+		it.unit = it.unit[strings.LastIndexAny(it.unit, ".:#")+1:]
 	}
 }
 

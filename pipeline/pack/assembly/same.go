@@ -1,26 +1,30 @@
 package assembly
 
-import "slices"
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
 
 // aboutFiles is how many files a commit may change and still be about each of them.
 const aboutFiles = 5
 
 // Same returns for each item the index of a more relevant one that shows the same
 // thing, −1 for an item that stays. The items are in order of relevance, best first.
+// Code and a commit show the same when the commit changed few files, that one among
+// them, and speaks of the unit; one item stands for one other, since a file has many
+// units and many commits.
 func Same(items []Item) []int {
 	of := make([]int, len(items))
-	type seen struct {
-		source string
-		at     int
-	}
-	ghaps := map[string]seen{}
-	files := map[string][]seen{}
+	ghaps := map[string]int{}
+	files := map[string][]int{}
+	stands := make([]bool, len(items))
 	for i := range items {
 		it := &items[i]
 		of[i] = -1
 		if it.ghap != "" {
 			if first, ok := ghaps[it.ghap]; ok {
-				of[i] = first.at
+				of[i] = first
 				continue
 			}
 		}
@@ -29,9 +33,10 @@ func Same(items []Item) []int {
 			about = nil
 		}
 		for _, f := range about {
-			other := slices.IndexFunc(files[f], func(s seen) bool { return s.source != it.Source })
+			other := slices.IndexFunc(files[f], func(j int) bool { return !stands[j] && (speaks(it, &items[j]) || speaks(&items[j], it)) })
 			if other >= 0 {
-				of[i] = files[f][other].at
+				of[i] = files[f][other]
+				stands[of[i]] = true
 				break
 			}
 		}
@@ -39,11 +44,20 @@ func Same(items []Item) []int {
 			continue
 		}
 		if it.ghap != "" {
-			ghaps[it.ghap] = seen{it.Source, i}
+			ghaps[it.ghap] = i
 		}
 		for _, f := range about {
-			files[f] = append(files[f], seen{it.Source, i})
+			files[f] = append(files[f], i)
 		}
 	}
 	return of
+}
+
+// speaks reports whether a commit's message has the name of a unit as a word.
+func speaks(commit, code *Item) bool {
+	if commit.Source == code.Source || code.unit == "" {
+		return false
+	}
+	return slices.ContainsFunc(strings.FieldsFunc(commit.body, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }),
+		func(word string) bool { return strings.EqualFold(word, code.unit) })
 }
