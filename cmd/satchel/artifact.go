@@ -80,7 +80,7 @@ func (c *artifactPutCmd) Run(ctx context.Context, a *app) (err error) {
 	stored, _ := item.Artifact()
 	fmt.Fprintf(a.out, "stored   %d bytes as sha256:%.16s…, %s\n", stored.Size, stored.SHA256, stored.MediaType)
 	fmt.Fprintf(a.out, "%-8s item %s, log position %d\n", receipt.Level, item.ID, receipt.Position)
-	fmt.Fprintf(a.out, "extract\n%s\n", indent(item.Content.Text()))
+	fmt.Fprintf(a.out, "extract\n%s\n", indented(item.Content.Text()))
 	return nil
 }
 
@@ -181,5 +181,5 @@ func printArtifacts(w io.Writer, p *schemas.ResultPayload) {
 	}
 }
 
-// indent puts two blanks before every line.
-func indent(text string) string { return "  " + strings.ReplaceAll(text, "\n", "\n  ") }
+// indented puts two blanks before every line.
+func indented(text string) string { return "  " + strings.ReplaceAll(text, "\n", "\n  ") }
