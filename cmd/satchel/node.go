@@ -25,7 +25,6 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/token"
-	"satchel/pipeline/write"
 	"satchel/policies"
 	"satchel/worker"
 )
@@ -156,14 +155,10 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	if err := a.RerankSettings.apply(&engine); err != nil {
 		return err
 	}
-	if engine.Sanitizer, err = a.openSanitizer(o.rand, true); err != nil {
+	if err := a.openIsolation(&engine, o); err != nil {
 		return err
 	}
-	if engine.Handles, err = a.openSealer(o); err != nil {
-		return err
-	}
-	artifacts := jetstream.NewArtifacts(conn)
-	cfg.Artifacts = artifacts
+	cfg.Artifacts = jetstream.NewArtifacts(conn)
 	notes, err := a.rank(&engine)
 	if err != nil {
 		return err
@@ -185,28 +180,14 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 		n.engine.Forget()
 		return nil
 	}})
-	for partition := range jetstream.Partitions {
-		inbox, err := jetstream.OpenInbox(ctx, n.nc, conn, jetstream.InboxConfig{Partition: partition})
-		if err != nil {
-			return err
-		}
-		cfg.Inboxes = append(cfg.Inboxes, inbox)
-	}
-	if cfg.Ledger, err = jetstream.OpenLedger(ctx, n.nc, conn); err != nil {
+	if err := n.openFlows(ctx, conn, &cfg); err != nil {
 		return err
 	}
-	if n.dead, err = jetstream.OpenDeadLetters(ctx, conn); err != nil {
-		return err
-	}
-	cfg.DeadLetters = n.dead
-	cfg.Streams = jetstream.NewScrubber(conn, func(ctx context.Context) (map[string]uint64, error) { return n.worker.Committed(ctx) })
 	if n.worker, err = worker.New(cfg); err != nil {
 		return err
 	}
 	n.logger = logger
-	n.desk, err = worker.NewDesk(worker.DeskConfig{Service: n.worker.Service, Sealer: engine.Handles, Artifacts: artifacts, Sanitizer: engine.Sanitizer,
-		OnFound: write.OnFound(a.OnWrite), IDs: newID(o.newID)})
-	if err != nil {
+	if n.desk, err = a.openDesk(n, &engine, cfg.Artifacts, o); err != nil {
 		return err
 	}
 	crew, played, err := a.openCrew(n, o, logger)
@@ -224,6 +205,26 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	n.cancel = cancel
 	a.reembed(run, n, logger)
 	go func() { n.done <- n.work(run) }()
+	return nil
+}
+
+// openFlows opens what the worker reads from and writes to on NATS.
+func (n *node) openFlows(ctx context.Context, conn js.JetStream, cfg *worker.Config) (err error) {
+	for partition := range jetstream.Partitions {
+		inbox, err := jetstream.OpenInbox(ctx, n.nc, conn, jetstream.InboxConfig{Partition: partition})
+		if err != nil {
+			return err
+		}
+		cfg.Inboxes = append(cfg.Inboxes, inbox)
+	}
+	if cfg.Ledger, err = jetstream.OpenLedger(ctx, n.nc, conn); err != nil {
+		return err
+	}
+	if n.dead, err = jetstream.OpenDeadLetters(ctx, conn); err != nil {
+		return err
+	}
+	cfg.DeadLetters = n.dead
+	cfg.Streams = jetstream.NewScrubber(conn, func(ctx context.Context) (map[string]uint64, error) { return n.worker.Committed(ctx) })
 	return nil
 }
 

@@ -10,8 +10,11 @@ import (
 
 	"github.com/google/uuid"
 
+	"satchel/pipeline"
 	"satchel/pipeline/isolation/artifact"
 	"satchel/pipeline/pii"
+	"satchel/pipeline/write"
+	"satchel/worker"
 )
 
 // openDetector returns the detector of personal data that the settings ask for.
@@ -43,6 +46,21 @@ func (a *app) openSanitizer(random io.Reader, keep bool) (*pii.Sanitizer, error)
 		return nil, usagef("read the secret key: it needs 32 bytes")
 	}
 	return pii.NewSanitizer(d, names, nil), nil
+}
+
+// openIsolation gives the engine what meets obligations and makes handles.
+func (a *app) openIsolation(engine *pipeline.Config, o nodeOptions) (err error) {
+	if engine.Sanitizer, err = a.openSanitizer(o.rand, true); err != nil {
+		return err
+	}
+	engine.Handles, err = a.openSealer(o)
+	return err
+}
+
+// openDesk returns what stores and opens artifacts.
+func (a *app) openDesk(n *node, engine *pipeline.Config, artifacts worker.Artifacts, o nodeOptions) (*worker.Desk, error) {
+	return worker.NewDesk(worker.DeskConfig{Service: n.worker.Service, Sealer: engine.Handles, Artifacts: artifacts, Sanitizer: engine.Sanitizer,
+		OnFound: write.OnFound(a.OnWrite), IDs: newID(o.newID)})
 }
 
 // openSealer returns what makes and reads the handles of artifacts.
