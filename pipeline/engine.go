@@ -244,6 +244,7 @@ func (t *turn) choose(ctx context.Context, s scope.Scope) error {
 			return err
 		}
 	}
+	selection.Sign(cs)
 	t.belowMinimum(cs)
 	return nil
 }

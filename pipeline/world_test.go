@@ -112,10 +112,7 @@ func (w *world) put(t testing.TB, tenant string, list ...schemas.MemoryItem) {
 		m := list[i]
 		w.at[tenant]++
 		pos := w.at[tenant]
-		text := m.Content.Text()
-		if m.Speaker != "" {
-			text = m.Speaker + ": " + text
-		}
+		text := schemas.SearchText(&m)
 		f := m.Facets()
 		ic = append(ic, items.Change{Position: pos, At: m.CreatedAt, Put: &schemas.Record{
 			MemoryItem: m, Position: pos, RecordedAt: m.CreatedAt, Terms: keyword.Terms(text), Tokens: w.tokens.Count(text + "\n"), Facets: f,

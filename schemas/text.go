@@ -2,12 +2,14 @@ package schemas
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 )
 
 // SearchText returns what an item is found by: "speaker: text" when it has a
-// speaker, and for tools and code the signature fields of its attributes before the
-// content. It is a pure function of the item.
+// speaker, and for tools and code the signature fields of its attributes, with the
+// names and descriptions of a tool's parameters, before the content. It is a pure function of the item.
 func SearchText(m *MemoryItem) string {
 	text := m.Content.Text()
 	if prefix := searchPrefix(m); prefix != "" {
@@ -38,6 +40,11 @@ func attributePrefix(m *MemoryItem) string {
 		Signature     string `json:"signature"`
 		Docstring     string `json:"docstring"`
 		Description   string `json:"description"`
+		Parameters    struct {
+			Properties map[string]struct {
+				Description string `json:"description"`
+			} `json:"properties"`
+		} `json:"parameters"`
 	}
 	if json.Unmarshal(m.Attributes, &a) != nil {
 		return "" // refused by Validate; an item without it has no prefix
@@ -48,6 +55,13 @@ func attributePrefix(m *MemoryItem) string {
 			b.WriteString(s)
 			b.WriteByte('\n')
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Parameters.Properties)) {
+		b.WriteString(name)
+		if d := a.Parameters.Properties[name].Description; d != "" {
+			b.WriteString(": " + d)
+		}
+		b.WriteByte('\n')
 	}
 	return b.String()
 }
