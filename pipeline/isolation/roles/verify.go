@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"satchel/pipeline/pii"
 	"satchel/policies"
 	"satchel/schemas"
 )
@@ -108,7 +109,7 @@ func (st *step) labels(ctx context.Context, records []schemas.Record) (schemas.C
 	for i, v := range verdicts {
 		st.policy.Allowed++
 		exposed := func(path string) bool { return !slices.Contains(hidden[records[i].ID], path) }
-		if !v.Allow || slices.ContainsFunc(v.Redact, exposed) {
+		if !v.Allow || slices.ContainsFunc(v.Redact, exposed) || st.unmet(records[i].ID, v.Obligations) {
 			failed++
 			st.policy.Allowed--
 			st.policy.Denied++
@@ -117,6 +118,16 @@ func (st *step) labels(ctx context.Context, records []schemas.Record) (schemas.C
 		}
 	}
 	return check("labels", len(st.context.Payload.Results), failed, "policy does not allow what is shown"), nil
+}
+
+// unmet reports whether the pack shows of an item what policy now obliges to mask.
+func (st *step) unmet(id string, o schemas.Obligations) bool {
+	if o.PII == "" {
+		return false
+	}
+	return slices.ContainsFunc(st.detector.Find(st.texts()[id]), func(found pii.Span) bool {
+		return len(o.Types) == 0 || slices.Contains(o.Types, string(found.Type))
+	})
 }
 
 // tools asks policy which of the shown tools may be used, by their safety tags. Others
