@@ -73,7 +73,7 @@ func (c *demoCmd) Run(ctx context.Context, a *app) (err error) {
 	}
 	defer nc.Close()
 	t := &teller{app: own, verbose: c.Verbose, node: n, nc: nc, client: &client{nc: nc, tenant: demoTenant, agent: demoAgent}}
-	for _, step := range []func(context.Context) error{t.write, t.refuse, t.ask, t.walk, t.compact, t.measure, t.prove, t.follow} {
+	for _, step := range []func(context.Context) error{t.write, t.refuse, t.ask, t.walk, t.compact, t.sandbox, t.measure, t.prove, t.follow} {
 		if err := step(ctx); err != nil {
 			return err
 		}

@@ -7,7 +7,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -459,7 +461,11 @@ func TestAnErasedItemLeavesTheTrace(t *testing.T) {
 func TestConcurrentRuns(t *testing.T) {
 	t.Parallel()
 	w := open(t, nil)
-	const principals, runs = 10, 1000
+	const principals = 10
+	runs := concurrentRuns
+	if n, err := strconv.Atoi(os.Getenv("SATCHEL_TEST_RUNS")); err == nil {
+		runs = n
+	}
 	var list []schemas.MemoryItem
 	for p := range principals {
 		list = append(list, note(fmt.Sprintf("own-%d", p), "Mara", fmt.Sprintf("The code word of the gateway certificate is codeword%dx today.", p), "level:internal", fmt.Sprintf("group:g%d", p)))
