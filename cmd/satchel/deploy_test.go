@@ -52,7 +52,7 @@ func chart(t *testing.T, change string) (map[string]map[string]any, error) {
 			}
 			return v
 		},
-		"nindent":   func(n int, s string) string { return "\n" + indented(n, s) },
+		"nindent":   func(n int, s string) string { return "\n" + indent(n, s) },
 		"sha256sum": func(s string) string { sum := sha256.Sum256([]byte(s)); return hex.EncodeToString(sum[:]) },
 		"toYaml": func(v any) (string, error) {
 			raw, err := yaml.Marshal(v)
@@ -87,7 +87,7 @@ func chart(t *testing.T, change string) (map[string]map[string]any, error) {
 	return objects, nil
 }
 
-func indented(n int, s string) string {
+func indent(n int, s string) string {
 	pad := strings.Repeat(" ", n)
 	return pad + strings.ReplaceAll(s, "\n", "\n"+pad)
 }
