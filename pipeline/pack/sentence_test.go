@@ -7,7 +7,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"satchel/pipeline/candidate"
 	"satchel/pipeline/pack"
+	"satchel/pipeline/token"
+	"satchel/schemas"
 )
 
 func TestSentences(t *testing.T) {
@@ -46,4 +49,23 @@ func FuzzSentences(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A sentence of an extract does not reach over what was left out.
+func TestNoSentenceOverAGap(t *testing.T) {
+	t.Parallel()
+	cs := []candidate.Candidate{{Score: .9, Verdict: schemas.Verdict{Allow: true}, Extract: &candidate.Extract{}, Record: schemas.Record{MemoryItem: schemas.MemoryItem{
+		ID: "a", Kind: schemas.KindMemory, Content: schemas.TextContent("The kiln is fired on Mondays … the glaze is mixed at noon.")}}}}
+	builder, err := pack.New(pack.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := builder.Build(pack.Request{Query: "kiln glaze", Budget: 500, Counter: token.Estimate{}}, cs)
+	var got []string
+	for _, s := range p.TLDR.Sentences {
+		got = append(got, s.Text)
+	}
+	if want := []string{"The kiln is fired on Mondays", "the glaze is mixed at noon."}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }

@@ -136,7 +136,11 @@ func sayable(c *candidate.Candidate) string {
 	if c.Record.Content.Raw() != nil || c.Record.Kind == schemas.KindCode || c.Suspect || c.Referred {
 		return ""
 	}
-	return sanitise(c.Record.Content.Text())
+	text := sanitise(c.Record.Content.Text())
+	if c.Extract != nil { // what stands on both sides of a gap is not one sentence
+		text = strings.ReplaceAll(text, candidate.Ellipsis, "\n")
+	}
+	return text
 }
 
 // wordsOf are the words of a text that carry its meaning: of four letters or more, a
