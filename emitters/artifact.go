@@ -16,8 +16,8 @@ import (
 	"satchel/schemas"
 )
 
-// SandboxOver is the size in bytes of a content beyond which Remember stores it as an
-// artifact and remembers an extract of it.
+// SandboxOver is the size in bytes of a content beyond which Remember, with
+// Config.Sandbox, stores it as an artifact and remembers an extract of it.
 const SandboxOver = 512 << 10
 
 // storeLimit is how long storing one artifact may take, when ctx has no end.
@@ -55,7 +55,7 @@ func (e *Emitter) Store(ctx context.Context, item schemas.MemoryItem, h Heavy, o
 // large for an event.
 func (e *Emitter) lighten(ctx context.Context, item schemas.MemoryItem) (schemas.MemoryItem, error) {
 	text := item.Content.Text()
-	if len(text) <= SandboxOver {
+	if !e.cfg.Sandbox || len(text) <= SandboxOver {
 		return item, nil
 	}
 	h := Heavy{Content: strings.NewReader(text), MediaType: "text/plain; charset=utf-8"}

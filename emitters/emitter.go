@@ -58,6 +58,10 @@ type Config struct {
 	Outbox      string
 	OutboxLimit int
 
+	// Sandbox lets Remember store a content over SandboxOver as an artifact, as Store does,
+	// which wants the service; without it a content that does not fit an event is refused.
+	Sandbox bool
+
 	Clearance string   // claimed in Ask: public, internal, confidential, restricted
 	Groups    []string // claimed in Ask
 	Roles     []string // claimed in Ask and Forget
@@ -129,7 +133,7 @@ type Options struct {
 
 // Remember publishes one item. Empty id, created_at, tenant, type, kind and labels
 // are filled in. A *schemas.Error names every field that is wrong; nothing is
-// published then. A content over SandboxOver is stored as an artifact, as Store does.
+// published then.
 func (e *Emitter) Remember(ctx context.Context, item schemas.MemoryItem, opts *Options) (schemas.Receipt, error) {
 	item, err := e.lighten(ctx, item)
 	if err != nil {

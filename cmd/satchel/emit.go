@@ -56,7 +56,7 @@ func (c *emitCmd) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	defer conn.close()
-	e, err := emitters.New(conn.nc, emitters.Config{Tenant: a.Tenant, Agent: c.Agent, Labels: c.Label})
+	e, err := emitters.New(conn.nc, emitters.Config{Tenant: a.Tenant, Agent: c.Agent, Labels: c.Label, Sandbox: true})
 	if err != nil {
 		return &usageError{err}
 	}

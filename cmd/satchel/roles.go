@@ -5,14 +5,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/goccy/go-yaml"
 	"github.com/nats-io/nats.go"
 
 	"satchel/jetstream"
 	"satchel/pipeline/chat/openai"
+	"satchel/pipeline/isolation"
 	"satchel/pipeline/isolation/roles"
 	"satchel/pipeline/scope"
 	"satchel/schemas"
@@ -40,6 +43,9 @@ func (a *app) openCrew(n *node, o nodeOptions, logger *slog.Logger) (*roles.Crew
 			return nil, nil, &usageError{fmt.Errorf("open LLM_URL: %w", err)}
 		}
 		cfg.Model = model
+	}
+	if cfg.Prices, err = a.prices(); err != nil {
+		return nil, nil, err
 	}
 	crew, err := roles.New(cfg)
 	return crew, played, err
@@ -118,4 +124,23 @@ func (p *natsPlayer) Play(ctx context.Context, s scope.Scope, role string, req s
 		return reply, &schemas.Error{Code: schemas.CodeValidation, Message: "the role " + role + " is played elsewhere; its reply cannot be read"}
 	}
 	return reply, nil
+}
+
+// prices reads the price table of models.
+func (a *app) prices() (isolation.Prices, error) {
+	if a.Prices == "" {
+		return nil, nil
+	}
+	raw, err := os.ReadFile(a.Prices)
+	if err != nil {
+		return nil, usagef("read prices: %v", err)
+	}
+	var p isolation.Prices
+	if err := yaml.UnmarshalWithOptions(raw, &p, yaml.Strict()); err != nil {
+		return nil, usagef("read prices %s: %v", a.Prices, err)
+	}
+	if err := p.Validate(); err != nil {
+		return nil, &usageError{err}
+	}
+	return p, nil
 }

@@ -99,11 +99,12 @@ type Settings struct {
 
 	Compaction string `help:"auto shows extracts of long items where not all fits the budget; off never." default:"auto" enum:"auto,off" env:"COMPACTION"`
 
-	MemoryMB   int `name:"memory-mb" help:"Memory the in-process indexes may hold, MiB, before idle tenants are evicted." default:"1536" env:"SATCHEL_MEMORY_MB"`
-	StreamMB   int `name:"stream-mb" help:"Disk the streams may take, MiB, shared by MEMORY, LEDGER and DLQ; on a NATS of your own as they are made." default:"8192" env:"SATCHEL_STREAM_MB"`
-	ArtifactMB int `name:"artifact-mb" help:"Disk that artifacts may take, MiB." default:"2048" env:"SATCHEL_ARTIFACT_MB"`
-	HandleTTL  int `name:"handle-ttl" help:"Seconds that the handle of an artifact is good, at most 86400." default:"900" env:"SATCHEL_HANDLE_TTL"`
-	Pool       int `help:"Requests answered at once; more are refused with 429." default:"64" env:"SATCHEL_POOL"`
+	MemoryMB   int    `name:"memory-mb" help:"Memory the in-process indexes may hold, MiB, before idle tenants are evicted." default:"1536" env:"SATCHEL_MEMORY_MB"`
+	StreamMB   int    `name:"stream-mb" help:"Disk the streams may take, MiB, shared by MEMORY, LEDGER and DLQ; on a NATS of your own as they are made." default:"8192" env:"SATCHEL_STREAM_MB"`
+	Prices     string `help:"Price table of models, YAML: name: {input: 2.5, output: 10}, for a million tokens; empty: nothing costs." env:"SATCHEL_PRICES" type:"path"`
+	ArtifactMB int    `name:"artifact-mb" help:"Disk that artifacts may take, MiB." default:"2048" env:"SATCHEL_ARTIFACT_MB"`
+	HandleTTL  int    `name:"handle-ttl" help:"Seconds that the handle of an artifact is good, at most 86400." default:"900" env:"SATCHEL_HANDLE_TTL"`
+	Pool       int    `help:"Requests answered at once; more are refused with 429." default:"64" env:"SATCHEL_POOL"`
 }
 
 // logger writes to w what LogLevel lets through.

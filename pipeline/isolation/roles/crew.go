@@ -10,6 +10,7 @@ import (
 
 	"satchel/pipeline/chat"
 	"satchel/pipeline/embed"
+	"satchel/pipeline/isolation"
 	"satchel/pipeline/pii"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
@@ -70,6 +71,7 @@ type Config struct {
 	Deadline time.Duration     // of the model; default 30 s
 	Tokens   func(string) int  // counts what a model is shown; default characters ÷ 4
 	Players  map[string]Player // roles that another process plays
+	Prices   isolation.Prices  // of models, for the metrics of a run; default: nothing costs
 
 	Clock  func() time.Time
 	IDs    func() string // UUIDv7

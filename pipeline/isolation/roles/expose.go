@@ -89,6 +89,9 @@ func (st *step) state(reply *schemas.RoleReply) (*schemas.RuntimeState, error) {
 				continue
 			}
 			out.SelectedContext = append(out.SelectedContext, schemas.PackMetadata{ID: r.ID, Title: title(r.Content.Text()), SecurityLabel: labels[r.ID]})
+			if r.Metadata.Artifact != nil {
+				out.Sandboxes = append(out.Sandboxes, *r.Metadata.Artifact)
+			}
 		}
 	}
 	for _, name := range wanted {

@@ -18,6 +18,7 @@ type run struct {
 
 	context *schemas.ContextResult
 	out     schemas.RunReply
+	cost    float64 // of the models so far
 }
 
 // Run walks the roles. An answer that does not hold goes back once, to be made of
@@ -141,5 +142,9 @@ func (r *run) play(ctx context.Context, role string, extractive bool, req schema
 	if st.metrics.TokenBudget > 0 {
 		r.out.Metrics = st.metrics
 	}
+	if h.Invocation != nil {
+		r.cost += r.cfg.Prices.Cost(*h.Invocation)
+	}
+	r.out.Metrics.Cost = r.cost
 	return reply, nil
 }
