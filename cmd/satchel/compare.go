@@ -19,6 +19,7 @@ type variant struct {
 	query   string // query type
 	disable []string
 	weigh   func(*selection.Weights)
+	signal  string // weighs a tenth of the score, relevance the rest; "": relevance alone
 }
 
 // cues are the features that are no channel.
@@ -36,7 +37,8 @@ func comparisons() []variant {
 	}
 }
 
-// ablations are the full pipeline without one ingredient.
+// ablations are the full pipeline without one ingredient, and with each of the signals
+// besides relevance in the score.
 func ablations() []variant {
 	list := []variant{
 		{name: "− keyword", query: schemas.QueryHybrid, weigh: func(w *selection.Weights) { w.Keyword = 0 }},
@@ -47,6 +49,11 @@ func ablations() []variant {
 	for _, feature := range append([]string{selection.FeatureWeigh, selection.FeatureSubject, selection.FeatureSpread}, cues()...) {
 		list = append(list, variant{name: "− " + feature, query: schemas.QueryHybrid, disable: []string{feature}})
 	}
+	for _, signal := range selection.Signals() {
+		if signal != selection.SignalRelevance {
+			list = append(list, variant{name: "+ " + signal, query: schemas.QueryHybrid, signal: signal})
+		}
+	}
 	return list
 }
 
@@ -56,7 +63,20 @@ func (n *node) engineFor(v variant) (*pipeline.Engine, error) {
 	if v.weigh != nil {
 		v.weigh(&w)
 	}
-	return pipeline.New(pipeline.Config{Log: n.log, Items: n.items, Keyword: n.keyword, Vector: n.vector, Graph: n.graph,
+	var profiles []selection.Profile
+	if v.signal != "" {
+		for _, p := range selection.Profiles() {
+			if p.Name != selection.ProfileDefault {
+				continue
+			}
+			p, _, err := p.With(selection.Override{Weights: map[string]float64{v.signal: .1}})
+			if err != nil {
+				return nil, err
+			}
+			profiles = append(profiles, p)
+		}
+	}
+	return pipeline.New(pipeline.Config{Profiles: profiles, Log: n.log, Items: n.items, Keyword: n.keyword, Vector: n.vector, Graph: n.graph,
 		PDP: n.pdp, Embedder: n.embedder, Tokens: n.counter, Weights: &w, Disable: v.disable})
 }
 
