@@ -57,7 +57,7 @@ workers: ## kill -9 one of 2 and of 4 workers every second for two minutes each,
 properties: ## CASES cases of each property of selection, packs, compaction and policy
 	$(GO) test -count=1 -timeout 30m ./pipeline/selection ./pipeline/pack ./pipeline/relevance -rapid.checks=$(CASES)
 	$(GO) test -count=1 -timeout 30m ./pipeline/compaction -rapid.checks=$(CASES)
-	$(GO) test -count=1 -timeout 30m -run /filter ./policies/opaembed -rapid.checks=$(CASES)
+	$(GO) test -count=1 -timeout 30m -run TestConformance//filter ./policies/opaembed -rapid.checks=$(CASES)
 
 golden: ## accept a changed ranking: rewrite test/golden/testdata/golden.tsv
 	SATCHEL_GOLDEN=write $(GO) test -count=1 ./test/golden

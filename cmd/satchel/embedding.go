@@ -16,6 +16,7 @@ import (
 	"satchel/pipeline/embed/openai"
 	"satchel/pipeline/embed/static"
 	"satchel/pipeline/scope"
+	"satchel/pipeline/selection"
 	"satchel/pipeline/store/vector"
 	"satchel/worker"
 )
@@ -53,7 +54,11 @@ type embedding struct {
 	settled atomic.Int64 // Unix nanoseconds before which a query's vector may be of the old model
 }
 
-var _ embed.Embedder = (*embedding)(nil)
+var (
+	_ embed.Embedder        = (*embedding)(nil)
+	_ selection.WordVectors = (*embedding)(nil) // without it words are not compared
+	_ selection.Literate    = (*embedding)(nil)
+)
 
 // Model is that of the side that serves.
 func (e *embedding) Model() embed.Model { return e.now.Load().Model() }
@@ -66,6 +71,18 @@ func (e *embedding) Embed(ctx context.Context, texts []string) ([][]float32, err
 // WordVector writes the vector of a word.
 func (e *embedding) WordVector(dst []float32, word string) []float32 {
 	return e.words.WordVector(dst, word)
+}
+
+// ReadsWords is the share of a text whose words the table knows.
+func (e *embedding) ReadsWords(text string) float64 { return e.words.ReadsWords(text) }
+
+// Reads is the share of a text that its vector is made of; an endpoint is taken to read
+// everything.
+func (e *embedding) Reads(text string) float64 {
+	if e.now.Load().remote != nil {
+		return 1
+	}
+	return e.words.Reads(text)
 }
 
 // changeover is how long searches are refused when the model changes: queries that were
