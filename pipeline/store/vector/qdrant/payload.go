@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/google/uuid"
 	client "github.com/qdrant/go-client/qdrant"
@@ -26,6 +27,7 @@ const (
 	fieldAt         = "at"
 	fieldDraw       = "draw"
 	fieldCheckpoint = "checkpoint"
+	fieldExact      = "exact"
 )
 
 // axisMark stands before the name of an axis, as an empty value would not be indexed.
@@ -82,7 +84,9 @@ func addFacets(p payload, f *schemas.Facets) {
 		}
 	}
 	p["level"], p["pii"], p["credentials"] = whole(int64(f.Level)), whole(oneIf(f.PII)), whole(oneIf(f.Credentials))
+	// The server may lose a number's last bit; conditions do not mind, a digest does.
 	p["trust"], p["sensitivity"] = real(f.Trust), real(f.Sensitivity)
+	p[fieldExact] = list(whole(int64(math.Float64bits(f.Trust))), whole(int64(math.Float64bits(f.Sensitivity))))
 }
 
 func oneIf(b bool) int64 {
@@ -100,12 +104,18 @@ func facetsOf(p payload) schemas.Facets {
 		}
 		return l
 	}
+	exact := func(i int) float64 {
+		if bits := p[fieldExact].GetListValue().GetValues(); i < len(bits) {
+			return math.Float64frombits(uint64(bits[i].GetIntegerValue()))
+		}
+		return 0
+	}
 	return schemas.Facets{
 		Kind: schemas.Kind(p["kind"].GetStringValue()), Type: schemas.MemoryType(p["type"].GetStringValue()),
 		Category: p["category"].GetStringValue(), Session: p["session"].GetStringValue(), Signer: p["signer"].GetStringValue(),
 		Labels: words("labels"), Groups: words("groups"), Purposes: words("purposes"),
 		Level: schemas.Level(p["level"].GetIntegerValue()), PII: p["pii"].GetIntegerValue() == 1, Credentials: p["credentials"].GetIntegerValue() == 1,
-		Trust: p["trust"].GetDoubleValue(), Sensitivity: p["sensitivity"].GetDoubleValue(),
+		Trust: exact(0), Sensitivity: exact(1),
 	}
 }
 

@@ -10,6 +10,7 @@
 //	position, at       of the item; of the change that wrote the point
 //	draw               a number made of the id, by which samples are drawn
 //	kind, level …      the facets
+//	exact              the bits of those that are fractions
 //
 // An item without chunks is a point without axis and vector. One more point of each tenant
 // holds its checkpoint.
