@@ -247,7 +247,10 @@ func awaitReplicated(t *testing.T, js natsjs.JetStream, nc *nats.Conn, want bool
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for ; ; <-tick.C {
-		d, err := jetstream.Inspect(ctx, js, clustered(nc), jetstream.Sources{})
+		// A question to a leader that is gone is not answered: it is asked again.
+		once, cancel := context.WithTimeout(ctx, 2*time.Second)
+		d, err := jetstream.Inspect(once, js, clustered(nc), jetstream.Sources{})
+		cancel()
 		if err == nil {
 			if ok, _ := d.Replicated(); ok == want {
 				return

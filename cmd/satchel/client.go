@@ -115,3 +115,32 @@ func (c *client) logCall(ctx context.Context, verb string, request, reply any) e
 	}
 	return c.call(ctx, subject, request, reply)
 }
+
+// ledgerCatchesUp waits until the ledger stream has what the log had when it was called:
+// an entry reaches it a moment after it is logged. It does not wait for long; what comes
+// later is simply not there yet.
+func (c *client) ledgerCatchesUp(ctx context.Context) error {
+	var head schemas.HeadReply
+	if err := c.logCall(ctx, "head", struct{}{}, &head); err != nil {
+		return ctx.Err() // nobody is there to say: what the stream has is read
+	}
+	js, err := jetstream.Open(ctx, c.nc)
+	if err != nil {
+		return err
+	}
+	ledger, err := jetstream.OpenLedger(ctx, c.nc, js)
+	if err != nil {
+		return err
+	}
+	for deadline := time.Now().Add(3 * time.Second); time.Now().Before(deadline); {
+		if at, err := ledger.LastPosition(ctx, c.tenant); err != nil || at >= head.Size {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	return nil
+}

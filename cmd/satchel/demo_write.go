@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"satchel/pipeline/scope"
 	"strings"
+	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
 
@@ -95,7 +96,7 @@ func (t *teller) refuse(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	letters, err := t.node.dead.List(ctx, demoTenant, 0, 100)
+	letters, err := t.letters(ctx, len(odds)-1) // the same event again is none
 	if err != nil {
 		return err
 	}
@@ -110,6 +111,21 @@ func (t *teller) refuse(ctx context.Context) error {
 	t.say("REFUSE  %d odd events: %s are dead letters, with the failing field;", len(odds), strings.Join(reasons, ", "))
 	t.say("        the same event again is known by source and id: nothing is done.")
 	return nil
+}
+
+// letters waits until there are n dead letters, and returns them.
+func (t *teller) letters(ctx context.Context, n int) ([]jetstream.DeadLetter, error) {
+	for {
+		list, err := t.node.dead.List(ctx, demoTenant, 0, 100)
+		if err != nil || len(list) >= n {
+			return list, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
 }
 
 func (t *teller) publishOdd(ctx context.Context, out *jetstream.Outbox, o demo.Odd, next func() string) error {

@@ -67,6 +67,11 @@ func (c *ledgerCmd) Run(ctx context.Context, a *app) error {
 			return err
 		}
 	}
+	if !c.Follow {
+		if err := conn.ledgerCatchesUp(ctx); err != nil {
+			return err
+		}
+	}
 	unproved := 0
 	err = e.FollowLedger(ctx, opts, func(l emitters.LedgerEvent) error {
 		line := ledgerLine{Position: l.Position, Kind: string(l.Kind), Agent: l.Agent, Gap: l.Gap}

@@ -35,6 +35,9 @@ func (c *traceCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return &usageError{err}
 	}
+	if err := conn.ledgerCatchesUp(ctx); err != nil {
+		return err
+	}
 	lines, err := traceOf(ctx, e, c.Request, 0)
 	if err != nil {
 		return err
