@@ -39,7 +39,7 @@ func TestTheReadmeHasEveryCommand(t *testing.T) {
 
 func TestTheDocumentsHaveEverySetting(t *testing.T) {
 	t.Parallel()
-	readme, example := read(t, "README.md"), map[string]string{}
+	settings, example := read(t, "docs/settings.md"), map[string]string{}
 	lines := bufio.NewScanner(strings.NewReader(read(t, ".env.example")))
 	for lines.Scan() {
 		if name, value, ok := strings.Cut(lines.Text(), "="); ok && !strings.HasPrefix(name, "#") {
@@ -57,9 +57,9 @@ func TestTheDocumentsHaveEverySetting(t *testing.T) {
 			t.Errorf(".env.example has %s=%s, the default is %q", name, value, want)
 		}
 		delete(example, name)
-		row := regexp.MustCompile("(?m)^\\| `" + name + "` \\| `--[a-z0-9-]+` \\| (`([^`]*)`)? ?\\|").FindStringSubmatch(readme)
+		row := regexp.MustCompile("(?m)^\\| `" + name + "` \\| `--[a-z0-9-]+` \\| (`([^`]*)`)? ?\\|").FindStringSubmatch(settings)
 		if row == nil || row[2] != want && !(want == "" && row[2] == "false") {
-			t.Errorf("the README's settings have %v, the default of %s is %q", row, name, want)
+			t.Errorf("docs/settings.md has %v, the default of %s is %q", row, name, want)
 		}
 	}
 	if len(example) > 0 {
