@@ -10,10 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"satchel/emitters"
@@ -34,6 +31,7 @@ type importFilesCmd struct {
 	Map    map[string]string `help:"Fields of the JSONL: item field=your field, as in --map content=text --map created_at=ts." placeholder:"FIELD=YOURS"`
 	Label  []string          `help:"Labels of items that carry none." default:"level:internal"`
 	Kind   string            `help:"Kind of items that name none." default:"memory"`
+	Name   string            `help:"Name of the folder of Markdown; its files keep their ids wherever the folder is." placeholder:"NAME"`
 	Agent  string            `help:"Agent that publishes." default:"import"`
 	Strict bool              `help:"Publish nothing when an item is malformed."`
 }
@@ -43,10 +41,15 @@ func (importFilesCmd) Help() string {
 	return `Each item's event id is made from its content, so importing a file again stores nothing twice.
 An item without created_at gets the time its file was changed; from standard input, the present.
 
+An item is a line of JSONL, or a whole Markdown file. A line without an id gets one of its content; a Markdown
+file's is made from where the file is, or from --name and the path below the folder, so that a changed file
+replaces what was read of it before and a file of another folder never does.
+
 Examples:
   satchel import memories.jsonl
   satchel import chat.jsonl --map content=text --map created_at=ts --map speaker=speaker --map session=session
-  satchel import ./docs --kind knowledge --label level:internal`
+  satchel import ./docs --kind knowledge --label level:internal
+  satchel import ~/src/kiln/docs --name kiln-docs`
 }
 
 // imported counts what an import did.
@@ -135,13 +138,14 @@ func (c *importFilesCmd) read(a *app) ([]schemas.MemoryItem, imported, error) {
 			fmt.Fprintf(a.err, "%s: %s: %s\n", where, orDocument(i.Pointer), i.Message)
 		}
 	}
+	seen := map[string]string{} // Markdown files by id
 	for _, p := range c.Paths {
 		info, err := os.Stat(p)
 		switch {
 		case p != "-" && err != nil:
 			return nil, count, usagef("%v", err)
 		case p != "-" && (info.IsDir() || isMarkdown(p)):
-			err = c.readFolder(a, p, add)
+			err = c.readFolder(a, p, info.IsDir(), seen, add)
 		default:
 			err = c.readLines(a, p, add)
 		}
@@ -225,8 +229,6 @@ func (c *importFilesCmd) mapped(a *app, raw []byte, written time.Time) ([]byte, 
 	return json.Marshal(out)
 }
 
-func isMarkdown(name string) bool { return strings.EqualFold(filepath.Ext(name), ".md") }
-
 // headerRoom is what the headers of an item's event take at most, in bytes.
 const headerRoom = 2 << 10
 
@@ -245,40 +247,4 @@ func oversized(item *schemas.MemoryItem) []schemas.Issue {
 // leftOut is the finding that some items were malformed.
 func leftOut(n int) error {
 	return &foundError{plural(n, "item is malformed and was left out", "items are malformed and were left out")}
-}
-
-// readFolder makes an item of each Markdown file below dir, or of dir itself when it is one.
-func (c *importFilesCmd) readFolder(a *app, dir string, add func(string, schemas.MemoryItem, []schemas.Issue)) error {
-	root := dir
-	if isMarkdown(dir) {
-		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-			root = filepath.Dir(dir)
-		}
-	}
-	return filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() || !isMarkdown(p) {
-			return nil
-		}
-		text, err := os.ReadFile(p)
-		if err != nil {
-			return fmt.Errorf("read %s: %w", p, err)
-		}
-		info, err := d.Info()
-		if err != nil {
-			return fmt.Errorf("read %s: %w", p, err)
-		}
-		rel, err := filepath.Rel(root, p)
-		if err != nil {
-			return fmt.Errorf("read %s: %w", p, err)
-		}
-		sum := sha256.Sum256([]byte(filepath.ToSlash(rel)))
-		item := schemas.MemoryItem{ID: "md:" + hex.EncodeToString(sum[:12]), Type: schemas.Semantic, Kind: schemas.Kind(c.Kind),
-			Scope: schemas.MemoryScope{Tenant: a.Tenant}, CreatedAt: info.ModTime().UTC().Truncate(time.Second), SecurityLabel: c.Label,
-			Category: "markdown", Content: schemas.TextContent(string(text)), Provenance: schemas.Provenance{SourceURI: "file:" + filepath.ToSlash(rel)}}
-		add(p, item, item.Validate())
-		return nil
-	})
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -61,5 +62,34 @@ func TestImportLeavesOutWhatIsTooLarge(t *testing.T) {
 	item := schemas.MemoryItem{ID: "n3", Content: schemas.TextContent(strings.Repeat("y", 800<<10))}
 	if issues := oversized(&item); len(issues) != 1 || !strings.Contains(issues[0].Message, "at most") {
 		t.Errorf("an item of 800 KiB: %v", issues)
+	}
+}
+
+func TestImportKeepsMarkdownOfTwoFoldersApart(t *testing.T) {
+	t.Parallel()
+	base := folder(t, map[string]string{"kiln/docs/README.md": "# Kiln", "glaze/docs/README.md": "# Glaze"})
+	kiln, glaze := filepath.Join(base, "kiln", "docs"), filepath.Join(base, "glaze", "docs")
+	read := func(name string, paths ...string) ([]schemas.MemoryItem, error) {
+		c := importFilesCmd{Paths: paths, Kind: "memory", Label: []string{"level:internal"}, Name: name}
+		items, _, err := c.read(&app{Settings: &Settings{Tenant: "main"}, err: os.Stderr})
+		return items, err
+	}
+	both, err := read("", kiln, glaze, filepath.Join(kiln, "README.md"))
+	if err != nil || len(both) != 2 || both[0].ID == both[1].ID || both[0].Provenance.SourceURI != "file:docs/README.md" {
+		t.Fatalf("two folders: %+v, %v", both, err)
+	}
+	for _, p := range []string{kiln, filepath.Join(kiln, "README.md"), filepath.Join(base, "kiln")} {
+		if items, err := read("", p); err != nil || len(items) != 1 || items[0].ID != both[0].ID {
+			t.Errorf("%s again: %+v, %v", p, items, err)
+		}
+	}
+	named, err := read("pottery", kiln)
+	moved, err2 := read("pottery", glaze)
+	if err != nil || err2 != nil || named[0].ID != moved[0].ID || named[0].ID == both[0].ID || named[0].Provenance.SourceURI != "file:pottery/README.md" {
+		t.Errorf("named: %+v, %+v, %v, %v", named, moved, err, err2)
+	}
+	var usage *usageError
+	if _, err := read("pottery", kiln, glaze); !errors.As(err, &usage) || !strings.Contains(err.Error(), "would be one item") {
+		t.Errorf("two folders of one name: %v", err)
 	}
 }
