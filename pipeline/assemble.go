@@ -60,9 +60,17 @@ func (e *Engine) Assemble(ctx context.Context, s scope.Scope, req schemas.Assemb
 			items += len(group)
 			sources += min(len(group), 1)
 		}
-		return fmt.Sprintf("%d items from %d sources", items, sources)
+		return counted(items, "item") + " from " + counted(sources, "source")
 	}
 	return a.run(ctx, "assemble", a.gather)
+}
+
+// counted is a number and a noun, with an s unless it is one.
+func counted(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
 }
 
 // source is one section of an assembly on its way: what it is called, and which

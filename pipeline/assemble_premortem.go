@@ -180,7 +180,8 @@ func (p *premortem) read(ctx context.Context, g *source, q axisQuery, ids []stri
 	return nil
 }
 
-// count is the footer: the experiences that are shown, each once.
+// count is the footer: the experiences that are shown, each once, and how many were left
+// out because they say the same.
 func (p *premortem) count(shown [][]assembly.Shown) string {
 	ids := map[int]bool{}
 	for g, group := range shown {
@@ -190,5 +191,21 @@ func (p *premortem) count(shown [][]assembly.Shown) string {
 			}
 		}
 	}
-	return fmt.Sprintf("Based on %d past experiences", len(ids))
+	cs := p.t.ranking.Candidates
+	alike := 0
+	for i := range ids {
+		for j := range cs {
+			if c := &cs[j]; c.Verdict.Allow && c.Drop == schemas.DropDuplicate && c.Detail == "of "+cs[i].Record.ID {
+				alike++
+			}
+		}
+	}
+	footer := "Based on " + counted(len(ids), "past experience")
+	switch {
+	case alike == 1 && len(ids) == 1:
+		footer += " and 1 like it"
+	case alike > 0:
+		footer += fmt.Sprintf(" and %d like them", alike)
+	}
+	return footer
 }

@@ -316,6 +316,14 @@ Look at the selector cache before you change code.
 	if strings.Contains(bare.Markdown, "Strategy Performance") || !strings.HasPrefix(bare.Markdown, "# Premortem: feature\n") || !strings.Contains(bare.Markdown, "two caches fought") {
 		t.Errorf("without a strategy:\n%s", bare.Markdown)
 	}
+	w.learn(t, "acme",
+		experience("e-7", "firing", "fast", "falsified", "fire the wet clay", "it burst", "water"),
+		experience("e-8", "firing", "fast", "falsified", "fire the wet clay", "it burst", "water"))
+	twins, err := w.engine.Premortem(ctx, s, schemas.PremortemRequest{Domain: "firing"})
+	must(t, err)
+	if !strings.Contains(twins.Markdown, "\n*Based on 1 past experience and 1 like it*\n") {
+		t.Errorf("of two alike:\n%s", twins.Markdown)
+	}
 	none, err := w.engine.Premortem(ctx, s, schemas.PremortemRequest{Domain: "cooking"})
 	if err != nil || strings.Contains(none.Markdown, "Experience") {
 		t.Errorf("of an unknown domain: %v\n%s", err, none.Markdown)

@@ -323,7 +323,7 @@ func TestContentIsNeverInterpreted(t *testing.T) {
 			t.Errorf("content came out as\n%s", text)
 		}
 	}
-	if !strings.Contains(out.Markdown, "...\n*Category: semantic, Importance: 0.5*\n\n*(truncated)*") || out.TokenCount > 2000 {
+	if !strings.Contains(out.Markdown, "...\n*Category: semantic, Importance: 0.5*\n\n*(truncated, full memory ID: big)*") || out.TokenCount > 2000 {
 		t.Errorf("%d tokens:\n%s", out.TokenCount, out.Markdown)
 	}
 	if !built.Truncated || strings.Contains(built.Context, "long words") {

@@ -130,7 +130,7 @@ type OpenReply struct {
 	MediaType string `json:"media_type"`     // of the bytes
 	Size      int    `json:"size"`           // bytes of the artifact
 	SHA256    string `json:"sha256"`         // hex, of the artifact
-	Masked    bool   `json:"masked"`         // personal data is masked: Data are not bytes of the artifact
+	Masked    bool   `json:"masked"`         // masking of personal data was applied: Data need not be bytes of the artifact
 	Offset    int    `json:"offset"`         // of Data in what is shown
 	Data      []byte `json:"data,omitempty"` // base64
 	More      bool   `json:"more"`           // there is more behind Data

@@ -37,7 +37,7 @@ type Artifact struct {
 	HandleID  string      `json:"handle_id,omitempty"`   // of the handle it was opened by
 	Via       string      `json:"via,omitempty"`         // nats or http
 	Offset    int         `json:"offset,omitempty"`      // first byte that was to be shown
-	Masked    bool        `json:"masked,omitempty"`      // personal data in it was masked
+	Masked    bool        `json:"masked,omitempty"`      // masking of personal data was applied
 	ExpiresAt time.Time   `json:"expires_at,omitzero"`   // of the handle
 	CreatedAt time.Time   `json:"created_at"`            // when it was stored or opened
 }

@@ -93,7 +93,7 @@ type artifactOpenCmd struct {
 // Help shows how it is called.
 func (artifactOpenCmd) Help() string {
 	return `The handle opens for whom it was made, until it expires. Over HTTP the same is
-  curl -O http://127.0.0.1:8222/artifacts/HANDLE
+  curl -o build.log http://127.0.0.1:8222/artifacts/HANDLE
 
 Example:
   satchel artifact open sah1.eyJ… --out build.log`
@@ -138,7 +138,7 @@ func (c *artifactOpenCmd) Run(ctx context.Context, a *app) (err error) {
 
 func maskedNote(masked bool) string {
 	if masked {
-		return ", personal data masked"
+		return ", masking applied"
 	}
 	return ""
 }

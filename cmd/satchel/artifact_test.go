@@ -67,7 +67,7 @@ func TestArtifact(t *testing.T) {
 	saved := filepath.Join(t.TempDir(), "out.log")
 	handle := handleOf(t, n, "log1")
 	contains(t, "ask", n.must(t, "ask", "why is the boiler valve stuck?"), "artifact log1: ", "satchel artifact open sah1.")
-	contains(t, "open", n.must(t, "artifact", "open", handle, "--out", saved), "personal data masked")
+	contains(t, "open", n.must(t, "artifact", "open", handle, "--out", saved), "masking applied")
 	masked := strings.Replace(text, "ada.king@example.org", "[email]", 1)
 	if got, err := os.ReadFile(saved); err != nil || string(got) != masked {
 		t.Errorf("opened %d bytes, want %d: %v", len(got), len(masked), err)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"satchel/pipeline/compaction/blob"
+	"satchel/pipeline/pack"
 	"satchel/schemas"
 )
 
@@ -134,7 +135,7 @@ func (c *droppedCmd) Run(ctx context.Context, a *app) error {
 		return a.printJSON(out)
 	}
 	for _, r := range out.Results {
-		fmt.Fprintf(a.out, "%s\n%s\n", a.bold(r.ID), excerpt(r.Content.Text(), 4000))
+		fmt.Fprintf(a.out, "%s\n%s\n", a.bold(excerpt(r.ID, 400)), strings.TrimRight(pack.Printable(r.Content.Text()), "\n"))
 	}
 	for _, id := range out.Missing {
 		fmt.Fprintf(a.out, "%s: it may not come back: not named, denied, changed or erased\n", id)

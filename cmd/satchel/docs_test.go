@@ -67,6 +67,34 @@ func TestTheDocumentsHaveEverySetting(t *testing.T) {
 	}
 }
 
+// TestTheReadmesPackIsTheDemos finds each line of the README's pack, in order, in the
+// first context of the demo; … stands for what is left out of a line.
+func TestTheReadmesPackIsTheDemos(t *testing.T) {
+	t.Parallel()
+	_, block, _ := strings.Cut(read(t, "README.md"), "### What a pack looks like")
+	_, block, _ = strings.Cut(block, "```\n")
+	block, _, _ = strings.Cut(block, "```")
+	r := command(t, "", "demo", "--verbose")
+	_, shown, _ := strings.Cut(r.out, "── as support_agent")
+	shown, _, _ = strings.Cut(shown, "── as risk_officer")
+	lines := 0
+	for line := range strings.Lines(block) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		lines++
+		is := regexp.MustCompile("(?m)^" + strings.ReplaceAll(regexp.QuoteMeta(line), "…", ".+") + "$")
+		at := is.FindStringIndex(shown)
+		if at == nil {
+			t.Fatalf("exit code %d; the demo does not print %q after the lines before it:\n%s%s", r.code, line, r.out, r.err)
+		}
+		shown = shown[at[1]:]
+	}
+	if lines < 10 {
+		t.Errorf("the README's pack has %d lines", lines)
+	}
+}
+
 func TestAnEmptySettingIsUnset(t *testing.T) { // not parallel: it sets the environment
 	for _, name := range []string{"NATS_CREDS", "SATCHEL_PRINCIPALS", "POLICY_BUNDLE", "SATCHEL_SIGNING_KEYS", "SATCHEL_RELEVANCE", "NATS_URL"} {
 		t.Setenv(name, "")

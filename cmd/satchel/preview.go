@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"text/tabwriter"
 
+	"satchel/pipeline"
 	"satchel/schemas"
 )
 
@@ -22,7 +23,8 @@ type previewCmd struct {
 // Help shows how it is called.
 func (previewCmd) Help() string {
 	return `A preview says which memories a template would show, how they rank and what they cost;
-it shows no content. With --build the text itself is made, logged and printed.
+it shows no content. They rank by similarity, recency and confidence together, unlike
+satchel search; --ranker similarity ranks as it does. With --build the text itself is made, logged and printed.
 
 Examples:
   satchel preview "when is the kiln fired?"
@@ -55,7 +57,7 @@ func (c *previewCmd) Run(ctx context.Context, a *app) error {
 	if a.JSON {
 		return a.printJSON(out)
 	}
-	fmt.Fprintf(a.out, "%s: %d memories, %d of %d tokens (%.1f %%)", out.Template, len(out.MemoryIDs), out.TokenCount, c.Budget, out.BudgetUsed)
+	fmt.Fprintf(a.out, "%s: %s, %d of %d tokens (%.1f %%), ranked by %s", out.Template, plural(len(out.MemoryIDs), "memory", "memories"), out.TokenCount, c.Budget, out.BudgetUsed, rankedBy(c.Ranker))
 	if out.Truncated {
 		fmt.Fprint(a.out, ", more than fit")
 	}
@@ -65,4 +67,14 @@ func (c *previewCmd) Run(ctx context.Context, a *app) error {
 		fmt.Fprintf(w, "%d.\t%s\t%.3f\n", i+1, excerpt(id, 128), out.RankingScores[id])
 	}
 	return w.Flush()
+}
+
+// rankedBy is a ranker's name and, of a built-in one that weighs several things, its weights.
+func rankedBy(name string) string {
+	for _, r := range pipeline.Rankers() {
+		if r.Name == name && max(r.Similarity, r.Recency, r.Confidence) < 1 {
+			return fmt.Sprintf("%s (similarity %g, recency %g, confidence %g)", name, r.Similarity, r.Recency, r.Confidence)
+		}
+	}
+	return excerpt(name, 128)
 }

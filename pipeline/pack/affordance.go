@@ -67,6 +67,8 @@ type pattern struct {
 	Score float64 `expr:"score"`
 	Shown int     `expr:"shown"`
 	Best  float64 `expr:"best"`
+	Words int     `expr:"words"`
+	Found int     `expr:"found"`
 }
 
 // NewRules returns the built-in rules and those of a file, which may be nil. An error
@@ -184,12 +186,15 @@ func compileExpr(source string, env any, options ...expr.Option) (*vm.Program, e
 // it. A rule that fails on an item takes that item for no cause; one that fails on the
 // pack suggests nothing.
 func (r *Rules) Afford(cs []candidate.Candidate, shown []int) []schemas.Affordance {
-	p := pattern{Shown: len(shown)}
+	p := pattern{Shown: len(shown), Found: len(cs)}
 	causes := make([]cause, len(shown))
 	attributes := slices.ContainsFunc(r.list, func(x rule) bool { return x.attributes })
 	for n, i := range shown {
 		causes[n] = causeOf(&cs[i], attributes)
 		p.Best = max(p.Best, cs[i].Score)
+		if cs[i].Channels["keyword"].Score > 0 {
+			p.Words++
+		}
 	}
 	out := []schemas.Affordance{}
 	for i := range r.list {

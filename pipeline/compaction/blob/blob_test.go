@@ -254,13 +254,52 @@ func TestDetect(t *testing.T) {
 		"Dear all,\nthe meeting is at ten. Bring, please, coffee.\nYours\n": blob.Text,
 		"\x7fELF\x00\x01": blob.Binary,
 		"[12:30:01] started\n[12:30:02] INFO ready\n[12:30:09] stopped\n": blob.Log,
-		"[1,2,3]":              blob.JSON,
-		"{not json}\nat all\n": blob.Text,
-		"a\tb\n1\t2\n3\t4\n":   blob.Table,
+		"[1,2,3]":                                      blob.JSON,
+		"{not json}\nat all\n":                         blob.Text,
+		"a\tb\n1\t2\n3\t4\n":                           blob.Table,
+		"a,b\n1,2\n3,4\n5,6\n7,8\n9,1\n":               blob.Table,
+		"1. Mix\n2. Knead\n3. Rest\n4. Bake\n5. Eat\n": blob.Text,
+		"id 1\nid 2\nid 3\nboom\nid 5\n":               blob.Log,
 	} {
 		if got := blob.Detect([]byte(text)); got != want {
 			t.Errorf("%q is %s, want %s", text, got, want)
 		}
+	}
+}
+
+// TestBareLog is a log whose lines have neither time nor level.
+func TestBareLog(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	for i := range 3000 {
+		if fmt.Fprintf(&b, "GET /orders/%d 200\n", i); i == 1700 {
+			b.WriteString("ERROR payment failed: timeout\n")
+		}
+	}
+	s := summarise(t, b.String(), blob.Options{})
+	if s.Kind != blob.Log || len(s.Lines) > 4 {
+		t.Errorf("it is a %s of %d lines", s.Kind, len(s.Lines))
+	}
+	has(t, &s, "(3000 times)", "ERROR payment failed: timeout", "1 kind of error")
+}
+
+// TestTextKeepsErrors has an error late in a text that is no log, beside lines of the query.
+func TestTextKeepsErrors(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	for i := range 9000 {
+		fmt.Fprintf(&b, "%s went %s.\n", strings.Repeat("ab", i%7+1), strings.Repeat("north south ", i%5+1))
+		if i%3000 == 2000 {
+			fmt.Fprintf(&b, "The payment failed after %d seconds\n", i)
+		}
+	}
+	s := summarise(t, b.String(), blob.Options{Query: "north south"})
+	if s.Kind != blob.Text {
+		t.Fatalf("it is a %s", s.Kind)
+	}
+	has(t, &s, "The payment failed after 2000 seconds", "north south")
+	if strings.Contains(s.String(), "5000 seconds") {
+		t.Errorf("an error is kept twice:\n%s", s.String())
 	}
 }
 

@@ -35,6 +35,8 @@ func Detect(head []byte) Kind {
 		return Log
 	case delimiter(sample) != 0:
 		return Table
+	case isUniform(sample):
+		return Log
 	}
 	return Text
 }
@@ -166,6 +168,33 @@ func isLog(sample []string) bool {
 		}
 	}
 	return lines >= 2 && hits*2 >= lines
+}
+
+// isUniform reports whether at least half of five lines or more are alike but for the
+// tokens that hold a digit, and have a word beside one: a log without time and level.
+func isUniform(sample []string) bool {
+	lines, most := 0, 0
+	shapes := map[uint64]int{}
+	for _, l := range sample {
+		if strings.TrimSpace(l) == "" {
+			continue
+		}
+		lines++
+		words, digits := 0, 0
+		for tok := range strings.FieldsFuncSeq(l, blank) {
+			if hasDigit([]byte(tok)) {
+				digits++
+			} else {
+				words++
+			}
+		}
+		if words > 0 && digits > 0 {
+			shape := shapeOf([]byte(l))
+			shapes[shape]++
+			most = max(most, shapes[shape])
+		}
+	}
+	return lines >= 5 && most*2 >= lines
 }
 
 func leveled(l string) bool {

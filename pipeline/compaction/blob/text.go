@@ -8,7 +8,11 @@ import (
 
 const keepBest = 4096 // scored lines that a text keeps while it is read
 
-// summariseText keeps the first and last line and those that say most about the query.
+// alarm is the score that puts a line that reads like an error above those of the query.
+const alarm = 1 << 10
+
+// summariseText keeps the first and last line, one of each kind that reads like an error
+// (a quarter of the lines at most), and those that say most about the query.
 func summariseText(br *bufio.Reader, o Options) (Summary, error) {
 	out := Summary{Kind: Text}
 	words := wordsOf(o.Query)
@@ -20,6 +24,7 @@ func summariseText(br *bufio.Reader, o Options) (Summary, error) {
 	var last line
 	var lastText []byte
 	total, bytesRead := int64(0), int64(0)
+	failures := map[uint64]bool{}
 	err := each(br, func(l *line) {
 		total++
 		bytesRead += l.end - l.start
@@ -28,11 +33,15 @@ func summariseText(br *bufio.Reader, o Options) (Summary, error) {
 		}
 		lastText = append(lastText[:0], l.text...)
 		last = *l
-		score := overlap(words, string(l.text[:min(len(l.text), maxLine)]))
+		score, note := overlap(words, string(l.text[:min(len(l.text), maxLine)])), ""
+		if len(failures) < max(1, o.Lines/4) && failure(l.text) && !failures[shapeOf(l.text)] {
+			failures[shapeOf(l.text)] = true
+			score, note = score+alarm, "error"
+		}
 		if len(best) > 0 && score == 0 && len(best) >= o.Lines {
 			return
 		}
-		best = append(best, scored{l.verbatim(""), score})
+		best = append(best, scored{l.verbatim(note), score})
 		if len(best) > keepBest {
 			slices.SortStableFunc(best[1:], func(a, b scored) int { return b.score - a.score })
 			best = best[:o.Lines]

@@ -139,7 +139,7 @@ func TestFillHoldsBudgetsAndCaps(t *testing.T) {
 		for g, list := range out.Shown {
 			shown += len(list)
 			for _, p := range list {
-				if p.Tokens > assembly.Cap(budget) || p.Truncated != strings.Contains(p.Text, "*(truncated") {
+				if p.Tokens > assembly.Cap(budget) && total > 1 || p.Truncated != strings.Contains(p.Text, "*(truncated") {
 					t.Fatalf("an item of %d tokens in %d:\n%s", p.Tokens, budget, p.Text)
 				}
 			}
@@ -163,20 +163,43 @@ func TestTruncationSaysWhereTheWholeIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	sourced := record(schemas.KindMemory, long, nil)
+	sourced.Provenance.SourceURI = "file:///a.md"
 	for _, c := range []struct {
 		record *schemas.Record
 		want   string
 	}{
 		{record(schemas.KindCode, long, schemas.CodeAttributes{FilePath: "a/b.go", StartLine: 7}), "...\n```\n\n*(truncated, see full at a/b.go:7)*"},
 		{record(schemas.KindExperience, long, nil), "...\n\n*(truncated, full experience ID: i)*"},
-		{record(schemas.KindValue, long, nil), "...\n\n*(truncated)*"},
+		{record(schemas.KindValue, long, nil), "...\n\n*(truncated, full value ID: i)*"},
+		{sourced, "...\n*Category: semantic, Importance: 0.5*\n\n*(truncated, full memory ID: i, source: file:///a.md)*"},
 	} {
 		out := assembly.Fill(assembly.Request{
 			Title: "T", Budget: 800, Counter: counter, Footer: func([][]assembly.Shown) string { return "x" },
-			Groups: []assembly.Group{{Heading: "G", Weight: 1, Items: []assembly.Item{assembly.Show(c.record, false, assembly.Full, 10_000)}}},
+			Groups: []assembly.Group{{Heading: "G", Weight: 1, Items: []assembly.Item{
+				assembly.Show(c.record, false, assembly.Full, 10_000), assembly.Show(record(schemas.KindValue, "short", nil), false, assembly.Full, 100),
+			}}},
 		})
-		if len(out.Shown[0]) != 1 || !strings.HasSuffix(out.Shown[0][0].Text, c.want) || out.Shown[0][0].Tokens > 200 || out.Shown[0][0].Tokens < 180 {
+		if len(out.Shown[0]) != 2 || !strings.HasSuffix(out.Shown[0][0].Text, c.want) || out.Shown[0][0].Tokens > 200 || out.Shown[0][0].Tokens < 180 {
 			t.Errorf("%+v", out.Shown)
+		}
+	}
+}
+
+func TestTheOnlyItemHasTheWholeBudget(t *testing.T) {
+	t.Parallel()
+	counter, err := token.New(token.CL100K)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for words, cut := range map[int]bool{500: false, 5000: true} {
+		r := record(schemas.KindMemory, strings.Repeat("word ", words), nil)
+		out := assembly.Fill(assembly.Request{
+			Title: "T", Budget: 800, Counter: counter, Footer: func([][]assembly.Shown) string { return "x" },
+			Groups: []assembly.Group{{Heading: "G", Weight: 1, Items: []assembly.Item{assembly.Show(r, false, assembly.Full, assembly.Clip(800))}}, {Heading: "H", Weight: 9}},
+		})
+		if len(out.Shown[0]) != 1 || out.Shown[0][0].Truncated != cut || out.Tokens < min(words, 760) || out.Exceeded {
+			t.Errorf("%d words: %d tokens: %+v", words, out.Tokens, out.Shown)
 		}
 	}
 }

@@ -43,7 +43,7 @@ type Result struct {
 	Exceeded bool // by a tenth of the budget at most
 }
 
-// The caps of a single item: a quarter of its group's share, but never under leastCap
+// The caps of an item among others: a quarter of its group's share, but never under leastCap
 // tokens while the share has them.
 const (
 	capFraction = 4
@@ -107,13 +107,13 @@ func (f *filling) divide() bool {
 	}
 	needs := make([]int, len(weights))
 	for g, group := range f.req.Groups {
-		for i := range group.Items {
+		for i, used := 0, 0; i < len(group.Items) && used <= f.req.Budget; i++ {
 			f.whole[g][i] = f.count(group.Items[i].Text() + between)
-			needs[g] += f.whole[g][i]
-			if group.Items[i].clipped || needs[g] > f.req.Budget {
+			needs[g] = min(needs[g]+f.whole[g][i], f.req.Budget)
+			if group.Items[i].clipped {
 				needs[g] = f.req.Budget // it can use everything
-				break
 			}
+			used += min(f.whole[g][i], Cap(f.req.Budget))
 		}
 	}
 	f.out.Budgets = Divide(f.avail, weights, needs)
@@ -122,12 +122,25 @@ func (f *filling) divide() bool {
 	for _, n := range needs {
 		all += n
 	}
-	if all <= f.avail { // nothing crowds out anything: a quarter of the whole
+	if f.lone() {
+		for g := range f.caps {
+			f.caps[g] = f.avail
+		}
+	} else if all <= f.avail { // nothing crowds out anything: a quarter of the whole
 		for g := range f.caps {
 			f.caps[g] = Cap(f.req.Budget)
 		}
 	}
 	return true
+}
+
+// lone reports whether there is one item alone, which crowds out none.
+func (f *filling) lone() bool {
+	items := 0
+	for _, group := range f.req.Groups {
+		items += len(group.Items)
+	}
+	return items == 1
 }
 
 // entitle returns the most tokens one item of each group may take: the cap of what the

@@ -45,7 +45,12 @@ const (
 // alone: its attributes may say again what was removed. clip bounds the bytes of a
 // text that are looked at.
 func Show(r *schemas.Record, redacted bool, view View, clip int) Item {
-	it := Item{ID: r.ID, Source: name(Of(r.Kind)), note: "*(truncated)*", Metadata: map[string]any{"id": r.ID}}
+	it := Item{ID: r.ID, Source: name(Of(r.Kind)), Metadata: map[string]any{"id": r.ID}}
+	it.note = "*(truncated, full " + it.Source + " ID: " + line(r.ID)
+	if uri := line(r.Provenance.SourceURI); uri != "" && !redacted {
+		it.note += ", source: " + emphasised(uri)
+	}
+	it.note += ")*"
 	text := r.Content.Text()
 	if len(text) > clip {
 		text, it.clipped = strings.ToValidUTF8(text[:clip], ""), true
