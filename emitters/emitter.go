@@ -30,6 +30,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
@@ -184,8 +185,9 @@ func (e *Emitter) Accessed(ctx context.Context, items []string, opts *Options) (
 }
 
 // Forget asks for the erasure of items and waits, a minute at most, for its receipt,
-// which says store by store what is gone. The agent's registry entry must allow it: a
-// refusal is a *schemas.Error. ErrQueued says that the request waits in the outbox.
+// which says store by store what is gone. The agent's registry entry must allow it, or,
+// where there is no registry, Config.Roles must have the role eraser, unless the agent
+// signed the items: a refusal is a *schemas.Error. ErrQueued says that the request waits in the outbox.
 func (e *Emitter) Forget(ctx context.Context, items []string, reason string) (schemas.ErasureReceipt, error) {
 	opts := &Options{EventID: e.cfg.NewID()}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
@@ -282,6 +284,9 @@ func (e *Emitter) event(eventType, subject string, data any, opts *Options) (eve
 	}
 	ev.SetDataContentType(event.ApplicationJSON)
 	ev.DataEncoded = raw
+	if eventType == schemas.TypeMemoryErased && len(e.cfg.Roles) > 0 {
+		ev.SetExtension(schemas.ExtensionRoles, strings.Join(e.cfg.Roles, ","))
+	}
 	if len(e.cfg.SigningSeed) > 0 {
 		if err := schemas.Sign(e.cfg.SigningSeed, e.cfg.KeyID, &ev); err != nil {
 			return event.Event{}, fmt.Errorf("sign event: %w", err)

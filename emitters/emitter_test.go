@@ -294,6 +294,21 @@ func TestForgetErasesAndStaysErased(t *testing.T) {
 	}
 }
 
+// Without a registry an erasure needs the claim.
+func TestForgetWithoutTheClaimIsRefused(t *testing.T) {
+	t.Parallel()
+	e := open(t, emitters.Config{Roles: []string{"auditor"}})
+	ctx := within(t, 20*time.Second)
+	if _, err := e.Remember(ctx, note("n1", "stays"), &emitters.Options{Wait: schemas.ReceiptIndexed}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := e.Forget(ctx, []string{"n1"}, "not claimed")
+	var refused *schemas.Error
+	if !errors.As(err, &refused) || refused.Code != schemas.CodePolicyDenied {
+		t.Errorf("forget without the claim: %v", err)
+	}
+}
+
 func TestForgetWithoutTheRoleIsRefused(t *testing.T) {
 	t.Parallel()
 	seed, _ := key()

@@ -118,7 +118,7 @@ func ExampleEmitter_RememberAll() {
 }
 
 func ExampleEmitter_Forget() {
-	e, done := agent("example-forget", emitters.Config{})
+	e, done := agent("example-forget", emitters.Config{Roles: []string{"eraser"}})
 	defer done()
 	ctx := context.Background()
 	item := schemas.MemoryItem{ID: "note-1", Content: schemas.TextContent("the code of the safe")}

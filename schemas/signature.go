@@ -11,12 +11,13 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// The CloudEvent extensions of Satchel. The first two come from the publisher, the
+// The CloudEvent extensions of Satchel. The first three come from the publisher, the
 // others are set when the event is written; a publisher's values for those are
 // overwritten.
 const (
 	ExtensionKey       = "satchelkey"      // key id of the signature
 	ExtensionSignature = "satchelsig"      // Ed25519 signature, base64url without padding
+	ExtensionRoles     = "satchelroles"    // roles that who asks for an erasure claims, joined by ","
 	ExtensionSigner    = "satchelsigner"   // the verified key id, or "unsigned"
 	ExtensionChecksum  = "satchelchecksum" // "sha256:<hex>" of the item's content
 	ExtensionRedacted  = "satchelredacted" // JSON pointers redacted at write, joined by ","

@@ -33,7 +33,7 @@ type appender struct {
 	log    *eventlog.Log
 	writer *write.Writer
 	dead   DeadLetters
-	erase  func(ctx context.Context, s scope.Scope, d eventlog.Draft) (reason string, err error)
+	erase  func(ctx context.Context, s scope.Scope, d eventlog.Draft) (reason write.Reason, err error)
 	batch  int
 	retry  retryPolicy
 	hit    func(point string)
@@ -191,13 +191,13 @@ func (a *appender) trim(ctx context.Context, seq uint64) {
 
 func (a *appender) prepare(m Message) (eventlog.Draft, error) {
 	if m.Err != nil {
-		return eventlog.Draft{}, &write.Rejection{Reason: "malformed", Cause: m.Err.Error()}
+		return eventlog.Draft{}, &write.Rejection{Reason: write.Malformed, Cause: m.Err.Error()}
 	}
 	return a.writer.Prepare(m.Tenant, m.Agent, m.Event)
 }
 
 func (a *appender) rejection(m Message, err error) Rejected {
-	r := Rejected{Message: m, Reason: "malformed", Cause: err.Error(), At: a.now()}
+	r := Rejected{Message: m, Reason: string(write.Malformed), Cause: err.Error(), At: a.now()}
 	var why *write.Rejection
 	if errors.As(err, &why) {
 		r.Reason, r.Pointer, r.Cause = why.DLQReason(), why.Pointer, causeOf(why)
@@ -301,7 +301,7 @@ func (a *appender) reused(ctx context.Context, drafts []eventlog.Draft, sources 
 		}
 		switch o.Status {
 		case eventlog.Reused:
-			reused = append(reused, Rejected{Message: sources[i], Reason: "id_reuse", Pointer: "/id", At: a.now(),
+			reused = append(reused, Rejected{Message: sources[i], Reason: string(write.IDReuse), Pointer: "/id", At: a.now(),
 				Cause: fmt.Sprintf("source and id were used at position %d for another event", o.Position)})
 		case eventlog.Gone:
 			a.logger.InfoContext(ctx, "event was erased before, not taken again", "tenant", drafts[i].Tenant, "position", o.Position)
@@ -332,7 +332,7 @@ func (a *appender) eraseOne(ctx context.Context, m Message, d eventlog.Draft) er
 	if err != nil {
 		return err
 	}
-	var refused string
+	var refused write.Reason
 	err = a.retry.do(ctx, a.logger, "erase items of partition "+a.inbox.Name(), retryAppend, func() (err error) {
 		refused, err = a.erase(ctx, s, d)
 		return err
@@ -346,7 +346,7 @@ func (a *appender) eraseOne(ctx context.Context, m Message, d eventlog.Draft) er
 	if refused == "" {
 		return nil
 	}
-	return a.reject(ctx, []Rejected{{Message: m, Reason: refused, Cause: "the erasure was refused: " + refused, At: a.now()}})
+	return a.reject(ctx, []Rejected{{Message: m, Reason: string(refused), Cause: "the erasure was refused: " + string(refused), At: a.now()}})
 }
 
 // retryResume reports whether a partition may be resumed later: not when its stream is

@@ -17,6 +17,7 @@ import (
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/store/graph"
 	"satchel/pipeline/store/items"
+	"satchel/pipeline/write"
 	"satchel/policies"
 	"satchel/schemas"
 )
@@ -75,21 +76,21 @@ type eraser struct {
 
 // begin appends the erasure and deletes the content. A refusal is a DLQ reason. An
 // erasure that the log has already is not repeated: what was remembered after it stays.
-func (e *eraser) begin(ctx context.Context, s scope.Scope, d eventlog.Draft) (refused string, err error) {
+func (e *eraser) begin(ctx context.Context, s scope.Scope, d eventlog.Draft) (refused write.Reason, err error) {
 	var req schemas.MemoryErased
 	if err := json.Unmarshal(d.Data, &req); err != nil {
-		return "malformed", nil
+		return write.Malformed, nil
 	}
 	held, err := e.log.Find(ctx, s, d.Source, d.ID)
 	switch {
 	case err == nil && repeats(&held, &req):
 		return "", nil
 	case err == nil:
-		return "id_reuse", nil
+		return write.IDReuse, nil
 	case !errors.Is(err, eventlog.ErrNotFound):
 		return "", err
 	}
-	if refused, err = e.refuses(ctx, s, d.Agent, req.Items); refused != "" || err != nil {
+	if refused, err = e.refuses(ctx, s, &d, req.Items); refused != "" || err != nil {
 		return refused, err
 	}
 	if req.Items, err = e.derived(ctx, s, req.Items); err != nil {
@@ -119,91 +120,9 @@ func (e *eraser) begin(ctx context.Context, s scope.Scope, d eventlog.Draft) (re
 	done, err := e.log.AppendErasure(ctx, s, d, plan.positions, plan.packs)
 	e.hit("erase.after_commit")
 	if err == nil && done.Status != eventlog.Appended && done.Status != eventlog.Duplicate {
-		return "id_reuse", nil
+		return write.IDReuse, nil
 	}
 	return "", err
-}
-
-// refuses returns why agent may not erase the items as they are now, "" when it may.
-func (e *eraser) refuses(ctx context.Context, s scope.Scope, agent string, ids []string) (string, error) {
-	head, err := e.log.Head(ctx, s)
-	if err != nil {
-		return "", err
-	}
-	if err := e.projector.Await(ctx, s, head.Size); err != nil {
-		return "", fmt.Errorf("wait for the indexes: %w", err)
-	}
-	allowed, err := e.allowed(ctx, s, agent, ids)
-	if err != nil {
-		return "", err
-	}
-	if !allowed {
-		return "policy_denied", nil
-	}
-	known, err := e.known(ctx, s, ids)
-	if err != nil || known {
-		return "", err
-	}
-	return "unknown_item", nil
-}
-
-// known reports whether the log holds content of any of the items: a receipt for what is
-// not there would certify nothing.
-func (e *eraser) known(ctx context.Context, s scope.Scope, ids []string) (bool, error) {
-	for _, id := range ids {
-		entries, err := e.log.BySubject(ctx, s, id, schemas.TypeMemoryRecorded)
-		if err != nil {
-			return false, fmt.Errorf("find entries of item %q: %w", id, err)
-		}
-		if slices.ContainsFunc(entries, func(entry eventlog.Entry) bool { return !entry.Erased }) {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-// repeats reports whether the entry is what became of the same request.
-func repeats(held *eventlog.Entry, req *schemas.MemoryErased) bool {
-	var er schemas.MemoryErased
-	if held.Type != schemas.TypeMemoryErased || json.Unmarshal(held.Data, &er) != nil || er.Receipt != nil {
-		return false
-	}
-	return er.Reason == req.Reason && len(er.Items) >= len(req.Items) && slices.Equal(er.Items[:len(req.Items)], req.Items)
-}
-
-// allowed reports whether policy lets agent erase every one of the items, as they are
-// stored.
-func (e *eraser) allowed(ctx context.Context, s scope.Scope, agent string, ids []string) (bool, error) {
-	claim := schemas.Agent{Type: "agent", ID: agent, SecurityLevel: schemas.Restricted.String(), Roles: []string{"eraser"}}
-	principal, err := e.registry.Resolve(s.Tenant(), claim, e.loopback)
-	if err != nil {
-		return false, nil
-	}
-	who, err := scope.New(s.Tenant(), principal, "erasure")
-	if err != nil {
-		return false, nil
-	}
-	records, err := e.items.Get(ctx, who, ids)
-	if err != nil {
-		return false, fmt.Errorf("read items to erase: %w", err)
-	}
-	stored := make(map[string]*schemas.Record, len(records))
-	for i := range records {
-		stored[records[i].ID] = &records[i]
-	}
-	resources := make([]policies.Resource, len(ids))
-	for i, id := range ids {
-		if r, ok := stored[id]; ok {
-			resources[i] = policies.ResourceOf(r)
-		} else {
-			resources[i] = policies.Resource{ID: id} // nobody's: its signer is not known
-		}
-	}
-	d, err := e.pdp.Decide(ctx, who, policies.Request{Action: "erase", Now: e.now(), Resources: resources})
-	if err != nil {
-		return false, fmt.Errorf("decide erasure: %w", err)
-	}
-	return !slices.ContainsFunc(d.Verdicts, func(v policies.Verdict) bool { return !v.Allow }), nil
 }
 
 func (e *eraser) run(ctx context.Context, retry retryPolicy) error {

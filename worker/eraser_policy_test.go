@@ -2,10 +2,13 @@ package worker_test
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
+	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/go-cmp/cmp"
 
 	"satchel/pipeline/scope"
@@ -67,5 +70,68 @@ func TestPolicySeesWhatIsToBeErased(t *testing.T) {
 	want := []facets{{"a", schemas.Restricted, []string{"risk"}}, {"b", schemas.Public, nil}, {"a", schemas.Restricted, []string{"risk"}}, {"nowhere", 0, nil}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("policy saw (-want +got):\n%s", diff)
+	}
+}
+
+// Without a registry an erasure has to claim the role eraser, on the stream as on put; with
+// one the registry alone counts.
+func TestErasureNeedsTheRole(t *testing.T) {
+	t.Parallel()
+	claiming := func(id, roles string) event.Event {
+		ev := forgetting(t, id, "a")
+		ev.SetExtension(schemas.ExtensionRoles, nil)
+		if roles != "" {
+			ev.SetExtension(schemas.ExtensionRoles, roles)
+		}
+		return ev
+	}
+	put := func(w *world, ev event.Event) error {
+		_, err := w.worker.Service.Put(within(t), "acme", encode(t, schemas.PutRequest{Agent: "planner", Event: structured(t, ev), Wait: "logged"}))
+		return err
+	}
+	for name, c := range map[string]struct {
+		registry                string
+		silent, auditor, eraser bool // whether an erasure that claims it is allowed
+	}{
+		"no registry":           {"", false, false, true},
+		"the registry knows":    {"tenants: {acme: {principals: [{id: planner, roles: [eraser]}]}}", true, true, true},
+		"the registry does not": {"tenants: {acme: {principals: [{id: planner}]}}", false, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := prepare(t)
+			w.change = func(cfg *worker.Config) {
+				if c.registry == "" {
+					return
+				}
+				var err error
+				cfg.Registry, err = policies.ReadRegistry(strings.NewReader(c.registry))
+				must(t, err)
+			}
+			w.start(t)
+			w.put(t, recorded(t, "a", "one"), "indexed")
+			var refused []string
+			for _, try := range []struct {
+				roles   string
+				allowed bool
+			}{{"", c.silent}, {"auditor", c.auditor}, {"auditor,eraser", c.eraser}} {
+				id := "stream-" + strings.ReplaceAll(try.roles, ",", "-")
+				if !try.allowed {
+					var e *schemas.Error
+					if err := put(w, claiming("put", try.roles)); !errors.As(err, &e) || e.Code != schemas.CodePolicyDenied {
+						t.Errorf("put claiming %q: %v", try.roles, err)
+					}
+					refused = append(refused, id+" policy_denied")
+				}
+				w.publish(t, "acme", claiming(id, try.roles))
+				if try.allowed {
+					w.receipt(t, "acme", id)
+					return // the item is gone
+				}
+				if diff := cmp.Diff(refused, w.letters(t, len(refused))); diff != "" {
+					t.Error(diff)
+				}
+			}
+		})
 	}
 }

@@ -147,7 +147,7 @@ func (v *Service) Put(ctx context.Context, tenant string, body []byte) (any, err
 		return nil, storageError(ctx, "look the event up", err)
 	}
 	if draft.Type != schemas.TypeMemoryErased && !entry.Erased && !bytes.Equal(entry.Data, draft.Data) {
-		return nil, &schemas.Error{Code: schemas.CodeValidation, Field: "/event/id", Message: "source and id were used before for another event"}
+		return nil, &schemas.Error{Code: schemas.CodeValidation, Field: "/event/id", Message: string(write.IDReuse) + ": source and id were used before for another event"}
 	}
 	return v.receipt(ctx, s, receipt, &entry, schemas.ReceiptLevel(req.Wait))
 }
@@ -161,10 +161,10 @@ func (v *Service) mayErase(ctx context.Context, s scope.Scope, d *eventlog.Draft
 	if err := json.Unmarshal(d.Data, &req); err != nil {
 		return &schemas.Error{Code: schemas.CodeValidation, Field: "/event/data", Message: "is not an erasure"}
 	}
-	switch refused, err := v.eraser.refuses(ctx, s, d.Agent, req.Items); {
+	switch refused, err := v.eraser.refuses(ctx, s, d, req.Items); {
 	case err != nil:
 		return storageError(ctx, "check the erasure", err)
-	case refused == "unknown_item":
+	case refused == write.UnknownItem:
 		return &schemas.Error{Code: schemas.CodeValidation, Field: "/event/data/items", Message: "no such item"}
 	case refused != "":
 		return &schemas.Error{Code: schemas.CodePolicyDenied, Message: "this agent may not erase these items"}

@@ -99,7 +99,7 @@ func TestPutWaitsForTheLevelAskedFor(t *testing.T) {
 		t.Errorf("duplicate: %+v", r)
 	}
 	_, err = w.worker.Service.Put(within(t), "acme", encode(t, schemas.PutRequest{Agent: "planner", Event: structured(t, recorded(t, "c", "else"))}))
-	if e := typed(t, err); e.Field != "/event/id" || strings.Contains(e.Error(), "three") {
+	if e := typed(t, err); e.Field != "/event/id" || !strings.Contains(e.Message, "id_reuse") || strings.Contains(e.Error(), "three") {
 		t.Errorf("a reused id: %v", e)
 	}
 }

@@ -300,7 +300,9 @@ func memory(t *testing.T, eventType, id string, data any) event.Event {
 
 func forgetting(t *testing.T, id string, items ...string) event.Event {
 	t.Helper()
-	return memory(t, schemas.TypeMemoryErased, id, schemas.MemoryErased{Scope: schemas.MemoryScope{Tenant: "acme"}, Items: items, Reason: "asked for"})
+	ev := memory(t, schemas.TypeMemoryErased, id, schemas.MemoryErased{Scope: schemas.MemoryScope{Tenant: "acme"}, Items: items, Reason: "asked for"})
+	ev.SetExtension(schemas.ExtensionRoles, "eraser")
+	return ev
 }
 
 // publish stores events of agent planner in MEMORY, one after the other.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"satchel/schemas"
@@ -62,11 +64,16 @@ func printAnswer(w io.Writer, r *schemas.RunReply) {
 		fmt.Fprintf(w, "withheld %s, by safety tag\n", strings.Join(r.Withheld, ", "))
 	}
 	for _, f := range r.Findings {
-		fmt.Fprintf(w, "anomaly  %s, %s: %.2g, the limit is %.2g (%s)\n", f.Anomaly, f.Subject, f.Value, f.Limit, f.Detail)
+		fmt.Fprintf(w, "anomaly  %s, %s: %s, the limit is %s (%s)\n", f.Anomaly, f.Subject, plainNumber(f.Value), plainNumber(f.Limit), f.Detail)
 	}
 	for _, warning := range r.Warnings {
 		fmt.Fprintf(w, "warning  %s\n", warning)
 	}
+}
+
+// plainNumber writes a figure with two decimals at most and no exponent.
+func plainNumber(f float64) string {
+	return strconv.FormatFloat(math.Round(f*100)/100, 'f', -1, 64)
 }
 
 // citations lists what an answer cites, by number.

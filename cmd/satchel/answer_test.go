@@ -94,3 +94,11 @@ func TestARoleIsPlayedElsewhere(t *testing.T) {
 	}
 	contains(t, "the trace", n.must(t, "trace", reply.RequestID), "played elsewhere", "FAILED citations, support")
 }
+
+func TestAnomaliesArePlainNumbers(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	printAnswer(&out, &schemas.RunReply{Findings: []schemas.Finding{{Anomaly: "writer_flood", Subject: "writer:x", Value: 1234567, Limit: 200, Detail: "d"},
+		{Anomaly: "budget_creep", Subject: "session:s", Value: 1.6666, Limit: 1.5, Detail: "d"}}})
+	contains(t, "the anomalies", out.String(), "writer_flood, writer:x: 1234567, the limit is 200 (d)", "budget_creep, session:s: 1.67, the limit is 1.5 (d)")
+}

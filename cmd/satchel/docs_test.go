@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+	"github.com/google/go-cmp/cmp"
+
+	"satchel/pipeline/relevance"
 )
 
 // The documents say what the program has: every command, every setting, every default.
@@ -104,5 +107,63 @@ func TestAnEmptySettingIsUnset(t *testing.T) { // not parallel: it sets the envi
 		if os.Getenv(s.Env) == "" && s.Env != "" && strings.HasPrefix(s.Value, "/") && s.Name != "dir" {
 			t.Errorf("an empty %s counts as %q", s.Env, s.Value)
 		}
+	}
+}
+
+// The reasons of dead letters are the constants of write.Reason.
+func TestTheDocumentsHaveEveryReasonOfADeadLetter(t *testing.T) {
+	t.Parallel()
+	want := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^\t\w+ +Reason = "(\w+)"$`).FindAllStringSubmatch(read(t, "pipeline/write/rejection.go"), -1) {
+		want[m[1]] = true
+	}
+	if len(want) < 11 {
+		t.Fatalf("%d reasons are in the code", len(want))
+	}
+	_, table, _ := strings.Cut(read(t, "docs/operations.md"), "| reason | the event |")
+	table, _, _ = strings.Cut(table, "\n\n")
+	got := map[string]bool{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(table, -1) {
+		got[m[1]] = true
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the table of reasons in docs/operations.md (-code +table):\n%s", diff)
+	}
+}
+
+// docs/relevance.md has every node of the built-in configuration and every signal that
+// its rules ask for.
+func TestTheDocumentsHaveEveryNodeAndSignal(t *testing.T) {
+	t.Parallel()
+	cfg, err := relevance.DefaultConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := read(t, "docs/relevance.md")
+	rows := map[string]bool{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(text, -1) {
+		rows[m[1]] = true
+	}
+	want := map[string]bool{}
+	for node := range cfg.Nodes {
+		want[node] = true
+	}
+	signals := func(when map[string]any) {
+		for key := range when {
+			want[regexp.MustCompile(`_(gte|gt|lte|lt|eq)$`).ReplaceAllString(key, "")] = true
+		}
+	}
+	for _, rules := range cfg.SignalRules {
+		for i := range rules {
+			signals(rules[i].When)
+		}
+	}
+	for _, conditions := range cfg.SafetyOverrides {
+		for i := range conditions {
+			signals(conditions[i].When)
+		}
+	}
+	if diff := cmp.Diff(want, rows); diff != "" {
+		t.Errorf("the tables of docs/relevance.md (-configuration +tables):\n%s", diff)
 	}
 }

@@ -134,12 +134,17 @@ type forgetCmd struct {
 	IDs    []string `arg:"" name:"ids" help:"Items to erase."`
 	Reason string   `help:"Why; kept in the log."`
 	Agent  string   `help:"Agent that asks." default:"cli"`
+	Role   []string `help:"Roles claimed. With a principal registry, what it grants the agent counts instead." default:"eraser"`
 }
 
 // Help shows how it is called.
 func (forgetCmd) Help() string {
 	return `Content and salt, every index entry, packs and summaries made of it, and the copies
 in the streams are deleted; the log keeps the commitment, so its proofs hold.
+
+Policy decides: who holds the role eraser may erase, and who signed the item. Without a
+principal registry the role is believed of every process on this machine that claims it,
+as this command does by default.
 
 Example:
   satchel forget note-007 --reason "customer asked for erasure"`
@@ -152,7 +157,7 @@ func (c *forgetCmd) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	defer conn.close()
-	e, err := emitters.New(conn.nc, emitters.Config{Tenant: a.Tenant, Agent: c.Agent, Roles: []string{"eraser"}})
+	e, err := emitters.New(conn.nc, emitters.Config{Tenant: a.Tenant, Agent: c.Agent, Roles: c.Role})
 	if err != nil {
 		return &usageError{err}
 	}

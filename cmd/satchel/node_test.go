@@ -44,6 +44,15 @@ func TestEmitAskForgetOnANode(t *testing.T) {
 		t.Errorf("a public principal sees\n%s", out)
 	}
 
+	explain := []string{"policy", "explain", "--dir", n.dir, "--action", "erase", "--as", "stranger", "--item", `{"id": "n1", "security_label": ["level:internal"], "content": "x"}`}
+	for role, allowed := range map[string]bool{"auditor": false, "eraser": true} {
+		if out := n.must(t, append(explain, "--role", role)...); strings.HasPrefix(out, "allowed") != allowed {
+			t.Errorf("policy explain of an erasure as %s:\n%s", role, out)
+		}
+	}
+	if r := n.run(t, "forget", "n1", "--agent", "stranger", "--role", "auditor"); r.code == 0 || !strings.Contains(r.err, "agent stranger may not do this") {
+		t.Errorf("forget without the role eraser: exit code %d\n%s%s", r.code, r.out, r.err)
+	}
 	contains(t, "forget", n.must(t, "forget", "n1", "--reason", "asked for"), "erased n1: 1 log entry, ", "log ", "items ", "keyword ", "vector ", "graph ", "MEMORY ", "nothing left")
 	for _, id := range []string{"n1", "note-x"} {
 		if r := n.run(t, "forget", id); r.code != exitFailed || r.err != "satchel: "+id+": no such item, nothing was erased\n" {
@@ -57,6 +66,10 @@ func TestEmitAskForgetOnANode(t *testing.T) {
 	once, twice := mustJSON[schemas.Receipt](t, n, text...), mustJSON[schemas.Receipt](t, n, text...)
 	if twice.Position != once.Position || !twice.Duplicate {
 		t.Errorf("the same text under the same event id again: %+v", twice)
+	}
+	text[2] = "the glaze is blue"
+	if r := n.run(t, text...); r.code != exitUsage || !strings.Contains(r.err, "id_reuse") {
+		t.Errorf("another text under the same event id: exit code %d\n%s%s", r.code, r.out, r.err)
 	}
 	for _, args := range [][]string{{"ask", ""}, {"emit", "--text", "x", "--label", "secret"}} {
 		if r := n.run(t, args...); r.code != exitUsage {

@@ -5,7 +5,7 @@ import "satchel/schemas"
 // Reason is why an event may not enter the log; it is a token of the DLQ subject.
 type Reason string
 
-// The reasons.
+// The reasons. The last three are found when the log takes the event, not by Prepare.
 const (
 	Malformed    Reason = "malformed"
 	Oversized    Reason = "oversized"
@@ -15,6 +15,9 @@ const (
 	BadSignature Reason = "bad_signature"
 	BadID        Reason = "bad_id"
 	PersonalData Reason = "personal_data"
+	IDReuse      Reason = "id_reuse"
+	PolicyDenied Reason = "policy_denied"
+	UnknownItem  Reason = "unknown_item"
 )
 
 // Rejection is the error of Prepare. It holds no content.

@@ -349,7 +349,11 @@ func extensionsOf(ev *event.Event) map[string]string {
 }
 
 // reserved reports whether a publisher may not set an extension: all of Satchel's but
-// the signature.
+// the signature and the roles claimed.
 func reserved(name string) bool {
-	return strings.HasPrefix(name, "satchel") && name != schemas.ExtensionKey && name != schemas.ExtensionSignature
+	switch name {
+	case schemas.ExtensionKey, schemas.ExtensionSignature, schemas.ExtensionRoles:
+		return false
+	}
+	return strings.HasPrefix(name, "satchel")
 }

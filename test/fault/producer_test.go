@@ -206,6 +206,7 @@ func (p *producer) forget(ctx context.Context) {
 	item := p.mine[at]
 	p.mine = append(p.mine[:at], p.mine[at+1:]...)
 	ev := p.event(schemas.TypeMemoryErased, "", map[string]any{"scope": map[string]any{"tenant": p.tenant}, "items": []string{item}, "reason": "crash test"})
+	ev.SetExtension(schemas.ExtensionRoles, "eraser")
 	p.record.note(func() { p.record.erasing[p.tenant+"/"+item] = true })
 	if p.publish(ctx, ev) {
 		p.record.note(func() { p.record.forgot[p.key(ev)] = []string{item} })

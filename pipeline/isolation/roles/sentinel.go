@@ -36,8 +36,9 @@ const (
 	ContextRot      = "context_rot"
 )
 
-// guard looks at the run, its session, its principal and who writes. An auditor who asks
-// without a pack sees every session and principal of the tenant.
+// guard looks at the run, its session, its principal and what it wrote. An auditor who asks
+// without a pack sees every session and principal of the tenant, and every auditor all
+// writers.
 func (st *step) guard(ctx context.Context, reply *schemas.RoleReply) error {
 	if st.req.PackID != "" {
 		if err := st.open(ctx); err != nil {
@@ -65,7 +66,7 @@ func (st *step) guard(ctx context.Context, reply *schemas.RoleReply) error {
 			reply.Findings = append(reply.Findings, s.findings(name, now)...)
 		}
 	}
-	reply.Findings = append(reply.Findings, t.floods(now, auditor)...)
+	reply.Findings = append(reply.Findings, t.floods(now, st.s.Principal().ID, auditor)...)
 	if !auditor {
 		reply.Findings = withoutTwice(reply.Findings)
 	}
@@ -135,15 +136,23 @@ func (s *stream) findings(name string, now time.Time) []schemas.Finding {
 }
 
 // grown is how many times the first tokens the last ones are, when they never fell in
-// between over the last packs; else 1.
+// between over the last packs; else 1. Packs without tokens, such as those of searches,
+// are no contexts.
 func grown(packs []packTrace) float64 {
-	recent := packs[max(0, len(packs)-leastHistory-1):]
+	if packs[len(packs)-1].tokens == 0 {
+		return 1
+	}
+	recent := slices.DeleteFunc(slices.Clone(packs), func(p packTrace) bool { return p.tokens == 0 })
+	if len(recent) <= leastHistory {
+		return 1
+	}
+	recent = recent[len(recent)-leastHistory-1:]
 	for i := 1; i < len(recent); i++ {
 		if recent[i].tokens < recent[i-1].tokens {
 			return 1
 		}
 	}
-	return float64(recent[len(recent)-1].tokens) / float64(max(recent[0].tokens, 1))
+	return float64(recent[len(recent)-1].tokens) / float64(recent[0].tokens)
 }
 
 func median(packs []packTrace) float64 {
@@ -155,9 +164,9 @@ func median(packs []packTrace) float64 {
 	return values[len(values)/2]
 }
 
-// floods are the writers that wrote most of what was written in the last minute. Only an
-// auditor is told who.
-func (t *watched) floods(now time.Time, auditor bool) []schemas.Finding {
+// floods are the writers that wrote most of what was written in the last minute. An
+// auditor is told of all, others of themselves.
+func (t *watched) floods(now time.Time, principal string, auditor bool) []schemas.Finding {
 	by, all := map[string]int{}, 0
 	for _, w := range t.writes {
 		if w.at.After(now.Add(-writeWindow)) {
@@ -167,14 +176,10 @@ func (t *watched) floods(now time.Time, auditor bool) []schemas.Finding {
 	}
 	var out []schemas.Finding
 	for agent, n := range by {
-		if n < floodLimit || float64(n) < floodShare*float64(all) {
+		if n < floodLimit || float64(n) < floodShare*float64(all) || !auditor && agent != principal {
 			continue
 		}
-		subject := "writer"
-		if auditor {
-			subject = "writer:" + agent
-		}
-		out = append(out, schemas.Finding{Anomaly: WriterFlood, Subject: subject, Value: float64(n), Limit: floodLimit, Detail: "memories of one writer within a minute"})
+		out = append(out, schemas.Finding{Anomaly: WriterFlood, Subject: "writer:" + agent, Value: float64(n), Limit: floodLimit, Detail: "memories of one writer within a minute"})
 	}
 	slices.SortFunc(out, func(a, b schemas.Finding) int { return cmp.Compare(b.Value, a.Value) })
 	return out

@@ -116,9 +116,32 @@ func TestSentinel(t *testing.T) {
 		}, nil},
 		"a flood": {func(h *history) {
 			for range 250 {
+				h.write(schemas.TypeMemoryRecorded, "x", struct{}{})
+			}
+		}, []string{"writer_flood writer:x"}},
+		"another's flood": {func(h *history) {
+			for range 250 {
 				h.write(schemas.TypeMemoryRecorded, "chatty", struct{}{})
 			}
-		}, []string{"writer_flood writer"}},
+		}, nil},
+		"searches are no contexts": {func(h *history) {
+			for range 5 {
+				h.pack("s1", "x", 1000, 0, 0.8)
+			}
+			h.pack("s1", "x", 1000, 700, 0.8)
+		}, nil},
+		"budget creep between searches": {func(h *history) {
+			for i := range 5 {
+				h.pack("s1", "x", 1000, 0, 0.8)
+				h.pack("s1", "x", 1000, 400+100*i, 0.8)
+			}
+		}, []string{"budget_creep session:s1"}},
+		"a search after a creep": {func(h *history) {
+			for i := range 5 {
+				h.pack("s1", "x", 1000, 400+100*i, 0.8)
+			}
+			h.pack("s1", "x", 1000, 0, 0.8)
+		}, nil},
 		"many writers are none": {func(h *history) {
 			for i := range 250 {
 				h.write(schemas.TypeMemoryRecorded, fmt.Sprint("agent", i%2), struct{}{})
