@@ -131,8 +131,8 @@ func TestTheDocumentsHaveEveryReasonOfADeadLetter(t *testing.T) {
 	}
 }
 
-// docs/relevance.md has every node of the built-in configuration and every signal that
-// its rules ask for.
+// docs/relevance.md has every mode and node of the built-in configuration, and every
+// signal that its rules ask for.
 func TestTheDocumentsHaveEveryNodeAndSignal(t *testing.T) {
 	t.Parallel()
 	cfg, err := relevance.DefaultConfig()
@@ -147,6 +147,9 @@ func TestTheDocumentsHaveEveryNodeAndSignal(t *testing.T) {
 	want := map[string]bool{}
 	for node := range cfg.Nodes {
 		want[node] = true
+	}
+	for mode := range cfg.TemplateMasks {
+		want[mode] = true
 	}
 	signals := func(when map[string]any) {
 		for key := range when {
