@@ -60,6 +60,11 @@ func (c *askCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
+	if len(res.Payload.Results) == 0 && len(res.Payload.Drop.Drops) == 0 && len(res.Payload.Drop.Denied) == 0 {
+		if err := conn.warnUnused(ctx, a); err != nil {
+			return err
+		}
+	}
 	switch {
 	case a.JSON:
 		return a.printJSON(res)
@@ -158,7 +163,9 @@ func printDrops(w io.Writer, d *schemas.DropReport, explain bool) {
 	counts := map[schemas.DropReason][]string{}
 	for i := range d.Drops {
 		drop := &d.Drops[i]
-		counts[drop.Reason] = append(counts[drop.Reason], drop.ItemID)
+		if name := droppedName(drop); !slices.Contains(counts[drop.Reason], name) {
+			counts[drop.Reason] = append(counts[drop.Reason], name)
+		}
 		if explain && drop.Explanation != "" {
 			fmt.Fprintf(w, "  - %-10s %3d tokens\n", drop.ItemID, drop.Tokens)
 			printSignals(w, drop.Signals)
@@ -180,6 +187,14 @@ func printDrops(w io.Writer, d *schemas.DropReport, explain bool) {
 	for _, reason := range sortedKeys(d.Denied) {
 		fmt.Fprintf(w, "denied   %d by policy: %s\n", d.Denied[reason], strings.ReplaceAll(reason, "_", " "))
 	}
+}
+
+// droppedName is what satchel dropped takes to bring a drop back.
+func droppedName(d *schemas.Drop) string {
+	if d.Span == nil {
+		return d.ItemID
+	}
+	return fmt.Sprintf("%s:%d-%d", d.ItemID, d.Span.Start, d.Span.End)
 }
 
 func sortedKeys[K ~string, V any](m map[K]V) []K {

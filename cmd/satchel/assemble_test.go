@@ -44,7 +44,7 @@ func TestDoorsOnANode(t *testing.T) {
 		"search --limit 10000 kiln":      "/limit",
 		"search --min-confidence 7 kiln": "/min_confidence",
 	} {
-		if r := n.run(t, strings.Split(args, " ")...); r.code == 0 || !strings.Contains(r.err, want) {
+		if r := n.run(t, strings.Split(args, " ")...); r.code != exitUsage || !strings.Contains(r.err, want) {
 			t.Errorf("satchel %s: exit code %d, %q", args, r.code, r.err)
 		}
 	}

@@ -132,13 +132,23 @@ func (c *droppedCmd) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	if a.JSON {
-		return a.printJSON(out)
+		if err := a.printJSON(out); err != nil {
+			return err
+		}
+	} else {
+		c.print(a, &out)
 	}
+	if len(out.Results) == 0 && len(out.Missing) > 0 {
+		return usagef("pack %s: nothing that was named may come back", c.Pack)
+	}
+	return nil
+}
+
+func (c *droppedCmd) print(a *app, out *schemas.RecoverReply) {
 	for _, r := range out.Results {
 		fmt.Fprintf(a.out, "%s\n%s\n", a.bold(excerpt(r.ID, 400)), strings.TrimRight(pack.Printable(r.Content.Text()), "\n"))
 	}
 	for _, id := range out.Missing {
 		fmt.Fprintf(a.out, "%s: it may not come back: not named, denied, changed or erased\n", id)
 	}
-	return nil
 }

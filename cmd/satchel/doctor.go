@@ -135,7 +135,7 @@ func (a *app) checkRunning(ctx context.Context) finding {
 	conn, err := a.dial(ctx)
 	if err != nil {
 		f.OK = errors.Is(err, errNobody)
-		f.Detail = "no: " + err.Error()
+		f.Detail = "Satchel does not run now: " + err.Error()
 		return f
 	}
 	defer conn.close()

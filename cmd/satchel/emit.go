@@ -192,5 +192,5 @@ func (c *forgetCmd) explain(err error) error {
 	if string(refused.Code) != unknownItem && !strings.Contains(refused.Message, unknownItem) && !strings.HasPrefix(refused.Message, "no such item") {
 		return err
 	}
-	return fmt.Errorf("%s: no such item, nothing was erased", strings.Join(c.IDs, ", "))
+	return usagef("%s: no such item, nothing was erased", strings.Join(c.IDs, ", "))
 }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,11 +33,11 @@ func (g *governor) from() *schemas.Agent {
 
 type exceptionAddCmd struct {
 	governor
-	Owner   string   `help:"Who answers for it; not who registers it. Required."`
-	Path    string   `help:"What it lets through: ACTION:REASON, as read:clearance." placeholder:"ACTION:REASON"`
-	For     []string `help:"Principals who may use it." placeholder:"ID"`
-	Reason  string   `help:"Why it is needed."`
-	Expires string   `help:"When it ends: a time as 2026-12-01T18:00:00Z, or a duration from now as 48h. Required."`
+	Owner   string   `help:"Who answers for it; not who registers it." required:""`
+	Path    string   `help:"What it lets through: ACTION:REASON, as read:clearance." placeholder:"ACTION:REASON" required:""`
+	For     []string `help:"Principals who may use it." placeholder:"ID" required:""`
+	Reason  string   `help:"Why it is needed." required:""`
+	Expires string   `help:"When it ends: a time as 2026-12-01T18:00:00Z, or a duration from now as 48h." placeholder:"TIME" required:""`
 	Trigger string   `help:"What ends it at once: COUNTER>=N or COUNTER>=N/DURATION." default:"anomalies>=1" placeholder:"CONDITION"`
 	Session string   `help:"Only items of this session."`
 	Label   []string `help:"Only items that carry all of these labels." placeholder:"NAME:VALUE"`
@@ -62,15 +64,36 @@ func (c *exceptionAddCmd) Run(ctx context.Context, a *app) error {
 	reply, err := a.govern(ctx, schemas.ExceptionRequest{From: c.from(), Add: &schemas.NewException{Owner: c.Owner, Path: c.Path, Principals: c.For,
 		Session: c.Session, Labels: c.Label, Purpose: c.Purpose, Reason: c.Reason, ExpiresAt: until, RollbackTrigger: c.Trigger, AuditHook: c.Hook}})
 	if err != nil {
-		return err
+		return byFlag(err)
 	}
 	return a.printExceptions(reply.Exceptions)
 }
 
-func (c *exceptionAddCmd) until(now time.Time) (time.Time, error) {
-	if c.Expires == "" {
-		return time.Time{}, nil // refused with every other field that is missing
+// byFlag says what is wrong with a registration by the flags that it was given with.
+func byFlag(err error) error {
+	var refused *schemas.Error
+	if !errors.As(err, &refused) {
+		return err
 	}
+	flags := []string{"/add/owner", "--owner", "/add/path", "--path", "/add/principals", "--for", "/add/session", "--session", "/add/labels", "--label",
+		"/add/purpose", "--purpose", "/add/reason", "--reason", "/add/expires_at", "--expires", "/add/rollback_trigger", "--trigger", "/add/audit_hook", "--hook"}
+	named := func(pointer string) string {
+		for i := 0; i < len(flags); i += 2 {
+			if pointer == flags[i] || strings.HasPrefix(pointer, flags[i]+"/") {
+				return flags[i+1]
+			}
+		}
+		return pointer
+	}
+	said := *refused
+	said.Field, said.Problems = named(refused.Field), slices.Clone(refused.Problems)
+	for i := range said.Problems {
+		said.Problems[i].Pointer = named(said.Problems[i].Pointer)
+	}
+	return &said
+}
+
+func (c *exceptionAddCmd) until(now time.Time) (time.Time, error) {
 	if d, err := time.ParseDuration(c.Expires); err == nil {
 		return now.Add(d).UTC().Truncate(time.Second), nil
 	}

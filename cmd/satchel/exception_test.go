@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,13 +22,21 @@ func TestGovernedException(t *testing.T) {
 		t.Fatal("policy lets the secret through")
 	}
 	add := []string{"exception", "add", "--as", "officer", "--path", "read:clearance", "--for", "auditor-7", "--reason", "audit", "--trigger", "uses>=9"}
-	for name, args := range map[string][]string{
-		"/add/owner": {"--expires", "1h", "--role", "exception_approver"}, "/add/expires_at": {"--owner", "mara", "--role", "exception_approver"},
-		"policy_denied": {"--owner", "mara", "--expires", "1h"},
+	for says, c := range map[string]struct {
+		args []string
+		code int
+	}{
+		"missing flags: --owner":   {[]string{"--expires", "1h", "--role", "exception_approver"}, exitUsage},
+		"missing flags: --expires": {[]string{"--owner", "mara", "--role", "exception_approver"}, exitUsage},
+		"--path: must be one of":   {[]string{"--owner", "mara", "--expires", "1h", "--role", "exception_approver", "--path", "read:nosuch"}, exitUsage},
+		"policy_denied":            {[]string{"--owner", "mara", "--expires", "1h"}, exitFailed},
 	} {
-		if r := n.run(t, append(add, args...)...); r.code == 0 || !strings.Contains(r.err, name) {
-			t.Errorf("%s: exit code %d\n%s", name, r.code, r.err)
+		if r := n.run(t, append(slices.Clone(add), c.args...)...); r.code != c.code || !strings.Contains(r.err, says) || strings.Contains(r.err, "/add/") {
+			t.Errorf("%s: exit code %d\n%s", says, r.code, r.err)
 		}
+	}
+	if r := n.run(t, "exception", "add"); r.code != exitUsage || !strings.Contains(r.err, "--for=") || !strings.Contains(r.err, "--reason=") {
+		t.Errorf("without flags: exit code %d\n%s", r.code, r.err)
 	}
 	list := mustJSON[[]schemas.ExceptionState](t, n, append(add, "--owner", "mara", "--expires", "1h", "--role", "exception_approver")...)
 	if len(list) != 1 || !list[0].Live {
@@ -37,7 +46,7 @@ func TestGovernedException(t *testing.T) {
 		t.Error("the exception does not count")
 	}
 	contains(t, "doctor", n.run(t, "doctor").out, list[0].ID, "owner mara", "1 use")
-	contains(t, "the ledger", n.must(t, "ledger", "--kind", "exception"), "exception.registered", "exception.used")
+	contains(t, "the ledger", n.must(t, "ledger", "--kind", "exception"), "exception.registered", "exception.used", list[0].ID+" read:clearance")
 	n.must(t, "exception", "revoke", list[0].ID, "--as", "mara")
 	if strings.Contains(ask(), secret) {
 		t.Error("the exception counts after it was revoked")

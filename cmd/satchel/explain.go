@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"satchel/schemas"
@@ -27,6 +28,10 @@ func (c *explainCmd) Run(ctx context.Context, a *app) error {
 	var reply schemas.ExplainReply
 	req := schemas.ExplainRequest{From: c.agent(), PackID: c.Pack, ItemID: c.Item}
 	if err := a.door(ctx, "explain", req, &reply); err != nil {
+		var refused *schemas.Error
+		if errors.As(err, &refused) && refused.Code == schemas.CodePolicyDenied {
+			return fmt.Errorf("%w; name the principal that asked for the pack with --as, --level, --group and --role, or an auditor", err)
+		}
 		return err
 	}
 	if a.JSON {

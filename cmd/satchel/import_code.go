@@ -266,7 +266,7 @@ func (d *codeImported) print(a *app) error {
 		units += d.Units[l]
 		languages = append(languages, fmt.Sprintf("%s %d", l, d.Units[l]))
 	}
-	fmt.Fprintf(a.out, "%s: %d units of %d files (%s), %d published, %d ended\n", d.Repo, units, d.Files, strings.Join(languages, ", "), d.Published, d.Removed)
+	fmt.Fprintf(a.out, "%s: %s of %s (%s), %d published, %d ended\n", d.Repo, plural(units, "unit", "units"), plural(d.Files, "file", "files"), strings.Join(languages, ", "), d.Published, d.Removed)
 	var reasons []string
 	for _, r := range slices.Sorted(maps.Keys(d.LeftOut)) {
 		reasons = append(reasons, fmt.Sprintf("%s %d", r, d.LeftOut[r]))

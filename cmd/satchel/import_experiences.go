@@ -79,7 +79,7 @@ func (c *importExperiencesCmd) Run(ctx context.Context, a *app) error {
 	if a.JSON {
 		err = a.printJSON(did)
 	} else {
-		_, err = fmt.Fprintf(a.out, "%d experiences read, %d published, %d malformed\n", did.Read, did.Published, did.Malformed)
+		_, err = fmt.Fprintf(a.out, "%s read, %d published, %d malformed\n", plural(did.Read, "experience", "experiences"), did.Published, did.Malformed)
 	}
 	return errors.Join(err, printUnfinished(a, indexed || a.JSON, did.Malformed))
 }

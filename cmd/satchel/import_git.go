@@ -143,7 +143,7 @@ func (d *gitImported) print(a *app) error {
 	if d.Since != "" {
 		fmt.Fprintf(a.out, "%s: the log has the history up to %.10s\n", d.Repo, d.Since)
 	}
-	fmt.Fprintf(a.out, "%s: %d commits read, %d published, %d merges", d.Repo, d.Read, d.Published, d.Merges)
+	fmt.Fprintf(a.out, "%s: %s read, %d published, %s", d.Repo, plural(d.Read, "commit", "commits"), d.Published, plural(d.Merges, "merge", "merges"))
 	if d.Cut > 0 {
 		fmt.Fprintf(a.out, ", %d with more than %d files or a message over %d KiB cut", d.Cut, gitlog.MaxFiles, gitlog.MaxMessage>>10)
 	}

@@ -55,7 +55,7 @@ func TestImportGitAndCodeOnANode(t *testing.T) {
 		t.Errorf("second import %+v", second)
 	}
 	contains(t, "a third import", n.must(t, "import", "git", dir, "--name", "kiln"), "the log has the history up to "+second.Head[:10], "0 commits read")
-	contains(t, "since", n.must(t, "import", "git", dir, "--name", "kiln", "--since", first.Head), "1 commits read")
+	contains(t, "since", n.must(t, "import", "git", dir, "--name", "kiln", "--since", first.Head), "1 commit read")
 	contains(t, "ask for a commit", n.must(t, "ask", "what wood is the kiln fired with?"), "beech wood")
 
 	code := mustJSON[codeImported](t, n, "import", "code", dir, "--name", "kiln")

@@ -72,8 +72,9 @@ func (c *ledgerCmd) Run(ctx context.Context, a *app) error {
 			return err
 		}
 	}
-	unproved := 0
+	unproved, seen := 0, 0
 	err = e.FollowLedger(ctx, opts, func(l emitters.LedgerEvent) error {
+		seen++
 		line := ledgerLine{Position: l.Position, Kind: string(l.Kind), Agent: l.Agent, Gap: l.Gap}
 		if l.Gap == nil {
 			line.Type, line.ID, line.Subject, line.Data = l.Event.Type(), l.Event.ID(), l.Event.Subject(), l.Event.Data()
@@ -92,6 +93,9 @@ func (c *ledgerCmd) Run(ctx context.Context, a *app) error {
 	})
 	if err != nil && !(errors.Is(err, context.Canceled) && c.Follow) {
 		return err
+	}
+	if seen == 0 && !c.Follow {
+		fmt.Fprintf(a.err, "the ledger of tenant %q has no such entries%s\n", a.Tenant, map[bool]string{true: ": nothing was ever recorded there"}[len(c.Kind) == 0 && c.After == 0])
 	}
 	if unproved > 0 {
 		return &foundError{fmt.Sprintf("%d entries could not be proved", unproved)}
@@ -116,8 +120,32 @@ func (a *app) printLedger(line ledgerLine) error {
 	return err
 }
 
-// about says what an entry is about: the subject, with the figures of a pack and the
-// items of an erasure.
+// warnUnused says so when the tenant has no memory at all, as one has that is misspelt.
+func (c *client) warnUnused(ctx context.Context, a *app) error {
+	if err := c.ledgerCatchesUp(ctx); err != nil {
+		return err
+	}
+	e, err := emitters.New(c.nc, emitters.Config{Tenant: c.tenant, Agent: c.agent})
+	if err != nil {
+		return &usageError{err}
+	}
+	err = e.FollowLedger(ctx, emitters.FollowOptions{Kinds: []schemas.LedgerKind{schemas.LedgerMemory}, Once: true}, func(emitters.LedgerEvent) error { return errRecorded })
+	switch {
+	case errors.Is(err, errRecorded):
+		return nil
+	case err != nil:
+		a.logger(a.err).Debug("cannot say whether the tenant has memories", "error", err)
+		return ctx.Err()
+	}
+	a.printWarnings([]string{fmt.Sprintf("tenant %q is empty: nothing was ever recorded there", c.tenant)})
+	return nil
+}
+
+// errRecorded ends a look at the ledger that found a memory.
+var errRecorded = errors.New("a memory was recorded")
+
+// about says what an entry is about: the subject, with the figures of a pack, the items
+// of an erasure and the path of an exception.
 func (l *ledgerLine) about() string {
 	switch schemas.LedgerKind(l.Kind) {
 	case schemas.LedgerPack:
@@ -130,6 +158,12 @@ func (l *ledgerLine) about() string {
 			items += len(section.Items)
 		}
 		return fmt.Sprintf("%s for %s, %s, %s", pack.ID, pack.Principal, plural(items, "item", "items"), plural(pack.TokenActual, "token", "tokens"))
+	case schemas.LedgerException:
+		var x schemas.GovernedException
+		if json.Unmarshal(l.Data, &x) != nil || x.ID == "" {
+			return l.Subject
+		}
+		return x.ID + " " + x.Path
 	case schemas.LedgerErasure:
 		var erased schemas.LedgerReference
 		if json.Unmarshal(l.Data, &erased) != nil || len(erased.Items) == 0 {

@@ -184,7 +184,7 @@ func report(errOut io.Writer, err error) int {
 		fmt.Fprintln(errOut, "satchel:", usage)
 		printProblems(errOut, err)
 		return exitUsage
-	case errors.As(err, &refused) && refused.Code.HTTPStatus() == 400:
+	case errors.As(err, &refused) && (refused.Code.HTTPStatus() == 400 || refused.Code.HTTPStatus() == 404):
 		fmt.Fprintln(errOut, "satchel:", err)
 		printProblems(errOut, err)
 		return exitUsage

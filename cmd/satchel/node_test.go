@@ -55,7 +55,7 @@ func TestEmitAskForgetOnANode(t *testing.T) {
 	}
 	contains(t, "forget", n.must(t, "forget", "n1", "--reason", "asked for"), "erased n1: 1 log entry, ", "log ", "items ", "keyword ", "vector ", "graph ", "MEMORY ", "nothing left")
 	for _, id := range []string{"n1", "note-x"} {
-		if r := n.run(t, "forget", id); r.code != exitFailed || r.err != "satchel: "+id+": no such item, nothing was erased\n" {
+		if r := n.run(t, "forget", id); r.code != exitUsage || r.err != "satchel: "+id+": no such item, nothing was erased\n" {
 			t.Errorf("forget of what is not there: exit code %d\n%s%s", r.code, r.out, r.err)
 		}
 	}

@@ -174,7 +174,7 @@ func TestForgetOfNothing(t *testing.T) {
 	for _, refused := range []*schemas.Error{{Code: unknownItem}, {Code: schemas.CodeValidation, Message: "the event became a dead letter: unknown_item"}} {
 		var errOut strings.Builder
 		code := report(&errOut, c.explain(fmt.Errorf("request: %w", refused)))
-		if code != exitFailed || errOut.String() != "satchel: note-x: no such item, nothing was erased\n" {
+		if code != exitUsage || errOut.String() != "satchel: note-x: no such item, nothing was erased\n" {
 			t.Errorf("exit code %d, %s", code, errOut.String())
 		}
 	}

@@ -111,8 +111,8 @@ type policyExplainCmd struct {
 	Role    []string `help:"Roles claimed."`
 	Purpose string   `help:"What the data is for."`
 	Action  string   `help:"What is to be done: read, open, write, erase, follow." default:"read"`
-	Item    string   `help:"The item, a memory as JSON; @FILE reads a file." xor:"item" required:""`
-	ID      string   `help:"Id of an item that is stored." xor:"item" required:""`
+	Item    string   `help:"The item, a memory as JSON; @FILE reads a file. Either this or --id." xor:"item"`
+	ID      string   `help:"Id of an item that is stored. Either this or --item." xor:"item"`
 }
 
 // Help shows how it is called.
@@ -144,6 +144,9 @@ type policyAnswer struct {
 
 // Run decides and prints which rule did.
 func (c *policyExplainCmd) Run(ctx context.Context, a *app) error {
+	if c.Item == "" && c.ID == "" {
+		return usagef("name an item with --id, or give one with --item")
+	}
 	d, registry, err := a.openPolicy(ctx, a.logger(a.err))
 	if err != nil {
 		return err

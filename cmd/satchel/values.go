@@ -155,7 +155,7 @@ func (c *valuesCmd) print(a *app, did *valuesFound) error {
 	for _, v := range did.Items {
 		fmt.Fprintf(a.out, "%-10s %3d  %.2f  %s\n", v.Axis, v.Size, v.Nearness, v.Text)
 	}
-	fmt.Fprintf(a.out, "%d experiences, %d values", did.Experiences, len(did.Items))
+	fmt.Fprintf(a.out, "%s, %s", plural(did.Experiences, "experience", "experiences"), plural(len(did.Items), "value", "values"))
 	if !c.DryRun {
 		fmt.Fprintf(a.out, ": %d published, %d unchanged, %d superseded, %d ended", did.Published, did.Unchanged, did.Superseded, did.Ended)
 	}
