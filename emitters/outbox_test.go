@@ -80,9 +80,10 @@ func TestTheOutboxKeepsEventsWhileNATSIsAway(t *testing.T) {
 func TestWithoutAnOutboxTheErrorIsNamed(t *testing.T) {
 	t.Parallel()
 	s := startStreams(t)
-	e, _ := away(t, s, emitters.Config{})
+	e, nc := away(t, s, emitters.Config{})
 	s.start(t)
 	s.stop(t)
+	await(t, nc, nats.RECONNECTING)
 	if _, err := e.Remember(t.Context(), note("n1", "x"), nil); !errors.Is(err, emitters.ErrNotConnected) {
 		t.Errorf("remember: %v", err)
 	}

@@ -219,7 +219,11 @@ func (s *streams) stop(t *testing.T) {
 // stored returns the ids of the events in MEMORY, in order.
 func (s *streams) stored(t *testing.T) []string {
 	t.Helper()
-	nc := dial(t, s.url())
+	nc, err := nats.Connect("", s.srv.InProcess())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
 	js, err := jetstream.Open(t.Context(), nc)
 	if err != nil {
 		t.Fatal(err)

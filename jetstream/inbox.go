@@ -159,6 +159,9 @@ func (i *Inbox) Fetch(ctx context.Context, limit int) ([]transport.Message, erro
 		if err != nil {
 			return nil, fmt.Errorf("fetch from %q: %w", i.Name(), err)
 		}
+		if meta.Stream != MemoryStream || meta.Consumer != i.durable() { // somebody else's
+			continue
+		}
 		if meta.Sequence.Consumer != i.order { // something was lost on the way
 			i.stopFeed()
 			if len(batch) > 0 {

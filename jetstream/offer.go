@@ -22,9 +22,10 @@ const (
 // partBytes is the size of a part: large enough to be few, small enough for any server.
 const partBytes = 256 << 10
 
-// inboxPrefix begins every subject that a content may be fetched from: a service must not
-// be made to ask other services in somebody's name.
-const inboxPrefix = "_INBOX."
+// inboxes begin every subject that a content may be fetched from, those of clients and
+// those of Satchel's own connections: a service must not be made to ask other services in
+// somebody's name.
+const inboxes, ownInboxes = "_INBOX.", "_SATCHEL."
 
 // ErrOffer is returned when an offered content does not arrive whole.
 var ErrOffer = errors.New("the offered content broke off")
@@ -95,7 +96,7 @@ type fetch struct {
 
 // Read asks for the next part when the one before is used up.
 func (f *fetch) Read(p []byte) (int, error) {
-	if !strings.HasPrefix(f.subject, inboxPrefix) || strings.ContainsAny(f.subject, "*> \t\r\n") {
+	if !strings.HasPrefix(f.subject, inboxes) && !strings.HasPrefix(f.subject, ownInboxes) || strings.ContainsAny(f.subject, "*> \t\r\n") {
 		return 0, fmt.Errorf("fetch content: %w: it is not offered on an inbox", ErrOffer)
 	}
 	for len(f.part) == 0 {

@@ -144,3 +144,14 @@ func (a *app) prices() (isolation.Prices, error) {
 	}
 	return p, nil
 }
+
+// roleSubjects are those of the roles that this worker plays.
+func (a *app) roleSubjects() []string {
+	var subjects []string
+	for _, role := range strings.Split(a.Roles, ",") {
+		if role = strings.TrimSpace(role); role != "" {
+			subjects = append(subjects, "ctx.v1.*.role."+role)
+		}
+	}
+	return subjects
+}

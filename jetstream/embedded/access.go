@@ -1,11 +1,13 @@
 package embedded
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -15,26 +17,34 @@ import (
 // keyFile holds the operator's nkey seed, for the folder's owner alone.
 const keyFile = "operator.nk"
 
-// artifacts is the stream of the object store of artifacts: its contents are for those
-// whom policy lets open them.
-const artifacts = "OBJ_SATCHEL_ARTIFACTS"
+// private begins the inboxes of the operator's connections: what is answered to Satchel
+// itself is heard by nobody else.
+const private = "_SATCHEL"
 
-// access says who may do what: the operator everything; the client, as which
-// connects who shows no key, not write what Satchel alone says, nor change streams and
-// what consumes MEMORY, nor read artifacts.
-func access(operator, client string) []*server.NkeyUser {
-	deny := &server.SubjectPermission{Deny: []string{
-		"prov.v1.>", "dlq.v1.>", "p.>", "$O.>", "$KV.>",
+// access says who may do what: the operator everything. The client, as which connects
+// who shows no key, may publish memories and requests and follow the ledger; not write
+// what Satchel alone says, nor change streams, nor read or consume MEMORY and artifacts,
+// nor answer in Satchel's place, but for the subjects that are not in own. To what it was
+// asked it may answer.
+func access(operator, client string, own []string) []*server.NkeyUser {
+	publish := []string{
+		"prov.v1.>", "dlq.v1.>", "p.>", private + ".>", "$O.>", "$KV.>",
 		"$JS.API.STREAM.CREATE.>", "$JS.API.STREAM.UPDATE.>", "$JS.API.STREAM.DELETE.>", "$JS.API.STREAM.PURGE.>",
-		"$JS.API.STREAM.RESTORE.>", "$JS.API.STREAM.MSG.DELETE.>", "$JS.API.STREAM.PEER.>", "$JS.API.STREAM.LEADER.>",
-		"$JS.API.CONSUMER.*.MEMORY.>", "$JS.API.CONSUMER.DURABLE.CREATE.MEMORY.>", "$JS.API.CONSUMER.MSG.NEXT.MEMORY.>",
-		"$JS.API.CONSUMER.LEADER.>", "$JS.ACK.MEMORY.>", "$JS.FC.>", "$JSC.>",
-		"$JS.API.CONSUMER.*." + artifacts + ".>", "$JS.API.CONSUMER.*." + artifacts, "$JS.API.CONSUMER.DURABLE.CREATE." + artifacts + ".>",
-		"$JS.API.CONSUMER.MSG.NEXT." + artifacts + ".>", "$JS.API.STREAM.MSG.GET." + artifacts, "$JS.API.DIRECT.GET." + artifacts,
-		"$JS.API.DIRECT.GET." + artifacts + ".>", "$JS.API.STREAM.SNAPSHOT.>",
-	}}
-	unheard := &server.SubjectPermission{Deny: []string{"$O.SATCHEL_ARTIFACTS.>"}}
-	return []*server.NkeyUser{{Nkey: operator}, {Nkey: client, Permissions: &server.Permissions{Publish: deny, Subscribe: unheard}}}
+		"$JS.API.STREAM.RESTORE.>", "$JS.API.STREAM.SNAPSHOT.>", "$JS.API.STREAM.MSG.DELETE.>", "$JS.API.STREAM.PEER.>",
+		"$JS.API.STREAM.LEADER.>", "$JS.API.CONSUMER.LEADER.>", "$JS.ACK.MEMORY.>", "$JS.FC.>", "$JSC.>",
+	}
+	for _, stream := range []string{"MEMORY", "OBJ_SATCHEL_ARTIFACTS"} {
+		publish = append(publish, "$JS.API.STREAM.MSG.GET."+stream, "$JS.API.DIRECT.GET."+stream, "$JS.API.DIRECT.GET."+stream+".>",
+			"$JS.API.CONSUMER.*."+stream, "$JS.API.CONSUMER.*."+stream+".>", "$JS.API.CONSUMER.DURABLE.CREATE."+stream+".>",
+			"$JS.API.CONSUMER.MSG.NEXT."+stream+".>")
+	}
+	subscribe := append([]string{
+		"mem.v1.>", "p.>", "ctx.v1.*.*", "log.v1.>", "art.v1.>", private + ".>", "$JS.API.>", "$JS.ACK.>", "$O.SATCHEL_ARTIFACTS.>",
+	}, own...)
+	return []*server.NkeyUser{{Nkey: operator}, {Nkey: client, Permissions: &server.Permissions{
+		Publish: &server.SubjectPermission{Allow: []string{">"}, Deny: publish}, Subscribe: &server.SubjectPermission{Deny: subscribe},
+		Response: &server.ResponsePermission{MaxMsgs: 8, Expires: time.Minute}, // each of its subscriptions counts
+	}}}
 }
 
 // operatorKey returns the operator's public key, which stays the same from run to run,
@@ -85,9 +95,10 @@ func Operator(dir string) (nats.Option, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	option, err := nats.NkeyOptionFromSeed(path)
+	key, err := nats.NkeyOptionFromSeed(path)
 	if err != nil {
 		return nil, fmt.Errorf("read operator key: %w", err)
 	}
-	return option, nil
+	inbox := nats.CustomInboxPrefix(private + "." + rand.Text())
+	return func(o *nats.Options) error { return errors.Join(key(o), inbox(o)) }, nil
 }

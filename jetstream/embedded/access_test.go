@@ -25,7 +25,8 @@ func TestClientsMayNotWriteTheLedger(t *testing.T) {
 		"prov.v1.acme.pack.satchel": false, "dlq.v1.acme.malformed": false, "p.3.mem.v1.acme.evt.a": false,
 		"$JS.API.STREAM.DELETE.LEDGER": false, "$JS.API.STREAM.PURGE.MEMORY": false, "$JS.API.STREAM.MSG.DELETE.LEDGER": false,
 		"$JS.API.CONSUMER.DELETE.MEMORY.append-p01": false, "$JS.API.CONSUMER.MSG.NEXT.MEMORY.append-p01": false,
-		"$JS.ACK.MEMORY.append-p01.1.2.3.4.5": false, "$KV.x.y": false, "$O.x.y": false,
+		"$JS.ACK.MEMORY.append-p01.1.2.3.4.5": false, "$KV.x.y": false, "$O.x.y": false, "_SATCHEL.x.y": false,
+		"$JS.API.CONSUMER.CREATE.MEMORY": false, "$JS.API.STREAM.MSG.GET.MEMORY": false, "$JS.API.DIRECT.GET.MEMORY.p.1.x": false,
 		"$JS.API.CONSUMER.CREATE.OBJ_SATCHEL_ARTIFACTS.x": false, "$JS.API.CONSUMER.CREATE.OBJ_SATCHEL_ARTIFACTS": false,
 		"$JS.API.STREAM.MSG.GET.OBJ_SATCHEL_ARTIFACTS": false, "$JS.API.DIRECT.GET.OBJ_SATCHEL_ARTIFACTS": false,
 		"$JS.API.DIRECT.GET.OBJ_SATCHEL_ARTIFACTS.$O.SATCHEL_ARTIFACTS.M.x": false, "$JS.API.STREAM.SNAPSHOT.OBJ_SATCHEL_ARTIFACTS": false,
@@ -74,4 +75,68 @@ func mayPublish(t *testing.T, s *embedded.Server, operator nats.Option, as, subj
 		return false
 	}
 	return true
+}
+
+// What is said to Satchel, and what it asks and is answered itself, no client hears; so
+// nobody can answer in its place. What a client is asked it may answer.
+func TestClientsHearTheLedgerAndTheirRepliesAlone(t *testing.T) {
+	t.Parallel()
+	s := start(t, embedded.Config{Port: embedded.RandomPort, Own: []string{"ctx.v1.*.role.planner"}})
+	satchel, err := nats.Connect("", s.InProcess())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer satchel.Close()
+	client, err := nats.Connect(s.ClientURL(), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	all, err := client.SubscribeSync(">")
+	if err != nil {
+		t.Fatal(err)
+	}
+	heard := map[string]bool{"prov.v1.a.pack.satchel": true, "_INBOX.x.y": true, "ctx.v1.a.role.verifier": true}
+	for _, hidden := range []string{"mem.v1.a.evt.x", "mem.v1.a.put", "p.1.mem.v1.a.evt.x", "ctx.v1.a.request", "ctx.v1.a.role.planner",
+		"log.v1.a.head", "art.v1.a.store", "_SATCHEL.x.y", "$JS.API.CONSUMER.MSG.NEXT.MEMORY.append-p01", "$O.SATCHEL_ARTIFACTS.C.x"} {
+		heard[hidden] = false
+	}
+	if err := client.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	for subject := range heard {
+		if err := satchel.Publish(subject, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := satchel.Publish("prov.v1.last", nil); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		msg, err := all.NextMsg(10 * time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if msg.Subject == "prov.v1.last" {
+			break
+		}
+		if !heard[msg.Subject] {
+			t.Errorf("a client hears %s", msg.Subject)
+		}
+		delete(heard, msg.Subject)
+	}
+	for subject, want := range heard {
+		if want {
+			t.Errorf("a client does not hear %s", subject)
+		}
+	}
+	if _, err := client.Subscribe("asked", func(m *nats.Msg) { _ = m.Respond([]byte("yes")) }); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := satchel.Request("asked", nil, 10*time.Second); err != nil {
+		t.Errorf("a client that is asked: %v", err)
+	}
 }

@@ -37,6 +37,7 @@ type Config struct {
 	MaxMemory  int64         // bytes of memory streams, default 256 MiB
 	MaxPayload int32         // bytes of a message, default 1 MiB
 	StartLimit time.Duration // how long recovery of the store may take, default 2 minutes
+	Own        []string      // subjects, besides those of every Satchel, that clients may not answer
 	Log        *slog.Logger  // default: discard; the server's notices are debug records
 }
 
@@ -138,7 +139,7 @@ func start(cfg Config, dir string) (*server.Server, error) {
 		DontListen:         cfg.NoListen,
 		NoSigs:             true,
 		MaxPayload:         cfg.MaxPayload,
-		Nkeys:              access(key, client),
+		Nkeys:              access(key, client, cfg.Own),
 		NoAuthUser:         client,
 		JetStream:          true,
 		StoreDir:           dir,
