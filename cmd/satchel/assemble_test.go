@@ -1,11 +1,13 @@
 package main
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/nats-io/nats.go"
 
+	"satchel/pipeline/pack"
 	"satchel/schemas"
 )
 
@@ -82,5 +84,23 @@ func TestBrighten(t *testing.T) {
 	want := "\x1b[1;36m# Head\x1b[0m\n\x1b[1mValue\x1b[0m and **more\n\x1b[2m*note*\x1b[0m\nplain\n"
 	if got != want {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestDroppedComesBackWhole asks for a text that is longer than a screen and has what a
+// terminal would obey.
+func TestDroppedComesBackWhole(t *testing.T) {
+	t.Parallel()
+	n := remembered(t)
+	long := "the kiln log:\n" + strings.Repeat("\x1b[31mthe kiln is hot, wait for the bell\n", 300) + "the kiln is cold"
+	item, err := json.Marshal(map[string]any{"id": "long-1", "kind": "memory", "type": "episodic", "content": long})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.must(t, "emit", "--wait", "indexed", "--item", string(item))
+	res := mustJSON[schemas.ContextResult](t, n, "ask", "--budget", "150", "kiln")
+	out := n.must(t, "dropped", res.Payload.PackID, "long-1")
+	if want := "long-1\n" + pack.Printable(long) + "\n"; out != want || strings.Contains(out, "\x1b") {
+		t.Errorf("%d bytes came back of %d, beginning %.200q", len(out), len(want), out)
 	}
 }
