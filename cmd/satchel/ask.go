@@ -28,7 +28,7 @@ type askCmd struct {
 
 	Profile string             `help:"Ranking profile: default, seed, balanced, recent, trusted, causal or one of the settings."`
 	Weight  map[string]float64 `help:"Weights of signals over the profile's, as --weight recency=0.3." placeholder:"SIGNAL=W"`
-	Score   float64            `name:"min-score" help:"Score under which items are left out, 0 to 1."`
+	Score   float64            `name:"min-score" help:"Score under which items are left out, 0 to 1; 0 fills the budget, 0.3 leaves out most of what is about something else."`
 }
 
 // Help shows how it is called.
@@ -37,6 +37,7 @@ func (askCmd) Help() string {
   satchel ask "why did card payments fail on Tuesday?"
   satchel ask --as risk_officer --level restricted --group risk "how many customers were charged twice?"
   satchel ask --json --explain "who renewed the certificate?"
+  satchel ask --min-score 0.3 "who renewed the certificate?"
   satchel ask --graph mermaid "why did card payments fail?"`
 }
 
