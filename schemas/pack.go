@@ -74,7 +74,7 @@ type ContextItem struct {
 	Evidence      RetrievalEvidence `json:"evidence"`
 	Tokens        int               `json:"tokens"`
 	Redactions    []string          `json:"redactions,omitempty"` // JSON paths
-	Spans         []Span            `json:"spans,omitempty"`      // of the content that are shown; absent: the whole
+	Spans         []Span            `json:"spans,omitempty"`      // of the content, as policy lets the requester see it, that are shown; absent: the whole
 
 	Obligations *Obligations `json:"obligations,omitempty"` // what had to be done before it was shown
 }
@@ -175,7 +175,7 @@ type Drop struct {
 	Detail string     `json:"detail,omitempty"`
 	Score  float64    `json:"score"`
 	Tokens int        `json:"tokens"`
-	Span   *Span      `json:"span,omitempty"`  // nil: the whole item
+	Span   *Span      `json:"span,omitempty"`  // of the content as policy lets the requester see it; nil: the whole item
 	Place  int        `json:"place,omitempty"` // in the order of choice, from 1; 0: it took no part
 
 	Signals     map[string]float64 `json:"signals,omitempty"`     // the H4R signals; with include_scores

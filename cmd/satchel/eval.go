@@ -314,11 +314,17 @@ func (s *evalSystem) Pack(ctx context.Context, q *eval.Query, budget int) (eval.
 	if err != nil {
 		return eval.Packed{}, err
 	}
+	start := time.Now()
 	res, err := s.engine.Context(ctx, sc, req)
 	if err != nil {
 		return eval.Packed{}, err
 	}
-	p := eval.Packed{Tokens: res.Payload.Pack.TokenActual, Shares: s.shares(&res.Payload), Account: s.account(&res.Payload), Text: res.Payload.Text}
+	took := time.Since(start)
+	texts, err := s.seen(ctx, sc, &res)
+	if err != nil {
+		return eval.Packed{}, err
+	}
+	p := eval.Packed{Tokens: res.Payload.Pack.TokenActual, Shares: s.shares(&res.Payload, texts), Account: account(&res.Payload, texts), Text: res.Payload.Text, Took: took}
 	for _, section := range res.Payload.Pack.Sections {
 		for _, item := range section.Items {
 			p.IDs = append(p.IDs, s.ids[item.ID])

@@ -1,23 +1,28 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"maps"
 	"math"
+	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
 	"satchel/cmd/satchel/internal/eval"
+	"satchel/pipeline/scope"
 	"satchel/schemas"
 )
 
 // shares returns, by the set's ids, which part of each shown item's text is shown.
-func (s *evalSystem) shares(p *schemas.ResultPayload) map[string]float64 {
+func (s *evalSystem) shares(p *schemas.ResultPayload, texts map[string]string) map[string]float64 {
 	out := map[string]float64{}
 	for _, section := range p.Pack.Sections {
 		for _, item := range section.Items {
 			share := 1.0
 			if len(item.Spans) > 0 {
-				share = float64(length(item.Spans)) / float64(max(1, len(s.texts[item.ID])))
+				share = float64(length(item.Spans)) / float64(max(1, len(texts[item.ID])))
 			}
 			out[s.ids[item.ID]] = share
 		}
@@ -33,9 +38,61 @@ func length(spans []schemas.Span) int {
 	return n
 }
 
-// account holds a reply against the set's own texts: which characters of what it named
-// are neither shown nor dropped, and which of its citations do not resolve.
-func (s *evalSystem) account(p *schemas.ResultPayload) eval.Account {
+// seen are the set's texts as policy lets the requester see them: citations and spans of
+// an item in which personal data is hidden are of that text. It is what is shown whole, or
+// what the recovery of the pack brings back, and counts only if it is the set's own text
+// with marks in it.
+func (s *evalSystem) seen(ctx context.Context, sc scope.Scope, res *schemas.ContextResult) (map[string]string, error) {
+	var parts []string
+	hidden := map[string]bool{}
+	for _, section := range res.Payload.Pack.Sections {
+		for _, item := range section.Items {
+			if item.Obligations == nil || item.Obligations.PII != schemas.PIIRedact {
+				continue
+			}
+			hidden[item.ID] = true
+			if len(item.Spans) > 0 {
+				parts = append(parts, item.ID)
+			}
+		}
+	}
+	if len(hidden) == 0 {
+		return s.texts, nil
+	}
+	wholes := slices.Clone(res.Payload.Results)
+	if len(parts) > 0 {
+		got, err := s.engine.Recover(ctx, sc, schemas.RecoverRequest{PackID: res.Payload.PackID, ItemIDs: parts}, res)
+		if err != nil {
+			return nil, fmt.Errorf("recover %d items: %w", len(parts), err)
+		}
+		wholes = append(wholes, got.Results...)
+	}
+	texts := maps.Clone(s.texts)
+	for _, item := range wholes {
+		if text := item.Content.Text(); hidden[item.ID] && marked(s.texts[item.ID], text) {
+			texts[item.ID] = text
+		}
+	}
+	return texts, nil
+}
+
+// mark is what stands in the place of personal data that is redacted.
+var mark = regexp.MustCompile(`\[[a-z]+\]`)
+
+// marked reports whether text is the whole with marks in the place of parts of it, each
+// of at least one character.
+func marked(whole, text string) bool {
+	pieces := mark.Split(text, -1)
+	for i, piece := range pieces {
+		pieces[i] = regexp.QuoteMeta(piece)
+	}
+	is, err := regexp.MatchString(`(?s)\A`+strings.Join(pieces, `.+?`)+`\z`, whole)
+	return err == nil && is
+}
+
+// account holds a reply against the texts: which characters of what it named are neither
+// shown nor dropped, and which of its citations do not resolve.
+func account(p *schemas.ResultPayload, texts map[string]string) eval.Account {
 	var a eval.Account
 	dropped := map[string][]schemas.Span{}
 	for _, d := range p.Drop.Drops {
@@ -43,9 +100,9 @@ func (s *evalSystem) account(p *schemas.ResultPayload) eval.Account {
 			dropped[d.ItemID] = append(dropped[d.ItemID], *d.Span)
 			continue
 		}
-		a.Removed += len(s.texts[d.ItemID])
-		if _, known := s.texts[d.ItemID]; known {
-			a.Named += len(s.texts[d.ItemID])
+		a.Removed += len(texts[d.ItemID])
+		if _, known := texts[d.ItemID]; known {
+			a.Named += len(texts[d.ItemID])
 		}
 	}
 	shown := map[string]bool{}
@@ -54,7 +111,7 @@ func (s *evalSystem) account(p *schemas.ResultPayload) eval.Account {
 		for _, item := range section.Items {
 			shown[item.ID] = true
 			number++
-			text := s.texts[item.ID]
+			text := texts[item.ID]
 			a.Add(named(len(text), item.Spans, dropped[item.ID]))
 			a.Cited += 1 + len(item.Spans)
 			if strings.Contains(p.Text, fmt.Sprintf("[%d] ", number)) && number <= len(p.Results) && p.Results[number-1].ID == item.ID {
@@ -70,7 +127,7 @@ func (s *evalSystem) account(p *schemas.ResultPayload) eval.Account {
 	for _, sentence := range p.Explainability.TLDR.Sentences {
 		for _, id := range sentence.Citations {
 			a.Cited++
-			if shown[id] && (p.Explainability.TLDR.Method != "" || strings.Contains(bare(s.texts[id]), bare(sentence.Text))) {
+			if shown[id] && (p.Explainability.TLDR.Method != "" || strings.Contains(bare(texts[id]), bare(sentence.Text))) {
 				a.Resolved++
 			}
 		}

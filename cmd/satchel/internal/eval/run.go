@@ -23,7 +23,8 @@ type Packed struct {
 	Tokens  int
 	Shares  map[string]float64 // by id, the part of the item's text that is shown
 	Account Account
-	Text    string // as rendered
+	Text    string        // as rendered
+	Took    time.Duration // making it, without holding it against the labels
 }
 
 // Account is how a pack answers for what it left out and for what it cites.
@@ -143,12 +144,11 @@ func ask(ctx context.Context, set string, q *Query, sys System, budgets []int, s
 	row.Score = Rank(collapse(ids), labels)
 	row.Score.Evidence, row.Score.Shown, row.Score.Answered, row.Score.Tokens = map[int]float64{}, map[int]float64{}, map[int]float64{}, map[int]float64{}
 	for _, budget := range budgets {
-		start := time.Now()
 		p, err := sys.Pack(ctx, q, budget)
 		if err != nil {
 			return row, err
 		}
-		row.MS = float64(time.Since(start).Microseconds()) / 1000
+		row.MS = float64(p.Took.Microseconds()) / 1000
 		key := fmt.Sprint(budget)
 		row.Packs[key], row.Tokens[key] = p.IDs, p.Tokens
 		row.Score.Evidence[budget] = Share(collapse(p.IDs), labels)
