@@ -31,6 +31,7 @@ type door struct {
 	order  func(cs []candidate.Candidate)                         // scores and sorts what policy left of them
 	fill   func(ctx context.Context) error                        // shows some, drops the others
 	dry    bool                                                   // nothing leaves but what fill made
+	twice  bool                                                   // near-duplicates stay: each was asked for by its id
 }
 
 // errand is what a door's turn is about.
@@ -103,7 +104,7 @@ func (t *turn) through(ctx context.Context, s scope.Scope, d door) (schemas.Cont
 		{"slice", func(ctx context.Context) error { return t.judge(ctx, s) }},
 		{"defend", func(context.Context) error {
 			d.order(t.ranking.Candidates)
-			t.defend()
+			t.defend(d.twice)
 			return nil
 		}},
 		{"pack", d.fill},
@@ -138,10 +139,13 @@ func (t *turn) judge(ctx context.Context, s scope.Scope) error {
 
 // defend drops what does harm. A template and an assembly have no fence for what looks
 // injected, so it is dropped in every mode but off.
-func (t *turn) defend() {
+func (t *turn) defend(twice bool) {
 	cs := t.ranking.Candidates
 	t.warnings = append(t.warnings, t.e.defence.Apply(cs, t.query != "", t.now)...)
 	for i := range cs {
+		if twice && cs[i].Drop == schemas.DropDuplicate {
+			cs[i].Drop, cs[i].Detail = "", ""
+		}
 		if cs[i].Kept() && cs[i].Suspect {
 			cs[i].Drop, cs[i].Detail = schemas.DropInjection, "it can't be fenced here"
 		}

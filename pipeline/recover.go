@@ -25,7 +25,7 @@ func (e *Engine) Recover(ctx context.Context, s scope.Scope, req schemas.Recover
 	}
 	r := &recovering{t: t, s: s, asOf: stored.Payload.Pack.AsOf}
 	r.named(&req, &stored.Payload.Drop)
-	res, err := t.pass(ctx, s, door{name: "recover", gather: r.gather, order: r.order, fill: r.fill})
+	res, err := t.pass(ctx, s, door{name: "recover", twice: true, gather: r.gather, order: r.order, fill: r.fill})
 	if err != nil {
 		return schemas.RecoverReply{}, err
 	}

@@ -26,6 +26,10 @@ type ArtifactAttributes struct {
 	Size      int    `json:"size"`           // bytes
 	MediaType string `json:"media_type"`     // text/plain, application/json, …
 	Name      string `json:"name,omitempty"` // as a file would be called
+
+	// Proof says that the agent who recorded the item has stored the bytes. Satchel makes
+	// it when it stores them, for that agent alone; without it nothing is opened.
+	Proof string `json:"proof,omitempty"`
 }
 
 // Artifact returns the heavy content that the item's content is an extract of, and false
@@ -75,6 +79,7 @@ func (c *checker) artifact(m *MemoryItem) {
 		c.add(pointer+"/media_type", "must be 1 to "+strconv.Itoa(MaxName)+" printable ASCII characters")
 	}
 	c.short(pointer+"/name", a.Name, MaxName)
+	c.short(pointer+"/proof", a.Proof, MaxName)
 }
 
 // StoreRequest stores heavy content on art.v1.<tenant>.store. The service fetches it part

@@ -148,8 +148,8 @@ type ExplainReply struct {
 }
 
 // CompactRequest asks ctx.v1.<tenant>.compact to bring a pack, or what a session holds,
-// under a budget, and to keep summaries of it. pack_id or session is required; with both
-// it is the pack.
+// under a budget, and to keep summaries of it. pack_id or session is required, not
+// both.
 type CompactRequest struct {
 	From    *Agent `json:"from,omitempty"`    // who asks: for a pack its principal, or an auditor
 	PackID  string `json:"pack_id,omitempty"` // the pack

@@ -60,7 +60,8 @@ type ErasureReceipt struct {
 type StoreErasure struct {
 	Store   string `json:"store"`
 	Removed int    `json:"removed"`
-	Absent  bool   `json:"absent"` // checked afterwards: nothing is left
+	Absent  bool   `json:"absent"`         // checked afterwards: nothing is left
+	Kept    int    `json:"kept,omitempty"` // artifacts: contents that stay, as items that are not erased have them too
 }
 
 // HeadReply answers log.v1.<tenant>.head.

@@ -348,7 +348,7 @@ func documentRules(name string) object {
 			"properties": object{"add": object{"type": "object"}, "revoke": object{"type": "string", "minLength": 1}}}}
 	case "compact-request":
 		given := object{"type": "string", "minLength": 1}
-		return object{"anyOf": []any{
+		return object{"oneOf": []any{
 			object{"required": []string{"pack_id"}, "properties": object{"pack_id": given}},
 			object{"required": []string{"session"}, "properties": object{"session": given}},
 		}}

@@ -130,6 +130,9 @@ func (r *CompactRequest) Validate() []Issue {
 		c.add("/pack_id", "is required, or session")
 		c.add("/session", "is required, or pack_id")
 	}
+	if r.PackID != "" && r.Session != "" {
+		c.add("/session", "must not be given with pack_id")
+	}
 	c.short("/session", r.Session, MaxName)
 	c.size("/query", r.Query, MaxQuery)
 	c.short("/model", r.Model, MaxName)

@@ -194,7 +194,28 @@ func (d *Desk) allowed(ctx context.Context, o *opening) (bool, error) {
 	if o.held, there = records[0].Artifact(); !there || o.held.SHA256 != o.claim.SHA256 {
 		return false, nil
 	}
+	if ok, err := d.proven(ctx, o, records[0].Position); !ok || err != nil {
+		return false, err
+	}
 	return d.decide(ctx, o, &records[0]), nil
+}
+
+// proven reports whether the agent who recorded the item at a position has stored the
+// content. Without, a hash that somebody knows would be a way around the labels of those
+// who did.
+func (d *Desk) proven(ctx context.Context, o *opening, position int64) (bool, error) {
+	system, err := scope.System(o.s.Tenant())
+	if err != nil {
+		return false, nil //nolint:nilerr // there is no such tenant
+	}
+	entry, err := d.service.log.Entry(ctx, system, position)
+	if errors.Is(err, eventlog.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, storageError(ctx, "read the item's entry", err)
+	}
+	return entry.Type == schemas.TypeMemoryRecorded && !entry.Erased && d.sealer.Proves(o.held.Proof, o.s.Tenant(), entry.Agent, o.held.SHA256), nil
 }
 
 func handleName(id string) string { return "handle " + id }

@@ -24,10 +24,11 @@ const (
 // Store answers art.v1.<tenant>.store: it keeps what content has, and returns where, an
 // extract, and the types of personal data that are in it. The extract holds none of
 // those. Whoever asked then records an item with the extract and the artifact; until then
-// nobody can open it.
+// nobody can open it. Through an item that another agent recorded nobody can at all.
 func (d *Desk) Store(ctx context.Context, tenant string, req schemas.StoreRequest, content io.Reader) (schemas.StoreReply, error) {
 	var none schemas.StoreReply
-	if _, err := d.service.Scope(tenant, req.From, ""); err != nil {
+	s, err := d.service.Scope(tenant, req.From, "")
+	if err != nil {
 		return none, err
 	}
 	from := &source{r: content}
@@ -51,8 +52,9 @@ func (d *Desk) Store(ctx context.Context, tenant string, req schemas.StoreReques
 		extract = req.Name + ", " + extract
 	}
 	return schemas.StoreReply{
-		Artifact: schemas.ArtifactAttributes{Object: schemas.ArtifactObject(tenant, sum), SHA256: sum, Size: size, MediaType: req.MediaType, Name: req.Name},
-		Extract:  extract, Detected: texts(found),
+		Artifact: schemas.ArtifactAttributes{Object: schemas.ArtifactObject(tenant, sum), SHA256: sum, Size: size, MediaType: req.MediaType, Name: req.Name,
+			Proof: d.sealer.Prove(tenant, s.Principal().ID, sum)},
+		Extract: extract, Detected: texts(found),
 	}, nil
 }
 

@@ -135,6 +135,7 @@ type pending struct {
 	er        schemas.MemoryErased
 	receiptID string
 	plan      erasure
+	kept      int // artifacts that other items have
 }
 
 // maxPending is how many erasures are finished together.
@@ -253,6 +254,10 @@ func (e *eraser) receipt(s scope.Scope, p *pending, removed map[string]int) (eve
 	receipt := schemas.ErasureReceipt{Items: p.er.Items, Positions: p.plan.positions, Packs: slices.Compact(packs), ErasedAt: e.now().UTC()}
 	for _, stream := range slices.Sorted(maps.Keys(removed)) {
 		receipt.Stores = append(receipt.Stores, schemas.StoreErasure{Store: stream, Removed: removed[stream], Absent: true})
+		if stream == artifactsStore && p.kept > 0 {
+			last := &receipt.Stores[len(receipt.Stores)-1]
+			last.Absent, last.Kept = false, p.kept
+		}
 	}
 	for _, sc := range e.scrubbers {
 		receipt.Stores = append(receipt.Stores, schemas.StoreErasure{Store: sc.Store, Removed: len(p.er.Items), Absent: true})

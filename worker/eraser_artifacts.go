@@ -38,7 +38,7 @@ func (e *eraser) hashes(ctx context.Context, s scope.Scope, positions []int64) (
 }
 
 // dropArtifacts erases the artifacts of erased items that no other item has, and returns
-// how many there were.
+// how many there were. What others have is counted as kept.
 func (e *eraser) dropArtifacts(ctx context.Context, s scope.Scope, list []pending) (int, error) {
 	if e.artifacts == nil {
 		return 0, nil
@@ -55,6 +55,7 @@ func (e *eraser) dropArtifacts(ctx context.Context, s scope.Scope, list []pendin
 				return n, err
 			}
 			if held {
+				list[i].kept++
 				continue
 			}
 			removed, err := e.artifacts.Delete(ctx, s.Tenant(), sum)

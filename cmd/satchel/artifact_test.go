@@ -143,11 +143,11 @@ func TestArtifactsShareContent(t *testing.T) {
 	file := filepath.Join(folder(t, map[string]string{"boiler valve stuck.bin": content}), "boiler valve stuck.bin")
 	n.must(t, "artifact", "put", file, "--id", "a")
 	n.must(t, "artifact", "put", file, "--id", "b", "--name", "why is the boiler valve stuck")
-	contains(t, "forget of one", n.must(t, "forget", "a"), "artifacts       removed 0")
+	contains(t, "forget of one", n.must(t, "forget", "a"), "artifacts       removed 0, kept 1: other items have the same content")
 	if code, head, body := n.get(t, handleOf(t, n, "b")); code != http.StatusOK || string(body) != content || head.Get("Satchel-Masked") != "false" {
 		t.Errorf("the other: %d, %d bytes", code, len(body))
 	}
-	contains(t, "forget of the other", n.must(t, "forget", "b"), "artifacts       removed 1")
+	contains(t, "forget of the other", n.must(t, "forget", "b"), "artifacts       removed 1, nothing left")
 	if r := n.runIn(t, "", "artifact", "put", "-"); r.code != exitUsage || !strings.Contains(r.err, "there is no content") {
 		t.Errorf("nothing is stored: %d %s", r.code, r.err)
 	}
@@ -199,4 +199,39 @@ func mustMarshal(t *testing.T, v any) []byte {
 		t.Fatal(err)
 	}
 	return raw
+}
+
+// Whoever knows the hash of a content, and even has its attribute from the item that is
+// hidden from them, opens nothing through an item of their own.
+func TestArtifactOfAnother(t *testing.T) {
+	t.Parallel()
+	n := startNode(t)
+	file := filepath.Join(folder(t, map[string]string{"boiler.log": "why is the boiler valve stuck?\n" + strings.Repeat(toolLog, 500)}), "boiler.log")
+	put := mustJSON[struct{ Item schemas.MemoryItem }](t, n, "artifact", "put", file, "--id", "theirs", "--agent", "officer", "--label", "level:restricted")
+	stored, _ := put.Item.Artifact()
+	if stored.Proof == "" {
+		t.Fatalf("stored without a proof: %+v", stored)
+	}
+	forge := func(id, agent, proof string) {
+		a := stored
+		a.Proof = proof
+		item := string(mustMarshal(t, map[string]any{"id": id, "content": "why is the boiler valve stuck?", "security_label": []string{"level:public"},
+			"attributes": map[string]any{"artifact": a}}))
+		n.must(t, "emit", "--agent", agent, "--item", item)
+	}
+	for id, proof := range map[string]string{"bare": "", "copied": stored.Proof, "made": strings.Repeat("0", 64)} {
+		forge(id, "low", proof)
+		handle := handleOf(t, n, id, "--as", "low", "--level", "public")
+		if code, _, body := n.get(t, handle); code != http.StatusForbidden || strings.TrimSpace(string(body)) != "the handle opens nothing" {
+			t.Errorf("%s over HTTP: %d, %d bytes", id, code, len(body))
+		}
+		if r := n.run(t, "artifact", "open", handle, "--as", "low"); r.code == 0 || !strings.Contains(r.err, "the handle opens nothing") {
+			t.Errorf("%s over NATS: %d %s", id, r.code, r.err)
+		}
+		n.must(t, "forget", id)
+	}
+	forge("shared", "officer", stored.Proof)
+	if code, _, body := n.get(t, handleOf(t, n, "shared", "--as", "low", "--level", "public")); code != http.StatusOK || len(body) != stored.Size {
+		t.Errorf("shared by who stored it: %d, %d bytes", code, len(body))
+	}
 }

@@ -171,7 +171,10 @@ func (c *forgetCmd) Run(ctx context.Context, a *app) error {
 	fmt.Fprintf(a.out, "erased %s: %s, %s\n", strings.Join(r.Items, ", "), plural(len(r.Positions), "log entry", "log entries"), plural(len(r.Packs), "pack", "packs"))
 	for _, s := range r.Stores {
 		left := "nothing left"
-		if !s.Absent {
+		switch {
+		case s.Kept > 0:
+			left = fmt.Sprintf("kept %d: other items have the same content", s.Kept)
+		case !s.Absent:
 			left = "NOT CONFIRMED EMPTY"
 		}
 		fmt.Fprintf(a.out, "  %-15s removed %d, %s\n", s.Store, s.Removed, left)

@@ -6,12 +6,16 @@
 // expired, was made for another tenant or under another key is refused with one error,
 // ErrHandle, which says nothing of why. That it was not revoked, and that policy still
 // allows it, is for whoever opens it to ask: a handle is no permission, only a name.
+//
+// A proof says that an agent has stored a content: whoever only knows a hash cannot name
+// the content as theirs.
 package artifact
 
 import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -126,10 +130,24 @@ func parse(handle string) (c Claim, body, sum []byte) {
 	return c, body, sum
 }
 
-// sign is HMAC-SHA-256 under a key of the tenant.
+// Prove returns the proof that agent has stored the content with the hash, in hex.
+func (s *Sealer) Prove(tenant, agent, sha256 string) string {
+	return hex.EncodeToString(s.mac("satchel artifact proofs", tenant, []byte(sha256+"\x00"+agent)))
+}
+
+// Proves reports whether proof says that agent has stored the content with the hash.
+func (s *Sealer) Proves(proof, tenant, agent, sha256 string) bool {
+	return agent != "" && hmac.Equal([]byte(proof), []byte(s.Prove(tenant, agent, sha256)))
+}
+
 func (s *Sealer) sign(tenant string, body []byte) []byte {
+	return s.mac("satchel artifact handles", tenant, body)
+}
+
+// mac is HMAC-SHA-256 under a key of the tenant and the use.
+func (s *Sealer) mac(use, tenant string, body []byte) []byte {
 	own := hmac.New(sha256.New, s.key)
-	own.Write([]byte("satchel artifact handles\x00" + tenant))
+	own.Write([]byte(use + "\x00" + tenant))
 	h := hmac.New(sha256.New, own.Sum(nil))
 	h.Write(body)
 	return h.Sum(nil)

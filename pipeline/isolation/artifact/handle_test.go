@@ -146,3 +146,22 @@ func FuzzOpen(f *testing.F) {
 		}
 	})
 }
+
+func TestProof(t *testing.T) {
+	t.Parallel()
+	var now time.Time
+	s, hash := newSealer(t, 1, &now), strings.Repeat("ab", 32)
+	proof := s.Prove("acme", "planner", hash)
+	if !s.Proves(proof, "acme", "planner", hash) {
+		t.Error("a proof does not hold")
+	}
+	for name, ok := range map[string]bool{
+		"another tenant": s.Proves(proof, "other", "planner", hash), "another agent": s.Proves(proof, "acme", "low", hash),
+		"another content": s.Proves(proof, "acme", "planner", strings.Repeat("ac", 32)), "none": s.Proves("", "acme", "planner", hash),
+		"another key": newSealer(t, 2, &now).Proves(proof, "acme", "planner", hash), "nobody": s.Proves(s.Prove("acme", "", hash), "acme", "", hash),
+	} {
+		if ok {
+			t.Errorf("%s: the proof holds", name)
+		}
+	}
+}

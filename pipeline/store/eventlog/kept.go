@@ -61,7 +61,7 @@ func rewritten(known Head) error {
 	return &VerifyError{known.Tenant, known.Size, fmt.Sprintf("history was rewritten: the first %d entries are not those of a kept checkpoint", known.Size)}
 }
 
-// keepHead makes signed, the checkpoint of h, the kept one, unless a later one is. A log
+// keepHead makes signed, the checkpoint of h, the kept one, unless a later one is or h is empty. A log
 // that does not continue the kept one is a *VerifyError.
 func (l *Log) keepHead(ctx context.Context, h Head, signed []byte) error {
 	l.keepMu.Lock()
@@ -83,7 +83,7 @@ func (l *Log) keepHead(ctx context.Context, h Head, signed []byte) error {
 		}
 		return extends(r, now, known)
 	})
-	if err != nil || (ok && h.Size <= known.Size) {
+	if err != nil || h.Size == 0 || (ok && h.Size <= known.Size) {
 		return err
 	}
 	if err := writeFile(filepath.Join(l.keep, h.Tenant+keptSuffix), signed); err != nil {

@@ -128,6 +128,12 @@ func testKept(t *testing.T, open Open) {
 	folder := filepath.Join(t.TempDir(), "kept")
 	keep := func(c *eventlog.Config) { c.Keep = folder }
 	l, s := newLog(t, open(t), keep), system(t, "acme")
+	if _, err := l.SignedHead(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	if files, err := filepath.Glob(filepath.Join(folder, "*")); err != nil || len(files) > 0 {
+		t.Errorf("an empty log's head is kept: %v (%v)", files, err)
+	}
 	add(t, l, draft("acme", "1", "x"), draft("acme", "2", "x"))
 	for range 2 {
 		if _, err := l.SignedHead(t.Context(), s); err != nil {
