@@ -258,6 +258,17 @@ func recoverSome(t *testing.T, w *world, s scope.Scope, out *schemas.CompactRepl
 	if len(whole.Results) != 1 || whole.Results[0].Content.Text() != list[at].Content.Text() || !slices.Equal(whole.Missing, []string{"never", "m03"}) {
 		t.Errorf("whole: %d results, missing %v", len(whole.Results), whole.Missing)
 	}
+	twin := list[at]
+	twin.ID = "twin"
+	w.put(t, "acme", twin)
+	both := stored
+	both.Payload.Pack.AsOf = 0
+	both.Payload.Drop.Drops = append(slices.Clone(both.Payload.Drop.Drops), schemas.Drop{ItemID: "twin", Reason: schemas.DropDuplicate})
+	pair, err := w.engine.Recover(ctx, s, schemas.RecoverRequest{PackID: "p", ItemIDs: []string{part.ItemID, "twin"}}, &both)
+	must(t, err)
+	if len(pair.Results) != 2 || len(pair.Missing) != 0 {
+		t.Errorf("an item and its duplicate: %d results, missing %v", len(pair.Results), pair.Missing)
+	}
 	nobody := as(t, "acme", schemas.Public)
 	stored.Payload.Drop.Drops = append(stored.Payload.Drop.Drops, schemas.Drop{ItemID: "m03", Reason: schemas.DropBudget})
 	denied, err := w.engine.Recover(ctx, nobody, schemas.RecoverRequest{PackID: "p", ItemIDs: []string{"m03"}}, &stored)
@@ -293,6 +304,7 @@ func TestCompactSession(t *testing.T) {
 		"nothing":    {Budget: 100},
 		"no budget":  {Session: "s1"},
 		"bad budget": {Session: "s1", Budget: -1},
+		"both":       {Session: "s1", PackID: "p", Budget: 100},
 	} {
 		var e *schemas.Error
 		if _, err := w.engine.Compact(ctx, as(t, "acme", schemas.Internal), req, nil); !errors.As(err, &e) || e.Code != schemas.CodeValidation {

@@ -215,7 +215,7 @@ func TestArtifactOfAnother(t *testing.T) {
 	forge := func(id, agent, proof string) {
 		a := stored
 		a.Proof = proof
-		item := string(mustMarshal(t, map[string]any{"id": id, "content": "why is the boiler valve stuck?", "security_label": []string{"level:public"},
+		item := string(mustMarshal(t, map[string]any{"id": id, "content": "why is the boiler valve stuck?", "security_label": []string{"level:public"}, "scope": map[string]any{"tenant": "main"},
 			"attributes": map[string]any{"artifact": a}}))
 		n.must(t, "emit", "--agent", agent, "--item", item)
 	}
