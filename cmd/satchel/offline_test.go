@@ -80,6 +80,30 @@ func TestHelp(t *testing.T) {
 	}
 }
 
+func TestHelpHasTheSettingsOfTheCommand(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args       string
+		has, lacks []string
+	}{
+		{"--help", []string{"--tenant", "premortem", "satchel up --help"}, []string{"--embeddings-url", "--nats-url"}},
+		{"ask --help", []string{"--budget", "--tenant", "--nats-url"}, []string{"--embeddings-url", "--pool"}},
+		{"up --help", []string{"--embeddings-url", "--nats-url", "--pool"}, []string{"All settings:"}},
+		{"worker --help", []string{"--database-url"}, nil}, {"config --help", []string{"--database-url"}, nil},
+	} {
+		r := command(t, "", strings.Fields(c.args)...)
+		contains(t, c.args, r.out, c.has...)
+		for _, flag := range c.lacks {
+			if strings.Contains(r.out, flag) {
+				t.Errorf("satchel %s has %s", c.args, flag)
+			}
+		}
+	}
+	if r := command(t, "", "version", "--pool", "7"); r.code != 0 {
+		t.Errorf("a setting that help leaves out: exit code %d\n%s", r.code, r.err)
+	}
+}
+
 func TestSchema(t *testing.T) {
 	t.Parallel()
 	r := command(t, "", "schema")
