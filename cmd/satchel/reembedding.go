@@ -160,13 +160,11 @@ func (r *reembedding) run(ctx context.Context, a *app, n *node, logger *slog.Log
 		n.worker.Projector.Adopt(next.index, next)
 		n.embedder.adopt()
 		n.reembed.Store(nil)
-		err = a.writeServing(next, folderOf(r.to))
-		var tenants []string
-		if tenants, err = n.log.Tenants(ctx); err == nil {
-			for _, tenant := range tenants {
-				n.log.Grown(tenant) // what came meanwhile
-			}
+		tenants, unread := n.log.Tenants(ctx)
+		for _, tenant := range tenants {
+			n.log.Grown(tenant) // what came meanwhile
 		}
+		err = errors.Join(a.writeServing(next, folderOf(r.to)), unread)
 	}
 	switch {
 	case err == nil:

@@ -38,7 +38,6 @@ type diffs struct {
 	files   []*change
 	further int64
 	context int64
-	bytes   int64
 	run     block
 	open    *change
 	inHunk  bool

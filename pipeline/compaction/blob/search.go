@@ -15,10 +15,10 @@ const maxSearch = 8 << 20
 
 // result is one search result, by the bytes it stands at.
 type result struct {
-	title, address, passage string
-	text                    []string // what passages are taken from
-	at                      int      // where the result begins
-	end                     int
+	title, address string
+	text           []string // what passages are taken from
+	at             int      // where the result begins
+	end            int
 }
 
 func summariseSearch(br *bufio.Reader, o Options) (Summary, error) {

@@ -8,7 +8,8 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// ErrDiffers: the log that is to be continued is not the beginning of the one to be copied.
+// ErrDiffers is returned when the log that is to be continued is not the beginning of the
+// one to be copied.
 var ErrDiffers = errors.New("the target holds another log")
 
 // copyStep is how many entries one transaction of Copy takes over.

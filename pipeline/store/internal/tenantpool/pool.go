@@ -21,7 +21,7 @@ type Tenant interface {
 	Loaded() bool
 	Load() (bytes int64) // reads it, or begins it anew
 	PutAway() error      // saves and drops what is loaded; when it fails, all is as before
-	slot() *Slot
+	Place() *Slot
 }
 
 // Slot is a tenant's place in the pool; a driver's type embeds it.
@@ -34,7 +34,8 @@ type Slot struct {
 	size int64
 }
 
-func (s *Slot) slot() *Slot { return s }
+// Place is the tenant's slot.
+func (s *Slot) Place() *Slot { return s }
 
 // Tenant is the tenant's name.
 func (s *Slot) Tenant() string { return s.name }
@@ -76,7 +77,7 @@ func (p *Pool[T]) Acquire(ctx context.Context, s scope.Scope) (T, error) {
 	if err != nil {
 		return none, err
 	}
-	at := t.slot()
+	at := t.Place()
 	at.load.Lock()
 	defer at.load.Unlock()
 	if !t.Loaded() {
@@ -95,10 +96,10 @@ func (p *Pool[T]) pin(name string) (T, error) {
 	t, ok := p.tenants[name]
 	if !ok {
 		t = p.cfg.New()
-		t.slot().name = name
+		t.Place().name = name
 		p.tenants[name] = t
 	}
-	at := t.slot()
+	at := t.Place()
 	at.pins++
 	p.active.Add(1)
 	p.clock++
@@ -110,7 +111,7 @@ func (p *Pool[T]) pin(name string) (T, error) {
 func (p *Pool[T]) Account(t T, bytes int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	at := t.slot()
+	at := t.Place()
 	p.bytes += bytes - at.size
 	at.size = bytes
 }
@@ -120,7 +121,7 @@ func (p *Pool[T]) Account(t T, bytes int64) {
 func (p *Pool[T]) Release(t T) {
 	defer p.active.Done()
 	p.mu.Lock()
-	t.slot().pins--
+	t.Place().pins--
 	p.mu.Unlock()
 	var failed map[*Slot]bool
 	for {
@@ -129,11 +130,11 @@ func (p *Pool[T]) Release(t T) {
 			return
 		}
 		if err := p.putAway(oldest); err != nil {
-			p.cfg.OnError(oldest.slot().name, err)
+			p.cfg.OnError(oldest.Place().name, err)
 			if failed == nil {
 				failed = map[*Slot]bool{}
 			}
-			failed[oldest.slot()] = true
+			failed[oldest.Place()] = true
 		}
 	}
 }
@@ -148,7 +149,7 @@ func (p *Pool[T]) oldest(failed map[*Slot]bool) (oldest T, ok bool) {
 	}
 	first, last := uint64(math.MaxUint64), uint64(0)
 	for _, t := range p.tenants {
-		at := t.slot()
+		at := t.Place()
 		last = max(last, at.used)
 		if at.pins == 0 && at.size > 0 && at.used < first && !failed[at] {
 			oldest, first, ok = t, at.used, true
@@ -159,7 +160,7 @@ func (p *Pool[T]) oldest(failed map[*Slot]bool) (oldest T, ok bool) {
 
 // putAway saves and forgets the tenant, unless somebody has come to use it.
 func (p *Pool[T]) putAway(t T) error {
-	at := t.slot()
+	at := t.Place()
 	at.load.Lock() // whoever pins it from now on waits here
 	defer at.load.Unlock()
 	p.mu.Lock()
@@ -193,7 +194,7 @@ func (p *Pool[T]) Close() error {
 	p.active.Wait() // nothing is added to tenants any more
 	var errs []error
 	for _, t := range p.tenants {
-		at := t.slot()
+		at := t.Place()
 		at.load.Lock()
 		if t.Loaded() {
 			errs = append(errs, t.PutAway())

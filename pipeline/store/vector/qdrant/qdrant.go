@@ -47,7 +47,7 @@ import (
 
 // ErrUnusable is returned by Open when settings or server rule out any work: the text
 // says in one sentence what to change.
-var ErrUnusable = errors.New("Qdrant cannot be used")
+var ErrUnusable = errors.New("the Qdrant server cannot be used")
 
 // ErrMoved is returned by Apply when the checkpoint is not where this process left it: the
 // collection was restored from an older copy, or another process writes the tenant.

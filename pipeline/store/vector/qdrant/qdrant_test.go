@@ -321,8 +321,9 @@ func TestFaults(t *testing.T) {
 		}
 		return nil
 	}})
-	retried := func(from, to int64) {
+	retried := func(to int64) {
 		t.Helper()
+		var from int64
 		var err error
 		for range 50 {
 			if from, err = x.Checkpoint(t.Context(), s); err == nil {
@@ -333,7 +334,7 @@ func TestFaults(t *testing.T) {
 		}
 		t.Fatalf("after many tries: %v", err)
 	}
-	retried(50, 120)
+	retried(120)
 
 	block := make(chan struct{})
 	server.Set(testenv.StandInFaults{Before: func(string, string) error { <-block; return nil }})
