@@ -351,14 +351,14 @@ func TestFaults(t *testing.T) {
 		t.Errorf("apply to a stopped server: error %v", err)
 	}
 	server.Start(t)
-	retried(120, 200)
+	retried(200)
 	restore := server.Backup()
-	retried(200, 300)
+	retried(300)
 	restore()
 	if err := x.Apply(t.Context(), s, log[300:], 400); !errors.Is(err, qdrant.ErrMoved) {
 		t.Errorf("a collection that was set back took a later batch: error %v", err)
 	}
-	retried(200, 400)
+	retried(400)
 	c.Model = "whole@1"
 	whole := vector.New(open(t, c))
 	must(t, whole.Apply(t.Context(), s, log, 400))
