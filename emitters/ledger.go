@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/nats-io/nats.go"
@@ -37,12 +36,17 @@ type LedgerEvent struct {
 	Gap      *Gap
 }
 
-// Gap says that the entries From to To were missed.
-type Gap struct{ From, To int64 }
+// Gap says that the entries From to To were missed, or with Foreign that the message of
+// that sequence of LEDGER was passed by, because Satchel did not publish it.
+type Gap struct {
+	From, To int64
+	Foreign  uint64 `json:",omitempty"`
+}
 
 // FollowLedger calls fn for each ledger entry of the tenant, in log order, until ctx
 // is done or fn returns an error; ErrStop ends it without one. Gaps are named when
-// every kind is followed; with New, from the first entry on.
+// every kind is followed; with New, from the first entry on. A message that is not
+// Satchel's is named as a gap as well, and passed by.
 func (e *Emitter) FollowLedger(ctx context.Context, opts FollowOptions, fn func(LedgerEvent) error) error {
 	subjects, err := e.ledgerSubjects(opts.Kinds)
 	if err != nil {
@@ -83,7 +87,7 @@ func (e *Emitter) FollowLedger(ctx context.Context, opts FollowOptions, fn func(
 		if err != nil {
 			return fmt.Errorf("read ledger message: %w", err)
 		}
-		if err := f.take(msg); errors.Is(err, ErrStop) {
+		if err := f.take(msg, meta.Sequence.Stream); errors.Is(err, ErrStop) {
 			return nil
 		} else if err != nil {
 			return err
@@ -101,10 +105,10 @@ type follower struct {
 	fn   func(LedgerEvent) error
 }
 
-func (f *follower) take(msg js.Msg) error {
+func (f *follower) take(msg js.Msg, seq uint64) error {
 	entry, err := ledgerEvent(msg)
-	if err != nil {
-		return err
+	if err != nil { // only somebody else writes what cannot be read
+		return f.fn(LedgerEvent{Gap: &Gap{Foreign: seq}})
 	}
 	if entry.Position <= f.opts.After {
 		return nil
@@ -139,13 +143,13 @@ func ledgerEvent(msg js.Msg) (LedgerEvent, error) {
 	if err != nil {
 		return LedgerEvent{}, fmt.Errorf("read ledger message: %w", err)
 	}
-	ev, err := jetstream.Decode(nats.Header(msg.Headers()), msg.Data())
+	position, err := jetstream.LedgerPosition(msg.Subject(), nats.Header(msg.Headers()))
 	if err != nil {
 		return LedgerEvent{}, fmt.Errorf("read ledger message: %w", err)
 	}
-	position, err := strconv.ParseInt(jetstream.ExtensionText(ev, "satchelposition"), 10, 64)
+	ev, err := jetstream.Decode(nats.Header(msg.Headers()), msg.Data())
 	if err != nil {
-		return LedgerEvent{}, fmt.Errorf("read ledger message: its position: %w", err)
+		return LedgerEvent{}, fmt.Errorf("read ledger message: %w", err)
 	}
 	return LedgerEvent{Position: position, Kind: kind, Agent: agent, Event: ev}, nil
 }

@@ -166,3 +166,35 @@ func TestALedgerGapIsNamed(t *testing.T) {
 		t.Errorf("after 2: positions %v, gaps %v", at, gaps)
 	}
 }
+
+func TestAForeignLedgerMessageIsPassedBy(t *testing.T) {
+	t.Parallel()
+	e := open(t, emitters.Config{})
+	ctx := within(t, 20*time.Second)
+	if _, err := e.RememberAll(ctx, []schemas.MemoryItem{note("n1", "a"), note("n2", "b")}); err != nil {
+		t.Fatal(err)
+	}
+	published(t, e, 2)
+	// Who may ask the server something can have it reply into the stream.
+	if err := dial(t, nodeURL).PublishRequest("$JS.API.INFO", "prov.v1."+t.Name()+".memory.evil", nil); err != nil {
+		t.Fatal(err)
+	}
+	var foreign uint64
+	err := e.FollowLedger(ctx, emitters.FollowOptions{After: 2}, func(l emitters.LedgerEvent) error {
+		if l.Gap == nil || l.Gap.Foreign == 0 {
+			return nil
+		}
+		foreign = l.Gap.Foreign
+		return emitters.ErrStop
+	})
+	if err != nil || foreign == 0 {
+		t.Fatalf("foreign message at %d, %v", foreign, err)
+	}
+	if _, err := e.Remember(ctx, note("n3", "c"), nil); err != nil {
+		t.Fatal(err)
+	}
+	published(t, e, 3)
+	if at, _ := positions(t, e, emitters.FollowOptions{}); !slices.Equal(at, []int64{1, 2, 3}) {
+		t.Errorf("positions %v", at)
+	}
+}

@@ -145,7 +145,7 @@ func TestClusterLedger(t *testing.T) {
 	c := testenv.StartNATS(t, testenv.NATSConfig{})
 	nc, js := join(t, c, "")
 	ctx := within(t, 90*time.Second)
-	ledger, err := jetstream.OpenLedger(ctx, nc, js)
+	ledger, err := jetstream.OpenLedger(ctx, nc, js, jetstream.LedgerConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}

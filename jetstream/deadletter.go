@@ -63,8 +63,9 @@ type DeadLetter struct {
 	At        time.Time   `json:"at"`
 	Source    string      `json:"source,omitempty"` // of the event, "" when it cannot be read
 	ID        string      `json:"id,omitempty"`
-	Header    nats.Header `json:"-"` // as published
-	Data      []byte      `json:"-"` // as published
+	Foreign   bool        `json:"foreign,omitempty"` // Satchel did not write it; nothing in it can be relied on
+	Header    nats.Header `json:"-"`                 // as published
+	Data      []byte      `json:"-"`                 // as published
 }
 
 // OpenDeadLetters returns a manager of DLQ, which must exist.
@@ -129,7 +130,7 @@ func (d *DeadLetters) load(ctx context.Context) error {
 		from = info.State.LastSeq - seenLetters
 	}
 	err = scan(ctx, d.stream, scanConfig{from: from, headersOnly: true}, func(m stored) error {
-		if seq, err := strconv.ParseUint(m.header.Get(HeaderDLQSequence), 10, 64); err == nil {
+		if seq, err := strconv.ParseUint(m.header.Get(HeaderDLQSequence), 10, 64); err == nil && ownLetter(m) {
 			d.remember(letterKey(m.header.Get(HeaderDLQEpoch), seq))
 		}
 		return nil
@@ -231,6 +232,9 @@ func (d *DeadLetters) Retry(ctx context.Context, seq uint64) error {
 	if err != nil {
 		return err
 	}
+	if letter.Foreign {
+		return fmt.Errorf("retry dead letter %d: %w", seq, ErrForeign)
+	}
 	if _, _, err := ParseMemory(letter.Subject); err != nil {
 		return fmt.Errorf("retry dead letter %d: %w", seq, err)
 	}
@@ -253,7 +257,7 @@ func (d *DeadLetters) Drop(ctx context.Context, seq uint64) error {
 }
 
 func letterOf(m stored) DeadLetter {
-	letter := DeadLetter{Seq: m.seq, Epoch: m.header.Get(HeaderDLQEpoch), Header: make(nats.Header, len(m.header)), Data: m.data}
+	letter := DeadLetter{Seq: m.seq, Foreign: !ownLetter(m), Epoch: m.header.Get(HeaderDLQEpoch), Header: make(nats.Header, len(m.header)), Data: m.data}
 	if tenant, reason, err := ParseDLQ(m.subject); err == nil {
 		letter.Tenant, letter.Reason = tenant, reason
 	}
@@ -273,6 +277,16 @@ func letterOf(m stored) DeadLetter {
 	}
 	letter.Source, letter.ID = identityOf(letter.Header, letter.Data)
 	return letter
+}
+
+// ownLetter reports whether Satchel wrote a message of DLQ.
+func ownLetter(m stored) bool {
+	seq, err := strconv.ParseUint(m.header.Get(HeaderDLQSequence), 10, 64)
+	if err != nil || copied(m.header) || m.header.Get(jetstream.MsgIDHeader) != letterKey(m.header.Get(HeaderDLQEpoch), seq) {
+		return false
+	}
+	_, _, err = ParseDLQ(m.subject)
+	return err == nil
 }
 
 func decodeText(s string) string {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -32,6 +34,9 @@ const smallBatch = 16
 // maxLedgerBytes bounds one batch, so that it does not fill the server's inbound buffer.
 const maxLedgerBytes = 8 << 20
 
+// maxForeign is how often one Publish looks again when foreign messages come in between.
+const maxForeign = 8
+
 // Ledger publishes log entries to LEDGER. A batch is stored whole or not at all and
 // only behind the message its writer believes to be the tenant's last, so a repeat
 // after a crash stores nothing twice. It is safe for concurrent use; calls for one
@@ -40,30 +45,37 @@ type Ledger struct {
 	nc     *nats.Conn
 	js     jetstream.JetStream
 	stream jetstream.Stream
+	cfg    LedgerConfig
+	kept   atomic.Bool // foreign messages could not be removed
 
-	mu   sync.Mutex
-	last map[string]ledgerEnd
+	mu     sync.Mutex
+	last   map[string]ledgerEnd
+	looked map[string]searched
 }
 
-// ledgerEnd is a tenant's last message.
+// ledgerEnd is where a tenant's part of LEDGER ends.
 type ledgerEnd struct {
-	seq      uint64
-	position int64
+	seq      uint64 // of the last message, whosever it is
+	position int64  // of the last one of Satchel's
 }
 
 var _ transport.Ledger = (*Ledger)(nil)
 
 // OpenLedger returns a publisher to LEDGER, which must exist.
-func OpenLedger(ctx context.Context, nc *nats.Conn, js jetstream.JetStream) (*Ledger, error) {
+func OpenLedger(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, cfg LedgerConfig) (*Ledger, error) {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
 	stream, err := js.Stream(ctx, LedgerStream)
 	if err != nil {
 		return nil, fmt.Errorf("open ledger: %w", err)
 	}
-	return &Ledger{nc: nc, js: js, stream: stream, last: make(map[string]ledgerEnd)}, nil
+	return &Ledger{nc: nc, js: js, stream: stream, cfg: cfg, last: make(map[string]ledgerEnd), looked: make(map[string]searched)}, nil
 }
 
-// LastPosition returns the log position of the tenant's last message in LEDGER, 0
-// for none.
+// LastPosition returns the log position of the last message in LEDGER that Satchel
+// published for the tenant, 0 for none. Foreign messages behind it are passed by, and
+// removed when the configuration says so.
 func (l *Ledger) LastPosition(ctx context.Context, tenant string) (int64, error) {
 	end, err := l.find(ctx, tenant)
 	if err != nil {
@@ -85,11 +97,24 @@ func (l *Ledger) find(ctx context.Context, tenant string) (ledgerEnd, error) {
 	if err != nil {
 		return ledgerEnd{}, fmt.Errorf("read last ledger message of %q: %w", tenant, err)
 	}
-	position, err := strconv.ParseInt(msg.Header.Get(HeaderPosition), 10, 64)
-	if err != nil || position < 1 {
-		return ledgerEnd{}, fmt.Errorf("read last ledger message of %q: sequence %d has no log position", tenant, msg.Sequence)
+	if position, err := LedgerPosition(msg.Subject, msg.Header); err == nil {
+		l.note(tenant, searched{found: true, position: position, low: msg.Sequence, high: msg.Sequence})
+		return ledgerEnd{seq: msg.Sequence, position: position}, nil
 	}
-	return ledgerEnd{seq: msg.Sequence, position: position}, nil
+	position, err := l.ownEnd(ctx, tenant, filter, msg.Sequence)
+	if err != nil {
+		return ledgerEnd{}, err
+	}
+	// What was removed moved the end back. What came meanwhile was not looked at, and the
+	// server refuses to publish behind it unseen.
+	last, err := l.stream.GetLastMsgForSubject(ctx, filter)
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		return ledgerEnd{position: position}, nil
+	case err != nil:
+		return ledgerEnd{}, fmt.Errorf("read last ledger message of %q: %w", tenant, err)
+	}
+	return ledgerEnd{seq: min(last.Sequence, msg.Sequence), position: position}, nil
 }
 
 // Publish appends messages, whose positions must rise and follow the last. It
@@ -101,12 +126,20 @@ func (l *Ledger) Publish(ctx context.Context, tenant string, messages []transpor
 	if err != nil {
 		return err
 	}
+	foreign := 0
 	for len(messages) > 0 {
 		batch, position, err := ledgerBatch(tenant, end, messages)
 		if err != nil {
 			return err
 		}
 		seq, err := l.send(ctx, tenant, end, batch)
+		if isWrongLast(err) && foreign < maxForeign {
+			// Nothing but foreign messages came in between when the position is the same.
+			if now, look := l.find(ctx, tenant); look == nil && now.position == end.position {
+				foreign, end = foreign+1, now
+				continue
+			}
+		}
 		if err != nil {
 			l.forget(tenant)
 			if isWrongLast(err) {

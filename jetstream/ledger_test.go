@@ -15,7 +15,7 @@ import (
 
 func openLedger(t testing.TB, b *bundle) *jetstream.Ledger {
 	t.Helper()
-	l, err := jetstream.OpenLedger(within(t, 10*time.Second), b.nc, b.js)
+	l, err := jetstream.OpenLedger(within(t, 10*time.Second), b.nc, b.js, jetstream.LedgerConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}

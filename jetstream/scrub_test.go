@@ -90,7 +90,7 @@ func TestScrubErasesEveryCopy(t *testing.T) {
 	if err := letters.Reject(ctx, []transport.Rejected{{Message: all[20], Reason: "malformed", At: time.Unix(0, 0)}}); err != nil {
 		t.Fatal(err)
 	}
-	ledger, err := jetstream.OpenLedger(ctx, b.nc, b.js)
+	ledger, err := jetstream.OpenLedger(ctx, b.nc, b.js, jetstream.LedgerConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}

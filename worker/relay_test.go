@@ -129,7 +129,7 @@ func TestACrashOfTheRelayRepeatsNothing(t *testing.T) {
 func TestTwoRelaysPublishNothingTwice(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	ledger, err := jetstream.OpenLedger(within(t), w.nc, w.js)
+	ledger, err := jetstream.OpenLedger(within(t), w.nc, w.js, jetstream.LedgerConfig{})
 	must(t, err)
 	cfg := w.cfg
 	cfg.Ledger, cfg.Inboxes = transport.Ledger(ledger), nil

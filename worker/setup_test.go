@@ -170,7 +170,7 @@ func (w *world) configure(t *testing.T) {
 	w.cfg = worker.Config{Log: w.log, Embedder: w.embed, Writer: writer, PDP: pdp, Loopback: true, DeadLetters: w.dead,
 		Stores:    worker.Stores{Items: w.items, Tokens: w.items, Keyword: w.keyword, Vector: w.vector, Graph: w.graph},
 		Scrubbers: w.cfg.Scrubbers, Outbox: jetstream.NewOutbox(w.nc, w.js)}
-	w.cfg.Ledger, err = jetstream.OpenLedger(ctx, w.nc, w.js)
+	w.cfg.Ledger, err = jetstream.OpenLedger(ctx, w.nc, w.js, jetstream.LedgerConfig{})
 	must(t, err)
 	w.cfg.Streams = jetstream.NewScrubber(w.js, func(ctx context.Context) (map[string]uint64, error) { return w.worker.Committed(ctx) })
 }

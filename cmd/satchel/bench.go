@@ -200,7 +200,7 @@ func (b *bencher) settle(ctx context.Context) error {
 	}
 	bar := b.app.bar("counting tokens, filling the ledger")
 	defer bar.end()
-	ledger, err := jetstream.OpenLedger(ctx, b.n.nc, b.n.conn)
+	ledger, err := jetstream.OpenLedger(ctx, b.n.nc, b.n.conn, jetstream.LedgerConfig{})
 	if err != nil {
 		return err
 	}

@@ -128,7 +128,7 @@ func (c *client) ledgerCatchesUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ledger, err := jetstream.OpenLedger(ctx, c.nc, js)
+	ledger, err := jetstream.OpenLedger(ctx, c.nc, js, jetstream.LedgerConfig{})
 	if err != nil {
 		return err
 	}

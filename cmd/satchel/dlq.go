@@ -61,6 +61,10 @@ func (c *dlqLsCmd) Run(ctx context.Context, a *app) error {
 	w := tabwriter.NewWriter(a.out, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(w, "SEQ\tREASON\tPOINTER\tEVENT\tCAUSE")
 	for _, l := range list {
+		if l.Foreign {
+			fmt.Fprintf(w, "%d\tFOREIGN\t\t\tnot written by Satchel; remove it with satchel dlq drop %d\n", l.Seq, l.Seq)
+			continue
+		}
 		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", l.Seq, l.Reason, l.Pointer, l.ID, l.Cause)
 	}
 	return w.Flush()
@@ -90,6 +94,9 @@ func (c *dlqShowCmd) Run(ctx context.Context, a *app) error {
 			Header map[string][]string `json:"header"`
 			Data   string              `json:"data"`
 		}{l, l.Header, string(l.Data)})
+	}
+	if l.Foreign {
+		fmt.Fprintf(a.out, "FOREIGN  not written by Satchel; nothing below can be relied on, remove it with satchel dlq drop %d\n", l.Seq)
 	}
 	fmt.Fprintf(a.out, "reason   %s\ncause    %s\npointer  %s\nsubject  %s\nat       %s\n\n", l.Reason, l.Cause, orDocument(l.Pointer), l.Subject, l.At.UTC().Format("2006-01-02T15:04:05Z"))
 	for _, name := range sortedKeys(l.Header) {

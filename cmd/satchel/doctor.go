@@ -37,6 +37,7 @@ func (c *doctorCmd) Run(ctx context.Context, a *app) error {
 	}
 	findings := []finding{a.checkFolder(), a.checkWritable(), registry, policy, a.checkEmbedding(ctx), running}
 	findings = append(findings, a.checkRanking(), a.checkBudgets(), a.checkDecisionCache(), a.checkAnswer(ctx, running.OK && strings.HasPrefix(running.Detail, "yes")))
+	findings = append(findings, a.checkReady(ctx, running.OK && strings.HasPrefix(running.Detail, "yes"))...)
 	findings = append(findings, a.checkServers(ctx)...)
 	findings = append(findings, a.checkDurability(ctx)...)
 	findings = append(findings, a.checkExceptions(ctx)...)

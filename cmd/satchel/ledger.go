@@ -72,10 +72,13 @@ func (c *ledgerCmd) Run(ctx context.Context, a *app) error {
 			return err
 		}
 	}
-	unproved, seen := 0, 0
+	unproved, foreign, seen := 0, 0, 0
 	err = e.FollowLedger(ctx, opts, func(l emitters.LedgerEvent) error {
 		seen++
 		line := ledgerLine{Position: l.Position, Kind: string(l.Kind), Agent: l.Agent, Gap: l.Gap}
+		if l.Gap != nil && l.Gap.Foreign > 0 {
+			foreign++
+		}
 		if l.Gap == nil {
 			line.Type, line.ID, line.Subject, line.Data = l.Event.Type(), l.Event.ID(), l.Event.Subject(), l.Event.Data()
 			line.at = l.Event.Time()
@@ -97,8 +100,8 @@ func (c *ledgerCmd) Run(ctx context.Context, a *app) error {
 	if seen == 0 && !c.Follow {
 		fmt.Fprintf(a.err, "the ledger of tenant %q has no such entries%s\n", a.Tenant, map[bool]string{true: ": nothing was ever recorded there"}[len(c.Kind) == 0 && c.After == 0])
 	}
-	if unproved > 0 {
-		return &foundError{fmt.Sprintf("%d entries could not be proved", unproved)}
+	if c.Verify && unproved+foreign > 0 {
+		return &foundError{fmt.Sprintf("%d entries could not be proved, %s not published by Satchel", unproved, plural(foreign, "message was", "messages were"))}
 	}
 	return nil
 }
@@ -106,6 +109,10 @@ func (c *ledgerCmd) Run(ctx context.Context, a *app) error {
 func (a *app) printLedger(line ledgerLine) error {
 	if a.JSON {
 		return json.NewEncoder(a.out).Encode(line)
+	}
+	if line.Gap != nil && line.Gap.Foreign > 0 {
+		_, err := fmt.Fprintf(a.out, "%6s  FOREIGN: message at sequence %d of the stream is not Satchel's\n", "", line.Gap.Foreign)
+		return err
 	}
 	if line.Gap != nil {
 		_, err := fmt.Fprintf(a.out, "%6s  gap: entries %d to %d are no longer in the stream; the log has them\n", "", line.Gap.From, line.Gap.To)

@@ -218,7 +218,7 @@ func (n *node) openFlows(ctx context.Context, conn js.JetStream, cfg *worker.Con
 		}
 		cfg.Inboxes = append(cfg.Inboxes, inbox)
 	}
-	if cfg.Ledger, err = jetstream.OpenLedger(ctx, n.nc, conn); err != nil {
+	if cfg.Ledger, err = jetstream.OpenLedger(ctx, n.nc, conn, jetstream.LedgerConfig{Remove: true, Log: cfg.Logger}); err != nil {
 		return err
 	}
 	if n.dead, err = jetstream.OpenDeadLetters(ctx, conn); err != nil {

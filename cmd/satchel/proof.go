@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -37,6 +38,10 @@ func newProofChecker(ctx context.Context, conn *client) (*proofChecker, error) {
 func (c *proofChecker) included(ctx context.Context, l emitters.LedgerEvent) (bool, error) {
 	var reply schemas.ProveReply
 	if err := c.conn.logCall(ctx, "prove", schemas.ProveRequest{Position: l.Position}, &reply); err != nil {
+		var typed *schemas.Error
+		if errors.As(err, &typed) && typed.Code == schemas.CodeValidation {
+			return false, nil // the log has no such position
+		}
 		return false, err
 	}
 	return checkInclusion(c.verifier, &reply, jetstream.ExtensionText(l.Event, "satchelleaf")), nil

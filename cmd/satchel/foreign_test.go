@@ -1,0 +1,44 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Whoever may connect can make the server reply into LEDGER and DLQ. Nothing stops; what
+// is not Satchel's is named.
+func TestForeignMessagesStopNothing(t *testing.T) {
+	t.Parallel()
+	n := startNode(t)
+	n.must(t, "emit", "--id", "n1", "--text", "the kiln is fired on Mondays", "--speaker", "Ida")
+	n.must(t, "ledger", "--verify")
+	nc, err := nats.Connect(n.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	steer := func(reply string) {
+		t.Helper()
+		if err := nc.PublishRequest("$JS.API.INFO", reply, nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := nc.Request("$JS.API.INFO", nil, 5*time.Second); err != nil { // behind the first
+			t.Fatal(err)
+		}
+	}
+	steer("prov.v1.main.memory.evil")
+	steer("dlq.v1.main.malformed")
+	if r := n.run(t, "ledger", "--verify"); r.code != exitFound {
+		t.Errorf("ledger --verify: exit code %d\n%s%s", r.code, r.out, r.err)
+	} else {
+		contains(t, "ledger --verify", r.out+r.err, "proved", "FOREIGN: message at sequence 2", "1 message was not published by Satchel")
+	}
+	contains(t, "dlq ls", n.must(t, "dlq", "ls"), "FOREIGN", "satchel dlq drop 1")
+	contains(t, "dlq show", n.must(t, "dlq", "show", "1"), "FOREIGN")
+	n.must(t, "emit", "--id", "n2", "--text", "the kiln is cold on Sundays", "--speaker", "Ida")
+	contains(t, "ledger --verify", n.must(t, "ledger", "--verify"), "     1  ", "     2  ") // the relay removed it
+	contains(t, "doctor", n.must(t, "doctor"), "ok   ready ", "ok   ledger ", "has the log up to its head, position 2")
+	contains(t, "forget", n.must(t, "forget", "n1"), "nothing left")
+}
