@@ -1,10 +1,15 @@
 package main
 
 import (
+	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/nats-io/nats.go"
+
+	"satchel/jetstream"
+	"satchel/jetstream/embedded"
 )
 
 // Whoever may connect can make the server reply into LEDGER and DLQ. Nothing stops; what
@@ -41,4 +46,44 @@ func TestForeignMessagesStopNothing(t *testing.T) {
 	contains(t, "ledger --verify", n.must(t, "ledger", "--verify"), "     1  ", "     2  ") // the relay removed it
 	contains(t, "doctor", n.must(t, "doctor"), "ok   ready ", "ok   ledger ", "has the log up to its head, position 2")
 	contains(t, "forget", n.must(t, "forget", "n1"), "nothing left")
+}
+
+// A message like Satchel's own at a position beyond the log stops the ledger, and doctor
+// and verify say so.
+func TestDoctorNamesAStoppedLedger(t *testing.T) {
+	t.Parallel()
+	n := startNode(t)
+	n.must(t, "emit", "--id", "n1", "--text", "the kiln is fired on Mondays", "--speaker", "Ida")
+	n.must(t, "ledger")
+	operator, err := embedded.Operator(filepath.Join(n.dir, "streams"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc, err := nats.Connect(n.url, operator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	ev := event.New()
+	ev.SetID("forged")
+	ev.SetSource("urn:nobody")
+	ev.SetType("io.satchel.memory.recorded.v1")
+	header, data, err := jetstream.Encode(ev, jetstream.Binary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	header[jetstream.HeaderPosition] = []string{"99"}
+	if _, err := nc.RequestMsg(&nats.Msg{Subject: "prov.v1.main.memory.evil", Header: header, Data: data}, 5*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if r := n.run(t, "doctor"); r.code != exitFound {
+		t.Errorf("doctor: exit code %d\n%s%s", r.code, r.out, r.err)
+	} else {
+		contains(t, "doctor", r.out, "NO   ledger ", "the ledger of main ends at position 99, the log at 1")
+	}
+	if r := n.run(t, "ledger", "--verify"); r.code != exitFound {
+		t.Errorf("ledger --verify: exit code %d\n%s%s", r.code, r.out, r.err)
+	} else {
+		contains(t, "ledger --verify", r.out, "NOT PROVED")
+	}
 }
