@@ -235,3 +235,19 @@ func TestArtifactOfAnother(t *testing.T) {
 		t.Errorf("shared by who stored it: %d, %d bytes", code, len(body))
 	}
 }
+
+// The files of the stores are for their owner alone.
+func TestStoresAreTheOwners(t *testing.T) {
+	t.Parallel()
+	n := startNode(t)
+	n.must(t, "emit", "--id", "n1", "--text", "the glazier comes on Monday")
+	files, err := filepath.Glob(filepath.Join(n.dir, "*.db*"))
+	if err != nil || len(files) < 3 {
+		t.Fatalf("files %v: %v", files, err)
+	}
+	for _, file := range files {
+		if info, err := os.Stat(file); err != nil || info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s: %v, %v", file, info.Mode(), err)
+		}
+	}
+}

@@ -294,7 +294,7 @@ except_reason(item) := "tenant" if {
 	not owned_by_another(item)
 } else := "allowed"
 
-owned_by_another(item) if item.signer != input.subject.id
+owned_by_another(item) if lower(item.signer) != lower(input.subject.id)
 
 revoke_reason(item) := "tenant" if {
 	foreign_tenant(item)

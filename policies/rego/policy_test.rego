@@ -193,6 +193,10 @@ test_except_by_its_owner if {
 	verdict({"signer": "planner"}, object.union(holder("exception_approver"), {"action": "except"}))[0] == "four_eyes"
 }
 
+test_except_by_its_owner_in_another_case if {
+	verdict({"signer": "Planner"}, object.union(holder("exception_approver"), {"action": "except"}))[0] == "four_eyes"
+}
+
 test_except_without_owner if {
 	asked := object.union(object.union(base, {"items": [object.remove(item, ["signer"])]}), object.union(holder("exception_approver"), {"action": "except"}))
 	answer := policy.verdicts with input as asked

@@ -68,7 +68,24 @@ func openFile(ctx context.Context, path string, model embed.Model, limit int64, 
 	return tryFile(ctx, path, model, limit)
 }
 
+// create makes the file, for its owner alone, when there is none: SQLite would make it, and
+// with it the files beside it, for everybody to read. A file that is there is not opened,
+// as closing it would end SQLite's locks on it.
+func create(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
 func tryFile(ctx context.Context, path string, model embed.Model, limit int64) (*file, error) {
+	if err := create(path); err != nil {
+		return nil, err
+	}
 	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}
 	db, err := sql.Open("sqlite", u.String()+"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)"+
 		"&_pragma=secure_delete(1)&_pragma=temp_store(MEMORY)&_txlock=immediate")

@@ -327,7 +327,7 @@ func TestWhoGoverns(t *testing.T) {
 			t.Errorf("%s: error %v, want policy_denied", name, err)
 		}
 	}
-	_, err := w.registry.Add(t.Context(), as(t, "acme", "planner"), draft("read:clearance"))
+	_, err := w.registry.Add(t.Context(), as(t, "acme", "pia"), draft("read:clearance"))
 	denied("without the role", err)
 	_, err = w.registry.Add(t.Context(), as(t, "acme", "mara", "exception_approver"), draft("read:clearance"))
 	denied("the owner", err)
@@ -506,4 +506,19 @@ func FuzzParseTrigger(f *testing.F) {
 			t.Fatalf("%q reads as %+v, written %q reads as %+v (%v)", s, trigger, trigger.String(), again, err)
 		}
 	})
+}
+
+func TestNobodyExceptsThemselves(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	s := approver(t)
+	n := draft("read:clearance")
+	for _, id := range []string{n.Owner, strings.ToUpper(n.Owner), s.Principal().ID, strings.ToUpper(s.Principal().ID)} {
+		own := n
+		own.Principals = []string{"somebody", id}
+		var e *schemas.Error
+		if _, err := w.registry.Add(t.Context(), s, own); !errors.As(err, &e) || e.Field != "/add/principals/1" {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"satchel/pipeline/scope"
@@ -23,7 +24,7 @@ const (
 // Add registers an exception when policy lets s do so. Every error is a *schemas.Error.
 func (g *Registry) Add(ctx context.Context, s scope.Scope, n schemas.NewException) (schemas.ExceptionState, error) {
 	now := g.cfg.Clock().UTC()
-	if err := check(&n, now); err != nil {
+	if err := check(&n, s.Principal().ID, now); err != nil {
 		return schemas.ExceptionState{}, err
 	}
 	resource := policies.Resource{ID: n.Path, Facets: schemas.Facets{Kind: "exception", Labels: []string{}, Signer: n.Owner, Session: n.Session}}
@@ -74,9 +75,14 @@ func (g *Registry) Add(ctx context.Context, s scope.Scope, n schemas.NewExceptio
 }
 
 // check refuses what the schema cannot.
-func check(n *schemas.NewException, now time.Time) error {
+func check(n *schemas.NewException, approver string, now time.Time) error {
 	req := schemas.ExceptionRequest{Add: n}
 	issues := req.Validate()
+	for i, id := range n.Principals {
+		if strings.EqualFold(id, n.Owner) || strings.EqualFold(id, approver) {
+			issues = append(issues, schemas.Issue{Pointer: fmt.Sprintf("/add/principals/%d", i), Message: "must be neither the owner nor who registers it"})
+		}
+	}
 	if !n.ExpiresAt.IsZero() && !n.ExpiresAt.After(now) {
 		issues = append(issues, schemas.Issue{Pointer: "/add/expires_at", Message: "has passed"})
 	}

@@ -13,7 +13,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -70,6 +72,9 @@ func open(ctx context.Context, cfg Config) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := create(path); err != nil {
+		return nil, err
+	}
 	db := &DB{
 		writer: make(chan *conn, 1), readers: make(chan *conn, cfg.Readers), size: cfg.Readers,
 		names: newNames(), packer: newCompressor(), done: make(chan struct{}),
@@ -91,6 +96,20 @@ func limit(pages int) string {
 		pages = 1<<32 - 2
 	}
 	return fmt.Sprintf("max_page_count(%d)", pages)
+}
+
+// create makes the file, for its owner alone, when there is none: SQLite would make it, and
+// with it the files beside it, for everybody to read. A file that is there is not opened,
+// as closing it would end SQLite's locks on it.
+func create(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 func dsn(path string, pragmas ...string) string {

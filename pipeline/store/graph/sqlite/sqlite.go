@@ -20,7 +20,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
+	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -77,6 +79,9 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if c.Readers <= 0 {
 		c.Readers = max(4, 2*runtime.GOMAXPROCS(0))
 	}
+	if err := create(c.Path); err != nil {
+		return nil, fmt.Errorf("open graph store: %w", err)
+	}
 	write, err := sql.Open("sqlite", dsn(c.Path, "_txlock=immediate"))
 	if err != nil {
 		return nil, fmt.Errorf("open graph store: %w", err)
@@ -97,6 +102,20 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil
+}
+
+// create makes the file, for its owner alone, when there is none: SQLite would make it, and
+// with it the files beside it, for everybody to read. A file that is there is not opened,
+// as closing it would end SQLite's locks on it.
+func create(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 func dsn(path, option string) string {
