@@ -23,7 +23,7 @@ const private = "_SATCHEL"
 
 // access says who may do what: the operator everything. The client, as which connects
 // who shows no key, may publish memories and requests and follow the ledger; not write
-// what Satchel alone says, nor change streams, nor read or consume MEMORY, DLQ and artifacts,
+// what Satchel alone says, nor change streams, nor read or consume MEMORY and artifacts,
 // nor answer in Satchel's place, but for the subjects that are not in own. To what it was
 // asked it may answer.
 func access(operator, client string, own []string) []*server.NkeyUser {
@@ -33,7 +33,7 @@ func access(operator, client string, own []string) []*server.NkeyUser {
 		"$JS.API.STREAM.RESTORE.>", "$JS.API.STREAM.SNAPSHOT.>", "$JS.API.STREAM.MSG.DELETE.>", "$JS.API.STREAM.PEER.>",
 		"$JS.API.STREAM.LEADER.>", "$JS.API.CONSUMER.LEADER.>", "$JS.ACK.MEMORY.>", "$JS.FC.>", "$JSC.>",
 	}
-	for _, stream := range []string{"MEMORY", "DLQ", "OBJ_SATCHEL_ARTIFACTS"} {
+	for _, stream := range []string{"MEMORY", "OBJ_SATCHEL_ARTIFACTS"} {
 		publish = append(publish, "$JS.API.STREAM.MSG.GET."+stream, "$JS.API.DIRECT.GET."+stream, "$JS.API.DIRECT.GET."+stream+".>",
 			"$JS.API.CONSUMER.*."+stream, "$JS.API.CONSUMER.*."+stream+".>", "$JS.API.CONSUMER.DURABLE.CREATE."+stream+".>",
 			"$JS.API.CONSUMER.MSG.NEXT."+stream+".>")
