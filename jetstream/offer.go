@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 )
@@ -26,6 +27,9 @@ const partBytes = 256 << 10
 // those of Satchel's own connections: a service must not be made to ask other services in
 // somebody's name.
 const inboxes, ownInboxes = "_INBOX.", "_SATCHEL."
+
+// patience is how long a part may take to arrive: who offers a content has it at hand.
+const patience = 10 * time.Second
 
 // ErrOffer is returned when an offered content does not arrive whole.
 var ErrOffer = errors.New("the offered content broke off")
@@ -78,7 +82,8 @@ func (o *offer) send(m *nats.Msg) {
 	}
 }
 
-// Fetch reads a content that is offered on subject, until ctx ends. Errors wrap ErrOffer.
+// Fetch reads a content that is offered on subject, until ctx ends or a part does not come
+// within ten seconds. Errors wrap ErrOffer.
 func Fetch(ctx context.Context, nc *nats.Conn, subject string) io.Reader {
 	return &fetch{ctx: ctx, nc: nc, subject: subject}
 }
@@ -94,6 +99,12 @@ type fetch struct {
 	done    bool
 }
 
+func (f *fetch) ask() (*nats.Msg, error) {
+	ctx, cancel := context.WithTimeout(f.ctx, patience)
+	defer cancel()
+	return f.nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: f.subject, Header: nats.Header{headerOffset: {strconv.FormatInt(f.at, 10)}}})
+}
+
 // Read asks for the next part when the one before is used up.
 func (f *fetch) Read(p []byte) (int, error) {
 	if !strings.HasPrefix(f.subject, inboxes) && !strings.HasPrefix(f.subject, ownInboxes) || strings.ContainsAny(f.subject, "*> \t\r\n") {
@@ -103,7 +114,7 @@ func (f *fetch) Read(p []byte) (int, error) {
 		if f.done {
 			return 0, io.EOF
 		}
-		m, err := f.nc.RequestMsgWithContext(f.ctx, &nats.Msg{Subject: f.subject, Header: nats.Header{headerOffset: {strconv.FormatInt(f.at, 10)}}})
+		m, err := f.ask()
 		if err != nil {
 			return 0, fmt.Errorf("fetch content: %w: %w", ErrOffer, err)
 		}

@@ -41,6 +41,8 @@ type Desk struct {
 	sanitizer *pii.Sanitizer
 	onFound   write.OnFound
 	ids       func() string
+	offered   *places // contents that are to be stored
+	written   *places // those of them that are being stored
 }
 
 // DeskConfig describes a Desk; every field but OnFound is required.
@@ -58,7 +60,8 @@ func NewDesk(cfg DeskConfig) (*Desk, error) {
 	if cfg.Service == nil || cfg.Sealer == nil || cfg.Artifacts == nil || cfg.Sanitizer == nil || cfg.IDs == nil {
 		return nil, errors.New("new desk: service, sealer, artifacts, sanitizer and ids are required")
 	}
-	return &Desk{service: cfg.Service, sealer: cfg.Sealer, artifacts: cfg.Artifacts, sanitizer: cfg.Sanitizer, onFound: cfg.OnFound, ids: cfg.IDs}, nil
+	return &Desk{service: cfg.Service, sealer: cfg.Sealer, artifacts: cfg.Artifacts, sanitizer: cfg.Sanitizer, onFound: cfg.OnFound, ids: cfg.IDs,
+		offered: offered(), written: written()}, nil
 }
 
 // refused is the one answer to every handle that opens nothing.

@@ -11,6 +11,7 @@ import (
 
 	"satchel/pipeline/compaction/blob"
 	"satchel/pipeline/pii"
+	"satchel/pipeline/scope"
 	"satchel/pipeline/write"
 	"satchel/schemas"
 )
@@ -20,6 +21,18 @@ const (
 	extractLines = 24
 	extractBytes = 4 << 10
 )
+
+// chunkBytes is how much of a content the object store takes at a time.
+const chunkBytes = 128 << 10
+
+// MaxStores is how many contents may be offered at a time. What is offered takes up
+// nothing but one of those until its first bytes are there; then it waits to be one of the
+// few that are written. Of both a principal and a tenant have a share: who offers and does
+// not send is in nobody's way but its own.
+const MaxStores = 64
+
+func offered() *places { return newPlaces(8, 32, MaxStores) }
+func written() *places { return newPlaces(2, 4, 8) }
 
 // Store answers art.v1.<tenant>.store: it keeps what content has, and returns where, an
 // extract, and the types of personal data that are in it. The extract holds none of
@@ -32,7 +45,7 @@ func (d *Desk) Store(ctx context.Context, tenant string, req schemas.StoreReques
 		return none, err
 	}
 	from := &source{r: content}
-	sum, size, err := d.artifacts.Put(ctx, tenant, from)
+	sum, size, err := d.take(ctx, s, from)
 	if err != nil {
 		return none, storeError(ctx, from, err)
 	}
@@ -56,6 +69,25 @@ func (d *Desk) Store(ctx context.Context, tenant string, req schemas.StoreReques
 			Proof: d.sealer.Prove(tenant, s.Principal().ID, sum)},
 		Extract: extract, Detected: texts(found),
 	}, nil
+}
+
+// take writes what from has, when its turn has come.
+func (d *Desk) take(ctx context.Context, s scope.Scope, from *source) (sum string, size int, err error) {
+	leave, _ := d.offered.take(s.Tenant(), s.Principal().ID)
+	if leave == nil {
+		return "", 0, &schemas.Error{Code: schemas.CodeOverloaded, Message: "too many contents of this principal or tenant are offered at a time"}
+	}
+	defer leave()
+	buffered := bufio.NewReaderSize(from, chunkBytes)
+	if _, err := buffered.Peek(1); err != nil && !errors.Is(err, io.EOF) {
+		return "", 0, err
+	}
+	done, err := d.written.await(ctx, s.Tenant(), s.Principal().ID)
+	if err != nil {
+		return "", 0, err
+	}
+	defer done()
+	return d.artifacts.Put(ctx, s.Tenant(), buffered)
 }
 
 // source remembers that the sender's content broke off.

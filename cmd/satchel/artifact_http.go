@@ -12,6 +12,7 @@ import (
 
 	"satchel/jetstream"
 	"satchel/schemas"
+	"satchel/worker"
 )
 
 // handleArtifact streams the artifact of the handle in the path to whoever holds it. A
@@ -62,12 +63,9 @@ func safeType(mediaType string) string {
 	return base
 }
 
-// storeAtOnce is how many contents are taken in at a time.
-const storeAtOnce = 4
-
 // storeEndpoint answers art.v1.<tenant>.store, which fetches the content from the caller.
 func (n *node) storeEndpoint() jetstream.Endpoint {
-	return jetstream.Endpoint{Name: "store", Subject: "art.v1.*.store", Workers: storeAtOnce,
+	return jetstream.Endpoint{Name: "store", Subject: "art.v1.*.store", Workers: worker.MaxStores,
 		Handler: func(ctx context.Context, c jetstream.Call) (jetstream.Reply, error) {
 			ctx, done := untilDrained(ctx, n.draining)
 			defer done()
