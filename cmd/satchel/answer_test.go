@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -23,9 +24,25 @@ func TestAnswerAndTrace(t *testing.T) {
 	}
 	request := strings.TrimSpace(out[strings.LastIndex(out, " "):])
 	trace := n.must(t, "trace", request)
-	contains(t, "the trace", trace, "planner     → retriever", "pack ", "decision:", "synthesizer → verifier", "extractive/1, 1 item cited", "sentinel    → caller")
+	contains(t, "the trace", trace, "principal cli\n", "planner     → retriever", "pack ", "decision:", "synthesizer → verifier", "extractive/1, 1 item cited", "sentinel    → caller")
 	if lines := mustJSON[[]ledgerLine](t, n, "trace", request); len(lines) != 9 {
 		t.Errorf("%d entries, want 9", len(lines))
+	}
+	if strings.Contains(trace, "NOT OF THIS RUN") {
+		t.Errorf("the trace has another principal:\n%s", trace)
+	}
+	nc, err := nats.Connect(n.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	foreign := `{"meta":{"type":"ContextRequest","id":"` + request + `","from":{"id":"mallory"}},"payload":{"query":{"text":"gateway"},"token_budget":100}}`
+	if m, err := nc.Request("ctx.v1.main.request", []byte(foreign), 30*time.Second); err != nil || m.Header.Get("Nats-Service-Error") != "" {
+		t.Fatalf("a request of the same id: %v", err)
+	}
+	contains(t, "the trace with another's request", n.must(t, "trace", request), "principal cli\n", "NOT OF THIS RUN: principal mallory\n")
+	if m, err := nc.Request("ctx.v1.main.role.verifier", []byte(`{"from":{"id":"mallory"},"request_id":"`+request+`","task":"x"}`), 30*time.Second); err != nil || !strings.Contains(string(m.Data), "policy_denied") {
+		t.Errorf("another principal goes on with the run: %v, %s", err, m.Data)
 	}
 	if r := n.run(t, "trace", "nobody"); r.code != exitUsage {
 		t.Errorf("trace of no request: exit code %d", r.code)

@@ -71,13 +71,40 @@ func traceOf(ctx context.Context, e *emitters.Emitter, request string, upTo int6
 	return lines, err
 }
 
-// printTrace prints one line an entry.
+// printTrace prints for whom it was, and one line an entry. What another principal has
+// asked for under the same id is marked.
 func printTrace(w io.Writer, lines []ledgerLine) {
-	begun := lines[0].at
+	begun, whose := lines[0].at, ownerOf(lines)
+	fmt.Fprintf(w, "principal %s\n", whose)
 	for i := range lines {
 		l := &lines[i]
-		fmt.Fprintf(w, "%6d  +%-7s %s\n", l.Position, l.at.Sub(begun).Round(100*time.Microsecond), l.step())
+		fmt.Fprintf(w, "%6d  +%-7s %s", l.Position, l.at.Sub(begun).Round(100*time.Microsecond), l.step())
+		if who := l.principal(); who != "" && who != whose {
+			fmt.Fprintf(w, "; NOT OF THIS RUN: principal %s", who)
+		}
+		fmt.Fprintln(w)
 	}
+}
+
+// ownerOf is the principal of a run's first hand-over; without any, of the first entry.
+func ownerOf(lines []ledgerLine) string {
+	for i := range lines {
+		if lines[i].Type == schemas.TypeRoleHandedOver {
+			return lines[i].principal()
+		}
+	}
+	return lines[0].principal()
+}
+
+// principal is for whom an entry was written; "" when it does not say.
+func (l *ledgerLine) principal() string {
+	var d struct {
+		Principal string `json:"principal"`
+	}
+	if json.Unmarshal(l.Data, &d) != nil {
+		return ""
+	}
+	return d.Principal
 }
 
 // step says what an entry of a run means.

@@ -118,8 +118,9 @@ func (w *Writer) Prepare(tenant, agent string, ev event.Event) (eventlog.Draft, 
 	return w.draft(tenant, agent, &ev, &b, signer)
 }
 
-// ownSource begins the sources of what Satchel itself writes to the log.
-const ownSource = "satchel://engine"
+// ownSource begins the sources of what Satchel itself writes to the log, but for what it
+// names agents by.
+const ownSource, agentSource = "satchel://", "satchel://agents/"
 
 func (w *Writer) checkAttributes(tenant, agent string, ev *event.Event) *Rejection {
 	if !schemas.ValidToken(tenant) || !schemas.ValidToken(agent) {
@@ -128,7 +129,7 @@ func (w *Writer) checkAttributes(tenant, agent string, ev *event.Event) *Rejecti
 	if ev.Context == nil || ev.SpecVersion() != event.CloudEventsVersionV1 {
 		return reject(Malformed, "/specversion", "must be 1.0")
 	}
-	if strings.HasPrefix(ev.Source(), ownSource) {
+	if strings.HasPrefix(ev.Source(), ownSource) && !strings.HasPrefix(ev.Source(), agentSource) {
 		return reject(Malformed, "/source", "is kept for Satchel itself")
 	}
 	if !schemas.ValidID(ev.ID()) {

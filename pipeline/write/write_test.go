@@ -124,6 +124,8 @@ func rejectedEvents() []rejected {
 		{write.Malformed, "/specversion", event.Event{}},
 		{write.BadID, "/id", with(func(ev *event.Event) { ev.SetID("a b") })},
 		{write.Malformed, "/source", with(func(ev *event.Event) { ev.SetSource("") })},
+		{write.Malformed, "/source", with(func(ev *event.Event) { ev.SetSource("satchel://roles") })},
+		{write.Malformed, "/source", with(func(ev *event.Event) { ev.SetSource("satchel://exceptions") })},
 		{write.UnknownType, "/type", with(func(ev *event.Event) { ev.SetType("io.satchel.context.packed.v1") })},
 		{write.Oversized, "/data", data(replace("a b", strings.Repeat("x", 5000)))},
 		{write.Oversized, "/big", with(func(ev *event.Event) { ev.SetExtension("big", strings.Repeat("x", 5000)) })},

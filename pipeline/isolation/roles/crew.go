@@ -50,6 +50,7 @@ type Log interface {
 	Append(ctx context.Context, b eventlog.Batch) ([]eventlog.Outcome, error)
 	Head(ctx context.Context, s scope.Scope) (eventlog.Head, error)
 	Read(ctx context.Context, s scope.Scope, after int64, limit int) ([]eventlog.Entry, error)
+	BySubject(ctx context.Context, s scope.Scope, subject string, types ...string) ([]eventlog.Entry, error)
 }
 
 // Player plays a role in another process.
@@ -121,6 +122,7 @@ type step struct {
 	policy  schemas.AppliedPolicy
 	id      string // of the hand-over to come
 	started time.Time
+	begun   bool // the run is known to be this principal's
 
 	extractive bool                   // the model is not asked
 	context    *schemas.ContextResult // of the pack, once it is open
@@ -130,10 +132,10 @@ type step struct {
 
 // Play plays one role and commits its hand-over. Every error is a *schemas.Error.
 func (c *Crew) Play(ctx context.Context, s scope.Scope, role string, req schemas.RoleRequest) (schemas.RoleReply, error) {
-	if req.RequestID == "" {
-		req.RequestID = c.cfg.IDs()
+	st := &step{Crew: c, s: s, role: role, req: req, begun: req.RequestID == ""}
+	if st.begun {
+		st.req.RequestID = c.cfg.IDs()
 	}
-	st := &step{Crew: c, s: s, role: role, req: req}
 	reply, _, err := st.play(ctx)
 	return reply, refused(ctx, err)
 }
@@ -172,6 +174,9 @@ func (st *step) admit(ctx context.Context) error {
 		return err
 	}
 	if err := allowedFields(st.role, &st.req); err != nil {
+		return err
+	}
+	if err := st.claim(ctx); err != nil {
 		return err
 	}
 	r := policies.Resource{ID: st.role, Facets: schemas.Facets{Kind: schemas.Kind(st.role), Labels: []string{}, Session: st.req.Session}}

@@ -12,6 +12,8 @@
 //
 //   - A role gets the fields of its whitelist. A message that holds another field, and a
 //     wish for one, is refused with policy_denied.
+//   - A run belongs to the principal of its first hand-over. Nobody else can add to it, take
+//     it up or begin it again.
 //   - Policy decides, under the action act, who may take a role, each time.
 //   - Each hand-over is an entry of the log, role.handed_over, committed before the next
 //     role begins. Its data has ids, figures, verdicts and hashes; what was handed over is

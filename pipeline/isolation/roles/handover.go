@@ -56,11 +56,39 @@ func (st *step) handOver(ctx context.Context, reply *schemas.RoleReply, external
 		Extensions: map[string]string{"datacontenttype": "application/json", "dataschema": schemas.DataSchema(schemas.TypeRoleHandedOver)},
 	}
 	outcomes, err := st.cfg.Log.Append(ctx, eventlog.Batch{Drafts: []eventlog.Draft{draft}})
+	if err == nil && len(outcomes) == 1 && outcomes[0].Status == eventlog.Reused { // somebody else was first
+		return handover{}, st.foreign()
+	}
 	if err != nil || len(outcomes) != 1 || outcomes[0].Status != eventlog.Appended {
 		return handover{}, &schemas.Error{Code: schemas.CodeStorage, Message: "the hand-over could not be logged, so the run ends"}
 	}
 	reply.Position = outcomes[0].Position
 	return handover{h, outcomes[0].Position}, nil
+}
+
+// claim makes sure that the run is this principal's: who hands over first owns it. That
+// hand-over's id is made of the run's, so that the log itself takes one alone.
+func (st *step) claim(ctx context.Context) error {
+	if st.begun {
+		return nil
+	}
+	entries, err := st.cfg.Log.BySubject(ctx, st.s, st.req.RequestID, schemas.TypeRoleHandedOver)
+	if err != nil {
+		return &schemas.Error{Code: schemas.CodeStorage, Message: "the log could not be read"}
+	}
+	if len(entries) == 0 {
+		st.id = "run." + digest([]byte(st.req.RequestID))
+		return nil
+	}
+	var first schemas.Handover
+	if err := json.Unmarshal(entries[0].Data, &first); err != nil || first.Principal != st.s.Principal().ID {
+		return st.foreign()
+	}
+	return nil
+}
+
+func (st *step) foreign() error {
+	return &schemas.Error{Code: schemas.CodePolicyDenied, Field: "/request_id", Message: "names a run of another"}
 }
 
 // next says which role follows, and why.

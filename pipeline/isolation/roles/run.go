@@ -15,6 +15,7 @@ type run struct {
 	s       scope.Scope
 	req     schemas.RunRequest
 	started time.Time
+	begun   bool // it is known to be this principal's
 
 	context *schemas.ContextResult
 	out     schemas.RunReply
@@ -28,10 +29,11 @@ func (c *Crew) Run(ctx context.Context, s scope.Scope, req schemas.RunRequest) (
 	if err := schemas.Invalid(req.Validate()); err != nil {
 		return schemas.RunReply{}, err
 	}
-	if req.RequestID == "" {
+	begun := req.RequestID == ""
+	if begun {
 		req.RequestID = c.cfg.IDs()
 	}
-	r := &run{Crew: c, s: s, req: req, started: c.cfg.Clock(), out: schemas.RunReply{
+	r := &run{Crew: c, s: s, req: req, begun: begun, started: c.cfg.Clock(), out: schemas.RunReply{
 		RequestID: req.RequestID, Checks: []schemas.Check{}, Withheld: []string{}, Findings: []schemas.Finding{},
 		Handovers: []schemas.Handover{}, Positions: []int64{}, Warnings: []string{},
 	}}
@@ -124,7 +126,7 @@ func (r *run) take(v *schemas.Verification, what string) error {
 // play has a role played, here or elsewhere, and notes the hand-over.
 func (r *run) play(ctx context.Context, role string, extractive bool, req schemas.RoleRequest) (schemas.RoleReply, error) {
 	req.RequestID, req.Task, req.Session, req.Purpose = r.req.RequestID, r.req.Task, r.req.Session, r.s.Purpose()
-	st := &step{Crew: r.Crew, s: r.s, role: role, req: req, context: r.context, extractive: extractive}
+	st := &step{Crew: r.Crew, s: r.s, role: role, req: req, context: r.context, extractive: extractive, begun: r.begun}
 	act := st.play
 	if r.cfg.Players[role] != nil && !extractive {
 		act = st.playElsewhere
@@ -133,6 +135,7 @@ func (r *run) play(ctx context.Context, role string, extractive bool, req schema
 	if err != nil {
 		return reply, err
 	}
+	r.begun = true
 	if st.context != nil {
 		r.context = st.context
 	}

@@ -1,0 +1,73 @@
+package roles_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+
+	"satchel/pipeline/isolation/roles"
+	"satchel/pipeline/scope"
+	"satchel/schemas"
+)
+
+// TestARunIsOfWhoBeganIt: nobody else goes on with a run or begins it again; another
+// tenant's run of that name is another run.
+func TestARunIsOfWhoBeganIt(t *testing.T) {
+	t.Parallel()
+	w := open(t, nil)
+	w.remember(t, outage()...)
+	mine, other := as(t, "mine", schemas.Internal), as(t, "other", schemas.Restricted)
+	got, err := w.crew.Run(t.Context(), mine, schemas.RunRequest{RequestID: "run-1", Task: question})
+	must(t, err)
+	before := len(w.entries(t, "run-1"))
+	for _, role := range roles.Names() {
+		reply, err := w.crew.Play(t.Context(), other, role, schemas.RoleRequest{RequestID: "run-1", Task: question})
+		if code(err) != "policy_denied /request_id" || reply.State != nil || reply.Plan != nil || reply.Answer != nil {
+			t.Errorf("%s of another principal: %+v, %v", role, reply, err)
+		}
+	}
+	if reply, err := w.crew.Run(t.Context(), other, schemas.RunRequest{RequestID: "run-1", Task: question}); code(err) != "policy_denied /request_id" || reply.Answer != nil {
+		t.Errorf("the run of another principal: %+v, %v", reply, err)
+	}
+	if n := len(w.entries(t, "run-1")); n != before {
+		t.Errorf("the run has %d entries, had %d", n, before)
+	}
+	abroad, err := scope.New("elsewhere", scope.Principal{Kind: "agent", ID: "other", Level: int(schemas.Internal)}, "")
+	must(t, err)
+	if _, err := w.crew.Play(t.Context(), abroad, roles.Verifier, schemas.RoleRequest{RequestID: "run-1", Task: question, PackID: got.PackID}); err == nil {
+		t.Error("another tenant verifies the context")
+	}
+	_, err = w.crew.Play(t.Context(), abroad, roles.Planner, schemas.RoleRequest{RequestID: "run-1", Task: question})
+	must(t, err)
+	if n := len(w.entries(t, "run-1")); n != before {
+		t.Errorf("another tenant's run is in this one's log: %d entries, had %d", n, before)
+	}
+	_, err = w.crew.Play(t.Context(), mine, roles.Planner, schemas.RoleRequest{RequestID: "run-1", Task: question})
+	must(t, err)
+}
+
+// TestOneOfManyBeginsARun: of all who begin a run of the same name at once one has it.
+func TestOneOfManyBeginsARun(t *testing.T) {
+	t.Parallel()
+	w := open(t, nil)
+	var group sync.WaitGroup
+	for i := range 24 {
+		group.Go(func() {
+			_, err := w.crew.Play(t.Context(), as(t, fmt.Sprintf("p%d", i), schemas.Internal), roles.Planner, schemas.RoleRequest{RequestID: "run-1", Task: question})
+			if err != nil && code(err) != "policy_denied /request_id" {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	entries := w.entries(t, "run-1")
+	if len(entries) != 1 {
+		t.Fatalf("%d hand-overs", len(entries))
+	}
+	var h schemas.Handover
+	must(t, json.Unmarshal(entries[0].Data, &h))
+	if h.Principal == "" {
+		t.Error("the run has no principal")
+	}
+}
