@@ -125,6 +125,16 @@ func (e *registryPrincipal) principal() (scope.Principal, error) {
 	return scope.Principal{ID: e.ID, Level: int(level), Groups: sortedSet(e.Groups), Roles: sortedSet(e.Roles)}, nil
 }
 
+// Knows reports whether the registry has a principal of that id. Without a registry every
+// well-formed id is taken for one.
+func (r *Registry) Knows(tenant, id string) bool {
+	if r == nil {
+		return principalID.MatchString(id)
+	}
+	_, ok := r.tenants[tenant][id]
+	return ok
+}
+
 // Resolve returns who asks: the lesser of claim and registry.
 //
 //	registry              the principal

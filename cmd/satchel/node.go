@@ -131,7 +131,7 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	if err != nil {
 		return err
 	}
-	if n.exceptions, err = exception.New(exception.Config{Log: n.log, PDP: pdp.PDP, Clock: o.clock, IDs: o.newID, Logger: logger}); err != nil {
+	if n.exceptions, err = exception.New(exception.Config{Log: n.log, PDP: pdp.PDP, Principals: registry, Clock: o.clock, IDs: o.newID, Logger: logger}); err != nil {
 		return err
 	}
 	n.pdp = exception.NewGuard(pdp.PDP, pdp.standby, n.exceptions)

@@ -9,9 +9,9 @@
 //     revoke), and without an answer nobody may. The decision is in the log with the
 //     registration.
 //   - An exception has an owner, principals, a path, a reason, an expiry and a rollback
-//     trigger; none of them can be left out. It ends at its expiry, by revocation, or when its
-//     trigger fires, whichever comes first, by the injected clock and by the log as it
-//     stands at the time of use.
+//     trigger; none of them can be left out. The owner is a principal whom the registry
+//     knows. It ends at its expiry, by revocation, or when its trigger fires, whichever
+//     comes first, by the injected clock and by the log as it stands at the time of use.
 //   - It lifts one reason of one action. The item is decided on again as if that one
 //     reason did not concern it, so every other rule and every redaction holds. Nothing
 //     lifts the tenant, an unknown action or a failed decision.

@@ -32,6 +32,9 @@ func (g *Registry) Add(ctx context.Context, s scope.Scope, n schemas.NewExceptio
 	if err != nil {
 		return schemas.ExceptionState{}, err
 	}
+	if !g.cfg.Principals.Knows(s.Tenant(), n.Owner) {
+		return schemas.ExceptionState{}, schemas.Invalid([]schemas.Issue{{Pointer: "/add/owner", Message: "is no principal of this tenant"}})
+	}
 	t := g.register(s.Tenant())
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -45,6 +45,8 @@ type Config struct {
 	Log Log
 	PDP policies.PDP // decides who may register and revoke; not a Guard
 
+	Principals *policies.Registry // who can own an exception; nil: anybody
+
 	Refresh time.Duration    // how old the list of exceptions may be that another process adds to; default 1 s
 	Clock   func() time.Time // default time.Now
 	IDs     func() string    // default UUIDv7
