@@ -17,13 +17,19 @@ const recoverBudget = 200_000
 
 // Recover brings back what a pack's drop report named: whole items, or dropped spans of
 // them. Policy decides on every item anew; what it denies, what the report did not name,
-// and what has changed since the pack was made is missing. Every error is a *schemas.Error.
+// and what has changed since the pack was made is missing, and so are spans of an item of
+// which policy hides more or less now than it did then. Every error is a *schemas.Error.
 func (e *Engine) Recover(ctx context.Context, s scope.Scope, req schemas.RecoverRequest, stored *schemas.ContextResult) (schemas.RecoverReply, error) {
 	t, err := e.enter(s, errand{limit: schemas.MaxItems, budget: recoverBudget, session: stored.Payload.Pack.SessionID, issues: req.Validate()})
 	if err != nil {
 		return schemas.RecoverReply{}, typed(ctx, err)
 	}
-	r := &recovering{t: t, s: s, asOf: stored.Payload.Pack.AsOf}
+	r := &recovering{t: t, s: s, asOf: stored.Payload.Pack.AsOf, seen: map[string]*schemas.ContextItem{}}
+	for _, section := range stored.Payload.Pack.Sections {
+		for i := range section.Items {
+			r.seen[section.Items[i].ID] = &section.Items[i]
+		}
+	}
 	r.named(&req, &stored.Payload.Drop)
 	res, err := t.pass(ctx, s, door{name: "recover", twice: true, gather: r.gather, order: r.order, fill: r.fill})
 	if err != nil {
@@ -46,6 +52,7 @@ type recovering struct {
 	asked []string // in the order of the request
 	ids   []string // of those, the ones that the report names
 	spans map[string][]schemas.Span
+	seen  map[string]*schemas.ContextItem // what the pack shows in part
 }
 
 // named keeps of what is asked for what the report names: items of which something was
@@ -112,8 +119,8 @@ func (r *recovering) fill(context.Context) error {
 		if !c.Kept() || len(spans) == 0 {
 			continue
 		}
-		if !cut(c, spans, counter.Count) {
-			c.Drop, c.Detail = schemas.DropStale, "the span is not there any more"
+		if !r.same(c) || !cut(c, spans, counter.Count) {
+			c.Drop, c.Detail = schemas.DropStale, "the span is not of the text as it may be seen now"
 		}
 	}
 	t.packed = t.e.builder.Build(pack.Request{Purpose: r.s.Purpose(), Budget: t.budget, Limit: t.limit, Counter: t.e.cfg.Tokens("")}, cs)
@@ -123,6 +130,24 @@ func (r *recovering) fill(context.Context) error {
 		}
 	}
 	return nil
+}
+
+// same reports whether a candidate is seen as the pack's report measured it: with the same
+// parts hidden; of an item that the pack does not show, with none. In another view the
+// same numbers are other characters.
+func (r *recovering) same(c *candidate.Candidate) bool {
+	var then, now schemas.Obligations
+	var hidden []string
+	if item := r.seen[c.Record.ID]; item != nil {
+		hidden = item.Redactions
+		if item.Obligations != nil {
+			then = *item.Obligations
+		}
+	}
+	if c.Verdict.Obligations != nil {
+		now = *c.Verdict.Obligations
+	}
+	return slices.Equal(hidden, c.Verdict.RedactedFields) && then.Covers(now) && now.Covers(then)
 }
 
 // cut shows the spans of a candidate alone; false when they are not of its text.
