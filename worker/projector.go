@@ -23,6 +23,7 @@ import (
 type Stores struct {
 	Items   items.Store
 	Tokens  items.TokenCounts // nil: counts are made when an item is shown
+	Novelty items.Novelties   // nil: none is computed
 	Keyword keyword.Index
 	Vector  vector.Index
 	Graph   graph.Store
@@ -66,6 +67,7 @@ type Projector struct {
 	hit     func(point string)
 	logger  *slog.Logger
 	share   share
+	judge   *judge                                                          // nil: no novelty is computed
 	echo    func(ctx context.Context, s scope.Scope, erased []echoed) error // nil: nobody else erases
 
 	mu      sync.Mutex
@@ -285,15 +287,19 @@ func (p *Projector) apply(ctx context.Context, s scope.Scope, now *side, at *che
 	}
 	upTo := entries[len(entries)-1].Position
 	embedder := now.embedder
-	if at[2] >= upTo || failed[2] != nil {
+	judged := p.judge != nil && at[0] < upTo && failed[0] == nil
+	if (at[2] >= upTo || failed[2] != nil) && !judged || errors.Is(failed[2], errEmbed) {
 		embedder = nil
 	}
 	changes, err := project(ctx, embedder, entries)
 	if errors.Is(err, errEmbed) && ctx.Err() == nil { // the others need not wait for the model
-		failed[2] = err
+		failed[2], embedder = err, nil
 		changes, err = project(ctx, nil, entries)
 	}
 	if err != nil {
+		return err
+	}
+	if err := p.assess(ctx, s, embedder, &changes, at, failed, upTo); err != nil {
 		return err
 	}
 	work := [...]struct {

@@ -168,7 +168,7 @@ func (w *world) configure(t *testing.T) {
 	writer, err := write.New(write.Config{})
 	must(t, err)
 	w.cfg = worker.Config{Log: w.log, Embedder: w.embed, Writer: writer, PDP: pdp, Loopback: true, DeadLetters: w.dead,
-		Stores:    worker.Stores{Items: w.items, Tokens: w.items, Keyword: w.keyword, Vector: w.vector, Graph: w.graph},
+		Stores:    worker.Stores{Items: w.items, Tokens: w.items, Novelty: w.items, Keyword: w.keyword, Vector: w.vector, Graph: w.graph},
 		Scrubbers: w.cfg.Scrubbers, Outbox: jetstream.NewOutbox(w.nc, w.js)}
 	w.cfg.Ledger, err = jetstream.OpenLedger(ctx, w.nc, w.js, jetstream.LedgerConfig{})
 	must(t, err)

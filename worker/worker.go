@@ -133,7 +133,7 @@ func NewProjector(cfg Config) *Projector {
 		cfg.Failpoint = func(string) {}
 	}
 	p := &Projector{log: cfg.Log, stores: cfg.Stores, counter: cfg.Counter,
-		batch: cfg.BatchSize, busy: func() bool { return false }, hit: cfg.Failpoint, logger: cfg.Logger, share: share{cfg.Crew}, tenants: map[string]*progress{}}
+		batch: cfg.BatchSize, busy: func() bool { return false }, hit: cfg.Failpoint, logger: cfg.Logger, share: share{cfg.Crew}, judge: newJudge(cfg.Stores), tenants: map[string]*progress{}}
 	p.side.Store(&side{cfg.Stores.Vector, cfg.Embedder})
 	return p
 }

@@ -224,7 +224,7 @@ func (s *stores) scrubbers(items func(context.Context) error) []worker.Scrubber 
 
 // projections are the indexes as the worker feeds them.
 func (s *stores) projections() worker.Stores {
-	return worker.Stores{Items: s.items, Tokens: s.items, Keyword: s.keyword, Vector: s.embedder.now.Load().index, Graph: s.graph, Shared: s.shared}
+	return worker.Stores{Items: s.items, Tokens: s.items, Novelty: s.items, Keyword: s.keyword, Vector: s.embedder.now.Load().index, Graph: s.graph, Shared: s.shared}
 }
 
 // openWriter returns the first stage of the pipeline with the agents' keys.

@@ -101,6 +101,9 @@ func DecodeRecord(id string, tokens int, head, body []byte) (schemas.Record, err
 	c := field.NewCursor(string(body))
 	c.Version(bodyVersion)
 	readBody(c, &r, h.Session)
+	if n, ok := h.Novelty(); ok && r.Novelty == nil {
+		r.Novelty = &n
+	}
 	for _, l := range h.Added {
 		if !slices.Contains(r.Links, l) {
 			r.Links = append(r.Links, l)

@@ -11,6 +11,8 @@
 //	linked      adds links to an id, whether the item is there already or not.
 //	superseded  names the item that replaces this one; unknown ids are ignored.
 //	accessed    adds one to the access count of the ids that are there.
+//	novelty     keeps what was computed of ids. A new version takes it away; an item's own
+//	            novelty goes before it.
 //	erased      removes every trace of the ids.
 //
 // Items is the portable type: it checks the scope, drops what makes no sense and calls a

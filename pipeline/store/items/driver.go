@@ -47,8 +47,22 @@ type Directory interface {
 	Stats(ctx context.Context, tenant string) (Stats, error)
 }
 
+// Order knows in which order the items of a session were recorded, and keeps what was
+// computed from it. All methods are safe for concurrent use.
+type Order interface {
+	// Places returns where those of ids that are there stand.
+	Places(ctx context.Context, tenant string, ids []string) (map[string]Place, error)
+	// Around returns for each spot, in their order, the last Before items of its session
+	// below its rank and the first After from it on, by rank.
+	Around(ctx context.Context, tenant string, spots []Around) ([][]Member, error)
+	// SetNovelties sets Head.SetNovelty of items; unknown ids are ignored. It MUST
+	// serialise with every Apply to the tenant.
+	SetNovelties(ctx context.Context, tenant string, novelties map[string]float64) error
+}
+
 // Driver is what a database has to do for Items.
 type Driver interface {
 	Rows
 	Directory
+	Order
 }

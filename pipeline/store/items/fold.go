@@ -58,6 +58,9 @@ func (b *Batch) IDs() []string {
 		if c.Superseded != nil {
 			add(c.Superseded.Item)
 		}
+		for id := range c.Novelty {
+			add(id)
+		}
 		for _, id := range c.Accessed {
 			add(id)
 		}
@@ -108,6 +111,12 @@ func (b *Batch) Fold(checkpoint int64, rows map[string]*Row) {
 				r.Head.SupersededBy, r.Changed = c.Superseded.By, true
 			}
 		}
+		for id, n := range c.Novelty {
+			if r, ok := rows[id]; ok && r.there() {
+				r.Head.SetNovelty(n)
+				r.Changed = true
+			}
+		}
 		for _, id := range c.Accessed {
 			if r, ok := rows[id]; ok && r.there() {
 				r.access(c.At)
@@ -144,6 +153,9 @@ func (b *Batch) note(rows map[string]*Row) {
 		}
 		if c.Superseded != nil {
 			delete(b.used, c.Superseded.Item)
+		}
+		for id := range c.Novelty {
+			delete(b.used, id)
 		}
 		for _, id := range c.Erased {
 			delete(b.used, id)

@@ -25,6 +25,8 @@ type Head struct {
 	Role    string
 	Created time.Time
 	Facets  schemas.Facets
+
+	novelty uint64 // computed: see SetNovelty
 }
 
 // NewHead returns the head of a record that was just recorded.
@@ -36,8 +38,8 @@ func NewHead(r *schemas.Record) Head {
 	}
 }
 
-// headVersion is the first byte of an encoded head.
-const headVersion = 1
+// headVersion is the first byte of an encoded head; version 1 has no novelty.
+const headVersion = 2
 
 // Append appends the encoded head.
 func (h *Head) Append(b []byte) []byte {
@@ -54,6 +56,7 @@ func (h *Head) Append(b []byte) []byte {
 	b = field.AppendString(b, h.Session)
 	b = field.AppendString(b, h.Speaker)
 	b = field.AppendString(b, h.Role)
+	b = binary.AppendUvarint(b, h.novelty)
 	return field.AppendFacets(b, &h.Facets, h.Session)
 }
 
@@ -85,7 +88,7 @@ func DecodeFacets(code, session string) (schemas.Facets, error) {
 
 func openHead(b []byte) (Head, *field.Cursor) {
 	c := field.NewCursor(string(b))
-	c.Version(headVersion)
+	version := c.VersionUpTo(headVersion)
 	h := Head{Position: int64(c.Uvarint()), First: int64(c.Uvarint()), AccessCount: int64(c.Uvarint())}
 	h.LastAccess = c.Time()
 	h.SupersededBy = c.Str()
@@ -94,5 +97,8 @@ func openHead(b []byte) (Head, *field.Cursor) {
 	h.Terms = int(c.Uvarint())
 	h.Created = c.Time()
 	h.Session, h.Speaker, h.Role = c.Str(), c.Str(), c.Str()
+	if version > 1 {
+		h.novelty = c.Uvarint()
+	}
 	return h, c
 }

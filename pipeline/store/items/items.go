@@ -18,8 +18,9 @@ type Change struct {
 	Put        *schemas.Record       // recorded: insert, or replace the item with that id
 	Link       *schemas.MemoryLinked // edges were added to an item
 	Superseded *schemas.MemorySuperseded
-	Accessed   []string // ids used, at At
-	Erased     []string // ids to remove
+	Novelty    map[string]float64 // computed, by id: see Head.SetNovelty; unknown ids are ignored
+	Accessed   []string           // ids used, at At
+	Erased     []string           // ids to remove
 	At         time.Time
 }
 

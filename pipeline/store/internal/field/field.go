@@ -73,6 +73,15 @@ func (c *Cursor) Version(want byte) {
 	}
 }
 
+// VersionUpTo reads a byte that must be 1 to newest.
+func (c *Cursor) VersionUpTo(newest byte) byte {
+	v := c.Byte()
+	if v < 1 || v > newest {
+		c.fail()
+	}
+	return v
+}
+
 // Byte reads a byte.
 func (c *Cursor) Byte() byte {
 	if c.s == "" {

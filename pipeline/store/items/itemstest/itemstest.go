@@ -30,7 +30,7 @@ func Run(t *testing.T, h Harness) {
 		"Record": testRecord, "Replace": testReplace, "Link": testLink, "Supersede": testSupersede,
 		"Access": testAccess, "Erase": testErase, "Replay": testReplay, "Refusals": testRefusals,
 		"Tenants": testTenants, "Neighbours": testNeighbours, "Recent": testRecent, "Stats": testStats,
-		"Tokens": testTokens, "Reset": testReset, "Reopen": testReopen, "Large": testLarge,
+		"Tokens": testTokens, "Order": testOrder, "Novelty": testNovelty, "Reset": testReset, "Reopen": testReopen, "Large": testLarge,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -214,16 +214,19 @@ func testReplay(t *testing.T, f *fixture) {
 func testRefusals(t *testing.T, f *fixture) {
 	ctx, none := t.Context(), scope.Scope{}
 	calls := map[string]func() error{
-		"Apply":      func() error { return f.Apply(ctx, none, nil, 1) },
-		"Checkpoint": func() error { _, err := f.Checkpoint(ctx, none); return err },
-		"Get":        func() error { _, err := f.Get(ctx, none, []string{"a"}); return err },
-		"Neighbours": func() error { _, err := f.Neighbours(ctx, none, []string{"a"}, 1); return err },
-		"Recent":     func() error { _, err := f.Recent(ctx, none, schemas.MatchAll(), 1); return err },
-		"Stats":      func() error { _, err := f.Stats(ctx, none); return err },
-		"Digest":     func() error { _, err := f.Digest(ctx, none); return err },
-		"Reset":      func() error { return f.Reset(ctx, none) },
-		"Uncounted":  func() error { _, err := f.Uncounted(ctx, none, 1); return err },
-		"SetTokens":  func() error { return f.SetTokens(ctx, none, map[string]int{"a": 1}) },
+		"Apply":        func() error { return f.Apply(ctx, none, nil, 1) },
+		"Checkpoint":   func() error { _, err := f.Checkpoint(ctx, none); return err },
+		"Get":          func() error { _, err := f.Get(ctx, none, []string{"a"}); return err },
+		"Neighbours":   func() error { _, err := f.Neighbours(ctx, none, []string{"a"}, 1); return err },
+		"Recent":       func() error { _, err := f.Recent(ctx, none, schemas.MatchAll(), 1); return err },
+		"Stats":        func() error { _, err := f.Stats(ctx, none); return err },
+		"Digest":       func() error { _, err := f.Digest(ctx, none); return err },
+		"Reset":        func() error { return f.Reset(ctx, none) },
+		"Uncounted":    func() error { _, err := f.Uncounted(ctx, none, 1); return err },
+		"SetTokens":    func() error { return f.SetTokens(ctx, none, map[string]int{"a": 1}) },
+		"Places":       func() error { _, err := f.Places(ctx, none, []string{"a"}); return err },
+		"Around":       func() error { _, err := f.Around(ctx, none, []items.Around{{After: 1}}); return err },
+		"SetNovelties": func() error { return f.SetNovelties(ctx, none, map[string]float64{"a": 1}) },
 	}
 	for name, call := range calls {
 		if err := call(); !errors.Is(err, scope.ErrNone) {

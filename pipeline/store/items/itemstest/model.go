@@ -24,7 +24,8 @@ type model struct {
 
 type modelItem struct {
 	schemas.Record
-	first int64
+	first  int64
+	claims bool // it has a novelty of its own
 }
 
 func (m *model) apply(log []items.Change) {
@@ -34,7 +35,7 @@ func (m *model) apply(log []items.Change) {
 	for _, c := range log {
 		switch {
 		case c.Put != nil:
-			next := &modelItem{Record: *c.Put, first: c.Position}
+			next := &modelItem{Record: *c.Put, first: c.Position, claims: c.Put.Novelty != nil}
 			if old := m.items[c.Put.ID]; old != nil {
 				next.first, next.AccessCount, next.LastAccess = old.first, old.AccessCount, old.LastAccess
 			}
@@ -48,6 +49,11 @@ func (m *model) apply(log []items.Change) {
 		case c.Superseded != nil:
 			if it := m.items[c.Superseded.Item]; it != nil {
 				it.SupersededBy = c.Superseded.By
+			}
+		}
+		for id, n := range c.Novelty {
+			if it := m.items[id]; it != nil && !it.claims {
+				it.Novelty = &n
 			}
 		}
 		for _, id := range c.Accessed {
@@ -161,6 +167,7 @@ func (m *model) check(t *rapid.T, ctx context.Context, f *fixture) {
 			equal(t, fmt.Sprintf("%d recent", limit), recent, m.recent(filter, limit), err)
 		}
 	}
+	m.checkOrder(t, ctx, f, ids)
 	stats, err := f.Stats(ctx, f.scope)
 	equal(t, "stats", stats, m.stats(), err)
 }

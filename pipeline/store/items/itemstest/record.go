@@ -58,13 +58,15 @@ func changes() *rapid.Generator[[]items.Change] {
 		for i := range log {
 			position += int64(rapid.SampledFrom([]int{1, 1, 1, 3}).Draw(t, "step"))
 			c := items.Change{Position: position, At: epoch().Add(time.Duration(i) * time.Second)}
-			switch rapid.IntRange(0, 9).Draw(t, "kind") {
+			switch rapid.IntRange(0, 10).Draw(t, "kind") {
 			case 0:
 				c.Link = &schemas.MemoryLinked{From: id.Draw(t, "from"), Links: []schemas.Link{{Rel: schemas.RelCausedBy, To: id.Draw(t, "to")}}}
 			case 1:
 				c.Superseded = &schemas.MemorySuperseded{Item: id.Draw(t, "item"), By: id.Draw(t, "by")}
 			case 2:
 				c.Accessed = list.Draw(t, "accessed")
+			case 9:
+				c.Novelty = map[string]float64{id.Draw(t, "judged"): float64(rapid.IntRange(0, 8).Draw(t, "novelty")) / 8}
 			case 3, 4:
 				c.Erased = list.Draw(t, "erased")
 			default:
@@ -72,6 +74,10 @@ func changes() *rapid.Generator[[]items.Change] {
 				c.Put = Record(id.Draw(t, "put"), session, rapid.IntRange(0, 9).Draw(t, "n"))
 				c.Put.Seq = rapid.Int64Range(0, 3).Draw(t, "seq")
 				c.Put.Position = position
+				if rapid.IntRange(0, 4).Draw(t, "claims") == 0 {
+					claim := .3
+					c.Put.Novelty = &claim
+				}
 			}
 			log[i] = c
 		}

@@ -38,5 +38,7 @@ CREATE TABLE speakers (
 	first  bigint NOT NULL,
 	PRIMARY KEY (tenant, name)
 );
+`, `
+CREATE INDEX items_order ON items (tenant, session, first) WHERE tokens >= 0;
 `}
 }

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"math"
+	"slices"
 	"sort"
 	"time"
 
@@ -35,6 +36,7 @@ type directory struct {
 
 	sessions *idtable.Table
 	members  [][]uint32 // by session: ordinals by (seq, ordinal)
+	loose    []uint32   // ordinals without a session, ascending
 	newest   []int64    // by block of ordinals: no created in it is greater
 	speakers speakers
 
@@ -56,7 +58,7 @@ func newDirectory(n int) *directory {
 // Bytes returns about what memory the directory holds.
 func (d *directory) Bytes() int {
 	return d.ids.Bytes() + d.facets.Bytes() + d.sessions.Bytes() + d.speakers.names.Bytes() + 8*cap(d.speakers.count) +
-		33*cap(d.seq) + 5*d.turns + 24*cap(d.members) + 8*cap(d.newest) + 1024
+		33*cap(d.seq) + 5*d.turns + 24*cap(d.members) + 4*cap(d.loose) + 8*cap(d.newest) + 1024
 }
 
 // profileOf returns the number of encoded facets; codes remembers those seen.
@@ -101,6 +103,9 @@ func (d *directory) put(id string, h *items.Head, profile uint32) {
 	if h.Session != "" {
 		d.join(ord, h.Session)
 		d.turns++
+	} else {
+		at, _ := slices.BinarySearch(d.loose, ord)
+		d.loose = slices.Insert(d.loose, at, ord)
 	}
 	if h.Speaker != "" {
 		d.speaker[ord] = d.speakers.add(h.Speaker, ord)
@@ -126,6 +131,8 @@ func (d *directory) leave(ord uint32) {
 		i := d.place(s, ord)
 		d.members[s] = append(d.members[s][:i], d.members[s][i+1:]...)
 		d.turns--
+	} else if at, ok := slices.BinarySearch(d.loose, ord); ok {
+		d.loose = slices.Delete(d.loose, at, at+1)
 	}
 	if d.created[ord] == d.first || d.created[ord] == d.last {
 		d.spanStale = true

@@ -1,0 +1,109 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"satchel/pipeline/store/internal/pg"
+	"satchel/pipeline/store/items"
+)
+
+// Places implements items.Order. A rank is the position of the first version.
+func (db *DB) Places(ctx context.Context, tenant string, ids []string) (map[string]items.Place, error) {
+	rows, err := db.pool.Query(ctx, "SELECT id, session, first FROM items WHERE tenant = "+tenantID+" AND id = ANY ($2) AND tokens >= 0", tenant, ids)
+	if err != nil {
+		return nil, wrap("find places", err)
+	}
+	defer rows.Close()
+	out := map[string]items.Place{}
+	for rows.Next() {
+		var id string
+		var p items.Place
+		if err := rows.Scan(&id, &p.Session, &p.Rank); err != nil {
+			return nil, wrap("find places", err)
+		}
+		out[id] = p
+	}
+	return out, wrap("find places", rows.Err())
+}
+
+const (
+	membersBelow = "SELECT id, first FROM items WHERE tenant = " + tenantID + " AND session = $2 AND first < $3 AND tokens >= 0 ORDER BY first DESC LIMIT $4"
+	membersFrom  = "SELECT id, first FROM items WHERE tenant = " + tenantID + " AND session = $2 AND first >= $3 AND tokens >= 0 ORDER BY first LIMIT $4"
+)
+
+// Around implements items.Order: all spots travel together.
+func (db *DB) Around(ctx context.Context, tenant string, spots []items.Around) ([][]items.Member, error) {
+	batch := &pgx.Batch{}
+	for i := range spots {
+		a := &spots[i]
+		if a.Before > 0 {
+			batch.Queue(membersBelow, tenant, pg.Text(a.Session), a.Rank, a.Before)
+		}
+		if a.After > 0 {
+			batch.Queue(membersFrom, tenant, pg.Text(a.Session), a.Rank, a.After)
+		}
+	}
+	results := db.pool.SendBatch(ctx, batch)
+	out := make([][]items.Member, len(spots))
+	err := func() error {
+		for i := range spots {
+			a := &spots[i]
+			if a.Before > 0 {
+				list, err := members(results)
+				if err != nil {
+					return err
+				}
+				slices.Reverse(list)
+				out[i] = list
+			}
+			if a.After > 0 {
+				list, err := members(results)
+				if err != nil {
+					return err
+				}
+				out[i] = append(out[i], list...)
+			}
+		}
+		return nil
+	}()
+	if closed := results.Close(); err == nil {
+		err = closed
+	}
+	return out, wrap("look around", err)
+}
+
+func members(results pgx.BatchResults) ([]items.Member, error) {
+	rows, err := results.Query()
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[items.Member])
+}
+
+// SetNovelties implements items.Order.
+func (db *DB) SetNovelties(ctx context.Context, tenant string, novelties map[string]float64) error {
+	ids := make([]string, 0, len(novelties))
+	for id := range novelties {
+		ids = append(ids, id)
+	}
+	err := db.update(ctx, tenant, func(tx pgx.Tx, row tenantRow) error {
+		rows, err := readHeads(ctx, tx, row.id, ids)
+		if err != nil {
+			return err
+		}
+		var there []string
+		var heads [][]byte
+		for id, r := range rows {
+			if r.Head.Position > 0 {
+				r.Head.SetNovelty(novelties[id])
+				there, heads = append(there, id), append(heads, r.Head.Append(nil))
+			}
+		}
+		_, err = tx.Exec(ctx, putHeads, row.id, there, heads)
+		return err
+	})
+	return wrap("set novelties", err)
+}

@@ -1,0 +1,103 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"satchel/pipeline/store/items"
+)
+
+// Places implements items.Order. A rank is an ordinal of the directory.
+func (db *DB) Places(ctx context.Context, tenant string, ids []string) (map[string]items.Place, error) {
+	out := map[string]items.Place{}
+	err := db.dirs.View(ctx, tenant, func(d *directory) {
+		for _, id := range ids {
+			ord, ok := d.ids.Lookup(id)
+			if !ok {
+				continue
+			}
+			p := items.Place{Rank: int64(ord)}
+			if s := d.session[ord]; s != none {
+				p.Session = d.sessions.ID(s)
+			}
+			out[id] = p
+		}
+	})
+	return out, err
+}
+
+// Around implements items.Order.
+func (db *DB) Around(ctx context.Context, tenant string, spots []items.Around) ([][]items.Member, error) {
+	out := make([][]items.Member, len(spots))
+	err := db.dirs.View(ctx, tenant, func(d *directory) {
+		for i := range spots {
+			out[i] = d.around(&spots[i])
+		}
+	})
+	return out, err
+}
+
+func (d *directory) around(a *items.Around) []items.Member {
+	list := d.loose
+	if a.Session != "" {
+		s, ok := d.sessions.Lookup(a.Session)
+		if !ok {
+			return nil
+		}
+		if list = d.members[s]; !slices.IsSorted(list) { // it is by seq
+			list = slices.Sorted(slices.Values(list))
+		}
+	}
+	at, _ := slices.BinarySearch(list, uint32(min(a.Rank, math.MaxUint32)))
+	list = list[max(0, at-a.Before):min(len(list), at+a.After)]
+	out := make([]items.Member, len(list))
+	for i, ord := range list {
+		out[i] = items.Member{ID: d.ids.ID(ord), Rank: int64(ord)}
+	}
+	return out
+}
+
+// SetNovelties implements items.Order. The directory holds nothing of it.
+func (db *DB) SetNovelties(ctx context.Context, tenant string, novelties map[string]float64) error {
+	return named(db.dirs.Commit(tenant, func() (func(*directory), error) {
+		if err := db.setNovelties(ctx, tenant, novelties); err != nil {
+			return nil, fmt.Errorf("set novelties: %w", err)
+		}
+		return nil, nil
+	}))
+}
+
+func (db *DB) setNovelties(ctx context.Context, tenant string, novelties map[string]float64) (err error) {
+	tx, err := db.write.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, rolledBack(tx.Rollback()))
+		}
+	}()
+	num, _, err := db.openTenant(ctx, tx, tenant)
+	if err != nil {
+		return err
+	}
+	rows, err := db.heads(ctx, tx, num, slices.Collect(maps.Keys(novelties)))
+	if err != nil {
+		return err
+	}
+	stmt := tx.StmtContext(ctx, db.stmts.updateHead)
+	for id, r := range rows {
+		if r.Head.Position == 0 {
+			continue
+		}
+		r.Head.SetNovelty(novelties[id])
+		if _, err := stmt.ExecContext(ctx, r.Head.Append(nil), r.Key); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
+}

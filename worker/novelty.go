@@ -1,0 +1,364 @@
+package worker
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"unique"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"satchel/pipeline/dot"
+	"satchel/pipeline/embed"
+	"satchel/pipeline/scope"
+	"satchel/pipeline/store/items"
+	"satchel/pipeline/store/vector"
+	"satchel/schemas"
+)
+
+// Bounds of a judge.
+const (
+	noveltyWindow    = 256      // items before one that it is compared with
+	keptFingerprints = 64 << 10 // about 350 bytes each with a model of 256 dimensions
+)
+
+// judge says how new items are: 1 − the highest cosine to the last 256 items that were
+// recorded before it in its session of the tenant. Items without a session are compared
+// with each other, and an item only with those of the same labels, so that its novelty
+// tells its reader nothing of what only others may see.
+//
+// A novelty is a function of what the items hold, not of how they came to it: where an
+// item is replaced, moved or erased, those behind it are judged again, in the same batch.
+// So a rebuild from the log gives the same, as long as the model is the same.
+//
+// An item of several chunks counts as the mean of their vectors, and one in which the model
+// reads nothing has no novelty. Vectors are compared in 8 bits a number, in integers: every
+// machine gets the same.
+type judge struct {
+	items items.Store
+	order items.Novelties
+	kept  *lru.Cache[printKey, *fingerprint]
+
+	mu      sync.Mutex
+	tenants map[string]*judged
+}
+
+// judged is what a judge knows of a tenant. Fingerprints of an older age are not used.
+type judged struct {
+	upTo  int64
+	model string
+	age   uint64
+}
+
+type printKey struct {
+	tenant, id string
+	age        uint64
+}
+
+// fingerprint is an item as a judge sees it. The scale of one that cannot be compared is 0.
+type fingerprint struct {
+	row   []int8
+	scale float32
+	label unique.Handle[string]
+}
+
+func newJudge(stores Stores) *judge {
+	if stores.Novelty == nil {
+		return nil
+	}
+	j := &judge{items: stores.Items, order: stores.Novelty, tenants: map[string]*judged{}}
+	kept, err := lru.New[printKey, *fingerprint](keptFingerprints)
+	if err == nil { // it fails for a size below one only
+		j.kept = kept
+	}
+	return j
+}
+
+// open returns the age of a tenant's fingerprints, a new one when the items are not where
+// the judge left them, or the model is another.
+func (j *judge) open(tenant, model string, from, upTo int64) uint64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	t, ok := j.tenants[tenant]
+	if !ok {
+		t = &judged{}
+		j.tenants[tenant] = t
+	}
+	if t.upTo != from || t.model != model {
+		t.age, t.model = t.age+1, model
+	}
+	t.upTo = upTo
+	return t.age
+}
+
+// hearing is one batch before a judge.
+type hearing struct {
+	*judge
+	scope    scope.Scope
+	embedder embed.Embedder // nil: no model answers, and those that would be judged lose their novelty
+	age      uint64
+	seats    map[string]*seat // of ids that the batch puts or erases; one that is gone has no session list
+	next     int64            // the rank of the next new item
+	spots    []items.Around
+	disturb  int // items that were there and are put or erased
+}
+
+// seat is where an item of the batch stands behind it.
+type seat struct {
+	place items.Place
+	gone  bool
+	print *fingerprint
+}
+
+// batch returns the novelties that change with the changes of items after from.
+func (j *judge) batch(ctx context.Context, s scope.Scope, embedder embed.Embedder, p *projection, from, upTo int64) (map[string]float64, error) {
+	var ids []string
+	for i := range p.items {
+		if c := &p.items[i]; c.Position > from {
+			if c.Put != nil {
+				ids = append(ids, c.Put.ID)
+			}
+			ids = append(ids, c.Erased...)
+		}
+	}
+	model := ""
+	if embedder != nil {
+		model = embedder.Model().String()
+	}
+	h := &hearing{judge: j, scope: s, embedder: embedder, age: j.open(s.Tenant(), model, from, upTo), seats: map[string]*seat{}, next: 1 << 62}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	places, err := j.order.Places(ctx, s, ids)
+	if err != nil {
+		return nil, err
+	}
+	h.replay(p, from, places)
+	h.look(places)
+	around, err := j.order.Around(ctx, s, h.spots)
+	if err != nil {
+		return nil, err
+	}
+	return h.verdicts(ctx, around)
+}
+
+// again returns the novelties of ids that are stored, and of those behind them.
+func (j *judge) again(ctx context.Context, s scope.Scope, embedder embed.Embedder, ids []string) (map[string]float64, error) {
+	places, err := j.order.Places(ctx, s, ids)
+	if err != nil {
+		return nil, err
+	}
+	h := &hearing{judge: j, scope: s, embedder: embedder, age: j.open(s.Tenant(), embedder.Model().String(), -1, -1)}
+	for _, p := range places {
+		h.spots = append(h.spots, items.Around{Place: p, Before: noveltyWindow, After: noveltyWindow + 1})
+	}
+	around, err := j.order.Around(ctx, s, h.spots)
+	if err != nil {
+		return nil, err
+	}
+	return h.verdicts(ctx, around)
+}
+
+// replay finds where the items of the batch stand behind it.
+func (h *hearing) replay(p *projection, from int64, places map[string]items.Place) {
+	chunks := map[int64][]vector.Chunk{}
+	for i := range p.vector {
+		if c := &p.vector[i]; c.Put != nil {
+			chunks[c.Position] = c.Put.Chunks
+		}
+	}
+	for i := range p.items {
+		c := &p.items[i]
+		if c.Position <= from {
+			continue
+		}
+		if c.Put != nil {
+			now := h.seats[c.Put.ID]
+			place, there := places[c.Put.ID]
+			switch {
+			case now == nil && there:
+				now = &seat{place: place}
+			case now == nil || now.gone:
+				now = &seat{place: items.Place{Rank: h.next}}
+				h.next++
+			}
+			now.place.Session = c.Put.SessionID()
+			if h.embedder != nil {
+				now.print = printOf(c.Put, chunks[c.Position], h.embedder.Model().Dimensions)
+				h.kept.Add(printKey{h.scope.Tenant(), c.Put.ID, h.age}, now.print)
+			}
+			h.seats[c.Put.ID] = now
+		}
+		for _, id := range c.Erased {
+			if _, there := places[id]; there || h.seats[id] != nil {
+				h.seats[id] = &seat{gone: true}
+			}
+		}
+	}
+	for id := range h.seats {
+		if _, there := places[id]; there {
+			h.disturb++
+		}
+	}
+}
+
+// look asks for who stands around what the batch changes: everyone whose window it
+// reaches, and their windows.
+func (h *hearing) look(places map[string]items.Place) {
+	ends := map[string]bool{}
+	before := noveltyWindow + h.disturb
+	for id, now := range h.seats {
+		place, there := places[id]
+		if there {
+			h.spots = append(h.spots, items.Around{Place: place, Before: before, After: before + 1})
+		}
+		if moved := !there || now.place != place; !now.gone && moved && now.place.Rank < 1<<62 {
+			h.spots = append(h.spots, items.Around{Place: now.place, Before: before, After: before + 1})
+		}
+		if s := now.place.Session; !now.gone && now.place.Rank >= 1<<62 && !ends[s] {
+			ends[s] = true
+			h.spots = append(h.spots, items.Around{Place: items.Place{Session: s, Rank: 1 << 62}, Before: before})
+		}
+	}
+}
+
+// verdicts judges the items of the batch and everyone from a spot's rank on.
+func (h *hearing) verdicts(ctx context.Context, around [][]items.Member) (map[string]float64, error) {
+	lists, out := map[string][]items.Member{}, map[string]float64{}
+	for i, list := range around {
+		a := &h.spots[i]
+		for _, m := range list {
+			if h.seats[m.ID] != nil {
+				continue
+			}
+			lists[a.Session] = append(lists[a.Session], m)
+			if m.Rank >= a.Rank {
+				out[m.ID] = -1
+			}
+		}
+	}
+	for id, now := range h.seats {
+		if !now.gone {
+			lists[now.place.Session] = append(lists[now.place.Session], items.Member{ID: id, Rank: now.place.Rank})
+			out[id] = -1
+		}
+	}
+	if h.embedder == nil || len(out) == 0 {
+		return out, nil
+	}
+	for _, list := range lists {
+		slices.SortFunc(list, func(a, b items.Member) int { return cmp.Compare(a.Rank, b.Rank) })
+		list = slices.Compact(list)
+		prints, err := h.prints(ctx, list)
+		if err != nil {
+			return nil, err
+		}
+		compare(list, prints, h.embedder.Model().Dimensions, out)
+	}
+	return out, nil
+}
+
+// prints returns the fingerprints of a list; nil for one that is not there.
+func (h *hearing) prints(ctx context.Context, list []items.Member) ([]*fingerprint, error) {
+	out := make([]*fingerprint, len(list))
+	missing := map[string]int{}
+	var ids []string
+	for i, m := range list {
+		if now := h.seats[m.ID]; now != nil {
+			out[i] = now.print
+		} else if f, ok := h.kept.Get(printKey{h.scope.Tenant(), m.ID, h.age}); ok {
+			out[i] = f
+		} else {
+			missing[m.ID] = i
+			ids = append(ids, m.ID)
+		}
+	}
+	for part := range slices.Chunk(ids, noveltyWindow) {
+		records, err := h.items.Get(ctx, h.scope, part)
+		if err != nil {
+			return nil, err
+		}
+		if err := h.load(ctx, records, func(id string, f *fingerprint) { out[missing[id]] = f }); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// load makes the fingerprints of stored items.
+func (h *hearing) load(ctx context.Context, records []schemas.Record, found func(string, *fingerprint)) error {
+	var texts []string
+	chunks := make([][]vector.Chunk, len(records))
+	for i := range records {
+		chunks[i] = chunksOf(&records[i], schemas.SearchText(&records[i].MemoryItem), &texts)
+	}
+	vectors, err := h.embedder.Embed(ctx, texts)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errEmbed, err)
+	}
+	for i := range records {
+		for c := range chunks[i] {
+			chunks[i][c].Vector, vectors = vectors[0], vectors[1:]
+		}
+		f := printOf(&records[i], chunks[i], h.embedder.Model().Dimensions)
+		h.kept.Add(printKey{h.scope.Tenant(), records[i].ID, h.age}, f)
+		found(records[i].ID, f)
+	}
+	return nil
+}
+
+// padded is the length of a row of dims numbers.
+func padded(dims int) int { return (dims + dot.Lane - 1) / dot.Lane * dot.Lane }
+
+// printOf returns an item's fingerprint: the mean of the vectors of its text.
+func printOf(r *schemas.Record, chunks []vector.Chunk, dims int) *fingerprint {
+	f := &fingerprint{row: make([]int8, padded(dims)), label: unique.Make(strings.Join(r.Facets.Labels, "\x00"))}
+	var sum []float32
+	for i := range chunks {
+		c := &chunks[i]
+		switch {
+		case c.Axis != "" || len(c.Vector) != dims:
+		case sum == nil:
+			sum = slices.Clone(c.Vector)
+		default:
+			for k, x := range c.Vector {
+				sum[k] += x
+			}
+		}
+	}
+	f.scale = dot.Quantise(f.row, sum)
+	return f
+}
+
+// compare sets in out the novelties of those in list that out names.
+func compare(list []items.Member, prints []*fingerprint, dims int, out map[string]float64) {
+	n := padded(dims)
+	rows := make([]int8, n*len(list))
+	for i, f := range prints {
+		if f != nil {
+			copy(rows[i*n:], f.row)
+		}
+	}
+	query, sums := make([]int16, n), make([]int32, noveltyWindow)
+	for i, f := range prints {
+		if _, asked := out[list[i].ID]; !asked || f == nil || f.scale == 0 {
+			continue
+		}
+		for k, x := range f.row {
+			query[k] = int16(x)
+		}
+		from := max(0, i-noveltyWindow)
+		dot.Rows(query, rows[from*n:i*n], sums[:i-from])
+		best := 0.0
+		for k, other := range prints[from:i] {
+			if other != nil && other.label == f.label {
+				best = math.Max(best, float64(sums[k])*float64(f.scale)*float64(other.scale))
+			}
+		}
+		out[list[i].ID] = 1 - math.Min(best, 1)
+	}
+}
