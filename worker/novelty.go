@@ -39,9 +39,10 @@ const (
 // reads nothing has no novelty. Vectors are compared in 8 bits a number, in integers: every
 // machine gets the same.
 type judge struct {
-	items items.Store
-	order items.Novelties
-	kept  *lru.Cache[printKey, *fingerprint]
+	items  items.Store
+	order  items.Novelties
+	window int // noveltyWindow
+	kept   *lru.Cache[printKey, *fingerprint]
 
 	mu      sync.Mutex
 	tenants map[string]*judged
@@ -70,7 +71,7 @@ func newJudge(stores Stores) *judge {
 	if stores.Novelty == nil {
 		return nil
 	}
-	j := &judge{items: stores.Items, order: stores.Novelty, tenants: map[string]*judged{}}
+	j := &judge{items: stores.Items, order: stores.Novelty, window: noveltyWindow, tenants: map[string]*judged{}}
 	kept, err := lru.New[printKey, *fingerprint](keptFingerprints)
 	if err == nil { // it fails for a size below one only
 		j.kept = kept
@@ -154,7 +155,7 @@ func (j *judge) again(ctx context.Context, s scope.Scope, embedder embed.Embedde
 	}
 	h := &hearing{judge: j, scope: s, embedder: embedder, age: j.open(s.Tenant(), embedder.Model().String(), -1, -1)}
 	for _, p := range places {
-		h.spots = append(h.spots, items.Around{Place: p, Before: noveltyWindow, After: noveltyWindow + 1})
+		h.spots = append(h.spots, items.Around{Place: p, Before: j.window, After: j.window + 1})
 	}
 	around, err := j.order.Around(ctx, s, h.spots)
 	if err != nil {
@@ -210,7 +211,7 @@ func (h *hearing) replay(p *projection, from int64, places map[string]items.Plac
 // reaches, and their windows.
 func (h *hearing) look(places map[string]items.Place) {
 	ends := map[string]bool{}
-	before := noveltyWindow + h.disturb
+	before := h.window + h.disturb
 	for id, now := range h.seats {
 		place, there := places[id]
 		if there {
@@ -257,7 +258,7 @@ func (h *hearing) verdicts(ctx context.Context, around [][]items.Member) (map[st
 		if err != nil {
 			return nil, err
 		}
-		compare(list, prints, h.embedder.Model().Dimensions, out)
+		compare(list, prints, h.window, h.embedder.Model().Dimensions, out)
 	}
 	return out, nil
 }
@@ -335,7 +336,7 @@ func printOf(r *schemas.Record, chunks []vector.Chunk, dims int) *fingerprint {
 }
 
 // compare sets in out the novelties of those in list that out names.
-func compare(list []items.Member, prints []*fingerprint, dims int, out map[string]float64) {
+func compare(list []items.Member, prints []*fingerprint, window, dims int, out map[string]float64) {
 	n := padded(dims)
 	rows := make([]int8, n*len(list))
 	for i, f := range prints {
@@ -343,7 +344,7 @@ func compare(list []items.Member, prints []*fingerprint, dims int, out map[strin
 			copy(rows[i*n:], f.row)
 		}
 	}
-	query, sums := make([]int16, n), make([]int32, noveltyWindow)
+	query, sums := make([]int16, n), make([]int32, window)
 	for i, f := range prints {
 		if _, asked := out[list[i].ID]; !asked || f == nil || f.scale == 0 {
 			continue
@@ -351,7 +352,7 @@ func compare(list []items.Member, prints []*fingerprint, dims int, out map[strin
 		for k, x := range f.row {
 			query[k] = int16(x)
 		}
-		from := max(0, i-noveltyWindow)
+		from := max(0, i-window)
 		dot.Rows(query, rows[from*n:i*n], sums[:i-from])
 		best := 0.0
 		for k, other := range prints[from:i] {

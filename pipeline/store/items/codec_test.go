@@ -3,6 +3,7 @@ package items_test
 import (
 	"testing"
 
+	"satchel/pipeline/store/internal/field"
 	"satchel/pipeline/store/items"
 	"satchel/pipeline/store/items/itemstest"
 )
@@ -27,4 +28,29 @@ func FuzzDecodeRecord(f *testing.F) {
 			t.Fatalf("a decoded record cannot be encoded again: %v", err)
 		}
 	})
+}
+
+// TestHeadsWithoutNovelty reads heads as they were written before there was one.
+func TestHeadsWithoutNovelty(t *testing.T) {
+	t.Parallel()
+	r := itemstest.Record("x", "s", 1)
+	h := items.NewHead(r)
+	facets := field.AppendFacets(nil, &h.Facets, h.Session)
+	now := h.Append(nil)
+	old := append(now[:len(now)-len(facets)-1:len(now)-len(facets)-1], facets...)
+	old[0] = 1
+	got, err := items.DecodeHead(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := got.Novelty(); ok || got.Session != "s" || got.Speaker != r.Speaker {
+		t.Errorf("head %+v", got)
+	}
+	h.SetNovelty(.25)
+	if got, err = items.DecodeHead(h.Append(nil)); err != nil {
+		t.Fatal(err)
+	}
+	if n, ok := got.Novelty(); !ok || n != .25 {
+		t.Errorf("novelty %v, %v", n, ok)
+	}
 }

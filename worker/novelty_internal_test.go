@@ -1,0 +1,274 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"satchel/pipeline/embed"
+	"satchel/pipeline/embed/static"
+	"satchel/pipeline/scope"
+	"satchel/pipeline/store/items"
+	itempg "satchel/pipeline/store/items/postgres"
+	itemsqlite "satchel/pipeline/store/items/sqlite"
+	"satchel/pipeline/store/vector"
+	"satchel/schemas"
+	"satchel/test/testenv"
+)
+
+var staticOnce = sync.OnceValues(func() (embed.Embedder, error) { return static.New() })
+
+// court judges a log of changes with the items of one driver.
+type court struct {
+	items    *items.Items
+	judge    *judge
+	embedder embed.Embedder
+	scope    scope.Scope
+}
+
+func newCourt(t *testing.T, driver items.Driver, window int) *court {
+	t.Helper()
+	c := &court{items: items.NewShared(driver)}
+	var err error
+	if c.embedder, err = staticOnce(); err != nil {
+		t.Fatal(err)
+	}
+	if c.scope, err = scope.System("acme"); err != nil {
+		t.Fatal(err)
+	}
+	c.judge = newJudge(Stores{Items: c.items, Novelty: c.items})
+	c.judge.window = window
+	return c
+}
+
+// batch applies changes as the projector would.
+func (c *court) batch(t fataler, changes []items.Change) {
+	ctx := context.Background()
+	from, err := c.items.Checkpoint(ctx, c.scope)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := projection{items: slices.Clone(changes)}
+	for i := range changes {
+		r := changes[i].Put
+		if r == nil {
+			continue
+		}
+		var texts []string
+		doc := &vector.Doc{ID: r.ID, Chunks: chunksOf(r, schemas.SearchText(&r.MemoryItem), &texts)}
+		vectors, err := c.embedder.Embed(ctx, texts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := range doc.Chunks {
+			doc.Chunks[k].Vector = vectors[k]
+		}
+		p.vector = append(p.vector, vector.Change{Position: changes[i].Position, Put: doc})
+	}
+	upTo := changes[len(changes)-1].Position
+	at, failed := checkpoints{from, from, from, from}, failures{}
+	if err := (&Projector{judge: c.judge}).assess(ctx, c.scope, c.embedder, &p, &at, &failed, upTo); err != nil || failed[0] != nil || failed[2] != nil {
+		t.Fatal(err, failed)
+	}
+	if err := c.items.Apply(ctx, c.scope, p.items, upTo); err != nil {
+		t.Fatal(err)
+	}
+}
+
+type fataler interface{ Fatal(...any) }
+
+func (c *court) state(t fataler) ([]schemas.Record, [32]byte) {
+	var ids []string
+	for i := range 40 {
+		ids = append(ids, fmt.Sprint("i", i))
+	}
+	records, err := c.items.Get(context.Background(), c.scope, ids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest, err := c.items.Digest(context.Background(), c.scope)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return records, digest
+}
+
+func openItems(t *testing.T) items.Driver {
+	t.Helper()
+	db, err := itemsqlite.Open(t.Context(), itemsqlite.Config{Path: filepath.Join(t.TempDir(), "items.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db
+}
+
+// sayings draws a log of items that are put, replaced, moved and erased.
+func sayings(t *rapid.T) []items.Change {
+	words := []string{"the red door", "a lake house", "Ann likes tea", "servers restart at night", "the lake house has a red door", ""}
+	log := make([]items.Change, rapid.IntRange(5, 60).Draw(t, "length"))
+	for i := range log {
+		log[i].Position = int64(i + 1)
+		id := fmt.Sprint("i", rapid.IntRange(0, 39).Draw(t, "id"))
+		if rapid.IntRange(0, 6).Draw(t, "kind") == 0 {
+			log[i].Erased = []string{id}
+			continue
+		}
+		r := &schemas.Record{Position: log[i].Position}
+		r.ID, r.Type, r.Kind, r.CreatedAt = id, schemas.Episodic, schemas.KindMemory, time.Date(2026, 1, 2, 3, 4, i, 0, time.UTC)
+		r.Session = rapid.SampledFrom([]string{"", "s", "s", "t"}).Draw(t, "session")
+		r.Scope = schemas.MemoryScope{Tenant: "acme", Session: r.Session}
+		r.Seq = rapid.Int64Range(0, 2).Draw(t, "seq")
+		r.SecurityLabel = []string{rapid.SampledFrom([]string{"level:internal", "level:internal", "level:secret"}).Draw(t, "label")}
+		r.Content = schemas.TextContent(rapid.SampledFrom(words).Draw(t, "text") + " " + rapid.SampledFrom(words).Draw(t, "more"))
+		r.Facets = r.MemoryItem.Facets()
+		log[i].Put = r
+	}
+	return log
+}
+
+// behind is what is left of the log behind its erasures: what a rebuild reads.
+func behind(log []items.Change) []items.Change {
+	erased, out := map[string]bool{}, slices.Clone(log)
+	for i := len(out) - 1; i >= 0; i-- {
+		for _, id := range out[i].Erased {
+			erased[id] = true
+		}
+		if out[i].Put != nil && erased[out[i].Put.ID] {
+			out[i].Put = nil
+		}
+	}
+	return out
+}
+
+// plain is the contract: novelties by id, from nothing but the final items in order.
+func plain(t fataler, c *court, log []items.Change, window int) map[string]float64 {
+	var order []*schemas.Record
+	for i := range log {
+		if r := log[i].Put; r != nil {
+			at := slices.IndexFunc(order, func(o *schemas.Record) bool { return o.ID == r.ID })
+			if at < 0 {
+				order = append(order, r)
+			} else {
+				order[at] = r
+			}
+		}
+		order = slices.DeleteFunc(order, func(o *schemas.Record) bool { return slices.Contains(log[i].Erased, o.ID) })
+	}
+	texts := make([]string, len(order))
+	for i, r := range order {
+		texts[i] = schemas.SearchText(&r.MemoryItem)
+	}
+	vectors, err := c.embedder.Embed(context.Background(), texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]float64{}
+	for i, r := range order {
+		if dotOf(vectors[i], vectors[i]) == 0 {
+			continue
+		}
+		best, seen := 0.0, 0
+		for k := i - 1; k >= 0 && seen < window; k-- {
+			if order[k].SessionID() != r.SessionID() {
+				continue
+			}
+			seen++
+			if order[k].SecurityLabel[0] == r.SecurityLabel[0] {
+				best = max(best, dotOf(vectors[i], vectors[k]))
+			}
+		}
+		out[r.ID] = 1 - best
+	}
+	return out
+}
+
+func dotOf(a, b []float32) (sum float64) {
+	for i := range a {
+		sum += float64(a[i]) * float64(b[i])
+	}
+	return sum
+}
+
+// TestNoveltyIsAFoldOfTheLog feeds random logs in random batches and compares with the
+// formula, and with a rebuild in other batches from what erasures have left.
+func TestNoveltyIsAFoldOfTheLog(t *testing.T) {
+	t.Parallel()
+	const window = 4
+	live, rebuilt := newCourt(t, openItems(t), window), newCourt(t, openItems(t), window)
+	rapid.Check(t, func(t *rapid.T) {
+		log := sayings(t)
+		for _, c := range []*court{live, rebuilt} {
+			if err := c.items.Reset(context.Background(), c.scope); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for rest := log; len(rest) > 0; {
+			n := rapid.IntRange(1, len(rest)).Draw(t, "batch")
+			live.batch(t, rest[:n])
+			rest = rest[n:]
+		}
+		left := behind(log)
+		half := rapid.IntRange(1, len(log)-1).Draw(t, "half")
+		rebuilt.batch(t, left[:half])
+		rebuilt.batch(t, left[half:])
+		records, digest := live.state(t)
+		again, other := rebuilt.state(t)
+		got := map[string]float64{}
+		for i := range records {
+			if records[i].Novelty != nil {
+				got[records[i].ID] = *records[i].Novelty
+			}
+		}
+		want := plain(t, live, log, window)
+		near := cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < .02 })
+		if diff := cmp.Diff(want, got, near); diff != "" {
+			t.Fatalf("novelties (-want +got):\n%s", diff)
+		}
+		if digest != other {
+			t.Fatalf("a rebuild differs:\n%s", cmp.Diff(records, again, cmp.AllowUnexported(schemas.Content{})))
+		}
+	})
+}
+
+// TestNoveltyIsTheSameOnPostgres folds one log with both drivers.
+func TestNoveltyIsTheSameOnPostgres(t *testing.T) {
+	t.Parallel()
+	db, err := itempg.Open(t.Context(), itempg.Config{URL: testenv.Postgres(t), Schema: "novelty", MaxConns: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	here, there := newCourt(t, openItems(t), 3), newCourt(t, db, 3)
+	log := rapid.Custom(sayings).Filter(func(l []items.Change) bool { return len(l) > 40 }).Example(7)
+	for part := range slices.Chunk(log, 9) {
+		here.batch(t, part)
+	}
+	for part := range slices.Chunk(log, 4) {
+		there.batch(t, part)
+	}
+	records, a := here.state(t)
+	_, b := there.state(t)
+	if a != b {
+		t.Error("the digests differ")
+	}
+	if !slices.ContainsFunc(records, func(r schemas.Record) bool { return r.Novelty != nil && *r.Novelty > 0 && *r.Novelty < 1 }) {
+		t.Error("nothing was compared")
+	}
+}
