@@ -54,6 +54,9 @@ func scan(ctx context.Context, stream jetstream.Stream, cfg scanConfig, visit fu
 }
 
 func scanAll(ctx context.Context, consumer jetstream.Consumer, left uint64, visit func(stored) error) error {
+	// A consumer made on one server of a cluster is known to the others a moment later.
+	const limit, pause = 5 * time.Second, 10 * time.Millisecond
+	unheard := time.Now().Add(limit)
 	order := uint64(0)
 	for left > 0 {
 		if ctx.Err() != nil {
@@ -77,7 +80,13 @@ func scanAll(ctx context.Context, consumer jetstream.Consumer, left uint64, visi
 				return err
 			}
 		}
-		if err := batch.Error(); err != nil {
+		if err := batch.Error(); errors.Is(err, nats.ErrNoResponders) && got == 0 && time.Now().Before(unheard) {
+			select {
+			case <-ctx.Done():
+			case <-time.After(pause):
+			}
+			continue
+		} else if err != nil {
 			return err
 		}
 		if got == 0 { // the rest has been removed meanwhile

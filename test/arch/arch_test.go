@@ -45,7 +45,7 @@ func level(pkg string) (int, bool) {
 		return 3, true
 	case pkg == "worker", pkg == "worker/transport":
 		return 4, true
-	case pkg == "jetstream", strings.HasPrefix(pkg, "jetstream/"):
+	case pkg == "jetstream", strings.HasPrefix(pkg, "jetstream/"), strings.HasPrefix(pkg, "worker/transport/"):
 		return 5, true
 	case strings.HasPrefix(pkg, "cmd/"), pkg == "emitters", strings.HasPrefix(pkg, "emitters/"), strings.HasPrefix(pkg, "test/"):
 		return 6, true
