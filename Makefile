@@ -6,7 +6,7 @@ SET       ?= locomo
 FUZZTIME  ?= 10s
 CRASHTIME ?= 10m
 CASES     ?= 10000
-DRIVERS   ?= ./pipeline/store/... ./pipeline/embed/... ./policies/...
+DRIVERS   ?= ./pipeline/store/... ./pipeline/embed/... ./policies/... ./jetstream
 
 .DEFAULT_GOAL := help
 
@@ -66,6 +66,6 @@ adherence: ## 10,000 generated requests against their token budgets
 	SATCHEL_PACK_REQUESTS=10000 $(GO) test -count=1 -timeout 20m -v -run TestBudgetAdherence ./pipeline
 
 conformance: ## every driver's conformance suite: driver, subtest, what became of it; servers must be there
-	@SATCHEL_TEST_REQUIRE=$${SATCHEL_TEST_REQUIRE:-postgres} $(GO) test -count=1 -v -run 'TestConformance|TestSuite' $(DRIVERS) 2>&1 | awk -f test/conformance.awk
+	@SATCHEL_TEST_REQUIRE=$${SATCHEL_TEST_REQUIRE:-postgres,neo4j,opa} $(GO) test -count=1 -v -run 'TestConformance|TestSuite' $(DRIVERS) 2>&1 | awk -f test/conformance.awk
 
 check: vet lint race properties adherence ## what CI runs after the plain tests

@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"satchel/schemas"
+	"satchel/test/testenv"
 )
 
 // gitIn returns a git for a new repository in dir.
 func gitIn(t *testing.T, dir string) func(args ...string) {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("needs the git command")
+		testenv.Missing(t, "git", "no git command on this machine")
 	}
 	git := func(args ...string) {
 		t.Helper()

@@ -2,16 +2,8 @@ package oparemote_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"net"
-	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -26,83 +18,8 @@ import (
 	"satchel/policies/policytest"
 	builtin "satchel/policies/rego"
 	"satchel/schemas"
+	"satchel/test/testenv"
 )
-
-// opa is a real server in a process of its own.
-type opa struct {
-	*exec.Cmd
-	url    string
-	bundle string
-}
-
-// startOPA builds OPA from the module that go.mod names and runs it over the built-in
-// bundle. It is for SATCHEL_TEST_REQUIRE=opa; SATCHEL_TEST_OPA names a binary there is.
-func startOPA(t *testing.T) *opa {
-	t.Helper()
-	if !slices.Contains(strings.Split(os.Getenv("SATCHEL_TEST_REQUIRE"), ","), "opa") {
-		t.Skip("SATCHEL_TEST_REQUIRE does not name opa")
-	}
-	binary := os.Getenv("SATCHEL_TEST_OPA")
-	if binary == "" {
-		dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/open-policy-agent/opa").Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		binary = filepath.Join(t.TempDir(), "opa")
-		build := exec.CommandContext(t.Context(), "go", "build", "-C", strings.TrimSpace(string(dir)), "-o", binary, ".")
-		build.Env = append(os.Environ(), "GOWORK=off")
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-	}
-	o := &opa{bundle: t.TempDir()}
-	if err := os.CopyFS(o.bundle, builtin.Bundle()); err != nil && !errors.Is(err, fs.ErrExist) {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(o.bundle, ".manifest"), []byte(`{"revision": "built-in"}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := free.Addr().String()
-	if err := free.Close(); err != nil {
-		t.Fatal(err)
-	}
-	o.url = "http://" + addr
-	o.Cmd = exec.Command(binary, "run", "--server", "--disable-telemetry", "--log-level", "error", "--addr", addr, "--bundle", o.bundle)
-	if err := o.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if o.ProcessState == nil {
-			o.kill(t)
-		}
-	})
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for range tick.C {
-		if res, err := http.Get(o.url + "/health?bundles"); err == nil && res.Body.Close() == nil && res.StatusCode == http.StatusOK {
-			return o
-		}
-		if t.Context().Err() != nil {
-			t.Fatal("OPA does not start")
-		}
-	}
-	return nil
-}
-
-func (o *opa) kill(t *testing.T) {
-	t.Helper()
-	if err := o.Process.Kill(); err != nil {
-		t.Error(err)
-	}
-	var exit *exec.ExitError
-	if err := o.Wait(); err != nil && !errors.As(err, &exit) {
-		t.Error(err)
-	}
-}
 
 // hundred is a request for 100 items of as many profiles.
 func hundred() policies.Request {
@@ -160,24 +77,37 @@ func measure(t *testing.T, name string, n int, p policies.PDP, cold bool) (p95 t
 
 func ms(d time.Duration) float64 { return float64(d) / 1e6 }
 
-// TestOPAProcess holds a real server to the embedded one and prints what each costs.
+// TestConformanceOfOPA runs the suite on an OPA server in a process of its own.
+func TestConformanceOfOPA(t *testing.T) {
+	t.Parallel()
+	t.Run("an OPA process", func(t *testing.T) {
+		t.Parallel()
+		server := testenv.StartOPA(t, builtin.Bundle(), "built-in")
+		policytest.Run(t, func(t *testing.T) policies.PDP {
+			return open(t, oparemote.Config{URL: server.URL, Timeout: time.Minute, CacheTTL: time.Minute})
+		})
+	})
+}
+
+// TestOPAProcess holds a real server to the embedded one, kills it, and prints what each
+// costs. It takes a while, so it runs where OPA is required.
 func TestOPAProcess(t *testing.T) {
-	server := startOPA(t)
+	if !testenv.Required("opa") {
+		t.Skip("runs where opa is required: it measures")
+	}
+	server := testenv.StartOPA(t, builtin.Bundle(), "built-in")
 	embedded, err := opaembed.New(t.Context(), opaembed.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	uncached := open(t, oparemote.Config{URL: server.url, Timeout: time.Minute})
-	cached := open(t, oparemote.Config{URL: server.url, Timeout: time.Minute, CacheTTL: time.Minute})
-	t.Run("conformance", func(t *testing.T) {
-		policytest.Run(t, func(*testing.T) policies.PDP { return cached })
-	})
+	uncached := open(t, oparemote.Config{URL: server.URL, Timeout: time.Minute})
+	cached := open(t, oparemote.Config{URL: server.URL, Timeout: time.Minute, CacheTTL: time.Minute})
 	t.Run("same as embedded", func(t *testing.T) { policytest.Same(t, 100, embedded, uncached) })
 	if got := uncached.Revision(); got != "built-in" {
 		t.Errorf("revision %q", got)
 	}
 
-	single := open(t, oparemote.Config{URL: server.url, Timeout: time.Minute, BatchItems: 1})
+	single := open(t, oparemote.Config{URL: server.URL, Timeout: time.Minute, BatchItems: 1})
 	t.Log("100 items of 100 profiles, one request after the other")
 	within := func(name string, limit time.Duration, p95 time.Duration) {
 		if p95 > limit {
@@ -195,14 +125,14 @@ func TestOPAProcess(t *testing.T) {
 
 // killed kills the server while it is asked: what is answered is right, and then it is
 // deny or the five rules.
-func killed(t *testing.T, server *opa, embedded policies.PDP) {
+func killed(t *testing.T, server *testenv.OPAServer, embedded policies.PDP) {
 	t.Helper()
 	five, err := opaembed.New(t.Context(), opaembed.Config{Bundle: fallback.Rules()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	strict := open(t, oparemote.Config{URL: server.url})
-	standing := fallback.New(open(t, oparemote.Config{URL: server.url}), five)
+	strict := open(t, oparemote.Config{URL: server.URL})
+	standing := fallback.New(open(t, oparemote.Config{URL: server.URL}), five)
 	r, s := hundred(), planner(t, "")
 	right, err := embedded.Decide(t.Context(), s, r)
 	if err != nil {
@@ -246,7 +176,7 @@ func killed(t *testing.T, server *opa, embedded policies.PDP) {
 	dead := make(chan struct{})
 	go func() {
 		defer close(dead)
-		server.kill(t)
+		server.Kill()
 	}()
 	for n := 0; n < 200; n++ {
 		decide(t.Context())

@@ -19,6 +19,14 @@ type QdrantPlace struct {
 	StandIn *QdrantStandIn
 }
 
+// Server says what answers there.
+func (p QdrantPlace) Server() string {
+	if p.StandIn != nil {
+		return "stand-in for Qdrant"
+	}
+	return "Qdrant"
+}
+
 // Qdrant returns the server that QDRANT_URL and QDRANT_API_KEY name. Without them it
 // returns a stand-in, and says in the test's log that Qdrant itself was not run, unless
 // SATCHEL_TEST_REQUIRE lists qdrant. Collections are removed when the test ends.

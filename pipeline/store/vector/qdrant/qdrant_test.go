@@ -60,10 +60,12 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	place := testenv.Qdrant(t)
 	var n atomic.Int32
-	vectortest.Run(t, vectortest.Features{ExactMoments: true}, func(t *testing.T) vector.Driver {
-		c := config(place)
-		c.Model = fmt.Sprint("test@", n.Add(1))
-		return open(t, c)
+	t.Run(place.Server(), func(t *testing.T) { // so that a table says what ran
+		vectortest.Run(t, vectortest.Features{ExactMoments: true}, func(t *testing.T) vector.Driver {
+			c := config(place)
+			c.Model = fmt.Sprint("test@", n.Add(1))
+			return open(t, c)
+		})
 	})
 }
 

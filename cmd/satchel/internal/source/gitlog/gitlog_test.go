@@ -12,13 +12,15 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"satchel/test/testenv"
 )
 
 // repository makes an empty repository and returns its folder and a git for it.
 func repository(t *testing.T, args ...string) (string, func(args ...string) string) {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("needs the git command")
+		testenv.Missing(t, "git", "no git command on this machine")
 	}
 	dir := filepath.Join(t.TempDir(), "kiln")
 	git := func(args ...string) string {
