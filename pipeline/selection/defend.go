@@ -57,7 +57,8 @@ const toolOdds = 5
 // Defence refuses candidates that do harm to a pack. It is safe for concurrent use.
 type Defence struct {
 	cfg        DefendConfig
-	classifier *injection.Cached
+	classifier *injection.Classifier // nil: none
+	looks      looks
 }
 
 // NewDefence returns a Defence.
@@ -65,7 +66,7 @@ func NewDefence(cfg DefendConfig) (*Defence, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("new defence: %w", err)
 	}
-	d := &Defence{cfg: cfg}
+	d := &Defence{cfg: cfg, looks: newLooks()}
 	if d.cfg.Threshold == 0 {
 		d.cfg.Threshold = injection.Threshold
 	}
@@ -80,7 +81,7 @@ func NewDefence(cfg DefendConfig) (*Defence, error) {
 		if err != nil {
 			return nil, fmt.Errorf("new defence: %w", err)
 		}
-		d.classifier = injection.NewCached(c)
+		d.classifier = c
 	}
 	return d, nil
 }
@@ -122,31 +123,30 @@ func (d *Defence) Apply(cs []candidate.Candidate, asked bool, now time.Time) []s
 	return warn(old, suspect, oldest)
 }
 
-// looked is what a candidate's text says by itself.
-type looked struct {
-	hash     uint64  // its simhash, 0 when it is too short for one
-	injected float64 // the classifier's score
-}
-
 // look reads the texts of the kept candidates, on all processors: this is most of the
 // work.
 func (d *Defence) look(cs []candidate.Candidate) []looked {
 	out := make([]looked, len(cs))
 	inParts(len(cs), func(from, to int) {
 		for i := from; i < to; i++ {
-			if !cs[i].Kept() {
-				continue
-			}
-			text := cs[i].Record.Content.Text()
-			if len(text) >= shortestText {
-				out[i].hash = simhash(text)
-			}
-			if d.classifier != nil {
-				out[i].injected = d.classifier.Score(text)
+			if cs[i].Kept() {
+				out[i] = d.looks.of(cs[i].Record.Content.Text(), d.read)
 			}
 		}
 	})
 	return out
+}
+
+// read looks at a text that was not seen lately.
+func (d *Defence) read(text string) looked {
+	var l looked
+	if len(text) >= shortestText {
+		l.hash = simhash(text)
+	}
+	if d.classifier != nil {
+		l.injected = d.classifier.Score(text)
+	}
+	return l
 }
 
 // inParts calls f for parts of n that together are the whole, one on each processor,
