@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"sync"
 
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/scope"
@@ -103,35 +104,45 @@ func (s *Selector) read(ctx context.Context, sc scope.Scope, p *pool, of []int32
 	return nil
 }
 
-// lookUp asks every channel for the scores its hits left open. A channel that cannot
-// say counts its mean for them.
+// lookUp asks every channel, all at once, for the scores its hits left open. A channel
+// that cannot say counts its mean for them.
 func (s *Selector) lookUp(ctx context.Context, sc scope.Scope, a *analysis, p *pool, out *Ranking) {
-	for _, c := range p.channels {
-		if c.found.Complete {
-			continue
-		}
-		at := make([]int32, 0, len(p.ids))
-		ids := make([]string, 0, len(p.ids))
-		for i, known := range c.known {
-			if !known && i < len(p.ids) {
-				at = append(at, int32(i))
-				ids = append(ids, p.ids[i])
-			}
-		}
-		if len(ids) == 0 {
-			continue
-		}
-		scores, err := s.scores(ctx, sc, a, c.name, ids)
-		if err != nil {
-			out.Warnings = append(out.Warnings, c.name+": "+reason(err))
-		}
-		for j, i := range at {
-			c.raw[i] = c.found.Mean
-			if j < len(scores) {
-				c.raw[i] = scores[j]
-			}
+	failed := make([]error, len(p.channels))
+	var wait sync.WaitGroup
+	for i, c := range p.channels {
+		if !c.found.Complete {
+			wait.Go(func() { failed[i] = s.complete(ctx, sc, a, p, c) })
 		}
 	}
+	wait.Wait()
+	for i, err := range failed {
+		if err != nil {
+			out.Warnings = append(out.Warnings, p.channels[i].name+": "+reason(err))
+		}
+	}
+}
+
+// complete sets the scores of one channel that are not known.
+func (s *Selector) complete(ctx context.Context, sc scope.Scope, a *analysis, p *pool, c *channel) error {
+	at := make([]int32, 0, len(p.ids))
+	ids := make([]string, 0, len(p.ids))
+	for i, known := range c.known {
+		if !known && i < len(p.ids) {
+			at = append(at, int32(i))
+			ids = append(ids, p.ids[i])
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	scores, err := s.scores(ctx, sc, a, c.name, ids)
+	for j, i := range at {
+		c.raw[i] = c.found.Mean
+		if j < len(scores) {
+			c.raw[i] = scores[j]
+		}
+	}
+	return err
 }
 
 func (s *Selector) scores(ctx context.Context, sc scope.Scope, a *analysis, channel string, ids []string) ([]float64, error) {
@@ -205,14 +216,17 @@ func (s *Selector) closeWords(ctx context.Context, sc scope.Scope, a *analysis, 
 	for _, c := range p.channels {
 		n = max(n, c.found.N)
 	}
-	df, err := s.shares.of(ctx, sc, a.Filter, n, a.content)
-	if err != nil {
-		out.Warnings = append(out.Warnings, NameWords+": "+reason(err))
-		return
-	}
+	var df []float64
+	var err error
+	var wait sync.WaitGroup
+	wait.Go(func() { df, err = s.shares.of(ctx, sc, a.Filter, n, a.content) })
 	p.order(order)
 	best := order[:min(wordBest, len(order))]
 	look := s.lexicon.look(sc.Tenant(), a.content, p.records(best))
+	if wait.Wait(); err != nil {
+		out.Warnings = append(out.Warnings, NameWords+": "+reason(err))
+		return
+	}
 	c := &channel{name: NameWords, weight: s.weights.Words}
 	p.channels = append(p.channels, c)
 	p.grow()
