@@ -119,7 +119,7 @@ func (w *world) put(t testing.TB, tenant string, list ...schemas.MemoryItem) {
 		}})
 		kc = append(kc, keyword.Change{Position: pos, Put: &keyword.Doc{ID: m.ID, Position: pos, Text: text, Facets: f}})
 		gc = append(gc, graph.Change{Position: pos, Put: &graph.Node{
-			ID: m.ID, Position: pos, Facets: f, Links: m.Links, Entities: graph.Entities(m.Content.Text(), m.Speaker),
+			ID: m.ID, Position: pos, Facets: f, Links: m.Links, Entities: graph.Mentions(m.Content.Text(), m.Speaker, m.Attributes),
 		}})
 		vec, err := w.embed.Embed(ctx, []string{text})
 		must(t, err)

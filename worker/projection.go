@@ -135,7 +135,7 @@ func (p *projection) addRecorded(e *eventlog.Entry) error {
 		ID: rec.ID, Position: e.Position, Facets: rec.Facets}})
 	p.graph = append(p.graph, graph.Change{Position: e.Position, Put: &graph.Node{
 		ID: rec.ID, Position: e.Position, Facets: rec.Facets, Links: rec.Links,
-		Entities: graph.Entities(rec.Content.Text(), rec.Speaker)}})
+		Entities: graph.Mentions(rec.Content.Text(), rec.Speaker, rec.Attributes)}})
 	return nil
 }
 

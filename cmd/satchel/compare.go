@@ -29,7 +29,7 @@ func cues() []string {
 
 // comparisons are the plain rankings every set is held against.
 func comparisons() []variant {
-	plain := append(cues(), selection.FeatureWords, selection.FeatureNear, selection.FeatureWeigh, selection.FeatureSpread, selection.FeatureSubject)
+	plain := append(cues(), selection.FeatureWords, selection.FeatureNear, selection.FeatureWeigh, selection.FeatureSpread, selection.FeatureSubject, selection.FeatureAliases)
 	return []variant{
 		{name: "BM25", query: schemas.QueryKeyword, disable: plain},
 		{name: "vectors", query: schemas.QuerySemantic, disable: plain},
@@ -46,7 +46,7 @@ func ablations() []variant {
 		{name: "− words", query: schemas.QueryHybrid, disable: []string{selection.FeatureWords}},
 		{name: "− neighbours", query: schemas.QueryHybrid, disable: []string{selection.FeatureNear}},
 	}
-	for _, feature := range append([]string{selection.FeatureWeigh, selection.FeatureSubject, selection.FeatureSpread}, cues()...) {
+	for _, feature := range append([]string{selection.FeatureWeigh, selection.FeatureSubject, selection.FeatureSpread, selection.FeatureAliases}, cues()...) {
 		list = append(list, variant{name: "− " + feature, query: schemas.QueryHybrid, disable: []string{feature}})
 	}
 	for _, signal := range selection.Signals() {

@@ -26,6 +26,7 @@ const (
 	FeatureNear    = "neighbours"
 	FeatureWeigh   = "weighing" // weights by the query's length and script
 	FeatureSubject = "subject"  // a question without how it asks
+	FeatureAliases = "aliases"  // other names of what a query names
 	FeatureSpread  = "spread"   // over the sessions, when a question asks for an order
 )
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"satchel/pipeline/candidate"
@@ -167,7 +168,11 @@ func (s *Selector) Rank(ctx context.Context, sc scope.Scope, q Query) (Ranking, 
 		return out, nil
 	}
 	start := s.clock()
-	a, err := s.analyse(ctx, &q, &out)
+	names := s.resolve(ctx, sc, &q)
+	if n := len(names); n > 0 { // not which: policy may keep from the asker what the filter lets through
+		out.Warnings = append(out.Warnings, "names: what the query names was looked for under "+strconv.Itoa(n)+" more")
+	}
+	a, err := s.analyse(ctx, &q, names, &out)
 	if err != nil {
 		return Ranking{}, err
 	}
@@ -200,8 +205,9 @@ type analysis struct {
 	weigh    weighing
 }
 
-// analyse reads the query and embeds it where the type wants a vector.
-func (s *Selector) analyse(ctx context.Context, q *Query, out *Ranking) (*analysis, error) {
+// analyse reads the query, with other names of what it names, and embeds it where the type
+// wants a vector.
+func (s *Selector) analyse(ctx context.Context, q *Query, names []string, out *Ranking) (*analysis, error) {
 	a := &analysis{Query: q, words: words(q.Text)}
 	about := q.Text
 	if !s.disabled(FeatureSubject) {
@@ -210,7 +216,8 @@ func (s *Selector) analyse(ctx context.Context, q *Query, out *Ranking) (*analys
 	a.content, a.distinct = contentWords(words(about))
 	a.moments, a.when, a.order = momentsOf(a.words), asksWhen(a.words), asksOrder(a.words)
 	a.weigh = s.weighings(a)
-	a.probe = Probe{Text: about, Vector: q.Vector, Filter: q.Filter, Limit: s.pool, Entities: graph.Entities(q.Text, "")}
+	about = with(about, names)
+	a.probe = Probe{Text: about, Vector: q.Vector, Filter: q.Filter, Limit: s.pool, Entities: append(graph.Entities(q.Text, ""), names...)}
 	if q.Type == schemas.QueryKeyword || s.vector == nil {
 		if q.Type == schemas.QuerySemantic {
 			return nil, &schemas.Error{Code: schemas.CodeEmbedding, Message: "a semantic query needs a vector index, and there is none"}

@@ -35,6 +35,9 @@ type walker struct {
 }
 
 func (a *adjacency) walk(w graph.Walk) []graph.Visit {
+	if !a.knows(w.From, "") && !a.knows(w.Entities, entityMark) {
+		return nil
+	}
 	k := walker{adjacency: a, scratch: a.newScratch(), w: w, allowed: a.facets.Allowed(w.Filter)}
 	defer a.pool.Put(k.scratch)
 	if len(w.Rels) > 0 {
@@ -56,6 +59,14 @@ func (a *adjacency) walk(w graph.Walk) []graph.Visit {
 		}
 	}
 	return k.visits(min(items, w.Limit))
+}
+
+// knows reports whether there is a node for one of names.
+func (a *adjacency) knows(names []string, mark string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		_, ok := a.ids.Lookup(mark + name)
+		return ok
+	})
 }
 
 // newScratch returns an empty scratch for the nodes there are.

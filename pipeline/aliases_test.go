@@ -1,0 +1,65 @@
+package pipeline_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"satchel/schemas"
+)
+
+// A name in a query finds what is called otherwise, once an item says so that the asker may
+// see; nobody else learns of it, and a tenant without such an item gets what it got before.
+func TestNamesAreResolved(t *testing.T) {
+	t.Parallel()
+	notes := func(tenant string) []schemas.MemoryItem {
+		var list []schemas.MemoryItem
+		for i, text := range []string{
+			"Orpheus is looked after by Mia these days.", "Robert wants the offsite in Lyon.",
+			"Ann prefers Docker on her laptop.", "The pager belongs to the platform team this week.", "The city maintains the river path.",
+			"The billing report is due on Friday.", "The offsite costs more than last year's.", "Dave maintains the deploy script.",
+		} {
+			m := memory(fmt.Sprint("n", i), "level:public", "", text)
+			m.Session, m.Scope.Tenant = "", tenant
+			list = append(list, m)
+		}
+		return list
+	}
+	saying := func(tenant, id, level, text, attributes string) schemas.MemoryItem {
+		m := memory(id, "level:"+level, "", text)
+		m.Session, m.Scope.Tenant, m.Attributes = "", tenant, json.RawMessage(attributes)
+		return m
+	}
+	w := openWorld(t, nil)
+	w.put(t, "plain", notes("plain")...)
+	w.put(t, "acme", append(notes("acme"), saying("acme", "def", "public", "Glossary: Orpheus (O5s) runs our clusters.", ""),
+		saying("acme", "who", "confidential", "A note on people.", `{"entity":"Robert","aliases":["Bob"]}`))...)
+	find := func(tenant, query string, level schemas.Level) ([]string, string) {
+		t.Helper()
+		req := ask(query)
+		req.Payload.Limit = 3
+		res, err := w.engine.Context(context.Background(), as(t, tenant, level), req)
+		must(t, err)
+		return ids(&res), strings.Join(res.Payload.Explainability.Warnings, "; ")
+	}
+	before, _ := find("plain", "Who maintains O5s?", schemas.Public)
+	after, said := find("acme", "Who maintains O5s?", schemas.Public)
+	if slices.Contains(before, "n0") || !slices.Contains(after, "n0") {
+		t.Errorf("the best three are %v without the glossary, %v with it", before, after)
+	}
+	if !strings.Contains(said, "names: ") || strings.Contains(said, "rpheus") {
+		t.Errorf("warnings %q", said)
+	}
+	if list, said := find("acme", "What does Bob want?", schemas.Confidential); !slices.Contains(list, "n1") || !strings.Contains(said, "names: ") {
+		t.Errorf("for those who may see it: %v, %q", list, said)
+	}
+	if _, said := find("acme", "What does Bob want?", schemas.Public); strings.Contains(said, "names: ") {
+		t.Errorf("who may not see the note learns of it: %q", said)
+	}
+	if _, said := find("plain", "What does Bob say about O5s?", schemas.Confidential); strings.Contains(said, "names: ") {
+		t.Errorf("a tenant without aliases: %q", said)
+	}
+}

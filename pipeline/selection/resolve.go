@@ -1,0 +1,77 @@
+package selection
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"satchel/pipeline/scope"
+	"satchel/pipeline/store/graph"
+	"satchel/schemas"
+)
+
+// Bounds of resolving names.
+const (
+	aliasItems = 8 // items that say what else a name is called
+	aliasNames = 6 // other names that a query is given
+)
+
+// resolve returns other names of what the query names, as items say that the filter lets
+// through: nothing where none does, or when the graph is not to be asked. That the graph
+// does not answer is said where it is walked.
+func (s *Selector) resolve(ctx context.Context, sc scope.Scope, q *Query) []string {
+	if s.graph == nil || s.disabled(FeatureAliases) || q.Text == "" || q.Skip != nil && q.Skip(NameGraph) {
+		return nil
+	}
+	keys := graph.AliasKeys(q.Text)
+	if len(keys) == 0 {
+		return nil
+	}
+	ctx, cancel := s.within(ctx)
+	defer cancel()
+	visits, err := s.cfg.Graph.Walk(ctx, sc, graph.Walk{Entities: keys, Hops: 1, Limit: aliasItems, Filter: q.Filter})
+	if err != nil || len(visits) == 0 {
+		return nil
+	}
+	ids := make([]string, len(visits))
+	for i := range visits {
+		ids[i] = visits[i].ID
+	}
+	records, err := s.cfg.Items.Get(ctx, sc, ids)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for i := range records {
+		if r := &records[i]; r.SupersededBy == "" && q.sees(r) {
+			names = otherNames(names, r, q.Text)
+		}
+	}
+	return names
+}
+
+// sees reports whether the query's past has an item already.
+func (q *Query) sees(r *schemas.Record) bool {
+	return (q.AsOf <= 0 || r.Position <= q.AsOf) && (q.AsOfTime.IsZero() || !r.RecordedAt.After(q.AsOfTime))
+}
+
+// otherNames appends what an item says the names of a query are called as well.
+func otherNames(names []string, r *schemas.Record, query string) []string {
+	text := r.Content.Text()
+	for _, a := range graph.Aliases(text, r.Attributes, graph.Entities(text, r.Speaker)) {
+		for _, name := range a.OtherNames(query) {
+			if !slices.Contains(names, name) && len(names) < aliasNames {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// with is a query's text with other names of what it names.
+func with(text string, names []string) string {
+	if len(names) == 0 {
+		return text
+	}
+	return text + " " + strings.Join(names, " ")
+}
