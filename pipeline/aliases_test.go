@@ -40,15 +40,15 @@ func TestNamesAreResolved(t *testing.T) {
 	find := func(tenant, query string, level schemas.Level) ([]string, string) {
 		t.Helper()
 		req := ask(query)
-		req.Payload.Limit = 3
+		req.Payload.Limit = 2
 		res, err := w.engine.Context(context.Background(), as(t, tenant, level), req)
 		must(t, err)
 		return ids(&res), strings.Join(res.Payload.Explainability.Warnings, "; ")
 	}
-	before, _ := find("plain", "Who maintains O5s?", schemas.Public)
-	after, said := find("acme", "Who maintains O5s?", schemas.Public)
+	before, _ := find("plain", "What is new about O5s?", schemas.Public)
+	after, said := find("acme", "What is new about O5s?", schemas.Public)
 	if slices.Contains(before, "n0") || !slices.Contains(after, "n0") {
-		t.Errorf("the best three are %v without the glossary, %v with it", before, after)
+		t.Errorf("the best two are %v without the glossary, %v with it", before, after)
 	}
 	if !strings.Contains(said, "names: ") || strings.Contains(said, "rpheus") {
 		t.Errorf("warnings %q", said)
