@@ -118,12 +118,14 @@ func TestServiceRefusesWhenFull(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	entered, leave := make(chan struct{}, 10), make(chan struct{})
+	release := sync.OnceFunc(func() { close(leave) })
 	s := serve(t, b, jetstream.ServiceConfig{Workers: 1, Queue: 1}, search(func(context.Context, jetstream.Call) (jetstream.Reply, error) {
 		entered <- struct{}{}
 		<-leave
 		return jetstream.Reply{Data: []byte("ok")}, nil
 	}))
-	ctx := within(t, 10*time.Second)
+	defer release()
+	ctx := within(t, time.Minute)
 	var wait sync.WaitGroup
 	results := make(chan error, 2)
 	ask := func() {
@@ -145,7 +147,7 @@ func TestServiceRefusesWhenFull(t *testing.T) {
 	}
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.Stop(ctx) }() // a stop lets both finish
-	close(leave)
+	release()
 	wait.Wait()
 	for range 2 {
 		if err := <-results; err != nil {

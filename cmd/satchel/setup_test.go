@@ -25,7 +25,7 @@ type result struct {
 // environment.
 func command(t *testing.T, stdin string, args ...string) result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	var out, errOut bytes.Buffer
 	code := run(ctx, args, strings.NewReader(stdin), &out, &errOut)

