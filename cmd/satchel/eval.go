@@ -27,6 +27,7 @@ type evalCmd struct {
 	Compare bool     `help:"Rank also by BM25 alone and by vectors alone, over the same indexes, and print one table of all sets. --all does."`
 	Ablate  bool     `help:"Rank also without each ingredient in turn."`
 	Servers bool     `help:"Use the servers that the settings name for log, items, graph and vectors, in a place of its own that is dropped afterwards; without it the embedded engines."`
+	Beside  bool     `help:"Run each set on the embedded engines and, from a copy of the same log, on the servers that the settings name; print what the servers lose, whether every index has the same digest, and how alike the vectors are."`
 	Turns   int      `help:"Also ask along this many turns of the set's first conversation, and measure what packs share from turn to turn." default:"0"`
 	Shrink  bool     `help:"Compact the packs of the largest budget to 25, 50 and 75 percent and say what evidence is kept, beside truncation and head + tail."`
 	Max     int      `help:"Only this many queries of each set; 0 is all." default:"0"`
@@ -42,6 +43,7 @@ Examples:
   satchel eval --data ./eval --set locomo --out run.jsonl
   satchel eval --data ./eval --all
   satchel eval --data ./eval --set locomo --ablate
+  satchel eval --data ./eval --set locomo --set scifact --beside --max 200
   satchel eval --data ./eval --set pii`
 }
 
@@ -56,6 +58,9 @@ func (c *evalCmd) Run(ctx context.Context, a *app) error {
 	}
 	if len(sets) == 0 {
 		return usagef("name a set with --set, or take --all")
+	}
+	if c.Beside {
+		return c.runBeside(ctx, a, sets)
 	}
 	var out io.Writer
 	if c.Out != "" {
@@ -184,10 +189,12 @@ type evalSystem struct {
 	ids     map[string]string // safe id → id
 	texts   map[string]string // safe id → text
 	tenants map[string]string // tenant → safe tenant
+
+	ofTenant map[string][]string // tenant → safe ids
 }
 
 func newEvalSystem(n *node, set *eval.Set) *evalSystem {
-	s := &evalSystem{n: n, engine: n.engine, query: schemas.QueryHybrid, ids: map[string]string{}, texts: map[string]string{}, tenants: map[string]string{}}
+	s := &evalSystem{n: n, engine: n.engine, query: schemas.QueryHybrid, ids: map[string]string{}, texts: map[string]string{}, tenants: map[string]string{}, ofTenant: map[string][]string{}}
 	for i := range set.Memories {
 		t := set.Memories[i].Tenant
 		if _, ok := s.tenants[t]; !ok {
@@ -233,6 +240,7 @@ func (s *evalSystem) load(ctx context.Context, memories []eval.Memory, progress 
 			order = append(order, tenant)
 		}
 		byTenant[tenant] = append(byTenant[tenant], s.item(tenant, m, int64(len(byTenant[tenant])+1)))
+		s.ofTenant[m.Tenant] = append(s.ofTenant[m.Tenant], byTenant[tenant][len(byTenant[tenant])-1].ID)
 	}
 	done := int64(0)
 	for _, tenant := range order {

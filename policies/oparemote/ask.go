@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"satchel/pipeline/breaker"
 	"satchel/policies"
 )
 
@@ -69,23 +70,26 @@ func (p *PDP) abilities(ctx context.Context) (abilities, error) {
 	return p.probe(ctx)
 }
 
+// errLeftAlone is returned while the breaker is open.
+var errLeftAlone = errors.New("the server failed too often and is left alone for now")
+
 // guarded runs f under the breaker and the timeout.
 func (p *PDP) guarded(ctx context.Context, f func(context.Context) error) error {
-	trial, err := p.breaker.enter()
-	if err != nil {
-		return err
+	trial, ok := p.breaker.Enter()
+	if !ok {
+		return errLeftAlone
 	}
 	limited, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
-	err = f(limited)
+	err := f(limited)
 	switch {
 	case err == nil:
-		p.breaker.leave(trial, answered)
+		p.breaker.Leave(trial, breaker.Answered)
 	case ctx.Err() != nil:
-		p.breaker.leave(trial, unknown)
+		p.breaker.Leave(trial, breaker.Unknown)
 	default:
 		p.failures.Add(1)
-		p.breaker.leave(trial, failed)
+		p.breaker.Leave(trial, breaker.Failed)
 	}
 	return err
 }

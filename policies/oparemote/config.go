@@ -2,14 +2,14 @@ package oparemote
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"time"
+
+	"satchel/pipeline/trust"
 )
 
 // Config says which server decides. URL is required; a zero of any other field is its
@@ -105,16 +105,9 @@ func (c *Config) transport() (*http.Transport, error) {
 		IdleConnTimeout:        90 * time.Second,
 		MaxResponseHeaderBytes: 64 << 10,
 	}
-	if c.CAFile == "" {
-		return t, nil
-	}
-	pem, err := os.ReadFile(c.CAFile)
-	if err != nil {
-		return nil, fmt.Errorf("read OPA certificates: %w", err)
-	}
-	t.TLSClientConfig.RootCAs = x509.NewCertPool()
-	if !t.TLSClientConfig.RootCAs.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("read OPA certificates %q: no PEM certificate", c.CAFile)
+	var err error
+	if t.TLSClientConfig.RootCAs, err = trust.Roots(c.CAFile); err != nil {
+		return nil, fmt.Errorf("trust OPA: %w", err)
 	}
 	return t, nil
 }

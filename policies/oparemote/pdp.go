@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"satchel/pipeline/breaker"
 	"satchel/pipeline/scope"
 	"satchel/policies"
 	"satchel/schemas"
@@ -21,7 +22,7 @@ const HitRateMetric = "scs.opa.cache.hit_rate"
 type PDP struct {
 	client     *client
 	cache      *cache
-	breaker    *breaker
+	breaker    *breaker.Breaker
 	found      atomic.Pointer[abilities]
 	failures   atomic.Uint64
 	timeout    time.Duration
@@ -47,7 +48,7 @@ func New(c Config) (*PDP, error) {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}},
 		cache:   newCache(&c),
-		breaker: &breaker{limit: c.Failures, cooldown: c.Cooldown, now: c.Clock},
+		breaker: breaker.New(breaker.Config{Failures: c.Failures, Cooldown: c.Cooldown, Clock: c.Clock}),
 		timeout: c.Timeout, parallel: c.Parallel, batchItems: c.BatchItems,
 	}, nil
 }
@@ -80,7 +81,7 @@ func (s Stats) HitRate() float64 {
 
 // Stats returns the counts.
 func (p *PDP) Stats() Stats {
-	s := Stats{Breaker: p.breaker.state(), Requests: p.client.calls.Load(), Failures: p.failures.Load()}
+	s := Stats{Breaker: p.breaker.State(), Requests: p.client.calls.Load(), Failures: p.failures.Load()}
 	if found := p.found.Load(); found != nil {
 		s.Batch, s.Filter = found.batch, found.filter
 	}

@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/sync/errgroup"
+
+	"satchel/pipeline/breaker"
 )
 
 const (
@@ -132,12 +134,12 @@ func (e *Embedder) persist(ctx context.Context, texts []string) ([][]float32, er
 
 // once sends one request within the rate limit, the breaker and the timeout.
 func (e *Embedder) once(ctx context.Context, texts []string) ([][]float32, error) {
-	trial, ok := e.breaker.enter()
+	trial, ok := e.breaker.Enter()
 	if !ok {
 		return nil, &failure{message: "the embedding endpoint failed too often and is left alone for now"}
 	}
 	if err := e.limiter.Wait(ctx); err != nil {
-		e.breaker.leave(trial, unknown)
+		e.breaker.Leave(trial, breaker.Unknown)
 		return nil, &failure{message: "the rate limit leaves no time for the request", cause: err}
 	}
 	limited, cancel := context.WithTimeout(ctx, e.cfg.Timeout)
@@ -146,11 +148,11 @@ func (e *Embedder) once(ctx context.Context, texts []string) ([][]float32, error
 	var f *failure
 	switch {
 	case ctx.Err() != nil:
-		e.breaker.leave(trial, unknown)
+		e.breaker.Leave(trial, breaker.Unknown)
 	case errors.As(err, &f) && f.passing:
-		e.breaker.leave(trial, failed)
+		e.breaker.Leave(trial, breaker.Failed)
 	default: // it answered, if only to refuse
-		e.breaker.leave(trial, answered)
+		e.breaker.Leave(trial, breaker.Answered)
 	}
 	return vectors, err
 }

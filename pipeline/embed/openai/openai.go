@@ -31,6 +31,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"satchel/pipeline/breaker"
 	"satchel/pipeline/embed"
 )
 
@@ -40,7 +41,7 @@ type Embedder struct {
 	endpoint string
 	client   *http.Client
 	limiter  *rate.Limiter
-	breaker  breaker
+	breaker  *breaker.Breaker
 	model    embed.Model
 
 	unverified error
@@ -68,7 +69,7 @@ func Open(ctx context.Context, cfg Config) (*Embedder, error) {
 	}
 	e := &Embedder{cfg: cfg, endpoint: endpoint, client: client,
 		limiter: rate.NewLimiter(rate.Inf, 1),
-		breaker: breaker{limit: cfg.Failures, cooldown: cfg.Cooldown, now: cfg.Clock}}
+		breaker: breaker.New(breaker.Config{Failures: cfg.Failures, Cooldown: cfg.Cooldown, Clock: cfg.Clock})}
 	if cfg.RequestsPerSecond > 0 {
 		e.limiter = rate.NewLimiter(rate.Limit(cfg.RequestsPerSecond), max(1, int(cfg.RequestsPerSecond)))
 	}
@@ -117,7 +118,7 @@ type Stats struct {
 // Stats returns the counts.
 func (e *Embedder) Stats() Stats {
 	return Stats{Texts: e.texts.Load(), Requests: e.requests.Load(), Retries: e.retries.Load(), Failures: e.failures.Load(),
-		Unreadable: e.unreadable.Load(), Breaker: e.breaker.state()}
+		Unreadable: e.unreadable.Load(), Breaker: e.breaker.State()}
 }
 
 // Embed implements [embed.Embedder].

@@ -24,11 +24,9 @@ package neo4j
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"sync"
 	"time"
 
@@ -37,6 +35,7 @@ import (
 
 	"satchel/pipeline/store/graph"
 	"satchel/pipeline/store/internal/seen"
+	"satchel/pipeline/trust"
 )
 
 // ErrWentBack is returned by Apply when the stored checkpoint is older than the one this
@@ -116,13 +115,9 @@ func (c *Config) trust() (*tls.Config, error) {
 	if c.CAFile == "" {
 		return nil, nil
 	}
-	pem, err := os.ReadFile(c.CAFile)
+	pool, err := trust.Roots(c.CAFile)
 	if err != nil {
-		return nil, fmt.Errorf("open graph store: %w: read certificates: %w", ErrUnusable, err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("open graph store: %w: %s holds no PEM certificate", ErrUnusable, c.CAFile)
+		return nil, fmt.Errorf("open graph store: %w: %w", ErrUnusable, err)
 	}
 	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, nil
 }

@@ -28,11 +28,9 @@ package qdrant
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"strconv"
 	"sync"
 	"time"
@@ -43,6 +41,7 @@ import (
 
 	"satchel/pipeline/store/internal/seen"
 	"satchel/pipeline/store/vector"
+	"satchel/pipeline/trust"
 )
 
 // ErrUnusable is returned by Open when settings or server rule out any work: the text
@@ -171,13 +170,9 @@ func (c *Config) trust() (*tls.Config, error) {
 	if c.CAFile == "" {
 		return nil, nil
 	}
-	pem, err := os.ReadFile(c.CAFile)
+	pool, err := trust.Roots(c.CAFile)
 	if err != nil {
-		return nil, fmt.Errorf("open vector index: %w: read certificates: %w", ErrUnusable, err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("open vector index: %w: %s holds no PEM certificate", ErrUnusable, c.CAFile)
+		return nil, fmt.Errorf("open vector index: %w: %w", ErrUnusable, err)
 	}
 	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, nil
 }
