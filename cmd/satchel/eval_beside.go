@@ -26,6 +26,10 @@ const (
 	minCosine = .999
 )
 
+// besideWait is how many milliseconds a search may take: what is compared is what servers
+// find, not what they find in time.
+const besideWait = 60_000
+
 // beside is one set on the embedded engines and on the servers, from the same log.
 type beside struct {
 	Set      string     `json:"set"`
@@ -114,6 +118,7 @@ func (c *evalCmd) besideSet(ctx context.Context, a *app, name string) (r beside,
 	if err != nil {
 		return r, err
 	}
+	there.RetrievalMS = besideWait
 	defer func() { err = errors.Join(err, there.dropSchemas(context.WithoutCancel(ctx))) }()
 	sys, err := here.imported(ctx, &set)
 	if err != nil {

@@ -50,3 +50,40 @@ func TestANATSThatRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestASecureNATS: with the files that the settings name, a node and its clients use a NATS
+// that wants TLS of both sides and credentials or a key; without one of them one sentence
+// says which.
+func TestASecureNATS(t *testing.T) {
+	t.Parallel()
+	for name, cfg := range map[string]testenv.NATSConfig{"--creds": {Servers: 1, Secure: true}, "--nats-nkey": {Servers: 1, Secure: true, NKeys: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := testenv.StartNATS(t, cfg)
+			with := func(leave string) []string {
+				args := []string{"--nats-url", c.URL(), "--stream-mb", "64"}
+				for flag, value := range map[string]string{"--creds": c.User.Creds, "--nats-nkey": c.User.NKey, "--nats-ca": c.User.CA, "--nats-cert": c.User.Cert, "--nats-key": c.User.Key} {
+					if value != "" && flag != leave && (flag != "--nats-key" || leave != "--nats-cert") {
+						args = append(args, flag, value)
+					}
+				}
+				return args
+			}
+			n := startNode(t, with("")...)
+			r := command(t, "", append([]string{"emit", "--text", "the kiln is fired on Mondays", "--label", "level:public", "--json"}, with("")...)...)
+			if r.code != 0 || !strings.Contains(r.out, string(schemas.ReceiptIndexed)) {
+				t.Fatalf("emit: exit code %d\n%s%s", r.code, r.out, r.err)
+			}
+			contains(t, "ask", command(t, "", append([]string{"ask", "when is the kiln fired?"}, with("")...)...).out, "Mondays")
+			for leave, says := range map[string]string{name: "NATS does not accept the credentials", "--nats-ca": "the TLS certificates of NATS and Satchel do not fit", "--nats-cert": "the TLS certificates of NATS and Satchel do not fit"} {
+				r := command(t, "", append([]string{"up", "--dir", t.TempDir(), "--http-addr", ""}, with(leave)...)...)
+				if r.code != exitUsage || !strings.Contains(r.err, says) || strings.Count(strings.TrimSpace(r.err), "\n") > 0 {
+					t.Errorf("without %s: exit code %d\n%s", leave, r.code, r.err)
+				}
+			}
+			if n.down(t) != 0 {
+				t.Error("the node did not stop well")
+			}
+		})
+	}
+}

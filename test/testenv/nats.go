@@ -23,17 +23,24 @@ type NATSConfig struct {
 	// Accounts makes the accounts APP, with the users "app" and "limited", who may not make
 	// streams, and SYS, the system account, with the user "sys"; a password is the name.
 	Accounts bool
+	// Secure asks everybody for TLS with a certificate and for credentials of an operator's
+	// user; with NKeys for a user's key instead. See NATSCluster.User.
+	Secure, NKeys bool
 }
 
 // NATSCluster is a cluster of real servers in this process, on loopback. It is stopped
 // when the test ends.
 type NATSCluster struct {
+	User NATSUser // of a secure one
+
 	t       testing.TB
 	cfg     NATSConfig
 	dir     string
 	ports   []int // of clients
 	routes  []int
 	monitor []int
+
+	security string // of each server's configuration
 
 	mu      sync.Mutex
 	servers []*server.Server // nil: down
@@ -51,6 +58,9 @@ func StartNATS(t testing.TB, cfg NATSConfig) *NATSCluster {
 	c := &NATSCluster{t: t, cfg: cfg, dir: t.TempDir(), servers: make([]*server.Server, cfg.Servers)}
 	ports := natsPorts(t, 3*cfg.Servers)
 	c.ports, c.routes, c.monitor = ports[:cfg.Servers], ports[cfg.Servers:2*cfg.Servers], ports[2*cfg.Servers:]
+	if cfg.Secure {
+		c.security = c.secure(t)
+	}
 	t.Cleanup(func() {
 		for i := range c.servers {
 			c.Stop(i)
@@ -99,6 +109,7 @@ func (c *NATSCluster) config(i int) string {
 		}
 		b.WriteString("\n] }\n")
 	}
+	b.WriteString(c.security)
 	if c.cfg.Monitor {
 		fmt.Fprintf(&b, "http: 127.0.0.1:%d\n", c.monitor[i])
 	}

@@ -31,10 +31,15 @@ const postgresUser = "satchel"
 type postgresInfo struct {
 	Port     int    `json:"port"`
 	Password string `json:"password"`
+	CA       string `json:"ca,omitempty"` // of a server that wants TLS
 }
 
 func (i postgresInfo) url(database string) string {
-	u := url.URL{Scheme: "postgres", User: url.UserPassword(postgresUser, i.Password), Host: fmt.Sprintf("127.0.0.1:%d", i.Port), Path: database, RawQuery: "sslmode=disable"}
+	query := url.Values{"sslmode": {"disable"}}
+	if i.CA != "" {
+		query = url.Values{"sslmode": {"verify-full"}, "sslrootcert": {i.CA}}
+	}
+	u := url.URL{Scheme: "postgres", User: url.UserPassword(postgresUser, i.Password), Host: fmt.Sprintf("127.0.0.1:%d", i.Port), Path: database, RawQuery: query.Encode()}
 	return u.String()
 }
 
@@ -160,12 +165,45 @@ type PostgresServer struct {
 	dir     string
 	info    postgresInfo
 	account account
+	more    []string  // settings, name=value
 	cmd     *exec.Cmd // nil while it is stopped
 }
 
 // StartPostgres starts a Postgres server of the test's own, with the settings of a
 // productive one, and ends it with the test.
 func StartPostgres(t testing.TB) *PostgresServer {
+	t.Helper()
+	p := newPostgres(t)
+	p.Start()
+	return p
+}
+
+// StartPostgresTLS is StartPostgres with a certificate of its own, which the URL names the
+// authority of. It takes nobody without TLS.
+func StartPostgresTLS(t testing.TB) *PostgresServer {
+	t.Helper()
+	p := newPostgres(t)
+	ca := NewAuthority(t)
+	cert, key := ca.Issue(t, "postgres")
+	for name, from := range map[string]string{"server.crt": cert, "server.key": key} {
+		raw, err := os.ReadFile(from)
+		to := filepath.Join(p.dir, "data", name)
+		if err = errors.Join(err, os.WriteFile(to, raw, 0o600), os.Chown(to, p.account.uid, p.account.gid)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hba := []byte("hostssl all all 127.0.0.1/32 scram-sha-256\n")
+	if err := os.WriteFile(filepath.Join(p.dir, "data", "pg_hba.conf"), hba, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.more, p.info.CA = []string{"ssl=on"}, ca.File
+	p.URL = p.info.url("postgres")
+	p.Start()
+	return p
+}
+
+// newPostgres makes a server that was not started yet.
+func newPostgres(t testing.TB) *PostgresServer {
 	t.Helper()
 	bin, a, err := findPostgres()
 	if err != nil {
@@ -191,14 +229,13 @@ func StartPostgres(t testing.TB) *PostgresServer {
 		t.Fatal(err)
 	}
 	p.URL = p.info.url("postgres")
-	p.Start()
 	return p
 }
 
 // Start starts the server again, on the same port, and waits until it takes connections.
 func (p *PostgresServer) Start() {
 	p.t.Helper()
-	command := postgresCommand(p.bin, p.dir, p.info.Port)
+	command := postgresCommand(p.bin, p.dir, p.info.Port, p.more...)
 	p.cmd = p.account.command(command[0], command[1:]...)
 	log, err := os.OpenFile(filepath.Join(p.dir, "server.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {

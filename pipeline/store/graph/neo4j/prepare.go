@@ -30,6 +30,7 @@ var constraints = [...]struct{ name, statement string }{
 func (db *DB) prepare(ctx context.Context, host string) error {
 	within, cancel := context.WithTimeout(ctx, db.cfg.ConnectWait)
 	defer cancel()
+	var last error // what an attempt that was cut off by the wait does not know
 	for {
 		err := db.constrain(within, host)
 		var refused *neo4j.Neo4jError
@@ -39,11 +40,14 @@ func (db *DB) prepare(ctx context.Context, host string) error {
 		if errors.As(err, &refused) && !refused.IsRetriable() {
 			return db.unusable(host, err)
 		}
+		if last == nil || within.Err() == nil {
+			last = err
+		}
 		pause := time.NewTimer(250 * time.Millisecond)
 		select {
 		case <-within.Done():
 			pause.Stop()
-			return db.unusable(host, errors.Join(ctx.Err(), err))
+			return db.unusable(host, errors.Join(ctx.Err(), last))
 		case <-pause.C:
 		}
 	}

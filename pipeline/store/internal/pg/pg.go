@@ -2,10 +2,12 @@ package pg
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"maps"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -209,6 +211,9 @@ func explain(err error, c *pgx.ConnConfig) error {
 	if errors.As(err, &server) {
 		switch server.Code {
 		case "28P01", "28000":
+			if strings.Contains(server.Message, "no encryption") {
+				return setup("Postgres at %s takes user %q for database %q only with TLS: set sslmode=verify-full, and sslrootcert for an authority of your own", where, c.User, c.Database)
+			}
 			return setup("Postgres at %s refuses user %q for database %q: check the user, the password and pg_hba.conf", where, c.User, c.Database)
 		case "3D000":
 			return setup("Postgres at %s has no database %q: create it first", where, c.Database)
@@ -223,6 +228,10 @@ func explain(err error, c *pgx.ConnConfig) error {
 	}
 	if errors.Is(err, context.Canceled) {
 		return err
+	}
+	var untrusted *tls.CertificateVerificationError
+	if errors.As(err, &untrusted) {
+		return setup("the certificate of Postgres at %s is not trusted for that name: see sslrootcert and sslmode in the database URL", where)
 	}
 	if Classify(err) == Unreachable {
 		return setup("no Postgres answers at %s: is it running, and is TLS as the server wants it?", where)

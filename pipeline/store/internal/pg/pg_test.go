@@ -147,3 +147,42 @@ func TestClassify(t *testing.T) {
 		t.Errorf("the error quotes data: %s", text)
 	}
 }
+
+// TestTLS: a server that wants TLS is used when its certificate is trusted, and what is
+// missing otherwise is told.
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	server := testenv.StartPostgresTLS(t)
+	open := func(query string) error {
+		u, err := url.Parse(server.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if query != "" {
+			u.RawQuery = query
+		}
+		pool, err := pg.Open(t.Context(), pg.Config{URL: u.String(), Schema: "tls", Migrations: []string{"CREATE TABLE a (x int)"}})
+		if err != nil {
+			return err
+		}
+		defer pool.Close()
+		var encrypted bool
+		if err := pool.QueryRow(t.Context(), "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()").Scan(&encrypted); err != nil || !encrypted {
+			t.Errorf("encrypted: %t, %v", encrypted, err)
+		}
+		return nil
+	}
+	if err := open(""); err != nil {
+		t.Errorf("with its authority: %v", err)
+	}
+	for query, says := range map[string]string{
+		"sslmode=verify-full": "is not trusted for that name: see sslrootcert",
+		"sslmode=verify-full&sslrootcert=" + url.QueryEscape(testenv.NewAuthority(t).File): "is not trusted for that name: see sslrootcert",
+		"sslmode=disable": "only with TLS: set sslmode=verify-full",
+	} {
+		var setup *pg.SetupError
+		if err := open(query); !errors.As(err, &setup) || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", query, err)
+		}
+	}
+}

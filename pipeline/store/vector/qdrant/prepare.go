@@ -38,6 +38,7 @@ func collectionName(prefix, model string) string {
 func (x *Index) prepare(ctx context.Context) error {
 	within, cancel := context.WithTimeout(ctx, x.cfg.ConnectWait)
 	defer cancel()
+	var last error // what an attempt that was cut off by the wait does not know
 	for {
 		err := x.ensure(within)
 		if err == nil || errors.Is(err, ErrUnusable) {
@@ -46,8 +47,11 @@ func (x *Index) prepare(ctx context.Context) error {
 		if !retryable(err) {
 			return x.unusable(err)
 		}
+		if last == nil || within.Err() == nil {
+			last = err
+		}
 		if pause(within, 250*time.Millisecond) != nil {
-			return x.unusable(errors.Join(ctx.Err(), err))
+			return x.unusable(errors.Join(ctx.Err(), last))
 		}
 	}
 }

@@ -1,0 +1,110 @@
+package testenv
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/jwt/v2"
+	"github.com/nats-io/nkeys"
+)
+
+// NATSUser is who may connect to a secure NATS, and what the client needs of files.
+type NATSUser struct {
+	CA, Cert, Key string // of TLS, which the servers ask of both sides
+	Creds         string // of a user whose account an operator has signed; "" with NKeys
+	NKey          string // seed of a user whom the servers know by its key; "" with Creds
+}
+
+// secure writes what User needs, and returns the servers' part of it.
+func (c *NATSCluster) secure(t testing.TB) string {
+	t.Helper()
+	ca := NewAuthority(t)
+	c.User.CA = ca.File
+	c.User.Cert, c.User.Key = ca.Issue(t, "client")
+	cert, key := ca.Issue(t, "server")
+	tls := fmt.Sprintf("tls { cert_file: %q, key_file: %q, ca_file: %q, verify: true }\n", cert, key, ca.File)
+	if c.cfg.NKeys {
+		return tls + c.nkey(t)
+	}
+	return tls + c.operator(t)
+}
+
+// nkey makes a user of the global account.
+func (c *NATSCluster) nkey(t testing.TB) string {
+	t.Helper()
+	pair, public := newKey(t, nkeys.CreateUser)
+	c.User.NKey = c.keep(t, "user.nk", seed(t, pair))
+	return fmt.Sprintf("authorization { users: [ { nkey: %s } ] }\n", public)
+}
+
+// operator makes an operator with a system account and an account with JetStream, and a
+// user of the latter.
+func (c *NATSCluster) operator(t testing.TB) string {
+	t.Helper()
+	signer, _ := newKey(t, nkeys.CreateOperator)
+	_, system := newKey(t, nkeys.CreateAccount)
+	account, app := newKey(t, nkeys.CreateAccount)
+	pair, public := newKey(t, nkeys.CreateUser)
+	operator := jwt.NewOperatorClaims(publicOf(t, signer))
+	operator.SystemAccount = system
+	claims := jwt.NewAccountClaims(app)
+	claims.Limits.JetStreamLimits = jwt.JetStreamLimits{MemoryStorage: jwt.NoLimit, DiskStorage: jwt.NoLimit, Streams: jwt.NoLimit, Consumer: jwt.NoLimit}
+	user, err := jwt.FormatUserConfig(signed(t, jwt.NewUserClaims(public), account), seed(t, pair))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.User.Creds = c.keep(t, "user.creds", user)
+	return strings.Join([]string{
+		"operator: " + signed(t, operator, signer), "system_account: " + system, "resolver: MEMORY", "resolver_preload {",
+		system + ": " + signed(t, jwt.NewAccountClaims(system), signer), app + ": " + signed(t, claims, signer), "}\n",
+	}, "\n")
+}
+
+// keep writes a secret of a client beside the servers' files.
+func (c *NATSCluster) keep(t testing.TB, name string, secret []byte) string {
+	t.Helper()
+	path := filepath.Join(c.dir, name)
+	if err := os.WriteFile(path, secret, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func newKey(t testing.TB, create func() (nkeys.KeyPair, error)) (nkeys.KeyPair, string) {
+	t.Helper()
+	pair, err := create()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pair, publicOf(t, pair)
+}
+
+func publicOf(t testing.TB, pair nkeys.KeyPair) string {
+	t.Helper()
+	public, err := pair.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return public
+}
+
+func seed(t testing.TB, pair nkeys.KeyPair) []byte {
+	t.Helper()
+	s, err := pair.Seed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func signed(t testing.TB, claims jwt.Claims, by nkeys.KeyPair) string {
+	t.Helper()
+	token, err := claims.Encode(by)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
