@@ -97,7 +97,7 @@ func openIndexes(t *testing.T, dir, database string) *indexes {
 }
 
 func (x *indexes) projector(log *eventlog.Log) *worker.Projector {
-	return worker.NewProjector(worker.Config{Log: log, Embedder: x.embedder, Stores: worker.Stores{Items: x.items, Keyword: x.keyword, Vector: x.vector, Graph: x.graph}})
+	return worker.NewProjector(worker.Config{Log: log, Embedder: x.embedder, Stores: worker.Stores{Items: x.items, Novelty: x.items, Keyword: x.keyword, Vector: x.vector, Graph: x.graph}})
 }
 
 // digests are those of items, keyword index, vector index and graph.
