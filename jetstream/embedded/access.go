@@ -23,9 +23,15 @@ const private = "_SATCHEL"
 
 // access says who may do what: the operator everything. The client, as which connects
 // who shows no key, may publish memories and requests and follow the ledger; not write
-// what Satchel alone says, nor change streams, nor read or consume MEMORY and artifacts,
-// nor answer in Satchel's place, but for the subjects that are not in own. To what it was
-// asked it may answer.
+// what Satchel alone says, nor change streams, nor read or consume MEMORY, dead letters,
+// artifacts and revocations, nor hear what the server tells of requests of others, nor answer in
+// Satchel's place, but for the subjects that are not in own. To what it was asked it may
+// answer.
+//
+// A push consumer sends with the server's rights, into subjects that somebody hears by their
+// names. Of the ledger a client may have one: the server lets none send into the stream it
+// reads, and of the other streams' subjects clients hear the dead letters alone, which they
+// cannot consume. So copies of the ledger can come there, as foreign messages, and no circle.
 func access(operator, client string, own []string) []*server.NkeyUser {
 	publish := []string{
 		"prov.v1.>", "dlq.v1.>", "p.>", private + ".>", "$O.>", "$KV.>",
@@ -33,13 +39,13 @@ func access(operator, client string, own []string) []*server.NkeyUser {
 		"$JS.API.STREAM.RESTORE.>", "$JS.API.STREAM.SNAPSHOT.>", "$JS.API.STREAM.MSG.DELETE.>", "$JS.API.STREAM.PEER.>",
 		"$JS.API.STREAM.LEADER.>", "$JS.API.CONSUMER.LEADER.>", "$JS.ACK.MEMORY.>", "$JS.FC.>", "$JSC.>",
 	}
-	for _, stream := range []string{"MEMORY", "OBJ_SATCHEL_ARTIFACTS"} {
+	for _, stream := range []string{"MEMORY", "DLQ", "OBJ_SATCHEL_ARTIFACTS", "KV_SATCHEL_REVOKED"} {
 		publish = append(publish, "$JS.API.STREAM.MSG.GET."+stream, "$JS.API.DIRECT.GET."+stream, "$JS.API.DIRECT.GET."+stream+".>",
 			"$JS.API.CONSUMER.*."+stream, "$JS.API.CONSUMER.*."+stream+".>", "$JS.API.CONSUMER.DURABLE.CREATE."+stream+".>",
 			"$JS.API.CONSUMER.MSG.NEXT."+stream+".>")
 	}
 	subscribe := append([]string{
-		"mem.v1.>", "p.>", "ctx.v1.*.*", "log.v1.>", "art.v1.>", private + ".>", "$JS.API.>", "$JS.ACK.>", "$O.SATCHEL_ARTIFACTS.>",
+		"mem.v1.>", "p.>", "ctx.v1.*.*", "log.v1.>", "art.v1.>", private + ".>", "$JS.API.>", "$JS.ACK.>", "$JS.EVENT.>", "$O.>", "$KV.>",
 	}, own...)
 	return []*server.NkeyUser{{Nkey: operator}, {Nkey: client, Permissions: &server.Permissions{
 		Publish: &server.SubjectPermission{Allow: []string{">"}, Deny: publish}, Subscribe: &server.SubjectPermission{Deny: subscribe},

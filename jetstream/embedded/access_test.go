@@ -26,6 +26,8 @@ func TestClientsMayNotWriteTheLedger(t *testing.T) {
 		"$JS.API.STREAM.DELETE.LEDGER": false, "$JS.API.STREAM.PURGE.MEMORY": false, "$JS.API.STREAM.MSG.DELETE.LEDGER": false,
 		"$JS.API.CONSUMER.DELETE.MEMORY.append-p01": false, "$JS.API.CONSUMER.MSG.NEXT.MEMORY.append-p01": false,
 		"$JS.ACK.MEMORY.append-p01.1.2.3.4.5": false, "$KV.x.y": false, "$O.x.y": false, "_SATCHEL.x.y": false,
+		"$JS.API.CONSUMER.CREATE.DLQ": false, "$JS.API.CONSUMER.CREATE.DLQ.x": false, "$JS.API.STREAM.MSG.GET.DLQ": false, "$JS.API.DIRECT.GET.DLQ.dlq.v1.a.x": false,
+		"$JS.API.CONSUMER.CREATE.KV_SATCHEL_REVOKED": false, "$JS.API.DIRECT.GET.KV_SATCHEL_REVOKED.$KV.SATCHEL_REVOKED.x": false,
 		"$JS.API.CONSUMER.CREATE.MEMORY": false, "$JS.API.STREAM.MSG.GET.MEMORY": false, "$JS.API.DIRECT.GET.MEMORY.p.1.x": false,
 		"$JS.API.CONSUMER.CREATE.OBJ_SATCHEL_ARTIFACTS.x": false, "$JS.API.CONSUMER.CREATE.OBJ_SATCHEL_ARTIFACTS": false,
 		"$JS.API.STREAM.MSG.GET.OBJ_SATCHEL_ARTIFACTS": false, "$JS.API.DIRECT.GET.OBJ_SATCHEL_ARTIFACTS": false,
@@ -98,7 +100,7 @@ func TestClientsHearTheLedgerAndTheirRepliesAlone(t *testing.T) {
 	}
 	heard := map[string]bool{"prov.v1.a.pack.satchel": true, "_INBOX.x.y": true, "ctx.v1.a.role.verifier": true}
 	for _, hidden := range []string{"mem.v1.a.evt.x", "mem.v1.a.put", "p.1.mem.v1.a.evt.x", "ctx.v1.a.request", "ctx.v1.a.role.planner",
-		"log.v1.a.head", "art.v1.a.store", "_SATCHEL.x.y", "$JS.API.CONSUMER.MSG.NEXT.MEMORY.append-p01", "$O.SATCHEL_ARTIFACTS.C.x"} {
+		"log.v1.a.head", "art.v1.a.store", "_SATCHEL.x.y", "$JS.API.CONSUMER.MSG.NEXT.MEMORY.append-p01", "$O.SATCHEL_ARTIFACTS.C.x", "$KV.SATCHEL_REVOKED.x", "$JS.EVENT.ADVISORY.API"} {
 		heard[hidden] = false
 	}
 	if err := client.Flush(); err != nil {

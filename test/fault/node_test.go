@@ -20,6 +20,10 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"satchel/jetstream/embedded"
 )
 
 var binaryOnce = sync.OnceValues(func() (string, error) {
@@ -187,6 +191,17 @@ func (n *node) awaitExit(limit time.Duration) bool {
 	case <-time.After(limit):
 		return false
 	}
+}
+
+// operator is the option with which the owner of the data folder connects.
+func (n *node) operator(t *testing.T) nats.Option {
+	t.Helper()
+	if n.nats != "" {
+		return nats.Name("oracle")
+	}
+	user, err := embedded.Operator(filepath.Join(n.dir, "streams"))
+	must(t, err)
+	return user
 }
 
 // address waits until the process is up and returns where; "" when ctx is done.

@@ -70,6 +70,12 @@ func (r *record) settle(t *testing.T, n *node, tenants []string) (ledger map[str
 		})
 		ledger[tenant] = ledgerPositions(ctx, t, conn, tenant)
 	}
+	operator, err := nats.Connect(n.address(ctx), n.operator(t))
+	must(t, err)
+	defer operator.Close()
+	if conn, err = js.New(operator); err != nil {
+		t.Fatal(err)
+	}
 	dead, err := jetstream.OpenDeadLetters(ctx, conn)
 	must(t, err)
 	letters, err = dead.List(ctx, "", 0, 1<<20)
