@@ -36,6 +36,9 @@ const uploads = "/upload/"
 // uploadLimit is how long an upload can take; what is older was given up.
 const uploadLimit = 24 * time.Hour
 
+// claimLimit is how long after a content was stored an item that has it must be in the log.
+const claimLimit = 7 * 24 * time.Hour
+
 // revokedTTL is how long a revocation is kept: longer than a handle is good.
 const revokedTTL = 25 * time.Hour
 
@@ -50,7 +53,10 @@ type Artifacts struct {
 	revoked jetstream.KeyValue
 }
 
-var _ transport.Artifacts = (*Artifacts)(nil)
+var (
+	_ transport.Artifacts       = (*Artifacts)(nil)
+	_ transport.ArtifactSweeper = (*Artifacts)(nil)
+)
 
 // NewArtifacts returns the artifacts on js. The buckets are opened when they are needed.
 func NewArtifacts(js jetstream.JetStream) *Artifacts { return &Artifacts{js: js} }
@@ -99,10 +105,11 @@ func (a *Artifacts) Put(ctx context.Context, tenant string, r io.Reader) (sum st
 	return sum, size, nil
 }
 
-// name gives an upload its name, or drops it when the content is there already.
+// name gives an upload its name, or drops it when the content is there already, which is
+// then as young as the upload.
 func (a *Artifacts) name(ctx context.Context, store jetstream.ObjectStore, upload, name string) error {
-	if _, err := store.GetInfo(ctx, name); err == nil {
-		return a.drop(ctx, store, upload)
+	if info, err := store.GetInfo(ctx, name); err == nil {
+		return errors.Join(store.UpdateMeta(ctx, name, info.ObjectMeta), a.drop(ctx, store, upload))
 	}
 	err := store.UpdateMeta(ctx, upload, jetstream.ObjectMeta{Name: name})
 	if errors.Is(err, jetstream.ErrObjectAlreadyExists) {
@@ -232,24 +239,53 @@ func (a *Artifacts) Delete(ctx context.Context, tenant, sum string) (bool, error
 	return true, a.drop(ctx, store, name)
 }
 
-// Sweep drops uploads that were given up.
-func (a *Artifacts) Sweep(ctx context.Context, now time.Time) error {
+// Sweep drops uploads that were given up a day ago, and contents that are a week old and
+// not claimed: nobody can open them.
+func (a *Artifacts) Sweep(ctx context.Context, now time.Time, claimed func(ctx context.Context, tenant, sum string) (bool, error)) (int, error) {
 	store, err := a.objects(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	objects, err := store.List(ctx)
 	if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
-		return fmt.Errorf("list artifacts: %w", err)
+		return 0, fmt.Errorf("list artifacts: %w", err)
 	}
+	removed := 0
 	for _, o := range objects {
-		if strings.Contains(o.Name, uploads) && now.Sub(o.ModTime) > uploadLimit {
+		tenant, sum, ok := strings.Cut(o.Name, "/")
+		switch age := now.Sub(o.ModTime); {
+		case !ok || age <= uploadLimit:
+		case strings.Contains(o.Name, uploads):
 			if err := a.drop(ctx, store, o.Name); err != nil {
-				return err
+				return removed, err
 			}
+		case age > claimLimit:
+			gone, err := a.sweep(ctx, store, o.ModTime, tenant, sum, claimed)
+			if err != nil {
+				return removed, err
+			}
+			removed += gone
 		}
 	}
-	return nil
+	return removed, nil
+}
+
+// sweep removes a content that nobody claims, unless it was stored again since at.
+func (a *Artifacts) sweep(ctx context.Context, store jetstream.ObjectStore, at time.Time, tenant, sum string, claimed func(ctx context.Context, tenant, sum string) (bool, error)) (int, error) {
+	if ok, err := claimed(ctx, tenant, sum); ok || err != nil {
+		return 0, err
+	}
+	info, err := store.GetInfo(ctx, schemas.ArtifactObject(tenant, sum))
+	if errors.Is(err, jetstream.ErrObjectNotFound) || err == nil && info.ModTime.After(at) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("look at artifact: %w", err)
+	}
+	if gone, err := a.Delete(ctx, tenant, sum); !gone || err != nil {
+		return 0, err
+	}
+	return 1, nil
 }
 
 func (a *Artifacts) revocations(ctx context.Context) (jetstream.KeyValue, error) {

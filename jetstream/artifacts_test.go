@@ -7,6 +7,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"slices"
+	"strings"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -81,8 +83,87 @@ func TestArtifactsThatBreakOff(t *testing.T) {
 	if _, _, err := a.Put(t.Context(), "a.b", bytes.NewReader([]byte("x"))); err == nil {
 		t.Error("a tenant that is no token is taken")
 	}
-	if err := a.Sweep(t.Context(), time.Now().Add(48*time.Hour)); err != nil {
-		t.Error(err)
+}
+
+// TestSweep: what was given up and what nobody claims goes when it is old enough, and
+// nothing else.
+func TestSweep(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	a := jetstream.NewArtifacts(b.js)
+	put := func(text string) string {
+		t.Helper()
+		sum, _, err := a.Put(t.Context(), "acme", strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sum
+	}
+	mine, nobodys := put("somebody's"), put("nobody's")
+	store, err := b.js.ObjectStore(t.Context(), jetstream.ArtifactsBucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.PutString(t.Context(), "acme/upload/broken", "half a"); err != nil {
+		t.Fatal(err)
+	}
+	left := func() (names []string) {
+		t.Helper()
+		list, err := store.List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range list {
+			names = append(names, strings.TrimPrefix(o.Name, "acme/"))
+		}
+		slices.Sort(names)
+		return names
+	}
+	sweep := func(after time.Duration, want int, still ...string) {
+		t.Helper()
+		slices.Sort(still)
+		got, err := a.Sweep(t.Context(), time.Now().Add(after), func(_ context.Context, tenant, sum string) (bool, error) { return tenant != "acme" || sum == mine, nil })
+		if names := left(); err != nil || got != want || !slices.Equal(names, still) {
+			t.Errorf("after %s: %d removed, left %v, %v", after, got, names, err)
+		}
+	}
+	sweep(time.Hour, 0, mine, nobodys, "upload/broken")
+	sweep(48*time.Hour, 0, mine, nobodys)
+	sweep(8*24*time.Hour, 1, mine)
+	if _, err := a.Open(t.Context(), "acme", nobodys); !errors.Is(err, transport.ErrNoArtifact) {
+		t.Errorf("what was swept: %v", err)
+	}
+	broken := errors.New("broken")
+	if _, err := a.Sweep(t.Context(), time.Now().Add(8*24*time.Hour), func(context.Context, string, string) (bool, error) { return false, broken }); !errors.Is(err, broken) {
+		t.Errorf("nobody knows: %v", err)
+	}
+	if names := left(); !slices.Equal(names, []string{mine}) {
+		t.Errorf("left %v", names)
+	}
+}
+
+// TestStoredAgainIsYoung: the same content, stored again while it is about to be swept, stays.
+func TestStoredAgainIsYoung(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	a := jetstream.NewArtifacts(b.js)
+	sum, _, err := a.Put(t.Context(), "acme", strings.NewReader("twice"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := a.Sweep(t.Context(), time.Now().Add(8*24*time.Hour), func(ctx context.Context, tenant, _ string) (bool, error) {
+		_, _, err := a.Put(ctx, tenant, strings.NewReader("twice"))
+		return false, err
+	})
+	if n != 0 || err != nil {
+		t.Errorf("%d removed, %v", n, err)
+	}
+	content, err := a.Open(t.Context(), "acme", sum)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if raw, err := io.ReadAll(content); string(raw) != "twice" || err != nil {
+		t.Errorf("%q, %v", raw, err)
 	}
 }
 

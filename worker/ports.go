@@ -4,18 +4,19 @@ import "satchel/worker/transport"
 
 // The names of package transport, which the jetstream package implements.
 type (
-	Message        = transport.Message
-	StreamState    = transport.StreamState
-	Inbox          = transport.Inbox
-	Crew           = transport.Crew
-	Rejected       = transport.Rejected
-	DeadLetters    = transport.DeadLetters
-	LedgerMessage  = transport.LedgerMessage
-	Ledger         = transport.Ledger
-	Outbox         = transport.Outbox
-	Copy           = transport.Copy
-	StreamScrubber = transport.StreamScrubber
-	Artifacts      = transport.Artifacts
+	Message         = transport.Message
+	StreamState     = transport.StreamState
+	Inbox           = transport.Inbox
+	Crew            = transport.Crew
+	Rejected        = transport.Rejected
+	DeadLetters     = transport.DeadLetters
+	LedgerMessage   = transport.LedgerMessage
+	Ledger          = transport.Ledger
+	Outbox          = transport.Outbox
+	Copy            = transport.Copy
+	StreamScrubber  = transport.StreamScrubber
+	Artifacts       = transport.Artifacts
+	ArtifactSweeper = transport.ArtifactSweeper
 )
 
 // The errors of package transport.

@@ -44,11 +44,14 @@ type Config struct {
 	Streams     StreamScrubber
 	Artifacts   Artifacts // heavy contents, which an erasure takes along; nil: none are kept
 	Scrubbers   []Scrubber
+	// Uploads are the artifacts of which what nobody claims is removed; nil: nothing is.
+	Uploads ArtifactSweeper
 	// Crew shares the work with other processes; the partition of an inbox is its place in
 	// Inboxes. nil: all of it is this one's.
 	Crew Crew
 
 	BatchSize int              // events a transaction at most; default 512
+	Sweep     time.Duration    // between looks for artifacts that nobody claims; default 6 h
 	Clock     func() time.Time // default time.Now
 	Logger    *slog.Logger     // default discards
 	// Failpoint is called with the name of every point at which a crash is worth trying;
@@ -64,6 +67,7 @@ type Worker struct {
 	appenders []*appender
 	relay     *relay
 	sweeper   *sweeper
+	uploads   *artifactSweeper
 	eraser    *eraser
 	stopped   atomic.Pointer[error]
 	health    health
@@ -82,6 +86,9 @@ func New(cfg Config) (*Worker, error) {
 	}
 	if cfg.BatchSize <= 0 {
 		cfg.BatchSize = 512
+	}
+	if cfg.Sweep <= 0 {
+		cfg.Sweep = 6 * time.Hour
 	}
 	if cfg.Clock == nil {
 		cfg.Clock = time.Now
@@ -113,6 +120,9 @@ func New(cfg Config) (*Worker, error) {
 	}
 	if cfg.Exceptions != nil {
 		w.sweeper = &sweeper{log: cfg.Log, exceptions: cfg.Exceptions, logger: cfg.Logger}
+	}
+	if cfg.Uploads != nil {
+		w.uploads = &artifactSweeper{artifacts: cfg.Uploads, log: cfg.Log, share: w.share, every: cfg.Sweep, now: cfg.Clock, logger: cfg.Logger}
 	}
 	if cfg.Ledger != nil {
 		w.relay = &relay{log: cfg.Log, ledger: cfg.Ledger, batch: cfg.BatchSize, busy: p.busy, hit: cfg.Failpoint, logger: cfg.Logger, share: w.share}
@@ -193,6 +203,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	if w.sweeper != nil {
 		g.Go(func() error { return w.sweeper.run(ctx) })
+	}
+	if w.uploads != nil {
+		g.Go(func() error { return w.uploads.run(ctx) })
 	}
 	if len(w.appenders) > 0 {
 		g.Go(func() error { return w.note(w.eraser.run(ctx, retryPolicy{})) })

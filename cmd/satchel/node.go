@@ -159,7 +159,8 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	if err := a.openIsolation(&engine, o); err != nil {
 		return err
 	}
-	cfg.Artifacts = jetstream.NewArtifacts(conn)
+	artifacts := jetstream.NewArtifacts(conn)
+	cfg.Artifacts, cfg.Uploads = artifacts, artifacts
 	notes, err := a.rank(&engine)
 	if err != nil {
 		return err

@@ -134,6 +134,13 @@ type Artifacts interface {
 	RevokedAt(ctx context.Context, tenant, what string) (time.Time, error)
 }
 
+// ArtifactSweeper removes heavy contents that are nobody's.
+type ArtifactSweeper interface {
+	// Sweep removes, by the time now, uploads that were given up and old contents for which
+	// claimed, asked once for each, says no. It returns how many contents it removed.
+	Sweep(ctx context.Context, now time.Time, claimed func(ctx context.Context, tenant, sha256 string) (bool, error)) (int, error)
+}
+
 // StreamScrubber removes every copy of events from the streams, overwriting the bytes.
 // It returns how many it removed from each stream by name.
 type StreamScrubber interface {

@@ -1,0 +1,60 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"satchel/pipeline/scope"
+	"satchel/pipeline/store/eventlog"
+	"satchel/schemas"
+)
+
+// artifactSweeper removes heavy contents that were stored and that no item ever had. The
+// log knows nothing of them, so their end is no entry of it; it is logged.
+type artifactSweeper struct {
+	artifacts ArtifactSweeper
+	log       *eventlog.Log
+	share     share
+	every     time.Duration
+	now       func() time.Time
+	logger    *slog.Logger
+}
+
+// run sweeps at once and then now and again, until ctx is done.
+func (w *artifactSweeper) run(ctx context.Context) error {
+	tick := time.NewTicker(w.every)
+	defer tick.Stop()
+	for {
+		removed, err := w.artifacts.Sweep(ctx, w.now(), w.claimed)
+		if err != nil && ctx.Err() == nil {
+			w.logger.Warn("sweep artifacts", "error", err)
+		}
+		if removed > 0 {
+			w.logger.Info("artifacts that no item has are removed", "contents", removed)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// claimed reports whether an item was ever recorded with the content. What another worker
+// sweeps counts as claimed.
+func (w *artifactSweeper) claimed(ctx context.Context, tenant, sum string) (bool, error) {
+	if !w.share.owns(tenant) {
+		return true, nil
+	}
+	s, err := scope.System(tenant)
+	if err != nil {
+		return true, nil //nolint:nilerr // it is no tenant of ours
+	}
+	entries, err := w.log.BySubject(ctx, s, artifactID(sum), schemas.TypeArtifactStored)
+	if err != nil {
+		return false, fmt.Errorf("find items of an artifact: %w", err)
+	}
+	return len(entries) > 0, nil
+}
