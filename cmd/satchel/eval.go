@@ -30,6 +30,7 @@ type evalCmd struct {
 	Beside  bool     `help:"Run each set on the embedded engines and, from a copy of the same log, on the servers that the settings name; print what the servers lose, whether every index has the same digest, and how alike the vectors are."`
 	Turns   int      `help:"Also ask along this many turns of the set's first conversation, and measure what packs share from turn to turn." default:"0"`
 	Shrink  bool     `help:"Compact the packs of the largest budget to 25, 50 and 75 percent and say what evidence is kept, beside truncation and head + tail."`
+	Account bool     `help:"Only hold every pack of every query against its drop report and its citations, and print one table; exit code 3 when one does not answer for all."`
 	Max     int      `help:"Only this many queries of each set; 0 is all." default:"0"`
 }
 
@@ -44,6 +45,7 @@ Examples:
   satchel eval --data ./eval --all
   satchel eval --data ./eval --set locomo --ablate
   satchel eval --data ./eval --set locomo --set scifact --beside --max 200
+  satchel eval --data ./eval --all --account
   satchel eval --data ./eval --set pii`
 }
 
@@ -61,6 +63,9 @@ func (c *evalCmd) Run(ctx context.Context, a *app) error {
 	}
 	if c.Beside {
 		return c.runBeside(ctx, a, sets)
+	}
+	if c.Account {
+		return c.accounts(ctx, a, sets)
 	}
 	var out io.Writer
 	if c.Out != "" {
@@ -112,39 +117,47 @@ type evalReport struct {
 	Shrunk   []shrunk    `json:"shrunk,omitempty"`
 }
 
-func (c *evalCmd) runSet(ctx context.Context, a *app, name string, out io.Writer) (r evalReport, err error) {
-	set, err := eval.Load(c.From, name)
-	if err != nil {
-		return r, &usageError{err}
+// open starts a node of its own with the set in it. The caller MUST call done.
+func (c *evalCmd) open(ctx context.Context, a *app, name string) (set eval.Set, sys *evalSystem, done func() error, err error) {
+	if set, err = eval.Load(c.From, name); err != nil {
+		return set, nil, nil, &usageError{err}
 	}
 	if c.Max > 0 {
 		set.Queries = set.Queries[:min(c.Max, len(set.Queries))]
 	}
 	dir, err := os.MkdirTemp("", "satchel-eval-")
 	if err != nil {
-		return r, fmt.Errorf("make a data folder: %w", err)
+		return set, nil, nil, fmt.Errorf("make a data folder: %w", err)
 	}
-	defer os.RemoveAll(dir)
 	own, err := a.apart(dir, c.Servers)
 	if err != nil {
-		return r, err
+		return set, nil, nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	n, err := own.start(ctx, nodeOptions{noListen: true})
 	if err != nil {
-		return r, err
+		return set, nil, nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	defer func() {
-		done := context.WithoutCancel(ctx)
-		err = errors.Join(err, n.stop(done), own.dropSchemas(done))
-	}()
-	sys := newEvalSystem(n, &set)
+	done = func() error {
+		last := context.WithoutCancel(ctx)
+		return errors.Join(n.stop(last), own.dropSchemas(last), os.RemoveAll(dir))
+	}
+	sys = newEvalSystem(n, &set)
 	bar := a.bar(name + ": importing")
 	err = sys.load(ctx, set.Memories, bar.set)
 	bar.end()
 	if err != nil {
-		return r, fmt.Errorf("import set %q: %w", name, err)
+		return set, nil, nil, errors.Join(fmt.Errorf("import set %q: %w", name, err), done())
 	}
-	bar = a.bar(name + ": asking")
+	return set, sys, done, nil
+}
+
+func (c *evalCmd) runSet(ctx context.Context, a *app, name string, out io.Writer) (r evalReport, err error) {
+	set, sys, done, err := c.open(ctx, a, name)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	bar := a.bar(name + ": asking")
 	rows, err := eval.Run(ctx, set, sys, eval.Options{Budgets: c.Budget, Out: out,
 		Progress: func(done, total int) { bar.set(int64(done), int64(total)) }})
 	bar.end()
@@ -297,7 +310,12 @@ func (s *evalSystem) request(q *eval.Query, budget int) (scope.Scope, schemas.Co
 
 // Rank implements eval.System.
 func (s *evalSystem) Rank(ctx context.Context, q *eval.Query) ([]eval.Ranked, error) {
-	sc, req, err := s.request(q, 2000)
+	return s.Found(ctx, q, 2000)
+}
+
+// Found implements eval.System.
+func (s *evalSystem) Found(ctx context.Context, q *eval.Query, budget int) ([]eval.Ranked, error) {
+	sc, req, err := s.request(q, budget)
 	if err != nil {
 		return nil, err
 	}
@@ -337,6 +355,9 @@ func (s *evalSystem) Pack(ctx context.Context, q *eval.Query, budget int) (eval.
 		for _, item := range section.Items {
 			p.IDs = append(p.IDs, s.ids[item.ID])
 		}
+	}
+	for i := range res.Payload.Drop.Drops {
+		p.Dropped = append(p.Dropped, s.ids[res.Payload.Drop.Drops[i].ItemID])
 	}
 	return p, nil
 }

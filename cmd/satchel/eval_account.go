@@ -114,6 +114,7 @@ func account(p *schemas.ResultPayload, texts map[string]string) eval.Account {
 			text := texts[item.ID]
 			a.Add(named(len(text), item.Spans, dropped[item.ID]))
 			a.Cited += 1 + len(item.Spans)
+			a.Parts += min(1, len(item.Spans))
 			if strings.Contains(p.Text, fmt.Sprintf("[%d] ", number)) && number <= len(p.Results) && p.Results[number-1].ID == item.ID {
 				a.Resolved++
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -114,5 +115,13 @@ func TestEvalHoldsRedactedExtracts(t *testing.T) {
 	}
 	if a.Cited < 100 || a.Removed == 0 {
 		t.Errorf("the test shows nothing: %+v", a)
+	}
+	r = command(t, "", "eval", "--data", dir, "--all", "--account", "--budget", "500,1000", "--dir", t.TempDir())
+	if r.code != 0 || !strings.Contains(r.out, "drops named") {
+		t.Fatalf("exit code %d\n%s%s", r.code, r.out, r.err)
+	}
+	fields := strings.Fields(r.out[strings.LastIndex(r.out, " all "):])
+	if want := []string{"all", "16", "0", "0"}; !slices.Equal(fields[:4], want) || fields[7] != "100%" || fields[10] != "100%" {
+		t.Errorf("all packs: %v", fields)
 	}
 }

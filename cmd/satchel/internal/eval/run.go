@@ -20,6 +20,7 @@ type Ranked struct {
 // Packed is a pack of a token budget.
 type Packed struct {
 	IDs     []string
+	Dropped []string // items that the drop report names
 	Tokens  int
 	Shares  map[string]float64 // by id, the part of the item's text that is shown
 	Account Account
@@ -27,39 +28,12 @@ type Packed struct {
 	Took    time.Duration // making it, without holding it against the labels
 }
 
-// Account is how a pack answers for what it left out and for what it cites.
-type Account struct {
-	Removed  int // characters of what was found that are not shown
-	Named    int // of those, the characters that the drop report names
-	Cited    int // citations: references, spans, sentences of the TL;DR
-	Resolved int // of those, the ones that are there
-}
-
-// Add adds b to a.
-func (a *Account) Add(b Account) {
-	a.Removed += b.Removed
-	a.Named += b.Named
-	a.Cited += b.Cited
-	a.Resolved += b.Resolved
-}
-
-// Coverage is the share of the removed characters that is named, 1 when none is.
-func (a Account) Coverage() float64 { return share(a.Named, a.Removed) }
-
-// Citations is the share of the citations that resolve, 1 when there is none.
-func (a Account) Citations() float64 { return share(a.Resolved, a.Cited) }
-
-func share(part, whole int) float64 {
-	if whole == 0 {
-		return 1
-	}
-	return float64(part) / float64(whole)
-}
-
 // System is what is evaluated.
 type System interface {
 	// Rank returns the ranking before any budget, best first, at most 200 places.
 	Rank(ctx context.Context, q *Query) ([]Ranked, error)
+	// Found returns the items that a pack of the budget is made from, best first, at most 200.
+	Found(ctx context.Context, q *Query, budget int) ([]Ranked, error)
 	// Pack returns what a pack of the budget shows.
 	Pack(ctx context.Context, q *Query, budget int) (Packed, error)
 }
