@@ -8,10 +8,32 @@ import "time"
 type RuntimeState struct {
 	Session         SessionMetadata   `json:"session"`         // whose run it is
 	SelectedContext []PackMetadata    `json:"selectedContext"` // ids, titles and labels only
-	ExposedFields   map[string]any    `json:"exposedFields"`   // allow-listed values shown to the model
+	ExposedFields   ExposedFields     `json:"exposedFields"`   // allow-listed values shown to the model
 	Sandboxes       []SandboxRef      `json:"sandboxes"`       // heavy artifacts kept outside
 	Policies        []AppliedPolicy   `json:"policies"`        // what was decided by which revision
 	Metrics         TokenCostEnvelope `json:"metrics"`         // what it took
+}
+
+// ExposedFields are the fields of a run that can be shown at all. A role has those of its
+// whitelist; what a model is asked is the synthesizer's.
+type ExposedFields struct {
+	Task        string             `json:"task,omitempty"`         // what is to be done
+	TokenBudget int                `json:"token_budget,omitempty"` // of the context
+	Plan        []PlanStep         `json:"plan,omitempty"`         // the task's questions
+	Pack        string             `json:"pack,omitempty"`         // id of the context
+	Labels      map[string]string  `json:"labels,omitempty"`       // of the context's items, by id, joined by ","
+	Tools       []string           `json:"tools,omitempty"`        // kept from the model
+	Answer      string             `json:"answer,omitempty"`       // to be verified
+	Snippets    []Snippet          `json:"snippets,omitempty"`     // of the context
+	Metrics     *TokenCostEnvelope `json:"metrics,omitempty"`      // what it took
+	Findings    []Finding          `json:"findings,omitempty"`     // of the sentinel
+}
+
+// Snippet is a piece of the context, as policy lets the principal see it.
+type Snippet struct {
+	Number int    `json:"n"`    // from 1
+	ItemID string `json:"item"` // the item it is of
+	Text   string `json:"text"` // what is shown of it
 }
 
 // SessionMetadata names the session of a run.

@@ -144,7 +144,7 @@ func handoverFacts(h *schemas.Handover) string {
 		parts = append(parts, plural(h.Steps, "step", "steps"))
 	}
 	if h.Invocation != nil && h.From == "synthesizer" {
-		parts = append(parts, fmt.Sprintf("%s, %s cited, %d tokens in (the payload as JSON: task, steps, snippets), %d out", h.Invocation.Model, plural(len(h.Cited), "item", "items"), h.Invocation.PromptTokens, h.Invocation.AnswerTokens))
+		parts = append(parts, fmt.Sprintf("%s, %s cited, %d tokens in (the payload as JSON: task, plan, snippets), %d out", h.Invocation.Model, plural(len(h.Cited), "item", "items"), h.Invocation.PromptTokens, h.Invocation.AnswerTokens))
 	}
 	held, failed := 0, []string{}
 	for _, c := range h.Checks {

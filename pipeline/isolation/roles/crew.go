@@ -126,7 +126,7 @@ type step struct {
 
 	extractive bool                   // the model is not asked
 	context    *schemas.ContextResult // of the pack, once it is open
-	payload    *Payload               // the synthesizer's
+	view       isolation.View         // what the model is shown, once it is taken
 	metrics    schemas.TokenCostEnvelope
 }
 

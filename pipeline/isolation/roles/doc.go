@@ -22,9 +22,9 @@
 //     item that was shown, the citation's bytes are those that were shown, policy still
 //     allows the item, what is said stands in what is cited, no tool is named that policy
 //     does not let be used, and nothing personal appears that the context did not show.
-//   - What a model is asked is made of a [Payload], which can hold nothing else than the
-//     task, the plan and the snippets; model, parameters and payload are in the log by
-//     SHA-256.
+//   - What a model is asked is the synthesizer's [isolation.View], which can hold nothing
+//     else than the task, the plan and the snippets; model, parameters and payload are in
+//     the log by SHA-256.
 //
 // Whoever plays a role elsewhere is a [Player]; what it answers is checked like a model's
 // answer. A Crew is safe for concurrent use; it keeps nothing of a run.

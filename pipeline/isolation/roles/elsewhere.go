@@ -20,9 +20,6 @@ func (st *step) playElsewhere(ctx context.Context) (schemas.RoleReply, handover,
 			return schemas.RoleReply{}, handover{}, err
 		}
 	}
-	if st.role == Synthesizer {
-		st.payload = newPayload(&st.req, st.context)
-	}
 	state, err := st.state(&schemas.RoleReply{})
 	if err != nil {
 		return schemas.RoleReply{}, handover{}, err

@@ -1,11 +1,12 @@
 package roles
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
+	"satchel/pipeline/isolation"
 	"satchel/schemas"
 )
 
@@ -63,6 +64,25 @@ func outside(role, pointer string) error {
 		Message: "is outside the whitelist of the " + role + ", which has " + strings.Join(whitelist(role), ", ")}
 }
 
+// run is what the step knows of its run, for who is shown some of it.
+func (st *step) run(reply *schemas.RoleReply) *isolation.Run {
+	r := &isolation.Run{Task: st.req.Task, TokenBudget: st.req.TokenBudget, Plan: cmp.Or(reply.Plan, st.req.Plan), Pack: st.context, Withheld: st.req.Withheld,
+		Answer: st.req.Answer, Metrics: st.metrics, Findings: reply.Findings}
+	if reply.Verification != nil {
+		r.Tools = reply.Verification.Withheld
+	}
+	if r.Plan == nil && st.role == Synthesizer {
+		r.Plan = &schemas.RolePlan{Steps: []schemas.PlanStep{{ID: "1", Question: st.req.Task}}}
+	}
+	return r
+}
+
+// look takes what a model, or whoever plays the role elsewhere, has to work on.
+func (st *step) look() (err error) {
+	st.view, err = isolation.Show(st.run(&schemas.RoleReply{}), whitelist(st.role))
+	return err
+}
+
 // state is the run as the role sees it: references, and of the fields in its whitelist
 // those that were asked for.
 func (st *step) state(reply *schemas.RoleReply) (*schemas.RuntimeState, error) {
@@ -70,80 +90,31 @@ func (st *step) state(reply *schemas.RoleReply) (*schemas.RuntimeState, error) {
 	if len(st.req.Expose) > 0 {
 		wanted = st.req.Expose
 	}
+	view, err := isolation.Show(st.run(reply), wanted)
+	if err != nil {
+		return nil, err
+	}
 	out := &schemas.RuntimeState{
 		Session: schemas.SessionMetadata{ID: st.req.Session, Tenant: st.s.Tenant(), Principal: st.s.Principal().ID, Purpose: st.s.Purpose(),
 			StartedAt: st.started.UTC(), RequestID: st.req.RequestID},
-		SelectedContext: []schemas.PackMetadata{}, ExposedFields: map[string]any{}, Sandboxes: []schemas.SandboxRef{},
+		SelectedContext: []schemas.PackMetadata{}, ExposedFields: view.Fields(), Sandboxes: []schemas.SandboxRef{},
 		Policies: []schemas.AppliedPolicy{st.policy}, Metrics: st.metrics,
 	}
-	labels := map[string]string{}
-	if st.context != nil {
-		for _, section := range st.context.Payload.Pack.Sections {
-			for i := range section.Items {
-				labels[section.Items[i].ID] = section.Items[i].SecurityLabel
-			}
-		}
-		for i := range st.context.Payload.Results {
-			r := &st.context.Payload.Results[i]
-			if slices.Contains(st.req.Withheld, r.ID) {
-				continue
-			}
-			out.SelectedContext = append(out.SelectedContext, schemas.PackMetadata{ID: r.ID, Title: title(r.Content.Text()), SecurityLabel: labels[r.ID]})
-			if r.Metadata.Artifact != nil {
-				out.Sandboxes = append(out.Sandboxes, *r.Metadata.Artifact)
-			}
-		}
+	if st.context == nil {
+		return out, nil
 	}
-	for _, name := range wanted {
-		if v := st.field(name, reply, labels); v != nil {
-			out.ExposedFields[name] = v
+	labels := isolation.Labels(st.context)
+	for i := range st.context.Payload.Results {
+		r := &st.context.Payload.Results[i]
+		if slices.Contains(st.req.Withheld, r.ID) {
+			continue
+		}
+		out.SelectedContext = append(out.SelectedContext, schemas.PackMetadata{ID: r.ID, Title: title(r.Content.Text()), SecurityLabel: labels[r.ID]})
+		if r.Metadata.Artifact != nil {
+			out.Sandboxes = append(out.Sandboxes, *r.Metadata.Artifact)
 		}
 	}
 	return out, nil
-}
-
-// field returns one exposed field; nil when the run does not have it.
-func (st *step) field(name string, reply *schemas.RoleReply, labels map[string]string) any {
-	switch name {
-	case "task":
-		return st.req.Task
-	case "token_budget":
-		return st.req.TokenBudget
-	case "plan":
-		if plan := firstPlan(reply.Plan, st.req.Plan); plan != nil {
-			return plan.Steps
-		}
-	case "pack":
-		return st.req.PackID
-	case "labels":
-		return labels
-	case "tools":
-		if reply.Verification != nil {
-			return reply.Verification.Withheld
-		}
-	case "answer":
-		if st.req.Answer != nil {
-			return st.req.Answer.Text
-		}
-	case "snippets":
-		if st.payload != nil {
-			return st.payload.snippets
-		}
-	case "metrics":
-		return st.metrics
-	case "findings":
-		return reply.Findings
-	}
-	return nil
-}
-
-func firstPlan(plans ...*schemas.RolePlan) *schemas.RolePlan {
-	for _, p := range plans {
-		if p != nil {
-			return p
-		}
-	}
-	return nil
 }
 
 // title is the first words of a text.
@@ -153,43 +124,4 @@ func title(text string) string {
 		words = append(words[:8:8], "…")
 	}
 	return strings.Join(words, " ")
-}
-
-// Snippet is a piece of the context as the model sees it.
-type Snippet struct {
-	Number int    `json:"n"`
-	ItemID string `json:"item"`
-	Text   string `json:"text"`
-}
-
-// Payload is everything a model is shown beside the instructions. Its fields are set by
-// newPayload alone, from what a pack shows of items that were not withheld.
-type Payload struct {
-	task     string
-	steps    []schemas.PlanStep
-	snippets []Snippet
-}
-
-// MarshalJSON writes the payload as the model gets it.
-func (p *Payload) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		Task     string             `json:"task"`
-		Steps    []schemas.PlanStep `json:"steps"`
-		Snippets []Snippet          `json:"snippets"`
-	}{p.task, p.steps, p.snippets})
-}
-
-func newPayload(req *schemas.RoleRequest, pack *schemas.ContextResult) *Payload {
-	p := &Payload{task: req.Task, steps: []schemas.PlanStep{{ID: "1", Question: req.Task}}, snippets: []Snippet{}}
-	if req.Plan != nil {
-		p.steps = req.Plan.Steps
-	}
-	for i := range pack.Payload.Results {
-		r := &pack.Payload.Results[i]
-		if slices.Contains(req.Withheld, r.ID) {
-			continue
-		}
-		p.snippets = append(p.snippets, Snippet{Number: len(p.snippets) + 1, ItemID: r.ID, Text: r.Content.Text()})
-	}
-	return p
 }

@@ -41,7 +41,7 @@ type quotable struct {
 // extract answers each step with the sentences of the context that say most about it,
 // word for word.
 func (st *step) extract(ctx context.Context) (*schemas.RoleAnswer, error) {
-	invocation, err := st.invocation(Extractive, map[string]float64{"least_score": leastScore, "close_second": closeSecond}, st.payload)
+	invocation, err := st.invocation(Extractive, map[string]float64{"least_score": leastScore, "close_second": closeSecond}, st.view)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func (st *step) extract(ctx context.Context) (*schemas.RoleAnswer, error) {
 		return nil, err
 	}
 	texts := []string{st.req.Task}
-	for _, s := range st.payload.steps {
+	for _, s := range st.view.Fields().Plan {
 		texts = append(texts, s.Question)
 	}
 	vectors, err := st.cfg.Embedder.Embed(ctx, texts)
@@ -60,9 +60,9 @@ func (st *step) extract(ctx context.Context) (*schemas.RoleAnswer, error) {
 	w := st.writer()
 	m := newMeasure(pool, st.req.Task, vectors[0])
 	used := map[int]bool{}
-	for i, s := range st.payload.steps {
+	for i, s := range st.view.Fields().Plan {
 		most := 2
-		if len(st.payload.steps) == 1 {
+		if len(st.view.Fields().Plan) == 1 {
 			most = 3
 		}
 		for _, at := range m.best(s.Question, vectors[i+1], most, used) {
@@ -85,7 +85,7 @@ func (st *step) quotables(ctx context.Context) ([]quotable, error) {
 	ranks := itemRanks(st.context)
 	var pool []quotable
 	var texts []string
-	for i, snippet := range st.payload.snippets {
+	for i, snippet := range st.view.Fields().Snippets {
 		for _, span := range sentences(snippet.Text) {
 			text := snippet.Text[span.Start:span.End]
 			if len(text) < shortestSentence || len(text) > longestSentence || strings.HasSuffix(text, "?") {
@@ -111,8 +111,8 @@ func (st *step) quotables(ctx context.Context) ([]quotable, error) {
 
 // speakers returns who said what, as far as the pack shows it.
 func (st *step) speakers(ctx context.Context) (map[string]string, error) {
-	ids := make([]string, 0, len(st.payload.snippets))
-	for _, s := range st.payload.snippets {
+	ids := make([]string, 0, len(st.view.Fields().Snippets))
+	for _, s := range st.view.Fields().Snippets {
 		ids = append(ids, s.ItemID)
 	}
 	records, err := st.cfg.Items.Get(ctx, st.s, ids)

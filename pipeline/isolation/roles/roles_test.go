@@ -164,7 +164,7 @@ func TestWhitelists(t *testing.T) {
 	}
 	reply, err := w.crew.Play(t.Context(), s, roles.Planner, schemas.RoleRequest{Task: "x?", TokenBudget: 7, Expose: []string{"token_budget"}})
 	must(t, err)
-	if diff := cmp.Diff(map[string]any{"token_budget": 7}, reply.State.ExposedFields); diff != "" {
+	if diff := cmp.Diff(schemas.ExposedFields{TokenBudget: 7}, reply.State.ExposedFields); diff != "" {
 		t.Errorf("exposed (-want +got):\n%s", diff)
 	}
 	if _, err := w.crew.Play(t.Context(), scope.Scope{}, roles.Planner, schemas.RoleRequest{Task: "x?"}); code(err) != "policy_denied " {
@@ -358,7 +358,7 @@ func number(t *testing.T, body, item string) int {
 	}
 	must(t, json.Unmarshal([]byte(body), &req))
 	var payload struct {
-		Snippets []roles.Snippet `json:"snippets"`
+		Snippets []schemas.Snippet `json:"snippets"`
 	}
 	must(t, json.Unmarshal([]byte(req.Messages[len(req.Messages)-1].Content), &payload))
 	for _, s := range payload.Snippets {
