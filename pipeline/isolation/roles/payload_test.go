@@ -93,7 +93,9 @@ func TestEveryByteOfThePayload(t *testing.T) {
 		var p payload
 		exactly(t, req.Messages[1].Content, &p)
 		if p.Task != question && p.Task != other || len(p.Snippets) == 0 ||
-			slices.ContainsFunc(p.Plan, func(s schemas.PlanStep) bool { return !strings.Contains(p.Task, strings.Trim(s.Question, "?. ")) || len(s.ID) != 1 }) {
+			slices.ContainsFunc(p.Plan, func(s schemas.PlanStep) bool {
+				return !strings.Contains(p.Task, strings.Trim(s.Question, "?. ")) || len(s.ID) != 1
+			}) {
 			t.Errorf("task %q, plan %+v", p.Task, p.Plan)
 		}
 		for i, s := range p.Snippets {
