@@ -13,13 +13,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"satchel/pipeline/store/eventlog"
+	"satchel/pipeline/store/internal/sqlitefile"
 )
 
 // Config says where the database is. Path is required.
@@ -72,7 +71,7 @@ func open(ctx context.Context, cfg Config) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := create(path); err != nil {
+	if err := sqlitefile.Create(path); err != nil {
 		return nil, err
 	}
 	db := &DB{
@@ -96,20 +95,6 @@ func limit(pages int) string {
 		pages = 1<<32 - 2
 	}
 	return fmt.Sprintf("max_page_count(%d)", pages)
-}
-
-// create makes the file, for its owner alone, when there is none: SQLite would make it, and
-// with it the files beside it, for everybody to read. A file that is there is not opened,
-// as closing it would end SQLite's locks on it.
-func create(path string) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return f.Close()
 }
 
 func dsn(path string, pragmas ...string) string {

@@ -5,12 +5,12 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"satchel/pipeline/store/graph"
+	"satchel/pipeline/store/internal/sqlitefile"
 )
 
 // entry is a row that a batch writes, and what it was before.
@@ -21,73 +21,41 @@ type entry struct {
 
 // Apply implements graph.Driver.
 func (db *DB) Apply(ctx context.Context, tenant string, b *graph.Batch) error {
-	return named(db.tenants.Commit(tenant, func() (func(*adjacency), error) {
+	return db.file.Named(db.tenants.Commit(tenant, func() (func(*adjacency), error) {
 		entries, err := db.commit(ctx, tenant, b)
 		if err != nil || entries == nil {
 			return nil, err
 		}
-		db.upTo.Store(tenant, b.UpTo)
 		return func(a *adjacency) { a.update(entries, b.UpTo) }, nil
 	}))
 }
 
 // commit writes a batch and returns its rows, nil when there was nothing to do.
 func (db *DB) commit(ctx context.Context, tenant string, b *graph.Batch) (entries []entry, err error) {
-	tx, err := db.write.BeginTx(ctx, nil)
-	if err != nil {
-		return nil, fmt.Errorf("begin: %w", err)
-	}
-	defer func() {
-		if err != nil || entries == nil {
-			err = errors.Join(err, rolledBack(tx.Rollback()))
+	folded, err := db.file.Fold(ctx, tenant, b.UpTo, func(tx *sqlitefile.Tx) error {
+		rows, err := db.rows(ctx, tx, b.IDs())
+		if err != nil {
+			return err
 		}
-	}()
-	num, checkpoint, err := db.openTenant(ctx, tx, tenant)
-	if err != nil || b.UpTo <= checkpoint {
+		b.Fold(tx.Checkpoint, rows)
+		w := writer{ctx: ctx, tx: tx, db: &db.stmts}
+		w.sort(rows)
+		entries = w.entries
+		return w.write()
+	})
+	if err != nil || !folded {
 		return nil, err
 	}
-	rows, err := db.rows(ctx, tx, num, b.IDs())
-	if err != nil {
-		return nil, err
-	}
-	b.Fold(checkpoint, rows)
-	w := writer{ctx: ctx, tx: tx, db: &db.stmts, num: num}
-	w.sort(rows)
-	if err := w.write(); err != nil {
-		return nil, err
-	}
-	if _, err := tx.StmtContext(ctx, db.stmts.moveCheckpoint).ExecContext(ctx, b.UpTo, num); err != nil {
-		return nil, fmt.Errorf("move checkpoint: %w", err)
-	}
-	if err := tx.Commit(); err != nil {
-		return nil, fmt.Errorf("commit: %w", err)
-	}
-	return w.entries, nil
+	return entries, nil
 }
 
-// rolledBack drops the error of a rollback that came after the transaction's end.
-func rolledBack(err error) error {
-	if errors.Is(err, sql.ErrTxDone) {
-		return nil
-	}
-	return err
-}
-
-func (db *DB) openTenant(ctx context.Context, tx *sql.Tx, name string) (num, checkpoint int64, err error) {
-	err = tx.StmtContext(ctx, db.stmts.openTenant).QueryRowContext(ctx, name).Scan(&num, &checkpoint)
-	if err != nil {
-		return 0, 0, fmt.Errorf("read tenant: %w", err)
-	}
-	return num, checkpoint, nil
-}
-
-func (db *DB) rows(ctx context.Context, tx *sql.Tx, num int64, ids []string) (map[string]*graph.Row, error) {
+func (db *DB) rows(ctx context.Context, tx *sqlitefile.Tx, ids []string) (map[string]*graph.Row, error) {
 	found := make(map[string]*graph.Row, len(ids))
 	list, err := json.Marshal(ids)
 	if err != nil {
 		return nil, fmt.Errorf("encode ids: %w", err)
 	}
-	rows, err := tx.StmtContext(ctx, db.stmts.rows).QueryContext(ctx, string(list), num)
+	rows, err := tx.Stmt(db.stmts.rows).QueryContext(ctx, string(list), tx.Num)
 	if err != nil {
 		return nil, fmt.Errorf("read nodes: %w", err)
 	}
@@ -112,9 +80,8 @@ func (db *DB) rows(ctx context.Context, tx *sql.Tx, num int64, ids []string) (ma
 // writer writes the rows of one batch.
 type writer struct {
 	ctx     context.Context
-	tx      *sql.Tx
+	tx      *sqlitefile.Tx
 	db      *statements
-	num     int64
 	next    int64   // the key used last
 	entries []entry // changed or removed, by position
 	buf     []byte
@@ -146,7 +113,7 @@ func (w *writer) write() error {
 			}
 		default:
 			w.buf = e.Row.Append(w.buf[:0])
-			if _, err := w.tx.StmtContext(w.ctx, w.db.update).ExecContext(w.ctx, w.buf, e.Key); err != nil {
+			if _, err := w.tx.Stmt(w.db.update).ExecContext(w.ctx, w.buf, e.Key); err != nil {
 				return fmt.Errorf("update node %q: %w", e.id, err)
 			}
 		}
@@ -163,8 +130,8 @@ func (w *writer) write() error {
 	if len(inserts) == 0 {
 		return nil
 	}
-	low, high := keyRange(w.num)
-	if err := w.tx.StmtContext(w.ctx, w.db.lastKey).QueryRowContext(w.ctx, low, low, high).Scan(&w.next); err != nil {
+	low, high := sqlitefile.KeyRange(w.tx.Num)
+	if err := w.tx.Stmt(w.db.lastKey).QueryRowContext(w.ctx, low, low, high).Scan(&w.next); err != nil {
 		return fmt.Errorf("read last key: %w", err)
 	}
 	for some := range slices.Chunk(inserts, insertRows) {
@@ -186,11 +153,11 @@ func (w *writer) insert(some []entry) error {
 	start := 0
 	for i, e := range some {
 		w.next++
-		args = append(args, w.next, w.num, e.id, w.buf[start:ends[i]:ends[i]])
+		args = append(args, w.next, w.tx.Num, e.id, w.buf[start:ends[i]:ends[i]])
 		start = ends[i]
 	}
 	if len(some) == insertRows {
-		_, err := w.tx.StmtContext(w.ctx, w.db.insert).ExecContext(w.ctx, args...)
+		_, err := w.tx.Stmt(w.db.insert).ExecContext(w.ctx, args...)
 		return err
 	}
 	_, err := w.tx.ExecContext(w.ctx, insertQuery(len(some)), args...)
@@ -199,32 +166,9 @@ func (w *writer) insert(some []entry) error {
 
 // Reset implements graph.Driver.
 func (db *DB) Reset(ctx context.Context, tenant string) error {
-	return named(db.tenants.Replace(tenant, func() error {
-		db.upTo.Delete(tenant)
-		return db.clear(ctx, tenant)
-	}))
-}
-
-func (db *DB) clear(ctx context.Context, tenant string) (err error) {
-	tx, err := db.write.BeginTx(ctx, nil)
+	err := db.tenants.Replace(tenant, func() error { return db.file.Clear(ctx, tenant, "nodes") })
 	if err != nil {
-		return fmt.Errorf("reset graph: %w", err)
+		return fmt.Errorf("reset graph: %w", db.file.Named(err))
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("reset graph: %w", err), rolledBack(tx.Rollback()))
-		}
-	}()
-	num, _, err := db.openTenant(ctx, tx, tenant)
-	if err != nil {
-		return err
-	}
-	low, high := keyRange(num)
-	if _, err := tx.ExecContext(ctx, "DELETE FROM nodes WHERE key BETWEEN ? AND ?", low, high); err != nil {
-		return err
-	}
-	if _, err := tx.ExecContext(ctx, "UPDATE tenants SET checkpoint = 0 WHERE num = ?", num); err != nil {
-		return err
-	}
-	return tx.Commit()
+	return nil
 }

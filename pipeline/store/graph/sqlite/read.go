@@ -10,31 +10,28 @@ import (
 	"strings"
 
 	"satchel/pipeline/store/graph"
+	"satchel/pipeline/store/internal/sqlitefile"
 	"satchel/schemas"
 )
 
 // Checkpoint implements graph.Driver.
 func (db *DB) Checkpoint(ctx context.Context, tenant string) (int64, error) {
-	if at, ok := db.upTo.Load(tenant); ok {
-		return at.(int64), nil
-	}
-	var at int64
-	err := db.read.QueryRowContext(ctx, "SELECT checkpoint FROM tenants WHERE name = ?", tenant).Scan(&at)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return 0, fmt.Errorf("read graph checkpoint: %w", named(err))
+	at, err := db.file.Checkpoint(ctx, tenant)
+	if err != nil {
+		return 0, fmt.Errorf("read graph checkpoint: %w", err)
 	}
 	return at, nil
 }
 
 // Scan implements graph.Driver.
 func (db *DB) Scan(ctx context.Context, tenant string, yield func(id string, n *graph.Row)) error {
-	rows, err := db.read.QueryContext(ctx,
+	rows, err := db.file.Read.QueryContext(ctx,
 		"SELECT id, data FROM nodes WHERE tenant = (SELECT num FROM tenants WHERE name = ?) ORDER BY id", tenant)
 	if err == nil {
 		err = eachRow(rows, yield)
 	}
 	if err != nil {
-		return fmt.Errorf("scan graph: %w", named(err))
+		return fmt.Errorf("scan graph: %w", db.file.Named(err))
 	}
 	return nil
 }
@@ -59,11 +56,11 @@ func eachRow(rows *sql.Rows, yield func(id string, n *graph.Row)) error {
 
 // load reads a tenant's adjacency.
 func (db *DB) load(ctx context.Context, tenant string) (a *adjacency, err error) {
-	tx, err := db.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	tx, err := db.file.Read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
-		return nil, fmt.Errorf("load graph: %w", named(err))
+		return nil, fmt.Errorf("load graph: %w", db.file.Named(err))
 	}
-	defer func() { err = errors.Join(err, rolledBack(tx.Rollback())) }()
+	defer func() { err = errors.Join(err, sqlitefile.RolledBack(tx.Rollback())) }()
 	var num, upTo int64
 	a = newAdjacency()
 	err = tx.QueryRowContext(ctx, "SELECT num, checkpoint FROM tenants WHERE name = ?", tenant).Scan(&num, &upTo)
@@ -71,17 +68,17 @@ func (db *DB) load(ctx context.Context, tenant string) (a *adjacency, err error)
 		return a, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("load graph: %w", named(err))
+		return nil, fmt.Errorf("load graph: %w", db.file.Named(err))
 	}
-	low, high := keyRange(num)
+	low, high := sqlitefile.KeyRange(num)
 	rows, err := tx.QueryContext(ctx, "SELECT id, data FROM nodes WHERE key BETWEEN ? AND ? ORDER BY key", low, high)
 	if err != nil {
-		return nil, fmt.Errorf("load graph: %w", named(err))
+		return nil, fmt.Errorf("load graph: %w", db.file.Named(err))
 	}
 	var edges []written
 	err = eachRow(rows, func(id string, n *graph.Row) { edges = a.node(edges, id, n, 0) })
 	if err != nil {
-		return nil, fmt.Errorf("load graph: %w", named(err))
+		return nil, fmt.Errorf("load graph: %w", db.file.Named(err))
 	}
 	a.join(edges)
 	a.upTo = upTo

@@ -5,11 +5,11 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"satchel/pipeline/store/internal/sqlitefile"
 	"satchel/pipeline/store/items"
 )
 
@@ -24,73 +24,41 @@ type entry struct {
 
 // Apply implements items.Rows.
 func (db *DB) Apply(ctx context.Context, tenant string, b *items.Batch) error {
-	return named(db.dirs.Commit(tenant, func() (func(*directory), error) {
+	return db.file.Named(db.dirs.Commit(tenant, func() (func(*directory), error) {
 		entries, err := db.commit(ctx, tenant, b)
 		if err != nil || entries == nil {
 			return nil, err
 		}
-		db.upTo.Store(tenant, b.UpTo)
 		return update(entries, b.UpTo), nil
 	}))
 }
 
 // commit writes a batch and returns its rows, nil when there was nothing to do.
 func (db *DB) commit(ctx context.Context, tenant string, b *items.Batch) (entries []entry, err error) {
-	tx, err := db.write.BeginTx(ctx, nil)
-	if err != nil {
-		return nil, fmt.Errorf("begin: %w", err)
-	}
-	defer func() {
-		if err != nil || entries == nil {
-			err = errors.Join(err, rolledBack(tx.Rollback()))
+	folded, err := db.file.Fold(ctx, tenant, b.UpTo, func(tx *sqlitefile.Tx) error {
+		rows, err := db.heads(ctx, tx, b.IDs())
+		if err != nil {
+			return err
 		}
-	}()
-	num, checkpoint, err := db.openTenant(ctx, tx, tenant)
-	if err != nil || b.UpTo <= checkpoint {
+		b.Fold(tx.Checkpoint, rows)
+		w := writer{ctx: ctx, tx: tx, db: &db.stmts}
+		w.sort(rows)
+		entries = w.entries
+		return w.write()
+	})
+	if err != nil || !folded {
 		return nil, err
 	}
-	rows, err := db.heads(ctx, tx, num, b.IDs())
-	if err != nil {
-		return nil, err
-	}
-	b.Fold(checkpoint, rows)
-	w := writer{ctx: ctx, tx: tx, db: &db.stmts, num: num}
-	w.sort(rows)
-	if err := w.write(); err != nil {
-		return nil, err
-	}
-	if _, err := tx.StmtContext(ctx, db.stmts.moveCheckpoint).ExecContext(ctx, b.UpTo, num); err != nil {
-		return nil, fmt.Errorf("move checkpoint: %w", err)
-	}
-	if err := tx.Commit(); err != nil {
-		return nil, fmt.Errorf("commit: %w", err)
-	}
-	return w.entries, nil
+	return entries, nil
 }
 
-// rolledBack drops the error of a rollback that came after the transaction's end.
-func rolledBack(err error) error {
-	if errors.Is(err, sql.ErrTxDone) {
-		return nil
-	}
-	return err
-}
-
-func (db *DB) openTenant(ctx context.Context, tx *sql.Tx, name string) (num, checkpoint int64, err error) {
-	err = tx.StmtContext(ctx, db.stmts.openTenant).QueryRowContext(ctx, name).Scan(&num, &checkpoint)
-	if err != nil {
-		return 0, 0, fmt.Errorf("read tenant: %w", err)
-	}
-	return num, checkpoint, nil
-}
-
-func (db *DB) heads(ctx context.Context, tx *sql.Tx, num int64, ids []string) (map[string]*items.Row, error) {
+func (db *DB) heads(ctx context.Context, tx *sqlitefile.Tx, ids []string) (map[string]*items.Row, error) {
 	found := make(map[string]*items.Row, len(ids))
 	list, err := json.Marshal(ids)
 	if err != nil {
 		return nil, fmt.Errorf("encode ids: %w", err)
 	}
-	rows, err := tx.StmtContext(ctx, db.stmts.heads).QueryContext(ctx, string(list), num)
+	rows, err := tx.Stmt(db.stmts.heads).QueryContext(ctx, string(list), tx.Num)
 	if err != nil {
 		return nil, fmt.Errorf("read heads: %w", err)
 	}
@@ -113,17 +81,14 @@ func (db *DB) heads(ctx context.Context, tx *sql.Tx, num int64, ids []string) (m
 // writer writes the rows of one batch.
 type writer struct {
 	ctx     context.Context
-	tx      *sql.Tx
+	tx      *sqlitefile.Tx
 	db      *statements
-	num     int64
 	remove  []int64
 	entries []entry // changed or erased, by First
 	inserts []entry
 	next    int64 // the key used last
 	buf     []byte
 }
-
-func (w *writer) stmt(s *sql.Stmt) *sql.Stmt { return w.tx.StmtContext(w.ctx, s) }
 
 // sort picks what changed, in the order in which keys have to ascend.
 func (w *writer) sort(rows map[string]*items.Row) {
@@ -173,12 +138,12 @@ func (w *writer) write() error {
 func (w *writer) update(e entry) error {
 	w.buf = e.Head.Append(w.buf[:0])
 	if e.Put == nil {
-		_, err := w.stmt(w.db.updateHead).ExecContext(w.ctx, w.buf, e.Key)
+		_, err := w.tx.Stmt(w.db.updateHead).ExecContext(w.ctx, w.buf, e.Key)
 		return err
 	}
 	n := len(w.buf)
 	w.buf = items.AppendBody(w.buf, e.Put)
-	_, err := w.stmt(w.db.setBody).ExecContext(w.ctx, e.Put.Tokens, w.buf[:n:n], w.buf[n:], e.Key)
+	_, err := w.tx.Stmt(w.db.setBody).ExecContext(w.ctx, e.Put.Tokens, w.buf[:n:n], w.buf[n:], e.Key)
 	return err
 }
 
@@ -186,8 +151,8 @@ func (w *writer) insert() error {
 	if len(w.inserts) == 0 {
 		return nil
 	}
-	low, high := keyRange(w.num)
-	err := w.stmt(w.db.lastKey).QueryRowContext(w.ctx, low, low, high).Scan(&w.next)
+	low, high := sqlitefile.KeyRange(w.tx.Num)
+	err := w.tx.Stmt(w.db.lastKey).QueryRowContext(w.ctx, low, low, high).Scan(&w.next)
 	if err != nil {
 		return fmt.Errorf("read last key: %w", err)
 	}
@@ -223,12 +188,12 @@ func (w *writer) insertSome(some []entry) error {
 		}
 		mid, end := ends[2*i], ends[2*i+1]
 		w.next++
-		args = append(args, w.next, w.num, e.id, tokens, w.buf[start:mid:mid], w.buf[mid:end:end])
+		args = append(args, w.next, w.tx.Num, e.id, tokens, w.buf[start:mid:mid], w.buf[mid:end:end])
 		start = end
 	}
 	var err error
 	if len(some) == insertRows {
-		_, err = w.stmt(w.db.insert).ExecContext(w.ctx, args...)
+		_, err = w.tx.Stmt(w.db.insert).ExecContext(w.ctx, args...)
 	} else {
 		_, err = w.tx.ExecContext(w.ctx, insertQuery(len(some)), args...)
 	}
@@ -239,60 +204,30 @@ func (w *writer) insertSome(some []entry) error {
 }
 
 // SetTokens implements items.Rows.
-func (db *DB) SetTokens(ctx context.Context, tenant string, counts map[string]int) (err error) {
-	tx, err := db.write.BeginTx(ctx, nil)
+func (db *DB) SetTokens(ctx context.Context, tenant string, counts map[string]int) error {
+	err := db.file.Update(ctx, tenant, func(tx *sqlitefile.Tx) error {
+		stmt := tx.Stmt(db.stmts.setTokens)
+		for id, n := range counts {
+			if n < 1 {
+				continue
+			}
+			if _, err := stmt.ExecContext(ctx, n, tx.Num, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	if err != nil {
-		return fmt.Errorf("set token counts: %w", err)
+		return fmt.Errorf("set token counts: %w", db.file.Named(err))
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("set token counts: %w", named(err)), rolledBack(tx.Rollback()))
-		}
-	}()
-	num, _, err := db.openTenant(ctx, tx, tenant)
-	if err != nil {
-		return err
-	}
-	stmt := tx.StmtContext(ctx, db.stmts.setTokens)
-	for id, n := range counts {
-		if n < 1 {
-			continue
-		}
-		if _, err := stmt.ExecContext(ctx, n, num, id); err != nil {
-			return err
-		}
-	}
-	return tx.Commit()
+	return nil
 }
 
 // Reset implements items.Rows.
 func (db *DB) Reset(ctx context.Context, tenant string) error {
-	return named(db.dirs.Replace(tenant, func() error {
-		db.upTo.Delete(tenant)
-		return db.clear(ctx, tenant)
-	}))
-}
-
-func (db *DB) clear(ctx context.Context, tenant string) (err error) {
-	tx, err := db.write.BeginTx(ctx, nil)
+	err := db.dirs.Replace(tenant, func() error { return db.file.Clear(ctx, tenant, "items") })
 	if err != nil {
-		return fmt.Errorf("reset items: %w", err)
+		return fmt.Errorf("reset items: %w", db.file.Named(err))
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("reset items: %w", err), rolledBack(tx.Rollback()))
-		}
-	}()
-	num, _, err := db.openTenant(ctx, tx, tenant)
-	if err != nil {
-		return err
-	}
-	low, high := keyRange(num)
-	if _, err := tx.ExecContext(ctx, "DELETE FROM items WHERE key BETWEEN ? AND ?", low, high); err != nil {
-		return err
-	}
-	if _, err := tx.ExecContext(ctx, "UPDATE tenants SET checkpoint = 0 WHERE name = ?", tenant); err != nil {
-		return err
-	}
-	return tx.Commit()
+	return nil
 }

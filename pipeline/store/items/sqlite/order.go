@@ -2,12 +2,12 @@ package sqlite
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 
+	"satchel/pipeline/store/internal/sqlitefile"
 	"satchel/pipeline/store/items"
 )
 
@@ -63,33 +63,21 @@ func (d *directory) around(a *items.Around) []items.Member {
 
 // SetNovelties implements items.Order. The directory holds nothing of it.
 func (db *DB) SetNovelties(ctx context.Context, tenant string, novelties map[string]float64) error {
-	return named(db.dirs.Commit(tenant, func() (func(*directory), error) {
-		if err := db.setNovelties(ctx, tenant, novelties); err != nil {
-			return nil, fmt.Errorf("set novelties: %w", err)
-		}
-		return nil, nil
-	}))
+	err := db.dirs.Commit(tenant, func() (func(*directory), error) {
+		return nil, db.file.Update(ctx, tenant, func(tx *sqlitefile.Tx) error { return db.setNovelties(ctx, tx, novelties) })
+	})
+	if err != nil {
+		return fmt.Errorf("set novelties: %w", db.file.Named(err))
+	}
+	return nil
 }
 
-func (db *DB) setNovelties(ctx context.Context, tenant string, novelties map[string]float64) (err error) {
-	tx, err := db.write.BeginTx(ctx, nil)
+func (db *DB) setNovelties(ctx context.Context, tx *sqlitefile.Tx, novelties map[string]float64) error {
+	rows, err := db.heads(ctx, tx, slices.Collect(maps.Keys(novelties)))
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, rolledBack(tx.Rollback()))
-		}
-	}()
-	num, _, err := db.openTenant(ctx, tx, tenant)
-	if err != nil {
-		return err
-	}
-	rows, err := db.heads(ctx, tx, num, slices.Collect(maps.Keys(novelties)))
-	if err != nil {
-		return err
-	}
-	stmt := tx.StmtContext(ctx, db.stmts.updateHead)
+	stmt := tx.Stmt(db.stmts.updateHead)
 	for id, r := range rows {
 		if r.Head.Position == 0 {
 			continue
@@ -99,5 +87,5 @@ func (db *DB) setNovelties(ctx context.Context, tenant string, novelties map[str
 			return err
 		}
 	}
-	return tx.Commit()
+	return nil
 }

@@ -9,19 +9,16 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"satchel/pipeline/store/internal/sqlitefile"
 	"satchel/pipeline/store/items"
 	"satchel/schemas"
 )
 
 // Checkpoint implements items.Rows.
 func (db *DB) Checkpoint(ctx context.Context, tenant string) (int64, error) {
-	if at, ok := db.upTo.Load(tenant); ok {
-		return at.(int64), nil
-	}
-	var at int64
-	err := db.stmts.checkpoint.QueryRowContext(ctx, tenant).Scan(&at)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return 0, fmt.Errorf("read items checkpoint: %w", named(err))
+	at, err := db.file.Checkpoint(ctx, tenant)
+	if err != nil {
+		return 0, fmt.Errorf("read items checkpoint: %w", err)
 	}
 	return at, nil
 }
@@ -52,7 +49,7 @@ func (db *DB) get(ctx context.Context, tenant string, ids []string) ([]schemas.R
 	}
 	rows, err := db.stmts.get.QueryContext(ctx, string(list), tenant)
 	if err != nil {
-		return nil, fmt.Errorf("get items: %w", named(err))
+		return nil, fmt.Errorf("get items: %w", db.file.Named(err))
 	}
 	out := make([]schemas.Record, 0, len(ids))
 	err = eachRecord(rows, func(r *schemas.Record) bool {
@@ -60,7 +57,7 @@ func (db *DB) get(ctx context.Context, tenant string, ids []string) ([]schemas.R
 		return true
 	})
 	if err != nil {
-		return nil, fmt.Errorf("get items: %w", named(err))
+		return nil, fmt.Errorf("get items: %w", db.file.Named(err))
 	}
 	return out, nil
 }
@@ -68,17 +65,17 @@ func (db *DB) get(ctx context.Context, tenant string, ids []string) ([]schemas.R
 // Scan implements items.Rows.
 func (db *DB) Scan(ctx context.Context, tenant string, sel items.Selection, yield func(*schemas.Record) bool) error {
 	query := `SELECT id, tokens, head, body FROM items
-		WHERE tenant = ` + tenantNum + ` AND tokens >= 0 ORDER BY id`
+		WHERE tenant = ` + sqlitefile.TenantNum + ` AND tokens >= 0 ORDER BY id`
 	if sel == items.Uncounted {
 		query = `SELECT id, tokens, head, body FROM items INDEXED BY uncounted
-			WHERE tenant = ` + tenantNum + ` AND tokens = 0`
+			WHERE tenant = ` + sqlitefile.TenantNum + ` AND tokens = 0`
 	}
-	rows, err := db.read.QueryContext(ctx, query, tenant)
+	rows, err := db.file.Read.QueryContext(ctx, query, tenant)
 	if err == nil {
 		err = eachRecord(rows, yield)
 	}
 	if err != nil {
-		return fmt.Errorf("scan items: %w", named(err))
+		return fmt.Errorf("scan items: %w", db.file.Named(err))
 	}
 	return nil
 }
@@ -106,26 +103,26 @@ func eachRecord(rows *sql.Rows, yield func(*schemas.Record) bool) error {
 
 // load reads a tenant's directory.
 func (db *DB) load(ctx context.Context, tenant string) (dir *directory, err error) {
-	tx, err := db.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	tx, err := db.file.Read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
-		return nil, fmt.Errorf("load items: %w", named(err))
+		return nil, fmt.Errorf("load items: %w", db.file.Named(err))
 	}
-	defer func() { err = errors.Join(err, rolledBack(tx.Rollback())) }()
+	defer func() { err = errors.Join(err, sqlitefile.RolledBack(tx.Rollback())) }()
 	var num, upTo, count int64
 	err = tx.QueryRowContext(ctx, "SELECT num, checkpoint FROM tenants WHERE name = ?", tenant).Scan(&num, &upTo)
 	if errors.Is(err, sql.ErrNoRows) {
 		return newDirectory(0), nil
 	}
-	low, high := keyRange(num)
+	low, high := sqlitefile.KeyRange(num)
 	if err == nil { // rows that were erased leave gaps: this is an upper bound
 		err = tx.QueryRowContext(ctx, "SELECT coalesce(max(key), ?) - ? FROM items WHERE key BETWEEN ? AND ?", low, low, low, high).Scan(&count)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("load items: %w", named(err))
+		return nil, fmt.Errorf("load items: %w", db.file.Named(err))
 	}
 	rows, err := tx.QueryContext(ctx, "SELECT id, head FROM items WHERE key BETWEEN ? AND ? AND tokens >= 0 ORDER BY key", low, high)
 	if err != nil {
-		return nil, fmt.Errorf("load items: %w", named(err))
+		return nil, fmt.Errorf("load items: %w", db.file.Named(err))
 	}
 	defer rows.Close()
 	dir = newDirectory(int(count))
@@ -134,7 +131,7 @@ func (db *DB) load(ctx context.Context, tenant string) (dir *directory, err erro
 	var id, head sql.RawBytes
 	for rows.Next() {
 		if err := rows.Scan(&id, &head); err != nil {
-			return nil, fmt.Errorf("load items: %w", named(err))
+			return nil, fmt.Errorf("load items: %w", db.file.Named(err))
 		}
 		h, code, err := items.DecodeHeadLess(head)
 		if err == nil && h.First <= last {
@@ -151,5 +148,5 @@ func (db *DB) load(ctx context.Context, tenant string) (dir *directory, err erro
 		dir.put(string(id), &h, p)
 	}
 	dir.settle()
-	return dir, named(rows.Err())
+	return dir, db.file.Named(rows.Err())
 }

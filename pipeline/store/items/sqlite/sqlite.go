@@ -10,26 +10,17 @@
 // together. Keys of a tenant ascend with Head.First: an item whose links came first moves
 // to the end when it arrives. The directory relies on it.
 //
-// The file is a projection: it can be deleted and is then folded from the log again.
-// Therefore synchronous is NORMAL (a power cut may cost the last batches, never a torn
-// one), and the checkpoint goes with its rows. Deleted content is overwritten
-// (secure_delete); Scrub empties the write-ahead log as well.
+// The file is a projection: it can be deleted and is then folded from the log again. What
+// that costs and saves is said in [sqlitefile].
 package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
-	"net/url"
-	"os"
-	"runtime"
-	"sync"
-
-	_ "modernc.org/sqlite" // the driver "sqlite"
 
 	"satchel/pipeline/store/internal/resident"
+	"satchel/pipeline/store/internal/sqlitefile"
 	"satchel/pipeline/store/items"
 )
 
@@ -42,20 +33,14 @@ type Config struct {
 
 // DB is a Driver. It is safe for concurrent use. One process may have the file open.
 type DB struct {
-	write, read *sql.DB
-	stmts       statements
-	dirs        *resident.Set[*directory]
-	upTo        sync.Map // by tenant: the checkpoint as the last Apply left it
+	file  *sqlitefile.File
+	stmts statements
+	dirs  *resident.Set[*directory]
 }
 
 var _ items.Driver = (*DB)(nil)
 
 const schema = `
-CREATE TABLE IF NOT EXISTS tenants (
-	num        INTEGER PRIMARY KEY,
-	name       TEXT NOT NULL UNIQUE,
-	checkpoint INTEGER NOT NULL
-);
 CREATE TABLE IF NOT EXISTS items (
 	key    INTEGER PRIMARY KEY,
 	tenant INTEGER NOT NULL,
@@ -68,78 +53,33 @@ CREATE TABLE IF NOT EXISTS items (
 CREATE INDEX IF NOT EXISTS uncounted ON items (tenant) WHERE tokens = 0;
 `
 
-// keyRange returns the bounds of a tenant's keys, both included; the first is not used.
-func keyRange(num int64) (low, high int64) { return num << 40, (num+1)<<40 - 1 }
-
 // Open opens or creates the file.
 func Open(ctx context.Context, c Config) (*DB, error) {
-	if c.Path == "" {
-		return nil, errors.New("open item store: no path")
-	}
 	if c.MemoryBytes <= 0 {
 		c.MemoryBytes = 512 << 20
 	}
-	if c.Readers <= 0 {
-		c.Readers = max(4, 2*runtime.GOMAXPROCS(0))
-	}
-	if err := create(c.Path); err != nil {
-		return nil, fmt.Errorf("open item store: %w", err)
-	}
-	write, err := sql.Open("sqlite", dsn(c.Path, "_txlock=immediate"))
+	file, err := sqlitefile.Open(ctx, sqlitefile.Config{
+		Path: c.Path, Schema: schema, CacheKiB: 16384, Readers: c.Readers, Corrupt: items.ErrCorrupt,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("open item store: %w", err)
 	}
-	write.SetMaxOpenConns(1)
-	read, err := sql.Open("sqlite", dsn(c.Path, "_pragma=query_only(1)"))
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open item store: %w", err), write.Close())
-	}
-	read.SetMaxOpenConns(c.Readers)
-	read.SetMaxIdleConns(c.Readers)
-	db := &DB{write: write, read: read}
+	db := &DB{file: file}
 	db.dirs = resident.New(c.MemoryBytes, db.load)
-	if _, err := write.ExecContext(ctx, schema); err != nil {
-		return nil, errors.Join(fmt.Errorf("create item tables: %w", named(err)), db.Close())
-	}
 	if err := db.prepare(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil
 }
 
-// create makes the file, for its owner alone, when there is none: SQLite would make it, and
-// with it the files beside it, for everybody to read. A file that is there is not opened,
-// as closing it would end SQLite's locks on it.
-func create(path string) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return f.Close()
-}
-
-func dsn(path, option string) string {
-	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}
-	return u.String() + "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)" +
-		"&_pragma=secure_delete(1)&_pragma=cache_size(-16384)&_pragma=temp_store(MEMORY)&" + option
-}
-
 // Close closes the file. Calls under way fail.
-func (db *DB) Close() error { return errors.Join(db.stmts.close(), db.read.Close(), db.write.Close()) }
+func (db *DB) Close() error { return errors.Join(db.stmts.close(), db.file.Close()) }
 
 // Scrub empties the write-ahead log, so that what was erased is in no file any more. It
 // waits for readers, up to ten seconds.
 func (db *DB) Scrub(ctx context.Context) error {
-	var busy, frames, done int
-	err := db.write.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &done)
-	if err != nil {
-		return fmt.Errorf("scrub item store: %w", named(err))
-	}
-	if busy != 0 {
-		return errors.New("scrub item store: a reader holds the write-ahead log")
+	if err := db.file.Scrub(ctx); err != nil {
+		return fmt.Errorf("scrub item store: %w", err)
 	}
 	return nil
 }

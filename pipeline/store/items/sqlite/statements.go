@@ -3,19 +3,18 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
+	"satchel/pipeline/store/internal/sqlitefile"
 	"strings"
 )
 
 // statements are prepared once: parsing would cost more than running them.
 type statements struct {
-	get, checkpoint                                                                    *sql.Stmt // on read
-	openTenant, moveCheckpoint, heads, lastKey, insert, updateHead, setBody, setTokens *sql.Stmt // on write
+	get                                                    *sql.Stmt // on read
+	heads, lastKey, insert, updateHead, setBody, setTokens *sql.Stmt // on write
 }
 
 const (
-	tenantNum  = "(SELECT num FROM tenants WHERE name = ?)"
 	insertHead = "INSERT INTO items (key, tenant, id, tokens, head, body) VALUES "
 	insertRow  = "(?,?,?,?,?,?)"
 )
@@ -31,19 +30,15 @@ func (db *DB) prepare(ctx context.Context) error {
 		on    *sql.DB
 		query string
 	}{
-		{&s.checkpoint, db.read, "SELECT checkpoint FROM tenants WHERE name = ?"},
-		{&s.get, db.read, `SELECT i.id, i.tokens, i.head, i.body FROM json_each(?) j
-			CROSS JOIN items i ON i.tenant = ` + tenantNum + ` AND i.id = j.value WHERE i.tokens >= 0`},
-		{&s.openTenant, db.write, `INSERT INTO tenants (name, checkpoint) VALUES (?, 0)
-			ON CONFLICT (name) DO UPDATE SET name = name RETURNING num, checkpoint`},
-		{&s.moveCheckpoint, db.write, "UPDATE tenants SET checkpoint = ? WHERE num = ?"},
-		{&s.heads, db.write, `SELECT i.key, i.id, i.head FROM json_each(?) j
+		{&s.get, db.file.Read, `SELECT i.id, i.tokens, i.head, i.body FROM json_each(?) j
+			CROSS JOIN items i ON i.tenant = ` + sqlitefile.TenantNum + ` AND i.id = j.value WHERE i.tokens >= 0`},
+		{&s.heads, db.file.Write, `SELECT i.key, i.id, i.head FROM json_each(?) j
 			CROSS JOIN items i ON i.tenant = ? AND i.id = j.value`},
-		{&s.lastKey, db.write, "SELECT coalesce(max(key), ?) FROM items WHERE key BETWEEN ? AND ?"},
-		{&s.insert, db.write, insertQuery(insertRows)},
-		{&s.updateHead, db.write, "UPDATE items SET head = ? WHERE key = ?"},
-		{&s.setTokens, db.write, "UPDATE items SET tokens = ? WHERE tenant = ? AND id = ? AND tokens >= 0"},
-		{&s.setBody, db.write, "UPDATE items SET tokens = ?, head = ?, body = ? WHERE key = ?"},
+		{&s.lastKey, db.file.Write, "SELECT coalesce(max(key), ?) FROM items WHERE key BETWEEN ? AND ?"},
+		{&s.insert, db.file.Write, insertQuery(insertRows)},
+		{&s.updateHead, db.file.Write, "UPDATE items SET head = ? WHERE key = ?"},
+		{&s.setTokens, db.file.Write, "UPDATE items SET tokens = ? WHERE tenant = ? AND id = ? AND tokens >= 0"},
+		{&s.setBody, db.file.Write, "UPDATE items SET tokens = ?, head = ?, body = ? WHERE key = ?"},
 	} {
 		stmt, err := p.on.PrepareContext(ctx, p.query)
 		if err != nil {
@@ -55,12 +50,5 @@ func (db *DB) prepare(ctx context.Context) error {
 }
 
 func (s *statements) close() error {
-	var err error
-	for _, stmt := range []*sql.Stmt{s.get, s.checkpoint, s.openTenant, s.moveCheckpoint, s.heads, s.lastKey,
-		s.insert, s.updateHead, s.setBody, s.setTokens} {
-		if stmt != nil {
-			err = errors.Join(err, stmt.Close())
-		}
-	}
-	return err
+	return sqlitefile.CloseAll(s.get, s.heads, s.lastKey, s.insert, s.updateHead, s.setBody, s.setTokens)
 }

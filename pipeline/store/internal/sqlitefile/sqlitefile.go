@@ -1,0 +1,266 @@
+// Package sqlitefile keeps a projection of every tenant's log in one SQLite file (WAL):
+// the connections, and a table of the tenants with a number and a checkpoint each. The
+// rows themselves are the driver's.
+//
+// It promises that a checkpoint goes with the rows that led to it, in one transaction, that
+// a batch at or below it changes nothing, and that the file and those beside it are their
+// owner's alone. Synchronous is NORMAL: a power cut may cost the last batches, never a torn
+// one, and they are folded from the log again. Removed rows are overwritten
+// (secure_delete); Scrub empties the write-ahead log as well. Drivers may import it.
+package sqlitefile
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"runtime"
+	"sync"
+
+	"modernc.org/sqlite" // the driver "sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// Config says where and how. Path and Corrupt are required.
+type Config struct {
+	Path     string // the file; its folder must exist
+	Schema   string // statements that make the driver's tables when they are missing
+	CacheKiB int    // pages kept by each connection; default 8192
+	Readers  int    // connections that read; default 2 per CPU, at least 4
+	Corrupt  error  // what the error of a damaged file wraps
+}
+
+// File is the open file. It is safe for concurrent use. One process may have it open.
+type File struct {
+	Write, Read *sql.DB // one connection that writes, and those that read
+
+	corrupt    error
+	open, move *sql.Stmt // on Write
+	checkpoint *sql.Stmt // on Read
+	upTo       sync.Map  // by tenant: the checkpoint as the last Update left it
+}
+
+const tenants = `
+CREATE TABLE IF NOT EXISTS tenants (
+	num        INTEGER PRIMARY KEY,
+	name       TEXT NOT NULL UNIQUE,
+	checkpoint INTEGER NOT NULL
+);
+`
+
+// TenantNum is an expression for the number of the tenant that is its parameter.
+const TenantNum = "(SELECT num FROM tenants WHERE name = ?)"
+
+// KeyRange returns the bounds of a tenant's keys, both included; the first is not used.
+// A key is the tenant's number times 2⁴⁰ plus a count, so that its rows lie together.
+func KeyRange(num int64) (low, high int64) { return num << 40, (num+1)<<40 - 1 }
+
+// Open opens or creates the file.
+func Open(ctx context.Context, c Config) (*File, error) {
+	if c.Path == "" {
+		return nil, errors.New("no path")
+	}
+	if c.CacheKiB <= 0 {
+		c.CacheKiB = 8192
+	}
+	if c.Readers <= 0 {
+		c.Readers = max(4, 2*runtime.GOMAXPROCS(0))
+	}
+	if err := Create(c.Path); err != nil {
+		return nil, err
+	}
+	write, err := sql.Open("sqlite", c.dsn("_txlock=immediate"))
+	if err != nil {
+		return nil, err
+	}
+	write.SetMaxOpenConns(1)
+	read, err := sql.Open("sqlite", c.dsn("_pragma=query_only(1)"))
+	if err != nil {
+		return nil, errors.Join(err, write.Close())
+	}
+	read.SetMaxOpenConns(c.Readers)
+	read.SetMaxIdleConns(c.Readers)
+	f := &File{Write: write, Read: read, corrupt: c.Corrupt}
+	if _, err := write.ExecContext(ctx, tenants+c.Schema); err != nil {
+		return nil, errors.Join(fmt.Errorf("create tables: %w", f.Named(err)), f.Close())
+	}
+	if err := f.prepare(ctx); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func (f *File) prepare(ctx context.Context) (err error) {
+	if f.open, err = f.Write.PrepareContext(ctx, `INSERT INTO tenants (name, checkpoint) VALUES (?, 0)
+		ON CONFLICT (name) DO UPDATE SET name = name RETURNING num, checkpoint`); err != nil {
+		return fmt.Errorf("prepare statements: %w", err)
+	}
+	if f.move, err = f.Write.PrepareContext(ctx, "UPDATE tenants SET checkpoint = ? WHERE num = ?"); err != nil {
+		return fmt.Errorf("prepare statements: %w", err)
+	}
+	if f.checkpoint, err = f.Read.PrepareContext(ctx, "SELECT checkpoint FROM tenants WHERE name = ?"); err != nil {
+		return fmt.Errorf("prepare statements: %w", err)
+	}
+	return nil
+}
+
+// Create makes a file, for its owner alone, when there is none: SQLite would make it, and
+// with it the files beside it, for everybody to read. A file that is there is not opened,
+// as closing it would end SQLite's locks on it.
+func Create(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func (c *Config) dsn(option string) string {
+	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: c.Path}).EscapedPath()}
+	return fmt.Sprintf("%s?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)"+
+		"&_pragma=secure_delete(1)&_pragma=cache_size(-%d)&_pragma=temp_store(MEMORY)&%s", u.String(), c.CacheKiB, option)
+}
+
+// Close closes the file. Calls under way fail.
+func (f *File) Close() error {
+	return errors.Join(CloseAll(f.open, f.move, f.checkpoint), f.Read.Close(), f.Write.Close())
+}
+
+// CloseAll closes statements, of which any may be nil.
+func CloseAll(statements ...*sql.Stmt) error {
+	var err error
+	for _, s := range statements {
+		if s != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}
+	return err
+}
+
+// Scrub empties the write-ahead log, so that what was removed is in no file any more. It
+// waits for readers, up to ten seconds.
+func (f *File) Scrub(ctx context.Context) error {
+	var busy, frames, done int
+	if err := f.Write.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &done); err != nil {
+		return f.Named(err)
+	}
+	if busy != 0 {
+		return errors.New("a reader holds the write-ahead log")
+	}
+	return nil
+}
+
+// Checkpoint returns a tenant's checkpoint, 0 for none.
+func (f *File) Checkpoint(ctx context.Context, tenant string) (int64, error) {
+	if at, ok := f.upTo.Load(tenant); ok {
+		return at.(int64), nil
+	}
+	var at int64
+	err := f.checkpoint.QueryRowContext(ctx, tenant).Scan(&at)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return 0, f.Named(err)
+	}
+	return at, nil
+}
+
+// Tx is a transaction over one tenant.
+type Tx struct {
+	*sql.Tx
+	Num        int64 // of the tenant
+	Checkpoint int64
+	ctx        context.Context
+}
+
+// Stmt returns a prepared statement of Write for the transaction.
+func (tx *Tx) Stmt(s *sql.Stmt) *sql.Stmt { return tx.StmtContext(tx.ctx, s) }
+
+// errFolded undoes a transaction that has nothing to do.
+var errFolded = errors.New("folded already")
+
+// Fold calls fold and moves the checkpoint to upTo, in one transaction. It reports false,
+// and calls nothing, when the checkpoint is there already.
+func (f *File) Fold(ctx context.Context, tenant string, upTo int64, fold func(*Tx) error) (folded bool, err error) {
+	err = f.Update(ctx, tenant, func(tx *Tx) error {
+		if upTo <= tx.Checkpoint {
+			return errFolded
+		}
+		if err := fold(tx); err != nil {
+			return err
+		}
+		if _, err := tx.Stmt(f.move).ExecContext(ctx, upTo, tx.Num); err != nil {
+			return fmt.Errorf("move checkpoint: %w", err)
+		}
+		return nil
+	})
+	if errors.Is(err, errFolded) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	f.upTo.Store(tenant, upTo)
+	return true, nil
+}
+
+// Update calls change in a transaction, which is undone when it fails.
+func (f *File) Update(ctx context.Context, tenant string, change func(*Tx) error) (err error) {
+	begun, err := f.Write.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, RolledBack(begun.Rollback()))
+		}
+	}()
+	tx := &Tx{Tx: begun, ctx: ctx}
+	if err := tx.Stmt(f.open).QueryRowContext(ctx, tenant).Scan(&tx.Num, &tx.Checkpoint); err != nil {
+		return fmt.Errorf("read tenant: %w", err)
+	}
+	if err := change(tx); err != nil {
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	return nil
+}
+
+// Clear removes a tenant's rows of a table by their keys, and its checkpoint.
+func (f *File) Clear(ctx context.Context, tenant, table string) error {
+	f.upTo.Delete(tenant)
+	return f.Update(ctx, tenant, func(tx *Tx) error {
+		low, high := KeyRange(tx.Num)
+		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE key BETWEEN ? AND ?", low, high); err != nil {
+			return err
+		}
+		_, err := tx.Stmt(f.move).ExecContext(ctx, 0, tx.Num)
+		return err
+	})
+}
+
+// RolledBack drops the error of a rollback that came after the transaction's end.
+func RolledBack(err error) error {
+	if errors.Is(err, sql.ErrTxDone) {
+		return nil
+	}
+	return err
+}
+
+// Named wraps the error of a damaged file in the driver's.
+func (f *File) Named(err error) error {
+	var e *sqlite.Error
+	if errors.As(err, &e) && !errors.Is(err, f.corrupt) {
+		switch e.Code() & 0xff {
+		case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+			return fmt.Errorf("%w: %w", f.corrupt, err)
+		}
+	}
+	return err
+}
