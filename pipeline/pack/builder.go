@@ -178,7 +178,7 @@ func (w *work) render(i int) {
 // Costs that hold for the tokenizers that are additive; others are counted whole.
 const (
 	referenceTokens = 3 // "[", up to three digits, "]"
-	dayTokens       = 5
+	dayTokens       = 3
 )
 
 func (w *work) count(text string) int {

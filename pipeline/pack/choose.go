@@ -9,18 +9,20 @@ import (
 // How a candidate is weighed: score, its session, and cost. Measured on labelled
 // conversations; the plateau is wide.
 const (
-	costWeight    = .5 // of ln(tokens)
-	sessionWeight = .3 // of how far the best of its session is behind the best of all
+	costWeight    = .5  // of ln(tokens)
+	sessionWeight = .45 // of how far the best of its session is behind the best of all
+	crowdWeight   = .1  // of ln(1 + how many of its session are better)
 )
 
 // choose takes candidates greedily by value, which is
 //
-//	s + .3·(s₊ − s₁) − .5·ln(tokens)
+//	s + .45·(s₊ − s₁) − .1·ln(1 + n₊) − .5·ln(tokens)
 //
 // with s the score's logit in units of the fused z-score, s₊ the best of the
-// candidate's session and s₁ the best of all. Weighing cost keeps a larger budget from
-// meaning less evidence; the session counts because what bears on a question stands
-// together. Tokens are what showing the candidate adds, a new day's heading included,
+// candidate's session, s₁ the best of all, and n₊ how many of its session are better.
+// Weighing cost keeps a larger budget from meaning less evidence; the session counts
+// because what bears on a question stands together, the less the more of it is there.
+// Tokens are what showing the candidate adds, a new day's heading included,
 // so they shrink once its day is there.
 //
 // First every part keeps to its limit, then what is left of the budget is given to
@@ -78,13 +80,16 @@ func (w *work) standing() []float64 {
 			}
 		}
 	}
-	for i := range w.cs {
-		top, ok := session[w.cs[i].Record.SessionID()]
-		if !ok {
-			top = s[i]
+	better := make(map[string]int, len(session))
+	for i := range w.cs { // best first
+		if w.part[i] < 0 {
+			continue
 		}
-		if w.part[i] >= 0 {
-			s[i] += sessionWeight * (top - best)
+		if id := w.cs[i].Record.SessionID(); id != "" {
+			s[i] += sessionWeight*(session[id]-best) - crowdWeight*math.Log1p(float64(better[id]))
+			better[id]++
+		} else {
+			s[i] += sessionWeight * (s[i] - best)
 		}
 	}
 	return s

@@ -1,10 +1,13 @@
 package pack
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
-// dates are the headings of days, "### 31 January 2026". A year that the heading above
-// has said already is left out, for a heading stands for every few lines and its
-// tokens are the items'.
+// dates are the headings of days, "31 January 2026:". A year that the heading above has
+// said already is left out, and so is the mark of a heading, for one stands for every few
+// lines and its tokens are the items'.
 type dates struct {
 	count func(text string) int
 	known map[int64]string // day → heading with the year
@@ -29,9 +32,9 @@ func (d *dates) day(at time.Time) string {
 	h, ok := d.known[number]
 	if !ok {
 		at = at.UTC()
-		h = "### " + at.Format("2 January 2006") + "\n"
+		h = at.Format("2 January 2006") + ":\n"
 		d.known[number] = h
-		x := date{year: at.Format("2006"), short: "### " + at.Format("2 January") + "\n"}
+		x := date{year: at.Format("2006"), short: at.Format("2 January") + ":\n"}
 		x.cost = d.count(x.short)
 		x.more = d.count(h) - x.cost
 		d.days[h] = x
@@ -67,4 +70,18 @@ func (d *dates) after(last, heading string) string {
 		return d.days[heading].short
 	}
 	return heading
+}
+
+// dayHeading reports whether a line of a content would be read as the heading of a day.
+func dayHeading(line string) bool {
+	name, ok := strings.CutSuffix(line, ":")
+	if !ok || name == "" || name[0] < '0' || name[0] > '9' {
+		return false
+	}
+	for _, layout := range []string{"2 January 2006", "2 January"} {
+		if _, err := time.Parse(layout, name); err == nil {
+			return true
+		}
+	}
+	return false
 }

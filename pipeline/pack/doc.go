@@ -14,7 +14,7 @@
 //	## Task                  as declared in the request
 //	## Tools                 [n] signature and safety notes, best first
 //	## Knowledge             [n] text, best at both ends
-//	## Memory                days in order, ### 31 January 2026, the next one ### 1 February
+//	## Memory                days in order, "31 January 2026:", the next one "1 February:"
 //	[n] speaker: text
 //	## Safety                what was withheld, how to read recalled text
 //	## User                  the user's message, last, because it changes every turn

@@ -273,7 +273,7 @@ func TestMoreBudgetShowsMore(t *testing.T) {
 func TestOrders(t *testing.T) {
 	t.Parallel()
 	for order, want := range map[pack.Order]string{
-		pack.OrderTime:  "### 30 December 2025\n[1] b\n### 2 January 2026\n[2] a\n[3] d\n### 4 January\n[4] c\n",
+		pack.OrderTime:  "30 December 2025:\n[1] b\n2 January 2026:\n[2] a\n[3] d\n4 January:\n[4] c\n",
 		pack.OrderScore: "[1] 2026-01-02 a\n[2] 2025-12-30 b\n[3] 2026-01-04 c\n[4] 2026-01-02 d\n",
 		pack.OrderEdges: "[1] 2026-01-02 a\n[2] 2026-01-04 c\n[3] 2026-01-02 d\n[4] 2025-12-30 b\n",
 	} {

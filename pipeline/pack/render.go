@@ -104,8 +104,8 @@ func plain(text string) bool {
 	return text[0] != ' ' && text[len(text)-1] != ' '
 }
 
-// structural reports whether a line begins like a heading, a reference, a fence, a
-// rule or a list of the pack.
+// structural reports whether a line begins like a heading, a reference, a fence or a
+// rule of the pack, or is the heading of a day.
 func structural(line string) bool {
 	switch line[0] {
 	case '#', '[', '`', '~', '=', '>', '\\':
@@ -113,7 +113,7 @@ func structural(line string) bool {
 	case '-', '*', '_':
 		return strings.Trim(line, "-*_ ") == ""
 	}
-	return false
+	return dayHeading(line)
 }
 
 // printable removes control characters, invalid bytes and characters that change the
