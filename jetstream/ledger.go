@@ -85,6 +85,20 @@ func (l *Ledger) LastPosition(ctx context.Context, tenant string) (int64, error)
 	return end.position, nil
 }
 
+// Passed reports whether LEDGER has nothing of the tenant and has let old messages go: what
+// there was of a quiet tenant made way for others.
+func (l *Ledger) Passed(ctx context.Context, tenant string) (bool, error) {
+	filter, err := LedgerTenantSubject(tenant)
+	if err != nil {
+		return false, err
+	}
+	info, err := l.stream.Info(ctx, jetstream.WithSubjectFilter(filter))
+	if err != nil {
+		return false, fmt.Errorf("look at the ledger of %q: %w", tenant, err)
+	}
+	return info.State.FirstSeq > 1 && len(info.State.Subjects) == 0, nil
+}
+
 func (l *Ledger) find(ctx context.Context, tenant string) (ledgerEnd, error) {
 	filter, err := LedgerTenantSubject(tenant)
 	if err != nil {

@@ -132,6 +132,9 @@ func (c *client) ledgerCatchesUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if passed, err := ledger.Passed(ctx, c.tenant); passed || err != nil {
+		return err
+	}
 	for deadline := time.Now().Add(3 * time.Second); time.Now().Before(deadline); {
 		if at, err := ledger.LastPosition(ctx, c.tenant); err != nil || at >= head.Size {
 			return err

@@ -23,10 +23,12 @@ func (a *app) checkReady(ctx context.Context, running bool) []finding {
 	} else {
 		ready.OK, ready.Detail = s.Ready == "yes", s.Ready
 	}
-	at, head, err := a.ledgerEnd(ctx)
+	at, head, passed, err := a.ledgerEnd(ctx)
 	switch {
 	case err != nil:
 		ledger.Detail = err.Error()
+	case passed:
+		ledger.OK, ledger.Detail = true, fmt.Sprintf("the ledger has nothing of %s any more: it is a window, and others have written since; the log has all %d", a.Tenant, head)
 	case at < head:
 		ledger.Detail = fmt.Sprintf("the ledger of %s has stopped at position %d, the log has %d: see the log of satchel up", a.Tenant, at, head)
 	case at > head:
@@ -37,31 +39,34 @@ func (a *app) checkReady(ctx context.Context, running bool) []finding {
 	return []finding{ready, ledger}
 }
 
-// ledgerEnd returns the tenant's last position in the ledger, and the log's size before
-// that. It gives the ledger a moment to catch up.
-func (a *app) ledgerEnd(ctx context.Context) (at, size int64, err error) {
+// ledgerEnd returns the tenant's last position in the ledger, the log's size before that,
+// and whether all of the tenant's messages made way for others. It gives the ledger a moment
+// to catch up.
+func (a *app) ledgerEnd(ctx context.Context) (at, size int64, passed bool, err error) {
 	conn, err := a.dial(ctx)
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, false, err
 	}
 	defer conn.close()
 	if err := conn.ledgerCatchesUp(ctx); err != nil {
-		return 0, 0, err
+		return 0, 0, false, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	js, err := jetstream.Open(ctx, conn.nc)
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, false, err
 	}
 	var head schemas.HeadReply
 	if err := conn.logCall(ctx, "head", struct{}{}, &head); err != nil {
-		return 0, 0, err
+		return 0, 0, false, err
 	}
 	ledger, err := jetstream.OpenLedger(ctx, conn.nc, js, jetstream.LedgerConfig{})
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, false, err
 	}
-	at, err = ledger.LastPosition(ctx, a.Tenant)
-	return at, head.Size, err
+	if at, err = ledger.LastPosition(ctx, a.Tenant); err == nil && at == 0 && head.Size > 0 {
+		passed, err = ledger.Passed(ctx, a.Tenant)
+	}
+	return at, head.Size, passed, err
 }

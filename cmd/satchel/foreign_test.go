@@ -2,6 +2,7 @@ package main
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -86,4 +87,27 @@ func TestDoctorNamesAStoppedLedger(t *testing.T) {
 	} else {
 		contains(t, "ledger --verify", r.out, "NOT PROVED")
 	}
+}
+
+// The ledger is a window: a tenant whose messages have made way for others is no fault.
+func TestDoctorKnowsAQuietTenant(t *testing.T) {
+	t.Parallel()
+	n := startNode(t)
+	n.must(t, "emit", "--id", "n1", "--text", "the kiln is fired on Mondays", "--speaker", "Ida")
+	n.must(t, "ledger")
+	operator, err := embedded.Operator(filepath.Join(n.dir, "streams"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc, err := nats.Connect(n.url, operator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	if m, err := nc.Request("$JS.API.STREAM.PURGE.LEDGER", nil, 30*time.Second); err != nil || !strings.Contains(string(m.Data), `"success":true`) {
+		t.Fatal(err)
+	}
+	contains(t, "doctor", n.must(t, "doctor"), "ok   ledger ", "has nothing of main any more")
+	n.must(t, "emit", "--id", "n2", "--text", "the kiln is cold on Sundays", "--speaker", "Ida")
+	contains(t, "doctor", n.must(t, "doctor"), "ok   ledger ", "has the log up to its head, position 2")
 }
