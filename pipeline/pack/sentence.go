@@ -3,15 +3,12 @@ package pack
 import (
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
-	"github.com/clipperhouse/uax29/v2/sentences"
+	"satchel/pipeline/segment"
 )
 
 // Sentences yields the sentences of prose in a text, trimmed, each a substring of it,
-// in order. They end where Unicode's text segmentation (UAX #29) says, in any script,
-// and at line ends, but not after an abbreviation, an initial or a number that begins a
-// list. Code, in a fence or by its looks, and headings are no sentences; the mark of a
+// in order. They end where package segment says. Code, in a fence or by its looks, and headings are no sentences; the mark of a
 // list's entry is none of its sentence.
 func Sentences(text string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
@@ -49,16 +46,8 @@ func ofLine(line string, yield func(string) bool) bool {
 	if line == "" || strings.HasPrefix(strings.TrimPrefix(line, "\\"), "#") || looksLikeCode(line) {
 		return true
 	}
-	begin := 0
-	segments := sentences.FromString(line)
-	for segments.Next() {
-		end := segments.End()
-		s := strings.TrimSpace(line[begin:end])
-		if end < len(line) && abbreviated(s) {
-			continue
-		}
-		begin = end
-		if s != "" && !yield(s) {
+	for from, to := range segment.InLine(line) {
+		if !yield(line[from:to]) {
 			return false
 		}
 	}
@@ -99,24 +88,4 @@ func looksLikeCode(line string) bool {
 		}
 	}
 	return marks > 2 && marks*5 > letters
-}
-
-// abbreviated reports whether a piece that ends in a full stop ends in an abbreviation
-// or an initial, so that the sentence goes on.
-func abbreviated(piece string) bool {
-	before, ok := strings.CutSuffix(piece, ".")
-	if !ok {
-		return false
-	}
-	word := strings.TrimLeft(before[strings.LastIndexAny(before, " \u00a0(\"'“‘")+1:], "[")
-	if r, size := utf8.DecodeRuneInString(word); size == len(word) && unicode.IsUpper(r) && word != "I" {
-		return true
-	}
-	switch strings.ToLower(word) {
-	case "mr", "mrs", "ms", "dr", "prof", "st", "no", "nr", "vs", "cf", "al", "e.g", "i.e", "approx", "fig", "eq", "vol", "pp", "p", "jr", "sr",
-		"gen", "col", "sgt", "capt", "lt", "rev", "hon", "u.s", "u.k", "ph.d", "jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec",
-		"bzw", "z.b", "d.h", "ca", "nº", "núm", "art", "sec", "dept", "est", "incl", "max", "min", "ref":
-		return true
-	}
-	return false
 }

@@ -30,7 +30,7 @@ func level(pkg string) (int, bool) {
 	switch {
 	case pkg == "schemas", pkg == "pipeline/scope", pkg == "pipeline/dot", pkg == "pipeline/breaker", pkg == "pipeline/trust":
 		return 0, true
-	case pkg == "policies", pkg == "policies/rego", pkg == "pipeline/embed", pkg == "pipeline/chat", pkg == "pipeline/rerank", pkg == "pipeline/token", pkg == "pipeline/candidate", pkg == "pipeline/pii":
+	case pkg == "policies", pkg == "policies/rego", pkg == "pipeline/embed", pkg == "pipeline/chat", pkg == "pipeline/rerank", pkg == "pipeline/token", pkg == "pipeline/segment", pkg == "pipeline/candidate", pkg == "pipeline/pii":
 		return 1, true
 	case strings.HasPrefix(pkg, "pipeline/store/internal/"):
 		return 1, true

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode"
 
+	"satchel/pipeline/segment"
 	"satchel/pipeline/store/keyword"
 	"satchel/schemas"
 )
@@ -86,7 +87,7 @@ func (st *step) quotables(ctx context.Context) ([]quotable, error) {
 	var pool []quotable
 	var texts []string
 	for i, snippet := range st.view.Fields().Snippets {
-		for _, span := range sentences(snippet.Text) {
+		for _, span := range segment.Sentences(snippet.Text) {
 			text := snippet.Text[span.Start:span.End]
 			if len(text) < shortestSentence || len(text) > longestSentence || strings.HasSuffix(text, "?") {
 				continue
