@@ -8,6 +8,7 @@ const (
 	MaxSummary     = 64 << 10      // bytes of a summary's text
 	MaxLabels      = 64            // security labels of an item
 	MaxLinks       = 256           // links of an item or a memory.linked event
+	MaxHops        = 3             // of query.graph
 	MaxRefs        = 256           // pii_flags, graph_refs, policy_tags, dropped_spans, groups, roles
 	MaxName        = 256           // characters of a short text: session, category, speaker, …
 	MaxURI         = 2048          // characters of source_uri and embedding_ref

@@ -55,6 +55,18 @@ type Query struct {
 	Text    string         `json:"text,omitempty"`
 	Vector  []float32      `json:"vector,omitempty"`
 	Filters map[string]any `json:"filters,omitempty"` // field → value, or {"gte": …, "lt": …}; unknown names match attributes
+	Graph   *GraphQuery    `json:"graph,omitempty"`   // how links are followed; for graph and hybrid queries
+}
+
+// GraphQuery says how the links of items are followed, from the best finds and from what
+// the query names. What does not pass Kinds and Labels is neither found there nor walked
+// through; the starts need not pass them.
+type GraphQuery struct {
+	Hops   int      `json:"hops,omitempty"`   // 1 to 3; default 2
+	Rels   []Rel    `json:"rels,omitempty"`   // links to follow; default all
+	Kinds  []Kind   `json:"kinds,omitempty"`  // kinds of items to enter; default all
+	Labels []string `json:"labels,omitempty"` // security labels, one of which an item must have to be entered; default any
+	From   []string `json:"from,omitempty"`   // items to start from as well
 }
 
 // RequestPayload is the body of a ContextRequest. Zero values mean the defaults.

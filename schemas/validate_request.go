@@ -111,6 +111,43 @@ func (c *checker) query(p *RequestPayload) {
 	c.size(pointer+"/text", q.Text, MaxQuery)
 	c.vector(pointer+"/vector", q.Vector)
 	c.filters(pointer+"/filters", q.Filters)
+	c.graph(pointer+"/graph", q)
+}
+
+// graph checks how links are to be followed.
+func (c *checker) graph(pointer string, q *Query) {
+	g := q.Graph
+	if g == nil {
+		return
+	}
+	if q.Type == QueryKeyword || q.Type == QuerySemantic {
+		c.add(pointer, "is for graph and hybrid queries")
+	}
+	c.intRange(pointer+"/hops", int64(g.Hops), 0, MaxHops)
+	c.most(pointer+"/rels", len(g.Rels))
+	for i, r := range g.Rels {
+		if !validRel(r) {
+			c.add(at(pointer+"/rels", i), "must be caused_by, supersedes, mentions, part_of, follows or derived_from")
+		}
+	}
+	c.most(pointer+"/kinds", len(g.Kinds))
+	for i, k := range g.Kinds {
+		if _, ok := k.Info(); !ok {
+			c.add(at(pointer+"/kinds", i), "is not a kind of item")
+		}
+	}
+	c.shorts(pointer+"/labels", g.Labels, MaxRefs)
+	c.most(pointer+"/from", len(g.From))
+	for i, id := range g.From {
+		c.id(at(pointer+"/from", i), id)
+	}
+}
+
+// most refuses a list of more than MaxRefs entries.
+func (c *checker) most(pointer string, n int) {
+	if n > MaxRefs {
+		c.add(pointer, "must have at most "+strconv.Itoa(MaxRefs)+" entries")
+	}
 }
 
 // vector checks the dimensions and that every number is finite.

@@ -22,6 +22,8 @@ type askCmd struct {
 	Limit    int      `help:"Items at most." default:"0"`
 	Session  string   `help:"Session of the asker."`
 	Type     string   `help:"keyword, semantic, graph or hybrid." default:"hybrid" enum:"keyword,semantic,graph,hybrid"`
+	Hops     int      `help:"Follow links this many hops, 1 to 3; 0 is 2." default:"0"`
+	Rel      []string `help:"Follow these links only: caused_by, supersedes, mentions, part_of, follows, derived_from."`
 	Explain  bool     `help:"Show scores, signals and drops."`
 	Text     bool     `help:"Print the rendered pack alone."`
 	Graph    string   `help:"Print the causal graph of what is shown alone, as mermaid or dot." enum:",mermaid,dot" default:""`
@@ -47,6 +49,12 @@ func (c *askCmd) request() schemas.ContextRequest {
 	req.Payload = schemas.RequestPayload{Query: schemas.Query{Type: c.Type, Text: strings.Join(c.Question, " ")},
 		Limit: c.Limit, TokenBudget: c.Budget, IncludeScores: c.Explain, IncludeGraph: c.Graph != "", Purpose: c.Purpose, Session: c.Session,
 		Profile: c.Profile, Weights: c.Weight, MinScore: c.Score}
+	if c.Hops > 0 || len(c.Rel) > 0 {
+		req.Payload.Query.Graph = &schemas.GraphQuery{Hops: c.Hops}
+		for _, r := range c.Rel {
+			req.Payload.Query.Graph.Rels = append(req.Payload.Query.Graph.Rels, schemas.Rel(r))
+		}
+	}
 	return req
 }
 

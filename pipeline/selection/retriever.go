@@ -27,8 +27,9 @@ type Probe struct {
 	Vector   []float32
 	Filter   schemas.Filter
 	Limit    int
-	Seeds    []string // item ids a traversal starts from
-	Entities []string // folded entity names it starts from as well
+	Seeds    []string            // item ids a traversal starts from
+	Entities []string            // folded entity names it starts from as well
+	Graph    *schemas.GraphQuery // how links are followed; nil: as usual
 }
 
 // Hit is a found item. Distance is in hops, for traversals only.
@@ -122,12 +123,19 @@ type graphRetriever struct {
 func (r graphRetriever) Name() string { return NameGraph }
 
 func (r graphRetriever) Retrieve(ctx context.Context, s scope.Scope, p *Probe) (Found, error) {
-	if len(p.Seeds) == 0 && len(p.Entities) == 0 {
+	if len(p.Seeds) == 0 && len(p.Entities) == 0 && (p.Graph == nil || len(p.Graph.From) == 0) {
 		return Found{}, nil
 	}
-	visits, err := r.store.Walk(ctx, s, graph.Walk{
+	w := graph.Walk{
 		From: p.Seeds, Entities: p.Entities, Hops: r.hops, Limit: p.Limit, Filter: p.Filter,
-	})
+	}
+	if g := p.Graph; g != nil {
+		w.From, w.Rels, w.Through = append(w.From, g.From...), g.Rels, through(g)
+		if g.Hops > 0 {
+			w.Hops = g.Hops
+		}
+	}
+	visits, err := r.store.Walk(ctx, s, w)
 	if err != nil {
 		return Found{}, fmt.Errorf("walk graph: %w", err)
 	}
@@ -139,6 +147,22 @@ func (r graphRetriever) Retrieve(ctx context.Context, s scope.Scope, p *Probe) (
 		hits = append(hits, Hit{ID: v.ID, Score: 1 / (1 + float64(v.Distance)), Distance: v.Distance})
 	}
 	return Found{Hits: hits, N: len(hits)}, nil
+}
+
+// through are the conditions on what a walk enters.
+func through(g *schemas.GraphQuery) []schemas.Cond {
+	var conds []schemas.Cond
+	if len(g.Kinds) > 0 {
+		kinds := make([]string, len(g.Kinds))
+		for i, k := range g.Kinds {
+			kinds[i] = string(k)
+		}
+		conds = append(conds, schemas.Cond{Field: schemas.FieldKind, Op: schemas.In, Values: kinds})
+	}
+	if len(g.Labels) > 0 {
+		conds = append(conds, schemas.Cond{Field: schemas.FieldLabels, Op: schemas.In, Values: g.Labels})
+	}
+	return conds
 }
 
 // recencyRetriever finds the newest items, for a request that has no text.

@@ -117,6 +117,7 @@ type Query struct {
 	Vector   []float32
 	Filter   schemas.Filter // of the policy and of the request; the zero Filter finds nothing
 	Where    []Predicate
+	Graph    *schemas.GraphQuery         // how links are followed; nil: as usual
 	Skip     func(retriever string) bool // retrievers that are not to be asked; nil: none
 	Now      time.Time
 	AsOf     int64     // items recorded at a later position are not seen; 0: all
@@ -217,7 +218,7 @@ func (s *Selector) analyse(ctx context.Context, q *Query, names []string, out *R
 	a.moments, a.when, a.order = momentsOf(a.words), asksWhen(a.words), asksOrder(a.words)
 	a.weigh = s.weighings(a)
 	about = with(about, names)
-	a.probe = Probe{Text: about, Vector: q.Vector, Filter: q.Filter, Limit: s.pool, Entities: append(graph.Entities(q.Text, ""), names...)}
+	a.probe = Probe{Text: about, Vector: q.Vector, Filter: q.Filter, Limit: s.pool, Graph: q.Graph, Entities: append(graph.Entities(q.Text, ""), names...)}
 	if q.Type == schemas.QueryKeyword || s.vector == nil {
 		if q.Type == schemas.QuerySemantic {
 			return nil, &schemas.Error{Code: schemas.CodeEmbedding, Message: "a semantic query needs a vector index, and there is none"}

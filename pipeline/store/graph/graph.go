@@ -32,7 +32,8 @@ type Walk struct {
 	Rels     []schemas.Rel  // empty: all
 	FanOut   int            // neighbours followed per node, default 50
 	Limit    int            // default 1000
-	Filter   schemas.Filter // nodes that do not pass are neither returned nor walked through
+	Filter   schemas.Filter // nodes that do not pass are neither returned nor walked through, nor started from
+	Through  []schemas.Cond // conditions on the nodes it enters besides, but not on those it starts from
 }
 
 // Visit is an item reached, with its distance in hops and the edge it was reached by.

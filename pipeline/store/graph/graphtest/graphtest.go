@@ -26,7 +26,7 @@ type Harness struct {
 func Run(t *testing.T, h Harness) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, *fixture){
-		"Walk": testWalk, "Entities": testEntities, "Hubs": testHubs, "FanOut": testFanOut, "Filter": testFilter,
+		"Walk": testWalk, "Entities": testEntities, "Hubs": testHubs, "FanOut": testFanOut, "Filter": testFilter, "Through": testThrough,
 		"Replace": testReplace, "Link": testLink, "Remove": testRemove, "Between": testBetween, "Distances": testDistances,
 		"Replay": testReplay, "Refusals": testRefusals, "Tenants": testTenants, "Reset": testReset, "Reopen": testReopen,
 		"Large": testLarge,
@@ -217,6 +217,37 @@ func testFilter(t *testing.T, f *fixture) {
 		t.Fatal(err)
 	}
 	same(t, distances, map[string]int{"c": 1})
+}
+
+// testThrough walks k hops over some kinds and labels only, from any start.
+func testThrough(t *testing.T, f *fixture) {
+	of := func(c graph.Change, kind schemas.Kind, labels ...string) graph.Change {
+		c.Put.Facets.Kind, c.Put.Facets.Labels = kind, labels
+		return c
+	}
+	f.apply(t, of(node(1, "start"), schemas.KindMemory, "team:x"),
+		of(node(2, "commit", link(schemas.RelDerivedFrom, "start")), schemas.KindCommit, "team:x"),
+		of(node(3, "code", link(schemas.RelPartOf, "commit")), schemas.KindCode, "team:x", "team:y"),
+		of(node(4, "note", link(schemas.RelFollows, "commit")), schemas.KindMemory, "team:y"),
+		of(node(5, "far", link(schemas.RelFollows, "note")), schemas.KindCode, "team:y"))
+	kinds := func(values ...string) []schemas.Cond {
+		return []schemas.Cond{{Field: schemas.FieldKind, Op: schemas.In, Values: values}}
+	}
+	labels := []schemas.Cond{{Field: schemas.FieldLabels, Op: schemas.In, Values: []string{"team:y", "team:z"}}}
+	commit := visit("commit", 1, "commit", schemas.RelDerivedFrom, "start")
+	code := visit("code", 2, "code", schemas.RelPartOf, "commit")
+	from := []string{"start"}
+	same(t, f.walk(t, graph.Walk{From: from, Hops: 3, Through: kinds("commit", "code")}), []graph.Visit{commit, code})
+	same(t, f.walk(t, graph.Walk{From: from, Hops: 1, Through: kinds("commit", "code")}), []graph.Visit{commit})
+	same(t, f.walk(t, graph.Walk{From: from, Hops: 3, Through: kinds("code")}), []graph.Visit{})
+	same(t, f.walk(t, graph.Walk{From: []string{"commit"}, Hops: 1, Through: labels}),
+		[]graph.Visit{visit("code", 1, "code", schemas.RelPartOf, "commit"), visit("note", 1, "note", schemas.RelFollows, "commit")})
+	same(t, f.walk(t, graph.Walk{From: []string{"commit"}, Hops: 2, Through: append(kinds("code"), labels...)}),
+		[]graph.Visit{visit("code", 1, "code", schemas.RelPartOf, "commit")})
+	same(t, f.walk(t, graph.Walk{From: []string{"note"}, Hops: 2, Rels: []schemas.Rel{schemas.RelFollows}, Through: labels}),
+		[]graph.Visit{visit("far", 1, "far", schemas.RelFollows, "note")})
+	hidden := schemas.Where(schemas.Cond{Field: schemas.FieldKind, Op: schemas.NotIn, Values: []string{"commit"}})
+	same(t, f.walk(t, graph.Walk{From: from, Hops: 3, Filter: hidden, Through: kinds("commit", "code")}), []graph.Visit{})
 }
 
 func testReplace(t *testing.T, f *fixture) {

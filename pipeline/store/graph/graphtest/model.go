@@ -166,6 +166,9 @@ func (m *model) distances(w graph.Walk) map[string]int {
 					continue
 				}
 				for _, pair := range [][2]string{{from, a.to}, {a.to, from}} {
+					if !m.allowed(pair[1], w.Filter.And(schemas.Where(w.Through...))) && len(w.Through) > 0 {
+						continue
+					}
 					d, known := at[pair[0]]
 					if _, seen := at[pair[1]]; known && d == hop && !seen {
 						at[pair[1]] = hop + 1
@@ -185,6 +188,7 @@ func (m *model) check(t *rapid.T, ctx context.Context, f *fixture) {
 		for _, w := range []graph.Walk{
 			{From: []string{"a"}, Hops: 1}, {From: []string{"a", "b"}, Hops: 3}, {Entities: []string{"x"}, Hops: 2},
 			{From: []string{"c"}, Hops: 2, Rels: []schemas.Rel{schemas.RelMentions}},
+			{From: []string{"a", "d"}, Entities: []string{"y"}, Hops: 2, Through: []schemas.Cond{{Field: schemas.FieldLevel, Op: schemas.AtLeast, Number: 1}}},
 		} {
 			w.Filter = filter
 			visits, err := f.Walk(ctx, f.scope, w)

@@ -46,7 +46,11 @@ const (
 func (db *DB) Walk(ctx context.Context, tenant string, w graph.Walk) (out []graph.Visit, err error) {
 	err = db.read(ctx, tenant, func(t *tx) error {
 		k := walker{tx: t, w: w, params: params{"fanout": w.FanOut, "rels": nil}, seen: map[string]bool{}}
-		k.pass = conditions(w.Filter, "m", k.params)
+		k.start = conditions(w.Filter, "m", k.params)
+		k.pass = k.start
+		if len(w.Through) > 0 { // the parameters of the filter keep their names
+			k.pass = conditions(w.Filter.And(schemas.Where(w.Through...)), "m", k.params)
+		}
 		if len(w.Rels) > 0 {
 			rels := make([]string, len(w.Rels))
 			for i, r := range w.Rels {
@@ -67,7 +71,8 @@ func (db *DB) Walk(ctx context.Context, tenant string, w graph.Walk) (out []grap
 type walker struct {
 	*tx
 	w      graph.Walk
-	pass   string
+	start  string // the condition on where it starts
+	pass   string // on what it enters
 	params params
 	seen   map[string]bool // elements
 }
@@ -78,7 +83,7 @@ func (k *walker) walk() (out []graph.Visit, err error) {
 		return nil, err
 	}
 	k.params["items"] = rows[0].Values[0]
-	level, err := k.seed(fmt.Sprintf(seedItems, k.pass), k.w.From, "", nil)
+	level, err := k.seed(fmt.Sprintf(seedItems, k.start), k.w.From, "", nil)
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,8 @@ type walker struct {
 	*adjacency
 	*scratch
 	w       graph.Walk
-	allowed []bool
+	allowed []bool // where it may start
+	through []bool // what it may enter
 	only    []bool // by relation, those to follow; nil: all
 }
 
@@ -40,6 +41,10 @@ func (a *adjacency) walk(w graph.Walk) []graph.Visit {
 	}
 	k := walker{adjacency: a, scratch: a.newScratch(), w: w, allowed: a.facets.Allowed(w.Filter)}
 	defer a.pool.Put(k.scratch)
+	k.through = k.allowed
+	if len(w.Through) > 0 {
+		k.through = a.facets.Allowed(w.Filter.And(schemas.Where(w.Through...)))
+	}
 	if len(w.Rels) > 0 {
 		k.only = make([]bool, len(a.rels))
 		for i, r := range a.rels {
@@ -104,7 +109,7 @@ func (k *walker) follow(i int32) (items int) {
 		for h := head; h != 0 && followed < k.w.FanOut; h = k.next[h-1] {
 			half := h - 1
 			to := k.other[half]
-			if k.only != nil && !k.only[k.reason[half/2]>>1] || !k.enterable(to, k.allowed) {
+			if k.only != nil && !k.only[k.reason[half/2]>>1] || !k.enterable(to, k.through) {
 				continue
 			}
 			followed++
