@@ -52,6 +52,16 @@ type Cond struct {
 	Number float64  `json:"number,omitempty"` // of the numeric operators
 }
 
+// Conds returns the conditions on the items that are entered.
+func (g *GraphQuery) Conds() []Cond {
+	kinds := make([]string, len(g.Kinds))
+	for i, k := range g.Kinds {
+		kinds[i] = string(k)
+	}
+	conds := []Cond{{Field: FieldKind, Op: In, Values: kinds}, {Field: FieldLabels, Op: In, Values: g.Labels}}
+	return slices.DeleteFunc(conds, func(c Cond) bool { return len(c.Values) == 0 })
+}
+
 // MatchAll returns the filter that matches every item of the tenant.
 func MatchAll() Filter { return Filter{all: true} }
 

@@ -130,7 +130,7 @@ func (r graphRetriever) Retrieve(ctx context.Context, s scope.Scope, p *Probe) (
 		From: p.Seeds, Entities: p.Entities, Hops: r.hops, Limit: p.Limit, Filter: p.Filter,
 	}
 	if g := p.Graph; g != nil {
-		w.From, w.Rels, w.Through = append(w.From, g.From...), g.Rels, through(g)
+		w.From, w.Rels, w.Through = append(w.From, g.From...), g.Rels, g.Conds()
 		if g.Hops > 0 {
 			w.Hops = g.Hops
 		}
@@ -147,22 +147,6 @@ func (r graphRetriever) Retrieve(ctx context.Context, s scope.Scope, p *Probe) (
 		hits = append(hits, Hit{ID: v.ID, Score: 1 / (1 + float64(v.Distance)), Distance: v.Distance})
 	}
 	return Found{Hits: hits, N: len(hits)}, nil
-}
-
-// through are the conditions on what a walk enters.
-func through(g *schemas.GraphQuery) []schemas.Cond {
-	var conds []schemas.Cond
-	if len(g.Kinds) > 0 {
-		kinds := make([]string, len(g.Kinds))
-		for i, k := range g.Kinds {
-			kinds[i] = string(k)
-		}
-		conds = append(conds, schemas.Cond{Field: schemas.FieldKind, Op: schemas.In, Values: kinds})
-	}
-	if len(g.Labels) > 0 {
-		conds = append(conds, schemas.Cond{Field: schemas.FieldLabels, Op: schemas.In, Values: g.Labels})
-	}
-	return conds
 }
 
 // recencyRetriever finds the newest items, for a request that has no text.
