@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -25,6 +26,8 @@ import (
 type servers struct {
 	graph  *testenv.Neo4jServer
 	vector *testenv.QdrantStandIn
+
+	vectorURL string // where the node finds the vectors; "" is where they are
 }
 
 func (s servers) environment() []string {
@@ -33,7 +36,7 @@ func (s servers) environment() []string {
 		env = append(env, "NEO4J_URL="+s.graph.URL, "NEO4J_USER="+s.graph.User, "NEO4J_PASSWORD="+s.graph.Password)
 	}
 	if s.vector != nil {
-		env = append(env, "QDRANT_URL="+s.vector.URL)
+		env = append(env, "QDRANT_URL="+cmp.Or(s.vectorURL, s.vector.URL))
 	}
 	return env
 }
@@ -63,7 +66,7 @@ func withServers(t *testing.T) (servers, *node) {
 	if !testenv.Required("neo4j") {
 		t.Skip("runs where neo4j is required: it starts the server several times")
 	}
-	s := servers{testenv.StartNeo4j(t), testenv.StartQdrantStandIn(t)}
+	s := servers{graph: testenv.StartNeo4j(t), vector: testenv.StartQdrantStandIn(t)}
 	n := newNode(t)
 	n.servers = s
 	if !n.start(t) {
