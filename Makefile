@@ -6,11 +6,14 @@ SET       ?= locomo
 FUZZTIME  ?= 10s
 CRASHTIME ?= 10m
 CASES     ?= 10000
+BESIDE    ?= locomo scifact beam100k
+MAX       ?= 150
+BESIDETEST = SATCHEL_TEST_REQUIRE=postgres,neo4j $(GO) test -count=1 -timeout 1h -v -run TestServersBeside ./cmd/satchel
 DRIVERS   ?= ./pipeline/store/... ./pipeline/embed/... ./policies/... ./jetstream
 
 .DEFAULT_GOAL := help
 
-.PHONY: help check test race lint vet properties golden bench eval fuzz crash workers demo build adherence conformance
+.PHONY: help check test race lint vet properties golden bench eval fuzz crash workers scaling evalservers benchservers demo build adherence conformance
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -53,6 +56,15 @@ crash: ## kill -9 the real binary for CRASHTIME and check that nothing is lost o
 
 workers: ## kill -9 one of 2 and of 4 workers every second for two minutes each, 32 tenants
 	SATCHEL_CRASH_TIME=2m $(GO) test -count=1 -timeout 1h -v -run TestKillWorkers ./test/fault
+
+scaling: ## 1, 2 and 4 workers over one NATS cluster and one Postgres, 32 tenants: one table
+	SATCHEL_BENCH=1 $(GO) test -count=1 -timeout 1h -v -run TestBenchWorkers ./test/fault
+
+evalservers: ## satchel eval --beside on servers that it starts: EVAL_DATA=folder BESIDE="locomo scifact beam100k" MAX=150
+	SATCHEL_BESIDE="eval --data $(abspath $(EVAL_DATA)) --beside --max $(MAX) $(addprefix --set=,$(BESIDE))" $(BESIDETEST)
+
+benchservers: ## satchel bench --beside on servers that it starts
+	SATCHEL_BESIDE="bench --items 5000 --beside" $(BESIDETEST)
 
 properties: ## CASES cases of each property of selection, packs, compaction and policy
 	$(GO) test -count=1 -timeout 30m ./pipeline/selection ./pipeline/pack ./pipeline/relevance -rapid.checks=$(CASES)

@@ -26,6 +26,7 @@ type benchCmd struct {
 	Seed     uint64 `help:"Seed of the corpus." default:"1"`
 	Profile  string `help:"Folder for CPU profiles of ingest and of idle requests, for go tool pprof." type:"path"`
 	Servers  bool   `help:"Use the servers that the settings name for log, items, graph and vectors, in a place of its own that is dropped afterwards; without it the embedded engines."`
+	Beside   bool   `help:"Measure each size on the embedded engines and then on the servers, and print the ratio of each figure and each stage."`
 	Text     bool   `name:"natural" help:"Questions of 8 to 14 words with frequent ones among them, instead of 3 to 6 rarer ones."`
 }
 
@@ -38,12 +39,14 @@ package comment of cmd/satchel/internal/corpus). A million items take some minut
 
 Examples:
   satchel bench
-  satchel bench --items 1000,100000,1000000 --json`
+  satchel bench --items 1000,100000,1000000 --json
+  satchel bench --items 5000 --beside`
 }
 
 // benchResult is one corpus size. Times are in milliseconds.
 type benchResult struct {
 	Items      int                `json:"items"`
+	On         string             `json:"on"`                  // embedded or servers
 	IngestRate float64            `json:"ingest_events_per_s"` // publish to indexed everywhere and logged
 	Searchable latency            `json:"publish_to_searchable_ms"`
 	Idle       latency            `json:"request_idle_ms"`
@@ -69,16 +72,29 @@ func (c *benchCmd) Run(ctx context.Context, a *app) error {
 		if size <= 0 {
 			return usagef("--items must be positive")
 		}
-		r, err := c.measure(ctx, a, size)
-		if err != nil {
-			return fmt.Errorf("measure %d items: %w", size, err)
+		for _, servers := range c.sides() {
+			r, err := c.measure(ctx, a, size, servers)
+			if err != nil {
+				return fmt.Errorf("measure %d items: %w", size, err)
+			}
+			results = append(results, r)
 		}
-		results = append(results, r)
 	}
 	if a.JSON {
 		return a.printJSON(results)
 	}
-	return printBench(a, results)
+	if err := printBench(a, results); err != nil || !c.Beside {
+		return err
+	}
+	return printRatios(a.out, results)
+}
+
+// sides are what is measured, one after the other: true for the servers.
+func (c *benchCmd) sides() []bool {
+	if c.Beside {
+		return []bool{false, true}
+	}
+	return []bool{c.Servers}
 }
 
 // bencher measures one size.
@@ -92,18 +108,18 @@ type bencher struct {
 
 const benchTenant = "bench"
 
-func (c *benchCmd) measure(ctx context.Context, a *app, size int) (r benchResult, err error) {
+func (c *benchCmd) measure(ctx context.Context, a *app, size int, servers bool) (r benchResult, err error) {
 	dir, err := os.MkdirTemp("", "satchel-bench-")
 	if err != nil {
 		return r, fmt.Errorf("make a data folder: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	own, err := a.apart(dir, c.Servers)
+	own, err := a.apart(dir, servers)
 	if err != nil {
 		return r, err
 	}
 	own.Tenant = benchTenant
-	b := &bencher{benchCmd: c, app: own, gen: corpus.New(benchTenant, c.Seed), r: benchResult{Items: size, Load: loadAverage()}}
+	b := &bencher{benchCmd: c, app: own, gen: corpus.New(benchTenant, c.Seed), r: benchResult{Items: size, On: sideName(servers), Load: loadAverage()}}
 	if b.n, err = own.start(ctx, nodeOptions{port: embedded.RandomPort}); err != nil {
 		return r, err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -46,20 +47,59 @@ func loadAverage() string {
 
 func printBench(a *app, results []benchResult) error {
 	w := tabwriter.NewWriter(a.out, 0, 4, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(w, "items\tingest items/s\tCPU us\tsearchable p50/p95 ms\trequest p50/p95 ms\tCPU ms\tloaded p50/p95 ms\tevents/s\trestart ms\tRSS MiB\tload\t\n")
+	fmt.Fprint(w, "items\ton\tingest items/s\tCPU us\tsearchable p50/p95 ms\trequest p50/p95 ms\tCPU ms\tloaded p50/p95 ms\tevents/s\trestart ms\tRSS MiB\tload\t\n")
 	for _, r := range results {
-		fmt.Fprintf(w, "%d\t%.0f\t%.0f\t%.1f/%.1f\t%.1f/%.1f\t%.1f\t%.1f/%.1f\t%.0f\t%.0f\t%.0f\t%s\t\n", r.Items, r.IngestRate, r.IngestCPU, r.Searchable.P50, r.Searchable.P95,
+		fmt.Fprintf(w, "%d\t%s\t%.0f\t%.0f\t%.1f/%.1f\t%.1f/%.1f\t%.1f\t%.1f/%.1f\t%.0f\t%.0f\t%.0f\t%s\t\n", r.Items, r.On, r.IngestRate, r.IngestCPU, r.Searchable.P50, r.Searchable.P95,
 			r.Idle.P50, r.Idle.P95, r.RequestCPU, r.Loaded.P50, r.Loaded.P95, r.LoadedRate, r.RestartMS, r.RSSMiB, r.Load)
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	for _, r := range results {
-		fmt.Fprintf(a.out, "\nstages at %d items, mean ms:", r.Items)
+		fmt.Fprintf(a.out, "\nstages at %d items, %s, mean ms:", r.Items, r.On)
 		for _, name := range sortedKeys(r.Stages) {
 			fmt.Fprintf(a.out, "  %s %.2f", name, r.Stages[name])
 		}
 		fmt.Fprintln(a.out)
+	}
+	return nil
+}
+
+func sideName(servers bool) string {
+	if servers {
+		return "servers"
+	}
+	return "embedded"
+}
+
+// printRatios prints, of results that come in pairs, embedded and then servers, how many
+// times as long each step and each stage takes on the servers.
+func printRatios(w io.Writer, results []benchResult) error {
+	for i := 0; i+1 < len(results); i += 2 {
+		here, there := &results[i], &results[i+1]
+		tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', tabwriter.AlignRight)
+		fmt.Fprintf(tw, "\n%d items\tembedded\tservers\tratio\t\n", here.Items)
+		row := func(name string, a, b float64) {
+			ratio := "-"
+			if a > 0 {
+				ratio = fmt.Sprintf("%.1f", b/a)
+			}
+			fmt.Fprintf(tw, "%s\t%.2f\t%.2f\t%s\t\n", name, a, b, ratio)
+		}
+		row("ingest, ms an item", 1000/max(here.IngestRate, 1e-9), 1000/max(there.IngestRate, 1e-9))
+		row("ingest, CPU ms an item", here.IngestCPU/1000, there.IngestCPU/1000)
+		row("publish to searchable, p50 ms", here.Searchable.P50, there.Searchable.P50)
+		row("request, p50 ms", here.Idle.P50, there.Idle.P50)
+		row("request, p95 ms", here.Idle.P95, there.Idle.P95)
+		row("request under load, p95 ms", here.Loaded.P95, there.Loaded.P95)
+		row("request, CPU ms", here.RequestCPU, there.RequestCPU)
+		row("restart, ms", here.RestartMS, there.RestartMS)
+		for _, name := range sortedKeys(there.Stages) {
+			row("stage "+name+", ms", here.Stages[name], there.Stages[name])
+		}
+		if err := tw.Flush(); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -27,6 +27,7 @@ func TestBenchWorkers(t *testing.T) {
 	if os.Getenv("SATCHEL_BENCH") == "" {
 		t.Skip("SATCHEL_BENCH is not set")
 	}
+	table := "workers  events/s into the log  requests/s  p50 ms  p95 ms\n"
 	for _, n := range []int{1, 2, 4} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			f, tenants := newFleet(t, n), tenantsOf(32)
@@ -38,19 +39,18 @@ func TestBenchWorkers(t *testing.T) {
 			const each = 320
 			begun := time.Now()
 			ingest(t, jetstream.NewOutbox(nc, conn), tenants, each)
-			published := time.Since(begun)
 			awaitLogged(t, nc, tenants, each)
 			logged := time.Since(begun)
 			rate, latencies := ask(t, nc, tenants, 5*time.Second)
 			slices.Sort(latencies)
-			t.Logf("%d workers: %d events published in %.1f s, logged at %.0f/s; %.0f requests/s, p50 %d ms, p95 %d ms",
-				n, each*len(tenants), published.Seconds(), float64(each*len(tenants))/logged.Seconds(), rate,
+			table += fmt.Sprintf("%7d  %21.0f  %10.0f  %6d  %6d\n", n, float64(each*len(tenants))/logged.Seconds(), rate,
 				latencies[len(latencies)/2].Milliseconds(), latencies[len(latencies)*95/100].Milliseconds())
 			for _, w := range f.workers {
 				w.stop()
 			}
 		})
 	}
+	t.Logf("%d tenants, three clustered NATS servers and Postgres on the same machine as the clients\n%s", 32, table)
 }
 
 // ingest publishes n events of each tenant in atomic batches, eight tenants at a time.
