@@ -8,6 +8,7 @@ CRASHTIME ?= 10m
 CASES     ?= 10000
 BESIDE    ?= locomo scifact beam100k
 MAX       ?= 150
+ITEMS     ?= 2000
 BESIDETEST = SATCHEL_TEST_REQUIRE=postgres,neo4j $(GO) test -count=1 -timeout 1h -v -run TestServersBeside ./cmd/satchel
 DRIVERS   ?= ./pipeline/store/... ./pipeline/embed/... ./policies/... ./jetstream
 
@@ -64,7 +65,7 @@ evalservers: ## satchel eval --beside on servers that it starts: EVAL_DATA=folde
 	SATCHEL_BESIDE="eval --data $(abspath $(EVAL_DATA)) --beside --max $(MAX) $(addprefix --set=,$(BESIDE))" $(BESIDETEST)
 
 benchservers: ## satchel bench --beside on servers that it starts
-	SATCHEL_BESIDE="bench --items 5000 --beside" $(BESIDETEST)
+	SATCHEL_BESIDE="bench --items $(ITEMS) --requests 60 --runs 1 --rate 100 --beside" $(BESIDETEST)
 
 properties: ## CASES cases of each property of selection, packs, compaction and policy
 	$(GO) test -count=1 -timeout 30m ./pipeline/selection ./pipeline/pack ./pipeline/relevance -rapid.checks=$(CASES)
