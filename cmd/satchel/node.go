@@ -14,7 +14,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	js "github.com/nats-io/nats.go/jetstream"
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/propagation"
 
 	"satchel/jetstream"
@@ -60,6 +59,8 @@ type nodeOptions struct {
 	fixed
 	port     int  // of the embedded server
 	noListen bool // in-process connections only
+
+	telemetry *telemetry // nil: none
 }
 
 // start opens everything and runs it. The caller must stop the node.
@@ -67,6 +68,9 @@ func (a *app) start(ctx context.Context, o nodeOptions) (*node, error) {
 	begun := time.Now()
 	logger := a.logger(a.err)
 	n := &node{draining: make(chan struct{}), done: make(chan error, 1)}
+	if o.telemetry == nil {
+		o.telemetry = noTelemetry()
+	}
 	if err := a.openTransport(ctx, n, o, logger); err != nil {
 		return nil, errors.Join(err, n.stop(ctx))
 	}
@@ -152,7 +156,7 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	cfg.Projector = projector
 	engine := pipeline.Config{Compaction: a.Compaction, Log: log, Items: n.items, Keyword: n.keyword, Vector: n.vector, Graph: n.graph,
 		PDP: n.pdp, Embedder: n.embedder, Tokens: n.counter, Relevance: gate, Templates: &template.Store{Dir: a.path("templates")}, Indexed: projector, Prover: n.log, Leaves: n.log, Retrieval: a.retrieval(),
-		Clock: o.clock, IDs: o.newID, Logger: logger, Tracer: otel.Tracer("satchel"), Meter: otel.Meter("satchel")}
+		Clock: o.clock, IDs: o.newID, Logger: logger, Tracer: o.telemetry.tracer(), Meter: o.telemetry.meter()}
 	if err := a.RerankSettings.apply(&engine); err != nil {
 		return err
 	}
@@ -168,7 +172,7 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	if err := a.PackSettings.apply(&engine); err != nil {
 		return err
 	}
-	if err := errors.Join(n.embedder.measure(otel.Meter("satchel")), pdp.measure(otel.Meter("satchel"))); err != nil {
+	if err := errors.Join(n.embedder.measure(o.telemetry.meter()), pdp.measure(o.telemetry.meter())); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
 	for _, note := range notes {
@@ -202,6 +206,9 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 		}}, slices.Concat(endpoints(n.worker.Service, n.desk, n.engine, gate, n.draining), []jetstream.Endpoint{n.storeEndpoint()}, roleEndpoints(n.worker.Service, crew, played)))
 	if err != nil {
 		return fmt.Errorf("serve requests: %w", err)
+	}
+	if err := n.measure(o.telemetry.meter()); err != nil {
+		return fmt.Errorf("register metrics: %w", err)
 	}
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	n.cancel = cancel

@@ -30,10 +30,11 @@ type Settings struct {
 	NATSSysCreds string `name:"nats-sys-creds" help:"Credentials file of a user of NATS's system account, for doctor to ask how the servers sync." env:"NATS_SYS_CREDS" type:"path"`
 	NATSMonitor  string `name:"nats-monitor-url" help:"Monitoring addresses of the NATS servers, comma-separated, for the same." env:"NATS_MONITOR_URL"`
 
-	HTTPAddr   string `name:"http-addr" help:"Address for health and readiness; empty: none." default:"127.0.0.1:8222" env:"HTTP_ADDR"`
-	Principals string `help:"Principal registry, a YAML or JSON file; without one claims count on loopback only." env:"SATCHEL_PRINCIPALS" type:"path"`
-	Bundle     string `name:"policy-bundle" help:"Rego bundle of your own: a folder, a .rego file or a signed .tar.gz, reloaded when it changes; empty: the built-in one." env:"POLICY_BUNDLE" type:"path"`
-	BundleKey  string `name:"policy-bundle-key" help:"PEM file of the public key that the bundle's signature is verified with; an archive needs one." env:"POLICY_BUNDLE_KEY" type:"path"`
+	HTTPAddr     string `name:"http-addr" help:"Address for health, readiness and metrics; empty: none." default:"127.0.0.1:8222" env:"HTTP_ADDR"`
+	OTLPEndpoint string `name:"otlp-endpoint" help:"OpenTelemetry collector that traces are sent to over HTTP, as http://127.0.0.1:4318; empty: none." env:"OTEL_EXPORTER_OTLP_ENDPOINT"`
+	Principals   string `help:"Principal registry, a YAML or JSON file; without one claims count on loopback only." env:"SATCHEL_PRINCIPALS" type:"path"`
+	Bundle       string `name:"policy-bundle" help:"Rego bundle of your own: a folder, a .rego file or a signed .tar.gz, reloaded when it changes; empty: the built-in one." env:"POLICY_BUNDLE" type:"path"`
+	BundleKey    string `name:"policy-bundle-key" help:"PEM file of the public key that the bundle's signature is verified with; an archive needs one." env:"POLICY_BUNDLE_KEY" type:"path"`
 
 	OPAURL      string `name:"opa-url" help:"OPA server that decides, as http://127.0.0.1:8181; empty: OPA in the process." env:"SCS_OPA_URL"`
 	OPAToken    string `name:"opa-token" help:"Bearer token for the OPA server." env:"SCS_OPA_TOKEN" secret:"true"`

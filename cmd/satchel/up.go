@@ -58,16 +58,24 @@ func (c *upCmd) Run(ctx context.Context, a *app) error {
 	if err := a.requireFolder(); err != nil {
 		return err
 	}
-	n, err := a.start(ctx, nodeOptions{port: freePort(a.NATSPort)})
+	observed, err := a.openTelemetry(ctx, a.logger(a.err))
 	if err != nil {
-		return a.explainStart(err)
+		return err
+	}
+	n, err := a.start(ctx, nodeOptions{port: freePort(a.NATSPort), telemetry: observed})
+	if err != nil {
+		return errors.Join(a.explainStart(err), observed.stop(context.WithoutCancel(ctx)))
 	}
 	stopped := func(err error) error {
 		limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainLimit)
 		defer cancel()
-		return errors.Join(err, n.stop(limit))
+		err = errors.Join(err, n.stop(limit))
+		if lost := observed.stop(limit); lost != nil {
+			n.logger.Warn("telemetry was not sent to its end", "error", lost)
+		}
+		return err
 	}
-	web, err := a.serveHTTP(ctx, n)
+	web, err := a.serveHTTP(ctx, n, observed.metrics)
 	if err != nil {
 		return stopped(err)
 	}
@@ -132,8 +140,9 @@ func (w *webServer) stop(ctx context.Context) error {
 	return err
 }
 
-// serveHTTP answers health, readiness and rebuild on HTTPAddr; nil when there is none.
-func (a *app) serveHTTP(ctx context.Context, n *node) (*webServer, error) {
+// serveHTTP answers health, readiness, metrics and rebuild on HTTPAddr; nil when there is
+// none.
+func (a *app) serveHTTP(ctx context.Context, n *node, metrics http.Handler) (*webServer, error) {
 	if a.HTTPAddr == "" {
 		return nil, nil
 	}
@@ -151,6 +160,9 @@ func (a *app) serveHTTP(ctx context.Context, n *node) (*webServer, error) {
 		fmt.Fprintln(w, "ready")
 	})
 	mux.HandleFunc("GET /status", n.handleStatus)
+	if metrics != nil {
+		mux.Handle("GET /metrics", metrics)
+	}
 	mux.HandleFunc("GET /artifacts/{handle}", n.handleArtifact)
 	mux.HandleFunc("POST /rebuild", n.handleRebuild)
 	web := &webServer{addr: listener.Addr().String(), done: make(chan error, 1),
