@@ -22,7 +22,7 @@ func TestCausalGraph(t *testing.T) {
 	}
 	w.put(t, "acme",
 		link(memory("outage", "level:public", "Ana", "The lantern went dark."), schemas.RelCausedBy, "restart", "secret"),
-		link(memory("restart", "level:public", "Bo", "Unrelated words about proxies."), schemas.RelCausedBy, "expiry"),
+		link(memory("restart", "level:public", "Bo", "Quite unrelated words about the proxies in the cellar of the office."), schemas.RelCausedBy, "expiry"),
 		memory("expiry", "level:public", "Ana", "The lantern certificate of the lantern expired."),
 		link(memory("secret", "level:restricted", "Eve", "The lantern was cut by hand."), schemas.RelCausedBy, "expiry"),
 		link(memory("note", "level:public", "Ana", "The lantern is green."), schemas.RelMentions, "outage"),

@@ -244,6 +244,9 @@ func (b *building) values(c *candidate.Candidate) template.Values {
 	if c.Record.Speaker != "" {
 		content = strings.ReplaceAll(pack.Plain(c.Record.Speaker), "\n", " ") + ": " + content
 	}
+	if !b.template.Fenced() {
+		content = pack.Unlisted(content)
+	}
 	return template.Values{
 		Content: content, Type: string(c.Record.Type), Confidence: confidence(&c.Record),
 		Timestamp: c.Record.CreatedAt, Score: similarity(c),

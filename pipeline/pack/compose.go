@@ -38,7 +38,7 @@ func paragraph(text string) string {
 	if clean == "" {
 		return ""
 	}
-	if structural(clean) {
+	if structural(clean) && !(clean[0] == '\\' && opens(clean[1:])) {
 		clean = "\\" + clean
 	}
 	return clean + "\n"

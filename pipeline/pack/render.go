@@ -79,11 +79,12 @@ func sanitise(text string) string {
 		if line == "" {
 			continue
 		}
-		if b.Len() > 0 {
+		first := b.Len() == 0
+		if !first {
 			b.WriteByte('\n')
-			if structural(line) {
-				b.WriteByte('\\')
-			}
+		}
+		if first && opens(line) || !first && structural(line) {
+			b.WriteByte('\\')
 		}
 		b.WriteString(line)
 	}
@@ -91,7 +92,7 @@ func sanitise(text string) string {
 }
 
 // plain reports whether sanitise would leave the text as it is: one line of printable
-// ASCII without white space around it.
+// ASCII without white space around it that opens nothing.
 func plain(text string) bool {
 	if text == "" {
 		return true
@@ -101,7 +102,23 @@ func plain(text string) bool {
 			return false
 		}
 	}
-	return text[0] != ' ' && text[len(text)-1] != ' '
+	return text[0] != ' ' && text[len(text)-1] != ' ' && !opens(text)
+}
+
+// opens reports whether a text's first line, which stands behind a reference or a
+// speaker, begins like a heading, a reference or a fence all the same.
+func opens(line string) bool {
+	switch line[0] {
+	case '#':
+		rest := strings.TrimLeft(line, "#")
+		return rest == "" || rest[0] == ' ' || rest[0] == '\t'
+	case '[':
+		rest := strings.TrimLeft(line[1:], "0123456789")
+		return len(rest) < len(line)-1 && strings.HasPrefix(rest, "]")
+	case '`', '~':
+		return strings.HasPrefix(line, "```") || strings.HasPrefix(line, "~~~")
+	}
+	return false
 }
 
 // structural reports whether a line begins like a heading, a reference, a fence or a

@@ -3,9 +3,27 @@ package pack
 import "strings"
 
 // Plain returns text as a pack shows it: without control and direction-changing
-// characters and empty lines, and with a backslash before every line but the first
-// that would be read as structure.
+// characters and empty lines, and with a backslash before every line that would be read
+// as structure. The first line, which stands behind something else, gets one when it
+// begins like a heading, a reference or a fence.
 func Plain(text string) string { return sanitise(text) }
+
+// Unlisted returns text in which no line begins like an item of a Markdown list: the mark
+// of one gets a backslash.
+func Unlisted(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		digits := len(line) - len(strings.TrimLeft(line, "0123456789"))
+		switch mark := line[digits:]; {
+		case digits == 0 && (strings.HasPrefix(mark, "- ") || strings.HasPrefix(mark, "* ") || strings.HasPrefix(mark, "+ ")),
+			digits > 0 && (strings.HasPrefix(mark, ". ") || strings.HasPrefix(mark, ") ")):
+			b.WriteString(line[:digits] + `\` + mark)
+		default:
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
 
 // Printable returns text without control characters, invalid bytes and characters
 // that change the direction of text or hide in it. Lines stay as they are.

@@ -32,7 +32,7 @@ func record(kind schemas.Kind, text string, attributes any) *schemas.Record {
 func TestShowWithoutAttributes(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[schemas.Kind]string{
-		schemas.KindMemory:     "**Memory**: # text\n*Category: semantic, Importance: 0.5*",
+		schemas.KindMemory:     "**Memory**: \\# text\n*Category: semantic, Importance: 0.5*",
 		schemas.KindCode:       "**code**\n```\n# text\n```",
 		schemas.KindExperience: "**Experience**\n\\# text",
 		schemas.KindValue:      "**Value**:\n\\# text",

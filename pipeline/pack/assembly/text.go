@@ -6,10 +6,19 @@ import (
 	"satchel/pipeline/pack"
 )
 
-// plain is a text of several lines in which no line is structure. HTML comments, which
-// could hide what follows, lose their opening.
+// plain is a text of several lines in which no line is structure, an item's title or a
+// list's mark among it. HTML comments, which could hide what follows, lose their opening.
 func plain(text string) string {
-	return strings.ReplaceAll(pack.Plain(text), "<!--", `<\!--`)
+	first, rest, more := strings.Cut(strings.ReplaceAll(pack.Plain(text), "<!--", `<\!--`), "\n")
+	if !more {
+		return first
+	}
+	var b strings.Builder
+	b.WriteString(first + "\n")
+	for line := range strings.Lines(rest) {
+		b.WriteString(escapeFirst(line))
+	}
+	return b.String()
 }
 
 // escapeFirst keeps the first line, which stands at the beginning of a line, from being
