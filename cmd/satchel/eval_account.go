@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"satchel/cmd/satchel/internal/eval"
 	"satchel/pipeline/scope"
@@ -137,10 +138,10 @@ func account(p *schemas.ResultPayload, texts map[string]string) eval.Account {
 }
 
 // bare is a text without what a pack leaves out of a line or puts before it: white
-// space, characters that are not printed, and backslashes.
+// space, characters that are not printed or stand for broken bytes, and backslashes.
 func bare(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r == '\\' || unicode.IsSpace(r) || !unicode.IsGraphic(r) {
+		if r == '\\' || r == utf8.RuneError || unicode.IsSpace(r) || !unicode.IsGraphic(r) {
 			return -1
 		}
 		return r
