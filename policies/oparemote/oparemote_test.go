@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/pem"
 	"errors"
+	"flag"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -19,6 +20,14 @@ import (
 	"satchel/policies/oparemote"
 	"satchel/policies/policytest"
 )
+
+func TestMain(m *testing.M) {
+	// The suite runs on five servers here; the policy itself is checked in opaembed.
+	if err := flag.Set("rapid.checks", "30"); err != nil {
+		panic(err)
+	}
+	m.Run()
+}
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
