@@ -14,7 +14,7 @@ DRIVERS   ?= ./pipeline/store/... ./pipeline/embed/... ./policies/... ./jetstrea
 
 .DEFAULT_GOAL := help
 
-.PHONY: help check test race lint vet properties golden bench eval fuzz crash workers scaling evalservers benchservers demo build adherence conformance
+.PHONY: help check test race lint vet properties golden opa bench eval fuzz crash workers scaling evalservers benchservers demo build adherence conformance
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -68,9 +68,11 @@ benchservers: ## satchel bench --beside on servers that it starts
 	SATCHEL_BESIDE="bench --items $(ITEMS) --requests 60 --runs 1 --rate 100 --beside" $(BESIDETEST)
 
 properties: ## CASES cases of each property of selection, packs, compaction and policy
-	$(GO) test -count=1 -timeout 30m ./pipeline/selection ./pipeline/pack ./pipeline/relevance -rapid.checks=$(CASES)
-	$(GO) test -count=1 -timeout 30m ./pipeline/compaction -rapid.checks=$(CASES)
-	$(GO) test -count=1 -timeout 30m -run TestConformance//filter ./policies/opaembed -rapid.checks=$(CASES)
+	GOGC=400 $(GO) test -count=1 -timeout 30m ./pipeline/selection ./pipeline/pack ./pipeline/relevance ./pipeline/compaction -rapid.checks=$(CASES)
+	GOGC=400 $(GO) test -count=1 -timeout 30m -run TestConformance//filter ./policies/opaembed -rapid.checks=$(CASES)
+
+opa: ## decisions embedded, remote and cached against a real OPA process, 100 items
+	SATCHEL_TEST_REQUIRE=opa $(GO) test -count=1 -timeout 10m -v -run TestOPAProcess ./policies/oparemote
 
 golden: ## accept a changed ranking: rewrite test/golden/testdata/golden.tsv
 	SATCHEL_GOLDEN=write $(GO) test -count=1 ./test/golden

@@ -1,7 +1,6 @@
 package opaembed
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"math"
@@ -99,15 +98,15 @@ func coarse(t, now time.Time) time.Time {
 }
 
 func (b *bundle) evaluateProfiles(ctx context.Context, s scope.Scope, r *policies.Request, profiles []profile, open []int) error {
-	items := make([]*ast.Term, len(open))
+	items, read := make([]*ast.Term, len(open)), newValues()
 	for i, at := range open {
 		p := &profiles[at]
 		if p.value == nil {
-			v, err := ast.ValueFromReader(bytes.NewReader([]byte(p.key)))
+			v, err := read.read([]byte(p.key))
 			if err != nil {
 				return fmt.Errorf("read policy input: %w", err)
 			}
-			p.value = ast.NewTerm(v)
+			p.value = v
 		}
 		items[i] = p.value
 	}
@@ -115,13 +114,13 @@ func (b *bundle) evaluateProfiles(ctx context.Context, s scope.Scope, r *policie
 	if err != nil {
 		return err
 	}
-	now, err := ast.ValueFromReader(bytes.NewReader(policies.AppendTime(nil, r.Now)))
+	now, err := read.read(policies.AppendTime(nil, r.Now))
 	if err != nil {
 		return fmt.Errorf("read policy input: %w", err)
 	}
 	input = append(input,
 		[2]*ast.Term{ast.StringTerm("items"), ast.ArrayTerm(items...)},
-		[2]*ast.Term{ast.StringTerm("now"), ast.NewTerm(now)})
+		[2]*ast.Term{ast.StringTerm("now"), now})
 	answer, err := evaluate(ctx, b.verdicts, ast.NewObject(input...), at(r))
 	if err != nil {
 		return err
@@ -143,13 +142,13 @@ func askerOf(s scope.Scope, action string) string {
 
 // askerInput returns the members action, purpose and subject of the policy input.
 func askerInput(s scope.Scope, action string) ([][2]*ast.Term, error) {
-	v, err := ast.ValueFromReader(bytes.NewReader(policies.AppendAsker(nil, s, action)))
+	v, err := newValues().read(policies.AppendAsker(nil, s, action))
 	if err != nil {
 		return nil, fmt.Errorf("read policy input: %w", err)
 	}
-	object, ok := v.(ast.Object)
+	object, ok := v.Value.(ast.Object)
 	if !ok {
-		return nil, fmt.Errorf("read policy input: %T", v)
+		return nil, fmt.Errorf("read policy input: %T", v.Value)
 	}
 	members := make([][2]*ast.Term, 0, 5)
 	object.Foreach(func(k, v *ast.Term) { members = append(members, [2]*ast.Term{k, v}) })

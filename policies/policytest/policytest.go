@@ -153,7 +153,7 @@ func pushdown(t *testing.T, p policies.PDP) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := policies.Request{Action: action, Now: noon(), Resources: make([]policies.Resource, 24)}
+		r := policies.Request{Action: action, Now: noon(), Resources: make([]policies.Resource, 8)}
 		for i := range r.Resources {
 			r.Resources[i] = drawResource(t)
 		}
