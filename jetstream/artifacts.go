@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -320,20 +321,32 @@ func (a *Artifacts) Revoke(ctx context.Context, tenant, what string, at time.Tim
 }
 
 // RevokedAt returns until when what was given out under a name is void; the zero time
-// when nothing is.
+// when nothing is. It asks the stream's leader, as any copy of it may be a moment behind.
 func (a *Artifacts) RevokedAt(ctx context.Context, tenant, what string) (time.Time, error) {
-	kv, err := a.revocations(ctx)
-	if err != nil {
-		return time.Time{}, err
-	}
-	entry, err := kv.Get(ctx, revokedKey(tenant, what))
-	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return time.Time{}, nil
-	}
+	body, err := json.Marshal(map[string]string{"last_by_subj": "$KV." + RevokedBucket + "." + revokedKey(tenant, what)})
 	if err != nil {
 		return time.Time{}, fmt.Errorf("look for a revocation: %w", err)
 	}
-	ns, err := strconv.ParseInt(string(entry.Value()), 10, 64)
+	m, err := a.js.Conn().RequestWithContext(ctx, jetstream.DefaultAPIPrefix+"STREAM.MSG.GET.KV_"+RevokedBucket, body)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("look for a revocation: %w", err)
+	}
+	var reply struct {
+		Error   *jetstream.APIError `json:"error"`
+		Message struct {
+			Data []byte `json:"data"`
+		} `json:"message"`
+	}
+	if err := json.Unmarshal(m.Data, &reply); err != nil {
+		return time.Time{}, fmt.Errorf("read revocation: %w", err)
+	}
+	if reply.Error != nil && reply.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound {
+		return time.Time{}, nil
+	}
+	if reply.Error != nil {
+		return time.Time{}, fmt.Errorf("look for a revocation: %w", reply.Error)
+	}
+	ns, err := strconv.ParseInt(string(reply.Message.Data), 10, 64)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read revocation: %w", err)
 	}

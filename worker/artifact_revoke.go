@@ -1,0 +1,55 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"satchel/pipeline/scope"
+	"satchel/policies"
+	"satchel/schemas"
+)
+
+// Revoke answers art.v1.<tenant>.revoke.
+func (d *Desk) Revoke(ctx context.Context, tenant string, body []byte) (any, error) {
+	req, err := decode(body, schemas.Decode[schemas.RevokeRequest])
+	if err != nil {
+		return nil, err
+	}
+	s, err := d.service.Scope(tenant, req.From, "")
+	if err != nil {
+		var typed *schemas.Error
+		if errors.As(err, &typed) {
+			typed.Field = strings.TrimPrefix(typed.Field, "/meta")
+		}
+		return nil, err
+	}
+	what := itemName(req.ItemID)
+	if req.Handle != "" {
+		claim, err := d.sealer.Open(tenant, req.Handle)
+		if err != nil || claim.Principal != s.Principal().ID {
+			return nil, refused()
+		}
+		what = handleName(claim.ID)
+	} else if ok, err := d.mayErase(ctx, s, req.ItemID); err != nil || !ok {
+		return nil, errors.Join(err, &schemas.Error{Code: schemas.CodePolicyDenied, Message: "policy does not allow to revoke this"})
+	}
+	at := d.service.now().UTC()
+	if err := d.artifacts.Revoke(ctx, tenant, what, at); err != nil {
+		return nil, storageError(ctx, "revoke", err)
+	}
+	return schemas.RevokeReply{RevokedAt: at}, nil
+}
+
+// mayErase reports whether policy would let the principal erase the item.
+func (d *Desk) mayErase(ctx context.Context, s scope.Scope, id string) (bool, error) {
+	records, err := d.service.stores.Items.Get(ctx, s, []string{id})
+	if err != nil {
+		return false, storageError(ctx, "read the item", err)
+	}
+	if len(records) != 1 {
+		return false, nil
+	}
+	answer, err := d.service.pdp.Decide(ctx, s, policies.Request{Action: "erase", Now: d.service.now(), Resources: []policies.Resource{policies.ResourceOf(&records[0])}})
+	return err == nil && len(answer.Verdicts) == 1 && answer.Verdicts[0].Allow, nil
+}
