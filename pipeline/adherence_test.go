@@ -79,7 +79,7 @@ func TestBudgetAdherence(t *testing.T) {
 	}
 	w := openWorld(t, func(c *pipeline.Config) { c.Tokens = counter })
 	r := rand.New(rand.NewPCG(7, 11))
-	w.put(t, "acme", variety(500, r)...)
+	w.put(t, "acme", variety(300, r)...)
 	var all []packed
 	for range n {
 		p := request(t, w, r, counter)
