@@ -146,7 +146,8 @@ type ResultMetadata struct {
 	Kind      Kind               `json:"kind"`
 	CreatedAt time.Time          `json:"created_at"`
 	Position  int64              `json:"position"`
-	Signals   map[string]float64 `json:"signals,omitempty"` // with include_scores
+	SourceURI string             `json:"source_uri,omitempty"` // where it was read; not of what is redacted
+	Signals   map[string]float64 `json:"signals,omitempty"`    // with include_scores
 
 	Reason      string `json:"reason,omitempty"`      // kept; with include_scores
 	Explanation string `json:"explanation,omitempty"` // why, in a sentence; with include_scores

@@ -41,9 +41,10 @@ func (importFilesCmd) Help() string {
 	return `Each item's event id is made from its content, so importing a file again stores nothing twice.
 An item without created_at gets the time its file was changed; from standard input, the present.
 
-An item is a line of JSONL, or a whole Markdown file. A line without an id gets one of its content; a Markdown
-file's is made from where the file is, or from --name and the path below the folder, so that a changed file
-replaces what was read of it before and a file of another folder never does.
+An item is a line of JSONL, or what stands under a heading of a Markdown file, with the headings above it on
+its first line. A line without an id gets one of its content; a section's is made from its headings and from
+where the file is, or --name and the path below the folder, so that a changed section replaces what was read
+of it before and one of another folder never does. What is no longer in a file stays until it is forgotten.
 
 Examples:
   satchel import memories.jsonl
@@ -56,6 +57,7 @@ Examples:
 type imported struct {
 	Read      int `json:"read"`
 	Published int `json:"published"`
+	Known     int `json:"known"` // of those, what the log had already
 	Malformed int `json:"malformed"`
 }
 
@@ -75,20 +77,24 @@ func (c *importFilesCmd) Run(ctx context.Context, a *app) error {
 	defer conn.close()
 	bar := a.bar("importing")
 	defer bar.end()
+	var head schemas.HeadReply // a tenant without a log has none
+	counts := conn.logCall(ctx, "head", struct{}{}, &head) == nil
 	const chunk = 500
 	for start := 0; start < len(items); start += chunk {
 		end := min(start+chunk, len(items))
-		if err := c.publish(ctx, conn, a, items[start:end]); err != nil {
+		known, err := c.publish(ctx, conn, a, items[start:end], head.Size, counts)
+		if err != nil {
 			return fmt.Errorf("after %d items: %w", count.Published, err)
 		}
 		count.Published += end - start
+		count.Known += known
 		bar.set(int64(end), int64(len(items)))
 	}
 	if a.JSON {
 		err = a.printJSON(count)
 	} else {
-		_, err = fmt.Fprintf(a.out, "%s read, %d published (what the log knows already changes nothing), %d malformed\n",
-			plural(count.Read, "item", "items"), count.Published, count.Malformed)
+		_, err = fmt.Fprintf(a.out, "%s read, %d published: %d new, %d known already, %d malformed\n",
+			plural(count.Read, "item", "items"), count.Published, count.Published-count.Known, count.Known, count.Malformed)
 	}
 	if err != nil {
 		return err
@@ -99,14 +105,15 @@ func (c *importFilesCmd) Run(ctx context.Context, a *app) error {
 	return nil
 }
 
-// publish sends items in one atomic batch, each under an id made from its content.
-func (c *importFilesCmd) publish(ctx context.Context, conn *client, a *app, items []schemas.MemoryItem) error {
+// publish sends items in one atomic batch, each under an id made from its content. It
+// returns how many the log had already when it had size entries, where counts says so.
+func (c *importFilesCmd) publish(ctx context.Context, conn *client, a *app, items []schemas.MemoryItem, size int64, counts bool) (int, error) {
 	next := 0
 	ids := make([]string, len(items))
 	for i := range items {
 		raw, err := json.Marshal(&items[i])
 		if err != nil {
-			return fmt.Errorf("encode item: %w", err)
+			return 0, fmt.Errorf("encode item: %w", err)
 		}
 		sum := sha256.Sum256(raw)
 		ids[i] = hex.EncodeToString(sum[:16])
@@ -114,10 +121,34 @@ func (c *importFilesCmd) publish(ctx context.Context, conn *client, a *app, item
 	e, err := emitters.New(conn.nc, emitters.Config{Tenant: a.Tenant, Agent: c.Agent, Labels: c.Label,
 		NewID: func() string { next++; return ids[next-1] }})
 	if err != nil {
-		return &usageError{err}
+		return 0, &usageError{err}
 	}
-	_, err = e.RememberAll(ctx, items)
-	return err
+	receipts, err := e.RememberAll(ctx, items)
+	if err != nil || !counts {
+		return 0, err
+	}
+	return alreadyLogged(ctx, e, receipts, size)
+}
+
+// alreadyLogged waits until the events are logged and returns how many of them stand among
+// the first size entries of the log. An event that was refused, or takes too long to be logged, is new.
+func alreadyLogged(ctx context.Context, e *emitters.Emitter, receipts []schemas.Receipt, size int64) (int, error) {
+	limited, cancel := context.WithTimeout(ctx, indexedLimit)
+	defer cancel()
+	known := 0
+	for i := range receipts {
+		r, err := e.Receipt(limited, receipts[i].Source, receipts[i].ID, schemas.ReceiptLogged)
+		if ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
+		if err == nil && r.Position <= size {
+			known++
+		}
+		if limited.Err() != nil {
+			break
+		}
+	}
+	return known, nil
 }
 
 // read collects the items of every path and prints what is malformed.

@@ -52,7 +52,7 @@ func (f *markdownFile) id(root string) string {
 	return "md:" + hex.EncodeToString(sum[:12])
 }
 
-// readFolder makes an item of each Markdown file below dir, or of dir itself when it is
+// readFolder makes items of the sections of each Markdown file below dir, or of dir itself when it is
 // one. seen has the files that this import read, by id.
 func (c *importFilesCmd) readFolder(a *app, dir string, isDir bool, seen map[string]string, add func(string, schemas.MemoryItem, []schemas.Issue)) error {
 	root, file, err := c.markdownIn(dir, isDir)
@@ -92,8 +92,8 @@ func (c *importFilesCmd) readFolder(a *app, dir string, isDir bool, seen map[str
 		seen[id] = p
 		item := schemas.MemoryItem{ID: id, Type: schemas.Semantic, Kind: schemas.Kind(c.Kind),
 			Scope: schemas.MemoryScope{Tenant: a.Tenant}, CreatedAt: info.ModTime().UTC().Truncate(time.Second), SecurityLabel: c.Label,
-			Category: "markdown", Content: schemas.TextContent(string(text)), Provenance: schemas.Provenance{SourceURI: "file:" + file.name + "/" + file.rel}}
-		add(p, item, item.Validate())
+			Category: "markdown", Provenance: schemas.Provenance{SourceURI: "file:" + file.name + "/" + file.rel}}
+		markdown(p, string(text), item, add)
 		return nil
 	})
 }

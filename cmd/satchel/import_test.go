@@ -29,7 +29,7 @@ func TestImportFillsInTheTimeOfTheFile(t *testing.T) {
 	if !items[0].CreatedAt.Equal(written) {
 		t.Errorf("created at %s, the file at %s", items[0].CreatedAt, written)
 	}
-	if items[1].Category != "markdown" || items[1].Content.Text() != "# Kiln" {
+	if items[1].Category != "markdown" || items[1].Content.Text() != "Kiln" {
 		t.Errorf("a Markdown file became %+v", items[1])
 	}
 	c.Paths = []string{dir}

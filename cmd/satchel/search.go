@@ -156,6 +156,9 @@ func (c *searchCmd) Run(ctx context.Context, a *app) error {
 	}
 	for _, r := range out.Results {
 		fmt.Fprintf(a.out, "%2d. %.3f  %s  %s, %s\n", r.Rank, r.Score, a.bold(r.Memory.ID), r.Memory.Metadata.Kind, r.Memory.Metadata.CreatedAt.UTC().Format(time.DateOnly))
+		if from := r.Memory.Metadata.SourceURI; from != "" {
+			fmt.Fprintf(a.out, "    %s\n", excerpt(from, 200))
+		}
 		fmt.Fprintf(a.out, "    %s\n", excerpt(r.Memory.Content.Text(), 200))
 		for _, l := range r.Relationships {
 			fmt.Fprintf(a.out, "    %s %s %s: %s\n", l.Relationship.From, l.Relationship.Rel, l.Relationship.To, excerpt(l.Memory.Content.Text(), 100))

@@ -47,13 +47,17 @@ func Expose(c *candidate.Candidate, o Options) (Exposed, error) {
 	}
 	score := round(c.Score)
 	sources, strongest := retrievers(c, info.SourceType)
+	from := r.Provenance.SourceURI
+	if c.Verdict.Redact {
+		from = ""
+	}
 	out := Exposed{
 		Section: info.Section,
 		Result: schemas.ResultItem{
 			ID: r.ID, Content: r.Content,
 			Metadata: schemas.ResultMetadata{
 				Source: sources, Redacted: c.Verdict.Redact, ByteSize: len(r.Content.Text()), Kind: r.Kind,
-				CreatedAt: r.CreatedAt, Position: r.Position,
+				CreatedAt: r.CreatedAt, Position: r.Position, SourceURI: from,
 			},
 		},
 		Item: schemas.ContextItem{
