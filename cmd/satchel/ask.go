@@ -140,9 +140,11 @@ func printScores(w io.Writer, p *schemas.ResultPayload) {
 	for i := range p.Results {
 		said[p.Results[i].ID] = &p.Results[i].Metadata
 	}
+	n := 0 // as the text counts them
 	for _, section := range p.Pack.Sections {
 		for _, item := range section.Items {
-			fmt.Fprintf(w, "  %-12s %3d tokens  by %s", item.ID, item.Tokens, item.Evidence.Retriever)
+			n++
+			fmt.Fprintf(w, "  [%d] %-8s %3d tokens  by %s", n, item.ID, item.Tokens, item.Evidence.Retriever)
 			for _, name := range sortedKeys(item.Evidence.Channels) {
 				if ch := item.Evidence.Channels[name]; ch.Rank > 0 {
 					fmt.Fprintf(w, "  %s #%d z %.2f", name, ch.Rank, ch.Z)
