@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/otlptranslator"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
@@ -80,7 +81,7 @@ func (a *app) openTelemetry(ctx context.Context, logger *slog.Logger) (*telemetr
 func (t *telemetry) count(who *resource.Resource) error {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	reader, err := otelprom.New(otelprom.WithRegisterer(registry), otelprom.WithoutScopeInfo(), otelprom.WithoutUnits())
+	reader, err := otelprom.New(otelprom.WithRegisterer(registry), otelprom.WithoutScopeInfo(), otelprom.WithTranslationStrategy(otlptranslator.UnderscoreEscapingWithoutSuffixes))
 	if err != nil {
 		return fmt.Errorf("open metrics: %w", err)
 	}
@@ -109,7 +110,7 @@ func (t *telemetry) export(ctx context.Context, who *resource.Resource, endpoint
 // measure registers what a node counts beside the engine: its requests by endpoint, and
 // whether it is ready.
 func (n *node) measure(meter metric.Meter) error {
-	requests, err := meter.Int64ObservableCounter("satchel.requests", metric.WithDescription("requests over NATS by endpoint and outcome: answered, failed, or refused because too many waited"))
+	requests, err := meter.Int64ObservableCounter("satchel.requests.total", metric.WithDescription("requests over NATS by endpoint and outcome: answered, failed, or refused because too many waited"))
 	if err != nil {
 		return err
 	}
