@@ -67,6 +67,11 @@ type latency struct {
 
 // Run measures each size and prints a table.
 func (c *benchCmd) Run(ctx context.Context, a *app) error {
+	if c.Beside {
+		if _, err := a.apart(a.Dir, true); err != nil { // before minutes go by
+			return err
+		}
+	}
 	var results []benchResult
 	for _, size := range c.Items {
 		if size <= 0 {

@@ -136,7 +136,7 @@ func (a *app) apart(dir string, servers bool) (*app, error) {
 	settings := *a.Settings
 	settings.Dir, settings.NATSURL = dir, ""
 	if servers && a.DatabaseURL+a.Neo4jURL+a.QdrantURL == "" {
-		return nil, usagef("--servers needs DATABASE_URL, NEO4J_URL or QDRANT_URL")
+		return nil, usagef("to run on servers it needs DATABASE_URL, NEO4J_URL or QDRANT_URL")
 	}
 	if servers {
 		name := "satchel_run_" + strings.ToLower(rand.Text())

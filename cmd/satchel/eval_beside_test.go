@@ -50,8 +50,10 @@ func TestEvalBeside(t *testing.T) {
 	if !got.Same || got.Vectors != 12 || got.Cosine < minCosine || got.Embedded.NDCG10 < .9 || got.Loss != 0 {
 		t.Errorf("%+v", got)
 	}
-	if r := command(t, "", "eval", "--data", dir, "--set", "kiln", "--beside"); r.code != exitUsage || !strings.Contains(r.err, "needs DATABASE_URL") {
-		t.Errorf("without servers: exit code %d %s", r.code, r.err)
+	for _, args := range [][]string{{"eval", "--data", dir, "--set", "kiln", "--beside"}, {"bench", "--beside"}} {
+		if r := command(t, "", args...); r.code != exitUsage || !strings.Contains(r.err, "needs DATABASE_URL") {
+			t.Errorf("%v without servers: exit code %d %s", args, r.code, r.err)
+		}
 	}
 }
 
