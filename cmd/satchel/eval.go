@@ -31,6 +31,7 @@ type evalCmd struct {
 	Turns   int      `help:"Also ask along this many turns of the set's first conversation, and measure what packs share from turn to turn." default:"0"`
 	Shrink  bool     `help:"Compact the packs of the largest budget to 25, 50 and 75 percent and say what evidence is kept, beside truncation and head + tail."`
 	Account bool     `help:"Only hold every pack of every query against its drop report and its citations, and print one table; exit code 3 when one does not answer for all."`
+	Kind    string   `name:"assemble" help:"Import the sets as items of this kind, code or commit, and fill packs by the assembler." enum:",code,commit" default:""`
 	Max     int      `help:"Only this many queries of each set; 0 is all." default:"0"`
 }
 
@@ -46,6 +47,7 @@ Examples:
   satchel eval --data ./eval --set locomo --ablate
   satchel eval --data ./eval --set locomo --set scifact --beside --max 200
   satchel eval --data ./eval --all --account
+  satchel eval --data ./eval --set cosqa --assemble code
   satchel eval --data ./eval --set pii`
 }
 
@@ -142,6 +144,7 @@ func (c *evalCmd) open(ctx context.Context, a *app, name string) (set eval.Set, 
 		return errors.Join(n.stop(last), own.dropSchemas(last), os.RemoveAll(dir))
 	}
 	sys = newEvalSystem(n, &set)
+	sys.kind = schemas.Kind(c.Kind)
 	bar := a.bar(name + ": importing")
 	err = sys.load(ctx, set.Memories, bar.set)
 	bar.end()
@@ -202,12 +205,14 @@ type evalSystem struct {
 	ids     map[string]string // safe id → id
 	texts   map[string]string // safe id → text
 	tenants map[string]string // tenant → safe tenant
+	kind    schemas.Kind      // of the items, which the assembler shows; "" for packs
+	names   map[string]string // by which an assembly shows an item → id
 
 	ofTenant map[string][]string // tenant → safe ids
 }
 
 func newEvalSystem(n *node, set *eval.Set) *evalSystem {
-	s := &evalSystem{n: n, engine: n.engine, query: schemas.QueryHybrid, ids: map[string]string{}, texts: map[string]string{}, tenants: map[string]string{}, ofTenant: map[string][]string{}}
+	s := &evalSystem{n: n, engine: n.engine, query: schemas.QueryHybrid, ids: map[string]string{}, texts: map[string]string{}, tenants: map[string]string{}, names: map[string]string{}, ofTenant: map[string][]string{}}
 	for i := range set.Memories {
 		t := set.Memories[i].Tenant
 		if _, ok := s.tenants[t]; !ok {
@@ -252,7 +257,13 @@ func (s *evalSystem) load(ctx context.Context, memories []eval.Memory, progress 
 		if byTenant[tenant] == nil {
 			order = append(order, tenant)
 		}
-		byTenant[tenant] = append(byTenant[tenant], s.item(tenant, m, int64(len(byTenant[tenant])+1)))
+		item := s.item(tenant, m, int64(len(byTenant[tenant])+1))
+		if s.kind != "" {
+			if err := s.asKind(&item, m); err != nil {
+				return err
+			}
+		}
+		byTenant[tenant] = append(byTenant[tenant], item)
 		s.ofTenant[m.Tenant] = append(s.ofTenant[m.Tenant], byTenant[tenant][len(byTenant[tenant])-1].ID)
 	}
 	done := int64(0)
@@ -336,6 +347,9 @@ func (s *evalSystem) Found(ctx context.Context, q *eval.Query, budget int) ([]ev
 
 // Pack implements eval.System.
 func (s *evalSystem) Pack(ctx context.Context, q *eval.Query, budget int) (eval.Packed, error) {
+	if s.kind != "" {
+		return s.assemble(ctx, q, budget)
+	}
 	sc, req, err := s.request(q, budget)
 	if err != nil {
 		return eval.Packed{}, err
