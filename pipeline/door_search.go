@@ -96,6 +96,7 @@ func (f *finding) gather(ctx context.Context, pushed schemas.Filter) error {
 		}
 	}
 	var err error
+	q.Vouch = t.vouch(f.s)
 	if t.ranking, err = t.e.selector.Rank(ctx, f.s, q); err != nil {
 		return err
 	}

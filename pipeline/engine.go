@@ -142,7 +142,9 @@ func (e *Engine) begin(s scope.Scope, req *schemas.ContextRequest) (*turn, error
 	if t.now.IsZero() {
 		t.now = t.started
 	}
-	t.now = t.now.UTC()
+	if t.now = t.now.UTC(); !eventlog.Storable(t.now) {
+		return nil, &schemas.Error{Code: schemas.CodeValidation, Field: "/payload/now", Message: "must be within the years 1678 to 2261"}
+	}
 	// Replaying a past moment shows nothing that has expired since.
 	if t.policyNow = t.started.UTC(); t.now.After(t.policyNow) {
 		t.policyNow = t.now
@@ -217,6 +219,7 @@ func (t *turn) choose(ctx context.Context, s scope.Scope) error {
 		return err
 	}
 	if err := t.stage(ctx, "retrieve", func(ctx context.Context) error {
+		q.Vouch = t.vouch(s)
 		t.ranking, err = t.e.selector.Rank(ctx, s, q)
 		return err
 	}); err != nil {
@@ -256,7 +259,7 @@ func (t *turn) belowMinimum(cs []candidate.Candidate) {
 	}
 	for i := range cs {
 		if cs[i].Kept() && cs[i].Score < t.minScore {
-			cs[i].Drop, cs[i].Detail = schemas.DropRank, "its score is below min_score"
+			cs[i].Drop = schemas.DropScore
 		}
 	}
 }

@@ -306,7 +306,9 @@ func TestRequests(t *testing.T) {
 		}, "", "", []string{"k1"}},
 		{"as of", func(p *schemas.RequestPayload) { p.AsOf = 1 }, "", "", []string{"a1"}},
 		{"limit", func(p *schemas.RequestPayload) { p.Limit, p.Query.Text = 1, "Lantern moved to Thursday" }, "", "", []string{"a1"}},
-		{"min score", func(p *schemas.RequestPayload) { p.MinScore = 1.1 }, "", "", []string{}},
+		{"min score", func(p *schemas.RequestPayload) { p.MinScore = 1 }, "", "", []string{}},
+		{"now of another age", func(p *schemas.RequestPayload) { p.Now = time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC) }, schemas.CodeValidation, "/payload/now", nil},
+		{"min score above 1", func(p *schemas.RequestPayload) { p.MinScore = 1.1 }, schemas.CodeValidation, "/payload/min_score", nil},
 		{"relevance", func(p *schemas.RequestPayload) { p.Relevance = &schemas.RelevanceRequest{Mode: "unknown"} }, "", "", nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -115,6 +115,8 @@ type DropReason string
 const (
 	DropBudget     DropReason = "budget"
 	DropRank       DropReason = "rank"
+	DropScore      DropReason = "min_score"
+	DropRecalled   DropReason = "recalled"
 	DropDuplicate  DropReason = "duplicate"
 	DropStale      DropReason = "stale"
 	DropPolicy     DropReason = "policy"
@@ -133,6 +135,10 @@ func (r DropReason) Sentence() string {
 		return "it did not fit the token budget"
 	case DropRank:
 		return "better items took the places there were"
+	case DropScore:
+		return "it scores less than is asked for"
+	case DropRecalled:
+		return "it is a pack that was written back"
 	case DropDuplicate:
 		return "a better item says the same"
 	case DropStale:

@@ -213,7 +213,7 @@ func requestRules() map[string]object {
 		"RequestPayload.min_position":             {"minimum": 0, "description": "Log position the indexes must have reached"},
 		"RequestPayload.purpose":                  with(orEmpty(valuePattern), "description", "What the data is for, seen by policy"),
 		"RequestPayload.profile":                  orEmpty(tokenPattern),
-		"RequestPayload.min_score":                {"description": "Items below are left out"},
+		"RequestPayload.min_score":                {"minimum": 0, "maximum": 1, "description": "Items below are left out"},
 		"RequestPayload.repeat":                   {"enum": []string{"", "full"}},
 		"RequestPayload.compaction":               {"enum": []string{"", CompactionAuto, CompactionOff}},
 		"RequestPayload.include_scores":           {"description": "Scores and signals in the result"},

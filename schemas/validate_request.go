@@ -36,9 +36,7 @@ func (r *ContextRequest) Validate() []Issue {
 	if p.Profile != "" {
 		c.token("/payload/profile", p.Profile)
 	}
-	if math.IsNaN(p.MinScore) || math.IsInf(p.MinScore, 0) {
-		c.add("/payload/min_score", "must be a finite number")
-	}
+	c.unit("/payload/min_score", &p.MinScore)
 	if p.Repeat != "" && p.Repeat != "full" {
 		c.add("/payload/repeat", "must be full, or left out")
 	}

@@ -37,7 +37,7 @@ func TestRejectedEventsBecomeDeadLettersAndNeighboursLand(t *testing.T) {
 	if diff := cmp.Diff([]string{"e-a", "e-b", "e-c", "e-d"}, ids(w.entries(t, "acme", 4))); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)
 	}
-	want := []string{"e-a id_reuse /id", "e-bare unlabelled /data/security_label", "e-broken malformed /data/confidence", "e-far malformed", "e-wrong wrong_tenant /data/scope/tenant"}
+	want := []string{"e-a id_reuse /id", "e-bare unlabelled /data/security_label", "e-broken malformed /data/confidence", "e-far malformed /time", "e-wrong wrong_tenant /data/scope/tenant"}
 	got := w.letters(t, len(want))
 	slices.Sort(got)
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -54,11 +56,7 @@ func (a *app) connect(ctx context.Context, user nats.Option) (*client, error) {
 	}
 	url := a.NATSURL
 	if url == "" {
-		port := a.NATSPort
-		if port <= 0 {
-			port = 4222
-		}
-		url = fmt.Sprintf("nats://127.0.0.1:%d", port)
+		url = a.address()
 	}
 	cfg := a.connection(url, "satchel cli")
 	cfg.User = user
@@ -67,6 +65,35 @@ func (a *app) connect(ctx context.Context, user nats.Option) (*client, error) {
 		return nil, explainNATS(url, err)
 	}
 	return &client{nc: nc, tenant: a.Tenant, agent: "cli"}, nil
+}
+
+// natsPort is the port of the server in the process, when none is given.
+const natsPort = 4222
+
+// addressFile holds, in the data folder, the address of the server in the process that
+// has the folder open, so that commands find it on whatever port it listens.
+const addressFile = "nats.url"
+
+// address is where the server in a process listens: at the port that is given, or as the
+// process wrote into the data folder, or at the usual port.
+func (a *app) address() string {
+	if a.NATSPort <= 0 || a.NATSPort == natsPort {
+		if raw, err := os.ReadFile(a.path(addressFile)); err == nil {
+			return strings.TrimSpace(string(raw))
+		}
+		return fmt.Sprintf("nats://127.0.0.1:%d", natsPort)
+	}
+	return fmt.Sprintf("nats://127.0.0.1:%d", a.NATSPort)
+}
+
+// showAddress writes the address into the data folder; the function it returns takes it
+// away again.
+func (a *app) showAddress(url string) (hide func() error, err error) {
+	path := a.path(addressFile)
+	if err := os.WriteFile(path, []byte(url+"\n"), 0o600); err != nil {
+		return nil, fmt.Errorf("write address: %w", err)
+	}
+	return func() error { return os.Remove(path) }, nil
 }
 
 func (c *client) close() { c.nc.Close() }

@@ -17,7 +17,8 @@ type doctorCmd struct{}
 // Help shows how it is called.
 func (doctorCmd) Help() string {
 	return `Looks at the settings, the data folder, the log and the running process, and says of each
-promise whether it holds. What it can't find out counts as not held. Exit code 3 when
+promise whether it holds. What it can't find out counts as not held; what only a running
+Satchel can tell is marked - while none runs. Exit code 3 when
 something is wrong, 2 when the folder holds no data.`
 }
 
@@ -25,7 +26,18 @@ something is wrong, 2 when the folder holds no data.`
 type finding struct {
 	Check  string `json:"check"`
 	OK     bool   `json:"ok"`
+	Idle   bool   `json:"idle,omitempty"` // only a running Satchel could tell, and none runs
 	Detail string `json:"detail"`
+}
+
+func (f *finding) mark() string {
+	switch {
+	case !f.OK:
+		return "NO"
+	case f.Idle:
+		return "-"
+	}
+	return "ok"
 }
 
 // Run examines and prints.
@@ -48,7 +60,7 @@ func (c *doctorCmd) Run(ctx context.Context, a *app) error {
 			bad++
 		}
 		if !a.JSON {
-			fmt.Fprintf(a.out, "%-4s %-22s %s\n", map[bool]string{true: "ok", false: "NO"}[f.OK], f.Check, f.Detail)
+			fmt.Fprintf(a.out, "%-4s %-22s %s\n", f.mark(), f.Check, f.Detail)
 		}
 	}
 	if a.JSON {
@@ -136,6 +148,7 @@ func (a *app) checkRunning(ctx context.Context) finding {
 	conn, err := a.dial(ctx)
 	if err != nil {
 		f.OK = errors.Is(err, errNobody)
+		f.Idle = f.OK
 		f.Detail = "Satchel does not run now: " + err.Error()
 		return f
 	}

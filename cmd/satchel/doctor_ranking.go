@@ -78,7 +78,7 @@ func (a *app) checkDecisionCache() finding {
 func (a *app) checkAnswer(ctx context.Context, running bool) finding {
 	f := finding{Check: "an answer", OK: true}
 	if !running {
-		f.Detail = "not asked: Satchel does not run"
+		f.Idle, f.Detail = true, "not asked: Satchel does not run"
 		return f
 	}
 	start := time.Now()

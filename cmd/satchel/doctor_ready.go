@@ -14,12 +14,12 @@ import (
 func (a *app) checkReady(ctx context.Context, running bool) []finding {
 	ready, ledger := finding{Check: "ready", OK: true}, finding{Check: "ledger"}
 	if !running {
-		ready.Detail = "not asked: Satchel does not run"
-		ledger.OK, ledger.Detail = true, ready.Detail
+		ready.Idle, ready.Detail = true, "not asked: Satchel does not run"
+		ledger.OK, ledger.Idle, ledger.Detail = true, true, ready.Detail
 		return []finding{ready, ledger}
 	}
 	if s, err := a.readStatus(ctx); err != nil {
-		ready.Detail = "not asked: no process says so over HTTP (" + err.Error() + ")"
+		ready.Idle, ready.Detail = true, "not asked: no process says so over HTTP ("+err.Error()+")"
 	} else {
 		ready.OK, ready.Detail = s.Ready == "yes", s.Ready
 	}

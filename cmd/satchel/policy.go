@@ -23,7 +23,7 @@ import (
 type policyCmd struct {
 	Test    policyTestCmd    `cmd:"" help:"Run the bundle's Rego tests with coverage; exit 3 when one fails."`
 	Explain policyExplainCmd `cmd:"" help:"Say which rule decides on an item for a principal, and what is redacted."`
-	Show    policyShowCmd    `cmd:"" help:"Print the built-in bundle."`
+	Show    policyShowCmd    `cmd:"" help:"Print the built-in bundle, or write it into a folder."`
 }
 
 type policyTestCmd struct {
@@ -74,10 +74,11 @@ func (c *policyTestCmd) Run(ctx context.Context, a *app) error {
 }
 
 type policyShowCmd struct {
-	Fallback bool `help:"The five local rules instead."`
+	Fallback bool   `help:"The five local rules instead."`
+	Out      string `help:"Write the files, with the tests, into this folder: a bundle to begin with. No file that is there is touched." type:"path"`
 }
 
-// Run prints the Rego of the bundle.
+// Run prints the Rego of the bundle, or writes its files.
 func (c *policyShowCmd) Run(a *app) error {
 	var bundle fs.FS = rego.Bundle()
 	if c.Fallback {
@@ -86,6 +87,12 @@ func (c *policyShowCmd) Run(a *app) error {
 	names, err := fs.Glob(bundle, "*.rego")
 	if err != nil {
 		return err
+	}
+	if c.Out != "" {
+		if !c.Fallback {
+			bundle = rego.WithTests()
+		}
+		return c.write(a, bundle)
 	}
 	texts := map[string]string{}
 	for _, name := range names {
@@ -101,6 +108,21 @@ func (c *policyShowCmd) Run(a *app) error {
 	if a.JSON {
 		return a.printJSON(texts)
 	}
+	return nil
+}
+
+// write copies the bundle into a folder.
+func (c *policyShowCmd) write(a *app, bundle fs.FS) error {
+	if err := os.MkdirAll(c.Out, 0o755); err != nil {
+		return fmt.Errorf("make folder: %w", err)
+	}
+	if err := os.CopyFS(c.Out, bundle); err != nil {
+		return fmt.Errorf("write bundle: %w", err)
+	}
+	if a.JSON {
+		return a.printJSON(map[string]string{"folder": c.Out})
+	}
+	fmt.Fprintf(a.out, "written to %s; try it with: satchel policy test --bundle %s\n", c.Out, c.Out)
 	return nil
 }
 

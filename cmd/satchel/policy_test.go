@@ -97,3 +97,18 @@ func TestTheTokenIsNotShown(t *testing.T) {
 		t.Errorf("exit code %d: %s", r.code, r.out)
 	}
 }
+
+// What policy show writes is a bundle that loads and passes its tests, and is not written over.
+func TestPolicyShowOut(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "policy")
+	if r := command(t, "", "policy", "show", "--out", dir); r.code != 0 || !strings.Contains(r.out, "satchel policy test --bundle "+dir) {
+		t.Fatalf("%+v", r)
+	}
+	if r := command(t, "", "policy", "test", "--bundle", dir); r.code != 0 || !strings.Contains(r.out, " 0 failed") {
+		t.Errorf("%+v", r)
+	}
+	if r := command(t, "", "policy", "show", "--out", dir); r.code == 0 || !strings.Contains(r.err, "exists") {
+		t.Errorf("written over: %+v", r)
+	}
+}

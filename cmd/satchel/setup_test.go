@@ -104,8 +104,7 @@ func (n *testNode) run(t *testing.T, args ...string) result {
 
 func (n *testNode) runIn(t *testing.T, stdin string, args ...string) result {
 	t.Helper()
-	port := n.url[strings.LastIndex(n.url, ":")+1:]
-	return command(t, stdin, append(args, "--nats-port", port, "--dir", n.dir, "--http-addr", n.http)...)
+	return command(t, stdin, append(args, "--dir", n.dir, "--http-addr", n.http)...) // the folder says where the server listens
 }
 
 // must is run for a command that has to work; it returns what it printed.

@@ -81,8 +81,12 @@ func (c *upCmd) Run(ctx context.Context, a *app) error {
 	}
 	n.awaitResumed(ctx)
 	url := a.NATSURL
+	hide := func() error { return nil }
 	if n.server != nil {
 		url = n.server.ClientURL()
+		if hide, err = a.showAddress(url); err != nil {
+			return stopped(err)
+		}
 	}
 	fmt.Fprintf(a.out, "satchel is up: data %s, NATS %s", a.place(), mask(url))
 	if web != nil {
@@ -98,7 +102,7 @@ func (c *upCmd) Run(ctx context.Context, a *app) error {
 	if web != nil {
 		err = errors.Join(err, web.stop(context.WithoutCancel(ctx)))
 	}
-	return stopped(err)
+	return stopped(errors.Join(err, hide()))
 }
 
 func freePort(port int) int {

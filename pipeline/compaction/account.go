@@ -27,7 +27,7 @@ var ErrAccount = errors.New("drop report does not account for every candidate")
 // reasons in the order in which a report's sentence names them.
 func reasons() []schemas.DropReason {
 	return []schemas.DropReason{
-		schemas.DropBudget, schemas.DropRank, schemas.DropDuplicate, schemas.DropStale, schemas.DropSuperseded,
+		schemas.DropBudget, schemas.DropRank, schemas.DropScore, schemas.DropDuplicate, schemas.DropRecalled, schemas.DropStale, schemas.DropSuperseded,
 		schemas.DropSummarised, schemas.DropOffTopic, schemas.DropInjection, schemas.DropRelevance, schemas.DropErased, schemas.DropPolicy,
 	}
 }

@@ -3,7 +3,7 @@ package selection
 // near is a cheap upper bound: every edit changes the count of at most two letters or
 // digits. Case and other ASCII bytes are not looked at.
 func near(a, b string, enough float64) bool {
-	var counts [256]int16
+	var counts [256]int32
 	for i := 0; i < len(a); i++ {
 		counts[a[i]|0x20]++
 	}
@@ -20,8 +20,15 @@ func near(a, b string, enough float64) bool {
 	return off <= 2*int(float64(max(len(a), len(b)))*(1-enough))
 }
 
+// effort is how many cells of distances may still be computed. What would take more
+// counts as different: an item too many is shown, and no request waits for ever.
+type effort int
+
+// fullEffort is for all the texts of one request: some ten milliseconds.
+const fullEffort effort = 24 << 20
+
 // alike reports whether the Levenshtein similarity of a and b is at least enough.
-func alike[T comparable](a, b []T, enough float64) bool {
+func alike[T comparable](left *effort, a, b []T, enough float64) bool {
 	if len(a) < len(b) {
 		a, b = b, a
 	}
@@ -29,7 +36,15 @@ func alike[T comparable](a, b []T, enough float64) bool {
 		return true
 	}
 	most := int(float64(len(a)) * (1 - enough))
-	return len(a)-len(b) <= most && distance(a, b, most) <= most
+	if len(a)-len(b) > most {
+		return false
+	}
+	cells := effort(len(a)) * effort(2*most+1)
+	if cells > *left {
+		return false
+	}
+	*left -= cells
+	return distance(a, b, most) <= most
 }
 
 // distance is the Levenshtein distance of a and b, or most+1 when it is above most.

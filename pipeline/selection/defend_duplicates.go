@@ -29,6 +29,7 @@ type seen struct {
 	bySum   map[spokenText]int
 	byPlace map[spokenText]int
 	prints  []print
+	left    effort
 }
 
 type spokenText struct{ speaker, text string }
@@ -39,7 +40,8 @@ type print struct {
 	at      int // index of the candidate
 	echo    bool
 	speaker string
-	text    string
+	text    string   // its two ends when it is very long
+	length  int      // of the whole
 	form    string   // canonical form, once it is needed
 	sums    []uint64 // hashes of the words of the form, once they are needed
 }
@@ -48,7 +50,7 @@ func newSeen(cs []candidate.Candidate) *seen {
 	n := len(cs)
 	return &seen{
 		cs: cs, byText: make(map[spokenText]int, n), bySum: map[spokenText]int{}, byPlace: map[spokenText]int{},
-		prints: make([]print, 0, n),
+		prints: make([]print, 0, n), left: fullEffort,
 	}
 }
 
@@ -68,11 +70,12 @@ func (s *seen) find(i int, hash uint64) {
 		s.drop(i, of, "the same checksum as ")
 		return
 	}
-	p := print{hash: hash, at: i, text: text, speaker: r.Speaker, echo: echoes(r)}
+	p := print{hash: hash, at: i, text: ends(text), length: len(text), speaker: r.Speaker, echo: echoes(r)}
 	place := placeOf(r)
 	if of, ok := s.byPlace[place]; ok && place.text != "" {
-		q := print{text: s.cs[of].Record.Content.Text()}
-		if similar(&p, &q, placeEnough) {
+		other := s.cs[of].Record.Content.Text()
+		q := print{text: ends(other), length: len(other)}
+		if similar(&s.left, &p, &q, placeEnough) {
 			s.drop(i, of, "the same place of its source as ")
 			return
 		}
@@ -98,7 +101,7 @@ func (s *seen) near(p *print) bool {
 			continue
 		}
 		same := q.speaker == p.speaker
-		if !same && p.echo == q.echo || !similar(p, q, sameEnough) {
+		if !same && p.echo == q.echo || !similar(&s.left, p, q, sameEnough) {
 			continue
 		}
 		if !same && q.echo {
@@ -149,7 +152,10 @@ func (p *print) most(q *print) int {
 // canonical forms, as they stand or with their sentences in order of the alphabet:
 // over bytes for short texts, over words for long ones. Texts whose numbers or
 // negations differ are not alike, whatever their distance.
-func similar(p, q *print, enough float64) bool {
+func similar(left *effort, p, q *print, enough float64) bool {
+	if float64(min(p.length, q.length)) < float64(max(p.length, q.length))*(2*enough-1) {
+		return false
+	}
 	if len(p.text) <= question && strings.Contains(p.text, "?") {
 		enough = max(enough, sameQuestion)
 	}
@@ -158,9 +164,19 @@ func similar(p, q *print, enough float64) bool {
 	}
 	moved := near(p.form, q.form, sameLetters)
 	if len(p.text) > longestText && len(q.text) > longestText {
-		return alike(p.words(), q.words(), enough) || moved && alike(hashes(sorted(p.text)), hashes(sorted(q.text)), enough)
+		return alike(left, p.words(), q.words(), enough) || moved && alike(left, hashes(sorted(p.text)), hashes(sorted(q.text)), enough)
 	}
-	return alike([]byte(p.form), []byte(q.form), enough) || moved && alike([]byte(sorted(p.text)), []byte(sorted(q.text)), enough)
+	return alike(left, []byte(p.form), []byte(q.form), enough) || moved && alike(left, []byte(sorted(p.text)), []byte(sorted(q.text)), enough)
+}
+
+// ends is a text, or its beginning and its end when it is too long to be compared whole;
+// what lies between is compared by its hash alone.
+func ends(text string) string {
+	const end = 8 << 10
+	if len(text) <= 2*end {
+		return text
+	}
+	return text[:end] + "\n" + text[len(text)-end:]
 }
 
 func (p *print) canonical() string {

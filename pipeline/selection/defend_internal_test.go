@@ -121,3 +121,24 @@ func TestDefend(t *testing.T) {
 		}
 	}
 }
+
+// Two very long texts of short words, alike and not, cost no more than the effort there is.
+func TestLongTextsAreCheap(t *testing.T) {
+	t.Parallel()
+	var cs []candidate.Candidate
+	for i := range 40 {
+		text := strings.Repeat("Ab c. ", 30_000+i*200) + fmt.Sprint("End ", i)
+		cs = append(cs, candidate.Candidate{Record: schemas.Record{MemoryItem: schemas.MemoryItem{ID: fmt.Sprint("i", i), Content: schemas.TextContent(text)}}})
+	}
+	s := newSeen(cs)
+	for i := range cs {
+		s.find(i, simhash(cs[i].Record.Content.Text()))
+	}
+	if s.left < 0 {
+		t.Errorf("effort left: %d", s.left)
+	}
+	left := effort(10)
+	if alike(&left, []byte("a long enough text"), []byte("a long enough text"), .9) {
+		t.Error("more was computed than the effort allows")
+	}
+}

@@ -135,10 +135,14 @@ func (a *Account) winning(d *schemas.Drop) string {
 			}
 			return fmt.Sprintf("A limit of %d%s would show it%s.", cmp.Or(d.Place, len(a.shown)+a.before(d)+1), also, a.gap(d))
 		}
-		if a.p.Pack.Ranking != nil && d.Score < a.p.Pack.Ranking.MinScore {
-			return fmt.Sprintf("A min_score of %.4g or less would let it take part%s.", d.Score, a.gap(d))
+		return "A larger limit would show it."
+	case schemas.DropScore:
+		if d.Detail != "" {
+			return "A higher confidence of the item itself would let it take part."
 		}
-		return "A higher confidence of the item itself would let it take part."
+		return fmt.Sprintf("A min_score of %.4g or less would let it take part%s.", d.Score, a.gap(d))
+	case schemas.DropRecalled:
+		return "The items it was made of are shown by themselves."
 	case schemas.DropDuplicate:
 		return "It would be shown if the item that says the same were not there."
 	case schemas.DropStale:

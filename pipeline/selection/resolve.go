@@ -16,11 +16,11 @@ const (
 	aliasNames = 6 // other names that a query is given
 )
 
-// resolve returns other names of what the query names, as items say that the filter lets
-// through: nothing where none does, or when the graph is not to be asked. That the graph
+// resolve returns other names of what the query names, as items say that the query vouches
+// for: nothing where none does, or when the graph is not to be asked. That the graph
 // does not answer is said where it is walked.
 func (s *Selector) resolve(ctx context.Context, sc scope.Scope, q *Query) []string {
-	if s.graph == nil || s.disabled(FeatureAliases) || q.Text == "" || q.Skip != nil && q.Skip(NameGraph) {
+	if s.graph == nil || q.Vouch == nil || s.disabled(FeatureAliases) || q.Text == "" || q.Skip != nil && q.Skip(NameGraph) {
 		return nil
 	}
 	keys := graph.AliasKeys(q.Text)
@@ -41,11 +41,10 @@ func (s *Selector) resolve(ctx context.Context, sc scope.Scope, q *Query) []stri
 	if err != nil {
 		return nil
 	}
+	records = slices.DeleteFunc(records, func(r schemas.Record) bool { return r.SupersededBy != "" || !q.sees(&r) })
 	var names []string
-	for i := range records {
-		if r := &records[i]; r.SupersededBy == "" && q.sees(r) {
-			names = otherNames(names, r, q.Text)
-		}
+	for _, r := range q.Vouch(ctx, records) {
+		names = otherNames(names, &r, q.Text)
 	}
 	return names
 }

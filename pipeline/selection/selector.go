@@ -112,13 +112,16 @@ func (s *Selector) disabled(name string) bool { return slices.Contains(s.cfg.Dis
 
 // Query is what is looked for.
 type Query struct {
-	Text     string
-	Type     string // keyword, semantic, graph, hybrid; "" is hybrid
-	Vector   []float32
-	Filter   schemas.Filter // of the policy and of the request; the zero Filter finds nothing
-	Where    []Predicate
-	Graph    *schemas.GraphQuery         // how links are followed; nil: as usual
-	Skip     func(retriever string) bool // retrievers that are not to be asked; nil: none
+	Text   string
+	Type   string // keyword, semantic, graph, hybrid; "" is hybrid
+	Vector []float32
+	Filter schemas.Filter // of the policy and of the request; the zero Filter finds nothing
+	Where  []Predicate
+	Graph  *schemas.GraphQuery         // how links are followed; nil: as usual
+	Skip   func(retriever string) bool // retrievers that are not to be asked; nil: none
+	// Vouch returns those of the records that the asker may see whole and that nothing speaks
+	// against. Other names are taken from these alone; nil: from none.
+	Vouch    func(context.Context, []schemas.Record) []schemas.Record
 	Now      time.Time
 	AsOf     int64     // items recorded at a later position are not seen; 0: all
 	AsOfTime time.Time // items recorded after it are not seen; the zero time: all

@@ -138,6 +138,9 @@ func (w *Writer) checkAttributes(tenant, agent string, ev *event.Event) *Rejecti
 	if source := ev.Source(); source == "" || len(source) > schemas.MaxURI {
 		return reject(Malformed, "/source", fmt.Sprintf("is required and has at most %d characters", schemas.MaxURI))
 	}
+	if !eventlog.Storable(ev.Time()) {
+		return reject(Malformed, "/time", "must be within the years 1678 to 2261")
+	}
 	if !isMemoryEvent(ev.Type()) {
 		return reject(UnknownType, "/type", "is not an event an agent may publish: use one of "+strings.Join(schemas.MemoryEventTypes(), ", "))
 	}

@@ -86,7 +86,7 @@ func checkDraft(d *Draft) error {
 			return fmt.Errorf("%w: a column is not text", ErrInvalid)
 		}
 	}
-	if !storable(d.Time) {
+	if !Storable(d.Time) {
 		return fmt.Errorf("%w: time is outside the years 1678 to 2261", ErrInvalid)
 	}
 	for name := range d.Extensions {
@@ -123,8 +123,8 @@ func holdsHash(data, attachment []byte) bool {
 
 func text(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
 
-// storable reports whether t survives as nanoseconds since 1970 in an int64.
-func storable(t time.Time) bool {
+// Storable reports whether t survives as nanoseconds since 1970 in an int64.
+func Storable(t time.Time) bool {
 	return t.IsZero() || (t.Unix() > math.MinInt64/int64(time.Second) && t.Unix() < math.MaxInt64/int64(time.Second))
 }
 
