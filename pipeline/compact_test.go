@@ -136,7 +136,7 @@ func TestToolOutputIsCompactedAtOnce(t *testing.T) {
 	ctx, s := context.Background(), as(t, "acme", schemas.Internal)
 	res, err := w.engine.Context(ctx, s, req)
 	must(t, err)
-	if !strings.Contains(res.Payload.Text, "(300 times)") || !strings.Contains(res.Payload.Text, "ERROR lantern 9 went out") || res.Payload.Pack.TokenActual > 600 {
+	if !strings.Contains(res.Payload.Text, "300 lines like: {2026-03-03T10:00:00Z} INFO lantern {0} lit") || !strings.Contains(res.Payload.Text, "ERROR lantern 9 went out") || res.Payload.Pack.TokenActual > 600 {
 		t.Errorf("%d tokens:\n%.600s", res.Payload.Pack.TokenActual, res.Payload.Text)
 	}
 	later := memory("a2", "level:public", "Ana", "Thanks, that is enough light.")
@@ -144,7 +144,7 @@ func TestToolOutputIsCompactedAtOnce(t *testing.T) {
 	w.put(t, "acme", later)
 	res, err = w.engine.Context(ctx, s, req)
 	must(t, err)
-	if strings.Contains(res.Payload.Text, "(300 times)") {
+	if strings.Contains(res.Payload.Text, "300 lines like") {
 		t.Error("the output of an older call is shown in part where there is room for the whole")
 	}
 }

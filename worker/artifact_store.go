@@ -123,7 +123,7 @@ func (d *Desk) extract(content io.Reader, query string) (extract string, found [
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", nil, fmt.Errorf("read artifact: %w", err)
 	}
-	options := blob.Options{Query: query, Lines: extractLines}
+	options := blob.Options{Query: query, Lines: extractLines, Output: true}
 	var seen *pii.Masked
 	text := io.Reader(in)
 	if d.onFound != "" && d.onFound != write.FoundOff && isText(head) {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"satchel/pipeline/compaction/blob"
@@ -82,7 +84,8 @@ func (c *compactCmd) file(a *app) error {
 		defer f.Close()
 		in = f
 	}
-	s, err := blob.Summarise(in, blob.Options{Query: c.Query, Lines: c.Lines})
+	written := slices.Contains([]string{".md", ".markdown", ".txt", ".rst", ".adoc", ".org", ".html"}, strings.ToLower(filepath.Ext(c.File)))
+	s, err := blob.Summarise(in, blob.Options{Query: c.Query, Lines: c.Lines, Output: !written})
 	if err != nil {
 		return err
 	}

@@ -49,9 +49,10 @@ func (e *Extract) Text() string {
 			b.WriteString(Between)
 		}
 		if l.Times > 1 {
-			b.WriteString("(" + strconv.Itoa(l.Times) + " times) ")
+			b.WriteString(Like(int64(l.Times), whole[l.Span.Start:l.Span.End], l.Pattern))
+		} else {
+			b.WriteString(whole[l.Span.Start:l.Span.End])
 		}
-		b.WriteString(whole[l.Span.Start:l.Span.End])
 		end = l.Span.End
 	}
 	if end < len(whole) {
@@ -59,6 +60,46 @@ func (e *Extract) Text() string {
 	}
 	return b.String()
 }
+
+// Like is a line that stands for as many of a pattern: "300 lines like: GET {/orders/1}",
+// with what differs between them in braces.
+func Like(times int64, line, pattern string) string {
+	var b strings.Builder
+	b.WriteString(strconv.FormatInt(times, 10) + " lines like: ")
+	want := strings.FieldsFunc(pattern, blank)
+	all, at, open := len(want) == 1, 0, -1 // open: where what differs ends so far
+	for i := 0; at < len(line); i++ {
+		from := at + len(line[at:]) - len(strings.TrimLeftFunc(line[at:], blank))
+		to := len(line)
+		if n := strings.IndexFunc(line[from:], blank); n >= 0 {
+			to = from + n
+		}
+		varies := from < to && (all && want[0] == Varies || i < len(want) && want[i] == Varies)
+		if open >= 0 && !varies {
+			b.WriteByte('}')
+			open = -1
+		}
+		b.WriteString(line[at:from])
+		if varies && open < 0 {
+			b.WriteByte('{')
+		}
+		if varies {
+			open = to
+		}
+		b.WriteString(line[from:to])
+		at = to
+	}
+	if open >= 0 {
+		b.WriteByte('}')
+	}
+	return b.String()
+}
+
+// Varies stands in a pattern for a token that differs between its lines.
+const Varies = "<*>"
+
+// blank is what separates the tokens of a line.
+func blank(r rune) bool { return r == ' ' || r == '\t' }
 
 // Gaps are the spans of the whole that the lines leave out, in order.
 func (e *Extract) Gaps() []schemas.Span {

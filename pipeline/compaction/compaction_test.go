@@ -149,7 +149,7 @@ func TestExtractOfALogCounts(t *testing.T) {
 	cs := []candidate.Candidate{{Record: schemas.Record{MemoryItem: schemas.MemoryItem{ID: "a", Kind: schemas.KindMemory, Content: schemas.TextContent(b.String())}}}}
 	compaction.Shorten(cs, compaction.Options{Query: "why was the card declined?", Budget: 1000, Counter: token.Estimate{}})
 	got := cs[0].Record.Content.Text()
-	for _, want := range []string{"(200 times) 2026-03-03T10:00:00Z INFO GET /orders/0 200", "ERROR card declined\n\tat Pay.run"} {
+	for _, want := range []string{"200 lines like: {2026-03-03T10:00:00Z} INFO GET {/orders/0 200}", "ERROR card declined\n\tat Pay.run"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the extract lacks %q: %q", want, got)
 		}

@@ -133,11 +133,11 @@ func blobLines(c *candidate.Candidate, query string, target int) []candidate.Lin
 			return nil
 		}
 		head := text[:min(len(text), 16<<10)]
-		if k := blob.Detect([]byte(head)); k == blob.Text || k == blob.Binary {
+		if k := blob.Detect([]byte(head), c.Record.Role == "tool"); k == blob.Text || k == blob.Binary {
 			return nil
 		}
 	}
-	s, err := blob.Summarise(strings.NewReader(text), blob.Options{Query: query, Lines: max(4, min(64, target/12))})
+	s, err := blob.Summarise(strings.NewReader(text), blob.Options{Query: query, Lines: max(4, min(64, target/12)), Output: c.Record.Role == "tool"})
 	if err != nil {
 		return nil
 	}

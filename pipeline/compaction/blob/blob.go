@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"satchel/pipeline/candidate"
 )
 
 // Kind is what a blob is.
@@ -30,6 +32,9 @@ type Options struct {
 	Query string // what the reader looks for; picks passages and values
 	Lines int    // of the summary at most, the longest blocks cut; default 48
 	Kind  Kind   // taken for granted; default: detected
+	// Output says that a program put it out: lines that are alike are a log then, even
+	// without times and levels.
+	Output bool
 }
 
 // Span is a half-open range [Start, End) of bytes of the blob.
@@ -84,7 +89,7 @@ func Summarise(r io.Reader, o Options) (Summary, error) {
 	}
 	kind := o.Kind
 	if kind == "" {
-		kind = Detect(head)
+		kind = Detect(head, o.Output)
 	}
 	out, err := summariser(kind)(br, o)
 	if err == nil {
@@ -132,10 +137,16 @@ func (s *Summary) String() string {
 	b.WriteByte('\n')
 	for i := range s.Lines {
 		l := &s.Lines[i]
-		if l.Count > 1 {
-			b.WriteString("(" + strconv.FormatInt(l.Count, 10) + " times) ")
+		text := strings.TrimRight(l.Text, "\n")
+		switch {
+		case l.Count > 1 && l.Pattern != "":
+			text = candidate.Like(l.Count, text, l.Pattern)
+		case l.Count > 1 && l.Note == "error":
+			text = strconv.FormatInt(l.Count, 10) + " like, but for numbers: " + text
+		case l.Count > 1:
+			text = "(" + strconv.FormatInt(l.Count, 10) + " times) " + text
 		}
-		b.WriteString(strings.TrimRight(l.Text, "\n"))
+		b.WriteString(text)
 		b.WriteByte('\n')
 	}
 	if len(s.Dropped) > 0 {

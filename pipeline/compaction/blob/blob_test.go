@@ -98,7 +98,7 @@ func TestLog(t *testing.T) {
 		t.Fatalf("it is a %s of %d lines", s.Kind, len(s.Lines))
 	}
 	has(t, &s, "ERROR payment failed order=1881", "com.acme.Pay.run", "Caused by: java.io.IOException", "... 3 more",
-		"2026-03-03T10:00:00Z to 2026-03-03T10:14:59Z", "(900 times)", "(300 times)", "1 kind of error")
+		"2026-03-03T10:00:00Z to 2026-03-03T10:14:59Z", "900 lines like: {2026-03-03T10:00:00Z} INFO GET {/v1/orders/0 200 0ms}", "300 lines like: ", "1 kind of error")
 	if first := s.Lines[0]; first.Span.Start != 0 || first.Count != 900 {
 		t.Errorf("the first line is %+v", first)
 	}
@@ -261,7 +261,7 @@ func TestDetect(t *testing.T) {
 		"1. Mix\n2. Knead\n3. Rest\n4. Bake\n5. Eat\n": blob.Text,
 		"id 1\nid 2\nid 3\nboom\nid 5\n":               blob.Log,
 	} {
-		if got := blob.Detect([]byte(text)); got != want {
+		if got := blob.Detect([]byte(text), true); got != want {
 			t.Errorf("%q is %s, want %s", text, got, want)
 		}
 	}
@@ -276,11 +276,52 @@ func TestBareLog(t *testing.T) {
 			b.WriteString("ERROR payment failed: timeout\n")
 		}
 	}
-	s := summarise(t, b.String(), blob.Options{})
+	s := summarise(t, b.String(), blob.Options{Output: true})
 	if s.Kind != blob.Log || len(s.Lines) > 4 {
 		t.Errorf("it is a %s of %d lines", s.Kind, len(s.Lines))
 	}
-	has(t, &s, "(3000 times)", "ERROR payment failed: timeout", "1 kind of error")
+	has(t, &s, "3000 lines like: GET {/orders/0 200}", "ERROR payment failed: timeout", "1 kind of error")
+}
+
+// handbook is a written text whose sections are alike but for their numbers.
+func handbook() string {
+	var b strings.Builder
+	for i := 1; i <= 80; i++ {
+		fmt.Fprintf(&b, "## Recipe %d\n\nRecipe %d takes %d grams of salt and rests for %d minutes\n\n", i, i, 7*i, 3*i)
+	}
+	return b.String()
+}
+
+// TestWrittenTextIsNoLog has headings and sentences that are alike; whoever put them out,
+// and whatever they are asked for, they are shown one by one.
+func TestWrittenTextIsNoLog(t *testing.T) {
+	t.Parallel()
+	sentences := strings.ReplaceAll(handbook(), " minutes", " minutes.")
+	for _, o := range []struct {
+		text   string
+		output bool
+	}{{handbook(), false}, {sentences, false}, {sentences, true}, {strings.Repeat("- item 1 of the list\n- item 2 of the list\n", 9), true}} {
+		s := summarise(t, o.text, blob.Options{Query: "how much salt does recipe 42 take", Lines: 8, Output: o.output})
+		if s.Kind != blob.Text || strings.Contains(s.String(), "times)") || strings.Contains(s.String(), "lines like") {
+			t.Errorf("it is a %s:\n%s", s.Kind, s.String())
+		}
+		if strings.HasPrefix(o.text, "#") {
+			has(t, &s, "Recipe 42 takes 294 grams of salt", "## Recipe 42")
+		}
+	}
+}
+
+// TestLogKeepsWhatTheQueryNames has numbers and names where the lines of a template differ.
+func TestLogKeepsWhatTheQueryNames(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	for i := range 500 {
+		fmt.Fprintf(&b, "2026-03-03T10:00:%02dZ INFO user %s bought order %d\n", i%60, []string{"ann", "bob"}[min(1, i%250)], 7000+i)
+	}
+	for query, want := range map[string]string{"what happened to order 7321?": "bought order 7321", "What did Ann buy?": "user ann bought order 7250"} {
+		s := summarise(t, b.String(), blob.Options{Query: query, Lines: 6})
+		has(t, &s, want)
+	}
 }
 
 // TestTextKeepsErrors has an error late in a text that is no log, beside lines of the query.

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Detect says what a blob is by its beginning.
-func Detect(head []byte) Kind {
+// Detect says what a blob is by its beginning, and by whether a program put it out.
+func Detect(head []byte, output bool) Kind {
 	if binary(head) {
 		return Binary
 	}
@@ -35,7 +35,7 @@ func Detect(head []byte) Kind {
 		return Log
 	case delimiter(sample) != 0:
 		return Table
-	case isUniform(sample):
+	case output && isUniform(sample):
 		return Log
 	}
 	return Text
@@ -172,6 +172,7 @@ func isLog(sample []string) bool {
 
 // isUniform reports whether at least half of five lines or more are alike but for the
 // tokens that hold a digit, and have a word beside one: a log without time and level.
+// Headings, items of lists and sentences are none.
 func isUniform(sample []string) bool {
 	lines, most := 0, 0
 	shapes := map[uint64]int{}
@@ -188,13 +189,20 @@ func isUniform(sample []string) bool {
 				words++
 			}
 		}
-		if words > 0 && digits > 0 {
+		if words > 0 && digits > 0 && !prose(l) {
 			shape := shapeOf([]byte(l))
 			shapes[shape]++
 			most = max(most, shapes[shape])
 		}
 	}
 	return lines >= 5 && most*2 >= lines
+}
+
+// prose reports whether a line reads as one of a written text: a heading, an item of a
+// list, a quotation, or the end of a sentence.
+func prose(l string) bool {
+	l = strings.TrimSpace(l)
+	return strings.ContainsAny(l[:1], "#-*>+") || strings.ContainsAny(l[len(l)-1:], ".!?:;") && strings.Count(l, " ") > 2
 }
 
 func leveled(l string) bool {

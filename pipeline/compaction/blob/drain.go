@@ -3,10 +3,12 @@ package blob
 import (
 	"bytes"
 	"strings"
+
+	"satchel/pipeline/candidate"
 )
 
 // wildcard stands in a template for what differs.
-const wildcard = "<*>"
+const wildcard = candidate.Varies
 
 const (
 	treeDepth    = 3    // tokens that a group is found by

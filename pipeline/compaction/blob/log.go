@@ -90,6 +90,7 @@ type logs struct {
 	known    map[uint64]int // failures by the shape of their block
 	folded   int64
 	broken   int64 // lines with a NUL
+	named    named
 }
 
 // found is a failure with its stack trace.
@@ -101,7 +102,7 @@ type found struct {
 const maxFailures = 512
 
 func summariseLog(br *bufio.Reader, o Options) (Summary, error) {
-	g := &logs{miner: newMiner(), stamps: newStamps(), known: map[uint64]int{}}
+	g := &logs{miner: newMiner(), stamps: newStamps(), known: map[uint64]int{}, named: newNamed(o.Query)}
 	if err := each(br, g.add); err != nil {
 		return Summary{}, err
 	}
@@ -125,6 +126,7 @@ func (g *logs) add(l *line) {
 	}
 	g.close()
 	t := g.miner.add(l)
+	g.named.add(l)
 	if g.first == nil {
 		v := l.verbatim("first")
 		g.first = &v
@@ -185,6 +187,9 @@ func (g *logs) summary(o Options) Summary {
 	}
 	take(*g.first)
 	take(g.last)
+	for _, l := range g.named.lines(g.total, max(1, (o.Lines-len(out.Lines))/2)) {
+		take(l)
+	}
 	shown := map[*template]bool{}
 	byCount := slices.Clone(g.miner.templates)
 	words := wordsOf(o.Query)

@@ -18,7 +18,7 @@ func wordsOf(query string) map[string]bool {
 
 func notWord(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 
-// overlap counts the words that a text holds.
+// overlap counts the words that a text holds, a number or identifier as four.
 func overlap(words map[string]bool, text string) int {
 	if len(words) == 0 {
 		return 0
@@ -29,5 +29,11 @@ func overlap(words map[string]bool, text string) int {
 			seen[w] = true
 		}
 	}
-	return len(seen)
+	n := len(seen)
+	for w := range seen {
+		if strings.ContainsAny(w, "0123456789") {
+			n += 3
+		}
+	}
+	return n
 }

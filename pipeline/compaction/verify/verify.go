@@ -211,11 +211,16 @@ func glued(shown, text string, lines []Line) int {
 			}
 		}
 		if l.Times > 1 {
-			rest, ok := strings.CutPrefix(shown[at:], fmt.Sprintf("(%d times) ", l.Times))
+			rest, ok := strings.CutPrefix(shown[at:], fmt.Sprintf("%d lines like: ", l.Times))
 			if !ok {
 				return at
 			}
-			at = len(shown) - len(rest)
+			n := marked(rest, text[l.Span.Start:l.Span.End], split(l.Pattern))
+			if n < 0 {
+				return at
+			}
+			at = len(shown) - len(rest) + n
+			continue
 		}
 		piece := text[l.Span.Start:l.Span.End]
 		if !strings.HasPrefix(shown[at:], piece) {
@@ -227,6 +232,44 @@ func glued(shown, text string, lines []Line) int {
 		return at
 	}
 	return -1
+}
+
+// marked returns how many bytes of shown are the line with braces around each run of
+// words that differ, -1 when they are not.
+func marked(shown, line string, pattern []string) int {
+	at, word, inside := 0, 0, false
+	varies := func() bool {
+		return word < len(pattern) && pattern[word] == "<*>" || len(pattern) == 1 && pattern[0] == "<*>"
+	}
+	eat := func(c byte) bool {
+		if at < len(shown) && shown[at] == c {
+			at++
+			return true
+		}
+		return false
+	}
+	for i := 0; i < len(line); i++ {
+		begins := line[i] != ' ' && line[i] != '\t' && (i == 0 || line[i-1] == ' ' || line[i-1] == '\t')
+		if begins && varies() && !inside {
+			if inside = true; !eat('{') {
+				return -1
+			}
+		}
+		if !eat(line[i]) {
+			return -1
+		}
+		ends := line[i] != ' ' && line[i] != '\t' && (i+1 == len(line) || line[i+1] == ' ' || line[i+1] == '\t')
+		if !ends {
+			continue
+		}
+		word++
+		if inside && (!varies() || strings.Trim(line[i+1:], " \t") == "") {
+			if inside = false; !eat('}') {
+				return -1
+			}
+		}
+	}
+	return at
 }
 
 // matching counts the lines of a text that a pattern matches: as many words, each the

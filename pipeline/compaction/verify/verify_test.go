@@ -27,7 +27,7 @@ func count(text string) int { return len(text) }
 // dropped, d denied, log e shown in part with counts, and three levels of summaries.
 func sound() *verify.Input {
 	part := "… Jonas fixed it on 3 March. …"
-	logs := "(3 times) GET /a 200\nERROR boom …"
+	logs := "3 lines like: GET {/a} 200\nERROR boom …"
 	drop := func(id string, s schemas.Span, tokens int) schemas.Drop {
 		return schemas.Drop{ItemID: id, Reason: schemas.DropSummarised, Tokens: tokens, Span: &s}
 	}
@@ -112,13 +112,15 @@ func TestBroken(t *testing.T) {
 		"a part without lines":         {verify.CheckExtract, func(in *verify.Input) { in.Shown[0].Lines = nil }},
 		"more lines than there are": {verify.CheckCount, func(in *verify.Input) {
 			in.Shown[2].Lines[0].Times = 4
-			in.Shown[2].Text = "(4 times) GET /a 200\nERROR boom …"
+			in.Shown[2].Text = "4 lines like: GET {/a} 200\nERROR boom …"
 		}},
-		"what was redacted, shown":      {verify.CheckRedacted, func(in *verify.Input) { in.Shown[0].Text = "… call +31 6 1234 …" }},
-		"what was redacted, summarised": {verify.CheckRedacted, func(in *verify.Input) { in.Summaries[0].Text = "Jonas: Call +31 6 1234 at once now." }},
-		"an invented citation":          {verify.CheckCitation, func(in *verify.Input) { in.Summaries[0].Lines[0].Cites[0].ItemID = "z" }},
-		"a citation beyond the text":    {verify.CheckCitation, func(in *verify.Input) { in.Summaries[0].Lines[0].Cites[0].Span.End = 99 }},
-		"a line without a citation":     {verify.CheckCitation, func(in *verify.Input) { in.Summaries[0].Lines[0].Cites = nil }},
+		"a word marked that does not differ": {verify.CheckExtract, func(in *verify.Input) { in.Shown[2].Text = "3 lines like: GET {/a 200}\nERROR boom …" }},
+		"a word that differs, not marked":    {verify.CheckExtract, func(in *verify.Input) { in.Shown[2].Text = "3 lines like: GET /a 200\nERROR boom …" }},
+		"what was redacted, shown":           {verify.CheckRedacted, func(in *verify.Input) { in.Shown[0].Text = "… call +31 6 1234 …" }},
+		"what was redacted, summarised":      {verify.CheckRedacted, func(in *verify.Input) { in.Summaries[0].Text = "Jonas: Call +31 6 1234 at once now." }},
+		"an invented citation":               {verify.CheckCitation, func(in *verify.Input) { in.Summaries[0].Lines[0].Cites[0].ItemID = "z" }},
+		"a citation beyond the text":         {verify.CheckCitation, func(in *verify.Input) { in.Summaries[0].Lines[0].Cites[0].Span.End = 99 }},
+		"a line without a citation":          {verify.CheckCitation, func(in *verify.Input) { in.Summaries[0].Lines[0].Cites = nil }},
 		"a sentence between lines": {verify.CheckCitation, func(in *verify.Input) {
 			in.Summaries[1].Text = "Jonas: Jonas fixed it on 3 March.\nTea is at four. Or five."
 		}},
