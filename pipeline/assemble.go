@@ -261,11 +261,20 @@ func (a *assembling) fill() error {
 		a.same()
 	}
 	a.limit()
+	a.write()
+	if again := repeats(cs, a.shown()); len(again) > 0 {
+		repeated(cs, again)
+		a.limit()
+		a.write()
+	}
+	a.show()
+	return nil
+}
+
+func (a *assembling) write() {
 	a.out = assembly.Fill(assembly.Request{
 		Title: a.title, Groups: a.groupsOf, Budget: a.t.budget, Counter: a.t.e.counter(""), Footer: a.footer,
 	})
-	a.show()
-	return nil
 }
 
 // suspect drops what looks injected in the attributes, which the defence of the

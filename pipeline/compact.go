@@ -54,9 +54,9 @@ func latestTool(cs []candidate.Candidate, session string) string {
 	return last.ID
 }
 
-// build fills the pack. When it is compacted, long items are candidates by their
+// compose fills the pack. When it is compacted, long items are candidates by their
 // extracts; where room is left afterwards, extracts give way to the whole, best first.
-func (t *turn) build(req pack.Request, cs []candidate.Candidate) pack.Pack {
+func (t *turn) compose(req pack.Request, cs []candidate.Candidate) pack.Pack {
 	if !t.compacting(cs) {
 		return t.e.builder.Build(req, cs)
 	}

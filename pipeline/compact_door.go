@@ -106,7 +106,12 @@ func (t *turn) before() map[string]schemas.Content {
 	return was
 }
 
-// fill makes the summaries and the smaller pack.
+// lessened reports whether the pack does without an item, or a part of it, for its size.
+func lessened(c candidate.Candidate) bool {
+	return c.Extract != nil || c.Drop == schemas.DropBudget || c.Drop == schemas.DropRank
+}
+
+// fill makes the smaller pack, and summaries where it leaves something out.
 func (c *compacting) fill(context.Context) error {
 	t := c.t
 	cs := t.ranking.Candidates
@@ -120,12 +125,6 @@ func (c *compacting) fill(context.Context) error {
 			leaves = append(leaves, compaction.Leaf{Candidate: &cs[i], Class: class})
 		}
 	}
-	t.summaries = slices.DeleteFunc(compaction.Summarise(leaves, t.query, t.budget, counter), func(s compaction.Summary) bool {
-		return len(s.Links) > schemas.MaxLinks
-	})
-	if err := c.keep(leaves, counter.Count); err != nil {
-		return err
-	}
 	denied := map[string]int{}
 	for i := range cs {
 		if cs[i].Drop == schemas.DropPolicy {
@@ -136,6 +135,14 @@ func (c *compacting) fill(context.Context) error {
 	t.packed = t.e.builder.Build(pack.Request{Query: t.query, Purpose: c.s.Purpose(), Budget: t.budget, Limit: t.limit,
 		Counter: t.e.cfg.Tokens(t.req.Model), Denied: denied}, cs)
 	compaction.Settle(cs)
+	if slices.ContainsFunc(cs, lessened) {
+		t.summaries = slices.DeleteFunc(compaction.Summarise(leaves, t.query, t.budget, counter), func(s compaction.Summary) bool {
+			return len(s.Links) > schemas.MaxLinks
+		})
+	}
+	if err := c.keep(leaves, counter.Count); err != nil {
+		return err
+	}
 	c.refer(cs, leaves)
 	t.explainEmpty(denied)
 	return nil

@@ -286,6 +286,55 @@ func recoverSome(t *testing.T, w *world, s scope.Scope, out *schemas.CompactRepl
 	}
 }
 
+// TestCompactKeepsNoCopies compacts what fits, and what does not: memory holds no summary
+// that saves nothing or repeats an item, and later packs show no line twice.
+func TestCompactKeepsNoCopies(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, nil)
+	ctx, s := context.Background(), as(t, "acme", schemas.Internal)
+	w.put(t, "acme", memory("a1", "level:public", "", "The lantern hangs at gate 7."), memory("a2", "level:public", "", "Lunch is at one."))
+	out, err := w.engine.Compact(ctx, s, schemas.CompactRequest{Session: "s1", Budget: 100}, nil)
+	must(t, err)
+	if len(out.Summaries) != 0 || out.Drop.TokenSavings != 0 {
+		t.Errorf("%d tokens saved, kept %+v", out.Drop.TokenSavings, out.Summaries)
+	}
+	out, err = w.engine.Compact(ctx, s, schemas.CompactRequest{Session: "s1", Budget: 30}, nil)
+	must(t, err)
+	for _, x := range out.Summaries {
+		if x.Level != schemas.SummaryOfItem && len(x.Links) < 2 {
+			t.Errorf("a summary repeats one short item: %+v", x)
+		}
+	}
+}
+
+// TestASummaryBesideItsSources has one that says what its sources say, which are all
+// shown: it is their duplicate, whichever ranks higher, and never the other way round.
+func TestASummaryBesideItsSources(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, nil)
+	of := memory("sum", "level:public", "", "Ana: Lantern number 9 hangs at gate 63.\nLunch is at one in the great hall.")
+	of.Kind, of.Links = schemas.KindSummary, []schemas.Link{{Rel: schemas.RelDerivedFrom, To: "a1"}, {Rel: schemas.RelDerivedFrom, To: "a2"}}
+	copied := memory("copy", "level:public", "", "Lunch is at one in the great hall.")
+	copied.Kind, copied.Links = schemas.KindSummary, []schemas.Link{{Rel: schemas.RelDerivedFrom, To: "a2"}}
+	w.put(t, "acme", memory("a1", "level:public", "Ana", "Lantern number 9 hangs at gate 63."), memory("a2", "level:public", "", "Lunch is at one in the great hall."), of, copied)
+	ctx, s := context.Background(), as(t, "acme", schemas.Internal)
+	for _, mode := range []string{"off", "auto"} {
+		res, err := w.engine.Context(ctx, s, compactAsk(mode, 2000))
+		must(t, err)
+		if got := ids(&res); slices.Contains(got, "sum") || slices.Contains(got, "copy") || !slices.Contains(got, "a1") || !slices.Contains(got, "a2") {
+			t.Errorf("%s: the pack shows %v", mode, got)
+		}
+		if n := strings.Count(res.Payload.Text, "hangs at gate 63"); n > 2 { // the item and the TL;DR
+			t.Errorf("%s: the line stands %d times:\n%s", mode, n, res.Payload.Text)
+		}
+		for _, d := range res.Payload.Drop.Drops {
+			if d.ItemID == "sum" && d.Reason != schemas.DropDuplicate {
+				t.Errorf("%s: the summary is dropped for %s", mode, d.Reason)
+			}
+		}
+	}
+}
+
 func TestCompactSession(t *testing.T) {
 	t.Parallel()
 	w := openWorld(t, nil)

@@ -49,8 +49,8 @@ const (
 	blobTokens  = 480 // that the lines of a log, a table, … are picked for
 )
 
-// Summarise makes summaries of the leaves from the bottom up: of each long item, of each
-// run of items that stand together in a session and on a day, and of each session with
+// Summarise makes summaries of the leaves from the bottom up: of each item of 96 tokens or
+// more that has three sentences, of each run of items that stand together in a session and on a day, and of each session with
 // more than one such run. A level takes its lines from the one below and cites them
 // there: a session's line cites a cluster's, that one an item or its summary, down to
 // the characters. A session's summary takes at most budget tokens. Sentences are taken
@@ -185,7 +185,8 @@ func (h *hierarchy) below(at int) []line {
 }
 
 // add makes a summary of the best lines that take at most limit tokens, in their order;
-// false when it would hold them all or none.
+// false when it would hold them all or none, would save nothing, or would, as that of
+// several items, repeat one of them.
 func (h *hierarchy) add(level schemas.SummaryLevel, session string, lines []line, limit int) (int, bool) {
 	taken := choose(lines, limit, level != schemas.SummaryOfItem)
 	if len(taken) == 0 || level == schemas.SummaryOfItem && len(taken) == len(lines) && h.pieces[lines[0].leaf].lines == nil {
@@ -216,6 +217,13 @@ func (h *hierarchy) add(level schemas.SummaryLevel, session string, lines []line
 		}
 	}
 	s.Text = b.String()
+	whole := 0
+	for _, leaf := range s.Leaves {
+		whole += h.pieces[leaf].before
+	}
+	if level != schemas.SummaryOfItem && len(s.Leaves) < 2 || h.by.Count(s.Text) >= whole {
+		return 0, false
+	}
 	s.ID = idOf(&s)
 	for n, i := range taken {
 		l := lines[i]

@@ -62,11 +62,14 @@ func (s *seen) find(i int, hash uint64) {
 	text := r.Content.Text()
 	key := spokenText{r.Speaker, text}
 	if of, ok := s.byText[key]; ok {
-		s.drop(i, of, "")
-		return
+		if !s.yields(of, i) {
+			s.drop(i, of, "")
+			return
+		}
+		s.drop(of, i, "")
 	}
 	sum := spokenText{r.Speaker, r.Provenance.Checksum}
-	if of, ok := s.bySum[sum]; ok && sum.text != "" {
+	if of, ok := s.bySum[sum]; ok && sum.text != "" && !s.yields(of, i) {
 		s.drop(i, of, "the same checksum as ")
 		return
 	}
@@ -97,11 +100,18 @@ func (s *seen) find(i int, hash uint64) {
 func (s *seen) near(p *print) bool {
 	for i := range s.prints {
 		q := &s.prints[i]
+		if !s.cs[q.at].Kept() {
+			continue
+		}
 		if bits.OnesCount64(p.hash^q.hash) > p.most(q) {
 			continue
 		}
 		same := q.speaker == p.speaker
 		if !same && p.echo == q.echo || !similar(&s.left, p, q, sameEnough) {
+			continue
+		}
+		if s.yields(q.at, p.at) {
+			s.drop(q.at, p.at, "")
 			continue
 		}
 		if !same && q.echo {
@@ -118,6 +128,12 @@ func (s *seen) near(p *print) bool {
 	}
 	s.prints = append(s.prints, *p)
 	return false
+}
+
+// yields reports whether what was kept is a summary and what comes is none: a summary,
+// which may join what belongs apart, does not stand for an item that it was made of.
+func (s *seen) yields(of, i int) bool {
+	return s.cs[of].Record.Kind == schemas.KindSummary && s.cs[i].Record.Kind != schemas.KindSummary
 }
 
 func (s *seen) drop(i, of int, how string) {
