@@ -126,6 +126,21 @@ type Check struct {
 	Detail  string `json:"detail,omitempty"` // in words, without content
 }
 
+// The anomalies that the sentinel knows.
+const (
+	AnomalyBudgetCreep     = "budget_creep"
+	AnomalyRelevanceDrop   = "relevance_drop"
+	AnomalyWriterFlood     = "writer_flood"
+	AnomalyRepeatedDenials = "repeated_denials"
+	AnomalyInjection       = "injection"
+	AnomalyContextRot      = "context_rot"
+)
+
+// Anomalies lists the names of the anomalies.
+func Anomalies() []string {
+	return []string{AnomalyBudgetCreep, AnomalyRelevanceDrop, AnomalyWriterFlood, AnomalyRepeatedDenials, AnomalyInjection, AnomalyContextRot}
+}
+
 // Finding is an anomaly the sentinel saw.
 type Finding struct {
 	Anomaly string  `json:"anomaly"`          // budget_creep, relevance_drop, writer_flood, repeated_denials, injection or context_rot

@@ -32,8 +32,8 @@ func (g *Registry) Add(ctx context.Context, s scope.Scope, n schemas.NewExceptio
 	if err != nil {
 		return schemas.ExceptionState{}, err
 	}
-	if !g.cfg.Principals.Knows(s.Tenant(), n.Owner) {
-		return schemas.ExceptionState{}, schemas.Invalid([]schemas.Issue{{Pointer: "/add/owner", Message: "is no principal of this tenant"}})
+	if err := g.strangers(s, &n); err != nil {
+		return schemas.ExceptionState{}, err
 	}
 	t := g.register(s.Tenant())
 	t.mu.Lock()
@@ -77,6 +77,24 @@ func (g *Registry) Add(ctx context.Context, s scope.Scope, n schemas.NewExceptio
 	return t.held[x.ID].state(now), nil
 }
 
+// strangers refuses an owner and principals whom the registry does not know.
+func (g *Registry) strangers(s scope.Scope, n *schemas.NewException) error {
+	const unknown = "is no principal of this tenant"
+	var issues []schemas.Issue
+	if !g.cfg.Principals.Knows(s.Tenant(), n.Owner) {
+		issues = append(issues, schemas.Issue{Pointer: "/add/owner", Message: unknown})
+	}
+	for i, id := range n.Principals {
+		if !g.cfg.Principals.Knows(s.Tenant(), id) {
+			issues = append(issues, schemas.Issue{Pointer: fmt.Sprintf("/add/principals/%d", i), Message: unknown})
+		}
+	}
+	if err := schemas.Invalid(issues); err != nil {
+		return err
+	}
+	return nil
+}
+
 // check refuses what the schema cannot.
 func check(n *schemas.NewException, approver string, now time.Time) error {
 	req := schemas.ExceptionRequest{Add: n}
@@ -92,7 +110,11 @@ func check(n *schemas.NewException, approver string, now time.Time) error {
 	if n.ExpiresAt.After(now.Add(MaxLife)) {
 		issues = append(issues, schemas.Issue{Pointer: "/add/expires_at", Message: "must be within 90 days"})
 	}
-	if _, err := ParseTrigger(n.RollbackTrigger); err != nil && n.RollbackTrigger != "" {
+	trigger, err := ParseTrigger(n.RollbackTrigger)
+	if err == nil {
+		err = trigger.fires()
+	}
+	if err != nil && n.RollbackTrigger != "" {
 		issues = append(issues, schemas.Issue{Pointer: "/add/rollback_trigger", Message: err.Error()})
 	}
 	if reasonOf(n.Path) == reasonUnavailable && (n.Session != "" || len(n.Labels) > 0) {
@@ -172,6 +194,11 @@ func (g *Registry) List(ctx context.Context, s scope.Scope, ended bool) ([]schem
 	defer t.mu.Unlock()
 	if err := g.sync(ctx, s, t, now); err != nil {
 		return nil, err
+	}
+	if ended {
+		if err := g.complete(ctx, s, t); err != nil {
+			return nil, err
+		}
 	}
 	list := []schemas.ExceptionState{}
 	for _, h := range slices.SortedFunc(maps.Values(t.held), byPosition) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"satchel/pipeline/scope"
 	"satchel/policies"
@@ -16,7 +17,6 @@ const ReasonException = "exception"
 
 // Warnings of the guard.
 const (
-	warnLifted   = "policy: a governed exception lifted %d denials or redactions"
 	warnUnlogged = "policy: a governed exception could not be logged, so it does not count"
 )
 
@@ -196,18 +196,42 @@ func find(live []*held, r *policies.Resource, l lift) *held {
 // apply changes the verdicts whose exceptions were all granted.
 func apply(d policies.Decision, lifts []lift, granted map[string]bool) policies.Decision {
 	d.Verdicts = slices.Clone(d.Verdicts)
-	n := 0
+	denials, redactions := 0, 0
 	for _, l := range lifts {
 		if slices.ContainsFunc(l.by, func(id string) bool { return !granted[id] }) {
 			continue
 		}
+		if d.Verdicts[l.at].Allow {
+			redactions++
+		} else {
+			denials++
+		}
 		v := l.verdict
 		v.Reason, v.Exception = ReasonException, l.by[0]
 		d.Verdicts[l.at] = v
-		n++
 	}
-	if n > 0 {
-		d.Warnings = append(slices.Clone(d.Warnings), fmt.Sprintf(warnLifted, n))
+	if warning := lifted(denials, redactions); warning != "" {
+		d.Warnings = append(slices.Clone(d.Warnings), warning)
 	}
 	return d
+}
+
+// lifted says what exceptions lifted, "" for nothing.
+func lifted(denials, redactions int) string {
+	var parts []string
+	for _, p := range []struct {
+		n   int
+		one string
+	}{{denials, "denial"}, {redactions, "redaction"}} {
+		switch {
+		case p.n == 1:
+			parts = append(parts, "1 "+p.one)
+		case p.n > 1:
+			parts = append(parts, fmt.Sprintf("%d %ss", p.n, p.one))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "policy: governed exceptions lifted " + strings.Join(parts, " and ")
 }

@@ -164,7 +164,23 @@ func (g *Registry) sync(ctx context.Context, s scope.Scope, t *register, now tim
 	if err := g.load(ctx, s, t, now, true); err != nil {
 		return err
 	}
-	live := slices.DeleteFunc(slices.Collect(maps.Values(t.held)), func(h *held) bool { return h.end(now) != "" })
+	return g.fold(ctx, s, t, slices.DeleteFunc(slices.Collect(maps.Values(t.held)), func(h *held) bool { return h.end(now) != "" }))
+}
+
+// complete counts the uses of what has ended, too, once for each.
+func (g *Registry) complete(ctx context.Context, s scope.Scope, t *register) error {
+	ended := slices.DeleteFunc(slices.Collect(maps.Values(t.held)), func(h *held) bool { return h.counted || h.cause == "" })
+	if err := g.fold(ctx, s, t, ended); err != nil {
+		return err
+	}
+	for _, h := range ended {
+		h.counted = true
+	}
+	return nil
+}
+
+// fold reads the log to its end for some exceptions.
+func (g *Registry) fold(ctx context.Context, s scope.Scope, t *register, live []*held) error {
 	if len(live) == 0 {
 		return nil
 	}

@@ -41,6 +41,22 @@ func ParseTrigger(text string) (Trigger, error) {
 	return t, nil
 }
 
+// leastWindow is the shortest time that a trigger counts over: what happens in less is
+// counted with what stands around it in the log.
+const leastWindow = time.Minute
+
+// fires refuses a trigger that can practically never fire: of an anomaly that the
+// sentinel does not know, or over less than a minute.
+func (t Trigger) fires() error {
+	if name, ok := strings.CutPrefix(t.Counter, "anomaly."); ok && !slices.Contains(schemas.Anomalies(), name) {
+		return fmt.Errorf("%w: the anomalies are %s", ErrTrigger, strings.Join(schemas.Anomalies(), ", "))
+	}
+	if t.Within != 0 && t.Within < leastWindow {
+		return fmt.Errorf("%w: the duration is a minute or more", ErrTrigger)
+	}
+	return nil
+}
+
 // String returns the trigger as ParseTrigger reads it.
 func (t Trigger) String() string {
 	s := t.Counter + ">=" + strconv.Itoa(t.Least)

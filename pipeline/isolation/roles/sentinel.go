@@ -28,12 +28,12 @@ const (
 
 // The anomalies.
 const (
-	BudgetCreep     = "budget_creep"
-	RelevanceDrop   = "relevance_drop"
-	WriterFlood     = "writer_flood"
-	RepeatedDenials = "repeated_denials"
-	Injection       = "injection"
-	ContextRot      = "context_rot"
+	BudgetCreep     = schemas.AnomalyBudgetCreep
+	RelevanceDrop   = schemas.AnomalyRelevanceDrop
+	WriterFlood     = schemas.AnomalyWriterFlood
+	RepeatedDenials = schemas.AnomalyRepeatedDenials
+	Injection       = schemas.AnomalyInjection
+	ContextRot      = schemas.AnomalyContextRot
 )
 
 // guard looks at the run, its session, its principal and what it wrote. An auditor who asks
