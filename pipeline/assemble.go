@@ -24,6 +24,8 @@ const (
 	// floor is the relevance under which an item that shares no word with the query is not
 	// about it: with few items in a source, the best of them need not be.
 	floor = .3
+	// assembledDepth is how many items of a source are read: there are five of them.
+	assembledDepth = 64
 )
 
 // Assemble puts memories, code, experiences, values and commits about a query into one
@@ -138,7 +140,7 @@ func (a *assembling) ask(ctx context.Context, g *source, query string, vector []
 	g.ranking, g.err = a.t.e.selector.Rank(ctx, a.s, selection.Query{
 		Vouch: a.t.vouch(a.s),
 		Text:  query, Vector: vector, Filter: ofKinds(assembly.Kinds(g.name)).And(pushed), Where: where, Skip: skipGraph(vector),
-		Now: a.t.now, Limit: g.limit + spare,
+		Now: a.t.now, Limit: g.limit + spare, Depth: assembledDepth,
 	})
 }
 

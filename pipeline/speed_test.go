@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -66,4 +68,43 @@ func BenchmarkContext(b *testing.B) {
 	for name, ms := range stages {
 		b.ReportMetric(ms/float64(i), "ms/"+name)
 	}
+}
+
+// BenchmarkAssemble100k assembles all five sources over a hundred thousand items, a fifth of
+// each kind, with another query each time.
+func BenchmarkAssemble100k(b *testing.B) {
+	const n = 100_000
+	w := openWorld(b, nil)
+	all := corpus(n, 2)
+	kinds := []schemas.Kind{schemas.KindMemory, schemas.KindCode, schemas.KindExperience, schemas.KindValue, schemas.KindCommit}
+	for i := range all {
+		all[i].Kind = kinds[i%len(kinds)]
+	}
+	for some := range slices.Chunk(all, 5000) {
+		w.put(b, "bench", some...)
+	}
+	s := as(b, "bench", schemas.Internal)
+	r := rand.New(rand.NewPCG(3, 4))
+	query := func() string {
+		words := strings.Fields(all[r.IntN(n)].Content.Text())
+		return strings.Join(words[:5], " ")
+	}
+	for range 20 {
+		_, err := w.engine.Assemble(context.Background(), s, schemas.AssembleRequest{Query: query()})
+		must(b, err)
+	}
+	var took []time.Duration
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for b.Loop() {
+		start := time.Now()
+		_, err := w.engine.Assemble(context.Background(), s, schemas.AssembleRequest{Query: query()})
+		must(b, err)
+		took = append(took, time.Since(start))
+	}
+	runtime.ReadMemStats(&after)
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2])/1e6, "p50-ms")
+	b.ReportMetric(float64(took[len(took)*95/100])/1e6, "p95-ms")
+	b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/float64(len(took))/(1<<20), "MiB/op")
 }

@@ -161,7 +161,7 @@ func (s *Selector) scores(ctx context.Context, sc scope.Scope, a *analysis, chan
 // not there any more and what was recorded after the position that is asked for. The
 // filter is held against the record again, because an index may lag behind it.
 func (s *Selector) hydrate(ctx context.Context, sc scope.Scope, a *analysis, p *pool, order []int32) ([]int32, error) {
-	want := max(hydrated, a.Limit)
+	want := max(cmp.Or(a.Depth, hydrated), a.Limit)
 	kept := make([]int32, 0, want)
 	for from := 0; from < len(order) && len(kept) < want; from += want {
 		part := order[from:min(from+want, len(order))]

@@ -126,6 +126,7 @@ type Query struct {
 	AsOf     int64     // items recorded at a later position are not seen; 0: all
 	AsOfTime time.Time // items recorded after it are not seen; the zero time: all
 	Limit    int       // candidates returned, best first; default 100
+	Depth    int       // items that are read and get their cues, at least Limit; default 140
 	Profile  string    // "" is the tenant's, or the standard one
 
 	Override Override // of the profile's weights

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync"
 
 	"satchel/pipeline/token"
 )
@@ -105,17 +106,7 @@ func (f *filling) divide() bool {
 	if !any || f.avail <= 0 {
 		return false
 	}
-	needs := make([]int, len(weights))
-	for g, group := range f.req.Groups {
-		for i, used := 0, 0; i < len(group.Items) && used <= f.req.Budget; i++ {
-			f.whole[g][i] = f.count(group.Items[i].Text() + between)
-			needs[g] = min(needs[g]+f.whole[g][i], f.req.Budget)
-			if group.Items[i].clipped {
-				needs[g] = f.req.Budget // it can use everything
-			}
-			used += min(f.whole[g][i], Cap(f.req.Budget))
-		}
-	}
+	needs := f.measure()
 	f.out.Budgets = Divide(f.avail, weights, needs)
 	f.caps = f.entitle(weights)
 	all := 0
@@ -132,6 +123,27 @@ func (f *filling) divide() bool {
 		}
 	}
 	return true
+}
+
+// measure counts the items of each group until they fill the budget, all groups at once,
+// and returns the tokens each group can use.
+func (f *filling) measure() []int {
+	needs := make([]int, len(f.req.Groups))
+	var wait sync.WaitGroup
+	for g, group := range f.req.Groups {
+		wait.Go(func() {
+			for i, used := 0, 0; i < len(group.Items) && used <= f.req.Budget; i++ {
+				f.whole[g][i] = f.count(group.Items[i].Text() + between)
+				needs[g] = min(needs[g]+f.whole[g][i], f.req.Budget)
+				if group.Items[i].clipped {
+					needs[g] = f.req.Budget // it can use everything
+				}
+				used += min(f.whole[g][i], Cap(f.req.Budget))
+			}
+		})
+	}
+	wait.Wait()
+	return needs
 }
 
 // lone reports whether there is one item alone, which crowds out none.
