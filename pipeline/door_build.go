@@ -242,7 +242,7 @@ func (b *building) values(c *candidate.Candidate) template.Values {
 		content = strings.ReplaceAll(pack.Printable(c.Record.Content.Text()), "```", "'''")
 	}
 	if c.Record.Speaker != "" {
-		content = strings.ReplaceAll(pack.Plain(c.Record.Speaker), "\n", " ") + ": " + content
+		content = pack.Label(c.Record.Speaker) + ": " + content
 	}
 	if !b.template.Fenced() {
 		content = pack.Unlisted(content)

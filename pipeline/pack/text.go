@@ -8,6 +8,10 @@ import "strings"
 // begins like a heading, a reference or a fence.
 func Plain(text string) string { return sanitise(text) }
 
+// Label returns a speaker, title or id as a pack shows it before an item: on one line,
+// and with "(7)" for what could be read as the reference [7].
+func Label(text string) string { return label(text) }
+
 // Unlisted returns text in which no line begins like an item of a Markdown list: the mark
 // of one gets a backslash.
 func Unlisted(text string) string {

@@ -14,7 +14,7 @@ func (it *Item) experience(r *schemas.Record, text string, view View) {
 	}
 	id := r.ID
 	it.ghap, it.failure = x.GHAPID, failed(&x)
-	it.note = "*(truncated, full experience ID: " + line(id) + ")*"
+	it.note = "*(truncated, full experience ID: " + label(id) + ")*"
 	it.Metadata = map[string]any{
 		"id": id, "domain": x.Domain, "strategy": x.Strategy, "outcome_status": x.OutcomeStatus,
 		"confidence_tier": x.ConfidenceTier, "iteration_count": x.IterationCount,

@@ -46,8 +46,8 @@ const (
 // text that are looked at.
 func Show(r *schemas.Record, redacted bool, view View, clip int) Item {
 	it := Item{ID: r.ID, Source: name(Of(r.Kind)), Metadata: map[string]any{"id": r.ID}}
-	it.note = "*(truncated, full " + it.Source + " ID: " + line(r.ID)
-	if uri := line(r.Provenance.SourceURI); uri != "" && !redacted {
+	it.note = "*(truncated, full " + it.Source + " ID: " + label(r.ID)
+	if uri := label(r.Provenance.SourceURI); uri != "" && !redacted {
 		it.note += ", source: " + emphasised(uri)
 	}
 	it.note += ")*"
@@ -85,7 +85,7 @@ func (it *Item) memory(r *schemas.Record, text string) {
 	category := cmp.Or(line(r.Category), string(r.Type))
 	it.head, it.body = "**Memory**: ", plain(text)
 	if r.Speaker != "" {
-		it.body = line(r.Speaker) + ": " + it.body
+		it.body = label(r.Speaker) + ": " + it.body
 	}
 	it.tail = fmt.Sprintf("\n*Category: %s, Importance: %s*", emphasised(category), number(importance))
 	it.Metadata = map[string]any{"id": r.ID, "category": r.Category, "importance": importance, "created_at": stamp(r.CreatedAt)}
@@ -108,7 +108,7 @@ func (it *Item) code(r *schemas.Record, text string) {
 			where += ":" + strconv.Itoa(a.StartLine)
 		}
 		head += " in " + span(where)
-		it.note = "*(truncated, see full at " + line(where) + ")*"
+		it.note = "*(truncated, see full at " + label(where) + ")*"
 	}
 	body := text
 	if a.Signature != "" {
@@ -163,7 +163,7 @@ func (it *Item) commit(r *schemas.Record, text string) {
 		it.head += " " + span(a.SHA[:min(7, len(a.SHA))])
 	}
 	if a.Author != "" {
-		it.head += " by " + line(a.Author)
+		it.head += " by " + label(a.Author)
 	}
 	at := cmp.Or(line(a.Timestamp), stamp(r.CreatedAt))
 	if at != "" {

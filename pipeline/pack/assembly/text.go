@@ -39,12 +39,15 @@ func line(text string) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(pack.Printable(text)), " "), "<!--", `<\!--`)
 }
 
+// label is a name on one line that holds nothing like a reference.
+func label(text string) string { return line(pack.Label(text)) }
+
 // emphasised is a line between asterisks: it has none of its own.
 func emphasised(text string) string { return strings.ReplaceAll(text, "*", `\*`) }
 
 // span is a code span.
 func span(text string) string {
-	return "`" + strings.ReplaceAll(line(text), "`", "'") + "`"
+	return "`" + strings.ReplaceAll(label(text), "`", "'") + "`"
 }
 
 // language is the info string of a fence: one word of harmless characters, in lower case.
