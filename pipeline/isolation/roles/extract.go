@@ -34,6 +34,7 @@ type quotable struct {
 	evidence
 	text    string
 	speaker string // shown with it
+	heading string // that it stands under
 	words   map[string]bool
 	vector  []float32
 	rank    float64 // of its item: 1 the best, toward 0
@@ -79,7 +80,7 @@ func (st *step) extract(ctx context.Context) (*schemas.RoleAnswer, error) {
 
 // quotables are the sentences of the snippets, questions apart.
 func (st *step) quotables(ctx context.Context) ([]quotable, error) {
-	speakers, err := st.speakers(ctx)
+	speakers, kinds, err := st.sources(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -87,13 +88,21 @@ func (st *step) quotables(ctx context.Context) ([]quotable, error) {
 	var pool []quotable
 	var texts []string
 	for i, snippet := range st.view.Fields().Snippets {
+		heading, code := "", false
 		for _, span := range segment.Sentences(snippet.Text) {
 			text := snippet.Text[span.Start:span.End]
-			if len(text) < shortestSentence || len(text) > longestSentence || strings.HasSuffix(text, "?") {
+			if h := headed(text); h != "" && !code && kinds[snippet.ItemID] != schemas.KindCode {
+				heading = h
+			}
+			if fence := strings.HasPrefix(text, "```"); fence || code {
+				code = code != fence
 				continue
 			}
-			q := quotable{evidence: evidence{i, &span}, text: text, speaker: speakers[snippet.ItemID], words: map[string]bool{}, rank: ranks[snippet.ItemID]}
-			for _, w := range keyword.Analyze(q.speaker + " " + text) {
+			if !answers(kinds[snippet.ItemID], text, !strings.Contains(snippet.Text[:span.Start], "\n")) {
+				continue
+			}
+			q := quotable{evidence: evidence{i, &span}, text: text, speaker: speakers[snippet.ItemID], heading: heading, words: map[string]bool{}, rank: ranks[snippet.ItemID]}
+			for _, w := range keyword.Analyze(q.speaker + " " + heading + " " + text) {
 				q.words[w] = true
 			}
 			pool = append(pool, q)
@@ -110,23 +119,25 @@ func (st *step) quotables(ctx context.Context) ([]quotable, error) {
 	return pool, nil
 }
 
-// speakers returns who said what, as far as the pack shows it.
-func (st *step) speakers(ctx context.Context) (map[string]string, error) {
+// sources returns who said what, as far as the pack shows it, and what kind each item is.
+func (st *step) sources(ctx context.Context) (map[string]string, map[string]schemas.Kind, error) {
 	ids := make([]string, 0, len(st.view.Fields().Snippets))
 	for _, s := range st.view.Fields().Snippets {
 		ids = append(ids, s.ItemID)
 	}
 	records, err := st.cfg.Items.Get(ctx, st.s, ids)
 	if err != nil {
-		return nil, fmt.Errorf("read items: %w", err)
+		return nil, nil, fmt.Errorf("read items: %w", err)
 	}
+	kinds := make(map[string]schemas.Kind, len(records))
 	out := make(map[string]string, len(records))
 	for i := range records {
+		kinds[records[i].ID] = records[i].Kind
 		if r := &records[i]; r.Speaker != "" && strings.Contains(st.context.Payload.Text, "] "+r.Speaker+": ") {
 			out[r.ID] = r.Speaker
 		}
 	}
-	return out, nil
+	return out, kinds, nil
 }
 
 // itemRanks says how well each item of a pack was found: 1 the best, toward 0.
@@ -148,13 +159,14 @@ func itemRanks(pack *schemas.ContextResult) map[string]float64 {
 // measure scores sentences against questions.
 type measure struct {
 	pool  []quotable
+	asked string             // the task
 	rare  map[string]float64 // inverse document frequency of a word in the pool
 	task  []string
 	sense []float32
 }
 
 func newMeasure(pool []quotable, task string, sense []float32) *measure {
-	m := &measure{pool: pool, rare: map[string]float64{}, task: keyword.Analyze(task), sense: sense}
+	m := &measure{pool: pool, asked: task, rare: map[string]float64{}, task: keyword.Analyze(task), sense: sense}
 	for i := range pool {
 		for w := range pool[i].words {
 			m.rare[w]++
@@ -178,7 +190,7 @@ func (m *measure) best(question string, sense []float32, n int, used map[int]boo
 		extra, most = weightCause, mostAgain // what says the question again does not say why
 	}
 	var all []scored
-	for i := range m.pool {
+	for _, i := range m.named(question, m.indexes()) {
 		q := &m.pool[i]
 		common, meaning := m.overlap(words, q.words), cosine(sense, q.vector)
 		if used[i] || common == 0 && meaning < leastMeaning && m.overlap(m.task, q.words) == 0 {
@@ -204,6 +216,15 @@ func (m *measure) best(question string, sense []float32, n int, used map[int]boo
 			from[snippet] = true
 			out = append(out, s.at)
 		}
+	}
+	return out
+}
+
+// indexes are those of the whole pool.
+func (m *measure) indexes() []int {
+	out := make([]int, len(m.pool))
+	for i := range out {
+		out[i] = i
 	}
 	return out
 }

@@ -47,6 +47,9 @@ func supported(s *schemas.AnswerSentence, sources []string, task, shown string) 
 			return false
 		}
 	}
+	if !opened(s.Text, known, joined+" "+task+" "+shownSpeakers(shown, joined)) {
+		return false
+	}
 	words, common := keyword.Analyze(s.Text), 0
 	for _, w := range words {
 		if known[w] {
@@ -80,6 +83,30 @@ func names(text string) []string {
 		}
 	}
 	return out
+}
+
+// openers are words, beside stop words, that begin sentences of any content.
+var openers = strings.Fields(`according additionally afterwards also although another anyone as based both consequently currently despite due during each earlier either
+	eventually everyone everything every finally first firstly following furthermore given hence here however initially instead later likewise many meanwhile
+	moreover nevertheless next nobody none nothing no now once one originally otherwise overall people previously recently second secondly several shortly similarly
+	since so some somebody someone something soon subsequently then there thereafter therefore third thus today together two unfortunately unlike until
+	usually when whenever where whereas whether while yes yet yesterday`)
+
+// opened reports whether the word that opens a sentence, where any word is written like a
+// name, is one of its sources, of the task, or says nothing by itself.
+func opened(text string, known map[string]bool, sources string) bool {
+	word, _, _ := strings.Cut(strings.TrimSpace(text), " ")
+	word = strings.TrimFunc(word, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	lower := strings.ToLower(word)
+	if r := []rune(word); len(r) < 2 || !unicode.IsUpper(r[0]) || slices.Contains(openers, lower) {
+		return true
+	}
+	for _, term := range keyword.Analyze(word) {
+		if !known[term] && !strings.Contains(strings.ToLower(sources), lower) {
+			return false
+		}
+	}
+	return true
 }
 
 // onlyMarks reports whether what stands between two sentences is white space, citation

@@ -1,0 +1,111 @@
+package roles
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// designation is what a question names by a number or an identifier: "recipe 42", "#17",
+// "INV-1042".
+type designation struct {
+	noun  string // "recipe", in lower case without a plural's s; "" for an identifier that has none
+	value string // "42", "inv-1042"
+}
+
+var (
+	numbered   = regexp.MustCompile(`(?i)([\p{L}][\p{L}'-]{2,})\s+(?:(?:no\.?|nr\.?|number)\s*)?#?(\d+(?:[.,:/-]\d+)*)\b`)
+	hashed     = regexp.MustCompile(`(?:^|\s)#(\d+)\b`)
+	identifier = regexp.MustCompile(`(?i)\b[a-z]+[a-z_-]*[-_]?\d[\w-]*\b`)
+)
+
+// notNouns stand before numbers that name nothing: amounts, dates, times, places in a list.
+var notNouns = strings.Fields(`about above across after and are around before below between but by does for from give had has have into just last
+	least less list mention more most name next of off only onto or over past per since some than that the then these this those till to top under until up
+	was were when which who with within without give show tell find did number amount total
+	january february march april may june july august september october november december jan feb mar apr jun jul aug sep sept oct nov dec
+	monday tuesday wednesday thursday friday saturday sunday year page`)
+
+// designations are what a text names.
+func designations(text string) []designation {
+	var out []designation
+	add := func(d designation) {
+		if !slices.Contains(out, d) {
+			out = append(out, d)
+		}
+	}
+	for _, m := range numbered.FindAllStringSubmatch(text, -1) {
+		if noun := singular(m[1]); !slices.Contains(notNouns, strings.ToLower(m[1])) && !slices.Contains(notNouns, noun) {
+			add(designation{noun, m[2]})
+		}
+	}
+	for _, m := range hashed.FindAllStringSubmatch(text, -1) {
+		add(designation{"#", m[1]})
+	}
+	for _, m := range identifier.FindAllString(text, -1) {
+		m = strings.ToLower(m)
+		add(designation{strings.TrimRight(m[:strings.IndexAny(m, "0123456789")], "-_"), m})
+	}
+	return out
+}
+
+func singular(noun string) string {
+	noun = strings.ToLower(noun)
+	if len(noun) > 3 && !strings.HasSuffix(noun, "ss") {
+		noun = strings.TrimSuffix(noun, "s")
+	}
+	return noun
+}
+
+// fit is how a sentence stands to what a question names.
+type fit int
+
+const (
+	fitOpen  fit = iota // it names nothing of the kind
+	fitOther            // it has figures, but not what is named
+	fitRival            // it names another of the same kind
+	fitNamed            // it names it
+)
+
+// fits tells how a sentence, with the heading that it stands under, fits.
+func fits(asked []designation, heading, text string) fit {
+	for _, where := range []string{text, heading} { // the nearest that names one decides
+		here := designations(where)
+		for _, a := range asked {
+			if slices.Contains(here, a) {
+				return fitNamed
+			}
+			if slices.ContainsFunc(here, func(d designation) bool { return d.noun == a.noun }) {
+				return fitRival
+			}
+		}
+	}
+	if figure.MatchString(text) {
+		return fitOther
+	}
+	return fitOpen
+}
+
+// named leaves, of what is in the running, what is about that which a question names by
+// number or identifier: nothing that names another one, and nothing with other figures
+// where something names it. Where others of its kind are named and it is not, nothing is
+// about it.
+func (m *measure) named(question string, running []int) []int {
+	asked := designations(question)
+	if len(asked) == 0 {
+		asked = designations(m.asked)
+	}
+	if len(asked) == 0 {
+		return running
+	}
+	has := map[fit]bool{}
+	of := make(map[int]fit, len(running))
+	for _, i := range running {
+		of[i] = fits(asked, m.pool[i].heading, m.pool[i].text)
+		has[of[i]] = true
+	}
+	if has[fitRival] && !has[fitNamed] {
+		return nil
+	}
+	return slices.DeleteFunc(running, func(i int) bool { return of[i] == fitRival || of[i] == fitOther && has[fitNamed] })
+}

@@ -1,0 +1,73 @@
+package roles
+
+import (
+	"regexp"
+	"strings"
+
+	"satchel/schemas"
+)
+
+var (
+	codeBegins = regexp.MustCompile(`^(?:(?:func|def|class|package|import|from|type|var|const|let|return|public|private|protected|static|struct|interface|enum|impl|fn|use|namespace|template|export|async|elif|switch|case)\b.*(?:[{}()\[\];=:"]|$)|#include\b|#!|//|/\*|<\w+[^>]*>|[})\];]|@\w+|\$ |SELECT\b|INSERT\b|UPDATE\b|CREATE\b)`)
+	codeEnds   = regexp.MustCompile(`(?:[{;]|\)\s*:|=>|\($|,\s*//.*)$`)
+	codeHolds  = regexp.MustCompile(`:=|==|!=|&&|\|\||=>|->|\+=|\w\(\w*\)\s*[;{]|\bif err\b|</\w+>|::`)
+	prosaic    = regexp.MustCompile(`^\p{Lu}[\p{L}'’-]*,?(?:\s+[\p{L}\p{N}'’"“(-][^\s{}]*){3,}.*[.!?)"”]$`)
+)
+
+// codeLine reports whether a line is of a program and not of a text about one.
+func codeLine(text string) bool {
+	text = strings.TrimSpace(text)
+	switch {
+	case codeEnds.MatchString(text):
+		return true
+	case prosaic.MatchString(text):
+		return false
+	}
+	return codeBegins.MatchString(text) && !wordy(text) || codeHolds.MatchString(text)
+}
+
+// wordy reports whether a text is six words or more that are letters alone, as of a
+// sentence that begins with what is a keyword elsewhere.
+func wordy(text string) bool {
+	n := 0
+	for _, w := range strings.Fields(text) {
+		if strings.Trim(w, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.,'’") == "" {
+			n++
+		}
+	}
+	return n >= 6 && !strings.ContainsAny(text, "{}();=")
+}
+
+// headed returns the heading of Markdown that a line is, "" when it is none.
+func headed(text string) string {
+	rest := strings.TrimLeft(strings.TrimSpace(text), "#")
+	if n := len(strings.TrimSpace(text)) - len(rest); n == 0 || n > 6 || !strings.HasPrefix(rest, " ") {
+		return ""
+	}
+	return strings.TrimSpace(rest)
+}
+
+// answers reports whether a sentence of an item can be an answer: no code, no question, no
+// heading, and not the title of a commit, its first line, which names a change and says
+// nothing of it.
+func answers(kind schemas.Kind, text string, first bool) bool {
+	switch {
+	case len(text) < shortestSentence || len(text) > longestSentence || strings.HasSuffix(text, "?") || kind != schemas.KindCode && headed(text) != "":
+		return false
+	case kind == schemas.KindCommit && first, kind == schemas.KindCode && !comment(text):
+		return false
+	case kind == schemas.KindCode:
+		return true
+	}
+	return !codeLine(text)
+}
+
+// comment reports whether a line of code is one of its comments.
+func comment(text string) bool {
+	for _, mark := range []string{"//", "#", "*", "/*", "--", `"""`} {
+		if rest, ok := strings.CutPrefix(text, mark); ok {
+			return !codeLine(rest)
+		}
+	}
+	return false
+}

@@ -1,0 +1,104 @@
+package roles_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"satchel/pipeline/isolation/roles"
+	"satchel/schemas"
+)
+
+// answered asks a world that knows some items.
+func answered(t *testing.T, task string, list ...schemas.MemoryItem) *schemas.RoleAnswer {
+	t.Helper()
+	w := open(t, nil)
+	w.remember(t, list...)
+	got, err := w.crew.Run(t.Context(), as(t, "x", schemas.Internal), schemas.RunRequest{Task: task})
+	must(t, err)
+	if got.Answer == nil {
+		t.Fatal("no answer")
+	}
+	return got.Answer
+}
+
+func known(id string, kind schemas.Kind, text string) schemas.MemoryItem {
+	return schemas.MemoryItem{ID: id, Type: schemas.Semantic, Kind: kind, SecurityLabel: []string{"level:public"}, Content: schemas.TextContent(text)}
+}
+
+// TestAnswersTheNumberAsked has recipes that differ in their number alone, as items and as
+// sections of one, and asks for one that is there and one that is not.
+func TestAnswersTheNumberAsked(t *testing.T) {
+	t.Parallel()
+	var apart []schemas.MemoryItem
+	var book strings.Builder
+	for i := 38; i <= 80; i += 3 {
+		text := fmt.Sprintf("Recipe %d takes %d grams of salt.", i, 7*i)
+		apart = append(apart, known(fmt.Sprint("r", i), schemas.KindMemory, text))
+		fmt.Fprintf(&book, "## Recipe %d\n\nIt takes %d grams of salt.\n\n", i, 7*i)
+	}
+	for name, list := range map[string][]schemas.MemoryItem{"items": apart, "sections": {known("book", schemas.KindKnowledge, book.String())}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := answered(t, "How many grams of salt does recipe 44 take?", list...)
+			if !strings.Contains(a.Text, "308 grams") || len(a.Sentences) != 1 {
+				t.Errorf("recipe 44 takes 308 grams; answered %q", a.Text)
+			}
+			if a := answered(t, "How many grams of salt does recipe 45 take?", list...); a.Text != "" || len(a.Unanswered) != 1 {
+				t.Errorf("there is no recipe 45; answered %q", a.Text)
+			}
+		})
+	}
+}
+
+// TestCodeAndTitlesAreNoAnswers has code, a commit's title and a heading that hold the
+// words of the question, and then a sentence beside them.
+func TestCodeAndTitlesAreNoAnswers(t *testing.T) {
+	t.Parallel()
+	list := []schemas.MemoryItem{
+		known("c1", schemas.KindCode, "type TemplateReply struct {\n\tTemplates []Template // the templates of a reply\n}\n\nfunc (t *TemplateReply) Render() string {\n\treturn t.Templates[0].Body\n}"),
+		known("c2", schemas.KindCommit, "templates: the template reply renders templates by name"),
+		known("c3", schemas.KindMemory, "## The template reply and how it renders\n\n```go\nreply := TemplateReply{Templates: list}\n```\n"),
+		known("c4", schemas.KindMemory, "func TestTemplateReply(t *testing.T) {\nif reply := render(TemplateReply{}); reply != want {\nimport \"template/reply\""),
+	}
+	const task = "How does the template reply render templates?"
+	if a := answered(t, task, list...); a.Text != "" {
+		t.Errorf("answered %q", a.Text)
+	}
+	list = append(list, known("c5", schemas.KindMemory, "The template reply renders its templates in the order of their names."),
+		known("c6", schemas.KindCommit, "templates: order\n\nThe template reply renders templates one by one, since two at once were mixed up."))
+	a := answered(t, task, list...)
+	if !strings.Contains(a.Text, "in the order of their names") && !strings.Contains(a.Text, "one by one") {
+		t.Errorf("answered %q", a.Text)
+	}
+	for _, s := range a.Sentences {
+		if id := s.Citations[0].ItemID; id != "c5" && id != "c6" {
+			t.Errorf("%q of %s answers", s.Text, id)
+		}
+	}
+}
+
+// TestTheNameThatOpensASentence: an answer in a model's words that begins with another name
+// than its source has is not supported; one that begins with any other word is.
+func TestTheNameThatOpensASentence(t *testing.T) {
+	t.Parallel()
+	const source = "Zorblatt ate the sandwich in the kitchen, and nobody saw it."
+	w := open(t, nil)
+	w.remember(t, known("z", schemas.KindMemory, source))
+	s := as(t, "x", schemas.Internal)
+	const task = "Who ate the sandwich in the kitchen?"
+	good, err := w.crew.Run(t.Context(), s, schemas.RunRequest{Task: task})
+	must(t, err)
+	for text, ok := range map[string]bool{
+		"Platypus ate the sandwich in the kitchen.": false, "Zorblatt ate the sandwich in the kitchen.": true, "The sandwich was eaten in the kitchen.": true,
+		"Sandwiches: Zorblatt ate the sandwich in the kitchen.": true, "However, Zorblatt ate the sandwich.": true, "“Platypus” ate the sandwich in the kitchen.": false,
+	} {
+		c := cite(t, w, s, good.PackID, "z")
+		a := schemas.RoleAnswer{PackID: good.PackID, Text: text + " [1]", Sentences: []schemas.AnswerSentence{{Text: text, Step: "1", Citations: []schemas.Citation{c}}}}
+		reply, err := w.crew.Play(t.Context(), s, roles.Verifier, schemas.RoleRequest{Task: task, PackID: good.PackID, Answer: &a})
+		must(t, err)
+		if reply.Verification.OK != ok {
+			t.Errorf("%q: verified %t, want %t: %+v", text, reply.Verification.OK, ok, reply.Verification.Checks)
+		}
+	}
+}
