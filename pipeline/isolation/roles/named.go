@@ -20,11 +20,12 @@ var (
 )
 
 // notNouns stand before numbers that name nothing: amounts, dates, times, places in a list.
-var notNouns = strings.Fields(`about above across after and are around before below between but by does for from give had has have into just last
-	least less list mention more most name next of off only onto or over past per since some than that the then these this those till to top under until up
-	was were when which who with within without give show tell find did number amount total
-	january february march april may june july august september october november december jan feb mar apr jun jul aug sep sept oct nov dec
-	monday tuesday wednesday thursday friday saturday sunday year page`)
+const notNouns = " " +
+	"about above across after and are around before below between but by does for from give had has have into just last " +
+	"least less list mention more most name next of off only onto or over past per since some than that the then these this those till to top under until up " +
+	"was were when which who with within without give show tell find did number amount total " +
+	"january february march april may june july august september october november december jan feb mar apr jun jul aug sep sept oct nov dec " +
+	"monday tuesday wednesday thursday friday saturday sunday year page "
 
 // designations are what a text names.
 func designations(text string) []designation {
@@ -35,7 +36,7 @@ func designations(text string) []designation {
 		}
 	}
 	for _, m := range numbered.FindAllStringSubmatch(text, -1) {
-		if noun := singular(m[1]); !slices.Contains(notNouns, strings.ToLower(m[1])) && !slices.Contains(notNouns, noun) {
+		if noun := singular(m[1]); !strings.Contains(notNouns, " "+strings.ToLower(m[1])+" ") && !strings.Contains(notNouns, " "+noun+" ") {
 			add(designation{noun, m[2]})
 		}
 	}

@@ -86,11 +86,12 @@ func names(text string) []string {
 }
 
 // openers are words, beside stop words, that begin sentences of any content.
-var openers = strings.Fields(`according additionally afterwards also although another anyone as based both consequently currently despite due during each earlier either
-	eventually everyone everything every finally first firstly following furthermore given hence here however initially instead later likewise many meanwhile
-	moreover nevertheless next nobody none nothing no now once one originally otherwise overall people previously recently second secondly several shortly similarly
-	since so some somebody someone something soon subsequently then there thereafter therefore third thus today together two unfortunately unlike until
-	usually when whenever where whereas whether while yes yet yesterday`)
+const openers = " " +
+	"according additionally afterwards also although another anyone as based both consequently currently despite due during each earlier either " +
+	"eventually everyone everything every finally first firstly following furthermore given hence here however initially instead later likewise many meanwhile " +
+	"moreover nevertheless next nobody none nothing no now once one originally otherwise overall people previously recently second secondly several shortly similarly " +
+	"since so some somebody someone something soon subsequently then there thereafter therefore third thus today together two unfortunately unlike until " +
+	"usually when whenever where whereas whether while yes yet yesterday "
 
 // opened reports whether the word that opens a sentence, where any word is written like a
 // name, is one of its sources, of the task, or says nothing by itself.
@@ -98,7 +99,7 @@ func opened(text string, known map[string]bool, sources string) bool {
 	word, _, _ := strings.Cut(strings.TrimSpace(text), " ")
 	word = strings.TrimFunc(word, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	lower := strings.ToLower(word)
-	if r := []rune(word); len(r) < 2 || !unicode.IsUpper(r[0]) || slices.Contains(openers, lower) {
+	if r := []rune(word); len(r) < 2 || !unicode.IsUpper(r[0]) || strings.Contains(openers, " "+lower+" ") {
 		return true
 	}
 	for _, term := range keyword.Analyze(word) {
