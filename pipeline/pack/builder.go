@@ -113,6 +113,7 @@ type work struct {
 	taken  []bool
 	dates  dates
 	heads  map[schemas.SectionType]bool
+	thrift float64 // how much session and cost count
 }
 
 func (b *Builder) plan(req *Request, cs []candidate.Candidate) *work {

@@ -12,16 +12,20 @@ const (
 	costWeight    = .5  // of ln(tokens)
 	sessionWeight = .45 // of how far the best of its session is behind the best of all
 	crowdWeight   = .1  // of ln(1 + how many of its session are better)
+
+	scarce = 4 // times the budget that the candidates take, from which all of these count whole
 )
 
 // choose takes candidates greedily by value, which is
 //
-//	s + .45·(s₊ − s₁) − .1·ln(1 + n₊) − .5·ln(tokens)
+//	s + c·(.45·(s₊ − s₁) − .1·ln(1 + n₊) − .5·ln(tokens))
 //
 // with s the score's logit in units of the fused z-score, s₊ the best of the
 // candidate's session, s₁ the best of all, and n₊ how many of its session are better.
 // Weighing cost keeps a larger budget from meaning less evidence; the session counts
 // because what bears on a question stands together, the less the more of it is there.
+// c is 1 where the candidates take four times the budget or more, and falls to ½ with
+// what they take: where nearly all fits, the score says most.
 // Tokens are what showing the candidate adds, a new day's heading included,
 // so they shrink once its day is there.
 //
@@ -29,6 +33,7 @@ const (
 // whatever still fits, best first. Items are chosen beyond the limit of items too, so
 // that each candidate's place is known, and given up again.
 func (w *work) choose() {
+	w.thrift = w.scarcity()
 	s, limits := w.standing(), w.limits
 	w.greedy(s, func(part int8) int { return w.limits[part] - w.spent[part] })
 	w.greedy(s, func(int8) int { return w.left() })
@@ -63,6 +68,17 @@ func (w *work) place(standing []float64) {
 	}
 }
 
+// scarcity is how much session and cost count, ½ to 1.
+func (w *work) scarcity() float64 {
+	wanted := 0
+	for i := range w.cs {
+		if w.part[i] >= 0 {
+			wanted += w.cs[i].Tokens
+		}
+	}
+	return min(1, .5+.5/scarce*float64(wanted)/float64(max(1, w.req.Budget)))
+}
+
 // standing returns the value of each candidate before its cost.
 func (w *work) standing() []float64 {
 	s := make([]float64, len(w.cs))
@@ -86,10 +102,10 @@ func (w *work) standing() []float64 {
 			continue
 		}
 		if id := w.cs[i].Record.SessionID(); id != "" {
-			s[i] += sessionWeight*(session[id]-best) - crowdWeight*math.Log1p(float64(better[id]))
+			s[i] += w.thrift * (sessionWeight*(session[id]-best) - crowdWeight*math.Log1p(float64(better[id])))
 			better[id]++
 		} else {
-			s[i] += sessionWeight * (s[i] - best)
+			s[i] += w.thrift * sessionWeight * (s[i] - best)
 		}
 	}
 	return s
@@ -201,7 +217,7 @@ type priced struct {
 }
 
 func (w *work) priced(i int, standing []float64) priced {
-	return priced{i, standing[i] - costWeight*math.Log(float64(max(1, w.cs[i].Tokens+w.dates.cost(w.day[i]))))}
+	return priced{i, standing[i] - costWeight*w.thrift*math.Log(float64(max(1, w.cs[i].Tokens+w.dates.cost(w.day[i]))))}
 }
 
 // byValue is a heap of candidates, best value first, ties by id.
