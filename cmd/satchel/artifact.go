@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -111,6 +113,7 @@ func (c *artifactOpenCmd) Run(ctx context.Context, a *app) (err error) {
 		return &usageError{err}
 	}
 	out := a.out
+	sum := sha256.New()
 	var f *os.File
 	for offset := 0; ; {
 		var reply schemas.OpenReply
@@ -124,20 +127,21 @@ func (c *artifactOpenCmd) Run(ctx context.Context, a *app) (err error) {
 			defer func() { err = errors.Join(err, f.Close()) }()
 			out = f
 		}
-		if _, err := out.Write(reply.Data); err != nil {
+		if _, err := io.MultiWriter(out, sum).Write(reply.Data); err != nil {
 			return err
 		}
 		if offset += len(reply.Data); !reply.More {
 			if c.Out != "" {
-				fmt.Fprintf(a.out, "%d bytes to %s%s\n", offset, c.Out, maskedNote(reply.Masked))
+				fmt.Fprintf(a.out, "%d bytes to %s%s\n", offset, c.Out, maskedNote(&reply, hex.EncodeToString(sum.Sum(nil))))
 			}
 			return nil
 		}
 	}
 }
 
-func maskedNote(masked bool) string {
-	if masked {
+// maskedNote says that personal data was masked when what came is not the artifact.
+func maskedNote(reply *schemas.OpenReply, sum string) string {
+	if reply.Masked && sum != reply.SHA256 {
 		return ", masking applied"
 	}
 	return ""

@@ -51,6 +51,16 @@ func (n *testNode) get(t *testing.T, handle string) (int, http.Header, []byte) {
 	return res.StatusCode, res.Header, body
 }
 
+// TestMaskedNote: what came as it was stored was not masked, whatever looked at it.
+func TestMaskedNote(t *testing.T) {
+	t.Parallel()
+	for sum, want := range map[string]string{"aa": "", "bb": ", masking applied"} {
+		if got := maskedNote(&schemas.OpenReply{Masked: true, SHA256: "aa"}, sum); got != want {
+			t.Errorf("%s of aa: %q", sum, got)
+		}
+	}
+}
+
 // TestArtifact is the life of an artifact as its people see it: stored, found by its
 // extract, opened by handle over NATS and HTTP, refused alike, revoked, erased.
 func TestArtifact(t *testing.T) {
@@ -84,6 +94,7 @@ func TestArtifact(t *testing.T) {
 
 	refuseAlike(t, n, handle, reader)
 	contains(t, "forget", n.must(t, "forget", "log1"), "artifacts", "removed 1, nothing left")
+	contains(t, "the ledger of an erasure", n.must(t, "ledger", "--kind", "erasure"), "request: log1\n", "receipt: log1\n")
 	if code, _, body := n.get(t, reader); code != http.StatusForbidden {
 		t.Errorf("after the erasure: %d %s", code, body)
 	}

@@ -176,7 +176,10 @@ func (l *ledgerLine) about() string {
 		if json.Unmarshal(l.Data, &erased) != nil || len(erased.Items) == 0 {
 			return l.Subject
 		}
-		return strings.Join(erased.Items, ", ")
+		if erased.Receipt == nil {
+			return "request: " + strings.Join(erased.Items, ", ")
+		}
+		return "receipt: " + strings.Join(erased.Items, ", ")
 	}
 	return l.Subject
 }

@@ -324,6 +324,13 @@ func TestLogKeepsWhatTheQueryNames(t *testing.T) {
 	}
 }
 
+// TestLinesThatAreTheSame differ in nothing, so nothing is marked in them.
+func TestLinesThatAreTheSame(t *testing.T) {
+	t.Parallel()
+	s := summarise(t, strings.Repeat("2026-03-03T10:00:00Z INFO boiler 7 is steady\n", 40), blob.Options{})
+	has(t, &s, "40 lines like: 2026-03-03T10:00:00Z INFO boiler 7 is steady\n")
+}
+
 // TestTextKeepsErrors has an error late in a text that is no log, beside lines of the query.
 func TestTextKeepsErrors(t *testing.T) {
 	t.Parallel()

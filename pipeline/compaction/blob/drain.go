@@ -26,10 +26,16 @@ type template struct {
 	first   Line
 	last    Span
 	failure bool // it reads like an error
+	varies  bool // its lines are not all the same
 }
 
-// pattern is the template as text.
-func (t *template) pattern() string { return strings.Join(t.tokens, " ") }
+// pattern is the template as text: the line itself when all are the same.
+func (t *template) pattern() string {
+	if !t.varies {
+		return strings.Join(strings.FieldsFunc(t.first.Text, blank), " ")
+	}
+	return strings.Join(t.tokens, " ")
+}
 
 // miner groups lines by template. Memory is bounded by maxTemplates and maxShapes.
 type miner struct {
@@ -55,6 +61,7 @@ func (m *miner) add(l *line) *template {
 		}
 		m.shapes[shape] = t
 	}
+	t.varies = t.varies || string(l.text) != t.first.Text
 	t.count++
 	t.bytes += l.end - l.start
 	t.last = Span{l.start, l.end}

@@ -62,8 +62,11 @@ func answers(kind schemas.Kind, text string, first bool) bool {
 	return !codeLine(text)
 }
 
-// comment reports whether a line of code is one of its comments.
+// comment reports whether a line of code is one of its comments, and a whole sentence.
 func comment(text string) bool {
+	if !strings.HasSuffix(text, ".") {
+		return false
+	}
 	for _, mark := range []string{"//", "#", "*", "/*", "--", `"""`} {
 		if rest, ok := strings.CutPrefix(text, mark); ok {
 			return !codeLine(rest)

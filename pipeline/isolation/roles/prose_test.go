@@ -56,7 +56,7 @@ func TestAnswersTheNumberAsked(t *testing.T) {
 func TestCodeAndTitlesAreNoAnswers(t *testing.T) {
 	t.Parallel()
 	list := []schemas.MemoryItem{
-		known("c1", schemas.KindCode, "type TemplateReply struct {\n\tTemplates []Template // the templates of a reply\n}\n\nfunc (t *TemplateReply) Render() string {\n\treturn t.Templates[0].Body\n}"),
+		known("c1", schemas.KindCode, "// TemplateReply renders the templates of a reply, of which it\n// holds as many as there are.\ntype TemplateReply struct {\n\tTemplates []Template // the templates of a reply\n}\n\nfunc (t *TemplateReply) Render() string {\n\treturn t.Templates[0].Body\n}"),
 		known("c2", schemas.KindCommit, "templates: the template reply renders templates by name"),
 		known("c3", schemas.KindMemory, "## The template reply and how it renders\n\n```go\nreply := TemplateReply{Templates: list}\n```\n"),
 		known("c4", schemas.KindMemory, "func TestTemplateReply(t *testing.T) {\nif reply := render(TemplateReply{}); reply != want {\nimport \"template/reply\""),

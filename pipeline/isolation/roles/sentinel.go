@@ -121,13 +121,13 @@ func (s *stream) findings(name string, now time.Time) []schemas.Finding {
 	if len(before) < leastHistory {
 		return out
 	}
-	growth := grown(s.packs)
+	growth, asked := grown(s.packs)
 	usual := median(before)
 	switch {
 	case growth >= creepLimit && usual > 0 && last.relevance <= rotRelevance*usual:
 		add(ContextRot, growth, creepLimit, fmt.Sprintf("times the tokens, at %.0f %% of the usual relevance", 100*last.relevance/usual))
-	case growth >= creepLimit:
-		add(BudgetCreep, growth, creepLimit, "times the tokens of the first contexts, rising each time")
+	case growth >= creepLimit*asked:
+		add(BudgetCreep, growth/asked, creepLimit, "times the tokens of the first contexts for the budget asked for, rising each time")
 	}
 	if usual > 0 && last.relevance <= dropLimit*usual {
 		add(RelevanceDrop, last.relevance/usual, dropLimit, "of the usual relevance")
@@ -137,22 +137,24 @@ func (s *stream) findings(name string, now time.Time) []schemas.Finding {
 
 // grown is how many times the first tokens the last ones are, when they never fell in
 // between over the last packs; else 1. Packs without tokens, such as those of searches,
-// are no contexts.
-func grown(packs []packTrace) float64 {
+// are no contexts. asked is how many times the first budget the last one is, 1 for a
+// smaller one: who asks for more gets more.
+func grown(packs []packTrace) (growth, asked float64) {
 	if packs[len(packs)-1].tokens == 0 {
-		return 1
+		return 1, 1
 	}
 	recent := slices.DeleteFunc(slices.Clone(packs), func(p packTrace) bool { return p.tokens == 0 })
 	if len(recent) <= leastHistory {
-		return 1
+		return 1, 1
 	}
 	recent = recent[len(recent)-leastHistory-1:]
 	for i := 1; i < len(recent); i++ {
 		if recent[i].tokens < recent[i-1].tokens {
-			return 1
+			return 1, 1
 		}
 	}
-	return float64(recent[len(recent)-1].tokens) / float64(recent[0].tokens)
+	first, last := &recent[0], &recent[len(recent)-1]
+	return float64(last.tokens) / float64(first.tokens), max(1, float64(last.budget)/float64(max(1, first.budget)))
 }
 
 func median(packs []packTrace) float64 {

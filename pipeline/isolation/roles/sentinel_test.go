@@ -78,6 +78,16 @@ func TestSentinel(t *testing.T) {
 				h.pack("s1", "x", 1000, 400+100*i, 0.8)
 			}
 		}, []string{"budget_creep session:s1"}},
+		"larger budgets are no creep": {func(h *history) {
+			for i := range 5 {
+				h.pack("s1", "x", 500+500*i, 400+400*i, 0.8)
+			}
+		}, nil},
+		"creep beyond larger budgets": {func(h *history) {
+			for i := range 5 {
+				h.pack("s1", "x", 1000+50*i, 300+150*i, 0.8)
+			}
+		}, []string{"budget_creep session:s1"}},
 		"over budget": {func(h *history) { h.pack("s1", "x", 1000, 1200, 0.8) }, []string{"budget_creep session:s1"}},
 		"up and down is no creep": {func(h *history) {
 			for _, tokens := range []int{400, 900, 300, 800, 700} {

@@ -45,6 +45,30 @@ func TestShowWithoutAttributes(t *testing.T) {
 	}
 }
 
+// TestShowTakeaway: what an experience taught is shown in a premortem's views, beside what
+// worked.
+func TestShowTakeaway(t *testing.T) {
+	t.Parallel()
+	both := &schemas.Lesson{WhatWorked: "reading the log", Takeaway: "warm the cache first"}
+	for name, c := range map[string]struct {
+		x    schemas.ExperienceAttributes
+		view assembly.View
+		want []string
+	}{
+		"failure":  {schemas.ExperienceAttributes{OutcomeStatus: "falsified", Goal: "g", Lesson: both}, assembly.Full, []string{"- **Lesson**: reading the log\n", "- **Takeaway**: warm the cache first"}},
+		"strategy": {schemas.ExperienceAttributes{OutcomeStatus: "confirmed", Goal: "g", Lesson: both}, assembly.Strategy, []string{"- **Lesson**: reading the log\n", "- **Takeaway**: warm the cache first"}},
+		"bare":     {schemas.ExperienceAttributes{OutcomeStatus: "confirmed", Lesson: &schemas.Lesson{Takeaway: "warm the cache first"}}, assembly.Strategy, []string{"text", "- **Takeaway**: warm the cache first"}},
+		"surprise": {schemas.ExperienceAttributes{OutcomeStatus: "confirmed", Surprise: "it was cold", Lesson: both}, assembly.Surprise, []string{"it was cold", "Takeaway: warm the cache first"}},
+	} {
+		it := assembly.Show(record(schemas.KindExperience, "text", c.x), false, c.view, 1000)
+		for _, want := range c.want {
+			if !strings.Contains(it.Text(), want) {
+				t.Errorf("%s: lacks %q:\n%s", name, want, it.Text())
+			}
+		}
+	}
+}
+
 func TestShowRedacted(t *testing.T) {
 	t.Parallel()
 	it := assembly.Show(record(schemas.KindCommit, "[redacted]", schemas.CommitAttributes{SHA: "abcdef0", Author: "Ana"}), true, assembly.Full, 1000)

@@ -45,7 +45,7 @@ func (it *Item) narrative(x *schemas.ExperienceAttributes, text string) {
 	var b strings.Builder
 	for _, f := range []struct{ name, text string }{
 		{"Goal", line(x.Goal)}, {"Hypothesis", line(x.Hypothesis)}, {"Action", line(x.Action)}, {"Prediction", line(x.Prediction)},
-		{"Outcome", outcome}, {"Surprise", line(x.Surprise)}, {"Lesson", lesson(x)},
+		{"Outcome", outcome}, {"Surprise", line(x.Surprise)}, {"Lesson", worked(x)}, {"Takeaway", takeaway(x)},
 	} {
 		if f.text != "" {
 			b.WriteString("- **" + f.name + "**: " + f.text + "\n")
@@ -63,7 +63,7 @@ func (it *Item) narrative(x *schemas.ExperienceAttributes, text string) {
 func (it *Item) brief(title, text string, x *schemas.ExperienceAttributes, id string) {
 	it.head, it.body, it.clipped = "**"+title+"**: ", plain(text), false
 	it.tail = "\n*" + emphasised(join("; ", prefixed("Goal: ", line(x.Goal)), prefixed("Strategy: ", line(x.Strategy)),
-		prefixed("Outcome: ", line(x.OutcomeStatus)), "experience "+line(id))) + "*"
+		prefixed("Outcome: ", line(x.OutcomeStatus)), prefixed("Takeaway: ", learnt(x, it.failure)), "experience "+line(id))) + "*"
 }
 
 // outcome is how a strategy did, failures in capitals.
@@ -77,9 +77,10 @@ func (it *Item) outcome(x *schemas.ExperienceAttributes, text, id string) {
 		it.head += " (" + line(x.Domain) + ")"
 	}
 	it.head += ": "
-	it.body = join("\n", join(" → ", line(x.Goal), line(x.OutcomeResult)), prefixed("- **Lesson**: ", lesson(x)))
+	lessons := join("\n", prefixed("- **Lesson**: ", worked(x)), prefixed("- **Takeaway**: ", takeaway(x)))
+	it.body = join("\n", join(" → ", line(x.Goal), line(x.OutcomeResult)), lessons)
 	if x.Goal == "" && x.OutcomeResult == "" {
-		it.body = plain(text)
+		it.body = join("\n", plain(text), lessons)
 	} else {
 		it.clipped = false
 	}
@@ -90,11 +91,27 @@ func failed(x *schemas.ExperienceAttributes) bool {
 	return x.OutcomeStatus == "falsified" || x.OutcomeStatus == "abandoned"
 }
 
-func lesson(x *schemas.ExperienceAttributes) string {
+func worked(x *schemas.ExperienceAttributes) string {
 	if x.Lesson == nil {
 		return ""
 	}
-	return cmp.Or(line(x.Lesson.WhatWorked), line(x.Lesson.Takeaway))
+	return line(x.Lesson.WhatWorked)
+}
+
+func takeaway(x *schemas.ExperienceAttributes) string {
+	if x.Lesson == nil {
+		return ""
+	}
+	return line(x.Lesson.Takeaway)
+}
+
+// learnt is the takeaway of an experience that stands by one of its fields alone. A
+// failure's stands with the failure.
+func learnt(x *schemas.ExperienceAttributes, failure bool) string {
+	if failure {
+		return ""
+	}
+	return takeaway(x)
 }
 
 func prefixed(prefix, text string) string {
