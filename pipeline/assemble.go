@@ -38,7 +38,7 @@ func (e *Engine) Assemble(ctx context.Context, s scope.Scope, req schemas.Assemb
 		if !slices.Contains(schemas.ContextTypes(), t) {
 			return schemas.FormattedContext{}, &schemas.Error{
 				Code: schemas.CodeInvalidContextType, Field: fmt.Sprintf("/context_types/%d", i),
-				Message: "there is no such context type", Available: schemas.ContextTypes(),
+				Message: "there is no such context type; there are " + strings.Join(schemas.ContextTypes(), ", "), Available: schemas.ContextTypes(),
 			}
 		}
 	}

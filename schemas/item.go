@@ -69,7 +69,7 @@ func Kinds() []KindInfo {
 	return []KindInfo{
 		{KindMemory, SourceMemory, SectionMemory, "memories"},
 		{KindSummary, SourceMemory, SectionMemory, "memories"},
-		{KindKnowledge, SourceKnowledge, SectionKnowledge, ""},
+		{KindKnowledge, SourceKnowledge, SectionKnowledge, "memories"},
 		{KindCode, SourceKnowledge, SectionKnowledge, "code"},
 		{KindExperience, SourceMemory, SectionMemory, "experiences"},
 		{KindValue, SourceMemory, SectionMemory, "values"},
