@@ -31,6 +31,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
@@ -77,6 +78,7 @@ type Emitter struct {
 	nc     *nats.Conn
 	stream *jetstream.Outbox
 	outbox *outbox
+	last   atomic.Pointer[published] // not known to be logged
 }
 
 // New returns an emitter over an open connection. What an earlier run left in the
@@ -189,28 +191,19 @@ func (e *Emitter) Accessed(ctx context.Context, items []string, opts *Options) (
 // where there is no registry, Config.Roles must have the role eraser, unless the agent
 // signed the items: a refusal is a *schemas.Error. ErrQueued says that the request waits in the outbox.
 func (e *Emitter) Forget(ctx context.Context, items []string, reason string) (schemas.ErasureReceipt, error) {
-	opts := &Options{EventID: e.cfg.NewID()}
+	opts := &Options{EventID: e.cfg.NewID(), Wait: schemas.ReceiptLogged}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	ctx, unwatch, err := e.watchRefusal(ctx, opts.EventID)
-	if err != nil {
-		return schemas.ErasureReceipt{}, err
-	}
-	defer unwatch()
+	e.settle(ctx) // the service looks for the items in the log
 	data := schemas.MemoryErased{Scope: e.scope(), Items: items, Reason: reason}
 	r, err := e.sendData(ctx, schemas.TypeMemoryErased, "erasure", data, schemas.Invalid(data.Validate()), opts)
 	if err == nil && r.Level == schemas.ReceiptQueued {
 		err = fmt.Errorf("forget %d items: %w", len(items), ErrQueued)
 	}
-	var receipt schemas.ErasureReceipt
-	if err == nil {
-		receipt, err = e.awaitErasure(ctx, opts.EventID)
+	if err != nil {
+		return schemas.ErasureReceipt{}, err
 	}
-	var refused *schemas.Error
-	if errors.As(context.Cause(ctx), &refused) {
-		return schemas.ErasureReceipt{}, refused
-	}
-	return receipt, err
+	return e.awaitErasure(ctx, opts.EventID)
 }
 
 // Ask sends a context request. An empty meta.from is filled with the agent and what

@@ -294,6 +294,27 @@ func TestForgetErasesAndStaysErased(t *testing.T) {
 	}
 }
 
+// An erasure follows what the emitter published before, whether that is logged or not.
+func TestForgetAtOnce(t *testing.T) {
+	t.Parallel()
+	e := open(t, emitters.Config{Roles: []string{"eraser"}})
+	ctx := within(t, 30*time.Second)
+	items := make([]schemas.MemoryItem, 300)
+	for i := range items {
+		items[i] = note(fmt.Sprintf("n%d", i), "the code of the safe is 1234")
+	}
+	if _, err := e.RememberAll(ctx, items); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := e.Forget(ctx, []string{"n299"}, "asked for"); err != nil || !slices.Equal(r.Items, []string{"n299"}) {
+		t.Errorf("receipt %+v, %v", r, err)
+	}
+	var refused *schemas.Error
+	if _, err := e.Forget(ctx, []string{"n300"}, "asked for"); !errors.As(err, &refused) || refused.Message != "no such item" {
+		t.Errorf("an item that is not there: %v", err)
+	}
+}
+
 // Without a registry an erasure needs the claim.
 func TestForgetWithoutTheClaimIsRefused(t *testing.T) {
 	t.Parallel()

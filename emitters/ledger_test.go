@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"satchel/emitters"
 	"satchel/jetstream"
 	"satchel/jetstream/embedded"
@@ -115,6 +117,21 @@ func TestFollowLedgerSeesWhatComes(t *testing.T) {
 	}
 }
 
+// operator connects as the owner of the node's folder.
+func operator(t *testing.T) *nats.Conn {
+	t.Helper()
+	user, err := embedded.Operator(filepath.Join(nodeDir, "streams"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc, err := jetstream.Connect(t.Context(), jetstream.ConnectConfig{URL: nodeURL, User: user}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	return nc
+}
+
 func TestALedgerGapIsNamed(t *testing.T) {
 	t.Parallel()
 	e := open(t, emitters.Config{})
@@ -125,15 +142,7 @@ func TestALedgerGapIsNamed(t *testing.T) {
 	}
 	published(t, e, 5)
 	// The window moves on: the tenant's entries 1 and 2, then 4, are no longer in it.
-	operator, err := embedded.Operator(filepath.Join(nodeDir, "streams"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	nc, err := jetstream.Connect(ctx, jetstream.ConnectConfig{URL: nodeURL, User: operator}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
+	nc := operator(t)
 	js, err := jetstream.Open(ctx, nc)
 	if err != nil {
 		t.Fatal(err)
@@ -175,8 +184,8 @@ func TestAForeignLedgerMessageIsPassedBy(t *testing.T) {
 		t.Fatal(err)
 	}
 	published(t, e, 2)
-	// Who may ask the server something can have it reply into the stream.
-	if err := dial(t, nodeURL).PublishRequest("$JS.API.INFO", "prov.v1."+t.Name()+".memory.evil", nil); err != nil {
+	// Who shares Satchel's account can have the server reply into the stream.
+	if err := operator(t).PublishRequest("$JS.API.INFO", "prov.v1."+t.Name()+".memory.evil", nil); err != nil {
 		t.Fatal(err)
 	}
 	var foreign uint64

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
-	"github.com/nats-io/nats.go"
 
 	"satchel/jetstream"
 	"satchel/schemas"
@@ -189,6 +188,10 @@ func (e *Emitter) publish(ctx context.Context, events []event.Event) error {
 	if errors.Is(err, jetstream.ErrBatchUnknown) && ctx.Err() == nil {
 		err = send()
 	}
+	if err == nil {
+		last := events[len(events)-1]
+		e.last.Store(&published{last.Source(), last.ID()})
+	}
 	return err
 }
 
@@ -223,33 +226,27 @@ func (e *Emitter) request(ctx context.Context, subject string, request, reply an
 	return nil
 }
 
-// watchRefusal returns a context that ends, with a *schemas.Error as its cause, when the
-// event becomes a dead letter. It must be called before the event is published.
-func (e *Emitter) watchRefusal(ctx context.Context, eventID string) (context.Context, func(), error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	sub, err := e.nc.Subscribe("dlq.v1."+e.cfg.Tenant+".*", func(m *nats.Msg) {
-		ev, err := jetstream.Decode(m.Header, m.Data)
-		_, reason, parseErr := jetstream.ParseDLQ(m.Subject)
-		if err != nil || parseErr != nil || ev.ID() != eventID || ev.Source() != e.cfg.Source {
-			return
-		}
-		refused := &schemas.Error{Code: schemas.CodeValidation, Message: "the event became a dead letter: " + reason}
-		if reason == "unknown_item" {
-			refused.Message = "no such item: nothing was erased"
-		}
-		if reason == string(schemas.CodePolicyDenied) {
-			refused.Code, refused.Message = schemas.CodePolicyDenied, "agent "+e.cfg.Agent+" may not do this"
-		}
-		cancel(refused)
-	})
-	if err != nil {
-		cancel(nil)
-		return nil, nil, fmt.Errorf("watch dead letters of tenant %q: %w", e.cfg.Tenant, err)
+// published names an event in the stream.
+type published struct{ source, id string }
+
+// settleLimit is how long Forget waits for what was published before: that may have become
+// a dead letter, of which nobody tells.
+const settleLimit = 5 * time.Second
+
+// settle waits until what this emitter published is logged, for a while.
+func (e *Emitter) settle(ctx context.Context) {
+	if !e.nc.IsConnected() || e.Flush(ctx) != nil {
+		return // the caller's own event meets the same
 	}
-	return ctx, func() {
-		cancel(nil)
-		sub.Unsubscribe() // fails only when the connection is closed
-	}, nil
+	last := e.last.Load()
+	if last == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, settleLimit)
+	defer cancel()
+	if _, err := e.Receipt(ctx, last.source, last.id, schemas.ReceiptLogged); err == nil {
+		e.last.CompareAndSwap(last, nil)
+	}
 }
 
 // awaitErasure waits for the receipt of an erasure on the ledger.

@@ -15,8 +15,9 @@ import (
 	"satchel/jetstream/embedded"
 )
 
-// attacker starts a listening server with the streams and returns an operator's bundle
-// and an ordinary client's connection.
+// attacker starts a listening server with the streams and returns a bundle and another's
+// connection, of one who shares the account, as on a server of one's own: the embedded
+// server lets no client's reply subject into it.
 func attacker(t *testing.T) (*bundle, *nats.Conn) {
 	t.Helper()
 	b := &bundle{dir: t.TempDir()}
@@ -35,7 +36,11 @@ func attacker(t *testing.T) (*bundle, *nats.Conn) {
 	if err := jetstream.EnsureStreams(ctx, b.js, jetstream.Config{}); err != nil {
 		t.Fatal(err)
 	}
-	nc, err := nats.Connect(b.server.ClientURL())
+	user, err := embedded.Operator(b.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc, err := nats.Connect(b.server.ClientURL(), user)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,14 +13,18 @@ import (
 	"satchel/jetstream/embedded"
 )
 
-// Whoever may connect can make the server reply into LEDGER and DLQ. Nothing stops; what
-// is not Satchel's is named.
+// Who shares Satchel's account can make the server reply into LEDGER and DLQ, as on a NATS
+// of one's own. Nothing stops; what is not Satchel's is named.
 func TestForeignMessagesStopNothing(t *testing.T) {
 	t.Parallel()
 	n := startNode(t)
 	n.must(t, "emit", "--id", "n1", "--text", "the kiln is fired on Mondays", "--speaker", "Ida")
 	n.must(t, "ledger", "--verify")
-	nc, err := nats.Connect(n.url)
+	operator, err := embedded.Operator(filepath.Join(n.dir, "streams"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc, err := nats.Connect(n.url, operator)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -102,8 +102,9 @@ func (a *app) start(ctx context.Context, o nodeOptions) (*node, error) {
 func (a *app) openTransport(ctx context.Context, n *node, o nodeOptions, logger *slog.Logger) error {
 	cfg := a.connection(a.NATSURL, "satchel worker")
 	if a.NATSURL == "" {
+		own, others := a.roleSubjects()
 		server, err := embedded.Start(embedded.Config{Dir: a.path("streams"), Port: o.port, NoListen: o.noListen, MaxStore: int64(a.StreamMB+a.ArtifactMB+bucketsMB) << 20,
-			Own: a.roleSubjects(), Log: logger})
+			Own: own, Others: others, Log: logger})
 		if err != nil {
 			return fmt.Errorf("start the embedded NATS server: %w", err)
 		}

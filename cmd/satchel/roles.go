@@ -145,13 +145,15 @@ func (a *app) prices() (isolation.Prices, error) {
 	return p, nil
 }
 
-// roleSubjects are those of the roles that this worker plays.
-func (a *app) roleSubjects() []string {
-	var subjects []string
-	for _, role := range strings.Split(a.Roles, ",") {
-		if role = strings.TrimSpace(role); role != "" {
-			subjects = append(subjects, "ctx.v1.*.role."+role)
+// roleSubjects are those of the roles that this worker plays, and of those that others may.
+func (a *app) roleSubjects() (own, others []string) {
+	played := strings.Split(strings.ReplaceAll(a.Roles, " ", ""), ",")
+	for _, role := range roles.Names() {
+		if subject := "ctx.v1.*.role." + role; slices.Contains(played, role) {
+			own = append(own, subject)
+		} else {
+			others = append(others, subject)
 		}
 	}
-	return subjects
+	return own, others
 }

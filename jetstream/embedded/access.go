@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -21,35 +20,17 @@ const keyFile = "operator.nk"
 // itself is heard by nobody else.
 const private = "_SATCHEL"
 
-// access says who may do what: the operator everything. The client, as which connects
-// who shows no key, may publish memories and requests and follow the ledger; not write
-// what Satchel alone says, nor change streams, nor read or consume MEMORY, dead letters,
-// artifacts and revocations, nor hear what the server tells of requests of others, nor answer in
-// Satchel's place, but for the subjects that are not in own. To what it was asked it may
-// answer.
-//
-// A push consumer sends with the server's rights, into subjects that somebody hears by their
-// names. Of the ledger a client may have one: the server lets none send into the stream it
-// reads, and of the other streams' subjects clients hear the dead letters alone, which they
-// cannot consume. So copies of the ledger can come there, as foreign messages, and no circle.
-func access(operator, client string, own []string) []*server.NkeyUser {
-	publish := []string{
-		"prov.v1.>", "dlq.v1.>", "p.>", private + ".>", "$O.>", "$KV.>",
-		"$JS.API.STREAM.CREATE.>", "$JS.API.STREAM.UPDATE.>", "$JS.API.STREAM.DELETE.>", "$JS.API.STREAM.PURGE.>",
-		"$JS.API.STREAM.RESTORE.>", "$JS.API.STREAM.SNAPSHOT.>", "$JS.API.STREAM.MSG.DELETE.>", "$JS.API.STREAM.PEER.>",
-		"$JS.API.STREAM.LEADER.>", "$JS.API.CONSUMER.LEADER.>", "$JS.ACK.MEMORY.>", "$JS.FC.>", "$JSC.>",
-	}
-	for _, stream := range []string{"MEMORY", "DLQ", "OBJ_SATCHEL_ARTIFACTS", "KV_SATCHEL_REVOKED"} {
-		publish = append(publish, "$JS.API.STREAM.MSG.GET."+stream, "$JS.API.DIRECT.GET."+stream, "$JS.API.DIRECT.GET."+stream+".>",
-			"$JS.API.CONSUMER.*."+stream, "$JS.API.CONSUMER.*."+stream+".>", "$JS.API.CONSUMER.DURABLE.CREATE."+stream+".>",
-			"$JS.API.CONSUMER.MSG.NEXT."+stream+".>")
-	}
+// users are who may connect: the operator, who may do everything in Satchel's account,
+// and as who shows no key the client, who is in the clients' account. There it may do what
+// the border lets through, and among clients everything but speak or listen in Satchel's
+// place: own are subjects, besides those of every Satchel, that clients may not answer.
+func users(operator, client string, satchel, clients *server.Account, own []string) []*server.NkeyUser {
+	publish := []string{"prov.v1.>", "dlq.v1.>", private + ".>", "$SYS.>"}
 	subscribe := append([]string{
-		"mem.v1.>", "p.>", "ctx.v1.*.*", "log.v1.>", "art.v1.>", private + ".>", "$JS.API.>", "$JS.ACK.>", "$JS.EVENT.>", "$O.>", "$KV.>",
+		"mem.v1.>", "ctx.v1.*.*", "log.v1.>", "art.v1.>", "dlq.v1.>", private + ".>", "$JS.API.>", "$JS.ACK.>", "$JS.FC.>", "$SYS.>", "_R_.>",
 	}, own...)
-	return []*server.NkeyUser{{Nkey: operator}, {Nkey: client, Permissions: &server.Permissions{
-		Publish: &server.SubjectPermission{Allow: []string{">"}, Deny: publish}, Subscribe: &server.SubjectPermission{Deny: subscribe},
-		Response: &server.ResponsePermission{MaxMsgs: 8, Expires: time.Minute}, // each of its subscriptions counts
+	return []*server.NkeyUser{{Nkey: operator, Account: satchel}, {Nkey: client, Account: clients, Permissions: &server.Permissions{
+		Publish: &server.SubjectPermission{Deny: publish}, Subscribe: &server.SubjectPermission{Deny: subscribe},
 	}}}
 }
 

@@ -1,9 +1,24 @@
 // Package embedded runs a nats-server with JetStream inside the process. It owns one
 // folder, which it locks, and promises that a message is on the disk before it is
-// acknowledged (SyncAlways). Who connects over the network may publish memories and
-// requests and follow streams, but not write to the ledger or the dead letters, nor
-// change streams: that is for the process itself and for who can read its folder. Only cmd and tests may import it: an agent's binary must
-// not carry a server.
+// acknowledged (SyncAlways). Only cmd and tests may import it: an agent's binary must not
+// carry a server.
+//
+// # Who may do what
+//
+// The process itself, and who can read its folder, are operators: in the account that has
+// JetStream they may do everything. Who connects over the network without a key is in an
+// account of its own, which has none. Between the two is a border, over which clients may
+// publish memories (mem.v1.>), ask (ctx.v1.*.*, log.v1.>, art.v1.> and Config.Own), find the
+// services ($SRV.>), hear and follow the ledger, and fetch a large reply whose name they
+// know; and over which Satchel asks what clients offer (Config.Others, and contents on an
+// inbox). Nothing else crosses it. The server answers a request with its own rights and checks
+// no permission on the reply subject, so a client that could name a subject of Satchel's
+// account there could have any stream deleted by an answer: over the border the reply subject
+// is always one of the clients' account. What a consumer is to do is said in the body of the
+// request for it, so that crosses only after [Server]'s door has made it anew.
+//
+// Clients share an account: they can hear each other's inboxes (_INBOX.>), and answer each
+// other's requests that Satchel does not serve.
 package embedded
 
 import (
@@ -37,7 +52,8 @@ type Config struct {
 	MaxMemory  int64         // bytes of memory streams, default 256 MiB
 	MaxPayload int32         // bytes of a message, default 1 MiB
 	StartLimit time.Duration // how long recovery of the store may take, default 2 minutes
-	Own        []string      // subjects, besides those of every Satchel, that clients may not answer
+	Own        []string      // subjects, besides those of every Satchel, that it answers and clients may not
+	Others     []string      // subjects that clients answer when Satchel asks
 	Log        *slog.Logger  // default: discard; the server's notices are debug records
 }
 
@@ -87,6 +103,7 @@ type Server struct {
 	server   *server.Server
 	lock     *folderLock
 	operator nats.Option
+	door     *nats.Conn
 	once     sync.Once
 	err      error
 }
@@ -114,13 +131,22 @@ func Start(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, errors.Join(err, lock.release())
 	}
-	operator, err := Operator(dir)
-	if err != nil {
-		srv.Shutdown()
-		srv.WaitForShutdown()
-		return nil, errors.Join(err, lock.release())
+	s := &Server{server: srv, lock: lock}
+	if err := s.open(dir, cfg.Log); err != nil {
+		return nil, errors.Join(err, s.Stop())
 	}
-	return &Server{server: srv, lock: lock, operator: operator}, nil
+	return s, nil
+}
+
+// open lets clients through to what they may use.
+func (s *Server) open(dir string, log *slog.Logger) (err error) {
+	if s.operator, err = Operator(dir); err != nil {
+		return err
+	}
+	if s.door, err = nats.Connect("", s.InProcess(), nats.Name("satchel door"), nats.MaxReconnects(-1)); err != nil {
+		return fmt.Errorf("open the door to JetStream: %w", err)
+	}
+	return openDoor(s.door, log)
 }
 
 func start(cfg Config, dir string) (*server.Server, error) {
@@ -132,6 +158,10 @@ func start(cfg Config, dir string) (*server.Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	satchel, clients, err := accounts(cfg.Own, cfg.Others)
+	if err != nil {
+		return nil, err
+	}
 	srv, err := server.NewServer(&server.Options{
 		ServerName:         cfg.Name,
 		Host:               cfg.Host,
@@ -139,7 +169,8 @@ func start(cfg Config, dir string) (*server.Server, error) {
 		DontListen:         cfg.NoListen,
 		NoSigs:             true,
 		MaxPayload:         cfg.MaxPayload,
-		Nkeys:              access(key, client, cfg.Own),
+		Accounts:           []*server.Account{satchel, clients},
+		Nkeys:              users(key, client, satchel, clients, cfg.Own),
 		NoAuthUser:         client,
 		JetStream:          true,
 		StoreDir:           dir,
@@ -191,6 +222,9 @@ func (s *Server) SyncAlways() bool {
 // back. Clients should be drained before. Calls after the first return the same error.
 func (s *Server) Stop() error {
 	s.once.Do(func() {
+		if s.door != nil {
+			s.door.Close()
+		}
 		s.server.Shutdown()
 		s.server.WaitForShutdown()
 		s.err = s.lock.release()
