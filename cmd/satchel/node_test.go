@@ -50,7 +50,7 @@ func TestEmitAskForgetOnANode(t *testing.T) {
 			t.Errorf("policy explain of an erasure as %s:\n%s", role, out)
 		}
 	}
-	if r := n.run(t, "forget", "n1", "--agent", "stranger", "--role", "auditor"); r.code == 0 || !strings.Contains(r.err, "agent stranger may not do this") {
+	if r := n.run(t, "forget", "n1", "--agent", "stranger", "--role", "auditor"); r.code == 0 || !strings.Contains(r.err, "this agent may not erase these items") {
 		t.Errorf("forget without the role eraser: exit code %d\n%s%s", r.code, r.out, r.err)
 	}
 	contains(t, "forget", n.must(t, "forget", "n1", "--reason", "asked for"), "erased n1: 1 log entry, ", "log ", "items ", "keyword ", "vector ", "graph ", "MEMORY ", "nothing left")
