@@ -217,11 +217,14 @@ func (h *hierarchy) add(level schemas.SummaryLevel, session string, lines []line
 		}
 	}
 	s.Text = b.String()
-	whole := 0
-	for _, leaf := range s.Leaves {
-		whole += h.pieces[leaf].before
+	whole, of := 0, map[int]bool{}
+	for i := range lines {
+		if leaf := lines[i].leaf; !of[leaf] {
+			of[leaf] = true
+			whole += h.pieces[leaf].before
+		}
 	}
-	if level != schemas.SummaryOfItem && len(s.Leaves) < 2 || h.by.Count(s.Text) >= whole {
+	if level != schemas.SummaryOfItem && len(s.Links) < 2 || h.by.Count(s.Text) >= whole {
 		return 0, false
 	}
 	s.ID = idOf(&s)

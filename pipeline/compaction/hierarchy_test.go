@@ -69,6 +69,29 @@ func TestHierarchy(t *testing.T) {
 	}
 }
 
+// TestSummariesOfShortItems: many short items have one summary, which is shorter than they
+// are; one of them, or two of which one line is taken, have none.
+func TestSummariesOfShortItems(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]int{1: 0, 2: 0, 20: 1} {
+		var leaves []compaction.Leaf
+		for i := range n {
+			c := &candidate.Candidate{Record: schemas.Record{MemoryItem: schemas.MemoryItem{ID: fmt.Sprint("i", i), Session: "s",
+				Content: schemas.TextContent(fmt.Sprintf("The pump number %d was checked and runs.", i))}}}
+			leaves = append(leaves, compaction.Leaf{Candidate: c, Class: "a"})
+		}
+		out := compaction.Summarise(leaves, "pump 7", 100, token.Estimate{})
+		if len(out) != want {
+			t.Errorf("%d items have %d summaries", n, len(out))
+		}
+		for _, s := range out {
+			if len(s.Leaves) < 2 || len(s.Leaves) == n {
+				t.Errorf("a summary of %d of %d items: %q", len(s.Leaves), n, s.Text)
+			}
+		}
+	}
+}
+
 func TestClassesDoNotMix(t *testing.T) {
 	t.Parallel()
 	var leaves []compaction.Leaf

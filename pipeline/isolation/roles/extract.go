@@ -87,6 +87,7 @@ func (st *step) quotables(ctx context.Context) ([]quotable, error) {
 	ranks := itemRanks(st.context)
 	var pool []quotable
 	var texts []string
+	known := map[string]int{}
 	for i, snippet := range st.view.Fields().Snippets {
 		heading, code := "", false
 		for _, span := range segment.Sentences(snippet.Text) {
@@ -105,6 +106,13 @@ func (st *step) quotables(ctx context.Context) ([]quotable, error) {
 			for _, w := range keyword.Analyze(q.speaker + " " + heading + " " + text) {
 				q.words[w] = true
 			}
+			if at, again := known[q.speaker+"\x00"+text]; again { // said once, by a source rather than by its summary
+				if kinds[st.view.Fields().Snippets[pool[at].snippet].ItemID] == schemas.KindSummary {
+					pool[at] = q
+				}
+				continue
+			}
+			known[q.speaker+"\x00"+text] = len(pool)
 			pool = append(pool, q)
 			texts = append(texts, text)
 		}

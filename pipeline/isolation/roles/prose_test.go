@@ -78,6 +78,18 @@ func TestCodeAndTitlesAreNoAnswers(t *testing.T) {
 	}
 }
 
+// TestSaidOnce: a sentence that an item and its summary both say is answered once, from
+// the item.
+func TestSaidOnce(t *testing.T) {
+	t.Parallel()
+	const text = "Jonas greased the valve in the boiler room."
+	sum := known("sum", schemas.KindSummary, "The pump was painted green last week.\n"+text)
+	a := answered(t, "Who greased the valve in the boiler room?", sum, known("note", schemas.KindMemory, text))
+	if strings.Count(a.Text, text) != 1 || a.Sentences[0].Citations[0].ItemID != "note" {
+		t.Errorf("answered %q of %+v", a.Text, a.Sentences)
+	}
+}
+
 // TestTheNameThatOpensASentence: an answer in a model's words that begins with another name
 // than its source has is not supported; one that begins with any other word is.
 func TestTheNameThatOpensASentence(t *testing.T) {
