@@ -249,3 +249,32 @@ func TestTheRestIsClosed(t *testing.T) {
 		t.Error("a client may read replies by several filters")
 	}
 }
+
+// What JetStream would not answer is refused at once, so that nobody can keep the door busy.
+func TestTheDoorIsNotHeld(t *testing.T) {
+	t.Parallel()
+	b := border(t, embedded.Config{})
+	for subject, body := range map[string]string{
+		"$JS.API.CONSUMER.DURABLE.CREATE.LEDGER":     `{"stream_name":"LEDGER","config":{}}`,
+		"$JS.API.CONSUMER.DURABLE.CREATE.LEDGER.a.b": `{"stream_name":"LEDGER","config":{}}`,
+		"$JS.API.CONSUMER.CREATE.LEDGER.a":           `{"stream_name":"LEDGER","config":{"description":"` + strings.Repeat("x", 64<<10) + `"}}`,
+	} {
+		for range 20 {
+			m, err := b.client.Request(subject, []byte(body), 20*time.Second)
+			if err != nil || !strings.Contains(string(m.Data), `"code":403`) {
+				t.Fatalf("%s: %v", subject, err)
+			}
+		}
+	}
+	refused := create(t, b.client, "LEDGER", "kept", map[string]any{"durable_name": "kept", "ack_policy": "explicit"})
+	if refused != "" {
+		t.Fatal(refused)
+	}
+	c, err := b.js.Consumer(t.Context(), "LEDGER", "kept")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if idle := c.CachedInfo().Config.InactiveThreshold; idle != 30*24*time.Hour {
+		t.Errorf("a durable consumer that nobody uses ends after %v", idle)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,7 +28,18 @@ type door struct {
 const keepers = 8
 
 // doorLimit is how long JetStream may take to answer what the door passed on.
-const doorLimit = 30 * time.Second
+const doorLimit = 5 * time.Second
+
+// Bounds of what waits at the door and of one request's body: what is beyond them is not
+// answered, or refused.
+const (
+	waitingRequests = 256 // for each keeper
+	waitingBytes    = 1 << 20
+	bodyBytes       = 16 << 10
+)
+
+// forgotten is how long a durable consumer of a client may go unused.
+const forgotten = 30 * 24 * time.Hour
 
 // errNotForClients is why the door passes a request not on.
 var errNotForClients = errors.New("not for clients of this server")
@@ -36,7 +48,11 @@ var errNotForClients = errors.New("not for clients of this server")
 func openDoor(nc *nats.Conn, log *slog.Logger) error {
 	d := &door{nc: nc, log: log}
 	for range keepers {
-		if _, err := nc.QueueSubscribe(doorPrefix+">", "door", d.answer); err != nil {
+		sub, err := nc.QueueSubscribe(doorPrefix+">", "door", d.answer)
+		if err == nil {
+			err = sub.SetPendingLimits(waitingRequests, waitingBytes)
+		}
+		if err != nil {
 			return fmt.Errorf("open the door to JetStream: %w", err)
 		}
 	}
@@ -84,6 +100,9 @@ func refusal(subject string, cause error) *nats.Msg {
 
 // admit returns the body with which a client's request on subject may be passed on.
 func admit(subject string, body []byte) ([]byte, error) {
+	if len(body) > bodyBytes {
+		return nil, fmt.Errorf("%w: a body of more than %d bytes", errNotForClients, bodyBytes)
+	}
 	verb, rest := splitAPI(subject)
 	stream, name, _ := strings.Cut(rest, ".")
 	switch {
@@ -99,7 +118,8 @@ func admit(subject string, body []byte) ([]byte, error) {
 		return nil, nil
 	case (verb == "CONSUMER.INFO" || verb == "CONSUMER.DELETE") && readable(stream) && literal(name, ""):
 		return nil, nil
-	case (verb == "CONSUMER.CREATE" || verb == "CONSUMER.DURABLE.CREATE") && readable(stream):
+	case verb == "CONSUMER.CREATE" && readable(stream) && (name == "" || named(name)),
+		verb == "CONSUMER.DURABLE.CREATE" && readable(stream) && literal(name, ""): // others JetStream does not answer
 		return consumer(stream, body)
 	}
 	return nil, fmt.Errorf("%w: %s", errNotForClients, verb)
@@ -122,6 +142,12 @@ func readable(stream string) bool { return stream == ledgerStream || stream == r
 func literal(subject, prefix string) bool {
 	token, ok := strings.CutPrefix(subject, prefix)
 	return ok && token != "" && !strings.ContainsAny(token, ".*> \t\r\n")
+}
+
+// named reports whether what follows a stream is a consumer's name, and a filter perhaps.
+func named(rest string) bool {
+	name, filter, filtered := strings.Cut(rest, ".")
+	return literal(name, "") && (!filtered || filter != "" && !strings.HasPrefix(filter, ".") && !strings.HasSuffix(filter, ".") && !strings.Contains(filter, ".."))
 }
 
 // names lets one ask which stream has the ledger.
@@ -190,6 +216,9 @@ func consumer(stream string, body []byte) ([]byte, error) {
 	if _, several := req.Config["filter_subjects"]; stream == repliesStream && (several || !literal(filter, "$O."+repliesBucket+".C.")) {
 		return nil, fmt.Errorf("%w: more than one reply", errNotForClients)
 	}
+	if err := forget(req.Config); err != nil {
+		return nil, err
+	}
 	delete(req.Config, "deliver_subject")
 	if deliver != "" {
 		if !strings.HasPrefix(deliver, inboxes) || strings.ContainsAny(deliver, "*> \t\r\n\"\\") {
@@ -198,4 +227,18 @@ func consumer(stream string, body []byte) ([]byte, error) {
 		req.Config["deliver_subject"] = json.RawMessage(`"` + pushPrefix + deliver + `"`)
 	}
 	return json.Marshal(req)
+}
+
+// forget sees to it that a durable consumer ends when nobody uses it for long.
+func forget(config map[string]json.RawMessage) error {
+	var idle int64
+	if raw, ok := config["inactive_threshold"]; ok {
+		if err := json.Unmarshal(raw, &idle); err != nil {
+			return fmt.Errorf("%w: a consumer's inactive_threshold is no number", errNotForClients)
+		}
+	}
+	if _, durable := config["durable_name"]; durable && (idle <= 0 || idle > int64(forgotten)) {
+		config["inactive_threshold"] = json.RawMessage(strconv.FormatInt(int64(forgotten), 10))
+	}
+	return nil
 }

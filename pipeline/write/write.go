@@ -244,6 +244,9 @@ func (w *Writer) draft(tenant, agent string, ev *event.Event, b *body, signer st
 	if b.item == nil {
 		return d, nil
 	}
+	if !eventlog.Storable(b.item.CreatedAt) {
+		return eventlog.Draft{}, reject(Malformed, "/data/created_at", "must be within the years 1678 to 2261")
+	}
 	if d.Time.IsZero() {
 		d.Time = b.item.CreatedAt
 	}

@@ -136,6 +136,8 @@ func rejectedEvents() []rejected {
 		{write.Malformed, "/data", data("null")},
 		{write.Malformed, "/data/colour", data(replace(`"type"`, `"colour":1,"type"`))},
 		{write.Malformed, "/data/created_at", data(replace(`"2026-03-01T10:00:00Z"`, `"soon"`))},
+		{write.Malformed, "/data/created_at", data(replace(`"2026-03-01T10:00:00Z"`, `"9999-01-01T00:00:00Z"`))},
+		{write.Malformed, "/time", with(func(ev *event.Event) { ev.SetTime(time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)) })},
 		{write.Unlabelled, "/data/security_label", data(replace(`["tenant:acme","level:internal"]`, `[]`))},
 		{write.Unlabelled, "/data/security_label", data(replace(`"security_label":["tenant:acme","level:internal"],`, `"colour":1,`))},
 		{write.Malformed, "/data/security_label/1", data(replace(`level:internal`, `level:secret`))},
