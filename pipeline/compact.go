@@ -24,12 +24,12 @@ func (t *turn) compacting(cs []candidate.Candidate) bool {
 	if mode != schemas.CompactionAuto {
 		return false
 	}
-	tokens, items := 0, 0
+	tokens, items, by := 0, 0, t.e.cfg.Tokens("")
 	t.tool = latestTool(cs, t.req.Session)
 	for i := range cs {
 		if cs[i].Kept() {
 			items++
-			tokens += max(cs[i].Record.Tokens, len(cs[i].Record.Content.Text())/6)
+			tokens += compaction.Tokens(&cs[i], by)
 		}
 	}
 	return t.tool != "" && !t.e.cfg.Trigger.KeepTools || t.e.cfg.Trigger.Due(tokens, items, t.budget)

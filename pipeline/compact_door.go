@@ -151,10 +151,10 @@ func (c *compacting) fill(context.Context) error {
 // longest is how many tokens an item may have and stay whole: fewer the smaller the part
 // of all that the budget is, 40 for a quarter, 160 for three quarters.
 func (c *compacting) longest(cs []candidate.Candidate) int {
-	total := 0
+	total, by := 0, c.t.e.cfg.Tokens("")
 	for i := range cs {
 		if cs[i].Kept() {
-			total += max(cs[i].Record.Tokens, len(cs[i].Record.Content.Text())/6)
+			total += compaction.Tokens(&cs[i], by)
 		}
 	}
 	return min(max(240*c.t.budget/max(1, total)-20, 24), 160)

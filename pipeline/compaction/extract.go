@@ -77,7 +77,7 @@ func Shorten(cs []candidate.Candidate, o Options) int {
 		if !c.Kept() || c.Referred || c.Suspect || c.Extract != nil || c.Record.Kind == schemas.KindTool || c.Record.Kind == schemas.KindCode {
 			continue
 		}
-		before := tokensOf(c, o.Counter)
+		before := Tokens(c, o.Counter)
 		if before <= o.Whole {
 			room -= before
 			continue
@@ -100,8 +100,9 @@ func Shorten(cs []candidate.Candidate, o Options) int {
 	return n
 }
 
-// tokensOf counts "speaker: text\n", which is what the stored count is of.
-func tokensOf(c *candidate.Candidate, by token.Counter) int {
+// Tokens counts "speaker: text\n", which is what the stored count is of: the same whether
+// that has been stored yet or not.
+func Tokens(c *candidate.Candidate, by token.Counter) int {
 	if c.Record.Tokens > 0 && by.Name() == token.CL100K {
 		return c.Record.Tokens
 	}

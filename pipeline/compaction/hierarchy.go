@@ -63,7 +63,7 @@ func Summarise(leaves []Leaf, query string, budget int, by token.Counter) []Summ
 		if c.Extract != nil {
 			Restore(&c)
 		}
-		h.pieces[i] = piece{c: &c, before: tokensOf(&c, by)}
+		h.pieces[i] = piece{c: &c, before: Tokens(&c, by)}
 		if h.pieces[i].lines = blobLines(&c, query, blobTokens); h.pieces[i].lines != nil {
 			h.r.readLines(&h.pieces[i])
 			continue
