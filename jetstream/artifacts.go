@@ -110,13 +110,36 @@ func (a *Artifacts) Put(ctx context.Context, tenant string, r io.Reader) (sum st
 // then as young as the upload.
 func (a *Artifacts) name(ctx context.Context, store jetstream.ObjectStore, upload, name string) error {
 	if info, err := store.GetInfo(ctx, name); err == nil {
-		return errors.Join(store.UpdateMeta(ctx, name, info.ObjectMeta), a.drop(ctx, store, upload))
+		return errors.Join(updateMeta(ctx, store, name, info.ObjectMeta), a.drop(ctx, store, upload))
 	}
-	err := store.UpdateMeta(ctx, upload, jetstream.ObjectMeta{Name: name})
+	err := updateMeta(ctx, store, upload, jetstream.ObjectMeta{Name: name})
 	if errors.Is(err, jetstream.ErrObjectAlreadyExists) {
 		return a.drop(ctx, store, upload)
 	}
 	return err
+}
+
+// replicaLag is how far a replica may be behind what the leader of a cluster has acknowledged.
+const replicaLag = 5 * time.Second
+
+// updateMeta changes what is said of an object that was just seen or stored. The client
+// reads it from any replica, and one that is behind does not have it yet: it is asked again.
+func updateMeta(ctx context.Context, store jetstream.ObjectStore, name string, meta jetstream.ObjectMeta) error {
+	limit, cancel := context.WithTimeout(ctx, replicaLag)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := store.UpdateMeta(ctx, name, meta)
+		if !errors.Is(err, jetstream.ErrUpdateMetaDeleted) {
+			return err
+		}
+		select {
+		case <-limit.Done():
+			return err
+		case <-tick.C:
+		}
+	}
 }
 
 func (a *Artifacts) drop(ctx context.Context, store jetstream.ObjectStore, name string) error {
