@@ -212,6 +212,13 @@ func (a *Artifacts) Open(ctx context.Context, tenant, sum string) (io.ReadCloser
 		return nil, transport.ErrNoArtifact
 	}
 	object, err := store.Get(ctx, schemas.ArtifactObject(tenant, sum))
+	if errors.Is(err, jetstream.ErrObjectNotFound) && a.replicated(ctx) {
+		select { // the copy that was asked may be a moment behind
+		case <-ctx.Done():
+		case <-time.After(replicaLag / 20):
+		}
+		object, err = store.Get(ctx, schemas.ArtifactObject(tenant, sum))
+	}
 	if errors.Is(err, jetstream.ErrObjectNotFound) {
 		return nil, transport.ErrNoArtifact
 	}
@@ -226,6 +233,12 @@ func (a *Artifacts) Open(ctx context.Context, tenant, sum string) (io.ReadCloser
 		return nil, errors.Join(fmt.Errorf("open artifact: %w", err), object.Close())
 	}
 	return object, nil
+}
+
+// replicated reports whether the artifacts have more copies than one.
+func (a *Artifacts) replicated(ctx context.Context) bool {
+	stream, err := a.js.Stream(ctx, artifactsStream)
+	return err == nil && stream.CachedInfo().Config.Replicas > 1
 }
 
 // Delete erases a tenant's content: its bytes are overwritten in the stream. It reports
