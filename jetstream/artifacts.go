@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -30,6 +29,9 @@ const (
 
 // artifactsStream is the stream of the object store.
 const artifactsStream = "OBJ_" + ArtifactsBucket
+
+// revokedStream is the stream of the revocations.
+const revokedStream = "KV_" + RevokedBucket
 
 // uploads are under this name of the tenant until their hash is known.
 const uploads = "/upload/"
@@ -110,36 +112,13 @@ func (a *Artifacts) Put(ctx context.Context, tenant string, r io.Reader) (sum st
 // then as young as the upload.
 func (a *Artifacts) name(ctx context.Context, store jetstream.ObjectStore, upload, name string) error {
 	if info, err := store.GetInfo(ctx, name); err == nil {
-		return errors.Join(updateMeta(ctx, store, name, info.ObjectMeta), a.drop(ctx, store, upload))
+		return errors.Join(store.UpdateMeta(ctx, name, info.ObjectMeta), a.drop(ctx, store, upload))
 	}
-	err := updateMeta(ctx, store, upload, jetstream.ObjectMeta{Name: name})
+	err := store.UpdateMeta(ctx, upload, jetstream.ObjectMeta{Name: name})
 	if errors.Is(err, jetstream.ErrObjectAlreadyExists) {
 		return a.drop(ctx, store, upload)
 	}
 	return err
-}
-
-// replicaLag is how far a replica may be behind what the leader of a cluster has acknowledged.
-const replicaLag = 5 * time.Second
-
-// updateMeta changes what is said of an object that was just seen or stored. The client
-// reads it from any replica, and one that is behind does not have it yet: it is asked again.
-func updateMeta(ctx context.Context, store jetstream.ObjectStore, name string, meta jetstream.ObjectMeta) error {
-	limit, cancel := context.WithTimeout(ctx, replicaLag)
-	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := store.UpdateMeta(ctx, name, meta)
-		if !errors.Is(err, jetstream.ErrUpdateMetaDeleted) {
-			return err
-		}
-		select {
-		case <-limit.Done():
-			return err
-		case <-tick.C:
-		}
-	}
 }
 
 func (a *Artifacts) drop(ctx context.Context, store jetstream.ObjectStore, name string) error {
@@ -212,13 +191,6 @@ func (a *Artifacts) Open(ctx context.Context, tenant, sum string) (io.ReadCloser
 		return nil, transport.ErrNoArtifact
 	}
 	object, err := store.Get(ctx, schemas.ArtifactObject(tenant, sum))
-	if errors.Is(err, jetstream.ErrObjectNotFound) && a.replicated(ctx) {
-		select { // the copy that was asked may be a moment behind
-		case <-ctx.Done():
-		case <-time.After(replicaLag / 20):
-		}
-		object, err = store.Get(ctx, schemas.ArtifactObject(tenant, sum))
-	}
 	if errors.Is(err, jetstream.ErrObjectNotFound) {
 		return nil, transport.ErrNoArtifact
 	}
@@ -233,12 +205,6 @@ func (a *Artifacts) Open(ctx context.Context, tenant, sum string) (io.ReadCloser
 		return nil, errors.Join(fmt.Errorf("open artifact: %w", err), object.Close())
 	}
 	return object, nil
-}
-
-// replicated reports whether the artifacts have more copies than one.
-func (a *Artifacts) replicated(ctx context.Context) bool {
-	stream, err := a.js.Stream(ctx, artifactsStream)
-	return err == nil && stream.CachedInfo().Config.Replicas > 1
 }
 
 // Delete erases a tenant's content: its bytes are overwritten in the stream. It reports
@@ -357,32 +323,20 @@ func (a *Artifacts) Revoke(ctx context.Context, tenant, what string, at time.Tim
 }
 
 // RevokedAt returns until when what was given out under a name is void; the zero time
-// when nothing is. It asks the stream's leader, as any copy of it may be a moment behind.
+// when nothing is.
 func (a *Artifacts) RevokedAt(ctx context.Context, tenant, what string) (time.Time, error) {
-	body, err := json.Marshal(map[string]string{"last_by_subj": "$KV." + RevokedBucket + "." + revokedKey(tenant, what)})
+	kv, err := a.revocations(ctx)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("look for a revocation: %w", err)
+		return time.Time{}, err
 	}
-	m, err := a.js.Conn().RequestWithContext(ctx, jetstream.DefaultAPIPrefix+"STREAM.MSG.GET.KV_"+RevokedBucket, body)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("look for a revocation: %w", err)
-	}
-	var reply struct {
-		Error   *jetstream.APIError `json:"error"`
-		Message struct {
-			Data []byte `json:"data"`
-		} `json:"message"`
-	}
-	if err := json.Unmarshal(m.Data, &reply); err != nil {
-		return time.Time{}, fmt.Errorf("read revocation: %w", err)
-	}
-	if reply.Error != nil && reply.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound {
+	entry, err := kv.Get(ctx, revokedKey(tenant, what))
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
 		return time.Time{}, nil
 	}
-	if reply.Error != nil {
-		return time.Time{}, fmt.Errorf("look for a revocation: %w", reply.Error)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("look for a revocation: %w", err)
 	}
-	ns, err := strconv.ParseInt(string(reply.Message.Data), 10, 64)
+	ns, err := strconv.ParseInt(string(entry.Value()), 10, 64)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read revocation: %w", err)
 	}
@@ -404,6 +358,9 @@ func ensureArtifacts(ctx context.Context, js jetstream.JetStream, cfg Config) er
 	if err != nil {
 		return fmt.Errorf("ensure bucket %q: %w", ArtifactsBucket, streamError(err))
 	}
+	if err := readLeader(ctx, js, artifactsStream); err != nil {
+		return err
+	}
 	_, err = js.KeyValue(ctx, RevokedBucket)
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
 		_, err = js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
@@ -417,7 +374,7 @@ func ensureArtifacts(ctx context.Context, js jetstream.JetStream, cfg Config) er
 	if err != nil {
 		return fmt.Errorf("ensure bucket %q: %w", RevokedBucket, streamError(err))
 	}
-	return nil
+	return readLeader(ctx, js, revokedStream)
 }
 
 // revokedBytes holds some hundred thousand revocations.

@@ -272,6 +272,23 @@ func ensureReplies(ctx context.Context, js jetstream.JetStream, cfg Config) erro
 		return fmt.Errorf("ensure bucket %q: %w: storage is %v, want %v", RepliesBucket, ErrStreamDiffers,
 			status.Storage(), jetstream.MemoryStorage)
 	}
+	return readLeader(ctx, js, "OBJ_"+RepliesBucket)
+}
+
+// readLeader has the bucket behind a stream read from the stream's leader alone, where it
+// has several copies: another copy may not have yet what was just written, and the library
+// makes buckets that are read from any.
+func readLeader(ctx context.Context, js jetstream.JetStream, name string) error {
+	stream, err := js.Stream(ctx, name)
+	if err == nil {
+		if cfg := stream.CachedInfo().Config; cfg.AllowDirect && cfg.Replicas > 1 {
+			cfg.AllowDirect = false
+			_, err = js.UpdateStream(ctx, cfg)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("have %q read from its leader: %w", name, streamError(err))
+	}
 	return nil
 }
 
