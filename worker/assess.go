@@ -18,6 +18,7 @@ func (p *Projector) assess(ctx context.Context, s scope.Scope, embedder embed.Em
 	if p.judge == nil {
 		return nil
 	}
+	defer p.judge.forget(s.Tenant(), changes.items)
 	if embedder != nil && at[0] != foreign && failed[0] == nil && failed[2] == nil && at[2] < at[0] {
 		if err := p.assessLate(ctx, s, embedder, changes, at); err != nil {
 			if ctx.Err() != nil {

@@ -55,13 +55,11 @@ type judged struct {
 	age   uint64
 }
 
-type printKey struct {
-	tenant, id string
-	age        uint64
-}
+type printKey struct{ tenant, id string }
 
 // fingerprint is an item as a judge sees it. The scale of one that cannot be compared is 0.
 type fingerprint struct {
+	age   uint64
 	row   []int8
 	scale float32
 	label unique.Handle[string]
@@ -94,6 +92,15 @@ func (j *judge) open(tenant, model string, from, upTo int64) uint64 {
 	}
 	t.upTo = upTo
 	return t.age
+}
+
+// forget drops the fingerprints of what changes erase: they are made of its text.
+func (j *judge) forget(tenant string, changes []items.Change) {
+	for i := range changes {
+		for _, id := range changes[i].Erased {
+			j.kept.Remove(printKey{tenant, id})
+		}
+	}
 }
 
 // hearing is one batch before a judge.
@@ -189,8 +196,7 @@ func (h *hearing) replay(p *projection, from int64, places map[string]items.Plac
 			}
 			now.place.Session = c.Put.SessionID()
 			if h.embedder != nil {
-				now.print = printOf(c.Put, chunks[c.Position], h.embedder.Model().Dimensions)
-				h.kept.Add(printKey{h.scope.Tenant(), c.Put.ID, h.age}, now.print)
+				now.print = h.keep(c.Put, chunks[c.Position])
 			}
 			h.seats[c.Put.ID] = now
 		}
@@ -271,7 +277,7 @@ func (h *hearing) prints(ctx context.Context, list []items.Member) ([]*fingerpri
 	for i, m := range list {
 		if now := h.seats[m.ID]; now != nil {
 			out[i] = now.print
-		} else if f, ok := h.kept.Get(printKey{h.scope.Tenant(), m.ID, h.age}); ok {
+		} else if f, ok := h.kept.Get(printKey{h.scope.Tenant(), m.ID}); ok && f.age == h.age {
 			out[i] = f
 		} else {
 			missing[m.ID] = i
@@ -305,11 +311,17 @@ func (h *hearing) load(ctx context.Context, records []schemas.Record, found func
 		for c := range chunks[i] {
 			chunks[i][c].Vector, vectors = vectors[0], vectors[1:]
 		}
-		f := printOf(&records[i], chunks[i], h.embedder.Model().Dimensions)
-		h.kept.Add(printKey{h.scope.Tenant(), records[i].ID, h.age}, f)
-		found(records[i].ID, f)
+		found(records[i].ID, h.keep(&records[i], chunks[i]))
 	}
 	return nil
+}
+
+// keep makes an item's fingerprint and keeps it.
+func (h *hearing) keep(r *schemas.Record, chunks []vector.Chunk) *fingerprint {
+	f := printOf(r, chunks, h.embedder.Model().Dimensions)
+	f.age = h.age
+	h.kept.Add(printKey{h.scope.Tenant(), r.ID}, f)
+	return f
 }
 
 // padded is the length of a row of dims numbers.

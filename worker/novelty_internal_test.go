@@ -243,6 +243,26 @@ func TestNoveltyIsAFoldOfTheLog(t *testing.T) {
 	})
 }
 
+// TestErasedItemsAreForgotten: what was made of an item's text goes with it, also of one
+// that the same batch put, and its neighbours' stays.
+func TestErasedItemsAreForgotten(t *testing.T) {
+	t.Parallel()
+	c := newCourt(t, openItems(t), 4)
+	put := func(position int64, id string) items.Change {
+		r := &schemas.Record{Position: position}
+		r.ID, r.Type, r.Kind, r.CreatedAt = id, schemas.Episodic, schemas.KindMemory, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+		r.Scope, r.SecurityLabel = schemas.MemoryScope{Tenant: "acme"}, []string{"level:internal"}
+		r.Content = schemas.TextContent("the lake house has a red door")
+		r.Facets = r.MemoryItem.Facets()
+		return items.Change{Position: position, Put: r}
+	}
+	c.batch(t, []items.Change{put(1, "i0"), put(2, "i1")})
+	c.batch(t, []items.Change{put(3, "i2"), {Position: 4, Erased: []string{"i0", "i2", "unknown"}}})
+	if diff := cmp.Diff([]printKey{{"acme", "i1"}}, c.judge.kept.Keys(), cmp.AllowUnexported(printKey{})); diff != "" {
+		t.Errorf("kept (-want +got):\n%s", diff)
+	}
+}
+
 // TestNoveltyIsTheSameOnPostgres folds one log with both drivers.
 func TestNoveltyIsTheSameOnPostgres(t *testing.T) {
 	t.Parallel()
