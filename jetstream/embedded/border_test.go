@@ -266,15 +266,20 @@ func TestTheDoorIsNotHeld(t *testing.T) {
 			}
 		}
 	}
-	refused := create(t, b.client, "LEDGER", "kept", map[string]any{"durable_name": "kept", "ack_policy": "explicit"})
-	if refused != "" {
-		t.Fatal(refused)
-	}
-	c, err := b.js.Consumer(t.Context(), "LEDGER", "kept")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if idle := c.CachedInfo().Config.InactiveThreshold; idle != 30*24*time.Hour {
-		t.Errorf("a durable consumer that nobody uses ends after %v", idle)
+	for name, config := range map[string]map[string]any{
+		"durable":             {"durable_name": "durable", "ack_policy": "explicit"},
+		"durable-for-long":    {"durable_name": "durable-for-long", "ack_policy": "explicit", "inactive_threshold": 1000 * 24 * time.Hour},
+		"no-durable-for-long": {"ack_policy": "explicit", "inactive_threshold": 1000 * 24 * time.Hour},
+	} {
+		if refused := create(t, b.client, "LEDGER", name, config); refused != "" {
+			t.Fatal(refused)
+		}
+		c, err := b.js.Consumer(t.Context(), "LEDGER", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if idle := c.CachedInfo().Config.InactiveThreshold; idle != 30*24*time.Hour {
+			t.Errorf("%s: a consumer that nobody uses ends after %v", name, idle)
+		}
 	}
 }

@@ -38,7 +38,7 @@ const (
 	bodyBytes       = 16 << 10
 )
 
-// forgotten is how long a durable consumer of a client may go unused.
+// forgotten is how long a consumer of a client may go unused.
 const forgotten = 30 * 24 * time.Hour
 
 // errNotForClients is why the door passes a request not on.
@@ -229,7 +229,8 @@ func consumer(stream string, body []byte) ([]byte, error) {
 	return json.Marshal(req)
 }
 
-// forget sees to it that a durable consumer ends when nobody uses it for long.
+// forget sees to it that a consumer ends when nobody uses it for long. The server itself
+// ends one that is not durable, after as long as it was told to wait.
 func forget(config map[string]json.RawMessage) error {
 	var idle int64
 	if raw, ok := config["inactive_threshold"]; ok {
@@ -237,7 +238,7 @@ func forget(config map[string]json.RawMessage) error {
 			return fmt.Errorf("%w: a consumer's inactive_threshold is no number", errNotForClients)
 		}
 	}
-	if _, durable := config["durable_name"]; durable && (idle <= 0 || idle > int64(forgotten)) {
+	if _, durable := config["durable_name"]; durable && idle <= 0 || idle > int64(forgotten) {
 		config["inactive_threshold"] = json.RawMessage(strconv.FormatInt(int64(forgotten), 10))
 	}
 	return nil
