@@ -20,22 +20,7 @@ import (
 // server lets no client's reply subject into it.
 func attacker(t *testing.T) (*bundle, *nats.Conn) {
 	t.Helper()
-	b := &bundle{dir: t.TempDir()}
-	var err error
-	if b.server, err = embedded.Start(embedded.Config{Dir: b.dir, Port: embedded.RandomPort}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { b.stop(t) })
-	ctx := within(t, 20*time.Second)
-	if b.nc, err = jetstream.Connect(ctx, jetstream.ConnectConfig{InProcess: b.server.InProcess()}, nil); err != nil {
-		t.Fatal(err)
-	}
-	if b.js, err = jetstream.Open(ctx, b.nc); err != nil {
-		t.Fatal(err)
-	}
-	if err := jetstream.EnsureStreams(ctx, b.js, jetstream.Config{}); err != nil {
-		t.Fatal(err)
-	}
+	b := begin(t, true)
 	user, err := embedded.Operator(b.dir)
 	if err != nil {
 		t.Fatal(err)

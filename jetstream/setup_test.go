@@ -17,14 +17,17 @@ import (
 // bundle is a real server with the streams, and a connection to it.
 type bundle struct {
 	dir    string
+	listen bool // on a port, too
 	server *embedded.Server
 	nc     *nats.Conn
 	js     natsjs.JetStream
 }
 
-func setup(t testing.TB) *bundle {
+func setup(t testing.TB) *bundle { t.Helper(); return begin(t, false) }
+
+func begin(t testing.TB, listen bool) *bundle {
 	t.Helper()
-	b := &bundle{dir: t.TempDir()}
+	b := &bundle{dir: t.TempDir(), listen: listen}
 	b.start(t)
 	t.Cleanup(func() { b.stop(t) })
 	return b
@@ -33,7 +36,7 @@ func setup(t testing.TB) *bundle {
 func (b *bundle) start(t testing.TB) {
 	t.Helper()
 	var err error
-	if b.server, err = embedded.Start(embedded.Config{Dir: b.dir, NoListen: true}); err != nil {
+	if b.server, err = embedded.Start(embedded.Config{Dir: b.dir, Port: embedded.RandomPort, NoListen: !b.listen}); err != nil {
 		t.Fatal(err)
 	}
 	ctx := within(t, 20*time.Second)

@@ -17,9 +17,7 @@ import (
 
 // letters: a rejected event is there once, however often and by whom it is rejected.
 func letters(s *suite) {
-	tenant := s.tenants[0]
-	s.publish(tenant, 0, 3)
-	all := s.fetch(s.inbox(tenant), tenant, 0, 3)
+	tenant, _, all := s.filled(3)
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	rejected := []transport.Rejected{
 		{Message: all[0], Reason: "id_reuse", Cause: "another body: 100 % \"new\"\nline é", At: at},
@@ -38,11 +36,9 @@ func letters(s *suite) {
 // scrub: every copy of an event goes, its neighbours, its name in another tenant and the
 // ledger's references stay.
 func scrub(s *suite) {
-	acme, other := s.tenants[0], s.tenants[1]
-	s.publish(acme, 0, 9)
+	acme, i, all := s.filled(9)
+	other := s.tenants[1]
 	s.publish(other, 4, 5)
-	i := s.inbox(acme)
-	all := s.fetch(i, acme, 0, 9)
 	s.must(s.Letters(s.T).Reject(s.ctx(), []transport.Rejected{{Message: all[4], Reason: "malformed", At: time.Unix(0, 0)}}))
 	l := s.Ledger(s.T)
 	s.must(l.Publish(s.ctx(), acme, entries(1, 2)))

@@ -34,10 +34,7 @@ func inboxOrder(s *suite) {
 // inboxSeeks: the next message is the one that was asked for, back and forth, also behind
 // what was acknowledged, with the hashes of the first time.
 func inboxSeeks(s *suite) {
-	tenant := s.tenants[0]
-	s.publish(tenant, 0, 40)
-	i := s.inbox(tenant)
-	all := s.fetch(i, tenant, 0, 40)
+	tenant, i, all := s.filled(40)
 	s.must(i.Ack(s.ctx(), all[19].Seq))
 	for _, from := range []int{0, 33, 20, 19} {
 		s.must(i.Seek(s.ctx(), all[from].Seq))
@@ -65,10 +62,7 @@ func inboxResumes(s *suite) {
 
 // inboxState: the guard of a checkpoint finds the message, its hash and the stream's end.
 func inboxState(s *suite) {
-	tenant := s.tenants[0]
-	s.publish(tenant, 0, 12)
-	i := s.inbox(tenant)
-	all := s.fetch(i, tenant, 0, 12)
+	_, i, all := s.filled(12)
 	for _, m := range all {
 		state, err := i.State(s.ctx(), m.Seq)
 		s.must(err)
@@ -84,10 +78,7 @@ func inboxState(s *suite) {
 
 // inboxPurge: what is purged is gone, what comes after it stays.
 func inboxPurge(s *suite) {
-	tenant := s.tenants[0]
-	s.publish(tenant, 0, 20)
-	i := s.inbox(tenant)
-	all := s.fetch(i, tenant, 0, 20)
+	tenant, i, all := s.filled(20)
 	s.must(i.Purge(s.ctx(), all[13].Seq))
 	for n, found := range map[int]bool{0: false, 13: false, 14: true, 19: true} {
 		if state, err := i.State(s.ctx(), all[n].Seq); err != nil || state.Found != found {
@@ -101,10 +92,7 @@ func inboxPurge(s *suite) {
 // inboxChangesHands: who rests leaves the partition to another owner, and reads again
 // after a seek.
 func inboxChangesHands(s *suite) {
-	tenant := s.tenants[0]
-	s.publish(tenant, 0, 10)
-	one := s.inbox(tenant)
-	all := s.fetch(one, tenant, 0, 10)
+	tenant, one, all := s.filled(10)
 	s.must(one.Ack(s.ctx(), all[4].Seq))
 	one.Rest()
 	two := s.inbox(tenant)

@@ -103,7 +103,7 @@ func tenantsAlone(x Transport) []string {
 	return names
 }
 
-// ctx is that of a whole subtest.
+// ctx is that of one step.
 func (s *suite) ctx() context.Context {
 	ctx, cancel := context.WithTimeout(s.Context(), limit)
 	s.Cleanup(cancel)
@@ -149,6 +149,15 @@ func (s *suite) inbox(tenant string) transport.Inbox {
 	i, end := s.Inbox(s.T, s.Partition(tenant))
 	s.Cleanup(end)
 	return i
+}
+
+// filled publishes n events of the first tenant, and fetches them from its inbox.
+func (s *suite) filled(n int) (tenant string, i transport.Inbox, all []transport.Message) {
+	s.Helper()
+	tenant = s.tenants[0]
+	s.publish(tenant, 0, n)
+	i = s.inbox(tenant)
+	return tenant, i, s.fetch(i, tenant, 0, n)
 }
 
 // fetch collects n messages, and checks that they are e-<from>, e-<from+1>, … of tenant.
