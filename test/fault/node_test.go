@@ -221,7 +221,28 @@ func (n *node) address(ctx context.Context) string {
 	}
 }
 
-// up reports whether a process runs.
+// exit returns what is closed when the process has ended by itself; nil when there is
+// none, because it was not started or was told to end.
+func (n *node) exit() <-chan struct{} {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.cmd == nil {
+		return nil
+	}
+	return n.exited
+}
+
+// ended reports whether the process has ended by itself.
+func (n *node) ended() bool {
+	select {
+	case <-n.exit():
+		return true
+	default:
+		return false
+	}
+}
+
+// up reports whether a process was started and not told to end.
 func (n *node) up() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -23,29 +23,13 @@ func TestKillWithPostgres(t *testing.T) {
 		t.Fatal("satchel up did not start")
 	}
 	stop := load(n, r, seed, everyKind()...)
-	pause := func() { time.Sleep(100*time.Millisecond + time.Duration(random.IntN(400))*time.Millisecond) }
-	faults := []func(){
+	pause := pauses(n, random, 100*time.Millisecond, 400*time.Millisecond)
+	strike(t, n, r, stop, pause, 20,
 		func() { n.kill() },
 		func() { p.Kill(); pause(); p.Start() },
 		func() { p.Stop(); pause(); p.Start() },
 		func() { p.Pause(); pause(); p.Resume() },
-		func() { p.Kill(); n.kill(); p.Start() },
-	}
-	done := 0
-	for end := time.Now().Add(crashTime(t)); time.Now().Before(end) || done < len(faults); done++ {
-		pause()
-		faults[done%len(faults)]()
-		if !n.up() && !n.start(t) {
-			stop()
-			t.Fatal("satchel up did not start again")
-		}
-	}
-	stop()
-	r.finish(t, n)
-	t.Logf("%d faults, %d events tried, %d acknowledged, %d answers, %d erasures, %d rejected", done, len(r.tried), len(r.acked), len(r.results), len(r.forgot), len(r.rejected))
-	if len(r.acked) < 20 || len(r.results) == 0 {
-		t.Error("next to nothing was done: the run shows nothing")
-	}
+		func() { p.Kill(); n.kill(); p.Start() })
 }
 
 // TestPostgresAway: while the server is away events are still taken, requests are refused

@@ -86,9 +86,9 @@ func TestKillWithServers(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 98))
 	stop := load(n, r, seed, paced((*producer).one), paced((*producer).one), paced((*producer).put), paced((*producer).put), paced((*producer).ask),
 		paced((*producer).ask), paced((*producer).forget), paced((*producer).forget))
-	pause := func() { time.Sleep(200*time.Millisecond + time.Duration(random.IntN(500))*time.Millisecond) }
+	pause := pauses(n, random, 200*time.Millisecond, 500*time.Millisecond)
 	var calls atomic.Uint32
-	faults := []func(){
+	strike(t, n, r, stop, pause, 20,
 		func() { n.kill() },
 		func() { s.graph.Kill(); pause(); s.graph.Start() },
 		func() { s.vector.Stop(); pause(); s.vector.Start(t) },
@@ -103,23 +103,7 @@ func TestKillWithServers(t *testing.T) {
 			pause()
 			s.vector.Set(testenv.StandInFaults{})
 		},
-		func() { s.graph.Stop(); n.kill(); s.graph.Start() },
-	}
-	done := 0
-	for end := time.Now().Add(crashTime(t)); time.Now().Before(end) || done < len(faults); done++ {
-		pause()
-		faults[done%len(faults)]()
-		if !n.up() && !n.start(t) {
-			stop()
-			t.Fatal("satchel up did not start again")
-		}
-	}
-	stop()
-	r.finish(t, n)
-	t.Logf("%d faults, %d events tried, %d acknowledged, %d answers, %d erasures, %d rejected", done, len(r.tried), len(r.acked), len(r.results), len(r.forgot), len(r.rejected))
-	if len(r.acked) < 20 || len(r.results) == 0 {
-		t.Error("next to nothing was done: the run shows nothing")
-	}
+		func() { s.graph.Stop(); n.kill(); s.graph.Start() })
 }
 
 // paced leaves time between steps: a Neo4j takes seconds to start, and what would pile up

@@ -20,11 +20,11 @@ func behind(t *testing.T, server string) (string, *testenv.Wire) {
 	return u.String(), w
 }
 
-// TestKillServersConnections puts a network that is slow, stands still, loses connections and cuts them
-// between a node under load and the servers that keep its log and items (Postgres), and
-// its vectors (the stand-in for Qdrant), and, where it is
-// required, its graph (Neo4j). What was acknowledged is there, once, and every index is
-// what a rebuild makes of the log.
+// TestKillServersConnections puts a network that is slow, stands still, loses connections
+// and cuts them between a node under load and the servers that keep its log and items
+// (Postgres), its vectors (the stand-in for Qdrant) and, where it is required, its graph
+// (Neo4j). What was acknowledged is there, once, and every index is what a rebuild makes
+// of the log.
 func TestKillServersConnections(t *testing.T) {
 	t.Parallel()
 	n, r := newNode(t), newRecord()
@@ -47,29 +47,21 @@ func TestKillServersConnections(t *testing.T) {
 	seed := crashSeed(t)
 	random := rand.New(rand.NewPCG(seed, 96))
 	stop := load(n, r, seed, paced((*producer).one), paced((*producer).one), paced((*producer).put), paced((*producer).ask), paced((*producer).ask), paced((*producer).forget))
-	pause := func() { time.Sleep(200*time.Millisecond + time.Duration(random.IntN(400))*time.Millisecond) }
-	faults := []func(*testenv.Wire){
+	pause := pauses(n, random, 200*time.Millisecond, 400*time.Millisecond)
+	kinds := []func(*testenv.Wire){
 		func(w *testenv.Wire) { w.Slow(30 * time.Millisecond); pause(); w.Pass() },
 		func(w *testenv.Wire) { w.Hold(); pause(); w.Pass() },
 		(*testenv.Wire).Cut,
 		func(w *testenv.Wire) { w.Hold(); pause(); w.Cut(); w.Pass() },
 	}
 	if os.Getenv("SATCHEL_CRASH_TIME") != "" { // a commit to a lost connection is given up after 30 seconds
-		faults = append(faults, (*testenv.Wire).Lose)
+		kinds = append(kinds, (*testenv.Wire).Lose)
 	}
-	done := 0
-	for end := time.Now().Add(crashTime(t)); time.Now().Before(end) || done < len(faults)*len(wires); done++ {
-		pause()
-		faults[done/len(wires)%len(faults)](wires[done%len(wires)])
-		if !n.up() {
-			stop()
-			t.Fatal("satchel up ended")
+	var faults []func()
+	for _, kind := range kinds {
+		for _, w := range wires {
+			faults = append(faults, func() { kind(w) })
 		}
 	}
-	stop()
-	r.finish(t, n)
-	t.Logf("%d faults, %d events tried, %d acknowledged, %d answers, %d erasures, %d rejected", done, len(r.tried), len(r.acked), len(r.results), len(r.forgot), len(r.rejected))
-	if len(r.acked) < 10 || len(r.results) == 0 {
-		t.Error("next to nothing was done: the run shows nothing")
-	}
+	strike(t, n, r, stop, pause, 10, faults...)
 }

@@ -214,7 +214,7 @@ func TestKillNATS(t *testing.T) {
 	pause()
 	stop()
 	for _, w := range f.workers {
-		if !w.up() {
+		if w.ended() {
 			t.Errorf("a worker ended because NATS went away:\n%s", w.said(t))
 		}
 	}

@@ -151,7 +151,10 @@ func (w *Wire) pass(l *link) bool {
 	delay, held := w.delay, w.held
 	w.mu.Unlock()
 	if delay > 0 {
-		time.Sleep(delay)
+		select {
+		case <-time.After(delay):
+		case <-w.t.Context().Done():
+		}
 	}
 	if held != nil {
 		<-held
