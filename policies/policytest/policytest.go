@@ -128,14 +128,14 @@ func batch(t *testing.T, p policies.PDP) {
 			Action: drawAction(t), Now: noon(),
 			Resources: rapid.SliceOfN(rapid.Custom(drawResource), 0, 8).Draw(t, "resources"),
 		}
-		whole, err := p.Decide(context.Background(), s, r)
+		whole, err := p.Decide(t.Context(), s, r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range r.Resources {
 			one := r
 			one.Resources = r.Resources[i : i+1]
-			single, err := p.Decide(context.Background(), s, one)
+			single, err := p.Decide(t.Context(), s, one)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -149,7 +149,7 @@ func batch(t *testing.T, p policies.PDP) {
 func pushdown(t *testing.T, p policies.PDP) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, action := plainScope(t, drawPrincipal(t), drawPurpose(t)), drawAction(t)
-		f, err := p.Filter(context.Background(), s, action)
+		f, err := p.Filter(t.Context(), s, action)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,7 +157,7 @@ func pushdown(t *testing.T, p policies.PDP) {
 		for i := range r.Resources {
 			r.Resources[i] = drawResource(t)
 		}
-		d, err := p.Decide(context.Background(), s, r)
+		d, err := p.Decide(t.Context(), s, r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -247,11 +247,11 @@ func concurrent(t *testing.T, p policies.PDP) {
 func Same(t *testing.T, n int, one, other policies.PDP) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, r := Draw(t, n)
-		a, err := one.Decide(context.Background(), s, r)
+		a, err := one.Decide(t.Context(), s, r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := other.Decide(context.Background(), s, r)
+		b, err := other.Decide(t.Context(), s, r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -263,11 +263,11 @@ func Same(t *testing.T, n int, one, other policies.PDP) {
 				t.Errorf("%s by %+v of %+v: verdicts differ (-one +other):\n%s", r.Action, s.Principal(), r.Resources[i], diff)
 			}
 		}
-		f, err := one.Filter(context.Background(), s, r.Action)
+		f, err := one.Filter(t.Context(), s, r.Action)
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := other.Filter(context.Background(), s, r.Action)
+		g, err := other.Filter(t.Context(), s, r.Action)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/qdrant/go-client/qdrant"
 )
@@ -63,10 +64,12 @@ func dropCollections(t testing.TB, p QdrantPlace) {
 		return
 	}
 	defer c.Close()
-	names, err := c.ListCollections(context.Background())
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second) // the test's own has ended
+	defer cancel()
+	names, err := c.ListCollections(ctx)
 	for _, name := range names {
 		if strings.HasPrefix(name, p.Collection) {
-			if err := c.DeleteCollection(context.Background(), name); err != nil {
+			if err := c.DeleteCollection(ctx, name); err != nil {
 				t.Error(err)
 			}
 		}

@@ -1,7 +1,6 @@
 package vectortest
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/google/go-cmp/cmp"
@@ -43,7 +42,7 @@ func history(t *suite) {
 	rapid.Check(t.T, func(rt *rapid.T) {
 		run++
 		long, short := t.scope(fmt.Sprint("long-", run)), t.scope(fmt.Sprint("short-", run))
-		ctx := context.Background()
+		ctx := rt.Context()
 		n := rapid.IntRange(0, 30).Draw(rt, "changes")
 		var all []vector.Change
 		left := map[string]*vector.Doc{}
