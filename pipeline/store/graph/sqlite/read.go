@@ -26,7 +26,7 @@ func (db *DB) Checkpoint(ctx context.Context, tenant string) (int64, error) {
 // Scan implements graph.Driver.
 func (db *DB) Scan(ctx context.Context, tenant string, yield func(id string, n *graph.Row)) error {
 	rows, err := db.file.Read.QueryContext(ctx,
-		"SELECT id, data FROM nodes WHERE tenant = (SELECT num FROM tenants WHERE name = ?) ORDER BY id", tenant)
+		"SELECT id, data FROM nodes WHERE tenant = "+sqlitefile.TenantNum+" ORDER BY id", tenant)
 	if err == nil {
 		err = eachRow(rows, yield)
 	}

@@ -40,7 +40,7 @@ type File struct {
 	corrupt    error
 	open, move *sql.Stmt // on Write
 	checkpoint *sql.Stmt // on Read
-	upTo       sync.Map  // by tenant: the checkpoint as the last Update left it
+	upTo       sync.Map  // by tenant: the checkpoint as the last Fold left it
 }
 
 const tenants = `
