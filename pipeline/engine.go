@@ -50,6 +50,7 @@ type turn struct {
 	audit       schemas.DropReport
 	filters     map[string]string
 	parts       parts
+	last        []selection.Version // the session's last pack, where this one keeps to it
 	tool        string              // the item that a tool has just put out, shown as an extract
 	compacted   bool                // extracts may stand for items
 	hidden      map[string][]string // by item, what redaction took away
@@ -193,7 +194,7 @@ func (t *turn) run(ctx context.Context, s scope.Scope) (schemas.ContextResult, e
 	}
 	res, err := t.commit(ctx, s)
 	if err == nil {
-		t.e.shown.Add(s, t.req.Session, t.ranking.Candidates, t.packed.Shown)
+		t.e.shown.Add(s, t.req.Session, t.ranking.Candidates, t.packed.Shown, t.req.Repeat == schemas.RepeatStable)
 	}
 	return res, err
 }
@@ -201,12 +202,18 @@ func (t *turn) run(ctx context.Context, s scope.Scope) (schemas.ContextResult, e
 // refer shortens what the session was shown lately, unless the request wants it whole
 // or is a replay.
 func (t *turn) refer(s scope.Scope) {
-	if t.req.Repeat == "full" || t.req.AsOf > 0 || !t.req.AsOfTime.IsZero() || !t.req.Now.IsZero() {
+	if t.req.Repeat != "" || t.replays() {
 		return
 	}
 	if n := t.e.shown.Refer(s, t.req.Session, t.ranking.Candidates); n > 0 {
 		t.warnings = append(t.warnings, fmt.Sprintf("repeat: %d items this session was shown lately stand as references; repeat \"full\" shows them whole", n))
 	}
+}
+
+// replays reports whether the turn asks about a past moment, of which the worker remembers
+// no session.
+func (t *turn) replays() bool {
+	return t.req.AsOf > 0 || !t.req.AsOfTime.IsZero() || !t.req.Now.IsZero()
 }
 
 // choose is everything before the budget: wait, relevance, selection, slice, defend.
@@ -278,7 +285,7 @@ func (t *turn) fill(ctx context.Context, s scope.Scope) error {
 	}
 	t.packed = t.build(pack.Request{
 		UserMessage: t.req.UserMessage, Task: t.req.Task, Query: t.query, Purpose: s.Purpose(),
-		Budget: t.budget, Limit: t.limit, Bytes: t.bytes, Counter: t.e.cfg.Tokens(t.req.Model), Denied: denied,
+		Budget: t.budget, Limit: t.limit, Bytes: t.bytes, Counter: t.e.cfg.Tokens(t.req.Model), Denied: denied, Before: selection.Places(t.last, cs),
 	}, cs)
 	t.affordances = t.e.rules.Afford(cs, t.packed.Shown)
 	t.explainEmpty(denied)

@@ -41,8 +41,11 @@ func (t *turn) plan(ctx context.Context, s scope.Scope) (selection.Query, error)
 	if pushed.IsNone() {
 		t.warnings = append(t.warnings, "policy lets this principal see nothing here")
 	}
+	if t.req.Repeat == schemas.RepeatStable && t.req.Session != "" && !t.replays() {
+		t.last = t.e.shown.Last(s, t.req.Session)
+	}
 	return selection.Query{
-		Text: t.query, Type: t.req.Query.Type, Vector: t.req.Query.Vector, Filter: asked.And(pushed), Where: where, Graph: t.req.Query.Graph,
+		Text: t.query, Again: t.last, Type: t.req.Query.Type, Vector: t.req.Query.Vector, Filter: asked.And(pushed), Where: where, Graph: t.req.Query.Graph,
 		Skip: func(retriever string) bool { return !need.NeedsRetriever(retriever) },
 		Now:  t.now, AsOf: t.req.AsOf, AsOfTime: t.req.AsOfTime, Profile: t.req.Profile,
 		Override: selection.Override{Weights: t.req.Weights, Lambda: t.req.Lambda},

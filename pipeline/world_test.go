@@ -40,6 +40,7 @@ type world struct {
 	graph   graph.Store
 	embed   *static.Embedder
 	tokens  token.Counter
+	pdp     *opaembed.PDP
 	at      map[string]int64
 }
 
@@ -75,12 +76,12 @@ func openWorld(t testing.TB, change func(*pipeline.Config)) *world {
 	must(t, err)
 	t.Cleanup(func() { must(t, gdb.Close()) })
 	w.graph = graph.New(gdb)
-	pdp, err := opaembed.New(ctx, opaembed.Config{})
+	w.pdp, err = opaembed.New(ctx, opaembed.Config{})
 	must(t, err)
 	w.tokens, err = token.New("cl100k_base")
 	must(t, err)
 	cfg := pipeline.Config{
-		Log: w.log, Items: w.items, Keyword: w.keyword, Vector: w.vector, Graph: w.graph, PDP: pdp, Embedder: w.embed,
+		Log: w.log, Items: w.items, Keyword: w.keyword, Vector: w.vector, Graph: w.graph, PDP: w.pdp, Embedder: w.embed,
 		Tokens: func(string) token.Counter { return w.tokens },
 	}
 	if change != nil {

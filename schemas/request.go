@@ -49,6 +49,13 @@ const (
 	CompactionOff  = "off"
 )
 
+// What a request may say of items that its session has just seen; without a word a line
+// stands for each.
+const (
+	RepeatFull   = "full"   // they are shown whole
+	RepeatStable = "stable" // they are shown whole, and as many as can stand where they stood
+)
+
 // Query says what to look for.
 type Query struct {
 	Type    string         `json:"type,omitempty"`
@@ -88,7 +95,7 @@ type RequestPayload struct {
 	Purpose       string            `json:"purpose,omitempty"`
 	Profile       string            `json:"profile,omitempty"` // ranking profile: default, seed, … or one of the settings
 	MinScore      float64           `json:"min_score,omitempty"`
-	Repeat        string            `json:"repeat,omitempty"`     // "full" shows again what the session has just seen
+	Repeat        string            `json:"repeat,omitempty"`     // full shows whole again what the session has just seen, stable also leaves what it can of the last pack where it was
 	Compaction    string            `json:"compaction,omitempty"` // auto shows extracts of long items when not all fits, off never; default the setting
 	Relevance     *RelevanceRequest `json:"relevance,omitempty"`
 

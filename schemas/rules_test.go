@@ -214,7 +214,7 @@ func requestRules() map[string]object {
 		"RequestPayload.purpose":                  with(orEmpty(valuePattern), "description", "What the data is for, seen by policy"),
 		"RequestPayload.profile":                  orEmpty(tokenPattern),
 		"RequestPayload.min_score":                {"minimum": 0, "maximum": 1, "description": "Items below are left out"},
-		"RequestPayload.repeat":                   {"enum": []string{"", "full"}},
+		"RequestPayload.repeat":                   {"enum": []string{"", "full", "stable"}},
 		"RequestPayload.compaction":               {"enum": []string{"", CompactionAuto, CompactionOff}},
 		"RequestPayload.include_scores":           {"description": "Scores and signals in the result"},
 		"RequestPayload.relevance":                {"description": "Input of the relevance pre-parser; absent means include all"},

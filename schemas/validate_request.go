@@ -37,8 +37,8 @@ func (r *ContextRequest) Validate() []Issue {
 		c.token("/payload/profile", p.Profile)
 	}
 	c.unit("/payload/min_score", &p.MinScore)
-	if p.Repeat != "" && p.Repeat != "full" {
-		c.add("/payload/repeat", "must be full, or left out")
+	if p.Repeat != "" && p.Repeat != RepeatFull && p.Repeat != RepeatStable {
+		c.add("/payload/repeat", "must be full or stable, or left out")
 	}
 	if p.Compaction != "" && p.Compaction != CompactionAuto && p.Compaction != CompactionOff {
 		c.add("/payload/compaction", "must be auto or off, or left out")

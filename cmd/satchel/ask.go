@@ -21,6 +21,7 @@ type askCmd struct {
 	Budget   int      `help:"Tokens of the rendered pack." default:"2000"`
 	Limit    int      `help:"Items at most." default:"0"`
 	Session  string   `help:"Session of the asker."`
+	Repeat   string   `help:"What the session has just seen is one line; full shows it whole, stable also where it stood." enum:",full,stable" default:""`
 	Type     string   `help:"keyword, semantic, graph or hybrid." default:"hybrid" enum:"keyword,semantic,graph,hybrid"`
 	Hops     int      `help:"Follow links this many hops, 1 to 3; 0 is 2." default:"0"`
 	Rel      []string `help:"Follow these links only: caused_by, supersedes, mentions, part_of, follows, derived_from."`
@@ -47,7 +48,7 @@ func (c *askCmd) request() schemas.ContextRequest {
 	req := schemas.ContextRequest{Meta: schemas.Meta{Type: schemas.MessageContextRequest,
 		From: &schemas.Agent{Type: "user", ID: c.As, SecurityLevel: c.Level, Groups: c.Group, Roles: c.Role}}}
 	req.Payload = schemas.RequestPayload{Query: schemas.Query{Type: c.Type, Text: strings.Join(c.Question, " ")},
-		Limit: c.Limit, TokenBudget: c.Budget, IncludeScores: c.Explain, IncludeGraph: c.Graph != "", Purpose: c.Purpose, Session: c.Session,
+		Limit: c.Limit, TokenBudget: c.Budget, IncludeScores: c.Explain, IncludeGraph: c.Graph != "", Purpose: c.Purpose, Session: c.Session, Repeat: c.Repeat,
 		Profile: c.Profile, Weights: c.Weight, MinScore: c.Score}
 	if c.Hops > 0 || len(c.Rel) > 0 {
 		req.Payload.Query.Graph = &schemas.GraphQuery{Hops: c.Hops}

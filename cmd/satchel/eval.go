@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -32,6 +33,7 @@ type evalCmd struct {
 	Shrink  bool     `help:"Compact the packs of the largest budget to 25, 50 and 75 percent and say what evidence is kept, beside truncation and head + tail."`
 	Account bool     `help:"Only hold every pack of every query against its drop report and its citations, and print one table; exit code 3 when one does not answer for all."`
 	Kind    string   `name:"assemble" help:"Import the sets as items of this kind, code or commit, and fill packs by the assembler." enum:",code,commit" default:""`
+	Repeat  string   `help:"Ask the questions of each tenant as turns of one session, with this repeat: full or stable." enum:",full,stable" default:""`
 	Max     int      `help:"Only this many queries of each set; 0 is all." default:"0"`
 }
 
@@ -144,7 +146,7 @@ func (c *evalCmd) open(ctx context.Context, a *app, name string) (set eval.Set, 
 		return errors.Join(n.stop(last), own.dropSchemas(last), os.RemoveAll(dir))
 	}
 	sys = newEvalSystem(n, &set)
-	sys.kind = schemas.Kind(c.Kind)
+	sys.kind, sys.repeat = schemas.Kind(c.Kind), c.Repeat
 	bar := a.bar(name + ": importing")
 	err = sys.load(ctx, set.Memories, bar.set)
 	bar.end()
@@ -168,7 +170,7 @@ func (c *evalCmd) runSet(ctx context.Context, a *app, name string, out io.Writer
 		return r, err
 	}
 	r = evalReport{Set: name, Memories: len(set.Memories), Lines: eval.Report(rows)}
-	for _, repeat := range []string{"full", ""} {
+	for _, repeat := range []string{schemas.RepeatFull, "", schemas.RepeatStable} {
 		if c.Turns > 1 {
 			t, err := sys.turns(ctx, &set, c.Turns, slices.Max(c.Budget), repeat)
 			if err != nil {
@@ -205,6 +207,7 @@ type evalSystem struct {
 	ids     map[string]string // safe id → id
 	texts   map[string]string // safe id → text
 	tenants map[string]string // tenant → safe tenant
+	repeat  string            // of the requests, which are then turns of a session; "" for none
 	kind    schemas.Kind      // of the items, which the assembler shows; "" for packs
 	names   map[string]string // by which an assembly shows an item → id
 
@@ -353,6 +356,9 @@ func (s *evalSystem) Pack(ctx context.Context, q *eval.Query, budget int) (eval.
 	sc, req, err := s.request(q, budget)
 	if err != nil {
 		return eval.Packed{}, err
+	}
+	if s.repeat != "" {
+		req.Payload.Session, req.Payload.Repeat, req.Payload.Now = "eval-"+strconv.Itoa(budget), s.repeat, time.Time{}
 	}
 	start := time.Now()
 	res, err := s.engine.Context(ctx, sc, req)

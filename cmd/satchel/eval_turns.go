@@ -10,57 +10,88 @@ import (
 	"satchel/cmd/satchel/internal/eval"
 )
 
-// shared is how much of a pack a model's prompt cache has from the turn before.
+// shared is how much of a pack a model's prompt cache has from the turn before, over the
+// turns of several conversations.
 type shared struct {
-	Turns  int     `json:"turns"`
-	Repeat string  `json:"repeat"` // of the requests
-	Tokens float64 `json:"tokens"` // of a pack, mean
-	Prefix float64 `json:"prefix"` // tokens that it begins with and the pack before began with, mean
-	Items  float64 `json:"items"`  // part of its items that the pack before showed, mean
+	Conversations int     `json:"conversations"`
+	Turns         int     `json:"turns"`
+	Repeat        string  `json:"repeat"`        // of the requests
+	Tokens        float64 `json:"tokens"`        // of a pack, mean
+	Prefix        float64 `json:"prefix"`        // tokens that it begins with and the pack before began with, mean
+	Median        float64 `json:"prefix_median"` // the same, median
+	Part          float64 `json:"part"`          // of a pack that these are, mean
+	PartMedian    float64 `json:"part_median"`   // the same, median
+	Items         float64 `json:"items"`         // part of its items that the pack before showed, mean
 }
 
-// turns asks along the last turns of the first conversation of a set, each as the
+// conversations are at most this many, the first of a set.
+const conversations = 8
+
+// turns asks along the last turns of the first conversations of a set, each as the
 // user's message of the same task and session, and measures what packs share with the
 // pack of the turn before.
 func (s *evalSystem) turns(ctx context.Context, set *eval.Set, n, budget int, repeat string) (shared, error) {
-	out := shared{Repeat: repeat}
-	var talk []eval.Memory
+	var tenants []string
+	talks := map[string][]*eval.Memory{}
 	for i := range set.Memories {
-		if m := &set.Memories[i]; m.Tenant == set.Memories[0].Tenant && strings.TrimSpace(m.Text) != "" {
-			talk = append(talk, *m)
+		m := &set.Memories[i]
+		if strings.TrimSpace(m.Text) == "" {
+			continue
 		}
+		if talks[m.Tenant] == nil {
+			tenants = append(tenants, m.Tenant)
+		}
+		talks[m.Tenant] = append(talks[m.Tenant], m)
 	}
-	talk = talk[max(0, len(talk)-n):]
-	before, had := "", map[string]bool{}
-	for i := range talk {
-		sc, req, err := s.request(&eval.Query{Tenant: talk[i].Tenant, Text: talk[i].Text}, budget)
-		if err != nil {
-			return out, err
-		}
-		req.Payload.UserMessage, req.Payload.Task = talk[i].Text, "Keep the conversation going with what is known of the speakers."
-		req.Payload.Session, req.Payload.Repeat = "eval-turns-"+repeat, repeat
-		res, err := s.engine.Context(ctx, sc, req)
-		if err != nil {
-			return out, fmt.Errorf("turn %d: %w", i+1, err)
-		}
-		text, has, again := res.Payload.Text, map[string]bool{}, 0
-		for _, r := range res.Payload.Results {
-			if has[r.ID] = true; had[r.ID] {
-				again++
+	tenants = tenants[:min(len(tenants), conversations)]
+	out := shared{Repeat: repeat, Conversations: len(tenants)}
+	var prefixes, partsOf []float64
+	for _, tenant := range tenants {
+		talk := talks[tenant]
+		before, had := "", map[string]bool{}
+		for i, m := range talk[max(0, len(talk)-n):] {
+			sc, req, err := s.request(&eval.Query{Tenant: tenant, Text: m.Text}, budget)
+			if err != nil {
+				return out, err
 			}
+			req.Payload.UserMessage, req.Payload.Task = m.Text, "Keep the conversation going with what is known of the speakers."
+			req.Payload.Session, req.Payload.Repeat = "eval-turns-"+repeat, repeat
+			res, err := s.engine.Context(ctx, sc, req)
+			if err != nil {
+				return out, fmt.Errorf("turn %d: %w", i+1, err)
+			}
+			text, has, again := res.Payload.Text, map[string]bool{}, 0
+			for _, r := range res.Payload.Results {
+				if has[r.ID] = true; had[r.ID] {
+					again++
+				}
+			}
+			if i > 0 {
+				tokens := float64(res.Payload.Pack.TokenActual)
+				prefix := float64(s.n.counter("").Count(commonLines(before, text)))
+				prefixes, partsOf = append(prefixes, prefix), append(partsOf, prefix/max(1, tokens))
+				out.Tokens += tokens
+				out.Items += float64(again) / float64(max(1, len(has)))
+			}
+			before, had = text, has
 		}
-		if i > 0 {
-			out.Turns++
-			out.Tokens += float64(res.Payload.Pack.TokenActual)
-			out.Prefix += float64(s.n.counter("").Count(commonLines(before, text)))
-			out.Items += float64(again) / float64(max(1, len(has)))
-		}
-		before, had = text, has
 	}
-	if k := float64(out.Turns); k > 0 {
-		out.Tokens, out.Prefix, out.Items = out.Tokens/k, out.Prefix/k, out.Items/k
+	if out.Turns = len(prefixes); out.Turns > 0 {
+		k := float64(out.Turns)
+		out.Tokens, out.Items = out.Tokens/k, out.Items/k
+		out.Prefix, out.Median = middle(prefixes)
+		out.Part, out.PartMedian = middle(partsOf)
 	}
 	return out, nil
+}
+
+// middle returns mean and median of at least one number, which it sorts.
+func middle(list []float64) (mean, median float64) {
+	slices.Sort(list)
+	for _, x := range list {
+		mean += x
+	}
+	return mean / float64(len(list)), list[len(list)/2]
 }
 
 // commonLines is what two texts begin with, in whole lines.
@@ -76,8 +107,9 @@ func commonLines(a, b string) string {
 func printTurns(w io.Writer, list []shared) {
 	for _, t := range list {
 		if t.Turns > 0 {
-			fmt.Fprintf(w, "turn to turn, repeat %q: the first %.0f of %.0f tokens are those of the pack before (%.1f %%), over %d turns; %.0f %% of the items are\n",
-				t.Repeat, t.Prefix, t.Tokens, 100*t.Prefix/max(1, t.Tokens), t.Turns, 100*t.Items)
+			fmt.Fprintf(w, "turn to turn, repeat %q, %s: of %.0f tokens the first %.0f (median %.0f) are those of the pack before, %.1f %% (median %.1f %%); of the items %.0f %% are\n",
+				t.Repeat, plural(t.Turns, "turn", "turns")+" of "+plural(t.Conversations, "conversation", "conversations"),
+				t.Tokens, t.Prefix, t.Median, 100*t.Part, 100*t.PartMedian, 100*t.Items)
 		}
 	}
 }

@@ -48,6 +48,9 @@ type Request struct {
 	Bytes       int // of the content shown; 0: no limit
 	Counter     token.Counter
 	Denied      map[string]int // policy reason → count
+	// Before are candidates in the order of the session's last pack, −1 for one that is
+	// none any more; what stays of it stands where it was. nil: no pack is kept to.
+	Before []int
 }
 
 // Pack is what a Builder makes. Shown are the indexes of the candidates in the order
@@ -96,30 +99,33 @@ func (b *Builder) Build(req Request, cs []candidate.Candidate) Pack {
 
 // work is one pack being filled.
 type work struct {
-	b      *Builder
-	req    *Request
-	cs     []candidate.Candidate
-	part   []int8 // of each candidate, −1 for one that is dropped
-	kind   []schemas.SectionType
-	day    []string // the heading above an item of the memory section, "" for none
-	fixed  fixedTexts
-	limits [parts]int
-	spent  [parts]int
-	bytes  int   // of the content chosen
-	heavy  []int // candidates that only Bytes keeps out
-	chosen []int // in the order they were chosen
-	costs  []int // of each of these
-	full   bool  // the limit of items kept some out
-	taken  []bool
-	dates  dates
-	heads  map[schemas.SectionType]bool
-	thrift float64 // how much session and cost count
+	b        *Builder
+	req      *Request
+	cs       []candidate.Candidate
+	part     []int8 // of each candidate, −1 for one that is dropped
+	kind     []schemas.SectionType
+	day      []string // the heading above an item of the memory section, "" for none
+	fixed    fixedTexts
+	limits   [parts]int
+	allotted [parts]int // limits before anything was chosen
+	held     int        // of req.Before, the first that are chosen
+	spent    [parts]int
+	bytes    int   // of the content chosen
+	heavy    []int // candidates that only Bytes keeps out
+	chosen   []int // in the order they were chosen
+	costs    []int // of each of these
+	full     bool  // the limit of items kept some out
+	taken    []bool
+	dates    dates
+	runs     [2]covered // of what the last pack did not show, and of what it did
+	again    []bool     // what the last pack showed; nil: there is none
+	thrift   float64    // how much session and cost count
 }
 
 func (b *Builder) plan(req *Request, cs []candidate.Candidate) *work {
 	w := &work{
 		b: b, req: req, cs: cs, part: make([]int8, len(cs)), kind: make([]schemas.SectionType, len(cs)), day: make([]string, len(cs)),
-		taken: make([]bool, len(cs)), heads: map[schemas.SectionType]bool{},
+		taken: make([]bool, len(cs)), runs: [2]covered{newCovered(), newCovered()},
 	}
 	w.dates = newDates(w.count)
 	w.fixed = w.fixedTexts()

@@ -35,8 +35,15 @@ const (
 func (w *work) choose() {
 	w.thrift = w.scarcity()
 	s, limits := w.standing(), w.limits
-	w.greedy(s, func(part int8) int { return w.limits[part] - w.spent[part] })
-	w.greedy(s, func(int8) int { return w.left() })
+	w.allotted = limits
+	best := func() {
+		w.greedy(s, func(part int8) int { return w.limits[part] - w.spent[part] })
+		w.greedy(s, func(int8) int { return w.left() })
+	}
+	best()
+	if len(w.req.Before) > 0 {
+		w.stay(best)
+	}
 	w.place(s)
 	for len(w.chosen) > w.req.Limit {
 		last := len(w.chosen) - 1
@@ -126,7 +133,7 @@ func (w *work) greedy(standing []float64, pot func(part int8) int) {
 			continue
 		}
 		queue.list = append(queue.list, w.priced(i, standing))
-		if day := w.day[i]; day != "" && !w.dates.shown[day] {
+		if day := w.day[i]; day != "" && !w.run(i).days[day] {
 			onDay[day] = append(onDay[day], i)
 		}
 	}
@@ -158,8 +165,9 @@ func (w *work) greedy(standing []float64, pot func(part int8) int) {
 
 // cost is what showing candidate i adds.
 func (w *work) cost(i int) int {
-	cost := w.cs[i].Tokens + w.dates.cost(w.day[i])
-	if !w.heads[w.kind[i]] {
+	run := w.run(i)
+	cost := w.cs[i].Tokens + w.dates.cost(run, w.day[i])
+	if !run.sections[w.kind[i]] {
 		cost += w.count(heading(w.kind[i]))
 	}
 	return cost
@@ -206,8 +214,9 @@ func (w *work) take(i, cost int) {
 	w.bytes += len(w.cs[i].Record.Content.Text())
 	w.taken[i] = true
 	w.chosen, w.costs = append(w.chosen, i), append(w.costs, cost)
-	w.heads[w.kind[i]] = true
-	w.dates.show(w.day[i])
+	run := w.run(i)
+	run.sections[w.kind[i]] = true
+	w.dates.show(run, w.day[i])
 }
 
 // priced is a candidate at what it was worth when it was put in the queue.
@@ -217,7 +226,7 @@ type priced struct {
 }
 
 func (w *work) priced(i int, standing []float64) priced {
-	return priced{i, standing[i] - costWeight*w.thrift*math.Log(float64(max(1, w.cs[i].Tokens+w.dates.cost(w.day[i]))))}
+	return priced{i, standing[i] - costWeight*w.thrift*math.Log(float64(max(1, w.cs[i].Tokens+w.dates.cost(w.run(i), w.day[i]))))}
 }
 
 // byValue is a heap of candidates, best value first, ties by id.

@@ -137,10 +137,7 @@ func (w *work) compose() Pack {
 	}
 	task := Section{Type: schemas.SectionTask, Budget: w.limits[partTask], Tokens: w.count(w.fixed.task), Reason: "the declared task"}
 	text.WriteString(w.fixed.task)
-	var items []Section
-	for _, kind := range []schemas.SectionType{schemas.SectionTools, schemas.SectionKnowledge, schemas.SectionMemory} {
-		items = append(items, w.write(&text, kind, &p))
-	}
+	items := w.write(&text, &p)
 	w.split(items)
 	safety := Section{
 		Type: schemas.SectionPolicy, Budget: w.limits[partSafety], Tokens: w.count(w.fixed.safety),
@@ -161,34 +158,38 @@ func (w *work) compose() Pack {
 	return p
 }
 
-// write renders one section of items.
-func (w *work) write(text *strings.Builder, kind schemas.SectionType, p *Pack) Section {
-	s := Section{Type: kind, Items: w.shown(kind), Reason: "nothing was found for it"}
-	if len(s.Items) == 0 {
-		return s
+// sections of items, in the order in which they stand.
+var sections = [...]schemas.SectionType{schemas.SectionTools, schemas.SectionKnowledge, schemas.SectionMemory}
+
+// write renders the items and returns their sections.
+func (w *work) write(text *strings.Builder, p *Pack) []Section {
+	out := make([]Section, len(sections))
+	for n, kind := range sections {
+		out[n] = Section{Type: kind, Reason: "nothing was found for it"}
 	}
-	head := heading(kind)
-	text.WriteString(head)
-	s.Tokens = w.count(head)
-	last := ""
-	for _, i := range s.Items {
-		if day := w.day[i]; day != "" {
-			h := w.dates.after(last, day)
-			text.WriteString(h)
-			s.Tokens += w.count(h)
-			last = day
+	var at line
+	for _, i := range w.sequence() {
+		s := &out[slices.Index(sections[:], w.kind[i])]
+		if len(s.Items) == 0 {
+			s.Reason = "best value of score against tokens, " + w.b.orders.of(s.Type).words()
+			if w.held > 0 {
+				s.Reason += " behind what stays of the last pack"
+			}
 		}
+		section, day := w.headings(&at, i)
+		text.WriteString(section)
+		text.WriteString(day)
 		p.Shown = append(p.Shown, i)
 		text.WriteString(reference(len(p.Shown)))
 		text.WriteString(w.cs[i].Text)
 		text.WriteByte('\n')
-		s.Tokens += w.cs[i].Tokens
+		s.Items = append(s.Items, i)
+		s.Tokens += w.count(section) + w.count(day) + w.cs[i].Tokens
 		if len(p.Shown) > 999 { // a fourth digit is a token of its own
 			s.Tokens++
 		}
 	}
-	s.Reason = "best value of score against tokens, " + w.b.orders.of(kind).words()
-	return s
+	return out
 }
 
 // split reports the budget of tools, and that of knowledge and memory, which share

@@ -3,6 +3,8 @@ package pack
 import (
 	"strings"
 	"time"
+
+	"satchel/schemas"
 )
 
 // dates are the headings of days, "31 January 2026:". A year that the heading above has
@@ -12,8 +14,17 @@ type dates struct {
 	count func(text string) int
 	known map[int64]string // day → heading with the year
 	days  map[string]date
-	shown map[string]bool // headings with the year
-	years map[string]bool
+}
+
+// covered is what stands over a run of items already: sections, the headings of days,
+// with their years, and these years.
+type covered struct {
+	sections    map[schemas.SectionType]bool
+	days, years map[string]bool
+}
+
+func newCovered() covered {
+	return covered{map[schemas.SectionType]bool{}, map[string]bool{}, map[string]bool{}}
 }
 
 type date struct {
@@ -23,7 +34,7 @@ type date struct {
 }
 
 func newDates(count func(string) int) dates {
-	return dates{count: count, known: map[int64]string{}, days: map[string]date{}, shown: map[string]bool{}, years: map[string]bool{}}
+	return dates{count: count, known: map[int64]string{}, days: map[string]date{}}
 }
 
 // day is the heading above the items of a day, with its year.
@@ -42,22 +53,22 @@ func (d *dates) day(at time.Time) string {
 	return h
 }
 
-// cost is what the heading adds to what is shown.
-func (d *dates) cost(heading string) int {
-	if heading == "" || d.shown[heading] {
+// cost is what the heading adds to a run of items.
+func (d *dates) cost(c *covered, heading string) int {
+	if heading == "" || c.days[heading] {
 		return 0
 	}
 	x := d.days[heading]
-	if d.years[x.year] {
+	if c.years[x.year] {
 		return x.cost
 	}
 	return x.cost + x.more
 }
 
-func (d *dates) show(heading string) {
+func (d *dates) show(c *covered, heading string) {
 	if heading != "" {
-		d.shown[heading] = true
-		d.years[d.days[heading].year] = true
+		c.days[heading] = true
+		c.years[d.days[heading].year] = true
 	}
 }
 

@@ -20,5 +20,6 @@
 //	## User                  the user's message, last, because it changes every turn
 //
 // [n] is the place of the item in the result's list, from 1. What changes least comes
-// first, so that a model's prompt cache hits from turn to turn.
+// first, so that a model's prompt cache hits from turn to turn. A pack that keeps to the
+// one before begins with items of it; then sections may begin anew.
 package pack

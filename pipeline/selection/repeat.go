@@ -47,6 +47,13 @@ type history struct {
 	of    session
 	packs int
 	items map[string]showing
+	last  []Version // the items of the last pack, where it is to be kept to
+}
+
+// Version is an item as it was at a log position.
+type Version struct {
+	ID       string
+	Position int64
 }
 
 type showing struct {
@@ -104,6 +111,35 @@ func (s *Shown) Refer(sc scope.Scope, name string, cs []candidate.Candidate) int
 	return n
 }
 
+// Last returns what the session's last pack showed, in its order; nil when the next was not
+// to keep to it. It MUST NOT be changed.
+func (s *Shown) Last(sc scope.Scope, name string) []Version {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, ok := s.known[sessionOf(sc, name)]
+	if !ok {
+		return nil
+	}
+	return e.Value.(*history).last
+}
+
+// Places returns the candidates that the versions are, −1 for one that is none or has changed.
+func Places(last []Version, cs []candidate.Candidate) []int {
+	at := make(map[Version]int, len(cs))
+	for i := range cs {
+		at[Version{cs[i].Record.ID, cs[i].Record.Position}] = i
+	}
+	out := make([]int, len(last))
+	for n, v := range last {
+		i, ok := at[v]
+		if !ok {
+			i = -1
+		}
+		out[n] = i
+	}
+	return out
+}
+
 // reminder is the line that stands for a text that was shown.
 func reminder(text string, ago int) string {
 	packs := " packs ago) "
@@ -125,8 +161,9 @@ func reminder(text string, ago int) string {
 }
 
 // Add notes the pack that the session was given: the candidates at the indexes shown.
-// A reference counts as no showing, so an item comes back at full length in time.
-func (s *Shown) Add(sc scope.Scope, name string, cs []candidate.Candidate, shown []int) {
+// A reference counts as no showing, so an item comes back at full length in time. keep says
+// that the next pack is to keep to its order.
+func (s *Shown) Add(sc scope.Scope, name string, cs []candidate.Candidate, shown []int, keep bool) {
 	if name == "" || s.packs < 0 {
 		return
 	}
@@ -134,6 +171,13 @@ func (s *Shown) Add(sc scope.Scope, name string, cs []candidate.Candidate, shown
 	defer s.mu.Unlock()
 	h := s.history(sessionOf(sc, name))
 	h.packs++
+	h.last = nil
+	if keep {
+		h.last = make([]Version, len(shown))
+		for n, at := range shown {
+			h.last[n] = Version{cs[at].Record.ID, cs[at].Record.Position}
+		}
+	}
 	for _, at := range shown {
 		if r := &cs[at].Record; !cs[at].Referred && cs[at].Extract == nil {
 			h.items[r.ID] = showing{h.packs, r.Position}

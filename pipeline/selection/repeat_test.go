@@ -2,6 +2,7 @@ package selection
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,7 +38,7 @@ func TestRefer(t *testing.T) {
 	if n := s.Refer(ana, "chat", cs); n != 0 {
 		t.Fatalf("%d references before anything was shown", n)
 	}
-	s.Add(ana, "chat", cs, []int{0, 1, 2})
+	s.Add(ana, "chat", cs, []int{0, 1, 2}, false)
 	for name, test := range map[string]struct {
 		scope    scope.Scope
 		session  string
@@ -71,7 +72,7 @@ func TestRefer(t *testing.T) {
 		if n := s.Refer(ana, "chat", cs); n != 1 {
 			t.Errorf("round %d: %d references", round, n)
 		}
-		s.Add(ana, "chat", cs, []int{0})
+		s.Add(ana, "chat", cs, []int{0}, false)
 	}
 	if n := s.Refer(ana, "chat", pack(7)); n != 0 {
 		t.Errorf("%d references after three packs", n)
@@ -84,7 +85,7 @@ func TestShownIsBounded(t *testing.T) {
 	for i := range 10 {
 		for range 5 {
 			cs := []candidate.Candidate{turnOf(fmt.Sprintf("i%d", i), "", longTurn)}
-			s.Add(ana, fmt.Sprintf("s%d", i), cs, []int{0})
+			s.Add(ana, fmt.Sprintf("s%d", i), cs, []int{0}, false)
 		}
 	}
 	if len(s.known) != 3 || s.recent.Len() != 3 {
@@ -94,8 +95,34 @@ func TestShownIsBounded(t *testing.T) {
 		t.Error("the last session is forgotten")
 	}
 	off := NewShown(RepeatConfig{Packs: -1})
-	off.Add(ana, "s", pack(1), []int{0})
+	off.Add(ana, "s", pack(1), []int{0}, false)
 	if n := off.Refer(ana, "s", pack(1)); n != 0 {
 		t.Error("references though they are off")
+	}
+}
+
+// TestLast holds that the last pack's order is known to the session alone, and to the one
+// pack that follows.
+func TestLast(t *testing.T) {
+	t.Parallel()
+	s, ana := NewShown(RepeatConfig{}), readerOf(t, "acme", "ana")
+	s.Add(ana, "chat", pack(7), []int{2, 0}, true)
+	if got := Places(s.Last(ana, "chat"), pack(7)); !slices.Equal(got, []int{2, 0}) {
+		t.Errorf("the last pack was %v", got)
+	}
+	if got := Places(s.Last(ana, "chat"), pack(8)); !slices.Equal(got, []int{2, -1}) {
+		t.Errorf("with one that changed since it is %v", got)
+	}
+	for _, other := range []struct {
+		scope   scope.Scope
+		session string
+	}{{ana, "other"}, {readerOf(t, "acme", "bo"), "chat"}, {readerOf(t, "else", "ana"), "chat"}} {
+		if last := s.Last(other.scope, other.session); last != nil {
+			t.Errorf("another session knows %v", last)
+		}
+	}
+	s.Add(ana, "chat", pack(7), []int{0}, false)
+	if last := s.Last(ana, "chat"); last != nil {
+		t.Errorf("%v is left of the pack before the last", last)
 	}
 }

@@ -117,6 +117,7 @@ type Query struct {
 	Vector []float32
 	Filter schemas.Filter // of the policy and of the request; the zero Filter finds nothing
 	Where  []Predicate
+	Again  []Version                   // are candidates too, after what was found
 	Graph  *schemas.GraphQuery         // how links are followed; nil: as usual
 	Skip   func(retriever string) bool // retrievers that are not to be asked; nil: none
 	// Vouch returns those of the records that the asker may see whole and that nothing speaks
@@ -193,6 +194,11 @@ func (s *Selector) Rank(ctx context.Context, sc scope.Scope, q Query) (Ranking, 
 		return Ranking{}, err
 	}
 	out.Candidates = s.candidates(a, p, order, &profile)
+	if len(q.Again) > 0 {
+		if err := s.again(ctx, sc, a, p, &out); err != nil {
+			return Ranking{}, storage(ctx, "items could not be read")
+		}
+	}
 	out.Times.Fuse = s.clock().Sub(start)
 	return out, nil
 }
