@@ -44,19 +44,23 @@ type scan struct {
 	question
 	top     heap
 	moments moments
+	under   underway
+	floor   float64 // a score below it does not get to the top
+}
 
-	item  uint32 // the one under way
-	any   bool   // there is one, and it passes
+// underway is the item whose rows are being read.
+type underway struct {
+	item  uint32
+	any   bool // there is one, and it passes
 	score float64
 	row   int
-	floor float64 // a score below it does not get to the top
 }
 
 // run scores rows from up to to, which MUST NOT part an item's rows.
 func (s *scan) run(ctx context.Context, from, to int) error {
 	var dots [block]int32
 	stride := len(s.query)
-	s.item, s.any = gone, false
+	s.under = underway{item: gone}
 	s.rise()
 	for at := from; at < to; {
 		page, off := s.pages[at/pageSize], at%pageSize
@@ -70,40 +74,42 @@ func (s *scan) run(ctx context.Context, from, to int) error {
 		s.take(page.items[off:off+n], page.scales[off:off+n], dots[:n], at)
 		at += n
 	}
-	s.settle()
+	if s.under.any {
+		s.moments.add(s.under.score)
+		s.offer(s.under)
+	}
 	return nil
 }
 
+// take counts the items whose rows end here. What changes row by row is kept beside the
+// scan, in registers: this runs for every row there is.
 func (s *scan) take(items []uint32, scales []float32, dots []int32, at int) {
 	scales, dots = scales[:len(items)], dots[:len(items)]
+	u, m, floor, scale, allowed := s.under, s.moments, s.floor, s.scale, s.allowed
 	for i, item := range items {
-		if item == s.item {
-			if score := cosine(dots[i], scales[i], s.scale); s.any && score > s.score {
-				s.score, s.row = score, at+i
+		score := cosine(dots[i], scales[i], scale)
+		if item == u.item {
+			if u.any && score > u.score {
+				u.score, u.row = score, at+i
 			}
 			continue
 		}
-		s.settle()
-		if s.item, s.any = item, s.passes(item); s.any {
-			s.score, s.row = cosine(dots[i], scales[i], s.scale), at+i
+		if u.any {
+			m.add(u.score)
+			if u.score >= floor {
+				s.offer(u)
+				floor = s.floor
+			}
 		}
+		prof := atomic.LoadUint32(&s.items[item/pageSize].profiles[item%pageSize])
+		u = underway{item: item, any: prof != gone && allowed[prof], score: score, row: at + i}
 	}
+	s.under, s.moments = u, m
 }
 
-// settle counts the item under way.
-func (s *scan) settle() {
-	if !s.any {
-		return
-	}
-	s.any = false
-	s.moments.add(s.score)
-	if s.score >= s.floor {
-		s.offer()
-	}
-}
-
-func (s *scan) offer() {
-	s.top.offer(candidate{item: s.item, row: s.row, score: s.score})
+// offer gives an item to the top; one below the floor changes nothing there.
+func (s *scan) offer(u underway) {
+	s.top.offer(candidate{item: u.item, row: u.row, score: u.score})
 	s.rise()
 }
 
