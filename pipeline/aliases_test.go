@@ -6,8 +6,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"satchel/pipeline"
+	"satchel/pipeline/scope"
+	"satchel/policies"
 	"satchel/schemas"
 )
 
@@ -51,6 +57,12 @@ func TestNamesAreResolved(t *testing.T) {
 		must(t, err)
 		return ids(&res), strings.Join(res.Payload.Explainability.Warnings, "; ")
 	}
+	search := func(query string) string {
+		t.Helper()
+		got, err := w.engine.Search(context.Background(), as(t, "acme", schemas.Public), schemas.SearchRequest{Query: query})
+		must(t, err)
+		return strings.Join(got.Warnings, "; ")
+	}
 	before, _ := find("plain", "O5s", schemas.Public)
 	after, said := find("acme", "O5s", schemas.Public)
 	if slices.Contains(before, "n0") || !slices.Contains(after, "n0") {
@@ -59,6 +71,9 @@ func TestNamesAreResolved(t *testing.T) {
 	if !strings.Contains(said, "names: ") || strings.Contains(said, "rpheus") {
 		t.Errorf("warnings %q", said)
 	}
+	if said := search("O5s"); !strings.Contains(said, "names: ") {
+		t.Errorf("a search: warnings %q", said)
+	}
 	if list, said := find("acme", "Bob", schemas.Confidential); !slices.Contains(list, "n1") || !strings.Contains(said, "names: ") {
 		t.Errorf("for those who may see it: %v, %q", list, said)
 	}
@@ -66,11 +81,41 @@ func TestNamesAreResolved(t *testing.T) {
 		t.Errorf("who may not see the note learns of it: %q", said)
 	}
 	for _, query := range []string{"Mia", "Docker", "BLG"} {
-		if _, said := find("acme", query, schemas.Public); strings.Contains(said, "names: ") {
+		if _, said := find("acme", query, schemas.Public); strings.Contains(said+search(query), "names: ") {
 			t.Errorf("%s is resolved by what policy hides, what has expired or what is injected: %q", query, said)
 		}
 	}
 	if _, said := find("plain", "What does Bob say about O5s?", schemas.Confidential); strings.Contains(said, "names: ") {
 		t.Errorf("a tenant without aliases: %q", said)
+	}
+}
+
+// traced notes the requests that decisions are made for.
+type traced struct {
+	policies.PDP
+	mu       sync.Mutex
+	requests []string
+}
+
+func (p *traced) Decide(ctx context.Context, s scope.Scope, r policies.Request) (policies.Decision, error) {
+	p.mu.Lock()
+	p.requests = append(p.requests, r.RequestID)
+	p.mu.Unlock()
+	return p.PDP.Decide(ctx, s, r)
+}
+
+// TestDecisionsNameTheirRequest: what is asked about names, too, is asked for a request,
+// which the log has where an exception lifts a denial.
+func TestDecisionsNameTheirRequest(t *testing.T) {
+	t.Parallel()
+	var p traced
+	w := openWorld(t, func(c *pipeline.Config) { p.PDP, c.PDP = c.PDP, &p })
+	w.put(t, "acme", memory("def", "level:public", "", "Glossary: Orpheus (O5s) runs our clusters."))
+	req := ask("O5s")
+	req.Meta.ID = "req-1"
+	_, err := w.engine.Context(context.Background(), as(t, "acme", schemas.Public), req)
+	must(t, err)
+	if diff := cmp.Diff([]string{"req-1", "req-1"}, p.requests); diff != "" {
+		t.Errorf("decisions (-want +got):\n%s", diff)
 	}
 }

@@ -67,6 +67,7 @@ func (e *Engine) enter(s scope.Scope, in errand) (*turn, error) {
 		},
 	}
 	t.now = t.started.UTC()
+	t.policyNow = t.now
 	t.ranking.Reranker = "z-fusion/default"
 	t.packed.TLDR.Citations = []string{}
 	return t, nil

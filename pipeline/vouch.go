@@ -21,7 +21,8 @@ func (t *turn) vouch(s scope.Scope) func(context.Context, []schemas.Record) []sc
 		for i := range records {
 			cs[i].Record = records[i]
 		}
-		if _, err := selection.Slice(ctx, s, t.e.cfg.PDP, t.e.cfg.Sanitizer, t.policyNow, t.e.cfg.IDs(), cs); err != nil {
+		var unsaid []string // what is shown is decided on again, and says it
+		if _, err := selection.Slice(ctx, s, &heard{t.e.cfg.PDP, &unsaid, t.request}, t.e.cfg.Sanitizer, t.policyNow, t.e.cfg.IDs(), cs); err != nil {
 			return nil
 		}
 		t.e.defence.Apply(cs, false, t.policyNow)
