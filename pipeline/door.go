@@ -54,9 +54,8 @@ func (e *Engine) enter(s scope.Scope, in errand) (*turn, error) {
 	if err := schemas.Invalid(in.issues); err != nil {
 		return nil, err
 	}
-	if n := len(in.vector); n > 0 && e.cfg.Embedder != nil && n != e.cfg.Embedder.Model().Dimensions {
-		return nil, &schemas.Error{Code: schemas.CodeValidation, Field: "/vector",
-			Message: fmt.Sprintf("has %d numbers, the index has %d", n, e.cfg.Embedder.Model().Dimensions)}
+	if err := e.fits(in.vector, "/vector"); err != nil {
+		return nil, err
 	}
 	t := &turn{
 		e: e, request: e.cfg.IDs(), started: e.cfg.Clock(), query: in.query, limit: in.limit, budget: in.budget,
@@ -71,6 +70,17 @@ func (e *Engine) enter(s scope.Scope, in errand) (*turn, error) {
 	t.ranking.Reranker = "z-fusion/default"
 	t.packed.TLDR.Citations = []string{}
 	return t, nil
+}
+
+// fits refuses a vector that is not as long as the index's.
+func (e *Engine) fits(v []float32, field string) error {
+	if len(v) == 0 || e.cfg.Embedder == nil {
+		return nil
+	}
+	if want := e.cfg.Embedder.Model().Dimensions; len(v) != want {
+		return &schemas.Error{Code: schemas.CodeValidation, Field: field, Message: fmt.Sprintf("has %d numbers, the index has %d", len(v), want)}
+	}
+	return nil
 }
 
 // pass takes the turn through the door's stages.

@@ -127,6 +127,9 @@ func (e *Engine) begin(s scope.Scope, req *schemas.ContextRequest) (*turn, error
 		return nil, err
 	}
 	p := &req.Payload
+	if err := e.fits(p.Query.Vector, "/payload/query/vector"); err != nil {
+		return nil, err
+	}
 	if p.Tenant != "" && p.Tenant != s.Tenant() {
 		return nil, &schemas.Error{Code: schemas.CodeValidation, Field: "/payload/tenant", Message: "is not the tenant of the scope"}
 	}

@@ -229,9 +229,6 @@ func (s *Selector) analyse(ctx context.Context, q *Query, names []string, out *R
 	a.weigh = s.weighings(a)
 	about = with(about, names)
 	a.probe = Probe{Text: about, Vector: q.Vector, Filter: q.Filter, Limit: s.pool, Graph: q.Graph, Entities: append(graph.Entities(q.Text, ""), names...)}
-	if err := s.fits(q.Vector); err != nil {
-		return nil, err
-	}
 	if q.Type == schemas.QueryKeyword || s.vector == nil {
 		if q.Type == schemas.QuerySemantic {
 			return nil, &schemas.Error{Code: schemas.CodeEmbedding, Message: "a semantic query needs a vector index, and there is none"}
@@ -256,18 +253,6 @@ func (s *Selector) analyse(ctx context.Context, q *Query, names []string, out *R
 		}
 	}
 	return a, nil
-}
-
-// fits refuses a vector that is not of the model's length.
-func (s *Selector) fits(v []float32) error {
-	if len(v) == 0 || s.cfg.Embedder == nil {
-		return nil
-	}
-	if want := s.cfg.Embedder.Model().Dimensions; want > 0 && len(v) != want {
-		return &schemas.Error{Code: schemas.CodeValidation, Field: "/payload/query/vector",
-			Message: "has " + strconv.Itoa(len(v)) + " numbers, vectors here have " + strconv.Itoa(want)}
-	}
-	return nil
 }
 
 func zero(v []float32) bool {
