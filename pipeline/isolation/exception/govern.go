@@ -196,7 +196,7 @@ func (g *Registry) List(ctx context.Context, s scope.Scope, ended bool) ([]schem
 		return nil, err
 	}
 	if ended {
-		if err := g.complete(ctx, s, t); err != nil {
+		if err := g.complete(ctx, s, t, now); err != nil {
 			return nil, err
 		}
 	}

@@ -24,7 +24,7 @@ type held struct {
 	position int64
 	folded   int64 // the log was folded up to here
 	uses     int
-	counted  bool   // it has ended and the log was folded beyond its end: uses are all there are
+	counted  bool   // the log was folded beyond its end: uses are all there are
 	marks    []mark // what the trigger has counted, oldest first; one sum without a window
 	endedAt  time.Time
 	cause    string

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -101,6 +102,29 @@ func TestUsesOutliveARestart(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("uses after a restart (-want +got):\n%s", diff)
 		}
+	}
+}
+
+// TestUsesOfTheExpired counts the uses of an exception that expired, and whose end nobody
+// has written yet, in a registry that was opened later.
+func TestUsesOfTheExpired(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	_, err := w.registry.Add(t.Context(), approver(t), draft("read:clearance"))
+	must(t, err)
+	_, item := resource("read:clearance")
+	if !w.passes(t, w.guard, as(t, "acme", "planner"), "read", item) {
+		t.Fatal("the exception does not hold")
+	}
+	w.pass(2 * time.Hour)
+	later, _ := w.wire(t, builtin(t), nil)
+	for range 2 {
+		list, err := later.List(t.Context(), approver(t), true)
+		must(t, err)
+		if len(list) != 1 || list[0].Uses != 1 || list[0].Live {
+			t.Errorf("expired: %+v", list)
+		}
+		must(t, later.Sweep(t.Context(), approver(t)))
 	}
 }
 

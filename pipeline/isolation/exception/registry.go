@@ -167,24 +167,24 @@ func (g *Registry) sync(ctx context.Context, s scope.Scope, t *register, now tim
 	return g.fold(ctx, s, t, slices.DeleteFunc(slices.Collect(maps.Values(t.held)), func(h *held) bool { return h.end(now) != "" }))
 }
 
-// complete counts the uses of what has ended, too, once for each.
-func (g *Registry) complete(ctx context.Context, s scope.Scope, t *register) error {
-	ended := slices.DeleteFunc(slices.Collect(maps.Values(t.held)), func(h *held) bool { return h.counted || h.cause == "" })
+// complete counts the uses of what has ended, too: once, when its end is in the log.
+func (g *Registry) complete(ctx context.Context, s scope.Scope, t *register, now time.Time) error {
+	ended := slices.DeleteFunc(slices.Collect(maps.Values(t.held)), func(h *held) bool { return h.counted || h.end(now) == "" })
 	if err := g.fold(ctx, s, t, ended); err != nil {
 		return err
 	}
 	for _, h := range ended {
-		h.counted = true
+		h.counted = h.cause != ""
 	}
 	return nil
 }
 
 // fold reads the log to its end for some exceptions.
-func (g *Registry) fold(ctx context.Context, s scope.Scope, t *register, live []*held) error {
-	if len(live) == 0 {
+func (g *Registry) fold(ctx context.Context, s scope.Scope, t *register, some []*held) error {
+	if len(some) == 0 {
 		return nil
 	}
-	after := slices.MinFunc(live, func(a, b *held) int { return cmp.Compare(a.folded, b.folded) }).folded
+	after := slices.MinFunc(some, func(a, b *held) int { return cmp.Compare(a.folded, b.folded) }).folded
 	for {
 		entries, err := g.cfg.Log.Read(ctx, s, after, 512)
 		if err != nil {
@@ -195,7 +195,7 @@ func (g *Registry) fold(ctx context.Context, s scope.Scope, t *register, live []
 		}
 		for i := range entries {
 			t.note(&entries[i])
-			for _, h := range live {
+			for _, h := range some {
 				h.observe(&entries[i])
 			}
 		}
