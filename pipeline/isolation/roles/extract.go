@@ -198,7 +198,7 @@ func (m *measure) best(question string, sense []float32, n int, used map[int]boo
 		extra, most = weightCause, mostAgain // what says the question again does not say why
 	}
 	var all []scored
-	for _, i := range m.named(question, m.indexes()) {
+	for _, i := range m.running(question) {
 		q := &m.pool[i]
 		common, meaning := m.overlap(words, q.words), cosine(sense, q.vector)
 		if used[i] || common == 0 && meaning < leastMeaning && m.overlap(m.task, q.words) == 0 {
@@ -224,15 +224,6 @@ func (m *measure) best(question string, sense []float32, n int, used map[int]boo
 			from[snippet] = true
 			out = append(out, s.at)
 		}
-	}
-	return out
-}
-
-// indexes are those of the whole pool.
-func (m *measure) indexes() []int {
-	out := make([]int, len(m.pool))
-	for i := range out {
-		out[i] = i
 	}
 	return out
 }

@@ -9,7 +9,7 @@ import (
 // designation is what a question names by a number or an identifier: "recipe 42", "#17",
 // "INV-1042".
 type designation struct {
-	noun  string // "recipe", in lower case without a plural's s; "" for an identifier that has none
+	noun  string // "recipe", in lower case without a plural's s; "#", or what an identifier begins with
 	value string // "42", "inv-1042"
 }
 
@@ -72,13 +72,13 @@ const (
 func fits(asked []designation, heading, text string) fit {
 	for _, where := range []string{text, heading} { // the nearest that names one decides
 		here := designations(where)
-		for _, a := range asked {
-			if slices.Contains(here, a) {
-				return fitNamed
-			}
-			if slices.ContainsFunc(here, func(d designation) bool { return d.noun == a.noun }) {
-				return fitRival
-			}
+		if slices.ContainsFunc(here, func(d designation) bool { return slices.Contains(asked, d) }) {
+			return fitNamed
+		}
+		if slices.ContainsFunc(here, func(d designation) bool {
+			return slices.ContainsFunc(asked, func(a designation) bool { return a.noun == d.noun })
+		}) {
+			return fitRival
 		}
 	}
 	if figure.MatchString(text) {
@@ -87,11 +87,14 @@ func fits(asked []designation, heading, text string) fit {
 	return fitOpen
 }
 
-// named leaves, of what is in the running, what is about that which a question names by
-// number or identifier: nothing that names another one, and nothing with other figures
-// where something names it. Where others of its kind are named and it is not, nothing is
-// about it.
-func (m *measure) named(question string, running []int) []int {
+// running are the sentences, by index, that may be about what a question names by number
+// or identifier: none that names another one, and none with other figures where something
+// names it. Where others of its kind are named and it is not, nothing is about it.
+func (m *measure) running(question string) []int {
+	running := make([]int, len(m.pool))
+	for i := range running {
+		running[i] = i
+	}
 	asked := designations(question)
 	if len(asked) == 0 {
 		asked = designations(m.asked)

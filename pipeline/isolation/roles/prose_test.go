@@ -51,6 +51,17 @@ func TestAnswersTheNumberAsked(t *testing.T) {
 	}
 }
 
+// TestAnswersBothNumbersAsked: of two that a question names neither rules out the other.
+func TestAnswersBothNumbersAsked(t *testing.T) {
+	t.Parallel()
+	a := answered(t, "How many grams of salt does recipe 44 take more than recipe 41?",
+		known("r41", schemas.KindMemory, "Recipe 41 takes 287 grams of salt."), known("r44", schemas.KindMemory, "Recipe 44 takes 308 grams of salt."),
+		known("r47", schemas.KindMemory, "Recipe 47 takes 329 grams of salt."))
+	if !strings.Contains(a.Text, "308 grams") || !strings.Contains(a.Text, "287 grams") || strings.Contains(a.Text, "329 grams") {
+		t.Errorf("recipe 44 takes 308 grams, recipe 41 takes 287; answered %q", a.Text)
+	}
+}
+
 // TestCodeAndTitlesAreNoAnswers has code, a commit's title and a heading that hold the
 // words of the question, and then a sentence beside them.
 func TestCodeAndTitlesAreNoAnswers(t *testing.T) {
