@@ -71,3 +71,22 @@ func TestOneOfManyBeginsARun(t *testing.T) {
 		t.Error("the run has no principal")
 	}
 }
+
+// TestOnesOwnRunIsNobodyElses: who begins a run twice at once has it, and both hand-overs
+// are in it.
+func TestOnesOwnRunIsNobodyElses(t *testing.T) {
+	t.Parallel()
+	w := open(t, nil)
+	var group sync.WaitGroup
+	for range 24 {
+		group.Go(func() {
+			if _, err := w.crew.Play(t.Context(), as(t, "mine", schemas.Internal), roles.Planner, schemas.RoleRequest{RequestID: "run-1", Task: question}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if n := len(w.entries(t, "run-1")); n != 24 {
+		t.Errorf("%d hand-overs", n)
+	}
+}

@@ -56,8 +56,12 @@ func (st *step) handOver(ctx context.Context, reply *schemas.RoleReply, external
 		Extensions: map[string]string{"datacontenttype": "application/json", "dataschema": schemas.DataSchema(schemas.TypeRoleHandedOver)},
 	}
 	outcomes, err := st.cfg.Log.Append(ctx, eventlog.Batch{Drafts: []eventlog.Draft{draft}})
-	if err == nil && len(outcomes) == 1 && outcomes[0].Status == eventlog.Reused { // somebody else was first
-		return handover{}, st.foreign()
+	if err == nil && len(outcomes) == 1 && outcomes[0].Status == eventlog.Reused { // the run was begun meanwhile
+		if err := st.claim(ctx); err != nil {
+			return handover{}, err
+		}
+		st.id, reply.Next = st.cfg.IDs(), "" // by this principal
+		return st.handOver(ctx, reply, external)
 	}
 	if err != nil || len(outcomes) != 1 || outcomes[0].Status != eventlog.Appended {
 		return handover{}, &schemas.Error{Code: schemas.CodeStorage, Message: "the hand-over could not be logged, so the run ends"}

@@ -26,16 +26,6 @@ const (
 	rotLeast     = 8    // candidates before a share means something
 )
 
-// The anomalies.
-const (
-	BudgetCreep     = schemas.AnomalyBudgetCreep
-	RelevanceDrop   = schemas.AnomalyRelevanceDrop
-	WriterFlood     = schemas.AnomalyWriterFlood
-	RepeatedDenials = schemas.AnomalyRepeatedDenials
-	Injection       = schemas.AnomalyInjection
-	ContextRot      = schemas.AnomalyContextRot
-)
-
 // guard looks at the run, its session, its principal and what it wrote. An auditor who asks
 // without a pack sees every session and principal of the tenant, and every auditor all
 // writers.
@@ -102,20 +92,20 @@ func (s *stream) findings(name string, now time.Time) []schemas.Finding {
 		}
 	}
 	if denials >= denyLimit {
-		add(RepeatedDenials, float64(denials), denyLimit, "requests that policy refused or emptied within ten minutes")
+		add(schemas.AnomalyRepeatedDenials, float64(denials), denyLimit, "requests that policy refused or emptied within ten minutes")
 	}
 	if len(s.packs) == 0 {
 		return out
 	}
 	last := s.packs[len(s.packs)-1]
 	if last.injections > 0 {
-		add(Injection, float64(last.injections), 1, "items left out of the last context as injected instructions")
+		add(schemas.AnomalyInjection, float64(last.injections), 1, "items left out of the last context as injected instructions")
 	}
 	if last.candidates >= rotLeast && float64(last.rotten) >= rotShare*float64(last.candidates) {
-		add(ContextRot, float64(last.rotten)/float64(last.candidates), rotShare, "of the last context's candidates are duplicates, stale or superseded")
+		add(schemas.AnomalyContextRot, float64(last.rotten)/float64(last.candidates), rotShare, "of the last context's candidates are duplicates, stale or superseded")
 	}
 	if over := float64(last.tokens) / float64(max(last.budget, 1)); over > overBudget {
-		add(BudgetCreep, over, overBudget, "times the token budget")
+		add(schemas.AnomalyBudgetCreep, over, overBudget, "times the token budget")
 	}
 	before := s.packs[:len(s.packs)-1]
 	if len(before) < leastHistory {
@@ -125,12 +115,12 @@ func (s *stream) findings(name string, now time.Time) []schemas.Finding {
 	usual := median(before)
 	switch {
 	case growth >= creepLimit && usual > 0 && last.relevance <= rotRelevance*usual:
-		add(ContextRot, growth, creepLimit, fmt.Sprintf("times the tokens, at %.0f %% of the usual relevance", 100*last.relevance/usual))
+		add(schemas.AnomalyContextRot, growth, creepLimit, fmt.Sprintf("times the tokens, at %.0f %% of the usual relevance", 100*last.relevance/usual))
 	case growth >= creepLimit*asked:
-		add(BudgetCreep, growth/asked, creepLimit, "times the tokens of the first contexts for the budget asked for, rising each time")
+		add(schemas.AnomalyBudgetCreep, growth/asked, creepLimit, "times the tokens of the first contexts for the budget asked for, rising each time")
 	}
 	if usual > 0 && last.relevance <= dropLimit*usual {
-		add(RelevanceDrop, last.relevance/usual, dropLimit, "of the usual relevance")
+		add(schemas.AnomalyRelevanceDrop, last.relevance/usual, dropLimit, "of the usual relevance")
 	}
 	return out
 }
@@ -181,7 +171,7 @@ func (t *watched) floods(now time.Time, principal string, auditor bool) []schema
 		if n < floodLimit || float64(n) < floodShare*float64(all) || !auditor && agent != principal {
 			continue
 		}
-		out = append(out, schemas.Finding{Anomaly: WriterFlood, Subject: "writer:" + agent, Value: float64(n), Limit: floodLimit, Detail: "memories of one writer within a minute"})
+		out = append(out, schemas.Finding{Anomaly: schemas.AnomalyWriterFlood, Subject: "writer:" + agent, Value: float64(n), Limit: floodLimit, Detail: "memories of one writer within a minute"})
 	}
 	slices.SortFunc(out, func(a, b schemas.Finding) int { return cmp.Compare(b.Value, a.Value) })
 	return out

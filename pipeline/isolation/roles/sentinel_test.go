@@ -54,7 +54,7 @@ func (h *history) findings(s scope.Scope, session string) []string {
 	var out []string
 	for _, f := range reply.Findings {
 		out = append(out, f.Anomaly+" "+f.Subject)
-		if f.Value < f.Limit && f.Anomaly != roles.RelevanceDrop {
+		if f.Value < f.Limit && f.Anomaly != schemas.AnomalyRelevanceDrop {
 			h.t.Errorf("%s: %g is below its limit %g", f.Anomaly, f.Value, f.Limit)
 		}
 	}
