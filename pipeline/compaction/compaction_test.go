@@ -220,3 +220,12 @@ func BenchmarkShorten30k(b *testing.B) {
 		})
 	}
 }
+
+// TestShortenEndsOnWhatIsNoText has bytes of which none begins a character.
+func TestShortenEndsOnWhatIsNoText(t *testing.T) {
+	t.Parallel()
+	cs := []candidate.Candidate{{Record: schemas.Record{MemoryItem: schemas.MemoryItem{ID: "a", Kind: schemas.KindMemory, Content: schemas.TextContent(strings.Repeat("\x80", 5000))}}}}
+	if n := compaction.Shorten(cs, compaction.Options{Query: "x", Budget: 100, Counter: token.Estimate{}}); n != 1 {
+		t.Errorf("%d items are shorter", n)
+	}
+}

@@ -21,7 +21,7 @@ func units(text string) []schemas.Span {
 			if space := strings.LastIndexByte(text[s.Start:cut], ' '); space > maxUnit/2 {
 				cut = s.Start + space
 			}
-			for cut > s.Start && !utf8.RuneStart(text[cut]) {
+			for back := 0; back < utf8.UTFMax && !utf8.RuneStart(text[cut]); back++ { // what goes on for longer is no text
 				cut--
 			}
 			from, to := segment.Trim(text, s.Start, cut)
