@@ -52,7 +52,7 @@ type recovering struct {
 	asked []string // in the order of the request
 	ids   []string // of those, the ones that the report names
 	spans map[string][]schemas.Span
-	seen  map[string]*schemas.ContextItem // what the pack shows in part
+	seen  map[string]*schemas.ContextItem // what the pack shows, whole or in part
 }
 
 // named keeps of what is asked for what the report names: items of which something was

@@ -13,7 +13,8 @@ import (
 // refills is how often a pack is filled anew without the summaries that repeat it.
 const refills = 3
 
-// build fills the pack, without summaries that say nothing but what it shows anyway.
+// build fills the pack, without summaries that say nothing but what it shows anyway, as
+// far as refills finds them.
 func (t *turn) build(req pack.Request, cs []candidate.Candidate) pack.Pack {
 	if !slices.ContainsFunc(cs, summarises) {
 		return t.compose(req, cs)

@@ -75,6 +75,7 @@ func isAlnum(c byte) bool { return isLower(c) || isDigit(c) || c >= 'A' && c <= 
 const (
 	wantID    = "must be 1 to 128 of the characters A-Z a-z 0-9 . _ : -"
 	wantToken = "must be 1 to 64 of the characters A-Z a-z 0-9 _ -"
+	wantRel   = "must be caused_by, supersedes, mentions, part_of, follows or derived_from"
 	required  = "is required"
 )
 

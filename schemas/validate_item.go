@@ -256,7 +256,7 @@ func (c *checker) links(pointer, from string, links []Link) {
 	for i := range links {
 		l := &links[i]
 		if !validRel(l.Rel) {
-			c.add(at(pointer, i)+"/rel", orRequired(string(l.Rel), "must be caused_by, supersedes, mentions, part_of, follows or derived_from"))
+			c.add(at(pointer, i)+"/rel", orRequired(string(l.Rel), wantRel))
 		}
 		if !ValidID(l.To) {
 			c.add(at(pointer, i)+"/to", orRequired(l.To, wantID))

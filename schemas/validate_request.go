@@ -125,7 +125,7 @@ func (c *checker) graph(pointer string, q *Query) {
 	c.most(pointer+"/rels", len(g.Rels))
 	for i, r := range g.Rels {
 		if !validRel(r) {
-			c.add(at(pointer+"/rels", i), "must be caused_by, supersedes, mentions, part_of, follows or derived_from")
+			c.add(at(pointer+"/rels", i), wantRel)
 		}
 	}
 	c.most(pointer+"/kinds", len(g.Kinds))

@@ -67,7 +67,7 @@ func Like(times int64, line, pattern string) string {
 	var b strings.Builder
 	b.WriteString(strconv.FormatInt(times, 10) + " lines like: ")
 	want := strings.FieldsFunc(pattern, blank)
-	all, at, open := len(want) == 1, 0, -1 // open: where what differs ends so far
+	all, at, open := len(want) == 1, 0, false // open: within braces
 	for i := 0; at < len(line); i++ {
 		from := at + len(line[at:]) - len(strings.TrimLeftFunc(line[at:], blank))
 		to := len(line)
@@ -75,21 +75,17 @@ func Like(times int64, line, pattern string) string {
 			to = from + n
 		}
 		varies := from < to && (all && want[0] == Varies || i < len(want) && want[i] == Varies)
-		if open >= 0 && !varies {
+		if open && !varies {
 			b.WriteByte('}')
-			open = -1
 		}
 		b.WriteString(line[at:from])
-		if varies && open < 0 {
+		if varies && !open {
 			b.WriteByte('{')
 		}
-		if varies {
-			open = to
-		}
 		b.WriteString(line[from:to])
-		at = to
+		at, open = to, varies
 	}
-	if open >= 0 {
+	if open {
 		b.WriteByte('}')
 	}
 	return b.String()

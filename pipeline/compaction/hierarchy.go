@@ -50,8 +50,9 @@ const (
 )
 
 // Summarise makes summaries of the leaves from the bottom up: of each item of 96 tokens or
-// more that has three sentences, of each run of items that stand together in a session and on a day, and of each session with
-// more than one such run. A level takes its lines from the one below and cites them
+// more that has three sentences, of each run of items that stand together in a session
+// and on a day, and of each session with more than one such run. A summary that would
+// save nothing is not made. A level takes its lines from the one below and cites them
 // there: a session's line cites a cluster's, that one an item or its summary, down to
 // the characters. A session's summary takes at most budget tokens. Sentences are taken
 // by relevance to the query and by what they say that is not said yet.

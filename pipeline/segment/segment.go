@@ -1,7 +1,7 @@
 // Package segment says where sentences end: where Unicode's text segmentation (UAX #29)
 // says so, in any script, and at line ends, but not after an abbreviation, an initial or a
-// number that begins a line, and not before a small letter. It is the one place that does,
-// for what is summarised, compacted and quoted.
+// number of up to three digits that begins a sentence, and not before a small letter. It
+// is the one place that does, for what is summarised, compacted and quoted.
 package segment
 
 import (
