@@ -8,15 +8,13 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"net/url"
 	"os"
 	"strings"
 	"sync"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver "sqlite"
-
 	"satchel/pipeline/embed"
+	"satchel/pipeline/walfile"
 )
 
 // touchAfter is how old a row's time of last use may be before a hit renews it.
@@ -68,27 +66,11 @@ func openFile(ctx context.Context, path string, model embed.Model, limit int64, 
 	return tryFile(ctx, path, model, limit)
 }
 
-// create makes the file, for its owner alone, when there is none: SQLite would make it, and
-// with it the files beside it, for everybody to read. A file that is there is not opened,
-// as closing it would end SQLite's locks on it.
-func create(path string) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return f.Close()
-}
-
 func tryFile(ctx context.Context, path string, model embed.Model, limit int64) (*file, error) {
-	if err := create(path); err != nil {
+	if err := walfile.Create(path); err != nil {
 		return nil, err
 	}
-	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}
-	db, err := sql.Open("sqlite", u.String()+"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)"+
-		"&_pragma=secure_delete(1)&_pragma=temp_store(MEMORY)&_txlock=immediate")
+	db, err := sql.Open("sqlite", walfile.DSN(path, "_txlock=immediate"))
 	if err != nil {
 		return nil, err
 	}
@@ -235,12 +217,8 @@ func (f *file) scrub(ctx context.Context) error {
 	if _, err := f.db.ExecContext(ctx, "DELETE FROM vectors"); err != nil {
 		return fmt.Errorf("scrub embedding cache: %w", err)
 	}
-	var busy, frames, done int
-	if err := f.db.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &done); err != nil {
+	if err := walfile.Empty(ctx, f.db); err != nil {
 		return fmt.Errorf("scrub embedding cache: %w", err)
-	}
-	if busy != 0 {
-		return errors.New("scrub embedding cache: a reader holds the write-ahead log")
 	}
 	return f.count(ctx)
 }

@@ -18,7 +18,7 @@ import (
 	"strings"
 
 	"satchel/pipeline/store/eventlog"
-	"satchel/pipeline/store/internal/sqlitefile"
+	"satchel/pipeline/walfile"
 )
 
 // Config says where the database is. Path is required.
@@ -71,7 +71,7 @@ func open(ctx context.Context, cfg Config) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := sqlitefile.Create(path); err != nil {
+	if err := walfile.Create(path); err != nil {
 		return nil, err
 	}
 	db := &DB{

@@ -14,14 +14,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
-	"net/url"
-	"os"
 	"runtime"
 	"sync"
 
-	"modernc.org/sqlite" // the driver "sqlite"
+	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"satchel/pipeline/walfile"
 )
 
 // Config says where and how. Path and Corrupt are required.
@@ -69,15 +68,16 @@ func Open(ctx context.Context, c Config) (*File, error) {
 	if c.Readers <= 0 {
 		c.Readers = max(4, 2*runtime.GOMAXPROCS(0))
 	}
-	if err := Create(c.Path); err != nil {
+	if err := walfile.Create(c.Path); err != nil {
 		return nil, err
 	}
-	write, err := sql.Open("sqlite", c.dsn("_txlock=immediate"))
+	cache := fmt.Sprintf("_pragma=cache_size(-%d)&", c.CacheKiB)
+	write, err := sql.Open("sqlite", walfile.DSN(c.Path, cache+"_txlock=immediate"))
 	if err != nil {
 		return nil, err
 	}
 	write.SetMaxOpenConns(1)
-	read, err := sql.Open("sqlite", c.dsn("_pragma=query_only(1)"))
+	read, err := sql.Open("sqlite", walfile.DSN(c.Path, cache+"_pragma=query_only(1)"))
 	if err != nil {
 		return nil, errors.Join(err, write.Close())
 	}
@@ -107,26 +107,6 @@ func (f *File) prepare(ctx context.Context) (err error) {
 	return nil
 }
 
-// Create makes a file, for its owner alone, when there is none: SQLite would make it, and
-// with it the files beside it, for everybody to read. A file that is there is not opened,
-// as closing it would end SQLite's locks on it.
-func Create(path string) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return f.Close()
-}
-
-func (c *Config) dsn(option string) string {
-	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: c.Path}).EscapedPath()}
-	return fmt.Sprintf("%s?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)"+
-		"&_pragma=secure_delete(1)&_pragma=cache_size(-%d)&_pragma=temp_store(MEMORY)&%s", u.String(), c.CacheKiB, option)
-}
-
 // Close closes the file. Calls under way fail.
 func (f *File) Close() error {
 	return errors.Join(CloseAll(f.open, f.move, f.checkpoint), f.Read.Close(), f.Write.Close())
@@ -146,14 +126,7 @@ func CloseAll(statements ...*sql.Stmt) error {
 // Scrub empties the write-ahead log, so that what was removed is in no file any more. It
 // waits for readers, up to ten seconds.
 func (f *File) Scrub(ctx context.Context) error {
-	var busy, frames, done int
-	if err := f.Write.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &done); err != nil {
-		return f.Named(err)
-	}
-	if busy != 0 {
-		return errors.New("a reader holds the write-ahead log")
-	}
-	return nil
+	return f.Named(walfile.Empty(ctx, f.Write))
 }
 
 // Checkpoint returns a tenant's checkpoint, 0 for none.
