@@ -117,7 +117,7 @@ type work struct {
 	full     bool  // the limit of items kept some out
 	taken    []bool
 	dates    dates
-	runs     [2]covered // of what the last pack did not show, and of what it did
+	runs     [2]covered // of what the last pack did not show, and, where one is kept to, of what it did
 	again    []bool     // what the last pack showed; nil: there is none
 	thrift   float64    // how much session and cost count
 }
@@ -125,7 +125,7 @@ type work struct {
 func (b *Builder) plan(req *Request, cs []candidate.Candidate) *work {
 	w := &work{
 		b: b, req: req, cs: cs, part: make([]int8, len(cs)), kind: make([]schemas.SectionType, len(cs)), day: make([]string, len(cs)),
-		taken: make([]bool, len(cs)), runs: [2]covered{newCovered(), newCovered()},
+		taken: make([]bool, len(cs)), runs: [2]covered{newCovered()},
 	}
 	w.dates = newDates(w.count)
 	w.fixed = w.fixedTexts()

@@ -125,6 +125,9 @@ func (s *Shown) Last(sc scope.Scope, name string) []Version {
 
 // Places returns the candidates that the versions are, −1 for one that is none or has changed.
 func Places(last []Version, cs []candidate.Candidate) []int {
+	if len(last) == 0 {
+		return nil
+	}
 	at := make(map[Version]int, len(cs))
 	for i := range cs {
 		at[Version{cs[i].Record.ID, cs[i].Record.Position}] = i
