@@ -28,12 +28,13 @@ func (w *work) stay(choice func()) {
 	w.giveUp(len(w.chosen))
 	w.spent, w.bytes, w.heavy = [parts]int{}, 0, nil
 	w.limits = w.allotted
+	w.runs = [2]covered{newCovered(), newCovered()}
 	var last line
 	for _, i := range w.req.Before[:n] {
 		w.take(i, w.next(&last, i))
 	}
 	w.held = n
-	w.runs = [2]covered{newCovered(), newCovered()} // what follows has headings of its own
+	w.runs[1] = newCovered() // what follows has headings of its own
 	choice()
 }
 
