@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"time"
 
 	"satchel/emitters"
@@ -33,6 +34,7 @@ type importFilesCmd struct {
 	Kind   string            `help:"Kind of items that name none." default:"memory"`
 	Name   string            `help:"Name of the folder of Markdown; its files keep their ids wherever the folder is." placeholder:"NAME"`
 	Agent  string            `help:"Agent that publishes." default:"import"`
+	Keep   bool              `help:"Leave as it is what is no longer in the Markdown."`
 	Strict bool              `help:"Publish nothing when an item is malformed."`
 }
 
@@ -44,7 +46,10 @@ An item without created_at gets the time its file was changed; from standard inp
 An item is a line of JSONL, or what stands under a heading of a Markdown file, with the headings above it on
 its first line. A line without an id gets one of its content; a section's is made from its headings and from
 where the file is, or --name and the path below the folder, so that a changed section replaces what was read
-of it before and one of another folder never does. What is no longer in a file stays until it is forgotten.
+of it before and one of another folder never does. A section that is no longer in its file, and those of a
+file that is no longer in a folder that is read, end (valid_to): requests show them no longer. For this the
+log is read, in the data folder (--dir) or the database; where it is not on this machine, or with --keep,
+they stay.
 
 Examples:
   satchel import memories.jsonl
@@ -59,11 +64,12 @@ type imported struct {
 	Published int `json:"published"`
 	Known     int `json:"known"` // of those, what the log had already
 	Malformed int `json:"malformed"`
+	Ended     int `json:"ended"` // sections of Markdown that are gone
 }
 
 // Run publishes what the paths hold.
 func (c *importFilesCmd) Run(ctx context.Context, a *app) error {
-	items, count, err := c.read(a)
+	items, md, count, err := c.read(a)
 	if err != nil {
 		return err
 	}
@@ -79,10 +85,16 @@ func (c *importFilesCmd) Run(ctx context.Context, a *app) error {
 	defer bar.end()
 	var head schemas.HeadReply // a tenant without a log has none
 	counts := conn.logCall(ctx, "head", struct{}{}, &head) == nil
+	held, here := map[string]heldValue{}, true
+	if len(md.files)+len(md.folders) > 0 && counts && !c.Keep {
+		if held, here, err = a.heldMarkdown(ctx, &head); err != nil {
+			return err
+		}
+	}
 	const chunk = 500
 	for start := 0; start < len(items); start += chunk {
 		end := min(start+chunk, len(items))
-		known, err := c.publish(ctx, conn, a, items[start:end], head.Size, counts)
+		known, err := c.publish(ctx, conn, a, items[start:end], held, head.Size, counts)
 		if err != nil {
 			return fmt.Errorf("after %d items: %w", count.Published, err)
 		}
@@ -90,13 +102,10 @@ func (c *importFilesCmd) Run(ctx context.Context, a *app) error {
 		count.Known += known
 		bar.set(int64(end), int64(len(items)))
 	}
-	if a.JSON {
-		err = a.printJSON(count)
-	} else {
-		_, err = fmt.Fprintf(a.out, "%s read, %d published: %d new, %d known already, %d malformed\n",
-			plural(count.Read, "item", "items"), count.Published, count.Published-count.Known, count.Known, count.Malformed)
+	if count.Ended, err = c.end(ctx, conn, a, held, md); err != nil {
+		return err
 	}
-	if err != nil {
+	if err := count.print(a, here); err != nil {
 		return err
 	}
 	if count.Malformed > 0 {
@@ -105,9 +114,27 @@ func (c *importFilesCmd) Run(ctx context.Context, a *app) error {
 	return nil
 }
 
-// publish sends items in one atomic batch, each under an id made from its content. It
-// returns how many the log had already when it had size entries, where counts says so.
-func (c *importFilesCmd) publish(ctx context.Context, conn *client, a *app, items []schemas.MemoryItem, size int64, counts bool) (int, error) {
+// print says what was done; here is whether what is gone could be looked for.
+func (d *imported) print(a *app, here bool) error {
+	if !here {
+		fmt.Fprintln(a.err, "the log is not on this machine, so sections that are gone were not looked for")
+	}
+	if a.JSON {
+		return a.printJSON(d)
+	}
+	ended := ""
+	if d.Ended > 0 {
+		ended = "; " + plural(d.Ended, "section that is gone has", "sections that are gone have") + " ended"
+	}
+	_, err := fmt.Fprintf(a.out, "%s read, %d published: %d new, %d known already, %d malformed%s\n",
+		plural(d.Read, "item", "items"), d.Published, d.Published-d.Known, d.Known, d.Malformed, ended)
+	return err
+}
+
+// publish sends items in one atomic batch, each under an id made from its content and, for one
+// that ends or is there again, from what of it is held. It returns how many the log had already when it had
+// size entries, where counts says so.
+func (c *importFilesCmd) publish(ctx context.Context, conn *client, a *app, items []schemas.MemoryItem, held map[string]heldValue, size int64, counts bool) (int, error) {
 	next := 0
 	ids := make([]string, len(items))
 	for i := range items {
@@ -117,6 +144,9 @@ func (c *importFilesCmd) publish(ctx context.Context, conn *client, a *app, item
 		}
 		sum := sha256.Sum256(raw)
 		ids[i] = hex.EncodeToString(sum[:16])
+		if h, ok := held[items[i].ID]; ok && h.item.ValidTo.IsZero() != items[i].ValidTo.IsZero() {
+			ids[i] += "." + strconv.FormatInt(h.position, 10)
+		}
 	}
 	e, err := emitters.New(conn.nc, emitters.Config{Tenant: a.Tenant, Agent: c.Agent, Labels: c.Label,
 		NewID: func() string { next++; return ids[next-1] }})
@@ -152,7 +182,7 @@ func alreadyLogged(ctx context.Context, e *emitters.Emitter, receipts []schemas.
 }
 
 // read collects the items of every path and prints what is malformed.
-func (c *importFilesCmd) read(a *app) ([]schemas.MemoryItem, imported, error) {
+func (c *importFilesCmd) read(a *app) ([]schemas.MemoryItem, *markdownRead, imported, error) {
 	var items []schemas.MemoryItem
 	var count imported
 	add := func(where string, item schemas.MemoryItem, issues []schemas.Issue) {
@@ -169,22 +199,22 @@ func (c *importFilesCmd) read(a *app) ([]schemas.MemoryItem, imported, error) {
 			fmt.Fprintf(a.err, "%s: %s: %s\n", where, orDocument(i.Pointer), i.Message)
 		}
 	}
-	seen := map[string]string{} // Markdown files by id
+	md := newMarkdownRead()
 	for _, p := range c.Paths {
 		info, err := os.Stat(p)
 		switch {
 		case p != "-" && err != nil:
-			return nil, count, usagef("%v", err)
+			return nil, md, count, usagef("%v", err)
 		case p != "-" && (info.IsDir() || isMarkdown(p)):
-			err = c.readFolder(a, p, info.IsDir(), seen, add)
+			err = c.readFolder(a, p, info.IsDir(), md, add)
 		default:
 			err = c.readLines(a, p, add)
 		}
 		if err != nil {
-			return nil, count, err
+			return nil, md, count, err
 		}
 	}
-	return items, count, nil
+	return items, md, count, nil
 }
 
 // readLines reads one JSONL file.

@@ -13,6 +13,12 @@ import (
 	"satchel/schemas"
 )
 
+// What the items of Markdown have in common.
+const (
+	markdownID       = "md:"      // their ids begin with it
+	markdownCategory = "markdown" // their category
+)
+
 func isMarkdown(name string) bool { return strings.EqualFold(filepath.Ext(name), ".md") }
 
 // markdownFile is a Markdown file and what its item's id is made from: where the file
@@ -49,18 +55,20 @@ func (f *markdownFile) id(root string) string {
 		key = filepath.ToSlash(filepath.Join(root, filepath.FromSlash(f.rel))) // the same for each folder above it
 	}
 	sum := sha256.Sum256([]byte(key))
-	return "md:" + hex.EncodeToString(sum[:12])
+	return markdownID + hex.EncodeToString(sum[:12])
 }
 
 // readFolder makes items of the sections of each Markdown file below dir, or of dir itself when it is
-// one. seen has the files that this import read, by id.
-func (c *importFilesCmd) readFolder(a *app, dir string, isDir bool, seen map[string]string, add func(string, schemas.MemoryItem, []schemas.Issue)) error {
+// one, and notes in md what it read.
+func (c *importFilesCmd) readFolder(a *app, dir string, isDir bool, md *markdownRead, add func(string, schemas.MemoryItem, []schemas.Issue)) error {
 	root, file, err := c.markdownIn(dir, isDir)
 	if err != nil {
 		return err
 	}
 	start := root
-	if !isDir {
+	if isDir {
+		md.folders = append(md.folders, markdownFolder{root, file})
+	} else {
 		start = filepath.Join(root, filepath.Base(dir))
 	}
 	return filepath.WalkDir(start, func(p string, d fs.DirEntry, err error) error {
@@ -84,16 +92,19 @@ func (c *importFilesCmd) readFolder(a *app, dir string, isDir bool, seen map[str
 		}
 		file.rel = filepath.ToSlash(rel)
 		id := file.id(root)
-		if other, ok := seen[id]; ok && other != p {
+		if other, ok := md.files[id]; ok && other != p {
 			return usagef("%s and %s would be one item, as both are %s of %q: import them apart, each under a --name of its own", other, p, file.rel, file.name)
 		} else if ok {
 			return nil // named twice
 		}
-		seen[id] = p
+		md.files[id] = p
 		item := schemas.MemoryItem{ID: id, Type: schemas.Semantic, Kind: schemas.Kind(c.Kind),
 			Scope: schemas.MemoryScope{Tenant: a.Tenant}, CreatedAt: info.ModTime().UTC().Truncate(time.Second), SecurityLabel: c.Label,
-			Category: "markdown", Provenance: schemas.Provenance{SourceURI: "file:" + file.name + "/" + file.rel}}
-		markdown(p, string(text), item, add)
+			Category: markdownCategory, Provenance: schemas.Provenance{SourceURI: "file:" + file.name + "/" + file.rel}}
+		markdown(p, string(text), item, func(where string, item schemas.MemoryItem, issues []schemas.Issue) {
+			md.ids[item.ID] = strings.TrimSpace(string(text)) != ""
+			add(where, item, issues)
+		})
 		return nil
 	})
 }

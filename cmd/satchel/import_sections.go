@@ -91,7 +91,10 @@ func headingOf(line string) (int, string) {
 }
 
 // title is the path in words.
-func (s *section) title() string { return strings.Join(s.path, " › ") }
+func (s *section) title() string { return strings.Join(s.path, pathMark) }
+
+// pathMark stands between the headings of a path.
+const pathMark = " › "
 
 // content is what is remembered of a section: its path on a line, and the text.
 func (s *section) content() string {
@@ -131,7 +134,7 @@ func (s *section) id(file string, first bool) string {
 		return file
 	}
 	sum := sha256.Sum256([]byte(file + "\x00" + strings.Join(s.path, "\x00") + "\x00" + strconv.Itoa(s.place)))
-	return "md:" + hex.EncodeToString(sum[:12])
+	return markdownID + hex.EncodeToString(sum[:12])
 }
 
 // markdown makes an item of each section of a file, all but their ids, sources and texts

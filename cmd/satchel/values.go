@@ -199,40 +199,60 @@ func (h *heldItems) known() []value.Known {
 }
 
 // heldItems folds the log of the tenant.
-func (a *app) heldItems(ctx context.Context) (held *heldItems, err error) {
-	s, err := scope.System(a.Tenant)
-	if err != nil {
-		return nil, &usageError{err}
-	}
-	log, _, err := a.openLog(ctx, fixed{})
-	if err != nil {
+func (a *app) heldItems(ctx context.Context) (*heldItems, error) {
+	f := fold{items: map[string]heldValue{}, wants: func(m *schemas.MemoryItem) bool {
+		return m.Kind == schemas.KindExperience || m.Kind == schemas.KindValue
+	}}
+	if err := a.foldLog(ctx, f, nil); err != nil {
 		return nil, err
 	}
+	return f.held()
+}
+
+// foldLog adds every entry of the tenant's log, if use takes the key that verifies its heads.
+func (a *app) foldLog(ctx context.Context, f fold, use func(verifierKey string) bool) (err error) {
+	s, err := scope.System(a.Tenant)
+	if err != nil {
+		return &usageError{err}
+	}
+	log, key, err := a.openLog(ctx, fixed{})
+	if err != nil {
+		return err
+	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	f := fold{items: map[string]heldValue{}}
+	if use != nil && !use(key) {
+		return nil
+	}
 	for at := int64(0); ; {
 		entries, err := log.Read(ctx, s, at, 500)
 		if err != nil {
-			return nil, fmt.Errorf("read log: %w", err)
+			return fmt.Errorf("read log: %w", err)
 		}
 		if len(entries) == 0 {
-			return f.held()
+			return nil
 		}
 		for i := range entries {
 			if err := f.add(&entries[i]); err != nil {
-				return nil, err
+				return err
 			}
 		}
 		at = entries[len(entries)-1].Position
 	}
 }
 
-// fold is the state of the items of the two kinds.
-type fold struct{ items map[string]heldValue }
+// fold is the state of some items.
+type fold struct {
+	items map[string]heldValue
+	of    func(id string) bool // ids that they may have; nil: any
+	wants func(*schemas.MemoryItem) bool
+}
 
 func (f fold) add(e *eventlog.Entry) error {
 	switch e.Type {
 	case schemas.TypeMemoryRecorded:
+		if f.of != nil && !f.of(e.Subject) {
+			return nil
+		}
 		delete(f.items, e.Subject)
 		if e.Erased {
 			return nil
@@ -241,7 +261,7 @@ func (f fold) add(e *eventlog.Entry) error {
 		if err != nil {
 			return err
 		}
-		if item.Kind == schemas.KindExperience || item.Kind == schemas.KindValue {
+		if f.wants(&item) {
 			f.items[item.ID] = heldValue{item: item, position: e.Position, current: item.ValidTo.IsZero()}
 		}
 		for _, l := range item.Links {
