@@ -3,10 +3,15 @@ package fault
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net/http"
 	"os"
+	"regexp"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -27,7 +32,7 @@ func TestBenchWorkers(t *testing.T) {
 	if os.Getenv("SATCHEL_BENCH") == "" {
 		t.Skip("SATCHEL_BENCH is not set")
 	}
-	table := "workers  events/s into the log  requests/s  p50 ms  p95 ms\n"
+	table := "workers  events/s into the log  CPU ms an event  indexed everywhere s  CPU ms an event  requests/s  p50 ms  p95 ms  CPU ms a request\n"
 	for _, n := range []int{1, 2, 4} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			f, tenants := newFleet(t, n), tenantsOf(32)
@@ -37,20 +42,62 @@ func TestBenchWorkers(t *testing.T) {
 			conn, err := js.New(nc)
 			must(t, err)
 			const each = 320
-			begun := time.Now()
+			events := float64(each * len(tenants))
+			begun, before := time.Now(), f.cpu(t)
 			ingest(t, jetstream.NewOutbox(nc, conn), tenants, each)
 			awaitLogged(t, nc, tenants, each)
-			logged := time.Since(begun)
+			logged, used := time.Since(begun), f.cpu(t)-before
+			f.awaitIndexed(t)
+			indexed, usedIndexed := time.Since(begun), f.cpu(t)-before
+			before = f.cpu(t)
 			rate, latencies := ask(t, nc, tenants, 5*time.Second)
+			usedAsking := (f.cpu(t) - before) / float64(len(latencies))
 			slices.Sort(latencies)
-			table += fmt.Sprintf("%7d  %21.0f  %10.0f  %6d  %6d\n", n, float64(each*len(tenants))/logged.Seconds(), rate,
-				latencies[len(latencies)/2].Milliseconds(), latencies[len(latencies)*95/100].Milliseconds())
+			table += fmt.Sprintf("%7d  %21.0f  %15.2f  %20.1f  %15.2f  %10.0f  %6d  %6d  %16.1f\n", n, events/logged.Seconds(), 1000*used/events, indexed.Seconds(), 1000*usedIndexed/events,
+				rate, latencies[len(latencies)/2].Milliseconds(), latencies[len(latencies)*95/100].Milliseconds(), 1000*usedAsking)
 			for _, w := range f.workers {
 				w.stop()
 			}
 		})
 	}
 	t.Logf("%d tenants, three clustered NATS servers and Postgres on the same machine as the clients\n%s", 32, table)
+}
+
+var cpuLine = regexp.MustCompile(`(?m)^process_cpu_seconds_total (\S+)$`)
+
+// cpu returns the seconds of CPU that the workers have used together.
+func (f *fleet) cpu(t *testing.T) (seconds float64) {
+	t.Helper()
+	for _, w := range f.workers {
+		resp, err := http.Get("http://" + w.http + "/metrics")
+		must(t, err)
+		raw, err := io.ReadAll(resp.Body)
+		must(t, errors.Join(err, resp.Body.Close()))
+		found := cpuLine.FindSubmatch(raw)
+		if found == nil {
+			t.Fatal("a worker does not say how much CPU it has used")
+		}
+		one, err := strconv.ParseFloat(string(found[1]), 64)
+		must(t, err)
+		seconds += one
+	}
+	return seconds
+}
+
+// awaitIndexed waits until the workers have nothing more to index: they rest.
+func (f *fleet) awaitIndexed(t *testing.T) {
+	t.Helper()
+	const look, rests = 250 * time.Millisecond, .1 // of a processor, all together
+	tick := time.NewTicker(look)
+	defer tick.Stop()
+	for before := f.cpu(t); ; {
+		<-tick.C
+		now := f.cpu(t)
+		if now-before < rests*look.Seconds() {
+			return
+		}
+		before = now
+	}
 }
 
 // ingest publishes n events of each tenant in atomic batches, eight tenants at a time.
