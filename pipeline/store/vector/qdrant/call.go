@@ -78,6 +78,15 @@ func code(err error) codes.Code {
 	return codes.Unknown
 }
 
+// words are what a server says with an error's code.
+func words(err error) string {
+	var s interface{ GRPCStatus() *status.Status }
+	if errors.As(err, &s) {
+		return s.GRPCStatus().Code().String() + ": " + s.GRPCStatus().Message()
+	}
+	return err.Error()
+}
+
 // serverError is an error of the server without its text, which may quote what is stored.
 type serverError struct{ err error }
 

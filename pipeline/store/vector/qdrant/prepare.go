@@ -34,15 +34,38 @@ func collectionName(prefix, model string) string {
 	return prefix + "-" + readable[:min(len(readable), 80)] + "-" + hex.EncodeToString(sum[:4])
 }
 
-// prepare waits for the server to answer, then makes sure of all it needs.
+// prepare waits for the server to answer, then makes sure of all it needs. The wait is
+// for an answer alone: a server with much to do may take its time to make a collection.
 func (x *Index) prepare(ctx context.Context) error {
+	if err := x.reach(ctx); err != nil {
+		return err
+	}
+	err := x.ensure(ctx)
+	if err == nil || errors.Is(err, ErrUnusable) {
+		return err
+	}
+	switch code(err) {
+	case codes.Unauthenticated, codes.PermissionDenied:
+		return x.unusable(err)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return fmt.Errorf("open vector index: %w: the server at %s does not prepare collection %q: %s", ErrUnusable, x.host, x.name, words(err))
+}
+
+// reach waits until the server says which version it is.
+func (x *Index) reach(ctx context.Context) error {
 	within, cancel := context.WithTimeout(ctx, x.cfg.ConnectWait)
 	defer cancel()
 	var last error // what an attempt that was cut off by the wait does not know
 	for {
-		err := x.ensure(within)
-		if err == nil || errors.Is(err, ErrUnusable) {
-			return err
+		health, err := x.client.HealthCheck(within)
+		if err == nil {
+			if !recent(health.GetVersion()) {
+				return fmt.Errorf("open vector index: %w: the server at %s is Qdrant %s, at least %d.%d is needed", ErrUnusable, x.host, health.GetVersion(), minMajor, minMinor)
+			}
+			return nil
 		}
 		if !retryable(err) {
 			return x.unusable(err)
@@ -56,27 +79,33 @@ func (x *Index) prepare(ctx context.Context) error {
 	}
 }
 
-// ensure checks version and rights, and creates what is missing.
+// ensure checks rights, and creates what is missing.
 func (x *Index) ensure(ctx context.Context) error {
-	health, err := x.client.HealthCheck(ctx)
-	if err != nil {
-		return err
+	var there bool
+	var info *client.CollectionInfo
+	steps := []func(ctx context.Context) error{
+		func(ctx context.Context) (err error) {
+			there, err = x.client.CollectionExists(ctx, x.name)
+			return err
+		},
+		func(ctx context.Context) error {
+			if there {
+				return nil
+			}
+			if err := x.client.CreateCollection(ctx, x.collection()); code(err) != codes.AlreadyExists {
+				return err
+			}
+			return nil // another process was faster, or this one's first try
+		},
+		func(ctx context.Context) (err error) {
+			info, err = x.client.GetCollectionInfo(ctx, x.name)
+			return err
+		},
 	}
-	if !recent(health.GetVersion()) {
-		return fmt.Errorf("open vector index: %w: the server at %s is Qdrant %s, at least %d.%d is needed", ErrUnusable, x.host, health.GetVersion(), minMajor, minMinor)
-	}
-	there, err := x.client.CollectionExists(ctx, x.name)
-	if err != nil {
-		return err
-	}
-	if !there {
-		if err := x.client.CreateCollection(ctx, x.collection()); err != nil && code(err) != codes.AlreadyExists {
+	for _, step := range steps {
+		if err := x.write(ctx, step); err != nil {
 			return err
 		}
-	}
-	info, err := x.client.GetCollectionInfo(ctx, x.name)
-	if err != nil {
-		return err
 	}
 	if err := x.checkVectors(info); err != nil {
 		return err
@@ -85,16 +114,17 @@ func (x *Index) ensure(ctx context.Context) error {
 		if _, there := info.GetPayloadSchema()[i.field]; there {
 			continue
 		}
-		_, err := x.client.CreateFieldIndex(ctx, &client.CreateFieldIndexCollection{CollectionName: x.name, Wait: client.PtrOf(true),
-			FieldName: i.field, FieldType: i.kind.Enum(), FieldIndexParams: i.params})
+		err := x.write(ctx, func(ctx context.Context) error {
+			_, err := x.client.CreateFieldIndex(ctx, &client.CreateFieldIndexCollection{CollectionName: x.name, Wait: client.PtrOf(true),
+				FieldName: i.field, FieldType: i.kind.Enum(), FieldIndexParams: i.params})
+			return err
+		})
 		if err != nil {
 			return err
 		}
 	}
 	// A key that may only read is found out here, not by the first memory.
-	_, err = x.client.Delete(ctx, &client.DeletePoints{CollectionName: x.name, Wait: client.PtrOf(true),
-		Points: client.NewPointsSelectorFilter(&client.Filter{Must: []*client.Condition{client.NewMatchKeyword(fieldTenant, "")}})})
-	return err
+	return x.remove(ctx, &client.Filter{Must: []*client.Condition{client.NewMatchKeyword(fieldTenant, "")}})
 }
 
 // collection is what is created: vectors graphs are built for each tenant, none for all.
