@@ -51,7 +51,7 @@ func TestEvalBeside(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	for _, args := range [][]string{{"eval", "--data", dir, "--set", "kiln", "--beside"}, {"bench", "--beside"}} {
-		if r := command(t, "", args...); r.code != exitUsage || !strings.Contains(r.err, "needs DATABASE_URL") {
+		if r := command(t, "", append(args, "--database-url=", "--neo4j-url=", "--qdrant-url=")...); r.code != exitUsage || !strings.Contains(r.err, "needs DATABASE_URL") {
 			t.Errorf("%v without servers: exit code %d %s", args, r.code, r.err)
 		}
 	}

@@ -25,13 +25,13 @@ import (
 // servers keep a node's graph and vectors; nil for what is in the folder.
 type servers struct {
 	graph  *testenv.Neo4jServer
-	vector *testenv.QdrantStandIn
+	vector *testenv.QdrantServer // a Qdrant process where there is one, else the stand-in
 
 	vectorURL string // where the node finds the vectors; "" is where they are
 }
 
 func (s servers) environment() []string {
-	env := []string{"SATCHEL_RETRIEVAL_MS=400"}
+	env := []string{"SATCHEL_RETRIEVAL_MS=400", "NEO4J_URL=", "QDRANT_URL="} // not those of who runs the tests
 	if s.graph != nil {
 		env = append(env, "NEO4J_URL="+s.graph.URL, "NEO4J_USER="+s.graph.User, "NEO4J_PASSWORD="+s.graph.Password)
 	}
@@ -59,14 +59,14 @@ func (s servers) open(t *testing.T, x *indexes) {
 	}
 }
 
-// withServers starts a Neo4j of the test's own and a stand-in for Qdrant. Neo4j is
+// withServers starts a Neo4j and a Qdrant, or its stand-in, of the test's own. Neo4j is
 // started and killed again and again, so this runs where it is required.
 func withServers(t *testing.T) (servers, *node) {
 	t.Helper()
 	if !testenv.Required("neo4j") {
 		t.Skip("runs where neo4j is required: it starts the server several times")
 	}
-	s := servers{graph: testenv.StartNeo4j(t), vector: testenv.StartQdrantStandIn(t)}
+	s := servers{graph: testenv.StartNeo4j(t), vector: testenv.StartQdrant(t)}
 	n := newNode(t)
 	n.servers = s
 	if !n.start(t) {
@@ -76,8 +76,8 @@ func withServers(t *testing.T) (servers, *node) {
 }
 
 // TestKillWithServers kills, by turns and under load, the process, the Neo4j that keeps
-// its graph, and the stand-in for the Qdrant that keeps its vectors; they stand still,
-// answer errors, and come back. What was acknowledged is there, once, and graph and
+// its graph, and the Qdrant that keeps its vectors; they stand still, answer errors (the
+// stand-in alone can be told to), and come back. What was acknowledged is there, once, and graph and
 // vectors are what a rebuild makes of the log.
 func TestKillWithServers(t *testing.T) {
 	t.Parallel()
@@ -91,17 +91,21 @@ func TestKillWithServers(t *testing.T) {
 	strike(t, n, r, stop, pause, 20,
 		func() { n.kill() },
 		func() { s.graph.Kill(); pause(); s.graph.Start() },
-		func() { s.vector.Stop(); pause(); s.vector.Start(t) },
+		func() { s.vector.Kill(); pause(); s.vector.Start() },
 		func() { s.graph.Pause(); pause(); s.graph.Resume() },
+		func() { s.vector.Pause(); pause(); s.vector.Resume() },
 		func() {
-			s.vector.Set(testenv.StandInFaults{Before: func(string, string) error {
+			if s.vector.StandIn == nil {
+				return
+			}
+			s.vector.StandIn.Set(testenv.StandInFaults{Before: func(string, string) error {
 				if calls.Add(1)*2654435761>>16&1 == 0 {
 					return status.Error(codes.Unavailable, "a fault")
 				}
 				return nil
 			}})
 			pause()
-			s.vector.Set(testenv.StandInFaults{})
+			s.vector.StandIn.Set(testenv.StandInFaults{})
 		},
 		func() { s.graph.Stop(); n.kill(); s.graph.Start() })
 }
@@ -132,10 +136,10 @@ func TestServersAway(t *testing.T) {
 	}
 	one.put(t.Context())
 	r.indexed(t, one)
-	restoreVectors := s.vector.Backup()
 	s.graph.Stop()
 	restoreGraph := s.graph.Backup()
 	s.vector.Stop()
+	restoreVectors := s.vector.Backup()
 	before := len(r.acked)
 	for range 20 {
 		one.one(t.Context())
@@ -158,14 +162,16 @@ func TestServersAway(t *testing.T) {
 		return code == 503 && strings.Contains(says, "project tenant acme")
 	})
 	s.graph.Start()
-	s.vector.Start(t)
+	s.vector.Start()
 	poll(t, 60*time.Second, "the backlog drains", func() bool { code, _ := n.ready(); return code == 200 })
 	r.indexed(t, one)
 
 	s.graph.Stop()
 	restoreGraph()
 	s.graph.Start()
+	s.vector.Stop()
 	restoreVectors()
+	s.vector.Start()
 	for range 5 {
 		one.one(t.Context())
 	}

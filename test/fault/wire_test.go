@@ -22,7 +22,7 @@ func behind(t *testing.T, server string) (string, *testenv.Wire) {
 
 // TestKillServersConnections puts a network that is slow, stands still, loses connections
 // and cuts them between a node under load and the servers that keep its log and items
-// (Postgres), its vectors (the stand-in for Qdrant) and, where it is required, its graph
+// (Postgres), its vectors (Qdrant, or its stand-in) and, where it is required, its graph
 // (Neo4j). What was acknowledged is there, once, and every index is what a rebuild makes
 // of the log.
 func TestKillServersConnections(t *testing.T) {
@@ -35,7 +35,7 @@ func TestKillServersConnections(t *testing.T) {
 		return to
 	}
 	n.database = through(testenv.StartPostgres(t).URL)
-	n.servers.vector = testenv.StartQdrantStandIn(t)
+	n.servers.vector = testenv.StartQdrant(t)
 	n.servers.vectorURL = through(n.servers.vector.URL)
 	if testenv.Required("neo4j") {
 		n.servers.graph = testenv.StartNeo4j(t)
