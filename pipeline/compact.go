@@ -24,7 +24,7 @@ func (t *turn) compacting(cs []candidate.Candidate) bool {
 	if mode != schemas.CompactionAuto {
 		return false
 	}
-	tokens, items, by := 0, 0, t.e.cfg.Tokens("")
+	tokens, items, by := 0, 0, t.e.counter("")
 	t.tool = latestTool(cs, t.req.Session)
 	for i := range cs {
 		if cs[i].Kept() {

@@ -151,7 +151,7 @@ func (c *compacting) fill(context.Context) error {
 // longest is how many tokens an item may have and stay whole: fewer the smaller the part
 // of all that the budget is, 40 for a quarter, 160 for three quarters.
 func (c *compacting) longest(cs []candidate.Candidate) int {
-	total, by := 0, c.t.e.cfg.Tokens("")
+	total, by := 0, c.t.e.counter("")
 	for i := range cs {
 		if cs[i].Kept() {
 			total += compaction.Tokens(&cs[i], by)
