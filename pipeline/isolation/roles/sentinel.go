@@ -21,7 +21,7 @@ const (
 	floodLimit   = 200  // memories of one writer in a minute
 	floodShare   = 0.8  // of all that were written then
 	denyLimit    = 5    // refused or emptied requests in ten minutes
-	rotShare     = 0.5  // of the candidates are duplicates, stale or superseded
+	rotShare     = 0.5  // of the candidates are duplicates, packs written back, stale or superseded
 	rotRelevance = 0.75 // of its usual relevance while the tokens grow by creepLimit
 	rotLeast     = 8    // candidates before a share means something
 )
@@ -102,7 +102,7 @@ func (s *stream) findings(name string, now time.Time) []schemas.Finding {
 		add(schemas.AnomalyInjection, float64(last.injections), 1, "items left out of the last context as injected instructions")
 	}
 	if last.candidates >= rotLeast && float64(last.rotten) >= rotShare*float64(last.candidates) {
-		add(schemas.AnomalyContextRot, float64(last.rotten)/float64(last.candidates), rotShare, "of the last context's candidates are duplicates, stale or superseded")
+		add(schemas.AnomalyContextRot, float64(last.rotten)/float64(last.candidates), rotShare, "of the last context's candidates are duplicates, packs written back, stale or superseded")
 	}
 	if over := float64(last.tokens) / float64(max(last.budget, 1)); over > overBudget {
 		add(schemas.AnomalyBudgetCreep, over, overBudget, "times the token budget")

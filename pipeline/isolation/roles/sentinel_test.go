@@ -104,6 +104,10 @@ func TestSentinel(t *testing.T) {
 			d := schemas.DropDuplicate
 			h.pack("s1", "x", 1000, 400, 0.8, d, d, d, schemas.DropStale, d, schemas.DropSuperseded, d)
 		}, []string{"context_rot session:s1"}},
+		"packs written back": {func(h *history) {
+			d := schemas.DropRecalled
+			h.pack("s1", "x", 1000, 400, 0.8, d, d, d, d, d, d, d)
+		}, []string{"context_rot session:s1"}},
 		"injection": {func(h *history) { h.pack("s1", "x", 1000, 400, 0.8, schemas.DropInjection) }, []string{"injection session:s1"}},
 		"repeated denials": {func(h *history) {
 			for i := range 5 {

@@ -59,7 +59,7 @@ type packTrace struct {
 	candidates     int
 	denied         int
 	injections     int
-	rotten         int // duplicates, stale and superseded items among the candidates
+	rotten         int // duplicates, packs written back, stale and superseded items among the candidates
 }
 
 // write is how many memories an agent wrote in one second.
@@ -173,7 +173,7 @@ func (p *packTrace) count(d *schemas.DropReport) {
 			p.denied++
 		case schemas.DropInjection:
 			p.injections++
-		case schemas.DropDuplicate, schemas.DropStale, schemas.DropSuperseded:
+		case schemas.DropDuplicate, schemas.DropRecalled, schemas.DropStale, schemas.DropSuperseded:
 			p.rotten++
 		}
 	}
