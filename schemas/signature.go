@@ -49,8 +49,9 @@ func SigningDigest(eventType, source, id, subject string, data []byte) [32]byte 
 }
 
 // Sign signs ev with an nkey seed (as nsc or nk make it) and sets the extensions
-// satchelkey and satchelsig. An empty key id means the seed's public key. Anything
-// changed afterwards breaks the signature. The event must carry its subject.
+// satchelkey and satchelsig. An empty key id means the seed's public key. A change of what
+// SigningDigest commits to breaks the signature; the time and other extensions, satchelroles
+// among them, may change. The event must carry its subject.
 func Sign(seed []byte, keyID string, ev *event.Event) error {
 	if ev.Subject() == "" {
 		return fmt.Errorf("sign event %q: %w", ev.ID(), errNoSubject)
