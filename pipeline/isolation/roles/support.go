@@ -42,12 +42,13 @@ func supported(s *schemas.AnswerSentence, sources []string, task, shown string) 
 	for _, w := range keyword.Analyze(joined + " " + task) {
 		known[w] = true
 	}
+	said := strings.ToLower(joined + " " + task + " " + shownSpeakers(shown, joined))
 	for _, name := range names(s.Text) {
-		if !strings.Contains(strings.ToLower(joined+" "+task+" "+shownSpeakers(shown, joined)), strings.ToLower(name)) {
+		if !strings.Contains(said, strings.ToLower(name)) {
 			return false
 		}
 	}
-	if !opened(s.Text, known, joined+" "+task+" "+shownSpeakers(shown, joined)) {
+	if !opened(s.Text, known, said) {
 		return false
 	}
 	words, common := keyword.Analyze(s.Text), 0
@@ -94,8 +95,9 @@ const openers = " " +
 	"usually when whenever where whereas whether while yes yet yesterday "
 
 // opened reports whether the word that opens a sentence, where any word is written like a
-// name, is one of its sources, of the task, or says nothing by itself.
-func opened(text string, known map[string]bool, sources string) bool {
+// name, is one of its sources, of the task, or says nothing by itself. said is what they
+// say, in lower case.
+func opened(text string, known map[string]bool, said string) bool {
 	word, _, _ := strings.Cut(strings.TrimSpace(text), " ")
 	word = strings.TrimFunc(word, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	lower := strings.ToLower(word)
@@ -103,7 +105,7 @@ func opened(text string, known map[string]bool, sources string) bool {
 		return true
 	}
 	for _, term := range keyword.Analyze(word) {
-		if !known[term] && !strings.Contains(strings.ToLower(sources), lower) {
+		if !known[term] && !strings.Contains(said, lower) {
 			return false
 		}
 	}
