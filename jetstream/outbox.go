@@ -9,10 +9,12 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"satchel/schemas"
 	"satchel/worker/transport"
 )
 
-// ErrTooLarge is returned for an event that MEMORY would not take.
+// ErrTooLarge is returned for an event that MEMORY would not take. A *schemas.Error beside it
+// names the limit.
 var ErrTooLarge = errors.New("event is over the size limit")
 
 // ErrFull is returned when MEMORY refuses because it is full: come back later.
@@ -70,7 +72,8 @@ func MemoryMessage(tenant, agent string, ev event.Event) (*nats.Msg, error) {
 	}
 	msg := &nats.Msg{Subject: subject, Header: header, Data: data}
 	if msg.Size() > MaxEventSize {
-		return nil, fmt.Errorf("publish event of %q: %d bytes, at most %d: %w", tenant, msg.Size(), MaxEventSize, ErrTooLarge)
+		return nil, fmt.Errorf("publish event of %q: %w: %w", tenant, ErrTooLarge, &schemas.Error{Code: schemas.CodeValidation, Field: "/event",
+			Message: fmt.Sprintf("has %d bytes, at most %d; store heavy content as an artifact", msg.Size(), MaxEventSize)})
 	}
 	return msg, nil
 }

@@ -2,6 +2,7 @@ package jetstream_test
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	natsjs "github.com/nats-io/nats.go/jetstream"
 
 	"satchel/jetstream"
+	"satchel/schemas"
 )
 
 func TestEnsureStreams(t *testing.T) {
@@ -73,6 +75,8 @@ func TestPublishTooLarge(t *testing.T) {
 	e.DataEncoded = []byte(`"` + strings.Repeat("x", jetstream.MaxEventSize) + `"`)
 	if _, _, err := jetstream.NewOutbox(b.nc, b.js).PublishMemory(within(t, time.Second), "acme", "a", e); !errors.Is(err, jetstream.ErrTooLarge) {
 		t.Fatalf("error = %v, want ErrTooLarge", err)
+	} else if typed := (*schemas.Error)(nil); !errors.As(err, &typed) || typed.Code != schemas.CodeValidation || !strings.Contains(typed.Message, strconv.Itoa(jetstream.MaxEventSize)) {
+		t.Errorf("error = %v, want a validation error with the limit", err)
 	}
 }
 
