@@ -46,6 +46,7 @@ func TestWhatWouldHaveChangedTheOutcomeDoes(t *testing.T) {
 	s := as(t, "acme", schemas.Public)
 	for name, first := range map[string]func(*schemas.RequestPayload){
 		"budget":    func(p *schemas.RequestPayload) { p.TokenBudget = 200 },
+		"tiny":      func(p *schemas.RequestPayload) { p.TokenBudget = 5 },
 		"limit":     func(p *schemas.RequestPayload) { p.Limit = 4 },
 		"min_score": func(p *schemas.RequestPayload) { p.MinScore = .3 },
 		"seed":      func(p *schemas.RequestPayload) { p.Limit, p.Profile = 3, "seed" },
@@ -77,6 +78,9 @@ func TestWhatWouldHaveChangedTheOutcomeDoes(t *testing.T) {
 			must(t, err)
 			if !slices.Contains(ids(&again), d.ItemID) {
 				t.Errorf("%s: %q does not show %s", name, d.Change, d.ItemID)
+			}
+			if n := again.Payload.Pack.TokenActual; name == "tiny" && i == 0 && again.Payload.Pack.TokenBudget > n+12 {
+				t.Errorf("%s: %q, and %d tokens show it", name, d.Change, n)
 			}
 		}
 		for _, r := range res.Payload.Results {

@@ -166,15 +166,41 @@ func (a *Account) before(d *schemas.Drop) int {
 	return max(0, slices.IndexFunc(a.beaten, func(o schemas.Drop) bool { return o.ItemID == d.ItemID }))
 }
 
-// headings is what the headings above an item cost at most.
-const headings = 24
+// What stands beside items costs at most: the heading of a day, that of a section, and a
+// section that policy speaks in, for which fewer than roomy tokens have no room.
+const (
+	dayHeading     = 8
+	sectionHeading = 5
+	policySection  = 20
+	roomy          = 64
+)
 
 // enough is a token budget at which everything chosen before the drop fits, and the
 // drop itself.
 func (a *Account) enough(d *schemas.Drop) int {
-	sum := max(a.p.Pack.TokenActual, 0) + d.Tokens + headings
-	for i := range a.beaten[:a.before(d)] {
-		sum += a.beaten[i].Tokens + headings
+	before := a.beaten[:a.before(d)]
+	sum := max(a.p.Pack.TokenActual, 0) + d.Tokens + dayHeading
+	for i := range before {
+		sum += before[i].Tokens + dayHeading
+	}
+	headings, spoken := 0, 0
+	for i := range a.p.Pack.Sections {
+		s := &a.p.Pack.Sections[i]
+		if s.TokenActual > 0 {
+			continue
+		}
+		switch s.Type {
+		case schemas.SectionTools, schemas.SectionKnowledge, schemas.SectionMemory:
+			headings++
+		case schemas.SectionPolicy:
+			spoken++
+		}
+	}
+	if len(a.p.Drop.Denied) == 0 && spoken > 0 {
+		spoken-- // nothing was withheld to speak of
+	}
+	if sum += min(headings, len(before)+1) * sectionHeading; sum >= roomy {
+		sum += spoken * policySection
 	}
 	return max(sum, a.p.Pack.TokenBudget+1)
 }
