@@ -126,7 +126,7 @@ func (e *Engine) building(s scope.Scope, req *schemas.BuildRequest) (*building, 
 	if err != nil {
 		return nil, err
 	}
-	b := &building{finding: finding{t: t, s: s, req: &req.SearchRequest}, req: req, scores: map[string]float64{}}
+	b := &building{finding: *newFinding(t, s, &req.SearchRequest), req: req, scores: map[string]float64{}}
 	if b.ranker, err = e.ranker(req.Ranker); err != nil {
 		return nil, err
 	}

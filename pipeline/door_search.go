@@ -25,7 +25,7 @@ func (e *Engine) Search(ctx context.Context, s scope.Scope, req schemas.SearchRe
 	if err != nil {
 		return schemas.SearchReply{}, typed(ctx, err)
 	}
-	f := &finding{t: t, s: s, req: &req}
+	f := newFinding(t, s, &req)
 	res, err := t.pass(ctx, s, door{name: "search", gather: f.gather, order: best, fill: func(context.Context) error {
 		shown := f.found()
 		t.close(f.withRelated(shown), schemas.DropRank)
@@ -65,6 +65,13 @@ type finding struct {
 	extra  map[string]bool          // ids that were only reached, not found
 	main   []int                    // the results, best first
 	linked map[string][]reached     // by result, once policy has answered
+}
+
+func newFinding(t *turn, s scope.Scope, req *schemas.SearchRequest) *finding {
+	if t.minScore = t.e.cfg.MinScore; req.MinScore != nil {
+		t.minScore = *req.MinScore
+	}
+	return &finding{t: t, s: s, req: req}
 }
 
 // reached is a related candidate.
@@ -240,12 +247,13 @@ func isEntity(id string) bool {
 	return len(id) > len(prefix) && id[:len(prefix)] == prefix
 }
 
-// found takes the best of what was found, without what was only reached.
+// found takes the best of what was found, without what was only reached or scores less
+// than the request wants.
 func (f *finding) found() []int {
 	f.main = nil
 	for i := range f.t.ranking.Candidates {
 		c := &f.t.ranking.Candidates[i]
-		if c.Kept() && !f.extra[c.Record.ID] && len(f.main) < f.t.limit {
+		if c.Kept() && !f.extra[c.Record.ID] && c.Score >= f.t.minScore && len(f.main) < f.t.limit {
 			f.main = append(f.main, i)
 		}
 	}
@@ -253,7 +261,7 @@ func (f *finding) found() []int {
 }
 
 // withRelated adds to results what their links reach, over items and links that policy
-// lets the asker see.
+// lets the asker see. What scores too little and is no such thing is dropped for that.
 func (f *finding) withRelated(results []int) []int {
 	cs := f.t.ranking.Candidates
 	at := make(map[string]int, len(cs))
@@ -281,6 +289,11 @@ func (f *finding) withRelated(results []int) []int {
 				listed[j] = true
 				shown = append(shown, j)
 			}
+		}
+	}
+	for i := range cs {
+		if cs[i].Kept() && !listed[i] && cs[i].Score < f.t.minScore {
+			cs[i].Drop = schemas.DropScore
 		}
 	}
 	return shown

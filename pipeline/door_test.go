@@ -85,6 +85,14 @@ func TestSearchOptions(t *testing.T) {
 	if len(out.Results) != 2 || out.Results[0].Rank != 1 || out.Results[0].Score < out.Results[1].Score || out.Results[0].Score > 1 {
 		t.Errorf("limit 2: %+v", out.Results)
 	}
+	all, err := w.engine.Search(ctx, s, schemas.SearchRequest{Query: "harbour crane"})
+	must(t, err)
+	least := all.Results[1].Score - 1e-4 // scores are rounded
+	out, err = w.engine.Search(ctx, s, schemas.SearchRequest{Query: "harbour crane", MinScore: &least})
+	must(t, err)
+	if len(all.Results) < 3 || len(out.Results) < 2 || len(out.Results) == len(all.Results) || out.Results[len(out.Results)-1].Score < least {
+		t.Errorf("min_score %v: %v of %v", least, found(out.Results), found(all.Results))
+	}
 	v, err := w.embed.Embed(ctx, []string{"crane at the harbour"})
 	must(t, err)
 	out, err = w.engine.SearchByVector(ctx, s, v[0], schemas.SearchRequest{Limit: 2})

@@ -13,6 +13,7 @@ type SearchRequest struct {
 	DateFrom             time.Time `json:"date_from,omitzero"`              // inclusive, by created_at
 	DateTo               time.Time `json:"date_to,omitzero"`                // exclusive
 	MinConfidence        *float64  `json:"min_confidence,omitempty"`        // 0–1
+	MinScore             *float64  `json:"min_score,omitempty"`             // score under which results are left out, 0–1; default: that of the settings
 	ConversationID       string    `json:"conversation_id,omitempty"`       // session
 	IncludeRelationships bool      `json:"include_relationships,omitempty"` // follow links from each result
 	RelationshipDepth    int       `json:"relationship_depth,omitempty"`    // hops, default 1, at most 4; a graph walks 3

@@ -18,6 +18,7 @@ func (r *SearchRequest) Validate() []Issue {
 	c.shorts("/memory_types", r.MemoryTypes, MaxFilters)
 	c.after("/date_to", r.DateTo, r.DateFrom, "must be after date_from")
 	c.unit("/min_confidence", r.MinConfidence)
+	c.unit("/min_score", r.MinScore)
 	c.short("/conversation_id", r.ConversationID, MaxName)
 	c.intRange("/relationship_depth", int64(r.RelationshipDepth), 0, 4)
 	c.purpose("/purpose", r.Purpose)

@@ -115,6 +115,7 @@ type finder struct {
 	From          time.Time `help:"Created at or after, as 2026-01-31." format:"2006-01-02"`
 	To            time.Time `help:"Created before, as 2026-02-28." format:"2006-01-02"`
 	MinConfidence float64   `help:"Confidence at least, 0 to 1."`
+	MinScore      *float64  `help:"Score under which memories are left out, 0 to 1. Without: that of the settings." placeholder:"SCORE"`
 	Session       string    `help:"Of this conversation only."`
 	Depth         int       `help:"Follow links this many hops, at most 3; 0 follows none."`
 }
@@ -123,6 +124,7 @@ func (f *finder) request(who *asker) schemas.SearchRequest {
 	req := schemas.SearchRequest{
 		From: who.agent(), Purpose: who.Purpose, Query: strings.Join(f.Question, " "), Limit: f.Limit, MemoryTypes: f.Type,
 		DateFrom: f.From, DateTo: f.To, ConversationID: f.Session, IncludeRelationships: f.Depth != 0, RelationshipDepth: f.Depth,
+		MinScore: f.MinScore,
 	}
 	if f.MinConfidence != 0 {
 		req.MinConfidence = &f.MinConfidence
@@ -139,6 +141,7 @@ type searchCmd struct {
 func (searchCmd) Help() string {
 	return `Examples:
   satchel search "when is the kiln fired?"
+  satchel search --min-score 0.3 "when is the kiln fired?"
   satchel search --type experience --type code --limit 5 --depth 1 "selector cache"`
 }
 
@@ -148,10 +151,13 @@ func (c *searchCmd) Run(ctx context.Context, a *app) error {
 	if err := a.door(ctx, "search", c.request(&c.asker), &out); err != nil {
 		return err
 	}
+	if err := a.warnUnused(ctx, len(out.Results) == 0); err != nil {
+		return err
+	}
 	if a.JSON {
 		return a.printJSON(out)
 	}
-	if len(out.Results) == 0 {
+	if len(out.Results)+len(out.Warnings) == 0 {
 		fmt.Fprintln(a.out, "nothing was found that this principal may see")
 	}
 	for _, r := range out.Results {
