@@ -37,6 +37,9 @@ func (c *answerCmd) Run(ctx context.Context, a *app) error {
 	if err := a.door(ctx, "run", &req, &reply); err != nil {
 		return err
 	}
+	if err := a.warnUnused(ctx, reply.Answer == nil || len(reply.Answer.Sentences) == 0); err != nil {
+		return err
+	}
 	if a.JSON {
 		return a.printJSON(reply)
 	}

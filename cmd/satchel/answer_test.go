@@ -31,11 +31,7 @@ func TestAnswerAndTrace(t *testing.T) {
 	if strings.Contains(trace, "NOT OF THIS RUN") {
 		t.Errorf("the trace has another principal:\n%s", trace)
 	}
-	nc, err := nats.Connect(n.url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := n.connect(t)
 	foreign := `{"meta":{"type":"ContextRequest","id":"` + request + `","from":{"id":"mallory"}},"payload":{"query":{"text":"gateway"},"token_budget":100}}`
 	if m, err := nc.Request("ctx.v1.main.request", []byte(foreign), 30*time.Second); err != nil || m.Header.Get("Nats-Service-Error") != "" {
 		t.Fatalf("a request of the same id: %v", err)
@@ -56,11 +52,7 @@ func TestARoleIsPlayedElsewhere(t *testing.T) {
 	n := startNode(t, "--roles", "retriever,verifier,sentinel")
 	n.must(t, "emit", "--id", "n1", "--label", "level:internal", "--text", "The gateway certificate was renewed by Jonas.", "--wait", "indexed")
 	n.must(t, "emit", "--id", "n2", "--label", "level:restricted", "--text", "The certificate of the vault is called Heliotrope.", "--wait", "indexed")
-	nc, err := nats.Connect(n.url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
+	nc := n.connect(t)
 	var lie atomic.Bool
 	play := func(role string, answer func(req *schemas.RoleRequest) schemas.RoleReply) {
 		_, err := nc.QueueSubscribe("ctx.v1.main.role."+role, "mine", func(m *nats.Msg) {

@@ -18,11 +18,7 @@ import (
 func TestSilentOffersBlockNobody(t *testing.T) {
 	t.Parallel()
 	n := startNode(t)
-	nc, err := nats.Connect(n.url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := n.connect(t)
 	offer := func(tenant string) (asked *nats.Subscription, answer *nats.Subscription) {
 		t.Helper()
 		inbox, reply := nc.NewInbox(), nc.NewInbox()

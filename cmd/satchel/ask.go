@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -70,10 +71,8 @@ func (c *askCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	if len(res.Payload.Results) == 0 && len(res.Payload.Drop.Drops) == 0 && len(res.Payload.Drop.Denied) == 0 {
-		if err := conn.warnUnused(ctx, a); err != nil {
-			return err
-		}
+	if err := a.warnUnused(ctx, len(res.Payload.Results)+len(res.Payload.Drop.Drops)+len(res.Payload.Drop.Denied) == 0); err != nil {
+		return err
 	}
 	switch {
 	case a.JSON:
@@ -128,7 +127,7 @@ func printResult(w io.Writer, p *schemas.ResultPayload, explain bool) {
 }
 
 // printScores prints each shown item with its scores, its signals and what would have
-// left it out.
+// left it out, best first.
 func printScores(w io.Writer, p *schemas.ResultPayload) {
 	if r := p.Pack.Ranking; r != nil {
 		fmt.Fprintf(w, "ranked   by profile %s:", r.Profile)
@@ -137,25 +136,31 @@ func printScores(w io.Writer, p *schemas.ResultPayload) {
 		}
 		fmt.Fprintln(w)
 	}
+	fmt.Fprintln(w, "scores   best first: what is shown, by its [n] in the text above, then what was left out (-)")
 	said := map[string]*schemas.ResultMetadata{}
 	for i := range p.Results {
 		said[p.Results[i].ID] = &p.Results[i].Metadata
 	}
-	n := 0 // as the text counts them
+	var shown []*schemas.ContextItem
+	place := map[string]int{} // as the text counts them
 	for _, section := range p.Pack.Sections {
-		for _, item := range section.Items {
-			n++
-			fmt.Fprintf(w, "  [%d] %-8s %3d tokens  by %s", n, item.ID, item.Tokens, item.Evidence.Retriever)
-			for _, name := range sortedKeys(item.Evidence.Channels) {
-				if ch := item.Evidence.Channels[name]; ch.Rank > 0 {
-					fmt.Fprintf(w, "  %s #%d z %.2f", name, ch.Rank, ch.Z)
-				}
+		for i := range section.Items {
+			shown = append(shown, &section.Items[i])
+			place[section.Items[i].ID] = len(shown)
+		}
+	}
+	slices.SortStableFunc(shown, func(x, y *schemas.ContextItem) int { return cmp.Compare(y.Score, x.Score) })
+	for _, item := range shown {
+		fmt.Fprintf(w, "  [%d] %-8s %3d tokens  by %s", place[item.ID], item.ID, item.Tokens, item.Evidence.Retriever)
+		for _, name := range sortedKeys(item.Evidence.Channels) {
+			if ch := item.Evidence.Channels[name]; ch.Rank > 0 {
+				fmt.Fprintf(w, "  %s #%d z %.2f", name, ch.Rank, ch.Z)
 			}
-			fmt.Fprintln(w)
-			printSignals(w, item.Evidence.Signals)
-			if m := said[item.ID]; m != nil && m.Explanation != "" {
-				fmt.Fprintf(w, "               %s %s\n", m.Explanation, m.Change)
-			}
+		}
+		fmt.Fprintln(w)
+		printSignals(w, item.Evidence.Signals)
+		if m := said[item.ID]; m != nil && m.Explanation != "" {
+			fmt.Fprintf(w, "               %s %s\n", m.Explanation, m.Change)
 		}
 	}
 }
@@ -173,8 +178,12 @@ func printSignals(w io.Writer, signals map[string]float64) {
 
 func printDrops(w io.Writer, d *schemas.DropReport, explain bool) {
 	counts := map[schemas.DropReason][]string{}
-	for i := range d.Drops {
-		drop := &d.Drops[i]
+	drops := slices.Clone(d.Drops)
+	if explain {
+		slices.SortStableFunc(drops, func(x, y schemas.Drop) int { return cmp.Compare(y.Score, x.Score) })
+	}
+	for i := range drops {
+		drop := &drops[i]
 		if name := droppedName(drop); !slices.Contains(counts[drop.Reason], name) {
 			counts[drop.Reason] = append(counts[drop.Reason], name)
 		}

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"satchel/schemas"
 )
@@ -29,12 +31,26 @@ func TestMistakesOnANode(t *testing.T) {
 	for range 2 { // the first one leaves its pack in the log
 		contains(t, "ask a typo", n.run(t, "ask", "-t", "mian", "kiln").err, `tenant "mian" is empty: nothing was ever recorded there`)
 	}
+	for _, args := range [][]string{{"search", "kiln"}, {"preview", "kiln"}, {"preview", "--build", "kiln"}, {"assemble", "kiln"}, {"premortem", "--domain", "kiln"}, {"answer", "when is the kiln fired?"}, {"compact", "--session", "s1"}} {
+		r := n.run(t, append(args, "-t", "mian")...)
+		contains(t, fmt.Sprint(args, " of a typo"), r.err, `tenant "mian" is empty: nothing was ever recorded there`)
+		if strings.Count(r.out+r.err, "nothing was found") > 1 {
+			t.Errorf("satchel %v says it twice:\n%s%s", args, r.out, r.err)
+		}
+	}
 	contains(t, "the ledger of a typo", n.run(t, "ledger", "-t", "nosuch").err, `tenant "nosuch" has no such entries: nothing was ever recorded there`)
 	contains(t, "the ledger of a kind", n.run(t, "ledger", "--kind", "erasure").err, "has no such entries\n")
-	for _, args := range [][]string{{"ask", "kiln"}, {"ask", "--level", "public", "kiln"}, {"ask", "zeppelin"}, {"ledger"}} {
+	for _, args := range [][]string{{"ask", "kiln"}, {"ask", "--level", "public", "kiln"}, {"ask", "zeppelin"}, {"ledger"}, {"search", "--session", "nosuch", "kiln"}, {"preview", "--session", "nosuch", "kiln"}, {"preview", "--budget", "1", "kiln"}} {
 		if r := n.run(t, args...); r.code != 0 || strings.Contains(r.err, "nothing was ever recorded") {
 			t.Errorf("satchel %v: exit code %d\n%s", args, r.code, r.err)
 		}
+	}
+	put := `{"agent":"a","event":{"specversion":"1.0","id":"big","source":"a","type":"io.satchel.memory.recorded.v1","datacontenttype":"application/json","data":` +
+		`{"id":"big","type":"episodic","kind":"memory","scope":{"tenant":"main"},"created_at":"2026-03-03T10:00:00Z","security_label":["level:internal"],"content":{"a":"` + strings.Repeat("x", 800<<10) + `"}}}}`
+	if m, err := n.connect(t).Request("mem.v1.main.put", []byte(put), 30*time.Second); err != nil {
+		t.Error(err)
+	} else {
+		contains(t, "a put of 800 KiB", string(m.Data), "validation_error", "at most 786432")
 	}
 	pack := mustJSON[schemas.ContextResult](t, n, "ask", "kiln").Payload.PackID
 	if r := n.run(t, "explain", pack, "n1", "--as", "stranger"); r.code != exitFailed || !strings.Contains(r.err, "--as") {
@@ -44,5 +60,25 @@ func TestMistakesOnANode(t *testing.T) {
 		if r := n.run(t, args...); r.code != exitUsage || !strings.Contains(r.out+r.err, "nosuch") {
 			t.Errorf("satchel %v: exit code %d\n%s%s", args, r.code, r.out, r.err)
 		}
+	}
+}
+
+// What explain prints is in the order of the scores, whatever the order of the text.
+func TestExplainedBestFirst(t *testing.T) {
+	t.Parallel()
+	item := func(id string, score float64) schemas.ContextItem { return schemas.ContextItem{ID: id, Score: score} }
+	p := schemas.ResultPayload{}
+	p.Pack.Sections = []schemas.ContextSection{{Items: []schemas.ContextItem{item("early", .1), item("best", .9)}}, {Items: []schemas.ContextItem{item("middle", .5)}}}
+	report := schemas.DropReport{Drops: []schemas.Drop{{ItemID: "poor", Score: .1, Explanation: "x", Reason: schemas.DropBudget}, {ItemID: "near", Score: .4, Explanation: "x", Reason: schemas.DropBudget}}}
+	var out strings.Builder
+	printScores(&out, &p)
+	printDrops(&out, &report, true)
+	at := 0
+	for _, want := range []string{"best first", "  [2] best", "  [3] middle", "  [1] early", "  - near", "  - poor"} {
+		next := strings.Index(out.String()[at:], want)
+		if next < 0 {
+			t.Fatalf("%q is not where it should be:\n%s", want, out.String())
+		}
+		at += next
 	}
 }

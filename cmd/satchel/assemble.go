@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"satchel/schemas"
@@ -32,16 +31,16 @@ func (c *assembleCmd) Run(ctx context.Context, a *app) error {
 	if err := a.door(ctx, "assemble", req, &out); err != nil {
 		return err
 	}
-	return a.printFormatted(&out)
+	return a.printFormatted(ctx, &out)
 }
 
 // printFormatted prints the Markdown, and what was wrong beside it.
-func (a *app) printFormatted(out *schemas.FormattedContext) error {
+func (a *app) printFormatted(ctx context.Context, out *schemas.FormattedContext) error {
+	if err := a.warnUnused(ctx, len(out.Items) == 0); err != nil {
+		return err
+	}
 	if a.JSON {
 		return a.printJSON(out)
-	}
-	if out.Markdown == "" {
-		fmt.Fprintln(a.err, "nothing was found that this principal may see")
 	}
 	if err := a.printMarkdown(out.Markdown); err != nil {
 		return err

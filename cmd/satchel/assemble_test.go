@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nats-io/nats.go"
-
 	"satchel/pipeline/pack"
 	"satchel/schemas"
 )
@@ -55,11 +53,7 @@ func TestDoorsOnANode(t *testing.T) {
 func TestTemplatesOnANode(t *testing.T) {
 	t.Parallel()
 	n := remembered(t)
-	nc, err := nats.Connect(n.url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := n.connect(t)
 	c := &client{nc: nc, tenant: "main"}
 	from := &schemas.Agent{ID: "cli", SecurityLevel: "internal"}
 	var list schemas.TemplateReply

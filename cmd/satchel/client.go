@@ -143,34 +143,41 @@ func (c *client) logCall(ctx context.Context, verb string, request, reply any) e
 	return c.call(ctx, subject, request, reply)
 }
 
+// ledgerEnd is where the ledger stream of a tenant ends.
+type ledgerEnd struct {
+	at     int64 // log position of its last entry, 0 for none
+	logged int64 // entries of the log before that was read
+	passed bool  // all that it had of the tenant made way for others
+}
+
 // ledgerCatchesUp waits until the ledger stream has what the log had when it was called:
 // an entry reaches it a moment after it is logged. It does not wait for long; what comes
 // later is simply not there yet.
-func (c *client) ledgerCatchesUp(ctx context.Context) error {
+func (c *client) ledgerCatchesUp(ctx context.Context) (end ledgerEnd, err error) {
 	var head schemas.HeadReply
 	if err := c.logCall(ctx, "head", struct{}{}, &head); err != nil {
-		return ctx.Err() // nobody is there to say: what the stream has is read
+		return end, ctx.Err() // nobody is there to say: what the stream has is read
 	}
+	end.logged = head.Size
 	js, err := jetstream.Open(ctx, c.nc)
 	if err != nil {
-		return err
+		return end, err
 	}
 	ledger, err := jetstream.OpenLedger(ctx, c.nc, js, jetstream.LedgerConfig{})
 	if err != nil {
-		return err
+		return end, err
 	}
-	if passed, err := ledger.Passed(ctx, c.tenant); passed || err != nil {
-		return err
+	if end.passed, err = ledger.Passed(ctx, c.tenant); end.passed || err != nil {
+		return end, err
 	}
-	for deadline := time.Now().Add(3 * time.Second); time.Now().Before(deadline); {
-		if at, err := ledger.LastPosition(ctx, c.tenant); err != nil || at >= head.Size {
-			return err
+	for deadline := time.Now().Add(3 * time.Second); ; {
+		if end.at, err = ledger.LastPosition(ctx, c.tenant); err != nil || end.at >= end.logged || time.Now().After(deadline) {
+			return end, err
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return end, ctx.Err()
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	return nil
 }

@@ -50,6 +50,9 @@ func (c *compactCmd) Run(ctx context.Context, a *app) error {
 	if err := a.door(ctx, "compact", req, &out); err != nil {
 		return err
 	}
+	if err := a.warnUnused(ctx, len(out.Results)+len(out.Drop.Drops)+len(out.Drop.Denied) == 0); err != nil {
+		return err
+	}
 	if a.JSON {
 		return a.printJSON(out)
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -10,7 +9,6 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"satchel/jetstream"
-	"satchel/jetstream/embedded"
 )
 
 // Who shares Satchel's account can make the server reply into LEDGER and DLQ, as on a NATS
@@ -20,15 +18,7 @@ func TestForeignMessagesStopNothing(t *testing.T) {
 	n := startNode(t)
 	n.must(t, "emit", "--id", "n1", "--text", "the kiln is fired on Mondays", "--speaker", "Ida")
 	n.must(t, "ledger", "--verify")
-	operator, err := embedded.Operator(filepath.Join(n.dir, "streams"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	nc, err := nats.Connect(n.url, operator)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := n.operator(t)
 	steer := func(reply string) {
 		t.Helper()
 		if err := nc.PublishRequest("$JS.API.INFO", reply, nil); err != nil {
@@ -60,15 +50,7 @@ func TestDoctorNamesAStoppedLedger(t *testing.T) {
 	n := startNode(t)
 	n.must(t, "emit", "--id", "n1", "--text", "the kiln is fired on Mondays", "--speaker", "Ida")
 	n.must(t, "ledger")
-	operator, err := embedded.Operator(filepath.Join(n.dir, "streams"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	nc, err := nats.Connect(n.url, operator)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := n.operator(t)
 	ev := event.New()
 	ev.SetID("forged")
 	ev.SetSource("urn:nobody")
@@ -99,15 +81,7 @@ func TestDoctorKnowsAQuietTenant(t *testing.T) {
 	n := startNode(t)
 	n.must(t, "emit", "--id", "n1", "--text", "the kiln is fired on Mondays", "--speaker", "Ida")
 	n.must(t, "ledger")
-	operator, err := embedded.Operator(filepath.Join(n.dir, "streams"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	nc, err := nats.Connect(n.url, operator)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := n.operator(t)
 	if m, err := nc.Request("$JS.API.STREAM.PURGE.LEDGER", nil, 30*time.Second); err != nil || !strings.Contains(string(m.Data), `"success":true`) {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"satchel/emitters"
@@ -233,6 +234,7 @@ func (c *importFilesCmd) readLines(a *app, name string, add func(string, schemas
 		written = info.ModTime()
 	}
 	br := bufio.NewReaderSize(r, 1<<16)
+	hint := ""
 	for line := 1; ; line++ {
 		raw, err := br.ReadBytes('\n')
 		if len(bytes.TrimSpace(raw)) > 0 {
@@ -242,15 +244,37 @@ func (c *importFilesCmd) readLines(a *app, name string, add func(string, schemas
 			} else {
 				item, issues := schemas.DecodeMemoryItem(mapped)
 				add(fmt.Sprintf("%s:%d", name, line), item, issues)
+				if hint == "" && len(c.Map) == 0 && len(issues) > 0 {
+					hint = otherName(raw)
+				}
 			}
 		}
 		if errors.Is(err, io.EOF) {
+			if hint != "" {
+				fmt.Fprintf(a.err, "%s: lines without content have %q: if that is it, import with --map content=%s, and other fields likewise (--map created_at=…)\n", name, hint, hint)
+			}
 			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("read %s: %w", name, err)
 		}
 	}
+}
+
+// otherName is the field of a line without content that holds the most words, "" for none.
+func otherName(raw []byte) string {
+	var in map[string]json.RawMessage
+	if json.Unmarshal(raw, &in) != nil || in["content"] != nil {
+		return ""
+	}
+	name, most := "", 0
+	for _, field := range sortedKeys(in) {
+		var text string
+		if json.Unmarshal(in[field], &text) == nil && len(strings.Fields(text)) > most {
+			name, most = field, len(strings.Fields(text))
+		}
+	}
+	return name
 }
 
 // mapped renames fields and fills in what an import may leave out.

@@ -67,8 +67,9 @@ func (c *ledgerCmd) Run(ctx context.Context, a *app) error {
 			return err
 		}
 	}
+	var end ledgerEnd
 	if !c.Follow {
-		if err := conn.ledgerCatchesUp(ctx); err != nil {
+		if end, err = conn.ledgerCatchesUp(ctx); err != nil {
 			return err
 		}
 	}
@@ -98,7 +99,14 @@ func (c *ledgerCmd) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	if seen == 0 && !c.Follow {
-		fmt.Fprintf(a.err, "the ledger of tenant %q has no such entries%s\n", a.Tenant, map[bool]string{true: ": nothing was ever recorded there"}[len(c.Kind) == 0 && c.After == 0])
+		why := ""
+		switch {
+		case end.logged > 0 && end.passed:
+			why = " any more: it is a window, and others have written since; satchel verify reads the log"
+		case end.logged == 0:
+			why = ": nothing was ever recorded there"
+		}
+		fmt.Fprintf(a.err, "the ledger of tenant %q has no such entries%s\n", a.Tenant, why)
 	}
 	if c.Verify && unproved+foreign > 0 {
 		return &foundError{fmt.Sprintf("%d entries could not be proved, %s not published by Satchel", unproved, plural(foreign, "message was", "messages were"))}
@@ -127,29 +135,41 @@ func (a *app) printLedger(line ledgerLine) error {
 	return err
 }
 
-// warnUnused says so when the tenant has no memory at all, as one has that is misspelt.
-func (c *client) warnUnused(ctx context.Context, a *app) error {
-	if err := c.ledgerCatchesUp(ctx); err != nil {
+// warnUnused says so when a reply that is empty comes from a tenant without any memory, as
+// one is that is misspelt.
+func (a *app) warnUnused(ctx context.Context, empty bool) error {
+	if !empty {
+		return nil
+	}
+	conn, err := a.dial(ctx)
+	if err != nil {
 		return err
 	}
-	e, err := emitters.New(c.nc, emitters.Config{Tenant: c.tenant, Agent: c.agent})
+	defer conn.close()
+	end, err := conn.ledgerCatchesUp(ctx)
+	if err != nil || end.passed && end.logged > 0 {
+		return err
+	}
+	e, err := emitters.New(conn.nc, emitters.Config{Tenant: a.Tenant, Agent: conn.agent})
 	if err != nil {
 		return &usageError{err}
 	}
-	err = e.FollowLedger(ctx, emitters.FollowOptions{Kinds: []schemas.LedgerKind{schemas.LedgerMemory}, Once: true}, func(emitters.LedgerEvent) error { return errRecorded })
-	switch {
-	case errors.Is(err, errRecorded):
+	used := false // by more than questions; a gap is of what has gone from the window or was erased
+	err = e.FollowLedger(ctx, emitters.FollowOptions{Once: true}, func(l emitters.LedgerEvent) error {
+		if used = l.Gap != nil && l.Gap.Foreign == 0 || l.Kind == schemas.LedgerMemory; used {
+			return emitters.ErrStop
+		}
 		return nil
+	})
+	switch {
 	case err != nil:
 		a.logger(a.err).Debug("cannot say whether the tenant has memories", "error", err)
 		return ctx.Err()
+	case !used:
+		a.printWarnings([]string{fmt.Sprintf("tenant %q is empty: nothing was ever recorded there", a.Tenant)})
 	}
-	a.printWarnings([]string{fmt.Sprintf("tenant %q is empty: nothing was ever recorded there", c.tenant)})
 	return nil
 }
-
-// errRecorded ends a look at the ledger that found a memory.
-var errRecorded = errors.New("a memory was recorded")
 
 // about says what an entry is about: the subject, with the figures of a pack, the items
 // of an erasure and the path of an exception.

@@ -22,6 +22,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"satchel/jetstream"
 	"satchel/schemas"
 )
 
@@ -188,6 +189,9 @@ func report(errOut io.Writer, err error) int {
 		fmt.Fprintln(errOut, "satchel:", err)
 		printProblems(errOut, err)
 		return exitUsage
+	case errors.Is(err, jetstream.ErrNoService): // what emitters ask
+		fmt.Fprintf(errOut, "satchel: NATS answers, no Satchel on it (%v); %v\n", err, errNobody)
+		return exitNoReply
 	case errors.Is(err, errNobody), errors.Is(err, errAbsent):
 		fmt.Fprintln(errOut, "satchel:", err)
 		return exitNoReply

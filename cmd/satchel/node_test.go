@@ -136,11 +136,7 @@ func TestLedgerVerifyDoctorOnANode(t *testing.T) {
 // awaitLedger waits until the ledger has position.
 func awaitLedger(t *testing.T, n *testNode, position int64) {
 	t.Helper()
-	nc, err := nats.Connect(n.url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := n.connect(t)
 	js, err := nc.JetStream()
 	if err != nil {
 		t.Fatal(err)
@@ -166,11 +162,7 @@ func TestDeadLettersOnANode(t *testing.T) {
 	if out := n.must(t, "dlq", "ls"); out != "no dead letters\n" {
 		t.Errorf("dlq ls printed %q", out)
 	}
-	nc, err := nats.Connect(n.url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := n.connect(t)
 	js, err := nc.JetStream()
 	if err != nil {
 		t.Fatal(err)
@@ -249,7 +241,14 @@ func TestImport(t *testing.T) {
 		t.Errorf("importing again left %d dead letters", len(list))
 	}
 
-	r := n.run(t, "import", bad, "--map", "content=text", "--strict")
+	r := n.run(t, "import", chat)
+	if r.code != exitFound || strings.Count(r.err, "--map content=text") != 1 {
+		t.Errorf("an import of lines without content: exit code %d\n%s", r.code, r.err)
+	}
+	r = n.run(t, "import", bad, "--map", "content=text", "--strict")
+	if strings.Contains(r.err, "if that is it") {
+		t.Errorf("who maps is told to map:\n%s", r.err)
+	}
 	if r.code != exitFound || !strings.Contains(r.err, "nothing was published") {
 		t.Errorf("a strict import: exit code %d\n%s", r.code, r.err)
 	}
@@ -315,11 +314,7 @@ func TestTheRelevanceGateIsThere(t *testing.T) {
 	t.Parallel()
 	n := startNode(t)
 	n.must(t, "emit", "--text", "the kiln is fired on Mondays")
-	nc, err := nats.Connect(n.url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := n.connect(t)
 	m, err := nc.Request("ctx.v1.main.request", []byte(`{"meta":{"type":"ContextRequest","from":{"id":"a","securityLevel":"internal"}},
 		"payload":{"query":{"text":"when is the kiln fired?"},"relevance":{"mode":"task"}}}`), 10*time.Second)
 	if err != nil {
@@ -333,11 +328,7 @@ func TestTheRelevanceGateIsThere(t *testing.T) {
 func TestAWaitingRequestDoesNotHoldUpTheDrain(t *testing.T) {
 	t.Parallel()
 	n := startNode(t)
-	nc, err := nats.Connect(n.url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := n.connect(t)
 	replies, err := nc.SubscribeSync(nc.NewInbox())
 	if err != nil {
 		t.Fatal(err)

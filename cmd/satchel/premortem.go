@@ -32,5 +32,5 @@ func (c *premortemCmd) Run(ctx context.Context, a *app) error {
 	if err := a.door(ctx, "premortem", req, &out); err != nil {
 		return err
 	}
-	return a.printFormatted(&out)
+	return a.printFormatted(ctx, &out)
 }

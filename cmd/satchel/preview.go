@@ -45,6 +45,9 @@ func (c *previewCmd) Run(ctx context.Context, a *app) error {
 		if err := a.door(ctx, "build", c.request(), &out); err != nil {
 			return err
 		}
+		if err := a.previewEmpty(ctx, len(out.Memories) == 0, out.Truncated); err != nil {
+			return err
+		}
 		if a.JSON {
 			return a.printJSON(out)
 		}
@@ -52,6 +55,9 @@ func (c *previewCmd) Run(ctx context.Context, a *app) error {
 	}
 	var out schemas.PreviewReply
 	if err := a.door(ctx, "preview", c.request(), &out); err != nil {
+		return err
+	}
+	if err := a.previewEmpty(ctx, len(out.MemoryIDs) == 0, out.Truncated); err != nil {
 		return err
 	}
 	if a.JSON {
@@ -67,6 +73,17 @@ func (c *previewCmd) Run(ctx context.Context, a *app) error {
 		fmt.Fprintf(w, "%d.\t%s\t%.3f\n", i+1, excerpt(id, 128), out.RankingScores[id])
 	}
 	return w.Flush()
+}
+
+// previewEmpty says why there is nothing in a text that is empty.
+func (a *app) previewEmpty(ctx context.Context, empty, truncated bool) error {
+	switch {
+	case empty && truncated:
+		a.printWarnings([]string{"nothing that was found fits the budget"})
+	case empty:
+		a.printWarnings([]string{"nothing was found that this principal may see"})
+	}
+	return a.warnUnused(ctx, empty && !truncated)
 }
 
 // rankedBy is a ranker's name and, of a built-in one that weighs several things, its weights.

@@ -13,6 +13,10 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"satchel/jetstream/embedded"
 )
 
 // result is what a command did.
@@ -94,6 +98,28 @@ func (n *testNode) down(t *testing.T) int {
 	code := <-n.code
 	n.code <- code
 	return code
+}
+
+// connect returns a connection to the node's server, as anybody may have it or with what
+// the options say.
+func (n *testNode) connect(t *testing.T, options ...nats.Option) *nats.Conn {
+	t.Helper()
+	nc, err := nats.Connect(n.url, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	return nc
+}
+
+// operator returns a connection with the rights of who has the data folder.
+func (n *testNode) operator(t *testing.T) *nats.Conn {
+	t.Helper()
+	user, err := embedded.Operator(filepath.Join(n.dir, "streams"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n.connect(t, user)
 }
 
 // run runs a command against the node.

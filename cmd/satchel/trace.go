@@ -35,7 +35,7 @@ func (c *traceCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return &usageError{err}
 	}
-	if err := conn.ledgerCatchesUp(ctx); err != nil {
+	if _, err := conn.ledgerCatchesUp(ctx); err != nil {
 		return err
 	}
 	lines, err := traceOf(ctx, e, c.Request, 0)
