@@ -16,7 +16,8 @@ func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
 		return kong.DefaultHelpPrinter(options, ctx)
 	}
 	for _, f := range ctx.Model.Flags {
-		connects := ctx.Selected() != nil && (strings.HasPrefix(f.Name, "nats-") || f.Name == "http-addr" || f.Name == "creds")
+		connects := ctx.Selected() != nil && slices.Contains([]string{"nats-url", "nats-port", "creds", "nats-nkey", "nats-ca", "nats-cert", "nats-key", "http-addr"}, f.Name) ||
+			ctx.Selected() != nil && ctx.Selected().Name == "doctor" && strings.HasPrefix(f.Name, "nats-")
 		f.Hidden = !connects && !slices.Contains([]string{"help", "dir", "tenant", "json"}, f.Name)
 	}
 	if err := kong.DefaultHelpPrinter(options, ctx); err != nil {

@@ -19,7 +19,7 @@ type Settings struct {
 	JSON     bool   `name:"json" help:"Print JSON for programs."`
 	LogLevel string `help:"debug, info, warn or error." default:"warn" env:"SATCHEL_LOG" enum:"debug,info,warn,error"`
 
-	NATSURL      string `name:"nats-url" help:"NATS to connect to; empty: for up the server in the process, for the others nats://127.0.0.1:4222." env:"NATS_URL"`
+	NATSURL      string `name:"nats-url" help:"NATS to connect to; empty: for up the server in the process, for the others the one of the process that has the data folder." env:"NATS_URL"`
 	NATSPort     int    `name:"nats-port" help:"Port the server in the process listens on, on 127.0.0.1; 0 picks a free one." default:"4222" env:"NATS_PORT"`
 	Creds        string `help:"NATS credentials file." env:"NATS_CREDS" type:"path"`
 	NKey         string `name:"nats-nkey" help:"NATS nkey seed file." env:"NATS_NKEY" type:"path"`
