@@ -81,7 +81,7 @@ func TestRetryAfterIsHeeded(t *testing.T) {
 	e := chattest.Serve(t, func(int, chattest.Call) chattest.Reply {
 		return chattest.Reply{Status: 429, Header: map[string]string{"Retry-After": "30"}}
 	})
-	_, err := open(t, e.URL, chattest.Options{Retries: 3, Timeout: 40 * time.Millisecond}).Complete(t.Context(), question("a"))
+	_, err := open(t, e.URL, chattest.Options{Retries: 3, Timeout: 2 * time.Second}).Complete(t.Context(), question("a"))
 	if !errors.Is(err, chat.ErrUnavailable) || len(e.Calls()) != 1 {
 		t.Errorf("asked %d times, %v: want once, and to wait", len(e.Calls()), err)
 	}

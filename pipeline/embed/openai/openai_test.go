@@ -374,7 +374,7 @@ func TestCancelledOnTheWay(t *testing.T) {
 func TestSlowEndpointMeetsTheDeadline(t *testing.T) {
 	t.Parallel()
 	s := serve(t, nil)
-	e := open(t, s, func(c *openai.Config) { c.Deadline, c.Timeout = 50*time.Millisecond, 20*time.Millisecond })
+	e := open(t, s, func(c *openai.Config) { c.Deadline, c.Timeout = 2*time.Second, time.Second })
 	s.before = func(_ http.ResponseWriter, r *http.Request, _ []string) bool { <-r.Context().Done(); return true }
 	begun := time.Now()
 	wantTyped(t, e, "")
