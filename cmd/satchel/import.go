@@ -84,8 +84,7 @@ func (c *importFilesCmd) Run(ctx context.Context, a *app) error {
 	defer conn.close()
 	bar := a.bar("importing")
 	defer bar.end()
-	var head schemas.HeadReply // a tenant without a log has none
-	counts := conn.logCall(ctx, "head", struct{}{}, &head) == nil
+	head, counts := conn.logged(ctx)
 	held, here := map[string]heldValue{}, true
 	if len(md.files)+len(md.folders) > 0 && counts && !c.Keep {
 		if held, here, err = a.heldMarkdown(ctx, &head); err != nil {
@@ -159,27 +158,6 @@ func (c *importFilesCmd) publish(ctx context.Context, conn *client, a *app, item
 		return 0, err
 	}
 	return alreadyLogged(ctx, e, receipts, size)
-}
-
-// alreadyLogged waits until the events are logged and returns how many of them stand among
-// the first size entries of the log. An event that was refused, or takes too long to be logged, is new.
-func alreadyLogged(ctx context.Context, e *emitters.Emitter, receipts []schemas.Receipt, size int64) (int, error) {
-	limited, cancel := context.WithTimeout(ctx, indexedLimit)
-	defer cancel()
-	known := 0
-	for i := range receipts {
-		r, err := e.Receipt(limited, receipts[i].Source, receipts[i].ID, schemas.ReceiptLogged)
-		if ctx.Err() != nil {
-			return 0, ctx.Err()
-		}
-		if err == nil && r.Position <= size {
-			known++
-		}
-		if limited.Err() != nil {
-			break
-		}
-	}
-	return known, nil
 }
 
 // read collects the items of every path and prints what is malformed.

@@ -46,6 +46,8 @@ type codeImported struct {
 	Units     map[string]int `json:"units"`    // by language
 	LeftOut   map[string]int `json:"left_out"` // files, by reason
 	Published int            `json:"published"`
+	New       int            `json:"new"`   // or changed
+	Known     int            `json:"known"` // as they are
 	Removed   int            `json:"removed"`
 	Malformed int            `json:"malformed"`
 	Indexed   bool           `json:"indexed"`
@@ -122,6 +124,10 @@ func (im *codeImport) run(ctx context.Context, a *app) error {
 		}
 		bar.set(int64(i+1), int64(len(files)))
 	}
+	if err := im.p.flush(ctx); err != nil {
+		return err
+	}
+	im.did.New, im.did.Known = im.p.New(), im.p.Known
 	if since != "" {
 		im.did.Since = since
 		if err := im.endRemoved(ctx, since); err != nil {
@@ -266,13 +272,24 @@ func (d *codeImported) print(a *app) error {
 		units += d.Units[l]
 		languages = append(languages, fmt.Sprintf("%s %d", l, d.Units[l]))
 	}
-	fmt.Fprintf(a.out, "%s: %s of %s (%s), %d published, %d ended\n", d.Repo, plural(units, "unit", "units"), plural(d.Files, "file", "files"), strings.Join(languages, ", "), d.Published, d.Removed)
+	by := ""
+	if len(languages) > 0 {
+		by = " (" + strings.Join(languages, ", ") + ")"
+	}
+	fmt.Fprintf(a.out, "%s: %s of %s%s: %d new or changed, %d known already",
+		d.Repo, plural(units, "unit", "units"), plural(d.Files, "file", "files"), by, d.New, d.Known)
+	if d.Removed > 0 {
+		fmt.Fprintf(a.out, "; %d gone and ended", d.Removed)
+	}
+	fmt.Fprintln(a.out)
+	left := 0
 	var reasons []string
 	for _, r := range slices.Sorted(maps.Keys(d.LeftOut)) {
-		reasons = append(reasons, fmt.Sprintf("%s %d", r, d.LeftOut[r]))
+		left += d.LeftOut[r]
+		reasons = append(reasons, fmt.Sprintf("%d %s", d.LeftOut[r], r))
 	}
-	if len(reasons) > 0 {
-		fmt.Fprintf(a.out, "files left out: %s\n", strings.Join(reasons, ", "))
+	if left > 0 {
+		fmt.Fprintf(a.out, "%s left out: %s\n", plural(left, "file", "files"), strings.Join(reasons, ", "))
 	}
 	return printUnfinished(a, d.Indexed, d.Malformed)
 }

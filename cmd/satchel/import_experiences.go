@@ -75,11 +75,11 @@ func (c *importExperiencesCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	did.Published, did.Malformed = p.Published, bad.Malformed
+	did.Published, did.Known, did.Malformed = p.Published, p.Known, bad.Malformed
 	if a.JSON {
 		err = a.printJSON(did)
 	} else {
-		_, err = fmt.Fprintf(a.out, "%s read, %d published, %d malformed\n", plural(did.Read, "experience", "experiences"), did.Published, did.Malformed)
+		_, err = fmt.Fprintf(a.out, "%s read: %d new, %d known already, %d malformed\n", plural(did.Read, "experience", "experiences"), p.New(), p.Known, did.Malformed)
 	}
 	return errors.Join(err, printUnfinished(a, indexed || a.JSON, did.Malformed))
 }

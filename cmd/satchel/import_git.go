@@ -35,8 +35,11 @@ type gitImported struct {
 	Repo      string `json:"repo"`
 	Head      string `json:"head"`
 	Since     string `json:"since,omitempty"`
-	Read      int    `json:"read"`
+	Total     int    `json:"total"` // commits of the history, or since the one that was named
+	Read      int    `json:"read"`  // of these; what came before is known
 	Published int    `json:"published"`
+	New       int    `json:"new"`
+	Known     int    `json:"known"` // of the total, what the log had already
 	Malformed int    `json:"malformed"`
 	Merges    int    `json:"merges"`
 	Cut       int    `json:"cut"` // commits whose list of files or message is cut
@@ -73,7 +76,13 @@ func (c *importGitCmd) Run(ctx context.Context, a *app) error {
 	if err := c.publish(ctx, a, p, repo, &did); err != nil {
 		return err
 	}
-	did.Published, did.Malformed = p.Published, p.Malformed
+	did.Published, did.New, did.Malformed = p.Published, p.New(), p.Malformed
+	if did.Total = did.Read; c.Since == "" {
+		if did.Total, err = repo.Count(ctx, ""); err != nil {
+			return err
+		}
+	}
+	did.Known = did.Total - did.Read + p.Known
 	return did.print(a)
 }
 
@@ -140,12 +149,16 @@ func (d *gitImported) print(a *app) error {
 	if a.JSON {
 		return a.printJSON(d)
 	}
-	if d.Since != "" {
-		fmt.Fprintf(a.out, "%s: the log has the history up to %.10s\n", d.Repo, d.Since)
+	since := ""
+	if d.Total == d.Read && d.Since != "" {
+		since = fmt.Sprintf(" since %.10s", d.Since)
 	}
-	fmt.Fprintf(a.out, "%s: %s read, %d published, %s", d.Repo, plural(d.Read, "commit", "commits"), d.Published, plural(d.Merges, "merge", "merges"))
+	fmt.Fprintf(a.out, "%s: %s%s: %d new, %d known already", d.Repo, plural(d.Total, "commit", "commits"), since, d.New, d.Known)
+	if d.Merges > 0 {
+		fmt.Fprintf(a.out, "; %s", plural(d.Merges, "merge", "merges"))
+	}
 	if d.Cut > 0 {
-		fmt.Fprintf(a.out, ", %d with more than %d files or a message over %d KiB cut", d.Cut, gitlog.MaxFiles, gitlog.MaxMessage>>10)
+		fmt.Fprintf(a.out, "; %d cut: more than %d files, or a message over %d KiB", d.Cut, gitlog.MaxFiles, gitlog.MaxMessage>>10)
 	}
 	fmt.Fprintln(a.out)
 	if d.Shallow {

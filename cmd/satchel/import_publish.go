@@ -7,9 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 
 	"satchel/emitters"
 	"satchel/schemas"
@@ -37,12 +39,44 @@ type publisher struct {
 	ids     []string // of the events of the items that wait, in order
 	items   []schemas.MemoryItem
 	last    *schemas.Receipt
+	size    int64 // of the log before
+	counts  bool  // that size is known
 
 	Published int
+	Known     int // of those, what the log had already
 	Malformed int
 }
 
-// newPublisher dials. The publisher MUST be closed.
+// New is how many of what was published the log did not have.
+func (p *publisher) New() int { return p.Published - p.Known }
+
+// logged returns the head of the log, false for a tenant that has none.
+func (c *client) logged(ctx context.Context) (head schemas.HeadReply, ok bool) {
+	return head, c.logCall(ctx, "head", struct{}{}, &head) == nil
+}
+
+// alreadyLogged waits until the events are logged and returns how many of them stand among
+// the first size entries of the log. An event that was refused, or takes too long to be
+// logged, is new.
+func alreadyLogged(ctx context.Context, e *emitters.Emitter, receipts []schemas.Receipt, size int64) (int, error) {
+	limited, cancel := context.WithTimeout(ctx, indexedLimit)
+	defer cancel()
+	var known atomic.Int64
+	var group errgroup.Group
+	group.SetLimit(16)
+	for i := range receipts {
+		group.Go(func() error {
+			if r, err := e.Receipt(limited, receipts[i].Source, receipts[i].ID, schemas.ReceiptLogged); err == nil && r.Position <= size {
+				known.Add(1)
+			}
+			return nil
+		})
+	}
+	err := group.Wait()
+	return int(known.Load()), errors.Join(err, ctx.Err())
+}
+
+// newPublisher dials, and asks how much the log has. The publisher MUST be closed.
 func (a *app) newPublisher(ctx context.Context, as importAs) (*publisher, error) {
 	conn, err := a.dial(ctx)
 	if err != nil {
@@ -54,6 +88,8 @@ func (a *app) newPublisher(ctx context.Context, as importAs) (*publisher, error)
 		conn.close()
 		return nil, &usageError{err}
 	}
+	head, ok := conn.logged(ctx)
+	p.size, p.counts = head.Size, ok
 	return p, nil
 }
 
@@ -124,6 +160,11 @@ func (p *publisher) flush(ctx context.Context) error {
 	p.items = p.items[:0]
 	if err != nil {
 		return fmt.Errorf("after %d items: %w", p.Published, err)
+	}
+	if p.counts {
+		known, err := alreadyLogged(ctx, p.emitter, receipts, p.size)
+		p.Known += known
+		return err
 	}
 	return nil
 }

@@ -55,8 +55,9 @@ func TestImportGitAndCodeOnANode(t *testing.T) {
 	if second.Read != 1 || second.Since != first.Head {
 		t.Errorf("second import %+v", second)
 	}
-	contains(t, "a third import", n.must(t, "import", "git", dir, "--name", "kiln"), "the log has the history up to "+second.Head[:10], "0 commits read")
-	contains(t, "since", n.must(t, "import", "git", dir, "--name", "kiln", "--since", first.Head), "1 commit read")
+	contains(t, "a third import", n.must(t, "import", "git", dir, "--name", "kiln"), "kiln: 2 commits: 0 new, 2 known already")
+	contains(t, "since", n.must(t, "import", "git", dir, "--name", "kiln", "--since", first.Head), "kiln: 1 commit since "+first.Head[:10]+": 0 new, 1 known already")
+	contains(t, "all", n.must(t, "import", "git", dir, "--name", "kiln", "--all"), "kiln: 2 commits: 0 new, 2 known already")
 	contains(t, "ask for a commit", n.must(t, "ask", "what wood is the kiln fired with?"), "beech wood")
 
 	code := mustJSON[codeImported](t, n, "import", "code", dir, "--name", "kiln")
@@ -64,6 +65,7 @@ func TestImportGitAndCodeOnANode(t *testing.T) {
 		t.Errorf("code %+v", code)
 	}
 	contains(t, "ask for code", n.must(t, "ask", "which function lets smoke out of the chimney?"), "func Vent()")
+	contains(t, "code again", n.must(t, "import", "code", dir, "--name", "kiln"), "kiln: 2 units of 1 file (go 2): 0 new or changed, 2 known already\n")
 	rewrite(t, dir, "kiln.go", strings.Replace(kilnGo, "func Vent", "func Draw", 1))
 	git("commit", "-q", "-am", "vent is called draw")
 	code = mustJSON[codeImported](t, n, "import", "code", dir, "--name", "kiln")
@@ -86,7 +88,9 @@ func TestImportExperiencesAndValuesOnANode(t *testing.T) {
 	}
 	dir := folder(t, map[string]string{"g.jsonl": lines.String(), "bad.jsonl": lines.String() + "{\"goal\":7}\n"})
 	file := filepath.Join(dir, "g.jsonl")
-	contains(t, "import", n.must(t, "import", "experiences", file), "3 experiences read, 3 published, 0 malformed")
+	for _, want := range []string{"3 experiences read: 3 new, 0 known already, 0 malformed", "3 experiences read: 0 new, 3 known already, 0 malformed"} {
+		contains(t, "import", n.must(t, "import", "experiences", file), want)
+	}
 	for _, args := range [][]string{{}, {"--strict"}} {
 		r := n.run(t, append([]string{"import", "experiences", filepath.Join(dir, "bad.jsonl")}, args...)...)
 		if r.code != exitFound || !strings.Contains(r.err, "bad.jsonl:4: /goal: must be a string") {
