@@ -26,6 +26,9 @@ const (
 	keptFingerprints = 64 << 10 // about 350 bytes each with a model of 256 dimensions
 )
 
+// newRank is the rank of the first new item of a batch: above those of all that are stored.
+const newRank = 1 << 62
+
 // judge says how new items are: 1 − the highest cosine to the last 256 items that were
 // recorded before it in its session of the tenant. Items without a session are compared
 // with each other, and an item only with those of the same labels, so that its novelty
@@ -137,7 +140,7 @@ func (j *judge) batch(ctx context.Context, s scope.Scope, embedder embed.Embedde
 	if embedder != nil {
 		model = embedder.Model().String()
 	}
-	h := &hearing{judge: j, scope: s, embedder: embedder, age: j.open(s.Tenant(), model, from, upTo), seats: map[string]*seat{}, next: 1 << 62}
+	h := &hearing{judge: j, scope: s, embedder: embedder, age: j.open(s.Tenant(), model, from, upTo), seats: map[string]*seat{}, next: newRank}
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -223,12 +226,12 @@ func (h *hearing) look(places map[string]items.Place) {
 		if there {
 			h.spots = append(h.spots, items.Around{Place: place, Before: before, After: before + 1})
 		}
-		if moved := !there || now.place != place; !now.gone && moved && now.place.Rank < 1<<62 {
+		if moved := !there || now.place != place; !now.gone && moved && now.place.Rank < newRank {
 			h.spots = append(h.spots, items.Around{Place: now.place, Before: before, After: before + 1})
 		}
-		if s := now.place.Session; !now.gone && now.place.Rank >= 1<<62 && !ends[s] {
+		if s := now.place.Session; !now.gone && now.place.Rank >= newRank && !ends[s] {
 			ends[s] = true
-			h.spots = append(h.spots, items.Around{Place: items.Place{Session: s, Rank: 1 << 62}, Before: before})
+			h.spots = append(h.spots, items.Around{Place: items.Place{Session: s, Rank: newRank}, Before: before})
 		}
 	}
 }

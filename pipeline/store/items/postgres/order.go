@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -85,12 +86,8 @@ func members(results pgx.BatchResults) ([]items.Member, error) {
 
 // SetNovelties implements items.Order.
 func (db *DB) SetNovelties(ctx context.Context, tenant string, novelties map[string]float64) error {
-	ids := make([]string, 0, len(novelties))
-	for id := range novelties {
-		ids = append(ids, id)
-	}
 	err := db.update(ctx, tenant, func(tx pgx.Tx, row tenantRow) error {
-		rows, err := readHeads(ctx, tx, row.id, ids)
+		rows, err := readHeads(ctx, tx, row.id, slices.Collect(maps.Keys(novelties)))
 		if err != nil {
 			return err
 		}
