@@ -90,7 +90,11 @@ func (l *Ledger) ownEnd(ctx context.Context, tenant, filter string, tip uint64) 
 		s.low, s.high = tip+1, tip
 	}
 	if !s.found {
-		position, at, err := l.lookBack(ctx, tenant, filter, 1, s.low-1, func(low uint64) {
+		info, err := l.stream.Info(ctx)
+		if err != nil {
+			return 0, fmt.Errorf("look back in the ledger of %q: %w", tenant, err)
+		}
+		position, at, err := l.lookBack(ctx, tenant, filter, max(1, info.State.FirstSeq), s.low-1, func(low uint64) {
 			s.low = low
 			l.note(tenant, s)
 		})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	natsjs "github.com/nats-io/nats.go/jetstream"
 
 	"satchel/jetstream"
 	"satchel/jetstream/embedded"
@@ -137,6 +138,47 @@ func TestALedgerBeginsBehindForeignMessages(t *testing.T) {
 		if at, err := l.LastPosition(ctx, "acme"); err != nil || at != 2 {
 			t.Fatalf("last position = %d, %v; want 2", at, err)
 		}
+	}
+}
+
+// What the stream has let go is not looked through.
+func TestALedgerLooksBackNoFurtherThanItsStream(t *testing.T) {
+	t.Parallel()
+	b, nc := attacker(t)
+	ctx := within(t, 20*time.Second)
+	l, err := jetstream.OpenLedger(ctx, b.nc, b.js, jetstream.LedgerConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Publish(ctx, "other", entries(1, 3000)); err != nil {
+		t.Fatal(err)
+	}
+	stream, err := b.js.Stream(ctx, jetstream.LedgerStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.Purge(ctx, natsjs.WithPurgeSequence(3000)); err != nil {
+		t.Fatal(err)
+	}
+	b.steer(t, nc, jetstream.LedgerStream, "$JS.API.INFO", "prov.v1.acme.memory.evil", "", 1)
+	pages, err := nc.SubscribeSync("$JS.EVENT.ADVISORY.CONSUMER.CREATED.LEDGER.*")
+	if err == nil {
+		err = nc.Flush()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at, err := l.LastPosition(ctx, "acme"); err != nil || at != 0 {
+		t.Fatalf("last position = %d, %v; want 0", at, err)
+	}
+	if _, err := pages.NextMsgWithContext(ctx); err != nil {
+		t.Fatalf("it looked at no page: %v", err)
+	}
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if n, _, err := pages.Pending(); err != nil || n != 0 {
+		t.Errorf("it looked at %d pages more, %v", n, err)
 	}
 }
 
