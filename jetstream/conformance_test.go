@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	natsjs "github.com/nats-io/nats.go/jetstream"
-
 	"satchel/jetstream"
 	"satchel/test/testenv"
 	"satchel/worker/transport"
@@ -76,29 +74,11 @@ func (b *bundle) transport(t *testing.T) transporttest.Transport {
 	}
 }
 
-// published reads a tenant's part of LEDGER as a follower does.
+// published returns the ids of a tenant's events in LEDGER.
 func (b *bundle) published(t *testing.T, tenant string) []string {
 	t.Helper()
-	ctx := within(t, 30*time.Second)
-	consumer, err := b.js.OrderedConsumer(ctx, jetstream.LedgerStream, natsjs.OrderedConsumerConfig{FilterSubjects: []string{"prov.v1." + tenant + ".>"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	info, err := consumer.Info(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	messages, err := consumer.Messages()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer messages.Stop()
 	var ids []string
-	for left := info.NumPending; left > 0; left-- {
-		msg, err := messages.Next(natsjs.NextContext(ctx))
-		if err != nil {
-			t.Fatalf("%d of the ledger's messages are missing: %v", left, err)
-		}
+	for _, msg := range b.ledger(t, tenant) {
 		e, err := jetstream.Decode(msg.Headers(), msg.Data())
 		if err != nil {
 			t.Fatal(err)
