@@ -34,7 +34,7 @@ type client struct {
 func (a *app) dial(ctx context.Context) (*client, error) { return a.connect(ctx, nil) }
 
 // dialOperator connects with the rights of who owns the data folder of the embedded
-// server, where that is the one that answers.
+// server, which dead letters need, or to a NATS of one's own.
 func (a *app) dialOperator(ctx context.Context) (*client, error) {
 	if a.NATSURL != "" {
 		return a.dial(ctx)
@@ -43,8 +43,11 @@ func (a *app) dialOperator(ctx context.Context) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
+	if user == nil {
+		return nil, usagef("dead letters are for who has the data folder of satchel up, and %s is none; name it with --dir", a.Dir)
+	}
 	conn, err := a.connect(ctx, user)
-	if user != nil && errors.Is(err, nats.ErrAuthorization) {
+	if errors.Is(err, nats.ErrAuthorization) {
 		return nil, usagef("the server at this address has another data folder than %s; name its folder with --dir", a.Dir)
 	}
 	return conn, err

@@ -7,7 +7,6 @@ import (
 	"text/tabwriter"
 
 	"satchel/jetstream"
-	"satchel/jetstream/embedded"
 )
 
 type dlqCmd struct {
@@ -19,9 +18,6 @@ type dlqCmd struct {
 
 // deadLetters opens the dead letters of the running server.
 func (a *app) deadLetters(ctx context.Context) (*jetstream.DeadLetters, func(), error) {
-	if user, err := embedded.Operator(a.path("streams")); a.NATSURL == "" && err == nil && user == nil {
-		return nil, nil, usagef("dead letters are for who has the data folder of satchel up, and %s is none; name it with --dir", a.Dir)
-	}
 	conn, err := a.dialOperator(ctx)
 	if err != nil {
 		return nil, nil, err

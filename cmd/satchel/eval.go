@@ -121,13 +121,22 @@ type evalReport struct {
 	Shrunk   []shrunk    `json:"shrunk,omitempty"`
 }
 
-// open starts a node of its own with the set in it. The caller MUST call done.
-func (c *evalCmd) open(ctx context.Context, a *app, name string) (set eval.Set, sys *evalSystem, done func() error, err error) {
-	if set, err = eval.Load(c.From, name); err != nil {
-		return set, nil, nil, &usageError{err}
+// set reads a set, with as many queries as are asked for.
+func (c *evalCmd) set(name string) (eval.Set, error) {
+	set, err := eval.Load(c.From, name)
+	if err != nil {
+		return set, &usageError{err}
 	}
 	if c.Max > 0 {
 		set.Queries = set.Queries[:min(c.Max, len(set.Queries))]
+	}
+	return set, nil
+}
+
+// open starts a node of its own with the set in it. The caller MUST call done.
+func (c *evalCmd) open(ctx context.Context, a *app, name string) (set eval.Set, sys *evalSystem, done func() error, err error) {
+	if set, err = c.set(name); err != nil {
+		return set, nil, nil, err
 	}
 	dir, err := os.MkdirTemp("", "satchel-eval-")
 	if err != nil {

@@ -98,12 +98,9 @@ func (c *evalCmd) runBeside(ctx context.Context, a *app, sets []string) error {
 // besideSet imports a set into a data folder, and asks it there and on the servers that a
 // copy of the folder was migrated to.
 func (c *evalCmd) besideSet(ctx context.Context, a *app, name string) (r beside, err error) {
-	set, err := eval.Load(c.From, name)
+	set, err := c.set(name)
 	if err != nil {
-		return r, &usageError{err}
-	}
-	if c.Max > 0 {
-		set.Queries = set.Queries[:min(c.Max, len(set.Queries))]
+		return r, err
 	}
 	dir, err := os.MkdirTemp("", "satchel-eval-")
 	if err != nil {

@@ -31,8 +31,8 @@ func (c *evalCmd) accounts(ctx context.Context, a *app, sets []string) error {
 		return err
 	}
 	for i := range lines {
-		if l := &lines[i]; l.Failed != "" || l.Over > 0 {
-			return &foundError{fmt.Sprintf("packs of set %s at %d tokens do not account for everything, the first of query %q", l.Set, l.Budget, l.Failed)}
+		if l := &lines[i]; l.Failed != "" {
+			return &foundError{fmt.Sprintf("packs of set %s at %d tokens are over or do not account for everything, the first of query %q", l.Set, l.Budget, l.Failed)}
 		}
 	}
 	return nil

@@ -66,7 +66,11 @@ func (c *upCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return errors.Join(a.explainStart(err), observed.stop(context.WithoutCancel(ctx)))
 	}
+	var web *webServer
 	stopped := func(err error) error {
+		if web != nil {
+			err = errors.Join(err, web.stop(context.WithoutCancel(ctx)))
+		}
 		limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainLimit)
 		defer cancel()
 		err = errors.Join(err, n.stop(limit))
@@ -75,8 +79,7 @@ func (c *upCmd) Run(ctx context.Context, a *app) error {
 		}
 		return err
 	}
-	web, err := a.serveHTTP(ctx, n, observed.metrics)
-	if err != nil {
+	if web, err = a.serveHTTP(ctx, n, observed.metrics); err != nil {
 		return stopped(err)
 	}
 	n.awaitResumed(ctx)
@@ -98,9 +101,6 @@ func (c *upCmd) Run(ctx context.Context, a *app) error {
 		fmt.Fprintln(a.out, "draining…")
 	case err = <-n.done:
 		n.done <- nil
-	}
-	if web != nil {
-		err = errors.Join(err, web.stop(context.WithoutCancel(ctx)))
 	}
 	return stopped(errors.Join(err, hide()))
 }

@@ -162,13 +162,6 @@ func inParts(n int, f func(from, to int)) {
 	wait.Wait()
 }
 
-// Defend applies the defences that need no classifier: against what is superseded,
-// stale, written back or said already.
-func Defend(cs []candidate.Candidate, now time.Time) {
-	d := Defence{cfg: DefendConfig{Injection: InjectionOff, OffTopic: -1, Confidence: -1}}
-	d.Apply(cs, false, now)
-}
-
 func warn(old, suspect int, oldest time.Time) []string {
 	var out []string
 	if old > 0 {

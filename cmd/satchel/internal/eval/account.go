@@ -48,7 +48,7 @@ type Accounts struct {
 	Account Account `json:"account"`
 	Over    int     `json:"over"`             // packs beyond the budget
 	Lost    int     `json:"lost"`             // items that were found, and are neither shown nor in the drop report
-	Failed  string  `json:"failed,omitempty"` // the first query whose pack does not account for itself
+	Failed  string  `json:"failed,omitempty"` // the first query whose pack is over or does not account for itself
 }
 
 // Ledger holds every pack of every query of the set, labelled or not, to account: one line
@@ -72,7 +72,8 @@ func Ledger(ctx context.Context, set Set, sys System, budgets []int, progress fu
 			}
 			l.Packs++
 			l.Account.Add(p.Account)
-			if p.Tokens > l.Budget {
+			over := p.Tokens > l.Budget
+			if over {
 				l.Over++
 			}
 			lost := 0
@@ -82,7 +83,7 @@ func Ledger(ctx context.Context, set Set, sys System, budgets []int, progress fu
 				}
 			}
 			l.Lost += lost
-			if l.Failed == "" && (lost > 0 || !p.Account.Whole()) {
+			if l.Failed == "" && (over || lost > 0 || !p.Account.Whole()) {
 				l.Failed = q.ID
 			}
 		}
