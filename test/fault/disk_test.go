@@ -74,3 +74,74 @@ func TestAFullDisk(t *testing.T) {
 	again()
 	r.finish(t, n)
 }
+
+// fill takes all the room there is on a disk, until the function that it returns.
+func fill(t *testing.T, disk string) (free func()) {
+	t.Helper()
+	path := filepath.Join(disk, "ballast")
+	f, err := os.Create(path)
+	must(t, err)
+	for piece := 1 << 20; piece >= 1<<9; { // what others take meanwhile, they take
+		if _, err := f.Write(make([]byte, piece)); err != nil {
+			piece /= 2
+		}
+	}
+	must(t, f.Close())
+	return func() { t.Helper(); must(t, os.Remove(path)) }
+}
+
+// TestServersOnAFullDisk fills the disk under the Postgres that keeps the log and, where
+// there is one, the Qdrant that keeps the vectors, while events and requests flow. Events
+// are taken all the same, readiness says what lags, and when there is room again and the
+// servers are started, the backlog drains: nothing is lost or there twice.
+func TestServersOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, size string
+		start      func(t *testing.T, n *node, disk string) (restart func())
+	}{
+		{"Postgres", "200m", func(t *testing.T, n *node, disk string) func() {
+			p := testenv.StartPostgresIn(t, disk)
+			n.database = p.URL
+			return func() { p.Stop(); p.Start() }
+		}},
+		{"Qdrant", "600m", func(t *testing.T, n *node, disk string) func() {
+			v := testenv.StartQdrantIn(t, disk)
+			n.servers.vector = v
+			return func() { v.Stop(); v.Start() }
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			disk, _ := smallDisk(t, c.size)
+			for _, dir := range []string{disk, filepath.Dir(disk), filepath.Dir(filepath.Dir(disk))} {
+				must(t, os.Chmod(dir, 0o755)) // the server is another user's
+			}
+			n, r := newNode(t), newRecord()
+			restart := c.start(t, n, disk)
+			if !n.start(t) {
+				t.Fatal("satchel up did not start")
+			}
+			stop := load(n, r, crashSeed(t), paced((*producer).one), paced((*producer).batch), paced((*producer).put), paced((*producer).ask), paced((*producer).forget))
+			poll(t, 30*time.Second, "events and requests flow", func() bool { return r.done() })
+			free := fill(t, disk)
+			said := ""
+			poll(t, time.Minute, "readiness is 503", func() bool {
+				code, body := n.ready()
+				said = body
+				return code == 503
+			})
+			t.Logf("not ready: %s", strings.TrimSpace(said))
+			if strings.Contains(said, "note ") {
+				t.Errorf("readiness tells content: %s", said)
+			}
+			before := r.acknowledged()
+			poll(t, 30*time.Second, "events are taken while the server's disk is full", func() bool { return r.acknowledged() > before+10 })
+			free()
+			restart()
+			poll(t, time.Minute, "it is ready again", func() bool { code, _ := n.ready(); return code == 200 })
+			stop()
+			r.finish(t, n)
+		})
+	}
+}

@@ -68,14 +68,14 @@ func TestPostgresAway(t *testing.T) {
 	r.finish(t, n)
 }
 
-// TestRestoredDatabase puts an older backup of the database under a newer stream and newer
-// kept heads: it is refused, until an operator accepts it; then the indexes and the ledger
-// follow from the log, and the events are read again.
+// TestRestoredDatabase puts an older backup of the database under a newer stream, newer
+// kept heads and newer vectors on a server: it is refused, until an operator accepts it;
+// then the indexes and the ledger follow from the log, and the events are read again.
 func TestRestoredDatabase(t *testing.T) {
 	t.Parallel()
 	p := testenv.StartPostgres(t)
 	n, r := newNode(t), newRecord()
-	n.database = p.URL
+	n.database, n.servers.vector = p.URL, testenv.StartQdrant(t)
 	run := func() {
 		if !n.start(t) {
 			t.Fatal("satchel up did not start")

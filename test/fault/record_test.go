@@ -60,3 +60,17 @@ func (r *record) note(f func()) {
 	defer r.mu.Unlock()
 	f()
 }
+
+// acknowledged is how many events were acknowledged so far.
+func (r *record) acknowledged() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.acked)
+}
+
+// done reports whether some events were acknowledged and some requests answered.
+func (r *record) done() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.acked) > 20 && len(r.results) > 1
+}

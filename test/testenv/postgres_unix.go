@@ -173,7 +173,14 @@ type PostgresServer struct {
 // productive one, and ends it with the test.
 func StartPostgres(t testing.TB) *PostgresServer {
 	t.Helper()
-	p := newPostgres(t)
+	return StartPostgresIn(t, "")
+}
+
+// StartPostgresIn is StartPostgres with its data in a folder under dir, "" for that of
+// temporary files.
+func StartPostgresIn(t testing.TB, dir string) *PostgresServer {
+	t.Helper()
+	p := newPostgres(t, dir)
 	p.Start()
 	return p
 }
@@ -182,7 +189,7 @@ func StartPostgres(t testing.TB) *PostgresServer {
 // authority of. It takes nobody without TLS.
 func StartPostgresTLS(t testing.TB) *PostgresServer {
 	t.Helper()
-	p := newPostgres(t)
+	p := newPostgres(t, "")
 	ca := NewAuthority(t)
 	cert, key := ca.Issue(t, "postgres")
 	for name, from := range map[string]string{"server.crt": cert, "server.key": key} {
@@ -203,13 +210,13 @@ func StartPostgresTLS(t testing.TB) *PostgresServer {
 }
 
 // newPostgres makes a server that was not started yet.
-func newPostgres(t testing.TB) *PostgresServer {
+func newPostgres(t testing.TB, under string) *PostgresServer {
 	t.Helper()
 	bin, a, err := findPostgres()
 	if err != nil {
 		Missing(t, postgresPart, err.Error())
 	}
-	dir, err := os.MkdirTemp("", "satchel-postgres-")
+	dir, err := os.MkdirTemp(under, "satchel-postgres-")
 	if err != nil {
 		t.Fatal(err)
 	}

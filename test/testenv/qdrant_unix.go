@@ -43,9 +43,7 @@ type QdrantServer struct {
 func StartQdrant(t testing.TB) *QdrantServer {
 	t.Helper()
 	if os.Getenv(QdrantBinaryVar) != "" {
-		s := newQdrant(t)
-		s.Start()
-		return s
+		return StartQdrantIn(t, "")
 	}
 	if Required("qdrant") {
 		Missing(t, "qdrant", QdrantBinaryVar+" names no binary; none comes from a package registry")
@@ -56,14 +54,20 @@ func StartQdrant(t testing.TB) *QdrantServer {
 	return s
 }
 
+// StartQdrantIn starts a Qdrant process with its data in a folder under dir, "" for that of
+// temporary files, or skips the test.
+func StartQdrantIn(t testing.TB, dir string) *QdrantServer {
+	t.Helper()
+	s := newQdrant(t, dir)
+	s.Start()
+	return s
+}
+
 // StartQdrantSecure starts a Qdrant process that wants TLS and an API key, or skips the
 // test: the stand-in knows no TLS. The second key may only read.
 func StartQdrantSecure(t testing.TB) (s *QdrantServer, readOnly string) {
 	t.Helper()
-	if os.Getenv(QdrantBinaryVar) == "" {
-		Missing(t, "qdrant", QdrantBinaryVar+" names no binary; none comes from a package registry")
-	}
-	s = newQdrant(t)
+	s = newQdrant(t, "")
 	ca := NewAuthority(t)
 	cert, key := ca.Issue(t, "qdrant")
 	s.CAFile, s.APIKey, readOnly = ca.File, "the-key-that-may-write", "the-key-that-may-read"
@@ -75,9 +79,12 @@ func StartQdrantSecure(t testing.TB) (s *QdrantServer, readOnly string) {
 }
 
 // newQdrant is a server that was not started yet.
-func newQdrant(t testing.TB) *QdrantServer {
+func newQdrant(t testing.TB, under string) *QdrantServer {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "satchel-qdrant-")
+	if os.Getenv(QdrantBinaryVar) == "" {
+		Missing(t, "qdrant", QdrantBinaryVar+" names no binary; none comes from a package registry")
+	}
+	dir, err := os.MkdirTemp(under, "satchel-qdrant-")
 	if err != nil {
 		t.Fatal(err)
 	}
