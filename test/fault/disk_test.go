@@ -91,7 +91,7 @@ func fill(t *testing.T, disk string) (free func()) {
 }
 
 // TestServersOnAFullDisk fills the disk under the Postgres that keeps the log and, where
-// there is one, the Qdrant that keeps the vectors, while events and requests flow. Events
+// they are, the Qdrant that keeps the vectors and the Neo4j that keeps the graph, while events and requests flow. Events
 // are taken all the same, readiness says what lags, and when there is room again and the
 // servers are started, the backlog drains: nothing is lost or there twice.
 func TestServersOnAFullDisk(t *testing.T) {
@@ -110,6 +110,14 @@ func TestServersOnAFullDisk(t *testing.T) {
 			n.servers.vector = v
 			return func() { v.Stop(); v.Start() }
 		}},
+		{"Neo4j", "300m", func(t *testing.T, n *node, disk string) func() {
+			if !testenv.Required("neo4j") {
+				t.Skip("runs where neo4j is required: it starts the server twice")
+			}
+			g := testenv.StartNeo4jIn(t, disk)
+			n.servers.graph = g
+			return func() { g.Kill(); g.Start() }
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -126,7 +134,7 @@ func TestServersOnAFullDisk(t *testing.T) {
 			poll(t, 30*time.Second, "events and requests flow", func() bool { return r.done() })
 			free := fill(t, disk)
 			said := ""
-			poll(t, time.Minute, "readiness is 503", func() bool {
+			poll(t, 2*time.Minute, "readiness is 503", func() bool {
 				code, body := n.ready()
 				said = body
 				return code == 503
@@ -139,7 +147,7 @@ func TestServersOnAFullDisk(t *testing.T) {
 			poll(t, 30*time.Second, "events are taken while the server's disk is full", func() bool { return r.acknowledged() > before+10 })
 			free()
 			restart()
-			poll(t, time.Minute, "it is ready again", func() bool { code, _ := n.ready(); return code == 200 })
+			poll(t, 2*time.Minute, "it is ready again", func() bool { code, _ := n.ready(); return code == 200 })
 			stop()
 			r.finish(t, n)
 		})

@@ -1,12 +1,17 @@
 package fault
 
 import (
+	"context"
 	"math/rand/v2"
 	"net/url"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
+	"satchel/jetstream"
 	"satchel/test/testenv"
 )
 
@@ -64,4 +69,71 @@ func TestKillServersConnections(t *testing.T) {
 		}
 	}
 	strike(t, n, r, stop, pause, 10, faults...)
+}
+
+// TestKillNATSConnections puts such a network between a worker and the NATS server that its
+// events and requests come over; its clients are on the server's side. Nothing is lost or
+// comes twice, and the worker need not be started again.
+func TestKillNATSConnections(t *testing.T) {
+	t.Parallel()
+	f, r, tenants := &fleet{nats: testenv.StartNATS(t, testenv.NATSConfig{Servers: 1}), database: testenv.StartPostgres(t).URL}, newRecord(), tenantsOf(2)
+	f.people = filepath.Join(t.TempDir(), "principals.yaml")
+	must(t, os.WriteFile(f.people, []byte(registry(tenants, len(tenants)+1)), 0o600))
+	f.front = &node{changed: make(chan struct{}), url: f.nats.URL()}
+	n := newNode(t)
+	address, w := behind(t, f.nats.URL())
+	n.database, n.nats, n.people = f.database, address, f.people
+	f.workers = []*node{n}
+	if !n.start(t) {
+		t.Fatal("a worker did not start")
+	}
+	seed := crashSeed(t)
+	random := rand.New(rand.NewPCG(seed, 94))
+	stop := f.load(r, seed, tenants)
+	pause := func() { time.Sleep(300*time.Millisecond + time.Duration(random.IntN(500))*time.Millisecond) }
+	faults := []func(){
+		func() { w.Slow(30 * time.Millisecond); pause(); w.Pass() },
+		func() { w.Hold(); pause(); w.Pass() },
+		w.Cut,
+		w.Lose,
+		func() { w.Hold(); pause(); w.Cut(); w.Pass() },
+	}
+	done := 0
+	for end := time.Now().Add(crashTime(t)); time.Now().Before(end) || done < len(faults); done++ {
+		pause()
+		faults[done%len(faults)]()
+	}
+	if os.Getenv("SATCHEL_CRASH_TIME") != "" { // nobody cuts this one: both sides notice by themselves, in half a minute
+		w.Lose()
+		for answered, last := 0, time.Now().Add(2*time.Minute); answered < 8; answered++ { // none goes to the lost connection
+			if time.Now().After(last) {
+				t.Fatal("requests are still lost after two minutes")
+			}
+			if !f.answers(t, tenants[0]) {
+				answered = -1
+			}
+		}
+	}
+	pause()
+	stop()
+	if !n.up() {
+		t.Errorf("the worker ended because NATS went away:\n%s", n.said(t))
+	}
+	f.finish(t, r, tenants)
+	t.Logf("%d faults, %d events tried, %d acknowledged, %d answers, %d erasures", done, len(r.tried), len(r.acked), len(r.results), len(r.forgot))
+	if len(r.acked) < 20 {
+		t.Error("next to nothing was done: the run shows nothing")
+	}
+}
+
+// answers reports whether a request is answered in time.
+func (f *fleet) answers(t *testing.T, tenant string) bool {
+	t.Helper()
+	nc, err := nats.Connect(f.nats.URL())
+	must(t, err)
+	defer nc.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	_, err = jetstream.Request(ctx, nc, "log.v1."+tenant+".head", []byte("{}"))
+	return err == nil
 }

@@ -98,7 +98,7 @@ func (c *NATSCluster) config(i int) string {
 	if c.cfg.Lazy {
 		sync = `"2m"` // without the quotes m is a million
 	}
-	fmt.Fprintf(&b, "server_name: %s\nlisten: 127.0.0.1:%d\njetstream { store_dir: %q, max_file_store: 16GB, max_memory_store: 256MB, sync_interval: %s }\n",
+	fmt.Fprintf(&b, "server_name: %s\nlisten: 127.0.0.1:%d\njetstream { store_dir: %q, max_file_store: 16GB, max_memory_store: 256MB, sync_interval: %s }\nping_interval: \"10s\"\nping_max: 2\n",
 		NATSName(i), c.ports[i], filepath.Join(c.dir, NATSName(i)), sync)
 	if c.cfg.Servers > 1 {
 		fmt.Fprintf(&b, "cluster { name: test, listen: 127.0.0.1:%d, routes: [", c.routes[i])

@@ -230,9 +230,16 @@ type Neo4jServer struct {
 // StartNeo4j starts a Neo4j server of the test's own and ends it with the test.
 func StartNeo4j(t testing.TB) *Neo4jServer {
 	t.Helper()
+	return StartNeo4jIn(t, "")
+}
+
+// StartNeo4jIn is StartNeo4j with its data in a folder under dir, "" for that of temporary
+// files.
+func StartNeo4jIn(t testing.TB, dir string) *Neo4jServer {
+	t.Helper()
 	s := &Neo4jServer{t: t, home: findNeo4j(t), User: neo4jUser}
 	var err error
-	if s.dir, err = os.MkdirTemp("", "satchel-neo4j-"); err != nil {
+	if s.dir, err = os.MkdirTemp(dir, "satchel-neo4j-"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
