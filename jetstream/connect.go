@@ -67,7 +67,7 @@ func Connect(ctx context.Context, cfg ConnectConfig, log *slog.Logger) (*nats.Co
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(cfg.ReconnectIn),
 		nats.DrainTimeout(cfg.DrainLimit),
-		nats.PingInterval(10*time.Second), nats.MaxPingsOutstanding(2), // a half-open connection is noticed in half a minute
+		nats.PingInterval(10 * time.Second), nats.MaxPingsOutstanding(2), // a half-open connection is noticed in half a minute
 		nats.RetryOnFailedConnect(cfg.RetryFirst),
 		nats.IgnoreAuthErrorAbort(),
 		nats.ConnectHandler(func(*nats.Conn) { connected <- struct{}{} }),
