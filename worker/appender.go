@@ -330,7 +330,7 @@ func (a *appender) reject(ctx context.Context, rejected []Rejected) error {
 func (a *appender) eraseOne(ctx context.Context, m Message, d eventlog.Draft) error {
 	s, err := scope.System(m.Tenant)
 	if err != nil {
-		return err
+		return a.reject(ctx, []Rejected{a.rejection(m, err)})
 	}
 	var refused write.Reason
 	err = a.retry.do(ctx, a.logger, "erase items of partition "+a.inbox.Name(), retryAppend, func() (err error) {

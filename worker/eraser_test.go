@@ -236,6 +236,20 @@ func TestARefusedErasureBecomesADeadLetter(t *testing.T) {
 	}
 }
 
+// What is published for a tenant that cannot be is a dead letter, whatever it is, and stops
+// nobody.
+func TestAnEventOfNoTenantIsADeadLetter(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.publish(t, "_", forgetting(t, "f", "a"), recorded(t, "x", "of nobody"))
+	w.publish(t, "acme", recorded(t, "a", "kept"))
+	if diff := cmp.Diff([]string{"e-x malformed", "f malformed"}, slices.Sorted(slices.Values(w.letters(t, 2)))); diff != "" {
+		t.Error(diff)
+	}
+	w.entries(t, "acme", 1)
+	must(t, w.worker.Ready())
+}
+
 // heldEngine commits its pack only when it is let go.
 type heldEngine struct {
 	worker.Engine

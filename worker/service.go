@@ -146,10 +146,20 @@ func (v *Service) Put(ctx context.Context, tenant string, body []byte) (any, err
 	default:
 		return nil, storageError(ctx, "look the event up", err)
 	}
-	if draft.Type != schemas.TypeMemoryErased && !entry.Erased && !bytes.Equal(entry.Data, draft.Data) {
+	if !same(&entry, &draft) {
 		return nil, &schemas.Error{Code: schemas.CodeValidation, Field: "/event/id", Message: string(write.IDReuse) + ": source and id were used before for another event"}
 	}
 	return v.receipt(ctx, s, receipt, &entry, schemas.ReceiptLevel(req.Wait))
+}
+
+// same reports whether an entry may be of the event that a draft is of. Of an entry that was
+// erased nobody can tell any more, and an erasure is logged with what it takes along.
+func same(held *eventlog.Entry, d *eventlog.Draft) bool {
+	if d.Type == schemas.TypeMemoryErased {
+		var req schemas.MemoryErased
+		return json.Unmarshal(d.Data, &req) == nil && repeats(held, &req)
+	}
+	return held.Erased || bytes.Equal(held.Data, d.Data)
 }
 
 // mayErase refuses an erasure now that would be refused when the log takes it.

@@ -104,6 +104,27 @@ func TestPutWaitsForTheLevelAskedFor(t *testing.T) {
 	}
 }
 
+// An erasure under an id that was used before for anything else is no duplicate of it.
+func TestPutConfirmsNoErasureThatWasNone(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.put(t, recorded(t, "a", "one"), "indexed")
+	w.put(t, recorded(t, "b", "two"), "indexed")
+	w.put(t, forgetting(t, "f", "b"), "logged")
+	if r := w.put(t, forgetting(t, "f", "b"), "logged"); !r.Duplicate {
+		t.Errorf("the same erasure again: %+v", r)
+	}
+	for _, id := range []string{"e-a", "f"} { // of a memory, of the erasure of another
+		_, err := w.worker.Service.Put(within(t), "acme", encode(t, schemas.PutRequest{Agent: "planner", Event: structured(t, forgetting(t, id, "a")), Wait: "indexed"}))
+		if e := typed(t, err); e.Field != "/event/id" || !strings.Contains(e.Message, "id_reuse") {
+			t.Errorf("an erasure under %s: %v", id, e)
+		}
+	}
+	if got, err := w.items.Get(within(t), system(t, "acme"), []string{"a", "b"}); err != nil || len(got) != 1 || got[0].ID != "a" {
+		t.Errorf("items there: %v, %v", got, err)
+	}
+}
+
 func TestPutNamesWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	w := setup(t)

@@ -216,8 +216,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// note keeps a follower's failure for Ready. A stopped partition must not take the
-// others with it: its error is kept and logged, not returned.
+// note keeps a follower's failure for Ready. A partition whose stream or log is not what it
+// was must not take the others with it: that error is kept and logged, not returned. Any
+// other ends the worker, so that whoever runs it starts it anew.
 func (w *Worker) note(err error) error {
 	if err == nil {
 		return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"satchel/pipeline/pii"
+	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
 )
@@ -123,8 +124,8 @@ func (w *Writer) Prepare(tenant, agent string, ev event.Event) (eventlog.Draft, 
 const ownSource, agentSource = "satchel://", "satchel://agents/"
 
 func (w *Writer) checkAttributes(tenant, agent string, ev *event.Event) *Rejection {
-	if !schemas.ValidToken(tenant) || !schemas.ValidToken(agent) {
-		return reject(Malformed, "", "the subject's tenant and agent must match [A-Za-z0-9_-]{1,64}")
+	if !scope.ValidTenant(tenant) || !schemas.ValidToken(agent) {
+		return reject(Malformed, "", `the subject's tenant and agent must match [A-Za-z0-9_-]{1,64}, and the tenant not be "_"`)
 	}
 	if ev.Context == nil || ev.SpecVersion() != event.CloudEventsVersionV1 {
 		return reject(Malformed, "/specversion", "must be 1.0")
