@@ -109,7 +109,7 @@ type outliner struct {
 // add makes the unit all[i], which the open ones hold.
 func (o *outliner) add(all []found, open []int, i int) {
 	f := all[i]
-	if f.kind == "scope" {
+	if f.kind == "scope" || o.overload(f) {
 		return
 	}
 	u := Unit{Path: o.path, Language: o.g.name, Type: f.kind, Name: o.name(f)}
@@ -132,6 +132,22 @@ func (o *outliner) add(all []found, open []int, i int) {
 	u.StartLine = 1 + bytes.Count(o.source[:f.outer.start], []byte("\n"))
 	u.EndLine = u.StartLine + strings.Count(strings.TrimRight(o.text(f.outer), "\n"), "\n")
 	o.units = append(o.units, u)
+}
+
+// overload reports whether a Python function is a signature for type checkers alone; what
+// is called has the same name and follows it.
+func (o *outliner) overload(f found) bool {
+	if o.g.language != treesitter.Python || !isFunction(f.kind) || strings.HasSuffix(o.path, ".pyi") {
+		return false
+	}
+	for line := range strings.Lines(o.text(span{f.outer.start, f.at.start})) {
+		line, _, _ = strings.Cut(line, "#")
+		name, ok := strings.CutPrefix(strings.TrimSpace(line), "@")
+		if name = name[strings.LastIndexByte(name, '.')+1:]; ok && name == "overload" {
+			return true
+		}
+	}
+	return false
 }
 
 func (o *outliner) text(s span) string { return string(o.source[s.start:s.end]) }
