@@ -66,7 +66,7 @@ func (e *Engine) ranker(name string) (*Ranker, error) {
 		}
 		names = append(names, all[i].Name)
 	}
-	return nil, &schemas.Error{Code: schemas.CodeValidation, Field: "/ranker", Message: "there is no such ranker", Available: names}
+	return nil, &schemas.Error{Code: schemas.CodeValidation, Field: "/ranker", Message: "there is no such ranker; there are " + strings.Join(names, ", "), Available: names}
 }
 
 // Build renders what a search finds through a template, within the token budget. An

@@ -264,7 +264,7 @@ func (s *Selector) profile(tenant string, q *Query) (Profile, string, error) {
 	if at < 0 {
 		return Profile{}, "", &schemas.Error{
 			Code: schemas.CodeValidation, Field: "/payload/profile",
-			Message: fmt.Sprintf("%v: %q", ErrProfile, name), Available: s.profileNames(),
+			Message: fmt.Sprintf("%v: %q; there are %s", ErrProfile, name, strings.Join(s.profileNames(), ", ")), Available: s.profileNames(),
 		}
 	}
 	p, note, err := s.profiles[at].With(q.Override)
