@@ -194,7 +194,7 @@ func (c *policyExplainCmd) Run(ctx context.Context, a *app) error {
 	}
 	answer.Item, answer.Action, answer.Principal = record.ID, c.Action, s.Principal()
 	if answer.Allow {
-		z, err := a.openSanitizer(nil, false)
+		z, err := a.openSanitizer()
 		if err != nil {
 			return err
 		}

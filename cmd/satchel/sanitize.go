@@ -1,10 +1,11 @@
 package main
 
 import (
+	"crypto/hkdf"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"time"
 
@@ -30,14 +31,13 @@ func (a *app) openDetector() (*pii.Detector, error) {
 	return d, nil
 }
 
-// openSanitizer returns what meets the obligations of policy decisions. With keep a
-// secret key that is missing is made and kept; without, it is made for this call.
-func (a *app) openSanitizer(random io.Reader, keep bool) (*pii.Sanitizer, error) {
+// openSanitizer returns what meets the obligations of policy decisions.
+func (a *app) openSanitizer() (*pii.Sanitizer, error) {
 	d, err := a.openDetector()
 	if err != nil {
 		return nil, err
 	}
-	key, err := a.secretKey(random, keep)
+	key, err := a.secretKey()
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func (a *app) openSanitizer(random io.Reader, keep bool) (*pii.Sanitizer, error)
 
 // openIsolation gives the engine what meets obligations and makes handles.
 func (a *app) openIsolation(engine *pipeline.Config, o nodeOptions) (err error) {
-	if engine.Sanitizer, err = a.openSanitizer(o.rand, true); err != nil {
+	if engine.Sanitizer, err = a.openSanitizer(); err != nil {
 		return err
 	}
 	engine.Handles, err = a.openSealer(o)
@@ -65,7 +65,7 @@ func (a *app) openDesk(n *node, engine *pipeline.Config, artifacts worker.Artifa
 
 // openSealer returns what makes and reads the handles of artifacts.
 func (a *app) openSealer(o nodeOptions) (*artifact.Sealer, error) {
-	key, err := a.secretKey(o.rand, true)
+	key, err := a.secretKey()
 	if err != nil {
 		return nil, err
 	}
@@ -84,8 +84,11 @@ func newID(own func() string) func() string {
 	return func() string { return uuid.Must(uuid.NewV7()).String() }
 }
 
-// secretKey reads the key that pseudonyms and artifact handles are made with.
-func (a *app) secretKey(random io.Reader, keep bool) ([]byte, error) {
+// secretKey returns the key that pseudonyms and artifact handles are made with: that of the
+// file that is set, or of keys/secret.key where there is one, or else one derived from the key
+// that signs the log, so that workers that share a log share this, too. Where there is neither
+// it is for this call alone.
+func (a *app) secretKey() ([]byte, error) {
 	path := a.Secret
 	if path == "" {
 		path = a.path("keys", "secret.key")
@@ -97,25 +100,16 @@ func (a *app) secretKey(random io.Reader, keep bool) ([]byte, error) {
 	case !errors.Is(err, os.ErrNotExist) || a.Secret != "":
 		return nil, usagef("read the secret key: %v", err)
 	}
-	if random == nil {
-		random = rand.Reader
+	signing, err := os.ReadFile(a.path("keys", "log.key"))
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		signing = []byte(rand.Text())
+	case err != nil:
+		return nil, fmt.Errorf("read log key: %w", err)
 	}
-	key = make([]byte, 32)
-	if _, err := io.ReadFull(random, key); err != nil {
-		return nil, fmt.Errorf("make the secret key: %w", err)
+	key, err = hkdf.Key(sha256.New, signing, nil, "satchel: pseudonyms and handles", 32)
+	if err != nil {
+		return nil, fmt.Errorf("derive the secret key: %w", err)
 	}
-	if !keep {
-		return key, nil
-	}
-	if err := os.MkdirAll(a.path("keys"), 0o700); err != nil {
-		return nil, fmt.Errorf("make the secret key: %w", err)
-	}
-	whole := path + ".new"
-	if err := os.WriteFile(whole, key, 0o600); err != nil {
-		return nil, fmt.Errorf("write the secret key: %w", err)
-	}
-	if err := os.Rename(whole, path); err != nil {
-		return nil, fmt.Errorf("write the secret key: %w", err)
-	}
-	return os.ReadFile(path)
+	return key, nil
 }
