@@ -14,7 +14,8 @@
 //
 // An item has the facets of schemas.Facets, id, pii_flags, created_at, expires_at and
 // valid_to; times are nanoseconds since 1970, 0 for none; levels are numbers, 0 public
-// to 3 restricted. A bundle may say which of them it looks at, and is shown no more.
+// to 3 restricted; an item's purposes are in lower case, and that of the request as it
+// was given, to be compared without case. A bundle may say which of them it looks at, and is shown no more.
 //
 // # The built-in rules
 //
@@ -26,7 +27,7 @@
 //	clearance        read, open  the item's level is above the subject's
 //	groups           read, open  the item names groups and the subject is in none of them
 //	purpose          read, open  the item names purposes and the request's is not one of them
-//	export           read, open  label export:restricted and the purpose is export, share or training
+//	export           read, open  a label export:X other than export:allowed, for export, share or training
 //	trust            read, open  trust is below 0.3
 //	expired          read, open  now has reached expires_at
 //	no_longer_valid  read, open  now has reached valid_to

@@ -277,7 +277,7 @@ type Facets struct {
 	Level       Level      `json:"level"`
 	Labels      []string   `json:"labels,omitempty"`   // all labels, sorted
 	Groups      []string   `json:"groups,omitempty"`   // from group:NAME labels; empty: everyone
-	Purposes    []string   `json:"purposes,omitempty"` // from purpose:NAME labels; empty: every purpose
+	Purposes    []string   `json:"purposes,omitempty"` // from purpose:NAME labels, in lower case; empty: every purpose
 	PII         bool       `json:"pii,omitempty"`
 	Credentials bool       `json:"credentials,omitempty"`
 	Trust       float64    `json:"trust"`

@@ -47,8 +47,9 @@ func (l *Level) UnmarshalText(b []byte) error {
 }
 
 // Facets derives the filterable fields of an item from its labels and flags:
-// level:NAME, group:NAME, purpose:NAME, pii:VALUE (anything but none), detected:TYPE,
-// credentials:true. Defaults: trust 0.5, sensitivity 0, level confidential.
+// level:NAME, group:NAME, purpose:NAME in lower case, pii:VALUE (anything but none),
+// detected:TYPE, credentials:VALUE (anything but false). Defaults: trust 0.5, sensitivity
+// 0, level confidential.
 func (m *MemoryItem) Facets() Facets {
 	f := Facets{
 		Kind: m.Kind, Type: m.Type, Category: m.Category, Session: m.SessionID(),
@@ -69,13 +70,13 @@ func (m *MemoryItem) Facets() Facets {
 		case "group":
 			f.Groups = append(f.Groups, value)
 		case "purpose":
-			f.Purposes = append(f.Purposes, value)
+			f.Purposes = append(f.Purposes, strings.ToLower(value))
 		case "pii":
 			f.PII = f.PII || value != "none"
 		case LabelDetected:
 			f.PII = true
 		case "credentials":
-			f.Credentials = f.Credentials || value == "true"
+			f.Credentials = f.Credentials || value != "false"
 		}
 	}
 	return f

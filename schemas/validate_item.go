@@ -11,8 +11,9 @@ import (
 // attributes. Its rules are those of json/memory-item.json and, beyond what a
 // schema can say: tenant labels name the scope's tenant, there is one level at
 // most, validity and update times are in order, session and scope.session agree,
-// signer and provenance.signer agree, an item does not link to itself, and dropped
-// spans lie inside the content.
+// signer and provenance.signer agree, an item does not link to itself, dropped spans
+// lie inside the content, and credentials:… and export:… labels have the values
+// that a policy knows.
 func (m *MemoryItem) Validate() []Issue {
 	var c checker
 	c.id("/id", m.ID)
@@ -167,6 +168,14 @@ func (c *checker) labels(m *MemoryItem) {
 			}
 			if levels++; levels > 1 {
 				c.add(at(pointer, i), "must be the only level label")
+			}
+		case "credentials":
+			if value != "true" && value != "false" {
+				c.add(at(pointer, i), "must be credentials:true or credentials:false")
+			}
+		case "export":
+			if value != "restricted" && value != "allowed" {
+				c.add(at(pointer, i), "must be export:restricted or export:allowed")
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
@@ -104,7 +105,7 @@ func (v *Service) Pack(ctx context.Context, tenant string, body []byte) (any, er
 func (v *Service) OpenPack(ctx context.Context, s scope.Scope, packID string) (schemas.ContextResult, error) {
 	var res schemas.ContextResult
 	stored, err := v.openPackAs(ctx, s.Tenant(), schemas.PackRequest{PackID: packID}, func(p *schemas.ContextPack) error {
-		if p.Purpose != s.Purpose() {
+		if !strings.EqualFold(p.Purpose, s.Purpose()) {
 			return &schemas.Error{Code: schemas.CodePolicyDenied, Message: "the pack was made for another purpose"}
 		}
 		return v.maySee(ctx, s, p)

@@ -22,7 +22,7 @@ func drawAction(t *rapid.T) string {
 }
 
 func drawPurpose(t *rapid.T) string {
-	return rapid.SampledFrom([]string{"", "support", "billing", "export"}).Draw(t, "purpose")
+	return rapid.SampledFrom([]string{"", "support", "Support", "billing", "export", "EXPORT"}).Draw(t, "purpose")
 }
 
 func drawPrincipal(t *rapid.T) scope.Principal {
@@ -46,7 +46,7 @@ func drawResource(t *rapid.T) policies.Resource {
 			Kind:        rapid.SampledFrom([]schemas.Kind{"memory", "code", "pack", "drop", "decision", "planner"}).Draw(t, "kind"),
 			Session:     rapid.SampledFrom([]string{"", "s1"}).Draw(t, "session"),
 			Level:       schemas.Level(rapid.IntRange(0, 3).Draw(t, "item level")),
-			Labels:      words(t, "labels", "tenant:acme", "tenant:other", "export:restricted", "safety:read_only", "safety:moves_money", "detected:email", "detected:secret", "pii:high", "extract:20", "level:x", "ünïcode:\"x\""),
+			Labels:      words(t, "labels", "tenant:acme", "tenant:other", "export:restricted", "export:Restricted", "export:allowed", "safety:read_only", "safety:moves_money", "safety:Destructive", "detected:email", "detected:secret", "pii:high", "extract:20", "level:x", "ünïcode:\"x\""),
 			Groups:      words(t, "item groups", "dev", "ops", "qa"),
 			Purposes:    words(t, "purposes", "support", "billing", "export", ""),
 			PII:         rapid.Bool().Draw(t, "pii"),

@@ -29,6 +29,7 @@ func Run(t *testing.T, open func(t *testing.T) policies.PDP) {
 	t.Run("a batch is its items one by one", func(t *testing.T) { batch(t, open(t)) })
 	t.Run("the filter hides nothing that is allowed", func(t *testing.T) { pushdown(t, open(t)) })
 	t.Run("the filter hides what it can", func(t *testing.T) { hides(t, open(t)) })
+	t.Run("a spelling opens nothing", func(t *testing.T) { spelling(t, open(t)) })
 	t.Run("callers cannot change each other's verdicts", func(t *testing.T) { aliasing(t, open(t)) })
 	t.Run("concurrent", func(t *testing.T) { concurrent(t, open(t)) })
 }

@@ -33,7 +33,7 @@ read_conditions := [
 	{"field": "trust", "op": "at_least", "number": least_trust},
 ]
 
-named_purposes := [input.purpose | input.purpose != ""]
+named_purposes := [purpose | purpose != ""]
 
 credential_conditions := [] if reads_credentials
 

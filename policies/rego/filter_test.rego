@@ -19,7 +19,13 @@ test_read_filter if {
 
 test_read_filter_without_purpose if has(filter({"purpose": ""}), {"field": "purposes", "op": "empty_or_in", "values": []})
 
-test_read_filter_for_export if has(filter({"purpose": "export"}), {"field": "labels", "op": "not_in", "values": ["export:restricted"]})
+test_read_filter_for_export if {
+	every purpose in ["export", "Export", "TRAINING"] {
+		has(filter({"purpose": purpose}), {"field": "labels", "op": "not_in", "values": ["export:restricted"]})
+	}
+}
+
+test_read_filter_without_case if has(filter({"purpose": "SUPPORT"}), {"field": "purposes", "op": "empty_or_in", "values": ["support"]})
 
 test_read_filter_of_credentials_reader if count(filter(holder("credentials_reader")).conditions) == 4
 

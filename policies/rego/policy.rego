@@ -45,7 +45,9 @@ reads_pii if "pii_reader" in roles
 reads_credentials if "credentials_reader" in roles
 
 # Purposes under which data leaves the system it was given to.
-exporting if input.purpose in {"export", "share", "training"}
+exporting if purpose in {"export", "share", "training"}
+
+purpose := lower(input.purpose)
 
 least_trust := 0.3
 
@@ -115,7 +117,7 @@ read_reason(item) := "tenant" if {
 	not serves_purpose(item)
 } else := "export" if {
 	exporting
-	"export:restricted" in item.labels
+	kept_in(item)
 } else := "trust" if {
 	not trusted(item)
 } else := "expired" if {
@@ -123,6 +125,13 @@ read_reason(item) := "tenant" if {
 } else := "no_longer_valid" if {
 	not holds(item)
 } else := "allowed"
+
+# Whatever an export label says but that it is allowed keeps the item in.
+kept_in(item) if {
+	some label in item.labels
+	startswith(label, "export:")
+	label != "export:allowed"
+}
 
 within_clearance(item) if {
 	item.level >= 0
@@ -154,8 +163,9 @@ shares_group(item) if {
 }
 
 serves_purpose(item) if {
-	input.purpose != ""
-	input.purpose in item.purposes
+	purpose != ""
+	some named in item.purposes
+	lower(named) == purpose
 }
 
 redactions(reason, item) := [] if {
@@ -280,7 +290,7 @@ use_reason(item) := "tenant" if {
 	safety_tags(item) & guarded_tags != set()
 } else := "allowed"
 
-safety_tags(item) := {trim_prefix(label, "safety:") |
+safety_tags(item) := {lower(trim_prefix(label, "safety:")) |
 	some label in item.labels
 	startswith(label, "safety:")
 }

@@ -66,6 +66,8 @@ test_group_of_others if verdict({"groups": ["ops"]}, {})[0] == "groups"
 
 test_purpose_named if verdict({"purposes": ["support"]}, {})[0] == "allowed"
 
+test_purpose_without_case if verdict({"purposes": ["Support"]}, {"purpose": "SUPPORT"})[0] == "allowed"
+
 test_purpose_not_named if verdict({"purposes": ["billing"]}, {})[0] == "purpose"
 
 test_no_purpose_for_limited_item if verdict({"purposes": [""]}, {"purpose": ""})[0] == "purpose"
@@ -73,6 +75,19 @@ test_no_purpose_for_limited_item if verdict({"purposes": [""]}, {"purpose": ""})
 test_no_purpose_for_open_item if verdict({}, {"purpose": ""})[0] == "allowed"
 
 test_export if verdict({"labels": ["export:restricted"]}, {"purpose": "export"})[0] == "export"
+
+test_export_without_case if {
+	every purpose in ["Export", "EXPORT", "Share", "TRAINING"] {
+		verdict({"labels": ["export:restricted"]}, {"purpose": purpose})[0] == "export"
+	}
+}
+
+test_export_of_any_value_but_allowed if {
+	every value in ["Restricted", "no", "true"] {
+		verdict({"labels": [concat(":", ["export", value])]}, {"purpose": "export"})[0] == "export"
+	}
+	verdict({"labels": ["export:allowed"]}, {"purpose": "export"})[0] == "allowed"
+}
 
 test_export_for_other_purpose if verdict({"labels": ["export:restricted"]}, {})[0] == "allowed"
 
@@ -174,6 +189,8 @@ tagged(tags) := {"labels": array.concat(["level:internal"], [concat(":", ["safet
 test_use_of_a_safe_tool if verdict(tagged(["read_only"]), {"action": "use"}) == ["allowed", []]
 
 test_use_of_a_guarded_tool if verdict(tagged(["read_only", "moves_money"]), {"action": "use"})[0] == "safety"
+
+test_use_without_case if verdict(tagged(["Destructive"]), {"action": "use"})[0] == "safety"
 
 test_use_of_an_untagged_tool if verdict({}, {"action": "use"})[0] == "safety_untagged"
 

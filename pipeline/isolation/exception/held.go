@@ -2,6 +2,7 @@ package exception
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"satchel/pipeline/scope"
@@ -79,7 +80,7 @@ func (h *held) end(now time.Time) string {
 // covers reports whether the exception may serve who asks for what, items apart.
 func (h *held) covers(s scope.Scope, action string) bool {
 	return h.Scope.Tenant == s.Tenant() && slices.Contains(h.Principals, s.Principal().ID) &&
-		(h.Purpose == "" || h.Purpose == s.Purpose()) && actionOf(h.Path) == action
+		(h.Purpose == "" || strings.EqualFold(h.Purpose, s.Purpose())) && actionOf(h.Path) == action
 }
 
 // reaches reports whether the exception holds for the item.
