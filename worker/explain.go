@@ -15,8 +15,9 @@ import (
 const decisionAfter = 2
 
 // Explain answers ctx.v1.<tenant>.explain: why an item is, or is not, in a pack, and
-// what would have changed that. It wants what Pack wants. Of an item that policy denied
-// only an auditor is told; for others it is as if it had not been found.
+// what would have changed that. It wants what Pack wants. Of an item that policy
+// denied or redacted whole only an auditor is told; for others it is as if it had not
+// been found.
 func (v *Service) Explain(ctx context.Context, tenant string, body []byte) (any, error) {
 	req, err := decode(body, schemas.Decode[schemas.ExplainRequest])
 	if err != nil {
@@ -39,14 +40,13 @@ func (v *Service) Explain(ctx context.Context, tenant string, body []byte) (any,
 	if err != nil {
 		return nil, err
 	}
-	if p := asker.Principal(); verdict != nil && !verdict.Allow && !p.HasRole("auditor") {
-		verdict = nil
-	}
-	return explain(&res.Payload, req.ItemID, verdict), nil
+	p := asker.Principal()
+	return explain(&res.Payload, req.ItemID, verdict, p.HasRole("auditor")), nil
 }
 
-// explain finds the item among what was shown, dropped and denied.
-func explain(p *schemas.ResultPayload, id string, verdict *schemas.Verdict) schemas.ExplainReply {
+// explain finds the item among what was shown and dropped, for an auditor among what
+// policy left out as well.
+func explain(p *schemas.ResultPayload, id string, verdict *schemas.Verdict, auditor bool) schemas.ExplainReply {
 	account := selection.NewAccount(p)
 	reply := schemas.ExplainReply{Verdict: verdict}
 	if item, why, change := account.Item(id); item != nil {
@@ -57,13 +57,16 @@ func explain(p *schemas.ResultPayload, id string, verdict *schemas.Verdict) sche
 		reply.Drop, reply.Explanation, reply.Change = drop, why, change
 		return reply
 	}
+	if !auditor {
+		reply.Verdict, verdict = nil, nil
+	}
 	if verdict != nil && !verdict.Allow {
 		reply.Explanation = "Dropped because " + schemas.DropPolicy.Sentence() + " (" + strings.ReplaceAll(verdict.Reason, "_", " ") + ")."
 		reply.Change = "Another principal, or another purpose, may be allowed it."
 		return reply
 	}
 	if verdict != nil { // allowed, but redaction left nothing of it
-		reply.Explanation = "Dropped because redaction leaves nothing of it for this principal."
+		reply.Explanation = "Dropped because redaction leaves nothing of it for the pack's principal."
 		reply.Change = "A principal who may see the redacted fields would be shown it."
 		return reply
 	}

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"satchel/schemas"
 )
 
@@ -13,6 +15,9 @@ func TestExplain(t *testing.T) {
 	w := setup(t)
 	w.put(t, recorded(t, "gone", "the lake house key was under the mat", func(d map[string]any) {
 		d["created_at"], d["ttl"] = "2020-01-01T00:00:00Z", 60
+	}), "")
+	w.put(t, recorded(t, "veiled", "the lake house has a door code", func(d map[string]any) {
+		d["security_label"] = []string{"level:internal", "pii:home"}
 	}), "")
 	for _, id := range []string{"b1", "b2", "b3"} {
 		w.put(t, recorded(t, id, "something about the lake house and boat "+id+", told at length so that not all of it finds a place"), "")
@@ -43,9 +48,14 @@ func TestExplain(t *testing.T) {
 	if r := explain("gone", auditor); r.Verdict == nil || r.Verdict.Allow || r.Verdict.Reason != "expired" || !strings.Contains(r.Explanation, "policy") {
 		t.Errorf("denied, to an auditor: %+v", r)
 	}
-	denied, unknown := explain("gone", reader), explain("nosuch", reader)
-	if denied.Verdict != nil || denied.Explanation != unknown.Explanation || denied.Change != unknown.Change {
-		t.Errorf("denied, to the reader: %+v; what is not there: %+v", denied, unknown)
+	if r := explain("veiled", auditor); r.Verdict == nil || !r.Verdict.Redact || !strings.Contains(r.Explanation, "redaction") {
+		t.Errorf("redacted whole, to an auditor: %+v", r)
+	}
+	unknown := explain("nosuch", reader)
+	for _, id := range []string{"gone", "veiled"} {
+		if diff := cmp.Diff(unknown, explain(id, reader)); diff != "" {
+			t.Errorf("%s, to the reader, is not as what is not there: %s", id, diff)
+		}
 	}
 	for name, req := range map[string]schemas.ExplainRequest{
 		"somebody else": {PackID: p.PackID, ItemID: "low", From: &schemas.Agent{Type: "agent", ID: "other", SecurityLevel: "restricted"}},

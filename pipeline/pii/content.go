@@ -141,6 +141,9 @@ func (f *finder) item(m *schemas.MemoryItem) (changed []string) {
 			m.Summary, changed = &s, append(changed, "/summary/text")
 		}
 	}
+	if speaker := f.text(m.Speaker); speaker != m.Speaker {
+		m.Speaker, changed = speaker, append(changed, "/speaker")
+	}
 	if len(m.Attributes) > 0 {
 		if raw, did := f.json(m.Attributes); did {
 			m.Attributes, changed = raw, append(changed, "/attributes")
@@ -165,8 +168,8 @@ func (f *finder) content(c schemas.Content) schemas.Content {
 	return c
 }
 
-// Item returns the types found in an item, sorted: in its content, summary, attributes
-// and source.
+// Item returns the types found in an item, sorted: in its content, summary, speaker,
+// attributes and source.
 func (d *Detector) Item(m *schemas.MemoryItem) []Type {
 	f := newFinder(d, Mark)
 	probe := *m

@@ -349,6 +349,14 @@ func TestPersonalData(t *testing.T) {
 			t.Errorf("%s of nothing: %v, %v", on, d.Extensions, err)
 		}
 	}
+	spoken := newEvent(schemas.TypeMemoryRecorded, strings.Replace(recorded, `"content"`, `"speaker":"bob@example.com","content"`, 1))
+	if d, err = newWriter(t, write.Config{Detector: detector, OnFound: write.FoundLabel}).Prepare("acme", "one", spoken); err != nil || d.Extensions[schemas.ExtensionDetected] != "email" {
+		t.Errorf("a speaker: %v, %v", d.Extensions, err)
+	}
+	d, err = newWriter(t, write.Config{Detector: detector, OnFound: write.FoundRedact}).Prepare("acme", "one", spoken)
+	if err != nil || !strings.Contains(string(d.Data), `"speaker":"[email]"`) || d.Extensions[schemas.ExtensionRedacted] != "/speaker" {
+		t.Errorf("a redacted speaker: %s %v, %v", d.Data, d.Extensions, err)
+	}
 	masked := newWriter(t, write.Config{Detector: detector, OnFound: write.FoundRefuse}).Mask([]byte(`{"data":{"content":"ada@example.org"}}`))
 	if string(masked) != `{"data":{"content":"[email]"}}` {
 		t.Errorf("masked %s", masked)
