@@ -141,6 +141,10 @@ func request(t *testing.T, w *world, r *rand.Rand, counter func(string) token.Co
 		req.Payload.TokenBudget, req.Payload.Model, req.Payload.Limit = p.budget, model, []int{0, 3, 1000}[r.IntN(3)]
 		req.Payload.Task = []string{"", "Find the cause.", strings.Repeat("a long task ", 200)}[r.IntN(3)]
 		req.Payload.UserMessage = []string{"", "what now?", strings.Repeat("long message ", 400)}[r.IntN(3)]
+		if r.IntN(3) == 0 {
+			req.Payload.Session, req.Payload.Repeat, req.Payload.Now = "talk", schemas.RepeatStable, time.Time{}
+			p.what += ", stable"
+		}
 		res, err := w.engine.Context(ctx, s, req)
 		must(t, err)
 		c := counter(model)
