@@ -55,8 +55,8 @@ eval: build ## retrieval and packs on labelled data: EVAL_DATA=folder SET=name
 crash: ## kill -9 the real binary for CRASHTIME and check that nothing is lost or doubled
 	SATCHEL_CRASH_TIME=$(CRASHTIME) $(GO) test -count=1 -timeout 2h -v -run TestKill ./test/fault
 
-workers: ## kill -9 one of 2 and of 4 workers every second for two minutes each, 32 tenants
-	SATCHEL_CRASH_TIME=2m $(GO) test -count=1 -timeout 1h -v -run TestKillWorkers ./test/fault
+workers: ## the table of scaling, then kill -9 one of 2 and of 4 workers every second for two minutes each, 32 tenants
+	SATCHEL_BENCH=1 SATCHEL_CRASH_TIME=2m $(GO) test -count=1 -timeout 1h -v -run 'TestBenchWorkers|TestKillWorkers' ./test/fault
 
 scaling: ## 1, 2 and 4 workers over one NATS cluster and one Postgres, 32 tenants: one table
 	SATCHEL_BENCH=1 $(GO) test -count=1 -timeout 1h -v -run TestBenchWorkers ./test/fault

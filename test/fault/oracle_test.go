@@ -126,12 +126,12 @@ func (r *record) check(t *testing.T, n *node, ledger map[string][]int64, letters
 	}
 	for k := range r.acked {
 		if logged[k] == nil {
-			t.Errorf("LOST: %v was acknowledged and is not in the log", k)
+			r.lose(t, "%v was acknowledged and is not in the log", k)
 		}
 	}
 	for k := range r.forgot {
 		if e := logged[k]; e == nil || e.Type != schemas.TypeMemoryErased {
-			t.Errorf("LOST: erasure %v is not in the log", k)
+			r.lose(t, "erasure %v is not in the log", k)
 		}
 	}
 	r.checkAnswers(t, log)
@@ -164,7 +164,7 @@ func (r *record) checkEntries(t *testing.T, tenant string, entries []eventlog.En
 			t.Fatalf("%s: position %d where %d was to come", tenant, e.Position, i+1)
 		}
 		if logged[k] != nil {
-			t.Errorf("TWICE: %v at positions %d and %d", k, logged[k].Position, e.Position)
+			r.double(t, "%v at positions %d and %d", k, logged[k].Position, e.Position)
 		}
 		logged[k] = e
 		if e.Agent == "satchel" { // packs, reports, decisions, receipts
@@ -178,7 +178,7 @@ func (r *record) checkEntries(t *testing.T, tenant string, entries []eventlog.En
 			t.Errorf("CHANGED: %v at position %d has other data than what was published first", k, e.Position)
 		}
 		if e.Erased && !r.erasing[tenant+"/"+e.Subject] {
-			t.Errorf("LOST: the content of %v at position %d is gone and nobody asked for it", k, e.Position)
+			r.lose(t, "the content of %v at position %d is gone and nobody asked for it", k, e.Position)
 		}
 		bySource[e.Source] = append(bySource[e.Source], k)
 	}
@@ -243,7 +243,7 @@ func (r *record) checkAnswers(t *testing.T, log *eventlog.Log) {
 		switch {
 		case errors.Is(err, eventlog.ErrErased):
 			if !r.mayBeErased(a) {
-				t.Errorf("LOST: the bytes of pack %s are gone and it shows nothing that was erased", p.PackID)
+				r.lose(t, "the bytes of pack %s are gone and it shows nothing that was erased", p.PackID)
 			}
 		case err != nil:
 			t.Errorf("PROVENANCE: bytes of pack %s: %v", p.PackID, err)
@@ -295,13 +295,13 @@ func (r *record) checkLetters(t *testing.T, letters []jetstream.DeadLetter) {
 		got[fmt.Sprint(key{l.Tenant, l.Source, l.ID}, l.Reason)] = true
 		at := fmt.Sprint(l.Epoch, "/", l.StreamSeq)
 		if copies[at] {
-			t.Errorf("TWICE: message %s is in the dead letters more than once", at)
+			r.double(t, "message %s is in the dead letters more than once", at)
 		}
 		copies[at] = true
 	}
 	for k, reason := range r.rejected {
 		if !got[fmt.Sprint(k, reason)] {
-			t.Errorf("LOST: %v was to be a dead letter for %s", k, reason)
+			r.lose(t, "%v was to be a dead letter for %s", k, reason)
 		}
 	}
 }

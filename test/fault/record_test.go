@@ -3,6 +3,7 @@ package fault
 import (
 	"crypto/sha256"
 	"sync"
+	"testing"
 
 	"satchel/schemas"
 )
@@ -25,6 +26,8 @@ type record struct {
 	results   []answer
 	heads     []head
 	problems  []string
+
+	lost, twice int // found by check
 }
 
 type answer struct {
@@ -73,4 +76,18 @@ func (r *record) done() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.acked) > 20 && len(r.results) > 1
+}
+
+// lose reports what was acknowledged and is not there.
+func (r *record) lose(t *testing.T, format string, args ...any) {
+	t.Helper()
+	r.lost++
+	t.Errorf("LOST: "+format, args...)
+}
+
+// double reports what is there more than once.
+func (r *record) double(t *testing.T, format string, args ...any) {
+	t.Helper()
+	r.twice++
+	t.Errorf("TWICE: "+format, args...)
 }

@@ -121,6 +121,7 @@ func TestKillWorkers(t *testing.T) {
 	if os.Getenv("SATCHEL_CRASH_TIME") != "" {
 		sizes, many, last = []int{2, 4}, 32, crashTime(t)
 	}
+	table := "workers  seconds  kills  events tried  acknowledged  answers  erasures  lost  twice\n"
 	for _, n := range sizes {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			seed := crashSeed(t)
@@ -141,12 +142,13 @@ func TestKillWorkers(t *testing.T) {
 			}
 			stop()
 			f.finish(t, r, tenants)
-			t.Logf("%d workers, %d kills, %d events tried, %d acknowledged, %d answers, %d erasures, %d rejected", n, kills, len(r.tried), len(r.acked), len(r.results), len(r.forgot), len(r.rejected))
+			table += fmt.Sprintf("%7d  %7.0f  %5d  %12d  %12d  %7d  %8d  %4d  %5d\n", n, last.Seconds(), kills, len(r.tried), len(r.acked), len(r.results), len(r.forgot), r.lost, r.twice)
 			if len(r.acked) < 100 || len(r.results) == 0 {
 				t.Error("next to nothing was done: the run shows nothing")
 			}
 		})
 	}
+	t.Logf("%d tenants, one of the workers killed every second\n%s", many, table)
 }
 
 // TestWorkersJoinAndLeave: under load a second and a third worker join, and the first is
