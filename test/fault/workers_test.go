@@ -6,8 +6,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -128,18 +130,7 @@ func TestKillWorkers(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 96))
 			f, r, tenants := newFleet(t, n), newRecord(), tenantsOf(many)
 			stop := f.load(r, seed, tenants)
-			kills := 0
-			tick := time.NewTicker(time.Second)
-			defer tick.Stop()
-			for end := time.Now().Add(last); time.Now().Before(end); kills++ {
-				<-tick.C
-				w := f.workers[random.IntN(len(f.workers))]
-				w.kill()
-				if !w.start(t) {
-					stop()
-					t.Fatalf("a worker did not start again:\n%s", w.said(t))
-				}
-			}
+			kills := f.killEvery(t, time.Second, last, random)
 			stop()
 			f.finish(t, r, tenants)
 			table += fmt.Sprintf("%7d  %7.0f  %5d  %12d  %12d  %7d  %8d  %4d  %5d\n", n, last.Seconds(), kills, len(r.tried), len(r.acked), len(r.results), len(r.forgot), r.lost, r.twice)
@@ -149,6 +140,36 @@ func TestKillWorkers(t *testing.T) {
 		})
 	}
 	t.Logf("%d tenants, one of the workers killed every second\n%s", many, table)
+}
+
+// killEvery kills one of the workers that run at every tick and starts it again at once,
+// for as long as last. It returns how many it killed; a tick that finds none up kills none.
+func (f *fleet) killEvery(t *testing.T, every, last time.Duration, random *rand.Rand) (kills int) {
+	t.Helper()
+	var starts sync.WaitGroup
+	var failed atomic.Int32
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for end := time.Now().Add(last); time.Now().Before(end); {
+		<-tick.C
+		up := slices.DeleteFunc(slices.Clone(f.workers), func(w *node) bool { return !w.up() })
+		if len(up) == 0 {
+			continue
+		}
+		w := up[random.IntN(len(up))]
+		w.kill()
+		kills++
+		starts.Go(func() {
+			if !w.start(t) {
+				failed.Add(1)
+			}
+		})
+	}
+	starts.Wait()
+	if n := failed.Load(); n > 0 {
+		t.Errorf("%d workers did not start again", n)
+	}
+	return kills
 }
 
 // TestWorkersJoinAndLeave: under load a second and a third worker join, and the first is
