@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"satchel/cmd/satchel/internal/source/code"
+	"satchel/cmd/satchel/internal/source/folder"
 	"satchel/cmd/satchel/internal/source/gitlog"
 	"satchel/schemas"
 )
@@ -58,9 +59,13 @@ type codeImport struct {
 	cmd    *importCodeCmd
 	p      *publisher
 	repo   *gitlog.Repo // nil outside of git
+	dir    *folder.Folder
 	reader code.Reader
 	ids    map[string]bool // items of this import
 	did    codeImported
+
+	committed map[string]time.Time // when files last changed by a commit
+	blobs     map[string]gitlog.Blob
 }
 
 // Run publishes the units.
@@ -81,6 +86,10 @@ func (c *importCodeCmd) Run(ctx context.Context, a *app) (err error) {
 	if err := im.name(); err != nil {
 		return err
 	}
+	if im.dir, err = folder.Open(c.Dir); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, im.dir.Close()) }()
 	if im.p, err = a.newPublisher(ctx, c.importAs); err != nil {
 		return err
 	}
@@ -112,14 +121,14 @@ func (im *codeImport) run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	files, changed, err := im.files(ctx)
+	files, err := im.files(ctx)
 	if err != nil {
 		return err
 	}
 	bar := a.bar("importing code")
 	defer bar.end()
 	for i, name := range files {
-		if err := im.file(ctx, name, changed(name)); err != nil {
+		if err := im.file(ctx, name); err != nil {
 			return err
 		}
 		bar.set(int64(i+1), int64(len(files)))
@@ -140,23 +149,14 @@ func (im *codeImport) run(ctx context.Context, a *app) error {
 	return im.markImport(ctx)
 }
 
-// files lists what to read, and says when each last changed: by the commit, or by the
-// file system for what no commit has as it is.
-func (im *codeImport) files(ctx context.Context) ([]string, func(string) time.Time, error) {
-	onDisk := func(name string) time.Time {
-		info, err := os.Lstat(filepath.Join(im.cmd.Dir, filepath.FromSlash(name)))
-		if err != nil {
-			return time.Unix(0, 0)
-		}
-		return info.ModTime().Truncate(time.Second)
-	}
+// files lists what to read, and finds what of it is committed, and since when.
+func (im *codeImport) files(ctx context.Context) ([]string, error) {
 	if im.repo == nil {
-		files, err := code.Walk(ctx, im.cmd.Dir)
-		return files, onDisk, err
+		return code.Walk(ctx, im.cmd.Dir)
 	}
 	all, err := im.repo.Files(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	slices.Sort(all)
 	var known []string
@@ -165,35 +165,30 @@ func (im *codeImport) files(ctx context.Context) ([]string, func(string) time.Ti
 			known = append(known, name)
 		}
 	}
-	changed, err := im.repo.Changed(ctx, known)
-	if err != nil {
-		return nil, nil, err
+	if im.committed, err = im.repo.Changed(ctx, known); err != nil {
+		return nil, err
 	}
-	modified, err := im.repo.Modified(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, name := range modified {
-		delete(changed, name)
-	}
-	return all, func(name string) time.Time {
-		if at, ok := changed[name]; ok {
-			return at
-		}
-		return onDisk(name)
-	}, nil
+	im.blobs, err = im.repo.Blobs(ctx)
+	return all, err
 }
 
-func (im *codeImport) file(ctx context.Context, name string, changed time.Time) error {
+// changed is when the file that holds text last changed: by the commit, or by the file
+// system for what no commit has as it is.
+func (im *codeImport) changed(name string, text []byte, onDisk time.Time) time.Time {
+	if at, ok := im.committed[name]; ok && im.blobs[name].Is(text) {
+		return at
+	}
+	return onDisk.Truncate(time.Second)
+}
+
+func (im *codeImport) file(ctx context.Context, name string) error {
 	if reason := code.Known(name); reason != "" {
 		im.did.LeftOut[string(reason)]++
 		return nil
 	}
-	source, reason, err := code.Load(im.cmd.Dir, name)
-	if err != nil {
-		return err
-	}
+	source, info, reason := code.Load(im.dir, name)
 	var units []code.Unit
+	var err error
 	if reason == "" {
 		if units, reason, err = im.reader.Units(ctx, name, source); err != nil {
 			return err
@@ -204,6 +199,7 @@ func (im *codeImport) file(ctx context.Context, name string, changed time.Time) 
 		return nil
 	}
 	im.did.Files++
+	changed := im.changed(name, source, info.ModTime())
 	for i := range units {
 		im.did.Units[units[i].Language]++
 		if err := im.add(ctx, &units[i], changed, time.Time{}); err != nil {

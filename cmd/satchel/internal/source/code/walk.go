@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
+
+	"satchel/cmd/satchel/internal/source/folder"
 )
 
 // Walk lists the files below dir, with paths from it and slashes, in order; folders whose
@@ -42,27 +42,15 @@ func Walk(ctx context.Context, dir string) ([]string, error) {
 	return files, nil
 }
 
-// Load reads the file called name below dir, at most as much as tells that it is too
-// large. What is no regular file, such as a link or a submodule, has no text.
-func Load(dir, name string) ([]byte, Reason, error) {
-	p := filepath.Join(dir, filepath.FromSlash(name))
-	info, err := os.Lstat(p)
+// Load reads the file called name of a folder, with what the system says of it. What is
+// no regular file below it, such as a link or a submodule, has no text.
+func Load(dir *folder.Folder, name string) ([]byte, fs.FileInfo, Reason) {
+	text, info, err := dir.Read(name, MaxFile)
 	switch {
-	case errors.Is(err, fs.ErrNotExist): // tracked, and deleted in the work tree
-		return nil, Unreadable, nil
-	case err != nil:
-		return nil, "", fmt.Errorf("read code: %w", err)
-	case !info.Mode().IsRegular():
-		return nil, Unreadable, nil
+	case errors.Is(err, folder.ErrTooLarge):
+		return nil, nil, TooLarge
+	case err != nil: // also what is tracked, and deleted in the work tree
+		return nil, nil, Unreadable
 	}
-	f, err := os.Open(p)
-	if err != nil {
-		return nil, Unreadable, nil
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
-	if err != nil {
-		return nil, "", fmt.Errorf("read code: %w", err)
-	}
-	return text, "", nil
+	return text, info, ""
 }

@@ -2,9 +2,14 @@ package gitlog
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"strings"
 	"time"
@@ -23,7 +28,7 @@ func (r *Repo) Files(ctx context.Context) ([]string, error) {
 // Differ lists the files below the folder that are other in the newest commit than in
 // since, or gone.
 func (r *Repo) Differ(ctx context.Context, since string) ([]string, error) {
-	out, err := r.output(ctx, "diff", "--name-only", "-z", "--relative", "--no-renames", "--no-ext-diff", "--no-textconv", since, r.head, "--")
+	out, err := r.output(ctx, "diff", "--name-only", "-z", "--relative", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all", since, r.head, "--")
 	if err != nil {
 		return nil, fmt.Errorf("compare with %.10s: %w", since, err)
 	}
@@ -93,11 +98,45 @@ func (r *Repo) Changed(ctx context.Context, files []string) (map[string]time.Tim
 	return changed, nil
 }
 
-// Modified lists the files below the folder that are other than in HEAD.
-func (r *Repo) Modified(ctx context.Context) ([]string, error) {
-	out, err := r.output(ctx, "diff", "--name-only", "-z", "--relative", "--no-renames", "--no-ext-diff", "--no-textconv", "HEAD", "--")
+// Blobs returns what each file below the folder is in the newest commit, with paths from
+// the folder.
+func (r *Repo) Blobs(ctx context.Context) (map[string]Blob, error) {
+	out, err := r.output(ctx, "ls-tree", "-r", "-z", r.head, "--", ".")
 	if err != nil {
-		return nil, fmt.Errorf("list modified files: %w", err)
+		return nil, fmt.Errorf("list what is committed: %w", err)
 	}
-	return names(out), nil
+	blobs := map[string]Blob{}
+	for _, entry := range names(out) {
+		about, name, _ := strings.Cut(entry, "\t")
+		if f := strings.Fields(about); len(f) == 3 && f[1] == "blob" {
+			blobs[name] = Blob(f[2])
+		}
+	}
+	return blobs, nil
+}
+
+// Blob is the id of a file's content: the SHA-1, or in a repository of that format the
+// SHA-256, of "blob", its size and the content.
+type Blob string
+
+// Is reports whether a file of the work tree that holds text is what is committed, but for
+// ends of lines, which git may write as the platform has them. It works on the text: to
+// ask git would run the filters that the repository configures.
+func (b Blob) Is(text []byte) bool {
+	return b.holds(text) || bytes.Contains(text, []byte("\r\n")) && b.holds(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")))
+}
+
+func (b Blob) holds(text []byte) bool {
+	var sum hash.Hash
+	switch len(b) {
+	case hex.EncodedLen(sha1.Size):
+		sum = sha1.New()
+	case hex.EncodedLen(sha256.Size):
+		sum = sha256.New()
+	default:
+		return false
+	}
+	sum.Write(fmt.Appendf(nil, "blob %d\x00", len(text)))
+	sum.Write(text)
+	return hex.EncodeToString(sum.Sum(nil)) == string(b)
 }

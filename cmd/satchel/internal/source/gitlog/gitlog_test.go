@@ -289,8 +289,9 @@ func TestFilesOfAFolder(t *testing.T) {
 	if differ, err := r.Differ(t.Context(), first); err != nil || !slices.Equal(differ, []string{"gone", "old"}) {
 		t.Errorf("differ %q, %v", differ, err)
 	}
-	if modified, err := r.Modified(t.Context()); err != nil || !slices.Equal(modified, []string{"old"}) {
-		t.Errorf("modified %q, %v", modified, err)
+	blobs, err := r.Blobs(t.Context())
+	if err != nil || len(blobs) != 2 || !blobs["a\tb"].Is([]byte("1\n")) || !blobs["old"].Is([]byte("2\r\n")) || blobs["old"].Is([]byte("3\n")) || blobs["new"].Is([]byte("x\n")) {
+		t.Errorf("blobs %q, %v", blobs, err)
 	}
 	for name, want := range map[string]string{"gone": "1\n", "new": "", "old": "1\n"} {
 		if text, err := r.Text(t.Context(), first, name, 100); err != nil || string(text) != want {
@@ -300,5 +301,71 @@ func TestFilesOfAFolder(t *testing.T) {
 	changed, err := r.Changed(t.Context(), files)
 	if err != nil || len(changed) != 2 || changed["old"].Unix() != 1700000100 {
 		t.Errorf("changed %v, %v", changed, err)
+	}
+}
+
+// TestNoProgramOfTheRepositoryRuns has a repository name a program wherever git takes one.
+func TestNoProgramOfTheRepositoryRuns(t *testing.T) {
+	t.Parallel()
+	dir, git := repository(t)
+	ran := filepath.Join(t.TempDir(), "ran")
+	evil := filepath.Join(t.TempDir(), "evil.sh")
+	if err := os.WriteFile(evil, []byte("#!/bin/sh\necho \"$0 $*\" >> '"+ran+"'\ncat\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "kiln.go", "package kiln\n")
+	write(t, dir, "same.go", "package same\n")
+	git("add", ".")
+	git("commit", "-q", "-m", "one")
+	first := git("rev-parse", "HEAD")
+	write(t, dir, "kiln.go", "package oven\n")
+	git("commit", "-q", "-am", "two")
+	write(t, dir, ".git/info/attributes", "*.go filter=a diff=a merge=a\n*.go filter=b.c=d\n")
+	write(t, dir, ".gitattributes", "*.go filter=evil diff=evil\n")
+	write(t, dir, ".git/included", "[filter \"evil\"]\n\tclean = "+evil+" included\n\trequired\n")
+	for _, of := range []string{"filter.a", "filter.b.c=d", "diff.a", "diff.evil"} {
+		for _, key := range []string{"clean", "smudge", "process", "textconv", "command"} {
+			git("config", of+"."+key, evil)
+		}
+	}
+	for _, key := range []string{"core.fsmonitor", "core.pager", "pager.log", "diff.external", "core.sshCommand", "core.editor", "core.askPass", "credential.helper", "gpg.program", "core.gitProxy", "core.alternateRefsCommand", "uploadpack.packObjectsHook"} {
+		git("config", key, evil)
+	}
+	for key, value := range map[string]string{"include.path": "included", "log.showSignature": "true", "core.hooksPath": filepath.Dir(evil), "remote.origin.url": "ext::" + evil, "protocol.ext.allow": "always",
+		"remote.origin.promisor": "true", "extensions.partialClone": "origin", "core.repositoryFormatVersion": "1", "remote.origin.uploadpack": evil, "diff.submodule": "diff"} {
+		git("config", key, value)
+	}
+	blob := git("rev-parse", first+":kiln.go") // as a partial clone lacks it
+	if err := os.Remove(filepath.Join(dir, ".git/objects", blob[:2], blob[2:])); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "kiln.go", "package glaze\n")
+	write(t, dir, "same.go", "package same\n") // another time than the index has
+
+	if err := os.RemoveAll(ran); err != nil { // what setting up ran
+		t.Fatal(err)
+	}
+	r := open(t, dir)
+	files, err := r.Files(t.Context())
+	if err != nil {
+		t.Error(err)
+	}
+	if _, err := r.Changed(t.Context(), files); err != nil {
+		t.Error(err)
+	}
+	if _, err := r.Differ(t.Context(), first); err != nil {
+		t.Error(err)
+	}
+	if blobs, err := r.Blobs(t.Context()); err != nil || blobs["kiln.go"].Is([]byte("package glaze\n")) || !blobs["same.go"].Is([]byte("package same\n")) {
+		t.Errorf("blobs %v, %v", blobs, err)
+	}
+	if text, err := r.Text(t.Context(), first, "kiln.go", 100); err != nil || text != nil {
+		t.Errorf("an object that is not there: %q, %v", text, err)
+	}
+	if err := r.Log(t.Context(), "", func(*Commit) error { return nil }); err == nil {
+		t.Error("the lines of an object that is not there were counted")
+	}
+	if said, err := os.ReadFile(ran); err == nil {
+		t.Errorf("these ran:\n%s", said)
 	}
 }

@@ -2,8 +2,11 @@
 //
 // It runs the git command, so that what git can read (packs, alternates, shallow and
 // partial clones, work trees) it can read too, and it streams: memory is bounded by one
-// commit, whatever the history holds. It never writes to the repository, runs no hook,
-// filter or external diff that the repository names, and never asks for a password.
+// commit, whatever the history holds. It never writes to the repository, never reaches
+// for another one, never asks for a password, and runs no program that the repository
+// names, be it a hook, filter, external diff, file monitor or transport. So it MUST NOT
+// have git compare or read files of the work tree, which would run filters: [Blob] tells
+// what is modified.
 //
 // # History
 //
@@ -215,7 +218,7 @@ func (r *Repo) command(ctx context.Context, args ...string) *exec.Cmd {
 	quiet := []string{"-C", r.dir, "--no-pager", "--literal-pathspecs", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false", "-c", "log.showSignature=false",
 		"-c", "core.hooksPath=" + os.DevNull, "-c", "diff.external=", "-c", "i18n.logOutputEncoding=UTF-8"}
 	cmd := exec.CommandContext(ctx, "git", append(quiet, args...)...)
-	cmd.Env = append(os.Environ(), "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_NO_REPLACE_OBJECTS=1")
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_NO_REPLACE_OBJECTS=1")
 	return cmd
 }
 
