@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"satchel/cmd/satchel/internal/source/code"
-	"satchel/cmd/satchel/internal/source/folder"
 	"satchel/cmd/satchel/internal/source/gitlog"
+	"satchel/cmd/satchel/internal/source/tree"
 	"satchel/schemas"
 )
 
@@ -59,7 +59,7 @@ type codeImport struct {
 	cmd    *importCodeCmd
 	p      *publisher
 	repo   *gitlog.Repo // nil outside of git
-	dir    *folder.Folder
+	dir    *tree.Folder
 	reader code.Reader
 	ids    map[string]bool // items of this import
 	did    codeImported
@@ -86,7 +86,7 @@ func (c *importCodeCmd) Run(ctx context.Context, a *app) (err error) {
 	if err := im.name(); err != nil {
 		return err
 	}
-	if im.dir, err = folder.Open(c.Dir); err != nil {
+	if im.dir, err = tree.Open(c.Dir); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, im.dir.Close()) }()

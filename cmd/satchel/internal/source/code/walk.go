@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"satchel/cmd/satchel/internal/source/folder"
+	"satchel/cmd/satchel/internal/source/tree"
 )
 
 // Walk lists the files below dir, with paths from it and slashes, in order; folders whose
@@ -44,10 +44,10 @@ func Walk(ctx context.Context, dir string) ([]string, error) {
 
 // Load reads the file called name of a folder, with what the system says of it. What is
 // no regular file below it, such as a link or a submodule, has no text.
-func Load(dir *folder.Folder, name string) ([]byte, fs.FileInfo, Reason) {
+func Load(dir *tree.Folder, name string) ([]byte, fs.FileInfo, Reason) {
 	text, info, err := dir.Read(name, MaxFile)
 	switch {
-	case errors.Is(err, folder.ErrTooLarge):
+	case errors.Is(err, tree.ErrTooLarge):
 		return nil, nil, TooLarge
 	case err != nil: // also what is tracked, and deleted in the work tree
 		return nil, nil, Unreadable

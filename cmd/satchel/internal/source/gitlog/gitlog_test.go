@@ -310,7 +310,7 @@ func TestNoProgramOfTheRepositoryRuns(t *testing.T) {
 	dir, git := repository(t)
 	ran := filepath.Join(t.TempDir(), "ran")
 	evil := filepath.Join(t.TempDir(), "evil.sh")
-	if err := os.WriteFile(evil, []byte("#!/bin/sh\necho \"$0 $*\" >> '"+ran+"'\ncat\n"), 0o755); err != nil {
+	if err := os.WriteFile(evil, []byte("#!/bin/sh\necho \"$0 $*\" >> '"+ran+"'\nexit 1\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	write(t, dir, "kiln.go", "package kiln\n")

@@ -1,8 +1,8 @@
-// Package folder reads files of a folder whose content is not trusted. What it returns
+// Package tree reads files of a folder whose content is not trusted. What it returns
 // was in a regular file below the folder: it follows no link out of it, waits for no pipe
 // or device, reads no more than it was told to, and holds all that also for a folder that
 // is changed meanwhile.
-package folder
+package tree
 
 import (
 	"errors"
