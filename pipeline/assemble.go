@@ -138,8 +138,7 @@ func (a *assembling) ask(ctx context.Context, g *source, query string, vector []
 		where = []selection.Predicate{wholeExperience}
 	}
 	g.ranking, g.err = a.t.e.selector.Rank(ctx, a.s, selection.Query{
-		Vouch: a.t.vouch(a.s),
-		Text:  query, Vector: vector, Filter: ofKinds(assembly.Kinds(g.name)).And(pushed), Where: where, Skip: skipGraph(vector),
+		Text: query, Vector: vector, Filter: ofKinds(assembly.Kinds(g.name)).And(pushed), Where: where, Skip: skipGraph(vector),
 		Now: a.t.now, Limit: g.limit + spare, Depth: assembledDepth,
 	})
 }

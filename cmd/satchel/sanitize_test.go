@@ -27,6 +27,11 @@ func TestTheSecretKeyComesFromTheLogs(t *testing.T) {
 		if err := os.Chmod(a.path("keys"), 0o500); err != nil {
 			t.Fatal(err)
 		}
+		t.Cleanup(func() {
+			if err := os.Chmod(a.path("keys"), 0o700); err != nil {
+				t.Error(err)
+			}
+		})
 		got, err := a.secretKey()
 		if err != nil {
 			t.Fatal(err)

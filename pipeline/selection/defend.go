@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -102,6 +103,9 @@ func (d *Defence) Apply(cs []candidate.Candidate, asked bool, now time.Time) []s
 			continue
 		}
 		if c.Drop, c.Detail = stale(&c.Record, now); !c.Kept() {
+			if by := c.Record.SupersededBy; c.Drop == schemas.DropSuperseded && mayBeNamed(cs, by) {
+				c.Detail = "by " + by
+			}
 			if c.Drop == schemas.DropStale {
 				old++
 				if at := c.Record.CreatedAt; oldest.IsZero() || at.Before(oldest) {
@@ -221,10 +225,16 @@ func (d *Defence) injected(c *candidate.Candidate, score float64) bool {
 	return true
 }
 
+// mayBeNamed reports whether an item is among the candidates and policy lets it be seen: of
+// another, not even the id may be.
+func mayBeNamed(cs []candidate.Candidate, id string) bool {
+	return slices.ContainsFunc(cs, func(c candidate.Candidate) bool { return c.Record.ID == id && c.Verdict.Allow })
+}
+
 func stale(r *schemas.Record, now time.Time) (schemas.DropReason, string) {
 	switch end := r.ExpiresAt(); {
 	case r.SupersededBy != "":
-		return schemas.DropSuperseded, "by " + r.SupersededBy
+		return schemas.DropSuperseded, ""
 	case !end.IsZero() && !now.Before(end):
 		return schemas.DropStale, "expired at " + end.UTC().Format(time.RFC3339)
 	case !r.ValidTo.IsZero() && !now.Before(r.ValidTo):

@@ -122,6 +122,30 @@ func TestDefend(t *testing.T) {
 	}
 }
 
+// What superseded an item is named to who may see it.
+func TestSupersededBy(t *testing.T) {
+	t.Parallel()
+	d, err := NewDefence(DefendConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		there, allowed bool
+		want           string
+	}{{true, true, "by new"}, {true, false, ""}, {false, false, ""}} {
+		cs := []candidate.Candidate{turnOf("old", "Ana", "It is on Monday")}
+		cs[0].Record.SupersededBy, cs[0].Verdict.Allow = "new", true
+		if c.there {
+			cs = append(cs, turnOf("new", "Ana", "It is on Friday"))
+			cs[1].Verdict.Allow = c.allowed
+		}
+		d.Apply(cs, false, time.Time{})
+		if cs[0].Drop != schemas.DropSuperseded || cs[0].Detail != c.want {
+			t.Errorf("%+v: %s %q", c, cs[0].Drop, cs[0].Detail)
+		}
+	}
+}
+
 // Two very long texts of short words, alike and not, cost no more than the effort there is.
 func TestLongTextsAreCheap(t *testing.T) {
 	t.Parallel()

@@ -178,7 +178,7 @@ func (s *Selector) hydrate(ctx context.Context, sc scope.Scope, a *analysis, p *
 }
 
 func (a *analysis) passes(r *schemas.Record) bool {
-	if a.AsOf > 0 && r.Position > a.AsOf || !a.AsOfTime.IsZero() && r.RecordedAt.After(a.AsOfTime) || !a.Filter.Match(&r.Facets) {
+	if !a.sees(r) || !a.Filter.Match(&r.Facets) {
 		return false
 	}
 	for _, holds := range a.Where {
