@@ -14,8 +14,18 @@ const (
 	maxURL   = 2048
 )
 
-// email tries the @ at i: local part before it, domain name behind it.
-func (s *scan) email(i int) bool {
+// escaped tries the @ of an address that stands at i as URLs and HTML write it.
+func (s *scan) escaped(i int) {
+	for _, at := range [...]string{"%40", "&#64;", "&#x40;", "&commat;"} {
+		if strings.HasPrefix(s.text[i:], at) {
+			s.email(i, len(at))
+			return
+		}
+	}
+}
+
+// email tries the @ of n bytes at i: local part before it, domain name behind it.
+func (s *scan) email(i, n int) bool {
 	t, start := s.text, i
 	for start > s.free && i-start < maxLocal && isLocal(t[start-1]) {
 		start--
@@ -26,8 +36,8 @@ func (s *scan) email(i int) bool {
 	if start == i || t[i-1] == '.' {
 		return false
 	}
-	end := nameEnd(t, i+1)
-	if end < len(t) && t[end] == ':' && t[start:i] == "git" || !mailDomain(t[i+1:end]) || !utf8.ValidString(t[start:end]) {
+	end := nameEnd(t, i+n)
+	if end < len(t) && t[end] == ':' && t[start:i] == "git" || !mailDomain(t[i+n:end]) || !utf8.ValidString(t[start:end]) {
 		return false
 	}
 	return s.add(Span{Start: start, End: end, Type: Email, Confidence: 0.98, Rule: "email"})

@@ -90,14 +90,23 @@ func New(cfg Config) (*Detector, error) {
 }
 
 // Find returns the spans of text, in order. Names are whole words that count as persons
-// wherever they stand, as the values of fields that are flagged.
+// wherever they stand, as the values of fields that are flagged. Typographic forms count
+// as the plain ones: wide blanks, hyphens, fullwidth letters, Arabic digits, characters
+// without width.
 func (d *Detector) Find(text string, names ...string) []Span {
-	s := scan{d: d, text: text, looks: 16 + len(text)/1024}
-	for s.at < len(text) {
+	plain, shifts := fold(text)
+	s := scan{d: d, text: plain, looks: 16 + len(plain)/1024}
+	for s.at < len(plain) {
 		s.step()
 	}
 	spans := slices.DeleteFunc(s.spans, func(sp Span) bool { return sp.Confidence < d.least || !slices.Contains(d.wanted, sp.Type) })
-	return withNames(spans, text, names)
+	spans = withNames(spans, plain, names)
+	if len(shifts) > 0 {
+		for i := range spans {
+			spans[i].Start, spans[i].End = original(shifts, spans[i].Start), original(shifts, spans[i].End)
+		}
+	}
+	return spans
 }
 
 // scan is one pass over a text.
@@ -120,6 +129,7 @@ const (
 	digit
 	opening // + ( :
 	dash    // may begin an armoured key
+	escape  // may begin the @ of a URL or of HTML
 	at
 	dot
 )
@@ -136,6 +146,7 @@ func classTable() (t [256]class) {
 		}
 	}
 	t['+'], t['('], t[':'], t['-'], t['@'], t['.'] = opening, opening, opening, dash, at, dot
+	t['%'], t['&'] = escape, escape
 	return t
 }
 
@@ -154,7 +165,9 @@ func (s *scan) step() {
 	case opening:
 		s.open(i)
 	case at:
-		s.email(i)
+		s.email(i, 1)
+	case escape:
+		s.escaped(i)
 	case dot:
 		s.domain(i)
 	case dash:

@@ -36,6 +36,63 @@ func key(prefix string, n int) string {
 	return prefix + strings.Repeat(letters, n/len(letters)+1)[:n]
 }
 
+// What typography does to a value does not hide it, and the span is of the original.
+func TestTypography(t *testing.T) {
+	t.Parallel()
+	d := newDetector(t, pii.Config{})
+	for text, want := range map[string][]string{
+		"pay 4111\u00a01111\u00a01111\u00a01111 now":                      {"card 4111\u00a01111\u00a01111\u00a01111"},
+		"pay 4111\u202f1111\u20091111\u202f1111 now":                      {"card 4111\u202f1111\u20091111\u202f1111"},
+		"pay 4111\u200b1111\u200c1111\u200d1111\ufeff now":                {"card 4111\u200b1111\u200c1111\u200d1111\ufeff"},
+		"pay 4111\u20101111\u20111111\u20131111 now":                      {"card 4111\u20101111\u20111111\u20131111"},
+		"pay 4111.1111.1111.1111 now":                                     {"card 4111.1111.1111.1111"},
+		"pay 4111 1111\n1111 1111 now":                                    {"card 4111 1111\n1111 1111"},
+		"pay 4111-1111-\r\n  1111-1111, 12/27":                            {"card 4111-1111-\r\n  1111-1111"},
+		"pay 3782 822463\n10005 12/27":                                    {"card 3782 822463\n10005"},
+		"my card:\n4111\n1111\n1111\n1111\n":                              {"card 4111\n1111\n1111\n1111"},
+		"4111\n1111\n1111\n1111\n":                                        nil, // a column of figures
+		"4111 1111\n1111 1111\n2222 3333\n":                               nil, // a table
+		"4111 1111\n\n1111 1111":                                          nil,
+		"4111.1111.1111.1112":                                             nil,
+		"４１１１ １１１１ １１１１ １１１１":                                             {"card ４１１１ １１１１ １１１１ １１１１"},
+		"رقم ٤١١١ ١١١١ ١١١١ ١١١١":                                         {"card ٤١١١ ١١١١ ١١١١ ١١١١"},
+		"۴۱۱۱۱۱۱۱۱۱۱۱۱۱۱۱":                                                {"card ۴۱۱۱۱۱۱۱۱۱۱۱۱۱۱۱"},
+		"DE89\u00a03704\u202f0044 0532 0130 00 is mine":                   {"iban DE89\u00a03704\u202f0044 0532 0130 00"},
+		"DE89 3704 0044\r\n0532 0130 00 is mine":                          {"iban DE89 3704 0044\r\n0532 0130 00"},
+		"DE89.3704.0044.0532.0130.00":                                     {"iban DE89.3704.0044.0532.0130.00"},
+		"SSN 078\u201105\u20111120":                                       {"ssn 078\u201105\u20111120"},
+		"pass\u200bword: hunter2!x":                                       {"secret hunter2!x"},
+		"ｐａｓｓｗｏｒｄ：hunter2!x":                                              {"secret hunter2!x"},
+		"pass\u00adword: hunt\u200ber2!x":                                 {"secret hunt\u200ber2!x"},
+		"to bob＠example.com":                                              {"email bob＠example.com"},
+		"to bob@exam\u200bple.com.":                                       {"email bob@exam\u200bple.com"},
+		"?to=bob%40example.com&n=1":                                       {"email bob%40example.com"},
+		"<b>bob&#64;example.com</b> bob&#x40;b.de, ada&commat;b.de":       {"email bob&#64;example.com", "email bob&#x40;b.de", "email ada&commat;b.de"},
+		"100%40 and A&B, lodash%404.17.21, %40types/node, it\u2019s “so”": nil,
+		"postgres://app:s3cr%40tpw@db:5432/app":                           {"secret app:s3cr%40tpw"},
+		"call +44\u00a020\u00a07946\u00a00958 tomorrow":                   {"phone +44\u00a020\u00a07946\u00a00958"},
+		"call in 2001\u20132007":                                          nil,
+		"1939\u20131945, 2019\u20132020\u20132021, 12\u00a0000\u00a0000":  nil,
+	} {
+		if diff := cmp.Diff(want, found(d, text)); diff != "" {
+			t.Errorf("%q: %s", text, diff)
+		}
+	}
+}
+
+// A name is found however the text or the name is set.
+func TestTypographyOfNames(t *testing.T) {
+	t.Parallel()
+	d := newDetector(t, pii.Config{})
+	for _, text := range []string{"Jean-Luc Roy", "Jean\u2011Luc\u00a0Roy", "Je\u200ban-Luc Roy"} {
+		for _, name := range []string{"Jean-Luc Roy", "Jean\u2010Luc Roy"} {
+			if diff := cmp.Diff([]string{"person " + text}, found(d, "“"+text+"” came", name)); diff != "" {
+				t.Errorf("%q: %s", name, diff)
+			}
+		}
+	}
+}
+
 func TestFind(t *testing.T) {
 	t.Parallel()
 	d := newDetector(t, pii.Config{Types: pii.Types()})
@@ -154,7 +211,7 @@ func TestTimeIsLinear(t *testing.T) {
 }
 
 func FuzzFind(f *testing.F) {
-	for _, s := range []string{"a@b.de", "4111 1111 1111 1111", "+1 (415) 555-0132 ext. 7", "DE89370400440532013000", "http://u:p@h/x", "1.2.3.4 ::ffff:1.2.3.4", "-----BEGIN PRIVATE KEY-----", "password=abc12345"} {
+	for _, s := range []string{"a@b.de", "4111 1111 1111 1111", "+1 (415) 555-0132 ext. 7", "DE89370400440532013000", "http://u:p@h/x", "1.2.3.4 ::ffff:1.2.3.4", "-----BEGIN PRIVATE KEY-----", "password=abc12345", "４１１１\u00a01111\u200b\n1111 1111", "a%40b.de＠c.de"} {
 		f.Add(s, "Ada")
 	}
 	d := newDetector(f, pii.Config{Types: pii.Types(), Regions: []string{"US"}, Least: 0.3})
@@ -176,12 +233,16 @@ func FuzzFind(f *testing.F) {
 func BenchmarkFind(b *testing.B) {
 	line := "Jonas renewed the certificate of the gateway at 09:00 and restarted both proxies; see ticket 4711.\n"
 	text := strings.Repeat(line, 40<<10/len(line))
-	for name, cfg := range map[string]pii.Config{"personal": {}, "all": {Types: pii.Types()}} {
-		d := newDetector(b, cfg)
+	typeset := strings.NewReplacer(" the ", "\u00a0the ", "; ", "\u200b\u2009– ").Replace(text)
+	for name, c := range map[string]struct {
+		cfg  pii.Config
+		text string
+	}{"personal": {pii.Config{}, text}, "all": {pii.Config{Types: pii.Types()}, text}, "typeset": {pii.Config{}, typeset}} {
+		d := newDetector(b, c.cfg)
 		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(text)))
+			b.SetBytes(int64(len(c.text)))
 			for b.Loop() {
-				d.Find(text)
+				d.Find(c.text)
 			}
 		})
 	}

@@ -69,7 +69,7 @@ func (s *scan) digits(i int) bool {
 	if r.n == 0 {
 		return false
 	}
-	return s.card(&r) || s.ssn(&r) || s.phone(&r)
+	return s.card(&r) || s.brokenCard(&r) || s.ssn(&r) || s.phone(&r)
 }
 
 // card tries the groups from the first on, all with one separator, as a payment card.
@@ -77,7 +77,7 @@ func (s *scan) card(r *run) bool {
 	total := 0
 	for k := range r.n {
 		g := r.groups[k]
-		if k > 0 && (g.sep != ' ' && g.sep != '-' || k > 1 && g.sep != r.groups[1].sep || g.start != r.groups[k-1].end+1) {
+		if k > 0 && (g.sep != ' ' && g.sep != '-' && g.sep != '.' || k > 1 && g.sep != r.groups[1].sep || g.start != r.groups[k-1].end+1) {
 			return false
 		}
 		if total += g.len(); total > 19 {
@@ -306,7 +306,8 @@ func (s *scan) iban(i int) bool {
 		case isAlnum(c):
 			number = append(number, upper(c))
 			end = k + 1
-		case (c == ' ' || c == '-') && len(number)%4 == 0 && k+1 < len(t) && isAlnum(t[k+1]):
+		case (c == ' ' || c == '-' || c == '.' || c == '\n') && len(number)%4 == 0 && k+1 < len(t) && isAlnum(t[k+1]):
+		case c == '\r' && k+1 < len(t) && t[k+1] == '\n':
 		default:
 			k = len(t)
 		}

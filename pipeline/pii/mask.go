@@ -80,7 +80,10 @@ func mac(key []byte, kind, value string) []byte {
 
 // normal is the plain form of a value: what is written in two ways has one pseudonym.
 func normal(t Type, text string) string {
+	text, _ = fold(text)
 	switch t {
+	case Email:
+		text = strings.NewReplacer("%40", "@", "&#64;", "@", "&#x40;", "@", "&commat;", "@").Replace(text)
 	case Phone, Card, SSN:
 		return strings.Map(func(r rune) rune {
 			if r >= '0' && r <= '9' || r == '+' || r == 'x' {
@@ -89,7 +92,7 @@ func normal(t Type, text string) string {
 			return -1
 		}, strings.ToLower(text))
 	case IBAN:
-		return strings.ToUpper(strings.NewReplacer(" ", "", "-", "").Replace(text))
+		return strings.ToUpper(strings.NewReplacer(" ", "", "-", "", ".", "", "\r", "", "\n", "").Replace(text))
 	case Secret:
 		return text
 	}

@@ -68,12 +68,12 @@ func capitalised(t string, i int) int {
 // flaggedRule is the rule of names that the caller gave.
 const flaggedRule = "flagged"
 
-// withNames adds every place where one of names stands as whole words, and keeps the
-// order; of two findings that overlap the first stays.
+// withNames adds every place of a folded text where one of names stands as whole words,
+// and keeps the order; of two findings that overlap the first stays.
 func withNames(spans []Span, text string, names []string) []Span {
 	found := len(spans)
 	for _, name := range names {
-		if len(name) < 2 || !strings.ContainsFunc(name, unicode.IsLetter) {
+		if name, _ = fold(name); len(name) < 2 || !strings.ContainsFunc(name, unicode.IsLetter) {
 			continue
 		}
 		for at := 0; ; {

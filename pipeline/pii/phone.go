@@ -25,7 +25,7 @@ func (s *scan) phoneOf(r *run, n int) Span {
 		digits += g.len()
 	}
 	end, extended := s.extension(r.groups[n-1].end)
-	if !s.closed(end) || digits < 6 || digits > 15 {
+	if !s.closed(end) || digits < 6 || digits > 15 || n == 2 && s.years(r) {
 		return Span{}
 	}
 	confidence := s.shape(r, n, digits)
@@ -40,6 +40,17 @@ func (s *scan) phoneOf(r *run, n int) Span {
 		confidence += 0.4
 	}
 	return Span{Start: r.start, End: end, Type: Phone, Confidence: min(confidence, 0.99), Rule: "phone"}
+}
+
+// years reports whether the first two groups are years of the last century or this one:
+// 2001–2007.
+func (s *scan) years(r *run) bool {
+	for _, g := range r.groups[:2] {
+		if g.len() != 4 || s.text[g.start:g.start+2] != "19" && s.text[g.start:g.start+2] != "20" {
+			return false
+		}
+	}
+	return s.text[r.start] != '+' && s.text[r.start] != '('
 }
 
 // phoneGroups returns how many groups of the run one number can have at most.

@@ -112,6 +112,16 @@ func TestPseudonyms(t *testing.T) {
 	if a, b := shown(z, "acme", "card 4111-1111-1111-1111"), shown(z, "acme", "card 4111111111111111"); a != b {
 		t.Errorf("%s is not %s", a, b)
 	}
+	for _, set := range []string{"card 4111\u00a01111\u200b\u202f1111 １１１１", "card 4111 1111\n1111 1111"} {
+		if a, b := shown(z, "acme", set), shown(z, "acme", "card 4111111111111111"); a != b {
+			t.Errorf("%q: %s is not %s", set, a, b)
+		}
+	}
+	for _, set := range []string{"mail ada%40example.org", "mail ada&#64;example.org", "mail ada＠exam\u200bple.org"} {
+		if got := shown(z, "acme", set); got != one {
+			t.Errorf("%q: %s is not %s", set, got, one)
+		}
+	}
 	if strings.Contains(strings.ToLower(one), "ada") {
 		t.Errorf("%s gives the name away", one)
 	}

@@ -1,0 +1,106 @@
+package pii
+
+import (
+	"slices"
+	"unicode/utf8"
+)
+
+// shift says that from at on, up to the next shift, a place of a folded text stands by
+// bytes further on in the original.
+type shift struct{ at, by int }
+
+// fold returns the text with typographic forms in plain ones: wide spaces as blanks,
+// hyphens as '-', fullwidth letters and Arabic digits as ASCII, characters without width
+// left out; and what to add to its places for those of the original. A text without any
+// is returned as it is.
+func fold(text string) (plain string, shifts []shift) {
+	i := ascii(text)
+	if i == len(text) {
+		return text, nil
+	}
+	var out []byte
+	kept := 0 // what of text is in out
+	for i < len(text) {
+		if !folds[text[i]] {
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(text[i:])
+		c, changes := plainForm(r)
+		if !changes {
+			i += size
+			continue
+		}
+		if out == nil {
+			out = make([]byte, 0, len(text))
+		}
+		out = append(out, text[kept:i]...)
+		if c != 0 {
+			out = append(out, c)
+		}
+		i += size
+		kept = i
+		shifts = append(shifts, shift{len(out), i - len(out)})
+	}
+	if kept == 0 {
+		return text, nil
+	}
+	return string(append(out, text[kept:]...)), shifts
+}
+
+// ascii returns how much of the beginning of text, counted in eights but for the end, is
+// ASCII.
+func ascii(text string) (i int) {
+	for ; i+8 <= len(text); i += 8 {
+		w := text[i : i+8]
+		if (uint64(w[0])|uint64(w[1])<<8|uint64(w[2])<<16|uint64(w[3])<<24|uint64(w[4])<<32|uint64(w[5])<<40|uint64(w[6])<<48|uint64(w[7])<<56)&0x8080808080808080 != 0 {
+			return i
+		}
+	}
+	for i < len(text) && text[i] < utf8.RuneSelf {
+		i++
+	}
+	return i
+}
+
+// original returns where a place of a folded text is in the original: behind what was
+// left out before it.
+func original(shifts []shift, at int) int {
+	next, _ := slices.BinarySearchFunc(shifts, at, func(s shift, at int) int {
+		if s.at <= at {
+			return -1
+		}
+		return 1
+	})
+	if next == 0 {
+		return at
+	}
+	return at + shifts[next-1].by
+}
+
+// folds holds the first bytes of the characters that plainForm may change.
+var folds = [256]bool{0xC2: true, 0xD9: true, 0xDB: true, 0xE2: true, 0xE3: true, 0xEF: true}
+
+// plainForm returns the ASCII form of a character, 0 for one without width. changes is
+// false for every other character.
+func plainForm(r rune) (c byte, changes bool) {
+	switch {
+	case r == 0xA0, r >= 0x2000 && r <= 0x200A, r == 0x202F, r == 0x205F, r == 0x3000: // blanks
+		return ' ', true
+	case r == 0x85, r == 0x2028, r == 0x2029: // line ends
+		return '\n', true
+	case r == 0xAD, r >= 0x200B && r <= 0x200F, r >= 0x202A && r <= 0x202E, r >= 0x2060 && r <= 0x206F, r >= 0xFE00 && r <= 0xFE0F, r == 0xFEFF:
+		return 0, true
+	case r >= 0x2010 && r <= 0x2013, r == 0x2212, r == 0xFE63: // hyphens, the en dash, minus
+		return '-', true
+	case r >= 0x0660 && r <= 0x0669:
+		return '0' + byte(r-0x0660), true
+	case r >= 0x06F0 && r <= 0x06F9:
+		return '0' + byte(r-0x06F0), true
+	case r >= 0xFF01 && r <= 0xFF5E: // fullwidth
+		return '!' + byte(r-0xFF01), true
+	case r == 0xFE6B:
+		return '@', true
+	}
+	return 0, false
+}
