@@ -50,7 +50,8 @@ where the file is, or --name and the path below the folder, so that a changed se
 of it before and one of another folder never does. A section that is no longer in its file, and those of a
 file that is no longer in a folder that is read, end (valid_to): requests show them no longer. For this the
 log is read, in the data folder (--dir) or the database; where it is not on this machine, or with --keep,
-they stay.
+they stay. Of a folder only regular files of at most 12 MiB are read, no links: what else there is, is named
+and left out, and what was read of it before stays.
 
 Examples:
   satchel import memories.jsonl
@@ -66,11 +67,13 @@ type imported struct {
 	Known     int `json:"known"` // of those, what the log had already
 	Malformed int `json:"malformed"`
 	Ended     int `json:"ended"` // sections of Markdown that are gone
+
+	LeftOut map[string]int `json:"left_out,omitempty"` // files of a folder, by reason
 }
 
 // Run publishes what the paths hold.
 func (c *importFilesCmd) Run(ctx context.Context, a *app) error {
-	items, md, count, err := c.read(a)
+	items, md, count, err := c.read(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -126,8 +129,25 @@ func (d *imported) print(a *app, here bool) error {
 	if d.Ended > 0 {
 		ended = "; " + plural(d.Ended, "section that is gone has", "sections that are gone have") + " ended"
 	}
-	_, err := fmt.Fprintf(a.out, "%s read, %d published: %d new, %d known already, %d malformed%s\n",
-		plural(d.Read, "item", "items"), d.Published, d.Published-d.Known, d.Known, d.Malformed, ended)
+	if _, err := fmt.Fprintf(a.out, "%s read, %d published: %d new, %d known already, %d malformed%s\n",
+		plural(d.Read, "item", "items"), d.Published, d.Published-d.Known, d.Known, d.Malformed, ended); err != nil {
+		return err
+	}
+	return a.printLeftOut(d.LeftOut)
+}
+
+// printLeftOut says how many files were not read, by reason.
+func (a *app) printLeftOut(files map[string]int) error {
+	left := 0
+	var reasons []string
+	for _, r := range sortedKeys(files) {
+		left += files[r]
+		reasons = append(reasons, fmt.Sprintf("%d %s", files[r], r))
+	}
+	if left == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(a.out, "%s left out: %s\n", plural(left, "file", "files"), strings.Join(reasons, ", "))
 	return err
 }
 
@@ -161,7 +181,7 @@ func (c *importFilesCmd) publish(ctx context.Context, conn *client, a *app, item
 }
 
 // read collects the items of every path and prints what is malformed.
-func (c *importFilesCmd) read(a *app) ([]schemas.MemoryItem, *markdownRead, imported, error) {
+func (c *importFilesCmd) read(ctx context.Context, a *app) ([]schemas.MemoryItem, *markdownRead, imported, error) {
 	var items []schemas.MemoryItem
 	var count imported
 	add := func(where string, item schemas.MemoryItem, issues []schemas.Issue) {
@@ -185,7 +205,7 @@ func (c *importFilesCmd) read(a *app) ([]schemas.MemoryItem, *markdownRead, impo
 		case p != "-" && err != nil:
 			return nil, md, count, usagef("%v", err)
 		case p != "-" && (info.IsDir() || isMarkdown(p)):
-			err = c.readFolder(a, p, info.IsDir(), md, add)
+			err = c.readFolder(ctx, a, p, info.IsDir(), md, add)
 		default:
 			err = c.readLines(a, p, add)
 		}
@@ -193,6 +213,7 @@ func (c *importFilesCmd) read(a *app) ([]schemas.MemoryItem, *markdownRead, impo
 			return nil, md, count, err
 		}
 	}
+	count.LeftOut = md.reasons
 	return items, md, count, nil
 }
 

@@ -278,14 +278,8 @@ func (d *codeImported) print(a *app) error {
 		fmt.Fprintf(a.out, "; %d gone and ended", d.Removed)
 	}
 	fmt.Fprintln(a.out)
-	left := 0
-	var reasons []string
-	for _, r := range slices.Sorted(maps.Keys(d.LeftOut)) {
-		left += d.LeftOut[r]
-		reasons = append(reasons, fmt.Sprintf("%d %s", d.LeftOut[r], r))
-	}
-	if left > 0 {
-		fmt.Fprintf(a.out, "%s left out: %s\n", plural(left, "file", "files"), strings.Join(reasons, ", "))
+	if err := a.printLeftOut(d.LeftOut); err != nil {
+		return err
 	}
 	return printUnfinished(a, d.Indexed, d.Malformed)
 }

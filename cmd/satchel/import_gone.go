@@ -23,10 +23,12 @@ type markdownRead struct {
 	files   map[string]string // by id, where they are
 	folders []markdownFolder  // that were read whole
 	ids     map[string]bool   // of their sections, malformed ones too
+	left    map[string]bool   // by id, files of the folders that were left out: what is held of them stays
+	reasons map[string]int    // how many were, by reason
 }
 
 func newMarkdownRead() *markdownRead {
-	return &markdownRead{files: map[string]string{}, ids: map[string]bool{}}
+	return &markdownRead{files: map[string]string{}, ids: map[string]bool{}, left: map[string]bool{}, reasons: map[string]int{}}
 }
 
 // markdownFolder is a folder of Markdown and where it is.
@@ -91,11 +93,12 @@ func (m *markdownRead) had(item *schemas.MemoryItem) bool {
 		}
 		file := folder.file
 		if file.rel = rest; file.id(folder.root) == item.ID {
-			return true
+			return !m.left[item.ID]
 		}
 		if hash := strings.LastIndexByte(rest, '#'); hash >= 0 {
-			if file.rel = rest[:hash]; sectionOf(item, file.id(folder.root)) {
-				return true
+			file.rel = rest[:hash]
+			if id := file.id(folder.root); sectionOf(item, id) {
+				return !m.left[id]
 			}
 		}
 	}

@@ -1,15 +1,20 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"satchel/cmd/satchel/internal/source/code"
+	"satchel/cmd/satchel/internal/source/tree"
+	"satchel/jetstream"
 	"satchel/schemas"
 )
 
@@ -58,53 +63,108 @@ func (f *markdownFile) id(root string) string {
 	return markdownID + hex.EncodeToString(sum[:12])
 }
 
+// mostMarkdown is how large a Markdown file may be, in bytes: that of many items, which
+// are its sections.
+const mostMarkdown = 16 * jetstream.MaxEventSize
+
+// markdownFrom reads the Markdown of one folder.
+type markdownFrom struct {
+	cmd  *importFilesCmd
+	a    *app
+	root string
+	dir  *tree.Folder
+	file markdownFile // but for rel
+	md   *markdownRead
+	add  func(string, schemas.MemoryItem, []schemas.Issue)
+}
+
 // readFolder makes items of the sections of each Markdown file below dir, or of dir itself when it is
-// one, and notes in md what it read.
-func (c *importFilesCmd) readFolder(a *app, dir string, isDir bool, md *markdownRead, add func(string, schemas.MemoryItem, []schemas.Issue)) error {
+// one, and notes in md what it read and left out. A link that the user names is followed, others are not.
+func (c *importFilesCmd) readFolder(ctx context.Context, a *app, dir string, isDir bool, md *markdownRead, add func(string, schemas.MemoryItem, []schemas.Issue)) (err error) {
 	root, file, err := c.markdownIn(dir, isDir)
 	if err != nil {
 		return err
 	}
-	start := root
-	if isDir {
-		md.folders = append(md.folders, markdownFolder{root, file})
-	} else {
-		start = filepath.Join(root, filepath.Base(dir))
+	from := markdownFrom{cmd: c, a: a, root: root, file: file, md: md, add: add}
+	where, name := root, ""
+	if !isDir {
+		target, err := filepath.EvalSymlinks(dir)
+		if err != nil {
+			return usagef("%v", err)
+		}
+		where, name = filepath.Dir(target), filepath.Base(target)
 	}
-	return filepath.WalkDir(start, func(p string, d fs.DirEntry, err error) error {
-		if err != nil {
+	if from.dir, err = tree.Open(where); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, from.dir.Close()) }()
+	if !isDir {
+		if err := from.read(name, filepath.Base(dir)); err != nil {
+			return usagef("read %s: %w", dir, err)
+		}
+		return nil
+	}
+	md.folders = append(md.folders, markdownFolder{root, file})
+	return filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil || d.IsDir() || !isMarkdown(p) {
 			return err
-		}
-		if d.IsDir() || !isMarkdown(p) {
-			return nil
-		}
-		text, err := os.ReadFile(p)
-		if err != nil {
-			return fmt.Errorf("read %s: %w", p, err)
-		}
-		info, err := os.Stat(p)
-		if err != nil {
-			return fmt.Errorf("read %s: %w", p, err)
 		}
 		rel, err := filepath.Rel(root, p)
 		if err != nil {
 			return fmt.Errorf("read %s: %w", p, err)
 		}
-		file.rel = filepath.ToSlash(rel)
-		id := file.id(root)
-		if other, ok := md.files[id]; ok && other != p {
-			return usagef("%s and %s would be one item, as both are %s of %q: import them apart, each under a --name of its own", other, p, file.rel, file.name)
-		} else if ok {
-			return nil // named twice
+		rel = filepath.ToSlash(rel)
+		if err = from.read(rel, rel); err == nil || errors.Is(err, errOneItem) {
+			return err
 		}
-		md.files[id] = p
-		item := schemas.MemoryItem{ID: id, Type: schemas.Semantic, Kind: schemas.Kind(c.Kind),
-			Scope: schemas.MemoryScope{Tenant: a.Tenant}, CreatedAt: info.ModTime().UTC().Truncate(time.Second), SecurityLabel: c.Label,
-			Category: markdownCategory, Provenance: schemas.Provenance{SourceURI: "file:" + file.name + "/" + file.rel}}
-		markdown(p, string(text), item, func(where string, item schemas.MemoryItem, issues []schemas.Issue) {
-			md.ids[item.ID] = strings.TrimSpace(string(text)) != ""
-			add(where, item, issues)
-		})
+		from.leaveOut(p, rel, err)
 		return nil
 	})
+}
+
+// leaveOut notes that a file is not read, and why.
+func (f *markdownFrom) leaveOut(p, rel string, err error) {
+	reason := string(code.Unreadable)
+	for _, known := range []error{tree.ErrLink, tree.ErrSpecial, tree.ErrTooLarge} {
+		if errors.Is(err, known) {
+			reason = strings.TrimPrefix(strings.TrimPrefix(known.Error(), "is "), "a ")
+		}
+	}
+	fmt.Fprintf(f.a.err, "%s: left out: %v\n", p, err)
+	file := f.file
+	file.rel = rel
+	f.md.left[file.id(f.root)] = true
+	f.md.reasons[reason]++
+}
+
+// errOneItem refuses two files that would be one item.
+var errOneItem = errors.New("would be one item")
+
+// read makes items of the file called name, which is known as rel.
+func (f *markdownFrom) read(name, rel string) error {
+	text, info, err := f.dir.Read(name, mostMarkdown)
+	if err != nil {
+		return err
+	}
+	p := filepath.Join(f.root, filepath.FromSlash(rel))
+	file := f.file
+	file.rel = rel
+	id := file.id(f.root)
+	if other, ok := f.md.files[id]; ok && other != p {
+		return usagef("%s and %s %w, as both are %s of %q: import them apart, each under a --name of its own", other, p, errOneItem, file.rel, file.name)
+	} else if ok {
+		return nil // named twice
+	}
+	f.md.files[id] = p
+	item := schemas.MemoryItem{ID: id, Type: schemas.Semantic, Kind: schemas.Kind(f.cmd.Kind),
+		Scope: schemas.MemoryScope{Tenant: f.a.Tenant}, CreatedAt: info.ModTime().UTC().Truncate(time.Second), SecurityLabel: f.cmd.Label,
+		Category: markdownCategory, Provenance: schemas.Provenance{SourceURI: "file:" + file.name + "/" + file.rel}}
+	markdown(p, string(text), item, func(where string, item schemas.MemoryItem, issues []schemas.Issue) {
+		f.md.ids[item.ID] = len(bytes.TrimSpace(text)) > 0
+		f.add(where, item, issues)
+	})
+	return nil
 }

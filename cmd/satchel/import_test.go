@@ -22,7 +22,7 @@ func TestImportFillsInTheTimeOfTheFile(t *testing.T) {
 	}
 	c := importFilesCmd{Paths: []string{name, filepath.Join(dir, "kiln.md")}, Kind: "memory", Label: []string{"level:internal"}}
 	a := &app{Settings: &Settings{Tenant: "main"}, err: os.Stderr}
-	items, _, count, err := c.read(a)
+	items, _, count, err := c.read(t.Context(), a)
 	if err != nil || count.Malformed > 0 || len(items) != 2 {
 		t.Fatalf("%d items, %+v, %v", len(items), count, err)
 	}
@@ -33,12 +33,12 @@ func TestImportFillsInTheTimeOfTheFile(t *testing.T) {
 		t.Errorf("a Markdown file became %+v", items[1])
 	}
 	c.Paths = []string{dir}
-	folder, _, _, err := c.read(a)
+	folder, _, _, err := c.read(t.Context(), a)
 	if err != nil || len(folder) != 1 || folder[0].ID != items[1].ID {
 		t.Errorf("the folder has %+v (%v), the file %+v", folder, err, items[1])
 	}
 	c.Paths, a.in = []string{"-"}, strings.NewReader(`{"content":"x"}`)
-	if items, _, _, err := c.read(a); err != nil || time.Since(items[0].CreatedAt) > time.Hour {
+	if items, _, _, err := c.read(t.Context(), a); err != nil || time.Since(items[0].CreatedAt) > time.Hour {
 		t.Errorf("from standard input: %+v, %v", items, err)
 	}
 }
@@ -71,7 +71,7 @@ func TestImportKeepsMarkdownOfTwoFoldersApart(t *testing.T) {
 	kiln, glaze := filepath.Join(base, "kiln", "docs"), filepath.Join(base, "glaze", "docs")
 	read := func(name string, paths ...string) ([]schemas.MemoryItem, error) {
 		c := importFilesCmd{Paths: paths, Kind: "memory", Label: []string{"level:internal"}, Name: name}
-		items, _, _, err := c.read(&app{Settings: &Settings{Tenant: "main"}, err: os.Stderr})
+		items, _, _, err := c.read(t.Context(), &app{Settings: &Settings{Tenant: "main"}, err: os.Stderr})
 		return items, err
 	}
 	both, err := read("", kiln, glaze, filepath.Join(kiln, "README.md"))
