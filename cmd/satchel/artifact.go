@@ -112,7 +112,7 @@ func (c *artifactOpenCmd) Run(ctx context.Context, a *app) (err error) {
 	if err != nil {
 		return &usageError{err}
 	}
-	out := a.out
+	out := a.exact()
 	sum := sha256.New()
 	var f *os.File
 	for offset := 0; ; {

@@ -81,7 +81,7 @@ func (c *askCmd) Run(ctx context.Context, a *app) error {
 		_, err := io.WriteString(a.out, drawn(&res.Payload, c.Graph))
 		return err
 	case c.Text:
-		_, err := io.WriteString(a.out, res.Payload.Text)
+		_, err := io.WriteString(a.exact(), res.Payload.Text)
 		return err
 	}
 	printResult(a.out, &res.Payload, c.Explain)

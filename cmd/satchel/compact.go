@@ -152,7 +152,7 @@ func (c *droppedCmd) Run(ctx context.Context, a *app) error {
 
 func (c *droppedCmd) print(a *app, out *schemas.RecoverReply) {
 	for _, r := range out.Results {
-		fmt.Fprintf(a.out, "%s\n%s\n", a.bold(excerpt(r.ID, 400)), strings.TrimRight(pack.Printable(r.Content.Text()), "\n"))
+		fmt.Fprintf(beneath(a.out), "%s\n%s\n", a.bold(excerpt(r.ID, 400)), strings.TrimRight(pack.Printable(r.Content.Text()), "\n"))
 	}
 	for _, id := range out.Missing {
 		fmt.Fprintf(a.out, "%s: it may not come back: not named, denied, changed or erased\n", id)

@@ -65,7 +65,7 @@ func (c *dlqLsCmd) Run(ctx context.Context, a *app) error {
 			fmt.Fprintf(w, "%d\tFOREIGN\t\t\tnot written by Satchel; remove it with satchel dlq drop %d\n", l.Seq, l.Seq)
 			continue
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", l.Seq, l.Reason, l.Pointer, l.ID, l.Cause)
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", l.Seq, l.Reason, excerpt(l.Pointer, 200), excerpt(l.ID, 200), excerpt(l.Cause, 400))
 	}
 	return w.Flush()
 }
@@ -98,7 +98,7 @@ func (c *dlqShowCmd) Run(ctx context.Context, a *app) error {
 	if l.Foreign {
 		fmt.Fprintf(a.out, "FOREIGN  not written by Satchel; nothing below can be relied on, remove it with satchel dlq drop %d\n", l.Seq)
 	}
-	fmt.Fprintf(a.out, "reason   %s\ncause    %s\npointer  %s\nsubject  %s\nat       %s\n\n", l.Reason, l.Cause, orDocument(l.Pointer), l.Subject, l.At.UTC().Format("2006-01-02T15:04:05Z"))
+	fmt.Fprintf(a.out, "reason   %s\ncause    %s\npointer  %s\nsubject  %s\nat       %s\n\n", l.Reason, excerpt(l.Cause, 2000), orDocument(excerpt(l.Pointer, 2000)), l.Subject, l.At.UTC().Format("2006-01-02T15:04:05Z"))
 	for _, name := range sortedKeys(l.Header) {
 		for _, v := range l.Header[name] {
 			fmt.Fprintf(a.out, "%s: %s\n", name, v)

@@ -116,7 +116,7 @@ func (c *ledgerCmd) Run(ctx context.Context, a *app) error {
 
 func (a *app) printLedger(line ledgerLine) error {
 	if a.JSON {
-		return json.NewEncoder(a.out).Encode(line)
+		return a.printJSONLine(line)
 	}
 	if line.Gap != nil && line.Gap.Foreign > 0 {
 		_, err := fmt.Fprintf(a.out, "%6s  FOREIGN: message at sequence %d of the stream is not Satchel's\n", "", line.Gap.Foreign)

@@ -110,7 +110,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	stdout := &pipe{w: out, stop: stop}
-	out = stdout
+	out, errOut = &plain{w: stdout}, &plain{w: errOut}
 	var c cli
 	code := -1
 	parser, err := kong.New(&c, kong.Name("satchel"), kong.Description(description), kong.UsageOnError(),

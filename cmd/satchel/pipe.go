@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"sync/atomic"
 	"syscall"
 )
@@ -15,16 +14,6 @@ type pipe struct {
 	w      io.Writer
 	stop   context.CancelFunc
 	broken atomic.Bool
-}
-
-// file returns the file that is standard output, if it is one.
-func (a *app) file() (*os.File, bool) {
-	out := a.out
-	if p, ok := out.(*pipe); ok {
-		out = p.w
-	}
-	f, ok := out.(*os.File)
-	return f, ok
 }
 
 // Write writes p, and stops the command when nobody reads any more.

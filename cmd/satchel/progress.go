@@ -25,8 +25,9 @@ type bar struct {
 }
 
 func (a *app) bar(what string) *bar {
-	f, ok := a.err.(*os.File)
-	return &bar{w: a.err, what: what, live: ok && term.IsTerminal(int(f.Fd())), start: time.Now()}
+	w := beneath(a.err)
+	f, ok := w.(*os.File)
+	return &bar{w: w, what: what, live: ok && term.IsTerminal(int(f.Fd())), start: time.Now()}
 }
 
 // set shows done of total.

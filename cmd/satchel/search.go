@@ -161,7 +161,7 @@ func (c *searchCmd) Run(ctx context.Context, a *app) error {
 		fmt.Fprintln(a.out, "nothing was found that this principal may see")
 	}
 	for _, r := range out.Results {
-		fmt.Fprintf(a.out, "%2d. %.3f  %s  %s, %s\n", r.Rank, r.Score, a.bold(r.Memory.ID), r.Memory.Metadata.Kind, r.Memory.Metadata.CreatedAt.UTC().Format(time.DateOnly))
+		fmt.Fprintf(beneath(a.out), "%2d. %.3f  %s  %s, %s\n", r.Rank, r.Score, a.bold(excerpt(r.Memory.ID, 400)), excerpt(string(r.Memory.Metadata.Kind), 400), r.Memory.Metadata.CreatedAt.UTC().Format(time.DateOnly))
 		if from := r.Memory.Metadata.SourceURI; from != "" {
 			fmt.Fprintf(a.out, "    %s\n", excerpt(from, 200))
 		}
@@ -202,7 +202,7 @@ func (a *app) printMarkdown(text string) error {
 	if a.colour() {
 		text = brighten(text)
 	}
-	_, err := io.WriteString(a.out, text)
+	_, err := io.WriteString(beneath(a.out), text)
 	return err
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -99,7 +98,6 @@ type lintFinding struct {
 // Run checks the files and prints each problem with its line and JSON pointer.
 func (c lintCmd) Run(a *app) error {
 	bad, lines := 0, 0
-	enc := json.NewEncoder(a.out)
 	for _, name := range c.Files {
 		r, closeFile, err := open(name, a.in)
 		if err != nil {
@@ -110,7 +108,7 @@ func (c lintCmd) Run(a *app) error {
 			for _, i := range issues {
 				f := lintFinding{File: name, Line: line, Pointer: i.Pointer, Message: i.Message}
 				if a.JSON {
-					printErr = enc.Encode(f)
+					printErr = a.printJSONLine(f)
 				} else {
 					fmt.Fprintf(a.out, "%s:%d: %s: %s\n", f.File, f.Line, orDocument(f.Pointer), f.Message)
 				}
@@ -151,13 +149,6 @@ func open(name string, in io.Reader) (io.Reader, func(), error) {
 		return nil, nil, usagef("%v", err)
 	}
 	return f, func() { _ = f.Close() }, nil
-}
-
-func (a *app) printJSON(v any) error {
-	enc := json.NewEncoder(a.out)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
 }
 
 // plural says how many there are of something: "1 item", "2 items".
