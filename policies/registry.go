@@ -79,8 +79,8 @@ func ReadRegistry(from io.Reader) (*Registry, error) {
 	}
 	r := &Registry{tenants: make(map[string]map[string]scope.Principal, len(file.Tenants))}
 	for tenant, t := range file.Tenants {
-		if !scope.ValidTenant(tenant) {
-			return nil, fmt.Errorf("read principal registry: tenant %q: must match [A-Za-z0-9_-]{1,64}", tenant)
+		if err := scope.CheckTenant(tenant); err != nil {
+			return nil, fmt.Errorf("read principal registry: %w", err)
 		}
 		known := make(map[string]scope.Principal, len(t.Principals))
 		for _, entry := range t.Principals {

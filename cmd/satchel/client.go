@@ -55,7 +55,7 @@ func (a *app) dialOperator(ctx context.Context) (*client, error) {
 
 func (a *app) connect(ctx context.Context, user nats.Option) (*client, error) {
 	if !scope.ValidTenant(a.Tenant) {
-		return nil, usagef("tenant %q: must match [A-Za-z0-9_-]{1,64}", a.Tenant)
+		return nil, &usageError{scope.CheckTenant(a.Tenant)}
 	}
 	url := a.NATSURL
 	if url == "" {

@@ -165,7 +165,8 @@ type setting struct {
 }
 
 // mask hides the user and password or token of each URL in a comma-separated list, and
-// what follows password= in a URL's query or a database's connection string.
+// what follows password= in a database's connection string; of the query of a URL every
+// value, since services take their keys under many names.
 func mask(value string) string {
 	starts := regexp.MustCompile(`(?:^|,)[A-Za-z][A-Za-z0-9+.-]*://`).FindAllStringIndex(value, -1)
 	var b strings.Builder
@@ -180,6 +181,11 @@ func mask(value string) string {
 		if user := strings.LastIndexByte(value[last:end], '@'); user >= 0 {
 			b.WriteString("***")
 			last += user
+		}
+		if query := strings.IndexAny(value[last:end], "?#"); query >= 0 {
+			b.WriteString(value[last : last+query])
+			b.WriteString(regexp.MustCompile(`=[^&;#]*`).ReplaceAllString(value[last+query:end], "=***"))
+			last = end
 		}
 	}
 	b.WriteString(value[last:])

@@ -167,12 +167,25 @@ func (a *app) serveHTTP(ctx context.Context, n *node, metrics http.Handler) (*we
 	if metrics != nil {
 		mux.Handle("GET /metrics", metrics)
 	}
-	mux.HandleFunc("GET /artifacts/{handle}", n.handleArtifact)
-	mux.HandleFunc("POST /rebuild", n.handleRebuild)
+	mux.HandleFunc("GET /artifacts/{handle}", within(15*time.Minute, n.handleArtifact))
+	mux.HandleFunc("POST /rebuild", within(24*time.Hour, n.handleRebuild))
 	web := &webServer{addr: listener.Addr().String(), done: make(chan error, 1),
-		server: &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}}
+		server: &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute}}
 	go func() { web.done <- web.server.Serve(listener) }()
 	return web, nil
+}
+
+// within gives a handler whose answer is long its own limit in place of the server's.
+func within(limit time.Duration, handle http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		c, until := http.NewResponseController(w), time.Now().Add(limit)
+		// When the time to read ends, the request's context does, too.
+		if err := errors.Join(c.SetReadDeadline(until), c.SetWriteDeadline(until)); err != nil {
+			http.Error(w, "the connection has no deadlines", http.StatusInternalServerError)
+			return
+		}
+		handle(w, r)
+	}
 }
 
 // awaitResumed waits until every partition has resumed, one has failed or ctx is done.

@@ -42,10 +42,21 @@ var tenantPattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 // which dead letters of no tenant lie.
 func ValidTenant(name string) bool { return name != "_" && tenantPattern.MatchString(name) }
 
+// CheckTenant says what keeps name from being a tenant, nil when nothing does.
+func CheckTenant(name string) error {
+	switch {
+	case ValidTenant(name):
+		return nil
+	case name == "_":
+		return errors.New(`tenant "_": is kept for dead letters of no tenant`)
+	}
+	return fmt.Errorf("tenant %q: must match [A-Za-z0-9_-]{1,64}", name)
+}
+
 // New returns the scope of p in tenant for purpose.
 func New(tenant string, p Principal, purpose string) (Scope, error) {
-	if !ValidTenant(tenant) {
-		return Scope{}, fmt.Errorf("tenant %q: must match [A-Za-z0-9_-]{1,64}", tenant)
+	if err := CheckTenant(tenant); err != nil {
+		return Scope{}, err
 	}
 	if p.ID == "" {
 		return Scope{}, errors.New("principal has no id")
