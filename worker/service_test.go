@@ -110,7 +110,7 @@ func TestPutConfirmsNoErasureThatWasNone(t *testing.T) {
 	w := setup(t)
 	w.put(t, recorded(t, "a", "one"), "indexed")
 	w.put(t, recorded(t, "b", "two"), "indexed")
-	w.put(t, forgetting(t, "f", "b"), "logged")
+	w.put(t, forgetting(t, "f", "b"), "indexed")
 	if r := w.put(t, forgetting(t, "f", "b"), "logged"); !r.Duplicate {
 		t.Errorf("the same erasure again: %+v", r)
 	}

@@ -22,8 +22,7 @@ import (
 // maps in memory, exactly and without an index. It is no Qdrant: it shows what the driver
 // asks and does, not what Qdrant does. Its faults are for tests of the driver.
 type QdrantStandIn struct {
-	URL string
-
+	URL    string
 	server *grpc.Server
 	mu     sync.Mutex
 	all    map[string]*standInCollection
@@ -89,25 +88,26 @@ func (s *QdrantStandIn) Stop() { s.server.Stop() }
 func (s *QdrantStandIn) Start(t testing.TB) { s.listen(t, strings.TrimPrefix(s.URL, "http://")) }
 
 // Set changes what goes wrong from the next call on.
-func (s *QdrantStandIn) Set(f StandInFaults) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.faults = f
-}
+func (s *QdrantStandIn) Set(f StandInFaults) { s.mu.Lock(); s.faults = f; s.mu.Unlock() }
 
 // Backup returns what puts the collections back as they are now.
 func (s *QdrantStandIn) Backup() (restore func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	kept := map[string]*standInCollection{}
-	for name, c := range s.all {
-		kept[name] = &standInCollection{c.vectors, maps.Clone(c.points)}
-	}
+	kept := copied(s.all)
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.all = kept
+		s.all = copied(kept)
 	}
+}
+
+func copied(all map[string]*standInCollection) map[string]*standInCollection {
+	out := map[string]*standInCollection{}
+	for name, c := range all {
+		out[name] = &standInCollection{c.vectors, maps.Clone(c.points)}
+	}
+	return out
 }
 
 func (s *QdrantStandIn) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
@@ -122,8 +122,10 @@ func (s *QdrantStandIn) intercept(ctx context.Context, req any, info *grpc.Unary
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	named, ok := req.(interface{ GetCollectionName() string })
-	if ok && s.all[named.GetCollectionName()] == nil && method != "Create" && method != "CollectionExists" {
+	if err := ctx.Err(); err != nil { // stopped meanwhile: what comes later is another process
+		return nil, err
+	}
+	if named, ok := req.(interface{ GetCollectionName() string }); ok && s.all[named.GetCollectionName()] == nil && method != "Create" && method != "CollectionExists" {
 		return nil, status.Error(codes.NotFound, "no such collection")
 	}
 	return handle(ctx, req)
@@ -162,9 +164,8 @@ func (p *standInPoints) CreateFieldIndex(context.Context, *qdrant.CreateFieldInd
 func (p *standInPoints) Upsert(_ context.Context, r *qdrant.UpsertPoints) (*qdrant.PointsOperationResponse, error) {
 	c := p.s.all[r.CollectionName]
 	for _, point := range r.Points {
-		id := point.Id.GetUuid()
-		if old, there := c.points[id]; !there || passes(r.UpdateFilter, old) {
-			c.points[id] = point
+		if old, there := c.points[point.Id.GetUuid()]; !there || passes(r.UpdateFilter, old) {
+			c.points[point.Id.GetUuid()] = point
 		}
 	}
 	return &qdrant.PointsOperationResponse{}, nil
@@ -175,22 +176,29 @@ func (p *standInPoints) Delete(_ context.Context, r *qdrant.DeletePoints) (*qdra
 	return &qdrant.PointsOperationResponse{}, nil
 }
 
+func (p *standInPoints) SetPayload(_ context.Context, r *qdrant.SetPayloadPoints) (*qdrant.PointsOperationResponse, error) {
+	c := p.s.all[r.CollectionName]
+	for _, old := range c.matching(r.PointsSelector.GetFilter()) {
+		point := &qdrant.PointStruct{Id: old.Id, Vectors: old.Vectors, Payload: maps.Clone(old.Payload)}
+		maps.Copy(point.Payload, r.Payload)
+		c.points[old.Id.GetUuid()] = point
+	}
+	return &qdrant.PointsOperationResponse{}, nil
+}
+
 func (p *standInPoints) Get(_ context.Context, r *qdrant.GetPoints) (*qdrant.GetResponse, error) {
 	out := &qdrant.GetResponse{}
-	for _, id := range r.Ids {
-		if point, ok := p.s.all[r.CollectionName].points[id.GetUuid()]; ok {
-			out.Result = append(out.Result, retrieved(point))
-		}
+	ids := &qdrant.Filter{Must: []*qdrant.Condition{qdrant.NewHasID(r.Ids...)}}
+	for _, point := range p.s.all[r.CollectionName].matching(ids) {
+		out.Result = append(out.Result, retrieved(point))
 	}
 	return out, nil
 }
 
 func (p *standInPoints) Scroll(_ context.Context, r *qdrant.ScrollPoints) (*qdrant.ScrollResponse, error) {
 	out := &qdrant.ScrollResponse{}
-	for _, point := range p.s.all[r.CollectionName].matching(r.Filter) {
-		if point.Id.GetUuid() < r.Offset.GetUuid() {
-			continue
-		}
+	before := func(p *qdrant.PointStruct) bool { return p.Id.GetUuid() < r.Offset.GetUuid() }
+	for _, point := range slices.DeleteFunc(p.s.all[r.CollectionName].matching(r.Filter), before) {
 		if len(out.Result) == int(r.GetLimit()) {
 			out.NextPageOffset = point.Id
 			break
@@ -216,8 +224,7 @@ func (p *standInPoints) QueryBatch(_ context.Context, r *qdrant.QueryBatchPoints
 func (c *standInCollection) query(q *qdrant.QueryPoints) []*qdrant.ScoredPoint {
 	list := c.matching(q.Filter)
 	if len(q.Prefetch) > 0 {
-		first := q.Prefetch[0]
-		key := first.Query.GetOrderBy().GetKey()
+		first, key := q.Prefetch[0], q.Prefetch[0].Query.GetOrderBy().GetKey()
 		list = slices.DeleteFunc(c.matching(first.Filter), func(p *qdrant.PointStruct) bool { return p.Payload[key] == nil })
 		slices.SortFunc(list, func(a, b *qdrant.PointStruct) int {
 			return cmp.Compare(a.Payload[key].GetIntegerValue(), b.Payload[key].GetIntegerValue())
@@ -252,14 +259,8 @@ func retrieved(p *qdrant.PointStruct) *qdrant.RetrievedPoint {
 
 // matching returns the points that pass a filter, in order of id.
 func (c *standInCollection) matching(f *qdrant.Filter) []*qdrant.PointStruct {
-	var out []*qdrant.PointStruct
-	for _, p := range c.points {
-		if passes(f, p) {
-			out = append(out, p)
-		}
-	}
-	slices.SortFunc(out, func(a, b *qdrant.PointStruct) int { return cmp.Compare(a.Id.GetUuid(), b.Id.GetUuid()) })
-	return out
+	all := slices.SortedFunc(maps.Values(c.points), func(a, b *qdrant.PointStruct) int { return cmp.Compare(a.Id.GetUuid(), b.Id.GetUuid()) })
+	return slices.DeleteFunc(all, func(p *qdrant.PointStruct) bool { return !passes(f, p) })
 }
 
 // passes reports whether a point meets a filter; none is met by all.
@@ -271,14 +272,13 @@ func passes(f *qdrant.Filter, p *qdrant.PointStruct) bool {
 }
 
 func meets(c *qdrant.Condition, p *qdrant.PointStruct) bool {
-	if c.GetFilter() != nil {
+	switch {
+	case c.GetFilter() != nil:
 		return passes(c.GetFilter(), p)
-	}
-	if ids := c.GetHasId(); ids != nil {
-		return slices.ContainsFunc(ids.HasId, func(id *qdrant.PointId) bool { return id.GetUuid() == p.Id.GetUuid() })
-	}
-	if empty := c.GetIsEmpty(); empty != nil {
-		return len(values(p.Payload[empty.Key])) == 0
+	case c.GetHasId() != nil:
+		return slices.ContainsFunc(c.GetHasId().HasId, func(id *qdrant.PointId) bool { return id.GetUuid() == p.Id.GetUuid() })
+	case c.GetIsEmpty() != nil:
+		return len(values(p.Payload[c.GetIsEmpty().Key])) == 0
 	}
 	field := c.GetField()
 	return slices.ContainsFunc(values(p.Payload[field.GetKey()]), func(v *qdrant.Value) bool {
@@ -293,8 +293,8 @@ func meets(c *qdrant.Condition, p *qdrant.PointStruct) bool {
 
 // values are a field's value, or the elements of its list.
 func values(v *qdrant.Value) []*qdrant.Value {
-	if l := v.GetListValue(); l != nil || v == nil {
-		return l.GetValues()
+	if v == nil || v.GetListValue() != nil {
+		return v.GetListValue().GetValues()
 	}
 	return []*qdrant.Value{v}
 }

@@ -132,7 +132,7 @@ func (x *Index) checkpoint(ctx context.Context, tenant string) (at int64, err er
 // advance moves the checkpoint from one position to another. When it is not where this
 // batch began, somebody else writes the tenant: it goes back, and both are told.
 func (x *Index) advance(ctx context.Context, tenant string, from, to int64) error {
-	if err := x.setCheckpoint(ctx, tenant, to, client.NewRange(fieldCheckpoint, &client.Range{Gte: client.PtrOf(float64(from)), Lte: client.PtrOf(float64(from))})); err != nil {
+	if err := x.moveCheckpoint(ctx, tenant, from, to); err != nil {
 		return err
 	}
 	at, err := x.checkpoint(ctx, tenant)
@@ -151,20 +151,37 @@ func (x *Index) advance(ctx context.Context, tenant string, from, to int64) erro
 	return fmt.Errorf("it moved from %d to %d during a batch up to %d: %w", from, at, to, ErrMoved)
 }
 
-// setCheckpoint writes the checkpoint if it meets a condition, or there is none yet.
-func (x *Index) setCheckpoint(ctx context.Context, tenant string, at int64, only *client.Condition) error {
-	request := &client.UpsertPoints{CollectionName: x.name, Wait: client.PtrOf(true), Ordering: &client.WriteOrdering{Type: client.WriteOrderingType_Strong},
+// moveCheckpoint moves the checkpoint if it is where the batch began. It makes one only for
+// a batch that began at 0: one that is gone, since an older copy has taken the server's
+// place, does not come back with what the copy lacks.
+func (x *Index) moveCheckpoint(ctx context.Context, tenant string, from, to int64) error {
+	there := client.NewRange(fieldCheckpoint, &client.Range{Gte: client.PtrOf(float64(from)), Lte: client.PtrOf(float64(from))})
+	if from == 0 {
+		return x.setCheckpoint(ctx, tenant, to, &client.Filter{Must: []*client.Condition{there}})
+	}
+	request := &client.SetPayloadPoints{CollectionName: x.name, Wait: client.PtrOf(true), Ordering: &client.WriteOrdering{Type: client.WriteOrderingType_Strong}, Payload: payload{fieldCheckpoint: whole(to)},
+		PointsSelector: client.NewPointsSelectorFilter(&client.Filter{Must: []*client.Condition{client.NewHasID(client.NewIDUUID(checkpointOf(tenant).String())), there}})}
+	err := x.write(ctx, func(ctx context.Context) error {
+		_, err := x.client.SetPayload(ctx, request)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("move checkpoint: %w", err)
+	}
+	return nil
+}
+
+// setCheckpoint writes the checkpoint if it meets a filter, or there is none yet.
+func (x *Index) setCheckpoint(ctx context.Context, tenant string, at int64, only *client.Filter) error {
+	request := &client.UpsertPoints{CollectionName: x.name, Wait: client.PtrOf(true), Ordering: &client.WriteOrdering{Type: client.WriteOrderingType_Strong}, UpdateFilter: only,
 		Points: []*client.PointStruct{{Id: client.NewIDUUID(checkpointOf(tenant).String()), Vectors: client.NewVectorsMap(map[string]*client.Vector{}),
 			Payload: payload{fieldTenant: text(tenant), fieldCheckpoint: whole(at)}}}}
-	if only != nil {
-		request.UpdateFilter = &client.Filter{Must: []*client.Condition{only}}
-	}
 	err := x.write(ctx, func(ctx context.Context) error {
 		_, err := x.client.Upsert(ctx, request)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("move checkpoint: %w", err)
+		return fmt.Errorf("set checkpoint: %w", err)
 	}
 	return nil
 }

@@ -306,12 +306,43 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
+// A server that is set back while a batch is written does not have what the copy lacks: the
+// batch fails, and its checkpoint is not there.
+func TestSetBackDuringABatch(t *testing.T) {
+	t.Parallel()
+	for _, back := range []int64{0, 100} {
+		server := testenv.StartQdrantStandIn(t)
+		driver, s, log := open(t, config(testenv.QdrantPlace{URL: server.URL, Collection: "c"})), system(t), history(200)
+		x := vector.New(driver)
+		must(t, x.Apply(t.Context(), s, log[:back], back))
+		restore := server.Backup()
+		must(t, x.Apply(t.Context(), s, log[back:150], 150))
+		var once sync.Once
+		server.Set(testenv.StandInFaults{Before: func(method, _ string) error {
+			if method == "SetPayload" { // the points are written, the checkpoint is not
+				once.Do(restore)
+			}
+			return nil
+		}})
+		if err := x.Apply(t.Context(), s, log[150:], 200); !errors.Is(err, qdrant.ErrMoved) {
+			t.Errorf("set back to %d: error %v", back, err)
+		}
+		if at, err := x.Checkpoint(t.Context(), s); err != nil || at != back {
+			t.Errorf("checkpoint %d, %v, want %d", at, err, back)
+		}
+		if err := x.Apply(t.Context(), s, log[back:], 200); !errors.Is(err, qdrant.ErrMoved) { // it was seen at 150
+			t.Errorf("before it is read anew: error %v", err)
+		}
+		must(t, x.Apply(t.Context(), s, log[back:], 200))
+	}
+}
+
 // TestFaults: a server that is down, slow, refuses at random or was set back.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	server := testenv.StartQdrantStandIn(t)
 	c := config(testenv.QdrantPlace{URL: server.URL, Collection: "c"})
-	c.Timeout = 300 * time.Millisecond
+	c.Timeout = 3 * time.Second
 	driver, s, log := open(t, c), system(t), history(400)
 	x := vector.New(driver)
 	must(t, x.Apply(t.Context(), s, log[:50], 50))
