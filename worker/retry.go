@@ -57,8 +57,10 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// ignoreCanceled leaves out the error of what was under way when ctx ended: also that of a
+// try with a time limit of its own.
 func ignoreCanceled(ctx context.Context, err error) error {
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+	if ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.DeadlineExceeded)) {
 		return nil
 	}
 	return err

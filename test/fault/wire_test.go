@@ -90,7 +90,7 @@ func TestKillNATSConnections(t *testing.T) {
 	seed := crashSeed(t)
 	random := rand.New(rand.NewPCG(seed, 94))
 	stop := f.load(r, seed, tenants)
-	pause := func() { time.Sleep(300*time.Millisecond + time.Duration(random.IntN(500))*time.Millisecond) }
+	pause := pauses(n, random, 300*time.Millisecond, 500*time.Millisecond)
 	faults := []func(){
 		func() { w.Slow(30 * time.Millisecond); pause(); w.Pass() },
 		func() { w.Hold(); pause(); w.Pass() },
