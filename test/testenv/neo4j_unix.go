@@ -299,18 +299,7 @@ func (s *Neo4jServer) signal(n syscall.Signal) {
 // Backup copies the stopped server's data; restore puts it back.
 func (s *Neo4jServer) Backup() (restore func()) {
 	s.t.Helper()
-	copyTree := func(from, to string) {
-		s.t.Helper()
-		if s.cmd != nil {
-			s.t.Fatal("the data of a running server is copied")
-		}
-		if err := errors.Join(os.RemoveAll(to), os.CopyFS(to, os.DirFS(from))); err != nil {
-			s.t.Fatalf("copy %s: %v", from, err)
-		}
-	}
-	data, backup := filepath.Join(s.dir, "data"), filepath.Join(s.dir, "backup")
-	copyTree(data, backup)
-	return func() { copyTree(backup, data) }
+	return backup(s.t, s.dir, func() bool { return s.cmd != nil })
 }
 
 func (s *Neo4jServer) end(n syscall.Signal) {

@@ -297,21 +297,7 @@ func (p *PostgresServer) signalAll(s syscall.Signal) {
 // Backup copies the stopped server's data; Restore puts it back.
 func (p *PostgresServer) Backup() (restore func()) {
 	p.t.Helper()
-	from, to := filepath.Join(p.dir, "data"), filepath.Join(p.dir, "backup")
-	copyTree := func(from, to string) {
-		p.t.Helper()
-		if p.cmd != nil {
-			p.t.Fatal("the data of a running server is copied")
-		}
-		if out, err := exec.Command("rm", "-rf", to).CombinedOutput(); err != nil {
-			p.t.Fatalf("remove %s: %v %s", to, err, out)
-		}
-		if out, err := exec.Command("cp", "-a", from, to).CombinedOutput(); err != nil {
-			p.t.Fatalf("copy %s: %v %s", from, err, out)
-		}
-	}
-	copyTree(from, to)
-	return func() { copyTree(to, from) }
+	return backup(p.t, p.dir, func() bool { return p.cmd != nil })
 }
 
 // Exec runs a statement with all rights.

@@ -187,18 +187,7 @@ func (s *QdrantServer) Backup() (restore func()) {
 	if s.StandIn != nil {
 		return s.StandIn.Backup()
 	}
-	copyTree := func(from, to string) {
-		s.t.Helper()
-		if s.cmd != nil {
-			s.t.Fatal("the data of a running server is copied")
-		}
-		if err := errors.Join(os.RemoveAll(to), os.CopyFS(to, os.DirFS(from))); err != nil {
-			s.t.Fatalf("copy %s: %v", from, err)
-		}
-	}
-	data, backup := filepath.Join(s.dir, "data"), filepath.Join(s.dir, "backup")
-	copyTree(data, backup)
-	return func() { copyTree(backup, data) }
+	return backup(s.t, s.dir, func() bool { return s.cmd != nil })
 }
 
 func (s *QdrantServer) signal(n syscall.Signal) {

@@ -199,3 +199,24 @@ func FreePort() (int, error) {
 	}
 	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }
+
+// backup copies the folder data below dir, with its owners and rights; restore puts it back.
+// The server is not running at either.
+func backup(t testing.TB, dir string, running func() bool) (restore func()) {
+	t.Helper()
+	copyTree := func(from, to string) {
+		t.Helper()
+		if running() {
+			t.Fatal("the data of a running server is copied")
+		}
+		if err := os.RemoveAll(to); err != nil {
+			t.Fatalf("remove %s: %v", to, err)
+		}
+		if out, err := exec.Command("cp", "-a", from, to).CombinedOutput(); err != nil {
+			t.Fatalf("copy %s: %v %s", from, err, out)
+		}
+	}
+	data, kept := filepath.Join(dir, "data"), filepath.Join(dir, "backup")
+	copyTree(data, kept)
+	return func() { copyTree(kept, data) }
+}

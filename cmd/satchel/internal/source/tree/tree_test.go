@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 )
 
@@ -24,7 +25,10 @@ func TestReadKeepsToRegularFilesOfTheFolder(t *testing.T) {
 	}
 	for name, to := range map[string]string{"out": "../out", "secret": "../out/secret", "near": "whole", "absolute": filepath.Join(top, "out", "secret"), "zero": os.DevNull} {
 		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
-			t.Skip(err)
+			if runtime.GOOS == "windows" {
+				t.Skip(err)
+			}
+			t.Fatal(err)
 		}
 	}
 	f, err := Open(dir)
