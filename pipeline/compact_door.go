@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -125,12 +124,7 @@ func (c *compacting) fill(context.Context) error {
 			leaves = append(leaves, compaction.Leaf{Candidate: &cs[i], Class: class})
 		}
 	}
-	denied := map[string]int{}
-	for i := range cs {
-		if cs[i].Drop == schemas.DropPolicy {
-			denied[cmp.Or(cs[i].Verdict.Reason, "denied")]++
-		}
-	}
+	denied := denials(cs)
 	compaction.Shorten(cs, compaction.Options{Query: t.query, Budget: t.budget, Counter: counter, Whole: c.longest(cs)})
 	t.packed = t.e.builder.Build(pack.Request{Query: t.query, Purpose: c.s.Purpose(), Budget: t.budget, Limit: t.limit,
 		Counter: t.e.cfg.Tokens(t.req.Model), Denied: denied}, cs)

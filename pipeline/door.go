@@ -187,13 +187,7 @@ func (t *turn) close(shown []int, why schemas.DropReason) {
 		}
 	}
 	t.packed.Shown = shown
-	denied := map[string]int{}
-	for i := range cs {
-		if cs[i].Drop == schemas.DropPolicy {
-			denied[cs[i].Verdict.Reason]++
-		}
-	}
-	t.explainEmpty(denied)
+	t.explainEmpty(denials(cs))
 }
 
 // sections groups the shown candidates as packs do, by the kind table.

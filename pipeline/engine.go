@@ -277,15 +277,7 @@ func (t *turn) belowMinimum(cs []candidate.Candidate) {
 // fill builds the pack, the affordances and the causal graph.
 func (t *turn) fill(ctx context.Context, s scope.Scope) error {
 	cs := t.ranking.Candidates
-	denied := map[string]int{}
-	for i := range cs {
-		switch {
-		case cs[i].Drop == schemas.DropPolicy && cs[i].Verdict.Allow:
-			denied["redacted_whole"]++
-		case cs[i].Drop == schemas.DropPolicy:
-			denied[cs[i].Verdict.Reason]++
-		}
-	}
+	denied := denials(cs)
 	t.packed = t.build(pack.Request{
 		UserMessage: t.req.UserMessage, Task: t.req.Task, Query: t.query, Purpose: s.Purpose(),
 		Budget: t.budget, Limit: t.limit, Bytes: t.bytes, Counter: t.e.cfg.Tokens(t.req.Model), Denied: denied, Before: selection.Places(t.last, cs),
@@ -293,6 +285,17 @@ func (t *turn) fill(ctx context.Context, s scope.Scope) error {
 	t.affordances = t.e.rules.Afford(cs, t.packed.Shown)
 	t.explainEmpty(denied)
 	return t.graph(ctx, s)
+}
+
+// denials counts what policy keeps back, by reason.
+func denials(cs []candidate.Candidate) map[string]int {
+	denied := map[string]int{}
+	for i := range cs {
+		if cs[i].Drop == schemas.DropPolicy {
+			denied[cs[i].Denial()]++
+		}
+	}
+	return denied
 }
 
 // explainEmpty warns when a pack has no item, and why.

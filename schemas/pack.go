@@ -116,6 +116,7 @@ const (
 	DropBudget     DropReason = "budget"
 	DropRank       DropReason = "rank"
 	DropScore      DropReason = "min_score"
+	DropConfidence DropReason = "low_confidence"
 	DropRecalled   DropReason = "recalled"
 	DropDuplicate  DropReason = "duplicate"
 	DropStale      DropReason = "stale"
@@ -137,6 +138,8 @@ func (r DropReason) Sentence() string {
 		return "better items took the places there were"
 	case DropScore:
 		return "it scores less than is asked for"
+	case DropConfidence:
+		return "its writer gave it little confidence"
 	case DropRecalled:
 		return "it is a pack that was written back"
 	case DropDuplicate:

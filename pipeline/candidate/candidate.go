@@ -23,5 +23,20 @@ type Candidate struct {
 	Detail   string                     // words about the drop
 }
 
+// ReasonRedacted is the reason of an item that policy allows but for all of its content.
+const ReasonRedacted = "redacted_whole"
+
+// Denial is why policy keeps a candidate back that is dropped for it: the reason of its
+// verdict or, where that allows the item, ReasonRedacted.
+func (c *Candidate) Denial() string {
+	switch {
+	case c.Verdict.Allow:
+		return ReasonRedacted
+	case c.Verdict.Reason == "":
+		return "denied"
+	}
+	return c.Verdict.Reason
+}
+
 // Kept reports whether the candidate is still to be shown.
 func (c *Candidate) Kept() bool { return c.Drop == "" }

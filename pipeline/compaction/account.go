@@ -27,7 +27,7 @@ var ErrAccount = errors.New("drop report does not account for every candidate")
 // reasons in the order in which a report's sentence names them.
 func reasons() []schemas.DropReason {
 	return []schemas.DropReason{
-		schemas.DropBudget, schemas.DropRank, schemas.DropScore, schemas.DropDuplicate, schemas.DropRecalled, schemas.DropStale, schemas.DropSuperseded,
+		schemas.DropBudget, schemas.DropRank, schemas.DropScore, schemas.DropConfidence, schemas.DropDuplicate, schemas.DropRecalled, schemas.DropStale, schemas.DropSuperseded,
 		schemas.DropSummarised, schemas.DropOffTopic, schemas.DropInjection, schemas.DropRelevance, schemas.DropErased, schemas.DropPolicy,
 	}
 }
@@ -54,7 +54,7 @@ func Report(id, packID string, at time.Time, cs []candidate.Candidate) (requeste
 			if requester.Denied == nil {
 				requester.Denied = map[string]int{}
 			}
-			drop.Detail = reasonOf(c)
+			drop.Detail = c.Denial()
 			requester.Denied[drop.Detail]++
 			denied = append(denied, drop)
 			continue
@@ -92,13 +92,6 @@ func spans(c *candidate.Candidate) []schemas.Drop {
 		given = upTo
 	}
 	return out
-}
-
-func reasonOf(c *candidate.Candidate) string {
-	if c.Verdict.Reason == "" {
-		return "denied"
-	}
-	return c.Verdict.Reason
 }
 
 func sentence(counts map[schemas.DropReason]int) string {

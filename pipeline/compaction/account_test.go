@@ -1,6 +1,7 @@
 package compaction_test
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -45,6 +46,54 @@ func TestReport(t *testing.T) {
 	}
 	if !strings.Contains(requester.Reason, "1 because it did not fit the token budget") {
 		t.Errorf("reason is %q", requester.Reason)
+	}
+}
+
+// TestReportSaysEveryReason takes the reasons from the published schema: each has words,
+// and the sentence over a report leaves none out.
+func TestReportSaysEveryReason(t *testing.T) {
+	t.Parallel()
+	raw, err := schemas.JSONSchema("drop-report")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema struct {
+		Defs map[string]struct {
+			Properties map[string]struct {
+				Enum []schemas.DropReason `json:"enum"`
+			} `json:"properties"`
+		} `json:"$defs"`
+	}
+	if err := json.Unmarshal(raw, &schema); err != nil {
+		t.Fatal(err)
+	}
+	reasons := schema.Defs["Drop"].Properties["reason"].Enum
+	if len(reasons) < 14 {
+		t.Fatalf("the schema has the reasons %q", reasons)
+	}
+	for _, r := range reasons {
+		report, _ := compaction.Report("d", "p", time.Time{}, []candidate.Candidate{one("a", r, 1)})
+		if words := r.Sentence(); words == string(r) || !strings.Contains(report.Reason, "1 because "+words) {
+			t.Errorf("%s: %q, sentence %q", r, report.Reason, words)
+		}
+	}
+}
+
+// TestReportOfWhatRedactionEmpties: policy allows the item, so the reason it is kept back
+// for cannot be that of its verdict.
+func TestReportOfWhatRedactionEmpties(t *testing.T) {
+	t.Parallel()
+	c := one("a", schemas.DropPolicy, 1)
+	c.Verdict = schemas.Verdict{Allow: true, Reason: "allowed", Redact: true}
+	none := one("b", schemas.DropPolicy, 1)
+	none.Verdict = schemas.Verdict{}
+	requester, auditor := compaction.Report("d", "p", time.Time{}, []candidate.Candidate{c, none})
+	want := map[string]int{candidate.ReasonRedacted: 1, "denied": 1}
+	if diff := cmp.Diff(want, requester.Denied); diff != "" {
+		t.Errorf("denied (-want +got):\n%s", diff)
+	}
+	if auditor.Drops[0].Detail != candidate.ReasonRedacted {
+		t.Errorf("the auditor's detail is %q", auditor.Drops[0].Detail)
 	}
 }
 

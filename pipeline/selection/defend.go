@@ -180,7 +180,7 @@ func warn(old, suspect int, oldest time.Time) []string {
 // weak drops what its writer doubts, what is not about the query, and what is a pack.
 func (d *Defence) weak(c *candidate.Candidate, asked bool) (schemas.DropReason, string) {
 	if own := c.Record.Confidence; own != nil && *own < d.cfg.Confidence {
-		return schemas.DropScore, fmt.Sprintf("its confidence %.2f is below %.2f", *own, d.cfg.Confidence)
+		return schemas.DropConfidence, fmt.Sprintf("its confidence %.2f is below %.2f", *own, d.cfg.Confidence)
 	}
 	if relevance, ok := c.Signals[SignalRelevance]; asked && ok && relevance < d.cfg.OffTopic {
 		return schemas.DropOffTopic, fmt.Sprintf("relevance %.3f is below %.3f", relevance, d.cfg.OffTopic)

@@ -204,7 +204,7 @@ func TestDefenceConfig(t *testing.T) {
 		cfg  DefendConfig
 		want [4]schemas.DropReason
 	}{
-		"default": {DefendConfig{}, [4]schemas.DropReason{schemas.DropInjection, schemas.DropScore, schemas.DropOffTopic, schemas.DropStale}},
+		"default": {DefendConfig{}, [4]schemas.DropReason{schemas.DropInjection, schemas.DropConfidence, schemas.DropOffTopic, schemas.DropStale}},
 		"off":     {DefendConfig{Injection: InjectionOff, OffTopic: -1, Confidence: -1}, [4]schemas.DropReason{"", "", "", schemas.DropStale}},
 		"fence":   {DefendConfig{Injection: InjectionFence, OffTopic: -1, Confidence: -1}, [4]schemas.DropReason{"", "", "", schemas.DropStale}},
 	} {

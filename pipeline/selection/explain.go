@@ -136,10 +136,9 @@ func (a *Account) winning(d *schemas.Drop) string {
 			return fmt.Sprintf("A limit of %d%s would show it%s.", cmp.Or(d.Place, len(a.shown)+a.before(d)+1), also, a.gap(d))
 		}
 		return "A larger limit would show it."
+	case schemas.DropConfidence:
+		return "A higher confidence of the item itself would let it take part."
 	case schemas.DropScore:
-		if d.Detail != "" {
-			return "A higher confidence of the item itself would let it take part."
-		}
 		return fmt.Sprintf("A min_score of %.4g or less would let it take part%s.", d.Score, a.gap(d))
 	case schemas.DropRecalled:
 		return "The items it was made of are shown by themselves."

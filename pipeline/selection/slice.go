@@ -73,7 +73,7 @@ func apply(tenant string, z *pii.Sanitizer, v policies.Verdict, c *candidate.Can
 	}
 	c.Drop = ""
 	if len(v.Redact) > 0 && c.Record.Content.Text() == pii.Redacted {
-		c.Drop, c.Detail = schemas.DropPolicy, "redacted_whole" // it would only take a place
+		c.Drop, c.Detail = schemas.DropPolicy, candidate.ReasonRedacted // it would only take a place
 	}
 	return logged
 }
