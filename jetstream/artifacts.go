@@ -249,21 +249,21 @@ func (a *Artifacts) Sweep(ctx context.Context, now time.Time, claimed func(ctx c
 	if err != nil {
 		return 0, err
 	}
-	objects, err := store.List(ctx)
-	if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
-		return 0, fmt.Errorf("list artifacts: %w", err)
+	objects, err := objectsOf(ctx, a.js, ArtifactsBucket)
+	if err != nil {
+		return 0, err
 	}
 	removed := 0
 	for _, o := range objects {
-		tenant, sum, ok := strings.Cut(o.Name, "/")
-		switch age := now.Sub(o.ModTime); {
+		tenant, sum, ok := strings.Cut(o.name, "/")
+		switch age := now.Sub(o.at); {
 		case !ok || age <= uploadLimit:
-		case strings.Contains(o.Name, uploads):
-			if err := a.drop(ctx, store, o.Name); err != nil {
+		case strings.Contains(o.name, uploads):
+			if err := a.drop(ctx, store, o.name); err != nil {
 				return removed, err
 			}
 		case age > claimLimit:
-			gone, err := a.sweep(ctx, store, o.ModTime, tenant, sum, claimed)
+			gone, err := a.sweep(ctx, store, o.at, tenant, sum, claimed)
 			if err != nil {
 				return removed, err
 			}

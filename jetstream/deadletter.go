@@ -222,7 +222,7 @@ func (d *DeadLetters) Read(ctx context.Context, seq uint64) (DeadLetter, error) 
 	if err != nil {
 		return DeadLetter{}, fmt.Errorf("read dead letter %d: %w", seq, err)
 	}
-	return letterOf(stored{msg.Sequence, msg.Subject, msg.Header, msg.Data}), nil
+	return letterOf(stored{msg.Sequence, msg.Subject, msg.Header, msg.Data, msg.Time}), nil
 }
 
 // Retry publishes a dead letter to its original subject again and removes it. A crash

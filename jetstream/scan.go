@@ -2,6 +2,7 @@ package jetstream
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -26,6 +27,7 @@ type stored struct {
 	subject string
 	header  nats.Header
 	data    []byte
+	at      time.Time // when the stream took it
 }
 
 // scan visits the messages a stream holds now, in order, once.
@@ -54,7 +56,8 @@ func scan(ctx context.Context, stream jetstream.Stream, cfg scanConfig, visit fu
 }
 
 func scanAll(ctx context.Context, consumer jetstream.Consumer, left uint64, visit func(stored) error) error {
-	// A consumer made on one server of a cluster is known to the others a moment later.
+	// A consumer made on one server of a cluster is known to the others a moment later, and
+	// a connection comes back.
 	const limit, pause = 5 * time.Second, 10 * time.Millisecond
 	unheard := time.Now().Add(limit)
 	order := uint64(0)
@@ -76,7 +79,7 @@ func scanAll(ctx context.Context, consumer jetstream.Consumer, left uint64, visi
 				return errScanLost
 			}
 			got++
-			if err := visit(stored{meta.Sequence.Stream, msg.Subject(), msg.Headers(), msg.Data()}); err != nil {
+			if err := visit(stored{meta.Sequence.Stream, msg.Subject(), msg.Headers(), msg.Data(), meta.Timestamp}); err != nil {
 				return err
 			}
 		}
@@ -89,12 +92,43 @@ func scanAll(ctx context.Context, consumer jetstream.Consumer, left uint64, visi
 		} else if err != nil {
 			return err
 		}
-		if got == 0 { // the rest has been removed meanwhile
-			return nil
+		if got == 0 {
+			info, err := consumer.Info(ctx)
+			if err != nil {
+				return err
+			}
+			if info.NumPending > 0 || info.Delivered.Consumer != order { // sent while nobody could be reached
+				return errScanLost
+			}
+			return nil // the rest has been removed meanwhile
 		}
 		left -= min(left, got)
 	}
 	return nil
+}
+
+// object is what a bucket holds under a name.
+type object struct {
+	name string
+	at   time.Time // when it was put there
+}
+
+// objectsOf lists what a bucket holds. Unlike the list of its store it ends when messages
+// get lost, and says so.
+func objectsOf(ctx context.Context, js jetstream.JetStream, bucket string) ([]object, error) {
+	stream, err := js.Stream(ctx, "OBJ_"+bucket)
+	if err != nil {
+		return nil, fmt.Errorf("list bucket %q: %w", bucket, err)
+	}
+	var list []object
+	err = scan(ctx, stream, scanConfig{filters: []string{"$O." + bucket + ".M.>"}}, func(m stored) error {
+		var info jetstream.ObjectInfo
+		if json.Unmarshal(m.data, &info) == nil && !info.Deleted { // what is no entry is no object
+			list = append(list, object{info.Name, m.at})
+		}
+		return nil
+	})
+	return list, err
 }
 
 // identityOf returns source and id of a stored event, "" when it has none.

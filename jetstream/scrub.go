@@ -142,19 +142,16 @@ func (s *Scrubber) scrubReplies(ctx context.Context, tenant string) (int, error)
 	if err != nil {
 		return 0, err
 	}
-	objects, err := store.List(ctx)
-	if errors.Is(err, jetstream.ErrNoObjectsFound) {
-		return 0, nil
-	}
+	objects, err := objectsOf(ctx, s.js, RepliesBucket)
 	if err != nil {
 		return 0, err
 	}
 	removed := 0
 	for _, object := range objects {
-		if !strings.HasPrefix(object.Name, tenant+"/") {
+		if !strings.HasPrefix(object.name, tenant+"/") {
 			continue
 		}
-		if err := store.Delete(ctx, object.Name); err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
+		if err := store.Delete(ctx, object.name); err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
 			return removed, err
 		}
 		removed++
