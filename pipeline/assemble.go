@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/pack"
@@ -124,23 +123,25 @@ func (a *assembling) gather(ctx context.Context, pushed schemas.Filter) error {
 	if len(vectors) == 1 {
 		vector = vectors[0]
 	}
-	var wg sync.WaitGroup
-	for _, g := range a.groups {
-		wg.Go(func() { a.ask(ctx, g, a.t.query, vector, pushed, nil) })
+	queries := make([]selection.Query, len(a.groups))
+	for i, g := range a.groups {
+		queries[i] = a.query(g, a.t.query, vector, pushed, nil)
 	}
-	wg.Wait()
+	for i, r := range a.t.e.selector.RankEach(ctx, a.s, queries) {
+		a.groups[i].ranking, a.groups[i].err = r.Ranking, r.Err
+	}
 	return a.merge()
 }
 
-// ask ranks the items of a source's kinds.
-func (a *assembling) ask(ctx context.Context, g *source, query string, vector []float32, pushed schemas.Filter, where []selection.Predicate) {
+// query asks for the items of a source's kinds.
+func (a *assembling) query(g *source, text string, vector []float32, pushed schemas.Filter, where []selection.Predicate) selection.Query {
 	if g.name == assembly.Experiences && where == nil {
 		where = []selection.Predicate{wholeExperience}
 	}
-	g.ranking, g.err = a.t.e.selector.Rank(ctx, a.s, selection.Query{
-		Text: query, Vector: vector, Filter: ofKinds(assembly.Kinds(g.name)).And(pushed), Where: where, Skip: skipGraph(vector),
+	return selection.Query{
+		Text: text, Vector: vector, Filter: ofKinds(assembly.Kinds(g.name)).And(pushed), Where: where, Skip: skipGraph(vector),
 		Now: a.t.now, Limit: g.limit + spare, Depth: assembledDepth,
-	})
+	}
 }
 
 // skipGraph leaves out the walk over links, which are between kinds, and the vector

@@ -96,7 +96,8 @@ func (p *premortem) gather(ctx context.Context, pushed schemas.Filter) error {
 		g := p.groups[i]
 		wg.Go(func() { p.search(ctx, g, q, vectorOf(i+1), pushed) })
 	}
-	p.ask(ctx, p.groups[len(p.groups)-1], p.t.query, vectorOf(0), pushed, []selection.Predicate{p.ofDomain})
+	values := p.groups[len(p.groups)-1]
+	values.ranking, values.err = p.t.e.selector.Rank(ctx, p.s, p.query(values, p.t.query, vectorOf(0), pushed, []selection.Predicate{p.ofDomain}))
 	wg.Wait()
 	return p.merge()
 }

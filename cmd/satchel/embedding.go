@@ -18,6 +18,7 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection"
 	"satchel/pipeline/store/vector"
+	"satchel/schemas"
 	"satchel/worker"
 )
 
@@ -101,7 +102,10 @@ var errChangeover = errors.New("the embedding model is changing")
 // switched is the index of the side that serves.
 type switched struct{ *embedding }
 
-var _ vector.Index = switched{}
+var (
+	_ vector.Index = switched{}
+	_ vector.Batch = switched{}
+)
 
 func (s switched) serving() (*vector.Vectors, error) {
 	if time.Now().UnixNano() < s.settled.Load() {
@@ -117,6 +121,15 @@ func (s switched) Search(ctx context.Context, sc scope.Scope, q vector.Query) (v
 		return vector.Result{}, err
 	}
 	return index.Search(ctx, sc, q)
+}
+
+// SearchEach implements vector.Batch.
+func (s switched) SearchEach(ctx context.Context, sc scope.Scope, q vector.Query, filters []schemas.Filter) ([]vector.Result, error) {
+	index, err := s.serving()
+	if err != nil {
+		return nil, err
+	}
+	return index.SearchEach(ctx, sc, q, filters)
 }
 
 // Score implements vector.Index.

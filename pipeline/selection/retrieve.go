@@ -19,16 +19,13 @@ type answer struct {
 	err       error
 }
 
-// retrieve asks the retrievers that the query's type picks, and makes a pool of what
-// they found. A retriever that fails is named in the warnings; when all fail, there
-// is no ranking.
-func (s *Selector) retrieve(ctx context.Context, sc scope.Scope, a *analysis, out *Ranking) (*pool, error) {
-	answers := s.plan(a)
+// gather makes a pool of what the retrievers found, and of what is linked to it. A
+// retriever that fails is named in the warnings; when all fail, there is no ranking.
+func (s *Selector) gather(ctx context.Context, sc scope.Scope, a *analysis, answers []answer, out *Ranking) (*pool, error) {
 	p := newPool(4 * s.pool)
 	if len(answers) == 0 {
 		return p, nil
 	}
-	s.ask(ctx, sc, a, answers)
 	if err := s.collect(ctx, p, answers, out); err != nil {
 		return nil, err
 	}

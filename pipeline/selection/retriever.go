@@ -74,11 +74,15 @@ func (r keywordRetriever) Retrieve(ctx context.Context, s scope.Scope, p *Probe)
 	if err != nil {
 		return Found{}, fmt.Errorf("search keywords: %w", err)
 	}
+	return r.found(&res, p.Limit), nil
+}
+
+func (r keywordRetriever) found(res *keyword.Result, limit int) Found {
 	hits := make([]Hit, len(res.Hits))
 	for i, h := range res.Hits {
 		hits[i] = Hit{ID: h.ID, Score: h.Score}
 	}
-	return Found{Hits: hits, Mean: res.Mean, SD: res.SD, N: res.N, Complete: len(hits) < p.Limit}, nil
+	return Found{Hits: hits, Mean: res.Mean, SD: res.SD, N: res.N, Complete: len(hits) < limit}
 }
 
 func (r keywordRetriever) Score(ctx context.Context, s scope.Scope, p *Probe, ids []string) ([]float64, error) {
@@ -99,11 +103,15 @@ func (r vectorRetriever) Retrieve(ctx context.Context, s scope.Scope, p *Probe) 
 	if err != nil {
 		return Found{}, fmt.Errorf("search vectors: %w", err)
 	}
+	return r.found(&res), nil
+}
+
+func (r vectorRetriever) found(res *vector.Result) Found {
 	hits := make([]Hit, len(res.Hits))
 	for i, h := range res.Hits {
 		hits[i] = Hit{ID: h.ID, Score: h.Score, Span: h.Span}
 	}
-	return Found{Hits: hits, Mean: res.Mean, SD: res.SD, N: res.N}, nil
+	return Found{Hits: hits, Mean: res.Mean, SD: res.SD, N: res.N}
 }
 
 func (r vectorRetriever) Score(ctx context.Context, s scope.Scope, p *Probe, ids []string) ([]float64, error) {

@@ -156,51 +156,80 @@ type Times struct {
 // unknown profile or weights that do not sum, embedding_error when a vector is required and there is none,
 // search_error when no retriever answered, storage_error when items cannot be read.
 func (s *Selector) Rank(ctx context.Context, sc scope.Scope, q Query) (Ranking, error) {
-	if err := sc.Check(); err != nil {
-		return Ranking{}, fmt.Errorf("rank: %w", err)
-	}
-	profile, note, err := s.profile(sc.Tenant(), &q)
+	r, err := s.begin(ctx, sc, &q)
 	if err != nil {
 		return Ranking{}, err
+	}
+	s.ask(ctx, sc, r.analysis, r.answers)
+	if err := s.finish(ctx, sc, r); err != nil {
+		return Ranking{}, err
+	}
+	return r.out, nil
+}
+
+// ranking is a query on its way: it is analysed, and answers are to be filled.
+type ranking struct {
+	*analysis // nil where nothing can be found
+	out       Ranking
+	answers   []answer
+	start     time.Time
+}
+
+// begin reads the query and picks whom to ask.
+func (s *Selector) begin(ctx context.Context, sc scope.Scope, q *Query) (*ranking, error) {
+	if err := sc.Check(); err != nil {
+		return nil, fmt.Errorf("rank: %w", err)
+	}
+	profile, note, err := s.profile(sc.Tenant(), q)
+	if err != nil {
+		return nil, err
 	}
 	if q.Limit <= 0 {
 		q.Limit = 100
 	}
-	out := Ranking{Reranker: "z-fusion/" + profile.Name, Profile: profile, Counts: map[string]int{}, Sources: []string{}, Warnings: []string{}}
+	r := &ranking{out: Ranking{Reranker: "z-fusion/" + profile.Name, Profile: profile, Counts: map[string]int{}, Sources: []string{}, Warnings: []string{}}}
 	if note != "" {
-		out.Warnings = append(out.Warnings, "weights: "+note)
+		r.out.Warnings = append(r.out.Warnings, "weights: "+note)
 	}
 	if q.Filter.IsNone() {
-		return out, nil
+		return r, nil
 	}
-	start := s.clock()
-	names := s.resolve(ctx, sc, &q)
+	r.start = s.clock()
+	names := s.resolve(ctx, sc, q)
 	if n := len(names); n > 0 { // not which: policy may keep from the asker what the filter lets through
-		out.Warnings = append(out.Warnings, "names: what the query names was looked for under "+strconv.Itoa(n)+" more")
+		r.out.Warnings = append(r.out.Warnings, "names: what the query names was looked for under "+strconv.Itoa(n)+" more")
 	}
-	a, err := s.analyse(ctx, &q, names, &out)
+	if r.analysis, err = s.analyse(ctx, q, names, &r.out); err != nil {
+		return nil, err
+	}
+	r.answers = s.plan(r.analysis)
+	return r, nil
+}
+
+// finish ranks what the answers hold.
+func (s *Selector) finish(ctx context.Context, sc scope.Scope, r *ranking) error {
+	if r.analysis == nil {
+		return nil
+	}
+	p, err := s.gather(ctx, sc, r.analysis, r.answers, &r.out)
 	if err != nil {
-		return Ranking{}, err
+		return err
 	}
-	p, err := s.retrieve(ctx, sc, a, &out)
+	r.out.Found = len(p.ids)
+	r.out.Times.Retrieve = s.clock().Sub(r.start)
+	start := s.clock()
+	order, err := s.score(ctx, sc, r.analysis, p, &r.out)
 	if err != nil {
-		return Ranking{}, err
+		return err
 	}
-	out.Found = len(p.ids)
-	out.Times.Retrieve = s.clock().Sub(start)
-	start = s.clock()
-	order, err := s.score(ctx, sc, a, p, &out)
-	if err != nil {
-		return Ranking{}, err
-	}
-	out.Candidates = s.candidates(a, p, order, &profile)
-	if len(q.Again) > 0 {
-		if err := s.again(ctx, sc, a, p, &out); err != nil {
-			return Ranking{}, storage(ctx, "items could not be read")
+	r.out.Candidates = s.candidates(r.analysis, p, order, &r.out.Profile)
+	if len(r.Again) > 0 {
+		if err := s.again(ctx, sc, r.analysis, p, &r.out); err != nil {
+			return storage(ctx, "items could not be read")
 		}
 	}
-	out.Times.Fuse = s.clock().Sub(start)
-	return out, nil
+	r.out.Times.Fuse = s.clock().Sub(start)
+	return nil
 }
 
 // analysis is a query with what its text says.

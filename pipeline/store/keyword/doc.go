@@ -16,6 +16,7 @@
 //   - Search MUST return the best hits first, equal scores in the order of their ids, at
 //     most Limit of them and only documents with a query term that pass the filter. Score
 //     MUST return for an id exactly what Search would.
+//   - SearchEach, where a driver has it, MUST return what Search does under each filter.
 //   - Digest MUST depend on the documents alone, not on how they got there: a rebuilt
 //     index has the digest of the live one.
 //

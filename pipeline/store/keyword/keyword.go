@@ -44,6 +44,14 @@ type Result struct {
 	N    int
 }
 
+// Batch is an Index that answers a query under several filters at once, cheaper than by a
+// search for each.
+type Batch interface {
+	// SearchEach MUST return for each filter, in order, what Search returns for the query
+	// with that filter in the place of its own.
+	SearchEach(ctx context.Context, s scope.Scope, q Query, filters []schemas.Filter) ([]Result, error)
+}
+
 // Index is what selection and the projector need. Statistics (df, average length) are
 // the tenant's own. Apply is idempotent by position.
 type Index interface {

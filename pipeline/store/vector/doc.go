@@ -19,6 +19,8 @@
 //   - Search MUST return the best hits first, equal scores in the order of their ids, at
 //     most Limit of them and only items that pass the filter. Score MUST return for an id
 //     exactly what Search would. The zero vector finds nothing: no hits, every score 0.
+//   - SearchEach, where a driver has it, MUST return what Search does under each filter;
+//     Vectors has it over every driver.
 //   - Mean, SD (of the population) and N are those of the scores of every item that is
 //     there for the query and passes the filter, however many hits were asked for. A
 //     driver that cannot see all of them samples, and says so in its features.

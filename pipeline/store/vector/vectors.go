@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"math"
 
+	"golang.org/x/sync/errgroup"
+
 	"satchel/pipeline/scope"
+	"satchel/schemas"
 )
 
 // MaxLimit is the most hits a query may ask for.
@@ -26,7 +29,10 @@ type Driver interface {
 // Vectors implements Index over a Driver. It is safe for concurrent use.
 type Vectors struct{ driver Driver }
 
-var _ Index = (*Vectors)(nil)
+var (
+	_ Index = (*Vectors)(nil)
+	_ Batch = (*Vectors)(nil)
+)
 
 // New returns the vectors kept by d.
 func New(d Driver) *Vectors { return &Vectors{driver: d} }
@@ -72,13 +78,7 @@ func (v *Vectors) Checkpoint(ctx context.Context, s scope.Scope) (int64, error) 
 
 // Search returns the best items and the moments of all. See Index.
 func (v *Vectors) Search(ctx context.Context, s scope.Scope, q Query) (Result, error) {
-	if err := s.Check(); err != nil {
-		return Result{}, fmt.Errorf("search vectors: %w", err)
-	}
-	if q.Limit < 0 || q.Limit > MaxLimit {
-		return Result{}, fmt.Errorf("search vectors: limit %d: must be between 0 and %d", q.Limit, MaxLimit)
-	}
-	if err := v.check(q.Vector); err != nil {
+	if err := v.mayAsk(s, &q); err != nil {
 		return Result{}, fmt.Errorf("search vectors: %w", err)
 	}
 	if q.Filter.IsNone() {
@@ -89,6 +89,65 @@ func (v *Vectors) Search(ctx context.Context, s scope.Scope, q Query) (Result, e
 		return Result{}, fmt.Errorf("search vectors: %w", err)
 	}
 	return r, nil
+}
+
+// SearchEach is Search under each of the filters: one call of a driver that is a Batch,
+// else as many at the same time. See Batch.
+func (v *Vectors) SearchEach(ctx context.Context, s scope.Scope, q Query, filters []schemas.Filter) ([]Result, error) {
+	if err := v.mayAsk(s, &q); err != nil {
+		return nil, fmt.Errorf("search vectors: %w", err)
+	}
+	results := make([]Result, len(filters))
+	var some []schemas.Filter
+	var at []int
+	for i, f := range filters {
+		if !f.IsNone() {
+			some, at = append(some, f), append(at, i)
+		}
+	}
+	if len(some) == 0 {
+		return results, nil
+	}
+	batch, ok := v.driver.(Batch)
+	if !ok {
+		batch = oneByOne{v.driver}
+	}
+	found, err := batch.SearchEach(ctx, s, q, some)
+	if err != nil {
+		return nil, fmt.Errorf("search vectors: %w", err)
+	}
+	for j, i := range at {
+		results[i] = found[j]
+	}
+	return results, nil
+}
+
+// oneByOne makes a Batch of a driver that is none.
+type oneByOne struct{ Driver }
+
+func (d oneByOne) SearchEach(ctx context.Context, s scope.Scope, q Query, filters []schemas.Filter) ([]Result, error) {
+	results := make([]Result, len(filters))
+	all, ctx := errgroup.WithContext(ctx)
+	for i, f := range filters {
+		one := q
+		one.Filter = f
+		all.Go(func() (err error) {
+			results[i], err = d.Search(ctx, s, one)
+			return err
+		})
+	}
+	return results, all.Wait()
+}
+
+// mayAsk reports what a search may not ask for.
+func (v *Vectors) mayAsk(s scope.Scope, q *Query) error {
+	if err := s.Check(); err != nil {
+		return err
+	}
+	if q.Limit < 0 || q.Limit > MaxLimit {
+		return fmt.Errorf("limit %d: must be between 0 and %d", q.Limit, MaxLimit)
+	}
+	return v.check(q.Vector)
 }
 
 // Score returns the query's score of each id, in order. See Index.

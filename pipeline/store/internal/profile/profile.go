@@ -141,6 +141,7 @@ func appendString(b []byte, s string) []byte {
 type cache struct {
 	mu      sync.Mutex
 	entries map[string]*answer
+	masks   map[string]*masked // by list of filters
 	clock   uint64
 }
 

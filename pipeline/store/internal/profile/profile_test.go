@@ -102,6 +102,36 @@ func TestAnswersHandedOutStayAsTheyWere(t *testing.T) {
 	}
 }
 
+func TestMasksSayWhatAllowedSays(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		d := New()
+		lists := rapid.SliceOfN(rapid.SliceOfN(filters(), 0, MaxFilters), 1, 2*maxMasked).Draw(t, "lists")
+		for range rapid.IntRange(1, 3).Draw(t, "rounds") {
+			for _, f := range rapid.SliceOfN(facets(), 0, 6).Draw(t, "facets") {
+				d.Intern(f)
+			}
+			for _, list := range lists {
+				masks := d.Masks(list)
+				want := make([]uint8, d.Len())
+				for bit, f := range list {
+					for n, ok := range d.Allowed(f) {
+						if ok {
+							want[n] |= 1 << bit
+						}
+					}
+				}
+				if !cmp.Equal(want, masks, cmpopts.EquateEmpty()) {
+					t.Fatalf("masks %b, want %b", masks, want)
+				}
+			}
+		}
+		if len(d.cache.masks) > maxMasked {
+			t.Fatalf("%d lists are kept", len(d.cache.masks))
+		}
+	})
+}
+
 func FuzzDecode(f *testing.F) {
 	d := New()
 	d.Intern(schemas.Facets{Kind: "memory", Labels: []string{"level:public"}, Session: "s", Trust: 0.5})

@@ -20,12 +20,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"satchel/pipeline/scope"
+	"satchel/pipeline/store/internal/profile"
 	"satchel/pipeline/store/internal/snapfile"
 	"satchel/pipeline/store/internal/tenantpool"
 	"satchel/pipeline/store/keyword"
+	"satchel/schemas"
 )
 
 // ErrClosed is returned by every call after Close.
@@ -102,7 +105,10 @@ type Index struct {
 	scratch sync.Pool
 }
 
-var _ keyword.Index = (*Index)(nil)
+var (
+	_ keyword.Index = (*Index)(nil)
+	_ keyword.Batch = (*Index)(nil)
+)
 
 // Open returns an index over the snapshots in cfg.Dir, which it creates.
 func Open(cfg Config) (*Index, error) {
@@ -159,24 +165,38 @@ func (x *Index) Checkpoint(ctx context.Context, s scope.Scope) (int64, error) {
 
 // Search returns the best hits. See keyword.Index.
 func (x *Index) Search(ctx context.Context, s scope.Scope, q keyword.Query) (keyword.Result, error) {
+	results, err := x.SearchEach(ctx, s, q, []schemas.Filter{q.Filter})
+	if err != nil {
+		return keyword.Result{}, err
+	}
+	return results[0], nil
+}
+
+// SearchEach is Search under each of the filters: the postings are read once for every
+// eight of them. See keyword.Batch.
+func (x *Index) SearchEach(ctx context.Context, s scope.Scope, q keyword.Query, filters []schemas.Filter) ([]keyword.Result, error) {
 	if q.Limit < 0 || q.Limit > maxLimit {
-		return keyword.Result{}, fmt.Errorf("search keywords: limit %d: must be between 0 and %d", q.Limit, maxLimit)
+		return nil, fmt.Errorf("search keywords: limit %d: must be between 0 and %d", q.Limit, maxLimit)
 	}
 	r, err := x.tenants.Acquire(ctx, s)
 	if err != nil {
-		return keyword.Result{}, fmt.Errorf("search keywords: %w", err)
+		return nil, fmt.Errorf("search keywords: %w", err)
 	}
 	defer x.tenants.Release(r)
 	sc := x.scratch.Get().(*scratch)
 	defer x.scratch.Put(sc)
 	r.lock.RLock()
 	defer r.lock.RUnlock()
-	p := r.prepare(&x.cfg, q, sc)
-	res, err := r.search(ctx, &p, q.Limit, sc)
-	if err != nil {
-		return keyword.Result{}, fmt.Errorf("search keywords: %w", err)
+	results := make([]keyword.Result, 0, len(filters))
+	for some := range slices.Chunk(filters, profile.MaxFilters) {
+		p := r.prepare(&x.cfg, q.Text, some, sc)
+		found, err := r.search(ctx, &p, len(some), q.Limit, sc)
+		if err != nil {
+			return nil, fmt.Errorf("search keywords: %w", err)
+		}
+		results = append(results, found...)
 	}
-	return res, nil
+	return results, nil
 }
 
 // Score returns the query's score of each id. See keyword.Index.
@@ -190,7 +210,7 @@ func (x *Index) Score(ctx context.Context, s scope.Scope, q keyword.Query, ids [
 	defer x.scratch.Put(sc)
 	r.lock.RLock()
 	defer r.lock.RUnlock()
-	p := r.prepare(&x.cfg, q, sc)
+	p := r.prepare(&x.cfg, q.Text, []schemas.Filter{q.Filter}, sc)
 	out := make([]float64, len(ids))
 	for i, id := range ids {
 		out[i] = r.score(&p, id, sc)

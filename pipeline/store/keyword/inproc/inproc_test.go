@@ -18,7 +18,7 @@ func TestSuite(t *testing.T) {
 	for name, cfg := range configs {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			keywordtest.Run(t, keywordtest.Features{ExactBM25: true, ExactMoments: true, OwnAnalysis: true}, func(t *testing.T) keyword.Index {
+			keywordtest.Run(t, keywordtest.Features{ExactBM25: true, ExactMoments: true, Batch: true, OwnAnalysis: true}, func(t *testing.T) keyword.Index {
 				cfg := cfg
 				if name != "memory" {
 					cfg.Dir = t.TempDir()

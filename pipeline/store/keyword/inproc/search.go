@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"context"
 	"math"
+	"math/bits"
 	"slices"
 
+	"satchel/pipeline/store/internal/profile"
 	"satchel/pipeline/store/keyword"
+	"satchel/schemas"
 )
 
 // maxQueryTerms bounds the terms of one query; the rarest stay.
@@ -21,7 +24,7 @@ type queryTerm struct {
 // plan is a query made ready for one tenant at one moment.
 type plan struct {
 	terms    []queryTerm // in the order scores are summed
-	allowed  []bool      // by profile
+	masks    []uint8     // by profile: the filters that let it through
 	k1, b    float64
 	avg      float64
 	byNumber []int // indexes into terms, by term number
@@ -36,7 +39,7 @@ type scratch struct {
 	scores   [block]float64
 	cursors  []cursor
 	touched  []uint32
-	heap     []candidate
+	heaps    [profile.MaxFilters][]candidate
 	table    [tableTF * tableLen]float64
 	counts   []count
 	shares   [maxQueryTerms]float64
@@ -48,14 +51,15 @@ const (
 	tableLen = 256
 )
 
-// prepare looks the query's terms up and decides which of them count.
-func (s *state) prepare(cfg *Config, q keyword.Query, sc *scratch) plan {
-	p := plan{k1: cfg.K1, b: cfg.B, allowed: s.facets.Allowed(q.Filter)}
+// prepare looks the query's terms up and decides which of them count, under at most
+// profile.MaxFilters filters.
+func (s *state) prepare(cfg *Config, text string, filters []schemas.Filter, sc *scratch) plan {
+	p := plan{k1: cfg.K1, b: cfg.B, masks: s.facets.Masks(filters)}
 	if s.docs == 0 {
 		return p
 	}
 	p.avg = max(float64(s.totalLen)/float64(s.docs), 1)
-	sc.analyzer.Analyze(q.Text)
+	sc.analyzer.Analyze(text)
 	clear(sc.seen)
 	for i := range sc.analyzer.Len() {
 		t, ok := s.terms.find(sc.analyzer.Term(i))
@@ -107,10 +111,15 @@ func (p *plan) saturation(tf, n uint32) float64 {
 }
 
 // search scores every document that has a term of the plan, a block at a time, and keeps
-// the best and the moments.
-func (s *state) search(ctx context.Context, p *plan, limit int, sc *scratch) (keyword.Result, error) {
+// the best and the moments of each of the plan's n filters.
+func (s *state) search(ctx context.Context, p *plan, n, limit int, sc *scratch) ([]keyword.Result, error) {
+	passing := s.passing(p.masks)
 	if len(p.terms) == 0 {
-		return keyword.Result{N: s.passing(p.allowed)}, nil
+		results := make([]keyword.Result, n)
+		for i := range results {
+			results[i].N = passing[i]
+		}
+		return results, nil
 	}
 	for tf := range uint32(tableTF) {
 		for n := range uint32(tableLen) {
@@ -121,10 +130,13 @@ func (s *state) search(ctx context.Context, p *plan, limit int, sc *scratch) (ke
 	for _, t := range p.terms {
 		sc.cursors = append(sc.cursors, s.chunks.cursor(&s.postings[t.term]))
 	}
-	c := collector{state: s, allowed: p.allowed, heap: heap{s: s, limit: limit, items: sc.heap[:0]}}
+	c := collector{state: s, masks: p.masks}
+	for i := range n {
+		c.by[i].heap = heap{s: s, limit: limit, items: sc.heaps[i][:0]}
+	}
 	for base := 0; base < len(s.refs); base += block {
 		if err := ctx.Err(); err != nil {
-			return keyword.Result{}, err
+			return nil, err
 		}
 		sc.touched = sc.touched[:0]
 		for i, t := range p.terms {
@@ -132,8 +144,12 @@ func (s *state) search(ctx context.Context, p *plan, limit int, sc *scratch) (ke
 		}
 		c.collect(uint32(base), sc)
 	}
-	sc.heap = c.heap.items
-	return c.result(s.passing(p.allowed)), nil
+	results := make([]keyword.Result, n)
+	for i := range results {
+		results[i] = c.by[i].result(passing[i])
+		sc.heaps[i] = c.by[i].heap.items
+	}
+	return results, nil
 }
 
 // accumulate adds one term's share to the score of every document of the block at base
@@ -179,45 +195,57 @@ func (s *state) accumulate(p *plan, weight float64, r *cursor, base uint32, sc *
 	}
 }
 
-// collector gathers hits and moments.
+// collector gathers hits and moments, by filter.
 type collector struct {
-	state        *state
-	allowed      []bool
+	state *state
+	masks []uint8
+	by    [profile.MaxFilters]gathered
+}
+
+// gathered is what a filter lets through.
+type gathered struct {
 	heap         heap
 	sum, squares float64
 }
 
 // collect takes the touched documents of the block at base and clears their scores.
 func (c *collector) collect(base uint32, sc *scratch) {
+	profiles := c.state.profiles
 	for _, at := range sc.touched {
 		score := sc.scores[at]
 		sc.scores[at] = 0
-		prof := c.state.profiles[base+at]
-		if prof == gone || !c.allowed[prof] {
+		prof := profiles[base+at]
+		if prof == gone {
 			continue
 		}
-		c.sum += score
-		c.squares += float64(score * score)
-		c.heap.offer(candidate{doc: base + at, score: score})
+		for m := c.masks[prof]; m != 0; m &= m - 1 {
+			g := &c.by[bits.TrailingZeros8(m)]
+			g.sum += score
+			g.squares += float64(score * score)
+			g.heap.offer(candidate{doc: base + at, score: score})
+		}
 	}
 }
 
 // result turns what was gathered into hits and moments over n documents.
-func (c *collector) result(n int) keyword.Result {
-	res := keyword.Result{Hits: c.heap.hits(), N: n}
+func (g *gathered) result(n int) keyword.Result {
+	res := keyword.Result{Hits: g.heap.hits(), N: n}
 	if n > 0 {
-		res.Mean = c.sum / float64(n)
-		res.SD = math.Sqrt(max(0, c.squares/float64(n)-float64(res.Mean*res.Mean)))
+		res.Mean = g.sum / float64(n)
+		res.SD = math.Sqrt(max(0, g.squares/float64(n)-float64(res.Mean*res.Mean)))
 	}
 	return res
 }
 
-// passing counts the live documents whose profile is allowed.
-func (s *state) passing(allowed []bool) int {
-	n := 0
+// passing counts, by filter, the live documents whose profile it lets through.
+func (s *state) passing(masks []uint8) (n [profile.MaxFilters]int) {
+	var by [1 << profile.MaxFilters]int
 	for prof, live := range s.live {
-		if allowed[prof] {
-			n += int(live)
+		by[masks[prof]] += int(live)
+	}
+	for mask, live := range by {
+		for m := uint8(mask); m != 0; m &= m - 1 {
+			n[bits.TrailingZeros8(m)] += live
 		}
 	}
 	return n
@@ -226,7 +254,7 @@ func (s *state) passing(allowed []bool) int {
 // score returns what search gives the document with id, 0 when it is absent or hidden.
 func (s *state) score(p *plan, id string, sc *scratch) float64 {
 	doc, ok := s.ids.Lookup(id)
-	if !ok || !p.allowed[s.profiles[doc]] {
+	if !ok || p.masks[s.profiles[doc]] == 0 {
 		return 0
 	}
 	sc.counts = s.forward.get(sc.counts[:0], s.refs[doc])

@@ -88,8 +88,8 @@ func FuzzDecode(f *testing.F) {
 		var cfg Config
 		cfg.defaults()
 		sc := &scratch{seen: map[uint32]int{}}
-		p := s.prepare(&cfg, keyword.Query{Text: "copper tin", Filter: schemas.MatchAll()}, sc)
-		if _, err := s.search(t.Context(), &p, 5, sc); err != nil {
+		p := s.prepare(&cfg, "copper tin", []schemas.Filter{schemas.MatchAll()}, sc)
+		if _, err := s.search(t.Context(), &p, 1, 5, sc); err != nil {
 			t.Fatal(err)
 		}
 	})

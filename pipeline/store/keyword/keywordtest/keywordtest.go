@@ -17,6 +17,7 @@ import (
 type Features struct {
 	ExactBM25    bool // scores are the formula of package keyword
 	ExactMoments bool // Mean, SD and N are over every document that passes the filter
+	Batch        bool // it is a keyword.Batch
 	OwnAnalysis  bool // documents are found by the terms of package keyword, not by those of an engine's dictionaries
 }
 
@@ -34,6 +35,7 @@ func Run(t *testing.T, f Features, open func(t *testing.T) keyword.Index) {
 		{"Limit", limit},
 		{"NothingToFind", nothingToFind},
 		{"Filter", filter},
+		{"FiltersAtOnce", each},
 		{"HiddenDocumentsLeaveNoTrace", hidden},
 		{"Tenants", tenants},
 		{"Idempotence", idempotence},

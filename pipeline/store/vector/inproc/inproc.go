@@ -22,11 +22,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"satchel/pipeline/scope"
+	"satchel/pipeline/store/internal/profile"
 	"satchel/pipeline/store/internal/snapfile"
 	"satchel/pipeline/store/internal/tenantpool"
 	"satchel/pipeline/store/vector"
+	"satchel/schemas"
 )
 
 // ErrClosed is returned by every call after Close.
@@ -83,7 +86,10 @@ type Index struct {
 	tenants *tenantpool.Pool[*resident]
 }
 
-var _ vector.Driver = (*Index)(nil)
+var (
+	_ vector.Driver = (*Index)(nil)
+	_ vector.Batch  = (*Index)(nil)
+)
 
 // Open returns an index over the snapshots in cfg.Dir, which it creates.
 func Open(cfg Config) (*Index, error) {
@@ -142,12 +148,30 @@ func (x *Index) Checkpoint(ctx context.Context, s scope.Scope) (int64, error) {
 
 // Search returns the best items and the moments of all. See vector.Index.
 func (x *Index) Search(ctx context.Context, s scope.Scope, q vector.Query) (vector.Result, error) {
-	r, err := x.tenants.Acquire(ctx, s)
+	results, err := x.SearchEach(ctx, s, q, []schemas.Filter{q.Filter})
 	if err != nil {
 		return vector.Result{}, err
 	}
+	return results[0], nil
+}
+
+// SearchEach is Search under each of the filters, in one scan for every eight of them. See
+// vector.Batch.
+func (x *Index) SearchEach(ctx context.Context, s scope.Scope, q vector.Query, filters []schemas.Filter) ([]vector.Result, error) {
+	r, err := x.tenants.Acquire(ctx, s)
+	if err != nil {
+		return nil, err
+	}
 	defer x.tenants.Release(r)
-	return r.search(ctx, &q, x.cfg.ParallelFrom)
+	results := make([]vector.Result, 0, len(filters))
+	for some := range slices.Chunk(filters, profile.MaxFilters) {
+		found, err := r.search(ctx, &q, some, x.cfg.ParallelFrom)
+		if err != nil {
+			return nil, err
+		}
+		results = append(results, found...)
+	}
+	return results, nil
 }
 
 // Score returns the query's score of each id. See vector.Index.

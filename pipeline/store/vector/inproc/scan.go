@@ -16,15 +16,15 @@ const block = 16
 // view is what a reader sees of one axis: it stays as it is, but for items that are
 // removed meanwhile.
 type view struct {
-	pages   []*rowPage
-	rows    int
-	items   []*itemPage
-	allowed []bool // by profile
+	pages []*rowPage
+	rows  int
+	items []*itemPage
+	masks []uint8 // by profile: the filters that let it through
 }
 
 func (v *view) passes(ord uint32) bool {
 	prof := atomic.LoadUint32(&v.items[ord/pageSize].profiles[ord%pageSize])
-	return prof != gone && v.allowed[prof]
+	return prof != gone && v.masks[prof] != 0
 }
 
 // question is a query made ready.
@@ -42,16 +42,21 @@ func cosine(dot int32, row float32, query float64) float64 {
 type scan struct {
 	view
 	question
+	under underway
+	best  []best // by filter
+}
+
+// best is what a filter lets through.
+type best struct {
 	top     heap
 	moments moments
-	under   underway
 	floor   float64 // a score below it does not get to the top
 }
 
 // underway is the item whose rows are being read.
 type underway struct {
 	item  uint32
-	any   bool // there is one, and it passes
+	mask  uint8 // the filters that let it through
 	score float64
 	row   int
 }
@@ -61,7 +66,9 @@ func (s *scan) run(ctx context.Context, from, to int) error {
 	var dots [block]int32
 	stride := len(s.query)
 	s.under = underway{item: gone}
-	s.rise()
+	for i := range s.best {
+		s.best[i].rise()
+	}
 	for at := from; at < to; {
 		page, off := s.pages[at/pageSize], at%pageSize
 		if off%1024 == 0 {
@@ -71,57 +78,100 @@ func (s *scan) run(ctx context.Context, from, to int) error {
 		}
 		n := min(block, pageSize-off, to-at)
 		dot.Rows(s.query, page.vectors[off*stride:(off+n)*stride], dots[:n])
-		s.take(page.items[off:off+n], page.scales[off:off+n], dots[:n], at)
+		if len(s.best) == 1 {
+			s.take(page.items[off:off+n], page.scales[off:off+n], dots[:n], at)
+		} else {
+			s.takeEach(page.items[off:off+n], page.scales[off:off+n], dots[:n], at)
+		}
 		at += n
 	}
-	if s.under.any {
-		s.moments.add(s.under.score)
-		s.offer(s.under)
-	}
+	s.settle(s.under)
 	return nil
 }
 
-// take counts the items whose rows end here. What changes row by row is kept beside the
-// scan, in registers: this runs for every row there is.
+// take counts the items whose rows end here, for one filter. What changes row by row is
+// kept beside the scan, in registers: this runs for every row there is.
 func (s *scan) take(items []uint32, scales []float32, dots []int32, at int) {
 	scales, dots = scales[:len(items)], dots[:len(items)]
-	u, m, floor, scale, allowed := s.under, s.moments, s.floor, s.scale, s.allowed
+	b := &s.best[0]
+	u, m, floor, scale, masks := s.under, b.moments, b.floor, s.scale, s.masks
 	for i, item := range items {
 		score := cosine(dots[i], scales[i], scale)
 		if item == u.item {
-			if u.any && score > u.score {
+			if u.mask != 0 && score > u.score {
 				u.score, u.row = score, at+i
 			}
 			continue
 		}
-		if u.any {
+		if u.mask != 0 {
 			m.add(u.score)
 			if u.score >= floor {
-				s.offer(u)
-				floor = s.floor
+				b.offer(&u)
+				floor = b.floor
 			}
 		}
-		prof := atomic.LoadUint32(&s.items[item/pageSize].profiles[item%pageSize])
-		u = underway{item: item, any: prof != gone && allowed[prof], score: score, row: at + i}
+		u = s.begin(item, masks)
+		u.score, u.row = score, at+i
 	}
-	s.under, s.moments = u, m
+	s.under, b.moments = u, m
+}
+
+// takeEach is take for several filters.
+func (s *scan) takeEach(items []uint32, scales []float32, dots []int32, at int) {
+	scales, dots = scales[:len(items)], dots[:len(items)]
+	u, scale, masks := s.under, s.scale, s.masks
+	for i, item := range items {
+		score := cosine(dots[i], scales[i], scale)
+		if item == u.item {
+			if u.mask != 0 && score > u.score {
+				u.score, u.row = score, at+i
+			}
+			continue
+		}
+		if u.mask != 0 {
+			s.settle(u)
+		}
+		u = s.begin(item, masks)
+		u.score, u.row = score, at+i
+	}
+	s.under = u
+}
+
+// begin is an item of which no row is read yet.
+func (s *scan) begin(item uint32, masks []uint8) underway {
+	u := underway{item: item}
+	if prof := atomic.LoadUint32(&s.items[item/pageSize].profiles[item%pageSize]); prof != gone {
+		u.mask = masks[prof]
+	}
+	return u
+}
+
+// settle counts an item all of whose rows are read.
+func (s *scan) settle(u underway) {
+	for m := u.mask; m != 0; m &= m - 1 {
+		b := &s.best[bits.TrailingZeros8(m)]
+		b.moments.add(u.score)
+		if u.score >= b.floor {
+			b.offer(&u)
+		}
+	}
 }
 
 // offer gives an item to the top; one below the floor changes nothing there.
-func (s *scan) offer(u underway) {
-	s.top.offer(candidate{item: u.item, row: u.row, score: u.score})
-	s.rise()
+func (b *best) offer(u *underway) {
+	b.top.offer(candidate{item: u.item, row: u.row, score: u.score})
+	b.rise()
 }
 
 // rise sets the floor to the worst score of a full top.
-func (s *scan) rise() {
+func (b *best) rise() {
 	switch {
-	case s.top.limit == 0:
-		s.floor = math.Inf(1)
-	case len(s.top.items) == s.top.limit:
-		s.floor = s.top.items[0].score
+	case b.top.limit == 0:
+		b.floor = math.Inf(1)
+	case len(b.top.items) == b.top.limit:
+		b.floor = b.top.items[0].score
 	default:
-		s.floor = math.Inf(-1)
+		b.floor = math.Inf(-1)
 	}
 }
 

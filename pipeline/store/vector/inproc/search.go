@@ -11,9 +11,9 @@ import (
 	"satchel/schemas"
 )
 
-// view returns what q sees. The caller holds lock for reading.
-func (s *state) view(q *vector.Query) view {
-	v := view{items: s.items, allowed: s.facets.Allowed(q.Filter)}
+// view returns what q sees under any of the filters. The caller holds lock for reading.
+func (s *state) view(q *vector.Query, filters []schemas.Filter) view {
+	v := view{items: s.items, masks: s.facets.Masks(filters)}
 	for i := range s.axes {
 		if s.axes[i].name == q.Axis {
 			v.pages, v.rows = s.axes[i].pages, s.axes[i].rows
@@ -22,11 +22,12 @@ func (s *state) view(q *vector.Query) view {
 	return v
 }
 
-// search scans the axis, in two parts where there is much of it.
-func (t *tenant) search(ctx context.Context, q *vector.Query, parallelFrom int) (vector.Result, error) {
+// search scans the axis once for at most profile.MaxFilters filters, in two parts where
+// there is much of it, and returns a result for each.
+func (t *tenant) search(ctx context.Context, q *vector.Query, filters []schemas.Filter, parallelFrom int) ([]vector.Result, error) {
 	t.lock.RLock()
 	st := t.state
-	v := st.view(q)
+	v := st.view(q, filters)
 	t.lock.RUnlock()
 
 	ask := question{}
@@ -40,11 +41,18 @@ func (t *tenant) search(ctx context.Context, q *vector.Query, parallelFrom int) 
 		defer t.lock.RUnlock()
 		return st.ids.ID(item)
 	}
-	scans := []*scan{{view: v, question: ask, top: heap{limit: limit, name: name}}}
+	part := func() *scan {
+		s := &scan{view: v, question: ask, best: make([]best, len(filters))}
+		for i := range s.best {
+			s.best[i].top = heap{limit: limit, name: name}
+		}
+		return s
+	}
+	scans := []*scan{part()}
 	middle := v.rows
 	if parallelFrom > 0 && v.rows >= parallelFrom {
 		middle = v.boundary(v.rows / 2)
-		scans = append(scans, &scan{view: v, question: ask, top: heap{limit: limit, name: name}})
+		scans = append(scans, part())
 	}
 	var errs [2]error
 	var second sync.WaitGroup
@@ -54,9 +62,15 @@ func (t *tenant) search(ctx context.Context, q *vector.Query, parallelFrom int) 
 	errs[0] = scans[0].run(ctx, 0, middle)
 	second.Wait()
 	if err := errors.Join(errs[:]...); err != nil {
-		return vector.Result{}, err
+		return nil, err
 	}
-	return t.collect(st, q.Axis, limit, scans), nil
+	t.lock.RLock()
+	defer t.lock.RUnlock()
+	results := make([]vector.Result, len(filters))
+	for i := range results {
+		results[i] = st.collect(q.Axis, limit, scans, i)
+	}
+	return results, nil
 }
 
 // boundary returns the first row from n on that begins an item.
@@ -68,16 +82,15 @@ func (v *view) boundary(n int) int {
 	return n
 }
 
-// collect joins what the scans found. An item that was removed meanwhile is left out.
-func (t *tenant) collect(st *state, axisName string, limit int, scans []*scan) vector.Result {
+// collect joins what the scans found for a filter. An item that was removed meanwhile is
+// left out. The caller holds lock for reading.
+func (st *state) collect(axisName string, limit int, scans []*scan, filter int) vector.Result {
 	var all moments
 	var found []candidate
 	for _, s := range scans {
-		all.merge(&s.moments)
-		found = append(found, s.top.items...)
+		all.merge(&s.best[filter].moments)
+		found = append(found, s.best[filter].top.items...)
 	}
-	t.lock.RLock()
-	defer t.lock.RUnlock()
 	for i := range found {
 		found[i].id = st.ids.ID(found[i].item)
 	}
@@ -105,7 +118,7 @@ func (s *state) span(axisName string, row int) (span schemas.Span) {
 // score returns what search gives each id, 0 for one that is absent or hidden.
 func (t *tenant) score(q *vector.Query, ids []string) []float64 {
 	t.lock.RLock()
-	stride, v := t.stride, t.view(q)
+	stride, v := t.stride, t.view(q, []schemas.Filter{q.Filter})
 	items := make([]uint32, len(ids))
 	for i, id := range ids {
 		ord, ok := t.ids.Lookup(id)

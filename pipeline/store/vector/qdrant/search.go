@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	client "github.com/qdrant/go-client/qdrant"
+	"golang.org/x/sync/errgroup"
 
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/vector"
@@ -24,37 +25,81 @@ type found struct {
 
 // Search returns the best items and the moments of all or of a sample. See vector.Index.
 func (x *Index) Search(ctx context.Context, s scope.Scope, q vector.Query) (vector.Result, error) {
-	v, ok := unit(q.Vector)
-	f, some := where(s.Tenant(), q.Filter)
-	if !ok || !some {
-		return vector.Result{}, ctx.Err()
-	}
-	f.Must = append(f.Must, client.NewMatchKeyword(fieldAxis, axisMark+q.Axis))
-	const spare = 16 // beyond the limit, so that most ties at the limit are seen
-	limit := q.Limit + spare
-	requests := []*client.QueryPoints{x.sample(f, v)}
-	if q.Limit > 0 {
-		requests = append(requests, x.nearest(f, v, limit))
-	}
-	answers, err := x.query(ctx, requests)
+	results, err := x.SearchEach(ctx, s, q, []schemas.Filter{q.Filter})
 	if err != nil {
 		return vector.Result{}, err
 	}
-	out := moments(answers[0], x.cfg.Sample)
-	if q.Limit == 0 {
-		return out, nil
+	return results[0], nil
+}
+
+// SearchEach is Search under each of the filters, in one call. See vector.Batch.
+func (x *Index) SearchEach(ctx context.Context, s scope.Scope, q vector.Query, filters []schemas.Filter) ([]vector.Result, error) {
+	results := make([]vector.Result, len(filters))
+	v, ok := unit(q.Vector)
+	if !ok {
+		return results, ctx.Err()
 	}
-	best := answers[1]
-	for len(best) == limit && best[q.Limit-1].score == best[limit-1].score && limit < maxTies {
-		limit *= 4
-		if answers, err = x.query(ctx, []*client.QueryPoints{x.nearest(f, v, limit)}); err != nil {
-			return vector.Result{}, err
+	var requests []*client.QueryPoints
+	var asked []int // filters that let something through
+	var narrowed []*client.Filter
+	for i := range filters {
+		f, some := narrow(s.Tenant(), filters[i], q.Axis)
+		if !some {
+			continue
+		}
+		asked, narrowed = append(asked, i), append(narrowed, f)
+		requests = append(requests, x.sample(f, v))
+		if q.Limit > 0 {
+			requests = append(requests, x.nearest(f, v, q.Limit+spare))
+		}
+	}
+	if len(requests) == 0 {
+		return results, ctx.Err()
+	}
+	answers, err := x.query(ctx, requests)
+	if err != nil {
+		return nil, err
+	}
+	each := len(requests) / len(asked)
+	all, ctx := errgroup.WithContext(ctx)
+	for j, i := range asked {
+		results[i] = moments(answers[j*each], x.cfg.Sample)
+		if q.Limit > 0 {
+			all.Go(func() (err error) {
+				results[i].Hits, err = x.settle(ctx, narrowed[j], v, q.Limit, answers[j*each+1])
+				return err
+			})
+		}
+	}
+	return results, all.Wait()
+}
+
+// spare is how many points are asked for beyond the limit, so that most ties at the limit
+// are seen.
+const spare = 16
+
+// settle puts the best points in order, equal scores by id: it asks for more of them while
+// those at the limit and the last are equal.
+func (x *Index) settle(ctx context.Context, f *client.Filter, v []float32, limit int, best []found) ([]vector.Hit, error) {
+	for more := limit + spare; len(best) == more && best[limit-1].score == best[more-1].score && more < maxTies; {
+		more *= 4
+		answers, err := x.query(ctx, []*client.QueryPoints{x.nearest(f, v, more)})
+		if err != nil {
+			return nil, err
 		}
 		best = answers[0]
 	}
 	slices.SortFunc(best, func(a, b found) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id)) })
-	out.Hits, err = x.hits(ctx, best[:min(len(best), q.Limit)], v)
-	return out, err
+	return x.hits(ctx, best[:min(len(best), limit)], v)
+}
+
+// narrow is where for the points of one axis.
+func narrow(tenant string, f schemas.Filter, axis string) (*client.Filter, bool) {
+	out, some := where(tenant, f)
+	if some {
+		out.Must = append(out.Must, client.NewMatchKeyword(fieldAxis, axisMark+axis))
+	}
+	return out, some
 }
 
 // maxTies bounds how many equal scores are put in order of id.
@@ -205,7 +250,7 @@ func bestSpan(spans []schemas.Span, vectors [][]float32, v []float32) schemas.Sp
 func (x *Index) Score(ctx context.Context, s scope.Scope, q vector.Query, ids []string) ([]float64, error) {
 	scores := make([]float64, len(ids))
 	v, ok := unit(q.Vector)
-	f, some := where(s.Tenant(), q.Filter)
+	f, some := narrow(s.Tenant(), q.Filter, q.Axis)
 	if !ok || !some {
 		return scores, ctx.Err()
 	}
@@ -213,7 +258,7 @@ func (x *Index) Score(ctx context.Context, s scope.Scope, q vector.Query, ids []
 	for i, id := range ids {
 		points[i] = client.NewIDUUID(pointOf(keyOf(s.Tenant(), id), q.Axis).String())
 	}
-	f.Must = append(f.Must, client.NewMatchKeyword(fieldAxis, axisMark+q.Axis), client.NewHasID(points...))
+	f.Must = append(f.Must, client.NewHasID(points...))
 	answers, err := x.query(ctx, []*client.QueryPoints{x.nearest(f, v, len(ids))})
 	if err != nil {
 		return nil, err

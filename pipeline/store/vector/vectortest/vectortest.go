@@ -46,6 +46,7 @@ func Run(t *testing.T, f Features, open func(t *testing.T) vector.Driver) {
 		"replace and remove":   replaceAndRemove,
 		"tenants":              tenants,
 		"filter":               filter,
+		"filters at once":      each,
 		"zero vectors":         zeroVectors,
 		"reset":                reset,
 		"cancelled":            cancelled,
