@@ -1,23 +1,39 @@
 package selection
 
-// near is a cheap upper bound: every edit changes the count of at most two letters or
-// digits. Case and other ASCII bytes are not looked at.
-func near(a, b string, enough float64) bool {
-	var counts [256]int32
-	for i := 0; i < len(a); i++ {
-		counts[a[i]|0x20]++
+// letters is how often each letter and digit is in a text, upper and lower case as one.
+// Other ASCII bytes are not looked at. A text has less than 64 KiB.
+type letters struct {
+	counts [256]uint16
+	length int  // of the text
+	beyond bool // there are bytes beyond ASCII
+}
+
+func lettersOf(text string) *letters {
+	l := &letters{length: len(text)}
+	for i := range len(text) {
+		l.counts[text[i]|0x20]++
+		l.beyond = l.beyond || text[i] >= 0x80
 	}
-	for i := 0; i < len(b); i++ {
-		counts[b[i]|0x20]--
+	return l
+}
+
+// near is a cheap upper bound of similarity: every edit changes the count of at most two
+// letters or digits.
+func (l *letters) near(o *letters, enough float64) bool {
+	last := 0x7f
+	if l.beyond || o.beyond {
+		last = 0xff
 	}
 	off := 0
 	for c := '0'; c <= '9'; c++ {
-		off += int(max(counts[c], -counts[c]))
+		d := int(l.counts[c]) - int(o.counts[c])
+		off += max(d, -d)
 	}
-	for c := 'a'; c < 256; c++ {
-		off += int(max(counts[c], -counts[c]))
+	for c := 'a'; int(c) <= last; c++ {
+		d := int(l.counts[c]) - int(o.counts[c])
+		off += max(d, -d)
 	}
-	return off <= 2*int(float64(max(len(a), len(b)))*(1-enough))
+	return off <= 2*int(float64(max(l.length, o.length))*(1-enough))
 }
 
 // effort is how many cells of distances may still be computed. What would take more

@@ -42,6 +42,8 @@ type print struct {
 	speaker string
 	text    string   // its two ends when it is very long
 	length  int      // of the whole
+	inText  *letters // of the text, once they are needed
+	inForm  *letters // the same of the form
 	form    string   // canonical form, once it is needed
 	sums    []uint64 // hashes of the words of the form, once they are needed
 }
@@ -175,10 +177,10 @@ func similar(left *effort, p, q *print, enough float64) bool {
 	if len(p.text) <= question && strings.Contains(p.text, "?") {
 		enough = max(enough, sameQuestion)
 	}
-	if !near(p.text, q.text, 2*enough-1) || !near(p.canonical(), q.canonical(), enough) || !sameFacts(p.form, q.form) {
+	if !p.letters().near(q.letters(), 2*enough-1) || !p.formLetters().near(q.formLetters(), enough) || !sameFacts(p.form, q.form) {
 		return false
 	}
-	moved := near(p.form, q.form, sameLetters)
+	moved := p.inForm.near(q.inForm, sameLetters)
 	if len(p.text) > longestText && len(q.text) > longestText {
 		return alike(left, p.words(), q.words(), enough) || moved && alike(left, hashes(sorted(p.text)), hashes(sorted(q.text)), enough)
 	}
@@ -200,6 +202,20 @@ func (p *print) canonical() string {
 		p.form = canonical(p.text)
 	}
 	return p.form
+}
+
+func (p *print) letters() *letters {
+	if p.inText == nil {
+		p.inText = lettersOf(p.text)
+	}
+	return p.inText
+}
+
+func (p *print) formLetters() *letters {
+	if p.inForm == nil {
+		p.inForm = lettersOf(p.canonical())
+	}
+	return p.inForm
 }
 
 func (p *print) words() []uint64 {

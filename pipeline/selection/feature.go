@@ -1,6 +1,7 @@
 package selection
 
 import (
+	"slices"
 	"strings"
 
 	"satchel/pipeline/store/items"
@@ -70,6 +71,16 @@ func (s *Selector) features(q *analysis, st items.Stats) []Feature {
 // isTurn reports whether the item is something somebody said in a conversation.
 func isTurn(r *schemas.Record) bool {
 	return r.Kind == schemas.KindMemory && r.SessionID() != "" && (r.Speaker != "" || r.Role != "")
+}
+
+// mayPassTurns reports whether a filter lets items of the kind that turns are through.
+func mayPassTurns(f schemas.Filter) bool {
+	for _, c := range f.Conds() {
+		if c.Field == schemas.FieldKind && c.Op == schemas.In && !slices.Contains(c.Values, string(schemas.KindMemory)) {
+			return false
+		}
+	}
+	return true
 }
 
 func isUser(r *schemas.Record) bool { return r.Role == "user" || r.Speaker == "user" }

@@ -19,7 +19,7 @@ func (s *Selector) score(ctx context.Context, sc scope.Scope, a *analysis, p *po
 		return nil, nil
 	}
 	best := p.first(&a.weigh)
-	rows, err := s.neighbours(ctx, sc, p, best[:min(linkedBest, len(best))])
+	rows, err := s.neighbours(ctx, sc, a, p, best[:min(linkedBest, len(best))])
 	if err != nil {
 		return nil, storage(ctx, "items could not be read")
 	}
@@ -51,8 +51,8 @@ func storage(ctx context.Context, message string) error {
 }
 
 // neighbours finds what was said around the best items.
-func (s *Selector) neighbours(ctx context.Context, sc scope.Scope, p *pool, best []int32) ([][]place, error) {
-	if s.disabled(FeatureNear) || len(p.channels) == 0 {
+func (s *Selector) neighbours(ctx context.Context, sc scope.Scope, a *analysis, p *pool, best []int32) ([][]place, error) {
+	if s.disabled(FeatureNear) || len(p.channels) == 0 || !mayPassTurns(a.Filter) {
 		return nil, nil
 	}
 	if err := s.read(ctx, sc, p, best); err != nil {

@@ -8,12 +8,13 @@ import (
 
 // bpe counts with a byte-pair encoding, which is loaded at the first count.
 type bpe struct {
-	name string
-	load func() (tokenizer.Codec, error)
+	name   string
+	load   func() (tokenizer.Codec, error)
+	pieces *pieces
 }
 
 func newBPE(encoding string) *bpe {
-	return &bpe{name: encoding, load: sync.OnceValues(func() (tokenizer.Codec, error) {
+	return &bpe{name: encoding, pieces: newPieces(), load: sync.OnceValues(func() (tokenizer.Codec, error) {
 		return tokenizer.Get(tokenizer.Encoding(encoding))
 	})}
 }
@@ -32,12 +33,8 @@ func (b *bpe) Count(text string) int {
 	}
 	total := 0
 	for len(text) > 0 {
-		n := safeCut(text)
-		count, err := codec.Count(text[:n])
-		if err != nil {
-			count = Estimate{}.Count(text[:n])
-		}
-		total += count
+		n := nextPiece(text)
+		total += b.pieces.count(codec, text[:n])
 		text = text[n:]
 	}
 	return total

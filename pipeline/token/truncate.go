@@ -22,16 +22,25 @@ func (b *bpe) prefix(text string, n int) string {
 	if len(text) > n*maxTokenBytes && n < len(text) {
 		text = wholeRunes(text, n*maxTokenBytes)
 	}
-	if b.Count(text) <= n {
-		return text
-	}
 	codec, err := b.load()
 	if err != nil {
 		return Estimate{}.prefix(text, n)
 	}
 	end, left := 0, n
+	for end < len(text) { // whole pieces, as long as they fit
+		piece := nextPiece(text[end:])
+		tokens := b.pieces.count(codec, text[end:end+piece])
+		if tokens > left {
+			break
+		}
+		end, left = end+piece, left-tokens
+	}
+	if end == len(text) {
+		return text
+	}
 	for end < len(text) && left > 0 {
-		chunk := text[end : end+safeCut(text[end:])]
+		chunk := text[end : end+nextPiece(text[end:])]
+		chunk = chunk[:safeCut(chunk)]
 		_, tokens, err := codec.Encode(chunk)
 		if err != nil {
 			break
