@@ -28,7 +28,7 @@ func explained(t *testing.T, args ...string) policyAnswer {
 
 func TestPolicyExplain(t *testing.T) {
 	t.Parallel()
-	if a := explained(t); a.Allow || a.Reason != "groups" || a.File != "policy.rego" || !strings.Contains(a.Rule, "shares_group") || a.Shown != nil {
+	if a := explained(t); a.Allow || a.Reason != "groups" || a.File != "policy.rego" || !strings.Contains(a.Rule, `refused["groups"]`) || a.Shown != nil {
 		t.Errorf("%+v", a)
 	}
 	a := explained(t, "--group", "risk")

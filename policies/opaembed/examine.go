@@ -108,12 +108,13 @@ func (c *contents) test(ctx context.Context) (TestReport, error) {
 type Explanation struct {
 	Verdict  policies.Verdict
 	Revision string
-	File     string // of the rule; "" when no rule has the reason for its value
+	File     string // of the rule; "" when no rule gave the reason
 	Line     int
 	Rule     string // its text
 }
 
-// Explain decides on the one resource of r and finds the rule that gave the reason.
+// Explain decides on the one resource of r and finds the rule that gave the reason: the
+// first that has it for its value, else the one that is called refused.REASON, or allowed.
 func (p *PDP) Explain(ctx context.Context, s scope.Scope, r policies.Request) (Explanation, error) {
 	if len(r.Resources) != 1 {
 		return Explanation{}, fmt.Errorf("explain policy: %d resources, want 1", len(r.Resources))
@@ -131,19 +132,30 @@ func (p *PDP) Explain(ctx context.Context, s scope.Scope, r policies.Request) (E
 	if _, err := p.current.Load().verdicts.Eval(ctx, rego.EvalParsedInput(input), rego.EvalTime(r.Now), rego.EvalQueryTracer(trace)); err != nil {
 		return e, fmt.Errorf("explain policy: %w", err)
 	}
-	for _, event := range *trace {
+	if rule := giving(*trace, e.Verdict.Reason); rule != nil {
+		text, more, _ := strings.Cut(strings.TrimSpace(string(rule.Location.Text)), "\n} else")
+		if more != "" {
+			text += "\n}"
+		}
+		e.File, e.Line, e.Rule = rule.Location.File, rule.Location.Row, text
+	}
+	return e, nil
+}
+
+// giving returns the rule that gave the reason, nil for none.
+func giving(trace []*topdown.Event, reason string) (named *ast.Rule) {
+	for _, event := range trace {
 		rule, ok := event.Node.(*ast.Rule)
 		if !ok || event.Op != topdown.ExitOp || rule.Head.Value == nil || rule.Location == nil {
 			continue
 		}
-		if rule.Head.Value.Value.Compare(ast.String(e.Verdict.Reason)) == 0 {
-			text, more, _ := strings.Cut(strings.TrimSpace(string(rule.Location.Text)), "\n} else")
-			if more != "" {
-				text += "\n}"
-			}
-			e.File, e.Line, e.Rule = rule.Location.File, rule.Location.Row, text
-			break
+		if rule.Head.Value.Value.Compare(ast.String(reason)) == 0 {
+			return rule
+		}
+		name := rule.Head.Ref().String()
+		if named == nil && (name == "refused."+reason || name == reason && reason == policies.ReasonAllowed) {
+			named = rule
 		}
 	}
-	return e, nil
+	return named
 }

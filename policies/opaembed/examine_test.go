@@ -30,8 +30,20 @@ func TestExplain(t *testing.T) {
 	r := ask(1)
 	r.Resources[0].Facets.Groups = []string{"risk"}
 	e, err := p.Explain(t.Context(), s, r)
-	const rule = "else := \"groups\" if {\n\tnot item.groups == []\n\tnot shares_group(item)\n}"
+	const rule = "refused[\"groups\"] := (positions - {i | input.items[i].groups == []}) - {i |\n\tmine := groups\n\tmine[input.items[i].groups[_]]\n}"
 	if err != nil || e.Verdict.Reason != "groups" || e.File != "policy.rego" || e.Line == 0 || e.Rule != rule {
+		t.Errorf("%+v, error %v", e, err)
+	}
+	plain := ask(1)
+	if e, err = p.Explain(t.Context(), s, plain); err != nil || !e.Verdict.Allow || e.Rule != `allowed := {i: ["allowed", []] | some i, _ in input.items}` {
+		t.Errorf("%+v, error %v", e, err)
+	}
+	one, err := opaembed.New(t.Context(), opaembed.Config{Bundle: itemByItem(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const chained = "else := \"groups\" if {\n\tnot item.groups == []\n\tnot shares_group(item)\n}"
+	if e, err = one.Explain(t.Context(), s, r); err != nil || e.Rule != chained {
 		t.Errorf("%+v, error %v", e, err)
 	}
 	if _, err := p.Explain(t.Context(), s, ask(2)); err == nil {

@@ -4,6 +4,7 @@ import (
 	"embed"
 	"encoding/json"
 	"io/fs"
+	"slices"
 	"testing"
 	"time"
 
@@ -16,6 +17,13 @@ import (
 
 //go:embed cases/*.json
 var caseFiles embed.FS
+
+//go:embed one_by_one.rego
+var oneByOne []byte
+
+// OneByOne is the built-in policy as rules for one item, in Rego: the plain form to
+// which the form that decides on many items at once is held. It lacks the filter.
+func OneByOne() []byte { return slices.Clone(oneByOne) }
 
 // decisionCase is a question and its answer, as in cases/*.json.
 type decisionCase struct {

@@ -11,8 +11,10 @@ import (
 	"satchel/schemas"
 )
 
-func words(t *rapid.T, label string, from ...string) []string {
-	list := rapid.SliceOfNDistinct(rapid.SampledFrom(from), 0, 2, rapid.ID[string]).Draw(t, label)
+func words(t *rapid.T, label string, from ...string) []string { return upTo(t, 2, label, from...) }
+
+func upTo(t *rapid.T, most int, label string, from ...string) []string {
+	list := rapid.SliceOfNDistinct(rapid.SampledFrom(from), 0, most, rapid.ID[string]).Draw(t, label)
 	slices.Sort(list)
 	return list
 }
@@ -46,7 +48,7 @@ func drawResource(t *rapid.T) policies.Resource {
 			Kind:        rapid.SampledFrom([]schemas.Kind{"memory", "code", "pack", "drop", "decision", "planner"}).Draw(t, "kind"),
 			Session:     rapid.SampledFrom([]string{"", "s1"}).Draw(t, "session"),
 			Level:       schemas.Level(rapid.IntRange(0, 3).Draw(t, "item level")),
-			Labels:      words(t, "labels", "tenant:acme", "tenant:other", "export:restricted", "export:Restricted", "export:allowed", "safety:read_only", "safety:moves_money", "safety:Destructive", "detected:email", "detected:secret", "pii:high", "extract:20", "level:x", "ünïcode:\"x\""),
+			Labels:      upTo(t, 4, "labels", "tenant:acme", "tenant:other", "export:restricted", "export:Restricted", "export:allowed", "safety:read_only", "safety:moves_money", "safety:Destructive", "detected:email", "detected:secret", "detected:", "pii:high", "pii:none", "extract:20", "extract:7", "extract:all", "safety:", "level:x", "ünïcode:\"x\""),
 			Groups:      words(t, "item groups", "dev", "ops", "qa"),
 			Purposes:    words(t, "purposes", "support", "billing", "export", ""),
 			PII:         rapid.Bool().Draw(t, "pii"),

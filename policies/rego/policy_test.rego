@@ -236,6 +236,14 @@ test_missing_field_denies if {
 	}
 }
 
+test_missing_kind_denies if {
+	every action in ["follow", "act"] {
+		asked := object.union(object.union(base, {"items": [object.remove(item, ["kind"])]}), object.union(holder("auditor"), {"action": action}))
+		answer := policy.verdicts with input as asked
+		answer == [["role", []]]
+	}
+}
+
 test_missing_pii_redacts if {
 	answer := policy.verdicts with input as object.union(base, {"items": [object.remove(item, ["pii", "pii_flags"])]})
 	answer[0] == ["allowed", ["$.content"]]

@@ -5,18 +5,16 @@
 #   What an item's metadata leaves out has the default of an unlabelled item.
 package cmo.wire
 
-levels := {"public": 0, "internal": 1, "confidential": 2, "restricted": 3}
+levels := {"public": 0, "internal": 1, "confidential": 2, "restricted": 3, "unknown": -1}
 
-level_number(name) := number if {
-	number := levels[name]
-} else := -1
+level_number(name) := levels[level_name(name)]
 
 request(asked, things) := {
 	"action": object.get(asked, "action", "read"),
 	"purpose": object.get(asked, "purpose", ""),
 	"now": object.get(asked, "now", time.now_ns()),
 	"subject": subject(object.get(asked, "specialist", {})),
-	"items": [item(object.get(thing, "metadata", {})) | some thing in things],
+	"items": items(things),
 }
 
 subject(specialist) := {
@@ -34,25 +32,39 @@ defaults := {
 	"kind": "memory", "signer": "unsigned", "expires_at": 0, "valid_to": 0,
 }
 
-item(metadata) := complete if {
-	complete := renamed(metadata)
-} else := renamed(object.union(defaults, metadata))
+# Most things lack nothing, and then one pass is enough.
+items(things) := list if {
+	list := renamed([metadata | metadata := things[_].metadata])
+	count(list) == count(things)
+} else := renamed([completed(object.get(thing, "metadata", {})) | some thing in things])
 
-# Undefined when a member is missing.
-renamed(metadata) := {
-	"level": level_number(metadata.level),
-	"labels": metadata.labels,
-	"groups": metadata.restrictedToGroups,
-	"purposes": metadata.purposes,
-	"pii": metadata.containsPII,
-	"pii_flags": metadata.piiFields,
-	"credentials": metadata.hasCredentials,
-	"trust": metadata.trust,
-	"kind": metadata.kind,
-	"signer": metadata.signer,
-	"expires_at": metadata.expires_at,
-	"valid_to": metadata.valid_to,
+completed(metadata) := object.union(whole, {"level": level_name(whole.level)}) if {
+	whole := object.union(defaults, metadata)
 }
+
+level_name(name) := name if {
+	levels[name]
+} else := "unknown"
+
+# Without those that lack a member or have another level.
+renamed(list) := [thing |
+	number := levels
+	some metadata in list
+	thing := {
+		"level": number[metadata.level],
+		"labels": metadata.labels,
+		"groups": metadata.restrictedToGroups,
+		"purposes": metadata.purposes,
+		"pii": metadata.containsPII,
+		"pii_flags": metadata.piiFields,
+		"credentials": metadata.hasCredentials,
+		"trust": metadata.trust,
+		"kind": metadata.kind,
+		"signer": metadata.signer,
+		"expires_at": metadata.expires_at,
+		"valid_to": metadata.valid_to,
+	}
+]
 
 # verdicts of the policy for things, in their order.
 verdicts(asked, things) := answer if {
