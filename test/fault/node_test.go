@@ -24,6 +24,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"satchel/jetstream/embedded"
+	"satchel/test/testenv"
 )
 
 var binaryOnce = sync.OnceValues(func() (string, error) {
@@ -51,6 +52,7 @@ func binary(t *testing.T) string {
 }
 
 func TestMain(m *testing.M) {
+	testenv.ServeNATS()
 	code := m.Run()
 	if bin, err := binaryOnce(); err == nil {
 		os.RemoveAll(filepath.Dir(bin))

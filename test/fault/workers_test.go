@@ -27,9 +27,9 @@ type fleet struct {
 }
 
 // newFleet starts the servers and n workers that share a signing key.
-func newFleet(t *testing.T, n int) *fleet {
+func newFleet(t *testing.T, n int, cfg testenv.NATSConfig) *fleet {
 	t.Helper()
-	f := &fleet{nats: testenv.StartNATS(t, testenv.NATSConfig{}), database: testenv.StartPostgres(t).URL}
+	f := &fleet{nats: testenv.StartNATS(t, cfg), database: testenv.StartPostgres(t).URL}
 	f.people = filepath.Join(t.TempDir(), "principals.yaml")
 	must(t, os.WriteFile(f.people, []byte(registry(tenantsOf(32), 33)), 0o600))
 	f.front = &node{changed: make(chan struct{}), url: f.nats.URL()}
@@ -128,7 +128,7 @@ func TestKillWorkers(t *testing.T) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			seed := crashSeed(t)
 			random := rand.New(rand.NewPCG(seed, 96))
-			f, r, tenants := newFleet(t, n), newRecord(), tenantsOf(many)
+			f, r, tenants := newFleet(t, n, testenv.NATSConfig{}), newRecord(), tenantsOf(many)
 			stop := f.load(r, seed, tenants)
 			kills := f.killEvery(t, time.Second, last, random)
 			stop()
@@ -176,7 +176,7 @@ func (f *fleet) killEvery(t *testing.T, every, last time.Duration, random *rand.
 // told to go. Requests are answered all the while, and nothing is lost.
 func TestWorkersJoinAndLeave(t *testing.T) {
 	t.Parallel()
-	f, r, tenants := newFleet(t, 1), newRecord(), tenantsOf(4)
+	f, r, tenants := newFleet(t, 1, testenv.NATSConfig{}), newRecord(), tenantsOf(4)
 	stop := f.load(r, crashSeed(t), tenants)
 	pause := func() { <-time.After(400 * time.Millisecond) }
 	pause()
@@ -196,7 +196,7 @@ func TestWorkersJoinAndLeave(t *testing.T) {
 // nobody has to be started again. Without SATCHEL_CRASH_TIME the leader goes once.
 func TestKillNATS(t *testing.T) {
 	t.Parallel()
-	f, r, tenants := newFleet(t, 2), newRecord(), tenantsOf(2)
+	f, r, tenants := newFleet(t, 2, testenv.NATSConfig{}), newRecord(), tenantsOf(2)
 	seed := crashSeed(t)
 	random := rand.New(rand.NewPCG(seed, 95))
 	stop := f.load(r, seed, tenants)

@@ -1,6 +1,7 @@
 package testenv
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/url"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // NATSConfig says what a cluster is like. The zero value has three servers that sync
@@ -26,9 +28,13 @@ type NATSConfig struct {
 	// Secure asks everybody for TLS with a certificate and for credentials of an operator's
 	// user; with NKeys for a user's key instead. See NATSCluster.User.
 	Secure, NKeys bool
+	// Processes has each server run in a process of its own, which Kill and Pause are for:
+	// the test's binary again, see ServeNATS. With Accounts and Secure it does not go.
+	Processes bool
 }
 
-// NATSCluster is a cluster of real servers in this process, on loopback. It is stopped
+// NATSCluster is a cluster of real servers on loopback, in this process or, with
+// NATSConfig.Processes, in others. It is stopped
 // when the test ends.
 type NATSCluster struct {
 	User NATSUser // of a secure one
@@ -42,8 +48,9 @@ type NATSCluster struct {
 
 	security string // of each server's configuration
 
-	mu      sync.Mutex
-	servers []*server.Server // nil: down
+	mu        sync.Mutex
+	servers   []*server.Server // nil: down
+	processes []*natsProcess   // in their place; nil: down. One goroutine at a time may change them
 }
 
 // startNATSLimit is how long servers may take to find each other.
@@ -56,6 +63,9 @@ func StartNATS(t testing.TB, cfg NATSConfig) *NATSCluster {
 		cfg.Servers = 3
 	}
 	c := &NATSCluster{t: t, cfg: cfg, dir: t.TempDir(), servers: make([]*server.Server, cfg.Servers)}
+	if cfg.Processes {
+		c.processes = make([]*natsProcess, cfg.Servers)
+	}
 	ports := natsPorts(t, 3*cfg.Servers)
 	c.ports, c.routes, c.monitor = ports[:cfg.Servers], ports[cfg.Servers:2*cfg.Servers], ports[2*cfg.Servers:]
 	if cfg.Secure {
@@ -63,7 +73,11 @@ func StartNATS(t testing.TB, cfg NATSConfig) *NATSCluster {
 	}
 	t.Cleanup(func() {
 		for i := range c.servers {
-			c.Stop(i)
+			if cfg.Processes {
+				c.Kill(i) // it may stand still
+			} else {
+				c.Stop(i)
+			}
 		}
 	})
 	for i := range c.servers {
@@ -133,6 +147,10 @@ func (c *NATSCluster) launch(i int) {
 	if err := os.WriteFile(path, []byte(c.config(i)), 0o600); err != nil {
 		c.t.Fatal(err)
 	}
+	if c.processes != nil {
+		c.launchProcess(i, path)
+		return
+	}
 	o, err := server.ProcessConfigFile(path)
 	if err != nil {
 		c.t.Fatalf("read configuration of NATS server %s: %v", NATSName(i), err)
@@ -178,6 +196,10 @@ func (c *NATSCluster) MonitorURLs() string {
 
 // Stop stops server i and waits until its files are closed.
 func (c *NATSCluster) Stop(i int) {
+	if c.processes != nil {
+		c.endProcess(i, func(p *natsProcess) error { return p.hold.Close() })
+		return
+	}
 	c.mu.Lock()
 	s := c.servers[i]
 	c.servers[i] = nil
@@ -197,6 +219,13 @@ func (c *NATSCluster) Start(i int) {
 // AwaitLeader waits until one of the running servers leads JetStream and knows the others.
 func (c *NATSCluster) AwaitLeader() {
 	c.t.Helper()
+	if c.processes != nil {
+		c.ask("a JetStream leader", func(ctx context.Context, js jetstream.JetStream) (bool, error) {
+			_, err := js.AccountInfo(ctx)
+			return err == nil, err
+		})
+		return
+	}
 	c.await("a JetStream leader", func(s *server.Server) bool {
 		return c.cfg.Servers == 1 || s.JetStreamIsLeader() && len(s.JetStreamClusterPeers()) == c.cfg.Servers
 	})
@@ -206,6 +235,9 @@ func (c *NATSCluster) AwaitLeader() {
 // "$G" for the global one.
 func (c *NATSCluster) StreamLeader(account, stream string) int {
 	c.t.Helper()
+	if c.processes != nil {
+		return c.streamLeader(stream)
+	}
 	if account == "" {
 		account = "$G"
 	}

@@ -323,12 +323,3 @@ func (p *PostgresServer) wait() {
 	}
 	p.cmd = nil
 }
-
-// lastLines returns the end of a log.
-func lastLines(path string) string {
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return err.Error()
-	}
-	return string(raw[max(0, len(raw)-600):])
-}

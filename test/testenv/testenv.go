@@ -34,3 +34,12 @@ func Missing(t testing.TB, part, reason string) {
 	}
 	t.Skipf("without %s: %s", part, reason)
 }
+
+// lastLines returns the end of a log.
+func lastLines(path string) string {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	return string(raw[max(0, len(raw)-600):])
+}
