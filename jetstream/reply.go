@@ -90,19 +90,26 @@ func (s *Service) refuse(j job, refusal *schemas.Error) {
 	}
 }
 
-// replyStore keeps large replies in the object store.
+// replyStore keeps large replies in the object store. A server alone that starts again has
+// forgotten the bucket, which is in its memory: it is then made anew.
 type replyStore struct {
-	js jetstream.JetStream
+	js  jetstream.JetStream
+	cfg Config
 
 	mu    sync.Mutex
 	store jetstream.ObjectStore
 }
 
-func (r *replyStore) open(ctx context.Context) (jetstream.ObjectStore, error) {
+// open returns the bucket; it makes it when it is not there. The store that failed, if any,
+// is not returned again.
+func (r *replyStore) open(ctx context.Context, failed jetstream.ObjectStore) (jetstream.ObjectStore, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.store != nil {
+	if r.store != nil && r.store != failed {
 		return r.store, nil
+	}
+	if err := ensureReplies(ctx, r.js, r.cfg.withDefaults()); err != nil {
+		return nil, err
 	}
 	store, err := r.js.ObjectStore(ctx, RepliesBucket)
 	if err != nil {
@@ -113,7 +120,7 @@ func (r *replyStore) open(ctx context.Context) (jetstream.ObjectStore, error) {
 }
 
 func (r *replyStore) put(ctx context.Context, tenant string, body []byte) (claimCheck, error) {
-	store, err := r.open(ctx)
+	store, err := r.open(ctx, nil)
 	if err != nil {
 		return claimCheck{}, err
 	}
@@ -122,7 +129,14 @@ func (r *replyStore) put(ctx context.Context, tenant string, body []byte) (claim
 	// Every upload has its own name: replacing one would cut off who reads it.
 	name := tenant + "/" + check.SHA256 + "/" + rand.Text()[:8]
 	check.Dataref = datarefScheme + name
-	if _, err := store.PutBytes(ctx, name, body); err != nil {
+	_, err = store.PutBytes(ctx, name, body)
+	if errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrStreamNotFound) {
+		if store, err = r.open(ctx, store); err != nil {
+			return claimCheck{}, err
+		}
+		_, err = store.PutBytes(ctx, name, body)
+	}
+	if err != nil {
 		return claimCheck{}, fmt.Errorf("store reply: %w", err)
 	}
 	return check, nil

@@ -139,6 +139,9 @@ func erase(ctx context.Context, stream jetstream.Stream, seq uint64) (bool, erro
 // scrubReplies drops the tenant's replies. They are in memory only.
 func (s *Scrubber) scrubReplies(ctx context.Context, tenant string) (int, error) {
 	store, err := s.js.ObjectStore(ctx, RepliesBucket)
+	if errors.Is(err, jetstream.ErrBucketNotFound) { // the server forgot it when it ended, and all that was in it
+		return 0, nil
+	}
 	if err != nil {
 		return 0, err
 	}

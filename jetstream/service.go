@@ -66,6 +66,7 @@ type ServiceConfig struct {
 	MaxDeadline time.Duration                                                    // most a caller can ask for, default 60 s
 	Extract     func(ctx context.Context, carrier HeaderCarrier) context.Context // of the trace, default none
 	Stats       func() any                                                       // added to every endpoint's statistics, default none
+	Streams     Config                                                           // as EnsureStreams was given it, to make the bucket of large replies anew
 	Log         *slog.Logger                                                     // default: discard
 }
 
@@ -129,7 +130,7 @@ type endpoint struct {
 // Serve starts the service. Handlers get ctx's values, not its end: the caller MUST
 // call Stop.
 func Serve(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, cfg ServiceConfig, endpoints []Endpoint) (*Service, error) {
-	s := &Service{cfg: cfg.withDefaults(), nc: nc, replies: &replyStore{js: js}}
+	s := &Service{cfg: cfg.withDefaults(), nc: nc, replies: &replyStore{js: js, cfg: cfg.Streams}}
 	base, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	s.cancel = cancel
 	byName := make(map[string]*endpoint, len(endpoints))

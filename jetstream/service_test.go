@@ -238,6 +238,31 @@ func TestServiceLargeReply(t *testing.T) {
 	}
 }
 
+// TestServiceRepliesForgotten takes the bucket away, as a server alone does that starts
+// again: large replies go on, and an erasure has nothing to remove there.
+func TestServiceRepliesForgotten(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	big := strings.Repeat("context ", 400_000)
+	serve(t, b, jetstream.ServiceConfig{}, search(func(context.Context, jetstream.Call) (jetstream.Reply, error) {
+		return jetstream.Reply{Data: []byte(big)}, nil
+	}))
+	ctx := within(t, 20*time.Second)
+	for range 2 { // the second time there is a bucket that is known
+		if err := b.js.DeleteObjectStore(ctx, jetstream.RepliesBucket); err != nil {
+			t.Fatal(err)
+		}
+		removed, err := jetstream.NewScrubber(b.js, nil).Scrub(ctx, "acme", nil)
+		if err != nil || removed[jetstream.RepliesBucket] != 0 {
+			t.Errorf("without the bucket: removed %v, %v", removed, err)
+		}
+		reply, err := jetstream.RequestWithHeader(ctx, b.nc, "ctx.v1.acme.search", nil, nil)
+		if err != nil || string(reply.Data) != big {
+			t.Errorf("reply of %d bytes, %v", len(reply.Data), err)
+		}
+	}
+}
+
 func TestHeaderCarrier(t *testing.T) {
 	t.Parallel()
 	c := jetstream.HeaderCarrier{"TraceParent": {"a"}, "empty": {}}

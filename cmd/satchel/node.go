@@ -201,7 +201,7 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	if err != nil {
 		return err
 	}
-	n.services, err = jetstream.Serve(ctx, n.nc, conn, jetstream.ServiceConfig{Workers: a.Pool, Log: logger,
+	n.services, err = jetstream.Serve(ctx, n.nc, conn, jetstream.ServiceConfig{Workers: a.Pool, Streams: a.streamConfig(n.nc), Log: logger,
 		Extract: func(ctx context.Context, carrier jetstream.HeaderCarrier) context.Context {
 			return propagation.TraceContext{}.Extract(ctx, carrier)
 		}}, slices.Concat(endpoints(n.worker.Service, n.desk, n.engine, gate, n.draining), []jetstream.Endpoint{n.storeEndpoint()}, roleEndpoints(n.worker.Service, crew, played)))
