@@ -226,7 +226,7 @@ func (t *turn) batch(s scope.Scope, res *schemas.ContextResult) (eventlog.Batch,
 	if err != nil {
 		return eventlog.Batch{}, err
 	}
-	return eventlog.Batch{Drafts: append([]eventlog.Draft{packed, dropped, decided}, t.kept...)}, nil
+	return eventlog.Batch{Drafts: append([]eventlog.Draft{packed, dropped, decided}, t.kept...), Quiet: len(t.kept) == 0}, nil
 }
 
 func (t *turn) encode(s scope.Scope, eventType, id string, data any) (eventlog.Draft, error) {

@@ -10,9 +10,8 @@ import (
 	"satchel/schemas"
 )
 
-// giveWay is how long what follows the log waits while requests are answered: each of
-// them grows the log just before its reply leaves, and the reply comes first. What
-// several requests wrote is then followed at once.
+// giveWay is how long what follows the log waits while requests are answered, so that
+// their replies come first. What the log gets meanwhile is then followed at once.
 const giveWay = 2 * time.Millisecond
 
 // follow calls step for every tenant at the start and then whenever its log grows,

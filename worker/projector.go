@@ -8,6 +8,7 @@ import (
 	"math"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"satchel/pipeline/embed"
 	"satchel/pipeline/scope"
@@ -159,10 +160,26 @@ func (p *Projector) Await(ctx context.Context, s scope.Scope, position int64) er
 			}
 			continue
 		}
+		if err := p.await(ctx, s.Tenant(), moved); err != nil {
+			return err
+		}
+	}
+}
+
+// await blocks until moved is closed. The log is not left to tell later of what somebody
+// waits for.
+func (p *Projector) await(ctx context.Context, tenant string, moved <-chan struct{}) error {
+	const patience = 10 * time.Millisecond
+	hurry := time.NewTimer(patience)
+	defer hurry.Stop()
+	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-moved:
+			return nil
+		case <-hurry.C:
+			p.log.Grown(tenant)
 		}
 	}
 }

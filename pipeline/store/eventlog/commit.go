@@ -30,6 +30,7 @@ type addition struct {
 	hashes []tlog.Hash
 	first  int64 // stored hash index of hashes[0]
 	fresh  map[Key]freshRow
+	quiet  bool
 }
 
 // freshRow is a draft that the same transaction has added.
@@ -71,7 +72,7 @@ func (l *Log) commit(ctx context.Context, group []*request) error {
 			if !p.erases(tenant, group) {
 				l.tail.add(tenant, a.rows, a.leaves, a.drafts)
 			}
-			l.watch.tell(tenant, true)
+			l.watch.tell(tenant, true, a.quiet)
 		}
 	}
 	return nil
@@ -155,9 +156,11 @@ func (p *plan) addTenant(tenant string, group []*request) error {
 	var drafts []*prepared
 	var outcomes []*Outcome
 	var keys []Key
+	quiet := true
 	for _, r := range group {
 		for i := range r.drafts {
 			if d := &r.drafts[i]; d.draft.Tenant == tenant {
+				quiet = quiet && r.quiet
 				drafts, outcomes = append(drafts, d), append(outcomes, &p.outcomes[r][i])
 				keys = append(keys, Key{d.draft.Source, d.draft.ID})
 			}
@@ -174,6 +177,7 @@ func (p *plan) addTenant(tenant string, group []*request) error {
 	if err != nil {
 		return err
 	}
+	a.quiet = quiet
 	var old []*Outcome
 	var buf []byte
 	for i, d := range drafts {

@@ -80,6 +80,9 @@ type Checkpoint struct {
 type Batch struct {
 	Drafts     []Draft
 	Checkpoint *Checkpoint // nil: none
+	// Quiet is set when it only records what was done: who watches the log may follow it a
+	// fifth of a second later, together with what comes next.
+	Quiet bool
 }
 
 // Entry is a committed event. Positions of a tenant start at 1 and are dense; the

@@ -13,6 +13,7 @@ type request struct {
 	drafts     []prepared
 	checkpoint *Checkpoint
 	erasure    *erasure
+	quiet      bool
 
 	lead    chan struct{} // closed when the request's own goroutine is to commit next
 	leading bool          // under queueMu
@@ -48,7 +49,7 @@ func (l *Log) Append(ctx context.Context, b Batch) ([]Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &request{drafts: drafts, checkpoint: b.Checkpoint}
+	r := &request{drafts: drafts, checkpoint: b.Checkpoint, quiet: b.Quiet}
 	if err := l.submit(ctx, r); err != nil {
 		return nil, err
 	}

@@ -2,10 +2,15 @@ package eventlog
 
 import (
 	"context"
+	"slices"
 	"sync"
+	"time"
 
 	"satchel/pipeline/scope"
 )
+
+// quietFor is how long a Watch keeps quiet growth to itself, see Batch.
+const quietFor = 200 * time.Millisecond
 
 // watchers tells who waits that a tenant's log has grown. Telling never blocks.
 type watchers struct {
@@ -20,7 +25,9 @@ type watchers struct {
 // feed is one Watch: the tenants that grew since they were last taken.
 type feed struct {
 	order []string
-	set   map[string]struct{}
+	set   map[string]struct{} // of order and later
+	later []string            // grew quietly; told when the timer ends
+	timer *time.Timer
 	own   bool          // tells of this Log's commits only
 	wake  chan struct{} // capacity 1
 }
@@ -39,8 +46,9 @@ func (w *watchers) close() {
 	w.wait.Wait()
 }
 
-// tell wakes who waits for the tenant; own is whether this Log has made it grow.
-func (w *watchers) tell(tenant string, own bool) {
+// tell wakes who waits for the tenant; own is whether this Log has made it grow, quiet
+// whether the feeds may hear of it later.
+func (w *watchers) tell(tenant string, own, quiet bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if ch, ok := w.grown[tenant]; ok {
@@ -48,15 +56,32 @@ func (w *watchers) tell(tenant string, own bool) {
 		delete(w.grown, tenant)
 	}
 	for f := range w.feeds {
-		if _, ok := f.set[tenant]; ok || f.own && !own {
-			continue
+		if !f.own || own {
+			f.tell(tenant, quiet)
 		}
-		f.set[tenant] = struct{}{}
-		f.order = append(f.order, tenant)
-		select {
-		case f.wake <- struct{}{}:
-		default:
+	}
+}
+
+// tell notes that a tenant grew. The caller holds the lock.
+func (f *feed) tell(tenant string, quiet bool) {
+	if _, ok := f.set[tenant]; ok {
+		i := slices.Index(f.later, tenant)
+		if quiet || i < 0 {
+			return
 		}
+		f.later = slices.Delete(f.later, i, i+1)
+	}
+	f.set[tenant] = struct{}{}
+	if quiet {
+		if f.later = append(f.later, tenant); len(f.later) == 1 {
+			f.timer.Reset(quietFor)
+		}
+		return
+	}
+	f.order = append(f.order, tenant)
+	select {
+	case f.wake <- struct{}{}:
+	default:
 	}
 }
 
@@ -110,7 +135,8 @@ func (l *Log) Await(ctx context.Context, s scope.Scope, after int64) (int64, err
 }
 
 // Watch returns a channel of tenants whose log has grown since Watch was called. Growth
-// that was not yet taken is told once. The channel is closed when ctx is done or the Log
+// that was not yet taken is told once; quiet growth is told after a while, or with what
+// grows next. The channel is closed when ctx is done or the Log
 // is closed.
 func (l *Log) Watch(ctx context.Context) <-chan string { return l.watch.open(ctx, false) }
 
@@ -119,11 +145,12 @@ func (l *Log) WatchOwn(ctx context.Context) <-chan string { return l.watch.open(
 
 // Grown tells the Log that another one over the same database has made a tenant's log
 // grow, or may have: whoever waits or follows looks again.
-func (l *Log) Grown(tenant string) { l.watch.tell(tenant, false) }
+func (l *Log) Grown(tenant string) { l.watch.tell(tenant, false, false) }
 
 func (w *watchers) open(ctx context.Context, own bool) <-chan string {
 	out := make(chan string)
-	f := &feed{set: map[string]struct{}{}, own: own, wake: make(chan struct{}, 1)}
+	f := &feed{set: map[string]struct{}{}, own: own, wake: make(chan struct{}, 1), timer: time.NewTimer(quietFor)}
+	f.timer.Stop()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ended {
@@ -133,6 +160,7 @@ func (w *watchers) open(ctx context.Context, own bool) <-chan string {
 	w.feeds[f] = struct{}{}
 	w.wait.Go(func() {
 		defer close(out)
+		defer f.timer.Stop()
 		w.run(ctx, f, out)
 		w.mu.Lock()
 		delete(w.feeds, f)
@@ -156,6 +184,10 @@ func (w *watchers) run(ctx context.Context, f *feed, out chan<- string) {
 		}
 		select {
 		case <-f.wake:
+		case <-f.timer.C:
+			w.mu.Lock()
+			f.order, f.later = append(f.order, f.later...), nil
+			w.mu.Unlock()
 		case <-ctx.Done():
 			return
 		case <-w.done:
