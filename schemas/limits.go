@@ -23,5 +23,5 @@ const (
 	MaxVector      = 4096          // dimensions of query.vector
 	MaxFilters     = 64            // filters of a query, values of one, signals of a turn
 	MaxWait        = 60_000        // milliseconds a receipt may be waited for
-	MaxLine        = 8 << 20       // bytes of one line read by Lint
+	MaxLine        = 8 << 20       // bytes of one line of JSONL, as Lint and imports read it
 )

@@ -25,23 +25,39 @@ type LintReport struct {
 // kept. The error is that of r.
 func Lint(r io.Reader, fn func(line int, issues []Issue)) (LintReport, error) {
 	var report LintReport
+	err := EachLine(r, func(line int, text []byte, long []Issue) {
+		if long == nil {
+			long = lintLine(text)
+		}
+		report.count(line, long, fn)
+	})
+	return report, err
+}
+
+// EachLine calls fn for every line of JSONL that holds something, counted from 1, with its
+// newline and without a byte order mark; text is valid during the call. Memory stays
+// bounded: of a line over MaxLine bytes fn gets an issue in place of the text. The error is
+// that of r.
+func EachLine(r io.Reader, fn func(line int, text []byte, long []Issue)) error {
 	in := bufio.NewReaderSize(r, 64<<10)
 	var buf []byte
 	for line := 1; ; line++ {
 		text, long, err := readLine(in, buf[:0])
 		buf = text
 		if err != nil && !errors.Is(err, io.EOF) {
-			return report, fmt.Errorf("read line %d: %w", line, err)
+			return fmt.Errorf("read line %d: %w", line, err)
 		}
-		done := err != nil
 		if line == 1 {
 			text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 		}
-		if long || len(bytes.TrimSpace(text)) > 0 {
-			report.count(line, lintLine(text, long), fn)
+		switch {
+		case long:
+			fn(line, nil, []Issue{{Message: "is longer than " + strconv.Itoa(MaxLine) + " bytes"}})
+		case len(bytes.TrimSpace(text)) > 0:
+			fn(line, text, nil)
 		}
-		if done {
-			return report, nil
+		if err != nil {
+			return nil
 		}
 	}
 }
@@ -73,10 +89,7 @@ func readLine(in *bufio.Reader, buf []byte) (text []byte, long bool, err error) 
 	}
 }
 
-func lintLine(text []byte, long bool) []Issue {
-	if long {
-		return []Issue{{Message: "is longer than " + strconv.Itoa(MaxLine) + " bytes"}}
-	}
+func lintLine(text []byte) []Issue {
 	if !bytes.Contains(text, []byte(`"specversion"`)) {
 		_, issues := DecodeMemoryItem(text)
 		return issues

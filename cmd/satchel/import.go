@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -50,7 +47,7 @@ where the file is, or --name and the path below the folder, so that a changed se
 of it before and one of another folder never does. A section that is no longer in its file, and those of a
 file that is no longer in a folder that is read, end (valid_to): requests show them no longer. For this the
 log is read, in the data folder (--dir) or the database; where it is not on this machine, or with --keep,
-they stay. Of a folder only regular files of at most 12 MiB are read, no links: what else there is, is named
+they stay. A line of JSONL over 8 MiB is named and left out. Of a folder only regular files of at most 12 MiB are read, no links: what else there is, is named
 and left out, and what was read of it before stays.
 
 Examples:
@@ -232,32 +229,32 @@ func (c *importFilesCmd) readLines(a *app, name string, add func(string, schemas
 		}
 		written = info.ModTime()
 	}
-	br := bufio.NewReaderSize(r, 1<<16)
 	hint := ""
-	for line := 1; ; line++ {
-		raw, err := br.ReadBytes('\n')
-		if len(bytes.TrimSpace(raw)) > 0 {
-			mapped, mapErr := c.mapped(a, raw, written)
-			if mapErr != nil {
-				add(fmt.Sprintf("%s:%d", name, line), schemas.MemoryItem{}, []schemas.Issue{{Message: mapErr.Error()}})
-			} else {
-				item, issues := schemas.DecodeMemoryItem(mapped)
-				add(fmt.Sprintf("%s:%d", name, line), item, issues)
-				if hint == "" && len(c.Map) == 0 && len(issues) > 0 {
-					hint = otherName(raw)
-				}
+	err = schemas.EachLine(r, func(line int, raw []byte, issues []schemas.Issue) {
+		var item schemas.MemoryItem
+		if issues == nil {
+			if item, issues = c.decode(a, raw, written); hint == "" && len(c.Map) == 0 && len(issues) > 0 {
+				hint = otherName(raw)
 			}
 		}
-		if errors.Is(err, io.EOF) {
-			if hint != "" {
-				fmt.Fprintf(a.err, "%s: lines without content have %q: if that is it, import with --map content=%s, and other fields likewise (--map created_at=…)\n", name, hint, hint)
-			}
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("read %s: %w", name, err)
-		}
+		add(fmt.Sprintf("%s:%d", name, line), item, issues)
+	})
+	if err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
 	}
+	if hint != "" {
+		fmt.Fprintf(a.err, "%s: lines without content have %q: if that is it, import with --map content=%s, and other fields likewise (--map created_at=…)\n", name, hint, hint)
+	}
+	return nil
+}
+
+// decode makes an item of a line.
+func (c *importFilesCmd) decode(a *app, raw []byte, written time.Time) (schemas.MemoryItem, []schemas.Issue) {
+	mapped, err := c.mapped(a, raw, written)
+	if err != nil {
+		return schemas.MemoryItem{}, []schemas.Issue{{Message: err.Error()}}
+	}
+	return schemas.DecodeMemoryItem(mapped)
 }
 
 // otherName is the field of a line without content that holds the most words, "" for none.

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"satchel/cmd/satchel/internal/source/experience"
@@ -41,9 +39,12 @@ func (c *importExperiencesCmd) Run(ctx context.Context, a *app) error {
 	var did imported
 	bad := &publisher{a: a}
 	for _, name := range c.Files {
-		err := c.read(a, name, func(line int, raw []byte) {
+		err := c.read(a, name, func(line int, raw []byte, issues []schemas.Issue) {
 			did.Read++
-			item, issues := experience.Decode(raw, a.Tenant, c.Label)
+			var item schemas.MemoryItem
+			if issues == nil {
+				item, issues = experience.Decode(bytes.TrimSpace(raw), a.Tenant, c.Label)
+			}
 			at := fmt.Sprintf("%s:%d", name, line)
 			if len(issues) > 0 {
 				bad.malformed(at, issues)
@@ -85,7 +86,7 @@ func (c *importExperiencesCmd) Run(ctx context.Context, a *app) error {
 }
 
 // read hands over the lines of a file that hold something.
-func (c *importExperiencesCmd) read(a *app, name string, line func(int, []byte)) error {
+func (c *importExperiencesCmd) read(a *app, name string, line func(int, []byte, []schemas.Issue)) error {
 	if _, err := os.Stat(name); name != "-" && err != nil {
 		return usagef("%v", err)
 	}
@@ -94,17 +95,8 @@ func (c *importExperiencesCmd) read(a *app, name string, line func(int, []byte))
 		return err
 	}
 	defer closeFile()
-	br := bufio.NewReaderSize(r, 1<<16)
-	for n := 1; ; n++ {
-		raw, err := br.ReadBytes('\n')
-		if raw = bytes.TrimSpace(raw); len(raw) > 0 {
-			line(n, raw)
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("read %s: %w", name, err)
-		}
+	if err := schemas.EachLine(r, line); err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
 	}
+	return nil
 }

@@ -65,6 +65,29 @@ func TestImportLeavesOutWhatIsTooLarge(t *testing.T) {
 	}
 }
 
+// TestImportBoundsLines: of a line without an end nothing is kept, and the lines after it
+// are read.
+func TestImportBoundsLines(t *testing.T) {
+	t.Parallel()
+	long := `{"content":"` + strings.Repeat("y", schemas.MaxLine) + `"}`
+	var said strings.Builder
+	a := &app{Settings: &Settings{Tenant: "main"}, err: &said, in: strings.NewReader("\xef\xbb\xbf" + `{"content":"one"}` + "\n\n" + long + "\n" + `{"content":"two"}` + "\n" + long)}
+	c := importFilesCmd{Paths: []string{"-"}, Kind: "memory", Label: []string{"level:internal"}}
+	items, _, count, err := c.read(t.Context(), a)
+	if err != nil || len(items) != 2 || count.Read != 4 || count.Malformed != 2 || items[1].Content.Text() != "two" {
+		t.Errorf("%d items, %+v, %v", len(items), count, err)
+	}
+	const want = "-:3: (whole line): is longer than 8388608 bytes\n-:5: (whole line): is longer than 8388608 bytes\n"
+	if said.String() != want {
+		t.Errorf("said %.300q", said.String())
+	}
+	a.in = strings.NewReader(long)
+	var issues []schemas.Issue
+	if err := (&importExperiencesCmd{}).read(a, "-", func(_ int, raw []byte, long []schemas.Issue) { issues = append(issues, long...) }); err != nil || len(issues) != 1 {
+		t.Errorf("experiences: %v, %v", issues, err)
+	}
+}
+
 func TestImportKeepsMarkdownOfTwoFoldersApart(t *testing.T) {
 	t.Parallel()
 	base := folder(t, map[string]string{"kiln/docs/README.md": "# Kiln", "glaze/docs/README.md": "# Glaze"})
