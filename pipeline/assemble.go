@@ -166,7 +166,11 @@ func (a *assembling) merge() error {
 	t := a.t
 	at := map[string]int{}
 	sources := map[string]bool{}
-	failed := 0
+	failed, all := 0, 0
+	for _, g := range a.groups {
+		all += len(g.ranking.Candidates)
+	}
+	t.ranking.Candidates = make([]candidate.Candidate, 0, all)
 	t.ranking.Sources = []string{}
 	for _, g := range a.groups {
 		if g.err != nil {

@@ -31,12 +31,12 @@ func TestAssembleTogetherIsAssembleAlone(t *testing.T) {
 	alone := openWorld(t, func(c *pipeline.Config) {
 		c.Clock, c.Keyword, c.Vector = clock, keywordAlone{c.Keyword}, vectorAlone{c.Vector}
 	})
-	list := corpusOfFive(240)
+	list := corpusOfFive(150)
 	together.learn(t, "acme", list...)
 	alone.learn(t, "acme", list...)
 	r := rand.New(rand.NewPCG(11, 12))
 	types := schemas.ContextTypes()
-	for i := range 120 {
+	for i := range 80 {
 		words := strings.Fields(list[r.IntN(len(list))].Content.Text())
 		from := r.IntN(max(1, len(words)-6))
 		req := schemas.AssembleRequest{

@@ -55,6 +55,7 @@ type asking struct {
 	probe   *Probe
 	answers []*answer
 	filters []schemas.Filter
+	of      []*analysis
 }
 
 // askTogether fills the answers of all rankings.
@@ -77,13 +78,34 @@ func (s *Selector) askTogether(ctx context.Context, sc scope.Scope, runs []*rank
 			}
 			all[at].answers = append(all[at].answers, one)
 			all[at].filters = append(all[at].filters, r.probe.Filter)
+			all[at].of = append(all[at].of, r.analysis)
 		}
 	}
 	var wg sync.WaitGroup
 	for _, a := range all {
-		wg.Go(func() { a.run(ctx, sc) })
+		wg.Go(func() {
+			a.run(ctx, sc)
+			if a.answers[0].retriever.Name() == NameKeyword {
+				s.measure(ctx, sc, a)
+			}
+		})
 	}
 	wg.Wait()
+}
+
+// measure finds out how common the words are that the rankings will compare by closeness:
+// those of one text are the same in each.
+func (s *Selector) measure(ctx context.Context, sc scope.Scope, a *asking) {
+	var filters []schemas.Filter
+	var n []int
+	for i, one := range a.answers {
+		if one.err == nil && one.found.N > 0 && s.comparesWords(a.of[i]) {
+			filters, n = append(filters, a.filters[i]), append(n, one.found.N)
+		}
+	}
+	if len(filters) > 1 {
+		s.shares.measure(ctx, sc, filters, n, a.of[0].content)
+	}
 }
 
 // asks reports whether two probes of an index differ at most in their filters.

@@ -205,11 +205,15 @@ func (s *Selector) cues(ctx context.Context, sc scope.Scope, a *analysis, p *poo
 	return nil
 }
 
+// comparesWords reports whether a query's words are compared by closeness.
+func (s *Selector) comparesWords(a *analysis) bool {
+	return s.lexicon != nil && s.shares != nil && len(a.content) > 0 && s.weights.Words*a.weigh.words != 0 && a.Type != schemas.QueryKeyword
+}
+
 // closeWords adds the word channel for the best items: the closeness of single words
 // finds what neither equal words nor the whole text do.
 func (s *Selector) closeWords(ctx context.Context, sc scope.Scope, a *analysis, p *pool, k kernel, order []int32, out *Ranking) {
-	if s.lexicon == nil || s.shares == nil || len(a.content) == 0 || s.weights.Words*a.weigh.words == 0 ||
-		a.Type == schemas.QueryKeyword || len(order) == 0 {
+	if len(order) == 0 || !s.comparesWords(a) {
 		return
 	}
 	n := 0

@@ -47,21 +47,61 @@ func (s *shares) of(ctx context.Context, sc scope.Scope, f schemas.Filter, n int
 		s.mu.Lock()
 		known, ok := s.seen[key]
 		s.mu.Unlock()
-		if !ok || 5*max(known.n-n, n-known.n) > known.n {
+		if !ok || known.old(n) {
 			res, err := s.index.Search(ctx, sc, keyword.Query{Text: w, Limit: 1, Filter: f})
 			if err != nil {
 				return nil, err
 			}
-			known = share{n: res.N}
-			if res.Mean > 0 {
-				square := res.Mean * res.Mean
-				known.value = square / (square + res.SD*res.SD)
-			}
+			known = shareOf(&res)
 			s.put(key, known)
 		}
 		out[i] = known.value * float64(n)
 	}
 	return out, nil
+}
+
+// old reports whether the documents are too many more, or fewer, than when it was measured.
+func (s share) old(n int) bool { return 5*max(s.n-n, n-s.n) > s.n }
+
+// shareOf is what a one-word search says.
+func shareOf(res *keyword.Result) share {
+	out := share{n: res.N}
+	if res.Mean > 0 {
+		square := res.Mean * res.Mean
+		out.value = square / (square + res.SD*res.SD)
+	}
+	return out
+}
+
+// measure looks at words under several filters at once, among as many documents as each
+// lets through, where the index can do that. What it does not find out, of does.
+func (s *shares) measure(ctx context.Context, sc scope.Scope, filters []schemas.Filter, n []int, ws []string) {
+	index, ok := s.index.(keyword.Batch)
+	if !ok {
+		return
+	}
+	for _, w := range ws {
+		var some []schemas.Filter
+		var keys []shareKey
+		s.mu.Lock()
+		for i, f := range filters {
+			key := shareKey{tenant: sc.Tenant(), filter: fingerprint(f), word: w}
+			if known, ok := s.seen[key]; !ok || known.old(n[i]) {
+				some, keys = append(some, f), append(keys, key)
+			}
+		}
+		s.mu.Unlock()
+		if len(some) < 2 {
+			continue
+		}
+		results, err := index.SearchEach(ctx, sc, keyword.Query{Text: w, Limit: 1}, some)
+		if err != nil {
+			return
+		}
+		for i := range results {
+			s.put(keys[i], shareOf(&results[i]))
+		}
+	}
 }
 
 func (s *shares) put(key shareKey, v share) {

@@ -15,9 +15,11 @@
 package idtable
 
 import (
+	"bytes"
 	"encoding/binary"
 	"hash/maphash"
 	"math"
+	"strings"
 )
 
 // None is no ordinal. Intern returns it for the empty id and when the table is full
@@ -109,6 +111,19 @@ func (t *Table) ID(ord uint32) string {
 		return string(appendUUID(text[:0], key))
 	}
 	return string(key)
+}
+
+// Compare orders the ids of two ordinals, as strings.Compare does what ID returns, without
+// making a string where they are of one form.
+func (t *Table) Compare(a, b uint32) int {
+	if int(max(a, b)) < len(t.offs) {
+		x, xPacked := t.key(a)
+		y, yPacked := t.key(b)
+		if xPacked == yPacked { // the bytes of UUIDs are in the order of their text
+			return bytes.Compare(x, y)
+		}
+	}
+	return strings.Compare(t.ID(a), t.ID(b))
 }
 
 // AppendID appends the id of ord to dst: many ids can share one allocation.

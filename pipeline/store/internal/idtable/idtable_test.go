@@ -3,6 +3,7 @@ package idtable
 import (
 	"encoding/binary"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -44,6 +45,14 @@ func TestModel(t *testing.T) {
 				}
 				if ord, isNew := tab.Intern(id); ord != want || isNew == known {
 					t.Fatalf("intern %q: got %d %v, want %d", id, ord, isNew, want)
+				}
+			},
+			"compare": func(t *rapid.T) {
+				one := rapid.IntRange(0, len(texts)).Draw(t, "one")
+				for other := range texts {
+					if got, want := tab.Compare(uint32(one), uint32(other)), strings.Compare(tab.ID(uint32(one)), texts[other]); got != want {
+						t.Fatalf("%d and %d (%q) compare as %d, want %d", one, other, texts[other], got, want)
+					}
 				}
 			},
 			"delete": func(t *rapid.T) {

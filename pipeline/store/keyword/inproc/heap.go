@@ -7,11 +7,10 @@ import (
 	"satchel/pipeline/store/keyword"
 )
 
-// candidate is a document and its score; id is filled when first asked for.
+// candidate is a document and its score.
 type candidate struct {
-	doc   uint32
 	score float64
-	id    string
+	doc   uint32
 }
 
 // heap keeps the best limit candidates, the worst of them first.
@@ -26,14 +25,12 @@ func (h *heap) better(a, b *candidate) bool {
 	if a.score != b.score {
 		return a.score > b.score
 	}
-	return h.id(a) < h.id(b)
+	return h.s.ids.Compare(a.doc, b.doc) < 0
 }
 
-func (h *heap) id(c *candidate) string {
-	if c.id == "" {
-		c.id = h.s.ids.ID(c.doc)
-	}
-	return c.id
+// beneath reports whether a score does not get into a full heap.
+func (h *heap) beneath(score float64) bool {
+	return len(h.items) == h.limit && (h.limit == 0 || score < h.items[0].score)
 }
 
 func (h *heap) offer(c candidate) {
@@ -46,7 +43,7 @@ func (h *heap) offer(c candidate) {
 		}
 		return
 	}
-	if h.limit == 0 || c.score < h.items[0].score || !h.better(&c, &h.items[0]) {
+	if h.limit == 0 || !h.better(&c, &h.items[0]) {
 		return
 	}
 	h.items[0] = c
@@ -72,12 +69,15 @@ func (h *heap) down(i int) {
 
 // hits returns the candidates, best first.
 func (h *heap) hits() []keyword.Hit {
+	slices.SortFunc(h.items, func(a, b candidate) int {
+		if c := cmp.Compare(b.score, a.score); c != 0 {
+			return c
+		}
+		return h.s.ids.Compare(a.doc, b.doc)
+	})
 	hits := make([]keyword.Hit, len(h.items))
 	for i := range h.items {
-		hits[i] = keyword.Hit{ID: h.id(&h.items[i]), Score: h.items[i].score}
+		hits[i] = keyword.Hit{ID: h.s.ids.ID(h.items[i].doc), Score: h.items[i].score}
 	}
-	slices.SortFunc(hits, func(a, b keyword.Hit) int {
-		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID))
-	})
 	return hits
 }

@@ -222,7 +222,9 @@ func (c *collector) collect(base uint32, sc *scratch) {
 			g := &c.by[bits.TrailingZeros8(m)]
 			g.sum += score
 			g.squares += float64(score * score)
-			g.heap.offer(candidate{doc: base + at, score: score})
+			if !g.heap.beneath(score) {
+				g.heap.offer(candidate{doc: base + at, score: score})
+			}
 		}
 	}
 }

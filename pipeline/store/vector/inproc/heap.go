@@ -1,20 +1,17 @@
 package inproc
 
-import "cmp"
-
-// candidate is an item with its best row; id is filled when first asked for.
+// candidate is an item with its best row.
 type candidate struct {
-	item  uint32
-	row   int
 	score float64
-	id    string
+	item  uint32
+	row   uint32
 }
 
 // heap keeps the best limit candidates, the worst of them first.
 type heap struct {
-	limit int
-	name  func(item uint32) string
-	items []candidate
+	limit  int
+	before func(a, b uint32) bool // whether an item's id comes before another's
+	items  []candidate
 }
 
 // better orders by score, then by id.
@@ -22,14 +19,7 @@ func (h *heap) better(a, b *candidate) bool {
 	if a.score != b.score {
 		return a.score > b.score
 	}
-	return h.id(a) < h.id(b)
-}
-
-func (h *heap) id(c *candidate) string {
-	if c.id == "" {
-		c.id = h.name(c.item)
-	}
-	return c.id
+	return h.before(a.item, b.item)
 }
 
 func (h *heap) offer(c candidate) {
@@ -64,9 +54,4 @@ func (h *heap) down(i int) {
 		h.items[i], h.items[child] = h.items[child], h.items[i]
 		i = child
 	}
-}
-
-// byRank orders candidates whose ids are known, best first.
-func byRank(a, b candidate) int {
-	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id))
 }

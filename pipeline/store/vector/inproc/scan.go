@@ -159,7 +159,7 @@ func (s *scan) settle(u underway) {
 
 // offer gives an item to the top; one below the floor changes nothing there.
 func (b *best) offer(u *underway) {
-	b.top.offer(candidate{item: u.item, row: u.row, score: u.score})
+	b.top.offer(candidate{item: u.item, row: uint32(u.row), score: u.score})
 	b.rise()
 }
 

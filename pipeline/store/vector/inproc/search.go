@@ -1,10 +1,12 @@
 package inproc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"satchel/pipeline/dot"
 	"satchel/pipeline/store/vector"
@@ -36,32 +38,20 @@ func (t *tenant) search(ctx context.Context, q *vector.Query, filters []schemas.
 	if ask.scale == 0 {
 		limit = 0
 	}
-	name := func(item uint32) string {
+	before := func(a, b uint32) bool {
 		t.lock.RLock()
 		defer t.lock.RUnlock()
-		return st.ids.ID(item)
+		return st.ids.Compare(a, b) < 0
 	}
 	part := func() *scan {
 		s := &scan{view: v, question: ask, best: make([]best, len(filters))}
 		for i := range s.best {
-			s.best[i].top = heap{limit: limit, name: name}
+			s.best[i].top = heap{limit: limit, before: before}
 		}
 		return s
 	}
-	scans := []*scan{part()}
-	middle := v.rows
-	if parallelFrom > 0 && v.rows >= parallelFrom {
-		middle = v.boundary(v.rows / 2)
-		scans = append(scans, part())
-	}
-	var errs [2]error
-	var second sync.WaitGroup
-	if len(scans) == 2 {
-		second.Go(func() { errs[1] = scans[1].run(ctx, middle, v.rows) })
-	}
-	errs[0] = scans[0].run(ctx, 0, middle)
-	second.Wait()
-	if err := errors.Join(errs[:]...); err != nil {
+	scans, err := v.each(ctx, parallelFrom, part)
+	if err != nil {
 		return nil, err
 	}
 	t.lock.RLock()
@@ -71,6 +61,38 @@ func (t *tenant) search(ctx context.Context, q *vector.Query, filters []schemas.
 		results[i] = st.collect(q.Axis, limit, scans, i)
 	}
 	return results, nil
+}
+
+// segments is how many parts of an axis two scans share: the one that has a core to itself
+// takes more of them.
+const segments = 16
+
+// each scans all rows and returns the scans that did it, which part makes: two where there
+// are enough rows.
+func (v *view) each(ctx context.Context, parallelFrom int, part func() *scan) ([]*scan, error) {
+	scans := []*scan{part()}
+	if parallelFrom <= 0 || v.rows < parallelFrom {
+		return scans, scans[0].run(ctx, 0, v.rows)
+	}
+	scans = append(scans, part())
+	var next atomic.Int64
+	work := func(s *scan) error {
+		for {
+			n := int(next.Add(1))
+			if n > segments {
+				return nil
+			}
+			if err := s.run(ctx, v.boundary(v.rows*(n-1)/segments), v.boundary(v.rows*n/segments)); err != nil {
+				return err
+			}
+		}
+	}
+	var errs [2]error
+	var second sync.WaitGroup
+	second.Go(func() { errs[1] = work(scans[1]) })
+	errs[0] = work(scans[0])
+	second.Wait()
+	return scans, errors.Join(errs[:]...)
 }
 
 // boundary returns the first row from n on that begins an item.
@@ -91,16 +113,21 @@ func (st *state) collect(axisName string, limit int, scans []*scan, filter int) 
 		all.merge(&s.best[filter].moments)
 		found = append(found, s.best[filter].top.items...)
 	}
-	for i := range found {
-		found[i].id = st.ids.ID(found[i].item)
-	}
-	found = slices.DeleteFunc(found, func(c candidate) bool { return c.id == "" })
-	slices.SortFunc(found, byRank)
-	found = found[:min(limit, len(found))]
-	r := vector.Result{N: int(all.n), Hits: make([]vector.Hit, len(found))}
+	slices.SortFunc(found, func(a, b candidate) int {
+		if c := cmp.Compare(b.score, a.score); c != 0 {
+			return c
+		}
+		return st.ids.Compare(a.item, b.item)
+	})
+	r := vector.Result{N: int(all.n), Hits: make([]vector.Hit, 0, min(limit, len(found)))}
 	r.Mean, r.SD = all.result()
-	for i, c := range found {
-		r.Hits[i] = vector.Hit{ID: c.id, Score: c.score, Span: st.span(axisName, c.row)}
+	for _, c := range found {
+		if len(r.Hits) == limit {
+			break
+		}
+		if id := st.ids.ID(c.item); id != "" {
+			r.Hits = append(r.Hits, vector.Hit{ID: id, Score: c.score, Span: st.span(axisName, int(c.row))})
+		}
 	}
 	return r
 }
