@@ -20,8 +20,9 @@ import (
 // passed on is made anew of what the door knows, never the body itself, but for reading a
 // message.
 type door struct {
-	nc  *nats.Conn
-	log *slog.Logger
+	nc        *nats.Conn
+	consumers int // of a stream, beyond which clients make no more
+	log       *slog.Logger
 }
 
 // keepers is how many requests the door passes on at a time.
@@ -44,11 +45,13 @@ const forgotten = 30 * 24 * time.Hour
 // errNotForClients is why the door passes a request not on.
 var errNotForClients = errors.New("not for clients of this server")
 
-// openDoor answers on nc, a connection in Satchel's account, until that is closed.
-func openDoor(nc *nats.Conn, log *slog.Logger) error {
-	d := &door{nc: nc, log: log}
+// errManyConsumers is why a client gets no further consumer.
+var errManyConsumers = errors.New("maximum consumers limit reached")
+
+// openDoor answers on d's connection, which is in Satchel's account, until that is closed.
+func openDoor(d *door) error {
 	for range keepers {
-		sub, err := nc.QueueSubscribe(doorPrefix+">", "door", d.answer)
+		sub, err := d.nc.QueueSubscribe(doorPrefix+">", "door", d.answer)
 		if err == nil {
 			err = sub.SetPendingLimits(waitingRequests, waitingBytes)
 		}
@@ -56,7 +59,7 @@ func openDoor(nc *nats.Conn, log *slog.Logger) error {
 			return fmt.Errorf("open the door to JetStream: %w", err)
 		}
 	}
-	if err := nc.FlushTimeout(doorLimit); err != nil {
+	if err := d.nc.FlushTimeout(doorLimit); err != nil {
 		return fmt.Errorf("open the door to JetStream: %w", err)
 	}
 	return nil
@@ -68,6 +71,9 @@ func (d *door) answer(m *nats.Msg) {
 	}
 	subject := strings.TrimPrefix(m.Subject, doorPrefix)
 	body, err := admit(subject, m.Data)
+	if err == nil {
+		err = d.room(subject)
+	}
 	var reply *nats.Msg
 	if err == nil {
 		reply, err = d.nc.Request(subject, body, doorLimit)
@@ -82,20 +88,58 @@ func (d *door) answer(m *nats.Msg) {
 	}
 }
 
+// room refuses what would be a consumer too many: each keeps memory and a file for as long
+// as a client may leave it unused. Of a consumer that is there the settings may be changed.
+func (d *door) room(subject string) error {
+	verb, rest := splitAPI(subject)
+	if verb != "CONSUMER.CREATE" && verb != "CONSUMER.DURABLE.CREATE" {
+		return nil
+	}
+	stream, name, _ := strings.Cut(rest, ".")
+	name, _, _ = strings.Cut(name, ".")
+	var info struct {
+		State struct {
+			Consumers int `json:"consumer_count"`
+		} `json:"state"`
+		Error json.RawMessage `json:"error"`
+	}
+	if err := d.look("STREAM.INFO."+stream, &info); err != nil || info.State.Consumers < d.consumers {
+		return err
+	}
+	if name != "" {
+		if err := d.look("CONSUMER.INFO."+stream+"."+name, &info); err != nil || info.Error == nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: %s has %d, the most that clients of this server may make", errManyConsumers, stream, info.State.Consumers)
+}
+
+// look asks JetStream for the state of something.
+func (d *door) look(what string, into any) error {
+	m, err := d.nc.Request("$JS.API."+what, nil, doorLimit)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(m.Data, into)
+}
+
 // refusal is the answer to a request that was not passed on, in the form of the API.
 func refusal(subject string, cause error) *nats.Msg {
 	if strings.HasPrefix(subject, "$JS.API.DIRECT.GET.") {
 		return &nats.Msg{Header: nats.Header{"Status": {"404"}, "Description": {"Message Not Found"}}}
 	}
-	code := 403
-	if !errors.Is(cause, errNotForClients) {
-		code = 503
+	code, number := 503, ""
+	switch {
+	case errors.Is(cause, errManyConsumers):
+		code, number = 400, `"err_code":10026,` // as JetStream itself says it
+	case errors.Is(cause, errNotForClients):
+		code = 403
 	}
 	text, err := json.Marshal(cause.Error())
 	if err != nil { // a string always has a form
 		text = []byte(`"refused"`)
 	}
-	return &nats.Msg{Data: fmt.Appendf(nil, `{"error":{"code":%d,"description":%s}}`, code, text)}
+	return &nats.Msg{Data: fmt.Appendf(nil, `{"error":{"code":%d,%s"description":%s}}`, code, number, text)}
 }
 
 // admit returns the body with which a client's request on subject may be passed on.

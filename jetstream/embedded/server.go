@@ -51,6 +51,7 @@ type Config struct {
 	MaxStore   int64         // bytes all streams may reserve on disk, default 16 GiB
 	MaxMemory  int64         // bytes of memory streams, default 256 MiB
 	MaxPayload int32         // bytes of a message, default 1 MiB
+	Consumers  int           // consumers of the ledger, and of large replies, beyond which clients make no more; default 2,000
 	StartLimit time.Duration // how long recovery of the store may take, default 2 minutes
 	Own        []string      // subjects, besides those of every Satchel, that it answers and clients may not
 	Others     []string      // subjects that clients answer when Satchel asks
@@ -76,6 +77,9 @@ func (c Config) withDefaults() Config {
 	if c.MaxPayload == 0 {
 		c.MaxPayload = server.MAX_PAYLOAD_SIZE
 	}
+	if c.Consumers == 0 {
+		c.Consumers = 2000
+	}
 	if c.StartLimit == 0 {
 		c.StartLimit = 2 * time.Minute
 	}
@@ -92,7 +96,7 @@ func (c Config) Validate() error {
 		return errors.New("embedded server: Dir is missing")
 	case c.Port < RandomPort || c.Port > 65535:
 		return fmt.Errorf("embedded server: port %d is out of range", c.Port)
-	case c.MaxStore < 0 || c.MaxMemory < 0 || c.MaxPayload < 0 || c.StartLimit < 0:
+	case c.MaxStore < 0 || c.MaxMemory < 0 || c.MaxPayload < 0 || c.Consumers < 0 || c.StartLimit < 0:
 		return errors.New("embedded server: a limit is negative")
 	}
 	return nil
@@ -132,21 +136,21 @@ func Start(cfg Config) (*Server, error) {
 		return nil, errors.Join(err, lock.release())
 	}
 	s := &Server{server: srv, lock: lock}
-	if err := s.open(dir, cfg.Log); err != nil {
+	if err := s.open(dir, cfg); err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
 	return s, nil
 }
 
 // open lets clients through to what they may use.
-func (s *Server) open(dir string, log *slog.Logger) (err error) {
+func (s *Server) open(dir string, cfg Config) (err error) {
 	if s.operator, err = Operator(dir); err != nil {
 		return err
 	}
 	if s.door, err = nats.Connect("", s.InProcess(), nats.Name("satchel door"), nats.MaxReconnects(-1)); err != nil {
 		return fmt.Errorf("open the door to JetStream: %w", err)
 	}
-	return openDoor(s.door, log)
+	return openDoor(&door{nc: s.door, consumers: cfg.Consumers, log: cfg.Log})
 }
 
 func start(cfg Config, dir string) (*server.Server, error) {

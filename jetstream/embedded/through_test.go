@@ -240,6 +240,42 @@ func TestClientsAnswer(t *testing.T) {
 }
 
 // A push consumer ends with who it pushes to, as it does without a border.
+// TestClientsMakeNoEndOfConsumers: what clients make is bounded, one that is there may be
+// changed and removed, and Satchel itself is not kept from anything.
+func TestClientsMakeNoEndOfConsumers(t *testing.T) {
+	t.Parallel()
+	b := border(t, embedded.Config{Consumers: 3})
+	for i := range 3 {
+		if refused := create(t, b.client, "LEDGER", fmt.Sprintf("c%d", i), map[string]any{"durable_name": fmt.Sprintf("c%d", i), "ack_policy": "explicit"}); refused != "" {
+			t.Fatal(refused)
+		}
+	}
+	conn, err := js.New(b.client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.CreateConsumer(t.Context(), "LEDGER", js.ConsumerConfig{Durable: "more"}); !errors.Is(err, js.ErrMaximumConsumersLimit) {
+		t.Errorf("one more: %v", err)
+	}
+	if refused := create(t, b.client, "LEDGER", "", map[string]any{}); !strings.Contains(refused, "LEDGER has 3, the most that clients of this server may make") {
+		t.Errorf("one without a name: %s", refused)
+	}
+	if refused := create(t, b.client, "LEDGER", "c1", map[string]any{"durable_name": "c1", "ack_policy": "explicit", "description": "changed"}); refused != "" {
+		t.Errorf("one that is there: %s", refused)
+	}
+	if _, err := b.js.CreateConsumer(t.Context(), "LEDGER", js.ConsumerConfig{Durable: "satchel"}); err != nil {
+		t.Errorf("Satchel's own: %v", err)
+	}
+	for _, name := range []string{"c0", "c1"} {
+		if err := conn.DeleteConsumer(t.Context(), "LEDGER", name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := conn.CreateConsumer(t.Context(), "LEDGER", js.ConsumerConfig{Durable: "more"}); err != nil {
+		t.Errorf("after two are gone: %v", err)
+	}
+}
+
 func TestAPushConsumerEndsWithItsClient(t *testing.T) {
 	t.Parallel()
 	b := border(t, embedded.Config{})
