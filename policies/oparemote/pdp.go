@@ -145,6 +145,7 @@ func (p *PDP) decide(ctx context.Context, s scope.Scope, r *policies.Request, ve
 	for i := range questions {
 		verdicts[i] = questions[i].verdict
 		verdicts[i].Redact = slices.Clone(verdicts[i].Redact)
+		verdicts[i].Obligations.Types = slices.Clone(verdicts[i].Obligations.Types)
 	}
 	return revision, nil
 }

@@ -132,7 +132,7 @@ func members(raw json.RawMessage) (map[string]json.RawMessage, error) {
 	return m, nil
 }
 
-// parseBatch reads n decisions.
+// parseBatch reads n decisions. Equal ones share their lists.
 func parseBatch(result json.RawMessage, n int) ([]policies.Verdict, error) {
 	m, err := members(result)
 	if err != nil {
@@ -145,11 +145,16 @@ func parseBatch(result json.RawMessage, n int) ([]policies.Verdict, error) {
 	if len(list) != n {
 		return nil, fmt.Errorf("%d decisions on %d items", len(list), n)
 	}
-	verdicts := make([]policies.Verdict, n)
+	verdicts, read := make([]policies.Verdict, n), map[string]policies.Verdict{}
 	for i := range list {
-		if verdicts[i], err = parseVerdict(list[i]); err != nil {
-			return nil, fmt.Errorf("decision %d: %w", i, err)
+		v, again := read[string(list[i])]
+		if !again {
+			if v, err = parseVerdict(list[i]); err != nil {
+				return nil, fmt.Errorf("decision %d: %w", i, err)
+			}
+			read[string(list[i])] = v
 		}
+		verdicts[i] = v
 	}
 	return verdicts, nil
 }

@@ -200,6 +200,7 @@ func aliasing(t *testing.T, p policies.PDP) {
 	r := policies.Request{Action: "read", Now: noon(), Resources: plainItems(2)}
 	for i := range r.Resources {
 		r.Resources[i].Facets.PII, r.Resources[i].PIIFlags = true, []string{"$.content.email"}
+		r.Resources[i].Facets.Labels = []string{"level:public", "detected:email"}
 	}
 	for range 2 {
 		d, err := p.Decide(t.Context(), s, r)
@@ -211,6 +212,10 @@ func aliasing(t *testing.T, p policies.PDP) {
 				t.Fatal(diff)
 			}
 			v.Redact[0] = "changed"
+			if diff := cmp.Diff([]string{"email"}, v.Obligations.Types); diff != "" {
+				t.Fatal(diff)
+			}
+			v.Obligations.Types[0] = "changed"
 		}
 	}
 }
