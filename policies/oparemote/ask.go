@@ -120,7 +120,8 @@ func (p *PDP) ask(ctx context.Context, asker []byte, now time.Time, questions []
 }
 
 func (p *PDP) askBatches(ctx context.Context, asker []byte, now time.Time, questions []*question) (string, error) {
-	chunks := slices.Collect(slices.Chunk(questions, p.batchItems))
+	batches := (len(questions) + p.batchItems - 1) / p.batchItems
+	chunks := slices.Collect(slices.Chunk(questions, (len(questions)+batches-1)/batches))
 	return p.each(ctx, len(chunks), func(ctx context.Context, i int) (string, error) {
 		r, err := p.client.post(ctx, batched, batchBody(asker, now, chunks[i]))
 		if err != nil {
