@@ -101,6 +101,7 @@ func (c *Config) transport() (*http.Transport, error) {
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:    c.Timeout,
 		ForceAttemptHTTP2:      true,
+		DisableCompression:     true, // a few kilobytes, for which both sides would wait
 		MaxIdleConnsPerHost:    2 * c.Parallel,
 		MaxConnsPerHost:        8 * c.Parallel,
 		IdleConnTimeout:        90 * time.Second,

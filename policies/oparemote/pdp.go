@@ -114,7 +114,7 @@ func (p *PDP) Decide(ctx context.Context, s scope.Scope, r policies.Request) (po
 
 // decide fills in verdicts. All of them are of the revision that it returns.
 func (p *PDP) decide(ctx context.Context, s scope.Scope, r *policies.Request, verdicts []policies.Verdict) (string, error) {
-	asker, questions := questionsOf(s, r)
+	asker, questions := questionsOf(s, r, p.cache.ttl > 0)
 	before := p.cache.look(r.Now, questions)
 	var open []*question
 	for i := range questions {

@@ -23,14 +23,18 @@ type question struct {
 	verdict policies.Verdict
 }
 
-// questions returns what is asked for r, and the asker's part of it.
-func questionsOf(s scope.Scope, r *policies.Request) (asker []byte, questions []question) {
+// questionsOf returns what is asked for r, with keys when they are kept, and the asker's
+// part of it.
+func questionsOf(s scope.Scope, r *policies.Request, kept bool) (asker []byte, questions []question) {
 	asker = appendAsker(make([]byte, 0, 256), s, r.Action)
 	questions = make([]question, len(r.Resources))
 	var buf []byte
 	for i := range r.Resources {
 		res := &r.Resources[i]
 		questions[i].item = appendItem(make([]byte, 0, 512), res)
+		if !kept {
+			continue
+		}
 		buf = append(append(buf[:0], asker...), 0, reached(res.ExpiresAt, r.Now), reached(res.ValidTo, r.Now))
 		questions[i].key = sha256.Sum256(append(buf, questions[i].item...))
 	}

@@ -143,9 +143,14 @@ bearing(marks) := {i |
 	marks[input.items[i].labels[_]]
 }
 
-refused["tenant"] := (unlisted - {i | is_array(input.items[i].labels)}) | bearing(labels_with("tenant:"))
+refused["tenant"] := unlabelled | bearing(labels_with("tenant:"))
 
-# Whatever has no first label; lists alone have numbered members.
+unlabelled := unlisted - {i |
+	some i in unlisted
+	is_array(input.items[i].labels)
+}
+
+# Lists alone have a first member, so most need no second look.
 unlisted := positions - {i | input.items[i].labels[0]}
 
 refused["credentials"] := set() if reads_credentials
@@ -180,25 +185,25 @@ refused["trust"] := positions - {i |
 	its <= 1
 }
 
-refused["expired"] := (positions - {i | input.items[i].expires_at == 0}) - {i |
-	later := ahead
-	later[input.items[i].expires_at]
-}
-
-refused["no_longer_valid"] := (positions - {i | input.items[i].valid_to == 0}) - {i |
-	later := ahead
-	later[input.items[i].valid_to]
-}
-
-# The times of the items that now has not reached.
-ahead := {time |
+refused["expired"] := expiring - {i |
 	is_number(input.now)
-	some time in times
-	is_number(time)
-	input.now < time
+	some i in expiring
+	its := input.items[i].expires_at
+	is_number(its)
+	input.now < its
 }
 
-times := ({time | time := input.items[_].expires_at} | {time | time := input.items[_].valid_to}) - {0}
+expiring := positions - {i | input.items[i].expires_at == 0}
+
+refused["no_longer_valid"] := ending - {i |
+	is_number(input.now)
+	some i in ending
+	its := input.items[i].valid_to
+	is_number(its)
+	input.now < its
+}
+
+ending := positions - {i | input.items[i].valid_to == 0}
 
 refused["role"] := erasers_alone if input.action == "erase"
 
