@@ -77,10 +77,11 @@ const natsPort = 4222
 // has the folder open, so that commands find it on whatever port it listens.
 const addressFile = "nats.url"
 
-// address is where the server in a process listens: at the port that is given, or as the
-// process wrote into the data folder, or at the usual port.
+// address is where the server in a process listens: at the port that is given on the
+// command line, be it the usual one, or otherwise than the usual one in the environment; or
+// as the process wrote into the data folder; or at the usual port.
 func (a *app) address() string {
-	if a.NATSPort <= 0 || a.NATSPort == natsPort {
+	if a.NATSPort <= 0 || a.NATSPort == natsPort && !a.portGiven {
 		if raw, err := os.ReadFile(a.path(addressFile)); err == nil {
 			return strings.TrimSpace(string(raw))
 		}

@@ -95,6 +95,7 @@ type app struct {
 	in  io.Reader
 
 	tenantGiven bool // on the command line
+	portGiven   bool // --nats-port, on the command line
 	migrating   bool // the log may be on its way from one database to another
 }
 
@@ -135,7 +136,10 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 	}
 	c.tuneMemory()
 	a := &app{Settings: &c.Settings, out: out, err: errOut, in: in}
-	a.tenantGiven = slices.ContainsFunc(cmd.Path, func(p *kong.Path) bool { return p.Flag != nil && p.Flag.Name == "tenant" })
+	given := func(flag string) bool {
+		return slices.ContainsFunc(cmd.Path, func(p *kong.Path) bool { return p.Flag != nil && p.Flag.Name == flag })
+	}
+	a.tenantGiven, a.portGiven = given("tenant"), given("nats-port")
 	err = cmd.Run(a)
 	switch {
 	case stdout.broken.Load():

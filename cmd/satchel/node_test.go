@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -352,5 +353,31 @@ func TestAWaitingRequestDoesNotHoldUpTheDrain(t *testing.T) {
 	}
 	if m, err := replies.NextMsg(time.Second); err != nil || !strings.Contains(string(m.Data), "deadline_exceeded") {
 		t.Errorf("the waiting request was answered with %v, %v", m, err)
+	}
+}
+
+// TestAPortThatIsGivenIsAsked: the address in the data folder is for who names no port.
+func TestAPortThatIsGivenIsAsked(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, addressFile), []byte("nats://127.0.0.1:1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		port string // in the complaint that nobody answers there
+	}{
+		{nil, "1"}, {[]string{"--nats-port", "2"}, "2"}, {[]string{"--nats-port", "0"}, "1"},
+	} {
+		r := command(t, "", append([]string{"search", "kiln", "--dir", dir}, c.args...)...)
+		if r.code == 0 || !strings.Contains(r.err, "nats://127.0.0.1:"+c.port) {
+			t.Errorf("%q: exit code %d\n%s", c.args, r.code, r.err)
+		}
+	}
+	for given, want := range map[bool]string{false: "nats://127.0.0.1:1", true: "nats://127.0.0.1:4222"} {
+		a := &app{Settings: &Settings{Dir: dir, NATSPort: natsPort}, portGiven: given}
+		if got := a.address(); got != want {
+			t.Errorf("the usual port, given on the command line: %v: %s, want %s", given, got, want)
+		}
 	}
 }

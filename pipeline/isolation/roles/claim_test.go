@@ -1,13 +1,17 @@
 package roles_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"satchel/pipeline/isolation/roles"
 	"satchel/pipeline/scope"
+	"satchel/policies"
 	"satchel/schemas"
 )
 
@@ -45,6 +49,42 @@ func TestARunIsOfWhoBeganIt(t *testing.T) {
 	}
 	_, err = w.crew.Play(t.Context(), mine, roles.Planner, schemas.RoleRequest{RequestID: "run-1", Task: question})
 	must(t, err)
+}
+
+// noRoles lets nobody play a role, once it is told to.
+type noRoles struct {
+	policies.PDP
+	closed atomic.Bool
+}
+
+func (p *noRoles) Decide(ctx context.Context, s scope.Scope, r policies.Request) (policies.Decision, error) {
+	d, err := p.PDP.Decide(ctx, s, r)
+	if r.Action == "act" && p.closed.Load() {
+		for i := range d.Verdicts {
+			d.Verdicts[i] = policies.Verdict{Reason: "role"}
+		}
+	}
+	return d, err
+}
+
+// TestWhoMayHaveNoRoleLearnsOfNoRun: the answer is the same whether a run of that name is
+// there, is another's, or is none.
+func TestWhoMayHaveNoRoleLearnsOfNoRun(t *testing.T) {
+	t.Parallel()
+	pdp := &noRoles{PDP: builtin(t)}
+	w := open(t, func(c *roles.Config) { c.PDP = pdp })
+	_, err := w.crew.Play(t.Context(), as(t, "mine", schemas.Internal), roles.Planner, schemas.RoleRequest{RequestID: "run-1", Task: question})
+	must(t, err)
+	pdp.closed.Store(true)
+	for _, run := range []string{"run-1", "run-2"} {
+		_, err := w.crew.Play(t.Context(), as(t, "other", schemas.Internal), roles.Planner, schemas.RoleRequest{RequestID: run, Task: question})
+		if code(err) != "policy_denied " || !strings.Contains(err.Error(), "does not let this principal have the role") {
+			t.Errorf("%s: %v", run, err)
+		}
+		if n := len(w.entries(t, run)); run == "run-2" && n != 0 {
+			t.Errorf("%d entries of a run that was denied", n)
+		}
+	}
 }
 
 // TestOneOfManyBeginsARun: of all who begin a run of the same name at once one has it.

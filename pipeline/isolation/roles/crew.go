@@ -176,13 +176,14 @@ func (st *step) admit(ctx context.Context) error {
 	if err := allowedFields(st.role, &st.req); err != nil {
 		return err
 	}
-	if err := st.claim(ctx); err != nil {
-		return err
-	}
+	claimed := st.claim(ctx) // it gives the decision its id; whose run it is, is not for who may not have the role
 	r := policies.Resource{ID: st.role, Facets: schemas.Facets{Kind: schemas.Kind(st.role), Labels: []string{}, Session: st.req.Session}}
 	d, err := st.cfg.PDP.Decide(ctx, st.s, policies.Request{Action: "act", Now: st.started, Resources: []policies.Resource{r}, RequestID: st.req.RequestID, DecisionID: st.id})
 	if err != nil || len(d.Verdicts) != 1 || !d.Verdicts[0].Allow {
 		return &schemas.Error{Code: schemas.CodePolicyDenied, Message: "policy does not let this principal have the role " + st.role}
+	}
+	if claimed != nil {
+		return claimed
 	}
 	st.policy = schemas.AppliedPolicy{Revision: d.Revision, DecisionID: st.id, Allowed: 1}
 	return nil

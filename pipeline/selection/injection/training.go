@@ -1,8 +1,5 @@
 package injection
 
-// Heads are the names of what a sentence is scored for, in the order of the weights.
-func Heads() []string { return []string{"attack", "steer", "task", "harm", "foreign"} }
-
 // Sizes that training has to know.
 const (
 	Buckets = buckets
