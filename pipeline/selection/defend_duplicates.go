@@ -44,6 +44,7 @@ type print struct {
 	length  int      // of the whole
 	inText  *letters // of the text, once they are needed
 	inForm  *letters // the same of the form
+	said    *facts   // of the form
 	form    string   // canonical form, once it is needed
 	sums    []uint64 // hashes of the words of the form, once they are needed
 }
@@ -177,7 +178,7 @@ func similar(left *effort, p, q *print, enough float64) bool {
 	if len(p.text) <= question && strings.Contains(p.text, "?") {
 		enough = max(enough, sameQuestion)
 	}
-	if !p.letters().near(q.letters(), 2*enough-1) || !p.formLetters().near(q.formLetters(), enough) || !sameFacts(p.form, q.form) {
+	if !p.letters().near(q.letters(), 2*enough-1) || !p.formLetters().near(q.formLetters(), enough) || p.facts() != q.facts() {
 		return false
 	}
 	moved := p.inForm.near(q.inForm, sameLetters)
@@ -260,23 +261,31 @@ func sorted(text string) string {
 	return strings.Join(parts, "")
 }
 
-// sameFacts reports whether the words with digits and the negations of two forms are
-// the same, in any order.
-func sameFacts(a, b string) bool {
-	count := func(form string) (sum uint64, n int) {
-		eachWord(form, func(w string) {
-			if strings.ContainsAny(w, "0123456789") || w == "not" || w == "no" || w == "never" || w == "t" || w == "without" {
-				h := uint64(14695981039346656037)
-				for i := range len(w) {
-					h = (h ^ uint64(w[i])) * 1099511628211
-				}
-				sum += mix(h)
-				n++
+// facts are the words with digits and the negations of a form, in any order: their number
+// and the sum of their hashes.
+type facts struct {
+	sum uint64
+	n   int
+}
+
+func factsOf(form string) (f facts) {
+	eachWord(form, func(w string) {
+		if strings.ContainsAny(w, "0123456789") || w == "not" || w == "no" || w == "never" || w == "t" || w == "without" {
+			h := uint64(14695981039346656037)
+			for i := range len(w) {
+				h = (h ^ uint64(w[i])) * 1099511628211
 			}
-		})
-		return sum, n
+			f.sum += mix(h)
+			f.n++
+		}
+	})
+	return f
+}
+
+func (p *print) facts() facts {
+	if p.said == nil {
+		f := factsOf(p.canonical())
+		p.said = &f
 	}
-	x, n := count(a)
-	y, m := count(b)
-	return n == m && x == y
+	return *p.said
 }
