@@ -3,15 +3,19 @@ package selection
 // letters is how often each letter and digit is in a text, upper and lower case as one.
 // Other ASCII bytes are not looked at. A text has less than 64 KiB.
 type letters struct {
-	counts [256]uint16
-	length int  // of the text
-	beyond bool // there are bytes beyond ASCII
+	counts [128]uint16 // by letterAt
+	length int         // of the text
+	beyond bool        // there are bytes beyond ASCII
 }
+
+// letterAt numbers bytes without the bit of case: 0–9 are at 16, a–z and what stands behind
+// it from 33 on, what is beyond ASCII from 64 on.
+func letterAt(b byte) byte { return b>>6<<5 | b&0x1f }
 
 func lettersOf(text string) *letters {
 	l := &letters{length: len(text)}
 	for i := range len(text) {
-		l.counts[text[i]|0x20]++
+		l.counts[letterAt(text[i])]++
 		l.beyond = l.beyond || text[i] >= 0x80
 	}
 	return l
@@ -20,16 +24,16 @@ func lettersOf(text string) *letters {
 // near is a cheap upper bound of similarity: every edit changes the count of at most two
 // letters or digits.
 func (l *letters) near(o *letters, enough float64) bool {
-	last := 0x7f
+	last := letterAt(0x7f)
 	if l.beyond || o.beyond {
-		last = 0xff
+		last = letterAt(0xff)
 	}
 	off := 0
-	for c := '0'; c <= '9'; c++ {
+	for c := letterAt('0'); c <= letterAt('9'); c++ {
 		d := int(l.counts[c]) - int(o.counts[c])
 		off += max(d, -d)
 	}
-	for c := 'a'; int(c) <= last; c++ {
+	for c := letterAt('a'); c <= last; c++ {
 		d := int(l.counts[c]) - int(o.counts[c])
 		off += max(d, -d)
 	}

@@ -1,0 +1,41 @@
+package selection
+
+import (
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestLettersBoundDistance holds near to its meaning: the counts of letters and digits, one
+// by one, whatever else is in the texts.
+func TestLettersBoundDistance(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		part := rapid.SampledFrom([]string{"a", "A", "z", "Z", "{", "[", "`", "@", "0", "9", ":", "\x10", "\x19", " ", "\x7f", "é", "É", "語", "\x80", "\xff", "\xdf", "word"})
+		draw := func(name string) string { return strings.Join(rapid.SliceOfN(part, 0, 30).Draw(t, name), "") }
+		a, b, enough := draw("a"), draw("b"), rapid.Float64Range(0, 1).Draw(t, "enough")
+		off := 0
+		for c := range 256 {
+			if c < '0' || c > '9' && c < 'a' {
+				continue
+			}
+			n := 0
+			for i := range len(a) {
+				if int(a[i]|0x20) == c {
+					n++
+				}
+			}
+			for i := range len(b) {
+				if int(b[i]|0x20) == c {
+					n--
+				}
+			}
+			off += max(n, -n)
+		}
+		want := off <= 2*int(float64(max(len(a), len(b)))*(1-enough))
+		if got := lettersOf(a).near(lettersOf(b), enough); got != want {
+			t.Fatalf("%q and %q, %v: %v, want %v", a, b, enough, got, want)
+		}
+	})
+}
