@@ -227,7 +227,8 @@ func (a *assembling) same() {
 	slices.SortStableFunc(all, func(x, y assembly.Item) int { return cmp.Compare(x.At, y.At) })
 	for i, of := range assembly.Same(all) {
 		if of >= 0 {
-			cs[all[i].At].Drop, cs[all[i].At].Detail = schemas.DropDuplicate, "of "+all[of].ID
+			c := &cs[all[i].At]
+			c.Drop, c.Detail, c.Of = schemas.DropDuplicate, "of "+all[of].ID, all[of].ID
 		}
 	}
 }

@@ -196,7 +196,7 @@ func (p *premortem) count(shown [][]assembly.Shown) string {
 	alike := 0
 	for i := range ids {
 		for j := range cs {
-			if c := &cs[j]; c.Verdict.Allow && c.Drop == schemas.DropDuplicate && c.Detail == "of "+cs[i].Record.ID {
+			if c := &cs[j]; c.Verdict.Allow && c.Drop == schemas.DropDuplicate && c.Of == cs[i].Record.ID {
 				alike++
 			}
 		}

@@ -152,11 +152,12 @@ func (t *turn) judge(ctx context.Context, s scope.Scope) error {
 // injected, so it is dropped in every mode but off.
 func (t *turn) defend(twice bool) {
 	cs := t.ranking.Candidates
-	t.warnings = append(t.warnings, t.e.defence.Apply(cs, t.query != "", t.now)...)
+	apply := t.e.defence.Apply
+	if twice {
+		apply = t.e.defence.Guard
+	}
+	t.warnings = append(t.warnings, apply(cs, t.query != "", t.now)...)
 	for i := range cs {
-		if twice && cs[i].Drop == schemas.DropDuplicate {
-			cs[i].Drop, cs[i].Detail = "", ""
-		}
 		if cs[i].Kept() && cs[i].Suspect {
 			cs[i].Drop, cs[i].Detail = schemas.DropInjection, "it can't be fenced here"
 		}

@@ -147,7 +147,7 @@ func (e *Engine) begin(s scope.Scope, req *schemas.ContextRequest) (*turn, error
 		t.now = t.started
 	}
 	if t.now = t.now.UTC(); !eventlog.Storable(t.now) {
-		return nil, &schemas.Error{Code: schemas.CodeValidation, Field: "/payload/now", Message: "must be within the years 1678 to 2261"}
+		return nil, &schemas.Error{Code: schemas.CodeValidation, Field: "/payload/now", Message: "must be within " + eventlog.StorableYears}
 	}
 	// Replaying a past moment shows nothing that has expired since.
 	if t.policyNow = t.started.UTC(); t.now.After(t.policyNow) {

@@ -93,7 +93,15 @@ func NewDefence(cfg DefendConfig) (*Defence, error) {
 // written back, and what a better candidate says already. It returns warnings, which
 // tell of what is stale and suspect by count, and never of what policy denied.
 func (d *Defence) Apply(cs []candidate.Candidate, asked bool, now time.Time) []string {
-	seen := newSeen(cs)
+	return d.apply(cs, asked, now, newSeen(cs))
+}
+
+// Guard is Apply, but that what says the same stays, and is not looked for.
+func (d *Defence) Guard(cs []candidate.Candidate, asked bool, now time.Time) []string {
+	return d.apply(cs, asked, now, nil)
+}
+
+func (d *Defence) apply(cs []candidate.Candidate, asked bool, now time.Time, seen *seen) []string {
 	looks := d.look(cs)
 	var old, suspect int
 	var oldest time.Time
@@ -120,7 +128,7 @@ func (d *Defence) Apply(cs []candidate.Candidate, asked bool, now time.Time) []s
 		if d.injected(c, looks[i].injected) {
 			suspect++
 		}
-		if c.Kept() {
+		if c.Kept() && seen != nil {
 			seen.find(i, looks[i].hash)
 		}
 	}

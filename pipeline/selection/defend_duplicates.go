@@ -143,7 +143,8 @@ func (s *seen) drop(i, of int, how string) {
 	if how == "" {
 		how = "of "
 	}
-	s.cs[i].Drop, s.cs[i].Detail = schemas.DropDuplicate, how+s.cs[of].Record.ID
+	id := s.cs[of].Record.ID
+	s.cs[i].Drop, s.cs[i].Detail, s.cs[i].Of = schemas.DropDuplicate, how+id, id
 }
 
 // echoes reports whether an item is said by what reads packs.

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -295,4 +296,23 @@ func conversations(t *testing.T, path string) map[string][]candidate.Candidate {
 		out[m.Tenant] = append(out[m.Tenant], c)
 	}
 	return out
+}
+
+// TestGuardLeavesDuplicates: what says the same stays, the rest goes as with Apply.
+func TestGuardLeavesDuplicates(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	cs := []candidate.Candidate{turnOf("a", "", "We moved the meeting to Tuesday."), turnOf("b", "", "We moved the meeting to Tuesday."), turnOf("c", "", "Old.")}
+	cs[2].Record.CreatedAt, cs[2].Record.TTL = now.Add(-48*time.Hour), 60
+	d, err := NewDefence(DefendConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	guarded := slices.Clone(cs)
+	if w := d.Guard(guarded, false, now); len(w) != 1 || !guarded[0].Kept() || !guarded[1].Kept() || guarded[2].Drop != schemas.DropStale {
+		t.Errorf("guarded: %q %q %q, %q", guarded[0].Drop, guarded[1].Drop, guarded[2].Drop, w)
+	}
+	if d.Apply(cs, false, now); cs[1].Drop != schemas.DropDuplicate || cs[1].Of != "a" {
+		t.Errorf("applied: %q of %q", cs[1].Drop, cs[1].Of)
+	}
 }

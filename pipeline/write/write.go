@@ -140,7 +140,7 @@ func (w *Writer) checkAttributes(tenant, agent string, ev *event.Event) *Rejecti
 		return reject(Malformed, "/source", fmt.Sprintf("is required and has at most %d characters", schemas.MaxURI))
 	}
 	if !eventlog.Storable(ev.Time()) {
-		return reject(Malformed, "/time", "must be within the years 1678 to 2261")
+		return reject(Malformed, "/time", "must be within "+eventlog.StorableYears)
 	}
 	if !isMemoryEvent(ev.Type()) {
 		return reject(UnknownType, "/type", "is not an event an agent may publish: use one of "+strings.Join(schemas.MemoryEventTypes(), ", "))
@@ -246,7 +246,7 @@ func (w *Writer) draft(tenant, agent string, ev *event.Event, b *body, signer st
 		return d, nil
 	}
 	if !eventlog.Storable(b.item.CreatedAt) {
-		return eventlog.Draft{}, reject(Malformed, "/data/created_at", "must be within the years 1678 to 2261")
+		return eventlog.Draft{}, reject(Malformed, "/data/created_at", "must be within "+eventlog.StorableYears)
 	}
 	if d.Time.IsZero() {
 		d.Time = b.item.CreatedAt

@@ -87,7 +87,7 @@ func checkDraft(d *Draft) error {
 		}
 	}
 	if !Storable(d.Time) {
-		return fmt.Errorf("%w: time is outside the years 1678 to 2261", ErrInvalid)
+		return fmt.Errorf("%w: time is outside %s", ErrInvalid, StorableYears)
 	}
 	for name := range d.Extensions {
 		if !extensionName(name) {
@@ -122,6 +122,9 @@ func holdsHash(data, attachment []byte) bool {
 }
 
 func text(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
+
+// StorableYears says in words which times Storable lets through.
+const StorableYears = "the years 1678 to 2261"
 
 // Storable reports whether t survives as nanoseconds since 1970 in an int64.
 func Storable(t time.Time) bool {
