@@ -311,3 +311,38 @@ func (s *Neo4jServer) end(n syscall.Signal) {
 	}
 	s.cmd = nil
 }
+
+// Configure adds lines to the configuration of the stopped server, in place of those that it
+// added before.
+func (s *Neo4jServer) Configure(settings ...string) {
+	s.t.Helper()
+	const mark = "# of the test\n"
+	path := filepath.Join(s.dir, "data", "neo4j.conf")
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	base, _, _ := strings.Cut(string(raw), mark)
+	if err := os.WriteFile(path, []byte(base+mark+strings.Join(append(settings, ""), "\n")), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// EndTransactions has the server end every transaction that is under way, and returns how
+// many: their clients are answered an error.
+func (s *Neo4jServer) EndTransactions() int {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	driver, err := neo4j.NewDriverWithContext(s.info.url(), neo4j.BasicAuth(neo4jUser, s.info.Password, ""))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	ended, err := neo4j.ExecuteQuery(ctx, driver, "SHOW TRANSACTIONS YIELD transactionId AS id, currentQuery WHERE NOT currentQuery STARTS WITH 'SHOW' "+
+		"TERMINATE TRANSACTIONS id YIELD message WHERE message = 'Transaction terminated.' RETURN message", nil, neo4j.EagerResultTransformer)
+	if err := errors.Join(err, driver.Close(ctx)); err != nil {
+		s.t.Errorf("end transactions: %v", err)
+		return 0
+	}
+	return len(ended.Records)
+}
