@@ -14,13 +14,14 @@ type resident struct {
 	tenant
 	x *Index
 
+	loaded         bool  // under the pool's lock, unlike state, which writers replace
 	changed, saved int   // changes since it was loaded, and those the snapshot has; under write
 	durable        int64 // checkpoint of the snapshot on disk, 0 for none
 	analyzers      []keyword.Analyzer
 }
 
 // Loaded implements tenantpool.Tenant.
-func (r *resident) Loaded() bool { return r.state != nil }
+func (r *resident) Loaded() bool { return r.loaded }
 
 // Load implements tenantpool.Tenant. What cannot be read begins anew at checkpoint 0.
 func (r *resident) Load() int64 {
@@ -30,6 +31,7 @@ func (r *resident) Load() int64 {
 		st = newState()
 	}
 	r.state, r.durable, r.changed, r.saved = st, st.checkpoint, 0, 0
+	r.loaded = true
 	return st.bytes()
 }
 
@@ -40,7 +42,7 @@ func (r *resident) PutAway() error {
 	if err := r.save(); err != nil {
 		return err
 	}
-	r.state, r.analyzers = nil, nil
+	r.state, r.analyzers, r.loaded = nil, nil, false
 	return nil
 }
 

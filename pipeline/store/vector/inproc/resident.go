@@ -13,13 +13,14 @@ type resident struct {
 	tenant
 	x *Index
 
+	loaded         bool  // under the pool's lock, unlike state, which writers replace
 	changed, saved int   // changes since it was loaded, and those the snapshot has; under write
 	durable        int64 // checkpoint of the snapshot on disk, 0 for none
 	foreign        bool  // the snapshot on disk is not of this index: it is to be replaced
 }
 
 // Loaded implements tenantpool.Tenant.
-func (r *resident) Loaded() bool { return r.state != nil }
+func (r *resident) Loaded() bool { return r.loaded }
 
 // Load implements tenantpool.Tenant. What cannot be read begins anew at checkpoint 0.
 func (r *resident) Load() int64 {
@@ -32,6 +33,7 @@ func (r *resident) Load() int64 {
 		st = newState(r.x.cfg.Dimensions)
 	}
 	r.state, r.durable, r.changed, r.saved = st, st.checkpoint, 0, 0
+	r.loaded = true
 	return st.bytes()
 }
 
@@ -42,7 +44,7 @@ func (r *resident) PutAway() error {
 	if err := r.save(); err != nil {
 		return err
 	}
-	r.state = nil
+	r.state, r.loaded = nil, false
 	return nil
 }
 

@@ -41,7 +41,7 @@ func (t *tenant) search(ctx context.Context, q *vector.Query, filters []schemas.
 	before := func(a, b uint32) bool {
 		t.lock.RLock()
 		defer t.lock.RUnlock()
-		return st.ids.Compare(a, b) < 0
+		return st.before(a, b)
 	}
 	part := func() *scan {
 		s := &scan{view: v, question: ask, best: make([]best, len(filters))}
@@ -61,6 +61,15 @@ func (t *tenant) search(ctx context.Context, q *vector.Query, filters []schemas.
 		results[i] = st.collect(q.Axis, limit, scans, i)
 	}
 	return results, nil
+}
+
+// before orders items by id, those that are gone, whose ids are wiped, after all others. The
+// caller holds lock for reading.
+func (s *state) before(a, b uint32) bool {
+	if s.profile(a) == gone || s.profile(b) == gone {
+		return s.profile(a) != gone
+	}
+	return s.ids.Compare(a, b) < 0
 }
 
 // segments is how many parts of an axis two scans share: the one that has a core to itself
