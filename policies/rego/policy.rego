@@ -40,7 +40,7 @@ level := input.subject.level if {
 	input.subject.level <= 3
 }
 
-own_tenant := concat(":", ["tenant", input.subject.tenant])
+own_tenant := {concat(":", ["tenant", tenant]) | tenant := input.subject.tenant}
 
 reads_pii if "pii_reader" in roles
 
@@ -79,8 +79,13 @@ verdicts := [verdict |
 ]
 
 # The answers by position. Of two for one position the later counts, so the refusal that
-# comes first in denials is the last here.
-answers := object.union_n(array.concat([allowed, redacted, obliged], array.reverse(refusals)))
+# comes first in denials is the last here. A rule that has no value leaves no answer at all:
+# in a comprehension it would look like one that refuses nothing.
+answers := object.union_n(array.concat([allowed, redacted, obliged], array.reverse(refusals))) if {
+	is_array(denials)
+	is_object(redactions)
+	is_object(obligations)
+}
 
 allowed := {i: ["allowed", []] | some i, _ in input.items}
 
@@ -94,7 +99,7 @@ refusals := [{i: answer | some i in where} |
 ]
 
 # The reasons of each action and the positions that each refuses; the first reason of an
-# item stands. Without one of these sets there are no verdicts.
+# item stands. Without one of these sets there are no denials, and so no verdicts.
 denials := [
 	["tenant", refused.tenant],
 	["credentials", refused.credentials],
@@ -130,12 +135,12 @@ refused["action"] := positions
 positions := {i | some i, _ in input.items}
 
 # The labels of all items but the subject's own tenant.
-labels := {label | label := input.items[_].labels[_]} - {own_tenant}
+labels := {label | label := input.items[_].labels[_]} - own_tenant
 
 # Those that begin with prefix. It looks at each only when one of them does.
 labels_with(prefix) := set() if {
 	strings.any_prefix_match(labels, prefix) == false
-} else := {label | some label in labels; startswith(label, prefix)}
+} else := {label | some label in labels; startswith(label, prefix)} if is_set(labels)
 
 # The positions of the items that have one of marks.
 bearing(marks) := {i |
@@ -246,14 +251,17 @@ refused["safety"] := bearing({label |
 # For an exception the item's signer is its owner, who does not approve it as well.
 refused["four_eyes"] := positions - {i | lower(input.items[i].signer) != lower(input.subject.id)}
 
-default redactions := {}
+redactions := {} if not reading
 
 # The paths to remove, by position. A flag that is no path says nothing about where the
 # data is, so all content goes.
 redactions := object.union(
 	{i: ["$.content"] | some i in personal},
 	{i: input.items[i].pii_flags | some i in (flagged - vaguely_flagged)},
-) if reading
+) if {
+	reading
+	is_set(personal)
+}
 
 personal := set() if reads_pii
 
@@ -277,9 +285,13 @@ detected_alone := {i |
 	not i in bearing(labels_with("pii:") - {"pii:none"})
 }
 
-default obligations := {}
+obligations := {} if not reading
 
-obligations := object.union_n([pseudonymised, masked, summarised]) if reading
+obligations := object.union_n([pseudonymised, masked, summarised]) if {
+	reading
+	is_object(hidden)
+	is_object(limits)
+}
 
 default manner := "redact"
 

@@ -95,6 +95,94 @@ func TestMalformedItems(t *testing.T) {
 	})
 }
 
+// Whatever the rest of a request is, nothing is allowed that one after the other would not
+// be, and nothing more is shown of it.
+func TestMalformedRequests(t *testing.T) {
+	t.Parallel()
+	policy, err := fs.ReadFile(builtin.Bundle(), "policy.rego")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, each := prepare(t, string(policy)), prepare(t, string(policytest.OneByOne()))
+	rapid.Check(t, func(t *rapid.T) {
+		subject := map[string]any{
+			"tenant": anything(t, "tenant", "acme"), "id": anything(t, "id", "planner", "unsigned"), "kind": "agent",
+			"level": anything(t, "subject level", 0, 1, 2, 3), "groups": anything(t, "subject groups", []any{}, []any{"dev"}),
+			"roles": anything(t, "roles", []any{}, []any{"pii_reader"}, []any{"credentials_reader"}, []any{"eraser", "tool_operator"}),
+		}
+		input := map[string]any{
+			"action": anything(t, "action", "read", "open", "erase", "use"), "purpose": anything(t, "purpose", "", "support", "export"),
+			"now": anything(t, "now", 10), "subject": anything(t, "subject", subject), "items": rapid.SliceOfN(rapid.Custom(drawItem), 1, 4).Draw(t, "items"),
+		}
+		for _, fields := range []map[string]any{subject, input} {
+			for name, value := range fields {
+				if value == "absent" {
+					delete(fields, name)
+				}
+			}
+		}
+		plain, _ := answer(t, each, input).([]any)
+		verdicts, _ := answer(t, all, input).([]any)
+		for i, verdict := range verdicts {
+			got := verdict.([]any)
+			if got[0] != "allowed" || len(plain) != len(verdicts) { // one by one has none where one item has none
+				continue
+			}
+			if diff := cmp.Diff(plain[i], verdict); diff != "" {
+				t.Errorf("%v: item %d (-one by one +at once)\n%s", input, i, diff)
+			}
+		}
+	})
+}
+
+// A rule without a value, as an edit may leave one, denies everything.
+func TestARuleWithoutAValueDenies(t *testing.T) {
+	t.Parallel()
+	raw, err := fs.ReadFile(builtin.Bundle(), "policy.rego")
+	if err != nil {
+		t.Fatal(err)
+	}
+	item := map[string]any{
+		"labels": []any{}, "level": 0, "groups": []any{}, "purposes": []any{}, "pii": false, "pii_flags": []any{},
+		"credentials": false, "trust": 1, "expires_at": 0, "valid_to": 0,
+	}
+	input := map[string]any{"action": "read", "purpose": "", "now": 1, "items": []any{item},
+		"subject": map[string]any{"tenant": "acme", "id": "a", "kind": "agent", "level": 3, "groups": []any{}, "roles": []any{}}}
+	if got := evaluate(t, prepare(t, string(raw)), input); !cmp.Equal(got, []any{[]any{"allowed", []any{}}}) {
+		t.Fatalf("as it is: %v", got)
+	}
+	never := " if input.never\n"
+	for _, line := range []string{
+		`refused["tenant"] := unlabelled | bearing(labels_with("tenant:"))`, `limits := {label: tokens |
+	some label in labels_with("extract:")
+	not reads_pii
+	tokens := extract_tokens(trim_prefix(label, "extract:"))
+}`,
+		`refused["credentials"] := positions - {i | input.items[i].credentials == false} if not reads_credentials`, `refused["export"] := set() if not exporting`,
+		`expiring := positions - {i | input.items[i].expires_at == 0}`, `ending := positions - {i | input.items[i].valid_to == 0}`,
+		`personal := (positions - {i | input.items[i].pii == false}) - detected_alone if not reads_pii`, `labels := {label | label := input.items[_].labels[_]} - own_tenant`,
+	} {
+		head, _, found := strings.Cut(string(raw), line+"\n")
+		if !found {
+			t.Fatalf("no rule %s", line)
+		}
+		rule, _, _ := strings.Cut(line, " if ")
+		edited := head + rule + never + string(raw)[len(head)+len(line)+1:]
+		if got := evaluate(t, prepare(t, edited), input); !cmp.Equal(got, []any{}) {
+			t.Errorf("without %s: %v", line, got)
+		}
+	}
+}
+
+func evaluate(t *testing.T, q rego.PreparedEvalQuery, input any) any {
+	t.Helper()
+	results, err := q.Eval(t.Context(), rego.EvalInput(input))
+	if err != nil || len(results) != 1 {
+		t.Fatal(results, err)
+	}
+	return results[0].Expressions[0].Value
+}
+
 func answer(t *rapid.T, q rego.PreparedEvalQuery, input any) any {
 	results, err := q.Eval(context.Background(), rego.EvalInput(input))
 	if err != nil {
