@@ -226,26 +226,6 @@ func TestWhatACloudPromises(t *testing.T) {
 	c.Start(2)
 	awaitReplicated(t, js, nc, true)
 
-	// LEDGER is made for a bounded number of consumers; one with another limit stays as it is.
-	ledger, err := js.Stream(ctx, jetstream.LedgerStream)
-	if err != nil || ledger.CachedInfo().Config.MaxConsumers != 4096 {
-		t.Fatalf("LEDGER takes %d consumers, %v", ledger.CachedInfo().Config.MaxConsumers, err)
-	}
-	other := ledger.CachedInfo().Config
-	other.MaxConsumers = 1
-	if err := js.DeleteStream(ctx, jetstream.LedgerStream); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := js.CreateStream(ctx, other); err != nil {
-		t.Fatal(err)
-	}
-	if err := jetstream.EnsureStreams(ctx, js, clustered(nc)); err != nil {
-		t.Errorf("LEDGER with another limit of consumers: %v", err)
-	}
-	if ledger, err = js.Stream(ctx, jetstream.LedgerStream); err != nil || ledger.CachedInfo().Config.MaxConsumers != 1 {
-		t.Errorf("LEDGER was altered: %+v, %v", ledger.CachedInfo().Config, err)
-	}
-
 	// What is there is never altered: fewer copies are refused, by name.
 	if err := js.DeleteStream(ctx, jetstream.DLQStream); err != nil {
 		t.Fatal(err)

@@ -107,11 +107,6 @@ func Copies(nc *nats.Conn) int {
 	return 1
 }
 
-// ledgerConsumers is how many consumers LEDGER is made for on another's server, where
-// clients make theirs without Satchel, which itself makes one for a moment when it looks for
-// foreign messages. One that exists keeps the limit it has, which the server never changes.
-const ledgerConsumers = 4096
-
 // streamConfigs returns what the streams have to be. The duplicate window of MEMORY
 // and LEDGER is the shortest there is: nobody may rely on it, and a message id could
 // make one tenant suppress another's event.
@@ -157,9 +152,6 @@ func streamConfigs(cfg Config) []jetstream.StreamConfig {
 		list[i].MaxMsgs = -1
 		list[i].MaxMsgsPerSubject = -1
 		list[i].MaxConsumers = -1
-		if cfg.External && list[i].Name == LedgerStream {
-			list[i].MaxConsumers = ledgerConsumers
-		}
 	}
 	return list
 }

@@ -42,6 +42,10 @@ const (
 // forgotten is how long a consumer of a client may go unused.
 const forgotten = 30 * 24 * time.Hour
 
+// fetched is how long one may that reads a large reply, which is done once: clients share the
+// number of consumers, and each has to be able to fetch its reply.
+const fetched = time.Minute
+
 // errNotForClients is why the door passes a request not on.
 var errNotForClients = errors.New("not for clients of this server")
 
@@ -260,7 +264,14 @@ func consumer(stream string, body []byte) ([]byte, error) {
 	if _, several := req.Config["filter_subjects"]; stream == repliesStream && (several || !literal(filter, "$O."+repliesBucket+".C.")) {
 		return nil, fmt.Errorf("%w: more than one reply", errNotForClients)
 	}
-	if err := forget(req.Config); err != nil {
+	if _, durable := req.Config["durable_name"]; durable && stream == repliesStream {
+		return nil, fmt.Errorf("%w: a durable consumer of a reply", errNotForClients)
+	}
+	most := forgotten
+	if stream == repliesStream {
+		most = fetched
+	}
+	if err := forget(req.Config, most); err != nil {
 		return nil, err
 	}
 	delete(req.Config, "deliver_subject")
@@ -275,15 +286,15 @@ func consumer(stream string, body []byte) ([]byte, error) {
 
 // forget sees to it that a consumer ends when nobody uses it for long. The server itself
 // ends one that is not durable, after as long as it was told to wait.
-func forget(config map[string]json.RawMessage) error {
+func forget(config map[string]json.RawMessage, most time.Duration) error {
 	var idle int64
 	if raw, ok := config["inactive_threshold"]; ok {
 		if err := json.Unmarshal(raw, &idle); err != nil {
 			return fmt.Errorf("%w: a consumer's inactive_threshold is no number", errNotForClients)
 		}
 	}
-	if _, durable := config["durable_name"]; durable && idle <= 0 || idle > int64(forgotten) {
-		config["inactive_threshold"] = json.RawMessage(strconv.FormatInt(int64(forgotten), 10))
+	if _, durable := config["durable_name"]; durable && idle <= 0 || idle > int64(most) {
+		config["inactive_threshold"] = json.RawMessage(strconv.FormatInt(int64(most), 10))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/nats-io/nats.go"
@@ -239,7 +240,6 @@ func TestClientsAnswer(t *testing.T) {
 	}
 }
 
-// A push consumer ends with who it pushes to, as it does without a border.
 // TestClientsMakeNoEndOfConsumers: what clients make is bounded, one that is there may be
 // changed and removed, and Satchel itself is not kept from anything.
 func TestClientsMakeNoEndOfConsumers(t *testing.T) {
@@ -276,6 +276,30 @@ func TestClientsMakeNoEndOfConsumers(t *testing.T) {
 	}
 }
 
+// No client keeps the others from their large replies: who reads one is gone in a minute.
+func TestReadersOfRepliesDoNotStay(t *testing.T) {
+	t.Parallel()
+	b := border(t, embedded.Config{})
+	one := func(more map[string]any) map[string]any {
+		more["filter_subject"] = "$O.SATCHEL_REPLIES.C.nosuch"
+		return more
+	}
+	if refused := create(t, b.client, "OBJ_SATCHEL_REPLIES", "c", one(map[string]any{"durable_name": "c"})); !strings.Contains(refused, "a durable consumer of a reply") {
+		t.Errorf("a durable one: %q", refused)
+	}
+	if refused := create(t, b.client, "OBJ_SATCHEL_REPLIES", "c", one(map[string]any{"name": "c", "inactive_threshold": time.Hour})); refused != "" {
+		t.Fatal(refused)
+	}
+	c, err := b.js.Consumer(t.Context(), "OBJ_SATCHEL_REPLIES", "c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.CachedInfo().Config.InactiveThreshold; got != time.Minute {
+		t.Errorf("one that would stay for an hour stays for %v", got)
+	}
+}
+
+// A push consumer ends with who it pushes to, as it does without a border.
 func TestAPushConsumerEndsWithItsClient(t *testing.T) {
 	t.Parallel()
 	b := border(t, embedded.Config{})
