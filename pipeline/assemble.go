@@ -202,7 +202,7 @@ func (a *assembling) suspect(texts map[int]string) {
 			}
 		}
 	}
-	a.t.e.defence.Apply(probes, false, a.t.now)
+	a.t.e.defence.Guard(probes, false, a.t.now)
 	for j, i := range of {
 		if probes[j].Suspect || probes[j].Drop == schemas.DropInjection {
 			cs[i].Drop, cs[i].Detail = schemas.DropInjection, probes[j].Detail

@@ -2,14 +2,20 @@ package pipeline_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"satchel/pipeline"
+	"satchel/pipeline/embed"
+	"satchel/pipeline/scope"
 	"satchel/pipeline/store/keyword"
 	"satchel/pipeline/store/vector"
 	"satchel/schemas"
@@ -61,5 +67,67 @@ func TestAssembleTogetherIsAssembleAlone(t *testing.T) {
 		if diff := cmp.Diff(other, one); diff != "" {
 			t.Fatalf("%+v (-alone +together):\n%s", req, diff)
 		}
+	}
+}
+
+// counted is an embedder that fails, and how often it was asked.
+type counted struct {
+	embed.Embedder
+	asked *atomic.Int32
+}
+
+func (c counted) Embed(context.Context, []string) ([][]float32, error) {
+	c.asked.Add(1)
+	return nil, errors.New("no embedder")
+}
+
+// An embedder that is down is waited for once, not by each source.
+func TestAssembleWithoutEmbedder(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	w := openWorld(t, func(c *pipeline.Config) { c.Embedder = counted{c.Embedder, &asked} })
+	five := corpusOfFive(50)
+	w.learn(t, "acme", five...)
+	asked.Store(0)
+	reply, err := w.engine.Assemble(t.Context(), as(t, "acme", 3), schemas.AssembleRequest{Query: five[0].Content.Text()})
+	must(t, err)
+	if reply.Markdown == "" || asked.Load() != 1 {
+		t.Errorf("the embedder was asked %d times for %d bytes", asked.Load(), len(reply.Markdown))
+	}
+}
+
+// partly is an index that does not answer for one kind, as a server may.
+type partly struct {
+	vector.Index
+	kind schemas.Kind
+}
+
+func (p partly) fails(f schemas.Filter) bool { return strings.Contains(fmt.Sprint(f), string(p.kind)) }
+
+func (p partly) Search(ctx context.Context, s scope.Scope, q vector.Query) (vector.Result, error) {
+	if p.fails(q.Filter) {
+		return vector.Result{}, errors.New("no answer")
+	}
+	return p.Index.Search(ctx, s, q)
+}
+
+func (p partly) SearchEach(ctx context.Context, s scope.Scope, q vector.Query, filters []schemas.Filter) ([]vector.Result, error) {
+	if slices.ContainsFunc(filters, p.fails) {
+		return nil, errors.New("no answer")
+	}
+	return p.Index.(vector.Batch).SearchEach(ctx, s, q, filters)
+}
+
+// What an index does not answer for one source it answers for the others.
+func TestAssembleWithoutOneSourcesVectors(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, func(c *pipeline.Config) { c.Vector = partly{c.Vector, schemas.KindCommit} })
+	five := corpusOfFive(50)
+	w.learn(t, "acme", five...)
+	reply, err := w.engine.Assemble(t.Context(), as(t, "acme", 3), schemas.AssembleRequest{Query: five[0].Content.Text()})
+	must(t, err)
+	without := slices.DeleteFunc(slices.Clone(reply.Warnings), func(w string) bool { return !strings.Contains(w, "vector") })
+	if len(without) != 1 || !strings.Contains(strings.ToLower(without[0]), "commit") {
+		t.Errorf("without vectors: %q", without)
 	}
 }

@@ -25,7 +25,7 @@ func (t *turn) vouch(s scope.Scope) func(context.Context, []schemas.Record) []sc
 		if _, err := selection.Slice(ctx, s, &heard{t.e.cfg.PDP, &unsaid, t.request}, t.e.cfg.Sanitizer, t.policyNow, t.e.cfg.IDs(), cs); err != nil {
 			return nil
 		}
-		t.e.defence.Apply(cs, false, t.policyNow)
+		t.e.defence.Guard(cs, false, t.policyNow)
 		var kept []schemas.Record
 		for i := range cs {
 			if v := &cs[i].Verdict; cs[i].Kept() && !v.Redact && v.Obligations == nil {

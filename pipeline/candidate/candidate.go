@@ -21,7 +21,7 @@ type Candidate struct {
 	Place    int                        // in the order in which a pack chose, from 1; 0 before
 	Drop     schemas.DropReason         // "" while it is kept
 	Detail   string                     // words about the drop
-	Of       string                     // id of the item that says the same, with schemas.DropDuplicate
+	Of       string                     // id of the item that says the same, with schemas.DropDuplicate; "" where several do together
 }
 
 // ReasonRedacted is the reason of an item that policy allows but for all of its content.

@@ -24,11 +24,12 @@ type Ranked struct {
 func (s *Selector) RankEach(ctx context.Context, sc scope.Scope, queries []Query) []Ranked {
 	out := make([]Ranked, len(queries))
 	runs := make([]*ranking, len(queries))
-	for i := range queries {
-		runs[i], out[i].Err = s.begin(ctx, sc, &queries[i])
-	}
-	s.askTogether(ctx, sc, runs)
 	var wg sync.WaitGroup
+	for i := range queries {
+		wg.Go(func() { runs[i], out[i].Err = s.begin(ctx, sc, &queries[i]) })
+	}
+	wg.Wait()
+	s.askTogether(ctx, sc, runs)
 	for i, r := range runs {
 		if r == nil {
 			continue
@@ -113,14 +114,13 @@ func (p *Probe) asks(q *Probe) bool {
 	return p.Text == q.Text && p.Limit == q.Limit && slices.Equal(p.Vector, q.Vector)
 }
 
-// run asks once where that can be done, else once for each filter, all at the same time.
+// run asks once where that can be done, else once for each filter, all at the same time: a
+// filter that fails takes no other's answer with it.
 func (a *asking) run(ctx context.Context, sc scope.Scope) {
 	if r, is := a.answers[0].retriever.(together); is && len(a.answers) > 1 {
-		if found, ok, err := r.RetrieveEach(ctx, sc, a.probe, a.filters); ok {
+		if found, ok, err := r.RetrieveEach(ctx, sc, a.probe, a.filters); ok && err == nil {
 			for i, one := range a.answers {
-				if one.err = err; err == nil {
-					one.found = found[i]
-				}
+				one.found = found[i]
 			}
 			return
 		}

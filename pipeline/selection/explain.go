@@ -139,6 +139,9 @@ func (a *Account) winning(d *schemas.Drop) string {
 	case schemas.DropConfidence:
 		return "A higher confidence of the item itself would let it take part."
 	case schemas.DropScore:
+		if d.Detail != "" { // a log from before low confidence had a reason of its own
+			return "A higher confidence of the item itself would let it take part."
+		}
 		return fmt.Sprintf("A min_score of %.4g or less would let it take part%s.", d.Score, a.gap(d))
 	case schemas.DropRecalled:
 		return "The items it was made of are shown by themselves."

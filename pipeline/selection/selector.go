@@ -264,7 +264,8 @@ func (s *Selector) analyse(ctx context.Context, q *Query, names []string, out *R
 		}
 		return a, nil
 	}
-	if len(q.Vector) == 0 && q.Text != "" && s.cfg.Embedder != nil {
+	wanted := q.Type == schemas.QuerySemantic || !a.skips(NameVector)
+	if wanted && len(q.Vector) == 0 && q.Text != "" && s.cfg.Embedder != nil {
 		vectors, err := s.cfg.Embedder.Embed(ctx, []string{about})
 		switch {
 		case err == nil && len(vectors) == 1:

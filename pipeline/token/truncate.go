@@ -38,8 +38,9 @@ func (b *bpe) prefix(text string, n int) string {
 	if end == len(text) {
 		return text
 	}
-	for end < len(text) && left > 0 {
-		chunk := text[end : end+nextPiece(text[end:])]
+	last := end + nextPiece(text[end:]) // of the piece that does not fit
+	for end < last && left > 0 {
+		chunk := text[end:last]
 		chunk = chunk[:safeCut(chunk)]
 		_, tokens, err := codec.Encode(chunk)
 		if err != nil {

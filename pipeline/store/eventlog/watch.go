@@ -57,7 +57,7 @@ func (w *watchers) tell(tenant string, own, quiet bool) {
 	}
 	for f := range w.feeds {
 		if !f.own || own {
-			f.tell(tenant, quiet)
+			f.tell(tenant, quiet && !f.own)
 		}
 	}
 }
@@ -109,6 +109,13 @@ func (w *watchers) take(f *feed) (string, bool) {
 	return tenant, true
 }
 
+// settle makes the quiet growth of a feed due.
+func (w *watchers) settle(f *feed) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f.order, f.later = append(f.order, f.later...), nil
+}
+
 // Await blocks until the log is longer than after, and returns its size. It sees the
 // commits of this Log, and those that Grown tells it of.
 func (l *Log) Await(ctx context.Context, s scope.Scope, after int64) (int64, error) {
@@ -136,11 +143,12 @@ func (l *Log) Await(ctx context.Context, s scope.Scope, after int64) (int64, err
 
 // Watch returns a channel of tenants whose log has grown since Watch was called. Growth
 // that was not yet taken is told once; quiet growth is told after a while, or with what
-// grows next. The channel is closed when ctx is done or the Log
+// its tenant's log gets next. The channel is closed when ctx is done or the Log
 // is closed.
 func (l *Log) Watch(ctx context.Context) <-chan string { return l.watch.open(ctx, false) }
 
-// WatchOwn is Watch without what Grown was told: the commits of this Log.
+// WatchOwn is Watch of the commits of this Log alone, without what Grown was told. It tells
+// of quiet growth at once: others may wait for it.
 func (l *Log) WatchOwn(ctx context.Context) <-chan string { return l.watch.open(ctx, true) }
 
 // Grown tells the Log that another one over the same database has made a tenant's log
@@ -171,6 +179,11 @@ func (w *watchers) open(ctx context.Context, own bool) <-chan string {
 
 func (w *watchers) run(ctx context.Context, f *feed, out chan<- string) {
 	for {
+		select {
+		case <-f.timer.C: // before what has grown since
+			w.settle(f)
+		default:
+		}
 		tenant, ok := w.take(f)
 		if ok {
 			select {
@@ -185,9 +198,7 @@ func (w *watchers) run(ctx context.Context, f *feed, out chan<- string) {
 		select {
 		case <-f.wake:
 		case <-f.timer.C:
-			w.mu.Lock()
-			f.order, f.later = append(f.order, f.later...), nil
-			w.mu.Unlock()
+			w.settle(f)
 		case <-ctx.Done():
 			return
 		case <-w.done:

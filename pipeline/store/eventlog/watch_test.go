@@ -35,6 +35,13 @@ func TestWatchTellsQuietGrowthLater(t *testing.T) {
 		told("a", quietFor)
 		w.tell("b", true, true)
 		told("b", 2*quietFor)
+		own := w.open(t.Context(), true)
+		begun = time.Now()
+		w.tell("a", true, true)
+		if got := <-own; got != "a" || time.Since(begun) != 0 {
+			t.Errorf("who tells others was told of %q after %v", got, time.Since(begun))
+		}
+		told("a", quietFor)
 		<-time.After(time.Hour)
 		select {
 		case tenant := <-grown:
