@@ -3,6 +3,7 @@ package profile
 import (
 	"encoding/binary"
 	"slices"
+	"unsafe"
 
 	"satchel/schemas"
 )
@@ -10,8 +11,8 @@ import (
 // MaxFilters is how many filters Masks takes at once.
 const MaxFilters = 8
 
-// maxMasked bounds the lists of filters whose masks are kept.
-const maxMasked = 32
+// maxMasked bounds the lists of several filters whose masks are kept, a byte a profile each.
+const maxMasked = 64
 
 // masked is the masks of a list of filters over the profiles known so far. Like
 // answer.allowed they are only ever appended to.
@@ -22,8 +23,12 @@ type masked struct {
 
 // Masks reports for every profile which of at most MaxFilters filters let it through, the
 // first in the lowest bit: the result has Len elements and MUST NOT be changed. Answers
-// are cached by the list of filters and extended when the dictionary has grown.
+// are cached by the list of filters and extended when the dictionary has grown; those of a
+// list of one are what Allowed keeps.
 func (d *Dict) Masks(filters []schemas.Filter) []uint8 {
+	if len(filters) == 1 {
+		return asBytes(d.Allowed(filters[0]))
+	}
 	var name []byte
 	for _, f := range filters {
 		conds := f.Conds()
@@ -49,13 +54,16 @@ func (d *Dict) Masks(filters []schemas.Filter) []uint8 {
 		conds := f.Conds()
 		a := d.cache.get(string(appendConds(nil, conds)), conds)
 		d.extend(a)
-		for i := from; i < len(d.profiles); i++ {
-			if a.allowed[i] {
-				m.masks[i] |= 1 << bit
-			}
+		for i, allowed := range asBytes(a.allowed[from:len(d.profiles)]) {
+			m.masks[from+i] |= allowed << bit
 		}
 	}
 	return m.masks[:len(d.profiles):len(d.profiles)]
+}
+
+// asBytes is b seen as bytes: true is 1, false 0.
+func asBytes(b []bool) []uint8 {
+	return unsafe.Slice((*uint8)(unsafe.Pointer(unsafe.SliceData(b))), len(b))
 }
 
 func (c *cache) masksOf(name string) *masked {

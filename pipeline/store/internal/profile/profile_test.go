@@ -160,3 +160,29 @@ func BenchmarkAllowed50kSessions(b *testing.B) {
 		d.Allowed(schemas.Where(schemas.Cond{Field: schemas.FieldLevel, Op: schemas.AtMost, Number: float64(i)}))
 	}
 }
+
+// BenchmarkMasks: as many principals take turns, each with six filters of its own that are
+// asked alone and in six lists.
+func BenchmarkMasks(b *testing.B) {
+	d := New()
+	for i := range 100_000 {
+		d.Intern(schemas.Facets{Kind: "memory", Session: fmt.Sprint(i)})
+	}
+	for _, principals := range []int{1, 8} {
+		for _, together := range []int{1, 4} {
+			b.Run(fmt.Sprintf("principals=%d/filters=%d", principals, together), func(b *testing.B) {
+				turn := 0
+				for b.Loop() {
+					for i := range 6 {
+						list := make([]schemas.Filter, together)
+						for j := range list {
+							list[j] = schemas.Where(schemas.Cond{Field: schemas.FieldLevel, Op: schemas.AtMost, Number: float64(turn%principals*6 + (i+j)%6)})
+						}
+						d.Masks(list)
+					}
+					turn++
+				}
+			})
+		}
+	}
+}
