@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math"
 
-	"golang.org/x/sync/errgroup"
-
 	"satchel/pipeline/scope"
 	"satchel/schemas"
 )
@@ -22,6 +20,7 @@ var ErrOrder = errors.New("changes are not in order of position")
 // changes in order that have ids, and vectors of Dimensions finite numbers.
 type Driver interface {
 	Index
+	Batch
 	// Dimensions is the length of every vector; it MUST NOT change between calls.
 	Dimensions() int
 }
@@ -91,8 +90,7 @@ func (v *Vectors) Search(ctx context.Context, s scope.Scope, q Query) (Result, e
 	return r, nil
 }
 
-// SearchEach is Search under each of the filters: one call of a driver that is a Batch,
-// else as many at the same time. See Batch.
+// SearchEach is Search under each of the filters, in one call of the driver. See Batch.
 func (v *Vectors) SearchEach(ctx context.Context, s scope.Scope, q Query, filters []schemas.Filter) ([]Result, error) {
 	if err := v.mayAsk(s, &q); err != nil {
 		return nil, fmt.Errorf("search vectors: %w", err)
@@ -108,11 +106,7 @@ func (v *Vectors) SearchEach(ctx context.Context, s scope.Scope, q Query, filter
 	if len(some) == 0 {
 		return results, nil
 	}
-	batch, ok := v.driver.(Batch)
-	if !ok {
-		batch = oneByOne{v.driver}
-	}
-	found, err := batch.SearchEach(ctx, s, q, some)
+	found, err := v.driver.SearchEach(ctx, s, q, some)
 	if err != nil {
 		return nil, fmt.Errorf("search vectors: %w", err)
 	}
@@ -120,23 +114,6 @@ func (v *Vectors) SearchEach(ctx context.Context, s scope.Scope, q Query, filter
 		results[i] = found[j]
 	}
 	return results, nil
-}
-
-// oneByOne makes a Batch of a driver that is none.
-type oneByOne struct{ Driver }
-
-func (d oneByOne) SearchEach(ctx context.Context, s scope.Scope, q Query, filters []schemas.Filter) ([]Result, error) {
-	results := make([]Result, len(filters))
-	all, ctx := errgroup.WithContext(ctx)
-	for i, f := range filters {
-		one := q
-		one.Filter = f
-		all.Go(func() (err error) {
-			results[i], err = d.Search(ctx, s, one)
-			return err
-		})
-	}
-	return results, all.Wait()
 }
 
 // mayAsk reports what a search may not ask for.

@@ -86,10 +86,7 @@ type Index struct {
 	tenants *tenantpool.Pool[*resident]
 }
 
-var (
-	_ vector.Driver = (*Index)(nil)
-	_ vector.Batch  = (*Index)(nil)
-)
+var _ vector.Driver = (*Index)(nil)
 
 // Open returns an index over the snapshots in cfg.Dir, which it creates.
 func Open(cfg Config) (*Index, error) {

@@ -114,10 +114,7 @@ type Index struct {
 	seen  seen.Positions
 }
 
-var (
-	_ vector.Driver = (*Index)(nil)
-	_ vector.Batch  = (*Index)(nil)
-)
+var _ vector.Driver = (*Index)(nil)
 
 // Open connects, checks the server's version and that the key may write, and creates the
 // collection and its indexes.

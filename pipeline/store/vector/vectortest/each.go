@@ -34,16 +34,12 @@ func each(t *suite) {
 		of := schemas.Where(schemas.Cond{Field: schemas.FieldKind, Op: schemas.In, Values: []string{string(k)}})
 		filters = append(filters, of, of.And(schemas.Where(schemas.Cond{Field: schemas.FieldLevel, Op: schemas.AtMost, Number: 1})), schemas.MatchNone(), schemas.MatchAll())
 	}
-	x, ok := t.x.(vector.Batch)
-	if !ok {
-		t.Fatal("vectors that search under no more than one filter")
-	}
 	for _, q := range []vector.Query{
 		{Vector: t.unit(1), Limit: 5}, {Vector: t.unit(1, 2, 1), Limit: 100}, {Vector: t.unit(0, 1), Limit: 0},
 		{Vector: t.unit(1, 1), Limit: 3, Axis: "strategy"}, {Vector: t.unit(), Limit: 3}, {Vector: t.unit(1), Limit: 3, Axis: "none"},
 	} {
 		for _, n := range []int{0, 1, 2, 5, len(filters)} {
-			got, err := x.SearchEach(t.Context(), s, q, filters[:n])
+			got, err := t.x.SearchEach(t.Context(), s, q, filters[:n])
 			if err != nil || len(got) != n {
 				t.Fatalf("%d results for %d filters, error %v", len(got), n, err)
 			}
@@ -56,9 +52,9 @@ func each(t *suite) {
 			}
 		}
 	}
-	_, noScope := x.SearchEach(t.Context(), scope.Scope{}, vector.Query{Vector: t.unit(1)}, filters)
-	_, tooMany := x.SearchEach(t.Context(), s, vector.Query{Vector: t.unit(1), Limit: vector.MaxLimit + 1}, filters)
-	if _, short := x.SearchEach(t.Context(), s, vector.Query{Vector: t.unit(1)[1:], Limit: 1}, filters); noScope == nil || tooMany == nil || !errors.Is(short, vector.ErrDimension) {
+	_, noScope := t.x.SearchEach(t.Context(), scope.Scope{}, vector.Query{Vector: t.unit(1)}, filters)
+	_, tooMany := t.x.SearchEach(t.Context(), s, vector.Query{Vector: t.unit(1), Limit: vector.MaxLimit + 1}, filters)
+	if _, short := t.x.SearchEach(t.Context(), s, vector.Query{Vector: t.unit(1)[1:], Limit: 1}, filters); noScope == nil || tooMany == nil || !errors.Is(short, vector.ErrDimension) {
 		t.Errorf("accepted: %v, %v, %v", noScope, tooMany, short)
 	}
 }

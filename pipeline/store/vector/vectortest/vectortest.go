@@ -25,7 +25,7 @@ type Features struct {
 type suite struct {
 	*testing.T
 	Features
-	x    vector.Index
+	x    *vector.Vectors
 	dims int
 }
 
