@@ -402,6 +402,35 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestErrorOfSeveralFilters: the error is the one that ended the others.
+func TestErrorOfSeveralFilters(t *testing.T) {
+	t.Parallel()
+	server := testenv.StartQdrantStandIn(t)
+	x, s := open(t, config(testenv.QdrantPlace{URL: server.URL, Collection: "c"})), system(t)
+	v := random(rand.New(rand.NewPCG(4, 4)))
+	long := vector.Doc{ID: "long", Position: 1, Chunks: []vector.Chunk{{Vector: v, Span: schemas.Span{End: 9}}, {Vector: v, Span: schemas.Span{Start: 9, End: 18}}}}
+	must(t, x.Apply(t.Context(), s, []vector.Change{{Position: 1, Put: &long}}, 1))
+	const filters = 4
+	var calls atomic.Int32
+	end := make(chan struct{})
+	defer close(end)
+	server.Set(testenv.StandInFaults{Before: func(method, _ string) error {
+		if method != "Get" { // of a long item's spans, one call a filter
+			return nil
+		}
+		if calls.Add(1) < filters {
+			<-end
+			return nil
+		}
+		return status.Error(codes.Internal, "a fault")
+	}})
+	results, err := x.SearchEach(t.Context(), s, vector.Query{Vector: v, Limit: 3}, slices.Repeat([]schemas.Filter{schemas.MatchAll()}, filters))
+	var told interface{ GRPCStatus() *status.Status }
+	if !errors.As(err, &told) || told.GRPCStatus().Code() != codes.Internal || errors.Is(err, context.Canceled) || results != nil {
+		t.Errorf("results %v, error %v", results, err)
+	}
+}
+
 func firstPut(log []vector.Change) int {
 	for i := range log {
 		if log[i].Put != nil && len(log[i].Put.Chunks) > 0 {

@@ -71,7 +71,10 @@ func (x *Index) SearchEach(ctx context.Context, s scope.Scope, q vector.Query, f
 			})
 		}
 	}
-	return results, all.Wait()
+	if err := all.Wait(); err != nil { // the first one's: those it cancels come after it
+		return nil, err
+	}
+	return results, nil
 }
 
 // spare is how many points are asked for beyond the limit, so that most ties at the limit
