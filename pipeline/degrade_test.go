@@ -49,7 +49,7 @@ func TestRetrieversDegrade(t *testing.T) {
 		"keyword down": {func(c *pipeline.Config) { c.Keyword = deafKeyword{c.Keyword} }, "keyword: ", []string{"vector", "graph"}, ""},
 		"vector down":  {func(c *pipeline.Config) { c.Vector = deafVector{c.Vector} }, "vector: ", []string{"keyword", "graph"}, ""},
 		"vector late": {func(c *pipeline.Config) {
-			c.Vector, c.Retrieval = lateVector{c.Vector}, 20*time.Millisecond
+			c.Vector, c.Retrieval = lateVector{c.Vector}, 2*time.Second
 		}, "vector: it was too late", []string{"keyword", "graph"}, ""},
 		"no vector": {func(c *pipeline.Config) { c.Vector = nil }, "", []string{"keyword", "graph"}, ""},
 		"both down": {func(c *pipeline.Config) {
