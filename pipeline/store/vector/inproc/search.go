@@ -115,18 +115,18 @@ func (v *view) boundary(n int) int {
 
 // collect joins what the scans found for a filter. An item that was removed meanwhile is
 // left out. The caller holds lock for reading.
-func (st *state) collect(axisName string, limit int, scans []*scan, filter int) vector.Result {
+func (s *state) collect(axisName string, limit int, scans []*scan, filter int) vector.Result {
 	var all moments
 	var found []candidate
-	for _, s := range scans {
-		all.merge(&s.best[filter].moments)
-		found = append(found, s.best[filter].top.items...)
+	for _, one := range scans {
+		all.merge(&one.best[filter].moments)
+		found = append(found, one.best[filter].top.items...)
 	}
 	slices.SortFunc(found, func(a, b candidate) int {
 		if c := cmp.Compare(b.score, a.score); c != 0 {
 			return c
 		}
-		return st.ids.Compare(a.item, b.item)
+		return s.ids.Compare(a.item, b.item)
 	})
 	r := vector.Result{N: int(all.n), Hits: make([]vector.Hit, 0, min(limit, len(found)))}
 	r.Mean, r.SD = all.result()
@@ -134,8 +134,8 @@ func (st *state) collect(axisName string, limit int, scans []*scan, filter int) 
 		if len(r.Hits) == limit {
 			break
 		}
-		if id := st.ids.ID(c.item); id != "" {
-			r.Hits = append(r.Hits, vector.Hit{ID: id, Score: c.score, Span: st.span(axisName, int(c.row))})
+		if id := s.ids.ID(c.item); id != "" {
+			r.Hits = append(r.Hits, vector.Hit{ID: id, Score: c.score, Span: s.span(axisName, int(c.row))})
 		}
 	}
 	return r
