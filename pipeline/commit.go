@@ -4,9 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 
+	"github.com/goccy/go-json"
 	"go.opentelemetry.io/otel/trace"
 
 	"satchel/pipeline/scope"
@@ -211,12 +211,12 @@ func (t *turn) contextPack(s scope.Scope, refs []schemas.ProvenanceRef) schemas.
 
 // batch makes the three drafts of the request.
 func (t *turn) batch(s scope.Scope, res *schemas.ContextResult) (eventlog.Batch, error) {
-	t.parts = parts{}
+	t.parts = &parts{}
 	attachment, err := t.parts.seal(res)
 	if err != nil {
 		return eventlog.Batch{}, fmt.Errorf("encode result: %w", err)
 	}
-	packed := t.draft(s, schemas.TypeContextPacked, t.drop.PackID, t.parts["pack"])
+	packed := t.draft(s, schemas.TypeContextPacked, t.drop.PackID, t.parts.pack)
 	packed.Attachment, packed.Refs = attachment, t.ids()
 	dropped, err := t.encode(s, schemas.TypeContextDropped, t.drop.ID, &t.audit)
 	if err != nil {

@@ -49,7 +49,7 @@ type turn struct {
 	drop        schemas.DropReport
 	audit       schemas.DropReport
 	filters     map[string]string
-	parts       parts
+	parts       *parts
 	last        []selection.Version // the session's last pack, where this one keeps to it
 	tool        string              // the item that a tool has just put out, shown as an extract
 	compacted   bool                // extracts may stand for items
@@ -80,7 +80,7 @@ func (e *Engine) Reply(ctx context.Context, s scope.Scope, req schemas.ContextRe
 	return body, nil
 }
 
-func (e *Engine) answer(ctx context.Context, s scope.Scope, req schemas.ContextRequest) (schemas.ContextResult, parts, error) {
+func (e *Engine) answer(ctx context.Context, s scope.Scope, req schemas.ContextRequest) (schemas.ContextResult, *parts, error) {
 	t, err := e.begin(s, &req)
 	if err != nil {
 		return schemas.ContextResult{}, nil, typed(ctx, err)
