@@ -18,6 +18,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -51,13 +52,33 @@ func binary(t *testing.T) string {
 	return bin
 }
 
+// room is the free disk, in bytes, without which these tests do not start: where it runs
+// out no store can acknowledge, and a test would fail on its deadline.
+const room = 2 << 30
+
 func TestMain(m *testing.M) {
 	testenv.ServeNATS()
+	if err := roomFor(os.TempDir()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	code := m.Run()
 	if bin, err := binaryOnce(); err == nil {
 		os.RemoveAll(filepath.Dir(bin))
 	}
 	os.Exit(code)
+}
+
+// roomFor returns an error where less than room is free on dir's disk.
+func roomFor(dir string) error {
+	var disk syscall.Statfs_t
+	if err := syscall.Statfs(dir, &disk); err != nil {
+		return fmt.Errorf("look at the disk of %s: %w", dir, err)
+	}
+	if free := disk.Bavail * uint64(disk.Bsize); free < room {
+		return fmt.Errorf("test/fault: %d MiB are free on the disk of %s, and these tests need %d", free>>20, dir, room>>20)
+	}
+	return nil
 }
 
 // node is a satchel up that is started and killed again and again on one folder.
