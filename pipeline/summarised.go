@@ -16,7 +16,7 @@ const refills = 3
 // build fills the pack, without summaries that say nothing but what it shows anyway, as
 // far as refills finds them.
 func (t *turn) build(req pack.Request, cs []candidate.Candidate) pack.Pack {
-	if !slices.ContainsFunc(cs, summarises) {
+	if !summarised(cs) {
 		return t.compose(req, cs)
 	}
 	for range refills {
@@ -39,7 +39,15 @@ func repeated(cs []candidate.Candidate, again map[int][]string) {
 	}
 }
 
-func summarises(c candidate.Candidate) bool { return c.Record.Kind == schemas.KindSummary && c.Kept() }
+// summarised reports whether summaries are among what may be shown.
+func summarised(cs []candidate.Candidate) bool {
+	for i := range cs { // candidates are large: none is copied
+		if cs[i].Record.Kind == schemas.KindSummary && cs[i].Kept() {
+			return true
+		}
+	}
+	return false
+}
 
 // repeats finds, of what is shown, the summaries whose every line another item shown says
 // word for word, and those items: the sources, or a summary that says more.

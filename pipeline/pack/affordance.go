@@ -30,7 +30,12 @@ const evidenceBytes = 2048
 
 // Rules suggest actions from patterns in the shown items; affordances.yaml says how one
 // is written. They are safe for concurrent use.
-type Rules struct{ list []rule }
+type Rules struct {
+	list       []rule
+	attributes bool    // an expression reads them
+	textual    ruleSet // rules whose each reads nothing but the text
+	texts      *evidence
+}
 
 type rule struct {
 	Type        string            `yaml:"type"`
@@ -89,7 +94,14 @@ func NewRules(name string, raw []byte) (*Rules, error) {
 			list = append(list, r)
 		}
 	}
-	return &Rules{list}, nil
+	r := &Rules{list: list, texts: newEvidence()}
+	for i := range list {
+		r.attributes = r.attributes || list[i].attributes
+		if list[i].each != nil && readsText(list[i].each) {
+			r.textual |= 1 << i // none for the 65th and later
+		}
+	}
+	return r, nil
 }
 
 func readRules(name string, raw []byte) ([]rule, error) {
@@ -187,10 +199,11 @@ func compileExpr(source string, env any, options ...expr.Option) (*vm.Program, e
 // pack suggests nothing.
 func (r *Rules) Afford(cs []candidate.Candidate, shown []int) []schemas.Affordance {
 	p := pattern{Shown: len(shown), Found: len(cs)}
-	causes := make([]cause, len(shown))
-	attributes := slices.ContainsFunc(r.list, func(x rule) bool { return x.attributes })
+	causes := make([]caused, len(shown))
+	machine := &vm.VM{}
 	for n, i := range shown {
-		causes[n] = causeOf(&cs[i], attributes)
+		causes[n].Candidate = &cs[i]
+		causes[n].held = r.texts.of(evidenceOf(&cs[i]), func() ruleSet { return r.judge(machine, &causes[n]) })
 		p.Best = max(p.Best, cs[i].Score)
 		if cs[i].Channels["keyword"].Score > 0 {
 			p.Words++
@@ -198,19 +211,50 @@ func (r *Rules) Afford(cs []candidate.Candidate, shown []int) []schemas.Affordan
 	}
 	out := []schemas.Affordance{}
 	for i := range r.list {
-		if a, ok := r.list[i].suggest(p, causes); ok {
+		if a, ok := r.suggest(machine, i, p, causes); ok {
 			out = append(out, a)
 		}
 	}
 	return out
 }
 
+// caused is a candidate that is shown and what the rules say of it.
+type caused struct {
+	*candidate.Candidate
+	held ruleSet // of the rules that read nothing but its text, those that hold
+	env  any     // the cause that it is, once a rule's machine needs it
+}
+
+// judge returns those of the textual rules that hold.
+func (r *Rules) judge(machine *vm.VM, c *caused) (held ruleSet) {
+	for i := range r.list {
+		if r.textual&(1<<i) != 0 && r.holds(machine, i, c) {
+			held |= 1 << i
+		}
+	}
+	return held
+}
+
+// holds runs rule i on an item.
+func (r *Rules) holds(machine *vm.VM, i int, c *caused) bool {
+	if c.env == nil {
+		c.env = causeOf(c.Candidate, r.attributes)
+	}
+	v, err := machine.Run(r.list[i].each, c.env)
+	return err == nil && v == true
+}
+
+// evidenceOf is what of an item's text the rules read.
+func evidenceOf(c *candidate.Candidate) string {
+	text := c.Record.Content.Text()
+	return text[:min(len(text), evidenceBytes)]
+}
+
 func causeOf(c *candidate.Candidate, attributes bool) cause {
 	r := &c.Record
-	text := r.Content.Text()
 	x := cause{
 		ID: r.ID, Kind: string(r.Kind), Type: string(r.Type), Category: r.Category, Speaker: r.Speaker, Role: r.Role, Source: r.Provenance.SourceURI,
-		Session: r.SessionID(), Score: c.Score, Tokens: c.Tokens, Text: strings.ToLower(text[:min(len(text), evidenceBytes)]),
+		Session: r.SessionID(), Score: c.Score, Tokens: c.Tokens, Text: strings.ToLower(evidenceOf(c)),
 	}
 	if attributes && len(r.Attributes) > 0 && json.Unmarshal(r.Attributes, &x.Attributes) != nil {
 		x.Attributes = nil
@@ -218,30 +262,35 @@ func causeOf(c *candidate.Candidate, attributes bool) cause {
 	return x
 }
 
-func (r *rule) suggest(p pattern, causes []cause) (schemas.Affordance, bool) {
-	a := schemas.Affordance{Type: r.Type, Description: r.Description}
-	machine := vm.VM{}
+func (r *Rules) suggest(machine *vm.VM, at int, p pattern, causes []caused) (schemas.Affordance, bool) {
+	rule := &r.list[at]
+	a := schemas.Affordance{Type: rule.Type, Description: rule.Description}
 	for i := range causes {
-		if r.each == nil {
+		if rule.each == nil {
 			break
 		}
-		if holds, err := machine.Run(r.each, causes[i]); err == nil && holds == true {
-			a.Items = append(a.Items, causes[i].ID)
+		held := causes[i].held&(1<<at) != 0
+		if r.textual&(1<<at) == 0 {
+			held = r.holds(machine, at, &causes[i])
+		}
+		if held {
+			a.Items = append(a.Items, causes[i].Record.ID)
 			p.Score = max(p.Score, causes[i].Score)
 		}
 	}
 	p.Items = len(a.Items)
-	if holds, err := machine.Run(r.when, p); err != nil || holds != true {
+	var env any = p
+	if holds, err := machine.Run(rule.when, env); err != nil || holds != true {
 		return a, false
 	}
-	confidence, err := machine.Run(r.confidence, p)
+	confidence, err := machine.Run(rule.confidence, env)
 	v, ok := confidence.(float64)
 	if err != nil || !ok || math.IsNaN(v) {
 		return a, false
 	}
 	a.Confidence = math.Round(1e4*min(max(v, 0), 1)) / 1e4
-	for name, program := range r.parameters {
-		v, err := machine.Run(program, p)
+	for name, program := range rule.parameters {
+		v, err := machine.Run(program, env)
 		if f, ok := v.(float64); ok {
 			v = math.Trunc(f*1e4) / 1e4
 			err = errors.Join(err, finite(f))

@@ -3,6 +3,7 @@ package pack
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"satchel/pipeline/candidate"
@@ -103,9 +104,11 @@ type work struct {
 	req      *Request
 	cs       []candidate.Candidate
 	part     []int8 // of each candidate, −1 for one that is dropped
-	kind     []schemas.SectionType
-	day      []string // the heading above an item of the memory section, "" for none
+	kind     []int8 // its place in sections
+	day      []day  // the one above an item of the memory section
 	fixed    fixedTexts
+	said     [parts]int         // tokens of fixed
+	heads    [len(sections)]int // tokens of the headings
 	limits   [parts]int
 	allotted [parts]int // limits before anything was chosen
 	held     int        // of req.Before, the first that are chosen
@@ -124,15 +127,18 @@ type work struct {
 
 func (b *Builder) plan(req *Request, cs []candidate.Candidate) *work {
 	w := &work{
-		b: b, req: req, cs: cs, part: make([]int8, len(cs)), kind: make([]schemas.SectionType, len(cs)), day: make([]string, len(cs)),
-		taken: make([]bool, len(cs)), runs: [2]covered{newCovered()},
+		b: b, req: req, cs: cs, part: make([]int8, len(cs)), kind: make([]int8, len(cs)), day: make([]day, len(cs)),
+		taken: make([]bool, len(cs)), dates: newDates(req.Counter, b.costs),
 	}
-	w.dates = newDates(w.count)
+	for at, section := range sections {
+		w.heads[at] = w.count(heading(section))
+	}
 	w.fixed = w.fixedTexts()
+	w.say()
 	var demand [parts]float64
-	demand[partUser] = float64(w.count(w.fixed.preamble) + w.count(w.fixed.user))
-	demand[partTask] = float64(w.count(w.fixed.task))
-	demand[partSafety] = float64(w.count(w.fixed.safety))
+	for part, tokens := range w.said {
+		demand[part] = float64(tokens)
+	}
 	for i := range cs {
 		w.part[i] = -1
 		w.render(i)
@@ -140,7 +146,7 @@ func (b *Builder) plan(req *Request, cs []candidate.Candidate) *work {
 			continue
 		}
 		w.part[i] = partRecall
-		if w.kind[i] == schemas.SectionTools {
+		if sections[w.kind[i]] == schemas.SectionTools {
 			w.part[i] = partTools
 		}
 		demand[w.part[i]] += float64(cs[i].Tokens + dayTokens)
@@ -152,7 +158,15 @@ func (b *Builder) plan(req *Request, cs []candidate.Candidate) *work {
 	}
 	w.limits = allot(req.Budget, b.shares.list(), demand)
 	w.trim()
+	w.say()
 	return w
+}
+
+// say counts the tokens of the fixed texts.
+func (w *work) say() {
+	w.said = [parts]int{
+		partUser: w.count(w.fixed.preamble) + w.count(w.fixed.user), partTask: w.count(w.fixed.task), partSafety: w.count(w.fixed.safety),
+	}
 }
 
 // render sets the text, the tokens and the place of candidate i. What policy denied
@@ -166,7 +180,7 @@ func (w *work) render(i int) {
 	if !ok {
 		info.Section = schemas.SectionMemory
 	}
-	w.kind[i] = info.Section
+	w.kind[i] = int8(slices.Index(sections[:], info.Section))
 	text, verbatim := body(&c.Record)
 	if c.Suspect {
 		text, verbatim = quoted(&c.Record), false
@@ -207,7 +221,7 @@ func (w *work) giveUp(n int) {
 // bare leaves what must be said when nothing else fits.
 func (w *work) bare() {
 	w.giveUp(len(w.chosen))
-	w.fixed = fixedTexts{}
+	w.fixed, w.said = fixedTexts{}, [parts]int{}
 }
 
 // mark drops what was not chosen.

@@ -1,9 +1,9 @@
 package pack
 
 import (
-	"container/heap"
+	"cmp"
 	"math"
-	"sort"
+	"slices"
 )
 
 // How a candidate is weighed: score, its session, and cost. Measured on labelled
@@ -69,7 +69,7 @@ func (w *work) place(standing []float64) {
 			rest.list = append(rest.list, w.priced(i, standing))
 		}
 	}
-	sort.Sort(rest)
+	slices.SortFunc(rest.list, rest.compare)
 	for n := range rest.list {
 		w.cs[rest.list[n].at].Place = len(w.chosen) + n + 1
 	}
@@ -126,21 +126,21 @@ func logit(score float64) float64 {
 
 // greedy takes candidates, best value first, while the pot of their part pays for them.
 func (w *work) greedy(standing []float64, pot func(part int8) int) {
-	queue := &byValue{cs: w}
-	onDay := map[string][]int{}
+	queue := &byValue{cs: w, list: make([]priced, 0, len(w.cs))}
+	onDay := make([][]int, len(w.dates.list))
 	for i := range w.cs {
 		if w.part[i] < 0 || w.taken[i] {
 			continue
 		}
 		queue.list = append(queue.list, w.priced(i, standing))
-		if day := w.day[i]; day != "" && !w.run(i).days[day] {
+		if day := w.day[i]; day != noDay && !w.run(i).has(day) {
 			onDay[day] = append(onDay[day], i)
 		}
 	}
-	heap.Init(queue)
+	queue.order()
 	done := make([]bool, len(w.cs))
-	for queue.Len() > 0 {
-		next := heap.Pop(queue).(priced)
+	for len(queue.list) > 0 {
+		next := queue.pop()
 		if done[next.at] {
 			continue
 		}
@@ -156,10 +156,10 @@ func (w *work) greedy(standing []float64, pot func(part int8) int) {
 		w.take(next.at, cost)
 		for _, i := range onDay[w.day[next.at]] {
 			if !done[i] {
-				heap.Push(queue, w.priced(i, standing))
+				queue.push(w.priced(i, standing))
 			}
 		}
-		delete(onDay, w.day[next.at])
+		onDay[w.day[next.at]] = nil
 	}
 }
 
@@ -168,7 +168,7 @@ func (w *work) cost(i int) int {
 	run := w.run(i)
 	cost := w.cs[i].Tokens + w.dates.cost(run, w.day[i])
 	if !run.sections[w.kind[i]] {
-		cost += w.count(heading(w.kind[i]))
+		cost += w.heads[w.kind[i]]
 	}
 	return cost
 }
@@ -185,9 +185,7 @@ func (w *work) left() int {
 // used is what each part takes.
 func (w *work) used() [parts]int {
 	used := w.spent
-	used[partUser] = w.count(w.fixed.preamble) + w.count(w.fixed.user)
-	used[partTask] = w.count(w.fixed.task)
-	used[partSafety] = w.count(w.fixed.safety)
+	used[partUser], used[partTask], used[partSafety] = w.said[partUser], w.said[partTask], w.said[partSafety]
 	return used
 }
 
@@ -235,21 +233,55 @@ type byValue struct {
 	list []priced
 }
 
-func (q *byValue) Len() int { return len(q.list) }
-
-func (q *byValue) Less(a, b int) bool {
-	if x, y := q.list[a], q.list[b]; x.value != y.value {
-		return x.value > y.value
+func (q *byValue) compare(x, y priced) int {
+	switch {
+	case x.value > y.value:
+		return -1
+	case x.value < y.value:
+		return 1
 	}
-	return q.cs.cs[q.list[a].at].Record.ID < q.cs.cs[q.list[b].at].Record.ID
+	return cmp.Compare(q.cs.cs[x.at].Record.ID, q.cs.cs[y.at].Record.ID)
 }
 
-func (q *byValue) Swap(a, b int) { q.list[a], q.list[b] = q.list[b], q.list[a] }
+func (q *byValue) push(x priced) {
+	at := len(q.list)
+	q.list = append(q.list, x)
+	for at > 0 {
+		above := (at - 1) / 2
+		if q.compare(q.list[above], x) <= 0 {
+			break
+		}
+		q.list[at], at = q.list[above], above
+	}
+	q.list[at] = x
+}
 
-func (q *byValue) Push(x any) { q.list = append(q.list, x.(priced)) }
-
-func (q *byValue) Pop() any {
-	last := q.list[len(q.list)-1]
+func (q *byValue) pop() priced {
+	first, last := q.list[0], q.list[len(q.list)-1]
 	q.list = q.list[:len(q.list)-1]
-	return last
+	if len(q.list) > 0 {
+		q.sift(0, last)
+	}
+	return first
+}
+
+// order makes a heap of the list.
+func (q *byValue) order() {
+	for at := len(q.list)/2 - 1; at >= 0; at-- {
+		q.sift(at, q.list[at])
+	}
+}
+
+// sift puts x where it belongs at or below a place.
+func (q *byValue) sift(at int, x priced) {
+	for below := 2*at + 1; below < len(q.list); below = 2*at + 1 {
+		if below+1 < len(q.list) && q.compare(q.list[below+1], q.list[below]) < 0 {
+			below++
+		}
+		if q.compare(x, q.list[below]) <= 0 {
+			break
+		}
+		q.list[at], at = q.list[below], below
+	}
+	q.list[at] = x
 }

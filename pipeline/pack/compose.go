@@ -125,7 +125,7 @@ func heading(section schemas.SectionType) string {
 // compose writes the text and counts its sections.
 func (w *work) compose() Pack {
 	var text strings.Builder
-	text.Grow(4096)
+	text.Grow(w.size())
 	p := Pack{Shown: make([]int, 0, len(w.chosen))}
 	user := Section{Type: schemas.SectionUser, Budget: w.limits[partUser], Reason: "the message of this turn"}
 	policy := Section{Type: schemas.SectionPolicy, Budget: 0, Reason: "how to read the pack"}
@@ -158,6 +158,16 @@ func (w *work) compose() Pack {
 	return p
 }
 
+// size is about how many bytes the text will have.
+func (w *work) size() int {
+	const perItem = 32 // its reference and its share of headings
+	n := len(w.fixed.preamble) + len(w.fixed.task) + len(w.fixed.safety) + len(w.fixed.user) + perItem*len(w.chosen)
+	for _, i := range w.chosen {
+		n += len(w.cs[i].Text)
+	}
+	return n
+}
+
 // sections of items, in the order in which they stand.
 var sections = [...]schemas.SectionType{schemas.SectionTools, schemas.SectionKnowledge, schemas.SectionMemory}
 
@@ -167,16 +177,16 @@ func (w *work) write(text *strings.Builder, p *Pack) []Section {
 	for n, kind := range sections {
 		out[n] = Section{Type: kind, Reason: "nothing was found for it"}
 	}
-	var at line
+	at := top()
 	for _, i := range w.sequence() {
-		s := &out[slices.Index(sections[:], w.kind[i])]
+		s := &out[w.kind[i]]
 		if len(s.Items) == 0 {
 			s.Reason = "best value of score against tokens, " + w.b.orders.of(s.Type).words()
 			if w.held > 0 {
 				s.Reason += " behind what stays of the last pack"
 			}
 		}
-		section, day := w.headings(&at, i)
+		section, day, tokens := w.headings(&at, i)
 		text.WriteString(section)
 		text.WriteString(day)
 		p.Shown = append(p.Shown, i)
@@ -184,7 +194,7 @@ func (w *work) write(text *strings.Builder, p *Pack) []Section {
 		text.WriteString(w.cs[i].Text)
 		text.WriteByte('\n')
 		s.Items = append(s.Items, i)
-		s.Tokens += w.count(section) + w.count(day) + w.cs[i].Tokens
+		s.Tokens += tokens + w.cs[i].Tokens
 		if len(p.Shown) > 999 { // a fourth digit is a token of its own
 			s.Tokens++
 		}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"satchel/pipeline/candidate"
@@ -19,6 +20,11 @@ type costs struct {
 
 	mu    sync.RWMutex
 	known map[costKey]int32
+	dates map[dateKey]date
+
+	// What a space before a text's first word adds to its tokens, by the word: each in the
+	// one slot its hash has, of which 8 bits are the tokens plus 128.
+	leads [maxLeads]atomic.Uint64
 }
 
 type costKey struct {
@@ -26,10 +32,41 @@ type costKey struct {
 	hash      [2]uint64
 }
 
-const maxCosts = 128 << 10
+type dateKey struct {
+	tokenizer string
+	day       int64
+}
+
+const (
+	maxCosts = 128 << 10
+	maxDates = 4 << 10
+	maxLeads = 4 << 10 // a power of two
+)
 
 func newCosts() *costs {
-	return &costs{seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, known: map[costKey]int32{}}
+	return &costs{
+		seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
+		known: map[costKey]int32{}, dates: map[dateKey]date{},
+	}
+}
+
+// date returns the headings of a day, in days since 1970.
+func (c *costs) date(by token.Counter, day int64) date {
+	key := dateKey{by.Name(), day}
+	c.mu.RLock()
+	d, ok := c.dates[key]
+	c.mu.RUnlock()
+	if ok {
+		return d
+	}
+	d = dateOf(day, func(text string) int { return c.count(by, text) })
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.dates) >= maxDates {
+		clear(c.dates)
+	}
+	c.dates[key] = d
+	return d
 }
 
 // count returns the tokens of text.
@@ -64,10 +101,25 @@ const storedTokenizer = "cl100k_base"
 func (c *costs) line(by token.Counter, cand *candidate.Candidate, body string, verbatim bool) int {
 	if verbatim && cand.Record.Tokens > 0 && by.Name() == storedTokenizer {
 		if end := firstWord(body); end > 0 {
-			return cand.Record.Tokens + c.count(by, " "+body[:end]) - c.count(by, body[:end])
+			return cand.Record.Tokens + c.lead(by, body[:end])
 		}
 	}
 	return c.count(by, " "+body+"\n")
+}
+
+// lead returns how many tokens a space before a word adds in the stored tokenizer.
+func (c *costs) lead(by token.Counter, word string) int {
+	const low, middle = 0xff, 128
+	hash := maphash.String(c.seeds[0], word)
+	slot := &c.leads[hash%maxLeads]
+	if kept := slot.Load(); kept&low != 0 && kept&^low == hash&^low {
+		return int(kept&low) - middle
+	}
+	more := by.Count(" "+word) - by.Count(word)
+	if more > -middle && more < middle {
+		slot.Store(hash&^low | uint64(more+middle))
+	}
+	return more
 }
 
 // firstWord returns the end of the letters that s begins with, or else where the first

@@ -1,86 +1,113 @@
 package pack
 
 import (
+	"slices"
 	"strings"
 	"time"
 
-	"satchel/schemas"
+	"satchel/pipeline/token"
 )
 
 // dates are the headings of days, "31 January 2026:". A year that the heading above has
 // said already is left out, and so is the mark of a heading, for one stands for every few
 // lines and its tokens are the items'.
 type dates struct {
-	count func(text string) int
-	known map[int64]string // day → heading with the year
-	days  map[string]date
+	by    token.Counter
+	costs *costs
+	known map[int64]day
+	list  []date // by day
 }
+
+// day is a day that stands over items of a pack, noDay none.
+type day int32
+
+const noDay day = 0
 
 // covered is what stands over a run of items already: sections, the headings of days,
 // with their years, and these years.
 type covered struct {
-	sections    map[schemas.SectionType]bool
-	days, years map[string]bool
-}
-
-func newCovered() covered {
-	return covered{map[schemas.SectionType]bool{}, map[string]bool{}, map[string]bool{}}
+	sections [len(sections)]bool
+	days     []bool // by day, as far as they are known
+	years    []int
 }
 
 type date struct {
-	year, short string // short has no year
-	cost        int    // tokens of short
-	more        int    // tokens the year adds
+	whole, short string // the heading with the year and without
+	year         int
+	cost         int // tokens of short
+	more         int // tokens the year adds
 }
 
-func newDates(count func(string) int) dates {
-	return dates{count: count, known: map[int64]string{}, days: map[string]date{}}
+func newDates(by token.Counter, costs *costs) dates {
+	return dates{by: by, costs: costs, known: map[int64]day{}, list: make([]date, 1)}
 }
 
-// day is the heading above the items of a day, with its year.
-func (d *dates) day(at time.Time) string {
-	number := at.Unix() / 86400
-	h, ok := d.known[number]
-	if !ok {
-		at = at.UTC()
-		h = at.Format("2 January 2006") + ":\n"
-		d.known[number] = h
-		x := date{year: at.Format("2006"), short: at.Format("2 January") + ":\n"}
-		x.cost = d.count(x.short)
-		x.more = d.count(h) - x.cost
-		d.days[h] = x
+// day is that of a time.
+func (d *dates) day(at time.Time) day {
+	number := at.Unix() / secondsOfDay
+	if at.Unix()%secondsOfDay < 0 {
+		number--
 	}
-	return h
+	known, ok := d.known[number]
+	if !ok {
+		known = day(len(d.list))
+		d.known[number] = known
+		d.list = append(d.list, d.costs.date(d.by, number))
+	}
+	return known
+}
+
+const secondsOfDay = 24 * 60 * 60
+
+// dateOf returns the headings of a day, given in days since 1970, as count finds them.
+func dateOf(number int64, count func(text string) int) date {
+	at := time.Unix(number*secondsOfDay, 0).UTC()
+	short := at.Format("2 January")
+	x := date{whole: at.Format("2 January 2006") + ":\n", short: short + ":\n", year: at.Year()}
+	x.cost = count(x.short)
+	x.more = count(x.whole) - x.cost
+	return x
 }
 
 // cost is what the heading adds to a run of items.
-func (d *dates) cost(c *covered, heading string) int {
-	if heading == "" || c.days[heading] {
+func (d *dates) cost(c *covered, at day) int {
+	if at == noDay || c.has(at) {
 		return 0
 	}
-	x := d.days[heading]
-	if c.years[x.year] {
+	x := &d.list[at]
+	if slices.Contains(c.years, x.year) {
 		return x.cost
 	}
 	return x.cost + x.more
 }
 
-func (d *dates) show(c *covered, heading string) {
-	if heading != "" {
-		c.days[heading] = true
-		c.years[d.days[heading].year] = true
+// has reports whether the heading of a day stands there.
+func (c *covered) has(at day) bool { return int(at) < len(c.days) && c.days[at] }
+
+func (d *dates) show(c *covered, at day) {
+	if at == noDay {
+		return
+	}
+	if len(c.days) < len(d.list) {
+		c.days = append(c.days, make([]bool, len(d.list)-len(c.days))...)
+	}
+	c.days[at] = true
+	if year := d.list[at].year; !slices.Contains(c.years, year) {
+		c.years = append(c.years, year)
 	}
 }
 
-// after returns the heading as it stands below another one, "" when it is the same.
-func (d *dates) after(last, heading string) string {
+// after returns the heading as it stands below another one and its tokens, "" when it is
+// the same.
+func (d *dates) after(last, at day) (heading string, tokens int) {
+	x := &d.list[at]
 	switch {
-	case heading == last:
-		return ""
-	case last != "" && d.days[last].year == d.days[heading].year:
-		return d.days[heading].short
+	case at == last:
+		return "", 0
+	case last != noDay && d.list[last].year == x.year:
+		return x.short, x.cost
 	}
-	return heading
+	return x.whole, x.cost + x.more
 }
 
 // dayHeading reports whether a line of a content would be read as the heading of a day.

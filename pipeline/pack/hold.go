@@ -1,10 +1,6 @@
 package pack
 
-import (
-	"slices"
-
-	"satchel/schemas"
-)
+import "slices"
 
 // How much of the session's last pack stays where it was.
 const (
@@ -28,13 +24,13 @@ func (w *work) stay(choice func()) {
 	w.giveUp(len(w.chosen))
 	w.spent, w.bytes, w.heavy = [parts]int{}, 0, nil
 	w.limits = w.allotted
-	w.runs = [2]covered{newCovered(), newCovered()}
-	var last line
+	w.runs = [2]covered{}
+	last := top()
 	for _, i := range w.req.Before[:n] {
 		w.take(i, w.next(&last, i))
 	}
 	w.held = n
-	w.runs[1] = newCovered() // what follows has headings of its own
+	w.runs[1] = covered{} // what follows has headings of its own
 	choice()
 }
 
@@ -49,7 +45,7 @@ func (w *work) run(i int) *covered {
 // holding returns how many items of the last pack stay: the most that may.
 func (w *work) holding() int {
 	best, tokens, worth, bytes := 0, 0, 0, 0
-	var last line
+	last := top()
 	var spent [parts]int
 	for n, i := range w.req.Before {
 		if i < 0 || w.part[i] < 0 {
@@ -75,28 +71,32 @@ func (w *work) holding() int {
 
 // line is where the text of items stands: below which headings.
 type line struct {
-	section schemas.SectionType
-	day     string
+	section int8 // in sections, −1 for none
+	day     day
 }
 
-// headings returns what stands before item i when it follows at.
-func (w *work) headings(at *line, i int) (section, day string) {
+// top is above all items.
+func top() line { return line{section: -1} }
+
+// headings returns what stands before item i when it follows at, and its tokens.
+func (w *work) headings(at *line, i int) (section, day string, tokens int) {
 	// Below the heading of a day, what has none would be read as of that day.
-	if w.kind[i] != at.section || w.day[i] == "" && at.day != "" {
-		section = heading(w.kind[i])
+	if w.kind[i] != at.section || w.day[i] == noDay && at.day != noDay {
+		section, tokens = heading(sections[w.kind[i]]), w.heads[w.kind[i]]
 		*at = line{section: w.kind[i]}
 	}
-	if w.day[i] != "" {
-		day = w.dates.after(at.day, w.day[i])
-		at.day = w.day[i]
+	if w.day[i] != noDay {
+		text, more := w.dates.after(at.day, w.day[i])
+		day, at.day = text, w.day[i]
+		tokens += more
 	}
-	return section, day
+	return section, day, tokens
 }
 
 // next returns the tokens of item i where the text is at, and moves on.
 func (w *work) next(at *line, i int) int {
-	section, day := w.headings(at, i)
-	return w.count(section) + w.count(day) + w.cs[i].Tokens
+	_, _, tokens := w.headings(at, i)
+	return tokens + w.cs[i].Tokens
 }
 
 // sequence is the chosen candidates in the order of the text: what stays where it was, the
@@ -106,8 +106,8 @@ func (w *work) sequence() []int {
 	held := w.chosen[:min(w.held, len(w.chosen))]
 	out := append(make([]int, 0, len(w.chosen)), held...)
 	var rest [2][]int
-	for _, kind := range sections {
-		for _, i := range w.shown(kind) {
+	for kind := range sections {
+		for _, i := range w.shown(int8(kind)) {
 			if run := w.run(i); !slices.Contains(held, i) && run == &w.runs[1] {
 				rest[0] = append(rest[0], i)
 			} else if run == &w.runs[0] {

@@ -102,15 +102,15 @@ func (o Order) words() string {
 	return "in order of score"
 }
 
-// shown returns the chosen candidates in the order of the text.
-func (w *work) shown(section schemas.SectionType) []int {
+// shown returns the chosen candidates of one of sections in the order of the text.
+func (w *work) shown(section int8) []int {
 	var out []int
 	for i := range w.cs {
 		if w.taken[i] && w.kind[i] == section {
 			out = append(out, i)
 		}
 	}
-	switch w.b.orders.of(section) {
+	switch w.b.orders.of(sections[section]) {
 	case OrderTime:
 		slices.SortStableFunc(out, w.byTime)
 	case OrderEdges:

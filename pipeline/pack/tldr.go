@@ -32,7 +32,8 @@ type sentence struct {
 	place, item int
 	text        string
 	score       float64
-	words       map[string]bool
+	words       []int32 // by number, each once
+	wanted      int     // the first of them that the query has
 }
 
 // summarise picks the sentences that say most about the query and least that was said,
@@ -43,7 +44,8 @@ func (b *Builder) summarise(req *Request, cs []candidate.Candidate, shown []int)
 	if b.sentences < 0 || len(shown) == 0 {
 		return out
 	}
-	chosen := pick(readable(cs, shown), wordsOf(req.Query), b.sentences)
+	words := newVocabulary(req.Query)
+	chosen := pick(words.readable(cs, shown), words, b.sentences)
 	slices.SortStableFunc(chosen, func(x, y sentence) int { return x.place - y.place })
 	texts := make([]string, len(chosen))
 	for i, s := range chosen {
@@ -58,7 +60,7 @@ func (b *Builder) summarise(req *Request, cs []candidate.Candidate, shown []int)
 
 // readable are the sentences of the best shown items that can be quoted. The place
 // keeps sentences of one item in their order.
-func readable(cs []candidate.Candidate, shown []int) []sentence {
+func (v *vocabulary) readable(cs []candidate.Candidate, shown []int) []sentence {
 	best := slices.Clone(shown)
 	slices.Sort(best) // candidates are in the order of their scores
 	var out []sentence
@@ -70,7 +72,9 @@ func readable(cs []candidate.Candidate, shown []int) []sentence {
 			if len(text) < shortest || len(text) > longest || question || strings.Contains(text, redactedMark) {
 				continue
 			}
-			out = append(out, sentence{slices.Index(shown, i)*tldrPerItem + n, i, text, cs[i].Score, wordsOf(text)})
+			s := sentence{place: slices.Index(shown, i)*tldrPerItem + n, item: i, text: text, score: cs[i].Score}
+			s.words, s.wanted = v.of(text)
+			out = append(out, s)
 			if n++; n >= tldrPerItem {
 				break
 			}
@@ -80,18 +84,19 @@ func readable(cs []candidate.Candidate, shown []int) []sentence {
 }
 
 // pick takes at most n sentences, each the best beside those taken before.
-func pick(from []sentence, wanted map[string]bool, n int) []sentence {
+func pick(from []sentence, words *vocabulary, n int) []sentence {
 	var chosen []sentence
-	said, cited := map[string]bool{}, map[int]bool{}
+	said, gone, cited := make([]bool, len(words.seen)), make([]bool, len(from)), map[int]bool{}
 	for len(chosen) < n {
 		best, value := -1, 0.0
 		for i := range from {
 			s := &from[i]
-			if s.words == nil {
+			if gone[i] {
 				continue
 			}
-			v := s.score + coverWeight*share(wanted, func(w string) bool { return s.words[w] && !said[w] }) -
-				repeatWeight*share(s.words, func(w string) bool { return said[w] })
+			known := heard(s.words[:s.wanted], said)
+			v := s.score + coverWeight*share(s.wanted-known, words.wanted) -
+				repeatWeight*share(known+heard(s.words[s.wanted:], said), len(s.words))
 			if cited[s.item] {
 				v -= sameWeight
 			}
@@ -103,31 +108,35 @@ func pick(from []sentence, wanted map[string]bool, n int) []sentence {
 			break
 		}
 		s := from[best]
-		from[best].words = nil
+		gone[best] = true
 		if slices.ContainsFunc(chosen, func(c sentence) bool { return c.text == s.text }) {
 			continue
 		}
 		chosen = append(chosen, s)
 		cited[s.item] = true
-		for w := range s.words {
+		for _, w := range s.words {
 			said[w] = true
 		}
 	}
 	return chosen
 }
 
-// share is the part of the words for which is holds.
-func share(words map[string]bool, is func(string) bool) float64 {
-	if len(words) == 0 {
-		return 0
-	}
+// heard is how many of the words were said.
+func heard(list []int32, said []bool) int {
 	n := 0
-	for w := range words {
-		if is(w) {
+	for _, w := range list {
+		if said[w] {
 			n++
 		}
 	}
-	return float64(n) / float64(len(words))
+	return n
+}
+
+func share(n, of int) float64 {
+	if of == 0 {
+		return 0
+	}
+	return float64(n) / float64(of)
 }
 
 // sayable is the text of an item that can be quoted: not JSON, not code, not a
@@ -143,14 +152,65 @@ func sayable(c *candidate.Candidate) string {
 	return text
 }
 
-// wordsOf are the words of a text that carry its meaning: of four letters or more, a
-// number, or in a script whose words are short.
-func wordsOf(text string) map[string]bool {
-	out := map[string]bool{}
-	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
-		if len(w) > 3 || w[0] >= '0' && w[0] <= '9' {
-			out[w] = true
+// vocabulary numbers the words of texts that carry their meaning: of four letters or more, a
+// number, or in a script whose words are short. The first numbers are the query's.
+type vocabulary struct {
+	numbers map[string]int32
+	wanted  int   // words of the query
+	seen    []int // by number, the last text with it
+	texts   int
+	list    []int32
+}
+
+func newVocabulary(query string) *vocabulary {
+	v := &vocabulary{numbers: make(map[string]int32, 128), list: make([]int32, 0, 512)}
+	all, _ := v.of(query)
+	v.wanted = len(all)
+	return v
+}
+
+// of returns the words of a text, each once, first those of the query, and how many
+// these are.
+func (v *vocabulary) of(text string) (all []int32, wanted int) {
+	v.texts++
+	from := len(v.list)
+	text = strings.ToLower(text)
+	start := -1
+	for i, r := range text {
+		switch in := unicode.IsLetter(r) || unicode.IsDigit(r); {
+		case in && start < 0:
+			start = i
+		case !in && start >= 0:
+			v.add(text[start:i])
+			start = -1
 		}
 	}
-	return out
+	if start >= 0 {
+		v.add(text[start:])
+	}
+	all = slices.Clip(v.list[from:])
+	for i, w := range all {
+		if int(w) < v.wanted {
+			all[i], all[wanted] = all[wanted], w
+			wanted++
+		}
+	}
+	return all, wanted
+}
+
+// add puts a word into the list, unless it is there from the same text.
+func (v *vocabulary) add(w string) {
+	if len(w) <= 3 && (w[0] < '0' || w[0] > '9') {
+		return
+	}
+	number, ok := v.numbers[w]
+	if !ok {
+		number = int32(len(v.seen))
+		v.numbers[w] = number
+		v.seen = append(v.seen, 0)
+	}
+	if v.seen[number] != v.texts {
+		v.seen[number] = v.texts
+		v.list = append(v.list, number)
+	}
 }

@@ -1,0 +1,188 @@
+package pack
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"satchel/pipeline/candidate"
+	"satchel/pipeline/token"
+	"satchel/schemas"
+)
+
+// wordSet is what a vocabulary holds of a text, as a set.
+func wordSet(text string) map[string]bool {
+	out := map[string]bool{}
+	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		if len(w) > 3 || w[0] >= '0' && w[0] <= '9' {
+			out[w] = true
+		}
+	}
+	return out
+}
+
+// pickBySets is pick with sets of words instead of their numbers.
+func pickBySets(from []sentence, query string, n int) (texts []string) {
+	said, cited, gone := map[string]bool{}, map[int]bool{}, map[int]bool{}
+	part := func(words map[string]bool, is func(string) bool) float64 {
+		hits := 0
+		for w := range words {
+			if is(w) {
+				hits++
+			}
+		}
+		return share(hits, len(words))
+	}
+	for len(texts) < n && len(gone) < len(from) {
+		best, value := -1, 0.0
+		for i, s := range from {
+			if gone[i] {
+				continue
+			}
+			its := wordSet(s.text)
+			v := s.score + coverWeight*part(wordSet(query), func(w string) bool { return its[w] && !said[w] }) -
+				repeatWeight*part(its, func(w string) bool { return said[w] })
+			if cited[s.item] {
+				v -= sameWeight
+			}
+			if best < 0 || v > value {
+				best, value = i, v
+			}
+		}
+		gone[best] = true
+		if slices.Contains(texts, from[best].text) {
+			continue
+		}
+		texts = append(texts, from[best].text)
+		cited[from[best].item] = true
+		for w := range wordSet(from[best].text) {
+			said[w] = true
+		}
+	}
+	return texts
+}
+
+// TestPickBySets holds the numbered words to what sets of them say.
+func TestPickBySets(t *testing.T) {
+	t.Parallel()
+	piece := rapid.SampledFrom([]string{"garden", "Garden", "harbour", "the", "14", "1", "Äpfel", "日本", "日本語", "a", "\xff", "lost", "İstanbul", "don't", "2x"})
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.Custom(func(t *rapid.T) string {
+			return strings.Join(rapid.SliceOfN(piece, 0, 8).Draw(t, "words"), rapid.SampledFrom([]string{" ", ", ", ""}).Draw(t, "glue"))
+		})
+		query := text.Draw(t, "query")
+		v := newVocabulary(query)
+		var from []sentence
+		for i, words := range rapid.SliceOfN(text, 0, 12).Draw(t, "sentences") {
+			s := sentence{item: i / 2, text: words, score: float64(i%5) / 10}
+			s.words, s.wanted = v.of(words)
+			from = append(from, s)
+		}
+		n := rapid.IntRange(0, 6).Draw(t, "n")
+		var got []string
+		for _, s := range pick(slices.Clone(from), v, n) {
+			got = append(got, s.text)
+		}
+		if d := cmp.Diff(pickBySets(from, query, n), got); d != "" {
+			t.Fatalf("(-sets +numbers):\n%s", d)
+		}
+	})
+}
+
+// TestQueueIsSorted takes from the queue what a sort says is next, whatever is put in
+// between.
+func TestQueueIsSorted(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		cs := make([]candidate.Candidate, 16)
+		for i := range cs {
+			cs[i].Record.ID = string(rune('a' + i*7%16))
+		}
+		item := rapid.Custom(func(t *rapid.T) priced {
+			return priced{rapid.IntRange(0, 15).Draw(t, "at"), float64(rapid.IntRange(0, 4).Draw(t, "value"))}
+		})
+		q := &byValue{cs: &work{cs: cs}, list: rapid.SliceOf(item).Draw(t, "list")}
+		held := slices.Clone(q.list)
+		q.order()
+		for len(held) > 0 {
+			if rapid.IntRange(0, 2).Draw(t, "push") == 0 {
+				x := item.Draw(t, "pushed")
+				q.push(x)
+				held = append(held, x)
+			}
+			slices.SortFunc(held, q.compare)
+			if got := q.pop(); got != held[0] {
+				t.Fatalf("%v, want %v", got, held[0])
+			}
+			held = held[1:]
+		}
+	})
+}
+
+// TestDayHeadings names the days of times on both sides of 1970, first and again.
+func TestDayHeadings(t *testing.T) {
+	t.Parallel()
+	counter, err := token.New("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCosts()
+	for range 2 {
+		d := newDates(counter, c)
+		for _, at := range []time.Time{
+			time.Date(2026, 1, 31, 23, 59, 59, 0, time.UTC), time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC), time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC),
+			time.Date(1969, 12, 31, 12, 0, 0, 0, time.UTC), time.Date(1969, 12, 31, 0, 0, 0, 0, time.UTC), time.Date(1900, 2, 28, 23, 0, 0, 0, time.FixedZone("", -7200)),
+		} {
+			want := at.UTC().Format("2 January 2006") + ":\n"
+			got, tokens := d.after(noDay, d.day(at))
+			if got != want || tokens != counter.Count(want) {
+				t.Errorf("%v: %q of %d tokens, want %q of %d", at, got, tokens, want, counter.Count(want))
+			}
+		}
+	}
+}
+
+// TestRulesAskedAgain holds rules that remember to rules that were never asked.
+func TestRulesAskedAgain(t *testing.T) {
+	t.Parallel()
+	own := []byte(`rules:
+  - type: lost
+    each: text contains "lost" and score > 0.4
+    confidence: score
+  - type: long
+    each: not (text contains "green") or text matches "[0-9]+"
+    confidence: 0.1 * items
+  - type: code
+    each: kind == "code" and tokens > 5
+    confidence: "0.5"
+`)
+	fresh := func(t *rapid.T) *Rules {
+		r, err := NewRules("own.yaml", own)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	text := rapid.SampledFrom([]string{"the test failed", "A Test broke, 14 lost", "green", "flaky selector", "OUTAGE", "", strings.Repeat("x", evidenceBytes) + "critical"})
+	rapid.Check(t, func(t *rapid.T) {
+		asked := fresh(t)
+		for range 3 {
+			cs := make([]candidate.Candidate, rapid.IntRange(0, 5).Draw(t, "n"))
+			shown := make([]int, len(cs))
+			for i := range cs {
+				shown[i] = i
+				cs[i].Score, cs[i].Tokens = rapid.Float64Range(0, 1).Draw(t, "score"), rapid.IntRange(0, 9).Draw(t, "tokens")
+				cs[i].Record.Kind = rapid.SampledFrom([]schemas.Kind{schemas.KindMemory, schemas.KindCode}).Draw(t, "kind")
+				cs[i].Record.Content = schemas.TextContent(text.Draw(t, "text"))
+			}
+			if d := cmp.Diff(fresh(t).Afford(cs, shown), asked.Afford(cs, shown)); d != "" {
+				t.Fatalf("(-new +asked):\n%s", d)
+			}
+		}
+	})
+}
