@@ -24,7 +24,7 @@ type benchCmd struct {
 	Runs     int    `help:"Runs of each measurement; their median counts." default:"3"`
 	Rate     int    `help:"Events a second beside the loaded requests." default:"1000"`
 	Seed     uint64 `help:"Seed of the corpus." default:"1"`
-	Profile  string `help:"Folder for CPU profiles of ingest and of idle requests, for go tool pprof." type:"path"`
+	Profile  string `help:"Folder for CPU profiles of ingest, of idle and of loaded requests, for go tool pprof." type:"path"`
 	Servers  bool   `help:"Use the servers that the settings name for log, items, graph and vectors, in a place of its own that is dropped afterwards; without it the embedded engines."`
 	Beside   bool   `help:"Measure each size on the embedded engines and then on the servers, and print the ratio of each figure and each stage."`
 	Text     bool   `name:"natural" help:"Questions of 8 to 14 words with frequent ones among them, instead of 3 to 6 rarer ones."`
@@ -135,12 +135,13 @@ func (c *benchCmd) measure(ctx context.Context, a *app, size int, servers bool) 
 	steps := []struct {
 		name string
 		run  func(context.Context) error
-	}{{"ingest", b.ingest}, {"", b.settle}, {"idle", b.idle}, {"", b.searchable}, {"", b.loaded}, {"", b.restart}}
+	}{{"ingest", b.ingest}, {"", b.settle}, {"idle", b.idle}, {"", b.searchable}, {"loaded", b.loaded}, {"", b.restart}}
 	for _, step := range steps {
 		if err := b.profiled(step.name, func() error { return step.run(ctx) }); err != nil {
 			return r, err
 		}
 	}
+	analyse()
 	return b.r, nil
 }
 
