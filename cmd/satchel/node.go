@@ -32,7 +32,8 @@ import (
 type node struct {
 	*stores
 	server     *embedded.Server // nil with an external NATS
-	nc         *nats.Conn
+	nc         *nats.Conn // of what the worker reads and writes
+	front      *nats.Conn // of requests and their replies, which do not wait behind the streams
 	conn       js.JetStream
 	dead       *jetstream.DeadLetters
 	engine     *pipeline.Engine
@@ -110,14 +111,17 @@ func (a *app) openTransport(ctx context.Context, n *node, o nodeOptions, logger 
 		}
 		n.server, cfg.InProcess = server, server.InProcess()
 	}
-	nc, err := jetstream.Connect(ctx, cfg, logger)
+	var err error
+	if n.nc, err = jetstream.Connect(ctx, cfg, logger); err == nil {
+		cfg.Name = "satchel service"
+		n.front, err = jetstream.Connect(ctx, cfg, logger)
+	}
 	if err != nil {
 		if err = explainNATS(a.NATSURL, err); errors.Is(err, errNobody) {
 			return fmt.Errorf("NATS at %s: %w", mask(a.NATSURL), errAbsent)
 		}
 		return err
 	}
-	n.nc = nc
 	return nil
 }
 
@@ -201,7 +205,7 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	if err != nil {
 		return err
 	}
-	n.services, err = jetstream.Serve(ctx, n.nc, conn, jetstream.ServiceConfig{Workers: a.Pool, Streams: a.streamConfig(n.nc), Log: logger,
+	n.services, err = jetstream.Serve(ctx, n.front, conn, jetstream.ServiceConfig{Workers: a.Pool, Streams: a.streamConfig(n.nc), Log: logger,
 		Extract: func(ctx context.Context, carrier jetstream.HeaderCarrier) context.Context {
 			return propagation.TraceContext{}.Extract(ctx, carrier)
 		}}, slices.Concat(endpoints(n.worker.Service, n.desk, n.engine, gate, n.draining), []jetstream.Endpoint{n.storeEndpoint()}, roleEndpoints(n.worker.Service, crew, played)))
@@ -368,8 +372,10 @@ func (n *node) stop(ctx context.Context) error {
 	if n.policy != nil {
 		n.policy.stop()
 	}
-	if n.nc != nil {
-		errs = append(errs, jetstream.Drain(ctx, n.nc))
+	for _, nc := range []*nats.Conn{n.front, n.nc} {
+		if nc != nil {
+			errs = append(errs, jetstream.Drain(ctx, nc))
+		}
 	}
 	if n.stores != nil {
 		errs = append(errs, n.stores.close())

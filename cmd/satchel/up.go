@@ -204,7 +204,7 @@ func (n *node) awaitResumed(ctx context.Context) {
 }
 
 func (n *node) ready() error {
-	if !n.nc.IsConnected() {
+	if !n.nc.IsConnected() || !n.front.IsConnected() {
 		return errors.New("NATS is not connected")
 	}
 	return n.worker.Ready()
