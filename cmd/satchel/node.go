@@ -32,8 +32,8 @@ import (
 type node struct {
 	*stores
 	server     *embedded.Server // nil with an external NATS
-	nc         *nats.Conn // of what the worker reads and writes
-	front      *nats.Conn // of requests and their replies, which do not wait behind the streams
+	nc         *nats.Conn       // of what the worker reads and writes
+	front      *nats.Conn       // of requests and their replies, which do not wait behind the streams
 	conn       js.JetStream
 	dead       *jetstream.DeadLetters
 	engine     *pipeline.Engine
