@@ -18,12 +18,18 @@ func (k kernel) g(terms int32) float64 {
 	return min(1, k.damping/float64(terms))
 }
 
-// smooth writes K(raw) of each index into out.
-func (k kernel) smooth(p *pool, raw, out []float64) {
-	root := make([]float64, len(p.ids))
-	for i := range root {
-		root[i] = math.Sqrt(k.g(p.terms[i]))
+// root writes √g of each index into p.roots.
+func (k kernel) root(p *pool) {
+	p.roots = lengthen(p.roots, len(p.ids))
+	for i := range p.ids {
+		p.roots[i] = math.Sqrt(k.g(p.terms[i]))
 	}
+}
+
+// smooth returns K(raw) of each index, until it is called again; p.roots is current.
+func (k kernel) smooth(p *pool, raw []float64) []float64 {
+	p.smoothed = lengthen(p.smoothed, len(p.ids))
+	root, out := p.roots, p.smoothed
 	for i := range p.ids {
 		v := raw[i]
 		if list := p.near[i]; len(list) > 0 {
@@ -39,6 +45,7 @@ func (k kernel) smooth(p *pool, raw, out []float64) {
 		}
 		out[i] = v
 	}
+	return out
 }
 
 // spread estimates the moments of K(S) over the tenant from those of S, taking the
@@ -49,6 +56,7 @@ func (k kernel) smooth(p *pool, raw, out []float64) {
 //	var K  = sd²·(1 + E[B] + rho·(2E[A] + E[A²] − E[B])) + mean²·var A
 //
 // The last term is there because turns of different length take differently much.
+// p.roots is current.
 func (k kernel) spread(p *pool, rho, mean, sd float64) (meanK, sdK float64) {
 	var n, sumA, squareA, sumB float64
 	for i := range p.ids {
@@ -58,9 +66,9 @@ func (k kernel) spread(p *pool, rho, mean, sd float64) (meanK, sdK float64) {
 		g := k.g(p.terms[i])
 		a, b := 0.0, 0.0
 		for _, other := range p.near[i] {
-			w := g * k.far * math.Sqrt(k.g(p.terms[other.at]))
+			w := g * k.far * p.roots[other.at]
 			if other.offset == 1 || other.offset == -1 {
-				w = g * k.near * math.Sqrt(k.g(p.terms[other.at]))
+				w = g * k.near * p.roots[other.at]
 			}
 			a += w
 			b += w * w
@@ -82,13 +90,14 @@ func (k kernel) spread(p *pool, rho, mean, sd float64) (meanK, sdK float64) {
 // query.
 func (p *pool) fuse(k kernel, q *weighing) {
 	clear(p.fused)
-	smoothed := make([]float64, len(p.ids))
+	k.root(p)
 	for _, c := range p.channels {
-		k.smooth(p, c.raw, smoothed)
+		smoothed := k.smooth(p, c.raw)
 		mean, sd := k.spread(p, correlation(c.name), c.found.Mean, deviation(c.found.SD))
+		weight := q.of(c.name) * c.weight
 		for i := range p.ids {
 			c.z[i] = (smoothed[i] - mean) / sd
-			p.fused[i] += q.of(c.name) * c.weight * q.damped(c.name, c.z[i])
+			p.fused[i] += weight * q.damped(c.name, c.z[i])
 		}
 	}
 }

@@ -28,7 +28,7 @@ type neighbour struct {
 }
 
 // pool is the items under consideration, held as columns: index i means the same
-// item everywhere.
+// item everywhere. It is used again from query to query.
 type pool struct {
 	ids      []string
 	index    map[string]int32
@@ -41,10 +41,42 @@ type pool struct {
 	record   []*schemas.Record
 	fused    []float64
 	cues     []float64
+
+	indexes  []int32     // what all returned last
+	places   []place     // of the rows that around returned last
+	lists    []neighbour // what near leads to
+	smoothed []float64   // of one channel
+	roots    []float64   // by index: see kernel
 }
 
 func newPool(n int) *pool {
 	return &pool{index: make(map[string]int32, n), ids: make([]string, 0, n), spans: map[int32]schemas.Span{}}
+}
+
+// reset empties p for another query. Nothing of an item stays in it.
+func (p *pool) reset() {
+	for _, c := range p.channels {
+		*c = channel{raw: c.raw[:0], known: c.known[:0], rank: c.rank[:0], z: c.z[:0]}
+	}
+	clear(p.ids)
+	clear(p.index)
+	clear(p.spans)
+	clear(p.record)
+	p.ids, p.channels, p.distance, p.recent = p.ids[:0], p.channels[:0], p.distance[:0], p.recent[:0]
+	p.near, p.terms, p.record, p.fused, p.cues = p.near[:0], p.terms[:0], p.record[:0], p.fused[:0], p.cues[:0]
+}
+
+// open adds an empty channel.
+func (p *pool) open(name string, weight float64, f Found) *channel {
+	n := len(p.channels)
+	if n < cap(p.channels) && p.channels[:n+1][n] != nil {
+		p.channels = p.channels[:n+1]
+	} else {
+		p.channels = append(p.channels, &channel{})
+	}
+	c := p.channels[n]
+	c.name, c.weight, c.found = name, weight, f
+	return c
 }
 
 // add returns the index of id, making a place for it.
@@ -76,11 +108,14 @@ func (p *pool) grow() {
 	p.cues = lengthen(p.cues, n)
 }
 
-// lengthen returns s with at least n elements; new ones are zero, because nothing is
-// ever taken off a column.
+// lengthen returns s with at least n elements; new ones are zero.
 func lengthen[T any](s []T, n int) []T {
+	if n <= len(s) {
+		return s
+	}
 	if n <= cap(s) {
-		return s[:max(n, len(s))]
+		clear(s[len(s):n])
+		return s[:n]
 	}
 	out := make([]T, n, 2*n)
 	copy(out, s)
@@ -101,14 +136,14 @@ func (p *pool) take(name string, weight float64, f Found) {
 		}
 		return
 	}
-	c := &channel{name: name, weight: weight, found: f}
-	p.channels = append(p.channels, c)
-	for _, h := range f.Hits {
-		p.add(h.ID)
+	c := p.open(name, weight, f)
+	at := make([]int32, len(f.Hits))
+	for rank := range f.Hits {
+		at[rank] = p.add(f.Hits[rank].ID)
 	}
 	p.grow()
-	for rank, h := range f.Hits {
-		i := p.index[h.ID]
+	for rank := range f.Hits {
+		h, i := &f.Hits[rank], at[rank]
 		c.raw[i], c.known[i], c.rank[i] = h.Score, true, int32(rank+1)
 		if h.Span.End > h.Span.Start {
 			p.spans[i] = h.Span
@@ -117,15 +152,16 @@ func (p *pool) take(name string, weight float64, f Found) {
 }
 
 // first fuses what the retrievers returned, weighed for the query and without
-// neighbours, and returns the indexes best first. A score that is not known counts as the channel's worst hit.
-func (p *pool) first(q *weighing) []int32 {
+// neighbours, and returns the indexes of the n best, best first, until the next call of
+// all. A score that is not known counts as the channel's worst hit.
+func (p *pool) first(q *weighing, n int) []int32 {
 	p.grow()
 	for _, c := range p.channels {
 		worst := c.found.Mean
 		if n := len(c.found.Hits); n > 0 && !c.found.Complete {
 			worst = c.found.Hits[n-1].Score
 		}
-		sd := deviation(c.found.SD)
+		sd, weight := deviation(c.found.SD), q.of(c.name)*c.weight
 		for i := range p.ids {
 			v := worst
 			if c.known[i] {
@@ -133,29 +169,68 @@ func (p *pool) first(q *weighing) []int32 {
 			} else if c.found.Complete {
 				v = 0
 			}
-			p.fused[i] += q.of(c.name) * c.weight * (v - c.found.Mean) / sd
+			p.fused[i] += weight * (v - c.found.Mean) / sd
 		}
 	}
-	return p.order(p.all())
+	return p.best(p.all(), n)
 }
 
+// all returns every index, until it is called again.
 func (p *pool) all() []int32 {
-	out := make([]int32, len(p.ids))
-	for i := range out {
-		out[i] = int32(i)
+	p.indexes = p.indexes[:0]
+	for i := range p.ids {
+		p.indexes = append(p.indexes, int32(i))
 	}
-	return out
+	return p.indexes
+}
+
+// compare orders indexes by fused score, best first, ties by id.
+func (p *pool) compare(a, b int32) int {
+	if c := cmp.Compare(p.fused[b], p.fused[a]); c != 0 {
+		return c
+	}
+	return cmp.Compare(p.ids[a], p.ids[b])
 }
 
 // order sorts indexes by fused score, best first, ties by id.
 func (p *pool) order(of []int32) []int32 {
-	slices.SortFunc(of, func(a, b int32) int {
-		if c := cmp.Compare(p.fused[b], p.fused[a]); c != 0 {
-			return c
-		}
-		return cmp.Compare(p.ids[a], p.ids[b])
-	})
+	slices.SortFunc(of, p.compare)
 	return of
+}
+
+// fewSorted is how many indexes are sorted at once rather than parted further.
+const fewSorted = 16
+
+// best moves the n first of the order to the front of the indexes and returns them,
+// sorted; the others come after them in no order.
+func (p *pool) best(of []int32, n int) []int32 {
+	n = min(n, len(of))
+	from, to := 0, len(of) // what stands before from is among the first, what stands from to on is not
+	for from < n && n < to && to-from > fewSorted {
+		pivot := of[(from+to)/2]
+		i, j := from, to-1
+		for i <= j {
+			for p.compare(of[i], pivot) < 0 {
+				i++
+			}
+			for p.compare(pivot, of[j]) < 0 {
+				j--
+			}
+			if i <= j {
+				of[i], of[j] = of[j], of[i]
+				i, j = i+1, j-1
+			}
+		}
+		if n <= j+1 {
+			to = j + 1
+		} else {
+			from = i
+		}
+	}
+	if from < n && n < to {
+		p.order(of[from:to])
+	}
+	return p.order(of[:n])
 }
 
 // place is where an item stands around one of the best, in turns.
@@ -165,21 +240,28 @@ type place struct{ at, offset int32 }
 // row for each of those, the item itself at offset 0.
 func (p *pool) around(near map[string][]items.Neighbour, best []int32) [][]place {
 	rows := make([][]place, 0, len(best))
+	room := len(best)
+	for _, list := range near {
+		room += len(list)
+	}
+	places := slices.Grow(p.places[:0], room) // it must not move: the rows are parts of it
 	for _, i := range best {
 		list := near[p.ids[i]]
 		if len(list) == 0 {
 			continue
 		}
-		row := make([]place, 0, len(list)+1)
-		row = append(row, place{i, 0})
+		from := len(places)
+		places = append(places, place{i, 0})
 		for _, n := range list {
 			j := p.add(n.ID)
 			p.terms[j] = int32(n.Terms)
-			row = append(row, place{j, int32(n.Offset)})
+			places = append(places, place{j, int32(n.Offset)})
 		}
+		row := places[from:len(places):len(places)]
 		slices.SortFunc(row, func(a, b place) int { return cmp.Compare(a.offset, b.offset) })
 		rows = append(rows, row)
 	}
+	p.places = places
 	p.grow()
 	return rows
 }
@@ -188,7 +270,7 @@ func (p *pool) around(near map[string][]items.Neighbour, best []int32) [][]place
 // items. A neighbour that is hidden from the asker is passed over as if it were not
 // there: it must not show in the score of another.
 func (p *pool) link(rows [][]place) {
-	lists := make([]neighbour, 0, 4*len(p.ids))
+	lists := slices.Grow(p.lists[:0], 4*len(p.ids)) // it must not move: near leads into it
 	for i := range rows {
 		rows[i] = p.visible(rows[i])
 	}
@@ -209,6 +291,7 @@ func (p *pool) link(rows [][]place) {
 			}
 		}
 	}
+	p.lists = lists
 }
 
 // visible returns the places of a row that are not hidden, counted anew from the

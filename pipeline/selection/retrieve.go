@@ -19,20 +19,19 @@ type answer struct {
 	err       error
 }
 
-// gather makes a pool of what the retrievers found, and of what is linked to it. A
+// gather fills the pool with what the retrievers found, and of what is linked to it. A
 // retriever that fails is named in the warnings; when all fail, there is no ranking.
-func (s *Selector) gather(ctx context.Context, sc scope.Scope, a *analysis, answers []answer, out *Ranking) (*pool, error) {
-	p := newPool(4 * s.pool)
+func (s *Selector) gather(ctx context.Context, sc scope.Scope, a *analysis, p *pool, answers []answer, out *Ranking) error {
 	if len(answers) == 0 {
-		return p, nil
+		return nil
 	}
 	if err := s.collect(ctx, p, answers, out); err != nil {
-		return nil, err
+		return err
 	}
 	if s.graph != nil && !a.skips(NameGraph) && a.Type != schemas.QueryKeyword && a.Type != schemas.QuerySemantic {
 		s.walk(ctx, sc, a, p, out)
 	}
-	return p, nil
+	return nil
 }
 
 // plan picks the retrievers of the query's type. A graph query finds its seeds by
@@ -115,8 +114,7 @@ func reason(err error) string {
 func (s *Selector) walk(ctx context.Context, sc scope.Scope, a *analysis, p *pool, out *Ranking) {
 	probe := a.probe
 	probe.Limit = graphLimit
-	best := p.first(&a.weigh)
-	for _, i := range best[:min(graphSeeds, len(best))] {
+	for _, i := range p.first(&a.weigh, graphSeeds) {
 		probe.Seeds = append(probe.Seeds, p.ids[i])
 		p.distance[i] = 0
 	}

@@ -18,8 +18,7 @@ func (s *Selector) score(ctx context.Context, sc scope.Scope, a *analysis, p *po
 	if len(p.ids) == 0 {
 		return nil, nil
 	}
-	best := p.first(&a.weigh)
-	rows, err := s.neighbours(ctx, sc, a, p, best[:min(linkedBest, len(best))])
+	rows, err := s.neighbours(ctx, sc, a, p, p.first(&a.weigh, linkedBest))
 	if err != nil {
 		return nil, storage(ctx, "items could not be read")
 	}
@@ -27,8 +26,7 @@ func (s *Selector) score(ctx context.Context, sc scope.Scope, a *analysis, p *po
 	p.link(rows)
 	k := kernel{near: s.weights.Near, far: s.weights.Far, damping: s.weights.Damping}
 	p.fuse(k, &a.weigh)
-	order := p.order(p.all())
-	order, err = s.hydrate(ctx, sc, a, p, order)
+	order, err := s.hydrate(ctx, sc, a, p, p.all())
 	if err != nil {
 		return nil, storage(ctx, "items could not be read")
 	}
@@ -81,16 +79,29 @@ func (s *Selector) neighbours(ctx context.Context, sc scope.Scope, a *analysis, 
 	return rows, nil
 }
 
+// references is an items.Store that can lend records instead of copying them.
+type references interface {
+	Refs(ctx context.Context, s scope.Scope, ids []string) ([]*schemas.Record, error)
+}
+
 // read hydrates the indexes that are not yet.
 func (s *Selector) read(ctx context.Context, sc scope.Scope, p *pool, of []int32) error {
 	ids := make([]string, 0, len(of))
+	missing := make([]int32, 0, len(of))
 	for _, i := range of {
 		if p.record[i] == nil {
-			ids = append(ids, p.ids[i])
+			ids, missing = append(ids, p.ids[i]), append(missing, i)
 		}
 	}
 	if len(ids) == 0 {
 		return nil
+	}
+	if kept, ok := s.cfg.Items.(references); ok {
+		records, err := kept.Refs(ctx, sc, ids)
+		for j, i := range missing[:len(records)] {
+			p.record[i] = records[j]
+		}
+		return err
 	}
 	records, err := s.cfg.Items.Get(ctx, sc, ids)
 	if err != nil {
@@ -108,11 +119,19 @@ func (s *Selector) read(ctx context.Context, sc scope.Scope, p *pool, of []int32
 // that cannot say counts its mean for them.
 func (s *Selector) lookUp(ctx context.Context, sc scope.Scope, a *analysis, p *pool, out *Ranking) {
 	failed := make([]error, len(p.channels))
+	last := -1
 	var wait sync.WaitGroup
 	for i, c := range p.channels {
-		if !c.found.Complete {
-			wait.Go(func() { failed[i] = s.complete(ctx, sc, a, p, c) })
+		if c.found.Complete {
+			continue
 		}
+		if before := last; before >= 0 {
+			wait.Go(func() { failed[before] = s.complete(ctx, sc, a, p, p.channels[before]) })
+		}
+		last = i
+	}
+	if last >= 0 {
+		failed[last] = s.complete(ctx, sc, a, p, p.channels[last])
 	}
 	wait.Wait()
 	for i, err := range failed {
@@ -157,14 +176,14 @@ func (s *Selector) scores(ctx context.Context, sc scope.Scope, a *analysis, chan
 	return scorer.Score(ctx, sc, &a.probe, ids)
 }
 
-// hydrate reads the best items and leaves out what does not pass the filters, what is
+// hydrate reads the best of the items, best first, and leaves out what does not pass the filters, what is
 // not there any more and what was recorded after the position that is asked for. The
 // filter is held against the record again, because an index may lag behind it.
-func (s *Selector) hydrate(ctx context.Context, sc scope.Scope, a *analysis, p *pool, order []int32) ([]int32, error) {
+func (s *Selector) hydrate(ctx context.Context, sc scope.Scope, a *analysis, p *pool, of []int32) ([]int32, error) {
 	want := max(cmp.Or(a.Depth, hydrated), a.Limit)
 	kept := make([]int32, 0, want)
-	for from := 0; from < len(order) && len(kept) < want; from += want {
-		part := order[from:min(from+want, len(order))]
+	for from := 0; from < len(of) && len(kept) < want; from += want {
+		part := p.best(of[from:], want)
 		if err := s.read(ctx, sc, p, part); err != nil {
 			return nil, err
 		}
@@ -220,10 +239,12 @@ func (s *Selector) closeWords(ctx context.Context, sc scope.Scope, a *analysis, 
 	for _, c := range p.channels {
 		n = max(n, c.found.N)
 	}
-	var df []float64
 	var err error
 	var wait sync.WaitGroup
-	wait.Go(func() { df, err = s.shares.of(ctx, sc, a.Filter, n, a.content) })
+	df, known := s.shares.known(sc, a.Filter, n, a.content)
+	if !known {
+		wait.Go(func() { df, err = s.shares.of(ctx, sc, a.Filter, n, a.content) })
+	}
 	p.order(order)
 	best := order[:min(wordBest, len(order))]
 	look := s.lexicon.look(sc.Tenant(), a.content, p.records(best))
@@ -231,15 +252,13 @@ func (s *Selector) closeWords(ctx context.Context, sc scope.Scope, a *analysis, 
 		out.Warnings = append(out.Warnings, NameWords+": "+reason(err))
 		return
 	}
-	c := &channel{name: NameWords, weight: s.weights.Words}
-	p.channels = append(p.channels, c)
+	c := p.open(NameWords, s.weights.Words, Found{})
 	p.grow()
 	sims := maxSim(&look, df, float64(max(n, len(best))))
 	for j, i := range best {
 		c.raw[i] = sims[j]
 	}
-	smoothed := make([]float64, len(p.ids))
-	k.smooth(p, c.raw, smoothed)
+	smoothed := k.smooth(p, c.raw)
 	mean, sd := moments(smoothed, best)
 	for _, i := range best {
 		c.z[i] = (smoothed[i] - mean) / sd

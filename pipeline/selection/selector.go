@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"satchel/pipeline/candidate"
@@ -45,6 +46,7 @@ type Selector struct {
 	standard string
 	tenants  map[string]string
 	pool     int
+	pools    sync.Pool // of *pool
 	keyword  Retriever
 	vector   Retriever
 	graph    Retriever
@@ -84,6 +86,7 @@ func New(cfg Config) (*Selector, error) {
 	if s.pool <= 0 {
 		s.pool = defaultPool
 	}
+	s.pools.New = func() any { return newPool(4 * s.pool) }
 	s.recency = recencyRetriever{cfg.Items}
 	if cfg.Keyword != nil {
 		s.keyword = keywordRetriever{cfg.Keyword}
@@ -211,8 +214,12 @@ func (s *Selector) finish(ctx context.Context, sc scope.Scope, r *ranking) error
 	if r.analysis == nil {
 		return nil
 	}
-	p, err := s.gather(ctx, sc, r.analysis, r.answers, &r.out)
-	if err != nil {
+	p := s.pools.Get().(*pool)
+	defer func() {
+		p.reset()
+		s.pools.Put(p)
+	}()
+	if err := s.gather(ctx, sc, r.analysis, p, r.answers, &r.out); err != nil {
 		return err
 	}
 	r.out.Found = len(p.ids)

@@ -38,6 +38,23 @@ func newShares(index keyword.Index) *shares {
 	return &shares{index: index, seen: map[shareKey]share{}}
 }
 
+// known is of for what was measured before; ok is false when that is not every word.
+func (s *shares) known(sc scope.Scope, f schemas.Filter, n int, ws []string) (df []float64, ok bool) {
+	key := shareKey{tenant: sc.Tenant(), filter: fingerprint(f)}
+	df = make([]float64, len(ws))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, w := range ws {
+		key.word = w
+		known, ok := s.seen[key]
+		if !ok || known.old(n) {
+			return nil, false
+		}
+		df[i] = known.value * float64(n)
+	}
+	return df, true
+}
+
 // of returns the document frequency of each word among n documents.
 func (s *shares) of(ctx context.Context, sc scope.Scope, f schemas.Filter, n int, ws []string) ([]float64, error) {
 	key := shareKey{tenant: sc.Tenant(), filter: fingerprint(f)}

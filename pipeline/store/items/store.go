@@ -66,13 +66,29 @@ func (i *Items) Checkpoint(ctx context.Context, s scope.Scope) (int64, error) {
 // Get returns the records with ids, in that order; missing ones are left out. What a
 // record points to is shared and MUST NOT be changed.
 func (i *Items) Get(ctx context.Context, s scope.Scope, ids []string) ([]schemas.Record, error) {
+	found, err := i.Refs(ctx, s, ids)
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	out := make([]schemas.Record, 0, len(ids))
+	for _, r := range found {
+		if r != nil {
+			out = append(out, *r)
+		}
+	}
+	return out, nil
+}
+
+// Refs is Get by the index of the id, nil for a missing one: records are not copied. They
+// are shared with other callers and MUST NOT be changed.
+func (i *Items) Refs(ctx context.Context, s scope.Scope, ids []string) ([]*schemas.Record, error) {
 	if err := s.Check(); err != nil {
 		return nil, fmt.Errorf("get items: %w", err)
 	}
-	if len(ids) == 0 {
-		return nil, nil
-	}
 	found := make([]*schemas.Record, len(ids))
+	if len(ids) == 0 {
+		return found, nil
+	}
 	missing, state := i.records.get(s.Tenant(), ids, found)
 	if len(missing) > 0 {
 		read, err := i.driver.Get(ctx, s.Tenant(), missing)
@@ -90,13 +106,7 @@ func (i *Items) Get(ctx context.Context, s scope.Scope, ids []string) ([]schemas
 			}
 		}
 	}
-	out := make([]schemas.Record, 0, len(ids))
-	for _, r := range found {
-		if r != nil {
-			out = append(out, *r)
-		}
-	}
-	return out, nil
+	return found, nil
 }
 
 // Neighbours returns what stands within radius of each id in its session, by offset.
