@@ -2,6 +2,7 @@ package selection
 
 import (
 	"math"
+	"slices"
 
 	"satchel/pipeline/dot"
 	"satchel/pipeline/store/keyword"
@@ -35,8 +36,10 @@ func maxSim(v *view, df []float64, n float64) []float64 {
 	for i, d := range v.docs {
 		row := best[i*nq : (i+1)*nq]
 		for _, w := range d.words {
-			for q, c := range close.of(w) {
-				row[q] = max(row[q], c)
+			if at := close.at[w]; at > 0 {
+				for q, c := range close.row(at) {
+					row[q] = max(row[q], c)
+				}
 			}
 		}
 		total += float64(d.length)
@@ -72,8 +75,8 @@ func softIDF(best []float32, df []float64, n float64, nq int) []float64 {
 // wordCloseness holds how close words are to every query word. It is used again from
 // query to query.
 type wordCloseness struct {
-	at    []int32   // word → place in sims, from 1; 0 for a word of no record
-	words []int32   // by place
+	at    []int32   // word → place in sims, from 1; distant for one close to none, 0 for one of no record
+	words []int32   // of the records
 	sims  []float32 // by place, then query word
 	best  []float32 // by record, then query word
 	nq    int
@@ -83,13 +86,29 @@ type wordCloseness struct {
 	dots  [wordBlock]int32
 }
 
+// distant is the place of a word that is close to no word of the query.
+const distant = -1
+
 // wordBlock is how many rows are gathered for the kernel, so that they stay in the
 // processor's first cache.
 const wordBlock = 32
 
-func (c *wordCloseness) of(word int32) []float32 {
-	at := int(c.at[word]) - 1
-	return c.sims[at*c.nq : (at+1)*c.nq]
+// row is the closeness of the word at a place to each word of the query.
+func (c *wordCloseness) row(at int32) []float32 {
+	return c.sims[int(at-1)*c.nq : int(at)*c.nq]
+}
+
+// set notes that a word is close to a word of the query.
+func (c *wordCloseness) set(word int32, q int, cos float32) {
+	at := c.at[word]
+	if at == distant {
+		n := len(c.sims)
+		c.sims = slices.Grow(c.sims, c.nq)[:n+c.nq]
+		clear(c.sims[n:])
+		at = int32(len(c.sims) / c.nq)
+		c.at[word] = at
+	}
+	c.row(at)[q] = cos
 }
 
 // reset empties c for a view.
@@ -97,7 +116,7 @@ func (c *wordCloseness) reset(v *view) {
 	for _, w := range c.words {
 		c.at[w] = 0
 	}
-	c.words, c.nq = c.words[:0], len(v.query)
+	c.words, c.sims, c.nq = c.words[:0], c.sims[:0], len(v.query)
 	if n := len(v.scales); n > len(c.at) {
 		c.at = make([]int32, n+n/4)
 	}
@@ -110,11 +129,10 @@ func (c *wordCloseness) fill(v *view) {
 		for _, w := range d.words {
 			if c.at[w] == 0 {
 				c.words = append(c.words, w)
-				c.at[w] = int32(len(c.words))
+				c.at[w] = distant
 			}
 		}
 	}
-	c.sims = zeroed(c.sims, len(c.words)*c.nq)
 	c.query = zeroed(c.query, c.nq*v.stride)
 	for q, qw := range v.query {
 		for i, x := range v.row(qw) {
@@ -127,21 +145,25 @@ func (c *wordCloseness) fill(v *view) {
 		rows = make([]int8, block*v.stride)
 	}
 	for from := 0; from < len(c.words); from += block {
-		part := c.words[from:min(from+block, len(c.words))]
-		for i, w := range part {
-			copy(rows[i*v.stride:], v.row(w))
-		}
-		padded := (len(part) + 3) &^ 3 // the kernel takes four at a time
-		for q, qw := range v.query {
-			dot.Rows(c.query[q*v.stride:(q+1)*v.stride], rows[:padded*v.stride], c.dots[:padded])
-			for i, w := range part {
-				cos := float32(c.dots[i]) * v.scales[qw] * v.scales[w]
-				if w == qw {
-					cos = 1
-				}
-				if cos > closeEnough {
-					c.sims[(from+i)*c.nq+q] = cos
-				}
+		c.compare(v, c.words[from:min(from+block, len(c.words))], rows)
+	}
+}
+
+// compare compares words, gathered in rows, with each word of the query.
+func (c *wordCloseness) compare(v *view, words []int32, rows []int8) {
+	for i, w := range words {
+		copy(rows[i*v.stride:], v.row(w))
+	}
+	padded := (len(words) + 3) &^ 3 // the kernel takes four at a time
+	for q, qw := range v.query {
+		dot.Rows(c.query[q*v.stride:(q+1)*v.stride], rows[:padded*v.stride], c.dots[:padded])
+		for i, w := range words {
+			cos := float32(c.dots[i]) * v.scales[qw] * v.scales[w]
+			if w == qw {
+				cos = 1
+			}
+			if cos > closeEnough {
+				c.set(w, q, cos)
 			}
 		}
 	}
