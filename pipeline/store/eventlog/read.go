@@ -128,7 +128,7 @@ func (l *Log) Referring(ctx context.Context, s scope.Scope, items []string) ([]i
 		return nil, nil
 	}
 	var found []int64
-	for part := range slices.Chunk(items, 100) {
+	for part := range slices.Chunk(items, 10_000) {
 		positions, err := l.positions(ctx, s, Query{Items: part})
 		if err != nil {
 			return nil, err

@@ -107,14 +107,21 @@ func TestTamper(t *testing.T) {
 	if err := verify(t, path); err != nil {
 		t.Fatal(err)
 	}
+	old := filepath.Join(folder, "old.db")
+	clone(t, path, old)
+	version1(t, old)
 	n := 0
-	for _, table := range []string{"tenants", "names", "entries", "content", "refs", "hashes", "checkpoints"} {
-		columns, keys := describe(t, path, table)
+	for _, table := range []string{"tenants", "names", "entries", "content", "shown", "refs", "hashes", "checkpoints"} {
+		from := path
+		if table == "refs" {
+			from = old
+		}
+		columns, keys := describe(t, from, table)
 		for _, key := range keys {
 			for _, column := range append(columns, "") {
 				n++
 				bad := filepath.Join(folder, fmt.Sprintf("bad%d.db", n))
-				clone(t, path, bad)
+				clone(t, from, bad)
 				if !tamper(t, bad, table, column, key) {
 					continue
 				}
@@ -226,7 +233,7 @@ func tamper(t *testing.T, path, table, column, key string) bool {
 	t.Helper()
 	db := raw(t, path)
 	defer db.Close()
-	first := map[string]string{"refs": "item", "checkpoints": "name"}[table]
+	first := map[string]string{"refs": "item", "shown": "entry", "checkpoints": "name"}[table]
 	if first == "" {
 		first = "id"
 	}

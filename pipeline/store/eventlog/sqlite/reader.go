@@ -236,17 +236,33 @@ func (r *reader) Positions(tenant string, q eventlog.Query) ([]int64, error) {
 	if err != nil || id == 0 {
 		return nil, err
 	}
+	if len(q.Items) == 0 {
+		return r.matching(id, q)
+	}
+	first, last := id<<tenantShift, id<<tenantShift|maxPosition
+	if q.Position != 0 {
+		first, last = first|q.Position, first|q.Position
+	}
+	found, err := r.showing(q.Items, first, last)
+	for i := range found {
+		found[i] &= maxPosition
+	}
+	if q.Items = nil; err != nil || (q.Key == (eventlog.Key{}) && q.Subject == "" && len(q.Types) == 0) {
+		return found, err
+	}
+	rest, err := r.matching(id, q)
+	return slices.DeleteFunc(found, func(position int64) bool {
+		_, ok := slices.BinarySearch(rest, position)
+		return !ok
+	}), err
+}
+
+// matching returns the positions of a tenant that match every part of q but its items.
+func (r *reader) matching(id int64, q eventlog.Query) ([]int64, error) {
 	where := []string{"e.id > ?", "e.id <= ?"}
 	args := []any{id << tenantShift, id<<tenantShift | maxPosition}
 	add := func(condition string, values ...any) {
 		where, args = append(where, condition), append(args, values...)
-	}
-	from := "entries e"
-	if len(q.Items) > 0 {
-		from = "refs x CROSS JOIN entries e ON e.id = x.entry"
-		add("x.item IN ("+marks(len(q.Items))+")", boxed(q.Items)...)
-		add("x.entry > ?", id<<tenantShift)
-		add("x.entry <= ?", id<<tenantShift|maxPosition)
 	}
 	if q.Key != (eventlog.Key{}) {
 		source, err := r.nameID(nameKey{id, q.Key.Source})
@@ -275,8 +291,8 @@ func (r *reader) Positions(tenant string, q eventlog.Query) ([]int64, error) {
 		add("+e.type IN ("+marks(len(types))+")", types...)
 	}
 	var out []int64
-	query := "SELECT DISTINCT e.id FROM " + from + " WHERE " + strings.Join(where, " AND ") + " ORDER BY e.id"
-	err = r.each(query, args, func(rows *sql.Rows) error {
+	query := "SELECT e.id FROM entries e WHERE " + strings.Join(where, " AND ") + " ORDER BY e.id"
+	err := r.each(query, args, func(rows *sql.Rows) error {
 		var e int64
 		err := rows.Scan(&e)
 		out = append(out, e&maxPosition)

@@ -145,6 +145,9 @@ func (c *conn) migrate(ctx context.Context) error {
 		return wrap("read schema", err)
 	case app == applicationID && version == schemaVersion:
 		return nil
+	case app == applicationID && version == 1:
+		_, err = c.ExecContext(ctx, fmt.Sprintf("BEGIN IMMEDIATE; %s PRAGMA user_version = %d; COMMIT;", since1, schemaVersion))
+		return wrap("add tables", err)
 	case app == applicationID && version > schemaVersion:
 		return fmt.Errorf("it has schema version %d, this program knows %d: use a newer program", version, schemaVersion)
 	case app != 0 || version != 0 || tables != 0:

@@ -149,7 +149,6 @@ func (t *tx) intern(tenant int64, name string) (int64, error) {
 const (
 	insertEntries = `INSERT INTO entries (id, agent, type, source, event, subject, time, recorded, commitment, content, attachment, attached) VALUES `
 	insertContent = `INSERT INTO content (id, salt, head, data) VALUES `
-	insertRef     = `INSERT OR IGNORE INTO refs (item, entry) VALUES (?, ?)`
 )
 
 func (t *tx) putRows(tenant int64, rows []eventlog.Row) error {
@@ -174,10 +173,8 @@ func (t *tx) putRows(tenant int64, rows []eventlog.Row) error {
 				return err
 			}
 			t.nextID++
-			for _, item := range r.Attached.Refs {
-				if err := t.conn.exec(t.ctx, insertRef, item, entry); err != nil {
-					return wrap("write refs", err)
-				}
+			if err := t.putShown(entry, r.Attached.Refs); err != nil {
+				return err
 			}
 		}
 		if r.Attached == nil && r.Attachment != ([32]byte{}) {
@@ -326,11 +323,8 @@ func checkpointSum(c eventlog.Checkpoint) [32]byte {
 	return sha256.Sum256(append(b, c.Hash[:]...))
 }
 
-const (
-	overwrite = `UPDATE content SET salt = zeroblob(length(salt)), head = zeroblob(length(head)), data = zeroblob(length(data))
+const overwrite = `UPDATE content SET salt = zeroblob(length(salt)), head = zeroblob(length(head)), data = zeroblob(length(data))
 		WHERE id = (SELECT % FROM entries WHERE id = ?) AND salt <> zeroblob(length(salt))`
-	removeRefs = `DELETE FROM refs WHERE item = ? AND entry = ?`
-)
 
 func (t *tx) Erase(tenant string, content, attachments []int64) (contents, attached int, err error) {
 	id, err := t.reader.tenant(tenant)
@@ -363,10 +357,8 @@ func (t *tx) eraseAttachment(tenant string, id, position int64) (int, error) {
 	if a == nil || err != nil {
 		return 0, err
 	}
-	for _, item := range a.Refs {
-		if err := t.conn.exec(t.ctx, removeRefs, item, id<<tenantShift|position); err != nil {
-			return 0, wrap("erase refs", err)
-		}
+	if err := t.eraseShown(id<<tenantShift|position, a.Refs); err != nil {
+		return 0, err
 	}
 	return t.overwrite("attached", id, position)
 }

@@ -1,0 +1,113 @@
+package sqlite_test
+
+import (
+	"fmt"
+	"hash/crc32"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"satchel/pipeline/store/eventlog"
+)
+
+// version1 makes the closed log of seed what version 1 wrote.
+func version1(t *testing.T, path string) {
+	t.Helper()
+	db := raw(t, path)
+	for _, statement := range []string{
+		"DROP TABLE shown", "PRAGMA user_version = 1",
+		fmt.Sprintf("INSERT INTO refs (item, entry) VALUES ('m-1', %[1]d), ('m-2', %[1]d), ('m-2', %[2]d)", 1<<40|151, 1<<40|152),
+	} {
+		if _, err := db.Exec(statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A log that version 1 wrote is read, verified, erased from and added to.
+func TestVersion1(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "log.db")
+	seed(t, path)
+	version1(t, path)
+	if err := verify(t, path); err != nil {
+		t.Fatal(err)
+	}
+	l, s := open(t, path), system(t, "acme")
+	referring := func(want []int64, items ...string) {
+		t.Helper()
+		if got, err := l.Referring(t.Context(), s, items); err != nil || cmp.Diff(want, got) != "" {
+			t.Errorf("%q stand in %v, want %v (%v)", items, got, want, err)
+		}
+	}
+	referring([]int64{151, 152}, "m-2")
+	if _, err := l.Append(t.Context(), eventlog.Batch{Drafts: []eventlog.Draft{pack("acme", "p3", "rendered three", "m-2", "m-3")}}); err != nil {
+		t.Fatal(err)
+	}
+	referring([]int64{151, 152, 154}, "m-2")
+	referring([]int64{151, 154}, "m-1", "m-3")
+	if n, err := l.EraseAttachments(t.Context(), s, []int64{151, 154}); err != nil || n != 2 {
+		t.Errorf("erased %d, %v", n, err)
+	}
+	referring([]int64{152}, "m-1", "m-2", "m-3")
+}
+
+// Refs that have the same mark are told apart.
+func TestEqualMarks(t *testing.T) {
+	t.Parallel()
+	const one, other = "m-zfr8hibp", "m-amk8rfln"
+	table := crc32.MakeTable(crc32.Castagnoli)
+	if crc32.Checksum([]byte(one), table) != crc32.Checksum([]byte(other), table) {
+		t.Fatal("they have not the same mark")
+	}
+	l, s := open(t, filepath.Join(t.TempDir(), "log.db")), system(t, "acme")
+	if _, err := l.Append(t.Context(), eventlog.Batch{Drafts: []eventlog.Draft{pack("acme", "p1", "one", one), pack("acme", "p2", "two", other)}}); err != nil {
+		t.Fatal(err)
+	}
+	for item, want := range map[string][]int64{one: {1}, other: {2}} {
+		if got, err := l.Referring(t.Context(), s, []string{item}); err != nil || cmp.Diff(want, got) != "" {
+			t.Errorf("%s stands in %v, want %v (%v)", item, got, want, err)
+		}
+	}
+}
+
+// Of many packs and items exactly those are found that refer to the items.
+func TestReferringAmongMany(t *testing.T) {
+	t.Parallel()
+	l := open(t, filepath.Join(t.TempDir(), "log.db"))
+	want := map[string][]int64{}
+	var batch []eventlog.Draft
+	for i := range 300 {
+		tenant, refs := "acme", []string{}
+		for j := range i % 7 {
+			refs = append(refs, fmt.Sprintf("m-%d", (i*j*j+i)%211))
+		}
+		if i%3 == 0 {
+			tenant = "globex"
+		}
+		slices.Sort(refs)
+		batch = append(batch, pack(tenant, fmt.Sprint(i), fmt.Sprint("rendered ", i), slices.Compact(refs)...))
+	}
+	out, err := l.Append(t.Context(), eventlog.Batch{Drafts: batch})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, d := range batch {
+		for _, item := range d.Refs {
+			want[d.Tenant+item] = append(want[d.Tenant+item], out[i].Position)
+		}
+	}
+	for _, tenant := range []string{"acme", "globex"} {
+		for i := range 212 {
+			item := fmt.Sprintf("m-%d", i)
+			if got, err := l.Referring(t.Context(), system(t, tenant), []string{item}); err != nil || cmp.Diff(want[tenant+item], got) != "" {
+				t.Fatalf("%s of %s stands in %v, want %v (%v)", item, tenant, got, want[tenant+item], err)
+			}
+		}
+	}
+}
