@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"sync"
+	"unsafe"
 
 	"satchel/pipeline/store/internal/profile"
 	"satchel/pipeline/store/keyword"
@@ -41,6 +43,7 @@ type scratch struct {
 	touched  []uint32
 	heaps    [profile.MaxFilters][]candidate
 	table    [tableTF * tableLen]float64
+	tableAvg float64 // the average length that table is for
 	counts   []count
 	shares   [maxQueryTerms]float64
 	seen     map[uint32]int
@@ -121,9 +124,12 @@ func (s *state) search(ctx context.Context, p *plan, n, limit int, sc *scratch) 
 		}
 		return results, nil
 	}
-	for tf := range uint32(tableTF) {
-		for n := range uint32(tableLen) {
-			sc.table[tf*tableLen+n] = p.saturation(tf+1, n)
+	if sc.tableAvg != p.avg { // k1 and b are the index's
+		sc.tableAvg = p.avg
+		for tf := range uint32(tableTF) {
+			for n := range uint32(tableLen) {
+				sc.table[tf*tableLen+n] = p.saturation(tf+1, n)
+			}
 		}
 	}
 	sc.cursors = sc.cursors[:0]
@@ -239,8 +245,38 @@ func (g *gathered) result(n int) keyword.Result {
 	return res
 }
 
+// passed keeps how many documents pass, by list of masks, until the documents change: there
+// can be a profile to every document, and a request asks several times.
+type passed struct {
+	mu sync.Mutex
+	by map[*uint8][profile.MaxFilters]int // by where the masks are: they are never changed
+}
+
+// mostPassed bounds the lists that are kept.
+const mostPassed = 16
+
+func (p *passed) forget() { p.by = nil } // nobody reads meanwhile
+
 // passing counts, by filter, the live documents whose profile it lets through.
-func (s *state) passing(masks []uint8) (n [profile.MaxFilters]int) {
+func (s *state) passing(masks []uint8) [profile.MaxFilters]int {
+	at := unsafe.SliceData(masks)
+	s.passed.mu.Lock()
+	n, ok := s.passed.by[at]
+	s.passed.mu.Unlock()
+	if ok {
+		return n
+	}
+	n = s.countPassing(masks)
+	s.passed.mu.Lock()
+	defer s.passed.mu.Unlock()
+	if s.passed.by == nil || len(s.passed.by) >= mostPassed {
+		s.passed.by = map[*uint8][profile.MaxFilters]int{}
+	}
+	s.passed.by[at] = n
+	return n
+}
+
+func (s *state) countPassing(masks []uint8) (n [profile.MaxFilters]int) {
 	var by [1 << profile.MaxFilters]int
 	for prof, live := range s.live {
 		by[masks[prof]] += int(live)

@@ -46,6 +46,7 @@ type state struct {
 	lens      []uint32
 
 	live     []uint32 // live documents by profile
+	passed   passed
 	docs     int
 	totalLen int64
 	counts   []count // scratch of writers
@@ -105,6 +106,7 @@ func (s *state) add(id string, position int64, prof, length uint32, counts []cou
 		s.live = append(s.live, 0)
 	}
 	s.live[prof]++
+	s.passed.forget()
 	s.docs++
 	s.totalLen += int64(length)
 	return nil
@@ -121,6 +123,7 @@ func (s *state) remove(id string) {
 		s.postings[c.term].df--
 	}
 	s.live[s.profiles[doc]]--
+	s.passed.forget()
 	s.profiles[doc] = gone
 	s.docs--
 	s.totalLen -= int64(s.lens[doc])
