@@ -198,40 +198,9 @@ func (p *pool) order(of []int32) []int32 {
 	return of
 }
 
-// fewSorted is how many indexes are sorted at once rather than parted further.
-const fewSorted = 16
-
 // best moves the n first of the order to the front of the indexes and returns them,
 // sorted; the others come after them in no order.
-func (p *pool) best(of []int32, n int) []int32 {
-	n = min(n, len(of))
-	from, to := 0, len(of) // what stands before from is among the first, what stands from to on is not
-	for from < n && n < to && to-from > fewSorted {
-		pivot := of[(from+to)/2]
-		i, j := from, to-1
-		for i <= j {
-			for p.compare(of[i], pivot) < 0 {
-				i++
-			}
-			for p.compare(pivot, of[j]) < 0 {
-				j--
-			}
-			if i <= j {
-				of[i], of[j] = of[j], of[i]
-				i, j = i+1, j-1
-			}
-		}
-		if n <= j+1 {
-			to = j + 1
-		} else {
-			from = i
-		}
-	}
-	if from < n && n < to {
-		p.order(of[from:to])
-	}
-	return p.order(of[:n])
-}
+func (p *pool) best(of []int32, n int) []int32 { return sortFirst(of, n, p.compare) }
 
 // place is where an item stands around one of the best, in turns.
 type place struct{ at, offset int32 }
