@@ -10,8 +10,9 @@ import (
 
 // Bounds of the record cache.
 const (
-	cachedRecords = 16 << 10
-	cachedBytes   = 8 << 10 // content of a record that is kept
+	cachedBytes   = 64 << 20 // of all records that are kept, about
+	cachedContent = 8 << 10  // content of a record that is kept
+	cachedRecord  = 1 << 10  // bytes of a record without its content, about
 	recentChanges = 16 << 10
 )
 
@@ -23,7 +24,8 @@ type recordKey struct{ tenant, id string }
 type records struct {
 	kept *lru.Cache[recordKey, *schemas.Record] // what a pointer leads to is never changed
 
-	mu      sync.Mutex
+	mu      sync.Mutex           // held while kept changes
+	bytes   int                  // of what is kept
 	state   uint64               // number of the last change
 	known   uint64               // of changes up to it, the ids are not known any more
 	changed map[recordKey]uint64 // ids of later ones
@@ -32,11 +34,28 @@ type records struct {
 
 func newRecords() *records {
 	c := &records{changed: map[recordKey]uint64{}, applied: map[string]int64{}}
-	kept, err := lru.New[recordKey, *schemas.Record](cachedRecords)
+	kept, err := lru.NewWithEvict(cachedBytes/cachedRecord, func(_ recordKey, r *schemas.Record) { c.bytes -= sizeOf(r) })
 	if err == nil { // it fails for a size below one only
 		c.kept = kept
 	}
 	return c
+}
+
+// sizeOf is about what memory a record takes.
+func sizeOf(r *schemas.Record) int {
+	return cachedRecord + len(r.Content.Raw()) + len(r.Content.Text()) + len(r.Attributes)
+}
+
+// add keeps a record, in the place of those used longest ago. The caller holds mu.
+func (c *records) add(key recordKey, r *schemas.Record) {
+	if old, ok := c.kept.Peek(key); ok { // what is replaced is not evicted
+		c.bytes -= sizeOf(old)
+	}
+	c.bytes += sizeOf(r)
+	c.kept.Add(key, r)
+	for c.bytes > cachedBytes {
+		c.kept.RemoveOldest()
+	}
 }
 
 // get sets in out what is kept, by the index of its id, and returns which ids are
@@ -70,12 +89,12 @@ func (c *records) put(tenant string, state uint64, read []schemas.Record) {
 	}
 	for i := range read {
 		r := read[i]
-		if len(r.Content.Raw())+len(r.Attributes) > cachedBytes || len(r.Content.Text()) > cachedBytes {
+		if len(r.Content.Raw())+len(r.Attributes) > cachedContent || len(r.Content.Text()) > cachedContent {
 			continue
 		}
 		key := recordKey{tenant, r.ID}
 		if c.changed[key] <= state {
-			c.kept.Add(key, &r)
+			c.add(key, &r)
 		}
 	}
 }
@@ -103,7 +122,7 @@ func (c *records) apply(tenant string, b *Batch) {
 		if old, ok := c.kept.Peek(key); ok {
 			r := *old
 			r.AccessCount, r.LastAccess = u.count, u.last.UTC()
-			c.kept.Add(key, &r)
+			c.add(key, &r)
 		}
 	}
 }
