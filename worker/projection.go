@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"satchel/pipeline/embed"
 	"satchel/pipeline/store/eventlog"
@@ -150,25 +149,12 @@ func (p *projection) supersede(e *eventlog.Entry, by string, links []schemas.Lin
 
 // addPacked counts the shown items as accessed.
 func (p *projection) addPacked(e *eventlog.Entry) error {
-	var pack struct { // of schemas.ContextPack: what counts here
-		CreatedAt time.Time `json:"created_at"`
-		Sections  []struct {
-			Items []struct {
-				ID string `json:"id"`
-			} `json:"items"`
-		} `json:"sections"`
-	}
-	if err := json.Unmarshal(e.Data, &pack); err != nil {
+	at, ids, err := readPacked(e.Data)
+	if err != nil {
 		return fmt.Errorf("decode pack: %w", err)
 	}
-	var ids []string
-	for _, section := range pack.Sections {
-		for _, item := range section.Items {
-			ids = append(ids, item.ID)
-		}
-	}
 	if len(ids) > 0 {
-		p.items = append(p.items, items.Change{Position: e.Position, Accessed: ids, At: pack.CreatedAt})
+		p.items = append(p.items, items.Change{Position: e.Position, Accessed: ids, At: at})
 	}
 	return nil
 }
