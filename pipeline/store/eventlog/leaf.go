@@ -103,7 +103,10 @@ func CanonicalExtensions(ext map[string]string) []byte {
 
 // CanonicalRefs returns the canonical form of an attachment's refs.
 func CanonicalRefs(refs []string) []byte {
-	var b []byte
+	if len(refs) == 0 {
+		return nil
+	}
+	b := make([]byte, 0, len(refs)*(len(refs[0])+16))
 	for _, ref := range refs {
 		b = appendField(b, "ref", ref)
 	}

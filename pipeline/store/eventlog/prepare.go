@@ -43,8 +43,12 @@ func (l *Log) prepare(drafts []Draft) ([]prepared, error) {
 		if d.Attachment == nil {
 			continue
 		}
+		sum := sha256.Sum256(d.Attachment)
+		if !holdsHash(d.Data, sum) {
+			return nil, fmt.Errorf("append draft %d, event %q: %w: the attachment's SHA-256 is not in the data", i, d.ID, ErrInvalid)
+		}
 		p.attached = &Attachment{Salt: salts[2*i+1], Refs: d.Refs, Data: d.Attachment}
-		p.attachment = Commit(p.attached.Salt, CanonicalRefs(d.Refs), d.Attachment)
+		p.attachment = commitHashes(p.attached.Salt, sha256.Sum256(CanonicalRefs(d.Refs)), sum)
 	}
 	return out, nil
 }
@@ -94,30 +98,19 @@ func checkDraft(d *Draft) error {
 			return fmt.Errorf("%w: extension name %q", ErrInvalid, name)
 		}
 	}
-	return checkAttachment(d)
-}
-
-func checkAttachment(d *Draft) error {
-	if d.Attachment == nil {
-		if len(d.Refs) > 0 {
-			return fmt.Errorf("%w: refs without an attachment", ErrInvalid)
-		}
-		return nil
+	if d.Attachment == nil && len(d.Refs) > 0 {
+		return fmt.Errorf("%w: refs without an attachment", ErrInvalid)
 	}
 	for _, ref := range d.Refs {
 		if ref == "" || !text(ref) {
 			return fmt.Errorf("%w: a ref is not text", ErrInvalid)
 		}
 	}
-	if !holdsHash(d.Data, d.Attachment) {
-		return fmt.Errorf("%w: the attachment's SHA-256 is not in the data", ErrInvalid)
-	}
 	return nil
 }
 
-// holdsHash reports whether data holds the SHA-256 of attachment in lower-case hex.
-func holdsHash(data, attachment []byte) bool {
-	sum := sha256.Sum256(attachment)
+// holdsHash reports whether data holds a SHA-256 in lower-case hex.
+func holdsHash(data []byte, sum [32]byte) bool {
 	return bytes.Contains(data, hex.AppendEncode(nil, sum[:]))
 }
 

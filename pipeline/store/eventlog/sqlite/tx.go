@@ -22,8 +22,11 @@ type tx struct {
 
 var _ eventlog.Tx = (*tx)(nil)
 
-// findBatch is how many keys one statement looks up; the rest is padded with nulls.
-const findBatch = 16
+// A statement looks up findBatch keys, or findFew; what is missing is padded with nulls.
+const (
+	findBatch = 16
+	findFew   = 4
+)
 
 const findQuery = `SELECT k.column1, e.id, e.type, e.commitment, c.salt
 	FROM (VALUES %) k JOIN entries e ON e.source = k.column2 AND e.event = k.column3
@@ -59,9 +62,12 @@ func (t *tx) Find(tenant string, keys []eventlog.Key) ([]eventlog.Held, error) {
 
 // find looks up triples of index, source and event.
 func (t *tx) find(tenant int64, args []any, held []eventlog.Held) error {
-	n := 1
-	if len(args) > 3 {
-		n = findBatch
+	n := findBatch
+	switch {
+	case len(args) <= 3:
+		n = 1
+	case len(args) <= 3*findFew:
+		n = findFew
 	}
 	for len(args) < 3*n {
 		args = append(args, nil)
@@ -210,7 +216,8 @@ func (t *tx) putErased(content *inserter) error {
 	return content.add(t.nextID, make([]byte, hashSize), []byte{}, []byte{})
 }
 
-// inserter gathers rows for inserts of rowsPerWrite rows.
+// inserter gathers rows for inserts of rowsPerWrite rows, the last ones of half as many,
+// of a quarter and so on.
 type inserter struct {
 	t       *tx
 	query   string
@@ -238,8 +245,11 @@ func (in *inserter) write(n int) error {
 }
 
 func (in *inserter) flush() error {
-	for len(in.args) > 0 {
-		if err := in.write(1); err != nil {
+	for n := rowsPerWrite / 2; n > 0; n /= 2 {
+		if len(in.args) < n*in.columns {
+			continue
+		}
+		if err := in.write(n); err != nil {
 			return err
 		}
 	}
