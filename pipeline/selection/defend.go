@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -59,7 +58,7 @@ const toolOdds = 5
 type Defence struct {
 	cfg        DefendConfig
 	classifier *injection.Classifier // nil: none
-	looks      looks
+	looks      *looks
 }
 
 // NewDefence returns a Defence.
@@ -93,7 +92,7 @@ func NewDefence(cfg DefendConfig) (*Defence, error) {
 // written back, and what a better candidate says already. It returns warnings, which
 // tell of what is stale and suspect by count, and never of what policy denied.
 func (d *Defence) Apply(cs []candidate.Candidate, asked bool, now time.Time) []string {
-	return d.apply(cs, asked, now, newSeen(cs))
+	return d.apply(cs, asked, now, newSeen(cs, d.looks))
 }
 
 // Guard is Apply, but that what says the same stays, and is not looked for.
@@ -129,7 +128,7 @@ func (d *Defence) apply(cs []candidate.Candidate, asked bool, now time.Time, see
 			suspect++
 		}
 		if c.Kept() && seen != nil {
-			seen.find(i, looks[i].hash)
+			seen.find(i, looks[i])
 		}
 	}
 	return warn(old, suspect, oldest)
@@ -236,7 +235,12 @@ func (d *Defence) injected(c *candidate.Candidate, score float64) bool {
 // mayBeNamed reports whether an item is among the candidates and policy lets it be seen: of
 // another, not even the id may be.
 func mayBeNamed(cs []candidate.Candidate, id string) bool {
-	return slices.ContainsFunc(cs, func(c candidate.Candidate) bool { return c.Record.ID == id && c.Verdict.Allow })
+	for i := range cs { // candidates are large: none is copied
+		if cs[i].Record.ID == id && cs[i].Verdict.Allow {
+			return true
+		}
+	}
+	return false
 }
 
 func stale(r *schemas.Record, now time.Time) (schemas.DropReason, string) {

@@ -39,3 +39,18 @@ func TestLettersBoundDistance(t *testing.T) {
 		}
 	})
 }
+
+// TestCanonicalLeavesOutPhrases holds the form of a text to its words, one by one in lower
+// case, with all phrases replaced.
+func TestCanonicalLeavesOutPhrases(t *testing.T) {
+	t.Parallel()
+	parts := append(strings.Fields("by the way to be honest of course I think guess mean You know as i said in FACT Actually basically honestly anyway really just garden 14 É İs ΟΔΟΣ Ⅷ \xff e\u0301"), ".", ", ", "  ")
+	rapid.Check(t, func(t *rapid.T) {
+		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(parts), 0, 14).Draw(t, "words"), rapid.SampledFrom([]string{" ", "", "-"}).Draw(t, "glue"))
+		want := " "
+		eachWord(text, func(w string) { want += w + " " })
+		if got := canonical(text); got != phrases.Replace(want) {
+			t.Fatalf("%q: %q, want %q", text, got, phrases.Replace(want))
+		}
+	})
+}

@@ -25,17 +25,26 @@ const (
 // seen holds what was kept so far.
 type seen struct {
 	cs      []candidate.Candidate
-	byText  map[spokenText]int
+	looks   *looks
+	byText  map[spokenKey]int
 	bySum   map[spokenText]int
 	byPlace map[spokenText]int
 	prints  []print
+	hashes  []uint64 // of prints, side by side: most of the comparing is of these alone
 	left    effort
 }
 
 type spokenText struct{ speaker, text string }
 
+// spokenKey stands for a text, which is compared too.
+type spokenKey struct {
+	speaker string
+	text    textKey
+}
+
 // print is what a text is compared by.
 type print struct {
+	key     textKey
 	hash    uint64
 	at      int // index of the candidate
 	echo    bool
@@ -43,28 +52,27 @@ type print struct {
 	text    string   // its two ends when it is very long
 	length  int      // of the whole
 	inText  *letters // of the text, once they are needed
-	inForm  *letters // the same of the form
-	said    *facts   // of the form
+	digest  *digest  // of the form, once it is needed
 	form    string   // canonical form, once it is needed
 	sums    []uint64 // hashes of the words of the form, once they are needed
 }
 
-func newSeen(cs []candidate.Candidate) *seen {
+func newSeen(cs []candidate.Candidate, looks *looks) *seen {
 	n := len(cs)
 	return &seen{
-		cs: cs, byText: make(map[spokenText]int, n), bySum: map[spokenText]int{}, byPlace: map[spokenText]int{},
-		prints: make([]print, 0, n), left: fullEffort,
+		cs: cs, looks: looks, byText: make(map[spokenKey]int, n), bySum: map[spokenText]int{}, byPlace: map[spokenText]int{},
+		prints: make([]print, 0, n), hashes: make([]uint64, 0, n), left: fullEffort,
 	}
 }
 
 // find drops candidate i when what was kept says the same, or takes it in. What two
 // speakers say alike is no repetition, unless one of them is an assistant or a tool
 // that gives back what it was shown: then the original stays, whichever ranks higher.
-func (s *seen) find(i int, hash uint64) {
+func (s *seen) find(i int, l looked) {
 	r := &s.cs[i].Record
 	text := r.Content.Text()
-	key := spokenText{r.Speaker, text}
-	if of, ok := s.byText[key]; ok {
+	key := spokenKey{r.Speaker, l.text}
+	if of, ok := s.byText[key]; ok && s.cs[of].Record.Content.Text() == text {
 		if !s.yields(of, i) {
 			s.drop(i, of, "")
 			return
@@ -72,18 +80,22 @@ func (s *seen) find(i int, hash uint64) {
 		s.drop(of, i, "")
 	}
 	sum := spokenText{r.Speaker, r.Provenance.Checksum}
-	if of, ok := s.bySum[sum]; ok && sum.text != "" && !s.yields(of, i) {
-		s.drop(i, of, "the same checksum as ")
-		return
-	}
-	p := print{hash: hash, at: i, text: ends(text), length: len(text), speaker: r.Speaker, echo: echoes(r)}
-	place := placeOf(r)
-	if of, ok := s.byPlace[place]; ok && place.text != "" {
-		other := s.cs[of].Record.Content.Text()
-		q := print{text: ends(other), length: len(other)}
-		if similar(&s.left, &p, &q, placeEnough) {
-			s.drop(i, of, "the same place of its source as ")
+	if sum.text != "" {
+		if of, ok := s.bySum[sum]; ok && !s.yields(of, i) {
+			s.drop(i, of, "the same checksum as ")
 			return
+		}
+	}
+	p := print{key: l.text, hash: l.hash, at: i, text: ends(text), length: len(text), speaker: r.Speaker, echo: echoes(r)}
+	place := placeOf(r)
+	if place.text != "" {
+		if of, ok := s.byPlace[place]; ok {
+			other := s.cs[of].Record.Content.Text()
+			q := print{key: s.looks.keyOf(other), text: ends(other), length: len(other)}
+			if s.similar(&p, &q, placeEnough) {
+				s.drop(i, of, "the same place of its source as ")
+				return
+			}
 		}
 	}
 	if len(text) >= shortestText && s.near(&p) {
@@ -101,16 +113,17 @@ func (s *seen) find(i int, hash uint64) {
 // near compares p with the prints that are kept. It reports whether p's candidate was
 // dropped, and keeps p when not.
 func (s *seen) near(p *print) bool {
-	for i := range s.prints {
-		q := &s.prints[i]
-		if !s.cs[q.at].Kept() {
+	for i, hash := range s.hashes {
+		differ := bits.OnesCount64(p.hash ^ hash)
+		if differ > mostBits {
 			continue
 		}
-		if bits.OnesCount64(p.hash^q.hash) > p.most(q) {
+		q := &s.prints[i]
+		if differ > p.most(q) || !s.cs[q.at].Kept() {
 			continue
 		}
 		same := q.speaker == p.speaker
-		if !same && p.echo == q.echo || !similar(&s.left, p, q, sameEnough) {
+		if !same && p.echo == q.echo || !s.similar(p, q, sameEnough) {
 			continue
 		}
 		if s.yields(q.at, p.at) {
@@ -119,7 +132,7 @@ func (s *seen) near(p *print) bool {
 		}
 		if !same && q.echo {
 			s.drop(q.at, p.at, "recalled from ")
-			*q = *p
+			*q, s.hashes[i] = *p, p.hash
 			return false
 		}
 		detail := ""
@@ -129,7 +142,7 @@ func (s *seen) near(p *print) bool {
 		s.drop(p.at, q.at, detail)
 		return true
 	}
-	s.prints = append(s.prints, *p)
+	s.prints, s.hashes = append(s.prints, *p), append(s.hashes, p.hash)
 	return false
 }
 
@@ -172,21 +185,25 @@ func (p *print) most(q *print) int {
 // canonical forms, as they stand or with their sentences in order of the alphabet:
 // over bytes for short texts, over words for long ones. Texts whose numbers or
 // negations differ are not alike, whatever their distance.
-func similar(left *effort, p, q *print, enough float64) bool {
+func (s *seen) similar(p, q *print, enough float64) bool {
 	if float64(min(p.length, q.length)) < float64(max(p.length, q.length))*(2*enough-1) {
 		return false
 	}
 	if len(p.text) <= question && strings.Contains(p.text, "?") {
 		enough = max(enough, sameQuestion)
 	}
-	if !p.letters().near(q.letters(), 2*enough-1) || !p.formLetters().near(q.formLetters(), enough) || p.facts() != q.facts() {
+	if !p.letters().near(q.letters(), 2*enough-1) {
 		return false
 	}
-	moved := p.inForm.near(q.inForm, sameLetters)
-	if len(p.text) > longestText && len(q.text) > longestText {
-		return alike(left, p.words(), q.words(), enough) || moved && alike(left, hashes(sorted(p.text)), hashes(sorted(q.text)), enough)
+	a, b := s.digest(p), s.digest(q)
+	if a.said != b.said || !a.inForm.near(b.inForm, enough) {
+		return false
 	}
-	return alike(left, []byte(p.form), []byte(q.form), enough) || moved && alike(left, []byte(sorted(p.text)), []byte(sorted(q.text)), enough)
+	moved := a.inForm.near(b.inForm, sameLetters)
+	if len(p.text) > longestText && len(q.text) > longestText {
+		return alike(&s.left, p.words(), q.words(), enough) || moved && alike(&s.left, hashes(sorted(p.text)), hashes(sorted(q.text)), enough)
+	}
+	return alike(&s.left, []byte(p.canonical()), []byte(q.canonical()), enough) || moved && alike(&s.left, []byte(sorted(p.text)), []byte(sorted(q.text)), enough)
 }
 
 // ends is a text, or its beginning and its end when it is too long to be compared whole;
@@ -213,16 +230,16 @@ func (p *print) letters() *letters {
 	return p.inText
 }
 
-func (p *print) formLetters() *letters {
-	if p.inForm == nil {
-		p.inForm = lettersOf(p.canonical())
+func (s *seen) digest(p *print) *digest {
+	if p.digest == nil {
+		p.digest = s.looks.digestOf(p.key, p.canonical)
 	}
-	return p.inForm
+	return p.digest
 }
 
 func (p *print) words() []uint64 {
 	if p.sums == nil {
-		p.sums = hashes(p.form)
+		p.sums = hashes(p.canonical())
 	}
 	return p.sums
 }
@@ -239,11 +256,25 @@ func canonical(text string) string {
 	var b strings.Builder
 	b.Grow(len(text) + 2)
 	b.WriteByte(' ')
-	eachWord(text, func(w string) {
+	idle := false
+	eachWord(lower(text), func(w string) {
 		b.WriteString(w)
 		b.WriteByte(' ')
+		idle = idle || inPhrase(w)
 	})
+	if !idle {
+		return b.String()
+	}
 	return phrases.Replace(b.String())
+}
+
+// inPhrase reports whether a word is the one that says whether one of phrases may be there.
+func inPhrase(word string) bool {
+	switch word {
+	case "way", "honest", "course", "think", "guess", "mean", "know", "said", "fact", "actually", "basically", "honestly", "anyway", "really", "just":
+		return true
+	}
+	return false
 }
 
 var phrases = strings.NewReplacer(
@@ -281,12 +312,4 @@ func factsOf(form string) (f facts) {
 		}
 	})
 	return f
-}
-
-func (p *print) facts() facts {
-	if p.said == nil {
-		f := factsOf(p.canonical())
-		p.said = &f
-	}
-	return *p.said
 }

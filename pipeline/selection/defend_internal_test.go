@@ -154,9 +154,10 @@ func TestLongTextsAreCheap(t *testing.T) {
 		text := strings.Repeat("Ab c. ", 30_000+i*200) + fmt.Sprint("End ", i)
 		cs = append(cs, candidate.Candidate{Record: schemas.Record{MemoryItem: schemas.MemoryItem{ID: fmt.Sprint("i", i), Content: schemas.TextContent(text)}}})
 	}
-	s := newSeen(cs)
+	s := newSeen(cs, newLooks())
 	for i := range cs {
-		s.find(i, simhash(cs[i].Record.Content.Text()))
+		text := cs[i].Record.Content.Text()
+		s.find(i, looked{hash: simhash(text), text: s.looks.keyOf(text)})
 	}
 	if s.left < 0 {
 		t.Errorf("effort left: %d", s.left)

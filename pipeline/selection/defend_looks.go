@@ -3,56 +3,78 @@ package selection
 import (
 	"hash/maphash"
 	"sync"
+	"sync/atomic"
 )
 
 // looked is what a candidate's text says by itself.
 type looked struct {
 	hash     uint64  // its simhash, 0 when it is too short for one
 	injected float64 // the classifier's score
+	text     textKey
 }
 
-// Bounds of looks: 2 MiB.
+// textKey stands for a text in one process: two hashes under random seeds.
+type textKey struct{ slot, key uint64 }
+
+// Bounds of looks: 2 MiB, and 2.5 for the digests.
 const (
 	lookSlots   = 1 << 16
 	lookStripes = 64
+	digestSlots = 1 << 13
 )
 
 // looks remembers what texts seen lately say: the same items are candidates again and
 // again. A text is known by two 64-bit hashes under random seeds, and none of it is
-// kept. The zero looks remembers nothing. Safe for concurrent use.
-type looks struct{ *lookTable }
-
-type lookTable struct {
+// kept. Safe for concurrent use.
+type looks struct {
 	slot, key maphash.Seed
 	stripes   [lookStripes]sync.Mutex
-	slots     []lookSlot
+	slots     []looked
+	digests   [digestSlots]atomic.Pointer[digest]
 }
 
-type lookSlot struct {
-	slot, key uint64
-	looked    looked
-}
-
-func newLooks() looks {
-	return looks{&lookTable{slot: maphash.MakeSeed(), key: maphash.MakeSeed(), slots: make([]lookSlot, lookSlots)}}
+func newLooks() *looks {
+	return &looks{slot: maphash.MakeSeed(), key: maphash.MakeSeed(), slots: make([]looked, lookSlots)}
 }
 
 // of returns what read says of a text, perhaps said before.
-func (l looks) of(text string, read func(string) looked) looked {
-	if l.lookTable == nil {
-		return read(text)
-	}
-	slot, key := maphash.String(l.slot, text), maphash.String(l.key, text)
-	at, stripe := &l.slots[slot%lookSlots], &l.stripes[slot%lookStripes]
+func (l *looks) of(text string, read func(string) looked) looked {
+	key := l.keyOf(text)
+	at, stripe := &l.slots[key.slot%lookSlots], &l.stripes[key.slot%lookStripes]
 	stripe.Lock()
 	known := *at
 	stripe.Unlock()
-	if known.slot == slot && known.key == key {
-		return known.looked
+	if known.text == key {
+		return known
 	}
 	v := read(text)
+	v.text = key
 	stripe.Lock()
-	*at = lookSlot{slot, key, v}
+	*at = v
 	stripe.Unlock()
 	return v
+}
+
+func (l *looks) keyOf(text string) textKey {
+	return textKey{maphash.String(l.slot, text), maphash.String(l.key, text)}
+}
+
+// digest is what a text's canonical form is compared by before the form itself is: none
+// of its words.
+type digest struct {
+	text   textKey
+	inForm *letters
+	said   facts
+}
+
+// digestOf returns the digest of the form of a text, perhaps made before.
+func (l *looks) digestOf(text textKey, form func() string) *digest {
+	slot := &l.digests[text.slot%digestSlots]
+	if known := slot.Load(); known != nil && known.text == text {
+		return known
+	}
+	canonical := form()
+	d := &digest{text, lettersOf(canonical), factsOf(canonical)}
+	slot.Store(d)
+	return d
 }
