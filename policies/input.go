@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -23,6 +24,28 @@ var attributeNames = [...]string{
 	"category", "created_at", "credentials", "expires_at", "groups", "id", "kind", "labels", "level",
 	"pii", "pii_flags", "purposes", "sensitivity", "session", "signer", "trust", "type", "valid_to",
 }
+
+// The attributes by their place in attributeNames.
+const (
+	category = iota
+	createdAt
+	credentials
+	expiresAt
+	groups
+	id
+	kind
+	labels
+	level
+	pii
+	piiFlags
+	purposes
+	sensitivity
+	session
+	signer
+	trust
+	typ
+	validTo
+)
 
 // AllAttributes returns every attribute an item has.
 func AllAttributes() Attributes { return 1<<len(attributeNames) - 1 }
@@ -56,51 +79,105 @@ func (r *Resource) AppendInput(dst []byte, a Attributes) []byte {
 		dst = append(dst, '"')
 		dst = append(dst, name...)
 		dst = append(dst, '"', ':')
-		dst = r.appendValue(dst, name)
+		dst = r.appendValue(dst, i)
 	}
 	return append(dst, '}')
 }
 
-func (r *Resource) appendValue(dst []byte, name string) []byte {
+func (r *Resource) appendValue(dst []byte, attribute int) []byte {
 	f := &r.Facets
-	switch name {
-	case "category":
+	switch attribute {
+	case category:
 		return AppendString(dst, f.Category)
-	case "created_at":
+	case createdAt:
 		return AppendTime(dst, r.CreatedAt)
-	case "credentials":
+	case credentials:
 		return strconv.AppendBool(dst, f.Credentials)
-	case "expires_at":
+	case expiresAt:
 		return AppendTime(dst, r.ExpiresAt)
-	case "groups":
+	case groups:
 		return AppendStrings(dst, f.Groups)
-	case "id":
+	case id:
 		return AppendString(dst, r.ID)
-	case "kind":
+	case kind:
 		return AppendString(dst, string(f.Kind))
-	case "labels":
+	case labels:
 		return AppendStrings(dst, f.Labels)
-	case "level":
+	case level:
 		return strconv.AppendInt(dst, int64(f.Level), 10)
-	case "pii":
+	case pii:
 		return strconv.AppendBool(dst, f.PII)
-	case "pii_flags":
+	case piiFlags:
 		return AppendStrings(dst, r.PIIFlags)
-	case "purposes":
+	case purposes:
 		return AppendStrings(dst, f.Purposes)
-	case "sensitivity":
+	case sensitivity:
 		return AppendNumber(dst, f.Sensitivity)
-	case "session":
+	case session:
 		return AppendString(dst, f.Session)
-	case "signer":
+	case signer:
 		return AppendString(dst, f.Signer)
-	case "trust":
+	case trust:
 		return AppendNumber(dst, f.Trust)
-	case "type":
+	case typ:
 		return AppendString(dst, string(f.Type))
 	default:
 		return AppendTime(dst, r.ValidTo)
 	}
+}
+
+// SameInput reports that AppendInput appends the same for r and o. Where it is false, it
+// may all the same.
+func (r *Resource) SameInput(o *Resource, a Attributes) bool {
+	for i := range attributeNames {
+		if a&(1<<i) != 0 && !r.sameValue(o, i) {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *Resource) sameValue(o *Resource, attribute int) bool {
+	f, g := &r.Facets, &o.Facets
+	switch attribute {
+	case category:
+		return f.Category == g.Category
+	case createdAt:
+		return r.CreatedAt.Equal(o.CreatedAt)
+	case credentials:
+		return f.Credentials == g.Credentials
+	case expiresAt:
+		return r.ExpiresAt.Equal(o.ExpiresAt)
+	case groups:
+		return slices.Equal(f.Groups, g.Groups)
+	case id:
+		return r.ID == o.ID
+	case kind:
+		return f.Kind == g.Kind
+	case labels:
+		return slices.Equal(f.Labels, g.Labels)
+	case level:
+		return f.Level == g.Level
+	case pii:
+		return f.PII == g.PII
+	case piiFlags:
+		return slices.Equal(r.PIIFlags, o.PIIFlags)
+	case purposes:
+		return slices.Equal(f.Purposes, g.Purposes)
+	case sensitivity:
+		return math.Float64bits(f.Sensitivity) == math.Float64bits(g.Sensitivity)
+	case session:
+		return f.Session == g.Session
+	case signer:
+		return f.Signer == g.Signer
+	case trust:
+		return math.Float64bits(f.Trust) == math.Float64bits(g.Trust)
+	case typ:
+		return f.Type == g.Type
+	case validTo:
+		return r.ValidTo.Equal(o.ValidTo)
+	}
+	return false
 }
 
 // AppendSubject appends the subject of s as a JSON object with sorted keys.
@@ -128,13 +205,19 @@ func AppendAsker(dst []byte, s scope.Scope, action string) []byte {
 //
 //	{"action":…,"items":[{…}],"now":NS,"purpose":…,"subject":{groups,id,kind,level,roles,tenant}}
 func AppendRequest(dst []byte, s scope.Scope, r *Request, a Attributes) []byte {
+	return appendRequest(dst, s, r, a, func(dst []byte) []byte { return dst })
+}
+
+// appendRequest is AppendRequest, but that full is given what is there after each item and
+// returns what the rest is appended to.
+func appendRequest(dst []byte, s scope.Scope, r *Request, a Attributes, full func([]byte) []byte) []byte {
 	dst = AppendString(append(dst, `{"action":`...), r.Action)
 	dst = append(dst, `,"items":[`...)
 	for i := range r.Resources {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = r.Resources[i].AppendInput(dst, a)
+		dst = full(r.Resources[i].AppendInput(dst, a))
 	}
 	dst = AppendTime(append(dst, `],"now":`...), r.Now)
 	dst = AppendString(append(dst, `,"purpose":`...), s.Purpose())
@@ -145,8 +228,17 @@ func AppendRequest(dst []byte, s scope.Scope, r *Request, a Attributes) []byte {
 // InputHash returns the hex SHA-256 over the canonical input of r for s with every
 // attribute, whatever of it a bundle looks at. Every driver reports this hash.
 func InputHash(s scope.Scope, r *Request) string {
-	sum := sha256.Sum256(AppendRequest(make([]byte, 0, 256+384*len(r.Resources)), s, r, AllAttributes()))
-	return hex.EncodeToString(sum[:])
+	const chunk = 4 << 10
+	sum := sha256.New()
+	rest := appendRequest(make([]byte, 0, 2*chunk), s, r, AllAttributes(), func(dst []byte) []byte {
+		if len(dst) < chunk {
+			return dst
+		}
+		sum.Write(dst) // of a hash, it returns no error
+		return dst[:0]
+	})
+	sum.Write(rest)
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // AppendTime appends t as nanoseconds since 1970 UTC, 0 for the zero time; times that
@@ -192,10 +284,18 @@ func AppendStrings(dst []byte, list []string) []byte {
 	return append(dst, ']')
 }
 
+// asItIs are the bytes that stand for themselves in a JSON string.
+var asItIs = func() (is [256]bool) {
+	for c := 0x20; c < utf8.RuneSelf; c++ {
+		is[c] = !strings.ContainsRune(`"\<>&`, rune(c))
+	}
+	return is
+}()
+
 // AppendString appends s as a JSON string.
 func AppendString(dst []byte, s string) []byte {
 	for i := range len(s) {
-		if c := s[i]; c < 0x20 || c >= utf8.RuneSelf || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+		if !asItIs[s[i]] {
 			quoted, err := json.Marshal(s)
 			if err != nil { // a string always marshals
 				return append(dst, "null"...)

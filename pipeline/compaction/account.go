@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,17 +34,26 @@ func reasons() []schemas.DropReason {
 }
 
 // Report returns the requester's drop report and the auditor's: the first counts what
-// policy denied, the second names it.
+// policy denied, the second names it. They share memory: neither may be changed.
 func Report(id, packID string, at time.Time, cs []candidate.Candidate) (requester, auditor schemas.DropReport) {
-	requester = schemas.DropReport{ID: id, PackID: packID, CreatedAt: at, DroppedItemIDs: []string{}, Drops: []schemas.Drop{}}
-	var denied []schemas.Drop
+	requester = schemas.DropReport{ID: id, PackID: packID, CreatedAt: at}
+	dropped, refused := 0, 0
+	for i := range cs {
+		if cs[i].Drop == schemas.DropPolicy {
+			refused++
+		} else if !cs[i].Kept() {
+			dropped++
+		}
+	}
+	drops, denied := make([]schemas.Drop, 0, dropped+refused), make([]schemas.Drop, 0, refused)
+	ids := make([]string, 0, dropped+refused)
 	counts := map[schemas.DropReason]int{}
 	for i := range cs {
 		c := &cs[i]
 		if c.Kept() {
 			if c.Extract != nil {
 				counts[schemas.DropSummarised]++
-				requester.Drops = append(requester.Drops, spans(c)...)
+				drops = append(drops, spans(c)...)
 				requester.TokenSavings += c.Extract.Before - c.Extract.After
 			}
 			continue
@@ -59,18 +69,15 @@ func Report(id, packID string, at time.Time, cs []candidate.Candidate) (requeste
 			denied = append(denied, drop)
 			continue
 		}
-		requester.DroppedItemIDs = append(requester.DroppedItemIDs, c.Record.ID)
-		requester.Drops = append(requester.Drops, drop)
+		ids, drops = append(ids, c.Record.ID), append(drops, drop)
 		requester.TokenSavings += drop.Tokens
 	}
 	requester.Reason = sentence(counts)
 	auditor = requester
-	auditor.Drops = append(append(make([]schemas.Drop, 0, len(requester.Drops)+len(denied)), requester.Drops...), denied...)
-	auditor.DroppedItemIDs = make([]string, 0, len(auditor.Drops))
-	for i := range auditor.Drops {
-		if auditor.Drops[i].Span == nil {
-			auditor.DroppedItemIDs = append(auditor.DroppedItemIDs, auditor.Drops[i].ItemID)
-		}
+	requester.Drops, requester.DroppedItemIDs = slices.Clip(drops), slices.Clip(ids)
+	auditor.Drops, auditor.DroppedItemIDs = append(drops, denied...), ids
+	for i := range denied {
+		auditor.DroppedItemIDs = append(auditor.DroppedItemIDs, denied[i].ItemID)
 	}
 	return requester, auditor
 }

@@ -50,12 +50,28 @@ func Slice(ctx context.Context, s scope.Scope, pdp policies.PDP, z *pii.Sanitize
 	}
 	out.Revision, out.InputHash = d.Revision, d.InputHash
 	out.Verdicts = make([]schemas.Verdict, len(cs))
+	ids := numbered(id, len(cs))
 	for i, v := range d.Verdicts {
 		out.Verdicts[i] = apply(s.Tenant(), z, v, &cs[i])
-		out.Verdicts[i].ID, out.Verdicts[i].ItemID = id+"."+strconv.Itoa(i+1), cs[i].Record.ID
+		out.Verdicts[i].ID, out.Verdicts[i].ItemID = ids[i], cs[i].Record.ID
 		cs[i].Verdict = out.Verdicts[i]
 	}
 	return out, nil
+}
+
+// numbered returns "id.1" to "id.n", which share their memory.
+func numbered(id string, n int) []string {
+	text := make([]byte, 0, n*(len(id)+4))
+	ends := make([]int, n)
+	for i := range n {
+		text = strconv.AppendInt(append(append(text, id...), '.'), int64(i+1), 10)
+		ends[i] = len(text)
+	}
+	all, from, ids := string(text), 0, make([]string, n)
+	for i, end := range ends {
+		ids[i], from = all[from:end], end
+	}
+	return ids
 }
 
 // apply does to a candidate what its verdict says and returns the verdict as it is logged.
