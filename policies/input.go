@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -284,18 +283,16 @@ func AppendStrings(dst []byte, list []string) []byte {
 	return append(dst, ']')
 }
 
-// asItIs are the bytes that stand for themselves in a JSON string.
-var asItIs = func() (is [256]bool) {
-	for c := 0x20; c < utf8.RuneSelf; c++ {
-		is[c] = !strings.ContainsRune(`"\<>&`, rune(c))
-	}
-	return is
-}()
+// asItIs reports whether a byte stands for itself in a JSON string.
+func asItIs(c byte) bool {
+	const marks = 1<<'"' | 1<<'&' | 1<<'<' | 1<<'>' // below 64
+	return c >= 0x20 && c < utf8.RuneSelf && c != '\\' && (c >= 64 || marks>>c&1 == 0)
+}
 
 // AppendString appends s as a JSON string.
 func AppendString(dst []byte, s string) []byte {
 	for i := range len(s) {
-		if !asItIs[s[i]] {
+		if !asItIs(s[i]) {
 			quoted, err := json.Marshal(s)
 			if err != nil { // a string always marshals
 				return append(dst, "null"...)
