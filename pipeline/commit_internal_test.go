@@ -68,8 +68,8 @@ func TestPartsMakeTheWhole(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if string(attachment) != string(want) {
-			t.Errorf("attachment is\n%s\nwant\n%s", attachment, want)
+		if string(attachment.Bytes()) != string(want) {
+			t.Errorf("attachment is\n%s\nwant\n%s", attachment.Bytes(), want)
 		}
 		sum := sha256.Sum256(want)
 		if res.Payload.Pack.ResultSHA256 != hex.EncodeToString(sum[:]) {

@@ -2,12 +2,11 @@ package pipeline
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 
 	"github.com/goccy/go-json"
 
+	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
 )
 
@@ -22,8 +21,8 @@ type parts struct {
 const noHash = `"result_sha256":""`
 
 // seal encodes the result with an empty result_sha256, sets that to the hash of the
-// encoding and returns the encoding.
-func (p *parts) seal(res *schemas.ContextResult) ([]byte, error) {
+// encoding and returns that.
+func (p *parts) seal(res *schemas.ContextResult) (eventlog.Body, error) {
 	// They do not change once a result is made, but for the pack's result_sha256.
 	r := &res.Payload
 	for _, part := range []struct {
@@ -32,22 +31,22 @@ func (p *parts) seal(res *schemas.ContextResult) ([]byte, error) {
 	}{{&p.results, &r.Results}, {&p.text, &r.Text}, {&p.pack, &r.Pack}, {&p.drop, &r.Drop}} {
 		var err error
 		if *part.raw, err = json.Marshal(part.field); err != nil {
-			return nil, err
+			return eventlog.Body{}, err
 		}
 	}
-	body, err := p.encode(res)
+	raw, err := p.encode(res)
 	if err != nil {
-		return nil, err
+		return eventlog.Body{}, err
 	}
+	body := eventlog.NewBody(raw)
 	// Nothing that a caller writes comes after the hash in a pack.
 	at := bytes.LastIndex(p.pack, []byte(noHash))
 	if at < 0 {
-		return nil, errors.New("splice pack: its hash has no place")
+		return eventlog.Body{}, errors.New("splice pack: its hash has no place")
 	}
-	sum := sha256.Sum256(body)
-	r.Pack.ResultSHA256 = hex.EncodeToString(sum[:])
+	r.Pack.ResultSHA256 = body.Hex()
 	at += len(noHash) - 1
-	packed := make([]byte, 0, len(p.pack)+2*len(sum))
+	packed := make([]byte, 0, len(p.pack)+len(r.Pack.ResultSHA256))
 	packed = append(append(append(packed, p.pack[:at]...), r.Pack.ResultSHA256...), p.pack[at:]...)
 	p.pack = packed
 	return body, nil

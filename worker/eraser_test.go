@@ -268,7 +268,7 @@ func (h *heldEngine) Reply(ctx context.Context, s scope.Scope, _ schemas.Context
 		return nil, err
 	}
 	_, err = h.w.log.Append(ctx, eventlog.Batch{Drafts: []eventlog.Draft{{Tenant: s.Tenant(), Agent: "satchel", Type: schemas.TypeContextPacked,
-		Source: worker.PackSource, ID: "pack-1", Subject: "req", Data: data, Attachment: shown, Refs: []string{"a"}}}})
+		Source: worker.PackSource, ID: "pack-1", Subject: "req", Data: data, Attachment: eventlog.NewBody(shown), Refs: []string{"a"}}}})
 	return nil, err
 }
 

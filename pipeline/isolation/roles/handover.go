@@ -26,9 +26,10 @@ func (st *step) handOver(ctx context.Context, reply *schemas.RoleReply, external
 	}
 	to, reason := next(st.role, reply)
 	reply.Next = to
+	body := eventlog.NewBody(message)
 	h := schemas.Handover{
 		ID: st.id, RequestID: st.req.RequestID, From: st.role, To: to, PackID: reply.PackID, Reason: reason,
-		Principal: st.s.Principal().ID, CreatedAt: st.cfg.Clock().UTC(), Policy: st.policy, MessageSHA256: digest(message), External: external,
+		Principal: st.s.Principal().ID, CreatedAt: st.cfg.Clock().UTC(), Policy: st.policy, MessageSHA256: body.Hex(), External: external,
 		Findings: reply.Findings,
 	}
 	if reply.Plan != nil {
@@ -52,7 +53,7 @@ func (st *step) handOver(ctx context.Context, reply *schemas.RoleReply, external
 	}
 	draft := eventlog.Draft{
 		Tenant: st.s.Tenant(), Agent: st.role, Type: schemas.TypeRoleHandedOver, Source: Source, ID: h.ID, Subject: h.RequestID,
-		Time: h.CreatedAt, Data: data, Attachment: message, Refs: st.shown(reply),
+		Time: h.CreatedAt, Data: data, Attachment: body, Refs: st.shown(reply),
 		Extensions: map[string]string{"datacontenttype": "application/json", "dataschema": schemas.DataSchema(schemas.TypeRoleHandedOver)},
 	}
 	outcomes, err := st.cfg.Log.Append(ctx, eventlog.Batch{Drafts: []eventlog.Draft{draft}})

@@ -2,6 +2,8 @@ package eventlog
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
@@ -41,9 +43,30 @@ type Draft struct {
 	Time       time.Time
 	Data       []byte            // the event's data, byte for byte
 	Extensions map[string]string // CloudEvent extensions and dataschema, datacontenttype
-	Attachment []byte            // erasable bytes beside the data (a pack's stored result); its SHA-256 must stand in Data
+	Attachment Body              // erasable bytes beside the data (a pack's stored result); its SHA-256 must stand in Data
 	Refs       []string          // ids of the items the attachment shows; erasing one erases the attachment
 }
+
+// Body is bytes with their SHA-256, which both who names it and the log want. The zero
+// value is no bytes at all.
+type Body struct {
+	data []byte
+	sum  [sha256.Size]byte
+}
+
+// NewBody hashes data, which must not be changed afterwards; nil makes the zero Body.
+func NewBody(data []byte) Body {
+	if data == nil {
+		return Body{}
+	}
+	return Body{data: data, sum: sha256.Sum256(data)}
+}
+
+// Bytes returns what was hashed, nil for the zero Body.
+func (b Body) Bytes() []byte { return b.data }
+
+// Hex returns the SHA-256 in lower-case hex.
+func (b Body) Hex() string { return hex.EncodeToString(b.sum[:]) }
 
 // Status is what became of a draft.
 type Status int

@@ -40,15 +40,14 @@ func (l *Log) prepare(drafts []Draft) ([]prepared, error) {
 		p.content = Content{Salt: salts[2*i], Extensions: CanonicalExtensions(d.Extensions), Data: d.Data}
 		p.extHash, p.dataHash = sha256.Sum256(p.content.Extensions), sha256.Sum256(d.Data)
 		p.commitment = commitHashes(p.content.Salt, p.extHash, p.dataHash)
-		if d.Attachment == nil {
+		if d.Attachment.data == nil {
 			continue
 		}
-		sum := sha256.Sum256(d.Attachment)
-		if !holdsHash(d.Data, sum) {
+		if !holdsHash(d.Data, d.Attachment.sum) {
 			return nil, fmt.Errorf("append draft %d, event %q: %w: the attachment's SHA-256 is not in the data", i, d.ID, ErrInvalid)
 		}
-		p.attached = &Attachment{Salt: salts[2*i+1], Refs: d.Refs, Data: d.Attachment}
-		p.attachment = commitHashes(p.attached.Salt, sha256.Sum256(CanonicalRefs(d.Refs)), sum)
+		p.attached = &Attachment{Salt: salts[2*i+1], Refs: d.Refs, Data: d.Attachment.data}
+		p.attachment = commitHashes(p.attached.Salt, sha256.Sum256(CanonicalRefs(d.Refs)), d.Attachment.sum)
 	}
 	return out, nil
 }
@@ -98,7 +97,7 @@ func checkDraft(d *Draft) error {
 			return fmt.Errorf("%w: extension name %q", ErrInvalid, name)
 		}
 	}
-	if d.Attachment == nil && len(d.Refs) > 0 {
+	if d.Attachment.data == nil && len(d.Refs) > 0 {
 		return fmt.Errorf("%w: refs without an attachment", ErrInvalid)
 	}
 	for _, ref := range d.Refs {

@@ -32,7 +32,7 @@ func testAppendRead(t *testing.T, open Open) {
 		want := eventlog.Entry{
 			Tenant: d.Tenant, Position: out[i].Position, Agent: d.Agent, Type: d.Type, Source: d.Source, ID: d.ID, Subject: d.Subject,
 			Time: d.Time.UTC(), RecordedAt: recordedAt(), Commitment: e.Commitment, Attachment: e.Attachment, Leaf: out[i].Leaf,
-			Attached: d.Attachment != nil, Data: append([]byte{}, d.Data...), Extensions: d.Extensions,
+			Attached: d.Attachment.Bytes() != nil, Data: append([]byte{}, d.Data...), Extensions: d.Extensions,
 		}
 		if diff := cmp.Diff(want, e); diff != "" {
 			t.Errorf("entry %d: %s", i, diff)
@@ -161,7 +161,7 @@ func testInvalid(t *testing.T, open Open) {
 		"year 9999":    func(d *eventlog.Draft) { d.Time = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC) },
 		"extension":    func(d *eventlog.Draft) { d.Extensions = map[string]string{"a b": ""} },
 		"refs alone":   func(d *eventlog.Draft) { d.Refs = []string{"x"} },
-		"unnamed hash": func(d *eventlog.Draft) { d.Attachment = []byte("not in the data") },
+		"unnamed hash": func(d *eventlog.Draft) { d.Attachment = eventlog.NewBody([]byte("not in the data")) },
 	} {
 		d := draft("acme", "bad", "x")
 		change(&d)

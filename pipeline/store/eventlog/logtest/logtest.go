@@ -98,7 +98,7 @@ func draft(tenant, id, text string) eventlog.Draft {
 func packed(tenant, id, rendered string, items ...string) eventlog.Draft {
 	d := draft(tenant, id, "")
 	sum := sha256.Sum256([]byte(rendered))
-	d.Type, d.Source, d.Attachment, d.Refs = typePacked, "satchel://engine", []byte(rendered), items
+	d.Type, d.Source, d.Attachment, d.Refs = typePacked, "satchel://engine", eventlog.NewBody([]byte(rendered)), items
 	d.Data = fmt.Appendf(nil, `{"result_sha256":%q,"items":%q}`, hex.EncodeToString(sum[:]), items)
 	return d
 }

@@ -33,7 +33,7 @@ func pack(tenant, id, rendered string, items ...string) eventlog.Draft {
 	sum := sha256.Sum256([]byte(rendered))
 	return eventlog.Draft{
 		Tenant: tenant, Agent: "engine", Type: "io.satchel.context.packed.v1", Source: "satchel://engine", ID: id, Subject: "r-" + id,
-		Data: fmt.Appendf(nil, `{"result_sha256":%q,"items":%q}`, hex.EncodeToString(sum[:]), items), Attachment: []byte(rendered), Refs: items,
+		Data: fmt.Appendf(nil, `{"result_sha256":%q,"items":%q}`, hex.EncodeToString(sum[:]), items), Attachment: eventlog.NewBody([]byte(rendered)), Refs: items,
 	}
 }
 
