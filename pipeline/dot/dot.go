@@ -1,6 +1,6 @@
 // Package dot computes dot products of quantised vectors: rows of 8 bits, a query of
-// up to 14. The AVX2 kernel and the generic one give the same integers, so a score does
-// not depend on the machine.
+// up to 14. The kernels (AVX2, AVX-512 VNNI) and the generic one give the same integers, so
+// a score does not depend on the machine.
 package dot
 
 // Lane is what the kernel works on at once; rows are padded to a multiple of it.
