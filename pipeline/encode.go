@@ -21,19 +21,10 @@ type parts struct {
 const noHash = `"result_sha256":""`
 
 // seal encodes the result with an empty result_sha256, sets that to the hash of the
-// encoding and returns that.
+// encoding and returns that. p is left with the parts, which lie in it but for the pack:
+// they do not change once a result is made, except for the pack's hash.
 func (p *parts) seal(res *schemas.ContextResult) (eventlog.Body, error) {
-	// They do not change once a result is made, but for the pack's result_sha256.
-	r := &res.Payload
-	for _, part := range []struct {
-		raw   *[]byte
-		field any
-	}{{&p.results, &r.Results}, {&p.text, &r.Text}, {&p.pack, &r.Pack}, {&p.drop, &r.Drop}} {
-		var err error
-		if *part.raw, err = json.Marshal(part.field); err != nil {
-			return eventlog.Body{}, err
-		}
-	}
+	*p = parts{}
 	raw, err := p.encode(res)
 	if err != nil {
 		return eventlog.Body{}, err
@@ -44,30 +35,33 @@ func (p *parts) seal(res *schemas.ContextResult) (eventlog.Body, error) {
 	if at < 0 {
 		return eventlog.Body{}, errors.New("splice pack: its hash has no place")
 	}
-	r.Pack.ResultSHA256 = body.Hex()
+	hash := body.Hex()
+	res.Payload.Pack.ResultSHA256 = hash
 	at += len(noHash) - 1
-	packed := make([]byte, 0, len(p.pack)+len(r.Pack.ResultSHA256))
-	packed = append(append(append(packed, p.pack[:at]...), r.Pack.ResultSHA256...), p.pack[at:]...)
-	p.pack = packed
+	packed := make([]byte, 0, len(p.pack)+len(hash))
+	p.pack = append(append(append(packed, p.pack[:at]...), hash...), p.pack[at:]...)
 	return body, nil
 }
 
-// encode is json.Marshal of the result, with the parts as they are.
+// encode is json.Marshal of the result, with the parts as they are; those that are not yet
+// there are made.
 func (p *parts) encode(res *schemas.ContextResult) ([]byte, error) {
 	r := &res.Payload
-	o := object{out: make([]byte, 0, len(p.results)+len(p.text)+len(p.pack)+len(p.drop)+8<<10)}
-	o.out = append(o.out, '{')
+	var o object
+	o.enc = json.NewEncoder(&o.out)
+	o.out.Grow(max(roomFor(r), len(p.results)+len(p.text)+len(p.pack)+len(p.drop)+8<<10))
+	o.out.WriteByte('{')
 	o.add("meta", &res.Meta)
 	o.raw("payload", []byte{'{'})
-	o.raw("results", p.results)
+	results := o.part("results", p.results, &r.Results)
 	o.add("total_count", r.TotalCount)
 	o.add("query_duration_ms", r.QueryDurationMS)
 	o.add("sources", r.Sources)
 	o.add("explainability", &r.Explainability)
 	o.add("pack_id", r.PackID)
-	o.raw("text", p.text)
-	o.raw("pack", p.pack)
-	o.raw("drop_report", p.drop)
+	text := o.part("text", p.text, &r.Text)
+	pack := o.part("pack", p.pack, &r.Pack)
+	drop := o.part("drop_report", p.drop, &r.Drop)
 	o.add("positions", &r.Positions)
 	if r.Proof != nil {
 		o.add("proof", r.Proof)
@@ -75,26 +69,62 @@ func (p *parts) encode(res *schemas.ContextResult) ([]byte, error) {
 	if r.DataRef != nil {
 		o.add("dataref", r.DataRef)
 	}
-	return append(o.out, '}', '}'), o.err
+	o.out.WriteString("}}")
+	out := o.out.Bytes()
+	*p = parts{results.of(out), text.of(out), pack.of(out), drop.of(out)}
+	return out, o.err
 }
 
-// object appends the fields of a JSON object.
+// roomFor is about how long the encoding of a result gets.
+func roomFor(r *schemas.ResultPayload) int {
+	return 8<<10 + 2*len(r.Text) + 1200*len(r.Results) + 150*len(r.Drop.Drops)
+}
+
+// object writes the fields of a JSON object.
 type object struct {
-	out []byte
-	err error // the first one
+	out bytes.Buffer
+	enc *json.Encoder // to out
+	err error         // the first one
 }
 
-func (o *object) add(name string, field any) {
-	raw, err := json.Marshal(field)
+// span is where a value stands in out.
+type span struct{ from, to int }
+
+func (s span) of(out []byte) []byte { return out[s.from:s.to:s.to] }
+
+// part writes a field as raw, or encodes it when that is nil.
+func (o *object) part(name string, raw []byte, field any) span {
+	if raw == nil {
+		return o.add(name, field)
+	}
+	return o.raw(name, raw)
+}
+
+func (o *object) add(name string, field any) span {
+	from := o.name(name)
+	err := o.enc.Encode(field)
 	if o.err == nil {
 		o.err = err
 	}
-	o.raw(name, raw)
+	if err == nil {
+		o.out.Truncate(o.out.Len() - 1) // a newline
+	}
+	return span{from, o.out.Len()}
 }
 
-func (o *object) raw(name string, value []byte) {
-	if o.out[len(o.out)-1] != '{' {
-		o.out = append(o.out, ',')
+func (o *object) raw(name string, value []byte) span {
+	from := o.name(name)
+	o.out.Write(value)
+	return span{from, o.out.Len()}
+}
+
+// name writes a field's name and returns where its value starts.
+func (o *object) name(name string) int {
+	if b := o.out.Bytes(); b[len(b)-1] != '{' {
+		o.out.WriteByte(',')
 	}
-	o.out = append(append(append(append(o.out, '"'), name...), `":`...), value...)
+	o.out.WriteByte('"')
+	o.out.WriteString(name)
+	o.out.WriteString(`":`)
+	return o.out.Len()
 }
