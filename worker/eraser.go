@@ -126,7 +126,7 @@ func (e *eraser) begin(ctx context.Context, s scope.Scope, d eventlog.Draft) (re
 }
 
 func (e *eraser) run(ctx context.Context, retry retryPolicy) error {
-	return follow(ctx, e.log, retry, e.logger, "finish erasures", e.requests.busy, e.finishAll)
+	return follow(ctx, e.log, retry, e.logger, "finish erasures", pacing{busy: e.requests.busy}, e.finishAll)
 }
 
 // pending is an erasure without a receipt.

@@ -14,25 +14,50 @@ import (
 // their replies come first. What the log gets meanwhile is then followed at once.
 const giveWay = 2 * time.Millisecond
 
+// pacing says when the steps of a follower begin.
+type pacing struct {
+	busy  func() bool                         // whether requests are answered at the moment
+	every time.Duration                       // from the beginning of one step of a tenant to the next's, at least
+	hurry func(tenant string) <-chan struct{} // has a token when somebody waits for the tenant; nil: nobody ever does
+}
+
+// await waits for the moment of a tenant's step, when the last one began at last: until its
+// time has come, somebody waits for it or ctx is done.
+func (p *pacing) await(ctx context.Context, tenant string, last time.Time) {
+	wait := p.every - time.Since(last)
+	if p.busy() {
+		wait = max(wait, giveWay)
+	}
+	if wait <= 0 {
+		return
+	}
+	var hurry <-chan struct{}
+	if p.hurry != nil {
+		hurry = p.hurry(tenant)
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case <-hurry:
+	}
+}
+
 // follow calls step for every tenant at the start and then whenever its log grows,
 // until ctx is done. Steps of different tenants run side by side, two at a time, those of
 // one never do; a failed step is tried again and holds up nobody else meanwhile.
-func follow(ctx context.Context, log *eventlog.Log, retry retryPolicy, logger *slog.Logger, what string, busy func() bool, step func(ctx context.Context, tenant string) error) error {
+func follow(ctx context.Context, log *eventlog.Log, retry retryPolicy, logger *slog.Logger, what string, pace pacing, step func(ctx context.Context, tenant string) error) error {
 	grown := log.Watch(ctx)
 	tenants, err := log.Tenants(ctx)
 	if err != nil {
 		return ignoreCanceled(ctx, err)
 	}
-	f := &follower{states: map[string]stepState{}, slots: make(chan struct{}, 2)}
+	f := &follower{states: map[string]stepState{}, begun: map[string]time.Time{}, slots: make(chan struct{}, 2)}
 	defer f.wait.Wait()
 	start := func(tenant string) {
 		f.start(tenant, func() {
-			if busy() {
-				select {
-				case <-ctx.Done():
-				case <-time.After(giveWay):
-				}
-			}
+			f.await(ctx, tenant, &pace)
 			err := retry.do(ctx, logger, what+" tenant "+tenant, func(error) bool { return true }, func() error {
 				f.slots <- struct{}{}
 				defer func() { <-f.slots }()
@@ -70,6 +95,7 @@ const (
 type follower struct {
 	mu     sync.Mutex
 	states map[string]stepState
+	begun  map[string]time.Time // the last step, by tenant
 	slots  chan struct{}
 	wait   sync.WaitGroup
 }
@@ -87,6 +113,17 @@ func (f *follower) start(tenant string, step func()) {
 			step()
 		}
 	})
+}
+
+// await waits until the tenant's next step may begin.
+func (f *follower) await(ctx context.Context, tenant string, pace *pacing) {
+	f.mu.Lock()
+	last := f.begun[tenant]
+	f.mu.Unlock()
+	pace.await(ctx, tenant, last)
+	f.mu.Lock()
+	f.begun[tenant] = time.Now()
+	f.mu.Unlock()
 }
 
 func (f *follower) again(tenant string) bool {

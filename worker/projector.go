@@ -101,6 +101,7 @@ type progress struct {
 	run      chan struct{} // capacity 1: holds a token while somebody projects this tenant
 	position int64         // every store is at least here, or unknown
 	moved    chan struct{} // closed when position changes
+	hurry    chan struct{} // capacity 1: has a token when somebody waits
 	erased   []echoed      // erasures that were applied and not echoed, of whoever runs
 }
 
@@ -123,7 +124,7 @@ func (p *Projector) tenant(name string) *progress {
 	defer p.mu.Unlock()
 	t, ok := p.tenants[name]
 	if !ok {
-		t = &progress{run: make(chan struct{}, 1), position: unknown, moved: make(chan struct{})}
+		t = &progress{run: make(chan struct{}, 1), position: unknown, moved: make(chan struct{}), hurry: make(chan struct{}, 1)}
 		p.tenants[name] = t
 	}
 	return t
@@ -159,6 +160,10 @@ func (p *Projector) Await(ctx context.Context, s scope.Scope, position int64) er
 				return err
 			}
 			continue
+		}
+		select {
+		case t.hurry <- struct{}{}:
+		default:
 		}
 		if err := p.await(ctx, s.Tenant(), moved); err != nil {
 			return err
@@ -200,9 +205,17 @@ func (p *Projector) Position(tenant string) int64 {
 	return max(0, t.position)
 }
 
+// projectEvery is how long a tenant's entries are gathered for one run at most, while nobody
+// waits for them: each run costs some transactions, and requests what they had cached.
+const projectEvery = 50 * time.Millisecond
+
 // run follows the log until ctx is done.
 func (p *Projector) run(ctx context.Context, retry retryPolicy) error {
-	return follow(ctx, p.log, retry, p.logger, "project", p.busy, func(ctx context.Context, tenant string) error {
+	pace := pacing{busy: p.busy, every: projectEvery, hurry: func(tenant string) <-chan struct{} { return p.tenant(tenant).hurry }}
+	if p.share.shared() {
+		pace.every = 0 // who waits at another worker is not heard of
+	}
+	return follow(ctx, p.log, retry, p.logger, "project", pace, func(ctx context.Context, tenant string) error {
 		if err := p.catchUp(ctx, tenant, nil); err != nil {
 			return err
 		}

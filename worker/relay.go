@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
 
@@ -32,8 +33,12 @@ type relay struct {
 	done map[string]int64 // published by this process, by tenant
 }
 
+// relayEvery is how long a tenant's entries are gathered for one batch at most: each costs
+// the server some syncs of the disk, however few messages it has.
+const relayEvery = 100 * time.Millisecond
+
 func (r *relay) run(ctx context.Context, retry retryPolicy) error {
-	return follow(ctx, r.log, retry, r.logger, "relay", r.busy, r.catchUp)
+	return follow(ctx, r.log, retry, r.logger, "relay", pacing{busy: r.busy, every: relayEvery}, r.catchUp)
 }
 
 func (r *relay) catchUp(ctx context.Context, tenant string) error {
