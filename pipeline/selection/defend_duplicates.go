@@ -218,7 +218,7 @@ func ends(text string) string {
 
 func (p *print) canonical() string {
 	if p.form == "" {
-		p.form = canonical(p.text)
+		p.form, _ = canonical(p.text)
 	}
 	return p.form
 }
@@ -232,7 +232,7 @@ func (p *print) letters() *letters {
 
 func (s *seen) digest(p *print) *digest {
 	if p.digest == nil {
-		p.digest = s.looks.digestOf(p.key, p.canonical)
+		p.digest = s.looks.digestOf(p)
 	}
 	return p.digest
 }
@@ -251,8 +251,8 @@ func hashes(text string) []uint64 {
 }
 
 // canonical is a text in lower case, its words apart by one space, without marks and
-// without the phrases that say nothing.
-func canonical(text string) string {
+// without the phrases that say nothing; and its facts.
+func canonical(text string) (form string, said facts) {
 	var b strings.Builder
 	b.Grow(len(text) + 2)
 	b.WriteByte(' ')
@@ -261,11 +261,14 @@ func canonical(text string) string {
 		b.WriteString(w)
 		b.WriteByte(' ')
 		idle = idle || inPhrase(w)
+		if isFact(w) {
+			said.add(w)
+		}
 	})
 	if !idle {
-		return b.String()
+		return b.String(), said
 	}
-	return phrases.Replace(b.String())
+	return phrases.Replace(b.String()), said // no phrase has a fact in it
 }
 
 // inPhrase reports whether a word is the one that says whether one of phrases may be there.
@@ -287,7 +290,7 @@ var phrases = strings.NewReplacer(
 func sorted(text string) string {
 	parts := strings.FieldsFunc(text, func(r rune) bool { return r == '.' || r == '!' || r == '?' || r == '\n' || r == ';' || r == '。' })
 	for i := range parts {
-		parts[i] = canonical(parts[i])
+		parts[i], _ = canonical(parts[i])
 	}
 	slices.Sort(parts)
 	return strings.Join(parts, "")
@@ -300,16 +303,24 @@ type facts struct {
 	n   int
 }
 
-func factsOf(form string) (f facts) {
-	eachWord(form, func(w string) {
-		if strings.ContainsAny(w, "0123456789") || w == "not" || w == "no" || w == "never" || w == "t" || w == "without" {
-			h := uint64(14695981039346656037)
-			for i := range len(w) {
-				h = (h ^ uint64(w[i])) * 1099511628211
-			}
-			f.sum += mix(h)
-			f.n++
+func isFact(word string) bool {
+	switch word {
+	case "not", "no", "never", "t", "without":
+		return true
+	}
+	for i := range len(word) {
+		if word[i] >= '0' && word[i] <= '9' {
+			return true
 		}
-	})
-	return f
+	}
+	return false
+}
+
+func (f *facts) add(word string) {
+	h := uint64(14695981039346656037)
+	for i := range len(word) {
+		h = (h ^ uint64(word[i])) * 1099511628211
+	}
+	f.sum += mix(h)
+	f.n++
 }

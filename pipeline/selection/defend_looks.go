@@ -67,14 +67,15 @@ type digest struct {
 	said   facts
 }
 
-// digestOf returns the digest of the form of a text, perhaps made before.
-func (l *looks) digestOf(text textKey, form func() string) *digest {
-	slot := &l.digests[text.slot%digestSlots]
-	if known := slot.Load(); known != nil && known.text == text {
+// digestOf returns the digest of a print's text, perhaps made before.
+func (l *looks) digestOf(p *print) *digest {
+	slot := &l.digests[p.key.slot%digestSlots]
+	if known := slot.Load(); known != nil && known.text == p.key {
 		return known
 	}
-	canonical := form()
-	d := &digest{text, lettersOf(canonical), factsOf(canonical)}
+	d := &digest{text: p.key}
+	p.form, d.said = canonical(p.text)
+	d.inForm = lettersOf(p.form)
 	slot.Store(d)
 	return d
 }
