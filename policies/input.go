@@ -18,13 +18,14 @@ import (
 // get the same verdict.
 type Attributes uint32
 
-// attributeNames are the item fields of the policy input, sorted.
-var attributeNames = [...]string{
-	"category", "created_at", "credentials", "expires_at", "groups", "id", "kind", "labels", "level",
-	"pii", "pii_flags", "purposes", "sensitivity", "session", "signer", "trust", "type", "valid_to",
+// attributeKeys are the item fields of the policy input as they stand in it, sorted.
+var attributeKeys = [...]string{
+	`"category":`, `"created_at":`, `"credentials":`, `"expires_at":`, `"groups":`, `"id":`,
+	`"kind":`, `"labels":`, `"level":`, `"pii":`, `"pii_flags":`, `"purposes":`,
+	`"sensitivity":`, `"session":`, `"signer":`, `"trust":`, `"type":`, `"valid_to":`,
 }
 
-// The attributes by their place in attributeNames.
+// The attributes by their place in attributeKeys.
 const (
 	category = iota
 	createdAt
@@ -47,13 +48,13 @@ const (
 )
 
 // AllAttributes returns every attribute an item has.
-func AllAttributes() Attributes { return 1<<len(attributeNames) - 1 }
+func AllAttributes() Attributes { return 1<<len(attributeKeys) - 1 }
 
 // ParseAttributes returns the set of names; an unknown name is an error.
 func ParseAttributes(names []string) (Attributes, error) {
 	var a Attributes
 	for _, name := range names {
-		i := slices.Index(attributeNames[:], name)
+		i := slices.Index(attributeKeys[:], `"`+name+`":`)
 		if i < 0 {
 			return 0, fmt.Errorf("parse attribute %q: unknown name", name)
 		}
@@ -68,17 +69,14 @@ func ParseAttributes(names []string) (Attributes, error) {
 func (r *Resource) AppendInput(dst []byte, a Attributes) []byte {
 	dst = append(dst, '{')
 	first := len(dst)
-	for i, name := range attributeNames {
+	for i, key := range attributeKeys {
 		if a&(1<<i) == 0 {
 			continue
 		}
 		if len(dst) > first {
 			dst = append(dst, ',')
 		}
-		dst = append(dst, '"')
-		dst = append(dst, name...)
-		dst = append(dst, '"', ':')
-		dst = r.appendValue(dst, i)
+		dst = r.appendValue(append(dst, key...), i)
 	}
 	return append(dst, '}')
 }
@@ -123,60 +121,6 @@ func (r *Resource) appendValue(dst []byte, attribute int) []byte {
 	default:
 		return AppendTime(dst, r.ValidTo)
 	}
-}
-
-// SameInput reports that AppendInput appends the same for r and o. Where it is false, it
-// may all the same.
-func (r *Resource) SameInput(o *Resource, a Attributes) bool {
-	for i := range attributeNames {
-		if a&(1<<i) != 0 && !r.sameValue(o, i) {
-			return false
-		}
-	}
-	return true
-}
-
-func (r *Resource) sameValue(o *Resource, attribute int) bool {
-	f, g := &r.Facets, &o.Facets
-	switch attribute {
-	case category:
-		return f.Category == g.Category
-	case createdAt:
-		return r.CreatedAt.Equal(o.CreatedAt)
-	case credentials:
-		return f.Credentials == g.Credentials
-	case expiresAt:
-		return r.ExpiresAt.Equal(o.ExpiresAt)
-	case groups:
-		return slices.Equal(f.Groups, g.Groups)
-	case id:
-		return r.ID == o.ID
-	case kind:
-		return f.Kind == g.Kind
-	case labels:
-		return slices.Equal(f.Labels, g.Labels)
-	case level:
-		return f.Level == g.Level
-	case pii:
-		return f.PII == g.PII
-	case piiFlags:
-		return slices.Equal(r.PIIFlags, o.PIIFlags)
-	case purposes:
-		return slices.Equal(f.Purposes, g.Purposes)
-	case sensitivity:
-		return math.Float64bits(f.Sensitivity) == math.Float64bits(g.Sensitivity)
-	case session:
-		return f.Session == g.Session
-	case signer:
-		return f.Signer == g.Signer
-	case trust:
-		return math.Float64bits(f.Trust) == math.Float64bits(g.Trust)
-	case typ:
-		return f.Type == g.Type
-	case validTo:
-		return r.ValidTo.Equal(o.ValidTo)
-	}
-	return false
 }
 
 // AppendSubject appends the subject of s as a JSON object with sorted keys.

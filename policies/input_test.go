@@ -74,42 +74,6 @@ func TestInputIsJSON(t *testing.T) {
 	})
 }
 
-// TestSameInput holds SameInput to what is appended: what is the same is appended the same,
-// and what was only copied is the same.
-func TestSameInput(t *testing.T) {
-	t.Parallel()
-	list := rapid.SampledFrom([][]string{nil, {}, {"a"}, {"b"}, {"a", "b"}, {"ab"}})
-	text := rapid.SampledFrom([]string{"", "a", "b"})
-	number := rapid.SampledFrom([]float64{0, math.Copysign(0, -1), .5, math.NaN(), math.Inf(1)})
-	at := rapid.SampledFrom([]time.Time{{}, time.Unix(0, 0), time.Unix(0, 1), time.Unix(0, 1).UTC(), time.Unix(0, math.MaxInt64)})
-	resource := rapid.Custom(func(t *rapid.T) policies.Resource {
-		return policies.Resource{
-			ID: text.Draw(t, "id"), PIIFlags: list.Draw(t, "flags"), ExpiresAt: at.Draw(t, "expires"), ValidTo: at.Draw(t, "valid"), CreatedAt: at.Draw(t, "created"),
-			Facets: schemas.Facets{
-				Kind: schemas.Kind(text.Draw(t, "kind")), Type: schemas.MemoryType(text.Draw(t, "type")), Category: text.Draw(t, "category"), Session: text.Draw(t, "session"),
-				Level: schemas.Level(rapid.IntRange(0, 1).Draw(t, "level")), Groups: list.Draw(t, "groups"), Purposes: list.Draw(t, "purposes"), Labels: list.Draw(t, "labels"),
-				Trust: number.Draw(t, "trust"), Sensitivity: number.Draw(t, "sensitivity"), Signer: text.Draw(t, "signer"),
-				PII: rapid.Bool().Draw(t, "pii"), Credentials: rapid.Bool().Draw(t, "credentials"),
-			},
-		}
-	})
-	rapid.Check(t, func(t *rapid.T) {
-		a, b := resource.Draw(t, "a"), resource.Draw(t, "b")
-		for bit := range 18 {
-			one := policies.AllAttributes() & (1 << bit)
-			if a.SameInput(&b, one) && string(a.AppendInput(nil, one)) != string(b.AppendInput(nil, one)) {
-				t.Fatalf("same %s and %s", a.AppendInput(nil, one), b.AppendInput(nil, one))
-			}
-			if copied := a; !a.SameInput(&copied, one) {
-				t.Fatalf("%s is not the same as itself", a.AppendInput(nil, one))
-			}
-		}
-		if policies.AllAttributes() != 1<<18-1 {
-			t.Fatal("not every attribute was drawn")
-		}
-	})
-}
-
 // TestInputHashOfMany holds the hash of requests of any size to that of the whole input.
 func TestInputHashOfMany(t *testing.T) {
 	t.Parallel()

@@ -26,8 +26,8 @@ const (
 type seen struct {
 	cs      []candidate.Candidate
 	looks   *looks
-	byText  map[spokenKey]int
-	bySum   map[spokenText]int
+	byText  index
+	bySum   index
 	byPlace map[spokenText]int
 	prints  []print
 	hashes  []uint64 // of prints, side by side: most of the comparing is of these alone
@@ -36,10 +36,38 @@ type seen struct {
 
 type spokenText struct{ speaker, text string }
 
-// spokenKey stands for a text, which is compared too.
-type spokenKey struct {
-	speaker string
-	text    textKey
+// index finds candidates by numbers that several may have.
+type index struct {
+	last   map[uint64]int
+	before []int // by candidate, the one before it with the same number, −1 for none
+}
+
+func newIndex(n int) index { return index{make(map[uint64]int, n), make([]int, n)} }
+
+func (x *index) put(number uint64, i int) {
+	before, ok := x.last[number]
+	if !ok {
+		before = -1
+	}
+	x.before[i], x.last[number] = before, i
+}
+
+// find returns the last candidate put in that has the number and is the same.
+func (x *index) find(number uint64, same func(of int) bool) (int, bool) {
+	for of, ok := x.last[number]; ok && of >= 0; of = x.before[of] {
+		if same(of) {
+			return of, true
+		}
+	}
+	return 0, false
+}
+
+// tail is the number that the last bytes of a text are.
+func tail(text string) (number uint64) {
+	for _, b := range []byte(text[max(0, len(text)-8):]) {
+		number = number<<8 | uint64(b)
+	}
+	return number
 }
 
 // print is what a text is compared by.
@@ -60,7 +88,7 @@ type print struct {
 func newSeen(cs []candidate.Candidate, looks *looks) *seen {
 	n := len(cs)
 	return &seen{
-		cs: cs, looks: looks, byText: make(map[spokenKey]int, n), bySum: map[spokenText]int{}, byPlace: map[spokenText]int{},
+		cs: cs, looks: looks, byText: newIndex(n), bySum: newIndex(n), byPlace: map[spokenText]int{},
 		prints: make([]print, 0, n), hashes: make([]uint64, 0, n), left: fullEffort,
 	}
 }
@@ -71,20 +99,21 @@ func newSeen(cs []candidate.Candidate, looks *looks) *seen {
 func (s *seen) find(i int, l looked) {
 	r := &s.cs[i].Record
 	text := r.Content.Text()
-	key := spokenKey{r.Speaker, l.text}
-	if of, ok := s.byText[key]; ok && s.cs[of].Record.Content.Text() == text {
+	if of, ok := s.byText.find(l.text.slot, func(of int) bool {
+		return s.cs[of].Record.Content.Text() == text && s.cs[of].Record.Speaker == r.Speaker
+	}); ok {
 		if !s.yields(of, i) {
 			s.drop(i, of, "")
 			return
 		}
 		s.drop(of, i, "")
 	}
-	sum := spokenText{r.Speaker, r.Provenance.Checksum}
-	if sum.text != "" {
-		if of, ok := s.bySum[sum]; ok && !s.yields(of, i) {
-			s.drop(i, of, "the same checksum as ")
-			return
-		}
+	sum := r.Provenance.Checksum
+	if of, ok := s.bySum.find(tail(sum), func(of int) bool {
+		return s.cs[of].Record.Provenance.Checksum == sum && s.cs[of].Record.Speaker == r.Speaker
+	}); ok && !s.yields(of, i) {
+		s.drop(i, of, "the same checksum as ")
+		return
 	}
 	p := print{key: l.text, hash: l.hash, at: i, text: ends(text), length: len(text), speaker: r.Speaker, echo: echoes(r)}
 	place := placeOf(r)
@@ -101,9 +130,9 @@ func (s *seen) find(i int, l looked) {
 	if len(text) >= shortestText && s.near(&p) {
 		return
 	}
-	s.byText[key] = i
-	if sum.text != "" {
-		s.bySum[sum] = i
+	s.byText.put(l.text.slot, i)
+	if sum != "" {
+		s.bySum.put(tail(sum), i)
 	}
 	if place.text != "" {
 		s.byPlace[place] = i

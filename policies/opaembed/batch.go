@@ -61,38 +61,24 @@ func (b *bundle) decide(ctx context.Context, s scope.Scope, r *policies.Request,
 	return nil
 }
 
-// compared is with how many inputs an item is compared as it is before it is as JSON.
-const compared = 8
-
 // distinct returns the distinct inputs of r's resources and, for each resource, which is
 // its. A cacheable bundle only asks whether a time is reached, so it is shown a time
 // that is long past or far ahead: items that differ in the time alone share an input.
 func (b *bundle) distinct(r *policies.Request, a policies.Attributes) (profiles []profile, which []int) {
 	which = make([]int, len(r.Resources))
 	seen := make(map[string]int, min(len(r.Resources), 128))
-	firsts := make([]policies.Resource, 0, compared) // of each of the first profiles, an item that has it
 	var buf []byte
 	for i := range r.Resources {
 		seenAs := r.Resources[i]
 		if b.cacheable {
 			seenAs.ExpiresAt, seenAs.ValidTo = coarse(seenAs.ExpiresAt, r.Now), coarse(seenAs.ValidTo, r.Now)
 		}
-		at := 0
-		for at < len(firsts) && !seenAs.SameInput(&firsts[at], a) {
-			at++
-		}
-		if at == len(firsts) {
-			buf = seenAs.AppendInput(buf[:0], a)
-			known, ok := seen[string(buf)]
-			if !ok {
-				known = len(profiles)
-				profiles = append(profiles, profile{key: string(buf)})
-				seen[profiles[known].key] = known
-				if known < compared {
-					firsts = append(firsts, seenAs)
-				}
-			}
-			at = known
+		buf = seenAs.AppendInput(buf[:0], a)
+		at, ok := seen[string(buf)]
+		if !ok {
+			at = len(profiles)
+			profiles = append(profiles, profile{key: string(buf)})
+			seen[profiles[at].key] = at
 		}
 		which[i] = at
 	}
