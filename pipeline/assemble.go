@@ -118,7 +118,8 @@ func (a *assembling) strangers(cs []candidate.Candidate) {
 		return
 	}
 	for i := range cs {
-		if c := &cs[i]; c.Kept() && c.Score < a.floor && c.Channels[selection.NameKeyword].Score <= 0 {
+		c := &cs[i]
+		if word, _ := c.Channels.Of(selection.NameKeyword); c.Kept() && c.Score < a.floor && word.Score <= 0 {
 			c.Drop, c.Detail = schemas.DropOffTopic, fmt.Sprintf("it has no word of the query, and its score is below %g", a.floor)
 		}
 	}

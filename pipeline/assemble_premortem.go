@@ -174,7 +174,7 @@ func (p *premortem) read(ctx context.Context, g *source, q axisQuery, ids []stri
 			name, score := from(r.ID, start+i+1)
 			g.ranking.Candidates = append(g.ranking.Candidates, candidate.Candidate{
 				Record: *r, Fused: score, Score: score,
-				Channels: map[string]schemas.Channel{name: {Rank: start + i + 1, Score: round(score)}},
+				Channels: candidate.Channels{{Name: name, Channel: schemas.Channel{Rank: start + i + 1, Score: round(score)}}},
 			})
 		}
 	}

@@ -151,7 +151,7 @@ func (t *turn) signals() func(id string) map[string]float64 {
 	for i := range t.ranking.Candidates {
 		at[t.ranking.Candidates[i].Record.ID] = i
 	}
-	return func(id string) map[string]float64 { return t.ranking.Candidates[at[id]].Signals }
+	return func(id string) map[string]float64 { return t.ranking.Candidates[at[id]].Signals.Map() }
 }
 
 // provenance points from the pack to the log entries of what it shows.

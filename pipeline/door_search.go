@@ -200,7 +200,7 @@ func (f *finding) follow(ctx context.Context, pushed schemas.Filter) error {
 			if !known[v.ID] {
 				known[v.ID], f.extra[v.ID] = true, true
 				from.Span = nil
-				from.Channels = map[string]schemas.Channel{selection.NameGraph: {Rank: v.Distance, Score: 1 / (1 + float64(v.Distance))}}
+				from.Channels = candidate.Channels{{Name: selection.NameGraph, Channel: schemas.Channel{Rank: v.Distance, Score: 1 / (1 + float64(v.Distance))}}}
 				from.Score = t.ranking.Candidates[i].Score / (1 + float64(v.Distance))
 				parents[v.ID] = from
 				ids = append(ids, v.ID)

@@ -85,7 +85,7 @@ func (f *finding) readWide(ctx context.Context, q *selection.Query, ids []string
 			name, z := from(r.ID)
 			t.ranking.Candidates = append(t.ranking.Candidates, candidate.Candidate{
 				Record: *r, Fused: z, Score: 1 / (1 + math.Exp(-(z-1.5)/.75)), // as selection maps it
-				Channels: map[string]schemas.Channel{name: {Rank: start + i + 1, Z: round(z)}},
+				Channels: candidate.Channels{{Name: name, Channel: schemas.Channel{Rank: start + i + 1, Z: round(z)}}},
 			})
 			t.ranking.Found++
 		}

@@ -47,15 +47,14 @@ func (t *turn) rerank(ctx context.Context) error {
 		setRelevance(&cs[i], profile, scores[j])
 	}
 	for i := range cs {
-		if cs[i].Kept() && !slices.Contains(at, i) && cs[i].Signals[selection.SignalRelevance] > least {
+		if cs[i].Kept() && !slices.Contains(at, i) && relevanceOf(&cs[i]) > least {
 			setRelevance(&cs[i], profile, least)
 		}
 	}
 	ranks := slices.Clone(at)
 	slices.SortStableFunc(ranks, func(a, b int) int { return compareScores(&cs[a], &cs[b]) })
 	for rank, i := range ranks {
-		relevance := cs[i].Signals[selection.SignalRelevance]
-		cs[i].Channels["rerank"] = schemas.Channel{Rank: rank + 1, Score: relevance}
+		cs[i].Channels = append(cs[i].Channels, candidate.Channel{Name: "rerank", Channel: schemas.Channel{Rank: rank + 1, Score: relevanceOf(&cs[i])}})
 	}
 	slices.SortStableFunc(cs, func(a, b candidate.Candidate) int { return compareScores(&a, &b) })
 	return nil
@@ -63,9 +62,19 @@ func (t *turn) rerank(ctx context.Context) error {
 
 // setRelevance changes a candidate's relevance, and its score with it.
 func setRelevance(c *candidate.Candidate, p *selection.Profile, relevance float64) {
-	c.Score += p.Relevance * (relevance - c.Signals[selection.SignalRelevance])
+	c.Score += p.Relevance * (relevance - relevanceOf(c))
 	c.Score = math.Min(1, math.Max(0, c.Score))
-	c.Signals[selection.SignalRelevance] = round(relevance)
+	if c.Signals == nil {
+		c.Signals = &candidate.Signals{}
+	}
+	c.Signals.Relevance = round(relevance)
+}
+
+func relevanceOf(c *candidate.Candidate) float64 {
+	if c.Signals == nil {
+		return 0
+	}
+	return c.Signals.Relevance
 }
 
 func compareScores(a, b *candidate.Candidate) int {

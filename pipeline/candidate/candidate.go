@@ -7,21 +7,21 @@ import "satchel/schemas"
 // Candidate is one item under consideration.
 type Candidate struct {
 	Record   schemas.Record
-	Channels map[string]schemas.Channel // by retriever
-	Signals  map[string]float64         // H4R signals, 0–1
-	Fused    float64                    // fused z-score
-	Score    float64                    // what it is ranked by, 0–1
-	Span     *schemas.Span              // the best matching chunk
-	Verdict  schemas.Verdict            // set by slicing; the zero verdict denies
-	Text     string                     // what would be shown, after redaction
-	Tokens   int                        // of Text as rendered
-	Referred bool                       // the session was shown it before: its content is a reference
-	Extract  *Extract                   // its content is an extract of the whole; nil: it is the whole
-	Suspect  bool                       // it may carry instructions: shown within a fence
-	Place    int                        // in the order in which a pack chose, from 1; 0 before
-	Drop     schemas.DropReason         // "" while it is kept
-	Detail   string                     // words about the drop
-	Of       string                     // id of the item that says the same, with schemas.DropDuplicate; "" where several do together
+	Channels Channels           // shared with no other candidate
+	Signals  *Signals           // shared with no other candidate; nil: they were not measured
+	Fused    float64            // fused z-score
+	Score    float64            // what it is ranked by, 0–1
+	Span     *schemas.Span      // the best matching chunk
+	Verdict  schemas.Verdict    // set by slicing; the zero verdict denies
+	Text     string             // what would be shown, after redaction
+	Tokens   int                // of Text as rendered
+	Referred bool               // the session was shown it before: its content is a reference
+	Extract  *Extract           // its content is an extract of the whole; nil: it is the whole
+	Suspect  bool               // it may carry instructions: shown within a fence
+	Place    int                // in the order in which a pack chose, from 1; 0 before
+	Drop     schemas.DropReason // "" while it is kept
+	Detail   string             // words about the drop
+	Of       string             // id of the item that says the same, with schemas.DropDuplicate; "" where several do together
 }
 
 // ReasonRedacted is the reason of an item that policy allows but for all of its content.

@@ -45,7 +45,7 @@ func Expose(c *candidate.Candidate, o Options) (Exposed, error) {
 	if !ok {
 		info = schemas.KindInfo{Kind: r.Kind, SourceType: schemas.SourceMemory, Section: schemas.SectionMemory}
 	}
-	score := round(c.Score)
+	score, signals := round(c.Score), c.Signals.Map()
 	sources, strongest := retrievers(c, info.SourceType)
 	from := r.Provenance.SourceURI
 	if c.Verdict.Redact {
@@ -66,7 +66,7 @@ func Expose(c *candidate.Candidate, o Options) (Exposed, error) {
 			Tokens: c.Tokens, Redactions: c.Verdict.RedactedFields, Spans: spans(c), SummaryRef: summary(c), Obligations: c.Verdict.Obligations,
 			Evidence: schemas.RetrievalEvidence{
 				Retriever: strongest, Filters: o.Filters, Reranker: o.Reranker, Score: score,
-				PolicyDecisionID: c.Verdict.ID, Span: c.Span, Channels: c.Channels, Signals: c.Signals,
+				PolicyDecisionID: c.Verdict.ID, Span: c.Span, Channels: c.Channels.Map(), Signals: signals,
 			},
 		},
 		Provenance: schemas.ProvenanceRef{ItemID: r.ID, Position: r.Position, Signer: r.Facets.Signer, Source: r.Provenance.SourceURI},
@@ -76,7 +76,7 @@ func Expose(c *candidate.Candidate, o Options) (Exposed, error) {
 	}
 	if o.Scores {
 		out.Result.Score = &score
-		out.Result.Metadata.Signals = c.Signals
+		out.Result.Metadata.Signals = signals
 	}
 	return out, nil
 }
@@ -86,7 +86,7 @@ func Expose(c *candidate.Candidate, o Options) (Exposed, error) {
 func retrievers(c *candidate.Candidate, source schemas.SourceType) (all, strongest string) {
 	best := math.Inf(-1)
 	for _, name := range []string{"keyword", "vector", "graph", "recency"} {
-		ch, ok := c.Channels[name]
+		ch, ok := c.Channels.Of(name)
 		if !ok || ch.Rank == 0 {
 			continue
 		}

@@ -20,7 +20,7 @@ func TestExpose(t *testing.T) {
 			Attributes: json.RawMessage(`{"hidden":"HIDDEN1"}`), EmbeddingRef: "HIDDEN2", Summary: &schemas.Summary{Text: "HIDDEN3"},
 			Scope: schemas.MemoryScope{Tenant: "HIDDEN4"}, Provenance: schemas.Provenance{Checksum: "HIDDEN5"},
 		}, Position: 7},
-		Channels: map[string]schemas.Channel{"keyword": {Rank: 1, Z: 1}, "vector": {Rank: 2, Z: 2}},
+		Channels: candidate.Channels{{Name: "keyword", Channel: schemas.Channel{Rank: 1, Z: 1}}, {Name: "vector", Channel: schemas.Channel{Rank: 2, Z: 2}}},
 		Verdict:  schemas.Verdict{ID: "v", Allow: true},
 		Detail:   "HIDDEN6",
 	}

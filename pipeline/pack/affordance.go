@@ -205,7 +205,7 @@ func (r *Rules) Afford(cs []candidate.Candidate, shown []int) []schemas.Affordan
 		causes[n].Candidate = &cs[i]
 		causes[n].held = r.texts.of(evidenceOf(&cs[i]), func() ruleSet { return r.judge(machine, &causes[n]) })
 		p.Best = max(p.Best, cs[i].Score)
-		if cs[i].Channels["keyword"].Score > 0 {
+		if words, _ := cs[i].Channels.Of("keyword"); words.Score > 0 {
 			p.Words++
 		}
 	}

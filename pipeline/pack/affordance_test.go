@@ -55,7 +55,7 @@ func TestBuiltInRules(t *testing.T) {
 	if got := rules.Afford(cs, shown); len(got) != 1 || got[0].Type != "request_more_context" {
 		t.Errorf("the only item, which has no word of the query, suggests %+v", got)
 	}
-	cs[0].Channels = map[string]schemas.Channel{"keyword": {Rank: 1, Score: 1.2}}
+	cs[0].Channels = candidate.Channels{{Name: "keyword", Channel: schemas.Channel{Rank: 1, Score: 1.2}}}
 	if got := rules.Afford(cs, shown); len(got) != 0 {
 		t.Errorf("the only item, which has a word of the query, suggests %+v", got)
 	}

@@ -36,8 +36,9 @@ func (s *Selector) again(ctx context.Context, sc scope.Scope, a *analysis, p *po
 		}
 		v := measure(r, min(fused, p.fused[i]), int(p.distance[i]), a.Now, out.Profile.Lambda)
 		c := candidate.Candidate{Record: *r, Fused: min(fused, p.fused[i]), Score: min(score, out.Profile.score(&v))}
-		v.show(&c)
-		p.evidence(&c, i)
+		shown := show(&v)
+		c.Signals = &shown
+		p.evidence(&c, i, nil)
 		out.Candidates = append(out.Candidates, c)
 	}
 	return nil

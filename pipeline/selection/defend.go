@@ -189,8 +189,8 @@ func (d *Defence) weak(c *candidate.Candidate, asked bool) (schemas.DropReason, 
 	if own := c.Record.Confidence; own != nil && *own < d.cfg.Confidence {
 		return schemas.DropConfidence, fmt.Sprintf("its confidence %.2f is below %.2f", *own, d.cfg.Confidence)
 	}
-	if relevance, ok := c.Signals[SignalRelevance]; asked && ok && relevance < d.cfg.OffTopic {
-		return schemas.DropOffTopic, fmt.Sprintf("relevance %.3f is below %.3f", relevance, d.cfg.OffTopic)
+	if asked && c.Signals != nil && c.Signals.Relevance < d.cfg.OffTopic {
+		return schemas.DropOffTopic, fmt.Sprintf("relevance %.3f is below %.3f", c.Signals.Relevance, d.cfg.OffTopic)
 	}
 	if isPack(c.Record.Content.Text()) {
 		return schemas.DropRecalled, ""

@@ -197,7 +197,7 @@ func TestDefenceConfig(t *testing.T) {
 	make4 := func() []candidate.Candidate {
 		cs := []candidate.Candidate{turnOf("a", "", attack), turnOf("b", "", "We moved the meeting."), turnOf("c", "", "The fence is blue."), turnOf("d", "", "Old.")}
 		cs[1].Record.Confidence = &half
-		cs[2].Signals = map[string]float64{SignalRelevance: .001}
+		cs[2].Signals = &candidate.Signals{Relevance: .001}
 		cs[3].Record.CreatedAt, cs[3].Record.TTL = now.Add(-48*time.Hour), 60
 		return cs
 	}

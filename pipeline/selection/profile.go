@@ -9,19 +9,20 @@ import (
 	"strconv"
 	"strings"
 
+	"satchel/pipeline/candidate"
 	"satchel/schemas"
 )
 
 // The names of the H4R signals, as results show them and weights name them.
 const (
-	SignalRelevance   = "relevance"
-	SignalRecency     = "recency"
-	SignalFrequency   = "frequency"
-	SignalImportance  = "importance"
-	SignalCausality   = "causality"
-	SignalFamiliarity = "novelty_inverse" // 1 − novelty
-	SignalTrust       = "trust"
-	SignalOpenness    = "sensitivity_inverse" // 1 − sensitivity
+	SignalRelevance   = candidate.SignalRelevance
+	SignalRecency     = candidate.SignalRecency
+	SignalFrequency   = candidate.SignalFrequency
+	SignalImportance  = candidate.SignalImportance
+	SignalCausality   = candidate.SignalCausality
+	SignalFamiliarity = candidate.SignalFamiliarity
+	SignalTrust       = candidate.SignalTrust
+	SignalOpenness    = candidate.SignalOpenness
 )
 
 // Signals returns the names of the eight signals. Relevance comes last: the seven
@@ -242,9 +243,9 @@ func (e *WeightError) Error() string {
 func (e *WeightError) Unwrap() error { return ErrWeights }
 
 // score is Σ weight × signal.
-func (p *Profile) score(v *signals) float64 {
-	return p.Relevance*v.relevance + p.Recency*v.recency + p.Frequency*v.frequency + p.Importance*v.importance +
-		p.Causality*v.causality + p.Familiarity*v.familiarity + p.Trust*v.trust + p.Openness*v.openness
+func (p *Profile) score(v *candidate.Signals) float64 {
+	return p.Relevance*v.Relevance + p.Recency*v.Recency + p.Frequency*v.Frequency + p.Importance*v.Importance +
+		p.Causality*v.Causality + p.Familiarity*v.Familiarity + p.Trust*v.Trust + p.Openness*v.Openness
 }
 
 // byRelevance reports whether the profile's order is the order of the fused score.

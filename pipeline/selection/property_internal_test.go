@@ -157,7 +157,7 @@ func TestPropertyRanking(t *testing.T) {
 		for i := range cs {
 			sum := 0.0
 			for name, w := range profile.Weights() {
-				v, ok := cs[i].Signals[name]
+				v, ok := cs[i].Signals.Map()[name]
 				if !ok || v < 0 || v > 1 {
 					t.Fatalf("%s of %s is %v", name, cs[i].Record.ID, v)
 				}

@@ -296,7 +296,7 @@ func moments(values []float64, of []int32) (mean, sd float64) {
 func (s *Selector) candidates(a *analysis, p *pool, order []int32, profile *Profile) []candidate.Candidate {
 	type scored struct {
 		at    int32
-		v     signals
+		v     candidate.Signals
 		score float64
 	}
 	all := make([]scored, len(order))
@@ -310,32 +310,41 @@ func (s *Selector) candidates(a *analysis, p *pool, order []int32, profile *Prof
 		})
 	}
 	out := make([]candidate.Candidate, min(len(all), a.Limit))
+	shown := make([]candidate.Signals, len(out))
+	channels := make(candidate.Channels, 0, len(out)*(len(p.channels)+otherChannels))
 	for j := range out {
 		c, i := &out[j], all[j].at
 		c.Record = *p.record[i]
 		c.Fused, c.Score = p.fused[i], all[j].score
-		all[j].v.show(c)
-		p.evidence(c, i)
+		shown[j] = show(&all[j].v)
+		c.Signals = &shown[j]
+		channels = p.evidence(c, i, channels)
 	}
 	return out
 }
 
-// evidence shows what each channel says of an item.
-func (p *pool) evidence(c *candidate.Candidate, i int32) {
-	c.Channels = make(map[string]schemas.Channel, len(p.channels)+2)
+// otherChannels is how many channels an item mostly has, at most, besides those of the pool.
+const otherChannels = 1
+
+// evidence shows what each channel says of an item; the list gets room in channels, whose
+// rest it returns.
+func (p *pool) evidence(c *candidate.Candidate, i int32, channels candidate.Channels) candidate.Channels {
+	out := channels[len(channels):]
 	for _, ch := range p.channels {
-		c.Channels[ch.name] = schemas.Channel{Rank: int(ch.rank[i]), Score: round(ch.raw[i]), Z: round(ch.z[i])}
+		out = append(out, candidate.Channel{Name: ch.name, Channel: schemas.Channel{Rank: int(ch.rank[i]), Score: round(ch.raw[i]), Z: round(ch.z[i])}})
 	}
 	if d := p.distance[i]; d > 0 {
-		c.Channels[NameGraph] = schemas.Channel{Rank: int(d), Score: round(1 / (1 + float64(d)))}
+		out = append(out, candidate.Channel{Name: NameGraph, Channel: schemas.Channel{Rank: int(d), Score: round(1 / (1 + float64(d)))}})
 	}
 	if p.recent[i] {
-		c.Channels[NameRecency] = schemas.Channel{Rank: 1}
+		out = append(out, candidate.Channel{Name: NameRecency, Channel: schemas.Channel{Rank: 1}})
 	}
 	if p.cues[i] != 0 {
-		c.Channels["cues"] = schemas.Channel{Score: round(p.cues[i])}
+		out = append(out, candidate.Channel{Name: "cues", Channel: schemas.Channel{Score: round(p.cues[i])}})
 	}
+	c.Channels = slices.Clip(out)
 	if span, ok := p.spans[i]; ok {
 		c.Span = &span
 	}
+	return out[len(out):]
 }

@@ -8,11 +8,6 @@ import (
 	"satchel/schemas"
 )
 
-// signals are the eight H4R signals of one item, each in 0–1.
-type signals struct {
-	relevance, recency, frequency, importance, causality, familiarity, trust, openness float64
-}
-
 // frequencyFull is the access count at which the frequency signal reaches 1.
 const frequencyFull = 100
 
@@ -20,18 +15,18 @@ const frequencyFull = 100
 // that an item nothing speaks for stays near zero.
 func relevance(z float64) float64 { return 1 / (1 + math.Exp(-(z-1.5)/.75)) }
 
-func measure(r *schemas.Record, z float64, distance int, now time.Time, lambda float64) signals {
-	v := signals{
-		relevance:   relevance(z),
-		recency:     recency(r, now, lambda),
-		frequency:   min(1, math.Log1p(float64(r.AccessCount))/math.Log1p(frequencyFull)),
-		importance:  orDefault(r.Importance, .5),
-		familiarity: 1 - orDefault(r.Novelty, .5),
-		trust:       orDefault(r.Trust, .5),
-		openness:    1 - orDefault(r.Sensitivity, 0),
+func measure(r *schemas.Record, z float64, distance int, now time.Time, lambda float64) candidate.Signals {
+	v := candidate.Signals{
+		Relevance:   relevance(z),
+		Recency:     recency(r, now, lambda),
+		Frequency:   min(1, math.Log1p(float64(r.AccessCount))/math.Log1p(frequencyFull)),
+		Importance:  orDefault(r.Importance, .5),
+		Familiarity: 1 - orDefault(r.Novelty, .5),
+		Trust:       orDefault(r.Trust, .5),
+		Openness:    1 - orDefault(r.Sensitivity, 0),
 	}
 	if distance >= 0 {
-		v.causality = 1 / (1 + float64(distance))
+		v.Causality = 1 / (1 + float64(distance))
 	}
 	return v
 }
@@ -77,12 +72,11 @@ func orDefault(p *float64, def float64) float64 {
 	return *p
 }
 
-// show writes the signals to the candidate, rounded to four places.
-func (v *signals) show(c *candidate.Candidate) {
-	c.Signals = map[string]float64{
-		SignalRelevance: round(v.relevance), SignalRecency: round(v.recency), SignalFrequency: round(v.frequency),
-		SignalImportance: round(v.importance), SignalCausality: round(v.causality), SignalFamiliarity: round(v.familiarity),
-		SignalTrust: round(v.trust), SignalOpenness: round(v.openness),
+// show returns the signals as candidates have them, rounded to four places.
+func show(v *candidate.Signals) candidate.Signals {
+	return candidate.Signals{
+		Relevance: round(v.Relevance), Recency: round(v.Recency), Frequency: round(v.Frequency), Importance: round(v.Importance),
+		Causality: round(v.Causality), Familiarity: round(v.Familiarity), Trust: round(v.Trust), Openness: round(v.Openness),
 	}
 }
 
