@@ -18,6 +18,7 @@ type reader struct {
 	ctx  context.Context
 	conn *conn
 	db   *DB
+	last attachmentRefs // asked for last
 }
 
 func (r *reader) scan(query string, args []any, dest ...any) error {
@@ -239,11 +240,7 @@ func (r *reader) Positions(tenant string, q eventlog.Query) ([]int64, error) {
 	if len(q.Items) == 0 {
 		return r.matching(id, q)
 	}
-	first, last := id<<tenantShift, id<<tenantShift|maxPosition
-	if q.Position != 0 {
-		first, last = first|q.Position, first|q.Position
-	}
-	found, err := r.showing(q.Items, first, last)
+	found, err := r.showing(id, q.Items, q.Position)
 	for i := range found {
 		found[i] &= maxPosition
 	}

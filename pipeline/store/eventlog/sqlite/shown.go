@@ -38,6 +38,7 @@ func (t *tx) putShown(entry int64, items []string) error {
 }
 
 func (t *tx) eraseShown(entry int64, items []string) error {
+	t.last = attachmentRefs{}
 	if err := t.conn.exec(t.ctx, removeShown, entry); err != nil {
 		return wrap("erase refs", err)
 	}
@@ -49,54 +50,72 @@ func (t *tx) eraseShown(entry int64, items []string) error {
 	return nil
 }
 
-// showing returns the entries from first to last whose attachment refers to any of the
-// items, sorted.
-func (r *reader) showing(items []string, first, last int64) ([]int64, error) {
-	found, err := r.indexed(items, first, last)
-	if err != nil {
-		return nil, wrap("read refs", err)
+// showing returns the entries of a tenant, or the one of a position, whose attachment
+// refers to any of the items, sorted.
+func (r *reader) showing(tenant int64, items []string, position int64) ([]int64, error) {
+	first, last := tenant<<tenantShift, tenant<<tenantShift|maxPosition
+	likely := []int64{first | position}
+	if position != 0 {
+		first, last = likely[0], likely[0]
+	} else {
+		var err error
+		if likely, err = r.marked(items, first, last); err != nil {
+			return nil, wrap("read refs", err)
+		}
 	}
-	wanted, marked := make(map[string]bool, len(items)), make(map[uint32]bool, len(items))
+	var found []int64
+	for _, entry := range likely {
+		refs, err := r.refsOf(entry)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(items, func(item string) bool { return refs[item] }) {
+			found = append(found, entry)
+		}
+	}
+	if position != 0 && len(found) > 0 {
+		return found, nil
+	}
+	indexed, err := r.indexed(items, first, last)
+	found = append(found, indexed...)
+	slices.Sort(found)
+	return slices.Compact(found), wrap("read refs", err)
+}
+
+// marked returns the entries that have the mark of any of the items.
+func (r *reader) marked(items []string, first, last int64) ([]int64, error) {
+	wanted := make(map[uint32]bool, len(items))
 	for _, item := range items {
-		wanted[item], marked[r.db.packer.mark(item)] = true, true
+		wanted[r.db.packer.mark(item)] = true
 	}
-	var likely []int64
-	err = r.each("SELECT entry, marks FROM shown WHERE entry BETWEEN ? AND ?", []any{first, last}, func(rows *sql.Rows) error {
+	var found []int64
+	err := r.each("SELECT entry, marks FROM shown WHERE entry BETWEEN ? AND ?", []any{first, last}, func(rows *sql.Rows) error {
 		var entry int64
 		var row sql.RawBytes
 		if err := rows.Scan(&entry, &row); err != nil {
 			return err
 		}
 		for ; len(row) >= markSize; row = row[markSize:] {
-			if marked[binary.LittleEndian.Uint32(row)] {
-				likely = append(likely, entry)
+			if wanted[binary.LittleEndian.Uint32(row)] {
+				found = append(found, entry)
 				break
 			}
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, wrap("read refs", err)
-	}
-	for _, entry := range likely {
-		shows, err := r.shows(entry, wanted)
-		if err != nil {
-			return nil, err
-		}
-		if shows {
-			found = append(found, entry)
-		}
-	}
-	slices.Sort(found)
-	return slices.Compact(found), nil
+	return found, err
 }
 
 // indexed asks the index of version 1.
 func (r *reader) indexed(items []string, first, last int64) ([]int64, error) {
 	var found []int64
 	for part := range slices.Chunk(items, askItems) {
-		args := append(boxed(part), make([]any, askItems-len(part))...) // null equals nothing
-		query := "SELECT entry FROM refs WHERE item IN (" + marks(askItems) + ") AND entry BETWEEN ? AND ?"
+		n := askItems
+		if len(part) == 1 {
+			n = 1
+		}
+		args := append(boxed(part), make([]any, n-len(part))...) // null equals nothing
+		query := "SELECT entry FROM refs WHERE item IN (" + marks(n) + ") AND entry BETWEEN ? AND ?"
 		err := r.each(query, append(args, first, last), func(rows *sql.Rows) error {
 			var entry int64
 			err := rows.Scan(&entry)
@@ -110,19 +129,36 @@ func (r *reader) indexed(items []string, first, last int64) ([]int64, error) {
 	return found, nil
 }
 
-// shows reports whether the attachment of an entry refers to any of the items.
-func (r *reader) shows(entry int64, items map[string]bool) (bool, error) {
-	var head []byte
-	err := r.scan("SELECT c.head FROM entries e JOIN content c ON c.id = e.attached WHERE e.id = ?", []any{entry}, &head)
-	if errors.Is(err, sql.ErrNoRows) || (err == nil && !nonZero(head)) {
-		return false, nil
+// attachmentRefs are the refs of an entry's attachment that have their mark.
+type attachmentRefs struct {
+	entry int64
+	refs  map[string]bool
+}
+
+// refsOf returns the refs of an entry's attachment; none when it has no marks.
+func (r *reader) refsOf(entry int64) (map[string]bool, error) {
+	if r.last.entry == entry {
+		return r.last.refs, nil
 	}
+	const query = "SELECT s.marks, c.head FROM shown s JOIN entries e ON e.id = s.entry JOIN content c ON c.id = e.attached WHERE s.entry = ?"
+	var marks, head []byte
+	err := r.scan(query, []any{entry}, &marks, &head)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return nil, wrap("read refs", err)
+	}
+	r.last = attachmentRefs{entry: entry}
+	if !nonZero(head) { // erased
+		return nil, nil
+	}
+	all, err := eventlog.ParseRefs(head)
 	if err != nil {
-		return false, wrap("read refs", err)
+		return nil, corrupt("the refs of the attachment of position %d are not in canonical form", entry&maxPosition)
 	}
-	refs, err := eventlog.ParseRefs(head)
-	if err != nil {
-		return false, corrupt("the refs of the attachment of position %d are not in canonical form", entry&maxPosition)
+	r.last.refs = make(map[string]bool, len(all))
+	for i, ref := range all {
+		if at := markSize * i; len(marks) >= at+markSize && binary.LittleEndian.Uint32(marks[at:]) == r.db.packer.mark(ref) {
+			r.last.refs[ref] = true
+		}
 	}
-	return slices.ContainsFunc(refs, func(ref string) bool { return items[ref] }), nil
+	return r.last.refs, nil
 }
