@@ -119,6 +119,7 @@ func (t *turn) verify(ctx context.Context) error {
 		in.Sources[i] = sourceOf(&cs[i])
 		in.Sources[i].Hidden = t.hidden[cs[i].Record.ID]
 	}
+	in.Shown = make([]verify.Shown, 0, len(t.packed.Shown))
 	for _, i := range t.packed.Shown {
 		if i < 0 || i >= len(cs) {
 			return compactionError(&verify.Mismatch{Check: verify.CheckShown, Detail: "shown is none of the candidates"})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -65,24 +66,24 @@ type KindInfo struct {
 }
 
 // Kinds returns the kind table, one row a kind, in a fixed order.
-func Kinds() []KindInfo {
-	return []KindInfo{
-		{KindMemory, SourceMemory, SectionMemory, "memories"},
-		{KindSummary, SourceMemory, SectionMemory, "memories"},
-		{KindKnowledge, SourceKnowledge, SectionKnowledge, "memories"},
-		{KindCode, SourceKnowledge, SectionKnowledge, "code"},
-		{KindExperience, SourceMemory, SectionMemory, "experiences"},
-		{KindValue, SourceMemory, SectionMemory, "values"},
-		{KindCommit, SourceKnowledge, SectionKnowledge, "commits"},
-		{KindTool, SourceTool, SectionTools, ""},
-	}
+func Kinds() []KindInfo { return slices.Clone(kinds[:]) }
+
+var kinds = [...]KindInfo{
+	{KindMemory, SourceMemory, SectionMemory, "memories"},
+	{KindSummary, SourceMemory, SectionMemory, "memories"},
+	{KindKnowledge, SourceKnowledge, SectionKnowledge, "memories"},
+	{KindCode, SourceKnowledge, SectionKnowledge, "code"},
+	{KindExperience, SourceMemory, SectionMemory, "experiences"},
+	{KindValue, SourceMemory, SectionMemory, "values"},
+	{KindCommit, SourceKnowledge, SectionKnowledge, "commits"},
+	{KindTool, SourceTool, SectionTools, ""},
 }
 
 // Info returns the row of k, and false for a kind that is not in the table.
 func (k Kind) Info() (KindInfo, bool) {
-	for _, row := range Kinds() {
-		if row.Kind == k {
-			return row, true
+	for i := range kinds {
+		if kinds[i].Kind == k {
+			return kinds[i], true
 		}
 	}
 	return KindInfo{}, false

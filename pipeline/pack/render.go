@@ -136,6 +136,9 @@ func visible(line string) string {
 // label is a text as it stands before an item: on one line, and without anything in
 // brackets that could be read as a reference.
 func label(text string) string {
+	if plain(text) && strings.IndexByte(text, '[') < 0 {
+		return text
+	}
 	text = strings.ReplaceAll(sanitise(text), "\n", " ")
 	if !strings.ContainsAny(text, "[［【〔〚⟦") {
 		return text

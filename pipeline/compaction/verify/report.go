@@ -12,9 +12,9 @@ func (v *verifier) checkReport() error {
 	if r == nil {
 		return mismatch(CheckCoverage, "", "there is no drop report")
 	}
-	gone := map[string]*schemas.Drop{}
+	gone := make(map[string]*schemas.Drop, len(r.Drops))
 	parts := map[string][]*schemas.Drop{}
-	var ids []string
+	ids := make([]string, 0, len(r.Drops))
 	saved := 0
 	for i := range r.Drops {
 		d := &r.Drops[i]
