@@ -92,3 +92,25 @@ func TestInputHashOfMany(t *testing.T) {
 		}
 	}
 }
+
+// TestAppendStringIsJSON holds every string to how encoding/json writes it.
+func TestAppendStringIsJSON(t *testing.T) {
+	t.Parallel()
+	check := func(fail func(string, ...any), s string) {
+		want, err := json.Marshal(s)
+		if got := policies.AppendString(nil, s); err != nil || string(got) != string(want) {
+			fail("%q: %s, want %s (%v)", s, got, want, err)
+		}
+	}
+	for b := range 256 {
+		for at := range 17 {
+			s := []byte("level:internal ok")
+			s[at] = byte(b)
+			check(t.Errorf, string(s))
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		s := rapid.SliceOf(rapid.SampledFrom([]string{"a", "tenant:acme", " ", "!", "'", "\"", "\\", "<", ">", "&", "=", "?", "[", "]", "\x1f", "\x7f", "é", "\u2028", "\xff", "~"})).Draw(t, "parts")
+		check(t.Fatalf, strings.Join(s, ""))
+	})
+}
