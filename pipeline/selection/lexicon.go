@@ -16,7 +16,7 @@ type WordVectors interface {
 	ReadsWords(text string) float64
 }
 
-// Limits of the lexicon; past them it starts again.
+// Limits of the lexicon; past them words or items start again.
 const (
 	lexiconWords = 128 << 10
 	lexiconDocs  = 64 << 10
@@ -112,8 +112,11 @@ func (l *lexicon) look(tenant string, query []string, records []*schemas.Record)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.ids) > lexiconWords || len(l.docs) > lexiconDocs {
+	if len(l.ids) > lexiconWords {
 		l.reset()
+	}
+	if len(l.docs) > lexiconDocs { // their words are worth more: each cost an embedding
+		l.docs = make(map[docKey]doc, 1024)
 	}
 	for i, w := range query {
 		v.query[i] = l.intern(w)
