@@ -117,7 +117,10 @@ func (e *Engine) Rank(ctx context.Context, s scope.Scope, req schemas.ContextReq
 }
 
 // Forget drops what the engine keeps of items in memory. Call it after an erasure.
-func (e *Engine) Forget() { e.selector.Forget() }
+func (e *Engine) Forget() {
+	e.selector.Forget()
+	e.defence.Forget()
+}
 
 func (e *Engine) begin(s scope.Scope, req *schemas.ContextRequest) (*turn, error) {
 	if err := s.Check(); err != nil {

@@ -64,10 +64,9 @@ func (t *turn) rerank(ctx context.Context) error {
 func setRelevance(c *candidate.Candidate, p *selection.Profile, relevance float64) {
 	c.Score += p.Relevance * (relevance - relevanceOf(c))
 	c.Score = math.Min(1, math.Max(0, c.Score))
-	if c.Signals == nil {
-		c.Signals = &candidate.Signals{}
+	if c.Signals != nil {
+		c.Signals.Relevance = round(relevance)
 	}
-	c.Signals.Relevance = round(relevance)
 }
 
 func relevanceOf(c *candidate.Candidate) float64 {

@@ -34,7 +34,7 @@ type Rules struct {
 	list       []rule
 	attributes bool    // an expression reads them
 	textual    ruleSet // rules whose each reads nothing but the text
-	texts      *evidence
+	texts      *judged
 }
 
 type rule struct {
@@ -94,7 +94,7 @@ func NewRules(name string, raw []byte) (*Rules, error) {
 			list = append(list, r)
 		}
 	}
-	r := &Rules{list: list, texts: newEvidence()}
+	r := &Rules{list: list, texts: newJudged()}
 	for i := range list {
 		r.attributes = r.attributes || list[i].attributes
 		if list[i].each != nil && readsText(list[i].each) {

@@ -112,3 +112,11 @@ func TestRulesThatAreWrong(t *testing.T) {
 		}
 	}
 }
+
+func TestNoRulesSuggestNothing(t *testing.T) {
+	t.Parallel()
+	cs, shown := evidence(.5, "The build failed.")
+	if got := new(pack.Rules).Afford(cs, shown); len(got) != 0 {
+		t.Errorf("suggested %v", got)
+	}
+}

@@ -86,6 +86,9 @@ func NewDefence(cfg DefendConfig) (*Defence, error) {
 	return d, nil
 }
 
+// Forget drops what the defence remembers of texts, after an erasure.
+func (d *Defence) Forget() { d.looks.forget() }
+
 // Apply drops, among the candidates that are still kept and in their order, what is
 // superseded, what has expired or is no longer valid at now, what its writer doubts,
 // what is not about the query when there is one, what looks injected, what is a pack

@@ -62,3 +62,27 @@ func TestCanonicalLeavesOutPhrases(t *testing.T) {
 		}
 	})
 }
+
+// After Forget nothing is remembered of any text.
+func TestTheDefenceForgets(t *testing.T) {
+	t.Parallel()
+	d, err := NewDefence(DefendConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(string) looked { return looked{hash: 7} }
+	const text = "The card PIN of the gateway is 4711."
+	d.looks.of(text, read)
+	d.looks.digestOf(&print{key: d.looks.keyOf(text), text: text})
+	d.Forget()
+	for i := range d.looks.slots {
+		if d.looks.slots[i] != (looked{}) {
+			t.Fatalf("slot %d holds %+v", i, d.looks.slots[i])
+		}
+	}
+	for i := range d.looks.digests {
+		if d.looks.digests[i].Load() != nil {
+			t.Fatalf("digest %d is there", i)
+		}
+	}
+}

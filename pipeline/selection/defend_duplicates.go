@@ -100,7 +100,7 @@ func (s *seen) find(i int, l looked) {
 	r := &s.cs[i].Record
 	text := r.Content.Text()
 	if of, ok := s.byText.find(l.text.slot, func(of int) bool {
-		return s.cs[of].Record.Content.Text() == text && s.cs[of].Record.Speaker == r.Speaker
+		return s.cs[of].Record.Speaker == r.Speaker && s.cs[of].Record.Content.Text() == text
 	}); ok {
 		if !s.yields(of, i) {
 			s.drop(i, of, "")
@@ -110,7 +110,7 @@ func (s *seen) find(i int, l looked) {
 	}
 	sum := r.Provenance.Checksum
 	if of, ok := s.bySum.find(tail(sum), func(of int) bool {
-		return s.cs[of].Record.Provenance.Checksum == sum && s.cs[of].Record.Speaker == r.Speaker
+		return s.cs[of].Record.Speaker == r.Speaker && s.cs[of].Record.Provenance.Checksum == sum
 	}); ok && !s.yields(of, i) {
 		s.drop(i, of, "the same checksum as ")
 		return

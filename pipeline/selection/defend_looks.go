@@ -55,12 +55,27 @@ func (l *looks) of(text string, read func(string) looked) looked {
 	return v
 }
 
+// forget drops all that is remembered.
+func (l *looks) forget() {
+	for i := range l.stripes {
+		l.stripes[i].Lock()
+		for at := i; at < lookSlots; at += lookStripes {
+			l.slots[at] = looked{}
+		}
+		l.stripes[i].Unlock()
+	}
+	for i := range l.digests {
+		l.digests[i].Store(nil)
+	}
+}
+
 func (l *looks) keyOf(text string) textKey {
 	return textKey{maphash.String(l.slot, text), maphash.String(l.key, text)}
 }
 
-// digest is what a text's canonical form is compared by before the form itself is: none
-// of its words.
+// digest is what a text's canonical form is compared by before the form itself is: how
+// often each letter stands in it and a sum of its numbers, which a short text can be
+// guessed from.
 type digest struct {
 	text   textKey
 	inForm *letters

@@ -233,8 +233,10 @@ func (a *Account) gap(d *schemas.Drop) string {
 	return out + fmt.Sprintf(", mostly for its %s of %.2f", worst, d.Signals[worst])
 }
 
-// Annotate writes signals and explanations to the results and drops of a payload.
+// Annotate writes signals and explanations to the results and drops of a payload. The
+// drops become its own: the report that goes to the log shares them.
 func Annotate(p *schemas.ResultPayload, signals func(id string) map[string]float64) {
+	p.Drop.Drops = slices.Clone(p.Drop.Drops)
 	for i := range p.Drop.Drops {
 		d := &p.Drop.Drops[i]
 		d.Signals = signals(d.ItemID)

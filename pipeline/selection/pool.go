@@ -213,7 +213,7 @@ func (p *pool) around(near map[string][]items.Neighbour, best []int32) [][]place
 	for _, list := range near {
 		room += len(list)
 	}
-	places := slices.Grow(p.places[:0], room) // it must not move: the rows are parts of it
+	places := slices.Grow(p.places[:0], room) // the rows are parts of it
 	for _, i := range best {
 		list := near[p.ids[i]]
 		if len(list) == 0 {
@@ -239,7 +239,7 @@ func (p *pool) around(near map[string][]items.Neighbour, best []int32) [][]place
 // items. A neighbour that is hidden from the asker is passed over as if it were not
 // there: it must not show in the score of another.
 func (p *pool) link(rows [][]place) {
-	lists := slices.Grow(p.lists[:0], 4*len(p.ids)) // it must not move: near leads into it
+	lists := slices.Grow(p.lists[:0], 4*len(p.ids)) // near leads into it
 	for i := range rows {
 		rows[i] = p.visible(rows[i])
 	}

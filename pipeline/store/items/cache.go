@@ -11,9 +11,12 @@ import (
 // Bounds of the record cache.
 const (
 	cachedBytes   = 64 << 20 // of all records that are kept, about
-	cachedContent = 8 << 10  // content of a record that is kept
-	cachedRecord  = 1 << 10  // bytes of a record without its content, about
+	cachedContent = 16 << 10 // what sizeOf may be of a record that is kept, beyond cachedRecord
+	cachedRecord  = 1 << 10  // bytes of a record without what its writer may make long, about
+	mostCached    = cachedBytes / cachedRecord
 	recentChanges = 16 << 10
+
+	stringSize, linkSize, spanSize = 16, 32, 16
 )
 
 type recordKey struct{ tenant, id string }
@@ -34,7 +37,7 @@ type records struct {
 
 func newRecords() *records {
 	c := &records{changed: map[recordKey]uint64{}, applied: map[string]int64{}}
-	kept, err := lru.NewWithEvict(cachedBytes/cachedRecord, func(_ recordKey, r *schemas.Record) { c.bytes -= sizeOf(r) })
+	kept, err := lru.New[recordKey, *schemas.Record](mostCached)
 	if err == nil { // it fails for a size below one only
 		c.kept = kept
 	}
@@ -43,18 +46,40 @@ func newRecords() *records {
 
 // sizeOf is about what memory a record takes.
 func sizeOf(r *schemas.Record) int {
-	return cachedRecord + len(r.Content.Raw()) + len(r.Content.Text()) + len(r.Attributes)
+	n := cachedRecord + len(r.Content.Raw()) + len(r.Content.Text()) + len(r.Attributes)
+	if r.Summary != nil {
+		n += len(r.Summary.Text) + spanSize*len(r.Summary.DroppedSpans)
+	}
+	for _, list := range [][]string{r.SecurityLabel, r.PIIFlags, r.GraphRefs, r.Provenance.PolicyTags} {
+		for _, s := range list {
+			n += stringSize + len(s)
+		}
+	}
+	for i := range r.Links {
+		n += linkSize + len(r.Links[i].Rel) + len(r.Links[i].To)
+	}
+	return n
 }
 
 // add keeps a record, in the place of those used longest ago. The caller holds mu.
 func (c *records) add(key recordKey, r *schemas.Record) {
-	if old, ok := c.kept.Peek(key); ok { // what is replaced is not evicted
+	c.remove(key)
+	for c.bytes+sizeOf(r) > cachedBytes || c.kept.Len() >= mostCached {
+		_, old, ok := c.kept.RemoveOldest()
+		if !ok {
+			break
+		}
 		c.bytes -= sizeOf(old)
 	}
 	c.bytes += sizeOf(r)
 	c.kept.Add(key, r)
-	for c.bytes > cachedBytes {
-		c.kept.RemoveOldest()
+}
+
+// remove drops a record, if it is kept. The caller holds mu.
+func (c *records) remove(key recordKey) {
+	if r, ok := c.kept.Peek(key); ok {
+		c.bytes -= sizeOf(r)
+		c.kept.Remove(key)
 	}
 }
 
@@ -89,7 +114,7 @@ func (c *records) put(tenant string, state uint64, read []schemas.Record) {
 	}
 	for i := range read {
 		r := read[i]
-		if len(r.Content.Raw())+len(r.Attributes) > cachedContent || len(r.Content.Text()) > cachedContent {
+		if sizeOf(&r) > cachedRecord+cachedContent {
 			continue
 		}
 		key := recordKey{tenant, r.ID}
@@ -116,7 +141,7 @@ func (c *records) apply(tenant string, b *Batch) {
 		c.changed[key] = c.state
 		u, ok := b.used[id]
 		if !ok || !inOrder {
-			c.kept.Remove(key)
+			c.remove(key)
 			continue
 		}
 		if old, ok := c.kept.Peek(key); ok {
@@ -149,7 +174,7 @@ func (c *records) drop(tenant string, ids []string) {
 		delete(c.applied, tenant)
 		for _, key := range c.kept.Keys() {
 			if key.tenant == tenant {
-				c.kept.Remove(key)
+				c.remove(key)
 			}
 		}
 		return
@@ -157,6 +182,6 @@ func (c *records) drop(tenant string, ids []string) {
 	for _, id := range ids {
 		key := recordKey{tenant, id}
 		c.changed[key] = c.state
-		c.kept.Remove(key)
+		c.remove(key)
 	}
 }

@@ -2,8 +2,10 @@ package items
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
+	"weak"
 
 	"satchel/schemas"
 )
@@ -35,5 +37,49 @@ func TestRecordsAreCounted(t *testing.T) {
 	}
 	if c.drop("acme", nil); c.bytes != 0 {
 		t.Errorf("%d bytes are counted when nothing is kept", c.bytes)
+	}
+}
+
+// Nothing leads to a record that was dropped.
+func TestADroppedRecordIsGone(t *testing.T) {
+	t.Parallel()
+	c := newRecords()
+	content := schemas.TextContent(strings.Repeat("secret ", 100))
+	list := []schemas.Record{{MemoryItem: schemas.MemoryItem{ID: "a", Content: content}}, {MemoryItem: schemas.MemoryItem{ID: "b", Content: content}}}
+	c.put("acme", 0, list)
+	var held []weak.Pointer[schemas.Record]
+	for _, r := range c.kept.Values() {
+		held = append(held, weak.Make(r))
+	}
+	c.drop("acme", []string{"a"})
+	c.drop("acme", nil)
+	runtime.GC()
+	runtime.GC()
+	for i, p := range held {
+		if r := p.Value(); r != nil {
+			t.Errorf("record %d of %d is still held: %s", i+1, len(held), r.ID)
+		}
+	}
+	if len(held) != 2 {
+		t.Errorf("%d were kept", len(held))
+	}
+	runtime.KeepAlive(c)
+}
+
+// Whatever of a record is long counts, and what is too long is not kept.
+func TestLongRecordsAreNotKept(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", cachedContent+1)
+	for name, r := range map[string]schemas.MemoryItem{
+		"content": {Content: schemas.TextContent(long)}, "summary": {Summary: &schemas.Summary{Text: long}},
+		"labels": {SecurityLabel: []string{long}}, "tags": {Provenance: schemas.Provenance{PolicyTags: []string{long}}},
+		"refs": {GraphRefs: []string{long}}, "links": {Links: []schemas.Link{{To: long}}}, "attributes": {Attributes: []byte(long)},
+	} {
+		r.ID = "m"
+		c := newRecords()
+		c.put("acme", 0, []schemas.Record{{MemoryItem: r}})
+		if size := sizeOf(&schemas.Record{MemoryItem: r}); size < cachedRecord+cachedContent || c.kept.Len() != 0 {
+			t.Errorf("%s: %d bytes are counted, %d records kept", name, size, c.kept.Len())
+		}
 	}
 }

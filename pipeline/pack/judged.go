@@ -8,10 +8,10 @@ import (
 	"github.com/expr-lang/expr/vm"
 )
 
-// evidence remembers which rules hold for a text, of those that read nothing else of an
+// judged remembers which rules hold for a text, of those that read nothing else of an
 // item: the same items are shown again and again. A text is known by two 64-bit hashes
 // under random seeds, and none of it is kept. It is bounded and safe for concurrent use.
-type evidence struct {
+type judged struct {
 	seeds [2]maphash.Seed
 
 	mu    sync.RWMutex
@@ -21,14 +21,17 @@ type evidence struct {
 // ruleSet has a bit for each of the first 64 rules.
 type ruleSet uint64
 
-const maxEvidence = 32 << 10 // texts, at about 40 bytes
+const maxJudged = 32 << 10 // texts, at about 40 bytes
 
-func newEvidence() *evidence {
-	return &evidence{seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, known: map[[2]uint64]ruleSet{}}
+func newJudged() *judged {
+	return &judged{seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, known: map[[2]uint64]ruleSet{}}
 }
 
 // of returns what judge says of a text, perhaps said before.
-func (e *evidence) of(text string, judge func() ruleSet) ruleSet {
+func (e *judged) of(text string, judge func() ruleSet) ruleSet {
+	if e == nil { // no rules
+		return judge()
+	}
 	key := [2]uint64{maphash.String(e.seeds[0], text), maphash.String(e.seeds[1], text)}
 	e.mu.RLock()
 	held, ok := e.known[key]
@@ -39,7 +42,7 @@ func (e *evidence) of(text string, judge func() ruleSet) ruleSet {
 	held = judge()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if len(e.known) >= maxEvidence {
+	if len(e.known) >= maxJudged {
 		clear(e.known)
 	}
 	e.known[key] = held
