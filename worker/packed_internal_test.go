@@ -66,23 +66,17 @@ func TestReadPackedIsADecoding(t *testing.T) {
 }
 
 func FuzzReadPacked(f *testing.F) {
-	f.Add([]byte(`{"id":"p","created_at":"2026-01-02T03:04:05Z","sections":[{"items":[{"id":"a","x":{"id":"no"}},{"id":"b"}]},{"items":null}]}`))
-	f.Add([]byte(`{"created_at":null,"sections":[{"items":[{"id":"\u003c"}]}],"purpose":"\\\"]}"} `))
+	f.Add([]byte(`{"id":"p","created_at":"2026-01-02T03:04:05Z","sections":[{"items":[{"id":"a","x":{"id":"no"}},{"id":"b" }]},{"items":null}]}`))
+	f.Add([]byte(`{"created_at":null,"sections" :[{"items":[{"id":"\u003c"}]}],"purpose":"\\\"]}"} `))
+	f.Add([]byte(`{"Sections":[{"items":[{"id":"a","id":"\ud800"}]}],"sections":[]}`))
 	f.Add([]byte(`{"id":"`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		_, _, err := readPacked(data) // what is no JSON must not make it fail otherwise
-		if err != nil && json.Valid(data) && json.Unmarshal(data, &packed{}) == nil {
-			t.Fatal(err)
-		}
 		var p schemas.ContextPack
-		if json.Unmarshal(data, &p) != nil {
+		if json.Unmarshal(data, &p) == nil {
+			samePacked(t, data)
 			return
 		}
-		written, err := json.Marshal(p)
-		if err != nil {
-			return
-		}
-		samePacked(t, written)
+		_, _, _ = readPacked(data) // it need not refuse what it does not read
 	})
 }
 

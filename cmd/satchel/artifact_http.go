@@ -73,7 +73,7 @@ func (n *node) storeEndpoint() jetstream.Endpoint {
 			if err := schemas.Invalid(issues); err != nil {
 				return jetstream.Reply{}, err
 			}
-			out, err := n.desk.Store(ctx, c.Tenant, req, jetstream.Fetch(ctx, n.nc, req.Offer))
+			out, err := n.desk.Store(ctx, c.Tenant, req, jetstream.Fetch(ctx, n.front, req.Offer))
 			if err != nil {
 				return jetstream.Reply{}, err
 			}

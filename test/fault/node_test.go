@@ -75,7 +75,7 @@ func roomFor(dir string) error {
 	if err := syscall.Statfs(dir, &disk); err != nil {
 		return fmt.Errorf("look at the disk of %s: %w", dir, err)
 	}
-	if free := disk.Bavail * uint64(disk.Bsize); free < room {
+	if free := uint64(disk.Bavail) * uint64(disk.Bsize); free < room {
 		return fmt.Errorf("test/fault: %d MiB are free on the disk of %s, and these tests need %d", free>>20, dir, room>>20)
 	}
 	return nil

@@ -51,7 +51,8 @@ func (t *tx) eraseShown(entry int64, items []string) error {
 }
 
 // showing returns the entries of a tenant, or the one of a position, whose attachment
-// refers to any of the items, sorted.
+// refers to any of the items, sorted. Of a tenant's it also returns one that has the mark of
+// an item and whose refs are not those it has the marks of: it may show the item.
 func (r *reader) showing(tenant int64, items []string, position int64) ([]int64, error) {
 	first, last := tenant<<tenantShift, tenant<<tenantShift|maxPosition
 	likely := []int64{first | position}
@@ -65,11 +66,12 @@ func (r *reader) showing(tenant int64, items []string, position int64) ([]int64,
 	}
 	var found []int64
 	for _, entry := range likely {
-		refs, err := r.refsOf(entry)
+		shown, err := r.refsOf(entry)
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(items, func(item string) bool { return refs[item] }) {
+		damaged := position == 0 && !shown.whole
+		if damaged || slices.ContainsFunc(items, func(item string) bool { return shown.refs[item] }) {
 			found = append(found, entry)
 		}
 	}
@@ -133,26 +135,27 @@ func (r *reader) indexed(items []string, first, last int64) ([]int64, error) {
 type attachmentRefs struct {
 	entry int64
 	refs  map[string]bool
+	whole bool // the marks are those of the refs
 }
 
 // refsOf returns the refs of an entry's attachment; none when it has no marks.
-func (r *reader) refsOf(entry int64) (map[string]bool, error) {
+func (r *reader) refsOf(entry int64) (attachmentRefs, error) {
 	if r.last.entry == entry {
-		return r.last.refs, nil
+		return r.last, nil
 	}
 	const query = "SELECT s.marks, c.head FROM shown s JOIN entries e ON e.id = s.entry JOIN content c ON c.id = e.attached WHERE s.entry = ?"
 	var marks, head []byte
 	err := r.scan(query, []any{entry}, &marks, &head)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return nil, wrap("read refs", err)
+		return attachmentRefs{}, wrap("read refs", err)
 	}
 	r.last = attachmentRefs{entry: entry}
-	if !nonZero(head) { // erased
-		return nil, nil
+	if !nonZero(head) { // no marks, or damaged: an erasure takes them, too
+		return r.last, nil
 	}
 	all, err := eventlog.ParseRefs(head)
 	if err != nil {
-		return nil, corrupt("the refs of the attachment of position %d are not in canonical form", entry&maxPosition)
+		return attachmentRefs{}, corrupt("the refs of the attachment of position %d are not in canonical form", entry&maxPosition)
 	}
 	r.last.refs = make(map[string]bool, len(all))
 	for i, ref := range all {
@@ -160,5 +163,6 @@ func (r *reader) refsOf(entry int64) (map[string]bool, error) {
 			r.last.refs[ref] = true
 		}
 	}
-	return r.last.refs, nil
+	r.last.whole = len(r.last.refs) == len(all) && len(marks) == markSize*len(all)
+	return r.last, nil
 }

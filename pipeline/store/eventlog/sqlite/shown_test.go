@@ -5,11 +5,13 @@ import (
 	"hash/crc32"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"satchel/pipeline/store/eventlog"
+	"satchel/pipeline/store/eventlog/sqlite"
 )
 
 // version1 makes the closed log of seed what version 1 wrote.
@@ -109,5 +111,60 @@ func TestReferringAmongMany(t *testing.T) {
 				t.Fatalf("%s of %s stands in %v, want %v (%v)", item, tenant, got, want[tenant+item], err)
 			}
 		}
+	}
+}
+
+// An attachment whose refs are damaged may show the item, so an erasure is told of it.
+func TestReferringNamesDamagedAttachments(t *testing.T) {
+	t.Parallel()
+	for name, damage := range map[string]string{
+		"zeroed":  "UPDATE content SET head = zeroblob(length(head)) WHERE id = (SELECT attached FROM entries WHERE id = ?)",
+		"empty":   "UPDATE content SET head = x'' WHERE id = (SELECT attached FROM entries WHERE id = ?)",
+		"altered": "UPDATE content SET head = CAST(replace(CAST(head AS TEXT), 'm-1', 'm-7') AS BLOB) WHERE id = (SELECT attached FROM entries WHERE id = ?)",
+		"gone":    "DELETE FROM content WHERE id = (SELECT attached FROM entries WHERE id = ?)",
+	} {
+		path := filepath.Join(t.TempDir(), "log.db")
+		seed(t, path)
+		db := raw(t, path)
+		done, err := db.Exec(damage, 1<<40|151)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := done.RowsAffected(); n != 1 || err != nil {
+			t.Fatalf("%s: %d rows were damaged: %v", name, n, err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		got, err := open(t, path).Referring(t.Context(), system(t, "acme"), []string{"m-1"})
+		if err != nil || !slices.Contains(got, 151) {
+			t.Errorf("%s: m-1 stands in %v (%v), want 151 among them", name, got, err)
+		}
+	}
+}
+
+// Whoever opens a log of version 1 at the same time can write to it.
+func TestVersion1IsOpenedByMany(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "log.db")
+	seed(t, path)
+	version1(t, path)
+	var wait sync.WaitGroup
+	for i := range 6 {
+		wait.Go(func() {
+			db, err := sqlite.Open(t.Context(), sqlite.Config{Path: path})
+			if err != nil {
+				t.Errorf("open %d: %v", i, err)
+				return
+			}
+			if err := db.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	l := open(t, path)
+	if _, err := l.Append(t.Context(), eventlog.Batch{Drafts: []eventlog.Draft{pack("acme", "p9", "rendered", "m-9")}}); err != nil {
+		t.Error(err)
 	}
 }

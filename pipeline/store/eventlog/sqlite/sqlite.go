@@ -105,11 +105,20 @@ func dsn(path string, pragmas ...string) string {
 	return u.String()
 }
 
-func (db *DB) connect(ctx context.Context, check bool) error {
+func (db *DB) connect(ctx context.Context, check bool) (err error) {
 	w, err := connect(ctx, db.writePool)
 	if err != nil {
 		return err
 	}
+	db.writer <- w
+	defer func() {
+		if err != nil { // a connection that is in use would outlive its pool
+			err = errors.Join(err, (<-db.writer).close())
+			for range len(db.readers) {
+				err = errors.Join(err, (<-db.readers).close())
+			}
+		}
+	}()
 	if check {
 		if err := w.check(ctx, "quick_check"); err != nil {
 			return err
@@ -121,7 +130,6 @@ func (db *DB) connect(ctx context.Context, check bool) error {
 	if err := w.row(ctx, "SELECT coalesce(max(id), 0) + 1 FROM content").Scan(&db.nextID); err != nil {
 		return wrap("read content", err)
 	}
-	db.writer <- w
 	for range db.size {
 		r, err := connect(ctx, db.readPool)
 		if err != nil {
@@ -132,30 +140,50 @@ func (db *DB) connect(ctx context.Context, check bool) error {
 	return nil
 }
 
-// migrate makes the tables in a new file and refuses a file that is not ours.
+// migrate makes the tables in a new file, brings those of an earlier version up to this one,
+// and refuses a file that is not ours.
 func (c *conn) migrate(ctx context.Context) error {
+	if script, err := c.missing(ctx); script == "" || err != nil {
+		return err
+	}
+	if err := c.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return wrap("begin", err)
+	}
+	script, err := c.missing(ctx) // another process may have been first
+	if err == nil && script != "" {
+		script += fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", applicationID, schemaVersion)
+		_, err = c.ExecContext(ctx, script)
+	}
+	if err == nil {
+		err = c.exec(ctx, "COMMIT")
+	}
+	if err != nil {
+		return errors.Join(wrap("make tables", err), c.exec(context.WithoutCancel(ctx), "ROLLBACK"))
+	}
+	return nil
+}
+
+// missing returns what makes the tables that the file has not; "" when it has all.
+func (c *conn) missing(ctx context.Context) (script string, err error) {
 	var app, version, tables int
-	err := errors.Join(
+	err = errors.Join(
 		c.row(ctx, "PRAGMA application_id").Scan(&app),
 		c.row(ctx, "PRAGMA user_version").Scan(&version),
 		c.row(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables),
 	)
 	switch {
 	case err != nil:
-		return wrap("read schema", err)
+		return "", wrap("read schema", err)
 	case app == applicationID && version == schemaVersion:
-		return nil
+		return "", nil
 	case app == applicationID && version == 1:
-		_, err = c.ExecContext(ctx, fmt.Sprintf("BEGIN IMMEDIATE; %s PRAGMA user_version = %d; COMMIT;", since1, schemaVersion))
-		return wrap("add tables", err)
+		return since1, nil
 	case app == applicationID && version > schemaVersion:
-		return fmt.Errorf("it has schema version %d, this program knows %d: use a newer program", version, schemaVersion)
+		return "", fmt.Errorf("it has schema version %d, this program knows %d: use a newer program", version, schemaVersion)
 	case app != 0 || version != 0 || tables != 0:
-		return fmt.Errorf("it is not a Satchel event log (application id %#x, version %d)", app, version)
+		return "", fmt.Errorf("it is not a Satchel event log (application id %#x, version %d)", app, version)
 	}
-	script := fmt.Sprintf("BEGIN IMMEDIATE; %s PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT;", schema, applicationID, schemaVersion)
-	_, err = c.ExecContext(ctx, script)
-	return wrap("make tables", err)
+	return schema, nil
 }
 
 // Update implements eventlog.Driver. The one writing connection stands for the locks of
