@@ -186,6 +186,15 @@ func whileAway(ctx context.Context, nc *nats.Conn, f func(context.Context) error
 	}
 }
 
+// openStream opens a stream that is there, also while its servers elect a leader.
+func openStream(ctx context.Context, js jetstream.JetStream, name string) (stream jetstream.Stream, err error) {
+	err = whileAway(ctx, js.Conn(), func(ctx context.Context) (err error) {
+		stream, err = js.Stream(ctx, name)
+		return err
+	})
+	return stream, err
+}
+
 // permissionError is the last thing the server refused, nil when it refused nothing.
 func permissionError(nc *nats.Conn) error {
 	last := nc.LastError()

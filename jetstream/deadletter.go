@@ -70,7 +70,7 @@ type DeadLetter struct {
 
 // OpenDeadLetters returns a manager of DLQ, which must exist.
 func OpenDeadLetters(ctx context.Context, js jetstream.JetStream) (*DeadLetters, error) {
-	stream, err := js.Stream(ctx, DLQStream)
+	stream, err := openStream(ctx, js, DLQStream)
 	if err != nil {
 		return nil, fmt.Errorf("open dead letters: %w", err)
 	}

@@ -88,13 +88,16 @@ func OpenInbox(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, cfg I
 		return nil, fmt.Errorf("open inbox %d: no such partition", cfg.Partition)
 	}
 	i := &Inbox{cfg: cfg.withDefaults(), nc: nc, js: js}
-	stream, err := js.Stream(ctx, MemoryStream)
+	stream, err := openStream(ctx, js, MemoryStream)
 	if err != nil {
 		return nil, fmt.Errorf("open inbox %q: %w", i.Name(), err)
 	}
 	i.stream, i.epoch = stream, epochOf(stream.CachedInfo())
-	consumer, err := i.ensureConsumer(ctx, 0)
-	if err != nil {
+	var consumer jetstream.Consumer
+	if err := whileAway(ctx, nc, func(ctx context.Context) (err error) {
+		consumer, err = i.ensureConsumer(ctx, 0)
+		return err
+	}); err != nil {
 		return nil, err
 	}
 	i.next = consumer.CachedInfo().AckFloor.Stream + 1

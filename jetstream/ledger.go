@@ -66,7 +66,7 @@ func OpenLedger(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, cfg 
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	stream, err := js.Stream(ctx, LedgerStream)
+	stream, err := openStream(ctx, js, LedgerStream)
 	if err != nil {
 		return nil, fmt.Errorf("open ledger: %w", err)
 	}
