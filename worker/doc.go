@@ -12,10 +12,8 @@
 // eraser's in the log. A crash between any two steps repeats work that is idempotent
 // by position and loses nothing; an acknowledgement to the stream is only a hint.
 //
-// While nobody waits for an event's receipt or a position, the entries of a tenant are
-// gathered for up to 50 ms before they are projected, and for up to 100 ms before they are
-// relayed, counted from the last time; a worker that shares its stores with others projects
-// at once.
+// Entries are projected at once; for the ledger those of a tenant are gathered for up to
+// 100 ms, counted from the last time, while nobody waits for a position.
 //
 // An appender stops its partition, with a named error, when the stream is not the
 // one its checkpoint speaks of (StreamChangedError): resuming would skip or repeat

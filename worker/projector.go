@@ -205,16 +205,9 @@ func (p *Projector) Position(tenant string) int64 {
 	return max(0, t.position)
 }
 
-// projectEvery is how long a tenant's entries are gathered for one run at most, while nobody
-// waits for them: each run costs some transactions, and requests what they had cached.
-const projectEvery = 50 * time.Millisecond
-
 // run follows the log until ctx is done.
 func (p *Projector) run(ctx context.Context, retry retryPolicy) error {
-	pace := pacing{busy: p.busy, every: projectEvery, hurry: func(tenant string) <-chan struct{} { return p.tenant(tenant).hurry }}
-	if p.share.shared() {
-		pace.every = 0 // who waits at another worker is not heard of
-	}
+	pace := pacing{busy: p.busy, hurry: func(tenant string) <-chan struct{} { return p.tenant(tenant).hurry }}
 	return follow(ctx, p.log, retry, p.logger, "project", pace, func(ctx context.Context, tenant string) error {
 		if err := p.catchUp(ctx, tenant, nil); err != nil {
 			return err
