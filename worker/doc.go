@@ -13,7 +13,7 @@
 // by position and loses nothing; an acknowledgement to the stream is only a hint.
 //
 // Entries are projected at once; for the ledger those of a tenant are gathered for up to
-// 100 ms, counted from the last time, while nobody waits for a position.
+// 100 ms, counted from the last time.
 //
 // An appender stops its partition, with a named error, when the stream is not the
 // one its checkpoint speaks of (StreamChangedError): resuming would skip or repeat

@@ -16,14 +16,12 @@ const giveWay = 2 * time.Millisecond
 
 // pacing says when the steps of a follower begin.
 type pacing struct {
-	busy  func() bool                         // whether requests are answered at the moment
-	every time.Duration                       // from the beginning of one step of a tenant to the next's, at least
-	hurry func(tenant string) <-chan struct{} // has a token when somebody waits for the tenant; nil: nobody ever does
+	busy  func() bool   // whether requests are answered at the moment
+	every time.Duration // from the beginning of one step of a tenant to the next's, at least
 }
 
-// await waits for the moment of a tenant's step, when the last one began at last: until its
-// time has come, somebody waits for it or ctx is done.
-func (p *pacing) await(ctx context.Context, tenant string, last time.Time) {
+// await waits until a tenant's step may begin, when the last one began at last, or ctx is done.
+func (p *pacing) await(ctx context.Context, last time.Time) {
 	wait := p.every - time.Since(last)
 	if p.busy() {
 		wait = max(wait, giveWay)
@@ -31,16 +29,11 @@ func (p *pacing) await(ctx context.Context, tenant string, last time.Time) {
 	if wait <= 0 {
 		return
 	}
-	var hurry <-chan struct{}
-	if p.hurry != nil {
-		hurry = p.hurry(tenant)
-	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 	case <-timer.C:
-	case <-hurry:
 	}
 }
 
@@ -120,7 +113,7 @@ func (f *follower) await(ctx context.Context, tenant string, pace *pacing) {
 	f.mu.Lock()
 	last := f.begun[tenant]
 	f.mu.Unlock()
-	pace.await(ctx, tenant, last)
+	pace.await(ctx, last)
 	f.mu.Lock()
 	f.begun[tenant] = time.Now()
 	f.mu.Unlock()

@@ -101,7 +101,6 @@ type progress struct {
 	run      chan struct{} // capacity 1: holds a token while somebody projects this tenant
 	position int64         // every store is at least here, or unknown
 	moved    chan struct{} // closed when position changes
-	hurry    chan struct{} // capacity 1: has a token when somebody waits
 	erased   []echoed      // erasures that were applied and not echoed, of whoever runs
 }
 
@@ -124,7 +123,7 @@ func (p *Projector) tenant(name string) *progress {
 	defer p.mu.Unlock()
 	t, ok := p.tenants[name]
 	if !ok {
-		t = &progress{run: make(chan struct{}, 1), position: unknown, moved: make(chan struct{}), hurry: make(chan struct{}, 1)}
+		t = &progress{run: make(chan struct{}, 1), position: unknown, moved: make(chan struct{})}
 		p.tenants[name] = t
 	}
 	return t
@@ -160,10 +159,6 @@ func (p *Projector) Await(ctx context.Context, s scope.Scope, position int64) er
 				return err
 			}
 			continue
-		}
-		select {
-		case t.hurry <- struct{}{}:
-		default:
 		}
 		if err := p.await(ctx, s.Tenant(), moved); err != nil {
 			return err
@@ -207,8 +202,7 @@ func (p *Projector) Position(tenant string) int64 {
 
 // run follows the log until ctx is done.
 func (p *Projector) run(ctx context.Context, retry retryPolicy) error {
-	pace := pacing{busy: p.busy, hurry: func(tenant string) <-chan struct{} { return p.tenant(tenant).hurry }}
-	return follow(ctx, p.log, retry, p.logger, "project", pace, func(ctx context.Context, tenant string) error {
+	return follow(ctx, p.log, retry, p.logger, "project", pacing{busy: p.busy}, func(ctx context.Context, tenant string) error {
 		if err := p.catchUp(ctx, tenant, nil); err != nil {
 			return err
 		}

@@ -126,8 +126,8 @@ func TestKillAtPoints(t *testing.T) {
 				continue
 			}
 			stop := load(n, r, seed, kinds...)
-			if !n.awaitExit(2 * time.Minute) {
-				t.Errorf("%s was not passed %d times in two minutes", point, times)
+			if !n.awaitExit(time.Minute) {
+				t.Errorf("%s was not passed %d times in a minute", point, times)
 				n.kill()
 			}
 			stop()
