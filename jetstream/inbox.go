@@ -260,6 +260,9 @@ func (i *Inbox) message(msg *nats.Msg, seq uint64) transport.Message {
 		Data:    msg.Data,
 		Header:  flatHeader(msg.Header),
 	}
+	if m.Padding = subject == paddingSubject; m.Padding {
+		return m
+	}
 	var err error
 	if m.Tenant, m.Agent, err = ParseMemory(subject); err != nil {
 		m.Err = err

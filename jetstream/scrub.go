@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -13,13 +15,20 @@ import (
 )
 
 // ErrVacuumPending is returned by Vacuum when bytes of trimmed messages may still be
-// on the disk, because messages arrive or wait. Try again later.
+// on the disk, because messages wait for the log. Try again later.
 var ErrVacuumPending = errors.New("trimmed messages may still be on the disk")
 
 // Scrubber erases events from the streams and their bytes from the disk.
 type Scrubber struct {
+	Patience time.Duration // how long a Vacuum waits for the log; 10 s
+
 	js          jetstream.JetStream
 	checkpoints Checkpoints
+
+	vacuum sync.Mutex // guards what follows, and lets one Vacuum run at a time
+	epoch  string     // of MEMORY, when clean and padded were noted
+	clean  uint64     // nothing up to this sequence of MEMORY is on the disk
+	padded uint64     // the last padding
 }
 
 // Checkpoints returns, by partition name, the MEMORY sequence up to which the log
@@ -29,9 +38,9 @@ type Checkpoints func(ctx context.Context) (map[string]uint64, error)
 var _ transport.StreamScrubber = (*Scrubber)(nil)
 
 // NewScrubber returns a Scrubber. With checkpoints a Scrub also vacuums MEMORY; nil
-// leaves that to whoever calls Vacuum.
+// leaves out Vacuum.
 func NewScrubber(js jetstream.JetStream, checkpoints Checkpoints) *Scrubber {
-	return &Scrubber{js: js, checkpoints: checkpoints}
+	return &Scrubber{Patience: 10 * time.Second, js: js, checkpoints: checkpoints}
 }
 
 // Scrub overwrites and removes every copy of the events in MEMORY and DLQ, and the
@@ -64,14 +73,7 @@ func (s *Scrubber) Scrub(ctx context.Context, tenant string, copies []transport.
 	if err != nil {
 		return removed, fmt.Errorf("scrub replies of %q: %w", tenant, err)
 	}
-	if s.checkpoints == nil {
-		return removed, nil
-	}
-	checkpoints, err := s.checkpoints(ctx)
-	if err != nil {
-		return removed, fmt.Errorf("scrub streams of %q: read checkpoints: %w", tenant, err)
-	}
-	return removed, s.Vacuum(ctx, checkpoints)
+	return removed, s.Vacuum(ctx)
 }
 
 func (s *Scrubber) scrubStream(ctx context.Context, name, filter string, wanted map[transport.Copy]struct{}) (int, error) {
@@ -163,41 +165,130 @@ func (s *Scrubber) scrubReplies(ctx context.Context, tenant string) (int, error)
 }
 
 // Vacuum removes from MEMORY everything the log holds, files included. The server
-// deletes its files only when nothing in them is alive; that is so when no message
-// waits and none arrives meanwhile, otherwise Vacuum removes what it can and returns
-// ErrVacuumPending. The messages at the checkpoints go, too: the guard then has the
+// deletes a file only when no message in it is left. While none waits and none arrives,
+// one purge empties the stream; otherwise Vacuum writes as much padding as fills a file,
+// so that what came before shares none with what comes after, waits until the log has
+// come so far, and purges up to there. It returns ErrVacuumPending when the log does not
+// come so far in time. The messages at the checkpoints go, too: the guard then has the
 // stream's epoch and last sequence only.
-func (s *Scrubber) Vacuum(ctx context.Context, checkpoints map[string]uint64) error {
-	stream, err := s.js.Stream(ctx, MemoryStream)
-	if err != nil {
+func (s *Scrubber) Vacuum(ctx context.Context) error {
+	if s.checkpoints == nil {
+		return nil
+	}
+	s.vacuum.Lock()
+	defer s.vacuum.Unlock()
+	if err := s.vacuumMemory(ctx); err != nil {
 		return fmt.Errorf("vacuum %q: %w", MemoryStream, err)
 	}
-	last := stream.CachedInfo().State.LastSeq
+	return nil
+}
+
+func (s *Scrubber) vacuumMemory(ctx context.Context) error {
+	stream, err := s.js.Stream(ctx, MemoryStream)
+	if err != nil {
+		return err
+	}
+	last, epoch := stream.CachedInfo().State.LastSeq, epochOf(stream.CachedInfo())
+	if s.epoch != epoch {
+		s.epoch, s.clean, s.padded = epoch, 0, 0
+	}
+	if last <= s.clean { // another erasure has seen to it
+		return nil
+	}
+	floor, err := s.purgeHeld(ctx, stream, last)
+	if err != nil {
+		return err
+	}
+	info, err := stream.Info(ctx)
+	if err != nil {
+		return err
+	}
+	if floor == last && info.State.LastSeq == last && info.State.Msgs == 0 { // such a purge replaces the whole folder
+		s.clean = last
+		return nil
+	}
+	if floor < s.padded { // more padding would only fill the stream
+		return ErrVacuumPending
+	}
+	first, err := s.pad(ctx)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrVacuumPending, err)
+	}
+	if err := s.purgeBehind(ctx, stream, s.padded); err != nil {
+		return err
+	}
+	s.clean = first - 1
+	return nil
+}
+
+// purgeHeld removes what the log holds of MEMORY up to last, up to the first message that
+// it does not hold, and returns up to where.
+func (s *Scrubber) purgeHeld(ctx context.Context, stream jetstream.Stream, last uint64) (uint64, error) {
+	checkpoints, err := s.checkpoints(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("read checkpoints: %w", err)
+	}
 	floor := last
 	for partition := range Partitions {
-		msg, err := stream.GetLastMsgForSubject(ctx, partitionFilter(partition))
+		held := checkpoints[PartitionName(partition)]
+		if held >= floor {
+			continue
+		}
+		next, err := stream.GetMsg(ctx, held+1, jetstream.WithGetMsgSubject(partitionFilter(partition)))
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("vacuum %q: %w", MemoryStream, err)
+			return 0, err
 		}
-		if held := checkpoints[PartitionName(partition)]; msg.Sequence > held {
-			floor = min(floor, held)
+		floor = min(floor, next.Sequence-1)
+	}
+	if floor == 0 {
+		return 0, nil
+	}
+	return floor, stream.Purge(ctx, jetstream.WithPurgeSequence(floor+1))
+}
+
+// purgeBehind waits until the log holds everything up to seq and purges so far.
+func (s *Scrubber) purgeBehind(ctx context.Context, stream jetstream.Stream, seq uint64) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.Patience, ErrVacuumPending)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		floor, err := s.purgeHeld(ctx, stream, seq)
+		if err == nil && floor >= seq {
+			return nil
+		}
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
 		}
 	}
-	if floor > 0 {
-		if err := stream.Purge(ctx, jetstream.WithPurgeSequence(floor+1)); err != nil {
-			return fmt.Errorf("vacuum %q: %w", MemoryStream, err)
+}
+
+// Padding is written to a subject of no tenant: no token is valid that has a tilde.
+const paddingSubject = "mem.v1.~.evt.padding"
+
+// blockSize is the size of the largest file of a stream's messages.
+const blockSize = 8 << 20
+
+// pad writes more than a file holds to MEMORY, notes where it ends, and returns where it
+// begins.
+func (s *Scrubber) pad(ctx context.Context) (first uint64, err error) {
+	padding := make([]byte, min(MaxEventSize, int(s.js.Conn().MaxPayload()))-1024)
+	for written := 0; written <= blockSize; written += len(padding) {
+		ack, err := s.js.Publish(ctx, paddingSubject, padding)
+		if err != nil {
+			return 0, fmt.Errorf("write padding: %w", err)
+		}
+		if s.padded = ack.Sequence; first == 0 {
+			first = ack.Sequence
 		}
 	}
-	info, err := stream.Info(ctx)
-	if err != nil {
-		return fmt.Errorf("vacuum %q: %w", MemoryStream, err)
-	}
-	// The whole folder is replaced only by a purge behind the last message.
-	if floor != last || info.State.LastSeq != last || info.State.Msgs != 0 {
-		return fmt.Errorf("vacuum %q: %w", MemoryStream, ErrVacuumPending)
-	}
-	return nil
+	return first, nil
 }

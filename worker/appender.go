@@ -128,6 +128,9 @@ func mismatch(cp eventlog.Checkpoint, st StreamState) string {
 func (a *appender) process(ctx context.Context, messages []Message) error {
 	var run batch
 	for i, m := range messages {
+		if m.Padding {
+			continue
+		}
 		d, err := a.prepare(m)
 		if err != nil {
 			run.rejected = append(run.rejected, a.rejection(m, err))

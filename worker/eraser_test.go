@@ -7,15 +7,18 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"satchel/jetstream"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
@@ -314,4 +317,48 @@ func TestManyErasuresUnderLoad(t *testing.T) {
 	}
 	poll(t, "the canary is nowhere", func() bool { return len(w.onDisk(t, "canary-of-many")) == 0 })
 	must(t, w.log.Verify(within(t), system(t, "acme"), nil, nil))
+}
+
+// An erasure is finished though events never cease to arrive, and the padding that
+// separates them from what is erased is nobody's event.
+func TestAnErasureBesideEvents(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	const canary = "canary-beside-events"
+	w.publish(t, "acme", recorded(t, "a", "the secret "+canary))
+	ctx, stop := context.WithCancel(within(t))
+	var group sync.WaitGroup
+	var published atomic.Int64
+	for range 4 {
+		group.Go(func() {
+			outbox := jetstream.NewOutbox(w.nc, w.js)
+			for ctx.Err() == nil {
+				id := fmt.Sprintf("o-%d", published.Add(1))
+				if _, _, err := outbox.PublishMemory(within(t), "other", "planner", recorded(t, id, "an event", func(d map[string]any) {
+					d["scope"] = map[string]any{"tenant": "other"}
+				})); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	w.publish(t, "acme", forgetting(t, "f", "a"))
+	w.receipt(t, "acme", "f")
+	poll(t, "the canary is nowhere", func() bool { return len(w.onDisk(t, canary)) == 0 })
+	_, err := w.js.Publish(within(t), "mem.v1.~.evt.padding", make([]byte, 1<<10))
+	must(t, err)
+	stop()
+	group.Wait()
+	w.publish(t, "other", recorded(t, "last", "the last event", func(d map[string]any) { d["scope"] = map[string]any{"tenant": "other"} }))
+	w.entries(t, "other", int(published.Load())+1)
+	stream, err := w.js.Stream(within(t), jetstream.MemoryStream)
+	must(t, err)
+	poll(t, "the log is past the padding", func() bool {
+		committed, err := w.worker.Committed(within(t))
+		must(t, err)
+		return slices.Max(slices.Collect(maps.Values(committed))) >= stream.CachedInfo().State.LastSeq
+	})
+	if got := w.letters(t, 0); len(got) > 0 {
+		t.Errorf("dead letters: %v", got)
+	}
 }

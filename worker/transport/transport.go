@@ -25,6 +25,7 @@ type Message struct {
 	Err     error             // why it could not be decoded; Event is then empty
 	Header  map[string]string // as published, for the dead letter
 	Data    []byte            // as published, for the dead letter
+	Padding bool              // written by the StreamScrubber: no event, and of no tenant
 }
 
 // StreamState is what the guard needs of a stream before resuming at a checkpoint.
