@@ -96,7 +96,11 @@ func (e *eraser) begin(ctx context.Context, s scope.Scope, d eventlog.Draft) (re
 	if req.Items, err = e.derived(ctx, s, req.Items); err != nil {
 		return "", err
 	}
-	plan, err := e.plan(ctx, s, req.Items, math.MaxInt64)
+	showing, err := e.packs(ctx, s, req.Items)
+	if err != nil {
+		return "", err
+	}
+	plan, err := e.plan(ctx, s, req.Items, showing, math.MaxInt64)
 	if err != nil {
 		return "", err
 	}
@@ -220,10 +224,17 @@ func (e *eraser) finish(ctx context.Context, s scope.Scope, list []pending) erro
 	if err := e.requests.pass(ctx); err != nil {
 		return err
 	}
+	var items []string
+	for i := range list {
+		items = append(items, list[i].er.Items...)
+	}
+	showing, err := e.packs(ctx, s, items)
+	if err != nil {
+		return err
+	}
 	for i := range list {
 		p := &list[i]
-		var err error
-		if p.plan, err = e.plan(ctx, s, p.er.Items, p.entry.Position); err != nil {
+		if p.plan, err = e.plan(ctx, s, p.er.Items, showing, p.entry.Position); err != nil {
 			return err
 		}
 		if _, err := e.log.EraseAttachments(ctx, s, p.plan.packs); err != nil {

@@ -54,8 +54,9 @@ func (e *eraser) derived(ctx context.Context, s scope.Scope, ids []string) ([]st
 
 // plan finds the entries before position that hold the items' content, and every pack
 // that still shows any of the items as it was before position. Entries that only name
-// items stay: the other items they speak of are read from them.
-func (e *eraser) plan(ctx context.Context, s scope.Scope, ids []string, position int64) (erasure, error) {
+// items stay: the other items they speak of are read from them. showing finds the packs
+// that show items.
+func (e *eraser) plan(ctx context.Context, s scope.Scope, ids []string, showing func(ids []string) ([]int64, error), position int64) (erasure, error) {
 	p := erasure{positions: []int64{}}
 	for _, id := range ids {
 		entries, err := e.log.BySubject(ctx, s, id, schemas.TypeMemoryRecorded, schemas.TypeMemoryLinked, schemas.TypeMemorySuperseded)
@@ -74,9 +75,9 @@ func (e *eraser) plan(ctx context.Context, s scope.Scope, ids []string, position
 			}
 		}
 	}
-	packs, err := e.log.Referring(ctx, s, ids)
+	packs, err := showing(ids)
 	if err != nil {
-		return erasure{}, fmt.Errorf("find packs: %w", err)
+		return erasure{}, err
 	}
 	for _, at := range packs {
 		stale := at < position
@@ -92,6 +93,25 @@ func (e *eraser) plan(ctx context.Context, s scope.Scope, ids []string, position
 	slices.Sort(p.positions)
 	p.positions = slices.Compact(p.positions)
 	return p, nil
+}
+
+// packs returns what finds the packs that show any of the ids. The log reads all packs of
+// the tenant to find some, so it is asked about all items first: mostly there are none left.
+func (e *eraser) packs(ctx context.Context, s scope.Scope, all []string) (func(ids []string) ([]int64, error), error) {
+	packs, err := e.log.Referring(ctx, s, all)
+	if err != nil {
+		return nil, fmt.Errorf("find packs: %w", err)
+	}
+	return func(ids []string) ([]int64, error) {
+		if len(packs) == 0 || len(ids) == len(all) {
+			return packs, nil
+		}
+		some, err := e.log.Referring(ctx, s, ids)
+		if err != nil {
+			return nil, fmt.Errorf("find packs: %w", err)
+		}
+		return some, nil
+	}, nil
 }
 
 // searchedBefore reports whether the pack at a position is made of what the indexes

@@ -198,8 +198,16 @@ func (e *eraser) echo(ctx context.Context, s scope.Scope, erased []echoed) error
 	if err := e.requests.pass(ctx); err != nil {
 		return err
 	}
+	var items []string
 	for _, one := range erased {
-		p, err := e.plan(ctx, s, one.items, one.position)
+		items = append(items, one.items...)
+	}
+	showing, err := e.packs(ctx, s, items)
+	if err != nil {
+		return err
+	}
+	for _, one := range erased {
+		p, err := e.plan(ctx, s, one.items, showing, one.position)
 		if err != nil {
 			return err
 		}
