@@ -207,7 +207,8 @@ func (s *Scrubber) vacuumMemory(ctx context.Context) error {
 		s.clean = last
 		return nil
 	}
-	if floor < s.padded { // more padding would only fill the stream
+	room := info.Config.MaxBytes - int64(info.State.Bytes)
+	if floor < s.padded || info.Config.MaxBytes > 0 && room < 3*blockSize/2 { // padding would only fill the stream
 		return ErrVacuumPending
 	}
 	first, err := s.pad(ctx)
