@@ -20,7 +20,9 @@
 // MEMORY stores an event under p.<partition>.<subject>, partition being a hash
 // of the tenant; readers get the original subject back (OriginalSubject). It
 // refuses new messages when full and is trimmed by the worker up to what the log
-// holds. LEDGER is a window: its oldest messages make way and the log can
+// holds. An erasure beside events that do not pause writes 8 MiB of padding to
+// mem.v1.~.evt.padding, of no tenant and passed over by every reader, so that the
+// server can drop the files with what is erased (Scrubber). LEDGER is a window: its oldest messages make way and the log can
 // republish them. In DLQ, too, the oldest make way: one tenant that
 // floods it must not stop the others.
 //

@@ -156,6 +156,7 @@ func (p *pool) take(name string, weight float64, f Found) {
 // all. A score that is not known counts as the channel's worst hit.
 func (p *pool) first(q *weighing, n int) []int32 {
 	p.grow()
+	clear(p.fused)
 	for _, c := range p.channels {
 		worst := c.found.Mean
 		if n := len(c.found.Hits); n > 0 && !c.found.Complete {
