@@ -260,7 +260,7 @@ func (i *Inbox) message(msg *nats.Msg, seq uint64) transport.Message {
 		Data:    msg.Data,
 		Header:  flatHeader(msg.Header),
 	}
-	if m.Padding = subject == paddingSubject; m.Padding {
+	if m.Padding = isPadding(subject, msg.Header, msg.Data); m.Padding {
 		return m
 	}
 	var err error
@@ -328,7 +328,9 @@ func (i *Inbox) restart(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("seek %q to %d: %w", i.Name(), i.next, err)
 	}
-	i.epoch = epochOf(info)
+	if epochOf(info) != i.epoch {
+		return fmt.Errorf("seek %q to %d: %w", i.Name(), i.next, transport.ErrRecreated)
+	}
 	if _, err := i.ensureConsumer(ctx, 0); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"satchel/worker/transport"
@@ -20,20 +22,20 @@ var ErrVacuumPending = errors.New("trimmed messages may still be on the disk")
 
 // Scrubber erases events from the streams and their bytes from the disk.
 type Scrubber struct {
-	Patience time.Duration // how long a Vacuum waits for the log; 10 s
+	Patience time.Duration // how long a Vacuum waits while the log does not get on; 10 s
 
 	js          jetstream.JetStream
 	checkpoints Checkpoints
 
 	vacuum sync.Mutex // guards what follows, and lets one Vacuum run at a time
-	epoch  string     // of MEMORY, when clean and padded were noted
+	epoch  string     // of MEMORY, when clean was noted
 	clean  uint64     // nothing up to this sequence of MEMORY is on the disk
-	padded uint64     // the last padding
 }
 
-// Checkpoints returns, by partition name, the MEMORY sequence up to which the log
-// holds everything of that partition.
-type Checkpoints func(ctx context.Context) (map[string]uint64, error)
+// Checkpoints returns, by partition name, the sequence up to which the log holds
+// everything of that partition from MEMORY as it was created at epoch; nothing of a
+// partition whose checkpoint is on another stream.
+type Checkpoints func(ctx context.Context, epoch string) (map[string]uint64, error)
 
 var _ transport.StreamScrubber = (*Scrubber)(nil)
 
@@ -165,73 +167,109 @@ func (s *Scrubber) scrubReplies(ctx context.Context, tenant string) (int, error)
 }
 
 // Vacuum removes from MEMORY everything the log holds, files included. The server
-// deletes a file only when no message in it is left. While none waits and none arrives,
-// one purge empties the stream; otherwise Vacuum writes as much padding as fills a file,
-// so that what came before shares none with what comes after, waits until the log has
-// come so far, and purges up to there. It returns ErrVacuumPending when the log does not
-// come so far in time. The messages at the checkpoints go, too: the guard then has the
-// stream's epoch and last sequence only.
+// deletes a file only when no message in it is left. Vacuum waits until the log holds what
+// MEMORY has, and purges it. While none arrives, that empties the stream; otherwise Vacuum
+// writes as much padding as fills a file, so that what came before shares none with what
+// comes after, waits for the log again, and purges up to there. It returns
+// ErrVacuumPending when the log does not get on. The messages at the checkpoints go, too:
+// the guard then has the stream's epoch and last sequence only.
 func (s *Scrubber) Vacuum(ctx context.Context) error {
 	if s.checkpoints == nil {
 		return nil
 	}
-	s.vacuum.Lock()
-	defer s.vacuum.Unlock()
-	if err := s.vacuumMemory(ctx); err != nil {
+	asked, err := s.js.Stream(ctx, MemoryStream)
+	if err == nil {
+		s.vacuum.Lock()
+		defer s.vacuum.Unlock()
+		err = s.vacuumMemory(ctx, asked.CachedInfo())
+	}
+	if err != nil {
 		return fmt.Errorf("vacuum %q: %w", MemoryStream, err)
 	}
 	return nil
 }
 
-func (s *Scrubber) vacuumMemory(ctx context.Context) error {
+// vacuumMemory sees to what was in MEMORY when it was asked.
+func (s *Scrubber) vacuumMemory(ctx context.Context, asked *jetstream.StreamInfo) error {
 	stream, err := s.js.Stream(ctx, MemoryStream)
 	if err != nil {
 		return err
 	}
 	last, epoch := stream.CachedInfo().State.LastSeq, epochOf(stream.CachedInfo())
 	if s.epoch != epoch {
-		s.epoch, s.clean, s.padded = epoch, 0, 0
+		s.epoch, s.clean = epoch, 0
 	}
-	if last <= s.clean { // another erasure has seen to it
+	if epochOf(asked) == epoch && asked.State.LastSeq <= s.clean { // another erasure has seen to it
 		return nil
 	}
-	floor, err := s.purgeHeld(ctx, stream, last)
-	if err != nil {
+	if err := s.purge(ctx, stream, last); err != nil {
 		return err
 	}
 	info, err := stream.Info(ctx)
 	if err != nil {
 		return err
 	}
-	if floor == last && info.State.LastSeq == last && info.State.Msgs == 0 { // such a purge replaces the whole folder
+	if info.State.LastSeq == last && info.State.Msgs == 0 { // such a purge replaces the whole folder
 		s.clean = last
 		return nil
 	}
-	room := info.Config.MaxBytes - int64(info.State.Bytes)
-	if floor < s.padded || info.Config.MaxBytes > 0 && room < 3*blockSize/2 { // padding would only fill the stream
+	if info.Config.MaxBytes > 0 && info.Config.MaxBytes-int64(info.State.Bytes) < 3*blockSize/2 { // padding would fill it
 		return ErrVacuumPending
 	}
-	first, err := s.pad(ctx)
+	first, end, err := s.pad(ctx)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrVacuumPending, err)
 	}
-	if err := s.purgeBehind(ctx, stream, s.padded); err != nil {
+	if err := s.purge(ctx, stream, end); err != nil {
 		return err
 	}
 	s.clean = first - 1
 	return nil
 }
 
-// purgeHeld removes what the log holds of MEMORY up to last, up to the first message that
-// it does not hold, and returns up to where.
-func (s *Scrubber) purgeHeld(ctx context.Context, stream jetstream.Stream, last uint64) (uint64, error) {
-	checkpoints, err := s.checkpoints(ctx)
+// purge removes MEMORY up to a sequence. It waits until the log holds all that, as long as
+// the log gets on.
+func (s *Scrubber) purge(ctx context.Context, stream jetstream.Stream, upTo uint64) error {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	end, furthest := time.Now().Add(s.Patience), uint64(0)
+	for {
+		floor, err := s.purgeHeld(ctx, stream, upTo)
+		switch {
+		case err != nil:
+			return err
+		case floor >= upTo:
+			return nil
+		case floor > furthest:
+			end, furthest = time.Now().Add(s.Patience), floor
+		case time.Now().After(end):
+			return ErrVacuumPending
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// purgeHeld removes MEMORY up to the first message that the log does not hold, or up to a
+// sequence, and returns up to where.
+func (s *Scrubber) purgeHeld(ctx context.Context, stream jetstream.Stream, upTo uint64) (uint64, error) {
+	checkpoints, err := s.checkpoints(ctx, s.epoch)
 	if err != nil {
 		return 0, fmt.Errorf("read checkpoints: %w", err)
 	}
-	floor := last
+	info, err := stream.Info(ctx)
+	if err != nil {
+		return 0, err
+	}
+	floor := upTo
 	for partition := range Partitions {
 		held := checkpoints[PartitionName(partition)]
+		if held > info.State.LastSeq { // a checkpoint from before the stream lost its tail
+			held = 0
+		}
 		if held >= floor {
 			continue
 		}
@@ -244,32 +282,10 @@ func (s *Scrubber) purgeHeld(ctx context.Context, stream jetstream.Stream, last 
 		}
 		floor = min(floor, next.Sequence-1)
 	}
-	if floor == 0 {
+	if floor == 0 || epochOf(info) != s.epoch {
 		return 0, nil
 	}
 	return floor, stream.Purge(ctx, jetstream.WithPurgeSequence(floor+1))
-}
-
-// purgeBehind waits until the log holds everything up to seq and purges so far.
-func (s *Scrubber) purgeBehind(ctx context.Context, stream jetstream.Stream, seq uint64) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.Patience, ErrVacuumPending)
-	defer cancel()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		floor, err := s.purgeHeld(ctx, stream, seq)
-		if err == nil && floor >= seq {
-			return nil
-		}
-		if err != nil && ctx.Err() == nil {
-			return err
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
 }
 
 // Padding is written to a subject of no tenant: no token is valid that has a tilde.
@@ -278,18 +294,27 @@ const paddingSubject = "mem.v1.~.evt.padding"
 // blockSize is the size of the largest file of a stream's messages.
 const blockSize = 8 << 20
 
-// pad writes more than a file holds to MEMORY, notes where it ends, and returns where it
-// begins.
-func (s *Scrubber) pad(ctx context.Context) (first uint64, err error) {
-	padding := make([]byte, min(MaxEventSize, int(s.js.Conn().MaxPayload()))-1024)
-	for written := 0; written <= blockSize; written += len(padding) {
+// pad writes more than a file holds to MEMORY and returns where it begins and ends.
+func (s *Scrubber) pad(ctx context.Context) (first, last uint64, err error) {
+	const overhead, least = 1 << 10, 64 << 10
+	size := min(MaxEventSize, int(s.js.Conn().MaxPayload())) - overhead
+	if size < least {
+		return 0, 0, fmt.Errorf("write padding: the server's max_payload of %d bytes is too small", s.js.Conn().MaxPayload())
+	}
+	padding := make([]byte, size)
+	for written := 0; written <= blockSize; written += size {
 		ack, err := s.js.Publish(ctx, paddingSubject, padding)
 		if err != nil {
-			return 0, fmt.Errorf("write padding: %w", err)
+			return 0, 0, fmt.Errorf("write padding: %w", err)
 		}
-		if s.padded = ack.Sequence; first == 0 {
-			first = ack.Sequence
+		if last = ack.Sequence; first == 0 {
+			first = last
 		}
 	}
-	return first, nil
+	return first, last, nil
+}
+
+// isPadding reports whether a message is what pad wrote: anything else there is somebody's.
+func isPadding(subject string, header nats.Header, data []byte) bool {
+	return subject == paddingSubject && len(header) == 0 && len(bytes.Trim(data, "\x00")) == 0
 }

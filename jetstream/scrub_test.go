@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -52,18 +53,20 @@ func onDisk(t *testing.T, dir, text string) []string {
 // folder in the background.
 func awaitGone(t *testing.T, dir, text string) {
 	t.Helper()
+	awaitDisk(t, text+" gone from the disk", func() bool { return len(onDisk(t, dir, text)) == 0 })
+}
+
+// awaitDisk waits until ok holds of the server's files.
+func awaitDisk(t *testing.T, what string, ok func() bool) {
+	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	deadline := time.After(5 * time.Second)
-	for {
-		files := onDisk(t, dir, text)
-		if len(files) == 0 {
-			return
-		}
+	for !ok() {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatalf("still on the disk: %v", files)
+			t.Fatalf("not yet %s", what)
 		}
 	}
 }
@@ -133,13 +136,14 @@ func (b *bundle) inboxHas(t *testing.T, tenant, id string) {
 }
 
 // checkpoints is what a log says that holds a partition up to seq, and all of the others.
-func checkpoints(i *jetstream.Inbox, seq uint64) map[string]uint64 {
+func checkpoints(ctx context.Context, i *jetstream.Inbox, seq uint64) (map[string]uint64, error) {
+	state, err := i.State(ctx, 0)
 	all := make(map[string]uint64)
 	for partition := range jetstream.Partitions {
-		all[jetstream.PartitionName(partition)] = math.MaxUint64
+		all[jetstream.PartitionName(partition)] = state.LastSeq
 	}
-	all[i.Name()] = seq
-	return all
+	all[i.Name()] = min(seq, state.LastSeq)
+	return all, err
 }
 
 func TestVacuumRemovesTrimmedBytes(t *testing.T) {
@@ -157,8 +161,8 @@ func TestVacuumRemovesTrimmedBytes(t *testing.T) {
 		t.Log("the server trims physically already")
 	}
 	held := last - 1
-	scrubber := jetstream.NewScrubber(b.js, func(context.Context) (map[string]uint64, error) {
-		return checkpoints(i, held), nil
+	scrubber := jetstream.NewScrubber(b.js, func(context.Context, string) (map[string]uint64, error) {
+		return checkpoints(ctx, i, held)
 	})
 	scrubber.Patience = 20 * time.Millisecond
 	copies := []transport.Copy{{Source: "urn:agent:planner", ID: "s"}}
@@ -168,17 +172,9 @@ func TestVacuumRemovesTrimmedBytes(t *testing.T) {
 	if state, err := i.State(ctx, last); err != nil || !state.Found || state.Hash != all[20].Hash {
 		t.Fatalf("the waiting message = %+v, %v", state, err)
 	}
-	padded, err := i.State(ctx, last)
-	if err != nil || padded.LastSeq == last {
-		t.Fatalf("state = %+v, %v; want padding", padded, err)
+	if state, err := i.State(ctx, last); err != nil || state.LastSeq != last {
+		t.Fatalf("state = %+v, %v; want no padding before the log gets there", state, err)
 	}
-	if _, err := scrubber.Scrub(ctx, "acme", copies); !errors.Is(err, jetstream.ErrVacuumPending) {
-		t.Fatalf("error = %v, want ErrVacuumPending", err)
-	}
-	if state, err := i.State(ctx, last); err != nil || state.LastSeq != padded.LastSeq {
-		t.Fatalf("state = %+v, %v; want no more padding before the log holds the first", state, err)
-	}
-	last = padded.LastSeq
 	held = last
 	if _, err := scrubber.Scrub(ctx, "acme", copies); err != nil {
 		t.Fatal(err)
@@ -225,8 +221,8 @@ func TestVacuumBesideMessages(t *testing.T) {
 		}
 	}()
 	var held atomic.Uint64
-	scrubber := jetstream.NewScrubber(b.js, func(context.Context) (map[string]uint64, error) {
-		return checkpoints(i, held.Load()), nil
+	scrubber := jetstream.NewScrubber(b.js, func(context.Context, string) (map[string]uint64, error) {
+		return checkpoints(ctx, i, held.Load())
 	})
 	go func() {
 		defer close(vacuumed)
@@ -252,6 +248,69 @@ func TestVacuumBesideMessages(t *testing.T) {
 		case last = <-end:
 		default:
 		}
+	}
+	awaitGone(t, b.dir, canary)
+}
+
+// A log that is far behind and gets on is waited for, whatever the patience.
+func TestVacuumWaitsForALogThatGetsOn(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := within(t, 20*time.Second)
+	b.publish(t, "acme", "a", secret("s"))
+	b.publishAll(t, "acme", "e", 20)
+	i := b.inbox(t, "acme")
+	held := uint64(0)
+	scrubber := jetstream.NewScrubber(b.js, func(context.Context, string) (map[string]uint64, error) {
+		held++
+		return checkpoints(ctx, i, held)
+	})
+	scrubber.Patience = time.Nanosecond
+	if err := scrubber.Vacuum(ctx); err != nil {
+		t.Fatal(err)
+	}
+	awaitGone(t, b.dir, canary)
+}
+
+// Vacuums that are asked for while one runs share the next.
+func TestVacuumsAtOnceSharePadding(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := within(t, 20*time.Second)
+	b.publish(t, "acme", "a", secret("s"))
+	i := b.inbox(t, "acme")
+	publish := sync.OnceValue(func() error { // while the first looks
+		_, _, err := jetstream.NewOutbox(b.nc, b.js).PublishMemory(ctx, "acme", "a", sample("late"))
+		return err
+	})
+	const many = 8
+	begun := make(chan struct{}, many)
+	all := make(chan struct{})
+	scrubber := jetstream.NewScrubber(b.js, func(context.Context, string) (map[string]uint64, error) {
+		<-all
+		all, err := checkpoints(ctx, i, math.MaxUint64)
+		return all, errors.Join(err, publish())
+	})
+	var group sync.WaitGroup
+	for range many {
+		group.Go(func() {
+			begun <- struct{}{}
+			if err := scrubber.Vacuum(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for range many {
+		<-begun
+	}
+	close(all)
+	group.Wait()
+	state, err := i.State(ctx, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if padding := int(state.LastSeq) - 2; padding == 0 || padding > 3*11 { // 11 messages fill a file
+		t.Errorf("%d messages of padding for %d vacuums", padding, many)
 	}
 	awaitGone(t, b.dir, canary)
 }

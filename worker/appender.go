@@ -12,6 +12,7 @@ import (
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/write"
 	"satchel/schemas"
+	"satchel/worker/transport"
 )
 
 // StreamChangedError says that a stream is not the one its checkpoint was made on:
@@ -44,9 +45,15 @@ type appender struct {
 	partition int
 	fence     int64
 	resumed   atomic.Bool
-	committed atomic.Uint64 // stream sequence of the last committed message
-	purged    uint64        // what the stream was trimmed to
-	heldBytes int           // committed since then
+	committed atomic.Pointer[place] // of the last committed message; nil until its stream was checked
+	purged    uint64                // what the stream was trimmed to
+	heldBytes int                   // committed since then
+}
+
+// place is a message of the stream that was created at epoch.
+type place struct {
+	epoch string
+	seq   uint64
 }
 
 // A partition is trimmed when it has committed this much since the last time.
@@ -64,10 +71,13 @@ func (a *appender) run(ctx context.Context) error {
 	a.resumed.Store(true)
 	for ctx.Err() == nil {
 		var messages []Message
-		err := a.retry.do(ctx, a.logger, "fetch events of partition "+a.inbox.Name(), func(error) bool { return true }, func() (err error) {
+		err := a.retry.do(ctx, a.logger, "fetch events of partition "+a.inbox.Name(), retryFetch, func() (err error) {
 			messages, err = a.inbox.Fetch(ctx, a.batch)
 			return err
 		})
+		if errors.Is(err, transport.ErrRecreated) {
+			return a.recreated()
+		}
 		if err != nil {
 			return ignoreCanceled(ctx, err)
 		}
@@ -92,19 +102,31 @@ func (a *appender) resume(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read stream state of partition %q: %w", a.inbox.Name(), err)
 	}
-	a.committed.Store(cp.StreamSeq)
-	a.purged = cp.StreamSeq
 	if cp.StreamSeq > 0 {
 		if problem := mismatch(cp, st); problem != "" {
 			return &StreamChangedError{Partition: a.inbox.Name(), Problem: problem}
 		}
 	}
+	a.committed.Store(&place{st.Epoch, cp.StreamSeq})
+	a.purged = cp.StreamSeq
 	if cp.StreamSeq > 1 { // an earlier run may have left much behind
 		if err := a.inbox.Purge(ctx, cp.StreamSeq-1); err != nil {
 			return fmt.Errorf("trim partition %q: %w", a.inbox.Name(), err)
 		}
 	}
-	return a.inbox.Seek(ctx, cp.StreamSeq+1)
+	err = a.inbox.Seek(ctx, cp.StreamSeq+1)
+	if errors.Is(err, transport.ErrRecreated) {
+		return a.recreated()
+	}
+	return err
+}
+
+const createdAnew = "it was created anew (another epoch)"
+
+// recreated is what stops a partition whose stream was made anew while it was read.
+func (a *appender) recreated() error {
+	a.committed.Store(nil)
+	return &StreamChangedError{Partition: a.inbox.Name(), Problem: createdAnew}
 }
 
 func (a *appender) checkpointName() string { return CheckpointName(a.inbox.Name()) }
@@ -115,7 +137,7 @@ func CheckpointName(partition string) string { return "append/" + partition }
 func mismatch(cp eventlog.Checkpoint, st StreamState) string {
 	switch {
 	case st.Epoch != cp.Epoch:
-		return "it was created anew (another epoch)"
+		return createdAnew
 	case st.LastSeq < cp.StreamSeq:
 		return fmt.Sprintf("it ends at %d, before the checkpoint %d", st.LastSeq, cp.StreamSeq)
 	case st.Found && st.Hash != cp.Hash:
@@ -260,7 +282,7 @@ func (a *appender) commit(ctx context.Context, run *batch, last Message) error {
 		}
 	}
 	a.hit("append.after_commit")
-	a.committed.Store(last.Seq)
+	a.committed.Store(&place{last.Epoch, last.Seq})
 	*run = batch{}
 	return nil
 }
@@ -358,6 +380,9 @@ func retryResume(err error) bool {
 	var changed *StreamChangedError
 	return !errors.As(err, &changed) && !errors.Is(err, eventlog.ErrCorrupt)
 }
+
+// retryFetch reports whether there may be events later: not when the stream is another.
+func retryFetch(err error) bool { return !errors.Is(err, transport.ErrRecreated) }
 
 // retryAppend reports whether an append may succeed later: not when another owner
 // has taken over, when the log is damaged, or when it can't hold the event.

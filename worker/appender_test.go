@@ -356,3 +356,40 @@ func TestADamagedLogStopsItsPartition(t *testing.T) {
 		t.Errorf("%d entries in the damaged log", n)
 	}
 }
+
+// What waits in a stream that is not the checkpoint's stays there whatever is erased, and a
+// stream that is made anew under a running worker is noticed.
+func TestWhatAStoppedPartitionHoldsStays(t *testing.T) {
+	t.Parallel()
+	for _, running := range []bool{false, true} {
+		t.Run(fmt.Sprintf("running=%v", running), func(t *testing.T) {
+			t.Parallel()
+			w := setup(t)
+			w.publish(t, "acme", recorded(t, "a", "one"), recorded(t, "b", "two"), recorded(t, "c", "three"))
+			w.entries(t, "acme", 3)
+			if !running {
+				must(t, w.stop())
+			}
+			must(t, w.js.DeleteStream(within(t), jetstream.MemoryStream))
+			must(t, jetstream.EnsureStreams(within(t), w.js, jetstream.Config{}))
+			w.publish(t, "acme", recorded(t, "x", "x"), recorded(t, "y", "y"))
+			if !running {
+				w.start(t)
+			}
+			var changed *worker.StreamChangedError
+			poll(t, "the partition stops", func() bool { return errors.As(w.worker.Ready(), &changed) })
+			scrubber := jetstream.NewScrubber(w.js, w.worker.Committed)
+			scrubber.Patience = 20 * time.Millisecond
+			if err := scrubber.Vacuum(within(t)); !errors.Is(err, jetstream.ErrVacuumPending) {
+				t.Errorf("error = %v, want ErrVacuumPending", err)
+			}
+			stream, err := w.js.Stream(within(t), jetstream.MemoryStream)
+			must(t, err)
+			for seq := range uint64(2) {
+				if _, err := stream.GetMsg(within(t), seq+1); err != nil {
+					t.Errorf("event %d, which no log holds: %v", seq+1, err)
+				}
+			}
+		})
+	}
+}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -351,13 +350,6 @@ func TestAnErasureBesideEvents(t *testing.T) {
 	group.Wait()
 	w.publish(t, "other", recorded(t, "last", "the last event", func(d map[string]any) { d["scope"] = map[string]any{"tenant": "other"} }))
 	w.entries(t, "other", int(published.Load())+1)
-	stream, err := w.js.Stream(within(t), jetstream.MemoryStream)
-	must(t, err)
-	poll(t, "the log is past the padding", func() bool {
-		committed, err := w.worker.Committed(within(t))
-		must(t, err)
-		return slices.Max(slices.Collect(maps.Values(committed))) >= stream.CachedInfo().State.LastSeq
-	})
 	if got := w.letters(t, 0); len(got) > 0 {
 		t.Errorf("dead letters: %v", got)
 	}

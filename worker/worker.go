@@ -232,19 +232,24 @@ func (w *Worker) note(err error) error {
 	return err
 }
 
-// Committed returns, by partition, the stream sequence up to which the log holds all.
-func (w *Worker) Committed(ctx context.Context) (map[string]uint64, error) {
+// Committed returns, by partition, the sequence up to which the log holds all of the stream
+// that was created at epoch; no partition whose checkpoint is on another stream.
+func (w *Worker) Committed(ctx context.Context, epoch string) (map[string]uint64, error) {
 	m := make(map[string]uint64, len(w.appenders))
 	for _, a := range w.appenders {
 		if !w.share.shared() {
-			m[a.inbox.Name()] = a.committed.Load()
+			if at := a.committed.Load(); at != nil && at.epoch == epoch {
+				m[a.inbox.Name()] = at.seq
+			}
 			continue
 		}
 		cp, err := a.log.Checkpoint(ctx, a.checkpointName())
 		if err != nil {
 			return nil, fmt.Errorf("read checkpoint of partition %q: %w", a.inbox.Name(), err)
 		}
-		m[a.inbox.Name()] = cp.StreamSeq
+		if cp.Epoch == epoch {
+			m[a.inbox.Name()] = cp.StreamSeq
+		}
 	}
 	return m, nil
 }

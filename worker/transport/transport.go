@@ -36,6 +36,10 @@ type StreamState struct {
 	Found   bool     // the message at the asked sequence is still there
 }
 
+// ErrRecreated is returned by an Inbox whose stream was made anew since it was opened:
+// its sequences mean other messages now.
+var ErrRecreated = errors.New("the stream was created anew")
+
 // Inbox is one partition of the MEMORY stream with a single owner.
 type Inbox interface {
 	// Name is the partition's, "p07"; part of the checkpoint's name.
