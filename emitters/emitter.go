@@ -79,6 +79,8 @@ type Emitter struct {
 	stream *jetstream.Outbox
 	outbox *outbox
 	last   atomic.Pointer[published] // not known to be logged
+
+	patience time.Duration // with one worker, of what may be asked of another
 }
 
 // New returns an emitter over an open connection. What an earlier run left in the
@@ -106,7 +108,7 @@ func New(nc *nats.Conn, cfg Config) (*Emitter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("emitter of agent %q: %w", cfg.Agent, err)
 	}
-	e := &Emitter{cfg: cfg, nc: nc, stream: jetstream.NewOutbox(nc, conn)}
+	e := &Emitter{cfg: cfg, nc: nc, stream: jetstream.NewOutbox(nc, conn), patience: 10 * time.Second}
 	if cfg.Outbox != "" {
 		if e.outbox, err = openOutbox(cfg.Outbox, cfg.OutboxLimit); err != nil {
 			return nil, err
@@ -196,7 +198,9 @@ func (e *Emitter) Forget(ctx context.Context, items []string, reason string) (sc
 	defer cancel()
 	e.settle(ctx) // the service looks for the items in the log
 	data := schemas.MemoryErased{Scope: e.scope(), Items: items, Reason: reason}
-	r, err := e.sendData(ctx, schemas.TypeMemoryErased, "erasure", data, schemas.Invalid(data.Validate()), opts)
+	r, err := again(ctx, e.patience, func(ctx context.Context) (schemas.Receipt, error) {
+		return e.sendData(ctx, schemas.TypeMemoryErased, "erasure", data, schemas.Invalid(data.Validate()), opts)
+	})
 	if err == nil && r.Level == schemas.ReceiptQueued {
 		err = fmt.Errorf("forget %d items: %w", len(items), ErrQueued)
 	}

@@ -313,6 +313,37 @@ func TestForgetAtOnce(t *testing.T) {
 	if _, err := e.Forget(ctx, []string{"n300"}, "asked for"); !errors.As(err, &refused) || refused.Message != "no such item" {
 		t.Errorf("an item that is not there: %v", err)
 	}
+	const erased = "no such item: it was erased, and the receipt is at log position "
+	if _, err := e.Forget(ctx, []string{"n299"}, "asked again"); !errors.As(err, &refused) || !strings.HasPrefix(refused.Message, erased) {
+		t.Errorf("an item that was erased: %v", err)
+	}
+}
+
+// A worker that takes a request and ends does not cost the receipt: another is asked.
+func TestAgainAsksAfterATimeout(t *testing.T) {
+	t.Parallel()
+	for name, late := range map[string]error{"no answer": context.DeadlineExceeded, "an answer": &schemas.Error{Code: schemas.CodeDeadlineExceeded}} {
+		calls := 0
+		got, err := emitters.Again(within(t, 20*time.Second), time.Millisecond, func(ctx context.Context) (int, error) {
+			if calls++; calls < 3 {
+				<-ctx.Done()
+				return 0, late
+			}
+			return calls, nil
+		})
+		if err != nil || got != 3 {
+			t.Errorf("%s: %d, %v", name, got, err)
+		}
+	}
+	refused := errors.New("refused")
+	if _, err := emitters.Again(t.Context(), time.Minute, func(context.Context) (int, error) { return 0, refused }); err != refused {
+		t.Errorf("a refusal: %v", err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := emitters.Again(ended, time.Minute, func(ctx context.Context) (int, error) { return 0, ctx.Err() }); !errors.Is(err, context.Canceled) {
+		t.Errorf("a caller that has gone: %v", err)
+	}
 }
 
 // Without a registry an erasure needs the claim.

@@ -249,10 +249,27 @@ func (e *Emitter) settle(ctx context.Context) {
 	}
 }
 
+// again calls try until it ends otherwise than by running out of its time, or ctx is done:
+// the worker that was asked may have ended meanwhile.
+func again[T any](ctx context.Context, each time.Duration, try func(ctx context.Context) (T, error)) (T, error) {
+	for {
+		part, cancel := context.WithTimeout(ctx, each)
+		v, err := try(part)
+		cancel()
+		var refused *schemas.Error
+		late := errors.Is(err, context.DeadlineExceeded) || errors.As(err, &refused) && refused.Code == schemas.CodeDeadlineExceeded
+		if !late || ctx.Err() != nil {
+			return v, err
+		}
+	}
+}
+
 // awaitErasure waits for the receipt of an erasure on the ledger.
 func (e *Emitter) awaitErasure(ctx context.Context, eventID string) (schemas.ErasureReceipt, error) {
-	if _, err := e.Receipt(ctx, e.cfg.Source, eventID+".receipt", schemas.ReceiptLogged); err != nil {
-		return schemas.ErasureReceipt{}, fmt.Errorf("wait for the erasure: %w", err)
+	if _, err := again(ctx, e.patience, func(ctx context.Context) (schemas.Receipt, error) {
+		return e.Receipt(ctx, e.cfg.Source, eventID+".receipt", schemas.ReceiptLogged)
+	}); err != nil {
+		return schemas.ErasureReceipt{}, fmt.Errorf("wait for the receipt of erasure %q, which is under way: %w", eventID, err)
 	}
 	var found *schemas.ErasureReceipt
 	err := e.FollowLedger(ctx, FollowOptions{Kinds: []schemas.LedgerKind{schemas.LedgerErasure}}, func(l LedgerEvent) error {

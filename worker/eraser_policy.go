@@ -53,6 +53,25 @@ func (e *eraser) known(ctx context.Context, s scope.Scope, ids []string) (bool, 
 	return false, nil
 }
 
+// missing says of items that the log has no content of why that is.
+func (e *eraser) missing(ctx context.Context, s scope.Scope, ids []string) (string, error) {
+	entries, err := e.log.BySubject(ctx, s, ErasureSubject, schemas.TypeMemoryErased)
+	if err != nil {
+		return "", fmt.Errorf("find erasures: %w", err)
+	}
+	for i := range slices.Backward(entries) {
+		var er schemas.MemoryErased
+		if json.Unmarshal(entries[i].Data, &er) != nil || !slices.ContainsFunc(ids, func(id string) bool { return slices.Contains(er.Items, id) }) {
+			continue
+		}
+		if er.Receipt == nil {
+			return fmt.Sprintf("no such item: its erasure, log position %d, is under way", entries[i].Position), nil
+		}
+		return fmt.Sprintf("no such item: it was erased, and the receipt is at log position %d", entries[i].Position), nil
+	}
+	return "no such item", nil
+}
+
 // repeats reports whether the entry is what became of the same request.
 func repeats(held *eventlog.Entry, req *schemas.MemoryErased) bool {
 	var er schemas.MemoryErased

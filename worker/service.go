@@ -175,7 +175,11 @@ func (v *Service) mayErase(ctx context.Context, s scope.Scope, d *eventlog.Draft
 	case err != nil:
 		return storageError(ctx, "check the erasure", err)
 	case refused == write.UnknownItem:
-		return &schemas.Error{Code: schemas.CodeValidation, Field: "/event/data/items", Message: "no such item"}
+		message, err := v.eraser.missing(ctx, s, req.Items)
+		if err != nil {
+			return storageError(ctx, "look for an erasure", err)
+		}
+		return &schemas.Error{Code: schemas.CodeValidation, Field: "/event/data/items", Message: message}
 	case refused != "":
 		return &schemas.Error{Code: schemas.CodePolicyDenied, Message: "this agent may not erase these items"}
 	}

@@ -195,5 +195,8 @@ func (c *forgetCmd) explain(err error) error {
 	if string(refused.Code) != unknownItem && !strings.Contains(refused.Message, unknownItem) && !strings.HasPrefix(refused.Message, "no such item") {
 		return err
 	}
+	if _, erased, before := strings.Cut(refused.Message, "no such item: "); before {
+		return usagef("%s: no such item: %s", strings.Join(c.IDs, ", "), erased)
+	}
 	return usagef("%s: no such item, nothing was erased", strings.Join(c.IDs, ", "))
 }

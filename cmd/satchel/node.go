@@ -238,7 +238,9 @@ func (n *node) openFlows(ctx context.Context, conn js.JetStream, cfg *worker.Con
 		return err
 	}
 	cfg.DeadLetters = n.dead
-	cfg.Streams = jetstream.NewScrubber(conn, func(ctx context.Context, epoch string) (map[string]uint64, error) { return n.worker.Committed(ctx, epoch) })
+	cfg.Streams = jetstream.NewScrubber(conn, func(ctx context.Context, epoch string) (map[string]uint64, error) {
+		return n.worker.Committed(ctx, epoch)
+	})
 	return nil
 }
 
