@@ -52,37 +52,6 @@ func (a *app) unusable(err error) error {
 	return usagef("cannot use the data folder %s: %w", a.Dir, err)
 }
 
-// missingKey names the half of the log's key that is not there; "" when both are.
-func (a *app) missingKey() string {
-	for _, name := range []string{"log.key", "log.pub"} {
-		if _, err := os.Stat(a.path("keys", name)); errors.Is(err, os.ErrNotExist) {
-			return a.path("keys", name)
-		}
-	}
-	return ""
-}
-
-// readLog opens the log to look into it and makes nothing: without its key the log is
-// opened without the heads it signed.
-func (a *app) readLog(ctx context.Context) (*eventlog.Log, error) {
-	if err := a.requireData(); err != nil {
-		return nil, err
-	}
-	if a.missingKey() == "" {
-		log, _, err := a.openLog(ctx, fixed{})
-		return log, err
-	}
-	driver, err := a.logDriver(ctx)
-	if err != nil {
-		return nil, err
-	}
-	log, err := eventlog.New(eventlog.Config{Driver: driver})
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open event log: %w", err), driver.Close())
-	}
-	return log, nil
-}
-
 // tenants lists who has a log, or had one: a kept head stays when a log is lost.
 func (a *app) tenants(ctx context.Context, log *eventlog.Log) ([]string, error) {
 	list, err := log.Tenants(ctx)

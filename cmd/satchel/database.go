@@ -36,7 +36,7 @@ func (a *app) logDriver(ctx context.Context) (eventlog.Driver, error) {
 	}
 	driver, err := logpg.Open(ctx, logpg.Config{URL: a.DatabaseURL, Schema: a.schema("log"), MaxConns: a.DatabaseConns})
 	if err != nil {
-		return nil, err
+		return nil, unusable(err, logpg.ErrUnusable)
 	}
 	return driver, nil
 }
@@ -68,7 +68,7 @@ func (a *app) openItems(ctx context.Context, memory int64) (*items.Items, itemSt
 	}
 	db, err := itempg.Open(ctx, itempg.Config{URL: a.DatabaseURL, Schema: a.schema("items"), MaxConns: a.DatabaseConns})
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, unusable(err, itempg.ErrUnusable)
 	}
 	return items.NewShared(db), db, nil
 }
@@ -96,7 +96,7 @@ func (a *app) openKeyword(ctx context.Context, memory int64, onError func(string
 	case a.Keyword == "postgres":
 		x, err := keywordpg.Open(ctx, keywordpg.Config{URL: a.DatabaseURL, Schema: a.schema("keyword"), MaxConns: a.DatabaseConns, Language: a.KeywordLang})
 		if err != nil {
-			return nil, err
+			return nil, unusable(err, keywordpg.ErrUnusable)
 		}
 		return x, nil
 	case a.KeywordLang != "":

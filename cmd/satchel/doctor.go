@@ -176,6 +176,13 @@ func (a *app) checkLog(ctx context.Context) []finding {
 		return []finding{{Check: "log", Detail: err.Error()}}
 	}
 	var list []finding
+	if a.DatabaseURL != "" && log.unkeyed == "" {
+		f := finding{Check: "key of the log", OK: true, Detail: "the log in the database names this folder's key"}
+		if !log.claimed {
+			f.Detail = "the log in the database names none yet; that of the worker that opens it first will be"
+		}
+		list = append(list, f)
+	}
 	for _, r := range results {
 		f := finding{Check: "log of " + r.Tenant, OK: r.OK, Detail: plural(int(r.Size), "entry", "entries") + " verified"}
 		switch {

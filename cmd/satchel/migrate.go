@@ -121,6 +121,17 @@ func (a *app) copyLogs(ctx context.Context, target *app) (tenants []string, err 
 	if word == "" && len(there) > 0 {
 		return nil, usagef("the database holds a log already: name an empty database, or another SATCHEL_DATABASE_SCHEMA")
 	}
+	log, key, err := a.signedLog(to, fixed{})
+	if err != nil {
+		return nil, err
+	}
+	own, err := claimKey(ctx, to, log, key)
+	if err == nil && !own {
+		err = usagef("the database is that of another key: name an empty database, or another SATCHEL_DATABASE_SCHEMA")
+	}
+	if err != nil {
+		return nil, err
+	}
 	if word != migrateDone {
 		if err := eventlog.Mark(ctx, to, migrateMark, migrateBegun); err != nil {
 			return nil, err

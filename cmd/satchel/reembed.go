@@ -104,7 +104,7 @@ func (c *reembedCmd) try(ctx context.Context, a *app) error {
 		return err
 	}
 	defer log.Close()
-	if err := a.requireTenant(ctx, log, a.Tenant); err != nil {
+	if err := a.requireTenant(ctx, log.Log, a.Tenant); err != nil {
 		return err
 	}
 	words, err := static.New()
@@ -134,7 +134,7 @@ func (c *reembedCmd) try(ctx context.Context, a *app) error {
 		models = []*maker{old, made}
 	}
 	for _, m := range models {
-		t, err := a.shadowOf(ctx, log, sc, m)
+		t, err := a.shadowOf(ctx, log.Log, sc, m)
 		if err != nil {
 			return err
 		}
@@ -146,7 +146,7 @@ func (c *reembedCmd) try(ctx context.Context, a *app) error {
 	}
 	out.Entries = head.Size
 	if c.Compare {
-		if err := out.compare(ctx, log, sc, c.Queries); err != nil {
+		if err := out.compare(ctx, log.Log, sc, c.Queries); err != nil {
 			return err
 		}
 	}

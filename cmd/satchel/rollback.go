@@ -48,6 +48,8 @@ func (a *app) rolledBack(ctx context.Context, log *eventlog.Log) (map[string]*ev
 		switch err := log.CheckKept(ctx, s); {
 		case errors.As(err, &bad):
 			found[tenant] = bad
+		case errors.Is(err, eventlog.ErrOtherKey):
+			return nil, otherKey(err)
 		case err != nil:
 			return nil, err
 		}

@@ -215,12 +215,12 @@ func (a *app) foldLog(ctx context.Context, f fold, use func(verifierKey string) 
 	if err != nil {
 		return &usageError{err}
 	}
-	log, key, err := a.openLog(ctx, fixed{})
+	log, err := a.readLog(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	if use != nil && !use(key) {
+	if use != nil && !use(log.key) {
 		return nil
 	}
 	for at := int64(0); ; {

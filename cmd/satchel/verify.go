@@ -97,23 +97,23 @@ func printVerified(a *app, r verified) {
 
 // verifyLogs verifies the log of one tenant, or with "" of every tenant and the database
 // around them. A result without a tenant is about all of them.
-func (a *app) verifyLogs(ctx context.Context, log *eventlog.Log, only string) ([]verified, error) {
+func (a *app) verifyLogs(ctx context.Context, log *reading, only string) ([]verified, error) {
 	results := []verified{}
-	if missing := a.missingKey(); missing != "" {
-		results = append(results, verified{Problem: missing + " is missing: the kept heads could not be checked, and no old head can be continued under the same key"})
+	if log.unkeyed != "" {
+		results = append(results, verified{Problem: log.unkeyed})
 	}
 	tenants := []string{only}
 	var err error
 	if only != "" {
-		err = a.requireTenant(ctx, log, only)
+		err = a.requireTenant(ctx, log.Log, only)
 	} else {
-		tenants, err = a.tenants(ctx, log)
+		tenants, err = a.tenants(ctx, log.Log)
 	}
 	if err != nil {
 		return nil, err
 	}
 	for _, tenant := range tenants {
-		r, err := a.verifyTenant(ctx, log, tenant)
+		r, err := a.verifyTenant(ctx, log.Log, tenant)
 		if err != nil {
 			return nil, err
 		}
@@ -194,7 +194,7 @@ func (c *rebuildCmd) Run(ctx context.Context, a *app) error {
 	}
 	defer server.Stop()
 	if missing := a.missingKey(); missing != "" {
-		return usagef("%s is missing: restore it, or let satchel up make a new key", missing)
+		return usagef("%s is missing: put it back; docs/operations.md says how to go on when it is lost", missing)
 	}
 	s, err := a.openStores(ctx, fixed{}, a.logger(a.err))
 	if err != nil {

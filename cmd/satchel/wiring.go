@@ -2,17 +2,14 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
-	"golang.org/x/mod/sumdb/note"
 
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
@@ -54,106 +51,6 @@ func (s *stores) close() error {
 		errs = append(errs, s.closers[i]())
 	}
 	return errors.Join(errs...)
-}
-
-// openLog opens the event log alone.
-func (a *app) openLog(ctx context.Context, f fixed) (_ *eventlog.Log, verifierKey string, err error) {
-	if err := os.MkdirAll(a.path("keys"), 0o700); err != nil {
-		return nil, "", fmt.Errorf("open data folder: %w", err)
-	}
-	if a.DatabaseURL == "" {
-		if err := a.checkKey(); err != nil {
-			return nil, "", err
-		}
-	}
-	driver, err := a.logDriver(ctx)
-	if err != nil {
-		return nil, "", err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, driver.Close())
-		}
-	}()
-	if err := a.checkMigration(ctx, driver); err != nil {
-		return nil, "", err
-	}
-	if a.DatabaseURL != "" {
-		if err := a.checkSharedKey(ctx, driver); err != nil {
-			return nil, "", err
-		}
-	}
-	signer, key, err := a.logKey(f.rand)
-	if err != nil {
-		return nil, "", err
-	}
-	log, err := eventlog.New(eventlog.Config{Driver: driver, Clock: f.clock, Rand: f.rand, Signer: signer, VerifierKey: key, Keep: a.path("heads"), Tail: a.tailBytes()})
-	if err != nil {
-		return nil, "", fmt.Errorf("open event log: %w", err)
-	}
-	return log, key, nil
-}
-
-// checkKey refuses a log whose key is missing: another key could not continue its heads.
-func (a *app) checkKey() error {
-	private := a.path("keys", "log.key")
-	if _, err := os.Stat(private); !errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if _, there := os.Stat(a.path("log.db")); there == nil {
-		return usagef("the key that signs the log is missing (%s): put it back, or remove the log with it", private)
-	}
-	return nil
-}
-
-// checkSharedKey is checkKey for a log in a database.
-func (a *app) checkSharedKey(ctx context.Context, driver eventlog.Driver) error {
-	private := a.path("keys", "log.key")
-	if _, err := os.Stat(private); !errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	var tenants []string
-	err := driver.View(ctx, func(r eventlog.Reader) (err error) {
-		tenants, err = r.Tenants()
-		return err
-	})
-	if err == nil && len(tenants) > 0 {
-		err = usagef("the database holds a log, and the key that signs it is missing (%s): copy log.key and log.pub from the folder of the worker that made it", private)
-	}
-	return err
-}
-
-// logKey reads the key that signs heads, and makes it when there is none.
-func (a *app) logKey(random io.Reader) (note.Signer, string, error) {
-	private, public := a.path("keys", "log.key"), a.path("keys", "log.pub")
-	raw, err := os.ReadFile(private)
-	if errors.Is(err, os.ErrNotExist) {
-		if random == nil {
-			random = rand.Reader
-		}
-		skey, vkey, err := note.GenerateKey(random, "satchel")
-		if err != nil {
-			return nil, "", fmt.Errorf("make log key: %w", err)
-		}
-		if err := os.WriteFile(private, []byte(skey), 0o600); err != nil {
-			return nil, "", fmt.Errorf("write log key: %w", err)
-		}
-		if err := os.WriteFile(public, []byte(vkey+"\n"), 0o644); err != nil {
-			return nil, "", fmt.Errorf("write log key: %w", err)
-		}
-		raw = []byte(skey)
-	} else if err != nil {
-		return nil, "", fmt.Errorf("read log key: %w", err)
-	}
-	signer, err := note.NewSigner(string(raw))
-	if err != nil {
-		return nil, "", fmt.Errorf("read log key %s: %w", private, err)
-	}
-	vkey, err := os.ReadFile(public)
-	if err != nil {
-		return nil, "", fmt.Errorf("read log key: %w", err)
-	}
-	return signer, strings.TrimSpace(string(vkey)), nil
 }
 
 // openStores opens the log and every index.

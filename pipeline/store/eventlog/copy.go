@@ -190,6 +190,20 @@ func Mark(ctx context.Context, d Driver, name, word string) error {
 	})
 }
 
+// Claim sets a word under a name unless one stands there, and returns the one that stands
+// there then: of any number that claim at the same time one has its own returned.
+func Claim(ctx context.Context, d Driver, name, word string) (holder string, err error) {
+	err = d.Update(ctx, nil, func(tx Tx) error {
+		c, err := tx.Checkpoint(name)
+		if holder = c.Epoch; err != nil || holder != "" {
+			return err
+		}
+		holder = word
+		return tx.PutCheckpoint(Checkpoint{Name: name, Epoch: word})
+	})
+	return holder, err
+}
+
 // Marked returns the word under a name, "" for none.
 func Marked(ctx context.Context, d Driver, name string) (word string, err error) {
 	err = d.Update(ctx, nil, func(tx Tx) error {

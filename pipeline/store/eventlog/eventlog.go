@@ -21,6 +21,9 @@ var (
 	ErrErased = errors.New("content was erased")
 	// ErrCorrupt: the file or a row is damaged. Errors that wrap it name what.
 	ErrCorrupt = errors.New("event log is damaged")
+	// ErrOtherKey: a kept checkpoint bears no signature of the log's key. Errors that wrap it
+	// name the file.
+	ErrOtherKey = errors.New("this folder's key is not the one that signed")
 	// ErrFull: the disk is full; nothing was written.
 	ErrFull = errors.New("disk is full")
 	// ErrUnavailable: the database is away or does not answer. What was under way may have

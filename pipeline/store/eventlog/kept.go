@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 
 	"satchel/pipeline/scope"
@@ -33,6 +34,21 @@ func (l *Log) CheckKept(ctx context.Context, s scope.Scope) error {
 		}
 		return extends(r, h, *known)
 	})
+}
+
+// CheckKey returns ErrOtherKey when a kept checkpoint bears no signature of the log's key.
+// It reads the kept checkpoints alone and says nothing of damaged ones.
+func (l *Log) CheckKey() error {
+	tenants, err := l.keptTenants()
+	if err != nil {
+		return err
+	}
+	for _, tenant := range tenants {
+		if _, err := l.readKept(tenant); errors.Is(err, ErrOtherKey) {
+			return err
+		}
+	}
+	return nil
 }
 
 // extends returns a *VerifyError unless the head h continues the head known.
@@ -103,6 +119,10 @@ func (l *Log) readKept(tenant string) (*Head, error) {
 		return nil, fmt.Errorf("read kept checkpoint of tenant %q: %w", tenant, err)
 	}
 	h, err := l.openCheckpoint(tenant, signed)
+	var unverified *note.UnverifiedNoteError
+	if errors.As(err, &unverified) {
+		return nil, fmt.Errorf("%w %s", ErrOtherKey, filepath.Join(l.keep, tenant+keptSuffix))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: the kept checkpoint: %w", ErrCorrupt, err)
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -95,5 +97,22 @@ func testMark(t *testing.T, open Open) {
 		if got, err := eventlog.Marked(t.Context(), d, "m"); want != "" && got != want || err != nil {
 			t.Errorf("marked %q, %v, want %q", got, err, want)
 		}
+	}
+	var claims sync.WaitGroup
+	var won atomic.Int32
+	for i := range 8 {
+		claims.Go(func() {
+			word := fmt.Sprint("claim ", i)
+			switch holder, err := eventlog.Claim(t.Context(), d, "c", word); {
+			case err != nil:
+				t.Error(err)
+			case holder == word:
+				won.Add(1)
+			}
+		})
+	}
+	claims.Wait()
+	if won.Load() != 1 {
+		t.Errorf("%d of those that claimed a name at once have it", won.Load())
 	}
 }

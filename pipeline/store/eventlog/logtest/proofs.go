@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 
 	"satchel/pipeline/store/eventlog"
@@ -165,6 +166,19 @@ func testKept(t *testing.T, open Open) {
 	fresh := newLog(t, open(t), nil)
 	add(t, fresh, draft("acme", "1", "x"))
 	expect(t, "a presented head", 2, fresh.Verify(t.Context(), s, &known, nil))
+	_, public, err := note.GenerateKey(nil, "satchel-test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyed := newLog(t, open(t), func(c *eventlog.Config) { c.Keep, c.VerifierKey = folder, public })
+	for what, err := range map[string]error{"the key": keyed.CheckKey(), "kept": keyed.CheckKept(t.Context(), s), "verify": keyed.Verify(t.Context(), s, nil, nil)} {
+		if !errors.Is(err, eventlog.ErrOtherKey) || errors.Is(err, eventlog.ErrCorrupt) || !strings.HasSuffix(err.Error(), "acme.checkpoint") {
+			t.Errorf("%s by another key: %v", what, err)
+		}
+	}
+	if err := l.CheckKey(); err != nil {
+		t.Error(err)
+	}
 	if err := os.WriteFile(filepath.Join(folder, "acme.checkpoint"), []byte("garbage"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
 // Open connects, checks the server and brings the schema to its version.
 func Open(ctx context.Context, cfg Config) (*pgxpool.Pool, error) {
 	if !schemaName.MatchString(cfg.Schema) {
-		return nil, fmt.Errorf("schema name %q: letters a–z, digits and underscores only", cfg.Schema)
+		return nil, &SetupError{Problem: fmt.Sprintf("schema name %q: letters a–z, digits and underscores only", cfg.Schema)}
 	}
 	pc, err := pgxpool.ParseConfig(cfg.URL)
 	if err != nil { // its text has the password masked, but a malformed one may not be seen as such
@@ -185,14 +185,22 @@ func versionOf(ctx context.Context, q querier, schema string) (int, error) {
 	return version, err
 }
 
+// ErrUnusable is what a SetupError is that no waiting mends: the settings or the server have
+// to be changed.
+var ErrUnusable = errors.New("the Postgres database cannot be used")
+
 // SetupError says in one sentence why a database cannot serve, and what to do.
 type SetupError struct {
 	Problem string
 	cause   error
+	passing bool // it may work a moment later, with nothing changed
 }
 
 // Error returns the sentence.
 func (e *SetupError) Error() string { return e.Problem }
+
+// Is reports whether target is ErrUnusable and the problem stays until something is changed.
+func (e *SetupError) Is(target error) bool { return target == ErrUnusable && !e.passing }
 
 // Unwrap returns what the server or the network said.
 func (e *SetupError) Unwrap() error { return e.cause }
@@ -204,6 +212,9 @@ func explain(err error, c *pgx.ConnConfig) error {
 		return known
 	}
 	where := fmt.Sprintf("%s:%d", c.Host, c.Port)
+	passing := func(format string, args ...any) error {
+		return &SetupError{Problem: fmt.Sprintf(format, args...), cause: Clean(err), passing: true}
+	}
 	setup := func(format string, args ...any) error {
 		return &SetupError{Problem: fmt.Sprintf(format, args...), cause: Clean(err)}
 	}
@@ -222,7 +233,7 @@ func explain(err error, c *pgx.ConnConfig) error {
 		case "25006":
 			return setup("database %q at %s is read only", c.Database, where)
 		case "53300":
-			return setup("Postgres at %s has no connection left for user %q: raise max_connections", where, c.User)
+			return passing("Postgres at %s has no connection left for user %q: raise max_connections", where, c.User)
 		}
 		return fmt.Errorf("open database %q at %s: %w", c.Database, where, Clean(err))
 	}
@@ -233,8 +244,11 @@ func explain(err error, c *pgx.ConnConfig) error {
 	if errors.As(err, &untrusted) {
 		return setup("the certificate of Postgres at %s is not trusted for that name: see sslrootcert and sslmode in the database URL", where)
 	}
+	if strings.Contains(err.Error(), "server refused TLS connection") {
+		return setup("Postgres at %s has no TLS, and sslmode in the database URL asks for it: switch it on there, or set sslmode=disable in a network you trust", where)
+	}
 	if Classify(err) == Unreachable {
-		return setup("no Postgres answers at %s: is it running, and is TLS as the server wants it?", where)
+		return passing("no Postgres answers at %s: is it running, and is TLS as the server wants it?", where)
 	}
 	return fmt.Errorf("open database %q at %s: %w", c.Database, where, Clean(err))
 }

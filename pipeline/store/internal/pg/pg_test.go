@@ -102,12 +102,16 @@ func TestSetupErrors(t *testing.T) {
 		"permission": {change(func(u *url.URL) { u.User = url.UserPassword(role, "hunter2-reader") }), "GRANT CREATE ON DATABASE"},
 		"port":       {change(func(u *url.URL) { u.Host = fmt.Sprintf("127.0.0.1:%d", free) }), "no Postgres answers"},
 		"read only":  {change(func(u *url.URL) { u.RawQuery += "&default_transaction_read_only=on" }), "read only"},
+		"no tls":     {change(func(u *url.URL) { u.RawQuery = "sslmode=require" }), "has no TLS"},
 		"malformed":  {"postgres://satchel:hunter2-%zz@host/db", "cannot be read"},
 	} {
 		_, err := pg.Open(t.Context(), pg.Config{URL: c.url, Schema: "setup_" + strings.ReplaceAll(name, " ", "_"), Migrations: []string{"CREATE TABLE a (x int)"}})
 		var setup *pg.SetupError
 		if !errors.As(err, &setup) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+		if lasting := name != "port"; errors.Is(err, pg.ErrUnusable) != lasting {
+			t.Errorf("%s: is unusable %t, want %t", name, !lasting, lasting)
 		}
 		if err != nil && (strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "\n")) {
 			t.Errorf("%s: the error holds a secret or more than a line: %v", name, err)

@@ -21,6 +21,10 @@ import (
 	"satchel/schemas"
 )
 
+// ErrUnusable is what Open's error is when the settings or the server rule out any work: its
+// text says in one sentence what to change.
+var ErrUnusable = pg.ErrUnusable
+
 // Config says where the database is. URL is required.
 type Config struct {
 	URL      string // a postgres:// URL

@@ -35,6 +35,10 @@ var ErrOrder = errors.New("changes are not in order of position")
 // maxLimit is the most hits a query may ask for.
 const maxLimit = 1000
 
+// ErrUnusable is what Open's error is when the settings or the server rule out any work: its
+// text says in one sentence what to change.
+var ErrUnusable = pg.ErrUnusable
+
 // Config says where the database is. URL is required.
 type Config struct {
 	URL      string // a postgres:// URL
@@ -62,7 +66,7 @@ func Open(ctx context.Context, cfg Config) (*Index, error) {
 		cfg.Schema = "satchel_keyword"
 	}
 	if !languageName.MatchString(cfg.Language) {
-		return nil, fmt.Errorf("open keyword index: language %q: the name of a text search configuration, such as german", cfg.Language)
+		return nil, fmt.Errorf("open keyword index: %w", &pg.SetupError{Problem: fmt.Sprintf("language %q: the name of a text search configuration, such as german", cfg.Language)})
 	}
 	pool, err := pg.Open(ctx, pg.Config{URL: cfg.URL, Schema: cfg.Schema, Migrations: migrations(), MaxConns: cfg.MaxConns,
 		Settings: map[string]string{"synchronous_commit": "off"}})
@@ -86,7 +90,7 @@ func (x *Index) settle(ctx context.Context) error {
 			return pg.Clean(err)
 		}
 		if !there {
-			return fmt.Errorf("the server has no text search configuration %q", x.language)
+			return &pg.SetupError{Problem: fmt.Sprintf("the server has no text search configuration %q", x.language)}
 		}
 	}
 	rules := fmt.Sprintf("%d/%s", keyword.Version, x.language)
