@@ -10,6 +10,7 @@ import (
 
 	"satchel/pipeline/embed"
 	"satchel/pipeline/embed/static"
+	"satchel/pipeline/lockfile"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/store/vector"
@@ -20,7 +21,7 @@ import (
 )
 
 type reembedCmd struct {
-	Shadow  bool `help:"Make the configured model's vectors of the tenant's log beside what serves, and throw them away; an endpoint's stay in its cache."`
+	Shadow  bool `help:"Make the configured model's vectors of the tenant's log beside what serves, and throw them away; an endpoint's stay in its cache, unless satchel up runs on the folder."`
 	Compare bool `help:"With --shadow: compare what both models find for memories of the log."`
 	Queries int  `help:"Queries of the comparison." default:"200"`
 }
@@ -106,6 +107,15 @@ func (c *reembedCmd) try(ctx context.Context, a *app) error {
 	defer log.Close()
 	if err := a.requireTenant(ctx, log, a.Tenant); err != nil {
 		return err
+	}
+	lock, err := a.lockFolder()
+	switch {
+	case errors.Is(err, lockfile.ErrHeld):
+		a.beside = true
+	case err != nil:
+		return err
+	default:
+		defer lock.Release()
 	}
 	words, err := static.New()
 	if err != nil {

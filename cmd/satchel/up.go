@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"satchel/jetstream/embedded"
+	"satchel/pipeline/lockfile"
 	"satchel/pipeline/scope"
 	"satchel/worker"
 )
@@ -114,9 +115,9 @@ func freePort(port int) int {
 
 // explainStart says who holds the folder or the port and what to do.
 func (a *app) explainStart(err error) error {
-	var locked *embedded.LockedError
-	if errors.As(err, &locked) {
-		return fmt.Errorf("%w; stop it, or name another folder with --dir", locked)
+	var held *lockfile.HeldError
+	if errors.As(err, &held) {
+		return usagef("%w; stop it first, or name another folder with --dir", held)
 	}
 	if !errors.Is(err, embedded.ErrStart) || a.NATSPort <= 0 {
 		return err
