@@ -30,7 +30,8 @@ folder, which goes on being used.
 
 Stop satchel up first. It can be interrupted and run again: it goes on where it was. A
 database that holds another log is refused and left as it is. Afterwards the folder's log is
-kept and not used any more; set DATABASE_URL from then on.
+kept and not used any more; set DATABASE_URL from then on. If it was continued all the same,
+run migrate again: it brings over the rest.
 
 Example:
   satchel migrate --to postgres://satchel@db:5432/satchel`

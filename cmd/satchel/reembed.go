@@ -21,7 +21,7 @@ import (
 )
 
 type reembedCmd struct {
-	Shadow  bool `help:"Make the configured model's vectors of the tenant's log beside what serves, and throw them away; an endpoint's stay in its cache, unless satchel up runs on the folder."`
+	Shadow  bool `help:"Make the configured model's vectors of the tenant's log beside what serves, and throw them away; an endpoint's stay in its cache."`
 	Compare bool `help:"With --shadow: compare what both models find for memories of the log."`
 	Queries int  `help:"Queries of the comparison." default:"200"`
 }
@@ -35,6 +35,8 @@ func (reembedCmd) Help() string {
 When the model in the settings is another one than that which serves, satchel up embeds
 everything anew in the background, by log position, while the old vectors serve, and then
 changes over. Without flags reembed shows how far that is.
+
+Beside a running satchel up --shadow keeps none of the vectors that it makes.
 
 A query of the comparison is the first half of a memory's words. "found again" is the mean
 reciprocal rank of that memory among the first ten.`

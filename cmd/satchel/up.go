@@ -29,7 +29,7 @@ func (workerCmd) Help() string {
   satchel worker --dir /var/lib/satchel-2 --http-addr 127.0.0.1:8223
 
 Any number of workers share the streams and the database. Each needs a data folder of its
-own, with the same keys/log.key and keys/log.pub. They may join, leave and be killed at any
+own, which it locks, with the same keys/log.key and keys/log.pub. They may join, leave and be killed at any
 time; SIGTERM finishes what is under way and hands the rest over.`
 }
 
