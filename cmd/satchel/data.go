@@ -8,7 +8,9 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
+	"satchel/pipeline/lockfile"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 )
@@ -42,6 +44,22 @@ func (a *app) requireFolder() error {
 		return a.unusable(err)
 	}
 	return nil
+}
+
+// lockFolder makes this process the only one that writes to the data folder, whatever servers
+// it uses; a *lockfile.HeldError says which other one does. The lock is that of streams/,
+// which older versions take for the embedded server. The caller must release it.
+func (a *app) lockFolder() (*lockfile.Lock, error) {
+	dir := a.path("streams")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, a.unusable(err)
+	}
+	lock, err := lockfile.Take(dir, time.Now())
+	var held *lockfile.HeldError
+	if errors.As(err, &held) {
+		held.Dir = a.Dir
+	}
+	return lock, err
 }
 
 func (a *app) unusable(err error) error {

@@ -186,7 +186,7 @@ func (a *app) openMaker(ctx context.Context, words *static.Embedder, was *servin
 	if err := os.MkdirAll(a.path("index"), 0o700); err != nil {
 		return nil, fmt.Errorf("open data folder: %w", err)
 	}
-	c, err := cache.Open(ctx, cache.Config{Embedder: remote, Path: a.path("index", "embeddings.db"), MaxBytes: int64(a.EmbedCacheMB) << 20,
+	c, err := cache.Open(ctx, cache.Config{Embedder: remote, Path: a.path("index", "embeddings.db"), ReadOnly: a.beside, MaxBytes: int64(a.EmbedCacheMB) << 20,
 		TTL: time.Duration(a.EmbedCacheHours) * time.Hour, OnError: func(err error) { logger.Warn("embedding cache", "error", err) }})
 	if err != nil {
 		return nil, err

@@ -97,6 +97,7 @@ type app struct {
 	tenantGiven bool // on the command line
 	portGiven   bool // --nats-port, on the command line
 	migrating   bool // the log may be on its way from one database to another
+	beside      bool // another process works on the data folder: nothing is kept there
 }
 
 func main() {

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"satchel/jetstream"
-	"satchel/jetstream/embedded"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
+	logsqlite "satchel/pipeline/store/eventlog/sqlite"
 	"satchel/worker"
 )
 
@@ -30,7 +30,8 @@ folder, which goes on being used.
 
 Stop satchel up first. It can be interrupted and run again: it goes on where it was. A
 database that holds another log is refused and left as it is. Afterwards the folder's log is
-kept and not used any more; set DATABASE_URL from then on.
+kept and not used any more; set DATABASE_URL from then on. If it was continued all the same,
+run migrate again: it brings over the rest.
 
 Example:
   satchel migrate --to postgres://satchel@db:5432/satchel`
@@ -62,15 +63,11 @@ func (c *migrateCmd) Run(ctx context.Context, a *app) error {
 	if missing := a.missingKey(); missing != "" {
 		return usagef("%s is missing: the copy could not be continued without it", missing)
 	}
-	server, err := embedded.Start(embedded.Config{Dir: a.path("streams"), NoListen: true})
-	var locked *embedded.LockedError
-	if errors.As(err, &locked) {
-		return usagef("process %d works on %s; stop it first", locked.PID, a.Dir)
-	}
+	lock, err := a.lockFolder()
 	if err != nil {
-		return fmt.Errorf("lock the data folder: %w", err)
+		return a.explainStart(err)
 	}
-	defer server.Stop()
+	defer lock.Release()
 	begun := time.Now()
 	settings := *a.Settings
 	settings.DatabaseURL = c.To
@@ -243,7 +240,49 @@ func (a *app) checkMigration(ctx context.Context, driver eventlog.Driver) error 
 	if err == nil && word == migrateBegun {
 		err = usagef("a migration to this database was interrupted: run satchel migrate again, with DATABASE_URL unset")
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return a.checkMoved(ctx, driver)
+}
+
+// checkMoved refuses a database that holds less than the log of the folder that was migrated:
+// somebody went on with the folder's log, and migrate brings the rest over.
+func (a *app) checkMoved(ctx context.Context, driver eventlog.Driver) error {
+	path := a.path("log.db")
+	for _, file := range []string{a.path(movedFile), path} {
+		if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+	}
+	old, err := logsqlite.Open(ctx, logsqlite.Config{Path: path})
+	if err != nil {
+		return fmt.Errorf("compare the database's log with %s: %w", path, err)
+	}
+	err = old.View(ctx, func(was eventlog.Reader) error {
+		return driver.View(ctx, func(is eventlog.Reader) error {
+			tenants, err := was.Tenants()
+			if err != nil {
+				return err
+			}
+			for _, tenant := range tenants {
+				before, err := was.Head(tenant)
+				if err != nil {
+					return err
+				}
+				now, err := is.Head(tenant)
+				if err != nil {
+					return err
+				}
+				if now.Size < before.Size {
+					return usagef("the log of tenant %q has %s in %s, and %d in %s, to which it was migrated: run satchel migrate again, with DATABASE_URL unset",
+						tenant, plural(int(before.Size), "entry", "entries"), path, now.Size, mask(a.DatabaseURL))
+				}
+			}
+			return nil
+		})
+	})
+	return errors.Join(err, old.Close())
 }
 
 func (a *app) printMigrated(results []migrated, copied, all time.Duration, to string) error {

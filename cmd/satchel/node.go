@@ -20,6 +20,7 @@ import (
 	"satchel/jetstream/embedded"
 	"satchel/pipeline"
 	"satchel/pipeline/isolation/exception"
+	"satchel/pipeline/lockfile"
 	"satchel/pipeline/pack/template"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
@@ -31,6 +32,7 @@ import (
 // node is a running Satchel: server, stores, engine, worker and services.
 type node struct {
 	*stores
+	lock       *lockfile.Lock   // of the data folder
 	server     *embedded.Server // nil with an external NATS
 	nc         *nats.Conn       // of what the worker reads and writes
 	front      *nats.Conn       // of requests and their replies, which do not wait behind the streams
@@ -99,19 +101,22 @@ func (a *app) start(ctx context.Context, o nodeOptions) (*node, error) {
 	return n, nil
 }
 
-// openTransport starts the embedded server, or connects to the one that is named.
-func (a *app) openTransport(ctx context.Context, n *node, o nodeOptions, logger *slog.Logger) error {
+// openTransport locks the data folder and starts the embedded server, or connects to the one
+// that is named.
+func (a *app) openTransport(ctx context.Context, n *node, o nodeOptions, logger *slog.Logger) (err error) {
+	if n.lock, err = a.lockFolder(); err != nil {
+		return err
+	}
 	cfg := a.connection(a.NATSURL, "satchel worker")
 	if a.NATSURL == "" {
 		own, others := a.roleSubjects()
-		server, err := embedded.Start(embedded.Config{Dir: a.path("streams"), Port: o.port, NoListen: o.noListen, MaxStore: int64(a.StreamMB+a.ArtifactMB+bucketsMB) << 20,
+		server, err := embedded.Start(embedded.Config{Dir: a.path("streams"), Lock: n.lock, Port: o.port, NoListen: o.noListen, MaxStore: int64(a.StreamMB+a.ArtifactMB+bucketsMB) << 20,
 			Own: own, Others: others, Log: logger})
 		if err != nil {
 			return fmt.Errorf("start the embedded NATS server: %w", err)
 		}
 		n.server, cfg.InProcess = server, server.InProcess()
 	}
-	var err error
 	if n.nc, err = jetstream.Connect(ctx, cfg, logger); err == nil {
 		cfg.Name = "satchel service"
 		n.front, err = jetstream.Connect(ctx, cfg, logger)
@@ -384,6 +389,9 @@ func (n *node) stop(ctx context.Context) error {
 	}
 	if n.server != nil {
 		errs = append(errs, n.server.Stop())
+	}
+	if n.lock != nil {
+		errs = append(errs, n.lock.Release())
 	}
 	return errors.Join(errs...)
 }

@@ -10,6 +10,7 @@ import (
 
 	"satchel/pipeline/embed"
 	"satchel/pipeline/embed/static"
+	"satchel/pipeline/lockfile"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/store/vector"
@@ -34,6 +35,8 @@ func (reembedCmd) Help() string {
 When the model in the settings is another one than that which serves, satchel up embeds
 everything anew in the background, by log position, while the old vectors serve, and then
 changes over. Without flags reembed shows how far that is.
+
+Beside a running satchel up --shadow keeps none of the vectors that it makes.
 
 A query of the comparison is the first half of a memory's words. "found again" is the mean
 reciprocal rank of that memory among the first ten.`
@@ -106,6 +109,15 @@ func (c *reembedCmd) try(ctx context.Context, a *app) error {
 	defer log.Close()
 	if err := a.requireTenant(ctx, log.Log, a.Tenant); err != nil {
 		return err
+	}
+	lock, err := a.lockFolder()
+	switch {
+	case errors.Is(err, lockfile.ErrHeld):
+		a.beside = true
+	case err != nil:
+		return err
+	default:
+		defer lock.Release()
 	}
 	words, err := static.New()
 	if err != nil {

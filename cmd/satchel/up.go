@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"satchel/jetstream/embedded"
+	"satchel/pipeline/lockfile"
 	"satchel/pipeline/scope"
 	"satchel/worker"
 )
@@ -28,9 +29,9 @@ func (workerCmd) Help() string {
   satchel worker --dir /var/lib/satchel-2 --http-addr 127.0.0.1:8223
 
 Any number of workers share the streams and the database. Each needs a data folder of its
-own, with the same keys/log.key and keys/log.pub: a worker with another key is refused. They
-may join, leave and be killed at any time; SIGTERM finishes what is under way and hands the
-rest over.`
+own, which it locks, with the same keys/log.key and keys/log.pub: a worker with another key
+is refused. They may join, leave and be killed at any time; SIGTERM finishes what is under way
+and hands the rest over.`
 }
 
 // Run runs a worker until ctx is done.
@@ -115,9 +116,9 @@ func freePort(port int) int {
 
 // explainStart says who holds the folder or the port and what to do.
 func (a *app) explainStart(err error) error {
-	var locked *embedded.LockedError
-	if errors.As(err, &locked) {
-		return fmt.Errorf("%w; stop it, or name another folder with --dir", locked)
+	var held *lockfile.HeldError
+	if errors.As(err, &held) {
+		return usagef("%w; stop it first, or name another folder with --dir", held)
 	}
 	if !errors.Is(err, embedded.ErrStart) || a.NATSPort <= 0 {
 		return err

@@ -10,7 +10,7 @@ import (
 	"net/url"
 	"slices"
 
-	"satchel/jetstream/embedded"
+	"satchel/pipeline/lockfile"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/worker"
@@ -184,15 +184,15 @@ func (c *rebuildCmd) Run(ctx context.Context, a *app) error {
 	if err := a.requireFolder(); err != nil {
 		return err
 	}
-	server, err := embedded.Start(embedded.Config{Dir: a.path("streams"), NoListen: true})
-	var locked *embedded.LockedError
-	if errors.As(err, &locked) {
-		return a.rebuildRemote(ctx, locked)
+	lock, err := a.lockFolder()
+	var held *lockfile.HeldError
+	if errors.As(err, &held) {
+		return a.rebuildRemote(ctx, held)
 	}
 	if err != nil {
-		return fmt.Errorf("lock the data folder: %w", err)
+		return err
 	}
-	defer server.Stop()
+	defer lock.Release()
 	if missing := a.missingKey(); missing != "" {
 		return usagef("%s is missing: put it back; docs/operations.md says how to go on when it is lost", missing)
 	}
@@ -219,7 +219,7 @@ func (c *rebuildCmd) Run(ctx context.Context, a *app) error {
 }
 
 // rebuildRemote asks the running process and shows its progress.
-func (a *app) rebuildRemote(ctx context.Context, running *embedded.LockedError) error {
+func (a *app) rebuildRemote(ctx context.Context, running *lockfile.HeldError) error {
 	if a.HTTPAddr == "" {
 		return usagef("process %d works on %s; name the address it answers on with --http-addr, or stop it", running.PID, a.Dir)
 	}

@@ -32,6 +32,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+
+	"satchel/pipeline/lockfile"
 )
 
 // RandomPort makes Start choose a free port.
@@ -43,19 +45,20 @@ var ErrStart = errors.New("nats-server did not start")
 
 // Config describes an embedded server. Only Dir is required.
 type Config struct {
-	Dir        string        // data folder, made when missing; locked while the server runs
-	Name       string        // server name, default "satchel"
-	Host       string        // listen address, default "127.0.0.1"
-	Port       int           // listen port, default 4222; RandomPort for a free one
-	NoListen   bool          // in-process connections only
-	MaxStore   int64         // bytes all streams may reserve on disk, default 16 GiB
-	MaxMemory  int64         // bytes of memory streams, default 256 MiB
-	MaxPayload int32         // bytes of a message, default 1 MiB
-	Consumers  int           // consumers of the ledger, and of large replies, beyond which clients make no more; default 2,000
-	StartLimit time.Duration // how long recovery of the store may take, default 2 minutes
-	Own        []string      // subjects, besides those of every Satchel, that it answers and clients may not
-	Others     []string      // subjects that clients answer when Satchel asks
-	Log        *slog.Logger  // default: discard; the server's notices are debug records
+	Dir        string         // data folder, made when missing; locked while the server runs
+	Lock       *lockfile.Lock // of Dir, when the caller holds it; default: Start takes it and Stop gives it back
+	Name       string         // server name, default "satchel"
+	Host       string         // listen address, default "127.0.0.1"
+	Port       int            // listen port, default 4222; RandomPort for a free one
+	NoListen   bool           // in-process connections only
+	MaxStore   int64          // bytes all streams may reserve on disk, default 16 GiB
+	MaxMemory  int64          // bytes of memory streams, default 256 MiB
+	MaxPayload int32          // bytes of a message, default 1 MiB
+	Consumers  int            // consumers of the ledger, and of large replies, beyond which clients make no more; default 2,000
+	StartLimit time.Duration  // how long recovery of the store may take, default 2 minutes
+	Own        []string       // subjects, besides those of every Satchel, that it answers and clients may not
+	Others     []string       // subjects that clients answer when Satchel asks
+	Log        *slog.Logger   // default: discard; the server's notices are debug records
 }
 
 func (c Config) withDefaults() Config {
@@ -105,14 +108,14 @@ func (c Config) Validate() error {
 // Server is a running embedded server. It is safe for concurrent use.
 type Server struct {
 	server   *server.Server
-	lock     *folderLock
+	lock     *lockfile.Lock // nil: the caller's
 	operator nats.Option
 	door     *nats.Conn
 	once     sync.Once
 	err      error
 }
 
-// Start locks cfg.Dir and starts the server. It returns a *LockedError when another
+// Start locks cfg.Dir and starts the server. It returns a *lockfile.HeldError when another
 // process holds the folder, and ErrStart when the server refuses. The caller MUST
 // call Stop.
 func Start(cfg Config) (*Server, error) {
@@ -127,15 +130,15 @@ func Start(cfg Config) (*Server, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make folder %q: %w", dir, err)
 	}
-	lock, err := lockFolder(dir, time.Now())
-	if err != nil {
-		return nil, err
+	s := &Server{}
+	if cfg.Lock == nil {
+		if s.lock, err = lockfile.Take(dir, time.Now()); err != nil {
+			return nil, err
+		}
 	}
-	srv, err := start(cfg, dir)
-	if err != nil {
-		return nil, errors.Join(err, lock.release())
+	if s.server, err = start(cfg, dir); err != nil {
+		return nil, errors.Join(err, s.release())
 	}
-	s := &Server{server: srv, lock: lock}
 	if err := s.open(dir, cfg); err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
@@ -223,7 +226,7 @@ func (s *Server) SyncAlways() bool {
 }
 
 // Stop shuts the server down, waits until its files are closed, and gives the folder
-// back. Clients should be drained before. Calls after the first return the same error.
+// back unless Config.Lock says that it is the caller's. Clients should be drained before. Calls after the first return the same error.
 func (s *Server) Stop() error {
 	s.once.Do(func() {
 		if s.door != nil {
@@ -231,7 +234,14 @@ func (s *Server) Stop() error {
 		}
 		s.server.Shutdown()
 		s.server.WaitForShutdown()
-		s.err = s.lock.release()
+		s.err = s.release()
 	})
 	return s.err
+}
+
+func (s *Server) release() error {
+	if s.lock == nil {
+		return nil
+	}
+	return s.lock.Release()
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"satchel/jetstream/embedded"
+	"satchel/pipeline/lockfile"
 )
 
 // childDir makes the test binary hold the lock of a folder until its input closes.
@@ -114,9 +115,9 @@ func TestSecondHolderIsRefused(t *testing.T) {
 		t.Fatalf("child said %q", line.Text())
 	}
 	_, err = embedded.Start(embedded.Config{Dir: dir, NoListen: true})
-	var locked *embedded.LockedError
-	if !errors.Is(err, embedded.ErrLocked) || !errors.As(err, &locked) {
-		t.Fatalf("error = %v, want ErrLocked", err)
+	var locked *lockfile.HeldError
+	if !errors.Is(err, lockfile.ErrHeld) || !errors.As(err, &locked) {
+		t.Fatalf("error = %v, want ErrHeld", err)
 	}
 	if locked.PID != child.Process.Pid || locked.Since.IsZero() {
 		t.Errorf("holder = %d since %s, want %d", locked.PID, locked.Since, child.Process.Pid)
@@ -131,8 +132,8 @@ func TestSecondHolderIsRefused(t *testing.T) {
 		t.Error(err)
 	}
 	s := start(t, embedded.Config{Dir: dir, NoListen: true})
-	if _, err := embedded.Start(embedded.Config{Dir: dir, NoListen: true}); !errors.Is(err, embedded.ErrLocked) {
-		t.Errorf("error = %v, want ErrLocked within one process too", err)
+	if _, err := embedded.Start(embedded.Config{Dir: dir, NoListen: true}); !errors.Is(err, lockfile.ErrHeld) {
+		t.Errorf("error = %v, want ErrHeld within one process too", err)
 	}
 	for range 2 {
 		if err := s.Stop(); err != nil {

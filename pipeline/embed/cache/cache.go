@@ -36,6 +36,9 @@ type Config struct {
 	Embedder embed.Embedder
 	// Path is the file, whose folder must exist; "" keeps vectors in memory only.
 	Path string
+	// ReadOnly uses what the file holds and keeps nothing in it, for who runs beside the
+	// process whose file it is: what that one scrubs must not come back.
+	ReadOnly bool
 	// MaxBytes bounds the vectors in the file. Default 512 MiB.
 	MaxBytes int64
 	// MemoryBytes bounds those in memory. Default 32 MiB.
@@ -104,10 +107,10 @@ func Open(ctx context.Context, cfg Config) (*Cache, error) {
 		return nil, fmt.Errorf("open embedding cache: %w", err)
 	}
 	if cfg.Path != "" {
-		if c.file, err = openFile(ctx, cfg.Path, c.model, cfg.MaxBytes, c.report); err != nil {
+		if c.file, err = openFile(ctx, cfg, c.model); err != nil {
 			return nil, fmt.Errorf("open embedding cache: %w", err)
 		}
-		if cfg.TTL > 0 {
+		if cfg.TTL > 0 && !cfg.ReadOnly {
 			if err := c.file.expire(ctx, cfg.Clock().Add(-cfg.TTL)); err != nil {
 				c.report(err)
 			}
@@ -213,7 +216,7 @@ func (c *Cache) keep(ctx context.Context, scrubs int, keys []key, vectors [][]fl
 		entries[k] = e
 		c.recent.Add(k, e)
 	}
-	if c.file == nil {
+	if c.file == nil || c.file.readOnly {
 		return
 	}
 	// What was paid for is kept, even if the caller has gone.

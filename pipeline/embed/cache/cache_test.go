@@ -242,3 +242,30 @@ func TestErrorsAreNotKept(t *testing.T) {
 		t.Errorf("asked %d times", n)
 	}
 }
+
+func TestReadOnlyKeepsNothing(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "cache.db")
+	ask(t, open(t, cache.Config{Embedder: model(t), Path: path}), "kept")
+	m := model(t)
+	c := open(t, cache.Config{Embedder: m, Path: path, ReadOnly: true})
+	ask(t, c, "kept", "new")
+	ask(t, c, "new")
+	if m.texts.Load() != 1 {
+		t.Errorf("the model was asked for %d texts, want 1", m.texts.Load())
+	}
+	again := model(t)
+	ask(t, open(t, cache.Config{Embedder: again, Path: path}), "kept", "new")
+	if again.texts.Load() != 1 {
+		t.Errorf("afterwards the model was asked for %d texts, want 1", again.texts.Load())
+	}
+	const text = "this is no database, and long enough to be read as one that is damaged"
+	bad, told := filepath.Join(t.TempDir(), "damaged"), 0
+	if err := os.WriteFile(bad, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ask(t, open(t, cache.Config{Embedder: model(t), Path: bad, ReadOnly: true, OnError: func(error) { told++ }}), "any")
+	if raw, err := os.ReadFile(bad); err != nil || string(raw) != text || told != 1 {
+		t.Errorf("a damaged file was changed, or nobody was told of it (%d): %v", told, err)
+	}
+}

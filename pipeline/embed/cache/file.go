@@ -46,24 +46,33 @@ type file struct {
 	model      int64
 	dimensions int
 	limit      int64
+	readOnly   bool
 
 	mu             sync.Mutex // one writer
 	entries, bytes int64
 }
 
-// openFile opens the file; one that is damaged is replaced.
-func openFile(ctx context.Context, path string, model embed.Model, limit int64, report func(error)) (*file, error) {
-	f, err := tryFile(ctx, path, model, limit)
+// openFile opens the file; one that is damaged is replaced, or not used when it is read only.
+func openFile(ctx context.Context, cfg Config, model embed.Model) (*file, error) {
+	path := cfg.Path
+	f, err := tryFile(ctx, path, model, cfg.MaxBytes)
+	if err == nil {
+		f.readOnly = cfg.ReadOnly
+	}
 	if err == nil || ctx.Err() != nil {
 		return f, err
 	}
-	report(fmt.Errorf("the embedding cache %s cannot be read and is made anew: %w", path, err))
+	if cfg.ReadOnly {
+		cfg.OnError(fmt.Errorf("the embedding cache %s cannot be read: %w", path, err))
+		return nil, nil
+	}
+	cfg.OnError(fmt.Errorf("the embedding cache %s cannot be read and is made anew: %w", path, err))
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
 	}
-	return tryFile(ctx, path, model, limit)
+	return tryFile(ctx, path, model, cfg.MaxBytes)
 }
 
 func tryFile(ctx context.Context, path string, model embed.Model, limit int64) (*file, error) {
@@ -103,7 +112,7 @@ func (f *file) size() (entries, bytes int64) {
 	return f.entries, f.bytes
 }
 
-// read returns what is there of keys and notes that it was used.
+// read returns what is there of keys and notes, unless it is read only, that it was used.
 func (f *file) read(ctx context.Context, keys []key, now time.Time) (map[key]entry, error) {
 	found := make(map[key]entry, len(keys))
 	var stale []any
@@ -135,6 +144,9 @@ func (f *file) read(ctx context.Context, keys []key, now time.Time) (map[key]ent
 		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 			return found, fmt.Errorf("read embedding cache: %w", err)
 		}
+	}
+	if f.readOnly {
+		return found, nil
 	}
 	return found, f.touch(ctx, stale, now)
 }

@@ -1,4 +1,7 @@
-package embedded
+// Package lockfile keeps a folder for one process at a time: who takes the lock of a folder
+// holds it until it gives it back or dies, and everybody else is told who that is. It owns the
+// file satchel.lock of the folder.
+package lockfile
 
 import (
 	"errors"
@@ -10,37 +13,40 @@ import (
 	"time"
 )
 
-// lockName is the lock file inside the data folder.
-const lockName = "satchel.lock"
+// name is the lock file inside the folder.
+const name = "satchel.lock"
 
-// ErrLocked is what a *LockedError is, for errors.Is.
-var ErrLocked = errors.New("data folder is in use")
+// ErrHeld is what a *HeldError is, for errors.Is.
+var ErrHeld = errors.New("data folder is in use")
 
-// LockedError says who holds the data folder. PID is 0 and Since the zero time when
+// HeldError says who holds the data folder. PID is 0 and Since the zero time when
 // the holder has not written them yet.
-type LockedError struct {
+type HeldError struct {
 	Dir   string
 	PID   int
 	Since time.Time
 }
 
 // Error names the folder, the process and since when it runs.
-func (e *LockedError) Error() string {
+func (e *HeldError) Error() string {
 	if e.PID == 0 {
 		return fmt.Sprintf("data folder %q is in use by another process", e.Dir)
 	}
 	return fmt.Sprintf("data folder %q is in use by process %d, since %s", e.Dir, e.PID, e.Since.Format(time.RFC3339))
 }
 
-// Is reports whether target is ErrLocked.
-func (e *LockedError) Is(target error) bool { return target == ErrLocked }
+// Is reports whether target is ErrHeld.
+func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
-// folderLock holds an exclusive lock on a file of the folder. The operating system
-// gives it back when the process dies.
-type folderLock struct{ file *os.File }
+// Lock is an exclusive lock on a folder. The operating system gives it back when the
+// process dies.
+type Lock struct{ file *os.File }
 
-func lockFolder(dir string, now time.Time) (*folderLock, error) {
-	path := filepath.Join(dir, lockName)
+// Take locks the folder dir, which must be there, and notes in it that this process has
+// held it since now. When somebody else holds it, be it in this process, the error is a
+// *HeldError. The caller MUST call Release.
+func Take(dir string, now time.Time) (*Lock, error) {
+	path := filepath.Join(dir, name)
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open lock %q: %w", path, err)
@@ -62,12 +68,12 @@ func lockFolder(dir string, now time.Time) (*folderLock, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("write lock %q: %w", path, err), file.Close())
 	}
-	return &folderLock{file: file}, nil
+	return &Lock{file: file}, nil
 }
 
 // readHolder reads what the holder wrote; what cannot be read is left empty.
-func readHolder(path string) *LockedError {
-	holder := &LockedError{}
+func readHolder(path string) *HeldError {
+	holder := &HeldError{}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return holder
@@ -84,9 +90,9 @@ func readHolder(path string) *LockedError {
 	return holder
 }
 
-// release closes the file and with it gives the lock back. The file stays: removing
+// Release closes the file and with it gives the lock back. The file stays: removing
 // it would let two processes lock two files of one name.
-func (l *folderLock) release() error {
+func (l *Lock) Release() error {
 	if err := l.file.Close(); err != nil {
 		return fmt.Errorf("release folder lock: %w", err)
 	}
