@@ -77,10 +77,15 @@ func (a *appender) serve(ctx context.Context) error {
 	if !a.share.shared() {
 		return a.run(ctx)
 	}
+	looked := false
 	for ctx.Err() == nil {
 		mine, changed := a.share.has(a.partition)
 		if !mine {
 			a.resumed.Store(true) // nothing to resume
+			if !looked {
+				looked = true
+				a.look(ctx)
+			}
 			select {
 			case <-ctx.Done():
 			case <-changed:

@@ -37,7 +37,10 @@ type Config struct {
 	// it first; nil: a new one.
 	Projector *Projector
 
-	Inboxes     []Inbox
+	Inboxes []Inbox
+	// Partition returns the place in Inboxes of a tenant's events, so that writes are refused
+	// while that partition stands still; nil: they wait.
+	Partition   func(tenant string) int
 	DeadLetters DeadLetters
 	Ledger      Ledger
 	Outbox      Outbox
@@ -69,6 +72,7 @@ type Worker struct {
 	sweeper   *sweeper
 	uploads   *artifactSweeper
 	eraser    *eraser
+	partition func(tenant string) int
 	stopped   atomic.Pointer[error]
 	health    health
 	logger    *slog.Logger
@@ -103,14 +107,14 @@ func New(cfg Config) (*Worker, error) {
 	if p == nil {
 		p = NewProjector(cfg)
 	}
-	w := &Worker{Projector: p, logger: cfg.Logger, share: share{cfg.Crew}}
+	w := &Worker{Projector: p, partition: cfg.Partition, logger: cfg.Logger, share: share{cfg.Crew}}
 	w.Service = &Service{engine: cfg.Engine, log: cfg.Log, writer: cfg.Writer, outbox: cfg.Outbox, projector: p, exceptions: cfg.Exceptions,
 		pdp: cfg.PDP, registry: cfg.Registry, loopback: cfg.Loopback, stores: cfg.Stores, now: cfg.Clock}
 	p.busy = w.Service.requests.busy
 	w.eraser = &eraser{log: cfg.Log, projector: p, items: cfg.Stores.Items, graph: cfg.Stores.Graph, pdp: cfg.PDP, registry: cfg.Registry,
 		loopback: cfg.Loopback, scrubbers: cfg.Scrubbers, streams: cfg.Streams, artifacts: cfg.Artifacts, requests: &w.Service.requests,
 		hit: cfg.Failpoint, now: cfg.Clock, logger: cfg.Logger, share: w.share}
-	w.Service.eraser = w.eraser
+	w.Service.eraser, w.Service.logs = w.eraser, w.logs
 	if w.share.shared() {
 		p.echo = w.eraser.echo
 	}

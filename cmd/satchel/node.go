@@ -237,6 +237,7 @@ func (n *node) openFlows(ctx context.Context, conn js.JetStream, cfg *worker.Con
 	if n.dead, err = jetstream.OpenDeadLetters(ctx, conn); err != nil {
 		return err
 	}
+	cfg.Partition = jetstream.PartitionOf
 	cfg.DeadLetters = n.dead
 	cfg.Streams = jetstream.NewScrubber(conn, func(ctx context.Context) (map[string]uint64, error) { return n.worker.Committed(ctx) })
 	return nil

@@ -65,6 +65,18 @@ func lockFolder(dir string, now time.Time) (*folderLock, error) {
 	return &folderLock{file: file}, nil
 }
 
+// Held returns a *LockedError while a process holds the folder, nil when none does.
+func Held(dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, lockName)); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	lock, err := lockFolder(dir, time.Now())
+	if err != nil {
+		return err
+	}
+	return lock.release()
+}
+
 // readHolder reads what the holder wrote; what cannot be read is left empty.
 func readHolder(path string) *LockedError {
 	holder := &LockedError{}
