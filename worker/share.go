@@ -81,7 +81,7 @@ func (a *appender) serve(ctx context.Context) error {
 	for ctx.Err() == nil {
 		mine, changed := a.share.has(a.partition)
 		if !mine {
-			a.resumed.Store(true) // nothing to resume
+			a.resumed.Store(false)
 			if !looked {
 				looked = true
 				a.look(ctx)
@@ -92,8 +92,8 @@ func (a *appender) serve(ctx context.Context) error {
 			}
 			continue
 		}
-		a.resumed.Store(false)
 		err := a.tenure(ctx)
+		a.resumed.Store(false)
 		a.inbox.Rest()
 		switch {
 		case errors.Is(err, eventlog.ErrFenced):

@@ -17,6 +17,7 @@ import (
 	"satchel/pipeline/token"
 	"satchel/pipeline/write"
 	"satchel/policies"
+	"satchel/worker/transport"
 )
 
 // Config is what a worker is made of. Log, Stores, Embedder, Writer, PDP and Engine
@@ -254,7 +255,7 @@ func (w *Worker) Committed(ctx context.Context) (map[string]uint64, error) {
 }
 
 // ErrStarting is returned by Ready while partitions are not resumed yet.
-var ErrStarting = errors.New("starting")
+var ErrStarting = transport.ErrStarting
 
 // Ready returns nil while everything runs and nothing fails again and again, else why
 // not. An erasure that is not finished yet is no reason.
@@ -262,7 +263,17 @@ func (w *Worker) Ready() error {
 	if err := w.stopped.Load(); err != nil {
 		return *err
 	}
+	if w.share.shared() {
+		if err := w.share.crew.Ready(); err != nil {
+			return err
+		}
+	}
 	for _, a := range w.appenders {
+		if w.share.shared() {
+			if mine, _ := w.share.has(a.partition); !mine {
+				continue
+			}
+		}
 		if !a.resumed.Load() {
 			return fmt.Errorf("resume partition %q: %w", a.inbox.Name(), ErrStarting)
 		}

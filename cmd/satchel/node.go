@@ -31,9 +31,10 @@ import (
 // node is a running Satchel: server, stores, engine, worker and services.
 type node struct {
 	*stores
-	server     *embedded.Server // nil with an external NATS
-	nc         *nats.Conn       // of what the worker reads and writes
-	front      *nats.Conn       // of requests and their replies, which do not wait behind the streams
+	server     *embedded.Server  // nil with an external NATS
+	nc         *nats.Conn        // of what the worker reads and writes
+	front      *nats.Conn        // of requests and their replies, which do not wait behind the streams
+	denials    jetstream.Denials // of both connections
 	conn       js.JetStream
 	dead       *jetstream.DeadLetters
 	engine     *pipeline.Engine
@@ -111,6 +112,7 @@ func (a *app) openTransport(ctx context.Context, n *node, o nodeOptions, logger 
 		}
 		n.server, cfg.InProcess = server, server.InProcess()
 	}
+	cfg.Denials = &n.denials
 	var err error
 	if n.nc, err = jetstream.Connect(ctx, cfg, logger); err == nil {
 		cfg.Name = "satchel service"
