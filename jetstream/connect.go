@@ -27,6 +27,7 @@ type ConnectConfig struct {
 	RetryFirst  bool          // keep trying when the first attempt fails, until ctx ends
 	DrainLimit  time.Duration // how long a drain may take, default 30 s
 	ReconnectIn time.Duration // pause between attempts, default 500 ms
+	Denials     *Denials      // keeps what the server denies, nil: it is only logged
 }
 
 // The reasons for which a server does not serve us, beside nats.ErrNoServers.
@@ -76,12 +77,16 @@ func Connect(ctx context.Context, cfg ConnectConfig, log *slog.Logger) (*nats.Co
 				log.Warn("nats disconnected", "cause", err)
 			}
 		}),
-		nats.ReconnectHandler(func(nc *nats.Conn) { log.Info("nats reconnected", "server", nc.ConnectedServerName()) }),
+		nats.ReconnectHandler(func(nc *nats.Conn) {
+			cfg.Denials.forget()
+			log.Info("nats reconnected", "server", nc.ConnectedServerName())
+		}),
 		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
 			subject := ""
 			if sub != nil {
 				subject = sub.Subject
 			}
+			cfg.Denials.note(err, time.Now())
 			log.Warn("nats error", "subject", subject, "cause", err)
 		}),
 	}

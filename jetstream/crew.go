@@ -50,6 +50,8 @@ type Crew struct {
 	seen    map[string]time.Time // by member
 	owned   []bool
 	changed chan struct{}
+	begun   time.Time // of Run
+	shared  bool      // the first share is taken
 	left    bool
 }
 
@@ -128,6 +130,9 @@ func (c *Crew) Run(ctx context.Context, own <-chan string, grown func(tenant str
 	listen := time.NewTimer(c.cfg.Listen)
 	defer listen.Stop()
 	listening := true
+	c.mu.Lock()
+	c.begun = time.Now()
+	c.mu.Unlock()
 	for {
 		select {
 		case <-ctx.Done():
@@ -227,6 +232,7 @@ func (c *Crew) divide(now time.Time) {
 	}
 	owned := make([]bool, Partitions)
 	if _, alive := c.seen[c.cfg.ID]; alive && !c.left {
+		c.shared = true
 		for partition, member := range assign(c.members(), Partitions) {
 			owned[partition] = member == c.cfg.ID
 		}
@@ -277,6 +283,25 @@ func (c *Crew) Owned() (owned []bool, changed <-chan struct{}) {
 
 // Partition implements transport.Crew.
 func (c *Crew) Partition(tenant string) int { return PartitionOf(tenant) }
+
+// Ready implements transport.Crew: a worker that has not heard its own signs of life for as
+// long as others would wait for them is cut off. It owns nothing, and others may leave to it
+// what nobody does then.
+func (c *Crew) Ready() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last, heard := c.seen[c.cfg.ID]
+	if !heard {
+		last = c.begun
+	}
+	switch {
+	case !last.IsZero() && time.Since(last) > c.cfg.Patience:
+		return fmt.Errorf("this worker does not hear its own signs of life on %s and owns no partition: its NATS user needs wrk.v1.> to publish and to subscribe", CrewBeatSubject)
+	case !c.shared:
+		return fmt.Errorf("join the other workers: %w", transport.ErrStarting)
+	}
+	return nil
+}
 
 // ID is this worker's.
 func (c *Crew) ID() string { return c.cfg.ID }

@@ -186,6 +186,18 @@ func (i *Inbox) Fetch(ctx context.Context, limit int) ([]transport.Message, erro
 	}
 }
 
+// Waits reports whether the stream holds a message of the partition behind seq.
+func (i *Inbox) Waits(ctx context.Context, seq uint64) (bool, error) {
+	_, err := i.stream.GetMsg(ctx, seq+1, jetstream.WithGetMsgSubject(partitionFilter(i.cfg.Partition)))
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("look for messages of %q behind %d: %w", i.Name(), seq, err)
+	}
+	return true, nil
+}
+
 // receive takes one message. It waits without limit for the first of a batch; for
 // the others only while the stream is known to hold more, and then nil means none.
 func (i *Inbox) receive(ctx context.Context, more bool) (*nats.Msg, error) {

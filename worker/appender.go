@@ -15,18 +15,6 @@ import (
 	"satchel/worker/transport"
 )
 
-// StreamChangedError says that a stream is not the one its checkpoint was made on:
-// it was made anew, lost its tail or holds another message at the checkpoint.
-type StreamChangedError struct {
-	Partition string
-	Problem   string
-}
-
-// Error names the partition and what differs.
-func (e *StreamChangedError) Error() string {
-	return fmt.Sprintf("partition %q: stream does not match the checkpoint: %s", e.Partition, e.Problem)
-}
-
 // appender moves one partition's events into the log: dead letters first, then one
 // transaction with the checkpoint, the acknowledgement last.
 type appender struct {
@@ -45,9 +33,10 @@ type appender struct {
 	partition int
 	fence     int64
 	resumed   atomic.Bool
-	committed atomic.Pointer[place] // of the last committed message; nil until its stream was checked
-	purged    uint64                // what the stream was trimmed to
-	heldBytes int                   // committed since then
+	changed   atomic.Pointer[StreamChangedError] // why nothing is read until an operator accepts the stream
+	committed atomic.Pointer[place]              // of the last committed message; nil until its stream was checked
+	purged    uint64                             // what the stream was trimmed to
+	heldBytes int                                // committed since then
 }
 
 // place is a message of the stream that was created at epoch.
@@ -65,6 +54,10 @@ const (
 // run appends until ctx is done. It retries what may pass and returns what may not.
 func (a *appender) run(ctx context.Context) error {
 	err := a.retry.do(ctx, a.logger, "resume partition "+a.inbox.Name(), retryResume, func() error { return a.resume(ctx) })
+	var changed *StreamChangedError
+	if errors.As(err, &changed) {
+		a.changed.Store(changed)
+	}
 	if err != nil {
 		return ignoreCanceled(ctx, err)
 	}
@@ -98,16 +91,11 @@ func (a *appender) resume(ctx context.Context) error {
 		return fmt.Errorf("take fence of partition %q: %w", a.inbox.Name(), err)
 	}
 	a.fence = fence
-	st, err := a.inbox.State(ctx, cp.StreamSeq)
-	if err != nil {
-		return fmt.Errorf("read stream state of partition %q: %w", a.inbox.Name(), err)
+	if err := matches(ctx, a.inbox, cp); err != nil {
+		return err
 	}
-	if cp.StreamSeq > 0 {
-		if problem := mismatch(cp, st); problem != "" {
-			return &StreamChangedError{Partition: a.inbox.Name(), Problem: problem}
-		}
-	}
-	a.committed.Store(&place{st.Epoch, cp.StreamSeq})
+	a.changed.Store(nil)
+	a.committed.Store(&place{cp.Epoch, cp.StreamSeq})
 	a.purged = cp.StreamSeq
 	if cp.StreamSeq > 1 { // an earlier run may have left much behind
 		if err := a.inbox.Purge(ctx, cp.StreamSeq-1); err != nil {
@@ -121,30 +109,17 @@ func (a *appender) resume(ctx context.Context) error {
 	return err
 }
 
-const createdAnew = "it was created anew (another epoch)"
-
 // recreated is what stops a partition whose stream was made anew while it was read.
 func (a *appender) recreated() error {
-	a.committed.Store(nil)
-	return &StreamChangedError{Partition: a.inbox.Name(), Problem: createdAnew}
+	changed := &StreamChangedError{Partition: a.inbox.Name(), Problem: createdAnew}
+	if at := a.committed.Swap(nil); at != nil {
+		changed.Read = at.seq
+	}
+	a.changed.Store(changed)
+	return changed
 }
 
 func (a *appender) checkpointName() string { return CheckpointName(a.inbox.Name()) }
-
-// CheckpointName returns the name of a partition's checkpoint in the log.
-func CheckpointName(partition string) string { return "append/" + partition }
-
-func mismatch(cp eventlog.Checkpoint, st StreamState) string {
-	switch {
-	case st.Epoch != cp.Epoch:
-		return createdAnew
-	case st.LastSeq < cp.StreamSeq:
-		return fmt.Sprintf("it ends at %d, before the checkpoint %d", st.LastSeq, cp.StreamSeq)
-	case st.Found && st.Hash != cp.Hash:
-		return fmt.Sprintf("message %d is another one", cp.StreamSeq)
-	}
-	return ""
-}
 
 // process commits messages in order. An error is final for the partition.
 func (a *appender) process(ctx context.Context, messages []Message) error {

@@ -208,6 +208,24 @@ func TestAnotherStreamStopsThePartitionWithANamedError(t *testing.T) {
 			if n := len(w.entries(t, "acme", 0)); n != 2 {
 				t.Errorf("the stopped partition has %d entries, want 2", n)
 			}
+			var refused *schemas.Error
+			_, err := w.worker.Service.Put(within(t), "acme", encode(t, schemas.PutRequest{Agent: "planner", Event: structured(t, recorded(t, "late", "late"))}))
+			if !errors.As(err, &refused) || refused.Code != schemas.CodeStorage || !strings.Contains(refused.Message, name) {
+				t.Errorf("put to the stopped partition: %v", err)
+			}
+			_, err = w.worker.Service.Receipt(within(t), "acme", encode(t, schemas.ReceiptRequest{Source: source, ID: "e-late", Level: schemas.ReceiptLogged}))
+			if !errors.As(err, &refused) || refused.Code != schemas.CodeStorage {
+				t.Errorf("receipt of an event of the stopped partition: %v", err)
+			}
+
+			must(t, w.stop())
+			must(t, worker.AcceptStream(within(t), w.log, changed.Partition))
+			w.start(t)
+			w.put(t, recorded(t, "late", "late"), string(schemas.ReceiptLogged))
+			poll(t, "the worker is ready", func() bool { return w.worker.Ready() == nil })
+			if got, want := len(w.entries(t, "acme", 0)), map[bool]int{true: 6, false: 3}[name == "created anew"]; got != want {
+				t.Errorf("after the stream was accepted: %d entries, want %d", got, want)
+			}
 		})
 	}
 }

@@ -45,6 +45,7 @@ type Service struct {
 	exceptions *exception.Registry
 	stores     Stores
 	eraser     *eraser
+	logs       func(tenant string) error // why a tenant's events are not logged for good; nil: they are
 	now        func() time.Time
 	requests   barrier // context requests under way
 
@@ -131,6 +132,9 @@ func (v *Service) Put(ctx context.Context, tenant string, body []byte) (any, err
 	case err == nil:
 		receipt.Duplicate = true
 	case errors.Is(err, eventlog.ErrNotFound):
+		if err := v.logs(tenant); err != nil {
+			return nil, err
+		}
 		if err := v.mayErase(ctx, s, &draft); err != nil {
 			return nil, err
 		}
@@ -275,6 +279,9 @@ func (v *Service) wait(tenant string) (leave func(), err error) {
 func (v *Service) awaitEntry(ctx context.Context, s scope.Scope, source, id string) (eventlog.Entry, error) {
 	if entry, err := v.log.Find(ctx, s, source, id); err == nil || !errors.Is(err, eventlog.ErrNotFound) {
 		return entry, err
+	}
+	if err := v.logs(s.Tenant()); err != nil {
+		return eventlog.Entry{}, err
 	}
 	leave, err := v.wait(s.Tenant())
 	if err != nil {

@@ -167,7 +167,7 @@ func (w *world) configure(t *testing.T) {
 	must(t, err)
 	writer, err := write.New(write.Config{})
 	must(t, err)
-	w.cfg = worker.Config{Log: w.log, Embedder: w.embed, Writer: writer, PDP: pdp, Loopback: true, DeadLetters: w.dead,
+	w.cfg = worker.Config{Partition: jetstream.PartitionOf, Log: w.log, Embedder: w.embed, Writer: writer, PDP: pdp, Loopback: true, DeadLetters: w.dead,
 		Stores:    worker.Stores{Items: w.items, Tokens: w.items, Novelty: w.items, Keyword: w.keyword, Vector: w.vector, Graph: w.graph},
 		Scrubbers: w.cfg.Scrubbers, Outbox: jetstream.NewOutbox(w.nc, w.js)}
 	w.cfg.Ledger, err = jetstream.OpenLedger(ctx, w.nc, w.js, jetstream.LedgerConfig{})

@@ -77,18 +77,23 @@ func (a *appender) serve(ctx context.Context) error {
 	if !a.share.shared() {
 		return a.run(ctx)
 	}
+	looked := false
 	for ctx.Err() == nil {
 		mine, changed := a.share.has(a.partition)
 		if !mine {
-			a.resumed.Store(true) // nothing to resume
+			a.resumed.Store(false)
+			if !looked {
+				looked = true
+				a.look(ctx)
+			}
 			select {
 			case <-ctx.Done():
 			case <-changed:
 			}
 			continue
 		}
-		a.resumed.Store(false)
 		err := a.tenure(ctx)
+		a.resumed.Store(false)
 		a.inbox.Rest()
 		switch {
 		case errors.Is(err, eventlog.ErrFenced):

@@ -17,6 +17,7 @@ import (
 	"satchel/pipeline/token"
 	"satchel/pipeline/write"
 	"satchel/policies"
+	"satchel/worker/transport"
 )
 
 // Config is what a worker is made of. Log, Stores, Embedder, Writer, PDP and Engine
@@ -37,7 +38,10 @@ type Config struct {
 	// it first; nil: a new one.
 	Projector *Projector
 
-	Inboxes     []Inbox
+	Inboxes []Inbox
+	// Partition returns the place in Inboxes of a tenant's events, so that writes are refused
+	// while that partition stands still; nil: they wait.
+	Partition   func(tenant string) int
 	DeadLetters DeadLetters
 	Ledger      Ledger
 	Outbox      Outbox
@@ -69,6 +73,7 @@ type Worker struct {
 	sweeper   *sweeper
 	uploads   *artifactSweeper
 	eraser    *eraser
+	partition func(tenant string) int
 	stopped   atomic.Pointer[error]
 	health    health
 	logger    *slog.Logger
@@ -103,14 +108,14 @@ func New(cfg Config) (*Worker, error) {
 	if p == nil {
 		p = NewProjector(cfg)
 	}
-	w := &Worker{Projector: p, logger: cfg.Logger, share: share{cfg.Crew}}
+	w := &Worker{Projector: p, partition: cfg.Partition, logger: cfg.Logger, share: share{cfg.Crew}}
 	w.Service = &Service{engine: cfg.Engine, log: cfg.Log, writer: cfg.Writer, outbox: cfg.Outbox, projector: p, exceptions: cfg.Exceptions,
 		pdp: cfg.PDP, registry: cfg.Registry, loopback: cfg.Loopback, stores: cfg.Stores, now: cfg.Clock}
 	p.busy = w.Service.requests.busy
 	w.eraser = &eraser{log: cfg.Log, projector: p, items: cfg.Stores.Items, graph: cfg.Stores.Graph, pdp: cfg.PDP, registry: cfg.Registry,
 		loopback: cfg.Loopback, scrubbers: cfg.Scrubbers, streams: cfg.Streams, artifacts: cfg.Artifacts, requests: &w.Service.requests,
 		hit: cfg.Failpoint, now: cfg.Clock, logger: cfg.Logger, share: w.share}
-	w.Service.eraser = w.eraser
+	w.Service.eraser, w.Service.logs = w.eraser, w.logs
 	if w.share.shared() {
 		p.echo = w.eraser.echo
 	}
@@ -255,7 +260,7 @@ func (w *Worker) Committed(ctx context.Context, epoch string) (map[string]uint64
 }
 
 // ErrStarting is returned by Ready while partitions are not resumed yet.
-var ErrStarting = errors.New("starting")
+var ErrStarting = transport.ErrStarting
 
 // Ready returns nil while everything runs and nothing fails again and again, else why
 // not. An erasure that is not finished yet is no reason.
@@ -263,7 +268,17 @@ func (w *Worker) Ready() error {
 	if err := w.stopped.Load(); err != nil {
 		return *err
 	}
+	if w.share.shared() {
+		if err := w.share.crew.Ready(); err != nil {
+			return err
+		}
+	}
 	for _, a := range w.appenders {
+		if w.share.shared() {
+			if mine, _ := w.share.has(a.partition); !mine {
+				continue
+			}
+		}
 		if !a.resumed.Load() {
 			return fmt.Errorf("resume partition %q: %w", a.inbox.Name(), ErrStarting)
 		}

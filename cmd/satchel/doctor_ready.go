@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"satchel/schemas"
@@ -12,15 +13,22 @@ import (
 // against the log's.
 func (a *app) checkReady(ctx context.Context, running bool) []finding {
 	ready, ledger := finding{Check: "ready", OK: true}, finding{Check: "ledger"}
+	if s, err := a.readStatus(ctx); !running && err == nil && len(s.Denied) > 0 { // it runs, and cannot say so over NATS
+		ready.OK, ready.Detail = false, s.Ready
+		ledger.OK, ledger.Idle, ledger.Detail = true, true, "not asked: Satchel does not answer"
+		return append([]finding{ready, ledger}, denied(s.Denied)...)
+	}
 	if !running {
 		ready.Idle, ready.Detail = true, "not asked: Satchel does not run"
 		ledger.OK, ledger.Idle, ledger.Detail = true, true, ready.Detail
 		return []finding{ready, ledger}
 	}
+	var more []finding
 	if s, err := a.readStatus(ctx); err != nil {
 		ready.Idle, ready.Detail = true, "not asked: no process says so over HTTP ("+err.Error()+")"
 	} else {
 		ready.OK, ready.Detail = s.Ready == "yes", s.Ready
+		more = denied(s.Denied)
 	}
 	end, head, err := a.readLedgerEnd(ctx)
 	switch {
@@ -35,7 +43,16 @@ func (a *app) checkReady(ctx context.Context, running bool) []finding {
 	default:
 		ledger.OK, ledger.Detail = true, fmt.Sprintf("the ledger of %s has the log up to its head, position %d", a.Tenant, end.at)
 	}
-	return []finding{ready, ledger}
+	return append([]finding{ready, ledger}, more...)
+}
+
+// denied is the finding about what the running process may not do on NATS; none when it may
+// do all that it tried.
+func denied(what []string) []finding {
+	if len(what) == 0 {
+		return nil
+	}
+	return []finding{{Check: "NATS permissions", Detail: "its user may not " + strings.Join(what, ", may not ")}}
 }
 
 // readLedgerEnd returns where the tenant's ledger ends, and the log's size after that was read.

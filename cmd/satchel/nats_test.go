@@ -1,6 +1,8 @@
 package main
 
 import (
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -83,6 +85,44 @@ func TestASecureNATS(t *testing.T) {
 			}
 			if n.down(t) != 0 {
 				t.Error("the node did not stop well")
+			}
+		})
+	}
+}
+
+// TestMissingRightsAreNamed: a node whose NATS user lacks a right is not ready and says which,
+// and so does doctor.
+func TestMissingRightsAreNamed(t *testing.T) {
+	t.Parallel()
+	for user, want := range map[string]struct {
+		ready, doctor string
+		crew          bool
+	}{
+		"nobeat": {"it may not publish to wrk.v1.beat", "may not publish to wrk.v1.beat, may not subscribe to wrk.v1.beat", true},
+		"nohear": {"it may not subscribe to wrk.v1.beat", "may not subscribe to wrk.v1.beat", true},
+		"noput":  {"it may not subscribe to mem.v1.*.put", "may not subscribe to mem.v1.*.put", false},
+	} {
+		t.Run(user, func(t *testing.T) {
+			t.Parallel()
+			c := testenv.StartNATS(t, testenv.NATSConfig{Servers: 1, Accounts: true})
+			use := []string{"--nats-url", c.URLAs(user), "--stream-mb", "64"}
+			if want.crew {
+				use = append(use, "--database-url", testenv.Postgres(t))
+			}
+			n := startNode(t, use...)
+			res, err := http.Get("http://" + n.http + "/readyz")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			said, err := io.ReadAll(res.Body)
+			if err != nil || res.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(said), want.ready) {
+				t.Errorf("/readyz: %d %s (%v)", res.StatusCode, said, err)
+			}
+			r := command(t, "", append([]string{"doctor", "--dir", n.dir, "--http-addr", n.http}, use...)...)
+			contains(t, "doctor", r.out, "NO   ready", "NO   NATS permissions       its user "+want.doctor)
+			if r.code != exitFound {
+				t.Errorf("doctor's exit code is %d", r.code)
 			}
 		})
 	}

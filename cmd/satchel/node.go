@@ -32,10 +32,11 @@ import (
 // node is a running Satchel: server, stores, engine, worker and services.
 type node struct {
 	*stores
-	lock       *lockfile.Lock   // of the data folder
-	server     *embedded.Server // nil with an external NATS
-	nc         *nats.Conn       // of what the worker reads and writes
-	front      *nats.Conn       // of requests and their replies, which do not wait behind the streams
+	lock       *lockfile.Lock    // of the data folder
+	server     *embedded.Server  // nil with an external NATS
+	nc         *nats.Conn        // of what the worker reads and writes
+	front      *nats.Conn        // of requests and their replies, which do not wait behind the streams
+	denials    jetstream.Denials // of both connections
 	conn       js.JetStream
 	dead       *jetstream.DeadLetters
 	engine     *pipeline.Engine
@@ -117,6 +118,7 @@ func (a *app) openTransport(ctx context.Context, n *node, o nodeOptions, logger 
 		}
 		n.server, cfg.InProcess = server, server.InProcess()
 	}
+	cfg.Denials = &n.denials
 	if n.nc, err = jetstream.Connect(ctx, cfg, logger); err == nil {
 		cfg.Name = "satchel service"
 		n.front, err = jetstream.Connect(ctx, cfg, logger)
@@ -242,6 +244,7 @@ func (n *node) openFlows(ctx context.Context, conn js.JetStream, cfg *worker.Con
 	if n.dead, err = jetstream.OpenDeadLetters(ctx, conn); err != nil {
 		return err
 	}
+	cfg.Partition = jetstream.PartitionOf
 	cfg.DeadLetters = n.dead
 	cfg.Streams = jetstream.NewScrubber(conn, func(ctx context.Context, epoch string) (map[string]uint64, error) {
 		return n.worker.Committed(ctx, epoch)

@@ -17,6 +17,7 @@ import (
 
 type rollbackCmd struct {
 	Accept bool `help:"Go on from the log as it is; without it the command only says which log it is."`
+	Stream bool `help:"Go on with another NATS, or a stream that was made anew, instead: say for which partitions that is so and what waits."`
 }
 
 // Help shows how it is called.
@@ -29,7 +30,19 @@ ledger published anew from its beginning. What the streams still hold behind the
 checkpoints is read again by satchel up; events that they no longer hold are lost, and
 so are packs and decisions of that time.
 
-Stop satchel up first. Exit code 3 when a log was rolled back and --accept is not given.`
+For another NATS than the log was read from, or a stream MEMORY that was recreated, restored
+or truncated (stream does not match the checkpoint): rollback --stream says which partitions
+that concerns, rollback --stream --accept has them read the stream from its beginning. What
+the log has is not stored again. What the former stream acknowledged and the log does not
+have is lost: with the settings of the former NATS, rollback --stream says whether anything
+waits there. It makes streams that are missing, as satchel up does.
+
+Stop satchel up, and every other worker, first; a worker on another NATS is not seen, and is
+fenced. Exit code 3 when a log was rolled back, or a stream is another one, and --accept is
+not given.
+
+Example:
+  NATS_URL=nats://nats:4222 satchel rollback --stream --accept`
 }
 
 // rolledBack returns, by tenant, how the log contradicts its kept head.
@@ -83,6 +96,9 @@ func (c *rollbackCmd) Run(ctx context.Context, a *app) (err error) {
 	conn, err := jetstream.Open(ctx, n.nc)
 	if err != nil {
 		return err
+	}
+	if c.Stream {
+		return c.runStream(ctx, a, n.nc, conn)
 	}
 	if n.stores, err = a.openStores(ctx, fixed{}, logger); err != nil {
 		return err

@@ -14,7 +14,8 @@ import (
 
 // status is the answer to GET /status: what the parts of a running process say.
 type status struct {
-	Ready     string          `json:"ready"` // "yes", or why not
+	Ready     string          `json:"ready"`            // "yes", or why not
+	Denied    []string        `json:"denied,omitempty"` // what its NATS user may not do
 	Embedding embeddingStatus `json:"embedding"`
 	Crew      *crewStatus     `json:"crew,omitempty"` // with several workers
 }
@@ -41,7 +42,7 @@ func (n *node) crewStatus() *crewStatus {
 }
 
 func (n *node) status() status {
-	s := status{Ready: "yes", Embedding: n.embedder.status(), Crew: n.crewStatus()}
+	s := status{Ready: "yes", Denied: n.denials.List(), Embedding: n.embedder.status(), Crew: n.crewStatus()}
 	if r := n.reembed.Load(); r != nil {
 		s.Embedding.Reembedding = r.state()
 	}

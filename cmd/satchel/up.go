@@ -85,6 +85,9 @@ func (c *upCmd) Run(ctx context.Context, a *app) error {
 		return stopped(err)
 	}
 	n.awaitResumed(ctx)
+	if err := n.ready(); err != nil && ctx.Err() == nil {
+		n.logger.Warn("not ready", "why", err)
+	}
 	url := a.NATSURL
 	hide := func() error { return nil }
 	if n.server != nil {
@@ -208,6 +211,9 @@ func (n *node) awaitResumed(ctx context.Context) {
 func (n *node) ready() error {
 	if !n.nc.IsConnected() || !n.front.IsConnected() {
 		return errors.New("NATS is not connected")
+	}
+	if err := n.denials.Err(); err != nil {
+		return err
 	}
 	return n.worker.Ready()
 }

@@ -132,6 +132,9 @@ func (c *NATSCluster) config(i int) string {
   SYS { users: [ { user: sys, password: sys } ] }
   APP { jetstream: enabled, users: [
     { user: app, password: app }
+    { user: nobeat, password: nobeat, permissions { publish { deny: "wrk.v1.>" }, subscribe { deny: "wrk.v1.>" } } }
+    { user: nohear, password: nohear, permissions { subscribe { deny: "wrk.v1.>" } } }
+    { user: noput, password: noput, permissions { subscribe { deny: "mem.v1.>" } } }
     { user: limited, password: limited, permissions { publish { deny: "$JS.API.STREAM.CREATE.>" } } }
   ] }
 }

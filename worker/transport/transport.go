@@ -67,7 +67,13 @@ type Crew interface {
 	Owned() (owned []bool, changed <-chan struct{})
 	// Partition returns the partition of a tenant.
 	Partition(tenant string) int
+	// Ready returns nil while this process has its share, ErrStarting until it has its
+	// first, and otherwise why it has none.
+	Ready() error
 }
+
+// ErrStarting is returned by Crew.Ready until the first share is taken.
+var ErrStarting = errors.New("starting")
 
 // Rejected is a message that may not enter the log.
 type Rejected struct {

@@ -186,3 +186,23 @@ func (l *Log) TakeFence(ctx context.Context, name string) (int64, Checkpoint, er
 	}
 	return cp.Fence, cp, nil
 }
+
+// Restart makes a checkpoint that of a consumer that has read nothing, for a stream that
+// is another one than before, and raises its fence as TakeFence does: who still reads the
+// former stream gets ErrFenced.
+func (l *Log) Restart(ctx context.Context, name string) error {
+	if name == "" {
+		return errors.New("restart checkpoint: no name")
+	}
+	err := l.driver.Update(ctx, nil, func(tx Tx) error {
+		cp, err := tx.Checkpoint(name)
+		if err != nil {
+			return err
+		}
+		return tx.PutCheckpoint(Checkpoint{Name: name, Fence: cp.Fence + 1})
+	})
+	if err != nil {
+		return fmt.Errorf("restart checkpoint %q: %w", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	js "github.com/nats-io/nats.go/jetstream"
+
+	"satchel/jetstream"
+	"satchel/pipeline/store/eventlog"
+	"satchel/worker"
+)
+
+// runStream is rollback --stream: it holds the stream MEMORY against the log's checkpoints,
+// and accepts another one.
+func (c *rollbackCmd) runStream(ctx context.Context, a *app, nc *nats.Conn, conn js.JetStream) (err error) {
+	if err := a.refuseRunning(ctx, nc); err != nil {
+		return err
+	}
+	if err := jetstream.EnsureStreams(ctx, conn, a.streamConfig(nc)); err != nil {
+		return fmt.Errorf("open streams: %w", err)
+	}
+	log, _, err := a.openLog(ctx, fixed{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	changed, waiting := 0, 0
+	for partition := range jetstream.Partitions {
+		other, waits, err := c.checkPartition(ctx, a, nc, conn, log, partition)
+		if err != nil {
+			return err
+		}
+		if other {
+			changed++
+		}
+		if waits {
+			waiting++
+		}
+	}
+	return c.sayStream(a, changed, waiting)
+}
+
+// checkPartition reports whether a partition has another stream than the log was read from,
+// which it accepts with --accept, or one in which events wait.
+func (c *rollbackCmd) checkPartition(ctx context.Context, a *app, nc *nats.Conn, conn js.JetStream, log *eventlog.Log, partition int) (other, waits bool, err error) {
+	inbox, err := jetstream.OpenInbox(ctx, nc, conn, jetstream.InboxConfig{Partition: partition})
+	if err != nil {
+		return false, false, err
+	}
+	defer inbox.Close()
+	read, err := worker.CheckStream(ctx, log, inbox)
+	var changed *worker.StreamChangedError
+	if errors.As(err, &changed) {
+		if c.Accept {
+			if err := worker.AcceptStream(ctx, log, changed.Partition); err != nil {
+				return true, false, err
+			}
+		}
+		_, err = fmt.Fprintf(a.out, "partition %s: %s; of the former stream the log has what came up to message %d\n", changed.Partition, changed.Problem, changed.Read)
+		return true, false, err
+	}
+	if err != nil {
+		return false, false, err
+	}
+	if waits, err = inbox.Waits(ctx, read); waits {
+		_, err = fmt.Fprintf(a.out, "partition %s: events behind message %d are not in the log yet\n", inbox.Name(), read)
+	}
+	return false, waits, err
+}
+
+// sayStream sums up what runStream found.
+func (c *rollbackCmd) sayStream(a *app, changed, waiting int) (err error) {
+	const lost = "what the former stream acknowledged behind these messages is lost, unless its NATS is started once more and logs it first"
+	switch {
+	case changed > 0 && !c.Accept:
+		err = &foundError{plural(changed, "partition has", "partitions have") + " another stream than the log was read from; " + lost + "; with --accept the log goes on with this one"}
+	case changed > 0:
+		_, err = fmt.Fprintf(a.out, "%s read this stream from its beginning at the next start; %s\n", plural(changed, "partition will", "partitions will"), lost)
+	case waiting > 0:
+		_, err = fmt.Fprintln(a.out, "the stream is the one the log was read from; satchel up logs what waits: start it before NATS is changed")
+	default:
+		_, err = fmt.Fprintln(a.out, "the stream is the one the log was read from, and nothing waits in it")
+	}
+	return err
+}
+
+// refuseRunning refuses while a process answers for Satchel on the NATS that is named. This
+// process holds the data folder; one with another folder, on another NATS, is not seen.
+func (a *app) refuseRunning(ctx context.Context, nc *nats.Conn) error {
+	if a.NATSURL == "" {
+		return nil // the server is this process's
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	_, err := nc.RequestWithContext(ctx, "$SRV.PING.satchel", nil)
+	switch {
+	case err == nil:
+		return usagef("Satchel runs on the NATS at %s; stop every process first", mask(a.NATSURL))
+	case errors.Is(err, nats.ErrNoResponders):
+		return nil
+	}
+	return fmt.Errorf("ask who runs on NATS: %w", err)
+}
