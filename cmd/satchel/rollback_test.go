@@ -2,6 +2,7 @@ package main
 
 import (
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -18,13 +19,16 @@ func TestAnotherNATS(t *testing.T) {
 			t.Parallel()
 			n := startNode(t, use...)
 			n.must(t, "emit", "--text", "the kiln is fired on Mondays", "--label", "level:public")
+			if err := os.CopyFS(n.dir+"-2", os.DirFS(n.dir)); err != nil { // with the log's key
+				t.Fatal(err)
+			}
 			here := append([]string{"--dir", n.dir}, use...)
 			if r := command(t, "", append([]string{"rollback", "--stream"}, here...)...); r.code == 0 || !strings.Contains(r.err, "in use by process") {
 				t.Errorf("rollback --stream of a running node: exit code %d\n%s%s", r.code, r.out, r.err)
 			}
 			other := append(here, "--nats-url", testenv.StartNATS(t, testenv.NATSConfig{Servers: 1}).URL(), "--stream-mb", "64")
 			rollback := func(args ...string) result {
-				return command(t, "", append(append([]string{"rollback", "--stream"}, args...), other...)...)
+				return command(t, "", append(append([]string{"rollback", "--stream"}, other...), args...)...)
 			}
 			if r := rollback(); r.code != exitUsage || !strings.Contains(r.err, "stop it first") {
 				t.Errorf("rollback --stream while the folder is in use: exit code %d\n%s%s", r.code, r.out, r.err)
@@ -41,8 +45,11 @@ func TestAnotherNATS(t *testing.T) {
 			if r := command(t, "", emit...); r.code == 0 || !strings.Contains(r.err, "it was created anew (another epoch); see satchel rollback --help") || time.Since(begun) > 15*time.Second {
 				t.Errorf("emit: exit code %d after %v\n%s%s", r.code, time.Since(begun), r.out, r.err)
 			}
-			if r := rollback("--accept"); r.code != exitUsage || !strings.Contains(r.err, "stop every process first") {
-				t.Errorf("rollback --stream of a running node on another NATS: exit code %d\n%s%s", r.code, r.out, r.err)
+			if r := rollback("--accept"); r.code != exitUsage || !strings.Contains(r.err, "stop it first") {
+				t.Errorf("rollback --stream of a running node: exit code %d\n%s%s", r.code, r.out, r.err)
+			}
+			if r := rollback("--accept", "--dir", n.dir+"-2"); r.code != exitUsage || !strings.Contains(r.err, "stop every process first") {
+				t.Errorf("rollback --stream of another folder on the NATS of a running node: exit code %d\n%s%s", r.code, r.out, r.err)
 			}
 			stuck.down(t)
 
