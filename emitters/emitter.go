@@ -198,7 +198,11 @@ func (e *Emitter) Forget(ctx context.Context, items []string, reason string) (sc
 	defer cancel()
 	e.settle(ctx) // the service looks for the items in the log
 	data := schemas.MemoryErased{Scope: e.scope(), Items: items, Reason: reason}
-	r, err := again(ctx, e.patience, func(ctx context.Context) (schemas.Receipt, error) {
+	patience := e.patience
+	if e.outbox != nil { // which would take what is late
+		patience = time.Minute
+	}
+	r, err := again(ctx, patience, func(ctx context.Context) (schemas.Receipt, error) {
 		return e.sendData(ctx, schemas.TypeMemoryErased, "erasure", data, schemas.Invalid(data.Validate()), opts)
 	})
 	if err == nil && r.Level == schemas.ReceiptQueued {

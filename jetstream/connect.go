@@ -78,15 +78,15 @@ func Connect(ctx context.Context, cfg ConnectConfig, log *slog.Logger) (*nats.Co
 			}
 		}),
 		nats.ReconnectHandler(func(nc *nats.Conn) {
-			cfg.Denials.forget()
+			cfg.Denials.forget(nc)
 			log.Info("nats reconnected", "server", nc.ConnectedServerName())
 		}),
-		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
+		nats.ErrorHandler(func(nc *nats.Conn, sub *nats.Subscription, err error) {
 			subject := ""
 			if sub != nil {
 				subject = sub.Subject
 			}
-			cfg.Denials.note(err, time.Now())
+			cfg.Denials.note(nc, err, time.Now())
 			log.Warn("nats error", "subject", subject, "cause", err)
 		}),
 	}

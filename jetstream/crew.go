@@ -201,7 +201,7 @@ func (c *Crew) hear(data []byte, grown func(tenant string)) {
 // note takes a sign of life and reports whether the members have changed.
 func (c *Crew) note(data []byte, now time.Time) bool {
 	var b crewBeat
-	if json.Unmarshal(data, &b) != nil || b.ID == "" || len(b.ID) > MaxToken {
+	if json.Unmarshal(data, &b) != nil || b.ID == "" || len(b.ID) > MaxToken || !slices.Contains([]string{"hello", "beat", "bye"}, b.Kind) {
 		return false
 	}
 	c.mu.Lock()
@@ -296,7 +296,7 @@ func (c *Crew) Ready() error {
 	}
 	switch {
 	case !last.IsZero() && time.Since(last) > c.cfg.Patience:
-		return fmt.Errorf("this worker does not hear its own signs of life on %s and owns no partition: its NATS user needs wrk.v1.> to publish and to subscribe", CrewBeatSubject)
+		return fmt.Errorf("this worker does not hear its own signs of life on %s and owns no partition; if that lasts, its NATS user needs wrk.v1.> to publish and to subscribe", CrewBeatSubject)
 	case !c.shared:
 		return fmt.Errorf("join the other workers: %w", transport.ErrStarting)
 	}

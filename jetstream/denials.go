@@ -3,6 +3,7 @@ package jetstream
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -12,28 +13,43 @@ import (
 )
 
 // Denials keeps what the server does not let the connections use that are given it as
-// ConnectConfig.Denials: a subscription until they connect anew, a subject to publish on for a
-// minute after the last try. Subjects that are not Satchel's own are left out, since a
-// caller may name any as where to reply. The zero value is ready, and safe for concurrent use.
+// ConnectConfig.Denials: a subscription until that connection connects anew, a subject to
+// publish on for a minute after the last try. Subjects that are not Satchel's own are left
+// out, since a caller may name any as where to reply. The zero value is ready, and safe for
+// concurrent use.
 type Denials struct {
 	mu   sync.Mutex
-	seen map[string]time.Time // by sentence; the zero time: until the next connection
+	seen map[denial]time.Time // the zero time: until the next connection
 }
 
-// needed are the subjects that Satchel uses.
-var needed = []string{"mem.v1.", "ctx.v1.", "art.v1.", "log.v1.", "prov.v1.", "dlq.v1.", "wrk.v1.", "$JS.", "$SRV.",
-	"$O.SATCHEL_", "$KV.SATCHEL_", "_INBOX."}
+// denial is what one connection may not do, in words.
+type denial struct {
+	nc   *nats.Conn
+	what string
+}
+
+// manyDenials is how many are kept.
+const manyDenials = 64
+
+// needed are the subjects that Satchel uses. Of those that end in a wildcard there is
+// another for each message.
+var needed = []string{"mem.v1.", "ctx.v1.", "art.v1.", "log.v1.", "prov.v1.", "dlq.v1.", "wrk.v1.", "$JS.API.", "$JS.ACK.>", "$JS.FC.>",
+	"$SRV.", "$O.SATCHEL_ARTIFACTS.>", "$O.SATCHEL_REPLIES.>", "$KV.SATCHEL_REVOKED.>", "_INBOX.>"}
 
 // note keeps an error that a connection reports when it is of permissions.
-func (d *Denials) note(err error, now time.Time) {
+func (d *Denials) note(nc *nats.Conn, err error, now time.Time) {
 	if d == nil || !errors.Is(err, nats.ErrPermissionViolation) {
 		return
 	}
 	_, text, _ := strings.Cut(err.Error(), "iolation for ") // Permissions Violation for Publish to "subject"
 	kind, rest, _ := strings.Cut(text, " to \"")
 	subject, _, quoted := strings.Cut(rest, "\"")
-	if !quoted || !slices.ContainsFunc(needed, func(prefix string) bool { return strings.HasPrefix(subject, prefix) }) {
+	i := slices.IndexFunc(needed, func(need string) bool { return strings.HasPrefix(subject, strings.TrimSuffix(need, ">")) })
+	if !quoted || i < 0 {
 		return
+	}
+	if strings.HasSuffix(needed[i], ">") {
+		subject = needed[i]
 	}
 	if kind = strings.ToLower(kind); kind != "publish" {
 		kind, now = "subscribe to", time.Time{}
@@ -42,35 +58,42 @@ func (d *Denials) note(err error, now time.Time) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.expire()
 	if d.seen == nil {
-		d.seen = map[string]time.Time{}
+		d.seen = map[denial]time.Time{}
 	}
-	d.seen[kind+" "+subject] = now
+	at := denial{nc, kind + " " + subject}
+	if _, known := d.seen[at]; known || len(d.seen) < manyDenials {
+		d.seen[at] = now
+	}
 }
 
-func (d *Denials) forget() {
+// expire drops what is over.
+func (d *Denials) expire() {
+	maps.DeleteFunc(d.seen, func(_ denial, at time.Time) bool { return !at.IsZero() && time.Since(at) > time.Minute })
+}
+
+// forget drops what was denied to a connection, which has connected anew.
+func (d *Denials) forget(nc *nats.Conn) {
 	if d == nil {
 		return
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	clear(d.seen)
+	maps.DeleteFunc(d.seen, func(denied denial, _ time.Time) bool { return denied.nc == nc })
 }
 
 // List returns what is denied, as "publish to subject" and "subscribe to subject", sorted.
 func (d *Denials) List() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.expire()
 	list := make([]string, 0, len(d.seen))
-	for what, at := range d.seen {
-		if !at.IsZero() && time.Since(at) > time.Minute {
-			delete(d.seen, what)
-			continue
-		}
-		list = append(list, what)
+	for denied := range d.seen {
+		list = append(list, denied.what)
 	}
 	slices.Sort(list)
-	return list
+	return slices.Compact(list)
 }
 
 // Err is an ErrPermission that names the first of what is denied, nil when nothing is.

@@ -62,7 +62,14 @@ func (i *Inbox) Purge(ctx context.Context, seq uint64) error {
 	if seq == 0 {
 		return nil
 	}
-	err := i.stream.Purge(ctx, jetstream.WithPurgeSubject(partitionFilter(i.cfg.Partition)), jetstream.WithPurgeSequence(seq+1))
+	info, err := i.stream.Info(ctx)
+	if err == nil && epochOf(info) != i.epoch {
+		err = transport.ErrRecreated
+	}
+	if err != nil {
+		return fmt.Errorf("purge %q up to %d: %w", i.Name(), seq, err)
+	}
+	err = i.stream.Purge(ctx, jetstream.WithPurgeSubject(partitionFilter(i.cfg.Partition)), jetstream.WithPurgeSequence(seq+1))
 	if err != nil {
 		return fmt.Errorf("purge %q up to %d: %w", i.Name(), seq, err)
 	}

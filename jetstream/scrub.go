@@ -213,8 +213,8 @@ func (s *Scrubber) vacuumMemory(ctx context.Context, asked *jetstream.StreamInfo
 		s.clean = last
 		return nil
 	}
-	if info.Config.MaxBytes > 0 && info.Config.MaxBytes-int64(info.State.Bytes) < 3*blockSize/2 { // padding would fill it
-		return ErrVacuumPending
+	if info.Config.MaxBytes > 0 && info.Config.MaxBytes-int64(info.State.Bytes) < 3*blockSize/2 {
+		return fmt.Errorf("%w: beside events that do not pause it takes 12 MiB of room in the stream", ErrVacuumPending)
 	}
 	first, end, err := s.pad(ctx)
 	if err != nil {
@@ -230,8 +230,7 @@ func (s *Scrubber) vacuumMemory(ctx context.Context, asked *jetstream.StreamInfo
 // purge removes MEMORY up to a sequence. It waits until the log holds all that, as long as
 // the log gets on.
 func (s *Scrubber) purge(ctx context.Context, stream jetstream.Stream, upTo uint64) error {
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
+	wait := 10 * time.Millisecond
 	end, furthest := time.Now().Add(s.Patience), uint64(0)
 	for {
 		floor, err := s.purgeHeld(ctx, stream, upTo)
@@ -246,7 +245,8 @@ func (s *Scrubber) purge(ctx context.Context, stream jetstream.Stream, upTo uint
 			return ErrVacuumPending
 		}
 		select {
-		case <-tick.C:
+		case <-time.After(wait):
+			wait = min(2*wait, 250*time.Millisecond)
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

@@ -225,7 +225,7 @@ func (s *Service) startPool(ctx context.Context, workers int) chan job {
 // replySubject returns where an answer may go, "" for nowhere: not into a stream or a
 // service, where it would be taken for something that Satchel says.
 func replySubject(reply string) string {
-	for _, own := range []string{"mem.v1.", "prov.v1.", "dlq.v1.", "ctx.v1.", "log.v1.", "art.v1.", "p.", "$"} {
+	for _, own := range []string{"mem.v1.", "prov.v1.", "dlq.v1.", "ctx.v1.", "log.v1.", "art.v1.", "wrk.v1.", "p.", "$"} {
 		if strings.HasPrefix(reply, own) {
 			return ""
 		}

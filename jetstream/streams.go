@@ -226,6 +226,9 @@ func diffStream(want, have jetstream.StreamConfig, external bool) []string {
 		field("num_replicas", want.Replicas, have.Replicas)
 	}
 	field("duplicate_window", want.Duplicates, have.Duplicates)
+	if want.Name == MemoryStream && have.Replicas > 1 { // a copy that lags may not say what waits
+		field("allow_direct", want.AllowDirect, have.AllowDirect)
+	}
 	field("allow_atomic", want.AllowAtomicPublish, have.AllowAtomicPublish)
 	field("subject_transform", transformText(want.SubjectTransform), transformText(have.SubjectTransform))
 	field("sealed", false, have.Sealed)

@@ -86,6 +86,9 @@ func (a *appender) run(ctx context.Context) error {
 
 // resume takes the fence, checks that the stream is the checkpoint's and seeks to it.
 func (a *appender) resume(ctx context.Context) error {
+	if _, err := CheckStream(ctx, a.log, a.inbox); err != nil { // who may read it is not fenced by who may not
+		return err
+	}
 	fence, cp, err := a.log.TakeFence(ctx, a.checkpointName())
 	if err != nil {
 		return fmt.Errorf("take fence of partition %q: %w", a.inbox.Name(), err)

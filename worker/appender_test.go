@@ -183,6 +183,9 @@ func TestAnotherStreamStopsThePartitionWithANamedError(t *testing.T) {
 			must(t, jetstream.EnsureStreams(within(t), w.js, jetstream.Config{}))
 			w.publish(t, "acme", recorded(t, "x", "x"), recorded(t, "y", "y"), recorded(t, "z", "z"))
 		},
+		"anew (another epoch)": func(t *testing.T, w *world) { // elsewhere, and accepted there
+			must(t, w.log.Restart(within(t), worker.CheckpointName(jetstream.PartitionName(jetstream.PartitionOf("acme"))), "elsewhere"))
+		},
 		"another one": func(t *testing.T, w *world) {
 			w.checkpoint(t, func(cp *eventlog.Checkpoint) { cp.Hash[5] ^= 1 })
 		},
@@ -210,7 +213,7 @@ func TestAnotherStreamStopsThePartitionWithANamedError(t *testing.T) {
 			}
 			var refused *schemas.Error
 			_, err := w.worker.Service.Put(within(t), "acme", encode(t, schemas.PutRequest{Agent: "planner", Event: structured(t, recorded(t, "late", "late"))}))
-			if !errors.As(err, &refused) || refused.Code != schemas.CodeStorage || !strings.Contains(refused.Message, name) {
+			if !errors.As(err, &refused) || refused.Code != schemas.CodeStorage || !strings.Contains(refused.Message, "their stream is not the one") {
 				t.Errorf("put to the stopped partition: %v", err)
 			}
 			_, err = w.worker.Service.Receipt(within(t), "acme", encode(t, schemas.ReceiptRequest{Source: source, ID: "e-late", Level: schemas.ReceiptLogged}))
@@ -219,7 +222,10 @@ func TestAnotherStreamStopsThePartitionWithANamedError(t *testing.T) {
 			}
 
 			must(t, w.stop())
-			must(t, worker.AcceptStream(within(t), w.log, changed.Partition))
+			inbox, err := jetstream.OpenInbox(within(t), w.nc, w.js, jetstream.InboxConfig{Partition: jetstream.PartitionOf("acme")})
+			must(t, err)
+			must(t, worker.AcceptStream(within(t), w.log, inbox))
+			inbox.Close()
 			w.start(t)
 			w.put(t, recorded(t, "late", "late"), string(schemas.ReceiptLogged))
 			poll(t, "the worker is ready", func() bool { return w.worker.Ready() == nil })

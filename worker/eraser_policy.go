@@ -61,7 +61,7 @@ func (e *eraser) missing(ctx context.Context, s scope.Scope, ids []string) (stri
 	}
 	for i := range slices.Backward(entries) {
 		var er schemas.MemoryErased
-		if json.Unmarshal(entries[i].Data, &er) != nil || !slices.ContainsFunc(ids, func(id string) bool { return slices.Contains(er.Items, id) }) {
+		if json.Unmarshal(entries[i].Data, &er) != nil || slices.ContainsFunc(ids, func(id string) bool { return !slices.Contains(er.Items, id) }) {
 			continue
 		}
 		if er.Receipt == nil {

@@ -136,6 +136,10 @@ func (v *Service) Put(ctx context.Context, tenant string, body []byte) (any, err
 			return nil, err
 		}
 		if err := v.mayErase(ctx, s, &draft); err != nil {
+			if held, found := v.log.Find(ctx, s, draft.Source, draft.ID); found == nil && same(&held, &draft) { // logged meanwhile
+				receipt.Duplicate = true
+				return v.receipt(ctx, s, receipt, &held, schemas.ReceiptLevel(req.Wait))
+			}
 			return nil, err
 		}
 		if receipt.Stream, receipt.StreamSeq, err = v.outbox.PublishMemory(ctx, tenant, req.Agent, ev); err != nil {

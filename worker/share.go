@@ -72,23 +72,25 @@ func (s share) rouse(ctx context.Context, log *eventlog.Log) error {
 // rest is how long an appender that was fenced leaves the partition to who fenced it.
 const rest = 300 * time.Millisecond
 
+// checkAgain is how often a worker checks whether the partitions of others can be read.
+const checkAgain = 10 * time.Second
+
 // serve runs the appender whenever the partition is this worker's, until ctx is done.
 func (a *appender) serve(ctx context.Context) error {
 	if !a.share.shared() {
 		return a.run(ctx)
 	}
-	looked := false
+	again := time.NewTicker(checkAgain)
+	defer again.Stop()
 	for ctx.Err() == nil {
 		mine, changed := a.share.has(a.partition)
 		if !mine {
 			a.resumed.Store(false)
-			if !looked {
-				looked = true
-				a.look(ctx)
-			}
+			a.look(ctx)
 			select {
 			case <-ctx.Done():
 			case <-changed:
+			case <-again.C:
 			}
 			continue
 		}

@@ -37,11 +37,15 @@ func CheckStream(ctx context.Context, log *eventlog.Log, inbox Inbox) (read uint
 	return cp.StreamSeq, matches(ctx, inbox, cp)
 }
 
-// AcceptStream has a partition read its stream from the beginning, whichever that is. What
-// the log has is recognised by source and id; a worker that still reads the former stream
-// is fenced.
-func AcceptStream(ctx context.Context, log *eventlog.Log, partition string) error {
-	return log.Restart(ctx, CheckpointName(partition))
+// AcceptStream has a partition read the inbox's stream from its beginning. What the log has
+// is recognised by source and id; a worker that still reads the former stream is fenced, and
+// finds that its stream is another one.
+func AcceptStream(ctx context.Context, log *eventlog.Log, inbox Inbox) error {
+	st, err := inbox.State(ctx, 0)
+	if err != nil {
+		return fmt.Errorf("read stream state of partition %q: %w", inbox.Name(), err)
+	}
+	return log.Restart(ctx, CheckpointName(inbox.Name()), st.Epoch)
 }
 
 // matches returns a *StreamChangedError when a checkpoint was not made on the inbox's stream.
@@ -52,7 +56,7 @@ func matches(ctx context.Context, inbox Inbox, cp eventlog.Checkpoint) error {
 	}
 	var problem string
 	switch {
-	case cp.StreamSeq == 0:
+	case cp.StreamSeq == 0 && cp.Epoch == "": // nothing was ever read
 	case st.Epoch != cp.Epoch:
 		problem = createdAnew
 	case st.LastSeq < cp.StreamSeq:
@@ -70,8 +74,11 @@ func matches(ctx context.Context, inbox Inbox, cp eventlog.Checkpoint) error {
 // need not take what nobody will log. What cannot be found out is the owner's to say.
 func (a *appender) look(ctx context.Context) {
 	var changed *StreamChangedError
-	if _, err := CheckStream(ctx, a.log, a.inbox); errors.As(err, &changed) {
+	switch _, err := CheckStream(ctx, a.log, a.inbox); {
+	case errors.As(err, &changed):
 		a.changed.Store(changed)
+	case err == nil:
+		a.changed.Store(nil)
 	}
 }
 
@@ -85,9 +92,8 @@ func (w *Worker) logs(tenant string) error {
 	if at < 0 || at >= len(w.appenders) {
 		return nil
 	}
-	changed := w.appenders[at].changed.Load()
-	if changed == nil {
+	if w.appenders[at].changed.Load() == nil {
 		return nil
 	}
-	return &schemas.Error{Code: schemas.CodeStorage, Message: "events of this tenant are not logged: " + changed.Error()}
+	return &schemas.Error{Code: schemas.CodeStorage, Message: "events of this tenant are not logged: their stream is not the one that the log was read from; its operator finds more in satchel rollback --help"}
 }

@@ -179,7 +179,7 @@ func (a *app) checkLog(ctx context.Context) []finding {
 	if a.DatabaseURL != "" && log.unkeyed == "" {
 		f := finding{Check: "key of the log", OK: true, Detail: "the log in the database names this folder's key"}
 		if !log.claimed {
-			f.Detail = "the log in the database names none yet; that of the worker that opens it first will be"
+			f.Detail = "the log in the database names no key yet; the first worker that opens it claims it"
 		}
 		list = append(list, f)
 	}

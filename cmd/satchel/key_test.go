@@ -125,7 +125,7 @@ func TestTheKeyOfADatabase(t *testing.T) {
 	contains(t, "doctor", with(n.dir, "doctor").out, "ok   key of the log         the log in the database names this folder's key")
 
 	unclaim(t, database)
-	contains(t, "doctor of a log without a key", with(other, "doctor").out, "ok   key of the log         the log in the database names none yet")
+	contains(t, "doctor of a log without a key", with(other, "doctor").out, "ok   key of the log         the log in the database names no key yet")
 	if err := os.CopyFS(filepath.Join(other, "heads"), os.DirFS(filepath.Join(n.dir, "heads"))); err != nil {
 		t.Fatal(err)
 	}

@@ -32,6 +32,9 @@ func (a *app) openLog(ctx context.Context, f fixed) (_ *eventlog.Log, verifierKe
 		return nil, "", err
 	}
 	if a.DatabaseURL != "" {
+		if err := a.checkMoved(ctx, driver); err != nil {
+			return nil, "", err
+		}
 		if err := a.checkSharedKey(ctx, driver); err != nil {
 			return nil, "", err
 		}

@@ -124,7 +124,7 @@ func (a *app) copyLogs(ctx context.Context, target *app) (tenants []string, err 
 	}
 	own, err := claimKey(ctx, to, log, key)
 	if err == nil && !own {
-		err = usagef("the database is that of another key: name an empty database, or another SATCHEL_DATABASE_SCHEMA")
+		err = usagef("the database names another key for its log (see the lost key in docs/operations.md): put that key here, or name an empty database, or another SATCHEL_DATABASE_SCHEMA")
 	}
 	if err != nil {
 		return nil, err
@@ -240,10 +240,7 @@ func (a *app) checkMigration(ctx context.Context, driver eventlog.Driver) error 
 	if err == nil && word == migrateBegun {
 		err = usagef("a migration to this database was interrupted: run satchel migrate again, with DATABASE_URL unset")
 	}
-	if err != nil {
-		return err
-	}
-	return a.checkMoved(ctx, driver)
+	return err
 }
 
 // checkMoved refuses a database that holds less than the log of the folder that was migrated:

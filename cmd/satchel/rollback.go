@@ -97,6 +97,9 @@ func (c *rollbackCmd) Run(ctx context.Context, a *app) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := a.refuseRunning(ctx, n.nc); err != nil {
+		return err
+	}
 	if c.Stream {
 		return c.runStream(ctx, a, n.nc, conn)
 	}

@@ -17,59 +17,86 @@ import (
 // runStream is rollback --stream: it holds the stream MEMORY against the log's checkpoints,
 // and accepts another one.
 func (c *rollbackCmd) runStream(ctx context.Context, a *app, nc *nats.Conn, conn js.JetStream) (err error) {
-	if err := a.refuseRunning(ctx, nc); err != nil {
-		return err
-	}
-	if err := jetstream.EnsureStreams(ctx, conn, a.streamConfig(nc)); err != nil {
-		return fmt.Errorf("open streams: %w", err)
-	}
 	log, _, err := a.openLog(ctx, fixed{})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	changed, waiting := 0, 0
+	if err := jetstream.EnsureStreams(ctx, conn, a.streamConfig(nc)); err != nil {
+		return fmt.Errorf("open streams: %w", err)
+	}
+	var changed, unread []int
+	waiting := 0
 	for partition := range jetstream.Partitions {
-		other, waits, err := c.checkPartition(ctx, a, nc, conn, log, partition)
+		found, err := c.checkPartition(ctx, a, nc, conn, log, partition)
 		if err != nil {
 			return err
 		}
-		if other {
-			changed++
-		}
-		if waits {
+		switch found {
+		case streamChanged:
+			changed = append(changed, partition)
+		case streamUnread:
+			unread = append(unread, partition)
+		case streamWaits:
 			waiting++
 		}
 	}
-	return c.sayStream(a, changed, waiting)
+	if c.Accept && len(changed) > 0 { // and whatever the former stream gets from now on is fenced
+		for _, partition := range append(changed, unread...) {
+			if err := acceptPartition(ctx, nc, conn, log, partition); err != nil {
+				return err
+			}
+		}
+	}
+	return c.sayStream(a, len(changed), waiting)
 }
 
-// checkPartition reports whether a partition has another stream than the log was read from,
-// which it accepts with --accept, or one in which events wait.
-func (c *rollbackCmd) checkPartition(ctx context.Context, a *app, nc *nats.Conn, conn js.JetStream, log *eventlog.Log, partition int) (other, waits bool, err error) {
+// streamState is how a partition's stream stands to the log.
+type streamState int
+
+const (
+	streamRead    streamState = iota // the log has what is in it
+	streamUnread                     // nothing of it was ever logged
+	streamWaits                      // events wait in it
+	streamChanged                    // it is another one than the log was read from
+)
+
+// checkPartition holds a partition's stream against the log's checkpoint.
+func (c *rollbackCmd) checkPartition(ctx context.Context, a *app, nc *nats.Conn, conn js.JetStream, log *eventlog.Log, partition int) (streamState, error) {
 	inbox, err := jetstream.OpenInbox(ctx, nc, conn, jetstream.InboxConfig{Partition: partition})
 	if err != nil {
-		return false, false, err
+		return 0, err
 	}
 	defer inbox.Close()
 	read, err := worker.CheckStream(ctx, log, inbox)
 	var changed *worker.StreamChangedError
 	if errors.As(err, &changed) {
-		if c.Accept {
-			if err := worker.AcceptStream(ctx, log, changed.Partition); err != nil {
-				return true, false, err
-			}
-		}
 		_, err = fmt.Fprintf(a.out, "partition %s: %s; of the former stream the log has what came up to message %d\n", changed.Partition, changed.Problem, changed.Read)
-		return true, false, err
+		return streamChanged, err
 	}
 	if err != nil {
-		return false, false, err
+		return 0, err
 	}
-	if waits, err = inbox.Waits(ctx, read); waits {
+	switch waits, err := inbox.Waits(ctx, read); {
+	case err != nil:
+		return 0, err
+	case waits:
 		_, err = fmt.Fprintf(a.out, "partition %s: events behind message %d are not in the log yet\n", inbox.Name(), read)
+		return streamWaits, err
+	case read == 0:
+		return streamUnread, nil
 	}
-	return false, waits, err
+	return streamRead, nil
+}
+
+// acceptPartition has a partition read its stream from the beginning.
+func acceptPartition(ctx context.Context, nc *nats.Conn, conn js.JetStream, log *eventlog.Log, partition int) error {
+	inbox, err := jetstream.OpenInbox(ctx, nc, conn, jetstream.InboxConfig{Partition: partition})
+	if err != nil {
+		return err
+	}
+	defer inbox.Close()
+	return worker.AcceptStream(ctx, log, inbox)
 }
 
 // sayStream sums up what runStream found.

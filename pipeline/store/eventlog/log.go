@@ -187,10 +187,10 @@ func (l *Log) TakeFence(ctx context.Context, name string) (int64, Checkpoint, er
 	return cp.Fence, cp, nil
 }
 
-// Restart makes a checkpoint that of a consumer that has read nothing, for a stream that
-// is another one than before, and raises its fence as TakeFence does: who still reads the
-// former stream gets ErrFenced.
-func (l *Log) Restart(ctx context.Context, name string) error {
+// Restart makes a checkpoint that of a consumer that has read nothing of the stream that was
+// created at epoch, which is another one than before, and raises its fence as TakeFence does:
+// who still reads the former stream gets ErrFenced.
+func (l *Log) Restart(ctx context.Context, name, epoch string) error {
 	if name == "" {
 		return errors.New("restart checkpoint: no name")
 	}
@@ -199,7 +199,7 @@ func (l *Log) Restart(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		return tx.PutCheckpoint(Checkpoint{Name: name, Fence: cp.Fence + 1})
+		return tx.PutCheckpoint(Checkpoint{Name: name, Fence: cp.Fence + 1, Epoch: epoch})
 	})
 	if err != nil {
 		return fmt.Errorf("restart checkpoint %q: %w", name, err)

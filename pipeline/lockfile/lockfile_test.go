@@ -1,0 +1,37 @@
+package lockfile_test
+
+import (
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	"satchel/pipeline/lockfile"
+)
+
+func TestOneHolder(t *testing.T) {
+	t.Parallel()
+	dir, since := t.TempDir(), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	lock, err := lockfile.Take(dir, since)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = lockfile.Take(dir, time.Now())
+	var held *lockfile.HeldError
+	if !errors.As(err, &held) || !errors.Is(err, lockfile.ErrHeld) {
+		t.Fatalf("a second holder: %v", err)
+	}
+	if held.Dir != dir || held.PID != os.Getpid() || !held.Since.Equal(since) {
+		t.Errorf("the holder = %+v", held)
+	}
+	if err := lock.Release(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := lockfile.Take(dir, time.Now())
+	if err != nil {
+		t.Fatalf("after the release: %v", err)
+	}
+	if err := again.Release(); err != nil {
+		t.Fatal(err)
+	}
+}
