@@ -206,7 +206,7 @@ func TestMigrateClaims(t *testing.T) {
 	n.down(t)
 	other := installation(t)
 	startNode(t, "--dir", other, "--database-url", database).down(t)
-	if r := command(t, "", "migrate", "--dir", n.dir, "--to", database); r.code != exitUsage || !strings.Contains(r.err, "the database is that of another key: name an empty database") {
+	if r := command(t, "", "migrate", "--dir", n.dir, "--to", database); r.code != exitUsage || !strings.Contains(r.err, "the database names another key for its log") {
 		t.Errorf("a database of another key: exit code %d %s", r.code, r.err)
 	}
 	unclaim(t, database)

@@ -31,10 +31,10 @@ func (a *app) openLog(ctx context.Context, f fixed) (_ *eventlog.Log, verifierKe
 	if err := a.checkMigration(ctx, driver); err != nil {
 		return nil, "", err
 	}
+	if err := a.checkMoved(ctx, driver); err != nil {
+		return nil, "", err
+	}
 	if a.DatabaseURL != "" {
-		if err := a.checkMoved(ctx, driver); err != nil {
-			return nil, "", err
-		}
 		if err := a.checkSharedKey(ctx, driver); err != nil {
 			return nil, "", err
 		}
@@ -86,7 +86,7 @@ func (a *app) readLog(ctx context.Context) (_ *reading, err error) {
 			err = errors.Join(err, driver.Close())
 		}
 	}()
-	if err := a.checkMigration(ctx, driver); err != nil {
+	if err := errors.Join(a.checkMigration(ctx, driver), a.checkMoved(ctx, driver)); err != nil {
 		return nil, err
 	}
 	r := &reading{}
