@@ -135,7 +135,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 		fmt.Fprintf(errOut, "satchel: %v\nTry satchel --help.\n", err)
 		return exitUsage
 	}
-	c.tuneMemory()
+	c.tuneRuntime()
 	a := &app{Settings: &c.Settings, out: out, err: errOut, in: in}
 	given := func(flag string) bool {
 		return slices.ContainsFunc(cmd.Path, func(p *kong.Path) bool { return p.Flag != nil && p.Flag.Name == flag })

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"regexp"
 	"runtime/debug"
 	"strings"
@@ -117,16 +118,23 @@ func (s *Settings) logger(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
 }
 
-// tuneMemory lets the heap grow to five times what lives before it is collected, since a
+// processors is how many the process may use.
+var processors = runtime.GOMAXPROCS(0)
+
+// tuneRuntime lets the heap grow to five times what lives before it is collected, since a
 // request that meets a collection takes twice as long, and collects more often near a
-// quarter more than the memory the indexes may hold. GOGC and GOMEMLIMIT, when set, decide
-// instead.
-func (s *Settings) tuneMemory() {
+// quarter more than the memory the indexes may hold. Two threads more than there are
+// processors run Go code, since one that waits for the disk keeps its turn for up to 10 ms
+// and a reply would wait behind it. GOGC, GOMEMLIMIT and GOMAXPROCS, when set, decide instead.
+func (s *Settings) tuneRuntime() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(int64(s.MemoryMB) << 20 * 5 / 4)
+	}
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(processors + 2)
 	}
 }
 
