@@ -153,6 +153,13 @@ func TestOPAProcess(t *testing.T) {
 	measure(t, "remote, batched, cold, all allowed", batched, 200, uncached, shown(), true)
 	measure(t, "remote, cached", kept, 500, cached, hundred(), false)
 	t.Logf("cache hit rate %.3f", cached.Stats().HitRate())
+	tuned := testenv.StartOPA(t, builtin.Bundle(), "built-in", "GOGC=400")
+	whole = open(t, oparemote.Config{URL: tuned.URL, Timeout: time.Minute, BatchItems: 100})
+	uncached = open(t, oparemote.Config{URL: tuned.URL, Timeout: time.Minute})
+	t.Log("a server with GOGC=400 in its environment, as deploy/compose has it")
+	measure(t, "remote, one batch, cold", 0, 200, whole, hundred(), true)
+	measure(t, "remote, batched, cold", batched, 200, uncached, hundred(), true)
+	measure(t, "remote, batched, cold, all allowed", batched, 200, uncached, shown(), true)
 	killed(t, server, embedded)
 }
 

@@ -29,10 +29,10 @@ type OPAServer struct {
 	cmd *exec.Cmd // nil once it was killed
 }
 
-// StartOPA starts an OPA server over a bundle, under the revision, and ends it with the
-// test. The binary is built from the module that go.mod names, once, and kept in the
+// StartOPA starts an OPA server over a bundle, under the revision, with env besides in its
+// environment, and ends it with the test. The binary is built from the module that go.mod names, once, and kept in the
 // user's cache; a test that does not require it uses it only from there.
-func StartOPA(t testing.TB, bundle fs.FS, revision string) *OPAServer {
+func StartOPA(t testing.TB, bundle fs.FS, revision string, env ...string) *OPAServer {
 	t.Helper()
 	binary := findOPA(t)
 	dir := t.TempDir()
@@ -47,6 +47,7 @@ func StartOPA(t testing.TB, bundle fs.FS, revision string) *OPAServer {
 	addr := fmt.Sprintf("127.0.0.1:%d", port)
 	o := &OPAServer{URL: "http://" + addr, t: t}
 	o.cmd = account{uid: os.Geteuid(), gid: os.Getegid()}.command(binary, "run", "--server", "--disable-telemetry", "--log-level", "error", "--addr", addr, "--bundle", dir)
+	o.cmd.Env = append(o.cmd.Env, env...)
 	if err := o.cmd.Start(); err != nil {
 		t.Fatalf("start OPA: %v", err)
 	}
