@@ -196,10 +196,13 @@ func (r *reader) Hashes(tenant string, indexes []int64) ([]tlog.Hash, error) {
 // in none of them.
 func (db *DB) Leaf(tenant string, position int64) (tlog.Hash, bool) {
 	id, ok := db.names.tenant(tenant)
-	if !ok || position < 1 {
+	if !ok || position < 1 || position > maxPosition {
 		return tlog.Hash{}, false
 	}
 	index := tlog.StoredHashIndex(0, position-1)
+	if index/chunkHashes >= 1<<chunkShift { // the chunk of another tenant
+		return tlog.Hash{}, false
+	}
 	chunk, ok := db.chunks.get(id<<chunkShift | index/chunkHashes)
 	if !ok {
 		return tlog.Hash{}, false
