@@ -215,17 +215,17 @@ func (t *turn) contextPack(s scope.Scope, refs []schemas.ProvenanceRef) schemas.
 func (t *turn) batch(s scope.Scope, res *schemas.ContextResult) (eventlog.Batch, error) {
 	t.parts = &parts{}
 	var dropped, decided eventlog.Draft
-	var dropErr, decideErr error
-	join := aside.Do(func() {
-		dropped, dropErr = t.encode(s, schemas.TypeContextDropped, t.drop.ID, &t.audit)
-		decided, decideErr = t.encode(s, schemas.TypePolicyDecided, t.decision.ID, &t.decision)
+	join := aside.Do(func() (err error) {
+		if dropped, err = t.encode(s, schemas.TypeContextDropped, t.drop.ID, &t.audit); err == nil {
+			decided, err = t.encode(s, schemas.TypePolicyDecided, t.decision.ID, &t.decision)
+		}
+		return err
 	})
 	attachment, err := t.parts.seal(res)
 	if err != nil {
 		err = fmt.Errorf("encode result: %w", err)
 	}
-	join()
-	if err := errors.Join(err, dropErr, decideErr); err != nil {
+	if err := errors.Join(err, join()); err != nil {
 		return eventlog.Batch{}, err
 	}
 	packed := t.draft(s, schemas.TypeContextPacked, t.drop.PackID, t.parts.pack)

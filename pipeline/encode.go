@@ -26,16 +26,16 @@ const noHash = `"result_sha256":""`
 // they do not change once a result is made, except for the pack's hash.
 func (p *parts) seal(res *schemas.ContextResult) (eventlog.Body, error) {
 	*p = parts{}
-	var pack, drop []byte
-	var packErr, dropErr error
-	join := aside.Do(func() { pack, packErr = json.Marshal(&res.Payload.Pack) })
-	drop, dropErr = json.Marshal(&res.Payload.Drop)
-	results, err := json.Marshal(&res.Payload.Results)
-	join()
-	if err := errors.Join(packErr, dropErr, err); err != nil {
+	join := aside.Do(func() (err error) {
+		p.pack, err = json.Marshal(&res.Payload.Pack)
+		return err
+	})
+	var dropErr, resultsErr error
+	p.drop, dropErr = json.Marshal(&res.Payload.Drop)
+	p.results, resultsErr = json.Marshal(&res.Payload.Results)
+	if err := errors.Join(join(), dropErr, resultsErr); err != nil {
 		return eventlog.Body{}, err
 	}
-	p.results, p.pack, p.drop = results, pack, drop
 	raw, err := p.encode(res)
 	if err != nil {
 		return eventlog.Body{}, err

@@ -46,18 +46,21 @@ func (l *Log) prepare(drafts []Draft) ([]prepared, error) {
 			attached = true
 		}
 	}
-	join := func() {}
+	join := func() error { return nil }
 	if attached {
-		join = aside.Do(func() {
+		join = aside.Do(func() error {
 			for i := range out {
 				out[i].attach(l.packer)
 			}
+			return nil
 		})
 	}
 	for i := range out {
 		out[i].commit(l.packer)
 	}
-	join()
+	if err := join(); err != nil {
+		return nil, fmt.Errorf("append attachments: %w", err)
+	}
 	return out, nil
 }
 
