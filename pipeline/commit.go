@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 
 	"github.com/goccy/go-json"
 	"go.opentelemetry.io/otel/trace"
 
+	"satchel/pipeline/aside"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection"
 	"satchel/pipeline/store/eventlog"
@@ -212,20 +214,22 @@ func (t *turn) contextPack(s scope.Scope, refs []schemas.ProvenanceRef) schemas.
 // batch makes the three drafts of the request.
 func (t *turn) batch(s scope.Scope, res *schemas.ContextResult) (eventlog.Batch, error) {
 	t.parts = &parts{}
+	var dropped, decided eventlog.Draft
+	join := aside.Do(func() (err error) {
+		if dropped, err = t.encode(s, schemas.TypeContextDropped, t.drop.ID, &t.audit); err == nil {
+			decided, err = t.encode(s, schemas.TypePolicyDecided, t.decision.ID, &t.decision)
+		}
+		return err
+	})
 	attachment, err := t.parts.seal(res)
 	if err != nil {
-		return eventlog.Batch{}, fmt.Errorf("encode result: %w", err)
+		err = fmt.Errorf("encode result: %w", err)
+	}
+	if err := errors.Join(err, join()); err != nil {
+		return eventlog.Batch{}, err
 	}
 	packed := t.draft(s, schemas.TypeContextPacked, t.drop.PackID, t.parts.pack)
 	packed.Attachment, packed.Refs = attachment, t.ids()
-	dropped, err := t.encode(s, schemas.TypeContextDropped, t.drop.ID, &t.audit)
-	if err != nil {
-		return eventlog.Batch{}, err
-	}
-	decided, err := t.encode(s, schemas.TypePolicyDecided, t.decision.ID, &t.decision)
-	if err != nil {
-		return eventlog.Batch{}, err
-	}
 	return eventlog.Batch{Drafts: append([]eventlog.Draft{packed, dropped, decided}, t.kept...), Quiet: len(t.kept) == 0}, nil
 }
 

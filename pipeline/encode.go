@@ -6,6 +6,7 @@ import (
 
 	"github.com/goccy/go-json"
 
+	"satchel/pipeline/aside"
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
 )
@@ -25,6 +26,16 @@ const noHash = `"result_sha256":""`
 // they do not change once a result is made, except for the pack's hash.
 func (p *parts) seal(res *schemas.ContextResult) (eventlog.Body, error) {
 	*p = parts{}
+	join := aside.Do(func() (err error) {
+		p.pack, err = json.Marshal(&res.Payload.Pack)
+		return err
+	})
+	var dropErr, resultsErr error
+	p.drop, dropErr = json.Marshal(&res.Payload.Drop)
+	p.results, resultsErr = json.Marshal(&res.Payload.Results)
+	if err := errors.Join(join(), dropErr, resultsErr); err != nil {
+		return eventlog.Body{}, err
+	}
 	raw, err := p.encode(res)
 	if err != nil {
 		return eventlog.Body{}, err

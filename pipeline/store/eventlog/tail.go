@@ -53,6 +53,17 @@ func (t *tail) read(tenant string, after int64, limit int) ([]Entry, bool) {
 	return out, true
 }
 
+// leaf returns the leaf hash of a position; false when it does not hold its entry.
+func (t *tail) leaf(tenant string, position int64) (tlog.Hash, bool) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	w := t.tenants[tenant]
+	if w == nil || position < w.first || position >= w.first+int64(len(w.entries)) {
+		return tlog.Hash{}, false
+	}
+	return w.entries[position-w.first].Leaf, true
+}
+
 // add keeps what was committed for a tenant.
 func (t *tail) add(tenant string, rows []Row, leaves []tlog.Hash, drafts []*prepared) {
 	t.mu.Lock()

@@ -46,6 +46,10 @@ func testTail(t *testing.T, open Open) {
 					if diff := cmp.Diff(stored, e); diff != "" {
 						t.Fatalf("position %d (-stored +read): %s", stored.Position, diff)
 					}
+					leaves, err := l.Leaves(t.Context(), s, []int64{stored.Position})
+					if err != nil || hashOf(t, leaves[0]) != stored.Leaf {
+						t.Fatalf("leaf of position %d is %v, %v", stored.Position, leaves, err)
+					}
 				}
 			}
 		}

@@ -87,6 +87,9 @@ func (r *reader) tenant(name string) (int64, error) {
 	case err != nil:
 		return 0, wrap("read tenant", err)
 	}
+	if r.committed {
+		r.db.names.learn(nil, map[string]int64{name: id})
+	}
 	return id, nil
 }
 

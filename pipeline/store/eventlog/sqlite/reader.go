@@ -19,6 +19,8 @@ type reader struct {
 	conn *conn
 	db   *DB
 	last attachmentRefs // asked for last
+
+	committed bool // it sees nothing that may be rolled back
 }
 
 func (r *reader) scan(query string, args []any, dest ...any) error {
@@ -188,6 +190,24 @@ func (r *reader) Hashes(tenant string, indexes []int64) ([]tlog.Hash, error) {
 		copy(out[i][:], chunk[offset:])
 	}
 	return out, nil
+}
+
+// Leaf returns the leaf hash of a position from the full chunks in memory, false when it is
+// in none of them.
+func (db *DB) Leaf(tenant string, position int64) (tlog.Hash, bool) {
+	id, ok := db.names.tenant(tenant)
+	if !ok || position < 1 || position > maxPosition {
+		return tlog.Hash{}, false
+	}
+	index := tlog.StoredHashIndex(0, position-1)
+	if index/chunkHashes >= 1<<chunkShift { // the chunk of another tenant
+		return tlog.Hash{}, false
+	}
+	chunk, ok := db.chunks.get(id<<chunkShift | index/chunkHashes)
+	if !ok {
+		return tlog.Hash{}, false
+	}
+	return tlog.Hash(chunk[index%chunkHashes*hashSize:][:hashSize]), true
 }
 
 // chunk returns the chunk of a number, nil when it is not there.

@@ -43,8 +43,8 @@ type DB struct {
 	size      int        // reading connections
 	names     *names
 	chunks    chunks
-	nextID    int64      // of the next content; of the writer alone
-	packer    compressor // its room is of the writer alone
+	nextID    int64 // of the next content; of the writer alone
+	packer    *compressor
 	done      chan struct{}
 }
 
@@ -198,7 +198,6 @@ func (db *DB) Update(ctx context.Context, _ []string, fn func(eventlog.Tx) error
 	if err := w.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return wrap("begin", err)
 	}
-	db.packer.reset()
 	t := &tx{reader: reader{ctx: ctx, conn: w, db: db}, nextID: db.nextID}
 	err = fn(t)
 	if err == nil {
@@ -223,7 +222,7 @@ func (db *DB) View(ctx context.Context, fn func(eventlog.Reader) error) error {
 	if err := c.exec(ctx, "BEGIN"); err != nil {
 		return wrap("begin", err)
 	}
-	err = fn(&reader{ctx: ctx, conn: c, db: db})
+	err = fn(&reader{ctx: ctx, conn: c, db: db, committed: true})
 	return errors.Join(err, c.rollback(ctx))
 }
 

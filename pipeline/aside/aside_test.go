@@ -1,0 +1,45 @@
+package aside_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"satchel/pipeline/aside"
+)
+
+// f runs once, whether its goroutine begins before join or not, and its error is join's.
+func TestRunsOnce(t *testing.T) {
+	t.Parallel()
+	failed := errors.New("failed")
+	for _, first := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			runs := 0
+			join := aside.Do(func() error { runs++; return failed })
+			if first {
+				synctest.Wait()
+			}
+			if err := join(); runs != 1 || !errors.Is(err, failed) {
+				t.Errorf("it ran %d times: %v", runs, err)
+			}
+			synctest.Wait()
+			if runs != 1 {
+				t.Errorf("it ran %d times", runs)
+			}
+		})
+	}
+}
+
+// A panic does not end the process, and its text, which may be anything, is not in the error.
+func TestPanicIsAnError(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var into map[string]int
+		join := aside.Do(func() error { into["a secret"] = 1; return nil })
+		synctest.Wait()
+		if err := join(); err == nil || !strings.Contains(err.Error(), "panicked with a ") || strings.Contains(err.Error(), "secret") {
+			t.Errorf("error %v", err)
+		}
+	})
+}
