@@ -222,6 +222,7 @@ func (t *turn) batch(s scope.Scope, res *schemas.ContextResult) (eventlog.Batch,
 	if err != nil {
 		return eventlog.Batch{}, err
 	}
+	t.decision.InputHash = t.hash.wait()
 	decided, err := t.encode(s, schemas.TypePolicyDecided, t.decision.ID, &t.decision)
 	if err != nil {
 		return eventlog.Batch{}, err

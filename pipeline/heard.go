@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"sync"
 
 	"satchel/pipeline/scope"
 	"satchel/policies"
@@ -13,12 +14,34 @@ type heard struct {
 	policies.PDP
 	warnings *[]string
 	request  string
+	hash     *inputHash // nil: nobody asks for it
 }
 
-// Decide decides and notes the warnings.
+// Decide decides and notes the warnings. The input hash is made beside it.
 func (h *heard) Decide(ctx context.Context, s scope.Scope, r policies.Request) (policies.Decision, error) {
-	r.RequestID = h.request
+	r.RequestID, r.Unhashed = h.request, true
+	if h.hash != nil {
+		h.hash.start(s, r)
+	}
 	d, err := h.PDP.Decide(ctx, s, r)
 	*h.warnings = append(*h.warnings, d.Warnings...)
 	return d, err
+}
+
+// inputHash is the input hash of a turn's decision, which nothing needs before it is logged:
+// it is made beside what follows the decision. Whoever starts it waits for it.
+type inputHash struct {
+	made sync.WaitGroup
+	hex  string
+}
+
+func (h *inputHash) start(s scope.Scope, r policies.Request) {
+	h.made.Wait()
+	h.made.Go(func() { h.hex = policies.InputHash(s, &r) })
+}
+
+// wait returns the hash, "" when nothing was decided.
+func (h *inputHash) wait() string {
+	h.made.Wait()
+	return h.hex
 }
