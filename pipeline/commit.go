@@ -216,9 +216,13 @@ func (t *turn) batch(s scope.Scope, res *schemas.ContextResult) (eventlog.Batch,
 	t.parts = &parts{}
 	var dropped, decided eventlog.Draft
 	join := aside.Do(func() (err error) {
-		if dropped, err = t.encode(s, schemas.TypeContextDropped, t.drop.ID, &t.audit); err == nil {
-			decided, err = t.encode(s, schemas.TypePolicyDecided, t.decision.ID, &t.decision)
+		if dropped, err = t.encode(s, schemas.TypeContextDropped, t.drop.ID, &t.audit); err != nil {
+			return err
 		}
+		if t.decision.InputHash, err = t.hash.wait(); err != nil {
+			return err
+		}
+		decided, err = t.encode(s, schemas.TypePolicyDecided, t.decision.ID, &t.decision)
 		return err
 	})
 	attachment, err := t.parts.seal(res)

@@ -88,6 +88,7 @@ func (t *turn) pass(ctx context.Context, s scope.Scope, d door) (schemas.Context
 	ctx, t.span = t.e.cfg.Tracer.Start(ctx, "context."+d.name, trace.WithAttributes(
 		attribute.String("satchel.tenant", s.Tenant()), attribute.String("satchel.request", t.request)))
 	defer t.span.End()
+	defer t.hash.wait()
 	res, err := t.through(ctx, s, d)
 	if err != nil {
 		return schemas.ContextResult{}, t.refuse(ctx, s, err)
@@ -139,7 +140,7 @@ func (t *turn) through(ctx context.Context, s scope.Scope, d door) (schemas.Cont
 // judge asks the policy about all candidates at once.
 func (t *turn) judge(ctx context.Context, s scope.Scope) error {
 	var err error
-	t.decision, err = selection.Slice(ctx, s, &heard{t.e.cfg.PDP, &t.warnings, t.request}, t.e.cfg.Sanitizer, t.now, t.e.cfg.IDs(), t.ranking.Candidates)
+	t.decision, err = selection.Slice(ctx, s, &heard{t.e.cfg.PDP, &t.warnings, t.request, &t.hash}, t.e.cfg.Sanitizer, t.now, t.e.cfg.IDs(), t.ranking.Candidates)
 	if err != nil {
 		t.ranking.Candidates = nil
 		return policyDown(ctx, err)

@@ -41,6 +41,7 @@ type turn struct {
 	ranking     selection.Ranking
 	pushed      []schemas.Cond // of the policy's filter
 	decision    schemas.PolicyDecision
+	hash        inputHash // of decision, which has it once it is logged
 	warnings    []string
 	packed      pack.Pack
 	exposed     []isolation.Exposed
@@ -88,6 +89,7 @@ func (e *Engine) answer(ctx context.Context, s scope.Scope, req schemas.ContextR
 	ctx, t.span = e.cfg.Tracer.Start(ctx, "context.request", trace.WithAttributes(
 		attribute.String("satchel.tenant", s.Tenant()), attribute.String("satchel.request", t.request)))
 	defer t.span.End()
+	defer t.hash.wait()
 	res, err := t.run(ctx, s)
 	if err != nil {
 		return schemas.ContextResult{}, nil, t.refuse(ctx, s, err)
@@ -104,6 +106,7 @@ func (e *Engine) Rank(ctx context.Context, s scope.Scope, req schemas.ContextReq
 	if err != nil {
 		return nil, typed(ctx, err)
 	}
+	defer t.hash.wait()
 	if err := t.choose(ctx, s); err != nil {
 		return nil, typed(ctx, err)
 	}
@@ -242,7 +245,7 @@ func (t *turn) choose(ctx context.Context, s scope.Scope) error {
 	t.warnings = append(t.warnings, t.ranking.Warnings...)
 	cs := t.ranking.Candidates
 	if err := t.stage(ctx, "slice", func(ctx context.Context) error {
-		t.decision, err = selection.Slice(ctx, s, &heard{t.e.cfg.PDP, &t.warnings, t.request}, t.e.cfg.Sanitizer, t.policyNow, t.e.cfg.IDs(), cs)
+		t.decision, err = selection.Slice(ctx, s, &heard{t.e.cfg.PDP, &t.warnings, t.request, &t.hash}, t.e.cfg.Sanitizer, t.policyNow, t.e.cfg.IDs(), cs)
 		return err
 	}); err != nil {
 		t.ranking.Candidates = nil

@@ -169,7 +169,8 @@ func appendRequest(dst []byte, s scope.Scope, r *Request, a Attributes, full fun
 }
 
 // InputHash returns the hex SHA-256 over the canonical input of r for s with every
-// attribute, whatever of it a bundle looks at. Every driver reports this hash.
+// attribute, whatever of it a bundle looks at. Every driver reports this hash, unless the
+// caller makes it.
 func InputHash(s scope.Scope, r *Request) string {
 	const chunk = 4 << 10
 	sum := sha256.New()

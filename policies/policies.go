@@ -33,6 +33,10 @@ type Request struct {
 	// No verdict depends on them.
 	RequestID  string
 	DecisionID string
+
+	// Unhashed says that the caller makes the InputHash itself, beside the decision, or needs
+	// none. The decision may then be without it.
+	Unhashed bool
 }
 
 // Verdict is the answer for one resource, in the order of the request.
@@ -51,7 +55,7 @@ type Verdict struct {
 // Decision is the answer to a request.
 type Decision struct {
 	Revision  string // bundle revision
-	InputHash string // hex SHA-256 over the canonical policy input
+	InputHash string // hex SHA-256 over the canonical policy input; may be "" when Unhashed
 	Verdicts  []Verdict
 	// Warnings are sentences for the requester about how it was decided, as that a
 	// fallback stood in; they hold no content and no secret.

@@ -118,9 +118,6 @@ func (s *Settings) logger(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
 }
 
-// processors is how many the process may use.
-var processors = runtime.GOMAXPROCS(0)
-
 // tuneRuntime lets the heap grow to five times what lives before it is collected, since a
 // request that meets a collection takes twice as long, and collects more often near a
 // quarter more than the memory the indexes may hold. Two threads more than there are
@@ -134,7 +131,8 @@ func (s *Settings) tuneRuntime() {
 		debug.SetMemoryLimit(int64(s.MemoryMB) << 20 * 5 / 4)
 	}
 	if os.Getenv("GOMAXPROCS") == "" {
-		runtime.GOMAXPROCS(processors + 2)
+		runtime.SetDefaultGOMAXPROCS()
+		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 2)
 	}
 }
 

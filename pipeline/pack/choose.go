@@ -88,9 +88,10 @@ func (w *work) scarcity() float64 {
 
 // standing returns the value of each candidate before its cost.
 func (w *work) standing() []float64 {
-	s := make([]float64, len(w.cs))
+	s, in := make([]float64, len(w.cs)), make([]int, len(w.cs))
 	best := math.Inf(-1)
-	session := map[string]float64{}
+	number := make(map[string]int, min(len(w.cs), 64))
+	tops, better := []float64{0}, []int{0} // by session; 0 is none
 	for i := range w.cs {
 		if w.part[i] < 0 {
 			continue
@@ -98,19 +99,24 @@ func (w *work) standing() []float64 {
 		s[i] = logit(w.cs[i].Score)
 		best = max(best, s[i])
 		if id := w.cs[i].Record.SessionID(); id != "" {
-			if top, ok := session[id]; !ok || s[i] > top {
-				session[id] = s[i]
+			at, ok := number[id]
+			if !ok {
+				at = len(tops)
+				number[id] = at
+				tops, better = append(tops, s[i]), append(better, 0)
+			}
+			if in[i] = at; s[i] > tops[at] {
+				tops[at] = s[i]
 			}
 		}
 	}
-	better := make(map[string]int, len(session))
 	for i := range w.cs { // best first
 		if w.part[i] < 0 {
 			continue
 		}
-		if id := w.cs[i].Record.SessionID(); id != "" {
-			s[i] += w.thrift * (sessionWeight*(session[id]-best) - crowdWeight*math.Log1p(float64(better[id])))
-			better[id]++
+		if at := in[i]; at > 0 {
+			s[i] += w.thrift * (sessionWeight*(tops[at]-best) - crowdWeight*math.Log1p(float64(better[at])))
+			better[at]++
 		} else {
 			s[i] += w.thrift * sessionWeight * (s[i] - best)
 		}
@@ -126,41 +132,73 @@ func logit(score float64) float64 {
 
 // greedy takes candidates, best value first, while the pot of their part pays for them.
 func (w *work) greedy(standing []float64, pot func(part int8) int) {
+	least := w.least()
+	if !w.pays(pot, &least) {
+		return
+	}
 	queue := &byValue{cs: w, list: make([]priced, 0, len(w.cs))}
-	onDay := make([][]int, len(w.dates.list))
+	onDay := make([]int, len(w.dates.list)) // the first whose day has no heading yet, plus one
+	next := make([]int, len(w.cs))          // the one on the same day, plus one
 	for i := range w.cs {
 		if w.part[i] < 0 || w.taken[i] {
 			continue
 		}
 		queue.list = append(queue.list, w.priced(i, standing))
 		if day := w.day[i]; day != noDay && !w.run(i).has(day) {
-			onDay[day] = append(onDay[day], i)
+			next[i], onDay[day] = onDay[day], i+1
 		}
 	}
 	queue.order()
 	done := make([]bool, len(w.cs))
 	for len(queue.list) > 0 {
-		next := queue.pop()
-		if done[next.at] {
+		i := queue.pop().at
+		if done[i] {
 			continue
 		}
-		cost := w.cost(next.at)
-		if cost > pot(w.part[next.at]) || cost > w.left() {
+		cost := w.cost(i)
+		if cost > pot(w.part[i]) || cost > w.left() {
 			continue // dearer now; a new day may make it cheaper again
 		}
-		if size := len(w.cs[next.at].Record.Content.Text()); w.req.Bytes > 0 && w.bytes+size > w.req.Bytes {
-			w.heavy = append(w.heavy, next.at)
+		if size := len(w.cs[i].Record.Content.Text()); w.req.Bytes > 0 && w.bytes+size > w.req.Bytes {
+			w.heavy = append(w.heavy, i)
 			continue
 		}
-		done[next.at] = true
-		w.take(next.at, cost)
-		for _, i := range onDay[w.day[next.at]] {
-			if !done[i] {
-				queue.push(w.priced(i, standing))
+		done[i] = true
+		if w.take(i, cost); !w.pays(pot, &least) {
+			return
+		}
+		for same := onDay[w.day[i]]; same > 0; same = next[same-1] {
+			if !done[same-1] {
+				queue.push(w.priced(same-1, standing))
 			}
 		}
-		onDay[w.day[next.at]] = nil
+		onDay[w.day[i]] = 0
 	}
+}
+
+// least is what the smallest candidate of each part takes without a heading, of those
+// that are not taken.
+func (w *work) least() (tokens [parts]int) {
+	for part := range tokens {
+		tokens[part] = math.MaxInt
+	}
+	for i, part := range w.part {
+		if part >= 0 && !w.taken[i] {
+			tokens[part] = min(tokens[part], w.cs[i].Tokens)
+		}
+	}
+	return tokens
+}
+
+// pays reports whether a pot may still pay for a candidate that takes the least of its part.
+func (w *work) pays(pot func(part int8) int, least *[parts]int) bool {
+	left := w.left()
+	for part, tokens := range least {
+		if tokens <= left && tokens <= pot(int8(part)) {
+			return true
+		}
+	}
+	return false
 }
 
 // cost is what showing candidate i adds.

@@ -121,8 +121,13 @@ func (w *work) shown(section int8) []int {
 
 func (w *work) byTime(a, b int) int {
 	x, y := &w.cs[a].Record, &w.cs[b].Record
+	if c := cmp.Compare(dayNumber(x), dayNumber(y)); c != 0 {
+		return c
+	}
+	if c := x.CreatedAt.Compare(y.CreatedAt); c != 0 {
+		return c
+	}
 	return cmp.Or(
-		cmp.Compare(dayNumber(x), dayNumber(y)), x.CreatedAt.Compare(y.CreatedAt),
 		cmp.Compare(x.SessionID(), y.SessionID()), cmp.Compare(x.Seq, y.Seq),
 		cmp.Compare(x.Position, y.Position), cmp.Compare(x.ID, y.ID),
 	)

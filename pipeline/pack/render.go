@@ -155,12 +155,27 @@ func plain(text string) bool {
 	if text == "" {
 		return true
 	}
-	for i := 0; i < len(text); i++ {
+	return text[0] != ' ' && text[len(text)-1] != ' ' && ascii(text) && !opens(text)
+}
+
+// ascii reports whether a text is printable ASCII, eight bytes at a time: of each, the
+// highest bit of x is set above '~', or of x+1, or of x-' ' below ' '. What a byte carries
+// over or borrows is of a text that is refused by then.
+func ascii(text string) bool {
+	const each, high = 0x0101010101010101, 0x8080808080808080
+	for ; len(text) >= 8; text = text[8:] {
+		x := uint64(text[0]) | uint64(text[1])<<8 | uint64(text[2])<<16 | uint64(text[3])<<24 |
+			uint64(text[4])<<32 | uint64(text[5])<<40 | uint64(text[6])<<48 | uint64(text[7])<<56
+		if (x|(x+each)|(x-each*' '))&high != 0 {
+			return false
+		}
+	}
+	for i := range len(text) {
 		if text[i] < ' ' || text[i] > '~' {
 			return false
 		}
 	}
-	return text[0] != ' ' && text[len(text)-1] != ' ' && !opens(text)
+	return true
 }
 
 // opens reports whether a text's first line, which stands behind a reference or a

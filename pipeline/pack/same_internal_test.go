@@ -186,3 +186,93 @@ func TestRulesAskedAgain(t *testing.T) {
 		}
 	})
 }
+
+// greedyByList is greedy with a list that is searched for its best, and to its end.
+func (w *work) greedyByList(standing []float64, pot func(part int8) int) {
+	order := &byValue{cs: w}
+	done := make([]bool, len(w.cs))
+	for i := range w.cs {
+		if w.part[i] >= 0 && !w.taken[i] {
+			order.list = append(order.list, w.priced(i, standing))
+		}
+	}
+	for len(order.list) > 0 {
+		slices.SortStableFunc(order.list, order.compare)
+		i := order.list[0].at
+		order.list = order.list[1:]
+		cost := w.cost(i)
+		if done[i] || cost > pot(w.part[i]) || cost > w.left() {
+			continue
+		}
+		if size := len(w.cs[i].Record.Content.Text()); w.req.Bytes > 0 && w.bytes+size > w.req.Bytes {
+			w.heavy = append(w.heavy, i)
+			continue
+		}
+		done[i] = true
+		first := w.day[i] != noDay && !w.run(i).has(w.day[i])
+		w.take(i, cost)
+		for same, day := range w.day {
+			if first && day == w.day[i] && w.part[same] >= 0 && !w.taken[same] {
+				order.list = append(order.list, w.priced(same, standing))
+			}
+		}
+	}
+}
+
+// TestGreedyByList holds what a pack chooses to the same choice made the long way.
+func TestGreedyByList(t *testing.T) {
+	t.Parallel()
+	counter, err := token.New("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := New(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		cs := make([]candidate.Candidate, rapid.IntRange(0, 40).Draw(t, "n"))
+		for i := range cs {
+			c := &cs[i]
+			c.Record.ID = string(rune('a'+i%26)) + string(rune('a'+i/26))
+			c.Record.Kind = rapid.SampledFrom([]schemas.Kind{schemas.KindMemory, schemas.KindMemory, schemas.KindTool, schemas.KindCode}).Draw(t, "kind")
+			c.Record.Session = rapid.SampledFrom([]string{"", "s1", "s2"}).Draw(t, "session")
+			c.Record.CreatedAt = time.Date(2026, 1, rapid.IntRange(1, 4).Draw(t, "day"), 0, 0, 0, 0, time.UTC)
+			c.Record.Content = schemas.TextContent(strings.Repeat("plain words ", rapid.IntRange(1, 9).Draw(t, "words")))
+			c.Score = float64(rapid.IntRange(0, 9).Draw(t, "score")) / 9
+			c.Drop = rapid.SampledFrom([]schemas.DropReason{"", "", "", schemas.DropPolicy, schemas.DropStale}).Draw(t, "drop")
+		}
+		req := Request{UserMessage: "hello", Budget: rapid.IntRange(1, 500).Draw(t, "budget"), Limit: len(cs), Counter: counter, Bytes: rapid.SampledFrom([]int{0, 0, 90}).Draw(t, "bytes")}
+		short, long := b.plan(&req, cs), b.plan(&req, cs)
+		for _, w := range []*work{short, long} {
+			greedy := w.greedy
+			if w == long {
+				greedy = w.greedyByList
+			}
+			w.thrift = w.scarcity()
+			standing := w.standing()
+			greedy(standing, func(part int8) int { return w.limits[part] - w.spent[part] })
+			greedy(standing, func(int8) int { return w.left() })
+		}
+		heavy := func(w *work) []int { return slices.Compact(slices.Sorted(slices.Values(w.heavy))) }
+		if !slices.Equal(short.chosen, long.chosen) || !slices.Equal(short.costs, long.costs) || !slices.Equal(heavy(short), heavy(long)) {
+			t.Fatalf("chosen %v, heavy %v, want %v and %v", short.chosen, short.heavy, long.chosen, long.heavy)
+		}
+	})
+}
+
+// TestPrintableASCII looks for a byte that is none at every place.
+func TestPrintableASCII(t *testing.T) {
+	t.Parallel()
+	for n := range 19 {
+		for at := range n {
+			for b := range 256 {
+				text := []byte(strings.Repeat(" ~", n)[:n])
+				text[at] = byte(b)
+				if want := b >= ' ' && b <= '~'; ascii(string(text)) != want {
+					t.Errorf("%q: %t", text, !want)
+				}
+			}
+		}
+	}
+}

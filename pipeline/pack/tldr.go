@@ -163,7 +163,7 @@ type vocabulary struct {
 }
 
 func newVocabulary(query string) *vocabulary {
-	v := &vocabulary{numbers: make(map[string]int32, 128), list: make([]int32, 0, 512)}
+	v := &vocabulary{numbers: make(map[string]int32, 256), list: make([]int32, 0, 512)}
 	all, _ := v.of(query)
 	v.wanted = len(all)
 	return v

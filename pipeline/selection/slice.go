@@ -51,8 +51,8 @@ func Slice(ctx context.Context, s scope.Scope, pdp policies.PDP, z *pii.Sanitize
 	out.Revision, out.InputHash = d.Revision, d.InputHash
 	out.Verdicts = make([]schemas.Verdict, len(cs))
 	ids := numbered(id, len(cs))
-	for i, v := range d.Verdicts {
-		out.Verdicts[i] = apply(s.Tenant(), z, v, &cs[i])
+	for i := range d.Verdicts {
+		out.Verdicts[i] = apply(s.Tenant(), z, &d.Verdicts[i], &cs[i])
 		out.Verdicts[i].ID, out.Verdicts[i].ItemID = ids[i], cs[i].Record.ID
 		cs[i].Verdict = out.Verdicts[i]
 	}
@@ -75,7 +75,7 @@ func numbered(id string, n int) []string {
 }
 
 // apply does to a candidate what its verdict says and returns the verdict as it is logged.
-func apply(tenant string, z *pii.Sanitizer, v policies.Verdict, c *candidate.Candidate) schemas.Verdict {
+func apply(tenant string, z *pii.Sanitizer, v *policies.Verdict, c *candidate.Candidate) schemas.Verdict {
 	logged := schemas.Verdict{Allow: v.Allow, Reason: v.Reason, Exception: v.Exception}
 	if !v.Allow {
 		return logged
@@ -85,7 +85,8 @@ func apply(tenant string, z *pii.Sanitizer, v policies.Verdict, c *candidate.Can
 	}
 	logged.Redact, logged.RedactedFields = len(v.Redact) > 0, v.Redact
 	if !v.Obligations.IsZero() {
-		logged.Obligations = &v.Obligations
+		obligations := v.Obligations // few have any: the others need no memory
+		logged.Obligations = &obligations
 	}
 	c.Drop = ""
 	if len(v.Redact) > 0 && c.Record.Content.Text() == pii.Redacted {

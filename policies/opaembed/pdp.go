@@ -109,7 +109,10 @@ func (p *PDP) Decide(ctx context.Context, s scope.Scope, r policies.Request) (po
 	case r.Now.IsZero():
 		err = errors.New("request has no time")
 	default:
-		d.Revision, d.InputHash = b.revision, policies.InputHash(s, &r)
+		d.Revision = b.revision
+		if !r.Unhashed {
+			d.InputHash = policies.InputHash(s, &r)
+		}
 		err = b.decide(ctx, s, &r, d.Verdicts)
 	}
 	if err != nil {

@@ -102,7 +102,9 @@ func (p *PDP) Decide(ctx context.Context, s scope.Scope, r policies.Request) (po
 		err = ctx.Err()
 	}
 	if err == nil {
-		d.InputHash = policies.InputHash(s, &r)
+		if !r.Unhashed {
+			d.InputHash = policies.InputHash(s, &r)
+		}
 		d.Revision, err = p.decide(ctx, s, &r, d.Verdicts)
 	}
 	if err != nil {

@@ -112,6 +112,14 @@ func names(t *testing.T, p policies.PDP) {
 	if want := policies.InputHash(s, &r); d.InputHash != want {
 		t.Errorf("input hash %q, want %q", d.InputHash, want)
 	}
+	hashed := d
+	r.Unhashed = true
+	if d, err = p.Decide(t.Context(), s, r); err != nil {
+		t.Fatal(err)
+	}
+	if hashed.InputHash = d.InputHash; d.InputHash != "" && d.InputHash != policies.InputHash(s, &r) || !cmp.Equal(d, hashed) {
+		t.Errorf("unhashed: %s", cmp.Diff(hashed, d))
+	}
 }
 
 func empty(t *testing.T, p policies.PDP) {

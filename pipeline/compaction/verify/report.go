@@ -12,8 +12,6 @@ func (v *verifier) checkReport() error {
 	if r == nil {
 		return mismatch(CheckCoverage, "", "there is no drop report")
 	}
-	gone := make(map[string]*schemas.Drop, len(r.Drops))
-	parts := map[string][]*schemas.Drop{}
 	ids := make([]string, 0, len(r.Drops))
 	saved := 0
 	for i := range r.Drops {
@@ -26,16 +24,16 @@ func (v *verifier) checkReport() error {
 		case src.Drop == schemas.DropPolicy || d.Reason == schemas.DropPolicy:
 			return mismatch(CheckDenied, d.ItemID, "policy denied it and it is named")
 		case d.Span != nil:
-			parts[d.ItemID] = append(parts[d.ItemID], d)
+			src.parts = append(src.parts, d)
 			continue
-		case gone[d.ItemID] != nil:
+		case src.gone != nil:
 			return mismatch(CheckCoverage, d.ItemID, "is dropped twice")
 		case d.Reason != src.Drop || d.Reason == "":
 			return mismatch(CheckReason, d.ItemID, "was dropped for another reason than is named")
 		case d.Tokens != src.Tokens:
 			return mismatch(CheckSavings, d.ItemID, "saves %d tokens and takes %d", d.Tokens, src.Tokens)
 		}
-		gone[d.ItemID] = d
+		src.gone = d
 		ids = append(ids, d.ItemID)
 	}
 	if !slices.Equal(ids, r.DroppedItemIDs) && len(ids)+len(r.DroppedItemIDs) > 0 {
@@ -44,25 +42,24 @@ func (v *verifier) checkReport() error {
 	if saved != r.TokenSavings {
 		return mismatch(CheckSavings, "", "%d tokens are saved in all, the drops save %d", r.TokenSavings, saved)
 	}
-	return v.checkCoverage(gone, parts)
+	return v.checkCoverage()
 }
 
 // checkCoverage holds that every source is dropped, shown or denied, byte for byte.
-func (v *verifier) checkCoverage(gone map[string]*schemas.Drop, parts map[string][]*schemas.Drop) error {
+func (v *verifier) checkCoverage() error {
 	denied := 0
-	for i := range v.in.Sources {
-		s := &v.in.Sources[i]
-		shown := v.shown[s.ID]
+	for i := range v.list {
+		s := &v.list[i]
 		switch {
 		case s.Drop == schemas.DropPolicy:
 			denied++
 			continue
-		case s.Drop != "" && gone[s.ID] == nil:
+		case s.Drop != "" && s.gone == nil:
 			return mismatch(CheckCoverage, s.ID, "is dropped and not named")
-		case len(parts[s.ID]) > 0 && (shown == nil || !shown.Part):
+		case len(s.parts) > 0 && (s.shown == nil || !s.shown.Part):
 			return mismatch(CheckCoverage, s.ID, "has spans that are dropped and is not shown in part")
-		case shown != nil && shown.Part:
-			if err := v.checkTiles(s, shown, parts[s.ID]); err != nil {
+		case s.shown != nil && s.shown.Part:
+			if err := v.checkTiles(s.Source, s.shown, s.parts); err != nil {
 				return err
 			}
 		}

@@ -100,13 +100,13 @@ type Input struct {
 
 // Verify returns the first *Mismatch, nil when everything is accounted for.
 func Verify(in *Input) error {
-	v := &verifier{in: in, sources: make(map[string]*Source, len(in.Sources)), shown: make(map[string]*Shown, len(in.Shown))}
+	v := &verifier{in: in, list: make([]source, len(in.Sources)), sources: make(map[string]*source, len(in.Sources))}
 	for i := range in.Sources {
-		s := &in.Sources[i]
-		if _, twice := v.sources[s.ID]; twice || s.ID == "" {
+		s := &v.list[i]
+		s.Source = &in.Sources[i]
+		if v.sources[s.ID] = s; len(v.sources) == i || s.ID == "" {
 			return mismatch(CheckSources, s.ID, "is an input twice, or has no id")
 		}
-		v.sources[s.ID] = s
 	}
 	for _, check := range []func() error{v.checkShown, v.checkReport, v.checkSummaries} {
 		if err := check(); err != nil {
@@ -118,8 +118,16 @@ func Verify(in *Input) error {
 
 type verifier struct {
 	in      *Input
-	sources map[string]*Source
-	shown   map[string]*Shown
+	list    []source
+	sources map[string]*source // of list, by id
+}
+
+// source is an input and what became of it.
+type source struct {
+	*Source
+	shown *Shown
+	gone  *schemas.Drop
+	parts []*schemas.Drop
 }
 
 func (v *verifier) checkShown() error {
@@ -129,20 +137,20 @@ func (v *verifier) checkShown() error {
 		switch {
 		case !ok:
 			return mismatch(CheckShown, s.ID, "is shown and was no input")
-		case v.shown[s.ID] != nil:
+		case src.shown != nil:
 			return mismatch(CheckShown, s.ID, "is shown twice")
 		case src.Drop == schemas.DropPolicy:
 			return mismatch(CheckDenied, s.ID, "policy denied it and it is shown")
 		case src.Drop != "":
 			return mismatch(CheckShown, s.ID, "is dropped and shown")
 		}
-		v.shown[s.ID] = s
-		if err := v.checkText(src, s); err != nil {
+		src.shown = s
+		if err := v.checkText(src.Source, s); err != nil {
 			return err
 		}
 	}
-	for i := range v.in.Sources {
-		if s := &v.in.Sources[i]; s.Drop == "" && v.shown[s.ID] == nil {
+	for i := range v.list {
+		if s := &v.list[i]; s.Drop == "" && s.shown == nil {
 			return mismatch(CheckCoverage, s.ID, "is neither shown nor dropped")
 		}
 	}
