@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"satchel/pipeline/scope"
@@ -60,6 +61,8 @@ type warmth struct {
 	looked   time.Time // when the tenant's indexes were at position
 	position int64
 	few      bool // entries arrived then
+
+	done atomic.Int64 // position up to which all was shown, or there was no room
 }
 
 // newWarmer returns nil where there is nothing to warm, or no way to.
@@ -100,6 +103,7 @@ func (w *warmer) warm(ctx context.Context, tenant string) error {
 		if err != nil {
 			return err
 		}
+		at.done.Store(0)
 		at.begun, at.forgets, at.low, at.high = true, forgets, 0, 0
 		if len(last) > 0 {
 			at.low, at.high = last[0].Rank+1, last[0].Rank+1
@@ -122,7 +126,16 @@ func (w *warmer) warm(ctx context.Context, tenant string) error {
 			return err
 		}
 	}
+	if at.low == 0 {
+		at.done.Store(position)
+	}
 	return nil
+}
+
+// Warmed reports whether the engine was shown what the tenant's log has up to a position, as
+// far as it has room.
+func (w *Worker) Warmed(tenant string, position int64) bool {
+	return w.warmer == nil || !w.share.owns(tenant) || w.warmer.tenant(tenant).done.Load() >= position
 }
 
 // fresh shows the engine what is above high, and moves it.

@@ -13,7 +13,7 @@ func TestLooksRemember(t *testing.T) {
 		reads++
 		return looked{hash: uint64(len(text)), injected: float64(text[0])}
 	}
-	const n = 300_000
+	const n = 120_000
 	text := func(i int) string { return fmt.Sprintf("%c%0*d", 'a'+i%26, 6+i%9, i) }
 	for i := range n {
 		if i%2 == 0 {
