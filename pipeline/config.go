@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -173,6 +174,7 @@ type Engine struct {
 	shown    *selection.Shown
 	measures measures
 	counters counters // of the doors
+	forgets  atomic.Uint64
 }
 
 // New returns an Engine.

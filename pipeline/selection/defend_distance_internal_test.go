@@ -75,9 +75,9 @@ func TestTheDefenceForgets(t *testing.T) {
 	d.looks.of(text, read)
 	d.looks.digestOf(&print{key: d.looks.keyOf(text), text: text})
 	d.Forget()
-	for i := range d.looks.slots {
-		if d.looks.slots[i] != (looked{}) {
-			t.Fatalf("slot %d holds %+v", i, d.looks.slots[i])
+	for i := range d.looks.stripes {
+		if n := len(d.looks.stripes[i].kept); n != 0 {
+			t.Fatalf("stripe %d holds %d", i, n)
 		}
 	}
 	for i := range d.looks.digests {

@@ -16,52 +16,127 @@ type looked struct {
 // textKey stands for a text in one process: two hashes under random seeds.
 type textKey struct{ slot, key uint64 }
 
-// Bounds of looks: 2 MiB, and 2.5 for the digests.
+// Bounds of looks: 12 MiB, and 2.5 for the digests.
 const (
-	lookSlots   = 1 << 16
 	lookStripes = 64
+	lookMost    = 1 << 13 // looks of a stripe: 512k of all
+	lookWays    = 8       // places for one text
 	digestSlots = 1 << 13
 )
 
 // looks remembers what texts seen lately say: the same items are candidates again and
-// again. A text is known by two 64-bit hashes under random seeds, and none of it is
-// kept. Safe for concurrent use.
+// again. A text is known by a 64-bit hash under a random seed, and none of it is kept.
+// Safe for concurrent use.
 type looks struct {
 	slot, key maphash.Seed
-	stripes   [lookStripes]sync.Mutex
-	slots     []looked
+	stripes   [lookStripes]lookStripe
 	digests   [digestSlots]atomic.Pointer[digest]
 }
 
+// lookStripe is a part of looks. It grows with what it is asked for.
+type lookStripe struct {
+	sync.Mutex
+	kept []kept // in sets of lookWays, the newest of a set first; a power of two of them
+	used int
+}
+
+// kept is what is remembered of a text; the zero kept is of none.
+type kept struct {
+	key      uint64
+	hash     uint64
+	injected float64
+}
+
 func newLooks() *looks {
-	return &looks{slot: maphash.MakeSeed(), key: maphash.MakeSeed(), slots: make([]looked, lookSlots)}
+	return &looks{slot: maphash.MakeSeed(), key: maphash.MakeSeed()}
 }
 
 // of returns what read says of a text, perhaps said before.
 func (l *looks) of(text string, read func(string) looked) looked {
 	key := l.keyOf(text)
-	at, stripe := &l.slots[key.slot%lookSlots], &l.stripes[key.slot%lookStripes]
+	stripe := &l.stripes[key.slot%lookStripes]
 	stripe.Lock()
-	known := *at
+	known, ok := stripe.find(key.key)
 	stripe.Unlock()
-	if known.text == key {
-		return known
+	if ok {
+		return looked{hash: known.hash, injected: known.injected, text: key}
 	}
 	v := read(text)
 	v.text = key
 	stripe.Lock()
-	*at = v
+	stripe.put(kept{key.key, v.hash, v.injected})
 	stripe.Unlock()
 	return v
+}
+
+// warm has read look at a text that nobody has asked about yet. It is not remembered when
+// still says that it may be gone.
+func (l *looks) warm(text string, read func(string) looked, still func() bool) {
+	key := l.keyOf(text)
+	stripe := &l.stripes[key.slot%lookStripes]
+	stripe.Lock()
+	_, ok := stripe.find(key.key)
+	stripe.Unlock()
+	if ok {
+		return
+	}
+	v := read(text)
+	stripe.Lock()
+	defer stripe.Unlock()
+	if still() {
+		stripe.put(kept{key.key, v.hash, v.injected})
+	}
+}
+
+// set is where a text may stand.
+func (s *lookStripe) set(key uint64) []kept {
+	at := int(key) & (len(s.kept) - 1) &^ (lookWays - 1)
+	return s.kept[at : at+lookWays]
+}
+
+func (s *lookStripe) find(key uint64) (kept, bool) {
+	if len(s.kept) == 0 {
+		return kept{}, false
+	}
+	for _, k := range s.set(key) {
+		if k.key == key {
+			return k, true
+		}
+	}
+	return kept{}, false
+}
+
+// put keeps a text, in the place of the oldest of its set.
+func (s *lookStripe) put(k kept) {
+	if _, ok := s.find(k.key); ok {
+		return // somebody else has looked meanwhile
+	}
+	if 2*s.used >= len(s.kept) && len(s.kept) < lookMost {
+		before := s.kept
+		s.kept, s.used = make([]kept, max(2*lookWays, 2*len(before))), 0
+		for i := len(before) - 1; i >= 0; i-- { // the oldest of a set first
+			if before[i] != (kept{}) {
+				s.place(before[i])
+			}
+		}
+	}
+	s.place(k)
+}
+
+func (s *lookStripe) place(k kept) {
+	set := s.set(k.key)
+	if set[lookWays-1] == (kept{}) {
+		s.used++
+	}
+	copy(set[1:], set)
+	set[0] = k
 }
 
 // forget drops all that is remembered.
 func (l *looks) forget() {
 	for i := range l.stripes {
 		l.stripes[i].Lock()
-		for at := i; at < lookSlots; at += lookStripes {
-			l.slots[at] = looked{}
-		}
+		l.stripes[i].kept, l.stripes[i].used = nil, 0
 		l.stripes[i].Unlock()
 	}
 	for i := range l.digests {

@@ -1,7 +1,7 @@
 package selection
 
 import (
-	"strings"
+	"hash/maphash"
 	"sync"
 
 	"satchel/pipeline/dot"
@@ -16,43 +16,38 @@ type WordVectors interface {
 	ReadsWords(text string) float64
 }
 
-// Limits of the lexicon; past them words or items start again.
+// Limits of the lexicon.
 const (
-	lexiconWords = 128 << 10
-	lexiconDocs  = 64 << 10
-	docWords     = 512 // distinct words of an item that count
+	lexiconWords = 128 << 10            // past them all starts again; some 270 bytes each
+	warmWords    = lexiconWords / 4 * 3 // past them nothing is read before it is asked for
+	docWords     = 512                  // distinct words of an item that count
 	pageWords    = 1024
 )
 
-// lexicon holds the quantised vectors of words and the words of items seen lately, so
-// that word-level closeness costs no embedding on a warm path. It is a cache: bounded,
-// in memory only, safe for concurrent use, and without it results are the same.
+// lexicon holds the quantised vectors of words, and which words items have, so that
+// word-level closeness costs no embedding on a warm path. It is a cache: in memory only,
+// at most 36 MiB of words, known by hashes under a random seed, and listBytes of items.
+// Without it results are the same. Safe for concurrent use.
 type lexicon struct {
 	source WordVectors
+	seed   maphash.Seed
 
 	mu     sync.RWMutex
 	stride int
-	ids    map[string]int32
-	pages  [][]int8 // rows of pageWords words each
+	ids    map[uint64]int32 // by a word's hash
+	pages  [][]int8         // rows of pageWords words each
 	scales []float32
-	docs   map[docKey]doc
+	lists  wordLists
 	stamps []uint32 // by word: the reading it was last seen in
 	stamp  uint32
 	vector []float32
+	words  []int32 // of the item that is read
 
 	scratch sync.Pool // of *wordCloseness
 }
 
-type docKey struct{ tenant, id string }
-
-type doc struct {
-	position int64
-	words    []int32 // distinct
-	length   int32   // all words
-}
-
 func newLexicon(source WordVectors) *lexicon {
-	l := &lexicon{source: source}
+	l := &lexicon{source: source, seed: maphash.MakeSeed()}
 	l.reset()
 	return l
 }
@@ -66,9 +61,9 @@ func (l *lexicon) forget() {
 
 // reset makes everything new: a view that is in use keeps what it has.
 func (l *lexicon) reset() {
-	l.ids = make(map[string]int32, 4096)
-	l.docs = make(map[docKey]doc, 1024)
-	l.pages, l.scales, l.stamps, l.stamp = nil, nil, nil, 0
+	l.ids = make(map[uint64]int32, 4096)
+	l.lists = newWordLists(listBytes)
+	l.pages, l.scales, l.stamps, l.stamp, l.words = nil, nil, nil, 0, nil
 }
 
 // view is a consistent look at the lexicon: word rows and the words of items, in the
@@ -115,9 +110,6 @@ func (l *lexicon) look(tenant string, query []string, records []*schemas.Record)
 	if len(l.ids) > lexiconWords {
 		l.reset()
 	}
-	if len(l.docs) > lexiconDocs { // their words are worth more: each cost an embedding
-		l.docs = make(map[docKey]doc, 1024)
-	}
 	for i, w := range query {
 		v.query[i] = l.intern(w)
 	}
@@ -135,15 +127,16 @@ func (l *lexicon) cached(tenant string, query []string, records []*schemas.Recor
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	for i, w := range query {
-		id, ok := l.ids[w]
+		id, ok := l.ids[maphash.String(l.seed, w)]
 		if !ok {
 			return false
 		}
 		v.query[i] = id
 	}
+	lists := l.lists.tenants[tenant]
 	for i, r := range records {
-		d, ok := l.docs[docKey{tenant, r.ID}]
-		if !ok || d.position != r.Position {
+		d, ok := l.lists.get(lists, r.ID, r.Position)
+		if !ok {
 			return false
 		}
 		v.docs[i] = d
@@ -152,30 +145,42 @@ func (l *lexicon) cached(tenant string, query []string, records []*schemas.Recor
 	return true
 }
 
+// warm reads a record that nobody has asked about yet, unless still says that it may be
+// gone. It reports whether there is room for more.
+func (l *lexicon) warm(tenant string, r *schemas.Record, still func() bool) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !still() || len(l.ids) > warmWords {
+		return false
+	}
+	l.read(tenant, r)
+	return !l.lists.full()
+}
+
 func (l *lexicon) read(tenant string, r *schemas.Record) doc {
-	key := docKey{tenant, r.ID}
-	if d, ok := l.docs[key]; ok && d.position == r.Position {
+	if d, ok := l.lists.get(l.lists.tenants[tenant], r.ID, r.Position); ok {
 		return d
 	}
-	d := doc{position: r.Position, words: make([]int32, 0, 24)}
+	words, length := l.words[:0], int32(0)
 	l.stamp++
 	eachWord(spoken(r), func(w string) {
-		d.length++
-		if len(d.words) >= docWords {
+		length++
+		if len(words) >= docWords {
 			return
 		}
 		if id := l.intern(w); l.stamps[id] != l.stamp {
 			l.stamps[id] = l.stamp
-			d.words = append(d.words, id)
+			words = append(words, id)
 		}
 	})
-	l.docs[key] = d
-	return d
+	l.words = words
+	return l.lists.put(tenant, r.ID, r.Position, length, words)
 }
 
 // intern returns the number of a word. Rows that a view may see never change.
 func (l *lexicon) intern(w string) int32 {
-	if id, ok := l.ids[w]; ok {
+	key := maphash.String(l.seed, w)
+	if id, ok := l.ids[key]; ok {
 		return id
 	}
 	l.vector = l.source.WordVector(l.vector, w)
@@ -188,7 +193,7 @@ func (l *lexicon) intern(w string) int32 {
 	at := int(id) % pageWords * l.stride
 	l.stamps = append(l.stamps, 0)
 	l.scales = append(l.scales, dot.Quantise(l.pages[id/pageWords][at:at+l.stride], vector))
-	l.ids[strings.Clone(w)] = id // w may be a part of an item's text
+	l.ids[key] = id
 	return id
 }
 

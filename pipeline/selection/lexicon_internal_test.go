@@ -1,0 +1,155 @@
+package selection
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"satchel/schemas"
+)
+
+// letterVectors makes a vector of a word's hash.
+type letterVectors struct{}
+
+func (letterVectors) WordVector(dst []float32, word string) []float32 {
+	h := fnv.New64a()
+	h.Write([]byte(word))
+	r := rand.New(rand.NewPCG(h.Sum64(), 1))
+	dst = dst[:0]
+	for range 64 {
+		dst = append(dst, r.Float32()-.5)
+	}
+	return dst
+}
+
+func (letterVectors) ReadsWords(string) float64 { return 1 }
+
+func recordOf(id string, position int64, text string) *schemas.Record {
+	return &schemas.Record{Position: position, MemoryItem: schemas.MemoryItem{ID: id, Content: schemas.TextContent(text)}}
+}
+
+func always() bool { return true }
+
+// Whatever pages come and go, an item has the words that were put last or none, what is
+// counted is what is there, and it is within the bound.
+func TestWordListsAreBounded(t *testing.T) {
+	t.Parallel()
+	const most = 40 * 4 * listPage
+	l := newWordLists(most)
+	r := rand.New(rand.NewPCG(3, 5))
+	type item struct{ tenant, id string }
+	type list struct {
+		position int64
+		words    []int32
+	}
+	last := map[item]list{}
+	for n := range 60_000 {
+		it := item{fmt.Sprint("t", r.IntN(3)), fmt.Sprint(r.IntN(30_000))}
+		words := make([]int32, r.IntN(40))
+		for i := range words {
+			words[i] = r.Int32N(1000)
+		}
+		position := int64(n) << 20
+		got := l.put(it.tenant, it.id, position, int32(n), words)
+		if !slices.Equal(got.words, words) || got.length != int32(n) {
+			t.Fatalf("%v: put %v, got %+v", it, words, got)
+		}
+		last[it] = list{position, words}
+	}
+	kept, bytes := 0, 0
+	for it, want := range last {
+		got, ok := l.get(l.tenants[it.tenant], it.id, want.position)
+		if ok && !slices.Equal(got.words, want.words) {
+			t.Fatalf("%v: %v, want %v", it, got.words, want.words)
+		}
+		if _, old := l.get(l.tenants[it.tenant], it.id, want.position-1); old {
+			t.Fatalf("%v is known at another position", it)
+		}
+		if ok {
+			kept++
+		}
+	}
+	for _, tenant := range l.tenants {
+		bytes += tenant.bytes
+		sum := listPlace * len(tenant.at)
+		for _, page := range tenant.pages {
+			sum += 4 * cap(page)
+		}
+		if sum != tenant.bytes {
+			t.Errorf("%d bytes are counted, %d are there", tenant.bytes, sum)
+		}
+	}
+	if bytes != l.bytes || bytes > most || kept < 10_000 || kept == len(last) {
+		t.Errorf("%d of %d items are kept in %d bytes, counted %d of at most %d", kept, len(last), bytes, l.bytes, most)
+	}
+}
+
+// Who has more than all others loses its own.
+func TestAFloodPushesOutItsOwn(t *testing.T) {
+	t.Parallel()
+	l := newWordLists(20 * 4 * listPage)
+	for i := range 1000 {
+		l.put("small", fmt.Sprint(i), 1, 3, []int32{1, 2, int32(i)})
+	}
+	for i := range 100_000 {
+		l.put("flood", fmt.Sprint(i), 1, 3, []int32{1, 2, int32(i)})
+	}
+	for i := range 1000 {
+		if _, ok := l.get(l.tenants["small"], fmt.Sprint(i), 1); !ok {
+			t.Fatalf("item %d of the small tenant is gone", i)
+		}
+	}
+	if _, ok := l.get(l.tenants["flood"], "99999", 1); !ok {
+		t.Error("the last item of the flood is gone")
+	}
+}
+
+// What was read before anybody asked is what a request would have read.
+func TestWarmWordsAreTheSame(t *testing.T) {
+	t.Parallel()
+	cold, warm := newLexicon(letterVectors{}), newLexicon(letterVectors{})
+	var records []*schemas.Record
+	for i := range 50 {
+		records = append(records, recordOf(fmt.Sprint(i), int64(i+1), fmt.Sprintf("The invoice %d of project %d is due, is due", i%7, i%11)))
+	}
+	for _, r := range slices.Backward(records) {
+		if !warm.warm("acme", r, always) {
+			t.Fatal("there is no room")
+		}
+	}
+	query := []string{"invoice", "project", "3"}
+	sims := func(l *lexicon) []float64 {
+		v := l.look("acme", query, records)
+		return maxSim(&v, make([]float64, len(query)), 50)
+	}
+	if v := (view{docs: make([]doc, len(records)), query: make([]int32, len(query))}); !warm.cached("acme", query, records, &v) {
+		t.Error("a warm lexicon has to read")
+	}
+	if diff := cmp.Diff(sims(cold), sims(warm)); diff != "" {
+		t.Errorf("closeness (-cold +warm):\n%s", diff)
+	}
+	replaced := []*schemas.Record{recordOf("1", 90, "Something else")}
+	if v := warm.look("acme", query, replaced); len(v.docs[0].words) != 2 {
+		t.Errorf("a replaced item has %d words", len(v.docs[0].words))
+	}
+}
+
+// What may be gone is not taken in, and what is forgotten is gone.
+func TestTheLexiconForgets(t *testing.T) {
+	t.Parallel()
+	l := newLexicon(letterVectors{})
+	r := recordOf("a", 1, "The card PIN is 4711")
+	if l.warm("acme", r, func() bool { return false }) || len(l.ids) != 0 || len(l.lists.tenants) != 0 {
+		t.Error("what may be gone was taken in")
+	}
+	if !l.warm("acme", r, always) || len(l.ids) != 5 {
+		t.Fatalf("%d words", len(l.ids))
+	}
+	if l.forget(); len(l.ids) != 0 || len(l.lists.tenants) != 0 || l.pages != nil || len(l.words) != 0 {
+		t.Error("something was not forgotten")
+	}
+}
