@@ -27,13 +27,6 @@ type Driver interface {
 	Close() error
 }
 
-// Packer is a Driver that stores data in another form, which takes time and not the
-// database: Log asks it before the transaction. It is safe for concurrent use.
-type Packer interface {
-	// Pack returns what the driver stores for data, which may be data itself.
-	Pack(data []byte) []byte
-}
-
 // Reader reads one snapshot. What is not there is a zero value, not an error.
 type Reader interface {
 	// Tenants returns every tenant with a log, sorted.
@@ -90,7 +83,6 @@ type Content struct {
 	Salt       [32]byte // never zero
 	Extensions []byte
 	Data       []byte
-	Stored     []byte // Data as a Packer stores it; nil when none was asked
 }
 
 // Attachment is erasable bytes beside an entry's data.
@@ -98,8 +90,6 @@ type Attachment struct {
 	Salt [32]byte // never zero
 	Refs []string
 	Data []byte
-	// Stored is Data as a Packer stores it; nil when none was asked.
-	Stored []byte
 }
 
 // Addition is what one transaction adds to one tenant's log.

@@ -44,7 +44,6 @@ type Config struct {
 // Log is the event log of every tenant in one database.
 type Log struct {
 	driver   Driver
-	packer   Packer // driver, nil when it is none
 	clock    func() time.Time
 	signer   note.Signer
 	verifier note.Verifier
@@ -79,7 +78,6 @@ func New(cfg Config) (*Log, error) {
 		driver: cfg.Driver, clock: cfg.Clock, rand: cfg.Rand, signer: cfg.Signer, key: cfg.VerifierKey,
 		origin: cfg.Origin, keep: cfg.Keep, group: cfg.MaxGroup, edges: map[string]edge{}, kept: map[string]Head{},
 	}
-	l.packer, _ = cfg.Driver.(Packer)
 	if l.clock == nil {
 		l.clock = time.Now
 	}

@@ -11,7 +11,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"satchel/pipeline/aside"
 	"satchel/pipeline/scope"
 )
 
@@ -26,65 +25,31 @@ type prepared struct {
 	attachment [32]byte
 }
 
-// prepare does for drafts what needs no transaction: it draws salts, hashes, and asks the
-// driver for the form that data is stored in. Attachments are done on another processor.
 func (l *Log) prepare(drafts []Draft) ([]prepared, error) {
 	out := make([]prepared, len(drafts))
 	salts, err := l.salts(2 * len(drafts))
 	if err != nil {
 		return nil, err
 	}
-	attached := false
 	for i := range drafts {
 		d, p := &drafts[i], &out[i]
 		if err := checkDraft(d); err != nil {
 			return nil, fmt.Errorf("append draft %d, event %q: %w", i, d.ID, err)
 		}
-		p.draft, p.content.Salt = d, salts[2*i]
-		if d.Attachment.data != nil {
-			p.attached = &Attachment{Salt: salts[2*i+1], Refs: d.Refs, Data: d.Attachment.data}
-			attached = true
+		p.draft = d
+		p.content = Content{Salt: salts[2*i], Extensions: CanonicalExtensions(d.Extensions), Data: d.Data}
+		p.extHash, p.dataHash = sha256.Sum256(p.content.Extensions), sha256.Sum256(d.Data)
+		p.commitment = commitHashes(p.content.Salt, p.extHash, p.dataHash)
+		if d.Attachment.data == nil {
+			continue
 		}
-	}
-	join := func() error { return nil }
-	if attached {
-		join = aside.Do(func() error {
-			for i := range out {
-				out[i].attach(l.packer)
-			}
-			return nil
-		})
-	}
-	for i := range out {
-		out[i].commit(l.packer)
-	}
-	if err := join(); err != nil {
-		return nil, fmt.Errorf("append attachments: %w", err)
+		if !holdsHash(d.Data, d.Attachment.sum) {
+			return nil, fmt.Errorf("append draft %d, event %q: %w: the attachment's SHA-256 is not in the data", i, d.ID, ErrInvalid)
+		}
+		p.attached = &Attachment{Salt: salts[2*i+1], Refs: d.Refs, Data: d.Attachment.data}
+		p.attachment = commitHashes(p.attached.Salt, sha256.Sum256(CanonicalRefs(d.Refs)), d.Attachment.sum)
 	}
 	return out, nil
-}
-
-// commit makes the commitment over the draft's data and extensions.
-func (p *prepared) commit(packer Packer) {
-	c := &p.content
-	c.Extensions, c.Data = CanonicalExtensions(p.draft.Extensions), p.draft.Data
-	p.extHash, p.dataHash = sha256.Sum256(c.Extensions), sha256.Sum256(c.Data)
-	p.commitment = commitHashes(c.Salt, p.extHash, p.dataHash)
-	if packer != nil {
-		c.Stored = packer.Pack(c.Data)
-	}
-}
-
-// attach makes the commitment over the draft's attachment, if it has one.
-func (p *prepared) attach(packer Packer) {
-	a := p.attached
-	if a == nil {
-		return
-	}
-	p.attachment = commitHashes(a.Salt, sha256.Sum256(CanonicalRefs(a.Refs)), p.draft.Attachment.sum)
-	if packer != nil {
-		a.Stored = packer.Pack(a.Data)
-	}
 }
 
 func (l *Log) salts(n int) ([][32]byte, error) {
@@ -134,9 +99,6 @@ func checkDraft(d *Draft) error {
 	}
 	if d.Attachment.data == nil && len(d.Refs) > 0 {
 		return fmt.Errorf("%w: refs without an attachment", ErrInvalid)
-	}
-	if d.Attachment.data != nil && !holdsHash(d.Data, d.Attachment.sum) {
-		return fmt.Errorf("%w: the attachment's SHA-256 is not in the data", ErrInvalid)
 	}
 	for _, ref := range d.Refs {
 		if ref == "" || !text(ref) {

@@ -3,12 +3,8 @@ package sqlite
 import (
 	"encoding/binary"
 	"hash/crc32"
-	"slices"
-	"sync"
 
 	"github.com/klauspost/compress/s2"
-
-	"satchel/pipeline/store/eventlog"
 )
 
 // Data of at least compressFrom bytes is stored as an S2 block where that is shorter. The
@@ -19,56 +15,41 @@ const (
 	checkSize    = 4
 )
 
-// compressor is safe for concurrent use.
+// compressor has the room that blocks are written to; they are valid until reset.
 type compressor struct {
 	table *crc32.Table
-	rooms sync.Pool // of *[]byte, that blocks are made in
+	room  []byte
 }
 
-var _ eventlog.Packer = (*DB)(nil)
+func newCompressor() compressor { return compressor{table: crc32.MakeTable(crc32.Castagnoli)} }
 
-func newCompressor() *compressor { return &compressor{table: crc32.MakeTable(crc32.Castagnoli)} }
+func (c *compressor) reset() { c.room = c.room[:0] }
 
-// Pack implements eventlog.Packer.
-func (db *DB) Pack(data []byte) []byte { return db.packer.compress(data) }
-
-// compress returns the block of data, or data itself where that is not longer.
-func (c *compressor) compress(data []byte) []byte {
-	need := s2.MaxEncodedLen(len(data))
-	if len(data) < compressFrom || need < 0 {
-		return data
-	}
-	room, ok := c.rooms.Get().(*[]byte)
-	if !ok {
-		room = new([]byte)
-	}
-	defer c.rooms.Put(room)
-	if cap(*room) < need {
-		*room = make([]byte, need)
-	}
-	block := s2.Encode((*room)[:cap(*room)], data)
-	if len(block) >= len(data) {
-		return data
-	}
-	return slices.Clone(block)
-}
-
-// columns returns the columns salt and data of a content, of which stored is what compress
-// made of data, or nil.
-func (c *compressor) columns(salt *[hashSize]byte, data, stored []byte) (saltColumn, dataColumn []byte) {
-	if stored == nil {
-		stored = c.compress(data)
-	}
-	if len(stored) == len(data) {
+// pack returns the columns salt and data of a content.
+func (c *compressor) pack(salt *[hashSize]byte, data []byte) (saltColumn, dataColumn []byte) {
+	if len(data) < compressFrom {
 		return salt[:], notNil(data)
 	}
+	need := s2.MaxEncodedLen(len(data))
+	if need < 0 {
+		return salt[:], data
+	}
+	if cap(c.room)-len(c.room) < need {
+		c.room = make([]byte, 0, max(2*need, 256<<10))
+	}
+	free := c.room[len(c.room):cap(c.room)]
+	block := s2.Encode(free, data)
+	if len(block) >= len(data) {
+		return salt[:], data
+	}
+	c.room = c.room[:len(c.room)+len(block)]
 	saltColumn = make([]byte, 0, hashSize+checkSize)
 	saltColumn = append(saltColumn, salt[:]...)
-	return binary.LittleEndian.AppendUint32(saltColumn, crc32.Checksum(stored, c.table)), stored
+	return binary.LittleEndian.AppendUint32(saltColumn, crc32.Checksum(block, c.table)), block
 }
 
-// unpack is the inverse of columns for a salt column with a checksum; false for columns that
-// it did not write.
+// unpack is the inverse of pack for a salt column with a checksum; false for columns that
+// pack did not write.
 func (c *compressor) unpack(saltColumn, dataColumn []byte) (salt, data []byte, ok bool) {
 	salt, check := saltColumn[:hashSize], binary.LittleEndian.Uint32(saltColumn[hashSize:])
 	if crc32.Checksum(dataColumn, c.table) != check {

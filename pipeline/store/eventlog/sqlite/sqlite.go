@@ -43,8 +43,8 @@ type DB struct {
 	size      int        // reading connections
 	names     *names
 	chunks    chunks
-	nextID    int64 // of the next content; of the writer alone
-	packer    *compressor
+	nextID    int64      // of the next content; of the writer alone
+	packer    compressor // its room is of the writer alone
 	done      chan struct{}
 }
 
@@ -198,6 +198,7 @@ func (db *DB) Update(ctx context.Context, _ []string, fn func(eventlog.Tx) error
 	if err := w.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return wrap("begin", err)
 	}
+	db.packer.reset()
 	t := &tx{reader: reader{ctx: ctx, conn: w, db: db}, nextID: db.nextID}
 	err = fn(t)
 	if err == nil {

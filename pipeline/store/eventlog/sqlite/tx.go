@@ -174,7 +174,7 @@ func (t *tx) putRows(tenant int64, rows []eventlog.Row) error {
 		if r.Attached != nil {
 			attachment, attached = r.Attachment[:], t.nextID
 			refs := eventlog.CanonicalRefs(r.Attached.Refs)
-			salt, data := t.db.packer.columns(&r.Attached.Salt, r.Attached.Data, r.Attached.Stored)
+			salt, data := t.db.packer.pack(&r.Attached.Salt, r.Attached.Data)
 			if err := content.add(t.nextID, salt, notNil(refs), data); err != nil {
 				return err
 			}
@@ -198,7 +198,7 @@ func (t *tx) putRows(tenant int64, rows []eventlog.Row) error {
 				return err
 			}
 		} else {
-			salt, data := t.db.packer.columns(&r.Content.Salt, r.Content.Data, r.Content.Stored)
+			salt, data := t.db.packer.pack(&r.Content.Salt, r.Content.Data)
 			if err := content.add(t.nextID, salt, notNil(r.Content.Extensions), data); err != nil {
 				return err
 			}

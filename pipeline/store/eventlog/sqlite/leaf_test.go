@@ -13,7 +13,7 @@ import (
 	"satchel/pipeline/store/eventlog/sqlite"
 )
 
-// What is compressed ahead by many at once is what each of them attached.
+// What many append at once is what each of them attached.
 func TestAttachAtOnce(t *testing.T) {
 	t.Parallel()
 	l := open(t, filepath.Join(t.TempDir(), "log.db"))
