@@ -7,8 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"runtime"
 	"regexp"
+	"runtime"
 	"runtime/debug"
 	"strings"
 )
