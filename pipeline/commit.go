@@ -219,12 +219,11 @@ func (t *turn) batch(s scope.Scope, res *schemas.ContextResult) (eventlog.Batch,
 		if dropped, err = t.encode(s, schemas.TypeContextDropped, t.drop.ID, &t.audit); err != nil {
 			return err
 		}
-		if t.decision.InputHash, err = t.hash.wait(); err != nil {
-			return err
-		}
+		t.decision.InputHash = t.hash.wait()
 		decided, err = t.encode(s, schemas.TypePolicyDecided, t.decision.ID, &t.decision)
 		return err
 	})
+	defer join()
 	attachment, err := t.parts.seal(res)
 	if err != nil {
 		err = fmt.Errorf("encode result: %w", err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -174,7 +173,6 @@ type Engine struct {
 	shown    *selection.Shown
 	measures measures
 	counters counters // of the doors
-	forgets  atomic.Uint64
 }
 
 // New returns an Engine.

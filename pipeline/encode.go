@@ -30,6 +30,7 @@ func (p *parts) seal(res *schemas.ContextResult) (eventlog.Body, error) {
 		p.pack, err = json.Marshal(&res.Payload.Pack)
 		return err
 	})
+	defer join()
 	var dropErr, resultsErr error
 	p.drop, dropErr = json.Marshal(&res.Payload.Drop)
 	p.results, resultsErr = json.Marshal(&res.Payload.Results)

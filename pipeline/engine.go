@@ -121,7 +121,6 @@ func (e *Engine) Rank(ctx context.Context, s scope.Scope, req schemas.ContextReq
 
 // Forget drops what the engine keeps of items in memory. Call it after an erasure.
 func (e *Engine) Forget() {
-	e.forgets.Add(1) // before anything goes: see Warm
 	e.selector.Forget()
 	e.defence.Forget()
 }

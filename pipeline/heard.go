@@ -21,9 +21,7 @@ type heard struct {
 func (h *heard) Decide(ctx context.Context, s scope.Scope, r policies.Request) (policies.Decision, error) {
 	r.RequestID, r.Unhashed = h.request, true
 	if h.hash != nil {
-		if err := h.hash.start(s, r); err != nil {
-			return policies.Decision{}, err
-		}
+		h.hash.start(s, r)
 	}
 	d, err := h.PDP.Decide(ctx, s, r)
 	*h.warnings = append(*h.warnings, d.Warnings...)
@@ -33,27 +31,22 @@ func (h *heard) Decide(ctx context.Context, s scope.Scope, r policies.Request) (
 // inputHash is the input hash of a turn's decision, which nothing needs before it is logged:
 // it is made beside what follows the decision. Whoever starts it waits for it.
 type inputHash struct {
-	join func() error // nil: nothing was started, or it was waited for
+	join func() error // nil: nothing was decided
 	hex  string
 }
 
-func (h *inputHash) start(s scope.Scope, r policies.Request) error {
-	if _, err := h.wait(); err != nil {
-		return err
-	}
+func (h *inputHash) start(s scope.Scope, r policies.Request) {
+	h.wait()
 	h.join = aside.Do(func() error {
 		h.hex = policies.InputHash(s, &r)
 		return nil
 	})
-	return nil
 }
 
 // wait returns the hash, "" when nothing was decided.
-func (h *inputHash) wait() (string, error) {
-	var err error
+func (h *inputHash) wait() string {
 	if h.join != nil {
-		err = h.join()
-		h.join = nil
+		_ = h.join() // it has no error
 	}
-	return h.hex, err
+	return h.hex
 }

@@ -70,7 +70,6 @@ type Worker struct {
 
 	appenders []*appender
 	relay     *relay
-	warmer    *warmer // nil: none
 	sweeper   *sweeper
 	uploads   *artifactSweeper
 	eraser    *eraser
@@ -130,7 +129,6 @@ func New(cfg Config) (*Worker, error) {
 	if cfg.Uploads != nil {
 		w.uploads = &artifactSweeper{artifacts: cfg.Uploads, log: cfg.Log, share: w.share, every: cfg.Sweep, now: cfg.Clock, logger: cfg.Logger}
 	}
-	w.warmer = newWarmer(cfg, w)
 	if cfg.Ledger != nil {
 		w.relay = &relay{log: cfg.Log, ledger: cfg.Ledger, batch: cfg.BatchSize, busy: p.busy, hit: cfg.Failpoint, logger: cfg.Logger, share: w.share}
 	}
@@ -207,9 +205,6 @@ func (w *Worker) Run(ctx context.Context) error {
 	g.Go(func() error { return w.note(w.Projector.run(ctx, retry)) })
 	if w.relay != nil {
 		g.Go(func() error { return w.note(w.relay.run(ctx, retry)) })
-	}
-	if w.warmer != nil {
-		g.Go(func() error { return w.note(w.warmer.run(ctx, retryPolicy{})) })
 	}
 	if w.sweeper != nil {
 		g.Go(func() error { return w.sweeper.run(ctx) })

@@ -213,7 +213,7 @@ func (b *bencher) awaitIndexed(ctx context.Context, position int64) error {
 	return b.n.worker.Projector.Await(ctx, s, position)
 }
 
-// settle waits for the relay, the token counts and the warmer, so that idle means idle.
+// settle waits for the relay and the token counts, so that idle means idle.
 func (b *bencher) settle(ctx context.Context) error {
 	s, err := scope.System(benchTenant)
 	if err != nil {
@@ -243,8 +243,7 @@ func (b *bencher) settle(ctx context.Context) error {
 	return nil
 }
 
-// settled reports whether every item is counted, the ledger has the whole log and the engine
-// was shown it.
+// settled reports whether every item is counted and the ledger has the whole log.
 func (b *bencher) settled(ctx context.Context, s scope.Scope, ledger *jetstream.Ledger) (bool, error) {
 	left, err := b.n.items.Uncounted(ctx, s, 1)
 	if err != nil || len(left) > 0 {
@@ -255,7 +254,7 @@ func (b *bencher) settled(ctx context.Context, s scope.Scope, ledger *jetstream.
 		return false, err
 	}
 	at, err := ledger.LastPosition(ctx, s.Tenant())
-	return at >= head.Size && b.n.worker.Warmed(s.Tenant(), head.Size), err
+	return at >= head.Size, err
 }
 
 // restart stops everything and measures until the indexes are up again.

@@ -89,10 +89,6 @@ func NewDefence(cfg DefendConfig) (*Defence, error) {
 // Forget drops what the defence remembers of texts, after an erasure.
 func (d *Defence) Forget() { d.looks.forget() }
 
-// Warm looks at a text that no request has asked about yet, so that none has to. It is not
-// remembered when still says that it may be gone; still MUST say so from before Forget on.
-func (d *Defence) Warm(text string, still func() bool) { d.looks.warm(text, d.read, still) }
-
 // Apply drops, among the candidates that are still kept and in their order, what is
 // superseded, what has expired or is no longer valid at now, what its writer doubts,
 // what is not about the query when there is one, what looks injected, what is a pack

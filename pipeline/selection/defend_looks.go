@@ -69,25 +69,6 @@ func (l *looks) of(text string, read func(string) looked) looked {
 	return v
 }
 
-// warm has read look at a text that nobody has asked about yet. It is not remembered when
-// still says that it may be gone.
-func (l *looks) warm(text string, read func(string) looked, still func() bool) {
-	key := l.keyOf(text)
-	stripe := &l.stripes[key.slot%lookStripes]
-	stripe.Lock()
-	_, ok := stripe.find(key.key)
-	stripe.Unlock()
-	if ok {
-		return
-	}
-	v := read(text)
-	stripe.Lock()
-	defer stripe.Unlock()
-	if still() {
-		stripe.put(kept{key.key, v.hash, v.injected})
-	}
-}
-
 // set is where a text may stand.
 func (s *lookStripe) set(key uint64) []kept {
 	at := int(key) & (len(s.kept) - 1) &^ (lookWays - 1)

@@ -18,9 +18,8 @@ type WordVectors interface {
 
 // Limits of the lexicon.
 const (
-	lexiconWords = 128 << 10            // past them all starts again; some 270 bytes each
-	warmWords    = lexiconWords / 4 * 3 // past them nothing is read before it is asked for
-	docWords     = 512                  // distinct words of an item that count
+	lexiconWords = 128 << 10 // past them all starts again; some 270 bytes each
+	docWords     = 512       // distinct words of an item that count
 	pageWords    = 1024
 )
 
@@ -143,18 +142,6 @@ func (l *lexicon) cached(tenant string, query []string, records []*schemas.Recor
 	}
 	l.show(v)
 	return true
-}
-
-// warm reads a record that nobody has asked about yet, unless still says that it may be
-// gone. It reports whether there is room for more.
-func (l *lexicon) warm(tenant string, r *schemas.Record, still func() bool) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !still() || len(l.ids) > warmWords {
-		return false
-	}
-	l.read(tenant, r)
-	return !l.lists.full()
 }
 
 func (l *lexicon) read(tenant string, r *schemas.Record) doc {

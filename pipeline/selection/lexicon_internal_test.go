@@ -7,8 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"satchel/schemas"
 )
 
@@ -31,8 +29,6 @@ func (letterVectors) ReadsWords(string) float64 { return 1 }
 func recordOf(id string, position int64, text string) *schemas.Record {
 	return &schemas.Record{Position: position, MemoryItem: schemas.MemoryItem{ID: id, Content: schemas.TextContent(text)}}
 }
-
-func always() bool { return true }
 
 // Whatever pages come and go, an item has the words that were put last or none, what is
 // counted is what is there, and it is within the bound.
@@ -108,46 +104,20 @@ func TestAFloodPushesOutItsOwn(t *testing.T) {
 	}
 }
 
-// What was read before anybody asked is what a request would have read.
-func TestWarmWordsAreTheSame(t *testing.T) {
-	t.Parallel()
-	cold, warm := newLexicon(letterVectors{}), newLexicon(letterVectors{})
-	var records []*schemas.Record
-	for i := range 50 {
-		records = append(records, recordOf(fmt.Sprint(i), int64(i+1), fmt.Sprintf("The invoice %d of project %d is due, is due", i%7, i%11)))
-	}
-	for _, r := range slices.Backward(records) {
-		if !warm.warm("acme", r, always) {
-			t.Fatal("there is no room")
-		}
-	}
-	query := []string{"invoice", "project", "3"}
-	sims := func(l *lexicon) []float64 {
-		v := l.look("acme", query, records)
-		return maxSim(&v, make([]float64, len(query)), 50)
-	}
-	if v := (view{docs: make([]doc, len(records)), query: make([]int32, len(query))}); !warm.cached("acme", query, records, &v) {
-		t.Error("a warm lexicon has to read")
-	}
-	if diff := cmp.Diff(sims(cold), sims(warm)); diff != "" {
-		t.Errorf("closeness (-cold +warm):\n%s", diff)
-	}
-	replaced := []*schemas.Record{recordOf("1", 90, "Something else")}
-	if v := warm.look("acme", query, replaced); len(v.docs[0].words) != 2 {
-		t.Errorf("a replaced item has %d words", len(v.docs[0].words))
-	}
-}
-
-// What may be gone is not taken in, and what is forgotten is gone.
+// An item that was replaced has the words it has now, and what is forgotten is gone.
 func TestTheLexiconForgets(t *testing.T) {
 	t.Parallel()
 	l := newLexicon(letterVectors{})
-	r := recordOf("a", 1, "The card PIN is 4711")
-	if l.warm("acme", r, func() bool { return false }) || len(l.ids) != 0 || len(l.lists.tenants) != 0 {
-		t.Error("what may be gone was taken in")
+	r := []*schemas.Record{recordOf("a", 1, "The card PIN is 4711")}
+	if v := l.look("acme", nil, r); len(v.docs[0].words) != 5 || len(l.ids) != 5 {
+		t.Fatalf("%d words of %d", len(v.docs[0].words), len(l.ids))
 	}
-	if !l.warm("acme", r, always) || len(l.ids) != 5 {
-		t.Fatalf("%d words", len(l.ids))
+	if v := (view{docs: make([]doc, 1)}); !l.cached("acme", nil, r, &v) || l.cached("other", nil, r, &v) {
+		t.Error("the words are not kept, or for another tenant, too")
+	}
+	r[0] = recordOf("a", 90, "Something else")
+	if v := l.look("acme", nil, r); len(v.docs[0].words) != 2 {
+		t.Errorf("a replaced item has %d words", len(v.docs[0].words))
 	}
 	if l.forget(); len(l.ids) != 0 || len(l.lists.tenants) != 0 || l.pages != nil || len(l.words) != 0 {
 		t.Error("something was not forgotten")

@@ -111,13 +111,6 @@ func (s *Selector) Forget() {
 	}
 }
 
-// Warm reads a record that no request has asked about yet, so that none has to. It is not
-// remembered when still says that it may be gone; still MUST say so from before Forget on.
-// It reports whether there is room for more.
-func (s *Selector) Warm(sc scope.Scope, r *schemas.Record, still func() bool) bool {
-	return s.lexicon == nil || s.lexicon.warm(sc.Tenant(), r, still)
-}
-
 func (s *Selector) disabled(name string) bool { return slices.Contains(s.cfg.Disable, name) }
 
 // Query is what is looked for.

@@ -30,8 +30,9 @@ type OPAServer struct {
 }
 
 // StartOPA starts an OPA server over a bundle, under the revision, with env besides in its
-// environment, and ends it with the test. The binary is built from the module that go.mod names, once, and kept in the
-// user's cache; a test that does not require it uses it only from there.
+// environment, and ends it with the test. The binary is built from the module that go.mod
+// names, once, and kept in the user's cache; a test that does not require it uses it only
+// from there.
 func StartOPA(t testing.TB, bundle fs.FS, revision string, env ...string) *OPAServer {
 	t.Helper()
 	binary := findOPA(t)

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"satchel/pipeline/scope"
-	"satchel/schemas"
 )
 
 // Place says where an item stands among those of its session. Ranks ascend in the order in
@@ -63,36 +62,6 @@ func (i *Items) Around(ctx context.Context, s scope.Scope, spots []Around) ([][]
 		return nil, nil
 	}
 	return i.driver.Around(ctx, s.Tenant(), spots)
-}
-
-// Latest is a Driver that knows the order of all items of a tenant.
-type Latest interface {
-	// Between returns the last limit items whose rank is at least from and below to, the last
-	// one first.
-	Between(ctx context.Context, tenant string, from, to int64, limit int) ([]Member, error)
-}
-
-// Between returns the last limit items whose rank is at least from and below to, the last one
-// first, and the records of those that are still there; none where the driver is no Latest.
-// The records are read from the driver and push none out of memory.
-func (i *Items) Between(ctx context.Context, s scope.Scope, from, to int64, limit int) ([]Member, []schemas.Record, error) {
-	if err := s.Check(); err != nil {
-		return nil, nil, fmt.Errorf("read items between ranks: %w", err)
-	}
-	driver, ok := i.driver.(Latest)
-	if !ok || limit < 1 {
-		return nil, nil, nil
-	}
-	members, err := driver.Between(ctx, s.Tenant(), from, to, limit)
-	if err != nil || len(members) == 0 {
-		return nil, nil, err
-	}
-	ids := make([]string, len(members))
-	for j := range members {
-		ids[j] = members[j].ID
-	}
-	records, err := i.driver.Get(ctx, s.Tenant(), ids)
-	return members, records, err
 }
 
 // SetNovelties stores computed novelties beside a batch; unknown ids are ignored.

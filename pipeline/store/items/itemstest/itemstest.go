@@ -30,7 +30,7 @@ func Run(t *testing.T, h Harness) {
 		"Record": testRecord, "Replace": testReplace, "Link": testLink, "Supersede": testSupersede,
 		"Access": testAccess, "Erase": testErase, "Replay": testReplay, "Refusals": testRefusals,
 		"Tenants": testTenants, "Neighbours": testNeighbours, "Recent": testRecent, "Stats": testStats,
-		"Tokens": testTokens, "Order": testOrder, "Between": testBetween, "Novelty": testNovelty, "Reset": testReset, "Reopen": testReopen, "Large": testLarge,
+		"Tokens": testTokens, "Order": testOrder, "Novelty": testNovelty, "Reset": testReset, "Reopen": testReopen, "Large": testLarge,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

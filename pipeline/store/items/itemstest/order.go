@@ -107,41 +107,6 @@ func testNovelty(t *testing.T, f *fixture) {
 	}
 }
 
-// testBetween checks drivers that are items.Latest.
-func testBetween(t *testing.T, f *fixture) {
-	if members, records, err := f.Between(t.Context(), f.scope, 0, items.LastRank, 9); err != nil || len(members)+len(records) > 0 {
-		t.Fatalf("of nothing: %v, %v, %v", members, records, err)
-	}
-	f.apply(t, put(1, Record("a", "s", 0)), put(2, Record("b", "", 1)), put(3, Record("c", "s", 2)), put(4, Record("d", "r", 3)), put(5, Record("a", "s", 4)),
-		items.Change{Position: 6, Erased: []string{"c"}})
-	list := func(from, to int64, limit int) (ids []string, ranks []int64) {
-		t.Helper()
-		members, records, err := f.Between(t.Context(), f.scope, from, to, limit)
-		if err != nil || len(members) != len(records) {
-			t.Fatalf("%d records of %d members: %v", len(records), len(members), err)
-		}
-		for i, m := range members {
-			if records[i].ID != m.ID {
-				t.Fatalf("record %s of member %s", records[i].ID, m.ID)
-			}
-			ids, ranks = append(ids, m.ID), append(ranks, m.Rank)
-		}
-		return ids, ranks
-	}
-	all, ranks := list(0, items.LastRank, 9)
-	if len(all) == 0 {
-		t.Skip("the driver is no items.Latest")
-	}
-	same(t, all, []string{"d", "b", "a"})
-	some, _ := list(ranks[1], items.LastRank, 9)
-	same(t, some, []string{"d", "b"})
-	some, _ = list(0, ranks[0], 1)
-	same(t, some, []string{"b"})
-	f.apply(t, put(7, Record("e", "", 5)))
-	some, _ = list(ranks[0]+1, items.LastRank, 9)
-	same(t, some, []string{"e"})
-}
-
 // checkOrder compares the order in the sessions with the model's.
 func (m *model) checkOrder(t *rapid.T, ctx context.Context, f *fixture, ids []string) {
 	places, err := f.Places(ctx, f.scope, ids)

@@ -61,21 +61,6 @@ func (d *directory) around(a *items.Around) []items.Member {
 	return out
 }
 
-var _ items.Latest = (*DB)(nil)
-
-// Between implements items.Latest. A rank is an ordinal of the directory.
-func (db *DB) Between(ctx context.Context, tenant string, from, to int64, limit int) ([]items.Member, error) {
-	var out []items.Member
-	err := db.dirs.View(ctx, tenant, func(d *directory) {
-		for ord := min(to, int64(len(d.flags))) - 1; ord >= max(0, from) && len(out) < limit; ord-- {
-			if d.flags[ord]&flagLive != 0 {
-				out = append(out, items.Member{ID: d.ids.ID(uint32(ord)), Rank: ord})
-			}
-		}
-	})
-	return out, err
-}
-
 // SetNovelties implements items.Order. The directory holds nothing of it.
 func (db *DB) SetNovelties(ctx context.Context, tenant string, novelties map[string]float64) error {
 	err := db.dirs.Commit(tenant, func() (func(*directory), error) {
