@@ -298,12 +298,8 @@ func (s *Service) call(ctx context.Context, j job) (reply Reply, err error) {
 	}
 	defer func() {
 		if cause := recover(); cause != nil {
-			stack := string(debug.Stack())
-			if began, ok := cause.(interface{ Trace() string }); ok { // on another goroutine
-				stack = began.Trace() + "\n" + stack
-			}
 			s.cfg.Log.Error("handler panicked", "endpoint", j.endpoint.Name, "tenant", j.request.Tenant,
-				"type", fmt.Sprintf("%T", cause), "stack", stack)
+				"type", fmt.Sprintf("%T", cause), "stack", string(debug.Stack()))
 			err = &schemas.Error{Code: CodeInternal, Message: "the request failed"}
 		}
 	}()

@@ -219,7 +219,9 @@ func (t *turn) batch(s scope.Scope, res *schemas.ContextResult) (eventlog.Batch,
 		if dropped, err = t.encode(s, schemas.TypeContextDropped, t.drop.ID, &t.audit); err != nil {
 			return err
 		}
-		t.decision.InputHash = t.hash.wait()
+		if t.decision.InputHash, err = t.hash.wait(); err != nil {
+			return err
+		}
 		decided, err = t.encode(s, schemas.TypePolicyDecided, t.decision.ID, &t.decision)
 		return err
 	})

@@ -21,7 +21,9 @@ type heard struct {
 func (h *heard) Decide(ctx context.Context, s scope.Scope, r policies.Request) (policies.Decision, error) {
 	r.RequestID, r.Unhashed = h.request, true
 	if h.hash != nil {
-		h.hash.start(s, r)
+		if err := h.hash.start(s, r); err != nil {
+			return policies.Decision{}, err
+		}
 	}
 	d, err := h.PDP.Decide(ctx, s, r)
 	*h.warnings = append(*h.warnings, d.Warnings...)
@@ -35,18 +37,22 @@ type inputHash struct {
 	hex  string
 }
 
-func (h *inputHash) start(s scope.Scope, r policies.Request) {
-	h.wait()
+func (h *inputHash) start(s scope.Scope, r policies.Request) error {
+	if _, err := h.wait(); err != nil {
+		return err
+	}
 	h.join = aside.Do(func() error {
 		h.hex = policies.InputHash(s, &r)
 		return nil
 	})
+	return nil
 }
 
 // wait returns the hash, "" when nothing was decided.
-func (h *inputHash) wait() string {
-	if h.join != nil {
-		_ = h.join() // it has no error
+func (h *inputHash) wait() (string, error) {
+	if h.join == nil {
+		return "", nil
 	}
-	return h.hex
+	err := h.join()
+	return h.hex, err
 }

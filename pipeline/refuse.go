@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"satchel/pipeline/aside"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
@@ -42,6 +43,11 @@ func (t *turn) refuse(ctx context.Context, s scope.Scope, cause error) *schemas.
 	out := typed(ctx, cause)
 	t.e.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "context request refused",
 		slog.String("tenant", s.Tenant()), slog.String("request", t.request), slog.String("code", string(out.Code)))
+	var panicked *aside.Panic
+	if errors.As(cause, &panicked) {
+		t.e.cfg.Logger.LogAttrs(ctx, slog.LevelError, "context request panicked", slog.String("tenant", s.Tenant()),
+			slog.String("request", t.request), slog.String("type", panicked.Type), slog.String("stack", panicked.Stack))
+	}
 	switch out.Code {
 	case schemas.CodePolicyDenied, schemas.CodeSearch, schemas.CodeStorage, schemas.CodeEmbedding, schemas.CodeCompaction:
 	default:

@@ -10,22 +10,16 @@ import (
 // Do starts f on a goroutine of its own. The caller MUST call join before it uses what f
 // makes and before it returns; join returns f's error when f has returned, however often it
 // is called. If f has not begun by then, because every processor is busy, join runs it:
-// nobody waits for a goroutine that waits for its turn. When f panicked, join panics with a
-// *Panic.
+// nobody waits for a goroutine that waits for its turn. When f panicked, the error is a *Panic.
 func Do(f func() error) (join func() error) {
 	var begun atomic.Bool
 	var err error
-	var panicked *Panic
 	done := make(chan struct{})
 	run := func() {
 		defer close(done)
 		defer func() {
-			switch cause := recover().(type) {
-			case nil:
-			case *Panic: // of what was aside of f
-				panicked = cause
-			default:
-				panicked = &Panic{kind: fmt.Sprintf("%T", cause), stack: string(debug.Stack())}
+			if cause := recover(); cause != nil {
+				err = &Panic{Type: fmt.Sprintf("%T", cause), Stack: string(debug.Stack())}
 			}
 		}()
 		err = f()
@@ -40,19 +34,11 @@ func Do(f func() error) (join func() error) {
 			run()
 		}
 		<-done
-		if panicked != nil {
-			panic(panicked)
-		}
 		return err
 	}
 }
 
-// Panic is what join panics with. It says nothing of the cause but its type, since the cause
-// may hold content.
-type Panic struct{ kind, stack string }
+// Panic says where f panicked, and of what type the cause was: not more, as it may quote.
+type Panic struct{ Type, Stack string }
 
-// Error makes a Panic an error.
-func (p *Panic) Error() string { return "panicked aside with a " + p.kind }
-
-// Trace is the stack of where f panicked.
-func (p *Panic) Trace() string { return p.stack }
+func (p *Panic) Error() string { return "panicked with a " + p.Type }
