@@ -202,7 +202,8 @@ func TestVacuumBesideMessages(t *testing.T) {
 	b.publish(t, "acme", "a", secret("0"))
 	i := b.inbox(t, "acme")
 	vacuumed, end := make(chan struct{}), make(chan int, 1)
-	go func() {
+	var publisher sync.WaitGroup
+	publisher.Go(func() {
 		outbox := jetstream.NewOutbox(b.nc, b.js)
 		for n := 1; ; n++ {
 			if _, _, err := outbox.PublishMemory(ctx, "acme", "a", sample(strconv.Itoa(n))); err != nil {
@@ -219,7 +220,7 @@ func TestVacuumBesideMessages(t *testing.T) {
 			default:
 			}
 		}
-	}()
+	})
 	var held atomic.Uint64
 	scrubber := jetstream.NewScrubber(b.js, func(context.Context, string) (map[string]uint64, error) {
 		return checkpoints(ctx, i, held.Load())
@@ -249,6 +250,7 @@ func TestVacuumBesideMessages(t *testing.T) {
 		default:
 		}
 	}
+	publisher.Wait()
 	awaitGone(t, b.dir, canary)
 }
 
