@@ -49,7 +49,7 @@ func TestDoctorNamesAStoppedLedger(t *testing.T) {
 	t.Parallel()
 	n := startNode(t)
 	n.must(t, "emit", "--id", "n1", "--text", "the kiln is fired on Mondays", "--speaker", "Ida")
-	n.must(t, "ledger")
+	awaitLedger(t, n, 1)
 	nc := n.operator(t)
 	ev := event.New()
 	ev.SetID("forged")
@@ -80,12 +80,13 @@ func TestDoctorKnowsAQuietTenant(t *testing.T) {
 	t.Parallel()
 	n := startNode(t)
 	n.must(t, "emit", "--id", "n1", "--text", "the kiln is fired on Mondays", "--speaker", "Ida")
-	n.must(t, "ledger")
+	awaitLedger(t, n, 1)
 	nc := n.operator(t)
 	if m, err := nc.Request("$JS.API.STREAM.PURGE.LEDGER", nil, 30*time.Second); err != nil || !strings.Contains(string(m.Data), `"success":true`) {
 		t.Fatal(err)
 	}
 	contains(t, "doctor", n.must(t, "doctor"), "ok   ledger ", "has nothing of main any more")
 	n.must(t, "emit", "--id", "n2", "--text", "the kiln is cold on Sundays", "--speaker", "Ida")
+	awaitLedger(t, n, 2)
 	contains(t, "doctor", n.must(t, "doctor"), "ok   ledger ", "has the log up to its head, position 2")
 }
