@@ -104,9 +104,10 @@ func Verify(in *Input) error {
 	for i := range in.Sources {
 		s := &v.list[i]
 		s.Source = &in.Sources[i]
-		if v.sources[s.ID] = s; len(v.sources) == i || s.ID == "" {
+		if _, twice := v.sources[s.ID]; twice || s.ID == "" {
 			return mismatch(CheckSources, s.ID, "is an input twice, or has no id")
 		}
+		v.sources[s.ID] = s
 	}
 	for _, check := range []func() error{v.checkShown, v.checkReport, v.checkSummaries} {
 		if err := check(); err != nil {
