@@ -37,7 +37,7 @@ func (t *turn) commit(ctx context.Context, s scope.Scope) (schemas.ContextResult
 	if err := t.stage(ctx, "log", func(ctx context.Context) error {
 		var err error
 		outcomes, err = t.e.cfg.Log.Append(ctx, batch)
-		return t.logged(outcomes, len(batch.Drafts), err)
+		return t.logged(ctx, outcomes, len(batch.Drafts), err)
 	}); err != nil {
 		return schemas.ContextResult{}, err
 	}
@@ -50,7 +50,7 @@ func (t *turn) commit(ctx context.Context, s scope.Scope) (schemas.ContextResult
 			p.Proof, err = t.prove(ctx, s, p.Positions.Pack)
 			return err
 		}); err != nil {
-			return schemas.ContextResult{}, &schemas.Error{Code: schemas.CodeStorage, Message: "the pack could not be proved"}
+			return schemas.ContextResult{}, unstored(ctx, "the pack could not be proved")
 		}
 	}
 	t.clock(p)
@@ -58,7 +58,7 @@ func (t *turn) commit(ctx context.Context, s scope.Scope) (schemas.ContextResult
 }
 
 // logged checks that every draft of the batch is a new entry.
-func (t *turn) logged(outcomes []eventlog.Outcome, want int, err error) error {
+func (t *turn) logged(ctx context.Context, outcomes []eventlog.Outcome, want int, err error) error {
 	if err == nil && len(outcomes) == want {
 		for i, o := range outcomes {
 			if o.Status != eventlog.Appended && i < want-len(t.kept) {
@@ -67,9 +67,17 @@ func (t *turn) logged(outcomes []eventlog.Outcome, want int, err error) error {
 		}
 	}
 	if err != nil || len(outcomes) != want {
-		return &schemas.Error{Code: schemas.CodeStorage, Message: "the pack could not be logged, so it does not leave"}
+		return unstored(ctx, "the pack could not be logged, so it does not leave")
 	}
 	return nil
+}
+
+// unstored is what a request fails with that the log did not serve: in time, or at all.
+func unstored(ctx context.Context, message string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return &schemas.Error{Code: schemas.CodeStorage, Message: message}
 }
 
 // prove returns the signed head and the proof that it covers position.

@@ -146,6 +146,7 @@ func (t *turn) judge(ctx context.Context, s scope.Scope) error {
 		return policyDown(ctx, err)
 	}
 	t.decision.RequestID = t.request
+	t.conceal()
 	return nil
 }
 
@@ -157,7 +158,7 @@ func (t *turn) defend(twice bool) {
 	if twice {
 		apply = t.e.defence.Guard
 	}
-	t.warnings = append(t.warnings, apply(cs, t.query != "", t.now)...)
+	t.warnings = append(t.warnings, apply(cs, t.onTopic(), t.now)...)
 	for i := range cs {
 		if cs[i].Kept() && cs[i].Suspect {
 			cs[i].Drop, cs[i].Detail = schemas.DropInjection, "it can't be fenced here"

@@ -84,10 +84,15 @@ type reached struct {
 // gather finds candidates by the query, and what is linked to them.
 func (f *finding) gather(ctx context.Context, pushed schemas.Filter) error {
 	t := f.t
-	asked, where := searchFilter(f.req)
+	asked, where, held := searchFilter(f.req)
+	t.held, t.filtered = held, len(held) > 0
 	q := selection.Query{
 		Text: t.query, Vector: f.req.Vector, Filter: asked.And(pushed), Where: where, Now: t.now,
 		Limit: max(fewest, min(2*t.limit, 2*schemas.MaxLimit)),
+	}
+	if len(where) > 0 {
+		t.enough = t.limit + fewest
+		q.Enough = t.enough
 	}
 	if t.query == "" {
 		q.Type = schemas.QuerySemantic
@@ -108,30 +113,32 @@ func (f *finding) gather(ctx context.Context, pushed schemas.Filter) error {
 		return err
 	}
 	t.warnings = append(t.warnings, t.ranking.Warnings...)
-	if err := f.widen(ctx, &q); err != nil {
-		return err
-	}
 	if f.req.IncludeRelationships {
 		return f.follow(ctx, pushed)
 	}
 	return nil
 }
 
-// searchFilter is what of a search's options the stores can evaluate, and the rest.
-func searchFilter(req *schemas.SearchRequest) (schemas.Filter, []selection.Predicate) {
-	out := schemas.MatchAll()
-	var where []selection.Predicate
+// searchFilter is what of a search's options the stores can evaluate, the rest, and what
+// is held against an item again as the asker sees it.
+func searchFilter(req *schemas.SearchRequest) (out schemas.Filter, where, held []selection.Predicate) {
+	out = schemas.MatchAll()
 	if req.ConversationID != "" {
 		out = out.And(schemas.Where(schemas.Cond{Field: schemas.FieldSession, Op: schemas.In, Values: []string{req.ConversationID}}))
+		held = append(held, func(r *schemas.Record) bool { return r.SessionID() == req.ConversationID })
 	}
 	if len(req.MemoryTypes) > 0 {
+		of := func(r *schemas.Record) bool {
+			return slices.Contains(req.MemoryTypes, string(r.Kind)) || slices.Contains(req.MemoryTypes, string(r.Type)) ||
+				slices.Contains(req.MemoryTypes, r.Category)
+		}
 		if field, ok := typesField(req.MemoryTypes); ok {
 			out = out.And(schemas.Where(schemas.Cond{Field: field, Op: schemas.In, Values: req.MemoryTypes}))
+			if field == schemas.FieldCategory {
+				held = append(held, of)
+			}
 		} else {
-			where = append(where, func(r *schemas.Record) bool {
-				return slices.Contains(req.MemoryTypes, string(r.Kind)) || slices.Contains(req.MemoryTypes, string(r.Type)) ||
-					slices.Contains(req.MemoryTypes, r.Category)
-			})
+			where = append(where, of)
 		}
 	}
 	if !req.DateFrom.IsZero() || !req.DateTo.IsZero() {
@@ -142,7 +149,7 @@ func searchFilter(req *schemas.SearchRequest) (schemas.Filter, []selection.Predi
 	if req.MinConfidence != nil {
 		where = append(where, func(r *schemas.Record) bool { return confidence(r) >= *req.MinConfidence })
 	}
-	return out, where
+	return out, where, append(held, where...)
 }
 
 // typesField is the one field that all names of memory types are of.

@@ -40,6 +40,9 @@ type turn struct {
 	trace       *schemas.RelevanceTrace
 	ranking     selection.Ranking
 	pushed      []schemas.Cond // of the policy's filter
+	enough      int            // items that are to pass what the asker narrows, 0 without
+	filtered    bool           // the asker filters: see conceal
+	held        []selection.Predicate
 	decision    schemas.PolicyDecision
 	hash        inputHash // of decision, which has it once it is logged
 	warnings    []string
@@ -243,17 +246,18 @@ func (t *turn) choose(ctx context.Context, s scope.Scope) error {
 	}
 	t.stages["fuse"] = milliseconds(t.ranking.Times.Fuse)
 	t.warnings = append(t.warnings, t.ranking.Warnings...)
-	cs := t.ranking.Candidates
 	if err := t.stage(ctx, "slice", func(ctx context.Context) error {
-		t.decision, err = selection.Slice(ctx, s, &heard{t.e.cfg.PDP, &t.warnings, t.request, &t.hash}, t.e.cfg.Sanitizer, t.policyNow, t.e.cfg.IDs(), cs)
+		t.decision, err = selection.Slice(ctx, s, &heard{t.e.cfg.PDP, &t.warnings, t.request, &t.hash}, t.e.cfg.Sanitizer, t.policyNow, t.e.cfg.IDs(), t.ranking.Candidates)
 		return err
 	}); err != nil {
 		t.ranking.Candidates = nil
 		return policyDown(ctx, err)
 	}
 	t.decision.RequestID, t.decision.Pushdown = t.request, t.pushed
+	t.conceal()
+	cs := t.ranking.Candidates
 	if err := t.stage(ctx, "defend", func(context.Context) error {
-		t.warnings = append(t.warnings, t.e.defence.Apply(cs, t.query != "", t.policyNow)...)
+		t.warnings = append(t.warnings, t.e.defence.Apply(cs, t.onTopic(), t.policyNow)...)
 		return nil
 	}); err != nil {
 		return err
@@ -313,6 +317,8 @@ func (t *turn) explainEmpty(denied map[string]int) {
 	switch {
 	case total > 0 && total == len(t.ranking.Candidates):
 		t.warnings = append(t.warnings, fmt.Sprintf("policy denied every source: %s; this is the minimal pack", counts(denied)))
+	case len(t.ranking.Candidates) == 0 && t.filtered:
+		t.warnings = append(t.warnings, "nothing was found that passes the filters and that this principal may see")
 	case len(t.ranking.Candidates) == 0:
 		t.warnings = append(t.warnings, "nothing was found that this principal may see")
 	default:

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"satchel/pipeline/candidate"
 	"satchel/pipeline/relevance"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection"
@@ -22,6 +23,10 @@ func (t *turn) plan(ctx context.Context, s scope.Scope) (selection.Query, error)
 	asked, where, err := selection.Filters(t.req.Query.Filters)
 	if err != nil {
 		return selection.Query{}, err
+	}
+	t.held, t.filtered = selection.Held(t.req.Query.Filters)
+	if len(where) > 0 || t.req.AsOf > 0 || !t.req.AsOfTime.IsZero() {
+		t.enough = t.limit
 	}
 	need := t.relevant(ctx)
 	if kinds := need.Kinds(); len(kinds) < len(schemas.Kinds()) {
@@ -49,8 +54,25 @@ func (t *turn) plan(ctx context.Context, s scope.Scope) (selection.Query, error)
 		Skip: func(retriever string) bool { return !need.NeedsRetriever(retriever) },
 		Now:  t.now, AsOf: t.req.AsOf, AsOfTime: t.req.AsOfTime, Profile: t.req.Profile,
 		Override: selection.Override{Weights: t.req.Weights, Lambda: t.req.Lambda},
-		Limit:    max(min(t.limit, many), min(max(t.budget/tokensOfShort, fewest), most)),
+		Limit:    max(min(t.limit, many), min(max(t.budget/tokensOfShort, fewest), most)), Enough: t.enough,
 	}, nil
+}
+
+// onTopic reports whether an item has to be near to the question. What passes a filter, or
+// was there at a past moment, was asked for; how near it is compares it with all the rest.
+func (t *turn) onTopic() bool { return t.query != "" && !t.filtered && t.enough == 0 }
+
+// conceal takes out, where the asker filters, what policy denies and what does not pass as
+// the asker sees it: counts of them would tell, filter by filter, what hidden items hold.
+// The decision, which is for the log, has them all.
+func (t *turn) conceal() {
+	if !t.filtered {
+		return
+	}
+	t.ranking.Candidates = slices.DeleteFunc(t.ranking.Candidates, func(c candidate.Candidate) bool {
+		return !c.Kept() || c.Verdict.Redact && slices.ContainsFunc(t.held, func(holds selection.Predicate) bool { return !holds(&c.Record) })
+	})
+	t.ranking.Found = len(t.ranking.Candidates)
 }
 
 // ofKinds matches items of the kinds, and nothing when there are none.

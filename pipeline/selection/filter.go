@@ -44,6 +44,31 @@ func Filters(named map[string]any) (schemas.Filter, []Predicate, error) {
 	return schemas.Where(conds...), left, nil
 }
 
+// Held is what of a request's filters is held against an item again as the asker sees it,
+// because redaction may have taken what they are about. told reports whether they are about
+// more than the kind and type of items: whom they let through tells what items hold.
+func Held(named map[string]any) (held []Predicate, told bool) {
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		field := schemas.Field(name)
+		if field == schemas.FieldKind || field == schemas.FieldType {
+			continue
+		}
+		told = true
+		if field == schemas.FieldLabels || field == schemas.FieldGroups || field == schemas.FieldPurposes {
+			continue // no content: they stay
+		}
+		tests, err := parseTests(named[name])
+		if err != nil {
+			continue // refused already
+		}
+		read := reader(name)
+		for _, t := range tests {
+			held = append(held, func(r *schemas.Record) bool { return t.holds(read(r)) })
+		}
+	}
+	return held, told
+}
+
 func filterError(name string, err error) error {
 	return &schemas.Error{
 		Code: schemas.CodeValidation, Field: "/payload/query/filters/" + escapePointer(name), Message: err.Error(),

@@ -107,7 +107,7 @@ func compareBounds(a, b any) (int, bool) {
 // misspelt refuses a name that differs from a field's in one place. Attributes of such a
 // name are reached as attributes.NAME.
 func misspelt(name string, sorts map[string]sort) error {
-	if strings.Contains(name, ".") || len(name) < 4 {
+	if strings.Contains(name, ".") || len(name) < 3 {
 		return nil
 	}
 	for field := range sorts {

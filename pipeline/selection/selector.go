@@ -63,6 +63,8 @@ const (
 	linkedBest  = 80  // items whose neighbourhoods are looked at
 	hydrated    = 140 // items that are read and get their cues
 	wordBest    = 200 // items whose words are compared
+	farther     = 5   // times as many hits, when those found do not pass
+	farthest    = 10_000
 	graphSeeds  = 5
 	graphHops   = 2
 	graphLimit  = 50
@@ -109,6 +111,9 @@ func (s *Selector) Forget() {
 	if s.lexicon != nil {
 		s.lexicon.forget()
 	}
+	if s.shares != nil {
+		s.shares.forget()
+	}
 }
 
 func (s *Selector) disabled(name string) bool { return slices.Contains(s.cfg.Disable, name) }
@@ -131,7 +136,10 @@ type Query struct {
 	AsOfTime time.Time // items recorded after it are not seen; the zero time: all
 	Limit    int       // candidates returned, best first; default 100
 	Depth    int       // items that are read and get their cues, at least Limit; default 140
-	Profile  string    // "" is the tenant's, or the standard one
+	// Enough is how many items that pass Where and the past are looked for: where the
+	// nearest are fewer, further ones are, up to 10,000 of each retriever; 0: the nearest alone.
+	Enough  int
+	Profile string // "" is the tenant's, or the standard one
 
 	Override Override // of the profile's weights
 }
@@ -163,11 +171,46 @@ func (s *Selector) Rank(ctx context.Context, sc scope.Scope, q Query) (Ranking, 
 	if err != nil {
 		return Ranking{}, err
 	}
-	s.ask(ctx, sc, r.analysis, r.answers)
-	if err := s.finish(ctx, sc, r); err != nil {
+	began := r.out
+	if err := s.run(ctx, sc, r, began); err != nil {
 		return Ranking{}, err
 	}
+	if r.analysis != nil {
+		s.reach(ctx, sc, r, began)
+	}
 	return r.out, nil
+}
+
+// run asks and ranks, from how the ranking stood when it had begun.
+func (s *Selector) run(ctx context.Context, sc scope.Scope, r *ranking, began Ranking) error {
+	r.out = began
+	r.out.Counts, r.out.Sources, r.out.Warnings = map[string]int{}, []string{}, slices.Clone(began.Warnings)
+	s.ask(ctx, sc, r.analysis, r.answers)
+	return s.finish(ctx, sc, r)
+}
+
+// reach looks further off, until enough is found that passes, or there is no more. What
+// was found stays when the further look fails.
+func (s *Selector) reach(ctx context.Context, sc scope.Scope, r *ranking, began Ranking) {
+	for len(r.out.Candidates) < r.Enough && r.more() {
+		if r.probe.Limit >= farthest {
+			r.out.Warnings = append(r.out.Warnings, "filters: only the nearest "+strconv.Itoa(farthest)+" items were held against them, there may be more that pass")
+			return
+		}
+		near := r.out
+		r.probe.Limit = min(farther*r.probe.Limit, farthest)
+		r.answers = s.plan(r.analysis)
+		if err := s.run(ctx, sc, r, began); err != nil {
+			r.out = near
+			r.out.Warnings = append(r.out.Warnings, "filters: only the nearest items were held against them, there was no time for more")
+			return
+		}
+	}
+}
+
+// more reports whether a retriever may find more than it was asked for.
+func (r *ranking) more() bool {
+	return slices.ContainsFunc(r.answers, func(a answer) bool { return len(a.found.Hits) >= r.probe.Limit })
 }
 
 // ranking is a query on its way: it is analysed, and answers are to be filled.

@@ -19,6 +19,7 @@ type shares struct {
 
 	mu   sync.Mutex
 	seen map[shareKey]share
+	era  uint64 // counts forget: what was measured before is not kept after it
 }
 
 type shareKey struct {
@@ -36,6 +37,14 @@ const maxShares = 16 << 10
 
 func newShares(index keyword.Index) *shares {
 	return &shares{index: index, seen: map[shareKey]share{}}
+}
+
+// forget drops every share: what was erased must not weigh in what is found.
+func (s *shares) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.seen)
+	s.era++
 }
 
 // known is of for what was measured before; ok is false when that is not every word.
@@ -63,6 +72,7 @@ func (s *shares) of(ctx context.Context, sc scope.Scope, f schemas.Filter, n int
 		key.word = w
 		s.mu.Lock()
 		known, ok := s.seen[key]
+		era := s.era
 		s.mu.Unlock()
 		if !ok || known.old(n) {
 			res, err := s.index.Search(ctx, sc, keyword.Query{Text: w, Limit: 1, Filter: f})
@@ -70,7 +80,7 @@ func (s *shares) of(ctx context.Context, sc scope.Scope, f schemas.Filter, n int
 				return nil, err
 			}
 			known = shareOf(&res)
-			s.put(key, known)
+			s.put(key, known, era)
 		}
 		out[i] = known.value * float64(n)
 	}
@@ -101,6 +111,7 @@ func (s *shares) measure(ctx context.Context, sc scope.Scope, filters []schemas.
 		var some []schemas.Filter
 		var keys []shareKey
 		s.mu.Lock()
+		era := s.era
 		for i, f := range filters {
 			key := shareKey{tenant: sc.Tenant(), filter: fingerprint(f), word: w}
 			if known, ok := s.seen[key]; !ok || known.old(n[i]) {
@@ -116,14 +127,17 @@ func (s *shares) measure(ctx context.Context, sc scope.Scope, filters []schemas.
 			return
 		}
 		for i := range results {
-			s.put(keys[i], shareOf(&results[i]))
+			s.put(keys[i], shareOf(&results[i]), era)
 		}
 	}
 }
 
-func (s *shares) put(key shareKey, v share) {
+func (s *shares) put(key shareKey, v share, era uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if era != s.era {
+		return
+	}
 	if len(s.seen) >= maxShares {
 		clear(s.seen)
 	}

@@ -22,10 +22,13 @@ type Change struct {
 	Remove   []string
 }
 
+// MaxLimit is the most hits a query may ask for.
+const MaxLimit = 10_000
+
 // Query is a search.
 type Query struct {
 	Text   string
-	Limit  int // at most 1000
+	Limit  int // at most MaxLimit
 	Filter schemas.Filter
 }
 

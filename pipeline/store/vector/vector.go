@@ -37,7 +37,7 @@ type Change struct {
 type Query struct {
 	Vector []float32
 	Axis   string
-	Limit  int // at most 1000
+	Limit  int // at most MaxLimit
 	Filter schemas.Filter
 }
 

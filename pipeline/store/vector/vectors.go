@@ -11,7 +11,7 @@ import (
 )
 
 // MaxLimit is the most hits a query may ask for.
-const MaxLimit = 1000
+const MaxLimit = 10_000
 
 // ErrOrder is returned by Apply when positions fall, or pass upTo.
 var ErrOrder = errors.New("changes are not in order of position")

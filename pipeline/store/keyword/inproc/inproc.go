@@ -37,9 +37,6 @@ var ErrClosed = errors.New("keyword index is closed")
 // ErrOrder is returned by Apply when positions fall or pass upTo.
 var ErrOrder = errors.New("changes are not in order of position")
 
-// maxLimit is the most hits a query may ask for.
-const maxLimit = 1000
-
 // batch is how many documents are added in one hold of the lock.
 const batch = 64
 
@@ -175,8 +172,8 @@ func (x *Index) Search(ctx context.Context, s scope.Scope, q keyword.Query) (key
 // SearchEach is Search under each of the filters: the postings are read once for every
 // eight of them. See keyword.Batch.
 func (x *Index) SearchEach(ctx context.Context, s scope.Scope, q keyword.Query, filters []schemas.Filter) ([]keyword.Result, error) {
-	if q.Limit < 0 || q.Limit > maxLimit {
-		return nil, fmt.Errorf("search keywords: limit %d: must be between 0 and %d", q.Limit, maxLimit)
+	if q.Limit < 0 || q.Limit > keyword.MaxLimit {
+		return nil, fmt.Errorf("search keywords: limit %d: must be between 0 and %d", q.Limit, keyword.MaxLimit)
 	}
 	r, err := x.tenants.Acquire(ctx, s)
 	if err != nil {

@@ -101,7 +101,7 @@ func limit(s *suite) {
 			s.Errorf("limit %d: moments over %d documents", n, res.N)
 		}
 	}
-	for _, n := range []int{-1, 1001} {
+	for _, n := range []int{-1, keyword.MaxLimit + 1} {
 		q := all("harbour")
 		q.Limit = n
 		if _, err := s.x.Search(s.Context(), s.s, q); err == nil {

@@ -32,9 +32,6 @@ import (
 // ErrOrder is returned by Apply when positions fall or pass upTo.
 var ErrOrder = errors.New("changes are not in order of position")
 
-// maxLimit is the most hits a query may ask for.
-const maxLimit = 1000
-
 // ErrUnusable is what Open's error is when the settings or the server rule out any work: its
 // text says in one sentence what to change.
 var ErrUnusable = pg.ErrUnusable
@@ -161,8 +158,8 @@ const searchQuery = `WITH hits AS MATERIALIZED (
 
 // Search returns the best hits. See keyword.Index.
 func (x *Index) Search(ctx context.Context, s scope.Scope, q keyword.Query) (keyword.Result, error) {
-	if q.Limit < 0 || q.Limit > maxLimit {
-		return keyword.Result{}, fmt.Errorf("search keywords: limit %d: must be between 0 and %d", q.Limit, maxLimit)
+	if q.Limit < 0 || q.Limit > keyword.MaxLimit {
+		return keyword.Result{}, fmt.Errorf("search keywords: limit %d: must be between 0 and %d", q.Limit, keyword.MaxLimit)
 	}
 	tenant, _, err := x.tenant(ctx, s)
 	if err != nil || tenant == 0 || q.Filter.IsNone() {

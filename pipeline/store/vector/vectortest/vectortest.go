@@ -175,7 +175,7 @@ func refused(t *suite) {
 	if err := t.x.Apply(ctx, s, []vector.Change{doc(1, "", t.unit(1))}, 1); err == nil {
 		t.Error("an item without an id was taken")
 	}
-	for _, limit := range []int{-1, 1001} {
+	for _, limit := range []int{-1, vector.MaxLimit + 1} {
 		if _, err := t.x.Search(ctx, s, t.ask(t.unit(1), limit)); err == nil {
 			t.Errorf("limit %d was taken", limit)
 		}

@@ -1,0 +1,100 @@
+package pipeline_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"satchel/schemas"
+)
+
+// A filter finds what passes it however many other items are nearer to the question.
+func TestFiltersReachWhatIsFar(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, nil)
+	old := memory("old", "level:internal", "Ana", "Old report: the weekly report of the first quarter was filed by Ana.")
+	old.CreatedAt = time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
+	old.Attributes = json.RawMessage(`{"shelf":"b7"}`)
+	w.put(t, "acme", old)
+	many := make([]schemas.MemoryItem, 1200)
+	for i := range many {
+		many[i] = memory(fmt.Sprintf("m%04d", i), "level:internal", "Ben", fmt.Sprintf("Weekly report %d on the budget of the group was filed.", i))
+		many[i].CreatedAt = time.Date(2026, 2, 1, 0, 0, i, 0, time.UTC)
+	}
+	w.put(t, "acme", many...)
+	s := as(t, "acme", schemas.Internal)
+	for _, tc := range []struct {
+		name   string
+		change func(p *schemas.RequestPayload)
+	}{
+		{"speaker", func(p *schemas.RequestPayload) { p.Query.Filters = map[string]any{"speaker": "Ana"} }},
+		{"id", func(p *schemas.RequestPayload) { p.Query.Filters = map[string]any{"id": "old"} }},
+		{"attribute", func(p *schemas.RequestPayload) { p.Query.Filters = map[string]any{"shelf": "b7"} }},
+		{"time", func(p *schemas.RequestPayload) {
+			p.Query.Filters = map[string]any{"created_at": map[string]any{"lt": "2026-01-31"}}
+		}},
+		{"as of a position", func(p *schemas.RequestPayload) { p.AsOf = 1 }},
+		{"as of a time", func(p *schemas.RequestPayload) { p.AsOfTime = time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC) }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			req := ask("weekly report on the budget of the group")
+			tc.change(&req.Payload)
+			res, err := w.engine.Context(context.Background(), s, req)
+			must(t, err)
+			if diff := cmp.Diff([]string{"old"}, ids(&res)); diff != "" {
+				t.Errorf("shown (-want +got):\n%s\n%v %+v", diff, res.Payload.Explainability.Warnings, res.Payload.Drop)
+			}
+		})
+	}
+}
+
+// Whatever a filter asks of an item that the asker may not see, the reply is the same; and
+// of what redaction takes away of one that may be seen, filters know nothing.
+func TestFiltersDoNotTellWhatIsHidden(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, nil)
+	expired := memory("gone", "level:internal", "Ana", "The umbrella of the director is in the hall.")
+	expired.TTL = 60
+	expired.Attributes = json.RawMessage(`{"salary":61234}`)
+	masked := memory("masked", "level:internal", "Rumpelstiltskin", "The umbrella stand is by the door.")
+	masked.PIIFlags = []string{"$.speaker"}
+	w.put(t, "acme", expired, masked, memory("plain", "level:internal", "Ben", "Nobody knows whose umbrella it is."))
+	s := as(t, "acme", schemas.Internal)
+	reply := func(filters map[string]any) *schemas.ResultPayload {
+		t.Helper()
+		req := ask("umbrella")
+		req.Payload.Query.Filters = filters
+		res, err := w.engine.Context(context.Background(), s, req)
+		must(t, err)
+		return &res.Payload
+	}
+	if open := reply(nil); open.Explainability.Slicing.TotalDenied != 1 {
+		t.Fatalf("the expired item is not denied: %+v", open.Explainability.Slicing)
+	}
+	for _, pair := range [][2]map[string]any{
+		{{"salary": map[string]any{"gte": 61234.0}}, {"salary": map[string]any{"gte": 61235.0}}},
+		{{"speaker": map[string]any{"gte": "Ru", "lt": "Rv"}}, {"speaker": map[string]any{"gte": "Rv", "lt": "Rw"}}},
+		{{"id": "gone"}, {"id": "none"}},
+	} {
+		hit, miss := reply(pair[0]), reply(pair[1])
+		for _, p := range []*schemas.ResultPayload{hit, miss} {
+			if len(p.Results) != 0 || p.TotalCount != 0 || p.Explainability.Slicing.TotalDenied != 0 {
+				t.Errorf("%v: %d results of %d, %+v", pair, len(p.Results), p.TotalCount, p.Explainability.Slicing)
+			}
+		}
+		if diff := cmp.Diff(miss.Explainability.Warnings, hit.Explainability.Warnings); diff != "" {
+			t.Errorf("%v: warnings differ:\n%s", pair, diff)
+		}
+		if hit.Text != miss.Text {
+			t.Errorf("%v: texts differ:\n%s\n%s", pair, hit.Text, miss.Text)
+		}
+	}
+	if got := reply(map[string]any{"speaker": "Ben"}); got.TotalCount != 1 || len(got.Results) != 1 {
+		t.Errorf("what may be seen is found: %+v", got.Results)
+	}
+}
