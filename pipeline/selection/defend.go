@@ -137,7 +137,7 @@ func (d *Defence) apply(cs []candidate.Candidate, asked bool, now time.Time, see
 }
 
 // lookPart is how many texts a processor looks at before it takes more.
-const lookPart = 16
+const lookPart = 8
 
 // look reads the texts of the kept candidates, on all processors: this is most of the
 // work.
