@@ -3,9 +3,8 @@ package selection
 import (
 	"errors"
 	"fmt"
-	"runtime"
+	"iter"
 	"strings"
-	"sync"
 	"time"
 
 	"satchel/pipeline/candidate"
@@ -137,14 +136,19 @@ func (d *Defence) apply(cs []candidate.Candidate, asked bool, now time.Time, see
 	return warn(old, suspect, oldest)
 }
 
+// lookPart is how many texts a processor looks at before it takes more.
+const lookPart = 8
+
 // look reads the texts of the kept candidates, on all processors: this is most of the
 // work.
 func (d *Defence) look(cs []candidate.Candidate) []looked {
 	out := make([]looked, len(cs))
-	inParts(len(cs), func(from, to int) {
-		for i := from; i < to; i++ {
-			if cs[i].Kept() {
-				out[i] = d.looks.of(cs[i].Record.Content.Text(), d.read)
+	inParts(len(cs), lookPart, func(parts iter.Seq2[int, int]) {
+		for from, to := range parts {
+			for i := from; i < to; i++ {
+				if cs[i].Kept() {
+					out[i] = d.looks.of(cs[i].Record.Content.Text(), d.read)
+				}
 			}
 		}
 	})
@@ -161,19 +165,6 @@ func (d *Defence) read(text string) looked {
 		l.injected = d.classifier.Score(text)
 	}
 	return l
-}
-
-// inParts calls f for parts of n that together are the whole, one on each processor,
-// and returns when all have.
-func inParts(n int, f func(from, to int)) {
-	const least = 16 // fewer are not worth a goroutine
-	parts := max(1, min(runtime.GOMAXPROCS(0), n/least))
-	var wait sync.WaitGroup
-	for p := 1; p < parts; p++ {
-		wait.Go(func() { f(p*n/parts, (p+1)*n/parts) })
-	}
-	f(0, n/parts)
-	wait.Wait()
 }
 
 func warn(old, suspect int, oldest time.Time) []string {

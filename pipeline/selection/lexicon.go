@@ -4,13 +4,12 @@ import (
 	"hash/maphash"
 	"sync"
 
-	"satchel/pipeline/dot"
 	"satchel/schemas"
 )
 
 // WordVectors is what an embedder offers besides [embed.Embedder] when it can embed
 // a single word cheaply. dst is used when it is long enough. ReadsWords is the share of
-// a text, 0–1, whose words it knows.
+// a text, 0–1, whose words it knows. It MUST be safe for concurrent use.
 type WordVectors interface {
 	WordVector(dst []float32, word string) []float32
 	ReadsWords(text string) float64
@@ -37,10 +36,7 @@ type lexicon struct {
 	pages  [][]int8         // rows of pageWords words each
 	scales []float32
 	lists  wordLists
-	stamps []uint32 // by word: the reading it was last seen in
-	stamp  uint32
-	vector []float32
-	words  []int32 // of the item that is read
+	era    uint64 // counts resets
 
 	scratch sync.Pool // of *wordCloseness
 }
@@ -62,7 +58,8 @@ func (l *lexicon) forget() {
 func (l *lexicon) reset() {
 	l.ids = make(map[uint64]int32, 4096)
 	l.lists = newWordLists(listBytes)
-	l.pages, l.scales, l.stamps, l.stamp, l.words = nil, nil, nil, 0, nil
+	l.pages, l.scales = nil, nil
+	l.era++
 }
 
 // view is a consistent look at the lexicon: word rows and the words of items, in the
@@ -100,94 +97,67 @@ func (v *view) row(word int32) []int8 {
 
 // look returns the words of the query and of the records, embedding what is new.
 func (l *lexicon) look(tenant string, query []string, records []*schemas.Record) view {
-	v := view{docs: make([]doc, len(records)), query: make([]int32, len(query)), scratch: &l.scratch}
-	if l.cached(tenant, query, records, &v) {
-		return v
+	for {
+		v := view{docs: make([]doc, len(records)), query: make([]int32, len(query)), scratch: &l.scratch}
+		era, readers := l.read(tenant, query, records, &v)
+		if len(readers) == 0 || l.keep(era, tenant, records, readers, &v) {
+			return v
+		}
 	}
+}
+
+// read is readAll, and says in which era: word numbers hold until it ends.
+func (l *lexicon) read(tenant string, query []string, records []*schemas.Record, v *view) (era uint64, readers []*wordReader) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	readers = l.readAll(tenant, query, records, v)
+	l.show(v)
+	return l.era, readers
+}
+
+// keep takes over what was read and completes the view with it. It reports false, and does
+// nothing, when the era is another by now.
+func (l *lexicon) keep(era uint64, tenant string, records []*schemas.Record, readers []*wordReader, v *view) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.ids) > lexiconWords {
 		l.reset()
 	}
-	for i, w := range query {
-		v.query[i] = l.intern(w)
+	if l.era != era {
+		return false
 	}
-	for i, r := range records {
-		v.docs[i] = l.read(tenant, r)
-	}
-	l.show(&v)
-	return v
-}
-
-func (l *lexicon) show(v *view) { v.stride, v.pages, v.scales = l.stride, l.pages, l.scales }
-
-// cached fills the view from what is there and reports whether that was everything.
-func (l *lexicon) cached(tenant string, query []string, records []*schemas.Record, v *view) bool {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	for i, w := range query {
-		id, ok := l.ids[maphash.String(l.seed, w)]
-		if !ok {
-			return false
+	for _, r := range readers {
+		for i, key := range r.keys {
+			r.numbers = append(r.numbers, l.add(key, r.scales[i], r.rows[i]))
 		}
-		v.query[i] = id
-	}
-	lists := l.lists.tenants[tenant]
-	for i, r := range records {
-		d, ok := l.lists.get(lists, r.ID, r.Position)
-		if !ok {
-			return false
+		r.settle(r.words)
+		from := 0
+		for _, one := range r.readings {
+			of := records[one.at]
+			v.docs[one.at] = l.lists.put(tenant, of.ID, of.Position, one.length, r.words[from:one.end])
+			from = one.end
 		}
-		v.docs[i] = d
 	}
+	readers[0].settle(v.query)
 	l.show(v)
 	return true
 }
 
-func (l *lexicon) read(tenant string, r *schemas.Record) doc {
-	if d, ok := l.lists.get(l.lists.tenants[tenant], r.ID, r.Position); ok {
-		return d
-	}
-	words, length := l.words[:0], int32(0)
-	l.stamp++
-	eachWord(spoken(r), func(w string) {
-		length++
-		if len(words) >= docWords {
-			return
-		}
-		if id := l.intern(w); l.stamps[id] != l.stamp {
-			l.stamps[id] = l.stamp
-			words = append(words, id)
-		}
-	})
-	l.words = words
-	return l.lists.put(tenant, r.ID, r.Position, length, words)
-}
+func (l *lexicon) show(v *view) { v.stride, v.pages, v.scales = l.stride, l.pages, l.scales }
 
-// intern returns the number of a word. Rows that a view may see never change.
-func (l *lexicon) intern(w string) int32 {
-	key := maphash.String(l.seed, w)
+// add returns the number of a word, which is new as a rule. Rows that a view may see never
+// change.
+func (l *lexicon) add(key uint64, scale float32, row []int8) int32 {
 	if id, ok := l.ids[key]; ok {
 		return id
 	}
-	l.vector = l.source.WordVector(l.vector, w)
-	vector := l.vector
-	l.stride = (len(vector) + dot.Lane - 1) / dot.Lane * dot.Lane
+	l.stride = len(row)
 	id := int32(len(l.scales))
 	if id%pageWords == 0 {
 		l.pages = append(l.pages, make([]int8, pageWords*l.stride))
 	}
-	at := int(id) % pageWords * l.stride
-	l.stamps = append(l.stamps, 0)
-	l.scales = append(l.scales, dot.Quantise(l.pages[id/pageWords][at:at+l.stride], vector))
+	copy(l.pages[id/pageWords][int(id)%pageWords*l.stride:], row)
+	l.scales = append(l.scales, scale)
 	l.ids[key] = id
 	return id
-}
-
-// spoken is "speaker: text", what is indexed of an item.
-func spoken(r *schemas.Record) string {
-	if r.Speaker == "" {
-		return r.Content.Text()
-	}
-	return r.Speaker + ": " + r.Content.Text()
 }

@@ -5,6 +5,8 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 
 	"satchel/schemas"
@@ -112,14 +114,70 @@ func TestTheLexiconForgets(t *testing.T) {
 	if v := l.look("acme", nil, r); len(v.docs[0].words) != 5 || len(l.ids) != 5 {
 		t.Fatalf("%d words of %d", len(v.docs[0].words), len(l.ids))
 	}
-	if v := (view{docs: make([]doc, 1)}); !l.cached("acme", nil, r, &v) || l.cached("other", nil, r, &v) {
+	if v := (view{docs: make([]doc, 1)}); l.readAll("acme", nil, r, &v) != nil || l.readAll("other", nil, r, &v) == nil {
 		t.Error("the words are not kept, or for another tenant, too")
 	}
 	r[0] = recordOf("a", 90, "Something else")
 	if v := l.look("acme", nil, r); len(v.docs[0].words) != 2 {
 		t.Errorf("a replaced item has %d words", len(v.docs[0].words))
 	}
-	if l.forget(); len(l.ids) != 0 || len(l.lists.tenants) != 0 || l.pages != nil || len(l.words) != 0 {
+	if l.forget(); len(l.ids) != 0 || len(l.lists.tenants) != 0 || l.pages != nil {
 		t.Error("something was not forgotten")
 	}
+}
+
+// Whoever looks while others do and while all is forgotten gets what a lexicon of its own says,
+// also of an item with more words than count.
+func TestLooksAtOnce(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(4, 6))
+	var records []*schemas.Record
+	for i := range 80 {
+		n := r.IntN(60)
+		if i%40 == 0 {
+			n = 4 * docWords
+		}
+		var text strings.Builder
+		for range n {
+			fmt.Fprintf(&text, "Word%d ", r.IntN(3000))
+		}
+		records = append(records, recordOf(fmt.Sprint(i), 1, text.String()))
+		records[i].Speaker = "Ana"
+	}
+	query := []string{"ana", "word1", "word2", "nobody's"}
+	df := []float64{20, 3, 0, 0}
+	sims := func(l *lexicon) []float64 {
+		v := l.look("acme", query, records)
+		return maxSim(&v, df, 80)
+	}
+	want := sims(newLexicon(letterVectors{}))
+	for i, record := range records { // one by one, as the words are counted here
+		distinct := map[string]bool{}
+		ws := words("Ana: " + record.Content.Text())
+		for _, w := range ws {
+			distinct[w] = true
+		}
+		v := newLexicon(letterVectors{}).look("acme", nil, records[i:i+1])
+		if d := v.docs[0]; len(d.words) != min(docWords, len(distinct)) || int(d.length) != len(ws) {
+			t.Fatalf("item %d has %d words of %d, want %d of %d", i, len(d.words), d.length, min(docWords, len(distinct)), len(ws))
+		}
+	}
+	l := newLexicon(letterVectors{})
+	var wait sync.WaitGroup
+	for range 4 {
+		wait.Go(func() {
+			for range 8 {
+				if got := sims(l); !slices.Equal(got, want) {
+					t.Error("the closeness differs")
+				}
+			}
+		})
+	}
+	wait.Go(func() {
+		for range 8 {
+			sims(l)
+			l.forget()
+		}
+	})
+	wait.Wait()
 }

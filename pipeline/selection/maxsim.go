@@ -1,6 +1,7 @@
 package selection
 
 import (
+	"iter"
 	"math"
 	"slices"
 
@@ -27,21 +28,20 @@ func maxSim(v *view, df []float64, n float64) []float64 {
 	if nq == 0 || v.stride == 0 || len(v.docs) == 0 {
 		return out
 	}
-	close := v.take()
-	defer v.give(close)
-	close.fill(v)
-	close.best = zeroed(close.best, len(v.docs)*nq)
-	best := close.best
-	total := 0.0
-	for i, d := range v.docs {
-		row := best[i*nq : (i+1)*nq]
-		for _, w := range d.words {
-			if at := close.at[w]; at > 0 {
-				for q, c := range close.row(at) {
-					row[q] = max(row[q], c)
-				}
+	best := make([]float32, len(v.docs)*nq)
+	inParts(len(v.docs), docsPart, func(parts iter.Seq2[int, int]) {
+		close := v.take()
+		defer v.give(close)
+		close.reset(v)
+		for from, to := range parts {
+			close.fill(v, v.docs[from:to])
+			for i := from; i < to; i++ {
+				close.most(best[i*nq:(i+1)*nq], v.docs[i])
 			}
 		}
+	})
+	total := 0.0
+	for _, d := range v.docs {
 		total += float64(d.length)
 	}
 	idf := softIDF(best, df, n, nq)
@@ -72,13 +72,15 @@ func softIDF(best []float32, df []float64, n float64, nq int) []float64 {
 	return idf
 }
 
+// docsPart is how many records a processor compares before it takes more.
+const docsPart = 25
+
 // wordCloseness holds how close words are to every query word. It is used again from
 // query to query.
 type wordCloseness struct {
 	at    []int32   // word → place in sims, from 1; distant for one close to none, 0 for one of no record
 	words []int32   // of the records
 	sims  []float32 // by place, then query word
-	best  []float32 // by record, then query word
 	nq    int
 
 	rows  [wordBlock * 512]int8
@@ -96,6 +98,18 @@ const wordBlock = 32
 // row is the closeness of the word at a place to each word of the query.
 func (c *wordCloseness) row(at int32) []float32 {
 	return c.sims[int(at-1)*c.nq : int(at)*c.nq]
+}
+
+// most sets row to how close the words of a record come to each word of the query.
+func (c *wordCloseness) most(row []float32, d doc) {
+	clear(row)
+	for _, w := range d.words {
+		if at := c.at[w]; at > 0 {
+			for q, cos := range c.row(at) {
+				row[q] = max(row[q], cos)
+			}
+		}
+	}
 }
 
 // set notes that a word is close to a word of the query.
@@ -120,12 +134,19 @@ func (c *wordCloseness) reset(v *view) {
 	if n := len(v.scales); n > len(c.at) {
 		c.at = make([]int32, n+n/4)
 	}
+	c.query = zeroed(c.query, c.nq*v.stride)
+	for q, qw := range v.query {
+		for i, x := range v.row(qw) {
+			c.query[q*v.stride+i] = int16(x)
+		}
+	}
 }
 
-// fill compares each word of the records once with each word of the query.
-func (c *wordCloseness) fill(v *view) {
-	c.reset(v)
-	for _, d := range v.docs {
+// fill compares each word of the records that it was not given since reset with each word
+// of the query.
+func (c *wordCloseness) fill(v *view, docs []doc) {
+	known := len(c.words)
+	for _, d := range docs {
 		for _, w := range d.words {
 			if c.at[w] == 0 {
 				c.words = append(c.words, w)
@@ -133,18 +154,12 @@ func (c *wordCloseness) fill(v *view) {
 			}
 		}
 	}
-	c.query = zeroed(c.query, c.nq*v.stride)
-	for q, qw := range v.query {
-		for i, x := range v.row(qw) {
-			c.query[q*v.stride+i] = int16(x)
-		}
-	}
 	block := max(4, min(wordBlock, len(c.rows)/v.stride&^3))
 	rows := c.rows[:]
 	if len(rows) < block*v.stride {
 		rows = make([]int8, block*v.stride)
 	}
-	for from := 0; from < len(c.words); from += block {
+	for from := known; from < len(c.words); from += block {
 		c.compare(v, c.words[from:min(from+block, len(c.words))], rows)
 	}
 }

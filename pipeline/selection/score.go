@@ -271,7 +271,10 @@ func (s *Selector) closeWords(ctx context.Context, sc scope.Scope, a *analysis, 
 func (c *channel) rankBy(p *pool, of []int32) {
 	by := slices.Clone(of)
 	slices.SortFunc(by, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(c.raw[b], c.raw[a]), cmp.Compare(p.ids[a], p.ids[b]))
+		if c := cmp.Compare(c.raw[b], c.raw[a]); c != 0 {
+			return c
+		}
+		return cmp.Compare(p.ids[a], p.ids[b])
 	})
 	for rank, i := range by {
 		c.rank[i] = int32(rank + 1)
@@ -306,7 +309,10 @@ func (s *Selector) candidates(a *analysis, p *pool, order []int32, profile *Prof
 	}
 	if !profile.byRelevance() {
 		slices.SortStableFunc(all, func(x, y scored) int {
-			return cmp.Or(cmp.Compare(y.score, x.score), cmp.Compare(p.ids[x.at], p.ids[y.at]))
+			if c := cmp.Compare(y.score, x.score); c != 0 {
+				return c
+			}
+			return cmp.Compare(p.ids[x.at], p.ids[y.at])
 		})
 	}
 	out := make([]candidate.Candidate, min(len(all), a.Limit))
