@@ -177,3 +177,32 @@ func BenchmarkScore(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkCold searches 100,000 items that nothing has in its cache.
+func BenchmarkCold(b *testing.B) {
+	s, err := scope.System("bench")
+	if err != nil {
+		b.Fatal(err)
+	}
+	x, rng := open(b, inproc.Config{ParallelFrom: -1}), rand.New(rand.NewPCG(1, 1))
+	for i := range 100_000 {
+		if err := x.Apply(b.Context(), s, []vector.Change{{Position: int64(i + 1), Put: &vector.Doc{
+			ID: fmt.Sprintf("item-%09d", i), Facets: schemas.Facets{Session: fmt.Sprint("s", i/50), Trust: rng.Float64()},
+			Chunks: []vector.Chunk{{Vector: randomVector(rng)}},
+		}}}, int64(i+1)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	q := vector.Query{Vector: randomVector(rng), Limit: 100, Filter: schemas.MatchAll()}
+	other := make([]byte, 64<<20)
+	for b.Loop() {
+		b.StopTimer()
+		for i := 0; i < len(other); i += 64 {
+			other[i]++
+		}
+		b.StartTimer()
+		if _, err := x.Search(b.Context(), s, q); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
