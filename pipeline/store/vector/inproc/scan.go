@@ -11,7 +11,7 @@ import (
 
 // block is how many rows the kernel is given at once: as many as it fetches ahead at 256
 // dimensions, so that the next block comes in while this one's items are counted.
-const block = 16
+const block = 64
 
 // view is what a reader sees of one axis: it stays as it is, but for items that are
 // removed meanwhile.

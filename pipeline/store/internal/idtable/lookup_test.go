@@ -3,13 +3,40 @@ package idtable
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
+// Ids whose hashes share the upper half are told apart by their text.
+func TestLookupAllOfEqualHashes(t *testing.T) {
+	t.Parallel()
+	tab := New(0)
+	tab.Intern("other")
+	tab.Intern("id")
+	h := tab.hash("id", false, nil)
+	clear(tab.slots)
+	tab.place(h, 0) // as if the first id had the hash of the second
+	tab.place(h, 1)
+	ords := make([]uint32, 2)
+	if tab.LookupAll([]string{"id", "nobody"}, ords); !slices.Equal(ords, []uint32{1, None}) {
+		t.Errorf("got %v", ords)
+	}
+}
+
+func TestLookupAllInAnEmptyTable(t *testing.T) {
+	t.Parallel()
+	for _, tab := range []*Table{New(0), New(9)} {
+		ords := []uint32{7, 7}
+		if tab.LookupAll([]string{"a", ""}, ords); !slices.Equal(ords, []uint32{None, None}) {
+			t.Errorf("got %v", ords)
+		}
+	}
+}
+
 func BenchmarkLookupAll(b *testing.B) {
-	trash := make([]byte, 64<<20)
+	other := make([]byte, 64<<20)
 	for _, form := range []string{"uuid", "text"} {
-		tab, ids := benchTable(100_000)
+		tab, ids := benchTable(100_000) // nothing of it is in the cache
 		if form == "text" {
 			tab = New(0)
 			for i := range ids {
@@ -27,8 +54,8 @@ func BenchmarkLookupAll(b *testing.B) {
 		cold := func(b *testing.B, f func()) {
 			for b.Loop() {
 				b.StopTimer()
-				for i := 0; i < len(trash); i += 64 {
-					trash[i]++
+				for i := 0; i < len(other); i += 64 {
+					other[i]++
 				}
 				pick()
 				b.StartTimer()
