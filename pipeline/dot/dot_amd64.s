@@ -26,7 +26,7 @@ rows4:
 
 lane16:
 	// 64 bytes of the four rows are used up in four rounds; each fetches as many ahead.
-	PREFETCHT0 4096(R11)
+	PREFETCHT0 16384(R11)
 	ADDQ      $64, R11
 	VMOVDQU   (SI)(AX*2), Y4
 	VPMOVSXBW (DI)(AX*1), Y5
@@ -110,8 +110,8 @@ rows4:
 
 lane32:
 	// 128 bytes of the four rows are used up in each round, which fetches as many ahead.
-	PREFETCHT0 4096(R11)
-	PREFETCHT0 4160(R11)
+	PREFETCHT0 16384(R11)
+	PREFETCHT0 16448(R11)
 	ADDQ       $128, R11
 	VMOVDQU16  (SI)(AX*2), Z4
 	VPMOVSXBW  (DI)(AX*1), Z5

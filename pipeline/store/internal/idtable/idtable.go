@@ -10,7 +10,7 @@
 // id that was deleted and comes back gets a new one. The text of a deleted id is wiped.
 //
 // A table is not locked: callers serialise writers (Intern, Delete) against everything
-// else; Lookup, ID, Len, Live, Bytes and AppendTo may run concurrently with each other.
+// else; Lookup, LookupAll, ID, Len, Live, Bytes and AppendTo may run concurrently with each other.
 // Stores and their drivers may import it.
 package idtable
 

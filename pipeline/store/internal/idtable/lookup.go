@@ -16,7 +16,7 @@ type lane struct {
 
 // LookupAll sets ords[i] to the ordinal of ids[i], as Lookup does, or to None when it is
 // not there; ords MUST be as long as ids. What the ids wait for in memory they wait for
-// together, so that many cost a third of as many calls of Lookup in a table that is not
+// together, so that many cost a quarter of as many calls of Lookup in a table that is not
 // in the cache.
 func (t *Table) LookupAll(ids []string, ords []uint32) {
 	ords = ords[:len(ids)]
