@@ -13,7 +13,7 @@ TEXT ·dotAVX2(SB), NOSPLIT, $0-40
 
 rows4:
 	CMPQ CX, $4
-	JLT  done
+	JLT  rows1
 	LEAQ (DI)(DX*1), R8
 	LEAQ (R8)(DX*1), R9
 	LEAQ (R9)(DX*1), R10
@@ -26,7 +26,7 @@ rows4:
 
 lane16:
 	// 64 bytes of the four rows are used up in four rounds; each fetches as many ahead.
-	PREFETCHT0 4096(R11)
+	PREFETCHT0 16384(R11)
 	ADDQ      $64, R11
 	VMOVDQU   (SI)(AX*2), Y4
 	VPMOVSXBW (DI)(AX*1), Y5
@@ -56,6 +56,31 @@ lane16:
 	SUBQ         $4, CX
 	JMP          rows4
 
+rows1:
+	// What is left goes a row at a time.
+	TESTQ CX, CX
+	JZ    done
+	VPXOR Y0, Y0, Y0
+	XORQ  AX, AX
+
+lane1:
+	VPMOVSXBW (DI)(AX*1), Y5
+	VPMADDWD  (SI)(AX*2), Y5, Y5
+	VPADDD    Y5, Y0, Y0
+	ADDQ      $16, AX
+	CMPQ      AX, DX
+	JLT       lane1
+
+	VEXTRACTI128 $1, Y0, X1
+	VPADDD       X1, X0, X0
+	VPHADDD      X0, X0, X0
+	VPHADDD      X0, X0, X0
+	VMOVD        X0, (BX)
+	ADDQ         $4, BX
+	ADDQ         DX, DI
+	DECQ         CX
+	JMP          rows1
+
 done:
 	VZEROUPPER
 	RET
@@ -72,7 +97,7 @@ TEXT ·dotVNNI(SB), NOSPLIT, $0-40
 
 rows4:
 	CMPQ CX, $4
-	JLT  done
+	JLT  rows1
 	LEAQ (DI)(DX*1), R8
 	LEAQ (R8)(DX*1), R9
 	LEAQ (R9)(DX*1), R10
@@ -85,8 +110,8 @@ rows4:
 
 lane32:
 	// 128 bytes of the four rows are used up in each round, which fetches as many ahead.
-	PREFETCHT0 4096(R11)
-	PREFETCHT0 4160(R11)
+	PREFETCHT0 16384(R11)
+	PREFETCHT0 16448(R11)
 	ADDQ       $128, R11
 	VMOVDQU16  (SI)(AX*2), Z4
 	VPMOVSXBW  (DI)(AX*1), Z5
@@ -120,6 +145,45 @@ lane32:
 	SUBQ          $4, CX
 	JMP           rows4
 
+rows1:
+	// What is left goes a row at a time.
+	TESTQ  CX, CX
+	JZ     done
+	VPXORD Z0, Z0, Z0
+	XORQ   AX, AX
+
+lane1:
+	VPMOVSXBW (DI)(AX*1), Z5
+	VPDPWSSD  (SI)(AX*2), Z5, Z0
+	ADDQ      $32, AX
+	CMPQ      AX, DX
+	JLT       lane1
+
+	VEXTRACTI64X4 $1, Z0, Y5
+	VPADDD        Y5, Y0, Y0
+	VEXTRACTI128  $1, Y0, X1
+	VPADDD        X1, X0, X0
+	VPHADDD       X0, X0, X0
+	VPHADDD       X0, X0, X0
+	VMOVD         X0, (BX)
+	ADDQ          $4, BX
+	ADDQ          DX, DI
+	DECQ          CX
+	JMP           rows1
+
 done:
 	VZEROUPPER
+	RET
+
+// func fetch(row *int8, n int)
+TEXT ·fetch(SB), NOSPLIT, $0-16
+	MOVQ row+0(FP), SI
+	MOVQ n+8(FP), CX
+	ADDQ SI, CX
+
+line:
+	PREFETCHT0 (SI)
+	ADDQ       $64, SI
+	CMPQ       SI, CX
+	JLT        line
 	RET

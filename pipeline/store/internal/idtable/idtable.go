@@ -10,7 +10,7 @@
 // id that was deleted and comes back gets a new one. The text of a deleted id is wiped.
 //
 // A table is not locked: callers serialise writers (Intern, Delete) against everything
-// else; Lookup, ID, Len, Live, Bytes and AppendTo may run concurrently with each other.
+// else; Lookup, LookupAll, ID, Len, Live, Bytes and AppendTo may run concurrently with each other.
 // Stores and their drivers may import it.
 package idtable
 
@@ -207,12 +207,16 @@ func (t *Table) find(h uint64, id string, packed bool, buf *[16]byte) (uint32, b
 		if slot>>32 != h>>32 || slot == deleted {
 			continue
 		}
-		ord := uint32(slot) - 1
-		key, p := t.key(ord)
-		if p == packed && (packed && string(key) == string(buf[:]) || !packed && string(key) == id) {
+		if ord := uint32(slot) - 1; t.is(ord, id, packed, buf) {
 			return ord, true
 		}
 	}
+}
+
+// is reports whether id is that of ord; buf holds its bytes when it is packed.
+func (t *Table) is(ord uint32, id string, packed bool, buf *[16]byte) bool {
+	key, p := t.key(ord)
+	return p == packed && (packed && string(key) == string(buf[:]) || !packed && string(key) == id)
 }
 
 // place puts ord into the first free slot of h.

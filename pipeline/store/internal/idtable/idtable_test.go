@@ -83,9 +83,18 @@ func TestModel(t *testing.T) {
 						t.Fatalf("id %d: got %q, want %q", ord, got, text)
 					}
 				}
+				all := []string{"", "z", "0198c0de-0000-7000-8000-ffffffffffff"}
 				for id, want := range model {
 					if ord, ok := tab.Lookup(id); !ok || ord != want {
 						t.Fatalf("lookup %q: got %d %v, want %d", id, ord, ok, want)
+					}
+					all = append(all, id)
+				}
+				ords := make([]uint32, len(all))
+				tab.LookupAll(all, ords)
+				for i, id := range all {
+					if want, known := model[id]; known && ords[i] != want || !known && ords[i] != None {
+						t.Fatalf("lookup of %q among %d: got %d, want %d %v", id, len(all), ords[i], want, known)
 					}
 				}
 			},

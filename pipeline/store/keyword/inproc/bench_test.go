@@ -178,3 +178,35 @@ func BenchmarkApply(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.N)*10_000/b.Elapsed().Seconds(), "docs/s")
 }
+
+// BenchmarkScore scores 600 of 100,000 documents that nothing has in its cache.
+func BenchmarkScore(b *testing.B) {
+	s, err := scope.System("bench")
+	if err != nil {
+		b.Fatal(err)
+	}
+	x, err := inproc.Open(inproc.Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	c := newCorpus(1)
+	changes := c.changes(1, 100_000)
+	if err := x.Apply(b.Context(), s, changes, 100_000); err != nil {
+		b.Fatal(err)
+	}
+	q := keyword.Query{Text: c.terms(), Filter: schemas.MatchAll()}
+	some, other := make([]string, 600), make([]byte, 64<<20)
+	for b.Loop() {
+		b.StopTimer()
+		for i := range some {
+			some[i] = changes[c.rng.IntN(len(changes))].Put.ID
+		}
+		for i := 0; i < len(other); i += 64 {
+			other[i]++
+		}
+		b.StartTimer()
+		if _, err := x.Score(b.Context(), s, q, some); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -57,9 +57,12 @@ func appendCounts(b []byte, counts []count) []byte {
 	return b
 }
 
+// at returns the bytes of the counts stored at ref, and what follows them.
+func (f *forward) at(ref uint64) []byte { return f.pages[ref>>32][uint32(ref):] }
+
 // get appends the counts stored at ref to dst.
 func (f *forward) get(dst []count, ref uint64) []count {
-	page := f.pages[ref>>32][uint32(ref):]
+	page := f.at(ref)
 	n, i := uvarint64(page, 0)
 	term := uint32(0)
 	for range n {

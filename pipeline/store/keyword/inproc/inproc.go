@@ -208,11 +208,7 @@ func (x *Index) Score(ctx context.Context, s scope.Scope, q keyword.Query, ids [
 	r.lock.RLock()
 	defer r.lock.RUnlock()
 	p := r.prepare(&x.cfg, q.Text, []schemas.Filter{q.Filter}, sc)
-	out := make([]float64, len(ids))
-	for i, id := range ids {
-		out[i] = r.score(&p, id, sc)
-	}
-	return out, nil
+	return r.score(&p, ids, sc), nil
 }
 
 // Digest returns the SHA-256 of the tenant's documents: see state.digest for its preimage.

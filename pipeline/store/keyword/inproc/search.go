@@ -44,7 +44,6 @@ type scratch struct {
 	heaps    [profile.MaxFilters][]candidate
 	table    [tableTF * tableLen]float64
 	tableAvg float64 // the average length that table is for
-	counts   []count
 	shares   [maxQueryTerms]float64
 	seen     map[uint32]int
 }
@@ -289,27 +288,83 @@ func (s *state) countPassing(masks []uint8) (n [profile.MaxFilters]int) {
 	return n
 }
 
-// score returns what search gives the document with id, 0 when it is absent or hidden.
-func (s *state) score(p *plan, id string, sc *scratch) float64 {
-	doc, ok := s.ids.Lookup(id)
-	if !ok || p.masks[s.profiles[doc]] == 0 {
-		return 0
+// together is how many documents are scored at once: about as many as a core can wait for
+// memory for.
+const together = 32
+
+// score returns what search gives the documents with ids, 0 for one that is absent or
+// hidden. It takes one step for several documents before the next, so that what they wait
+// for in memory they wait for together.
+func (s *state) score(p *plan, ids []string, sc *scratch) []float64 {
+	scores, docs := make([]float64, len(ids)), make([]uint32, len(ids))
+	if len(p.terms) == 0 {
+		return scores
 	}
-	sc.counts = s.forward.get(sc.counts[:0], s.refs[doc])
-	shares := sc.shares[:len(p.terms)]
+	s.ids.LookupAll(ids, docs) // idtable.None is gone
+	var rows [together]forwardRow
+	for from := 0; from < len(docs); from += together {
+		some := docs[from:min(from+together, len(docs))]
+		for i, doc := range some {
+			if doc != gone && p.masks[s.profiles[doc]] == 0 {
+				some[i] = gone
+			}
+		}
+		for i, doc := range some {
+			if doc != gone {
+				rows[i] = forwardRow{ref: s.refs[doc], length: s.lens[doc]}
+			}
+		}
+		for i, doc := range some {
+			if doc != gone {
+				rows[i].counts = s.forward.at(rows[i].ref)
+				rows[i].first = rows[i].counts[0]
+			}
+		}
+		for i, doc := range some {
+			if doc != gone {
+				scores[from+i] = p.score(&rows[i], sc.shares[:len(p.terms)])
+			}
+		}
+	}
+	return scores
+}
+
+// forwardRow is a document that is being scored.
+type forwardRow struct {
+	ref    uint64
+	length uint32
+	first  byte   // of counts: read only to have it fetched
+	counts []byte // as forward keeps them, and what follows
+}
+
+// score adds up the shares of the plan's terms in the order of the plan.
+func (p *plan) score(doc *forwardRow, shares []float64) float64 {
 	clear(shares)
-	next := 0
-	for _, c := range sc.counts {
-		for next < len(p.byNumber) && p.terms[p.byNumber[next]].term < c.term {
-			next++
+	b, term, rest := doc.counts, uint32(0), p.byNumber
+	want := p.terms[rest[0]].term
+	n, i := uvarint64(b, 0)
+	for range n {
+		var step uint64
+		step, i = uvarint64(b, i)
+		term += uint32(step >> 1)
+		tf := uint64(1)
+		if step&1 == 1 {
+			tf, i = uvarint64(b, i)
 		}
-		if next == len(p.byNumber) {
-			break
+		for want < term {
+			if rest = rest[1:]; len(rest) == 0 {
+				return sum(shares)
+			}
+			want = p.terms[rest[0]].term
 		}
-		if at := p.byNumber[next]; p.terms[at].term == c.term {
-			shares[at] = float64(p.terms[at].weight * p.saturation(c.tf, s.lens[doc]))
+		if want == term {
+			shares[rest[0]] = float64(p.terms[rest[0]].weight * p.saturation(uint32(tf), doc.length))
 		}
 	}
+	return sum(shares)
+}
+
+func sum(shares []float64) float64 {
 	total := 0.0
 	for _, v := range shares {
 		total += v

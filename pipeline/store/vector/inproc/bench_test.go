@@ -138,3 +138,71 @@ func BenchmarkSearch(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkScore scores 600 of 100,000 items that nothing has in its cache.
+func BenchmarkScore(b *testing.B) {
+	for _, chunks := range []int{1, 3} {
+		b.Run(fmt.Sprint(chunks), func(b *testing.B) {
+			s, err := scope.System("bench")
+			if err != nil {
+				b.Fatal(err)
+			}
+			x, rng := open(b, inproc.Config{}), rand.New(rand.NewPCG(1, 1))
+			ids := make([]string, 100_000)
+			for i := range ids {
+				doc := &vector.Doc{ID: fmt.Sprintf("item-%09d", i), Facets: schemas.Facets{Session: fmt.Sprint("s", i/50)}}
+				for range 1 + rng.IntN(chunks) {
+					doc.Chunks = append(doc.Chunks, vector.Chunk{Vector: randomVector(rng)})
+				}
+				ids[i] = doc.ID
+				if err := x.Apply(b.Context(), s, []vector.Change{{Position: int64(i + 1), Put: doc}}, int64(i+1)); err != nil {
+					b.Fatal(err)
+				}
+			}
+			q := vector.Query{Vector: randomVector(rng), Limit: 100, Filter: schemas.MatchAll()}
+			some, other := make([]string, 600), make([]byte, 64<<20)
+			for b.Loop() {
+				b.StopTimer()
+				for i := range some {
+					some[i] = ids[rng.IntN(len(ids))]
+				}
+				for i := 0; i < len(other); i += 64 {
+					other[i]++
+				}
+				b.StartTimer()
+				if _, err := x.Score(b.Context(), s, q, some); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkCold searches 100,000 items that nothing has in its cache.
+func BenchmarkCold(b *testing.B) {
+	s, err := scope.System("bench")
+	if err != nil {
+		b.Fatal(err)
+	}
+	x, rng := open(b, inproc.Config{ParallelFrom: -1}), rand.New(rand.NewPCG(1, 1))
+	for i := range 100_000 {
+		if err := x.Apply(b.Context(), s, []vector.Change{{Position: int64(i + 1), Put: &vector.Doc{
+			ID: fmt.Sprintf("item-%09d", i), Facets: schemas.Facets{Session: fmt.Sprint("s", i/50), Trust: rng.Float64()},
+			Chunks: []vector.Chunk{{Vector: randomVector(rng)}},
+		}}}, int64(i+1)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	q := vector.Query{Vector: randomVector(rng), Limit: 100, Filter: schemas.MatchAll()}
+	other := make([]byte, 64<<20)
+	for b.Loop() {
+		b.StopTimer()
+		for i := 0; i < len(other); i += 64 {
+			other[i]++
+		}
+		b.StartTimer()
+		if _, err := x.Search(b.Context(), s, q); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

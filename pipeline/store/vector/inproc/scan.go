@@ -11,7 +11,7 @@ import (
 
 // block is how many rows the kernel is given at once: as many as it fetches ahead at 256
 // dimensions, so that the next block comes in while this one's items are counted.
-const block = 16
+const block = 64
 
 // view is what a reader sees of one axis: it stays as it is, but for items that are
 // removed meanwhile.
@@ -106,7 +106,7 @@ func (s *scan) take(items []uint32, scales []float32, dots []int32, at int) {
 		if u.mask != 0 {
 			m.add(u.score)
 			if u.score >= floor {
-				b.offer(&u)
+				b.offer(u)
 				floor = b.floor
 			}
 		}
@@ -152,13 +152,13 @@ func (s *scan) settle(u underway) {
 		b := &s.best[bits.TrailingZeros8(m)]
 		b.moments.add(u.score)
 		if u.score >= b.floor {
-			b.offer(&u)
+			b.offer(u)
 		}
 	}
 }
 
 // offer gives an item to the top; one below the floor changes nothing there.
-func (b *best) offer(u *underway) {
+func (b *best) offer(u underway) {
 	b.top.offer(candidate{item: u.item, row: uint32(u.row), score: u.score})
 	b.rise()
 }
@@ -177,9 +177,9 @@ func (b *best) rise() {
 
 // moments sums scores in fixed point, so that neither order nor partition matters.
 type moments struct {
-	n       int64
-	sum     int64
-	squares [2]uint64 // high, low
+	n         int64
+	sum       int64
+	high, low uint64 // of the sum of squares
 }
 
 // unit is 1 in fixed point; scores are within ±1, give or take a rounding.
@@ -190,16 +190,16 @@ func (m *moments) add(score float64) {
 	m.n++
 	m.sum += x
 	var carry uint64
-	m.squares[1], carry = bits.Add64(m.squares[1], uint64(x*x), 0)
-	m.squares[0] += carry
+	m.low, carry = bits.Add64(m.low, uint64(x*x), 0)
+	m.high += carry
 }
 
 func (m *moments) merge(o *moments) {
 	m.n += o.n
 	m.sum += o.sum
 	var carry uint64
-	m.squares[1], carry = bits.Add64(m.squares[1], o.squares[1], 0)
-	m.squares[0] += o.squares[0] + carry
+	m.low, carry = bits.Add64(m.low, o.low, 0)
+	m.high += o.high + carry
 }
 
 // result returns the mean and the standard deviation of the population.
@@ -208,8 +208,8 @@ func (m *moments) result() (mean, sd float64) {
 		return 0, 0
 	}
 	n, sum := big.NewInt(m.n), big.NewInt(m.sum)
-	v := new(big.Int).SetUint64(m.squares[0])
-	v.Lsh(v, 64).Or(v, new(big.Int).SetUint64(m.squares[1]))
+	v := new(big.Int).SetUint64(m.high)
+	v.Lsh(v, 64).Or(v, new(big.Int).SetUint64(m.low))
 	v.Mul(v, n).Sub(v, sum.Mul(sum, sum)) // n²·unit²·variance, exact
 	variance, _ := new(big.Float).SetInt(v).Float64()
 	return float64(m.sum) / float64(m.n) / unit, math.Sqrt(variance) / float64(m.n) / unit

@@ -156,43 +156,82 @@ func (t *tenant) score(q *vector.Query, ids []string) []float64 {
 	t.lock.RLock()
 	stride, v := t.stride, t.view(q, []schemas.Filter{q.Filter})
 	items := make([]uint32, len(ids))
-	for i, id := range ids {
-		ord, ok := t.ids.Lookup(id)
-		if items[i] = ord; !ok {
-			items[i] = gone
-		}
-	}
+	t.ids.LookupAll(ids, items) // idtable.None is gone
 	t.lock.RUnlock()
-	query, scale := dot.QuantiseQuery(q.Vector, stride)
+	ask := question{}
+	ask.query, ask.scale = dot.QuantiseQuery(q.Vector, stride)
 	scores := make([]float64, len(ids))
-	for i, item := range items {
-		if item == gone || scale == 0 || !v.passes(item) {
-			continue
-		}
-		best, found := 0.0, false
-		for n := firstRow(v.pages, v.rows, item); n < v.rows; n++ {
-			page, at := v.pages[n/pageSize], n%pageSize
-			if page.items[at] != item {
-				break
-			}
-			if c := cosine(rowDot(query, page, at, min(pageSize-at, v.rows-n)), page.scales[at], scale); !found || c > best {
-				best, found = c, true
-			}
-		}
-		scores[i] = best
+	if ask.scale == 0 {
+		return scores
+	}
+	for from := 0; from < len(ids); from += together {
+		to := min(from+together, len(ids))
+		v.score(&ask, items[from:to], scores[from:to])
 	}
 	return scores
 }
 
-// rowDot returns the dot product of the query and row at of a page, of which left rows
-// from it on may be read. The kernel takes four rows at a time; one alone costs more.
-func rowDot(query []int16, page *rowPage, at, left int) int32 {
-	var dots [4]int32
-	n := 1
-	if left >= len(dots) {
-		n = len(dots)
+// together is how many items are scored at once: about as many as a core can wait for
+// memory for.
+const together = 32
+
+// score sets the scores of the items that are not gone, that the filter lets through and
+// that have rows. It takes one step for all of them before the next, so that what they
+// wait for in memory they wait for together.
+func (v *view) score(ask *question, items []uint32, scores []float64) {
+	var rows [together]int
+	var dots [together]int32
+	stride := len(ask.query)
+	for i, item := range items {
+		if item != gone && !v.passes(item) {
+			items[i] = gone
+		}
 	}
-	stride := len(query)
-	dot.Rows(query, page.vectors[at*stride:(at+n)*stride], dots[:n])
-	return dots[0]
+	for i, item := range items {
+		if item == gone {
+			continue
+		}
+		rows[i] = firstRow(v.pages, v.rows, item)
+		if page, at := v.row(rows[i]); page == nil || page.items[at] != item {
+			items[i] = gone
+		} else {
+			dot.Fetch(page.vectors[at*stride : (at+1)*stride])
+		}
+	}
+	for i, item := range items {
+		if item != gone {
+			page, at := v.row(rows[i])
+			dot.Rows(ask.query, page.vectors[at*stride:(at+1)*stride], dots[i:i+1])
+		}
+	}
+	for i, item := range items {
+		if item != gone {
+			page, at := v.row(rows[i])
+			scores[i] = v.best(ask, item, rows[i]+1, cosine(dots[i], page.scales[at], ask.scale))
+		}
+	}
+}
+
+// row returns the page of row n and where in it the row is, no page beyond the last row.
+func (v *view) row(n int) (page *rowPage, at int) {
+	if n >= v.rows {
+		return nil, 0
+	}
+	return v.pages[n/pageSize], n % pageSize
+}
+
+// best is the best of a score and those of the item's rows from n on.
+func (v *view) best(ask *question, item uint32, n int, score float64) float64 {
+	stride := len(ask.query)
+	for ; ; n++ {
+		page, at := v.row(n)
+		if page == nil || page.items[at] != item {
+			return score
+		}
+		var dots [1]int32
+		dot.Rows(ask.query, page.vectors[at*stride:(at+1)*stride], dots[:])
+		if c := cosine(dots[0], page.scales[at], ask.scale); c > score {
+			score = c
+		}
+	}
 }

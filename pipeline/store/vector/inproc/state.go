@@ -165,8 +165,53 @@ func (c *chunk) span() schemas.Span { return schemas.Span{Start: int(c.start), E
 // first returns the first row of a that belongs to item ord or a later one.
 func (a *axis) first(ord uint32) int { return firstRow(a.pages, a.rows, ord) }
 
+// firstRow is axis.first.
 func firstRow(pages []*rowPage, rows int, ord uint32) int {
-	return sort.Search(rows, func(n int) bool { return pages[n/pageSize].items[n%pageSize] >= ord })
+	full := (rows + pageSize - 1) / pageSize
+	n := sort.Search(full, func(n int) bool { return pages[n].items[0] >= ord }) - 1
+	if n < 0 {
+		return 0
+	}
+	return n*pageSize + firstOf(pages[n].items[:min(pageSize, rows-n*pageSize)], ord)
+}
+
+// firstOf returns the first place in items that is not below ord, as the first item is.
+// A row is about as far in as its item is between the first and the last: it is looked for
+// there, then in steps that double. Where every item has one row, that is the first look.
+func firstOf(items []uint32, ord uint32) int {
+	last := len(items) - 1
+	if items[last] < ord {
+		return len(items)
+	}
+	low, high := 0, last // items[low] is below ord, items[high] is not
+	guess := int(uint64(ord-items[0]) * uint64(last) / uint64(items[last]-items[0]))
+	if items[guess] < ord {
+		low = guess
+		for step := 1; low+step < high; step *= 2 {
+			if items[low+step] >= ord {
+				high = low + step
+				break
+			}
+			low += step
+		}
+	} else {
+		high = guess
+		for step := 1; high-step > low; step *= 2 {
+			if items[high-step] < ord {
+				low = high - step
+				break
+			}
+			high -= step
+		}
+	}
+	for high-low > 1 {
+		if middle := (low + high) / 2; items[middle] < ord {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return high
 }
 
 // chunks appends the chunks of item ord to dst, axis by axis.
