@@ -132,6 +132,9 @@ func (t *turn) await(ctx context.Context, s scope.Scope) error {
 		return &schemas.Error{Code: schemas.CodeStorage, Message: "the items store did not answer"}
 	}
 	t.asOf = at
+	if t.req.AsOf > at {
+		t.warnings = append(t.warnings, "as_of is beyond what is recorded: the request is about now")
+	}
 	if t.req.AsOf > 0 {
 		t.asOf = min(at, t.req.AsOf)
 	}

@@ -25,12 +25,18 @@ type measures struct {
 func newMeasures(m metric.Meter) (measures, error) {
 	var out measures
 	var errs [6]error
-	out.retrieval, errs[0] = m.Float64Histogram("h4r.retrieval.duration_ms", metric.WithUnit("ms"))
-	out.slicing, errs[1] = m.Float64Histogram("scs.slicing.duration_ms", metric.WithUnit("ms"))
-	out.assembly, errs[2] = m.Float64Histogram("context_pack.assembly.duration_ms", metric.WithUnit("ms"))
-	out.candidates, errs[3] = m.Int64Histogram("h4r.candidates.count")
-	out.utilization, errs[4] = m.Float64Histogram("scs.budget.utilization_pct", metric.WithUnit("%"))
-	out.affordances, errs[5] = m.Int64Counter("context_pack.affordances.generated")
+	out.retrieval, errs[0] = m.Float64Histogram("h4r.retrieval.duration_ms", metric.WithUnit("ms"),
+		metric.WithDescription("time a request took to find and rank items"))
+	out.slicing, errs[1] = m.Float64Histogram("scs.slicing.duration_ms", metric.WithUnit("ms"),
+		metric.WithDescription("time policy took to decide on a request's items"))
+	out.assembly, errs[2] = m.Float64Histogram("context_pack.assembly.duration_ms", metric.WithUnit("ms"),
+		metric.WithDescription("time packing, accounting and isolating took"))
+	out.candidates, errs[3] = m.Int64Histogram("h4r.candidates.count",
+		metric.WithDescription("items a request found, by retriever and in all"))
+	out.utilization, errs[4] = m.Float64Histogram("scs.budget.utilization_pct", metric.WithUnit("%"),
+		metric.WithDescription("share of a limit that a pack used"))
+	out.affordances, errs[5] = m.Int64Counter("context_pack.affordances.generated",
+		metric.WithDescription("affordances that packs offered"))
 	return out, errors.Join(errs[:]...)
 }
 
