@@ -36,6 +36,7 @@ type configCmd struct{}
 
 // Run prints the effective settings.
 func (configCmd) Run(a *app) error {
+	a.printWarnings(a.settingWarnings())
 	list := a.effective()
 	if a.JSON {
 		return a.printJSON(list)
