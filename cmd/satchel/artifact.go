@@ -56,6 +56,9 @@ func (c *artifactPutCmd) Run(ctx context.Context, a *app) (err error) {
 			return usagef("open the file: %v", err)
 		}
 		defer func() { err = errors.Join(err, f.Close()) }()
+		if info, err := f.Stat(); err == nil && info.IsDir() {
+			return usagef("open the file: %s is a folder", c.File)
+		}
 		content = f
 		if c.Name == "" {
 			c.Name = filepath.Base(c.File)

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 
 	"satchel/schemas"
@@ -46,5 +48,8 @@ func (a *app) printFormatted(ctx context.Context, out *schemas.FormattedContext)
 		return err
 	}
 	a.printWarnings(out.Warnings)
+	if slices.ContainsFunc(out.Warnings, func(w string) bool { return strings.Contains(w, "drop report") }) {
+		fmt.Fprintf(a.err, "drop report: satchel ledger --tenant %s --kind drop --json --after %d\n", a.Tenant, out.Positions.Drop-1)
+	}
 	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -36,6 +37,12 @@ func TestDoorsOnANode(t *testing.T) {
 	contains(t, "preview --ranker", n.must(t, "preview", "--ranker", "similarity", "kiln"), "ranked by similarity\n")
 	contains(t, "preview --build", n.must(t, "preview", "--build", "--template", "summary", "kiln"), "Key information:\n", "the kiln is fired on Mondays")
 	contains(t, "public", n.run(t, "assemble", "--level", "public", "kiln").err, "nothing was found")
+	r := n.run(t, "assemble", "--budget", "1", "kiln")
+	command := regexp.MustCompile(`drop report: satchel (.+)\n$`).FindStringSubmatch(r.err)
+	if command == nil || r.code != 0 {
+		t.Fatalf("assemble --budget 1: exit code %d\n%s%s", r.code, r.out, r.err)
+	}
+	contains(t, "the drop report", n.must(t, strings.Fields(command[1])...), `"dropped_item_ids":[`, `"n1"`)
 	for args, want := range map[string]string{
 		"assemble --type poems kiln":     "invalid_context_type: /context_types/0",
 		"preview --template nope kiln":   "template_not_found: /template: there is no such template; there are chat, detailed, summary",

@@ -20,8 +20,8 @@ type compactCmd struct {
 	Session string `help:"Instead of a pack: what this session holds."`
 	File    string `help:"Instead of a pack: a log, table, diff, test report, JSON or search results; - is the input. Nothing is kept." type:"path"`
 	Query   string `help:"What the context is for; picks what is kept."`
-	Budget  int    `help:"Tokens of the smaller pack." default:"1000"`
-	Lines   int    `help:"With --file: lines at most." default:"48"`
+	Budget  int    `help:"Tokens of the smaller pack." default:"1000" min:"1" max:"1000000000"`
+	Lines   int    `help:"With --file: lines at most." default:"48" min:"1" max:"1000000"`
 	asker
 }
 

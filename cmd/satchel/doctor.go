@@ -47,8 +47,8 @@ func (c *doctorCmd) Run(ctx context.Context, a *app) error {
 		const own = "; by the settings doctor was given, those of the running process may be others"
 		registry.Detail, policy.Detail = registry.Detail+own, policy.Detail+own
 	}
-	findings := []finding{a.checkFolder(), a.checkWritable(), registry, policy, a.checkEmbedding(ctx), running}
-	findings = append(findings, a.checkRanking(), a.checkBudgets(), a.checkDecisionCache(), a.checkAnswer(ctx, running.OK && strings.HasPrefix(running.Detail, "yes")))
+	findings := append([]finding{a.checkSettings(), a.checkFolder(), a.checkWritable(), registry, policy}, a.checkSignatures()...)
+	findings = append(findings, a.checkEmbedding(ctx), running, a.checkRanking(), a.checkBudgets(), a.checkDecisionCache(), a.checkAnswer(ctx, running.OK && strings.HasPrefix(running.Detail, "yes")))
 	findings = append(findings, a.checkReady(ctx, running.OK && strings.HasPrefix(running.Detail, "yes"))...)
 	findings = append(findings, a.checkServers(ctx)...)
 	findings = append(findings, a.checkDurability(ctx)...)

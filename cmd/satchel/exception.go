@@ -38,7 +38,7 @@ type exceptionAddCmd struct {
 	For     []string `help:"Principals who may use it." placeholder:"ID" required:""`
 	Reason  string   `help:"Why it is needed." required:""`
 	Expires string   `help:"When it ends: a time as 2026-12-01T18:00:00Z, or a duration from now as 48h." placeholder:"TIME" required:""`
-	Trigger string   `help:"What ends it at once: COUNTER>=N or COUNTER>=N/DURATION." default:"anomalies>=1" placeholder:"CONDITION"`
+	Trigger string   `help:"What ends it at once: COUNTER>=N or COUNTER>=N/DURATION; anomalies>=1 where none is given." default:"anomalies>=1" placeholder:"CONDITION"`
 	Session string   `help:"Only items of this session."`
 	Label   []string `help:"Only items that carry all of these labels." placeholder:"NAME:VALUE"`
 	Purpose string   `help:"Only for requests with this purpose."`

@@ -135,11 +135,14 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 		fmt.Fprintf(errOut, "satchel: %v\nTry satchel --help.\n", err)
 		return exitUsage
 	}
-	c.tuneRuntime()
-	a := &app{Settings: &c.Settings, out: out, err: errOut, in: in}
 	given := func(flag string) bool {
 		return slices.ContainsFunc(cmd.Path, func(p *kong.Path) bool { return p.Flag != nil && p.Flag.Name == flag })
 	}
+	if err := checkRanges(cmd.Flags(), given); err != nil {
+		return report(errOut, err)
+	}
+	c.tuneRuntime()
+	a := &app{Settings: &c.Settings, out: out, err: errOut, in: in}
 	a.tenantGiven, a.portGiven = given("tenant"), given("nats-port")
 	err = cmd.Run(a)
 	switch {

@@ -35,6 +35,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"schema", "nonsense"}, "nonsense"},
 		{[]string{"import", "no-such-file.jsonl"}, "no-such-file"},
 		{[]string{"lint", "no-such-file.jsonl"}, "no-such-file"},
+		{[]string{"artifact", "put", "."}, "is a folder"},
 		{[]string{"ledger", "--kind", "pck"}, "pck"},
 		{[]string{"ask", "x", "--tenant", "a.b"}, "a.b"},
 		{[]string{"up", "--principals", "no-such-file.yaml"}, "no-such-file"},
@@ -139,6 +140,11 @@ func TestLint(t *testing.T) {
 	}
 	contains(t, "lint", r.out, "bad.jsonl:2: /kind: ", "bad.jsonl:2: /type: ", "bad.jsonl:2: /created_at: ", "bad.jsonl:2: /security_label: ", "bad.jsonl:3: (whole line): ")
 	contains(t, "lint", r.err, "2 of 5 lines")
+	if strings.Contains(r.err, "import fills in") { // a label too few is not all that is wrong with them
+		t.Error(r.err)
+	}
+	r = command(t, `{"content":"the kiln is hot"}`+"\n"+`{"content":"the kiln is hot","kind":7}`+"\n", "lint", "-")
+	contains(t, "lint", r.err, "1 line lacks only what satchel import fills in where it is absent: id, type, ", "2 of 2 lines")
 	r = command(t, goodLine, "lint", "-", "--json")
 	if r.code != 0 || r.out != "" {
 		t.Errorf("good line from standard input: exit code %d\n%s", r.code, r.out)

@@ -65,9 +65,6 @@ func (a *app) rankings() (ranking, error) {
 			return r, usagef("H4R_PROFILES: tenant %q: %v: %q", tenant, selection.ErrProfile, r.tenants[tenant])
 		}
 	}
-	if a.MinScore < 0 || a.MinScore > 1 {
-		return r, usagef("H4R_MIN_SCORE %v is not within 0 and 1", a.MinScore)
-	}
 	return r, nil
 }
 

@@ -37,7 +37,6 @@ func TestRankings(t *testing.T) {
 		"unknown base":   {Settings{Profile: "seed", Profiles: file("profiles: {a: {base: b}}")}, nil, `base "b"`},
 		"unknown signal": {Settings{Profile: "seed", Profiles: file("profiles: {a: {weights: {x: 1}}}")}, nil, `"x"`},
 		"unknown tenant": {Settings{Profile: "seed", Profiles: file("tenants: {acme: nosuch}")}, nil, `tenant "acme"`},
-		"min_score":      {Settings{Profile: "seed", MinScore: 2}, nil, "H4R_MIN_SCORE"},
 	} {
 		a := &app{Settings: &tc.set}
 		r, err := a.rankings()

@@ -32,10 +32,10 @@ type ServerSettings struct {
 	QdrantCA           string `name:"qdrant-ca" help:"PEM file of the certificates to trust of it; empty: the system's." env:"QDRANT_CA" type:"path"`
 	QdrantCollection   string `name:"qdrant-collection" help:"Beginning of the names of its collections, one for each embedding model." default:"satchel" env:"QDRANT_COLLECTION"`
 	QdrantQuantisation string `name:"qdrant-quantization" help:"How a new collection keeps the vectors it searches first: int8 or none." default:"int8" enum:"int8,none" env:"QDRANT_QUANTIZATION"`
-	QdrantReplicas     int    `name:"qdrant-replicas" help:"Copies of a new collection in a cluster." default:"1" env:"QDRANT_REPLICAS"`
-	RetrievalMS        int    `name:"retrieval-ms" help:"Milliseconds that a search on such a server may take before a request goes on without it." default:"2000" env:"SATCHEL_RETRIEVAL_MS"`
+	QdrantReplicas     int    `name:"qdrant-replicas" help:"Copies of a new collection in a cluster." default:"1" env:"QDRANT_REPLICAS" min:"1" max:"1000"`
+	RetrievalMS        int    `name:"retrieval-ms" help:"Milliseconds that a search on such a server may take before a request goes on without it." default:"2000" env:"SATCHEL_RETRIEVAL_MS" min:"1" max:"86400000"`
 
-	QdrantBatch int `name:"qdrant-batch" help:"Points that a request writes." default:"256" env:"QDRANT_BATCH"`
+	QdrantBatch int `name:"qdrant-batch" help:"Points that a request writes." default:"256" env:"QDRANT_BATCH" min:"1" max:"65536"`
 }
 
 // retrieval is how long a retriever may take: as long as the request has, when none waits

@@ -21,13 +21,13 @@ type Settings struct {
 	LogLevel string `help:"debug, info, warn or error." default:"warn" env:"SATCHEL_LOG" enum:"debug,info,warn,error"`
 
 	NATSURL      string `name:"nats-url" help:"NATS to connect to; empty: for up the server in the process, for the others the one of the process that has the data folder." env:"NATS_URL"`
-	NATSPort     int    `name:"nats-port" help:"Port the server in the process listens on, on 127.0.0.1; 0 picks a free one." default:"4222" env:"NATS_PORT"`
+	NATSPort     int    `name:"nats-port" help:"Port the server in the process listens on, on 127.0.0.1; 0 picks a free one." default:"4222" env:"NATS_PORT" min:"0" max:"65535"`
 	Creds        string `help:"NATS credentials file." env:"NATS_CREDS" type:"path"`
 	NKey         string `name:"nats-nkey" help:"NATS nkey seed file." env:"NATS_NKEY" type:"path"`
 	NATSCA       string `name:"nats-ca" help:"PEM file of the certificates to trust of NATS; empty: the system's." env:"NATS_CA" type:"path"`
 	NATSCert     string `name:"nats-cert" help:"PEM file of the certificate that NATS is shown." env:"NATS_CERT" type:"path"`
 	NATSKey      string `name:"nats-key" help:"PEM file of its key." env:"NATS_KEY" type:"path"`
-	NATSReplicas int    `name:"nats-replicas" help:"Copies of every stream on a NATS of your own; 0: 3 in a cluster, 1 on a server alone." default:"0" env:"NATS_REPLICAS"`
+	NATSReplicas int    `name:"nats-replicas" help:"Copies of every stream on a NATS of your own; 0: 3 in a cluster, 1 on a server alone." default:"0" env:"NATS_REPLICAS" min:"0" max:"5"`
 	NATSSysCreds string `name:"nats-sys-creds" help:"Credentials file of a user of NATS's system account, for doctor to ask how the servers sync." env:"NATS_SYS_CREDS" type:"path"`
 	NATSMonitor  string `name:"nats-monitor-url" help:"Monitoring addresses of the NATS servers, comma-separated, for the same." env:"NATS_MONITOR_URL"`
 
@@ -40,13 +40,13 @@ type Settings struct {
 	OPAURL      string `name:"opa-url" help:"OPA server that decides, as http://127.0.0.1:8181; empty: OPA in the process." env:"SCS_OPA_URL"`
 	OPAToken    string `name:"opa-token" help:"Bearer token for the OPA server." env:"SCS_OPA_TOKEN" secret:"true"`
 	OPACA       string `name:"opa-ca" help:"PEM file of the certificates to trust of the OPA server; empty: the system's." env:"SCS_OPA_CA" type:"path"`
-	OPATimeout  int    `name:"opa-timeout-ms" help:"Milliseconds that a decision may take on the OPA server." default:"1000" env:"SCS_OPA_TIMEOUT_MS"`
-	OPACache    int    `name:"opa-cache-ttl-ms" help:"Milliseconds that a verdict of the OPA server is kept; 0: not at all." default:"5000" env:"SCS_OPA_CACHE_TTL_MS"`
+	OPATimeout  int    `name:"opa-timeout-ms" help:"Milliseconds that a decision may take on the OPA server." default:"1000" env:"SCS_OPA_TIMEOUT_MS" min:"1" max:"86400000"`
+	OPACache    int    `name:"opa-cache-ttl-ms" help:"Milliseconds that a verdict of the OPA server is kept; 0: not at all." default:"5000" env:"SCS_OPA_CACHE_TTL_MS" min:"0" max:"86400000"`
 	OPAFallback bool   `name:"opa-fallback-local" help:"While the OPA server is unavailable, five local rules decide what may be read, for whom a governed exception read:unavailable names; otherwise nothing may." env:"SCS_OPA_FALLBACK_LOCAL"`
 
 	DatabaseURL    string `name:"database-url" help:"Postgres that keeps the log and the items, as postgres://user:password@host:5432/database?sslmode=verify-full; empty: SQLite in the data folder." env:"DATABASE_URL"`
 	DatabaseSchema string `name:"database-schema" help:"Beginning of the names of its schemas in that database." default:"satchel" env:"SATCHEL_DATABASE_SCHEMA"`
-	DatabaseConns  int    `name:"database-conns" help:"Connections to the database, for each store, at most." default:"8" env:"SATCHEL_DATABASE_CONNS"`
+	DatabaseConns  int    `name:"database-conns" help:"Connections to the database, for each store, at most." default:"8" env:"SATCHEL_DATABASE_CONNS" min:"1" max:"10000"`
 	Keyword        string `help:"Keyword index: inproc, BM25 in the process, or postgres, full-text search in the database." default:"inproc" enum:"inproc,postgres" env:"KEYWORD"`
 	KeywordLang    string `name:"keyword-language" help:"Text search configuration of the database, such as german; empty: the analysis of the index in the process." env:"KEYWORD_LANGUAGE"`
 
@@ -61,7 +61,7 @@ type Settings struct {
 	LLMURL     string `name:"llm-url" help:"OpenAI-compatible endpoint of the synthesizer's model, as https://host/v1; empty: answers are made of sentences of the context." env:"LLM_URL"`
 	LLMModel   string `name:"llm-model" help:"Name of that model." env:"LLM_MODEL"`
 	LLMKey     string `name:"llm-key" help:"Bearer token for it." env:"LLM_KEY" secret:"true"`
-	LLMTimeout int    `name:"llm-timeout-ms" help:"Milliseconds that an answer of the model may take." default:"30000" env:"LLM_TIMEOUT_MS"`
+	LLMTimeout int    `name:"llm-timeout-ms" help:"Milliseconds that an answer of the model may take." default:"30000" env:"LLM_TIMEOUT_MS" min:"1" max:"86400000"`
 
 	Relevance string `name:"relevance-config" help:"Relevance pre-parser config, JSON; empty: the built-in one." env:"SATCHEL_RELEVANCE" type:"path"`
 
@@ -70,30 +70,30 @@ type Settings struct {
 	EmbedCA         string  `name:"embeddings-ca" help:"PEM file of the certificates to trust of it; empty: the system's." env:"EMBEDDINGS_CA" type:"path"`
 	EmbedModel      string  `name:"embeddings-model" help:"Its model." env:"EMBEDDINGS_MODEL"`
 	EmbedRevision   string  `name:"embeddings-revision" help:"Tells apart models of one name; another one embeds everything anew." default:"1" env:"EMBEDDINGS_REVISION"`
-	EmbedDimensions int     `name:"embeddings-dimensions" help:"Length its vectors must have; 0: that of its first answer." default:"0" env:"EMBEDDINGS_DIMENSIONS"`
+	EmbedDimensions int     `name:"embeddings-dimensions" help:"Length its vectors must have; 0: that of its first answer." default:"0" env:"EMBEDDINGS_DIMENSIONS" min:"0" max:"65536"`
 	EmbedShorten    bool    `name:"embeddings-shorten" help:"Ask it for vectors of that length, which some models can give." env:"EMBEDDINGS_SHORTEN"`
-	EmbedBatch      int     `name:"embeddings-batch" help:"Texts of a request at most." default:"64" env:"EMBEDDINGS_BATCH"`
-	EmbedRPS        float64 `name:"embeddings-rps" help:"Requests a second at most; 0: no limit." default:"0" env:"EMBEDDINGS_RPS"`
-	EmbedTimeout    int     `name:"embeddings-timeout-ms" help:"Milliseconds that a request may take." default:"15000" env:"EMBEDDINGS_TIMEOUT_MS"`
-	EmbedCacheMB    int     `name:"embeddings-cache-mb" help:"Disk for vectors that were paid for once, MiB." default:"512" env:"EMBEDDINGS_CACHE_MB"`
-	EmbedCacheHours int     `name:"embeddings-cache-hours" help:"Hours that such a vector is kept." default:"720" env:"EMBEDDINGS_CACHE_HOURS"`
+	EmbedBatch      int     `name:"embeddings-batch" help:"Texts of a request at most." default:"64" env:"EMBEDDINGS_BATCH" min:"1" max:"65536"`
+	EmbedRPS        float64 `name:"embeddings-rps" help:"Requests a second at most; 0: no limit." default:"0" env:"EMBEDDINGS_RPS" min:"0" max:"1000000"`
+	EmbedTimeout    int     `name:"embeddings-timeout-ms" help:"Milliseconds that a request may take." default:"15000" env:"EMBEDDINGS_TIMEOUT_MS" min:"1" max:"86400000"`
+	EmbedCacheMB    int     `name:"embeddings-cache-mb" help:"Disk for vectors that were paid for once, MiB." default:"512" env:"EMBEDDINGS_CACHE_MB" min:"1" max:"1073741824"`
+	EmbedCacheHours int     `name:"embeddings-cache-hours" help:"Hours that such a vector is kept." default:"720" env:"EMBEDDINGS_CACHE_HOURS" min:"1" max:"1000000"`
 
 	Profile           string  `name:"rank-profile" help:"Ranking profile of requests that name none, in tenants that have none." default:"default" env:"H4R_PROFILE"`
 	Profiles          string  `name:"rank-profiles" help:"YAML file of ranking profiles, and of the tenants' profiles." env:"H4R_PROFILES" type:"path"`
-	WeightRecency     string  `name:"rank-weight-recency" help:"Weight of recency in that profile; what is given in part rescales the rest." env:"H4R_WEIGHT_RECENCY"`
-	WeightFrequency   string  `name:"rank-weight-frequency" help:"Weight of frequency." env:"H4R_WEIGHT_FREQUENCY"`
-	WeightImportance  string  `name:"rank-weight-importance" help:"Weight of importance." env:"H4R_WEIGHT_IMPORTANCE"`
-	WeightCausality   string  `name:"rank-weight-causality" help:"Weight of causality." env:"H4R_WEIGHT_CAUSALITY"`
-	WeightNovelty     string  `name:"rank-weight-novelty" help:"Weight of 1 − novelty." env:"H4R_WEIGHT_NOVELTY"`
-	WeightTrust       string  `name:"rank-weight-trust" help:"Weight of trust." env:"H4R_WEIGHT_TRUST"`
-	WeightSensitivity string  `name:"rank-weight-sensitivity" help:"Weight of 1 − sensitivity." env:"H4R_WEIGHT_SENSITIVITY"`
-	WeightRelevance   string  `name:"rank-weight-relevance" help:"Weight of retrieval relevance." env:"H4R_WEIGHT_RELEVANCE"`
-	Lambda            string  `name:"rank-recency-decay-lambda" help:"Recency decay per day; empty: the profile's." env:"H4R_RECENCY_DECAY_LAMBDA"`
-	MinScore          float64 `name:"rank-min-score" help:"Score under which items are left out, 0 to 1." default:"0" env:"H4R_MIN_SCORE"`
-	MaxBytes          int     `name:"scs-max-bytes" help:"Bytes of content that a request is given at most." default:"122880" env:"SCS_MAX_BYTES_DEFAULT"`
-	MaxTokens         int     `name:"scs-max-tokens" help:"Tokens that a request is given at most." default:"30000" env:"SCS_MAX_TOKENS_DEFAULT"`
-	MaxItems          int     `name:"scs-max-items" help:"Items that a request is given at most." default:"100" env:"SCS_MAX_ITEMS_DEFAULT"`
-	Sentences         int     `name:"tldr-sentences" help:"Sentences of a pack's summary; negative: none." default:"5" env:"CONTEXT_PACK_TLDR_SENTENCES"`
+	WeightRecency     string  `name:"rank-weight-recency" help:"Weight of recency in that profile; what is given in part rescales the rest." env:"H4R_WEIGHT_RECENCY" min:"0" max:"1"`
+	WeightFrequency   string  `name:"rank-weight-frequency" help:"Weight of frequency." env:"H4R_WEIGHT_FREQUENCY" min:"0" max:"1"`
+	WeightImportance  string  `name:"rank-weight-importance" help:"Weight of importance." env:"H4R_WEIGHT_IMPORTANCE" min:"0" max:"1"`
+	WeightCausality   string  `name:"rank-weight-causality" help:"Weight of causality." env:"H4R_WEIGHT_CAUSALITY" min:"0" max:"1"`
+	WeightNovelty     string  `name:"rank-weight-novelty" help:"Weight of 1 − novelty." env:"H4R_WEIGHT_NOVELTY" min:"0" max:"1"`
+	WeightTrust       string  `name:"rank-weight-trust" help:"Weight of trust." env:"H4R_WEIGHT_TRUST" min:"0" max:"1"`
+	WeightSensitivity string  `name:"rank-weight-sensitivity" help:"Weight of 1 − sensitivity." env:"H4R_WEIGHT_SENSITIVITY" min:"0" max:"1"`
+	WeightRelevance   string  `name:"rank-weight-relevance" help:"Weight of retrieval relevance." env:"H4R_WEIGHT_RELEVANCE" min:"0" max:"1"`
+	Lambda            string  `name:"rank-recency-decay-lambda" help:"Recency decay per day; empty: the profile's." env:"H4R_RECENCY_DECAY_LAMBDA" min:"0" max:"1000000"`
+	MinScore          float64 `name:"rank-min-score" help:"Score under which items are left out, 0 to 1." default:"0" env:"H4R_MIN_SCORE" min:"0" max:"1"`
+	MaxBytes          int     `name:"scs-max-bytes" help:"Bytes of content that a request is given at most." default:"122880" env:"SCS_MAX_BYTES_DEFAULT" min:"1" max:"1073741824"`
+	MaxTokens         int     `name:"scs-max-tokens" help:"Tokens that a request is given at most." default:"30000" env:"SCS_MAX_TOKENS_DEFAULT" min:"1" max:"1000000000"`
+	MaxItems          int     `name:"scs-max-items" help:"Items that a request is given at most." default:"100" env:"SCS_MAX_ITEMS_DEFAULT" min:"1" max:"1000000"`
+	Sentences         int     `name:"tldr-sentences" help:"Sentences of a pack's summary; 0: none." default:"5" env:"CONTEXT_PACK_TLDR_SENTENCES" min:"0" max:"1000"`
 	Graph             bool    `name:"include-graph" help:"Packs hold the causal graph of what they show." env:"CONTEXT_PACK_INCLUDE_GRAPH"`
 	PackSettings
 	ServerSettings
@@ -101,12 +101,12 @@ type Settings struct {
 
 	Compaction string `help:"auto shows extracts of long items where not all fits the budget; off never." default:"auto" enum:"auto,off" env:"COMPACTION"`
 
-	MemoryMB   int    `name:"memory-mb" help:"Memory the in-process indexes may hold, MiB, before idle tenants are evicted." default:"1536" env:"SATCHEL_MEMORY_MB"`
-	StreamMB   int    `name:"stream-mb" help:"Disk the streams may take, MiB, shared by MEMORY, LEDGER and DLQ; on a NATS of your own as they are made." default:"8192" env:"SATCHEL_STREAM_MB"`
+	MemoryMB   int    `name:"memory-mb" help:"Memory the in-process indexes may hold, MiB, before idle tenants are evicted." default:"1536" env:"SATCHEL_MEMORY_MB" min:"1" max:"1073741824"`
+	StreamMB   int    `name:"stream-mb" help:"Disk the streams may take, MiB, shared by MEMORY, LEDGER and DLQ; on a NATS of your own as they are made." default:"8192" env:"SATCHEL_STREAM_MB" min:"1" max:"1073741824"`
 	Prices     string `help:"Price table of models, YAML: name: {input: 2.5, output: 10}, for a million tokens; empty: nothing costs." env:"SATCHEL_PRICES" type:"path"`
-	ArtifactMB int    `name:"artifact-mb" help:"Disk that artifacts may take, MiB." default:"2048" env:"SATCHEL_ARTIFACT_MB"`
-	HandleTTL  int    `name:"handle-ttl" help:"Seconds that the handle of an artifact is good, at most 86400." default:"900" env:"SATCHEL_HANDLE_TTL"`
-	Pool       int    `help:"Requests answered at once; more are refused with 429." default:"64" env:"SATCHEL_POOL"`
+	ArtifactMB int    `name:"artifact-mb" help:"Disk that artifacts may take, MiB." default:"2048" env:"SATCHEL_ARTIFACT_MB" min:"1" max:"1073741824"`
+	HandleTTL  int    `name:"handle-ttl" help:"Seconds that the handle of an artifact is good, at most 86400." default:"900" env:"SATCHEL_HANDLE_TTL" min:"1" max:"86400"`
+	Pool       int    `help:"Requests answered at once; more are refused with 429." default:"64" env:"SATCHEL_POOL" min:"1" max:"65536"`
 }
 
 // logger writes to w what LogLevel lets through.

@@ -16,7 +16,7 @@ type PackSettings struct {
 	Summarizer        string `name:"summarizer-url" help:"OpenAI-compatible chat endpoint that writes the TL;DR, as https://api.openai.com/v1; what it says must hold against what it cites. Empty: sentences of the items." env:"SUMMARIZER_URL"`
 	SummarizerModel   string `name:"summarizer-model" help:"Its model." env:"SUMMARIZER_MODEL"`
 	SummarizerKey     string `name:"summarizer-key" help:"Its key; it needs https, or an endpoint on this machine." env:"SUMMARIZER_KEY" secret:"true"`
-	SummarizerTimeout int    `name:"summarizer-timeout-ms" help:"Milliseconds that it may take." default:"5000" env:"SUMMARIZER_TIMEOUT_MS"`
+	SummarizerTimeout int    `name:"summarizer-timeout-ms" help:"Milliseconds that it may take." default:"5000" env:"SUMMARIZER_TIMEOUT_MS" min:"1" max:"86400000"`
 	Order             string `name:"pack-order" help:"Order within sections: tools and knowledge by score or edges (best at both ends), memory also by time." default:"tools=score,knowledge=edges,memory=time" env:"CONTEXT_PACK_ORDER"`
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -36,6 +37,7 @@ type configCmd struct{}
 
 // Run prints the effective settings.
 func (configCmd) Run(a *app) error {
+	a.printWarnings(a.settingWarnings())
 	list := a.effective()
 	if a.JSON {
 		return a.printJSON(list)
@@ -84,7 +86,30 @@ type lintCmd struct {
 
 // Help shows how it is called.
 func (lintCmd) Help() string {
-	return "Examples:\n  satchel lint memories.jsonl\n  cat *.jsonl | satchel lint -\n\nExit code 3 when a line is malformed or unlabelled."
+	return `A line has to be a whole memory item, as it is published (satchel schema memory-item), or a
+CloudEvent of one, with its security labels. "satchel import" takes less: where they are absent it
+fills in ` + filledIn + `.
+
+Examples:
+  satchel lint memories.jsonl
+  cat *.jsonl | satchel lint -
+
+Exit code 3 when a line is malformed or unlabelled.`
+}
+
+// filledIn is what import fills in where a line of JSONL has no such field.
+const filledIn = "id, type, kind, scope, created_at and security_label"
+
+// fillable reports whether the issues of a line are about such fields alone, and that they
+// are not there.
+func fillable(issues []schemas.Issue) bool {
+	return !slices.ContainsFunc(issues, func(i schemas.Issue) bool {
+		switch i.Pointer {
+		case "/id", "/type", "/kind", "/scope/tenant", "/created_at":
+			return i.Message != "is required"
+		}
+		return i.Pointer != "/security_label" || !strings.HasPrefix(i.Message, "is unlabelled")
+	})
 }
 
 // lintFinding is one problem of one line.
@@ -97,7 +122,7 @@ type lintFinding struct {
 
 // Run checks the files and prints each problem with its line and JSON pointer.
 func (c lintCmd) Run(a *app) error {
-	bad, lines := 0, 0
+	bad, lines, lacking := 0, 0, 0
 	for _, name := range c.Files {
 		r, closeFile, err := open(name, a.in)
 		if err != nil {
@@ -105,6 +130,9 @@ func (c lintCmd) Run(a *app) error {
 		}
 		var printErr error
 		rep, err := schemas.Lint(r, func(line int, issues []schemas.Issue) {
+			if fillable(issues) {
+				lacking++
+			}
 			for _, i := range issues {
 				f := lintFinding{File: name, Line: line, Pointer: i.Pointer, Message: i.Message}
 				if a.JSON {
@@ -122,6 +150,9 @@ func (c lintCmd) Run(a *app) error {
 			return printErr
 		}
 		lines, bad = lines+rep.Lines, bad+rep.Bad
+	}
+	if lacking > 0 {
+		fmt.Fprintf(a.err, "%s only what satchel import fills in where it is absent: %s\n", plural(lacking, "line lacks", "lines lack"), filledIn)
 	}
 	if bad > 0 {
 		return &foundError{fmt.Sprintf("%d of %d lines are malformed or unlabelled", bad, lines)}

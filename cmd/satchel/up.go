@@ -60,7 +60,11 @@ func (c *upCmd) Run(ctx context.Context, a *app) error {
 	if err := a.requireFolder(); err != nil {
 		return err
 	}
-	observed, err := a.openTelemetry(ctx, a.logger(a.err))
+	logger := a.logger(a.err)
+	for _, what := range a.settingWarnings() {
+		logger.Warn(what)
+	}
+	observed, err := a.openTelemetry(ctx, logger)
 	if err != nil {
 		return err
 	}

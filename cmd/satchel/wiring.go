@@ -130,19 +130,52 @@ func (a *app) openWriter() (*write.Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg := write.Config{RequireSignature: a.Signed, Detector: detector, OnFound: write.OnFound(a.OnWrite)}
-	if a.Keys != "" {
-		raw, err := os.ReadFile(a.Keys)
-		if err != nil {
-			return nil, usagef("read signing keys: %v", err)
-		}
-		if err := yaml.Unmarshal(raw, &cfg.Keys); err != nil {
-			return nil, usagef("read signing keys %s: %v", a.Keys, err)
-		}
+	keys, err := a.signingKeys()
+	if err != nil {
+		return nil, err
 	}
-	w, err := write.New(cfg)
+	w, err := write.New(write.Config{Keys: keys, RequireSignature: a.Signed, Detector: detector, OnFound: write.OnFound(a.OnWrite)})
 	if err != nil {
 		return nil, &usageError{err}
 	}
 	return w, nil
+}
+
+// keyless says what is wrong when signatures are required and no key is known.
+const keyless = "every memory is refused: SATCHEL_REQUIRE_SIGNATURE is set, and SATCHEL_SIGNING_KEYS names no key"
+
+// signingKeys reads the agents' public keys, by key id.
+func (a *app) signingKeys() (keys map[string]string, err error) {
+	if a.Keys == "" {
+		return nil, nil
+	}
+	raw, err := os.ReadFile(a.Keys)
+	if err != nil {
+		return nil, usagef("read signing keys: %v", err)
+	}
+	if err := yaml.Unmarshal(raw, &keys); err != nil {
+		return nil, usagef("read signing keys %s: %v", a.Keys, err)
+	}
+	return keys, nil
+}
+
+// checkSignatures says whose memories are taken; nothing where none is signed.
+func (a *app) checkSignatures() []finding {
+	if !a.Signed && a.Keys == "" {
+		return nil
+	}
+	f := finding{Check: "signatures"}
+	_, err := a.openWriter()
+	keys, _ := a.signingKeys()
+	switch {
+	case err != nil:
+		f.Detail = err.Error()
+	case a.Signed && len(keys) == 0:
+		f.Detail = keyless
+	case a.Signed:
+		f.OK, f.Detail = true, "a memory has to be signed by one of "+plural(len(keys), "key", "keys")
+	default:
+		f.OK, f.Detail = true, plural(len(keys), "key is", "keys are")+" known; memories need no signature"
+	}
+	return []finding{f}
 }

@@ -3,6 +3,9 @@ package sqlite
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
 
 	driver "modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
@@ -31,4 +34,18 @@ func wrap(what string, err error) error {
 
 func corrupt(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{eventlog.ErrCorrupt}, args...)...)
+}
+
+// unwritable reports whether err is that SQLite could not make what it keeps beside a file,
+// as nothing may be written to its folder.
+func unwritable(err error, folder string) bool {
+	var e *driver.Error
+	if !errors.As(err, &e) || e.Code()&0xff != lib.SQLITE_READONLY && e.Code()&0xff != lib.SQLITE_CANTOPEN {
+		return false
+	}
+	probe, err := os.CreateTemp(folder, ".satchel-probe-")
+	if err == nil {
+		_ = errors.Join(probe.Close(), os.Remove(probe.Name()))
+	}
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
 }

@@ -13,7 +13,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -51,7 +53,9 @@ type DB struct {
 var _ eventlog.Driver = (*DB)(nil)
 
 // Open opens or makes the database. A file of a newer version, of another program or a
-// damaged one is refused, the last with eventlog.ErrCorrupt.
+// damaged one is refused, the last with eventlog.ErrCorrupt. Where nothing may be written, a
+// file that was closed, so that no journal is beside it, is opened as it is: what would change
+// it fails.
 func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if cfg.Path == "" {
 		return nil, errors.New("open event log: no path")
@@ -74,14 +78,27 @@ func open(ctx context.Context, cfg Config) (*DB, error) {
 	if err := walfile.Create(path); err != nil {
 		return nil, err
 	}
+	db, err := openFile(ctx, cfg, path, false)
+	if err == nil || !unwritable(err, filepath.Dir(path)) {
+		return db, err
+	}
+	if _, at := os.Lstat(path + "-wal"); errors.Is(at, fs.ErrNotExist) {
+		return openFile(ctx, cfg, path, true)
+	}
+	return nil, fmt.Errorf("the journal that a process left beside it cannot be read where nothing may be written: open a copy of the folder: %w", err)
+}
+
+// openFile opens the file at path, immutable as what nobody writes to.
+func openFile(ctx context.Context, cfg Config, path string, immutable bool) (*DB, error) {
 	db := &DB{
 		writer: make(chan *conn, 1), readers: make(chan *conn, cfg.Readers), size: cfg.Readers,
 		names: newNames(), packer: newCompressor(), done: make(chan struct{}),
 	}
-	if db.writePool, err = sql.Open("sqlite", dsn(path, "synchronous(FULL)", "secure_delete(ON)", "wal_autocheckpoint(4000)", limit(cfg.MaxPages))); err != nil {
+	var err error
+	if db.writePool, err = sql.Open("sqlite", dsn(path, immutable, "synchronous(FULL)", "secure_delete(ON)", "wal_autocheckpoint(4000)", limit(cfg.MaxPages))); err != nil {
 		return nil, err
 	}
-	if db.readPool, err = sql.Open("sqlite", dsn(path, "query_only(ON)")); err != nil {
+	if db.readPool, err = sql.Open("sqlite", dsn(path, immutable, "query_only(ON)")); err != nil {
 		return nil, errors.Join(err, db.writePool.Close())
 	}
 	if err := db.connect(ctx, cfg.QuickCheck); err != nil {
@@ -97,10 +114,13 @@ func limit(pages int) string {
 	return fmt.Sprintf("max_page_count(%d)", pages)
 }
 
-func dsn(path string, pragmas ...string) string {
+func dsn(path string, immutable bool, pragmas ...string) string {
 	q := url.Values{"_pragma": append([]string{
 		"busy_timeout(10000)", "journal_mode(WAL)", "cell_size_check(ON)", "cache_size(-16000)", "temp_store(MEMORY)",
 	}, pragmas...)}
+	if immutable {
+		q.Set("immutable", "1")
+	}
 	u := url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}
 	return u.String()
 }

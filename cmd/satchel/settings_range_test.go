@@ -1,0 +1,89 @@
+package main
+
+import (
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestEveryNumberHasARange holds for each setting that is a number: what is outside its
+// range is refused by name before anything starts, and 0 is in it only where the documents
+// say what it means.
+func TestEveryNumberHasARange(t *testing.T) {
+	t.Parallel()
+	docs, seen := read(t, "docs/settings.md"), 0
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[Settings]()) {
+		tag := field.Tag
+		least, most := tag.Get("min"), tag.Get("max")
+		switch field.Type.Kind() {
+		case reflect.Int, reflect.Int64, reflect.Float64:
+		default:
+			if least == "" {
+				continue
+			}
+		}
+		seen++
+		if ok, err := inRange(tag.Get("default"), least, most); tag.Get("default") != "" && (!ok || err != nil) {
+			t.Errorf("%s: its default %q is not from %q to %q (%v)", field.Name, tag.Get("default"), least, most, err)
+		}
+		row := regexp.MustCompile("(?m)^\\| `" + tag.Get("env") + "` .*$").FindString(docs)
+		if field.Type.Kind() == reflect.Int && least == "0" && !regexp.MustCompile(`\b0: |\b0 picks`).MatchString(row) {
+			t.Errorf("docs/settings.md does not say what %s=0 means: %q", tag.Get("env"), row)
+		}
+		flag := "--" + tag.Get("name")
+		if flag == "--" {
+			flag += kebab(field.Name)
+		}
+		bad := []string{"-1", most + "1"}
+		if field.Type.Kind() != reflect.Int {
+			bad = append(bad, "NaN")
+		}
+		if least != "0" {
+			bad = append(bad, "0")
+		}
+		for _, value := range bad {
+			r := command(t, "", "config", flag+"="+value)
+			if r.code != exitUsage || r.out != "" {
+				t.Errorf("%s=%s: exit code %d\n%s", flag, value, r.code, r.out)
+			}
+			contains(t, flag+"="+value, r.err, flag+"=", "must be from "+least+" to "+most)
+		}
+		for _, value := range []string{least, most} {
+			if r := command(t, "", "config", flag+"="+value); r.code != 0 {
+				t.Errorf("%s=%s: exit code %d\n%s", flag, value, r.code, r.err)
+			}
+		}
+	}
+	if seen < 30 {
+		t.Errorf("%d settings are numbers", seen)
+	}
+}
+
+// What is wrong is named as it was written.
+func TestANumberOfTheEnvironmentIsNamed(t *testing.T) { // not parallel: it sets the environment
+	t.Setenv("SCS_MAX_ITEMS_DEFAULT", "-5")
+	for _, cmd := range []string{"up", "config", "doctor"} {
+		r := command(t, "", cmd, "--dir", t.TempDir())
+		if r.code != exitUsage || r.out != "" || !strings.Contains(r.err, "SCS_MAX_ITEMS_DEFAULT=-5: it must be from 1 to ") {
+			t.Errorf("%s: exit code %d\n%s%s", cmd, r.code, r.out, r.err)
+		}
+	}
+	if r := command(t, "", "config", "--scs-max-items", "7"); r.code != 0 { // the flag wins
+		t.Errorf("exit code %d\n%s", r.code, r.err)
+	}
+	t.Setenv("SCS_MAX_ITEMS_DEFAULT", "100")
+	t.Setenv("H4R_WEIGHT_TRUST", "much")
+	if r := command(t, "", "doctor", "--dir", t.TempDir()); r.code != exitUsage || !strings.Contains(r.err, "H4R_WEIGHT_TRUST=much: it is not a number") {
+		t.Errorf("exit code %d\n%s%s", r.code, r.out, r.err)
+	}
+}
+
+func TestCompactRefusesABudgetOfNothing(t *testing.T) {
+	t.Parallel()
+	for _, flag := range []string{"--budget=-1", "--budget=0", "--lines=-1"} {
+		if r := command(t, "some\nlines\n", "compact", "--file", "-", flag); r.code != exitUsage || !strings.Contains(r.err, flag+": it must be from 1 ") {
+			t.Errorf("%s: exit code %d\n%s%s", flag, r.code, r.out, r.err)
+		}
+	}
+}
