@@ -61,7 +61,7 @@ type ServiceConfig struct {
 	Description string                                                           // shown by discovery
 	Metadata    map[string]string                                                // shown by discovery
 	Workers     int                                                              // requests handled at a time, default 4 × GOMAXPROCS
-	Queue       int                                                              // requests waiting per pool, default 4 × Workers
+	Queue       int                                                              // requests waiting per pool, of all tenants, default 4 × Workers
 	Deadline    time.Duration                                                    // for callers that give none, default 30 s
 	MaxDeadline time.Duration                                                    // most a caller can ask for, default 60 s
 	Extract     func(ctx context.Context, carrier HeaderCarrier) context.Context // of the trace, default none
@@ -96,7 +96,9 @@ func (c ServiceConfig) withDefaults() ServiceConfig {
 }
 
 // Service answers requests on NATS micro, in the queue group of its name's default.
-// A full pool refuses at once with 429. It is safe for concurrent use.
+// A pool is shared fairly by tenants: one that asks for more than the others is answered
+// in what they leave, and a full pool refuses its newest requests with 429, at once. It
+// is safe for concurrent use.
 type Service struct {
 	cfg     ServiceConfig
 	nc      *nats.Conn
@@ -109,7 +111,7 @@ type Service struct {
 
 	mu       sync.RWMutex // guards stopping; dispatch holds it for reading
 	stopping bool
-	pools    []chan job
+	pools    []*queue
 }
 
 // job is a request that waits for a worker.
@@ -123,7 +125,7 @@ type job struct {
 
 type endpoint struct {
 	Endpoint
-	pool  chan job
+	pool  *queue
 	stats endpointStats
 }
 
@@ -178,7 +180,7 @@ func (s *Service) Stop(ctx context.Context) error {
 	if !s.stopping {
 		s.stopping = true
 		for _, pool := range s.pools {
-			close(pool)
+			pool.close()
 		}
 	}
 	s.mu.Unlock()
@@ -207,15 +209,16 @@ func ignoreClosed(err error) error {
 	return err
 }
 
-func (s *Service) startPool(ctx context.Context, workers int) chan job {
-	pool := make(chan job, s.cfg.Queue)
+func (s *Service) startPool(ctx context.Context, workers int) *queue {
+	pool := newQueue(workers + s.cfg.Queue)
 	s.pools = append(s.pools, pool)
 	for range workers {
 		s.workers.Add(1)
 		go func() {
 			defer s.workers.Done()
-			for j := range pool {
+			for j, ok := pool.take(); ok; j, ok = pool.take() {
 				s.run(ctx, j)
+				pool.release(j.request.Tenant)
 			}
 		}()
 	}
@@ -256,12 +259,11 @@ func (s *Service) dispatch(e *endpoint, r micro.Request) {
 		s.refuse(j, &schemas.Error{Code: schemas.CodeOverloaded, Message: "the service is stopping"})
 		return
 	}
-	select {
-	case e.pool <- j:
-		e.stats.waiting.Add(1)
-	default:
-		e.stats.refused.Add(1)
-		s.refuse(j, &schemas.Error{Code: schemas.CodeOverloaded, Message: "too many requests at a time"})
+	e.stats.waiting.Add(1)
+	if lost, full := e.pool.put(j); full {
+		lost.endpoint.stats.waiting.Add(-1)
+		lost.endpoint.stats.refused.Add(1)
+		s.refuse(lost, &schemas.Error{Code: schemas.CodeOverloaded, Message: "too many requests at a time"})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -158,6 +159,77 @@ func TestServiceRefusesWhenFull(t *testing.T) {
 		t.Error(err)
 	}
 	if got := s.Stats()["search"]; got.Refused != 1 || got.Requests != 3 {
+		t.Errorf("stats = %+v", got)
+	}
+}
+
+// TestServiceIsSharedByTenants: one request of b beside a flood of a, before and after it,
+// comes next but one, and what was accepted is answered when the service stops.
+func TestServiceIsSharedByTenants(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	entered, leave := make(chan string, 20), make(chan struct{})
+	s := serve(t, b, jetstream.ServiceConfig{Workers: 1, Queue: 4}, search(func(_ context.Context, c jetstream.Call) (jetstream.Reply, error) {
+		entered <- c.Tenant + string(c.Data)
+		<-leave
+		return jetstream.Reply{Data: []byte(c.Tenant + string(c.Data))}, nil
+	}))
+	release := sync.OnceFunc(func() { close(leave) })
+	defer release()
+	ctx := within(t, 10*time.Second)
+	inbox := b.nc.NewInbox()
+	replies, err := b.nc.SubscribeSync(inbox)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := 0
+	ask := func(tenant string, n int) {
+		for range n {
+			if err := b.nc.PublishRequest("ctx.v1."+tenant+".search", inbox, fmt.Append(nil, next)); err != nil {
+				t.Fatal(err)
+			}
+			next++
+		}
+	}
+	ask("a", 1)
+	order := []string{<-entered}
+	ask("a", 10)
+	ask("b", 1)
+	ask("a", 3)
+	for range 10 {
+		msg, err := replies.NextMsgWithContext(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if msg.Header.Get(micro.ErrorCodeHeader) != "429" || !strings.Contains(string(msg.Data), "too many requests at a time") {
+			t.Fatalf("answer %v %s, want a refusal", msg.Header, msg.Data)
+		}
+	}
+	if got := s.Stats()["search"]; got.Refused != 10 || got.Waiting != 4 {
+		t.Errorf("stats = %+v", got)
+	}
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.Stop(ctx) }()
+	release()
+	var answers []string
+	for range 5 {
+		msg, err := replies.NextMsgWithContext(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answers = append(answers, string(msg.Data))
+	}
+	for range 4 {
+		order = append(order, <-entered)
+	}
+	want := []string{"a0", "a1", "b11", "a2", "a3"}
+	if diff := cmp.Diff([][]string{want, want}, [][]string{order, answers}); diff != "" {
+		t.Errorf("order and answers (-want +got):\n%s", diff)
+	}
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+	if got := s.Stats()["search"]; got.Requests != 15 || got.Waiting != 0 {
 		t.Errorf("stats = %+v", got)
 	}
 }
