@@ -121,7 +121,7 @@ func TestBundleThatIsLate(t *testing.T) {
 	unloaded := func(w http.ResponseWriter, _ *http.Request) bool { fmt.Fprint(w, `{}`); return true }
 	for _, revision := range []string{"", "r1"} {
 		server, at := serve(t, ""), &clock{at: noon()}
-		p := open(t, oparemote.Config{URL: server.URL, Clock: at.now, Cooldown: cooldown})
+		p := open(t, oparemote.Config{URL: server.URL, Clock: at.now, Cooldown: cooldown, Timeout: time.Minute})
 		decide := func(want int64) {
 			t.Helper()
 			server.calls.Store(0)
@@ -163,7 +163,7 @@ func TestBundleThatIsLate(t *testing.T) {
 func TestBatchAloneThatComesBack(t *testing.T) {
 	t.Parallel()
 	server, at := serve(t, "context"), &clock{at: noon()}
-	p := open(t, oparemote.Config{URL: server.URL, Clock: at.now, Cooldown: time.Second})
+	p := open(t, oparemote.Config{URL: server.URL, Clock: at.now, Cooldown: time.Second, Timeout: time.Minute})
 	if _, err := p.Decide(t.Context(), somebody(t), ask(3)); err != nil {
 		t.Fatal(err)
 	}

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"sync"
 	"time"
-
-	"satchel/pipeline/scope"
 )
 
 // indexChecker is a Reader of a database that does not find out itself when one of its
@@ -84,11 +82,11 @@ func (l *Log) Examine(ctx context.Context) error {
 }
 
 func (l *Log) examine(ctx context.Context, tenant string) error {
-	s, err := scope.System(tenant)
-	if err != nil {
+	var head Head
+	err := l.driver.View(ctx, func(r Reader) (err error) {
+		head, err = headOf(r, tenant)
 		return err
-	}
-	head, err := l.Head(ctx, s)
+	})
 	if err != nil {
 		return err
 	}

@@ -120,11 +120,8 @@ func TestFlippedIndexAnywhere(t *testing.T) {
 		if kind := good[page*pageSize]; kind != 2 && kind != 10 {
 			continue
 		}
-		for i := range 4 {
-			at := page*pageSize + random.IntN(pageSize)
-			if i == 0 {
-				at = page*pageSize + random.IntN(32) // the header and pointers to cells
-			}
+		for _, within := range []int{32, pageSize} { // the header with the first pointers to cells, and all
+			at := page*pageSize + random.IntN(within)
 			b := bytes.Clone(good)
 			b[at] ^= 1 << random.IntN(8)
 			bad := filepath.Join(folder, fmt.Sprintf("%d.db", at))
