@@ -51,14 +51,13 @@ type condition struct {
 //	{"match": "none"}, {"match": "all"} or
 //	{"match": "where", "conditions": [{"field", "op", "values" | "number"}, …]}
 //
-// in the terms of schemas.Filter. Whatever else it is, unknown members, fields and
-// operators included, is an error and the filter that matches nothing.
+// in the terms of schemas.Filter. Whatever else it is, is an error and the filter that
+// matches nothing: unknown members, fields and operators, members in another spelling, and
+// a member that is given twice.
 func ReadFilter(raw []byte) (schemas.Filter, error) {
 	none := schemas.MatchNone()
 	var p pushdown
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&p); err != nil {
+	if err := decode(raw, &p, "match", "conditions", "field", "op", "values", "number"); err != nil {
 		return none, fmt.Errorf("read filter: %w", err)
 	}
 	switch {
@@ -108,12 +107,11 @@ func (c *condition) check() error {
 }
 
 // ReadObligations reads what a policy demands of an item it allows. Nothing that is not
-// understood passes for nothing demanded: an unknown member, action or type is an error.
+// understood passes for nothing demanded: an unknown member, action or type is an error, and
+// so is a member that is given twice.
 func ReadObligations(raw []byte) (schemas.Obligations, error) {
 	var o schemas.Obligations
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&o); err != nil {
+	if err := decode(raw, &o, "pii", "types", "summarise"); err != nil {
 		return schemas.Obligations{}, fmt.Errorf("read obligations: %w", err)
 	}
 	switch {
@@ -125,4 +123,14 @@ func ReadObligations(raw []byte) (schemas.Obligations, error) {
 		return schemas.Obligations{}, fmt.Errorf("read obligations: summarise is negative")
 	}
 	return o, nil
+}
+
+// decode reads raw into v, whose members have the given names.
+func decode(raw []byte, v any, names ...string) error {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(v); err != nil {
+		return err
+	}
+	return schemas.CheckNames(raw, names...)
 }

@@ -17,6 +17,7 @@ type walker struct {
 	depth  int
 	slow   bool // also check what a decoder would refuse: dates and number ranges
 	root   string
+	only   []string // the names that a member may have; none: any
 	path   []segment
 	names  [][]byte // names seen in open objects, innermost last
 	issues []Issue
@@ -254,6 +255,9 @@ func (w *walker) member(s *shape, name []byte, seen *seenNames) *shape {
 		} else if near := s.nearest(plain); near != "" {
 			w.add("is unknown: names are case-sensitive, write " + near)
 		}
+	}
+	if w.refused(plain) {
+		w.add("is unknown, or in another spelling")
 	}
 	if w.repeated(seen, plain) {
 		w.add("is given twice")

@@ -18,6 +18,7 @@ import (
 
 	"satchel/jetstream"
 	"satchel/pipeline/store/eventlog"
+	"satchel/pipeline/store/eventlog/logtest"
 	"satchel/schemas"
 	"satchel/worker"
 	"satchel/worker/transport"
@@ -377,6 +378,42 @@ func TestADamagedLogStopsItsPartition(t *testing.T) {
 	w.publish(t, tenant, recorded(t, "free", "elsewhere", func(d map[string]any) { d["scope"] = map[string]any{"tenant": tenant} }))
 	w.entries(t, tenant, 1)
 	if n := len(w.entries(t, "acme", 0)); n != 1 {
+		t.Errorf("%d entries in the damaged log", n)
+	}
+}
+
+// A damaged index of the log is found by the running worker: it is not ready, what is put
+// is refused and the partition stops.
+func TestADamagedIndexStopsItsPartition(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.publish(t, "acme", recorded(t, "a", "one"), recorded(t, "b", "two"))
+	w.entries(t, "acme", 2)
+	must(t, w.stop())
+	w.shut(t)
+	logtest.FlipIndexed(t, filepath.Join(w.dir, "log.db"), "entries_key", "b")
+	w.open(t)
+	w.start(t)
+	var bad *eventlog.VerifyError
+	poll(t, "the damage is found", func() bool { return errors.As(w.worker.Ready(), &bad) })
+	if bad.Tenant != "acme" || bad.Position != 2 {
+		t.Errorf("error = %v", bad)
+	}
+	if _, err := w.log.Find(within(t), system(t, "acme"), source, "b"); !errors.Is(err, eventlog.ErrCorrupt) {
+		t.Errorf("find = %v", err)
+	}
+	var refused *schemas.Error
+	for _, id := range []string{"b", "c"} {
+		_, err := w.worker.Service.Put(within(t), "acme", encode(t, schemas.PutRequest{Agent: "planner", Event: structured(t, recorded(t, id, "x"))}))
+		if !errors.As(err, &refused) || refused.Code != schemas.CodeStorage {
+			t.Errorf("put %s = %v", id, err)
+		}
+	}
+	tenant := other(t, w)
+	w.publish(t, "acme", recorded(t, "d", "four"))
+	w.publish(t, tenant, recorded(t, "free", "elsewhere", func(d map[string]any) { d["scope"] = map[string]any{"tenant": tenant} }))
+	w.entries(t, tenant, 1)
+	if n := len(w.entries(t, "acme", 0)); n != 2 {
 		t.Errorf("%d entries in the damaged log", n)
 	}
 }

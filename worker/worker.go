@@ -206,6 +206,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	if w.relay != nil {
 		g.Go(func() error { return w.note(w.relay.run(ctx, retry)) })
 	}
+	g.Go(func() error { return w.note(w.examine(ctx)) })
 	if w.sweeper != nil {
 		g.Go(func() error { return w.sweeper.run(ctx) })
 	}
@@ -219,6 +220,31 @@ func (w *Worker) Run(ctx context.Context) error {
 		})
 	}
 	return g.Wait()
+}
+
+// examineEvery is how long a log that was examined is taken to be in order.
+const examineEvery = 24 * time.Hour
+
+// examine looks for damage in the logs' indexes until ctx is done or it finds some.
+func (w *Worker) examine(ctx context.Context) error {
+	tick := time.NewTicker(examineEvery)
+	defer tick.Stop()
+	for {
+		err := w.Service.log.Examine(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, eventlog.ErrCorrupt):
+			return fmt.Errorf("examine log: %w", err)
+		case err != nil:
+			w.logger.WarnContext(ctx, "examine log", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
 }
 
 // note keeps a follower's failure for Ready. A partition whose stream or log is not what it

@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"satchel/pipeline/store/eventlog/logtest"
+	"satchel/schemas"
 )
 
 func TestLookingMakesNothing(t *testing.T) {
@@ -76,6 +79,31 @@ func TestVerifyNamesWhatIsWrongOnce(t *testing.T) {
 	}
 	if _, err := os.Stat(keys); err == nil {
 		t.Error("verify made a new key")
+	}
+}
+
+// A bit of an index changes: verifying one tenant finds it as verifying all does, and a
+// process that runs on it says so.
+func TestVerifyFindsADamagedIndex(t *testing.T) {
+	t.Parallel()
+	n := startNode(t)
+	for _, id := range []string{"note-a", "note-b"} {
+		n.must(t, "emit", "--text", "a", "--id", id)
+	}
+	n.down(t)
+	path := filepath.Join(n.dir, "log.db")
+	for index, text := range map[string]string{"entries_subject": "note-a", "sqlite_autoindex_names_1": schemas.TypeMemoryRecorded, "sqlite_autoindex_tenants_1": "main"} {
+		flipped := logtest.FlipIndexed(t, path, index, text)
+		for _, args := range [][]string{{"verify"}, {"verify", "-t", "main"}} {
+			r := command(t, "", append(args, "--dir", n.dir)...)
+			if r.code != exitFound || !strings.Contains(r.out, "BAD") || !strings.Contains(r.out, "does not lead to") {
+				t.Errorf("%s: %v: exit code %d\n%s%s", index, args, r.code, r.out, r.err)
+			}
+		}
+		logtest.FlipIndexed(t, path, index, flipped)
+	}
+	if r := command(t, "", "verify", "-t", "main", "--dir", n.dir); r.code != 0 {
+		t.Errorf("in order again: exit code %d\n%s%s", r.code, r.out, r.err)
 	}
 }
 

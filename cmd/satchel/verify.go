@@ -22,8 +22,9 @@ type verifyCmd struct{}
 func (verifyCmd) Help() string {
 	return `Every leaf is computed anew from every column, every stored tree hash from the leaves,
 every content against its commitment, and the log against the newest signed head that was
-kept. It reads the data folder and may run beside satchel up. Every tenant is verified, or
-with -t on the command line that tenant alone.
+kept; the indexes must lead to every entry, and no source and id may be there twice. It reads
+the data folder and may run beside satchel up. Every tenant is verified, or with -t on the
+command line that tenant alone; the database around the logs is checked either way.
 
 Exit code 3 when something does not hold; the first bad position is named.`
 }
@@ -90,12 +91,14 @@ func printVerified(a *app, r verified) {
 		fmt.Fprintf(a.out, "%s: %s verified, root %s\n", r.Tenant, plural(int(r.Size), "entry", "entries"), r.Root)
 	case r.Tenant == "":
 		fmt.Fprintf(a.out, "BAD: %s\n", r.Problem)
+	case r.Position == 0:
+		fmt.Fprintf(a.out, "%s: BAD: %s\n", r.Tenant, r.Problem)
 	default:
 		fmt.Fprintf(a.out, "%s: BAD at position %d: %s\n", r.Tenant, r.Position, r.Problem)
 	}
 }
 
-// verifyLogs verifies the log of one tenant, or with "" of every tenant and the database
+// verifyLogs verifies the log of one tenant, or with "" of every tenant, and the database
 // around them. A result without a tenant is about all of them.
 func (a *app) verifyLogs(ctx context.Context, log *reading, only string) ([]verified, error) {
 	results := []verified{}
@@ -109,6 +112,9 @@ func (a *app) verifyLogs(ctx context.Context, log *reading, only string) ([]veri
 	} else {
 		tenants, err = a.tenants(ctx, log.Log)
 	}
+	if errors.Is(err, eventlog.ErrCorrupt) { // who has a log can't be told
+		return append(results, verified{Problem: err.Error()}), nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -120,9 +126,10 @@ func (a *app) verifyLogs(ctx context.Context, log *reading, only string) ([]veri
 		results = append(results, r)
 	}
 	if only != "" {
-		return results, nil
+		err = log.CheckDatabase(ctx)
+	} else {
+		err = log.VerifyAll(ctx, nil)
 	}
-	err = log.VerifyAll(ctx, nil)
 	var bad *eventlog.VerifyError
 	switch {
 	case errors.As(err, &bad):
@@ -151,6 +158,9 @@ func (a *app) verifyTenant(ctx context.Context, log *eventlog.Log, tenant string
 	switch {
 	case errors.As(err, &bad):
 		r.Position, r.Problem = bad.Position, bad.Problem
+		return r, nil
+	case errors.Is(err, eventlog.ErrCorrupt):
+		r.Problem = err.Error()
 		return r, nil
 	case err != nil:
 		return r, err

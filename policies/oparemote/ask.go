@@ -19,7 +19,16 @@ var errMixed = errors.New("the policy changed while it was asked")
 // abilities is what a probe found.
 type abilities struct {
 	batch, filter bool
-	generation    uint64 // of the revision it was found under
+	generation    uint64    // of the revision it was found under
+	at            time.Time // when it was found, by the clock
+}
+
+// stands reports whether what was found may be relied on still. A document that was not
+// there is looked for again after the cooldown: a server that starts answers before it has
+// its bundle.
+func (a *abilities) stands(now time.Time, cooldown time.Duration) bool {
+	age := now.Sub(a.at)
+	return a.batch && a.filter || age >= 0 && age < cooldown
 }
 
 // probeInput asks for nothing: no items, and what a nobody may read.
@@ -27,7 +36,8 @@ const probeInput = `{"input":{"action":"read","items":[],"now":1,"purpose":"","s
 	`{"authorizedGroups":[],"id":"probe","roles":[],"securityLevel":"public","tenant":"probe","type":"service"}}}`
 
 // Probe finds out what the server has beside the document for one item. Until it
-// succeeds, every decision begins with a probe; another revision is probed again.
+// succeeds, every decision begins with a probe. Another revision is probed again, and so is
+// a server that lacked one, after Config.Cooldown.
 func (p *PDP) Probe(ctx context.Context) error {
 	err := p.guarded(ctx, func(ctx context.Context) error {
 		_, err := p.probe(ctx)
@@ -57,17 +67,27 @@ func (p *PDP) probe(ctx context.Context) (abilities, error) {
 	if hasBatch && batch.revision != noRevision {
 		p.cache.keep(before, batch.revision, time.Time{}, nil)
 	}
-	found := abilities{batch: hasBatch, filter: hasFilter, generation: p.cache.state().generation}
+	found := abilities{batch: hasBatch, filter: hasFilter, generation: p.cache.state().generation, at: p.now()}
 	p.found.Store(&found)
 	return found, nil
 }
 
-// abilities returns what the server has, asking it when that is not known.
+// abilities returns what the server has, asking it when that is not known. Of those who
+// find at once that something has been missing for long enough, one asks.
 func (p *PDP) abilities(ctx context.Context) (abilities, error) {
-	if found := p.found.Load(); found != nil && found.generation == p.cache.state().generation {
+	found, generation, now := p.found.Load(), p.cache.state().generation, p.now()
+	if found == nil || found.generation != generation {
+		return p.probe(ctx)
+	}
+	if found.stands(now, p.cooldown) {
 		return *found, nil
 	}
-	return p.probe(ctx)
+	again := *found
+	again.at = now
+	if p.found.CompareAndSwap(found, &again) {
+		return p.probe(ctx)
+	}
+	return again, nil
 }
 
 // errLeftAlone is returned while the breaker is open.
@@ -105,7 +125,7 @@ func (p *PDP) ask(ctx context.Context, asker []byte, now time.Time, questions []
 		if !errors.Is(err, errUndefined) {
 			return revision, err
 		}
-		p.found.Store(&abilities{filter: found.filter, generation: found.generation})
+		p.found.Store(&abilities{filter: found.filter, generation: found.generation, at: p.now()})
 	}
 	return p.each(ctx, len(questions), func(ctx context.Context, i int) (string, error) {
 		r, err := p.client.post(ctx, single, singleBody(asker, now, questions[i]))

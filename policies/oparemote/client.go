@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/url"
 	"sync/atomic"
+
+	"satchel/schemas"
 )
 
 // The documents.
@@ -85,6 +87,9 @@ func (c *client) send(ctx context.Context, document string, input []byte) (reply
 	m, err := members(raw)
 	if err != nil {
 		return reply{}, fmt.Errorf("answer is %w", err)
+	}
+	if err := schemas.CheckNames(raw); err != nil {
+		return reply{}, fmt.Errorf("answer is ambiguous: %w", err)
 	}
 	result, ok := m["result"]
 	if !ok {

@@ -38,9 +38,10 @@ type Config struct {
 	MaxResponse int64
 	// Failures in a row open the breaker. Default 5.
 	Failures int
-	// Cooldown is how long the breaker stays open. Default 2 s.
+	// Cooldown is how long the breaker stays open, and how long a document that the server
+	// did not have is not looked for again. Default 2 s.
 	Cooldown time.Duration
-	// Clock is for the cache and the breaker. Default time.Now.
+	// Clock is for the cache, the breaker and the cooldown. Default time.Now.
 	Clock func() time.Time
 }
 

@@ -25,17 +25,20 @@
 // for the item, or {"decisions": […]} of them, one for each item in order. allow MUST be
 // there, redact too when allow is true, and redactedFields when redact is. Paths that
 // are named are redacted whatever redact says. reason is optional: "allowed" is for
-// what is allowed and for nothing else, "denied" stands for none.
+// what is allowed and for nothing else, "denied" stands for none. No object anywhere in an
+// answer may have two members of one name.
 //
 // [PDP.Probe] finds out whether the server has the batch and the filter; without the
-// batch, items are asked for one by one, in parallel. Without the filter all known
+// batch, items are asked for one by one, in parallel. A document that is not there is looked
+// for again after Config.Cooldown: a server that starts answers {} before it has its bundle,
+// and items that it has no document for are denied meanwhile. Without the filter all known
 // actions match all, as every item is decided on anyway and the stores hold each
 // request to its tenant; a filter that is there MUST NOT hide what is allowed.
 //
 // # When it is not answered
 //
 // A server that is down or slow, another status than 200, a redirection, an answer that
-// is too long, no JSON, half an answer or one too many deny every resource of the
+// is too long, no JSON, half an answer, one too many or one that says two things deny every resource of the
 // request with the reason policies.ReasonError and an error that is
 // policies.ErrUnavailable. After Config.Failures of these in a row the server is left
 // alone for Config.Cooldown; then one request tries it again.

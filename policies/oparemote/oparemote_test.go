@@ -73,7 +73,7 @@ func TestBatchIsUsedWhereItIs(t *testing.T) {
 	t.Parallel()
 	for without, want := range map[string]int64{"": 1, "context_batch": 20} {
 		server := serve(t, without)
-		p := open(t, oparemote.Config{URL: server.URL})
+		p := open(t, oparemote.Config{URL: server.URL, Clock: noon})
 		if err := p.Probe(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -110,6 +110,72 @@ func TestBatchThatGoesAway(t *testing.T) {
 	}
 	if p.Stats().Batch {
 		t.Error("the batch is still asked for")
+	}
+}
+
+// A server that starts has no documents until it has its bundle. Items are denied
+// meanwhile, and it is not taken at that word for good, under the same revision or none.
+func TestBundleThatIsLate(t *testing.T) {
+	t.Parallel()
+	const cooldown = 3 * time.Second
+	unloaded := func(w http.ResponseWriter, _ *http.Request) bool { fmt.Fprint(w, `{}`); return true }
+	for _, revision := range []string{"", "r1"} {
+		server, at := serve(t, ""), &clock{at: noon()}
+		p := open(t, oparemote.Config{URL: server.URL, Clock: at.now, Cooldown: cooldown, Timeout: time.Minute})
+		decide := func(want int64) {
+			t.Helper()
+			server.calls.Store(0)
+			if _, err := p.Decide(t.Context(), somebody(t), ask(20)); err != nil {
+				t.Errorf("revision %q: %v", revision, err)
+			}
+			if got := server.calls.Load(); got != want {
+				t.Errorf("revision %q: %d requests for 20 items, want %d", revision, got, want)
+			}
+		}
+		server.set(revision, nil)
+		decide(3)
+		server.set(revision, unloaded)
+		d, err := p.Decide(t.Context(), somebody(t), ask(20))
+		denied(t, d, err, 20)
+		server.set(revision, nil)
+		decide(20) // one by one
+		at.add(cooldown - 1)
+		decide(20)
+		at.add(1)
+		decide(3) // two documents looked for, and one batch
+		decide(1)
+		at.add(time.Hour)
+		decide(1)
+
+		server.set(revision, unloaded)
+		if err := p.Probe(t.Context()); err != nil || p.Stats().Filter || p.Stats().Batch {
+			t.Errorf("revision %q: %+v, error %v", revision, p.Stats(), err)
+		}
+		server.set(revision, nil)
+		at.add(cooldown)
+		if f, err := p.Filter(t.Context(), somebody(t), "read"); err != nil || len(f.Conds()) == 0 {
+			t.Errorf("revision %q: %d conditions, error %v", revision, len(f.Conds()), err)
+		}
+	}
+}
+
+// A server that only has the batch decides again when it has it again.
+func TestBatchAloneThatComesBack(t *testing.T) {
+	t.Parallel()
+	server, at := serve(t, "context"), &clock{at: noon()}
+	p := open(t, oparemote.Config{URL: server.URL, Clock: at.now, Cooldown: time.Second, Timeout: time.Minute})
+	if _, err := p.Decide(t.Context(), somebody(t), ask(3)); err != nil {
+		t.Fatal(err)
+	}
+	server.set("", func(w http.ResponseWriter, _ *http.Request) bool { fmt.Fprint(w, `{}`); return true })
+	d, err := p.Decide(t.Context(), somebody(t), ask(3))
+	denied(t, d, err, 3)
+	server.set("", nil)
+	d, err = p.Decide(t.Context(), somebody(t), ask(3))
+	denied(t, d, err, 3)
+	at.add(time.Second)
+	if _, err := p.Decide(t.Context(), somebody(t), ask(3)); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -170,6 +236,12 @@ func TestFailsClosed(t *testing.T) {
 		"reason is null":        `{"result": {"allow": true, "redact": false, "reason": null, "redactedFields": 1}}`,
 		"allowed yet clearance": `{"result": {"allow": true, "redact": false, "reason": "clearance"}}`,
 		"denied yet allowed":    `{"result": {"allow": false, "reason": "allowed"}}`,
+		"denied, then allowed":  `{"result": {"allow": false, "allow": true, "redact": false}}`,
+		"an escaped second one": `{"result": {"allow": false, "\u0061llow": true, "redact": false}}`,
+		"two results":           `{"result": {"allow": false}, "result": ` + good + `}`,
+		"obliged, then not":     `{"result": {"allow": true, "redact": false, "obligations": {"pii": "redact"}, "obligations": {}}}`,
+		"obliged and not":       `{"result": {"allow": true, "redact": false, "obligations": {"pii": "redact", "pii": ""}}}`,
+		"obliged, spelt anew":   `{"result": {"allow": true, "redact": false, "obligations": {"pii": "redact", "PII": ""}}}`,
 	}
 	batches := map[string]string{
 		"one short":    `{"result": {"decisions": [` + good + `]}}`,
@@ -178,6 +250,8 @@ func TestFailsClosed(t *testing.T) {
 		"null":         `{"result": {"decisions": null}}`,
 		"a null":       `{"result": {"decisions": [` + good + `, null]}}`,
 		"half":         `{"result": {"decisions": [` + good + `, {"allow": true}]}}`,
+		"denied first": `{"result": {"decisions": [` + good + `, {"allow": false, "allow": true, "redact": false}]}}`,
+		"denied whole": `{"result": {"decisions": [{"allow": false}, {"allow": false}], "decisions": [` + good + `,` + good + `]}}`,
 		"an object":    `{"result": {"decisions": {"0": ` + good + `, "1": ` + good + `}}}`,
 	}
 	check := func(name, without, answer string) {

@@ -25,7 +25,9 @@ type PDP struct {
 	breaker    *breaker.Breaker
 	found      atomic.Pointer[abilities]
 	failures   atomic.Uint64
+	now        func() time.Time
 	timeout    time.Duration
+	cooldown   time.Duration
 	parallel   int
 	batchItems int
 }
@@ -49,7 +51,7 @@ func New(c Config) (*PDP, error) {
 		}},
 		cache:   newCache(&c),
 		breaker: breaker.New(breaker.Config{Failures: c.Failures, Cooldown: c.Cooldown, Clock: c.Clock}),
-		timeout: c.Timeout, parallel: c.Parallel, batchItems: c.BatchItems,
+		now:     c.Clock, timeout: c.Timeout, cooldown: c.Cooldown, parallel: c.Parallel, batchItems: c.BatchItems,
 	}, nil
 }
 

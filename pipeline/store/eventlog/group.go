@@ -3,6 +3,7 @@ package eventlog
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"satchel/pipeline/scope"
@@ -35,7 +36,8 @@ type erasure struct {
 // order. Callers that wait at the same time share a transaction: while one commits, the
 // others queue, and the first of them commits the whole queue; a lone caller waits for
 // nobody. An error concerns b alone: ErrFenced, ErrInvalid, ErrFull and ErrCorrupt mean
-// that nothing of it was written. ctx is honoured until the commit begins.
+// that nothing of it was written; it is ErrCorrupt for a tenant whose log Examine found
+// damaged. ctx is honoured until the commit begins.
 //
 // Append takes tenants from the drafts: a caller vouches for them.
 func (l *Log) Append(ctx context.Context, b Batch) ([]Outcome, error) {
@@ -44,6 +46,11 @@ func (l *Log) Append(ctx context.Context, b Batch) ([]Outcome, error) {
 	}
 	if b.Checkpoint != nil && b.Checkpoint.Name == "" {
 		return nil, errors.New("append: checkpoint has no name")
+	}
+	for i := range b.Drafts {
+		if err := l.Damaged(b.Drafts[i].Tenant); err != nil {
+			return nil, fmt.Errorf("append: %w", err)
+		}
 	}
 	drafts, err := l.prepare(b.Drafts)
 	if err != nil {
@@ -179,6 +186,9 @@ func (l *Log) AppendErasure(ctx context.Context, s scope.Scope, d Draft, positio
 	if d.Tenant != s.Tenant() {
 		return Erased{}, errors.New("append erasure: the draft is another tenant's")
 	}
+	if err := l.Damaged(d.Tenant); err != nil {
+		return Erased{}, fmt.Errorf("append erasure: %w", err)
+	}
 	drafts, err := l.prepare([]Draft{d})
 	if err != nil {
 		return Erased{}, err
@@ -204,6 +214,9 @@ func (l *Log) EraseAttachments(ctx context.Context, s scope.Scope, positions []i
 func (l *Log) erase(ctx context.Context, s scope.Scope, positions, attachments []int64) (int, error) {
 	if err := s.Check(); err != nil {
 		return 0, err
+	}
+	if err := l.Damaged(s.Tenant()); err != nil {
+		return 0, fmt.Errorf("erase: %w", err)
 	}
 	r := &request{erasure: &erasure{s.Tenant(), positions, attachments}}
 	if err := l.submit(ctx, r); err != nil {

@@ -65,6 +65,8 @@ type Log struct {
 	watch watchers
 	tail  tail
 
+	damaged damages
+
 	keepMu sync.Mutex
 	kept   map[string]Head // newest kept head, by tenant
 }

@@ -84,6 +84,9 @@ func (l *Log) Find(ctx context.Context, s scope.Scope, source, id string) (Entry
 	if source == "" || id == "" {
 		return Entry{}, fmt.Errorf("find event %q: %w", id, ErrNotFound)
 	}
+	if err := l.Damaged(s.Tenant()); err != nil {
+		return Entry{}, fmt.Errorf("find event %q: %w", id, err)
+	}
 	var e Entry
 	err := l.driver.View(ctx, func(r Reader) error {
 		positions, err := r.Positions(s.Tenant(), Query{Key: Key{source, id}})
@@ -94,6 +97,9 @@ func (l *Log) Find(ctx context.Context, s scope.Scope, source, id string) (Entry
 			return fmt.Errorf("find event %q: %w", id, ErrNotFound)
 		}
 		e, err = entryAt(r, s.Tenant(), positions[0])
+		if err == nil && (e.Source != source || e.ID != id) {
+			err = &VerifyError{s.Tenant(), positions[0], "an index leads to the row by another source and id"}
+		}
 		return err
 	})
 	return e, err
@@ -105,6 +111,9 @@ func (l *Log) BySubject(ctx context.Context, s scope.Scope, subject string, type
 	if err := s.Check(); err != nil || subject == "" {
 		return nil, err
 	}
+	if err := l.Damaged(s.Tenant()); err != nil {
+		return nil, fmt.Errorf("find entries about %q: %w", subject, err)
+	}
 	var entries []Entry
 	err := l.driver.View(ctx, func(r Reader) error {
 		positions, err := r.Positions(s.Tenant(), Query{Subject: subject, Types: types})
@@ -115,6 +124,9 @@ func (l *Log) BySubject(ctx context.Context, s scope.Scope, subject string, type
 		for i, position := range positions {
 			if entries[i], err = entryAt(r, s.Tenant(), position); err != nil {
 				return err
+			}
+			if entries[i].Subject != subject {
+				return &VerifyError{s.Tenant(), position, "an index leads to the row by another subject"}
 			}
 		}
 		return nil
@@ -141,6 +153,9 @@ func (l *Log) Referring(ctx context.Context, s scope.Scope, items []string) ([]i
 
 func (l *Log) positions(ctx context.Context, s scope.Scope, q Query) ([]int64, error) {
 	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	if err := l.Damaged(s.Tenant()); err != nil {
 		return nil, err
 	}
 	var positions []int64

@@ -19,7 +19,8 @@ const verifyStep = 1000
 
 // Verify recomputes a tenant's log from its rows: leaves, commitments, stored tree
 // hashes, dense positions, head, attachments with their refs, and that whatever content
-// is missing was erased by a later memory.erased entry that names its position or item.
+// is missing was erased by a later memory.erased entry that names its position or item, and
+// that the database's indexes lead to every row, no two of which have one source and id.
 // It then holds the log against the kept checkpoint and known, if there are such. The
 // first bad position is returned as a *VerifyError. Appending may go on meanwhile.
 func (l *Log) Verify(ctx context.Context, s scope.Scope, known *Head, progress Progress) error {
@@ -28,15 +29,24 @@ func (l *Log) Verify(ctx context.Context, s scope.Scope, known *Head, progress P
 	}
 	l.driver.DropCaches()
 	l.tail.clear()
+	if _, err := l.Tenants(ctx); err != nil { // a tenant that is not found has an empty log
+		return err
+	}
 	return l.verify(ctx, s.Tenant(), known, progress)
 }
 
-// VerifyAll checks the database's own structure, then verifies every tenant that has a
-// log or a kept checkpoint.
-func (l *Log) VerifyAll(ctx context.Context, progress Progress) error {
+// CheckDatabase checks the database's own structure, which the logs of all tenants share.
+// It reads all of it, and writers may wait meanwhile.
+func (l *Log) CheckDatabase(ctx context.Context) error {
 	l.driver.DropCaches()
 	l.tail.clear()
-	if err := l.driver.Check(ctx); err != nil {
+	return l.driver.Check(ctx)
+}
+
+// VerifyAll is CheckDatabase, and then verifies every tenant that has a log or a kept
+// checkpoint.
+func (l *Log) VerifyAll(ctx context.Context, progress Progress) error {
+	if err := l.CheckDatabase(ctx); err != nil {
 		return err
 	}
 	tenants, err := l.Tenants(ctx)
@@ -155,9 +165,23 @@ func (v *verification) end(r Reader) error {
 	return nil
 }
 
+// step verifies rows, and then how they are found; of two failures it returns the first.
 func (v *verification) step(r Reader) error {
 	after := v.tree.size
 	limit := int(min(verifyStep, v.head.Size-after))
+	failure := v.rows(r, after, limit)
+	if failure != nil && !errors.Is(failure, ErrCorrupt) {
+		return failure
+	}
+	lost := checkIndexes(r, v.tenant, after, limit)
+	var at, lostAt *VerifyError
+	if failure == nil || errors.As(lost, &lostAt) && errors.As(failure, &at) && lostAt.Position < at.Position {
+		return lost
+	}
+	return failure
+}
+
+func (v *verification) rows(r Reader, after int64, limit int) error {
 	rows, err := r.Rows(v.tenant, after, limit)
 	if err != nil {
 		return err

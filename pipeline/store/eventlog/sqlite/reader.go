@@ -45,11 +45,19 @@ func (r *reader) each(query string, args []any, next func(*sql.Rows) error) erro
 	return errors.Join(rows.Err(), rows.Close())
 }
 
+// listTenants reads the table, and asks whether its index leads to the row.
+const listTenants = "SELECT name, id IS (SELECT k.id FROM tenants k INDEXED BY " + tenantsIndex + ` WHERE k.name = t.name)
+	FROM tenants t NOT INDEXED ORDER BY +name`
+
 func (r *reader) Tenants() ([]string, error) {
 	var tenants []string
-	err := r.each("SELECT name FROM tenants ORDER BY name", nil, func(rows *sql.Rows) error {
+	err := r.each(listTenants, nil, func(rows *sql.Rows) error {
 		var name string
-		err := rows.Scan(&name)
+		var found bool
+		err := rows.Scan(&name, &found)
+		if err == nil && !found {
+			err = corrupt("the index of tenants does not lead to tenant %q", name)
+		}
 		tenants = append(tenants, name)
 		return err
 	})

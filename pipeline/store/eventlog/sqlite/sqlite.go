@@ -5,7 +5,8 @@
 //
 // Content is erased by overwriting it in place with zeros; Scrub then copies the journal
 // into the database and truncates it. A flipped bit in a page that SQLite notices is
-// eventlog.ErrCorrupt; one that it does not notice is for the log's own hashes.
+// eventlog.ErrCorrupt; one that it does not notice is for the log's own hashes, or, in an
+// index, for the check of indexes (indexes.go).
 package sqlite
 
 import (
