@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/nats-io/nats.go"
@@ -123,6 +124,15 @@ func (f *follower) take(msg js.Msg, seq uint64) error {
 	return f.fn(entry)
 }
 
+// kindNames are the kinds of the ledger, for a message.
+func kindNames() string {
+	var names []string
+	for _, k := range jetstream.LedgerKinds() {
+		names = append(names, string(k))
+	}
+	return strings.Join(names, ", ")
+}
+
 func (e *Emitter) ledgerSubjects(kinds []schemas.LedgerKind) ([]string, error) {
 	if len(kinds) == 0 {
 		all, err := jetstream.LedgerTenantSubject(e.cfg.Tenant)
@@ -131,7 +141,7 @@ func (e *Emitter) ledgerSubjects(kinds []schemas.LedgerKind) ([]string, error) {
 	var subjects []string
 	for _, kind := range kinds {
 		if !slices.Contains(jetstream.LedgerKinds(), kind) {
-			return nil, fmt.Errorf("follow ledger of tenant %q: kind %q: %w", e.cfg.Tenant, kind, jetstream.ErrSubject)
+			return nil, fmt.Errorf("follow ledger of tenant %q: kind %q: %w: the kinds are %s", e.cfg.Tenant, kind, jetstream.ErrSubject, kindNames())
 		}
 		subjects = append(subjects, "prov.v1."+e.cfg.Tenant+"."+string(kind)+".*")
 	}

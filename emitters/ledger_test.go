@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -83,7 +84,7 @@ func TestFollowLedger(t *testing.T) {
 		}
 	}
 	err = e.FollowLedger(ctx, emitters.FollowOptions{Kinds: []schemas.LedgerKind{"pck"}}, func(emitters.LedgerEvent) error { return nil })
-	if !errors.Is(err, jetstream.ErrSubject) {
+	if !errors.Is(err, jetstream.ErrSubject) || !strings.Contains(err.Error(), `kind "pck"`) || !strings.Contains(err.Error(), "the kinds are memory, pack, drop, ") {
 		t.Errorf("an unknown kind: %v", err)
 	}
 	mine := errors.New("mine")

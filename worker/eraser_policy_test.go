@@ -3,6 +3,7 @@ package worker_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -70,6 +71,29 @@ func TestPolicySeesWhatIsToBeErased(t *testing.T) {
 	want := []facets{{"a", schemas.Restricted, []string{"risk"}}, {"b", schemas.Public, nil}, {"a", schemas.Restricted, []string{"risk"}}, {"nowhere", 0, nil}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("policy saw (-want +got):\n%s", diff)
+	}
+}
+
+// awayPDP gives no verdict on an erasure.
+type awayPDP struct{ policies.PDP }
+
+func (p awayPDP) Decide(ctx context.Context, s scope.Scope, r policies.Request) (policies.Decision, error) {
+	if r.Action == "erase" {
+		return policies.Decision{}, fmt.Errorf("decide action %q: %w", r.Action, policies.ErrUnavailable)
+	}
+	return p.PDP.Decide(ctx, s, r)
+}
+
+// An erasure that policy gave no verdict on is refused as at the other doors.
+func TestErasureWithoutPolicy(t *testing.T) {
+	t.Parallel()
+	w := prepare(t)
+	w.change = func(c *worker.Config) { c.PDP = awayPDP{c.PDP} }
+	w.start(t)
+	w.put(t, recorded(t, "a", "one"), "indexed")
+	_, err := w.worker.Service.Put(within(t), "acme", encode(t, schemas.PutRequest{Agent: "planner", Event: structured(t, forgetting(t, "gone", "a")), Wait: "logged"}))
+	if e := typed(t, err); e.Code != schemas.CodePolicyDenied || e.Message != "policy gave no verdict, so nothing is erased" {
+		t.Errorf("error = %v", err)
 	}
 }
 

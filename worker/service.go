@@ -180,6 +180,8 @@ func (v *Service) mayErase(ctx context.Context, s scope.Scope, d *eventlog.Draft
 		return &schemas.Error{Code: schemas.CodeValidation, Field: "/event/data", Message: "is not an erasure"}
 	}
 	switch refused, err := v.eraser.refuses(ctx, s, d, req.Items); {
+	case errors.Is(err, policies.ErrUnavailable) && ctx.Err() == nil:
+		return &schemas.Error{Code: schemas.CodePolicyDenied, Message: "policy gave no verdict, so nothing is erased"}
 	case err != nil:
 		return storageError(ctx, "check the erasure", err)
 	case refused == write.UnknownItem:

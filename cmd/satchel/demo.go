@@ -109,6 +109,7 @@ type teller struct {
 	last    string            // event id of the last write
 	seen    int64             // log position that the next request waits for
 	context string            // pack that the roles worked on
+	tokens  int               // of that pack
 }
 
 func (t *teller) say(format string, args ...any) { fmt.Fprintf(t.out, format+"\n", args...) }

@@ -95,7 +95,7 @@ func (t *teller) walk(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.seen, t.context = slices.Max(reply.Positions), reply.PackID
+	t.seen, t.context, t.tokens = slices.Max(reply.Positions), reply.PackID, reply.Metrics.TokenActual
 	t.say("\nWALK    the risk officer's question through the roles; each line is an entry of the log:")
 	for i := range lines {
 		t.say("        %4d  %s", lines[i].Position, lines[i].step())

@@ -52,9 +52,11 @@ func (t *teller) compact(ctx context.Context) error {
 	for _, level := range sortedKeys(levels) {
 		kept = append(kept, fmt.Sprintf("%d of %s", levels[level], level))
 	}
-	t.say("\nCOMPACT that context to at most %d tokens: %s, %d in extracts, %d tokens; %d saved, each dropped", demoBudget/2,
-		plural(len(out.Results), "item", "items"), inPart, out.Compacted.TokenActual, out.Drop.TokenSavings)
-	t.say("        character in the report; summaries kept as memories that cite their sources: %s.", strings.Join(kept, ", "))
+	t.say("\nCOMPACT the %d tokens of that context to at most %d: %s, %d in extracts, %d tokens.", t.tokens, demoBudget/2,
+		plural(len(out.Results), "item", "items"), inPart, out.Compacted.TokenActual)
+	saved := t.tokens - out.Compacted.TokenActual
+	t.say("        Of the %d saved, %d are of what items say, each dropped character in the report, and %d of the", saved, out.Drop.TokenSavings, saved-out.Drop.TokenSavings)
+	t.say("        headings and marks around them; summaries kept as memories that cite their sources: %s.", strings.Join(kept, ", "))
 	if len(out.Drop.DroppedItemIDs) == 0 {
 		return errors.New("the compactor dropped nothing")
 	}

@@ -87,20 +87,23 @@ func (g *gate) answer(_ context.Context, _ string, body []byte) (any, error) {
 }
 
 type relevanceCmd struct {
-	Mode     string            `help:"Cognitive mode: RESPOND, CLARIFY, ACKNOWLEDGE, ACT or one of your own." required:""`
+	Mode     string            `help:"Cognitive mode: RESPOND, CLARIFY, ACKNOWLEDGE, ACT or one of your own."`
 	Signal   map[string]string `help:"Signals, as in --signal context_warmth=0.7 --signal greeting_pattern=true." placeholder:"K=V"`
 	Urgency  string            `help:"classification.urgency."`
 	Silent   bool              `name:"returning-from-silence" help:"The user returns from silence."`
 	Headroom int               `help:"Tokens left in the prompt." default:"0"`
 	Explain  bool              `help:"Say which layer decided each node."`
+	Default  bool              `help:"Print the built-in configuration, to start one of your own from."`
 }
 
 // Help shows how it is called.
 func (relevanceCmd) Help() string {
 	return `It runs here, without a server, on --relevance-config or the built-in configuration.
 
-Example:
-  satchel relevance --mode CLARIFY --signal context_warmth=0.8 --signal working_memory_turns=3 --explain`
+Examples:
+  satchel relevance --mode CLARIFY --signal context_warmth=0.8 --signal working_memory_turns=3 --explain
+  satchel relevance --default > relevance.json
+  satchel relevance --relevance-config relevance.json --mode RESPOND --explain`
 }
 
 // relevantNode is one line of the explanation.
@@ -112,6 +115,13 @@ type relevantNode struct {
 
 // Run decides and prints.
 func (c *relevanceCmd) Run(a *app) error {
+	if c.Default {
+		_, err := a.out.Write(relevance.DefaultJSON())
+		return err
+	}
+	if c.Mode == "" {
+		return usagef("name a mode with --mode: RESPOND, CLARIFY, ACKNOWLEDGE, ACT or one of your own")
+	}
 	g, err := a.openGate(a.logger(a.err))
 	if err != nil {
 		return err

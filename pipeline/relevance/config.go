@@ -58,6 +58,10 @@ type Config struct {
 	MaxIncludedNodes int `json:"max_included_nodes,omitempty"`
 	// Nodes say what a node costs and gates, on top of the built-in table.
 	Nodes map[string]Node `json:"nodes,omitempty"`
+	// Signals say what a signal is, on top of the built-in table. One that is not among
+	// them is what the rules compare it with; where they compare it with something else
+	// than is said here, that is not held against who sends it.
+	Signals map[string]Signal `json:"signals,omitempty"`
 }
 
 // Rule excludes a node with a strength when its condition holds.
@@ -87,8 +91,28 @@ type Selector struct {
 	Category string             `json:"category,omitempty"`
 }
 
+// Signal is what a signal can be. Any other value gives a warning.
+type Signal struct {
+	Type SignalType `json:"type"`
+	Min  *float64   `json:"min,omitempty"` // of a number
+	Max  *float64   `json:"max,omitempty"` // of a number
+}
+
+// SignalType is what the values of a signal are.
+type SignalType string
+
+// The types of signals.
+const (
+	Number  SignalType = "number"
+	Boolean SignalType = "boolean"
+	Text    SignalType = "text"
+)
+
 //go:embed default.json
 var defaultConfig []byte
+
+// DefaultJSON returns the file that the built-in configuration is read from.
+func DefaultJSON() []byte { return bytes.Clone(defaultConfig) }
 
 // DefaultConfig returns the built-in configuration.
 func DefaultConfig() (Config, error) { return Parse(defaultConfig) }
@@ -108,7 +132,7 @@ func Parse(data []byte) (Config, error) {
 }
 
 // Load reads the file at path. The gate it returns is usable in any case: with an
-// error it includes everything and says so in the warnings of each decision. A caller
+// error it includes every node of the built-in configuration and says so in the warnings of each decision. A caller
 // that must not run on a mistake checks for ErrConfig.
 func Load(path string) (*Gate, error) {
 	data, err := os.ReadFile(path)
@@ -129,7 +153,7 @@ func Load(path string) (*Gate, error) {
 func (c *Config) isZero() bool {
 	return c.Enabled == nil && c.TemplateMasks == nil && c.SignalRules == nil && c.Dependencies == nil &&
 		c.UrgencyOverrides == nil && c.SafetyOverrides == nil && c.SoftRecoveryBudget == nil &&
-		c.SoftRecoveryPriority == nil && c.MaxIncludedNodes == 0 && c.Nodes == nil
+		c.SoftRecoveryPriority == nil && c.MaxIncludedNodes == 0 && c.Nodes == nil && c.Signals == nil
 }
 
 // names returns every node the configuration speaks of, sorted.
@@ -180,7 +204,29 @@ func (c *Config) Validate() error {
 	if cycle := findCycle(c.Dependencies); cycle != nil {
 		return fmt.Errorf("%w: dependencies run in a circle: %s", ErrConfig, strings.Join(cycle, " → "))
 	}
+	if err := c.validateSignals(); err != nil {
+		return err
+	}
 	return c.validateNodes()
+}
+
+func (c *Config) validateSignals() error {
+	for _, name := range slices.Sorted(maps.Keys(c.Signals)) {
+		s := c.Signals[name]
+		switch {
+		case name == returningKey:
+			return fmt.Errorf("%w: %s is a field of its own, not a signal", ErrConfig, name)
+		case !schemas.ValidToken(name):
+			return fmt.Errorf("%w: signal %q must match [A-Za-z0-9_-]{1,64}", ErrConfig, name)
+		case s.Type != Number && s.Type != Boolean && s.Type != Text:
+			return fmt.Errorf("%w: type %q of signal %q must be number, boolean or text", ErrConfig, s.Type, name)
+		case s.Type != Number && (s.Min != nil || s.Max != nil):
+			return fmt.Errorf("%w: signal %q is no number and has a min or max", ErrConfig, name)
+		case s.Min != nil && s.Max != nil && *s.Min > *s.Max:
+			return fmt.Errorf("%w: min of signal %q is above its max", ErrConfig, name)
+		}
+	}
+	return nil
 }
 
 func (c *Config) validateNodes() error {

@@ -86,7 +86,9 @@ func (g *Gate) Decide(in Input) Decision {
 	}
 	hard, known := g.masks[in.Mode]
 	if !known {
-		return g.everything(in.Mode, "the mode is unknown: everything is included")
+		d := g.everything(in.Mode, "the mode is unknown: everything is included")
+		g.warn(&d, &in)
+		return d
 	}
 	byRule, soft := g.applyRules(&in, g.all&^hard)
 	d := Decision{gate: g, included: g.all &^ hard &^ byRule &^ soft}
@@ -117,18 +119,19 @@ func (g *Gate) Decide(in Input) Decision {
 	}
 	d.decided[Dependency] = added
 	d.Trace.DepsAdded = g.list(added)
-	g.finish(&d)
-	return d
-}
-
-// finish fills the totals and applies the safeguard.
-func (g *Gate) finish(d *Decision) {
 	d.Trace.Included = g.list(d.included)
 	d.Trace.TotalIncluded = len(d.Trace.Included)
 	d.Trace.EstTokens = g.cost(d.included)
+	g.warn(&d, &in)
+	return d
+}
+
+// warn applies the safeguard, and says which signals are not what the configuration knows.
+func (g *Gate) warn(d *Decision, in *Input) {
 	if d.Trace.TotalIncluded > g.most {
 		d.Trace.Warnings = append(d.Trace.Warnings, strconv.Itoa(d.Trace.TotalIncluded)+" nodes are included, more than the limit of "+strconv.Itoa(g.most))
 	}
+	d.Trace.Warnings = append(d.Trace.Warnings, g.misfits(in.Signals)...)
 }
 
 // applyRules returns what the signal rules exclude among candidates.

@@ -10,9 +10,12 @@
 //  4. soft recovery: soft-excluded nodes come back while the token headroom lasts
 //  5. dependencies: what an included node needs is included
 //  6. safety: some nodes are included by force under their conditions, and what they need
-//  7. safeguard: more included nodes than the limit give a warning
+//  7. safeguard: more included nodes than the limit give a warning, and stay
 //
-// An unknown mode, a disabled or a broken configuration include everything.
+// An unknown mode, a disabled or a broken configuration include everything; of a broken
+// one no node is known, so these are the built-in nodes. The safeguard counts what an
+// unknown mode includes; a gate that is disabled or broken counts nothing. A signal that
+// the configuration does not know, or that is not what it says, gives a warning.
 //
 // A node gates kinds of items and retrievers (Config.Nodes), so that the engine can
 // leave out whole retrievals: see Decision.NeedsKind, NeedsRetriever and Wants.

@@ -34,6 +34,7 @@ type Gate struct {
 	most       int
 	selectors  []gated
 	retrievers map[string]set
+	signals    map[string]signal // what each may be
 }
 
 type nodeRules struct {
@@ -65,6 +66,9 @@ func New(c Config) (*Gate, error) {
 	nodes := maps.Clone(builtin.Nodes)
 	maps.Copy(nodes, c.Nodes)
 	c.Nodes = nodes
+	signals := maps.Clone(builtin.Signals)
+	maps.Copy(signals, c.Signals)
+	c.Signals = signals
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -96,10 +100,19 @@ func New(c Config) (*Gate, error) {
 	if err := g.compileConditions(&c); err != nil {
 		return nil, err
 	}
+	g.compileSignals(c.Signals)
 	return g, nil
 }
 
-func includeAll(warning string) *Gate { return &Gate{disabled: true, warning: warning} }
+// includeAll includes every node of the built-in configuration.
+func includeAll(warning string) *Gate {
+	g, err := New(Config{})
+	if err != nil {
+		g = &Gate{} // it is compiled in, and a test compiles it
+	}
+	g.disabled, g.warning = true, warning
+	return g
+}
 
 func (g *Gate) setOf(names []string) set {
 	var s set
@@ -200,6 +213,9 @@ func (g *Gate) compileConditions(c *Config) error {
 	}
 	return nil
 }
+
+// Modes returns every mode that has a mask, sorted.
+func (g *Gate) Modes() []string { return slices.Sorted(maps.Keys(g.masks)) }
 
 // Nodes returns every context node the gate knows, sorted.
 func (g *Gate) Nodes() []string { return slices.Clone(g.names) }

@@ -23,10 +23,9 @@ const returningKey = "returning_from_silence"
 
 // predicate compares one signal with a constant.
 type predicate struct {
-	key    string
-	op     operator
-	number float64
-	value  any // for opEqual: string, bool or float64
+	key   string
+	op    operator
+	value any // float64; for opEqual string or bool, too
 }
 
 // condition holds when every predicate does.
@@ -62,30 +61,39 @@ func compilePredicate(key string, value any) (predicate, error) {
 		if !ok || name == "" {
 			continue
 		}
-		number, isNumber := value.(float64)
+		_, isNumber := value.(float64)
 		if suffix.op != opEqual && !isNumber {
 			return predicate{}, fmt.Errorf("%q must be compared with a number", key)
 		}
-		return predicate{key: name, op: suffix.op, number: number, value: value}, nil
+		return predicate{key: name, op: suffix.op, value: value}, nil
 	}
 	return predicate{key: key, value: value}, nil
 }
 
 // normal brings every number to float64.
 func normal(v any) any {
-	switch n := v.(type) {
-	case int:
-		return float64(n)
-	case int64:
-		return float64(n)
-	case float32:
-		return float64(n)
-	case json.Number:
-		if f, err := n.Float64(); err == nil {
-			return f
-		}
+	if n, ok := number(v); ok {
+		return n
 	}
 	return v
+}
+
+// number returns a number of any type that a signal comes as.
+func number(v any) (float64, bool) {
+	switch n := v.(type) {
+	case float64:
+		return n, true
+	case int:
+		return float64(n), true
+	case int64:
+		return float64(n), true
+	case float32:
+		return float64(n), true
+	case json.Number:
+		f, err := n.Float64()
+		return f, err == nil
+	}
+	return 0, false
 }
 
 func (c condition) holds(in *Input) bool {
@@ -98,34 +106,34 @@ func (c condition) holds(in *Input) bool {
 }
 
 func (p *predicate) holds(in *Input) bool {
-	var have any
 	if p.key == returningKey {
-		have = in.ReturningFromSilence
-	} else {
-		v, ok := in.Signals[p.key]
-		if !ok {
-			return false
-		}
-		have = normal(v)
+		return p.op == opEqual && p.value == any(in.ReturningFromSilence)
 	}
-	if p.op == opEqual {
+	have, ok := in.Signals[p.key]
+	if !ok {
+		return false
+	}
+	want, isNumber := p.value.(float64)
+	if !isNumber {
 		switch have.(type) {
-		case string, bool, float64:
+		case string, bool:
 			return have == p.value
 		}
 		return false
 	}
-	n, ok := have.(float64)
+	n, ok := number(have)
 	if !ok {
 		return false
 	}
 	switch p.op {
+	case opEqual:
+		return n == want
 	case opAtLeast:
-		return n >= p.number
+		return n >= want
 	case opMore:
-		return n > p.number
+		return n > want
 	case opAtMost:
-		return n <= p.number
+		return n <= want
 	}
-	return n < p.number
+	return n < want
 }

@@ -170,10 +170,18 @@ func (d *Defence) read(text string) looked {
 func warn(old, suspect int, oldest time.Time) []string {
 	var out []string
 	if old > 0 {
-		out = append(out, fmt.Sprintf("stale: %d items have expired or are no longer valid, the oldest of %s", old, oldest.UTC().Format(time.DateOnly)))
+		text := "stale: 1 item has expired or is no longer valid; it is of "
+		if old > 1 {
+			text = fmt.Sprintf("stale: %d items have expired or are no longer valid, the oldest of ", old)
+		}
+		out = append(out, text+oldest.UTC().Format(time.DateOnly))
 	}
 	if suspect > 0 {
-		out = append(out, fmt.Sprintf("injection: %d items look like injected instructions", suspect))
+		text := "injection: 1 item looks like an injected instruction"
+		if suspect > 1 {
+			text = fmt.Sprintf("injection: %d items look like injected instructions", suspect)
+		}
+		out = append(out, text)
 	}
 	return out
 }

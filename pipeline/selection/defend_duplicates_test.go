@@ -226,7 +226,7 @@ func TestDefenceConfig(t *testing.T) {
 		if cs[0].Suspect != (name == "fence") {
 			t.Errorf("%s: suspect %v", name, cs[0].Suspect)
 		}
-		if len(warnings) == 0 || !strings.Contains(warnings[0], "the oldest of 2025-12-31") {
+		if len(warnings) == 0 || !strings.Contains(warnings[0], "1 item has expired or is no longer valid; it is of 2025-12-31") {
 			t.Errorf("%s: warnings %q", name, warnings)
 		}
 	}

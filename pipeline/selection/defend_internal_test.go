@@ -167,3 +167,21 @@ func TestLongTextsAreCheap(t *testing.T) {
 		t.Error("more was computed than the effort allows")
 	}
 }
+
+// One item is spoken of as one.
+func TestWarningsCountInWords(t *testing.T) {
+	t.Parallel()
+	day := time.Date(2026, 3, 3, 0, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		old, suspect int
+		want         string
+	}{
+		{0, 0, ""},
+		{1, 1, "stale: 1 item has expired or is no longer valid; it is of 2026-03-03, injection: 1 item looks like an injected instruction"},
+		{2, 3, "stale: 2 items have expired or are no longer valid, the oldest of 2026-03-03, injection: 3 items look like injected instructions"},
+	} {
+		if got := strings.Join(warn(c.old, c.suspect, day), ", "); got != c.want {
+			t.Errorf("%d and %d: %q, want %q", c.old, c.suspect, got, c.want)
+		}
+	}
+}

@@ -52,12 +52,17 @@ type Line struct {
 	Pattern  string `json:"pattern,omitempty"` // of a log: what they have in common, <*> for what differs
 	Verbatim bool   `json:"verbatim"`          // Text is the bytes of Span
 	Note     string `json:"note,omitempty"`    // why it is here: error, first, largest price, …
+
+	raw  int64  // bytes of the lines it is of, with their ends
+	from *tally // what these lines are counted in
 }
 
-// Field is something that is not shown.
+// Field is something that is not shown. Every byte of a blob is in the span of a verbatim
+// line or in the bytes of a field. Of logs, tables, diffs, test reports and texts, every
+// line is one of a verbatim line or in the count of a field.
 type Field struct {
 	Name  string `json:"name"`
-	Count int64  `json:"count"` // lines, values, rows
+	Count int64  `json:"count"` // lines, values, results; 0 for parts of what is shown
 	Bytes int64  `json:"bytes,omitempty"`
 }
 
@@ -150,14 +155,18 @@ func (s *Summary) String() string {
 		b.WriteByte('\n')
 	}
 	if len(s.Dropped) > 0 {
-		b.WriteString("left out: ")
-		for i, f := range s.Dropped {
-			if i > 0 {
-				b.WriteString(", ")
+		var parts []string
+		for _, f := range s.Dropped {
+			switch {
+			case f.Count > 0:
+				parts = append(parts, f.Name+" "+strconv.FormatInt(f.Count, 10))
+			case f.Name == restOfLong:
+				parts = append(parts, f.Name+" "+bytesOf(f.Bytes))
 			}
-			b.WriteString(f.Name + " " + strconv.FormatInt(f.Count, 10))
 		}
-		b.WriteByte('\n')
+		if len(parts) > 0 {
+			b.WriteString("left out: " + strings.Join(parts, ", ") + "\n")
+		}
 	}
 	return b.String()
 }

@@ -31,6 +31,7 @@ func check(t *testing.T, text string, s *blob.Summary) {
 	if s.Size != int64(len(text)) {
 		t.Errorf("size is %d, the blob has %d bytes", s.Size, len(text))
 	}
+	accounted(t, text, s)
 	last := int64(0)
 	for _, l := range s.Lines {
 		if l.Span.Start < last || l.Span.End < l.Span.Start || l.Span.End > s.Size {

@@ -25,7 +25,6 @@ type change struct {
 	added, removed int64
 	hunks          int64
 	lines          []Line // runs of changed lines
-	lost           int64  // changed lines beyond what is kept
 }
 
 const (
@@ -37,7 +36,9 @@ const (
 type diffs struct {
 	files   []*change
 	further int64
-	context int64
+	context tally
+	headers tally
+	changed *tally
 	run     block
 	open    *change
 	inHunk  bool
@@ -45,18 +46,17 @@ type diffs struct {
 
 // summariseDiff keeps the changed lines, those about the query and of small files first.
 func summariseDiff(br *bufio.Reader, o Options) (Summary, error) {
-	d := &diffs{}
+	d := &diffs{changed: &tally{}}
 	if err := each(br, d.add); err != nil {
 		return Summary{}, err
 	}
 	d.flush()
 	out := Summary{Kind: Diff}
-	var added, removed, lost int64
+	var added, removed int64
 	var runs []Line
 	for _, f := range d.files {
 		added += f.added
 		removed += f.removed
-		lost += f.lost
 		runs = append(runs, f.lines...)
 	}
 	files := d.files[:min(len(d.files), max(1, o.Lines/2))]
@@ -68,25 +68,19 @@ func summariseDiff(br *bufio.Reader, o Options) (Summary, error) {
 	slices.SortStableFunc(runs, func(a, b Line) int {
 		return cmp.Or(cmp.Compare(overlap(words, b.Text), overlap(words, a.Text)), cmp.Compare(len(a.Text), len(b.Text)))
 	})
-	room := o.Lines - len(out.Lines)
-	for i, l := range runs {
-		if i < room {
-			out.Lines = append(out.Lines, l)
-		} else {
-			lost += int64(strings.Count(l.Text, "\n")) + 1
-		}
-	}
+	out.Lines = append(out.Lines, runs[:min(len(runs), max(0, o.Lines-len(out.Lines)))]...)
 	out.Title = count(int64(len(d.files))+d.further, "file", "files") + ", +" + strconv.FormatInt(added, 10) + " −" + strconv.FormatInt(removed, 10)
-	for _, f := range []Field{{Name: "lines of context", Count: d.context}, {Name: "changed lines", Count: lost},
-		{Name: "files", Count: int64(len(d.files)-len(files)) + d.further}} {
-		if f.Count > 0 {
-			out.Dropped = append(out.Dropped, f)
-		}
+	if n := int64(len(d.files)-len(files)) + d.further; n > 0 {
+		out.Title += ", " + strconv.FormatInt(n, 10) + " of the files not listed"
 	}
+	ends, long := settle(out.Lines)
+	out.drop(d.context.field("lines of context"), d.changed.field("changed lines"), d.headers.field("lines of headers"), long, ends)
 	return out, nil
 }
 
 func (d *diffs) add(l *line) {
+	counted := &d.headers
+	defer func() { counted.add(l) }()
 	switch {
 	case bytes.HasPrefix(l.text, []byte("diff --git ")):
 		d.begin(l, lastField(l.text))
@@ -110,13 +104,14 @@ func (d *diffs) add(l *line) {
 		} else {
 			d.open.removed++
 		}
+		counted = d.changed
 		d.run.add(l)
 	case d.inHunk && bytes.HasPrefix(l.text, []byte("--- ")):
 		d.flush()
 		d.inHunk = false
 	default:
 		d.flush()
-		d.context++
+		counted = &d.context
 	}
 }
 
@@ -139,13 +134,10 @@ func (d *diffs) begin(l *line, name string) {
 }
 
 func (d *diffs) flush() {
-	if d.run.lines > 0 && d.open != nil {
-		if len(d.open.lines) < maxRuns {
-			d.open.lines = append(d.open.lines, d.run.line("change"))
-			d.open.lost += d.run.more
-		} else {
-			d.open.lost += int64(d.run.lines)
-		}
+	if d.run.lines > 0 && d.open != nil && len(d.open.lines) < maxRuns {
+		l := d.run.line("change")
+		l.from = d.changed
+		d.open.lines = append(d.open.lines, l)
 	}
 	d.run.reset()
 }

@@ -22,7 +22,7 @@ const (
 type template struct {
 	tokens  []string
 	count   int64
-	bytes   int64
+	tally   tally // of its lines that are not failures
 	first   Line
 	last    Span
 	failure bool // it reads like an error
@@ -63,7 +63,6 @@ func (m *miner) add(l *line) *template {
 	}
 	t.varies = t.varies || string(l.text) != t.first.Text
 	t.count++
-	t.bytes += l.end - l.start
 	t.last = Span{l.start, l.end}
 	return t
 }

@@ -29,6 +29,7 @@ type window struct {
 	buf   []byte
 	start int64 // of buf in the stream
 	since int64 // bytes read since the last token
+	total int64 // bytes read
 }
 
 // Read reads, keeps the bytes and refuses a token without an end.
@@ -38,6 +39,7 @@ func (w *window) Read(p []byte) (int, error) {
 	}
 	n, err := w.r.Read(p)
 	w.since += int64(n)
+	w.total += int64(n)
 	w.buf = append(w.buf, p[:n]...)
 	return n, err
 }
@@ -63,8 +65,8 @@ type path struct {
 	name    string
 	depth   int
 	types   map[string]int64
-	first   Span // of the first value
-	bytes   int64
+	first   Span  // of the first value
+	bytes   int64 // of the values that have no parts
 	n       int64 // numbers
 	mean    float64
 	m2      float64
@@ -105,14 +107,31 @@ func summariseJSON(br *bufio.Reader, o Options) (Summary, error) {
 	}
 	out := Summary{Kind: JSON}
 	var syntax *json.SyntaxError
+	var tail *Field
 	switch {
 	case errors.Is(err, io.EOF) && docs > 0:
 	case errors.As(err, &syntax), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, errLong), errors.Is(err, errDeep):
-		out.Dropped = append(out.Dropped, Field{Name: "what follows byte " + strconv.FormatInt(j.dec.InputOffset(), 10) + ", where it is no longer JSON that can be read", Count: 1})
+		tail = &Field{Name: "what follows byte " + strconv.FormatInt(j.dec.InputOffset(), 10) + ", where it is no longer JSON that can be read", Count: 1}
 	default:
 		return out, err
 	}
+	more, err := io.Copy(io.Discard, br)
+	if err != nil {
+		return out, err
+	}
+	read := w.total + more
+	if tail != nil {
+		tail.Bytes = read - j.dec.InputOffset()
+		read -= tail.Bytes
+	}
 	j.summary(&out, o)
+	for _, f := range out.Dropped {
+		read -= f.Bytes
+	}
+	out.drop(Field{Name: "names, signs and space around values", Bytes: read - covered(out.Lines)})
+	if tail != nil {
+		out.drop(*tail)
+	}
 	return out, nil
 }
 
@@ -203,10 +222,7 @@ func (j *walk) nested(d json.Delim, p *path, span Span, name string, depth int) 
 			return err
 		}
 	}
-	_, end, err := j.token()
-	if p != nil && err == nil {
-		p.bytes += end.End - span.Start
-	}
+	_, _, err := j.token()
 	return err
 }
 
@@ -214,7 +230,6 @@ func (j *walk) at(name string, depth int, span Span) *path {
 	p, ok := j.paths[name]
 	if !ok {
 		if len(j.paths) >= maxPaths {
-			j.lost.Count++
 			return nil
 		}
 		p = &path{name: name, depth: depth, types: map[string]int64{}, first: span}
@@ -239,6 +254,8 @@ func (j *walk) line(span Span, _ string) Line {
 // leaf notes a value that has no parts, and keeps it when it may be shown.
 func (j *walk) leaf(p *path, kind string, span Span, key, text string) {
 	if p == nil {
+		j.lost.Count++
+		j.lost.Bytes += span.End - span.Start
 		return
 	}
 	p.types[kind]++
@@ -358,21 +375,20 @@ func (j *walk) summary(out *Summary, o Options) {
 	for _, k := range j.kept[:min(len(j.kept), max(1, o.Lines*2/3))] {
 		take(k.Line)
 	}
-	shown := map[string]int64{}
+	type part struct{ values, bytes int64 }
+	shown := map[string]part{}
 	for _, l := range out.Lines {
-		shown[strings.TrimPrefix(l.Note, "outlier of ")]++
+		name := strings.TrimPrefix(l.Note, "outlier of ")
+		shown[name] = part{shown[name].values + 1, shown[name].bytes + int64(len(l.Text))}
 	}
 	for _, p := range j.order {
-		if n := p.total() - shown[p.name]; n > 0 && p.types["object"]+p.types["array"] < p.total() {
-			out.Dropped = append(out.Dropped, Field{Name: p.name, Count: n, Bytes: p.bytes})
-		}
+		at := shown[p.name]
+		out.drop(Field{Name: p.name, Count: p.total() - p.types["object"] - p.types["array"] - at.values, Bytes: p.bytes - at.bytes})
 		if len(out.Lines) < o.Lines && (p.total() > 1 || p.types["array"] > 0) {
 			out.Lines = append(out.Lines, Line{Text: p.schema(), Span: p.first, Count: 0, Note: "schema"})
 		}
 	}
-	if j.lost.Count > 0 {
-		out.Dropped = append(out.Dropped, j.lost)
-	}
+	out.drop(j.lost)
 	slices.SortStableFunc(out.Dropped, func(a, b Field) int { return int(min(max(b.Bytes-a.Bytes, -1), 1)) })
 	if len(out.Dropped) > o.Lines {
 		rest := Field{Name: "values of other paths"}

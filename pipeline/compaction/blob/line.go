@@ -13,6 +13,7 @@ type line struct {
 	text    []byte
 	start   int64
 	end     int64 // of the line, however long it is
+	next    int64 // where the next line starts
 	clipped bool  // text is only its beginning
 }
 
@@ -41,7 +42,7 @@ func (l *lines) next() (line, error) {
 	if err != nil && l.at == out.start {
 		return out, io.EOF
 	}
-	out.end = l.at
+	out.end, out.next = l.at, l.at
 	if err == nil {
 		out.end--
 		if !out.clipped {
@@ -62,7 +63,7 @@ func (l *line) verbatim(note string) Line {
 	for len(text) < len(l.text) && len(text) > 0 && l.text[len(text)]&0xC0 == 0x80 {
 		text = text[:len(text)-1]
 	}
-	return Line{Text: string(text), Span: Span{l.start, l.start + int64(len(text))}, Verbatim: true, Note: note}
+	return Line{Text: string(text), Span: Span{l.start, l.start + int64(len(text))}, Verbatim: true, Note: note, raw: l.next - l.start}
 }
 
 // each calls do for every line.
@@ -85,7 +86,8 @@ type block struct {
 	text  []byte
 	start int64
 	lines int
-	more  int64 // lines that no longer fit
+	raw   int64 // bytes of the lines that text is of, with their ends
+	more  tally // lines that no longer fit
 	cut   bool  // bytes are missing before the next line: it may not be joined
 }
 
@@ -99,7 +101,7 @@ func (b *block) add(l *line) {
 	gap := l.start - end
 	if b.cut || b.lines > 1 && (len(b.text)+len(l.text)+2 > maxLine || gap > 2 || gap < 0) {
 		b.cut = true
-		b.more++
+		b.more.add(l)
 		return
 	}
 	if b.lines > 1 {
@@ -110,12 +112,16 @@ func (b *block) add(l *line) {
 	}
 	v := l.verbatim("")
 	b.text = append(b.text, v.Text...)
+	b.raw += v.raw
 	b.cut = len(v.Text) < int(l.end-l.start)
 }
 
 // line returns the block as a line of a summary.
 func (b *block) line(note string) Line {
-	return Line{Text: string(b.text), Span: Span{b.start, b.start + int64(len(b.text))}, Verbatim: true, Note: note}
+	return Line{Text: string(b.text), Span: Span{b.start, b.start + int64(len(b.text))}, Verbatim: true, Note: note, raw: b.raw}
 }
+
+// size is all lines of the block.
+func (b *block) size() tally { return tally{rows: int64(b.lines), bytes: b.raw + b.more.bytes} }
 
 func (b *block) reset() { *b = block{text: b.text[:0]} }

@@ -88,15 +88,18 @@ type logs struct {
 	failed   *template
 	failures []found
 	known    map[uint64]int // failures by the shape of their block
-	folded   int64
-	broken   int64 // lines with a NUL
 	named    named
+
+	lost   tally  // failures beyond those that are kept
+	broken tally  // lines with a NUL
+	blank  tally  // empty lines
+	now    *tally // of the block that is being collected
 }
 
-// found is a failure with its stack trace.
+// found is a failure with its stack trace; all its blocks are in its tally.
 type found struct {
 	Line
-	from *template
+	of *template
 }
 
 const maxFailures = 512
@@ -113,28 +116,38 @@ func summariseLog(br *bufio.Reader, o Options) (Summary, error) {
 func (g *logs) add(l *line) {
 	g.total++
 	if len(l.text) == 0 && !g.open {
+		g.blank.add(l)
 		return
 	}
 	if bytes.IndexByte(l.text, 0) >= 0 {
-		g.broken++
+		g.broken.add(l)
 		return
 	}
 	if g.open && (trailing(l.text, g.trace) || g.stamped && !g.stamps.in(l.text)) {
 		g.trace = true
 		g.block.add(l)
+		g.now.add(l)
 		return
 	}
 	g.close()
 	t := g.miner.add(l)
-	g.named.add(l)
+	counted := &t.tally
+	if t.failure {
+		counted = &tally{}
+		g.now = counted
+	}
+	counted.add(l)
+	g.named.add(l, counted)
 	if g.first == nil {
 		v := l.verbatim("first")
+		v.from = counted
 		g.first = &v
 		g.from = g.stamps.find(v.Text)
 		g.stamped = g.from != ""
 	}
 	g.lastRaw = append(g.lastRaw[:0], l.text[:min(len(l.text), maxLine)]...)
 	g.last.Span = Span{l.start, l.start + int64(len(g.lastRaw))}
+	g.last.raw, g.last.from = l.next-l.start, counted
 	if t.failure {
 		g.open, g.trace, g.failed = true, bytes.HasPrefix(l.text, []byte("Traceback ")) || bytes.HasPrefix(l.text, []byte("panic:")), t
 		g.block.add(l)
@@ -151,13 +164,16 @@ func (g *logs) close() {
 	if i, ok := g.known[shape]; ok {
 		g.failures[i].Count++
 		g.failures[i].Last = &span
+		g.failures[i].from.join(*g.now)
+		g.now.into = g.failures[i].from
 	} else if len(g.failures) < maxFailures {
 		g.known[shape] = len(g.failures)
 		f := found{g.block.line("error"), g.failed}
-		f.Count = 1
+		f.Count, f.from = 1, g.now
 		g.failures = append(g.failures, f)
 	} else {
-		g.folded++
+		g.lost.join(*g.now)
+		g.now.into = &g.lost
 	}
 	g.block.reset()
 	g.open, g.trace = false, false
@@ -168,18 +184,17 @@ func (g *logs) summary(o Options) Summary {
 	out := Summary{Kind: Log}
 	if g.first == nil {
 		out.Title = "no lines"
+		g.account(&out)
 		return out
 	}
 	g.last.Text, g.last.Verbatim, g.last.Note = string(g.lastRaw), true, "last"
 	g.to = g.stamps.find(g.last.Text)
 	taken := map[int64]bool{}
-	take := func(l Line) bool {
-		if taken[l.Span.Start] {
-			return false
+	take := func(l Line) {
+		if !taken[l.Span.Start] {
+			taken[l.Span.Start] = true
+			out.Lines = append(out.Lines, l)
 		}
-		taken[l.Span.Start] = true
-		out.Lines = append(out.Lines, l)
-		return true
 	}
 	failures := g.errors(o)
 	for _, f := range failures[:min(len(failures), max(1, o.Lines/2))] {
@@ -190,7 +205,6 @@ func (g *logs) summary(o Options) Summary {
 	for _, l := range g.named.lines(g.total, max(1, (o.Lines-len(out.Lines))/2)) {
 		take(l)
 	}
-	shown := map[*template]bool{}
 	byCount := slices.Clone(g.miner.templates)
 	words := wordsOf(o.Query)
 	slices.SortStableFunc(byCount, func(a, b *template) int {
@@ -204,19 +218,17 @@ func (g *logs) summary(o Options) Summary {
 			continue
 		}
 		l := t.first
-		l.Note, l.Count, l.Pattern = "template", t.count, t.pattern()
+		l.Note, l.Count, l.Pattern, l.from = "template", t.count, t.pattern(), &t.tally
 		last := t.last
 		l.Last = &last
 		if t.count == 1 {
 			l.Pattern, l.Last, l.Count = "", nil, 0
 		}
-		if take(l) {
-			shown[t] = true
-		}
+		take(l)
 	}
-	g.mark(out.Lines, shown)
+	g.mark(out.Lines)
 	out.Title = g.title(len(failures))
-	out.Dropped = g.dropped(out.Lines, shown, failures)
+	g.account(&out)
 	return out
 }
 
@@ -227,7 +239,7 @@ func (g *logs) errors(o Options) []Line {
 	for i, f := range g.failures {
 		list[i] = f.Line
 		if f.Count > 1 && !strings.Contains(f.Text, "\n") {
-			list[i].Pattern = f.from.pattern()
+			list[i].Pattern = f.of.pattern()
 		}
 		if f.Count == 1 {
 			list[i].Count = 0
@@ -242,7 +254,7 @@ func (g *logs) errors(o Options) []Line {
 }
 
 // mark gives the first line its template's count.
-func (g *logs) mark(list []Line, shown map[*template]bool) {
+func (g *logs) mark(list []Line) {
 	for i := range list {
 		if list[i].Count > 0 || list[i].Note == "error" {
 			continue
@@ -251,7 +263,6 @@ func (g *logs) mark(list []Line, shown map[*template]bool) {
 			if t.first.Span.Start == list[i].Span.Start && t.count > 1 {
 				last := t.last
 				list[i].Count, list[i].Pattern, list[i].Last = t.count, t.pattern(), &last
-				shown[t] = true
 			}
 		}
 	}
@@ -268,34 +279,25 @@ func (g *logs) title(failures int) string {
 	return title
 }
 
-// dropped names what is not shown: templates, errors, repetitions.
-func (g *logs) dropped(list []Line, shown map[*template]bool, failures []Line) []Field {
-	var out []Field
-	var rest, repeats Field
-	rest.Name, repeats.Name = "lines of templates not shown", "lines like one shown"
+// account names what is not shown: templates, errors, repetitions.
+func (g *logs) account(out *Summary) {
+	ends, long := settle(out.Lines)
+	var rest, repeats, failed tally
 	for _, t := range g.miner.templates {
-		switch {
-		case t.failure:
-		case shown[t]:
-			repeats.Count += t.count - 1
-			repeats.Bytes += max(0, t.bytes-int64(len(t.first.Text)))
-		case !slices.ContainsFunc(list, func(l Line) bool { return l.Span.Start == t.first.Span.Start }):
-			rest.Count += t.count
-			rest.Bytes += t.bytes
+		if t.tally.shown > 0 {
+			repeats.join(t.tally)
+		} else {
+			rest.join(t.tally)
 		}
 	}
-	errors := Field{Name: "errors not shown", Count: g.folded}
-	kept := 0
-	for _, l := range list {
-		if l.Note == "error" {
-			kept++
+	for i := range g.failures {
+		if t := g.failures[i].from; t.shown > 0 {
+			repeats.join(*t)
+		} else {
+			failed.join(*t)
 		}
 	}
-	errors.Count += int64(len(failures) - kept)
-	for _, f := range []Field{rest, repeats, errors, {Name: "lines that are not text", Count: g.broken}} {
-		if f.Count > 0 {
-			out = append(out, f)
-		}
-	}
-	return out
+	failed.join(g.lost)
+	out.drop(rest.field("lines of templates not shown"), repeats.field("lines like one shown"), failed.field("lines of errors not shown"),
+		g.broken.field("lines that are not text"), g.blank.field("empty lines"), long, ends)
 }

@@ -35,7 +35,7 @@ func newNamed(query string) named {
 }
 
 // add counts the words that a line holds.
-func (n *named) add(l *line) {
+func (n *named) add(l *line, counted *tally) {
 	if len(n.words) == 0 {
 		return
 	}
@@ -51,7 +51,9 @@ func (n *named) add(l *line) {
 			continue
 		}
 		if w.count++; len(w.lines) < perWord {
-			w.lines = append(w.lines, l.verbatim("query"))
+			v := l.verbatim("query")
+			v.from = counted
+			w.lines = append(w.lines, v)
 		}
 	}
 }

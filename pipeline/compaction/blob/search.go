@@ -38,13 +38,14 @@ func summariseSearch(br *bufio.Reader, o Options) (Summary, error) {
 	out := Summary{Kind: Search}
 	words := wordsOf(o.Query)
 	seen := map[string]int{}
-	duplicates, left := int64(0), int64(0)
+	duplicates, left := Field{Name: "duplicates"}, Field{Name: "results not shown"}
 	for i := range list {
 		r := &list[i]
 		key := normal(r.address)
 		passage := bestPassage(r.text, words)
 		if at, ok := seen[key]; ok && key != "" {
-			duplicates++
+			duplicates.Count++
+			duplicates.Bytes += int64(r.end - r.at)
 			if at >= 0 {
 				out.Lines[at].Count = max(1, out.Lines[at].Count) + 1
 				out.Lines[at].Last = &Span{int64(r.at), int64(r.end)}
@@ -53,7 +54,8 @@ func summariseSearch(br *bufio.Reader, o Options) (Summary, error) {
 		}
 		seen[key] = -1
 		if len(out.Lines)+3 > o.Lines {
-			left++
+			left.Count++
+			left.Bytes += int64(r.end - r.at)
 			continue
 		}
 		seen[key] = len(out.Lines)
@@ -73,21 +75,9 @@ func summariseSearch(br *bufio.Reader, o Options) (Summary, error) {
 		}
 	}
 	out.Title = count(int64(len(list)), "result", "results")
-	for _, f := range []Field{{Name: "duplicates", Count: duplicates}, {Name: "results not shown", Count: left},
-		{Name: "the rest of the passages and other fields", Count: int64(len(list)), Bytes: max(0, int64(len(raw))-shownBytes(out.Lines))}} {
-		if f.Count > 0 {
-			out.Dropped = append(out.Dropped, f)
-		}
-	}
+	out.drop(duplicates, left, Field{Name: "the rest of the passages and other fields", Count: int64(len(list)) - duplicates.Count - left.Count,
+		Bytes: int64(len(raw)) - covered(out.Lines) - duplicates.Bytes - left.Bytes})
 	return out, nil
-}
-
-func shownBytes(list []Line) int64 {
-	n := int64(0)
-	for i := range list {
-		n += int64(len(list[i].Text))
-	}
-	return n
 }
 
 func clip(s string) string {

@@ -38,19 +38,20 @@ func summariseTable(br *bufio.Reader, o Options) (Summary, error) {
 	if sep == 0 {
 		sep = ','
 	}
-	t := table{sep: string(sep), words: wordsOf(o.Query)}
+	t := table{sep: string(sep), words: wordsOf(o.Query), counted: &tally{}}
 	if err := each(br, t.add); err != nil {
 		return Summary{}, err
 	}
 	out := Summary{Kind: Table, Title: count(t.rows, "row", "rows") + " of " + count(int64(len(t.columns)), "column", "columns")}
 	if t.header == nil {
+		out.drop(t.rules.field("lines without cells"))
 		return out, nil
 	}
 	taken := map[int64]bool{}
 	take := func(l Line, note string) {
 		if l.Text != "" && !taken[l.Span.Start] && len(out.Lines) < o.Lines {
 			taken[l.Span.Start] = true
-			l.Note = note
+			l.Note, l.from = note, t.counted
 			out.Lines = append(out.Lines, l)
 		}
 	}
@@ -67,16 +68,14 @@ func summariseTable(br *bufio.Reader, o Options) (Summary, error) {
 			take(c.high.row, "largest "+c.name)
 		}
 	}
-	rows := t.rows - int64(len(out.Lines)-1)
 	for i := range t.columns {
 		if len(out.Lines) >= o.Lines {
 			break
 		}
 		out.Lines = append(out.Lines, Line{Text: t.columns[i].describe(t.rows), Span: t.header.Span, Note: "column"})
 	}
-	if rows > 0 {
-		out.Dropped = append(out.Dropped, Field{Name: "rows", Count: rows, Bytes: max(0, t.bytes-shownBytes(out.Lines))})
-	}
+	ends, long := settle(out.Lines)
+	out.drop(t.counted.field("rows"), t.rules.field("lines without cells"), long, ends)
 	return out, nil
 }
 
@@ -88,16 +87,18 @@ type table struct {
 	header  *Line
 	first   Line
 	rows    int64
-	bytes   int64
+	counted *tally // the header and the rows
+	rules   tally  // what is neither
 	hits    []picked
 }
 
 func (t *table) add(l *line) {
-	t.bytes += l.end - l.start
 	text := string(l.text[:min(len(l.text), 16*maxLine)])
 	if strings.TrimSpace(text) == "" || strings.Trim(text, "|-:+= \t") == "" {
+		t.rules.add(l)
 		return
 	}
+	t.counted.add(l)
 	cells := t.cells(text)
 	if t.header == nil {
 		v := l.verbatim("header")

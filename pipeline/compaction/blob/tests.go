@@ -40,16 +40,14 @@ func verdictOf(l string) rune {
 // report is a test report being read.
 type report struct {
 	pass, fail, skip int64
-	noise            int64
 	before           block // what a test has printed so far; its failure begins with it
 	failure          block
 	open             bool // lines belong to a failure
 	section          bool // until the section ends, whatever the lines are
 	xml              bool // inside a <testcase>
 	failures         []Line
-	further          int64
 	totals           []Line
-	cut              int64
+	counted          struct{ pass, skip, fail, total, other tally }
 }
 
 // summariseTests keeps failures whole and counts the rest.
@@ -59,6 +57,7 @@ func summariseTests(br *bufio.Reader, o Options) (Summary, error) {
 		return Summary{}, err
 	}
 	r.close()
+	r.flush(&r.counted.other)
 	out := Summary{Kind: Tests}
 	for _, n := range []struct {
 		count int64
@@ -70,15 +69,12 @@ func summariseTests(br *bufio.Reader, o Options) (Summary, error) {
 		out.Title += strconv.FormatInt(n.count, 10) + " " + n.what
 	}
 	room := max(1, o.Lines-min(len(r.totals), o.Lines/4))
-	r.further += int64(max(0, len(r.failures)-room))
 	out.Lines = append(out.Lines, r.failures[:min(len(r.failures), room)]...)
 	out.Lines = append(out.Lines, r.totals[max(0, len(r.totals)-(o.Lines-len(out.Lines))):]...)
-	for _, f := range []Field{{Name: "passed tests", Count: r.pass}, {Name: "skipped tests", Count: r.skip},
-		{Name: "failures not shown", Count: r.further}, {Name: "lines of long failures", Count: r.cut}, {Name: "other lines", Count: r.noise}} {
-		if f.Count > 0 {
-			out.Dropped = append(out.Dropped, f)
-		}
-	}
+	ends, long := settle(out.Lines)
+	c := &r.counted
+	out.drop(c.pass.field("lines of passed tests"), c.skip.field("lines of skipped tests"), c.fail.field("lines of failures not shown"),
+		c.total.field("totals not shown"), c.other.field("other lines"), long, ends)
 	return out, nil
 }
 
@@ -88,32 +84,32 @@ func (r *report) add(l *line) {
 	case r.xmlCase(l, text), r.sections(l, text):
 	case strings.HasPrefix(text, "=== RUN "), strings.HasPrefix(text, "=== CONT "), strings.HasPrefix(text, "=== PAUSE "), strings.HasPrefix(text, "=== NAME "):
 		r.close()
+		r.counted.other.add(l)
 		r.before.reset()
 	case verdictOf(text) == passed:
 		r.close()
 		r.pass++
+		r.counted.pass.add(l)
 		r.before.reset()
 	case verdictOf(text) == skipped:
 		r.close()
 		r.skip++
+		r.counted.skip.add(l)
 		r.before.reset()
 	case verdictOf(text) == failed:
 		r.failed(l, text)
 	case totals(text):
 		r.close()
-		r.totals = append(r.totals, l.verbatim("total"))
-		if len(r.totals) > 64 {
-			r.totals = r.totals[1:]
-		}
+		r.total(l)
 	case r.open && (text == "" || text[0] == ' ' || text[0] == '\t' || text[0] == '#' || text[0] == '|' || text[0] == '>'):
-		r.failure.add(l)
+		r.blame(l)
 	case strings.HasPrefix(text, "panic: "), strings.HasPrefix(text, "fatal error: "):
 		r.close()
 		r.open, r.section = true, true
-		r.failure.add(l)
+		r.blame(l)
 	default:
 		r.close()
-		r.noise++
+		r.counted.other.add(l)
 		if len(r.before.text) < maxLine/2 && text != "" {
 			r.before.add(l)
 		}
@@ -125,19 +121,42 @@ func (r *report) failed(l *line, text string) {
 	r.close()
 	t := strings.TrimLeft(text, " \t")
 	if strings.HasPrefix(t, "FAIL\t") || strings.HasPrefix(t, "FAIL ") || strings.HasPrefix(t, "FAILED ") {
-		r.totals = append(r.totals, l.verbatim("total"))
-		if len(r.totals) > 64 {
-			r.totals = r.totals[1:]
-		}
+		r.total(l)
 		return
 	}
 	r.fail++
 	r.open = true
 	if r.before.lines > 0 && !r.before.cut && r.before.start+int64(len(r.before.text)) >= l.start-2 {
 		r.failure, r.before = r.before, block{text: r.failure.text[:0]}
-		r.noise -= int64(r.failure.lines)
+		r.counted.other.leave(r.failure.size())
+		r.counted.fail.join(r.failure.size())
 	}
+	r.blame(l)
+	r.before.reset()
+}
+
+// blame adds a line to the failure that is open.
+func (r *report) blame(l *line) {
+	r.counted.fail.add(l)
 	r.failure.add(l)
+}
+
+// total keeps a line that sums up.
+func (r *report) total(l *line) {
+	r.counted.total.add(l)
+	v := l.verbatim("total")
+	v.from = &r.counted.total
+	if r.totals = append(r.totals, v); len(r.totals) > 64 {
+		r.totals = r.totals[1:]
+	}
+}
+
+// flush ends the case of a JUnit report that is open, and counts its lines.
+func (r *report) flush(in *tally) {
+	if r.xml {
+		in.join(r.before.size())
+		r.xml = false
+	}
 	r.before.reset()
 }
 
@@ -149,6 +168,7 @@ func (r *report) sections(l *line, text string) bool {
 	case begins:
 		r.close()
 		r.open, r.section = true, true
+		r.counted.other.add(l)
 		return true
 	case r.section && ends:
 		r.close()
@@ -156,10 +176,10 @@ func (r *report) sections(l *line, text string) bool {
 	case r.section && strings.HasPrefix(text, "____") || r.section && strings.HasPrefix(text, "---- "):
 		r.close()
 		r.open, r.section = true, true
-		r.failure.add(l)
+		r.blame(l)
 		return true
 	case r.section:
-		r.failure.add(l)
+		r.blame(l)
 		return true
 	}
 	return false
@@ -172,40 +192,41 @@ func (r *report) xmlCase(l *line, text string) bool {
 	switch {
 	case !begins && !r.xml:
 		if strings.HasPrefix(t, "<testsuite") {
-			r.totals = append(r.totals, l.verbatim("total"))
+			r.total(l)
 			return true
 		}
 		return false
 	case begins:
+		r.flush(&r.counted.other) // a case without an end
 		r.xml = true
 	}
 	r.before.add(l)
 	if begins && strings.HasSuffix(t, "/>") || strings.HasSuffix(t, "</testcase>") {
-		r.xml = false
+		in := &r.counted.pass
 		switch body := r.before.text; {
 		case bytes.Contains(body, []byte("<failure")), bytes.Contains(body, []byte("<error")):
 			r.fail++
-			r.failures = append(r.failures, r.before.line("failure"))
-			r.cut += r.before.more
+			in = &r.counted.fail
+			l := r.before.line("failure")
+			l.from = in
+			r.failures = append(r.failures, l)
 		case bytes.Contains(body, []byte("<skipped")):
 			r.skip++
+			in = &r.counted.skip
 		default:
 			r.pass++
 		}
-		r.before.reset()
+		r.flush(in)
 	}
 	return true
 }
 
 // close ends the failure that is open.
 func (r *report) close() {
-	if r.failure.lines > 0 {
-		if len(r.failures) < maxFailures {
-			r.failures = append(r.failures, r.failure.line("failure"))
-			r.cut += r.failure.more
-		} else {
-			r.further++
-		}
+	if r.failure.lines > 0 && len(r.failures) < maxFailures {
+		l := r.failure.line("failure")
+		l.from = &r.counted.fail
+		r.failures = append(r.failures, l)
 	}
 	r.failure.reset()
 	r.open, r.section = false, false

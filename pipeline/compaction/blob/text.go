@@ -23,11 +23,12 @@ func summariseText(br *bufio.Reader, o Options) (Summary, error) {
 	var best []scored
 	var last line
 	var lastText []byte
-	total, bytesRead := int64(0), int64(0)
+	total := int64(0)
+	counted := &tally{}
 	failures := map[uint64]bool{}
 	err := each(br, func(l *line) {
 		total++
-		bytesRead += l.end - l.start
+		counted.add(l)
 		if len(bytes.TrimSpace(l.text)) == 0 || bytes.IndexByte(l.text, 0) >= 0 {
 			return
 		}
@@ -41,7 +42,9 @@ func summariseText(br *bufio.Reader, o Options) (Summary, error) {
 		if len(best) > 0 && score == 0 && len(best) >= o.Lines {
 			return
 		}
-		best = append(best, scored{l.verbatim(note), score})
+		v := l.verbatim(note)
+		v.from = counted
+		best = append(best, scored{v, score})
 		if len(best) > keepBest {
 			slices.SortStableFunc(best[1:], func(a, b scored) int { return b.score - a.score })
 			best = best[:o.Lines]
@@ -53,20 +56,18 @@ func summariseText(br *bufio.Reader, o Options) (Summary, error) {
 	if len(best) > 0 {
 		last.text = lastText
 		end := last.verbatim("last")
+		end.from = counted
 		best[0].Note = "first"
-		if best[len(best)-1].Span != end.Span {
+		if !slices.ContainsFunc(best, func(s scored) bool { return s.Span == end.Span }) {
 			best = append(best, scored{end, 1 << 20})
 		}
 		slices.SortStableFunc(best[1:], func(a, b scored) int { return b.score - a.score })
 	}
-	shown := int64(0)
 	for _, s := range best[:min(len(best), o.Lines)] {
 		out.Lines = append(out.Lines, s.Line)
-		shown += int64(len(s.Text))
 	}
 	out.Title = count(total, "line", "lines")
-	if rest := total - int64(len(out.Lines)); rest > 0 && bytesRead > shown {
-		out.Dropped = []Field{{Name: "lines", Count: rest, Bytes: bytesRead - shown}}
-	}
+	ends, long := settle(out.Lines)
+	out.drop(counted.field("lines"), long, ends)
 	return out, nil
 }

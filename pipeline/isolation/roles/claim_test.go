@@ -87,6 +87,24 @@ func TestWhoMayHaveNoRoleLearnsOfNoRun(t *testing.T) {
 	}
 }
 
+// noPolicy gives no verdict.
+type noPolicy struct{ policies.PDP }
+
+func (noPolicy) Decide(context.Context, scope.Scope, policies.Request) (policies.Decision, error) {
+	return policies.Decision{}, policies.ErrUnavailable
+}
+
+// TestWithoutPolicyNobodyHasARole: policy that is away has denied nothing, and is said to
+// be away.
+func TestWithoutPolicyNobodyHasARole(t *testing.T) {
+	t.Parallel()
+	w := open(t, func(c *roles.Config) { c.PDP = noPolicy{c.PDP} })
+	_, err := w.crew.Play(t.Context(), as(t, "mine", schemas.Internal), roles.Planner, schemas.RoleRequest{RequestID: "run-1", Task: question})
+	if code(err) != "policy_denied " || !strings.Contains(err.Error(), "policy gave no verdict, so nobody may have the role planner") {
+		t.Errorf("error = %v", err)
+	}
+}
+
 // TestOneOfManyBeginsARun: of all who begin a run of the same name at once one has it.
 func TestOneOfManyBeginsARun(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@ package roles
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -179,7 +180,12 @@ func (st *step) admit(ctx context.Context) error {
 	claimed := st.claim(ctx) // it gives the decision its id; whose run it is, is not for who may not have the role
 	r := policies.Resource{ID: st.role, Facets: schemas.Facets{Kind: schemas.Kind(st.role), Labels: []string{}, Session: st.req.Session}}
 	d, err := st.cfg.PDP.Decide(ctx, st.s, policies.Request{Action: "act", Now: st.started, Resources: []policies.Resource{r}, RequestID: st.req.RequestID, DecisionID: st.id})
-	if err != nil || len(d.Verdicts) != 1 || !d.Verdicts[0].Allow {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return fmt.Errorf("%w: %w", ctx.Err(), err)
+	case err != nil || len(d.Verdicts) != 1:
+		return &schemas.Error{Code: schemas.CodePolicyDenied, Message: "policy gave no verdict, so nobody may have the role " + st.role}
+	case !d.Verdicts[0].Allow:
 		return &schemas.Error{Code: schemas.CodePolicyDenied, Message: "policy does not let this principal have the role " + st.role}
 	}
 	if claimed != nil {

@@ -1,0 +1,23 @@
+package main
+
+import (
+	"fmt"
+
+	"satchel/pipeline/relevance"
+)
+
+// checkRelevance says whether the relevance configuration can be used; satchel up starts
+// without it, and leaves nothing out then.
+func (a *app) checkRelevance() finding {
+	f := finding{Check: "relevance", OK: true, Detail: "the built-in configuration"}
+	if a.Relevance == "" {
+		return f
+	}
+	g, err := relevance.Load(a.Relevance)
+	if err != nil {
+		f.OK, f.Detail = false, err.Error()+"; until it can be used everything is included"
+		return f
+	}
+	f.Detail = fmt.Sprintf("%s: %s, %s", a.Relevance, plural(len(g.Modes()), "mode", "modes"), plural(len(g.Nodes()), "node", "nodes"))
+	return f
+}

@@ -1,0 +1,211 @@
+package relevance
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// signal is what a signal may be: of one of the types, a number within the bounds.
+type signal struct {
+	types     types
+	low, high float64
+}
+
+// types is a set of types, one bit a type.
+type types uint8
+
+const (
+	typeNumber types = 1 << iota
+	typeBoolean
+	typeText
+)
+
+const (
+	maxMisfits = 8  // signals that a decision warns of by name
+	maxQuoted  = 64 // bytes of a name that a warning shows
+	maxListed  = 12 // known signals that a warning lists
+)
+
+func typeOf(v any) types {
+	switch v.(type) {
+	case string:
+		return typeText
+	case bool:
+		return typeBoolean
+	}
+	if _, ok := number(v); ok {
+		return typeNumber
+	}
+	return 0
+}
+
+// compileSignals takes what is said of signals, and what the rules compare them with.
+func (g *Gate) compileSignals(said map[string]Signal) {
+	g.signals = make(map[string]signal, len(said))
+	for name, s := range said {
+		of := map[SignalType]types{Number: typeNumber, Boolean: typeBoolean, Text: typeText}[s.Type]
+		one := signal{types: of, low: math.Inf(-1), high: math.Inf(1)}
+		if s.Min != nil {
+			one.low = *s.Min
+		}
+		if s.Max != nil {
+			one.high = *s.Max
+		}
+		g.signals[name] = one
+	}
+	for i := range g.rules {
+		g.compare(g.rules[i].hard)
+		g.compare(g.rules[i].soft)
+	}
+	for i := range g.safety {
+		g.compare(g.safety[i].any)
+	}
+}
+
+// compare widens what signals may be to what conditions compare them with.
+func (g *Gate) compare(conditions []condition) {
+	for _, c := range conditions {
+		for i := range c {
+			if c[i].key == returningKey {
+				continue
+			}
+			s, ok := g.signals[c[i].key]
+			n, isNumber := c[i].value.(float64)
+			if !ok || isNumber && (s.types&typeNumber == 0 || n < s.low || n > s.high) {
+				s.low, s.high = math.Inf(-1), math.Inf(1)
+			}
+			s.types |= typeOf(c[i].value)
+			g.signals[c[i].key] = s
+		}
+	}
+}
+
+func (s *signal) takes(v any) bool {
+	switch v.(type) {
+	case bool:
+		return s.types&typeBoolean != 0
+	case string:
+		return s.types&typeText != 0
+	}
+	n, ok := number(v)
+	return ok && s.types&typeNumber != 0 && n >= s.low && n <= s.high
+}
+
+// misfits says of each signal that is unknown, of a wrong type or out of range which it
+// is, and never its value; nil for none. It is the only part of a decision that sees
+// signals no rule asks for.
+func (g *Gate) misfits(signals map[string]any) []string {
+	var names []string
+	for name, v := range signals {
+		if s, ok := g.signals[name]; !ok || !s.takes(v) {
+			names = append(names, name)
+		}
+	}
+	if names == nil {
+		return nil
+	}
+	slices.Sort(names)
+	out := make([]string, 0, maxMisfits+1)
+	for _, name := range names[:min(len(names), maxMisfits)] {
+		out = append(out, "signal "+quoted(name)+" "+g.misfit(name, signals[name]))
+	}
+	if more := len(names) - maxMisfits; more > 0 {
+		out = append(out, fmt.Sprintf("and %d more signals are unknown or wrong", more))
+	}
+	return out
+}
+
+func (g *Gate) misfit(name string, v any) string {
+	s, known := g.signals[name]
+	switch have := typeOf(v); {
+	case name == returningKey:
+		return "is ignored: it is a field of the request, not a signal"
+	case !known:
+		return "is unknown to the configuration" + g.instead(name)
+	case have&s.types == 0:
+		return "is " + have.String() + ", want " + s.types.String() + ": no rule heeds it"
+	case math.IsInf(s.high, 1):
+		return "is out of range: at least " + bound(s.low)
+	case math.IsInf(s.low, -1):
+		return "is out of range: at most " + bound(s.high)
+	}
+	return "is out of range: " + bound(s.low) + " to " + bound(s.high)
+}
+
+// instead names the nearest signal, or else all when they are few.
+func (g *Gate) instead(name string) string {
+	known := slices.Sorted(maps.Keys(g.signals))
+	if len(known) == 0 {
+		return ", which has none"
+	}
+	name = plain(name[:min(len(name), maxQuoted)])
+	near := slices.MinFunc(known, func(a, b string) int { return cmp.Compare(distance(name, plain(a)), distance(name, plain(b))) })
+	if d := distance(name, plain(near)); d*3 <= len(name) {
+		return ": is it " + near + "?"
+	}
+	if len(known) > maxListed {
+		return ""
+	}
+	return ", which has " + strings.Join(known, ", ")
+}
+
+// plain is a name without case and separators.
+func plain(name string) string {
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(name))
+}
+
+// distance is how many bytes of a and b differ (Levenshtein); a part of a longer name is
+// one off.
+func distance(a, b string) int {
+	if a == b {
+		return 0
+	}
+	if len(a) > 4 && strings.Contains(b, a) || len(b) > 4 && strings.Contains(a, b) {
+		return 1
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			step := before
+			if a[i] != b[j] {
+				step++
+			}
+			before = row[j+1]
+			row[j+1] = min(step, row[j]+1, before+1)
+		}
+	}
+	return row[len(b)]
+}
+
+func quoted(name string) string {
+	if len(name) > maxQuoted {
+		name = name[:maxQuoted]
+	}
+	return strconv.Quote(strings.ToValidUTF8(name, ""))
+}
+
+func bound(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+// String says what values of the types are.
+func (t types) String() string {
+	var names []string
+	for i, name := range []string{"a number", "true or false", "a text"} {
+		if t&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	if names == nil {
+		return "neither a number nor true or false nor a text"
+	}
+	return strings.Join(names, " or ")
+}
