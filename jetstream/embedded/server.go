@@ -29,6 +29,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -122,6 +123,8 @@ type Server struct {
 	quit    chan struct{} // closed by Stop; nil: nothing watches
 	watched chan struct{} // closed when watch has ended
 	refused string        // why it did not start again; watch's alone
+	asked   chan *stall   // what the server has not answered yet; watch's alone
+	stuck   atomic.Bool   // the server does not answer, and may not end
 
 	mu     sync.RWMutex // guards what follows
 	server *server.Server
@@ -264,9 +267,13 @@ func (s *Server) Stop() error {
 			s.door.Close()
 		}
 		running := s.current()
-		running.Shutdown()
-		running.WaitForShutdown()
-		s.err = s.release()
+		if !s.stuck.Load() {
+			running.Shutdown()
+			running.WaitForShutdown()
+		} else if !end(running, lookLimit) {
+			s.err = fmt.Errorf("stop nats-server: %w: it does not end", ErrStalled)
+		}
+		s.err = errors.Join(s.err, s.release())
 	})
 	return s.err
 }

@@ -35,6 +35,14 @@ const (
 	mostPause  = time.Minute
 )
 
+// How long the server may take to say how its streams are, and to end. One whose stream waits
+// for a lock for ever (as it may after a write of it failed) does neither, and only a new
+// process helps.
+const (
+	lookLimit = 10 * time.Second
+	endLimit  = 30 * time.Second
+)
+
 // stall is why a stream takes nothing.
 type stall struct {
 	what  string // the stream, or the server
@@ -175,6 +183,9 @@ func (s *Server) watch() {
 		case <-tick.C:
 		}
 		why := s.look()
+		if why == nil {
+			s.stuck.Store(false)
+		}
 		s.note(why)
 		now := time.Now()
 		if why == nil || !why.full && !why.again || now.Before(next) {
@@ -199,15 +210,35 @@ func (s *Server) look() *stall {
 	if s.refused != "" {
 		return &stall{what: "nats-server did not start again", cause: s.refused, again: true}
 	}
-	return stalled(s.current().Healthz(&server.HealthzOptions{Details: true}))
+	if s.asked == nil {
+		s.asked = make(chan *stall, 1)
+		go func(srv *server.Server, answer chan<- *stall) {
+			answer <- stalled(srv.Healthz(&server.HealthzOptions{Details: true}))
+		}(s.current(), s.asked)
+	}
+	limit := time.NewTimer(lookLimit)
+	defer limit.Stop()
+	select {
+	case why := <-s.asked:
+		s.asked = nil
+		return why
+	case <-s.quit:
+	case <-limit.C:
+		s.stuck.Store(true)
+		return &stall{what: "nats-server", cause: "it does not answer"}
+	}
+	return nil
 }
 
-// restart starts the server anew, at the same port. When it refuses, look says so.
+// restart starts the server anew, at the same port. When it refuses, look says so; when the
+// old one does not end, look has nobody who answers.
 func (s *Server) restart() {
 	s.cfg.Log.Warn("there is room on the disk again: nats-server is started anew")
-	old := s.current()
-	old.Shutdown()
-	old.WaitForShutdown()
+	if s.refused == "" && !end(s.current(), endLimit) {
+		s.stuck.Store(true)
+		s.asked = make(chan *stall)
+		return
+	}
 	s.refused = ""
 	srv, err := start(s.cfg, s.dir)
 	if err != nil {
@@ -217,4 +248,22 @@ func (s *Server) restart() {
 	s.mu.Lock()
 	s.server = srv
 	s.mu.Unlock()
+}
+
+// end shuts a server down and reports whether it ended in time.
+func end(srv *server.Server, limit time.Duration) bool {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		srv.Shutdown()
+		srv.WaitForShutdown()
+	}()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -142,6 +143,23 @@ func TestRestart(t *testing.T) {
 	if reply, err := client.Request("$JS.API.INFO", nil, wait); err != nil || s.ClientURL() != url || !s.SyncAlways() {
 		t.Errorf("a client at %s hears %v, %v; syncs %v", s.ClientURL(), reply, err, s.SyncAlways())
 	}
+}
+
+// A server that does not answer is no server that is well, and is asked once.
+func TestNoAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &Server{asked: make(chan *stall, 1), quit: make(chan struct{})}
+		for range 2 {
+			if why := s.look(); why == nil || why.full || !strings.Contains(why.Error(), "nats-server: it does not answer; see the log, mend the disk and restart") {
+				t.Fatalf("look = %v", why)
+			}
+		}
+		s.asked <- nil
+		if why := s.look(); why != nil || s.asked != nil {
+			t.Errorf("it has answered, and look = %v", why)
+		}
+	})
 }
 
 func TestHasRoom(t *testing.T) {
