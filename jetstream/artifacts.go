@@ -49,7 +49,8 @@ const revokedTTL = 25 * time.Hour
 // handles. Contents pass through as streams: memory does not grow with them. It is safe
 // for concurrent use.
 type Artifacts struct {
-	js jetstream.JetStream
+	js    jetstream.JetStream
+	guard Guard
 
 	mu      sync.Mutex
 	store   jetstream.ObjectStore
@@ -63,6 +64,10 @@ var (
 
 // NewArtifacts returns the artifacts on js. The buckets are opened when they are needed.
 func NewArtifacts(js jetstream.JetStream) *Artifacts { return &Artifacts{js: js} }
+
+// Guarded returns artifacts that refuse to store and to revoke, with the reason, while the
+// server takes nothing.
+func (a *Artifacts) Guarded(guard Guard) *Artifacts { return &Artifacts{js: a.js, guard: guard} }
 
 func (a *Artifacts) objects(ctx context.Context) (jetstream.ObjectStore, error) {
 	a.mu.Lock()
@@ -80,6 +85,13 @@ func (a *Artifacts) objects(ctx context.Context) (jetstream.ObjectStore, error) 
 // Put stores what r has for the tenant and returns its hash and size. The same content
 // is stored once.
 func (a *Artifacts) Put(ctx context.Context, tenant string, r io.Reader) (sum string, size int, err error) {
+	guarded, done := a.guard.of(ctx)
+	defer done()
+	sum, size, err = a.put(guarded, tenant, r)
+	return sum, size, a.guard.why(ctx, guarded, err)
+}
+
+func (a *Artifacts) put(ctx context.Context, tenant string, r io.Reader) (sum string, size int, err error) {
 	if !ValidToken(tenant) {
 		return "", 0, fmt.Errorf("store artifact of %q: %w", clip(tenant), ErrSubject)
 	}
@@ -103,7 +115,9 @@ func (a *Artifacts) Put(ctx context.Context, tenant string, r io.Reader) (sum st
 		err = a.name(ctx, store, upload, schemas.ArtifactObject(tenant, sum))
 	}
 	if err != nil {
-		return "", 0, errors.Join(fmt.Errorf("store artifact: %w", err), a.drop(context.WithoutCancel(ctx), store, upload))
+		rest, done := a.guard.of(context.WithoutCancel(ctx))
+		defer done()
+		return "", 0, errors.Join(fmt.Errorf("store artifact: %w", err), a.drop(rest, store, upload))
 	}
 	return sum, size, nil
 }
@@ -312,12 +326,14 @@ func revokedKey(tenant, what string) string {
 
 // Revoke notes that what was given out under a name until at is void.
 func (a *Artifacts) Revoke(ctx context.Context, tenant, what string, at time.Time) error {
-	kv, err := a.revocations(ctx)
+	guarded, done := a.guard.of(ctx)
+	defer done()
+	kv, err := a.revocations(guarded)
 	if err == nil {
-		_, err = kv.PutString(ctx, revokedKey(tenant, what), strconv.FormatInt(at.UnixNano(), 10))
+		_, err = kv.PutString(guarded, revokedKey(tenant, what), strconv.FormatInt(at.UnixNano(), 10))
 	}
 	if err != nil {
-		return fmt.Errorf("revoke handles: %w", err)
+		return fmt.Errorf("revoke handles: %w", a.guard.why(ctx, guarded, err))
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/nats-io/nats.go"
@@ -20,10 +21,40 @@ var ErrTooLarge = errors.New("event is over the size limit")
 // ErrFull is returned when MEMORY refuses because it is full: come back later.
 var ErrFull = errors.New("stream is full")
 
+// ErrNoAck is returned when the server does not say that it has an event, which it may have
+// or not: a server whose disk was full answers nothing more until it is started anew. A
+// *schemas.Error beside it says so to a caller.
+var ErrNoAck = errors.New("NATS did not acknowledge")
+
+// ackLimit is how long one event may go without an acknowledgement: most callers wait for 30 s,
+// and shall hear why.
+const ackLimit = 10 * time.Second
+
+// Guard returns a context that ends with ctx, and with a reason as its cause when the server
+// takes nothing more. Both ends MUST be let go by the function.
+type Guard func(ctx context.Context) (context.Context, context.CancelFunc)
+
+// of guards ctx; without a guard it is ctx itself.
+func (g Guard) of(ctx context.Context) (context.Context, context.CancelFunc) {
+	if g == nil {
+		return ctx, func() {}
+	}
+	return g(ctx)
+}
+
+// why is err, or, when the server takes nothing more, the reason.
+func (g Guard) why(ctx, guarded context.Context, err error) error {
+	if err != nil && guarded.Err() != nil && ctx.Err() == nil {
+		return context.Cause(guarded)
+	}
+	return err
+}
+
 // Outbox publishes events to MEMORY. It is safe for concurrent use.
 type Outbox struct {
-	nc *nats.Conn
-	js jetstream.JetStream
+	nc    *nats.Conn
+	js    jetstream.JetStream
+	guard Guard
 }
 
 var _ transport.Outbox = (*Outbox)(nil)
@@ -31,15 +62,27 @@ var _ transport.Outbox = (*Outbox)(nil)
 // NewOutbox returns an Outbox on nc.
 func NewOutbox(nc *nats.Conn, js jetstream.JetStream) *Outbox { return &Outbox{nc: nc, js: js} }
 
-// PublishMemory stores one event and returns where once the server has it on the disk.
+// Guarded returns an Outbox that refuses with the reason while the server takes nothing.
+func (o *Outbox) Guarded(guard Guard) *Outbox { return &Outbox{nc: o.nc, js: o.js, guard: guard} }
+
+// PublishMemory stores one event and returns where once the server has it on the disk. It
+// waits 10 s for that, and no longer than four fifths of what ctx has left: ErrNoAck.
 func (o *Outbox) PublishMemory(ctx context.Context, tenant, agent string, ev event.Event) (stream string, seq uint64, err error) {
 	msg, err := MemoryMessage(tenant, agent, ev)
 	if err != nil {
 		return "", 0, err
 	}
-	ack, err := o.js.PublishMsg(ctx, msg)
+	guarded, done := o.guard.of(ctx)
+	defer done()
+	limit := ackLimit
+	if end, bounded := ctx.Deadline(); bounded {
+		limit = min(limit, time.Until(end)*4/5)
+	}
+	limited, cancel := context.WithTimeout(guarded, limit)
+	defer cancel()
+	ack, err := o.js.PublishMsg(limited, msg)
 	if err != nil {
-		return "", 0, fmt.Errorf("publish event of %q: %w", tenant, publishError(err))
+		return "", 0, fmt.Errorf("publish event of %q: %w", tenant, publishError(o.guard.why(ctx, guarded, err)))
 	}
 	return ack.Stream, ack.Sequence, nil
 }
@@ -89,6 +132,10 @@ func publishError(err error) error {
 		case maxSize:
 			return errors.Join(ErrTooLarge, err)
 		}
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) {
+		return fmt.Errorf("%w: %w: %w", ErrNoAck, &schemas.Error{Code: schemas.CodeDeadlineExceeded,
+			Message: "NATS did not acknowledge the event in time: the disk of its streams may be or have been full; see its log and satchel doctor, and send it again later"}, err)
 	}
 	return err
 }

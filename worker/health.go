@@ -38,6 +38,18 @@ func (h *health) well(what string) {
 	delete(h.failing, what)
 }
 
+// fails reports whether anything fails at present whose name ends so.
+func (h *health) fails(suffix string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for what := range h.failing {
+		if strings.HasSuffix(what, suffix) {
+			return true
+		}
+	}
+	return false
+}
+
 // err says what fails at present, nil for nothing.
 func (h *health) err() error {
 	h.mu.Lock()

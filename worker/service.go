@@ -46,6 +46,7 @@ type Service struct {
 	stores     Stores
 	eraser     *eraser
 	logs       func(tenant string) error // why a tenant's events are not logged for good; nil: they are
+	lags       func(tenant string) error // why they are not logged at present; nil: they are
 	now        func() time.Time
 	requests   barrier // context requests under way
 
@@ -282,6 +283,9 @@ func (v *Service) wait(tenant string) (leave func(), err error) {
 	}, nil
 }
 
+// patience is how long a call waits for the log before it asks whether that can be written.
+const patience = 5 * time.Second
+
 func (v *Service) awaitEntry(ctx context.Context, s scope.Scope, source, id string) (eventlog.Entry, error) {
 	if entry, err := v.log.Find(ctx, s, source, id); err == nil || !errors.Is(err, eventlog.ErrNotFound) {
 		return entry, err
@@ -303,7 +307,13 @@ func (v *Service) awaitEntry(ctx context.Context, s scope.Scope, source, id stri
 		if err == nil || !errors.Is(err, eventlog.ErrNotFound) {
 			return entry, err
 		}
-		if _, err := v.log.Await(ctx, s, head.Size); err != nil {
+		part, cancel := context.WithTimeout(ctx, patience)
+		_, err = v.log.Await(part, s, head.Size)
+		cancel()
+		if err != nil && errors.Is(part.Err(), context.DeadlineExceeded) && ctx.Err() == nil {
+			err = v.lags(s.Tenant())
+		}
+		if err != nil {
 			return eventlog.Entry{}, err
 		}
 	}

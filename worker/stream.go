@@ -85,6 +85,23 @@ func (a *appender) look(ctx context.Context) {
 // logs refuses what waits for an event of a tenant whose partition stands still until an
 // operator accepts its stream.
 func (w *Worker) logs(tenant string) error {
+	if a := w.appenderOf(tenant); a == nil || a.changed.Load() == nil {
+		return nil
+	}
+	return &schemas.Error{Code: schemas.CodeStorage, Message: "events of this tenant are not logged: their stream is not the one that the log was read from; its operator finds more in satchel rollback --help"}
+}
+
+// lags says that a tenant's events are not logged because that fails again and again, nil when
+// it does not.
+func (w *Worker) lags(tenant string) error {
+	if a := w.appenderOf(tenant); a == nil || !w.health.fails("partition "+a.inbox.Name()) {
+		return nil
+	}
+	return &schemas.Error{Code: schemas.CodeDeadlineExceeded, Message: "not logged yet: the log cannot be written at present, see /readyz or satchel doctor; what was accepted is logged when it can"}
+}
+
+// appenderOf returns what logs a tenant's events, nil when that is not known.
+func (w *Worker) appenderOf(tenant string) *appender {
 	if w.partition == nil {
 		return nil
 	}
@@ -92,8 +109,5 @@ func (w *Worker) logs(tenant string) error {
 	if at < 0 || at >= len(w.appenders) {
 		return nil
 	}
-	if w.appenders[at].changed.Load() == nil {
-		return nil
-	}
-	return &schemas.Error{Code: schemas.CodeStorage, Message: "events of this tenant are not logged: their stream is not the one that the log was read from; its operator finds more in satchel rollback --help"}
+	return w.appenders[at]
 }

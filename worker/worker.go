@@ -115,7 +115,7 @@ func New(cfg Config) (*Worker, error) {
 	w.eraser = &eraser{log: cfg.Log, projector: p, items: cfg.Stores.Items, graph: cfg.Stores.Graph, pdp: cfg.PDP, registry: cfg.Registry,
 		loopback: cfg.Loopback, scrubbers: cfg.Scrubbers, streams: cfg.Streams, artifacts: cfg.Artifacts, requests: &w.Service.requests,
 		hit: cfg.Failpoint, now: cfg.Clock, logger: cfg.Logger, share: w.share}
-	w.Service.eraser, w.Service.logs = w.eraser, w.logs
+	w.Service.eraser, w.Service.logs, w.Service.lags = w.eraser, w.logs, w.lags
 	if w.share.shared() {
 		p.echo = w.eraser.echo
 	}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"satchel/schemas"
 )
@@ -43,13 +42,16 @@ func (f *finding) mark() string {
 // Run examines and prints.
 func (c *doctorCmd) Run(ctx context.Context, a *app) error {
 	registry, policy, running := a.checkRegistry(ctx), a.checkPolicy(ctx), a.checkRunning(ctx)
-	if running.OK && strings.HasPrefix(running.Detail, "yes") {
+	if answers(running) {
 		const own = "; by the settings doctor was given, those of the running process may be others"
 		registry.Detail, policy.Detail = registry.Detail+own, policy.Detail+own
 	}
 	findings := append([]finding{a.checkSettings(), a.checkFolder(), a.checkWritable(), registry, policy}, a.checkSignatures()...)
 	findings = append(findings, a.checkEmbedding(ctx), running, a.checkRanking(), a.checkRelevance(), a.checkBudgets(), a.checkDecisionCache(), a.checkAnswer(ctx, running.OK && strings.HasPrefix(running.Detail, "yes")))
 	findings = append(findings, a.checkReady(ctx, running.OK && strings.HasPrefix(running.Detail, "yes"))...)
+	findings := []finding{a.checkFolder(), a.checkWritable(), registry, policy, a.checkEmbedding(ctx), running}
+	findings = append(findings, a.checkRanking(), a.checkBudgets(), a.checkDecisionCache(), a.checkAnswer(ctx, answers(running)))
+	findings = append(findings, a.checkReady(ctx, running)...)
 	findings = append(findings, a.checkServers(ctx)...)
 	findings = append(findings, a.checkDurability(ctx)...)
 	findings = append(findings, a.checkExceptions(ctx)...)

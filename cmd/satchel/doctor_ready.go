@@ -9,11 +9,12 @@ import (
 	"satchel/schemas"
 )
 
-// checkReady asks the running process whether it is ready, and holds the ledger's end
-// against the log's.
-func (a *app) checkReady(ctx context.Context, running bool) []finding {
+// checkReady asks the process that was found running, or not to answer, whether it is ready,
+// and holds the ledger's end against the log's.
+func (a *app) checkReady(ctx context.Context, found finding) []finding {
+	running := answers(found)
 	ready, ledger := finding{Check: "ready", OK: true}, finding{Check: "ledger"}
-	if s, err := a.readStatus(ctx); !running && err == nil && len(s.Denied) > 0 { // it runs, and cannot say so over NATS
+	if s, err := a.readStatus(ctx); !running && err == nil && (len(s.Denied) > 0 || !found.OK && s.Ready != "yes") { // it runs, and cannot say so over NATS
 		ready.OK, ready.Detail = false, s.Ready
 		ledger.OK, ledger.Idle, ledger.Detail = true, true, "not asked: Satchel does not answer"
 		return append([]finding{ready, ledger}, denied(s.Denied)...)
@@ -45,6 +46,9 @@ func (a *app) checkReady(ctx context.Context, running bool) []finding {
 	}
 	return append([]finding{ready, ledger}, more...)
 }
+
+// answers reports whether checkRunning was answered.
+func answers(running finding) bool { return running.OK && !running.Idle }
 
 // denied is the finding about what the running process may not do on NATS; none when it may
 // do all that it tried.

@@ -116,7 +116,7 @@ func (a *app) openTransport(ctx context.Context, n *node, o nodeOptions, logger 
 		if err != nil {
 			return fmt.Errorf("start the embedded NATS server: %w", err)
 		}
-		n.server, cfg.InProcess = server, server.InProcess()
+		n.server, cfg.InProcess, cfg.ReconnectIn = server, server.InProcess(), 50*time.Millisecond
 	}
 	cfg.Denials = &n.denials
 	if n.nc, err = jetstream.Connect(ctx, cfg, logger); err == nil {
@@ -130,6 +130,14 @@ func (a *app) openTransport(ctx context.Context, n *node, o nodeOptions, logger 
 		return err
 	}
 	return nil
+}
+
+// guard says when the embedded server takes nothing; nil without one.
+func (n *node) guard() jetstream.Guard {
+	if n.server == nil {
+		return nil
+	}
+	return n.server.Guard
 }
 
 // openWorker wires engine, worker and services, and runs them.
@@ -153,7 +161,7 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	n.pdp = exception.NewGuard(pdp.PDP, pdp.standby, n.exceptions)
 	cfg := worker.Config{Log: n.log, Stores: n.projections(), Embedder: n.embedder.now.Load(), Writer: writer, PDP: n.pdp, Exceptions: n.exceptions, Registry: registry,
 		Loopback: a.NATSURL == "", Scrubbers: n.scrub, Clock: o.clock, Logger: logger,
-		Outbox: jetstream.NewOutbox(n.nc, conn)}
+		Outbox: jetstream.NewOutbox(n.nc, conn).Guarded(n.guard())}
 	if cfg.Counter, err = n.tokens.Counter(""); err != nil {
 		return fmt.Errorf("open tokenizer: %w", err)
 	}
@@ -175,7 +183,7 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	if err := a.openIsolation(&engine, o); err != nil {
 		return err
 	}
-	artifacts := jetstream.NewArtifacts(conn)
+	artifacts := jetstream.NewArtifacts(conn).Guarded(n.guard())
 	cfg.Artifacts, cfg.Uploads = artifacts, artifacts
 	notes, err := a.rank(&engine)
 	if err != nil {

@@ -213,6 +213,11 @@ func (n *node) awaitResumed(ctx context.Context) {
 }
 
 func (n *node) ready() error {
+	if n.server != nil {
+		if err := n.server.Err(); err != nil {
+			return err
+		}
+	}
 	if !n.nc.IsConnected() || !n.front.IsConnected() {
 		return errors.New("NATS is not connected")
 	}

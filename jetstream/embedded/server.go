@@ -25,9 +25,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -105,14 +107,29 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Server is a running embedded server. It is safe for concurrent use.
+// Server is a running embedded server. It is safe for concurrent use. When it ran out of disk
+// and there is room again it starts anew by itself: connections are lost and come back, as with
+// any NATS server.
 type Server struct {
-	server   *server.Server
+	cfg      Config
+	dir      string
+	url      string
 	lock     *lockfile.Lock // nil: the caller's
 	operator nats.Option
 	door     *nats.Conn
 	once     sync.Once
 	err      error
+
+	quit    chan struct{} // closed by Stop; nil: nothing watches
+	watched chan struct{} // closed when watch has ended
+	refused string        // why it did not start again; watch's alone
+	asked   chan *stall   // what the server has not answered yet; watch's alone
+	stuck   atomic.Bool   // the server does not answer, and may not end
+
+	mu     sync.RWMutex // guards what follows
+	server *server.Server
+	stall  *stall        // why a stream takes nothing; nil: all do
+	stalls chan struct{} // closed when there is a stall
 }
 
 // Start locks cfg.Dir and starts the server. It returns a *lockfile.HeldError when another
@@ -130,7 +147,7 @@ func Start(cfg Config) (*Server, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make folder %q: %w", dir, err)
 	}
-	s := &Server{}
+	s := &Server{cfg: cfg, dir: dir, stalls: make(chan struct{})}
 	if cfg.Lock == nil {
 		if s.lock, err = lockfile.Take(dir, time.Now()); err != nil {
 			return nil, err
@@ -139,9 +156,14 @@ func Start(cfg Config) (*Server, error) {
 	if s.server, err = start(cfg, dir); err != nil {
 		return nil, errors.Join(err, s.release())
 	}
+	if at, ok := s.server.Addr().(*net.TCPAddr); ok { // nil: it does not listen
+		s.url, s.cfg.Port = s.server.ClientURL(), at.Port
+	}
 	if err := s.open(dir, cfg); err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
+	s.quit, s.watched = make(chan struct{}), make(chan struct{})
+	go s.watch()
 	return s, nil
 }
 
@@ -150,7 +172,7 @@ func (s *Server) open(dir string, cfg Config) (err error) {
 	if s.operator, err = Operator(dir); err != nil {
 		return err
 	}
-	if s.door, err = nats.Connect("", s.InProcess(), nats.Name("satchel door"), nats.MaxReconnects(-1)); err != nil {
+	if s.door, err = nats.Connect("", s.InProcess(), nats.Name("satchel door"), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond)); err != nil {
 		return fmt.Errorf("open the door to JetStream: %w", err)
 	}
 	return openDoor(&door{nc: s.door, consumers: cfg.Consumers, log: cfg.Log})
@@ -204,24 +226,32 @@ func start(cfg Config, dir string) (*server.Server, error) {
 }
 
 // ClientURL returns the URL clients connect to, "" when the server does not listen.
-func (s *Server) ClientURL() string {
-	if s.server.Addr() == nil {
-		return ""
-	}
-	return s.server.ClientURL()
+func (s *Server) ClientURL() string { return s.url }
+
+// current is the server that runs, or the last one that did.
+func (s *Server) current() *server.Server {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.server
 }
+
+// pipes makes connections into the server that runs when they are made.
+type pipes struct{ s *Server }
+
+// InProcessConn is what [nats.InProcessServer] asks for.
+func (p pipes) InProcessConn() (net.Conn, error) { return p.s.current().InProcessConn() }
 
 // InProcess returns the option that makes nats.Connect use a pipe into this server, as
 // its operator.
 func (s *Server) InProcess() nats.Option {
 	return func(o *nats.Options) error {
-		return errors.Join(nats.InProcessServer(s.server)(o), s.operator(o))
+		return errors.Join(nats.InProcessServer(pipes{s})(o), s.operator(o))
 	}
 }
 
 // SyncAlways reports whether the running server syncs before it acknowledges.
 func (s *Server) SyncAlways() bool {
-	cfg := s.server.JetStreamConfig()
+	cfg := s.current().JetStreamConfig()
 	return cfg != nil && cfg.SyncAlways
 }
 
@@ -229,12 +259,21 @@ func (s *Server) SyncAlways() bool {
 // back unless Config.Lock says that it is the caller's. Clients should be drained before. Calls after the first return the same error.
 func (s *Server) Stop() error {
 	s.once.Do(func() {
+		if s.quit != nil {
+			close(s.quit)
+			<-s.watched
+		}
 		if s.door != nil {
 			s.door.Close()
 		}
-		s.server.Shutdown()
-		s.server.WaitForShutdown()
-		s.err = s.release()
+		running := s.current()
+		if !s.stuck.Load() {
+			running.Shutdown()
+			running.WaitForShutdown()
+		} else if !end(running, lookLimit) {
+			s.err = fmt.Errorf("stop nats-server: %w: it does not end", ErrStalled)
+		}
+		s.err = errors.Join(s.err, s.release())
 	})
 	return s.err
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -37,9 +38,56 @@ func smallDisk(t *testing.T, size string) (dir string, grow func(size string)) {
 	}
 }
 
-// TestAFullDisk fills the disk under load. What was acknowledged is there when there is
-// room again, and meanwhile the process says that it is not ready.
+// TestAFullDisk fills the disk under load and frees it, twice, while the process goes on.
+// Meanwhile it says that it is not ready and why, and refuses at once. What was acknowledged
+// is there once afterwards. Nothing is erased meanwhile: nats-server 2.15.2 may wait for itself
+// when it has no room to compact a stream, and then only a new process helps.
 func TestAFullDisk(t *testing.T) {
+	t.Parallel()
+	disk, _ := smallDisk(t, "64m")
+	n, r := nodeAt(t, filepath.Join(disk, "data")), newRecord()
+	if !n.start(t) {
+		t.Fatal("satchel up did not start")
+	}
+	stop := load(n, r, crashSeed(t), paced((*producer).one), paced((*producer).batch), paced((*producer).put), paced((*producer).ask))
+	poll(t, 30*time.Second, "events and requests flow", r.done)
+	for range 2 {
+		free := fill(t, disk)
+		said := ""
+		poll(t, 30*time.Second, "readiness is 503 and names the stream", func() bool {
+			code, body := n.ready()
+			said = body
+			return code == 503 && strings.Contains(body, "stream ")
+		})
+		t.Logf("not ready: %s", strings.TrimSpace(said))
+		if strings.Contains(said, "note ") || !strings.Contains(said, "no space left on device") || !strings.Contains(said, "free 16 MiB") {
+			t.Errorf("readiness tells content, or not what to do: %s", said)
+		}
+		began := time.Now()
+		if out, code := n.run(t, "emit", "--text", "one more"); code != 1 || !strings.Contains(out, "the disk of the streams is or was full") {
+			t.Errorf("emit ended with %d: %s", code, out)
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("emit was refused after %v", took)
+		}
+		if out, code := n.run(t, "doctor", "--http-addr", n.http); code != 3 || !regexp.MustCompile(`(?m)^NO +ready .*no space left on device; free 16 MiB`).MatchString(out) {
+			t.Errorf("doctor ended with %d: %s", code, out)
+		}
+		before := r.acknowledged()
+		free()
+		poll(t, 30*time.Second, "it is ready again", func() bool { code, _ := n.ready(); return code == 200 })
+		poll(t, 30*time.Second, "events are taken again", func() bool { return r.acknowledged() > before+20 })
+	}
+	if n.ended() {
+		t.Error("the process ended")
+	}
+	stop()
+	r.finish(t, n)
+}
+
+// TestKilledOnAFullDisk fills the disk under load and kills the process. What was
+// acknowledged is there when there is room again and it is started.
+func TestKilledOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	disk, grow := smallDisk(t, "12m")
 	n, r := nodeAt(t, filepath.Join(disk, "data")), newRecord()
