@@ -47,10 +47,8 @@ func (c *doctorCmd) Run(ctx context.Context, a *app) error {
 		registry.Detail, policy.Detail = registry.Detail+own, policy.Detail+own
 	}
 	findings := append([]finding{a.checkSettings(), a.checkFolder(), a.checkWritable(), registry, policy}, a.checkSignatures()...)
-	findings = append(findings, a.checkEmbedding(ctx), running, a.checkRanking(), a.checkRelevance(), a.checkBudgets(), a.checkDecisionCache(), a.checkAnswer(ctx, running.OK && strings.HasPrefix(running.Detail, "yes")))
-	findings = append(findings, a.checkReady(ctx, running.OK && strings.HasPrefix(running.Detail, "yes"))...)
-	findings := []finding{a.checkFolder(), a.checkWritable(), registry, policy, a.checkEmbedding(ctx), running}
-	findings = append(findings, a.checkRanking(), a.checkBudgets(), a.checkDecisionCache(), a.checkAnswer(ctx, answers(running)))
+	findings = append(findings, a.checkEmbedding(ctx), running, a.checkRanking(), a.checkRelevance(),
+		a.checkBudgets(), a.checkDecisionCache(), a.checkAnswer(ctx, answers(running)))
 	findings = append(findings, a.checkReady(ctx, running)...)
 	findings = append(findings, a.checkServers(ctx)...)
 	findings = append(findings, a.checkDurability(ctx)...)
