@@ -32,7 +32,7 @@ func TestInParts(t *testing.T) {
 	inParts(100, 1, func(parts iter.Seq2[int, int]) {
 		for from, to := range parts {
 			if from <= 70 && 70 < to {
-				var into map[int]bool
+				into := make([]bool, 1)
 				into[from] = true
 			}
 		}
