@@ -72,7 +72,7 @@ func TestServersThatRefuse(t *testing.T) {
 		"refuses the API key, or wants one":    {"--qdrant-url", stand.URL, "--qdrant-api-key", "hunter2secret"},
 		"must be like http://host:6334":        {"--qdrant-url", "localhost:6334"},
 	} {
-		r := command(t, "", append([]string{"up", "--dir", t.TempDir(), "--nats-port=-1", "--http-addr", ""}, args...)...)
+		r := command(t, "", append([]string{"up", "--dir", t.TempDir(), "--nats-port=0", "--http-addr", ""}, args...)...)
 		if r.code != exitUsage || !strings.Contains(r.err, says) || strings.Count(strings.TrimSpace(r.err), "\n") > 0 || strings.Contains(r.err, "hunter2secret") {
 			t.Errorf("%v: exit code %d\n%s", args, r.code, r.err)
 		}

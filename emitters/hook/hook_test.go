@@ -83,7 +83,7 @@ const private = "mail mara.klein@example.org or call +49 30 901820; card 4111 11
 
 func leaks(text string) []string {
 	var found []string
-	for _, secret := range []string{"mara.klein@example.org", "901820", "4111", "ghp_16C7"} {
+	for _, secret := range []string{"mara.klein@example.org", "901820", "4111 1111", "ghp_16C7"} {
 		if strings.Contains(text, secret) {
 			found = append(found, secret)
 		}

@@ -139,7 +139,7 @@ func (n *node) start(t *testing.T, env ...string) bool {
 	if n.nats != "" {
 		command = "worker"
 	}
-	cmd := exec.Command(n.bin, command, "--dir", n.dir, "--nats-url="+n.nats, "--nats-port=-1", "--http-addr", "127.0.0.1:0", "--stream-mb=512")
+	cmd := exec.Command(n.bin, command, "--dir", n.dir, "--nats-url="+n.nats, "--nats-port=0", "--http-addr", "127.0.0.1:0", "--stream-mb=512")
 	cmd.Env = append(n.environment(), env...)
 	cmd.Stderr = n.stderr
 	stdout, err := cmd.StdoutPipe()

@@ -3,6 +3,7 @@ package testenv
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"math"
 	"net"
@@ -75,7 +76,7 @@ func (s *QdrantStandIn) listen(t testing.TB, address string) {
 	qdrant.RegisterCollectionsServer(server, &standInCollections{s: s})
 	qdrant.RegisterPointsServer(server, &standInPoints{s: s})
 	go func() {
-		if err := server.Serve(l); err != nil {
+		if err := server.Serve(l); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 			t.Errorf("serve the stand-in: %v", err)
 		}
 	}()
