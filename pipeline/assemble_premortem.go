@@ -114,7 +114,7 @@ func (p *premortem) ofDomain(r *schemas.Record) bool {
 // Sizes of an axis search: a domain is no field that indexes know, so the experiences
 // nearest to the query are read until enough are of it, and then the newest.
 const (
-	nearest = vector.MaxLimit
+	nearest = 1000
 	newest  = 1000
 	batch   = 100
 )

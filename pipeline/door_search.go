@@ -188,6 +188,7 @@ func (f *finding) follow(ctx context.Context, pushed schemas.Filter) error {
 	}
 	depth := min(max(f.req.RelationshipDepth, 1), deepest)
 	f.walks, f.extra = map[string][]graph.Visit{}, map[string]bool{}
+	t.reached = f.extra
 	known := map[string]bool{}
 	for i := range t.ranking.Candidates {
 		known[t.ranking.Candidates[i].Record.ID] = true

@@ -43,6 +43,8 @@ type turn struct {
 	enough      int            // items that are to pass what the asker narrows, 0 without
 	filtered    bool           // the asker filters: see conceal
 	held        []selection.Predicate
+	reached     map[string]bool // ids that links reach: filters are not about them
+	early       bool            // as_of is beyond what is recorded
 	decision    schemas.PolicyDecision
 	hash        inputHash // of decision, which has it once it is logged
 	warnings    []string

@@ -4,11 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"satchel/pipeline"
+	"satchel/pipeline/scope"
+	"satchel/policies"
 	"satchel/schemas"
 )
 
@@ -96,5 +100,57 @@ func TestFiltersDoNotTellWhatIsHidden(t *testing.T) {
 	}
 	if got := reply(map[string]any{"speaker": "Ben"}); got.TotalCount != 1 || len(got.Results) != 1 {
 		t.Errorf("what may be seen is found: %+v", got.Results)
+	}
+}
+
+// What policy denies takes no place of what passes and may be seen.
+func TestHiddenItemsDoNotCrowdOutWhatPasses(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, nil)
+	list := make([]schemas.MemoryItem, 0, 1300)
+	for i := range 300 {
+		m := memory(fmt.Sprintf("h%04d", i), "level:internal", "Ana", fmt.Sprintf("Weekly report %d on the budget of the group was filed.", i))
+		m.TTL = 60
+		list = append(list, m)
+	}
+	for i := range 900 {
+		list = append(list, memory(fmt.Sprintf("m%04d", i), "level:internal", "Ben", fmt.Sprintf("Weekly report %d on the budget of the group was filed.", i)))
+	}
+	w.put(t, "acme", append(list, memory("seen", "level:internal", "Ana", "The report of the first quarter was filed by Ana."))...)
+	req := ask("weekly report on the budget of the group")
+	req.Payload.Query.Filters, req.Payload.Limit = map[string]any{"speaker": "Ana"}, 5
+	res, err := w.engine.Context(context.Background(), as(t, "acme", schemas.Internal), req)
+	must(t, err)
+	if diff := cmp.Diff([]string{"seen"}, ids(&res)); diff != "" || res.Payload.TotalCount != 1 {
+		t.Errorf("shown of %d (-want +got):\n%s\n%v", res.Payload.TotalCount, diff, res.Payload.Explainability.Warnings)
+	}
+}
+
+// obliges allows everything and has personal data masked in it.
+type obliges struct{ policies.PDP }
+
+func (obliges) Decide(_ context.Context, _ scope.Scope, r policies.Request) (policies.Decision, error) {
+	d := policies.Decision{Revision: "r1", InputHash: strings.Repeat("0", 64)}
+	for range r.Resources {
+		d.Verdicts = append(d.Verdicts, policies.Verdict{Allow: true, Reason: "allowed", Obligations: schemas.Obligations{PII: "redact"}})
+	}
+	return d, nil
+}
+
+// What an obligation masks passes no filter either.
+func TestFiltersDoNotTellWhatIsMasked(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, func(c *pipeline.Config) { c.PDP = obliges{c.PDP} })
+	m := memory("m", "level:internal", "Ana", "The umbrella stand is by the door.")
+	m.Attributes = json.RawMessage(`{"mail":"bob@example.org"}`)
+	w.put(t, "acme", m)
+	for _, low := range []string{"bob", "boc"} {
+		req := ask("umbrella")
+		req.Payload.Query.Filters = map[string]any{"mail": map[string]any{"gte": low, "lt": low + "zz"}}
+		res, err := w.engine.Context(context.Background(), as(t, "acme", schemas.Internal), req)
+		must(t, err)
+		if len(res.Payload.Results) != 0 || res.Payload.TotalCount != 0 {
+			t.Errorf("from %q: %d of %d", low, len(res.Payload.Results), res.Payload.TotalCount)
+		}
 	}
 }

@@ -25,7 +25,7 @@ func (t *turn) plan(ctx context.Context, s scope.Scope) (selection.Query, error)
 		return selection.Query{}, err
 	}
 	t.held, t.filtered = selection.Held(t.req.Query.Filters)
-	if len(where) > 0 || t.req.AsOf > 0 || !t.req.AsOfTime.IsZero() {
+	if len(where) > 0 || t.req.AsOf > 0 && !t.early || !t.req.AsOfTime.IsZero() {
 		t.enough = t.limit
 	}
 	need := t.relevant(ctx)
@@ -70,7 +70,11 @@ func (t *turn) conceal() {
 		return
 	}
 	t.ranking.Candidates = slices.DeleteFunc(t.ranking.Candidates, func(c candidate.Candidate) bool {
-		return !c.Kept() || c.Verdict.Redact && slices.ContainsFunc(t.held, func(holds selection.Predicate) bool { return !holds(&c.Record) })
+		if !c.Kept() {
+			return true
+		}
+		changed := c.Verdict.Redact || c.Verdict.Obligations != nil
+		return changed && !t.reached[c.Record.ID] && slices.ContainsFunc(t.held, func(holds selection.Predicate) bool { return !holds(&c.Record) })
 	})
 	t.ranking.Found = len(t.ranking.Candidates)
 }
@@ -132,7 +136,7 @@ func (t *turn) await(ctx context.Context, s scope.Scope) error {
 		return &schemas.Error{Code: schemas.CodeStorage, Message: "the items store did not answer"}
 	}
 	t.asOf = at
-	if t.req.AsOf > at {
+	if t.early = t.req.AsOf > at; t.early {
 		t.warnings = append(t.warnings, "as_of is beyond what is recorded: the request is about now")
 	}
 	if t.req.AsOf > 0 {

@@ -65,8 +65,8 @@ func explain(p *schemas.ResultPayload, id string, verdict *schemas.Verdict, audi
 		reply.Change = "Another principal, or another purpose, may be allowed it."
 		return reply
 	}
-	if verdict != nil { // allowed, but redaction left nothing of it
-		reply.Explanation = "Dropped because redaction leaves nothing of it for the pack's principal."
+	if verdict != nil { // allowed, but redaction left nothing of it, or what passes no filter
+		reply.Explanation = "Dropped because redaction leaves nothing of it for the pack's principal, or nothing that passes the filters."
 		reply.Change = "A principal who may see the redacted fields would be shown it."
 		return reply
 	}

@@ -94,7 +94,7 @@ func (w *Worker) logs(tenant string) error {
 // lags says that a tenant's events are not logged because that fails again and again, nil when
 // it does not.
 func (w *Worker) lags(tenant string) error {
-	if a := w.appenderOf(tenant); a == nil || !w.health.fails("partition "+a.inbox.Name()) {
+	if a := w.appenderOf(tenant); a == nil || !w.health.fails("append events of partition "+a.inbox.Name()) {
 		return nil
 	}
 	return &schemas.Error{Code: schemas.CodeDeadlineExceeded, Message: "not logged yet: the log cannot be written at present, see /readyz or satchel doctor; what was accepted is logged when it can"}

@@ -140,7 +140,11 @@ func (s *Server) Guard(ctx context.Context) (context.Context, context.CancelFunc
 	go func() {
 		select {
 		case <-stalls:
-			cancel(s.Err())
+			why := s.Err()
+			if why == nil { // over already
+				why = ErrStalled
+			}
+			cancel(why)
 		case <-guarded.Done():
 		}
 	}()
@@ -183,6 +187,11 @@ func (s *Server) watch() {
 		case <-tick.C:
 		}
 		why := s.look()
+		select {
+		case <-s.quit: // it was not waited for: nothing is known
+			return
+		default:
+		}
 		if why == nil {
 			s.stuck.Store(false)
 		}

@@ -3,6 +3,7 @@ package embedded
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"strings"
 	"testing"
@@ -158,6 +159,26 @@ func TestNoAnswer(t *testing.T) {
 		s.asked <- nil
 		if why := s.look(); why != nil || s.asked != nil {
 			t.Errorf("it has answered, and look = %v", why)
+		}
+	})
+}
+
+// The end of a server that does not answer takes nothing back: who stops it must not wait.
+func TestEndOfOneThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &Server{asked: make(chan *stall, 1), quit: make(chan struct{}), watched: make(chan struct{})}
+		s.cfg.Log = slog.New(slog.DiscardHandler)
+		s.stalls = make(chan struct{})
+		go s.watch()
+		time.Sleep(2 * lookLimit) // of the bubble
+		if !s.stuck.Load() || s.Err() == nil {
+			t.Fatalf("not noticed: %v", s.Err())
+		}
+		close(s.quit)
+		<-s.watched
+		if !s.stuck.Load() || s.Err() == nil {
+			t.Error("it counts as well at its end")
 		}
 	})
 }

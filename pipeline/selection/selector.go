@@ -189,10 +189,25 @@ func (s *Selector) run(ctx context.Context, sc scope.Scope, r *ranking, began Ra
 	return s.finish(ctx, sc, r)
 }
 
-// reach looks further off, until enough is found that passes, or there is no more. What
-// was found stays when the further look fails.
+// reach looks further off, until enough is found that passes and that the asker may see, or
+// there is no more: what is hidden must neither end the search nor take the places of the
+// rest. What was found stays when the further look fails. It has half of the time that is left.
 func (s *Selector) reach(ctx context.Context, sc scope.Scope, r *ranking, began Ranking) {
-	for len(r.out.Candidates) < r.Enough && r.more() {
+	if r.Enough == 0 {
+		return
+	}
+	limit, visible := r.Limit, ctx
+	if end, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(end)/2)
+		defer cancel()
+	}
+	for {
+		hidden := r.hidden(visible)
+		if len(r.out.Candidates)-hidden >= min(r.Enough, limit) || !r.more() && len(r.out.Candidates) < r.Limit {
+			return
+		}
+		r.Limit = limit + hidden
 		if r.probe.Limit >= farthest {
 			r.out.Warnings = append(r.out.Warnings, "filters: only the nearest "+strconv.Itoa(farthest)+" items were held against them, there may be more that pass")
 			return
@@ -200,12 +215,24 @@ func (s *Selector) reach(ctx context.Context, sc scope.Scope, r *ranking, began 
 		near := r.out
 		r.probe.Limit = min(farther*r.probe.Limit, farthest)
 		r.answers = s.plan(r.analysis)
-		if err := s.run(ctx, sc, r, began); err != nil {
+		if err := s.run(ctx, sc, r, began); err != nil || len(r.out.Sources) < len(near.Sources) {
 			r.out = near
-			r.out.Warnings = append(r.out.Warnings, "filters: only the nearest items were held against them, there was no time for more")
+			r.out.Warnings = append(r.out.Warnings, "filters: only the nearest items were held against them, the indexes did not answer for more")
 			return
 		}
 	}
+}
+
+// hidden counts the candidates that the query does not vouch for.
+func (r *ranking) hidden(ctx context.Context) int {
+	if r.Vouch == nil || len(r.out.Candidates) == 0 {
+		return 0
+	}
+	records := make([]schemas.Record, len(r.out.Candidates))
+	for i := range records {
+		records[i] = r.out.Candidates[i].Record
+	}
+	return len(records) - len(r.Vouch(ctx, records))
 }
 
 // more reports whether a retriever may find more than it was asked for.
