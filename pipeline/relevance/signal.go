@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/agnivade/levenshtein"
 )
 
 // signal is what a signal may be: of one of the types, a number within the bounds.
@@ -159,7 +161,7 @@ func plain(name string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(name))
 }
 
-// distance is how many bytes of a and b differ (Levenshtein); a part of a longer name is
+// distance is how many letters of a and b differ (Levenshtein); a part of a longer name is
 // one off.
 func distance(a, b string) int {
 	if a == b {
@@ -168,23 +170,7 @@ func distance(a, b string) int {
 	if len(a) > 4 && strings.Contains(b, a) || len(b) > 4 && strings.Contains(a, b) {
 		return 1
 	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			step := before
-			if a[i] != b[j] {
-				step++
-			}
-			before = row[j+1]
-			row[j+1] = min(step, row[j]+1, before+1)
-		}
-	}
-	return row[len(b)]
+	return levenshtein.ComputeDistance(a, b)
 }
 
 func quoted(name string) string {
