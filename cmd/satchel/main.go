@@ -18,6 +18,7 @@ import (
 	"os/signal"
 	"reflect"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -117,7 +118,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 	code := -1
 	parser, err := kong.New(&c, kong.Name("satchel"), kong.Description(description), kong.UsageOnError(),
 		kong.Writers(out, errOut), kong.Exit(func(n int) { code = n }), kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.NamedMapper("path", kong.MapperFunc(readPath)),
+		kong.NamedMapper("path", kong.MapperFunc(readPath)), kong.PostBuild(skipUnmeant),
 		kong.Help(printHelp), kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}))
 	if err != nil {
 		fmt.Fprintln(errOut, "satchel:", err)
@@ -179,6 +180,21 @@ func readPath(ctx *kong.DecodeContext, target reflect.Value) error {
 	}
 	target.SetString(p)
 	return nil
+}
+
+// skipUnmeant keeps variables from their flags that nobody set for Satchel: an empty one,
+// where that is no value, and what Kubernetes tells the pods of a service named nats.
+func skipUnmeant(k *kong.Kong) error {
+	return kong.Visit(k.Model, func(node kong.Visitable, next kong.Next) error {
+		if f, ok := node.(*kong.Flag); ok {
+			text := f.Target.Kind() == reflect.String && f.Enum == ""
+			f.Tag.Envs = slices.DeleteFunc(slices.Clone(f.Tag.Envs), func(name string) bool {
+				value := os.Getenv(name)
+				return value == "" && !text || strings.HasSuffix(name, "_PORT") && strings.HasPrefix(value, "tcp://")
+			})
+		}
+		return next(nil)
+	})
 }
 
 func report(errOut io.Writer, err error) int {

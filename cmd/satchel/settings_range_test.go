@@ -87,3 +87,20 @@ func TestCompactRefusesABudgetOfNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatNobodySet lets a command run beside variables that stand empty in a file, and
+// those of a Kubernetes service named nats.
+func TestWhatNobodySet(t *testing.T) {
+	for name, value := range map[string]string{"NATS_PORT": "tcp://10.0.0.1:4222", "SATCHEL_POOL": "", "SATCHEL_LOG": "", "CONTEXT_PACK_INCLUDE_GRAPH": ""} {
+		t.Setenv(name, value)
+	}
+	r := command(t, "", "config")
+	if r.code != 0 {
+		t.Fatalf("exit code %d\n%s", r.code, r.err)
+	}
+	for _, row := range []string{`NATS_PORT +4222 `, `SATCHEL_POOL +64 `, `SATCHEL_LOG +warn `, `CONTEXT_PACK_INCLUDE_GRAPH +false `} {
+		if !regexp.MustCompile(row).MatchString(r.out) {
+			t.Errorf("no row %q in\n%s", row, r.out)
+		}
+	}
+}

@@ -33,7 +33,7 @@ type Config struct {
 	Profiles []Profile         // besides the built-in ones; one of their name replaces them
 	Standard string            // the profile of a query that names none; default "default"
 	Tenants  map[string]string // the profile of a tenant's queries that name none, instead
-	Pool     int               // hits a retriever is asked for; default 200
+	Pool     int               // hits a retriever is asked for, at least half a query's Limit; default 100
 	Deadline time.Duration     // of each retriever; default: what the request has left
 	Clock    func() time.Time
 }
@@ -59,10 +59,10 @@ type Selector struct {
 
 // Sizes of the stages of ranking.
 const (
-	defaultPool = 200
+	defaultPool = 100
 	linkedBest  = 80  // items whose neighbourhoods are looked at
 	hydrated    = 140 // items that are read and get their cues
-	wordBest    = 200 // items whose words are compared
+	wordBest    = 100 // items whose words are compared
 	farther     = 5   // times as many hits, when those found do not pass
 	farthest    = 10_000
 	graphSeeds  = 5
@@ -334,7 +334,7 @@ func (s *Selector) analyse(ctx context.Context, q *Query, names []string, out *R
 	a.moments, a.when, a.order = momentsOf(a.words), asksWhen(a.words), asksOrder(a.words)
 	a.weigh = s.weighings(a)
 	about = with(about, names)
-	a.probe = Probe{Text: about, Vector: q.Vector, Filter: q.Filter, Limit: s.pool, Graph: q.Graph, Entities: append(graph.Entities(q.Text, ""), names...)}
+	a.probe = Probe{Text: about, Vector: q.Vector, Filter: q.Filter, Limit: max(s.pool, (q.Limit+1)/2), Graph: q.Graph, Entities: append(graph.Entities(q.Text, ""), names...)}
 	if q.Type == schemas.QueryKeyword || s.vector == nil {
 		if q.Type == schemas.QuerySemantic {
 			return nil, &schemas.Error{Code: schemas.CodeEmbedding, Message: "a semantic query needs a vector index, and there is none"}
