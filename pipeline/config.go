@@ -159,6 +159,7 @@ const (
 	fewest        = 100  // candidates the policy decides on at least
 	many          = 400  // at most for the sake of the limit
 	most          = 1000 // at most for a large budget
+	leeway        = 3    // times the limit, unless many are denied
 	// tokensOfShort is what a short item takes; a budget is filled from that many.
 	tokensOfShort = 15
 )

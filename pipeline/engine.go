@@ -239,23 +239,17 @@ func (t *turn) choose(ctx context.Context, s scope.Scope) error {
 	if err != nil {
 		return err
 	}
-	if err := t.stage(ctx, "retrieve", func(ctx context.Context) error {
-		q.Vouch = t.vouch(s)
-		t.ranking, err = t.e.selector.Rank(ctx, s, q)
-		return err
-	}); err != nil {
+	q.Vouch = t.vouch(s)
+	said := len(t.warnings)
+	if err := t.search(ctx, s, q); err != nil {
 		return err
 	}
-	t.stages["fuse"] = milliseconds(t.ranking.Times.Fuse)
-	t.warnings = append(t.warnings, t.ranking.Warnings...)
-	if err := t.stage(ctx, "slice", func(ctx context.Context) error {
-		t.decision, err = selection.Slice(ctx, s, &heard{t.e.cfg.PDP, &t.warnings, t.request, &t.hash}, t.e.cfg.Sanitizer, t.policyNow, t.e.cfg.IDs(), t.ranking.Candidates)
-		return err
-	}); err != nil {
-		t.ranking.Candidates = nil
-		return policyDown(ctx, err)
+	if all := t.widest(); q.Limit < all && t.starved(q.Limit) {
+		q.Limit, t.warnings = all, t.warnings[:said]
+		if err := t.search(ctx, s, q); err != nil {
+			return err
+		}
 	}
-	t.decision.RequestID, t.decision.Pushdown = t.request, t.pushed
 	t.conceal()
 	cs := t.ranking.Candidates
 	if err := t.stage(ctx, "defend", func(context.Context) error {
@@ -272,6 +266,41 @@ func (t *turn) choose(ctx context.Context, s scope.Scope) error {
 	selection.Sign(cs)
 	t.belowMinimum(cs)
 	return nil
+}
+
+// search ranks the candidates and has policy decide on each.
+func (t *turn) search(ctx context.Context, s scope.Scope, q selection.Query) error {
+	err := t.stage(ctx, "retrieve", func(ctx context.Context) (err error) {
+		t.ranking, err = t.e.selector.Rank(ctx, s, q)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	t.stages["fuse"] += milliseconds(t.ranking.Times.Fuse)
+	t.warnings = append(t.warnings, t.ranking.Warnings...)
+	err = t.stage(ctx, "slice", func(ctx context.Context) (err error) {
+		t.decision, err = selection.Slice(ctx, s, &heard{t.e.cfg.PDP, &t.warnings, t.request, &t.hash}, t.e.cfg.Sanitizer, t.policyNow, t.e.cfg.IDs(), t.ranking.Candidates)
+		return err
+	})
+	if err != nil {
+		t.ranking.Candidates = nil
+		return policyDown(ctx, err)
+	}
+	t.decision.RequestID, t.decision.Pushdown = t.request, t.pushed
+	return nil
+}
+
+// starved reports whether policy keeps back so many of n candidates that fewer are left
+// than may be shown, though there may be more of them.
+func (t *turn) starved(n int) bool {
+	cs, left := t.ranking.Candidates, 0
+	for i := range cs {
+		if cs[i].Drop != schemas.DropPolicy {
+			left++
+		}
+	}
+	return len(cs) >= n && left < t.limit
 }
 
 // belowMinimum drops what scores less than the request wants.

@@ -154,3 +154,34 @@ func TestFiltersDoNotTellWhatIsMasked(t *testing.T) {
 		}
 	}
 }
+
+// Policy decides on a few times what may be shown, and on more where that leaves too little.
+func TestDecidingGoesOnWherePolicyDenies(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, nil)
+	s := as(t, "acme", schemas.Internal)
+	put := func(prefix string, n int, ttl int64, text string) {
+		many := make([]schemas.MemoryItem, n)
+		for i := range many {
+			many[i] = memory(fmt.Sprintf("%s%04d", prefix, i), "level:internal", "Ben", fmt.Sprintf(text, i))
+			many[i].TTL = ttl
+		}
+		w.put(t, "acme", many...)
+	}
+	put("gone", 180, 60, "The harbour gate number %d was opened by the night watch of the harbour.")
+	put("kept", 60, 0, "Gate %d.")
+	reply := func(question string) *schemas.ResultPayload {
+		req := ask(question)
+		req.Payload.Limit, req.Payload.TokenBudget = 40, 6000
+		res, err := w.engine.Context(context.Background(), s, req)
+		must(t, err)
+		return &res.Payload
+	}
+	if r := reply("who opened the harbour gate at night?"); len(r.Results) < 30 || r.Explainability.Slicing.TotalDenied != 180 {
+		t.Errorf("%d shown of 60 that may be, %+v", len(r.Results), r.Explainability.Slicing)
+	}
+	put("new", 200, 0, "The lighthouse lamp %d was cleaned by the keeper of the lighthouse.")
+	if r := reply("who cleaned the lighthouse lamp?"); len(r.Results) != 40 || len(r.Results)+len(r.Drop.Drops) != 120 {
+		t.Errorf("%d shown, %d left out", len(r.Results), len(r.Drop.Drops))
+	}
+}

@@ -54,8 +54,19 @@ func (t *turn) plan(ctx context.Context, s scope.Scope) (selection.Query, error)
 		Skip: func(retriever string) bool { return !need.NeedsRetriever(retriever) },
 		Now:  t.now, AsOf: t.req.AsOf, AsOfTime: t.req.AsOfTime, Profile: t.req.Profile,
 		Override: selection.Override{Weights: t.req.Weights, Lambda: t.req.Lambda},
-		Limit:    max(min(t.limit, many), min(max(t.budget/tokensOfShort, fewest), most)), Enough: t.enough,
+		Limit:    t.deciding(), Enough: t.enough,
 	}, nil
+}
+
+// deciding is how many candidates policy decides on: no more than a few times what may be
+// shown, as long as not too many of them are denied.
+func (t *turn) deciding() int {
+	return min(t.widest(), max(leeway*t.limit, fewest))
+}
+
+// widest is how many candidates there may be: as many as fill the budget when all are short.
+func (t *turn) widest() int {
+	return max(min(t.limit, many), min(max(t.budget/tokensOfShort, fewest), most))
 }
 
 // onTopic reports whether an item has to be near to the question. What passes a filter, or

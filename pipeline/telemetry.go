@@ -79,7 +79,7 @@ func (t *turn) stage(ctx context.Context, name string, run func(ctx context.Cont
 		span.SetStatus(codes.Error, string(typed(ctx, err).Code))
 	}
 	span.End()
-	t.stages[name] = milliseconds(t.e.cfg.Clock().Sub(start))
+	t.stages[name] += milliseconds(t.e.cfg.Clock().Sub(start))
 	return err
 }
 

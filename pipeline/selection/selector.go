@@ -33,7 +33,7 @@ type Config struct {
 	Profiles []Profile         // besides the built-in ones; one of their name replaces them
 	Standard string            // the profile of a query that names none; default "default"
 	Tenants  map[string]string // the profile of a tenant's queries that name none, instead
-	Pool     int               // hits a retriever is asked for, at least half a query's Limit; default 100
+	Pool     int               // hits a retriever is asked for, or more for a query's Limit; default 100
 	Deadline time.Duration     // of each retriever; default: what the request has left
 	Clock    func() time.Time
 }
@@ -334,7 +334,11 @@ func (s *Selector) analyse(ctx context.Context, q *Query, names []string, out *R
 	a.moments, a.when, a.order = momentsOf(a.words), asksWhen(a.words), asksOrder(a.words)
 	a.weigh = s.weighings(a)
 	about = with(about, names)
-	a.probe = Probe{Text: about, Vector: q.Vector, Filter: q.Filter, Limit: max(s.pool, (q.Limit+1)/2), Graph: q.Graph, Entities: append(graph.Entities(q.Text, ""), names...)}
+	each := (q.Limit + 1) / 2 // of two indexes that rank all of it
+	if q.Type == schemas.QueryKeyword || q.Type == schemas.QuerySemantic || s.vector == nil {
+		each = q.Limit
+	}
+	a.probe = Probe{Text: about, Vector: q.Vector, Filter: q.Filter, Limit: max(s.pool, each), Graph: q.Graph, Entities: append(graph.Entities(q.Text, ""), names...)}
 	if q.Type == schemas.QueryKeyword || s.vector == nil {
 		if q.Type == schemas.QuerySemantic {
 			return nil, &schemas.Error{Code: schemas.CodeEmbedding, Message: "a semantic query needs a vector index, and there is none"}
