@@ -213,8 +213,13 @@ func (p *print) most(q *print) int {
 // similar reports whether two texts are alike by Levenshtein distance over their
 // canonical forms, as they stand or with their sentences in order of the alphabet:
 // over bytes for short texts, over words for long ones. Texts whose numbers or
-// negations differ are not alike, whatever their distance.
+// negations differ are not alike, whatever their distance, nor are two that a word on
+// either side tells apart, unless they render one place.
 func (s *seen) similar(p, q *print, enough float64) bool {
+	return s.close(p, q, enough) && (enough < sameEnough || !tellApart(p.text, q.text))
+}
+
+func (s *seen) close(p, q *print, enough float64) bool {
 	if float64(min(p.length, q.length)) < float64(max(p.length, q.length))*(2*enough-1) {
 		return false
 	}
@@ -334,7 +339,9 @@ type facts struct {
 
 func isFact(word string) bool {
 	switch word {
-	case "not", "no", "never", "t", "without":
+	case "not", "no", "never", "t", "without",
+		"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "today", "tomorrow", "yesterday",
+		"january", "february", "april", "june", "july", "august", "september", "october", "november", "december":
 		return true
 	}
 	for i := range len(word) {

@@ -141,6 +141,39 @@ func TestWhatIsNoDuplicate(t *testing.T) {
 	}
 }
 
+// One word makes another fact of a short text, and a name or a day of a longer one.
+func TestOtherFacts(t *testing.T) {
+	t.Parallel()
+	d, err := NewDefence(DefendConfig{Injection: InjectionOff})
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := "The committee met in the large room on the second floor, heard the report of the auditor, and agreed that the budget of the coming year is to be presented by %s at the next meeting, together with the plan."
+	for _, tc := range []struct {
+		a, b string
+		same bool
+	}{
+		{"The staging password is rotated every Monday morning by the platform team on call.", "The staging password is rotated every Friday morning by the platform team on call.", false},
+		{"Alice is allergic to peanuts and must never be served them in the canteen.", "Robert is allergic to peanuts and must never be served them in the canteen.", false},
+		{"Alice is allergic to peanuts and must never be served them in the canteen.", "Alice is allergic to walnuts and must never be served them in the canteen.", false},
+		{"The deploy of the search service is done by the team that is on call this week.", "The deploy of the login service is done by the team that is on call this week.", false},
+		{"The deploy of the search service is done by the team that is on call this week.", "The deploy of the serach service is done by the team that is on call this week!", true},
+		{"The deploy of the search service is done by the team that is on call this week.", "The deploy of the search services is done by a team that is on call this week.", true},
+		{"The deploy of the search service is done by the team that is on call this week.", "The deploy of the search service is done by the team that is now on call this week.", true},
+		{fmt.Sprintf(report, "Petra"), fmt.Sprintf(report, "Anton"), false},
+		{fmt.Sprintf(report, "the chair on Tuesday"), fmt.Sprintf(report, "the chair on Thursday"), false},
+		{fmt.Sprintf(report, "the treasurer"), fmt.Sprintf(report, "the secretary"), true},
+	} {
+		for _, pair := range [][2]string{{tc.a, tc.b}, {tc.b, tc.a}} {
+			cs := []candidate.Candidate{turnOf("a", "Ana", pair[0]), turnOf("b", "Ana", pair[1])}
+			d.Apply(cs, false, time.Now())
+			if same := cs[1].Drop == schemas.DropDuplicate; same != tc.same {
+				t.Errorf("same: %v, want %v\n%s\n%s", same, tc.same, pair[0], pair[1])
+			}
+		}
+	}
+}
+
 func TestSameSource(t *testing.T) {
 	t.Parallel()
 	d, err := NewDefence(DefendConfig{})

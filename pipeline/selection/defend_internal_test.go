@@ -96,7 +96,7 @@ func TestDefend(t *testing.T) {
 	long := "The release of the second version was moved from Monday to Thursday because the certificates were late."
 	cs := []candidate.Candidate{
 		turnOf("a", "Ana", long),
-		turnOf("b", "Ana", strings.Replace(long, "Thursday", "Friday", 1)),
+		turnOf("b", "Ana", strings.Replace(long, "certificates", "certificate", 1)),
 		turnOf("c", "Bo", long),
 		turnOf("d", "Ana", "Thanks!"),
 		turnOf("e", "Ana", "Thanks?"),
