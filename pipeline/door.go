@@ -101,7 +101,7 @@ func (t *turn) through(ctx context.Context, s scope.Scope, d door) (schemas.Cont
 	if err := t.await(ctx, s); err != nil {
 		return schemas.ContextResult{}, err
 	}
-	pushed, err := t.e.cfg.PDP.Filter(ctx, s, selection.ActionRead)
+	pushed, err := t.push(ctx, s)
 	if err != nil {
 		return schemas.ContextResult{}, policyDown(ctx, err)
 	}

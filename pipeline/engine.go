@@ -39,9 +39,10 @@ type turn struct {
 
 	trace       *schemas.RelevanceTrace
 	ranking     selection.Ranking
-	pushed      []schemas.Cond // of the policy's filter
-	enough      int            // items that are to pass what the asker narrows, 0 without
-	filtered    bool           // the asker filters: see conceal
+	pushed      []schemas.Cond  // of the policy's filter
+	enough      int             // items that are to pass what the asker narrows, 0 without
+	filtered    bool            // the asker filters: see conceal
+	known       *schemas.Filter // what the asker may know of; nil: whatever is found
 	held        []selection.Predicate
 	reached     map[string]bool // ids that links reach: filters are not about them
 	early       bool            // as_of is beyond what is recorded

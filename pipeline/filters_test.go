@@ -185,3 +185,33 @@ func TestDecidingGoesOnWherePolicyDenies(t *testing.T) {
 		t.Errorf("%d shown, %d left out", len(r.Results), len(r.Drop.Drops))
 	}
 }
+
+// lifting is policy beside an exception that may let anything through.
+type lifting struct{ policies.PDP }
+
+func (lifting) Filter(context.Context, scope.Scope, string) (schemas.Filter, error) {
+	return schemas.MatchAll(), nil
+}
+
+func (l lifting) Unexcepted(ctx context.Context, s scope.Scope, action string) (schemas.Filter, error) {
+	return l.PDP.Filter(ctx, s, action)
+}
+
+// An exception for some items tells nothing of the others that the asker may not know of.
+func TestExceptionsDoNotTellWhatIsHidden(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, func(cfg *pipeline.Config) { cfg.PDP = lifting{cfg.PDP} })
+	gone := memory("gone", "level:internal", "Ana", "The xylophone is in the hall.")
+	gone.TTL = 60
+	w.put(t, "acme", memory("deep", "level:restricted", "Ana", "The xylophone will be bought for a million."), gone, memory("plain", "level:internal", "Ben", "The umbrella is by the door."))
+	s := as(t, "acme", schemas.Internal)
+	for _, word := range []string{"million", "xylophone", "zeppelin"} {
+		req := ask(word)
+		req.Payload.Query.Type = schemas.QueryKeyword
+		res, err := w.engine.Context(context.Background(), s, req)
+		must(t, err)
+		if denied := res.Payload.Explainability.Slicing.TotalDenied; denied > 1 || word == "xylophone" && denied == 0 || strings.Contains(res.Payload.Text, "clearance") {
+			t.Errorf("%s: %d denied, only the expired one may be counted\n%s", word, denied, res.Payload.Text)
+		}
+	}
+}

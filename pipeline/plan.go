@@ -38,7 +38,7 @@ func (t *turn) plan(ctx context.Context, s scope.Scope) (selection.Query, error)
 	if t.trace != nil {
 		where = append(where, func(r *schemas.Record) bool { return need.Wants(&r.Facets) })
 	}
-	pushed, err := t.e.cfg.PDP.Filter(ctx, s, selection.ActionRead)
+	pushed, err := t.push(ctx, s)
 	if err != nil {
 		return selection.Query{}, policyDown(ctx, err)
 	}
@@ -73,18 +73,39 @@ func (t *turn) widest() int {
 // was there at a past moment, was asked for; how near it is compares it with all the rest.
 func (t *turn) onTopic() bool { return t.query != "" && !t.filtered && t.enough == 0 }
 
-// conceal takes out, where the asker filters, what policy denies and what does not pass as
-// the asker sees it: counts of them would tell, filter by filter, what hidden items hold.
-// The decision, which is for the log, has them all.
+// push returns what the indexes need not leave out, and notes what the asker may know of:
+// where an exception lifts denials of some items, policy still denies others that the
+// indexes would else have left out.
+func (t *turn) push(ctx context.Context, s scope.Scope) (schemas.Filter, error) {
+	pushed, err := t.e.cfg.PDP.Filter(ctx, s, selection.ActionRead)
+	if g, ok := t.e.cfg.PDP.(excepting); ok && err == nil && len(pushed.Conds()) == 0 && !pushed.IsNone() {
+		known, err := g.Unexcepted(ctx, s, selection.ActionRead)
+		if err != nil {
+			return known, err
+		}
+		t.known = &known
+	}
+	return pushed, err
+}
+
+// excepting is a decision point whose filter may be wider than its policy's.
+type excepting interface {
+	Unexcepted(ctx context.Context, s scope.Scope, action string) (schemas.Filter, error)
+}
+
+// conceal takes out what the asker may not know of and policy denies and, where the asker
+// filters, all that policy denies and what does not pass as the asker sees it: counts of
+// them would tell, word by word and filter by filter, what hidden items hold. The decision,
+// which is for the log, has them all.
 func (t *turn) conceal() {
-	if !t.filtered {
+	if !t.filtered && t.known == nil {
 		return
 	}
 	t.ranking.Candidates = slices.DeleteFunc(t.ranking.Candidates, func(c candidate.Candidate) bool {
 		if !c.Kept() {
-			return true
+			return t.filtered || !t.known.Match(&c.Record.Facets)
 		}
-		changed := c.Verdict.Redact || c.Verdict.Obligations != nil
+		changed := t.filtered && (c.Verdict.Redact || c.Verdict.Obligations != nil)
 		return changed && !t.reached[c.Record.ID] && slices.ContainsFunc(t.held, func(holds selection.Predicate) bool { return !holds(&c.Record) })
 	})
 	t.ranking.Found = len(t.ranking.Candidates)

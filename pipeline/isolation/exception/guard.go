@@ -37,17 +37,20 @@ func NewGuard(primary, standby policies.PDP, registry *Registry) *Guard {
 // Filter returns the policy's filter, or all of the tenant when an exception may lift a
 // denial of some item for who asks.
 func (g *Guard) Filter(ctx context.Context, s scope.Scope, action string) (schemas.Filter, error) {
-	f, err := g.PDP.Filter(ctx, s, action)
-	live := g.registry.matching(ctx, s, action)
-	switch {
-	case err != nil && g.standby != nil && errors.Is(err, policies.ErrUnavailable) && stands(live):
-		return g.standby.Filter(ctx, s, action)
-	case err != nil:
-		return f, err
-	case slices.ContainsFunc(live, func(h *held) bool { return reasonOf(h.Path) != reasonPII && reasonOf(h.Path) != reasonUnavailable }):
+	f, err := g.Unexcepted(ctx, s, action)
+	if err == nil && slices.ContainsFunc(g.registry.matching(ctx, s, action), func(h *held) bool { return reasonOf(h.Path) != reasonPII && reasonOf(h.Path) != reasonUnavailable }) {
 		return schemas.MatchAll(), nil
 	}
-	return f, nil
+	return f, err
+}
+
+// Unexcepted is the filter as if no exception let anything through.
+func (g *Guard) Unexcepted(ctx context.Context, s scope.Scope, action string) (schemas.Filter, error) {
+	f, err := g.PDP.Filter(ctx, s, action)
+	if err != nil && g.standby != nil && errors.Is(err, policies.ErrUnavailable) && stands(g.registry.matching(ctx, s, action)) {
+		return g.standby.Filter(ctx, s, action)
+	}
+	return f, err
 }
 
 func stands(live []*held) bool {
