@@ -139,11 +139,8 @@ func (t *turn) through(ctx context.Context, s scope.Scope, d door) (schemas.Cont
 
 // judge asks the policy about all candidates at once.
 func (t *turn) judge(ctx context.Context, s scope.Scope) error {
-	var err error
-	t.decision, err = selection.Slice(ctx, s, &heard{t.e.cfg.PDP, &t.warnings, t.request, &t.hash}, t.e.cfg.Sanitizer, t.now, t.e.cfg.IDs(), t.ranking.Candidates)
-	if err != nil {
-		t.ranking.Candidates = nil
-		return policyDown(ctx, err)
+	if err := t.decide(ctx, s, t.now); err != nil {
+		return err
 	}
 	t.decision.RequestID = t.request
 	t.conceal()

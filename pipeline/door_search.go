@@ -84,8 +84,8 @@ type reached struct {
 // gather finds candidates by the query, and what is linked to them.
 func (f *finding) gather(ctx context.Context, pushed schemas.Filter) error {
 	t := f.t
-	asked, where, held := searchFilter(f.req)
-	t.held, t.filtered = held, len(held) > 0
+	asked, where, readings := searchFilter(f.req)
+	t.readings, t.filtered = readings, len(readings) > 0
 	q := selection.Query{
 		Text: t.query, Vector: f.req.Vector, Filter: asked.And(pushed), Where: where, Now: t.now,
 		Limit: max(fewest, min(2*t.limit, 2*schemas.MaxLimit)),
@@ -108,7 +108,9 @@ func (f *finding) gather(ctx context.Context, pushed schemas.Filter) error {
 		}
 	}
 	var err error
-	q.Vouch = t.vouch(f.s)
+	if q.Vouch, q.Hides = t.vouch(f.s), t.hides(f.s); q.Hides != nil {
+		q.Depth = q.Limit // what is read and not decided on would show in scores
+	}
 	if t.ranking, err = t.e.selector.Rank(ctx, f.s, q); err != nil {
 		return err
 	}
@@ -120,36 +122,38 @@ func (f *finding) gather(ctx context.Context, pushed schemas.Filter) error {
 }
 
 // searchFilter is what of a search's options the stores can evaluate, the rest, and what
-// is held against an item again as the asker sees it.
-func searchFilter(req *schemas.SearchRequest) (out schemas.Filter, where, held []selection.Predicate) {
+// they look at that redaction may change.
+func searchFilter(req *schemas.SearchRequest) (out schemas.Filter, where []selection.Predicate, readings []selection.Reading) {
 	out = schemas.MatchAll()
 	if req.ConversationID != "" {
 		out = out.And(schemas.Where(schemas.Cond{Field: schemas.FieldSession, Op: schemas.In, Values: []string{req.ConversationID}}))
-		held = append(held, func(r *schemas.Record) bool { return r.SessionID() == req.ConversationID })
+		readings = append(readings, func(r *schemas.Record) any { return r.SessionID() })
 	}
 	if len(req.MemoryTypes) > 0 {
-		of := func(r *schemas.Record) bool {
-			return slices.Contains(req.MemoryTypes, string(r.Kind)) || slices.Contains(req.MemoryTypes, string(r.Type)) ||
-				slices.Contains(req.MemoryTypes, r.Category)
-		}
-		if field, ok := typesField(req.MemoryTypes); ok {
+		field, ok := typesField(req.MemoryTypes)
+		if ok {
 			out = out.And(schemas.Where(schemas.Cond{Field: field, Op: schemas.In, Values: req.MemoryTypes}))
-			if field == schemas.FieldCategory {
-				held = append(held, of)
-			}
 		} else {
-			where = append(where, of)
+			where = append(where, func(r *schemas.Record) bool {
+				return slices.Contains(req.MemoryTypes, string(r.Kind)) || slices.Contains(req.MemoryTypes, string(r.Type)) ||
+					slices.Contains(req.MemoryTypes, r.Category)
+			})
+		}
+		if !ok || field == schemas.FieldCategory {
+			readings = append(readings, func(r *schemas.Record) any { return r.Category })
 		}
 	}
 	if !req.DateFrom.IsZero() || !req.DateTo.IsZero() {
 		where = append(where, func(r *schemas.Record) bool {
 			return !r.CreatedAt.Before(req.DateFrom) && (req.DateTo.IsZero() || r.CreatedAt.Before(req.DateTo))
 		})
+		readings = append(readings, func(r *schemas.Record) any { return r.CreatedAt })
 	}
 	if req.MinConfidence != nil {
 		where = append(where, func(r *schemas.Record) bool { return confidence(r) >= *req.MinConfidence })
+		readings = append(readings, func(r *schemas.Record) any { return confidence(r) })
 	}
-	return out, where, append(held, where...)
+	return out, where, readings
 }
 
 // typesField is the one field that all names of memory types are of.

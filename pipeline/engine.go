@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -39,13 +40,14 @@ type turn struct {
 
 	trace       *schemas.RelevanceTrace
 	ranking     selection.Ranking
-	pushed      []schemas.Cond  // of the policy's filter
-	enough      int             // items that are to pass what the asker narrows, 0 without
-	filtered    bool            // the asker filters: see conceal
-	known       *schemas.Filter // what the asker may know of; nil: whatever is found
-	held        []selection.Predicate
-	reached     map[string]bool // ids that links reach: filters are not about them
-	early       bool            // as_of is beyond what is recorded
+	pushed      []schemas.Cond      // of the policy's filter
+	enough      int                 // items that are to pass what the asker narrows, 0 without
+	filtered    bool                // the asker filters: see conceal
+	known       *schemas.Filter     // what the asker may know of; nil: whatever is found
+	readings    []selection.Reading // what the filters look at
+	masked      map[string]bool     // by id: it is shown with another value of that
+	reached     map[string]bool     // ids that links reach: filters are not about them
+	early       bool                // as_of is beyond what is recorded
 	decision    schemas.PolicyDecision
 	hash        inputHash // of decision, which has it once it is logged
 	warnings    []string
@@ -240,7 +242,10 @@ func (t *turn) choose(ctx context.Context, s scope.Scope) error {
 	if err != nil {
 		return err
 	}
-	q.Vouch = t.vouch(s)
+	q.Vouch, q.Hides = t.vouch(s), t.hides(s)
+	if q.Hides != nil {
+		q.Depth = q.Limit // what is read and not decided on would show in scores
+	}
 	said := len(t.warnings)
 	if err := t.search(ctx, s, q); err != nil {
 		return err
@@ -280,15 +285,35 @@ func (t *turn) search(ctx context.Context, s scope.Scope, q selection.Query) err
 	}
 	t.stages["fuse"] += milliseconds(t.ranking.Times.Fuse)
 	t.warnings = append(t.warnings, t.ranking.Warnings...)
-	err = t.stage(ctx, "slice", func(ctx context.Context) (err error) {
-		t.decision, err = selection.Slice(ctx, s, &heard{t.e.cfg.PDP, &t.warnings, t.request, &t.hash}, t.e.cfg.Sanitizer, t.policyNow, t.e.cfg.IDs(), t.ranking.Candidates)
-		return err
-	})
+	err = t.stage(ctx, "slice", func(ctx context.Context) error { return t.decide(ctx, s, t.policyNow) })
 	if err != nil {
+		return err
+	}
+	t.decision.RequestID, t.decision.Pushdown = t.request, t.pushed
+	return nil
+}
+
+// decide has policy decide on every candidate, and on what was hidden from the ranking, too:
+// the log has all verdicts.
+func (t *turn) decide(ctx context.Context, s scope.Scope, now time.Time) error {
+	for _, c := range t.ranking.Hidden {
+		if !t.reached[c.Record.ID] { // else it is there already
+			t.ranking.Candidates = append(t.ranking.Candidates, c)
+		}
+	}
+	cs := t.ranking.Candidates
+	whole := t.look(cs)
+	var err error
+	if t.decision, err = selection.Slice(ctx, s, &heard{t.e.cfg.PDP, &t.warnings, t.request, &t.hash}, t.e.cfg.Sanitizer, now, t.e.cfg.IDs(), cs); err != nil {
 		t.ranking.Candidates = nil
 		return policyDown(ctx, err)
 	}
-	t.decision.RequestID, t.decision.Pushdown = t.request, t.pushed
+	if len(t.readings) > 0 {
+		t.masked = map[string]bool{}
+		for i, shown := range t.look(cs) {
+			t.masked[cs[i].Record.ID] = !reflect.DeepEqual(whole[i], shown)
+		}
+	}
 	return nil
 }
 
@@ -301,7 +326,7 @@ func (t *turn) starved(n int) bool {
 			left++
 		}
 	}
-	return len(cs) >= n && left < t.limit
+	return len(cs) >= n && left < t.limit && t.enough == 0 && !t.filtered
 }
 
 // belowMinimum drops what scores less than the request wants.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -212,6 +213,49 @@ func TestExceptionsDoNotTellWhatIsHidden(t *testing.T) {
 		must(t, err)
 		if denied := res.Payload.Explainability.Slicing.TotalDenied; denied > 1 || word == "xylophone" && denied == 0 || strings.Contains(res.Payload.Text, "clearance") {
 			t.Errorf("%s: %d denied, only the expired one may be counted\n%s", word, denied, res.Payload.Text)
+		}
+	}
+}
+
+// What passes a filter and is hidden shows in no score and no rank of what may be seen.
+func TestScoresDoNotTellWhatIsHidden(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, nil)
+	gone := memory("gone", "level:internal", "Ana", "The umbrella of the director stands in the hall.")
+	gone.TTL = 60
+	gone.Attributes = json.RawMessage(`{"salary":61234}`)
+	masked := memory("masked", "level:internal", "Rumpelstiltskin", "The umbrella stand stands by the door.")
+	masked.PIIFlags = []string{"$.speaker"}
+	list := []schemas.MemoryItem{gone, masked}
+	for i, text := range []string{"An umbrella is for the rain.", "Rain is expected in the hall.", "The door stands open."} {
+		m := memory(fmt.Sprintf("mine%d", i), "level:internal", "Ben", text)
+		m.Attributes = json.RawMessage(`{"salary":1}`)
+		list = append(list, m)
+	}
+	w.put(t, "acme", list...)
+	s := as(t, "acme", schemas.Internal)
+	ids := regexp.MustCompile(`"[0-9a-f-]{36}(\.\d+)?"`)
+	reply := func(filters map[string]any) string {
+		t.Helper()
+		req := ask("where does the umbrella stand?")
+		req.Payload.Query.Filters = filters
+		res, err := w.engine.Context(context.Background(), s, req)
+		must(t, err)
+		if len(res.Payload.Results) != 3 {
+			t.Errorf("%v: %d results", filters, len(res.Payload.Results))
+		}
+		raw, err := json.Marshal(res.Payload.Results)
+		must(t, err)
+		return ids.ReplaceAllString(string(raw), `""`)
+	}
+	for _, pair := range [][2]map[string]any{
+		{{"salary": map[string]any{"lte": 61234.0}}, {"salary": map[string]any{"lte": 61233.0}}},
+		{{"id": []any{"gone", "mine0", "mine1", "mine2"}}, {"id": []any{"none", "mine0", "mine1", "mine2"}}},
+		{{"speaker": []any{"Ben", "[redacted]", "Rumpelstiltskin"}}, {"speaker": []any{"Ben", "[redacted]", "Other"}}},
+		{{"speaker": map[string]any{"lte": "Ru"}}, {"speaker": map[string]any{"lte": "Rv"}}},
+	} {
+		if diff := cmp.Diff(reply(pair[1]), reply(pair[0])); diff != "" {
+			t.Errorf("%v tells:\n%s", pair, diff)
 		}
 	}
 }

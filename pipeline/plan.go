@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,7 +25,7 @@ func (t *turn) plan(ctx context.Context, s scope.Scope) (selection.Query, error)
 	if err != nil {
 		return selection.Query{}, err
 	}
-	t.held, t.filtered = selection.Held(t.req.Query.Filters)
+	t.readings, t.filtered = selection.Readings(t.req.Query.Filters)
 	if len(where) > 0 || t.req.AsOf > 0 && !t.early || !t.req.AsOfTime.IsZero() {
 		t.enough = t.limit
 	}
@@ -105,10 +106,42 @@ func (t *turn) conceal() {
 		if !c.Kept() {
 			return t.filtered || !t.known.Match(&c.Record.Facets)
 		}
-		changed := t.filtered && (c.Verdict.Redact || c.Verdict.Obligations != nil)
-		return changed && !t.reached[c.Record.ID] && slices.ContainsFunc(t.held, func(holds selection.Predicate) bool { return !holds(&c.Record) })
+		return t.masked[c.Record.ID] && !t.reached[c.Record.ID]
 	})
 	t.ranking.Found = len(t.ranking.Candidates)
+}
+
+// hides returns a function that tells which records policy denies, or shows with another
+// value of what the filters look at. Where policy cannot be asked, it denies.
+func (t *turn) hides(s scope.Scope) func(context.Context, []schemas.Record) []bool {
+	if !t.filtered && t.enough == 0 {
+		return nil
+	}
+	return func(ctx context.Context, records []schemas.Record) []bool {
+		cs, hidden := make([]candidate.Candidate, len(records)), make([]bool, len(records))
+		for i := range records {
+			cs[i].Record = records[i]
+		}
+		whole := t.look(cs)
+		var unsaid []string // all is decided on again, and says it
+		_, err := selection.Slice(ctx, s, &heard{PDP: t.e.cfg.PDP, warnings: &unsaid, request: t.request}, t.e.cfg.Sanitizer, t.policyNow, t.e.cfg.IDs(), cs)
+		shown := t.look(cs)
+		for i := range cs {
+			hidden[i] = err != nil || !cs[i].Kept() || !reflect.DeepEqual(whole[i], shown[i])
+		}
+		return hidden
+	}
+}
+
+// look is what the filters look at in each of the candidates.
+func (t *turn) look(cs []candidate.Candidate) [][]any {
+	out := make([][]any, len(cs))
+	for i := range cs {
+		for _, read := range t.readings {
+			out[i] = append(out[i], read(&cs[i].Record))
+		}
+	}
+	return out
 }
 
 // ofKinds matches items of the kinds, and nothing when there are none.

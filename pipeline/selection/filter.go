@@ -44,29 +44,24 @@ func Filters(named map[string]any) (schemas.Filter, []Predicate, error) {
 	return schemas.Where(conds...), left, nil
 }
 
-// Held is what of a request's filters is held against an item again as the asker sees it,
-// because redaction may have taken what they are about. told reports whether they are about
-// more than the kind and type of items: whom they let through tells what items hold.
-func Held(named map[string]any) (held []Predicate, told bool) {
+// Reading is what a filter looks at in an item.
+type Reading func(*schemas.Record) any
+
+// Readings are what a request's filters look at that redaction may change. told reports
+// whether they are about more than the kind and type of items: whom they let through tells
+// what items hold.
+func Readings(named map[string]any) (readings []Reading, told bool) {
 	for _, name := range slices.Sorted(maps.Keys(named)) {
-		field := schemas.Field(name)
-		if field == schemas.FieldKind || field == schemas.FieldType {
+		switch schemas.Field(name) {
+		case schemas.FieldKind, schemas.FieldType:
 			continue
+		case schemas.FieldLabels, schemas.FieldGroups, schemas.FieldPurposes: // no content: they stay
+		default:
+			readings = append(readings, reader(name))
 		}
 		told = true
-		if field == schemas.FieldLabels || field == schemas.FieldGroups || field == schemas.FieldPurposes {
-			continue // no content: they stay
-		}
-		tests, err := parseTests(named[name])
-		if err != nil {
-			continue // refused already
-		}
-		read := reader(name)
-		for _, t := range tests {
-			held = append(held, func(r *schemas.Record) bool { return t.holds(read(r)) })
-		}
 	}
-	return held, told
+	return readings, told
 }
 
 func filterError(name string, err error) error {

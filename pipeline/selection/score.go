@@ -197,7 +197,7 @@ func (s *Selector) hydrate(ctx context.Context, sc scope.Scope, a *analysis, p *
 }
 
 func (a *analysis) passes(r *schemas.Record) bool {
-	if !a.sees(r) || !a.Filter.Match(&r.Facets) {
+	if !a.sees(r) || !a.Filter.Match(&r.Facets) || a.hidden[r.ID] {
 		return false
 	}
 	for _, holds := range a.Where {

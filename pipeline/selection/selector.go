@@ -65,6 +65,7 @@ const (
 	wordBest    = 100 // items whose words are compared
 	farther     = 5   // times as many hits, when those found do not pass
 	farthest    = 10_000
+	mostRounds  = 32 // of ranking without what is hidden
 	graphSeeds  = 5
 	graphHops   = 2
 	graphLimit  = 50
@@ -136,6 +137,9 @@ type Query struct {
 	AsOfTime time.Time // items recorded after it are not seen; the zero time: all
 	Limit    int       // candidates returned, best first; default 100
 	Depth    int       // items that are read and get their cues, at least Limit; default 140
+	// Hides tells of each record whether it is to count as one that does not pass Where, since
+	// the asker may not see it or what Where looks at in it; nil: none is.
+	Hides func(context.Context, []schemas.Record) []bool
 	// Enough is how many items that pass Where and the past are looked for: where the
 	// nearest are fewer, further ones are, up to 10,000 of each retriever; 0: the nearest alone.
 	Enough  int
@@ -148,6 +152,7 @@ type Query struct {
 // retriever returned. Sources names the retrievers that answered.
 type Ranking struct {
 	Candidates []candidate.Candidate
+	Hidden     []candidate.Candidate // those that the query hides; no score of the others knows of them
 	Found      int
 	Counts     map[string]int // what each retriever returned
 	Sources    []string
@@ -183,31 +188,43 @@ func (s *Selector) Rank(ctx context.Context, sc scope.Scope, q Query) (Ranking, 
 
 // run asks and ranks, from how the ranking stood when it had begun.
 func (s *Selector) run(ctx context.Context, sc scope.Scope, r *ranking, began Ranking) error {
-	r.out = began
-	r.out.Counts, r.out.Sources, r.out.Warnings = map[string]int{}, []string{}, slices.Clone(began.Warnings)
 	s.ask(ctx, sc, r.analysis, r.answers)
+	return s.rank(ctx, sc, r, began)
+}
+
+// rank ranks what was found without what is hidden.
+func (s *Selector) rank(ctx context.Context, sc scope.Scope, r *ranking, began Ranking) error {
+	hidden := r.out.Hidden
+	r.out = began
+	r.out.Counts, r.out.Sources, r.out.Warnings, r.out.Hidden = map[string]int{}, []string{}, slices.Clone(began.Warnings), hidden
 	return s.finish(ctx, sc, r)
 }
 
-// reach looks further off, until enough is found that passes and that the asker may see, or
-// there is no more: what is hidden must neither end the search nor take the places of the
-// rest. What was found stays when the further look fails. It has half of the time that is left.
+// reach takes out what is hidden and looks further off, until enough is found that passes
+// and that the asker may see, or there is no more: what is hidden must neither end the
+// search nor take the places of the rest, nor show in their scores. What was found stays
+// when the further look fails. It has half of the time that is left.
 func (s *Selector) reach(ctx context.Context, sc scope.Scope, r *ranking, began Ranking) {
-	if r.Enough == 0 {
+	if r.Enough == 0 && r.Hides == nil {
 		return
 	}
-	limit, visible := r.Limit, ctx
+	visible := ctx
 	if end, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Until(end)/2)
 		defer cancel()
 	}
-	for {
-		hidden := r.hidden(visible)
-		if len(r.out.Candidates)-hidden >= min(r.Enough, limit) || !r.more() && len(r.out.Candidates) < r.Limit {
+	for rounds := 0; ; {
+		if r.hide(visible) {
+			if rounds++; rounds > mostRounds || s.rank(ctx, sc, r, began) != nil {
+				r.keep()
+				return
+			}
+			continue
+		}
+		if len(r.out.Candidates) >= min(r.Enough, r.Limit) || !r.more() && len(r.out.Candidates) < r.Limit {
 			return
 		}
-		r.Limit = limit + hidden
 		if r.probe.Limit >= farthest {
 			r.out.Warnings = append(r.out.Warnings, "filters: only the nearest "+strconv.Itoa(farthest)+" items were held against them, there may be more that pass")
 			return
@@ -223,16 +240,33 @@ func (s *Selector) reach(ctx context.Context, sc scope.Scope, r *ranking, began 
 	}
 }
 
-// hidden counts the candidates that the query does not vouch for.
-func (r *ranking) hidden(ctx context.Context) int {
-	if r.Vouch == nil || len(r.out.Candidates) == 0 {
-		return 0
+// hide notes the candidates that the query hides, and reports whether there are any.
+func (r *ranking) hide(ctx context.Context) bool {
+	if r.Hides == nil || len(r.out.Candidates) == 0 {
+		return false
 	}
 	records := make([]schemas.Record, len(r.out.Candidates))
 	for i := range records {
 		records[i] = r.out.Candidates[i].Record
 	}
-	return len(records) - len(r.Vouch(ctx, records))
+	before := len(r.out.Hidden)
+	for i, hidden := range r.Hides(ctx, records) {
+		if hidden {
+			r.out.Hidden = append(r.out.Hidden, r.out.Candidates[i])
+		}
+	}
+	if r.hidden == nil {
+		r.hidden = map[string]bool{}
+	}
+	for _, c := range r.out.Hidden[before:] {
+		r.hidden[c.Record.ID] = true
+	}
+	return len(r.out.Hidden) > before
+}
+
+// keep leaves of the candidates those that are not hidden.
+func (r *ranking) keep() {
+	r.out.Candidates = slices.DeleteFunc(r.out.Candidates, func(c candidate.Candidate) bool { return r.hidden[c.Record.ID] })
 }
 
 // more reports whether a retriever may find more than it was asked for.
@@ -320,6 +354,7 @@ type analysis struct {
 	when     bool
 	order    bool
 	weigh    weighing
+	hidden   map[string]bool // ids of what the query hides
 }
 
 // analyse reads the query, with other names of what it names, and embeds it where the type
