@@ -221,7 +221,7 @@ func TestExceptionsDoNotTellWhatIsHidden(t *testing.T) {
 func TestScoresDoNotTellWhatIsHidden(t *testing.T) {
 	t.Parallel()
 	w := openWorld(t, nil)
-	gone := memory("gone", "level:internal", "Ana", "The umbrella of the director stands in the hall.")
+	gone := memory("gone", "level:internal", "Ana", "The umbrella of the director stands in the hall, and the umbrella stand is where the umbrella does stand.")
 	gone.TTL = 60
 	gone.Attributes = json.RawMessage(`{"salary":61234}`)
 	masked := memory("masked", "level:internal", "Rumpelstiltskin", "The umbrella stand stands by the door.")
@@ -244,7 +244,7 @@ func TestScoresDoNotTellWhatIsHidden(t *testing.T) {
 		if len(res.Payload.Results) != 3 {
 			t.Errorf("%v: %d results", filters, len(res.Payload.Results))
 		}
-		raw, err := json.Marshal(res.Payload.Results)
+		raw, err := json.Marshal([]any{res.Payload.Results, res.Payload.Pack.Sections})
 		must(t, err)
 		return ids.ReplaceAllString(string(raw), `""`)
 	}
