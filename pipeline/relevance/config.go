@@ -224,11 +224,11 @@ func (c *Config) Validate() error {
 	if c.SoftRecoveryBudget != nil && *c.SoftRecoveryBudget < 0 {
 		return fmt.Errorf("%w: soft_recovery_budget is negative", ErrConfig)
 	}
-	if err := c.validateMentions(); err != nil {
-		return err
-	}
 	if cycle := findCycle(c.Dependencies); cycle != nil {
 		return fmt.Errorf("%w: dependencies run in a circle: %s", ErrConfig, strings.Join(cycle, " → "))
+	}
+	if err := c.validateMentions(); err != nil {
+		return err
 	}
 	if err := c.validateSignals(); err != nil {
 		return err
