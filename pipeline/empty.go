@@ -11,6 +11,8 @@ import (
 	"satchel/schemas"
 )
 
+const nothingToSearchBy = "the question has nothing to search by, only signs, emoji or words that are in every text: ask with a word of what is looked for"
+
 // explainEmpty warns when a pack has no item, and why.
 func (t *turn) explainEmpty(denied map[string]int) {
 	switch {
@@ -29,17 +31,14 @@ func (t *turn) whyNothingFound() string {
 	if t.filtered {
 		passes = "passes the filters and that " + passes
 	}
-	asked, words := t.ranking.Sources, 0
-	if t.query != "" {
-		words = len(keyword.Analyze(t.query))
-	}
+	asked := t.ranking.Sources
 	byWordsAlone := t.query != "" && slices.Contains(asked, selection.NameKeyword) &&
 		!slices.Contains(asked, selection.NameVector) && !slices.Contains(asked, selection.NameRecency)
 	switch {
 	case t.trace != nil && t.trace.TotalIncluded == 0:
 		return "relevance left out every source: ask in another mode, or without relevance"
-	case byWordsAlone && words == 0:
-		return "the question has nothing to search by, only signs, emoji or words that are in every text: ask with a word of what is looked for"
+	case byWordsAlone && t.wordless():
+		return nothingToSearchBy
 	case t.trace != nil && len(t.leftOut()) > 0:
 		return "relevance left out every source but " + strings.Join(t.trace.Included, ", ") + ", and of these nothing was found that " + passes +
 			": ask in another mode, or without relevance"
@@ -48,6 +47,9 @@ func (t *turn) whyNothingFound() string {
 	}
 	return "nothing was found that " + passes
 }
+
+// wordless reports whether there is a question and no word in it that can be looked for.
+func (t *turn) wordless() bool { return t.query != "" && len(keyword.Analyze(t.query)) == 0 }
 
 // leftOut returns the nodes that relevance left out.
 func (t *turn) leftOut() []string {
@@ -70,7 +72,10 @@ func (t *turn) whyNothingShown(denied map[string]int) string {
 			dropped[string(cs[i].Drop)]++
 		}
 	}
-	if dropped[string(schemas.DropScore)] > 0 && best < t.minScore {
+	switch {
+	case t.wordless() && dropped[string(schemas.DropOffTopic)] == len(cs)-pack.Sum(denied):
+		return nothingToSearchBy
+	case dropped[string(schemas.DropScore)] > 0 && best < t.minScore:
 		return fmt.Sprintf("all that was found scores less than min_score %g, the best %.3f; see the drop report", t.minScore, best)
 	}
 	return fmt.Sprintf("nothing that was found fits: %s; see the drop report", counts(dropped))

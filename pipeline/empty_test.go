@@ -10,6 +10,21 @@ import (
 	"satchel/schemas"
 )
 
+// A question without a word is near to nothing, and that is the reason.
+func TestAQuestionWithoutAWordIsOffTopic(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, func(c *pipeline.Config) { c.Defend.OffTopic = .99 })
+	fill(t, w)
+	for question, want := range map[string]string{"what is it?": "the question has nothing to search by", "Lantern": "nothing that was found fits: off_topic "} {
+		res, err := w.engine.Context(context.Background(), as(t, "acme", schemas.Internal), ask(question))
+		must(t, err)
+		warnings := res.Payload.Explainability.Warnings
+		if len(res.Payload.Results) != 0 || len(warnings) == 0 || !strings.Contains(warnings[len(warnings)-1], want) {
+			t.Errorf("%s: %v shown, warnings %q, want %q", question, ids(&res), warnings, want)
+		}
+	}
+}
+
 // An empty pack says what it is empty for.
 func TestWhyAPackIsEmpty(t *testing.T) {
 	t.Parallel()
