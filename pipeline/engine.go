@@ -365,24 +365,6 @@ func denials(cs []candidate.Candidate) map[string]int {
 	return denied
 }
 
-// explainEmpty warns when a pack has no item, and why.
-func (t *turn) explainEmpty(denied map[string]int) {
-	if len(t.packed.Shown) > 0 {
-		return
-	}
-	total := pack.Sum(denied)
-	switch {
-	case total > 0 && total == len(t.ranking.Candidates):
-		t.warnings = append(t.warnings, fmt.Sprintf("policy denied every source: %s; this is the minimal pack", counts(denied)))
-	case len(t.ranking.Candidates) == 0 && t.filtered:
-		t.warnings = append(t.warnings, "nothing was found that passes the filters and that this principal may see")
-	case len(t.ranking.Candidates) == 0:
-		t.warnings = append(t.warnings, "nothing was found that this principal may see")
-	default:
-		t.warnings = append(t.warnings, "nothing that was found fits; see the drop report")
-	}
-}
-
 // ids returns the shown items in the order of their references.
 func (t *turn) ids() []string {
 	ids := make([]string, len(t.packed.Shown))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -224,5 +225,8 @@ func TestNothingIsAskedForNothing(t *testing.T) {
 	must(t, err)
 	if n := c.queries.Load(); n != 0 || len(res.Payload.Results) != 0 {
 		t.Errorf("%d queries, %d results", n, len(res.Payload.Results))
+	}
+	if w := res.Payload.Explainability.Warnings; !slices.Contains(w, "relevance left out every source: ask in another mode, or without relevance") {
+		t.Errorf("warnings %q", w)
 	}
 }

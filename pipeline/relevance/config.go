@@ -156,30 +156,53 @@ func (c *Config) isZero() bool {
 		c.SoftRecoveryPriority == nil && c.MaxIncludedNodes == 0 && c.Nodes == nil && c.Signals == nil
 }
 
-// names returns every node the configuration speaks of, sorted.
-func (c *Config) names() []string {
-	set := map[string]bool{}
-	add := func(names ...string) {
-		for _, n := range names {
-			set[n] = true
-		}
-	}
-	for _, mask := range c.TemplateMasks {
-		add(slices.Collect(maps.Keys(mask))...)
-	}
-	add(slices.Collect(maps.Keys(c.SignalRules))...)
-	add(slices.Collect(maps.Keys(c.SafetyOverrides))...)
-	add(slices.Collect(maps.Keys(c.Nodes))...)
-	add(c.UrgencyOverrides...)
-	add(c.SoftRecoveryPriority...)
-	for node, needs := range c.Dependencies {
-		add(node)
-		add(needs...)
-	}
-	return slices.Sorted(maps.Keys(set))
+// names returns the nodes there are, sorted.
+func (c *Config) names() []string { return slices.Sorted(maps.Keys(c.Nodes)) }
+
+// mention is a place that speaks of nodes.
+type mention struct {
+	where string
+	nodes []string
 }
 
-// Validate returns an error that wraps ErrConfig and names the first thing wrong.
+// mentions returns all places that speak of nodes but the nodes section, in a fixed order.
+func (c *Config) mentions() []mention {
+	var out []mention
+	for _, mode := range slices.Sorted(maps.Keys(c.TemplateMasks)) {
+		out = append(out, mention{"template_masks." + mode, slices.Sorted(maps.Keys(c.TemplateMasks[mode]))})
+	}
+	out = append(out,
+		mention{"signal_rules", slices.Sorted(maps.Keys(c.SignalRules))},
+		mention{"dependencies", slices.Sorted(maps.Keys(c.Dependencies))})
+	for _, node := range slices.Sorted(maps.Keys(c.Dependencies)) {
+		out = append(out, mention{"dependencies." + node, c.Dependencies[node]})
+	}
+	return append(out,
+		mention{"urgency_overrides", c.UrgencyOverrides},
+		mention{"safety_overrides", slices.Sorted(maps.Keys(c.SafetyOverrides))},
+		mention{"soft_recovery_priority", c.SoftRecoveryPriority})
+}
+
+// validateMentions refuses a node that is spoken of and that there is not.
+func (c *Config) validateMentions() error {
+	names := c.names()
+	for _, m := range c.mentions() {
+		for _, node := range m.nodes {
+			if _, ok := c.Nodes[node]; ok {
+				continue
+			}
+			hint := ""
+			if near, ok := nearest(node, names); ok {
+				hint = ": is it " + near + "?"
+			}
+			return fmt.Errorf("%w: %s: node %s is neither built in nor declared in nodes%s", ErrConfig, m.where, quoted(node), hint)
+		}
+	}
+	return nil
+}
+
+// Validate returns an error that wraps ErrConfig and names the first thing wrong. The nodes
+// are those of c alone: New adds the built-in ones before.
 func (c *Config) Validate() error {
 	names := c.names()
 	if len(names) > maxNodes {
@@ -203,6 +226,9 @@ func (c *Config) Validate() error {
 	}
 	if cycle := findCycle(c.Dependencies); cycle != nil {
 		return fmt.Errorf("%w: dependencies run in a circle: %s", ErrConfig, strings.Join(cycle, " → "))
+	}
+	if err := c.validateMentions(); err != nil {
+		return err
 	}
 	if err := c.validateSignals(); err != nil {
 		return err

@@ -65,7 +65,7 @@ func TestTemplateMasks(t *testing.T) {
 			t.Errorf("%s: %v", mode, d.Trace.Warnings)
 		}
 	}
-	custom := gate(t, `{"template_masks":{"MINE":{"facts":false,"new_node":true}}}`)
+	custom := gate(t, `{"nodes":{"new_node":{}},"template_masks":{"MINE":{"facts":false,"new_node":true}}}`)
 	if d := custom.Decide(relevance.Input{Mode: "MINE"}); d.Includes("facts") || !d.Includes("new_node") || !d.Includes("gists") {
 		t.Errorf("custom mode: %+v", d.Trace)
 	}
@@ -132,7 +132,7 @@ func TestUrgency(t *testing.T) {
 
 func TestSoftRecovery(t *testing.T) {
 	t.Parallel()
-	const config = `{"template_masks":{"M":{"z":true}},"soft_recovery_budget":1000,"soft_recovery_priority":["b","a"],
+	const config = `{"template_masks":{"M":{"facts":true}},"soft_recovery_budget":1000,"soft_recovery_priority":["b","a"],
 		"nodes":{"a":{"est_tokens":300},"b":{"est_tokens":300},"c":{"est_tokens":300},"h":{"est_tokens":1}},
 		"signal_rules":{"a":[{"when":{"x":1},"strength":"soft"}],"b":[{"when":{"x":1},"strength":"soft"}],
 			"c":[{"when":{"x":1},"strength":"soft"}],"h":[{"when":{"x":1},"strength":"hard"}]}}`
@@ -153,7 +153,7 @@ func TestSoftRecovery(t *testing.T) {
 
 func TestDependencies(t *testing.T) {
 	t.Parallel()
-	g := gate(t, `{"template_masks":{"M":{"a":true,"b":false,"c":false}},"dependencies":{"a":["b"],"b":["c"]}}`)
+	g := gate(t, `{"nodes":{"a":{},"b":{},"c":{}},"template_masks":{"M":{"a":true,"b":false,"c":false}},"dependencies":{"a":["b"],"b":["c"]}}`)
 	d := g.Decide(relevance.Input{Mode: "M"})
 	if diff := cmp.Diff([]string{"b", "c"}, d.Trace.DepsAdded); diff != "" || !d.Includes("c") {
 		t.Errorf("dependencies (-want +have):\n%s", diff)
@@ -171,7 +171,7 @@ func TestSafety(t *testing.T) {
 	if !d.Includes("working_memory") {
 		t.Errorf("a turn in a conversation: %+v", d.Trace)
 	}
-	forced := gate(t, `{"template_masks":{"M":{"a":false,"b":false}},"dependencies":{"a":["b"]},"safety_overrides":{"a":[{"when":{"x":1}}]}}`)
+	forced := gate(t, `{"nodes":{"a":{},"b":{}},"template_masks":{"M":{"a":false,"b":false}},"dependencies":{"a":["b"]},"safety_overrides":{"a":[{"when":{"x":1}}]}}`)
 	if d := forced.Decide(relevance.Input{Mode: "M", Signals: signals{"x": 1}}); !d.Includes("b") {
 		t.Errorf("a forced node without what it needs: %+v", d.Trace)
 	}
@@ -229,13 +229,13 @@ func TestLoad(t *testing.T) {
 		"syntax":   `{"template_masks":`,
 		"field":    `{"template_mask":{}}`,
 		"tail":     `{} {}`,
-		"cycle":    `{"dependencies":{"a":["b"],"b":["c"],"c":["a"]}}`,
-		"self":     `{"dependencies":{"a":["a"]}}`,
-		"strength": `{"signal_rules":{"a":[{"when":{"x":1},"strength":"firm"}]}}`,
-		"empty":    `{"signal_rules":{"a":[{"when":{},"strength":"soft"}]}}`,
-		"number":   `{"safety_overrides":{"a":[{"when":{"x_gte":"1"}}]}}`,
-		"value":    `{"safety_overrides":{"a":[{"when":{"x":[1]}}]}}`,
-		"node":     `{"urgency_overrides":["a b"]}`,
+		"cycle":    `{"nodes":{"a":{},"b":{},"c":{}},"dependencies":{"a":["b"],"b":["c"],"c":["a"]}}`,
+		"self":     `{"dependencies":{"facts":["facts"]}}`,
+		"strength": `{"signal_rules":{"facts":[{"when":{"x":1},"strength":"firm"}]}}`,
+		"empty":    `{"signal_rules":{"facts":[{"when":{},"strength":"soft"}]}}`,
+		"number":   `{"safety_overrides":{"facts":[{"when":{"x_gte":"1"}}]}}`,
+		"value":    `{"safety_overrides":{"facts":[{"when":{"x":[1]}}]}}`,
+		"node":     `{"nodes":{"a b":{}}}`,
 		"mode":     `{"template_masks":{"A B":{}}}`,
 		"kind":     `{"nodes":{"a":{"items":[{"kind":"memo"}]}}}`,
 		"selector": `{"nodes":{"a":{"items":[{}]}}}`,
@@ -262,6 +262,31 @@ func TestLoad(t *testing.T) {
 		t.Errorf("a missing file: %v", err)
 	}
 	everything(t, "a missing file", g)
+}
+
+// A name that is no node's is refused wherever it stands, with the place and the node that
+// is meant; declaring it makes it one.
+func TestNodesThatAreNone(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"template_masks":{"RESPOND":{"fact":false}}}`:                                     `template_masks.RESPOND: node "fact" is neither built in nor declared in nodes: is it facts?`,
+		`{"signal_rules":{"fact":[{"when":{"x":1},"strength":"hard"}]}}`:                    `signal_rules: node "fact" is`,
+		`{"dependencies":{"fact":["gists"]}}`:                                               `dependencies: node "fact" is`,
+		`{"dependencies":{"facts":["gist"]}}`:                                               `dependencies.facts: node "gist" is neither built in nor declared in nodes: is it gists?`,
+		`{"urgency_overrides":["worldState"]}`:                                              `urgency_overrides: node "worldState" is neither built in nor declared in nodes: is it world_state?`,
+		`{"safety_overrides":{"zzzzzzz":[{"when":{"x":1}}]}}`:                               `safety_overrides: node "zzzzzzz" is neither built in nor declared in nodes`,
+		`{"soft_recovery_priority":["facts","runbook"],"nodes":{"runbooks":{}}}`:            `soft_recovery_priority: node "runbook" is neither built in nor declared in nodes: is it runbooks?`,
+		`{"enabled":false,"template_masks":{"M":{"facts":true,"a":true}},"nodes":{"b":{}}}`: `template_masks.M: node "a" is`,
+	} {
+		c, err := relevance.Parse([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = relevance.New(c); !errors.Is(err, relevance.ErrConfig) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %s", text, err, want)
+		}
+	}
+	gate(t, `{"template_masks":{"RESPOND":{"fact":false}},"nodes":{"fact":{}}}`)
 }
 
 // everything holds that a gate without a configuration names and includes all nodes of
@@ -364,7 +389,7 @@ func TestInvariants(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add([]byte(`{"template_masks":{"M":{"a":false}},"dependencies":{"a":["b"]},"signal_rules":{"a":[{"when":{"x_gte":1},"strength":"soft"}]}}`), "M")
+	f.Add([]byte(`{"nodes":{"a":{},"b":{}},"template_masks":{"M":{"a":false}},"dependencies":{"a":["b"]},"signal_rules":{"a":[{"when":{"x_gte":1},"strength":"soft"}]}}`), "M")
 	f.Fuzz(func(t *testing.T, data []byte, mode string) {
 		c, err := relevance.Parse(data)
 		if err != nil {

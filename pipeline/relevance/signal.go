@@ -145,15 +145,23 @@ func (g *Gate) instead(name string) string {
 	if len(known) == 0 {
 		return ", which has none"
 	}
-	name = plain(name[:min(len(name), maxQuoted)])
-	near := slices.MinFunc(known, func(a, b string) int { return cmp.Compare(distance(name, plain(a)), distance(name, plain(b))) })
-	if d := distance(name, plain(near)); d*3 <= len(name) {
+	if near, ok := nearest(name, known); ok {
 		return ": is it " + near + "?"
 	}
 	if len(known) > maxListed {
 		return ""
 	}
 	return ", which has " + strings.Join(known, ", ")
+}
+
+// nearest returns the one of known that name most likely means, and false for none.
+func nearest(name string, known []string) (string, bool) {
+	if len(known) == 0 {
+		return "", false
+	}
+	name = plain(name[:min(len(name), maxQuoted)])
+	near := slices.MinFunc(known, func(a, b string) int { return cmp.Compare(distance(name, plain(a)), distance(name, plain(b))) })
+	return near, distance(name, plain(near))*3 <= len(name)
 }
 
 // plain is a name without case and separators.

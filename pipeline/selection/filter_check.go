@@ -2,8 +2,11 @@ package selection
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+
+	"satchel/schemas"
 )
 
 // sort is what a field's values are.
@@ -31,8 +34,25 @@ func fieldSorts() map[string]sort {
 	return out
 }
 
-// sensible refuses tests that no item can pass: a value of another sort than the field,
-// a date range that ends before it begins, and a name that is nearly that of a field.
+// fieldValues are the values of the fields that have few.
+func fieldValues() map[string][]string {
+	kinds := make([]string, 0, 8)
+	for _, row := range schemas.Kinds() {
+		kinds = append(kinds, string(row.Kind))
+	}
+	levels := make([]string, 0, 4)
+	for l := schemas.Public; l <= schemas.Restricted; l++ {
+		levels = append(levels, l.String())
+	}
+	return map[string][]string{
+		"kind": kinds, "level": levels,
+		"type": {string(schemas.Episodic), string(schemas.Procedural), string(schemas.Semantic)},
+	}
+}
+
+// sensible refuses tests that no item can pass: a value of another sort than the field or
+// that the field cannot have, a date range that ends before it begins, and a name that is
+// nearly that of a field.
 // Any other name is an attribute's.
 func sensible(name string, tests []test) error {
 	sorts := fieldSorts()
@@ -40,10 +60,14 @@ func sensible(name string, tests []test) error {
 	if !ok {
 		return misspelt(name, sorts)
 	}
+	few := fieldValues()
 	for _, t := range tests {
 		for _, v := range t.values {
 			if !of(want, v) {
 				return fmt.Errorf("%s is compared with %s, want %s", name, described(v), want)
+			}
+			if text, ok := v.(string); ok && t.op == "eq" && len(few[name]) > 0 && !slices.Contains(few[name], text) {
+				return fmt.Errorf("%s has no such value, it has %s", name, strings.Join(few[name], ", "))
 			}
 		}
 	}
@@ -104,18 +128,35 @@ func compareBounds(a, b any) (int, bool) {
 	return compare(a, b)
 }
 
-// misspelt refuses a name that differs from a field's in one place. Attributes of such a
-// name are reached as attributes.NAME.
+// misspelt refuses a name that differs from a field's in one place, or in case, separators
+// and an "id" at the end alone. Attributes of such a name are reached as attributes.NAME.
 func misspelt(name string, sorts map[string]sort) error {
-	if strings.Contains(name, ".") || len(name) < 3 {
+	if strings.Contains(name, ".") {
 		return nil
 	}
-	for field := range sorts {
-		if len(field) >= 4 && nearly(name, field) {
-			return fmt.Errorf("is no field; %q is one, and an attribute is attributes.%s", field, name)
+	fields := slices.Sorted(maps.Keys(sorts))
+	meant := slices.IndexFunc(fields, func(field string) bool { return same(name, field) })
+	if meant < 0 && len(name) >= 3 {
+		meant = slices.IndexFunc(fields, func(field string) bool { return len(field) >= 4 && nearly(name, field) })
+	}
+	if meant < 0 {
+		return nil
+	}
+	return fmt.Errorf("is no field; %q is one, and an attribute is attributes.%s", fields[meant], name)
+}
+
+// same reports whether a name is a field's but for case, separators and an ending _id or Id.
+func same(name, field string) bool {
+	bare := strings.NewReplacer("_", "", "-", "")
+	if strings.EqualFold(bare.Replace(name), bare.Replace(field)) {
+		return true
+	}
+	for _, ending := range []string{"_id", "-id", "Id", "ID"} {
+		if rest, ok := strings.CutSuffix(name, ending); ok && strings.EqualFold(bare.Replace(rest), bare.Replace(field)) {
+			return true
 		}
 	}
-	return nil
+	return false
 }
 
 // nearly reports whether a and b differ by one letter more, less, other or swapped.

@@ -28,6 +28,17 @@ func TestFiltersThatMakeNoSense(t *testing.T) {
 		"a letter missing":  {"catgory", "x", `"category"`},
 		"a letter other":    {"sesion", "x", `"session"`},
 		"swapped":           {"knid", "memory", `"kind"`},
+		"camel case":        {"createdAt", "2026-01-31", `"created_at"`},
+		"another":           {"accessCount", 3.0, `"access_count"`},
+		"hyphens":           {"Source-URI", "x", `"source_uri"`},
+		"a short one":       {"Org", "x", `"org"`},
+		"an id":             {"session_id", "x", `"session"`},
+		"an Id":             {"sessionId", map[string]any{"in": []any{"x"}}, `"session"`},
+		"an id of another":  {"org_id", "x", `"org"`},
+		"no kind":           {"kind", "memori", "memory, summary"},
+		"no kind in a list": {"kind", []any{"memory", "memori"}, "memory, summary"},
+		"no level":          {"level", map[string]any{"eq": "secret"}, "public, internal, confidential, restricted"},
+		"no type":           {"type", map[string]any{"in": []any{"episodes"}}, "episodic, procedural, semantic"},
 		"a slash":           {"speakr", map[string]any{"eq": "a/b"}, `"speaker"`},
 	} {
 		_, _, err := selection.Filters(map[string]any{tc.field: tc.value})
@@ -39,7 +50,8 @@ func TestFiltersThatMakeNoSense(t *testing.T) {
 	for _, fine := range []map[string]any{
 		{"test_type": "e2e", "status": "failed"}, {"attributes.catgory": "x"}, {"deep.kind": 3.0}, {"created_at": "2026-01-31"},
 		{"created_at": map[string]any{"gte": "2026-01-31", "lt": "2026-02-01T00:00:00+01:00"}}, {"env": "x"}, {"trust": map[string]any{"gte": .2, "lte": .2}},
-		{"groups": []any{"ops", "dev"}},
+		{"groups": []any{"ops", "dev"}}, {"attributes.session_id": "x", "attributes.createdAt": "x", "request_id": "x", "valid": true, "idea": "x", "orgId2": "x"},
+		{"kind": []any{"memory", "tool"}, "type": map[string]any{"in": []any{"semantic"}}, "level": "internal"}, {"kind": map[string]any{"gte": "m"}}, {"type": []any{}},
 	} {
 		if _, _, err := selection.Filters(fine); err != nil {
 			t.Errorf("%v: %v", fine, err)

@@ -1,0 +1,66 @@
+package pipeline_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"satchel/pipeline"
+	"satchel/pipeline/relevance"
+	"satchel/schemas"
+)
+
+// A question without a word is near to nothing, and that is the reason.
+func TestAQuestionWithoutAWordIsOffTopic(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, func(c *pipeline.Config) { c.Defend.OffTopic = .99 })
+	fill(t, w)
+	for question, want := range map[string]string{"what is it?": "the question has nothing to search by", "Lantern": "nothing that was found fits: off_topic "} {
+		res, err := w.engine.Context(context.Background(), as(t, "acme", schemas.Internal), ask(question))
+		must(t, err)
+		warnings := res.Payload.Explainability.Warnings
+		if len(res.Payload.Results) != 0 || len(warnings) == 0 || !strings.Contains(warnings[len(warnings)-1], want) {
+			t.Errorf("%s: %v shown, warnings %q, want %q", question, ids(&res), warnings, want)
+		}
+	}
+}
+
+// An empty pack says what it is empty for.
+func TestWhyAPackIsEmpty(t *testing.T) {
+	t.Parallel()
+	gate, err := relevance.New(relevance.Config{})
+	must(t, err)
+	w := openWorld(t, func(c *pipeline.Config) { c.Relevance = gate })
+	fill(t, w)
+	session := map[string]any{"session": "s1"}
+	for name, tc := range map[string]struct {
+		question string
+		change   func(*schemas.RequestPayload)
+		want     string
+	}{
+		"emoji":           {"😱", func(*schemas.RequestPayload) {}, "the question has nothing to search by"},
+		"emoji, filtered": {"😱 👍", func(p *schemas.RequestPayload) { p.Query.Filters = session }, "the question has nothing to search by"},
+		"stop words":      {"what is it?", func(p *schemas.RequestPayload) { p.Query.Type = schemas.QueryKeyword }, "the question has nothing to search by"},
+		"no word is held": {"什么", func(p *schemas.RequestPayload) { p.Query.Filters = session }, "nothing that passes the filters and that this principal may see has a word of the question"},
+		"filters":         {"Lantern", func(p *schemas.RequestPayload) { p.Query.Filters = map[string]any{"session": "none"} }, "nothing was found that passes the filters and that this principal may see"},
+		"relevance":       {"Lantern", func(p *schemas.RequestPayload) { p.Relevance = &schemas.RelevanceRequest{Mode: "ACKNOWLEDGE"} }, "relevance left out every source but client_context, "},
+		"relevance, filter": {"Lantern", func(p *schemas.RequestPayload) {
+			p.Query.Filters, p.Relevance = session, &schemas.RelevanceRequest{Mode: "ACKNOWLEDGE"}
+		}, "nothing was found that passes the filters and that this principal may see: ask in another mode"},
+		"unknown mode": {"Lantern", func(p *schemas.RequestPayload) {
+			p.Query.Filters, p.Relevance = map[string]any{"session": "none"}, &schemas.RelevanceRequest{Mode: "DREAM"}
+		}, "nothing was found that passes the filters and that this principal may see"},
+		"min_score": {"Lantern release", func(p *schemas.RequestPayload) { p.MinScore = .999 }, "all that was found scores less than min_score 0.999, the best 0."},
+		"budget":    {"Lantern release", func(p *schemas.RequestPayload) { p.TokenBudget = 1 }, "nothing that was found fits: "},
+	} {
+		req := ask(tc.question)
+		req.Payload.UserMessage, req.Payload.Task = "", ""
+		tc.change(&req.Payload)
+		res, err := w.engine.Context(context.Background(), as(t, "acme", schemas.Internal), req)
+		must(t, err)
+		warnings := res.Payload.Explainability.Warnings
+		if len(res.Payload.Results) != 0 || len(warnings) == 0 || !strings.Contains(warnings[len(warnings)-1], tc.want) {
+			t.Errorf("%s: %v shown, warnings %q, want %q", name, ids(&res), warnings, tc.want)
+		}
+	}
+}
