@@ -127,6 +127,16 @@ func (e *Engine) Rank(ctx context.Context, s scope.Scope, req schemas.ContextReq
 	return kept, nil
 }
 
+// Learn reads what new items say, so that the first request that finds them need not. It
+// changes no result.
+func (e *Engine) Learn(s scope.Scope, records []schemas.Record) {
+	if s.Check() != nil {
+		return
+	}
+	e.selector.Learn(s.Tenant(), records)
+	e.defence.Learn(records)
+}
+
 // Forget drops what the engine keeps of items in memory. Call it after an erasure.
 func (e *Engine) Forget() {
 	e.selector.Forget()

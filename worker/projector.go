@@ -18,6 +18,7 @@ import (
 	"satchel/pipeline/store/keyword"
 	"satchel/pipeline/store/vector"
 	"satchel/pipeline/token"
+	"satchel/schemas"
 )
 
 // Stores are the projections of the log. Each keeps its own checkpoint.
@@ -65,6 +66,7 @@ type Projector struct {
 	counter token.Counter
 	batch   int
 	busy    func() bool // whether requests are answered at the moment
+	learn   atomic.Pointer[func(scope.Scope, []schemas.Record)] // see Teach
 	hit     func(point string)
 	logger  *slog.Logger
 	share   share
@@ -95,6 +97,11 @@ func (p *Projector) Adopt(index vector.Index, embedder embed.Embedder) {
 		p.place(t, unknown)
 	}
 }
+
+// Teach has learn called with new items, once they are in every index and counted, in the
+// background and one call at a time for a tenant. After an erasure that follows, what has
+// learnt MUST be told to forget.
+func (p *Projector) Teach(learn func(scope.Scope, []schemas.Record)) { p.learn.Store(&learn) }
 
 // progress is how far a tenant's projections have come.
 type progress struct {
@@ -359,16 +366,9 @@ func (p *Projector) countTokens(ctx context.Context, tenant string) error {
 	}
 	const slice = 64 // items between two looks at the log: about 4 ms
 	for ctx.Err() == nil {
-		records, err := p.stores.Tokens.Uncounted(ctx, s, slice)
-		if err != nil || len(records) == 0 {
+		n, err := p.countSome(ctx, s, slice)
+		if err != nil || n == 0 {
 			return err
-		}
-		counts := make(map[string]int, len(records))
-		for i := range records {
-			counts[records[i].ID] = p.counter.Count(shownText(&records[i]))
-		}
-		if err := p.stores.Tokens.SetTokens(ctx, s, counts); err != nil {
-			return fmt.Errorf("store token counts: %w", err)
 		}
 		head, err := p.log.Head(ctx, s)
 		if err != nil {
@@ -379,4 +379,22 @@ func (p *Projector) countTokens(ctx context.Context, tenant string) error {
 		}
 	}
 	return ctx.Err()
+}
+
+// countSome counts some items, and has them learnt, while no change is applied: what is
+// erased next is then forgotten by whoever has learnt it.
+func (p *Projector) countSome(ctx context.Context, s scope.Scope, most int) (int, error) {
+	t := p.tenant(s.Tenant())
+	if err := t.begin(ctx); err != nil {
+		return 0, err
+	}
+	defer t.end()
+	records, err := p.stores.Tokens.CountTokens(ctx, s, most, func(r *schemas.Record) int { return p.counter.Count(shownText(r)) })
+	if err != nil {
+		return 0, fmt.Errorf("count tokens: %w", err)
+	}
+	if learn := p.learn.Load(); learn != nil {
+		(*learn)(s, records)
+	}
+	return len(records), nil
 }

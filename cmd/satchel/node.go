@@ -202,6 +202,7 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 		return err
 	}
 	cfg.Engine = n.engine
+	projector.Teach(n.engine.Learn)
 	cfg.Scrubbers = append(cfg.Scrubbers, worker.Scrubber{Store: "engine", Scrub: func(context.Context, scope.Scope) error {
 		n.engine.Forget()
 		return nil

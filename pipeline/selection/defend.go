@@ -85,6 +85,13 @@ func NewDefence(cfg DefendConfig) (*Defence, error) {
 	return d, nil
 }
 
+// Learn looks at the texts of items and remembers what they say.
+func (d *Defence) Learn(records []schemas.Record) {
+	for i := range records {
+		d.looks.of(records[i].Content.Text(), d.read)
+	}
+}
+
 // Forget drops what the defence remembers of texts, after an erasure.
 func (d *Defence) Forget() { d.looks.forget() }
 

@@ -107,6 +107,18 @@ func New(cfg Config) (*Selector, error) {
 	return s, nil
 }
 
+// Learn reads the words of a tenant's items into the cache of them.
+func (s *Selector) Learn(tenant string, records []schemas.Record) {
+	if s.lexicon == nil {
+		return
+	}
+	refs := make([]*schemas.Record, len(records))
+	for i := range records {
+		refs[i] = &records[i]
+	}
+	s.lexicon.look(tenant, nil, refs)
+}
+
 // Forget drops what the selector keeps of items in memory, after an erasure.
 func (s *Selector) Forget() {
 	if s.lexicon != nil {

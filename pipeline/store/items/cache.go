@@ -10,7 +10,7 @@ import (
 
 // Bounds of the record cache.
 const (
-	cachedBytes   = 64 << 20 // of all records that are kept, about
+	cachedBytes   = 160 << 20 // of all records that are kept, about
 	cachedContent = 16 << 10 // what sizeOf may be of a record that is kept, beyond cachedRecord
 	cachedRecord  = 1 << 10  // bytes of a record without what its writer may make long, about
 	mostCached    = cachedBytes / cachedRecord
@@ -89,9 +89,7 @@ func (c *records) get(tenant string, ids []string, out []*schemas.Record) (missi
 	if c == nil {
 		return ids, 0
 	}
-	c.mu.Lock()
-	state = c.state
-	c.mu.Unlock()
+	state = c.now()
 	for i, id := range ids {
 		if r, ok := c.kept.Get(recordKey{tenant, id}); ok {
 			out[i] = r
@@ -100,6 +98,16 @@ func (c *records) get(tenant string, ids []string, out []*schemas.Record) (missi
 		}
 	}
 	return missing, state
+}
+
+// now is the state to hand to put or counted with what is read after it.
+func (c *records) now() uint64 {
+	if c == nil {
+		return 0
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state
 }
 
 // put keeps records that were read at a state, unless they have changed since.
@@ -119,6 +127,27 @@ func (c *records) put(tenant string, state uint64, read []schemas.Record) {
 		}
 		key := recordKey{tenant, r.ID}
 		if c.changed[key] <= state {
+			c.add(key, &r)
+		}
+	}
+}
+
+// counted takes over that records got their token counts, as they are given, read at a
+// state. It keeps what there is room for, in the place of nothing else.
+func (c *records) counted(tenant string, state uint64, read []schemas.Record) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.begin()
+	for i := range read {
+		r := read[i]
+		key := recordKey{tenant, r.ID}
+		current := state >= c.known && c.changed[key] <= state
+		c.changed[key] = c.state
+		c.remove(key)
+		if n := sizeOf(&r); current && n <= cachedRecord+cachedContent && c.bytes+n <= cachedBytes && c.kept.Len() < mostCached {
 			c.add(key, &r)
 		}
 	}

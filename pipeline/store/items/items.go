@@ -48,7 +48,8 @@ type Store interface {
 // TokenCounts is how exact token counts reach stored items, off the write path.
 type TokenCounts interface {
 	Uncounted(ctx context.Context, s scope.Scope, limit int) ([]schemas.Record, error) // items whose Tokens is 0
-	SetTokens(ctx context.Context, s scope.Scope, counts map[string]int) error
+	// CountTokens stores what count says of at most limit of those, and returns them with it.
+	CountTokens(ctx context.Context, s scope.Scope, limit int, count func(*schemas.Record) int) ([]schemas.Record, error)
 }
 
 // Stats describes a tenant's items.

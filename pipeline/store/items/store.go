@@ -189,14 +189,24 @@ func (i *Items) Uncounted(ctx context.Context, s scope.Scope, limit int) ([]sche
 	return out, err
 }
 
-// SetTokens stores token counts; unknown ids and counts below 1 are ignored.
-func (i *Items) SetTokens(ctx context.Context, s scope.Scope, counts map[string]int) error {
-	if err := s.Check(); err != nil {
-		return fmt.Errorf("set token counts: %w", err)
+// CountTokens stores what count says of at most limit records whose Tokens is 0, and returns
+// them with it. A count below 1 is ignored. As long as there is room, the records are kept
+// in memory: what was just written is likely to be asked for.
+func (i *Items) CountTokens(ctx context.Context, s scope.Scope, limit int, count func(*schemas.Record) int) ([]schemas.Record, error) {
+	state := i.records.now()
+	found, err := i.Uncounted(ctx, s, limit)
+	if err != nil || len(found) == 0 {
+		return nil, err
 	}
-	if len(counts) == 0 {
-		return nil
+	counts := make(map[string]int, len(found))
+	for j := range found {
+		found[j].Tokens = max(0, count(&found[j]))
+		counts[found[j].ID] = found[j].Tokens
 	}
-	defer i.records.drop(s.Tenant(), slices.Collect(maps.Keys(counts)))
-	return i.driver.SetTokens(ctx, s.Tenant(), counts)
+	if err := i.driver.SetTokens(ctx, s.Tenant(), counts); err != nil {
+		i.records.drop(s.Tenant(), slices.Collect(maps.Keys(counts))) // it may have been committed
+		return nil, err
+	}
+	i.records.counted(s.Tenant(), state, found)
+	return found, nil
 }

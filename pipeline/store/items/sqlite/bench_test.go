@@ -125,7 +125,7 @@ func BenchmarkDecode(b *testing.B) {
 }
 
 func BenchmarkSetTokens500of100k(b *testing.B) {
-	_, st, s, ids := fill(b, 100_000)
+	db, _, s, ids := fill(b, 100_000)
 	i := 0
 	for b.Loop() {
 		counts := map[string]int{}
@@ -133,7 +133,7 @@ func BenchmarkSetTokens500of100k(b *testing.B) {
 			i++
 			counts[ids[i*7919%len(ids)]] = 5 + i%7
 		}
-		if err := st.SetTokens(b.Context(), s, counts); err != nil {
+		if err := db.SetTokens(b.Context(), s.Tenant(), counts); err != nil {
 			b.Fatal(err)
 		}
 	}
