@@ -65,7 +65,7 @@ type Projector struct {
 	side    atomic.Pointer[side] // what feeds the vectors; see Adopt
 	counter token.Counter
 	batch   int
-	busy    func() bool // whether requests are answered at the moment
+	busy    func() bool                                         // whether requests are answered at the moment
 	learn   atomic.Pointer[func(scope.Scope, []schemas.Record)] // see Teach
 	hit     func(point string)
 	logger  *slog.Logger

@@ -126,6 +126,34 @@ func TestTheLexiconForgets(t *testing.T) {
 	}
 }
 
+// What is learnt is read no more, and is forgotten like the rest.
+func TestLearntItemsAreRead(t *testing.T) {
+	t.Parallel()
+	d, err := NewDefence(DefendConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Selector{lexicon: newLexicon(letterVectors{})}
+	records := []schemas.Record{*recordOf("a", 1, "The card PIN is 4711, and nobody else may know it"), *recordOf("b", 2, "")}
+	s.Learn("acme", records)
+	d.Learn(records)
+	known := func() (words, look bool) {
+		v := view{docs: make([]doc, len(records))}
+		words = s.lexicon.readAll("acme", nil, []*schemas.Record{&records[0], &records[1]}, &v) == nil
+		look = true
+		d.looks.of(records[0].Content.Text(), func(string) looked { look = false; return looked{} })
+		return words, look
+	}
+	if words, look := known(); !words || !look {
+		t.Errorf("learnt words %v, looks %v", words, look)
+	}
+	s.Forget()
+	d.Forget()
+	if words, look := known(); words || look {
+		t.Errorf("forgotten, there are words %v, looks %v", words, look)
+	}
+}
+
 // Whoever looks while others do and while all is forgotten gets what a lexicon of its own says,
 // also of an item with more words than count.
 func TestLooksAtOnce(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 // Bounds of the record cache.
 const (
 	cachedBytes   = 160 << 20 // of all records that are kept, about
-	cachedContent = 16 << 10 // what sizeOf may be of a record that is kept, beyond cachedRecord
-	cachedRecord  = 1 << 10  // bytes of a record without what its writer may make long, about
+	cachedContent = 16 << 10  // what sizeOf may be of a record that is kept, beyond cachedRecord
+	cachedRecord  = 1 << 10   // bytes of a record without what its writer may make long, about
 	mostCached    = cachedBytes / cachedRecord
 	recentChanges = 16 << 10
 

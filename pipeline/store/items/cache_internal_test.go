@@ -83,3 +83,39 @@ func TestLongRecordsAreNotKept(t *testing.T) {
 		}
 	}
 }
+
+// What was counted is kept, but not when it has changed since it was read, and not in the
+// place of anything else.
+func TestCountedRecordsAreKept(t *testing.T) {
+	t.Parallel()
+	c := newRecords()
+	list := []schemas.Record{{MemoryItem: schemas.MemoryItem{ID: "a"}, Tokens: 3}, {MemoryItem: schemas.MemoryItem{ID: "b"}, Tokens: 4}}
+	kept := func(ids ...string) (n int) {
+		missing, _ := c.get("acme", ids, make([]*schemas.Record, len(ids)))
+		return len(ids) - len(missing)
+	}
+	state := c.now()
+	c.drop("acme", []string{"a"})
+	c.counted("acme", state, list)
+	if kept("a") != 0 || kept("b") != 1 {
+		t.Errorf("changed meanwhile and kept: %d, unchanged: %d", kept("a"), kept("b"))
+	}
+	c.put("acme", state, list) // read before it was counted
+	if kept("a") != 0 {
+		t.Error("what was read before the count is kept")
+	}
+	large := schemas.TextContent(strings.Repeat("x", cachedContent/2))
+	full := make([]schemas.Record, cachedBytes/cachedContent*2)
+	for i := range full {
+		full[i].ID, full[i].Content = fmt.Sprint(i), large
+	}
+	c.put("acme", c.now(), full)
+	before := c.kept.Len()
+	for i := range list {
+		list[i].Content = large
+	}
+	c.counted("acme", c.now(), list)
+	if kept("a", "b") != 0 || c.kept.Len() != before {
+		t.Error("what was counted took the place of what was asked for")
+	}
+}

@@ -52,6 +52,9 @@ func TestCacheFollows(t *testing.T) {
 		if err := warm.Apply(t.Context(), s, changes, 0); err != nil {
 			t.Fatal(err)
 		}
+		if _, err := warm.CountTokens(t.Context(), s, 1+i%2, func(r *schemas.Record) int { return len(r.ID) + i }); err != nil {
+			t.Fatal(err)
+		}
 		got, err := warm.Get(t.Context(), s, ids)
 		if err != nil {
 			t.Fatal(err)
