@@ -86,6 +86,15 @@ func BenchmarkAssemble100k(b *testing.B) {
 		w.put(b, "bench", some...)
 	}
 	s := as(b, "bench", schemas.Internal)
+	for some := range slices.Chunk(all, 1000) { // as a worker does in the background
+		ids := make([]string, len(some))
+		for i := range some {
+			ids[i] = some[i].ID
+		}
+		records, err := w.items.Get(context.Background(), s, ids)
+		must(b, err)
+		w.engine.Learn(s, records)
+	}
 	r := rand.New(rand.NewPCG(3, 4))
 	query := func() string {
 		words := strings.Fields(all[r.IntN(n)].Content.Text())
