@@ -47,9 +47,9 @@ func Expose(c *candidate.Candidate, o Options) (Exposed, error) {
 	}
 	score, signals := round(c.Score), c.Signals.Map()
 	sources, strongest := retrievers(c, info.SourceType)
-	from := r.Provenance.SourceURI
-	if c.Verdict.Redact {
-		from = ""
+	from, span := r.Provenance.SourceURI, c.Span
+	if c.Verdict.Redact { // the span is of the whole text
+		from, span = "", nil
 	}
 	out := Exposed{
 		Section: info.Section,
@@ -66,10 +66,10 @@ func Expose(c *candidate.Candidate, o Options) (Exposed, error) {
 			Tokens: c.Tokens, Redactions: c.Verdict.RedactedFields, Spans: spans(c), SummaryRef: summary(c), Obligations: c.Verdict.Obligations,
 			Evidence: schemas.RetrievalEvidence{
 				Retriever: strongest, Filters: o.Filters, Reranker: o.Reranker, Score: score,
-				PolicyDecisionID: c.Verdict.ID, Span: c.Span, Channels: c.Channels.Map(), Signals: signals,
+				PolicyDecisionID: c.Verdict.ID, Span: span, Channels: c.Channels.Map(), Signals: signals,
 			},
 		},
-		Provenance: schemas.ProvenanceRef{ItemID: r.ID, Position: r.Position, Signer: r.Facets.Signer, Source: r.Provenance.SourceURI},
+		Provenance: schemas.ProvenanceRef{ItemID: r.ID, Position: r.Position, Signer: r.Facets.Signer, Source: from},
 	}
 	if out.Item.PIIFlags == nil {
 		out.Item.PIIFlags = []string{}

@@ -43,6 +43,29 @@ func TestExpose(t *testing.T) {
 	}
 }
 
+// Of an item that is masked neither its address nor a place in the whole text leaves.
+func TestExposeMasked(t *testing.T) {
+	t.Parallel()
+	c := candidate.Candidate{
+		Record: schemas.Record{MemoryItem: schemas.MemoryItem{
+			ID: "a", Kind: schemas.KindMemory, Content: schemas.TextContent("█"), Provenance: schemas.Provenance{SourceURI: "HIDDEN"},
+		}, Position: 7},
+		Span:    &schemas.Span{Start: 3, End: 4711},
+		Verdict: schemas.Verdict{ID: "v", Allow: true, Redact: true, RedactedFields: []string{"/content"}},
+	}
+	x, err := isolation.Expose(&c, isolation.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(raw), "HIDDEN") || strings.Contains(string(raw), "4711") {
+		t.Errorf("what is masked shows: %s", raw)
+	}
+}
+
 func TestExposeRefuses(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]candidate.Candidate{
