@@ -142,9 +142,9 @@ func (forgetCmd) Help() string {
 	return `Content and salt, every index entry, packs and summaries made of it, and the copies
 in the streams are deleted; the log keeps the commitment, so its proofs hold.
 
-Policy decides: who holds the role eraser may erase, and who signed the item. Without a
-principal registry the role is believed of every process on this machine that claims it,
-as this command does by default.
+Policy decides: who holds the role eraser may erase, and who signed every version of the
+items and of the summaries that go with them. Without a principal registry the role is
+believed of every process on this machine that claims it, as this command does by default.
 
 Example:
   satchel forget note-007 --reason "customer asked for erasure"`
