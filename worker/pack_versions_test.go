@@ -86,3 +86,27 @@ func TestAPackWithoutAVerdictIsNotShown(t *testing.T) {
 	w.receipt(t, "acme", "f")
 	refused("an item is erased")
 }
+
+// A pack that shows a summary is judged by what that was made of, too.
+func TestAPackOfASummaryOfWhatWasRaised(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.put(t, recorded(t, "a", "the keel was laid in spring"), "")
+	w.put(t, recorded(t, "s", "keel: spring", summaryOf("a")), "indexed")
+	out, err := w.worker.Service.Request(within(t), "acme", request(t, "reader", "internal", "spring: keel", func(r *schemas.ContextRequest) { r.Payload.Limit = 1 }))
+	must(t, err)
+	p := payloadOf(t, out)
+	if len(p.Results) != 1 || p.Results[0].ID != "s" {
+		t.Fatalf("the pack shows %+v", p.Results)
+	}
+	open := func() error {
+		_, err := w.worker.Service.Pack(within(t), "acme", encode(t, schemas.PackRequest{PackID: p.PackID, From: &schemas.Agent{Type: "agent", ID: "reader", SecurityLevel: "internal"}}))
+		return err
+	}
+	must(t, open())
+	_, err = w.worker.Service.Put(within(t), "acme", encode(t, schemas.PutRequest{Agent: "planner", Event: anew(t, "a", "the keel was laid in spring", "raised", "level:restricted"), Wait: "indexed"}))
+	must(t, err)
+	if err := open(); err == nil || typed(t, err).Code != schemas.CodePolicyDenied {
+		t.Errorf("a pack of the summary is shown: %v", err)
+	}
+}
