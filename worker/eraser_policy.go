@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"satchel/pipeline/scope"
@@ -36,29 +37,50 @@ func (e *eraser) refuses(ctx context.Context, s scope.Scope, d *eventlog.Draft, 
 	if !allowed {
 		return &write.Rejection{Reason: write.PolicyDenied, Cause: "this agent may not erase these items"}, nil, nil
 	}
-	known, err := e.known(ctx, s, ids)
-	if err != nil || known {
-		return nil, all, err
-	}
-	return &write.Rejection{Reason: write.UnknownItem, Cause: "no such item"}, nil, nil
+	refused, err = e.unknown(ctx, s, ids)
+	return refused, all, err
 }
 
-// known reports whether the log holds content of any of the items: a receipt for what is
-// not there would certify nothing.
-func (e *eraser) known(ctx context.Context, s scope.Scope, ids []string) (bool, error) {
-	for _, id := range ids {
+// unknown refuses an erasure of items of which the log does not hold the content of all: a
+// receipt for what is not there would certify nothing. It names them.
+func (e *eraser) unknown(ctx context.Context, s scope.Scope, ids []string) (*write.Rejection, error) {
+	var gone []string
+	first := 0
+	for i, id := range ids {
 		recorded, err := e.recorded(ctx, s, id)
 		if err != nil {
-			return false, err
+			return nil, err
 		}
-		if len(recorded) > 0 {
-			return true, nil
+		if len(recorded) > 0 || slices.Contains(gone, id) {
+			continue
 		}
+		if len(gone) == 0 {
+			first = i
+		}
+		gone = append(gone, id)
 	}
-	return false, nil
+	if len(gone) == 0 {
+		return nil, nil
+	}
+	why, err := e.missing(ctx, s, gone)
+	if err != nil {
+		return nil, err
+	}
+	const named = 8
+	names := strings.Join(gone[:min(len(gone), named)], ", ")
+	if more := len(gone) - named; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	if why == "" {
+		why = ", nothing was erased"
+	} else if len(gone) < len(ids) {
+		why += "; nothing was erased now"
+	}
+	return &write.Rejection{Reason: write.UnknownItem, Pointer: "/data/items/" + strconv.Itoa(first), Cause: names + ": no such item" + why}, nil
 }
 
-// missing says of items that the log has no content of why that is.
+// missing says of items that the log has no content of why that is, as far as one erasure
+// took them all.
 func (e *eraser) missing(ctx context.Context, s scope.Scope, ids []string) (string, error) {
 	entries, err := e.log.BySubject(ctx, s, ErasureSubject, schemas.TypeMemoryErased)
 	if err != nil {
@@ -70,11 +92,11 @@ func (e *eraser) missing(ctx context.Context, s scope.Scope, ids []string) (stri
 			continue
 		}
 		if er.Receipt == nil {
-			return fmt.Sprintf("no such item: its erasure, log position %d, is under way", entries[i].Position), nil
+			return fmt.Sprintf(": its erasure, log position %d, is under way", entries[i].Position), nil
 		}
-		return fmt.Sprintf("no such item: it was erased, and the receipt is at log position %d", entries[i].Position), nil
+		return fmt.Sprintf(": it was erased, and the receipt is at log position %d", entries[i].Position), nil
 	}
-	return "no such item", nil
+	return "", nil
 }
 
 // repeats reports whether the entry is what became of the same request.

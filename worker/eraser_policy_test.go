@@ -52,8 +52,8 @@ func TestPolicySeesWhatIsToBeErased(t *testing.T) {
 		return func(m map[string]any) { m["security_label"] = list }
 	}
 	w.publish(t, "acme", recorded(t, "a", "free", labels("level:restricted", "group:risk")), recorded(t, "b", "held", labels("level:public", "hold:legal")),
-		forgetting(t, "held", "a", "b"), forgetting(t, "free", "a", "nowhere"))
-	if diff := cmp.Diff([]string{"held policy_denied"}, w.letters(t, 1)); diff != "" {
+		forgetting(t, "held", "a", "b"), forgetting(t, "mixed", "a", "nowhere"), forgetting(t, "free", "a"))
+	if diff := cmp.Diff([]string{"held policy_denied", "mixed unknown_item /data/items/1"}, w.letters(t, 2)); diff != "" {
 		t.Error(diff)
 	}
 	w.receipt(t, "acme", "free")
@@ -68,7 +68,7 @@ func TestPolicySeesWhatIsToBeErased(t *testing.T) {
 	for _, r := range pdp.seen {
 		got = append(got, facets{r.ID, r.Facets.Level, r.Facets.Groups})
 	}
-	want := []facets{{"a", schemas.Restricted, []string{"risk"}}, {"b", schemas.Public, nil}, {"a", schemas.Restricted, []string{"risk"}}, {"nowhere", 0, nil}}
+	want := []facets{{"a", schemas.Restricted, []string{"risk"}}, {"b", schemas.Public, nil}, {"a", schemas.Restricted, []string{"risk"}}, {"nowhere", 0, nil}, {"a", schemas.Restricted, []string{"risk"}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("policy saw (-want +got):\n%s", diff)
 	}

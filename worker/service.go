@@ -186,11 +186,7 @@ func (v *Service) mayErase(ctx context.Context, s scope.Scope, d *eventlog.Draft
 	case err != nil:
 		return storageError(ctx, "check the erasure", err)
 	case refused != nil && refused.Reason == write.UnknownItem:
-		message, err := v.eraser.missing(ctx, s, req.Items)
-		if err != nil {
-			return storageError(ctx, "look for an erasure", err)
-		}
-		return &schemas.Error{Code: schemas.CodeValidation, Field: "/event/data/items", Message: message}
+		return &schemas.Error{Code: schemas.CodeValidation, Field: "/event" + refused.Pointer, Message: refused.Cause}
 	case refused != nil:
 		return &schemas.Error{Code: schemas.CodePolicyDenied, Message: refused.Cause}
 	}

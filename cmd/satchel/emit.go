@@ -192,11 +192,11 @@ func (c *forgetCmd) explain(err error) error {
 	if !errors.As(err, &refused) {
 		return err
 	}
-	if string(refused.Code) != unknownItem && !strings.Contains(refused.Message, unknownItem) && !strings.HasPrefix(refused.Message, "no such item") {
-		return err
+	if strings.Contains(refused.Message, ": no such item") { // it names those of several
+		return usagef("%s", refused.Message)
 	}
-	if _, erased, before := strings.Cut(refused.Message, "no such item: "); before {
-		return usagef("%s: no such item: %s", strings.Join(c.IDs, ", "), erased)
+	if string(refused.Code) != unknownItem && !strings.Contains(refused.Message, unknownItem) {
+		return err
 	}
 	return usagef("%s: no such item, nothing was erased", strings.Join(c.IDs, ", "))
 }
