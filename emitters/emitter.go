@@ -191,7 +191,9 @@ func (e *Emitter) Accessed(ctx context.Context, items []string, opts *Options) (
 // Forget asks for the erasure of items and waits, a minute at most, for its receipt,
 // which says store by store what is gone. The agent's registry entry must allow it, or,
 // where there is no registry, Config.Roles must have the role eraser, unless the agent
-// signed the items: a refusal is a *schemas.Error. ErrQueued says that the request waits in the outbox.
+// signed every version of the items and of the summaries that go with them: a refusal is a
+// *schemas.Error, and erases none of the items; so does an item that is not there. ErrQueued
+// says that the request waits in the outbox.
 func (e *Emitter) Forget(ctx context.Context, items []string, reason string) (schemas.ErasureReceipt, error) {
 	opts := &Options{EventID: e.cfg.NewID(), Wait: schemas.ReceiptLogged}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)

@@ -310,10 +310,10 @@ func TestForgetAtOnce(t *testing.T) {
 		t.Errorf("receipt %+v, %v", r, err)
 	}
 	var refused *schemas.Error
-	if _, err := e.Forget(ctx, []string{"n300"}, "asked for"); !errors.As(err, &refused) || refused.Message != "no such item" {
+	if _, err := e.Forget(ctx, []string{"n300"}, "asked for"); !errors.As(err, &refused) || refused.Message != "n300: no such item, nothing was erased" {
 		t.Errorf("an item that is not there: %v", err)
 	}
-	const erased = "no such item: it was erased, and the receipt is at log position "
+	const erased = "n299: no such item: it was erased, and the receipt is at log position "
 	if _, err := e.Forget(ctx, []string{"n299"}, "asked again"); !errors.As(err, &refused) || !strings.HasPrefix(refused.Message, erased) {
 		t.Errorf("an item that was erased: %v", err)
 	}

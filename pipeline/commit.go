@@ -241,7 +241,7 @@ func (t *turn) batch(s scope.Scope, res *schemas.ContextResult) (eventlog.Batch,
 	if err := errors.Join(err, join()); err != nil {
 		return eventlog.Batch{}, err
 	}
-	packed := t.draft(s, schemas.TypeContextPacked, t.drop.PackID, t.parts.pack)
+	packed := t.draft(s, schemas.TypeContextPacked, t.drop.PackID, t.parts.logged)
 	packed.Attachment, packed.Refs = attachment, t.ids()
 	return eventlog.Batch{Drafts: append([]eventlog.Draft{packed, dropped, decided}, t.kept...), Quiet: len(t.kept) == 0}, nil
 }

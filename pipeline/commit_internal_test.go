@@ -76,7 +76,11 @@ func TestPartsMakeTheWhole(t *testing.T) {
 			t.Error("result_sha256 is not that of the attachment")
 		}
 		if wantData := marshal(t, &res.Payload.Pack); string(p.pack) != string(wantData) {
-			t.Errorf("data is\n%s\nwant\n%s", p.pack, wantData)
+			t.Errorf("pack is\n%s\nwant\n%s", p.pack, wantData)
+		}
+		logged := res.Payload.Pack.Logged()
+		if wantData := marshal(t, &logged); string(p.logged) != string(wantData) {
+			t.Errorf("data is\n%s\nwant\n%s", p.logged, wantData)
 		}
 		res.Payload.Positions = schemas.Positions{Pack: rapid.Int64().Draw(t, "position")}
 		res.Payload.Proof, res.Payload.DataRef = proofs.Draw(t, "proof"), refs.Draw(t, "dataref")

@@ -16,6 +16,7 @@ import (
 // byte for byte.
 type parts struct {
 	results, text, pack, drop []byte
+	logged                    []byte // the pack as the log has it
 }
 
 // noHash is how an empty result_sha256 is encoded.
@@ -26,8 +27,13 @@ const noHash = `"result_sha256":""`
 // they do not change once a result is made, except for the pack's hash.
 func (p *parts) seal(res *schemas.ContextResult) (eventlog.Body, error) {
 	*p = parts{}
+	var logged []byte
 	join := aside.Do(func() (err error) {
-		p.pack, err = json.Marshal(&res.Payload.Pack)
+		if p.pack, err = json.Marshal(&res.Payload.Pack); err != nil {
+			return err
+		}
+		pack := res.Payload.Pack.Logged()
+		logged, err = json.Marshal(&pack)
 		return err
 	})
 	defer join()
@@ -42,17 +48,23 @@ func (p *parts) seal(res *schemas.ContextResult) (eventlog.Body, error) {
 		return eventlog.Body{}, err
 	}
 	body := eventlog.NewBody(raw)
-	// Nothing that a caller writes comes after the hash in a pack.
-	at := bytes.LastIndex(p.pack, []byte(noHash))
-	if at < 0 {
-		return eventlog.Body{}, errors.New("splice pack: its hash has no place")
+	res.Payload.Pack.ResultSHA256 = body.Hex()
+	if p.pack, err = hashed(p.pack, body.Hex()); err == nil {
+		p.logged, err = hashed(logged, body.Hex())
 	}
-	hash := body.Hex()
-	res.Payload.Pack.ResultSHA256 = hash
+	return body, err
+}
+
+// hashed returns an encoded pack with a hash in its place. Nothing that a caller writes comes
+// after it in a pack.
+func hashed(pack []byte, hash string) ([]byte, error) {
+	at := bytes.LastIndex(pack, []byte(noHash))
+	if at < 0 {
+		return nil, errors.New("splice pack: its hash has no place")
+	}
 	at += len(noHash) - 1
-	packed := make([]byte, 0, len(p.pack)+len(hash))
-	p.pack = append(append(append(packed, p.pack[:at]...), hash...), p.pack[at:]...)
-	return body, nil
+	out := make([]byte, 0, len(pack)+len(hash))
+	return append(append(append(out, pack[:at]...), hash...), pack[at:]...), nil
 }
 
 // encode is json.Marshal of the result, with the parts as they are; those that are not yet
@@ -83,7 +95,7 @@ func (p *parts) encode(res *schemas.ContextResult) ([]byte, error) {
 	}
 	o.out.WriteString("}}")
 	out := o.out.Bytes()
-	*p = parts{results.of(out), text.of(out), pack.of(out), drop.of(out)}
+	*p = parts{results: results.of(out), text: text.of(out), pack: pack.of(out), drop: drop.of(out)}
 	return out, o.err
 }
 

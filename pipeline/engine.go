@@ -314,7 +314,7 @@ func (t *turn) decide(ctx context.Context, s scope.Scope, now time.Time) error {
 	cs := t.ranking.Candidates
 	whole := t.look(cs)
 	var err error
-	if t.decision, err = selection.Slice(ctx, s, &heard{t.e.cfg.PDP, &t.warnings, t.request, &t.hash}, t.e.cfg.Sanitizer, now, t.e.cfg.IDs(), cs); err != nil {
+	if t.decision, err = selection.Slice(ctx, s, t.asking(heard{warnings: &t.warnings, hash: &t.hash}), t.e.cfg.Sanitizer, now, t.e.cfg.IDs(), cs); err != nil {
 		t.ranking.Candidates = nil
 		return policyDown(ctx, err)
 	}

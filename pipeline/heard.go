@@ -17,6 +17,12 @@ type heard struct {
 	hash     *inputHash // nil: nobody asks for it
 }
 
+// asking returns what decides for the turn: on summaries by what they were made of, too.
+func (t *turn) asking(h heard) policies.PDP {
+	h.PDP, h.request = t.e.cfg.PDP, t.request
+	return policies.Sourced(&h, t.e.cfg.Items.Get)
+}
+
 // Decide decides and notes the warnings. The input hash is made beside it.
 func (h *heard) Decide(ctx context.Context, s scope.Scope, r policies.Request) (policies.Decision, error) {
 	r.RequestID, r.Unhashed = h.request, true

@@ -124,7 +124,7 @@ func (t *turn) hides(s scope.Scope) func(context.Context, []schemas.Record) []bo
 		}
 		whole := t.look(cs)
 		var unsaid []string // all is decided on again, and says it
-		_, err := selection.Slice(ctx, s, &heard{PDP: t.e.cfg.PDP, warnings: &unsaid, request: t.request}, t.e.cfg.Sanitizer, t.policyNow, t.e.cfg.IDs(), cs)
+		_, err := selection.Slice(ctx, s, t.asking(heard{warnings: &unsaid}), t.e.cfg.Sanitizer, t.policyNow, t.e.cfg.IDs(), cs)
 		shown := t.look(cs)
 		for i := range cs {
 			hidden[i] = err != nil || !cs[i].Kept() || !reflect.DeepEqual(whole[i], shown[i])

@@ -22,7 +22,7 @@ func (t *turn) vouch(s scope.Scope) func(context.Context, []schemas.Record) []sc
 			cs[i].Record = records[i]
 		}
 		var unsaid []string // what is shown is decided on again, and says it
-		if _, err := selection.Slice(ctx, s, &heard{PDP: t.e.cfg.PDP, warnings: &unsaid, request: t.request}, t.e.cfg.Sanitizer, t.policyNow, t.e.cfg.IDs(), cs); err != nil {
+		if _, err := selection.Slice(ctx, s, t.asking(heard{warnings: &unsaid}), t.e.cfg.Sanitizer, t.policyNow, t.e.cfg.IDs(), cs); err != nil {
 			return nil
 		}
 		t.e.defence.Guard(cs, false, t.policyNow)

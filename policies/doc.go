@@ -31,7 +31,9 @@
 //	trust            read, open  trust is below 0.3
 //	expired          read, open  now has reached expires_at
 //	no_longer_valid  read, open  now has reached valid_to
-//	role             erase       the subject is neither eraser nor the item's signer
+//	source           read, open  it is a summary, and not all that it was made of is shown; see Sourced
+//	role             erase       the subject is neither eraser nor the item's signer; of every
+//	                             version of an item it is asked by itself
 //	role             follow      the ledger kind is drop or decision and the subject is no auditor,
 //	                             or the kind is none of the ledger
 //	role             act         the resource's kind is none of the agent roles

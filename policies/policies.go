@@ -20,6 +20,7 @@ type Resource struct {
 	ExpiresAt time.Time
 	ValidTo   time.Time
 	CreatedAt time.Time
+	Sources   []string // ids of what a summary was made of; no policy sees them, Sourced does
 }
 
 // Request asks for a verdict on every resource. The tenant, the principal and the

@@ -7,7 +7,7 @@ import (
 
 // ContextPack says what was shown, by reference: ids, spans, redactions, verdicts
 // and the SHA-256 of the rendered bytes, never the content. It is the data of
-// context.packed.
+// context.packed, as Logged returns it.
 type ContextPack struct {
 	ID              string           `json:"id"`
 	SessionID       string           `json:"session_id"`
@@ -27,6 +27,26 @@ type ContextPack struct {
 	Embedding       string           `json:"embedding,omitempty"`
 	Relevance       *RelevanceTrace  `json:"relevance,omitempty"`
 	Ranking         *RankingTrace    `json:"ranking,omitempty"` // what the scores were made by
+}
+
+// Logged returns the pack as the log and the ledger have it: items by id, position and hash,
+// without their labels, the places of their personal data and the addresses they are from.
+// What is logged is not changed when an item is erased; the stored result, which has them, is.
+func (p *ContextPack) Logged() ContextPack {
+	out := *p
+	out.Sections = slices.Clone(p.Sections)
+	for i := range out.Sections {
+		out.Sections[i].Items = slices.Clone(out.Sections[i].Items)
+		for j := range out.Sections[i].Items {
+			item := &out.Sections[i].Items[j]
+			item.SecurityLabel, item.PIIFlags = "", []string{}
+		}
+	}
+	out.ProvenanceRefs = slices.Clone(p.ProvenanceRefs)
+	for i := range out.ProvenanceRefs {
+		out.ProvenanceRefs[i].Source = ""
+	}
+	return out
 }
 
 // RankingTrace is what the scores of a pack were made by.
@@ -69,8 +89,8 @@ type ContextItem struct {
 	ContentRef    string            `json:"content_ref"` // "log:<position>"
 	SummaryRef    string            `json:"summary_ref,omitempty"`
 	Score         float64           `json:"score"`
-	SecurityLabel string            `json:"security_label"` // labels joined by ","
-	PIIFlags      []string          `json:"pii_flags"`
+	SecurityLabel string            `json:"security_label"` // labels joined by ","; empty in the log
+	PIIFlags      []string          `json:"pii_flags"`      // none in the log
 	Evidence      RetrievalEvidence `json:"evidence"`
 	Tokens        int               `json:"tokens"`
 	Redactions    []string          `json:"redactions,omitempty"` // JSON paths
@@ -105,7 +125,7 @@ type ProvenanceRef struct {
 	Position int64  `json:"position"`
 	Leaf     string `json:"leaf"` // hex leaf hash
 	Signer   string `json:"signer"`
-	Source   string `json:"source_uri,omitempty"`
+	Source   string `json:"source_uri,omitempty"` // where it was read; not in the log
 }
 
 // DropReason is why a candidate is not in the pack.

@@ -22,7 +22,7 @@ type appender struct {
 	log    *eventlog.Log
 	writer *write.Writer
 	dead   DeadLetters
-	erase  func(ctx context.Context, s scope.Scope, d eventlog.Draft) (reason write.Reason, err error)
+	erase  func(ctx context.Context, s scope.Scope, d eventlog.Draft) (refused *write.Rejection, err error)
 	batch  int
 	retry  retryPolicy
 	hit    func(point string)
@@ -335,7 +335,7 @@ func (a *appender) eraseOne(ctx context.Context, m Message, d eventlog.Draft) er
 	if err != nil {
 		return a.reject(ctx, []Rejected{a.rejection(m, err)})
 	}
-	var refused write.Reason
+	var refused *write.Rejection
 	err = a.retry.do(ctx, a.logger, "erase items of partition "+a.inbox.Name(), retryAppend, func() (err error) {
 		refused, err = a.erase(ctx, s, d)
 		return err
@@ -346,10 +346,10 @@ func (a *appender) eraseOne(ctx context.Context, m Message, d eventlog.Draft) er
 	if err != nil {
 		return fmt.Errorf("erase items of partition %q: %w", a.inbox.Name(), err)
 	}
-	if refused == "" {
+	if refused == nil {
 		return nil
 	}
-	return a.reject(ctx, []Rejected{{Message: m, Reason: string(refused), Cause: "the erasure was refused: " + string(refused), At: a.now()}})
+	return a.reject(ctx, []Rejected{a.rejection(m, refused)})
 }
 
 // retryResume reports whether a partition may be resumed later: not when its stream is

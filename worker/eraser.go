@@ -74,38 +74,35 @@ type eraser struct {
 	share     share
 }
 
-// begin appends the erasure and deletes the content. A refusal is a DLQ reason. An
+// begin appends the erasure and deletes the content, or says why it is refused. An
 // erasure that the log has already is not repeated: what was remembered after it stays.
-func (e *eraser) begin(ctx context.Context, s scope.Scope, d eventlog.Draft) (refused write.Reason, err error) {
+func (e *eraser) begin(ctx context.Context, s scope.Scope, d eventlog.Draft) (refused *write.Rejection, err error) {
 	var req schemas.MemoryErased
 	if err := json.Unmarshal(d.Data, &req); err != nil {
-		return write.Malformed, nil
+		return &write.Rejection{Reason: write.Malformed, Cause: "is not an erasure"}, nil
 	}
 	held, err := e.log.Find(ctx, s, d.Source, d.ID)
 	switch {
 	case err == nil && repeats(&held, &req):
-		return "", nil
+		return nil, nil
 	case err == nil:
-		return write.IDReuse, nil
+		return reused(), nil
 	case !errors.Is(err, eventlog.ErrNotFound):
-		return "", err
+		return nil, err
 	}
-	if refused, err = e.refuses(ctx, s, &d, req.Items); refused != "" || err != nil {
+	if refused, req.Items, err = e.refuses(ctx, s, &d, req.Items); refused != nil || err != nil {
 		return refused, err
-	}
-	if req.Items, err = e.derived(ctx, s, req.Items); err != nil {
-		return "", err
 	}
 	showing, err := e.packs(ctx, s, req.Items)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	plan, err := e.plan(ctx, s, req.Items, showing, math.MaxInt64)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if d.Data, err = json.Marshal(req); err != nil {
-		return "", fmt.Errorf("encode erasure: %w", err)
+		return nil, fmt.Errorf("encode erasure: %w", err)
 	}
 	d.Subject = ErasureSubject
 	if d.Extensions = maps.Clone(d.Extensions); d.Extensions == nil {
@@ -114,7 +111,7 @@ func (e *eraser) begin(ctx context.Context, s scope.Scope, d eventlog.Draft) (re
 	d.Extensions[packsExtension], d.Extensions[supersedersExtension] = joinPositions(plan.packs), joinSuperseders(plan.by)
 	hashes, err := e.hashes(ctx, s, plan.positions)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if len(hashes) > 0 {
 		d.Extensions[artifactsExtension] = strings.Join(hashes, ",")
@@ -124,9 +121,14 @@ func (e *eraser) begin(ctx context.Context, s scope.Scope, d eventlog.Draft) (re
 	done, err := e.log.AppendErasure(ctx, s, d, plan.positions, plan.packs)
 	e.hit("erase.after_commit")
 	if err == nil && done.Status != eventlog.Appended && done.Status != eventlog.Duplicate {
-		return write.IDReuse, nil
+		return reused(), nil
 	}
-	return "", err
+	return nil, err
+}
+
+// reused refuses an erasure whose source and id another event has.
+func reused() *write.Rejection {
+	return &write.Rejection{Reason: write.IDReuse, Cause: "source and id were used before for another event"}
 }
 
 func (e *eraser) run(ctx context.Context, retry retryPolicy) error {

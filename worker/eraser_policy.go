@@ -1,10 +1,13 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"satchel/pipeline/scope"
@@ -14,46 +17,70 @@ import (
 	"satchel/schemas"
 )
 
-// refuses returns why the agent of d may not erase the items as they are now, "" when
-// it may.
-func (e *eraser) refuses(ctx context.Context, s scope.Scope, d *eventlog.Draft, ids []string) (write.Reason, error) {
+// refuses returns why the agent of d may not erase the items as they are now, nil when it
+// may, and then the items with all that goes with them.
+func (e *eraser) refuses(ctx context.Context, s scope.Scope, d *eventlog.Draft, ids []string) (refused *write.Rejection, all []string, err error) {
 	head, err := e.log.Head(ctx, s)
 	if err != nil {
-		return "", err
+		return nil, nil, err
 	}
 	if err := e.projector.Await(ctx, s, head.Size); err != nil {
-		return "", fmt.Errorf("wait for the indexes: %w", err)
+		return nil, nil, fmt.Errorf("wait for the indexes: %w", err)
 	}
-	allowed, err := e.allowed(ctx, s, d, ids)
+	if all, err = e.derived(ctx, s, ids); err != nil {
+		return nil, nil, err
+	}
+	allowed, err := e.allowed(ctx, s, d, all)
 	if err != nil {
-		return "", err
+		return nil, nil, err
 	}
 	if !allowed {
-		return write.PolicyDenied, nil
+		return &write.Rejection{Reason: write.PolicyDenied, Cause: "this agent may not erase these items"}, nil, nil
 	}
-	known, err := e.known(ctx, s, ids)
-	if err != nil || known {
-		return "", err
-	}
-	return write.UnknownItem, nil
+	refused, err = e.unknown(ctx, s, ids)
+	return refused, all, err
 }
 
-// known reports whether the log holds content of any of the items: a receipt for what is
-// not there would certify nothing.
-func (e *eraser) known(ctx context.Context, s scope.Scope, ids []string) (bool, error) {
-	for _, id := range ids {
-		entries, err := e.log.BySubject(ctx, s, id, schemas.TypeMemoryRecorded)
+// unknown refuses an erasure of items of which the log does not hold the content of all: a
+// receipt for what is not there would certify nothing. It names them.
+func (e *eraser) unknown(ctx context.Context, s scope.Scope, ids []string) (*write.Rejection, error) {
+	var gone []string
+	first := 0
+	for i, id := range ids {
+		recorded, err := e.recorded(ctx, s, id)
 		if err != nil {
-			return false, fmt.Errorf("find entries of item %q: %w", id, err)
+			return nil, err
 		}
-		if slices.ContainsFunc(entries, func(entry eventlog.Entry) bool { return !entry.Erased }) {
-			return true, nil
+		if len(recorded) > 0 || slices.Contains(gone, id) {
+			continue
 		}
+		if len(gone) == 0 {
+			first = i
+		}
+		gone = append(gone, id)
 	}
-	return false, nil
+	if len(gone) == 0 {
+		return nil, nil
+	}
+	why, err := e.missing(ctx, s, gone)
+	if err != nil {
+		return nil, err
+	}
+	const named = 8
+	names := strings.Join(gone[:min(len(gone), named)], ", ")
+	if more := len(gone) - named; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	if why == "" {
+		why = ", nothing was erased"
+	} else if len(gone) < len(ids) {
+		why += "; nothing was erased now"
+	}
+	return &write.Rejection{Reason: write.UnknownItem, Pointer: "/data/items/" + strconv.Itoa(first), Cause: names + ": no such item" + why}, nil
 }
 
-// missing says of items that the log has no content of why that is.
+// missing says of items that the log has no content of why that is, as far as one erasure
+// took them all.
 func (e *eraser) missing(ctx context.Context, s scope.Scope, ids []string) (string, error) {
 	entries, err := e.log.BySubject(ctx, s, ErasureSubject, schemas.TypeMemoryErased)
 	if err != nil {
@@ -65,11 +92,11 @@ func (e *eraser) missing(ctx context.Context, s scope.Scope, ids []string) (stri
 			continue
 		}
 		if er.Receipt == nil {
-			return fmt.Sprintf("no such item: its erasure, log position %d, is under way", entries[i].Position), nil
+			return fmt.Sprintf(": its erasure, log position %d, is under way", entries[i].Position), nil
 		}
-		return fmt.Sprintf("no such item: it was erased, and the receipt is at log position %d", entries[i].Position), nil
+		return fmt.Sprintf(": it was erased, and the receipt is at log position %d", entries[i].Position), nil
 	}
-	return "no such item", nil
+	return "", nil
 }
 
 // repeats reports whether the entry is what became of the same request.
@@ -81,9 +108,9 @@ func repeats(held *eventlog.Entry, req *schemas.MemoryErased) bool {
 	return er.Reason == req.Reason && len(er.Items) >= len(req.Items) && slices.Equal(er.Items[:len(req.Items)], req.Items)
 }
 
-// allowed reports whether policy lets the agent of d erase every one of the items, as they
-// are stored. A registry says whether the agent is an eraser; without one the event has to
-// claim it.
+// allowed reports whether policy lets the agent of d erase every version of every one of the
+// items. A registry says whether the agent is an eraser; without one the event has to claim
+// it.
 func (e *eraser) allowed(ctx context.Context, s scope.Scope, d *eventlog.Draft, ids []string) (bool, error) {
 	claim := schemas.Agent{Type: "agent", ID: d.Agent, SecurityLevel: schemas.Restricted.String(), Roles: []string{"eraser"}}
 	if e.registry == nil {
@@ -97,25 +124,109 @@ func (e *eraser) allowed(ctx context.Context, s scope.Scope, d *eventlog.Draft, 
 	if err != nil {
 		return false, nil
 	}
-	records, err := e.items.Get(ctx, who, ids)
+	return e.may(ctx, s, who, ids)
+}
+
+// errNoVerdict says that policy did not decide on an erasure.
+var errNoVerdict = errors.New("policy gave no verdict on an erasure")
+
+// may reports whether policy lets who erase every version of the items.
+func (e *eraser) may(ctx context.Context, s, who scope.Scope, ids []string) (bool, error) {
+	resources, err := e.versions(ctx, s, ids)
 	if err != nil {
-		return false, fmt.Errorf("read items to erase: %w", err)
-	}
-	stored := make(map[string]*schemas.Record, len(records))
-	for i := range records {
-		stored[records[i].ID] = &records[i]
-	}
-	resources := make([]policies.Resource, len(ids))
-	for i, id := range ids {
-		if r, ok := stored[id]; ok {
-			resources[i] = policies.ResourceOf(r)
-		} else {
-			resources[i] = policies.Resource{ID: id} // nobody's: its signer is not known
-		}
+		return false, err
 	}
 	decision, err := e.pdp.Decide(ctx, who, policies.Request{Action: "erase", Now: e.now(), Resources: resources})
-	if err != nil {
-		return false, fmt.Errorf("decide erasure: %w", err)
+	if err != nil || len(decision.Verdicts) != len(resources) {
+		return false, errors.Join(errNoVerdict, err)
 	}
 	return !slices.ContainsFunc(decision.Verdicts, func(v policies.Verdict) bool { return !v.Allow }), nil
+}
+
+// versions lists every version of the items that the log has the content of. An item
+// without any is nobody's. A summary that Satchel made is by who signed all that it was made
+// of.
+func (e *eraser) versions(ctx context.Context, s scope.Scope, ids []string) ([]policies.Resource, error) {
+	var resources []policies.Resource
+	for _, id := range ids {
+		recorded, err := e.recorded(ctx, s, id)
+		if err != nil {
+			return nil, err
+		}
+		if len(recorded) == 0 {
+			resources = append(resources, policies.Resource{ID: id})
+		}
+		for i := range recorded {
+			r := policies.ResourceOf(&recorded[i].Record)
+			if recorded[i].own {
+				if r.Facets.Signer, err = e.author(ctx, s, &recorded[i]); err != nil {
+					return nil, err
+				}
+			}
+			resources = append(resources, r)
+		}
+	}
+	return resources, nil
+}
+
+// version is one of an item.
+type version struct {
+	schemas.Record
+	own bool // Satchel itself made it
+}
+
+// compactionSource is the CloudEvents source of the summaries that the engine makes.
+const compactionSource = PackSource + "/compaction"
+
+// recorded reads the versions of an item whose content is there.
+func (e *eraser) recorded(ctx context.Context, s scope.Scope, id string) ([]version, error) {
+	entries, err := e.log.BySubject(ctx, s, id, schemas.TypeMemoryRecorded)
+	if err != nil {
+		return nil, fmt.Errorf("find entries of item %q: %w", id, err)
+	}
+	var list []version
+	for i := range entries {
+		if entries[i].Erased {
+			continue
+		}
+		item, err := write.Item(entries[i])
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, version{schemas.Record{MemoryItem: item, Position: entries[i].Position, Facets: item.Facets()}, entries[i].Source == compactionSource})
+	}
+	return list, nil
+}
+
+// author returns who signed every version of all that a summary of Satchel's was made of,
+// Unsigned when there is no one such.
+func (e *eraser) author(ctx context.Context, s scope.Scope, summary *version) (string, error) {
+	signer, seen := "", map[string]bool{summary.ID: true}
+	for open := []*version{summary}; len(open) > 0; {
+		var next []*version
+		for _, from := range open {
+			for _, l := range from.Links {
+				if l.Rel != schemas.RelDerivedFrom || seen[l.To] {
+					continue
+				}
+				seen[l.To] = true
+				recorded, err := e.recorded(ctx, s, l.To)
+				if err != nil {
+					return "", err
+				}
+				for i := range recorded {
+					switch r := &recorded[i]; {
+					case r.own:
+						next = append(next, r)
+					case signer != "" && signer != r.Signer:
+						return schemas.Unsigned, nil
+					default:
+						signer = r.Signer
+					}
+				}
+			}
+		}
+		open = next
+	}
+	return cmp.Or(signer, schemas.Unsigned), nil
 }

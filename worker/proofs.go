@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
+	"satchel/pipeline/write"
 	"satchel/policies"
 	"satchel/schemas"
 )
@@ -87,7 +89,8 @@ func (v *Service) prove(ctx context.Context, s scope.Scope, position int64) (str
 }
 
 // Pack answers log.v1.<tenant>.pack: the stored result, byte for byte, for the
-// principal it was made for or an auditor, if policy still allows every item in it.
+// principal it was made for or an auditor, if policy allows every item in it, as it was
+// packed and as it is now.
 func (v *Service) Pack(ctx context.Context, tenant string, body []byte) (any, error) {
 	req, err := decode(body, schemas.Decode[schemas.PackRequest])
 	if err != nil {
@@ -174,46 +177,93 @@ func (v *Service) mayOpen(ctx context.Context, tenant string, from *schemas.Agen
 	return v.maySee(ctx, s, pack)
 }
 
-// maySee asks policy whether s may see all of a pack.
+// maySee asks policy whether s may see all of a pack: each item as it is now, and as it was
+// when it was packed.
 func (v *Service) maySee(ctx context.Context, s scope.Scope, pack *schemas.ContextPack) error {
 	denied := &schemas.Error{Code: schemas.CodePolicyDenied, Message: "policy does not allow this pack"}
 	if p := s.Principal(); p.ID != pack.Principal && !p.HasRole("auditor") {
 		return denied
 	}
-	var ids []string
-	hidden := map[string][]string{} // what of an item the pack does not show
-	under := map[string]schemas.Obligations{}
+	shown := map[string]*schemas.ContextItem{}
 	for _, section := range pack.Sections {
-		for _, item := range section.Items {
-			ids = append(ids, item.ID)
-			hidden[item.ID] = item.Redactions
-			if item.Obligations != nil {
-				under[item.ID] = *item.Obligations
-			}
+		for i := range section.Items {
+			shown[section.Items[i].ID] = &section.Items[i]
 		}
 	}
-	slices.Sort(ids)
-	ids = slices.Compact(ids)
-	records, err := v.stores.Items.Get(ctx, s, ids)
+	resources, err := v.versions(ctx, s, pack, shown)
 	if err != nil {
-		return storageError(ctx, "read the pack's items", err)
-	}
-	if len(records) != len(ids) { // nothing is known of an item, so nothing allows it
-		return denied
-	}
-	resources := make([]policies.Resource, len(records))
-	for i := range records {
-		resources[i] = policies.ResourceOf(&records[i])
+		return err
 	}
 	d, err := v.pdp.Decide(ctx, s, policies.Request{Action: "read", Now: v.now(), Resources: resources, RequestID: pack.RequestID})
 	if err != nil || len(d.Verdicts) != len(resources) {
-		return denied
+		return noVerdict()
 	}
 	for i, verdict := range d.Verdicts {
-		shown := func(path string) bool { return !slices.Contains(hidden[records[i].ID], path) }
-		if !verdict.Allow || slices.ContainsFunc(verdict.Redact, shown) || !under[records[i].ID].Covers(verdict.Obligations) {
+		item, under := shown[resources[i].ID], schemas.Obligations{}
+		if item.Obligations != nil {
+			under = *item.Obligations
+		}
+		bare := func(path string) bool { return !slices.Contains(item.Redactions, path) }
+		if !verdict.Allow || slices.ContainsFunc(verdict.Redact, bare) || !under.Covers(verdict.Obligations) {
 			return denied
 		}
 	}
 	return nil
+}
+
+// noVerdict refuses a pack for which there is no verdict: policy cannot be asked, or an item
+// is not there to be judged. Which of them, and which item, it does not say.
+func noVerdict() error {
+	return &schemas.Error{Code: schemas.CodePolicyDenied, Message: "policy gave no verdict on what this pack shows, so it is not shown"}
+}
+
+// versions lists the items of a pack as they are now and, where they have been recorded anew
+// since, as they were packed.
+func (v *Service) versions(ctx context.Context, s scope.Scope, pack *schemas.ContextPack, shown map[string]*schemas.ContextItem) ([]policies.Resource, error) {
+	ids := slices.Sorted(maps.Keys(shown))
+	records, err := v.stores.Items.Get(ctx, s, ids)
+	if err != nil {
+		return nil, storageError(ctx, "read the pack's items", err)
+	}
+	if len(records) != len(ids) {
+		return nil, noVerdict()
+	}
+	packed := make(map[string]int64, len(ids))
+	for _, ref := range pack.ProvenanceRefs {
+		packed[ref.ItemID] = ref.Position
+	}
+	resources := make([]policies.Resource, 0, len(ids))
+	for i := range records {
+		r := &records[i]
+		resources = append(resources, policies.ResourceOf(r))
+		if packed[r.ID] == r.Position {
+			continue
+		}
+		was, err := v.recorded(ctx, s.Tenant(), packed[r.ID], r.ID)
+		if err != nil {
+			return nil, err
+		}
+		resources = append(resources, policies.ResourceOf(was))
+	}
+	return resources, nil
+}
+
+// recorded reads the version of an item that stands at a position of the log.
+func (v *Service) recorded(ctx context.Context, tenant string, position int64, id string) (*schemas.Record, error) {
+	system, err := scope.System(tenant)
+	if err != nil {
+		return nil, &schemas.Error{Code: schemas.CodeValidation, Message: err.Error()}
+	}
+	entry, err := v.log.Entry(ctx, system, position)
+	if err != nil && !errors.Is(err, eventlog.ErrNotFound) {
+		return nil, storageError(ctx, "read the pack's items", err)
+	}
+	if err != nil || entry.Erased || entry.Type != schemas.TypeMemoryRecorded || entry.Subject != id {
+		return nil, noVerdict()
+	}
+	item, err := write.Item(entry)
+	if err != nil {
+		return nil, storageError(ctx, "read the pack's items", err)
+	}
+	return &schemas.Record{MemoryItem: item, Position: position, Facets: item.Facets()}, nil
 }

@@ -180,19 +180,15 @@ func (v *Service) mayErase(ctx context.Context, s scope.Scope, d *eventlog.Draft
 	if err := json.Unmarshal(d.Data, &req); err != nil {
 		return &schemas.Error{Code: schemas.CodeValidation, Field: "/event/data", Message: "is not an erasure"}
 	}
-	switch refused, err := v.eraser.refuses(ctx, s, d, req.Items); {
-	case errors.Is(err, policies.ErrUnavailable) && ctx.Err() == nil:
+	switch refused, _, err := v.eraser.refuses(ctx, s, d, req.Items); {
+	case errors.Is(err, errNoVerdict) && ctx.Err() == nil:
 		return &schemas.Error{Code: schemas.CodePolicyDenied, Message: "policy gave no verdict, so nothing is erased"}
 	case err != nil:
 		return storageError(ctx, "check the erasure", err)
-	case refused == write.UnknownItem:
-		message, err := v.eraser.missing(ctx, s, req.Items)
-		if err != nil {
-			return storageError(ctx, "look for an erasure", err)
-		}
-		return &schemas.Error{Code: schemas.CodeValidation, Field: "/event/data/items", Message: message}
-	case refused != "":
-		return &schemas.Error{Code: schemas.CodePolicyDenied, Message: "this agent may not erase these items"}
+	case refused != nil && refused.Reason == write.UnknownItem:
+		return &schemas.Error{Code: schemas.CodeValidation, Field: "/event" + refused.Pointer, Message: refused.Cause}
+	case refused != nil:
+		return &schemas.Error{Code: schemas.CodePolicyDenied, Message: refused.Cause}
 	}
 	return nil
 }

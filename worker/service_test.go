@@ -344,7 +344,7 @@ func TestPutOfARefusedErasure(t *testing.T) {
 	w.put(t, recorded(t, "a", "one"), "indexed")
 	_, err := w.worker.Service.Put(within(t), "acme", encode(t, schemas.PutRequest{Agent: "planner", Event: structured(t, forgetting(t, "f", "nobody")), Wait: "logged"}))
 	var refused *schemas.Error
-	if !errors.As(err, &refused) || refused.Code != schemas.CodeValidation || refused.Message != "no such item" {
+	if !errors.As(err, &refused) || refused.Code != schemas.CodeValidation || refused.Message != "nobody: no such item, nothing was erased" || refused.Field != "/event/data/items/0" {
 		t.Errorf("an erasure of nothing: %v", err)
 	}
 	w.entries(t, "acme", 1)

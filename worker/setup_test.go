@@ -382,3 +382,13 @@ func (w *world) digests(t *testing.T, tenant string) map[string][32]byte {
 	}
 	return all
 }
+
+// summarise logs a summary of items as the engine does and returns its position.
+func (w *world) summarise(t *testing.T, id string, items ...string) int64 {
+	t.Helper()
+	ev := recorded(t, id, "in short: "+id, summaryOf(items...))
+	out, err := w.log.Append(within(t), eventlog.Batch{Drafts: []eventlog.Draft{{Tenant: "acme", Agent: "satchel", Type: schemas.TypeMemoryRecorded,
+		Source: worker.PackSource + "/compaction", ID: id, Subject: id, Time: ev.Time(), Data: ev.Data()}}})
+	must(t, err)
+	return out[0].Position
+}

@@ -110,7 +110,7 @@ func New(cfg Config) (*Worker, error) {
 	}
 	w := &Worker{Projector: p, partition: cfg.Partition, logger: cfg.Logger, share: share{cfg.Crew}}
 	w.Service = &Service{engine: cfg.Engine, log: cfg.Log, writer: cfg.Writer, outbox: cfg.Outbox, projector: p, exceptions: cfg.Exceptions,
-		pdp: cfg.PDP, registry: cfg.Registry, loopback: cfg.Loopback, stores: cfg.Stores, now: cfg.Clock}
+		pdp: policies.Sourced(cfg.PDP, cfg.Stores.Items.Get), registry: cfg.Registry, loopback: cfg.Loopback, stores: cfg.Stores, now: cfg.Clock}
 	p.busy = w.Service.requests.busy
 	w.eraser = &eraser{log: cfg.Log, projector: p, items: cfg.Stores.Items, graph: cfg.Stores.Graph, pdp: cfg.PDP, registry: cfg.Registry,
 		loopback: cfg.Loopback, scrubbers: cfg.Scrubbers, streams: cfg.Streams, artifacts: cfg.Artifacts, requests: &w.Service.requests,

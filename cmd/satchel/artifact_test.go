@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -143,6 +144,20 @@ func held(t *testing.T, dir string, text []byte) (found string) {
 		t.Fatal(err)
 	}
 	return found
+}
+
+// While policy gives no verdict, what is asked of an item is refused in the words in which it is
+// of one that there is not.
+func TestWithoutAVerdictNothingIsTold(t *testing.T) {
+	t.Parallel()
+	n := startNode(t, "--opa-url", "http://127.0.0.1:1")
+	n.must(t, "emit", "--id", "n1", "--text", "The kiln is fired on Mondays.")
+	for _, args := range [][]string{{"forget"}, {"artifact", "revoke", "--item"}, {"exception", "revoke"}} {
+		one, none := n.run(t, append(slices.Clone(args), "n1")...), n.run(t, append(slices.Clone(args), "nowhere")...)
+		if one.code == 0 || one.code != none.code || one.err != none.err || !strings.Contains(one.err, "policy") {
+			t.Errorf("%v: exit code %d\n%sof what is not there: exit code %d\n%s", args, one.code, one.err, none.code, none.err)
+		}
+	}
 }
 
 // Two items with one content: it stays until the last of them is erased. Binary content

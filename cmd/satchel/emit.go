@@ -142,9 +142,9 @@ func (forgetCmd) Help() string {
 	return `Content and salt, every index entry, packs and summaries made of it, and the copies
 in the streams are deleted; the log keeps the commitment, so its proofs hold.
 
-Policy decides: who holds the role eraser may erase, and who signed the item. Without a
-principal registry the role is believed of every process on this machine that claims it,
-as this command does by default.
+Policy decides: who holds the role eraser may erase, and who signed every version of the
+items and of the summaries that go with them. Without a principal registry the role is
+believed of every process on this machine that claims it, as this command does by default.
 
 Example:
   satchel forget note-007 --reason "customer asked for erasure"`
@@ -192,11 +192,11 @@ func (c *forgetCmd) explain(err error) error {
 	if !errors.As(err, &refused) {
 		return err
 	}
-	if string(refused.Code) != unknownItem && !strings.Contains(refused.Message, unknownItem) && !strings.HasPrefix(refused.Message, "no such item") {
-		return err
+	if strings.Contains(refused.Message, ": no such item") { // it names those of several
+		return usagef("%s", refused.Message)
 	}
-	if _, erased, before := strings.Cut(refused.Message, "no such item: "); before {
-		return usagef("%s: no such item: %s", strings.Join(c.IDs, ", "), erased)
+	if string(refused.Code) != unknownItem && !strings.Contains(refused.Message, unknownItem) {
+		return err
 	}
 	return usagef("%s: no such item, nothing was erased", strings.Join(c.IDs, ", "))
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -106,12 +107,19 @@ func TestImportExperiencesAndValuesOnANode(t *testing.T) {
 	if again := mustJSON[valuesFound](t, n, "values"); again.Published != 0 || again.Unchanged != len(again.Items) {
 		t.Errorf("values again %+v", again)
 	}
+	n.must(t, "emit", "--item", `{"id":"mine","kind":"value","content":"Old logs fill a disk: rotate them","links":[{"rel":"derived_from","to":"ghap:g0"},{"rel":"derived_from","to":"ghap:g1"}]}`)
+	if again := mustJSON[valuesFound](t, n, "values"); again.Published != 0 || again.Superseded != 0 || again.Ended != 0 {
+		t.Errorf("values beside one of the user's %+v", again)
+	}
 	n.must(t, "forget", "ghap:g1")
 	gone := mustJSON[valuesFound](t, n, "values")
 	if gone.Experiences != 2 || gone.Values["root_cause"] != 0 {
 		t.Errorf("values after an erasure %+v", gone)
 	}
 	res := mustJSON[schemas.ContextResult](t, n, "ask", "what fills the disk?")
+	if !slices.ContainsFunc(res.Payload.Results, func(r schemas.ResultItem) bool { return r.ID == "mine" }) {
+		t.Error("the user's own value is gone")
+	}
 	for _, r := range res.Payload.Results {
 		if strings.HasPrefix(r.ID, "value:root_cause") {
 			t.Errorf("a value without its experiences is shown: %s", r.ID)

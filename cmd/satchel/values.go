@@ -33,7 +33,7 @@ links to what it was derived from. It reads the log in the data folder (--dir), 
 publishes through NATS.
 
 Running it again changes what has changed: a value whose cluster is gone is superseded by the one that
-took most of its experiences, or ends. Experiences of different labels are never in one cluster.
+took most of its experiences, or ends. Values that others recorded stay as they are. Experiences of different labels are never in one cluster.
 
 Examples:
   satchel values
@@ -166,7 +166,8 @@ func (c *valuesCmd) print(a *app, did *valuesFound) error {
 // heldItems are the experiences and values of a tenant, as the log has them now.
 type heldItems struct {
 	experiences []value.Experience
-	values      map[string]heldValue
+	values      map[string]heldValue // that were made of clusters
+	others      []string             // ids of the other values
 }
 
 type heldValue struct {
@@ -177,7 +178,7 @@ type heldValue struct {
 
 func (v *heldValue) known() value.Known {
 	k := value.Known{}
-	if a, err := v.item.Value(); err == nil {
+	if a, ok := value.Made(&v.item); ok {
 		k.ClusterID, k.Axis = a.ClusterID, a.Axis
 	}
 	for _, l := range v.item.Links {
@@ -194,6 +195,9 @@ func (h *heldItems) known() []value.Known {
 		if v := h.values[id]; v.current {
 			known = append(known, v.known())
 		}
+	}
+	for _, id := range h.others {
+		known = append(known, value.Taken(id))
 	}
 	return known
 }
@@ -299,7 +303,11 @@ func (f fold) held() (*heldItems, error) {
 	for _, id := range slices.Sorted(maps.Keys(f.items)) {
 		v := f.items[id]
 		if v.item.Kind == schemas.KindValue {
-			h.values[id] = v
+			if _, made := value.Made(&v.item); made {
+				h.values[id] = v
+			} else {
+				h.others = append(h.others, id)
+			}
 			continue
 		}
 		if !v.current {

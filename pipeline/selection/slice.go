@@ -98,11 +98,7 @@ func apply(tenant string, z *pii.Sanitizer, v *policies.Verdict, c *candidate.Ca
 func resources(cs []candidate.Candidate) []policies.Resource {
 	out := make([]policies.Resource, len(cs))
 	for i := range cs {
-		r := &cs[i].Record
-		out[i] = policies.Resource{
-			ID: r.ID, Facets: r.Facets, PIIFlags: r.PIIFlags, ExpiresAt: r.ExpiresAt(),
-			ValidTo: r.ValidTo, CreatedAt: r.CreatedAt,
-		}
+		out[i] = policies.ResourceOf(&cs[i].Record)
 	}
 	return out
 }

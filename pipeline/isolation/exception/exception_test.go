@@ -349,6 +349,41 @@ func TestWhoGoverns(t *testing.T) {
 	denied("no verdict", err)
 }
 
+// Who may not revoke an exception does not hear whether there is one, nor does anybody
+// without a verdict of policy.
+func TestRevokingTellsNothing(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	live, err := w.registry.Add(t.Context(), approver(t), draft("read:clearance"))
+	must(t, err)
+	ended, err := w.registry.Add(t.Context(), approver(t), draft("read:expired"))
+	must(t, err)
+	_, err = w.registry.Revoke(t.Context(), approver(t), ended.ID)
+	must(t, err)
+	mute, _ := w.wire(t, silent{builtin(t)}, nil)
+	for name, revoke := range map[string]func(id string) (schemas.ExceptionState, error){
+		"denied": func(id string) (schemas.ExceptionState, error) {
+			return w.registry.Revoke(t.Context(), as(t, "acme", "pia"), id)
+		},
+		"no verdict": func(id string) (schemas.ExceptionState, error) { return mute.Revoke(t.Context(), approver(t), id) },
+	} {
+		_, want := revoke(live.ID)
+		var typed *schemas.Error
+		if !errors.As(want, &typed) || typed.Code != schemas.CodePolicyDenied {
+			t.Errorf("%s: error %v, want policy_denied", name, want)
+		}
+		for _, id := range []string{ended.ID, "nowhere"} {
+			if st, err := revoke(id); err == nil || err.Error() != want.Error() {
+				t.Errorf("%s: %s gives %+v, %v, one that is live %v", name, id, st, err, want)
+			}
+		}
+	}
+	var typed *schemas.Error
+	if _, err := w.registry.Revoke(t.Context(), approver(t), "nowhere"); !errors.As(err, &typed) || typed.Code != schemas.CodeValidation {
+		t.Errorf("to who may revoke: %v", err)
+	}
+}
+
 // silent is a decision point that does not answer.
 type silent struct{ policies.PDP }
 

@@ -156,7 +156,8 @@ func storage() *schemas.Error {
 }
 
 // Revoke ends an exception when policy lets s do so. Revoking one that has ended is no
-// error. Every error is a *schemas.Error.
+// error. Whether there is such an exception, and how it ended, is told to whom policy would
+// let revoke it; one that there is not is nobody's. Every error is a *schemas.Error.
 func (g *Registry) Revoke(ctx context.Context, s scope.Scope, id string) (schemas.ExceptionState, error) {
 	now := g.cfg.Clock().UTC()
 	t := g.register(s.Tenant())
@@ -166,15 +167,18 @@ func (g *Registry) Revoke(ctx context.Context, s scope.Scope, id string) (schema
 		return schemas.ExceptionState{}, storage()
 	}
 	h := t.held[id]
+	resource := policies.Resource{ID: id, Facets: schemas.Facets{Kind: "exception", Labels: []string{}}}
+	if h != nil {
+		resource.Facets.Signer, resource.Facets.Session = h.Owner, h.Scope.Session
+	}
+	if _, err := g.authorise(ctx, s, actionRevoke, resource, now); err != nil {
+		return schemas.ExceptionState{}, err
+	}
 	if h == nil {
 		return schemas.ExceptionState{}, &schemas.Error{Code: schemas.CodeValidation, Field: "/revoke", Message: "there is no such exception"}
 	}
 	if h.end(now) != "" {
 		return h.state(now), nil
-	}
-	resource := policies.Resource{ID: h.ID, Facets: schemas.Facets{Kind: "exception", Labels: []string{}, Signer: h.Owner, Session: h.Scope.Session}}
-	if _, err := g.authorise(ctx, s, actionRevoke, resource, now); err != nil {
-		return schemas.ExceptionState{}, err
 	}
 	if err := g.end(ctx, s, h, CauseRevoked, s.Principal().ID, now); err != nil {
 		return schemas.ExceptionState{}, storage()

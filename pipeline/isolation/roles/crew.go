@@ -111,6 +111,7 @@ func New(cfg Config) (*Crew, error) {
 	if err != nil {
 		return nil, err
 	}
+	cfg.PDP = policies.Sourced(cfg.PDP, cfg.Items.Get)
 	return &Crew{cfg: cfg, watch: newWatch(cfg.Log), detector: detector}, nil
 }
 

@@ -239,8 +239,23 @@ type attributes struct {
 	Revision int64 `json:"revision,omitempty"` // log position of what this replaces
 }
 
+// idPrefix begins the ids of items of clusters.
+const idPrefix = "value:"
+
 // ItemID is the id of the item of a cluster.
-func ItemID(clusterID string) string { return "value:" + clusterID }
+func ItemID(clusterID string) string { return idPrefix + clusterID }
+
+// Taken is what keeps a cluster from the id of an item that Item did not make.
+func Taken(itemID string) Known { return Known{ClusterID: strings.TrimPrefix(itemID, idPrefix)} }
+
+// Made returns the attributes of a value that Item made, and false for one of another's.
+func Made(m *schemas.MemoryItem) (schemas.ValueAttributes, bool) {
+	a, err := m.Value()
+	return a, err == nil && a.ClusterID != "" && m.ID == ItemID(a.ClusterID) && m.Provenance.SourceURI == sourceOf(a.ClusterID)
+}
+
+// sourceOf is where a value is from.
+func sourceOf(clusterID string) string { return "cluster:" + clusterID }
 
 // Item returns the value as a memory item. revision is the log position of the item that
 // it replaces, 0 for none: without it a value that changes back would be taken for the
@@ -272,7 +287,7 @@ func (v *Value) Item(tenant string, revision int64) (schemas.MemoryItem, error) 
 	}
 	return schemas.MemoryItem{ID: ItemID(v.ClusterID), Type: schemas.Semantic, Kind: schemas.KindValue, Scope: schemas.MemoryScope{Tenant: tenant}, CreatedAt: newest,
 		SecurityLabel: v.Medoid.Item.SecurityLabel, Category: v.Axis, Content: schemas.TextContent(v.Text), Attributes: raw, Links: links,
-		Provenance: schemas.Provenance{SourceURI: "cluster:" + v.ClusterID}}, nil
+		Provenance: schemas.Provenance{SourceURI: sourceOf(v.ClusterID)}}, nil
 }
 
 // SameValue reports whether two items of values say the same, whatever their revisions.

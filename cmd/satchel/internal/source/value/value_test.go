@@ -156,6 +156,27 @@ func TestValues(t *testing.T) {
 	}
 }
 
+// An item of another's stays what it is, whatever its id.
+func TestValuesOfOthers(t *testing.T) {
+	t.Parallel()
+	found := values(t, experiences(), nil)
+	item, err := found[0].Item("acme", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, made := Made(&item); !made || a.ClusterID != found[0].ClusterID {
+		t.Errorf("what Item made: %+v, %v", a, made)
+	}
+	item.Provenance.SourceURI = "note:1"
+	if _, made := Made(&item); made {
+		t.Error("an item from elsewhere passes for one that Item made")
+	}
+	beside := values(t, experiences(), []Known{Taken(item.ID)})
+	if beside[0].ClusterID == found[0].ClusterID || beside[1].ClusterID != found[1].ClusterID {
+		t.Errorf("ids %v beside %s, without it %v", ids(beside), item.ID, ids(found))
+	}
+}
+
 func TestSameValue(t *testing.T) {
 	t.Parallel()
 	found := values(t, experiences(), nil)
