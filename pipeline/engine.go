@@ -256,6 +256,7 @@ func (t *turn) choose(ctx context.Context, s scope.Scope) error {
 			return err
 		}
 	}
+	t.sayReplaced(ctx, s, q)
 	t.conceal()
 	cs := t.ranking.Candidates
 	if err := t.stage(ctx, "defend", func(context.Context) error {
