@@ -260,6 +260,7 @@ func (t *turn) choose(ctx context.Context, s scope.Scope) error {
 	t.conceal()
 	cs := t.ranking.Candidates
 	if err := t.stage(ctx, "defend", func(context.Context) error {
+		t.warnings = append(t.warnings, selection.NotYet(cs, t.now)...)
 		t.warnings = append(t.warnings, t.e.defence.Apply(cs, t.onTopic(), t.policyNow)...)
 		return nil
 	}); err != nil {

@@ -32,7 +32,7 @@ generated, minified and large files always are. Languages: Go, Python, JavaScrip
 C, C++, Ruby, PHP.
 
 Importing again stores what changed. In a git repository units that are gone since the last import end
-(valid_to): requests no longer show them, requests as of the past do.
+(valid_to): requests show them no longer, also those about a past moment.
 
 Examples:
   satchel import code
