@@ -176,7 +176,7 @@ func (e *Emitter) Link(ctx context.Context, from string, links []schemas.Link, o
 	return e.sendData(ctx, schemas.TypeMemoryLinked, from, data, schemas.Invalid(data.Validate()), opts)
 }
 
-// Supersede says that by replaces item; item stays readable as of the past.
+// Supersede says that by replaces item; item is shown no longer, and stays in the log.
 func (e *Emitter) Supersede(ctx context.Context, item, by, reason string, opts *Options) (schemas.Receipt, error) {
 	data := schemas.MemorySuperseded{Scope: e.scope(), Item: item, By: by, Reason: reason}
 	return e.sendData(ctx, schemas.TypeMemorySuperseded, item, data, schemas.Invalid(data.Validate()), opts)

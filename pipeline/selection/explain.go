@@ -153,7 +153,7 @@ func (a *Account) winning(d *schemas.Drop) string {
 		}
 		return "A later end of its validity would show it: record it again."
 	case schemas.DropSuperseded:
-		return "Only a question as of an earlier log position sees it still."
+		return "Recording it again would: the item that replaced it is asked for instead."
 	case schemas.DropOffTopic:
 		return "A question nearer to what it says would show it."
 	case schemas.DropInjection:
