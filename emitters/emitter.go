@@ -89,8 +89,10 @@ func New(nc *nats.Conn, cfg Config) (*Emitter, error) {
 	if nc == nil {
 		return nil, errors.New("emitter needs a NATS connection")
 	}
-	if _, err := jetstream.MemorySubject(cfg.Tenant, cfg.Agent); err != nil {
-		return nil, fmt.Errorf("emitter of agent %q in tenant %q: %w", cfg.Agent, cfg.Tenant, err)
+	for _, name := range [][2]string{{"tenant", cfg.Tenant}, {"agent", cfg.Agent}} {
+		if !schemas.ValidToken(name[1]) {
+			return nil, fmt.Errorf("emitter: the name of the %s %q must be 1 to 64 of the characters A-Z a-z 0-9 _ -", name[0], name[1])
+		}
 	}
 	if cfg.Source == "" {
 		cfg.Source = "satchel://agents/" + cfg.Tenant + "/" + cfg.Agent

@@ -269,6 +269,9 @@ func (c *importFilesCmd) readLines(a *app, name string, r io.Reader, written tim
 	err := schemas.EachLine(r, func(line int, raw []byte, issues []schemas.Issue) {
 		var item schemas.MemoryItem
 		if issues == nil {
+			issues = schemas.Repeated(raw)
+		}
+		if issues == nil {
 			if item, issues = c.decode(a, raw, written); hint == "" && len(c.Map) == 0 && len(issues) > 0 {
 				hint = otherName(raw)
 			}

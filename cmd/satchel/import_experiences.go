@@ -43,6 +43,9 @@ func (c *importExperiencesCmd) Run(ctx context.Context, a *app) error {
 			did.Read++
 			var item schemas.MemoryItem
 			if issues == nil {
+				issues = schemas.Repeated(raw)
+			}
+			if issues == nil {
 				item, issues = experience.Decode(bytes.TrimSpace(raw), a.Tenant, c.Label)
 			}
 			at := fmt.Sprintf("%s:%d", name, line)
