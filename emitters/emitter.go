@@ -89,8 +89,10 @@ func New(nc *nats.Conn, cfg Config) (*Emitter, error) {
 	if nc == nil {
 		return nil, errors.New("emitter needs a NATS connection")
 	}
-	if _, err := jetstream.MemorySubject(cfg.Tenant, cfg.Agent); err != nil {
-		return nil, fmt.Errorf("emitter of agent %q in tenant %q: %w", cfg.Agent, cfg.Tenant, err)
+	for _, name := range [][2]string{{"tenant", cfg.Tenant}, {"agent", cfg.Agent}} {
+		if !schemas.ValidToken(name[1]) {
+			return nil, fmt.Errorf("emitter: the name of the %s %q must be 1 to 64 of the characters A-Z a-z 0-9 _ -", name[0], name[1])
+		}
 	}
 	if cfg.Source == "" {
 		cfg.Source = "satchel://agents/" + cfg.Tenant + "/" + cfg.Agent
@@ -176,7 +178,7 @@ func (e *Emitter) Link(ctx context.Context, from string, links []schemas.Link, o
 	return e.sendData(ctx, schemas.TypeMemoryLinked, from, data, schemas.Invalid(data.Validate()), opts)
 }
 
-// Supersede says that by replaces item; item stays readable as of the past.
+// Supersede says that by replaces item; item is shown no longer, and stays in the log.
 func (e *Emitter) Supersede(ctx context.Context, item, by, reason string, opts *Options) (schemas.Receipt, error) {
 	data := schemas.MemorySuperseded{Scope: e.scope(), Item: item, By: by, Reason: reason}
 	return e.sendData(ctx, schemas.TypeMemorySuperseded, item, data, schemas.Invalid(data.Validate()), opts)

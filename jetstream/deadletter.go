@@ -186,6 +186,15 @@ func encodeText(s string) string {
 	return strings.ReplaceAll(encoded, "%20", " ")
 }
 
+// Last returns the sequence of the newest dead letter there ever was, 0 for none.
+func (d *DeadLetters) Last(ctx context.Context) (uint64, error) {
+	info, err := d.stream.Info(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("read dead letters: %w", err)
+	}
+	return info.State.LastSeq, nil
+}
+
 // List returns at most limit dead letters of a tenant from DLQ sequence from on,
 // oldest first; tenant "" means all. Header and Data are left out.
 func (d *DeadLetters) List(ctx context.Context, tenant string, from uint64, limit int) ([]DeadLetter, error) {

@@ -155,6 +155,7 @@ func (t *turn) defend(twice bool) {
 	if twice {
 		apply = t.e.defence.Guard
 	}
+	t.warnings = append(t.warnings, selection.NotYet(cs, t.now)...)
 	t.warnings = append(t.warnings, apply(cs, t.onTopic(), t.now)...)
 	for i := range cs {
 		if cs[i].Kept() && cs[i].Suspect {

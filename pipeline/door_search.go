@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"satchel/pipeline/candidate"
@@ -191,6 +192,9 @@ func (f *finding) follow(ctx context.Context, pushed schemas.Filter) error {
 		return nil
 	}
 	depth := min(max(f.req.RelationshipDepth, 1), deepest)
+	if f.req.RelationshipDepth > deepest {
+		t.warnings = append(t.warnings, fmt.Sprintf("graph: relationships are followed %d hops, no further", deepest))
+	}
 	f.walks, f.extra = map[string][]graph.Visit{}, map[string]bool{}
 	t.reached = f.extra
 	known := map[string]bool{}

@@ -266,9 +266,11 @@ func (t *turn) choose(ctx context.Context, s scope.Scope) error {
 			return err
 		}
 	}
+	t.sayReplaced(ctx, s, q)
 	t.conceal()
 	cs := t.ranking.Candidates
 	if err := t.stage(ctx, "defend", func(context.Context) error {
+		t.warnings = append(t.warnings, selection.NotYet(cs, t.now)...)
 		t.warnings = append(t.warnings, t.e.defence.Apply(cs, t.onTopic(), t.policyNow)...)
 		return nil
 	}); err != nil {

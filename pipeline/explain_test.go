@@ -206,3 +206,29 @@ func TestAsOf(t *testing.T) {
 		}
 	}
 }
+
+// TestAsOfSaysWhatWasRecordedAgain counts the items of the past whose version of then is
+// not in the indexes any more, and none that the asker may not see or that were not there.
+func TestAsOfSaysWhatWasRecordedAgain(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, nil)
+	list := notes(10)
+	slices.Reverse(list) // n00 is recorded last, a day apart
+	w.put(t, "acme", list...)
+	again := list[:3:3]
+	again[0].SecurityLabel = []string{"level:restricted"}
+	for i := range again {
+		again[i].Content = schemas.TextContent(again[i].Content.Text() + " It was said again.")
+		again[i].CreatedAt = day.Add(time.Duration(i+1) * time.Hour)
+	}
+	late := list[9]
+	late.Content = schemas.TextContent(late.Content.Text() + " It was said again.")
+	late.CreatedAt = day.Add(4 * time.Hour)
+	w.put(t, "acme", append(again, late)...)
+	res, err := w.engine.Context(context.Background(), as(t, "acme", schemas.Public), explained(func(p *schemas.RequestPayload) { p.AsOf = 4 }))
+	must(t, err)
+	const want = "as_of: 2 items that were recorded again since are left out: only the last versions can be shown"
+	if got, said := ids(&res), res.Payload.Explainability.Warnings; !slices.Equal(got, []string{"n06"}) || !slices.Contains(said, want) {
+		t.Errorf("%v, warnings %q", got, said)
+	}
+}

@@ -25,6 +25,7 @@ func (t *turn) vouch(s scope.Scope) func(context.Context, []schemas.Record) []sc
 		if _, err := selection.Slice(ctx, s, t.asking(heard{warnings: &unsaid}), t.e.cfg.Sanitizer, t.policyNow, t.e.cfg.IDs(), cs); err != nil {
 			return nil
 		}
+		selection.NotYet(cs, t.now)
 		t.e.defence.Guard(cs, false, t.policyNow)
 		var kept []schemas.Record
 		for i := range cs {

@@ -83,6 +83,21 @@ func ValidateData(eventType string, data []byte) []Issue {
 	return issues
 }
 
+// Repeated returns the names that a JSON document gives twice in one object, anywhere in it,
+// of which a decoder would take one silently. Other faults are for who reads it.
+func Repeated(data []byte) []Issue {
+	var out []Issue
+	for _, i := range runWalk("", data, anyShape, false) {
+		if i.Message == givenTwice {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// givenTwice is the message about a repeated name.
+const givenTwice = "is given twice"
+
 // validated is a pointer to a document that can check itself.
 type validated[T any] interface {
 	*T

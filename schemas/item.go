@@ -259,6 +259,7 @@ func (c *Content) UnmarshalJSON(raw []byte) error {
 type Record struct {
 	MemoryItem
 	Position     int64     // log position of the version that is current
+	First        int64     // log position of the first version
 	RecordedAt   time.Time // when the log took it
 	Terms        int       // stemmed non-stop keyword terms of "speaker: text"; what neighbour damping divides by
 	Tokens       int       // cl100k tokens of "speaker: text" plus newline; 0 until counted

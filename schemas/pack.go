@@ -165,7 +165,7 @@ func (r DropReason) Sentence() string {
 	case DropDuplicate:
 		return "a better item says the same"
 	case DropStale:
-		return "it has expired or is no longer valid"
+		return "it has expired, or is not valid at this time"
 	case DropPolicy:
 		return "policy does not allow it for this principal"
 	case DropOffTopic:

@@ -12,8 +12,8 @@ import (
 // schema can say: tenant labels name the scope's tenant, there is one level at
 // most, validity and update times are in order, session and scope.session agree,
 // signer and provenance.signer agree, an item does not link to itself, dropped spans
-// lie inside the content, and credentials:… and export:… labels have the values
-// that a policy knows.
+// lie inside the content, and credentials:…, export:… and extract:… labels have the
+// values that a policy knows.
 func (m *MemoryItem) Validate() []Issue {
 	var c checker
 	c.id("/id", m.ID)
@@ -173,12 +173,26 @@ func (c *checker) labels(m *MemoryItem) {
 			if value != "true" && value != "false" {
 				c.add(at(pointer, i), "must be credentials:true or credentials:false")
 			}
+		case "extract":
+			if !validExtract(value) {
+				c.add(at(pointer, i), "must be extract:N with N tokens from 1 to 999999")
+			}
 		case "export":
 			if value != "restricted" && value != "allowed" {
 				c.add(at(pointer, i), "must be export:restricted or export:allowed")
 			}
 		}
 	}
+}
+
+// validExtract reports whether the value of an extract:… label is a number of tokens.
+func validExtract(s string) bool {
+	for i := range len(s) {
+		if !isDigit(s[i]) {
+			return false
+		}
+	}
+	return s != "" && s[0] != '0' && len(s) <= 6
 }
 
 func (c *checker) content(m *MemoryItem) {

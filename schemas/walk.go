@@ -245,7 +245,7 @@ func (w *walker) member(s *shape, name []byte, seen *seenNames) *shape {
 	if s.kind == shapeObject {
 		if i := s.field(plain); i >= 0 {
 			if seen.known&(1<<i) != 0 {
-				w.add("is given twice")
+				w.add(givenTwice)
 			}
 			seen.known |= 1 << i
 			return s.fields[i].shape
@@ -260,7 +260,7 @@ func (w *walker) member(s *shape, name []byte, seen *seenNames) *shape {
 		w.add("is unknown, or in another spelling")
 	}
 	if w.repeated(seen, plain) {
-		w.add("is given twice")
+		w.add(givenTwice)
 	}
 	if s.kind == shapeMap {
 		return s.elem

@@ -91,7 +91,8 @@ func (c *artifactPutCmd) Run(ctx context.Context, a *app) (err error) {
 
 type artifactOpenCmd struct {
 	Handle string `arg:"" help:"Handle, as a pack carries it."`
-	Out    string `short:"o" help:"File to write; default the output." type:"path"`
+	Out    string `short:"o" help:"File to write; default the output. One that is there is not touched." type:"path"`
+	Force  bool   `help:"Write --out over a file that is there."`
 	asker
 }
 
@@ -115,6 +116,15 @@ func (c *artifactOpenCmd) Run(ctx context.Context, a *app) (err error) {
 	if err != nil {
 		return &usageError{err}
 	}
+	flags := os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	if info, err := os.Stat(c.Out); c.Out != "" && !c.Force {
+		switch {
+		case err != nil:
+			flags |= os.O_EXCL
+		case info.Mode().IsRegular():
+			return usagef("write the artifact: %s is there already; --force writes over it", c.Out)
+		}
+	}
 	out := a.exact()
 	sum := sha256.New()
 	var f *os.File
@@ -124,7 +134,7 @@ func (c *artifactOpenCmd) Run(ctx context.Context, a *app) (err error) {
 			return err
 		}
 		if c.Out != "" && f == nil { // not before there is something to write
-			if f, err = os.Create(c.Out); err != nil {
+			if f, err = os.OpenFile(c.Out, flags, 0o666); err != nil {
 				return usagef("write the artifact: %v", err)
 			}
 			defer func() { err = errors.Join(err, f.Close()) }()

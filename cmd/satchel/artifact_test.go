@@ -83,6 +83,19 @@ func TestArtifact(t *testing.T) {
 	if got, err := os.ReadFile(saved); err != nil || string(got) != masked {
 		t.Errorf("opened %d bytes, want %d: %v", len(got), len(masked), err)
 	}
+	if err := os.WriteFile(saved, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := n.run(t, "artifact", "open", handle, "--out", saved); r.code != exitUsage || !strings.Contains(r.err, "is there already; --force writes over it") {
+		t.Errorf("open over a file: exit code %d\n%s%s", r.code, r.out, r.err)
+	}
+	if got, err := os.ReadFile(saved); err != nil || string(got) != "mine" {
+		t.Errorf("a file that is there has %d bytes now, %v", len(got), err)
+	}
+	n.must(t, "artifact", "open", handle, "--out", saved, "--force")
+	if got, err := os.ReadFile(saved); err != nil || string(got) != masked {
+		t.Errorf("opened by force: %d bytes, %v", len(got), err)
+	}
 	if code, head, body := n.get(t, handle); code != http.StatusOK || string(body) != masked || head.Get("Satchel-Masked") != "true" ||
 		head.Get("X-Content-Type-Options") != "nosniff" || !strings.HasPrefix(head.Get("Content-Disposition"), "attachment") {
 		t.Errorf("over HTTP: %d %v, %d bytes", code, head, len(body))

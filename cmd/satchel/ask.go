@@ -67,6 +67,9 @@ func (c *askCmd) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	defer conn.close()
+	if err := conn.used(ctx); err != nil {
+		return err
+	}
 	res, err := conn.ask(ctx, c.request())
 	if err != nil {
 		return err

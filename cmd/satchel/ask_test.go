@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"satchel/emitters"
 	"satchel/schemas"
 )
 
@@ -22,21 +23,31 @@ func TestDropsAreNamedOnceAndAsDroppedTakesThem(t *testing.T) {
 	}
 }
 
-// A tenant that is misspelt answers, but not in silence; packs that cannot be opened or
-// brought back say what to do.
+// A tenant that is misspelt is named, and gets no log by being asked; packs that cannot be
+// opened or brought back say what to do.
 func TestMistakesOnANode(t *testing.T) {
 	t.Parallel()
 	n := startNode(t)
 	n.must(t, "emit", "--text", "the kiln is fired on Mondays", "--id", "n1", "--wait", "indexed")
-	for range 2 { // the first one leaves its pack in the log
-		contains(t, "ask a typo", n.run(t, "ask", "-t", "mian", "kiln").err, `tenant "mian" is empty: nothing was ever recorded there`)
-	}
-	for _, args := range [][]string{{"search", "kiln"}, {"preview", "kiln"}, {"preview", "--build", "kiln"}, {"assemble", "kiln"}, {"premortem", "--domain", "kiln"}, {"answer", "when is the kiln fired?"}, {"compact", "--session", "s1"}} {
+	for _, args := range [][]string{{"ask", "kiln"}, {"search", "kiln"}, {"preview", "kiln"}, {"preview", "--build", "kiln"}, {"assemble", "kiln"}, {"premortem", "--domain", "kiln"}, {"answer", "when is the kiln fired?"}, {"compact", "--session", "s1"}} {
 		r := n.run(t, append(args, "-t", "mian")...)
 		contains(t, fmt.Sprint(args, " of a typo"), r.err, `tenant "mian" is empty: nothing was ever recorded there`)
-		if strings.Count(r.out+r.err, "nothing was found") > 1 {
-			t.Errorf("satchel %v says it twice:\n%s%s", args, r.out, r.err)
+		if strings.Count(r.out+r.err, "nothing was found") > 1 || r.code != exitUsage {
+			t.Errorf("satchel %v: exit code %d:\n%s%s", args, r.code, r.out, r.err)
 		}
+	}
+	if heads := mustJSON[[]verified](t, n, "verify"); len(heads) != 1 || heads[0].Tenant != "main" {
+		t.Errorf("there are logs of %+v", heads)
+	}
+	for range 2 { // an agent that asks before it knows anything is answered, and a log has that
+		agent, err := emitters.New(n.connect(t), emitters.Config{Tenant: "early", Agent: "a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res, err := agent.Ask(t.Context(), schemas.ContextRequest{Payload: schemas.RequestPayload{Query: schemas.Query{Text: "kiln"}}}); err != nil || res.Payload.PackID == "" {
+			t.Errorf("ask before anything is recorded: %v", err)
+		}
+		contains(t, "ask where only questions are", n.run(t, "ask", "-t", "early", "kiln").err, `tenant "early" is empty: nothing was ever recorded there`)
 	}
 	contains(t, "the ledger of a typo", n.run(t, "ledger", "-t", "nosuch").err, `tenant "nosuch" has no such entries: nothing was ever recorded there`)
 	contains(t, "the ledger of a kind", n.run(t, "ledger", "--kind", "erasure").err, "has no such entries\n")

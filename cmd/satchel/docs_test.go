@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/google/go-cmp/cmp"
@@ -168,5 +169,38 @@ func TestTheDocumentsHaveEveryNodeAndSignal(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, rows); diff != "" {
 		t.Errorf("the tables of docs/relevance.md (-configuration +tables):\n%s", diff)
+	}
+}
+
+// TestTheDocumentsTemplateIsRegistered sends the request of docs/packs.md and builds with it.
+func TestTheDocumentsTemplateIsRegistered(t *testing.T) {
+	t.Parallel()
+	m := regexp.MustCompile("(?m)^nats req (ctx[^ ]+\\.template) '(.+)'$").FindStringSubmatch(read(t, "docs/packs.md"))
+	if m == nil {
+		t.Fatal("docs/packs.md registers no template")
+	}
+	n := startNode(t)
+	n.must(t, "emit", "--text", "The kiln is fired on Mondays.", "--created-at", "2026-03-03T10:00:00Z")
+	if reply, err := n.connect(t).Request(m[1], []byte(m[2]), 30*time.Second); err != nil || !strings.Contains(string(reply.Data), `"name":"bullets"`) {
+		t.Fatalf("%s, %v", reply.Data, err)
+	}
+	out := n.must(t, "preview", "--build", "--template", "bullets", "when is the kiln fired?")
+	if out != "Known:\n* The kiln is fired on Mondays. (episodic, 2026-03-03T10:00:00Z)\n" {
+		t.Errorf("built %q", out)
+	}
+}
+
+// TestTheDocumentsSetIsEvaluated runs the labelled set of docs/selection.md.
+func TestTheDocumentsSetIsEvaluated(t *testing.T) {
+	t.Parallel()
+	_, text, _ := strings.Cut(read(t, "docs/selection.md"), "## A labelled set of your own")
+	blocks := regexp.MustCompile("(?s)```json\n(.*?)```").FindAllStringSubmatch(text, 2)
+	if len(blocks) != 2 {
+		t.Fatalf("%d files are shown", len(blocks))
+	}
+	dir := folder(t, map[string]string{"own/memories.jsonl": blocks[0][1], "own/queries.jsonl": blocks[1][1]})
+	r := command(t, "", "eval", "--data", dir, "--set", "own")
+	if r.code != 0 || !strings.Contains(r.out, "single") || !strings.Contains(r.out, "session") || strings.Contains(r.out, "NaN") {
+		t.Errorf("exit code %d\n%s%s", r.code, r.out, r.err)
 	}
 }

@@ -40,7 +40,7 @@ type evalCmd struct {
 // Help shows how it is called.
 func (evalCmd) Help() string {
 	return `The memories are published over JetStream, logged, indexed and asked for, as an agent would.
-Without labels a question counts for nothing but the raw run. The settings --dir and --tenant
+docs/selection.md says what is in a set's files. Without labels a question counts for nothing but the raw run. The settings --dir and --tenant
 of other commands are not used: a temporary folder is.
 
 Examples:

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -18,7 +19,7 @@ import (
 )
 
 type importCmd struct {
-	Files importFilesCmd `cmd:"" default:"withargs" help:"JSONL files, Markdown files or folders of Markdown; the default, so that \"import FILE\" is enough."`
+	Files importFilesCmd `cmd:"" default:"withargs" help:"JSONL and Markdown, files or folders; the default, so that \"import FILE\" is enough."`
 	Git   importGitCmd   `cmd:"" help:"The history of a git repository, as commits."`
 	Code  importCodeCmd  `cmd:"" help:"Functions, methods, classes and types of a folder of source files."`
 
@@ -26,7 +27,7 @@ type importCmd struct {
 }
 
 type importFilesCmd struct {
-	Paths  []string          `arg:"" help:"JSONL files, Markdown files (.md) or folders of Markdown; - reads JSONL from standard input."`
+	Paths  []string          `arg:"" help:"JSONL files, Markdown files (.md) or folders of both; - reads JSONL from standard input."`
 	Map    map[string]string `help:"Fields of the JSONL: item field=your field, as in --map content=text --map created_at=ts." placeholder:"FIELD=YOURS"`
 	Label  []string          `help:"Labels of items that carry none." default:"level:internal"`
 	Kind   string            `help:"Kind of items that name none." default:"memory"`
@@ -47,8 +48,12 @@ where the file is, or --name and the path below the folder, so that a changed se
 of it before and one of another folder never does. A section that is no longer in its file, and those of a
 file that is no longer in a folder that is read, end (valid_to): requests show them no longer. For this the
 log is read, in the data folder (--dir) or the database; where it is not on this machine, or with --keep,
-they stay. A line of JSONL over 8 MiB is named and left out. Of a folder only regular files of at most 12 MiB are read, no links: what else there is, is named
-and left out, and what was read of it before stays.
+they stay. A line of JSONL over 8 MiB is named and left out. Of a folder only .md files of at most 12 MiB and .jsonl
+files are read, no links: what else there is, is named and left out, and what was read of it before stays.
+
+What is malformed is named, counted and left out: a line that is no item or is of another tenant than --tenant,
+and Markdown that is not UTF-8. What the worker refuses is counted, too, with the first ten reasons (satchel dlq ls
+has them all). Both end in exit code 3.
 
 Examples:
   satchel import memories.jsonl
@@ -63,9 +68,13 @@ type imported struct {
 	Published int `json:"published"`
 	Known     int `json:"known"` // of those, what the log had already
 	Malformed int `json:"malformed"`
-	Ended     int `json:"ended"` // sections of Markdown that are gone
+	Refused   int `json:"refused"` // of what was published, by the worker
+	Ended     int `json:"ended"`   // sections of Markdown that are gone
 
 	LeftOut map[string]int `json:"left_out,omitempty"` // files of a folder, by reason
+
+	where []string // the items were read
+	fresh int      // of what was published, what the log has now and had not before
 }
 
 // Run publishes what the paths hold.
@@ -84,17 +93,21 @@ func (c *importFilesCmd) Run(ctx context.Context, a *app) error {
 	defer conn.close()
 	bar := a.bar("importing")
 	defer bar.end()
-	head, counts := conn.logged(ctx)
-	held, here := map[string]heldValue{}, true
-	if len(md.files)+len(md.folders) > 0 && counts && !c.Keep {
-		if held, here, err = a.heldMarkdown(ctx, &head); err != nil {
+	out := fileItems{cmd: c, a: a, conn: conn, held: map[string]heldValue{}}
+	head, answered := conn.logged(ctx)
+	if answered {
+		out.fate = a.newOutcomes(ctx, conn, head.Size)
+		defer out.fate.close()
+	}
+	here := true
+	if len(md.files)+len(md.folders) > 0 && head.Size > 0 && !c.Keep {
+		if out.held, here, err = a.heldMarkdown(ctx, &head); err != nil {
 			return err
 		}
 	}
-	const chunk = 500
-	for start := 0; start < len(items); start += chunk {
-		end := min(start+chunk, len(items))
-		known, err := c.publish(ctx, conn, a, items[start:end], held, head.Size, counts)
+	for start := 0; start < len(items); start += importChunk {
+		end := min(start+importChunk, len(items))
+		known, err := out.publish(ctx, items[start:end], count.where[start:end])
 		if err != nil {
 			return fmt.Errorf("after %d items: %w", count.Published, err)
 		}
@@ -102,16 +115,15 @@ func (c *importFilesCmd) Run(ctx context.Context, a *app) error {
 		count.Known += known
 		bar.set(int64(end), int64(len(items)))
 	}
-	if count.Ended, err = c.end(ctx, conn, a, held, md); err != nil {
+	count.fresh = count.Published - count.Known - out.refused()
+	if count.Ended, err = out.end(ctx, md); err != nil {
 		return err
 	}
+	count.Refused = out.refused()
 	if err := count.print(a, here); err != nil {
 		return err
 	}
-	if count.Malformed > 0 {
-		return leftOut(count.Malformed)
-	}
-	return nil
+	return leftOut(count.Malformed, count.Refused)
 }
 
 // print says what was done; here is whether what is gone could be looked for.
@@ -126,8 +138,11 @@ func (d *imported) print(a *app, here bool) error {
 	if d.Ended > 0 {
 		ended = "; " + plural(d.Ended, "section that is gone has", "sections that are gone have") + " ended"
 	}
+	if d.Refused > 0 {
+		ended = fmt.Sprintf(", %d refused", d.Refused) + ended
+	}
 	if _, err := fmt.Fprintf(a.out, "%s read, %d published: %d new, %d known already, %d malformed%s\n",
-		plural(d.Read, "item", "items"), d.Published, d.Published-d.Known, d.Known, d.Malformed, ended); err != nil {
+		plural(d.Read, "item", "items"), d.Published, d.fresh, d.Known, d.Malformed, ended); err != nil {
 		return err
 	}
 	return a.printLeftOut(d.LeftOut)
@@ -148,11 +163,26 @@ func (a *app) printLeftOut(files map[string]int) error {
 	return err
 }
 
-// publish sends items in one atomic batch, each under an id made from its content and, for one
-// that ends or is there again, from what of it is held. It returns how many the log had already when it had
-// size entries, where counts says so.
-func (c *importFilesCmd) publish(ctx context.Context, conn *client, a *app, items []schemas.MemoryItem, held map[string]heldValue, size int64, counts bool) (int, error) {
-	next := 0
+// fileItems publishes the items of files.
+type fileItems struct {
+	cmd  *importFilesCmd
+	a    *app
+	conn *client
+	held map[string]heldValue // items of Markdown that the log had, by id
+	fate *outcomes            // nil where nobody answers
+}
+
+// refused is how many items the worker refused so far.
+func (f *fileItems) refused() int {
+	if f.fate == nil {
+		return 0
+	}
+	return f.fate.Refused
+}
+
+// publish sends items, which were read where it says, each under an id made from its content and, for one
+// that ends or is there again, from what of it is held. It returns how many the log had already.
+func (f *fileItems) publish(ctx context.Context, items []schemas.MemoryItem, where []string) (int, error) {
 	ids := make([]string, len(items))
 	for i := range items {
 		raw, err := json.Marshal(&items[i])
@@ -161,20 +191,21 @@ func (c *importFilesCmd) publish(ctx context.Context, conn *client, a *app, item
 		}
 		sum := sha256.Sum256(raw)
 		ids[i] = hex.EncodeToString(sum[:16])
-		if h, ok := held[items[i].ID]; ok && h.item.ValidTo.IsZero() != items[i].ValidTo.IsZero() {
+		if h, ok := f.held[items[i].ID]; ok && h.item.ValidTo.IsZero() != items[i].ValidTo.IsZero() {
 			ids[i] += "." + strconv.FormatInt(h.position, 10)
 		}
 	}
-	e, err := emitters.New(conn.nc, emitters.Config{Tenant: a.Tenant, Agent: c.Agent, Labels: c.Label,
-		NewID: func() string { next++; return ids[next-1] }})
+	e, err := emitters.New(f.conn.nc, emitters.Config{Tenant: f.a.Tenant, Agent: f.cmd.Agent, Labels: f.cmd.Label,
+		NewID: func() string { return takeID(&ids) }})
 	if err != nil {
 		return 0, &usageError{err}
 	}
 	receipts, err := e.RememberAll(ctx, items)
-	if err != nil || !counts {
+	if err != nil || f.fate == nil {
 		return 0, err
 	}
-	return alreadyLogged(ctx, e, receipts, size)
+	known, _, err := f.fate.settle(ctx, e, items, receipts, where)
+	return known, err
 }
 
 // read collects the items of every path and prints what is malformed.
@@ -187,7 +218,7 @@ func (c *importFilesCmd) read(ctx context.Context, a *app) ([]schemas.MemoryItem
 			issues = oversized(&item)
 		}
 		if len(issues) == 0 {
-			items = append(items, item)
+			items, count.where = append(items, item), append(count.where, where)
 			return
 		}
 		count.Malformed++
@@ -204,7 +235,7 @@ func (c *importFilesCmd) read(ctx context.Context, a *app) ([]schemas.MemoryItem
 		case p != "-" && (info.IsDir() || isMarkdown(p)):
 			err = c.readFolder(ctx, a, p, info.IsDir(), md, add)
 		default:
-			err = c.readLines(a, p, add)
+			err = c.readFile(a, p, add)
 		}
 		if err != nil {
 			return nil, md, count, err
@@ -214,8 +245,8 @@ func (c *importFilesCmd) read(ctx context.Context, a *app) ([]schemas.MemoryItem
 	return items, md, count, nil
 }
 
-// readLines reads one JSONL file.
-func (c *importFilesCmd) readLines(a *app, name string, add func(string, schemas.MemoryItem, []schemas.Issue)) error {
+// readFile reads one JSONL file, or standard input.
+func (c *importFilesCmd) readFile(a *app, name string, add func(string, schemas.MemoryItem, []schemas.Issue)) error {
 	r, closeFile, err := open(name, a.in)
 	if err != nil {
 		return err
@@ -229,9 +260,17 @@ func (c *importFilesCmd) readLines(a *app, name string, add func(string, schemas
 		}
 		written = info.ModTime()
 	}
+	return c.readLines(a, name, r, written, add)
+}
+
+// readLines reads JSONL that was written at a time.
+func (c *importFilesCmd) readLines(a *app, name string, r io.Reader, written time.Time, add func(string, schemas.MemoryItem, []schemas.Issue)) error {
 	hint := ""
-	err = schemas.EachLine(r, func(line int, raw []byte, issues []schemas.Issue) {
+	err := schemas.EachLine(r, func(line int, raw []byte, issues []schemas.Issue) {
 		var item schemas.MemoryItem
+		if issues == nil {
+			issues = schemas.Repeated(raw)
+		}
 		if issues == nil {
 			if item, issues = c.decode(a, raw, written); hint == "" && len(c.Map) == 0 && len(issues) > 0 {
 				hint = otherName(raw)
@@ -254,7 +293,11 @@ func (c *importFilesCmd) decode(a *app, raw []byte, written time.Time) (schemas.
 	if err != nil {
 		return schemas.MemoryItem{}, []schemas.Issue{{Message: err.Error()}}
 	}
-	return schemas.DecodeMemoryItem(mapped)
+	item, issues := schemas.DecodeMemoryItem(mapped)
+	if t := item.Scope.Tenant; len(issues) == 0 && t != a.Tenant {
+		issues = []schemas.Issue{{Pointer: "/scope/tenant", Message: fmt.Sprintf("is %q, and this import is into tenant %q: name the other with --tenant", t, a.Tenant)}}
+	}
+	return item, issues
 }
 
 // otherName is the field of a line without content that holds the most words, "" for none.
@@ -323,9 +366,4 @@ func oversized(item *schemas.MemoryItem) []schemas.Issue {
 		return []schemas.Issue{{Message: fmt.Sprintf("has %d bytes, at most %d", len(raw), limit)}}
 	}
 	return nil
-}
-
-// leftOut is the finding that some items were malformed.
-func leftOut(n int) error {
-	return &foundError{plural(n, "item is malformed and was left out", "items are malformed and were left out")}
 }

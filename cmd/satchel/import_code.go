@@ -32,7 +32,7 @@ generated, minified and large files always are. Languages: Go, Python, JavaScrip
 C, C++, Ruby, PHP.
 
 Importing again stores what changed. In a git repository units that are gone since the last import end
-(valid_to): requests no longer show them, requests as of the past do.
+(valid_to): requests show them no longer, also those about a past moment.
 
 Examples:
   satchel import code
@@ -51,6 +51,7 @@ type codeImported struct {
 	Known     int            `json:"known"` // as they are
 	Removed   int            `json:"removed"`
 	Malformed int            `json:"malformed"`
+	Refused   int            `json:"refused"` // by the worker
 	Indexed   bool           `json:"indexed"`
 }
 
@@ -98,7 +99,7 @@ func (c *importCodeCmd) Run(ctx context.Context, a *app) (err error) {
 	if err := im.run(ctx, a); err != nil {
 		return err
 	}
-	im.did.Published, im.did.Malformed = im.p.Published, im.p.Malformed
+	im.did.Published, im.did.Malformed, im.did.Refused = im.p.Published, im.p.Malformed, im.p.Refused()
 	return im.did.print(a)
 }
 
@@ -260,7 +261,7 @@ func (im *codeImport) endRemoved(ctx context.Context, since string) error {
 
 func (d *codeImported) print(a *app) error {
 	if a.JSON {
-		return a.printJSON(d)
+		return errors.Join(a.printJSON(d), leftOut(d.Malformed, d.Refused))
 	}
 	units := 0
 	var languages []string
@@ -274,6 +275,9 @@ func (d *codeImported) print(a *app) error {
 	}
 	fmt.Fprintf(a.out, "%s: %s of %s%s: %d new or changed, %d known already",
 		d.Repo, plural(units, "unit", "units"), plural(d.Files, "file", "files"), by, d.New, d.Known)
+	if d.Refused > 0 {
+		fmt.Fprintf(a.out, ", %d refused", d.Refused)
+	}
 	if d.Removed > 0 {
 		fmt.Fprintf(a.out, "; %d gone and ended", d.Removed)
 	}
@@ -281,5 +285,5 @@ func (d *codeImported) print(a *app) error {
 	if err := a.printLeftOut(d.LeftOut); err != nil {
 		return err
 	}
-	return printUnfinished(a, d.Indexed, d.Malformed)
+	return printUnfinished(a, d.Indexed, d.Malformed, d.Refused)
 }

@@ -43,6 +43,9 @@ func (c *importExperiencesCmd) Run(ctx context.Context, a *app) error {
 			did.Read++
 			var item schemas.MemoryItem
 			if issues == nil {
+				issues = schemas.Repeated(raw)
+			}
+			if issues == nil {
 				item, issues = experience.Decode(bytes.TrimSpace(raw), a.Tenant, c.Label)
 			}
 			at := fmt.Sprintf("%s:%d", name, line)
@@ -76,13 +79,17 @@ func (c *importExperiencesCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	did.Published, did.Known, did.Malformed = p.Published, p.Known, bad.Malformed
+	did.Published, did.Known, did.Malformed, did.Refused = p.Published, p.Known, bad.Malformed+p.Malformed, p.Refused()
 	if a.JSON {
 		err = a.printJSON(did)
 	} else {
-		_, err = fmt.Fprintf(a.out, "%s read: %d new, %d known already, %d malformed\n", plural(did.Read, "experience", "experiences"), p.New(), p.Known, did.Malformed)
+		refused := ""
+		if did.Refused > 0 {
+			refused = fmt.Sprintf(", %d refused", did.Refused)
+		}
+		_, err = fmt.Fprintf(a.out, "%s read: %d new, %d known already, %d malformed%s\n", plural(did.Read, "experience", "experiences"), p.New(), p.Known, did.Malformed, refused)
 	}
-	return errors.Join(err, printUnfinished(a, indexed || a.JSON, did.Malformed))
+	return errors.Join(err, printUnfinished(a, indexed || a.JSON, did.Malformed, did.Refused))
 }
 
 // read hands over the lines of a file that hold something.

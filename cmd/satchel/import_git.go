@@ -41,6 +41,7 @@ type gitImported struct {
 	New       int    `json:"new"`
 	Known     int    `json:"known"` // of the total, what the log had already
 	Malformed int    `json:"malformed"`
+	Refused   int    `json:"refused"` // by the worker
 	Merges    int    `json:"merges"`
 	Cut       int    `json:"cut"` // commits whose list of files or message is cut
 	Shallow   bool   `json:"shallow,omitempty"`
@@ -76,7 +77,7 @@ func (c *importGitCmd) Run(ctx context.Context, a *app) error {
 	if err := c.publish(ctx, a, p, repo, &did); err != nil {
 		return err
 	}
-	did.Published, did.New, did.Malformed = p.Published, p.New(), p.Malformed
+	did.Published, did.New, did.Malformed, did.Refused = p.Published, p.New(), p.Malformed, p.Refused()
 	if did.Total = did.Read; c.Since == "" {
 		if did.Total, err = repo.Count(ctx, ""); err != nil {
 			return err
@@ -147,13 +148,16 @@ func (c *importGitCmd) publish(ctx context.Context, a *app, p *publisher, repo *
 
 func (d *gitImported) print(a *app) error {
 	if a.JSON {
-		return a.printJSON(d)
+		return errors.Join(a.printJSON(d), leftOut(d.Malformed, d.Refused))
 	}
 	since := ""
 	if d.Total == d.Read && d.Since != "" {
 		since = fmt.Sprintf(" since %.10s", d.Since)
 	}
 	fmt.Fprintf(a.out, "%s: %s%s: %d new, %d known already", d.Repo, plural(d.Total, "commit", "commits"), since, d.New, d.Known)
+	if d.Refused > 0 {
+		fmt.Fprintf(a.out, ", %d refused", d.Refused)
+	}
 	if d.Merges > 0 {
 		fmt.Fprintf(a.out, "; %s", plural(d.Merges, "merge", "merges"))
 	}
@@ -164,16 +168,13 @@ func (d *gitImported) print(a *app) error {
 	if d.Shallow {
 		fmt.Fprintln(a.out, "the clone is shallow: older commits are not in it (git fetch --unshallow)")
 	}
-	return printUnfinished(a, d.Indexed, d.Malformed)
+	return printUnfinished(a, d.Indexed, d.Malformed, d.Refused)
 }
 
 // printUnfinished says what an import has not done.
-func printUnfinished(a *app, indexed bool, malformed int) error {
+func printUnfinished(a *app, indexed bool, malformed, refused int) error {
 	if !indexed {
 		fmt.Fprintln(a.out, "all is published; the indexes are still catching up")
 	}
-	if malformed > 0 {
-		return leftOut(malformed)
-	}
-	return nil
+	return leftOut(malformed, refused)
 }

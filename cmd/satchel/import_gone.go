@@ -120,13 +120,18 @@ func sectionOf(item *schemas.MemoryItem, file string) bool {
 
 // end publishes the end of what is no longer in the Markdown that was read, unless that
 // cannot be known here. It returns how many items ended.
-func (c *importFilesCmd) end(ctx context.Context, conn *client, a *app, held map[string]heldValue, md *markdownRead) (int, error) {
-	ended := md.gone(held, time.Now())
-	const chunk = 500
-	for start := 0; start < len(ended); start += chunk {
-		if _, err := c.publish(ctx, conn, a, ended[start:min(start+chunk, len(ended))], held, 0, true); err != nil {
+func (f *fileItems) end(ctx context.Context, md *markdownRead) (int, error) {
+	ended := md.gone(f.held, time.Now())
+	where := make([]string, len(ended))
+	for i := range ended {
+		where[i] = ended[i].Provenance.SourceURI
+	}
+	before := f.refused()
+	for start := 0; start < len(ended); start += importChunk {
+		end := min(start+importChunk, len(ended))
+		if _, err := f.publish(ctx, ended[start:end], where[start:end]); err != nil {
 			return start, fmt.Errorf("end what is gone: %w", err)
 		}
 	}
-	return len(ended), nil
+	return len(ended) - (f.refused() - before), nil
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"satchel/cmd/satchel/internal/source/code"
 	"satchel/cmd/satchel/internal/source/tree"
@@ -78,7 +79,7 @@ type markdownFrom struct {
 	add  func(string, schemas.MemoryItem, []schemas.Issue)
 }
 
-// readFolder makes items of the sections of each Markdown file below dir, or of dir itself when it is
+// readFolder makes items of the sections of each Markdown file below dir and of the lines of each of JSONL, or of dir itself when it is
 // one, and notes in md what it read and left out. A link that the user names is followed, others are not.
 func (c *importFilesCmd) readFolder(ctx context.Context, a *app, dir string, isDir bool, md *markdownRead, add func(string, schemas.MemoryItem, []schemas.Issue)) (err error) {
 	root, file, err := c.markdownIn(dir, isDir)
@@ -109,7 +110,10 @@ func (c *importFilesCmd) readFolder(ctx context.Context, a *app, dir string, isD
 		if err == nil {
 			err = ctx.Err()
 		}
-		if err != nil || d.IsDir() || !isMarkdown(p) {
+		if err == nil && d.IsDir() && d.Name() == ".git" {
+			return filepath.SkipDir // git's own
+		}
+		if err != nil || d.IsDir() {
 			return err
 		}
 		rel, err := filepath.Rel(root, p)
@@ -117,7 +121,15 @@ func (c *importFilesCmd) readFolder(ctx context.Context, a *app, dir string, isD
 			return fmt.Errorf("read %s: %w", p, err)
 		}
 		rel = filepath.ToSlash(rel)
-		if err = from.read(rel, rel); err == nil || errors.Is(err, errOneItem) {
+		switch {
+		case isMarkdown(p):
+			err = from.read(rel, rel)
+		case strings.EqualFold(filepath.Ext(p), ".jsonl"):
+			err = from.lines(p, rel)
+		default:
+			err = errNeither
+		}
+		if err == nil || errors.Is(err, errOneItem) {
 			return err
 		}
 		from.leaveOut(p, rel, err)
@@ -125,15 +137,36 @@ func (c *importFilesCmd) readFolder(ctx context.Context, a *app, dir string, isD
 	})
 }
 
+// errNeither says why another file of a folder is not read.
+var errNeither = errors.New("is neither .md nor .jsonl")
+
+// lines reads a file of JSONL of the folder.
+func (f *markdownFrom) lines(p, rel string) error {
+	file, info, err := f.dir.File(rel)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return f.cmd.readLines(f.a, p, file, info.ModTime(), f.add)
+}
+
+// leftOutNamed is how many files of another kind are named.
+const leftOutNamed = 10
+
 // leaveOut notes that a file is not read, and why.
 func (f *markdownFrom) leaveOut(p, rel string, err error) {
 	reason := string(code.Unreadable)
-	for _, known := range []error{tree.ErrLink, tree.ErrSpecial, tree.ErrTooLarge} {
+	for _, known := range []error{tree.ErrLink, tree.ErrSpecial, tree.ErrTooLarge, errNeither} {
 		if errors.Is(err, known) {
 			reason = strings.TrimPrefix(strings.TrimPrefix(known.Error(), "is "), "a ")
 		}
 	}
-	fmt.Fprintf(f.a.err, "%s: left out: %v\n", p, err)
+	switch named := f.md.reasons[reason]; {
+	case named < leftOutNamed || !errors.Is(err, errNeither):
+		fmt.Fprintf(f.a.err, "%s: left out: %v\n", p, err)
+	case named == leftOutNamed:
+		fmt.Fprintf(f.a.err, "%s and others: left out: %v\n", p, err)
+	}
 	file := f.file
 	file.rel = rel
 	f.md.left[file.id(f.root)] = true
@@ -153,6 +186,11 @@ func (f *markdownFrom) read(name, rel string) error {
 	file := f.file
 	file.rel = rel
 	id := file.id(f.root)
+	if n := invalidLine(text); n > 0 {
+		f.md.left[id] = true // what is held of it stays
+		f.add(fmt.Sprintf("%s:%d", p, n), schemas.MemoryItem{}, []schemas.Issue{{Message: "is not valid UTF-8, so the file is not read: save it as UTF-8"}})
+		return nil
+	}
 	if other, ok := f.md.files[id]; ok && other != p {
 		return usagef("%s and %s %w, as both are %s of %q: import them apart, each under a --name of its own", other, p, errOneItem, file.rel, file.name)
 	} else if ok {
@@ -167,4 +205,15 @@ func (f *markdownFrom) read(name, rel string) error {
 		f.add(where, item, issues)
 	})
 	return nil
+}
+
+// invalidLine is the first line of a text that is not UTF-8, 0 when all of it is.
+func invalidLine(text []byte) int {
+	n := 0
+	for line := range bytes.Lines(text) {
+		if n++; !utf8.Valid(line) {
+			return n
+		}
+	}
+	return 0
 }

@@ -7,11 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync/atomic"
-	"time"
 
 	"github.com/google/uuid"
-	"golang.org/x/sync/errgroup"
 
 	"satchel/emitters"
 	"satchel/schemas"
@@ -23,57 +20,34 @@ type importAs struct {
 	Agent string   `help:"Agent that publishes." default:"import"`
 }
 
-const (
-	importChunk  = 500                    // items published at once
-	knownLimit   = 150 * time.Millisecond // how long the log is asked for an event it may not have
-	indexedLimit = 30 * time.Second       // how long an import waits to be found
-)
+const importChunk = 500 // items published at once
 
 // publisher publishes items as they come, in chunks, each under an id made from its
 // content, so that what is published again is stored once.
 type publisher struct {
-	a       *app
-	conn    *client
-	emitter *emitters.Emitter
-	source  string
-	ids     []string // of the events of the items that wait, in order
-	items   []schemas.MemoryItem
-	last    *schemas.Receipt
-	size    int64 // of the log before
-	counts  bool  // that size is known
-
+	a         *app
+	conn      *client
+	emitter   *emitters.Emitter
+	source    string
+	ids       []string // of the events of the items that wait, in order
+	items     []schemas.MemoryItem
+	last      *schemas.Receipt // of the last that the log has
+	where     []string         // the items that wait were read
+	fate      *outcomes        // nil where nobody answers
 	Published int
 	Known     int // of those, what the log had already
 	Malformed int
 }
 
-// New is how many of what was published the log did not have.
-func (p *publisher) New() int { return p.Published - p.Known }
+// New is how many of what was published the log did not have, and has.
+func (p *publisher) New() int { return p.Published - p.Known - p.Refused() }
 
-// logged returns the head of the log, false for a tenant that has none.
+// logged returns the head of the log, which is empty for a tenant that has none, and false
+// where nobody answers.
 func (c *client) logged(ctx context.Context) (head schemas.HeadReply, ok bool) {
-	return head, c.logCall(ctx, "head", struct{}{}, &head) == nil
-}
-
-// alreadyLogged waits until the events are logged and returns how many of them stand among
-// the first size entries of the log. An event that was refused, or takes too long to be
-// logged, is new.
-func alreadyLogged(ctx context.Context, e *emitters.Emitter, receipts []schemas.Receipt, size int64) (int, error) {
-	limited, cancel := context.WithTimeout(ctx, indexedLimit)
-	defer cancel()
-	var known atomic.Int64
-	var group errgroup.Group
-	group.SetLimit(16)
-	for i := range receipts {
-		group.Go(func() error {
-			if r, err := e.Receipt(limited, receipts[i].Source, receipts[i].ID, schemas.ReceiptLogged); err == nil && r.Position <= size {
-				known.Add(1)
-			}
-			return nil
-		})
-	}
-	err := group.Wait()
-	return int(known.Load()), errors.Join(err, ctx.Err())
+	err := c.logCall(ctx, "head", struct{}{}, &head)
+	var typed *schemas.Error
+	return head, err == nil || errors.As(err, &typed)
 }
 
 // newPublisher dials, and asks how much the log has. The publisher MUST be closed.
@@ -83,27 +57,41 @@ func (a *app) newPublisher(ctx context.Context, as importAs) (*publisher, error)
 		return nil, err
 	}
 	p := &publisher{a: a, conn: conn, source: "satchel://agents/" + a.Tenant + "/" + as.Agent, items: make([]schemas.MemoryItem, 0, importChunk)}
-	p.emitter, err = emitters.New(conn.nc, emitters.Config{Tenant: a.Tenant, Agent: as.Agent, Source: p.source, Labels: as.Label, NewID: p.nextID})
+	p.emitter, err = emitters.New(conn.nc, emitters.Config{Tenant: a.Tenant, Agent: as.Agent, Source: p.source, Labels: as.Label, NewID: func() string { return takeID(&p.ids) }})
 	if err != nil {
 		conn.close()
 		return nil, &usageError{err}
 	}
-	head, ok := conn.logged(ctx)
-	p.size, p.counts = head.Size, ok
+	if head, ok := conn.logged(ctx); ok {
+		p.fate = a.newOutcomes(ctx, conn, head.Size)
+	}
 	return p, nil
 }
 
-// nextID hands out the event ids of the items that wait, in order.
-func (p *publisher) nextID() string {
-	if len(p.ids) == 0 {
+// takeID takes the first of the event ids that wait.
+func takeID(ids *[]string) string {
+	if len(*ids) == 0 {
 		return uuid.Must(uuid.NewV7()).String() // replaced: a single event names its id
 	}
-	id := p.ids[0]
-	p.ids = p.ids[1:]
+	id := (*ids)[0]
+	*ids = (*ids)[1:]
 	return id
 }
 
-func (p *publisher) close() { p.conn.close() }
+func (p *publisher) close() {
+	if p.fate != nil {
+		p.fate.close()
+	}
+	p.conn.close()
+}
+
+// Refused is how many items the worker refused.
+func (p *publisher) Refused() int {
+	if p.fate == nil {
+		return 0
+	}
+	return p.fate.Refused
+}
 
 // eventID is made from everything the item says.
 func eventID(item *schemas.MemoryItem) (string, error) {
@@ -125,7 +113,7 @@ func (p *publisher) add(ctx context.Context, where string, item schemas.MemoryIt
 		p.malformed(where, issues)
 		return nil
 	}
-	p.items = append(p.items, item)
+	p.items, p.where = append(p.items, item), append(p.where, where)
 	if len(p.items) < importChunk {
 		return nil
 	}
@@ -154,19 +142,22 @@ func (p *publisher) flush(ctx context.Context) error {
 	}
 	receipts, err := p.emitter.RememberAll(ctx, p.items)
 	p.Published += len(receipts)
-	if len(receipts) > 0 {
-		p.last = &receipts[len(receipts)-1]
-	}
-	p.items = p.items[:0]
 	if err != nil {
 		return fmt.Errorf("after %d items: %w", p.Published, err)
 	}
-	if p.counts {
-		known, err := alreadyLogged(ctx, p.emitter, receipts, p.size)
-		p.Known += known
-		return err
+	where, items := p.where, p.items
+	p.where, p.items = nil, make([]schemas.MemoryItem, 0, importChunk)
+	if p.fate == nil {
+		if len(receipts) > 0 {
+			p.last = &receipts[len(receipts)-1]
+		}
+		return nil
 	}
-	return nil
+	known, last, err := p.fate.settle(ctx, p.emitter, items, receipts, where)
+	if p.Known += known; last != nil {
+		p.last = last
+	}
+	return err
 }
 
 // finish publishes what waits and returns when all of it is found by requests; false

@@ -34,7 +34,7 @@ func TestImportFillsInTheTimeOfTheFile(t *testing.T) {
 	}
 	c.Paths = []string{dir}
 	folder, _, _, err := c.read(t.Context(), a)
-	if err != nil || len(folder) != 1 || folder[0].ID != items[1].ID {
+	if err != nil || len(folder) != 2 || folder[0].ID != items[1].ID || folder[1].ID != items[0].ID {
 		t.Errorf("the folder has %+v (%v), the file %+v", folder, err, items[1])
 	}
 	c.Paths, a.in = []string{"-"}, strings.NewReader(`{"content":"x"}`)

@@ -227,7 +227,7 @@ func TestImport(t *testing.T) {
 	chat, docs, bad := filepath.Join(dir, "chat.jsonl"), filepath.Join(dir, "docs"), filepath.Join(dir, "bad.jsonl")
 	mapped := []string{"import", chat, "--map", "content=text", "--map", "created_at=ts", "--map", "speaker=speaker", "--map", "session=session"}
 	contains(t, "import", n.must(t, mapped...), "2 items read, 2 published: 2 new, 0 known already, 0 malformed")
-	if c := mustJSON[imported](t, n, "import", docs, "--kind", "knowledge"); !reflect.DeepEqual(c, imported{Read: 2, Published: 2}) {
+	if c := mustJSON[imported](t, n, "import", docs, "--kind", "knowledge"); !reflect.DeepEqual(c, imported{Read: 2, Published: 2, LeftOut: map[string]int{"neither .md nor .jsonl": 1}}) {
 		t.Errorf("import of a folder: %+v", c)
 	}
 	n.must(t, "emit", "--text", "the last one", "--agent", "import")

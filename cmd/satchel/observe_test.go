@@ -19,8 +19,8 @@ import (
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	n := startNode(t)
-	n.must(t, "emit", "--id", "n1", "--text", "the quetzal sleeps at noon", "--wait", "indexed")
 	for _, tenant := range []string{"main", "acme-bank", "globex-corp"} {
+		n.must(t, "emit", "--id", "n1", "--text", "the quetzal sleeps at noon", "--tenant", tenant)
 		n.must(t, "ask", "when does the quetzal sleep?", "--tenant", tenant, "--as", "somebody-special")
 	}
 	if r := n.run(t, "explain", "never-there", "when does the quetzal sleep?"); r.code == 0 {

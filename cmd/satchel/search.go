@@ -91,7 +91,20 @@ func (a *app) door(ctx context.Context, verb string, request, reply any) error {
 		return err
 	}
 	defer conn.close()
+	if err := conn.used(ctx); err != nil {
+		return err
+	}
 	return conn.context(ctx, verb, request, reply)
+}
+
+// used refuses to ask a tenant that has no log: the answer would be the first entry of one,
+// and the tenant is misspelt or has nothing to tell.
+func (c *client) used(ctx context.Context) error {
+	var head schemas.HeadReply
+	if err := c.logCall(ctx, "head", struct{}{}, &head); err != nil || head.Size > 0 {
+		return nil // what is wrong, the question meets as well
+	}
+	return usagef("tenant %q is empty: nothing was ever recorded there", c.tenant)
 }
 
 // asker says who asks, and why.
@@ -109,21 +122,34 @@ func (f *asker) agent() *schemas.Agent {
 
 // finder are the options that search, preview and build share.
 type finder struct {
-	Question      []string  `arg:"" help:"What you look for."`
-	Limit         int       `help:"Results at most; 0 is 10."`
-	Type          []string  `help:"Memory types, kinds or categories; repeat for more. Without: all."`
-	From          time.Time `help:"Created at or after, as 2026-01-31." format:"2006-01-02"`
-	To            time.Time `help:"Created before, as 2026-02-28." format:"2006-01-02"`
-	MinConfidence float64   `help:"Confidence at least, 0 to 1."`
-	MinScore      *float64  `help:"Score under which memories are left out, 0 to 1. Without: that of the settings." placeholder:"SCORE"`
-	Session       string    `help:"Of this conversation only."`
-	Depth         int       `help:"Follow links this many hops, at most 3; 0 follows none."`
+	Question      []string `arg:"" help:"What you look for."`
+	Limit         int      `help:"Results at most; 0 is 10."`
+	Type          []string `help:"Memory types, kinds or categories; repeat for more. Without: all."`
+	From          moment   `help:"Created at or after, as 2026-01-31 or 2026-01-31T10:00:00Z." placeholder:"DATE"`
+	To            moment   `help:"Created before, as 2026-02-28 or 2026-02-28T10:00:00Z." placeholder:"DATE"`
+	MinConfidence float64  `help:"Confidence at least, 0 to 1."`
+	MinScore      *float64 `help:"Score under which memories are left out, 0 to 1. Without: that of the settings." placeholder:"SCORE"`
+	Session       string   `help:"Of this conversation only."`
+	Depth         int      `help:"Follow links this many hops; 0 follows none, and 4, the most, is walked as 3."`
+}
+
+// moment is a day, from its beginning in UTC, or a time.
+type moment struct{ time.Time }
+
+// UnmarshalText reads a date or an RFC 3339 time.
+func (m *moment) UnmarshalText(text []byte) (err error) {
+	for _, layout := range []string{time.DateOnly, time.RFC3339} {
+		if m.Time, err = time.Parse(layout, string(text)); err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is neither a date such as 2026-01-31 nor a time such as 2026-01-31T10:00:00Z", text)
 }
 
 func (f *finder) request(who *asker) schemas.SearchRequest {
 	req := schemas.SearchRequest{
 		From: who.agent(), Purpose: who.Purpose, Query: strings.Join(f.Question, " "), Limit: f.Limit, MemoryTypes: f.Type,
-		DateFrom: f.From, DateTo: f.To, ConversationID: f.Session, IncludeRelationships: f.Depth != 0, RelationshipDepth: f.Depth,
+		DateFrom: f.From.Time, DateTo: f.To.Time, ConversationID: f.Session, IncludeRelationships: f.Depth != 0, RelationshipDepth: f.Depth,
 		MinScore: f.MinScore,
 	}
 	if f.MinConfidence != 0 {

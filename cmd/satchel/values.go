@@ -50,6 +50,8 @@ type valuesFound struct {
 	Ended       int            `json:"ended"`
 	Items       []valueShown   `json:"items,omitempty"`
 	Indexed     bool           `json:"indexed"`
+
+	refused int // by the worker
 }
 
 type valueShown struct {
@@ -126,7 +128,7 @@ func (c *valuesCmd) publish(ctx context.Context, a *app, held *heldItems, found 
 		}
 	}
 	did.Indexed, err = p.finish(ctx)
-	did.Published = p.Published - did.Ended
+	did.Published, did.refused = p.Published-did.Ended, p.Refused()
 	return err
 }
 
@@ -150,7 +152,7 @@ func (c *valuesCmd) retire(ctx context.Context, p *publisher, found []value.Valu
 
 func (c *valuesCmd) print(a *app, did *valuesFound) error {
 	if a.JSON {
-		return a.printJSON(did)
+		return errors.Join(a.printJSON(did), leftOut(0, did.refused))
 	}
 	for _, v := range did.Items {
 		fmt.Fprintf(a.out, "%-10s %3d  %.2f  %s\n", v.Axis, v.Size, v.Nearness, v.Text)
@@ -160,7 +162,7 @@ func (c *valuesCmd) print(a *app, did *valuesFound) error {
 		fmt.Fprintf(a.out, ": %d published, %d unchanged, %d superseded, %d ended", did.Published, did.Unchanged, did.Superseded, did.Ended)
 	}
 	fmt.Fprintln(a.out)
-	return printUnfinished(a, did.Indexed || c.DryRun, 0)
+	return printUnfinished(a, did.Indexed || c.DryRun, 0, did.refused)
 }
 
 // heldItems are the experiences and values of a tenant, as the log has them now.

@@ -31,7 +31,7 @@ func (s *Selector) again(ctx context.Context, sc scope.Scope, a *analysis, p *po
 	}
 	for _, i := range missing {
 		r := p.record[i]
-		if r == nil || !a.passes(r) {
+		if r == nil || !a.sees(r) || !a.wants(r) {
 			continue
 		}
 		v := measure(r, min(fused, p.fused[i]), int(p.distance[i]), a.Now, out.Profile.Lambda)

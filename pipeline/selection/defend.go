@@ -143,6 +143,28 @@ func (d *Defence) apply(cs []candidate.Candidate, asked bool, now time.Time, see
 	return warn(old, suspect, oldest)
 }
 
+// NotYet drops, among the candidates that are still kept, what is not valid yet at now: the
+// moment that is asked about, be it past. It returns a warning that counts them.
+func NotYet(cs []candidate.Candidate, now time.Time) []string {
+	early := 0
+	for i := range cs {
+		if from := cs[i].Record.ValidFrom; cs[i].Kept() && now.Before(from) {
+			cs[i].Drop, cs[i].Detail = schemas.DropStale, NotYetValid+from.UTC().Format(time.RFC3339)
+			early++
+		}
+	}
+	switch early {
+	case 0:
+		return nil
+	case 1:
+		return []string{"stale: 1 item is not valid yet"}
+	}
+	return []string{fmt.Sprintf("stale: %d items are not valid yet", early)}
+}
+
+// NotYetValid begins the detail of what NotYet dropped.
+const NotYetValid = "not valid before "
+
 // lookPart is how many texts a processor looks at before it takes more.
 const lookPart = 8
 

@@ -148,9 +148,12 @@ func (a *Account) winning(d *schemas.Drop) string {
 	case schemas.DropDuplicate:
 		return "It would be shown if the item that says the same were not there."
 	case schemas.DropStale:
+		if from, early := strings.CutPrefix(d.Detail, NotYetValid); early {
+			return "A request whose now is " + from + " or later would show it."
+		}
 		return "A later end of its validity would show it: record it again."
 	case schemas.DropSuperseded:
-		return "Only a question as of an earlier log position sees it still."
+		return "Recording it again would: the item that replaced it is asked for instead."
 	case schemas.DropOffTopic:
 		return "A question nearer to what it says would show it."
 	case schemas.DropInjection:

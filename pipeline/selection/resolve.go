@@ -54,6 +54,12 @@ func (q *Query) sees(r *schemas.Record) bool {
 	return (q.AsOf <= 0 || r.Position <= q.AsOf) && (q.AsOfTime.IsZero() || !r.RecordedAt.After(q.AsOfTime))
 }
 
+// saw reports whether the query's past may have had an item in an earlier version: for a
+// position it had; when a version was recorded, the log knows.
+func (q *Query) saw(r *schemas.Record) bool {
+	return r.First > 0 && r.First < r.Position && (q.AsOf <= 0 || r.First <= q.AsOf)
+}
+
 // otherNames appends what an item says the names of a query are called as well.
 func otherNames(names []string, r *schemas.Record, query string) []string {
 	text := r.Content.Text()

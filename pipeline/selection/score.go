@@ -26,7 +26,7 @@ func (s *Selector) score(ctx context.Context, sc scope.Scope, a *analysis, p *po
 	p.link(rows)
 	k := kernel{near: s.weights.Near, far: s.weights.Far, damping: s.weights.Damping}
 	p.fuse(k, &a.weigh)
-	order, err := s.hydrate(ctx, sc, a, p, p.all())
+	order, err := s.hydrate(ctx, sc, a, p, p.all(), out)
 	if err != nil {
 		return nil, storage(ctx, "items could not be read")
 	}
@@ -179,7 +179,7 @@ func (s *Selector) scores(ctx context.Context, sc scope.Scope, a *analysis, chan
 // hydrate reads the best of the items, best first, and leaves out what does not pass the filters, what is
 // not there any more and what was recorded after the position that is asked for. The
 // filter is held against the record again, because an index may lag behind it.
-func (s *Selector) hydrate(ctx context.Context, sc scope.Scope, a *analysis, p *pool, of []int32) ([]int32, error) {
+func (s *Selector) hydrate(ctx context.Context, sc scope.Scope, a *analysis, p *pool, of []int32, out *Ranking) ([]int32, error) {
 	want := max(cmp.Or(a.Depth, hydrated), a.Limit)
 	kept := make([]int32, 0, want)
 	for from := 0; from < len(of) && len(kept) < want; from += want {
@@ -188,16 +188,21 @@ func (s *Selector) hydrate(ctx context.Context, sc scope.Scope, a *analysis, p *
 			return nil, err
 		}
 		for _, i := range part {
-			if r := p.record[i]; r != nil && len(kept) < want && a.passes(r) {
+			switch r := p.record[i]; {
+			case r == nil || len(kept) >= want || !a.wants(r):
+			case a.sees(r):
 				kept = append(kept, i)
+			case a.saw(r):
+				out.Replaced = append(out.Replaced, *r)
 			}
 		}
 	}
 	return kept, nil
 }
 
-func (a *analysis) passes(r *schemas.Record) bool {
-	if !a.sees(r) || !a.Filter.Match(&r.Facets) || a.hidden[r.ID] {
+// wants reports whether an item passes all but the query's past.
+func (a *analysis) wants(r *schemas.Record) bool {
+	if !a.Filter.Match(&r.Facets) || a.hidden[r.ID] {
 		return false
 	}
 	for _, holds := range a.Where {

@@ -165,13 +165,17 @@ type Query struct {
 type Ranking struct {
 	Candidates []candidate.Candidate
 	Hidden     []candidate.Candidate // those that the query hides; no score of the others knows of them
-	Found      int
-	Counts     map[string]int // what each retriever returned
-	Sources    []string
-	Warnings   []string
-	Reranker   string  // the profile and what it fuses, for evidence
-	Profile    Profile // what the scores are made by
-	Times      Times
+	// Replaced are those that were recorded again after the moment the query is about: what
+	// they were then is in the log, and not among the candidates. Where the moment is a time,
+	// some may not have been there yet at all.
+	Replaced []schemas.Record
+	Found    int
+	Counts   map[string]int // what each retriever returned
+	Sources  []string
+	Warnings []string
+	Reranker string  // the profile and what it fuses, for evidence
+	Profile  Profile // what the scores are made by
+	Times    Times
 }
 
 // Times are the durations of the steps.
@@ -208,7 +212,7 @@ func (s *Selector) run(ctx context.Context, sc scope.Scope, r *ranking, began Ra
 func (s *Selector) rank(ctx context.Context, sc scope.Scope, r *ranking, began Ranking) error {
 	hidden := r.out.Hidden
 	r.out = began
-	r.out.Counts, r.out.Sources, r.out.Warnings, r.out.Hidden = map[string]int{}, []string{}, slices.Clone(began.Warnings), hidden
+	r.out.Counts, r.out.Sources, r.out.Warnings, r.out.Hidden, r.out.Replaced = map[string]int{}, []string{}, slices.Clone(began.Warnings), hidden, nil
 	return s.finish(ctx, sc, r)
 }
 

@@ -3,6 +3,7 @@ package assembly_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -163,7 +164,7 @@ func TestFillHoldsBudgetsAndCaps(t *testing.T) {
 		for g, list := range out.Shown {
 			shown += len(list)
 			for _, p := range list {
-				if p.Tokens > assembly.Cap(budget) && total > 1 || p.Truncated != strings.Contains(p.Text, "*(truncated") {
+				if p.Tokens > assembly.Cap(budget) && len(slices.Concat(out.Shown...)) > 1 || p.Truncated != strings.Contains(p.Text, "*(truncated") {
 					t.Fatalf("an item of %d tokens in %d:\n%s", p.Tokens, budget, p.Text)
 				}
 			}
@@ -178,6 +179,41 @@ func TestFillHoldsBudgetsAndCaps(t *testing.T) {
 			t.Fatalf("nothing of %d items fits %d tokens", total, budget)
 		}
 	})
+}
+
+// TestFillOfASmallBudget: where the shares of five sources are smaller than any item, those
+// whose items fit have what is there.
+func TestFillOfASmallBudget(t *testing.T) {
+	t.Parallel()
+	counter, err := token.New(token.CL100K)
+	if err != nil {
+		t.Fatal(err)
+	}
+	show := func(relevance float64, kind schemas.Kind, words int) assembly.Item {
+		it := assembly.Show(record(kind, strings.TrimSpace(strings.Repeat("word ", words)), nil), false, assembly.Full, 4000)
+		it.Relevance = relevance
+		return it
+	}
+	kinds := []schemas.Kind{schemas.KindMemory, schemas.KindCode, schemas.KindExperience, schemas.KindValue, schemas.KindCommit}
+	for _, c := range []struct{ budget, words, shown int }{{150, 15, 2}, {100, 15, 1}, {70, 15, 1}, {150, 70, 1}, {20, 15, 0}} {
+		req := assembly.Request{Title: "Context", Budget: c.budget, Counter: counter, Footer: func(s [][]assembly.Shown) string { return "2 items from 2 sources" }}
+		for g, kind := range kinds {
+			words := c.words
+			if g == 1 { // the most relevant fits nowhere
+				words = 0
+			}
+			it := show(float64(g)/10, kind, words)
+			if g == 1 {
+				it = assembly.Show(record(kind, "x", schemas.CodeAttributes{Name: strings.Repeat("Very", 90), FilePath: "a.go"}), false, assembly.Full, 4000)
+				it.Relevance = 1
+			}
+			req.Groups = append(req.Groups, assembly.Group{Heading: string(kind), Weight: g%3 + 1, Items: []assembly.Item{it, it}})
+		}
+		out := assembly.Fill(req)
+		if got := slices.Concat(out.Shown...); len(got) < c.shown || (len(got) == 0) != (c.shown == 0) || out.Tokens > c.budget {
+			t.Errorf("%d tokens, items of %d words: %d shown in %d tokens\n%s", c.budget, c.words, len(got), out.Tokens, out.Markdown)
+		}
+	}
 }
 
 func TestTruncationSaysWhereTheWholeIs(t *testing.T) {

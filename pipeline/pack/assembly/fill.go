@@ -56,8 +56,63 @@ const (
 // of a quarter of that many tokens has.
 func Clip(budget int) int { return 8*max(budget, 0) + 1024 }
 
-// Fill writes the text.
+// Fill writes the text. Where the groups leave each other too little for any item, it
+// writes fewer of them, and at last the most relevant item that fits alone.
 func Fill(req Request) Result {
+	out := fill(req)
+	if out.Markdown != "" {
+		return out
+	}
+	var order, fit []int
+	for g := range req.Groups {
+		if len(req.Groups[g].Items) > 0 {
+			order = append(order, g)
+		}
+	}
+	slices.SortStableFunc(order, func(x, y int) int {
+		return cmp.Compare(req.Groups[y].Items[0].Relevance, req.Groups[x].Items[0].Relevance)
+	})
+	for _, g := range order {
+		if fill(req.only(g)).Markdown != "" {
+			fit = append(fit, g)
+		}
+	}
+	for ; len(fit) > 0; fit = fit[:len(fit)-1] {
+		if less := fill(req.only(fit...)); less.Markdown != "" {
+			return less
+		}
+	}
+	for _, g := range order {
+		for i := range req.Groups[g].Items {
+			if alone := fill(req.lone(g, i)); alone.Markdown != "" {
+				alone.Shown[g][0].Item = i
+				return alone
+			}
+		}
+	}
+	return out
+}
+
+// only is the request with the items of these groups alone.
+func (r Request) only(groups ...int) Request {
+	all := r.Groups
+	r.Groups = make([]Group, len(all))
+	for g := range all {
+		if r.Groups[g] = all[g]; !slices.Contains(groups, g) {
+			r.Groups[g].Items = nil
+		}
+	}
+	return r
+}
+
+// lone is the request with one item alone.
+func (r Request) lone(g, i int) Request {
+	r = r.only(g)
+	r.Groups[g].Items = r.Groups[g].Items[i : i+1]
+	return r
+}
+
+func fill(req Request) Result {
 	f := &filling{req: &req, out: Result{Shown: make([][]Shown, len(req.Groups)), Budgets: make([]int, len(req.Groups))}}
 	for g := range req.Groups {
 		f.whole = append(f.whole, make([]int, len(req.Groups[g].Items)))
@@ -242,8 +297,13 @@ func (f *filling) cut() {
 // least is an item of which the cap leaves nothing worth reading, within what its group
 // has and a quarter of the whole: no group is left out for the sake of its cap.
 func (f *filling) least(it *Item, g, i int) Shown {
+	return f.within(it, g, i, min(f.out.Budgets[g], Cap(f.req.Budget)))
+}
+
+// within is an item in at most most tokens: whole, cut, or without text where nothing worth
+// reading would be left.
+func (f *filling) within(it *Item, g, i, most int) Shown {
 	piece := Shown{Group: g, Item: i}
-	most := min(f.out.Budgets[g], Cap(f.req.Budget))
 	if !it.clipped && f.whole[g][i] <= most {
 		piece.Text, piece.Tokens = it.Text(), f.whole[g][i]
 	} else {
@@ -303,9 +363,28 @@ func (f *filling) choose() {
 			f.over = f.over || f.spent > f.avail
 		}
 	}
+	f.rescue()
 	for _, p := range f.byRelevance() {
 		if n := f.pieces[p.Group][p.Item].Tokens; !f.taken[p.Group][p.Item] && n > 0 && f.spent+n <= f.avail {
 			f.take(p.Group, p.Item)
+		}
+	}
+}
+
+// rescue gives what nobody took to groups whose share is too small for any of their items, the
+// most relevant first: each gets its best item that fits in a quarter of the whole.
+func (f *filling) rescue() {
+	for _, p := range f.byRelevance() {
+		g, i := p.Group, p.Item
+		if slices.Contains(f.taken[g], true) || slices.ContainsFunc(f.pieces[g], func(p Shown) bool { return p.Tokens > 0 }) || f.whole[g][i] == 0 {
+			continue
+		}
+		most := min(f.avail-f.spent, Cap(f.req.Budget))
+		piece := f.within(&f.req.Groups[g].Items[i], g, i, most)
+		if piece.Tokens > 0 {
+			piece.Truncated = piece.Text != f.req.Groups[g].Items[i].Text()
+			f.pieces[g][i] = piece
+			f.take(g, i)
 		}
 	}
 }

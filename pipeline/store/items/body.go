@@ -94,7 +94,7 @@ func DecodeRecord(id string, tokens int, head, body []byte) (schemas.Record, err
 		return schemas.Record{}, err
 	}
 	r := schemas.Record{
-		Position: h.Position, Terms: h.Terms, Tokens: tokens,
+		Position: h.Position, First: h.First, Terms: h.Terms, Tokens: tokens,
 		AccessCount: h.AccessCount, LastAccess: h.LastAccess, SupersededBy: h.SupersededBy, Facets: h.Facets,
 	}
 	r.ID, r.CreatedAt, r.Seq, r.Speaker, r.Role = id, h.Created, h.Seq, h.Speaker, h.Role

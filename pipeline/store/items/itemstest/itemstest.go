@@ -100,7 +100,7 @@ func (f *fixture) get(t *testing.T, ids ...string) []schemas.Record {
 }
 
 func put(position int64, r *schemas.Record) items.Change {
-	r.Position = position
+	r.Position, r.First = position, position
 	return items.Change{Position: position, Put: r}
 }
 
@@ -129,7 +129,7 @@ func testReplace(t *testing.T, f *fixture) {
 		items.Change{Position: 3, Accessed: []string{"a"}, At: epoch()})
 	f.apply(t, put(4, second))
 	want := *second
-	want.AccessCount, want.LastAccess = 1, epoch()
+	want.AccessCount, want.LastAccess, want.First = 1, epoch(), 1
 	same(t, f.get(t, "a"), []schemas.Record{want})
 }
 

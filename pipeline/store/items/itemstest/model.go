@@ -77,6 +77,7 @@ func (m *model) get(id string) (schemas.Record, bool) {
 		return schemas.Record{}, false
 	}
 	r := it.Record
+	r.First = it.first
 	r.Links = slices.Concat(r.Links, m.added[id])
 	return r, true
 }

@@ -40,6 +40,26 @@ func (f *Folder) Close() error { return f.root.Close() }
 // Read returns what the file called name, with slashes from the folder, holds, and what
 // the system says of it. One of more than most bytes is too large.
 func (f *Folder) Read(name string, most int64) ([]byte, fs.FileInfo, error) {
+	file, info, err := f.File(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer file.Close()
+	if info.Size() > most {
+		return nil, nil, ErrTooLarge
+	}
+	text, err := io.ReadAll(io.LimitReader(file, most+1))
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case int64(len(text)) > most:
+		return nil, nil, ErrTooLarge
+	}
+	return text, info, nil
+}
+
+// File opens the file called name, which the caller MUST close.
+func (f *Folder) File(name string) (_ *os.File, _ fs.FileInfo, err error) {
 	name = filepath.FromSlash(name)
 	seen, err := f.root.Lstat(name)
 	switch {
@@ -55,22 +75,12 @@ func (f *Folder) Read(name string, most int64) ([]byte, fs.FileInfo, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	defer file.Close()
 	info, err := file.Stat()
-	switch {
-	case err != nil:
-		return nil, nil, err
-	case !os.SameFile(seen, info):
-		return nil, nil, ErrLink // it was followed to another file
-	case info.Size() > most:
-		return nil, nil, ErrTooLarge
+	if err == nil && !os.SameFile(seen, info) {
+		err = ErrLink // it was followed to another file
 	}
-	text, err := io.ReadAll(io.LimitReader(file, most+1))
-	switch {
-	case err != nil:
-		return nil, nil, err
-	case int64(len(text)) > most:
-		return nil, nil, ErrTooLarge
+	if err != nil {
+		return nil, nil, errors.Join(err, file.Close())
 	}
-	return text, info, nil
+	return file, info, nil
 }

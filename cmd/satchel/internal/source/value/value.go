@@ -168,7 +168,14 @@ func learned(a *schemas.ExperienceAttributes) string {
 	if a.Lesson != nil && a.Lesson.WhatWorked != "" {
 		return a.Lesson.WhatWorked
 	}
-	return strings.Trim(cmp.Or(a.OutcomeResult, a.Action, a.Goal)+" ("+a.OutcomeStatus+")", " ()")
+	text := strings.TrimSpace(cmp.Or(a.OutcomeResult, a.Action, a.Goal))
+	switch {
+	case a.OutcomeStatus == "":
+		return text
+	case text == "":
+		return a.OutcomeStatus
+	}
+	return text + " (" + a.OutcomeStatus + ")"
 }
 
 func words(name string) string { return strings.NewReplacer("-", " ", "_", " ").Replace(name) }

@@ -215,3 +215,19 @@ func BenchmarkFind(b *testing.B) {
 		Find(vectors, .5, 2)
 	}
 }
+
+// TestALearnedOutcomeIsWhole: what an experience without a lesson taught is its result, and
+// how it came out, with both brackets.
+func TestALearnedOutcomeIsWhole(t *testing.T) {
+	t.Parallel()
+	for want, a := range map[string]schemas.ExperienceAttributes{
+		"the disk (the old one) was full (falsified)": {OutcomeStatus: "falsified", OutcomeResult: "the disk (the old one) was full"},
+		"mend it (confirmed)":                         {OutcomeStatus: "confirmed", Goal: "mend it"},
+		"abandoned":                                   {OutcomeStatus: "abandoned"},
+		"(none)":                                      {OutcomeResult: " (none) "},
+	} {
+		if got := sentence("full", &Experience{Attributes: a}); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
