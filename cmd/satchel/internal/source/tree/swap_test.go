@@ -39,6 +39,7 @@ func TestReadOfAFileThatIsSwapped(t *testing.T) {
 	}
 	must(os.Mkdir(dir, 0o755))
 	must(os.WriteFile(other, []byte("secret"), 0o644))
+	must(os.WriteFile(filepath.Join(dir, "name"), []byte("own"), 0o644)) // it is there before it is swapped
 	must(os.WriteFile(filepath.Join(dir, "other"), []byte("other"), 0o644))
 	f, err := Open(dir)
 	if err != nil {
