@@ -18,11 +18,13 @@
 //
 // With Config.Outbox an event that NATS does not take now is kept on disk, and its
 // receipt says queued. The calls that publish send what waits first, so that order is
-// kept; [Emitter.Flush] does nothing else. An event that can never be taken is refused
+// kept; [Emitter.Flush] does nothing else, and after a reconnect it is called for you, again
+// until nothing waits. An event that can never be taken is refused
 // at once, and a call whose context was cancelled keeps nothing.
 //
 // An Emitter is safe for concurrent use. It owns neither the connection nor the
-// process: Close flushes what is buffered and leaves the connection open.
+// process: Close flushes what is buffered and leaves the connection open; with an Outbox it
+// MUST be called.
 package emitters
 
 import (
@@ -79,6 +81,7 @@ type Emitter struct {
 	stream *jetstream.Outbox
 	outbox *outbox
 	last   atomic.Pointer[published] // not known to be logged
+	quit   func()                    // ends what sends after a reconnect, and waits for it; nil: nothing does
 
 	patience time.Duration // with one worker, of what may be asked of another
 }
@@ -115,14 +118,19 @@ func New(nc *nats.Conn, cfg Config) (*Emitter, error) {
 		if e.outbox, err = openOutbox(cfg.Outbox, cfg.OutboxLimit); err != nil {
 			return nil, err
 		}
+		e.watch()
 	}
 	return e, nil
 }
 
-// checkConfig finds what would make every event of the emitter a dead letter.
+// checkConfig finds what would make every event of the emitter a dead letter, or every
+// request of it invalid.
 func checkConfig(cfg Config) error {
 	if len(cfg.Source) > schemas.MaxURI {
 		return fmt.Errorf("source has more than %d characters", schemas.MaxURI)
+	}
+	if _, ok := schemas.ParseLevel(cfg.Clearance); !ok && cfg.Clearance != "" {
+		return fmt.Errorf("clearance %q: want public, internal, confidential or restricted", cfg.Clearance)
 	}
 	if len(cfg.SigningSeed) == 0 {
 		return nil

@@ -11,8 +11,10 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/nats-io/nats.go"
 )
 
 // Sentinels of the outbox.
@@ -136,7 +138,7 @@ func (e *Emitter) Queued() int {
 }
 
 // Flush publishes what waits in the outbox, in order. Every call that publishes does
-// it first; call it after a reconnect when nothing else is published.
+// it first, and so does the emitter itself after a reconnect.
 func (e *Emitter) Flush(ctx context.Context) error {
 	o := e.outbox
 	if o == nil {
@@ -165,12 +167,53 @@ func (e *Emitter) Flush(ctx context.Context) error {
 	return nil
 }
 
+// watch sends what waits when the connection is back, until quit is called.
+func (e *Emitter) watch() {
+	status := e.nc.StatusChanged(nats.CONNECTED, nats.CLOSED)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer e.nc.RemoveStatusListener(status)
+		e.resend(ctx, status)
+	}()
+	e.quit = func() {
+		cancel()
+		<-done
+	}
+}
+
+// resend flushes at every reconnect, and again after a while when not all of it is taken then.
+func (e *Emitter) resend(ctx context.Context, status <-chan nats.Status) {
+	const first, longest = 250 * time.Millisecond, 30 * time.Second
+	again := time.NewTimer(first)
+	again.Stop()
+	wait := first
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now, ok := <-status:
+			if !ok || now == nats.CLOSED {
+				return
+			}
+			wait = first
+		case <-again.C:
+		}
+		if err := e.Flush(ctx); err != nil && e.nc.IsConnected() { // whoever publishes next hears why
+			again.Reset(wait)
+			wait = min(2*wait, longest)
+		}
+	}
+}
+
 // Close flushes the outbox as far as NATS takes it and closes its file. The
 // connection stays open.
 func (e *Emitter) Close(ctx context.Context) error {
 	if e.outbox == nil {
 		return nil
 	}
+	e.quit()
 	flushErr := e.Flush(ctx)
 	e.outbox.mu.Lock()
 	defer e.outbox.mu.Unlock()

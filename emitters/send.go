@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/nats-io/nats.go"
 
 	"satchel/jetstream"
 	"satchel/schemas"
@@ -216,12 +217,44 @@ func (e *Emitter) request(ctx context.Context, subject string, request, reply an
 	if err != nil {
 		return fmt.Errorf("encode request: %w", err)
 	}
+	if err := e.connected(ctx); err != nil {
+		return fmt.Errorf("request %q: %w", subject, err)
+	}
 	raw, err := jetstream.Request(ctx, e.nc, subject, body)
 	if err != nil {
 		return err
 	}
 	if err := json.Unmarshal(raw, reply); err != nil {
 		return fmt.Errorf("decode reply of %q: %w", subject, err)
+	}
+	return nil
+}
+
+// connectLimit is how long a request without an end waits for the connection.
+const connectLimit = 30 * time.Second
+
+// connected waits until the connection stands, which it may never have done yet: what the
+// server can do is not known before.
+func (e *Emitter) connected(ctx context.Context) error {
+	if e.nc.IsConnected() {
+		return nil
+	}
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, connectLimit)
+		defer cancel()
+	}
+	status := e.nc.StatusChanged(nats.CONNECTED, nats.CLOSED)
+	defer e.nc.RemoveStatusListener(status)
+	for !e.nc.IsConnected() {
+		if e.nc.IsClosed() {
+			return fmt.Errorf("%w: %w", ErrNotConnected, nats.ErrConnectionClosed)
+		}
+		select {
+		case <-status:
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", ErrNotConnected, ctx.Err())
+		}
 	}
 	return nil
 }

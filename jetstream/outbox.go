@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
@@ -18,7 +19,8 @@ import (
 // names the limit.
 var ErrTooLarge = errors.New("event is over the size limit")
 
-// ErrFull is returned when MEMORY refuses because it is full: come back later.
+// ErrFull is returned when MEMORY refuses because the events that are not logged yet fill it:
+// come back later. A *schemas.Error beside it says so to a caller.
 var ErrFull = errors.New("stream is full")
 
 // ErrNoAck is returned when the server does not say that it has an event, which it may have
@@ -123,12 +125,16 @@ func MemoryMessage(tenant, agent string, ev event.Event) (*nats.Msg, error) {
 
 // publishError names the refusals a publisher can act on.
 func publishError(err error) error {
-	const maxBytes, maxSize = 10077, 10054 // JSStreamStoreFailed, JSStreamMessageExceedsMaximum
+	const notStored, maxSize = 10077, 10054 // JSStreamStoreFailed, JSStreamMessageExceedsMaximum
 	var api *jetstream.APIError
 	if errors.As(err, &api) {
 		switch api.ErrorCode {
-		case maxBytes:
-			return errors.Join(ErrFull, err)
+		case notStored:
+			if !strings.HasPrefix(api.Description, "maximum ") { // the disk, not a limit of the stream
+				return fmt.Errorf("%w: %w", &schemas.Error{Code: schemas.CodeStorage, Message: "NATS could not store the event: see its log and satchel doctor"}, err)
+			}
+			return fmt.Errorf("%w: %w: %w", ErrFull, &schemas.Error{Code: schemas.CodeOverloaded,
+				Message: "the queue of events that are not logged yet is full: send it again later; satchel doctor says whether the log takes any"}, err)
 		case maxSize:
 			return errors.Join(ErrTooLarge, err)
 		}

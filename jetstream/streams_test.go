@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/nats-io/nats.go"
 	natsjs "github.com/nats-io/nats.go/jetstream"
 
@@ -52,19 +53,29 @@ func TestMemoryRefusesWhenFull(t *testing.T) {
 	for {
 		_, _, err := outbox.PublishMemory(ctx, "acme", "a", sample("1"))
 		if err != nil {
-			if !errors.Is(err, jetstream.ErrFull) {
-				t.Fatalf("error = %v, want ErrFull", err)
-			}
+			isFull(t, err)
 			break
 		}
 		stored++
 	}
+	_, _, err := outbox.PublishAll(ctx, "globex", "a", []event.Event{sample("2"), sample("3")})
+	isFull(t, err)
 	stream, err := b.js.Stream(ctx, jetstream.MemoryStream)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := stream.CachedInfo().State.Msgs; stored == 0 || got != uint64(stored) {
 		t.Errorf("stream has %d messages, %d were acknowledged", got, stored)
+	}
+}
+
+// isFull wants an error that tells a program and its user that the queue is full, and nothing
+// of a disk.
+func isFull(t *testing.T, err error) {
+	t.Helper()
+	var typed *schemas.Error
+	if !errors.Is(err, jetstream.ErrFull) || !errors.As(err, &typed) || typed.Code != schemas.CodeOverloaded || !strings.Contains(typed.Message, "queue") || strings.Contains(typed.Message, "disk") {
+		t.Fatalf("error = %v, want ErrFull and overloaded", err)
 	}
 }
 

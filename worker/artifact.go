@@ -147,7 +147,11 @@ func (d *Desk) open(ctx context.Context, tenant, handle string, from *schemas.Ag
 	if o.s, err = d.service.Scope(tenant, from, o.claim.Purpose); err != nil {
 		return nil, refused()
 	}
-	defer d.service.requests.enter()()
+	leave, err := d.service.begin(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	ok, err := d.allowed(ctx, o)
 	if err != nil {
 		return nil, err

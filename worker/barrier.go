@@ -2,14 +2,16 @@ package worker
 
 import (
 	"context"
+	"slices"
 	"sync"
 )
 
 // barrier lets one wait until everything that was under way at a moment has ended,
 // while new work begins and goes on. The zero value is ready. Safe for concurrent use.
 type barrier struct {
-	mu  sync.Mutex
-	now *generation
+	mu   sync.Mutex
+	now  *generation
+	past []*generation // passed, and not ended when last looked at
 }
 
 // generation is the work that began between two passes.
@@ -34,11 +36,11 @@ func (b *barrier) enter() (leave func()) {
 	}
 }
 
-// busy reports whether any work began after the last pass and has not ended.
+// busy reports whether any work is under way.
 func (b *barrier) busy() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.current().running > 0
+	return b.current().running > 0 || slices.ContainsFunc(b.past, func(g *generation) bool { return g.running > 0 })
 }
 
 func (b *barrier) current() *generation {
@@ -48,20 +50,27 @@ func (b *barrier) current() *generation {
 	return b.now
 }
 
-// pass waits until what is under way has ended, or ctx is done.
+// pass waits until all that is under way has ended, whoever else waits or gave up waiting for
+// it, or ctx is done.
 func (b *barrier) pass(ctx context.Context) error {
 	b.mu.Lock()
 	g := b.current()
 	b.now = nil
 	g.passed = true
+	b.past = slices.DeleteFunc(b.past, func(g *generation) bool { return g.running == 0 })
 	if g.running == 0 {
 		close(g.done)
+	} else {
+		b.past = append(b.past, g)
 	}
+	past := slices.Clone(b.past)
 	b.mu.Unlock()
-	select {
-	case <-g.done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	for _, g := range past {
+		select {
+		case <-g.done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
+	return nil
 }

@@ -23,7 +23,11 @@ func (v *Service) Explain(ctx context.Context, tenant string, body []byte) (any,
 	if err != nil {
 		return nil, err
 	}
-	defer v.requests.enter()()
+	leave, err := v.begin(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	stored, err := v.openPack(ctx, tenant, schemas.PackRequest{PackID: req.PackID, From: req.From})
 	if err != nil {
 		return nil, err

@@ -73,6 +73,9 @@ type Projector struct {
 	judge   *judge                                                          // nil: no novelty is computed
 	echo    func(ctx context.Context, s scope.Scope, erased []echoed) error // nil: nobody else erases
 
+	drain   func(ctx context.Context) error // waits for the requests that are under way; nil: there are none
+	settled sync.Map                        // tenants whose requests need not wait; see settle
+
 	mu      sync.Mutex
 	tenants map[string]*progress
 }
@@ -88,13 +91,10 @@ type side struct {
 func (p *Projector) Adopt(index vector.Index, embedder embed.Embedder) {
 	p.side.Store(&side{index, embedder})
 	p.mu.Lock()
-	tenants := make([]*progress, 0, len(p.tenants))
-	for _, t := range p.tenants {
-		tenants = append(tenants, t)
-	}
-	p.mu.Unlock()
-	for _, t := range tenants {
-		p.place(t, unknown)
+	defer p.mu.Unlock()
+	for name, t := range p.tenants {
+		p.unsettle(name, t)
+		t.put(unknown, unknown)
 	}
 }
 
@@ -107,6 +107,8 @@ func (p *Projector) Teach(learn func(scope.Scope, []schemas.Record)) { p.learn.S
 type progress struct {
 	run      chan struct{} // capacity 1: holds a token while somebody projects this tenant
 	position int64         // every store is at least here, or unknown
+	reached  int64         // every store that answers is at least here, or unknown
+	floor    int64         // where every store has to be before anyone searches; unknown: the log's next head
 	moved    chan struct{} // closed when position changes
 	erased   []echoed      // erasures that were applied and not echoed, of whoever runs
 }
@@ -130,7 +132,7 @@ func (p *Projector) tenant(name string) *progress {
 	defer p.mu.Unlock()
 	t, ok := p.tenants[name]
 	if !ok {
-		t = &progress{run: make(chan struct{}, 1), position: unknown, moved: make(chan struct{})}
+		t = &progress{run: make(chan struct{}, 1), position: unknown, reached: unknown, floor: unknown, moved: make(chan struct{})}
 		p.tenants[name] = t
 	}
 	return t
@@ -140,8 +142,23 @@ func (p *Projector) tenant(name string) *progress {
 func (p *Projector) place(t *progress, position int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if position != t.position {
-		t.position = position
+	t.put(position, position)
+}
+
+// placeOf is place for a pass over a side. What a pass over a side that serves no more has
+// found is not where the tenant is.
+func (p *Projector) placeOf(t *progress, now *side, position, reached int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.side.Load() == now {
+		t.put(position, reached)
+	}
+}
+
+// put is place for who holds the projector's lock.
+func (t *progress) put(position, reached int64) {
+	if position != t.position || reached != t.reached {
+		t.position, t.reached = position, reached
 		close(t.moved)
 		t.moved = make(chan struct{})
 	}
@@ -244,7 +261,7 @@ func (p *Projector) catchUp(ctx context.Context, tenant string, report eventlog.
 		if ahead := at.max(); ahead > head.Size {
 			return fmt.Errorf("project tenant %q: an index is at position %d, beyond the log's end %d; run rebuild: %w", tenant, ahead, head.Size, ErrAhead)
 		}
-		p.place(t, min(at.min(), head.Size))
+		p.placeOf(t, now, min(at.min(), head.Size), min(failed.reached(at), head.Size))
 		if report != nil {
 			report(min(at.min(), head.Size), head.Size)
 		}
@@ -280,6 +297,20 @@ func (f *failures) from(at checkpoints) (int64, bool) {
 	return from, working
 }
 
+// reached is the least position of the stores but those that do not answer: a search says of
+// these that they were left out. The items are never left out.
+func (f *failures) reached(at checkpoints) int64 {
+	for i, err := range f {
+		if i > 0 && (errors.Is(err, errAway) || errors.Is(err, errEmbed)) {
+			at[i] = foreign
+		}
+	}
+	return at.min()
+}
+
+// errAway says that a store did not say how far it is.
+var errAway = errors.New("read checkpoint of index")
+
 // ErrAhead is returned when an index has applied more than the log holds: the log was
 // restored from an older copy.
 var ErrAhead = errors.New("index is ahead of the log")
@@ -297,7 +328,7 @@ func (p *Projector) read(ctx context.Context, s scope.Scope, now *side) (at chec
 		position, err := read(ctx, s)
 		if err != nil {
 			position = p.Position(s.Tenant())
-			failed[i] = fmt.Errorf("read checkpoint of index %d: %w", i, err)
+			failed[i] = fmt.Errorf("%w %d: %w", errAway, i, err)
 		}
 		at[i] = position
 	}

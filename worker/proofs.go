@@ -96,6 +96,11 @@ func (v *Service) Pack(ctx context.Context, tenant string, body []byte) (any, er
 	if err != nil {
 		return nil, err
 	}
+	leave, err := v.begin(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	stored, err := v.openPack(ctx, tenant, req)
 	if err != nil {
 		return nil, err

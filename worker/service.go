@@ -86,7 +86,11 @@ func (v *Service) Request(ctx context.Context, tenant string, body []byte) (any,
 	if err := v.reachable(ctx, tenant, req.Payload.MinPosition); err != nil {
 		return nil, err
 	}
-	defer v.requests.enter()()
+	leave, err := v.begin(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	res, err := v.engine.Reply(ctx, s, req)
 	if err != nil {
 		return nil, err
@@ -95,8 +99,8 @@ func (v *Service) Request(ctx context.Context, tenant string, body []byte) (any,
 }
 
 // Serve runs one of the engine's other doors for who asks, so that an erasure waits
-// for it as it does for Request.
-func (v *Service) Serve(tenant string, from *schemas.Agent, purpose string, run func(s scope.Scope) (any, error)) (any, error) {
+// for it as it does for Request, and it for the indexes.
+func (v *Service) Serve(ctx context.Context, tenant string, from *schemas.Agent, purpose string, run func(s scope.Scope) (any, error)) (any, error) {
 	s, err := v.Scope(tenant, from, purpose)
 	if err != nil {
 		var typed *schemas.Error
@@ -105,7 +109,11 @@ func (v *Service) Serve(tenant string, from *schemas.Agent, purpose string, run 
 		}
 		return nil, err
 	}
-	defer v.requests.enter()()
+	leave, err := v.begin(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	return run(s)
 }
 

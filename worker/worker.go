@@ -111,7 +111,7 @@ func New(cfg Config) (*Worker, error) {
 	w := &Worker{Projector: p, partition: cfg.Partition, logger: cfg.Logger, share: share{cfg.Crew}}
 	w.Service = &Service{engine: cfg.Engine, log: cfg.Log, writer: cfg.Writer, outbox: cfg.Outbox, projector: p, exceptions: cfg.Exceptions,
 		pdp: policies.Sourced(cfg.PDP, cfg.Stores.Items.Get), registry: cfg.Registry, loopback: cfg.Loopback, stores: cfg.Stores, now: cfg.Clock}
-	p.busy = w.Service.requests.busy
+	p.busy, p.drain = w.Service.requests.busy, w.Service.requests.pass
 	w.eraser = &eraser{log: cfg.Log, projector: p, items: cfg.Stores.Items, graph: cfg.Stores.Graph, pdp: cfg.PDP, registry: cfg.Registry,
 		loopback: cfg.Loopback, scrubbers: cfg.Scrubbers, streams: cfg.Streams, artifacts: cfg.Artifacts, requests: &w.Service.requests,
 		hit: cfg.Failpoint, now: cfg.Clock, logger: cfg.Logger, share: w.share}
@@ -154,8 +154,8 @@ func NewProjector(cfg Config) *Projector {
 }
 
 // Rebuild empties the tenant's indexes and fills them from the log, reporting
-// progress. Requests go on meanwhile and see what is there; whoever awaits a position
-// waits until the indexes have reached it again.
+// progress. Requests that are under way end first; whoever asks meanwhile, or awaits a
+// position, waits until the indexes have what the log had.
 func (p *Projector) Rebuild(ctx context.Context, s scope.Scope, report eventlog.Progress) error {
 	if err := s.Check(); err != nil {
 		return err
@@ -176,7 +176,15 @@ func (p *Projector) reset(ctx context.Context, s scope.Scope, t *progress) error
 		return err
 	}
 	defer t.end()
-	p.place(t, 0)
+	p.mu.Lock()
+	p.unsettle(s.Tenant(), t)
+	t.put(0, 0)
+	p.mu.Unlock()
+	if p.drain != nil {
+		if err := p.drain(ctx); err != nil {
+			return err
+		}
+	}
 	skip := p.foreign(s.Tenant())
 	for i, reset := range []func(context.Context, scope.Scope) error{
 		p.stores.Items.Reset, p.stores.Keyword.Reset, p.side.Load().index.Reset, p.stores.Graph.Reset} {

@@ -83,7 +83,7 @@ func roleEndpoints(v *worker.Service, crew *roles.Crew, played []string) []jetst
 		if err := schemas.Invalid(issues); err != nil {
 			return nil, err
 		}
-		return v.Serve(c.Tenant, req.From, req.Purpose, func(s scope.Scope) (any, error) { return crew.Run(ctx, s, req) })
+		return v.Serve(ctx, c.Tenant, req.From, req.Purpose, func(s scope.Scope) (any, error) { return crew.Run(ctx, s, req) })
 	})}
 	list[0].Workers = 32 // a run waits for other roles: it must not take their places
 	for _, role := range played {
@@ -92,7 +92,7 @@ func roleEndpoints(v *worker.Service, crew *roles.Crew, played []string) []jetst
 			if err := schemas.Invalid(issues); err != nil {
 				return nil, err
 			}
-			return v.Serve(c.Tenant, req.From, req.Purpose, func(s scope.Scope) (any, error) { return crew.Play(ctx, s, role, req) })
+			return v.Serve(ctx, c.Tenant, req.From, req.Purpose, func(s scope.Scope) (any, error) { return crew.Play(ctx, s, role, req) })
 		})
 		e.Metadata = map[string]string{"whitelist": strings.Join(roles.Whitelist(role), ",")}
 		list = append(list, e)

@@ -36,7 +36,7 @@ func serveDoor[R any, P checked[R], O any](v *worker.Service, who func(*R) (*sch
 			return nil, err
 		}
 		from, purpose := who(&req)
-		return v.Serve(tenant, from, purpose, func(s scope.Scope) (any, error) {
+		return v.Serve(ctx, tenant, from, purpose, func(s scope.Scope) (any, error) {
 			out, err := run(ctx, s, req)
 			if err != nil {
 				return nil, err

@@ -1,0 +1,151 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"satchel/pipeline/scope"
+	"satchel/schemas"
+)
+
+// After the start, while a tenant's indexes are rebuilt, and when another vector index takes
+// over, the indexes may lack what the log has acknowledged: they may list what was erased or
+// superseded. The first request of a tenant then notes the log's head, its floor, and nobody
+// searches before the indexes have passed it. From then on a request costs one look-up
+// without a lock.
+
+// unsettle makes requests of the tenant wait for a floor again. The caller holds p.mu.
+func (p *Projector) unsettle(name string, t *progress) {
+	t.floor = unknown
+	p.settled.Delete(name)
+}
+
+// isSettled reports whether requests of a tenant need not wait.
+func (p *Projector) isSettled(tenant string) bool {
+	_, ok := p.settled.Load(tenant)
+	return ok
+}
+
+// settle waits until the tenant's indexes have passed its floor. A store that does not answer
+// holds nobody up: what is searched says which one was left out. final is false then, and the
+// next request looks again.
+func (p *Projector) settle(ctx context.Context, s scope.Scope) (final bool, err error) {
+	if p.isSettled(s.Tenant()) {
+		return true, nil
+	}
+	floor, err := p.floor(ctx, s)
+	if err != nil || floor == 0 {
+		return false, err
+	}
+	t := p.tenant(s.Tenant())
+	for {
+		at, reached, moved := p.look(t)
+		if reached != unknown && reached >= floor {
+			return p.conclude(ctx, s, t, floor)
+		}
+		if at == unknown {
+			err := p.catchUp(ctx, s.Tenant(), nil)
+			if now, _, _ := p.look(t); now != unknown {
+				continue // how far it came says more than why it came no further
+			}
+			if err != nil {
+				return false, err
+			}
+			continue
+		}
+		if err := p.await(ctx, s.Tenant(), moved); err != nil {
+			return false, err
+		}
+	}
+}
+
+func (p *Projector) look(t *progress) (at, reached int64, moved <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return t.position, t.reached, t.moved
+}
+
+// floor returns the tenant's floor, which is the log's head when there is none yet; 0 when
+// the log is empty.
+func (p *Projector) floor(ctx context.Context, s scope.Scope) (int64, error) {
+	head, err := p.log.Head(ctx, s)
+	if err != nil || head.Size == 0 {
+		return 0, err
+	}
+	t := p.tenant(s.Tenant())
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if t.floor == unknown {
+		t.floor = head.Size
+	}
+	return t.floor, nil
+}
+
+// conclude waits for the stores that the workers share, and settles the tenant when every
+// store has passed the floor and nothing has begun anew meanwhile.
+func (p *Projector) conclude(ctx context.Context, s scope.Scope, t *progress, floor int64) (final bool, err error) {
+	shared := p.awaitShared(ctx, s, floor)
+	if shared != nil && ctx.Err() != nil {
+		return false, shared
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if shared == nil && t.floor == floor && t.position != unknown && t.position >= floor {
+		p.settled.Store(s.Tenant(), struct{}{})
+		return true, nil
+	}
+	return false, nil
+}
+
+// begin notes that a request that searches begins, as soon as the tenant's indexes have what
+// was acknowledged; the caller MUST call leave when it has ended. A request that waits is
+// under way for nobody: a rebuild waits for those that are.
+func (v *Service) begin(ctx context.Context, tenant string) (leave func(), err error) {
+	if v.projector.isSettled(tenant) {
+		leave = v.requests.enter()
+		if v.projector.isSettled(tenant) {
+			return leave, nil
+		}
+		leave()
+	}
+	s, err := scope.System(tenant)
+	if err != nil {
+		return nil, &schemas.Error{Code: schemas.CodeValidation, Message: err.Error()}
+	}
+	limited := ctx
+	if end, bounded := ctx.Deadline(); bounded { // who asks shall hear why
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeout(ctx, time.Until(end)*4/5)
+		defer cancel()
+	}
+	for {
+		final, err := v.projector.settle(limited, s)
+		if err != nil {
+			return nil, v.unsettled(limited, s, err)
+		}
+		leave = v.requests.enter()
+		if !final || v.projector.isSettled(tenant) {
+			return leave, nil
+		}
+		leave()
+	}
+}
+
+// unsettled says how far the indexes are from where a request may search them.
+func (v *Service) unsettled(ctx context.Context, s scope.Scope, err error) error {
+	if !errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return storageError(ctx, "bring the indexes up to the log", err)
+	}
+	p := v.projector
+	t := p.tenant(s.Tenant())
+	p.mu.Lock()
+	reached, floor := max(0, t.reached), t.floor
+	p.mu.Unlock()
+	e := &schemas.Error{Code: schemas.CodeDeadlineExceeded, Message: fmt.Sprintf("the indexes are at position %d of %d, and what was acknowledged before the start or the rebuild is not all in them: ask again", reached, floor)}
+	if reached >= floor {
+		e.Message = fmt.Sprintf("an index that the workers share is not at position %d yet: ask again", floor)
+	}
+	return e
+}
