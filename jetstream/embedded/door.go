@@ -42,6 +42,10 @@ const (
 // forgotten is how long a consumer of a client may go unused.
 const forgotten = 30 * 24 * time.Hour
 
+// brief is how long a consumer may go unused that does not stay: an ordered one of nats.go, with
+// which satchel ledger reads, takes 5 minutes.
+const brief = 5 * time.Minute
+
 // fetched is how long one may that reads a large reply, which is done once: clients share the
 // number of consumers, and each has to be able to fetch its reply.
 const fetched = time.Minute
@@ -76,7 +80,7 @@ func (d *door) answer(m *nats.Msg) {
 	subject := strings.TrimPrefix(m.Subject, doorPrefix)
 	body, err := admit(subject, m.Data)
 	if err == nil {
-		err = d.room(subject)
+		err = d.room(subject, body)
 	}
 	var reply *nats.Msg
 	if err == nil {
@@ -93,8 +97,10 @@ func (d *door) answer(m *nats.Msg) {
 }
 
 // room refuses what would be a consumer too many: each keeps memory and a file for as long
-// as a client may leave it unused. Of a consumer that is there the settings may be changed.
-func (d *door) room(subject string) error {
+// as a client may leave it unused. Those that stay get half of the places, so that who follows
+// the ledger for a while always finds one. Of a consumer that is there the settings may be
+// changed.
+func (d *door) room(subject string, body []byte) error {
 	verb, rest := splitAPI(subject)
 	if verb != "CONSUMER.CREATE" && verb != "CONSUMER.DURABLE.CREATE" {
 		return nil
@@ -107,7 +113,11 @@ func (d *door) room(subject string) error {
 		} `json:"state"`
 		Error json.RawMessage `json:"error"`
 	}
-	if err := d.look("STREAM.INFO."+stream, &info); err != nil || info.State.Consumers < d.consumers {
+	most, what := d.consumers, ""
+	if stays(body) {
+		most, what = (d.consumers+1)/2, " of those that stay, which are durable or may go unused for more than "+brief.String()
+	}
+	if err := d.look("STREAM.INFO."+stream, &info); err != nil || info.State.Consumers < most {
 		return err
 	}
 	if name != "" {
@@ -115,7 +125,20 @@ func (d *door) room(subject string) error {
 			return err
 		}
 	}
-	return fmt.Errorf("%w: %s has %d, the most that clients of this server may make", errManyConsumers, stream, info.State.Consumers)
+	return fmt.Errorf("%w: %s has %d, and clients of this server may make %d%s: delete what is unused", errManyConsumers, stream, info.State.Consumers, most, what)
+}
+
+// stays reports whether the consumer that body, which the door has made, asks for may go
+// unused for long.
+func stays(body []byte) bool {
+	var req struct {
+		Config struct {
+			Durable string        `json:"durable_name"`
+			Idle    time.Duration `json:"inactive_threshold"`
+		} `json:"config"`
+	}
+	err := json.Unmarshal(body, &req)
+	return err != nil || req.Config.Durable != "" || req.Config.Idle > brief
 }
 
 // look asks JetStream for the state of something.

@@ -56,7 +56,7 @@ type Config struct {
 	MaxStore   int64          // bytes all streams may reserve on disk, default 16 GiB
 	MaxMemory  int64          // bytes of memory streams, default 256 MiB
 	MaxPayload int32          // bytes of a message, default 1 MiB
-	Consumers  int            // consumers of the ledger, and of large replies, beyond which clients make no more; default 2,000
+	Consumers  int            // consumers of the ledger, and of large replies, beyond which clients make no more, and half of which are for those that do not stay; default 2,000
 	StartLimit time.Duration  // how long recovery of the store may take, default 2 minutes
 	Own        []string       // subjects, besides those of every Satchel, that it answers and clients may not
 	Others     []string       // subjects that clients answer when Satchel asks

@@ -244,7 +244,7 @@ func TestClientsAnswer(t *testing.T) {
 // changed and removed, and Satchel itself is not kept from anything.
 func TestClientsMakeNoEndOfConsumers(t *testing.T) {
 	t.Parallel()
-	b := border(t, embedded.Config{Consumers: 3})
+	b := border(t, embedded.Config{Consumers: 6})
 	for i := range 3 {
 		if refused := create(t, b.client, "LEDGER", fmt.Sprintf("c%d", i), map[string]any{"durable_name": fmt.Sprintf("c%d", i), "ack_policy": "explicit"}); refused != "" {
 			t.Fatal(refused)
@@ -257,7 +257,15 @@ func TestClientsMakeNoEndOfConsumers(t *testing.T) {
 	if _, err := conn.CreateConsumer(t.Context(), "LEDGER", js.ConsumerConfig{Durable: "more"}); !errors.Is(err, js.ErrMaximumConsumersLimit) {
 		t.Errorf("one more: %v", err)
 	}
-	if refused := create(t, b.client, "LEDGER", "", map[string]any{}); !strings.Contains(refused, "LEDGER has 3, the most that clients of this server may make") {
+	if refused := create(t, b.client, "LEDGER", "e", map[string]any{"name": "e", "inactive_threshold": time.Hour}); !strings.Contains(refused, "LEDGER has 3, and clients of this server may make 3 of those that stay") {
+		t.Errorf("one that may go unused for long: %s", refused)
+	}
+	for range 3 { // half of the places are for those that follow for a while
+		if _, err := conn.OrderedConsumer(t.Context(), "LEDGER", js.OrderedConsumerConfig{}); err != nil {
+			t.Errorf("an ordered one: %v", err)
+		}
+	}
+	if refused := create(t, b.client, "LEDGER", "", map[string]any{}); !strings.Contains(refused, "LEDGER has 6, and clients of this server may make 6: delete what is unused") {
 		t.Errorf("one without a name: %s", refused)
 	}
 	if refused := create(t, b.client, "LEDGER", "c1", map[string]any{"durable_name": "c1", "ack_policy": "explicit", "description": "changed"}); refused != "" {
@@ -266,7 +274,16 @@ func TestClientsMakeNoEndOfConsumers(t *testing.T) {
 	if _, err := b.js.CreateConsumer(t.Context(), "LEDGER", js.ConsumerConfig{Durable: "satchel"}); err != nil {
 		t.Errorf("Satchel's own: %v", err)
 	}
-	for _, name := range []string{"c0", "c1"} {
+	if err := b.js.DeleteConsumer(t.Context(), "LEDGER", "satchel"); err != nil {
+		t.Fatal(err)
+	}
+	var ordered []string
+	for name := range stream(t, b).ConsumerNames(t.Context()).Name() {
+		if !strings.HasPrefix(name, "c") {
+			ordered = append(ordered, name)
+		}
+	}
+	for _, name := range append(ordered, "c0", "c1") {
 		if err := conn.DeleteConsumer(t.Context(), "LEDGER", name); err != nil {
 			t.Fatal(err)
 		}
@@ -274,6 +291,15 @@ func TestClientsMakeNoEndOfConsumers(t *testing.T) {
 	if _, err := conn.CreateConsumer(t.Context(), "LEDGER", js.ConsumerConfig{Durable: "more"}); err != nil {
 		t.Errorf("after two are gone: %v", err)
 	}
+}
+
+func stream(t *testing.T, b *sides) js.Stream {
+	t.Helper()
+	s, err := b.js.Stream(t.Context(), "LEDGER")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 // No client keeps the others from their large replies: who reads one is gone in a minute.
