@@ -45,7 +45,10 @@ func Expose(c *candidate.Candidate, o Options) (Exposed, error) {
 	if !ok {
 		info = schemas.KindInfo{Kind: r.Kind, SourceType: schemas.SourceMemory, Section: schemas.SectionMemory}
 	}
-	score, signals := round(c.Score), c.Signals.Map()
+	score, signals, channels := round(c.Score), c.Signals.Map(), c.Channels.Map()
+	if c.Masked() {
+		signals, channels = nil, nil // they tell how near the whole is to the question
+	}
 	sources, strongest := retrievers(c, info.SourceType)
 	from := r.Provenance.SourceURI
 	if c.Verdict.Redact {
@@ -66,10 +69,10 @@ func Expose(c *candidate.Candidate, o Options) (Exposed, error) {
 			Tokens: c.Tokens, Redactions: c.Verdict.RedactedFields, Spans: spans(c), SummaryRef: summary(c), Obligations: c.Verdict.Obligations,
 			Evidence: schemas.RetrievalEvidence{
 				Retriever: strongest, Filters: o.Filters, Reranker: o.Reranker, Score: score,
-				PolicyDecisionID: c.Verdict.ID, Span: c.Span, Channels: c.Channels.Map(), Signals: signals,
+				PolicyDecisionID: c.Verdict.ID, Span: c.Span, Channels: channels, Signals: signals,
 			},
 		},
-		Provenance: schemas.ProvenanceRef{ItemID: r.ID, Position: r.Position, Signer: r.Facets.Signer, Source: r.Provenance.SourceURI},
+		Provenance: schemas.ProvenanceRef{ItemID: r.ID, Position: r.Position, Signer: r.Facets.Signer, Source: from},
 	}
 	if out.Item.PIIFlags == nil {
 		out.Item.PIIFlags = []string{}
