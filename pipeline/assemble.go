@@ -81,7 +81,8 @@ type source struct {
 	weight  int
 	limit   int
 	view    assembly.View
-	failing bool // failures come first
+	failing bool                            // failures come first
+	of      func(*candidate.Candidate) bool // what is shown of it belongs here; nil: all does
 
 	ranking selection.Ranking
 	err     error
@@ -155,7 +156,7 @@ func (a *assembling) fill() error {
 	for g, src := range a.groups {
 		a.groupsOf[g] = assembly.Group{Heading: src.heading, Weight: src.weight}
 		for i := range cs {
-			if similarity, of := src.score[cs[i].Record.ID]; of && cs[i].Kept() {
+			if similarity, of := src.score[cs[i].Record.ID]; of && cs[i].Kept() && (src.of == nil || src.of(&cs[i])) {
 				it := assembly.Show(&cs[i].Record, cs[i].Verdict.Redact, src.view, assembly.Clip(a.t.budget))
 				it.At, it.Relevance = i, round(similarity*a.factor[cs[i].Record.ID])
 				a.groupsOf[g].Items = append(a.groupsOf[g].Items, it)

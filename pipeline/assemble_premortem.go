@@ -46,7 +46,8 @@ func (e *Engine) Premortem(ctx context.Context, s scope.Scope, req schemas.Premo
 		func(x *schemas.ExperienceAttributes) bool { return in(x) && x.Surprise != "" })
 	p.add("Root Causes to Watch", assembly.RootCause, "root_cause", "why hypotheses fail in "+req.Domain,
 		func(x *schemas.ExperienceAttributes) bool { return in(x) && x.RootCause != "" })
-	p.groups = append(p.groups, &source{name: assembly.Values, heading: "Relevant Principles", weight: 1, limit: min(limit, principles)})
+	p.groups = append(p.groups, &source{name: assembly.Values, heading: "Relevant Principles", weight: 1, limit: min(limit, principles),
+		of: func(c *candidate.Candidate) bool { return !c.Verdict.Redact && p.ofDomain(&c.Record) }})
 	p.footer = p.count
 	return p.run(ctx, "premortem", p.gather)
 }
@@ -71,8 +72,17 @@ func (p *premortem) add(heading string, view assembly.View, axis, text string, w
 	}
 	p.groups = append(p.groups, &source{
 		name: assembly.Experiences, heading: heading, weight: weight, limit: p.t.limit, view: view, failing: view == assembly.Strategy,
+		of: experienceOf(want),
 	})
 	p.queries = append(p.queries, axisQuery{axis, text, want})
+}
+
+// experienceOf passes the experiences that are wanted by what the asker may see of them.
+func experienceOf(want func(*schemas.ExperienceAttributes) bool) func(*candidate.Candidate) bool {
+	return func(c *candidate.Candidate) bool {
+		x, err := c.Record.Experience()
+		return err == nil && !c.Verdict.Redact && want(&x)
+	}
 }
 
 // gather asks all five at once.

@@ -155,13 +155,18 @@ func (t *turn) result(ctx context.Context, s scope.Scope) (schemas.ContextResult
 	return res, nil
 }
 
-// signals returns the H4R signals of a candidate by its id.
+// signals returns the H4R signals of a candidate by its id, none of one that is masked.
 func (t *turn) signals() func(id string) map[string]float64 {
 	at := make(map[string]int, len(t.ranking.Candidates))
 	for i := range t.ranking.Candidates {
 		at[t.ranking.Candidates[i].Record.ID] = i
 	}
-	return func(id string) map[string]float64 { return t.ranking.Candidates[at[id]].Signals.Map() }
+	return func(id string) map[string]float64 {
+		if c := &t.ranking.Candidates[at[id]]; !c.Masked() {
+			return c.Signals.Map()
+		}
+		return nil
+	}
 }
 
 // provenance points from the pack to the log entries of what it shows.

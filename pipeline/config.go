@@ -51,7 +51,7 @@ type Config struct {
 	Embedder embed.Embedder
 
 	// Tokens returns the counter of a model's tokenizer; "" is the default model.
-	// Default: characters ÷ 4 for every model.
+	// Default: token.Estimate for every model.
 	Tokens func(model string) token.Counter
 	// Relevance decides which context a turn needs; a relevance.Gate is one. Default:
 	// everything.
@@ -233,7 +233,7 @@ func (c *Config) fill() {
 		c.Reranked = defaultReranked
 	}
 	if c.Tokens == nil {
-		c.Tokens = func(string) token.Counter { return quarter{} }
+		c.Tokens = func(string) token.Counter { return token.Estimate{} }
 	}
 	if c.Templates == nil {
 		c.Templates = &template.Store{}
@@ -256,17 +256,4 @@ func (c *Config) fill() {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-}
-
-// quarter counts a token for every four characters, rounded up.
-type quarter struct{}
-
-func (quarter) Name() string { return "chars/4" }
-
-func (quarter) Count(text string) int {
-	n := 0
-	for range text {
-		n++
-	}
-	return (n + 3) / 4
 }

@@ -1,6 +1,11 @@
 package policies
 
-import "satchel/schemas"
+import (
+	"slices"
+	"strings"
+
+	"satchel/schemas"
+)
 
 // ResourceOf returns what policy sees of a stored item.
 func ResourceOf(r *schemas.Record) Resource {
@@ -17,6 +22,24 @@ func ResourceOf(r *schemas.Record) Resource {
 			if l.Rel == schemas.RelDerivedFrom {
 				out.Sources = append(out.Sources, l.To)
 			}
+		}
+	}
+	return out
+}
+
+// ActionUse is the policy action of using a tool.
+const ActionUse = "use"
+
+const labelSafety = "safety:"
+
+// ToolOf returns what policy sees of a stored tool that is to be used: the safety tags of
+// its attributes are labels, and no label that it was given stands for one.
+func ToolOf(r *schemas.Record) Resource {
+	out := ResourceOf(r)
+	out.Facets.Labels = slices.DeleteFunc(slices.Clone(out.Facets.Labels), func(l string) bool { return strings.HasPrefix(l, labelSafety) })
+	if tool, err := r.Tool(); err == nil {
+		for _, tag := range tool.SafetyTags {
+			out.Facets.Labels = append(out.Facets.Labels, labelSafety+tag)
 		}
 	}
 	return out

@@ -132,7 +132,7 @@ type policyExplainCmd struct {
 	Group   []string `help:"Groups claimed."`
 	Role    []string `help:"Roles claimed."`
 	Purpose string   `help:"What the data is for."`
-	Action  string   `help:"What is to be done: read, open, write, erase, follow." default:"read"`
+	Action  string   `help:"What is to be done: read, open, write, erase, follow, or use, of a tool." default:"read"`
 	Item    string   `help:"The item, a memory as JSON; @FILE reads a file. Either this or --id." xor:"item"`
 	ID      string   `help:"Id of an item that is stored. Either this or --item." xor:"item"`
 }
@@ -187,13 +187,20 @@ func (c *policyExplainCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	request := policies.Request{Action: c.Action, Now: time.Now(), Resources: []policies.Resource{policies.ResourceOf(record)}}
+	resource := policies.ResourceOf(record)
+	if c.Action == policies.ActionUse {
+		if record.Kind != schemas.KindTool {
+			return usagef("use is decided on tools, and item %q is of kind %s", record.ID, record.Kind)
+		}
+		resource = policies.ToolOf(record)
+	}
+	request := policies.Request{Action: c.Action, Now: time.Now(), Resources: []policies.Resource{resource}}
 	answer, err := explain(ctx, d, s, request)
 	if err != nil {
 		return err
 	}
 	answer.Item, answer.Action, answer.Principal = record.ID, c.Action, s.Principal()
-	if answer.Allow {
+	if answer.Allow && c.Action != policies.ActionUse { // that says nothing of what may be read
 		z, err := a.openSanitizer()
 		if err != nil {
 			return err

@@ -59,6 +59,25 @@ func TestPolicyExplain(t *testing.T) {
 	}
 }
 
+// Of a tool that is to be used, its safety tags are decided on, and no label for them.
+func TestPolicyExplainsUse(t *testing.T) {
+	t.Parallel()
+	for want, item := range map[string]string{
+		"allowed":         `{"id":"x","kind":"tool","security_label":["level:internal"],"attributes":{"safety_tags":["read_only"]},"content":{"text":"list"}}`,
+		"safety":          `{"id":"x","kind":"tool","security_label":["level:internal","safety:read_only"],"attributes":{"safety_tags":["moves_money"]},"content":{"text":"pay"}}`,
+		"safety_untagged": `{"id":"x","kind":"tool","security_label":["level:internal","safety:read_only"],"content":{"text":"pay"}}`,
+	} {
+		a := explained(t, "--action", "use", "--item", item)
+		if a.Reason != want || a.Allow != (want == "allowed") || a.Action != "use" || a.Shown != nil {
+			t.Errorf("%s: %+v", want, a)
+		}
+	}
+	r := command(t, "", "policy", "explain", "--action", "use", "--item", `{"id":"x","content":{"text":"a memory"}}`)
+	if r.code != exitUsage || !strings.Contains(r.err, "tool") {
+		t.Errorf("use of a memory: exit code %d: %s", r.code, r.err)
+	}
+}
+
 func TestPolicyTestAndShow(t *testing.T) {
 	t.Parallel()
 	if r := command(t, "", "policy", "test"); r.code != 0 || !strings.Contains(r.out, "0 failed, 100.0 %") {

@@ -41,3 +41,7 @@ func (c *Candidate) Denial() string {
 
 // Kept reports whether the candidate is still to be shown.
 func (c *Candidate) Kept() bool { return c.Drop == "" }
+
+// Masked reports whether policy lets the item be shown in part only: something of it is
+// redacted, masked or cut.
+func (c *Candidate) Masked() bool { return c.Verdict.Redact || c.Verdict.Obligations != nil }

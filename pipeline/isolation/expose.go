@@ -45,11 +45,14 @@ func Expose(c *candidate.Candidate, o Options) (Exposed, error) {
 	if !ok {
 		info = schemas.KindInfo{Kind: r.Kind, SourceType: schemas.SourceMemory, Section: schemas.SectionMemory}
 	}
-	score, signals := round(c.Score), c.Signals.Map()
+	score, signals, channels, span := round(c.Score), c.Signals.Map(), c.Channels.Map(), c.Span
+	if c.Masked() {
+		signals, channels, span = nil, nil, nil // they tell how near the whole is to the question, and where
+	}
 	sources, strongest := retrievers(c, info.SourceType)
-	from, span := r.Provenance.SourceURI, c.Span
-	if c.Verdict.Redact { // the span is of the whole text
-		from, span = "", nil
+	from := r.Provenance.SourceURI
+	if c.Verdict.Redact {
+		from = ""
 	}
 	out := Exposed{
 		Section: info.Section,
@@ -66,7 +69,7 @@ func Expose(c *candidate.Candidate, o Options) (Exposed, error) {
 			Tokens: c.Tokens, Redactions: c.Verdict.RedactedFields, Spans: spans(c), SummaryRef: summary(c), Obligations: c.Verdict.Obligations,
 			Evidence: schemas.RetrievalEvidence{
 				Retriever: strongest, Filters: o.Filters, Reranker: o.Reranker, Score: score,
-				PolicyDecisionID: c.Verdict.ID, Span: span, Channels: c.Channels.Map(), Signals: signals,
+				PolicyDecisionID: c.Verdict.ID, Span: span, Channels: channels, Signals: signals,
 			},
 		},
 		Provenance: schemas.ProvenanceRef{ItemID: r.ID, Position: r.Position, Signer: r.Facets.Signer, Source: from},

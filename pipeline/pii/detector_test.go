@@ -80,6 +80,48 @@ func TestTypography(t *testing.T) {
 	}
 }
 
+// A short value is a secret where its name says so, and a word in prose is none.
+func TestShortSecrets(t *testing.T) {
+	t.Parallel()
+	d := newDetector(t, pii.Config{})
+	for text, want := range map[string][]string{
+		"password: hunter2":                        {"secret hunter2"},
+		"the password: hunter2, I think":           {"secret hunter2"},
+		"DB_PASSWORD=\"s3cr3t\"":                   {"secret s3cr3t"},
+		"pwd=abc12":                                {"secret abc12"},
+		"pwd=abc12.":                               {"secret abc12"},
+		"passwd = a1b2c":                           {"secret a1b2c"},
+		"passphrase: cats7!":                       {"secret cats7"},
+		"api key: sk-12":                           {"secret sk-12"},
+		"API key = sk-12":                          {"secret sk-12"},
+		"api_key: sk-12ab":                         {"secret sk-12ab"},
+		"apikey=sk-a1b2c3":                         {"secret sk-a1b2c3"},
+		"API keys: " + key("", 20):                 {"secret " + key("", 20)},
+		"{\"password\": \"hunter2\"}":              {"secret hunter2"},
+		"the password policy is strict":            nil,
+		"key: value pairs":                         nil,
+		"api key: required":                        nil,
+		"api key: step1 of 3":                      nil,
+		"the API keys: see page 12":                nil,
+		"password: required":                       nil,
+		"password: 8-20 characters":                nil,
+		"password: min8":                           nil,
+		"passwords: 12 in all":                     nil,
+		"password hash: sha256":                    nil,
+		"password=sha256":                          nil,
+		"password: argon2id":                       nil,
+		"password = $1":                            nil,
+		"password = u2.pw":                         nil,
+		"pwd: /srv/a1":                             nil,
+		"password: 123456":                         nil, // figures alone are a count, too
+		"the monkey: ab12c, the keyboard: sk-12ab": nil,
+	} {
+		if diff := cmp.Diff(want, found(d, text)); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
 // A name is found however the text or the name is set.
 func TestTypographyOfNames(t *testing.T) {
 	t.Parallel()

@@ -155,6 +155,9 @@ func (s *scan) assignment(i, end int) {
 	for k := 0; k < 40 && at < len(t) && (t[at] == '_' || t[at] == '-' || at > end && isAlnum(t[at])); k++ {
 		at++ // of SECRET_KEY_BASE
 	}
+	if at == end && foldAny(t[i:end], "api", "access", "secret", "private") {
+		at = spacedKey(t, end)
+	}
 	name := at
 	assigned := bearer && at == end && at < len(t) && t[at] == ' '
 	for k := 0; k < 6 && at < len(t); k++ {
@@ -176,7 +179,8 @@ func (s *scan) assignment(i, end int) {
 		stop--
 	}
 	value := t[at:stop]
-	if len(value) < 8 || placeholder(value) || !keyLike(value, anyOf(t[i:name], passWord)) {
+	password := anyOf(t[i:name], passWord)
+	if placeholder(value) || method(value) || !keyLike(value, password) && !short(value, t[i:name], password) {
 		return
 	}
 	s.add(Span{Start: at, End: stop, Type: Secret, Confidence: 0.8, Rule: "assignment"})
@@ -222,13 +226,69 @@ func keyLike(value string, password bool) bool {
 			others++
 		}
 	}
-	if flat(value) || strings.Contains(value, "://") || value[0] == '/' || value[0] == '.' {
+	if len(value) < 8 || flat(value) || strings.Contains(value, "://") || value[0] == '/' || value[0] == '.' {
 		return false
 	}
 	if password {
 		return numerals > 0 || others > 0
 	}
 	return len(value) >= 16 && numerals >= 2 && letters >= 2 && others*4 <= len(value)
+}
+
+// spacedKey returns the end of "key" or "keys" a space behind end, or end where none is.
+func spacedKey(t string, end int) int {
+	k := end + 1
+	for k < len(t) && isLetter(t[k]) && k-end <= len("keys") {
+		k++
+	}
+	if k > end+1 && t[end] == ' ' && foldAny(t[end+1:k], "key", "keys") && (k == len(t) || !isAlnum(t[k])) {
+		return k
+	}
+	return end
+}
+
+// leastSecret is the length of the shortest value that is one because its name says so.
+const leastSecret = 5
+
+// short reports whether a value that is too short to tell by itself is a password, or an
+// API key that begins like one: letters and digits together.
+func short(value, name string, password bool) bool {
+	if len(value) < leastSecret || !password && !(anyOf(name, apiKey) && vendored(value)) {
+		return false
+	}
+	numerals, letters := false, false
+	for i := range len(value) {
+		switch c := value[i]; {
+		case isDigit(c):
+			numerals = true
+		case isLetter(c):
+			letters = true
+		case c == '/' || c == '\\' || c == '.':
+			return false // a path, a version or a member
+		}
+	}
+	return numerals && letters
+}
+
+// method reports whether a value names how something is done, or a place in a form.
+func method(value string) bool {
+	return foldAny(value, "sha-1", "sha-2", "sha-256", "sha-512", "sha256", "sha512", "argon2", "argon2i", "argon2id", "pbkdf2", "base64",
+		"oauth2", "utf-8", "crypt3", "bcrypt2", "ldapv3", "kerberos5", "ntlmv2", "field1", "field2", "param1", "param2", "input1", "input2",
+		"value1", "value2", "step1", "step2", "part1", "part2")
+}
+
+func apiKey(w string) bool {
+	return w == "key" || w == "keys" || w == "apikey" || w == "secretkey" || w == "accesskey"
+}
+
+// vendored reports whether a value begins like the keys that vendors give out.
+func vendored(value string) bool {
+	for _, v := range vendors {
+		if len(v.prefix) > 2 && strings.HasPrefix(value, v.prefix) {
+			return true
+		}
+	}
+	return false
 }
 
 // placeholder reports whether a value stands for one that is to be filled in.

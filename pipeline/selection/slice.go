@@ -84,6 +84,7 @@ func apply(tenant string, z *pii.Sanitizer, v *policies.Verdict, c *candidate.Ca
 		return schemas.Verdict{Reason: ReasonObligations}
 	}
 	logged.Redact, logged.RedactedFields = len(v.Redact) > 0, v.Redact
+	withhold(v, c)
 	if !v.Obligations.IsZero() {
 		obligations := v.Obligations // few have any: the others need no memory
 		logged.Obligations = &obligations
@@ -93,6 +94,20 @@ func apply(tenant string, z *pii.Sanitizer, v *policies.Verdict, c *candidate.Ca
 		c.Drop, c.Detail = schemas.DropPolicy, candidate.ReasonRedacted // it would only take a place
 	}
 	return logged
+}
+
+// withhold takes from a candidate that is masked what was computed of the whole item and
+// would confirm a guess at it: checksum, novelty, the place of its best chunk. The address
+// of one that is redacted goes too.
+func withhold(v *policies.Verdict, c *candidate.Candidate) {
+	if len(v.Redact) == 0 && v.Obligations.IsZero() {
+		return
+	}
+	r := &c.Record
+	r.Provenance.Checksum, r.Novelty, c.Span = "", nil, nil
+	if len(v.Redact) > 0 {
+		r.Provenance.SourceURI = ""
+	}
 }
 
 func resources(cs []candidate.Candidate) []policies.Resource {

@@ -1,7 +1,7 @@
 // Package token counts what a text costs a model: its tokens.
 //
 // It owns the counters: byte-pair encodings counted exactly as tiktoken does
-// (cl100k_base, o200k_base) and an estimate of four characters a token for models whose
+// (cl100k_base, o200k_base) and an estimate (ASCII bytes ÷ 4 + other bytes ÷ 2) for models whose
 // tokenizer is not public. New finds the counter for an encoding or a model by name; a
 // Registry shares them, because each encoding takes some tens of milliseconds and a few
 // megabytes when it is first used, and nothing before. Cached remembers counts, Truncate

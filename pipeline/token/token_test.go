@@ -55,11 +55,11 @@ func TestNames(t *testing.T) {
 			"text-embedding-3-small", "text-embedding-ada-002", "ft:gpt-3.5-turbo:acme::1", "GPT-4", "openai/gpt-4"},
 		token.O200K: {"o200k_base", "gpt-4o", "gpt-4o-mini", "gpt-4.1", "gpt-4.1-nano", "gpt-5", "gpt-5.2-pro", "o1",
 			"o1-preview", "o3-mini", "o4-mini", "chatgpt-4o-latest", "gpt-oss-120b", "azure/gpt-4o"},
-		"chars/4": {"claude-sonnet-4", "gemini-2.5-pro", "llama3", "o100", "gpt-50", "chars/4"},
+		"ascii/4+other/2": {"claude-sonnet-4", "gemini-2.5-pro", "llama3", "o100", "gpt-50", "ascii/4+other/2"},
 	} {
 		for _, name := range names {
 			c := counter(t, &r, name)
-			if c.Name() != want || token.Exact(c) != (want != "chars/4") {
+			if c.Name() != want || token.Exact(c) != (want != "ascii/4+other/2") {
 				t.Errorf("%q is counted by %s, exact %v", name, c.Name(), token.Exact(c))
 			}
 		}
@@ -77,7 +77,7 @@ func TestNames(t *testing.T) {
 func TestEstimate(t *testing.T) {
 	t.Parallel()
 	c := token.Estimate{}
-	for text, want := range map[string]int{"": 0, "a": 1, "abcd": 1, "abcde": 2, "日本語文字": 2, "\xff\xff": 1} {
+	for text, want := range map[string]int{"": 0, "a": 1, "abcd": 1, "abcde": 2, "日本語文字": 8, "абв": 3, "né": 2, "\xff\xff": 1, "ab日": 2} {
 		if got := c.Count(text); got != want {
 			t.Errorf("%q: %d, want %d", text, got, want)
 		}

@@ -135,19 +135,11 @@ func (st *step) unmet(id string, o schemas.Obligations) bool {
 func (st *step) tools(ctx context.Context, records []schemas.Record) (schemas.Check, []string, error) {
 	var resources []policies.Resource
 	for i := range records {
-		if records[i].Kind != schemas.KindTool {
-			continue
+		if records[i].Kind == schemas.KindTool {
+			resources = append(resources, policies.ToolOf(&records[i]))
 		}
-		r := policies.ResourceOf(&records[i])
-		r.Facets.Labels = slices.DeleteFunc(slices.Clone(r.Facets.Labels), func(l string) bool { return strings.HasPrefix(l, "safety:") })
-		if tool, err := records[i].Tool(); err == nil {
-			for _, tag := range tool.SafetyTags {
-				r.Facets.Labels = append(r.Facets.Labels, "safety:"+tag)
-			}
-		}
-		resources = append(resources, r)
 	}
-	verdicts, err := st.decide(ctx, "use", resources)
+	verdicts, err := st.decide(ctx, policies.ActionUse, resources)
 	if err != nil {
 		return schemas.Check{}, nil, err
 	}
