@@ -33,6 +33,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -81,7 +82,10 @@ type Emitter struct {
 	stream *jetstream.Outbox
 	outbox *outbox
 	last   atomic.Pointer[published] // not known to be logged
-	quit   func()                    // ends what sends after a reconnect, and waits for it; nil: nothing does
+
+	watching sync.Once     // watch, with the first event that is queued
+	queued   chan struct{} // capacity 1: something was
+	quit     func()        // ends watch, and waits for it; nil: it does not run
 
 	patience time.Duration // with one worker, of what may be asked of another
 }
@@ -113,12 +117,11 @@ func New(nc *nats.Conn, cfg Config) (*Emitter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("emitter of agent %q: %w", cfg.Agent, err)
 	}
-	e := &Emitter{cfg: cfg, nc: nc, stream: jetstream.NewOutbox(nc, conn), patience: 10 * time.Second}
+	e := &Emitter{cfg: cfg, nc: nc, stream: jetstream.NewOutbox(nc, conn), patience: 10 * time.Second, queued: make(chan struct{}, 1)}
 	if cfg.Outbox != "" {
 		if e.outbox, err = openOutbox(cfg.Outbox, cfg.OutboxLimit); err != nil {
 			return nil, err
 		}
-		e.watch()
 	}
 	return e, nil
 }

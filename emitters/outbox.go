@@ -167,10 +167,11 @@ func (e *Emitter) Flush(ctx context.Context) error {
 	return nil
 }
 
-// watch sends what waits when the connection is back, until quit is called.
-func (e *Emitter) watch() {
+// watch sends what waits when the connection is back, until quit is called. It outlives the
+// call that queued an event, whose ctx is.
+func (e *Emitter) watch(ctx context.Context) {
 	status := e.nc.StatusChanged(nats.CONNECTED, nats.CLOSED)
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -183,11 +184,10 @@ func (e *Emitter) watch() {
 	}
 }
 
-// resend flushes at every reconnect, and again after a while when not all of it is taken then.
+// resend flushes at every reconnect, and a while after something was queued or not taken.
 func (e *Emitter) resend(ctx context.Context, status <-chan nats.Status) {
 	const first, longest = 250 * time.Millisecond, 30 * time.Second
 	again := time.NewTimer(first)
-	again.Stop()
 	wait := first
 	for {
 		select {
@@ -198,6 +198,9 @@ func (e *Emitter) resend(ctx context.Context, status <-chan nats.Status) {
 				return
 			}
 			wait = first
+		case <-e.queued:
+			again.Reset(wait)
+			continue
 		case <-again.C:
 		}
 		if err := e.Flush(ctx); err != nil && e.nc.IsConnected() { // whoever publishes next hears why
@@ -213,7 +216,10 @@ func (e *Emitter) Close(ctx context.Context) error {
 	if e.outbox == nil {
 		return nil
 	}
-	e.quit()
+	e.watching.Do(func() {})
+	if e.quit != nil {
+		e.quit()
+	}
 	flushErr := e.Flush(ctx)
 	e.outbox.mu.Lock()
 	defer e.outbox.mu.Unlock()

@@ -163,6 +163,11 @@ func (e *Emitter) sendBatch(ctx context.Context, events []event.Event) ([]schema
 	if err := e.outbox.add(events); err != nil {
 		return nil, err
 	}
+	e.watching.Do(func() { e.watch(ctx) })
+	select {
+	case e.queued <- struct{}{}:
+	default:
+	}
 	for i := range receipts {
 		receipts[i].Level = schemas.ReceiptQueued
 	}

@@ -192,6 +192,12 @@ func TestProve(t *testing.T) {
 	if p.Inclusion == nil || p.Inclusion.Position != 2 || p.Inclusion.Size != 4 || p.Consistency == nil || p.Consistency.New != 4 || p.Consistency.OldRoot != head.(schemas.HeadReply).Root || !strings.HasPrefix(p.Preimage, "satchel log leaf v1\n") {
 		t.Errorf("proof = %+v", p)
 	}
+	w.put(t, recorded(t, "e", "canary-of-a-proof", func(d map[string]any) { d["security_label"] = []string{"level:restricted", "group:canary-group"} }), "logged")
+	out, err = w.worker.Service.Prove(within(t), "acme", encode(t, schemas.ProveRequest{Position: 5, OldSize: 4}))
+	must(t, err)
+	if raw := string(encode(t, out)); strings.Contains(raw, "canary") || strings.Contains(raw, "restricted") {
+		t.Errorf("a proof tells content or labels: %s", raw)
+	}
 	for name, req := range map[string]schemas.ProveRequest{"position": {Position: 9}, "event": {Source: source, ID: "none"}, "size": {OldSize: 99}} {
 		if _, err := w.worker.Service.Prove(within(t), "acme", encode(t, req)); typed(t, err).Code != schemas.CodeValidation {
 			t.Errorf("%s: %v", name, err)

@@ -68,7 +68,8 @@ type nodeOptions struct {
 }
 
 // start opens everything and runs it. The caller must stop the node.
-func (a *app) start(ctx context.Context, o nodeOptions) (*node, error) {
+func (a *app) start(ctx context.Context, o nodeOptions) (_ *node, err error) {
+	defer func() { err = a.noRoom(err) }()
 	begun := time.Now()
 	logger := a.logger(a.err)
 	n := &node{draining: make(chan struct{}), done: make(chan error, 1)}

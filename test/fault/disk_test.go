@@ -123,6 +123,24 @@ func TestKilledOnAFullDisk(t *testing.T) {
 	r.finish(t, n)
 }
 
+// TestAStartOnAFullDisk says what it needs, and where.
+func TestAStartOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	disk, _ := smallDisk(t, "12m")
+	n := nodeAt(t, filepath.Join(disk, "data"))
+	free := fill(t, disk)
+	if n.start(t) {
+		t.Fatal("satchel up started without any room")
+	}
+	if said := n.said(t); !strings.Contains(said, "the disk of the data folder "+n.dir+" is full") || !strings.Contains(said, "free 16 MiB there and start again") {
+		t.Errorf("it said: %s", said)
+	}
+	free()
+	if !n.start(t) {
+		t.Error("satchel up did not start when there was room")
+	}
+}
+
 // fill takes all the room there is on a disk, until the function that it returns.
 func fill(t *testing.T, disk string) (free func()) {
 	t.Helper()
