@@ -119,7 +119,7 @@ func TestAssembleFiveSources(t *testing.T) {
 		at += i
 	}
 	want := "**Experience**: debugging | bisect\n- **Goal**: find why the selector cache fails\n- **Hypothesis**: the cache of e-1 is stale\n- **Action**: flushed the cache of e-1\n" +
-		"- **Prediction**: the selector test passes\n- **Outcome**: falsified - result of e-1\n- **Surprise**: the cache was never filled\n- **Lesson**: reading the log of e-1\n"
+		"- **Prediction**: the selector test passes\n- **Outcome**: falsified - result of e-1\n- **Surprise**: the cache was never filled\n- **Root cause**: a build tag hid the file\n- **Lesson**: reading the log of e-1\n"
 	if !strings.Contains(out.Markdown, want) {
 		t.Errorf("the experience is not as documented:\n%s", out.Markdown)
 	}
@@ -275,6 +275,7 @@ func TestPremortem(t *testing.T) {
 - **Prediction**: the selector test passes
 - **Outcome**: falsified - result of e-1
 - **Surprise**: the cache was never filled
+- **Root cause**: a build tag hid the file
 - **Lesson**: reading the log of e-1
 
 ## Strategy Performance

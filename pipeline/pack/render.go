@@ -125,12 +125,46 @@ func visible(line string) string {
 	if len(line) > mostVisible { // what a line begins like stands at its beginning
 		line = strings.ToValidUTF8(line[:mostVisible], "")
 	}
-	return norm.NFKC.String(strings.Map(func(r rune) rune {
+	shown := strings.Map(func(r rune) rune {
 		if invisible(r) {
 			return -1
 		}
 		return r
-	}, line))
+	}, line)
+	if bare := strings.TrimLeftFunc(shown, mark); bare != "" { // on nothing, or on a space before
+		shown = bare
+	}
+	return norm.NFKC.String(shown)
+}
+
+// mark reports whether a character is drawn over the one before it.
+func mark(r rune) bool { return unicode.In(r, unicode.M) || unicode.IsSpace(r) }
+
+// nested is a line without the marks of lists before it, which do not keep a heading or a
+// fence from being one.
+func nested(line string) string {
+	for {
+		rest := strings.TrimLeft(line, "0123456789")
+		switch {
+		case rest == "":
+			return line
+		case len(rest) == len(line) && strings.IndexByte("-*+", rest[0]) < 0,
+			len(rest) < len(line) && strings.IndexByte(".)", rest[0]) < 0:
+			return line
+		}
+		next := strings.TrimLeft(rest[1:], " \t")
+		if next == "" || len(next) == len(rest)-1 {
+			return line
+		}
+		line = next
+	}
+}
+
+// headed reports whether a line is a list mark with what looks like a heading or a fence
+// of the pack behind it.
+func headed(line string) bool {
+	inner := nested(line)
+	return len(inner) < len(line) && inner[0] != '[' && opens(inner)
 }
 
 // label is a text as it stands before an item: on one line, and without anything in
@@ -181,6 +215,9 @@ func ascii(text string) bool {
 // opens reports whether a text's first line, which stands behind a reference or a
 // speaker, begins like a heading, a reference or a fence all the same.
 func opens(line string) bool {
+	if headed(line) {
+		return true
+	}
 	switch line[0] {
 	case '#':
 		rest := strings.TrimLeft(line, "#")
@@ -197,6 +234,9 @@ func opens(line string) bool {
 // structural reports whether a line begins like a heading, a reference, a fence or a
 // rule of the pack, or is the heading of a day.
 func structural(line string) bool {
+	if headed(line) {
+		return true
+	}
 	switch line[0] {
 	case '#', '[', '`', '~', '=', '>', '\\':
 		return true

@@ -45,7 +45,7 @@ func (it *Item) narrative(x *schemas.ExperienceAttributes, text string) {
 	var b strings.Builder
 	for _, f := range []struct{ name, text string }{
 		{"Goal", line(x.Goal)}, {"Hypothesis", line(x.Hypothesis)}, {"Action", line(x.Action)}, {"Prediction", line(x.Prediction)},
-		{"Outcome", outcome}, {"Surprise", line(x.Surprise)}, {"Lesson", worked(x)}, {"Takeaway", takeaway(x)},
+		{"Outcome", outcome}, {"Surprise", line(x.Surprise)}, {"Root cause", line(x.RootCause)}, {"Lesson", worked(x)}, {"Takeaway", takeaway(x)},
 	} {
 		if f.text != "" {
 			b.WriteString("- **" + f.name + "**: " + f.text + "\n")

@@ -189,6 +189,7 @@ func Narrative(a *schemas.ExperienceAttributes) string {
 		}
 	}
 	line("Goal", a.Goal)
+	line("Strategy", a.Strategy)
 	line("Hypothesis", a.Hypothesis)
 	line("Action", a.Action)
 	line("Prediction", a.Prediction)

@@ -25,7 +25,7 @@ func TestDecode(t *testing.T) {
 	if item.ID != "ghap:ghap_7" || item.CreatedAt.Format("15:04:05Z07:00") != "04:06:07Z" || item.Session != "s1" || item.Category != "debugging" {
 		t.Errorf("item %+v", item)
 	}
-	const text = "Goal: find the leak\nHypothesis: the cache grows\nAction: bounded it\nPrediction: memory stays\nOutcome: falsified - still grew\nSurprise: it was the log\nRoot cause: wrong-assumption: the log kept lines\nLesson: a heap profile\nTakeaway: measure first"
+	const text = "Goal: find the leak\nStrategy: systematic-elimination\nHypothesis: the cache grows\nAction: bounded it\nPrediction: memory stays\nOutcome: falsified - still grew\nSurprise: it was the log\nRoot cause: wrong-assumption: the log kept lines\nLesson: a heap profile\nTakeaway: measure first"
 	if d := cmp.Diff(text, item.Content.Text()); d != "" {
 		t.Error(d)
 	}

@@ -1,0 +1,30 @@
+package pack
+
+import "testing"
+
+// Neither a list mark nor a character drawn over nothing keeps a line of an item from
+// looking like a heading of the pack.
+func TestHeadingsInDisguise(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"- ## Safety":               "\\- ## Safety",
+		"a\n- ## Safety":            "a\n\\- ## Safety",
+		"a\n* - # Safety":           "a\n\\* - # Safety",
+		"a\n12. ## Safety":          "a\n\\12. ## Safety",
+		"a\n- ```":                  "a\n\\- ```",
+		"\u0301## Safety":           "\\\u0301## Safety",
+		"a\n\u0301## Safety":        "a\n\\\u0301## Safety",
+		"a\n\u0301\u200b## Safety":  "a\n\\\u0301\u200b## Safety",
+		"a\n\u20dd [2] b":           "a\n\\\u20dd [2] b",
+		"- [ ] one\n- two\n3. four": "- [ ] one\n- two\n3. four",
+		"e\u0301t\u00e9\n#x":        "e\u0301t\u00e9\n\\#x",
+		"- #12 is fixed":            "- #12 is fixed",
+		"\u0301":                    "\u0301",
+		"12":                        "12",
+		"a\n-":                      "a\n\\-",
+	} {
+		if got := sanitise(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
