@@ -57,14 +57,15 @@ type itemStore interface {
 	Close() error
 }
 
-// openItems opens the items; memory is what their directories may hold in the process.
+// openItems opens the items; of memory, an eighth is for their directories, and a tenth more is
+// for records.
 func (a *app) openItems(ctx context.Context, memory int64) (*items.Items, itemStore, error) {
 	if a.DatabaseURL == "" {
-		db, err := itemsqlite.Open(ctx, itemsqlite.Config{Path: a.path("index", "items.db"), MemoryBytes: memory})
+		db, err := itemsqlite.Open(ctx, itemsqlite.Config{Path: a.path("index", "items.db"), MemoryBytes: memory / 8})
 		if err != nil {
 			return nil, nil, fmt.Errorf("open items: %w", err)
 		}
-		return items.New(db), db, nil
+		return items.NewKeeping(db, memory/10), db, nil
 	}
 	db, err := itempg.Open(ctx, itempg.Config{URL: a.DatabaseURL, Schema: a.schema("items"), MaxConns: a.DatabaseConns})
 	if err != nil {

@@ -71,7 +71,7 @@ func (a *app) openStores(ctx context.Context, f fixed, logger *slog.Logger) (*st
 	s.closers = append(s.closers, s.log.Close)
 	memory := int64(a.MemoryMB) << 20
 	var itemDB itemStore
-	if s.items, itemDB, err = a.openItems(ctx, memory/8); err != nil {
+	if s.items, itemDB, err = a.openItems(ctx, memory); err != nil {
 		return fail(err)
 	}
 	s.closers = append(s.closers, itemDB.Close)

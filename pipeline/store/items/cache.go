@@ -10,10 +10,9 @@ import (
 
 // Bounds of the record cache.
 const (
-	cachedBytes   = 160 << 20 // of all records that are kept, about
+	cachedBytes   = 160 << 20 // of all records that are kept, about; see NewKeeping
 	cachedContent = 16 << 10  // what sizeOf may be of a record that is kept, beyond cachedRecord
 	cachedRecord  = 1 << 10   // bytes of a record without what its writer may make long, about
-	mostCached    = cachedBytes / cachedRecord
 	recentChanges = 16 << 10
 
 	stringSize, linkSize, spanSize = 16, 32, 16
@@ -28,6 +27,7 @@ type records struct {
 	kept *lru.Cache[recordKey, *schemas.Record] // what a pointer leads to is never changed
 
 	mu      sync.Mutex           // held while kept changes
+	most    int                  // bytes that may be kept
 	bytes   int                  // of what is kept
 	state   uint64               // number of the last change
 	known   uint64               // of changes up to it, the ids are not known any more
@@ -35,9 +35,9 @@ type records struct {
 	applied map[string]int64     // by tenant: UpTo of the last batch
 }
 
-func newRecords() *records {
-	c := &records{changed: map[recordKey]uint64{}, applied: map[string]int64{}}
-	kept, err := lru.New[recordKey, *schemas.Record](mostCached)
+func newRecords(most int) *records {
+	c := &records{most: most, changed: map[recordKey]uint64{}, applied: map[string]int64{}}
+	kept, err := lru.New[recordKey, *schemas.Record](max(1, most/cachedRecord))
 	if err == nil { // it fails for a size below one only
 		c.kept = kept
 	}
@@ -64,7 +64,7 @@ func sizeOf(r *schemas.Record) int {
 // add keeps a record, in the place of those used longest ago. The caller holds mu.
 func (c *records) add(key recordKey, r *schemas.Record) {
 	c.remove(key)
-	for c.bytes+sizeOf(r) > cachedBytes || c.kept.Len() >= mostCached {
+	for c.bytes+sizeOf(r) > c.most {
 		_, old, ok := c.kept.RemoveOldest()
 		if !ok {
 			break
@@ -147,7 +147,7 @@ func (c *records) counted(tenant string, state uint64, read []schemas.Record) {
 		current := state >= c.known && c.changed[key] <= state
 		c.changed[key] = c.state
 		c.remove(key)
-		if n := sizeOf(&r); current && n <= cachedRecord+cachedContent && c.bytes+n <= cachedBytes && c.kept.Len() < mostCached {
+		if n := sizeOf(&r); current && n <= cachedRecord+cachedContent && c.bytes+n <= c.most {
 			c.add(key, &r)
 		}
 	}

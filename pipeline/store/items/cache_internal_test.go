@@ -13,7 +13,7 @@ import (
 // However records come and go, what is counted is what is kept, and it is within bounds.
 func TestRecordsAreCounted(t *testing.T) {
 	t.Parallel()
-	c := newRecords()
+	c := newRecords(cachedBytes)
 	read := make([]schemas.Record, 400)
 	for round := range 40 {
 		for i := range read {
@@ -43,7 +43,7 @@ func TestRecordsAreCounted(t *testing.T) {
 // Nothing leads to a record that was dropped.
 func TestADroppedRecordIsGone(t *testing.T) {
 	t.Parallel()
-	c := newRecords()
+	c := newRecords(cachedBytes)
 	content := schemas.TextContent(strings.Repeat("secret ", 100))
 	list := []schemas.Record{{MemoryItem: schemas.MemoryItem{ID: "a", Content: content}}, {MemoryItem: schemas.MemoryItem{ID: "b", Content: content}}}
 	c.put("acme", 0, list)
@@ -76,7 +76,7 @@ func TestLongRecordsAreNotKept(t *testing.T) {
 		"refs": {GraphRefs: []string{long}}, "links": {Links: []schemas.Link{{To: long}}}, "attributes": {Attributes: []byte(long)},
 	} {
 		r.ID = "m"
-		c := newRecords()
+		c := newRecords(cachedBytes)
 		c.put("acme", 0, []schemas.Record{{MemoryItem: r}})
 		if size := sizeOf(&schemas.Record{MemoryItem: r}); size < cachedRecord+cachedContent || c.kept.Len() != 0 {
 			t.Errorf("%s: %d bytes are counted, %d records kept", name, size, c.kept.Len())
@@ -88,7 +88,7 @@ func TestLongRecordsAreNotKept(t *testing.T) {
 // place of anything else.
 func TestCountedRecordsAreKept(t *testing.T) {
 	t.Parallel()
-	c := newRecords()
+	c := newRecords(cachedBytes)
 	list := []schemas.Record{{MemoryItem: schemas.MemoryItem{ID: "a"}, Tokens: 3}, {MemoryItem: schemas.MemoryItem{ID: "b"}, Tokens: 4}}
 	kept := func(ids ...string) (n int) {
 		missing, _ := c.get("acme", ids, make([]*schemas.Record, len(ids)))

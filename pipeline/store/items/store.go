@@ -24,8 +24,13 @@ var (
 )
 
 // New returns the items kept by d, which no other process changes: records that were read
-// lately are kept in memory.
-func New(d Driver) *Items { return &Items{driver: d, records: newRecords()} }
+// or written lately are kept in memory, up to 160 MiB.
+func New(d Driver) *Items { return NewKeeping(d, cachedBytes) }
+
+// NewKeeping is New, with as many bytes of records, about, as are given.
+func NewKeeping(d Driver, bytes int64) *Items {
+	return &Items{driver: d, records: newRecords(int(bytes))}
+}
 
 // NewShared returns the items kept by d, which other processes may change: every read
 // reaches d.
