@@ -27,13 +27,9 @@ const noHash = `"result_sha256":""`
 // they do not change once a result is made, except for the pack's hash.
 func (p *parts) seal(res *schemas.ContextResult) (eventlog.Body, error) {
 	*p = parts{}
-	var logged []byte
+	pack := res.Payload.Pack.Logged()
 	join := aside.Do(func() (err error) {
-		if p.pack, err = json.Marshal(&res.Payload.Pack); err != nil {
-			return err
-		}
-		pack := res.Payload.Pack.Logged()
-		logged, err = json.Marshal(&pack)
+		p.pack, err = json.Marshal(&res.Payload.Pack)
 		return err
 	})
 	defer join()
@@ -43,12 +39,21 @@ func (p *parts) seal(res *schemas.ContextResult) (eventlog.Body, error) {
 	if err := errors.Join(join(), dropErr, resultsErr); err != nil {
 		return eventlog.Body{}, err
 	}
+	var logged []byte
+	joinLogged := aside.Do(func() (err error) {
+		logged, err = json.Marshal(&pack)
+		return err
+	})
+	defer joinLogged()
 	raw, err := p.encode(res)
 	if err != nil {
 		return eventlog.Body{}, err
 	}
 	body := eventlog.NewBody(raw)
 	res.Payload.Pack.ResultSHA256 = body.Hex()
+	if err := joinLogged(); err != nil {
+		return eventlog.Body{}, err
+	}
 	if p.pack, err = hashed(p.pack, body.Hex()); err == nil {
 		p.logged, err = hashed(logged, body.Hex())
 	}
