@@ -72,7 +72,7 @@ properties: ## CASES cases of each property of selection, packs, compaction and 
 	GOGC=400 $(GO) test -count=1 -timeout 30m -run TestConformance//filter ./policies/opaembed -rapid.checks=$(CASES)
 
 opa: ## decisions embedded, remote and cached against a real OPA process, 100 items
-	GOGC=200 SATCHEL_TEST_REQUIRE=opa $(GO) test -count=1 -timeout 10m -v -run TestOPAProcess ./policies/oparemote # GOGC as satchel sets it
+	GOGC=400 SATCHEL_TEST_REQUIRE=opa $(GO) test -count=1 -timeout 10m -v -run TestOPAProcess ./policies/oparemote # GOGC as satchel sets it
 
 golden: ## accept a changed ranking: rewrite test/golden/testdata/golden.tsv
 	SATCHEL_GOLDEN=write $(GO) test -count=1 ./test/golden
