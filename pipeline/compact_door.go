@@ -190,7 +190,7 @@ func (c *compacting) keep(leaves []compaction.Leaf, count func(string) int) erro
 			}
 		}
 		item := schemas.MemoryItem{ID: s.ID, Type: schemas.Semantic, Kind: schemas.KindSummary, Scope: schemas.MemoryScope{Tenant: c.s.Tenant()},
-			CreatedAt: at, Session: s.Session, Content: schemas.TextContent(s.Text), Provenance: schemas.Provenance{SourceURI: Source + "/compaction"}}
+			CreatedAt: at, Session: s.Session, Content: schemas.TextContent(s.Text), Provenance: schemas.Provenance{SourceURI: schemas.SourceCompaction}}
 		policies.Derive(&item, from)
 		for _, l := range s.Links {
 			item.Links = append(item.Links, schemas.Link{Rel: schemas.RelDerivedFrom, To: l})
@@ -208,7 +208,7 @@ func (c *compacting) keep(leaves []compaction.Leaf, count func(string) int) erro
 			return fmt.Errorf("encode summary: %w", err)
 		}
 		d := c.t.draft(c.s, schemas.TypeMemoryRecorded, s.ID, data)
-		d.Subject, d.Time, d.Source = s.ID, at, Source+"/compaction"
+		d.Subject, d.Time, d.Source = s.ID, at, schemas.SourceCompaction
 		delete(d.Extensions, "traceparent") // the same summary again is the same event
 		c.t.kept = append(c.t.kept, d)
 		c.ready = append(c.ready, schemas.SummaryInfo{ID: s.ID, Level: s.Level, Text: s.Text, Lines: s.Lines, Links: s.Links, Tokens: count(s.Text)})

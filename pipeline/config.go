@@ -34,7 +34,7 @@ import (
 )
 
 // Source is the CloudEvents source of what the engine writes to the log.
-const Source = "satchel://engine"
+const Source = schemas.SourceEngine
 
 // agent is the agent of the engine's log entries.
 const agent = "satchel"

@@ -21,6 +21,13 @@ const (
 	TypeLogCheckpointed     = "io.satchel.log.checkpointed.v1"
 )
 
+// CloudEvents sources of what the engine writes to the log: packs and all that goes with
+// them, and the summaries that it makes.
+const (
+	SourceEngine     = "satchel://engine"
+	SourceCompaction = SourceEngine + "/compaction"
+)
+
 // LedgerKind is the <kind> token of a ledger subject prov.v1.<tenant>.<kind>.<agent>.
 type LedgerKind string
 

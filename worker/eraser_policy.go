@@ -175,9 +175,6 @@ type version struct {
 	own bool // Satchel itself made it
 }
 
-// compactionSource is the CloudEvents source of the summaries that the engine makes.
-const compactionSource = PackSource + "/compaction"
-
 // recorded reads the versions of an item whose content is there.
 func (e *eraser) recorded(ctx context.Context, s scope.Scope, id string) ([]version, error) {
 	entries, err := e.log.BySubject(ctx, s, id, schemas.TypeMemoryRecorded)
@@ -193,7 +190,7 @@ func (e *eraser) recorded(ctx context.Context, s scope.Scope, id string) ([]vers
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, version{schemas.Record{MemoryItem: item, Position: entries[i].Position, Facets: item.Facets()}, entries[i].Source == compactionSource})
+		list = append(list, version{schemas.Record{MemoryItem: item, Position: entries[i].Position, Facets: item.Facets()}, entries[i].Source == schemas.SourceCompaction})
 	}
 	return list, nil
 }

@@ -17,7 +17,7 @@ import (
 
 // PackSource is the CloudEvents source of what the engine writes to the log; with the
 // pack's id it finds the pack's entry.
-const PackSource = "satchel://engine"
+const PackSource = schemas.SourceEngine
 
 // Head answers log.v1.<tenant>.head.
 func (v *Service) Head(ctx context.Context, tenant string, _ []byte) (any, error) {
