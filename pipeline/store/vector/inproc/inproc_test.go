@@ -13,13 +13,14 @@ func TestSuite(t *testing.T) {
 	configs := map[string]inproc.Config{
 		"memory":   {},
 		"parallel": {Dimensions: 40, ParallelFrom: 2},
+		"coarse":   {Dimensions: 40, CoarseFrom: 1},
 		"dir":      {Dimensions: 16, SnapshotEvery: 2},
 		"evicted":  {Dimensions: 8, MemoryBytes: 1}, // every call loads and writes a snapshot
 	}
 	for name, cfg := range configs {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			vectortest.Run(t, vectortest.Features{ExactMoments: true}, func(t *testing.T) vector.Driver {
+			vectortest.Run(t, vectortest.Features{ExactMoments: name != "coarse"}, func(t *testing.T) vector.Driver {
 				if name == "dir" || name == "evicted" {
 					cfg := cfg
 					cfg.Dir = t.TempDir()

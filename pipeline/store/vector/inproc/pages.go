@@ -1,6 +1,10 @@
 package inproc
 
-import "slices"
+import (
+	"slices"
+
+	"satchel/pipeline/dot"
+)
 
 // pageSize is how many rows, or items, a full page holds.
 const pageSize = 4096
@@ -9,6 +13,7 @@ const pageSize = 4096
 // rows never changes, so readers need no lock for it.
 type rowPage struct {
 	vectors []int8    // stride numbers a row
+	coarse  []uint8   // the rows once more, in 4 bits
 	scales  []float32 // one over the length of the row
 	items   []uint32  // ordinal of the item, never falling from row to row
 	starts  []uint16  // of the span
@@ -20,7 +25,7 @@ const far = 1<<16 - 1
 
 func newRowPage(rows, stride int) *rowPage {
 	return &rowPage{
-		vectors: make([]int8, rows*stride), scales: make([]float32, rows),
+		vectors: make([]int8, rows*stride), coarse: make([]uint8, rows*dot.CoarseLen(stride)), scales: make([]float32, rows),
 		items: make([]uint32, rows), starts: make([]uint16, rows), lengths: make([]uint16, rows),
 	}
 }
@@ -29,6 +34,7 @@ func newRowPage(rows, stride int) *rowPage {
 func (p *rowPage) grown(rows, stride int) *rowPage {
 	n := newRowPage(rows, stride)
 	copy(n.vectors, p.vectors)
+	copy(n.coarse, p.coarse)
 	copy(n.scales, p.scales)
 	copy(n.items, p.items)
 	copy(n.starts, p.starts)

@@ -5,8 +5,10 @@ import (
 	"math"
 	"math/big"
 	"math/bits"
-	"satchel/pipeline/dot"
+	"slices"
 	"sync/atomic"
+
+	"satchel/pipeline/dot"
 )
 
 // block is how many rows the kernel is given at once: as many as it fetches ahead at 256
@@ -18,6 +20,7 @@ const block = 64
 type view struct {
 	pages []*rowPage
 	rows  int
+	lost  float64 // by a coarse row, in the mean: see dot.Coarsen
 	items []*itemPage
 	masks []uint8 // by profile: the filters that let it through
 }
@@ -41,16 +44,20 @@ func cosine(dot int32, row float32, query float64) float64 {
 // scan scores rows of a view. Rows of an item follow each other; the best counts.
 type scan struct {
 	view
-	question
-	under underway
-	best  []best // by filter
+	query  []int16
+	coarse *dot.CoarseQuery // nil: whole rows are read, not coarse ones
+	scale  float64          // of the query that is read
+	under  underway
+	best   []best // by filter
 }
 
 // best is what a filter lets through.
 type best struct {
 	top     heap
 	moments moments
-	floor   float64 // a score below it does not get to the top
+	margin  float64     // how far below the top an item may be that belongs there
+	near    []candidate // what is not below the floor, where there is a margin
+	floor   float64     // a score below it does not get to the top
 }
 
 // underway is the item whose rows are being read.
@@ -66,9 +73,6 @@ func (s *scan) run(ctx context.Context, from, to int) error {
 	var dots [block]int32
 	stride := len(s.query)
 	s.under = underway{item: gone}
-	for i := range s.best {
-		s.best[i].rise()
-	}
 	for at := from; at < to; {
 		page, off := s.pages[at/pageSize], at%pageSize
 		if off%1024 == 0 {
@@ -77,7 +81,12 @@ func (s *scan) run(ctx context.Context, from, to int) error {
 			}
 		}
 		n := min(block, pageSize-off, to-at)
-		dot.Rows(s.query, page.vectors[off*stride:(off+n)*stride], dots[:n])
+		if s.coarse != nil {
+			size := dot.CoarseLen(stride)
+			s.coarse.Rows(page.coarse[off*size:(off+n)*size], dots[:n])
+		} else {
+			dot.Rows(s.query, page.vectors[off*stride:(off+n)*stride], dots[:n])
+		}
 		if len(s.best) == 1 {
 			s.take(page.items[off:off+n], page.scales[off:off+n], dots[:n], at)
 		} else {
@@ -159,17 +168,30 @@ func (s *scan) settle(u underway) {
 
 // offer gives an item to the top; one below the floor changes nothing there.
 func (b *best) offer(u underway) {
-	b.top.offer(candidate{item: u.item, row: uint32(u.row), score: u.score})
+	c := candidate{item: u.item, row: uint32(u.row), score: u.score}
+	b.top.offer(c)
 	b.rise()
+	if b.margin == 0 {
+		return
+	}
+	if len(b.near) == cap(b.near) {
+		b.near = slices.Grow(above(b.near, b.floor), 4*b.top.limit)
+	}
+	b.near = append(b.near, c)
 }
 
-// rise sets the floor to the worst score of a full top.
+// above drops the candidates below floor.
+func above(all []candidate, floor float64) []candidate {
+	return slices.DeleteFunc(all, func(c candidate) bool { return c.score < floor })
+}
+
+// rise sets the floor to the worst score of a full top, less the margin.
 func (b *best) rise() {
 	switch {
 	case b.top.limit == 0:
 		b.floor = math.Inf(1)
 	case len(b.top.items) == b.top.limit:
-		b.floor = b.top.items[0].score
+		b.floor = b.top.items[0].score - b.margin
 	default:
 		b.floor = math.Inf(-1)
 	}

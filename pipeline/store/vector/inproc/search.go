@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -19,14 +20,15 @@ func (s *state) view(q *vector.Query, filters []schemas.Filter) view {
 	for i := range s.axes {
 		if s.axes[i].name == q.Axis {
 			v.pages, v.rows = s.axes[i].pages, s.axes[i].rows
+			v.lost = float64(s.axes[i].lost) / lostUnit / float64(max(1, v.rows))
 		}
 	}
 	return v
 }
 
-// search scans the axis once for at most profile.MaxFilters filters, in two parts where
-// there is much of it, and returns a result for each.
-func (t *tenant) search(ctx context.Context, q *vector.Query, filters []schemas.Filter, parallelFrom int) ([]vector.Result, error) {
+// search scans the axis once for at most profile.MaxFilters filters and returns a result for
+// each. Where there is much of it, it does so in two parts, and reads the coarse rows first.
+func (t *tenant) search(ctx context.Context, q *vector.Query, filters []schemas.Filter, cfg *Config) ([]vector.Result, error) {
 	t.lock.RLock()
 	st := t.state
 	v := st.view(q, filters)
@@ -43,16 +45,32 @@ func (t *tenant) search(ctx context.Context, q *vector.Query, filters []schemas.
 		defer t.lock.RUnlock()
 		return st.before(a, b)
 	}
-	part := func() *scan {
-		s := &scan{view: v, question: ask, best: make([]best, len(filters))}
-		for i := range s.best {
-			s.best[i].top = heap{limit: limit, before: before}
-		}
-		return s
+	like := scan{view: v, query: ask.query, scale: ask.scale}
+	margin := 0.0
+	if cfg.CoarseFrom > 0 && v.rows >= cfg.CoarseFrom && limit > 0 {
+		coarse := dot.Coarse(ask.query)
+		like.coarse, like.scale = &coarse, coarse.Scale()
+		margin = deviations * coarse.Error(v.lost)
 	}
-	scans, err := v.each(ctx, parallelFrom, part)
+	part := func() *scan {
+		s := like
+		s.best = make([]best, len(filters))
+		for i := range s.best {
+			s.best[i].top, s.best[i].margin = heap{limit: limit, before: before}, margin
+			s.best[i].rise() // a scan may get no part
+		}
+		return &s
+	}
+	scans, err := v.each(ctx, cfg.ParallelFrom, part)
 	if err != nil {
 		return nil, err
+	}
+	if like.coarse != nil {
+		for i := range filters {
+			if err := v.refine(ctx, &ask, scans, i); err != nil {
+				return nil, err
+			}
+		}
 	}
 	t.lock.RLock()
 	defer t.lock.RUnlock()
@@ -61,6 +79,64 @@ func (t *tenant) search(ctx context.Context, q *vector.Query, filters []schemas.
 		results[i] = st.collect(q.Axis, limit, scans, i)
 	}
 	return results, nil
+}
+
+// deviations is how many times its standard deviation a coarse score may be too low for an
+// item that belongs to the best: fewer than one of 30,000 is further off.
+const deviations = 4
+
+// refine gives what the scans found near the top of a filter the scores of the whole rows, and
+// makes it the first scan's top.
+func (v *view) refine(ctx context.Context, ask *question, scans []*scan, filter int) error {
+	floor := math.Inf(-1)
+	for _, s := range scans {
+		floor = max(floor, s.best[filter].floor)
+	}
+	var near []candidate
+	for _, s := range scans {
+		b := &s.best[filter]
+		near = append(near, above(b.near, floor)...)
+		b.near, b.top.items = nil, nil
+	}
+	for some := range slices.Chunk(near, together) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		v.rescore(ask, some)
+	}
+	scans[0].best[filter].top.items = near
+	return nil
+}
+
+// rescore sets the scores and best rows of candidates, of whom it has one row each. Like score
+// it waits for the memory of all of them at once.
+func (v *view) rescore(ask *question, some []candidate) {
+	stride := len(ask.query)
+	for i := range some {
+		page, at := v.row(int(some[i].row))
+		dot.Fetch(page.vectors[at*stride : (at+1)*stride])
+	}
+	for i := range some {
+		c := &some[i]
+		n := int(c.row)
+		for ; n > 0; n-- {
+			if page, at := v.row(n - 1); page.items[at] != c.item {
+				break
+			}
+		}
+		c.score = math.Inf(-1)
+		for ; ; n++ {
+			page, at := v.row(n)
+			if page == nil || page.items[at] != c.item {
+				break
+			}
+			var dots [1]int32
+			dot.Rows(ask.query, page.vectors[at*stride:(at+1)*stride], dots[:])
+			if score := cosine(dots[0], page.scales[at], ask.scale); score > c.score {
+				c.score, c.row = score, uint32(n)
+			}
+		}
+	}
 }
 
 // before orders items by id, those that are gone, whose ids are wiped, after all others. The

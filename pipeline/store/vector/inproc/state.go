@@ -49,8 +49,13 @@ type axis struct {
 	name  string
 	pages []*rowPage
 	rows  int
+	lost  int64                // by the coarse rows, the sum of what dot.Coarsen returns, in lostUnit
 	far   map[uint32][2]uint32 // spans, by row, that rowPage cannot hold
 }
+
+// lostUnit is 1 in the sum of what coarse rows lose: whole numbers, so that order does not
+// matter.
+const lostUnit = 1 << 20
 
 // chunk is a vector.Chunk that is quantised.
 type chunk struct {
@@ -116,6 +121,8 @@ func (a *axis) add(ord uint32, c *chunk, stride int) bool {
 	page, at := a.pages[a.rows/pageSize], a.rows%pageSize
 	copy(page.vectors[at*stride:(at+1)*stride], c.row)
 	page.scales[at], page.items[at] = c.scale, ord
+	size := dot.CoarseLen(stride)
+	a.lost += int64(lostUnit * dot.Coarsen(page.coarse[at*size:(at+1)*size], page.vectors[at*stride:(at+1)*stride]))
 	if length := c.end - c.start; c.start < far && length < far {
 		page.starts[at], page.lengths[at] = uint16(c.start), uint16(length)
 	} else {
@@ -291,7 +298,7 @@ func (s *state) bytes() int64 {
 	}
 	for i := range s.axes {
 		for _, p := range s.axes[i].pages {
-			n += int64(len(p.vectors)) + 12*int64(len(p.items))
+			n += int64(len(p.vectors)+len(p.coarse)) + 12*int64(len(p.items))
 		}
 		n += 48 * int64(len(s.axes[i].far))
 	}
