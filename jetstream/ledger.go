@@ -27,9 +27,10 @@ const (
 // refused batch is stored.
 var ErrLedgerMoved = errors.New("the ledger has moved on")
 
-// smallBatch is up to how many messages are cheaper one by one: an atomic batch costs
-// the server more than ten syncs of the disk, a message one.
-const smallBatch = 16
+// smallBatch is up to how many messages go one by one. An atomic batch is written twice, in
+// one go that requests beside it notice; a message is written once, and then mostly waits for
+// its sync. More messages than that would wait too long.
+const smallBatch = 128
 
 // maxLedgerBytes bounds one batch, so that it does not fill the server's inbound buffer.
 const maxLedgerBytes = 8 << 20

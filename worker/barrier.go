@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 )
 
 // barrier lets one wait until everything that was under way at a moment has ended,
@@ -12,6 +13,7 @@ type barrier struct {
 	mu   sync.Mutex
 	now  *generation
 	past []*generation // passed, and not ended when last looked at
+	left time.Time     // when work ended last
 }
 
 // generation is the work that began between two passes.
@@ -30,6 +32,7 @@ func (b *barrier) enter() (leave func()) {
 	return func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
+		b.left = time.Now()
 		if g.running--; g.running == 0 && g.passed {
 			close(g.done)
 		}
@@ -41,6 +44,17 @@ func (b *barrier) busy() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.current().running > 0 || slices.ContainsFunc(b.past, func(g *generation) bool { return g.running > 0 })
+}
+
+// calm is how long after the last work there is probably more to come.
+const calm = 20 * time.Millisecond
+
+// lately reports whether work is under way or ended a moment ago.
+func (b *barrier) lately() bool {
+	b.mu.Lock()
+	recent := time.Since(b.left) < calm
+	b.mu.Unlock()
+	return recent || b.busy()
 }
 
 func (b *barrier) current() *generation {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // Whoever passes waits for all that began before, though another has passed since, or gave up.
@@ -39,6 +40,29 @@ func TestEveryPassWaitsForWhatIsUnderWay(t *testing.T) {
 		later()
 		if b.busy() {
 			t.Error("nothing is under way")
+		}
+	})
+}
+
+// Work that ended a moment ago counts as lately, and no longer.
+func TestLately(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var b barrier
+		if b.lately() {
+			t.Error("before any work")
+		}
+		leave := b.enter()
+		time.Sleep(time.Second)
+		if !b.lately() {
+			t.Error("not while work is under way")
+		}
+		leave()
+		if time.Sleep(calm - 1); b.busy() || !b.lately() {
+			t.Error("not a moment after the work has ended")
+		}
+		if time.Sleep(1); b.lately() {
+			t.Error("long after the work has ended")
 		}
 	})
 }

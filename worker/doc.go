@@ -12,8 +12,9 @@
 // eraser's in the log. A crash between any two steps repeats work that is idempotent
 // by position and loses nothing; an acknowledgement to the stream is only a hint.
 //
-// Entries are projected at once; for the ledger those of a tenant are gathered for up to
-// 100 ms, counted from the last time.
+// Entries are projected at once, or, while requests are answered and nobody waits for them,
+// those of 25 ms together; for the ledger those of a tenant are gathered for up to 100 ms,
+// counted from the last time.
 //
 // An appender stops its partition, with a named error, when the stream is not the
 // one its checkpoint speaks of (StreamChangedError): resuming would skip or repeat

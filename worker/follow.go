@@ -16,23 +16,31 @@ const giveWay = 2 * time.Millisecond
 
 // pacing says when the steps of a follower begin.
 type pacing struct {
-	busy  func() bool   // whether requests are answered at the moment
-	every time.Duration // from the beginning of one step of a tenant to the next's, at least
+	busy   func() bool                         // whether requests are answered at the moment, or were lately
+	every  time.Duration                       // from the beginning of one step of a tenant to the next's, at least
+	beside time.Duration                       // the same while busy
+	wanted func(tenant string) <-chan struct{} // has something when somebody waits for the step; nil: nobody ever does
 }
 
 // await waits until a tenant's step may begin, when the last one began at last, or ctx is done.
-func (p *pacing) await(ctx context.Context, last time.Time) {
-	wait := p.every - time.Since(last)
+func (p *pacing) await(ctx context.Context, tenant string, last time.Time) {
+	since := time.Since(last)
+	wait := p.every - since
 	if p.busy() {
-		wait = max(wait, giveWay)
+		wait = max(wait, p.beside-since, giveWay)
 	}
 	if wait <= 0 {
 		return
+	}
+	var wanted <-chan struct{}
+	if p.wanted != nil {
+		wanted = p.wanted(tenant)
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
+	case <-wanted:
 	case <-timer.C:
 	}
 }
@@ -113,7 +121,7 @@ func (f *follower) await(ctx context.Context, tenant string, pace *pacing) {
 	f.mu.Lock()
 	last := f.begun[tenant]
 	f.mu.Unlock()
-	pace.await(ctx, last)
+	pace.await(ctx, tenant, last)
 	f.mu.Lock()
 	f.begun[tenant] = time.Now()
 	f.mu.Unlock()

@@ -131,16 +131,22 @@ func TestPositionsRoundTrip(t *testing.T) {
 	}
 }
 
-// A step begins at once when the last one is long ago, is held back otherwise, and a little
-// while requests are answered.
+// A step begins at once when the last one is long ago, is held back otherwise, longer while
+// requests are answered, and no more once somebody waits for it.
 func TestPacing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		busy := false
-		p := pacing{busy: func() bool { return busy }, every: 50 * time.Millisecond}
+		busy, wanted := false, make(chan struct{}, 1)
+		p := pacing{busy: func() bool { return busy }, every: 50 * time.Millisecond, beside: 80 * time.Millisecond,
+			wanted: func(tenant string) <-chan struct{} {
+				if tenant == "acme" {
+					return wanted
+				}
+				return nil
+			}}
 		waits := func(last time.Time) time.Duration {
 			start := time.Now()
-			p.await(t.Context(), last)
+			p.await(t.Context(), "acme", last)
 			return time.Since(start)
 		}
 		if got := waits(time.Time{}); got != 0 {
@@ -153,10 +159,26 @@ func TestPacing(t *testing.T) {
 		if got := waits(time.Now().Add(-time.Second)); got != giveWay {
 			t.Errorf("while requests are answered a step waits %v", got)
 		}
+		if got := waits(time.Now().Add(-20 * time.Millisecond)); got != 60*time.Millisecond {
+			t.Errorf("20 ms after the last one, while requests are answered, a step waits %v", got)
+		}
+		wanted <- struct{}{}
+		if got := waits(time.Now()); got != 0 {
+			t.Errorf("a step that somebody waits for waits %v", got)
+		}
+		time.AfterFunc(5*time.Millisecond, func() { wanted <- struct{}{} })
+		if got := waits(time.Now()); got != 5*time.Millisecond {
+			t.Errorf("a step that somebody waits for from 5 ms on waits %v", got)
+		}
+		wanted <- struct{}{}
+		start := time.Now()
+		if p.await(t.Context(), "globex", start); time.Since(start) != 80*time.Millisecond {
+			t.Errorf("a step waits %v where another tenant's is waited for", time.Since(start))
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		start := time.Now()
-		if p.await(ctx, start); time.Since(start) != 0 {
+		start = time.Now()
+		if p.await(ctx, "globex", start); time.Since(start) != 0 {
 			t.Error("waits though it is over")
 		}
 	})

@@ -62,7 +62,7 @@ func (r *relay) catchUp(ctx context.Context, tenant string) error {
 	if at > head.Size {
 		return fmt.Errorf("ledger of tenant %q ends at position %d, the log at %d: somebody else published to it, or the log is an older copy: %w", tenant, at, head.Size, ErrAhead)
 	}
-	for {
+	for at < head.Size {
 		entries, err := r.log.Read(ctx, s, at, r.batch)
 		if err != nil {
 			return err
@@ -85,6 +85,7 @@ func (r *relay) catchUp(ctx context.Context, tenant string) error {
 		r.hit("relay.after_publish")
 		at = r.published(tenant, entries[len(entries)-1].Position)
 	}
+	return nil // what was added meanwhile is gathered for the next step
 }
 
 // published notes that the tenant's log was published up to position, and returns how
