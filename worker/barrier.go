@@ -43,6 +43,11 @@ func (b *barrier) enter() (leave func()) {
 func (b *barrier) busy() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return b.running()
+}
+
+// running is busy for who holds the lock.
+func (b *barrier) running() bool {
 	return b.current().running > 0 || slices.ContainsFunc(b.past, func(g *generation) bool { return g.running > 0 })
 }
 
@@ -52,9 +57,8 @@ const calm = 20 * time.Millisecond
 // lately reports whether work is under way or ended a moment ago.
 func (b *barrier) lately() bool {
 	b.mu.Lock()
-	recent := time.Since(b.left) < calm
-	b.mu.Unlock()
-	return recent || b.busy()
+	defer b.mu.Unlock()
+	return time.Since(b.left) < calm || b.running()
 }
 
 func (b *barrier) current() *generation {

@@ -85,6 +85,23 @@ func TestCoarseSearchIsTheExactOne(t *testing.T) {
 	}
 }
 
+// Where 4 bits lose nothing, of zero vectors, what scores alike is found all the same.
+func TestCoarseSearchOfZeroVectors(t *testing.T) {
+	t.Parallel()
+	x, s := mustOpen(t, Config{Dimensions: 8, CoarseFrom: 1}), tenantScope(t, "acme")
+	var changes []vector.Change
+	for i, id := range []string{"a", "b", "c"} {
+		changes = append(changes, vector.Change{Position: int64(i + 1), Put: &vector.Doc{ID: id, Position: int64(i + 1), Chunks: []vector.Chunk{{Vector: make([]float32, 8)}}}})
+	}
+	if err := x.Apply(t.Context(), s, changes, 3); err != nil {
+		t.Fatal(err)
+	}
+	r, err := x.Search(t.Context(), s, vector.Query{Vector: []float32{1, 0, 0, 0, 0, 0, 0, 0}, Limit: 2, Filter: schemas.MatchAll()})
+	if err != nil || len(r.Hits) != 2 || r.Hits[0].ID != "a" || r.Hits[1].ID != "b" || r.N != 3 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 // The zero vector finds nothing, however it is searched for.
 func TestCoarseSearchForNothing(t *testing.T) {
 	t.Parallel()

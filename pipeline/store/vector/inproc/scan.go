@@ -44,19 +44,19 @@ func cosine(dot int32, row float32, query float64) float64 {
 // scan scores rows of a view. Rows of an item follow each other; the best counts.
 type scan struct {
 	view
-	query  []int16
-	coarse *dot.CoarseQuery // nil: whole rows are read, not coarse ones
-	scale  float64          // of the query that is read
-	under  underway
-	best   []best // by filter
+	question                  // with the scale of what is read
+	coarse   *dot.CoarseQuery // nil: whole rows are read, not coarse ones
+	under    underway
+	best     []best // by filter
 }
 
 // best is what a filter lets through.
 type best struct {
 	top     heap
 	moments moments
-	margin  float64     // how far below the top an item may be that belongs there
-	near    []candidate // what is not below the floor, where there is a margin
+	coarse  bool        // the scores are of coarse rows: near is kept
+	margin  float64     // how far below the top the score of one that belongs there may be
+	near    []candidate // what is not below the floor
 	floor   float64     // a score below it does not get to the top
 }
 
@@ -171,7 +171,7 @@ func (b *best) offer(u underway) {
 	c := candidate{item: u.item, row: uint32(u.row), score: u.score}
 	b.top.offer(c)
 	b.rise()
-	if b.margin == 0 {
+	if !b.coarse {
 		return
 	}
 	if len(b.near) == cap(b.near) {

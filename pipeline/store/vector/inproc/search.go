@@ -45,20 +45,16 @@ func (t *tenant) search(ctx context.Context, q *vector.Query, filters []schemas.
 		defer t.lock.RUnlock()
 		return st.before(a, b)
 	}
-	like := scan{view: v, query: ask.query, scale: ask.scale}
-	margin := 0.0
+	like, one := scan{view: v, question: ask}, best{top: heap{limit: limit, before: before}}
 	if cfg.CoarseFrom > 0 && v.rows >= cfg.CoarseFrom && limit > 0 {
 		coarse := dot.Coarse(ask.query)
 		like.coarse, like.scale = &coarse, coarse.Scale()
-		margin = deviations * coarse.Error(v.lost)
+		one.coarse, one.margin = true, deviations*coarse.Error(v.lost)
 	}
+	one.rise() // a scan may get no part
 	part := func() *scan {
 		s := like
-		s.best = make([]best, len(filters))
-		for i := range s.best {
-			s.best[i].top, s.best[i].margin = heap{limit: limit, before: before}, margin
-			s.best[i].rise() // a scan may get no part
-		}
+		s.best = slices.Repeat([]best{one}, len(filters))
 		return &s
 	}
 	scans, err := v.each(ctx, cfg.ParallelFrom, part)
