@@ -32,7 +32,6 @@ func TestCacheFollows(t *testing.T) {
 		return db, items.New(db)
 	}
 	_, warm := open()
-	cold, _ := open()
 	s, err := scope.System("acme")
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +58,8 @@ func TestCacheFollows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := cold.Get(t.Context(), s.Tenant(), ids)
+		stored, _ := open()
+		want, err := stored.Get(t.Context(), s.Tenant(), ids)
 		if err != nil {
 			t.Fatal(err)
 		}

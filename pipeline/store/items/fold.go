@@ -1,6 +1,7 @@
 package items
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -12,13 +13,21 @@ import (
 type Batch struct {
 	UpTo    int64 // the checkpoint after it
 	changes []Change
-	used    map[string]use // by Fold: items that were accessed and not changed otherwise
+	used    map[string]use // how items stand that were accessed and not changed otherwise
 }
 
 // use is how an item stands after accesses.
 type use struct {
 	count int64
 	last  time.Time
+}
+
+// Use is what a batch adds to the accesses of an item.
+type Use struct {
+	ID    string
+	First int64 // Head.First of the item
+	Count int64
+	Last  time.Time // of these accesses
 }
 
 // NewBatch checks that changes are in order of position and complete.
@@ -39,12 +48,18 @@ func NewBatch(changes []Change, upTo int64) (*Batch, error) {
 
 // IDs returns every id that Fold may need the head of, each once.
 func (b *Batch) IDs() []string {
+	changed, accessed := b.Parts()
+	return append(changed, accessed...)
+}
+
+// Parts returns the ids that FoldApart may need the head of, and those that are accessed and
+// nothing else, each once.
+func (b *Batch) Parts() (changed, accessed []string) {
 	seen := make(map[string]struct{}, len(b.changes))
-	ids := make([]string, 0, len(b.changes))
 	add := func(id string) {
 		if _, ok := seen[id]; !ok && id != "" {
 			seen[id] = struct{}{}
-			ids = append(ids, id)
+			changed = append(changed, id)
 		}
 	}
 	for i := range b.changes {
@@ -61,14 +76,19 @@ func (b *Batch) IDs() []string {
 		for id := range c.Novelty {
 			add(id)
 		}
-		for _, id := range c.Accessed {
-			add(id)
-		}
 		for _, id := range c.Erased {
 			add(id)
 		}
 	}
-	return ids
+	for i := range b.changes {
+		for _, id := range b.changes[i].Accessed {
+			if _, ok := seen[id]; !ok && id != "" {
+				seen[id] = struct{}{}
+				accessed = append(accessed, id)
+			}
+		}
+	}
+	return changed, accessed
 }
 
 // Row is what a driver reads and writes of an id.
@@ -85,6 +105,61 @@ type Row struct {
 // changes and marks rows; the driver writes those that are Changed and removes those
 // that are Erased.
 func (b *Batch) Fold(checkpoint int64, rows map[string]*Row) {
+	b.fold(checkpoint, rows, func(id string, at time.Time) {
+		if r, ok := rows[id]; ok && r.there() {
+			r.access(at)
+		}
+	})
+	_, accessed := b.Parts()
+	for _, id := range accessed {
+		if r, ok := rows[id]; ok && r.there() {
+			b.Stands(id, r.Head.AccessCount, r.Head.LastAccess)
+		}
+	}
+}
+
+// FoldApart is Fold for a driver that keeps accesses apart from heads: it leaves those of rows
+// as they are and returns what is to be added, by First. rows has the changed ids of Parts,
+// firsts says Head.First of those of the accessed ones that are there. The driver calls Stands
+// once it has committed.
+func (b *Batch) FoldApart(checkpoint int64, rows map[string]*Row, firsts map[string]int64) []Use {
+	uses := map[int64]*Use{}
+	b.fold(checkpoint, rows, func(id string, at time.Time) {
+		first := firsts[id]
+		if r, ok := rows[id]; ok && r.there() {
+			first = r.Head.First
+		}
+		if first == 0 {
+			return
+		}
+		u, ok := uses[first]
+		if !ok {
+			u = &Use{ID: id, First: first}
+			uses[first] = u
+		}
+		u.Count++
+		if at.After(u.Last) {
+			u.Last = at
+		}
+	})
+	all := make([]Use, 0, len(uses))
+	for _, u := range uses {
+		all = append(all, *u)
+	}
+	slices.SortFunc(all, func(a, b Use) int { return cmp.Compare(a.First, b.First) })
+	return all
+}
+
+// Stands says how often an item was accessed that the batch does not change otherwise. What is
+// kept in memory of one that nothing is said of is read again.
+func (b *Batch) Stands(id string, count int64, last time.Time) {
+	if b.used == nil {
+		b.used = map[string]use{}
+	}
+	b.used[id] = use{count, last}
+}
+
+func (b *Batch) fold(checkpoint int64, rows map[string]*Row, access func(id string, at time.Time)) {
 	row := func(id string) *Row {
 		r, ok := rows[id]
 		switch {
@@ -118,9 +193,7 @@ func (b *Batch) Fold(checkpoint int64, rows map[string]*Row) {
 			}
 		}
 		for _, id := range c.Accessed {
-			if r, ok := rows[id]; ok && r.there() {
-				r.access(c.At)
-			}
+			access(id, c.At)
 		}
 		for _, id := range c.Erased {
 			if r, ok := rows[id]; ok && r.Key|r.Old != 0 {
@@ -128,37 +201,6 @@ func (b *Batch) Fold(checkpoint int64, rows map[string]*Row) {
 			} else if ok {
 				delete(rows, id)
 			}
-		}
-	}
-	b.note(rows)
-}
-
-// note keeps how the items stand that were accessed and not changed otherwise.
-func (b *Batch) note(rows map[string]*Row) {
-	b.used = map[string]use{}
-	for i := range b.changes {
-		for _, id := range b.changes[i].Accessed {
-			if r, ok := rows[id]; ok && r.there() {
-				b.used[id] = use{r.Head.AccessCount, r.Head.LastAccess}
-			}
-		}
-	}
-	for i := range b.changes {
-		c := &b.changes[i]
-		if c.Put != nil {
-			delete(b.used, c.Put.ID)
-		}
-		if c.Link != nil {
-			delete(b.used, c.Link.From)
-		}
-		if c.Superseded != nil {
-			delete(b.used, c.Superseded.Item)
-		}
-		for id := range c.Novelty {
-			delete(b.used, id)
-		}
-		for _, id := range c.Erased {
-			delete(b.used, id)
 		}
 	}
 }

@@ -205,13 +205,15 @@ func (f *File) Update(ctx context.Context, tenant string, change func(*Tx) error
 	return nil
 }
 
-// Clear removes a tenant's rows of a table by their keys, and its checkpoint.
-func (f *File) Clear(ctx context.Context, tenant, table string) error {
+// Clear removes a tenant's rows of tables by their keys, and its checkpoint.
+func (f *File) Clear(ctx context.Context, tenant string, tables ...string) error {
 	f.upTo.Delete(tenant)
 	return f.Update(ctx, tenant, func(tx *Tx) error {
 		low, high := KeyRange(tx.Num)
-		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE key BETWEEN ? AND ?", low, high); err != nil {
-			return err
+		for _, table := range tables {
+			if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE key BETWEEN ? AND ?", low, high); err != nil {
+				return err
+			}
 		}
 		_, err := tx.Stmt(f.move).ExecContext(ctx, 0, tx.Num)
 		return err

@@ -25,35 +25,61 @@ type entry struct {
 // Apply implements items.Rows.
 func (db *DB) Apply(ctx context.Context, tenant string, b *items.Batch) error {
 	return db.file.Named(db.dirs.Commit(tenant, func() (func(*directory), error) {
-		entries, err := db.commit(ctx, tenant, b)
-		if err != nil || entries == nil {
-			return nil, err
-		}
-		return update(entries, b.UpTo), nil
+		return db.commit(ctx, tenant, b)
 	}))
 }
 
-// commit writes a batch and returns its rows, nil when there was nothing to do.
-func (db *DB) commit(ctx context.Context, tenant string, b *items.Batch) (entries []entry, err error) {
+// commit writes a batch and returns what brings it into the directory, nil when there was
+// nothing to do.
+func (db *DB) commit(ctx context.Context, tenant string, b *items.Batch) (func(*directory), error) {
+	var firsts map[string]int64
+	var rows accessRows
+	changed, accessed := b.Parts()
+	if len(accessed) > 0 {
+		err := db.dirs.View(ctx, tenant, func(d *directory) { firsts, rows.sums = d.firsts(accessed), d.sums() })
+		if err != nil {
+			return nil, err
+		}
+	}
+	var written []entry
+	var uses []items.Use
 	folded, err := db.file.Fold(ctx, tenant, b.UpTo, func(tx *sqlitefile.Tx) error {
-		rows, err := db.heads(ctx, tx, b.IDs())
+		heads, err := db.heads(ctx, tx, changed)
 		if err != nil {
 			return err
 		}
-		b.Fold(tx.Checkpoint, rows)
+		uses = b.FoldApart(tx.Checkpoint, heads, firsts)
 		w := writer{ctx: ctx, tx: tx, db: &db.stmts}
-		w.sort(rows)
-		entries = w.entries
-		return w.write()
+		w.sort(heads)
+		written = w.entries
+		if err := w.write(); err != nil {
+			return err
+		}
+		var added entries
+		for _, u := range uses {
+			added.add(u.First, u.Count, u.Last)
+		}
+		rows.added = added.raw
+		return rows.write(ctx, tx, &db.stmts)
 	})
 	if err != nil || !folded {
 		return nil, err
 	}
-	return entries, nil
+	return func(d *directory) {
+		if d.upTo >= b.UpTo {
+			return
+		}
+		d.take(written)
+		rows.update(d, uses, firsts, b)
+		d.upTo = b.UpTo
+	}, nil
 }
 
 func (db *DB) heads(ctx context.Context, tx *sqlitefile.Tx, ids []string) (map[string]*items.Row, error) {
 	found := make(map[string]*items.Row, len(ids))
+	if len(ids) == 0 {
+		return found, nil
+	}
 	list, err := json.Marshal(ids)
 	if err != nil {
 		return nil, fmt.Errorf("encode ids: %w", err)
@@ -225,7 +251,7 @@ func (db *DB) SetTokens(ctx context.Context, tenant string, counts map[string]in
 
 // Reset implements items.Rows.
 func (db *DB) Reset(ctx context.Context, tenant string) error {
-	err := db.dirs.Replace(tenant, func() error { return db.file.Clear(ctx, tenant, "items") })
+	err := db.dirs.Replace(tenant, func() error { return db.file.Clear(ctx, tenant, "items", "accesses") })
 	if err != nil {
 		return fmt.Errorf("reset items: %w", db.file.Named(err))
 	}

@@ -33,6 +33,9 @@ type directory struct {
 	terms   []uint32
 	speaker []uint32
 	flags   []uint8
+	usage   []usage
+
+	appended, summed int // bytes of the rows of accesses, by what they are
 
 	sessions *idtable.Table
 	members  [][]uint32 // by session: ordinals by (seq, ordinal)
@@ -49,7 +52,7 @@ func newDirectory(n int) *directory {
 	return &directory{
 		ids: idtable.New(n), facets: profile.New(), sessions: idtable.New(0),
 		profile: make([]uint32, 0, n), session: make([]uint32, 0, n), seq: make([]int64, 0, n),
-		created: make([]int64, 0, n), terms: make([]uint32, 0, n), speaker: make([]uint32, 0, n), flags: make([]uint8, 0, n),
+		created: make([]int64, 0, n), terms: make([]uint32, 0, n), speaker: make([]uint32, 0, n), flags: make([]uint8, 0, n), usage: make([]usage, 0, n),
 		speakers: speakers{names: idtable.New(0)},
 		first:    math.MaxInt64, last: math.MinInt64,
 	}
@@ -58,7 +61,7 @@ func newDirectory(n int) *directory {
 // Bytes returns about what memory the directory holds.
 func (d *directory) Bytes() int {
 	return d.ids.Bytes() + d.facets.Bytes() + d.sessions.Bytes() + d.speakers.names.Bytes() + 8*cap(d.speakers.count) +
-		33*cap(d.seq) + 5*d.turns + 24*cap(d.members) + 4*cap(d.loose) + 8*cap(d.newest) + 1024
+		33*cap(d.seq) + 24*cap(d.usage) + 5*d.turns + 24*cap(d.members) + 4*cap(d.loose) + 8*cap(d.newest) + 1024
 }
 
 // profileOf returns the number of encoded facets; codes remembers those seen.
@@ -85,7 +88,7 @@ func (d *directory) put(id string, h *items.Head, profile uint32) {
 	if isNew {
 		d.profile, d.session, d.seq = append(d.profile, 0), append(d.session, none), append(d.seq, 0)
 		d.created, d.terms = append(d.created, 0), append(d.terms, 0)
-		d.speaker, d.flags = append(d.speaker, none), append(d.flags, 0)
+		d.speaker, d.flags, d.usage = append(d.speaker, none), append(d.flags, 0), append(d.usage, newUsage(h))
 		if int(ord)/blockSize == len(d.newest) {
 			d.newest = append(d.newest, math.MinInt64)
 		}

@@ -7,23 +7,17 @@ import (
 	"satchel/schemas"
 )
 
-// update returns what brings a committed batch into the directory.
-func update(entries []entry, upTo int64) func(*directory) {
-	return func(d *directory) {
-		if d.upTo >= upTo {
-			return
+// take brings the rows of a committed batch into the directory.
+func (d *directory) take(written []entry) {
+	for _, e := range written {
+		if e.Erased || e.Key == 0 { // an id that was erased may have come back
+			d.remove(e.id)
 		}
-		for _, e := range entries {
-			if e.Erased || e.Key == 0 { // an id that was erased may have come back
-				d.remove(e.id)
-			}
-			if e.Put != nil {
-				d.put(e.id, &e.Head, d.facets.Intern(e.Head.Facets))
-			}
+		if e.Put != nil {
+			d.put(e.id, &e.Head, d.facets.Intern(e.Head.Facets))
 		}
-		d.settle()
-		d.upTo = upTo
 	}
+	d.settle()
 }
 
 // Neighbours implements items.Directory.

@@ -23,8 +23,20 @@ func (db *DB) Checkpoint(ctx context.Context, tenant string) (int64, error) {
 	return at, nil
 }
 
-// Get implements items.Rows. Many ids are read over two connections at once.
+// Get implements items.Rows.
 func (db *DB) Get(ctx context.Context, tenant string, ids []string) ([]schemas.Record, error) {
+	out, err := db.rows(ctx, tenant, ids)
+	if err != nil {
+		return nil, err
+	}
+	if err := db.complete(ctx, tenant, out); err != nil {
+		return nil, fmt.Errorf("get items: %w", err)
+	}
+	return out, nil
+}
+
+// rows returns what rows say of items. Many ids are read over two connections at once.
+func (db *DB) rows(ctx context.Context, tenant string, ids []string) ([]schemas.Record, error) {
 	const many = 48
 	if len(ids) < many {
 		return db.get(ctx, tenant, ids)
@@ -52,53 +64,86 @@ func (db *DB) get(ctx context.Context, tenant string, ids []string) ([]schemas.R
 		return nil, fmt.Errorf("get items: %w", db.file.Named(err))
 	}
 	out := make([]schemas.Record, 0, len(ids))
-	err = eachRecord(rows, func(r *schemas.Record) bool {
-		out = append(out, *r)
-		return true
-	})
-	if err != nil {
+	if _, err := eachRecord(rows, func(r *schemas.Record) { out = append(out, *r) }); err != nil {
 		return nil, fmt.Errorf("get items: %w", db.file.Named(err))
 	}
 	return out, nil
 }
 
-// Scan implements items.Rows.
+// scanned is how many rows Scan reads before it hands them on.
+const scanned = 512
+
+// Scan implements items.Rows. It reads some rows at a time, since the directory, which
+// completes them, may have to be loaded over a connection of its own.
 func (db *DB) Scan(ctx context.Context, tenant string, sel items.Selection, yield func(*schemas.Record) bool) error {
-	query := `SELECT id, tokens, head, body FROM items
-		WHERE tenant = ` + sqlitefile.TenantNum + ` AND tokens >= 0 ORDER BY id`
+	query, after := `SELECT key, id, tokens, head, body FROM items
+		WHERE tenant = `+sqlitefile.TenantNum+` AND tokens >= 0 AND id > ? ORDER BY id LIMIT ?`, any("")
 	if sel == items.Uncounted {
-		query = `SELECT id, tokens, head, body FROM items INDEXED BY uncounted
-			WHERE tenant = ` + sqlitefile.TenantNum + ` AND tokens = 0`
+		query, after = `SELECT key, id, tokens, head, body FROM items INDEXED BY uncounted
+			WHERE tenant = `+sqlitefile.TenantNum+` AND tokens = 0 AND key > ? ORDER BY key LIMIT ?`, 0
 	}
-	rows, err := db.file.Read.QueryContext(ctx, query, tenant)
-	if err == nil {
-		err = eachRecord(rows, yield)
+	for {
+		some, last, err := db.some(ctx, query, tenant, after)
+		if err != nil {
+			return fmt.Errorf("scan items: %w", db.file.Named(err))
+		}
+		if err := db.complete(ctx, tenant, some); err != nil {
+			return fmt.Errorf("scan items: %w", err)
+		}
+		for i := range some {
+			if !yield(&some[i]) {
+				return nil
+			}
+		}
+		if len(some) < scanned {
+			return nil
+		}
+		if after = last; sel == items.ByID {
+			after = some[len(some)-1].ID
+		}
 	}
-	if err != nil {
-		return fmt.Errorf("scan items: %w", db.file.Named(err))
-	}
-	return nil
 }
 
-// eachRecord decodes and closes rows.
-func eachRecord(rows *sql.Rows, yield func(*schemas.Record) bool) error {
+// some returns the next rows of a scan, and the key of the last.
+func (db *DB) some(ctx context.Context, query, tenant string, after any) (some []schemas.Record, last int64, err error) {
+	rows, err := db.file.Read.QueryContext(ctx, query, tenant, after, scanned)
+	if err != nil {
+		return nil, 0, err
+	}
+	some = make([]schemas.Record, 0, scanned)
+	last, err = eachRecord(rows, func(r *schemas.Record) { some = append(some, *r) })
+	return some, last, err
+}
+
+// complete sets what rows do not say of items.
+func (db *DB) complete(ctx context.Context, tenant string, of []schemas.Record) error {
+	if len(of) == 0 {
+		return nil
+	}
+	return db.dirs.View(ctx, tenant, func(d *directory) {
+		for i := range of {
+			d.complete(&of[i])
+		}
+	})
+}
+
+// eachRecord decodes and closes rows, and returns the key of the last.
+func eachRecord(rows *sql.Rows, yield func(*schemas.Record)) (key int64, err error) {
 	defer rows.Close()
 	var id string
 	var tokens int
 	var head, body sql.RawBytes
 	for rows.Next() {
-		if err := rows.Scan(&id, &tokens, &head, &body); err != nil {
-			return err
+		if err := rows.Scan(&key, &id, &tokens, &head, &body); err != nil {
+			return 0, err
 		}
 		r, err := items.DecodeRecord(id, tokens, head, body)
 		if err != nil {
-			return fmt.Errorf("item %q: %w", id, err)
+			return 0, fmt.Errorf("item %q: %w", id, err)
 		}
-		if !yield(&r) {
-			return nil
-		}
+		yield(&r)
 	}
-	return rows.Err()
+	return key, rows.Err()
 }
 
 // load reads a tenant's directory.
@@ -148,5 +193,31 @@ func (db *DB) load(ctx context.Context, tenant string) (dir *directory, err erro
 		dir.put(string(id), &h, p)
 	}
 	dir.settle()
-	return dir, db.file.Named(rows.Err())
+	err = rows.Err()
+	if err == nil {
+		err = dir.loadAccesses(ctx, tx, low, high)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("load items: %w", db.file.Named(err))
+	}
+	return dir, nil
+}
+
+func (d *directory) loadAccesses(ctx context.Context, tx *sql.Tx, low, high int64) error {
+	rows, err := tx.QueryContext(ctx, "SELECT sum, entries FROM accesses WHERE key BETWEEN ? AND ? ORDER BY key", low, high)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var sum bool
+		var raw string
+		if err := rows.Scan(&sum, &raw); err != nil {
+			return err
+		}
+		if err := d.addAccesses(sum, raw); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
 }

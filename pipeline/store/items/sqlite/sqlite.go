@@ -5,6 +5,8 @@
 //
 //	tenants  num, name, checkpoint
 //	items    key, tenant, id, tokens (-1 while links wait for their item), head, body
+//	accesses key, sum (whether it replaces what was before), entries: by Head.First, how often
+//	         and when items were accessed beyond what their heads say
 //
 // A key is the tenant's number times 2⁴⁰ plus a count, so that a tenant's rows lie
 // together. Keys of a tenant ascend with Head.First: an item whose links came first moves
@@ -51,6 +53,11 @@ CREATE TABLE IF NOT EXISTS items (
 	UNIQUE (tenant, id)
 );
 CREATE INDEX IF NOT EXISTS uncounted ON items (tenant) WHERE tokens = 0;
+CREATE TABLE IF NOT EXISTS accesses (
+	key     INTEGER PRIMARY KEY,
+	sum     INTEGER NOT NULL,
+	entries BLOB NOT NULL
+);
 `
 
 // Open opens or creates the file.
