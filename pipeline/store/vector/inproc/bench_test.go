@@ -139,6 +139,30 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
+// BenchmarkFiltered searches 100,000 items, of which a filter lets every other through, in no
+// order.
+func BenchmarkFiltered(b *testing.B) {
+	s, err := scope.System("bench")
+	if err != nil {
+		b.Fatal(err)
+	}
+	x, rng := open(b, inproc.Config{ParallelFrom: -1}), rand.New(rand.NewPCG(1, 1))
+	for i := range 100_000 {
+		doc := &vector.Doc{ID: fmt.Sprintf("item-%09d", i), Chunks: []vector.Chunk{{Vector: randomVector(rng)}},
+			Facets: schemas.Facets{Session: fmt.Sprint("s", i/50), Trust: float64(rng.IntN(10)) / 10}}
+		if err := x.Apply(b.Context(), s, []vector.Change{{Position: int64(i + 1), Put: doc}}, int64(i+1)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	half := schemas.Where(schemas.Cond{Field: schemas.FieldTrust, Op: schemas.AtMost, Number: .45})
+	q := vector.Query{Vector: randomVector(rng), Limit: 100, Filter: half}
+	for b.Loop() {
+		if _, err := x.Search(b.Context(), s, q); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 // BenchmarkScore scores 600 of 100,000 items that nothing has in its cache.
 func BenchmarkScore(b *testing.B) {
 	for _, chunks := range []int{1, 3} {

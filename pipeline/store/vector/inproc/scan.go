@@ -98,7 +98,7 @@ func (s *scan) run(ctx context.Context, from, to int) error {
 	return nil
 }
 
-// take counts the items whose rows end here, for one filter. What changes row by row is
+// take counts the items whose rows end here, for one filter, whose masks are 0 or 1. What changes row by row is
 // kept beside the scan, in registers: this runs for every row there is.
 func (s *scan) take(items []uint32, scales []float32, dots []int32, at int) {
 	scales, dots = scales[:len(items)], dots[:len(items)]
@@ -107,17 +107,15 @@ func (s *scan) take(items []uint32, scales []float32, dots []int32, at int) {
 	for i, item := range items {
 		score := cosine(dots[i], scales[i], scale)
 		if item == u.item {
-			if u.mask != 0 && score > u.score {
+			if score > u.score {
 				u.score, u.row = score, at+i
 			}
 			continue
 		}
-		if u.mask != 0 {
-			m.add(u.score)
-			if u.score >= floor {
-				b.offer(u)
-				floor = b.floor
-			}
+		m.count(u.score, u.mask)
+		if u.score >= floor && u.mask != 0 {
+			b.offer(u)
+			floor = b.floor
 		}
 		u = s.begin(item, masks)
 		u.score, u.row = score, at+i
@@ -207,9 +205,13 @@ type moments struct {
 // unit is 1 in fixed point; scores are within ±1, give or take a rounding.
 const unit = 1 << 31
 
-func (m *moments) add(score float64) {
-	x := int64(score * unit)
-	m.n++
+func (m *moments) add(score float64) { m.count(score, 1) }
+
+// count adds a score once or, when times is 0, never. It takes no branch, since which items a
+// filter lets through cannot be foreseen.
+func (m *moments) count(score float64, times uint8) {
+	x := int64(score*unit) & -int64(times)
+	m.n += int64(times)
 	m.sum += x
 	var carry uint64
 	m.low, carry = bits.Add64(m.low, uint64(x*x), 0)
