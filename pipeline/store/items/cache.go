@@ -1,34 +1,30 @@
 package items
 
 import (
+	"encoding/binary"
 	"sync"
+	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
-
+	"satchel/pipeline/store/internal/slab"
 	"satchel/schemas"
 )
 
 // Bounds of the record cache.
 const (
 	cachedBytes   = 160 << 20 // of all records that are kept, about; see NewKeeping
-	cachedContent = 16 << 10  // what sizeOf may be of a record that is kept, beyond cachedRecord
-	cachedRecord  = 1 << 10   // bytes of a record without what its writer may make long, about
+	cachedRecord  = 16 << 10  // of one that is kept
 	recentChanges = 16 << 10
-
-	stringSize, linkSize, spanSize = 16, 32, 16
 )
 
 type recordKey struct{ tenant, id string }
 
-// records keeps what was read lately. A record leaves it, or stands as it is stored,
-// before the Apply that changes or erases it returns. Safe for concurrent use. A nil
-// *records keeps nothing.
+// records keeps what was read lately, encoded: records are many, and decoded ones would keep
+// every garbage collection busy. A record leaves it, or stands as it is stored, before the
+// Apply that changes or erases it returns. Safe for concurrent use. A nil *records keeps
+// nothing.
 type records struct {
-	kept *lru.Cache[recordKey, *schemas.Record] // what a pointer leads to is never changed
-
-	mu      sync.Mutex           // held while kept changes
-	most    int                  // bytes that may be kept
-	bytes   int                  // of what is kept
+	mu      sync.RWMutex
+	kept    *slab.Cache          // of what appendKept wrote
 	state   uint64               // number of the last change
 	known   uint64               // of changes up to it, the ids are not known any more
 	changed map[recordKey]uint64 // ids of later ones
@@ -36,51 +32,46 @@ type records struct {
 }
 
 func newRecords(most int) *records {
-	c := &records{most: most, changed: map[recordKey]uint64{}, applied: map[string]int64{}}
-	kept, err := lru.New[recordKey, *schemas.Record](max(1, most/cachedRecord))
-	if err == nil { // it fails for a size below one only
-		c.kept = kept
-	}
-	return c
+	return &records{kept: slab.New(most), changed: map[recordKey]uint64{}, applied: map[string]int64{}}
 }
 
-// sizeOf is about what memory a record takes.
-func sizeOf(r *schemas.Record) int {
-	n := cachedRecord + len(r.Content.Raw()) + len(r.Content.Text()) + len(r.Attributes)
-	if r.Summary != nil {
-		n += len(r.Summary.Text) + spanSize*len(r.Summary.DroppedSpans)
-	}
-	for _, list := range [][]string{r.SecurityLabel, r.PIIFlags, r.GraphRefs, r.Provenance.PolicyTags} {
-		for _, s := range list {
-			n += stringSize + len(s)
-		}
-	}
-	for i := range r.Links {
-		n += linkSize + len(r.Links[i].Rel) + len(r.Links[i].To)
-	}
-	return n
+// Places in what appendKept wrote.
+const (
+	keptSec   = 8 // after the access count
+	keptNano  = 16
+	keptCount = 20 // tokens
+	keptSize  = 24 // length of the head, which follows; then the body
+	keptHead  = 28
+)
+
+// appendKept appends a record as it is kept. What accesses change of it has a fixed place.
+func appendKept(b []byte, r *schemas.Record) []byte {
+	h := NewHead(r)
+	h.First, h.SupersededBy = r.First, r.SupersededBy
+	from := len(b)
+	b = append(b, make([]byte, keptHead)...)
+	b = h.Append(b)
+	at := b[from:]
+	setUse(at, r.AccessCount, r.LastAccess)
+	binary.LittleEndian.PutUint32(at[keptCount:], uint32(r.Tokens))
+	binary.LittleEndian.PutUint32(at[keptSize:], uint32(len(at)-keptHead))
+	return AppendBody(b, r)
 }
 
-// add keeps a record, in the place of those used longest ago. The caller holds mu.
-func (c *records) add(key recordKey, r *schemas.Record) {
-	c.remove(key)
-	for c.bytes+sizeOf(r) > c.most {
-		_, old, ok := c.kept.RemoveOldest()
-		if !ok {
-			break
-		}
-		c.bytes -= sizeOf(old)
-	}
-	c.bytes += sizeOf(r)
-	c.kept.Add(key, r)
+// setUse sets in what appendKept wrote how often and when the record was accessed.
+func setUse(kept []byte, count int64, last time.Time) {
+	binary.LittleEndian.PutUint64(kept, uint64(count))
+	binary.LittleEndian.PutUint64(kept[keptSec:], uint64(last.Unix()))
+	binary.LittleEndian.PutUint32(kept[keptNano:], uint32(last.Nanosecond()))
 }
 
-// remove drops a record, if it is kept. The caller holds mu.
-func (c *records) remove(key recordKey) {
-	if r, ok := c.kept.Peek(key); ok {
-		c.bytes -= sizeOf(r)
-		c.kept.Remove(key)
-	}
+// decodeKept reads what appendKept wrote.
+func decodeKept(id string, kept []byte) (schemas.Record, error) {
+	body := keptHead + int(binary.LittleEndian.Uint32(kept[keptSize:]))
+	r, err := DecodeRecord(id, int(binary.LittleEndian.Uint32(kept[keptCount:])), kept[keptHead:body], kept[body:])
+	r.AccessCount = int64(binary.LittleEndian.Uint64(kept))
+	r.LastAccess = time.Unix(int64(binary.LittleEndian.Uint64(kept[keptSec:])), int64(binary.LittleEndian.Uint32(kept[keptNano:]))).UTC()
+	return r, err
 }
 
 // get sets in out what is kept, by the index of its id, and returns which ids are
@@ -89,15 +80,27 @@ func (c *records) get(tenant string, ids []string, out []*schemas.Record) (missi
 	if c == nil {
 		return ids, 0
 	}
-	state = c.now()
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	var list []schemas.Record
 	for i, id := range ids {
-		if r, ok := c.kept.Get(recordKey{tenant, id}); ok {
-			out[i] = r
-		} else {
+		kept := c.kept.Get(tenant, id)
+		if kept == nil {
 			missing = append(missing, id)
+			continue
 		}
+		r, err := decodeKept(id, kept)
+		if err != nil { // it is read anew
+			missing = append(missing, id)
+			continue
+		}
+		if list == nil {
+			list = make([]schemas.Record, 0, len(ids)-i)
+		}
+		list = append(list, r)
+		out[i] = &list[len(list)-1]
 	}
-	return missing, state
+	return missing, c.state
 }
 
 // now is the state to hand to put or counted with what is read after it.
@@ -105,8 +108,8 @@ func (c *records) now() uint64 {
 	if c == nil {
 		return 0
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.mu.RLock()
+	defer c.mu.RUnlock()
 	return c.state
 }
 
@@ -120,14 +123,11 @@ func (c *records) put(tenant string, state uint64, read []schemas.Record) {
 	if state < c.known {
 		return
 	}
+	var kept []byte
 	for i := range read {
-		r := read[i]
-		if sizeOf(&r) > cachedRecord+cachedContent {
-			continue
-		}
-		key := recordKey{tenant, r.ID}
-		if c.changed[key] <= state {
-			c.add(key, &r)
+		r := &read[i]
+		if kept = appendKept(kept[:0], r); len(kept) <= cachedRecord && c.changed[recordKey{tenant, r.ID}] <= state {
+			c.kept.Put(tenant, r.ID, kept)
 		}
 	}
 }
@@ -141,14 +141,18 @@ func (c *records) counted(tenant string, state uint64, read []schemas.Record) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.begin()
+	var kept []byte
 	for i := range read {
-		r := read[i]
+		r := &read[i]
 		key := recordKey{tenant, r.ID}
 		current := state >= c.known && c.changed[key] <= state
 		c.changed[key] = c.state
-		c.remove(key)
-		if n := sizeOf(&r); current && n <= cachedRecord+cachedContent && c.bytes+n <= c.most {
-			c.add(key, &r)
+		c.kept.Delete(tenant, r.ID)
+		if !current {
+			continue
+		}
+		if kept = appendKept(kept[:0], r); len(kept) <= cachedRecord && c.kept.Fits(tenant, r.ID, kept) {
+			c.kept.Put(tenant, r.ID, kept)
 		}
 	}
 }
@@ -166,17 +170,14 @@ func (c *records) apply(tenant string, b *Batch) {
 	}
 	c.begin()
 	for _, id := range b.IDs() {
-		key := recordKey{tenant, id}
-		c.changed[key] = c.state
+		c.changed[recordKey{tenant, id}] = c.state
 		u, ok := b.used[id]
 		if !ok || !inOrder {
-			c.remove(key)
+			c.kept.Delete(tenant, id)
 			continue
 		}
-		if old, ok := c.kept.Peek(key); ok {
-			r := *old
-			r.AccessCount, r.LastAccess = u.count, u.last.UTC()
-			c.add(key, &r)
+		if kept := c.kept.Get(tenant, id); kept != nil {
+			setUse(kept, u.count, u.last)
 		}
 	}
 }
@@ -201,16 +202,11 @@ func (c *records) drop(tenant string, ids []string) {
 	if ids == nil {
 		c.known = c.state
 		delete(c.applied, tenant)
-		for _, key := range c.kept.Keys() {
-			if key.tenant == tenant {
-				c.remove(key)
-			}
-		}
+		c.kept.Clear(tenant)
 		return
 	}
 	for _, id := range ids {
-		key := recordKey{tenant, id}
-		c.changed[key] = c.state
-		c.remove(key)
+		c.changed[recordKey{tenant, id}] = c.state
+		c.kept.Delete(tenant, id)
 	}
 }
