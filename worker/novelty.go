@@ -4,17 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
-	"strings"
 	"sync"
-	"unique"
 
-	lru "github.com/hashicorp/golang-lru/v2"
-
-	"satchel/pipeline/dot"
 	"satchel/pipeline/embed"
 	"satchel/pipeline/scope"
+	"satchel/pipeline/slab"
 	"satchel/pipeline/store/items"
 	"satchel/pipeline/store/vector"
 	"satchel/schemas"
@@ -22,8 +17,8 @@ import (
 
 // Bounds of a judge.
 const (
-	noveltyWindow    = 256      // items before one that it is compared with
-	keptFingerprints = 64 << 10 // about 350 bytes each with a model of 256 dimensions
+	noveltyWindow = 256      // items before one that it is compared with
+	keptPrints    = 24 << 20 // bytes of the fingerprints that are kept: about 64,000 with a model of 256 dimensions
 )
 
 // newRank is the rank of the first new item of a batch: above those of all that are stored.
@@ -45,10 +40,10 @@ type judge struct {
 	items  items.Store
 	order  items.Novelties
 	window int // noveltyWindow
-	kept   *lru.Cache[printKey, *fingerprint]
 
 	mu      sync.Mutex
 	tenants map[string]*judged
+	kept    *slab.Cache // of what fingerprint.append wrote
 }
 
 // judged is what a judge knows of a tenant. Fingerprints of an older age are not used.
@@ -58,26 +53,11 @@ type judged struct {
 	age   uint64
 }
 
-type printKey struct{ tenant, id string }
-
-// fingerprint is an item as a judge sees it. The scale of one that cannot be compared is 0.
-type fingerprint struct {
-	age   uint64
-	row   []int8
-	scale float32
-	label unique.Handle[string]
-}
-
 func newJudge(stores Stores) *judge {
 	if stores.Novelty == nil {
 		return nil
 	}
-	j := &judge{items: stores.Items, order: stores.Novelty, window: noveltyWindow, tenants: map[string]*judged{}}
-	kept, err := lru.New[printKey, *fingerprint](keptFingerprints)
-	if err == nil { // it fails for a size below one only
-		j.kept = kept
-	}
-	return j
+	return &judge{items: stores.Items, order: stores.Novelty, window: noveltyWindow, tenants: map[string]*judged{}, kept: slab.New(keptPrints)}
 }
 
 // open returns the age of a tenant's fingerprints, a new one when the items are not where
@@ -99,9 +79,11 @@ func (j *judge) open(tenant, model string, from, upTo int64) uint64 {
 
 // forget drops the fingerprints of what changes erase: they are made of its text.
 func (j *judge) forget(tenant string, changes []items.Change) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	for i := range changes {
 		for _, id := range changes[i].Erased {
-			j.kept.Remove(printKey{tenant, id})
+			j.kept.Delete(tenant, id)
 		}
 	}
 }
@@ -263,40 +245,46 @@ func (h *hearing) verdicts(ctx context.Context, around [][]items.Member) (map[st
 	for _, list := range lists {
 		slices.SortFunc(list, func(a, b items.Member) int { return cmp.Compare(a.Rank, b.Rank) })
 		list = slices.Compact(list)
-		prints, err := h.prints(ctx, list)
+		row, err := h.lineUp(ctx, list)
 		if err != nil {
 			return nil, err
 		}
-		compare(list, prints, h.window, h.embedder.Model().Dimensions, out)
+		row.compare(list, h.window, out)
 	}
 	return out, nil
 }
 
-// prints returns the fingerprints of a list; nil for one that is not there.
-func (h *hearing) prints(ctx context.Context, list []items.Member) ([]*fingerprint, error) {
-	out := make([]*fingerprint, len(list))
+// lineUp returns the fingerprints of a list.
+func (h *hearing) lineUp(ctx context.Context, list []items.Member) (*lineup, error) {
+	out := newLineup(len(list), h.embedder.Model().Dimensions)
 	missing := map[string]int{}
-	var ids []string
-	for i, m := range list {
-		if now := h.seats[m.ID]; now != nil {
-			out[i] = now.print
-		} else if f, ok := h.kept.Get(printKey{h.scope.Tenant(), m.ID}); ok && f.age == h.age {
-			out[i] = f
-		} else {
-			missing[m.ID] = i
-			ids = append(ids, m.ID)
-		}
-	}
+	ids := h.known(list, out, missing)
 	for part := range slices.Chunk(ids, noveltyWindow) {
 		records, err := h.items.Get(ctx, h.scope, part)
 		if err != nil {
 			return nil, err
 		}
-		if err := h.load(ctx, records, func(id string, f *fingerprint) { out[missing[id]] = f }); err != nil {
+		if err := h.load(ctx, records, func(id string, f *fingerprint) { out.set(missing[id], f) }); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
+}
+
+// known lines up those of a list that are in memory, and returns the ids of the others, and in
+// missing where they belong.
+func (h *hearing) known(list []items.Member, out *lineup, missing map[string]int) (ids []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i, m := range list {
+		if now := h.seats[m.ID]; now != nil {
+			out.set(i, now.print)
+		} else if !out.read(i, h.kept.Get(h.scope.Tenant(), m.ID), h.age) {
+			missing[m.ID] = i
+			ids = append(ids, m.ID)
+		}
+	}
+	return ids
 }
 
 // load makes the fingerprints of stored items.
@@ -322,59 +310,8 @@ func (h *hearing) load(ctx context.Context, records []schemas.Record, found func
 // keep makes an item's fingerprint and keeps it.
 func (h *hearing) keep(r *schemas.Record, chunks []vector.Chunk) *fingerprint {
 	f := printOf(r, chunks, h.embedder.Model().Dimensions)
-	f.age = h.age
-	h.kept.Add(printKey{h.scope.Tenant(), r.ID}, f)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.kept.Put(h.scope.Tenant(), r.ID, f.append(nil, h.age))
 	return f
-}
-
-// padded is the length of a row of dims numbers.
-func padded(dims int) int { return (dims + dot.Lane - 1) / dot.Lane * dot.Lane }
-
-// printOf returns an item's fingerprint: the mean of the vectors of its text.
-func printOf(r *schemas.Record, chunks []vector.Chunk, dims int) *fingerprint {
-	f := &fingerprint{row: make([]int8, padded(dims)), label: unique.Make(strings.Join(r.Facets.Labels, "\x00"))}
-	var sum []float32
-	for i := range chunks {
-		c := &chunks[i]
-		switch {
-		case c.Axis != "" || len(c.Vector) != dims:
-		case sum == nil:
-			sum = slices.Clone(c.Vector)
-		default:
-			for k, x := range c.Vector {
-				sum[k] += x
-			}
-		}
-	}
-	f.scale = dot.Quantise(f.row, sum)
-	return f
-}
-
-// compare sets in out the novelties of those in list that out names.
-func compare(list []items.Member, prints []*fingerprint, window, dims int, out map[string]float64) {
-	n := padded(dims)
-	rows := make([]int8, n*len(list))
-	for i, f := range prints {
-		if f != nil {
-			copy(rows[i*n:], f.row)
-		}
-	}
-	query, sums := make([]int16, n), make([]int32, window)
-	for i, f := range prints {
-		if _, asked := out[list[i].ID]; !asked || f == nil || f.scale == 0 {
-			continue
-		}
-		for k, x := range f.row {
-			query[k] = int16(x)
-		}
-		from := max(0, i-window)
-		dot.Rows(query, rows[from*n:i*n], sums[:i-from])
-		best := 0.0
-		for k, other := range prints[from:i] {
-			if other != nil && other.label == f.label {
-				best = math.Max(best, float64(sums[k])*float64(f.scale)*float64(other.scale))
-			}
-		}
-		out[list[i].ID] = 1 - math.Min(best, 1)
-	}
 }

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"satchel/pipeline/store/internal/slab"
+	"satchel/pipeline/slab"
 	"satchel/schemas"
 )
 

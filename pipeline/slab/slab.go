@@ -4,7 +4,7 @@
 //
 // It promises that its bytes stay within the given bound, that nobody gets what was put under
 // another tenant or id, and that what is deleted is wiped. What was put first goes first.
-// Drivers may import it, and caches in front of them.
+// Any package may import it.
 package slab
 
 import (

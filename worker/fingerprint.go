@@ -1,0 +1,131 @@
+package worker
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+	"strings"
+
+	"satchel/pipeline/dot"
+	"satchel/pipeline/store/items"
+	"satchel/pipeline/store/vector"
+	"satchel/schemas"
+)
+
+// fingerprint is an item as a judge sees it. The scale of one that cannot be compared is 0.
+type fingerprint struct {
+	row    []int8
+	scale  float32
+	labels string
+}
+
+// padded is the length of a row of dims numbers.
+func padded(dims int) int { return (dims + dot.Lane - 1) / dot.Lane * dot.Lane }
+
+// printOf returns an item's fingerprint: the mean of the vectors of its text.
+func printOf(r *schemas.Record, chunks []vector.Chunk, dims int) *fingerprint {
+	f := &fingerprint{row: make([]int8, padded(dims)), labels: strings.Join(r.Facets.Labels, "\x00")}
+	var sum []float32
+	for i := range chunks {
+		c := &chunks[i]
+		switch {
+		case c.Axis != "" || len(c.Vector) != dims:
+		case sum == nil:
+			sum = slices.Clone(c.Vector)
+		default:
+			for k, x := range c.Vector {
+				sum[k] += x
+			}
+		}
+	}
+	f.scale = dot.Quantise(f.row, sum)
+	return f
+}
+
+// Places in what append wrote.
+const (
+	printScale = 8 // after the age
+	printRow   = 12
+)
+
+// append appends a fingerprint as it is kept: the age, the scale, the row, the labels.
+func (f *fingerprint) append(b []byte, age uint64) []byte {
+	b = binary.LittleEndian.AppendUint64(b, age)
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(f.scale))
+	for _, x := range f.row {
+		b = append(b, byte(x))
+	}
+	return append(b, f.labels...)
+}
+
+// lineup is the fingerprints of a list of items, side by side.
+type lineup struct {
+	stride int
+	rows   []int8
+	scales []float32
+	labels []int // those of equal labels have the same number; 0: the item is not there
+	number map[string]int
+}
+
+func newLineup(n, dims int) *lineup {
+	stride := padded(dims)
+	return &lineup{stride: stride, rows: make([]int8, n*stride), scales: make([]float32, n), labels: make([]int, n), number: map[string]int{}}
+}
+
+// row is where the numbers of place i are.
+func (l *lineup) row(i int) []int8 { return l.rows[i*l.stride : (i+1)*l.stride] }
+
+// set puts f in place i; nil is nobody.
+func (l *lineup) set(i int, f *fingerprint) {
+	if f == nil {
+		return
+	}
+	copy(l.row(i), f.row)
+	l.scales[i] = f.scale
+	if _, ok := l.number[f.labels]; !ok {
+		l.number[f.labels] = len(l.number) + 1
+	}
+	l.labels[i] = l.number[f.labels]
+}
+
+// read puts in place i what append wrote, unless it is of another age or there is none.
+func (l *lineup) read(i int, kept []byte, age uint64) bool {
+	labels := printRow + l.stride
+	if len(kept) < labels || binary.LittleEndian.Uint64(kept) != age {
+		return false
+	}
+	row := l.row(i)
+	for k, x := range kept[printRow:labels] {
+		row[k] = int8(x)
+	}
+	l.scales[i] = math.Float32frombits(binary.LittleEndian.Uint32(kept[printScale:]))
+	number, ok := l.number[string(kept[labels:])]
+	if !ok {
+		number = len(l.number) + 1
+		l.number[string(kept[labels:])] = number
+	}
+	l.labels[i] = number
+	return true
+}
+
+// compare sets in out the novelties of those in list that out names.
+func (l *lineup) compare(list []items.Member, window int, out map[string]float64) {
+	query, sums := make([]int16, l.stride), make([]int32, window)
+	for i := range list {
+		if _, asked := out[list[i].ID]; !asked || l.labels[i] == 0 || l.scales[i] == 0 {
+			continue
+		}
+		for k, x := range l.row(i) {
+			query[k] = int16(x)
+		}
+		from := max(0, i-window)
+		dot.Rows(query, l.rows[from*l.stride:i*l.stride], sums[:i-from])
+		best := 0.0
+		for k := range i - from {
+			if l.labels[from+k] == l.labels[i] {
+				best = math.Max(best, float64(sums[k])*float64(l.scales[i])*float64(l.scales[from+k]))
+			}
+		}
+		out[list[i].ID] = 1 - math.Min(best, 1)
+	}
+}
