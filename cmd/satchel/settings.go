@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+
+	"satchel/pipeline/thread"
 )
 
 // Settings are what every command shares. Flags win over the environment.
@@ -101,6 +103,7 @@ type Settings struct {
 
 	Compaction string `help:"auto shows extracts of long items where not all fits the budget; off never." default:"auto" enum:"auto,off" env:"COMPACTION"`
 
+	Scheduling string `help:"Class of the process's threads on Linux: batch lets one that runs go on when another wakes up, which requests gain by; normal, or any other that it was started in, stays as it is." default:"batch" enum:"batch,normal" env:"SATCHEL_SCHEDULING"`
 	MemoryMB   int    `name:"memory-mb" help:"Memory the in-process indexes may hold, MiB, before idle tenants are evicted." default:"1536" env:"SATCHEL_MEMORY_MB" min:"1" max:"1073741824"`
 	StreamMB   int    `name:"stream-mb" help:"Disk the streams may take, MiB, shared by MEMORY, LEDGER and DLQ; on a NATS of your own as they are made." default:"8192" env:"SATCHEL_STREAM_MB" min:"1" max:"1073741824"`
 	Prices     string `help:"Price table of models, YAML: name: {input: 2.5, output: 10}, for a million tokens; empty: nothing costs." env:"SATCHEL_PRICES" type:"path"`
@@ -123,6 +126,7 @@ func (s *Settings) logger(w io.Writer) *slog.Logger {
 // quarter more than the memory the indexes may hold. Two threads more than there are
 // processors run Go code, since one that waits for the disk keeps its turn for up to 10 ms
 // and a reply would wait behind it. GOGC, GOMEMLIMIT and GOMAXPROCS, when set, decide instead.
+// Threads that interrupt each other make requests slower, so they do not unless it is asked for.
 func (s *Settings) tuneRuntime() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
@@ -133,6 +137,9 @@ func (s *Settings) tuneRuntime() {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.SetDefaultGOMAXPROCS()
 		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 2)
+	}
+	if s.Scheduling == "batch" {
+		thread.Batch()
 	}
 }
 

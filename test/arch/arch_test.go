@@ -28,7 +28,7 @@ const (
 // level returns a package's row in the plan, and false for one that has no row.
 func level(pkg string) (int, bool) {
 	switch {
-	case pkg == "schemas", pkg == "pipeline/scope", pkg == "pipeline/dot", pkg == "pipeline/breaker", pkg == "pipeline/trust", pkg == "pipeline/walfile", pkg == "pipeline/lockfile", pkg == "pipeline/aside", pkg == "pipeline/slab":
+	case pkg == "schemas", pkg == "pipeline/scope", pkg == "pipeline/dot", pkg == "pipeline/breaker", pkg == "pipeline/trust", pkg == "pipeline/walfile", pkg == "pipeline/lockfile", pkg == "pipeline/aside", pkg == "pipeline/slab", pkg == "pipeline/thread":
 		return 0, true
 	case pkg == "policies", pkg == "policies/rego", pkg == "pipeline/embed", pkg == "pipeline/chat", pkg == "pipeline/rerank", pkg == "pipeline/token", pkg == "pipeline/segment", pkg == "pipeline/candidate", pkg == "pipeline/pii":
 		return 1, true

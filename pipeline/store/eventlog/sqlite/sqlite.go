@@ -21,6 +21,7 @@ import (
 	"strings"
 
 	"satchel/pipeline/store/eventlog"
+	"satchel/pipeline/thread"
 	"satchel/pipeline/walfile"
 )
 
@@ -223,7 +224,10 @@ func (db *DB) Update(ctx context.Context, _ []string, fn func(eventlog.Tx) error
 	t := &tx{reader: reader{ctx: ctx, conn: w, db: db}, nextID: db.nextID}
 	err = fn(t)
 	if err == nil {
-		if err = w.exec(ctx, "COMMIT"); err == nil {
+		release := thread.Stay()
+		err = w.exec(ctx, "COMMIT")
+		release()
+		if err == nil {
 			db.nextID = t.nextID
 			db.names.learn(t.learnt, t.tenants)
 			return nil

@@ -1,0 +1,37 @@
+package thread
+
+import (
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Stay keeps the calling goroutine on its thread, and that on its processor, until release is
+// called by the same goroutine. It is for a call that waits for the disk: the kernel has a
+// thread go on where the disk's interrupt came in, and when that is always the same processor,
+// threads gather there, each behind another for up to a tick, while the other idles.
+func Stay() (release func()) {
+	runtime.LockOSThread()
+	var before, here unix.CPUSet
+	n, ok := processor()
+	if !ok || unix.SchedGetaffinity(0, &before) != nil || before.Count() < 2 {
+		return runtime.UnlockOSThread
+	}
+	here.Set(n)
+	if unix.SchedSetaffinity(0, &here) != nil {
+		return runtime.UnlockOSThread
+	}
+	return func() {
+		if unix.SchedSetaffinity(0, &before) == nil {
+			runtime.UnlockOSThread()
+		} // else the thread ends with its goroutine, rather than stay for ever
+	}
+}
+
+// processor is the number of the one that the caller runs on.
+func processor() (n int, ok bool) {
+	var cpu uint32
+	_, _, err := unix.RawSyscall(unix.SYS_GETCPU, uintptr(unsafe.Pointer(&cpu)), 0, 0)
+	return int(cpu), err == 0
+}
