@@ -98,8 +98,8 @@ func (s *scan) run(ctx context.Context, from, to int) error {
 	return nil
 }
 
-// take counts the items whose rows end here, for one filter, whose masks are 0 or 1. What changes row by row is
-// kept beside the scan, in registers: this runs for every row there is.
+// take counts the items whose rows end here, for one filter, whose masks are 0 or 1. What
+// changes row by row is kept beside the scan, in registers: this runs for every row there is.
 func (s *scan) take(items []uint32, scales []float32, dots []int32, at int) {
 	scales, dots = scales[:len(items)], dots[:len(items)]
 	b := &s.best[0]
