@@ -175,7 +175,7 @@ func TestTheDocumentsHaveEveryNodeAndSignal(t *testing.T) {
 // TestTheDocumentsTemplateIsRegistered sends the request of docs/packs.md and builds with it.
 func TestTheDocumentsTemplateIsRegistered(t *testing.T) {
 	t.Parallel()
-	m := regexp.MustCompile(`(?m)^nats req (ctx[^ ]+\.template) '(.+)'$`).FindStringSubmatch(read(t, "docs/packs.md"))
+	m := regexp.MustCompile(`(?m)^nats req --no-templates (ctx[^ ]+\.template) '(.+)'$`).FindStringSubmatch(read(t, "docs/packs.md"))
 	if m == nil {
 		t.Fatal("docs/packs.md registers no template")
 	}

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -28,7 +27,7 @@ type importCmd struct {
 
 type importFilesCmd struct {
 	Paths  []string          `arg:"" help:"JSONL files, Markdown files (.md) or folders of both; - reads JSONL from standard input."`
-	Map    map[string]string `help:"Fields of the JSONL: item field=your field, as in --map content=text --map created_at=ts." placeholder:"FIELD=YOURS"`
+	Map    map[string]string `help:"Fields of the JSONL: item field=your field, as in --map content=text --map created_at=ts. Those not named are left out, but for id and content." placeholder:"FIELD=YOURS"`
 	Label  []string          `help:"Labels of items that carry none." default:"level:internal"`
 	Kind   string            `help:"Kind of items that name none." default:"memory"`
 	Name   string            `help:"Name of the folder of Markdown; its files keep their ids wherever the folder is." placeholder:"NAME"`
@@ -289,9 +288,9 @@ func (c *importFilesCmd) readLines(a *app, name string, r io.Reader, written tim
 
 // decode makes an item of a line.
 func (c *importFilesCmd) decode(a *app, raw []byte, written time.Time) (schemas.MemoryItem, []schemas.Issue) {
-	mapped, err := c.mapped(a, raw, written)
-	if err != nil {
-		return schemas.MemoryItem{}, []schemas.Issue{{Message: err.Error()}}
+	mapped, issue := c.mapped(a, raw, written)
+	if issue != nil {
+		return schemas.MemoryItem{}, []schemas.Issue{*issue}
 	}
 	item, issues := schemas.DecodeMemoryItem(mapped)
 	if t := item.Scope.Tenant; len(issues) == 0 && t != a.Tenant {
@@ -317,10 +316,10 @@ func otherName(raw []byte) string {
 }
 
 // mapped renames fields and fills in what an import may leave out.
-func (c *importFilesCmd) mapped(a *app, raw []byte, written time.Time) ([]byte, error) {
+func (c *importFilesCmd) mapped(a *app, raw []byte, written time.Time) ([]byte, *schemas.Issue) {
 	var in map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &in); err != nil {
-		return nil, errors.New("is not a JSON object")
+		return nil, &schemas.Issue{Message: "is not a JSON object"}
 	}
 	out := in
 	if len(c.Map) > 0 {
@@ -330,8 +329,13 @@ func (c *importFilesCmd) mapped(a *app, raw []byte, written time.Time) ([]byte, 
 				out[field] = v
 			}
 		}
-		if v, ok := in["id"]; ok && c.Map["id"] == "" {
-			out["id"] = v
+		for _, field := range []string{"id", "content"} {
+			if v, ok := in[field]; ok && c.Map[field] == "" {
+				out[field] = v
+			}
+		}
+		if from := c.Map["content"]; from != "" && in[from] == nil {
+			return nil, &schemas.Issue{Pointer: "/content", Message: fmt.Sprintf("is required, and there is no field %q, which --map content=%s names", from, from)}
 		}
 	}
 	defaults := map[string]any{"type": schemas.Episodic, "kind": c.Kind, "security_label": c.Label,
@@ -342,7 +346,7 @@ func (c *importFilesCmd) mapped(a *app, raw []byte, written time.Time) ([]byte, 
 		}
 		b, err := json.Marshal(v)
 		if err != nil {
-			return nil, fmt.Errorf("fill %s: %w", field, err)
+			return nil, &schemas.Issue{Pointer: "/" + field, Message: err.Error()}
 		}
 		out[field] = b
 	}
@@ -350,7 +354,11 @@ func (c *importFilesCmd) mapped(a *app, raw []byte, written time.Time) ([]byte, 
 		sum := sha256.Sum256(raw)
 		out["id"] = json.RawMessage(`"` + hex.EncodeToString(sum[:16]) + `"`)
 	}
-	return json.Marshal(out)
+	b, err := json.Marshal(out)
+	if err != nil {
+		return nil, &schemas.Issue{Message: err.Error()}
+	}
+	return b, nil
 }
 
 // headerRoom is what the headers of an item's event take at most, in bytes.

@@ -143,7 +143,7 @@ func (p *publisher) flush(ctx context.Context) error {
 	receipts, err := p.emitter.RememberAll(ctx, p.items)
 	p.Published += len(receipts)
 	if err != nil {
-		return fmt.Errorf("after %d items: %w", p.Published, err)
+		return fmt.Errorf("after %d items: %w", p.Published, p.lost(err))
 	}
 	where, items := p.where, p.items
 	p.where, p.items = nil, make([]schemas.MemoryItem, 0, importChunk)
@@ -157,7 +157,15 @@ func (p *publisher) flush(ctx context.Context) error {
 	if p.Known += known; last != nil {
 		p.last = last
 	}
-	return err
+	return p.lost(err)
+}
+
+// lost says that Satchel went away, where that is why err came.
+func (p *publisher) lost(err error) error {
+	if err == nil || p.conn.nc.IsConnected() {
+		return err
+	}
+	return fmt.Errorf("the connection to Satchel was lost: what arrived is kept, run the import again; %w", errNobody)
 }
 
 // finish publishes what waits and returns when all of it is found by requests; false

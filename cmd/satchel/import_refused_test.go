@@ -26,11 +26,12 @@ func TestImportCountsWhatIsRefused(t *testing.T) {
 		} {
 			args := append([]string{"import"}, strings.Fields(c.args)...)
 			args[len(args)-1] = filepath.Join(dir, args[len(args)-1])
-			r := command(t, "", append(args, "--dir", beside)...)
+			args = append(args, "--dir", beside)
 			if beside != n.dir {
-				r = command(t, "", append(args, "--dir", beside, "--nats-port", n.url[strings.LastIndexByte(n.url, ':')+1:])...)
+				args = append(args, "--nats-port", n.url[strings.LastIndexByte(n.url, ':')+1:])
 				c.out = strings.Replace(c.out, "1 new, 0 known", "0 new, 1 known", 1)
 			}
+			r := command(t, "", args...)
 			if r.code != exitFound || !strings.HasSuffix(r.out, c.out) || !strings.Contains(r.err, c.err) || strings.Count(r.err, ": refused: ") > refusedShown {
 				t.Errorf("%s: exit code %d\n%s%s", c.args, r.code, r.out, r.err)
 			}

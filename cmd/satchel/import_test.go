@@ -43,6 +43,30 @@ func TestImportFillsInTheTimeOfTheFile(t *testing.T) {
 	}
 }
 
+// What --map does not name is left out, but for id and content; a field that is not there is named.
+func TestImportMaps(t *testing.T) {
+	t.Parallel()
+	a := &app{Settings: &Settings{Tenant: "main"}}
+	for want, c := range map[string]struct {
+		line string
+		maps map[string]string
+	}{
+		"x the glaze is blue 2026-01-01": {`{"ts":"2026-01-01T10:00:00Z","content":"the glaze is blue","id":"x","type":7}`, map[string]string{"created_at": "ts"}},
+		"7 the glaze is red 2026-01-02":  {`{"ts":"2026-01-02T10:00:00Z","content":9,"text":"the glaze is red","n":"7"}`, map[string]string{"created_at": "ts", "content": "text", "id": "n"}},
+		`/content is required, and there is no field "text", which --map content=text names`: {`{"content":"the glaze is blue"}`, map[string]string{"content": "text"}},
+	} {
+		cmd := importFilesCmd{Map: c.maps, Kind: "memory", Label: []string{"level:internal"}}
+		item, issues := cmd.decode(a, []byte(c.line), time.Now())
+		got := item.ID + " " + item.Content.Text() + " " + item.CreatedAt.Format(time.DateOnly)
+		if len(issues) > 0 {
+			got = issues[0].Pointer + " " + issues[0].Message
+		}
+		if got != want {
+			t.Errorf("%s: %q, not %q", c.line, got, want)
+		}
+	}
+}
+
 func TestImportLeavesOutWhatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	n := startNode(t)

@@ -133,7 +133,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 		return code // help was printed
 	}
 	if err != nil {
-		fmt.Fprintf(errOut, "satchel: %v\nTry satchel --help.\n", err)
+		printMisused(errOut, err)
 		return exitUsage
 	}
 	given := func(flag string) bool {

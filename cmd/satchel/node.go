@@ -147,6 +147,9 @@ func (a *app) openWorker(ctx context.Context, n *node, conn js.JetStream, o node
 	if err != nil {
 		return err
 	}
+	if registry == nil && a.NATSURL != "" {
+		logger.Warn("no principal registry, and a NATS server that others reach: everybody counts as public and finds what is public; name one with SATCHEL_PRINCIPALS")
+	}
 	n.policy = pdp
 	writer, err := a.openWriter()
 	if err != nil {

@@ -103,7 +103,7 @@ type Settings struct {
 
 	Compaction string `help:"auto shows extracts of long items where not all fits the budget; off never." default:"auto" enum:"auto,off" env:"COMPACTION"`
 
-	Scheduling string `help:"Class of the process's threads on Linux: batch lets one that runs go on when another wakes up, which requests gain by; normal, or any other that it was started in, stays as it is." default:"batch" enum:"batch,normal" env:"SATCHEL_SCHEDULING"`
+	Scheduling string `help:"Class of the process's threads on Linux: batch, where one that wakes up waits for its turn, or normal, which leaves them as they were started: where another process takes a core, events gain by it." default:"batch" enum:"batch,normal" env:"SATCHEL_SCHEDULING"`
 	MemoryMB   int    `name:"memory-mb" help:"Memory the in-process indexes may hold, MiB, before idle tenants are evicted." default:"1536" env:"SATCHEL_MEMORY_MB" min:"1" max:"1073741824"`
 	StreamMB   int    `name:"stream-mb" help:"Disk the streams may take, MiB, shared by MEMORY, LEDGER and DLQ; on a NATS of your own as they are made." default:"8192" env:"SATCHEL_STREAM_MB" min:"1" max:"1073741824"`
 	Prices     string `help:"Price table of models, YAML: name: {input: 2.5, output: 10}, for a million tokens; empty: nothing costs." env:"SATCHEL_PRICES" type:"path"`

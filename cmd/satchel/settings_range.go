@@ -1,8 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/alecthomas/kong"
 )
@@ -33,6 +37,26 @@ func checkRanges(flags []*kong.Flag, given func(flag string) bool) error {
 		}
 	}
 	return nil
+}
+
+// printMisused says what the parser refused, under the name it was given by, and where help is.
+func printMisused(w io.Writer, err error) {
+	text, command := err.Error(), "satchel"
+	var refused *kong.ParseError
+	if errors.As(err, &refused) {
+		given := func(f *kong.Flag) bool {
+			return slices.ContainsFunc(refused.Context.Path, func(p *kong.Path) bool { return p.Flag != nil && p.Flag.Name == f.Name })
+		}
+		for _, f := range refused.Context.Flags() {
+			if rest, ok := strings.CutPrefix(text, f.ShortSummary()+" must be one of"); ok && len(f.Envs) > 0 && !given(f) {
+				text = f.Envs[0] + " must be one of" + rest
+			}
+		}
+		if at := refused.Context.Selected(); at != nil {
+			command = at.FullPath()
+		}
+	}
+	fmt.Fprintf(w, "satchel: %s\nTry %s --help.\n", text, command)
 }
 
 // inRange reports whether a number is from least to most.

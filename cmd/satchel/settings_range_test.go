@@ -79,6 +79,22 @@ func TestANumberOfTheEnvironmentIsNamed(t *testing.T) { // not parallel: it sets
 	}
 }
 
+// A choice is named as it was written as well, and help is that of the command.
+func TestAChoiceOfTheEnvironmentIsNamed(t *testing.T) { // not parallel: it sets the environment
+	t.Setenv("SATCHEL_SCHEDULING", "Normal")
+	for want, args := range map[string][]string{
+		"satchel: SATCHEL_SCHEDULING must be one of ":                        {"ask", "why?"},
+		"satchel: --scheduling must be one of ":                              {"ask", "why?", "--scheduling", "often"},
+		"Try satchel ask --help.":                                            {"ask", "why?"},
+		"satchel: unknown flag --nosuch\nTry satchel policy explain --help.": {"policy", "explain", "--nosuch"},
+		"Try satchel --help.":                                                {"nosuch"},
+	} {
+		if r := command(t, "", args...); r.code != exitUsage || r.out != "" || !strings.Contains(r.err, want) {
+			t.Errorf("%q: exit code %d, %q is not in\n%s%s", args, r.code, want, r.out, r.err)
+		}
+	}
+}
+
 func TestCompactRefusesABudgetOfNothing(t *testing.T) {
 	t.Parallel()
 	for _, flag := range []string{"--budget=-1", "--budget=0", "--lines=-1"} {

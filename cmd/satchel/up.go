@@ -89,8 +89,9 @@ func (c *upCmd) Run(ctx context.Context, a *app) error {
 		return stopped(err)
 	}
 	n.awaitResumed(ctx)
-	if err := n.ready(); err != nil && ctx.Err() == nil {
-		n.logger.Warn("not ready", "why", err)
+	unready := n.ready()
+	if unready != nil && ctx.Err() == nil {
+		n.logger.Warn("not ready", "why", unready)
 	}
 	url := a.NATSURL
 	hide := func() error { return nil }
@@ -104,14 +105,21 @@ func (c *upCmd) Run(ctx context.Context, a *app) error {
 	if web != nil {
 		fmt.Fprintf(a.out, ", health http://%s/readyz", web.addr)
 	}
-	fmt.Fprintf(a.out, " (ready in %d ms)\n", n.started.Milliseconds())
+	if unready != nil {
+		fmt.Fprintln(a.out, " (not ready, see above)")
+	} else {
+		fmt.Fprintf(a.out, " (ready in %d ms)\n", n.started.Milliseconds())
+	}
 	select {
 	case <-ctx.Done():
 		fmt.Fprintln(a.out, "draining…")
 	case err = <-n.done:
 		n.done <- nil
 	}
-	return stopped(errors.Join(err, hide()))
+	if err = stopped(errors.Join(err, hide())); err == nil {
+		fmt.Fprintln(a.out, "stopped")
+	}
+	return err
 }
 
 func freePort(port int) int {

@@ -99,6 +99,7 @@ func (c *Cache) Delete(tenant, id string) {
 	hash := c.hash(tenant, id)
 	c.entry(c.at[hash]).wipe()
 	delete(c.at, hash)
+	c.empty()
 }
 
 // Clear wipes all values of a tenant.
@@ -112,6 +113,15 @@ func (c *Cache) Clear(tenant string) {
 			}
 			at += e.size
 		}
+	}
+	c.empty()
+}
+
+// empty gives the pages back when nothing is left in them. The room of what was deleted is else
+// given back with its page, as the oldest.
+func (c *Cache) empty() {
+	if len(c.at) == 0 {
+		c.first, c.pages = c.first+uint64(len(c.pages)), nil
 	}
 }
 

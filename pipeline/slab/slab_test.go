@@ -124,3 +124,26 @@ func TestEmptyValue(t *testing.T) {
 		t.Errorf("an empty value is %v", got)
 	}
 }
+
+// Room that nothing is left in is there again.
+func TestClearedRoomIsThereAgain(t *testing.T) {
+	t.Parallel()
+	c, value := New(256<<10), make([]byte, 900)
+	fill := func() (n int) {
+		for ; c.Fits("acme", fmt.Sprint(n), value); n++ {
+			c.Put("acme", fmt.Sprint(n), value)
+		}
+		return n
+	}
+	first := fill()
+	c.Clear("acme")
+	if again := fill(); again != first || c.Get("acme", "0") == nil {
+		t.Errorf("%d fit where %d did", again, first)
+	}
+	for n := range first {
+		c.Delete("acme", fmt.Sprint(n))
+	}
+	if again := fill(); again != first || c.Bytes() > 256<<10 {
+		t.Errorf("%d fit where %d did", again, first)
+	}
+}

@@ -2,6 +2,7 @@ package thread
 
 import (
 	"runtime"
+	"sync"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -19,6 +20,9 @@ func Stay() (release func()) {
 		return runtime.UnlockOSThread
 	}
 	here.Set(n)
+	if everywhere() {
+		before.Fill()
+	}
 	if unix.SchedSetaffinity(0, &here) != nil {
 		return runtime.UnlockOSThread
 	}
@@ -28,6 +32,21 @@ func Stay() (release func()) {
 		} // else the thread ends with its goroutine, rather than stay for ever
 	}
 }
+
+// everywhere reports whether the process may run on every processor that it is given. A set that
+// says so again leaves it those that it is given later.
+var everywhere = sync.OnceValue(func() bool {
+	var before, all, now unix.CPUSet
+	if unix.SchedGetaffinity(0, &before) != nil {
+		return false
+	}
+	all.Fill()
+	if unix.SchedSetaffinity(0, &all) != nil || unix.SchedGetaffinity(0, &now) != nil || now != before {
+		_ = unix.SchedSetaffinity(0, &before)
+		return false
+	}
+	return true
+})
 
 // processor is the number of the one that the caller runs on.
 func processor() (n int, ok bool) {

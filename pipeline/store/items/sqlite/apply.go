@@ -33,10 +33,11 @@ func (db *DB) Apply(ctx context.Context, tenant string, b *items.Batch) error {
 // nothing to do.
 func (db *DB) commit(ctx context.Context, tenant string, b *items.Batch) (func(*directory), error) {
 	var firsts map[string]int64
+	var known int64
 	var rows accessRows
 	changed, accessed := b.Parts()
 	if len(accessed) > 0 {
-		err := db.dirs.View(ctx, tenant, func(d *directory) { firsts, rows.sums = d.firsts(accessed), d.sums() })
+		err := db.dirs.View(ctx, tenant, func(d *directory) { firsts, rows.sums, known = d.firsts(accessed), d.sums(), d.upTo })
 		if err != nil {
 			return nil, err
 		}
@@ -44,6 +45,9 @@ func (db *DB) commit(ctx context.Context, tenant string, b *items.Batch) (func(*
 	var written []entry
 	var uses []items.Use
 	folded, err := db.file.Fold(ctx, tenant, b.UpTo, func(tx *sqlitefile.Tx) error {
+		if known != tx.Checkpoint { // a commit that failed, and was made: the sums lack it
+			rows.sums = nil
+		}
 		heads, err := db.heads(ctx, tx, changed)
 		if err != nil {
 			return err

@@ -70,20 +70,23 @@ func (db *DB) get(ctx context.Context, tenant string, ids []string) ([]schemas.R
 	return out, nil
 }
 
-// scanned is how many rows Scan reads before it hands them on.
-const scanned = 512
+// How many rows Scan reads before it hands them on.
+const (
+	scanned          = 512
+	scannedUncounted = 64 // as many as are counted at a time
+)
 
 // Scan implements items.Rows. It reads some rows at a time, since the directory, which
 // completes them, may have to be loaded over a connection of its own.
 func (db *DB) Scan(ctx context.Context, tenant string, sel items.Selection, yield func(*schemas.Record) bool) error {
-	query, after := `SELECT key, id, tokens, head, body FROM items
-		WHERE tenant = `+sqlitefile.TenantNum+` AND tokens >= 0 AND id > ? ORDER BY id LIMIT ?`, any("")
+	query, after, n := `SELECT key, id, tokens, head, body FROM items
+		WHERE tenant = `+sqlitefile.TenantNum+` AND tokens >= 0 AND id > ? ORDER BY id LIMIT ?`, any(""), scanned
 	if sel == items.Uncounted {
-		query, after = `SELECT key, id, tokens, head, body FROM items INDEXED BY uncounted
-			WHERE tenant = `+sqlitefile.TenantNum+` AND tokens = 0 AND key > ? ORDER BY key LIMIT ?`, 0
+		query, after, n = `SELECT key, id, tokens, head, body FROM items INDEXED BY uncounted
+			WHERE tenant = `+sqlitefile.TenantNum+` AND tokens = 0 AND key > ? ORDER BY key LIMIT ?`, 0, scannedUncounted
 	}
 	for {
-		some, last, err := db.some(ctx, query, tenant, after)
+		some, last, err := db.some(ctx, query, tenant, after, n)
 		if err != nil {
 			return fmt.Errorf("scan items: %w", db.file.Named(err))
 		}
@@ -95,7 +98,7 @@ func (db *DB) Scan(ctx context.Context, tenant string, sel items.Selection, yiel
 				return nil
 			}
 		}
-		if len(some) < scanned {
+		if len(some) < n {
 			return nil
 		}
 		if after = last; sel == items.ByID {
@@ -104,13 +107,13 @@ func (db *DB) Scan(ctx context.Context, tenant string, sel items.Selection, yiel
 	}
 }
 
-// some returns the next rows of a scan, and the key of the last.
-func (db *DB) some(ctx context.Context, query, tenant string, after any) (some []schemas.Record, last int64, err error) {
-	rows, err := db.file.Read.QueryContext(ctx, query, tenant, after, scanned)
+// some returns the next n rows of a scan, and the key of the last.
+func (db *DB) some(ctx context.Context, query, tenant string, after any, n int) (some []schemas.Record, last int64, err error) {
+	rows, err := db.file.Read.QueryContext(ctx, query, tenant, after, n)
 	if err != nil {
 		return nil, 0, err
 	}
-	some = make([]schemas.Record, 0, scanned)
+	some = make([]schemas.Record, 0, n)
 	last, err = eachRecord(rows, func(r *schemas.Record) { some = append(some, *r) })
 	return some, last, err
 }
