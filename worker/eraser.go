@@ -90,40 +90,49 @@ func (e *eraser) begin(ctx context.Context, s scope.Scope, d eventlog.Draft) (re
 	case !errors.Is(err, eventlog.ErrNotFound):
 		return nil, err
 	}
-	if refused, req.Items, err = e.refuses(ctx, s, &d, req.Items); refused != nil || err != nil {
+	var searched int64
+	if refused, req.Items, searched, err = e.refuses(ctx, s, &d, req.Items); refused != nil || err != nil {
 		return refused, err
 	}
+	done, err := e.append(ctx, s, d, &req, searched)
+	if err == nil && done.Status != eventlog.Appended && done.Status != eventlog.Duplicate {
+		return reused(), nil
+	}
+	return nil, err
+}
+
+// append appends the erasure d that req says, and deletes the content. searched is how much of
+// the log was searched for what goes with the items.
+func (e *eraser) append(ctx context.Context, s scope.Scope, d eventlog.Draft, req *schemas.MemoryErased, searched int64) (done eventlog.Erased, err error) {
 	showing, err := e.packs(ctx, s, req.Items)
 	if err != nil {
-		return nil, err
+		return done, err
 	}
 	plan, err := e.plan(ctx, s, req.Items, showing, math.MaxInt64)
 	if err != nil {
-		return nil, err
+		return done, err
 	}
 	if d.Data, err = json.Marshal(req); err != nil {
-		return nil, fmt.Errorf("encode erasure: %w", err)
+		return done, fmt.Errorf("encode erasure: %w", err)
 	}
 	d.Subject = ErasureSubject
 	if d.Extensions = maps.Clone(d.Extensions); d.Extensions == nil {
 		d.Extensions = map[string]string{}
 	}
 	d.Extensions[packsExtension], d.Extensions[supersedersExtension] = joinPositions(plan.packs), joinSuperseders(plan.by)
+	d.Extensions[searchedExtension] = strconv.FormatInt(searched, 10)
 	hashes, err := e.hashes(ctx, s, plan.positions)
 	if err != nil {
-		return nil, err
+		return done, err
 	}
 	if len(hashes) > 0 {
 		d.Extensions[artifactsExtension] = strings.Join(hashes, ",")
 	}
 	defer e.open.begin(s.Tenant())()
 	e.hit("erase.before_commit")
-	done, err := e.log.AppendErasure(ctx, s, d, plan.positions, plan.packs)
+	done, err = e.log.AppendErasure(ctx, s, d, plan.positions, plan.packs)
 	e.hit("erase.after_commit")
-	if err == nil && done.Status != eventlog.Appended && done.Status != eventlog.Duplicate {
-		return reused(), nil
-	}
-	return nil, err
+	return done, err
 }
 
 // reused refuses an erasure whose source and id another event has.
@@ -219,11 +228,8 @@ func (e *eraser) receiptID(ctx context.Context, s scope.Scope, entry *eventlog.E
 
 // finish removes what is left of erasures and appends their receipts.
 func (e *eraser) finish(ctx context.Context, s scope.Scope, list []pending) error {
-	if err := e.projector.Await(ctx, s, list[len(list)-1].entry.Position); err != nil {
-		return err
-	}
-	// A request that searched before may still commit a pack that shows the items.
-	if err := e.requests.pass(ctx); err != nil {
+	list, err := e.settle(ctx, s, list)
+	if err != nil {
 		return err
 	}
 	var items []string
@@ -257,6 +263,32 @@ func (e *eraser) finish(ctx context.Context, s scope.Scope, list []pending) erro
 	_, err = e.log.Append(ctx, eventlog.Batch{Drafts: drafts})
 	e.hit("erase.after_receipt")
 	return err
+}
+
+// settle waits until the indexes have erasures, and the requests that searched before are over:
+// one may still commit a pack that shows the items, which finish erases, or summaries of them. It
+// returns the erasures with those of such summaries.
+func (e *eraser) settle(ctx context.Context, s scope.Scope, list []pending) ([]pending, error) {
+	for {
+		if err := e.projector.Await(ctx, s, list[len(list)-1].entry.Position); err != nil {
+			return nil, err
+		}
+		if err := e.requests.pass(ctx); err != nil {
+			return nil, err
+		}
+		erased := make([]begun, len(list))
+		for i := range list {
+			erased[i] = begunBy(list[i].entry, &list[i].er)
+		}
+		late, err := e.eraseLate(ctx, s, erased)
+		if err != nil {
+			return nil, err
+		}
+		if late == nil {
+			return list, nil
+		}
+		list = append(list, *late)
+	}
 }
 
 // receipt makes the entry that says what is gone. A stream's count is of all erasures
@@ -324,6 +356,11 @@ func (e *eraser) scrub(ctx context.Context, s scope.Scope, list []pending) (map[
 			continue
 		}
 		left, err := sc.Remaining(ctx, s, gone)
+		if err == nil && left > 0 { // or is there anew, since it was planned
+			if gone, err = e.notAnew(ctx, s, list, gone); err == nil {
+				left, err = sc.Remaining(ctx, s, gone)
+			}
+		}
 		if err != nil {
 			return nil, fmt.Errorf("check %s: %w", sc.Store, err)
 		}
@@ -332,6 +369,27 @@ func (e *eraser) scrub(ctx context.Context, s scope.Scope, list []pending) (map[
 		}
 	}
 	return removed, nil
+}
+
+// notAnew returns those of the erased items that were not remembered anew.
+func (e *eraser) notAnew(ctx context.Context, s scope.Scope, list []pending, gone []string) ([]string, error) {
+	erased := map[string]int64{}
+	for i := range list {
+		for _, id := range list[i].er.Items {
+			erased[id] = max(erased[id], list[i].entry.Position)
+		}
+	}
+	var left []string
+	for _, id := range gone {
+		entries, err := e.log.BySubject(ctx, s, id, schemas.TypeMemoryRecorded)
+		if err != nil {
+			return nil, fmt.Errorf("find entries of item %q: %w", id, err)
+		}
+		if len(entries) == 0 || entries[len(entries)-1].Position < erased[id] {
+			left = append(left, id)
+		}
+	}
+	return left, nil
 }
 
 // copies names the events behind the erased positions, as the streams know them.

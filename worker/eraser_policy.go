@@ -18,27 +18,28 @@ import (
 )
 
 // refuses returns why the agent of d may not erase the items as they are now, nil when it
-// may, and then the items with all that goes with them.
-func (e *eraser) refuses(ctx context.Context, s scope.Scope, d *eventlog.Draft, ids []string) (refused *write.Rejection, all []string, err error) {
+// may, and then the items with all that goes with them, and how much of the log was searched
+// for that.
+func (e *eraser) refuses(ctx context.Context, s scope.Scope, d *eventlog.Draft, ids []string) (refused *write.Rejection, all []string, searched int64, err error) {
 	head, err := e.log.Head(ctx, s)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, 0, err
 	}
 	if err := e.projector.Await(ctx, s, head.Size); err != nil {
-		return nil, nil, fmt.Errorf("wait for the indexes: %w", err)
+		return nil, nil, 0, fmt.Errorf("wait for the indexes: %w", err)
 	}
 	if all, err = e.derived(ctx, s, ids); err != nil {
-		return nil, nil, err
+		return nil, nil, 0, err
 	}
 	allowed, err := e.allowed(ctx, s, d, all)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, 0, err
 	}
 	if !allowed {
-		return &write.Rejection{Reason: write.PolicyDenied, Cause: "this agent may not erase these items"}, nil, nil
+		return &write.Rejection{Reason: write.PolicyDenied, Cause: "this agent may not erase these items"}, nil, 0, nil
 	}
 	refused, err = e.unknown(ctx, s, ids)
-	return refused, all, err
+	return refused, all, head.Size, err
 }
 
 // unknown refuses an erasure of items of which the log does not hold the content of all: a

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"satchel/pipeline/embed"
@@ -108,7 +109,7 @@ func (p *projection) add(e *eventlog.Entry) error {
 		if err := json.Unmarshal(e.Data, &a); err != nil {
 			return fmt.Errorf("decode accesses: %w", err)
 		}
-		p.items = append(p.items, items.Change{Position: e.Position, Accessed: a.Items, At: e.Time})
+		p.items = append(p.items, items.Change{Position: e.Position, Accessed: slices.Compact(slices.Sorted(slices.Values(a.Items))), At: e.Time})
 	case schemas.TypeContextPacked:
 		return p.addPacked(e)
 	case schemas.TypeMemoryErased:

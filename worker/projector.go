@@ -70,8 +70,8 @@ type Projector struct {
 	hit     func(point string)
 	logger  *slog.Logger
 	share   share
-	judge   *judge                                                          // nil: no novelty is computed
-	echo    func(ctx context.Context, s scope.Scope, erased []echoed) error // nil: nobody else erases
+	judge   *judge                                                         // nil: no novelty is computed
+	echo    func(ctx context.Context, s scope.Scope, erased []begun) error // nil: nobody else erases
 
 	drain   func(ctx context.Context) error // waits for the requests that are under way; nil: there are none
 	settled sync.Map                        // tenants whose requests need not wait; see settle
@@ -111,7 +111,7 @@ type progress struct {
 	floor    int64         // where every store has to be before anyone searches; unknown: the log's next head
 	moved    chan struct{} // closed when position changes
 	wanted   chan struct{} // capacity 1: holds a token when somebody waits for it to change
-	erased   []echoed      // erasures that were applied and not echoed, of whoever runs
+	erased   []begun       // erasures that were applied and not echoed, of whoever runs
 }
 
 // unknown is the position of a tenant that nobody has projected since the start.

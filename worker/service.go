@@ -188,7 +188,7 @@ func (v *Service) mayErase(ctx context.Context, s scope.Scope, d *eventlog.Draft
 	if err := json.Unmarshal(d.Data, &req); err != nil {
 		return &schemas.Error{Code: schemas.CodeValidation, Field: "/event/data", Message: "is not an erasure"}
 	}
-	switch refused, _, err := v.eraser.refuses(ctx, s, d, req.Items); {
+	switch refused, _, _, err := v.eraser.refuses(ctx, s, d, req.Items); {
 	case errors.Is(err, errNoVerdict) && ctx.Err() == nil:
 		return &schemas.Error{Code: schemas.CodePolicyDenied, Message: "policy gave no verdict, so nothing is erased"}
 	case err != nil:

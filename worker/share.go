@@ -168,12 +168,6 @@ func (p *Projector) awaitShared(ctx context.Context, s scope.Scope, position int
 	return nil
 }
 
-// echoed is an erasure that another worker carries out.
-type echoed struct {
-	items    []string
-	position int64
-}
-
 // noteErased keeps the erasures among entries that the tenant's owner carries out.
 func (p *Projector) noteErased(t *progress, tenant string, entries []eventlog.Entry) {
 	if p.echo == nil || p.share.owns(tenant) {
@@ -182,7 +176,7 @@ func (p *Projector) noteErased(t *progress, tenant string, entries []eventlog.En
 	for i := range entries {
 		var er schemas.MemoryErased
 		if e := &entries[i]; e.Type == schemas.TypeMemoryErased && !e.Erased && json.Unmarshal(e.Data, &er) == nil && er.Receipt == nil {
-			t.erased = append(t.erased, echoed{er.Items, e.Position})
+			t.erased = append(t.erased, begunBy(e, &er))
 		}
 	}
 }
@@ -199,10 +193,13 @@ func (p *Projector) sendEcho(ctx context.Context, s scope.Scope, t *progress) er
 }
 
 // echo is this worker's part of erasures that another one carries out: requests that
-// searched here before are let finish, their packs go, and what this worker keeps for
-// itself is scrubbed.
-func (e *eraser) echo(ctx context.Context, s scope.Scope, erased []echoed) error {
+// searched here before are let finish, their packs and summaries go, and what this worker
+// keeps for itself is scrubbed.
+func (e *eraser) echo(ctx context.Context, s scope.Scope, erased []begun) error {
 	if err := e.requests.pass(ctx); err != nil {
+		return err
+	}
+	if _, err := e.eraseLate(ctx, s, erased); err != nil {
 		return err
 	}
 	var items []string

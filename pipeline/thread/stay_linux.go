@@ -2,7 +2,7 @@ package thread
 
 import (
 	"runtime"
-	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -19,34 +19,51 @@ func Stay() (release func()) {
 	if !ok || unix.SchedGetaffinity(0, &before) != nil || before.Count() < 2 {
 		return runtime.UnlockOSThread
 	}
-	here.Set(n)
-	if everywhere() {
-		before.Fill()
+	after := before
+	if anywhere(before) {
+		after.Fill()
 	}
+	here.Set(n)
 	if unix.SchedSetaffinity(0, &here) != nil {
 		return runtime.UnlockOSThread
 	}
 	return func() {
-		if unix.SchedSetaffinity(0, &before) == nil {
+		var now unix.CPUSet
+		if unix.SchedGetaffinity(0, &now) != nil || now != here { // somebody else has moved it
+			runtime.UnlockOSThread()
+		} else if unix.SchedSetaffinity(0, &after) == nil {
 			runtime.UnlockOSThread()
 		} // else the thread ends with its goroutine, rather than stay for ever
 	}
 }
 
-// everywhere reports whether the process may run on every processor that it is given. A set that
-// says so again leaves it those that it is given later.
-var everywhere = sync.OnceValue(func() bool {
-	var before, all, now unix.CPUSet
-	if unix.SchedGetaffinity(0, &before) != nil {
-		return false
+// looked is what anywhere found out last.
+type looked struct {
+	set      unix.CPUSet
+	anywhere bool
+}
+
+var last atomic.Pointer[looked]
+
+// anywhere reports whether the set of the calling thread is of all processors that the process
+// is given, and not a choice among them: then it is to have those, too, that it is given later.
+// Only trying tells.
+func anywhere(set unix.CPUSet) bool {
+	if l := last.Load(); l != nil && l.set == set {
+		return l.anywhere
 	}
+	var all, now unix.CPUSet
 	all.Fill()
-	if unix.SchedSetaffinity(0, &all) != nil || unix.SchedGetaffinity(0, &now) != nil || now != before {
-		_ = unix.SchedSetaffinity(0, &before)
-		return false
+	l := &looked{set: set}
+	if unix.SchedSetaffinity(0, &all) == nil && unix.SchedGetaffinity(0, &now) == nil {
+		l.anywhere = now == set
 	}
-	return true
-})
+	if !l.anywhere {
+		_ = unix.SchedSetaffinity(0, &set)
+	}
+	last.Store(l)
+	return l.anywhere
+}
 
 // processor is the number of the one that the caller runs on.
 func processor() (n int, ok bool) {

@@ -29,6 +29,42 @@ func TestStay(t *testing.T) {
 	}
 }
 
+// Where somebody moves the thread meanwhile, there it stays; and what was chosen for it, it gets
+// again.
+func TestStayLeavesAChoice(t *testing.T) {
+	t.Parallel()
+	done := make(chan struct{})
+	go func() { // the thread ends with it
+		defer close(done)
+		runtime.LockOSThread()
+		all := allowed(t)
+		release := Stay()
+		if err := unix.SchedSetaffinity(0, &all); err != nil {
+			t.Error(err)
+		}
+		if release(); allowed(t) != all {
+			t.Error("it was moved back")
+		}
+		if all.Count() < 3 {
+			return
+		}
+		some := all
+		for n := range len(some) * 64 {
+			if some.IsSet(n) {
+				some.Clear(n)
+				break
+			}
+		}
+		if err := unix.SchedSetaffinity(0, &some); err != nil {
+			t.Error(err)
+		}
+		if Stay()(); allowed(t) != some {
+			t.Error("it may run where it was not to")
+		}
+	}()
+	<-done
+}
+
 func allowed(t *testing.T) (set unix.CPUSet) {
 	t.Helper()
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
