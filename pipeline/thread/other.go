@@ -2,8 +2,11 @@
 
 package thread
 
+// Seat is where threads stay.
+type Seat struct{}
+
 // Stay does nothing here.
-func Stay() (release func()) { return func() {} }
+func (*Seat) Stay() (release func()) { return func() {} }
 
 // Batch does nothing here.
 func Batch() {}

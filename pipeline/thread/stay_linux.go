@@ -2,17 +2,22 @@ package thread
 
 import (
 	"runtime"
-	"sync/atomic"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
+// Seat is where threads stay. The zero value is ready; it is not safe for concurrent use.
+type Seat struct {
+	set      unix.CPUSet // that given was asked about last
+	anywhere bool        // what it found out
+}
+
 // Stay keeps the calling goroutine on its thread, and that on its processor, until release is
 // called by the same goroutine. It is for a call that waits for the disk: the kernel has a
 // thread go on where the disk's interrupt came in, and when that is always the same processor,
 // threads gather there, each behind another for up to a tick, while the other idles.
-func Stay() (release func()) {
+func (s *Seat) Stay() (release func()) {
 	runtime.LockOSThread()
 	var before, here unix.CPUSet
 	n, ok := processor()
@@ -20,7 +25,7 @@ func Stay() (release func()) {
 		return runtime.UnlockOSThread
 	}
 	after := before
-	if anywhere(before) {
+	if s.given(before) {
 		after.Fill()
 	}
 	here.Set(n)
@@ -37,32 +42,20 @@ func Stay() (release func()) {
 	}
 }
 
-// looked is what anywhere found out last.
-type looked struct {
-	set      unix.CPUSet
-	anywhere bool
-}
-
-var last atomic.Pointer[looked]
-
-// anywhere reports whether the set of the calling thread is of all processors that the process
+// given reports whether the set of the calling thread is of all processors that the process
 // is given, and not a choice among them: then it is to have those, too, that it is given later.
 // Only trying tells.
-func anywhere(set unix.CPUSet) bool {
-	if l := last.Load(); l != nil && l.set == set {
-		return l.anywhere
+func (s *Seat) given(set unix.CPUSet) bool {
+	if s.set == set {
+		return s.anywhere
 	}
 	var all, now unix.CPUSet
 	all.Fill()
-	l := &looked{set: set}
-	if unix.SchedSetaffinity(0, &all) == nil && unix.SchedGetaffinity(0, &now) == nil {
-		l.anywhere = now == set
-	}
-	if !l.anywhere {
+	s.set, s.anywhere = set, unix.SchedSetaffinity(0, &all) == nil && unix.SchedGetaffinity(0, &now) == nil && now == set
+	if !s.anywhere {
 		_ = unix.SchedSetaffinity(0, &set)
 	}
-	last.Store(l)
-	return l.anywhere
+	return s.anywhere
 }
 
 // processor is the number of the one that the caller runs on.

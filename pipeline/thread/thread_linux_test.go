@@ -17,8 +17,9 @@ func TestStay(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	before := allowed(t)
+	var s Seat
 	for range 100 {
-		release := Stay()
+		release := s.Stay()
 		held := allowed(t)
 		if n, ok := processor(); !ok || held.Count() != 1 || !held.IsSet(n) {
 			t.Errorf("on processor %d it may run on %d", n, held.Count())
@@ -38,7 +39,8 @@ func TestStayLeavesAChoice(t *testing.T) {
 		defer close(done)
 		runtime.LockOSThread()
 		all := allowed(t)
-		release := Stay()
+		var s Seat
+		release := s.Stay()
 		if err := unix.SchedSetaffinity(0, &all); err != nil {
 			t.Error(err)
 		}
@@ -58,7 +60,7 @@ func TestStayLeavesAChoice(t *testing.T) {
 		if err := unix.SchedSetaffinity(0, &some); err != nil {
 			t.Error(err)
 		}
-		if Stay()(); allowed(t) != some {
+		if s.Stay()(); allowed(t) != some {
 			t.Error("it may run where it was not to")
 		}
 	}()
@@ -131,7 +133,8 @@ func class(t *testing.T, policy uint32) {
 
 // BenchmarkStay is what a commit pays for it.
 func BenchmarkStay(b *testing.B) {
+	var s Seat
 	for b.Loop() {
-		Stay()()
+		s.Stay()()
 	}
 }

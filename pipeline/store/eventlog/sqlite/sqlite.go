@@ -47,8 +47,9 @@ type DB struct {
 	size      int        // reading connections
 	names     *names
 	chunks    chunks
-	nextID    int64      // of the next content; of the writer alone
-	packer    compressor // its room is of the writer alone
+	nextID    int64       // of the next content; of the writer alone
+	packer    compressor  // its room is of the writer alone
+	seat      thread.Seat // of the writer alone
 	done      chan struct{}
 }
 
@@ -224,7 +225,7 @@ func (db *DB) Update(ctx context.Context, _ []string, fn func(eventlog.Tx) error
 	t := &tx{reader: reader{ctx: ctx, conn: w, db: db}, nextID: db.nextID}
 	err = fn(t)
 	if err == nil {
-		release := thread.Stay()
+		release := db.seat.Stay()
 		err = w.exec(ctx, "COMMIT")
 		release()
 		if err == nil {
