@@ -197,12 +197,15 @@ func TestRebuiltIndexesAreTheLiveOnes(t *testing.T) {
 	}
 	w.publish(t, "acme",
 		recorded(t, "a", "Ann met Bob in Lyon"), recorded(t, "b", "the lake house has a red door"), recorded(t, "c", "Bob likes camelCaseNames"),
-		linked(t, "l1", "b", schemas.Link{Rel: schemas.RelCausedBy, To: "a"}), superseded(t, "s1", "a", "c"), accessed(t, "x1", "a", "b", "c"),
+		linked(t, "l1", "b", schemas.Link{Rel: schemas.RelCausedBy, To: "a"}), superseded(t, "s1", "a", "c"), accessed(t, "x1", "a", "b", "c", "b", "b"),
 		recorded(t, "d", "a summary of two", summary), linked(t, "l2", "a", schemas.Link{Rel: schemas.RelMentions, To: "c"}),
 		memory(t, schemas.TypeMemoryRecorded, "e-b2", map[string]any{"id": "b", "scope": map[string]any{"tenant": "acme"}, "type": "semantic", "kind": "knowledge",
 			"content": "the lake house has a green door now", "created_at": "2026-02-02T03:04:05Z", "security_label": []string{"level:internal"}, "provenance": map[string]any{"source_uri": source}}))
 	w.entries(t, "acme", 9)
 	must(t, w.worker.Projector.Await(within(t), system(t, "acme"), 9))
+	if b, err := w.items.Get(within(t), system(t, "acme"), []string{"b"}); err != nil || len(b) != 1 || b[0].AccessCount != 1 {
+		t.Errorf("an event that names an item three times is %+v, %v", b, err)
+	}
 	w.sameAfterRebuild(t, "acme")
 	w.publish(t, "acme", forgetting(t, "f", "a"))
 	w.receipt(t, "acme", "f")
