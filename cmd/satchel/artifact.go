@@ -166,6 +166,11 @@ type artifactRevokeCmd struct {
 	asker
 }
 
+// Help shows how it is called.
+func (artifactRevokeCmd) Help() string {
+	return "Examples:\n  satchel artifact revoke sah1.eyJ…\n  satchel artifact revoke --item m-1 --role eraser"
+}
+
 // Run revokes.
 func (c *artifactRevokeCmd) Run(ctx context.Context, a *app) error {
 	conn, err := a.dial(ctx)

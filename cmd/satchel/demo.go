@@ -27,7 +27,12 @@ type demoCmd struct {
 func (demoCmd) Help() string {
 	return `It runs the real thing in a fresh folder, on a free port, with a fixed clock, key and ids, so
 that it prints the same every time. Nothing stays behind without --keep. It fails when one of
-the figures it prints misses its target.`
+the figures it prints misses its target.
+
+Examples:
+  satchel demo
+  satchel demo --verbose
+  satchel demo --keep ./demo && satchel up --dir ./demo`
 }
 
 const (

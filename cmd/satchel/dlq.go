@@ -40,6 +40,11 @@ type dlqLsCmd struct {
 	Limit int    `help:"How many." default:"100"`
 }
 
+// Help shows how it is called.
+func (dlqLsCmd) Help() string {
+	return "Examples:\n  satchel dlq ls\n  satchel dlq ls --from 120 --limit 20 --json"
+}
+
 // Run lists dead letters.
 func (c *dlqLsCmd) Run(ctx context.Context, a *app) error {
 	dead, done, err := a.deadLetters(ctx)
@@ -72,6 +77,11 @@ func (c *dlqLsCmd) Run(ctx context.Context, a *app) error {
 
 type dlqShowCmd struct {
 	Seq uint64 `arg:"" help:"Sequence, from dlq ls."`
+}
+
+// Help shows how it is called.
+func (dlqShowCmd) Help() string {
+	return "Example:\n  satchel dlq show 121"
 }
 
 // Run prints one dead letter whole.
@@ -112,6 +122,11 @@ type dlqRetryCmd struct {
 	Seqs []uint64 `arg:"" help:"Sequences, from dlq ls."`
 }
 
+// Help shows how it is called.
+func (dlqRetryCmd) Help() string {
+	return "Example:\n  satchel dlq retry 121 124"
+}
+
 // Run publishes dead letters again.
 func (c *dlqRetryCmd) Run(ctx context.Context, a *app) error {
 	return a.eachLetter(ctx, c.Seqs, "published again; see satchel dlq ls for the outcome", (*jetstream.DeadLetters).Retry)
@@ -119,6 +134,11 @@ func (c *dlqRetryCmd) Run(ctx context.Context, a *app) error {
 
 type dlqDropCmd struct {
 	Seqs []uint64 `arg:"" help:"Sequences, from dlq ls."`
+}
+
+// Help shows how it is called.
+func (dlqDropCmd) Help() string {
+	return "Example:\n  satchel dlq drop 121 124"
 }
 
 // Run removes dead letters.

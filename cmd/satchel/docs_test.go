@@ -41,6 +41,27 @@ func TestTheReadmeHasEveryCommand(t *testing.T) {
 	}
 }
 
+func TestEveryCommandShowsHowItIsCalled(t *testing.T) {
+	t.Parallel()
+	parser, err := kong.New(&cli{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range parser.Model.Leaves(true) {
+		name := c.Name
+		switch {
+		case c.Parent.Type != kong.CommandNode:
+		case c.Parent.DefaultCmd == c:
+			name = c.Parent.Name
+		default:
+			name = c.Parent.Name + " " + name
+		}
+		if _, examples, _ := strings.Cut(c.Detail, "Example"); !strings.Contains(examples, "satchel "+name) {
+			t.Errorf("satchel %s --help has no example", name)
+		}
+	}
+}
+
 func TestTheDocumentsHaveEverySetting(t *testing.T) {
 	t.Parallel()
 	settings, example := read(t, "docs/settings.md"), map[string]string{}

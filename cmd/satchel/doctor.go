@@ -18,7 +18,11 @@ func (doctorCmd) Help() string {
 	return `Looks at the settings, the data folder, the log and the running process, and says of each
 promise whether it holds. What it can't find out counts as not held; what only a running
 Satchel can tell is marked - while none runs. Exit code 3 when
-something is wrong, 2 when the folder holds no data.`
+something is wrong, 2 when the folder holds no data.
+
+Examples:
+  satchel doctor
+  satchel doctor --json`
 }
 
 // finding is one line of the doctor.

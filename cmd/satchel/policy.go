@@ -78,6 +78,11 @@ type policyShowCmd struct {
 	Out      string `help:"Write the files, with the tests, into this folder: a bundle to begin with. No file that is there is touched." type:"path"`
 }
 
+// Help shows how it is called.
+func (policyShowCmd) Help() string {
+	return "Examples:\n  satchel policy show\n  satchel policy show --out ./policy"
+}
+
 // Run prints the Rego of the bundle, or writes its files.
 func (c *policyShowCmd) Run(a *app) error {
 	var bundle fs.FS = rego.Bundle()

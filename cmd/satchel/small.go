@@ -14,6 +14,9 @@ import (
 
 type versionCmd struct{}
 
+// Help shows how it is called.
+func (versionCmd) Help() string { return "Example:\n  satchel version --json" }
+
 // Run prints the module version and what it was built from.
 func (versionCmd) Run(a *app) error {
 	info, ok := debug.ReadBuildInfo()
@@ -34,6 +37,11 @@ func (versionCmd) Run(a *app) error {
 }
 
 type configCmd struct{}
+
+// Help shows how it is called.
+func (configCmd) Help() string {
+	return "Examples:\n  satchel config\n  SCS_MAX_TOKENS_DEFAULT=8000 satchel config --json"
+}
 
 // Run prints the effective settings.
 func (configCmd) Run(a *app) error {

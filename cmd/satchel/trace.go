@@ -18,7 +18,10 @@ type traceCmd struct {
 
 // Help shows how it is called.
 func (traceCmd) Help() string {
-	return "Reads the ledger and prints what a request left there, step by step: hand-overs, pack, drops, decisions."
+	return `Reads the ledger and prints what a request left there: hand-overs, pack, drops, decisions.
+
+Example:
+  satchel trace 01a20b44-151f-7b7c-95ef-64f6437d7da0`
 }
 
 // Run prints the trace.

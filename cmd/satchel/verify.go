@@ -26,7 +26,11 @@ kept; the indexes must lead to every entry, and no source and id may be there tw
 the data folder and may run beside satchel up. Every tenant is verified, or with -t on the
 command line that tenant alone; the database around the logs is checked either way.
 
-Exit code 3 when something does not hold; the first bad position is named.`
+Exit code 3 when something does not hold; the first bad position is named.
+
+Examples:
+  satchel verify
+  satchel verify -t main --json`
 }
 
 // verified is what verify prints for a tenant.
@@ -179,7 +183,10 @@ type rebuildCmd struct{}
 func (rebuildCmd) Help() string {
 	return `With satchel up running on the folder it asks that process (at --http-addr), which goes on
 answering requests meanwhile; else it opens the folder itself. The digest printed at the end
-is the same for equal indexes, however they came about.`
+is the same for equal indexes, however they came about.
+
+Example:
+  satchel rebuild -t main`
 }
 
 // Run rebuilds the tenant's indexes.
