@@ -53,7 +53,7 @@ const (
 
 // run appends until ctx is done. It retries what may pass and returns what may not.
 func (a *appender) run(ctx context.Context) error {
-	err := a.retry.do(ctx, a.logger, "resume partition "+a.inbox.Name(), retryResume, func() error { return a.resume(ctx) })
+	err := a.retry.do(ctx, a.logger, a.resuming(), retryResume, func() error { return a.resume(ctx) })
 	var changed *StreamChangedError
 	if errors.As(err, &changed) {
 		a.changed.Store(changed)
@@ -111,6 +111,8 @@ func (a *appender) resume(ctx context.Context) error {
 	}
 	return err
 }
+
+func (a *appender) resuming() string { return "resume partition " + a.inbox.Name() }
 
 // recreated is what stops a partition whose stream was made anew while it was read.
 func (a *appender) recreated() error {

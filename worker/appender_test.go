@@ -176,6 +176,34 @@ func TestNothingPassesAFullDLQ(t *testing.T) {
 	poll(t, "the worker is ready again", func() bool { return w.worker.Ready() == nil })
 }
 
+// unseekable is an inbox that cannot be placed while it is told not to be.
+type unseekable struct {
+	worker.Inbox
+	stuck *atomic.Bool
+}
+
+func (u unseekable) Seek(ctx context.Context, seq uint64) error {
+	if u.stuck.Load() {
+		return errors.New("the disk cannot be read")
+	}
+	return u.Inbox.Seek(ctx, seq)
+}
+
+func TestAWorkerThatCannotStartSaysWhy(t *testing.T) {
+	t.Parallel()
+	w := prepare(t)
+	var stuck atomic.Bool
+	stuck.Store(true)
+	w.change = func(c *worker.Config) { c.Inboxes[3] = unseekable{c.Inboxes[3], &stuck} }
+	w.start(t)
+	poll(t, "the worker says why it does not start", func() bool {
+		err := w.worker.Ready()
+		return errors.Is(err, worker.ErrStarting) && strings.Contains(err.Error(), "p03: starting: the disk cannot be read")
+	})
+	stuck.Store(false)
+	poll(t, "the worker is ready", func() bool { return w.worker.Ready() == nil })
+}
+
 func TestAnotherStreamStopsThePartitionWithANamedError(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(t *testing.T, w *world){

@@ -50,6 +50,16 @@ func (h *health) fails(suffix string) bool {
 	return false
 }
 
+// of says that state is so of something, and why where that fails at present.
+func (h *health) of(what string, state error) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if why := h.failing[what]; why != nil {
+		return fmt.Errorf("%s: %w: %w", what, state, why)
+	}
+	return fmt.Errorf("%s: %w", what, state)
+}
+
 // err says what fails at present, nil for nothing.
 func (h *health) err() error {
 	h.mu.Lock()

@@ -314,7 +314,7 @@ func (w *Worker) Ready() error {
 			}
 		}
 		if !a.resumed.Load() {
-			return fmt.Errorf("resume partition %q: %w", a.inbox.Name(), ErrStarting)
+			return w.health.of(a.resuming(), ErrStarting)
 		}
 	}
 	return w.health.err()
