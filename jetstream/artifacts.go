@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -9,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"satchel/jetstream/cloudevent"
 	"satchel/schemas"
 	"satchel/worker/transport"
 )
@@ -93,7 +96,7 @@ func (a *Artifacts) Put(ctx context.Context, tenant string, r io.Reader) (sum st
 
 func (a *Artifacts) put(ctx context.Context, tenant string, r io.Reader) (sum string, size int, err error) {
 	if !ValidToken(tenant) {
-		return "", 0, fmt.Errorf("store artifact of %q: %w", clip(tenant), ErrSubject)
+		return "", 0, fmt.Errorf("store artifact of %q: %w", cloudevent.Clip(tenant), ErrSubject)
 	}
 	store, err := a.objects(ctx)
 	if err != nil {
@@ -256,6 +259,33 @@ func (a *Artifacts) Delete(ctx context.Context, tenant, sum string) (bool, error
 	return true, a.drop(ctx, store, name)
 }
 
+// StoredArtifact names a content that is kept.
+type StoredArtifact struct {
+	Tenant string `json:"tenant"`
+	SHA256 string `json:"sha256"`
+}
+
+// List returns every content that is kept, sorted; none where there is no bucket.
+func (a *Artifacts) List(ctx context.Context) ([]StoredArtifact, error) {
+	objects, err := objectsOf(ctx, a.js, ArtifactsBucket)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var list []StoredArtifact
+	for _, o := range objects {
+		if tenant, sum, ok := strings.Cut(o.name, "/"); ok && schemas.ArtifactObject(tenant, sum) == o.name && !strings.Contains(o.name, uploads) {
+			list = append(list, StoredArtifact{tenant, sum})
+		}
+	}
+	slices.SortFunc(list, func(a, b StoredArtifact) int {
+		return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.SHA256, b.SHA256))
+	})
+	return list, nil
+}
+
 // Sweep drops uploads that were given up a day ago, and contents that are a week old and
 // not claimed: nobody can open them.
 func (a *Artifacts) Sweep(ctx context.Context, now time.Time, claimed func(ctx context.Context, tenant, sum string) (bool, error)) (int, error) {
@@ -359,8 +389,8 @@ func (a *Artifacts) RevokedAt(ctx context.Context, tenant, what string) (time.Ti
 	return time.Unix(0, ns), nil
 }
 
-// ensureArtifacts makes the buckets of artifacts.
-func ensureArtifacts(ctx context.Context, js jetstream.JetStream, cfg Config) error {
+// EnsureArtifacts makes the buckets of artifacts that are not there, and no other stream.
+func EnsureArtifacts(ctx context.Context, js jetstream.JetStream, cfg Config) error {
 	_, err := js.ObjectStore(ctx, ArtifactsBucket)
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
 		_, err = js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{

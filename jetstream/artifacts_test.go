@@ -195,7 +195,7 @@ func TestOffer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := io.ReadAll(jetstream.Fetch(t.Context(), b.nc, subject))
+		got, err := io.ReadAll(jetstream.Fetch(t.Context(), b.nc, jetstream.Call{}, subject))
 		if err != nil || !bytes.Equal(got, content) {
 			t.Errorf("%d bytes: %d came, %v", size, len(got), err)
 		}
@@ -220,7 +220,7 @@ func TestFetchRefuses(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	for _, subject := range []string{broken, "_INBOX.nobody", "ctx.v1.acme.request", "_INBOX.>", "_INBOX.*.x", "$JS.API.INFO", ""} {
-		if _, err := io.ReadAll(jetstream.Fetch(ctx, b.nc, subject)); !errors.Is(err, jetstream.ErrOffer) {
+		if _, err := io.ReadAll(jetstream.Fetch(ctx, b.nc, jetstream.Call{}, subject)); !errors.Is(err, jetstream.ErrOffer) {
 			t.Errorf("%q: %v", subject, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"satchel/jetstream"
+	"satchel/jetstream/cloudevent"
 )
 
 func reportEach(b *testing.B, messages int) {
@@ -56,7 +57,7 @@ func BenchmarkLedgerOne(b *testing.B) {
 	seq := uint64(0)
 	b.ResetTimer()
 	for range b.N {
-		header, data, err := jetstream.Encode(sample("1"), jetstream.Binary)
+		header, data, err := cloudevent.Encode(sample("1"), cloudevent.Binary)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -5,9 +5,10 @@ import (
 	"time"
 
 	"satchel/jetstream"
+	"satchel/jetstream/cloudevent"
+	"satchel/test/conformance/transporttest"
 	"satchel/test/testenv"
 	"satchel/worker/transport"
-	"satchel/worker/transport/transporttest"
 )
 
 // TestConformance runs the transport suite on the server in the process and on a cluster
@@ -79,7 +80,7 @@ func (b *bundle) published(t *testing.T, tenant string) []string {
 	t.Helper()
 	var ids []string
 	for _, msg := range b.ledger(t, tenant) {
-		e, err := jetstream.Decode(msg.Headers(), msg.Data())
+		e, err := cloudevent.Decode(msg.Headers(), msg.Data())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -142,11 +142,15 @@ func connectError(err error) error {
 	return err
 }
 
+// ackWithin is how long an asynchronous publish waits for its acknowledgement. In a cluster whose
+// leader ends, none may ever come.
+const ackWithin = 10 * time.Second
+
 // Open returns JetStream on nc and checks that the account has it, and that the server is
 // 2.12 or later: older ones know no atomic batches. While a cluster elects its leader it
 // waits, up to 30 s.
 func Open(ctx context.Context, nc *nats.Conn) (jetstream.JetStream, error) {
-	js, err := jetstream.New(nc)
+	js, err := jetstream.New(nc, jetstream.WithPublishAsyncTimeout(ackWithin))
 	if err != nil {
 		return nil, fmt.Errorf("open jetstream: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"satchel/jetstream/cloudevent"
 	"satchel/worker/transport"
 )
 
@@ -63,9 +64,10 @@ type DeadLetter struct {
 	At        time.Time   `json:"at"`
 	Source    string      `json:"source,omitempty"` // of the event, "" when it cannot be read
 	ID        string      `json:"id,omitempty"`
-	Foreign   bool        `json:"foreign,omitempty"` // Satchel did not write it; nothing in it can be relied on
-	Header    nats.Header `json:"-"`                 // as published
-	Data      []byte      `json:"-"`                 // as published
+	Foreign   bool        `json:"foreign,omitempty"`   // Satchel did not write it; nothing in it can be relied on
+	Undecided bool        `json:"undecided,omitempty"` // it does not name its items, so an erasure may miss it
+	Header    nats.Header `json:"-"`                   // as published
+	Data      []byte      `json:"-"`                   // as published
 }
 
 // OpenDeadLetters returns a manager of DLQ, which must exist.
@@ -163,7 +165,7 @@ func letterMessage(r transport.Rejected, key string) (*nats.Msg, error) {
 	}
 	header := make(nats.Header, len(r.Message.Header)+8)
 	for name, value := range r.Message.Header {
-		if !hasPrefixFold(name, "Nats-") && !hasPrefixFold(name, "Satchel-Dlq-") {
+		if !cloudevent.HasPrefixFold(name, "Nats-") && !cloudevent.HasPrefixFold(name, "Satchel-Dlq-") {
 			header[name] = []string{value}
 		}
 	}
@@ -177,9 +179,9 @@ func letterMessage(r transport.Rejected, key string) (*nats.Msg, error) {
 	return &nats.Msg{Subject: subject, Header: header, Data: r.Message.Data}, nil
 }
 
-// encodeText is encodeHeaderValue with readable spaces.
+// encodeText is cloudevent.EscapeHeader with readable spaces.
 func encodeText(s string) string {
-	encoded, err := encodeHeaderValue(strings.ToValidUTF8(s, "\uFFFD"))
+	encoded, err := cloudevent.EscapeHeader(strings.ToValidUTF8(s, "\uFFFD"))
 	if err != nil {
 		return ""
 	}
@@ -201,7 +203,7 @@ func (d *DeadLetters) List(ctx context.Context, tenant string, from uint64, limi
 	filter := "dlq.v1.>"
 	if tenant != "" {
 		if !ValidToken(tenant) {
-			return nil, fmt.Errorf("list dead letters of %q: %w", clip(tenant), ErrSubject)
+			return nil, fmt.Errorf("list dead letters of %q: %w", cloudevent.Clip(tenant), ErrSubject)
 		}
 		filter = "dlq.v1." + tenant + ".>"
 	}
@@ -280,11 +282,12 @@ func letterOf(m stored) DeadLetter {
 		letter.At = at
 	}
 	for name, values := range m.header {
-		if !hasPrefixFold(name, "Nats-") && !hasPrefixFold(name, "Satchel-Dlq-") {
+		if !cloudevent.HasPrefixFold(name, "Nats-") && !cloudevent.HasPrefixFold(name, "Satchel-Dlq-") {
 			letter.Header[name] = values
 		}
 	}
 	letter.Source, letter.ID = identityOf(letter.Header, letter.Data)
+	letter.Undecided = !newMentions("", nil).read(m).known
 	return letter
 }
 
@@ -299,7 +302,7 @@ func ownLetter(m stored) bool {
 }
 
 func decodeText(s string) string {
-	text, err := decodeHeaderValue(s)
+	text, err := cloudevent.UnescapeHeader(s)
 	if err != nil {
 		return ""
 	}

@@ -52,9 +52,9 @@ func TestDeadLetters(t *testing.T) {
 	}
 	want := []jetstream.DeadLetter{
 		{Seq: 1, Tenant: "acme", Reason: "id_reuse", Cause: rejected[0].Cause, Subject: "mem.v1.acme.evt.a", StreamSeq: all[0].Seq,
-			Epoch: all[0].Epoch, At: at, Source: "urn:agent:planner", ID: "good"},
+			Epoch: all[0].Epoch, At: at, Source: "urn:agent:planner", ID: "good", Undecided: true},
 		{Seq: 2, Tenant: "acme", Reason: "malformed", Cause: "not a CloudEvent", Pointer: "/scope/tenant", Subject: "mem.v1.acme.evt.b",
-			StreamSeq: all[1].Seq, Epoch: all[1].Epoch, At: at},
+			StreamSeq: all[1].Seq, Epoch: all[1].Epoch, At: at, Undecided: true},
 	}
 	if diff := cmp.Diff(want, list); diff != "" {
 		t.Errorf("list (-want +got):\n%s", diff)

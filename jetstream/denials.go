@@ -34,7 +34,7 @@ const manyDenials = 64
 // needed are the subjects that Satchel uses. Of those that end in a wildcard there is
 // another for each message.
 var needed = []string{"mem.v1.", "ctx.v1.", "art.v1.", "log.v1.", "prov.v1.", "dlq.v1.", "wrk.v1.", "$JS.API.", "$JS.ACK.>", "$JS.FC.>",
-	"$SRV.", "$O.SATCHEL_ARTIFACTS.>", "$O.SATCHEL_REPLIES.>", "$KV.SATCHEL_REVOKED.>", "_INBOX.>"}
+	"$SRV.", IdentifiedPrefix + ">", "$O.SATCHEL_ARTIFACTS.>", "$O.SATCHEL_REPLIES.>", "$KV.SATCHEL_REVOKED.>", "_INBOX.>"}
 
 // note keeps an error that a connection reports when it is of permissions.
 func (d *Denials) note(nc *nats.Conn, err error, now time.Time) {

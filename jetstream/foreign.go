@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"time"
 
+	"satchel/jetstream/cloudevent"
+
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -29,11 +31,11 @@ func LedgerPosition(subject string, header nats.Header) (int64, error) {
 	if err != nil || position < 1 {
 		return 0, fmt.Errorf("%w: no log position", ErrForeign)
 	}
-	ev, err := Decode(header, nil) // the ledger is written in binary mode
+	ev, err := cloudevent.Decode(header, nil) // the ledger is written in binary mode
 	if err != nil {
 		return 0, fmt.Errorf("%w: %w", ErrForeign, err)
 	}
-	if text := ExtensionText(ev, "satchelposition"); text != "" {
+	if text := cloudevent.ExtensionText(ev, "satchelposition"); text != "" {
 		if said, err := strconv.ParseInt(text, 10, 64); err != nil || said != position {
 			return 0, fmt.Errorf("%w: two log positions", ErrForeign)
 		}
@@ -44,7 +46,7 @@ func LedgerPosition(subject string, header nats.Header) (int64, error) {
 // copied reports whether the server read the message from a stream for somebody.
 func copied(header nats.Header) bool {
 	for name := range header {
-		if hasPrefixFold(name, "Nats-Stream") || hasPrefixFold(name, "Nats-Sequence") || hasPrefixFold(name, "Nats-Subject") {
+		if cloudevent.HasPrefixFold(name, "Nats-Stream") || cloudevent.HasPrefixFold(name, "Nats-Sequence") || cloudevent.HasPrefixFold(name, "Nats-Subject") {
 			return true
 		}
 	}
@@ -151,6 +153,9 @@ func (l *Ledger) lookBack(ctx context.Context, tenant, filter string, low, high 
 // remove deletes foreign messages, so that followers do not meet them. A connection that
 // may not is told so once; they stay, and the ledger goes on behind them.
 func (l *Ledger) remove(ctx context.Context, tenant string, foreign []uint64) error {
+	if len(foreign) > 0 && l.cfg.Found != nil {
+		l.cfg.Found(len(foreign))
+	}
 	if len(foreign) == 0 || !l.cfg.Remove || l.kept.Load() {
 		return nil
 	}
@@ -201,5 +206,6 @@ func (l *Ledger) note(tenant string, s searched) {
 // value passes them by.
 type LedgerConfig struct {
 	Remove bool         // remove them; for a connection with the operator's rights
+	Found  func(n int)  // is told how many were found; default nobody
 	Log    *slog.Logger // what was removed, default none
 }

@@ -13,6 +13,7 @@ import (
 	natsjs "github.com/nats-io/nats.go/jetstream"
 
 	"satchel/jetstream"
+	"satchel/jetstream/cloudevent"
 	"satchel/jetstream/embedded"
 )
 
@@ -185,7 +186,7 @@ func TestALedgerLooksBackNoFurtherThanItsStream(t *testing.T) {
 func TestLedgerPosition(t *testing.T) {
 	t.Parallel()
 	own := func() nats.Header {
-		header, _, err := jetstream.Encode(sample("e1"), jetstream.Binary)
+		header, _, err := cloudevent.Encode(sample("e1"), cloudevent.Binary)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"satchel/jetstream/cloudevent"
 	"satchel/worker/transport"
 )
 
@@ -110,8 +111,9 @@ func (i *Inbox) Name() string { return PartitionName(i.cfg.Partition) }
 
 func (i *Inbox) durable() string { return "append-" + i.Name() }
 
-// ensureConsumer creates the durable when it is missing; start is used by servers
-// that cannot reset a consumer, 0 for all.
+// ensureConsumer creates the durable when it is missing, or reads another partition; start is
+// used by servers that cannot reset a consumer, 0 for all. Where the server cannot read the
+// state it kept of the durable, the new one is kept in memory: the log's checkpoint decides.
 func (i *Inbox) ensureConsumer(ctx context.Context, start uint64) (jetstream.Consumer, error) {
 	cfg := jetstream.ConsumerConfig{
 		Durable:       i.durable(),
@@ -126,13 +128,29 @@ func (i *Inbox) ensureConsumer(ctx context.Context, start uint64) (jetstream.Con
 		cfg.DeliverPolicy, cfg.OptStartSeq = jetstream.DeliverByStartSequencePolicy, start
 	}
 	consumer, err := i.stream.Consumer(ctx, i.durable())
+	if err == nil && consumer.CachedInfo().Config.FilterSubject != cfg.FilterSubject {
+		if err = i.stream.DeleteConsumer(ctx, i.durable()); err == nil {
+			err = jetstream.ErrConsumerNotFound
+		}
+	}
 	if errors.Is(err, jetstream.ErrConsumerNotFound) {
-		consumer, err = i.stream.CreateConsumer(ctx, cfg)
+		if consumer, err = i.stream.CreateConsumer(ctx, cfg); isTorn(err) {
+			cfg.MemoryStorage = true
+			consumer, err = i.stream.CreateConsumer(ctx, cfg)
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("ensure consumer %q: %w", i.durable(), err)
 	}
 	return consumer, nil
+}
+
+// isTorn reports whether a consumer was not made because the server could not read what it
+// had kept of it.
+func isTorn(err error) bool {
+	const notCreated = 10012
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.ErrorCode == notCreated
 }
 
 // Fetch waits for at least one message and returns at most limit, in order. A
@@ -177,7 +195,7 @@ func (i *Inbox) Fetch(ctx context.Context, limit int) ([]transport.Message, erro
 			continue
 		}
 		i.next = meta.Sequence.Stream + 1
-		batch = append(batch, i.message(msg, meta.Sequence.Stream))
+		batch = append(batch, i.message(msg, meta.Sequence.Stream, meta.Timestamp))
 		i.remember(meta.Sequence.Stream, msg.Reply)
 		i.feed.known = meta.NumPending
 		if len(batch) == limit {
@@ -262,15 +280,16 @@ func (i *Inbox) lost(ctx context.Context) bool {
 	return len(i.feed.messages) == 0 && (info.Delivered.Consumer >= i.order || info.NumWaiting == 0)
 }
 
-func (i *Inbox) message(msg *nats.Msg, seq uint64) transport.Message {
+func (i *Inbox) message(msg *nats.Msg, seq uint64, published time.Time) transport.Message {
 	subject := OriginalSubject(msg.Subject)
 	m := transport.Message{
-		Seq:     seq,
-		Epoch:   i.epoch,
-		Hash:    hashMessage(subject, msg.Header, msg.Data),
-		Subject: subject,
-		Data:    msg.Data,
-		Header:  flatHeader(msg.Header),
+		Seq:       seq,
+		Epoch:     i.epoch,
+		Hash:      hashMessage(subject, msg.Header, msg.Data),
+		Published: published,
+		Subject:   subject,
+		Data:      msg.Data,
+		Header:    flatHeader(msg.Header),
 	}
 	if m.Padding = isPadding(subject, msg.Header, msg.Data); m.Padding {
 		return m
@@ -280,7 +299,7 @@ func (i *Inbox) message(msg *nats.Msg, seq uint64) transport.Message {
 		m.Err = err
 		return m
 	}
-	m.Event, m.Err = Decode(msg.Header, msg.Data)
+	m.Event, m.Err = cloudevent.Decode(msg.Header, msg.Data)
 	return m
 }
 

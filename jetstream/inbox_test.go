@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,6 +17,7 @@ import (
 	natsjs "github.com/nats-io/nats.go/jetstream"
 
 	"satchel/jetstream"
+	"satchel/jetstream/cloudevent"
 	"satchel/jetstream/embedded"
 	"satchel/worker/transport"
 )
@@ -119,7 +122,7 @@ func TestInboxUndecodable(t *testing.T) {
 	}
 	b.publish(t, "acme", "a", sample("3"))
 	got := fetch(t, b.inbox(t, "acme"), 3)
-	if !errors.Is(got[1].Err, jetstream.ErrNotCloudEvent) || string(got[1].Data) != "junk" || got[1].Header["X-Two"] != "a, b" {
+	if !errors.Is(got[1].Err, cloudevent.ErrNotCloudEvent) || string(got[1].Data) != "junk" || got[1].Header["X-Two"] != "a, b" {
 		t.Errorf("message = %+v", got[1])
 	}
 	if got[0].Err != nil || got[2].Err != nil || got[2].Event.ID() != "3" {
@@ -339,5 +342,49 @@ func TestInboxReplacesAForeignDurable(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"e-1", "e-2", "e-3", "e-4"}, ids(fetch(t, i, 4))); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+}
+
+// TestInboxTornState: a server that cannot read the state it kept of a durable makes one all
+// the same, and nothing of the partition is passed over.
+func TestInboxTornState(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.publishAll(t, "acme", "e", 3)
+	partition := b.partition(t, "acme")
+	ctx := within(t, 10*time.Second)
+	folder := filepath.Join(b.dir, "jetstream", "$G", "streams", jetstream.MemoryStream, "obs", "append-"+jetstream.PartitionName(partition))
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "o.dat"), []byte{22, 99, 1}, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	i, err := jetstream.OpenInbox(ctx, b.nc, b.js, jetstream.InboxConfig{Partition: partition})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(i.Close)
+	if diff := cmp.Diff([]string{"e-0", "e-1", "e-2"}, ids(fetch(t, i, 3))); diff != "" {
+		t.Errorf("fetched (-want +got):\n%s", diff)
+	}
+}
+
+// TestInboxOtherFilter: a durable that reads another partition is made anew.
+func TestInboxOtherFilter(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.publishAll(t, "acme", "e", 3)
+	partition := b.partition(t, "acme")
+	stream, err := b.js.Stream(within(t, 10*time.Second), jetstream.MemoryStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stream.CreateConsumer(within(t, 10*time.Second), natsjs.ConsumerConfig{Durable: "append-" + jetstream.PartitionName(partition),
+		FilterSubject: "p.99.>", AckPolicy: natsjs.AckAllPolicy}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"e-0", "e-1", "e-2"}, ids(fetch(t, b.inbox(t, "acme"), 3))); diff != "" {
+		t.Errorf("fetched (-want +got):\n%s", diff)
 	}
 }

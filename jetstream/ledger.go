@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"satchel/jetstream/cloudevent"
 	"satchel/schemas"
 	"satchel/worker/transport"
 )
@@ -240,13 +241,13 @@ func ledgerMessage(tenant string, m transport.LedgerMessage) (*nats.Msg, error) 
 	if err != nil {
 		return nil, err
 	}
-	header, data, err := Encode(m.Event, Binary)
+	header, data, err := cloudevent.Encode(m.Event, cloudevent.Binary)
 	if err != nil {
 		return nil, fmt.Errorf("publish position %d to ledger: %w", m.Position, err)
 	}
 	header[HeaderPosition] = []string{strconv.FormatInt(m.Position, 10)}
 	if m.Request != "" {
-		request, err := encodeHeaderValue(m.Request)
+		request, err := cloudevent.EscapeHeader(m.Request)
 		if err != nil {
 			return nil, fmt.Errorf("publish position %d to ledger: %w", m.Position, err)
 		}

@@ -10,6 +10,7 @@ import (
 	natsjs "github.com/nats-io/nats.go/jetstream"
 
 	"satchel/jetstream"
+	"satchel/jetstream/cloudevent"
 	"satchel/worker/transport"
 )
 
@@ -74,7 +75,7 @@ func (b *bundle) ledgerIs(t *testing.T, tenant string, last int64) {
 		if got := msg.Headers().Get(jetstream.HeaderPosition); got != strconv.FormatInt(want, 10) {
 			t.Fatalf("position %s where %d was to come", got, want)
 		}
-		e, err := jetstream.Decode(msg.Headers(), msg.Data())
+		e, err := cloudevent.Decode(msg.Headers(), msg.Data())
 		if err != nil || e.ID() != fmt.Sprintf("e%d", want) || msg.Headers().Get(jetstream.HeaderRequest) != "req%201" {
 			t.Fatalf("entry %d = %v, %v", want, e, err)
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -26,7 +25,7 @@ const partBytes = 256 << 10
 // inboxes begin every subject that a content may be fetched from, those of clients and
 // those of Satchel's own connections: a service must not be made to ask other services in
 // somebody's name.
-const inboxes, ownInboxes = "_INBOX.", "_SATCHEL."
+const inboxes, ownInboxes = "_INBOX", "_SATCHEL."
 
 // patience is how long a part may take to arrive: who offers a content has it at hand.
 const patience = 10 * time.Second
@@ -82,10 +81,11 @@ func (o *offer) send(m *nats.Msg) {
 	}
 }
 
-// Fetch reads a content that is offered on subject, until ctx ends or a part does not come
-// within ten seconds. Errors wrap ErrOffer.
-func Fetch(ctx context.Context, nc *nats.Conn, subject string) io.Reader {
-	return &fetch{ctx: ctx, nc: nc, subject: subject}
+// Fetch reads a content that the caller of from offers on an inbox, until ctx ends or a part
+// does not come within ten seconds. Errors wrap ErrOffer.
+func Fetch(ctx context.Context, nc *nats.Conn, from Call, inbox string) io.Reader {
+	subject, err := from.offerSubject(inbox)
+	return &fetch{ctx: ctx, nc: nc, subject: subject, refused: err}
 }
 
 // fetch holds ctx because io.Reader has no place for it; it lives as long as the call
@@ -94,6 +94,7 @@ type fetch struct {
 	ctx     context.Context
 	nc      *nats.Conn
 	subject string
+	refused error
 	at      int64
 	part    []byte
 	done    bool
@@ -107,8 +108,8 @@ func (f *fetch) ask() (*nats.Msg, error) {
 
 // Read asks for the next part when the one before is used up.
 func (f *fetch) Read(p []byte) (int, error) {
-	if !strings.HasPrefix(f.subject, inboxes) && !strings.HasPrefix(f.subject, ownInboxes) || strings.ContainsAny(f.subject, "*> \t\r\n") {
-		return 0, fmt.Errorf("fetch content: %w: it is not offered on an inbox", ErrOffer)
+	if f.refused != nil {
+		return 0, f.refused
 	}
 	for len(f.part) == 0 {
 		if f.done {

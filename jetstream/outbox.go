@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"satchel/jetstream/cloudevent"
 	"satchel/schemas"
 	"satchel/worker/transport"
 )
@@ -111,13 +112,13 @@ func MemoryMessage(tenant, agent string, ev event.Event) (*nats.Msg, error) {
 	if err != nil {
 		return nil, err
 	}
-	header, data, err := Encode(ev, Binary)
+	header, data, err := cloudevent.Encode(ev, cloudevent.Binary)
 	if err != nil {
 		return nil, err
 	}
 	msg := &nats.Msg{Subject: subject, Header: header, Data: data}
 	if msg.Size() > MaxEventSize {
-		return nil, fmt.Errorf("publish event of %q: %w: %w", tenant, ErrTooLarge, &schemas.Error{Code: schemas.CodeValidation, Field: "/event",
+		return nil, fmt.Errorf("publish event of %q: %w: %w", tenant, ErrTooLarge, &schemas.Error{Code: schemas.CodeTooLarge, Field: "/event",
 			Message: fmt.Sprintf("has %d bytes, at most %d; store heavy content as an artifact", msg.Size(), MaxEventSize)})
 	}
 	return msg, nil

@@ -2,7 +2,6 @@ package jetstream
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -10,13 +9,13 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nats.go/micro"
 
+	"satchel/jetstream/cloudevent"
 	"satchel/schemas"
 )
 
@@ -51,7 +50,7 @@ func (s *Service) send(ctx context.Context, j job, reply Reply) error {
 	}
 	msg := &nats.Msg{Subject: j.reply, Header: reply.Header, Data: reply.Data}
 	if int64(msg.Size()) > s.nc.MaxPayload() {
-		check, err := s.replies.put(ctx, j.request.Tenant, reply.Data)
+		check, err := s.replies.put(ctx, j.request.Tenant, reply.Data, j.erasures)
 		if err != nil {
 			return err
 		}
@@ -73,7 +72,7 @@ func (s *Service) send(ctx context.Context, j job, reply Reply) error {
 
 // refuse sends a typed error, as the service protocol (NATS ADR-32) says.
 func (s *Service) refuse(j job, refusal *schemas.Error) {
-	j.endpoint.stats.observe(time.Since(j.arrived), true)
+	s.answered(j, refusal.Code)
 	if j.reply == "" {
 		return
 	}
@@ -88,58 +87,6 @@ func (s *Service) refuse(j job, refusal *schemas.Error) {
 	if err != nil {
 		s.cfg.Log.Warn("send refusal", "endpoint", j.endpoint.Name, "tenant", j.request.Tenant, "cause", err)
 	}
-}
-
-// replyStore keeps large replies in the object store. A server alone that starts again has
-// forgotten the bucket, which is in its memory: it is then made anew.
-type replyStore struct {
-	js  jetstream.JetStream
-	cfg Config
-
-	mu    sync.Mutex
-	store jetstream.ObjectStore
-}
-
-// open returns the bucket; it makes it when it is not there. The store that failed, if any,
-// is not returned again.
-func (r *replyStore) open(ctx context.Context, failed jetstream.ObjectStore) (jetstream.ObjectStore, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.store != nil && r.store != failed {
-		return r.store, nil
-	}
-	if err := ensureReplies(ctx, r.js, r.cfg.withDefaults()); err != nil {
-		return nil, err
-	}
-	store, err := r.js.ObjectStore(ctx, RepliesBucket)
-	if err != nil {
-		return nil, fmt.Errorf("open bucket %q: %w", RepliesBucket, err)
-	}
-	r.store = store
-	return store, nil
-}
-
-func (r *replyStore) put(ctx context.Context, tenant string, body []byte) (claimCheck, error) {
-	store, err := r.open(ctx, nil)
-	if err != nil {
-		return claimCheck{}, err
-	}
-	sum := sha256.Sum256(body)
-	check := claimCheck{SHA256: hex.EncodeToString(sum[:]), Size: len(body)}
-	// Every upload has its own name: replacing one would cut off who reads it.
-	name := tenant + "/" + check.SHA256 + "/" + rand.Text()[:8]
-	check.Dataref = datarefScheme + name
-	_, err = store.PutBytes(ctx, name, body)
-	if errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrStreamNotFound) {
-		if store, err = r.open(ctx, store); err != nil {
-			return claimCheck{}, err
-		}
-		_, err = store.PutBytes(ctx, name, body)
-	}
-	if err != nil {
-		return claimCheck{}, fmt.Errorf("store reply: %w", err)
-	}
-	return check, nil
 }
 
 // Request sends a request and waits for the reply until ctx ends, 30 s when ctx has
@@ -199,7 +146,7 @@ func refusalOf(reply *nats.Msg) *schemas.Error {
 func fetchReply(ctx context.Context, nc *nats.Conn, ref, sum string) ([]byte, error) {
 	name, ok := strings.CutPrefix(ref, datarefScheme)
 	if !ok {
-		return nil, fmt.Errorf("fetch reply %q: %w: not in %q", clip(ref), ErrDataref, RepliesBucket)
+		return nil, fmt.Errorf("fetch reply %q: %w: not in %q", cloudevent.Clip(ref), ErrDataref, RepliesBucket)
 	}
 	js, err := jetstream.New(nc)
 	if err != nil {

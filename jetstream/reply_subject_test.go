@@ -5,7 +5,7 @@ import "testing"
 // An answer must not land where it would be taken for an event, a request or a command.
 func TestRepliesStayOutOfStreams(t *testing.T) {
 	t.Parallel()
-	for _, reply := range []string{"prov.v1.a.memory.x", "mem.v1.a.evt.x", "dlq.v1.a.x", "ctx.v1.a.request", "log.v1.a.head", "$JS.API.STREAM.PURGE.DLQ", "p.1.x"} {
+	for _, reply := range []string{"_SATCHEL.v1.as.a.ctx.v1.main.request", "prov.v1.a.memory.x", "mem.v1.a.evt.x", "dlq.v1.a.x", "ctx.v1.a.request", "log.v1.a.head", "$JS.API.STREAM.PURGE.DLQ", "p.1.x"} {
 		if got := replySubject(reply); got != "" {
 			t.Errorf("a reply may go to %q", got)
 		}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"satchel/jetstream/cloudevent"
+
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -133,7 +135,7 @@ func objectsOf(ctx context.Context, js jetstream.JetStream, bucket string) ([]ob
 
 // identityOf returns source and id of a stored event, "" when it has none.
 func identityOf(header nats.Header, data []byte) (source, id string) {
-	e, err := Decode(header, data)
+	e, err := cloudevent.Decode(header, data)
 	if err == nil {
 		return e.Source(), e.ID()
 	}
@@ -146,9 +148,9 @@ func identityOf(header nats.Header, data []byte) (source, id string) {
 }
 
 func attributeHeader(header nats.Header, name string) (string, error) {
-	raw, err := headerFold(header, attributePrefix+name)
+	raw, err := cloudevent.HeaderValue(header, cloudevent.AttributePrefix+name)
 	if err != nil {
 		return "", err
 	}
-	return decodeHeaderValue(raw)
+	return cloudevent.UnescapeHeader(raw)
 }

@@ -6,26 +6,29 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-
-	"satchel/jetstream/embedded"
 )
 
 func scanned(t *testing.T) jetstream.JetStream {
 	t.Helper()
-	server, err := embedded.Start(embedded.Config{Dir: t.TempDir(), NoListen: true})
+	running, err := server.NewServer(&server.Options{DontListen: true, NoSigs: true, JetStream: true, StoreDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	nc, err := Connect(t.Context(), ConnectConfig{InProcess: server.InProcess()}, nil)
+	running.Start()
+	if !running.ReadyForConnections(time.Minute) {
+		t.Fatal("the server does not start")
+	}
+	nc, err := Connect(t.Context(), ConnectConfig{InProcess: nats.InProcessServer(running)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		nc.Close()
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
+		running.Shutdown()
+		running.WaitForShutdown()
 	})
 	js, err := Open(t.Context(), nc)
 	if err != nil {

@@ -3,16 +3,15 @@ package jetstream
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"satchel/jetstream/cloudevent"
 	"satchel/worker/transport"
 )
 
@@ -23,6 +22,7 @@ var ErrVacuumPending = errors.New("trimmed messages may still be on the disk")
 // Scrubber erases events from the streams and their bytes from the disk.
 type Scrubber struct {
 	Patience time.Duration // how long a Vacuum waits while the log does not get on; 10 s
+	Replies  *Replies      // of the service of this process, so that it refuses replies under way
 
 	js          jetstream.JetStream
 	checkpoints Checkpoints
@@ -42,90 +42,90 @@ var _ transport.StreamScrubber = (*Scrubber)(nil)
 // NewScrubber returns a Scrubber. With checkpoints a Scrub also vacuums MEMORY; nil
 // leaves out Vacuum.
 func NewScrubber(js jetstream.JetStream, checkpoints Checkpoints) *Scrubber {
-	return &Scrubber{Patience: 10 * time.Second, js: js, checkpoints: checkpoints}
+	return &Scrubber{Patience: 10 * time.Second, Replies: NewReplies(js, Config{}), js: js, checkpoints: checkpoints}
 }
 
 // Scrub overwrites and removes every copy of the events in MEMORY and DLQ, and the
-// tenant's kept replies. LEDGER stays as it is: it refers to memories and never holds
-// their content, and its positions are dense. It returns how many messages it removed,
-// by stream.
+// tenant's kept replies. It also removes the dead letters that name an erased item, and counts
+// those that do not name their items. LEDGER stays as it is: it refers to memories and
+// never holds their content, and its positions are dense.
 // Copies that MEMORY dropped earlier can still be on the disk: when they may be, the
 // counts come with ErrVacuumPending.
-func (s *Scrubber) Scrub(ctx context.Context, tenant string, copies []transport.Copy) (map[string]int, error) {
+func (s *Scrubber) Scrub(ctx context.Context, tenant string, copies []transport.Copy) (map[string]transport.Scrubbed, error) {
 	if !ValidToken(tenant) {
-		return nil, fmt.Errorf("scrub streams of %q: %w", clip(tenant), ErrSubject)
+		return nil, fmt.Errorf("scrub streams of %q: %w", cloudevent.Clip(tenant), ErrSubject)
 	}
-	wanted := make(map[transport.Copy]struct{}, len(copies))
-	for _, c := range copies {
-		wanted[c] = struct{}{}
-	}
-	removed := make(map[string]int)
-	for name, filter := range map[string]string{
-		MemoryStream: "p.*.mem.v1." + tenant + ".>",
-		DLQStream:    "dlq.v1." + tenant + ".>",
+	wanted := newMentions(tenant, copies)
+	found := make(map[string]transport.Scrubbed)
+	for _, part := range []struct {
+		stream  string
+		filters []string
+		relate  func(stored) relation
+	}{
+		{MemoryStream, []string{"p.*.mem.v1." + tenant + ".>"}, func(m stored) relation {
+			if wanted.copied(m) {
+				return related
+			}
+			return unrelated
+		}},
+		{DLQStream, []string{"dlq.v1." + tenant + ".>", "dlq.v1." + NoTenant + ".>"}, wanted.relation},
+		// An event of this tenant that was published under another's subject.
+		{DLQStream, []string{"dlq.v1.*." + wrongTenant}, func(m stored) relation {
+			if own, _, err := ParseDLQ(m.subject); err != nil || own == tenant || own == NoTenant {
+				return unrelated // it was looked at
+			}
+			return wanted.relation(m)
+		}},
 	} {
-		n, err := s.scrubStream(ctx, name, filter, wanted)
-		removed[name] = n
+		n, err := s.scrubStream(ctx, part.stream, part.filters, part.relate)
+		n.Removed += found[part.stream].Removed
+		n.Undecided += found[part.stream].Undecided
+		found[part.stream] = n
 		if err != nil {
-			return removed, fmt.Errorf("scrub streams of %q: %w", tenant, err)
+			return found, fmt.Errorf("scrub streams of %q: %w", tenant, err)
 		}
 	}
-	n, err := s.scrubReplies(ctx, tenant)
-	removed[RepliesBucket] = n
+	replies, err := s.Replies.drop(ctx, tenant)
+	found[RepliesBucket] = replies
 	if err != nil {
-		return removed, fmt.Errorf("scrub replies of %q: %w", tenant, err)
+		return found, fmt.Errorf("scrub replies of %q: %w", tenant, err)
 	}
-	return removed, s.Vacuum(ctx)
+	return found, s.Vacuum(ctx)
 }
 
-func (s *Scrubber) scrubStream(ctx context.Context, name, filter string, wanted map[transport.Copy]struct{}) (int, error) {
+// wrongTenant is the reason of dead letters whose data names another tenant than their subject.
+const wrongTenant = "wrong_tenant"
+
+// scrubStream removes the related messages of a stream and counts the undecided ones.
+func (s *Scrubber) scrubStream(ctx context.Context, name string, filters []string, relate func(stored) relation) (transport.Scrubbed, error) {
+	var out transport.Scrubbed
 	stream, err := s.js.Stream(ctx, name)
 	if err != nil {
-		return 0, fmt.Errorf("open stream %q: %w", name, err)
+		return out, fmt.Errorf("open stream %q: %w", name, err)
 	}
 	var found []uint64
-	err = scan(ctx, stream, scanConfig{filters: []string{filter}}, func(m stored) error {
-		source, id := identityOf(m.header, m.data)
-		_, copied := wanted[transport.Copy{Source: source, ID: id}]
-		if copied || name == DLQStream && aboutItem(m, wanted) {
+	err = scan(ctx, stream, scanConfig{filters: filters}, func(m stored) error {
+		switch relate(m) {
+		case related:
 			found = append(found, m.seq)
+		case undecided:
+			out.Undecided++
 		}
 		return nil
 	})
 	if err != nil {
-		return 0, err
+		return out, err
 	}
-	removed := 0
 	for _, seq := range found {
 		gone, err := erase(ctx, stream, seq)
 		if err != nil {
-			return removed, err
+			return out, err
 		}
 		if gone {
-			removed++
+			out.Removed++
 		}
 	}
-	return removed, nil
-}
-
-// aboutItem reports whether a rejected event is about one of the wanted items: its
-// subject or its data say so, as far as they can be read.
-func aboutItem(m stored, wanted map[transport.Copy]struct{}) bool {
-	ev, err := Decode(m.header, m.data)
-	if err != nil {
-		return false
-	}
-	if _, ok := wanted[transport.Copy{Item: ev.Subject()}]; ok && ev.Subject() != "" {
-		return true
-	}
-	var item struct {
-		ID string `json:"id"`
-	}
-	if json.Unmarshal(ev.Data(), &item) != nil || item.ID == "" {
-		return false
-	}
-	_, ok := wanted[transport.Copy{Item: item.ID}]
-	return ok
+	return out, nil
 }
 
 // erase overwrites a message and removes it; false means that it was not there.
@@ -138,32 +138,6 @@ func erase(ctx context.Context, stream jetstream.Stream, seq uint64) (bool, erro
 		return false, nil
 	}
 	return false, fmt.Errorf("erase message %d of %q: %w", seq, stream.CachedInfo().Config.Name, err)
-}
-
-// scrubReplies drops the tenant's replies. They are in memory only.
-func (s *Scrubber) scrubReplies(ctx context.Context, tenant string) (int, error) {
-	store, err := s.js.ObjectStore(ctx, RepliesBucket)
-	if errors.Is(err, jetstream.ErrBucketNotFound) { // the server forgot it when it ended, and all that was in it
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	objects, err := objectsOf(ctx, s.js, RepliesBucket)
-	if err != nil {
-		return 0, err
-	}
-	removed := 0
-	for _, object := range objects {
-		if !strings.HasPrefix(object.name, tenant+"/") {
-			continue
-		}
-		if err := store.Delete(ctx, object.name); err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
-			return removed, err
-		}
-		removed++
-	}
-	return removed, nil
 }
 
 // Vacuum removes from MEMORY everything the log holds, files included. The server

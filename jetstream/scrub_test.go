@@ -109,7 +109,7 @@ func TestScrubErasesEveryCopy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]int{"MEMORY": 1, "DLQ": 1, "SATCHEL_REPLIES": 0}
+	want := map[string]transport.Scrubbed{"MEMORY": {Removed: 1}, "DLQ": {Removed: 1}, "SATCHEL_REPLIES": {}}
 	if diff := cmp.Diff(want, removed); diff != "" {
 		t.Errorf("removed (-want +got):\n%s", diff)
 	}

@@ -27,17 +27,22 @@ const CodeInternal schemas.Code = "internal_error"
 
 // Call is one request to an endpoint.
 type Call struct {
-	Subject string
-	Tenant  string // a token of the subject, which the transport vouches for
-	Header  nats.Header
-	Data    []byte
-	Silent  bool // the caller gave no reply subject
+	Subject   string
+	Tenant    string // a token of the subject, which the transport vouches for
+	Principal string // id that the transport vouches for; "" when it knows none
+	Header    nats.Header
+	Data      []byte
+	Silent    bool // the caller gave no reply subject
 }
 
 // Reply is what a handler answers. Header may be nil.
 type Reply struct {
 	Data   []byte
 	Header nats.Header
+	// Later makes the reply when the handler has to wait for others. It runs beside the pool,
+	// which does other work meanwhile, and keeps the call's deadline; how many of them wait at
+	// a time is the handler's to bound. nil: the reply is here.
+	Later func(ctx context.Context) (Reply, error)
 }
 
 // Handler answers a request. A *schemas.Error is sent as it is, the end of ctx as
@@ -51,6 +56,7 @@ type Endpoint struct {
 	Subject  string // with "*" for the tenant
 	Handler  Handler
 	Workers  int               // > 0: a pool of its own, for calls that wait; 0: the service's pool
+	Queue    int               // requests waiting in its own pool, one for each 64 KiB or part of them; 0: as many as in the service's
 	Metadata map[string]string // shown by discovery
 }
 
@@ -62,12 +68,16 @@ type ServiceConfig struct {
 	Metadata    map[string]string                                                // shown by discovery
 	Workers     int                                                              // requests handled at a time, default 4 × GOMAXPROCS
 	Queue       int                                                              // requests waiting per pool, of all tenants, default 4 × Workers
+	Identified  bool                                                             // answer principals that the transport knows, under IdentifiedPrefix, too
 	Deadline    time.Duration                                                    // for callers that give none, default 30 s
 	MaxDeadline time.Duration                                                    // most a caller can ask for, default 60 s
 	Extract     func(ctx context.Context, carrier HeaderCarrier) context.Context // of the trace, default none
-	Stats       func() any                                                       // added to every endpoint's statistics, default none
-	Streams     Config                                                           // as EnsureStreams was given it, to make the bucket of large replies anew
-	Log         *slog.Logger                                                     // default: discard
+	// Answered is told of every reply and refusal, and must not block: how long it took since the
+	// request arrived, and the refusal's code, "" for a reply. Default none.
+	Answered func(endpoint string, took time.Duration, code schemas.Code)
+	Stats    func() any   // added to every endpoint's statistics, default none
+	Replies  *Replies     // where large ones are kept, default those of a server alone
+	Log      *slog.Logger // default: discard
 }
 
 func (c ServiceConfig) withDefaults() ServiceConfig {
@@ -102,8 +112,9 @@ func (c ServiceConfig) withDefaults() ServiceConfig {
 type Service struct {
 	cfg     ServiceConfig
 	nc      *nats.Conn
-	replies *replyStore
+	replies *Replies
 	micro   micro.Service
+	subs    []*nats.Subscription // of identified principals
 	cancel  context.CancelCauseFunc
 	workers sync.WaitGroup
 
@@ -121,6 +132,8 @@ type job struct {
 	reply    string
 	arrived  time.Time
 	deadline time.Time
+	erasures uint64 // of the tenant, before the request was answered
+	places   int    // that it takes in the queue
 }
 
 type endpoint struct {
@@ -132,17 +145,25 @@ type endpoint struct {
 // Serve starts the service. Handlers get ctx's values, not its end: the caller MUST
 // call Stop.
 func Serve(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, cfg ServiceConfig, endpoints []Endpoint) (*Service, error) {
-	s := &Service{cfg: cfg.withDefaults(), nc: nc, replies: &replyStore{js: js, cfg: cfg.Streams}}
+	if cfg.Replies == nil {
+		cfg.Replies = NewReplies(js, Config{})
+	}
+	s := &Service{cfg: cfg.withDefaults(), nc: nc, replies: cfg.Replies}
 	base, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	s.cancel = cancel
 	byName := make(map[string]*endpoint, len(endpoints))
-	shared := s.startPool(base, s.cfg.Workers)
+	shared := s.startPool(base, s.cfg.Workers, newQueue(s.cfg.Workers+s.cfg.Queue))
 	list := make([]*endpoint, len(endpoints))
 	s.endpoints = list
 	for i, e := range endpoints {
 		list[i] = &endpoint{Endpoint: e, pool: shared}
 		if e.Workers > 0 {
-			list[i].pool = s.startPool(base, e.Workers)
+			pool := newQueue(e.Workers + s.cfg.Queue)
+			if e.Queue > 0 {
+				pool = newQueue(e.Workers + e.Queue)
+				pool.unit = placeBytes
+			}
+			list[i].pool = s.startPool(base, e.Workers, pool)
 		}
 		byName[e.Name] = list[i]
 	}
@@ -156,8 +177,11 @@ func Serve(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, cfg Servi
 	})
 	for i := 0; err == nil && i < len(list); i++ {
 		e := list[i]
-		err = s.micro.AddEndpoint(e.Name, micro.HandlerFunc(func(r micro.Request) { s.dispatch(e, r) }),
+		err = s.micro.AddEndpoint(e.Name, micro.HandlerFunc(func(r micro.Request) { s.dispatch(e, r.Subject(), r.Reply(), nats.Header(r.Headers()), r.Data()) }),
 			micro.WithEndpointSubject(e.Subject), micro.WithEndpointMetadata(e.Metadata))
+		if err == nil && s.cfg.Identified {
+			err = s.identified(e)
+		}
 	}
 	if err == nil {
 		err = flush(ctx, nc)
@@ -168,12 +192,27 @@ func Serve(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, cfg Servi
 	return s, nil
 }
 
+// identified answers an endpoint's requests of principals that the transport knows.
+func (s *Service) identified(e *endpoint) error {
+	sub, err := s.nc.QueueSubscribe(IdentifiedPrefix+"*."+e.Subject, micro.DefaultQueueGroup, func(m *nats.Msg) {
+		s.dispatch(e, m.Subject, m.Reply, m.Header, m.Data)
+	})
+	if err != nil {
+		return fmt.Errorf("subscribe for identified principals: %w", err)
+	}
+	s.subs = append(s.subs, sub)
+	return nil
+}
+
 // Stop takes no more requests, lets those that run or wait finish, and returns when
 // they have. When ctx ends first the handlers' contexts end, too.
 func (s *Service) Stop(ctx context.Context) error {
 	var err error
 	if s.micro != nil {
 		err = s.micro.Stop()
+		for _, sub := range s.subs {
+			err = errors.Join(err, ignoreClosed(sub.Drain()))
+		}
 		err = errors.Join(err, ignoreClosed(flush(ctx, s.nc)))
 	}
 	s.mu.Lock()
@@ -209,8 +248,10 @@ func ignoreClosed(err error) error {
 	return err
 }
 
-func (s *Service) startPool(ctx context.Context, workers int) *queue {
-	pool := newQueue(workers + s.cfg.Queue)
+// placeBytes is how much of a request takes one place of a long queue.
+const placeBytes = 64 << 10
+
+func (s *Service) startPool(ctx context.Context, workers int, pool *queue) *queue {
 	s.pools = append(s.pools, pool)
 	for range workers {
 		s.workers.Add(1)
@@ -218,7 +259,7 @@ func (s *Service) startPool(ctx context.Context, workers int) *queue {
 			defer s.workers.Done()
 			for j, ok := pool.take(); ok; j, ok = pool.take() {
 				s.run(ctx, j)
-				pool.release(j.request.Tenant)
+				pool.release(j)
 			}
 		}()
 	}
@@ -228,7 +269,7 @@ func (s *Service) startPool(ctx context.Context, workers int) *queue {
 // replySubject returns where an answer may go, "" for nowhere: not into a stream or a
 // service, where it would be taken for something that Satchel says.
 func replySubject(reply string) string {
-	for _, own := range []string{"mem.v1.", "prov.v1.", "dlq.v1.", "ctx.v1.", "log.v1.", "art.v1.", "wrk.v1.", "p.", "$"} {
+	for _, own := range []string{"mem.v1.", "prov.v1.", "dlq.v1.", "ctx.v1.", "log.v1.", "art.v1.", "wrk.v1.", InternalPrefix, "p.", "$"} {
 		if strings.HasPrefix(reply, own) {
 			return ""
 		}
@@ -238,15 +279,17 @@ func replySubject(reply string) string {
 
 // dispatch hands a request to the pool without waiting: NATS calls it for one request
 // of an endpoint after the other.
-func (s *Service) dispatch(e *endpoint, r micro.Request) {
+func (s *Service) dispatch(e *endpoint, subject, reply string, header nats.Header, data []byte) {
 	now := time.Now()
+	reply = replySubject(reply)
 	j := job{
 		endpoint: e,
-		request:  Call{Subject: r.Subject(), Header: nats.Header(r.Headers()), Data: r.Data(), Silent: replySubject(r.Reply()) == ""},
-		reply:    replySubject(r.Reply()),
+		request:  Call{Header: header, Data: data, Silent: reply == ""},
+		reply:    reply,
 		arrived:  now,
-		deadline: now.Add(s.deadline(r.Headers().Get(HeaderDeadline))),
+		deadline: now.Add(s.deadline(header.Get(HeaderDeadline))),
 	}
+	j.request.Principal, j.request.Subject = principalOf(subject)
 	tenant, err := TenantOf(j.request.Subject)
 	if err != nil {
 		s.refuse(j, &schemas.Error{Code: schemas.CodeValidation, Message: "the subject names no valid tenant"})
@@ -260,9 +303,8 @@ func (s *Service) dispatch(e *endpoint, r micro.Request) {
 		return
 	}
 	e.stats.waiting.Add(1)
-	if lost, full := e.pool.put(j); full {
+	for _, lost := range e.pool.put(j) {
 		lost.endpoint.stats.waiting.Add(-1)
-		lost.endpoint.stats.refused.Add(1)
 		s.refuse(lost, &schemas.Error{Code: schemas.CodeOverloaded, Message: "too many requests at a time"})
 	}
 }
@@ -278,11 +320,26 @@ func (s *Service) deadline(header string) time.Duration {
 func (s *Service) run(base context.Context, j job) {
 	j.endpoint.stats.waiting.Add(-1)
 	ctx, cancel := context.WithDeadline(base, j.deadline)
-	defer cancel()
 	if s.cfg.Extract != nil {
 		ctx = s.cfg.Extract(ctx, HeaderCarrier(j.request.Header))
 	}
-	reply, err := s.call(ctx, j)
+	j.erasures = s.replies.erased(j.request.Tenant)
+	reply, err := s.call(ctx, j, func(ctx context.Context) (Reply, error) { return j.endpoint.Handler(ctx, j.request) })
+	if err != nil || reply.Later == nil {
+		defer cancel()
+		s.answer(ctx, j, reply, err)
+		return
+	}
+	j.request = Call{Subject: j.request.Subject, Tenant: j.request.Tenant} // the rest is let go while it waits
+	s.workers.Go(func() {
+		defer cancel()
+		reply, err := s.call(ctx, j, reply.Later)
+		s.answer(ctx, j, reply, err)
+	})
+}
+
+// answer sends the reply or the refusal, and counts it.
+func (s *Service) answer(ctx context.Context, j job, reply Reply, err error) {
 	if err != nil {
 		s.refuse(j, s.refusal(ctx, j, err))
 		return
@@ -291,10 +348,19 @@ func (s *Service) run(base context.Context, j job) {
 		s.refuse(j, s.refusal(ctx, j, err))
 		return
 	}
-	j.endpoint.stats.observe(time.Since(j.arrived), false)
+	s.answered(j, "")
 }
 
-func (s *Service) call(ctx context.Context, j job) (reply Reply, err error) {
+// answered counts a reply, or a refusal with its code.
+func (s *Service) answered(j job, code schemas.Code) {
+	took := time.Since(j.arrived)
+	j.endpoint.stats.observe(took, code)
+	if s.cfg.Answered != nil {
+		s.cfg.Answered(j.endpoint.Name, took, code)
+	}
+}
+
+func (s *Service) call(ctx context.Context, j job, handle func(ctx context.Context) (Reply, error)) (reply Reply, err error) {
 	if ctx.Err() != nil {
 		return Reply{}, context.Cause(ctx)
 	}
@@ -305,7 +371,7 @@ func (s *Service) call(ctx context.Context, j job) (reply Reply, err error) {
 			err = &schemas.Error{Code: CodeInternal, Message: "the request failed"}
 		}
 	}()
-	return j.endpoint.Handler(ctx, j.request)
+	return handle(ctx)
 }
 
 // refusal is the typed error that the caller gets for err.

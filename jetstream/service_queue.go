@@ -12,8 +12,10 @@ import (
 //
 // All tenants together have as many places as there are workers and waiting requests; a
 // tenant alone may have them all. When they are taken, the tenant with the longest line
-// loses its newest request. It is safe for concurrent use.
+// loses its newest requests. It is safe for concurrent use.
 type queue struct {
+	unit int // bytes of a request that take one place; 0: each request takes one
+
 	mu     sync.Mutex
 	filled sync.Cond // a request is in line, or the queue is closed
 	free   int       // places
@@ -25,6 +27,7 @@ type queue struct {
 // line is what one tenant has in a queue.
 type line struct {
 	waiting []job // oldest first
+	places  int   // that those waiting take
 	held    int   // workers
 }
 
@@ -34,44 +37,67 @@ func newQueue(places int) *queue {
 	return q
 }
 
-// put takes a request in. It returns the request that has no place for it: another
-// tenant's newest, or j itself; false when there is none.
-func (q *queue) put(j job) (lost job, full bool) {
+// cost is how many places a request takes.
+func (q *queue) cost(j *job) int {
+	if q.unit == 0 {
+		return 1
+	}
+	return 1 + (len(j.request.Data)-1)/q.unit
+}
+
+// put takes a request in. It returns the requests that have no place for it: other tenants'
+// newest, or j itself.
+func (q *queue) put(j job) (lost []job) {
+	j.places = q.cost(&j)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	l := q.lines[j.request.Tenant]
 	if l == nil {
 		l = &line{}
 	}
-	if full = q.free == 0; full {
-		long := q.longest(l)
-		if len(long.waiting) <= len(l.waiting)+1 {
-			return j, true
-		}
-		last := len(long.waiting) - 1
-		lost, long.waiting[last] = long.waiting[last], job{}
-		long.waiting = long.waiting[:last]
-		q.free++
+	if q.free < j.places && q.longest(l).places <= l.places+j.places {
+		return []job{j}
+	}
+	for q.free < j.places {
+		lost = append(lost, q.drop(q.longest(l)))
 	}
 	q.lines[j.request.Tenant] = l
 	if len(l.waiting) == 0 {
 		q.turns = append(q.turns, l)
 	}
 	l.waiting = append(l.waiting, j)
-	q.free--
+	l.places += j.places
+	q.free -= j.places
 	q.filled.Signal()
-	return lost, full
+	return lost
 }
 
-// longest returns the longest line, own when none is longer.
+// longest returns the line whose requests take the most places, own when none takes more.
 func (q *queue) longest(own *line) *line {
 	long := own
 	for _, l := range q.turns {
-		if len(l.waiting) > len(long.waiting) {
+		if l.places > long.places {
 			long = l
 		}
 	}
 	return long
+}
+
+// drop takes the newest request out of a line.
+func (q *queue) drop(l *line) job {
+	last := len(l.waiting) - 1
+	j := l.waiting[last]
+	l.waiting[last] = job{}
+	l.waiting = l.waiting[:last]
+	l.places -= j.places
+	q.free += j.places
+	if last == 0 { // it was a large one
+		q.turns = slices.DeleteFunc(q.turns, func(t *line) bool { return t == l })
+		if l.held == 0 {
+			delete(q.lines, j.request.Tenant)
+		}
+	}
+	return j
 }
 
 // take waits for a request and gives it a worker of the pool, which is the tenant's until
@@ -96,6 +122,7 @@ func (q *queue) take() (job, bool) {
 	j := l.waiting[0]
 	l.waiting[0] = job{} // let go of its data
 	l.waiting = l.waiting[1:]
+	l.places -= j.places
 	if len(l.waiting) > 0 {
 		q.turns = append(q.turns, l)
 	}
@@ -103,15 +130,15 @@ func (q *queue) take() (job, bool) {
 	return j, true
 }
 
-// release gives back the worker that took a request of the tenant.
-func (q *queue) release(tenant string) {
+// release gives back the worker that took a request.
+func (q *queue) release(j job) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	l := q.lines[tenant]
+	l := q.lines[j.request.Tenant]
 	l.held--
-	q.free++
+	q.free += j.places
 	if l.held == 0 && len(l.waiting) == 0 {
-		delete(q.lines, tenant)
+		delete(q.lines, j.request.Tenant)
 	}
 }
 

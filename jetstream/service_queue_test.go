@@ -12,9 +12,20 @@ import (
 // asked is a request of a tenant, known by its reply subject.
 func asked(tenant, name string) job { return job{request: Call{Tenant: tenant}, reply: name} }
 
+// taken is a request of a tenant that a worker has.
+func taken(tenant string) job { return job{request: Call{Tenant: tenant}, places: 1} }
+
+// putOne puts a request that can take the place of one other at most.
+func putOne(q *queue, j job) (lost job, full bool) {
+	for _, lost := range q.put(j) {
+		return lost, true
+	}
+	return job{}, false
+}
+
 func mustPut(t *testing.T, q *queue, tenant, name string) {
 	t.Helper()
-	if lost, full := q.put(asked(tenant, name)); full {
+	if lost, full := putOne(q, asked(tenant, name)); full {
 		t.Fatalf("%s of %s: no place for %s", name, tenant, lost.reply)
 	}
 }
@@ -38,7 +49,7 @@ func TestQueueTakesTurns(t *testing.T) {
 	for range 7 { // one worker
 		j := mustTake(t, q)
 		got = append(got, j.reply)
-		q.release(j.request.Tenant)
+		q.release(j)
 	}
 	if diff := cmp.Diff([]string{"a1", "b1", "c1", "a2", "b2", "a3", "a4"}, got); diff != "" {
 		t.Error(diff)
@@ -57,7 +68,7 @@ func TestQueueLosesTheNewestOfTheLongestLine(t *testing.T) {
 	for _, c := range []struct{ tenant, name, lost string }{
 		{"a", "a5", "a5"}, {"b", "b0", "a4"}, {"b", "b1", "a3"}, {"b", "b2", "b2"}, {"a", "a6", "a6"}, {"c", "c0", "a2"}, {"c", "c1", "c1"},
 	} {
-		if lost, full := q.put(asked(c.tenant, c.name)); !full || lost.reply != c.lost {
+		if lost, full := putOne(q, asked(c.tenant, c.name)); !full || lost.reply != c.lost {
 			t.Errorf("%s: lost %q, %v, want %s", c.name, lost.reply, full, c.lost)
 		}
 	}
@@ -68,8 +79,46 @@ func TestQueueLosesTheNewestOfTheLongestLine(t *testing.T) {
 	if diff := cmp.Diff([]string{"a0", "b0", "c0", "a1", "b1"}, got); diff != "" {
 		t.Error(diff)
 	}
-	if lost, full := q.put(asked("d", "d0")); !full || lost.reply != "d0" {
+	if lost, full := putOne(q, asked("d", "d0")); !full || lost.reply != "d0" {
 		t.Errorf("a place that a worker has was given away: lost %q, %v", lost.reply, full)
+	}
+}
+
+// TestQueueOfLargeRequests: a large request takes the places of several small ones, and gives
+// all of them back.
+func TestQueueOfLargeRequests(t *testing.T) {
+	t.Parallel()
+	q := newQueue(6)
+	q.unit = 10
+	for i := range 6 {
+		mustPut(t, q, "a", fmt.Sprint("a", i))
+	}
+	large := asked("b", "b0")
+	large.request.Data = make([]byte, 21) // three places
+	var lost []string
+	for _, j := range q.put(large) {
+		lost = append(lost, j.reply)
+	}
+	if diff := cmp.Diff([]string{"a5", "a4", "a3"}, lost); diff != "" {
+		t.Error(diff)
+	}
+	if lost := q.put(large); len(lost) != 1 || lost[0].reply != "b0" {
+		t.Errorf("lost %v, want the second large one", lost)
+	}
+	for range 3 {
+		q.release(mustTake(t, q))
+	}
+	large.request.Data = make([]byte, 60) // six, of which one tenant's small one takes the place
+	q.release(mustTake(t, q))
+	if lost := q.put(large); len(lost) != 0 {
+		t.Errorf("lost %v of an empty queue", lost)
+	}
+	if lost := q.put(asked("c", "c0")); len(lost) != 1 || lost[0].reply != "b0" {
+		t.Errorf("lost %v, want the large one", lost)
+	}
+	q.release(mustTake(t, q))
+	if len(q.lines) != 0 || q.free != 6 {
+		t.Errorf("%d tenants and %d places are left", len(q.lines), q.free)
 	}
 }
 
@@ -92,7 +141,7 @@ func TestQueueSharesWorkers(t *testing.T) {
 		}
 	}
 	for range 40 {
-		q.release("quick")
+		q.release(taken("quick"))
 		if mustTake(t, q).request.Tenant == "slow" {
 			slow, quick = slow+1, quick-1
 		}
@@ -126,7 +175,7 @@ func TestQueueHolds(t *testing.T) {
 				for _, names := range waiting {
 					longest = max(longest, len(names))
 				}
-				lost, full := q.put(asked(tenant, name))
+				lost, full := putOne(q, asked(tenant, name))
 				if full != (inLine+running == places) {
 					t.Fatalf("seed %d step %d: full %v with %d waiting and %d running of %d", seed, step, full, inLine, running, places)
 				}
@@ -154,7 +203,7 @@ func TestQueueHolds(t *testing.T) {
 			case what == 4:
 				if tenant := string(rune('a' + r.IntN(5))); held[tenant] > 0 {
 					held[tenant]--
-					q.release(tenant)
+					q.release(taken(tenant))
 				}
 			}
 		}
@@ -179,7 +228,7 @@ func TestQueueEndsEmpty(t *testing.T) {
 				}
 				taken[j.reply] = true
 				mu.Unlock()
-				q.release(j.request.Tenant)
+				q.release(j)
 			}
 		})
 	}
@@ -187,7 +236,7 @@ func TestQueueEndsEmpty(t *testing.T) {
 	for _, tenant := range tenants {
 		callers.Go(func() {
 			for i := range each {
-				if j, full := q.put(asked(tenant, fmt.Sprint(tenant, i))); full {
+				if j, full := putOne(q, asked(tenant, fmt.Sprint(tenant, i))); full {
 					mu.Lock()
 					lost[j.reply] = true
 					mu.Unlock()
@@ -226,7 +275,7 @@ func BenchmarkQueue(b *testing.B) {
 			for b.Loop() {
 				q.put(requests[i])
 				j, _ := q.take()
-				q.release(j.request.Tenant)
+				q.release(j)
 				i = (i + 1) % len(requests)
 			}
 		})
@@ -239,7 +288,7 @@ func BenchmarkQueueFull(b *testing.B) {
 		b.Run(fmt.Sprintf("tenants=%d", tenants), func(b *testing.B) {
 			q := newQueue(256)
 			for i := range 256 {
-				q.put(asked(fmt.Sprint("tenant", i%tenants), ""))
+				putOne(q, asked(fmt.Sprint("tenant", i%tenants), ""))
 			}
 			j := asked("tenant0", "")
 			for b.Loop() {

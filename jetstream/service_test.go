@@ -16,6 +16,7 @@ import (
 
 	"satchel/jetstream"
 	"satchel/schemas"
+	"satchel/worker/transport"
 )
 
 func serve(t *testing.T, b *bundle, cfg jetstream.ServiceConfig, endpoints ...jetstream.Endpoint) *jetstream.Service {
@@ -163,6 +164,55 @@ func TestServiceRefusesWhenFull(t *testing.T) {
 	}
 }
 
+// TestServiceWaitsBesideThePool: calls that wait hold no worker, end at their own deadline, and
+// are answered when the service stops.
+func TestServiceWaitsBesideThePool(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const calls = 200
+	begun, leave := make(chan struct{}, calls), make(chan struct{})
+	s := serve(t, b, jetstream.ServiceConfig{Workers: 1, Queue: 1}, jetstream.Endpoint{Name: "put", Subject: "mem.v1.*.put", Workers: 1, Queue: calls,
+		Handler: func(_ context.Context, c jetstream.Call) (jetstream.Reply, error) {
+			name := string(c.Data)
+			return jetstream.Reply{Later: func(ctx context.Context) (jetstream.Reply, error) {
+				begun <- struct{}{}
+				select {
+				case <-leave:
+					return jetstream.Reply{Data: []byte(name)}, nil
+				case <-ctx.Done():
+					return jetstream.Reply{}, ctx.Err()
+				}
+			}}, nil
+		}})
+	ctx := within(t, time.Minute)
+	var wait sync.WaitGroup
+	for i := range calls {
+		wait.Go(func() {
+			reply, err := jetstream.Request(ctx, b.nc, "mem.v1.acme.put", fmt.Append(nil, i))
+			if err != nil || string(reply) != fmt.Sprint(i) {
+				t.Errorf("call %d: %q, %v", i, reply, err)
+			}
+		})
+	}
+	for range calls {
+		<-begun
+	}
+	short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+	defer cancel()
+	var refusal *schemas.Error
+	_, err := jetstream.Request(short, b.nc, "mem.v1.acme.put", nil)
+	if !errors.As(err, &refusal) && !errors.Is(err, context.DeadlineExceeded) || refusal != nil && refusal.Code != schemas.CodeDeadlineExceeded {
+		t.Errorf("error = %v, want the end of the deadline", err)
+	}
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.Stop(ctx) }()
+	close(leave)
+	wait.Wait()
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+}
+
 // TestServiceIsSharedByTenants: one request of b beside a flood of a, before and after it,
 // comes next but one, and what was accepted is answered when the service stops.
 func TestServiceIsSharedByTenants(t *testing.T) {
@@ -305,8 +355,53 @@ func TestServiceLargeReply(t *testing.T) {
 		t.Errorf("replies are on the disk: %v", files)
 	}
 	removed, err := jetstream.NewScrubber(b.js, nil).Scrub(ctx, "acme", nil)
-	if err != nil || removed[jetstream.RepliesBucket] != 3 {
+	if err != nil || removed[jetstream.RepliesBucket] != (transport.Scrubbed{Removed: 3}) {
 		t.Errorf("removed = %v, %v", removed, err)
+	}
+}
+
+// TestServiceReplyOfWhatIsErased: a large reply that was made before an erasure and is stored
+// after it would outlive it, so it is refused. Another tenant's goes on.
+func TestServiceReplyOfWhatIsErased(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	big := strings.Repeat("context ", 400_000)
+	made, send := make(chan struct{}, 2), make(chan struct{})
+	replies := jetstream.NewReplies(b.js, jetstream.Config{})
+	serve(t, b, jetstream.ServiceConfig{Replies: replies, Workers: 4}, search(func(context.Context, jetstream.Call) (jetstream.Reply, error) {
+		made <- struct{}{}
+		<-send
+		return jetstream.Reply{Data: []byte(big)}, nil
+	}))
+	ctx := within(t, 20*time.Second)
+	got := map[string]chan error{"acme": make(chan error, 1), "other": make(chan error, 1)}
+	for tenant, result := range got {
+		go func() {
+			_, err := jetstream.Request(ctx, b.nc, "ctx.v1."+tenant+".search", nil)
+			result <- err
+		}()
+	}
+	<-made
+	<-made
+	scrubber := jetstream.NewScrubber(b.js, nil)
+	scrubber.Replies = replies
+	if _, err := scrubber.Scrub(ctx, "acme", nil); err != nil {
+		t.Fatal(err)
+	}
+	close(send)
+	var refusal *schemas.Error
+	if err := <-got["acme"]; !errors.As(err, &refusal) || refusal.Code != schemas.CodeOverloaded || !strings.Contains(refusal.Message, "erased") {
+		t.Errorf("error = %v, want overloaded", err)
+	}
+	if err := <-got["other"]; err != nil {
+		t.Errorf("another tenant's: %v", err)
+	}
+	found, err := scrubber.Scrub(ctx, "acme", nil)
+	if err != nil || found[jetstream.RepliesBucket].Removed != 0 {
+		t.Errorf("found %v, %v", found, err)
+	}
+	if _, err := jetstream.Request(ctx, b.nc, "ctx.v1.acme.search", nil); err != nil {
+		t.Errorf("a request that began afterwards: %v", err)
 	}
 }
 
@@ -325,7 +420,7 @@ func TestServiceRepliesForgotten(t *testing.T) {
 			t.Fatal(err)
 		}
 		removed, err := jetstream.NewScrubber(b.js, nil).Scrub(ctx, "acme", nil)
-		if err != nil || removed[jetstream.RepliesBucket] != 0 {
+		if err != nil || removed[jetstream.RepliesBucket] != (transport.Scrubbed{}) {
 			t.Errorf("without the bucket: removed %v, %v", removed, err)
 		}
 		reply, err := jetstream.RequestWithHeader(ctx, b.nc, "ctx.v1.acme.search", nil, nil)

@@ -3,6 +3,7 @@ package jetstream_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -124,4 +125,19 @@ func within(t testing.TB, limit time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), patience*limit)
 	t.Cleanup(cancel)
 	return ctx
+}
+
+// sample returns an event as agents send them.
+func sample(id string) event.Event {
+	e := event.New()
+	e.SetID(id)
+	e.SetSource("urn:agent:planner")
+	e.SetType("io.satchel.memory.recorded.v1")
+	e.SetSubject("m-1")
+	e.SetTime(time.Date(2026, 11, 21, 12, 0, 0, 123456789, time.UTC))
+	e.SetDataContentType("application/json")
+	e.SetDataSchema("https://satchel.dev/schemas/memory-item.json")
+	e.SetExtension("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+	e.DataEncoded = []byte(`{"scope":{"tenant":"acme"},"text":"` + strings.Repeat("lorem ipsum dolor ", 50) + `"}`)
+	return e
 }

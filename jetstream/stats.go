@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"satchel/schemas"
 )
 
 // bounds returns the upper bounds of the latency histogram.
@@ -17,18 +19,25 @@ func bounds() [14]time.Duration {
 
 // endpointStats counts what micro cannot: it sees only the hand-over to the pool.
 type endpointStats struct {
-	requests, errors, refused atomic.Int64
-	waiting                   atomic.Int64 // in the pool's queue
-	sum                       atomic.Int64 // nanoseconds
-	buckets                   [15]atomic.Int64
+	requests, errors, invalid, refused atomic.Int64
+	waiting                            atomic.Int64 // in the pool's queue
+	sum                                atomic.Int64 // nanoseconds
+	buckets                            [15]atomic.Int64
 }
 
-// observe counts one answered request and its time since arrival.
-func (s *endpointStats) observe(took time.Duration, failed bool) {
+// observe counts one request and its time since arrival; code is that of its refusal, "" for
+// a reply.
+func (s *endpointStats) observe(took time.Duration, code schemas.Code) {
 	s.requests.Add(1)
 	s.sum.Add(int64(took))
-	if failed {
+	if code != "" {
 		s.errors.Add(1)
+	}
+	switch {
+	case code.IsCallersMistake():
+		s.invalid.Add(1)
+	case code == schemas.CodeOverloaded:
+		s.refused.Add(1)
 	}
 	limits := bounds()
 	for i, limit := range limits {
@@ -46,7 +55,8 @@ func (s *endpointStats) observe(took time.Duration, failed bool) {
 type EndpointStats struct {
 	Requests int64   `json:"requests"`
 	Errors   int64   `json:"errors"`
-	Refused  int64   `json:"refused"` // of Errors: with 429, the pool was full
+	Invalid  int64   `json:"invalid"` // of Errors: the caller's mistake, with 4xx but 429
+	Refused  int64   `json:"refused"` // of Errors: with 429, there was no free place
 	Waiting  int64   `json:"waiting"`
 	MeanMS   float64 `json:"mean_ms"`
 	P50MS    float64 `json:"p50_ms"`
@@ -56,7 +66,7 @@ type EndpointStats struct {
 }
 
 func (s *endpointStats) read() EndpointStats {
-	out := EndpointStats{Requests: s.requests.Load(), Errors: s.errors.Load(), Refused: s.refused.Load(), Waiting: s.waiting.Load()}
+	out := EndpointStats{Requests: s.requests.Load(), Errors: s.errors.Load(), Invalid: s.invalid.Load(), Refused: s.refused.Load(), Waiting: s.waiting.Load()}
 	if out.Requests == 0 {
 		return out
 	}

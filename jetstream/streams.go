@@ -91,7 +91,7 @@ func EnsureStreams(ctx context.Context, js jetstream.JetStream, cfg Config) erro
 				return err
 			}
 		}
-		if err := ensureArtifacts(ctx, js, cfg); err != nil {
+		if err := EnsureArtifacts(ctx, js, cfg); err != nil {
 			return err
 		}
 		return ensureReplies(ctx, js, cfg)
@@ -131,6 +131,7 @@ func streamConfigs(cfg Config) []jetstream.StreamConfig {
 		Subjects:           []string{"prov.v1.>"},
 		Discard:            jetstream.DiscardOld,
 		MaxBytes:           cfg.LedgerBytes,
+		Compression:        jetstream.S2Compression,
 		MaxMsgSize:         -1,
 		Duplicates:         100 * time.Millisecond,
 		AllowAtomicPublish: true,

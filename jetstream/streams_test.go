@@ -86,8 +86,8 @@ func TestPublishTooLarge(t *testing.T) {
 	e.DataEncoded = []byte(`"` + strings.Repeat("x", jetstream.MaxEventSize) + `"`)
 	if _, _, err := jetstream.NewOutbox(b.nc, b.js).PublishMemory(within(t, time.Second), "acme", "a", e); !errors.Is(err, jetstream.ErrTooLarge) {
 		t.Fatalf("error = %v, want ErrTooLarge", err)
-	} else if typed := (*schemas.Error)(nil); !errors.As(err, &typed) || typed.Code != schemas.CodeValidation || !strings.Contains(typed.Message, strconv.Itoa(jetstream.MaxEventSize)) {
-		t.Errorf("error = %v, want a validation error with the limit", err)
+	} else if typed := (*schemas.Error)(nil); !errors.As(err, &typed) || typed.Code != schemas.CodeTooLarge || !strings.Contains(typed.Message, strconv.Itoa(jetstream.MaxEventSize)) {
+		t.Errorf("error = %v, want too_large with the limit", err)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"satchel/jetstream/cloudevent"
 	"satchel/schemas"
 )
 
@@ -35,7 +36,7 @@ func ValidToken(s string) bool {
 // ContextVerbs lists the verbs of ctx.v1.<tenant>.<verb>, roles apart.
 func ContextVerbs() []string {
 	return []string{"request", "search", "build", "preview", "assemble", "premortem", "relevance",
-		"explain", "compact", "recover", "run", "exception", "template"}
+		"explain", "compact", "recover", "items", "run", "exception", "template"}
 }
 
 // ContextRoles lists the roles of ctx.v1.<tenant>.role.<role>.
@@ -66,6 +67,9 @@ func ParseMemory(subject string) (tenant, agent string, err error) {
 // PutSubject returns mem.v1.<tenant>.put.
 func PutSubject(tenant string) (string, error) { return build("put", "mem.v1.", tenant, ".put", "") }
 
+// PlanSubject returns mem.v1.<tenant>.plan.
+func PlanSubject(tenant string) (string, error) { return build("plan", "mem.v1.", tenant, ".plan", "") }
+
 // ParsePut returns the tenant of mem.v1.<tenant>.put.
 func ParsePut(subject string) (tenant string, err error) {
 	return parseFixed("put", subject, "mem.v1.", ".put")
@@ -83,7 +87,7 @@ func ContextSubject(tenant, verb string) (string, error) {
 func ParseContext(subject string) (tenant, verb string, err error) {
 	tenant, verb, err = parse("context", subject, "ctx.v1.", ".")
 	if err == nil && !slices.Contains(ContextVerbs(), verb) {
-		return "", "", fmt.Errorf("parse context subject %q: %w", clip(subject), ErrSubject)
+		return "", "", fmt.Errorf("parse context subject %q: %w", cloudevent.Clip(subject), ErrSubject)
 	}
 	return tenant, verb, err
 }
@@ -100,7 +104,7 @@ func RoleSubject(tenant, role string) (string, error) {
 func ParseRole(subject string) (tenant, role string, err error) {
 	tenant, role, err = parse("role", subject, "ctx.v1.", ".role.")
 	if err == nil && !slices.Contains(ContextRoles(), role) {
-		return "", "", fmt.Errorf("parse role subject %q: %w", clip(subject), ErrSubject)
+		return "", "", fmt.Errorf("parse role subject %q: %w", cloudevent.Clip(subject), ErrSubject)
 	}
 	return tenant, role, err
 }
@@ -137,7 +141,7 @@ func LogSubject(tenant, verb string) (string, error) {
 func ParseLog(subject string) (tenant, verb string, err error) {
 	tenant, verb, err = parse("log", subject, "log.v1.", ".")
 	if err == nil && !slices.Contains(LogVerbs(), verb) {
-		return "", "", fmt.Errorf("parse log subject %q: %w", clip(subject), ErrSubject)
+		return "", "", fmt.Errorf("parse log subject %q: %w", cloudevent.Clip(subject), ErrSubject)
 	}
 	return tenant, verb, err
 }
@@ -156,7 +160,7 @@ func ParseLedger(subject string) (tenant string, kind schemas.LedgerKind, agent 
 	tokens := strings.SplitN(rest, ".", 3)
 	if !ok || len(tokens) != 3 || !ValidToken(tokens[0]) || !ValidToken(tokens[2]) ||
 		!slices.Contains(LedgerKinds(), schemas.LedgerKind(tokens[1])) {
-		return "", "", "", fmt.Errorf("parse ledger subject %q: %w", clip(subject), ErrSubject)
+		return "", "", "", fmt.Errorf("parse ledger subject %q: %w", cloudevent.Clip(subject), ErrSubject)
 	}
 	return tokens[0], schemas.LedgerKind(tokens[1]), tokens[2], nil
 }
@@ -188,7 +192,7 @@ func TenantOf(subject string) (string, error) {
 			return tenant, nil
 		}
 	}
-	return "", fmt.Errorf("find tenant in subject %q: %w", clip(subject), ErrSubject)
+	return "", fmt.Errorf("find tenant in subject %q: %w", cloudevent.Clip(subject), ErrSubject)
 }
 
 // OriginalSubject undoes the partition transform: it returns mem.v1.… for a
@@ -212,10 +216,10 @@ func partitionFilter(partition int) string { return "p." + strconv.Itoa(partitio
 // build joins prefix, tenant, middle and last; last may be empty when middle ends the subject.
 func build(kind, prefix, tenant, middle, last string) (string, error) {
 	if !ValidToken(tenant) {
-		return "", fmt.Errorf("build %s subject: tenant %q: %w", kind, clip(tenant), ErrSubject)
+		return "", fmt.Errorf("build %s subject: tenant %q: %w", kind, cloudevent.Clip(tenant), ErrSubject)
 	}
 	if last != "" && !ValidToken(last) || last == "" && strings.HasSuffix(middle, ".") {
-		return "", fmt.Errorf("build %s subject: token %q: %w", kind, clip(last), ErrSubject)
+		return "", fmt.Errorf("build %s subject: token %q: %w", kind, cloudevent.Clip(last), ErrSubject)
 	}
 	return prefix + tenant + middle + last, nil
 }
@@ -226,7 +230,7 @@ func parse(kind, subject, prefix, middle string) (tenant, last string, err error
 		tenant, last, ok = strings.Cut(rest, middle)
 	}
 	if !ok || !ValidToken(tenant) || !ValidToken(last) {
-		return "", "", fmt.Errorf("parse %s subject %q: %w", kind, clip(subject), ErrSubject)
+		return "", "", fmt.Errorf("parse %s subject %q: %w", kind, cloudevent.Clip(subject), ErrSubject)
 	}
 	return tenant, last, nil
 }
@@ -235,17 +239,9 @@ func parseFixed(kind, subject, prefix, suffix string) (string, error) {
 	rest, ok := strings.CutPrefix(subject, prefix)
 	tenant, end := strings.CutSuffix(rest, suffix)
 	if !ok || !end || !ValidToken(tenant) {
-		return "", fmt.Errorf("parse %s subject %q: %w", kind, clip(subject), ErrSubject)
+		return "", fmt.Errorf("parse %s subject %q: %w", kind, cloudevent.Clip(subject), ErrSubject)
 	}
 	return tenant, nil
-}
-
-// clip keeps what a stranger sent short in an error.
-func clip(s string) string {
-	if len(s) > 160 {
-		return s[:160] + "…"
-	}
-	return s
 }
 
 // PartitionOf returns the partition of MEMORY that keeps a tenant's events: what the

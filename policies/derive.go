@@ -7,22 +7,29 @@ import (
 	"satchel/schemas"
 )
 
+// Origin is an item that another one is made of, as the principal sees it.
+type Origin struct {
+	Item   *schemas.MemoryItem
+	Facets *schemas.Facets
+}
+
 // Class names the items that may be summarised together: those that every principal may
 // see alike, for they carry the same labels. It is false for an item of which a principal
 // may see less than another: with fields flagged as personal, with credentials, or
 // redacted already. Such an item is not copied into a summary.
-func Class(r *schemas.Record, v *schemas.Verdict) (string, bool) {
-	if v == nil || !v.Allow || v.Redact || len(r.PIIFlags) > 0 || r.Facets.PII || r.Facets.Credentials {
+func Class(o Origin, v *schemas.Verdict) (string, bool) {
+	if v == nil || !v.Allow || v.Redact || len(o.Item.PIIFlags) > 0 || o.Facets.PII || o.Facets.Credentials {
 		return "", false
 	}
-	return strings.Join(slices.Sorted(slices.Values(r.SecurityLabel)), "\x00"), true
+	return strings.Join(slices.Sorted(slices.Values(o.Item.SecurityLabel)), "\x00"), true
 }
 
 // Derive gives an item the labels and limits of what it was made from, which must be of
 // one class: their labels, the lowest trust and confidence, the highest sensitivity, and
 // a life no longer than the shortest. created_at must be set.
-func Derive(m *schemas.MemoryItem, from []*schemas.Record) {
-	for i, r := range from {
+func Derive(m *schemas.MemoryItem, from []Origin) {
+	for i, o := range from {
+		r := o.Item
 		if i == 0 {
 			m.SecurityLabel = slices.Sorted(slices.Values(r.SecurityLabel))
 			m.Scope.Org, m.Scope.Project = r.Scope.Org, r.Scope.Project

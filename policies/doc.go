@@ -2,7 +2,7 @@
 //
 // A [PDP] answers one request for all its resources, in order; an error, a missing
 // answer or an unknown action means deny. Drivers live in subfolders and pass the suite
-// in policytest: opaembed is Open Policy Agent as a library. The built-in policy is in
+// in policytest: opa is Open Policy Agent as a library. The built-in policy is in
 // rego. A [Registry] caps what a caller claims to be.
 //
 // # The input
@@ -15,7 +15,8 @@
 // An item has the facets of schemas.Facets, id, pii_flags, created_at, expires_at and
 // valid_to; times are nanoseconds since 1970, 0 for none; levels are numbers, 0 public
 // to 3 restricted; an item's purposes are in lower case, and that of the request as it
-// was given, to be compared without case. A bundle may say which of them it looks at, and is shown no more.
+// was given, to be compared without case. An item may have spared, the reasons that are not to
+// count. A bundle may say which of them it looks at, and is shown no more.
 //
 // # The built-in rules
 //
@@ -25,6 +26,7 @@
 //	tenant           all         the item has a label tenant:X and X is not the subject's tenant
 //	credentials      read, open  the item holds credentials; role credentials_reader lifts it
 //	clearance        read, open  the item's level is above the subject's
+//	sensitivity      read, open  sensitivity is above 0.7 and the subject's level below confidential
 //	groups           read, open  the item names groups and the subject is in none of them
 //	purpose          read, open  the item names purposes and the request's is not one of them
 //	export           read, open  a label export:X other than export:allowed, for export, share or training
@@ -34,6 +36,11 @@
 //	source           read, open  it is a summary, and not all that it was made of is shown; see Sourced
 //	role             erase       the subject is neither eraser nor the item's signer; of every
 //	                             version of an item it is asked by itself
+//	role             change      the subject is neither editor nor the owner, who is given as the
+//	                             signer; asked of every version of an item that an event touches
+//	role             relabel     the subject is neither declassifier nor the owner by its key,
+//	                             given likewise; asked when an item would be protected less
+//	role             register    the subject is no template_editor; the resource is a template
 //	role             follow      the ledger kind is drop or decision and the subject is no auditor,
 //	                             or the kind is none of the ledger
 //	role             act         the resource's kind is none of the agent roles
@@ -43,6 +50,7 @@
 //	role             except      the subject is no exception_approver
 //	four_eyes        except      the subject is the exception's owner
 //	role             revoke      the subject is neither exception_approver nor the exception's owner
+//	other            all         the package satchel.extra denies; these come last
 //	action           other       the action is unknown
 //	policy_error     all         the decision point failed; comes with an error
 //
@@ -62,6 +70,9 @@
 //	pseudonym_reader    sees stable pseudonyms in place of personal data
 //	credentials_reader  sees items that hold credentials
 //	eraser              may erase any item of its tenant
+//	editor              may change items of others, and replace templates of others
+//	declassifier        may lower the labels of items that it may change
+//	template_editor     may register templates
 //	auditor             may follow drop reports and decisions
 //	tool_operator       may use tools whose effect cannot be taken back
 //	exception_approver  may register and revoke governed exceptions, not such as it owns

@@ -22,7 +22,7 @@ type Attributes uint32
 var attributeKeys = [...]string{
 	`"category":`, `"created_at":`, `"credentials":`, `"expires_at":`, `"groups":`, `"id":`,
 	`"kind":`, `"labels":`, `"level":`, `"pii":`, `"pii_flags":`, `"purposes":`,
-	`"sensitivity":`, `"session":`, `"signer":`, `"trust":`, `"type":`, `"valid_to":`,
+	`"sensitivity":`, `"session":`, `"signer":`, `"spared":`, `"trust":`, `"type":`, `"valid_to":`,
 }
 
 // The attributes by their place in attributeKeys.
@@ -42,6 +42,7 @@ const (
 	sensitivity
 	session
 	signer
+	spared
 	trust
 	typ
 	validTo
@@ -65,12 +66,13 @@ func ParseAttributes(names []string) (Attributes, error) {
 
 // AppendInput appends the attributes a of r as a JSON object with sorted keys. Times
 // are nanoseconds since 1970 UTC, 0 for none; the level is its number; a list is
-// never null; a number that JSON cannot hold is null, which every check denies.
+// never null; a number that JSON cannot hold is null, which every check denies. The reasons
+// that are spared are there whenever there are any, and only then.
 func (r *Resource) AppendInput(dst []byte, a Attributes) []byte {
 	dst = append(dst, '{')
 	first := len(dst)
 	for i, key := range attributeKeys {
-		if a&(1<<i) == 0 {
+		if i == spared && len(r.Spared) == 0 || i != spared && a&(1<<i) == 0 {
 			continue
 		}
 		if len(dst) > first {
@@ -114,6 +116,8 @@ func (r *Resource) appendValue(dst []byte, attribute int) []byte {
 		return AppendString(dst, f.Session)
 	case signer:
 		return AppendString(dst, f.Signer)
+	case spared:
+		return AppendStrings(dst, r.Spared)
 	case trust:
 		return AppendNumber(dst, f.Trust)
 	case typ:

@@ -21,12 +21,13 @@ type Resource struct {
 	ValidTo   time.Time
 	CreatedAt time.Time
 	Sources   []string // ids of what a summary was made of; no policy sees them, Sourced does
+	Spared    []string // reasons that are not to count, as a governed exception lifts them
 }
 
 // Request asks for a verdict on every resource. The tenant, the principal and the
 // purpose are the scope's.
 type Request struct {
-	Action    string // "read", "write", "open", "erase", "follow", "act", "use", "except", "revoke"
+	Action    string // "read", "write", "open", "erase", "change", "relabel", "register", "follow", "act", "use", "except", "revoke"
 	Now       time.Time
 	Resources []Resource
 

@@ -2,6 +2,7 @@ package policies
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/goccy/go-yaml"
+	"github.com/nats-io/nkeys"
 
 	"satchel/pipeline/scope"
 	"satchel/schemas"
@@ -33,8 +35,21 @@ var principalID = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,128}$`)
 //	        level: internal # public when left out
 //	        groups: [dev]
 //	        roles: [auditor]
+//	        nkey: UABC… # public key with which it connects
+//	  "*": {} # any other tenant may be written to as well; its principals are known there
 type Registry struct {
 	tenants map[string]map[string]scope.Principal
+	members []Member // sorted by tenant and id
+}
+
+// Member is a registered principal of one tenant.
+type Member struct {
+	Tenant string
+	ID     string
+	Level  int // schemas.Level as a number
+	Groups []string
+	Roles  []string
+	Key    string // public nkey with which it connects, "" for none
 }
 
 type registryFile struct {
@@ -50,6 +65,7 @@ type registryPrincipal struct {
 	Level  string   `yaml:"level"`
 	Groups []string `yaml:"groups"`
 	Roles  []string `yaml:"roles"`
+	NKey   string   `yaml:"nkey"`
 }
 
 // OpenRegistry reads the registry file called name.
@@ -79,10 +95,10 @@ func ReadRegistry(from io.Reader) (*Registry, error) {
 	}
 	r := &Registry{tenants: make(map[string]map[string]scope.Principal, len(file.Tenants))}
 	for tenant, t := range file.Tenants {
-		if err := scope.CheckTenant(tenant); err != nil {
+		if err := scope.CheckTenant(tenant); err != nil && tenant != anyTenant {
 			return nil, fmt.Errorf("read principal registry: %w", err)
 		}
-		known := make(map[string]scope.Principal, len(t.Principals))
+		known, keys := make(map[string]scope.Principal, len(t.Principals)), map[string]bool{}
 		for _, entry := range t.Principals {
 			p, err := entry.principal()
 			if err != nil {
@@ -91,11 +107,31 @@ func ReadRegistry(from io.Reader) (*Registry, error) {
 			if _, twice := known[p.ID]; twice {
 				return nil, fmt.Errorf("read principal registry: tenant %q: principal %q is there twice", tenant, p.ID)
 			}
-			known[p.ID] = p
+			if entry.NKey != "" && !scope.ValidTenant(tenant) { // it would be a key to tenants that others have
+				return nil, fmt.Errorf("read principal registry: tenant %q: principal %q: an nkey is for one tenant", tenant, p.ID)
+			}
+			if keys[entry.NKey] && entry.NKey != "" {
+				return nil, fmt.Errorf("read principal registry: tenant %q: principal %q has the nkey of another", tenant, p.ID)
+			}
+			known[p.ID], keys[entry.NKey] = p, true
+			r.members = append(r.members, Member{tenant, p.ID, p.Level, p.Groups, p.Roles, entry.NKey})
 		}
 		r.tenants[tenant] = known
 	}
+	sortMembers(r.members)
 	return r, nil
+}
+
+// Members lists the principals by tenant and id; none without a registry.
+func (r *Registry) Members() []Member {
+	if r == nil {
+		return nil
+	}
+	return slices.Clone(r.members)
+}
+
+func sortMembers(list []Member) {
+	slices.SortFunc(list, func(a, b Member) int { return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.ID, b.ID)) })
 }
 
 // parseRegistry turns a panic of the YAML decoder, which odd tags cause, into an error.
@@ -122,7 +158,35 @@ func (e *registryPrincipal) principal() (scope.Principal, error) {
 			return scope.Principal{}, fmt.Errorf("principal %q: unknown level %q", e.ID, e.Level)
 		}
 	}
+	if e.NKey != "" && !nkeys.IsValidPublicUserKey(e.NKey) {
+		return scope.Principal{}, fmt.Errorf("principal %q: nkey is no public nkey of a user", e.ID)
+	}
+	if e.NKey != "" && !schemas.ValidToken(e.ID) {
+		return scope.Principal{}, fmt.Errorf("principal %q: an id with an nkey must match [A-Za-z0-9_-]{1,64}", e.ID)
+	}
 	return scope.Principal{ID: e.ID, Level: int(level), Groups: sortedSet(e.Groups), Roles: sortedSet(e.Roles)}, nil
+}
+
+// anyTenant stands for every tenant that a registry does not name.
+const anyTenant = "*"
+
+// Admits reports whether a tenant may be written to: one that the registry names, or any where
+// it has "*". Without a registry any may.
+func (r *Registry) Admits(tenant string) bool {
+	if r == nil {
+		return true
+	}
+	_, named := r.tenants[tenant]
+	_, open := r.tenants[anyTenant]
+	return named || open
+}
+
+// of returns the principals of a tenant.
+func (r *Registry) of(tenant string) map[string]scope.Principal {
+	if known, named := r.tenants[tenant]; named {
+		return known
+	}
+	return r.tenants[anyTenant]
 }
 
 // Knows reports whether the registry has a principal of that id. Without a registry every
@@ -131,7 +195,7 @@ func (r *Registry) Knows(tenant, id string) bool {
 	if r == nil {
 		return principalID.MatchString(id)
 	}
-	_, ok := r.tenants[tenant][id]
+	_, ok := r.of(tenant)[id]
 	return ok
 }
 
@@ -163,8 +227,9 @@ func (r *Registry) Resolve(tenant string, claim schemas.Agent, loopback bool) (s
 		}
 		return p, nil
 	}
-	known, ok := r.tenants[tenant][claim.ID]
+	known, ok := r.of(tenant)[claim.ID]
 	if !ok {
+		p.Unregistered = true
 		return p, nil
 	}
 	p.Level = known.Level

@@ -65,9 +65,9 @@ func TestResolve(t *testing.T) {
 		"a bare claim is the registry's": {known, "acme", bare, false, scope.Principal{
 			ID: "planner", Level: 2, Groups: whole, Roles: []string{"auditor", "eraser"}}},
 		"a name of another tenant": {known, "other", claim, false, scope.Principal{Kind: "agent", ID: "planner", Level: 3}},
-		"a stranger":               {known, "acme", stranger, true, scope.Principal{Kind: "agent", ID: "stranger"}},
-		"an unknown tenant":        {known, "nowhere", claim, true, scope.Principal{Kind: "agent", ID: "planner"}},
-		"an empty registry":        {nobody, "acme", claim, true, scope.Principal{Kind: "agent", ID: "planner"}},
+		"a stranger":               {known, "acme", stranger, true, scope.Principal{Kind: "agent", ID: "stranger", Unregistered: true}},
+		"an unknown tenant":        {known, "nowhere", claim, true, scope.Principal{Kind: "agent", ID: "planner", Unregistered: true}},
+		"an empty registry":        {nobody, "acme", claim, true, scope.Principal{Kind: "agent", ID: "planner", Unregistered: true}},
 		"no registry, loopback": {nil, "acme", claim, true, scope.Principal{
 			Kind: "agent", ID: "planner", Level: 3, Groups: []string{"dev", "qa"}, Roles: []string{"auditor", "pii_reader"}}},
 		"no registry, loopback, bare": {nil, "acme", bare, true, scope.Principal{ID: "planner"}},

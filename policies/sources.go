@@ -13,8 +13,9 @@ import (
 const ReasonSource = "source"
 
 // Sourced returns pdp, but that what it allows to be read or opened of a summary is denied to
-// who may not see all that the summary was made of as that stands now, or sees less of it:
-// labels of a source may have been raised since. get reads items by id, without those that
+// who may not see all that the summary was made of, whole, as that stands now: what a
+// redaction takes from a source may stand anywhere in the summary, and labels of a source may
+// have been raised since. get reads items by id, without those that
 // are not there, which say nothing.
 func Sourced(pdp PDP, get func(ctx context.Context, s scope.Scope, ids []string) ([]schemas.Record, error)) PDP {
 	return &sourced{pdp, get}
@@ -97,7 +98,7 @@ func shownWhole(all []Resource, at map[string]int, verdicts []Verdict, summary i
 				}
 				seen[i] = true
 				v := &verdicts[i]
-				if !v.Allow || len(v.Redact) > 0 && len(own.Redact) == 0 || !own.Obligations.Covers(v.Obligations) {
+				if !v.Allow || len(v.Redact) > 0 || !own.Obligations.Covers(v.Obligations) {
 					return false
 				}
 				next = append(next, i)

@@ -61,8 +61,16 @@ type BuildRequest struct {
 	Inline          *ContextTemplate `json:"inline,omitempty"`           // a template for this request alone
 	TokenBudget     int              `json:"token_budget,omitempty"`     // default 2000
 	Ranker          string           `json:"ranker,omitempty"`           // default, similarity, recency, confidence or a registered one
+	RankerWeights   *RankerWeights   `json:"ranker_weights,omitempty"`   // instead of ranker: weights for this request alone
 	IncludeMetadata bool             `json:"include_metadata,omitempty"` // memory metadata in the output
 	Model           string           `json:"model,omitempty"`            // names the tokenizer; default cl100k_base
+}
+
+// RankerWeights say how much each part of a ranker counts, 0 to 1; their sum is taken as 1.
+type RankerWeights struct {
+	Similarity float64 `json:"similarity,omitempty"` // to the query
+	Recency    float64 `json:"recency,omitempty"`    // 1/(1 + days since creation)
+	Confidence float64 `json:"confidence,omitempty"` // the writer's
 }
 
 // BuildReply answers a BuildRequest.
@@ -74,6 +82,10 @@ type BuildReply struct {
 	Template   string         `json:"template"`    // used
 	PackID     string         `json:"pack_id"`     // of the pack in the log
 	Positions  Positions      `json:"positions"`   // log positions
+
+	TemplateAuthor string   `json:"template_author"`    // who registered the template; satchel for a built-in one
+	TemplateSHA256 string   `json:"template_sha256"`    // hex, of the template as its author wrote it
+	Warnings       []string `json:"warnings,omitempty"` // sources that were late or failed, and what of the template was left out
 }
 
 // PreviewReply says what a build would show, without content: context, memories, pack_id
@@ -201,6 +213,45 @@ type RecoverReply struct {
 	Positions Positions    `json:"positions"` // log positions
 }
 
+// ItemsRequest asks ctx.v1.<tenant>.items for items by their ids, or for a page of the
+// current ones that pass the filters, newest first. Nothing is ranked.
+type ItemsRequest struct {
+	From        *Agent   `json:"from,omitempty"`         // who asks
+	ItemIDs     []string `json:"item_ids,omitempty"`     // these items, in this order; not with a filter
+	Session     string   `json:"session,omitempty"`      // items of this conversation
+	Labels      []string `json:"labels,omitempty"`       // items that bear all of these
+	Kinds       []Kind   `json:"kinds,omitempty"`        // items of one of these kinds
+	After       string   `json:"after,omitempty"`        // the next of an earlier reply
+	Limit       int      `json:"limit,omitempty"`        // items of a page; default 50
+	Purpose     string   `json:"purpose,omitempty"`      // what the data is for, seen by policy
+	MinPosition int64    `json:"min_position,omitempty"` // log position the indexes must have reached
+}
+
+// ItemsReply answers an ItemsRequest.
+type ItemsReply struct {
+	Items     []ResultItem `json:"items"`          // as policy lets them be seen
+	Next      string       `json:"next,omitempty"` // gives the next page, as after; absent at the end
+	Missing   []string     `json:"missing"`        // of item_ids: what is not shown
+	Dropped   []Drop       `json:"dropped"`        // of these: what is there and left out, and why; policy hides the others, or there is no such item
+	PackID    string       `json:"pack_id"`        // of the pack in the log that shows them
+	Positions Positions    `json:"positions"`      // log positions
+}
+
+// PlanRequest asks mem.v1.<tenant>.plan what an erasure of items would take. Who may not erase
+// them is refused, as the erasure would be. Nothing is changed.
+type PlanRequest struct {
+	From  *Agent   `json:"from,omitempty"` // who would erase
+	Items []string `json:"items"`          // ids of items
+}
+
+// PlanReply answers a PlanRequest.
+type PlanReply struct {
+	Items     []string `json:"items"`     // the items
+	Summaries []string `json:"summaries"` // summaries made of them, which go as well
+	Packs     int      `json:"packs"`     // packs that show any of these: their text goes
+	Artifacts int      `json:"artifacts"` // heavy contents of the items; one that other items have stays
+}
+
 // TemplateRequest asks ctx.v1.<tenant>.template for the templates, or registers one.
 type TemplateRequest struct {
 	From     *Agent           `json:"from,omitempty"`     // who asks
@@ -209,5 +260,13 @@ type TemplateRequest struct {
 
 // TemplateReply answers a TemplateRequest.
 type TemplateReply struct {
-	Templates []ContextTemplate `json:"templates"` // by name
+	Templates []RegisteredTemplate `json:"templates"`          // by name
+	Warnings  []string             `json:"warnings,omitempty"` // what of the template that was registered others will not see
+}
+
+// RegisteredTemplate is a template and where it is from.
+type RegisteredTemplate struct {
+	ContextTemplate
+	Author string `json:"author"` // who registered it; satchel for a built-in one, empty where that was not kept
+	SHA256 string `json:"sha256"` // hex, of the template
 }

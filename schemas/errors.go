@@ -15,6 +15,11 @@ const (
 	CodeCompaction         Code = "compaction_error"
 	CodeOverloaded         Code = "overloaded"
 	CodeDeadlineExceeded   Code = "deadline_exceeded"
+	CodeNotFound           Code = "not_found"          // an entry, a pack or an exception that there is not
+	CodeConflict           Code = "conflict"           // source and id were used for another event (id_reuse)
+	CodeUnauthenticated    Code = "unauthenticated"    // the caller did not prove its identity
+	CodeInsufficientScope  Code = "insufficient_scope" // the caller's token does not allow the operation
+	CodeTooLarge           Code = "too_large"          // the message is over the size limit
 )
 
 // HTTPStatus returns the numeric service error code of c.
@@ -22,10 +27,16 @@ func (c Code) HTTPStatus() int {
 	switch c {
 	case CodeValidation, CodeInvalidContextType:
 		return 400
-	case CodePolicyDenied:
+	case CodeUnauthenticated:
+		return 401
+	case CodePolicyDenied, CodeInsufficientScope:
 		return 403
-	case CodeTemplateNotFound:
+	case CodeTemplateNotFound, CodeNotFound:
 		return 404
+	case CodeConflict:
+		return 409
+	case CodeTooLarge:
+		return 413
 	case CodeOverloaded:
 		return 429
 	case CodeDeadlineExceeded:
@@ -34,6 +45,13 @@ func (c Code) HTTPStatus() int {
 		return 503
 	}
 	return 500
+}
+
+// IsCallersMistake reports whether the request was wrong, not the service: it fails again when
+// it is sent again. A refusal for lack of a free place (429) is none.
+func (c Code) IsCallersMistake() bool {
+	status := c.HTTPStatus()
+	return status >= 400 && status < 500 && status != 429
 }
 
 // Error is the typed body of a refused request. It never holds content, a secret

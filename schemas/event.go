@@ -103,8 +103,18 @@ type MemoryAccessed struct {
 // MemoryErased is the data of memory.erased. As published by an agent it asks for
 // the erasure; as it stands in the log it is the record of it, with the receipt.
 type MemoryErased struct {
-	Scope   MemoryScope     `json:"scope"`
-	Items   []string        `json:"items"`
-	Reason  string          `json:"reason,omitempty"`
-	Receipt *ErasureReceipt `json:"receipt,omitempty"`
+	Scope    MemoryScope      `json:"scope"`
+	Items    []string         `json:"items"`
+	Reason   string           `json:"reason,omitempty"`
+	Original *ErasureOriginal `json:"original,omitempty"`
+	Receipt  *ErasureReceipt  `json:"receipt,omitempty"`
+}
+
+// ErasureOriginal names the entry of an erasure that the log lost and has again: it was restored
+// from a copy that is older than the erasure.
+type ErasureOriginal struct {
+	Source   string `json:"source"`   // of the erasure's event
+	ID       string `json:"id"`       // of the erasure's event
+	Position int64  `json:"position"` // of its entry in the log that was lost
+	Leaf     string `json:"leaf"`     // hex, of that entry
 }

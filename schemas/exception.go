@@ -18,7 +18,7 @@ type ExceptionRequest struct {
 // NewException is an exception to be registered.
 type NewException struct {
 	Owner           string    `json:"owner"`                // who answers for it, not who registers it
-	Path            string    `json:"path"`                 // action:reason, one of ExceptionPaths
+	Path            string    `json:"path"`                 // action:reason, for which policy denies
 	Principals      []string  `json:"principals"`           // who may use it
 	Session         string    `json:"session,omitempty"`    // only items of this session
 	Labels          []string  `json:"labels,omitempty"`     // only items that carry all of them
@@ -43,17 +43,36 @@ type ExceptionState struct {
 	Position int64     `json:"position,omitempty"` // log position of its registration
 }
 
-// ExceptionPaths lists what an exception can lift: an action of policy and the reason
-// for which it denies, "pii" for a redaction and "unavailable" for a decision point that
-// does not answer. Nothing lifts the tenant.
+// ExceptionPaths lists what an exception can lift of the built-in policy: an action and the
+// reason for which it denies, "pii" for a redaction. Nothing lifts the tenant.
 func ExceptionPaths() []string {
 	paths := make([]string, 0, 24)
 	for _, action := range []string{"read", "open"} {
-		for _, reason := range []string{"credentials", "clearance", "groups", "purpose", "export", "trust", "expired", "no_longer_valid", "pii", "unavailable"} {
+		for _, reason := range []string{"credentials", "clearance", "sensitivity", "groups", "purpose", "export", "trust", "expired", "no_longer_valid", "pii"} {
 			paths = append(paths, action+":"+reason)
 		}
 	}
-	return append(paths, "erase:role", "use:safety", "use:safety_untagged")
+	return append(paths, "erase:role", "change:role", "relabel:role", "use:safety", "use:safety_untagged")
+}
+
+// exceptionPath reports whether an exception can name a path: one of ExceptionPaths, or
+// another reason, which a policy of one's own may deny for.
+func exceptionPath(path string) bool {
+	if slices.Contains(ExceptionPaths(), path) {
+		return true
+	}
+	action, reason, _ := strings.Cut(path, ":")
+	switch action {
+	case "read", "open", "write", "erase", "change", "relabel", "register", "follow", "act", "use":
+	default:
+		return false
+	}
+	switch reason {
+	case "", "allowed", "tenant", "action", "source", "policy_error", "exception", "pii",
+		"credentials", "clearance", "sensitivity", "groups", "purpose", "export", "trust", "expired", "no_longer_valid", "role", "safety", "safety_untagged":
+		return false // none of these is lifted but as ExceptionPaths says
+	}
+	return len(reason) <= 64 && strings.Trim(reason, "abcdefghijklmnopqrstuvwxyz0123456789_") == ""
 }
 
 // Validate returns what is wrong with the request, nil when it may be served.
@@ -74,8 +93,8 @@ func (r *ExceptionRequest) Validate() []Issue {
 
 func (c *checker) newException(pointer string, n *NewException) {
 	c.id(pointer+"/owner", n.Owner)
-	if !slices.Contains(ExceptionPaths(), n.Path) {
-		c.add(pointer+"/path", orRequired(n.Path, "must be one of "+strings.Join(ExceptionPaths(), ", ")))
+	if !exceptionPath(n.Path) {
+		c.add(pointer+"/path", orRequired(n.Path, "must be one of "+strings.Join(ExceptionPaths(), ", ")+", or ACTION:REASON of a reason of the policy's own"))
 	}
 	if len(n.Principals) == 0 {
 		c.add(pointer+"/principals", "must name who may use it")

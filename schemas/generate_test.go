@@ -44,6 +44,8 @@ func documents() []document {
 		in("explain-request", ExplainRequest{}), out("explain-reply", ExplainReply{}),
 		in("compact-request", CompactRequest{}), out("compact-reply", CompactReply{}),
 		in("recover-request", RecoverRequest{}), out("recover-reply", RecoverReply{}),
+		in("items-request", ItemsRequest{}), out("items-reply", ItemsReply{}),
+		in("plan-request", PlanRequest{}), out("plan-reply", PlanReply{}),
 		in("template-request", TemplateRequest{}), out("template-reply", TemplateReply{}),
 		in("role-request", RoleRequest{}), out("role-reply", RoleReply{}), in("run-request", RunRequest{}), out("run-reply", RunReply{}),
 		in("exception-request", ExceptionRequest{}), out("exception-reply", ExceptionReply{}),
@@ -52,7 +54,7 @@ func documents() []document {
 		in("receipt-request", ReceiptRequest{}), in("pack-request", PackRequest{}),
 		out("context-pack", ContextPack{}), out("drop-report", DropReport{}), out("policy-decision", PolicyDecision{}),
 		out("refusal", Refusal{}), out("handover", Handover{}), out("artifact", Artifact{}),
-		out("governed-exception", GovernedException{}), out("log-checkpoint", LogCheckpoint{}),
+		out("governed-exception", GovernedException{}), out("log-checkpoint", LogCheckpoint{}), out("ledger-reference", LedgerReference{}),
 		out("runtime-state", RuntimeState{}), out("error", Error{}),
 	}
 }

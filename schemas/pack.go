@@ -39,7 +39,7 @@ func (p *ContextPack) Logged() ContextPack {
 		out.Sections[i].Items = slices.Clone(out.Sections[i].Items)
 		for j := range out.Sections[i].Items {
 			item := &out.Sections[i].Items[j]
-			item.SecurityLabel, item.PIIFlags = "", []string{}
+			item.SecurityLabel, item.PIIFlags, item.Where = "", []string{}, ""
 		}
 	}
 	out.ProvenanceRefs = slices.Clone(p.ProvenanceRefs)
@@ -89,8 +89,9 @@ type ContextItem struct {
 	ContentRef    string            `json:"content_ref"` // "log:<position>"
 	SummaryRef    string            `json:"summary_ref,omitempty"`
 	Score         float64           `json:"score"`
-	SecurityLabel string            `json:"security_label"` // labels joined by ","; empty in the log
-	PIIFlags      []string          `json:"pii_flags"`      // none in the log
+	SecurityLabel string            `json:"security_label"`  // labels joined by ","; empty in the log
+	PIIFlags      []string          `json:"pii_flags"`       // none in the log
+	Where         string            `json:"where,omitempty"` // of a document, code or a commit: path and line, or commit, date and author; none in the log
 	Evidence      RetrievalEvidence `json:"evidence"`
 	Tokens        int               `json:"tokens"`
 	Redactions    []string          `json:"redactions,omitempty"` // JSON paths
@@ -254,8 +255,16 @@ type Obligations struct {
 	Summarise int      `json:"summarise,omitempty"` // show an extract of at most so many tokens; 0: the whole
 }
 
+// Equal reports whether p demands the same.
+func (o Obligations) Equal(p Obligations) bool {
+	return o.PII == p.PII && o.Summarise == p.Summarise && slices.Equal(o.Types, p.Types)
+}
+
 // IsZero reports whether nothing is demanded.
 func (o Obligations) IsZero() bool { return o.PII == "" && len(o.Types) == 0 && o.Summarise == 0 }
+
+// Pseudonymises reports whether personal data are replaced by aliases.
+func (o Obligations) Pseudonymises() bool { return o.PII == PIIPseudonymise }
 
 // Covers reports whether what was shown under o may be shown where now is demanded.
 func (o Obligations) Covers(now Obligations) bool {

@@ -27,6 +27,7 @@ type Receipt struct {
 	Leaf       string          `json:"leaf,omitempty"`       // hex
 	Checkpoint string          `json:"checkpoint,omitempty"` // signed C2SP checkpoint
 	Inclusion  *InclusionProof `json:"inclusion,omitempty"`
+	Warnings   []string        `json:"warnings,omitempty"` // why the level is lower than the one asked for
 }
 
 // InclusionProof proves that leaf Position−1 is in the tree of Size leaves (RFC 6962).
@@ -58,10 +59,11 @@ type ErasureReceipt struct {
 
 // StoreErasure is what one store removed.
 type StoreErasure struct {
-	Store   string `json:"store"`
-	Removed int    `json:"removed"`
-	Absent  bool   `json:"absent"`         // checked afterwards: nothing is left
-	Kept    int    `json:"kept,omitempty"` // artifacts: contents that stay, as items that are not erased have them too
+	Store     string `json:"store"`
+	Removed   int    `json:"removed"`
+	Absent    bool   `json:"absent"`              // checked afterwards: nothing is left
+	Kept      int    `json:"kept,omitempty"`      // artifacts: contents that stay, as items that are not erased have them too
+	Undecided int    `json:"undecided,omitempty"` // dead letters that stay: they do not name their items
 }
 
 // HeadReply answers log.v1.<tenant>.head.
@@ -109,11 +111,12 @@ type PackRequest struct {
 // LedgerReference is the data of a memory event as the ledger publishes it: what
 // proves the entry, never its content.
 type LedgerReference struct {
-	Position   int64           `json:"position"`
-	RecordedAt time.Time       `json:"recorded_at"`
-	Leaf       string          `json:"leaf"`       // hex
-	Commitment string          `json:"commitment"` // hex, over salt, extensions and data
-	Erased     bool            `json:"erased,omitempty"`
-	Items      []string        `json:"items,omitempty"`   // of an erasure
-	Receipt    *ErasureReceipt `json:"receipt,omitempty"` // of a finished erasure
+	Position   int64            `json:"position"`
+	RecordedAt time.Time        `json:"recorded_at"`        // when the log took the entry
+	Leaf       string           `json:"leaf"`               // hex
+	Commitment string           `json:"commitment"`         // hex, over salt, extensions and data
+	Erased     bool             `json:"erased,omitempty"`   // whether the content was erased
+	Items      []string         `json:"items,omitempty"`    // of an erasure
+	Original   *ErasureOriginal `json:"original,omitempty"` // of an erasure that a restored log has again
+	Receipt    *ErasureReceipt  `json:"receipt,omitempty"`  // of a finished erasure
 }

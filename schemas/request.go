@@ -112,6 +112,7 @@ type RelevanceRequest struct {
 	Classification       map[string]any `json:"classification,omitempty"`
 	ReturningFromSilence bool           `json:"returning_from_silence,omitempty"`
 	TokenBudgetRemaining int            `json:"token_budget_remaining,omitempty"`
+	Fill                 bool           `json:"fill,omitempty"` // fill the whole token_budget, not only what the included nodes are estimated at
 }
 
 // ContextResult answers a ContextRequest.
@@ -147,14 +148,19 @@ type ResultItem struct {
 
 // ResultMetadata says where a result comes from and what was done to it.
 type ResultMetadata struct {
-	Source    string             `json:"source"` // retrievers that found it, joined by "+"
-	Redacted  bool               `json:"redacted"`
-	ByteSize  int                `json:"byteSize"`
-	Kind      Kind               `json:"kind"`
-	CreatedAt time.Time          `json:"created_at"`
-	Position  int64              `json:"position"`
-	SourceURI string             `json:"source_uri,omitempty"` // where it was read; not of what is redacted
-	Signals   map[string]float64 `json:"signals,omitempty"`    // with include_scores
+	Source     string             `json:"source"` // retrievers that found it, joined by "+"
+	Redacted   bool               `json:"redacted"`
+	ByteSize   int                `json:"byteSize"`
+	Kind       Kind               `json:"kind"`
+	CreatedAt  time.Time          `json:"created_at"`
+	Position   int64              `json:"position"`
+	SourceURI  string             `json:"source_uri,omitempty"` // where it was read; not of what is redacted
+	Type       MemoryType         `json:"type,omitempty"`       // episodic, procedural or semantic
+	Category   string             `json:"category,omitempty"`   // the writer's
+	Confidence float64            `json:"confidence"`           // the writer's, 0–1
+	Session    string             `json:"session,omitempty"`    // the conversation it is of
+	Speaker    string             `json:"speaker,omitempty"`    // who said it
+	Signals    map[string]float64 `json:"signals,omitempty"`    // with include_scores
 
 	Reason      string `json:"reason,omitempty"`      // kept; with include_scores
 	Explanation string `json:"explanation,omitempty"` // why, in a sentence; with include_scores

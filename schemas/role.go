@@ -90,11 +90,12 @@ type AnswerSentence struct {
 
 // Citation points from a sentence to what supports it.
 type Citation struct {
-	Number     int    `json:"number"`         // as the text has it, from 1
-	ItemID     string `json:"item_id"`        // an item of the pack
-	ContentRef string `json:"content_ref"`    // "log:<position>"
-	Span       *Span  `json:"span,omitempty"` // bytes of the item's text as shown; nil: the whole item
-	SHA256     string `json:"sha256"`         // hex, of the cited bytes
+	Number     int    `json:"number"`          // as the text has it, from 1
+	ItemID     string `json:"item_id"`         // an item of the pack
+	ContentRef string `json:"content_ref"`     // "log:<position>"
+	Where      string `json:"where,omitempty"` // path and line, or commit, date and author, as the pack has them
+	Span       *Span  `json:"span,omitempty"`  // bytes of the item's text as shown; nil: the whole item
+	SHA256     string `json:"sha256"`          // hex, of the cited bytes
 }
 
 // ModelInvocation says by hashes what was asked of which model. Each hash is hex

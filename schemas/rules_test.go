@@ -139,6 +139,7 @@ func partRules() map[string]object {
 		"MemoryAccessed.items":    ids(),
 		"MemoryErased.items":      ids(),
 		"MemoryErased.reason":     short(MaxReason),
+		"MemoryErased.original":   {"description": "Written by the worker; an agent leaves it out"},
 		"MemoryErased.receipt":    {"description": "Written by the worker; an agent leaves it out"},
 	}
 }
@@ -267,6 +268,15 @@ func doorRules() map[string]object {
 		"RecoverRequest.item_ids":          {"maxItems": MaxItems, "items": object{"type": "string", "pattern": idPattern}},
 		"RecoverRequest.spans":             {"maxItems": MaxItems},
 		"RecoverRequest.purpose":           orEmpty(valuePattern),
+		"ItemsRequest.item_ids":            {"maxItems": MaxItems, "items": object{"type": "string", "pattern": idPattern}},
+		"PlanRequest.items":                ids(),
+		"ItemsRequest.session":             short(MaxName),
+		"ItemsRequest.labels":              shorts(MaxRefs),
+		"ItemsRequest.kinds":               {"maxItems": MaxRefs},
+		"ItemsRequest.after":               short(MaxName),
+		"ItemsRequest.limit":               between(0, MaxLimit),
+		"ItemsRequest.purpose":             orEmpty(valuePattern),
+		"ItemsRequest.min_position":        {"minimum": 0},
 		"SpanRef.item_id":                  id(),
 		"RoleRequest.pack_id":              orEmpty(idPattern),
 		"RoleRequest.expose":               shorts(MaxFilters),
@@ -280,7 +290,7 @@ func doorRules() map[string]object {
 		"RoleAnswer.sentences":             {"maxItems": MaxItems},
 		"ExceptionRequest.revoke":          orEmpty(idPattern),
 		"NewException.owner":               id(),
-		"NewException.path":                {"enum": ExceptionPaths()},
+		"NewException.path":                {"pattern": "^(read|open|write|erase|change|relabel|register|follow|act|use):[a-z0-9_]{1,64}$"},
 		"NewException.principals":          {"minItems": 1, "maxItems": MaxRefs, "items": object{"type": "string", "pattern": idPattern}},
 		"NewException.session":             short(MaxName),
 		"NewException.labels":              {"maxItems": MaxLabels, "items": object{"type": "string", "pattern": labelPattern}},
@@ -364,6 +374,13 @@ func documentRules(name string) object {
 			object{"required": []string{"item_ids"}, "properties": object{"item_ids": given}},
 			object{"required": []string{"spans"}, "properties": object{"spans": given}},
 		}}
+	case "items-request":
+		given := func(name string, how object) object {
+			return object{"required": []string{name}, "properties": object{name: how}}
+		}
+		list, text := object{"type": "array", "minItems": 1}, object{"type": "string", "minLength": 1}
+		return object{"not": object{"allOf": []any{given("item_ids", list), object{"anyOf": []any{
+			given("session", text), given("labels", list), given("kinds", list), given("after", text)}}}}}
 	case "search-request", "build-request":
 		return object{"anyOf": []any{
 			object{"required": []string{"query"}, "properties": object{"query": object{"type": "string", "pattern": blank}}},

@@ -17,7 +17,7 @@ import (
 const (
 	ExtensionKey       = "satchelkey"      // key id of the signature
 	ExtensionSignature = "satchelsig"      // Ed25519 signature, base64url without padding
-	ExtensionRoles     = "satchelroles"    // roles that who asks for an erasure claims, joined by ","
+	ExtensionRoles     = "satchelroles"    // roles that the agent of an event claims for an erasure or a change, joined by ","
 	ExtensionSigner    = "satchelsigner"   // the verified key id, or "unsigned"
 	ExtensionChecksum  = "satchelchecksum" // "sha256:<hex>" of the item's content
 	ExtensionRedacted  = "satchelredacted" // JSON pointers redacted at write, joined by ","

@@ -29,6 +29,8 @@ func Subjects() []Subject {
 			Types: MemoryEventTypes(), Summary: "Agents publish memory events; the log takes them in."},
 		{Name: "put", Address: "mem.v1.{tenant}.put", Kind: SubjectRequest, Request: "put-request", Reply: "receipt",
 			Summary: "One write, validated now; may wait until it is logged or indexed."},
+		{Name: "plan", Address: "mem.v1.{tenant}.plan", Kind: SubjectRequest, Request: "plan-request", Reply: "plan-reply",
+			Summary: "What an erasure of items would take."},
 	}
 	all = append(all, contextSubjects()...)
 	for _, role := range []string{"planner", "retriever", "verifier", "synthesizer", "sentinel"} {
@@ -62,6 +64,7 @@ func contextSubjects() []Subject {
 		{"explain", "explain-request", "explain-reply", "Why an item is, or is not, in a pack."},
 		{"compact", "compact-request", "compact-reply", "Bring a pack under a budget."},
 		{"recover", "recover-request", "recover-reply", "Items that a drop report named."},
+		{"items", "items-request", "items-reply", "Items by their ids, or a page of those that pass a filter."},
 		{"run", "run-request", "run-reply", "Walk the roles to a verified answer with citations."},
 		{"exception", "exception-request", "exception-reply", "Register, revoke or list governed exceptions."},
 		{"template", "template-request", "template-reply", "List the templates or register one."},

@@ -45,6 +45,17 @@ func (r *BuildRequest) Validate() []Issue {
 	if r.Ranker != "" {
 		c.token("/ranker", r.Ranker)
 	}
+	if w := r.RankerWeights; w != nil {
+		if r.Ranker != "" {
+			c.add("/ranker_weights", "must not stand beside ranker")
+		}
+		c.unit("/ranker_weights/similarity", &w.Similarity)
+		c.unit("/ranker_weights/recency", &w.Recency)
+		c.unit("/ranker_weights/confidence", &w.Confidence)
+		if *w == (RankerWeights{}) {
+			c.add("/ranker_weights", "must have a weight above 0")
+		}
+	}
 	c.short("/model", r.Model, MaxName)
 	return c.issues
 }
@@ -163,6 +174,36 @@ func (r *RecoverRequest) Validate() []Issue {
 		}
 	}
 	c.purpose("/purpose", r.Purpose)
+	return c.issues
+}
+
+// Validate returns what is wrong with the request, nil when it may be served.
+func (r *ItemsRequest) Validate() []Issue {
+	var c checker
+	c.agent("/from", r.From)
+	if len(r.ItemIDs) > 0 {
+		c.ids("/item_ids", r.ItemIDs)
+		if r.Session != "" || len(r.Labels) > 0 || len(r.Kinds) > 0 || r.After != "" {
+			c.add("/item_ids", "must not be given with a filter or after")
+		}
+	}
+	c.short("/session", r.Session, MaxName)
+	c.shorts("/labels", r.Labels, MaxRefs)
+	c.kinds("/kinds", r.Kinds)
+	c.short("/after", r.After, MaxName)
+	c.intRange("/limit", int64(r.Limit), 0, MaxLimit)
+	c.purpose("/purpose", r.Purpose)
+	if r.MinPosition < 0 {
+		c.add("/min_position", "must not be negative")
+	}
+	return c.issues
+}
+
+// Validate returns what is wrong with the request, nil when it may be served.
+func (r *PlanRequest) Validate() []Issue {
+	var c checker
+	c.agent("/from", r.From)
+	c.ids("/items", r.Items)
 	return c.issues
 }
 

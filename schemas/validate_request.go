@@ -128,16 +128,21 @@ func (c *checker) graph(pointer string, q *Query) {
 			c.add(at(pointer+"/rels", i), wantRel)
 		}
 	}
-	c.most(pointer+"/kinds", len(g.Kinds))
-	for i, k := range g.Kinds {
-		if _, ok := k.Info(); !ok {
-			c.add(at(pointer+"/kinds", i), "is not a kind of item")
-		}
-	}
+	c.kinds(pointer+"/kinds", g.Kinds)
 	c.shorts(pointer+"/labels", g.Labels, MaxRefs)
 	c.most(pointer+"/from", len(g.From))
 	for i, id := range g.From {
 		c.id(at(pointer+"/from", i), id)
+	}
+}
+
+// kinds checks a list of kinds.
+func (c *checker) kinds(pointer string, kinds []Kind) {
+	c.most(pointer, len(kinds))
+	for i, k := range kinds {
+		if _, ok := k.Info(); !ok {
+			c.add(at(pointer, i), "is not a kind of item")
+		}
 	}
 }
 

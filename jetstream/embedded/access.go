@@ -16,22 +16,30 @@ import (
 // keyFile holds the operator's nkey seed, for the folder's owner alone.
 const keyFile = "operator.nk"
 
-// private begins the inboxes of the operator's connections: what is answered to Satchel
-// itself is heard by nobody else.
+// private begins the inboxes of the operator's connections: nobody else hears the replies to
+// Satchel itself.
 const private = "_SATCHEL"
 
-// users are who may connect: the operator, who may do everything in Satchel's account,
-// and as who shows no key the client, who is in the clients' account. There it may do what
-// the border lets through, and among clients everything but speak or listen in Satchel's
-// place: own are subjects, besides those of every Satchel, that clients may not answer.
-func users(operator, client string, satchel, clients *server.Account, own []string) []*server.NkeyUser {
+// users returns the users that may connect: the operator, who may do everything in Satchel's
+// account, and each principal in an account of its own. Without principals there is one user
+// of the clients' account, with the key stranger, for every connection without a key. Such a
+// client may do among clients everything but speak or listen in Satchel's place.
+func users(operator, stranger string, links *accountLinks, cfg Config) []*server.NkeyUser {
+	list := []*server.NkeyUser{{Nkey: operator, Account: links.satchel}}
+	for _, p := range cfg.Principals {
+		only := &server.SubjectPermission{Deny: []string{"$SYS.>"}}
+		list = append(list, &server.NkeyUser{Nkey: p.Key, Account: links.clients[p.account()], Permissions: &server.Permissions{Publish: only, Subscribe: only}})
+	}
+	if cfg.Principals != nil {
+		return list
+	}
 	publish := []string{"prov.v1.>", "dlq.v1.>", private + ".>", "$SYS.>"}
 	subscribe := append([]string{
 		"mem.v1.>", "ctx.v1.*.*", "log.v1.>", "art.v1.>", "dlq.v1.>", private + ".>", "$JS.API.>", "$JS.ACK.>", "$JS.FC.>", "$SYS.>", "_R_.>",
-	}, own...)
-	return []*server.NkeyUser{{Nkey: operator, Account: satchel}, {Nkey: client, Account: clients, Permissions: &server.Permissions{
+	}, cfg.Own...)
+	return append(list, &server.NkeyUser{Nkey: stranger, Account: links.clients[anyone], Permissions: &server.Permissions{
 		Publish: &server.SubjectPermission{Deny: publish}, Subscribe: &server.SubjectPermission{Deny: subscribe},
-	}}}
+	}})
 }
 
 // operatorKey returns the operator's public key, which stays the same from run to run,
@@ -53,8 +61,8 @@ func operatorKey(dir string) (string, error) {
 	return pair.PublicKey()
 }
 
-// clientKey returns a new public key.
-func clientKey() (string, error) {
+// strangerKey returns a new public key, for the clients that have none.
+func strangerKey() (string, error) {
 	pair, err := nkeys.CreateUser()
 	if err != nil {
 		return "", fmt.Errorf("make client key: %w", err)

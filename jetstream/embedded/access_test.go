@@ -21,7 +21,7 @@ func TestClientsDoNotSpeakForSatchel(t *testing.T) {
 	}
 	subjects := map[string]bool{ // allowed to clients
 		"mem.v1.acme.evt.a": true, "ctx.v1.acme.request": true, "mine.x": true,
-		"prov.v1.acme.pack.satchel": false, "dlq.v1.acme.malformed": false, "_SATCHEL.x.y": false, "_SATCHEL.door.$JS.API.STREAM.LIST": false,
+		"prov.v1.acme.pack.satchel": false, "dlq.v1.acme.malformed": false, "_SATCHEL.x.y": false, "_SATCHEL.v1.api.CLIENTS.$JS.API.STREAM.LIST": false,
 		"$SYS.REQ.ACCOUNT.PING.CONNZ": false, "$SYS.REQ.USER.INFO": false,
 	}
 	for subject, allowed := range subjects {

@@ -5,20 +5,27 @@
 //
 // # Who may do what
 //
-// The process itself, and who can read its folder, are operators: in the account that has
-// JetStream they may do everything. Who connects over the network without a key is in an
-// account of its own, which has none. Between the two is a border, over which clients may
-// publish memories (mem.v1.>), ask (ctx.v1.*.*, log.v1.>, art.v1.> and Config.Own), find the
-// services ($SRV.>), hear and follow the ledger, and fetch a large reply whose name they
-// know; and over which Satchel asks what clients offer (Config.Others, and contents on an
-// inbox). Nothing else crosses it. The server answers a request with its own rights and checks
-// no permission on the reply subject, so a client that could name a subject of Satchel's
-// account there could have any stream deleted by an answer: over the border the reply subject
-// is always one of the clients' account. What a consumer is to do is said in the body of the
-// request for it, so that crosses only after [Server]'s door has made it anew.
+// The process itself, and processes that can read its folder, are operators: in the account
+// that has JetStream they may do everything. Clients are in accounts that have none. Nothing
+// but the links of [accountLinks] crosses between an account and Satchel's.
 //
-// Clients share an account: they can hear each other's inboxes (_INBOX.>), and answer each
-// other's requests that Satchel does not serve.
+// With Config.Principals only those may connect, each with its key, and each has an account
+// of its own. There it publishes memories of its tenants under its own agent token, asks
+// (mem.v1.<tenant>.put, ctx.v1, log.v1, art.v1 and Config.Own; the service gets the request
+// with the principal's id in the subject, see jetstream.IdentifiedPrefix), finds the services
+// ($SRV.>), hears and follows its part of the ledger, and fetches large replies whose names it
+// knows. Inboxes, consumers and acknowledgements of one account are out of reach for
+// the others.
+//
+// Without Config.Principals every connection without a key joins one account. It may do the
+// same for every tenant. Clients that share the account can hear each other's inboxes
+// (_INBOX.>), and answer each other's requests that Satchel does not serve.
+//
+// The server answers a request with its own rights and checks no permission on the reply
+// subject, so a client that could name a subject of Satchel's account there could have any
+// stream deleted by an answer. Across accounts the reply subject is always one of the
+// client's account. JetStream follows the body of a request, so the proxy of [Server] makes
+// each body anew.
 package embedded
 
 import (
@@ -28,14 +35,16 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
 
-	"satchel/pipeline/lockfile"
+	"satchel/pipeline/infra/filelock"
 )
 
 // RandomPort makes Start choose a free port.
@@ -48,7 +57,7 @@ var ErrStart = errors.New("nats-server did not start")
 // Config describes an embedded server. Only Dir is required.
 type Config struct {
 	Dir        string         // data folder, made when missing; locked while the server runs
-	Lock       *lockfile.Lock // of Dir, when the caller holds it; default: Start takes it and Stop gives it back
+	Lock       *filelock.Lock // of Dir, when the caller holds it; default: Start takes it and Stop gives it back
 	Name       string         // server name, default "satchel"
 	Host       string         // listen address, default "127.0.0.1"
 	Port       int            // listen port, default 4222; RandomPort for a free one
@@ -59,7 +68,8 @@ type Config struct {
 	Consumers  int            // consumers of the ledger, and of large replies, beyond which clients make no more, and half of which are for those that do not stay; default 2,000
 	StartLimit time.Duration  // how long recovery of the store may take, default 2 minutes
 	Own        []string       // subjects, besides those of every Satchel, that it answers and clients may not
-	Others     []string       // subjects that clients answer when Satchel asks
+	Others     []string       // subjects that clients without a key answer when Satchel asks; of principals see Member.Roles
+	Principals []Principal    // the only clients; nil: every connection is one. Empty: the operator alone connects
 	Log        *slog.Logger   // default: discard; the server's notices are debug records
 }
 
@@ -101,6 +111,8 @@ func (c Config) Validate() error {
 		return errors.New("embedded server: Dir is missing")
 	case c.Port < RandomPort || c.Port > 65535:
 		return fmt.Errorf("embedded server: port %d is out of range", c.Port)
+	case c.Principals != nil && slices.ContainsFunc(c.Principals, func(p Principal) bool { return !nkeys.IsValidPublicUserKey(p.Key) || len(p.Members) == 0 }):
+		return errors.New("embedded server: a principal has no public nkey of a user, or is in no tenant")
 	case c.MaxStore < 0 || c.MaxMemory < 0 || c.MaxPayload < 0 || c.Consumers < 0 || c.StartLimit < 0:
 		return errors.New("embedded server: a limit is negative")
 	}
@@ -114,9 +126,9 @@ type Server struct {
 	cfg      Config
 	dir      string
 	url      string
-	lock     *lockfile.Lock // nil: the caller's
+	lock     *filelock.Lock // nil: the caller's
 	operator nats.Option
-	door     *nats.Conn
+	proxy    *nats.Conn // of the clients' requests to JetStream
 	once     sync.Once
 	err      error
 
@@ -132,7 +144,7 @@ type Server struct {
 	stalls chan struct{} // closed when there is a stall
 }
 
-// Start locks cfg.Dir and starts the server. It returns a *lockfile.HeldError when another
+// Start locks cfg.Dir and starts the server. It returns a *filelock.HeldError when another
 // process holds the folder, and ErrStart when the server refuses. The caller MUST
 // call Stop.
 func Start(cfg Config) (*Server, error) {
@@ -149,7 +161,7 @@ func Start(cfg Config) (*Server, error) {
 	}
 	s := &Server{cfg: cfg, dir: dir, stalls: make(chan struct{})}
 	if cfg.Lock == nil {
-		if s.lock, err = lockfile.Take(dir, time.Now()); err != nil {
+		if s.lock, err = filelock.Take(dir, time.Now()); err != nil {
 			return nil, err
 		}
 	}
@@ -172,24 +184,47 @@ func (s *Server) open(dir string, cfg Config) (err error) {
 	if s.operator, err = Operator(dir); err != nil {
 		return err
 	}
-	if s.door, err = nats.Connect("", s.InProcess(), nats.Name("satchel door"), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond)); err != nil {
-		return fmt.Errorf("open the door to JetStream: %w", err)
+	if s.proxy, err = nats.Connect("", s.InProcess(), nats.Name("satchel proxy"), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond)); err != nil {
+		return fmt.Errorf("open the proxy of JetStream: %w", err)
 	}
-	return openDoor(&door{nc: s.door, consumers: cfg.Consumers, log: cfg.Log})
+	return (&apiProxy{nc: s.proxy, ledger: cfg.ledgerSubjects(), consumers: cfg.Consumers, log: cfg.Log}).open()
 }
 
+// start starts a server over dir. One that could not read the state of a consumer is started
+// again without that state, which may have stopped the stream as well.
 func start(cfg Config, dir string) (*server.Server, error) {
+	srv, err := startOnce(cfg, dir)
+	if err != nil {
+		return nil, err
+	}
+	removed, err := removeTorn(srv, dir, cfg.Log)
+	if removed == 0 && err == nil {
+		return srv, nil
+	}
+	srv.Shutdown()
+	srv.WaitForShutdown()
+	if err != nil {
+		return nil, err
+	}
+	return startOnce(cfg, dir)
+}
+
+func startOnce(cfg Config, dir string) (*server.Server, error) {
 	key, err := operatorKey(dir)
 	if err != nil {
 		return nil, err
 	}
-	client, err := clientKey()
+	stranger, err := strangerKey()
 	if err != nil {
 		return nil, err
 	}
-	satchel, clients, err := accounts(cfg.Own, cfg.Others)
+	links, err := linkAccounts(cfg)
 	if err != nil {
 		return nil, err
+	}
+	unknown := stranger // the user of a connection without a key
+	if cfg.Principals != nil {
+		unknown = ""
 	}
 	srv, err := server.NewServer(&server.Options{
 		ServerName:         cfg.Name,
@@ -198,9 +233,9 @@ func start(cfg Config, dir string) (*server.Server, error) {
 		DontListen:         cfg.NoListen,
 		NoSigs:             true,
 		MaxPayload:         cfg.MaxPayload,
-		Accounts:           []*server.Account{satchel, clients},
-		Nkeys:              users(key, client, satchel, clients, cfg.Own),
-		NoAuthUser:         client,
+		Accounts:           links.accounts(),
+		Nkeys:              users(key, stranger, links, cfg),
+		NoAuthUser:         unknown,
 		JetStream:          true,
 		StoreDir:           dir,
 		SyncAlways:         true,
@@ -263,8 +298,8 @@ func (s *Server) Stop() error {
 			close(s.quit)
 			<-s.watched
 		}
-		if s.door != nil {
-			s.door.Close()
+		if s.proxy != nil {
+			s.proxy.Close()
 		}
 		running := s.current()
 		if !s.stuck.Load() {

@@ -121,7 +121,7 @@ func TestRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	for seq := uint64(1); seq <= 3; seq++ {
-		back := []chan nats.Status{satchel.StatusChanged(nats.CONNECTED), client.StatusChanged(nats.CONNECTED), s.door.StatusChanged(nats.CONNECTED)}
+		back := []chan nats.Status{satchel.StatusChanged(nats.CONNECTED), client.StatusChanged(nats.CONNECTED), s.proxy.StatusChanged(nats.CONNECTED)}
 		ack, err := js.Publish(ctx, "mem.v1.main.evt.a", nil, jetstream.WithExpectLastSequence(seq-1))
 		if err != nil || ack.Sequence != seq {
 			t.Fatalf("publish %d: %+v, %v", seq, ack, err)
@@ -138,7 +138,7 @@ func TestRestart(t *testing.T) {
 			}
 		}
 	}
-	if err := s.door.FlushTimeout(wait); err != nil {
+	if err := s.proxy.FlushTimeout(wait); err != nil {
 		t.Fatal(err)
 	}
 	if reply, err := client.Request("$JS.API.INFO", nil, wait); err != nil || s.ClientURL() != url || !s.SyncAlways() {

@@ -3,9 +3,11 @@ package embedded_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -235,7 +237,7 @@ func TestClientsAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got bytes.Buffer
-	if _, err := got.ReadFrom(jetstream.Fetch(t.Context(), b.satchel, inbox)); err != nil || !bytes.Equal(got.Bytes(), content) {
+	if _, err := got.ReadFrom(jetstream.Fetch(t.Context(), b.satchel, jetstream.Call{}, inbox)); err != nil || !bytes.Equal(got.Bytes(), content) {
 		t.Errorf("an offered content: %d bytes, %v", got.Len(), err)
 	}
 }
@@ -279,7 +281,7 @@ func TestClientsMakeNoEndOfConsumers(t *testing.T) {
 	}
 	var ordered []string
 	for name := range stream(t, b).ConsumerNames(t.Context()).Name() {
-		if !strings.HasPrefix(name, "c") {
+		if !slices.Contains([]string{"c0", "c1", "c2"}, name) { // an ordered one's name is made up, and may begin with c
 			ordered = append(ordered, name)
 		}
 	}
@@ -306,10 +308,15 @@ func stream(t *testing.T, b *sides) js.Stream {
 func TestReadersOfRepliesDoNotStay(t *testing.T) {
 	t.Parallel()
 	b := border(t, embedded.Config{})
+	content := b.largeReply(t, "main/abc/secret")
 	one := func(more map[string]any) map[string]any {
-		more["filter_subject"] = "$O.SATCHEL_REPLIES.C.nosuch"
+		more["filter_subject"] = "$O.SATCHEL_REPLIES.C." + content
 		return more
 	}
+	if refused := create(t, b.client, "OBJ_SATCHEL_REPLIES", "", one(map[string]any{})); !strings.Contains(refused, "not found by its name") {
+		t.Errorf("a reply whose name the client does not know: %q", refused)
+	}
+	find(t, b.client, "main/abc/secret")
 	if refused := create(t, b.client, "OBJ_SATCHEL_REPLIES", "c", one(map[string]any{"durable_name": "c"})); !strings.Contains(refused, "a durable consumer of a reply") {
 		t.Errorf("a durable one: %q", refused)
 	}
@@ -322,6 +329,29 @@ func TestReadersOfRepliesDoNotStay(t *testing.T) {
 	}
 	if got := c.CachedInfo().Config.InactiveThreshold; got != time.Minute {
 		t.Errorf("one that would stay for an hour stays for %v", got)
+	}
+}
+
+// largeReply keeps a reply by a name, and returns the name of its content.
+func (b *sides) largeReply(t *testing.T, name string) (content string) {
+	t.Helper()
+	replies, err := b.js.ObjectStore(t.Context(), "SATCHEL_REPLIES")
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := replies.PutString(t.Context(), name, "the reply")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.NUID
+}
+
+// find asks for the description of a large reply, as one who knows its name does.
+func find(t *testing.T, nc *nats.Conn, name string) {
+	t.Helper()
+	m, err := nc.Request("$JS.API.DIRECT.GET.OBJ_SATCHEL_REPLIES.$O.SATCHEL_REPLIES.M."+base64.URLEncoding.EncodeToString([]byte(name)), nil, wait)
+	if err != nil || len(m.Data) == 0 {
+		t.Fatalf("find %s: %v, %v", name, m, err)
 	}
 }
 

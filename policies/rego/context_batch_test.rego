@@ -60,3 +60,19 @@ test_complete_metadata if {
 	answer := context_batch.decisions with input as asked
 	[d.allow | some d in answer] == [true]
 }
+
+# What a package satchel.extra looks at is there, and a reason that is spared does not count.
+test_extra_sees_the_rest if {
+	thing := {"id": "f", "metadata": {"level": "internal", "session": "s1", "created_at": 4}}
+	answer := context_batch.decisions with input as {"specialist": specialist, "items": array.concat(items, [thing])} with data.satchel.extra.deny as {[5, "old"]}
+	[d.reason | some d in answer] == ["allowed", "clearance", "clearance", "clearance", "tenant", "old"]
+}
+
+test_spared_reasons if {
+	things := [{"id": "a", "metadata": {"level": "restricted", "spared": ["clearance"]}}, {"id": "b", "metadata": {"level": "restricted"}}, {"id": "d"}]
+	asked := {"specialist": specialist, "items": things}
+	some_spared := context_batch.decisions with input as object.union(asked, {"spared": true})
+	[d.reason | some d in some_spared] == ["allowed", "clearance", "clearance"]
+	unsaid := context_batch.decisions with input as asked
+	[d.reason | some d in unsaid] == ["clearance", "clearance", "clearance"]
+}

@@ -5,12 +5,15 @@ package cmo.policy
 # must hold. It may let through more than verdicts allows, never less.
 default filter := {"match": "none"}
 
-filter := {"match": "where", "conditions": array.concat(read_conditions, array.concat(credential_conditions, export_conditions))} if {
+filter := {"match": "where", "conditions": array.flatten([read_conditions, credential_conditions, sensitivity_conditions, export_conditions])} if {
 	reading
 	level >= 0
 }
 
-filter := {"match": "all"} if input.action in {"write", "act", "use", "except", "revoke"}
+# The signer that a store keeps is not the owner that change and relabel are asked about.
+filter := {"match": "all"} if {
+	input.action in {"write", "change", "relabel", "register", "act", "use", "except", "revoke"}
+}
 
 filter := {"match": "all"} if {
 	input.action == "erase"
@@ -38,6 +41,10 @@ named_purposes := [purpose | purpose != ""]
 credential_conditions := [] if reads_credentials
 
 credential_conditions := [{"field": "credentials", "op": "at_most", "number": 0}] if not reads_credentials
+
+sensitivity_conditions := [] if cleared
+
+sensitivity_conditions := [{"field": "sensitivity", "op": "at_most", "number": most_sensitive}] if not cleared
 
 export_conditions := [{"field": "labels", "op": "not_in", "values": ["export:restricted"]}] if exporting
 

@@ -14,7 +14,8 @@ test_read_filter if {
 	has(answer, {"field": "purposes", "op": "empty_or_in", "values": ["support"]})
 	has(answer, {"field": "trust", "op": "at_least", "number": 0.3})
 	has(answer, {"field": "credentials", "op": "at_most", "number": 0})
-	count(answer.conditions) == 5
+	has(answer, {"field": "sensitivity", "op": "at_most", "number": 0.7})
+	count(answer.conditions) == 6
 }
 
 test_read_filter_without_purpose if has(filter({"purpose": ""}), {"field": "purposes", "op": "empty_or_in", "values": []})
@@ -27,11 +28,17 @@ test_read_filter_for_export if {
 
 test_read_filter_without_case if has(filter({"purpose": "SUPPORT"}), {"field": "purposes", "op": "empty_or_in", "values": ["support"]})
 
-test_read_filter_of_credentials_reader if count(filter(holder("credentials_reader")).conditions) == 4
+test_read_filter_of_credentials_reader if count(filter(holder("credentials_reader")).conditions) == 5
+
+test_read_filter_of_cleared if count(filter(cleared).conditions) == 5
 
 test_filter_of_malformed_subject if filter({"subject": object.union(subject, {"level": "restricted"})}) == {"match": "none"}
 
-test_write_filter if filter({"action": "write"}) == {"match": "all"}
+test_write_filter if {
+	every action in ["write", "change", "relabel", "register"] {
+		filter({"action": action}) == {"match": "all"}
+	}
+}
 
 test_erase_filter if filter({"action": "erase"}).conditions == [{"field": "signer", "op": "in", "values": ["planner"]}]
 

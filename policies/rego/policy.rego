@@ -17,16 +17,16 @@ reading if input.action in {"read", "open"}
 # What of an item each action looks at; items that agree on it share one answer.
 attributes := {
 	"level", "labels", "groups", "purposes", "pii", "pii_flags",
-	"credentials", "trust", "expires_at", "valid_to",
+	"credentials", "trust", "sensitivity", "expires_at", "valid_to",
 } if reading
 
 attributes := {"labels"} if input.action == "write"
 
-attributes := {"labels", "signer"} if input.action == "erase"
+attributes := {"labels", "signer"} if input.action in object.keys(lifting_role)
 
 attributes := {"labels", "kind"} if input.action in {"follow", "act"}
 
-attributes := {"labels"} if input.action == "use"
+attributes := {"labels"} if input.action in {"use", "register"}
 
 attributes := {"labels", "signer"} if input.action in {"except", "revoke"}
 
@@ -42,6 +42,8 @@ level := input.subject.level if {
 
 own_tenant := {concat(":", ["tenant", tenant]) | tenant := input.subject.tenant}
 
+cleared if level >= 2
+
 reads_pii if "pii_reader" in roles
 
 reads_credentials if "credentials_reader" in roles
@@ -53,13 +55,24 @@ purpose := lower(input.purpose)
 
 least_trust := 0.3
 
+# Above it, an item is for confidential and restricted subjects alone.
+most_sensitive := 0.7
+
 open_ledger_kinds := [
 	"artifact", "checkpoint", "erasure", "exception", "handover", "memory", "pack", "refusal",
 ]
 
 audit_ledger_kinds := ["decision", "drop"]
 
-known_action if input.action in {"read", "open", "write", "erase", "follow", "act", "use", "except", "revoke"}
+known_action if {
+	input.action in {
+		"read", "open", "write", "erase", "change", "relabel", "register",
+		"follow", "act", "use", "except", "revoke",
+	}
+}
+
+# What belongs to its owner, unless the subject holds this role.
+lifting_role := {"erase": "eraser", "change": "editor", "relabel": "declassifier"}
 
 agent_roles := {"planner", "retriever", "verifier", "synthesizer", "sentinel"}
 
@@ -94,16 +107,45 @@ redacted := {i: ["allowed", paths] | some i, paths in redactions}
 obliged := {i: ["allowed", object.get(redactions, i, []), duties] | some i, duties in obligations}
 
 refusals := [{i: answer | some i in where} |
-	some [reason, where] in denials
+	some [reason, all] in denials
+	where := all - object.get(spared, reason, set())
 	answer := [reason, []]
 ]
 
-# The reasons of each action and the positions that each refuses; the first reason of an
-# item stands. Without one of these sets there are no denials, and so no verdicts.
-denials := [
+# An item is decided on as if the reasons in its member spared did not concern it. Governed
+# exceptions ask so; nothing lifts the tenant or an unknown action.
+spared := {reason: where |
+	some reason in ({r | r := input.items[_].spared[_]} - {"tenant", "action"})
+	where := {i | input.items[i].spared[_] == reason}
+}
+
+# The first reason of an item stands: one of these rules, else one of the package satchel.extra.
+denials := array.concat(own_denials, extra_denials)
+
+extra_denials := [] if not data.satchel.extra
+
+# What satchel.extra denies, as pairs of a position and a reason. A pair that is neither, or
+# says "allowed", leaves no denials, and so no verdicts.
+extra_denials := [[reason, where] |
+	some reason in {reason | some [_, reason] in data.satchel.extra.deny}
+	where := {i | data.satchel.extra.deny[[i, reason]]}
+] if {
+	is_set(data.satchel.extra.deny)
+	every pair in data.satchel.extra.deny {
+		[i, reason] := pair
+		i in positions
+		regex.match(`^[a-z0-9_]{1,64}$`, reason)
+		not reason in {"allowed", "policy_error", "exception"}
+	}
+}
+
+# The reasons of each action and the positions that each refuses. Without one of these sets
+# there are no denials, and so no verdicts.
+own_denials := [
 	["tenant", refused.tenant],
 	["credentials", refused.credentials],
 	["clearance", refused.clearance],
+	["sensitivity", refused.sensitivity],
 	["groups", refused.groups],
 	["purpose", refused.purpose],
 	["export", refused.export],
@@ -112,23 +154,25 @@ denials := [
 	["no_longer_valid", refused.no_longer_valid],
 ] if reading
 
-denials := [["tenant", refused.tenant]] if input.action == "write"
+own_denials := [["tenant", refused.tenant]] if input.action == "write"
 
-denials := [["tenant", refused.tenant], ["role", refused.role]] if input.action in {"erase", "follow", "act", "revoke"}
+own_denials := [["tenant", refused.tenant], ["role", refused.role]] if {
+	input.action in {"erase", "change", "relabel", "register", "follow", "act", "revoke"}
+}
 
-denials := [
+own_denials := [
 	["tenant", refused.tenant],
 	["safety_untagged", refused.safety_untagged],
 	["safety", refused.safety],
 ] if input.action == "use"
 
-denials := [
+own_denials := [
 	["tenant", refused.tenant],
 	["role", refused.role],
 	["four_eyes", refused.four_eyes],
 ] if input.action == "except"
 
-denials := [["action", refused.action]] if not known_action
+own_denials := [["action", refused.action]] if not known_action
 
 refused["action"] := positions
 
@@ -166,6 +210,15 @@ refused["clearance"] := positions - {i |
 	some n in numbers.range(0, level)
 	input.items[i].level == n
 }
+
+refused["sensitivity"] := set() if cleared
+
+refused["sensitivity"] := positions - {i |
+	most := most_sensitive
+	its := input.items[i].sensitivity
+	0 <= its
+	its <= most
+} if not cleared
 
 refused["groups"] := (positions - {i | input.items[i].groups == []}) - {i |
 	mine := groups
@@ -210,7 +263,26 @@ refused["no_longer_valid"] := ending - {i |
 
 ending := positions - {i | input.items[i].valid_to == 0}
 
-refused["role"] := erasers_alone if input.action == "erase"
+refused["role"] := set() if lifting_role[input.action] in roles
+
+# The owner of a version is given as its signer.
+refused["role"] := positions - {i |
+	not input.subject.id in {"", "unsigned"}
+	input.items[i].signer == input.subject.id
+} if {
+	role := lifting_role[input.action]
+	not role in roles
+}
+
+refused["role"] := set() if {
+	input.action == "register"
+	"template_editor" in roles
+}
+
+refused["role"] := positions if {
+	input.action == "register"
+	not "template_editor" in roles
+}
 
 refused["role"] := positions - {i | input.items[i].kind in followed} if input.action == "follow"
 
@@ -231,13 +303,6 @@ refused["role"] := set() if {
 	input.action in {"except", "revoke"}
 	approves_exceptions
 }
-
-erasers_alone := set() if "eraser" in roles
-
-erasers_alone := positions - {i |
-	not input.subject.id in {"", "unsigned"}
-	input.items[i].signer == input.subject.id
-} if not "eraser" in roles
 
 refused["safety_untagged"] := positions - bearing(labels_with("safety:"))
 

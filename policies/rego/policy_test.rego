@@ -8,7 +8,7 @@ subject := {"tenant": "acme", "id": "planner", "kind": "agent", "level": 1, "gro
 
 item := {
 	"level": 1, "labels": ["level:internal", "tenant:acme"], "groups": [], "purposes": [], "pii": false,
-	"pii_flags": [], "credentials": false, "trust": 0.5, "expires_at": 0, "valid_to": 0,
+	"pii_flags": [], "credentials": false, "trust": 0.5, "sensitivity": 0, "expires_at": 0, "valid_to": 0,
 	"kind": "memory", "signer": "unsigned",
 }
 
@@ -20,6 +20,11 @@ verdict(changes, members) := answer[0] if {
 	answer := policy.verdicts with input as asked
 	count(answer) == 1
 }
+
+all_actions := [
+	"read", "open", "write", "erase", "change", "relabel", "register",
+	"follow", "act", "use", "except", "revoke",
+]
 
 holder(role) := {"subject": object.union(subject, {"roles": [role]})}
 
@@ -39,7 +44,7 @@ test_foreign_tenant if verdict({"labels": ["tenant:other"]}, {})[0] == "tenant"
 test_foreign_tenant_beside_own if verdict({"labels": ["tenant:acme", "tenant:other"]}, {})[0] == "tenant"
 
 test_tenant_holds_for_every_action if {
-	every action in ["read", "open", "write", "erase", "follow", "act", "use", "except", "revoke"] {
+	every action in all_actions {
 		verdict({"labels": ["tenant:other"]}, {"action": action})[0] == "tenant"
 	}
 }
@@ -99,6 +104,16 @@ test_trust_of_another_type if verdict({"trust": "high"}, {})[0] == "trust"
 
 test_trust_null if verdict({"trust": null}, {})[0] == "trust"
 
+cleared := {"subject": object.union(subject, {"level": 2})}
+
+test_sensitivity_at_threshold if verdict({"sensitivity": 0.7}, {})[0] == "allowed"
+
+test_sensitivity_above if verdict({"sensitivity": 0.71}, {})[0] == "sensitivity"
+
+test_sensitivity_of_another_type if verdict({"sensitivity": "low"}, {})[0] == "sensitivity"
+
+test_sensitivity_for_confidential if verdict({"sensitivity": 1}, cleared)[0] == "allowed"
+
 test_expiry_ahead if verdict({"expires_at": (1000 * day) + 1}, {})[0] == "allowed"
 
 test_expiry_reached if verdict({"expires_at": 1000 * day}, {})[0] == "expired"
@@ -131,6 +146,23 @@ test_signer_erases_its_own if verdict({"signer": "planner"}, {"action": "erase"}
 
 test_nobody_is_called_unsigned if {
 	verdict({}, {"action": "erase", "subject": object.union(subject, {"id": "unsigned"})})[0] == "role"
+}
+
+test_change_needs_a_role if verdict({"signer": "critic"}, {"action": "change"})[0] == "role"
+
+test_editor_changes if verdict({"level": 3}, object.union(holder("editor"), {"action": "change"}))[0] == "allowed"
+
+test_owner_changes if verdict({"signer": "planner"}, {"action": "change"})[0] == "allowed"
+
+test_relabel_needs_another_role if {
+	verdict({"signer": "critic"}, object.union(holder("editor"), {"action": "relabel"}))[0] == "role"
+	verdict({"signer": "critic"}, object.union(holder("declassifier"), {"action": "relabel"}))[0] == "allowed"
+	verdict({"signer": "planner"}, {"action": "relabel"})[0] == "allowed"
+}
+
+test_register_needs_a_role if {
+	verdict({"signer": "planner"}, {"action": "register"})[0] == "role"
+	verdict({"signer": "critic"}, object.union(holder("template_editor"), {"action": "register"}))[0] == "allowed"
 }
 
 test_follow_pack if verdict({"kind": "pack"}, {"action": "follow"})[0] == "allowed"
@@ -250,7 +282,7 @@ test_missing_pii_redacts if {
 }
 
 test_missing_labels_deny_every_action if {
-	every action in ["read", "open", "write", "erase", "follow", "act", "use", "except", "revoke"] {
+	every action in all_actions {
 		answer := policy.verdicts with input as object.union(
 			base,
 			{"action": action, "items": [object.remove(item, ["labels"])]},
@@ -265,9 +297,61 @@ test_attributes_depend_on_action if {
 	not "kind" in attributes("read")
 	"kind" in attributes("follow")
 	"signer" in attributes("erase")
+	attributes("change") == attributes("erase")
+	attributes("register") == {"labels"}
 	attributes("write") == {"labels"}
 	attributes("use") == {"labels"}
 	attributes("except") == {"labels", "signer"}
 }
 
 test_cacheable if policy.cacheable
+
+# Of what satchel.extra denies the built-in reason stands first, and the rest of its own order.
+extra(deny, items) := [v[0] | some v in answer] if {
+	answer := policy.verdicts with input as object.union(base, {"items": items}) with data.satchel.extra.deny as deny
+}
+
+secret := object.union(item, {"level": 3})
+
+test_extra_denies if extra({[1, "contractor"]}, [item, item, secret]) == ["allowed", "contractor", "clearance"]
+
+test_extra_comes_last if extra({[0, "contractor"], [0, "audit"]}, [secret, item]) == ["clearance", "allowed"]
+
+test_extra_in_order if extra({[0, "contractor"], [0, "audit"]}, [item]) == ["audit"]
+
+test_extra_takes_the_redactions if {
+	answer := policy.verdicts with input as object.union(base, {"items": [object.union(item, {"pii": true})]}) with data.satchel.extra.deny as {[0, "audit"]}
+	answer == [["audit", []]]
+}
+
+test_extra_of_every_action if {
+	every action in all_actions {
+		answer := policy.verdicts with input as object.union(base, {"action": action}) with data.satchel.extra.deny as {[0, "audit"]}
+		answer[0][0] != "allowed"
+	}
+}
+
+test_extra_must_be_pairs if {
+	every deny in [
+		{["note-1", "audit"]}, {[1, "audit"]}, {[0, "allowed"]}, {[0, "policy_error"]}, {[0, "Two Words"]}, {"audit"},
+		{[0, "audit", 1]}, {[0, 5]}, [[0, "audit"]], "audit", true, null,
+	] {
+		extra(deny, [item]) == []
+	}
+}
+
+test_extra_without_deny if {
+	answer := policy.verdicts with input as base with data.satchel.extra as {"attributes": {"level"}}
+	answer == []
+}
+
+test_spared_reasons_do_not_count if {
+	extra({[0, "contractor"]}, [object.union(item, {"spared": ["contractor"]})]) == ["allowed"]
+	extra({[0, "contractor"]}, [object.union(secret, {"spared": ["clearance"]})]) == ["contractor"]
+	verdict({"level": 3, "spared": ["clearance"]}, {})[0] == "allowed"
+}
+
+test_nothing_spares_tenant_and_action if {
+	verdict({"labels": ["tenant:other"], "spared": ["tenant"]}, {})[0] == "tenant"
+	verdict({"spared": ["action"]}, {"action": "steal"})[0] == "action"
+}

@@ -10,8 +10,8 @@ import (
 	"github.com/open-policy-agent/opa/v1/rego"
 	"pgregory.net/rapid"
 
-	"satchel/policies/policytest"
 	builtin "satchel/policies/rego"
+	"satchel/test/conformance/policytest"
 )
 
 func prepare(t *testing.T, policy string) rego.PreparedEvalQuery {
@@ -50,6 +50,7 @@ func drawItem(t *rapid.T) any {
 		"pii_flags":   anything(t, "pii_flags", []any{}, []any{"$.content.a"}, []any{"$.content.a", "phone"}),
 		"credentials": anything(t, "credentials", false, true),
 		"trust":       anything(t, "trust", 0.3, 0.5, 1, 0.29),
+		"sensitivity": anything(t, "sensitivity", 0, 0.7, 0.71, 1),
 		"expires_at":  anything(t, "expires_at", 0, 5, 10, 11),
 		"valid_to":    anything(t, "valid_to", 0, 9, 12),
 		"kind":        anything(t, "kind", "memory", "decision", "planner"),
@@ -78,7 +79,7 @@ func TestMalformedItems(t *testing.T) {
 			items = append(items, rapid.SampledFrom([]any{nil, false, 5, "x", []any{}, map[string]any{}}).Draw(t, "none"))
 		}
 		input := map[string]any{
-			"action":  rapid.SampledFrom([]string{"read", "read", "open", "write", "erase", "follow", "act", "use", "except", "revoke", "steal"}).Draw(t, "action"),
+			"action":  rapid.SampledFrom([]string{"read", "read", "open", "write", "erase", "change", "relabel", "register", "follow", "act", "use", "except", "revoke", "steal"}).Draw(t, "action"),
 			"purpose": rapid.SampledFrom([]string{"", "support", "Export"}).Draw(t, "purpose"),
 			"now":     10, "items": items,
 			"subject": map[string]any{
@@ -86,7 +87,7 @@ func TestMalformedItems(t *testing.T) {
 				"level":  rapid.IntRange(0, 3).Draw(t, "subject level"),
 				"groups": rapid.SampledFrom([]any{[]any{}, []any{"dev"}}).Draw(t, "subject groups"),
 				"roles": rapid.SampledFrom([]any{[]any{}, []any{"pii_reader"}, []any{"credentials_reader", "pseudonym_reader"},
-					[]any{"eraser", "auditor", "tool_operator", "exception_approver"}}).Draw(t, "roles"),
+					[]any{"eraser", "auditor", "tool_operator", "exception_approver"}, []any{"editor", "template_editor"}, []any{"declassifier"}}).Draw(t, "roles"),
 			},
 		}
 		if diff := cmp.Diff(answer(t, each, input), answer(t, all, input)); diff != "" {
@@ -111,7 +112,7 @@ func TestMalformedRequests(t *testing.T) {
 			"roles": anything(t, "roles", []any{}, []any{"pii_reader"}, []any{"credentials_reader"}, []any{"eraser", "tool_operator"}),
 		}
 		input := map[string]any{
-			"action": anything(t, "action", "read", "open", "erase", "use"), "purpose": anything(t, "purpose", "", "support", "export"),
+			"action": anything(t, "action", "read", "open", "erase", "change", "register", "use"), "purpose": anything(t, "purpose", "", "support", "export"),
 			"now": anything(t, "now", 10), "subject": anything(t, "subject", subject), "items": rapid.SliceOfN(rapid.Custom(drawItem), 1, 4).Draw(t, "items"),
 		}
 		for _, fields := range []map[string]any{subject, input} {
@@ -144,7 +145,7 @@ func TestARuleWithoutAValueDenies(t *testing.T) {
 	}
 	item := map[string]any{
 		"labels": []any{}, "level": 0, "groups": []any{}, "purposes": []any{}, "pii": false, "pii_flags": []any{},
-		"credentials": false, "trust": 1, "expires_at": 0, "valid_to": 0,
+		"credentials": false, "trust": 1, "sensitivity": 0, "expires_at": 0, "valid_to": 0,
 	}
 	input := map[string]any{"action": "read", "purpose": "", "now": 1, "items": []any{item},
 		"subject": map[string]any{"tenant": "acme", "id": "a", "kind": "agent", "level": 3, "groups": []any{}, "roles": []any{}}}
@@ -158,7 +159,7 @@ func TestARuleWithoutAValueDenies(t *testing.T) {
 	not reads_pii
 	tokens := extract_tokens(trim_prefix(label, "extract:"))
 }`,
-		`refused["credentials"] := positions - {i | input.items[i].credentials == false} if not reads_credentials`, `refused["export"] := set() if not exporting`,
+		`refused["sensitivity"] := set() if cleared`, `refused["credentials"] := positions - {i | input.items[i].credentials == false} if not reads_credentials`, `refused["export"] := set() if not exporting`,
 		`expiring := positions - {i | input.items[i].expires_at == 0}`, `ending := positions - {i | input.items[i].valid_to == 0}`,
 		`personal := (positions - {i | input.items[i].pii == false}) - detected_alone if not reads_pii`, `labels := {label | label := input.items[_].labels[_]} - own_tenant`,
 	} {
@@ -226,7 +227,7 @@ func drawThing(t *rapid.T) any {
 	}
 	for from, to := range map[string]string{
 		"labels": "labels", "groups": "restrictedToGroups", "purposes": "purposes", "pii": "containsPII", "pii_flags": "piiFields",
-		"credentials": "hasCredentials", "trust": "trust", "expires_at": "expires_at", "valid_to": "valid_to", "kind": "kind", "signer": "signer",
+		"credentials": "hasCredentials", "trust": "trust", "sensitivity": "sensitivity", "expires_at": "expires_at", "valid_to": "valid_to", "kind": "kind", "signer": "signer",
 	} {
 		if value, ok := item[from]; ok {
 			metadata[to] = value

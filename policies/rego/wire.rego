@@ -14,7 +14,7 @@ request(asked, things) := {
 	"purpose": object.get(asked, "purpose", ""),
 	"now": object.get(asked, "now", time.now_ns()),
 	"subject": subject(object.get(asked, "specialist", {})),
-	"items": items(things),
+	"items": enriched(asked, items(things), things),
 }
 
 subject(specialist) := {
@@ -28,8 +28,35 @@ subject(specialist) := {
 
 defaults := {
 	"level": "confidential", "labels": [], "restrictedToGroups": [], "purposes": [],
-	"containsPII": false, "piiFields": [], "hasCredentials": false, "trust": 0.5,
+	"containsPII": false, "piiFields": [], "hasCredentials": false, "trust": 0.5, "sensitivity": 0,
 	"kind": "memory", "signer": "unsigned", "expires_at": 0, "valid_to": 0,
+}
+
+# What the built-in rules do not look at is there when something else may.
+enriched(asked, list, _) := list if {
+	not data.satchel.extra
+	not asked.spared
+}
+
+enriched(asked, list, things) := [object.union(item, rest(things[i])) |
+	some i, item in list
+] if {
+	whole(asked)
+}
+
+whole(asked) if asked.spared
+
+whole(_) if data.satchel.extra
+
+rest(thing) := {
+	"id": object.get(thing, "id", ""),
+	"category": object.get(metadata, "category", ""),
+	"session": object.get(metadata, "session", ""),
+	"type": object.get(metadata, "type", ""),
+	"created_at": object.get(metadata, "created_at", 0),
+	"spared": object.get(metadata, "spared", []),
+} if {
+	metadata := object.get(thing, "metadata", {})
 }
 
 # Most things lack nothing, and then one pass is enough.
@@ -59,6 +86,7 @@ renamed(list) := [thing |
 		"pii_flags": metadata.piiFields,
 		"credentials": metadata.hasCredentials,
 		"trust": metadata.trust,
+		"sensitivity": metadata.sensitivity,
 		"kind": metadata.kind,
 		"signer": metadata.signer,
 		"expires_at": metadata.expires_at,

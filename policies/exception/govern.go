@@ -1,0 +1,240 @@
+package exception
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"satchel/pipeline/scope"
+	"satchel/pipeline/store/eventlog"
+	"satchel/policies"
+	"satchel/schemas"
+)
+
+// The actions of policy that decide who governs exceptions.
+const (
+	actionExcept = "except"
+	actionRevoke = "revoke"
+)
+
+// Add registers an exception when policy lets s do so. Every error is a *schemas.Error.
+func (g *Registry) Add(ctx context.Context, s scope.Scope, n schemas.NewException) (schemas.ExceptionState, error) {
+	now := g.cfg.Clock().UTC()
+	if err := g.check(&n, s.Principal().ID, now); err != nil {
+		return schemas.ExceptionState{}, err
+	}
+	resource := policies.Resource{ID: n.Path, Facets: schemas.Facets{Kind: "exception", Labels: []string{}, Signer: n.Owner, Session: n.Session}}
+	decision, err := g.authorise(ctx, s, actionExcept, resource, now)
+	if err != nil {
+		return schemas.ExceptionState{}, err
+	}
+	if err := g.strangers(s, &n); err != nil {
+		return schemas.ExceptionState{}, err
+	}
+	t := g.register(s.Tenant())
+	defer g.release(s.Tenant(), t)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := g.settle(ctx, s, t, now); err != nil {
+		return schemas.ExceptionState{}, storage()
+	}
+	live := 0
+	for _, h := range t.held {
+		if h.end(now) == "" {
+			live++
+		}
+	}
+	if live >= maxLive {
+		return schemas.ExceptionState{}, &schemas.Error{Code: schemas.CodeOverloaded, Message: fmt.Sprintf("the tenant has %d live exceptions; revoke one first", live)}
+	}
+	x := schemas.GovernedException{
+		ID: g.cfg.IDs(), Owner: n.Owner, Scope: schemas.MemoryScope{Tenant: s.Tenant(), Session: n.Session}, Path: n.Path,
+		Principals: n.Principals, Labels: n.Labels, Purpose: n.Purpose, Reason: n.Reason, ExpiresAt: n.ExpiresAt.UTC(),
+		RollbackTrigger: n.RollbackTrigger, AuditHook: n.AuditHook, Decisions: []string{decision.ID}, Principal: s.Principal().ID, At: now,
+	}
+	decision.RequestID = x.ID
+	decided, err := json.Marshal(&decision)
+	if err != nil {
+		return schemas.ExceptionState{}, storage()
+	}
+	d, err := g.draft(s, schemas.TypeExceptionRegistered, x.ID, Subject, &x)
+	if err != nil {
+		return schemas.ExceptionState{}, storage()
+	}
+	if err := g.append(ctx, eventlog.Batch{Drafts: []eventlog.Draft{
+		{Tenant: s.Tenant(), Agent: "satchel", Type: schemas.TypePolicyDecided, Source: Source, ID: decision.ID, Subject: x.ID, Time: now, Data: decided,
+			Extensions: map[string]string{"datacontenttype": "application/json", "dataschema": schemas.DataSchema(schemas.TypePolicyDecided)}},
+		d,
+	}}); err != nil {
+		return schemas.ExceptionState{}, storage()
+	}
+	if err := g.sync(ctx, s, t, now); err != nil || t.held[x.ID] == nil {
+		return schemas.ExceptionState{}, storage()
+	}
+	return t.held[x.ID].state(now), nil
+}
+
+// strangers refuses an owner and principals whom the registry does not know.
+func (g *Registry) strangers(s scope.Scope, n *schemas.NewException) error {
+	const unknown = "is no principal of this tenant"
+	var issues []schemas.Issue
+	if !g.cfg.Principals.Knows(s.Tenant(), n.Owner) {
+		issues = append(issues, schemas.Issue{Pointer: "/add/owner", Message: unknown})
+	}
+	for i, id := range n.Principals {
+		if !g.cfg.Principals.Knows(s.Tenant(), id) {
+			issues = append(issues, schemas.Issue{Pointer: fmt.Sprintf("/add/principals/%d", i), Message: unknown})
+		}
+	}
+	if err := schemas.Invalid(issues); err != nil {
+		return err
+	}
+	return nil
+}
+
+// check refuses what the schema cannot.
+func (g *Registry) check(n *schemas.NewException, approver string, now time.Time) error {
+	req := schemas.ExceptionRequest{Add: n}
+	issues := req.Validate()
+	if len(issues) == 0 && !slices.Contains(schemas.ExceptionPaths(), n.Path) && g.cfg.Denies != nil && !g.cfg.Denies(reasonOf(n.Path)) {
+		issues = append(issues, schemas.Issue{Pointer: "/add/path", Message: "must be one of " + strings.Join(schemas.ExceptionPaths(), ", ") + ", or a reason for which the policy bundle denies"})
+	}
+	for i, id := range n.Principals {
+		if strings.EqualFold(id, n.Owner) || strings.EqualFold(id, approver) {
+			issues = append(issues, schemas.Issue{Pointer: fmt.Sprintf("/add/principals/%d", i), Message: "must be neither the owner nor who registers it"})
+		}
+	}
+	if !n.ExpiresAt.IsZero() && !n.ExpiresAt.After(now) {
+		issues = append(issues, schemas.Issue{Pointer: "/add/expires_at", Message: "has passed"})
+	}
+	if n.ExpiresAt.After(now.Add(MaxLife)) {
+		issues = append(issues, schemas.Issue{Pointer: "/add/expires_at", Message: "must be within 90 days"})
+	}
+	trigger, err := ParseTrigger(n.RollbackTrigger)
+	if err == nil {
+		err = trigger.fires()
+	}
+	if err != nil && n.RollbackTrigger != "" {
+		issues = append(issues, schemas.Issue{Pointer: "/add/rollback_trigger", Message: err.Error()})
+	}
+	if err := schemas.Invalid(issues); err != nil {
+		return err
+	}
+	return nil
+}
+
+// authorise asks policy and returns the decision that allowed it. A refusal is in the log.
+func (g *Registry) authorise(ctx context.Context, s scope.Scope, action string, r policies.Resource, now time.Time) (schemas.PolicyDecision, error) {
+	id := g.cfg.IDs()
+	d, err := g.cfg.PDP.Decide(ctx, s, policies.Request{Action: action, Now: now, Resources: []policies.Resource{r}, DecisionID: id})
+	if err == nil && len(d.Verdicts) == 1 && d.Verdicts[0].Allow {
+		v := d.Verdicts[0]
+		return schemas.PolicyDecision{ID: id, Principal: s.Principal().ID, Purpose: s.Purpose(), Action: action, Revision: d.Revision,
+			InputHash: d.InputHash, CreatedAt: now, Verdicts: []schemas.Verdict{{ID: id + ".1", ItemID: r.ID, Allow: true, Reason: v.Reason}}}, nil
+	}
+	denied := &schemas.Error{Code: schemas.CodePolicyDenied, Message: "policy gave no verdict, so nobody may govern exceptions"}
+	if err == nil && len(d.Verdicts) == 1 {
+		denied.Message = "policy does not allow this principal to " + map[string]string{actionExcept: "register", actionRevoke: "revoke"}[action] + " this exception: " + d.Verdicts[0].Reason
+	}
+	data, err := json.Marshal(schemas.Refusal{RequestID: id, Principal: s.Principal().ID, Code: denied.Code, Message: denied.Message})
+	if err != nil {
+		return schemas.PolicyDecision{}, storage()
+	}
+	if err := g.append(ctx, eventlog.Batch{Existing: true, Drafts: []eventlog.Draft{{Tenant: s.Tenant(), Agent: "satchel", Type: schemas.TypeRequestRefused, Source: Source,
+		ID: g.cfg.IDs(), Subject: id, Time: now, Data: data,
+		Extensions: map[string]string{"datacontenttype": "application/json", "dataschema": schemas.DataSchema(schemas.TypeRequestRefused)}}}}); err != nil {
+		return schemas.PolicyDecision{}, storage()
+	}
+	return schemas.PolicyDecision{}, denied
+}
+
+func storage() *schemas.Error {
+	return &schemas.Error{Code: schemas.CodeStorage, Message: "the exception could not be logged, so nothing was changed"}
+}
+
+// Revoke ends an exception when policy lets s do so. Revoking one that has ended is no
+// error. Whether there is such an exception, and how it ended, is told to whom policy would
+// let revoke it; one that there is not is nobody's. Every error is a *schemas.Error.
+func (g *Registry) Revoke(ctx context.Context, s scope.Scope, id string) (schemas.ExceptionState, error) {
+	now := g.cfg.Clock().UTC()
+	t := g.register(s.Tenant())
+	defer g.release(s.Tenant(), t)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := g.settle(ctx, s, t, now); err != nil {
+		return schemas.ExceptionState{}, storage()
+	}
+	h := t.held[id]
+	resource := policies.Resource{ID: id, Facets: schemas.Facets{Kind: "exception", Labels: []string{}}}
+	if h != nil {
+		resource.Facets.Signer, resource.Facets.Session = h.Owner, h.Scope.Session
+	}
+	if _, err := g.authorise(ctx, s, actionRevoke, resource, now); err != nil {
+		return schemas.ExceptionState{}, err
+	}
+	if h == nil {
+		return schemas.ExceptionState{}, &schemas.Error{Code: schemas.CodeNotFound, Field: "/revoke", Message: "there is no such exception"}
+	}
+	if h.end(now) != "" {
+		return h.state(now), nil
+	}
+	if err := g.end(ctx, s, h, CauseRevoked, s.Principal().ID, now); err != nil {
+		return schemas.ExceptionState{}, storage()
+	}
+	return h.state(now), nil
+}
+
+// List returns the tenant's exceptions, oldest first; those that have ended only when
+// they are asked for.
+func (g *Registry) List(ctx context.Context, s scope.Scope, ended bool) ([]schemas.ExceptionState, error) {
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	now := g.cfg.Clock().UTC()
+	t := g.register(s.Tenant())
+	defer g.release(s.Tenant(), t)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := g.sync(ctx, s, t, now); err != nil {
+		return nil, err
+	}
+	if ended {
+		if err := g.complete(ctx, s, t, now); err != nil {
+			return nil, err
+		}
+	}
+	list := []schemas.ExceptionState{}
+	for _, h := range slices.SortedFunc(maps.Values(t.held), byPosition) {
+		if st := h.state(now); st.Live || ended {
+			list = append(list, st)
+		}
+	}
+	return list, nil
+}
+
+// Sweep writes the ends that are due. Exceptions do not wait for it: they end by
+// themselves, Sweep makes it known.
+func (g *Registry) Sweep(ctx context.Context, s scope.Scope) error {
+	if err := s.Check(); err != nil {
+		return err
+	}
+	t := g.register(s.Tenant())
+	defer g.release(s.Tenant(), t)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return g.settle(ctx, s, t, g.cfg.Clock())
+}
+
+// pending reports whether an exception's end is still to be written.
+func (t *register) pending() bool {
+	for _, h := range t.held {
+		if h.endedAt.IsZero() {
+			return true
+		}
+	}
+	return false
+}
