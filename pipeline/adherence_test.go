@@ -63,7 +63,7 @@ type packed struct {
 
 func (p *packed) off() float64 { return float64(p.actual-p.budget) / float64(p.budget) }
 
-// TestBudgetAdherence sends generated requests through every door and counts the text
+// TestBudgetAdherence sends generated requests through every operation and counts the text
 // again. SATCHEL_PACK_REQUESTS says how many; make check sends 10,000.
 func TestBudgetAdherence(t *testing.T) {
 	t.Parallel()
@@ -120,9 +120,9 @@ func request(t *testing.T, w *world, r *rand.Rand, counter func(string) token.Co
 	query := []string{"why did the gateway certificate expire?", "flaky selector test failed", "Jonas", "日本語", "customer refund invoice on Tuesday"}[r.IntN(5)]
 	model := []string{"", "gpt-4o", "some-model"}[r.IntN(3)]
 	p := packed{budget: int(math.Exp(math.Log(60) + r.Float64()*math.Log(500)))} // 60 to 30,000
-	door := r.IntN(10)
-	p.what = fmt.Sprintf("%s, %s, %q", []string{"assemble", "premortem", "build", "request"}[min(door, 3)], counter(model).Name(), query)
-	switch door {
+	operation := r.IntN(10)
+	p.what = fmt.Sprintf("%s, %s, %q", []string{"assemble", "premortem", "build", "request"}[min(operation, 3)], counter(model).Name(), query)
+	switch operation {
 	case 0:
 		out, err := w.engine.Assemble(ctx, s, schemas.AssembleRequest{Query: query, MaxTokens: p.budget})
 		must(t, err)

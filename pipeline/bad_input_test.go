@@ -15,7 +15,7 @@ import (
 	"satchel/schemas"
 )
 
-// TestBadInput sends each kind of bad input through every door that takes it.
+// TestBadInput sends each kind of bad input through every operation that takes it.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	w := library(t, nil)
@@ -110,7 +110,7 @@ var imitations = []string{
 }
 
 // TestContentOpensNothing holds that what items say opens no section, no item of a list,
-// no citation and no day in the text of any door, as the first line or a later one.
+// no citation and no day in the text of any operation, as the first line or a later one.
 func TestContentOpensNothing(t *testing.T) {
 	t.Parallel()
 	w := openWorld(t, func(c *pipeline.Config) { c.Defend.Injection = "off" })
@@ -153,7 +153,7 @@ func TestContentOpensNothing(t *testing.T) {
 
 // structured checks that each line that looks like structure is the text's own, and how
 // many of them are citations when that is known.
-func structured(t *testing.T, door, text, own, like string, citations int) {
+func structured(t *testing.T, operation, text, own, like string, citations int) {
 	t.Helper()
 	ours, looks, fence := regexp.MustCompile(own), regexp.MustCompile(like), regexp.MustCompile("^```+")
 	inside, cited := "", 0
@@ -164,7 +164,7 @@ func structured(t *testing.T, door, text, own, like string, citations int) {
 		return r
 	}
 	if strings.ContainsAny(text, "\x00\r\u202e\u2028") || len(text) < 500 {
-		t.Errorf("%s: control characters, or too little, in %d bytes", door, len(text))
+		t.Errorf("%s: control characters, or too little, in %d bytes", operation, len(text))
 	}
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
@@ -175,14 +175,14 @@ func structured(t *testing.T, door, text, own, like string, citations int) {
 		}
 		line = norm.NFKC.String(strings.Map(seen, line)) // as a reader sees it
 		if looks.MatchString(line) && !ours.MatchString(line) {
-			t.Errorf("%s: content opens with %q", door, line)
+			t.Errorf("%s: content opens with %q", operation, line)
 		}
 		if strings.HasPrefix(line, "[") {
 			cited++
 		}
 	}
 	if citations > 0 && cited != citations {
-		t.Errorf("%s: %d citations of %d items", door, cited, citations)
+		t.Errorf("%s: %d citations of %d items", operation, cited, citations)
 	}
 }
 
@@ -210,17 +210,17 @@ func TestNamesForgeNoReference(t *testing.T) {
 	built, err := w.engine.Build(ctx, s, schemas.BuildRequest{SearchRequest: schemas.SearchRequest{Query: "crane", Limit: 100}, TokenBudget: 20_000, Template: "chat"})
 	must(t, err)
 	inside, digit := regexp.MustCompile(`.\[[0-9, ]+\]`), regexp.MustCompile(`\[[0-9, ]+\]`)
-	for door, text := range map[string]string{"request": packed.Payload.Text, "assemble": assembled.Markdown, "build": built.Context} {
+	for operation, text := range map[string]string{"request": packed.Payload.Text, "assemble": assembled.Markdown, "build": built.Context} {
 		text = norm.NFKC.String(strings.ReplaceAll(text, "\u200b", ""))
 		if !strings.Contains(text, "Jonas]: (7) Root: The crane") {
-			t.Errorf("%s: the speaker is not shown:\n%s", door, text)
+			t.Errorf("%s: the speaker is not shown:\n%s", operation, text)
 		}
 		like := inside
-		if door != "request" {
+		if operation != "request" {
 			like = digit
 		}
 		if forged := like.FindAllString(text, -1); forged != nil {
-			t.Errorf("%s: forged references %q", door, forged)
+			t.Errorf("%s: forged references %q", operation, forged)
 		}
 	}
 }

@@ -4,46 +4,46 @@ import (
 	"context"
 	"slices"
 
-	"satchel/pipeline/scope"
+	"satchel/pipeline/candidate"
 	"satchel/schemas"
 )
 
 // longestPath is how many links a causal path may have.
 const longestPath = 4
 
-// graph adds the edges among the shown items, and the shortest causal paths between
-// them over what was found and policy allows but is not shown. Links that are not for
-// the asker are left out.
-func (t *turn) graph(ctx context.Context, s scope.Scope) error {
-	if !t.e.cfg.Graphs && !t.req.IncludeGraph || len(t.packed.Shown) == 0 {
-		return nil
+// causal returns the edges among the shown items, and the shortest causal paths between them
+// over items that were found and policy allows. Links that are not for the principal are left
+// out. Without a graph to read, a note says so.
+func (e *Engine) causal(
+	ctx context.Context, req Request, ranked Ranked, packed Packed,
+) (*schemas.CausalGraph, Notes, error) {
+	if !e.cfg.Graphs && !req.Options.IncludeGraph || len(packed.Shown) == 0 {
+		return nil, packed.Notes, nil
 	}
-	if t.e.cfg.Graph == nil {
-		t.warnings = append(t.warnings, "graph: there is none, the causal graph is left out")
-		return nil
+	if e.cfg.Graph == nil {
+		return nil, packed.Notes.With("graph: there is none, the causal graph is left out"), nil
 	}
 	var known []string
 	hidden := map[string]bool{}
-	for i := range t.ranking.Candidates {
-		if c := &t.ranking.Candidates[i]; c.Verdict.Allow && c.Drop != schemas.DropPolicy {
-			known = append(known, c.Record.ID)
-			hidden[c.Record.ID] = hidesLinks(c)
-		}
+	for i := range ranked.Candidates {
+		c := &ranked.Candidates[i]
+		known = append(known, c.ID)
+		hidden[c.ID] = hidesLinks(c)
 	}
-	edges, err := t.e.cfg.Graph.Between(ctx, s, known, schemas.MatchAll())
+	edges, err := e.cfg.Graph.Between(ctx, req.Scope, known, schemas.MatchAll())
 	if err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		t.warnings = append(t.warnings, "graph: the causal graph is left out")
-		return nil
+		return nil, packed.Notes.With("graph: the causal graph is left out"), ctx.Err()
 	}
 	edges = slices.DeleteFunc(edges, func(e schemas.Edge) bool { return hidden[e.From] })
-	t.causal = causalGraph(t.ids(), edges)
-	return nil
+	return causalGraph(idsOf(ranked.Candidates, packed.Shown), edges), packed.Notes, nil
 }
 
-// causalGraph is the graph of the shown items out of the edges among all that are known.
+// hidesLinks reports whether the links of an item are not for the principal.
+func hidesLinks(c *candidate.Candidate) bool {
+	return c.Verdict.Redact && len(c.Links) == 0
+}
+
+// causalGraph is the graph of the shown items, from the edges among all known items.
 func causalGraph(shown []string, edges []schemas.Edge) *schemas.CausalGraph {
 	g := &schemas.CausalGraph{Nodes: slices.Clone(shown), Edges: []schemas.Edge{}}
 	is := make(map[string]bool, len(shown))
@@ -79,8 +79,8 @@ func causalGraph(shown []string, edges []schemas.Edge) *schemas.CausalGraph {
 	return g
 }
 
-// pathsFrom are the shortest paths from a shown item, along its causes, to the shown
-// items it reaches through others alone: one link more is an edge, no path.
+// pathsFrom returns the shortest paths from a shown item, along its causes, to other shown
+// items. A path has an item between them that is not shown: a single link is an edge.
 func pathsFrom(from string, next map[string][]string, shown map[string]bool) [][]string {
 	before := map[string]string{from: ""}
 	queue, depth := []string{from}, map[string]int{}

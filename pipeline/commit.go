@@ -2,280 +2,186 @@ package pipeline
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 
 	"github.com/goccy/go-json"
-	"go.opentelemetry.io/otel/trace"
 
-	"satchel/pipeline/aside"
+	"satchel/pipeline/infra/parallel"
+	"satchel/pipeline/isolation"
 	"satchel/pipeline/scope"
-	"satchel/pipeline/selection"
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
 )
 
-// commit writes the pack, the drop report and the decisions to the log and returns
-// the result with their positions. The attachment is the result as it leaves, except
-// for what is known only afterwards: result_sha256, positions and proof.
-func (t *turn) commit(ctx context.Context, s scope.Scope) (schemas.ContextResult, error) {
-	var res schemas.ContextResult
-	var batch eventlog.Batch
-	if err := t.stage(ctx, "encode", func(ctx context.Context) error {
-		var err error
-		if res, err = t.result(ctx, s); err != nil {
-			return err
+// Outcome is the end of a request.
+type Outcome struct {
+	Result  schemas.ContextResult
+	Ranked  Ranked
+	Packed  Packed
+	encoder *resultEncoder // of Result
+
+	SummaryPositions []int64 // in the log, of the kept summaries; 0 for one that was erased
+}
+
+// final is all that a request is committed from.
+type final struct {
+	req     Request
+	plan    Plan
+	ranked  Ranked
+	packed  Packed
+	report  Report
+	exposed []isolation.Exposed
+}
+
+// commit writes the pack, the drop report and the decision to the log and returns the result
+// with their positions. The attachment of the pack is the result as it leaves, without the values
+// that are known only afterwards: result_sha256, positions and proof.
+func (e *Engine) commit(ctx context.Context, rec *Recorder, f final) (Outcome, error) {
+	var res *schemas.ContextResult
+	encoder := &resultEncoder{}
+	batch, err := staged(ctx, rec, "encode", func(ctx context.Context) (batch eventlog.Batch, err error) {
+		if res, err = e.result(ctx, rec, f); err != nil {
+			return batch, err
 		}
-		batch, err = t.batch(s, &res)
-		return err
-	}); err != nil {
-		return schemas.ContextResult{}, err
+		return e.batch(rec, f, res, encoder)
+	})
+	if err != nil {
+		return Outcome{}, err
 	}
-	var outcomes []eventlog.Outcome
-	if err := t.stage(ctx, "log", func(ctx context.Context) error {
-		var err error
-		outcomes, err = t.e.cfg.Log.Append(ctx, batch)
-		return t.logged(ctx, outcomes, len(batch.Drafts), err)
-	}); err != nil {
-		return schemas.ContextResult{}, err
+	appended, err := staged(ctx, rec, "log", func(ctx context.Context) ([]eventlog.Outcome, error) {
+		return e.appendEntries(ctx, batch)
+	})
+	if err != nil {
+		return Outcome{}, err
 	}
-	t.positions(outcomes)
 	p := &res.Payload
-	p.Positions = schemas.Positions{Pack: outcomes[0].Position, Drop: outcomes[1].Position, Decision: outcomes[2].Position}
-	if t.req.IncludeProofs {
-		if err := t.stage(ctx, "prove", func(ctx context.Context) error {
-			var err error
-			p.Proof, err = t.prove(ctx, s, p.Positions.Pack)
-			return err
-		}); err != nil {
-			return schemas.ContextResult{}, unstored(ctx, "the pack could not be proved")
+	p.Positions = schemas.Positions{Pack: appended[0].Position, Drop: appended[1].Position, Decision: appended[2].Position}
+	if f.req.Options.IncludeProofs && p.Positions.Pack > 0 {
+		p.Proof, err = staged(ctx, rec, "prove", func(ctx context.Context) (*schemas.PackProof, error) {
+			return e.prove(ctx, f.req.Scope, p.Positions.Pack)
+		})
+		if err != nil {
+			return Outcome{}, unstored(ctx, "the pack could not be proved")
 		}
 	}
-	t.clock(p)
-	return res, nil
+	p.Explainability.Timings = rec.Timings()
+	p.QueryDurationMS = p.Explainability.Timings.TotalMS
+	return Outcome{
+		Result: *res, Ranked: f.ranked, Packed: f.packed, encoder: encoder,
+		SummaryPositions: summaryPositions(appended[requestDrafts:]),
+	}, nil
 }
 
-// logged checks that every draft of the batch is a new entry.
-func (t *turn) logged(ctx context.Context, outcomes []eventlog.Outcome, want int, err error) error {
-	if err == nil && len(outcomes) == want {
-		for i, o := range outcomes {
-			if o.Status != eventlog.Appended && i < want-len(t.kept) {
-				err = fmt.Errorf("append: an id was used before")
-			}
+// summaryPositions are the log positions of the kept summaries, 0 for one that was erased.
+func summaryPositions(of []eventlog.Outcome) []int64 {
+	var out []int64
+	for _, o := range of {
+		at := o.Position
+		if o.Status != eventlog.Appended && o.Status != eventlog.Duplicate {
+			at = 0
 		}
+		out = append(out, at)
 	}
-	if err != nil || len(outcomes) != want {
-		return unstored(ctx, "the pack could not be logged, so it does not leave")
-	}
-	return nil
+	return out
 }
 
-// unstored is what a request fails with that the log did not serve: in time, or at all.
+// requestDrafts is how many entries every request has in the log: its pack, its drop report
+// and its decision. Those of summaries follow.
+const requestDrafts = 3
+
+// appendEntries writes the entries of a request. Its own must be new; a summary may be there
+// already. A tenant of which nothing was ever recorded has no log: there, nothing is written.
+func (e *Engine) appendEntries(ctx context.Context, batch eventlog.Batch) ([]eventlog.Outcome, error) {
+	out, err := e.cfg.Log.Append(ctx, batch)
+	failed := err != nil || len(out) != len(batch.Drafts)
+	for i := 0; !failed && i < requestDrafts; i++ {
+		failed = out[i].Status != eventlog.Appended && out[i].Status != eventlog.Absent
+	}
+	if failed {
+		return nil, unstored(ctx, "the pack could not be logged, so it does not leave")
+	}
+	return out, nil
+}
+
+// unstored is the error of a request that the log did not serve, or not in time.
 func unstored(ctx context.Context, message string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return &schemas.Error{Code: schemas.CodeStorage, Message: message}
+	return storageError(message)
 }
 
 // prove returns the signed head and the proof that it covers position.
-func (t *turn) prove(ctx context.Context, s scope.Scope, position int64) (*schemas.PackProof, error) {
-	head, err := t.e.cfg.Prover.SignedHead(ctx, s)
+func (e *Engine) prove(ctx context.Context, s scope.Scope, position int64) (*schemas.PackProof, error) {
+	head, err := e.cfg.Prover.SignedHead(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	inclusion, err := t.e.cfg.Prover.ProveInclusion(ctx, s, position, head.Size)
+	inclusion, err := e.cfg.Prover.ProveInclusion(ctx, s, position, head.Size)
 	if err != nil {
 		return nil, err
 	}
 	return &schemas.PackProof{Checkpoint: head.Checkpoint, Inclusion: inclusion}, nil
 }
 
-// clock writes the timings.
-func (t *turn) clock(p *schemas.ResultPayload) {
-	total := milliseconds(t.e.cfg.Clock().Sub(t.started))
-	p.QueryDurationMS = total
-	p.Explainability.Timings = schemas.Timings{
-		RetrievalMS: t.stages["retrieve"], SlicingMS: t.stages["slice"], SummarizationMS: t.stages["pack"] + t.stages["summarize"],
-		TotalMS: total, Stages: t.stages,
-	}
-}
-
-// result builds the reply without positions and proof.
-func (t *turn) result(ctx context.Context, s scope.Scope) (schemas.ContextResult, error) {
-	refs, err := t.provenance(ctx, s)
-	if err != nil {
-		return schemas.ContextResult{}, err
-	}
-	results := make([]schemas.ResultItem, len(t.exposed))
-	bytes := 0
-	for i := range t.exposed {
-		results[i] = t.exposed[i].Result
-		bytes += results[i].Metadata.ByteSize
-	}
-	redacted, budget, denied := 0, 0, 0
-	for i := range t.ranking.Candidates {
-		c := &t.ranking.Candidates[i]
-		switch {
-		case c.Drop == schemas.DropBudget:
-			budget++
-		case c.Drop == schemas.DropPolicy:
-			denied++
-		case c.Kept() && c.Verdict.Redact:
-			redacted++
+// batch makes the log entries of a request and leaves the encodings of the result in enc.
+func (e *Engine) batch(rec *Recorder, f final, res *schemas.ContextResult, enc *resultEncoder) (eventlog.Batch, error) {
+	report, decision, hash := f.report.Full, f.ranked.Decision.Logged, f.ranked.Decision.Hash
+	var dropped, decided []byte
+	alike := len(f.ranked.Decision.Denied) == 0 && !f.req.Options.IncludeScores // the requester's report and the log's
+	join := parallel.Start(func() (err error) {
+		if !alike {
+			if dropped, err = json.Marshal(&report); err != nil {
+				return fmt.Errorf("encode drop report: %w", err)
+			}
 		}
-	}
-	if t.warnings == nil {
-		t.warnings = []string{}
-	}
-	sources := t.ranking.Sources
-	if sources == nil {
-		sources = []string{}
-	}
-	res := schemas.ContextResult{
-		Meta: schemas.Meta{Type: schemas.MessageContextResult, ID: t.e.cfg.IDs(), ReplyTo: t.request},
-		Payload: schemas.ResultPayload{
-			Results: results, TotalCount: t.ranking.Found, Sources: sources,
-			PackID: t.drop.PackID, Text: t.packed.Text, Pack: t.contextPack(s, refs), Drop: t.drop,
-			Explainability: schemas.Explainability{
-				TLDR: t.packed.TLDR, Affordances: t.affordances, CausalGraph: t.causal, Warnings: t.warnings,
-				Slicing: schemas.Slicing{
-					TotalRedacted: redacted, TotalDenied: denied, TotalDroppedBudget: budget,
-					BudgetUsed: schemas.BudgetUsed{Bytes: bytes, EstimatedTokens: t.packed.Tokens, Items: len(results)},
-				},
-			},
-		},
-	}
-	t.clock(&res.Payload)
-	if t.req.IncludeScores {
-		selection.Annotate(&res.Payload, t.signals())
-	}
-	return res, nil
-}
-
-// signals returns the H4R signals of a candidate by its id, none of one that is masked.
-func (t *turn) signals() func(id string) map[string]float64 {
-	at := make(map[string]int, len(t.ranking.Candidates))
-	for i := range t.ranking.Candidates {
-		at[t.ranking.Candidates[i].Record.ID] = i
-	}
-	return func(id string) map[string]float64 {
-		if c := &t.ranking.Candidates[at[id]]; !c.Masked() {
-			return c.Signals.Map()
+		if decision.InputHash, err = hash.wait(); err != nil {
+			return err
+		}
+		if decided, err = json.Marshal(&decision); err != nil {
+			return fmt.Errorf("encode decision: %w", err)
 		}
 		return nil
-	}
-}
-
-// provenance points from the pack to the log entries of what it shows.
-func (t *turn) provenance(ctx context.Context, s scope.Scope) ([]schemas.ProvenanceRef, error) {
-	refs := make([]schemas.ProvenanceRef, len(t.exposed))
-	positions := make([]int64, len(t.exposed))
-	for i := range t.exposed {
-		refs[i] = t.exposed[i].Provenance
-		positions[i] = refs[i].Position
-	}
-	if t.e.cfg.Leaves == nil || len(refs) == 0 {
-		return refs, nil
-	}
-	leaves, err := t.e.cfg.Leaves.Leaves(ctx, s, positions)
-	if err != nil || len(leaves) != len(refs) {
-		return nil, &schemas.Error{Code: schemas.CodeStorage, Message: "the log entries of the items could not be read"}
-	}
-	for i := range refs {
-		refs[i].Leaf = leaves[i]
-	}
-	return refs, nil
-}
-
-// contextPack is the pack by reference.
-func (t *turn) contextPack(s scope.Scope, refs []schemas.ProvenanceRef) schemas.ContextPack {
-	sum := sha256.Sum256([]byte(t.packed.Text))
-	out := schemas.ContextPack{
-		ID: t.drop.PackID, SessionID: t.req.Session, CreatedAt: t.now, TokenBudget: t.budget, TokenActual: t.packed.Tokens,
-		Tokenizer: t.e.cfg.Tokens(t.req.Model).Name(), PolicyDecisions: make([]string, len(t.exposed)),
-		Sections: make([]schemas.ContextSection, len(t.packed.Sections)), ProvenanceRefs: refs,
-		RequestID: t.request, Principal: s.Principal().ID, Purpose: s.Purpose(), AsOf: t.asOf,
-		RenderedSHA256: hex.EncodeToString(sum[:]), Relevance: t.trace,
-	}
-	if p := &t.ranking.Profile; p.Name != "" {
-		out.Ranking = p.Trace()
-		out.Ranking.Limit, out.Ranking.MinScore, out.Ranking.MaxBytes = t.limit, t.minScore, t.bytes
-	}
-	if t.e.cfg.Embedder != nil {
-		out.Embedding = t.e.cfg.Embedder.Model().String()
-	}
-	place := make(map[int]int, len(t.packed.Shown))
-	for i, at := range t.packed.Shown {
-		place[at] = i
-		out.PolicyDecisions[i] = t.exposed[i].Item.Evidence.PolicyDecisionID
-	}
-	for i, sec := range t.packed.Sections {
-		items := make([]schemas.ContextItem, len(sec.Items))
-		for j, at := range sec.Items {
-			items[j] = t.exposed[place[at]].Item
-		}
-		out.Sections[i] = schemas.ContextSection{
-			Type: sec.Type, TokenBudget: sec.Budget, TokenActual: sec.Tokens, Items: items, SelectionReason: sec.Reason,
-		}
-	}
-	return out
-}
-
-// batch makes the three drafts of the request.
-func (t *turn) batch(s scope.Scope, res *schemas.ContextResult) (eventlog.Batch, error) {
-	t.parts = &parts{}
-	var dropped, decided eventlog.Draft
-	join := aside.Do(func() (err error) {
-		if dropped, err = t.encode(s, schemas.TypeContextDropped, t.drop.ID, &t.audit); err != nil {
-			return err
-		}
-		if t.decision.InputHash, err = t.hash.wait(); err != nil {
-			return err
-		}
-		decided, err = t.encode(s, schemas.TypePolicyDecided, t.decision.ID, &t.decision)
-		return err
 	})
 	defer join()
-	attachment, err := t.parts.seal(res)
+	attachment, err := enc.seal(res, idsOf(f.ranked.Candidates, f.packed.Shown))
 	if err != nil {
 		err = fmt.Errorf("encode result: %w", err)
 	}
 	if err := errors.Join(err, join()); err != nil {
 		return eventlog.Batch{}, err
 	}
-	packed := t.draft(s, schemas.TypeContextPacked, t.drop.PackID, t.parts.logged)
-	packed.Attachment, packed.Refs = attachment, t.ids()
-	return eventlog.Batch{Drafts: append([]eventlog.Draft{packed, dropped, decided}, t.kept...), Quiet: len(t.kept) == 0}, nil
-}
-
-func (t *turn) encode(s scope.Scope, eventType, id string, data any) (eventlog.Draft, error) {
-	raw, err := json.Marshal(data)
-	if err != nil {
-		return eventlog.Draft{}, fmt.Errorf("encode %s: %w", eventType, err)
+	if alike {
+		dropped = enc.drop
 	}
-	return t.draft(s, eventType, id, raw), nil
+	packed := newDraft(rec, f.req, schemas.TypeContextPacked, f.report.Requester.PackID, enc.logged)
+	packed.Attachment = attachment
+	out := eventlog.Batch{Drafts: []eventlog.Draft{
+		packed,
+		newDraft(rec, f.req, schemas.TypeContextDropped, report.ID, dropped),
+		newDraft(rec, f.req, schemas.TypePolicyDecided, decision.ID, decided),
+	}}
+	for i := range f.packed.Summaries {
+		if d := &f.packed.Summaries[i].Draft; d.Type != "" {
+			out.Drafts = append(out.Drafts, *d)
+		}
+	}
+	out.Quiet = len(out.Drafts) == requestDrafts
+	return out, nil
 }
 
-func (t *turn) draft(s scope.Scope, eventType, id string, data []byte) eventlog.Draft {
+// newDraft makes a log entry of a request.
+func newDraft(rec *Recorder, req Request, eventType, id string, data []byte) eventlog.Draft {
 	ext := map[string]string{"datacontenttype": "application/json"}
 	if schema := schemas.DataSchema(eventType); schema != "" {
 		ext["dataschema"] = schema
 	}
-	if t.span != nil {
-		if c := t.span.SpanContext(); c.IsValid() {
-			ext["traceparent"] = traceparent(c)
-		}
+	if parent := rec.traceparent(); parent != "" {
+		ext["traceparent"] = parent
 	}
 	return eventlog.Draft{
-		Tenant: s.Tenant(), Agent: agent, Type: eventType, Source: Source, ID: id, Subject: t.request,
-		Time: t.now, Data: data, Extensions: ext,
+		Tenant: req.Scope.Tenant(), Agent: agent, Type: eventType, Source: Source, ID: id, Subject: req.ID,
+		Time: req.Times.Ranking, Data: data, Extensions: ext,
 	}
-}
-
-// traceparent is the W3C header of a span.
-func traceparent(c trace.SpanContext) string {
-	return "00-" + c.TraceID().String() + "-" + c.SpanID().String() + "-" + c.TraceFlags().String()
 }

@@ -8,21 +8,24 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"go.opentelemetry.io/otel/metric"
-	metricnoop "go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/trace"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
 	"satchel/pipeline/compaction"
 	"satchel/pipeline/embed"
 	"satchel/pipeline/isolation/artifact"
+	"satchel/pipeline/meter"
 	"satchel/pipeline/pack"
 	"satchel/pipeline/pack/template"
+	"satchel/pipeline/passage"
 	"satchel/pipeline/pii"
 	"satchel/pipeline/relevance"
 	"satchel/pipeline/rerank"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection"
+	"satchel/pipeline/selection/defend"
+	"satchel/pipeline/selection/rank"
+	"satchel/pipeline/selection/session"
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/store/graph"
 	"satchel/pipeline/store/items"
@@ -33,27 +36,29 @@ import (
 	"satchel/schemas"
 )
 
-// Source is the CloudEvents source of what the engine writes to the log.
+// Source is the CloudEvents source of the engine's log entries.
 const Source = schemas.SourceEngine
 
 // agent is the agent of the engine's log entries.
 const agent = "satchel"
 
-// Config says what an Engine works with. Log, Items and PDP are required. Of the other
-// stores each may be nil: what it would find is then not found.
+// Config has the parts and settings of an Engine. Log, Items and PDP are required. Each other
+// store may be nil: the engine then finds nothing by it.
 type Config struct {
-	Log      eventlog.Appender
-	Items    items.Store
-	Keyword  keyword.Index
-	Vector   vector.Index
-	Graph    graph.Store
+	Log     eventlog.Appender
+	Items   items.Store
+	Keyword keyword.Index
+	Vector  vector.Index
+	Graph   graph.Store
+	// Private holds the whole texts of items that policy shows only in part to most readers.
+	Private  keyword.Index
 	PDP      policies.PDP
 	Embedder embed.Embedder
 
 	// Tokens returns the counter of a model's tokenizer; "" is the default model.
 	// Default: token.Estimate for every model.
 	Tokens func(model string) token.Counter
-	// Relevance decides which context a turn needs; a relevance.Gate is one. Default:
+	// Relevance decides which context a request needs; a relevance.Gate is one. Default:
 	// everything.
 	Relevance gate
 	// Indexed waits until the indexes have applied a position. Default: the engine
@@ -65,54 +70,58 @@ type Config struct {
 	Leaves leaves
 
 	// Sanitizer meets the obligations of policy decisions. Default: marks alone, so that
-	// what policy lets be seen under pseudonyms is denied.
+	// items that policy shows under pseudonyms are denied.
 	Sanitizer *pii.Sanitizer
 
 	// Handles makes the handles of heavy content. Default: none, so that it cannot be
 	// opened.
 	Handles *artifact.Sealer
 
-	Weights  *selection.Weights
-	Disable  []string            // names of ranking features that are switched off
-	Profiles []selection.Profile // besides the built-in ones
-	Standard string              // ranking profile of a request that names none; default "default"
-	Tenants  map[string]string   // by tenant, the profile of its requests that name none
-	MinScore float64             // of requests that name none
-	Slice    Budget              // what a request is given at most
-	Shares   *pack.Shares        // of the token budget; default as the pack has them
-	Orders   pack.Orders         // of items within sections
-	Rules    *pack.Rules         // of affordances; default the built-in ones
+	Weights  *rank.Weights
+	Disable  []string          // names of ranking features that are switched off
+	Profiles []rank.Profile    // besides the built-in ones
+	Standard string            // ranking profile of a request that names none; default "default"
+	Tenants  map[string]string // by tenant, the profile of its requests that name none
+	MinScore float64           // of requests that name none
+	Slice    Budget            // what a request is given at most
+	Shares   *pack.Shares      // of the token budget; default as the pack has them
+	Orders   pack.Orders       // of items within sections
+	Rules    *pack.Rules       // of affordances; default the built-in ones
+	Cues     *passage.Cues     // of the wording of questions; default the built-in ones
 	// Summarizer writes the TL;DR where what it says holds. Default: extractive.
 	Summarizer *pack.Summarizer
 	TLDR       int  // sentences; default 5, negative: none
 	Graphs     bool // include the causal graph of the shown items
-	Defend     selection.DefendConfig
-	Repeat     selection.RepeatConfig
+	Defend     defend.Config
+	Repeat     session.Config
 
-	// Compaction is what a request without a word on it gets: schemas.CompactionAuto or
+	// Compaction is the mode of a request that names none: schemas.CompactionAuto or
 	// CompactionOff, the default.
 	Compaction string
 	Trigger    compaction.Trigger // when auto compacts
+	// Background runs work that no request waits for, with a context that ends when the engine
+	// must stop. Default: none is done, so sessions are compacted only when asked.
+	Background func(work func(context.Context))
 
 	Templates *template.Store // of the tenants; default: kept in memory only
 	Rankers   []Ranker        // besides the built-in ones
 
-	Reranker rerank.Reranker // of what policy left; nil: none
+	Reranker rerank.Reranker // of the candidates that policy allows; nil: none
 	Reranked int             // candidates it is asked about; default 50
 
-	Retrieval time.Duration // deadline of each retriever; default: what the request has left
+	Retrieval time.Duration // deadline of each retriever; default: that of the request
 	Wait      time.Duration // longest wait for min_position; default 5 s
 
 	Clock  func() time.Time
 	IDs    func() string // UUIDv7
 	Tracer trace.Tracer
-	Meter  metric.Meter
+	Meter  *meter.Set
 	Logger *slog.Logger
 }
 
-// Budget limits what a request is given, whichever is reached first. A request may ask
-// for less; what it asks above is cut, with a warning. Zero values are the defaults of
-// the H4R document.
+// Budget limits the output of a request, whichever limit is reached first. A request may ask
+// for less; if it asks for more, its limit is cut, with a warning. Zero values are the defaults
+// of the H4R document.
 type Budget struct {
 	Bytes  int // of content; default 122,880
 	Tokens int // of the rendered pack; default 30,000
@@ -131,7 +140,7 @@ func (b *Budget) fill() {
 	}
 }
 
-// gate decides which context a turn needs.
+// gate decides which context a request needs.
 type gate interface {
 	Decide(in relevance.Input) relevance.Decision
 }
@@ -154,27 +163,9 @@ type leaves interface {
 
 // Defaults of a request.
 const (
-	defaultBudget = 2000
+	defaultBudget = 2000 // tokens
 	defaultWait   = 5 * time.Second
-	fewest        = 100  // candidates the policy decides on at least
-	many          = 400  // at most for the sake of the limit
-	most          = 1000 // at most for a large budget
-	leeway        = 3    // times the limit, unless many are denied
-	// tokensOfShort is what a short item takes; a budget is filled from that many.
-	tokensOfShort = 15
 )
-
-// Engine answers context requests.
-type Engine struct {
-	cfg      Config
-	selector *selection.Selector
-	builder  *pack.Builder
-	rules    *pack.Rules
-	defence  *selection.Defence
-	shown    *selection.Shown
-	measures measures
-	counters counters // of the doors
-}
 
 // New returns an Engine.
 func New(cfg Config) (*Engine, error) {
@@ -187,44 +178,42 @@ func New(cfg Config) (*Engine, error) {
 		return nil, errors.New("new engine: no policy decision point")
 	}
 	cfg.fill()
-	sel, err := selection.New(selection.Config{
-		Items: cfg.Items, Keyword: cfg.Keyword, Vector: cfg.Vector, Graph: cfg.Graph, Embedder: cfg.Embedder,
+	e, errs := &Engine{shown: session.New(cfg.Repeat)}, make([]error, 5)
+	e.selector, errs[0] = selection.New(selection.Config{
+		Items: cfg.Items, Keyword: cfg.Keyword, Vector: cfg.Vector, Graph: cfg.Graph, Private: cfg.Private, Embedder: cfg.Embedder,
 		Weights: cfg.Weights, Disable: cfg.Disable, Profiles: cfg.Profiles,
 		Standard: cfg.Standard, Tenants: cfg.Tenants, Clock: cfg.Clock, Deadline: cfg.Retrieval,
 	})
-	if err != nil {
-		return nil, fmt.Errorf("new engine: %w", err)
-	}
+	e.builder, errs[1] = pack.New(pack.Config{Shares: cfg.Shares, Orders: cfg.Orders, Sentences: cfg.TLDR})
+	e.defenses, errs[2] = defend.New(cfg.Defend)
+	e.measures = newMeasures(cfg.Meter)
+	e.passages, errs[3] = passage.New(passageConfig(&cfg))
 	if cfg.Rules == nil {
-		if cfg.Rules, err = pack.NewRules("", nil); err != nil {
-			return nil, fmt.Errorf("new engine: %w", err)
-		}
-	}
-	builder, err := pack.New(pack.Config{Shares: cfg.Shares, Orders: cfg.Orders, Sentences: cfg.TLDR})
-	if err != nil {
-		return nil, fmt.Errorf("new engine: %w", err)
-	}
-	defence, err := selection.NewDefence(cfg.Defend)
-	if err != nil {
-		return nil, fmt.Errorf("new engine: %w", err)
-	}
-	for i := range cfg.Rankers {
-		if err := cfg.Rankers[i].Validate(); err != nil {
-			return nil, fmt.Errorf("new engine: %w", err)
-		}
+		cfg.Rules, errs[4] = pack.NewRules("", nil)
 	}
 	if cfg.Sanitizer == nil {
-		detector, err := pii.New(pii.Config{})
-		if err != nil {
-			return nil, fmt.Errorf("new engine: %w", err)
-		}
-		cfg.Sanitizer = pii.NewSanitizer(detector, pii.Pseudonyms{}, cfg.Tokens("").Count)
+		cfg.Sanitizer = pii.Marks(cfg.Tokens("").Count)
 	}
-	m, err := newMeasures(cfg.Meter)
-	if err != nil {
+	for i := range cfg.Rankers {
+		errs = append(errs, cfg.Rankers[i].Validate())
+	}
+	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("new engine: %w", err)
 	}
-	return &Engine{cfg: cfg, selector: sel, builder: builder, rules: cfg.Rules, defence: defence, shown: selection.NewShown(cfg.Repeat), measures: m}, nil
+	e.cfg = cfg
+	return e, nil
+}
+
+// passageConfig uses the embedder's table of words, where it has one.
+func passageConfig(cfg *Config) passage.Config {
+	out := passage.Config{Cues: cfg.Cues}
+	if cfg.Keyword != nil {
+		out.Frequencies = cfg.Keyword
+	}
+	if v, ok := cfg.Embedder.(passage.Vectors); ok {
+		out.Vectors = v
+	}
+	return out
 }
 
 func (c *Config) fill() {
@@ -251,7 +240,7 @@ func (c *Config) fill() {
 		c.Tracer = tracenoop.NewTracerProvider().Tracer("")
 	}
 	if c.Meter == nil {
-		c.Meter = metricnoop.NewMeterProvider().Meter("")
+		c.Meter = meter.New()
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

@@ -2,46 +2,51 @@ package pipeline
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
-	"satchel/pipeline/pack"
-	"satchel/pipeline/selection"
+	"satchel/pipeline/selection/retrieve"
 	"satchel/pipeline/store/keyword"
 	"satchel/schemas"
 )
 
-const nothingToSearchBy = "the question has nothing to search by, only signs, emoji or words that are in every text: ask with a word of what is looked for"
+const nothingToSearchBy = "the question has nothing to search by, only signs, emoji or words that are in every text: " +
+	"ask with a word of what is looked for"
 
-// explainEmpty warns when a pack has no item, and why.
-func (t *turn) explainEmpty(denied map[string]int) {
+// explainEmpty notes why a pack shows no item.
+func explainEmpty(req Request, plan Plan, ranked Ranked, packed Packed) Notes {
 	switch {
-	case len(t.packed.Shown) > 0:
-	case len(t.ranking.Candidates) == 0:
-		t.warnings = append(t.warnings, t.whyNothingFound())
-	default:
-		t.warnings = append(t.warnings, t.whyNothingShown(denied))
+	case len(packed.Shown) > 0:
+		return nil
+	case len(ranked.Candidates) == 0:
+		return Notes{whyNothingFound(req, plan, ranked)}
 	}
+	return Notes{whyNothingShown(req, ranked)}
 }
 
-// whyNothingFound says why there is no candidate. Where the asker filters it says the same
-// whether items are hidden or are not there.
-func (t *turn) whyNothingFound() string {
+// whyNothingFound says why there is no candidate. Where the client filters, it says the same
+// whether items are hidden or not there.
+func whyNothingFound(req Request, plan Plan, ranked Ranked) string {
 	passes := "this principal may see"
-	if t.filtered {
+	if plan.Narrowing.Filtered {
 		passes = "passes the filters and that " + passes
 	}
-	asked := t.ranking.Sources
-	byWordsAlone := t.query != "" && slices.Contains(asked, selection.NameKeyword) &&
-		!slices.Contains(asked, selection.NameVector) && !slices.Contains(asked, selection.NameRecency)
+	if denied := denials(req, ranked); len(denied) > 0 {
+		return "policy denied everything that was found: " + counts(denied)
+	}
+	asked, trace := ranked.Sources, plan.Relevance
+	byWordsAlone := req.Query != "" && slices.Contains(asked, retrieve.NameKeyword) &&
+		!slices.Contains(asked, retrieve.NameVector) && !slices.Contains(asked, retrieve.NameRecency)
 	switch {
-	case t.trace != nil && t.trace.TotalIncluded == 0:
+	case trace != nil && trace.TotalIncluded == 0:
 		return "relevance left out every source: ask in another mode, or without relevance"
-	case byWordsAlone && t.wordless():
+	case byWordsAlone && wordless(req.Query):
 		return nothingToSearchBy
-	case t.trace != nil && len(t.leftOut()) > 0:
-		return "relevance left out every source but " + strings.Join(t.trace.Included, ", ") + ", and of these nothing was found that " + passes +
-			": ask in another mode, or without relevance"
+	case trace != nil && leftOut(trace):
+		return "relevance left out every source but " + strings.Join(trace.Included, ", ") +
+			", and of these nothing was found that " + passes + ": ask in another mode, or without relevance"
 	case byWordsAlone:
 		return "nothing that " + passes + " has a word of the question"
 	}
@@ -49,34 +54,40 @@ func (t *turn) whyNothingFound() string {
 }
 
 // wordless reports whether there is a question and no word in it that can be looked for.
-func (t *turn) wordless() bool { return t.query != "" && len(keyword.Analyze(t.query)) == 0 }
+func wordless(query string) bool { return query != "" && len(keyword.Analyze(query)) == 0 }
 
-// leftOut returns the nodes that relevance left out.
-func (t *turn) leftOut() []string {
-	out := slices.Concat(t.trace.ExcludedHard, t.trace.ExcludedSoft)
-	return slices.DeleteFunc(out, func(node string) bool { return slices.Contains(t.trace.Included, node) })
+// leftOut reports whether relevance left out a node.
+func leftOut(trace *schemas.RelevanceTrace) bool {
+	return slices.ContainsFunc(slices.Concat(trace.ExcludedHard, trace.ExcludedSoft), func(node string) bool {
+		return !slices.Contains(trace.Included, node)
+	})
 }
 
 // whyNothingShown says why no candidate is in the pack.
-func (t *turn) whyNothingShown(denied map[string]int) string {
-	cs := t.ranking.Candidates
-	if pack.Sum(denied) == len(cs) {
-		return fmt.Sprintf("policy denied every source: %s; this is the minimal pack", counts(denied))
-	}
+func whyNothingShown(req Request, ranked Ranked) string {
+	cs := ranked.Candidates
 	best, dropped := 0.0, map[string]int{}
 	for i := range cs {
-		if cs[i].Drop != schemas.DropPolicy {
-			best = max(best, cs[i].Score)
-		}
+		best = max(best, cs[i].Score)
 		if !cs[i].Kept() {
 			dropped[string(cs[i].Drop)]++
 		}
 	}
 	switch {
-	case t.wordless() && dropped[string(schemas.DropOffTopic)] == len(cs)-pack.Sum(denied):
+	case wordless(req.Query) && dropped[string(schemas.DropOffTopic)] == len(cs):
 		return nothingToSearchBy
-	case dropped[string(schemas.DropScore)] > 0 && best < t.minScore:
-		return fmt.Sprintf("all that was found scores less than min_score %g, the best %.3f; see the drop report", t.minScore, best)
+	case dropped[string(schemas.DropScore)] > 0 && best < req.Limits.MinScore:
+		return fmt.Sprintf("all that was found scores less than min_score %g, the best %.3f; see the drop report",
+			req.Limits.MinScore, best)
 	}
 	return fmt.Sprintf("nothing that was found fits: %s; see the drop report", counts(dropped))
+}
+
+// counts says reasons and their counts in words, in a fixed order.
+func counts(by map[string]int) string {
+	var parts []string
+	for _, reason := range slices.Sorted(maps.Keys(by)) {
+		parts = append(parts, reason+" "+strconv.Itoa(by[reason]))
+	}
+	return strings.Join(parts, ", ")
 }

@@ -6,15 +6,15 @@ import (
 
 	"github.com/goccy/go-json"
 
-	"satchel/pipeline/aside"
+	"satchel/pipeline/infra/parallel"
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
 )
 
-// parts are the encodings of the larger fields of a result's payload, which the log and
-// the reply share. Together with the rest they are what encoding/json makes of the result,
-// byte for byte.
-type parts struct {
+// resultEncoder keeps the encodings of the larger fields of a result's payload, which the log
+// and the reply share. Together with the rest they are byte for byte the output of encoding/json
+// for the result.
+type resultEncoder struct {
 	results, text, pack, drop []byte
 	logged                    []byte // the pack as the log has it
 }
@@ -22,13 +22,14 @@ type parts struct {
 // noHash is how an empty result_sha256 is encoded.
 const noHash = `"result_sha256":""`
 
-// seal encodes the result with an empty result_sha256, sets that to the hash of the
-// encoding and returns that. p is left with the parts, which lie in it but for the pack:
-// they do not change once a result is made, except for the pack's hash.
-func (p *parts) seal(res *schemas.ContextResult) (eventlog.Body, error) {
-	*p = parts{}
+// seal encodes the result with an empty result_sha256, then sets that field to the hash of the
+// encoding. It returns the encoding and keeps the parts, which lie in it but for the pack: once
+// a result is made, only the hash in its pack changes. shown
+// are the items that the result shows.
+func (p *resultEncoder) seal(res *schemas.ContextResult, shown []string) (eventlog.Derived, error) {
+	*p = resultEncoder{}
 	pack := res.Payload.Pack.Logged()
-	join := aside.Do(func() (err error) {
+	join := parallel.Start(func() (err error) {
 		p.pack, err = json.Marshal(&res.Payload.Pack)
 		return err
 	})
@@ -37,22 +38,22 @@ func (p *parts) seal(res *schemas.ContextResult) (eventlog.Body, error) {
 	p.drop, dropErr = json.Marshal(&res.Payload.Drop)
 	p.results, resultsErr = json.Marshal(&res.Payload.Results)
 	if err := errors.Join(join(), dropErr, resultsErr); err != nil {
-		return eventlog.Body{}, err
+		return eventlog.Derived{}, err
 	}
 	var logged []byte
-	joinLogged := aside.Do(func() (err error) {
+	joinLogged := parallel.Start(func() (err error) {
 		logged, err = json.Marshal(&pack)
 		return err
 	})
 	defer joinLogged()
 	raw, err := p.encode(res)
 	if err != nil {
-		return eventlog.Body{}, err
+		return eventlog.Derived{}, err
 	}
-	body := eventlog.NewBody(raw)
+	body := eventlog.Derive(shown, raw)
 	res.Payload.Pack.ResultSHA256 = body.Hex()
 	if err := joinLogged(); err != nil {
-		return eventlog.Body{}, err
+		return eventlog.Derived{}, err
 	}
 	if p.pack, err = hashed(p.pack, body.Hex()); err == nil {
 		p.logged, err = hashed(logged, body.Hex())
@@ -72,13 +73,16 @@ func hashed(pack []byte, hash string) ([]byte, error) {
 	return append(append(append(out, pack[:at]...), hash...), pack[at:]...), nil
 }
 
-// encode is json.Marshal of the result, with the parts as they are; those that are not yet
-// there are made.
-func (p *parts) encode(res *schemas.ContextResult) ([]byte, error) {
+// encode is json.Marshal of the result. It makes the parts that are not there yet.
+func (p *resultEncoder) encode(res *schemas.ContextResult) ([]byte, error) {
 	r := &res.Payload
-	var o object
+	var o jsonObject
 	o.enc = json.NewEncoder(&o.out)
-	o.out.Grow(max(roomFor(r), len(p.results)+len(p.text)+len(p.pack)+len(p.drop)+8<<10))
+	room := len(p.results) + len(p.text) + len(p.pack) + len(p.drop) + 8<<10
+	if p.text == nil {
+		room += 2 * len(r.Text)
+	}
+	o.out.Grow(room)
 	o.out.WriteByte('{')
 	o.add("meta", &res.Meta)
 	o.raw("payload", []byte{'{'})
@@ -100,17 +104,12 @@ func (p *parts) encode(res *schemas.ContextResult) ([]byte, error) {
 	}
 	o.out.WriteString("}}")
 	out := o.out.Bytes()
-	*p = parts{results: results.of(out), text: text.of(out), pack: pack.of(out), drop: drop.of(out)}
+	*p = resultEncoder{results: results.of(out), text: text.of(out), pack: pack.of(out), drop: drop.of(out)}
 	return out, o.err
 }
 
-// roomFor is about how long the encoding of a result gets.
-func roomFor(r *schemas.ResultPayload) int {
-	return 8<<10 + 2*len(r.Text) + 1200*len(r.Results) + 150*len(r.Drop.Drops)
-}
-
-// object writes the fields of a JSON object.
-type object struct {
+// jsonObject writes the fields of a JSON object.
+type jsonObject struct {
 	out bytes.Buffer
 	enc *json.Encoder // to out
 	err error         // the first one
@@ -122,14 +121,14 @@ type span struct{ from, to int }
 func (s span) of(out []byte) []byte { return out[s.from:s.to:s.to] }
 
 // part writes a field as raw, or encodes it when that is nil.
-func (o *object) part(name string, raw []byte, field any) span {
+func (o *jsonObject) part(name string, raw []byte, field any) span {
 	if raw == nil {
 		return o.add(name, field)
 	}
 	return o.raw(name, raw)
 }
 
-func (o *object) add(name string, field any) span {
+func (o *jsonObject) add(name string, field any) span {
 	from := o.name(name)
 	err := o.enc.Encode(field)
 	if o.err == nil {
@@ -141,14 +140,14 @@ func (o *object) add(name string, field any) span {
 	return span{from, o.out.Len()}
 }
 
-func (o *object) raw(name string, value []byte) span {
+func (o *jsonObject) raw(name string, value []byte) span {
 	from := o.name(name)
 	o.out.Write(value)
 	return span{from, o.out.Len()}
 }
 
 // name writes a field's name and returns where its value starts.
-func (o *object) name(name string) int {
+func (o *jsonObject) name(name string) int {
 	if b := o.out.Bytes(); b[len(b)-1] != '{' {
 		o.out.WriteByte(',')
 	}

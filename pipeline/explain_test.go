@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"satchel/pipeline"
-	"satchel/pipeline/selection"
+	"satchel/pipeline/selection/rank"
 	"satchel/schemas"
 )
 
@@ -98,7 +98,7 @@ func TestWhatWouldHaveChangedTheOutcomeDoes(t *testing.T) {
 func TestWeightsOfARequest(t *testing.T) {
 	t.Parallel()
 	w := openWorld(t, func(c *pipeline.Config) {
-		c.Profiles = []selection.Profile{{Name: "newest", Recency: 1, Lambda: .1}}
+		c.Profiles = []rank.Profile{{Name: "newest", Recency: 1, Lambda: .1}}
 		c.Tenants = map[string]string{"acme": "newest"}
 	})
 	list := notes(30)

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"satchel/pipeline/selection"
+	"satchel/pipeline/candidate"
 	"satchel/schemas"
 )
 
@@ -36,7 +36,7 @@ func TestGraphOfARequest(t *testing.T) {
 		must(t, err)
 		got := map[string]float64{}
 		for _, r := range res.Payload.Results {
-			if c := r.Metadata.Signals[selection.SignalCausality]; c > 0 && c < 1 {
+			if c := r.Metadata.Signals[candidate.SignalCausality]; c > 0 && c < 1 {
 				got[r.ID] = c
 			}
 		}

@@ -121,7 +121,7 @@ func TestHiddenItemsChangeNoScore(t *testing.T) {
 		must(t, err)
 		scores := map[string]float64{}
 		for _, c := range found {
-			scores[c.Record.ID] = c.Fused
+			scores[c.ID] = c.Fused
 		}
 		return scores
 	}

@@ -6,11 +6,12 @@ import (
 	"strings"
 
 	"satchel/pipeline"
-	"satchel/pipeline/selection"
+	"satchel/pipeline/selection/defend"
+	"satchel/pipeline/selection/rank"
 )
 
 // evalConfig applies SATCHEL_EVAL_OFF, names of features, and SATCHEL_EVAL_WEIGHTS, a
-// JSON object of selection.Weights fields. SATCHEL_EVAL_DEFEND leaves out defences:
+// JSON object of rank.Weights fields. SATCHEL_EVAL_DEFEND leaves out defences:
 // off all but duplicates, or all but topic or injection.
 func evalConfig(c *pipeline.Config) {
 	if v := os.Getenv("SATCHEL_EVAL_OFF"); v != "" {
@@ -18,14 +19,14 @@ func evalConfig(c *pipeline.Config) {
 	}
 	switch os.Getenv("SATCHEL_EVAL_DEFEND") {
 	case "off":
-		c.Defend = selection.DefendConfig{Injection: selection.InjectionOff, OffTopic: -1, Confidence: -1}
+		c.Defend = defend.Config{Injection: defend.InjectionOff, OffTopic: -1, Confidence: -1}
 	case "topic":
-		c.Defend = selection.DefendConfig{Injection: selection.InjectionOff}
+		c.Defend = defend.Config{Injection: defend.InjectionOff}
 	case "injection":
-		c.Defend = selection.DefendConfig{OffTopic: -1}
+		c.Defend = defend.Config{OffTopic: -1}
 	}
 	if v := os.Getenv("SATCHEL_EVAL_WEIGHTS"); v != "" {
-		w := selection.DefaultWeights()
+		w := rank.DefaultWeights()
 		if err := json.Unmarshal([]byte(v), &w); err != nil {
 			panic(err)
 		}

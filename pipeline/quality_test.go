@@ -82,7 +82,7 @@ func evaluate(t *testing.T, dir string) {
 		took = append(took, time.Since(start))
 		hits, gain := 0.0, 0.0
 		for i, c := range ranked[:min(10, len(ranked))] {
-			if slices.Contains(q.Relevant, c.Record.ID) {
+			if slices.Contains(q.Relevant, c.ID) {
 				hits++
 				gain += 1 / math.Log2(float64(i)+2)
 			}

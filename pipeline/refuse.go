@@ -4,17 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 
-	"satchel/pipeline/aside"
-	"satchel/pipeline/scope"
+	"satchel/pipeline/infra/parallel"
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
 )
 
-// typed returns the error a caller may see: what is typed already as it is, a spent
-// deadline by its name, and anything else without its words, which may quote.
+// typed returns the error that a client may see. A typed error stays as it is, and a spent
+// deadline has its code. Any other error loses its words, which may quote content.
 func typed(ctx context.Context, err error) *schemas.Error {
 	var known *schemas.Error
 	switch {
@@ -26,27 +24,30 @@ func typed(ctx context.Context, err error) *schemas.Error {
 	return &schemas.Error{Code: schemas.CodeSearch, Message: "the request could not be served"}
 }
 
-// policyDown is what leaves when there is no verdict: nothing, and the reason, which is
-// a spent deadline when there is one.
-func policyDown(ctx context.Context, cause error) error {
-	if ctx.Err() != nil {
-		return fmt.Errorf("%w: %w", ctx.Err(), cause)
-	}
-	down := &schemas.Error{Code: schemas.CodePolicyDenied, Message: "policy gave no verdict, so nothing may leave"}
-	return fmt.Errorf("%w: %w", down, cause)
+func invalid(field, message string) error {
+	return &schemas.Error{Code: schemas.CodeValidation, Field: field, Message: message}
 }
 
-// refuse writes request.refused for a request that failed for a reason of ours or of
-// policy. What the caller got wrong, and what ran out of time, is not logged: anyone
-// could fill the log with it. The refusal stands even when it cannot be written.
-func (t *turn) refuse(ctx context.Context, s scope.Scope, cause error) *schemas.Error {
-	out := typed(ctx, cause)
-	t.e.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "context request refused",
-		slog.String("tenant", s.Tenant()), slog.String("request", t.request), slog.String("code", string(out.Code)))
-	var panicked *aside.Panic
+func storageError(message string) error {
+	return &schemas.Error{Code: schemas.CodeStorage, Message: message}
+}
+
+// noScope is the error of a request without a scope.
+func noScope() error {
+	return &schemas.Error{Code: schemas.CodePolicyDenied, Message: "the request has no scope"}
+}
+
+// refuse writes request.refused for a request that failed in the engine or by policy. A client's
+// mistake and a spent deadline are not logged: anyone could fill the log with them. The
+// refusal stands even when it cannot be written.
+func (e *Engine) refuse(ctx context.Context, rec *Recorder, req Request, cause error) *schemas.Error {
+	out, log := typed(ctx, cause), e.cfg.Logger
+	tenant, id := slog.String("tenant", req.Scope.Tenant()), slog.String("request", req.ID)
+	log.LogAttrs(ctx, slog.LevelWarn, "context request refused", tenant, id, slog.String("code", string(out.Code)))
+	var panicked *parallel.Panic
 	if errors.As(cause, &panicked) {
-		t.e.cfg.Logger.LogAttrs(ctx, slog.LevelError, "context request panicked", slog.String("tenant", s.Tenant()),
-			slog.String("request", t.request), slog.String("type", panicked.Type), slog.String("stack", panicked.Stack))
+		log.LogAttrs(ctx, slog.LevelError, "context request panicked", tenant, id,
+			slog.String("type", panicked.Type), slog.String("stack", panicked.Stack))
 	}
 	switch out.Code {
 	case schemas.CodePolicyDenied, schemas.CodeSearch, schemas.CodeStorage, schemas.CodeEmbedding, schemas.CodeCompaction:
@@ -54,16 +55,15 @@ func (t *turn) refuse(ctx context.Context, s scope.Scope, cause error) *schemas.
 		return out
 	}
 	data, err := json.Marshal(schemas.Refusal{
-		RequestID: t.request, Principal: s.Principal().ID, Code: out.Code, Message: out.Message,
+		RequestID: req.ID, Principal: req.Scope.Principal().ID, Code: out.Code, Message: out.Message,
 	})
 	if err == nil {
-		_, err = t.e.cfg.Log.Append(ctx, eventlog.Batch{Drafts: []eventlog.Draft{
-			t.draft(s, schemas.TypeRequestRefused, t.e.cfg.IDs(), data),
+		_, err = e.cfg.Log.Append(ctx, eventlog.Batch{Drafts: []eventlog.Draft{
+			newDraft(rec, req, schemas.TypeRequestRefused, e.cfg.IDs(), data),
 		}})
 	}
 	if err != nil {
-		t.e.cfg.Logger.LogAttrs(ctx, slog.LevelError, "refusal could not be logged",
-			slog.String("tenant", s.Tenant()), slog.String("request", t.request))
+		log.LogAttrs(ctx, slog.LevelError, "refusal could not be logged", tenant, id)
 	}
 	return out
 }

@@ -74,9 +74,9 @@ func (i countedItems) Get(ctx context.Context, s scope.Scope, ids []string) ([]s
 	return i.Store.Get(ctx, s, ids)
 }
 
-func (i countedItems) Recent(ctx context.Context, s scope.Scope, f schemas.Filter, n int) ([]string, error) {
+func (i countedItems) Recent(ctx context.Context, s scope.Scope, f schemas.Filter, behind items.Place, n int) ([]string, error) {
 	i.c.ask(f)
-	return i.Store.Recent(ctx, s, f, n)
+	return i.Store.Recent(ctx, s, f, behind, n)
 }
 
 // nodeItems are a dozen items of every node.

@@ -55,7 +55,7 @@ func TestASummaryIsAsClosedAsItsSources(t *testing.T) {
 	}
 }
 
-// The other doors ask in the same way, and the log names the reason.
+// The other operations ask in the same way, and the log names the reason.
 func TestADeniedSummaryIsLogged(t *testing.T) {
 	t.Parallel()
 	w := openWorld(t, nil)

@@ -11,7 +11,7 @@ import (
 )
 
 // A speaker that is personal data is masked wherever an item is shown.
-func TestASpeakerIsMaskedAtEveryDoor(t *testing.T) {
+func TestASpeakerIsMaskedInEveryOperation(t *testing.T) {
 	t.Parallel()
 	w := openWorld(t, nil)
 	list := minutes()
@@ -24,7 +24,7 @@ func TestASpeakerIsMaskedAtEveryDoor(t *testing.T) {
 	const about = "which gate does lantern number 9 hang at?"
 	packed, err := w.engine.Context(ctx, s, compactAsk("auto", 600))
 	must(t, err)
-	doors := map[string]func() (any, error){
+	operations := map[string]func() (any, error){
 		"search":   func() (any, error) { return w.engine.Search(ctx, s, schemas.SearchRequest{Query: about}) },
 		"assemble": func() (any, error) { return w.engine.Assemble(ctx, s, schemas.AssembleRequest{Query: about}) },
 		"build": func() (any, error) {
@@ -39,9 +39,9 @@ func TestASpeakerIsMaskedAtEveryDoor(t *testing.T) {
 			return w.engine.Context(ctx, s, req)
 		},
 	}
-	doors["compacted"] = func() (any, error) { return packed, nil }
-	for name, door := range doors {
-		out, err := door()
+	operations["compacted"] = func() (any, error) { return packed, nil }
+	for name, operation := range operations {
+		out, err := operation()
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

@@ -1,65 +1,181 @@
 package pipeline
 
 import (
-	"context"
 	"errors"
 	"maps"
 	"slices"
-	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	"satchel/pipeline/meter"
+	"satchel/pipeline/relevance"
+	"satchel/schemas"
 )
 
-// measures are the metrics of the engine, under the names the documents give them.
+// measures are the metrics of the engine.
 type measures struct {
-	retrieval   metric.Float64Histogram
-	slicing     metric.Float64Histogram
-	assembly    metric.Float64Histogram
-	candidates  metric.Int64Histogram
-	utilization metric.Float64Histogram
-	affordances metric.Int64Counter
+	retrieval, slicing, assembly         prometheus.Observer
+	candidates                           func(source string) prometheus.Observer
+	usedTokens, usedBytes, usedItems     prometheus.Observer
+	affordances, packed                  prometheus.Counter
+	tokens, best, share                  prometheus.Observer
+	overBudget, gaps, spared             prometheus.Counter
+	drops, denials                       func(reason string) prometheus.Counter
+	allowed, redacted, denied, undecided prometheus.Counter
+	injectionsDropped, injectionsFenced  prometheus.Counter
+	excluded                             func(node, layer string) prometheus.Counter
 }
 
-func newMeasures(m metric.Meter) (measures, error) {
-	var out measures
-	var errs [6]error
-	out.retrieval, errs[0] = m.Float64Histogram("h4r.retrieval.duration_ms", metric.WithUnit("ms"),
-		metric.WithDescription("time a request took to find and rank items"))
-	out.slicing, errs[1] = m.Float64Histogram("scs.slicing.duration_ms", metric.WithUnit("ms"),
-		metric.WithDescription("time policy took to decide on a request's items"))
-	out.assembly, errs[2] = m.Float64Histogram("context_pack.assembly.duration_ms", metric.WithUnit("ms"),
-		metric.WithDescription("time packing, accounting and isolating took"))
-	out.candidates, errs[3] = m.Int64Histogram("h4r.candidates.count",
-		metric.WithDescription("items a request found, by retriever and in all"))
-	out.utilization, errs[4] = m.Float64Histogram("scs.budget.utilization_pct", metric.WithUnit("%"),
-		metric.WithDescription("share of a limit that a pack used"))
-	out.affordances, errs[5] = m.Int64Counter("context_pack.affordances.generated",
-		metric.WithDescription("affordances that packs offered"))
-	return out, errors.Join(errs[:]...)
-}
-
-func (m *measures) record(ctx context.Context, t *turn) {
-	m.retrieval.Record(ctx, t.stages["retrieve"])
-	m.slicing.Record(ctx, t.stages["slice"])
-	m.assembly.Record(ctx, t.stages["pack"]+t.stages["account"]+t.stages["isolate"])
-	m.candidates.Record(ctx, int64(t.ranking.Found), by("source", "all"))
-	for _, name := range slices.Sorted(maps.Keys(t.ranking.Counts)) {
-		m.candidates.Record(ctx, int64(t.ranking.Counts[name]), by("source", name))
+func newMeasures(m *meter.Set) measures {
+	return measures{
+		retrieval: m.Histogram(schemas.MetricRetrievalDuration), slicing: m.Histogram(schemas.MetricSlicingDuration), assembly: m.Histogram(schemas.MetricAssemblyDuration),
+		candidates: m.Histograms(schemas.MetricCandidates),
+		usedTokens: m.Histogram(schemas.MetricBudgetUtilization, "tokens"), usedBytes: m.Histogram(schemas.MetricBudgetUtilization, "bytes"), usedItems: m.Histogram(schemas.MetricBudgetUtilization, "items"),
+		affordances: m.Counter(schemas.MetricAffordances), packed: m.Counter(schemas.MetricTokens, "pack"),
+		tokens: m.Histogram(schemas.MetricPackTokens), best: m.Histogram(schemas.MetricPackRelevance), share: m.Histogram(schemas.MetricPackRelevantShare),
+		overBudget: m.Counter(schemas.MetricPackOverBudget), gaps: m.Counter(schemas.MetricDropGap), spared: m.Counter(schemas.MetricQueriesSpared),
+		drops: m.Counters(schemas.MetricDropItems), denials: m.Counters(schemas.MetricPolicyDenied),
+		allowed: m.Counter(schemas.MetricPolicyVerdicts, "allowed"), redacted: m.Counter(schemas.MetricPolicyVerdicts, "redacted"), denied: m.Counter(schemas.MetricPolicyVerdicts, "denied"),
+		undecided:         m.Counter(schemas.MetricPolicyErrors),
+		injectionsDropped: m.Counter(schemas.MetricInjections, "dropped"), injectionsFenced: m.Counter(schemas.MetricInjections, "fenced"),
+		excluded: func(node, layer string) prometheus.Counter {
+			return m.Counter(schemas.MetricRelevanceExcluded, node, layer)
+		},
 	}
-	used := 0
-	for i := range t.exposed {
-		used += t.exposed[i].Result.Metadata.ByteSize
-	}
-	m.utilization.Record(ctx, percent(t.packed.Tokens, t.budget), by("limit", "tokens"))
-	m.utilization.Record(ctx, percent(used, t.bytes), by("limit", "bytes"))
-	m.utilization.Record(ctx, percent(len(t.packed.Shown), t.limit), by("limit", "items"))
-	m.affordances.Add(ctx, int64(len(t.affordances)))
 }
 
-func by(name, value string) metric.MeasurementOption {
-	return metric.WithAttributes(attribute.String(name, value))
+// gated counts what a decision of the relevance gate left out.
+func (m *measures) gated(d relevance.Decision, spared int) {
+	for node, in := range d.Inclusion() {
+		if layer, moved := d.Layer(node); !in && moved {
+			m.excluded(node, layer.String()).Inc()
+		}
+	}
+	m.spared.Add(float64(spared))
+}
+
+// record counts what a request found, may see, left out and shows.
+func (m *measures) record(rec *Recorder, req Request, out Outcome) {
+	m.retrieval.Observe(rec.stages["retrieve"])
+	m.slicing.Observe(rec.stages["slice"])
+	m.assembly.Observe(rec.stages["pack"] + rec.stages["account"] + rec.stages["isolate"])
+	m.candidates("all").Observe(float64(out.Ranked.Found))
+	for name, n := range out.Ranked.Counts {
+		m.candidates(name).Observe(float64(n))
+	}
+	used := out.Result.Payload.Explainability.Slicing.BudgetUsed.Bytes
+	m.usedTokens.Observe(percent(out.Packed.Tokens, req.Limits.Tokens))
+	m.usedBytes.Observe(percent(used, req.Limits.Bytes))
+	m.usedItems.Observe(percent(len(out.Packed.Shown), req.Limits.Items))
+	m.affordances.Add(float64(len(out.Packed.Affordances)))
+	m.decided(&out.Ranked)
+	for reason, n := range dropsByReason(&out.Ranked) {
+		m.drops(reason).Add(float64(n))
+		if reason == string(schemas.DropInjection) {
+			m.injectionsDropped.Add(float64(n))
+		}
+	}
+	if out.Result.Payload.PackID != "" {
+		m.shown(req, &out)
+	}
+}
+
+// decided counts the verdicts of policy on what a request found.
+func (m *measures) decided(r *Ranked) {
+	masked := 0
+	for i := range r.Candidates {
+		if r.Candidates[i].Masked {
+			masked++
+		}
+	}
+	m.redacted.Add(float64(masked))
+	m.allowed.Add(float64(len(r.Candidates) - masked))
+	m.denied.Add(float64(len(r.Decision.Denied)))
+	for i := range r.Decision.Denied {
+		m.denials(r.Decision.Denied[i].Reason).Inc()
+	}
+}
+
+// shown counts what a pack shows.
+func (m *measures) shown(req Request, out *Outcome) {
+	m.packed.Add(float64(out.Packed.Tokens))
+	m.tokens.Observe(float64(out.Packed.Tokens))
+	if req.Limits.Tokens > 0 && out.Packed.Tokens > req.Limits.Tokens {
+		m.overBudget.Inc()
+	}
+	best, fenced := 0.0, 0
+	for _, i := range out.Packed.Shown {
+		c := &out.Ranked.Candidates[i]
+		best = max(best, c.Score)
+		if c.Suspect {
+			fenced++
+		}
+	}
+	m.injectionsFenced.Add(float64(fenced))
+	if best <= 0 {
+		return
+	}
+	relevant := 0
+	for _, i := range out.Packed.Shown {
+		if out.Ranked.Candidates[i].Score >= best/2 {
+			relevant++
+		}
+	}
+	m.best.Observe(best)
+	m.share.Observe(float64(relevant) / float64(len(out.Packed.Shown)))
+}
+
+// errNoVerdict says of an error that policy gave no verdict.
+var errNoVerdict = errors.New("no verdict")
+
+// failed counts why a request failed.
+func (m *measures) failed(err error) {
+	if errors.Is(err, errNoVerdict) {
+		m.undecided.Inc()
+	}
+}
+
+// dropsByReason counts, by reason, the items that a request found and left out.
+func dropsByReason(r *Ranked) map[string]int {
+	out := map[string]int{}
+	for i := range r.Candidates {
+		if reason := r.Candidates[i].Drop; reason != "" {
+			out[string(reason)]++
+		}
+	}
+	if len(r.Unread) > 0 {
+		out[string(schemas.DropRank)] += len(r.Unread)
+	}
+	return out
+}
+
+// describe tells a span which pack a request made, what each section of it has, and how many items
+// were left out for which reason. It names no item.
+func describe(span trace.Span, out *Outcome) {
+	if span == nil || !span.IsRecording() || out.Result.Payload.PackID == "" {
+		return
+	}
+	p := &out.Result.Payload
+	about := []attribute.KeyValue{
+		attribute.String("satchel.pack.id", p.PackID), attribute.Int64("satchel.pack.position", p.Positions.Pack),
+		attribute.Int("satchel.pack.tokens", out.Packed.Tokens), attribute.Int("satchel.pack.items", len(out.Packed.Shown)),
+		attribute.String("satchel.policy.revision", out.Ranked.Decision.Logged.Revision), attribute.Int("satchel.denied", len(out.Ranked.Decision.Denied)),
+	}
+	tokens := map[string]int{}
+	for i := range p.Pack.Sections {
+		tokens[string(p.Pack.Sections[i].Type)] += p.Pack.Sections[i].TokenActual
+	}
+	for _, section := range slices.Sorted(maps.Keys(tokens)) {
+		about = append(about, attribute.Int("satchel.section."+section+".tokens", tokens[section]))
+	}
+	dropped, all := dropsByReason(&out.Ranked), 0
+	for _, reason := range slices.Sorted(maps.Keys(dropped)) {
+		about = append(about, attribute.Int("satchel.left_out."+reason, dropped[reason]))
+		all += dropped[reason]
+	}
+	span.SetAttributes(append(about, attribute.Int("satchel.left_out", all))...)
 }
 
 // percent is how much of a limit was used, 0 where there is none.
@@ -68,21 +184,4 @@ func percent(used, limit int) float64 {
 		return 0
 	}
 	return 100 * float64(used) / float64(limit)
-}
-
-// stage runs one stage of a request under its own span and keeps its duration.
-func (t *turn) stage(ctx context.Context, name string, run func(ctx context.Context) error) error {
-	start := t.e.cfg.Clock()
-	ctx, span := t.e.cfg.Tracer.Start(ctx, "context."+name)
-	err := run(ctx)
-	if err != nil {
-		span.SetStatus(codes.Error, string(typed(ctx, err).Code))
-	}
-	span.End()
-	t.stages[name] += milliseconds(t.e.cfg.Clock().Sub(start))
-	return err
-}
-
-func milliseconds(d time.Duration) float64 {
-	return float64(d.Round(time.Microsecond)) / float64(time.Millisecond)
 }

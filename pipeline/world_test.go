@@ -26,7 +26,7 @@ import (
 	"satchel/pipeline/store/vector"
 	vecinproc "satchel/pipeline/store/vector/inproc"
 	"satchel/pipeline/token"
-	"satchel/policies/opaembed"
+	"satchel/policies/opa"
 	"satchel/schemas"
 )
 
@@ -40,7 +40,7 @@ type world struct {
 	graph   graph.Store
 	embed   *static.Embedder
 	tokens  token.Counter
-	pdp     *opaembed.PDP
+	pdp     *opa.PDP
 	at      map[string]int64
 }
 
@@ -76,7 +76,7 @@ func openWorld(t testing.TB, change func(*pipeline.Config)) *world {
 	must(t, err)
 	t.Cleanup(func() { must(t, gdb.Close()) })
 	w.graph = graph.New(gdb)
-	w.pdp, err = opaembed.New(ctx, opaembed.Config{})
+	w.pdp, err = opa.New(ctx, opa.Config{})
 	must(t, err)
 	w.tokens, err = token.New("cl100k_base")
 	must(t, err)
@@ -135,6 +135,14 @@ func (w *world) put(t testing.TB, tenant string, list ...schemas.MemoryItem) {
 func as(t testing.TB, tenant string, level schemas.Level) scope.Scope {
 	t.Helper()
 	s, err := scope.New(tenant, scope.Principal{Kind: "agent", ID: "reader", Level: int(level)}, "")
+	must(t, err)
+	return s
+}
+
+// asAuditor is as, of a principal who may know what policy denies.
+func asAuditor(t testing.TB, tenant string, level schemas.Level) scope.Scope {
+	t.Helper()
+	s, err := scope.New(tenant, scope.Principal{Kind: "user", ID: "auditor", Level: int(level), Roles: []string{"auditor"}}, "")
 	must(t, err)
 	return s
 }

@@ -1,47 +1,84 @@
-// Package candidate is what one stage of the pipeline hands to the next: an item with
-// its scores, evidence, verdict and cost. Stages add to it; none takes away.
+// Package candidate is what one stage of the pipeline hands to the next: an item as the
+// principal may see it, with its scores, evidence, verdict and cost. Each stage sets the
+// fields that are its own and changes no others.
 package candidate
 
 import "satchel/schemas"
 
-// Candidate is one item under consideration.
+// NothingMentions begins the line of a pack that has the names which nothing here has.
+const NothingMentions = "Nothing here mentions: "
+
+// Candidate is one item under consideration. Policy allows it: an item that policy denies
+// never becomes a candidate. Copies of a Candidate share what its pointers lead to.
 type Candidate struct {
-	Record   schemas.Record
-	Channels Channels           // shared with no other candidate
-	Signals  *Signals           // shared with no other candidate; nil: they were not measured
-	Fused    float64            // fused z-score
-	Score    float64            // what it is ranked by, 0–1
-	Span     *schemas.Span      // the best matching chunk
-	Verdict  schemas.Verdict    // set by slicing; the zero verdict denies
-	Text     string             // what would be shown, after redaction
-	Tokens   int                // of Text as rendered
-	Referred bool               // the session was shown it before: its content is a reference
-	Extract  *Extract           // its content is an extract of the whole; nil: it is the whole
-	Suspect  bool               // it may carry instructions: shown within a fence
-	Place    int                // in the order in which a pack chose, from 1; 0 before
-	Drop     schemas.DropReason // "" while it is kept
-	Detail   string             // words about the drop
-	Of       string             // id of the item that says the same, with schemas.DropDuplicate; "" where several do together
+	// Set by ranking.
+	*Visible
+	Verdict  schemas.Verdict // of the policy
+	Channels Channels        // shared with no other candidate
+	Signals  *Signals        // shared with no other candidate; nil: they were not measured
+	Fused    float64         // fused z-score
+	Standing float64         // what it is ordered and chosen by among the candidates of one request, 0–1
+	Score    float64         // how much it bears on the question, 0–1; it compares between requests
+	Span     *schemas.Span   // the best matching chunk
+	Given    Given           // it is in the request without a search
+
+	// Set by ranking to the whole; a tool's signature, a reference to an earlier pack or
+	// an extract may replace it later.
+	Content       schemas.Content
+	ContentTokens int // cl100k tokens of "speaker: content" plus newline; 0: unknown
+
+	// Set by the defenses and by packing.
+	Suspect     bool               // it may carry instructions: shown within a fence
+	Unjudged    bool               // nobody can tell whether it does: shown within a fence
+	Abbreviated bool               // the session was shown it before: its content is a reference
+	Extract     *Extract           // its content is an extract of the whole; nil: it is the whole
+	Quote       *Quote             // it is shown as a quotation from a document, code or a history; nil: it is not
+	Drop        schemas.DropReason // "" while it is kept
+	Detail      string             // words about the drop
+	Of          string             // id of the item that says the same, with schemas.DropDuplicate; "" where several do together
+
+	// Set by packing.
+	Text   string // what would be shown
+	Tokens int    // of Text as rendered
+	Place  int    // in the order in which a pack chose, from 1; 0 before
 }
 
-// ReasonRedacted is the reason of an item that policy allows but for all of its content.
-const ReasonRedacted = "redacted_whole"
+// Given says why an item is shown that no search has to find.
+type Given int8
 
-// Denial is why policy keeps a candidate back that is dropped for it: the reason of its
-// verdict or, where that allows the item, ReasonRedacted.
-func (c *Candidate) Denial() string {
-	switch {
-	case c.Verdict.Allow:
-		return ReasonRedacted
-	case c.Verdict.Reason == "":
-		return "denied"
-	}
-	return c.Verdict.Reason
+// The reasons.
+const (
+	NotGiven  Given = iota
+	GivenNode       // a context node that the turn needs
+	GivenTurn       // a turn of the request's session
+)
+
+// New returns a candidate of what may be seen of an item.
+func New(v *Visible, verdict schemas.Verdict) Candidate {
+	return Candidate{Visible: v, Verdict: verdict, Content: v.Content, ContentTokens: v.Counted}
 }
+
+// SetScore sets the score, and the standing to the same.
+func (c *Candidate) SetScore(score float64) { c.Score, c.Standing = score, score }
+
+// Replace puts another content in the place of the whole.
+func (c *Candidate) Replace(text string) {
+	c.Content, c.ContentTokens = schemas.TextContent(text), 0
+}
+
+// Fenced reports whether the text is shown within a fence that says that it is no
+// instruction.
+func (c *Candidate) Fenced() bool { return c.Suspect || c.Unjudged }
 
 // Kept reports whether the candidate is still to be shown.
 func (c *Candidate) Kept() bool { return c.Drop == "" }
 
-// Masked reports whether policy lets the item be shown in part only: something of it is
-// redacted, masked or cut.
-func (c *Candidate) Masked() bool { return c.Verdict.Redact || c.Verdict.Obligations != nil }
+// Unread is an item that was found and never became a candidate: too many others were better.
+type Unread struct {
+	ID      string
+	Signals *Signals
+	Score   float64
+}
+
+// Denied is an item that the principal may not see, and why: for the log and for auditors.
+type Denied struct{ ID, Reason string }

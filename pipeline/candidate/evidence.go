@@ -45,9 +45,30 @@ const (
 	SignalOpenness    = "sensitivity_inverse" // 1 − sensitivity
 )
 
+// SignalNames returns the names of the eight signals. Relevance comes last: the seven
+// before it are those the H4R document weighs.
+func SignalNames() []string {
+	return []string{
+		SignalRecency, SignalFrequency, SignalImportance, SignalCausality, SignalFamiliarity, SignalTrust, SignalOpenness,
+		SignalRelevance,
+	}
+}
+
 // Signals are the eight H4R signals of an item, each in 0–1.
 type Signals struct {
 	Relevance, Recency, Frequency, Importance, Causality, Familiarity, Trust, Openness float64
+	Evidence                                                                           Evidence
+}
+
+// Evidence is what relevance is made of. It depends on the item, its neighbours in the
+// conversation and the question, and on nothing else that is stored.
+type Evidence struct {
+	Words     float64 // share of the weight of the question's words that the item's words come close to
+	NearWords float64 // Words of the neighbour that has the most
+	Cosine    float64 // of the item's vector and the question's
+	Dated     float64 // how near it was recorded to the time that the question names
+	ByWords   bool    // words were compared
+	ByMeaning bool    // vectors were compared
 }
 
 // Map returns the signals by name, nil where none were measured.

@@ -17,6 +17,14 @@ type Extract struct {
 	Lines   []Line
 	Summary string // id of the kept summary that it goes with, "" for none
 	Blob    bool   // lines of a log, a table, …: shown one below the other
+	Quoted  bool   // passages: shown one below the other, and only what lies between them is marked
+}
+
+// Quote is what stands before a quotation.
+type Quote struct {
+	Head      string // path and line, or commit, date and author; "" where policy hides it
+	Signature string // of code that is not shown from its beginning
+	Comment   string // of code: what its comment says, where the content does not have it
 }
 
 // Line is a piece of an extract.
@@ -40,6 +48,9 @@ func (e *Extract) Text() string {
 	end := 0
 	for i, l := range e.Lines {
 		switch {
+		case e.Quoted && i > 0:
+			b.WriteString(e.parting(i))
+		case e.Quoted:
 		case e.Blob && i > 0:
 			b.WriteByte('\n')
 		case e.Blob:
@@ -55,10 +66,18 @@ func (e *Extract) Text() string {
 		}
 		end = l.Span.End
 	}
-	if end < len(whole) {
+	if end < len(whole) && !e.Quoted {
 		b.WriteString(" " + Ellipsis)
 	}
 	return b.String()
+}
+
+// parting stands before line i of a quotation. Behind a title nothing marks what is left out.
+func (e *Extract) parting(i int) string {
+	if first := e.Lines[0].Span; i == 1 && first.Start == 0 && !strings.Contains(e.Whole.Text()[:first.End], "\n") {
+		return "\n"
+	}
+	return "\n" + Ellipsis + "\n"
 }
 
 // Like is a line that stands for as many of a pattern: "300 lines like: GET {/orders/1}",

@@ -3,8 +3,7 @@
 // It owns the trigger, the extracts that are shown in the place of long items, the
 // hierarchy of summaries (item, cluster, session) and the drop report. It promises that
 // every candidate is shown whole, or shown in part with the rest named span by span, or
-// named in the report with a reason and its tokens, or counted as denied, and never two
-// of these; that what is shown of an item is its own words; and that each line of a
+// named in the report with a reason and its tokens, and never two of these; that what is shown of an item is its own words; and that each line of a
 // summary cites the item and the span it was taken from. Verify holds a report against
 // the candidates, package verify the whole account; an error of either must keep the
 // pack from leaving.
@@ -14,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -22,64 +20,94 @@ import (
 	"satchel/schemas"
 )
 
-// ErrAccount is returned when shown, dropped and denied do not add up to the candidates.
+// ErrAccount is returned when shown and dropped do not add up to the candidates.
 var ErrAccount = errors.New("drop report does not account for every candidate")
 
 // reasons in the order in which a report's sentence names them.
 func reasons() []schemas.DropReason {
 	return []schemas.DropReason{
 		schemas.DropBudget, schemas.DropRank, schemas.DropScore, schemas.DropConfidence, schemas.DropDuplicate, schemas.DropRecalled, schemas.DropStale, schemas.DropSuperseded,
-		schemas.DropSummarised, schemas.DropOffTopic, schemas.DropInjection, schemas.DropRelevance, schemas.DropErased, schemas.DropPolicy,
+		schemas.DropSummarised, schemas.DropOffTopic, schemas.DropInjection, schemas.DropRelevance, schemas.DropErased,
 	}
 }
 
-// Report returns the requester's drop report and the auditor's: the first counts what
-// policy denied, the second names it. They share memory: neither may be changed.
-func Report(id, packID string, at time.Time, cs []candidate.Candidate) (requester, auditor schemas.DropReport) {
-	requester = schemas.DropReport{ID: id, PackID: packID, CreatedAt: at}
-	dropped, refused := 0, 0
-	for i := range cs {
-		if cs[i].Drop == schemas.DropPolicy {
-			refused++
-		} else if !cs[i].Kept() {
-			dropped++
-		}
-	}
-	drops, denied := make([]schemas.Drop, 0, dropped+refused), make([]schemas.Drop, 0, refused)
-	ids := make([]string, 0, dropped+refused)
+// Report returns the drop report of a pack: of every candidate that is not shown, and of
+// each part of a candidate that an extract leaves out.
+func Report(id, packID string, at time.Time, cs []candidate.Candidate) schemas.DropReport {
+	out := schemas.DropReport{ID: id, PackID: packID, CreatedAt: at, Drops: make([]schemas.Drop, 0, len(cs)), DroppedItemIDs: make([]string, 0, len(cs))}
 	counts := map[schemas.DropReason]int{}
 	for i := range cs {
 		c := &cs[i]
-		if c.Kept() {
-			if c.Extract != nil {
-				counts[schemas.DropSummarised]++
-				drops = append(drops, spans(c)...)
-				requester.TokenSavings += c.Extract.Before - c.Extract.After
-			}
-			continue
+		switch {
+		case !c.Kept():
+			counts[c.Drop]++
+			out.Drops = append(out.Drops, schemas.Drop{ItemID: c.ID, Reason: c.Drop, Detail: c.Detail, Score: round(c.Score), Tokens: c.Tokens, Place: c.Place})
+			out.DroppedItemIDs = append(out.DroppedItemIDs, c.ID)
+			out.TokenSavings += c.Tokens
+		case c.Extract != nil:
+			counts[schemas.DropSummarised]++
+			out.Drops = append(out.Drops, spans(c)...)
+			out.TokenSavings += c.Extract.Before - c.Extract.After
 		}
-		counts[c.Drop]++
-		drop := schemas.Drop{ItemID: c.Record.ID, Reason: c.Drop, Detail: c.Detail, Score: round(c.Score), Tokens: c.Tokens, Place: c.Place}
-		if c.Drop == schemas.DropPolicy {
-			if requester.Denied == nil {
-				requester.Denied = map[string]int{}
-			}
-			drop.Detail = c.Denial()
-			requester.Denied[drop.Detail]++
-			denied = append(denied, drop)
-			continue
-		}
-		ids, drops = append(ids, c.Record.ID), append(drops, drop)
-		requester.TokenSavings += drop.Tokens
 	}
-	requester.Reason = sentence(counts)
-	auditor = requester
-	requester.Drops, requester.DroppedItemIDs = slices.Clip(drops), slices.Clip(ids)
-	auditor.Drops, auditor.DroppedItemIDs = append(drops, denied...), ids
-	for i := range denied {
-		auditor.DroppedItemIDs = append(auditor.DroppedItemIDs, denied[i].ItemID)
+	out.Reason = sentence(counts)
+	return out
+}
+
+// NameUnread adds to a report the items that were found and never became candidates: too many
+// others were better.
+func NameUnread(r schemas.DropReport, unread []candidate.Unread) schemas.DropReport {
+	if len(unread) == 0 {
+		return r
 	}
-	return requester, auditor
+	r.Drops, r.DroppedItemIDs = withRoom(r.Drops, len(unread)), withRoom(r.DroppedItemIDs, len(unread))
+	for i := range unread {
+		u := &unread[i]
+		r.Drops = append(r.Drops, schemas.Drop{ItemID: u.ID, Reason: schemas.DropRank, Detail: "not read: others are better", Score: round(u.Score)})
+		r.DroppedItemIDs = append(r.DroppedItemIDs, u.ID)
+	}
+	return withReason(r, len(unread), schemas.DropRank)
+}
+
+// withRoom returns a copy of a list with room for more.
+func withRoom[T any](list []T, more int) []T {
+	return append(make([]T, 0, len(list)+more), list...)
+}
+
+// withReason adds to the sentence of a report.
+func withReason(r schemas.DropReport, n int, why schemas.DropReason) schemas.DropReport {
+	if part := because(n, why); r.Reason == nothing {
+		r.Reason = leftOut + part + "."
+	} else {
+		r.Reason = strings.TrimSuffix(r.Reason, ".") + ", " + part + "."
+	}
+	return r
+}
+
+// CountDenied adds to a report how many items policy denied, by reason.
+func CountDenied(r schemas.DropReport, denied []candidate.Denied) schemas.DropReport {
+	if len(denied) == 0 {
+		return r
+	}
+	r.Denied = map[string]int{}
+	for _, d := range denied {
+		r.Denied[d.Reason]++
+	}
+	return withReason(r, len(denied), schemas.DropPolicy)
+}
+
+// NameDenied adds to a report which items policy denied, and why.
+func NameDenied(r schemas.DropReport, denied []candidate.Denied) schemas.DropReport {
+	if len(denied) == 0 {
+		return r
+	}
+	r = CountDenied(r, denied)
+	r.Drops, r.DroppedItemIDs = withRoom(r.Drops, len(denied)), withRoom(r.DroppedItemIDs, len(denied))
+	for _, d := range denied {
+		r.Drops = append(r.Drops, schemas.Drop{ItemID: d.ID, Reason: schemas.DropPolicy, Detail: d.Reason})
+		r.DroppedItemIDs = append(r.DroppedItemIDs, d.ID)
+	}
+	return r
 }
 
 // spans are the drops of what an extract leaves out. The tokens it saves are shared out
@@ -95,7 +123,7 @@ func spans(c *candidate.Candidate) []schemas.Drop {
 	for i, g := range gaps {
 		passed += g.End - g.Start
 		upTo := saved * passed / max(1, total)
-		out[i] = schemas.Drop{ItemID: c.Record.ID, Reason: schemas.DropSummarised, Score: round(c.Score), Tokens: upTo - given, Span: &gaps[i]}
+		out[i] = schemas.Drop{ItemID: c.ID, Reason: schemas.DropSummarised, Score: round(c.Score), Tokens: upTo - given, Span: &gaps[i]}
 		given = upTo
 	}
 	return out
@@ -105,39 +133,48 @@ func sentence(counts map[schemas.DropReason]int) string {
 	var parts []string
 	for _, r := range reasons() {
 		if n := counts[r]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d because %s", n, r.Sentence()))
+			parts = append(parts, because(n, r))
 		}
 	}
 	if len(parts) == 0 {
-		return "Nothing was left out."
+		return nothing
 	}
-	return "Left out: " + strings.Join(parts, ", ") + "."
+	return leftOut + strings.Join(parts, ", ") + "."
 }
 
-// Verify checks that shown and the report account for the candidates: each exactly
-// once, denied ones by count and never by id, and the tokens saved as they add up.
+const (
+	nothing = "Nothing was left out."
+	leftOut = "Left out: "
+)
+
+func because(n int, r schemas.DropReason) string {
+	return fmt.Sprintf("%d because %s", n, r.Sentence())
+}
+
+// Verify checks that shown and the report account for the candidates, each exactly once,
+// and that the tokens saved add up. The report names no denied item.
 func Verify(cs []candidate.Candidate, shown []int, report *schemas.DropReport) error {
 	state := make(map[string]schemas.DropReason, len(cs))
 	for i := range cs {
-		if _, twice := state[cs[i].Record.ID]; twice {
+		if _, twice := state[cs[i].ID]; twice {
 			return fmt.Errorf("account for %d candidates: one is there twice: %w", len(cs), ErrAccount)
 		}
-		state[cs[i].Record.ID] = cs[i].Drop
+		state[cs[i].ID] = cs[i].Drop
 	}
 	for _, i := range shown {
 		if i < 0 || i >= len(cs) {
 			return fmt.Errorf("account for %d candidates: shown is none of them: %w", len(cs), ErrAccount)
 		}
-		drop, open := state[cs[i].Record.ID]
+		drop, open := state[cs[i].ID]
 		if !open || drop != "" || !cs[i].Verdict.Allow {
-			return fmt.Errorf("account for item %q: shown but dropped, denied or shown before: %w", cs[i].Record.ID, ErrAccount)
+			return fmt.Errorf("account for item %q: shown but dropped, denied or shown before: %w", cs[i].ID, ErrAccount)
 		}
-		delete(state, cs[i].Record.ID)
+		delete(state, cs[i].ID)
 	}
 	tokens, whole := 0, 0
 	for _, d := range report.Drops {
+		tokens += d.Tokens
 		if d.Span != nil { // a part of what is shown; package verify looks at these
-			tokens += d.Tokens
 			continue
 		}
 		whole++
@@ -145,18 +182,11 @@ func Verify(cs []candidate.Candidate, shown []int, report *schemas.DropReport) e
 			return fmt.Errorf("account for item %q: reported but not dropped for that: %w", d.ItemID, ErrAccount)
 		}
 		delete(state, d.ItemID)
-		tokens += d.Tokens
 	}
-	denied := 0
-	for _, n := range report.Denied {
-		denied += n
+	if len(state) > 0 {
+		return fmt.Errorf("account for %d candidates: %d are left: %w", len(cs), len(state), ErrAccount)
 	}
-	for _, drop := range state {
-		if drop != schemas.DropPolicy {
-			return fmt.Errorf("account for %d candidates: %d are left: %w", len(cs), len(state), ErrAccount)
-		}
-	}
-	if denied != len(state) || tokens != report.TokenSavings || len(report.DroppedItemIDs) != whole {
+	if tokens != report.TokenSavings || len(report.DroppedItemIDs) != whole {
 		return fmt.Errorf("account for %d candidates: counts do not add up: %w", len(cs), ErrAccount)
 	}
 	return nil

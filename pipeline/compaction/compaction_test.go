@@ -43,16 +43,17 @@ func candidates() *rapid.Generator[[]candidate.Candidate] {
 		cs := make([]candidate.Candidate, n)
 		for i := range cs {
 			c := &cs[i]
-			c.Record.ID = fmt.Sprintf("i%d", i)
-			c.Record.Kind = rapid.SampledFrom([]schemas.Kind{schemas.KindMemory, schemas.KindKnowledge, schemas.KindTool, schemas.KindCode}).Draw(t, "kind")
-			c.Record.Speaker = rapid.SampledFrom([]string{"", "Jonas", "user"}).Draw(t, "speaker")
+			c.Visible = &candidate.Visible{}
+			c.ID = fmt.Sprintf("i%d", i)
+			c.Kind = rapid.SampledFrom([]schemas.Kind{schemas.KindMemory, schemas.KindKnowledge, schemas.KindTool, schemas.KindCode}).Draw(t, "kind")
+			c.Speaker = rapid.SampledFrom([]string{"", "Jonas", "user"}).Draw(t, "speaker")
 			text := texts().Draw(t, "text")
-			c.Record.Content = schemas.TextContent(text)
+			c.Content = schemas.TextContent(text)
 			if rapid.Bool().Draw(t, "json") {
-				c.Record.Content = schemas.JSONContent([]byte(fmt.Sprintf(`{"status":"ok","rows":[{"a":%d},{"a":2,"note":"gateway certificate %s"}]}`, i, strings.Repeat("x ", i*20))))
+				c.Content = schemas.JSONContent([]byte(fmt.Sprintf(`{"status":"ok","rows":[{"a":%d},{"a":2,"note":"gateway certificate %s"}]}`, i, strings.Repeat("x ", i*20))))
 			}
 			c.Verdict.Allow = true
-			c.Drop = rapid.SampledFrom([]schemas.DropReason{"", "", "", schemas.DropPolicy, schemas.DropDuplicate}).Draw(t, "drop")
+			c.Drop = rapid.SampledFrom([]schemas.DropReason{"", "", "", schemas.DropOffTopic, schemas.DropDuplicate}).Draw(t, "drop")
 			c.Score = rapid.Float64Range(0, 1).Draw(t, "score")
 		}
 		return cs
@@ -64,8 +65,8 @@ func input(cs []candidate.Candidate, report *schemas.DropReport, by token.Counte
 	in := &verify.Input{Report: report, Count: by.Count}
 	for i := range cs {
 		c := &cs[i]
-		src := verify.Source{ID: c.Record.ID, Speaker: c.Record.Speaker, Text: c.Record.Content.Text(), Tokens: c.Tokens, Drop: c.Drop}
-		shown := verify.Shown{ID: c.Record.ID, Text: c.Record.Content.Text()}
+		src := verify.Source{ID: c.ID, Speaker: c.Speaker, Text: c.Content.Text(), Tokens: c.Tokens, Drop: c.Drop}
+		shown := verify.Shown{ID: c.ID, Text: c.Content.Text()}
 		if e := c.Extract; e != nil {
 			src.Text, shown.Part, shown.Before, shown.After = e.Whole.Text(), true, e.Before, e.After
 			for _, l := range e.Lines {
@@ -88,7 +89,7 @@ func TestExtractsAreAccountedFor(t *testing.T) {
 		cs := candidates().Draw(t, "candidates")
 		was := make([]string, len(cs))
 		for i := range cs {
-			was[i] = cs[i].Record.Content.Text()
+			was[i] = cs[i].Content.Text()
 		}
 		o := compaction.Options{Query: rapid.SampledFrom([]string{"", "who renewed the gateway certificate?", "证书", "boom 7"}).Draw(t, "query"),
 			Budget: rapid.IntRange(1, 400).Draw(t, "budget"), Whole: rapid.IntRange(0, 40).Draw(t, "whole"), Counter: token.Estimate{}}
@@ -102,8 +103,8 @@ func TestExtractsAreAccountedFor(t *testing.T) {
 				shown = append(shown, i)
 			}
 		}
-		compaction.Settle(cs)
-		report, _ := compaction.Report("d", "p", time.Time{}, cs)
+		compaction.RestoreUnshown(cs)
+		report := compaction.Report("d", "p", time.Time{}, cs)
 		if err := compaction.Verify(cs, shown, &report); err != nil {
 			t.Fatal(err)
 		}
@@ -115,8 +116,8 @@ func TestExtractsAreAccountedFor(t *testing.T) {
 			if in.Sources[i].Text != was[i] {
 				t.Fatalf("item %d: what it was is not kept", i)
 			}
-			if e := cs[i].Extract; e != nil && (e.After >= e.Before || cs[i].Record.Kind == schemas.KindTool || cs[i].Record.Kind == schemas.KindCode) {
-				t.Fatalf("item %d: an extract of %d tokens for %d of %s", i, e.After, e.Before, cs[i].Record.Kind)
+			if e := cs[i].Extract; e != nil && (e.After >= e.Before || cs[i].Kind == schemas.KindTool || cs[i].Kind == schemas.KindCode) {
+				t.Fatalf("item %d: an extract of %d tokens for %d of %s", i, e.After, e.Before, cs[i].Kind)
 			}
 		}
 	})
@@ -125,16 +126,16 @@ func TestExtractsAreAccountedFor(t *testing.T) {
 func TestExtractKeepsWhatIsAsked(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("We talked about the weather for a while. ", 30) + "Jonas renewed the gateway certificate on Tuesday. " + strings.Repeat("Then there was lunch. ", 30)
-	cs := []candidate.Candidate{{Record: schemas.Record{MemoryItem: schemas.MemoryItem{ID: "a", Kind: schemas.KindMemory, Content: schemas.TextContent(text)}}}}
+	cs := []candidate.Candidate{whole(candidate.Candidate{Visible: &candidate.Visible{MemoryItem: schemas.MemoryItem{ID: "a", Kind: schemas.KindMemory, Content: schemas.TextContent(text)}}})}
 	if n := compaction.Shorten(cs, compaction.Options{Query: "who renewed the certificate?", Budget: 200, Counter: token.Estimate{}}); n != 1 {
 		t.Fatalf("%d extracts", n)
 	}
-	got := cs[0].Record.Content.Text()
+	got := cs[0].Content.Text()
 	if !strings.Contains(got, "Jonas renewed the gateway certificate on Tuesday.") || len(got) > 400 {
 		t.Errorf("the extract is %q", got)
 	}
-	compaction.Restore(&cs[0])
-	if cs[0].Record.Content.Text() != text || cs[0].Extract != nil {
+	compaction.RestoreWhole(&cs[0])
+	if cs[0].Content.Text() != text || cs[0].Extract != nil {
 		t.Error("the whole does not come back")
 	}
 }
@@ -146,9 +147,9 @@ func TestExtractOfALogCounts(t *testing.T) {
 		fmt.Fprintf(&b, "2026-03-03T10:%02d:00Z INFO GET /orders/%d 200\n", i%60, i)
 	}
 	b.WriteString("2026-03-03T11:00:00Z ERROR card declined\n\tat Pay.run(Pay.java:42)\n")
-	cs := []candidate.Candidate{{Record: schemas.Record{MemoryItem: schemas.MemoryItem{ID: "a", Kind: schemas.KindMemory, Content: schemas.TextContent(b.String())}}}}
+	cs := []candidate.Candidate{whole(candidate.Candidate{Visible: &candidate.Visible{MemoryItem: schemas.MemoryItem{ID: "a", Kind: schemas.KindMemory, Content: schemas.TextContent(b.String())}}})}
 	compaction.Shorten(cs, compaction.Options{Query: "why was the card declined?", Budget: 1000, Counter: token.Estimate{}})
-	got := cs[0].Record.Content.Text()
+	got := cs[0].Content.Text()
 	for _, want := range []string{"200 lines like: {2026-03-03T10:00:00Z} INFO GET {/orders/0 200}", "ERROR card declined\n\tat Pay.run"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the extract lacks %q: %q", want, got)
@@ -181,8 +182,8 @@ func conversation() []candidate.Candidate {
 	cs := make([]candidate.Candidate, 600)
 	for i := range cs {
 		text := strings.Repeat(fmt.Sprintf("On day %d Jonas looked at the gateway. The certificate number %d was renewed by the team. ", i, i*31), 2)
-		cs[i] = candidate.Candidate{Score: 1 - float64(i)/600, Record: schemas.Record{Tokens: 50, MemoryItem: schemas.MemoryItem{
-			ID: fmt.Sprint("i", i), Kind: schemas.KindMemory, Content: schemas.TextContent(text)}}}
+		cs[i] = whole(candidate.Candidate{Score: 1 - float64(i)/600, Visible: &candidate.Visible{Counted: 50, MemoryItem: schemas.MemoryItem{
+			ID: fmt.Sprint("i", i), Kind: schemas.KindMemory, Content: schemas.TextContent(text)}}})
 		cs[i].Verdict.Allow = true
 	}
 	return cs
@@ -208,7 +209,7 @@ func BenchmarkShorten30k(b *testing.B) {
 				b.StartTimer()
 				start := time.Now()
 				compaction.Shorten(cs, compaction.Options{Query: "who renewed certificate 3100?", Budget: 8000, Whole: 40, Counter: counter})
-				report, _ := compaction.Report("d", "p", time.Time{}, cs)
+				report := compaction.Report("d", "p", time.Time{}, cs)
 				if err := verify.Verify(input(cs, &report, counter)); err != nil {
 					b.Fatal(err)
 				}
@@ -224,7 +225,7 @@ func BenchmarkShorten30k(b *testing.B) {
 // TestShortenEndsOnWhatIsNoText has bytes of which none begins a character.
 func TestShortenEndsOnWhatIsNoText(t *testing.T) {
 	t.Parallel()
-	cs := []candidate.Candidate{{Record: schemas.Record{MemoryItem: schemas.MemoryItem{ID: "a", Kind: schemas.KindMemory, Content: schemas.TextContent(strings.Repeat("\x80", 5000))}}}}
+	cs := []candidate.Candidate{whole(candidate.Candidate{Visible: &candidate.Visible{MemoryItem: schemas.MemoryItem{ID: "a", Kind: schemas.KindMemory, Content: schemas.TextContent(strings.Repeat("\x80", 5000))}}})}
 	if n := compaction.Shorten(cs, compaction.Options{Query: "x", Budget: 100, Counter: token.Estimate{}}); n != 1 {
 		t.Errorf("%d items are shorter", n)
 	}

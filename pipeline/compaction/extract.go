@@ -55,8 +55,8 @@ const (
 )
 
 // Shorten puts extracts in place of kept candidates that are longer than one item of
-// the pack should be, and returns how many. Candidates that are tools, code, references
-// or fenced stay as they are. Settle MUST be called once it is known what is shown.
+// the pack should be, and returns how many. Candidates that are tools, code, quotations,
+// references or fenced stay as they are. RestoreUnshown MUST be called once it is known what is shown.
 //
 // An extract is made of the sentences that hold most of the query's words, weighed by
 // how rare these are among all sentences, and then of those that say most of what the
@@ -74,7 +74,8 @@ func Shorten(cs []candidate.Candidate, o Options) int {
 			break
 		}
 		c := &cs[i]
-		if !c.Kept() || c.Referred || c.Suspect || c.Extract != nil || c.Record.Kind == schemas.KindTool || c.Record.Kind == schemas.KindCode {
+		if !c.Kept() || c.Abbreviated || c.Fenced() || c.Extract != nil || c.Quote != nil ||
+			c.Kind == schemas.KindTool || c.Kind == schemas.KindCode {
 			continue
 		}
 		before := Tokens(c, o.Counter)
@@ -103,10 +104,10 @@ func Shorten(cs []candidate.Candidate, o Options) int {
 // Tokens counts "speaker: text\n", which is what the stored count is of: the same whether
 // that has been stored yet or not.
 func Tokens(c *candidate.Candidate, by token.Counter) int {
-	if c.Record.Tokens > 0 && by.Name() == token.CL100K {
-		return c.Record.Tokens
+	if c.ContentTokens > 0 && by.Name() == token.CL100K {
+		return c.ContentTokens
 	}
-	return by.Count(said(c.Record.Speaker, c.Record.Content.Text()))
+	return by.Count(said(c.Speaker, c.Content.Text()))
 }
 
 func said(speaker, text string) string {
@@ -128,17 +129,17 @@ type piece struct {
 
 // blobLines are the lines of a blob that its extract may hold, nil for a plain text.
 func blobLines(c *candidate.Candidate, query string, target int) []candidate.Line {
-	text := c.Record.Content.Text()
-	if c.Record.Content.Raw() == nil {
+	text := c.Content.Text()
+	if c.Content.Raw() == nil {
 		if len(text) < blobFrom {
 			return nil
 		}
 		head := text[:min(len(text), 16<<10)]
-		if k := blob.Detect([]byte(head), c.Record.Role == "tool"); k == blob.Text || k == blob.Binary {
+		if k := blob.Detect([]byte(head), c.Role == "tool"); k == blob.Text || k == blob.Binary {
 			return nil
 		}
 	}
-	s, err := blob.Summarise(strings.NewReader(text), blob.Options{Query: query, Lines: max(4, min(64, target/12)), Output: c.Record.Role == "tool"})
+	s, err := blob.Summarise(strings.NewReader(text), blob.Options{Query: query, Lines: max(4, min(64, target/12)), Output: c.Role == "tool"})
 	if err != nil {
 		return nil
 	}
@@ -187,7 +188,7 @@ func (r *reader) terms(text string) []uint64 {
 
 // read cuts an item into units and counts the query's terms in them.
 func (r *reader) read(p *piece) {
-	p.units = units(p.c.Record.Content.Text())
+	p.units = units(p.c.Content.Text())
 	r.count(p)
 }
 
@@ -201,7 +202,7 @@ func (r *reader) readLines(p *piece) {
 }
 
 func (r *reader) count(p *piece) {
-	text := p.c.Record.Content.Text()
+	text := p.c.Content.Text()
 	p.terms = make([][]uint64, len(p.units))
 	for i, u := range p.units {
 		p.terms[i] = r.terms(text[u.Start:u.End])
@@ -222,7 +223,7 @@ func (r *reader) scores(p *piece) []float64 {
 			said[t]++
 		}
 	}
-	text := p.c.Record.Content.Text()
+	text := p.c.Content.Text()
 	match := make([]float64, len(p.units))
 	out := make([]float64, len(p.units))
 	for i, terms := range p.terms {
@@ -259,23 +260,23 @@ func (r *reader) shorten(p *piece, by token.Counter) bool {
 	if lines == nil {
 		lines = r.pick(p)
 	}
-	e := &candidate.Extract{Whole: p.c.Record.Content, Before: p.before, Stored: p.c.Record.Tokens, Lines: lines, Blob: p.lines != nil}
+	e := &candidate.Extract{Whole: p.c.Content, Before: p.before, Stored: p.c.ContentTokens, Lines: lines, Blob: p.lines != nil}
 	if len(lines) == 0 || len(e.Gaps()) == 0 {
 		return false
 	}
 	text := e.Text()
-	if e.After = by.Count(said(p.c.Record.Speaker, text)); e.After >= p.before {
+	if e.After = by.Count(said(p.c.Speaker, text)); e.After >= p.before {
 		return false
 	}
 	p.c.Extract = e
-	p.c.Record.Content, p.c.Record.Tokens = schemas.TextContent(text), 0
+	p.c.Content, p.c.ContentTokens = schemas.TextContent(text), 0
 	return true
 }
 
 // pick takes units, best first by score against size, until the target is reached, and
 // joins those that stand together.
 func (r *reader) pick(p *piece) []candidate.Line {
-	text := p.c.Record.Content.Text()
+	text := p.c.Content.Text()
 	scores := r.scores(p)
 	order := make([]int, len(p.units))
 	cost := make([]float64, len(p.units))
@@ -315,21 +316,21 @@ func (r *reader) pick(p *piece) []candidate.Line {
 	return lines
 }
 
-// Restore puts the whole back in the place of a candidate's extract.
-func Restore(c *candidate.Candidate) {
+// RestoreWhole puts the whole back in the place of a candidate's extract.
+func RestoreWhole(c *candidate.Candidate) {
 	if c.Extract == nil {
 		return
 	}
-	c.Record.Content, c.Record.Tokens, c.Extract = c.Extract.Whole, c.Extract.Stored, nil
+	c.Content, c.ContentTokens, c.Extract = c.Extract.Whole, c.Extract.Stored, nil
 }
 
-// Settle gives the candidates that are not shown their whole content back, so that what
+// RestoreUnshown gives the candidates that are not shown their whole content back, so that what
 // is left out is accounted for as a whole.
-func Settle(cs []candidate.Candidate) {
+func RestoreUnshown(cs []candidate.Candidate) {
 	for i := range cs {
 		if c := &cs[i]; !c.Kept() && c.Extract != nil {
 			c.Tokens += c.Extract.Before - c.Extract.After
-			Restore(c)
+			RestoreWhole(c)
 		}
 	}
 }
@@ -348,6 +349,6 @@ func Score(cs []candidate.Candidate, query string) {
 		for _, s := range r.scores(&pieces[i]) {
 			best = max(best, s)
 		}
-		cs[i].Score = best / (best + 2)
+		cs[i].SetScore(best / (best + 2))
 	}
 }

@@ -15,18 +15,18 @@ import (
 	"satchel/schemas"
 )
 
-// Leaf is an item that may be summarised.
-type Leaf struct {
+// Source is an item that may be summarised.
+type Source struct {
 	Candidate *candidate.Candidate
 	Class     string // items of one class alone are summarised together
 }
 
 // text is the whole of a leaf.
-func (l *Leaf) text() string {
+func (l *Source) text() string {
 	if e := l.Candidate.Extract; e != nil {
 		return e.Whole.Text()
 	}
-	return l.Candidate.Record.Content.Text()
+	return l.Candidate.Content.Text()
 }
 
 // Summary is an extractive summary: each line is cut from what it cites.
@@ -56,13 +56,13 @@ const (
 // there: a session's line cites a cluster's, that one an item or its summary, down to
 // the characters. A session's summary takes at most budget tokens. Sentences are taken
 // by relevance to the query and by what they say that is not said yet.
-func Summarise(leaves []Leaf, query string, budget int, by token.Counter) []Summary {
+func Summarise(leaves []Source, query string, budget int, by token.Counter) []Summary {
 	h := &hierarchy{leaves: leaves, by: by, r: newReader(query), taken: map[schemas.SpanRef]line{}}
 	h.pieces = make([]piece, len(leaves))
 	for i := range leaves {
 		c := *leaves[i].Candidate
 		if c.Extract != nil {
-			Restore(&c)
+			RestoreWhole(&c)
 		}
 		h.pieces[i] = piece{c: &c, before: Tokens(&c, by)}
 		if h.pieces[i].lines = blobLines(&c, query, blobTokens); h.pieces[i].lines != nil {
@@ -77,14 +77,14 @@ func Summarise(leaves []Leaf, query string, budget int, by token.Counter) []Summ
 			lines = append(lines, h.cluster(cluster)...)
 		}
 		if len(session) > 1 {
-			h.add(schemas.SummaryOfSession, leaves[session[0][0]].Candidate.Record.SessionID(), lines, budget)
+			h.add(schemas.SummaryOfSession, leaves[session[0][0]].Candidate.SessionID(), lines, budget)
 		}
 	}
 	return h.out
 }
 
 type hierarchy struct {
-	leaves []Leaf
+	leaves []Source
 	pieces []piece
 	r      *reader
 	by     token.Counter
@@ -99,14 +99,14 @@ func (h *hierarchy) runs() [][][]int {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
-		x, y := &h.leaves[a].Candidate.Record, &h.leaves[b].Candidate.Record
+		x, y := h.leaves[a].Candidate.Visible, h.leaves[b].Candidate.Visible
 		return cmp.Or(cmp.Compare(h.leaves[a].Class, h.leaves[b].Class), cmp.Compare(x.SessionID(), y.SessionID()), x.CreatedAt.Compare(y.CreatedAt),
 			cmp.Compare(x.Seq, y.Seq), cmp.Compare(x.Position, y.Position), cmp.Compare(x.ID, y.ID))
 	})
 	var out [][][]int
 	session, day := "", ""
 	for n, i := range order {
-		r := &h.leaves[i].Candidate.Record
+		r := h.leaves[i].Candidate.Visible
 		s, d := h.leaves[i].Class+"\x00\x00"+r.SessionID(), r.CreatedAt.UTC().Format("2006-01-02")
 		if n == 0 || s != session {
 			out = append(out, nil)
@@ -146,7 +146,7 @@ func (h *hierarchy) cluster(leaves []int) []line {
 	if len(leaves) < 2 {
 		return lines
 	}
-	at, ok := h.add(schemas.SummaryOfCluster, h.leaves[leaves[0]].Candidate.Record.SessionID(), lines, int(clusterPart*float64(total)))
+	at, ok := h.add(schemas.SummaryOfCluster, h.leaves[leaves[0]].Candidate.SessionID(), lines, int(clusterPart*float64(total)))
 	if !ok {
 		return lines
 	}
@@ -157,7 +157,7 @@ func (h *hierarchy) cluster(leaves []int) []line {
 // long.
 func (h *hierarchy) item(i int) []line {
 	p := &h.pieces[i]
-	r := &p.c.Record
+	r := p.c.Visible
 	text := h.leaves[i].text()
 	scores := h.r.scores(p)
 	lines := make([]line, len(p.units))

@@ -16,10 +16,10 @@ import (
 )
 
 // checked holds summaries against their leaves by the verifier.
-func checked(leaves []compaction.Leaf, summaries []compaction.Summary) error {
+func checked(leaves []compaction.Source, summaries []compaction.Summary) error {
 	in := &verify.Input{Report: &schemas.DropReport{}}
 	for i := range leaves {
-		r := &leaves[i].Candidate.Record
+		r := leaves[i].Candidate
 		in.Sources = append(in.Sources, verify.Source{ID: r.ID, Speaker: strings.ReplaceAll(r.Speaker, "\n", " "), Text: r.Content.Text()})
 		in.Shown = append(in.Shown, verify.Shown{ID: r.ID, Text: r.Content.Text()})
 	}
@@ -38,12 +38,12 @@ func TestHierarchy(t *testing.T) {
 		if i%10 == 5 {
 			text = strings.Repeat("Somebody talked about lunch and about the weather for a while. ", 12) + fmt.Sprintf("The valve %d leaked and Jonas closed it.", i)
 		}
-		cs = append(cs, candidate.Candidate{Record: schemas.Record{MemoryItem: schemas.MemoryItem{ID: fmt.Sprintf("i%02d", i), Session: "s", Speaker: "Clara",
-			CreatedAt: day.Add(time.Duration(i) * time.Hour), Content: schemas.TextContent(text)}}})
+		cs = append(cs, whole(candidate.Candidate{Visible: &candidate.Visible{MemoryItem: schemas.MemoryItem{ID: fmt.Sprintf("i%02d", i), Session: "s", Speaker: "Clara",
+			CreatedAt: day.Add(time.Duration(i) * time.Hour), Content: schemas.TextContent(text)}}}))
 	}
-	var leaves []compaction.Leaf
+	var leaves []compaction.Source
 	for i := range cs {
-		leaves = append(leaves, compaction.Leaf{Candidate: &cs[i], Class: "internal"})
+		leaves = append(leaves, compaction.Source{Candidate: &cs[i], Class: "internal"})
 	}
 	out := compaction.Summarise(leaves, "which valve leaked?", 120, token.Estimate{})
 	if err := checked(leaves, out); err != nil {
@@ -74,11 +74,11 @@ func TestHierarchy(t *testing.T) {
 func TestSummariesOfShortItems(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]int{1: 0, 2: 0, 20: 1} {
-		var leaves []compaction.Leaf
+		var leaves []compaction.Source
 		for i := range n {
-			c := &candidate.Candidate{Record: schemas.Record{MemoryItem: schemas.MemoryItem{ID: fmt.Sprint("i", i), Session: "s",
-				Content: schemas.TextContent(fmt.Sprintf("The pump number %d was checked and runs.", i))}}}
-			leaves = append(leaves, compaction.Leaf{Candidate: c, Class: "a"})
+			c := new(whole(candidate.Candidate{Visible: &candidate.Visible{MemoryItem: schemas.MemoryItem{ID: fmt.Sprint("i", i), Session: "s",
+				Content: schemas.TextContent(fmt.Sprintf("The pump number %d was checked and runs.", i))}}}))
+			leaves = append(leaves, compaction.Source{Candidate: c, Class: "a"})
 		}
 		out := compaction.Summarise(leaves, "pump 7", 100, token.Estimate{})
 		if len(out) != want {
@@ -94,11 +94,11 @@ func TestSummariesOfShortItems(t *testing.T) {
 
 func TestClassesDoNotMix(t *testing.T) {
 	t.Parallel()
-	var leaves []compaction.Leaf
+	var leaves []compaction.Source
 	for i := range 12 {
-		c := &candidate.Candidate{Record: schemas.Record{MemoryItem: schemas.MemoryItem{ID: fmt.Sprint("i", i), Session: "s",
-			Content: schemas.TextContent(fmt.Sprintf("Class %d says this. And that.", i%2))}}}
-		leaves = append(leaves, compaction.Leaf{Candidate: c, Class: fmt.Sprint(i % 2)})
+		c := new(whole(candidate.Candidate{Visible: &candidate.Visible{MemoryItem: schemas.MemoryItem{ID: fmt.Sprint("i", i), Session: "s",
+			Content: schemas.TextContent(fmt.Sprintf("Class %d says this. And that.", i%2))}}}))
+		leaves = append(leaves, compaction.Source{Candidate: c, Class: fmt.Sprint(i % 2)})
 	}
 	for _, s := range compaction.Summarise(leaves, "", 50, token.Estimate{}) {
 		for _, at := range s.Leaves {
@@ -115,14 +115,14 @@ func TestSummariesAreSupported(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 12).Draw(t, "items")
-		leaves := make([]compaction.Leaf, n)
+		leaves := make([]compaction.Source, n)
 		for i := range leaves {
-			c := &candidate.Candidate{}
-			c.Record.ID, c.Record.Speaker = fmt.Sprint("i", i), rapid.SampledFrom([]string{"", "Jonas", "a\nb"}).Draw(t, "speaker")
-			c.Record.Session = rapid.SampledFrom([]string{"", "s", "t"}).Draw(t, "session")
-			c.Record.CreatedAt = time.Unix(rapid.Int64Range(0, 400_000).Draw(t, "at"), 0)
-			c.Record.Content = schemas.TextContent(texts().Draw(t, "text"))
-			leaves[i] = compaction.Leaf{Candidate: c, Class: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "class")}
+			c := &candidate.Candidate{Visible: &candidate.Visible{}}
+			c.ID, c.Speaker = fmt.Sprint("i", i), rapid.SampledFrom([]string{"", "Jonas", "a\nb"}).Draw(t, "speaker")
+			c.Session = rapid.SampledFrom([]string{"", "s", "t"}).Draw(t, "session")
+			c.CreatedAt = time.Unix(rapid.Int64Range(0, 400_000).Draw(t, "at"), 0)
+			c.Content = schemas.TextContent(texts().Draw(t, "text"))
+			leaves[i] = compaction.Source{Candidate: c, Class: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "class")}
 		}
 		out := compaction.Summarise(leaves, "gateway certificate", rapid.IntRange(0, 200).Draw(t, "budget"), token.Estimate{})
 		if err := checked(leaves, out); err != nil {

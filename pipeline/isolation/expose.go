@@ -38,17 +38,14 @@ type Options struct {
 // candidate that is dropped or has no verdict that allows it.
 func Expose(c *candidate.Candidate, o Options) (Exposed, error) {
 	if !c.Kept() || !c.Verdict.Allow {
-		return Exposed{}, fmt.Errorf("expose item %q: %w", c.Record.ID, ErrClosed)
+		return Exposed{}, fmt.Errorf("expose item %q: %w", c.ID, ErrClosed)
 	}
-	r := &c.Record
+	r := c.Visible
 	info, ok := r.Kind.Info()
 	if !ok {
 		info = schemas.KindInfo{Kind: r.Kind, SourceType: schemas.SourceMemory, Section: schemas.SectionMemory}
 	}
-	score, signals, channels, span := round(c.Score), c.Signals.Map(), c.Channels.Map(), c.Span
-	if c.Masked() {
-		signals, channels, span = nil, nil, nil // they tell how near the whole is to the question, and where
-	}
+	score, signals := round(c.Score), c.Signals.Map()
 	sources, strongest := retrievers(c, info.SourceType)
 	from := r.Provenance.SourceURI
 	if c.Verdict.Redact {
@@ -57,10 +54,11 @@ func Expose(c *candidate.Candidate, o Options) (Exposed, error) {
 	out := Exposed{
 		Section: info.Section,
 		Result: schemas.ResultItem{
-			ID: r.ID, Content: r.Content,
+			ID: r.ID, Content: c.Content,
 			Metadata: schemas.ResultMetadata{
-				Source: sources, Redacted: c.Verdict.Redact, ByteSize: len(r.Content.Text()), Kind: r.Kind,
+				Source: sources, Redacted: c.Verdict.Redact, ByteSize: len(c.Content.Text()), Kind: r.Kind,
 				CreatedAt: r.CreatedAt, Position: r.Position, SourceURI: from,
+				Type: r.Type, Category: r.Category, Confidence: confidence(r), Session: r.SessionID(), Speaker: r.Speaker,
 			},
 		},
 		Item: schemas.ContextItem{
@@ -69,10 +67,13 @@ func Expose(c *candidate.Candidate, o Options) (Exposed, error) {
 			Tokens: c.Tokens, Redactions: c.Verdict.RedactedFields, Spans: spans(c), SummaryRef: summary(c), Obligations: c.Verdict.Obligations,
 			Evidence: schemas.RetrievalEvidence{
 				Retriever: strongest, Filters: o.Filters, Reranker: o.Reranker, Score: score,
-				PolicyDecisionID: c.Verdict.ID, Span: span, Channels: channels, Signals: signals,
+				PolicyDecisionID: c.Verdict.ID, Span: c.Span, Channels: c.Channels.Map(), Signals: signals,
 			},
 		},
 		Provenance: schemas.ProvenanceRef{ItemID: r.ID, Position: r.Position, Signer: r.Facets.Signer, Source: from},
+	}
+	if c.Quote != nil {
+		out.Item.Where = strings.TrimRight(c.Quote.Head, " ›:")
 	}
 	if out.Item.PIIFlags == nil {
 		out.Item.PIIFlags = []string{}
@@ -82,6 +83,14 @@ func Expose(c *candidate.Candidate, o Options) (Exposed, error) {
 		out.Result.Metadata.Signals = signals
 	}
 	return out, nil
+}
+
+// confidence is the writer's, 1 when the writer gave none.
+func confidence(r *candidate.Visible) float64 {
+	if r.Confidence == nil {
+		return 1
+	}
+	return *r.Confidence
 }
 
 // retrievers returns the names of those that found the item, joined, and the one that

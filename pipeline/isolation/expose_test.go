@@ -14,8 +14,8 @@ import (
 // What leaves holds what is listed and nothing else of the record.
 func TestExpose(t *testing.T) {
 	t.Parallel()
-	c := candidate.Candidate{
-		Record: schemas.Record{MemoryItem: schemas.MemoryItem{
+	c := complete(candidate.Candidate{
+		Visible: &candidate.Visible{MemoryItem: schemas.MemoryItem{
 			ID: "a", Kind: schemas.KindMemory, Content: schemas.TextContent("shown"), SecurityLabel: []string{"level:public", "group:x"},
 			Attributes: json.RawMessage(`{"hidden":"HIDDEN1"}`), EmbeddingRef: "HIDDEN2", Summary: &schemas.Summary{Text: "HIDDEN3"},
 			Scope: schemas.MemoryScope{Tenant: "HIDDEN4"}, Provenance: schemas.Provenance{Checksum: "HIDDEN5"},
@@ -23,7 +23,7 @@ func TestExpose(t *testing.T) {
 		Channels: candidate.Channels{{Name: "keyword", Channel: schemas.Channel{Rank: 1, Z: 1}}, {Name: "vector", Channel: schemas.Channel{Rank: 2, Z: 2}}},
 		Verdict:  schemas.Verdict{ID: "v", Allow: true},
 		Detail:   "HIDDEN6",
-	}
+	})
 	x, err := isolation.Expose(&c, isolation.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -43,16 +43,15 @@ func TestExpose(t *testing.T) {
 	}
 }
 
-// Of an item that is masked neither its address nor a place in the whole text leaves.
+// Of an item that is masked its address does not leave.
 func TestExposeMasked(t *testing.T) {
 	t.Parallel()
-	c := candidate.Candidate{
-		Record: schemas.Record{MemoryItem: schemas.MemoryItem{
+	c := complete(candidate.Candidate{
+		Visible: &candidate.Visible{MemoryItem: schemas.MemoryItem{
 			ID: "a", Kind: schemas.KindMemory, Content: schemas.TextContent("█"), Provenance: schemas.Provenance{SourceURI: "HIDDEN"},
 		}, Position: 7},
-		Span:    &schemas.Span{Start: 3, End: 4711},
 		Verdict: schemas.Verdict{ID: "v", Allow: true, Redact: true, RedactedFields: []string{"/content"}},
-	}
+	})
 	x, err := isolation.Expose(&c, isolation.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +60,7 @@ func TestExposeMasked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(string(raw), "HIDDEN") || strings.Contains(string(raw), "4711") {
+	if strings.Contains(string(raw), "HIDDEN") {
 		t.Errorf("what is masked shows: %s", raw)
 	}
 }
@@ -69,8 +68,8 @@ func TestExposeMasked(t *testing.T) {
 func TestExposeRefuses(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]candidate.Candidate{
-		"no verdict": {},
-		"dropped":    {Drop: schemas.DropBudget, Verdict: schemas.Verdict{Allow: true}},
+		"no verdict": {Visible: &candidate.Visible{}},
+		"dropped":    {Visible: &candidate.Visible{}, Drop: schemas.DropBudget, Verdict: schemas.Verdict{Allow: true}},
 	} {
 		if _, err := isolation.Expose(&c, isolation.Options{}); !errors.Is(err, isolation.ErrClosed) {
 			t.Errorf("%s: error is %v", name, err)

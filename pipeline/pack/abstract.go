@@ -73,7 +73,7 @@ func (m *Summarizer) given(cs []candidate.Candidate, shown []int) (map[int]*cand
 	var notes strings.Builder
 	for place, i := range shown {
 		c := &cs[i]
-		if c.Suspect || c.Referred || !slices.Contains(best, i) {
+		if c.Fenced() || c.Abbreviated || !slices.Contains(best, i) {
 			continue
 		}
 		given[place+1] = c
@@ -82,7 +82,7 @@ func (m *Summarizer) given(cs []candidate.Candidate, shown []int) (map[int]*cand
 			text = strings.ToValidUTF8(text[:abstractBytes], "") + "…"
 		}
 		notes.WriteString(reference(place + 1))
-		if at := c.Record.CreatedAt; !at.IsZero() {
+		if at := c.CreatedAt; !at.IsZero() {
 			notes.WriteString("(" + at.UTC().Format("2006-01-02") + ") ")
 		}
 		notes.WriteString(text + "\n")
@@ -146,7 +146,7 @@ func held(line string, given map[int]*candidate.Candidate) (schemas.TLDRSentence
 	var source strings.Builder
 	var ids []string
 	for _, n := range slices.Sorted(maps.Keys(numbers)) {
-		r := &given[n].Record
+		r := given[n].Visible
 		source.WriteString(given[n].Text + "\n" + r.CreatedAt.UTC().Format("2 January 2006 2006-01-02") + "\n")
 		ids = append(ids, r.ID)
 	}

@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"bytes"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -33,8 +34,8 @@ const evidenceBytes = 2048
 type Rules struct {
 	list       []rule
 	attributes bool    // an expression reads them
-	textual    ruleSet // rules whose each reads nothing but the text
-	texts      *judged
+	textual    ruleSet // rules whose each reads nothing but the text and the state
+	texts      *ruleCache
 }
 
 type rule struct {
@@ -63,6 +64,8 @@ type cause struct {
 	Score      float64        `expr:"score"`
 	Tokens     int            `expr:"tokens"`
 	Text       string         `expr:"text"`
+	Reports    bool           `expr:"reports"` // it may say what happened: no code or document, and not over
+	Failed     bool           `expr:"failed"`  // its status says so
 	Attributes map[string]any `expr:"attributes"`
 }
 
@@ -94,7 +97,7 @@ func NewRules(name string, raw []byte) (*Rules, error) {
 			list = append(list, r)
 		}
 	}
-	r := &Rules{list: list, texts: newJudged()}
+	r := &Rules{list: list, texts: newRuleCache()}
 	for i := range list {
 		r.attributes = r.attributes || list[i].attributes
 		if list[i].each != nil && readsText(list[i].each) {
@@ -186,7 +189,8 @@ func (r *rule) compile() (field string, err error) {
 
 // compileExpr says of an error what and where it is, on one line.
 func compileExpr(source string, env any, options ...expr.Option) (*vm.Program, error) {
-	p, err := expr.Compile(source, append(options, expr.Env(env))...)
+	p, err := expr.Compile(source, append(options, expr.Env(env), expr.Function(saysName, saysFunction,
+		new(func(string, string) bool), new(func(string, string, string) bool), new(func(string, string, string, string) bool)))...)
 	var at *file.Error
 	if errors.As(err, &at) {
 		return nil, fmt.Errorf("%s at character %d", at.Message, at.Column+1)
@@ -194,20 +198,41 @@ func compileExpr(source string, env any, options ...expr.Option) (*vm.Program, e
 	return p, err
 }
 
+// saysName is the function says of expressions.
+const saysName = "says"
+
+func saysFunction(params ...any) (any, error) {
+	list := make([]string, len(params))
+	for i, p := range params {
+		list[i], _ = p.(string) // the compiler checks the types
+	}
+	return anySays(list[0], list[1], list[2:]...), nil
+}
+
 // Afford suggests actions about the shown candidates, each with the items that caused
-// it. A rule that fails on an item takes that item for no cause; one that fails on the
-// pack suggests nothing.
+// it. Rules read the relevant items alone: what only fills the pack causes nothing. A rule
+// that fails on an item takes that item for no cause; one that fails on the pack suggests
+// nothing.
 func (r *Rules) Afford(cs []candidate.Candidate, shown []int) []schemas.Affordance {
 	p := pattern{Shown: len(shown), Found: len(cs)}
-	causes := make([]caused, len(shown))
-	machine := &vm.VM{}
-	for n, i := range shown {
-		causes[n].Candidate = &cs[i]
-		causes[n].held = r.texts.of(evidenceOf(&cs[i]), func() ruleSet { return r.judge(machine, &causes[n]) })
+	bestWords := 0.0
+	for _, i := range shown {
 		p.Best = max(p.Best, cs[i].Score)
-		if words, _ := cs[i].Channels.Of("keyword"); words.Score > 0 {
+		if words := keywordScore(&cs[i]); words > 0 {
 			p.Words++
+			bestWords = max(bestWords, words)
 		}
+	}
+	causes := make([]caused, 0, len(shown))
+	machine := &vm.VM{}
+	for _, i := range shown {
+		if cs[i].Score < relevantCause*p.Best && (bestWords == 0 || keywordScore(&cs[i]) < relevantCause*bestWords) {
+			continue
+		}
+		c := caused{Candidate: &cs[i]}
+		c.reports, c.failed = stateOf(c.Candidate)
+		c.held = r.texts.of(evidenceOf(c.Candidate), c.reports, c.failed, func() ruleSet { return r.judge(machine, &c) })
+		causes = append(causes, c)
 	}
 	out := []schemas.Affordance{}
 	for i := range r.list {
@@ -218,11 +243,42 @@ func (r *Rules) Afford(cs []candidate.Candidate, shown []int) []schemas.Affordan
 	return out
 }
 
+// relevantCause is the share of the best score, or of the best keyword score, from which an item
+// may cause a suggestion.
+const relevantCause = .5
+
+func keywordScore(c *candidate.Candidate) float64 {
+	words, _ := c.Channels.Of("keyword")
+	return words.Score
+}
+
+// stateOf returns whether an item may say what happened, and whether its status says that it
+// failed. Code and documents say how things are; what passed or was resolved is no cause.
+func stateOf(c *candidate.Candidate) (reports, failed bool) {
+	switch c.Kind {
+	case schemas.KindMemory, schemas.KindExperience, schemas.KindSummary:
+	default:
+		return false, false
+	}
+	if !bytes.Contains(c.Attributes, []byte(`"status"`)) {
+		return true, false
+	}
+	var a struct {
+		Status string `json:"status"`
+	}
+	if json.Unmarshal(c.Attributes, &a) != nil {
+		return true, false
+	}
+	status := strings.ToLower(strings.TrimSpace(a.Status))
+	return !slices.Contains(overStates, status), slices.Contains(failedStates, status)
+}
+
 // caused is a candidate that is shown and what the rules say of it.
 type caused struct {
 	*candidate.Candidate
-	held ruleSet // of the rules that read nothing but its text, those that hold
-	env  any     // the cause that it is, once a rule's machine needs it
+	reports, failed bool
+	held            ruleSet // of the rules that read nothing but its text and state, those that hold
+	env             any     // the cause that it is, once a rule's machine needs it
 }
 
 // judge returns those of the textual rules that hold.
@@ -238,23 +294,33 @@ func (r *Rules) judge(machine *vm.VM, c *caused) (held ruleSet) {
 // holds runs rule i on an item.
 func (r *Rules) holds(machine *vm.VM, i int, c *caused) bool {
 	if c.env == nil {
-		c.env = causeOf(c.Candidate, r.attributes)
+		c.env = causeOf(c, r.attributes)
 	}
 	v, err := machine.Run(r.list[i].each, c.env)
 	return err == nil && v == true
 }
 
-// evidenceOf is what of an item's text the rules read.
+// evidenceOf is what of an item's text the rules read: of a JSON object its values, a line each.
 func evidenceOf(c *candidate.Candidate) string {
-	text := c.Record.Content.Text()
+	text := c.Content.Text()
+	if raw := c.Content.Raw(); raw != nil {
+		if of, ok := members(raw); ok {
+			lines := make([]string, 0, len(of))
+			for _, name := range slices.Sorted(maps.Keys(of)) {
+				lines = append(lines, of[name])
+			}
+			text = strings.Join(lines, "\n")
+		}
+	}
 	return text[:min(len(text), evidenceBytes)]
 }
 
-func causeOf(c *candidate.Candidate, attributes bool) cause {
-	r := &c.Record
+func causeOf(c *caused, attributes bool) cause {
+	r := c.Visible
 	x := cause{
 		ID: r.ID, Kind: string(r.Kind), Type: string(r.Type), Category: r.Category, Speaker: r.Speaker, Role: r.Role, Source: r.Provenance.SourceURI,
-		Session: r.SessionID(), Score: c.Score, Tokens: c.Tokens, Text: strings.ToLower(evidenceOf(c)),
+		Session: r.SessionID(), Score: c.Score, Tokens: c.Tokens, Text: strings.ToLower(evidenceOf(c.Candidate)),
+		Reports: c.reports, Failed: c.failed,
 	}
 	if attributes && len(r.Attributes) > 0 && json.Unmarshal(r.Attributes, &x.Attributes) != nil {
 		x.Attributes = nil
@@ -274,7 +340,7 @@ func (r *Rules) suggest(machine *vm.VM, at int, p pattern, causes []caused) (sch
 			held = r.holds(machine, at, &causes[i])
 		}
 		if held {
-			a.Items = append(a.Items, causes[i].Record.ID)
+			a.Items = append(a.Items, causes[i].ID)
 			p.Score = max(p.Score, causes[i].Score)
 		}
 	}
@@ -288,7 +354,7 @@ func (r *Rules) suggest(machine *vm.VM, at int, p pattern, causes []caused) (sch
 	if err != nil || !ok || math.IsNaN(v) {
 		return a, false
 	}
-	a.Confidence = math.Round(1e4*min(max(v, 0), 1)) / 1e4
+	a.Confidence = math.Round(1e4*min(max(v, 0), maxConfidence)) / 1e4
 	for name, program := range rule.parameters {
 		v, err := machine.Run(program, env)
 		if f, ok := v.(float64); ok {
@@ -305,6 +371,9 @@ func (r *Rules) suggest(machine *vm.VM, at int, p pattern, causes []caused) (sch
 	}
 	return a, true
 }
+
+// maxConfidence is that of the surest suggestion.
+const maxConfidence = .95
 
 func finite(f float64) error {
 	if math.IsNaN(f) || math.IsInf(f, 0) {

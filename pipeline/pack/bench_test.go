@@ -30,13 +30,13 @@ func BenchmarkBuild(b *testing.B) {
 		}
 		text := strings.Join(words, " ") + "."
 		speaker := speakers[r.IntN(len(speakers))]
-		cs[i] = candidate.Candidate{
-			Record: schemas.Record{MemoryItem: schemas.MemoryItem{
+		cs[i] = whole(candidate.Candidate{
+			Visible: &candidate.Visible{MemoryItem: schemas.MemoryItem{
 				ID: fmt.Sprintf("m-%03d", i), Kind: schemas.KindMemory, Type: schemas.Episodic, Speaker: speaker,
 				Content: schemas.TextContent(text), CreatedAt: at.Add(-time.Duration(r.IntN(1000)) * time.Hour), Session: fmt.Sprintf("s%d", r.IntN(40)),
-			}, Tokens: counter.Count(speaker + ": " + text + "\n")},
-			Score: 1 - float64(i)/131, Verdict: schemas.Verdict{Allow: true, Reason: "allowed"},
-		}
+			}, Counted: counter.Count(speaker + ": " + text + "\n")},
+			Standing: 1 - float64(i)/131, Score: 1 - float64(i)/131, Verdict: schemas.Verdict{Allow: true, Reason: "allowed"},
+		})
 	}
 	builder, err := pack.New(pack.Config{})
 	if err != nil {

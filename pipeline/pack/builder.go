@@ -44,9 +44,11 @@ type Request struct {
 	Task        string
 	Query       string // what was looked for; picks the TL;DR's sentences
 	Purpose     string
-	Budget      int // tokens of the text
-	Limit       int // items shown
-	Bytes       int // of the content shown; 0: no limit
+	Unmentioned []string // names of the question that nothing has
+	Unanswered  bool     // nothing bears on the question
+	Budget      int      // tokens of the text
+	Limit       int      // items shown
+	Bytes       int      // of the content shown; 0: no limit
 	Counter     token.Counter
 	Denied      map[string]int // policy reason → count
 	// Before are candidates in the order of the session's last pack, −1 for one that is
@@ -62,6 +64,8 @@ type Pack struct {
 	Shown    []int
 	Sections []Section
 	TLDR     schemas.TLDR
+
+	ItemsLimited bool // the limit of items kept out what the budget has room for
 }
 
 // Section is one section of a pack.
@@ -86,7 +90,7 @@ func (b *Builder) Build(req Request, cs []candidate.Candidate) Pack {
 	// A tokenizer that does not count line by line may find more: give up the last
 	// choices until it fits.
 	for p.Tokens > req.Budget && len(w.chosen) > 0 {
-		w.giveUp(max(1, len(w.chosen)*(p.Tokens-req.Budget)/max(1, p.Tokens)))
+		w.undo(max(1, len(w.chosen)*(p.Tokens-req.Budget)/max(1, p.Tokens)))
 		p = w.compose()
 	}
 	if p.Tokens > req.Budget {
@@ -94,44 +98,48 @@ func (b *Builder) Build(req Request, cs []candidate.Candidate) Pack {
 		p = w.compose()
 	}
 	w.mark()
+	p.ItemsLimited = w.full
 	p.TLDR = b.summarise(&req, cs, p.Shown)
 	return p
 }
 
-// work is one pack being filled.
-type work struct {
-	b        *Builder
-	req      *Request
-	cs       []candidate.Candidate
-	part     []int8 // of each candidate, −1 for one that is dropped
-	kind     []int8 // its place in sections
-	day      []day  // the one above an item of the memory section
-	fixed    fixedTexts
-	said     [parts]int         // tokens of fixed
-	heads    [len(sections)]int // tokens of the headings
-	limits   [parts]int
-	allotted [parts]int // limits before anything was chosen
-	held     int        // of req.Before, the first that are chosen
-	spent    [parts]int
-	bytes    int   // of the content chosen
-	heavy    []int // candidates that only Bytes keeps out
-	chosen   []int // in the order they were chosen
-	costs    []int // of each of these
-	full     bool  // the limit of items kept some out
-	taken    []bool
-	dates    dates
-	runs     [2]covered // of what the last pack did not show, and, where one is kept to, of what it did
-	again    []bool     // what the last pack showed; nil: there is none
-	thrift   float64    // how much session and cost count
+// packer fills one pack.
+type packer struct {
+	b          *Builder
+	req        *Request
+	cs         []candidate.Candidate
+	part       []int8 // of each candidate, −1 for one that is dropped
+	kind       []int8 // its place in sections
+	day        []day  // the one above an item of the memory section
+	fixed      fixedTexts
+	said       [parts]int         // tokens of fixed
+	heads      [len(sections)]int // tokens of the headings
+	limits     [parts]int         // while choosing; then the budgets that the pack reports
+	held       int                // of req.Before, the first that are chosen
+	spent      [parts]int
+	bytes      int   // of the content chosen
+	heavy      []int // candidates that only Bytes keeps out
+	chosen     []int // in the order they were chosen
+	costs      []int // of each of these
+	toolsAlone bool  // nothing but tools was found
+	full       bool  // the limit of items kept some out
+	taken      []bool
+	dates      dates
+	runs       [2]covered // of what the last pack did not show, and, where one is kept to, of what it did
+	again      []bool     // what the last pack showed; nil: there is none
+	scarcity   float64    // how much session and cost count
 }
 
-func (b *Builder) plan(req *Request, cs []candidate.Candidate) *work {
-	w := &work{
+func (b *Builder) plan(req *Request, cs []candidate.Candidate) *packer {
+	w := &packer{
 		b: b, req: req, cs: cs, part: make([]int8, len(cs)), kind: make([]int8, len(cs)), day: make([]day, len(cs)),
 		taken: make([]bool, len(cs)), dates: newDates(req.Counter, b.costs),
 	}
-	for at, section := range sections {
-		w.heads[at] = w.count(heading(section))
+	for at := range sections {
+		w.heads[at] = w.count(heading(at))
+	}
+	if dropTools(cs, req.Before) && !anyKept(cs) {
+		req.Unanswered = true
 	}
 	w.fixed = w.fixedTexts()
 	w.say()
@@ -156,40 +164,54 @@ func (b *Builder) plan(req *Request, cs []candidate.Candidate) *work {
 			demand[part] += 4
 		}
 	}
-	w.limits = allot(req.Budget, b.shares.list(), demand)
+	shares := b.shares.list()
+	if w.toolsAlone = onlyTools(cs); !w.toolsAlone {
+		demand[partTools] = min(demand[partTools], shares[partTools]*float64(req.Budget))
+	}
+	w.limits = allot(req.Budget, shares, demand)
 	w.trim()
 	w.say()
 	return w
 }
 
 // say counts the tokens of the fixed texts.
-func (w *work) say() {
+func (w *packer) say() {
 	w.said = [parts]int{
 		partUser: w.count(w.fixed.preamble) + w.count(w.fixed.user), partTask: w.count(w.fixed.task), partSafety: w.count(w.fixed.safety),
 	}
 }
 
-// render sets the text, the tokens and the place of candidate i. What policy denied
-// has no text.
-func (w *work) render(i int) {
+// render sets the text, the tokens and the place of candidate i.
+func (w *packer) render(i int) {
 	c := &w.cs[i]
-	if c.Drop == schemas.DropPolicy {
-		return
-	}
-	info, ok := c.Record.Kind.Info()
+	info, ok := c.Kind.Info()
 	if !ok {
 		info.Section = schemas.SectionMemory
 	}
-	w.kind[i] = int8(slices.Index(sections[:], info.Section))
-	text, verbatim := body(&c.Record)
-	if c.Suspect {
-		text, verbatim = quoted(&c.Record), false
+	if c.Quote != nil {
+		info.Section = schemas.SectionKnowledge
 	}
-	if info.Section == schemas.SectionMemory && !c.Record.CreatedAt.IsZero() {
+	switch {
+	case c.Given == candidate.GivenTurn:
+		w.kind[i] = conversation
+	case info.Section == schemas.SectionMemory:
+		w.kind[i] = memories
+	default:
+		w.kind[i] = int8(slices.Index(sections[:], info.Section))
+	}
+	text, verbatim := body(c)
+	if c.Fenced() {
+		caution := Caution
+		if !c.Suspect {
+			caution = cautionUnjudged
+		}
+		text, verbatim = quoted(c, caution), false
+	}
+	if info.Section == schemas.SectionMemory && !c.CreatedAt.IsZero() {
 		if w.b.orders.Memory == OrderTime {
-			w.day[i] = w.dates.day(c.Record.CreatedAt)
+			w.day[i] = w.dates.day(c.CreatedAt)
 		} else {
-			text, verbatim = c.Record.CreatedAt.UTC().Format(time.DateOnly)+" "+text, false
+			text, verbatim = c.CreatedAt.UTC().Format(time.DateOnly)+" "+text, false
 		}
 	}
 	c.Text = text
@@ -202,15 +224,15 @@ const (
 	dayTokens       = 3
 )
 
-func (w *work) count(text string) int {
+func (w *packer) count(text string) int {
 	if text == "" {
 		return 0
 	}
 	return w.b.costs.count(w.req.Counter, text)
 }
 
-// giveUp takes back the last n choices.
-func (w *work) giveUp(n int) {
+// undo takes back the last n choices.
+func (w *packer) undo(n int) {
 	for range min(n, len(w.chosen)) {
 		last := len(w.chosen) - 1
 		w.taken[w.chosen[last]] = false
@@ -219,13 +241,13 @@ func (w *work) giveUp(n int) {
 }
 
 // bare leaves what must be said when nothing else fits.
-func (w *work) bare() {
-	w.giveUp(len(w.chosen))
+func (w *packer) bare() {
+	w.undo(len(w.chosen))
 	w.fixed, w.said = fixedTexts{}, [parts]int{}
 }
 
 // mark drops what was not chosen.
-func (w *work) mark() {
+func (w *packer) mark() {
 	for i := range w.cs {
 		if w.part[i] < 0 || w.taken[i] {
 			continue
@@ -233,6 +255,8 @@ func (w *work) mark() {
 		w.cs[i].Drop = schemas.DropBudget
 		if w.full {
 			w.cs[i].Drop = schemas.DropRank
+		} else if w.part[i] == partTools && !w.toolsAlone {
+			w.cs[i].Drop, w.cs[i].Detail = schemas.DropRank, "tools have their share"
 		}
 	}
 	for _, i := range w.heavy {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"satchel/pipeline/candidate"
 )
 
 // How a candidate is weighed: score, its session, and cost. Measured on labelled
@@ -29,37 +31,66 @@ const (
 // Tokens are what showing the candidate adds, a new day's heading included,
 // so they shrink once its day is there.
 //
-// First every part keeps to its limit, then what is left of the budget is given to
-// whatever still fits, best first. Items are chosen beyond the limit of items too, so
-// that each candidate's place is known, and given up again.
-func (w *work) choose() {
-	w.thrift = w.scarcity()
-	s, limits := w.standing(), w.limits
-	w.allotted = limits
+// First tools keep to their share, and knowledge and memory to what is left beside it. Then
+// knowledge and memory get what tools leave; tools get it only where nothing else was found. Items are
+// chosen beyond the limit of items too, so that each candidate's place is known, and given up
+// again.
+func (w *packer) choose() {
+	w.scarcity = w.budgetScarcity()
+	s := w.standing()
 	best := func() {
+		w.given()
 		w.greedy(s, func(part int8) int { return w.limits[part] - w.spent[part] })
-		w.greedy(s, func(int8) int { return w.left() })
+		w.greedy(s, func(part int8) int {
+			if part == partTools && !w.toolsAlone {
+				return 0
+			}
+			return w.left()
+		})
 	}
 	best()
 	if len(w.req.Before) > 0 {
-		w.stay(best)
+		w.keepOrder(best)
 	}
 	w.place(s)
+	w.settle()
 	for len(w.chosen) > w.req.Limit {
 		last := len(w.chosen) - 1
 		i := w.chosen[last]
 		w.spent[w.part[i]] -= w.costs[last]
 		w.full = true
-		w.giveUp(1)
+		w.undo(1)
 	}
-	for part := range limits {
-		w.limits[part] = max(limits[part], w.spent[part])
+}
+
+// settle fixes the budgets that the pack reports. The fixed texts and the tools have what they
+// take. Knowledge and memory have the rest, or what they take where nothing is left to show.
+func (w *packer) settle() {
+	used := w.used()
+	w.limits = used
+	for i, part := range w.part {
+		if part == partRecall && !w.taken[i] {
+			w.limits[partRecall] += w.left()
+			return
+		}
 	}
-	w.settle()
+}
+
+// given takes the candidates that are in the pack without a search, while the budget pays for them.
+func (w *packer) given() {
+	for i := range w.cs {
+		if w.cs[i].Given == candidate.NotGiven || w.part[i] < 0 || w.taken[i] {
+			continue
+		}
+		size := len(w.cs[i].Content.Text())
+		if cost := w.cost(i); cost <= w.left() && (w.req.Bytes <= 0 || w.bytes+size <= w.req.Bytes) {
+			w.take(i, cost)
+		}
+	}
 }
 
 // place numbers the candidates as they were chosen, and then the others by value.
-func (w *work) place(standing []float64) {
+func (w *packer) place(standing []float64) {
 	for n, i := range w.chosen {
 		w.cs[i].Place = n + 1
 	}
@@ -75,8 +106,8 @@ func (w *work) place(standing []float64) {
 	}
 }
 
-// scarcity is how much session and cost count, ½ to 1.
-func (w *work) scarcity() float64 {
+// budgetScarcity is how much session and cost count, ½ to 1.
+func (w *packer) budgetScarcity() float64 {
 	wanted := 0
 	for i := range w.cs {
 		if w.part[i] >= 0 {
@@ -87,7 +118,7 @@ func (w *work) scarcity() float64 {
 }
 
 // standing returns the value of each candidate before its cost.
-func (w *work) standing() []float64 {
+func (w *packer) standing() []float64 {
 	s, in := make([]float64, len(w.cs)), make([]int, len(w.cs))
 	best := math.Inf(-1)
 	number := make(map[string]int, min(len(w.cs), 64))
@@ -96,9 +127,9 @@ func (w *work) standing() []float64 {
 		if w.part[i] < 0 {
 			continue
 		}
-		s[i] = logit(w.cs[i].Score)
+		s[i] = logit(w.cs[i].Standing)
 		best = max(best, s[i])
-		if id := w.cs[i].Record.SessionID(); id != "" {
+		if id := w.cs[i].SessionID(); id != "" {
 			at, ok := number[id]
 			if !ok {
 				at = len(tops)
@@ -115,23 +146,23 @@ func (w *work) standing() []float64 {
 			continue
 		}
 		if at := in[i]; at > 0 {
-			s[i] += w.thrift * (sessionWeight*(tops[at]-best) - crowdWeight*math.Log1p(float64(better[at])))
+			s[i] += w.scarcity * (sessionWeight*(tops[at]-best) - crowdWeight*math.Log1p(float64(better[at])))
 			better[at]++
 		} else {
-			s[i] += w.thrift * sessionWeight * (s[i] - best)
+			s[i] += w.scarcity * sessionWeight * (s[i] - best)
 		}
 	}
 	return s
 }
 
 // logit inverts the logistic by which a fused score became a relevance.
-func logit(score float64) float64 {
-	score = min(max(score, 1e-9), 1-1e-9)
-	return .75 * math.Log(score/(1-score))
+func logit(standing float64) float64 {
+	standing = min(max(standing, 1e-9), 1-1e-9)
+	return .75 * math.Log(standing/(1-standing))
 }
 
 // greedy takes candidates, best value first, while the pot of their part pays for them.
-func (w *work) greedy(standing []float64, pot func(part int8) int) {
+func (w *packer) greedy(standing []float64, pot func(part int8) int) {
 	least := w.least()
 	if !w.pays(pot, &least) {
 		return
@@ -159,7 +190,7 @@ func (w *work) greedy(standing []float64, pot func(part int8) int) {
 		if cost > pot(w.part[i]) || cost > w.left() {
 			continue // dearer now; a new day may make it cheaper again
 		}
-		if size := len(w.cs[i].Record.Content.Text()); w.req.Bytes > 0 && w.bytes+size > w.req.Bytes {
+		if size := len(w.cs[i].Content.Text()); w.req.Bytes > 0 && w.bytes+size > w.req.Bytes {
 			w.heavy = append(w.heavy, i)
 			continue
 		}
@@ -178,7 +209,7 @@ func (w *work) greedy(standing []float64, pot func(part int8) int) {
 
 // least is what the smallest candidate of each part takes without a heading, of those
 // that are not taken.
-func (w *work) least() (tokens [parts]int) {
+func (w *packer) least() (tokens [parts]int) {
 	for part := range tokens {
 		tokens[part] = math.MaxInt
 	}
@@ -191,7 +222,7 @@ func (w *work) least() (tokens [parts]int) {
 }
 
 // pays reports whether a pot may still pay for a candidate that takes the least of its part.
-func (w *work) pays(pot func(part int8) int, least *[parts]int) bool {
+func (w *packer) pays(pot func(part int8) int, least *[parts]int) bool {
 	left := w.left()
 	for part, tokens := range least {
 		if tokens <= left && tokens <= pot(int8(part)) {
@@ -202,7 +233,7 @@ func (w *work) pays(pot func(part int8) int, least *[parts]int) bool {
 }
 
 // cost is what showing candidate i adds.
-func (w *work) cost(i int) int {
+func (w *packer) cost(i int) int {
 	run := w.run(i)
 	cost := w.cs[i].Tokens + w.dates.cost(run, w.day[i])
 	if !run.sections[w.kind[i]] {
@@ -212,7 +243,7 @@ func (w *work) cost(i int) int {
 }
 
 // left is what nothing has taken of the whole budget.
-func (w *work) left() int {
+func (w *packer) left() int {
 	left := w.req.Budget
 	for _, used := range w.used() {
 		left -= used
@@ -221,33 +252,16 @@ func (w *work) left() int {
 }
 
 // used is what each part takes.
-func (w *work) used() [parts]int {
+func (w *packer) used() [parts]int {
 	used := w.spent
 	used[partUser], used[partTask], used[partSafety] = w.said[partUser], w.said[partTask], w.said[partSafety]
 	return used
 }
 
-// settle takes from the limits of the other parts what a part has got beyond its own,
-// so that they do not sum to more than the budget.
-func (w *work) settle() {
-	over := -w.req.Budget
-	for _, limit := range w.limits {
-		over += limit
-	}
-	for part, used := range w.used() {
-		slack := min(over, w.limits[part]-used)
-		if slack > 0 {
-			w.limits[part] -= slack
-			over -= slack
-		}
-	}
-}
-
-func (w *work) take(i, cost int) {
+func (w *packer) take(i, cost int) {
 	part := w.part[i]
 	w.spent[part] += cost
-	w.limits[part] = max(w.limits[part], w.spent[part])
-	w.bytes += len(w.cs[i].Record.Content.Text())
+	w.bytes += len(w.cs[i].Content.Text())
 	w.taken[i] = true
 	w.chosen, w.costs = append(w.chosen, i), append(w.costs, cost)
 	run := w.run(i)
@@ -261,13 +275,13 @@ type priced struct {
 	value float64
 }
 
-func (w *work) priced(i int, standing []float64) priced {
-	return priced{i, standing[i] - costWeight*w.thrift*math.Log(float64(max(1, w.cs[i].Tokens+w.dates.cost(w.run(i), w.day[i]))))}
+func (w *packer) priced(i int, standing []float64) priced {
+	return priced{i, standing[i] - costWeight*w.scarcity*math.Log(float64(max(1, w.cs[i].Tokens+w.dates.cost(w.run(i), w.day[i]))))}
 }
 
 // byValue is a heap of candidates, best value first, ties by id.
 type byValue struct {
-	cs   *work
+	cs   *packer
 	list []priced
 }
 
@@ -278,7 +292,7 @@ func (q *byValue) compare(x, y priced) int {
 	case x.value < y.value:
 		return 1
 	}
-	return cmp.Compare(q.cs.cs[x.at].Record.ID, q.cs.cs[y.at].Record.ID)
+	return cmp.Compare(q.cs.cs[x.at].ID, q.cs.cs[y.at].ID)
 }
 
 func (q *byValue) push(x priced) {

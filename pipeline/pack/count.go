@@ -91,7 +91,7 @@ func (c *costs) count(by token.Counter, text string) int {
 // additive reports whether a tokenizer's count of lines is the sum of their counts.
 func additive(by token.Counter) bool { return strings.HasSuffix(by.Name(), "_base") }
 
-// storedTokenizer is the tokenizer of [schemas.Record.Tokens].
+// storedTokenizer is the tokenizer of a candidate's ContentTokens.
 const storedTokenizer = "cl100k_base"
 
 // line returns the tokens of " body\n", what follows a reference. verbatim says that
@@ -99,9 +99,9 @@ const storedTokenizer = "cl100k_base"
 // the space; the space can change only the tokens of the first word, because byte
 // pairs are merged within words.
 func (c *costs) line(by token.Counter, cand *candidate.Candidate, body string, verbatim bool) int {
-	if verbatim && cand.Record.Tokens > 0 && by.Name() == storedTokenizer {
+	if verbatim && cand.ContentTokens > 0 && by.Name() == storedTokenizer {
 		if end := firstWord(body); end > 0 {
-			return cand.Record.Tokens + c.lead(by, body[:end])
+			return cand.ContentTokens + c.lead(by, body[:end])
 		}
 	}
 	return c.count(by, " "+body+"\n")

@@ -28,7 +28,7 @@ func TestLineFromStoredCount(t *testing.T) {
 			body += part.Draw(t, "part")
 		}
 		cand := candidate.Candidate{}
-		cand.Record.Tokens = counter.Count(body + "\n")
+		cand.ContentTokens = counter.Count(body + "\n")
 		if got, want := c.line(counter, &cand, body, true), counter.Count(" "+body+"\n"); got != want {
 			t.Fatalf("%q: %d tokens, want %d", body, got, want)
 		}

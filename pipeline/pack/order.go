@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"satchel/pipeline/candidate"
+
 	"satchel/schemas"
 )
 
@@ -103,7 +105,7 @@ func (o Order) words() string {
 }
 
 // shown returns the chosen candidates of one of sections in the order of the text.
-func (w *work) shown(section int8) []int {
+func (w *packer) shown(section int8) []int {
 	var out []int
 	for i := range w.cs {
 		if w.taken[i] && w.kind[i] == section {
@@ -119,8 +121,8 @@ func (w *work) shown(section int8) []int {
 	return out
 }
 
-func (w *work) byTime(a, b int) int {
-	x, y := &w.cs[a].Record, &w.cs[b].Record
+func (w *packer) byTime(a, b int) int {
+	x, y := w.cs[a].Visible, w.cs[b].Visible
 	if c := cmp.Compare(dayNumber(x), dayNumber(y)); c != 0 {
 		return c
 	}
@@ -134,7 +136,7 @@ func (w *work) byTime(a, b int) int {
 }
 
 // dayNumber orders what has no time first.
-func dayNumber(r *schemas.Record) int64 {
+func dayNumber(r *candidate.Visible) int64 {
 	if r.CreatedAt.IsZero() {
 		return -1 << 62
 	}

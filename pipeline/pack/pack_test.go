@@ -2,6 +2,7 @@ package pack_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -40,19 +41,17 @@ func candidates(counter token.Counter) *rapid.Generator[[]candidate.Candidate] {
 			if speaker != "" {
 				stored = speaker + ": " + text
 			}
-			out[i] = candidate.Candidate{
-				Record: schemas.Record{MemoryItem: schemas.MemoryItem{
+			out[i] = whole(candidate.Candidate{
+				Visible: &candidate.Visible{MemoryItem: schemas.MemoryItem{
 					ID: fmt.Sprintf("m%d", i), Kind: kind, Speaker: speaker, Content: schemas.TextContent(text),
 					CreatedAt: at.AddDate(-rapid.IntRange(0, 1).Draw(t, "years"), 0, -rapid.IntRange(0, 3).Draw(t, "days")),
 					Session:   rapid.SampledFrom([]string{"", "s1", "s2"}).Draw(t, "session"),
-				}, Tokens: counter.Count(stored + "\n")},
-				Score:   1 - float64(i)/float64(n+1),
+				}, Counted: counter.Count(stored + "\n")},
+				Standing: 1 - float64(i)/float64(n+1), Score: 1 - float64(i)/float64(n+1),
 				Verdict: schemas.Verdict{ID: fmt.Sprintf("v%d", i), Allow: true, Reason: "allowed"},
-			}
+			})
 			switch rapid.IntRange(0, 9).Draw(t, "fate") {
-			case 0:
-				out[i].Drop, out[i].Verdict = schemas.DropPolicy, schemas.Verdict{Reason: "clearance"}
-			case 1:
+			case 0, 1:
 				out[i].Drop = schemas.DropDuplicate
 			}
 		}
@@ -100,7 +99,7 @@ func TestPack(t *testing.T) {
 		p := builder.Build(req, cs)
 		size := 0
 		for _, i := range p.Shown {
-			size += len(cs[i].Record.Content.Text())
+			size += len(cs[i].Content.Text())
 		}
 		if req.Bytes > 0 && size > req.Bytes || len(p.Shown) > req.Limit {
 			t.Fatalf("%d items of %d bytes, the most are %d and %d", len(p.Shown), size, req.Limit, req.Bytes)
@@ -121,12 +120,12 @@ func TestPack(t *testing.T) {
 		if total > req.Budget {
 			t.Fatalf("sections were given %d of %d", total, req.Budget)
 		}
-		report, audit := compaction.Report("d", "p", at, cs)
+		report := compaction.Report("d", "p", at, cs)
 		if err := compaction.Verify(cs, p.Shown, &report); err != nil {
 			t.Fatal(err)
 		}
-		if len(audit.Drops)+len(p.Shown) != len(cs) {
-			t.Fatalf("the auditor sees %d drops and %d shown of %d", len(audit.Drops), len(p.Shown), len(cs))
+		if len(report.Drops)+len(p.Shown) != len(cs) {
+			t.Fatalf("%d drops and %d shown of %d", len(report.Drops), len(p.Shown), len(cs))
 		}
 		structure(t, p.Text, len(p.Shown), req.Before != nil)
 		cited(t, &p, cs)
@@ -179,7 +178,7 @@ func structure(t *rapid.T, text string, shown int, twice bool) {
 func cited(t *rapid.T, p *pack.Pack, cs []candidate.Candidate) {
 	shown := map[string]string{}
 	for _, i := range p.Shown {
-		shown[cs[i].Record.ID] = cs[i].Text
+		shown[cs[i].ID] = cs[i].Text
 	}
 	if !quotes(p.TLDR.Summary, p.TLDR.Citations, shown) {
 		t.Fatalf("the summary %q is no sentences of what %v cite", p.TLDR.Summary, p.TLDR.Citations)
@@ -208,7 +207,8 @@ func quotes(summary string, citations []string, shown map[string]string) bool {
 }
 
 // TestFull holds that a budget of 1,000 tokens or more is used to 95 % or more, or that
-// nothing that was left out for the budget would fit, whatever the sections' shares are.
+// nothing that was left out for the budget would fit, whatever the sections' shares are. Tools
+// keep to their share where there is anything else.
 func TestFull(t *testing.T) {
 	t.Parallel()
 	counter, err := token.New("")
@@ -224,23 +224,24 @@ func TestFull(t *testing.T) {
 		words := rapid.IntRange(5, 400).Draw(t, "words")
 		cs := make([]candidate.Candidate, rapid.IntRange(1, 60).Draw(t, "n"))
 		for i := range cs {
-			cs[i] = candidate.Candidate{
-				Record: schemas.Record{MemoryItem: schemas.MemoryItem{
+			cs[i] = whole(candidate.Candidate{
+				Visible: &candidate.Visible{MemoryItem: schemas.MemoryItem{
 					ID: fmt.Sprintf("m%02d", i), CreatedAt: at.AddDate(0, 0, -i%9),
 					Kind:    rapid.SampledFrom([]schemas.Kind{schemas.KindMemory, schemas.KindTool, schemas.KindKnowledge}).Draw(t, "kind"),
 					Content: schemas.TextContent(strings.Repeat("plain words ", rapid.IntRange(1, words).Draw(t, "length"))),
 				}},
-				Score: rapid.Float64Range(0, 1).Draw(t, "score"), Verdict: schemas.Verdict{Allow: true},
-			}
+				Standing: rapid.Float64Range(0, 1).Draw(t, "score"), Verdict: schemas.Verdict{Allow: true},
+			})
 		}
 		budget := rapid.IntRange(1000, 8000).Draw(t, "budget")
 		p := builder.Build(pack.Request{Task: "a task", UserMessage: "hello", Budget: budget, Counter: counter}, cs)
 		if p.Tokens > budget {
 			t.Fatalf("%d tokens of %d", p.Tokens, budget)
 		}
+		toolsAlone := !slices.ContainsFunc(cs, func(c candidate.Candidate) bool { return c.Kind != schemas.KindTool })
 		for i := range cs {
 			// 13 tokens are the most that headings of a section and of a day add.
-			if c := &cs[i]; c.Drop != "" && p.Tokens < budget*95/100 && p.Tokens+c.Tokens+13 <= budget {
+			if c := &cs[i]; c.Drop == schemas.DropBudget && (c.Kind != schemas.KindTool || toolsAlone) && p.Tokens < budget*95/100 && p.Tokens+c.Tokens+13 <= budget {
 				t.Fatalf("%d tokens of %d, and one of %d is left out", p.Tokens, budget, c.Tokens)
 			}
 		}
@@ -262,13 +263,13 @@ func TestMoreBudgetShowsMore(t *testing.T) {
 	for budget := 50; budget < 2000; budget += 50 {
 		cs := make([]candidate.Candidate, 60)
 		for i := range cs {
-			cs[i] = candidate.Candidate{
-				Record: schemas.Record{MemoryItem: schemas.MemoryItem{
+			cs[i] = whole(candidate.Candidate{
+				Visible: &candidate.Visible{MemoryItem: schemas.MemoryItem{
 					ID: fmt.Sprintf("m%02d", i), Kind: schemas.KindMemory, CreatedAt: at,
 					Content: schemas.TextContent(strings.Repeat(fmt.Sprintf("word%d ", i), 6)),
 				}},
-				Score: 1 - float64(i)/100, Verdict: schemas.Verdict{Allow: true},
-			}
+				Standing: 1 - float64(i)/100, Score: 1 - float64(i)/100, Verdict: schemas.Verdict{Allow: true},
+			})
 		}
 		p := builder.Build(pack.Request{Budget: budget, Counter: counter}, cs)
 		if len(p.Shown) < last {
@@ -295,9 +296,9 @@ func TestOrders(t *testing.T) {
 		}
 		var cs []candidate.Candidate
 		for i, day := range []int{2, -1, 4, 2} {
-			cs = append(cs, candidate.Candidate{Score: .9 - .1*float64(i), Verdict: schemas.Verdict{Allow: true},
-				Record: schemas.Record{MemoryItem: schemas.MemoryItem{ID: string(rune('a' + i)), Kind: schemas.KindMemory,
-					CreatedAt: time.Date(2026, 1, day, 9, i, 0, 0, time.UTC), Content: schemas.TextContent(string(rune('a' + i)))}}})
+			cs = append(cs, whole(candidate.Candidate{Standing: .9 - .1*float64(i), Score: .9 - .1*float64(i), Verdict: schemas.Verdict{Allow: true},
+				Visible: &candidate.Visible{MemoryItem: schemas.MemoryItem{ID: string(rune('a' + i)), Kind: schemas.KindMemory,
+					CreatedAt: time.Date(2026, 1, day, 9, i, 0, 0, time.UTC), Content: schemas.TextContent(string(rune('a' + i)))}}}))
 		}
 		p := builder.Build(pack.Request{Budget: 500, Counter: token.Estimate{}}, cs)
 		if _, got, _ := strings.Cut(p.Text, "## Memory\n"); got != want {

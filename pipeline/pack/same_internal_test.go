@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"satchel/pipeline/candidate"
+	"satchel/pipeline/store/keyword"
 	"satchel/pipeline/token"
 	"satchel/schemas"
 )
@@ -18,10 +18,8 @@ import (
 // wordSet is what a vocabulary holds of a text, as a set.
 func wordSet(text string) map[string]bool {
 	out := map[string]bool{}
-	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
-		if len(w) > 3 || w[0] >= '0' && w[0] <= '9' {
-			out[w] = true
-		}
+	for _, w := range keyword.Analyze(text) {
+		out[w] = true
 	}
 	return out
 }
@@ -101,12 +99,12 @@ func TestQueueIsSorted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cs := make([]candidate.Candidate, 16)
 		for i := range cs {
-			cs[i].Record.ID = string(rune('a' + i*7%16))
+			cs[i].Visible = &candidate.Visible{MemoryItem: schemas.MemoryItem{ID: string(rune('a' + i*7%16))}}
 		}
 		item := rapid.Custom(func(t *rapid.T) priced {
 			return priced{rapid.IntRange(0, 15).Draw(t, "at"), float64(rapid.IntRange(0, 4).Draw(t, "value"))}
 		})
-		q := &byValue{cs: &work{cs: cs}, list: rapid.SliceOf(item).Draw(t, "list")}
+		q := &byValue{cs: &packer{cs: cs}, list: rapid.SliceOf(item).Draw(t, "list")}
 		held := slices.Clone(q.list)
 		q.order()
 		for len(held) > 0 {
@@ -176,9 +174,10 @@ func TestRulesAskedAgain(t *testing.T) {
 			shown := make([]int, len(cs))
 			for i := range cs {
 				shown[i] = i
+				cs[i].Visible = &candidate.Visible{}
 				cs[i].Score, cs[i].Tokens = rapid.Float64Range(0, 1).Draw(t, "score"), rapid.IntRange(0, 9).Draw(t, "tokens")
-				cs[i].Record.Kind = rapid.SampledFrom([]schemas.Kind{schemas.KindMemory, schemas.KindCode}).Draw(t, "kind")
-				cs[i].Record.Content = schemas.TextContent(text.Draw(t, "text"))
+				cs[i].Kind = rapid.SampledFrom([]schemas.Kind{schemas.KindMemory, schemas.KindCode}).Draw(t, "kind")
+				cs[i].Content = schemas.TextContent(text.Draw(t, "text"))
 			}
 			if d := cmp.Diff(fresh(t).Afford(cs, shown), asked.Afford(cs, shown)); d != "" {
 				t.Fatalf("(-new +asked):\n%s", d)
@@ -188,7 +187,7 @@ func TestRulesAskedAgain(t *testing.T) {
 }
 
 // greedyByList is greedy with a list that is searched for its best, and to its end.
-func (w *work) greedyByList(standing []float64, pot func(part int8) int) {
+func (w *packer) greedyByList(standing []float64, pot func(part int8) int) {
 	order := &byValue{cs: w}
 	done := make([]bool, len(w.cs))
 	for i := range w.cs {
@@ -204,7 +203,7 @@ func (w *work) greedyByList(standing []float64, pot func(part int8) int) {
 		if done[i] || cost > pot(w.part[i]) || cost > w.left() {
 			continue
 		}
-		if size := len(w.cs[i].Record.Content.Text()); w.req.Bytes > 0 && w.bytes+size > w.req.Bytes {
+		if size := len(w.cs[i].Content.Text()); w.req.Bytes > 0 && w.bytes+size > w.req.Bytes {
 			w.heavy = append(w.heavy, i)
 			continue
 		}
@@ -234,27 +233,28 @@ func TestGreedyByList(t *testing.T) {
 		cs := make([]candidate.Candidate, rapid.IntRange(0, 40).Draw(t, "n"))
 		for i := range cs {
 			c := &cs[i]
-			c.Record.ID = string(rune('a'+i%26)) + string(rune('a'+i/26))
-			c.Record.Kind = rapid.SampledFrom([]schemas.Kind{schemas.KindMemory, schemas.KindMemory, schemas.KindTool, schemas.KindCode}).Draw(t, "kind")
-			c.Record.Session = rapid.SampledFrom([]string{"", "s1", "s2"}).Draw(t, "session")
-			c.Record.CreatedAt = time.Date(2026, 1, rapid.IntRange(1, 4).Draw(t, "day"), 0, 0, 0, 0, time.UTC)
-			c.Record.Content = schemas.TextContent(strings.Repeat("plain words ", rapid.IntRange(1, 9).Draw(t, "words")))
-			c.Score = float64(rapid.IntRange(0, 9).Draw(t, "score")) / 9
-			c.Drop = rapid.SampledFrom([]schemas.DropReason{"", "", "", schemas.DropPolicy, schemas.DropStale}).Draw(t, "drop")
+			c.Visible = &candidate.Visible{}
+			c.ID = string(rune('a'+i%26)) + string(rune('a'+i/26))
+			c.Kind = rapid.SampledFrom([]schemas.Kind{schemas.KindMemory, schemas.KindMemory, schemas.KindTool, schemas.KindCode}).Draw(t, "kind")
+			c.Session = rapid.SampledFrom([]string{"", "s1", "s2"}).Draw(t, "session")
+			c.CreatedAt = time.Date(2026, 1, rapid.IntRange(1, 4).Draw(t, "day"), 0, 0, 0, 0, time.UTC)
+			c.Content = schemas.TextContent(strings.Repeat("plain words ", rapid.IntRange(1, 9).Draw(t, "words")))
+			c.SetScore(float64(rapid.IntRange(0, 9).Draw(t, "score")) / 9)
+			c.Drop = rapid.SampledFrom([]schemas.DropReason{"", "", "", schemas.DropOffTopic, schemas.DropStale}).Draw(t, "drop")
 		}
 		req := Request{UserMessage: "hello", Budget: rapid.IntRange(1, 500).Draw(t, "budget"), Limit: len(cs), Counter: counter, Bytes: rapid.SampledFrom([]int{0, 0, 90}).Draw(t, "bytes")}
 		short, long := b.plan(&req, cs), b.plan(&req, cs)
-		for _, w := range []*work{short, long} {
+		for _, w := range []*packer{short, long} {
 			greedy := w.greedy
 			if w == long {
 				greedy = w.greedyByList
 			}
-			w.thrift = w.scarcity()
+			w.scarcity = w.budgetScarcity()
 			standing := w.standing()
 			greedy(standing, func(part int8) int { return w.limits[part] - w.spent[part] })
 			greedy(standing, func(int8) int { return w.left() })
 		}
-		heavy := func(w *work) []int { return slices.Compact(slices.Sorted(slices.Values(w.heavy))) }
+		heavy := func(w *packer) []int { return slices.Compact(slices.Sorted(slices.Values(w.heavy))) }
 		if !slices.Equal(short.chosen, long.chosen) || !slices.Equal(short.costs, long.costs) || !slices.Equal(heavy(short), heavy(long)) {
 			t.Fatalf("chosen %v, heavy %v, want %v and %v", short.chosen, short.heavy, long.chosen, long.heavy)
 		}

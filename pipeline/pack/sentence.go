@@ -4,11 +4,11 @@ import (
 	"strings"
 	"unicode"
 
-	"satchel/pipeline/segment"
+	"satchel/pipeline/infra/sentences"
 )
 
 // Sentences yields the sentences of prose in a text, trimmed, each a substring of it,
-// in order. They end where package segment says. Code, in a fence or by its looks, and headings are no sentences; the mark of a
+// in order. They end where package sentences says. Code, in a fence or by its looks, and headings are no sentences; the mark of a
 // list's entry is none of its sentence.
 func Sentences(text string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
@@ -46,7 +46,7 @@ func ofLine(line string, yield func(string) bool) bool {
 	if line == "" || strings.HasPrefix(strings.TrimPrefix(line, "\\"), "#") || looksLikeCode(line) {
 		return true
 	}
-	for from, to := range segment.InLine(line) {
+	for from, to := range sentences.InLine(line) {
 		if !yield(line[from:to]) {
 			return false
 		}

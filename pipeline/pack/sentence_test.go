@@ -54,8 +54,8 @@ func FuzzSentences(f *testing.F) {
 // A sentence of an extract does not reach over what was left out.
 func TestNoSentenceOverAGap(t *testing.T) {
 	t.Parallel()
-	cs := []candidate.Candidate{{Score: .9, Verdict: schemas.Verdict{Allow: true}, Extract: &candidate.Extract{}, Record: schemas.Record{MemoryItem: schemas.MemoryItem{
-		ID: "a", Kind: schemas.KindMemory, Content: schemas.TextContent("The kiln is fired on Mondays … the glaze is mixed at noon.")}}}}
+	cs := []candidate.Candidate{whole(candidate.Candidate{Standing: .9, Score: .9, Verdict: schemas.Verdict{Allow: true}, Extract: &candidate.Extract{}, Visible: &candidate.Visible{MemoryItem: schemas.MemoryItem{
+		ID: "a", Kind: schemas.KindMemory, Content: schemas.TextContent("The kiln is fired on Mondays … the glaze is mixed at noon.")}}})}
 	builder, err := pack.New(pack.Config{})
 	if err != nil {
 		t.Fatal(err)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Shares are the parts of the budget that the sections may take before what others
-// leave is given to them. They sum to 1.
+// Shares are the parts of the budget. The fixed texts and the tools take no more than theirs
+// while knowledge and memory want the rest. They sum to 1.
 type Shares struct {
 	User   float64 // the user's message and the policy preamble
 	Task   float64
@@ -69,13 +69,21 @@ const (
 	parts
 )
 
-// allot gives each part what it demands up to its share, and what is left to those
-// that want more, in proportion to their shares, until nothing is left or wanted.
-// The result never sums to more than budget.
+// allot gives each part what it demands: the fixed texts and the tools up to their shares,
+// knowledge and memory up to the rest. What is left goes to the parts that want more, in
+// proportion to their shares. The result never sums to more than budget.
 func allot(budget int, shares, demand [parts]float64) [parts]int {
 	var got [parts]float64
 	left := float64(budget)
-	for range parts + 1 {
+	for i := range parts {
+		if i != partRecall {
+			got[i] = min(demand[i], shares[i]*float64(budget))
+			left -= got[i]
+		}
+	}
+	got[partRecall] = min(demand[partRecall], max(0, left))
+	left -= got[partRecall]
+	for range parts {
 		open := 0.0
 		for i := range parts {
 			if demand[i] > got[i] {

@@ -3,9 +3,9 @@ package pack
 import (
 	"slices"
 	"strings"
-	"unicode"
 
 	"satchel/pipeline/candidate"
+	"satchel/pipeline/store/keyword"
 	"satchel/schemas"
 )
 
@@ -22,6 +22,9 @@ const (
 	coverWeight  = .35 // of the share of the question's words that no sentence before has
 	repeatWeight = .3  // of the share of its words that the sentences before have
 	sameWeight   = .15 // when its item is cited already
+
+	leastWorth   = .5 // of the worth of the best sentence, at least
+	relevantItem = .5 // score of an item that is quoted though the query has none of its words
 )
 
 // redactedMark is how what stands in the place of something redacted begins.
@@ -29,27 +32,26 @@ const redactedMark = "[redacted"
 
 // sentence is one that may be in a TL;DR.
 type sentence struct {
-	place, item int
-	text        string
-	score       float64
-	words       []int32 // by number, each once
-	wanted      int     // the first of them that the query has
+	item   int
+	text   string
+	score  float64
+	words  []int32 // by number, each once
+	wanted int     // the first of them that the query has
 }
 
-// summarise picks the sentences that say most about the query and least that was said,
-// and cites the item of each. Sentences are taken word for word from what is shown, and
-// put in the order of the pack.
+// summarise picks the sentences that say most about the query and least that was said, and
+// cites the item of each. Sentences are taken word for word from what is shown. They stand in
+// the order in which they were picked, so the one that answers best comes first.
 func (b *Builder) summarise(req *Request, cs []candidate.Candidate, shown []int) schemas.TLDR {
 	out := schemas.TLDR{Citations: []string{}, Sentences: []schemas.TLDRSentence{}}
 	if b.sentences < 0 || len(shown) == 0 {
 		return out
 	}
 	words := newVocabulary(req.Query)
-	chosen := pick(words.readable(cs, shown), words, b.sentences)
-	slices.SortStableFunc(chosen, func(x, y sentence) int { return x.place - y.place })
+	chosen := pick(words.relevant(words.readable(cs, shown)), words, b.sentences)
 	texts := make([]string, len(chosen))
 	for i, s := range chosen {
-		id := cs[s.item].Record.ID
+		id := cs[s.item].ID
 		texts[i] = s.text
 		out.Citations = append(out.Citations, id)
 		out.Sentences = append(out.Sentences, schemas.TLDRSentence{Text: s.text, Citations: []string{id}})
@@ -58,8 +60,7 @@ func (b *Builder) summarise(req *Request, cs []candidate.Candidate, shown []int)
 	return out
 }
 
-// readable are the sentences of the best shown items that can be quoted. The place
-// keeps sentences of one item in their order.
+// readable are the sentences of the best shown items that can be quoted, best item first.
 func (v *vocabulary) readable(cs []candidate.Candidate, shown []int) []sentence {
 	best := slices.Clone(shown)
 	slices.Sort(best) // candidates are in the order of their scores
@@ -72,7 +73,7 @@ func (v *vocabulary) readable(cs []candidate.Candidate, shown []int) []sentence 
 			if len(text) < shortest || len(text) > longest || question || strings.Contains(text, redactedMark) {
 				continue
 			}
-			s := sentence{place: slices.Index(shown, i)*tldrPerItem + n, item: i, text: text, score: cs[i].Score}
+			s := sentence{item: i, text: text, score: cs[i].Score}
 			s.words, s.wanted = v.of(text)
 			out = append(out, s)
 			if n++; n >= tldrPerItem {
@@ -81,6 +82,27 @@ func (v *vocabulary) readable(cs []candidate.Candidate, shown []int) []sentence 
 		}
 	}
 	return out
+}
+
+// relevant leaves out the sentences that say far less about the query than the best one, and
+// those that have no word of it, unless their item is relevant and has no sentence that does.
+func (v *vocabulary) relevant(from []sentence) []sentence {
+	best, quoted := 0.0, map[int]bool{}
+	for i := range from {
+		best = max(best, v.worth(&from[i]))
+		if from[i].wanted > 0 {
+			quoted[from[i].item] = true
+		}
+	}
+	return slices.DeleteFunc(from, func(s sentence) bool {
+		beside := v.wanted > 0 && s.wanted == 0 && (s.score < relevantItem || quoted[s.item])
+		return beside || v.worth(&s) < leastWorth*best
+	})
+}
+
+// worth is what a sentence says about the query, whatever else is said.
+func (v *vocabulary) worth(s *sentence) float64 {
+	return s.score + coverWeight*share(s.wanted, v.wanted)
 }
 
 // pick takes at most n sentences, each the best beside those taken before.
@@ -142,24 +164,25 @@ func share(n, of int) float64 {
 // sayable is the text of an item that can be quoted: not JSON, not code, not a
 // reference to what was shown before, and nothing that may carry instructions.
 func sayable(c *candidate.Candidate) string {
-	if c.Record.Content.Raw() != nil || c.Record.Kind == schemas.KindCode || c.Suspect || c.Referred {
+	if c.Content.Raw() != nil || c.Kind == schemas.KindCode || c.Fenced() || c.Abbreviated {
 		return ""
 	}
-	text := sanitise(c.Record.Content.Text())
+	text := sanitise(c.Content.Text())
 	if c.Extract != nil { // what stands on both sides of a gap is not one sentence
 		text = strings.ReplaceAll(text, candidate.Ellipsis, "\n")
 	}
 	return text
 }
 
-// vocabulary numbers the words of texts that carry their meaning: of four letters or more, a
-// number, or in a script whose words are short. The first numbers are the query's.
+// vocabulary numbers the terms of texts, as the keyword index reads them. The first numbers are
+// the query's.
 type vocabulary struct {
 	numbers map[string]int32
-	wanted  int   // words of the query
+	wanted  int   // terms of the query
 	seen    []int // by number, the last text with it
 	texts   int
 	list    []int32
+	reader  keyword.Analyzer
 }
 
 func newVocabulary(query string) *vocabulary {
@@ -169,24 +192,14 @@ func newVocabulary(query string) *vocabulary {
 	return v
 }
 
-// of returns the words of a text, each once, first those of the query, and how many
+// of returns the terms of a text, each once, first those of the query, and how many
 // these are.
 func (v *vocabulary) of(text string) (all []int32, wanted int) {
 	v.texts++
 	from := len(v.list)
-	text = strings.ToLower(text)
-	start := -1
-	for i, r := range text {
-		switch in := unicode.IsLetter(r) || unicode.IsDigit(r); {
-		case in && start < 0:
-			start = i
-		case !in && start >= 0:
-			v.add(text[start:i])
-			start = -1
-		}
-	}
-	if start >= 0 {
-		v.add(text[start:])
+	v.reader.Analyze(text)
+	for i := range v.reader.Len() {
+		v.add(v.reader.Term(i))
 	}
 	all = slices.Clip(v.list[from:])
 	for i, w := range all {
@@ -198,15 +211,12 @@ func (v *vocabulary) of(text string) (all []int32, wanted int) {
 	return all, wanted
 }
 
-// add puts a word into the list, unless it is there from the same text.
-func (v *vocabulary) add(w string) {
-	if len(w) <= 3 && (w[0] < '0' || w[0] > '9') {
-		return
-	}
-	number, ok := v.numbers[w]
+// add puts a term into the list, unless it is there from the same text.
+func (v *vocabulary) add(term []byte) {
+	number, ok := v.numbers[string(term)]
 	if !ok {
 		number = int32(len(v.seen))
-		v.numbers[w] = number
+		v.numbers[string(term)] = number
 		v.seen = append(v.seen, 0)
 	}
 	if v.seen[number] != v.texts {

@@ -14,11 +14,12 @@ import (
 
 // finder masks what it finds of the wanted types and remembers which there were.
 type finder struct {
-	d     *Detector
-	only  []Type // nil: all
-	names []string
-	mask  Mask
-	types map[Type]int // how many there were
+	d      *Detector
+	only   []Type   // nil: all
+	names  []string // of persons, masked wherever they stand
+	values []string // of fields, masked wherever they stand
+	mask   Mask
+	types  map[Type]int // how many there were
 }
 
 func newFinder(d *Detector, mask Mask) *finder {
@@ -26,11 +27,7 @@ func newFinder(d *Detector, mask Mask) *finder {
 }
 
 func (f *finder) spans(text string) []Span {
-	spans := f.d.Find(text, f.names...)
-	if f.only == nil {
-		return spans
-	}
-	return slices.DeleteFunc(spans, func(s Span) bool { return s.Rule != flaggedRule && !slices.Contains(f.only, s.Type) })
+	return f.d.find(text, f.only, f.names, f.values)
 }
 
 func (f *finder) replace(text string, spans []Span) string {

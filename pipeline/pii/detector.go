@@ -1,6 +1,7 @@
 package pii
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -60,33 +61,35 @@ type Detector struct {
 	regions []string
 	least   float64
 	secrets prefixes
+	spoken  spokenWords
+	memo    *memo
 }
 
 // New returns a Detector.
 func New(cfg Config) (*Detector, error) {
-	d := &Detector{regions: cfg.Regions, least: cfg.Least, secrets: index(vendors[:])}
-	if len(cfg.Types) == 0 {
-		cfg.Types = Personal()
-	}
 	for _, t := range cfg.Types {
 		if !slices.Contains(Types(), t) {
 			return nil, fmt.Errorf("new detector: unknown type %q", t)
 		}
 	}
-	d.wanted = slices.Clone(cfg.Types)
-	d.person, d.url, d.domain = slices.Contains(d.wanted, Person), slices.Contains(d.wanted, URL), slices.Contains(d.wanted, Domain)
 	for _, r := range cfg.Regions {
 		if phonenumbers.GetCountryCodeForRegion(r) == 0 {
 			return nil, fmt.Errorf("new detector: unknown region %q", r)
 		}
 	}
-	if d.least == 0 {
-		d.least = 0.5
-	}
-	if d.least < 0 || d.least > 1 {
+	if cfg.Least < 0 || cfg.Least > 1 {
 		return nil, fmt.Errorf("new detector: least confidence %g is not between 0 and 1", cfg.Least)
 	}
-	return d, nil
+	return newDetector(cfg), nil
+}
+
+func newDetector(cfg Config) *Detector {
+	wanted := slices.Clone(cfg.Types)
+	if len(wanted) == 0 {
+		wanted = Personal()
+	}
+	return &Detector{wanted: wanted, person: slices.Contains(wanted, Person), url: slices.Contains(wanted, URL), domain: slices.Contains(wanted, Domain),
+		regions: cfg.Regions, least: cmp.Or(cfg.Least, .5), secrets: index(vendors[:]), spoken: indexSpoken(), memo: newMemo()}
 }
 
 // Find returns the spans of text, in order. Names are whole words that count as persons
@@ -94,13 +97,36 @@ func New(cfg Config) (*Detector, error) {
 // as the plain ones: wide blanks, hyphens, fullwidth letters, Arabic digits, characters
 // without width.
 func (d *Detector) Find(text string, names ...string) []Span {
+	return d.find(text, nil, names, nil)
+}
+
+// find is Find for the types of only, nil for all; values count as fields wherever they stand.
+func (d *Detector) find(text string, only []Type, names, values []string) []Span {
+	if len(names) > 0 || len(values) > 0 {
+		return d.look(text, only, names, values)
+	}
+	spans := d.memo.find(text, func(text string) []Span { return d.look(text, nil, nil, nil) })
+	if only == nil {
+		return spans
+	}
+	return slices.DeleteFunc(spans, func(sp Span) bool { return !slices.Contains(only, sp.Type) })
+}
+
+// look is find without a memory.
+func (d *Detector) look(text string, only []Type, names, values []string) []Span {
 	plain, shifts := fold(text)
 	s := scan{d: d, text: plain, looks: 16 + len(plain)/1024}
 	for s.at < len(plain) {
 		s.step()
 	}
 	spans := slices.DeleteFunc(s.spans, func(sp Span) bool { return sp.Confidence < d.least || !slices.Contains(d.wanted, sp.Type) })
-	spans = withNames(spans, plain, names)
+	if d.person && d.least <= 0.5 {
+		spans = merge(spans, persons(plain, spans))
+	}
+	if only != nil {
+		spans = slices.DeleteFunc(spans, func(sp Span) bool { return !slices.Contains(only, sp.Type) })
+	}
+	spans = withWords(withWords(spans, plain, names, Person), plain, values, Field)
 	if len(shifts) > 0 {
 		for i := range spans {
 			spans[i].Start, spans[i].End = original(shifts, spans[i].Start), original(shifts, spans[i].End)
@@ -132,6 +158,7 @@ const (
 	escape  // may begin the @ of a URL or of HTML
 	at
 	dot
+	wide // a byte outside ASCII
 )
 
 var classes = classTable()
@@ -143,6 +170,8 @@ func classTable() (t [256]class) {
 			t[c] = letter
 		case b >= '0' && b <= '9':
 			t[c] = digit
+		case b >= utf8.RuneSelf:
+			t[c] = wide
 		}
 	}
 	t['+'], t['('], t[':'], t['-'], t['@'], t['.'] = opening, opening, opening, dash, at, dot
@@ -172,6 +201,8 @@ func (s *scan) step() {
 		s.domain(i)
 	case dash:
 		s.armour(i)
+	case wide:
+		s.wide(i)
 	}
 	s.at = max(s.at, i+1)
 }
@@ -194,7 +225,9 @@ func (s *scan) word(i int) {
 	if next == ':' && (s.url(i, end) || s.ip6(i)) || next == '+' && s.url(i, end) {
 		return
 	}
-	s.assignment(i, end)
+	if !s.assignment(i, end) {
+		s.spoken(i)
+	}
 	s.at = max(s.at, end)
 }
 

@@ -13,8 +13,8 @@
 //	ip      IPv4 or IPv6 address, not of the host itself  net/netip
 //	url     http, https or ftp URL                        a host behind the scheme
 //	domain  name in text, without a scheme                public suffix list
-//	secret  key or token                                  the vendor's prefix, alphabet and length; assignments
-//	person  a name after an honorific or an introduction  a heuristic: most names are not found
+//	secret  key, token, password or PIN                   the vendor's prefix, alphabet and length; assignments; sentences that tell one
+//	person  name of a person                              lists of names, what stands beside it: a guess
 //
 // Spans are half-open ranges of bytes, in order, and never overlap. A text of any
 // bytes is taken; the time is linear in its length. No text is kept or logged.

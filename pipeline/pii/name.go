@@ -65,15 +65,15 @@ func capitalised(t string, i int) int {
 	return end
 }
 
-// flaggedRule is the rule of names that the caller gave.
+// flaggedRule is the rule of words that the caller gave.
 const flaggedRule = "flagged"
 
-// withNames adds every place of a folded text where one of names stands as whole words,
-// and keeps the order; of two findings that overlap the first stays.
-func withNames(spans []Span, text string, names []string) []Span {
+// withWords adds every place of a folded text where one of list stands as whole words, as
+// a finding of the type, and keeps the order; of two findings that overlap the first stays.
+func withWords(spans []Span, text string, list []string, as Type) []Span {
 	found := len(spans)
-	for _, name := range names {
-		if name, _ = fold(name); len(name) < 2 || !strings.ContainsFunc(name, unicode.IsLetter) {
+	for _, name := range list {
+		if name, _ = fold(name); len(name) < 2 || as == Person && !strings.ContainsFunc(name, unicode.IsLetter) {
 			continue
 		}
 		for at := 0; ; {
@@ -84,7 +84,7 @@ func withNames(spans []Span, text string, names []string) []Span {
 			start := at + k
 			at = start + len(name)
 			if whole(text, start, at) {
-				spans = append(spans, Span{Start: start, End: at, Type: Person, Confidence: 1, Rule: flaggedRule})
+				spans = append(spans, Span{Start: start, End: at, Type: as, Confidence: 1, Rule: flaggedRule})
 			}
 		}
 	}

@@ -8,6 +8,9 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+
 	"satchel/schemas"
 )
 
@@ -30,50 +33,86 @@ const (
 )
 
 // Redact replaces what the JSON paths name in the content by what mask has for it. It
-// fails closed: a path it cannot follow into the content (a member of a text, a path it
-// cannot parse) replaces the whole content; a member that is absent needs no redaction. A
-// path into another field of the item than its content leaves the content alone.
+// fails closed: a path that it cannot parse, or that meets nothing in the content, replaces
+// the whole content. A path into a field that is hidden apart from the content leaves the
+// content alone.
 func Redact(c schemas.Content, paths []string, mask Mask) schemas.Content {
-	if len(paths) == 0 {
-		return c
-	}
-	whole := func() schemas.Content { return schemas.TextContent(mask(Field, c.Text())) }
-	var tree any
-	parsed := false
+	tree := contentTree{content: c, mask: mask}
 	for _, path := range paths {
-		steps, err := parsePath(path)
-		switch {
-		case err != nil || len(steps) == 0:
-			return whole()
-		case steps[0].kind == stepMember && otherField(steps[0].name):
-			continue
-		case steps[0].kind != stepMember || steps[0].name != "content" || len(steps) == 1 || c.Raw() == nil:
-			return whole()
+		if tree.remove(path) != met {
+			return schemas.TextContent(mask(Field, c.Text()))
 		}
-		if !parsed {
-			if tree, parsed = decode(c.Raw()); !parsed {
-				return whole()
-			}
-		}
-		tree = remove(tree, steps[1:], mask)
 	}
-	if !parsed {
+	if !tree.parsed {
 		return c
 	}
-	raw, err := encode(tree)
+	raw, err := encode(tree.value)
 	if err != nil {
-		return whole()
+		return schemas.TextContent(mask(Field, c.Text()))
 	}
 	return schemas.JSONContent(raw)
 }
 
-// otherField reports whether name is a top-level field of an item that is not its
-// content. A name that is no field at all is not one: such a path fails closed.
-func otherField(name string) bool {
+// Whole reports whether Redact with these paths replaces the whole content.
+func Whole(c schemas.Content, paths []string) bool {
+	return len(paths) > 0 && Redact(c, paths, Mark).Text() == Redacted
+}
+
+// MissedFlag returns the index of the first path that names a place in the content where
+// nothing is, and -1 when there is none. A path that hides the whole content misses nothing.
+func MissedFlag(c schemas.Content, paths []string) int {
+	tree := contentTree{content: c, mask: Mark}
+	for i, path := range paths {
+		if found := tree.remove(path); found == missed || found == doubtful {
+			return i
+		}
+	}
+	return -1
+}
+
+// outcome says what a path did to a content.
+type outcome int
+
+const (
+	met      outcome = iota // it hid its value, or names another field
+	missed                  // nothing stands where it points
+	doubtful                // nothing does, but a member of a like name may be meant
+	closed                  // it cannot be followed: only the whole can be hidden
+)
+
+// contentTree is a content that is decoded when the first path needs it.
+type contentTree struct {
+	content schemas.Content
+	mask    Mask
+	value   any
+	parsed  bool
+}
+
+func (t *contentTree) remove(path string) outcome {
+	steps, err := parsePath(path)
+	switch {
+	case err != nil || len(steps) == 0 || steps[0].kind != stepMember:
+		return closed
+	case hiddenApart(steps[0].name):
+		return met
+	case steps[0].name != "content" || len(steps) == 1 || t.content.Raw() == nil:
+		return closed
+	}
+	if !t.parsed {
+		if t.value, t.parsed = decode(t.content.Raw()); !t.parsed {
+			return closed
+		}
+	}
+	value, found := remove(t.value, steps[1:], t.mask)
+	t.value = value
+	return found
+}
+
+// hiddenApart reports whether name is a field of an item that can be hidden while the
+// content is shown. Every other name fails closed.
+func hiddenApart(name string) bool {
 	switch name {
-	case "id", "type", "kind", "scope", "created_at", "updated_at", "ttl", "decay_fn", "confidence", "importance",
-		"trust", "sensitivity", "novelty", "provenance", "security_label", "pii_flags", "embedding_ref", "graph_refs",
-		"summary", "category", "session", "seq", "speaker", "role", "valid_from", "valid_to", "links", "signer", "attributes":
+	case "provenance", "embedding_ref", "graph_refs", "summary", "category", "speaker", "links", "attributes":
 		return true
 	}
 	return false
@@ -87,47 +126,93 @@ func decode(raw json.RawMessage) (any, bool) {
 	return v, err == nil
 }
 
-// remove replaces what steps name by its mask.
-func remove(v any, steps []step, mask Mask) any {
+// remove replaces what steps name by its mask. It is met when a value was hidden, or when
+// nothing can stand there: in a null or an empty list.
+func remove(v any, steps []step, mask Mask) (any, outcome) {
 	if len(steps) == 0 {
-		return maskValue(v, mask)
+		return maskValue(v, mask), met
 	}
 	head, rest := steps[0], steps[1:]
 	switch x := v.(type) {
 	case map[string]any:
-		switch head.kind {
-		case stepMember:
-			if child, ok := x[head.name]; ok {
-				x[head.name] = remove(child, rest, mask)
-			}
-		case stepEvery:
-			for name, child := range x {
-				x[name] = remove(child, rest, mask)
-			}
-		case stepIndex:
-			return maskValue(v, mask)
-		}
-		return x
+		return removeMember(x, head, rest, mask)
 	case []any:
-		switch head.kind {
-		case stepIndex:
-			if head.index < len(x) {
-				x[head.index] = remove(x[head.index], rest, mask)
+		if head.kind == stepIndex {
+			if head.index >= len(x) {
+				return x, missed
 			}
-		default: // every element; a member name means that member of each
-			for i := range x {
-				if head.kind == stepEvery {
-					x[i] = remove(x[i], rest, mask)
-				} else {
-					x[i] = remove(x[i], steps, mask)
-				}
-			}
+			var found outcome
+			x[head.index], found = remove(x[head.index], rest, mask)
+			return x, found
 		}
-		return x
+		if head.kind == stepMember { // that member of each element
+			rest = steps
+		}
+		found := missed
+		if len(x) == 0 {
+			found = met
+		}
+		for i := range x {
+			var one outcome
+			x[i], one = remove(x[i], rest, mask)
+			found = both(found, one)
+		}
+		return x, found
 	case nil:
-		return nil
+		return nil, met
 	}
-	return maskValue(v, mask) // the path goes on where the value ends
+	return maskValue(v, mask), met // the path goes on where the value ends
+}
+
+func removeMember(x map[string]any, head step, rest []step, mask Mask) (any, outcome) {
+	switch head.kind {
+	case stepMember:
+		child, ok := x[head.name]
+		if !ok {
+			return x, absent(x, head.name)
+		}
+		var found outcome
+		x[head.name], found = remove(child, rest, mask)
+		return x, found
+	case stepEvery:
+		found := missed
+		if len(x) == 0 {
+			found = met
+		}
+		for name, child := range x {
+			var one outcome
+			x[name], one = remove(child, rest, mask)
+			found = both(found, one)
+		}
+		return x, found
+	}
+	return maskValue(x, mask), met // an index into an object
+}
+
+// both is the outcome of two branches of a path: one of several elements may lack the
+// member, but a doubt about one is a doubt about all.
+func both(a, b outcome) outcome {
+	if a == doubtful || b == doubtful {
+		return doubtful
+	}
+	return min(a, b)
+}
+
+// absent is the outcome of a member that an object lacks.
+func absent(x map[string]any, name string) outcome {
+	want := foldName(name)
+	for other := range x {
+		if rest, ok := strings.CutPrefix(foldName(other), want); ok && (rest == "" || rest[0] == '.') {
+			return doubtful
+		}
+	}
+	return missed
+}
+
+// foldName is the form in which names that look alike are equal.
+func foldName(name string) string {
+	plain, _ := fold(norm.NFKC.String(name))
+	return cases.Fold().String(plain)
 }
 
 // maskValue is the mask of a value's text, or of its JSON when it is no text.
@@ -207,7 +292,7 @@ func bracketStep(s string) (step, string, error) {
 // namesField reports whether a path names the given top-level field of an item.
 func namesField(paths []string, field string) bool {
 	return slices.ContainsFunc(paths, func(p string) bool {
-		rest, ok := strings.CutPrefix(p, "$."+field)
-		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+		steps, err := parsePath(p)
+		return err == nil && len(steps) > 0 && steps[0].kind == stepMember && steps[0].name == field
 	})
 }

@@ -1,6 +1,7 @@
 package pii
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -23,6 +24,12 @@ func NewSanitizer(d *Detector, p Pseudonyms, count func(text string) int) *Sanit
 		count = func(text string) int { return (len(text) + 3) / 4 }
 	}
 	return &Sanitizer{detector: d, pseudonyms: p, count: count}
+}
+
+// Marks returns a Sanitizer that leaves marks in place of the standard types of personal data,
+// with no pseudonyms. count is that of NewSanitizer.
+func Marks(count func(text string) int) *Sanitizer {
+	return NewSanitizer(newDetector(Config{}), Pseudonyms{}, count)
 }
 
 // Apply changes r, of tenant, so that paths and the obligations are met. It reports
@@ -55,12 +62,12 @@ func (z *Sanitizer) Apply(tenant string, r *schemas.Record, paths []string, o sc
 			names = append(names, full...)
 		}
 	}
-	z.fields(r, paths, o, mask)
-	if o.PII != "" || len(names) > 0 {
+	values := z.fields(r, paths, o, mask)
+	if o.PII != "" || len(names) > 0 || len(values) > 0 {
 		f := newFinder(z.detector, mask)
-		f.only, f.names = only, names
+		f.only, f.names, f.values = only, names, values
 		if o.PII == "" {
-			f.only = []Type{} // the flagged names alone
+			f.only = []Type{} // what is flagged alone
 		}
 		f.item(&r.MemoryItem)
 	}
@@ -71,12 +78,23 @@ func (z *Sanitizer) Apply(tenant string, r *schemas.Record, paths []string, o sc
 	return true
 }
 
-// fields replaces what the paths name, in every field that can be shown.
-func (z *Sanitizer) fields(r *schemas.Record, paths []string, o schemas.Obligations, mask Mask) {
+// leastValue is the shortest value, in bytes, that is also looked for beside its path: a
+// shorter one stands in too many texts by chance.
+const leastValue = 4
+
+// mostValue is the longest: nobody repeats a longer one word for word.
+const mostValue = 512
+
+// fields replaces what the paths name, in every field that can be shown. It returns the
+// values that it took out of the content: a writer may have repeated one elsewhere.
+func (z *Sanitizer) fields(r *schemas.Record, paths []string, o schemas.Obligations, mask Mask) (values []string) {
 	if len(paths) == 0 {
-		return
+		return nil
 	}
-	r.Content = Redact(r.Content, paths, mask)
+	r.Content = Redact(r.Content, paths, func(t Type, text string) string {
+		values = append(values, leaves(text)...)
+		return mask(t, text)
+	})
 	if namesField(paths, "speaker") {
 		if o.PII == schemas.PIIPseudonymise && r.Speaker != "" {
 			r.Speaker = mask(Person, r.Speaker)
@@ -93,6 +111,43 @@ func (z *Sanitizer) fields(r *schemas.Record, paths []string, o schemas.Obligati
 	if namesField(paths, "provenance") {
 		r.Provenance.SourceURI = ""
 	}
+	if namesField(paths, "category") {
+		r.Category = ""
+	}
+	if namesField(paths, "graph_refs") {
+		r.GraphRefs = nil
+	}
+	if namesField(paths, "embedding_ref") {
+		r.EmbeddingRef = ""
+	}
+	return values
+}
+
+// leaves returns the texts and numbers of a value, when they can be looked for.
+func leaves(text string) (list []string) {
+	if tree, ok := decode([]byte(text)); ok {
+		var walk func(v any)
+		walk = func(v any) {
+			switch x := v.(type) {
+			case string:
+				list = append(list, x)
+			case json.Number:
+				list = append(list, x.String())
+			case []any:
+				for _, e := range x {
+					walk(e)
+				}
+			case map[string]any:
+				for _, e := range x {
+					walk(e)
+				}
+			}
+		}
+		walk(tree)
+	} else {
+		list = []string{text}
+	}
+	return slices.DeleteFunc(list, func(s string) bool { return len(s) < leastValue || len(s) > mostValue })
 }
 
 func typesOf(list []string) (types []Type, ok bool) {

@@ -50,6 +50,8 @@ func TestApply(t *testing.T) {
 		{"a member's name", `{"a@b.de":1,"c@d.de":2}`, nil, redact, `{"[email]":1,"[email] 2":2}`},
 		{"path", `{"a":"x","b":"y"}`, []string{"$.content.a"}, schemas.Obligations{}, `{"a":"[redacted]","b":"y"}`},
 		{"the flagged speaker in the text", "Jonas Weber said: ask Jonas, not Jonasson", []string{"$.speaker"}, schemas.Obligations{}, "[person] said: ask [person], not Jonasson"},
+		{"the flagged speaker by a quoted name", "Jonas came", []string{"$['speaker']"}, schemas.Obligations{}, "[person] came"},
+		{"a flag that meets nothing", `{"Pin":"4821"}`, []string{"$.content.pin"}, schemas.Obligations{}, "[redacted]"},
 		{"extract", strings.Repeat("One sentence. ", 50), nil, schemas.Obligations{Summarise: 10}, "One sentence. One sentence. […]"},
 	} {
 		r := record(tc.content)
@@ -187,4 +189,22 @@ func FuzzMaskJSON(f *testing.F) {
 			t.Fatalf("%q becomes %q", data, masked)
 		}
 	})
+}
+
+// What a path hides in the content is hidden where the writer repeated it, too.
+func TestValuesAreHiddenWhereTheyAreRepeated(t *testing.T) {
+	t.Parallel()
+	z := newSanitizer(t, 1)
+	r := record(`{"note":"PIN 48210 was set by the clerk","pin":48210,"who":{"code":"tartan","no":7},"again":"TARTANS, tartan"}`)
+	r.Attributes = json.RawMessage(`{"signature":"unlock(48210)","safety_notes":"never say tartan","n":7}`)
+	if !z.Apply("t", r, []string{"$.content.pin", "$.content.who"}, schemas.Obligations{}) {
+		t.Fatal("not met")
+	}
+	const content = `{"again":"TARTANS, [redacted]","note":"PIN [redacted] was set by the clerk","pin":"[redacted]","who":"[redacted]"}`
+	if got := r.Content.Text(); got != content {
+		t.Errorf("content %s\nwant %s", got, content)
+	}
+	if got := string(r.Attributes); got != `{"n":7,"safety_notes":"never say [redacted]","signature":"unlock([redacted])"}` {
+		t.Errorf("attributes %s", got)
+	}
 }

@@ -149,7 +149,7 @@ const maxValue = 512
 
 // assignment tries password: value, API_KEY=value and Authorization: Bearer value, whose
 // name ends at end.
-func (s *scan) assignment(i, end int) {
+func (s *scan) assignment(i, end int) bool {
 	t, at := s.text, end
 	bearer := foldAny(t[i:end], "bearer")
 	for k := 0; k < 40 && at < len(t) && (t[at] == '_' || t[at] == '-' || at > end && isAlnum(t[at])); k++ {
@@ -169,7 +169,7 @@ func (s *scan) assignment(i, end int) {
 		at++
 	}
 	if !assigned || !secretName(t[i:name]) {
-		return
+		return false
 	}
 	stop := at
 	for stop < len(t) && stop-at < maxValue && t[stop] > ' ' && strings.IndexByte("\"'`,;<>(){}[]", t[stop]) < 0 {
@@ -181,9 +181,9 @@ func (s *scan) assignment(i, end int) {
 	value := t[at:stop]
 	password := anyOf(t[i:name], passWord)
 	if placeholder(value) || method(value) || !keyLike(value, password) && !short(value, t[i:name], password) {
-		return
+		return false
 	}
-	s.add(Span{Start: at, End: stop, Type: Secret, Confidence: 0.8, Rule: "assignment"})
+	return s.add(Span{Start: at, End: stop, Type: Secret, Confidence: 0.8, Rule: "assignment"})
 }
 
 // secretName reports whether an assignment to name gives a secret away: a part of it is

@@ -32,7 +32,10 @@ const (
 	DefaultRecoveryBudget = 1500 // tokens
 	DefaultMaxNodes       = 12
 	DefaultNodeTokens     = 200
-	maxNodes              = 64 // nodes a configuration can name
+	DefaultTurns          = 8   // turns of the session that a request gets which says nothing of relevance
+	DefaultTurnTokens     = 500 // at most, of these
+	maxNodes              = 64  // nodes a configuration can name
+	maxTurns              = 100
 )
 
 // Config is the configuration file. The zero value means the built-in configuration.
@@ -82,6 +85,7 @@ type Node struct {
 	Tokens     int        `json:"est_tokens,omitempty"` // estimate; default 200
 	Items      []Selector `json:"items,omitempty"`
 	Retrievers []string   `json:"retrievers,omitempty"`
+	Turns      int        `json:"session_turns,omitempty"` // the node is the last turns of the request's session, this many at most
 }
 
 // Selector matches items: every field given must agree.
@@ -260,6 +264,9 @@ func (c *Config) validateNodes() error {
 		node := c.Nodes[name]
 		if node.Tokens < 0 {
 			return fmt.Errorf("%w: est_tokens of node %q is negative", ErrConfig, name)
+		}
+		if node.Turns < 0 || node.Turns > maxTurns {
+			return fmt.Errorf("%w: session_turns of node %q must be 0 to %d", ErrConfig, name, maxTurns)
 		}
 		for _, s := range node.Items {
 			if _, ok := s.Kind.Info(); s.Kind != "" && !ok {

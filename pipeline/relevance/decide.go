@@ -3,7 +3,6 @@ package relevance
 import (
 	"log/slog"
 	"math/bits"
-	"slices"
 	"strconv"
 
 	"satchel/schemas"
@@ -226,38 +225,33 @@ func (d *Decision) NeedsKind(k schemas.Kind) bool {
 	return !gatedAtAll
 }
 
-// Kinds returns the kinds that can be wanted, in the order of the kind table.
+// Given returns what the included nodes bring in without a search.
+func (d *Decision) Given() []Given {
+	if d.gate == nil {
+		return []Given{{Turns: DefaultTurns, Tokens: DefaultTurnTokens}}
+	}
+	var out []Given
+	for i, g := range d.gate.given {
+		if d.included.has(i) && (g.Turns > 0 || len(g.Items) > 0) {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// Kinds returns the kinds to search, in the order of the kind table: those of which an item
+// without a category can be wanted. Items of a category come by Given.
 func (d *Decision) Kinds() []schemas.Kind {
 	var kinds []schemas.Kind
 	for _, row := range schemas.Kinds() {
-		if d.NeedsKind(row.Kind) {
-			kinds = append(kinds, row.Kind)
-		}
-	}
-	return kinds
-}
-
-// Categories returns the only categories whose items can be wanted, sorted, and false
-// when items of any other category can be wanted as well.
-func (d *Decision) Categories() ([]string, bool) {
-	if d.gate == nil {
-		return nil, false
-	}
-	for _, row := range schemas.Kinds() {
 		for _, t := range []schemas.MemoryType{schemas.Episodic, schemas.Procedural, schemas.Semantic} {
 			if d.Wants(&schemas.Facets{Kind: row.Kind, Type: t}) {
-				return nil, false
+				kinds = append(kinds, row.Kind)
+				break
 			}
 		}
 	}
-	var out []string
-	for i := range d.gate.selectors {
-		if s := &d.gate.selectors[i]; s.Category != "" && s.nodes&d.included != 0 && !slices.Contains(out, s.Category) {
-			out = append(out, s.Category)
-		}
-	}
-	slices.Sort(out)
-	return out, true
+	return kinds
 }
 
 // NeedsSection reports whether a section can hold items. Sections without items of

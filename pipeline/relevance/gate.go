@@ -33,6 +33,7 @@ type Gate struct {
 	headroom   int
 	most       int
 	selectors  []gated
+	given      []Given // by node
 	retrievers map[string]set
 	signals    map[string]signal // what each may be
 }
@@ -123,15 +124,19 @@ func (g *Gate) setOf(names []string) set {
 }
 
 func (g *Gate) compileNodes(nodes map[string]Node) {
-	g.tokens = make([]int, len(g.names))
+	g.tokens, g.given = make([]int, len(g.names)), make([]Given, len(g.names))
 	selectors := map[Selector]set{}
 	for i, name := range g.names {
 		node := nodes[name]
 		if g.tokens[i] = node.Tokens; node.Tokens == 0 {
 			g.tokens[i] = DefaultNodeTokens
 		}
+		g.given[i] = Given{Node: name, Turns: node.Turns, Tokens: g.tokens[i]}
 		for _, s := range node.Items {
 			selectors[s] |= 1 << i
+			if s.Category != "" {
+				g.given[i].Items = append(g.given[i].Items, s)
+			}
 		}
 		for _, r := range node.Retrievers {
 			g.retrievers[r] |= 1 << i
@@ -238,6 +243,14 @@ func (g *Gate) needsOf(s set) set {
 		all |= g.needs[bits.TrailingZeros64(uint64(s))]
 	}
 	return all
+}
+
+// Given is what a context node brings into a pack without a search.
+type Given struct {
+	Node   string
+	Items  []Selector // the newest of these; each has a category
+	Turns  int        // the last turns of the request's session, at most
+	Tokens int        // at most
 }
 
 // Input is what a turn looks like. See schemas.RelevanceRequest.

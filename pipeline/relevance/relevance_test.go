@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -316,8 +317,8 @@ func TestGates(t *testing.T) {
 	t.Parallel()
 	g := gate(t, "")
 	d := g.Decide(relevance.Input{Mode: "ACKNOWLEDGE"})
-	if diff := cmp.Diff([]schemas.Kind{schemas.KindMemory}, d.Kinds()); diff != "" {
-		t.Errorf("kinds of ACKNOWLEDGE (-want +have):\n%s", diff)
+	if kinds := d.Kinds(); len(kinds) > 0 {
+		t.Errorf("ACKNOWLEDGE searches %v", kinds)
 	}
 	for section, want := range map[schemas.SectionType]bool{schemas.SectionTools: false, schemas.SectionKnowledge: false,
 		schemas.SectionMemory: true, schemas.SectionUser: true, schemas.SectionPolicy: true} {
@@ -420,14 +421,41 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
-// Where only some categories are wanted they are named, and no other item is wanted.
-func TestCategories(t *testing.T) {
+// What is not searched comes by category, and nothing without a category is wanted of it.
+func TestGiven(t *testing.T) {
 	t.Parallel()
 	g := gate(t, "")
+	turns := func(d relevance.Decision) (n int) {
+		for _, given := range d.Given() {
+			n += given.Turns
+		}
+		return n
+	}
 	d := g.Decide(relevance.Input{Mode: "ACKNOWLEDGE"})
-	names, only := d.Categories()
-	if !only || !slices.Contains(names, "identity") || slices.Contains(names, "list") {
-		t.Errorf("ACKNOWLEDGE wants %v, only: %t", names, only)
+	want := []relevance.Given{
+		{Node: "client_context", Items: []relevance.Selector{{Kind: "memory", Category: "client"}}, Tokens: 80},
+		{Node: "communication_style", Items: []relevance.Selector{{Kind: "memory", Category: "communication_style"}}, Tokens: 80},
+		{Node: "identity_context", Items: []relevance.Selector{{Kind: "memory", Category: "identity"}}, Tokens: 150},
+		{Node: "identity_modulation", Items: []relevance.Selector{{Kind: "memory", Category: "identity_modulation"}}, Tokens: 60},
+		{Node: "onboarding_nudge", Items: []relevance.Selector{{Kind: "memory", Category: "onboarding"}}, Tokens: 60},
+		{Node: "user_traits", Items: []relevance.Selector{{Kind: "memory", Category: "user_trait"}, {Kind: "memory", Category: "preference"}}, Tokens: 150},
+		{Node: "warm_return_hint", Items: []relevance.Selector{{Kind: "memory", Category: "return_hint"}}, Tokens: 40},
+	}
+	for i := range want { // a signal that is absent excludes nothing here but what returning excludes
+		if want[i].Node == "warm_return_hint" && !d.Includes("warm_return_hint") {
+			want = append(want[:i], want[i+1:]...)
+		}
+	}
+	if diff := cmp.Diff(want, d.Given()); diff != "" {
+		t.Errorf("given to ACKNOWLEDGE (-want +have):\n%s", diff)
+	}
+	d = g.Decide(relevance.Input{Mode: "ACKNOWLEDGE", Signals: map[string]any{"working_memory_turns": 2}})
+	if turns(d) != 8 {
+		t.Errorf("ACKNOWLEDGE in a session gives %d turns", turns(d))
+	}
+	var all relevance.Decision
+	if diff := cmp.Diff([]relevance.Given{{Turns: relevance.DefaultTurns, Tokens: relevance.DefaultTurnTokens}}, all.Given()); diff != "" {
+		t.Errorf("given without relevance (-want +have):\n%s", diff)
 	}
 	d = g.Decide(relevance.Input{Mode: "CLARIFY"})
 	for category, want := range map[string]bool{"list": false, "identity": true, "": true, "else": true} {
@@ -435,21 +463,41 @@ func TestCategories(t *testing.T) {
 			t.Errorf("CLARIFY wants episodic memories of category %q: %t", category, !want)
 		}
 	}
-	d = g.Decide(relevance.Input{Mode: "RESPOND"})
-	if names, only := d.Categories(); only {
-		t.Errorf("RESPOND wants only %v", names)
-	}
 	rapid.Check(t, func(t *rapid.T) {
 		d := g.Decide(relevance.Input{Mode: rapid.SampledFrom([]string{"RESPOND", "CLARIFY", "ACKNOWLEDGE", "ACT", "OTHER"}).Draw(t, "mode"),
 			Signals: map[string]any{"greeting_pattern": rapid.Bool().Draw(t, "greeting"), "prompt_token_count": 3.0, "onboarding_complete": rapid.Bool().Draw(t, "onboarded")}})
-		names, only := d.Categories()
 		f := &schemas.Facets{
-			Kind:     rapid.SampledFrom([]schemas.Kind{schemas.KindMemory, schemas.KindSummary, schemas.KindTool, schemas.KindCode, schemas.KindValue}).Draw(t, "kind"),
-			Type:     rapid.SampledFrom([]schemas.MemoryType{schemas.Episodic, schemas.Procedural, schemas.Semantic}).Draw(t, "type"),
-			Category: rapid.SampledFrom([]string{"", "identity", "list", "client", "else"}).Draw(t, "category"),
+			Kind: rapid.SampledFrom([]schemas.Kind{schemas.KindMemory, schemas.KindSummary, schemas.KindTool, schemas.KindCode, schemas.KindValue}).Draw(t, "kind"),
+			Type: rapid.SampledFrom([]schemas.MemoryType{schemas.Episodic, schemas.Procedural, schemas.Semantic}).Draw(t, "type"),
 		}
-		if only && d.Wants(f) && !slices.Contains(names, f.Category) {
-			t.Fatalf("%+v is wanted, the categories are %v", f, names)
+		if d.Wants(f) && !slices.Contains(d.Kinds(), f.Kind) {
+			t.Fatalf("%+v is wanted, searched are %v", f, d.Kinds())
 		}
 	})
+}
+
+func TestMeasured(t *testing.T) {
+	t.Parallel()
+	g := gate(t, "")
+	for text, greeting := range map[string]bool{
+		"Hey!": true, "Hello there": true, "good morning, Ada": true, "Thank you so very much": true, "Guten Abend": true,
+		"Hey, who painted the mural?": false, "good sources on pumps": false, "hi there what is new today": false, "": false, "!!": false,
+	} {
+		in := relevance.Input{Mode: "RESPOND"}.Measured(relevance.Turn{Text: text, Tokens: 2})
+		if in.Signals["greeting_pattern"] != greeting || len(in.Signals) != 2 {
+			t.Errorf("%q: %v", text, in.Signals)
+		}
+		if d := g.Decide(in); slices.Contains(d.Trace.ExcludedHard, "episodic_memory") != greeting || len(d.Trace.Warnings) > 0 {
+			t.Errorf("%q: %+v", text, d.Trace)
+		}
+	}
+	turn := relevance.Turn{Text: "go on", Tokens: 2, Session: true, Turns: 4, Silence: time.Hour}
+	got := relevance.Input{Signals: map[string]any{"prompt_token_count": 99}}.Measured(turn).Signals
+	want := map[string]any{"prompt_token_count": 99, "greeting_pattern": false, "working_memory_turns": 4, "context_warmth": .5}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +have):\n%s", diff)
+	}
+	if got := (relevance.Input{}).Measured(relevance.Turn{Session: true}).Signals["context_warmth"]; got != 0.0 {
+		t.Errorf("an empty session is %v warm", got)
+	}
 }

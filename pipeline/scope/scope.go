@@ -23,6 +23,8 @@ type Principal struct {
 	Level  int      // schemas.Level as a number; 0 is public
 	Groups []string // sorted
 	Roles  []string // sorted
+
+	Unregistered bool `json:",omitempty"` // there is a registry, and it does not know the principal
 }
 
 // HasRole reports whether the principal holds role.
@@ -91,6 +93,12 @@ func (s Scope) Principal() Principal {
 	p := s.principal
 	p.Groups, p.Roles = slices.Clone(p.Groups), slices.Clone(p.Roles)
 	return p
+}
+
+// WithoutRoles returns s for the same principal without its roles.
+func (s Scope) WithoutRoles() Scope {
+	s.principal.Roles = nil
+	return s
 }
 
 // Purpose returns what the data is asked for, "" when not given.

@@ -5,7 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"satchel/pipeline/candidate"
 	"satchel/pipeline/scope"
+	"satchel/pipeline/selection/rank"
+	"satchel/pipeline/selection/retrieve"
 	"satchel/pipeline/store/graph"
 	"satchel/schemas"
 )
@@ -16,18 +19,18 @@ const (
 	aliasNames = 6 // other names that a query is given
 )
 
-// resolve returns other names of what the query names, as items say that the query vouches
-// for: nothing where none does, or when the graph is not to be asked. That the graph
+// resolve returns other names of what the query names, as items say that FilterVisible
+// lets through: nothing where none does, or when the graph is not to be asked. That the graph
 // does not answer is said where it is walked.
 func (s *Selector) resolve(ctx context.Context, sc scope.Scope, q *Query) []string {
-	if s.graph == nil || q.Vouch == nil || s.disabled(FeatureAliases) || q.Text == "" || q.Skip != nil && q.Skip(NameGraph) {
+	if s.graph == nil || q.FilterVisible == nil || s.disabled(rank.FeatureAliases) || q.Text == "" || q.Skip != nil && q.Skip(retrieve.NameGraph) {
 		return nil
 	}
 	keys := graph.AliasKeys(q.Text)
 	if len(keys) == 0 {
 		return nil
 	}
-	ctx, cancel := s.within(ctx)
+	ctx, cancel := retrieve.Within(ctx, s.cfg.Deadline)
 	defer cancel()
 	visits, err := s.cfg.Graph.Walk(ctx, sc, graph.Walk{Entities: keys, Hops: 1, Limit: aliasItems, Filter: q.Filter})
 	if err != nil || len(visits) == 0 {
@@ -43,7 +46,7 @@ func (s *Selector) resolve(ctx context.Context, sc scope.Scope, q *Query) []stri
 	}
 	records = slices.DeleteFunc(records, func(r schemas.Record) bool { return r.SupersededBy != "" || !q.sees(&r) })
 	var names []string
-	for _, r := range q.Vouch(ctx, records) {
+	for _, r := range q.FilterVisible(ctx, records) {
 		names = otherNames(names, &r, q.Text)
 	}
 	return names
@@ -61,7 +64,7 @@ func (q *Query) saw(r *schemas.Record) bool {
 }
 
 // otherNames appends what an item says the names of a query are called as well.
-func otherNames(names []string, r *schemas.Record, query string) []string {
+func otherNames(names []string, r *candidate.Visible, query string) []string {
 	text := r.Content.Text()
 	for _, a := range graph.Aliases(text, r.Attributes, graph.Entities(text, r.Speaker)) {
 		for _, name := range a.OtherNames(query) {

@@ -1,17 +1,35 @@
+// Package selection chooses the items that a context pack may hold. It owns the order of
+// the steps; its subpackages do them:
+//
+//	filter     the request's filters, for stores and as predicates
+//	retrieve   keyword, vector, graph and recency retrievers, in parallel, each with a
+//	           deadline; a late or failed one degrades the result and is named
+//	(policy)   an Authorizer asks the policy about everything that was found, in one
+//	           decision, and leaves of each item what the principal may see
+//	rank       fuses, weighs and orders what may be seen
+//	defend     drops what is expired, superseded, repeated or looks injected
+//	session    knows what the session was shown before
+//	explain    says of a stored result why an item is in it, or not
+//
+// Find retrieves, the caller authorizes, Rank ranks. Selection promises that a verdict that
+// is missing is a denial, that an item which the principal may not see moves nothing of
+// what it sees, and that the same stores, query and time give the same ranking.
 package selection
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"sync"
 	"time"
 
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/embed"
 	"satchel/pipeline/scope"
+	"satchel/pipeline/selection/filter"
+	"satchel/pipeline/selection/rank"
+	"satchel/pipeline/selection/retrieve"
 	"satchel/pipeline/store/graph"
 	"satchel/pipeline/store/items"
 	"satchel/pipeline/store/keyword"
@@ -26,49 +44,36 @@ type Config struct {
 	Keyword  keyword.Index
 	Vector   vector.Index
 	Graph    graph.Store
+	Private  keyword.Index // whole texts of items that policy shows in part; see retrieve.Private
 	Embedder embed.Embedder
 
-	Weights  *Weights          // nil: DefaultWeights
+	Weights  *rank.Weights     // nil: rank.DefaultWeights
 	Disable  []string          // names of features that are switched off
-	Profiles []Profile         // besides the built-in ones; one of their name replaces them
+	Profiles []rank.Profile    // besides the built-in ones; one of their name replaces them
 	Standard string            // the profile of a query that names none; default "default"
 	Tenants  map[string]string // the profile of a tenant's queries that name none, instead
-	Pool     int               // hits a retriever is asked for, or more for a query's Limit; default 100
+	Limit    int               // hits a retriever is asked for, or more for a query's Limit; default 100
 	Deadline time.Duration     // of each retriever; default: what the request has left
 	Clock    func() time.Time
 }
 
 // Selector retrieves and ranks. It is safe for concurrent use.
 type Selector struct {
-	cfg      Config
-	weights  Weights
-	profiles []Profile
-	standard string
-	tenants  map[string]string
-	pool     int
-	pools    sync.Pool // of *pool
-	keyword  Retriever
-	vector   Retriever
-	graph    Retriever
-	recency  Retriever
-	lexicon  *lexicon
-	askings  askings
-	shares   *shares
-	clock    func() time.Time
+	cfg     Config
+	ranker  *rank.Ranker
+	keyword retrieve.Retriever
+	vector  retrieve.Retriever
+	graph   retrieve.Retriever
+	recency retrieve.Retriever
+	phrases questionPhrases
 }
 
-// Sizes of the stages of ranking.
+// Sizes of the steps.
 const (
-	defaultPool = 100
-	linkedBest  = 80  // items whose neighbourhoods are looked at
-	hydrated    = 140 // items that are read and get their cues
-	wordBest    = 100 // items whose words are compared
-	farther     = 5   // times as many hits, when those found do not pass
-	farthest    = 10_000
-	mostRounds  = 32 // of ranking without what is hidden
-	graphSeeds  = 5
-	graphHops   = 2
-	graphLimit  = 50
+	linkedBest = 80 // items whose neighbourhoods are looked at
+	graphSeeds = 5
+	graphHops  = 2
+	graphLimit = 50
 )
 
 // New returns a Selector.
@@ -76,106 +81,89 @@ func New(cfg Config) (*Selector, error) {
 	if cfg.Items == nil {
 		return nil, errors.New("new selector: no items store")
 	}
-	s := &Selector{cfg: cfg, askings: newAskings(), weights: DefaultWeights(), pool: cfg.Pool}
-	if err := s.takeProfiles(cfg); err != nil {
+	if cfg.Clock == nil {
+		cfg.Clock = time.Now
+	}
+	if cfg.Limit <= 0 {
+		cfg.Limit = retrieve.DefaultLimit
+	}
+	ranker, err := rank.New(rank.Config{Keyword: cfg.Keyword, Embedder: cfg.Embedder, Weights: cfg.Weights, Disable: cfg.Disable,
+		Profiles: cfg.Profiles, Standard: cfg.Standard, Tenants: cfg.Tenants})
+	if err != nil {
 		return nil, fmt.Errorf("new selector: %w", err)
 	}
-	if cfg.Weights != nil {
-		s.weights = *cfg.Weights
-	}
-	if s.clock = cfg.Clock; s.clock == nil {
-		s.clock = time.Now
-	}
-	if s.pool <= 0 {
-		s.pool = defaultPool
-	}
-	s.pools.New = func() any { return newPool(4 * s.pool) }
-	s.recency = recencyRetriever{cfg.Items}
+	s := &Selector{cfg: cfg, ranker: ranker, recency: retrieve.Recency(cfg.Items), phrases: newQuestionPhrases()}
 	if cfg.Keyword != nil {
-		s.keyword = keywordRetriever{cfg.Keyword}
-		s.shares = newShares(cfg.Keyword)
+		s.keyword = retrieve.Keyword(cfg.Keyword)
 	}
 	if cfg.Vector != nil {
-		s.vector = vectorRetriever{cfg.Vector}
+		s.vector = retrieve.Vector(cfg.Vector)
 	}
 	if cfg.Graph != nil {
-		s.graph = graphRetriever{cfg.Graph, graphHops}
-	}
-	if wv, ok := cfg.Embedder.(WordVectors); ok && cfg.Embedder != nil && !s.disabled(FeatureWords) {
-		s.lexicon = newLexicon(wv)
+		s.graph = retrieve.Graph(cfg.Graph, graphHops)
 	}
 	return s, nil
 }
 
-// Learn reads the words of a tenant's items into the cache of them.
-func (s *Selector) Learn(tenant string, records []schemas.Record) {
-	if s.lexicon == nil {
-		return
-	}
-	refs := make([]*schemas.Record, len(records))
-	for i := range records {
-		refs[i] = &records[i]
-	}
-	s.lexicon.look(tenant, nil, refs)
-}
+// Warm reads the words of a tenant's items into the cache of them, so that the first
+// request that finds them need not. It changes no result.
+func (s *Selector) Warm(tenant string, items []*candidate.Visible) { s.ranker.Warm(tenant, items) }
 
-// Forget drops what the selector keeps of items in memory, after an erasure.
-func (s *Selector) Forget() {
-	if s.lexicon != nil {
-		s.lexicon.forget()
-	}
-	if s.shares != nil {
-		s.shares.forget()
-	}
-}
+// InvalidateCaches drops what is kept of items in memory. Call it after an erasure.
+func (s *Selector) InvalidateCaches() { s.ranker.InvalidateCaches() }
 
 func (s *Selector) disabled(name string) bool { return slices.Contains(s.cfg.Disable, name) }
 
 // Query is what is looked for.
 type Query struct {
+	// What is searched.
 	Text   string
 	Type   string // keyword, semantic, graph, hybrid; "" is hybrid
 	Vector []float32
 	Filter schemas.Filter // of the policy and of the request; the zero Filter finds nothing
-	Where  []Predicate
-	Again  []Version                   // are candidates too, after what was found
-	Graph  *schemas.GraphQuery         // how links are followed; nil: as usual
-	Skip   func(retriever string) bool // retrievers that are not to be asked; nil: none
-	// Vouch returns those of the records that the asker may see whole and that nothing speaks
-	// against. Other names are taken from these alone; nil: from none.
-	Vouch    func(context.Context, []schemas.Record) []schemas.Record
-	Now      time.Time
-	AsOf     int64     // items recorded at a later position are not seen; 0: all
-	AsOfTime time.Time // items recorded after it are not seen; the zero time: all
-	Limit    int       // candidates returned, best first; default 100
-	Depth    int       // items that are read and get their cues, at least Limit; default 140
-	// Hides tells of each record whether it is to count as one that does not pass Where, since
-	// the asker may not see it or what Where looks at in it; nil: none is.
-	Hides func(context.Context, []schemas.Record) []bool
-	// Enough is how many items that pass Where and the past are looked for: where the
-	// nearest are fewer, further ones are, up to 10,000 of each retriever; 0: the nearest alone.
-	Enough  int
-	Profile string // "" is the tenant's, or the standard one
+	// Population is the policy's part of Filter: the items that the principal may see.
+	// Statistics are theirs alone. Default: Filter.
+	Population schemas.Filter
+	Exclude    []string               // ids to search as if they were not there
+	Previous   []candidate.Version    // become candidates too, after what was found
+	Graph      *schemas.GraphQuery    // how links are followed; nil: as usual
+	Skip       func(name string) bool // retrievers that are not to be asked; nil: none
+	// FilterVisible returns those of the records that the principal may see whole and that
+	// no defense refuses. Only these may supply aliases; nil: there are no aliases.
+	FilterVisible func(context.Context, []schemas.Record) []candidate.Visible
+	// ShownWhole returns the ids of those of the records that the principal sees whole, in their
+	// order. It is nil for a principal who sees no more than others; such a principal finds
+	// nothing by words that are hidden from others.
+	ShownWhole func(context.Context, []schemas.Record) []string
+	AsOf       int64     // items recorded at a later position are not seen; 0: all
+	AsOfTime   time.Time // items recorded after it are not seen; the zero time: all
+	Reach      int       // hits that each retriever is asked for; default Config.Limit, or more for Limit
 
-	Override Override // of the profile's weights
+	// How it is ranked.
+	Where    []filter.Predicate // of the request, on what the principal may see
+	Now      time.Time
+	Profile  string        // "" is the tenant's, or the standard one
+	Override rank.Override // of the profile's weights
+	Limit    int           // candidates returned, best first; default 100
+	Depth    int           // items that are ranked in full, at least Limit; default 140
+	Tools    int           // tools among these, at most, unless other items are fewer; 0: any number
 }
 
-// Ranking is what was found, best first. Found counts the distinct items that any
-// retriever returned. Sources names the retrievers that answered.
+// Ranking is the candidates of a query, best first. Found counts the distinct items that
+// the retrievers returned, the principal may see and the request's own filters let pass. Sources names the retrievers that
+// answered.
 type Ranking struct {
 	Candidates []candidate.Candidate
-	Hidden     []candidate.Candidate // those that the query hides; no score of the others knows of them
-	// Replaced are those that were recorded again after the moment the query is about: what
-	// they were then is in the log, and not among the candidates. Where the moment is a time,
-	// some may not have been there yet at all.
-	Replaced []schemas.Record
-	Found    int
-	Counts   map[string]int // what each retriever returned
-	Sources  []string
-	Warnings []string
-	Reranker string  // the profile and what it fuses, for evidence
-	Profile  Profile // what the scores are made by
-	Times    Times
+	Unread     []candidate.Unread // found, and no candidates
+	Found      int
+	Counts     map[string]int // what each retriever returned
+	Sources    []string
+	Warnings   []string
+	// Unmentioned are the names of the question that nothing has which the principal may see.
+	Unmentioned []string
+	Reranker    string       // the profile and what it fuses, for evidence
+	Profile     rank.Profile // what the scores are made by
+	Times       Times
 }
 
 // Times are the durations of the steps.
@@ -184,246 +172,128 @@ type Times struct {
 	Fuse     time.Duration
 }
 
-// Rank retrieves, fuses and ranks. Errors are *schemas.Error: validation_error for an
-// unknown profile or weights that do not sum, embedding_error when a vector is required and there is none,
-// search_error when no retriever answered, storage_error when items cannot be read.
-func (s *Selector) Rank(ctx context.Context, sc scope.Scope, q Query) (Ranking, error) {
-	r, err := s.begin(ctx, sc, &q)
+// Rank ranks the items of a pool that policy lets the principal see, and what of them it may
+// see: the rest moves nothing. Errors are those of Find.
+func (s *Selector) Rank(ctx context.Context, sc scope.Scope, p *Pool, by candidate.Authorized) (Ranking, error) {
+	if p.columns == nil {
+		return p.out, nil
+	}
+	start := s.cfg.Clock()
+	var err error
+	var warnings []string
+	req := &rank.Request{
+		Question: p.question, Profile: p.out.Profile, Where: p.query.Where, Filter: p.query.Filter, Population: p.query.Population, Exclude: p.query.Exclude,
+		Found: p.found, Previous: p.previous, Linked: p.asked, Now: p.query.Now, Limit: p.query.Limit, Depth: p.query.Depth, Tools: p.query.Tools, Scorer: &scorer{s, sc, p},
+	}
+	p.out.Candidates, warnings, err = s.ranker.Rank(ctx, sc, p.columns, by, req)
 	if err != nil {
-		return Ranking{}, err
+		return Ranking{}, storage(ctx, "item statistics could not be read")
 	}
-	began := r.out
-	if err := s.run(ctx, sc, r, began); err != nil {
-		return Ranking{}, err
-	}
-	if r.analysis != nil {
-		s.reach(ctx, sc, r, began)
-	}
-	return r.out, nil
-}
-
-// run asks and ranks, from how the ranking stood when it had begun.
-func (s *Selector) run(ctx context.Context, sc scope.Scope, r *ranking, began Ranking) error {
-	s.ask(ctx, sc, r.analysis, r.answers)
-	return s.rank(ctx, sc, r, began)
-}
-
-// rank ranks what was found without what is hidden.
-func (s *Selector) rank(ctx context.Context, sc scope.Scope, r *ranking, began Ranking) error {
-	hidden := r.out.Hidden
-	r.out = began
-	r.out.Counts, r.out.Sources, r.out.Warnings, r.out.Hidden, r.out.Replaced = map[string]int{}, []string{}, slices.Clone(began.Warnings), hidden, nil
-	return s.finish(ctx, sc, r)
-}
-
-// reach takes out what is hidden and looks further off, until enough is found that passes
-// and that the asker may see, or there is no more: what is hidden must neither end the
-// search nor take the places of the rest, nor show in their scores. What was found stays
-// when the further look fails. It has half of the time that is left.
-func (s *Selector) reach(ctx context.Context, sc scope.Scope, r *ranking, began Ranking) {
-	if r.Enough == 0 && r.Hides == nil {
-		return
-	}
-	visible := ctx
-	if end, ok := ctx.Deadline(); ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Until(end)/2)
-		defer cancel()
-	}
-	for rounds := 0; ; {
-		if r.hide(visible) {
-			if rounds++; rounds > mostRounds || s.rank(ctx, sc, r, began) != nil {
-				r.keep()
-				return
-			}
-			continue
-		}
-		if len(r.out.Candidates) >= min(r.Enough, r.Limit) || !r.more() && len(r.out.Candidates) < r.Limit {
-			return
-		}
-		if r.probe.Limit >= farthest {
-			r.out.Warnings = append(r.out.Warnings, "filters: only the nearest "+strconv.Itoa(farthest)+" items were held against them, there may be more that pass")
-			return
-		}
-		near := r.out
-		r.probe.Limit = min(farther*r.probe.Limit, farthest)
-		r.answers = s.plan(r.analysis)
-		if err := s.run(ctx, sc, r, began); err != nil || len(r.out.Sources) < len(near.Sources) {
-			r.out = near
-			r.out.Warnings = append(r.out.Warnings, "filters: only the nearest items were held against them, the indexes did not answer for more")
-			return
+	p.out.Warnings = append(p.out.Warnings, warnings...)
+	p.out.Unmentioned = s.unmentioned(ctx, sc, p, by.Visible)
+	for _, v := range by.Visible[:p.found] {
+		if v != nil && p.query.Wants(v) {
+			p.out.Found++
 		}
 	}
+	p.out.Unread = s.ranker.Unread(p.columns, req, p.out.Candidates)
+	p.out.Times.Fuse = s.cfg.Clock().Sub(start)
+	return p.out, nil
 }
 
-// hide notes the candidates that the query hides, and reports whether there are any.
-func (r *ranking) hide(ctx context.Context) bool {
-	if r.Hides == nil || len(r.out.Candidates) == 0 {
-		return false
-	}
-	records := make([]schemas.Record, len(r.out.Candidates))
-	for i := range records {
-		records[i] = r.out.Candidates[i].Record
-	}
-	before := len(r.out.Hidden)
-	for i, hidden := range r.Hides(ctx, records) {
-		if hidden {
-			r.out.Hidden = append(r.out.Hidden, r.out.Candidates[i])
-		}
-	}
-	if r.hidden == nil {
-		r.hidden = map[string]bool{}
-	}
-	for _, c := range r.out.Hidden[before:] {
-		r.hidden[c.Record.ID] = true
-	}
-	return len(r.out.Hidden) > before
+// scorer asks the retrievers of a pool about single items.
+type scorer struct {
+	s     *Selector
+	scope scope.Scope
+	pool  *Pool
 }
 
-// keep leaves of the candidates those that are not hidden.
-func (r *ranking) keep() {
-	r.out.Candidates = slices.DeleteFunc(r.out.Candidates, func(c candidate.Candidate) bool { return r.hidden[c.Record.ID] })
-}
-
-// more reports whether a retriever may find more than it was asked for.
-func (r *ranking) more() bool {
-	return slices.ContainsFunc(r.answers, func(a answer) bool { return len(a.found.Hits) >= r.probe.Limit })
-}
-
-// ranking is a query on its way: it is analysed, and answers are to be filled.
-type ranking struct {
-	*analysis // nil where nothing can be found
-	out       Ranking
-	answers   []answer
-	start     time.Time
-}
-
-// begin reads the query and picks whom to ask.
-func (s *Selector) begin(ctx context.Context, sc scope.Scope, q *Query) (*ranking, error) {
-	if err := sc.Check(); err != nil {
-		return nil, fmt.Errorf("rank: %w", err)
+// Score returns a retriever's scores of items.
+func (a *scorer) Score(ctx context.Context, name string, ids []string) ([]float64, error) {
+	r := a.s.keyword
+	if name == retrieve.NameVector {
+		r = a.s.vector
 	}
-	profile, note, err := s.profile(sc.Tenant(), q)
-	if err != nil {
+	if by, ok := r.(retrieve.Scorer); ok {
+		return by.Score(ctx, a.scope, &a.pool.search, ids)
+	}
+	return nil, nil
+}
+
+// ScoreTexts returns the scores that items of these texts would get.
+func (a *scorer) ScoreTexts(ctx context.Context, name string, texts []string) ([]float64, error) {
+	q := &a.pool.search
+	if name == retrieve.NameKeyword {
+		return a.s.cfg.Keyword.ScoreTexts(ctx, a.scope, keyword.Query{Text: q.Text, Filter: q.Filter, Population: q.Population, Exclude: q.Exclude}, texts)
+	}
+	if _, local := a.s.cfg.Embedder.(rank.WordVectors); !local {
+		return nil, nil // what one principal alone is shown is sent nowhere
+	}
+	vectors, err := a.s.cfg.Embedder.Embed(ctx, texts)
+	if err != nil || len(vectors) != len(texts) {
 		return nil, err
 	}
-	if q.Limit <= 0 {
-		q.Limit = 100
-	}
-	r := &ranking{out: Ranking{Reranker: "z-fusion/" + profile.Name, Profile: profile, Counts: map[string]int{}, Sources: []string{}, Warnings: []string{}}}
-	if note != "" {
-		r.out.Warnings = append(r.out.Warnings, "weights: "+note)
-	}
-	if q.Filter.IsNone() {
-		return r, nil
-	}
-	r.start = s.clock()
-	names := s.resolve(ctx, sc, q)
-	if n := len(names); n > 0 { // not which: policy may keep from the asker what the filter lets through
-		r.out.Warnings = append(r.out.Warnings, "names: what the query names was looked for under "+strconv.Itoa(n)+" more")
-	}
-	if r.analysis, err = s.analyse(ctx, q, names, &r.out); err != nil {
-		return nil, err
-	}
-	r.answers = s.plan(r.analysis)
-	return r, nil
-}
-
-// finish ranks what the answers hold.
-func (s *Selector) finish(ctx context.Context, sc scope.Scope, r *ranking) error {
-	if r.analysis == nil {
-		return nil
-	}
-	p := s.pools.Get().(*pool)
-	defer func() {
-		p.reset()
-		s.pools.Put(p)
-	}()
-	if err := s.gather(ctx, sc, r.analysis, p, r.answers, &r.out); err != nil {
-		return err
-	}
-	r.out.Found = len(p.ids)
-	r.out.Times.Retrieve = s.clock().Sub(r.start)
-	start := s.clock()
-	order, err := s.score(ctx, sc, r.analysis, p, &r.out)
-	if err != nil {
-		return err
-	}
-	r.out.Candidates = s.candidates(r.analysis, p, order, &r.out.Profile)
-	if len(r.Again) > 0 {
-		if err := s.again(ctx, sc, r.analysis, p, &r.out); err != nil {
-			return storage(ctx, "items could not be read")
+	out := make([]float64, len(texts))
+	for i, v := range vectors {
+		for j := range min(len(v), len(q.Vector)) {
+			out[i] += float64(v[j]) * float64(q.Vector[j])
 		}
 	}
-	r.out.Times.Fuse = s.clock().Sub(start)
-	return nil
+	return out, nil
 }
 
-// analysis is a query with what its text says.
-type analysis struct {
-	*Query
-	probe    Probe
-	words    []string
-	content  []string
-	distinct int // words that are no stop words
-	moments  []moment
-	when     bool
-	order    bool
-	weigh    weighing
-	hidden   map[string]bool // ids of what the query hides
-}
-
-// analyse reads the query, with other names of what it names, and embeds it where the type
-// wants a vector.
-func (s *Selector) analyse(ctx context.Context, q *Query, names []string, out *Ranking) (*analysis, error) {
-	a := &analysis{Query: q, words: words(q.Text)}
+// read reads the query, with other names of what it names, and embeds it where the type wants
+// a vector.
+func (s *Selector) read(ctx context.Context, p *Pool, names []string) error {
+	q := &p.query
 	about := q.Text
-	if !s.disabled(FeatureSubject) {
-		about = s.askings.subject(q.Text)
+	if !s.disabled(rank.FeatureSubject) {
+		about = s.phrases.subject(q.Text)
 	}
-	a.content, a.distinct = contentWords(words(about))
-	a.moments, a.when, a.order = momentsOf(a.words), asksWhen(a.words), asksOrder(a.words)
-	a.weigh = s.weighings(a)
+	p.question = s.ranker.Read(q.Text, about, q.Type, names)
 	about = with(about, names)
 	each := (q.Limit + 1) / 2 // of two indexes that rank all of it
 	if q.Type == schemas.QueryKeyword || q.Type == schemas.QuerySemantic || s.vector == nil {
 		each = q.Limit
 	}
-	a.probe = Probe{Text: about, Vector: q.Vector, Filter: q.Filter, Limit: max(s.pool, each), Graph: q.Graph, Entities: append(graph.Entities(q.Text, ""), names...)}
+	p.search = retrieve.Query{Text: about, Vector: q.Vector, Filter: q.Filter, Population: q.Population, Exclude: q.Exclude,
+		Limit: cmp.Or(q.Reach, max(s.cfg.Limit, each)), Graph: q.Graph, Entities: append(graph.Entities(q.Text, ""), names...)}
 	if q.Type == schemas.QueryKeyword || s.vector == nil {
 		if q.Type == schemas.QuerySemantic {
-			return nil, &schemas.Error{Code: schemas.CodeEmbedding, Message: "a semantic query needs a vector index, and there is none"}
+			return &schemas.Error{Code: schemas.CodeEmbedding, Message: "a semantic query needs a vector index, and there is none"}
 		}
-		return a, nil
+		return nil
 	}
-	wanted := q.Type == schemas.QuerySemantic || !a.skips(NameVector)
+	wanted := q.Type == schemas.QuerySemantic || !q.skips(retrieve.NameVector)
 	if wanted && len(q.Vector) == 0 && q.Text != "" && s.cfg.Embedder != nil {
 		vectors, err := s.cfg.Embedder.Embed(ctx, []string{about})
 		switch {
 		case err == nil && len(vectors) == 1:
-			a.probe.Vector = vectors[0]
+			p.search.Vector = vectors[0]
 		case ctx.Err() != nil:
-			return nil, deadline(ctx)
+			return deadline(ctx)
 		default:
-			out.Warnings = append(out.Warnings, "vector: the query could not be embedded")
+			p.out.Warnings = append(p.out.Warnings, "vector: the query could not be embedded")
 		}
 	}
-	if zero(a.probe.Vector) {
-		a.probe.Vector = nil
+	if zero(p.search.Vector) {
+		p.search.Vector = nil
 		if q.Type == schemas.QuerySemantic {
-			return nil, &schemas.Error{Code: schemas.CodeEmbedding, Message: "a semantic query needs a vector, and the query has none"}
+			return &schemas.Error{Code: schemas.CodeEmbedding, Message: "a semantic query needs a vector, and the query has none"}
 		}
 	}
-	return a, nil
+	return nil
 }
 
+// Wants reports whether an item passes the request's own filters.
+func (q *Query) Wants(v *candidate.Visible) bool {
+	return !slices.ContainsFunc(q.Where, func(holds filter.Predicate) bool { return !holds(v) })
+}
+
+func (q *Query) skips(name string) bool { return q.Skip != nil && q.Skip(name) }
+
 func zero(v []float32) bool {
-	for _, x := range v {
-		if x != 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(v, func(x float32) bool { return x != 0 })
 }
 
 func deadline(ctx context.Context) error {
@@ -431,4 +301,11 @@ func deadline(ctx context.Context) error {
 		return &schemas.Error{Code: schemas.CodeDeadlineExceeded, Message: "the request's time ran out"}
 	}
 	return nil
+}
+
+func storage(ctx context.Context, message string) error {
+	if err := deadline(ctx); err != nil {
+		return err
+	}
+	return &schemas.Error{Code: schemas.CodeStorage, Message: message}
 }

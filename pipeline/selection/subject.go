@@ -1,14 +1,17 @@
 package selection
 
-import "strings"
+import (
+	"satchel/pipeline/selection/words"
+	"strings"
+)
 
-// askings are patterns of words, see newAskings.
-type askings [][]string
+// questionPhrases are patterns of words, see newQuestionPhrases.
+type questionPhrases [][]string
 
-// newAskings returns the ways in which a question says what the answer should look like, and
+// newQuestionPhrases returns the ways in which a question says what the answer should look like, and
 // not what it is about: they are not looked for. A word may have alternatives (a|b) or
 // be left out (a?); * is any word. The longer ones of a kind come first.
-func newAskings() askings {
+func newQuestionPhrases() questionPhrases {
 	list := []string{
 		"can|could|would|will you please? also? walk|guide|take me|us through",
 		"can|could|would|will you please? also? give|provide|tell|show|list|explain me|us? about?",
@@ -26,7 +29,7 @@ func newAskings() askings {
 		"over time",
 		"so far",
 	}
-	out := make(askings, len(list))
+	out := make(questionPhrases, len(list))
 	for i, pattern := range list {
 		out[i] = strings.Fields(pattern)
 	}
@@ -44,16 +47,16 @@ func askedWords(text string) []askedWord {
 	start := -1
 	for i, r := range text {
 		switch {
-		case isWordRune(r):
+		case words.IsRune(r):
 			if start < 0 {
 				start = i
 			}
 		case start >= 0:
-			out, start = append(out, askedWord{lower(text[start:i]), start, i}), -1
+			out, start = append(out, askedWord{strings.ToLower(text[start:i]), start, i}), -1
 		}
 	}
 	if start >= 0 {
-		out = append(out, askedWord{lower(text[start:]), start, len(text)})
+		out = append(out, askedWord{strings.ToLower(text[start:]), start, len(text)})
 	}
 	return out
 }
@@ -61,9 +64,9 @@ func askedWords(text string) []askedWord {
 // fewestLeft is how many words that are no stop words a subject must have.
 const fewestLeft = 2
 
-// subject returns what a question is about: its text without the askings, or as it is
+// subject returns what a question is about: its text without the questionPhrases, or as it is
 // where too little would be left.
-func (a askings) subject(text string) string {
+func (a questionPhrases) subject(text string) string {
 	ws := askedWords(text)
 	var b strings.Builder
 	from := 0
@@ -82,14 +85,14 @@ func (a askings) subject(text string) string {
 	}
 	b.WriteString(text[from:])
 	out := strings.Join(strings.Fields(b.String()), " ")
-	if _, n := contentWords(words(out)); n < fewestLeft {
+	if _, n := words.Content(words.Of(out)); n < fewestLeft {
 		return text
 	}
 	return out
 }
 
 // match returns how many of the first words are an asking, 0 for none.
-func (a askings) match(ws []askedWord) int {
+func (a questionPhrases) match(ws []askedWord) int {
 	for _, pattern := range a {
 		if n, ok := matchWords(pattern, ws); ok && !(n == 2 && len(ws) > 2 && ws[1].text == "order" && ws[2].text == "to") {
 			return n

@@ -1,6 +1,7 @@
 package selection
 
 import (
+	"satchel/pipeline/selection/words"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -21,7 +22,7 @@ func TestSubject(t *testing.T) {
 		"快递行业年度盛典的持续时间是什么？":                        "快递行业年度盛典的持续时间是什么？",
 		"Which order did the customer place first": "Which order did the customer place first",
 	} {
-		if got := newAskings().subject(text); got != want {
+		if got := newQuestionPhrases().subject(text); got != want {
 			t.Errorf("subject of %q is %q, want %q", text, got, want)
 		}
 	}
@@ -31,7 +32,7 @@ func TestSubject(t *testing.T) {
 // that has words.
 func TestSubjectTakesAway(t *testing.T) {
 	t.Parallel()
-	askings := newAskings()
+	askings := newQuestionPhrases()
 	rapid.Check(t, func(r *rapid.T) {
 		text := rapid.SliceOf(rapid.SampledFrom([]string{"can", "you", "please", "give", "me", "summary", "of", "how", "the", "order", "in", "which", "to",
 			"project", "budget", "mention", "only", "and", "three", "items", "our", "conversations", "Übung", "快递", "?", ","})).Draw(r, "words")
@@ -39,7 +40,7 @@ func TestSubjectTakesAway(t *testing.T) {
 		for _, w := range text {
 			joined += w + " "
 		}
-		got, all := words(askings.subject(joined)), words(joined)
+		got, all := words.Of(askings.subject(joined)), words.Of(joined)
 		at := 0
 		for _, w := range got {
 			for at < len(all) && all[at] != w {
@@ -54,16 +55,4 @@ func TestSubjectTakesAway(t *testing.T) {
 			r.Fatalf("nothing is left of %q", joined)
 		}
 	})
-}
-
-func TestAsksOrder(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]bool{
-		"In which order did I bring up the topics?": true, "list the order in which it happened": true, "in order": true,
-		"What is the timeline of the project": true, "in order to win": false, "who placed the order": false, "the order in the shop": false,
-	} {
-		if got := asksOrder(words(text)); got != want {
-			t.Errorf("%q asks for an order: %t", text, got)
-		}
-	}
 }

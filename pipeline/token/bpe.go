@@ -1,21 +1,22 @@
 package token
 
-import (
-	"sync"
-
-	"github.com/tiktoken-go/tokenizer"
-)
+import "sync"
 
 // bpe counts with a byte-pair encoding, which is loaded at the first count.
 type bpe struct {
 	name   string
-	load   func() (tokenizer.Codec, error)
+	load   func() (*encoding, error)
 	pieces *pieces
 }
 
-func newBPE(encoding string) *bpe {
-	return &bpe{name: encoding, pieces: newPieces(), load: sync.OnceValues(func() (tokenizer.Codec, error) {
-		return tokenizer.Get(tokenizer.Encoding(encoding))
+func newBPE(name string) *bpe {
+	compressed := cl100kTable
+	if name == O200K {
+		compressed = o200kTable
+	}
+	return &bpe{name: name, pieces: newPieces(), load: sync.OnceValues(func() (*encoding, error) {
+		tokens, err := loadTable(compressed)
+		return &encoding{tokens: tokens, cased: name == O200K}, err
 	})}
 }
 
@@ -27,14 +28,14 @@ func (b *bpe) Exact() bool { return true }
 
 // Count returns how many tokens text has.
 func (b *bpe) Count(text string) int {
-	codec, err := b.load()
-	if err != nil { // the encodings are linked in: only a broken build gets here
+	encoding, err := b.load()
+	if err != nil { // the tables are linked in: only a broken build gets here
 		return Estimate{}.Count(text)
 	}
 	total := 0
 	for len(text) > 0 {
 		n := nextPiece(text)
-		total += b.pieces.count(codec, text[:n])
+		total += b.pieces.count(encoding, text[:n])
 		text = text[n:]
 	}
 	return total

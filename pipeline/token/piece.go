@@ -3,8 +3,6 @@ package token
 import (
 	"hash/maphash"
 	"sync/atomic"
-
-	"github.com/tiktoken-go/tokenizer"
 )
 
 // nextPiece returns the length of the first piece of text. The encodings' patterns never
@@ -43,9 +41,9 @@ type pieces struct {
 func newPieces() *pieces { return &pieces{seed: maphash.MakeSeed()} }
 
 // count returns how many tokens a piece has.
-func (p *pieces) count(codec tokenizer.Codec, piece string) int {
+func (p *pieces) count(e *encoding, piece string) int {
 	if len(piece) > longestKept {
-		return countAll(codec, piece)
+		return countAll(e, piece)
 	}
 	const low = 0xff
 	hash := maphash.String(p.seed, piece)
@@ -53,7 +51,7 @@ func (p *pieces) count(codec tokenizer.Codec, piece string) int {
 	if kept := slot.Load(); kept&low != 0 && kept&^low == hash&^low {
 		return int(kept & low)
 	}
-	n := countAll(codec, piece)
+	n := countAll(e, piece)
 	if n > 0 && n <= low {
 		slot.Store(hash&^low | uint64(n))
 	}
@@ -61,15 +59,11 @@ func (p *pieces) count(codec tokenizer.Codec, piece string) int {
 }
 
 // countAll encodes all of text.
-func countAll(codec tokenizer.Codec, text string) int {
+func countAll(e *encoding, text string) int {
 	total := 0
 	for len(text) > 0 {
 		n := safeCut(text)
-		count, err := codec.Count(text[:n])
-		if err != nil {
-			count = Estimate{}.Count(text[:n])
-		}
-		total += count
+		total += e.count(text[:n])
 		text = text[n:]
 	}
 	return total

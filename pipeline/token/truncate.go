@@ -22,14 +22,14 @@ func (b *bpe) prefix(text string, n int) string {
 	if len(text) > n*maxTokenBytes && n < len(text) {
 		text = wholeRunes(text, n*maxTokenBytes)
 	}
-	codec, err := b.load()
+	encoding, err := b.load()
 	if err != nil {
 		return Estimate{}.prefix(text, n)
 	}
 	end, left := 0, n
 	for end < len(text) { // whole pieces, as long as they fit
 		piece := nextPiece(text[end:])
-		tokens := b.pieces.count(codec, text[end:end+piece])
+		tokens := b.pieces.count(encoding, text[end:end+piece])
 		if tokens > left {
 			break
 		}
@@ -42,14 +42,11 @@ func (b *bpe) prefix(text string, n int) string {
 	for end < last && left > 0 {
 		chunk := text[end:last]
 		chunk = chunk[:safeCut(chunk)]
-		_, tokens, err := codec.Encode(chunk)
-		if err != nil {
-			break
-		}
-		for _, t := range tokens[:min(left, len(tokens))] {
-			end += len(t)
-		}
-		left -= min(left, len(tokens))
+		encoding.each(chunk, func(length int) {
+			if left > 0 {
+				end, left = end+length, left-1
+			}
+		})
 	}
 	cut := wholeRunes(text, end)
 	for cut != "" && b.Count(cut) > n { // half a word may be more tokens than the whole

@@ -3,6 +3,7 @@ package write
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/cloudevents/sdk-go/v2/types"
@@ -17,26 +18,48 @@ type body struct {
 	subject string
 	several bool                // the event is about several memories
 	item    *schemas.MemoryItem // for memory.recorded
+	touches []Touch
+}
+
+// Touch names an item that an event changes when the item exists.
+type Touch struct {
+	ID      string
+	Pointer string // where the event names it
+}
+
+// touching lists the item of an event first, then the items that its links hide.
+func touching(id, pointer string, links []schemas.Link) []Touch {
+	touches := []Touch{{id, pointer}}
+	for i, l := range links {
+		if l.Rel == schemas.RelSupersedes {
+			touches = append(touches, Touch{l.To, "/data/links/" + strconv.Itoa(i) + "/to"})
+		}
+	}
+	return touches
 }
 
 func decodeBody(eventType string, data []byte) (body, []schemas.Issue) {
 	switch eventType {
 	case schemas.TypeMemoryRecorded:
 		m, issues := schemas.DecodeMemoryItem(data)
-		return body{tenant: m.Scope.Tenant, subject: m.ID, item: &m}, issues
+		return body{tenant: m.Scope.Tenant, subject: m.ID, item: &m, touches: touching(m.ID, "/data/id", m.Links)}, issues
 	case schemas.TypeMemoryLinked:
 		v, issues := schemas.DecodeMemoryLinked(data)
-		return body{tenant: v.Scope.Tenant, subject: v.From}, issues
+		return body{tenant: v.Scope.Tenant, subject: v.From, touches: touching(v.From, "/data/from", v.Links)}, issues
 	case schemas.TypeMemorySuperseded:
 		v, issues := schemas.DecodeMemorySuperseded(data)
-		return body{tenant: v.Scope.Tenant, subject: v.Item}, issues
+		return body{tenant: v.Scope.Tenant, subject: v.Item, touches: touching(v.Item, "/data/item", nil)}, issues
 	case schemas.TypeMemoryAccessed:
 		v, issues := schemas.DecodeMemoryAccessed(data)
 		return body{tenant: v.Scope.Tenant, subject: first(v.Items), several: true}, issues
 	}
 	v, issues := schemas.DecodeMemoryErased(data)
+	const ours = "is written by the worker and must be left out"
 	if v.Receipt != nil {
-		issues = append(issues, schemas.Issue{Pointer: "/receipt", Message: "is written by the worker and must be left out"})
+		issues = append(issues, schemas.Issue{Pointer: "/receipt", Message: ours})
+	}
+	if v.Original != nil {
+		issues = append(issues, schemas.Issue{Pointer: "/original", Message: ours})
 	}
 	return body{tenant: v.Scope.Tenant, subject: first(v.Items), several: true}, issues
 }

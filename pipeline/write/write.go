@@ -3,6 +3,7 @@ package write
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/cloudevents/sdk-go/v2/event"
@@ -96,32 +97,52 @@ func New(c Config) (*Writer, error) {
 	return w, nil
 }
 
+// Prepared is the draft of an event with the facts that policy needs.
+type Prepared struct {
+	eventlog.Draft
+	Touches []Touch  // the item of the event first; none for an erasure and for accesses
+	Roles   []string // claimed by its agent
+}
+
 // Prepare turns an event received on the subject of tenant and agent into a draft.
 // The error is a *Rejection that names every failing JSON pointer of the event.
-func (w *Writer) Prepare(tenant, agent string, ev event.Event) (eventlog.Draft, error) {
+func (w *Writer) Prepare(tenant, agent string, ev event.Event) (Prepared, error) {
 	if r := w.checkAttributes(tenant, agent, &ev); r != nil {
-		return eventlog.Draft{}, r
+		return Prepared{}, r
 	}
 	b, issues := decodeBody(ev.Type(), ev.Data())
 	if b.tenant != "" && b.tenant != tenant {
-		return eventlog.Draft{}, reject(WrongTenant, "/data/scope/tenant", "must be the tenant of the subject it was published on")
+		return Prepared{}, reject(WrongTenant, "/data/scope/tenant", "must be the tenant of the subject it was published on")
 	}
 	if len(issues) > 0 {
-		return eventlog.Draft{}, rejectData(issues, b.item != nil && len(b.item.SecurityLabel) == 0)
+		return Prepared{}, rejectData(issues, b.item != nil && len(b.item.SecurityLabel) == 0)
 	}
 	if r := checkSubject(&ev, &b); r != nil {
-		return eventlog.Draft{}, r
+		return Prepared{}, r
 	}
 	signer, r := w.verify(&ev)
 	if r != nil {
-		return eventlog.Draft{}, r
+		return Prepared{}, r
 	}
-	return w.draft(tenant, agent, &ev, &b, signer)
+	d, err := w.draft(tenant, agent, &ev, &b, signer)
+	if err != nil {
+		return Prepared{}, err
+	}
+	p := Prepared{Draft: d, Touches: b.touches, Roles: strings.FieldsFunc(d.Extensions[schemas.ExtensionRoles], func(r rune) bool { return r == ',' })}
+	if d.Type != schemas.TypeMemoryErased { // the same event is the same whatever it claims
+		delete(d.Extensions, schemas.ExtensionRoles)
+	}
+	return p, nil
 }
 
 // ownSource begins the sources of what Satchel itself writes to the log, but for what it
 // names agents by.
 const ownSource, agentSource = "satchel://", "satchel://agents/"
+
+// Own reports whether a source is one that Satchel keeps for itself.
+func Own(source string) bool {
+	return strings.HasPrefix(source, ownSource) && !strings.HasPrefix(source, agentSource)
+}
 
 func (w *Writer) checkAttributes(tenant, agent string, ev *event.Event) *Rejection {
 	if !scope.ValidTenant(tenant) || !schemas.ValidToken(agent) {
@@ -130,7 +151,7 @@ func (w *Writer) checkAttributes(tenant, agent string, ev *event.Event) *Rejecti
 	if ev.Context == nil || ev.SpecVersion() != event.CloudEventsVersionV1 {
 		return reject(Malformed, "/specversion", "must be 1.0")
 	}
-	if strings.HasPrefix(ev.Source(), ownSource) && !strings.HasPrefix(ev.Source(), agentSource) {
+	if Own(ev.Source()) {
 		return reject(Malformed, "/source", "is kept for Satchel itself")
 	}
 	if !schemas.ValidID(ev.ID()) {
@@ -263,6 +284,9 @@ func (w *Writer) finishItem(d *eventlog.Draft, m *schemas.MemoryItem, signer str
 		if claim.signer != "" && claim.signer != schemas.Unsigned && claim.signer != signer {
 			return reject(BadSignature, claim.pointer, "names a signer whose signature the event does not carry")
 		}
+	}
+	if i := pii.MissedFlag(m.Content, m.PIIFlags); i >= 0 {
+		return reject(Malformed, "/data/pii_flags/"+strconv.Itoa(i), "names no place in the content: a path must be spelt as the member is, and a name with a dot be quoted")
 	}
 	checksum := m.Content.Checksum()
 	if m.Provenance.Checksum != "" && m.Provenance.Checksum != checksum {

@@ -78,7 +78,7 @@ func TestPrepareKeepsTheBytes(t *testing.T) {
 			schemas.ExtensionChecksum: schemas.TextContent("a b").Checksum(),
 		},
 	}
-	if !reflect.DeepEqual(d, want) {
+	if !reflect.DeepEqual(d.Draft, want) {
 		t.Errorf("draft\n%+v\nwant\n%+v", d, want)
 	}
 	m, err := write.Item(eventlog.Entry{Position: 1, Data: d.Data, Extensions: d.Extensions})
@@ -148,6 +148,7 @@ func rejectedEvents() []rejected {
 		{write.BadSignature, "/data/provenance/signer", data(replace(`"type"`, `"provenance":{"signer":"boss"},"type"`))},
 		{write.Malformed, "/data/provenance/checksum", data(replace(`"type"`, `"provenance":{"checksum":"sha256:`+strings.Repeat("0", 64)+`"},"type"`))},
 		{write.BadSignature, "/satchelkey", with(func(ev *event.Event) { ev.SetExtension(schemas.ExtensionKey, "k1") })},
+		{write.Malformed, "/data/original", newEvent(schemas.TypeMemoryErased, `{"scope":{"tenant":"acme"},"items":["x"],"original":{"source":"s","id":"e","position":1,"leaf":""}}`)},
 		{write.Malformed, "/data/receipt", newEvent(schemas.TypeMemoryErased, `{"scope":{"tenant":"acme"},"items":["x"],"receipt":{"items":[]}}`)},
 		{write.BadID, "/subject", func() event.Event {
 			ev := newEvent(schemas.TypeMemoryErased, `{"scope":{"tenant":"acme"},"items":["x"]}`)
@@ -313,13 +314,37 @@ func TestRedact(t *testing.T) {
 	}
 }
 
+// A flag that names no place in the content would hide nothing: the event is refused.
+func TestFlagThatMeetsNothing(t *testing.T) {
+	t.Parallel()
+	w := newWriter(t, write.Config{})
+	for _, tc := range []struct{ content, flags, pointer string }{
+		{`{"Pin":"4821"}`, `["$.content.pin"]`, "/data/pii_flags/0"},
+		{`{"a.b":"4821","n":1}`, `["$.content.n","$.content.a.b"]`, "/data/pii_flags/1"},
+		{"{\"pe\u0301n\":\"4821\"}", "[\"$.content.p\u00e9n\"]", "/data/pii_flags/0"},
+		{`{"diagnosis":"4821"}`, `["$.content.diagnose"]`, "/data/pii_flags/0"},
+		{`{"diagnosis":"4821"}`, `["$.content.diagnosis","$.speaker"]`, ""},
+		{`"4821"`, `["$.content.pin","email"]`, ""},
+	} {
+		data := strings.Replace(recorded, `"content":"a b"`, `"pii_flags":`+tc.flags+`,"content":`+tc.content, 1)
+		_, err := w.Prepare("acme", "one", newEvent(schemas.TypeMemoryRecorded, data))
+		var r *write.Rejection
+		switch {
+		case tc.pointer == "" && err != nil:
+			t.Errorf("%s flagged %s: %v", tc.content, tc.flags, err)
+		case tc.pointer != "" && (!errors.As(err, &r) || r.Reason != write.Malformed || r.Pointer != tc.pointer || strings.Contains(r.Error(), "4821")):
+			t.Errorf("%s flagged %s: %v, want a refusal at %s", tc.content, tc.flags, err, tc.pointer)
+		}
+	}
+}
+
 func TestPersonalData(t *testing.T) {
 	t.Parallel()
 	detector, err := pii.New(pii.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	prepare := func(on write.OnFound, content string) (eventlog.Draft, error) {
+	prepare := func(on write.OnFound, content string) (write.Prepared, error) {
 		w := newWriter(t, write.Config{Detector: detector, OnFound: on})
 		return w.Prepare("acme", "one", newEvent(schemas.TypeMemoryRecorded, strings.Replace(recorded, "a b", content, 1)))
 	}
@@ -396,6 +421,36 @@ func FuzzPrepare(f *testing.F) {
 			t.Fatalf("the same event gives another draft: %v", err)
 		}
 	})
+}
+
+// TestPrepareSaysWhatIsTouched: what an event may change is named by what its JSON means,
+// not by how it is spelt.
+func TestPrepareSaysWhatIsTouched(t *testing.T) {
+	t.Parallel()
+	const scope = `"scope":{"tenant":"acme"}`
+	links := `"links":[{"rel":"mentions","to":"a"},{"rel":"supersede\u0073","to":"b"}]`
+	for _, c := range []struct {
+		eventType, data string
+		want            []write.Touch
+	}{
+		{schemas.TypeMemoryRecorded, strings.Replace(recorded, `"content"`, links+`,"content"`, 1), []write.Touch{{ID: "m1", Pointer: "/data/id"}, {ID: "b", Pointer: "/data/links/1/to"}}},
+		{schemas.TypeMemoryLinked, `{` + scope + `,"from":"m1",` + links + `}`, []write.Touch{{ID: "m1", Pointer: "/data/from"}, {ID: "b", Pointer: "/data/links/1/to"}}},
+		{schemas.TypeMemorySuperseded, `{` + scope + `,"item":"m1","by":"b"}`, []write.Touch{{ID: "m1", Pointer: "/data/item"}}},
+		{schemas.TypeMemoryAccessed, `{` + scope + `,"items":["m1"]}`, nil},
+		{schemas.TypeMemoryErased, `{` + scope + `,"items":["m1"]}`, nil},
+	} {
+		ev := newEvent(c.eventType, c.data)
+		ev.SetSubject("m1")
+		ev.SetExtension(schemas.ExtensionRoles, "a,,b")
+		d, err := newWriter(t, write.Config{}).Prepare("acme", "one", ev)
+		if err != nil || !slices.Equal(d.Touches, c.want) {
+			t.Errorf("%s touches %v, %v", c.eventType, d.Touches, err)
+		}
+		_, kept := d.Extensions[schemas.ExtensionRoles]
+		if erasing := c.eventType == schemas.TypeMemoryErased; !slices.Equal(d.Roles, []string{"a", "b"}) || kept != erasing {
+			t.Errorf("%s claims %q, and the log keeps that: %t", c.eventType, d.Roles, kept)
+		}
+	}
 }
 
 func BenchmarkPrepare(b *testing.B) {

@@ -1,12 +1,12 @@
 package openai
 
 import (
+	"errors"
 	"fmt"
-	"net"
-	"net/http"
-	"net/url"
 	"strings"
 	"time"
+
+	"satchel/pipeline/infra/httpclient"
 )
 
 // Config says which endpoint answers. URL and Model are required; a zero of any other
@@ -25,15 +25,13 @@ type Config struct {
 	// Retries is how often a question is repeated after a failure that may pass: no
 	// connection, 408, 429 or 5xx. Default 2; negative: never.
 	Retries int
-	// Backoff is the wait before the first repeat; it doubles with each, and an
-	// endpoint's Retry-After takes its place. Default 250 ms.
+	// Backoff is the wait before the first repeat; it doubles with each, and half of it is
+	// random. An endpoint's Retry-After takes its place. Default 250 ms.
 	Backoff time.Duration
 	// MaxTokens bounds an answer whose request does not. Default 1,024.
 	MaxTokens int
 	// MaxResponse bounds an answer, in bytes. Default 1 MiB.
 	MaxResponse int64
-	// Client sends the requests. Default one of its own that follows no redirect.
-	Client *http.Client
 }
 
 func (c *Config) setDefaults() {
@@ -52,9 +50,6 @@ func (c *Config) setDefaults() {
 	if c.MaxResponse <= 0 {
 		c.MaxResponse = 1 << 20
 	}
-	if c.Client == nil {
-		c.Client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	}
 }
 
 // Validate says what is wrong with the configuration, without repeating the URL or the
@@ -66,30 +61,15 @@ func (c *Config) Validate() error {
 
 // endpoint checks the configuration and returns the address that is asked.
 func (c *Config) endpoint() (string, error) {
-	u, err := url.Parse(c.URL)
-	switch {
-	case err != nil:
-		return "", fmt.Errorf("parse chat URL: not a URL")
-	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return "", fmt.Errorf("parse chat URL: want http://HOST:PORT/v1 or https://HOST/v1")
-	case u.User != nil:
-		return "", fmt.Errorf("parse chat URL: it names a user; give the endpoint a key instead")
-	case u.Fragment != "":
-		return "", fmt.Errorf("parse chat URL: it has a fragment")
-	case c.Key != "" && u.Scheme == "http" && !loopback(u.Hostname()):
-		return "", fmt.Errorf("parse chat URL: a key needs https, or an endpoint on this machine")
-	case strings.ContainsAny(c.Key, "\r\n"):
-		return "", fmt.Errorf("read chat key: it has more than one line")
-	case strings.TrimSpace(c.Model) == "":
-		return "", fmt.Errorf("read chat model: it has no name")
+	u, err := httpclient.Endpoint(c.URL, c.Key)
+	if err != nil {
+		return "", fmt.Errorf("parse chat URL: %w", err)
+	}
+	if strings.TrimSpace(c.Model) == "" {
+		return "", errors.New("read chat model: it has no name")
 	}
 	if u.Path = strings.TrimRight(u.Path, "/"); !strings.HasSuffix(u.Path, "/chat/completions") {
 		u.Path += "/chat/completions"
 	}
 	return u.String(), nil
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

@@ -7,24 +7,22 @@
 package openai
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/url"
-	"strconv"
 	"sync/atomic"
 	"time"
 
 	"satchel/pipeline/chat"
+	"satchel/pipeline/infra/httpclient"
 )
 
 // Model is a model behind an endpoint. It is safe for concurrent use.
 type Model struct {
 	cfg     Config
 	address string
+	client  *httpclient.Client
 	dialect atomic.Pointer[dialect]
 }
 
@@ -37,7 +35,11 @@ func New(cfg Config) (*Model, error) {
 		return nil, err
 	}
 	cfg.setDefaults()
-	m := &Model{cfg: cfg, address: address}
+	client, err := httpclient.New(httpclient.Config{Key: cfg.Key, MaxAnswer: cfg.MaxResponse})
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{cfg: cfg, address: address, client: client}
 	m.dialect.Store(&dialect{})
 	return m, nil
 }
@@ -70,114 +72,50 @@ func (m *Model) Complete(ctx context.Context, req chat.Request) (chat.Answer, er
 }
 
 // persist asks until there is an answer, a refusal, or no try left.
-func (m *Model) persist(ctx context.Context, req *chat.Request) (chat.Answer, error) {
-	wait := m.cfg.Backoff
-	for try := 0; ; {
+func (m *Model) persist(ctx context.Context, req *chat.Request) (answer chat.Answer, err error) {
+	err = httpclient.Retry{Max: m.cfg.Retries, Pause: m.cfg.Backoff}.Do(ctx, func() (err error) {
+		answer, err = m.adapt(ctx, req)
+		return err
+	}, func(err error) (time.Duration, bool) {
+		var h *httpclient.Error
+		if errors.As(err, &h) {
+			return h.After, !errors.Is(err, chat.ErrRefused)
+		}
+		return 0, true // an answer that cannot be read
+	})
+	return answer, err
+}
+
+// adapt asks, again for each field that the endpoint does not take.
+func (m *Model) adapt(ctx context.Context, req *chat.Request) (chat.Answer, error) {
+	for {
 		d := *m.dialect.Load()
 		answer, err := m.ask(ctx, req, d)
-		var fault *fault
-		if err == nil || !errors.As(err, &fault) {
+		var refused *httpclient.Error
+		if !errors.As(err, &refused) || refused.Kind != httpclient.Refused {
 			return answer, err
 		}
-		if adapted, ok := d.without(fault.field); ok {
+		adapted, ok := d.without(refusedField(refused.Body))
+		switch {
+		case ok && refused.Status == http.StatusBadRequest:
 			m.dialect.Store(&adapted)
-			continue
+		case refused.Transient():
+			return answer, err
+		default:
+			return answer, fmt.Errorf("%w: %w", chat.ErrRefused, err)
 		}
-		if !fault.passing() {
-			return chat.Answer{}, fmt.Errorf("%w: %w", chat.ErrRefused, err)
-		}
-		if try++; try > m.cfg.Retries {
-			return chat.Answer{}, err
-		}
-		if err := pause(ctx, max(wait, fault.after)); err != nil {
-			return chat.Answer{}, err
-		}
-		wait *= 2
 	}
 }
 
-// fault is a try without an answer.
-type fault struct {
-	status int           // 0 when there was no response
-	field  string        // that the endpoint does not take
-	after  time.Duration // what Retry-After asks for
-	cause  error
-}
-
-func (f *fault) Error() string {
-	if f.status != 0 {
-		return "status " + strconv.Itoa(f.status)
-	}
-	return f.cause.Error()
-}
-
-func (f *fault) Unwrap() error { return f.cause }
-
-func (f *fault) passing() bool {
-	return f.status == 0 || f.status >= 500 || f.status == http.StatusTooManyRequests || f.status == http.StatusRequestTimeout
-}
-
-// ask asks once. Its error is a *fault, or one of making the request.
+// ask asks once.
 func (m *Model) ask(ctx context.Context, req *chat.Request, d dialect) (chat.Answer, error) {
 	body, err := encode(m.cfg.Model, req, d)
 	if err != nil {
 		return chat.Answer{}, err
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, m.address, bytes.NewReader(body))
+	raw, err := m.client.Post(ctx, m.address, body)
 	if err != nil {
-		return chat.Answer{}, fmt.Errorf("make request: not a URL")
+		return chat.Answer{}, err
 	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Accept", "application/json")
-	if m.cfg.Key != "" {
-		r.Header.Set("Authorization", "Bearer "+m.cfg.Key)
-	}
-	res, err := m.cfg.Client.Do(r)
-	if err != nil {
-		var u *url.Error
-		if errors.As(err, &u) {
-			err = u.Err // its text would repeat the address
-		}
-		return chat.Answer{}, &fault{cause: err}
-	}
-	raw, err := io.ReadAll(io.LimitReader(res.Body, m.cfg.MaxResponse+1))
-	err = errors.Join(err, res.Body.Close())
-	switch {
-	case res.StatusCode != http.StatusOK:
-		f := &fault{status: res.StatusCode, after: retryAfter(res.Header)}
-		if res.StatusCode == http.StatusBadRequest {
-			f.field = refusedField(raw)
-		}
-		return chat.Answer{}, f
-	case err != nil:
-		return chat.Answer{}, &fault{cause: err}
-	case int64(len(raw)) > m.cfg.MaxResponse:
-		return chat.Answer{}, &fault{cause: fmt.Errorf("answer of more than %d bytes", m.cfg.MaxResponse)}
-	}
-	answer, err := decode(raw)
-	if err != nil {
-		return chat.Answer{}, &fault{cause: err}
-	}
-	return answer, nil
-}
-
-// retryAfter reads the seconds an endpoint asks to be left alone for, at most a minute.
-func retryAfter(h http.Header) time.Duration {
-	seconds, err := strconv.ParseFloat(h.Get("Retry-After"), 64)
-	if err != nil || !(seconds > 0) {
-		return 0
-	}
-	return time.Duration(min(seconds, 60) * float64(time.Second))
-}
-
-// pause waits for d, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
+	return decode(raw)
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"satchel/pipeline/chat"
-	"satchel/pipeline/chat/chattest"
 	"satchel/pipeline/chat/openai"
+	"satchel/test/conformance/chattest"
 )
 
 func open(t *testing.T, url string, o chattest.Options) chat.Model {

@@ -12,10 +12,10 @@ import (
 // stamps finds times as logs write them.
 type stamps struct{ re *regexp.Regexp }
 
-func newStamps() stamps {
-	return stamps{regexp.MustCompile(`\d{4}[-/]\d{2}[-/]\d{2}[T ]\d{2}:\d{2}:\d{2}(?:[.,]\d{1,9})?(?:Z|[+-]\d{2}:?\d{2})?|` +
-		`\d{2}/[A-Z][a-z]{2}/\d{4}:\d{2}:\d{2}:\d{2} [+-]\d{4}|[A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2}|\b\d{2}:\d{2}:\d{2}(?:[.,]\d{1,9})?`)}
-}
+func newStamps() stamps { return stamps{stampPattern} }
+
+var stampPattern = regexp.MustCompile(`\d{4}[-/]\d{2}[-/]\d{2}[T ]\d{2}:\d{2}:\d{2}(?:[.,]\d{1,9})?(?:Z|[+-]\d{2}:?\d{2})?|` +
+	`\d{2}/[A-Z][a-z]{2}/\d{4}:\d{2}:\d{2}:\d{2} [+-]\d{4}|[A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2}|\b\d{2}:\d{2}:\d{2}(?:[.,]\d{1,9})?`)
 
 // find returns the first time in the beginning of a line, "" for none.
 func (s stamps) find(l string) string { return s.re.FindString(l[:min(len(l), 120)]) }

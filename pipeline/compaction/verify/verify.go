@@ -207,12 +207,12 @@ func checkSpans(src *Source, lines []Line) error {
 func boundary(text string, at int) bool { return at == len(text) || utf8.RuneStart(text[at]) }
 
 // glued reports where shown is not the lines of text one after another, with nothing
-// between them but an ellipsis, a line feed or how often a line comes; -1 when it is.
+// between them but an ellipsis, line feeds or how often a line comes; -1 when it is.
 func glued(shown, text string, lines []Line) int {
 	at := 0
 	for i, l := range lines {
 		if i > 0 || l.Span.Start > 0 {
-			for _, glue := range []string{" … ", "… ", "\n"} {
+			for _, glue := range []string{" … ", "… ", "\n…\n", "\n"} {
 				if rest, ok := strings.CutPrefix(shown[at:], glue); ok {
 					at = len(shown) - len(rest)
 					break

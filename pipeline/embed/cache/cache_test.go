@@ -15,8 +15,8 @@ import (
 
 	"satchel/pipeline/embed"
 	"satchel/pipeline/embed/cache"
-	"satchel/pipeline/embed/embedtest"
 	"satchel/pipeline/embed/static"
+	"satchel/test/conformance/embedtest"
 )
 
 // counted is the static model, counting what it is asked.

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"satchel/pipeline/embed"
-	"satchel/pipeline/walfile"
+	"satchel/pipeline/infra/sqlitefile"
 )
 
 // touchAfter is how old a row's time of last use may be before a hit renews it.
@@ -76,10 +76,10 @@ func openFile(ctx context.Context, cfg Config, model embed.Model) (*file, error)
 }
 
 func tryFile(ctx context.Context, path string, model embed.Model, limit int64) (*file, error) {
-	if err := walfile.Create(path); err != nil {
+	if err := sqlitefile.Create(path); err != nil {
 		return nil, err
 	}
-	db, err := sql.Open("sqlite", walfile.DSN(path, "_txlock=immediate"))
+	db, err := sql.Open("sqlite", sqlitefile.DSN(path, "_txlock=immediate"))
 	if err != nil {
 		return nil, err
 	}
@@ -229,7 +229,7 @@ func (f *file) scrub(ctx context.Context) error {
 	if _, err := f.db.ExecContext(ctx, "DELETE FROM vectors"); err != nil {
 		return fmt.Errorf("scrub embedding cache: %w", err)
 	}
-	if err := walfile.Empty(ctx, f.db); err != nil {
+	if err := sqlitefile.Empty(ctx, f.db); err != nil {
 		return fmt.Errorf("scrub embedding cache: %w", err)
 	}
 	return f.count(ctx)

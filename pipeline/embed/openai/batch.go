@@ -9,13 +9,12 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"satchel/pipeline/breaker"
+	"satchel/pipeline/infra/httpclient"
 )
 
 const (
-	probeText  = "The quick brown fox jumps over the lazy dog."
-	shortest   = 64               // bytes below which a refused text is not cut any more
-	maxBackoff = 10 * time.Second // between two tries, unless Retry-After says more
+	probeText = "The quick brown fox jumps over the lazy dog."
+	shortest  = 64 // bytes below which a refused text is not cut any more
 )
 
 // job is a request to be: texts and where their vectors go.
@@ -105,54 +104,49 @@ func (e *Embedder) embed(ctx context.Context, j job, out [][]float32) error {
 }
 
 // persist sends one request and tries again what may pass.
-func (e *Embedder) persist(ctx context.Context, texts []string) ([][]float32, error) {
-	pause := e.cfg.RetryMin
-	for try := 0; ; try++ {
-		vectors, err := e.once(ctx, texts)
+func (e *Embedder) persist(ctx context.Context, texts []string) (vectors [][]float32, err error) {
+	tries := int64(0)
+	err = httpclient.Retry{Max: e.cfg.Retries, Pause: e.cfg.RetryMin, Random: e.cfg.Random}.Do(ctx, func() (err error) {
+		if tries++; tries > 1 {
+			e.retries.Add(1)
+		}
+		vectors, err = e.once(ctx, texts)
+		return err
+	}, func(err error) (time.Duration, bool) {
 		var f *failure
-		if err == nil || ctx.Err() != nil || !errors.As(err, &f) || !f.passing || try >= e.cfg.Retries {
-			return vectors, err
+		if !errors.As(err, &f) {
+			return 0, false
 		}
-		wait := pause/2 + time.Duration(e.cfg.Random()*float64(pause)/2)
-		if f.after > 0 {
-			wait = f.after
-		}
-		if until, ok := ctx.Deadline(); ok && time.Until(until) < wait {
-			return nil, err // it would be too late
-		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return nil, err
-		case <-timer.C:
-		}
-		e.retries.Add(1)
-		pause = min(2*pause, maxBackoff)
-	}
+		return f.after, f.passing
+	})
+	return vectors, err
 }
 
+// errNoTime is the cause when the rate limit leaves no time for a request.
+var errNoTime = errors.New("no time")
+
 // once sends one request within the rate limit, the breaker and the timeout.
-func (e *Embedder) once(ctx context.Context, texts []string) ([][]float32, error) {
-	trial, ok := e.breaker.Enter()
-	if !ok {
-		return nil, &failure{message: "the embedding endpoint failed too often and is left alone for now"}
-	}
-	if err := e.limiter.Wait(ctx); err != nil {
-		e.breaker.Leave(trial, breaker.Unknown)
-		return nil, &failure{message: "the rate limit leaves no time for the request", cause: err}
-	}
-	limited, cancel := context.WithTimeout(ctx, e.cfg.Timeout)
-	defer cancel()
-	vectors, err := e.post(limited, texts)
-	var f *failure
-	switch {
-	case ctx.Err() != nil:
-		e.breaker.Leave(trial, breaker.Unknown)
-	case errors.As(err, &f) && f.passing:
-		e.breaker.Leave(trial, breaker.Failed)
-	default: // it answered, if only to refuse
-		e.breaker.Leave(trial, breaker.Answered)
+func (e *Embedder) once(ctx context.Context, texts []string) (vectors [][]float32, err error) {
+	err = e.breaker.Do(func() (err error) {
+		if e.limiter.Wait(ctx) != nil {
+			return &failure{message: "the rate limit leaves no time for the request", cause: errNoTime}
+		}
+		limited, cancel := context.WithTimeout(ctx, e.cfg.Timeout)
+		defer cancel()
+		vectors, err = e.post(limited, texts)
+		return err
+	}, func(err error) httpclient.Outcome {
+		var f *failure
+		switch {
+		case ctx.Err() != nil, errors.Is(err, errNoTime):
+			return httpclient.Unknown
+		case errors.As(err, &f) && f.passing:
+			return httpclient.Failed
+		}
+		return httpclient.Answered // if only to refuse
+	})
+	if errors.Is(err, httpclient.ErrOpen) {
+		err = &failure{message: "the embedding endpoint failed too often and is left alone for now"}
 	}
 	return vectors, err
 }

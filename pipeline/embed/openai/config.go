@@ -2,18 +2,13 @@ package openai
 
 import (
 	"crypto/sha256"
-	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"net"
-	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
-	"satchel/pipeline/trust"
+	"satchel/pipeline/infra/httpclient"
 )
 
 // Config says which endpoint embeds. URL and Model are required; a zero of any other
@@ -109,9 +104,6 @@ func (c *Config) setDefaults() {
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}
-	if c.Random == nil {
-		c.Random = rand.Float64
-	}
 }
 
 // name is the model's name as part of a key, which has no "@".
@@ -125,18 +117,10 @@ func (c *Config) revision(dimensions int) string {
 
 // endpoint checks URL and returns where to post.
 func (c *Config) endpoint() (string, error) {
-	u, err := url.Parse(c.URL)
-	switch {
-	case err != nil:
-		return "", errors.New("EMBEDDINGS_URL is not a URL") // err would repeat what may be a secret
-	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return "", errors.New("EMBEDDINGS_URL must begin with http:// or https:// and name a host")
-	case u.User != nil:
-		return "", errors.New("EMBEDDINGS_URL holds a user; the key goes into EMBEDDINGS_KEY")
-	case c.Key != "" && u.Scheme == "http" && !local(u.Hostname()):
-		return "", errors.New("a key needs https, or an endpoint on this machine")
+	u, err := httpclient.Endpoint(c.URL, c.Key)
+	if err != nil {
+		return "", fmt.Errorf("EMBEDDINGS_URL: %w", err)
 	}
-	u.Fragment = ""
 	u.Path = strings.TrimRight(u.Path, "/")
 	if !strings.HasSuffix(u.Path, "/embeddings") {
 		u.Path += "/embeddings"
@@ -144,18 +128,14 @@ func (c *Config) endpoint() (string, error) {
 	return u.String(), nil
 }
 
-func local(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-func (c *Config) client() (*http.Client, error) {
-	roots, err := trust.Roots(c.CAFile)
+func (c *Config) client() (*httpclient.Client, error) {
+	cfg := httpclient.Config{Key: c.Key, CAFile: c.CAFile, MaxAnswer: maxAnswer, Idle: c.Parallel, Clock: c.Clock}
+	if c.Key != "" {
+		cfg.Header = map[string]string{"Api-Key": c.Key} // Azure's name for it
+	}
+	client, err := httpclient.New(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("EMBEDDINGS_CA: %w", err)
 	}
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: c.Parallel, IdleConnTimeout: 90 * time.Second,
-		TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}}
-	return &http.Client{Transport: transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, nil
+	return client, nil
 }

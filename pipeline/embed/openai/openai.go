@@ -25,23 +25,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
 
-	"satchel/pipeline/breaker"
 	"satchel/pipeline/embed"
+	"satchel/pipeline/infra/httpclient"
 )
 
 // Embedder asks an endpoint. Make one with Open.
 type Embedder struct {
 	cfg      Config
 	endpoint string
-	client   *http.Client
+	client   *httpclient.Client
 	limiter  *rate.Limiter
-	breaker  *breaker.Breaker
+	breaker  *httpclient.Breaker
 	model    embed.Model
 
 	unverified error
@@ -69,7 +68,7 @@ func Open(ctx context.Context, cfg Config) (*Embedder, error) {
 	}
 	e := &Embedder{cfg: cfg, endpoint: endpoint, client: client,
 		limiter: rate.NewLimiter(rate.Inf, 1),
-		breaker: breaker.New(breaker.Config{Failures: cfg.Failures, Cooldown: cfg.Cooldown, Clock: cfg.Clock})}
+		breaker: httpclient.NewBreaker(httpclient.BreakerConfig{Failures: cfg.Failures, Cooldown: cfg.Cooldown, Clock: cfg.Clock})}
 	if cfg.RequestsPerSecond > 0 {
 		e.limiter = rate.NewLimiter(rate.Limit(cfg.RequestsPerSecond), max(1, int(cfg.RequestsPerSecond)))
 	}

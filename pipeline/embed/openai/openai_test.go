@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"satchel/pipeline/embed"
-	"satchel/pipeline/embed/embedtest"
 	"satchel/pipeline/embed/openai"
 	"satchel/pipeline/embed/static"
 	"satchel/schemas"
+	"satchel/test/conformance/embedtest"
 )
 
 // endpoint is an embeddings server on HTTP over the static model.
@@ -309,8 +309,8 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		}, nil, "numbered wrongly"},
 		{"away, length unknown", refuses(0, http.StatusServiceUnavailable), nil, "answered 503"},
 		{"no model", nil, func(c *openai.Config) { c.Model = "" }, "EMBEDDINGS_MODEL"},
-		{"no URL", nil, func(c *openai.Config) { c.URL = "localhost:80" }, "http:// or https://"},
-		{"user in URL", nil, func(c *openai.Config) { c.URL = "https://u:" + key + "@example.org" }, "EMBEDDINGS_KEY"},
+		{"no URL", nil, func(c *openai.Config) { c.URL = "localhost:80" }, "EMBEDDINGS_URL: want http://"},
+		{"user in URL", nil, func(c *openai.Config) { c.URL = "https://u:" + key + "@example.org" }, "EMBEDDINGS_URL: it names a user"},
 		{"key in the clear", nil, func(c *openai.Config) { c.URL = "http://example.org" }, "https"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

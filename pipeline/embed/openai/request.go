@@ -1,18 +1,16 @@
 package openai
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"net/http"
 	"regexp"
-	"strconv"
 	"time"
 
+	"satchel/pipeline/infra/httpclient"
 	"satchel/schemas"
 )
 
@@ -63,30 +61,10 @@ func (e *Embedder) post(ctx context.Context, texts []string) ([][]float32, error
 	if err != nil {
 		return nil, &failure{message: "the request could not be encoded", cause: err}
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.endpoint, bytes.NewReader(body))
-	if err != nil {
-		return nil, &failure{message: "the request could not be made", cause: err}
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json")
-	if e.cfg.Key != "" {
-		req.Header.Set("Authorization", "Bearer "+e.cfg.Key)
-		req.Header.Set("Api-Key", e.cfg.Key) // Azure's name for it
-	}
 	e.requests.Add(1)
-	res, err := e.client.Do(req)
+	raw, err := e.client.Post(ctx, e.endpoint, body)
 	if err != nil {
-		return nil, &failure{message: "the embedding endpoint cannot be reached", cause: err, passing: true}
-	}
-	raw, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
-	err = errors.Join(err, res.Body.Close())
-	switch {
-	case res.StatusCode != http.StatusOK:
-		return nil, e.refusal(res, raw)
-	case err != nil:
-		return nil, &failure{message: "the embedding endpoint's answer broke off", cause: err, passing: true}
-	case len(raw) > maxAnswer:
-		return nil, &failure{message: fmt.Sprintf("the embedding endpoint's answer is longer than %d MiB", maxAnswer>>20)}
+		return nil, e.failed(err)
 	}
 	return e.read(raw, len(texts))
 }
@@ -146,14 +124,30 @@ func unit(v []float32) bool {
 	return true
 }
 
-// refusal is an answer that is not 200. Of its body only a code like
+// failed says why a request got no answer. Of a refusal's body only a code like
 // "insufficient_quota" is repeated.
-func (e *Embedder) refusal(res *http.Response, raw []byte) *failure {
-	f := &failure{message: fmt.Sprintf("the embedding endpoint answered %d", res.StatusCode), after: e.retryAfter(res)}
-	if code := errorCode(raw); code != "" {
+func (e *Embedder) failed(err error) *failure {
+	var h *httpclient.Error
+	if !errors.As(err, &h) {
+		return &failure{message: "the embedding endpoint cannot be asked", cause: err}
+	}
+	f := &failure{cause: h.Err, passing: h.Transient(), after: h.After}
+	switch h.Kind {
+	case httpclient.Unreachable:
+		f.message = "the embedding endpoint cannot be reached"
+		return f
+	case httpclient.BrokenOff:
+		f.message = "the embedding endpoint's answer broke off"
+		return f
+	case httpclient.TooLong:
+		f.message = fmt.Sprintf("the embedding endpoint's answer is longer than %d MiB", maxAnswer>>20)
+		return f
+	}
+	f.message = fmt.Sprintf("the embedding endpoint answered %d", h.Status)
+	if code := errorCode(h.Body); code != "" {
 		f.message += " (" + code + ")"
 	}
-	switch s := res.StatusCode; {
+	switch s := h.Status; {
 	case s == http.StatusUnauthorized || s == http.StatusForbidden:
 		f.message += ": it does not accept the key; set EMBEDDINGS_KEY"
 	case s == http.StatusNotFound:
@@ -162,22 +156,8 @@ func (e *Embedder) refusal(res *http.Response, raw []byte) *failure {
 		f.message += ": it redirects; set EMBEDDINGS_URL to where it leads"
 	case s == http.StatusBadRequest || s == http.StatusRequestEntityTooLarge || s == http.StatusUnprocessableEntity:
 		f.refused = true
-	case s == http.StatusTooManyRequests || s == http.StatusRequestTimeout || s == http.StatusTooEarly || s >= 500:
-		f.passing = true
 	}
 	return f
-}
-
-// retryAfter reads Retry-After, in seconds or as a date; 0 when there is none.
-func (e *Embedder) retryAfter(res *http.Response) time.Duration {
-	value := res.Header.Get("Retry-After")
-	if seconds, err := strconv.ParseFloat(value, 64); err == nil && seconds > 0 && seconds < 1e6 {
-		return time.Duration(seconds * float64(time.Second))
-	}
-	if at, err := http.ParseTime(value); err == nil {
-		return max(0, at.Sub(e.cfg.Clock()))
-	}
-	return 0
 }
 
 // errorCode returns the code or type of an error body, "" for none that is a plain word.

@@ -20,28 +20,36 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"math"
 
 	"satchel/pipeline/embed"
+	"satchel/pipeline/embed/internal/wordpiece"
 )
 
 // Dimensions is the length of every vector.
 const Dimensions = 256
 
-// name is the model's name; the revision is derived from the table's bytes.
-const name = "satchel-static"
-
-var (
-	//go:embed table.bin
-	tableFile []byte
-	//go:embed vocab.txt
-	vocabFile string
+const (
+	// name is the model's name; the revision is derived from what makes the vectors.
+	name = "satchel-static"
+	// maxPieces is how many pieces of a text are read.
+	maxPieces = 256
+	// maxWord is how many characters a word may have; a longer one is unknown.
+	maxWord = 200
+	// firstWord is the number before that of the vocabulary's most frequent word.
+	firstWord = 1995
 )
+
+func limits() wordpiece.Limits { return wordpiece.Limits{Pieces: maxPieces, Word: maxWord} }
+
+//go:embed table.bin
+var tableFile []byte
 
 // Embedder is the static model. It is safe for concurrent use and holds nothing
 // that needs closing.
 type Embedder struct {
 	table      *table
-	vocabulary *vocabulary
+	vocabulary *wordpiece.Vocabulary
 	model      embed.Model
 }
 
@@ -50,15 +58,15 @@ var _ embed.Embedder = (*Embedder)(nil)
 // New reads the table in the binary. It takes some ten milliseconds; an error
 // means the binary was built with a damaged table.
 func New() (*Embedder, error) {
-	return load(tableFile, vocabFile)
+	return load(tableFile, wordpiece.Uncased())
 }
 
 func load(tableData []byte, vocabData string) (*Embedder, error) {
-	vocab, err := newVocabulary(vocabData)
+	vocab, err := wordpiece.New(vocabData)
 	if err != nil {
 		return nil, fmt.Errorf("read vocabulary: %w", err)
 	}
-	table, err := newTable(tableData, vocab.len())
+	table, err := newTable(tableData, vocab.Len())
 	if err != nil {
 		return nil, fmt.Errorf("read table: %w", err)
 	}
@@ -66,8 +74,8 @@ func load(tableData []byte, vocabData string) (*Embedder, error) {
 	return &Embedder{table: table, vocabulary: vocab, model: model}, nil
 }
 
-// Model names the table. The revision is the start of a SHA-256 over the table
-// and the vocabulary, so another table is another revision.
+// Model names the table. The revision is the start of a SHA-256 over the table,
+// the vocabulary and the tokenizer's rules: another table is another revision.
 func (e *Embedder) Model() embed.Model { return e.model }
 
 // Embed implements [embed.Embedder]. It looks at ctx before each text; the only
@@ -91,11 +99,12 @@ func (e *Embedder) EmbedInto(dst []float32, text string) []float32 {
 		dst = make([]float32, Dimensions)
 	}
 	dst = dst[:Dimensions]
-	t := tokenizer{vocabulary: e.vocabulary}
-	t.run(text)
+	var pieces [maxPieces]uint16
 	var sum accumulator
-	for _, piece := range t.known() {
-		e.table.add(&sum, piece)
+	for _, piece := range e.vocabulary.Cut(pieces[:0], text, limits()) {
+		if piece != wordpiece.Unknown {
+			e.table.add(&sum, piece)
+		}
 	}
 	sum.unit((*[Dimensions]float32)(dst))
 	return dst
@@ -107,4 +116,18 @@ func (e *Embedder) EmbedInto(dst []float32, text string) []float32 {
 // dot product of their vectors; late interaction (MaxSim) is built from it.
 func (e *Embedder) WordVector(dst []float32, word string) []float32 {
 	return e.EmbedInto(dst, word)
+}
+
+// KnowsMoments reports that the cosines of the vectors are those that relevance is calibrated on.
+func (e *Embedder) KnowsMoments() bool { return true }
+
+// WordWeight returns how much an occurrence of a word tells, about the logarithm of the number
+// of texts to one that has it: the vocabulary is sorted by how frequent its words are in English.
+// A word that is no single piece counts as the rarest.
+func (e *Embedder) WordWeight(word string) float64 {
+	piece := e.vocabulary.Number(word)
+	if piece == wordpiece.Unknown {
+		return math.Log(float64(e.vocabulary.Len()))
+	}
+	return math.Log(float64(max(1, int(piece)-firstWord)))
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"satchel/pipeline/embed"
-	"satchel/pipeline/embed/embedtest"
 	"satchel/pipeline/embed/static"
+	"satchel/test/conformance/embedtest"
 )
 
 // turn is a dialogue turn of 33 words.

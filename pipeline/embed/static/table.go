@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"satchel/pipeline/embed/internal/wordpiece"
 )
 
 // magic opens a table file. It is followed by the number of rows and the number
@@ -53,11 +55,12 @@ func newTable(data []byte, pieces int) (*table, error) {
 	return t, nil
 }
 
-// revision is the start of the SHA-256 of both files, in hexadecimal.
+// revision is the start of the SHA-256 of both files and the tokenizer's rules, in hexadecimal.
 func revision(tableData []byte, vocabData string) string {
 	h := sha256.New()
 	h.Write(tableData)
 	h.Write([]byte(vocabData))
+	h.Write([]byte(wordpiece.Rules))
 	return hex.EncodeToString(h.Sum(nil)[:6])
 }
 

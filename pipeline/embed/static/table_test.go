@@ -113,15 +113,6 @@ func TestNewTableRefusesDamage(t *testing.T) {
 	}
 }
 
-func TestNewVocabularyRefusesEmptyPieces(t *testing.T) {
-	t.Parallel()
-	for _, data := range []string{"a\n\nb\n", "a\n##\n"} {
-		if _, err := newVocabulary(data); err == nil {
-			t.Errorf("newVocabulary(%q) took an empty piece", data)
-		}
-	}
-}
-
 func TestRevisionFollowsTheBytes(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(5, 6))

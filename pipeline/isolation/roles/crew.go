@@ -112,7 +112,11 @@ func New(cfg Config) (*Crew, error) {
 		return nil, err
 	}
 	cfg.PDP = policies.Sourced(cfg.PDP, cfg.Items.Get)
-	return &Crew{cfg: cfg, watch: newWatch(cfg.Log), detector: detector}, nil
+	watch, err := newWatch(cfg.Log)
+	if err != nil {
+		return nil, fmt.Errorf("new roles: %w", err)
+	}
+	return &Crew{cfg: cfg, watch: watch, detector: detector}, nil
 }
 
 // step is one role at work for one run.

@@ -6,6 +6,9 @@ import (
 	"satchel/schemas"
 )
 
+// elsewhere replaces free text of another process in the log.
+const elsewhere = "elsewhere"
+
 // playElsewhere has another process play the role. It is sent what the role may see, and
 // no more. What it answers is taken as a stranger's: a plan is validated, a pack must be
 // one that this principal may open, an answer is verified, and beside its verification
@@ -62,7 +65,7 @@ func (st *step) accept(ctx context.Context, got, reply *schemas.RoleReply) error
 			return missing
 		}
 		if got.Answer.Invocation.Model == "" || got.Answer.Invocation.Model == Extractive {
-			got.Answer.Invocation.Model = "elsewhere"
+			got.Answer.Invocation.Model = elsewhere
 		}
 		reply.Answer = got.Answer
 	case Verifier:
@@ -75,11 +78,11 @@ func (st *step) accept(ctx context.Context, got, reply *schemas.RoleReply) error
 		}
 		own.OK = own.OK && got.Verification.OK
 		for _, c := range got.Verification.Checks {
-			c.Name = "elsewhere." + c.Name
+			c.Name = elsewhere + "." + c.Name
 			own.Checks = append(own.Checks, c)
 		}
 		if !got.Verification.OK && len(got.Verification.Checks) == 0 {
-			own.Checks = append(own.Checks, schemas.Check{Name: "elsewhere", Checked: 1, Failed: 1, Detail: "the verifier in another process refuses"})
+			own.Checks = append(own.Checks, schemas.Check{Name: elsewhere, Checked: 1, Failed: 1, Detail: "the verifier in another process refuses"})
 		}
 		own.Withheld = append(own.Withheld, got.Verification.Withheld...)
 		reply.Verification, reply.Answer = own, st.req.Answer

@@ -10,13 +10,15 @@ import (
 	"strings"
 	"unicode"
 
-	"satchel/pipeline/segment"
+	"satchel/pipeline/candidate"
+	"satchel/pipeline/infra/sentences"
 	"satchel/pipeline/store/keyword"
 	"satchel/schemas"
 )
 
 // What a sentence must have to be quoted, and how its score is made up.
 const (
+	leastRelevance   = 0.1 // of the item that a sentence is of
 	shortestSentence = 12  // bytes
 	longestSentence  = 400 // bytes
 	leastScore       = 0.3
@@ -67,7 +69,11 @@ func (st *step) extract(ctx context.Context) (*schemas.RoleAnswer, error) {
 		if len(st.view.Fields().Plan) == 1 {
 			most = 3
 		}
-		for _, at := range m.best(s.Question, vectors[i+1], most, used) {
+		chosen := m.best(s.Question, vectors[i+1], most, used)
+		if asksWhy(s.Question) {
+			chosen = st.withCauses(pool, chosen, m.topic(s.Question), used)
+		}
+		for _, at := range chosen {
 			used[at] = true
 			q := &pool[at]
 			w.add(q.text, q.speaker, s.ID, []evidence{q.evidence})
@@ -84,14 +90,21 @@ func (st *step) quotables(ctx context.Context) ([]quotable, error) {
 	if err != nil {
 		return nil, err
 	}
-	ranks := itemRanks(st.context)
+	if preamble, _, _ := strings.Cut(st.context.Payload.Text, "\n## "); strings.Contains(preamble, "\n"+candidate.NothingMentions) {
+		return nil, nil
+	}
+	ranks, relevance := itemRanks(st.context), itemRelevance(st.context)
 	var pool []quotable
 	var texts []string
 	known := map[string]int{}
 	for i, snippet := range st.view.Fields().Snippets {
+		if r, known := relevance[snippet.ItemID]; known && r < leastRelevance {
+			continue
+		}
 		heading, code := "", false
-		for _, span := range segment.Sentences(snippet.Text) {
-			text := snippet.Text[span.Start:span.End]
+		shown := unwrapped(kinds[snippet.ItemID], snippet.Text)
+		for _, span := range sentences.Split(shown) {
+			text := shown[span.Start:span.End]
 			if h := headed(text); h != "" && !code && kinds[snippet.ItemID] != schemas.KindCode {
 				heading = h
 			}
@@ -101,6 +114,10 @@ func (st *step) quotables(ctx context.Context) ([]quotable, error) {
 			}
 			if !answers(kinds[snippet.ItemID], text, !strings.Contains(snippet.Text[:span.Start], "\n")) {
 				continue
+			}
+			switch kinds[snippet.ItemID] {
+			case schemas.KindCode, schemas.KindCommit, schemas.KindKnowledge:
+				text = onOneLine(snippet.Text[span.Start:span.End])
 			}
 			q := quotable{evidence: evidence{i, &span}, text: text, speaker: speakers[snippet.ItemID], heading: heading, words: map[string]bool{}, rank: ranks[snippet.ItemID]}
 			for _, w := range keyword.Analyze(q.speaker + " " + heading + " " + text) {
@@ -164,6 +181,19 @@ func itemRanks(pack *schemas.ContextResult) map[string]float64 {
 	return scores
 }
 
+// itemRelevance is how probable it is that each item of a pack bears on the question.
+func itemRelevance(pack *schemas.ContextResult) map[string]float64 {
+	out := map[string]float64{}
+	for _, section := range pack.Payload.Pack.Sections {
+		for i := range section.Items {
+			if r, ok := section.Items[i].Evidence.Signals[candidate.SignalRelevance]; ok {
+				out[section.Items[i].ID] = r
+			}
+		}
+	}
+	return out
+}
+
 // measure scores sentences against questions.
 type measure struct {
 	pool  []quotable
@@ -194,7 +224,7 @@ func (m *measure) best(question string, sense []float32, n int, used map[int]boo
 		score float64
 	}
 	words, wanted, extra, most := keyword.Analyze(question), wantedKind(question), weightKind, 1.0
-	if strings.Contains(strings.ToLower(question), "why ") {
+	if asksWhy(question) {
 		extra, most = weightCause, mostAgain // what says the question again does not say why
 	}
 	var all []scored
@@ -226,6 +256,46 @@ func (m *measure) best(question string, sense []float32, n int, used map[int]boo
 		}
 	}
 	return out
+}
+
+// topic is the sentence that has the most of the question's words, −1 where none has half of them.
+func (m *measure) topic(question string) int {
+	words, at, most := keyword.Analyze(question), -1, .5
+	for i := range m.pool {
+		if common := m.overlap(words, m.pool[i].words); common > most {
+			at, most = i, common
+		}
+	}
+	return at
+}
+
+func asksWhy(question string) bool { return strings.Contains(strings.ToLower(question), "why ") }
+
+// withCauses puts a sentence of each cause that the pack's links give of the topic before the
+// other chosen sentences, and the topic before them.
+func (st *step) withCauses(pool []quotable, chosen []int, topic int, used map[int]bool) []int {
+	graph := st.context.Payload.Explainability.CausalGraph
+	if graph == nil || topic < 0 {
+		return chosen
+	}
+	of := func(at int) string { return st.view.Fields().Snippets[pool[at].snippet].ItemID }
+	var causes []int
+	for _, e := range graph.Edges {
+		if e.Rel != schemas.RelCausedBy || e.From != of(topic) {
+			continue
+		}
+		if at := slices.IndexFunc(pool, func(q quotable) bool { return st.view.Fields().Snippets[q.snippet].ItemID == e.To }); at >= 0 && !used[at] {
+			causes = append(causes, at)
+		}
+	}
+	if len(causes) == 0 {
+		return chosen
+	}
+	out := causes
+	if !used[topic] {
+		out = append([]int{topic}, causes...)
+	}
+	return append(out, slices.DeleteFunc(chosen, func(at int) bool { return slices.Contains(out, at) })...)
 }
 
 // overlap is the share of the words, by rarity, that a sentence holds. A word that no

@@ -6,7 +6,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
@@ -20,13 +22,13 @@ type handover struct {
 
 // handOver commits what the role hands to the next.
 func (st *step) handOver(ctx context.Context, reply *schemas.RoleReply, external bool) (handover, error) {
-	message, err := json.Marshal(reply)
+	message, err := json.Marshal(withoutContent(reply))
 	if err != nil {
 		return handover{}, fmt.Errorf("encode hand-over: %w", err)
 	}
 	to, reason := next(st.role, reply)
 	reply.Next = to
-	body := eventlog.NewBody(message)
+	body := eventlog.Derive(st.shown(reply), message)
 	h := schemas.Handover{
 		ID: st.id, RequestID: st.req.RequestID, From: st.role, To: to, PackID: reply.PackID, Reason: reason,
 		Principal: st.s.Principal().ID, CreatedAt: st.cfg.Clock().UTC(), Policy: st.policy, MessageSHA256: body.Hex(), External: external,
@@ -38,11 +40,15 @@ func (st *step) handOver(ctx context.Context, reply *schemas.RoleReply, external
 	if reply.Answer != nil {
 		h.Cited = cited(reply.Answer)
 		if st.role == Synthesizer {
-			h.Invocation = &reply.Answer.Invocation
+			invocation := reply.Answer.Invocation
+			h.Invocation = &invocation
 		}
 	}
 	if reply.Verification != nil {
 		h.Checks = reply.Verification.Checks
+	}
+	if external {
+		withoutForeignWords(&h)
 	}
 	if to == caller {
 		reply.Next = ""
@@ -53,18 +59,18 @@ func (st *step) handOver(ctx context.Context, reply *schemas.RoleReply, external
 	}
 	draft := eventlog.Draft{
 		Tenant: st.s.Tenant(), Agent: st.role, Type: schemas.TypeRoleHandedOver, Source: Source, ID: h.ID, Subject: h.RequestID,
-		Time: h.CreatedAt, Data: data, Attachment: body, Refs: st.shown(reply),
+		Time: h.CreatedAt, Data: data, Attachment: body,
 		Extensions: map[string]string{"datacontenttype": "application/json", "dataschema": schemas.DataSchema(schemas.TypeRoleHandedOver)},
 	}
 	outcomes, err := st.cfg.Log.Append(ctx, eventlog.Batch{Drafts: []eventlog.Draft{draft}})
-	if err == nil && len(outcomes) == 1 && outcomes[0].Status == eventlog.Reused { // the run was begun meanwhile
+	if err == nil && len(outcomes) == 1 && outcomes[0].Status == eventlog.IDConflict { // the run was begun meanwhile
 		if err := st.claim(ctx); err != nil {
 			return handover{}, err
 		}
 		st.id, reply.Next = st.cfg.IDs(), "" // by this principal
 		return st.handOver(ctx, reply, external)
 	}
-	if err != nil || len(outcomes) != 1 || outcomes[0].Status != eventlog.Appended {
+	if err != nil || len(outcomes) != 1 || outcomes[0].Status != eventlog.Appended && outcomes[0].Status != eventlog.Absent {
 		return handover{}, &schemas.Error{Code: schemas.CodeStorage, Message: "the hand-over could not be logged, so the run ends"}
 	}
 	reply.Position = outcomes[0].Position
@@ -120,28 +126,87 @@ func next(role string, reply *schemas.RoleReply) (to, reason string) {
 	return caller, "the run has ended"
 }
 
-// shown returns the items whose content the message may hold.
+// shown returns the items whose content the message may hold: the items of the context and those
+// that an answer cites.
 func (st *step) shown(reply *schemas.RoleReply) []string {
-	if reply.Answer != nil && st.role != Synthesizer {
-		return cited(reply.Answer)
+	var ids []string
+	if reply.Answer != nil {
+		ids = cited(reply.Answer)
 	}
-	if st.context == nil {
-		return nil
-	}
-	ids := make([]string, 0, len(st.context.Payload.Results))
-	for i := range st.context.Payload.Results {
-		ids = append(ids, st.context.Payload.Results[i].ID)
+	if st.context != nil {
+		for i := range st.context.Payload.Results {
+			ids = append(ids, st.context.Payload.Results[i].ID)
+		}
 	}
 	slices.Sort(ids)
 	return slices.Compact(ids)
 }
 
-// cited returns the items an answer cites, sorted.
+// withoutContent returns the reply as it is handed over. It has ids and labels of the selected
+// items and of their artifacts, and no titles, names or extracts.
+func withoutContent(reply *schemas.RoleReply) *schemas.RoleReply {
+	if reply.State == nil {
+		return reply
+	}
+	out, state := *reply, *reply.State
+	state.SelectedContext = slices.Clone(state.SelectedContext)
+	for i := range state.SelectedContext {
+		state.SelectedContext[i].Title = ""
+	}
+	state.Sandboxes = slices.Clone(state.Sandboxes)
+	for i := range state.Sandboxes {
+		state.Sandboxes[i].Name, state.Sandboxes[i].Extract = "", ""
+	}
+	out.State = &state
+	return &out
+}
+
+// modelName matches the names of models that the log takes from another process.
+var modelName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,63}$`)
+
+// withoutForeignWords removes free text of another process from an entry's data: the text may
+// repeat an item. The message has it, and an erasure takes the message away.
+func withoutForeignWords(h *schemas.Handover) {
+	if h.Invocation != nil {
+		i := h.Invocation
+		if !modelName.MatchString(i.Model) {
+			i.Model = elsewhere
+		}
+		for _, sum := range []*string{&i.ModelSHA256, &i.ParametersSHA256, &i.PayloadSHA256, &i.AnswerSHA256} {
+			if !isDigest(*sum) {
+				*sum = ""
+			}
+		}
+	}
+	h.Checks = slices.Clone(h.Checks)
+	for i := range h.Checks {
+		if c := &h.Checks[i]; strings.HasPrefix(c.Name, elsewhere+".") {
+			c.Name, c.Detail = elsewhere, ""
+		}
+	}
+	h.Findings = slices.Clone(h.Findings)
+	for i := range h.Findings {
+		f := &h.Findings[i]
+		if !slices.Contains(schemas.Anomalies(), f.Anomaly) {
+			f.Anomaly = elsewhere
+		}
+		f.Subject, f.Detail = elsewhere, ""
+	}
+}
+
+func isDigest(s string) bool {
+	raw, err := hex.DecodeString(s)
+	return err == nil && len(raw) == sha256.Size
+}
+
+// cited returns the items an answer cites, sorted. It leaves out citations that are no item's id.
 func cited(a *schemas.RoleAnswer) []string {
 	ids := []string{}
 	for i := range a.Sentences {
 		for _, c := range a.Sentences[i].Citations {
-			ids = append(ids, c.ItemID)
+			if schemas.ValidID(c.ItemID) {
+				ids = append(ids, c.ItemID)
+			}
 		}
 	}
 	slices.Sort(ids)

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"satchel/pipeline/segment"
+	"satchel/pipeline/infra/sentences"
 	"satchel/schemas"
 )
 
@@ -36,7 +36,7 @@ func Plan(task string, budget int) *schemas.RolePlan {
 		}
 		plan.Steps = append(plan.Steps, schemas.PlanStep{ID: strconv.Itoa(len(plan.Steps) + 1), Question: question})
 	}
-	for _, s := range segment.Sentences(task) {
+	for _, s := range sentences.Split(task) {
 		text, start := task[s.Start:s.End], 0
 		for _, m := range joint.FindAllStringSubmatchIndex(text, -1) {
 			if len(strings.Fields(text[start:m[0]])) < 2 {

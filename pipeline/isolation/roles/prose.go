@@ -38,6 +38,55 @@ func wordy(text string) bool {
 	return n >= 6 && !strings.ContainsAny(text, "{}();=")
 }
 
+var (
+	// wrapped finds where a line of prose goes on in the next one.
+	wrapped = regexp.MustCompile(`(\S[ \t]*)(\r?\n[ \t]*)(?:[^\s\-*+>|#…` + "`" + `/\d]|\d+[^.)\d\s])`)
+	// continued finds where a comment goes on in the next line.
+	continued = regexp.MustCompile(`(?m)^([ \t]*(?://+|#+|\*)[^\n]*\S)([ \t]*\r?\n[ \t]*(?://+|#+|\*)[ \t]*)\S`)
+	// constant finds a name that is given a value.
+	constant = regexp.MustCompile(`^(?:(?:export|pub|public|private|static|final|readonly|const|var|let|val)\s+)*[A-Za-z_]\w*(?:\s*:\s*[\w\[\]<>&']+|\s+[\w.\[\]*]+)?\s*=\s*[-+]?["'\w(\[].*$`)
+)
+
+// unwrapped returns a text with the lines joined that wrap one sentence, and as many bytes: spans
+// of the one are spans of the other. The title of a commit or a section stays by itself.
+func unwrapped(kind schemas.Kind, text string) string {
+	joins, from := wrapped, 0
+	switch kind {
+	case schemas.KindCode:
+		joins = continued
+	case schemas.KindCommit, schemas.KindKnowledge:
+		if first, _, more := strings.Cut(text, "\n"); more && !strings.ContainsAny(first[max(0, len(first)-1):], ".,;:") {
+			from = len(first) + 1
+		}
+	default:
+		return text
+	}
+	out := []byte(text)
+	for from < len(text) {
+		m := joins.FindSubmatchIndex(out[from:])
+		if m == nil {
+			break
+		}
+		for i := from + m[4]; i < from+m[5]; i++ {
+			out[i] = ' '
+		}
+		if kind != schemas.KindCode { // else the joined line is looked at again
+			from += m[5]
+		}
+	}
+	return string(out)
+}
+
+// onOneLine returns a quoted text on one line, without the marks of comments and of an entry of
+// a list.
+func onOneLine(text string) string {
+	text = strings.Join(strings.Fields(unwrapped(schemas.KindCode, text)), " ")
+	for _, mark := range []string{"// ", "# ", "* ", "- "} {
+		text = strings.TrimPrefix(text, mark)
+	}
+	return text
+}
+
 // headed returns the heading of Markdown that a line is, "" when it is none.
 func headed(text string) string {
 	rest := strings.TrimLeft(strings.TrimSpace(text), "#")
@@ -49,12 +98,13 @@ func headed(text string) string {
 
 // answers reports whether a sentence of an item can be an answer: no code, no question, no
 // heading, and not the title of a commit, its first line, which names a change and says
-// nothing of it.
+// nothing of it. Of code, whole sentences of its comments answer, and names that are given a
+// value.
 func answers(kind schemas.Kind, text string, first bool) bool {
 	switch {
 	case len(text) < shortestSentence || len(text) > longestSentence || strings.HasSuffix(text, "?") || kind != schemas.KindCode && headed(text) != "":
 		return false
-	case kind == schemas.KindCommit && first, kind == schemas.KindCode && !comment(text):
+	case kind == schemas.KindCommit && first, kind == schemas.KindCode && !comment(text) && !constant.MatchString(text):
 		return false
 	case kind == schemas.KindCode:
 		return true

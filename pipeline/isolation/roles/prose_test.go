@@ -67,7 +67,7 @@ func TestAnswersBothNumbersAsked(t *testing.T) {
 func TestCodeAndTitlesAreNoAnswers(t *testing.T) {
 	t.Parallel()
 	list := []schemas.MemoryItem{
-		known("c1", schemas.KindCode, "// TemplateReply renders the templates of a reply, of which it\n// holds as many as there are.\ntype TemplateReply struct {\n\tTemplates []Template // the templates of a reply\n}\n\nfunc (t *TemplateReply) Render() string {\n\treturn t.Templates[0].Body\n}"),
+		known("c1", schemas.KindCode, "// TemplateReply renders the templates of a reply, of which it\n// holds as many as there are\ntype TemplateReply struct {\n\tTemplates []Template // the templates of a reply\n}\n\nfunc (t *TemplateReply) Render() string {\n\treturn t.Templates[0].Body\n}"),
 		known("c2", schemas.KindCommit, "templates: the template reply renders templates by name"),
 		known("c3", schemas.KindMemory, "## The template reply and how it renders\n\n```go\nreply := TemplateReply{Templates: list}\n```\n"),
 		known("c4", schemas.KindMemory, "func TestTemplateReply(t *testing.T) {\nif reply := render(TemplateReply{}); reply != want {\nimport \"template/reply\""),
@@ -123,5 +123,19 @@ func TestTheNameThatOpensASentence(t *testing.T) {
 		if reply.Verification.OK != ok {
 			t.Errorf("%q: verified %t, want %t: %+v", text, reply.Verification.OK, ok, reply.Verification.Checks)
 		}
+	}
+}
+
+// TestAnswersWhyByLinks: a cause that shares no word with the question is the answer where the
+// item's links say so.
+func TestAnswersWhyByLinks(t *testing.T) {
+	t.Parallel()
+	effect, other := known("press", schemas.KindMemory, "The press of hall 4 stopped on Monday."), known("loom", schemas.KindMemory, "The loom of hall 5 stopped on Monday.")
+	effect.Links = []schemas.Link{{Rel: schemas.RelCausedBy, To: "rag"}}
+	other.Links = []schemas.Link{{Rel: schemas.RelCausedBy, To: "mouse"}}
+	a := answered(t, "Why did the press of hall 4 stop?", effect, other,
+		known("rag", schemas.KindMemory, "Somebody left a rag in the duct."), known("mouse", schemas.KindMemory, "A mouse nested in the box."))
+	if !strings.Contains(a.Text, "rag in the duct") || strings.Contains(a.Text, "mouse") {
+		t.Errorf("answered %q", a.Text)
 	}
 }

@@ -17,6 +17,7 @@ func (st *step) retrieve(ctx context.Context, reply *schemas.RoleReply) error {
 		Payload: schemas.RequestPayload{
 			Query: schemas.Query{Text: st.req.Task}, Session: st.req.Session, Purpose: st.s.Purpose(), TokenBudget: st.req.TokenBudget,
 			MinPosition: st.req.MinPosition, IncludeScores: true, Repeat: "full",
+			IncludeGraph: asksWhy(st.req.Task),
 		},
 	}
 	if req.Payload.TokenBudget == 0 && st.req.Plan != nil {

@@ -53,7 +53,7 @@ func (st *step) guard(ctx context.Context, reply *schemas.RoleReply) error {
 	reply.Findings = []schemas.Finding{}
 	for _, name := range names {
 		if s := t.streams[name]; s != nil && (auditor || s.belongs(st.s.Principal().ID)) {
-			reply.Findings = append(reply.Findings, s.findings(name, now)...)
+			reply.Findings = append(reply.Findings, s.findings(name, now, auditor)...)
 		}
 	}
 	reply.Findings = append(reply.Findings, t.floods(now, st.s.Principal().ID, auditor)...)
@@ -79,15 +79,16 @@ func withoutTwice(list []schemas.Finding) []schemas.Finding {
 	})
 }
 
-// findings are the anomalies of one session or principal.
-func (s *stream) findings(name string, now time.Time) []schemas.Finding {
+// findings are the anomalies of one session or principal. That policy emptied a request,
+// an auditor alone is told: to the principal the question would have found nothing.
+func (s *stream) findings(name string, now time.Time, auditor bool) []schemas.Finding {
 	var out []schemas.Finding
 	add := func(anomaly string, value, limit float64, detail string) {
 		out = append(out, schemas.Finding{Anomaly: anomaly, Subject: name, Value: value, Limit: limit, Detail: detail})
 	}
 	denials := 0
 	for _, d := range s.denials {
-		if d.After(now.Add(-denyWindow)) {
+		if d.at.After(now.Add(-denyWindow)) && (auditor || !d.silent) {
 			denials++
 		}
 	}

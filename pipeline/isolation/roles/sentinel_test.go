@@ -110,14 +110,15 @@ func TestSentinel(t *testing.T) {
 		}, []string{"context_rot session:s1"}},
 		"injection": {func(h *history) { h.pack("s1", "x", 1000, 400, 0.8, schemas.DropInjection) }, []string{"injection session:s1"}},
 		"repeated denials": {func(h *history) {
-			for i := range 5 {
-				if i%2 == 0 {
-					h.pack("s1", "x", 1000, 40, 0, schemas.DropPolicy, schemas.DropPolicy)
-				} else {
-					h.write(schemas.TypeRequestRefused, "satchel", schemas.Refusal{Principal: "x", Code: schemas.CodePolicyDenied})
-				}
+			for range 5 {
+				h.write(schemas.TypeRequestRefused, "satchel", schemas.Refusal{Principal: "x", Code: schemas.CodePolicyDenied})
 			}
 		}, []string{"repeated_denials principal:x"}},
+		"what policy emptied is none to the principal": {func(h *history) {
+			for range 5 {
+				h.pack("s1", "x", 1000, 40, 0, schemas.DropPolicy, schemas.DropPolicy)
+			}
+		}, nil},
 		"four denials are none": {func(h *history) {
 			for range 4 {
 				h.write(schemas.TypeRequestRefused, "satchel", schemas.Refusal{Principal: "x", Code: schemas.CodePolicyDenied})
@@ -180,11 +181,14 @@ func TestAuditorSeesAll(t *testing.T) {
 	t.Parallel()
 	h := &history{world: open(t, nil), t: t}
 	h.pack("s1", "y", 1000, 1500, 0.8)
+	for range 5 {
+		h.pack("s2", "z", 1000, 40, 0, schemas.DropPolicy, schemas.DropPolicy)
+	}
 	for range 250 {
 		h.write(schemas.TypeMemoryRecorded, "chatty", struct{}{})
 	}
 	auditor := asWith(t, scope.Principal{ID: "audit", Roles: []string{"auditor"}})
-	want := []string{"budget_creep principal:y", "budget_creep session:s1", "writer_flood writer:chatty"}
+	want := []string{"budget_creep principal:y", "repeated_denials principal:z", "budget_creep session:s1", "writer_flood writer:chatty"}
 	if got := h.findings(auditor, ""); !slices.Equal(got, want) {
 		t.Errorf("findings %q, want %q", got, want)
 	}

@@ -25,7 +25,7 @@ func supported(s *schemas.AnswerSentence, sources []string, task, shown string) 
 	if s.Speaker != "" && !strings.Contains(shown, "] "+s.Speaker+": ") {
 		return false
 	}
-	if slices.Contains(sources, s.Text) {
+	if slices.ContainsFunc(sources, func(source string) bool { return source == s.Text || onOneLine(source) == s.Text }) {
 		return true
 	}
 	joined := strings.Join(sources, "\n")

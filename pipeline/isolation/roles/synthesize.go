@@ -142,13 +142,14 @@ type writer struct {
 	shown   schemas.ExposedFields
 	pack    *schemas.ContextResult
 	refs    map[string]string // item → content_ref
+	places  map[string]string // item → where it stands
 	numbers map[string]int    // item → number in the answer
 	text    strings.Builder
 	out     schemas.RoleAnswer
 }
 
 func (st *step) writer() *writer {
-	w := &writer{shown: st.view.Fields(), pack: st.context, refs: contentRefs(st.context), numbers: map[string]int{}}
+	w := &writer{shown: st.view.Fields(), pack: st.context, refs: contentRefs(st.context), places: places(st.context), numbers: map[string]int{}}
 	w.out = schemas.RoleAnswer{PackID: st.req.PackID, Sentences: []schemas.AnswerSentence{}}
 	return w
 }
@@ -162,6 +163,19 @@ func contentRefs(pack *schemas.ContextResult) map[string]string {
 		}
 	}
 	return refs
+}
+
+// places says where the items of a pack stand, by path and line or by commit.
+func places(pack *schemas.ContextResult) map[string]string {
+	out := map[string]string{}
+	for _, section := range pack.Payload.Pack.Sections {
+		for i := range section.Items {
+			if where := section.Items[i].Where; where != "" {
+				out[section.Items[i].ID] = where
+			}
+		}
+	}
+	return out
 }
 
 // add appends a sentence and its citations.
@@ -185,7 +199,7 @@ func (w *writer) add(text, speaker, step string, at []evidence) {
 		if e.span != nil {
 			bytes = bytes[e.span.Start:e.span.End]
 		}
-		s.Citations = append(s.Citations, schemas.Citation{Number: n, ItemID: snippet.ItemID, ContentRef: w.refs[snippet.ItemID],
+		s.Citations = append(s.Citations, schemas.Citation{Number: n, ItemID: snippet.ItemID, ContentRef: w.refs[snippet.ItemID], Where: w.places[snippet.ItemID],
 			Span: e.span, SHA256: digest([]byte(bytes))})
 		w.text.WriteString(" [" + strconv.Itoa(n) + "]")
 	}

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
@@ -16,6 +18,7 @@ import (
 // How much the sentinel remembers of a tenant.
 const (
 	lookBack    = 4096 // entries read when a tenant is first looked at
+	keptTenants = 256  // the one that was looked at longest ago goes, and is read again when it is
 	keptPacks   = 16   // of a session or principal
 	keptStreams = 4096 // sessions and principals; the one that was quiet longest goes
 	writeWindow = time.Minute
@@ -26,15 +29,13 @@ const (
 type watch struct {
 	log Log
 
-	mu      sync.Mutex
-	tenants map[string]*watched
+	tenants *lru.Cache[string, *watched]
 }
 
 // watched is one tenant, folded up to a position.
 type watched struct {
 	mu       sync.Mutex
 	position int64
-	begun    bool
 	streams  map[string]*stream    // "session:…" and "principal:…"
 	packs    map[string]*packTrace // by pack id, until its drop report is read
 	writes   []write               // of the last minute, oldest first
@@ -43,8 +44,14 @@ type watched struct {
 // stream is what a session or a principal was shown and refused lately.
 type stream struct {
 	packs   []packTrace
-	denials []time.Time
+	denials []refusal
 	at      int64 // position of the newest
+}
+
+// refusal is a request that policy refused. silent: it answered, with nothing.
+type refusal struct {
+	at     time.Time
+	silent bool
 }
 
 // packTrace is a pack in figures.
@@ -69,26 +76,30 @@ type write struct {
 	n     int
 }
 
-func newWatch(log Log) *watch { return &watch{log: log, tenants: map[string]*watched{}} }
+func newWatch(log Log) (*watch, error) {
+	tenants, err := lru.New[string, *watched](keptTenants)
+	return &watch{log: log, tenants: tenants}, err
+}
 
 // sync folds what the tenant's log has gained.
 func (w *watch) sync(ctx context.Context, s scope.Scope) (*watched, error) {
-	w.mu.Lock()
-	t := w.tenants[s.Tenant()]
-	if t == nil {
+	t, ok := w.tenants.Get(s.Tenant())
+	if !ok {
 		t = &watched{streams: map[string]*stream{}, packs: map[string]*packTrace{}}
-		w.tenants[s.Tenant()] = t
-	}
-	w.mu.Unlock()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.begun {
 		head, err := w.log.Head(ctx, s)
 		if err != nil {
 			return nil, fmt.Errorf("read log's head: %w", err)
 		}
-		t.position, t.begun = max(0, head.Size-lookBack), true
+		if head.Size == 0 {
+			return t, nil
+		}
+		t.position = head.Size - min(head.Size, lookBack)
+		if had, found, _ := w.tenants.PeekOrAdd(s.Tenant(), t); found {
+			t = had
+		}
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	for {
 		entries, err := w.log.Read(ctx, s, t.position, 512)
 		if err != nil {
@@ -129,7 +140,7 @@ func (t *watched) observe(e *eventlog.Entry) {
 	case schemas.TypeRequestRefused:
 		var r schemas.Refusal
 		if json.Unmarshal(e.Data, &r) == nil && r.Code == schemas.CodePolicyDenied {
-			t.denied("principal:"+r.Principal, e.RecordedAt, e.Position)
+			t.denied("principal:"+r.Principal, refusal{at: e.RecordedAt}, e.Position)
 		}
 	}
 }
@@ -167,10 +178,12 @@ func traceOf(p *schemas.ContextPack, at time.Time) packTrace {
 
 func (p *packTrace) count(d *schemas.DropReport) {
 	for i := range d.Drops {
+		if d.Drops[i].Reason == schemas.DropPolicy {
+			p.denied++ // a share that counted it would tell of it
+			continue
+		}
 		p.candidates++
 		switch d.Drops[i].Reason {
-		case schemas.DropPolicy:
-			p.denied++
 		case schemas.DropInjection:
 			p.injections++
 		case schemas.DropDuplicate, schemas.DropRecalled, schemas.DropStale, schemas.DropSuperseded:
@@ -192,14 +205,14 @@ func (t *watched) keep(p *packTrace, position int64) {
 		}
 	}
 	if p.items == 0 && p.denied > 0 {
-		t.denied("principal:"+p.principal, p.at, position)
+		t.denied("principal:"+p.principal, refusal{at: p.at, silent: true}, position)
 	}
 }
 
-func (t *watched) denied(name string, at time.Time, position int64) {
+func (t *watched) denied(name string, one refusal, position int64) {
 	st := t.stream(name, position)
-	st.denials = append(st.denials, at)
-	st.denials = slices.DeleteFunc(st.denials, func(d time.Time) bool { return d.Before(at.Add(-denyWindow)) })
+	st.denials = append(st.denials, one)
+	st.denials = slices.DeleteFunc(st.denials, func(d refusal) bool { return d.at.Before(one.at.Add(-denyWindow)) })
 }
 
 func (t *watched) stream(name string, position int64) *stream {

@@ -26,7 +26,7 @@ import (
 	vectormem "satchel/pipeline/store/vector/inproc"
 	"satchel/pipeline/write"
 	"satchel/policies"
-	"satchel/policies/opaembed"
+	"satchel/policies/opa"
 	"satchel/schemas"
 	"satchel/worker"
 )
@@ -46,8 +46,8 @@ func must(t testing.TB, err error) {
 	}
 }
 
-var compiled = sync.OnceValues(func() (*opaembed.PDP, error) {
-	return opaembed.New(context.Background(), opaembed.Config{})
+var compiled = sync.OnceValues(func() (*opa.PDP, error) {
+	return opa.New(context.Background(), opa.Config{})
 })
 
 var table = sync.OnceValues(static.New)

@@ -8,8 +8,8 @@
 // It promises that the text takes at most max_tokens by the tokenizer it was given,
 // and up to a tenth more only where a source that has results would otherwise have
 // none, which it reports; that no item takes more than a quarter of its source's share
-// (or 40 tokens, where a quarter is less), but for an item that is shown alone, since
-// nothing fits beside it; that a source without results has no
+// (or 150 tokens, where a quarter is less), but for a quotation, and for an item that is shown
+// alone, since nothing fits beside it; that a source without results has no
 // heading; and that nothing in an item is read as structure of the text.
 //
 //	relevance   × tier of an experience: gold 1, silver .95, bronze .9, other .8
@@ -20,6 +20,7 @@
 //	            by the same weights, then to sources whose share is too small for any
 //	            of their items, and at last to the most relevant items that fit; where
 //	            nothing fits beside the other sources' headings, fewer are written
-//	same        one GHAP id in experiences and values; one file in code and in a
-//	            commit of at most five files: the more relevant item stays
+//	same        one GHAP id in experiences and values: the more relevant item stays
+//	quotations  documents, code and commits are shown by the passages that were chosen
+//	            for the question, and are not cut again
 package assembly

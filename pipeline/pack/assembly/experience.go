@@ -4,10 +4,11 @@ import (
 	"cmp"
 	"strings"
 
+	"satchel/pipeline/candidate"
 	"satchel/schemas"
 )
 
-func (it *Item) experience(r *schemas.Record, text string, view View) {
+func (it *Item) experience(r *candidate.Candidate, text string, view View) {
 	x, err := r.Experience()
 	if err != nil {
 		x = schemas.ExperienceAttributes{}

@@ -48,7 +48,7 @@ type Result struct {
 // tokens while the share has them.
 const (
 	capFraction = 4
-	leastCap    = 40
+	leastCap    = 150
 	leastBody   = 6 // tokens of a cut item's own text
 )
 
@@ -283,7 +283,7 @@ func (f *filling) cut() {
 				f.pieces[g][i] = Shown{Group: g, Item: i}
 				continue
 			}
-			if it.clipped || piece.Tokens > most {
+			if it.clipped || piece.Tokens > most && !it.quoted {
 				if piece.Text, piece.Tokens = f.shorten(it, most); piece.Text == "" {
 					piece = f.least(it, g, i)
 				}
@@ -340,13 +340,18 @@ func tidy(text string) string {
 	return strings.TrimRight(text, " \t\n-*([")
 }
 
-// choose takes, in each group, the best items that fit its share; then of every group
+// choose takes the quotations, which were chosen for what they say, and in each group the best items that fit its share; then of every group
 // that has none its best, if need be over the budget; then what still fits anywhere.
 func (f *filling) choose() {
+	for _, p := range f.byRelevance() {
+		if f.req.Groups[p.Group].Items[p.Item].quoted && p.Tokens > 0 && f.spent+p.Tokens <= f.avail {
+			f.take(p.Group, p.Item)
+		}
+	}
 	for g := range f.pieces {
 		spent := 0
 		for i := range f.pieces[g] {
-			if n := f.pieces[g][i].Tokens; n > 0 && spent+n <= f.out.Budgets[g] && f.spent+n <= f.avail {
+			if n := f.pieces[g][i].Tokens; n > 0 && !f.taken[g][i] && spent+n <= f.out.Budgets[g] && f.spent+n <= f.avail {
 				spent += n
 				f.take(g, i)
 			}
@@ -413,6 +418,16 @@ func (f *filling) write() {
 		limit += f.req.Budget / 10
 	}
 	order := f.byRelevance()
+	slices.SortStableFunc(order, func(a, b Shown) int { // quotations go last
+		x, y := f.req.Groups[a.Group].Items[a.Item].quoted, f.req.Groups[b.Group].Items[b.Item].quoted
+		switch {
+		case x == y:
+			return 0
+		case x:
+			return -1
+		}
+		return 1
+	})
 	for {
 		f.out.Markdown = f.render()
 		f.out.Tokens = 0

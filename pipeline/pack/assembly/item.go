@@ -7,11 +7,12 @@ import (
 	"strings"
 	"time"
 
+	"satchel/pipeline/candidate"
 	"satchel/pipeline/pack"
 	"satchel/schemas"
 )
 
-// Item is what is shown of one record. Its text is head, body and tail; only the body
+// Item is what is shown of one candidate. Its text is head, body and tail; only the body
 // is ever cut, and a cut item says so and where the whole is.
 type Item struct {
 	ID        string
@@ -23,13 +24,14 @@ type Item struct {
 	head, body, tail string
 	note             string // after a cut body
 	clipped          bool   // the body is only the beginning
+	quoted           bool   // it was chosen to be shown as it is
 	failure          bool
 	ghap             string
-	files            []string
-	unit             string // of code, the name without its package
+	files            []string // that a commit changed
+	language         string   // of code, as its fence names it
 }
 
-// View is how a record is looked at.
+// View is how a candidate is looked at.
 type View int
 
 // The views. Full is the source's own format; the others show what one axis of an
@@ -41,10 +43,10 @@ const (
 	RootCause
 )
 
-// Show formats a record that policy allows. A redacted one is shown by its content
-// alone: its attributes may say again what was removed. clip bounds the bytes of a
-// text that are looked at.
-func Show(r *schemas.Record, redacted bool, view View, clip int) Item {
+// Show formats a candidate. A redacted one is shown by its content alone: its attributes
+// may say again what was removed. clip bounds the bytes of a text that are looked at.
+func Show(r *candidate.Candidate, view View, clip int) Item {
+	redacted := r.Verdict.Redact
 	it := Item{ID: r.ID, Source: name(Of(r.Kind)), Metadata: map[string]any{"id": r.ID}}
 	it.note = "*(truncated, full " + it.Source + " ID: " + label(r.ID)
 	if uri := label(r.Provenance.SourceURI); uri != "" && !redacted {
@@ -52,6 +54,11 @@ func Show(r *schemas.Record, redacted bool, view View, clip int) Item {
 	}
 	it.note += ")*"
 	text := r.Content.Text()
+	if r.Quote != nil {
+		it.quoted = true
+		it.quote(r, text, redacted)
+		return it
+	}
 	if len(text) > clip {
 		text, it.clipped = strings.ToValidUTF8(text[:clip], ""), true
 	}
@@ -71,27 +78,70 @@ func Show(r *schemas.Record, redacted bool, view View, clip int) Item {
 	default:
 		it.memory(r, text)
 	}
+	if r.Extract != nil {
+		it.tail += between + it.note
+	}
 	if len(it.body) > clip {
 		it.body, it.clipped = strings.ToValidUTF8(it.body[:clip], ""), true
 	}
 	return it
 }
 
-func (it *Item) memory(r *schemas.Record, text string) {
-	importance := .5
-	if r.Importance != nil {
-		importance = *r.Importance
-	}
+// Caution says before the item that it may carry instructions.
+func (it *Item) Caution() { it.head = "*" + pack.Caution + "*\n" + it.head }
+
+func (it *Item) memory(r *candidate.Candidate, text string) {
+	importance := importanceOf(r)
 	category := cmp.Or(line(r.Category), string(r.Type))
 	it.head, it.body = "**Memory**: ", plain(text)
 	if r.Speaker != "" {
 		it.body = label(r.Speaker) + ": " + it.body
 	}
-	it.tail = fmt.Sprintf("\n*Category: %s, Importance: %s*", emphasised(category), number(importance))
+	it.tail = "\n*Category: " + emphasised(category)
+	if r.Importance != nil {
+		it.tail += ", Importance: " + number(importance)
+	}
+	it.tail += "*"
 	it.Metadata = map[string]any{"id": r.ID, "category": r.Category, "importance": importance, "created_at": stamp(r.CreatedAt)}
 }
 
-func (it *Item) code(r *schemas.Record, text string) {
+func importanceOf(r *candidate.Candidate) float64 {
+	if r.Importance != nil {
+		return *r.Importance
+	}
+	return .5
+}
+
+// quote shows passages. Of a redacted item it names nothing.
+func (it *Item) quote(r *candidate.Candidate, text string, redacted bool) {
+	switch {
+	case r.Kind == schemas.KindCode && !redacted:
+		it.code(r, text)
+		body := text
+		if r.Quote.Signature != "" {
+			body = r.Quote.Signature + "\n" + candidate.Ellipsis + "\n" + text
+		}
+		it.fence(body)
+		if r.Quote.Comment != "" {
+			title, fence, _ := strings.Cut(it.head, "\n")
+			it.head = title + "\n" + plain(r.Quote.Comment) + "\n" + fence
+		}
+	case r.Kind == schemas.KindCommit && !redacted:
+		it.commit(r, pack.Unlinked(text))
+		if r.Extract != nil || len(it.files) > mostFiles {
+			it.tail = ""
+		}
+	default:
+		it.head, it.body = "**Document** ", pack.Unlinked(plain(text))
+		if head := label(r.Quote.Head); head != "" {
+			it.head += span(strings.TrimSuffix(head, " ›")) + " "
+		}
+		it.Metadata = map[string]any{"id": r.ID, "category": r.Category, "importance": importanceOf(r), "created_at": stamp(r.CreatedAt)}
+	}
+	it.clipped = false
+}
+
+func (it *Item) code(r *candidate.Candidate, text string) {
 	a, err := r.Code()
 	if err != nil {
 		a = schemas.CodeAttributes{}
@@ -118,22 +168,24 @@ func (it *Item) code(r *schemas.Record, text string) {
 		}
 		it.clipped = false
 	}
-	body = strings.Trim(pack.Printable(body), "\n")
-	fence := pack.Fence(body)
-	it.head = head + "\n" + fence + language(a.Language) + "\n"
-	it.body = strings.TrimRight(body, " \t\n")
-	it.tail = "\n" + fence
+	it.head, it.language = head, language(a.Language)
+	it.fence(body)
 	it.Metadata = map[string]any{
 		"file_path": a.FilePath, "start_line": a.StartLine, "end_line": a.EndLine, "language": a.Language, "qualified_name": a.QualifiedName,
 	}
-	if a.FilePath != "" {
-		it.files = []string{a.FilePath}
-		it.unit = cmp.Or(a.Name, a.QualifiedName)
-		it.unit = it.unit[strings.LastIndexAny(it.unit, ".:#")+1:]
-	}
 }
 
-func (it *Item) value(r *schemas.Record, text string) {
+// fence puts code behind the first line of the head.
+func (it *Item) fence(body string) {
+	title, _, _ := strings.Cut(it.head, "\n")
+	body = strings.Trim(pack.Printable(body), "\n")
+	fence := pack.Fence(body)
+	it.head = title + "\n" + fence + it.language + "\n"
+	it.body = strings.TrimRight(body, " \t\n")
+	it.tail = "\n" + fence
+}
+
+func (it *Item) value(r *candidate.Candidate, text string) {
 	a, err := r.Value()
 	if err != nil {
 		a = schemas.ValueAttributes{}
@@ -153,7 +205,7 @@ func (it *Item) value(r *schemas.Record, text string) {
 // mostFiles of a commit are named.
 const mostFiles = 5
 
-func (it *Item) commit(r *schemas.Record, text string) {
+func (it *Item) commit(r *candidate.Candidate, text string) {
 	a, err := r.Commit()
 	if err != nil {
 		a = schemas.CommitAttributes{}
@@ -167,7 +219,7 @@ func (it *Item) commit(r *schemas.Record, text string) {
 	}
 	at := cmp.Or(line(a.Timestamp), stamp(r.CreatedAt))
 	if at != "" {
-		it.head += " on " + at
+		it.head += " on " + at[:min(len(at), len(time.DateOnly))]
 	}
 	it.head += "\n"
 	it.body = escapeFirst(plain(text))

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"satchel/pipeline/candidate"
 	"satchel/schemas"
 )
 
@@ -82,7 +83,7 @@ func name(contextType string) string {
 
 // Adjust returns the relevance of an item in its source, from the similarity that
 // selection found: see the package comment. It stays in 0–1 and never grows.
-func Adjust(r *schemas.Record, similarity float64, now time.Time) float64 {
+func Adjust(r *candidate.Visible, similarity float64, now time.Time) float64 {
 	if math.IsNaN(similarity) {
 		return 0
 	}

@@ -22,11 +22,24 @@ var ErrNotFound = errors.New("template not found")
 // ErrBuiltIn is returned when a registered template would replace a built-in one.
 var ErrBuiltIn = errors.New("built-in templates can't be replaced")
 
-// ErrFull is returned when a tenant has registered as many templates as it may.
+// ErrFull is returned when a tenant, or a principal of it, has registered as many templates
+// as it may.
 var ErrFull = errors.New("too many templates are registered")
 
-// MaxTemplates is how many templates a tenant may register.
-const MaxTemplates = 256
+// ErrOwner is returned when a template belongs to another author than the caller has said.
+var ErrOwner = errors.New("the template belongs to somebody else now")
+
+// Limits of what is registered.
+const (
+	MaxTemplates    = 256 // of a tenant
+	MaxPerPrincipal = 32
+)
+
+// kept is a template in its file.
+type kept struct {
+	schemas.ContextTemplate
+	Author string `json:"author,omitempty"`
+}
 
 // Store keeps each tenant's registered templates beside the built-in ones. With a
 // folder they are in the file <folder>/<tenant>.json, replaced as a whole when one is
@@ -41,16 +54,18 @@ type Store struct {
 	tenants map[string]map[string]*Template
 }
 
-// Register checks a template and keeps it under its name, replacing what a tenant
-// registered by that name before. A refusal is a *FieldError or ErrBuiltIn.
-func (s *Store) Register(sc scope.Scope, spec schemas.ContextTemplate) error {
+// Register checks a template and keeps it under its name as the principal's. It replaces
+// one of that name by the author replaces, and no other's. A refusal is a *FieldError or one
+// of the errors above.
+func (s *Store) Register(sc scope.Scope, spec schemas.ContextTemplate, replaces string) error {
 	if err := sc.Check(); err != nil {
 		return fmt.Errorf("register template: %w", err)
 	}
 	if slices.ContainsFunc(BuiltIn(), func(b schemas.ContextTemplate) bool { return b.Name == spec.Name }) {
 		return fmt.Errorf("register template %q: %w", spec.Name, ErrBuiltIn)
 	}
-	t, err := Parse(spec)
+	author := sc.Principal().ID
+	t, err := Parse(spec, author)
 	if err != nil {
 		return fmt.Errorf("register template %q: %w", spec.Name, err)
 	}
@@ -60,11 +75,23 @@ func (s *Store) Register(sc scope.Scope, spec schemas.ContextTemplate) error {
 	if err != nil {
 		return err
 	}
-	if known[spec.Name] == nil && len(known) >= MaxTemplates {
-		return fmt.Errorf("register template %q: %w", spec.Name, ErrFull)
+	if old := known[spec.Name]; old != nil && old.author != replaces {
+		return fmt.Errorf("register template %q: %w", spec.Name, ErrOwner)
 	}
 	next := maps.Clone(known)
 	next[spec.Name] = t
+	own := 0
+	for _, other := range next {
+		if other.author == author {
+			own++
+		}
+	}
+	switch {
+	case own > MaxPerPrincipal:
+		return fmt.Errorf("register template %q: %w: a principal may have %d", spec.Name, ErrFull, MaxPerPrincipal)
+	case len(next) > MaxTemplates:
+		return fmt.Errorf("register template %q: %w: a tenant may have %d", spec.Name, ErrFull, MaxTemplates)
+	}
 	if err := s.save(sc.Tenant(), next); err != nil {
 		return err
 	}
@@ -79,7 +106,7 @@ func (s *Store) Find(sc scope.Scope, name string) (*Template, error) {
 	}
 	for _, b := range BuiltIn() {
 		if b.Name == name {
-			return Parse(b)
+			return parseBuiltIn(b)
 		}
 	}
 	s.mu.Lock()
@@ -95,7 +122,7 @@ func (s *Store) Find(sc scope.Scope, name string) (*Template, error) {
 }
 
 // List returns the built-in templates and the tenant's, each by name.
-func (s *Store) List(sc scope.Scope) ([]schemas.ContextTemplate, error) {
+func (s *Store) List(sc scope.Scope) ([]schemas.RegisteredTemplate, error) {
 	if err := sc.Check(); err != nil {
 		return nil, fmt.Errorf("list templates: %w", err)
 	}
@@ -105,11 +132,19 @@ func (s *Store) List(sc scope.Scope) ([]schemas.ContextTemplate, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := BuiltIn()
-	for _, t := range known {
-		list = append(list, t.spec)
+	all := slices.Collect(maps.Values(known))
+	for _, b := range BuiltIn() {
+		t, err := parseBuiltIn(b)
+		if err != nil {
+			return nil, fmt.Errorf("list templates: %w", err)
+		}
+		all = append(all, t)
 	}
-	slices.SortFunc(list, func(a, b schemas.ContextTemplate) int { return cmp.Compare(a.Name, b.Name) })
+	list := make([]schemas.RegisteredTemplate, len(all))
+	for i, t := range all {
+		list[i] = schemas.RegisteredTemplate{ContextTemplate: t.spec, Author: t.author, SHA256: t.sum}
+	}
+	slices.SortFunc(list, func(a, b schemas.RegisteredTemplate) int { return cmp.Compare(a.Name, b.Name) })
 	return list, nil
 }
 
@@ -125,14 +160,14 @@ func (s *Store) load(tenant string) (map[string]*Template, error) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("read templates: %w", err)
 		}
-		var list []schemas.ContextTemplate
+		var list []kept
 		if err == nil {
 			if err := json.Unmarshal(raw, &list); err != nil {
 				return nil, fmt.Errorf("read templates: %w", err)
 			}
 		}
 		for _, spec := range list {
-			t, err := Parse(spec)
+			t, err := Parse(spec.ContextTemplate, spec.Author)
 			if err != nil {
 				return nil, fmt.Errorf("read template %q: %w", spec.Name, err)
 			}
@@ -141,6 +176,9 @@ func (s *Store) load(tenant string) (map[string]*Template, error) {
 	}
 	if s.tenants == nil {
 		s.tenants = map[string]map[string]*Template{}
+	}
+	if len(known) == 0 { // any name may be asked for
+		return known, nil
 	}
 	s.tenants[tenant] = known
 	return known, nil
@@ -153,9 +191,9 @@ func (s *Store) save(tenant string, known map[string]*Template) (err error) {
 	if s.Dir == "" {
 		return nil
 	}
-	list := make([]schemas.ContextTemplate, 0, len(known))
+	list := make([]kept, 0, len(known))
 	for _, name := range slices.Sorted(maps.Keys(known)) {
-		list = append(list, known[name].spec)
+		list = append(list, kept{known[name].spec, known[name].author})
 	}
 	raw, err := json.MarshalIndent(list, "", "  ")
 	if err != nil {

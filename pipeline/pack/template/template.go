@@ -2,7 +2,8 @@
 // each memory, a separator and a footer.
 //
 // It owns the built-in templates (chat, detailed, summary), the check of a template
-// when it is registered, and a tenant's registered ones. It promises that a format is
+// when it is registered, and a tenant's registered ones with their authors. Who may
+// register one is the caller's to ask policy. It promises that a format is
 // read once, when it is parsed: what a memory holds is put in as it is and never read
 // as a template, and that a variable it does not know is an error, not an empty text.
 //
@@ -12,6 +13,9 @@
 package template
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,6 +23,7 @@ import (
 	"strings"
 	"time"
 
+	"satchel/pipeline/pack"
 	"satchel/schemas"
 )
 
@@ -50,9 +55,15 @@ type Values struct {
 	Score      float64
 }
 
+// Satchel is the author of the built-in templates.
+const Satchel = "satchel"
+
 // Template is a parsed template. It is safe for concurrent use.
 type Template struct {
 	spec     schemas.ContextTemplate
+	author   string
+	builtIn  bool
+	sum      string
 	parts    []part
 	metadata bool // the format names type, confidence or timestamp
 	fenced   bool
@@ -61,8 +72,8 @@ type Template struct {
 // part is literal text, or a variable.
 type part struct{ text, name string }
 
-// Parse checks a template. The error is a *FieldError.
-func Parse(spec schemas.ContextTemplate) (*Template, error) {
+// Parse checks a template of an author. The error is a *FieldError.
+func Parse(spec schemas.ContextTemplate, author string) (*Template, error) {
 	for _, f := range []struct{ name, text string }{
 		{"header", spec.Header}, {"separator", spec.Separator}, {"footer", spec.Footer},
 	} {
@@ -73,36 +84,120 @@ func Parse(spec schemas.ContextTemplate) (*Template, error) {
 	if spec.MemoryFormat == "" {
 		return nil, &FieldError{"memory_format", "is required"}
 	}
-	t := &Template{spec: spec, fenced: strings.Contains(spec.MemoryFormat, "```")}
-	rest := spec.MemoryFormat
+	raw, err := json.Marshal(spec)
+	if err != nil {
+		return nil, &FieldError{"memory_format", "is not text"}
+	}
+	sum := sha256.Sum256(raw)
+	t := &Template{spec: spec, author: author, sum: hex.EncodeToString(sum[:])}
+	if err := t.read(); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// read reads the format of a memory.
+func (t *Template) read() error {
+	t.parts, t.metadata, t.fenced = nil, false, strings.Contains(t.spec.MemoryFormat, "```")
+	rest := t.spec.MemoryFormat
 	for {
 		text, after, found := strings.Cut(rest, "{{")
 		if text != "" {
-			t.parts = append(t.parts, part{text: text})
+			t.parts = append(t.parts, part{text: pack.Printable(text)})
 		}
 		if !found {
 			break
 		}
 		name, left, closed := strings.Cut(after, "}}")
 		if !closed {
-			return nil, &FieldError{"memory_format", "a variable is not closed with }}"}
+			return &FieldError{"memory_format", "a variable is not closed with }}"}
 		}
 		name = strings.TrimSpace(name)
 		if !slices.Contains(Variables(), name) {
-			return nil, &FieldError{"memory_format", fmt.Sprintf("unknown variable %.40q; there are %s", name, strings.Join(Variables(), ", "))}
+			return &FieldError{"memory_format", fmt.Sprintf("unknown variable %.40q; there are %s", name, strings.Join(Variables(), ", "))}
 		}
 		t.parts = append(t.parts, part{name: name})
 		t.metadata = t.metadata || name == "type" || name == "confidence" || name == "timestamp"
 		rest = left
 	}
 	if !slices.ContainsFunc(t.parts, func(p part) bool { return p.name != "" }) {
-		return nil, &FieldError{"memory_format", "names no variable, so every memory would look the same"}
+		return &FieldError{"memory_format", "names no variable, so every memory would look the same"}
 	}
-	return t, nil
+	return nil
 }
 
-// Spec returns what the template was parsed from.
+// Spec returns what the template was parsed from, without what Guard has left out.
 func (t *Template) Spec() schemas.ContextTemplate { return t.spec }
+
+// Author returns the principal who wrote the template, Satchel for a built-in one and ""
+// where that is not known.
+func (t *Template) Author() string { return t.author }
+
+// SHA256 returns the hex hash of the template as its author wrote it.
+func (t *Template) SHA256() string { return t.sum }
+
+// leastProbe is the length of the shortest text that can instruct, in bytes.
+const leastProbe = 24
+
+// BuiltIn reports whether the template is one that is always there.
+func (t *Template) BuiltIn() bool { return t.builtIn }
+
+// Guard returns the template without the fixed parts that injected reports, and names those
+// parts: they would stand in the prompts of other principals. It judges each part as a
+// whole and by its lines, and all parts together. A built-in template stays whole.
+func (t *Template) Guard(injected func(text string) bool) (guarded *Template, left []string) {
+	if t.builtIn {
+		return t, nil
+	}
+	suspect := func(text string) bool { return len(strings.TrimSpace(text)) >= leastProbe && injected(text) }
+	var format strings.Builder
+	for _, p := range t.parts {
+		format.WriteString(p.text)
+	}
+	out := *t
+	fixed := []struct {
+		name, text string
+		leave      func()
+	}{
+		{"header", t.spec.Header, func() { out.spec.Header = "" }},
+		{"memory_format", format.String(), func() { out.parts, out.fenced = variables(t.parts), false }},
+		{"separator", t.spec.Separator, func() { out.spec.Separator = "\n" }},
+		{"footer", t.spec.Footer, func() { out.spec.Footer = "" }},
+	}
+	var all []string
+	for _, f := range fixed {
+		all = append(all, f.text)
+		if suspect(f.text) || slices.ContainsFunc(strings.Split(f.text, "\n"), suspect) {
+			f.leave()
+			left = append(left, f.name)
+		}
+	}
+	if len(left) > 0 || !suspect(strings.Join(all, " ")) {
+		return &out, left
+	}
+	for _, f := range fixed {
+		if strings.TrimSpace(f.text) != "" {
+			f.leave()
+			left = append(left, f.name)
+		}
+	}
+	return &out, left
+}
+
+// variables returns the parts that are variables, with a blank between.
+func variables(parts []part) []part {
+	var out []part
+	for _, p := range parts {
+		if p.name == "" {
+			continue
+		}
+		if len(out) > 0 {
+			out = append(out, part{text: " "})
+		}
+		out = append(out, p)
+	}
+	return out
+}
 
 // Fenced reports whether a memory stands in a code fence.
 func (t *Template) Fenced() bool { return t.fenced }
@@ -154,7 +249,16 @@ func (t *Template) Join(memories []string) string {
 	if len(memories) == 0 {
 		return ""
 	}
-	return t.spec.Header + strings.Join(memories, t.spec.Separator) + t.spec.Footer
+	return pack.Printable(t.spec.Header) + strings.Join(memories, pack.Printable(t.spec.Separator)) + pack.Printable(t.spec.Footer)
+}
+
+// parseBuiltIn parses a template that is always there.
+func parseBuiltIn(spec schemas.ContextTemplate) (*Template, error) {
+	t, err := Parse(spec, Satchel)
+	if err == nil {
+		t.builtIn = true
+	}
+	return t, err
 }
 
 // BuiltIn returns the templates that are always there.

@@ -11,21 +11,18 @@
 package httprank
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"net"
 	"net/http"
-	"net/url"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
+	"satchel/pipeline/infra/httpclient"
 	"satchel/pipeline/rerank"
 )
 
@@ -66,40 +63,29 @@ func (c *Config) fill() {
 
 // Client asks the endpoint.
 type Client struct {
-	cfg  Config
-	url  string
-	http *http.Client
-
-	mu       sync.Mutex
-	texts    bool // the endpoint speaks the second shape
-	failures int
-	until    time.Time // left alone before this
+	cfg     Config
+	url     string
+	http    *httpclient.Client
+	breaker *httpclient.Breaker
+	second  atomic.Bool // the endpoint speaks the second shape
 }
 
 // New returns a Client. It asks nothing yet.
 func New(cfg Config) (*Client, error) {
 	cfg.fill()
-	u, err := url.Parse(cfg.URL)
-	switch {
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return nil, errors.New("open reranker: the URL must be http://HOST:PORT/PATH or https://…") // it may hold a secret
-	case u.User != nil:
-		return nil, errors.New("open reranker: the URL names a user; give a bearer token instead")
-	case cfg.Token != "" && u.Scheme == "http" && !loopback(u.Hostname()):
-		return nil, errors.New("open reranker: a token needs https, or an endpoint on this machine")
+	u, err := httpclient.Endpoint(cfg.URL, cfg.Token)
+	if err != nil {
+		return nil, fmt.Errorf("open reranker: its URL: %w", err)
 	}
 	if u.Path == "" || u.Path == "/" {
 		u.Path = "/rerank"
 	}
-	return &Client{cfg: cfg, url: u.String(), http: &http.Client{
-		Timeout:       cfg.Timeout,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}, nil
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
+	client, err := httpclient.New(httpclient.Config{Key: cfg.Token, MaxAnswer: cfg.MaxResponse})
+	if err != nil {
+		return nil, fmt.Errorf("open reranker: %w", err)
+	}
+	return &Client{cfg: cfg, url: u.String(), http: client,
+		breaker: httpclient.NewBreaker(httpclient.BreakerConfig{Failures: cfg.Failures, Cooldown: cfg.Cooldown, Clock: cfg.Clock})}, nil
 }
 
 // Name implements [rerank.Reranker].
@@ -119,19 +105,21 @@ func (c *Client) Rerank(ctx context.Context, query string, texts []string) ([]fl
 	for i, t := range texts {
 		short[i] = cut(t, c.cfg.MaxText)
 	}
-	second, err := c.enter()
-	if err != nil {
-		return nil, fmt.Errorf("rerank %d texts: %w: %w", len(texts), rerank.ErrUnavailable, err)
-	}
-	scores, err := c.ask(ctx, query, short, second)
-	var status statusError
-	if errors.As(err, &status) && !second && (status == http.StatusBadRequest || status == http.StatusUnprocessableEntity) {
-		second = true
-		scores, err = c.ask(ctx, query, short, second)
-	}
-	c.leave(err, second, ctx)
+	var scores []float64
+	err := c.breaker.Do(func() (err error) {
+		scores, err = c.askEither(ctx, query, short)
+		return err
+	}, func(err error) httpclient.Outcome {
+		switch {
+		case err == nil:
+			return httpclient.Answered
+		case errors.Is(ctx.Err(), context.Canceled): // it says nothing of the endpoint
+			return httpclient.Unknown
+		}
+		return httpclient.Failed
+	})
 	switch {
-	case err != nil && ctx.Err() != nil:
+	case err != nil && ctx.Err() != nil && !errors.Is(err, httpclient.ErrOpen):
 		return nil, fmt.Errorf("rerank %d texts: %w", len(texts), ctx.Err())
 	case err != nil:
 		return nil, fmt.Errorf("rerank %d texts: %w: %w", len(texts), rerank.ErrUnavailable, err)
@@ -139,30 +127,19 @@ func (c *Client) Rerank(ctx context.Context, query string, texts []string) ([]fl
 	return scores, nil
 }
 
-var errAlone = errors.New("the endpoint failed too often and is left alone for now")
-
-// enter returns which shape to speak, or errAlone.
-func (c *Client) enter() (second bool, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.failures >= c.cfg.Failures && c.cfg.Clock().Before(c.until) {
-		return false, errAlone
+// askEither asks in the shape that the endpoint is known to speak, or in both.
+func (c *Client) askEither(ctx context.Context, query string, texts []string) ([]float64, error) {
+	second := c.second.Load()
+	scores, err := c.ask(ctx, query, texts, second)
+	var refused *httpclient.Error
+	if !second && errors.As(err, &refused) && (refused.Status == http.StatusBadRequest || refused.Status == http.StatusUnprocessableEntity) {
+		second = true
+		scores, err = c.ask(ctx, query, texts, second)
 	}
-	return c.texts, nil
-}
-
-// leave notes how it went. A caller who went away says nothing of the endpoint.
-func (c *Client) leave(err error, second bool, ctx context.Context) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case err == nil:
-		c.failures, c.texts = 0, second
-	case ctx.Err() == nil || errors.Is(ctx.Err(), context.DeadlineExceeded):
-		if c.failures++; c.failures >= c.cfg.Failures {
-			c.until = c.cfg.Clock().Add(c.cfg.Cooldown)
-		}
+	if err == nil {
+		c.second.Store(second)
 	}
+	return scores, err
 }
 
 // cut shortens a text to n bytes at a rune.
@@ -175,10 +152,6 @@ func cut(s string, n int) string {
 	}
 	return s[:n]
 }
-
-type statusError int
-
-func (e statusError) Error() string { return fmt.Sprintf("status %d", int(e)) }
 
 // place is one line of an answer, in either shape.
 type place struct {
@@ -201,30 +174,11 @@ func (c *Client) ask(ctx context.Context, query string, texts []string, second b
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(raw))
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
+	defer cancel()
+	answer, err := c.http.Post(ctx, c.url, raw)
 	if err != nil {
-		return nil, errors.New("the request could not be made")
-	}
-	req.Header.Set("Content-Type", "application/json")
-	if c.cfg.Token != "" {
-		req.Header.Set("Authorization", "Bearer "+c.cfg.Token)
-	}
-	res, err := c.http.Do(req)
-	if err != nil {
-		var u *url.Error
-		if errors.As(err, &u) {
-			err = u.Err // without the URL
-		}
 		return nil, err
-	}
-	answer, err := io.ReadAll(io.LimitReader(res.Body, c.cfg.MaxResponse+1))
-	switch err = errors.Join(err, res.Body.Close()); {
-	case res.StatusCode != http.StatusOK:
-		return nil, statusError(res.StatusCode)
-	case err != nil:
-		return nil, err
-	case int64(len(answer)) > c.cfg.MaxResponse:
-		return nil, fmt.Errorf("answer of more than %d bytes", c.cfg.MaxResponse)
 	}
 	return parse(answer, len(texts))
 }

@@ -53,7 +53,7 @@ func (l *Log) commit(ctx context.Context, group []*request) error {
 	})
 	for _, r := range group {
 		if r.erasure != nil { // whatever the error: it may have been committed
-			l.tail.drop(r.erasure.tenant)
+			l.recent.drop(r.erasure.tenant)
 		}
 	}
 	if err != nil {
@@ -64,16 +64,18 @@ func (l *Log) commit(ctx context.Context, group []*request) error {
 		r.outcomes, r.erased, r.err = p.outcomes[r], p.erased[r], p.failed[r]
 	}
 	for tenant, a := range p.additions {
+		if len(a.rows) == 0 {
+			continue
+		}
 		if len(l.edges) > 4096 {
 			clear(l.edges)
 		}
 		l.edges[tenant] = a.tree
-		if len(a.rows) > 0 {
-			if !p.erases(tenant, group) {
-				l.tail.add(tenant, a.rows, a.leaves, a.drafts)
-			}
-			l.watch.tell(tenant, true, a.quiet)
+		l.known.note(tenant)
+		if !p.erases(tenant, group) {
+			l.recent.add(tenant, a.rows, a.leaves, a.drafts)
 		}
+		l.watch.notify(tenant, true, a.quiet)
 	}
 	return nil
 }
@@ -131,9 +133,9 @@ func (p *plan) run(group []*request) error {
 	return nil
 }
 
-// advance writes a request's checkpoint, unless one of its drafts was Reused.
+// advance writes a request's checkpoint, unless one of its drafts was an IDConflict.
 func (p *plan) advance(r *request) error {
-	if r.checkpoint == nil || slices.ContainsFunc(p.outcomes[r], func(o Outcome) bool { return o.Status == Reused }) {
+	if r.checkpoint == nil || slices.ContainsFunc(p.outcomes[r], func(o Outcome) bool { return o.Status == IDConflict }) {
 		return nil
 	}
 	return p.tx.PutCheckpoint(*r.checkpoint)
@@ -203,11 +205,11 @@ func (p *plan) addTenant(tenant string, group []*request) error {
 func judge(d *prepared, h *Held) Status {
 	switch {
 	case h.Erased:
-		return Gone
+		return Erased
 	case d.same(h):
 		return Duplicate
 	}
-	return Reused
+	return IDConflict
 }
 
 // begin reads the tenant's head and the tree's right edge.
@@ -251,7 +253,7 @@ func readEdge(r Reader, head Head) (edge, error) {
 // take adds a draft whose key is not in the database.
 func (a *addition) take(key Key, d *prepared, now time.Time, buf []byte) (Outcome, []byte) {
 	if f, ok := a.fresh[key]; ok {
-		status := Reused
+		status := IDConflict
 		if f.draft.draft.Type == d.draft.Type && f.draft.extHash == d.extHash && f.draft.dataHash == d.dataHash {
 			status = Duplicate
 		}
@@ -295,7 +297,7 @@ func (p *plan) erase(r *request) error {
 		return nil
 	}
 	for _, o := range p.outcomes[r] {
-		if o.Status == Reused || o.Status == Gone {
+		if o.Status == IDConflict || o.Status == Erased {
 			return nil
 		}
 	}

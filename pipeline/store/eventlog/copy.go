@@ -85,67 +85,81 @@ func (c *copying) begin(ctx context.Context) error {
 
 // step copies the next entries.
 func (c *copying) step(ctx context.Context) error {
-	add := Addition{FirstHash: tlog.StoredHashCount(c.tree.size)}
-	tree := c.tree.clone()
-	err := c.from.View(ctx, func(r Reader) error {
-		rows, err := r.Rows(c.tenant, c.tree.size, int(min(copyStep, c.source.Size-c.tree.size)))
-		if err != nil {
-			return err
-		}
-		if len(rows) == 0 {
-			return &VerifyError{c.tenant, c.tree.size + 1, "the row is missing"}
-		}
-		leaves, err := leavesOf(r, c.tenant, rows, c.tree.size)
-		if err != nil {
-			return err
-		}
-		for i := range rows {
-			if err := c.check(r, &rows[i], leaves[i]); err != nil {
-				return err
-			}
-			add.Hashes = tree.add(leaves[i], add.Hashes)
-		}
-		add.Rows = rows
-		return nil
-	})
-	if err != nil {
+	var rows []Row
+	var leaves []tlog.Hash
+	err := c.from.View(ctx, func(r Reader) (err error) {
+		rows, leaves, c.buf, err = wholeRows(r, c.tenant, c.tree.size, c.source.Size, c.buf)
 		return err
-	}
-	add.Head = Head{Tenant: c.tenant, Size: tree.size, Root: tree.root()}
-	err = c.to.Update(ctx, []string{c.tenant}, func(tx Tx) error {
-		now, err := headOf(tx, c.tenant)
-		if err != nil {
-			return err
-		}
-		if now.Size != c.tree.size || now.Root != c.tree.root() {
-			return fmt.Errorf("%w: somebody else writes to it", ErrDiffers)
-		}
-		return tx.Append(add)
 	})
 	if err == nil {
-		c.tree = tree
+		c.tree, err = appendRows(ctx, c.to, c.tenant, c.tree, rows, leaves)
 	}
 	return err
 }
 
-// check verifies a row and completes it with its attachment.
-func (c *copying) check(r Reader, row *Row, leaf tlog.Hash) error {
-	var problem string
-	if problem, c.buf = checkRow(c.buf, c.tenant, row, leaf); problem != "" {
-		return &VerifyError{c.tenant, row.Position, problem}
+// wholeRows reads at most copyStep rows above after, up to the position to, each with its attachment
+// and checked against its leaf, which it returns as well. buf is scratch space to reuse.
+func wholeRows(r Reader, tenant string, after, to int64, buf []byte) ([]Row, []tlog.Hash, []byte, error) {
+	rows, err := r.Rows(tenant, after, int(min(copyStep, to-after)))
+	if err != nil {
+		return nil, nil, buf, err
 	}
-	if row.Attachment == ([32]byte{}) {
-		return nil
+	if len(rows) == 0 {
+		return nil, nil, buf, &VerifyError{tenant, after + 1, "the row is missing"}
 	}
-	a, err := r.Attachment(c.tenant, row.Position)
-	if err != nil || a == nil {
-		return err
+	leaves, err := leavesOf(r, tenant, rows, after)
+	if err != nil {
+		return nil, nil, buf, err
 	}
-	if Commit(a.Salt, CanonicalRefs(a.Refs), a.Data) != row.Attachment {
-		return &VerifyError{c.tenant, row.Position, "the attachment does not match its commitment"}
+	for i := range rows {
+		row := &rows[i]
+		var problem string
+		if problem, buf = checkRow(buf, tenant, row, leaves[i]); problem != "" {
+			return nil, nil, buf, &VerifyError{tenant, row.Position, problem}
+		}
+		if row.Attachment == ([32]byte{}) {
+			continue
+		}
+		if row.Attached, err = r.Attachment(tenant, row.Position); err != nil {
+			return nil, nil, buf, err
+		}
+		if problem := checkAttached(row); problem != "" {
+			return nil, nil, buf, &VerifyError{tenant, row.Position, problem}
+		}
 	}
-	row.Attached = a
-	return nil
+	return rows, leaves, buf, nil
+}
+
+// checkAttached compares a row's attachment with its commitment; "" when it holds or was erased.
+func checkAttached(row *Row) string {
+	if a := row.Attached; a != nil && Commit(a.Salt, CanonicalRefs(a.Refs), a.Data) != row.Attachment {
+		return "the attachment does not match its commitment"
+	}
+	return ""
+}
+
+// appendRows adds rows with their leaves to a log that ends with tree, and returns how it ends then.
+func appendRows(ctx context.Context, to Driver, tenant string, tree edge, rows []Row, leaves []tlog.Hash) (edge, error) {
+	next := tree.clone()
+	add := Addition{Rows: rows, FirstHash: tlog.StoredHashCount(tree.size)}
+	for _, leaf := range leaves {
+		add.Hashes = next.add(leaf, add.Hashes)
+	}
+	add.Head = Head{Tenant: tenant, Size: next.size, Root: next.root()}
+	err := to.Update(ctx, []string{tenant}, func(tx Tx) error {
+		now, err := headOf(tx, tenant)
+		if err != nil {
+			return err
+		}
+		if now.Size != tree.size || now.Root != tree.root() {
+			return fmt.Errorf("%w: somebody else writes to it", ErrDiffers)
+		}
+		return tx.Append(add)
+	})
+	if err != nil {
+		return tree, err
+	}
+	return next, nil
 }
 
 // CopyCheckpoints brings the named checkpoints that are there from one database to

@@ -3,7 +3,7 @@
 //
 // [Log] is the portable type: hashing, salts, group commit, proofs, verification. It
 // works over a [Driver], which stores rows, hashes, heads and checkpoints in
-// transactions and knows nothing of what they mean. Package logtest holds the suite
+// transactions and knows nothing of what they mean. Package eventlogtest holds the suite
 // that every driver passes. A Log is safe for concurrent use.
 //
 // # Promises
@@ -12,7 +12,7 @@
 //   - A batch commits in one transaction with its tree hashes, the head and the
 //     checkpoint. A batch whose checkpoint carries an outdated fence writes nothing.
 //   - (tenant, source, id) is unique. The same key with the same type and content is
-//     a [Duplicate], with other content it is [Reused], with erased content [Gone].
+//     a [Duplicate], with other content it is [IDConflict], with erased content [Erased].
 //   - Every read recomputes the leaf and the commitment of what it returns. A flipped
 //     bit is a [*VerifyError], never a silently different entry.
 //   - Content can be erased while the tree stays whole: the leaf covers a salted
@@ -59,6 +59,22 @@
 //	<size> LF
 //	<root, base64> LF
 //
+// The key that signs it is named <origin>/<tenant>, too, as C2SP wants it.
+//
 // With Config.Keep the newest signed head of each tenant is kept in a file,
 // <tenant>.checkpoint, which betrays a log that was rolled back or rewritten.
+//
+// # Erasures
+//
+// [Derived] names the items that bytes are made from. An erasure finds an attachment by these refs
+// and a summary by its derived_from links. With Config.Erasures the log keeps every erasure in a
+// signed list, the file <tenant>. [Log.LostErasures] compares the list with a log that was restored
+// from an older copy. A record is a signed note,
+//
+//	satchel/<tenant>/erasures LF
+//	<number, from 1> LF
+//	<SHA-256 of the record before, hex; zeros for the first> LF
+//	<KeptErasure, JSON> LF
+//
+// an empty line and the line of one signature. The last record's signature is over all of them.
 package eventlog

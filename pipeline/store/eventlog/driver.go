@@ -41,6 +41,9 @@ type Reader interface {
 	Attachment(tenant string, position int64) (*Attachment, error)
 	// Positions returns the positions that match every part of q that is set, in order.
 	Positions(tenant string, q Query) ([]int64, error)
+	// Latest returns the position of the last row about each of subjects, in their order; 0
+	// for none, and for the empty subject.
+	Latest(tenant string, subjects []string) ([]int64, error)
 }
 
 // Tx is a read-write transaction.
@@ -122,4 +125,5 @@ type Query struct {
 	Types    []string // any of them
 	Items    []string // attachments that refer to any of them
 	Position int64    // this one only
+	After    int64    // positions above it
 }

@@ -2,8 +2,6 @@ package eventlog
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
@@ -44,46 +42,26 @@ type Draft struct {
 	ID         string
 	Subject    string // memory id, or request id
 	Time       time.Time
-	Data       []byte            // the event's data, byte for byte
+	Data       []byte            // of an agent's event, byte for byte; of Satchel's own, ids, figures and hashes alone
+	Item       Derived           // instead of Data: a summary, whose derived_from links name its refs
 	Extensions map[string]string // CloudEvent extensions and dataschema, datacontenttype
-	Attachment Body              // erasable bytes beside the data (a pack's stored result); its SHA-256 must stand in Data
-	Refs       []string          // ids of the items the attachment shows; erasing one erases the attachment
+	Attachment Derived           // erasable bytes beside the data (a pack's stored result); its SHA-256 must stand in Data
 }
-
-// Body is bytes with their SHA-256, which both who names it and the log want. The zero
-// value is no bytes at all.
-type Body struct {
-	data []byte
-	sum  [sha256.Size]byte
-}
-
-// NewBody hashes data, which must not be changed afterwards; nil makes the zero Body.
-func NewBody(data []byte) Body {
-	if data == nil {
-		return Body{}
-	}
-	return Body{data: data, sum: sha256.Sum256(data)}
-}
-
-// Bytes returns what was hashed, nil for the zero Body.
-func (b Body) Bytes() []byte { return b.data }
-
-// Hex returns the SHA-256 in lower-case hex.
-func (b Body) Hex() string { return hex.EncodeToString(b.sum[:]) }
 
 // Status is what became of a draft.
 type Status int
 
 // The statuses.
 const (
-	Appended  Status = iota // it is in the log now
-	Duplicate               // same key and same content were there: a no-op
-	Reused                  // same key, other content: not written
-	Gone                    // same key, content erased since: not written
+	Appended   Status = iota // it is in the log now
+	Duplicate                // same key and same content were there: a no-op
+	IDConflict               // same key, other content: not written
+	Erased                   // same key, content erased since: not written
+	Absent                   // the tenant has no log, which the batch does not begin: not written
 )
 
 // Outcome is what became of one draft. Position and Leaf are those of the entry
-// that holds the key, whatever the status.
+// that holds the key, whatever the status; Absent has neither.
 type Outcome struct {
 	Status   Status
 	Position int64
@@ -100,7 +78,7 @@ type Checkpoint struct {
 	Hash      [32]byte // of the message at StreamSeq
 }
 
-// Batch is what one Append commits: all or nothing. When a draft of the batch is Reused
+// Batch is what one Append commits: all or nothing. When a draft of the batch is an IDConflict
 // its checkpoint is not written, so that the caller can dead-letter it first and then
 // append the checkpoint alone; the fence is checked all the same.
 type Batch struct {
@@ -109,6 +87,9 @@ type Batch struct {
 	// Quiet is set when it only records what was done: who watches the log may follow it a
 	// fifth of a second later, together with what comes next.
 	Quiet bool
+	// Existing is set when the batch records what a tenant was answered: it begins no log. Where
+	// there is none its drafts, which are of one tenant, are Absent. It has no Checkpoint.
+	Existing bool
 }
 
 // Entry is a committed event. Positions of a tenant start at 1 and are dense; the

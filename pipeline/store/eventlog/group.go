@@ -47,9 +47,17 @@ func (l *Log) Append(ctx context.Context, b Batch) ([]Outcome, error) {
 	if b.Checkpoint != nil && b.Checkpoint.Name == "" {
 		return nil, errors.New("append: checkpoint has no name")
 	}
+	if b.Existing && (b.Checkpoint != nil || slices.ContainsFunc(b.Drafts, func(d Draft) bool { return d.Tenant != b.Drafts[0].Tenant })) {
+		return nil, errors.New("append: what begins no log is of one tenant and has no checkpoint")
+	}
 	for i := range b.Drafts {
 		if err := l.Damaged(b.Drafts[i].Tenant); err != nil {
 			return nil, fmt.Errorf("append: %w", err)
+		}
+	}
+	if b.Existing {
+		if ok, err := l.exists(ctx, b.Drafts[0].Tenant); err != nil || !ok {
+			return absent(len(b.Drafts)), err
 		}
 	}
 	drafts, err := l.prepare(b.Drafts)
@@ -169,35 +177,35 @@ func (l *Log) commitGroup(ctx context.Context, group []*request) {
 	}
 }
 
-// Erased is what became of an erasure.
-type Erased struct {
+// ErasureOutcome is what became of an erasure.
+type ErasureOutcome struct {
 	Outcome
 	Removed int // contents and attachments that were there
 }
 
 // AppendErasure appends d, the memory.erased event that names the items or positions,
 // and in the same transaction erases the content of positions (with their attachments)
-// and the attachments of attachments. When d was refused (Reused, Gone) nothing is
+// and the attachments of attachments. When d was refused (IDConflict, Erased) nothing is
 // erased; for a Duplicate the erasure is repeated. Scrub then removes what is left.
-func (l *Log) AppendErasure(ctx context.Context, s scope.Scope, d Draft, positions, attachments []int64) (Erased, error) {
+func (l *Log) AppendErasure(ctx context.Context, s scope.Scope, d Draft, positions, attachments []int64) (ErasureOutcome, error) {
 	if err := s.Check(); err != nil {
-		return Erased{}, err
+		return ErasureOutcome{}, err
 	}
 	if d.Tenant != s.Tenant() {
-		return Erased{}, errors.New("append erasure: the draft is another tenant's")
+		return ErasureOutcome{}, errors.New("append erasure: the draft is another tenant's")
 	}
 	if err := l.Damaged(d.Tenant); err != nil {
-		return Erased{}, fmt.Errorf("append erasure: %w", err)
+		return ErasureOutcome{}, fmt.Errorf("append erasure: %w", err)
 	}
 	drafts, err := l.prepare([]Draft{d})
 	if err != nil {
-		return Erased{}, err
+		return ErasureOutcome{}, err
 	}
 	r := &request{drafts: drafts, erasure: &erasure{s.Tenant(), positions, attachments}}
 	if err := l.submit(ctx, r); err != nil {
-		return Erased{}, err
+		return ErasureOutcome{}, err
 	}
-	return Erased{Outcome: r.outcomes[0], Removed: r.erased}, nil
+	return ErasureOutcome{Outcome: r.outcomes[0], Removed: r.erased}, nil
 }
 
 // Erase erases the content, salts and attachments of positions and returns how many

@@ -26,6 +26,40 @@ func (e *Entry) Preimage() []byte {
 	return appendPreimage(nil, e.Tenant, &r)
 }
 
+// Preimage returns the leaf preimage of r in tenant, see the package comment.
+func (r *Row) Preimage(tenant string) []byte { return appendPreimage(nil, tenant, r) }
+
+// ParsePreimage is the inverse of Row.Preimage. It returns ErrCorrupt for bytes that no Row of the
+// tenant has as its preimage.
+func ParsePreimage(tenant string, preimage []byte) (Row, error) {
+	fields, ok := bytes.CutPrefix(preimage, []byte(preimageTitle))
+	value := map[string]string{}
+	for ok && len(fields) > 0 {
+		name, text, rest, err := parseField(fields)
+		if err != nil {
+			return Row{}, err
+		}
+		value[name], fields = text, rest
+	}
+	r := Row{Agent: value["agent"], Type: value["type"], Source: value["source"], ID: value["id"], Subject: value["subject"]}
+	r.Position, _ = strconv.ParseInt(value["position"], 10, 64) // what cannot be read is not what was written, below
+	r.Time, _ = time.Parse(timeLayout, value["time"])
+	r.RecordedAt, _ = time.Parse(timeLayout, value["recorded_at"])
+	parseHash(&r.Commitment, value["commitment"])
+	parseHash(&r.Attachment, value["attachment"])
+	if !bytes.Equal(r.Preimage(tenant), preimage) {
+		return Row{}, fmt.Errorf("parse leaf preimage: %w", errFields)
+	}
+	return r, nil
+}
+
+// parseHash reads lower-case hex; what is something else leaves to as it is.
+func parseHash(to *[32]byte, text string) {
+	if raw, err := hex.DecodeString(text); err == nil && len(raw) == len(to) {
+		copy(to[:], raw)
+	}
+}
+
 func appendPreimage(b []byte, tenant string, r *Row) []byte {
 	var tmp [64]byte
 	b = append(b, preimageTitle...)

@@ -6,7 +6,9 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
@@ -37,6 +39,31 @@ func FuzzParseRefs(f *testing.F) {
 			t.Fatalf("%q parses, but is not canonical", b)
 		}
 	})
+}
+
+func FuzzParsePreimage(f *testing.F) {
+	whole := Row{Position: 7, Agent: "a b", Type: "t", Source: "s", ID: "i\n", Subject: "x", Time: time.Unix(1, 5).UTC(), RecordedAt: time.Unix(2, 0).UTC(), Commitment: [32]byte{1}, Attachment: [32]byte{2}}
+	f.Add(whole.Preimage("main"))
+	f.Add((&Row{Position: 1, Type: "t", Source: "s", ID: "i", RecordedAt: time.Unix(2, 0).UTC()}).Preimage("main"))
+	f.Add([]byte(preimageTitle))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		row, err := ParsePreimage("main", b)
+		if err != nil {
+			if !errors.Is(err, ErrCorrupt) {
+				t.Fatalf("%v is not ErrCorrupt", err)
+			}
+			return
+		}
+		if !bytes.Equal(row.Preimage("main"), b) {
+			t.Fatalf("%q parses, but is not the preimage of what was parsed", b)
+		}
+	})
+	if got, err := ParsePreimage("main", whole.Preimage("main")); err != nil || !cmp.Equal(got, whole) {
+		f.Errorf("parsed %+v, %v", got, err)
+	}
+	if _, err := ParsePreimage("other", whole.Preimage("main")); err == nil {
+		f.Error("another tenant's preimage parses")
+	}
 }
 
 func TestCanonical(t *testing.T) {

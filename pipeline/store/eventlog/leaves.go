@@ -50,7 +50,7 @@ func (l *Log) leavesKept(tenant string, positions []int64) ([]string, bool) {
 	}
 	leaves := make([]string, len(positions))
 	for i, p := range positions {
-		leaf, ok := l.tail.leaf(tenant, p)
+		leaf, ok := l.recent.leaf(tenant, p)
 		if !ok {
 			leaf, ok = keeper.Leaf(tenant, p)
 		}

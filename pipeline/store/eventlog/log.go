@@ -29,10 +29,14 @@ type Config struct {
 	// VerifierKey is the signer's public key in note form, "name+hash+base64"; "" refuses
 	// to keep and to open checkpoints.
 	VerifierKey string
-	// Origin names the log in checkpoints, followed by "/" and the tenant; "" is "satchel".
+	// Origin names the log in checkpoints, followed by "/" and the tenant, and so the key that signs
+	// them; "" is "satchel". Checkpoints that the key signed under another origin can still be opened.
 	Origin string
 	// Keep is a folder for the newest signed head of each tenant; "" keeps none.
 	Keep string
+	// Erasures is a folder for the signed list of erasures of each tenant, by which they are found
+	// in a log that was restored from an older copy; "" keeps none.
+	Erasures string
 	// MaxGroup limits the drafts that share a transaction; 0 is 4096. A single batch
 	// may be larger.
 	MaxGroup int
@@ -50,6 +54,7 @@ type Log struct {
 	key      string
 	origin   string
 	keep     string
+	erasures string
 	group    int
 
 	randMu sync.Mutex
@@ -62,13 +67,17 @@ type Log struct {
 
 	edges map[string]edge // of the leader alone
 
-	watch watchers
-	tail  tail
+	watch  watchers
+	recent recentEntries
+	known  known
 
 	damaged damages
 
-	keepMu sync.Mutex
-	kept   map[string]Head // newest kept head, by tenant
+	trustMu sync.Mutex
+	trusted map[string]Head // newest kept head, by tenant
+
+	erasuresMu  sync.Mutex
+	erasureEnds map[string]erasuresEnd // of the lists that were written to, by tenant
 }
 
 // New returns a Log over cfg.Driver.
@@ -78,7 +87,8 @@ func New(cfg Config) (*Log, error) {
 	}
 	l := &Log{
 		driver: cfg.Driver, clock: cfg.Clock, rand: cfg.Rand, signer: cfg.Signer, key: cfg.VerifierKey,
-		origin: cfg.Origin, keep: cfg.Keep, group: cfg.MaxGroup, edges: map[string]edge{}, kept: map[string]Head{},
+		origin: cfg.Origin, keep: cfg.Keep, erasures: cfg.Erasures, group: cfg.MaxGroup,
+		edges: map[string]edge{}, trusted: map[string]Head{}, erasureEnds: map[string]erasuresEnd{},
 	}
 	if l.clock == nil {
 		l.clock = time.Now
@@ -87,7 +97,7 @@ func New(cfg Config) (*Log, error) {
 		l.rand = rand.Reader
 	}
 	if l.origin == "" {
-		l.origin = "satchel"
+		l.origin = legacyOrigin
 	}
 	if l.group <= 0 {
 		l.group = 4096
@@ -98,12 +108,12 @@ func New(cfg Config) (*Log, error) {
 			return nil, fmt.Errorf("open event log: verifier key: %w", err)
 		}
 	}
-	if l.keep != "" && (l.signer == nil || l.verifier == nil) {
-		return nil, errors.New("open event log: keeping checkpoints needs a signer and its verifier key")
+	if (l.keep != "" || l.erasures != "") && (l.signer == nil || l.verifier == nil) {
+		return nil, errors.New("open event log: keeping checkpoints and erasures needs a signer and its verifier key")
 	}
 	l.watch.init()
-	l.tail.limit = max(cfg.Tail, 0)
-	l.tail.clear()
+	l.recent.limit = max(cfg.Tail, 0)
+	l.recent.clear()
 	return l, nil
 }
 
@@ -118,7 +128,7 @@ func (l *Log) Close() error {
 	l.closed = true
 	l.queueMu.Unlock()
 	l.watch.close()
-	l.tail.close()
+	l.recent.close()
 	return l.driver.Close()
 }
 

@@ -38,7 +38,10 @@ func (l *Log) prepare(drafts []Draft) ([]prepared, error) {
 		}
 		p.draft = d
 		p.content = Content{Salt: salts[2*i], Extensions: CanonicalExtensions(d.Extensions), Data: d.Data}
-		p.extHash, p.dataHash = sha256.Sum256(p.content.Extensions), sha256.Sum256(d.Data)
+		if d.Item.data != nil {
+			p.content.Data = d.Item.data
+		}
+		p.extHash, p.dataHash = sha256.Sum256(p.content.Extensions), sha256.Sum256(p.content.Data)
 		p.commitment = commitHashes(p.content.Salt, p.extHash, p.dataHash)
 		if d.Attachment.data == nil {
 			continue
@@ -46,8 +49,8 @@ func (l *Log) prepare(drafts []Draft) ([]prepared, error) {
 		if !holdsHash(d.Data, d.Attachment.sum) {
 			return nil, fmt.Errorf("append draft %d, event %q: %w: the attachment's SHA-256 is not in the data", i, d.ID, ErrInvalid)
 		}
-		p.attached = &Attachment{Salt: salts[2*i+1], Refs: d.Refs, Data: d.Attachment.data}
-		p.attachment = commitHashes(p.attached.Salt, sha256.Sum256(CanonicalRefs(d.Refs)), d.Attachment.sum)
+		p.attached = &Attachment{Salt: salts[2*i+1], Refs: d.Attachment.refs, Data: d.Attachment.data}
+		p.attachment = commitHashes(p.attached.Salt, sha256.Sum256(CanonicalRefs(d.Attachment.refs)), d.Attachment.sum)
 	}
 	return out, nil
 }
@@ -97,15 +100,10 @@ func checkDraft(d *Draft) error {
 			return fmt.Errorf("%w: extension name %q", ErrInvalid, name)
 		}
 	}
-	if d.Attachment.data == nil && len(d.Refs) > 0 {
-		return fmt.Errorf("%w: refs without an attachment", ErrInvalid)
+	if err := checkItem(d); err != nil {
+		return err
 	}
-	for _, ref := range d.Refs {
-		if ref == "" || !text(ref) {
-			return fmt.Errorf("%w: a ref is not text", ErrInvalid)
-		}
-	}
-	return nil
+	return d.Attachment.check()
 }
 
 // holdsHash reports whether data holds a SHA-256 in lower-case hex.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/transparency-dev/formats/log"
-	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 
 	"satchel/pipeline/scope"
@@ -24,20 +23,24 @@ func (l *Log) SignedHead(ctx context.Context, s scope.Scope) (schemas.HeadReply,
 	if err != nil {
 		return schemas.HeadReply{}, err
 	}
-	text := log.Checkpoint{Origin: l.originOf(s.Tenant()), Size: uint64(h.Size), Hash: h.Root[:]}.Marshal()
-	signed, err := note.Sign(&note.Note{Text: string(text)}, l.signer)
+	signed, err := l.SignHead(h)
 	if err != nil {
-		return schemas.HeadReply{}, fmt.Errorf("sign head: %w", err)
+		return schemas.HeadReply{}, err
 	}
 	if l.keep != "" {
-		if err := l.keepHead(ctx, h, signed); err != nil {
+		if err := l.trustHead(ctx, h, signed); err != nil {
 			return schemas.HeadReply{}, err
 		}
 	}
-	return schemas.HeadReply{Size: h.Size, Root: hex.EncodeToString(h.Root[:]), Checkpoint: string(signed), PublicKey: l.key}, nil
+	return schemas.HeadReply{Size: h.Size, Root: hex.EncodeToString(h.Root[:]), Checkpoint: string(signed), PublicKey: l.VerifierKey(s)}, nil
 }
 
-func (l *Log) originOf(tenant string) string { return l.origin + "/" + tenant }
+// SignHead signs h as a C2SP checkpoint, and neither checks nor keeps it: h MUST be a head of this log,
+// such as Export returns.
+func (l *Log) SignHead(h Head) ([]byte, error) {
+	text := log.Checkpoint{Origin: l.originOf(h.Tenant), Size: uint64(h.Size), Hash: h.Root[:]}.Marshal()
+	return l.sign(h.Tenant, string(text))
+}
 
 // OpenCheckpoint checks the signature and origin of a signed checkpoint of s's log.
 func (l *Log) OpenCheckpoint(s scope.Scope, signed []byte) (Head, error) {
@@ -51,7 +54,7 @@ func (l *Log) openCheckpoint(tenant string, signed []byte) (Head, error) {
 	if l.verifier == nil {
 		return Head{}, errors.New("open checkpoint: the log has no verifier key")
 	}
-	n, err := note.Open(signed, note.VerifierList(l.verifier))
+	n, err := l.openNote(tenant, signed)
 	if err != nil {
 		return Head{}, fmt.Errorf("open checkpoint of tenant %q: %w", tenant, err)
 	}
@@ -59,8 +62,8 @@ func (l *Log) openCheckpoint(tenant string, signed []byte) (Head, error) {
 	if _, err := c.Unmarshal([]byte(n.Text)); err != nil {
 		return Head{}, fmt.Errorf("open checkpoint of tenant %q: %w", tenant, err)
 	}
-	if c.Origin != l.originOf(tenant) || len(c.Hash) != tlog.HashSize || int64(c.Size) < 0 {
-		return Head{}, fmt.Errorf("open checkpoint of tenant %q: it is of %q", tenant, c.Origin)
+	if len(c.Hash) != tlog.HashSize || int64(c.Size) < 0 {
+		return Head{}, fmt.Errorf("open checkpoint of tenant %q: it is no head", tenant)
 	}
 	h := Head{Tenant: tenant, Size: int64(c.Size)}
 	copy(h.Root[:], c.Hash)

@@ -26,7 +26,7 @@ func (l *Log) Read(ctx context.Context, s scope.Scope, after int64, limit int) (
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if entries, ok := l.tail.read(s.Tenant(), max(after, 0), limit); ok {
+	if entries, ok := l.recent.read(s.Tenant(), max(after, 0), limit); ok {
 		return entries, nil
 	}
 	var entries []Entry
@@ -81,24 +81,28 @@ func (l *Log) Find(ctx context.Context, s scope.Scope, source, id string) (Entry
 	if err := s.Check(); err != nil {
 		return Entry{}, err
 	}
+	return l.find(ctx, s.Tenant(), source, id)
+}
+
+func (l *Log) find(ctx context.Context, tenant, source, id string) (Entry, error) {
 	if source == "" || id == "" {
 		return Entry{}, fmt.Errorf("find event %q: %w", id, ErrNotFound)
 	}
-	if err := l.Damaged(s.Tenant()); err != nil {
+	if err := l.Damaged(tenant); err != nil {
 		return Entry{}, fmt.Errorf("find event %q: %w", id, err)
 	}
 	var e Entry
 	err := l.driver.View(ctx, func(r Reader) error {
-		positions, err := r.Positions(s.Tenant(), Query{Key: Key{source, id}})
+		positions, err := r.Positions(tenant, Query{Key: Key{source, id}})
 		if err != nil {
 			return err
 		}
 		if len(positions) == 0 {
 			return fmt.Errorf("find event %q: %w", id, ErrNotFound)
 		}
-		e, err = entryAt(r, s.Tenant(), positions[0])
+		e, err = entryAt(r, tenant, positions[0])
 		if err == nil && (e.Source != source || e.ID != id) {
-			err = &VerifyError{s.Tenant(), positions[0], "an index leads to the row by another source and id"}
+			err = &VerifyError{tenant, positions[0], "an index leads to the row by another source and id"}
 		}
 		return err
 	})
@@ -108,6 +112,11 @@ func (l *Log) Find(ctx context.Context, s scope.Scope, source, id string) (Entry
 // BySubject returns the entries about subject (an item's id, a request's id), in order;
 // with types only those of one of them.
 func (l *Log) BySubject(ctx context.Context, s scope.Scope, subject string, types ...string) ([]Entry, error) {
+	return l.BySubjectAfter(ctx, s, subject, 0, types...)
+}
+
+// BySubjectAfter is BySubject for entries with positions above after.
+func (l *Log) BySubjectAfter(ctx context.Context, s scope.Scope, subject string, after int64, types ...string) ([]Entry, error) {
 	if err := s.Check(); err != nil || subject == "" {
 		return nil, err
 	}
@@ -116,7 +125,7 @@ func (l *Log) BySubject(ctx context.Context, s scope.Scope, subject string, type
 	}
 	var entries []Entry
 	err := l.driver.View(ctx, func(r Reader) error {
-		positions, err := r.Positions(s.Tenant(), Query{Subject: subject, Types: types})
+		positions, err := r.Positions(s.Tenant(), Query{Subject: subject, Types: types, After: after})
 		if err != nil {
 			return err
 		}
@@ -132,6 +141,32 @@ func (l *Log) BySubject(ctx context.Context, s scope.Scope, subject string, type
 		return nil
 	})
 	return entries, err
+}
+
+// Latest returns the position of the last entry about each of subjects, in their order; 0
+// for a subject that no entry is about.
+func (l *Log) Latest(ctx context.Context, s scope.Scope, subjects []string) ([]int64, error) {
+	if err := s.Check(); err != nil || len(subjects) == 0 {
+		return nil, err
+	}
+	if err := l.Damaged(s.Tenant()); err != nil {
+		return nil, fmt.Errorf("find the last entries about %d subjects: %w", len(subjects), err)
+	}
+	var latest []int64
+	read := func(r Reader) (err error) {
+		latest, err = r.Latest(s.Tenant(), subjects)
+		return err
+	}
+	var err error
+	if len(subjects) > 32 { // who writes about them next needs the same pages, in the writer's cache
+		err = l.driver.Update(ctx, nil, func(tx Tx) error { return read(tx) })
+	} else {
+		err = l.driver.View(ctx, read)
+	}
+	if err == nil && len(latest) != len(subjects) {
+		err = fmt.Errorf("find the last entries about %d subjects: %w: the driver answered for %d", len(subjects), ErrCorrupt, len(latest))
+	}
+	return latest, err
 }
 
 // Referring returns the positions, in order, whose attachment shows any of the items.

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -21,14 +22,15 @@ const verifyStep = 1000
 // hashes, dense positions, head, attachments with their refs, and that whatever content
 // is missing was erased by a later memory.erased entry that names its position or item, and
 // that the database's indexes lead to every row, no two of which have one source and id.
-// It then holds the log against the kept checkpoint and known, if there are such. The
-// first bad position is returned as a *VerifyError. Appending may go on meanwhile.
+// It then holds the log against the kept checkpoint and known, if there are such, and against the
+// kept erasures. The first bad position is returned as a *VerifyError. Appending may go on
+// meanwhile.
 func (l *Log) Verify(ctx context.Context, s scope.Scope, known *Head, progress Progress) error {
 	if err := s.Check(); err != nil {
 		return err
 	}
 	l.driver.DropCaches()
-	l.tail.clear()
+	l.recent.clear()
 	if _, err := l.Tenants(ctx); err != nil { // a tenant that is not found has an empty log
 		return err
 	}
@@ -39,7 +41,7 @@ func (l *Log) Verify(ctx context.Context, s scope.Scope, known *Head, progress P
 // It reads all of it, and writers may wait meanwhile.
 func (l *Log) CheckDatabase(ctx context.Context) error {
 	l.driver.DropCaches()
-	l.tail.clear()
+	l.recent.clear()
 	return l.driver.Check(ctx)
 }
 
@@ -49,15 +51,31 @@ func (l *Log) VerifyAll(ctx context.Context, progress Progress) error {
 	if err := l.CheckDatabase(ctx); err != nil {
 		return err
 	}
+	return l.verifyTenants(ctx, progress)
+}
+
+// VerifyTenants is VerifyAll without CheckDatabase, so that writers need not wait. It calls progress
+// after each step, and goes on when that returns.
+func (l *Log) VerifyTenants(ctx context.Context, progress Progress) error {
+	l.driver.DropCaches()
+	l.recent.clear()
+	return l.verifyTenants(ctx, progress)
+}
+
+func (l *Log) verifyTenants(ctx context.Context, progress Progress) error {
 	tenants, err := l.Tenants(ctx)
 	if err != nil {
 		return err
 	}
-	kept, err := l.keptTenants()
+	kept, err := l.trustedTenants()
 	if err != nil {
 		return err
 	}
-	tenants = append(tenants, kept...)
+	erased, err := l.ErasureTenants()
+	if err != nil {
+		return err
+	}
+	tenants = slices.Concat(tenants, kept, erased)
 	slices.Sort(tenants)
 	for _, tenant := range slices.Compact(tenants) {
 		if err := l.verify(ctx, tenant, nil, progress); err != nil {
@@ -99,7 +117,7 @@ func (l *Log) verify(ctx context.Context, tenant string, known *Head, progress P
 		v.known = append(v.known, *known)
 	}
 	if l.keep != "" {
-		kept, err := l.readKept(tenant)
+		kept, err := l.readTrustedHead(tenant)
 		if err != nil {
 			return err
 		}
@@ -119,7 +137,19 @@ func (l *Log) verify(ctx context.Context, tenant string, known *Head, progress P
 	if unexplained != nil && (!errors.As(failure, &at) || unexplained.Position < at.Position) {
 		return unexplained
 	}
-	return failure
+	if failure != nil {
+		return failure
+	}
+	return v.erasuresKept(ctx)
+}
+
+// erasuresKept makes sure that the log has every kept erasure.
+func (v *verification) erasuresKept(ctx context.Context) error {
+	lost, err := v.log.lostErasures(ctx, v.tenant)
+	if err != nil || len(lost) == 0 {
+		return err
+	}
+	return v.bad(lost[0].Position, fmt.Sprintf("%d kept erasures, the first of this position, are not in the log: it was restored from an older copy", len(lost)))
 }
 
 func (v *verification) bad(position int64, problem string) error {

@@ -15,11 +15,17 @@ const quietFor = 200 * time.Millisecond
 // watchers tells who waits that a tenant's log has grown. Telling never blocks.
 type watchers struct {
 	mu    sync.Mutex
-	grown map[string]chan struct{} // closed when the tenant's log grows
+	grown map[string]*growth // by tenant that somebody waits for
 	feeds map[*feed]struct{}
 	done  chan struct{}
 	ended bool
 	wait  sync.WaitGroup
+}
+
+// growth is what the callers wait for that await a tenant's log.
+type growth struct {
+	told    chan struct{} // closed when the log grows
+	waiting int
 }
 
 // feed is one Watch: the tenants that grew since they were last taken.
@@ -33,7 +39,7 @@ type feed struct {
 }
 
 func (w *watchers) init() {
-	w.grown, w.feeds, w.done = map[string]chan struct{}{}, map[*feed]struct{}{}, make(chan struct{})
+	w.grown, w.feeds, w.done = map[string]*growth{}, map[*feed]struct{}{}, make(chan struct{})
 }
 
 func (w *watchers) close() {
@@ -46,24 +52,24 @@ func (w *watchers) close() {
 	w.wait.Wait()
 }
 
-// tell wakes who waits for the tenant; own is whether this Log has made it grow, quiet
+// notify wakes who waits for the tenant; own is whether this Log has made it grow, quiet
 // whether the feeds may hear of it later.
-func (w *watchers) tell(tenant string, own, quiet bool) {
+func (w *watchers) notify(tenant string, own, quiet bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if ch, ok := w.grown[tenant]; ok {
-		close(ch)
+	if g, ok := w.grown[tenant]; ok {
+		close(g.told)
 		delete(w.grown, tenant)
 	}
 	for f := range w.feeds {
 		if !f.own || own {
-			f.tell(tenant, quiet && !f.own)
+			f.notify(tenant, quiet && !f.own)
 		}
 	}
 }
 
-// tell notes that a tenant grew. The caller holds the lock.
-func (f *feed) tell(tenant string, quiet bool) {
+// notify notes that a tenant grew. The caller holds the lock.
+func (f *feed) notify(tenant string, quiet bool) {
 	if _, ok := f.set[tenant]; ok {
 		i := slices.Index(f.later, tenant)
 		if quiet || i < 0 {
@@ -85,16 +91,26 @@ func (f *feed) tell(tenant string, quiet bool) {
 	}
 }
 
-// next returns a channel that is closed when tenant's log grows.
-func (w *watchers) next(tenant string) <-chan struct{} {
+// next returns what has a channel that is closed when tenant's log grows. The caller MUST give
+// it to leave when it does not wait any more.
+func (w *watchers) next(tenant string) *growth {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	ch, ok := w.grown[tenant]
+	g, ok := w.grown[tenant]
 	if !ok {
-		ch = make(chan struct{})
-		w.grown[tenant] = ch
+		g = &growth{told: make(chan struct{})}
+		w.grown[tenant] = g
 	}
-	return ch
+	g.waiting++
+	return g
+}
+
+func (w *watchers) leave(tenant string, g *growth) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if g.waiting--; g.waiting == 0 && w.grown[tenant] == g {
+		delete(w.grown, tenant)
+	}
 }
 
 func (w *watchers) take(f *feed) (string, bool) {
@@ -117,27 +133,34 @@ func (w *watchers) settle(f *feed) {
 }
 
 // Await blocks until the log is longer than after, and returns its size. It sees the
-// commits of this Log, and those that Grown tells it of.
+// commits of this Log, and those that NotifyGrowth tells it of.
 func (l *Log) Await(ctx context.Context, s scope.Scope, after int64) (int64, error) {
 	if err := s.Check(); err != nil {
 		return 0, err
 	}
 	for {
-		grown := l.watch.next(s.Tenant())
-		h, err := l.Head(ctx, s)
-		if err != nil {
-			return 0, err
+		size, err := l.awaitOnce(ctx, s, after)
+		if err != nil || size > after {
+			return size, err
 		}
-		if h.Size > after {
-			return h.Size, nil
-		}
-		select {
-		case <-grown:
-		case <-l.watch.done:
-			return 0, ErrClosed
-		case <-ctx.Done():
-			return 0, ctx.Err()
-		}
+	}
+}
+
+// awaitOnce returns the log's size when it is longer than after, or once it has grown.
+func (l *Log) awaitOnce(ctx context.Context, s scope.Scope, after int64) (int64, error) {
+	grown := l.watch.next(s.Tenant())
+	defer l.watch.leave(s.Tenant(), grown)
+	h, err := l.Head(ctx, s)
+	if err != nil || h.Size > after {
+		return h.Size, err
+	}
+	select {
+	case <-grown.told:
+		return after, nil
+	case <-l.watch.done:
+		return 0, ErrClosed
+	case <-ctx.Done():
+		return 0, ctx.Err()
 	}
 }
 
@@ -147,13 +170,13 @@ func (l *Log) Await(ctx context.Context, s scope.Scope, after int64) (int64, err
 // is closed.
 func (l *Log) Watch(ctx context.Context) <-chan string { return l.watch.open(ctx, false) }
 
-// WatchOwn is Watch of the commits of this Log alone, without what Grown was told. It tells
+// WatchOwn is Watch of the commits of this Log alone, without what NotifyGrowth was told. It tells
 // of quiet growth at once: others may wait for it.
 func (l *Log) WatchOwn(ctx context.Context) <-chan string { return l.watch.open(ctx, true) }
 
-// Grown tells the Log that another one over the same database has made a tenant's log
+// NotifyGrowth tells the Log that another one over the same database has made a tenant's log
 // grow, or may have: whoever waits or follows looks again.
-func (l *Log) Grown(tenant string) { l.watch.tell(tenant, false, false) }
+func (l *Log) NotifyGrowth(tenant string) { l.watch.notify(tenant, false, false) }
 
 func (w *watchers) open(ctx context.Context, own bool) <-chan string {
 	out := make(chan string)

@@ -21,23 +21,23 @@ func TestWatchTellsQuietGrowthLater(t *testing.T) {
 			}
 		}
 		waits := w.next("a")
-		w.tell("a", true, true)
-		w.tell("b", true, true)
-		w.tell("a", true, true)
-		<-waits // who waits for a tenant hears at once
-		w.tell("c", true, false)
+		w.notify("a", true, true)
+		w.notify("b", true, true)
+		w.notify("a", true, true)
+		<-waits.told // who waits for a tenant hears at once
+		w.notify("c", true, false)
 		told("c", 0)
-		w.tell("b", true, false) // what comes next takes it along
+		w.notify("b", true, false) // what comes next takes it along
 		told("b", 0)
 		told("a", quietFor)
-		w.tell("a", true, false)
-		w.tell("a", true, true) // told already
+		w.notify("a", true, false)
+		w.notify("a", true, true) // told already
 		told("a", quietFor)
-		w.tell("b", true, true)
+		w.notify("b", true, true)
 		told("b", 2*quietFor)
 		own := w.open(t.Context(), true)
 		begun = time.Now()
-		w.tell("a", true, true)
+		w.notify("a", true, true)
 		if got := <-own; got != "a" || time.Since(begun) != 0 {
 			t.Errorf("who tells others was told of %q after %v", got, time.Since(begun))
 		}
@@ -49,4 +49,27 @@ func TestWatchTellsQuietGrowthLater(t *testing.T) {
 		default:
 		}
 	})
+}
+
+// TestNobodyWaits: a tenant that nobody waits for any more leaves nothing.
+func TestNobodyWaits(t *testing.T) {
+	t.Parallel()
+	var w watchers
+	w.init()
+	defer w.close()
+	a, b := w.next("ghost"), w.next("ghost")
+	w.leave("ghost", a)
+	if w.grown["ghost"] != b {
+		t.Error("the second caller is not waited for")
+	}
+	w.notify("ghost", true, false)
+	c := w.next("ghost")
+	w.leave("ghost", b)
+	if w.grown["ghost"] != c {
+		t.Error("who left before takes along who came after")
+	}
+	w.leave("ghost", c)
+	if len(w.grown) > 0 {
+		t.Errorf("left: %v", w.grown)
+	}
 }

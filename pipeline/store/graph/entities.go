@@ -55,7 +55,7 @@ func Entities(text, speaker string) []string {
 		}
 	}
 	f.endSentence()
-	f.settle()
+	f.addSentenceOpeners()
 	return f.names
 }
 
@@ -210,9 +210,9 @@ func (f *finder) endSentence() {
 	f.starts = true
 }
 
-// settle adds the words that open a sentence and are names elsewhere. They are there
+// addSentenceOpeners adds the words that open a sentence and are names elsewhere. They are there
 // already, later; so they only move to where they were first.
-func (f *finder) settle() {
+func (f *finder) addSentenceOpeners() {
 	for _, c := range f.maybe {
 		if i := slices.Index(f.names, c.name); i > c.at && slices.Contains(f.middle, c.name) {
 			f.names = slices.Insert(slices.Delete(f.names, i, i+1), c.at, c.name)

@@ -5,26 +5,29 @@ import (
 	"sync"
 	"time"
 
-	"satchel/pipeline/slab"
+	"satchel/pipeline/infra/bytecache"
 	"satchel/schemas"
 )
 
 // Bounds of the record cache.
 const (
-	cachedBytes   = 160 << 20 // of all records that are kept, about; see NewKeeping
+	cachedBytes   = 160 << 20 // of all records that are kept, about; see NewWithCache
 	cachedRecord  = 16 << 10  // of one that is kept
 	recentChanges = 16 << 10
+	readyShare    = 8        // of the bytes, the part that decoded records take at most
+	readyMost     = 24 << 20 // and their bytes at most: each collection of garbage visits them
 )
 
 type recordKey struct{ tenant, id string }
 
 // records keeps what was read lately, encoded: records are many, and decoded ones would keep
-// every garbage collection busy. A record leaves it, or stands as it is stored, before the
-// Apply that changes or erases it returns. Safe for concurrent use. A nil *records keeps
-// nothing.
+// every garbage collection busy. Those that were asked for last are kept decoded as well. A
+// record leaves it, or stands as it is stored, before the Apply that changes or erases it
+// returns. Safe for concurrent use. A nil *records keeps nothing.
 type records struct {
 	mu      sync.RWMutex
-	kept    *slab.Cache          // of what appendKept wrote
+	kept    *bytecache.Cache     // of what appendKept wrote
+	ready   *ready               // decoded ones of kept
 	state   uint64               // number of the last change
 	known   uint64               // of changes up to it, the ids are not known any more
 	changed map[recordKey]uint64 // ids of later ones
@@ -32,7 +35,8 @@ type records struct {
 }
 
 func newRecords(most int) *records {
-	return &records{kept: slab.New(most), changed: map[recordKey]uint64{}, applied: map[string]int64{}}
+	decoded := min(most/readyShare, readyMost)
+	return &records{kept: bytecache.New(most - decoded), ready: newReady(decoded), changed: map[recordKey]uint64{}, applied: map[string]int64{}}
 }
 
 // Places in what appendKept wrote.
@@ -40,13 +44,13 @@ const (
 	keptSec   = 8 // after the access count
 	keptNano  = 16
 	keptCount = 20 // tokens
-	keptSize  = 24 // length of the head, which follows; then the body
+	keptSize  = 24 // length of the metadata, which follows; then the payload
 	keptHead  = 28
 )
 
 // appendKept appends a record as it is kept. What accesses change of it has a fixed place.
 func appendKept(b []byte, r *schemas.Record) []byte {
-	h := NewHead(r)
+	h := NewMetadata(r)
 	h.First, h.SupersededBy = r.First, r.SupersededBy
 	from := len(b)
 	b = append(b, make([]byte, keptHead)...)
@@ -55,7 +59,7 @@ func appendKept(b []byte, r *schemas.Record) []byte {
 	setUse(at, r.AccessCount, r.LastAccess)
 	binary.LittleEndian.PutUint32(at[keptCount:], uint32(r.Tokens))
 	binary.LittleEndian.PutUint32(at[keptSize:], uint32(len(at)-keptHead))
-	return AppendBody(b, r)
+	return AppendPayload(b, r)
 }
 
 // setUse sets in what appendKept wrote how often and when the record was accessed.
@@ -76,14 +80,19 @@ func decodeKept(id string, kept []byte) (schemas.Record, error) {
 
 // get sets in out what is kept, by the index of its id, and returns which ids are
 // missing, and the state to hand to put.
-func (c *records) get(tenant string, ids []string, out []*schemas.Record) (missing []string, state uint64) {
+func (c *records) get(tenant string, ids []string, out []*Lent) (missing []string, state uint64) {
 	if c == nil {
 		return ids, 0
 	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	var list []schemas.Record
+	c.ready.get(tenant, ids, out)
+	var decoded []*Lent
+	var encoded []int
 	for i, id := range ids {
+		if out[i] != nil {
+			continue
+		}
 		kept := c.kept.Get(tenant, id)
 		if kept == nil {
 			missing = append(missing, id)
@@ -94,12 +103,10 @@ func (c *records) get(tenant string, ids []string, out []*schemas.Record) (missi
 			missing = append(missing, id)
 			continue
 		}
-		if list == nil {
-			list = make([]schemas.Record, 0, len(ids)-i)
-		}
-		list = append(list, r)
-		out[i] = &list[len(list)-1]
+		out[i] = Lend(&r)
+		decoded, encoded = append(decoded, out[i]), append(encoded, len(kept))
 	}
+	c.ready.put(tenant, decoded, encoded)
 	return missing, c.state
 }
 
@@ -128,6 +135,7 @@ func (c *records) put(tenant string, state uint64, read []schemas.Record) {
 		r := &read[i]
 		if kept = appendKept(kept[:0], r); len(kept) <= cachedRecord && c.changed[recordKey{tenant, r.ID}] <= state {
 			c.kept.Put(tenant, r.ID, kept)
+			c.ready.drop(tenant, r.ID)
 		}
 	}
 }
@@ -147,7 +155,7 @@ func (c *records) counted(tenant string, state uint64, read []schemas.Record) {
 		key := recordKey{tenant, r.ID}
 		current := state >= c.known && c.changed[key] <= state
 		c.changed[key] = c.state
-		c.kept.Delete(tenant, r.ID)
+		c.forget(tenant, r.ID)
 		if !current {
 			continue
 		}
@@ -171,6 +179,7 @@ func (c *records) apply(tenant string, b *Batch) {
 	c.begin()
 	for _, id := range b.IDs() {
 		c.changed[recordKey{tenant, id}] = c.state
+		c.ready.drop(tenant, id)
 		u, ok := b.used[id]
 		if !ok || !inOrder {
 			c.kept.Delete(tenant, id)
@@ -203,10 +212,17 @@ func (c *records) drop(tenant string, ids []string) {
 		c.known = c.state
 		delete(c.applied, tenant)
 		c.kept.Clear(tenant)
+		c.ready.clear(tenant)
 		return
 	}
 	for _, id := range ids {
 		c.changed[recordKey{tenant, id}] = c.state
-		c.kept.Delete(tenant, id)
+		c.forget(tenant, id)
 	}
+}
+
+// forget drops a record in either form.
+func (c *records) forget(tenant, id string) {
+	c.kept.Delete(tenant, id)
+	c.ready.drop(tenant, id)
 }

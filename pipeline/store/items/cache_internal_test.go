@@ -27,11 +27,11 @@ func TestKeptAsRead(t *testing.T) {
 	for _, want := range []schemas.Record{{MemoryItem: schemas.MemoryItem{ID: "a"}}, full} {
 		c := newRecords(cachedBytes)
 		c.put("acme", 0, []schemas.Record{want})
-		out := make([]*schemas.Record, 1)
+		out := make([]*Lent, 1)
 		if missing, _ := c.get("acme", []string{"a"}, out); len(missing) != 0 {
 			t.Fatal("it is not kept")
 		}
-		if diff := cmp.Diff(want, *out[0], cmp.AllowUnexported(schemas.Content{})); diff != "" {
+		if diff := cmp.Diff(want, *out[0].Record, cmp.AllowUnexported(schemas.Content{})); diff != "" {
 			t.Errorf("-read +kept:\n%s", diff)
 		}
 	}
@@ -70,7 +70,7 @@ func TestDamagedInMemory(t *testing.T) {
 	c := newRecords(cachedBytes)
 	c.put("acme", 0, []schemas.Record{{MemoryItem: schemas.MemoryItem{ID: "a"}}, {MemoryItem: schemas.MemoryItem{ID: "b"}}})
 	c.kept.Get("acme", "a")[keptHead] = 99
-	out := make([]*schemas.Record, 2)
+	out := make([]*Lent, 2)
 	missing, _ := c.get("acme", []string{"a", "b"}, out)
 	if len(missing) != 1 || missing[0] != "a" || out[0] != nil || out[1] == nil {
 		t.Errorf("missing are %v", missing)
@@ -102,7 +102,7 @@ func TestCountedRecordsAreKept(t *testing.T) {
 	c := newRecords(4 << 20)
 	list := []schemas.Record{{MemoryItem: schemas.MemoryItem{ID: "a"}, Tokens: 3}, {MemoryItem: schemas.MemoryItem{ID: "b"}, Tokens: 4}}
 	kept := func(ids ...string) (n int) {
-		missing, _ := c.get("acme", ids, make([]*schemas.Record, len(ids)))
+		missing, _ := c.get("acme", ids, make([]*Lent, len(ids)))
 		return len(ids) - len(missing)
 	}
 	state := c.now()

@@ -19,7 +19,7 @@
 // Driver, which never sees a zero scope and never folds: Batch.Fold does. A driver MUST
 // commit the rows of a batch and the checkpoint in one transaction.
 //
-// A row is (tenant, id, tokens, head, body). Head.Append and AppendBody define the two
-// encoded columns: the head is what changes after writing and what a directory of all
-// items needs; the body is the rest of the record. Times come back in UTC.
+// A row is (tenant, id, tokens, head, body). Metadata.Append and AppendPayload define the two
+// encoded columns: the metadata is what changes after writing and what a directory of all
+// items needs; the payload is the rest of the record. Times come back in UTC.
 package items

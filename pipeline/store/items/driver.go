@@ -2,13 +2,14 @@ package items
 
 import (
 	"context"
+	"time"
 
 	"satchel/schemas"
 )
 
 // Rows keeps the rows of tenants. All methods are safe for concurrent use.
 type Rows interface {
-	// Apply reads the tenant's checkpoint and the heads of b.IDs(), calls b.Fold once,
+	// Apply reads the tenant's checkpoint and the metadata of b.IDs(), calls b.Fold once,
 	// and commits its effect with the new checkpoint in one transaction. It MUST serialise
 	// with every other Apply to the tenant.
 	Apply(ctx context.Context, tenant string, b *Batch) error
@@ -33,29 +34,35 @@ const (
 	Uncounted                  // those whose Tokens is 0, in any order
 )
 
-// Directory answers questions about many items at once, from what heads hold.
+// Directory answers questions about many items at once, from what metadata hold.
 // All methods are safe for concurrent use.
 type Directory interface {
 	// Neighbours returns what stands within radius (1 to MaxRadius) of each id in its session,
 	// by offset; ids without neighbours have no entry. The order in a session is by
 	// (Seq, First).
 	Neighbours(ctx context.Context, tenant string, ids []string, radius int) (map[string][]Neighbour, error)
-	// Recent returns the ids of at most limit items that pass f, by CreatedAt, newest
-	// first, then by First, latest first.
-	Recent(ctx context.Context, tenant string, f schemas.Filter, limit int) ([]string, error)
+	// Recent returns the ids of at most limit items that pass f and stand behind a place, by
+	// CreatedAt, newest first, then by First, latest first. Behind the zero Place stand all.
+	Recent(ctx context.Context, tenant string, f schemas.Filter, behind Place, limit int) ([]string, error)
 	// Stats describes the tenant's items.
 	Stats(ctx context.Context, tenant string) (Stats, error)
+}
+
+// Place is where an item stands in the order of Recent.
+type Place struct {
+	Created time.Time // to the microsecond
+	First   int64     // log position of its first version
 }
 
 // Order knows in which order the items of a session were recorded, and keeps what was
 // computed from it. All methods are safe for concurrent use.
 type Order interface {
-	// Places returns where those of ids that are there stand.
-	Places(ctx context.Context, tenant string, ids []string) (map[string]Place, error)
-	// Around returns for each spot, in their order, the last Before items of its session
+	// SessionPositions returns where those of ids that are there stand.
+	SessionPositions(ctx context.Context, tenant string, ids []string) (map[string]SessionPosition, error)
+	// Windows returns for each spot, in their order, the last Before items of its session
 	// below its rank and the first After from it on, by rank.
-	Around(ctx context.Context, tenant string, spots []Around) ([][]Member, error)
-	// SetNovelties sets Head.SetNovelty of items; unknown ids are ignored. It MUST
+	Windows(ctx context.Context, tenant string, spots []Window) ([][]Member, error)
+	// SetNovelties sets Metadata.SetNovelty of items; unknown ids are ignored. It MUST
 	// serialise with every Apply to the tenant.
 	SetNovelties(ctx context.Context, tenant string, novelties map[string]float64) error
 }

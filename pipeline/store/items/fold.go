@@ -25,7 +25,7 @@ type use struct {
 // Use is what a batch adds to the accesses of an item.
 type Use struct {
 	ID    string
-	First int64 // Head.First of the item
+	First int64 // Metadata.First of the item
 	Count int64
 	Last  time.Time // of these accesses
 }
@@ -46,13 +46,13 @@ func NewBatch(changes []Change, upTo int64) (*Batch, error) {
 	return &Batch{UpTo: max(upTo, last), changes: changes}, nil
 }
 
-// IDs returns every id that Fold may need the head of, each once.
+// IDs returns every id that Fold may need the metadata of, each once.
 func (b *Batch) IDs() []string {
 	changed, accessed := b.Parts()
 	return append(changed, accessed...)
 }
 
-// Parts returns the ids that FoldApart may need the head of, and those that are accessed and
+// Parts returns the ids that FoldApart may need the metadata of, and those that are accessed and
 // nothing else, each once.
 func (b *Batch) Parts() (changed, accessed []string) {
 	seen := make(map[string]struct{}, len(b.changes))
@@ -93,12 +93,12 @@ func (b *Batch) Parts() (changed, accessed []string) {
 
 // Row is what a driver reads and writes of an id.
 type Row struct {
-	Head    Head
-	Key     int64           // the driver's own, 0 for a row that is to be inserted
-	Old     int64           // with Key 0: the key of a row that was erased before; it is to be removed
-	Put     *schemas.Record // a new version: its body and tokens are to be written
-	Changed bool            // the row is to be written
-	Erased  bool            // the row is to be removed
+	Metadata Metadata
+	Key      int64           // the driver's own, 0 for a row that is to be inserted
+	Old      int64           // with Key 0: the key of a row that was erased before; it is to be removed
+	Put      *schemas.Record // a new version: its payload and tokens are to be written
+	Changed  bool            // the row is to be written
+	Erased   bool            // the row is to be removed
 }
 
 // Fold applies the changes after checkpoint to rows: what is stored, by id. It adds,
@@ -113,21 +113,21 @@ func (b *Batch) Fold(checkpoint int64, rows map[string]*Row) {
 	_, accessed := b.Parts()
 	for _, id := range accessed {
 		if r, ok := rows[id]; ok && r.there() {
-			b.Stands(id, r.Head.AccessCount, r.Head.LastAccess)
+			b.Stands(id, r.Metadata.AccessCount, r.Metadata.LastAccess)
 		}
 	}
 }
 
-// FoldApart is Fold for a driver that keeps accesses apart from heads: it leaves those of rows
+// FoldApart is Fold for a driver that keeps accesses apart from metadata: it leaves those of rows
 // as they are and returns what is to be added, by First. rows has the changed ids of Parts,
-// firsts says Head.First of those of the accessed ones that are there. The driver calls Stands
+// firsts says Metadata.First of those of the accessed ones that are there. The driver calls Stands
 // once it has committed.
 func (b *Batch) FoldApart(checkpoint int64, rows map[string]*Row, firsts map[string]int64) []Use {
 	uses := map[int64]*Use{}
 	b.fold(checkpoint, rows, func(id string, at time.Time) {
 		first := firsts[id]
 		if r, ok := rows[id]; ok && r.there() {
-			first = r.Head.First
+			first = r.Metadata.First
 		}
 		if first == 0 {
 			return
@@ -183,12 +183,12 @@ func (b *Batch) fold(checkpoint int64, rows map[string]*Row, access func(id stri
 			row(c.Link.From).link(c.Link.Links)
 		case c.Superseded != nil:
 			if r, ok := rows[c.Superseded.Item]; ok && r.there() {
-				r.Head.SupersededBy, r.Changed = c.Superseded.By, true
+				r.Metadata.SupersededBy, r.Changed = c.Superseded.By, true
 			}
 		}
 		for id, n := range c.Novelty {
 			if r, ok := rows[id]; ok && r.there() {
-				r.Head.SetNovelty(n)
+				r.Metadata.SetNovelty(n)
 				r.Changed = true
 			}
 		}
@@ -206,34 +206,34 @@ func (b *Batch) fold(checkpoint int64, rows map[string]*Row, access func(id stri
 }
 
 // there reports whether there is an item, and not only links that wait for one.
-func (r *Row) there() bool { return !r.Erased && r.Head.Position > 0 }
+func (r *Row) there() bool { return !r.Erased && r.Metadata.Position > 0 }
 
 func (r *Row) put(position int64, rec *schemas.Record) {
-	if r.Head.Position >= position {
+	if r.Metadata.Position >= position {
 		return
 	}
-	h := NewHead(rec)
+	h := NewMetadata(rec)
 	h.Position, h.First = position, position
-	if r.Head.Position > 0 {
-		h.First = r.Head.First
+	if r.Metadata.Position > 0 {
+		h.First = r.Metadata.First
 	}
-	h.AccessCount, h.LastAccess = r.Head.AccessCount, r.Head.LastAccess
-	h.Added = r.Head.Added
-	r.Head, r.Put, r.Changed = h, rec, true
+	h.AccessCount, h.LastAccess = r.Metadata.AccessCount, r.Metadata.LastAccess
+	h.Added = r.Metadata.Added
+	r.Metadata, r.Put, r.Changed = h, rec, true
 }
 
 func (r *Row) link(links []schemas.Link) {
 	for _, l := range links {
-		if !slices.Contains(r.Head.Added, l) {
-			r.Head.Added, r.Changed = append(slices.Clip(r.Head.Added), l), true
+		if !slices.Contains(r.Metadata.Added, l) {
+			r.Metadata.Added, r.Changed = append(slices.Clip(r.Metadata.Added), l), true
 		}
 	}
 }
 
 func (r *Row) access(at time.Time) {
-	r.Head.AccessCount++
-	if at.After(r.Head.LastAccess) {
-		r.Head.LastAccess = at
+	r.Metadata.AccessCount++
+	if at.After(r.Metadata.LastAccess) {
+		r.Metadata.LastAccess = at
 	}
 	r.Changed = true
 }

@@ -18,7 +18,7 @@ type Change struct {
 	Put        *schemas.Record       // recorded: insert, or replace the item with that id
 	Link       *schemas.MemoryLinked // edges were added to an item
 	Superseded *schemas.MemorySuperseded
-	Novelty    map[string]float64 // computed, by id: see Head.SetNovelty; unknown ids are ignored
+	Novelty    map[string]float64 // computed, by id: see Metadata.SetNovelty; unknown ids are ignored
 	Accessed   []string           // ids used, at At
 	Erased     []string           // ids to remove
 	At         time.Time
@@ -39,7 +39,7 @@ type Store interface {
 	Checkpoint(ctx context.Context, s scope.Scope) (int64, error)
 	Get(ctx context.Context, s scope.Scope, ids []string) ([]schemas.Record, error) // in the order of ids; missing ones are left out
 	Neighbours(ctx context.Context, s scope.Scope, ids []string, radius int) (map[string][]Neighbour, error)
-	Recent(ctx context.Context, s scope.Scope, f schemas.Filter, limit int) ([]string, error) // newest first
+	Recent(ctx context.Context, s scope.Scope, f schemas.Filter, behind Place, limit int) ([]string, error) // newest first; the zero Place: all
 	Stats(ctx context.Context, s scope.Scope) (Stats, error)
 	Digest(ctx context.Context, s scope.Scope) ([32]byte, error)
 	Reset(ctx context.Context, s scope.Scope) error

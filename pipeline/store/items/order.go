@@ -9,20 +9,20 @@ import (
 	"satchel/pipeline/scope"
 )
 
-// Place says where an item stands among those of its session. Ranks ascend in the order in
-// which the items were recorded first; only their order means anything, and only until the
-// store is opened again.
-type Place struct {
+// SessionPosition says where an item stands among those of its session. Ranks ascend in the
+// order in which the items were recorded first; only their order means anything, and only
+// until the store is opened again.
+type SessionPosition struct {
 	Session string // "" for the items without one
 	Rank    int64
 }
 
-// LastRank is greater than every rank.
-const LastRank = 1<<63 - 1
+// MaxRank is greater than every rank.
+const MaxRank = 1<<63 - 1
 
-// Around asks who stands around a place.
-type Around struct {
-	Place
+// Window asks for the items around a position.
+type Window struct {
+	SessionPosition
 	Before, After int // how many of lower rank at most; how many of that rank or higher
 }
 
@@ -35,33 +35,33 @@ type Member struct {
 // Novelties is what a judge of novelty needs: the order of the items in their sessions, and
 // where to put its verdicts. Verdicts of a batch go with it, as Change.Novelty.
 type Novelties interface {
-	Places(ctx context.Context, s scope.Scope, ids []string) (map[string]Place, error) // of those that are there
-	Around(ctx context.Context, s scope.Scope, spots []Around) ([][]Member, error)     // by rank
+	SessionPositions(ctx context.Context, s scope.Scope, ids []string) (map[string]SessionPosition, error) // of those that are there
+	Windows(ctx context.Context, s scope.Scope, spots []Window) ([][]Member, error)                        // by rank
 	SetNovelties(ctx context.Context, s scope.Scope, novelties map[string]float64) error
 }
 
 var _ Novelties = (*Items)(nil)
 
-// Places returns where the items with ids stand; missing ones have no entry.
-func (i *Items) Places(ctx context.Context, s scope.Scope, ids []string) (map[string]Place, error) {
+// SessionPositions returns where the items with ids stand; missing ones have no entry.
+func (i *Items) SessionPositions(ctx context.Context, s scope.Scope, ids []string) (map[string]SessionPosition, error) {
 	if err := s.Check(); err != nil {
 		return nil, fmt.Errorf("find places: %w", err)
 	}
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	return i.driver.Places(ctx, s.Tenant(), ids)
+	return i.driver.SessionPositions(ctx, s.Tenant(), ids)
 }
 
-// Around returns, for each spot, who stands around it in its session, by rank.
-func (i *Items) Around(ctx context.Context, s scope.Scope, spots []Around) ([][]Member, error) {
+// Windows returns, for each spot, the items around it in its session, by rank.
+func (i *Items) Windows(ctx context.Context, s scope.Scope, spots []Window) ([][]Member, error) {
 	if err := s.Check(); err != nil {
 		return nil, fmt.Errorf("look around: %w", err)
 	}
 	if len(spots) == 0 {
 		return nil, nil
 	}
-	return i.driver.Around(ctx, s.Tenant(), spots)
+	return i.driver.Windows(ctx, s.Tenant(), spots)
 }
 
 // SetNovelties stores computed novelties beside a batch; unknown ids are ignored.
@@ -80,14 +80,14 @@ func (i *Items) SetNovelties(ctx context.Context, s scope.Scope, novelties map[s
 const noveltySteps = 1000
 
 // SetNovelty keeps a computed novelty of 0 to 1; one below 0 takes it away.
-func (h *Head) SetNovelty(n float64) {
+func (h *Metadata) SetNovelty(n float64) {
 	if h.novelty = 0; n >= 0 {
 		h.novelty = 1 + uint64(min(n, 1)*noveltySteps+.5)
 	}
 }
 
 // Novelty returns the computed novelty, to the nearest thousandth; false when there is none.
-func (h *Head) Novelty() (float64, bool) {
+func (h *Metadata) Novelty() (float64, bool) {
 	if h.novelty == 0 || h.novelty > noveltySteps+1 {
 		return 0, false
 	}

@@ -25,10 +25,10 @@ var (
 
 // New returns the items kept by d, which no other process changes: records that were read
 // or written lately are kept in memory, up to 160 MiB.
-func New(d Driver) *Items { return NewKeeping(d, cachedBytes) }
+func New(d Driver) *Items { return NewWithCache(d, cachedBytes) }
 
-// NewKeeping is New, with as many bytes of records, about, as are given.
-func NewKeeping(d Driver, bytes int64) *Items {
+// NewWithCache is New, with as many bytes of records, about, as are given.
+func NewWithCache(d Driver, bytes int64) *Items {
 	return &Items{driver: d, records: newRecords(int(bytes))}
 }
 
@@ -39,7 +39,7 @@ func NewShared(d Driver) *Items { return &Items{driver: d} }
 // Bounds of one call; more is cut off, not refused.
 const (
 	MaxRadius = 4
-	MaxRecent = 10_000
+	MaxRecent = 1 << 20
 )
 
 // Apply folds changes into the items and moves the checkpoint to upTo, or to the last
@@ -78,7 +78,7 @@ func (i *Items) Get(ctx context.Context, s scope.Scope, ids []string) ([]schemas
 	out := make([]schemas.Record, 0, len(ids))
 	for _, r := range found {
 		if r != nil {
-			out = append(out, *r)
+			out = append(out, *r.Record)
 		}
 	}
 	return out, nil
@@ -86,11 +86,11 @@ func (i *Items) Get(ctx context.Context, s scope.Scope, ids []string) ([]schemas
 
 // Refs is Get by the index of the id, nil for a missing one: records are not copied. They
 // are shared with other callers and MUST NOT be changed.
-func (i *Items) Refs(ctx context.Context, s scope.Scope, ids []string) ([]*schemas.Record, error) {
+func (i *Items) Refs(ctx context.Context, s scope.Scope, ids []string) ([]*Lent, error) {
 	if err := s.Check(); err != nil {
 		return nil, fmt.Errorf("get items: %w", err)
 	}
-	found := make([]*schemas.Record, len(ids))
+	found := make([]*Lent, len(ids))
 	if len(ids) == 0 {
 		return found, nil
 	}
@@ -101,9 +101,9 @@ func (i *Items) Refs(ctx context.Context, s scope.Scope, ids []string) ([]*schem
 			return nil, err
 		}
 		i.records.put(s.Tenant(), state, read)
-		at := make(map[string]*schemas.Record, len(read))
+		at := make(map[string]*Lent, len(read))
 		for j := range read {
-			at[read[j].ID] = &read[j]
+			at[read[j].ID] = Lend(&read[j])
 		}
 		for j, id := range ids {
 			if found[j] == nil {
@@ -125,15 +125,16 @@ func (i *Items) Neighbours(ctx context.Context, s scope.Scope, ids []string, rad
 	return i.driver.Neighbours(ctx, s.Tenant(), ids, min(radius, MaxRadius))
 }
 
-// Recent returns the ids of at most limit items that pass f, newest first by CreatedAt.
-func (i *Items) Recent(ctx context.Context, s scope.Scope, f schemas.Filter, limit int) ([]string, error) {
+// Recent returns the ids of at most limit items that pass f and stand behind a place, newest
+// first by CreatedAt. Behind the zero Place stand all.
+func (i *Items) Recent(ctx context.Context, s scope.Scope, f schemas.Filter, behind Place, limit int) ([]string, error) {
 	if err := s.Check(); err != nil {
 		return nil, fmt.Errorf("find recent items: %w", err)
 	}
 	if f.IsNone() || limit < 1 {
 		return nil, nil
 	}
-	return i.driver.Recent(ctx, s.Tenant(), f, min(limit, MaxRecent))
+	return i.driver.Recent(ctx, s.Tenant(), f, behind, min(limit, MaxRecent))
 }
 
 // Stats describes the tenant's items.
@@ -153,10 +154,10 @@ func (i *Items) Digest(ctx context.Context, s scope.Scope) ([32]byte, error) {
 	}
 	sum, buf := sha256.New(), []byte(nil)
 	err := i.driver.Scan(ctx, s.Tenant(), ByID, func(r *schemas.Record) bool {
-		h := NewHead(r)
+		h := NewMetadata(r)
 		h.SupersededBy, h.AccessCount = r.SupersededBy, r.AccessCount
 		buf = append(append(buf[:0], r.ID...), 0)
-		buf = AppendBody(h.Append(buf), r)
+		buf = AppendPayload(h.Append(buf), r)
 		var size [8]byte
 		binary.LittleEndian.PutUint64(size[:], uint64(len(buf)))
 		sum.Write(size[:])

@@ -169,7 +169,7 @@ func (a *Analyzer) flush() {
 func (a *Analyzer) flushCompound() {
 	w := trimUnderscores(a.word)
 	if i := slices.Index(w, '\''); i >= 0 {
-		w = a.settle(w, i)
+		w = a.removeApostrophes(w, i)
 	}
 	if len(w) == 0 {
 		return
@@ -188,9 +188,9 @@ func (a *Analyzer) flushCompound() {
 	}
 }
 
-// settle removes the apostrophes of w, the first at i: endings ('s, 're, n't and the
+// removeApostrophes removes the apostrophes of w, the first at i: endings ('s, 're, n't and the
 // like) go with what they stand for, any other apostrophe leaves two parts (O'Brien).
-func (a *Analyzer) settle(w []byte, i int) []byte {
+func (a *Analyzer) removeApostrophes(w []byte, i int) []byte {
 	last := len(w) - 1
 	for w[last] != '\'' {
 		last--

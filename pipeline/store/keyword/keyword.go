@@ -30,6 +30,11 @@ type Query struct {
 	Text   string
 	Limit  int // at most MaxLimit
 	Filter schemas.Filter
+	// Population are the documents that the principal may see: how common a word is, and
+	// how long a document is on average, are told by these alone, so that a score tells
+	// nothing about any other document. Filter MUST NOT let through more.
+	Population schemas.Filter
+	Exclude    []string // ids of documents to search as if they were not there
 }
 
 // Hit is a found document. Score is BM25.
@@ -55,14 +60,15 @@ type Batch interface {
 	SearchEach(ctx context.Context, s scope.Scope, q Query, filters []schemas.Filter) ([]Result, error)
 }
 
-// Index is what selection and the projector need. Statistics (df, average length) are
-// the tenant's own. Apply is idempotent by position.
+// Index is what selection and the projector need. Apply is idempotent by position.
 type Index interface {
 	Apply(ctx context.Context, s scope.Scope, changes []Change, upTo int64) error
 	Checkpoint(ctx context.Context, s scope.Scope) (int64, error)
 	Search(ctx context.Context, s scope.Scope, q Query) (Result, error)
 	// Score returns the query's score of each id, in order; 0 for one that is absent or filtered.
 	Score(ctx context.Context, s scope.Scope, q Query, ids []string) ([]float64, error)
+	// ScoreTexts returns the score that the query would give to documents of these texts.
+	ScoreTexts(ctx context.Context, s scope.Scope, q Query, texts []string) ([]float64, error)
 	Digest(ctx context.Context, s scope.Scope) ([32]byte, error)
 	Reset(ctx context.Context, s scope.Scope) error
 }

@@ -9,15 +9,15 @@ import (
 	"math"
 	"unsafe"
 
-	"satchel/pipeline/dot"
+	"satchel/pipeline/infra/vecmath"
 	"satchel/schemas"
 )
 
 // Digester computes the digest of a tenant's items, the same in every driver: the SHA-256
 // of the items in order of id. Each contributes its id, position (8 bytes), the JSON of
 // its facets, and its chunks in order of axis and, within it, as they were put: axis,
-// start and end of the span, the vector as 8-bit numbers (dot.Quantise, padded to
-// dot.Lane). Strings, and how many of something there are, come with uvarints.
+// start and end of the span, the vector as 8-bit numbers (vecmath.Quantise, padded to
+// vecmath.Lane). Strings, and how many of something there are, come with uvarints.
 type Digester struct {
 	sum hash.Hash
 	buf []byte
@@ -68,7 +68,7 @@ func EncodeFacets(f *schemas.Facets) ([]byte, error) {
 }
 
 // Stride is how many 8-bit numbers a quantised vector of dims has.
-func Stride(dims int) int { return (dims + dot.Lane - 1) / dot.Lane * dot.Lane }
+func Stride(dims int) int { return (dims + vecmath.Lane - 1) / vecmath.Lane * vecmath.Lane }
 
 // SpanOf returns a span's bounds as they are kept: from 0, the end not before the start.
 func SpanOf(s schemas.Span) (start, end uint32) {

@@ -35,10 +35,11 @@ type Change struct {
 
 // Query is a search. Axis picks the chunks that count.
 type Query struct {
-	Vector []float32
-	Axis   string
-	Limit  int // at most MaxLimit
-	Filter schemas.Filter
+	Vector  []float32
+	Axis    string
+	Limit   int // at most MaxLimit
+	Filter  schemas.Filter
+	Exclude []string // ids of items to search as if they were not there
 }
 
 // Hit is a found item: the best of its chunks' cosines and that chunk's span.

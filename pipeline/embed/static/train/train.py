@@ -197,7 +197,7 @@ def main() -> None:
     e = fit(args, teacher, collect(args, teacher))
     rows, scale = table.quantise(e)
     log("sha256 " + table.write(args.out / "table.bin", rows, scale))
-    (args.out / "vocab.txt").write_text("\n".join(teacher.vocab) + "\n", encoding="utf-8")
+    (args.out.parent / "internal" / "wordpiece" / "vocab.txt").write_text("\n".join(teacher.vocab) + "\n", encoding="utf-8")
     golden.write(args.out / "testdata" / "golden.jsonl.gz", table.Reference(args.out / "table.bin", teacher.vocab))
 
 

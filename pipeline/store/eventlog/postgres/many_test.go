@@ -152,7 +152,7 @@ func TestTamper(t *testing.T) {
 		d.Extensions = map[string]string{"x": "y"}
 		drafts = append(drafts, d)
 	}
-	pack := eventlog.Draft{Tenant: "acme", Type: "p", Source: "s", ID: "p", Attachment: eventlog.NewBody([]byte("x")), Refs: []string{"item-1"},
+	pack := eventlog.Draft{Tenant: "acme", Type: "p", Source: "s", ID: "p", Attachment: eventlog.Derive([]string{"item-1"}, []byte("x")),
 		Data: []byte(`"2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"`)}
 	cp := &eventlog.Checkpoint{Name: "c", Epoch: "e", StreamSeq: 9}
 	if _, err := l.Append(t.Context(), eventlog.Batch{Drafts: append(drafts, pack), Checkpoint: cp}); err != nil {

@@ -51,9 +51,6 @@ type DB struct {
 
 var _ eventlog.Driver = (*DB)(nil)
 
-// attempts is how often a transaction is run that loses against others.
-const attempts = 8
-
 // Open connects and makes the tables when they are not there.
 func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if cfg.Schema == "" {
@@ -63,7 +60,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 		cfg.Timeout = 30 * time.Second
 	}
 	pool, err := pg.Open(ctx, pg.Config{
-		URL: cfg.URL, Schema: cfg.Schema, Migrations: migrations(), MaxConns: cfg.MaxConns,
+		URL: cfg.URL, Schema: cfg.Schema, Version: schemaVersion, Tables: tables, MaxConns: cfg.MaxConns,
 		AfterConnect: func(ctx context.Context, c *pgx.Conn) error {
 			_, err := c.Exec(ctx, "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'")
 			return err
@@ -88,12 +85,7 @@ func (db *DB) Update(ctx context.Context, tenants []string, fn func(eventlog.Tx)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	for attempt := 1; ; attempt++ {
-		err := db.update(ctx, tenants, fn)
-		if err == nil || attempt == attempts || pg.Classify(err) != pg.Retry {
-			return err
-		}
-	}
+	return pg.Attempt(func() error { return db.update(ctx, tenants, fn) })
 }
 
 // update runs fn in one transaction. Once it has begun it is not cancelled: its caller
@@ -226,8 +218,4 @@ func wrap(what string, err error) error {
 		return fmt.Errorf("%s: %w: %w", what, eventlog.ErrUnavailable, clean)
 	}
 	return fmt.Errorf("%s: %w", what, clean)
-}
-
-func corrupt(format string, args ...any) error {
-	return fmt.Errorf("%w: "+format, append([]any{eventlog.ErrCorrupt}, args...)...)
 }

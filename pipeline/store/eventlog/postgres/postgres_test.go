@@ -6,15 +6,15 @@ import (
 	"testing"
 
 	"satchel/pipeline/store/eventlog"
-	"satchel/pipeline/store/eventlog/logtest"
 	"satchel/pipeline/store/eventlog/postgres"
+	"satchel/test/conformance/eventlogtest"
 	"satchel/test/testenv"
 )
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	url := testenv.Postgres(t)
-	logtest.Run(t, func(t *testing.T) eventlog.Driver {
+	eventlogtest.Run(t, func(t *testing.T) eventlog.Driver {
 		db, err := postgres.Open(t.Context(), postgres.Config{URL: url, Schema: "log_" + strings.ToLower(rand.Text()), MaxConns: 4})
 		if err != nil {
 			t.Fatal(err)

@@ -90,7 +90,7 @@ func (r *reader) Head(tenant string) (eventlog.Head, error) {
 
 func copyRoot(h *eventlog.Head, root []byte) error {
 	if len(root) != hashSize {
-		return corrupt("the head of tenant %q has a root of %d bytes", h.Tenant, len(root))
+		return eventlog.Corrupt("the head of tenant %q has a root of %d bytes", h.Tenant, len(root))
 	}
 	copy(h.Root[:], root)
 	return nil
@@ -120,24 +120,13 @@ func scanRow(rows pgx.Rows, row *eventlog.Row) error {
 		row.Time = time.Unix(0, *at).UTC()
 	}
 	row.RecordedAt = time.Unix(0, recorded).UTC()
-	copyHash(&row.Commitment, commitment)
-	copyHash(&row.Attachment, attachment)
+	eventlog.CopyHash(&row.Commitment, commitment)
+	eventlog.CopyHash(&row.Attachment, attachment)
 	if salt != nil {
 		row.Content = &eventlog.Content{Extensions: head, Data: data}
-		copyHash(&row.Content.Salt, salt)
+		eventlog.CopyHash(&row.Content.Salt, salt)
 	}
 	return nil
-}
-
-// copyHash copies a hash; one of another length becomes a value that no leaf matches.
-func copyHash(to *[32]byte, from []byte) {
-	if len(from) == hashSize || from == nil {
-		copy(to[:], from)
-		return
-	}
-	for i := range to {
-		to[i] = 0xff
-	}
 }
 
 const chunksQuery = `SELECT number, chunk, 0 FROM hashes WHERE tenant = ` + tenantID + ` AND number = ANY ($2)
@@ -171,7 +160,7 @@ func (r *reader) Hashes(tenant string, indexes []int64) ([]tlog.Hash, error) {
 	for i, index := range indexes {
 		chunk, offset := chunks[index/chunkHashes], index%chunkHashes*hashSize
 		if index < 0 || offset+hashSize > int64(len(chunk)) {
-			return nil, corrupt("tenant %q: the tree hash %d is missing", tenant, index)
+			return nil, eventlog.Corrupt("tenant %q: the tree hash %d is missing", tenant, index)
 		}
 		copy(out[i][:], chunk[offset:])
 	}
@@ -187,13 +176,9 @@ func (r *reader) Attachment(tenant string, position int64) (*eventlog.Attachment
 	if err != nil || salt == nil {
 		return nil, err
 	}
-	refs, err := eventlog.ParseRefs(head)
-	if err != nil {
-		return nil, &eventlog.VerifyError{Tenant: tenant, Position: position, Problem: "the attachment's refs are not in canonical form"}
-	}
-	a := &eventlog.Attachment{Refs: refs, Data: data}
-	copyHash(&a.Salt, salt)
-	return a, nil
+	var key [32]byte
+	eventlog.CopyHash(&key, salt)
+	return eventlog.ReadAttachment(tenant, position, key, head, data)
 }
 
 func (r *reader) Positions(tenant string, q eventlog.Query) ([]int64, error) {
@@ -220,6 +205,9 @@ func (r *reader) Positions(tenant string, q eventlog.Query) ([]int64, error) {
 	if q.Position != 0 {
 		add("e.position = $%d", q.Position)
 	}
+	if q.After > 0 {
+		add("e.position > $%d", q.After)
+	}
 	if len(q.Types) > 0 {
 		add("e.type = ANY ($%d)", q.Types)
 	}
@@ -232,4 +220,19 @@ func (r *reader) Positions(tenant string, q eventlog.Query) ([]int64, error) {
 		return err
 	})
 	return out, err
+}
+
+// latestQuery adds 0 so that the index of subjects is read, not that of positions backwards.
+const latestQuery = `SELECT COALESCE((SELECT max(e.position + 0) FROM entries e WHERE e.tenant = ` + tenantID + ` AND e.subject = k.subject AND e.subject <> ''), 0)
+	FROM unnest($2::text[]) WITH ORDINALITY k (subject, i) ORDER BY k.i`
+
+func (r *reader) Latest(tenant string, subjects []string) ([]int64, error) {
+	latest := make([]int64, 0, len(subjects))
+	err := r.query("read latest positions", latestQuery, []any{tenant, subjects}, func(rows pgx.Rows) error {
+		var position int64
+		err := rows.Scan(&position)
+		latest = append(latest, position)
+		return err
+	})
+	return latest, err
 }

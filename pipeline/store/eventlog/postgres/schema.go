@@ -8,11 +8,13 @@ const (
 	hashSize    = 32
 )
 
-// migrations bring the schema from each version to the next. Rows of content are deleted
+// schemaVersion is that of tables.
+const schemaVersion = 1
+
+// tables makes the tables. Rows of content are deleted
 // when they are erased; an entry without one was erased. There are no foreign keys: they
 // would cost every row a look-up, and Check finds what they would refuse.
-func migrations() []string {
-	return []string{`
+const tables = `
 CREATE TABLE tenants (
 	id   int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
 	name text COLLATE "C" NOT NULL UNIQUE,
@@ -74,5 +76,4 @@ CREATE TABLE checkpoints (
 	hash  bytea NOT NULL,
 	sum   bytea NOT NULL
 ) WITH (fillfactor = 50);
-`}
-}
+`

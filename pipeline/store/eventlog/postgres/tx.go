@@ -1,8 +1,6 @@
 package postgres
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"slices"
 
@@ -97,8 +95,8 @@ func (t *tx) Find(tenant string, keys []eventlog.Key) ([]eventlog.Held, error) {
 			return err
 		}
 		one.Erased = salt == nil
-		copyHash(&one.Commitment, commitment)
-		copyHash(&one.Salt, salt)
+		eventlog.CopyHash(&one.Commitment, commitment)
+		eventlog.CopyHash(&one.Salt, salt)
 		held[i-1] = one
 		return nil
 	})
@@ -124,7 +122,7 @@ func (t *tx) Append(a eventlog.Addition) error {
 	}
 	count := tlog.StoredHashCount(h.size)
 	if a.FirstHash != count || int64(len(h.tail)) != count%chunkHashes*hashSize {
-		return corrupt("tenant %q: the last tree hashes are not those of the head", a.Head.Tenant)
+		return eventlog.Corrupt("tenant %q: the last tree hashes are not those of the head", a.Head.Tenant)
 	}
 	t.putRows(h.id, a.Rows)
 	tail := h.tail
@@ -221,29 +219,17 @@ func (t *tx) Checkpoint(name string) (eventlog.Checkpoint, error) {
 		return c, err
 	}
 	c.StreamSeq = uint64(seq)
-	copyHash(&c.Hash, hash)
-	if want := checkpointSum(c); string(want[:]) != string(sum) {
-		return eventlog.Checkpoint{}, corrupt("checkpoint %q does not match its checksum", name)
+	eventlog.CopyHash(&c.Hash, hash)
+	if err := c.Check(sum); err != nil {
+		return eventlog.Checkpoint{}, err
 	}
 	return c, nil
 }
 
 func (t *tx) PutCheckpoint(c eventlog.Checkpoint) error {
-	sum := checkpointSum(c)
+	sum := c.Sum()
 	t.lead.Queue(putCheckpoint, c.Name, c.Fence, c.Epoch, int64(c.StreamSeq), c.Hash[:], sum[:])
 	return nil
-}
-
-// checkpointSum is the checksum that tells a damaged checkpoint row.
-func checkpointSum(c eventlog.Checkpoint) [32]byte {
-	var b []byte
-	for _, s := range []string{c.Name, c.Epoch} {
-		b = binary.BigEndian.AppendUint64(b, uint64(len(s)))
-		b = append(b, s...)
-	}
-	b = binary.BigEndian.AppendUint64(b, uint64(c.Fence))
-	b = binary.BigEndian.AppendUint64(b, c.StreamSeq)
-	return sha256.Sum256(append(b, c.Hash[:]...))
 }
 
 func (t *tx) Erase(tenant string, content, attachments []int64) (contents, attached int, err error) {

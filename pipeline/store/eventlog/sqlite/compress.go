@@ -2,26 +2,42 @@ package sqlite
 
 import (
 	"encoding/binary"
+	"fmt"
 	"hash/crc32"
 
-	"github.com/klauspost/compress/s2"
+	"github.com/klauspost/compress/zstd"
 )
 
-// Data of at least compressFrom bytes is stored as an S2 block where that is shorter. The
-// salt's column then holds the CRC-32C of the block behind the salt: a block may be changed
+// Data of at least compressFrom bytes is stored as a Zstandard frame where that is shorter. The
+// salt's column then holds the CRC-32C of the frame behind the salt: a frame may be changed
 // and still give the same data, and that has to be found as well.
 const (
 	compressFrom = 2 << 10
 	checkSize    = 4
+	window       = 256 << 10 // of the encoder: longer data repeats itself within it
 )
 
-// compressor has the room that blocks are written to; they are valid until reset.
+// compressor has the room that frames are written to; they are valid until reset.
 type compressor struct {
 	table *crc32.Table
+	out   *zstd.Encoder
+	in    *zstd.Decoder // safe for concurrent use, as the encoder is
 	room  []byte
 }
 
-func newCompressor() compressor { return compressor{table: crc32.MakeTable(crc32.Castagnoli)} }
+func newCompressor() (compressor, error) {
+	// The window comes before the level, which else would cut data into blocks of 64 KiB: those
+	// take a sixth more time.
+	out, err := zstd.NewWriter(nil, zstd.WithWindowSize(window), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
+	if err != nil {
+		return compressor{}, fmt.Errorf("open compressor: %w", err)
+	}
+	in, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0))
+	if err != nil {
+		return compressor{}, fmt.Errorf("open decompressor: %w", err)
+	}
+	return compressor{table: crc32.MakeTable(crc32.Castagnoli), out: out, in: in}, nil
+}
 
 func (c *compressor) reset() { c.room = c.room[:0] }
 
@@ -30,22 +46,18 @@ func (c *compressor) pack(salt *[hashSize]byte, data []byte) (saltColumn, dataCo
 	if len(data) < compressFrom {
 		return salt[:], notNil(data)
 	}
-	need := s2.MaxEncodedLen(len(data))
-	if need < 0 {
-		return salt[:], data
-	}
+	need := c.out.MaxEncodedSize(len(data))
 	if cap(c.room)-len(c.room) < need {
 		c.room = make([]byte, 0, max(2*need, 256<<10))
 	}
-	free := c.room[len(c.room):cap(c.room)]
-	block := s2.Encode(free, data)
-	if len(block) >= len(data) {
+	frame := c.out.EncodeAll(data, c.room[len(c.room):len(c.room)])
+	if len(frame) >= len(data) {
 		return salt[:], data
 	}
-	c.room = c.room[:len(c.room)+len(block)]
+	c.room = c.room[:len(c.room)+len(frame)]
 	saltColumn = make([]byte, 0, hashSize+checkSize)
 	saltColumn = append(saltColumn, salt[:]...)
-	return binary.LittleEndian.AppendUint32(saltColumn, crc32.Checksum(block, c.table)), block
+	return binary.LittleEndian.AppendUint32(saltColumn, crc32.Checksum(frame, c.table)), frame
 }
 
 // unpack is the inverse of pack for a salt column with a checksum; false for columns that
@@ -55,6 +67,6 @@ func (c *compressor) unpack(saltColumn, dataColumn []byte) (salt, data []byte, o
 	if crc32.Checksum(dataColumn, c.table) != check {
 		return salt, nil, false
 	}
-	data, err := s2.Decode(nil, dataColumn)
+	data, err := c.in.DecodeAll(dataColumn, nil)
 	return salt, data, err == nil
 }

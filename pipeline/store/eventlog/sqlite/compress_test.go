@@ -11,7 +11,10 @@ import (
 func TestCompress(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		c := newCompressor()
+		c, err := newCompressor()
+		if err != nil {
+			t.Fatal(err)
+		}
 		salt := [hashSize]byte{1, 2, 3}
 		var packed, plain [][]byte
 		for range rapid.IntRange(1, 4).Draw(t, "contents") {

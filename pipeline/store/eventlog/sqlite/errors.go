@@ -32,10 +32,6 @@ func wrap(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-func corrupt(format string, args ...any) error {
-	return fmt.Errorf("%w: "+format, append([]any{eventlog.ErrCorrupt}, args...)...)
-}
-
 // unwritable reports whether err is that SQLite could not make what it keeps beside a file,
 // as nothing may be written to its folder.
 func unwritable(err error, folder string) bool {

@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"satchel/pipeline/store/eventlog"
-	"satchel/pipeline/store/eventlog/logtest"
 	"satchel/pipeline/store/eventlog/sqlite"
 	"satchel/schemas"
+	"satchel/test/conformance/eventlogtest"
 )
 
 const (
@@ -34,7 +34,7 @@ func TestFlippedIndex(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "log.db")
 			seed(t, path)
-			logtest.FlipIndexed(t, path, flip.index, flip.text)
+			eventlogtest.FlipIndexed(t, path, flip.index, flip.text)
 			l, s := open(t, path), system(t, "acme")
 			if err := l.Damaged("acme"); err != nil {
 				t.Errorf("before it was examined: %v", err)
@@ -72,7 +72,7 @@ func TestLoggedTwice(t *testing.T) {
 	for index, text := range map[string]string{"entries_key": id13, namesIndex: source13} {
 		path := filepath.Join(t.TempDir(), "log.db")
 		seed(t, path)
-		flipped := logtest.FlipIndexed(t, path, index, text)
+		flipped := eventlogtest.FlipIndexed(t, path, index, text)
 		db, err := sqlite.Open(t.Context(), sqlite.Config{Path: path})
 		if err != nil {
 			t.Fatal(err)
@@ -87,7 +87,7 @@ func TestLoggedTwice(t *testing.T) {
 		}
 		for _, repaired := range []bool{false, true} {
 			if repaired {
-				logtest.FlipIndexed(t, path, index, flipped)
+				eventlogtest.FlipIndexed(t, path, index, flipped)
 			}
 			l := open(t, path)
 			for what, err := range map[string]error{"verify": l.Verify(t.Context(), system(t, "acme"), nil, nil), "examine": l.Examine(t.Context())} {

@@ -34,10 +34,11 @@ func answer(r *rand.Rand, n int) []eventlog.Draft {
 	attachment := fill(nil, 900, 1)
 	sum := sha256.Sum256(attachment)
 	pack := entry("context.packed", fill(fmt.Appendf(nil, `{"result_sha256":"%x"}`, sum), 350, 1))
-	pack.Attachment = eventlog.NewBody(attachment)
+	var refs []string
 	for _, i := range r.Perm(1000)[:50] {
-		pack.Refs = append(pack.Refs, fmt.Sprintf("019a0000-0000-7000-8000-%012d", i))
+		refs = append(refs, fmt.Sprintf("019a0000-0000-7000-8000-%012d", i))
 	}
+	pack.Attachment = eventlog.Derive(refs, attachment)
 	return []eventlog.Draft{pack, entry("context.dropped", fill(nil, 80, 1)), entry("policy.decided", fill(nil, 130, 0))}
 }
 

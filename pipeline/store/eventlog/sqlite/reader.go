@@ -3,7 +3,9 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -56,7 +58,7 @@ func (r *reader) Tenants() ([]string, error) {
 		var found bool
 		err := rows.Scan(&name, &found)
 		if err == nil && !found {
-			err = corrupt("the index of tenants does not lead to tenant %q", name)
+			err = eventlog.Corrupt("the index of tenants does not lead to tenant %q", name)
 		}
 		tenants = append(tenants, name)
 		return err
@@ -75,7 +77,7 @@ func (r *reader) Head(tenant string) (eventlog.Head, error) {
 		return h, wrap("read head", err)
 	}
 	if len(root) != hashSize {
-		return h, corrupt("the head of tenant %q has a root of %d bytes", tenant, len(root))
+		return h, eventlog.Corrupt("the head of tenant %q has a root of %d bytes", tenant, len(root))
 	}
 	copy(h.Root[:], root)
 	return h, nil
@@ -111,8 +113,8 @@ func (r *reader) scanRow(rows *sql.Rows, tenant int64, row *eventlog.Row) error 
 		row.Time = time.Unix(0, at.Int64).UTC()
 	}
 	row.RecordedAt = time.Unix(0, recorded).UTC()
-	copyHash(&row.Commitment, commitment)
-	copyHash(&row.Attachment, attachment)
+	eventlog.CopyHash(&row.Commitment, commitment)
+	eventlog.CopyHash(&row.Attachment, attachment)
 	if row.Content = r.contentOf(salt, head, data); salt == nil {
 		row.Content = &eventlog.Content{} // not erased but removed: it matches no commitment
 	}
@@ -127,17 +129,6 @@ func (r *reader) scanRow(rows *sql.Rows, tenant int64, row *eventlog.Row) error 
 	return err
 }
 
-// copyHash copies a hash; one of another length becomes a value that no leaf matches.
-func copyHash(to *[32]byte, from []byte) {
-	if len(from) == hashSize || len(from) == 0 {
-		copy(to[:], from)
-		return
-	}
-	for i := range to {
-		to[i] = 0xff
-	}
-}
-
 // contentOf copies a content's columns; nil when it is not there or overwritten.
 func (r *reader) contentOf(salt, head, data []byte) *eventlog.Content {
 	if erased(salt) && !nonZero(head) && !nonZero(data) {
@@ -149,11 +140,11 @@ func (r *reader) contentOf(salt, head, data []byte) *eventlog.Content {
 		if salt, data, ok = r.db.packer.unpack(salt, data); !ok {
 			return c // it matches no commitment
 		}
-		copyHash(&c.Salt, salt)
+		eventlog.CopyHash(&c.Salt, salt)
 		c.Extensions, c.Data = append([]byte{}, head...), data
 		return c
 	}
-	copyHash(&c.Salt, salt)
+	eventlog.CopyHash(&c.Salt, salt)
 	b := make([]byte, len(head)+len(data))
 	n := copy(b, head)
 	copy(b[n:], data)
@@ -193,7 +184,7 @@ func (r *reader) Hashes(tenant string, indexes []int64) ([]tlog.Hash, error) {
 		}
 		offset := index % chunkHashes * hashSize
 		if id == 0 || index < 0 || offset+hashSize > int64(len(chunk)) {
-			return nil, corrupt("tenant %q: the tree hash %d is missing", tenant, index)
+			return nil, eventlog.Corrupt("tenant %q: the tree hash %d is missing", tenant, index)
 		}
 		copy(out[i][:], chunk[offset:])
 	}
@@ -253,11 +244,7 @@ func (r *reader) Attachment(tenant string, position int64) (*eventlog.Attachment
 	if c == nil {
 		return nil, nil
 	}
-	refs, err := eventlog.ParseRefs(c.Extensions)
-	if err != nil {
-		return nil, &eventlog.VerifyError{Tenant: tenant, Position: position, Problem: "the attachment's refs are not in canonical form"}
-	}
-	return &eventlog.Attachment{Salt: c.Salt, Refs: refs, Data: c.Data}, nil
+	return eventlog.ReadAttachment(tenant, position, c.Salt, c.Extensions, c.Data)
 }
 
 func (r *reader) Positions(tenant string, q eventlog.Query) ([]int64, error) {
@@ -272,6 +259,7 @@ func (r *reader) Positions(tenant string, q eventlog.Query) ([]int64, error) {
 	for i := range found {
 		found[i] &= maxPosition
 	}
+	found = slices.DeleteFunc(found, func(position int64) bool { return position <= q.After })
 	if q.Items = nil; err != nil || (q.Key == (eventlog.Key{}) && q.Subject == "" && len(q.Types) == 0) {
 		return found, err
 	}
@@ -285,7 +273,7 @@ func (r *reader) Positions(tenant string, q eventlog.Query) ([]int64, error) {
 // matching returns the positions of a tenant that match every part of q but its items.
 func (r *reader) matching(id int64, q eventlog.Query) ([]int64, error) {
 	where := []string{"e.id > ?", "e.id <= ?"}
-	args := []any{id << tenantShift, id<<tenantShift | maxPosition}
+	args := []any{id<<tenantShift + min(max(q.After, 0), maxPosition), id<<tenantShift | maxPosition}
 	add := func(condition string, values ...any) {
 		where, args = append(where, condition), append(args, values...)
 	}
@@ -326,12 +314,30 @@ func (r *reader) matching(id int64, q eventlog.Query) ([]int64, error) {
 	return out, wrap("read positions", err)
 }
 
-func marks(n int) string { return strings.TrimSuffix(strings.Repeat("?,", n), ",") }
+// latestQuery asks the index for each subject of a JSON array: one seek each, whatever
+// number of rows is about it.
+const latestQuery = `SELECT key, latest FROM (
+	SELECT k.key, (SELECT max(e.id) FROM entries e WHERE e.subject = k.value AND e.subject <> '' AND e.id > ?2 AND e.id <= ?3) latest FROM json_each(?1) k)
+	WHERE latest IS NOT NULL`
 
-func boxed(values []string) []any {
-	out := make([]any, len(values))
-	for i, v := range values {
-		out[i] = v
+func (r *reader) Latest(tenant string, subjects []string) ([]int64, error) {
+	latest := make([]int64, len(subjects))
+	id, err := r.tenant(tenant)
+	if err != nil || id == 0 {
+		return latest, err
 	}
-	return out
+	list, err := json.Marshal(subjects)
+	if err != nil {
+		return nil, fmt.Errorf("encode subjects: %w", err)
+	}
+	err = r.each(latestQuery, []any{string(list), id << tenantShift, id<<tenantShift | maxPosition}, func(rows *sql.Rows) error {
+		var i int
+		var entry int64
+		err := rows.Scan(&i, &entry)
+		latest[i] = entry & maxPosition
+		return err
+	})
+	return latest, wrap("read latest positions", err)
 }
+
+func marks(n int) string { return strings.TrimSuffix(strings.Repeat("?,", n), ",") }

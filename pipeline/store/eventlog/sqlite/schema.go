@@ -3,7 +3,7 @@ package sqlite
 // The database's identity: "SLOG" and the version of the tables below.
 const (
 	applicationID = 0x534c4f47
-	schemaVersion = 2
+	schemaVersion = 4
 )
 
 // An entry's id is tenant<<40 | position, a chunk's is tenant<<32 | number. Contents
@@ -46,11 +46,10 @@ CREATE TABLE content (
 	head BLOB NOT NULL,
 	data BLOB NOT NULL
 ) STRICT;
-CREATE TABLE refs ( -- of files of version 1, see shown.go
-	item  TEXT NOT NULL,
-	entry INTEGER NOT NULL,
-	PRIMARY KEY (item, entry)
-) STRICT, WITHOUT ROWID;
+CREATE TABLE shown (
+	entry INTEGER PRIMARY KEY,
+	marks BLOB NOT NULL
+) STRICT;
 CREATE TABLE hashes (
 	id    INTEGER PRIMARY KEY,
 	chunk BLOB NOT NULL
@@ -63,14 +62,6 @@ CREATE TABLE checkpoints (
 	hash  BLOB NOT NULL,
 	sum   BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
-` + since1
-
-// since1 is what version 2 has and version 1 has not.
-const since1 = `
-CREATE TABLE shown (
-	entry INTEGER PRIMARY KEY,
-	marks BLOB NOT NULL
-) STRICT;
 `
 
 const (

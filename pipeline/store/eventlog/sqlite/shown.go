@@ -13,15 +13,12 @@ import (
 // Which attachments refer to an item is asked when it is erased, and written with every
 // answer. So an attachment has one row of marks, the CRC-32C of each ref in four bytes,
 // which a question reads through from the tenant's first to its last; what the refs are
-// is then read from the attachment itself. An index by item took a page for every ref.
-// Files of version 1 have that index, the table refs, for the entries they had.
+// is then read from the attachment itself. An index by item would take a page for every ref.
 
 const (
 	markSize    = 4
 	insertShown = `INSERT INTO shown (entry, marks) VALUES (?, ?)`
 	removeShown = `DELETE FROM shown WHERE entry = ?`
-	removeRefs  = `DELETE FROM refs WHERE item = ? AND entry = ?`
-	askItems    = 64 // of the old index, by one statement
 )
 
 func (c *compressor) mark(item string) uint32 { return crc32.Checksum([]byte(item), c.table) }
@@ -37,30 +34,19 @@ func (t *tx) putShown(entry int64, items []string) error {
 	return wrap("write refs", t.conn.exec(t.ctx, insertShown, entry, row))
 }
 
-func (t *tx) eraseShown(entry int64, items []string) error {
+func (t *tx) eraseShown(entry int64) error {
 	t.last = attachmentRefs{}
-	if err := t.conn.exec(t.ctx, removeShown, entry); err != nil {
-		return wrap("erase refs", err)
-	}
-	for _, item := range items {
-		if err := t.conn.exec(t.ctx, removeRefs, item, entry); err != nil {
-			return wrap("erase refs", err)
-		}
-	}
-	return nil
+	return wrap("erase refs", t.conn.exec(t.ctx, removeShown, entry))
 }
 
 // showing returns the entries of a tenant, or the one of a position, whose attachment
 // refers to any of the items, sorted. Of a tenant's it also returns one that has the mark of
 // an item and whose refs are not those it has the marks of: it may show the item.
 func (r *reader) showing(tenant int64, items []string, position int64) ([]int64, error) {
-	first, last := tenant<<tenantShift, tenant<<tenantShift|maxPosition
-	likely := []int64{first | position}
-	if position != 0 {
-		first, last = likely[0], likely[0]
-	} else {
+	likely := []int64{tenant<<tenantShift | position}
+	if position == 0 {
 		var err error
-		if likely, err = r.marked(items, first, last); err != nil {
+		if likely, err = r.marked(items, likely[0], likely[0]|maxPosition); err != nil {
 			return nil, wrap("read refs", err)
 		}
 	}
@@ -75,13 +61,8 @@ func (r *reader) showing(tenant int64, items []string, position int64) ([]int64,
 			found = append(found, entry)
 		}
 	}
-	if position != 0 && len(found) > 0 {
-		return found, nil
-	}
-	indexed, err := r.indexed(items, first, last)
-	found = append(found, indexed...)
 	slices.Sort(found)
-	return slices.Compact(found), wrap("read refs", err)
+	return found, nil
 }
 
 // marked returns the entries that have the mark of any of the items.
@@ -108,29 +89,6 @@ func (r *reader) marked(items []string, first, last int64) ([]int64, error) {
 	return found, err
 }
 
-// indexed asks the index of version 1.
-func (r *reader) indexed(items []string, first, last int64) ([]int64, error) {
-	var found []int64
-	for part := range slices.Chunk(items, askItems) {
-		n := askItems
-		if len(part) == 1 {
-			n = 1
-		}
-		args := append(boxed(part), make([]any, n-len(part))...) // null equals nothing
-		query := "SELECT entry FROM refs WHERE item IN (" + marks(n) + ") AND entry BETWEEN ? AND ?"
-		err := r.each(query, append(args, first, last), func(rows *sql.Rows) error {
-			var entry int64
-			err := rows.Scan(&entry)
-			found = append(found, entry)
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return found, nil
-}
-
 // attachmentRefs are the refs of an entry's attachment that have their mark.
 type attachmentRefs struct {
 	entry int64
@@ -155,7 +113,7 @@ func (r *reader) refsOf(entry int64) (attachmentRefs, error) {
 	}
 	all, err := eventlog.ParseRefs(head)
 	if err != nil {
-		return attachmentRefs{}, corrupt("the refs of the attachment of position %d are not in canonical form", entry&maxPosition)
+		return attachmentRefs{}, eventlog.Corrupt("the refs of the attachment of position %d are not in canonical form", entry&maxPosition)
 	}
 	r.last.refs = make(map[string]bool, len(all))
 	for i, ref := range all {

@@ -5,6 +5,7 @@ import (
 	"hash/crc32"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -13,51 +14,6 @@ import (
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/store/eventlog/sqlite"
 )
-
-// version1 makes the closed log of seed what version 1 wrote.
-func version1(t *testing.T, path string) {
-	t.Helper()
-	db := raw(t, path)
-	for _, statement := range []string{
-		"DROP TABLE shown", "PRAGMA user_version = 1",
-		fmt.Sprintf("INSERT INTO refs (item, entry) VALUES ('m-1', %[1]d), ('m-2', %[1]d), ('m-2', %[2]d)", 1<<40|151, 1<<40|152),
-	} {
-		if _, err := db.Exec(statement); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// A log that version 1 wrote is read, verified, erased from and added to.
-func TestVersion1(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "log.db")
-	seed(t, path)
-	version1(t, path)
-	if err := verify(t, path); err != nil {
-		t.Fatal(err)
-	}
-	l, s := open(t, path), system(t, "acme")
-	referring := func(want []int64, items ...string) {
-		t.Helper()
-		if got, err := l.Referring(t.Context(), s, items); err != nil || cmp.Diff(want, got) != "" {
-			t.Errorf("%q stand in %v, want %v (%v)", items, got, want, err)
-		}
-	}
-	referring([]int64{151, 152}, "m-2")
-	if _, err := l.Append(t.Context(), eventlog.Batch{Drafts: []eventlog.Draft{pack("acme", "p3", "rendered three", "m-2", "m-3")}}); err != nil {
-		t.Fatal(err)
-	}
-	referring([]int64{151, 152, 154}, "m-2")
-	referring([]int64{151, 154}, "m-1", "m-3")
-	if n, err := l.EraseAttachments(t.Context(), s, []int64{151, 154}); err != nil || n != 2 {
-		t.Errorf("erased %d, %v", n, err)
-	}
-	referring([]int64{152}, "m-1", "m-2", "m-3")
-}
 
 // Refs that have the same mark are told apart.
 func TestEqualMarks(t *testing.T) {
@@ -100,7 +56,7 @@ func TestReferringAmongMany(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, d := range batch {
-		for _, item := range d.Refs {
+		for _, item := range d.Attachment.Refs() {
 			want[d.Tenant+item] = append(want[d.Tenant+item], out[i].Position)
 		}
 	}
@@ -143,12 +99,37 @@ func TestReferringNamesDamagedAttachments(t *testing.T) {
 	}
 }
 
-// Whoever opens a log of version 1 at the same time can write to it.
-func TestVersion1IsOpenedByMany(t *testing.T) {
+// A log of another version is refused, and left as it is.
+func TestOtherVersionsAreRefused(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "log.db")
 	seed(t, path)
-	version1(t, path)
+	for _, version := range []int{1, 3, 5} {
+		db := raw(t, path)
+		if _, err := db.Exec(fmt.Sprintf("PRAGMA user_version = %d", version)); err != nil {
+			t.Fatal(err)
+		}
+		opened, err := sqlite.Open(t.Context(), sqlite.Config{Path: path})
+		if err == nil {
+			t.Error(opened.Close())
+		}
+		if want := fmt.Sprintf("it has schema version %d, this program reads 4 only", version); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("version %d: %v, want %q", version, err, want)
+		}
+		var still int
+		if err := db.QueryRow("PRAGMA user_version").Scan(&still); err != nil || still != version {
+			t.Errorf("it has version %d now, not %d, %v", still, version, err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Whoever opens a new log at the same time can write to it.
+func TestANewLogIsOpenedByMany(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "log.db")
 	var wait sync.WaitGroup
 	for i := range 6 {
 		wait.Go(func() {

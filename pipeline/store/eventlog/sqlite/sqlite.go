@@ -20,9 +20,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"satchel/pipeline/infra/sqlitefile"
 	"satchel/pipeline/store/eventlog"
-	"satchel/pipeline/thread"
-	"satchel/pipeline/walfile"
 )
 
 // Config says where the database is. Path is required.
@@ -47,9 +46,8 @@ type DB struct {
 	size      int        // reading connections
 	names     *names
 	chunks    chunks
-	nextID    int64       // of the next content; of the writer alone
-	packer    compressor  // its room is of the writer alone
-	seat      thread.Seat // of the writer alone
+	nextID    int64      // of the next content; of the writer alone
+	packer    compressor // its room is of the writer alone
 	done      chan struct{}
 }
 
@@ -78,7 +76,7 @@ func open(ctx context.Context, cfg Config) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := walfile.Create(path); err != nil {
+	if err := sqlitefile.Create(path); err != nil {
 		return nil, err
 	}
 	db, err := openFile(ctx, cfg, path, false)
@@ -93,11 +91,14 @@ func open(ctx context.Context, cfg Config) (*DB, error) {
 
 // openFile opens the file at path, immutable as what nobody writes to.
 func openFile(ctx context.Context, cfg Config, path string, immutable bool) (*DB, error) {
+	packer, err := newCompressor()
+	if err != nil {
+		return nil, err
+	}
 	db := &DB{
 		writer: make(chan *conn, 1), readers: make(chan *conn, cfg.Readers), size: cfg.Readers,
-		names: newNames(), packer: newCompressor(), done: make(chan struct{}),
+		names: newNames(), packer: packer, done: make(chan struct{}),
 	}
-	var err error
 	if db.writePool, err = sql.Open("sqlite", dsn(path, immutable, "synchronous(FULL)", "secure_delete(ON)", "wal_autocheckpoint(4000)", limit(cfg.MaxPages))); err != nil {
 		return nil, err
 	}
@@ -147,7 +148,7 @@ func (db *DB) connect(ctx context.Context, check bool) (err error) {
 			return err
 		}
 	}
-	if err := w.migrate(ctx); err != nil {
+	if err := w.prepare(ctx); err != nil {
 		return err
 	}
 	if err := w.row(ctx, "SELECT coalesce(max(id), 0) + 1 FROM content").Scan(&db.nextID); err != nil {
@@ -163,19 +164,18 @@ func (db *DB) connect(ctx context.Context, check bool) (err error) {
 	return nil
 }
 
-// migrate makes the tables in a new file, brings those of an earlier version up to this one,
-// and refuses a file that is not ours.
-func (c *conn) migrate(ctx context.Context) error {
-	if script, err := c.missing(ctx); script == "" || err != nil {
+// prepare makes the tables in a new file, and refuses one that is not ours or of another
+// version.
+func (c *conn) prepare(ctx context.Context) error {
+	if fresh, err := c.fresh(ctx); !fresh || err != nil {
 		return err
 	}
 	if err := c.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return wrap("begin", err)
 	}
-	script, err := c.missing(ctx) // another process may have been first
-	if err == nil && script != "" {
-		script += fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", applicationID, schemaVersion)
-		_, err = c.ExecContext(ctx, script)
+	fresh, err := c.fresh(ctx) // another process may have been first
+	if err == nil && fresh {
+		_, err = c.ExecContext(ctx, fmt.Sprintf("%s PRAGMA application_id = %d; PRAGMA user_version = %d;", schema, applicationID, schemaVersion))
 	}
 	if err == nil {
 		err = c.exec(ctx, "COMMIT")
@@ -186,27 +186,25 @@ func (c *conn) migrate(ctx context.Context) error {
 	return nil
 }
 
-// missing returns what makes the tables that the file has not; "" when it has all.
-func (c *conn) missing(ctx context.Context) (script string, err error) {
+// fresh reports whether the file is to get its tables.
+func (c *conn) fresh(ctx context.Context) (bool, error) {
 	var app, version, tables int
-	err = errors.Join(
+	err := errors.Join(
 		c.row(ctx, "PRAGMA application_id").Scan(&app),
 		c.row(ctx, "PRAGMA user_version").Scan(&version),
 		c.row(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables),
 	)
 	switch {
 	case err != nil:
-		return "", wrap("read schema", err)
+		return false, wrap("read schema", err)
 	case app == applicationID && version == schemaVersion:
-		return "", nil
-	case app == applicationID && version == 1:
-		return since1, nil
-	case app == applicationID && version > schemaVersion:
-		return "", fmt.Errorf("it has schema version %d, this program knows %d: use a newer program", version, schemaVersion)
+		return false, nil
+	case app == applicationID:
+		return false, fmt.Errorf("it has schema version %d, this program reads %d only: use the program that wrote it", version, schemaVersion)
 	case app != 0 || version != 0 || tables != 0:
-		return "", fmt.Errorf("it is not a Satchel event log (application id %#x, version %d)", app, version)
+		return false, fmt.Errorf("it is not a Satchel event log (application id %#x, version %d)", app, version)
 	}
-	return schema, nil
+	return true, nil
 }
 
 // Update implements eventlog.Driver. The one writing connection stands for the locks of
@@ -225,10 +223,7 @@ func (db *DB) Update(ctx context.Context, _ []string, fn func(eventlog.Tx) error
 	t := &tx{reader: reader{ctx: ctx, conn: w, db: db}, nextID: db.nextID}
 	err = fn(t)
 	if err == nil {
-		release := db.seat.Stay()
-		err = w.exec(ctx, "COMMIT")
-		release()
-		if err == nil {
+		if err = w.exec(ctx, "COMMIT"); err == nil {
 			db.nextID = t.nextID
 			db.names.learn(t.learnt, t.tenants)
 			return nil
@@ -323,7 +318,7 @@ func (db *DB) Check(ctx context.Context) error {
 		return wrap("check database", err)
 	}
 	if orphans > 0 {
-		return corrupt("check database: the entries of %d tenants have no head", orphans)
+		return eventlog.Corrupt("check database: the entries of %d tenants have no head", orphans)
 	}
 	return nil
 }
@@ -428,7 +423,7 @@ func (c *conn) check(ctx context.Context, pragma string) error {
 		return wrap("check database", err)
 	}
 	if result != "ok" {
-		return corrupt("check database: %s", result)
+		return eventlog.Corrupt("check database: %s", result)
 	}
 	return nil
 }

@@ -11,8 +11,8 @@ import (
 
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
-	"satchel/pipeline/store/eventlog/logtest"
 	"satchel/pipeline/store/eventlog/sqlite"
+	"satchel/test/conformance/eventlogtest"
 )
 
 func open(tb testing.TB, path string) *eventlog.Log {
@@ -35,7 +35,7 @@ func open(tb testing.TB, path string) *eventlog.Log {
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	logtest.Run(t, func(t *testing.T) eventlog.Driver {
+	eventlogtest.Run(t, func(t *testing.T) eventlog.Driver {
 		db, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "log.db")})
 		if err != nil {
 			t.Fatal(err)

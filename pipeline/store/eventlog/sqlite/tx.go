@@ -1,9 +1,7 @@
 package sqlite
 
 import (
-	"crypto/sha256"
 	"database/sql"
-	"encoding/binary"
 	"errors"
 	"strings"
 
@@ -81,8 +79,8 @@ func (t *tx) find(tenant int64, args []any, held []eventlog.Held) error {
 		}
 		h := &held[i]
 		h.Position, h.Erased = entry&maxPosition, erased(salt)
-		copyHash(&h.Commitment, commitment)
-		copyHash(&h.Salt, saltOf(salt))
+		eventlog.CopyHash(&h.Commitment, commitment)
+		eventlog.CopyHash(&h.Salt, saltOf(salt))
 		var err error
 		h.Type, err = t.nameOf(tenant, typ)
 		return err
@@ -290,7 +288,7 @@ func (t *tx) putChunk(id, offset int64, b []byte) error {
 		return wrap("write hashes", err)
 	}
 	if n, err := res.RowsAffected(); err != nil || n != 1 {
-		return errors.Join(err, corrupt("write hashes: the last chunk has another length than the head says"))
+		return errors.Join(err, eventlog.Corrupt("write hashes: the last chunk has another length than the head says"))
 	}
 	return nil
 }
@@ -307,30 +305,18 @@ func (t *tx) Checkpoint(name string) (eventlog.Checkpoint, error) {
 		return eventlog.Checkpoint{}, wrap("read checkpoint", err)
 	}
 	c.StreamSeq = uint64(seq)
-	copyHash(&c.Hash, hash)
-	if want := checkpointSum(c); string(want[:]) != string(sum) {
-		return eventlog.Checkpoint{}, corrupt("checkpoint %q does not match its checksum", name)
+	eventlog.CopyHash(&c.Hash, hash)
+	if err := c.Check(sum); err != nil {
+		return eventlog.Checkpoint{}, err
 	}
 	return c, nil
 }
 
 func (t *tx) PutCheckpoint(c eventlog.Checkpoint) error {
-	sum := checkpointSum(c)
+	sum := c.Sum()
 	err := t.conn.exec(t.ctx, "INSERT OR REPLACE INTO checkpoints (name, fence, epoch, seq, hash, sum) VALUES (?, ?, ?, ?, ?, ?)",
 		c.Name, c.Fence, c.Epoch, int64(c.StreamSeq), c.Hash[:], sum[:])
 	return wrap("write checkpoint", err)
-}
-
-// checkpointSum is the checksum that tells a damaged checkpoint row.
-func checkpointSum(c eventlog.Checkpoint) [32]byte {
-	var b []byte
-	for _, s := range []string{c.Name, c.Epoch} {
-		b = binary.BigEndian.AppendUint64(b, uint64(len(s)))
-		b = append(b, s...)
-	}
-	b = binary.BigEndian.AppendUint64(b, uint64(c.Fence))
-	b = binary.BigEndian.AppendUint64(b, c.StreamSeq)
-	return sha256.Sum256(append(b, c.Hash[:]...))
 }
 
 const overwrite = `UPDATE content SET salt = zeroblob(length(salt)), head = zeroblob(length(head)), data = zeroblob(length(data))
@@ -367,7 +353,7 @@ func (t *tx) eraseAttachment(tenant string, id, position int64) (int, error) {
 	if a == nil || err != nil {
 		return 0, err
 	}
-	if err := t.eraseShown(id<<tenantShift|position, a.Refs); err != nil {
+	if err := t.eraseShown(id<<tenantShift | position); err != nil {
 		return 0, err
 	}
 	return t.overwrite("attached", id, position)

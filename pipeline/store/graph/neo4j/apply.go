@@ -25,7 +25,7 @@ func (db *DB) Apply(ctx context.Context, tenant string, b *graph.Batch) error {
 			if wiping, reached = state.wiping, state.checkpoint; wiping {
 				return nil
 			}
-			if from, back := db.seen.WentBack(tenant, state.checkpoint); back {
+			if from, back := db.rollback.WentBack(tenant, state.checkpoint); back {
 				return fmt.Errorf("it is at position %d, after %d: %w", state.checkpoint, from, ErrWentBack)
 			}
 			if b.UpTo <= state.checkpoint {
@@ -38,7 +38,7 @@ func (db *DB) Apply(ctx context.Context, tenant string, b *graph.Batch) error {
 			return err
 		}
 		if !wiping {
-			db.seen.Raise(tenant, reached)
+			db.rollback.Raise(tenant, reached)
 			return nil
 		}
 		if err := db.wipe(ctx, tenant); err != nil {
@@ -257,7 +257,7 @@ func (db *DB) Reset(ctx context.Context, tenant string) error {
 		return err
 	})
 	if err == nil {
-		db.seen.Forget(tenant)
+		db.rollback.Forget(tenant)
 		err = db.wipe(ctx, tenant)
 	}
 	if err != nil {

@@ -33,9 +33,9 @@ import (
 	"github.com/neo4j/neo4j-go-driver/v5/neo4j"
 	"github.com/neo4j/neo4j-go-driver/v5/neo4j/config"
 
+	"satchel/pipeline/infra/httpclient"
 	"satchel/pipeline/store/graph"
-	"satchel/pipeline/store/internal/seen"
-	"satchel/pipeline/trust"
+	"satchel/pipeline/store/internal/rollback"
 )
 
 // ErrWentBack is returned by Apply when the stored checkpoint is older than the one this
@@ -60,10 +60,10 @@ type Config struct {
 
 // DB is a Driver. It is safe for concurrent use, by any number of processes.
 type DB struct {
-	driver neo4j.DriverWithContext
-	cfg    Config
-	marks  sync.Map // by tenant: the neo4j.Bookmarks of its last write
-	seen   seen.Positions
+	driver   neo4j.DriverWithContext
+	cfg      Config
+	marks    sync.Map // by tenant: the neo4j.Bookmarks of its last write
+	rollback rollback.Check
 }
 
 var _ graph.Driver = (*DB)(nil)
@@ -115,7 +115,7 @@ func (c *Config) trust() (*tls.Config, error) {
 	if c.CAFile == "" {
 		return nil, nil
 	}
-	pool, err := trust.Roots(c.CAFile)
+	pool, err := httpclient.Roots(c.CAFile)
 	if err != nil {
 		return nil, fmt.Errorf("open graph store: %w: %w", ErrUnusable, err)
 	}

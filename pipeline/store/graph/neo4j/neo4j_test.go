@@ -18,10 +18,10 @@ import (
 
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/graph"
-	"satchel/pipeline/store/graph/graphtest"
 	"satchel/pipeline/store/graph/neo4j"
 	"satchel/pipeline/store/graph/sqlite"
 	"satchel/schemas"
+	"satchel/test/conformance/graphtest"
 	"satchel/test/testenv"
 )
 

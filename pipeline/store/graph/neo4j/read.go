@@ -18,7 +18,7 @@ func (db *DB) Checkpoint(ctx context.Context, tenant string) (at int64, err erro
 	if err != nil {
 		return 0, fmt.Errorf("read graph checkpoint: %w", err)
 	}
-	db.seen.Raise(tenant, at)
+	db.rollback.Raise(tenant, at)
 	return at, nil
 }
 

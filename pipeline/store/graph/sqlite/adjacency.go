@@ -6,8 +6,8 @@ import (
 	"sync"
 
 	"satchel/pipeline/store/graph"
+	"satchel/pipeline/store/internal/facets"
 	"satchel/pipeline/store/internal/idtable"
-	"satchel/pipeline/store/internal/profile"
 	"satchel/schemas"
 )
 
@@ -29,7 +29,7 @@ const own = 1
 type adjacency struct {
 	upTo    int64 // the checkpoint it stands at
 	ids     *idtable.Table
-	facets  *profile.Dict
+	facets  *facets.Dict
 	profile []uint32 // by node
 	out, in []uint32 // by node: first half-edge + 1
 	degree  []uint32 // by node: edges that reach it
@@ -43,10 +43,13 @@ type adjacency struct {
 	pool sync.Pool // *scratch
 }
 
-func newAdjacency() *adjacency { return &adjacency{ids: idtable.New(0), facets: profile.New()} }
+func newAdjacency() *adjacency { return &adjacency{ids: idtable.New(0), facets: facets.New()} }
 
-// Bytes returns about what memory the adjacency holds.
+// Bytes returns about what memory the adjacency holds, 0 of a tenant of which there is nothing.
 func (a *adjacency) Bytes() int {
+	if a.upTo == 0 {
+		return 0
+	}
 	return a.ids.Bytes() + a.facets.Bytes() + 16*cap(a.profile) + 12*cap(a.other) + 4*cap(a.reason) + 4*cap(a.free) + 1024
 }
 

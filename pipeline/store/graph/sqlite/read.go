@@ -4,13 +4,12 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"satchel/pipeline/store/graph"
-	"satchel/pipeline/store/internal/sqlitefile"
+	"satchel/pipeline/store/internal/sqlitedb"
 	"satchel/schemas"
 )
 
@@ -23,10 +22,23 @@ func (db *DB) Checkpoint(ctx context.Context, tenant string) (int64, error) {
 	return at, nil
 }
 
+// Remaining counts which of the items the graph holds; an erasure asks it. The far end of
+// another item's link is not held.
+func (db *DB) Remaining(ctx context.Context, tenant string, ids []string) (n int, err error) {
+	for _, id := range ids {
+		var found int
+		if err := db.file.Read.QueryRowContext(ctx, "SELECT count(*) FROM nodes WHERE tenant = "+sqlitedb.TenantNum+" AND id = ?", tenant, id).Scan(&found); err != nil {
+			return 0, fmt.Errorf("count what is left of %d items: %w", len(ids), db.file.Named(err))
+		}
+		n += found
+	}
+	return n, nil
+}
+
 // Scan implements graph.Driver.
 func (db *DB) Scan(ctx context.Context, tenant string, yield func(id string, n *graph.Row)) error {
 	rows, err := db.file.Read.QueryContext(ctx,
-		"SELECT id, data FROM nodes WHERE tenant = "+sqlitefile.TenantNum+" ORDER BY id", tenant)
+		"SELECT id, data FROM nodes WHERE tenant = "+sqlitedb.TenantNum+" ORDER BY id", tenant)
 	if err == nil {
 		err = eachRow(rows, yield)
 	}
@@ -55,33 +67,24 @@ func eachRow(rows *sql.Rows, yield func(id string, n *graph.Row)) error {
 }
 
 // load reads a tenant's adjacency.
-func (db *DB) load(ctx context.Context, tenant string) (a *adjacency, err error) {
-	tx, err := db.file.Read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+func (db *DB) load(ctx context.Context, tenant string) (*adjacency, error) {
+	a := newAdjacency()
+	err := db.file.Load(ctx, tenant, func(tx *sql.Tx, low, high, checkpoint int64) error {
+		rows, err := tx.QueryContext(ctx, "SELECT id, data FROM nodes WHERE key BETWEEN ? AND ? ORDER BY key", low, high)
+		if err != nil {
+			return err
+		}
+		var edges []written
+		if err := eachRow(rows, func(id string, n *graph.Row) { edges = a.node(edges, id, n, 0) }); err != nil {
+			return err
+		}
+		a.join(edges)
+		a.upTo = checkpoint
+		return nil
+	})
 	if err != nil {
-		return nil, fmt.Errorf("load graph: %w", db.file.Named(err))
+		return nil, fmt.Errorf("load graph: %w", err)
 	}
-	defer func() { err = errors.Join(err, sqlitefile.RolledBack(tx.Rollback())) }()
-	var num, upTo int64
-	a = newAdjacency()
-	err = tx.QueryRowContext(ctx, "SELECT num, checkpoint FROM tenants WHERE name = ?", tenant).Scan(&num, &upTo)
-	if errors.Is(err, sql.ErrNoRows) {
-		return a, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("load graph: %w", db.file.Named(err))
-	}
-	low, high := sqlitefile.KeyRange(num)
-	rows, err := tx.QueryContext(ctx, "SELECT id, data FROM nodes WHERE key BETWEEN ? AND ? ORDER BY key", low, high)
-	if err != nil {
-		return nil, fmt.Errorf("load graph: %w", db.file.Named(err))
-	}
-	var edges []written
-	err = eachRow(rows, func(id string, n *graph.Row) { edges = a.node(edges, id, n, 0) })
-	if err != nil {
-		return nil, fmt.Errorf("load graph: %w", db.file.Named(err))
-	}
-	a.join(edges)
-	a.upTo = upTo
 	return a, nil
 }
 

@@ -10,7 +10,7 @@
 // together.
 //
 // The file is a projection: it can be deleted and is then folded from the log again. What
-// that costs and saves is said in [sqlitefile].
+// that costs and saves is said in [sqlitedb].
 package sqlite
 
 import (
@@ -18,11 +18,10 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
 
+	"satchel/pipeline/scope"
 	"satchel/pipeline/store/graph"
-	"satchel/pipeline/store/internal/resident"
-	"satchel/pipeline/store/internal/sqlitefile"
+	"satchel/pipeline/store/internal/sqlitedb"
 )
 
 // Config says where and how. Only Path is required.
@@ -30,19 +29,27 @@ type Config struct {
 	Path        string // the file; its folder must exist
 	MemoryBytes int64  // cap of all adjacencies together; default 512 MiB. The tenant in use is kept even above it
 	Readers     int    // connections that read; default 2 per CPU, at least 4
+
+	// OnCorrupt is told once of the first sign of damage after Open; nil: nobody is. It MUST
+	// NOT close the DB.
+	OnCorrupt func(error)
 }
 
 // DB is a Driver. It is safe for concurrent use. One process may have the file open.
 type DB struct {
-	file    *sqlitefile.File
-	stmts   statements
-	tenants *resident.Set[*adjacency]
+	file         *sqlitedb.File
+	nodes        *sqlitedb.Table
+	rows, update *sql.Stmt
+	tenants      *sqlitedb.TenantCache[*adjacency]
 }
 
 var _ graph.Driver = (*DB)(nil)
 
+// schemaVersion is that of schema and of what rows hold.
+const schemaVersion = 1
+
 const schema = `
-CREATE TABLE IF NOT EXISTS nodes (
+CREATE TABLE nodes (
 	key    INTEGER PRIMARY KEY,
 	tenant INTEGER NOT NULL,
 	id     TEXT NOT NULL,
@@ -56,22 +63,38 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if c.MemoryBytes <= 0 {
 		c.MemoryBytes = 512 << 20
 	}
-	file, err := sqlitefile.Open(ctx, sqlitefile.Config{
-		Path: c.Path, Schema: schema, CacheKiB: 8192, Readers: c.Readers, Corrupt: graph.ErrCorrupt,
+	file, err := sqlitedb.Open(ctx, sqlitedb.Config{
+		Path: c.Path, Version: schemaVersion, Schema: schema, CacheKiB: 8192, Readers: c.Readers, Corrupt: graph.ErrCorrupt, OnCorrupt: c.OnCorrupt,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open graph store: %w", err)
 	}
 	db := &DB{file: file}
-	db.tenants = resident.New(c.MemoryBytes, db.load)
-	if err := db.prepare(ctx); err != nil {
-		return nil, errors.Join(err, db.Close())
+	db.tenants = sqlitedb.NewTenantCache(c.MemoryBytes, db.load)
+	err = file.Prepare(ctx, []sqlitedb.Statement{
+		{To: &db.rows, On: file.Write, Query: "SELECT n.key, n.id, n.data FROM json_each(?) j CROSS JOIN nodes n ON n.tenant = ? AND n.id = j.value"},
+		{To: &db.update, On: file.Write, Query: "UPDATE nodes SET data = ? WHERE key = ?"},
+	})
+	if err == nil {
+		db.nodes, err = file.Table(ctx, "nodes", "id", "data")
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open graph store: %w", err), db.Close())
 	}
 	return db, nil
 }
 
 // Close closes the file. Calls under way fail.
-func (db *DB) Close() error { return errors.Join(db.stmts.close(), db.file.Close()) }
+func (db *DB) Close() error { return db.file.Close() }
+
+// Evict puts a tenant's adjacency out of memory; it is loaded again when it is asked for.
+func (db *DB) Evict(_ context.Context, s scope.Scope) error {
+	db.tenants.Drop(s.Tenant())
+	return s.Check()
+}
+
+// Check looks for damage in the whole file: ErrCorrupt.
+func (db *DB) Check(ctx context.Context) error { return db.file.Check(ctx) }
 
 // Scrub empties the write-ahead log, so that what was removed is in no file any more. It
 // waits for readers, up to ten seconds.
@@ -80,40 +103,4 @@ func (db *DB) Scrub(ctx context.Context) error {
 		return fmt.Errorf("scrub graph store: %w", err)
 	}
 	return nil
-}
-
-// statements are prepared once: parsing would cost more than running them.
-type statements struct {
-	rows, lastKey, insert, update *sql.Stmt
-}
-
-// insertRows is how many rows the prepared insert takes.
-const insertRows = 50
-
-func insertQuery(rows int) string {
-	return "INSERT INTO nodes (key, tenant, id, data) VALUES (?,?,?,?)" + strings.Repeat(",(?,?,?,?)", rows-1)
-}
-
-func (db *DB) prepare(ctx context.Context) error {
-	s := &db.stmts
-	for _, p := range []struct {
-		stmt  **sql.Stmt
-		query string
-	}{
-		{&s.rows, "SELECT n.key, n.id, n.data FROM json_each(?) j CROSS JOIN nodes n ON n.tenant = ? AND n.id = j.value"},
-		{&s.lastKey, "SELECT coalesce(max(key), ?) FROM nodes WHERE key BETWEEN ? AND ?"},
-		{&s.insert, insertQuery(insertRows)},
-		{&s.update, "UPDATE nodes SET data = ? WHERE key = ?"},
-	} {
-		stmt, err := db.file.Write.PrepareContext(ctx, p.query)
-		if err != nil {
-			return fmt.Errorf("prepare graph statements: %w", err)
-		}
-		*p.stmt = stmt
-	}
-	return nil
-}
-
-func (s *statements) close() error {
-	return sqlitefile.CloseAll(s.rows, s.lastKey, s.insert, s.update)
 }

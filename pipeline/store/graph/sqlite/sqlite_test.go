@@ -15,9 +15,9 @@ import (
 
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/graph"
-	"satchel/pipeline/store/graph/graphtest"
 	"satchel/pipeline/store/graph/sqlite"
 	"satchel/schemas"
+	"satchel/test/conformance/graphtest"
 )
 
 func TestConformance(t *testing.T) {

@@ -100,6 +100,17 @@ func (t *Table) Lookup(id string) (uint32, bool) {
 	return t.find(t.hash(id, packed, &buf), id, packed, &buf)
 }
 
+// Count returns how many of the ids are there.
+func (t *Table) Count(ids []string) int {
+	n := 0
+	for _, id := range ids {
+		if _, ok := t.Lookup(id); ok {
+			n++
+		}
+	}
+	return n
+}
+
 // ID returns the id of ord, "" for one that was deleted or never given.
 func (t *Table) ID(ord uint32) string {
 	if int(ord) >= len(t.offs) {

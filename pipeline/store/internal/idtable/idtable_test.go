@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
+
+	"satchel/pipeline/store/internal/rowcodec"
 )
 
 func TestRoundTrip(t *testing.T) {
@@ -68,8 +70,9 @@ func TestModel(t *testing.T) {
 				}
 			},
 			"snapshot": func(t *rapid.T) {
-				back, rest, err := Decode(append(tab.AppendTo(nil), 7))
-				if err != nil || len(rest) != 1 {
+				c := rowcodec.NewCursor(string(append(tab.AppendTo(nil), 7)))
+				back, err := Decode(c)
+				if rest, _ := c.Rest(); err != nil || len(rest) != 1 {
 					t.Fatalf("decode: %v, %d bytes left", err, len(rest))
 				}
 				tab = back
@@ -126,7 +129,7 @@ func FuzzDecode(f *testing.F) {
 	tab.Intern(uuid.NewString())
 	f.Add(tab.AppendTo(nil))
 	f.Fuzz(func(t *testing.T, src []byte) {
-		tab, _, err := Decode(src)
+		tab, err := Decode(rowcodec.NewCursor(string(src)))
 		if err != nil {
 			return
 		}

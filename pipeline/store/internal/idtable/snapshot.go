@@ -5,6 +5,8 @@ import (
 	"errors"
 	"hash/maphash"
 	"math"
+
+	"satchel/pipeline/store/internal/rowcodec"
 )
 
 // ErrCorrupt is returned by Decode for bytes that AppendTo did not write.
@@ -25,46 +27,41 @@ func (t *Table) AppendTo(dst []byte) []byte {
 	return dst
 }
 
-// Decode reads a snapshot from the head of src and returns the table and what follows.
-// The ids of the snapshot are copied.
-func Decode(src []byte) (*Table, []byte, error) {
-	n, used := binary.Uvarint(src)
-	if used <= 0 || n > uint64(len(src)) || n >= math.MaxUint32-2 {
-		return nil, nil, ErrCorrupt
+// Decode reads what AppendTo appended. The ids are copied.
+func Decode(c *rowcodec.Cursor) (*Table, error) {
+	n := c.Count()
+	if n >= math.MaxUint32-2 {
+		return nil, ErrCorrupt
 	}
-	src = src[used:]
-	t := New(int(n))
+	t := New(n)
 	for range n {
-		v, used := binary.Uvarint(src)
-		size := v >> 1
-		if used <= 0 || size > uint64(len(src)-used) || v&1 == 1 && size != 16 ||
-			len(t.arena)+int(size)+binary.MaxVarintLen64 > math.MaxUint32 {
-			return nil, nil, ErrCorrupt
+		v := c.Uvarint()
+		if v>>1 > math.MaxUint32 || v&1 == 1 && v>>1 != 16 || len(t.arena)+int(v>>1)+binary.MaxVarintLen64 > math.MaxUint32 {
+			return nil, ErrCorrupt
 		}
-		entry := src[:used+int(size)]
-		src = src[len(entry):]
+		key := c.Bytes(int(v >> 1))
 		t.offs = append(t.offs, uint32(len(t.arena)))
-		t.arena = append(binary.AppendUvarint(t.arena, v), entry[used:]...)
-		if size == 0 {
-			continue
-		}
-		if !t.adopt(entry[used:], v&1 == 1) {
-			return nil, nil, ErrCorrupt
+		t.arena = append(binary.AppendUvarint(t.arena, v), key...)
+		if key != "" && !t.adopt(key, v&1 == 1) {
+			return nil, ErrCorrupt
 		}
 	}
-	return t, src, nil
+	if !c.OK() {
+		return nil, ErrCorrupt
+	}
+	return t, nil
 }
 
 // adopt gives the last ordinal's key a slot. It reports false for a key that is there
 // already, or that is a UUID's text and should have been packed.
-func (t *Table) adopt(key []byte, packed bool) bool {
+func (t *Table) adopt(key string, packed bool) bool {
 	var buf [16]byte
-	if !packed && packUUID(&buf, string(key)) {
+	if !packed && packUUID(&buf, key) {
 		return false
 	}
 	copy(buf[:], key)
-	h := maphash.Bytes(t.seed, key)
-	if _, dup := t.find(h, string(key), packed, &buf); dup {
+	h := maphash.String(t.seed, key)
+	if _, dup := t.find(h, key, packed, &buf); dup {
 		return false
 	}
 	t.place(h, uint32(len(t.offs)-1))

@@ -21,15 +21,16 @@ const oldest = 130000
 // connectTimeout bounds one attempt to connect, unless the URL says otherwise.
 const connectTimeout = 5 * time.Second
 
-// Config says what to open. URL, Schema and Migrations are required.
+// Config says what to open. URL, Schema, Version and Tables are required.
 type Config struct {
 	// URL is a postgres:// URL or a key=value string, as libpq takes them.
 	URL string
 	// Schema holds the tables: lower-case letters, digits and underscores.
 	Schema string
-	// Migrations are scripts; the i-th brings the schema from version i to i+1. A released
-	// one MUST NOT be changed.
-	Migrations []string
+	// Version is that of Tables, above 0. A schema of any other is refused.
+	Version int
+	// Tables is the script that makes the tables.
+	Tables string
 	// MaxConns is the most connections of the pool; 0 is 8.
 	MaxConns int
 	// Settings are parameters of every session.
@@ -40,7 +41,7 @@ type Config struct {
 
 var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
 
-// Open connects, checks the server and brings the schema to its version.
+// Open connects, checks the server and makes the tables when they are not there.
 func Open(ctx context.Context, cfg Config) (*pgxpool.Pool, error) {
 	if !schemaName.MatchString(cfg.Schema) {
 		return nil, &SetupError{Problem: fmt.Sprintf("schema name %q: letters a–z, digits and underscores only", cfg.Schema)}
@@ -99,7 +100,7 @@ func errURL() error {
 	return &SetupError{Problem: "the database URL cannot be read: it has the form postgres://user:password@host:5432/database?sslmode=verify-full"}
 }
 
-// prepare checks the server and migrates.
+// prepare checks the server and makes the tables.
 func prepare(ctx context.Context, pool *pgxpool.Pool, cfg Config) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
@@ -114,7 +115,7 @@ func prepare(ctx context.Context, pool *pgxpool.Pool, cfg Config) error {
 	if err := CheckServer(version, encoding, standby); err != nil {
 		return err
 	}
-	return migrate(ctx, pool, cfg)
+	return makeTables(ctx, pool, cfg)
 }
 
 // CheckServer returns a SetupError for a server that cannot serve; version is its
@@ -131,41 +132,38 @@ func CheckServer(version int, encoding string, standby bool) error {
 	return nil
 }
 
-// migrate brings the schema to the newest version. Whoever comes second waits for the
-// first and finds nothing to do.
-func migrate(ctx context.Context, pool *pgxpool.Pool, cfg Config) error {
-	version, err := versionOf(ctx, pool, cfg.Schema)
-	if err != nil || version == len(cfg.Migrations) {
+// makeTables makes the tables in a schema that is not there. Whoever comes second waits for
+// the first and finds nothing to do.
+func makeTables(ctx context.Context, pool *pgxpool.Pool, cfg Config) error {
+	if there, err := hasTables(ctx, pool, cfg); there || err != nil {
 		return err
 	}
 	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended('satchel schema ' || $1, 0))", cfg.Schema); err != nil {
 			return err
 		}
-		version, err := versionOf(ctx, tx, cfg.Schema)
-		if err != nil {
+		if there, err := hasTables(ctx, tx, cfg); there || err != nil {
 			return err
 		}
-		if version > len(cfg.Migrations) {
-			return &SetupError{Problem: fmt.Sprintf("the schema %s has version %d, this program knows %d: use a newer program", cfg.Schema, version, len(cfg.Migrations))}
+		const script = `CREATE SCHEMA IF NOT EXISTS %[1]s; CREATE TABLE %[1]s.migrations (version int PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())`
+		if _, err := tx.Exec(ctx, fmt.Sprintf(script, cfg.Schema)); err != nil {
+			return err
 		}
-		if version == 0 {
-			const script = `CREATE SCHEMA IF NOT EXISTS %[1]s; CREATE TABLE %[1]s.migrations (version int PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())`
-			if _, err := tx.Exec(ctx, fmt.Sprintf(script, cfg.Schema)); err != nil {
-				return err
-			}
+		if _, err := tx.Exec(ctx, cfg.Tables); err != nil {
+			return fmt.Errorf("make the tables of schema %s: %w", cfg.Schema, err)
 		}
-		for version < len(cfg.Migrations) {
-			if _, err := tx.Exec(ctx, cfg.Migrations[version]); err != nil {
-				return fmt.Errorf("bring schema %s from version %d to %d: %w", cfg.Schema, version, version+1, err)
-			}
-			version++
-			if _, err := tx.Exec(ctx, "INSERT INTO migrations (version) VALUES ($1)", version); err != nil {
-				return err
-			}
-		}
-		return nil
+		_, err := tx.Exec(ctx, "INSERT INTO migrations (version) VALUES ($1)", cfg.Version)
+		return err
 	})
+}
+
+// hasTables reports whether the tables are there. Those of another version are a SetupError.
+func hasTables(ctx context.Context, q querier, cfg Config) (bool, error) {
+	version, err := versionOf(ctx, q, cfg.Schema)
+	if err == nil && version != 0 && version != cfg.Version {
+		err = &SetupError{Problem: fmt.Sprintf("the schema %s has version %d, this program reads %d only: use the program that made it", cfg.Schema, version, cfg.Version)}
+	}
+	return version != 0, err
 }
 
 type querier interface {

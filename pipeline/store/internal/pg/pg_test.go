@@ -15,45 +15,47 @@ import (
 	"satchel/test/testenv"
 )
 
-// TestManyMigrateAtOnce: however many open a schema at the same time, each step is taken
-// once, and a later program takes the steps that are new to it.
-func TestManyMigrateAtOnce(t *testing.T) {
+// TestManyOpenAtOnce: however many open a schema at the same time, its tables are made once.
+// A program of another version leaves them alone.
+func TestManyOpenAtOnce(t *testing.T) {
 	t.Parallel()
 	dsn := testenv.Postgres(t)
-	steps := []string{"CREATE TABLE a (x int); INSERT INTO a VALUES (1)", "INSERT INTO a VALUES (2); ALTER TABLE a ADD y int", "INSERT INTO a VALUES (3)"}
-	for _, known := range []int{2, 3} {
-		var wait sync.WaitGroup
-		for range 12 {
-			wait.Go(func() {
-				pool, err := pg.Open(t.Context(), pg.Config{URL: dsn, Schema: "many", Migrations: steps[:known], MaxConns: 2})
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				defer pool.Close()
-				var n int
-				if err := pool.QueryRow(t.Context(), "SELECT count(*) FROM a").Scan(&n); err != nil || n != known {
-					t.Errorf("%d steps were taken, want %d (%v)", n, known, err)
-				}
-			})
-		}
-		wait.Wait()
+	cfg := pg.Config{URL: dsn, Schema: "many", Version: 2, Tables: "CREATE TABLE a (x int); INSERT INTO a VALUES (1)", MaxConns: 2}
+	var wait sync.WaitGroup
+	for range 12 {
+		wait.Go(func() {
+			pool, err := pg.Open(t.Context(), cfg)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer pool.Close()
+			var n int
+			if err := pool.QueryRow(t.Context(), "SELECT count(*) FROM a").Scan(&n); err != nil || n != 1 {
+				t.Errorf("the tables were made %d times (%v)", n, err)
+			}
+		})
 	}
-	var setup *pg.SetupError
-	_, err := pg.Open(t.Context(), pg.Config{URL: dsn, Schema: "many", Migrations: steps[:1]})
-	if !errors.As(err, &setup) || !strings.Contains(err.Error(), "newer program") {
-		t.Errorf("an older program: %v", err)
+	wait.Wait()
+	for _, version := range []int{1, 3} {
+		other := cfg
+		other.Version, other.Tables = version, "CREATE TABLE b (x int)"
+		var setup *pg.SetupError
+		_, err := pg.Open(t.Context(), other)
+		if want := fmt.Sprintf("has version 2, this program reads %d only", version); !errors.As(err, &setup) || !errors.Is(err, pg.ErrUnusable) || !strings.Contains(err.Error(), want) {
+			t.Errorf("a program of version %d: %v", version, err)
+		}
 	}
 }
 
-// TestFailedMigrationLeavesNothing: a step that fails is not half taken.
-func TestFailedMigrationLeavesNothing(t *testing.T) {
+// TestFailedTablesLeaveNothing: a script that fails is not half done.
+func TestFailedTablesLeaveNothing(t *testing.T) {
 	t.Parallel()
 	dsn := testenv.Postgres(t)
-	if _, err := pg.Open(t.Context(), pg.Config{URL: dsn, Schema: "half", Migrations: []string{"CREATE TABLE a (x int)", "CREATE TABLE b (x int); SELECT nonsense"}}); err == nil {
-		t.Fatal("a migration of nonsense was taken")
+	if _, err := pg.Open(t.Context(), pg.Config{URL: dsn, Schema: "half", Version: 1, Tables: "CREATE TABLE a (x int); SELECT nonsense"}); err == nil {
+		t.Fatal("a script of nonsense was taken")
 	}
-	pool, err := pg.Open(t.Context(), pg.Config{URL: dsn, Schema: "half", Migrations: []string{"CREATE TABLE a (x int)", "CREATE TABLE b (x int)"}})
+	pool, err := pg.Open(t.Context(), pg.Config{URL: dsn, Schema: "half", Version: 1, Tables: "CREATE TABLE a (x int)"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +107,7 @@ func TestSetupErrors(t *testing.T) {
 		"no tls":     {change(func(u *url.URL) { u.RawQuery = "sslmode=require" }), "has no TLS"},
 		"malformed":  {"postgres://satchel:hunter2-%zz@host/db", "cannot be read"},
 	} {
-		_, err := pg.Open(t.Context(), pg.Config{URL: c.url, Schema: "setup_" + strings.ReplaceAll(name, " ", "_"), Migrations: []string{"CREATE TABLE a (x int)"}})
+		_, err := pg.Open(t.Context(), pg.Config{URL: c.url, Schema: "setup_" + strings.ReplaceAll(name, " ", "_"), Version: 1, Tables: "CREATE TABLE a (x int)"})
 		var setup *pg.SetupError
 		if !errors.As(err, &setup) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
@@ -165,7 +167,7 @@ func TestTLS(t *testing.T) {
 		if query != "" {
 			u.RawQuery = query
 		}
-		pool, err := pg.Open(t.Context(), pg.Config{URL: u.String(), Schema: "tls", Migrations: []string{"CREATE TABLE a (x int)"}})
+		pool, err := pg.Open(t.Context(), pg.Config{URL: u.String(), Schema: "tls", Version: 1, Tables: "CREATE TABLE a (x int)"})
 		if err != nil {
 			return err
 		}

@@ -13,20 +13,20 @@ import (
 
 // Apply implements items.Rows.
 func (db *DB) Apply(ctx context.Context, tenant string, b *items.Batch) error {
-	err := db.update(ctx, tenant, func(tx pgx.Tx, row tenantRow) error {
-		if b.UpTo <= row.checkpoint {
+	err := pg.Update(ctx, db.pool, tenant, func(tx pgx.Tx, row pg.Tenant) error {
+		if b.UpTo <= row.Checkpoint {
 			return nil
 		}
-		rows, err := readHeads(ctx, tx, row.id, b.IDs())
+		rows, err := readHeads(ctx, tx, row.ID, b.IDs())
 		if err != nil {
 			return err
 		}
-		w := &writer{tenant: row.id}
+		w := &writer{tenant: row.ID}
 		before := make(map[string]counted, len(rows))
 		for id, r := range rows {
 			before[id] = countedOf(r)
 		}
-		b.Fold(row.checkpoint, rows)
+		b.Fold(row.Checkpoint, rows)
 		for id, r := range rows {
 			if r.Changed || r.Erased {
 				w.add(id, r, before[id])
@@ -57,7 +57,7 @@ func readHeads(ctx context.Context, tx pgx.Tx, tenant int32, ids []string) (map[
 			return nil, err
 		}
 		r := &items.Row{Key: there}
-		if r.Head, err = items.DecodeHead(head); err != nil {
+		if r.Metadata, err = items.DecodeMetadata(head); err != nil {
 			return nil, fmt.Errorf("item %q: %w", id, err)
 		}
 		found[id] = r
@@ -73,14 +73,14 @@ type counted struct {
 }
 
 func countedOf(r *items.Row) counted {
-	if r.Erased || r.Head.Position == 0 {
+	if r.Erased || r.Metadata.Position == 0 {
 		return counted{}
 	}
-	c := counted{items: 1, speaker: pg.Text(r.Head.Speaker), first: r.Head.First}
-	if r.Head.Role == "user" || r.Head.Speaker == "user" {
+	c := counted{items: 1, speaker: pg.Text(r.Metadata.Speaker), first: r.Metadata.First}
+	if r.Metadata.Role == "user" || r.Metadata.Speaker == "user" {
 		c.users = 1
 	}
-	if r.Head.Session != "" {
+	if r.Metadata.Session != "" {
 		c.turns = 1
 	}
 	return c
@@ -90,7 +90,7 @@ func countedOf(r *items.Row) counted {
 type writer struct {
 	tenant   int32
 	put      puts
-	headIDs  []string // rows of which the head alone changes
+	headIDs  []string // rows of which the metadata alone changes
 	heads    [][]byte
 	erased   []string
 	change   counted
@@ -128,7 +128,7 @@ func (w *writer) add(id string, r *items.Row, before counted) {
 	case r.Erased:
 		w.erased = append(w.erased, id)
 	case r.Put == nil && r.Key != 0:
-		w.headIDs, w.heads = append(w.headIDs, id), append(w.heads, r.Head.Append(nil))
+		w.headIDs, w.heads = append(w.headIDs, id), append(w.heads, r.Metadata.Append(nil))
 	default:
 		w.put.add(id, r)
 	}
@@ -137,9 +137,9 @@ func (w *writer) add(id string, r *items.Row, before counted) {
 func (p *puts) add(id string, r *items.Row) {
 	tokens, body := int32(-1), []byte{}
 	if r.Put != nil {
-		tokens, body = int32(max(r.Put.Tokens, 0)), items.AppendBody(nil, r.Put)
+		tokens, body = int32(max(r.Put.Tokens, 0)), items.AppendPayload(nil, r.Put)
 	}
-	h := &r.Head
+	h := &r.Metadata
 	p.ids, p.tokens, p.head, p.body = append(p.ids, id), append(p.tokens, tokens), append(p.head, h.Append(nil)), append(p.body, body)
 	p.first, p.created, p.seq = append(p.first, h.First), append(p.created, h.Created.UnixMicro()), append(p.seq, h.Seq)
 	p.terms, p.speaker = append(p.terms, int32(min(h.Terms, 1<<31-1))), append(p.speaker, pg.Text(h.Speaker))

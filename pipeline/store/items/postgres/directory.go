@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -55,9 +56,13 @@ func (db *DB) Neighbours(ctx context.Context, tenant string, ids []string, radiu
 }
 
 // Recent implements items.Directory.
-func (db *DB) Recent(ctx context.Context, tenant string, f schemas.Filter, limit int) ([]string, error) {
+func (db *DB) Recent(ctx context.Context, tenant string, f schemas.Filter, behind items.Place, limit int) ([]string, error) {
 	args := []any{tenant, limit}
 	where := pg.Where(f, "i", &args)
+	if behind != (items.Place{}) {
+		args = append(args, behind.Created.UnixMicro(), behind.First)
+		where += fmt.Sprintf(" AND (i.created, i.first) < ($%d, $%d)", len(args)-1, len(args))
+	}
 	rows, err := db.pool.Query(ctx, "SELECT i.id FROM items i WHERE i.tenant = "+tenantID+" AND i.tokens >= 0 AND "+where+
 		" ORDER BY i.created DESC, i.first DESC LIMIT $2", args...)
 	if err != nil {

@@ -11,17 +11,17 @@ import (
 	"satchel/pipeline/store/items"
 )
 
-// Places implements items.Order. A rank is the position of the first version.
-func (db *DB) Places(ctx context.Context, tenant string, ids []string) (map[string]items.Place, error) {
+// SessionPositions implements items.Order. A rank is the position of the first version.
+func (db *DB) SessionPositions(ctx context.Context, tenant string, ids []string) (map[string]items.SessionPosition, error) {
 	rows, err := db.pool.Query(ctx, "SELECT id, session, first FROM items WHERE tenant = "+tenantID+" AND id = ANY ($2) AND tokens >= 0", tenant, ids)
 	if err != nil {
 		return nil, wrap("find places", err)
 	}
 	defer rows.Close()
-	out := map[string]items.Place{}
+	out := map[string]items.SessionPosition{}
 	for rows.Next() {
 		var id string
-		var p items.Place
+		var p items.SessionPosition
 		if err := rows.Scan(&id, &p.Session, &p.Rank); err != nil {
 			return nil, wrap("find places", err)
 		}
@@ -35,8 +35,8 @@ const (
 	membersFrom  = "SELECT id, first FROM items WHERE tenant = " + tenantID + " AND session = $2 AND first >= $3 AND tokens >= 0 ORDER BY first LIMIT $4"
 )
 
-// Around implements items.Order: all spots travel together.
-func (db *DB) Around(ctx context.Context, tenant string, spots []items.Around) ([][]items.Member, error) {
+// Windows implements items.Order: all spots travel together.
+func (db *DB) Windows(ctx context.Context, tenant string, spots []items.Window) ([][]items.Member, error) {
 	batch := &pgx.Batch{}
 	for i := range spots {
 		a := &spots[i]
@@ -86,20 +86,20 @@ func members(results pgx.BatchResults) ([]items.Member, error) {
 
 // SetNovelties implements items.Order.
 func (db *DB) SetNovelties(ctx context.Context, tenant string, novelties map[string]float64) error {
-	err := db.update(ctx, tenant, func(tx pgx.Tx, row tenantRow) error {
-		rows, err := readHeads(ctx, tx, row.id, slices.Collect(maps.Keys(novelties)))
+	err := pg.Update(ctx, db.pool, tenant, func(tx pgx.Tx, row pg.Tenant) error {
+		rows, err := readHeads(ctx, tx, row.ID, slices.Collect(maps.Keys(novelties)))
 		if err != nil {
 			return err
 		}
 		var there []string
 		var heads [][]byte
 		for id, r := range rows {
-			if r.Head.Position > 0 {
-				r.Head.SetNovelty(novelties[id])
-				there, heads = append(there, id), append(heads, r.Head.Append(nil))
+			if r.Metadata.Position > 0 {
+				r.Metadata.SetNovelty(novelties[id])
+				there, heads = append(there, id), append(heads, r.Metadata.Append(nil))
 			}
 		}
-		_, err = tx.Exec(ctx, putHeads, row.id, there, heads)
+		_, err = tx.Exec(ctx, putHeads, row.ID, there, heads)
 		return err
 	})
 	return wrap("set novelties", err)

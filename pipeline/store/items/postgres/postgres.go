@@ -44,7 +44,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if cfg.Schema == "" {
 		cfg.Schema = "satchel_items"
 	}
-	pool, err := pg.Open(ctx, pg.Config{URL: cfg.URL, Schema: cfg.Schema, Migrations: migrations(), MaxConns: cfg.MaxConns,
+	pool, err := pg.Open(ctx, pg.Config{URL: cfg.URL, Schema: cfg.Schema, Version: schemaVersion, Tables: tables, MaxConns: cfg.MaxConns,
 		Settings: map[string]string{"synchronous_commit": "off"}})
 	if err != nil {
 		return nil, fmt.Errorf("open item store: %w", err)
@@ -81,44 +81,6 @@ func wrap(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, pg.Clean(err))
 }
 
-// attempts is how often a transaction is run that loses against others.
-const attempts = 8
-
-// update runs fn in a transaction that holds the tenant's row.
-func (db *DB) update(ctx context.Context, tenant string, fn func(pgx.Tx, tenantRow) error) error {
-	for attempt := 1; ; attempt++ {
-		err := pgx.BeginFunc(ctx, db.pool, func(tx pgx.Tx) error {
-			row, err := lockTenant(ctx, tx, tenant)
-			if err != nil {
-				return err
-			}
-			return fn(tx, row)
-		})
-		if err == nil || attempt == attempts || pg.Classify(err) != pg.Retry {
-			return err
-		}
-	}
-}
-
-// tenantRow is a locked row of tenants.
-type tenantRow struct {
-	id         int32
-	checkpoint int64
-}
-
-func lockTenant(ctx context.Context, tx pgx.Tx, tenant string) (row tenantRow, err error) {
-	const lock = "SELECT id, checkpoint FROM tenants WHERE name = $1 FOR UPDATE"
-	err = tx.QueryRow(ctx, lock, tenant).Scan(&row.id, &row.checkpoint)
-	if !errors.Is(err, pgx.ErrNoRows) {
-		return row, err
-	}
-	if _, err := tx.Exec(ctx, "INSERT INTO tenants (name) VALUES ($1) ON CONFLICT (name) DO NOTHING", tenant); err != nil {
-		return row, err
-	}
-	err = tx.QueryRow(ctx, lock, tenant).Scan(&row.id, &row.checkpoint)
-	return row, err
-}
-
 // SetTokens implements items.Rows.
 func (db *DB) SetTokens(ctx context.Context, tenant string, counts map[string]int) error {
 	var ids []string
@@ -131,9 +93,9 @@ func (db *DB) SetTokens(ctx context.Context, tenant string, counts map[string]in
 	if len(ids) == 0 {
 		return nil
 	}
-	err := db.update(ctx, tenant, func(tx pgx.Tx, row tenantRow) error {
+	err := pg.Update(ctx, db.pool, tenant, func(tx pgx.Tx, row pg.Tenant) error {
 		_, err := tx.Exec(ctx, `UPDATE items i SET tokens = u.tokens FROM unnest($2::text[], $3::int[]) u (id, tokens)
-			WHERE i.tenant = $1 AND i.id = u.id AND i.tokens >= 0`, row.id, ids, tokens)
+			WHERE i.tenant = $1 AND i.id = u.id AND i.tokens >= 0`, row.ID, ids, tokens)
 		return err
 	})
 	return wrap("set token counts", err)
@@ -141,11 +103,11 @@ func (db *DB) SetTokens(ctx context.Context, tenant string, counts map[string]in
 
 // Reset implements items.Rows.
 func (db *DB) Reset(ctx context.Context, tenant string) error {
-	err := db.update(ctx, tenant, func(tx pgx.Tx, row tenantRow) error {
+	err := pg.Update(ctx, db.pool, tenant, func(tx pgx.Tx, row pg.Tenant) error {
 		batch := &pgx.Batch{}
-		batch.Queue("DELETE FROM items WHERE tenant = $1", row.id)
-		batch.Queue("DELETE FROM speakers WHERE tenant = $1", row.id)
-		batch.Queue("UPDATE tenants SET checkpoint = 0, items = 0, users = 0, turns = 0 WHERE id = $1", row.id)
+		batch.Queue("DELETE FROM items WHERE tenant = $1", row.ID)
+		batch.Queue("DELETE FROM speakers WHERE tenant = $1", row.ID)
+		batch.Queue("UPDATE tenants SET checkpoint = 0, items = 0, users = 0, turns = 0 WHERE id = $1", row.ID)
 		return tx.SendBatch(ctx, batch).Close()
 	})
 	return wrap("reset items", err)

@@ -11,9 +11,9 @@ import (
 
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/items"
-	"satchel/pipeline/store/items/itemstest"
 	"satchel/pipeline/store/items/postgres"
 	"satchel/schemas"
+	"satchel/test/conformance/itemstest"
 	"satchel/test/testenv"
 )
 
@@ -147,7 +147,7 @@ func TestFilters(t *testing.T) {
 				want[c.Put.ID] = true
 			}
 		}
-		got, err := st.Recent(t.Context(), s, f, 100)
+		got, err := st.Recent(t.Context(), s, f, items.Place{}, 100)
 		if err != nil {
 			rt.Fatal(err)
 		}

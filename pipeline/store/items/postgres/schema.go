@@ -2,11 +2,13 @@ package postgres
 
 import "satchel/pipeline/store/internal/pg"
 
-// migrations bring the schema from each version to the next. A row whose tokens are -1
-// holds links that wait for their item; head and body are as package items encodes them,
-// the other columns repeat of them what is searched.
-func migrations() []string {
-	return []string{`
+// schemaVersion is that of tables.
+const schemaVersion = 2
+
+// tables makes the tables. A row whose tokens are -1 holds links that wait for their item;
+// head and body are as package items encodes them, the other columns repeat of them what is
+// searched.
+const tables = `
 CREATE TABLE tenants (
 	id         int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
 	name       text COLLATE "C" NOT NULL UNIQUE,
@@ -38,7 +40,5 @@ CREATE TABLE speakers (
 	first  bigint NOT NULL,
 	PRIMARY KEY (tenant, name)
 );
-`, `
 CREATE INDEX items_order ON items (tenant, session, first) WHERE tokens >= 0;
-`}
-}
+`

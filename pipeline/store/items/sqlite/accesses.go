@@ -9,8 +9,8 @@ import (
 	"sort"
 	"time"
 
-	"satchel/pipeline/store/internal/field"
-	"satchel/pipeline/store/internal/sqlitefile"
+	"satchel/pipeline/store/internal/rowcodec"
+	"satchel/pipeline/store/internal/sqlitedb"
 	"satchel/pipeline/store/items"
 	"satchel/schemas"
 )
@@ -34,13 +34,13 @@ const zeroTime = -62_135_596_800
 
 // usage is how often and when an item was accessed.
 type usage struct {
-	first int64 // Head.First, which ascends with the ordinal
+	first int64 // Metadata.First, which ascends with the ordinal
 	sec   int64 // of the last access
 	nano  uint32
 	count uint32
 }
 
-func newUsage(h *items.Head) usage {
+func newUsage(h *items.Metadata) usage {
 	u := usage{first: h.First, sec: zeroTime}
 	u.add(h.AccessCount, h.LastAccess)
 	return u
@@ -62,7 +62,7 @@ func (d *directory) complete(r *schemas.Record) {
 	}
 }
 
-// firsts returns Head.First of those of ids that are there.
+// firsts returns Metadata.First of those of ids that are there.
 func (d *directory) firsts(ids []string) map[string]int64 {
 	out := make(map[string]int64, len(ids))
 	for _, id := range ids {
@@ -105,13 +105,13 @@ func (e *entries) add(first, count int64, last time.Time) {
 		e.raw = []byte{accessVersion}
 	}
 	e.raw = binary.AppendUvarint(e.raw, uint64(first-e.last))
-	e.raw = field.AppendTime(binary.AppendUvarint(e.raw, uint64(count)), last)
+	e.raw = rowcodec.AppendTime(binary.AppendUvarint(e.raw, uint64(count)), last)
 	e.last = first
 }
 
 // eachAccess calls yield for what entries encoded.
 func eachAccess(raw string, yield func(first, count int64, last time.Time)) error {
-	c := field.NewCursor(raw)
+	c := rowcodec.NewCursor(raw)
 	c.Version(accessVersion)
 	first := int64(0)
 	for rest, ok := c.Rest(); ok && rest != ""; rest, ok = c.Rest() {
@@ -154,8 +154,8 @@ type accessRows struct {
 	added []byte   // is appended
 }
 
-func (a *accessRows) write(ctx context.Context, tx *sqlitefile.Tx, db *statements) error {
-	low, high := sqlitefile.KeyRange(tx.Num)
+func (a *accessRows) write(ctx context.Context, tx *sqlitedb.Tx, db *statements) error {
+	low, high := sqlitedb.KeyRange(tx.Num)
 	if len(a.sums) > 0 {
 		if _, err := tx.ExecContext(ctx, "DELETE FROM accesses WHERE key BETWEEN ? AND ?", low, high); err != nil {
 			return fmt.Errorf("remove accesses: %w", err)

@@ -9,7 +9,7 @@ import (
 
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/items"
-	"satchel/pipeline/store/items/itemstest"
+	"satchel/test/conformance/itemstest"
 )
 
 // However many accesses there are, and whatever they count from, they are what is read: while
@@ -44,7 +44,7 @@ func TestAccessesAreSummed(t *testing.T) {
 	if err := st.Apply(t.Context(), s, puts, 0); err != nil {
 		t.Fatal(err)
 	}
-	heads(t, db, s, ids[:10], func(h *items.Head) { h.AccessCount, h.LastAccess = 7, at(1) }) // as they were written once
+	heads(t, db, s, ids[:10], func(h *items.Metadata) { h.AccessCount, h.LastAccess = 7, at(1) }) // as they were written once
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -128,15 +128,15 @@ func open(t *testing.T, path string) (*DB, *items.Items) {
 	return db, items.New(db)
 }
 
-// heads rewrites heads.
-func heads(t *testing.T, db *DB, s scope.Scope, ids []string, change func(*items.Head)) {
+// heads rewrites metadata.
+func heads(t *testing.T, db *DB, s scope.Scope, ids []string, change func(*items.Metadata)) {
 	t.Helper()
 	for _, id := range ids {
 		var head []byte
 		if err := db.file.Write.QueryRowContext(t.Context(), "SELECT head FROM items WHERE id = ?", id).Scan(&head); err != nil {
 			t.Fatal(err)
 		}
-		h, err := items.DecodeHead(head)
+		h, err := items.DecodeMetadata(head)
 		if err != nil {
 			t.Fatal(err)
 		}

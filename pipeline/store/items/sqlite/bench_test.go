@@ -10,8 +10,8 @@ import (
 
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/items"
-	"satchel/pipeline/store/items/itemstest"
 	"satchel/schemas"
+	"satchel/test/conformance/itemstest"
 )
 
 func fill(b *testing.B, n int) (*DB, *items.Items, scope.Scope, []string) {
@@ -93,7 +93,7 @@ func benchmark(b *testing.B, n int) {
 		"none": schemas.Where(schemas.Cond{Field: schemas.FieldKind, Op: schemas.In, Values: []string{"no"}})} {
 		b.Run("recent100/"+name, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := st.Recent(b.Context(), s, f, 100); err != nil {
+				if _, err := st.Recent(b.Context(), s, f, items.Place{}, 100); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -114,8 +114,8 @@ func Benchmark1M(b *testing.B) { benchmark(b, 1_000_000) }
 
 func BenchmarkDecode(b *testing.B) {
 	r := itemstest.Record("x", "s", 1)
-	h := items.NewHead(r)
-	head, body := h.Append(nil), items.AppendBody(nil, r)
+	h := items.NewMetadata(r)
+	head, body := h.Append(nil), items.AppendPayload(nil, r)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := items.DecodeRecord("x", 1, head, body); err != nil {

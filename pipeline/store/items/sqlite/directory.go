@@ -6,8 +6,8 @@ import (
 	"sort"
 	"time"
 
+	"satchel/pipeline/store/internal/facets"
 	"satchel/pipeline/store/internal/idtable"
-	"satchel/pipeline/store/internal/profile"
 	"satchel/pipeline/store/items"
 )
 
@@ -21,11 +21,11 @@ const (
 )
 
 // directory holds of every item of a tenant what can be asked about many at once, in
-// arrays by ordinal. Ordinals ascend with Head.First.
+// arrays by ordinal. Ordinals ascend with Metadata.First.
 type directory struct {
 	upTo    int64 // the checkpoint it stands at
 	ids     *idtable.Table
-	facets  *profile.Dict
+	facets  *facets.Dict
 	profile []uint32
 	session []uint32
 	seq     []int64
@@ -50,7 +50,7 @@ type directory struct {
 
 func newDirectory(n int) *directory {
 	return &directory{
-		ids: idtable.New(n), facets: profile.New(), sessions: idtable.New(0),
+		ids: idtable.New(n), facets: facets.New(), sessions: idtable.New(0),
 		profile: make([]uint32, 0, n), session: make([]uint32, 0, n), seq: make([]int64, 0, n),
 		created: make([]int64, 0, n), terms: make([]uint32, 0, n), speaker: make([]uint32, 0, n), flags: make([]uint8, 0, n), usage: make([]usage, 0, n),
 		speakers: speakers{names: idtable.New(0)},
@@ -58,8 +58,11 @@ func newDirectory(n int) *directory {
 	}
 }
 
-// Bytes returns about what memory the directory holds.
+// Bytes returns about what memory the directory holds, 0 of a tenant of which there is nothing.
 func (d *directory) Bytes() int {
+	if d.upTo == 0 {
+		return 0
+	}
 	return d.ids.Bytes() + d.facets.Bytes() + d.sessions.Bytes() + d.speakers.names.Bytes() + 8*cap(d.speakers.count) +
 		33*cap(d.seq) + 24*cap(d.usage) + 5*d.turns + 24*cap(d.members) + 4*cap(d.loose) + 8*cap(d.newest) + 1024
 }
@@ -80,7 +83,7 @@ func (d *directory) profileOf(codes map[string]uint32, code, session string) (ui
 }
 
 // put adds an item, or replaces what is known of it.
-func (d *directory) put(id string, h *items.Head, profile uint32) {
+func (d *directory) put(id string, h *items.Metadata, profile uint32) {
 	ord, isNew := d.ids.Intern(id)
 	if ord == idtable.None {
 		return
@@ -221,9 +224,9 @@ func (d *directory) stats() items.Stats {
 	return s
 }
 
-// settle brings what put and remove left stale up to date.
-func (d *directory) settle() {
-	d.speakers.settle()
+// refresh brings what put and remove left stale up to date.
+func (d *directory) refresh() {
+	d.speakers.refresh()
 	if !d.spanStale {
 		return
 	}

@@ -7,17 +7,17 @@ import (
 	"satchel/schemas"
 )
 
-// take brings the rows of a committed batch into the directory.
-func (d *directory) take(written []entry) {
+// apply brings the rows of a committed batch into the directory.
+func (d *directory) apply(written []entry) {
 	for _, e := range written {
 		if e.Erased || e.Key == 0 { // an id that was erased may have come back
 			d.remove(e.id)
 		}
 		if e.Put != nil {
-			d.put(e.id, &e.Head, d.facets.Intern(e.Head.Facets))
+			d.put(e.id, &e.Metadata, d.facets.Intern(e.Metadata.Facets))
 		}
 	}
-	d.settle()
+	d.refresh()
 }
 
 // Neighbours implements items.Directory.
@@ -27,8 +27,8 @@ func (db *DB) Neighbours(ctx context.Context, tenant string, ids []string, radiu
 }
 
 // Recent implements items.Directory.
-func (db *DB) Recent(ctx context.Context, tenant string, f schemas.Filter, limit int) (out []string, err error) {
-	err = db.dirs.View(ctx, tenant, func(d *directory) { out = d.recent(d.facets.Allowed(f), limit) })
+func (db *DB) Recent(ctx context.Context, tenant string, f schemas.Filter, behind items.Place, limit int) (out []string, err error) {
+	err = db.dirs.View(ctx, tenant, func(d *directory) { out = d.recent(d.facets.Allowed(f), behind, limit) })
 	return out, err
 }
 

@@ -7,20 +7,20 @@ import (
 	"math"
 	"slices"
 
-	"satchel/pipeline/store/internal/sqlitefile"
+	"satchel/pipeline/store/internal/sqlitedb"
 	"satchel/pipeline/store/items"
 )
 
-// Places implements items.Order. A rank is an ordinal of the directory.
-func (db *DB) Places(ctx context.Context, tenant string, ids []string) (map[string]items.Place, error) {
-	out := map[string]items.Place{}
+// SessionPositions implements items.Order. A rank is an ordinal of the directory.
+func (db *DB) SessionPositions(ctx context.Context, tenant string, ids []string) (map[string]items.SessionPosition, error) {
+	out := map[string]items.SessionPosition{}
 	err := db.dirs.View(ctx, tenant, func(d *directory) {
 		for _, id := range ids {
 			ord, ok := d.ids.Lookup(id)
 			if !ok {
 				continue
 			}
-			p := items.Place{Rank: int64(ord)}
+			p := items.SessionPosition{Rank: int64(ord)}
 			if s := d.session[ord]; s != none {
 				p.Session = d.sessions.ID(s)
 			}
@@ -30,18 +30,18 @@ func (db *DB) Places(ctx context.Context, tenant string, ids []string) (map[stri
 	return out, err
 }
 
-// Around implements items.Order.
-func (db *DB) Around(ctx context.Context, tenant string, spots []items.Around) ([][]items.Member, error) {
+// Windows implements items.Order.
+func (db *DB) Windows(ctx context.Context, tenant string, spots []items.Window) ([][]items.Member, error) {
 	out := make([][]items.Member, len(spots))
 	err := db.dirs.View(ctx, tenant, func(d *directory) {
 		for i := range spots {
-			out[i] = d.around(&spots[i])
+			out[i] = d.window(&spots[i])
 		}
 	})
 	return out, err
 }
 
-func (d *directory) around(a *items.Around) []items.Member {
+func (d *directory) window(a *items.Window) []items.Member {
 	list := d.loose
 	if a.Session != "" {
 		s, ok := d.sessions.Lookup(a.Session)
@@ -64,7 +64,7 @@ func (d *directory) around(a *items.Around) []items.Member {
 // SetNovelties implements items.Order. The directory holds nothing of it.
 func (db *DB) SetNovelties(ctx context.Context, tenant string, novelties map[string]float64) error {
 	err := db.dirs.Commit(tenant, func() (func(*directory), error) {
-		return nil, db.file.Update(ctx, tenant, func(tx *sqlitefile.Tx) error { return db.setNovelties(ctx, tx, novelties) })
+		return nil, db.file.Update(ctx, tenant, func(tx *sqlitedb.Tx) error { return db.setNovelties(ctx, tx, novelties) })
 	})
 	if err != nil {
 		return fmt.Errorf("set novelties: %w", db.file.Named(err))
@@ -72,18 +72,18 @@ func (db *DB) SetNovelties(ctx context.Context, tenant string, novelties map[str
 	return nil
 }
 
-func (db *DB) setNovelties(ctx context.Context, tx *sqlitefile.Tx, novelties map[string]float64) error {
-	rows, err := db.heads(ctx, tx, slices.Collect(maps.Keys(novelties)))
+func (db *DB) setNovelties(ctx context.Context, tx *sqlitedb.Tx, novelties map[string]float64) error {
+	rows, err := db.heads(tx, slices.Collect(maps.Keys(novelties)))
 	if err != nil {
 		return err
 	}
 	stmt := tx.Stmt(db.stmts.updateHead)
 	for id, r := range rows {
-		if r.Head.Position == 0 {
+		if r.Metadata.Position == 0 {
 			continue
 		}
-		r.Head.SetNovelty(novelties[id])
-		if _, err := stmt.ExecContext(ctx, r.Head.Append(nil), r.Key); err != nil {
+		r.Metadata.SetNovelty(novelties[id])
+		if _, err := stmt.ExecContext(ctx, r.Metadata.Append(nil), r.Key); err != nil {
 			return err
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"satchel/pipeline/store/internal/sqlitefile"
+	"satchel/pipeline/store/internal/sqlitedb"
 	"satchel/pipeline/store/items"
 	"satchel/schemas"
 )
@@ -80,10 +80,10 @@ const (
 // completes them, may have to be loaded over a connection of its own.
 func (db *DB) Scan(ctx context.Context, tenant string, sel items.Selection, yield func(*schemas.Record) bool) error {
 	query, after, n := `SELECT key, id, tokens, head, body FROM items
-		WHERE tenant = `+sqlitefile.TenantNum+` AND tokens >= 0 AND id > ? ORDER BY id LIMIT ?`, any(""), scanned
+		WHERE tenant = `+sqlitedb.TenantNum+` AND tokens >= 0 AND id > ? ORDER BY id LIMIT ?`, any(""), scanned
 	if sel == items.Uncounted {
 		query, after, n = `SELECT key, id, tokens, head, body FROM items INDEXED BY uncounted
-			WHERE tenant = `+sqlitefile.TenantNum+` AND tokens = 0 AND key > ? ORDER BY key LIMIT ?`, 0, scannedUncounted
+			WHERE tenant = `+sqlitedb.TenantNum+` AND tokens = 0 AND key > ? ORDER BY key LIMIT ?`, 0, scannedUncounted
 	}
 	for {
 		some, last, err := db.some(ctx, query, tenant, after, n)
@@ -150,60 +150,55 @@ func eachRecord(rows *sql.Rows, yield func(*schemas.Record)) (key int64, err err
 }
 
 // load reads a tenant's directory.
-func (db *DB) load(ctx context.Context, tenant string) (dir *directory, err error) {
-	tx, err := db.file.Read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+func (db *DB) load(ctx context.Context, tenant string) (*directory, error) {
+	dir := newDirectory(0)
+	err := db.file.Load(ctx, tenant, func(tx *sql.Tx, low, high, checkpoint int64) error {
+		var count int64 // rows that were erased leave gaps: this is an upper bound
+		err := tx.QueryRowContext(ctx, "SELECT coalesce(max(key), ?) - ? FROM items WHERE key BETWEEN ? AND ?", low, low, low, high).Scan(&count)
+		if err != nil {
+			return err
+		}
+		dir = newDirectory(int(count))
+		dir.upTo = checkpoint
+		if err := dir.loadHeads(ctx, tx, low, high); err != nil {
+			return err
+		}
+		return dir.loadAccesses(ctx, tx, low, high)
+	})
 	if err != nil {
-		return nil, fmt.Errorf("load items: %w", db.file.Named(err))
+		return nil, fmt.Errorf("load items: %w", err)
 	}
-	defer func() { err = errors.Join(err, sqlitefile.RolledBack(tx.Rollback())) }()
-	var num, upTo, count int64
-	err = tx.QueryRowContext(ctx, "SELECT num, checkpoint FROM tenants WHERE name = ?", tenant).Scan(&num, &upTo)
-	if errors.Is(err, sql.ErrNoRows) {
-		return newDirectory(0), nil
-	}
-	low, high := sqlitefile.KeyRange(num)
-	if err == nil { // rows that were erased leave gaps: this is an upper bound
-		err = tx.QueryRowContext(ctx, "SELECT coalesce(max(key), ?) - ? FROM items WHERE key BETWEEN ? AND ?", low, low, low, high).Scan(&count)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("load items: %w", db.file.Named(err))
-	}
+	return dir, nil
+}
+
+func (d *directory) loadHeads(ctx context.Context, tx *sql.Tx, low, high int64) error {
 	rows, err := tx.QueryContext(ctx, "SELECT id, head FROM items WHERE key BETWEEN ? AND ? AND tokens >= 0 ORDER BY key", low, high)
 	if err != nil {
-		return nil, fmt.Errorf("load items: %w", db.file.Named(err))
+		return err
 	}
 	defer rows.Close()
-	dir = newDirectory(int(count))
-	dir.upTo = upTo
 	codes, last := map[string]uint32{}, int64(0)
 	var id, head sql.RawBytes
 	for rows.Next() {
 		if err := rows.Scan(&id, &head); err != nil {
-			return nil, fmt.Errorf("load items: %w", db.file.Named(err))
+			return err
 		}
-		h, code, err := items.DecodeHeadLess(head)
+		h, code, err := items.DecodeWithoutFacets(head)
 		if err == nil && h.First <= last {
 			err = items.ErrCorrupt
 		}
 		if err != nil {
-			return nil, fmt.Errorf("load item %q: %w", id, err)
+			return fmt.Errorf("item %q: %w", id, err)
 		}
 		last = h.First
-		p, err := dir.profileOf(codes, code, h.Session)
+		p, err := d.profileOf(codes, code, h.Session)
 		if err != nil {
-			return nil, fmt.Errorf("load item %q: %w", id, err)
+			return fmt.Errorf("item %q: %w", id, err)
 		}
-		dir.put(string(id), &h, p)
+		d.put(string(id), &h, p)
 	}
-	dir.settle()
-	err = rows.Err()
-	if err == nil {
-		err = dir.loadAccesses(ctx, tx, low, high)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("load items: %w", db.file.Named(err))
-	}
-	return dir, nil
+	d.refresh()
+	return rows.Err()
 }
 
 func (d *directory) loadAccesses(ctx context.Context, tx *sql.Tx, low, high int64) error {

@@ -3,14 +3,17 @@ package sqlite
 import (
 	"cmp"
 	"slices"
+
+	"satchel/pipeline/store/items"
 )
 
 // blockSize is how many ordinals share an upper bound of their times.
 const blockSize = 1024
 
-// recent returns the newest items whose profile is allowed. It visits blocks by their
+// recent returns the newest items behind a place whose profile is allowed. It visits blocks by their
 // newest time and stops at the first one that has nothing new enough.
-func (d *directory) recent(allowed []bool, limit int) []string {
+func (d *directory) recent(allowed []bool, behind items.Place, limit int) []string {
+	from, all := behind.Created.UnixMicro(), behind == (items.Place{})
 	blocks := make([]int, len(d.newest))
 	for i := range blocks {
 		blocks[i] = i
@@ -25,7 +28,8 @@ func (d *directory) recent(allowed []bool, limit int) []string {
 		}
 		end := min((block+1)*blockSize, len(d.created))
 		for i := end - 1; i >= block*blockSize; i-- {
-			if d.flags[i]&flagLive != 0 && allowed[d.profile[i]] {
+			past := all || d.created[i] < from || d.created[i] == from && d.usage[i].first < behind.First
+			if past && d.flags[i]&flagLive != 0 && allowed[d.profile[i]] {
 				best.offer(uint32(i), limit)
 			}
 		}

@@ -48,7 +48,7 @@ func (s *speakers) drop(n, ord uint32, of []uint32) {
 // first returns the speakers in order of first use, at most maxSpeakers.
 func (s *speakers) first() []string { return slices.Clone(s.top) }
 
-func (s *speakers) settle() {
+func (s *speakers) refresh() {
 	if !s.stale {
 		return
 	}

@@ -5,15 +5,15 @@
 //
 //	tenants  num, name, checkpoint
 //	items    key, tenant, id, tokens (-1 while links wait for their item), head, body
-//	accesses key, sum (whether it replaces what was before), entries: by Head.First, how often
-//	         and when items were accessed beyond what their heads say
+//	accesses key, sum (whether it replaces what was before), entries: by Metadata.First, how often
+//	         and when items were accessed beyond what their metadata say
 //
 // A key is the tenant's number times 2⁴⁰ plus a count, so that a tenant's rows lie
-// together. Keys of a tenant ascend with Head.First: an item whose links came first moves
+// together. Keys of a tenant ascend with Metadata.First: an item whose links came first moves
 // to the end when it arrives. The directory relies on it.
 //
 // The file is a projection: it can be deleted and is then folded from the log again. What
-// that costs and saves is said in [sqlitefile].
+// that costs and saves is said in [sqlitedb].
 package sqlite
 
 import (
@@ -21,8 +21,8 @@ import (
 	"errors"
 	"fmt"
 
-	"satchel/pipeline/store/internal/resident"
-	"satchel/pipeline/store/internal/sqlitefile"
+	"satchel/pipeline/scope"
+	"satchel/pipeline/store/internal/sqlitedb"
 	"satchel/pipeline/store/items"
 )
 
@@ -31,19 +31,27 @@ type Config struct {
 	Path        string // the file; its folder must exist
 	MemoryBytes int64  // cap of all directories together; default 512 MiB. The tenant in use is kept even above it
 	Readers     int    // connections that read; default 2 per CPU, at least 4
+
+	// OnCorrupt is told once of the first sign of damage after Open; nil: nobody is. It MUST
+	// NOT close the DB.
+	OnCorrupt func(error)
 }
 
 // DB is a Driver. It is safe for concurrent use. One process may have the file open.
 type DB struct {
-	file  *sqlitefile.File
+	file  *sqlitedb.File
+	items *sqlitedb.Table
 	stmts statements
-	dirs  *resident.Set[*directory]
+	dirs  *sqlitedb.TenantCache[*directory]
 }
 
 var _ items.Driver = (*DB)(nil)
 
+// schemaVersion is that of schema and of what rows hold.
+const schemaVersion = 1
+
 const schema = `
-CREATE TABLE IF NOT EXISTS items (
+CREATE TABLE items (
 	key    INTEGER PRIMARY KEY,
 	tenant INTEGER NOT NULL,
 	id     TEXT NOT NULL,
@@ -52,8 +60,8 @@ CREATE TABLE IF NOT EXISTS items (
 	body   BLOB NOT NULL,
 	UNIQUE (tenant, id)
 );
-CREATE INDEX IF NOT EXISTS uncounted ON items (tenant) WHERE tokens = 0;
-CREATE TABLE IF NOT EXISTS accesses (
+CREATE INDEX uncounted ON items (tenant) WHERE tokens = 0;
+CREATE TABLE accesses (
 	key     INTEGER PRIMARY KEY,
 	sum     INTEGER NOT NULL,
 	entries BLOB NOT NULL
@@ -65,22 +73,34 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if c.MemoryBytes <= 0 {
 		c.MemoryBytes = 512 << 20
 	}
-	file, err := sqlitefile.Open(ctx, sqlitefile.Config{
-		Path: c.Path, Schema: schema, CacheKiB: 16384, Readers: c.Readers, Corrupt: items.ErrCorrupt,
+	file, err := sqlitedb.Open(ctx, sqlitedb.Config{
+		Path: c.Path, Version: schemaVersion, Schema: schema, CacheKiB: 16384, Readers: c.Readers, Corrupt: items.ErrCorrupt, OnCorrupt: c.OnCorrupt,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open item store: %w", err)
 	}
 	db := &DB{file: file}
-	db.dirs = resident.New(c.MemoryBytes, db.load)
-	if err := db.prepare(ctx); err != nil {
-		return nil, errors.Join(err, db.Close())
+	db.dirs = sqlitedb.NewTenantCache(c.MemoryBytes, db.load)
+	if err = db.stmts.prepare(ctx, file); err == nil {
+		db.items, err = file.Table(ctx, "items", "id", "tokens", "head", "body")
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open item store: %w", err), db.Close())
 	}
 	return db, nil
 }
 
 // Close closes the file. Calls under way fail.
-func (db *DB) Close() error { return errors.Join(db.stmts.close(), db.file.Close()) }
+func (db *DB) Close() error { return db.file.Close() }
+
+// Evict puts a tenant's directory out of memory; it is loaded again when it is asked for.
+func (db *DB) Evict(_ context.Context, s scope.Scope) error {
+	db.dirs.Drop(s.Tenant())
+	return s.Check()
+}
+
+// Check looks for damage in the whole file: ErrCorrupt.
+func (db *DB) Check(ctx context.Context) error { return db.file.Check(ctx) }
 
 // Scrub empties the write-ahead log, so that what was erased is in no file any more. It
 // waits for readers, up to ten seconds.

@@ -12,9 +12,9 @@ import (
 
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/items"
-	"satchel/pipeline/store/items/itemstest"
 	"satchel/pipeline/store/items/sqlite"
 	"satchel/schemas"
+	"satchel/test/conformance/itemstest"
 )
 
 func TestConformance(t *testing.T) {
@@ -130,7 +130,7 @@ func TestReadersAndWritersTogether(t *testing.T) {
 				if _, err := st.Neighbours(t.Context(), s, []string{id}, 2); err != nil {
 					t.Error(err)
 				}
-				if _, err := st.Recent(t.Context(), s, schemas.MatchAll(), 5); err != nil {
+				if _, err := st.Recent(t.Context(), s, schemas.MatchAll(), items.Place{}, 5); err != nil {
 					t.Error(err)
 				}
 				if _, err := st.Stats(t.Context(), s); err != nil {

@@ -109,7 +109,7 @@ func measure(b *testing.B, x *inproc.Index, s scope.Scope, c *corpus, kind strin
 	var ids []string
 	var q keyword.Query
 	for i := range times {
-		q = keyword.Query{Text: c.terms(), Limit: 100, Filter: f}
+		q = keyword.Query{Population: schemas.MatchAll(), Text: c.terms(), Limit: 100, Filter: f}
 		if kind == "prose" {
 			q.Text = c.text(8 + c.rng.IntN(7))
 		}
@@ -152,7 +152,7 @@ func BenchmarkSearch(b *testing.B) {
 				b.Fatal(err)
 			}
 			for b.Loop() {
-				if _, err := x.Search(b.Context(), s, keyword.Query{Text: c.terms(), Limit: 100, Filter: schemas.MatchAll()}); err != nil {
+				if _, err := x.Search(b.Context(), s, keyword.Query{Population: schemas.MatchAll(), Text: c.terms(), Limit: 100, Filter: schemas.MatchAll()}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -194,7 +194,7 @@ func BenchmarkScore(b *testing.B) {
 	if err := x.Apply(b.Context(), s, changes, 100_000); err != nil {
 		b.Fatal(err)
 	}
-	q := keyword.Query{Text: c.terms(), Filter: schemas.MatchAll()}
+	q := keyword.Query{Population: schemas.MatchAll(), Text: c.terms(), Filter: schemas.MatchAll()}
 	some, other := make([]string, 600), make([]byte, 64<<20)
 	for b.Loop() {
 		b.StopTimer()

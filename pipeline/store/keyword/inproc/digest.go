@@ -7,17 +7,18 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"satchel/pipeline/store/internal/profile"
+	"satchel/pipeline/store/internal/facets"
+	"satchel/pipeline/store/internal/rowcodec"
 )
 
-// digest is the SHA-256 of the live documents' own SHA-256s, in their order: nothing of
+// Digest implements memindex.State: the SHA-256 of the live documents' own SHA-256s, in their order: nothing of
 // it depends on how documents are numbered. A document's preimage is its id, position (8
 // bytes), its facets, its length, how many terms it has and, in order of
 // term, each with its frequency; strings carry their length, numbers are uvarints.
-func (s *state) digest(ctx context.Context) ([32]byte, error) {
-	facets := s.facetsCodes()
+func (s *state) Digest(ctx context.Context) ([32]byte, error) {
+	codes := s.facetsCodes()
 	rank, order := s.ranks()
-	sums := make([][32]byte, 0, s.docs)
+	sums := make([][32]byte, 0, s.Docs)
 	var buf []byte
 	var counts []count
 	var keys []uint64
@@ -28,9 +29,9 @@ func (s *state) digest(ctx context.Context) ([32]byte, error) {
 		if prof == gone {
 			continue
 		}
-		buf = appendString(buf[:0], s.ids.ID(uint32(doc)))
+		buf = rowcodec.AppendString(buf[:0], s.IDs.ID(uint32(doc)))
 		buf = binary.BigEndian.AppendUint64(buf, uint64(s.positions[doc]))
-		buf = append(buf, facets[prof]...)
+		buf = append(buf, codes[prof]...)
 		buf = binary.AppendUvarint(buf, uint64(s.lens[doc]))
 		counts = s.forward.get(counts[:0], s.refs[doc])
 		keys = keys[:0]
@@ -40,7 +41,7 @@ func (s *state) digest(ctx context.Context) ([32]byte, error) {
 		slices.Sort(keys)
 		buf = binary.AppendUvarint(buf, uint64(len(keys)))
 		for _, k := range keys {
-			buf = appendString(buf, string(s.terms.term(order[k>>32])))
+			buf = rowcodec.AppendString(buf, string(s.terms.term(order[k>>32])))
 			buf = binary.AppendUvarint(buf, k&gone)
 		}
 		sums = append(sums, sha256.Sum256(buf))
@@ -58,12 +59,12 @@ func (s *state) digest(ctx context.Context) ([32]byte, error) {
 // facetsCodes returns the code of every live profile, with its length before it: the
 // snapshot of a dictionary that holds nothing else.
 func (s *state) facetsCodes() [][]byte {
-	out := make([][]byte, len(s.live))
-	for prof, live := range s.live {
+	out := make([][]byte, len(s.Live))
+	for prof, live := range s.Live {
 		if live > 0 {
-			one := profile.New()
-			one.Intern(s.facets.Facets(uint32(prof)))
-			out[prof] = appendString(nil, string(one.AppendTo(nil)))
+			one := facets.New()
+			one.Intern(s.Facets.Facets(uint32(prof)))
+			out[prof] = rowcodec.AppendString(nil, string(one.AppendTo(nil)))
 		}
 	}
 	return out
@@ -83,8 +84,4 @@ func (s *state) ranks() (rank, order []uint32) {
 		rank[t] = uint32(at)
 	}
 	return rank, order
-}
-
-func appendString(b []byte, s string) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }

@@ -74,7 +74,7 @@ func TestCommonTerms(t *testing.T) {
 	if res := search(t, x, s, "everywhere"); len(res.Hits) != 10 {
 		t.Errorf("%d hits, want 10", len(res.Hits))
 	}
-	q := keyword.Query{Text: "everywhere seldom", Limit: 3, Filter: schemas.MatchAll()}
+	q := keyword.Query{Population: schemas.MatchAll(), Text: "everywhere seldom", Limit: 3, Filter: schemas.MatchAll()}
 	scores, err := x.Score(t.Context(), s, q, []string{"0", "1", "50"})
 	if err != nil || scores[0] <= 0 || scores[1] != 0 || scores[0] != scores[2] {
 		t.Errorf("scores %v, %v", scores, err)
@@ -88,7 +88,7 @@ func TestLongTexts(t *testing.T) {
 	for i := range int64(30) {
 		apply(t, x, s, put(i+1, fmt.Sprint(i), c.text(1500)))
 	}
-	q := keyword.Query{Text: c.text(4000), Limit: 30, Filter: schemas.MatchAll()}
+	q := keyword.Query{Population: schemas.MatchAll(), Text: c.text(4000), Limit: 30, Filter: schemas.MatchAll()}
 	res, err := x.Search(t.Context(), s, q)
 	if err != nil || len(res.Hits) != 30 {
 		t.Fatal(len(res.Hits), err)
@@ -117,7 +117,7 @@ func TestManyBlocks(t *testing.T) {
 	}
 	apply(t, x, s, changes...)
 	apply(t, x, s, keyword.Change{Position: n + 1, Remove: []string{"32767", "32768", "39999"}})
-	q := keyword.Query{Text: "shared rare tenth", Limit: 1000, Filter: schemas.MatchAll()}
+	q := keyword.Query{Population: schemas.MatchAll(), Text: "shared rare tenth", Limit: 1000, Filter: schemas.MatchAll()}
 	res, err := x.Search(t.Context(), s, q)
 	if err != nil {
 		t.Fatal(err)

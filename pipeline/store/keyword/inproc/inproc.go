@@ -5,7 +5,8 @@
 // is evicted, at Close, every Config.SnapshotEvery changes and by Scrub. A snapshot is
 // replaced as a whole and carries its checkpoint and a SHA-256; one that is missing,
 // damaged or of another version leaves the tenant empty at checkpoint 0, and the
-// projector replays the log. Text is never kept, only terms; a snapshot holds no term,
+// projector replays the log. Of a tenant without a snapshot and without changes nothing is
+// kept. Text is never kept, only terms; a snapshot holds no term,
 // id, label or session that only removed documents had.
 //
 // Scores, statistics and moments are exact. In a tenant with more documents than
@@ -24,9 +25,8 @@ import (
 	"sync"
 
 	"satchel/pipeline/scope"
-	"satchel/pipeline/store/internal/profile"
-	"satchel/pipeline/store/internal/snapfile"
-	"satchel/pipeline/store/internal/tenantpool"
+	"satchel/pipeline/store/internal/facets"
+	"satchel/pipeline/store/internal/memindex"
 	"satchel/pipeline/store/keyword"
 	"satchel/schemas"
 )
@@ -34,11 +34,12 @@ import (
 // ErrClosed is returned by every call after Close.
 var ErrClosed = errors.New("keyword index is closed")
 
+// ErrLost is returned while a tenant's snapshot turned out to be damaged after its checkpoint
+// was read: the tenant begins anew, and who applies changes reads its checkpoint again first.
+var ErrLost = errors.New("keyword snapshot is damaged, and the index begins anew")
+
 // ErrOrder is returned by Apply when positions fall or pass upTo.
 var ErrOrder = errors.New("changes are not in order of position")
-
-// batch is how many documents are added in one hold of the lock.
-const batch = 64
 
 // Config configures an Index. The zero value works: everything stays in memory.
 type Config struct {
@@ -97,8 +98,7 @@ func (c *Config) Validate() error {
 // Index is a keyword.Index. It is safe for concurrent use.
 type Index struct {
 	cfg     Config
-	files   snapfile.Folder
-	tenants *tenantpool.Pool[*resident]
+	mem     *memindex.Index[*state, keyword.Change]
 	scratch sync.Pool
 }
 
@@ -113,51 +113,42 @@ func Open(cfg Config) (*Index, error) {
 		return nil, fmt.Errorf("open keyword index: %w", err)
 	}
 	cfg.defaults()
-	x := &Index{cfg: cfg, files: snapfile.Folder{Dir: cfg.Dir, Ext: ".kw"}}
-	if err := x.files.Prepare(); err != nil {
+	mem, err := memindex.Open(memindex.Config[*state, keyword.Change]{
+		Name: "keyword", Dir: cfg.Dir, Ext: ".kw", Kind: fmt.Sprint("keyword ", keyword.Version), MemoryBytes: cfg.MemoryBytes, SnapshotEvery: cfg.SnapshotEvery,
+		New: newState, Position: func(c *keyword.Change) int64 { return c.Position },
+		Encode: encode, Decode: read, OnError: cfg.OnError, Closed: ErrClosed, Lost: ErrLost,
+	})
+	if err != nil {
 		return nil, fmt.Errorf("open keyword index: %w", err)
 	}
-	pool := tenantpool.Config[*resident]{New: func() *resident { return &resident{x: x} }, OnError: cfg.OnError, Closed: ErrClosed}
-	if cfg.Dir != "" {
-		pool.MemoryBytes = cfg.MemoryBytes
-	}
-	x.tenants = tenantpool.New(pool)
+	x := &Index{cfg: cfg, mem: mem}
 	x.scratch.New = func() any { return &scratch{seen: map[uint32]int{}} }
 	return x, nil
 }
 
 // Close waits for calls under way, writes the snapshots that are not current and
 // releases the memory. Further calls return ErrClosed.
-func (x *Index) Close() error { return x.tenants.Close() }
+func (x *Index) Close() error { return x.mem.Close() }
 
 // Apply adds and removes documents. See keyword.Index.
 func (x *Index) Apply(ctx context.Context, s scope.Scope, changes []keyword.Change, upTo int64) error {
-	r, err := x.tenants.Acquire(ctx, s)
-	if err != nil {
-		return fmt.Errorf("apply keyword changes: %w", err)
+	err := inOrder(changes, upTo)
+	if err == nil {
+		err = x.mem.Apply(ctx, s, changes, upTo)
 	}
-	defer x.tenants.Release(r)
-	r.write.Lock()
-	defer r.write.Unlock()
-	if err := r.apply(ctx, changes, upTo); err != nil {
-		return fmt.Errorf("apply keyword changes: %w", err)
-	}
-	if err := r.maintain(); err != nil {
-		x.cfg.OnError(r.Tenant(), err)
-	}
-	return nil
+	return wrap("apply keyword changes", err)
 }
 
-// Checkpoint returns the position up to which changes are in the index, 0 for none.
+// Evict puts a tenant out of memory that nobody uses; it is loaded again when it is asked for.
+func (x *Index) Evict(_ context.Context, s scope.Scope) error {
+	return wrap("evict keywords", x.mem.Evict(s))
+}
+
+// Checkpoint returns the position up to which changes are in the index, 0 for none. A tenant
+// that is not in memory stays out of it. After ErrLost it has to be called before Apply.
 func (x *Index) Checkpoint(ctx context.Context, s scope.Scope) (int64, error) {
-	r, err := x.tenants.Acquire(ctx, s)
-	if err != nil {
-		return 0, fmt.Errorf("read keyword checkpoint: %w", err)
-	}
-	defer x.tenants.Release(r)
-	r.lock.RLock()
-	defer r.lock.RUnlock()
-	return r.checkpoint, nil
+	at, err := x.mem.Checkpoint(ctx, s)
+	return at, wrap("read keyword checkpoint", err)
 }
 
 // Search returns the best hits. See keyword.Index.
@@ -175,94 +166,90 @@ func (x *Index) SearchEach(ctx context.Context, s scope.Scope, q keyword.Query, 
 	if q.Limit < 0 || q.Limit > keyword.MaxLimit {
 		return nil, fmt.Errorf("search keywords: limit %d: must be between 0 and %d", q.Limit, keyword.MaxLimit)
 	}
-	r, err := x.tenants.Acquire(ctx, s)
+	results := make([]keyword.Result, 0, len(filters))
+	err := x.view(ctx, s, func(st *state, sc *scratch) error {
+		for some := range slices.Chunk(filters, facets.MaxFilters) {
+			p := st.prepare(&x.cfg, &q, some, sc)
+			found, err := st.search(ctx, &p, len(some), q.Limit, sc)
+			if err != nil {
+				return err
+			}
+			results = append(results, found...)
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, fmt.Errorf("search keywords: %w", err)
-	}
-	defer x.tenants.Release(r)
-	sc := x.scratch.Get().(*scratch)
-	defer x.scratch.Put(sc)
-	r.lock.RLock()
-	defer r.lock.RUnlock()
-	results := make([]keyword.Result, 0, len(filters))
-	for some := range slices.Chunk(filters, profile.MaxFilters) {
-		p := r.prepare(&x.cfg, q.Text, some, sc)
-		found, err := r.search(ctx, &p, len(some), q.Limit, sc)
-		if err != nil {
-			return nil, fmt.Errorf("search keywords: %w", err)
-		}
-		results = append(results, found...)
 	}
 	return results, nil
 }
 
 // Score returns the query's score of each id. See keyword.Index.
-func (x *Index) Score(ctx context.Context, s scope.Scope, q keyword.Query, ids []string) ([]float64, error) {
-	r, err := x.tenants.Acquire(ctx, s)
-	if err != nil {
-		return nil, fmt.Errorf("score keywords: %w", err)
-	}
-	defer x.tenants.Release(r)
-	sc := x.scratch.Get().(*scratch)
-	defer x.scratch.Put(sc)
-	r.lock.RLock()
-	defer r.lock.RUnlock()
-	p := r.prepare(&x.cfg, q.Text, []schemas.Filter{q.Filter}, sc)
-	return r.score(&p, ids, sc), nil
+func (x *Index) Score(ctx context.Context, s scope.Scope, q keyword.Query, ids []string) (scores []float64, err error) {
+	err = x.view(ctx, s, func(st *state, sc *scratch) error {
+		p := st.prepare(&x.cfg, &q, []schemas.Filter{q.Filter}, sc)
+		scores = st.score(&p, ids, sc)
+		return nil
+	})
+	return scores, wrap("score keywords", err)
 }
 
-// Digest returns the SHA-256 of the tenant's documents: see state.digest for its preimage.
+// ScoreTexts returns the score of documents of these texts. See keyword.Index.
+func (x *Index) ScoreTexts(ctx context.Context, s scope.Scope, q keyword.Query, texts []string) (scores []float64, err error) {
+	err = x.view(ctx, s, func(st *state, sc *scratch) error {
+		p := st.prepare(&x.cfg, &q, []schemas.Filter{q.Filter}, sc)
+		scores = make([]float64, len(texts))
+		if p.avg == 0 {
+			return nil // there is no population
+		}
+		unseen := st.unseen(&p, &q, sc)
+		for i, text := range texts {
+			scores[i] = st.scoreText(&p, unseen, text, sc)
+		}
+		return nil
+	})
+	return scores, wrap("score texts", err)
+}
+
+// view calls fn with the tenant's state, which stays as it is meanwhile.
+func (x *Index) view(ctx context.Context, s scope.Scope, fn func(*state, *scratch) error) error {
+	t, err := x.mem.Acquire(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer x.mem.Release(t)
+	sc := x.scratch.Get().(*scratch)
+	defer x.scratch.Put(sc)
+	defer t.RUnlock()
+	return fn(t.RLock(), sc)
+}
+
+// Digest returns the SHA-256 of the tenant's documents: see state.Digest for its preimage.
 func (x *Index) Digest(ctx context.Context, s scope.Scope) ([32]byte, error) {
-	r, err := x.tenants.Acquire(ctx, s)
-	if err != nil {
-		return [32]byte{}, fmt.Errorf("digest keywords: %w", err)
-	}
-	defer x.tenants.Release(r)
-	r.write.Lock() // readers go on; what they may see cannot change
-	defer r.write.Unlock()
-	sum, err := r.digest(ctx)
-	if err != nil {
-		return sum, fmt.Errorf("digest keywords: %w", err)
-	}
-	return sum, nil
+	sum, err := x.mem.Digest(ctx, s)
+	return sum, wrap("digest keywords", err)
+}
+
+// Remaining counts which of the items the index holds; an erasure asks it.
+func (x *Index) Remaining(ctx context.Context, s scope.Scope, ids []string) (int, error) {
+	n, err := x.mem.Remaining(ctx, s, ids)
+	return n, wrap(fmt.Sprintf("count what is left of %d items", len(ids)), err)
 }
 
 // Reset empties the tenant, removes its snapshot and puts its checkpoint to 0.
 func (x *Index) Reset(ctx context.Context, s scope.Scope) error {
-	r, err := x.tenants.Acquire(ctx, s)
-	if err != nil {
-		return fmt.Errorf("reset keywords: %w", err)
-	}
-	defer x.tenants.Release(r)
-	r.write.Lock()
-	defer r.write.Unlock()
-	if err := x.files.Drop(r.Tenant()); err != nil {
-		return fmt.Errorf("reset keywords: %w", err)
-	}
-	r.swap(newState())
-	r.changed, r.saved, r.durable = 0, 0, 0
-	x.tenants.Account(r, r.state.bytes())
-	return nil
+	return wrap("reset keywords", x.mem.Reset(ctx, s))
 }
 
 // Scrub leaves no trace of removed documents: it compacts the tenant in memory and
 // replaces its snapshot. Erasure calls it after Apply took the removal.
 func (x *Index) Scrub(ctx context.Context, s scope.Scope) error {
-	r, err := x.tenants.Acquire(ctx, s)
-	if err != nil {
-		return fmt.Errorf("scrub keywords: %w", err)
+	return wrap("scrub keywords", x.mem.Scrub(ctx, s))
+}
+
+func wrap(call string, err error) error {
+	if err == nil {
+		return nil
 	}
-	defer x.tenants.Release(r)
-	r.write.Lock()
-	defer r.write.Unlock()
-	n, err := r.compact()
-	if err != nil {
-		return fmt.Errorf("scrub keywords: %w", err)
-	}
-	r.swap(n)
-	x.tenants.Account(r, r.state.bytes())
-	if err := r.save(); err != nil {
-		return fmt.Errorf("scrub keywords: %w", err)
-	}
-	return nil
+	return fmt.Errorf("%s: %w", call, err)
 }

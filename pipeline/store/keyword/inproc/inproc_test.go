@@ -5,7 +5,7 @@ import (
 
 	"satchel/pipeline/store/keyword"
 	"satchel/pipeline/store/keyword/inproc"
-	"satchel/pipeline/store/keyword/keywordtest"
+	"satchel/test/conformance/keywordtest"
 )
 
 func TestSuite(t *testing.T) {

@@ -25,7 +25,7 @@ func TestSearchesDuringCompaction(t *testing.T) {
 	for range 3 {
 		all.Go(func() {
 			for range 300 {
-				res, err := x.Search(t.Context(), s, keyword.Query{Text: "word", Limit: 3, Filter: schemas.MatchAll()})
+				res, err := x.Search(t.Context(), s, keyword.Query{Population: schemas.MatchAll(), Text: "word", Limit: 3, Filter: schemas.MatchAll()})
 				if err != nil || len(res.Hits) != 1 {
 					t.Errorf("%d hits, %v", len(res.Hits), err)
 				}

@@ -27,7 +27,7 @@ func TestScoreIsWhatSearchGives(t *testing.T) {
 	}
 	low := schemas.Where(schemas.Cond{Field: schemas.FieldLevel, Op: schemas.AtMost, Number: 1})
 	for _, text := range []string{"", "unheardof", "many", c.terms(), c.text(40), "many " + c.text(12)} {
-		q := keyword.Query{Text: text, Limit: n, Filter: low}
+		q := keyword.Query{Population: schemas.MatchAll(), Text: text, Limit: n, Filter: low}
 		found, err := x.Search(t.Context(), s, q)
 		if err != nil {
 			t.Fatal(err)

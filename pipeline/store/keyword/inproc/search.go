@@ -9,7 +9,8 @@ import (
 	"sync"
 	"unsafe"
 
-	"satchel/pipeline/store/internal/profile"
+	"satchel/pipeline/store/internal/facets"
+	"satchel/pipeline/store/internal/memindex"
 	"satchel/pipeline/store/keyword"
 	"satchel/schemas"
 )
@@ -20,6 +21,8 @@ const maxQueryTerms = 256
 // queryTerm is a term of a query that the tenant knows.
 type queryTerm struct {
 	term   uint32
+	df     uint32 // documents of the population that have it
+	idf    float64
 	weight float64 // idf times the times it occurs in the query
 }
 
@@ -29,7 +32,8 @@ type plan struct {
 	masks    []uint8     // by profile: the filters that let it through
 	k1, b    float64
 	avg      float64
-	byNumber []int // indexes into terms, by term number
+	byNumber []int    // indexes into terms, by term number
+	without  []uint32 // documents to pass over, sorted
 }
 
 // block is how many documents are scored at a time: their scores stay in the cache.
@@ -41,7 +45,7 @@ type scratch struct {
 	scores   [block]float64
 	cursors  []cursor
 	touched  []uint32
-	heaps    [profile.MaxFilters][]candidate
+	heaps    [facets.MaxFilters][]memindex.Candidate
 	table    [tableTF * tableLen]float64
 	tableAvg float64 // the average length that table is for
 	shares   [maxQueryTerms]float64
@@ -54,30 +58,34 @@ const (
 )
 
 // prepare looks the query's terms up and decides which of them count, under at most
-// profile.MaxFilters filters.
-func (s *state) prepare(cfg *Config, text string, filters []schemas.Filter, sc *scratch) plan {
-	p := plan{k1: cfg.K1, b: cfg.B, masks: s.facets.Masks(filters)}
-	if s.docs == 0 {
+// facets.MaxFilters filters.
+func (s *state) prepare(cfg *Config, q *keyword.Query, filters []schemas.Filter, sc *scratch) plan {
+	p := plan{k1: cfg.K1, b: cfg.B, masks: s.Facets.Masks(filters), without: s.numbersOf(q.Exclude)}
+	pop := s.population(q.Population, p.without)
+	if pop.docs == 0 {
 		return p
 	}
-	p.avg = max(float64(s.totalLen)/float64(s.docs), 1)
-	sc.analyzer.Analyze(text)
+	p.avg = max(float64(pop.totalLen)/float64(pop.docs), 1)
+	sc.analyzer.Analyze(q.Text)
 	clear(sc.seen)
 	for i := range sc.analyzer.Len() {
 		t, ok := s.terms.find(sc.analyzer.Term(i))
-		if !ok || s.postings[t].df == 0 {
+		if !ok {
 			continue
 		}
-		df := float64(s.postings[t].df)
-		idf := math.Log(1 + (float64(s.docs)-df+.5)/(df+.5))
 		if at, dup := sc.seen[t]; dup {
-			p.terms[at].weight += idf
+			p.terms[at].weight += p.terms[at].idf
 			continue
 		}
+		df := s.frequency(t, &pop)
+		if df == 0 {
+			continue
+		}
+		idf := pop.idf(df)
 		sc.seen[t] = len(p.terms)
-		p.terms = append(p.terms, queryTerm{t, idf})
+		p.terms = append(p.terms, queryTerm{term: t, df: df, idf: idf, weight: idf})
 	}
-	p.terms = s.dropCommon(cfg, p.terms)
+	p.terms = dropCommon(cfg, p.terms, pop.docs)
 	p.byNumber = make([]int, len(p.terms))
 	for i := range p.byNumber {
 		p.byNumber[i] = i
@@ -86,20 +94,18 @@ func (s *state) prepare(cfg *Config, text string, filters []schemas.Filter, sc *
 	return p
 }
 
-// dropCommon leaves out, in a large tenant, the terms that so many documents have that
+// dropCommon leaves out, among many documents, the terms that so many of them have that
 // they cost the most and tell the least, unless nothing else is left.
-func (s *state) dropCommon(cfg *Config, terms []queryTerm) []queryTerm {
-	if s.docs > cfg.CommonFrom {
-		limit := uint32(cfg.CommonShare * float64(s.docs))
-		rare := func(t queryTerm) bool { return s.postings[t.term].df <= limit }
+func dropCommon(cfg *Config, terms []queryTerm, docs int) []queryTerm {
+	if docs > cfg.CommonFrom {
+		limit := uint32(cfg.CommonShare * float64(docs))
+		rare := func(t queryTerm) bool { return t.df <= limit }
 		if slices.ContainsFunc(terms, rare) {
 			terms = slices.DeleteFunc(terms, func(t queryTerm) bool { return !rare(t) })
 		}
 	}
 	if len(terms) > maxQueryTerms {
-		slices.SortStableFunc(terms, func(a, b queryTerm) int {
-			return cmp.Compare(s.postings[a.term].df, s.postings[b.term].df)
-		})
+		slices.SortStableFunc(terms, func(a, b queryTerm) int { return cmp.Compare(a.df, b.df) })
 		terms = terms[:maxQueryTerms]
 	}
 	return terms
@@ -116,6 +122,11 @@ func (p *plan) saturation(tf, n uint32) float64 {
 // the best and the moments of each of the plan's n filters.
 func (s *state) search(ctx context.Context, p *plan, n, limit int, sc *scratch) ([]keyword.Result, error) {
 	passing := s.passing(p.masks)
+	for _, doc := range p.without {
+		for m := p.masks[s.profiles[doc]]; m != 0; m &= m - 1 {
+			passing[bits.TrailingZeros8(m)]--
+		}
+	}
 	if len(p.terms) == 0 {
 		results := make([]keyword.Result, n)
 		for i := range results {
@@ -135,9 +146,10 @@ func (s *state) search(ctx context.Context, p *plan, n, limit int, sc *scratch) 
 	for _, t := range p.terms {
 		sc.cursors = append(sc.cursors, s.chunks.cursor(&s.postings[t.term]))
 	}
-	c := collector{state: s, masks: p.masks}
+	c := collector{profiles: s.profiles, masks: p.masks, without: p.without}
+	before := func(a, b uint32) bool { return s.IDs.Compare(a, b) < 0 }
 	for i := range n {
-		c.by[i].heap = heap{s: s, limit: limit, items: sc.heaps[i][:0]}
+		c.by[i].top = memindex.Top{Limit: limit, Before: before, Items: sc.heaps[i][:0]}
 	}
 	for base := 0; base < len(s.refs); base += block {
 		if err := ctx.Err(); err != nil {
@@ -151,8 +163,8 @@ func (s *state) search(ctx context.Context, p *plan, n, limit int, sc *scratch) 
 	}
 	results := make([]keyword.Result, n)
 	for i := range results {
-		results[i] = c.by[i].result(passing[i])
-		sc.heaps[i] = c.by[i].heap.items
+		results[i] = c.by[i].result(s, passing[i])
+		sc.heaps[i] = c.by[i].top.Items
 	}
 	return results, nil
 }
@@ -202,41 +214,45 @@ func (s *state) accumulate(p *plan, weight float64, r *cursor, base uint32, sc *
 
 // collector gathers hits and moments, by filter.
 type collector struct {
-	state *state
-	masks []uint8
-	by    [profile.MaxFilters]gathered
+	profiles []uint32
+	masks    []uint8
+	without  []uint32
+	by       [facets.MaxFilters]gathered
 }
 
 // gathered is what a filter lets through.
 type gathered struct {
-	heap         heap
+	top          memindex.Top
 	sum, squares float64
 }
 
 // collect takes the touched documents of the block at base and clears their scores.
 func (c *collector) collect(base uint32, sc *scratch) {
-	profiles := c.state.profiles
 	for _, at := range sc.touched {
 		score := sc.scores[at]
 		sc.scores[at] = 0
-		prof := profiles[base+at]
-		if prof == gone {
+		prof := c.profiles[base+at]
+		if prof == gone || passedOver(c.without, base+at) {
 			continue
 		}
 		for m := c.masks[prof]; m != 0; m &= m - 1 {
 			g := &c.by[bits.TrailingZeros8(m)]
 			g.sum += score
 			g.squares += float64(score * score)
-			if !g.heap.beneath(score) {
-				g.heap.offer(candidate{doc: base + at, score: score})
+			if !g.top.Beneath(score) {
+				g.top.Offer(memindex.Candidate{Doc: base + at, Score: score})
 			}
 		}
 	}
 }
 
-// result turns what was gathered into hits and moments over n documents.
-func (g *gathered) result(n int) keyword.Result {
-	res := keyword.Result{Hits: g.heap.hits(), N: n}
+// result turns what was gathered into hits, best first, and moments over n documents.
+func (g *gathered) result(s *state, n int) keyword.Result {
+	memindex.SortBest(g.top.Items, s.IDs)
+	res := keyword.Result{Hits: make([]keyword.Hit, len(g.top.Items)), N: n}
+	for i, c := range g.top.Items {
+		res.Hits[i] = keyword.Hit{ID: s.IDs.ID(c.Doc), Score: c.Score}
+	}
 	if n > 0 {
 		res.Mean = g.sum / float64(n)
 		res.SD = math.Sqrt(max(0, g.squares/float64(n)-float64(res.Mean*res.Mean)))
@@ -244,40 +260,40 @@ func (g *gathered) result(n int) keyword.Result {
 	return res
 }
 
-// passed keeps how many documents pass, by list of masks, until the documents change: there
-// can be a profile to every document, and a request asks several times.
-type passed struct {
+// matchCounts keeps how many documents pass, by list of masks, until the documents change:
+// there can be a profile to every document, and a request asks several times.
+type matchCounts struct {
 	mu sync.Mutex
-	by map[*uint8][profile.MaxFilters]int // by where the masks are: they are never changed
+	by map[*uint8][facets.MaxFilters]int // by where the masks are: they are never changed
 }
 
-// mostPassed bounds the lists that are kept.
-const mostPassed = 16
+// maxMatchCounts bounds the lists that are kept.
+const maxMatchCounts = 16
 
-func (p *passed) forget() { p.by = nil } // nobody reads meanwhile
+func (p *matchCounts) forget() { p.by = nil } // nobody reads meanwhile
 
 // passing counts, by filter, the live documents whose profile it lets through.
-func (s *state) passing(masks []uint8) [profile.MaxFilters]int {
+func (s *state) passing(masks []uint8) [facets.MaxFilters]int {
 	at := unsafe.SliceData(masks)
-	s.passed.mu.Lock()
-	n, ok := s.passed.by[at]
-	s.passed.mu.Unlock()
+	s.matches.mu.Lock()
+	n, ok := s.matches.by[at]
+	s.matches.mu.Unlock()
 	if ok {
 		return n
 	}
 	n = s.countPassing(masks)
-	s.passed.mu.Lock()
-	defer s.passed.mu.Unlock()
-	if s.passed.by == nil || len(s.passed.by) >= mostPassed {
-		s.passed.by = map[*uint8][profile.MaxFilters]int{}
+	s.matches.mu.Lock()
+	defer s.matches.mu.Unlock()
+	if s.matches.by == nil || len(s.matches.by) >= maxMatchCounts {
+		s.matches.by = map[*uint8][facets.MaxFilters]int{}
 	}
-	s.passed.by[at] = n
+	s.matches.by[at] = n
 	return n
 }
 
-func (s *state) countPassing(masks []uint8) (n [profile.MaxFilters]int) {
-	var by [1 << profile.MaxFilters]int
-	for prof, live := range s.live {
+func (s *state) countPassing(masks []uint8) (n [facets.MaxFilters]int) {
+	var by [1 << facets.MaxFilters]int
+	for prof, live := range s.Live {
 		by[masks[prof]] += int(live)
 	}
 	for mask, live := range by {
@@ -300,12 +316,12 @@ func (s *state) score(p *plan, ids []string, sc *scratch) []float64 {
 	if len(p.terms) == 0 {
 		return scores
 	}
-	s.ids.LookupAll(ids, docs) // idtable.None is gone
+	s.IDs.LookupAll(ids, docs) // idtable.None is gone
 	var rows [together]forwardRow
 	for from := 0; from < len(docs); from += together {
 		some := docs[from:min(from+together, len(docs))]
 		for i, doc := range some {
-			if doc != gone && p.masks[s.profiles[doc]] == 0 {
+			if doc != gone && (p.masks[s.profiles[doc]] == 0 || passedOver(p.without, doc)) {
 				some[i] = gone
 			}
 		}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"testing"
 
+	"satchel/pipeline/scope"
+	"satchel/pipeline/store/internal/rowcodec"
 	"satchel/pipeline/store/keyword"
 	"satchel/schemas"
 )
@@ -25,24 +27,30 @@ func TestCompactionBoundsWhatIsGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &resident{x: x, tenant: tenant{state: newState()}}
+	tenant, err := scope.System("acme")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i := range int64(9000) {
 		d := &keyword.Doc{ID: fmt.Sprint(i % 500), Position: i + 1, Text: fmt.Sprintf("turn number%d of the same talk", i)}
-		if err := r.apply(t.Context(), []keyword.Change{{Position: i + 1, Put: d}}, i+1); err != nil {
-			t.Fatal(err)
-		}
-		if err := r.maintain(); err != nil {
+		if err := x.Apply(t.Context(), tenant, []keyword.Change{{Position: i + 1, Put: d}}, i+1); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if n := len(r.refs); n > 500+1100 || r.docs != 500 {
-		t.Errorf("%d numbers for %d documents", n, r.docs)
-	}
-	if n := r.terms.len(); n > 2*1700 {
-		t.Errorf("%d terms are kept", n)
-	}
-	if at := r.checkpoint; at != 9000 {
-		t.Errorf("checkpoint %d", at)
+	err = x.view(t.Context(), tenant, func(s *state, _ *scratch) error {
+		if n := len(s.refs); n > 500+1100 || s.Docs != 500 {
+			t.Errorf("%d numbers for %d documents", n, s.Docs)
+		}
+		if n := s.terms.len(); n > 2*1700 {
+			t.Errorf("%d terms are kept", n)
+		}
+		if at := s.Checkpoint; at != 9000 {
+			t.Errorf("checkpoint %d", at)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -50,7 +58,7 @@ func encoded(t testing.TB, s *state) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := bufio.NewWriter(&b)
-	if err := s.encode(w, "acme"); err != nil {
+	if err := encode(w, "acme", s); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Flush(); err != nil {
@@ -67,14 +75,14 @@ func FuzzDecode(f *testing.F) {
 	index(f, s, 2, "b", "tin")
 	f.Add(encoded(f, s))
 	s.remove("a")
-	s.checkpoint = 7
+	s.Checkpoint = 7
 	f.Add(encoded(f, s))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		s, err := decode(raw, "acme")
 		if err != nil {
 			return
 		}
-		want, err := s.digest(t.Context())
+		want, err := s.Digest(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,13 +90,13 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := again.digest(t.Context()); err != nil || got != want {
+		if got, err := again.Digest(t.Context()); err != nil || got != want {
 			t.Fatalf("the digest changed, %v", err)
 		}
 		var cfg Config
 		cfg.defaults()
 		sc := &scratch{seen: map[uint32]int{}}
-		p := s.prepare(&cfg, "copper tin", []schemas.Filter{schemas.MatchAll()}, sc)
+		p := s.prepare(&cfg, &keyword.Query{Text: "copper tin", Population: schemas.MatchAll()}, []schemas.Filter{schemas.MatchAll()}, sc)
 		if _, err := s.search(t.Context(), &p, 1, 5, sc); err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +106,7 @@ func FuzzDecode(f *testing.F) {
 func TestOtherAnalysisVersionIsNotTaken(t *testing.T) {
 	t.Parallel()
 	raw := encoded(t, newState())
-	at := len(appendString([]byte(magic), "acme"))
+	at := len(rowcodec.AppendString([]byte(magic), "acme"))
 	raw[at] = keyword.Version + 1
 	if _, err := decode(raw, "acme"); err != errVersion {
 		t.Errorf("got %v", err)

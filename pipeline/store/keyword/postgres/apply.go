@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -26,23 +25,17 @@ func (x *Index) Apply(ctx context.Context, s scope.Scope, changes []keyword.Chan
 		}
 		last = c.Position
 	}
-	const attempts = 8
-	for attempt := 1; ; attempt++ {
-		err := pgx.BeginFunc(ctx, x.pool, func(tx pgx.Tx) error { return x.apply(ctx, tx, s.Tenant(), changes, upTo) })
-		if err == nil || attempt == attempts || pg.Classify(err) != pg.Retry {
-			return wrap("apply keyword changes", err)
-		}
-	}
+	err := pg.Update(ctx, x.pool, s.Tenant(), func(tx pgx.Tx, row pg.Tenant) error { return x.apply(ctx, tx, row, changes, upTo) })
+	return wrap("apply keyword changes", err)
 }
 
-func (x *Index) apply(ctx context.Context, tx pgx.Tx, name string, changes []keyword.Change, upTo int64) error {
-	tenant, checkpoint, err := lockTenant(ctx, tx, name)
-	if err != nil || upTo <= checkpoint {
-		return err
+func (x *Index) apply(ctx context.Context, tx pgx.Tx, row pg.Tenant, changes []keyword.Change, upTo int64) error {
+	if upTo <= row.Checkpoint {
+		return nil
 	}
 	final := map[string]*keyword.Doc{} // nil: removed
 	for _, c := range changes {
-		if c.Position <= checkpoint {
+		if c.Position <= row.Checkpoint {
 			continue
 		}
 		for _, id := range c.Remove {
@@ -57,29 +50,16 @@ func (x *Index) apply(ctx context.Context, tx pgx.Tx, name string, changes []key
 	for id, d := range final {
 		if d == nil {
 			gone = append(gone, id)
-		} else if err := w.add(x, tenant, d); err != nil {
+		} else if err := w.add(x, row.ID, d); err != nil {
 			return err
 		}
 	}
-	grown, err := x.write(ctx, tx, tenant, gone, &w)
+	grown, err := x.write(ctx, tx, row.ID, gone, &w)
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, "UPDATE tenants SET checkpoint = $2, docs = docs + $3 WHERE id = $1", tenant, upTo, grown)
+	_, err = tx.Exec(ctx, "UPDATE tenants SET checkpoint = $2, docs = docs + $3 WHERE id = $1", row.ID, upTo, grown)
 	return err
-}
-
-func lockTenant(ctx context.Context, tx pgx.Tx, name string) (id int32, checkpoint int64, err error) {
-	const lock = "SELECT id, checkpoint FROM tenants WHERE name = $1 FOR UPDATE"
-	err = tx.QueryRow(ctx, lock, name).Scan(&id, &checkpoint)
-	if !errors.Is(err, pgx.ErrNoRows) {
-		return id, checkpoint, err
-	}
-	if _, err := tx.Exec(ctx, "INSERT INTO tenants (name) VALUES ($1) ON CONFLICT (name) DO NOTHING", name); err != nil {
-		return 0, 0, err
-	}
-	err = tx.QueryRow(ctx, lock, name).Scan(&id, &checkpoint)
-	return id, checkpoint, err
 }
 
 // puts are documents to be written, column by column.
@@ -173,15 +153,11 @@ func (x *Index) Reset(ctx context.Context, s scope.Scope) error {
 	if err := s.Check(); err != nil {
 		return fmt.Errorf("reset keywords: %w", err)
 	}
-	err := pgx.BeginFunc(ctx, x.pool, func(tx pgx.Tx) error {
-		tenant, _, err := lockTenant(ctx, tx, s.Tenant())
-		if err != nil {
+	err := pg.Update(ctx, x.pool, s.Tenant(), func(tx pgx.Tx, row pg.Tenant) error {
+		if _, err := tx.Exec(ctx, "DELETE FROM docs WHERE tenant = $1", row.ID); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, "DELETE FROM docs WHERE tenant = $1", tenant); err != nil {
-			return err
-		}
-		_, err = tx.Exec(ctx, "UPDATE tenants SET checkpoint = 0, docs = 0 WHERE id = $1", tenant)
+		_, err := tx.Exec(ctx, "UPDATE tenants SET checkpoint = 0, docs = 0 WHERE id = $1", row.ID)
 		return err
 	})
 	return wrap("reset keywords", err)

@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -65,21 +66,21 @@ func Open(ctx context.Context, cfg Config) (*Index, error) {
 	if !languageName.MatchString(cfg.Language) {
 		return nil, fmt.Errorf("open keyword index: %w", &pg.SetupError{Problem: fmt.Sprintf("language %q: the name of a text search configuration, such as german", cfg.Language)})
 	}
-	pool, err := pg.Open(ctx, pg.Config{URL: cfg.URL, Schema: cfg.Schema, Migrations: migrations(), MaxConns: cfg.MaxConns,
+	pool, err := pg.Open(ctx, pg.Config{URL: cfg.URL, Schema: cfg.Schema, Version: schemaVersion, Tables: tables, MaxConns: cfg.MaxConns,
 		Settings: map[string]string{"synchronous_commit": "off"}})
 	if err != nil {
 		return nil, fmt.Errorf("open keyword index: %w", err)
 	}
 	x := &Index{pool: pool, language: cfg.Language}
-	if err := x.settle(ctx); err != nil {
+	if err := x.emptyIfOtherRules(ctx); err != nil {
 		pool.Close()
 		return nil, fmt.Errorf("open keyword index: %w", err)
 	}
 	return x, nil
 }
 
-// settle empties an index that was made by other rules of analysis.
-func (x *Index) settle(ctx context.Context) error {
+// emptyIfOtherRules empties an index that was made by other rules of analysis.
+func (x *Index) emptyIfOtherRules(ctx context.Context) error {
 	if x.language != "" {
 		var there bool
 		if err := x.pool.QueryRow(ctx, `SELECT count(*) > 0 FROM pg_ts_config c JOIN pg_namespace n ON n.oid = c.cfgnamespace
@@ -123,6 +124,15 @@ func (x *Index) Scrub(ctx context.Context, s scope.Scope) error {
 	}
 	_, err := x.pool.Exec(ctx, "VACUUM docs")
 	return wrap("scrub keywords", err)
+}
+
+// Remaining counts which of the items the index holds; an erasure asks it.
+func (x *Index) Remaining(ctx context.Context, s scope.Scope, ids []string) (n int, err error) {
+	tenant, _, err := x.tenant(ctx, s)
+	if err == nil {
+		err = x.pool.QueryRow(ctx, "SELECT count(*) FROM docs WHERE tenant = $1 AND id = ANY($2)", tenant, ids).Scan(&n)
+	}
+	return n, wrap("count what is left of erased items", err)
 }
 
 func wrap(what string, err error) error {
@@ -170,9 +180,9 @@ func (x *Index) Search(ctx context.Context, s scope.Scope, q keyword.Query) (key
 		return keyword.Result{}, wrap("search keywords", err)
 	}
 	args := []any{tenant, query, q.Limit}
-	where := pg.Where(q.Filter, "d", &args)
+	where := conditions(&q, &args)
 	count := "SELECT docs FROM tenants WHERE id = $1"
-	if len(q.Filter.Conds()) > 0 {
+	if len(q.Filter.Conds())+len(q.Exclude) > 0 {
 		count = "SELECT count(*) FROM docs d WHERE d.tenant = $1 AND " + where
 	}
 	var res keyword.Result
@@ -205,7 +215,7 @@ func (x *Index) Score(ctx context.Context, s scope.Scope, q keyword.Query, ids [
 		return nil, wrap("score keywords", err)
 	}
 	args := []any{tenant, query, ids}
-	where := pg.Where(q.Filter, "d", &args)
+	where := conditions(&q, &args)
 	rows, err := x.pool.Query(ctx, `SELECT d.id, ts_rank(d.tsv, $2::tsquery, 1)::float8 FROM docs d
 		WHERE d.tenant = $1 AND d.id = ANY ($3) AND d.tsv @@ $2::tsquery AND `+where, args...)
 	if err != nil {
@@ -225,4 +235,46 @@ func (x *Index) Score(ctx context.Context, s scope.Scope, q keyword.Query, ids [
 		out[i] = scores[id]
 	}
 	return out, wrap("score keywords", rows.Err())
+}
+
+// conditions are the filter of a query and what it excludes.
+func conditions(q *keyword.Query, args *[]any) string {
+	where := pg.Where(q.Filter, "d", args)
+	if len(q.Exclude) > 0 {
+		*args = append(*args, q.Exclude)
+		where += fmt.Sprintf(" AND d.id <> ALL ($%d)", len(*args))
+	}
+	return where
+}
+
+// ScoreTexts returns the score of documents of these texts. See keyword.Index.
+func (x *Index) ScoreTexts(ctx context.Context, s scope.Scope, q keyword.Query, texts []string) ([]float64, error) {
+	tenant, _, err := x.tenant(ctx, s)
+	out := make([]float64, len(texts))
+	if err != nil || tenant == 0 || len(texts) == 0 {
+		return out, wrap("score texts", err)
+	}
+	query, err := x.query(ctx, tenant, q.Text)
+	if err != nil {
+		return nil, wrap("score texts", err)
+	}
+	vectors, source := make([]string, len(texts)), "t::tsvector"
+	for i, text := range texts {
+		if vectors[i] = vector(tenant, text); x.language != "" {
+			vectors[i] = cut(pg.Text(text))
+		}
+	}
+	args := []any{query, vectors}
+	if x.language != "" {
+		source = "to_tsvector($3::regconfig, t)"
+		args = append(args, x.language)
+		// The query's lexemes carry the tenant's prefix; those of the texts do not.
+		args[0] = strings.ReplaceAll(query, "'"+prefix(tenant), "'")
+	}
+	rows, err := x.pool.Query(ctx, "SELECT ts_rank("+source+", $1::tsquery, 1)::float8 FROM unnest($2::text[]) WITH ORDINALITY AS u(t, n) ORDER BY n", args...)
+	if err != nil {
+		return nil, wrap("score texts", err)
+	}
+	scores, err := pgx.CollectRows(rows, pgx.RowTo[float64])
+	return scores, wrap("score texts", err)
 }

@@ -9,9 +9,9 @@ import (
 
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/keyword"
-	"satchel/pipeline/store/keyword/keywordtest"
 	"satchel/pipeline/store/keyword/postgres"
 	"satchel/schemas"
+	"satchel/test/conformance/keywordtest"
 	"satchel/test/testenv"
 )
 
@@ -64,7 +64,7 @@ func put(t *testing.T, x *postgres.Index, s scope.Scope, texts ...string) {
 
 func found(t *testing.T, x *postgres.Index, s scope.Scope, text string) string {
 	t.Helper()
-	res, err := x.Search(t.Context(), s, keyword.Query{Text: text, Limit: 10, Filter: schemas.MatchAll()})
+	res, err := x.Search(t.Context(), s, keyword.Query{Population: schemas.MatchAll(), Text: text, Limit: 10, Filter: schemas.MatchAll()})
 	if err != nil {
 		t.Fatal(err)
 	}

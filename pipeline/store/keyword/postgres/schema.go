@@ -2,10 +2,12 @@ package postgres
 
 import "satchel/pipeline/store/internal/pg"
 
-// migrations bring the schema from each version to the next. digest is the SHA-256 of a
+// schemaVersion is that of tables.
+const schemaVersion = 1
+
+// tables makes the tables. digest is the SHA-256 of a
 // document's id, text and facets.
-func migrations() []string {
-	return []string{`
+const tables = `
 CREATE TABLE analysis (rules text NOT NULL);
 INSERT INTO analysis VALUES ('');
 CREATE TABLE tenants (
@@ -22,5 +24,4 @@ CREATE TABLE docs (
 	PRIMARY KEY (tenant, id)
 );
 CREATE INDEX docs_tsv ON docs USING gin (tsv);
-`}
-}
+`

@@ -1,87 +1,47 @@
 package inproc
 
 import (
-	"context"
-	"fmt"
+	"math"
 
+	"satchel/pipeline/infra/vecmath"
 	"satchel/pipeline/store/vector"
 )
 
-// apply takes the changes above the checkpoint, a few at a time. The caller holds write.
-func (r *resident) apply(ctx context.Context, changes []vector.Change, upTo int64) error {
-	for len(changes) > 0 && changes[0].Position <= r.checkpoint {
-		changes = changes[1:]
-	}
-	for len(changes) > 0 {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		n := min(batch, len(changes))
-		for n < len(changes) && changes[n].Position == changes[n-1].Position {
-			n++
-		}
-		if err := r.applyBatch(changes[:n]); err != nil {
-			return err
-		}
-		r.changed += n
-		changes = changes[n:]
-	}
-	if upTo > r.checkpoint {
-		r.lock.Lock()
-		r.checkpoint = upTo
-		r.lock.Unlock()
-	}
-	return nil
-}
-
-// applyBatch quantises the batch's vectors, then adds them in one hold of the lock.
-func (r *resident) applyBatch(changes []vector.Change) error {
+// Prepare implements memindex.State: it quantises the vectors.
+func (s *state) Prepare(changes []vector.Change) func() error {
 	ready := make([][]chunk, len(changes))
 	var arena []int8
 	for i := range changes {
 		if changes[i].Put != nil {
-			ready[i], arena = quantised(changes[i].Put, r.stride, arena)
+			ready[i], arena = quantised(changes[i].Put, s.stride, arena)
 		}
 	}
-	r.lock.Lock()
-	defer r.lock.Unlock()
-	for i := range changes {
-		c := &changes[i]
-		for _, id := range c.Remove {
-			r.remove(id)
-		}
-		if d := c.Put; d != nil {
-			if err := r.put(d.ID, d.Position, d.Facets, ready[i]); err != nil {
-				return err
+	return func() error {
+		for i := range changes {
+			c := &changes[i]
+			for _, id := range c.Remove {
+				s.remove(id)
+			}
+			if d := c.Put; d != nil {
+				if err := s.put(d.ID, d.Position, d.Facets, ready[i]); err != nil {
+					return err
+				}
 			}
 		}
+		return nil
 	}
-	r.checkpoint = changes[len(changes)-1].Position
-	return nil
 }
 
-// swap makes n the state readers see.
-func (t *tenant) swap(n *state) {
-	t.lock.Lock()
-	t.state = n
-	t.lock.Unlock()
-}
-
-// maintain compacts and writes a snapshot when it is time. The caller holds write.
-func (r *resident) maintain() error {
-	if r.wasteful() {
-		n, err := r.compact()
-		if err != nil {
-			return fmt.Errorf("compact vector index of tenant %q: %w", r.Tenant(), err)
-		}
-		r.swap(n)
+// quantised returns the chunks of d, their rows in arena, which it grows.
+func quantised(d *vector.Doc, stride int, arena []int8) ([]chunk, []int8) {
+	chunks := make([]chunk, len(d.Chunks))
+	for i, c := range d.Chunks {
+		at := len(arena)
+		arena = append(arena, make([]int8, stride)...)
+		row := arena[at : at+stride : at+stride]
+		start := min(max(c.Span.Start, 0), math.MaxUint32)
+		end := min(max(c.Span.End, start), math.MaxUint32)
+		chunks[i] = chunk{axis: c.Axis, start: uint32(start), end: uint32(end), row: row, scale: vecmath.Quantise(row, c.Vector)}
 	}
-	r.x.tenants.Account(r, r.state.bytes())
-	if every := r.x.cfg.SnapshotEvery; every > 0 && r.changed-r.saved >= max(every, r.docs/4) {
-		if err := r.save(); err != nil {
-			r.saved = r.changed // it is tried again after as many changes
-			return err
-		}
-	}
-	return nil
+	return chunks, arena
 }

@@ -7,24 +7,15 @@ import (
 	"io"
 	"math"
 
-	"satchel/pipeline/dot"
-	"satchel/pipeline/store/internal/profile"
+	"satchel/pipeline/infra/vecmath"
+	"satchel/pipeline/store/internal/facets"
+	"satchel/pipeline/store/internal/memindex"
+	"satchel/pipeline/store/internal/rowcodec"
 )
 
-// readSnapshot returns the tenant's state on disk, an empty one when there is none.
-func (x *Index) readSnapshot(tenant string) (s *state, err error) {
-	found, err := x.files.Read(tenant, func(r io.Reader, size int64) error {
-		s, err = x.cfg.decode(r, size, tenant)
-		return err
-	})
-	if err != nil || found {
-		return s, err
-	}
-	return newState(x.cfg.Dimensions), nil
-}
-
 // decode reads a snapshot of size bytes, without its sum. What is not as encode writes it
-// is ErrDamaged; a snapshot of another model is errForeign.
+// is ErrDamaged; a snapshot of another model or dimension is
+// memindex.ErrForeign.
 func (c *Config) decode(from io.Reader, size int64, tenant string) (*state, error) {
 	r := &reader{r: bufio.NewReaderSize(from, 1<<18), left: size}
 	if string(r.take(len(magic))) != magic || string(r.str()) != tenant {
@@ -32,20 +23,21 @@ func (c *Config) decode(from io.Reader, size int64, tenant string) (*state, erro
 	}
 	model := string(r.str())
 	if dims := r.uvarint(); r.bad || model != c.Model || dims != uint64(c.Dimensions) {
-		return nil, orDamaged(r.bad, errForeign)
+		return nil, orDamaged(r.bad, memindex.ErrForeign)
 	}
 	s := newState(c.Dimensions)
-	s.checkpoint = r.position()
+	s.Checkpoint = r.position()
 	for range r.count() {
 		if name := string(r.str()); !r.bad {
 			s.axes = append(s.axes, axis{name: name})
 		}
 	}
-	facets, rest, err := profile.Decode(r.str())
-	if r.bad || err != nil || len(rest) != 0 {
+	encoded := rowcodec.NewCursor(string(r.str()))
+	dict, err := facets.Decode(encoded)
+	if r.bad || err != nil || !encoded.Done() {
 		return nil, ErrDamaged
 	}
-	s.facets = facets
+	s.Facets = dict
 	for range r.count() {
 		if err := s.decodeItem(r, c.Dimensions); err != nil {
 			return nil, err
@@ -68,10 +60,10 @@ func (s *state) decodeItem(r *reader, dims int) error {
 	id := string(r.str())
 	at, prof := r.position(), r.uvarint()
 	n := r.count()
-	if r.bad || prof >= uint64(s.facets.Len()) {
+	if r.bad || prof >= uint64(s.Facets.Len()) {
 		return ErrDamaged
 	}
-	if _, there := s.ids.Lookup(id); there {
+	if _, there := s.IDs.Lookup(id); there {
 		return ErrDamaged
 	}
 	chunks, rows := r.chunks[:0], r.rows[:0]
@@ -85,7 +77,7 @@ func (s *state) decodeItem(r *reader, dims int) error {
 		rows = append(rows, make([]int8, s.stride)...)
 		c := chunk{axis: s.axes[name].name, start: uint32(start), end: uint32(start + length), row: rows[at : at+s.stride : at+s.stride]}
 		copy(asBytes(c.row), raw)
-		c.scale = dot.RowScale(c.row)
+		c.scale = vecmath.RowScale(c.row)
 		chunks = append(chunks, c)
 	}
 	r.chunks, r.rows = chunks, rows

@@ -3,7 +3,6 @@ package inproc
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"unsafe"
@@ -11,16 +10,16 @@ import (
 	"satchel/pipeline/store/vector"
 )
 
-// digest hashes the live items in order of id, as vector.Digester says.
-func (s *state) digest(ctx context.Context) ([32]byte, error) {
+// Digest implements memindex.State: it hashes the live items in order of id, as vector.Digester says.
+func (s *state) Digest(ctx context.Context) ([32]byte, error) {
 	type item struct {
 		id  string
 		ord uint32
 	}
-	items := make([]item, 0, s.docs)
-	for ord := range uint32(s.ids.Len()) {
+	items := make([]item, 0, s.Docs)
+	for ord := range uint32(s.IDs.Len()) {
 		if s.profile(ord) != gone {
-			items = append(items, item{s.ids.ID(ord), ord})
+			items = append(items, item{s.IDs.ID(ord), ord})
 		}
 	}
 	slices.SortFunc(items, func(a, b item) int { return cmp.Compare(a.id, b.id) })
@@ -34,7 +33,7 @@ func (s *state) digest(ctx context.Context) ([32]byte, error) {
 		prof := s.profile(it.ord)
 		f, ok := facets[prof]
 		if !ok {
-			values := s.facets.Facets(prof)
+			values := s.Facets.Facets(prof)
 			var err error
 			if f, err = vector.EncodeFacets(&values); err != nil {
 				return [32]byte{}, err
@@ -49,10 +48,6 @@ func (s *state) digest(ctx context.Context) ([32]byte, error) {
 		}
 	}
 	return h.Sum(), nil
-}
-
-func appendString(b []byte, s string) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
 // asBytes is row seen as bytes.

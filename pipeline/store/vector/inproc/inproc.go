@@ -6,7 +6,8 @@
 // is evicted, at Close, every Config.SnapshotEvery changes and by Scrub. A snapshot is
 // replaced as a whole and carries the model, its checkpoint and a SHA-256; one that is
 // missing, damaged or of another model leaves the tenant empty at checkpoint 0, and the
-// projector replays the log. A snapshot holds no vector, id, label or session that only
+// projector replays the log. Of a tenant without a snapshot and without changes nothing is
+// kept. A snapshot holds no vector, id, label or session that only
 // removed items had.
 //
 // A vector is kept as numbers of -127 to 127 and one over their length, so scores are
@@ -31,9 +32,8 @@ import (
 	"slices"
 
 	"satchel/pipeline/scope"
-	"satchel/pipeline/store/internal/profile"
-	"satchel/pipeline/store/internal/snapfile"
-	"satchel/pipeline/store/internal/tenantpool"
+	"satchel/pipeline/store/internal/facets"
+	"satchel/pipeline/store/internal/memindex"
 	"satchel/pipeline/store/vector"
 	"satchel/schemas"
 )
@@ -41,8 +41,9 @@ import (
 // ErrClosed is returned by every call after Close.
 var ErrClosed = errors.New("vector index is closed")
 
-// batch is how many changes are taken in one hold of the lock.
-const batch = 64
+// ErrLost is returned while a tenant's snapshot turned out to be damaged after its checkpoint
+// was read: the tenant begins anew, and who applies changes reads its checkpoint again first.
+var ErrLost = errors.New("vector snapshot is damaged, and the index begins anew")
 
 // Config configures an Index. The zero value works: everything stays in memory.
 type Config struct {
@@ -89,11 +90,13 @@ func (c *Config) Validate() error {
 	return nil
 }
 
+// tenant is the index of one tenant.
+type tenant = memindex.Tenant[*state, vector.Change]
+
 // Index is a vector.Driver; put vector.New in front of it. It is safe for concurrent use.
 type Index struct {
-	cfg     Config
-	files   snapfile.Folder
-	tenants *tenantpool.Pool[*resident]
+	cfg Config
+	mem *memindex.Index[*state, vector.Change]
 }
 
 var _ vector.Driver = (*Index)(nil)
@@ -104,16 +107,16 @@ func Open(cfg Config) (*Index, error) {
 		return nil, fmt.Errorf("open vector index: %w", err)
 	}
 	cfg.defaults()
-	x := &Index{cfg: cfg, files: snapfile.Folder{Dir: cfg.Dir, Ext: ".vec"}}
-	if err := x.files.Prepare(); err != nil {
+	mem, err := memindex.Open(memindex.Config[*state, vector.Change]{
+		Name: "vector", Dir: cfg.Dir, Ext: ".vec", Kind: fmt.Sprint("vector ", cfg.Dimensions, " ", cfg.Model),
+		MemoryBytes: cfg.MemoryBytes, SnapshotEvery: cfg.SnapshotEvery,
+		New: func() *state { return newState(cfg.Dimensions) }, Position: func(c *vector.Change) int64 { return c.Position },
+		Encode: cfg.encode, Decode: cfg.decode, OnError: cfg.OnError, Closed: ErrClosed, Lost: ErrLost,
+	})
+	if err != nil {
 		return nil, fmt.Errorf("open vector index: %w", err)
 	}
-	pool := tenantpool.Config[*resident]{New: func() *resident { return &resident{x: x} }, OnError: cfg.OnError, Closed: ErrClosed}
-	if cfg.Dir != "" {
-		pool.MemoryBytes = cfg.MemoryBytes
-	}
-	x.tenants = tenantpool.New(pool)
-	return x, nil
+	return &Index{cfg: cfg, mem: mem}, nil
 }
 
 // Dimensions is the length of every vector.
@@ -121,36 +124,20 @@ func (x *Index) Dimensions() int { return x.cfg.Dimensions }
 
 // Close waits for calls under way, writes the snapshots that are not current and
 // releases the memory. Further calls return ErrClosed.
-func (x *Index) Close() error { return x.tenants.Close() }
+func (x *Index) Close() error { return x.mem.Close() }
 
 // Apply puts and removes items. See vector.Index.
 func (x *Index) Apply(ctx context.Context, s scope.Scope, changes []vector.Change, upTo int64) error {
-	r, err := x.tenants.Acquire(ctx, s)
-	if err != nil {
-		return err
-	}
-	defer x.tenants.Release(r)
-	r.write.Lock()
-	defer r.write.Unlock()
-	if err := r.apply(ctx, changes, upTo); err != nil {
-		return err
-	}
-	if err := r.maintain(); err != nil {
-		x.cfg.OnError(r.Tenant(), err)
-	}
-	return nil
+	return x.mem.Apply(ctx, s, changes, upTo)
 }
 
-// Checkpoint returns the position up to which changes are in the index, 0 for none.
+// Evict puts a tenant out of memory that nobody uses; it is loaded again when it is asked for.
+func (x *Index) Evict(_ context.Context, s scope.Scope) error { return x.mem.Evict(s) }
+
+// Checkpoint returns the position up to which changes are in the index, 0 for none. A tenant
+// that is not in memory stays out of it. After ErrLost it has to be called before Apply.
 func (x *Index) Checkpoint(ctx context.Context, s scope.Scope) (int64, error) {
-	r, err := x.tenants.Acquire(ctx, s)
-	if err != nil {
-		return 0, err
-	}
-	defer x.tenants.Release(r)
-	r.lock.RLock()
-	defer r.lock.RUnlock()
-	return r.checkpoint, nil
+	return x.mem.Checkpoint(ctx, s)
 }
 
 // Search returns the best items and the moments of all. See vector.Index.
@@ -165,14 +152,14 @@ func (x *Index) Search(ctx context.Context, s scope.Scope, q vector.Query) (vect
 // SearchEach is Search under each of the filters, in one scan for every eight of them. See
 // vector.Batch.
 func (x *Index) SearchEach(ctx context.Context, s scope.Scope, q vector.Query, filters []schemas.Filter) ([]vector.Result, error) {
-	r, err := x.tenants.Acquire(ctx, s)
+	r, err := x.mem.Acquire(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	defer x.tenants.Release(r)
+	defer x.mem.Release(r)
 	results := make([]vector.Result, 0, len(filters))
-	for some := range slices.Chunk(filters, profile.MaxFilters) {
-		found, err := r.search(ctx, &q, some, &x.cfg)
+	for some := range slices.Chunk(filters, facets.MaxFilters) {
+		found, err := search(ctx, r, &q, some, &x.cfg)
 		if err != nil {
 			return nil, err
 		}
@@ -183,61 +170,35 @@ func (x *Index) SearchEach(ctx context.Context, s scope.Scope, q vector.Query, f
 
 // Score returns the query's score of each id. See vector.Index.
 func (x *Index) Score(ctx context.Context, s scope.Scope, q vector.Query, ids []string) ([]float64, error) {
-	r, err := x.tenants.Acquire(ctx, s)
+	r, err := x.mem.Acquire(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	defer x.tenants.Release(r)
-	return r.score(&q, ids), nil
+	defer x.mem.Release(r)
+	return score(r, &q, ids), nil
 }
 
-// Digest returns the SHA-256 of the tenant's items: see state.digest for its preimage.
+// Digest returns the SHA-256 of the tenant's items: see state.Digest for its preimage.
 func (x *Index) Digest(ctx context.Context, s scope.Scope) ([32]byte, error) {
-	r, err := x.tenants.Acquire(ctx, s)
+	return x.mem.Digest(ctx, s)
+}
+
+// Remaining counts which of the items the index holds; an erasure asks it.
+func (x *Index) Remaining(ctx context.Context, s scope.Scope, ids []string) (int, error) {
+	n, err := x.mem.Remaining(ctx, s, ids)
 	if err != nil {
-		return [32]byte{}, err
+		return 0, fmt.Errorf("count what is left of %d items: %w", len(ids), err)
 	}
-	defer x.tenants.Release(r)
-	r.write.Lock() // readers go on; what they may see cannot change
-	defer r.write.Unlock()
-	return r.digest(ctx)
+	return n, nil
 }
 
 // Reset empties the tenant, removes its snapshot and puts its checkpoint to 0.
-func (x *Index) Reset(ctx context.Context, s scope.Scope) error {
-	r, err := x.tenants.Acquire(ctx, s)
-	if err != nil {
-		return err
-	}
-	defer x.tenants.Release(r)
-	r.write.Lock()
-	defer r.write.Unlock()
-	if err := x.files.Drop(r.Tenant()); err != nil {
-		return fmt.Errorf("reset vectors: %w", err)
-	}
-	r.swap(newState(x.cfg.Dimensions))
-	r.changed, r.saved, r.durable, r.foreign = 0, 0, 0, false
-	x.tenants.Account(r, r.state.bytes())
-	return nil
-}
+func (x *Index) Reset(ctx context.Context, s scope.Scope) error { return x.mem.Reset(ctx, s) }
 
 // Scrub leaves no trace of removed items: it compacts the tenant in memory and replaces
 // its snapshot. Erasure calls it after Apply took the removal.
 func (x *Index) Scrub(ctx context.Context, s scope.Scope) error {
-	r, err := x.tenants.Acquire(ctx, s)
-	if err != nil {
-		return fmt.Errorf("scrub vectors: %w", err)
-	}
-	defer x.tenants.Release(r)
-	r.write.Lock()
-	defer r.write.Unlock()
-	n, err := r.compact()
-	if err != nil {
-		return fmt.Errorf("scrub vectors: %w", err)
-	}
-	r.swap(n)
-	x.tenants.Account(r, r.state.bytes())
-	if err := r.save(); err != nil {
+	if err := x.mem.Scrub(ctx, s); err != nil {
 		return fmt.Errorf("scrub vectors: %w", err)
 	}
 	return nil

@@ -5,7 +5,7 @@ import (
 
 	"satchel/pipeline/store/vector"
 	"satchel/pipeline/store/vector/inproc"
-	"satchel/pipeline/store/vector/vectortest"
+	"satchel/test/conformance/vectortest"
 )
 
 func TestSuite(t *testing.T) {

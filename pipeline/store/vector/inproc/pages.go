@@ -3,7 +3,7 @@ package inproc
 import (
 	"slices"
 
-	"satchel/pipeline/dot"
+	"satchel/pipeline/infra/vecmath"
 )
 
 // pageSize is how many rows, or items, a full page holds.
@@ -25,7 +25,7 @@ const far = 1<<16 - 1
 
 func newRowPage(rows, stride int) *rowPage {
 	return &rowPage{
-		vectors: make([]int8, rows*stride), coarse: make([]uint8, rows*dot.CoarseLen(stride)), scales: make([]float32, rows),
+		vectors: make([]int8, rows*stride), coarse: make([]uint8, rows*vecmath.CoarseLen(stride)), scales: make([]float32, rows),
 		items: make([]uint32, rows), starts: make([]uint16, rows), lengths: make([]uint16, rows),
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"satchel/pipeline/dot"
+	"satchel/pipeline/infra/vecmath"
+	"satchel/pipeline/store/internal/memindex"
 )
 
 // block is how many rows the kernel is given at once: as many as it fetches ahead at 256
@@ -18,16 +19,29 @@ const block = 64
 // view is what a reader sees of one axis: it stays as it is, but for items that are
 // removed meanwhile.
 type view struct {
-	pages []*rowPage
-	rows  int
-	lost  float64 // by a coarse row, in the mean: see dot.Coarsen
-	items []*itemPage
-	masks []uint8 // by profile: the filters that let it through
+	pages   []*rowPage
+	rows    int
+	lost    float64 // by a coarse row, in the mean: see vecmath.Coarsen
+	items   []*itemPage
+	masks   []uint8  // by profile: the filters that let it through
+	without []uint32 // items to pass over, sorted
 }
 
 func (v *view) passes(ord uint32) bool {
+	if v.passesOver(ord) {
+		return false
+	}
 	prof := atomic.LoadUint32(&v.items[ord/pageSize].profiles[ord%pageSize])
 	return prof != gone && v.masks[prof] != 0
+}
+
+// passesOver reports whether the query excludes an item.
+func (v *view) passesOver(ord uint32) bool {
+	if len(v.without) == 0 {
+		return false
+	}
+	_, found := slices.BinarySearch(v.without, ord)
+	return found
 }
 
 // question is a query made ready.
@@ -44,24 +58,24 @@ func cosine(dot int32, row float32, query float64) float64 {
 // scan scores rows of a view. Rows of an item follow each other; the best counts.
 type scan struct {
 	view
-	question                  // with the scale of what is read
-	coarse   *dot.CoarseQuery // nil: whole rows are read, not coarse ones
-	under    underway
+	question                      // with the scale of what is read
+	coarse   *vecmath.CoarseQuery // nil: whole rows are read, not coarse ones
+	under    currentItem
 	best     []best // by filter
 }
 
 // best is what a filter lets through.
 type best struct {
-	top     heap
+	top     memindex.Top
 	moments moments
-	coarse  bool        // the scores are of coarse rows: near is kept
-	margin  float64     // how far below the top the score of one that belongs there may be
-	near    []candidate // what is not below the floor
-	floor   float64     // a score below it does not get to the top
+	coarse  bool                 // the scores are of coarse rows: near is kept
+	margin  float64              // how far below the top the score of one that belongs there may be
+	near    []memindex.Candidate // what is not below the floor
+	floor   float64              // a score below it does not get to the top
 }
 
-// underway is the item whose rows are being read.
-type underway struct {
+// currentItem is the item whose rows are being read.
+type currentItem struct {
 	item  uint32
 	mask  uint8 // the filters that let it through
 	score float64
@@ -72,7 +86,7 @@ type underway struct {
 func (s *scan) run(ctx context.Context, from, to int) error {
 	var dots [block]int32
 	stride := len(s.query)
-	s.under = underway{item: gone}
+	s.under = currentItem{item: gone}
 	for at := from; at < to; {
 		page, off := s.pages[at/pageSize], at%pageSize
 		if off%1024 == 0 {
@@ -82,25 +96,25 @@ func (s *scan) run(ctx context.Context, from, to int) error {
 		}
 		n := min(block, pageSize-off, to-at)
 		if s.coarse != nil {
-			size := dot.CoarseLen(stride)
+			size := vecmath.CoarseLen(stride)
 			s.coarse.Rows(page.coarse[off*size:(off+n)*size], dots[:n])
 		} else {
-			dot.Rows(s.query, page.vectors[off*stride:(off+n)*stride], dots[:n])
+			vecmath.Rows(s.query, page.vectors[off*stride:(off+n)*stride], dots[:n])
 		}
 		if len(s.best) == 1 {
-			s.take(page.items[off:off+n], page.scales[off:off+n], dots[:n], at)
+			s.countItems(page.items[off:off+n], page.scales[off:off+n], dots[:n], at)
 		} else {
-			s.takeEach(page.items[off:off+n], page.scales[off:off+n], dots[:n], at)
+			s.countItemsOfEach(page.items[off:off+n], page.scales[off:off+n], dots[:n], at)
 		}
 		at += n
 	}
-	s.settle(s.under)
+	s.finish(s.under)
 	return nil
 }
 
-// take counts the items whose rows end here, for one filter, whose masks are 0 or 1. What
+// countItems counts the items whose rows end here, for one filter, whose masks are 0 or 1. What
 // changes row by row is kept beside the scan, in registers: this runs for every row there is.
-func (s *scan) take(items []uint32, scales []float32, dots []int32, at int) {
+func (s *scan) countItems(items []uint32, scales []float32, dots []int32, at int) {
 	scales, dots = scales[:len(items)], dots[:len(items)]
 	b := &s.best[0]
 	u, m, floor, scale, masks := s.under, b.moments, b.floor, s.scale, s.masks
@@ -123,8 +137,8 @@ func (s *scan) take(items []uint32, scales []float32, dots []int32, at int) {
 	s.under, b.moments = u, m
 }
 
-// takeEach is take for several filters.
-func (s *scan) takeEach(items []uint32, scales []float32, dots []int32, at int) {
+// countItemsOfEach is take for several filters.
+func (s *scan) countItemsOfEach(items []uint32, scales []float32, dots []int32, at int) {
 	scales, dots = scales[:len(items)], dots[:len(items)]
 	u, scale, masks := s.under, s.scale, s.masks
 	for i, item := range items {
@@ -136,7 +150,7 @@ func (s *scan) takeEach(items []uint32, scales []float32, dots []int32, at int) 
 			continue
 		}
 		if u.mask != 0 {
-			s.settle(u)
+			s.finish(u)
 		}
 		u = s.begin(item, masks)
 		u.score, u.row = score, at+i
@@ -145,16 +159,16 @@ func (s *scan) takeEach(items []uint32, scales []float32, dots []int32, at int) 
 }
 
 // begin is an item of which no row is read yet.
-func (s *scan) begin(item uint32, masks []uint8) underway {
-	u := underway{item: item}
-	if prof := atomic.LoadUint32(&s.items[item/pageSize].profiles[item%pageSize]); prof != gone {
+func (s *scan) begin(item uint32, masks []uint8) currentItem {
+	u := currentItem{item: item}
+	if prof := atomic.LoadUint32(&s.items[item/pageSize].profiles[item%pageSize]); prof != gone && (s.without == nil || !s.passesOver(item)) {
 		u.mask = masks[prof]
 	}
 	return u
 }
 
-// settle counts an item all of whose rows are read.
-func (s *scan) settle(u underway) {
+// finish counts an item all of whose rows are read.
+func (s *scan) finish(u currentItem) {
 	for m := u.mask; m != 0; m &= m - 1 {
 		b := &s.best[bits.TrailingZeros8(m)]
 		b.moments.add(u.score)
@@ -165,31 +179,31 @@ func (s *scan) settle(u underway) {
 }
 
 // offer gives an item to the top; one below the floor changes nothing there.
-func (b *best) offer(u underway) {
-	c := candidate{item: u.item, row: uint32(u.row), score: u.score}
-	b.top.offer(c)
-	b.rise()
+func (b *best) offer(u currentItem) {
+	c := memindex.Candidate{Doc: u.item, Row: uint32(u.row), Score: u.score}
+	b.top.Offer(c)
+	b.updateFloor()
 	if !b.coarse {
 		return
 	}
 	if len(b.near) == cap(b.near) {
-		b.near = slices.Grow(above(b.near, b.floor), 4*b.top.limit)
+		b.near = slices.Grow(above(b.near, b.floor), 4*b.top.Limit)
 	}
 	b.near = append(b.near, c)
 }
 
 // above drops the candidates below floor.
-func above(all []candidate, floor float64) []candidate {
-	return slices.DeleteFunc(all, func(c candidate) bool { return c.score < floor })
+func above(all []memindex.Candidate, floor float64) []memindex.Candidate {
+	return slices.DeleteFunc(all, func(c memindex.Candidate) bool { return c.Score < floor })
 }
 
-// rise sets the floor to the worst score of a full top, less the margin.
-func (b *best) rise() {
+// updateFloor sets the floor to the worst score of a full top, less the margin.
+func (b *best) updateFloor() {
 	switch {
-	case b.top.limit == 0:
+	case b.top.Limit == 0:
 		b.floor = math.Inf(1)
-	case len(b.top.items) == b.top.limit:
-		b.floor = b.top.items[0].score - b.margin
+	case len(b.top.Items) == b.top.Limit:
+		b.floor = b.top.Items[0].Score - b.margin
 	default:
 		b.floor = math.Inf(-1)
 	}

@@ -1,7 +1,6 @@
 package inproc
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -9,14 +8,20 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"satchel/pipeline/dot"
+	"satchel/pipeline/infra/vecmath"
+	"satchel/pipeline/store/internal/memindex"
 	"satchel/pipeline/store/vector"
 	"satchel/schemas"
 )
 
 // view returns what q sees under any of the filters. The caller holds lock for reading.
 func (s *state) view(q *vector.Query, filters []schemas.Filter) view {
-	v := view{items: s.items, masks: s.facets.Masks(filters)}
+	v := view{items: s.items, masks: s.Facets.Masks(filters)}
+	if len(q.Exclude) > 0 { // else nil: a scan looks at it for each item
+		v.without = make([]uint32, len(q.Exclude))
+		s.IDs.LookupAll(q.Exclude, v.without)
+		slices.Sort(v.without)
+	}
 	for i := range s.axes {
 		if s.axes[i].name == q.Axis {
 			v.pages, v.rows = s.axes[i].pages, s.axes[i].rows
@@ -26,32 +31,31 @@ func (s *state) view(q *vector.Query, filters []schemas.Filter) view {
 	return v
 }
 
-// search scans the axis once for at most profile.MaxFilters filters and returns a result for
+// search scans the axis once for at most facets.MaxFilters filters and returns a result for
 // each. Where there is much of it, it does so in two parts, and reads the coarse rows first.
-func (t *tenant) search(ctx context.Context, q *vector.Query, filters []schemas.Filter, cfg *Config) ([]vector.Result, error) {
-	t.lock.RLock()
-	st := t.state
+func search(ctx context.Context, t *tenant, q *vector.Query, filters []schemas.Filter, cfg *Config) ([]vector.Result, error) {
+	st := t.RLock()
 	v := st.view(q, filters)
-	t.lock.RUnlock()
+	t.RUnlock()
 
 	ask := question{}
-	ask.query, ask.scale = dot.QuantiseQuery(q.Vector, st.stride)
+	ask.query, ask.scale = vecmath.QuantiseQuery(q.Vector, st.stride)
 	limit := q.Limit
 	if ask.scale == 0 {
 		limit = 0
 	}
 	before := func(a, b uint32) bool {
-		t.lock.RLock()
-		defer t.lock.RUnlock()
+		t.RLock()
+		defer t.RUnlock()
 		return st.before(a, b)
 	}
-	like, one := scan{view: v, question: ask}, best{top: heap{limit: limit, before: before}}
+	like, one := scan{view: v, question: ask}, best{top: memindex.Top{Limit: limit, Before: before}}
 	if cfg.CoarseFrom > 0 && v.rows >= cfg.CoarseFrom && limit > 0 {
-		coarse := dot.Coarse(ask.query)
+		coarse := vecmath.Coarse(ask.query)
 		like.coarse, like.scale = &coarse, coarse.Scale()
 		one.coarse, one.margin = true, deviations*coarse.Error(v.lost)
 	}
-	one.rise() // a scan may get no part
+	one.updateFloor() // a scan may get no part
 	part := func() *scan {
 		s := like
 		s.best = slices.Repeat([]best{one}, len(filters))
@@ -68,8 +72,8 @@ func (t *tenant) search(ctx context.Context, q *vector.Query, filters []schemas.
 			}
 		}
 	}
-	t.lock.RLock()
-	defer t.lock.RUnlock()
+	t.RLock()
+	defer t.RUnlock()
 	results := make([]vector.Result, len(filters))
 	for i := range results {
 		results[i] = st.collect(q.Axis, limit, scans, i)
@@ -88,11 +92,11 @@ func (v *view) refine(ctx context.Context, ask *question, scans []*scan, filter 
 	for _, s := range scans {
 		floor = max(floor, s.best[filter].floor)
 	}
-	var near []candidate
+	var near []memindex.Candidate
 	for _, s := range scans {
 		b := &s.best[filter]
 		near = append(near, above(b.near, floor)...)
-		b.near, b.top.items = nil, nil
+		b.near, b.top.Items = nil, nil
 	}
 	for some := range slices.Chunk(near, together) {
 		if err := ctx.Err(); err != nil {
@@ -100,36 +104,36 @@ func (v *view) refine(ctx context.Context, ask *question, scans []*scan, filter 
 		}
 		v.rescore(ask, some)
 	}
-	scans[0].best[filter].top.items = near
+	scans[0].best[filter].top.Items = near
 	return nil
 }
 
 // rescore sets the scores and best rows of candidates, of whom it has one row each. Like score
 // it waits for the memory of all of them at once.
-func (v *view) rescore(ask *question, some []candidate) {
+func (v *view) rescore(ask *question, some []memindex.Candidate) {
 	stride := len(ask.query)
 	for i := range some {
-		page, at := v.row(int(some[i].row))
-		dot.Fetch(page.vectors[at*stride : (at+1)*stride])
+		page, at := v.row(int(some[i].Row))
+		vecmath.Fetch(page.vectors[at*stride : (at+1)*stride])
 	}
 	for i := range some {
 		c := &some[i]
-		n := int(c.row)
+		n := int(c.Row)
 		for ; n > 0; n-- {
-			if page, at := v.row(n - 1); page.items[at] != c.item {
+			if page, at := v.row(n - 1); page.items[at] != c.Doc {
 				break
 			}
 		}
-		c.score = math.Inf(-1)
+		c.Score = math.Inf(-1)
 		for ; ; n++ {
 			page, at := v.row(n)
-			if page == nil || page.items[at] != c.item {
+			if page == nil || page.items[at] != c.Doc {
 				break
 			}
 			var dots [1]int32
-			dot.Rows(ask.query, page.vectors[at*stride:(at+1)*stride], dots[:])
-			if score := cosine(dots[0], page.scales[at], ask.scale); score > c.score {
-				c.score, c.row = score, uint32(n)
+			vecmath.Rows(ask.query, page.vectors[at*stride:(at+1)*stride], dots[:])
+			if score := cosine(dots[0], page.scales[at], ask.scale); score > c.Score {
+				c.Score, c.Row = score, uint32(n)
 			}
 		}
 	}
@@ -141,7 +145,7 @@ func (s *state) before(a, b uint32) bool {
 	if s.profile(a) == gone || s.profile(b) == gone {
 		return s.profile(a) != gone
 	}
-	return s.ids.Compare(a, b) < 0
+	return s.IDs.Compare(a, b) < 0
 }
 
 // segments is how many parts of an axis two scans share: the one that has a core to itself
@@ -189,25 +193,20 @@ func (v *view) boundary(n int) int {
 // left out. The caller holds lock for reading.
 func (s *state) collect(axisName string, limit int, scans []*scan, filter int) vector.Result {
 	var all moments
-	var found []candidate
+	var found []memindex.Candidate
 	for _, one := range scans {
 		all.merge(&one.best[filter].moments)
-		found = append(found, one.best[filter].top.items...)
+		found = append(found, one.best[filter].top.Items...)
 	}
-	slices.SortFunc(found, func(a, b candidate) int {
-		if c := cmp.Compare(b.score, a.score); c != 0 {
-			return c
-		}
-		return s.ids.Compare(a.item, b.item)
-	})
+	memindex.SortBest(found, s.IDs)
 	r := vector.Result{N: int(all.n), Hits: make([]vector.Hit, 0, min(limit, len(found)))}
 	r.Mean, r.SD = all.result()
 	for _, c := range found {
 		if len(r.Hits) == limit {
 			break
 		}
-		if id := s.ids.ID(c.item); id != "" {
-			r.Hits = append(r.Hits, vector.Hit{ID: id, Score: c.score, Span: s.span(axisName, int(c.row))})
+		if id := s.IDs.ID(c.Doc); id != "" {
+			r.Hits = append(r.Hits, vector.Hit{ID: id, Score: c.Score, Span: s.span(axisName, int(c.Row))})
 		}
 	}
 	return r
@@ -224,14 +223,14 @@ func (s *state) span(axisName string, row int) (span schemas.Span) {
 }
 
 // score returns what search gives each id, 0 for one that is absent or hidden.
-func (t *tenant) score(q *vector.Query, ids []string) []float64 {
-	t.lock.RLock()
-	stride, v := t.stride, t.view(q, []schemas.Filter{q.Filter})
+func score(t *tenant, q *vector.Query, ids []string) []float64 {
+	st := t.RLock()
+	stride, v := st.stride, st.view(q, []schemas.Filter{q.Filter})
 	items := make([]uint32, len(ids))
-	t.ids.LookupAll(ids, items) // idtable.None is gone
-	t.lock.RUnlock()
+	st.IDs.LookupAll(ids, items) // idtable.None is gone
+	t.RUnlock()
 	ask := question{}
-	ask.query, ask.scale = dot.QuantiseQuery(q.Vector, stride)
+	ask.query, ask.scale = vecmath.QuantiseQuery(q.Vector, stride)
 	scores := make([]float64, len(ids))
 	if ask.scale == 0 {
 		return scores
@@ -267,13 +266,13 @@ func (v *view) score(ask *question, items []uint32, scores []float64) {
 		if page, at := v.row(rows[i]); page == nil || page.items[at] != item {
 			items[i] = gone
 		} else {
-			dot.Fetch(page.vectors[at*stride : (at+1)*stride])
+			vecmath.Fetch(page.vectors[at*stride : (at+1)*stride])
 		}
 	}
 	for i, item := range items {
 		if item != gone {
 			page, at := v.row(rows[i])
-			dot.Rows(ask.query, page.vectors[at*stride:(at+1)*stride], dots[i:i+1])
+			vecmath.Rows(ask.query, page.vectors[at*stride:(at+1)*stride], dots[i:i+1])
 		}
 	}
 	for i, item := range items {
@@ -301,7 +300,7 @@ func (v *view) best(ask *question, item uint32, n int, score float64) float64 {
 			return score
 		}
 		var dots [1]int32
-		dot.Rows(ask.query, page.vectors[at*stride:(at+1)*stride], dots[:])
+		vecmath.Rows(ask.query, page.vectors[at*stride:(at+1)*stride], dots[:])
 		if c := cosine(dots[0], page.scales[at], ask.scale); c > score {
 			score = c
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"satchel/pipeline/store/internal/memindex"
 	"satchel/pipeline/store/vector"
 	"satchel/schemas"
 )
@@ -48,14 +49,14 @@ func TestItemsThatGoLoseToLiveOnes(t *testing.T) {
 			if err := st.put(id, 1, schemas.Facets{}, nil); err != nil {
 				t.Fatal(err)
 			}
-			items[id], _ = st.ids.Lookup(id)
+			items[id], _ = st.IDs.Lookup(id)
 		}
-		found := &scan{best: []best{{top: heap{limit: 2, before: st.before}}}}
+		found := &scan{best: []best{{top: memindex.Top{Limit: 2, Before: st.before}}}}
 		top := &found.best[0].top
-		top.offer(candidate{item: items["b"], score: 0.5})
-		top.offer(candidate{item: items["c"], score: 0.5})
+		top.Offer(memindex.Candidate{Doc: items["b"], Score: 0.5})
+		top.Offer(memindex.Candidate{Doc: items["c"], Score: 0.5})
 		st.remove(removed)
-		top.offer(candidate{item: items["a"], score: 0.5})
+		top.Offer(memindex.Candidate{Doc: items["a"], Score: 0.5})
 		got := []string{}
 		for _, h := range st.collect("", 2, []*scan{found}, 0).Hits {
 			got = append(got, h.ID)

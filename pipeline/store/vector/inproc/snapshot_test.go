@@ -11,8 +11,9 @@ import (
 	"sync"
 	"testing"
 
-	"satchel/pipeline/dot"
+	"satchel/pipeline/infra/vecmath"
 	"satchel/pipeline/scope"
+	"satchel/pipeline/store/internal/memindex"
 	"satchel/pipeline/store/vector"
 	"satchel/schemas"
 )
@@ -43,7 +44,7 @@ func canaryDoc(id string, at int64, dims, turn int) vector.Change {
 
 func canaryBytes(dims, turn int) []byte {
 	row := make([]int8, dims)
-	dot.Quantise(row, canary(dims, turn))
+	vecmath.Quantise(row, canary(dims, turn))
 	return asBytes(row)
 }
 
@@ -149,7 +150,7 @@ func TestDamagedSnapshotIsReportedAndEmpty(t *testing.T) {
 	if err := x.Close(); err != nil {
 		t.Fatal(err)
 	}
-	raw, path := onlySnapshot(t, dir), x.files.Path("acme")
+	raw, path := onlySnapshot(t, dir), x.mem.Path("acme")
 	for i := range raw {
 		damaged := bytes.Clone(raw)
 		damaged[i] ^= 1 << (i % 8)
@@ -162,6 +163,15 @@ func TestDamagedSnapshotIsReportedAndEmpty(t *testing.T) {
 		var reported error
 		x := mustOpen(t, Config{Dir: dir, Dimensions: 16, SnapshotEvery: -1, OnError: func(_ string, err error) { reported = err }})
 		at, err := x.Checkpoint(t.Context(), s)
+		if at != 0 { // its head is in order: it is found out when it is read
+			if err := x.Apply(t.Context(), s, nil, 2); !errors.Is(err, ErrLost) {
+				t.Fatalf("byte %d: apply = %v, want ErrLost", i, err)
+			}
+			if _, err := x.Search(t.Context(), s, vector.Query{Vector: make([]float32, 16), Limit: 1}); !errors.Is(err, ErrLost) {
+				t.Fatalf("byte %d: search = %v, want ErrLost", i, err)
+			}
+			at, err = x.Checkpoint(t.Context(), s)
+		}
 		if err != nil || at != 0 {
 			t.Fatalf("byte %d: checkpoint %d, error %v", i, at, err)
 		}
@@ -209,8 +219,8 @@ func TestScrubLeavesNothing(t *testing.T) {
 			}
 		}
 	}
-	if st.docs != 49 || st.ids.Len() != 49 {
-		t.Errorf("%d items, %d ordinals", st.docs, st.ids.Len())
+	if st.Docs != 49 || st.IDs.Len() != 49 {
+		t.Errorf("%d items, %d ordinals", st.Docs, st.IDs.Len())
 	}
 	if err := x.Close(); err != nil {
 		t.Fatal(err)
@@ -240,8 +250,8 @@ func TestCompactionKeepsEverything(t *testing.T) {
 	if digestOf(t, x, s) != digestOf(t, once, s) {
 		t.Error("the digest has changed")
 	}
-	if st := stateOf(t, x, s); st.ids.Len() > 2*1025 {
-		t.Errorf("%d ordinals for %d items", st.ids.Len(), st.docs)
+	if st := stateOf(t, x, s); st.IDs.Len() > 2*1025 {
+		t.Errorf("%d ordinals for %d items", st.IDs.Len(), st.Docs)
 	}
 }
 
@@ -274,12 +284,13 @@ func TestEvictionUnderLoad(t *testing.T) {
 // stateOf returns what the index holds of the tenant.
 func stateOf(t *testing.T, x *Index, s scope.Scope) *state {
 	t.Helper()
-	r, err := x.tenants.Acquire(t.Context(), s)
+	r, err := x.mem.Acquire(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer x.tenants.Release(r)
-	return r.state
+	defer x.mem.Release(r)
+	defer r.RUnlock()
+	return r.RLock()
 }
 
 func FuzzDecode(f *testing.F) {
@@ -294,7 +305,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	var raw bytes.Buffer
 	w := bufio.NewWriter(&raw)
-	if err := errors.Join(c.encoder("acme", s)(w), w.Flush()); err != nil {
+	if err := errors.Join(c.encode(w, "acme", s), w.Flush()); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(raw.Bytes())
@@ -302,12 +313,12 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		s, err := c.decode(bytes.NewReader(raw), int64(len(raw)), "acme")
 		if err != nil {
-			if !errors.Is(err, ErrDamaged) && !errors.Is(err, errForeign) {
+			if !errors.Is(err, ErrDamaged) && !errors.Is(err, memindex.ErrForeign) {
 				t.Fatal(err)
 			}
 			return
 		}
-		if _, err := s.digest(t.Context()); err != nil {
+		if _, err := s.Digest(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	})

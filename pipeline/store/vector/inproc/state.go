@@ -5,13 +5,10 @@ import (
 	"fmt"
 	"math"
 	"sort"
-	"sync"
 	"sync/atomic"
 
-	"satchel/pipeline/dot"
-	"satchel/pipeline/store/internal/idtable"
-	"satchel/pipeline/store/internal/profile"
-	"satchel/pipeline/store/vector"
+	"satchel/pipeline/infra/vecmath"
+	"satchel/pipeline/store/internal/memindex"
 	"satchel/schemas"
 )
 
@@ -22,26 +19,13 @@ var ErrFull = errors.New("vector index of the tenant is full")
 // gone is the profile of an item that was removed or replaced.
 const gone = math.MaxUint32
 
-// tenant is the index of one tenant. Items are numbered in the order they came; a
-// replaced one gets a new number. Writers hold write for as long as they work, and lock
-// only while they change what readers begin with; readers hold lock for reading while
-// they take a view and while they look up ids, not while they scan.
-type tenant struct {
-	write sync.Mutex
-	lock  sync.RWMutex
-	*state
-}
-
-// state is all of a tenant's data. Compaction builds a new one beside it.
+// state is all of a tenant's data. Items are numbered in the order they came. Readers hold
+// the tenant's lock while they take a view and while they look up ids, not while they scan.
 type state struct {
-	stride     int // numbers a row, a multiple of dot.Lane
-	checkpoint int64
-	ids        *idtable.Table
-	facets     *profile.Dict
-	items      []*itemPage
-	axes       []axis
-	live       []uint32 // live items by profile
-	docs       int
+	memindex.Base
+	stride int // numbers a row, a multiple of vecmath.Lane
+	items  []*itemPage
+	axes   []axis
 }
 
 // axis holds the rows of one axis, in the order of their items.
@@ -49,7 +33,7 @@ type axis struct {
 	name  string
 	pages []*rowPage
 	rows  int
-	lost  int64                // by the coarse rows, the sum of what dot.Coarsen returns, in lostUnit
+	lost  int64                // by the coarse rows, the sum of what vecmath.Coarsen returns, in lostUnit
 	far   map[uint32][2]uint32 // spans, by row, that rowPage cannot hold
 }
 
@@ -65,13 +49,16 @@ type chunk struct {
 	scale      float32
 }
 
-func newState(dims int) *state {
-	return &state{stride: (dims + dot.Lane - 1) / dot.Lane * dot.Lane, ids: idtable.New(0), facets: profile.New()}
+func newState(dims int) *state { return emptyState(dims, 0) }
+
+// emptyState has room for n items.
+func emptyState(dims, n int) *state {
+	return &state{Base: memindex.NewBase(n), stride: (dims + vecmath.Lane - 1) / vecmath.Lane * vecmath.Lane}
 }
 
 // put adds an item, which replaces the one with its id.
 func (s *state) put(id string, position int64, f schemas.Facets, chunks []chunk) error {
-	return s.add(id, position, s.facets.Intern(f), chunks)
+	return s.add(id, position, s.Facets.Intern(f), chunks)
 }
 
 func (s *state) add(id string, position int64, prof uint32, chunks []chunk) error {
@@ -79,7 +66,7 @@ func (s *state) add(id string, position int64, prof uint32, chunks []chunk) erro
 		return fmt.Errorf("index item %q: %w", id, ErrFull)
 	}
 	s.remove(id)
-	ord, isNew := s.ids.Intern(id)
+	ord, isNew := s.IDs.Intern(id)
 	if !isNew {
 		return fmt.Errorf("index item %q: %w", id, ErrFull)
 	}
@@ -87,11 +74,7 @@ func (s *state) add(id string, position int64, prof uint32, chunks []chunk) erro
 	page := s.items[ord/pageSize]
 	atomic.StoreUint32(&page.profiles[ord%pageSize], prof)
 	page.positions[ord%pageSize] = toPosition(position)
-	for len(s.live) <= int(prof) {
-		s.live = append(s.live, 0)
-	}
-	s.live[prof]++
-	s.docs++
+	s.Count(prof, 1)
 	for i := range chunks {
 		if !s.axis(chunks[i].axis).add(ord, &chunks[i], s.stride) {
 			return fmt.Errorf("index item %q: %w", id, ErrFull)
@@ -121,8 +104,8 @@ func (a *axis) add(ord uint32, c *chunk, stride int) bool {
 	page, at := a.pages[a.rows/pageSize], a.rows%pageSize
 	copy(page.vectors[at*stride:(at+1)*stride], c.row)
 	page.scales[at], page.items[at] = c.scale, ord
-	size := dot.CoarseLen(stride)
-	a.lost += int64(lostUnit * dot.Coarsen(page.coarse[at*size:(at+1)*size], page.vectors[at*stride:(at+1)*stride]))
+	size := vecmath.CoarseLen(stride)
+	a.lost += int64(lostUnit * vecmath.Coarsen(page.coarse[at*size:(at+1)*size], page.vectors[at*stride:(at+1)*stride]))
 	if length := c.end - c.start; c.start < far && length < far {
 		page.starts[at], page.lengths[at] = uint16(c.start), uint16(length)
 	} else {
@@ -138,14 +121,13 @@ func (a *axis) add(ord uint32, c *chunk, stride int) bool {
 
 // remove takes an item out, if it is there. Its rows stay until compaction.
 func (s *state) remove(id string) {
-	ord, ok := s.ids.Delete(id)
+	ord, ok := s.IDs.Delete(id)
 	if !ok {
 		return
 	}
 	prof := &s.items[ord/pageSize].profiles[ord%pageSize]
-	s.live[*prof]--
+	s.Count(*prof, -1)
 	atomic.StoreUint32(prof, gone)
-	s.docs--
 }
 
 // profile returns the profile of item ord, or gone.
@@ -258,41 +240,34 @@ func (w *walk) of(dst []chunk, ord uint32) []chunk {
 	return dst
 }
 
-// wasteful reports whether so many items are gone that compaction pays.
-func (s *state) wasteful() bool {
-	dead := s.ids.Len() - s.docs
-	return dead > 1024 && dead > s.docs/4
-}
-
-// compact returns a copy of s without what is gone: no dead item, no vector, label or
-// session that only dead items had. It only reads s.
-func (s *state) compact() (*state, error) {
-	n := newState(s.stride)
-	n.checkpoint = s.checkpoint
-	n.ids = idtable.New(s.docs)
-	profiles := make([]uint32, s.facets.Len()) // new number plus one
+// Compact implements memindex.State: no dead item, no vector, label or session that only dead
+// items had is in the copy.
+func (s *state) Compact() (*state, error) {
+	n := emptyState(s.stride, s.Docs)
+	n.Checkpoint = s.Checkpoint
+	profiles := make([]uint32, s.Facets.Len()) // new number plus one
 	var chunks []chunk
 	rows := s.walk()
-	for ord := range uint32(s.ids.Len()) {
+	for ord := range uint32(s.IDs.Len()) {
 		prof := s.profile(ord)
 		if prof == gone {
 			continue
 		}
 		if profiles[prof] == 0 {
-			profiles[prof] = n.facets.Intern(s.facets.Facets(prof)) + 1
+			profiles[prof] = n.Facets.Intern(s.Facets.Facets(prof)) + 1
 		}
 		chunks = rows.of(chunks[:0], ord)
 		at := s.items[ord/pageSize].positions[ord%pageSize].int64()
-		if err := n.add(s.ids.ID(ord), at, profiles[prof]-1, chunks); err != nil {
+		if err := n.add(s.IDs.ID(ord), at, profiles[prof]-1, chunks); err != nil {
 			return nil, err
 		}
 	}
 	return n, nil
 }
 
-// bytes returns roughly what memory the tenant holds.
-func (s *state) bytes() int64 {
-	n := int64(s.ids.Bytes()+s.facets.Bytes()+4*cap(s.live)) + 1024
+// Bytes implements memindex.State.
+func (s *state) Bytes() int64 {
+	n := int64(s.IDs.Bytes()+s.Facets.Bytes()+4*cap(s.Live)) + 1024
 	for _, p := range s.items {
 		n += 9 * int64(len(p.profiles))
 	}
@@ -303,18 +278,4 @@ func (s *state) bytes() int64 {
 		n += 48 * int64(len(s.axes[i].far))
 	}
 	return n
-}
-
-// quantised returns the chunks of d, their rows in arena, which it grows.
-func quantised(d *vector.Doc, stride int, arena []int8) ([]chunk, []int8) {
-	chunks := make([]chunk, len(d.Chunks))
-	for i, c := range d.Chunks {
-		at := len(arena)
-		arena = append(arena, make([]int8, stride)...)
-		row := arena[at : at+stride : at+stride]
-		start := min(max(c.Span.Start, 0), math.MaxUint32)
-		end := min(max(c.Span.End, start), math.MaxUint32)
-		chunks[i] = chunk{axis: c.Axis, start: uint32(start), end: uint32(end), row: row, scale: dot.Quantise(row, c.Vector)}
-	}
-	return chunks, arena
 }

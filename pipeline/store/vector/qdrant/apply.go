@@ -22,11 +22,11 @@ func (x *Index) Apply(ctx context.Context, s scope.Scope, changes []vector.Chang
 	if err != nil {
 		return err
 	}
-	if from, back := x.seen.WentBack(tenant, at); back {
+	if from, back := x.rollback.WentBack(tenant, at); back {
 		return fmt.Errorf("it is at position %d, after %d: %w", at, from, ErrMoved)
 	}
 	if upTo <= at {
-		x.seen.Raise(tenant, at)
+		x.rollback.Raise(tenant, at)
 		return nil
 	}
 	if err := x.replace(ctx, tenant, effectOf(tenant, changes, at), upTo); err != nil {
@@ -140,7 +140,7 @@ func (x *Index) advance(ctx context.Context, tenant string, from, to int64) erro
 		return err
 	}
 	if at == to {
-		x.seen.Raise(tenant, to)
+		x.rollback.Raise(tenant, to)
 		return nil
 	}
 	if at > from {
@@ -190,7 +190,7 @@ func (x *Index) setCheckpoint(ctx context.Context, tenant string, at int64, only
 func (x *Index) Checkpoint(ctx context.Context, s scope.Scope) (int64, error) {
 	at, err := x.checkpoint(ctx, s.Tenant())
 	if err == nil {
-		x.seen.Raise(s.Tenant(), at)
+		x.rollback.Raise(s.Tenant(), at)
 	}
 	return at, err
 }
@@ -198,7 +198,7 @@ func (x *Index) Checkpoint(ctx context.Context, s scope.Scope) (int64, error) {
 // Reset empties the tenant and puts its checkpoint to 0.
 func (x *Index) Reset(ctx context.Context, s scope.Scope) error {
 	tenant := s.Tenant()
-	x.seen.Forget(tenant)
+	x.rollback.Forget(tenant)
 	// The checkpoint first: a reset that is cut short is made good by applying it all again.
 	if err := x.setCheckpoint(ctx, tenant, 0, nil); err != nil {
 		return fmt.Errorf("reset vectors: %w", err)

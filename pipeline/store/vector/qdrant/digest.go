@@ -8,7 +8,7 @@ import (
 
 	client "github.com/qdrant/go-client/qdrant"
 
-	"satchel/pipeline/dot"
+	"satchel/pipeline/infra/vecmath"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/vector"
 )
@@ -100,7 +100,7 @@ func (x *Index) collect(items map[string]*stored, p *client.RetrievedPoint) erro
 	for i, v := range vectors {
 		c := chunk{axis: axis[len(axisMark):], row: make([]int8, vector.Stride(x.cfg.Dimensions))}
 		c.start, c.end = vector.SpanOf(spans[i])
-		dot.Quantise(c.row, v)
+		vecmath.Quantise(c.row, v)
 		it.chunks = append(it.chunks, c)
 	}
 	return nil

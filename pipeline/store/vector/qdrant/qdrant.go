@@ -39,9 +39,9 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
-	"satchel/pipeline/store/internal/seen"
+	"satchel/pipeline/infra/httpclient"
+	"satchel/pipeline/store/internal/rollback"
 	"satchel/pipeline/store/vector"
-	"satchel/pipeline/trust"
 )
 
 // ErrUnusable is returned by Open when settings or server rule out any work: the text
@@ -110,8 +110,8 @@ type Index struct {
 	name   string // of the collection
 	client *client.Client
 
-	locks sync.Map // by tenant: *sync.Mutex, held by the Apply that runs
-	seen  seen.Positions
+	locks    sync.Map // by tenant: *sync.Mutex, held by the Apply that runs
+	rollback rollback.Check
 }
 
 var _ vector.Driver = (*Index)(nil)
@@ -170,7 +170,7 @@ func (c *Config) trust() (*tls.Config, error) {
 	if c.CAFile == "" {
 		return nil, nil
 	}
-	pool, err := trust.Roots(c.CAFile)
+	pool, err := httpclient.Roots(c.CAFile)
 	if err != nil {
 		return nil, fmt.Errorf("open vector index: %w: %w", ErrUnusable, err)
 	}

@@ -23,8 +23,8 @@ import (
 	"satchel/pipeline/store/vector"
 	"satchel/pipeline/store/vector/inproc"
 	"satchel/pipeline/store/vector/qdrant"
-	"satchel/pipeline/store/vector/vectortest"
 	"satchel/schemas"
+	"satchel/test/conformance/vectortest"
 	"satchel/test/testenv"
 )
 

@@ -43,7 +43,7 @@ func (x *Index) SearchEach(ctx context.Context, s scope.Scope, q vector.Query, f
 	var asked []int // filters that let something through
 	var narrowed []*client.Filter
 	for i := range filters {
-		f, some := narrow(s.Tenant(), filters[i], q.Axis)
+		f, some := narrow(s.Tenant(), filters[i], &q)
 		if !some {
 			continue
 		}
@@ -96,11 +96,18 @@ func (x *Index) settle(ctx context.Context, f *client.Filter, v []float32, limit
 	return x.hits(ctx, best[:min(len(best), limit)], v)
 }
 
-// narrow is where for the points of one axis.
-func narrow(tenant string, f schemas.Filter, axis string) (*client.Filter, bool) {
+// narrow is where for the points of a query's axis, without what the query excludes.
+func narrow(tenant string, f schemas.Filter, q *vector.Query) (*client.Filter, bool) {
 	out, some := where(tenant, f)
 	if some {
-		out.Must = append(out.Must, client.NewMatchKeyword(fieldAxis, axisMark+axis))
+		out.Must = append(out.Must, client.NewMatchKeyword(fieldAxis, axisMark+q.Axis))
+		if len(q.Exclude) > 0 {
+			points := make([]*client.PointId, len(q.Exclude))
+			for i, id := range q.Exclude {
+				points[i] = client.NewIDUUID(pointOf(keyOf(tenant, id), q.Axis).String())
+			}
+			out.MustNot = append(out.MustNot, client.NewHasID(points...))
+		}
 	}
 	return out, some
 }
@@ -253,7 +260,7 @@ func bestSpan(spans []schemas.Span, vectors [][]float32, v []float32) schemas.Sp
 func (x *Index) Score(ctx context.Context, s scope.Scope, q vector.Query, ids []string) ([]float64, error) {
 	scores := make([]float64, len(ids))
 	v, ok := unit(q.Vector)
-	f, some := narrow(s.Tenant(), q.Filter, q.Axis)
+	f, some := narrow(s.Tenant(), q.Filter, &q)
 	if !ok || !some {
 		return scores, ctx.Err()
 	}

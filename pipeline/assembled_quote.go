@@ -1,0 +1,88 @@
+package pipeline
+
+import (
+	"context"
+
+	"satchel/pipeline/candidate"
+	"satchel/pipeline/compaction"
+	"satchel/pipeline/pack/assembly"
+	"satchel/pipeline/passage"
+	"satchel/schemas"
+)
+
+// Shares of the tokens of an assembly.
+const (
+	frame          = 60 // tokens of title, headings and footer
+	documentWeight = 2  // of documents, beside the weights of the sources
+)
+
+// shorten puts sentences that bear on the question in the place of memories that would be cut, and
+// reports whether there are any.
+func (o *assembleOp) shorten(req Request, ranked Ranked) bool {
+	total, short := 0, false
+	for g := range o.sources {
+		total += o.sources[g].weight
+	}
+	for g := range o.sources {
+		most := assembly.Cap(req.Limits.Tokens * o.sources[g].weight / max(1, total))
+		for i := range ranked.Candidates {
+			c := &ranked.Candidates[i]
+			if _, found := ranked.Groups[g].Scores[c.ID]; !found || c.Kind != schemas.KindMemory || c.Quote != nil ||
+				len(c.Content.Text()) > assembly.Clip(req.Limits.Tokens) { // no more than that is read
+				continue
+			}
+			room := compaction.Options{Query: req.Query, Budget: 2 * max(most-noteTokens, noteTokens), Counter: o.e.counter(""), Whole: most}
+			short = compaction.Shorten(ranked.Candidates[i:i+1], room) > 0 || short
+		}
+	}
+	return short
+}
+
+// noteTokens is what title and note of a shortened memory take.
+const noteTokens = 80
+
+// quote puts passages in the place of documents, code and commits. What the other items cannot
+// use of their shares is the passages'.
+func (o *assembleOp) quote(ctx context.Context, req Request, plan Plan, ranked Ranked) bool {
+	cs := ranked.Candidates
+	clip := assembly.Clip(req.Limits.Tokens)
+	counter := o.e.counter("")
+	weights, rest, need, sorts := 0, 0, 0, map[schemas.Kind]bool{}
+	for g := range o.sources {
+		others := false
+		for i := range cs {
+			c := &cs[i]
+			if _, found := ranked.Groups[g].Scores[c.ID]; !found || !c.Kept() {
+				continue
+			}
+			if passage.Of(c.Visible) {
+				sorts[c.Kind] = true
+				continue
+			}
+			others = true
+			if need < req.Limits.Tokens {
+				it := assembly.Show(c, o.sources[g].view, clip)
+				need += min(counter.Count(it.Text()), assembly.Cap(req.Limits.Tokens))
+			}
+		}
+		if others {
+			rest += o.sources[g].weight
+		}
+	}
+	weights = documentWeight * len(sorts)
+	if weights == 0 {
+		return false
+	}
+	room := max(0, req.Limits.Tokens-frame)
+	share := room * weights / (weights + rest)
+	budget := max(share, room-need)
+	return o.e.quote(ctx, req, plan, quoting{
+		Budget: budget, Floor: budget / (assembledFloor * len(sorts)), Measure: func(c *candidate.Candidate) int {
+			it := assembly.Show(c, assembly.Full, clip)
+			return counter.Count(it.Text() + "\n\n")
+		},
+	}, cs)
+}
+
+// assembledFloor divides the even share of documents, code and commits.
+const assembledFloor = 4

@@ -1,8 +1,0 @@
-//go:build !amd64
-
-package dot
-
-// coarseKernels are those that this processor has.
-func coarseKernels() map[string]func(query []int8, rows []uint8, out []int32) {
-	return map[string]func(query []int8, rows []uint8, out []int32){"best": coarse}
-}

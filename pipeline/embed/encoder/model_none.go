@@ -1,0 +1,6 @@
+//go:build noencoder
+
+package encoder
+
+// modelFile returns "": the binary has no weights.
+func modelFile() string { return "" }

@@ -1,0 +1,204 @@
+package pipeline
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"satchel/pipeline/candidate"
+	"satchel/pipeline/relevance"
+	"satchel/pipeline/selection"
+	"satchel/pipeline/selection/retrieve"
+	"satchel/pipeline/store/items"
+	"satchel/schemas"
+)
+
+// given are the items that a request gets without a search: the last turns of its session, and
+// the newest items of the categories of each included context node.
+type given struct {
+	from   []relevance.Given
+	search bool // items beside those are wanted
+	tokens int  // of the pack, what the included nodes are estimated at; 0: no limit of theirs
+}
+
+// maxGiven is how many items of one category are read. The estimate of the node is the limit.
+const maxGiven = 24
+
+// readGiven reads the items that the plan gives, newest first. Policy has not decided on them.
+func (e *Engine) readGiven(ctx context.Context, req Request, plan Plan) (Retrieved, error) {
+	by, all := map[string][]string{}, []string(nil)
+	for _, g := range plan.Given.from {
+		var filters []schemas.Filter
+		if g.Turns > 0 && req.Session != "" {
+			filters = append(filters, sessionTurns(req.Session))
+		}
+		for _, s := range g.Items {
+			filters = append(filters, selected(s))
+		}
+		for _, f := range filters {
+			limit := cmp.Or(3*g.Turns, maxGiven) // policy may deny some
+			ids, err := e.cfg.Items.Recent(ctx, req.Scope, f.And(plan.Pushdown.Filter), items.Place{}, limit)
+			if err != nil {
+				return Retrieved{}, storageError("items could not be read")
+			}
+			by[g.Node] = append(by[g.Node], ids...)
+			all = append(all, ids...)
+		}
+	}
+	found, err := e.readItems(ctx, req, plan, all)
+	o := req.Options
+	found.Given, found.Named = by, slices.DeleteFunc(found.Named, func(r *schemas.Record) bool {
+		return o.AsOf > 0 && r.Position > o.AsOf || !o.AsOfTime.IsZero() && r.RecordedAt.After(o.AsOfTime)
+	})
+	return found, err
+}
+
+func sessionTurns(session string) schemas.Filter {
+	return ofKinds([]schemas.Kind{schemas.KindMemory}).And(oneOf(schemas.FieldSession, []string{session}))
+}
+
+func selected(s relevance.Selector) schemas.Filter {
+	f := oneOf(schemas.FieldCategory, []string{s.Category})
+	if s.Kind != "" {
+		f = f.And(ofKinds([]schemas.Kind{s.Kind}))
+	}
+	if s.Type != "" {
+		f = f.And(oneOf(schemas.FieldType, []string{string(s.Type)}))
+	}
+	return f
+}
+
+// give puts what the plan gives before the candidates that were found: of each node the newest
+// items that its estimate pays for. One that was found as well keeps its scores.
+func give(plan Plan, auth Authorized, found []candidate.Candidate) []candidate.Candidate {
+	if len(auth.Named) == 0 {
+		return found
+	}
+	named := make(map[string]*candidate.Candidate, len(auth.Named))
+	for i := range auth.Named {
+		named[auth.Named[i].ID] = &auth.Named[i]
+	}
+	places := make(map[string]int, len(found))
+	for i := range found {
+		places[found[i].ID] = i
+	}
+	var out []candidate.Candidate
+	taken := map[string]bool{}
+	for _, g := range plan.Given.from {
+		tokens, items := 0, 0
+		for _, id := range auth.Given[g.Node] {
+			c, ok := named[id]
+			if !ok || taken[id] || g.Turns > 0 && items == g.Turns {
+				continue
+			}
+			cost := cmp.Or(c.ContentTokens, len(c.Content.Text())/4)
+			if tokens+cost > g.Tokens {
+				break
+			}
+			items, tokens, taken[id] = items+1, tokens+cost, true
+			one := *c
+			if at, ok := places[id]; ok {
+				one = found[at]
+			} else {
+				one.Channels = candidate.Channels{{Name: retrieve.NameRecency, Channel: schemas.Channel{Rank: items}}}
+			}
+			if one.Given = candidate.GivenNode; g.Turns > 0 {
+				one.Given = candidate.GivenTurn
+			}
+			out = append(out, one)
+		}
+	}
+	return append(out, slices.DeleteFunc(found, func(c candidate.Candidate) bool { return taken[c.ID] })...)
+}
+
+// keepGiven keeps what was given although it does not resemble the question.
+func keepGiven(cs []candidate.Candidate) {
+	for i := range cs {
+		if cs[i].Given != candidate.NotGiven && (cs[i].Drop == schemas.DropOffTopic || cs[i].Drop == schemas.DropScore) {
+			cs[i].Drop, cs[i].Detail = "", ""
+		}
+	}
+}
+
+// planGiven says what the request is given. A client that narrows its request by filters
+// gets what passes them alone.
+func (e *Engine) planGiven(req Request, need relevance.Decision, gated bool) given {
+	p := req.Options
+	out := given{search: !gated || len(need.Kinds()) > 0}
+	if len(p.Query.Filters) == 0 {
+		out.from = need.Given()
+	}
+	if !gated || p.Relevance.Fill {
+		return out
+	}
+	by := e.counter(req.Model)
+	out.tokens = preambleTokens + need.Trace.EstTokens + by.Count(p.UserMessage) + by.Count(p.Task)
+	if req.Session == "" {
+		for _, g := range out.from {
+			if g.Turns > 0 {
+				out.tokens -= g.Tokens
+			}
+		}
+	}
+	return out
+}
+
+// budget returns the tokens that the text may take.
+func (p *Plan) budget(req Request) int {
+	if p.Given.tokens > 0 {
+		return min(p.Given.tokens, req.Limits.Tokens)
+	}
+	return req.Limits.Tokens
+}
+
+// notGiven returns the candidates behind those that were given.
+func notGiven(cs []candidate.Candidate) []candidate.Candidate {
+	for i := range cs {
+		if cs[i].Given == candidate.NotGiven {
+			return cs[i:]
+		}
+	}
+	return nil
+}
+
+// spared counts the searches that a request does without.
+func (e *Engine) spared(plan Plan) (n int) {
+	if plan.Given.search {
+		return 0
+	}
+	for _, there := range []bool{e.cfg.Keyword != nil, e.cfg.Vector != nil, e.cfg.Graph != nil} {
+		if there {
+			n++
+		}
+	}
+	return n
+}
+
+// measureTurn measures what the signals of a turn are of, as far as the client left them out.
+func (e *Engine) measureTurn(ctx context.Context, req Request) (relevance.Turn, error) {
+	text := cmp.Or(req.Options.UserMessage, req.Query)
+	turn := relevance.Turn{Text: text, Tokens: e.counter(req.Model).Count(text), Session: req.Session != ""}
+	if !turn.Session {
+		return turn, nil
+	}
+	filter, err := e.cfg.PDP.Filter(ctx, req.Scope, selection.ActionRead)
+	if err != nil {
+		return turn, policyDown(ctx, err)
+	}
+	ids, err := e.cfg.Items.Recent(ctx, req.Scope, sessionTurns(req.Session).And(filter), items.Place{}, relevance.DefaultTurns)
+	if err != nil {
+		return turn, storageError("items could not be read")
+	}
+	records, err := e.cfg.Items.Get(ctx, req.Scope, ids)
+	if err != nil {
+		return turn, storageError("items could not be read")
+	}
+	seen := (&visibility{e, req}).decide(ctx, records)
+	if turn.Turns = len(seen); turn.Turns > 0 {
+		turn.Silence = req.Times.Ranking.Sub(seen[0].CreatedAt)
+	}
+	return turn, nil
+}
+
+// preambleTokens is what a pack says before its first item, about.
+const preambleTokens = 40

@@ -1,0 +1,82 @@
+// Package sentences says where sentences end: where Unicode's text segmentation (UAX #29)
+// says so, in any script, and at line ends, but not after an abbreviation, an initial or a
+// number of up to three digits that begins a sentence, and not before a small letter. It
+// is the one place that does, for what is summarised, compacted and quoted.
+package sentences
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/clipperhouse/uax29/v2/sentences"
+
+	"satchel/schemas"
+)
+
+// Split returns the sentences and lines of a text, in order: spans of bytes without white
+// space around them, which hold everything but white space.
+func Split(text string) []schemas.Span {
+	var out []schemas.Span
+	start := 0
+	for line := range strings.Lines(text) {
+		for from, to := range InLine(line) {
+			out = append(out, schemas.Span{Start: start + from, End: start + to})
+		}
+		start += len(line)
+	}
+	return out
+}
+
+// InLine yields the sentences of a line that is not broken further, as Split does.
+func InLine(line string) func(yield func(from, to int) bool) {
+	return func(yield func(from, to int) bool) {
+		begin := 0
+		segments := sentences.FromString(line)
+		for segments.Next() {
+			end := segments.End()
+			from, to := Trim(line, begin, end)
+			if end < len(line) && goesOn(line[from:to], line[end:]) {
+				continue
+			}
+			if begin = end; from < to && !yield(from, to) {
+				return
+			}
+		}
+	}
+}
+
+// Trim narrows a span to what is not white space.
+func Trim(text string, from, to int) (int, int) {
+	from = to - len(strings.TrimLeftFunc(text[from:to], unicode.IsSpace))
+	return from, from + len(strings.TrimRightFunc(text[from:to], unicode.IsSpace))
+}
+
+// goesOn reports whether a piece is no sentence yet.
+func goesOn(piece, rest string) bool {
+	if next, _ := utf8.DecodeRuneInString(strings.TrimLeft(rest, " \"'“‘([")); unicode.IsLower(next) {
+		return true
+	}
+	before, ok := strings.CutSuffix(piece, ".")
+	if !ok {
+		return false
+	}
+	if len(before) <= 3 && strings.Trim(before, "0123456789") == "" {
+		return true
+	}
+	word := strings.TrimLeft(before[strings.LastIndexAny(before, " \u00a0(\"'“‘")+1:], "[")
+	if r, size := utf8.DecodeRuneInString(word); size == len(word) && unicode.IsUpper(r) && word != "I" {
+		return true
+	}
+	return abbreviation(strings.ToLower(word))
+}
+
+func abbreviation(word string) bool {
+	switch word {
+	case "mr", "mrs", "ms", "dr", "prof", "st", "no", "nr", "vs", "cf", "al", "etc", "e.g", "i.e", "approx", "fig", "eq", "vol", "pp", "p", "jr", "sr", "inc",
+		"gen", "col", "sgt", "capt", "lt", "rev", "hon", "u.s", "u.k", "ph.d", "jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec",
+		"bzw", "z.b", "d.h", "ca", "nº", "núm", "art", "sec", "dept", "est", "incl", "max", "min", "ref":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,270 @@
+package pipeline
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"satchel/pipeline/candidate"
+	"satchel/pipeline/pack/assembly"
+	"satchel/pipeline/passage"
+	"satchel/pipeline/scope"
+	"satchel/pipeline/selection"
+	"satchel/pipeline/selection/filter"
+	"satchel/pipeline/selection/retrieve"
+	"satchel/schemas"
+)
+
+// Defaults of an assembly.
+const (
+	defaultAssembled = 20 // items a source
+	spare            = 10 // more that are asked for, in place of dropped ones
+	// relevanceFloor is the relevance under which an item that shares no word with the query is
+	// not about it: with few items in a source, the best of them need not be.
+	relevanceFloor = .3
+	// assembledDepth is how many items of a source are read: there are five of them.
+	assembledDepth = 64
+)
+
+// Assemble puts memories, code, experiences, values and commits about a query into one
+// Markdown text; package assembly says how. A source that fails is left out with a
+// warning, and only when all fail is it an error. The text may take a tenth more than
+// max_tokens where a source would have nothing else, and then says so. Every error is
+// a *schemas.Error; a context type that is not there is invalid_context_type.
+func (e *Engine) Assemble(
+	ctx context.Context, s scope.Scope, in schemas.AssembleRequest,
+) (schemas.FormattedContext, error) {
+	types := schemas.ContextTypes()
+	for i, name := range in.ContextTypes {
+		if !slices.Contains(types, name) {
+			return schemas.FormattedContext{}, &schemas.Error{
+				Code: schemas.CodeInvalidContextType, Field: fmt.Sprintf("/context_types/%d", i), Available: types,
+				Message: "there is no such context type; there are " + strings.Join(types, ", "),
+			}
+		}
+	}
+	op := &assembleOp{
+		e: e, name: "assemble", title: "Context", floor: relevanceFloor, footer: countItems, dropRepeated: true,
+	}
+	limits := Limits{
+		Items: cmp.Or(in.Limit, defaultAssembled), Tokens: cmp.Or(in.MaxTokens, defaultBudget), MinScore: e.cfg.MinScore,
+	}
+	if in.MinScore != nil {
+		limits.MinScore, op.floor = *in.MinScore, 0
+	}
+	req, err := e.newRequest(s, Request{Query: in.Query, Limits: limits}, in.Validate(), "")
+	if err != nil {
+		return schemas.FormattedContext{}, typed(ctx, err)
+	}
+	for _, name := range types {
+		if len(in.ContextTypes) == 0 || slices.Contains(in.ContextTypes, name) {
+			op.sources = append(op.sources, source{
+				name: name, heading: assembly.Heading(name), weight: assembly.Weight(name), limit: limits.Items,
+			})
+		}
+	}
+	return e.assemble(ctx, op, op.sources, req)
+}
+
+// assemble runs an assembly or a premortem.
+func (e *Engine) assemble(
+	ctx context.Context, op operation, sources []source, req Request,
+) (schemas.FormattedContext, error) {
+	out, err := e.run(ctx, op, req)
+	if err != nil {
+		return schemas.FormattedContext{}, err
+	}
+	return formattedContext(sources, out), nil
+}
+
+// source is one section of an assembly.
+type source struct {
+	name    string // context type
+	heading string
+	weight  int
+	limit   int
+	view    assembly.View
+	failing bool                            // failures come first
+	accepts func(*candidate.Candidate) bool // by the redacted record; nil: every candidate of the source
+}
+
+// assembleOp asks several sources and writes one text of their items.
+type assembleOp struct {
+	e            *Engine
+	name         string
+	title        string
+	sources      []source
+	footer       func(a *assembled, cs []candidate.Candidate, shown [][]assembly.Shown) string
+	floor        float64 // relevance under which only words speak for an item; 0: none
+	dropRepeated bool    // no two sources show the same
+}
+
+// Between sources it makes no difference who said what.
+func (o *assembleOp) spec() Spec {
+	return Spec{Name: o.name, DropSuspects: true, IgnoreSpeakers: true, AnyTopic: true}
+}
+
+func (o *assembleOp) plan(ctx context.Context, _ *Recorder, req Request, snap Snapshot) (Plan, error) {
+	return o.e.newPlan(ctx, req, snap)
+}
+
+// retrieve asks all sources at once.
+func (o *assembleOp) retrieve(ctx context.Context, req Request, plan Plan) (Retrieved, error) {
+	vectors, notes, err := o.e.embedQuery(ctx, plan.Notes, req.Query)
+	if err != nil {
+		return Retrieved{}, err
+	}
+	var kinds []schemas.Kind
+	for i := range o.sources {
+		kinds = append(kinds, assembly.Kinds(o.sources[i].name)...)
+	}
+	// Of other kinds nothing is asked for, so what policy denies of them is never found out.
+	plan.Pushdown.Population = plan.Pushdown.Population.And(ofKinds(kinds))
+	queries := make([]selection.Query, len(o.sources))
+	for i := range o.sources {
+		queries[i] = sourceQuery(&o.sources[i], req, plan, vectorAt(vectors, 0))
+	}
+	return searched(o.e.selector.FindEach(ctx, req.Scope, queries), o.sources, notes)
+}
+
+// searched is what the sources found. A source that failed is named in a note; when all of them
+// did, it is an error.
+func searched(found []selection.Found, sources []source, notes Notes) (Retrieved, error) {
+	failed := 0
+	for i := range found {
+		if found[i].Err != nil {
+			failed++
+			notes = notes.With(sources[i].heading + ": " + failure(found[i].Err))
+			found[i].Pool = nil
+		}
+	}
+	if failed == len(found) {
+		return Retrieved{}, &schemas.Error{Code: schemas.CodeSearch, Message: "no source answered"}
+	}
+	return Retrieved{Pools: found, Notes: notes}, nil
+}
+
+// vectorAt returns a vector, nil where there are none.
+func vectorAt(vectors [][]float32, i int) []float32 {
+	if vectors == nil {
+		return nil
+	}
+	return vectors[i]
+}
+
+// sourceQuery asks for the items of a source's kinds. It leaves out the walk over links, which
+// are between kinds, and the vector index where there is no vector.
+func sourceQuery(src *source, req Request, plan Plan, vector []float32) selection.Query {
+	q := plan.query(ofKinds(assembly.Kinds(src.name)))
+	q.Text, q.Vector, q.Now, q.Limit, q.Depth = req.Query, vector, req.Times.Ranking, src.limit+spare, assembledDepth
+	if slices.ContainsFunc(assembly.Kinds(src.name), mayBeCut) { // passages of many items make up a text
+		q.Limit = max(q.Limit, assembledDepth)
+	}
+	q.Skip = func(retriever string) bool {
+		return retriever == retrieve.NameGraph || len(vector) == 0 && retriever == retrieve.NameVector
+	}
+	if src.name == assembly.Experiences {
+		q.Where = []filter.Predicate{wholeExperience}
+	}
+	return q
+}
+
+// mayBeCut reports whether items of a kind may be cut into passages.
+func mayBeCut(k schemas.Kind) bool {
+	return k == schemas.KindKnowledge || k == schemas.KindCode || k == schemas.KindCommit
+}
+
+// wholeExperience passes what is not one axis of an experience alone.
+func wholeExperience(r *candidate.Visible) bool {
+	if !bytes.Contains(r.Attributes, []byte(`"axis"`)) {
+		return true
+	}
+	x, err := r.Experience()
+	return err != nil || x.Axis == "" || x.Axis == "full"
+}
+
+// rankSources ranks what each source found and the principal may see, and makes one list of it,
+// each item once with its best score.
+func (e *Engine) rankSources(ctx context.Context, rec *Recorder, req Request, auth Authorized, sources []source) (Ranked, error) {
+	out := rankedBy(selection.Ranking{Sources: []string{}}, auth)
+	out.Groups = make([]Group, len(sources))
+	at := map[string]int{}
+	for i := range sources {
+		if auth.Pools[i].Pool == nil {
+			continue
+		}
+		ranking, err := e.rankPool(ctx, rec, req, auth, i)
+		if err != nil {
+			return Ranked{}, err
+		}
+		for _, w := range ranking.Warnings {
+			out.Notes = out.Notes.With(sources[i].heading + ": " + w)
+		}
+		out.Found += ranking.Found
+		for _, name := range ranking.Sources {
+			if !slices.Contains(out.Sources, name) {
+				out.Sources = append(out.Sources, name)
+			}
+		}
+		out.Groups[i].add(&out, at, ranking.Candidates)
+	}
+	return out, nil
+}
+
+// add takes over what a source found into the one list.
+func (g *Group) add(out *Ranked, at map[string]int, cs []candidate.Candidate) {
+	g.Scores = make(map[string]float64, len(cs))
+	for j := range cs {
+		c := &cs[j]
+		g.Scores[c.ID] = c.Standing
+		if n, known := at[c.ID]; !known {
+			at[c.ID] = len(out.Candidates)
+			out.Candidates = append(out.Candidates, *c)
+		} else if c.Standing > out.Candidates[n].Standing {
+			out.Candidates[n] = *c
+		}
+	}
+}
+
+func (o *assembleOp) rank(ctx context.Context, rec *Recorder, req Request, plan Plan, auth Authorized) (Ranked, error) {
+	ranked, err := o.e.rankSources(ctx, rec, req, auth, o.sources)
+	if err != nil {
+		return Ranked{}, err
+	}
+	return o.order(ctx, rec, req, plan, ranked)
+}
+
+// order adjusts scores by source and sorts by them, so that of two items that say the same the
+// more relevant one stays.
+func (o *assembleOp) order(ctx context.Context, rec *Recorder, req Request, plan Plan, ranked Ranked) (Ranked, error) {
+	cs := ranked.Candidates
+	dropBelow(cs, req.Limits.MinScore)
+	if slices.Contains(ranked.Sources, retrieve.NameKeyword) {
+		o.dropIrrelevant(cs)
+	}
+	ranked.Factors = make(map[string]float64, len(cs))
+	for i := range cs {
+		factor := assembly.Adjust(cs[i].Visible, 1, req.Times.Ranking)
+		ranked.Factors[cs[i].ID] = factor
+		cs[i].Score *= factor
+		cs[i].Standing *= factor
+	}
+	byStanding(cs)
+	return o.e.defend(ctx, rec, o.spec(), req, plan, ranked)
+}
+
+// dropIrrelevant drops the items that nothing speaks for: little relevance, and no word of the
+// query.
+func (o *assembleOp) dropIrrelevant(cs []candidate.Candidate) {
+	for i := range cs {
+		c := &cs[i]
+		if word, _ := c.Channels.Of(retrieve.NameKeyword); c.Kept() && c.Standing < o.floor && word.Score <= 0 &&
+			!passage.Of(c.Visible) {
+			c.Drop = schemas.DropOffTopic
+			c.Detail = fmt.Sprintf("it has no word of the query, and its score is below %g", o.floor)
+		}
+	}
+}

@@ -1,0 +1,282 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"satchel/pipeline/candidate"
+	"satchel/pipeline/compaction"
+	"satchel/pipeline/pack"
+	"satchel/pipeline/scope"
+	"satchel/pipeline/selection"
+	"satchel/pipeline/store/eventlog"
+	"satchel/pipeline/store/items"
+	"satchel/policies"
+	"satchel/schemas"
+)
+
+// mostSession is how many items of a session are compacted, the newest.
+const mostSession = 1000
+
+// Compact brings a pack, or the items of a session, under a budget and keeps summaries of them as
+// items. stored is the pack, nil for a session: the caller MUST have checked that the principal
+// may open it. Policy decides on every item anew. Every error is a *schemas.Error.
+func (e *Engine) Compact(
+	ctx context.Context, s scope.Scope, in schemas.CompactRequest, stored *schemas.ContextResult,
+) (schemas.CompactReply, error) {
+	limits := Limits{Items: mostSession, Tokens: in.Budget}
+	r := Request{Query: in.Query, Model: in.Model, Session: in.Session, Limits: limits}
+	if stored != nil {
+		r.Session = stored.Payload.Pack.SessionID
+	}
+	req, err := e.newRequest(s, r, in.Validate(), "")
+	if err != nil {
+		return schemas.CompactReply{}, typed(ctx, err)
+	}
+	out, err := e.run(ctx, &compactOp{e, stored}, req)
+	if err != nil {
+		return schemas.CompactReply{}, err
+	}
+	p := &out.Result.Payload
+	return schemas.CompactReply{
+		Compacted: p.Pack, Text: p.Text, Drop: p.Drop, Results: p.Results, Summaries: e.keptSummaries(req, out),
+		Warnings: p.Explainability.Warnings, Positions: p.Positions,
+	}, nil
+}
+
+// keptSummaries are the summaries that the log holds now.
+func (e *Engine) keptSummaries(req Request, out Outcome) []schemas.SummaryInfo {
+	list, count := []schemas.SummaryInfo{}, e.counter(req.Model).Count
+	positions := out.SummaryPositions
+	for i := range out.Packed.Summaries {
+		s := &out.Packed.Summaries[i]
+		if s.Draft.Type == "" {
+			continue
+		}
+		at := positions[0]
+		if positions = positions[1:]; at > 0 {
+			list = append(list, schemas.SummaryInfo{
+				ID: s.ID, Level: s.Level, Text: s.Text, Lines: s.Lines, Links: s.Links, Tokens: count(s.Text), Position: at,
+			})
+		}
+	}
+	return list
+}
+
+// compactOp makes a smaller pack, and summaries where that leaves something out.
+type compactOp struct {
+	e      *Engine
+	stored *schemas.ContextResult // nil: of the request's session
+}
+
+func (o *compactOp) spec() Spec {
+	return Spec{Name: "compact", DropSuspects: true, TrackRedactions: true}
+}
+
+func (o *compactOp) plan(ctx context.Context, _ *Recorder, req Request, snap Snapshot) (Plan, error) {
+	return o.e.newPlan(ctx, req, snap)
+}
+
+// retrieve reads the items of the pack, or those of the session but its summaries.
+func (o *compactOp) retrieve(ctx context.Context, req Request, plan Plan) (Retrieved, error) {
+	if o.stored != nil {
+		var ids []string
+		for _, section := range o.stored.Payload.Pack.Sections {
+			for _, item := range section.Items {
+				ids = append(ids, item.ID)
+			}
+		}
+		return o.e.readItems(ctx, req, plan, ids)
+	}
+	of := oneOf(schemas.FieldSession, []string{req.Session}).And(plan.Pushdown.Filter)
+	ids, err := o.e.cfg.Items.Recent(ctx, req.Scope, of, items.Place{}, mostSession)
+	if err != nil {
+		return Retrieved{}, storageError("the items of the session could not be read")
+	}
+	found, err := o.e.readItems(ctx, req, plan, ids)
+	found.Named = slices.DeleteFunc(found.Named, func(r *schemas.Record) bool { return r.Kind == schemas.KindSummary })
+	return found, err
+}
+
+// rank orders the items of a pack by their scores in it, and those of a session by the question.
+func (o *compactOp) rank(ctx context.Context, rec *Recorder, req Request, plan Plan, auth Authorized) (Ranked, error) {
+	ranked := rankedBy(selection.Ranking{Candidates: auth.Named, Found: len(auth.Named)}, auth)
+	if o.stored == nil {
+		compaction.Score(ranked.Candidates, req.Query)
+	} else {
+		scores := map[string]float64{}
+		for _, section := range o.stored.Payload.Pack.Sections {
+			for _, item := range section.Items {
+				scores[item.ID] = item.Score
+			}
+		}
+		for i := range ranked.Candidates {
+			ranked.Candidates[i].SetScore(scores[ranked.Candidates[i].ID])
+		}
+	}
+	byStanding(ranked.Candidates)
+	return o.e.defend(ctx, rec, o.spec(), req, plan, ranked)
+}
+
+func (o *compactOp) pack(_ context.Context, req Request, _ Plan, ranked Ranked) (Packed, error) {
+	e, cs, counter := o.e, ranked.Candidates, o.e.counter(req.Model)
+	sources := summarizable(ranked)
+	denied := denials(req, ranked)
+	budget := req.Limits.Tokens
+	compaction.Shorten(cs, compaction.Options{
+		Query: req.Query, Budget: budget, Counter: counter, Whole: o.longest(req, cs),
+	})
+	out := Packed{Affordances: []schemas.Affordance{}, Compacted: true, Notes: ranked.Notes}
+	out.Pack = e.builder.Build(pack.Request{
+		Query: req.Query, Purpose: req.Scope.Purpose(), Budget: budget, Limit: req.Limits.Items,
+		Counter: e.cfg.Tokens(req.Model), Denied: denied,
+	}, cs)
+	compaction.RestoreUnshown(cs)
+	if slices.ContainsFunc(cs, shortened) {
+		for _, s := range compaction.Summarise(sources, req.Query, budget, counter) {
+			if len(s.Links) <= schemas.MaxLinks {
+				out.Summaries = append(out.Summaries, Summary{Summary: s})
+			}
+		}
+	}
+	var err error
+	if out, err = draftSummaries(req, sources, out); err != nil {
+		return Packed{}, err
+	}
+	nameSummaries(cs, sources, out.Summaries)
+	return out, nil
+}
+
+// summarizable are the candidates that summaries may cite: text that policy shows as it is
+// stored, and that no defense suspects.
+func summarizable(ranked Ranked) []compaction.Source {
+	var out []compaction.Source
+	for i := range ranked.Candidates {
+		c := &ranked.Candidates[i]
+		_, changed := ranked.Removed[c.ID]
+		if changed || !c.Kept() || c.Suspect {
+			continue
+		}
+		switch c.Kind {
+		case schemas.KindSummary, schemas.KindTool, schemas.KindCode:
+			continue
+		}
+		if class, ok := policies.Class(policies.Origin{Item: &c.MemoryItem, Facets: &c.Facets}, &c.Verdict); ok {
+			out = append(out, compaction.Source{Candidate: c, Class: class})
+		}
+	}
+	return out
+}
+
+// shortened reports whether the pack does without an item, or a part of it, for its size.
+func shortened(c candidate.Candidate) bool {
+	return c.Extract != nil || c.Drop == schemas.DropBudget || c.Drop == schemas.DropRank
+}
+
+// longest is how many tokens an item may have and stay whole: fewer the smaller the part
+// of all that the budget is, 40 for a quarter, 160 for three quarters.
+func (o *compactOp) longest(req Request, cs []candidate.Candidate) int {
+	total, _ := o.e.keptTokens(cs)
+	return min(max(240*req.Limits.Tokens/max(1, total)-20, 24), 160)
+}
+
+// draftSummaries makes the log entries of the summaries. One that is no valid item has none, and
+// a note says so.
+func draftSummaries(req Request, sources []compaction.Source, out Packed) (Packed, error) {
+	for i := range out.Summaries {
+		s := &out.Summaries[i]
+		refs := leafIDs(&s.Summary, sources)
+		item, at, err := summaryItem(req, &s.Summary, sources, refs)
+		if err != nil {
+			return Packed{}, err
+		}
+		if issues := item.Validate(); len(issues) > 0 {
+			out.Notes = out.Notes.With(fmt.Sprintf("a summary of %d items is not kept: %s %s",
+				len(s.Leaves), issues[0].Pointer, issues[0].Message))
+			continue
+		}
+		data, err := json.Marshal(&item)
+		if err != nil {
+			return Packed{}, fmt.Errorf("encode summary: %w", err)
+		}
+		// Without the request's span: the same summary again is the same event.
+		s.Draft = newDraft(nil, req, schemas.TypeMemoryRecorded, s.ID, nil)
+		s.Draft.Subject, s.Draft.Time, s.Draft.Source, s.Draft.Item = s.ID, at, schemas.SourceCompaction, eventlog.Derive(refs, data)
+	}
+	return out, nil
+}
+
+// summaryItem is the item of a summary, as old as the newest of its sources.
+func summaryItem(
+	req Request, s *compaction.Summary, sources []compaction.Source, refs []string,
+) (item schemas.MemoryItem, at time.Time, err error) {
+	from := make([]policies.Origin, len(s.Leaves))
+	for i, n := range s.Leaves {
+		v := sources[n].Candidate.Visible
+		from[i] = policies.Origin{Item: &v.MemoryItem, Facets: &v.Facets}
+		if v.CreatedAt.After(at) {
+			at = v.CreatedAt
+		}
+	}
+	item = schemas.MemoryItem{
+		ID: s.ID, Type: schemas.Semantic, Kind: schemas.KindSummary, CreatedAt: at, Session: s.Session,
+		Scope: schemas.MemoryScope{Tenant: req.Scope.Tenant()}, Content: schemas.TextContent(s.Text),
+		Provenance: schemas.Provenance{SourceURI: schemas.SourceCompaction},
+	}
+	policies.Derive(&item, from)
+	item.Links = derivedFrom(s.Links, refs)
+	item.Attributes, err = json.Marshal(schemas.SummaryAttributes{Level: s.Level, Method: "extractive", Lines: s.Lines})
+	if err != nil {
+		return item, at, fmt.Errorf("encode summary: %w", err)
+	}
+	return item, at, nil
+}
+
+// leafIDs are the items that a summary was made of.
+func leafIDs(s *compaction.Summary, sources []compaction.Source) []string {
+	ids := make([]string, len(s.Leaves))
+	for i, n := range s.Leaves {
+		ids[i] = sources[n].Candidate.ID
+	}
+	return ids
+}
+
+// derivedFrom returns the links of a summary. It links to every item below the summary, so that
+// an erasure finds the summary though a summary in between is gone. As far as there is room it
+// also links to the cited summaries.
+func derivedFrom(cited, items []string) []schemas.Link {
+	room := max(0, schemas.MaxLinks-len(items))
+	var links []schemas.Link
+	for _, id := range slices.Concat(cited[:min(len(cited), room)], items) {
+		if l := (schemas.Link{Rel: schemas.RelDerivedFrom, To: id}); !slices.Contains(links, l) {
+			links = append(links, l)
+		}
+	}
+	return links
+}
+
+// nameSummaries names, in extracts and drops, the summary that says more of the item.
+func nameSummaries(cs []candidate.Candidate, sources []compaction.Source, summaries []Summary) {
+	of := map[string]string{}
+	for _, s := range summaries { // items before clusters before sessions: the nearest stays
+		for _, at := range s.Leaves {
+			if id := sources[at].Candidate.ID; of[id] == "" {
+				of[id] = s.ID
+			}
+		}
+	}
+	for i := range cs {
+		id := of[cs[i].ID]
+		switch {
+		case id == "":
+		case cs[i].Extract != nil:
+			cs[i].Extract.Summary = id
+		case cs[i].Drop == schemas.DropBudget || cs[i].Drop == schemas.DropRank:
+			cs[i].Detail = strings.TrimPrefix(cs[i].Detail+"; ", "; ") + "it is in " + id
+		}
+	}
+}

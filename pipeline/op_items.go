@@ -1,0 +1,194 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"time"
+
+	"satchel/pipeline/candidate"
+	"satchel/pipeline/scope"
+	"satchel/pipeline/selection"
+	"satchel/pipeline/store/items"
+	"satchel/schemas"
+)
+
+// defaultPage is how many items a page of a list has by default.
+const defaultPage = 50
+
+// Items returns items by their ids, or a page of those that pass a filter, by time. Nothing is
+// ranked. Policy decides on each item, and what it hides leaves no gap in a page. Every error is
+// a *schemas.Error.
+func (e *Engine) Items(ctx context.Context, s scope.Scope, in schemas.ItemsRequest) (schemas.ItemsReply, error) {
+	req, err := e.newRequest(s, Request{
+		Options: &schemas.RequestPayload{MinPosition: in.MinPosition},
+		Limits:  Limits{Items: in.Limit, Tokens: recoverBudget},
+	}, in.Validate(), "")
+	if err != nil {
+		return schemas.ItemsReply{}, typed(ctx, err)
+	}
+	switch {
+	case len(in.ItemIDs) > 0:
+		req.Limits.Items = len(in.ItemIDs)
+	case in.Limit == 0:
+		req.Limits.Items = defaultPage
+	}
+	var behind items.Place
+	if in.After != "" {
+		if behind, err = parseCursor(in.After); err != nil {
+			return schemas.ItemsReply{}, typed(ctx, err)
+		}
+	}
+	out, err := e.run(ctx, &itemsOp{e, &in, behind}, req)
+	if err != nil {
+		return schemas.ItemsReply{}, err
+	}
+	p := &out.Result.Payload
+	reply := schemas.ItemsReply{Items: p.Results, Next: out.Packed.Next, Missing: []string{}, Dropped: []schemas.Drop{}, PackID: p.PackID, Positions: p.Positions}
+	shown := make(map[string]bool, len(p.Results))
+	for i := range p.Results {
+		shown[p.Results[i].ID] = true
+	}
+	for _, id := range in.ItemIDs {
+		if !shown[id] {
+			shown[id] = true
+			reply.Missing = append(reply.Missing, id)
+		}
+	}
+	if len(in.ItemIDs) > 0 {
+		reply.Dropped = append(reply.Dropped, p.Drop.Drops...)
+	}
+	return reply, nil
+}
+
+// cursor is a place as clients give it back.
+func cursor(p items.Place) string {
+	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d.%d", p.Created.UnixMicro(), p.First))
+}
+
+func parseCursor(text string) (items.Place, error) {
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	var micros, first int64
+	if err == nil {
+		_, err = fmt.Sscanf(string(raw), "%d.%d", &micros, &first)
+	}
+	at := items.Place{Created: time.UnixMicro(micros).UTC(), First: first}
+	if err != nil || cursor(at) != text {
+		return items.Place{}, invalid("/after", "is not the next of an earlier reply")
+	}
+	return at, nil
+}
+
+// itemsOp reads items without a question.
+type itemsOp struct {
+	e      *Engine
+	in     *schemas.ItemsRequest
+	behind items.Place // the list goes on there; zero: it begins
+}
+
+func (o *itemsOp) spec() Spec { return Spec{Name: "items", KeepDuplicates: true, DropSuspects: true} }
+
+func (o *itemsOp) plan(ctx context.Context, _ *Recorder, req Request, snap Snapshot) (Plan, error) {
+	plan, err := o.e.newPlan(ctx, req, snap)
+	if err != nil {
+		return Plan{}, err
+	}
+	if o.in.Session != "" {
+		plan.Asked = plan.Asked.And(oneOf(schemas.FieldSession, []string{o.in.Session}))
+	}
+	if len(o.in.Kinds) > 0 {
+		plan.Asked = plan.Asked.And(ofKinds(o.in.Kinds))
+	}
+	for _, label := range o.in.Labels {
+		plan.Asked = plan.Asked.And(oneOf(schemas.FieldLabels, []string{label}))
+	}
+	return plan, nil
+}
+
+func (o *itemsOp) retrieve(ctx context.Context, req Request, plan Plan) (Retrieved, error) {
+	if len(o.in.ItemIDs) > 0 {
+		return o.e.readItems(ctx, req, plan, o.in.ItemIDs)
+	}
+	return o.list(ctx, req, plan)
+}
+
+// list reads from the place where the list goes on, until there is one item more than a page
+// holds which the principal may see.
+func (o *itemsOp) list(ctx context.Context, req Request, plan Plan) (Retrieved, error) {
+	out, seen := Retrieved{Notes: plan.Notes}, 0
+	see, filter := visibility{o.e, req}, plan.Asked.And(plan.Pushdown.Filter)
+	for at := o.behind; ; {
+		ids, err := o.e.cfg.Items.Recent(ctx, req.Scope, filter, at, readBatch)
+		if err != nil {
+			return Retrieved{}, storageError("items could not be listed")
+		}
+		records, err := o.e.cfg.Items.Get(ctx, req.Scope, ids)
+		if err != nil {
+			return Retrieved{}, storageError("items could not be read")
+		}
+		if len(records) == 0 {
+			return out, ctx.Err()
+		}
+		last := &records[len(records)-1]
+		at = items.Place{Created: last.CreatedAt, First: last.First}
+		current := slices.DeleteFunc(records, func(r schemas.Record) bool { return r.SupersededBy != "" })
+		visible := map[string]bool{}
+		for _, c := range see.decide(ctx, current) {
+			visible[c.ID] = true
+		}
+		for i := range current {
+			out.Named = append(out.Named, &current[i])
+			if visible[current[i].ID] {
+				if seen++; seen > req.Limits.Items {
+					return out, nil
+				}
+			}
+		}
+	}
+}
+
+// rank keeps the order of the list, or that in which the client named the items.
+func (o *itemsOp) rank(ctx context.Context, rec *Recorder, req Request, plan Plan, auth Authorized) (Ranked, error) {
+	cs := auth.Named
+	for i := range cs {
+		cs[i].SetScore(.5)
+	}
+	return o.e.defend(ctx, rec, o.spec(), req, plan, rankedBy(selection.Ranking{Candidates: cs, Found: len(cs)}, auth))
+}
+
+// pack shows a page: what the limit and the budget of a reply hold.
+func (o *itemsOp) pack(_ context.Context, req Request, _ Plan, ranked Ranked) (Packed, error) {
+	out := newPacked(ranked.Notes)
+	cs, tokens, last := ranked.Candidates, 0, -1
+	for i := range cs {
+		n := tokensOf(&cs[i])
+		if i >= req.Limits.Items || tokens+n > req.Limits.Tokens && len(out.Shown) > 0 {
+			if len(o.in.ItemIDs) == 0 && last >= 0 {
+				out.Next = cursor(items.Place{Created: cs[last].CreatedAt, First: cs[last].First})
+			}
+			break
+		}
+		if last = i; cs[i].Kept() {
+			out.Shown, tokens = append(out.Shown, i), tokens+n
+		}
+	}
+	markShown(cs, out.Shown, schemas.DropBudget)
+	out.Sections = sectionsOf(cs, out.Shown, req.Limits.Tokens, "items: by "+byWhat(o.in))
+	return out, nil
+}
+
+func byWhat(in *schemas.ItemsRequest) string {
+	if len(in.ItemIDs) > 0 {
+		return "id"
+	}
+	return "time"
+}
+
+// tokensOf is how long an item's text is, counted or estimated.
+func tokensOf(c *candidate.Candidate) int {
+	if c.ContentTokens > 0 {
+		return c.ContentTokens
+	}
+	return len(c.Content.Text()) / 4
+}

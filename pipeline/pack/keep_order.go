@@ -1,0 +1,118 @@
+package pack
+
+import "slices"
+
+// How much of the session's last pack stays where it was.
+const (
+	holdShare = .5  // of the budget, of the limit of items and of that of bytes, at most
+	holdWorth = .25 // of the tokens held, those of items that the pack would show anyway, at least
+)
+
+// keepOrder chooses anew with the beginning of the session's last pack where it was, so that
+// a prompt cache has it: as much of it as is still there in that order, takes no more than
+// half of what the pack may show, and is by a quarter of what would be shown anyway. The
+// rest of the pack is the best of what is left, so its evidence is at worst about that
+// of a pack of half the size. choice takes the best of what is not taken.
+func (w *packer) keepOrder(choice func()) {
+	n := w.holding()
+	w.again = make([]bool, len(w.cs))
+	for _, i := range w.req.Before {
+		if i >= 0 {
+			w.again[i] = true
+		}
+	}
+	w.undo(len(w.chosen))
+	w.spent, w.bytes, w.heavy = [parts]int{}, 0, nil
+	w.runs = [2]covered{}
+	last := top()
+	for _, i := range w.req.Before[:n] {
+		w.take(i, w.next(&last, i))
+	}
+	w.held = n
+	w.runs[1] = covered{} // what follows has headings of its own
+	choice()
+}
+
+// run is what stands over the run of items that i is in.
+func (w *packer) run(i int) *covered {
+	if w.again != nil && w.again[i] {
+		return &w.runs[1]
+	}
+	return &w.runs[0]
+}
+
+// holding returns how many items of the last pack stay: the most that may.
+func (w *packer) holding() int {
+	best, tokens, worth, bytes := 0, 0, 0, 0
+	last := top()
+	var spent [parts]int
+	for n, i := range w.req.Before {
+		if i < 0 || w.part[i] < 0 {
+			break
+		}
+		cost := w.next(&last, i)
+		tokens += cost
+		spent[w.part[i]] += cost
+		bytes += len(w.cs[i].Content.Text())
+		if float64(tokens) > holdShare*float64(w.req.Budget) || spent[w.part[i]] > w.limits[w.part[i]] ||
+			float64(n+1) > holdShare*float64(w.req.Limit) || w.req.Bytes > 0 && float64(bytes) > holdShare*float64(w.req.Bytes) {
+			break
+		}
+		if w.taken[i] {
+			worth += cost
+		}
+		if float64(worth) >= holdWorth*float64(tokens) {
+			best = n + 1
+		}
+	}
+	return best
+}
+
+// line is where the text of items stands: below which headings.
+type line struct {
+	section int8 // in sections, −1 for none
+	day     day
+}
+
+// top is above all items.
+func top() line { return line{section: -1} }
+
+// headings returns what stands before item i when it follows at, and its tokens.
+func (w *packer) headings(at *line, i int) (section, day string, tokens int) {
+	// Below the heading of a day, what has none would be read as of that day.
+	if w.kind[i] != at.section || w.day[i] == noDay && at.day != noDay {
+		section, tokens = heading(int(w.kind[i])), w.heads[w.kind[i]]
+		*at = line{section: w.kind[i]}
+	}
+	if w.day[i] != noDay {
+		text, more := w.dates.after(at.day, w.day[i])
+		day, at.day = text, w.day[i]
+		tokens += more
+	}
+	return section, day, tokens
+}
+
+// next returns the tokens of item i where the text is at, and moves on.
+func (w *packer) next(at *line, i int) int {
+	_, _, tokens := w.headings(at, i)
+	return tokens + w.cs[i].Tokens
+}
+
+// sequence is the chosen candidates in the order of the text: what stays where it was, the
+// rest of what the last pack showed, for it is the likelier to stay next time, and what it
+// did not show, each in the order of the sections.
+func (w *packer) sequence() []int {
+	held := w.chosen[:min(w.held, len(w.chosen))]
+	out := append(make([]int, 0, len(w.chosen)), held...)
+	var rest [2][]int
+	for kind := range sections {
+		for _, i := range w.shown(int8(kind)) {
+			if run := w.run(i); !slices.Contains(held, i) && run == &w.runs[1] {
+				rest[0] = append(rest[0], i)
+			} else if run == &w.runs[0] {
+				rest[1] = append(rest[1], i)
+			}
+		}
+	}
+	return append(append(out, rest[0]...), rest[1]...)
+}

@@ -1,0 +1,176 @@
+package pack
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// How far apart the words of a report may be, in words.
+const (
+	reportReach   = 10 // between what happened and the subject
+	negationReach = 6  // from a negation to what it denies
+)
+
+// reportSentence is a sentence as rules read it.
+type reportSentence struct {
+	words    []string // whole, in lower case
+	clause   []int    // of each word
+	resolved []bool   // by clause, whether it says that all is well
+}
+
+// reports reads the statements of a text in lower case: no questions, code or headings.
+func reports(text string) []reportSentence {
+	var out []reportSentence
+	for sentence := range Sentences(text) {
+		if strings.HasSuffix(sentence, "?") {
+			continue
+		}
+		out = append(out, reportOf(sentence))
+	}
+	return out
+}
+
+// reportOf reads one sentence. Punctuation ends its clauses, and so do "but" and "although".
+func reportOf(text string) reportSentence {
+	s := reportSentence{resolved: []bool{false}}
+	start, clause := -1, 0
+	next := func() {
+		if n := len(s.clause); n > 0 && s.clause[n-1] == clause {
+			clause++
+			s.resolved = append(s.resolved, false)
+		}
+	}
+	end := func(at int) {
+		if start < 0 {
+			return
+		}
+		word := strings.Trim(text[start:at], "-_'’")
+		start = -1
+		if word == "but" || word == "although" {
+			next()
+		}
+		if word != "" {
+			s.words, s.clause = append(s.words, word), append(s.clause, clause)
+		}
+	}
+	for i, r := range text {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("-_'’", r) {
+			if start < 0 {
+				start = i
+			}
+			continue
+		}
+		end(i)
+		switch r {
+		case ',', ';', ':', '(', ')', '–', '—', '!', '.':
+			next()
+		case '#':
+			s.words, s.clause = append(s.words, "#"), append(s.clause, clause)
+		}
+	}
+	end(len(text))
+	for i, w := range s.words {
+		if resolving(w) && !s.denied(i, 1) {
+			s.resolved[s.clause[i]] = true
+		}
+	}
+	return s
+}
+
+// resolving reports whether a word says that a failure is over or did not happen.
+func resolving(w string) bool {
+	switch w {
+	case "passed", "pass", "passes", "green", "fixed", "resolved", "solved", "succeeded", "recovered", "prevented", "avoided":
+		return true
+	}
+	return false
+}
+
+// anySays reports whether a sentence of a text says one of the phrases, not denied and not over, and within
+// reach of a phrase of each of the subjects. A list has "|" between its phrases.
+func anySays(text string, phrases string, subjects ...string) bool {
+	for _, s := range reports(text) {
+		if s.says(phrases, subjects) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *reportSentence) says(phrases string, subjects []string) bool {
+	for phrase := range strings.SplitSeq(phrases, "|") {
+		words := strings.Fields(phrase)
+		for at := 0; ; at++ {
+			if at = s.find(words, at); at < 0 {
+				break
+			}
+			if !s.resolved[s.clause[at]] && !s.denied(at, len(words)) && s.near(at, len(words), subjects) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// find returns where words stand next to one another from a place on, −1 for nowhere.
+func (s *reportSentence) find(words []string, from int) int {
+	for at := from; at+len(words) <= len(s.words); at++ {
+		if slices.Equal(s.words[at:at+len(words)], words) {
+			return at
+		}
+	}
+	return -1
+}
+
+// near reports whether each subject stands within reach of the n words at a place.
+func (s *reportSentence) near(at, n int, subjects []string) bool {
+	from, to := max(0, at-reportReach), min(len(s.words), at+n+reportReach)
+	window := reportSentence{words: s.words[from:to]}
+	for _, subject := range subjects {
+		found := false
+		for phrase := range strings.SplitSeq(subject, "|") {
+			found = found || window.find(strings.Fields(phrase), 0) >= 0
+		}
+		if !found {
+			return false
+		}
+	}
+	return true
+}
+
+// denied reports whether the n words at a place are negated, supposed or counted as none.
+func (s *reportSentence) denied(at, n int) bool {
+	clause := s.clause[at]
+	for i := at - 1; i >= max(0, at-negationReach) && s.clause[i] == clause; i-- {
+		if denies(s.words[i]) && s.words[i+1] != "only" {
+			return true
+		}
+		if i == at-1 && (s.words[i] == "0" || s.words[i] == "zero") {
+			return true
+		}
+	}
+	if after := at + n; after < len(s.words) {
+		switch s.words[after] {
+		case "0", "zero", "none":
+			return true
+		}
+	}
+	return false
+}
+
+// denies reports whether a word negates what follows it or only supposes it.
+func denies(w string) bool {
+	switch w {
+	case "no", "not", "none", "never", "nothing", "neither", "nor", "without", "cannot", "hardly",
+		"if", "unless", "would", "could", "might", "should", "until":
+		return true
+	}
+	return strings.HasSuffix(w, "n't") || strings.HasSuffix(w, "n’t")
+}
+
+// The states of an item's attributes that rules heed.
+var (
+	overStates   = []string{"passed", "pass", "ok", "success", "succeeded", "green", "resolved", "fixed", "closed", "done", "skipped"}
+	failedStates = []string{"failed", "fail", "failure", "error", "errored", "broken"}
+)

@@ -1,0 +1,91 @@
+package pack
+
+import (
+	"slices"
+	"strings"
+
+	"satchel/pipeline/candidate"
+	"satchel/schemas"
+)
+
+// A tool is shown when it is about as relevant as the best tool, and that one is nearly as relevant
+// as the best of what else was found. Beside that, no tool stands for what nothing else answers.
+const (
+	toolOfBest   = .5  // of the best tool's score, at least
+	toolOfOthers = .5  // of the best score of what is no tool, at least
+	leastTool    = .02 // score of the best tool, at least
+)
+
+// dropTools drops the tools that the question does not need, where anything else was found, but none
+// that the session's last pack showed where the pack keeps to that. It reports whether no tool is
+// needed.
+func dropTools(cs []candidate.Candidate, before []int) bool {
+	best, others := 0., 0.
+	for i := range cs {
+		switch c := &cs[i]; {
+		case c.Kept() && c.Kind == schemas.KindTool:
+			best = max(best, c.Score)
+		case c.Kind != schemas.KindTool && (c.Kept() || c.Drop == schemas.DropOffTopic):
+			others = max(others, c.Score)
+		}
+	}
+	if best == 0 || onlyTools(cs) {
+		return false
+	}
+	needed := best >= leastTool && best >= toolOfOthers*others
+	for i := range cs {
+		c := &cs[i]
+		switch {
+		case !c.Kept() || c.Kind != schemas.KindTool || slices.Contains(before, i):
+		case !needed:
+			c.Drop, c.Detail = schemas.DropOffTopic, "the question needs no tool"
+		case c.Score < toolOfBest*best:
+			c.Drop, c.Detail = schemas.DropOffTopic, "another tool fits far better"
+		}
+	}
+	return !needed
+}
+
+func anyKept(cs []candidate.Candidate) bool {
+	for i := range cs { // candidates are large: none is copied
+		if cs[i].Kept() {
+			return true
+		}
+	}
+	return false
+}
+
+// onlyTools reports whether nothing but tools was found.
+func onlyTools(cs []candidate.Candidate) bool {
+	for i := range cs { // candidates are large: none is copied
+		if cs[i].Kind != schemas.KindTool {
+			return false
+		}
+	}
+	return true
+}
+
+// ReplaceToolContent puts the signature and the safety notes of every kept tool in the place
+// of its content, which was written to find it by. A tool whose attributes policy redacts
+// keeps its redacted content.
+func ReplaceToolContent(cs []candidate.Candidate) {
+	for i := range cs {
+		r := &cs[i]
+		if !r.Kept() || r.Kind != schemas.KindTool {
+			continue
+		}
+		a, err := r.Tool()
+		if err != nil || a.Signature == "" {
+			continue // nothing else is known of it than its content
+		}
+		parts := []string{a.Signature}
+		if a.SafetyNotes != "" {
+			parts = append(parts, "safety: "+a.SafetyNotes)
+		}
+		if len(a.SafetyTags) > 0 {
+			parts = append(parts, "safety tags: "+strings.Join(a.SafetyTags, ", "))
+		}
+		r.Replace(strings.Join(parts, "\n"))
+		r.Span = nil
+	}
+}

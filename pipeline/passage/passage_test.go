@@ -1,0 +1,242 @@
+package passage
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"satchel/pipeline/candidate"
+	"satchel/pipeline/scope"
+	"satchel/pipeline/token"
+	"satchel/schemas"
+)
+
+// item returns a candidate that a question found.
+func item(t testing.TB, id string, kind schemas.Kind, text string, attributes map[string]any) candidate.Candidate {
+	t.Helper()
+	raw, err := json.Marshal(attributes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &candidate.Visible{MemoryItem: schemas.MemoryItem{ID: id, Kind: kind, Content: schemas.TextContent(text), Attributes: raw}}
+	return candidate.New(v, schemas.Verdict{Allow: true})
+}
+
+func system(t testing.TB) scope.Scope {
+	t.Helper()
+	s, err := scope.System("acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func reader(t testing.TB, c Config) *Reader {
+	t.Helper()
+	r, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func measure(c *candidate.Candidate) int {
+	return token.Estimate{}.Count(c.Quote.Head + c.Quote.Signature + c.Quote.Comment + c.Content.Text())
+}
+
+// choose asks a question of candidates.
+func choose(t testing.TB, r *Reader, question string, budget int, cs []candidate.Candidate) {
+	t.Helper()
+	r.Score(context.Background(), system(t), Query{Text: question}, cs).
+		Choose(cs, Options{Budget: budget, Counter: token.Estimate{}, Measure: measure})
+}
+
+const queueConfig = `type QueueConfig struct {
+	// FetchCooldown is the time that must pass between two fetches of jobs from the database.
+	// It keeps a busy worker from asking again and again for what is not there yet.
+	FetchCooldown time.Duration
+
+	// MaxWorkers is how many workers a queue may have at the same time. The number is between
+	// one and ten thousand; a larger one is refused when the client begins.
+	MaxWorkers int
+
+	// Pollers is how many goroutines look for jobs that nobody announced. They look once in the
+	// interval that is set for the whole client, each a little later than the other.
+	Pollers int
+
+	// Name is what the queue is called in the database, in metrics and in the log lines of the
+	// client. It has letters, digits, dashes and underscores alone.
+	Name string
+}`
+
+func TestThePassageThatAnswersIsShown(t *testing.T) {
+	t.Parallel()
+	config := item(t, "q", schemas.KindCode, queueConfig, map[string]any{
+		"file_path": "client.go", "start_line": 642, "qualified_name": "river.QueueConfig",
+		"signature": "type QueueConfig struct", "docstring": "QueueConfig is how a queue is worked.",
+	})
+	later := []candidate.Candidate{config}
+	choose(t, reader(t, Config{}), "which goroutines look for jobs that nobody announced?", 170, later)
+	if q := later[0].Quote; q.Head != "client.go:642" || q.Signature != "type QueueConfig struct" {
+		t.Errorf("a later part stands behind %+v", q)
+	}
+	cs := []candidate.Candidate{config}
+	choose(t, reader(t, Config{}), "how many workers may a queue have?", 170, cs)
+	c := &cs[0]
+	if !c.Kept() || c.Extract == nil || c.Quote == nil {
+		t.Fatalf("not shown in part: %+v", c)
+	}
+	text := c.Content.Text()
+	if !strings.Contains(text, "ten thousand") || strings.Contains(text, "Pollers") {
+		t.Errorf("it shows\n%s", text)
+	}
+	if c.Quote.Head != "client.go:642" {
+		t.Errorf("head %q", c.Quote.Head)
+	}
+	for _, l := range c.Extract.Lines {
+		if !strings.Contains(text, queueConfig[l.Span.Start:l.Span.End]) {
+			t.Errorf("span %v is not shown", l.Span)
+		}
+	}
+}
+
+func TestHeadsSayWhereItStands(t *testing.T) {
+	t.Parallel()
+	doc := item(t, "d", schemas.KindKnowledge, "Changelog › 0.40.0\n- Fixed the producer. Its keep alive is later.", map[string]any{"line": 61})
+	doc.Visible.Provenance.SourceURI = "file:kiln/CHANGELOG.md#0400"
+	masked := item(t, "m", schemas.KindCommit, "[redacted]\n\nThe kiln was moved.", map[string]any{"sha": "e8d659c3aa", "author": "Ida Ahn"})
+	masked.Masked = true
+	for _, x := range []struct {
+		c    candidate.Candidate
+		want string
+	}{
+		{item(t, "c", schemas.KindCommit, "Update producer\n\nIt was slow.", map[string]any{
+			"sha": "e8d659c3aa01", "author": "Ida Ahn", "timestamp": "2026-07-22T10:00:00Z",
+		}), "commit e8d659c3 2026-07-22 Ida Ahn:"},
+		{doc, "kiln/CHANGELOG.md:61 ›"},
+		{masked, "commit:"},
+		{item(t, "f", schemas.KindCode, "func Fire() {}", map[string]any{"file_path": "kiln.go", "start_line": 7, "signature": "func Fire()"}), "kiln.go:7"},
+	} {
+		cs := []candidate.Candidate{x.c}
+		choose(t, reader(t, Config{}), "what of the kiln and its producer?", 400, cs)
+		if cs[0].Quote == nil || cs[0].Quote.Head != x.want {
+			t.Errorf("%s: %+v, want head %q", x.c.ID, cs[0].Quote, x.want)
+		}
+		if cs[0].Extract != nil {
+			t.Errorf("%s: all of it fits, and a part is shown", x.c.ID)
+		}
+	}
+}
+
+func TestConversationsAreNotCut(t *testing.T) {
+	t.Parallel()
+	turn := item(t, "t", schemas.KindMemory, strings.Repeat("the kiln is fired on Mondays. ", 60), nil)
+	turn.Visible.Session, turn.Visible.Speaker = "s1", "Ida"
+	note := item(t, "n", schemas.KindKnowledge, "The kiln is fired on Mondays.", nil)
+	cs := []candidate.Candidate{turn, note}
+	choose(t, reader(t, Config{}), "when is the kiln fired?", 20, cs)
+	for i := range cs {
+		if !cs[i].Kept() || cs[i].Quote != nil || cs[i].Extract != nil {
+			t.Errorf("%s is %+v", cs[i].ID, cs[i])
+		}
+	}
+}
+
+func TestACommitAnswersWhoMadeIt(t *testing.T) {
+	t.Parallel()
+	var cs []candidate.Candidate
+	for i := range 8 {
+		cs = append(cs, item(t, fmt.Sprint("code", i), schemas.KindCode, fmt.Sprintf("func FireKiln%d() error { return kiln.Fire(%d) }", i, i), nil))
+	}
+	cs = append(cs, item(t, "commit", schemas.KindCommit, "Fire the kiln at night", map[string]any{"author": "Ida", "sha": "e8d659c3aa01"}))
+	choose(t, reader(t, Config{}), "who introduced that the kiln is fired at night?", 30, cs)
+	if !cs[8].Kept() {
+		t.Error("the commit is left out")
+	}
+}
+
+// Whatever an item is, its passages lie in it, in order, and leave nothing out but blanks.
+func TestPassagesMakeUpTheItem(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		line := rapid.OneOf(rapid.StringN(0, 90, 400), rapid.SampledFrom([]string{"", "- an entry", "```", "// a comment", "\tx := 1", "ü — ñ", strings.Repeat("word ", 300)}))
+		text := strings.ToValidUTF8(strings.Join(rapid.SliceOfN(line, 1, 40).Draw(t, "lines"), "\n"), "?")
+		kind := rapid.SampledFrom([]schemas.Kind{schemas.KindCode, schemas.KindCommit, schemas.KindKnowledge}).Draw(t, "kind")
+		v := &candidate.Visible{MemoryItem: schemas.MemoryItem{ID: "x", Kind: kind, Content: schemas.TextContent(text)}}
+		c := candidate.New(v, schemas.Verdict{Allow: true})
+		s := sourceOf(&c)
+		at := s.title
+		for _, p := range s.parts(text) {
+			if p.span.Start < at && p.span.Start > 0 || p.span.End < p.span.Start || p.span.End > len(text) {
+				t.Fatalf("span %v after %d of %d", p.span, at, len(text))
+			}
+			if p.span.Start > at && strings.TrimSpace(text[at:p.span.Start]) != "" {
+				t.Fatalf("%q is in no passage", text[at:p.span.Start])
+			}
+			for _, end := range []int{p.span.Start, p.span.End} {
+				if end < len(text) && !utf8.RuneStart(text[end]) {
+					t.Fatalf("span %v cuts a character", p.span)
+				}
+			}
+			at = max(at, p.span.End)
+		}
+		if rest := strings.TrimSpace(text[at:]); rest != "" {
+			t.Fatalf("%q is in no passage", rest)
+		}
+	})
+}
+
+// A choice keeps to its budget, and a larger one leaves out no passage that a smaller one has
+// for more than the room that its neighbours take.
+func TestChoiceKeepsToItsBudget(t *testing.T) {
+	t.Parallel()
+	r := reader(t, Config{})
+	rapid.Check(t, func(rt *rapid.T) {
+		var cs []candidate.Candidate
+		for i := range rapid.IntRange(1, 12).Draw(rt, "items") {
+			kind := rapid.SampledFrom([]schemas.Kind{schemas.KindCode, schemas.KindCommit}).Draw(rt, "kind")
+			paragraph := rapid.SampledFrom([]string{"the kiln is fired", "beech wood burns", "a ferry leaves\nat noon", strings.Repeat("clay dries slowly ", 30)})
+			cs = append(cs, item(t, fmt.Sprint("i", i), kind, strings.Join(rapid.SliceOfN(paragraph, 1, 9).Draw(rt, "text"), "\n\n"), nil))
+		}
+		budget := rapid.IntRange(10, 600).Draw(rt, "budget")
+		again := slices.Clone(cs)
+		choose(t, r, "which wood is fired in the kiln?", budget, cs)
+		total := 0
+		for i := range cs {
+			if cs[i].Kept() {
+				total += measure(&cs[i])
+			}
+		}
+		if total > budget {
+			rt.Errorf("%d tokens of %d", total, budget)
+		}
+		choose(t, reader(t, Config{}), "which wood is fired in the kiln?", budget, again)
+		for i := range cs {
+			if cs[i].Kept() != again[i].Kept() || cs[i].Content.Text() != again[i].Content.Text() {
+				rt.Errorf("%s: another choice from the same input", cs[i].ID)
+			}
+		}
+	})
+}
+
+func TestCuesOfAFile(t *testing.T) {
+	t.Parallel()
+	own, err := ParseCues([]byte("language: de\nstop: wer was\ncues:\n- {name: history, question: 'wer hat', kinds: [commit], weight: .8}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(own.asked("Wer hat das geändert?")); n != 1 || len(own.asked("who changed it?")) != 0 {
+		t.Errorf("%d cues", n)
+	}
+	for _, bad := range []string{"cues: [{name: a}]", "cues: [{name: a, question: '('}]", "cues: [{name: a, question: b, kinds: [lore]}]", "other: 1"} {
+		if _, err := ParseCues([]byte(bad)); err == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+}

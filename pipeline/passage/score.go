@@ -1,0 +1,372 @@
+package passage
+
+import (
+	"cmp"
+	"context"
+	"hash/maphash"
+	"math"
+	"slices"
+
+	"satchel/pipeline/candidate"
+	"satchel/pipeline/scope"
+	"satchel/schemas"
+)
+
+// The recipe of a score. It was measured on questions about repositories: see docs/selection.md.
+const (
+	units    = 100 // items whose passages are scored
+	dense    = .5  // of the score that vectors say, the rest is said by terms
+	ofUnit   = .2  // of both that the whole item says, the rest is said by the passage
+	scale    = 1.5 // of a passage's score, against cues
+	forTest  = 1.0 // taken from passages of tests
+	feedback = .2  // of what terms of the best passages say
+)
+
+// Query is a question and what the principal may see.
+type Query struct {
+	Text       string
+	Filter     schemas.Filter // what was searched
+	Population schemas.Filter // the items that the principal may see
+}
+
+// Ranking is the scored passages of some candidates, best first.
+type Ranking struct {
+	items []*analysis // by candidate; nil: it is not cut
+	list  []scored
+	rest  []scored // of the other items, in the order of these; they are not scored
+}
+
+// scored is a passage.
+type scored struct {
+	at, part int // of the candidates, and of its passages
+	score    float64
+}
+
+// Score cuts the kept candidates that are cut at all and scores the passages of the best. What
+// the retrievers say of the items is in their channels.
+func (r *Reader) Score(ctx context.Context, s scope.Scope, q Query, cs []candidate.Candidate) *Ranking {
+	out := &Ranking{items: make([]*analysis, len(cs))}
+	w := &scoring{reader: r, ctx: ctx, scope: s, query: q, cs: cs, ranking: out, cues: r.cfg.Cues.asked(q.Text)}
+	w.units()
+	if len(out.list) == 0 {
+		return out
+	}
+	w.score()
+	slices.SortStableFunc(out.list, func(a, b scored) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.at, b.at), cmp.Compare(a.part, b.part))
+	})
+	return out
+}
+
+// scoring is one ranking being made. The columns are by passage, as in ranking.list.
+type scoring struct {
+	reader  *Reader
+	ctx     context.Context
+	scope   scope.Scope
+	query   Query
+	cs      []candidate.Candidate
+	cues    []cue
+	ranking *Ranking
+}
+
+// units picks the best items and lists their passages.
+func (w *scoring) units() {
+	type unit struct {
+		at    int
+		score float64
+	}
+	var list []unit
+	for i := range w.cs {
+		c := &w.cs[i]
+		if !c.Kept() || c.Abbreviated || c.Fenced() || !Of(c.Visible) {
+			continue
+		}
+		a := w.reader.memo.item(w.scope.Tenant(), c, w.reader.cfg.Vectors)
+		w.ranking.items[i] = a
+		list = append(list, unit{i, w.unit(c, a)})
+	}
+	slices.SortStableFunc(list, func(a, b unit) int { return cmp.Compare(b.score, a.score) })
+	for n, u := range list {
+		for p := range w.ranking.items[u.at].parts {
+			if n < units {
+				w.ranking.list = append(w.ranking.list, scored{at: u.at, part: p})
+			} else {
+				w.ranking.rest = append(w.ranking.rest, scored{at: u.at, part: p, score: unscored - float64(n)})
+			}
+		}
+	}
+}
+
+// unscored is below every score.
+const unscored = -100
+
+// standing is what a profile of ranking or a reranker says of an item beside its relevance, as
+// a logit in the unit of scores.
+func standing(c *candidate.Candidate) float64 {
+	relevance := c.Score
+	if _, reranked := c.Channels.Of("rerank"); reranked {
+		relevance = .5
+	} else if c.Signals != nil {
+		relevance = c.Signals.Relevance
+	}
+	return scale * (logit(c.Score) - logit(relevance)) / 2
+}
+
+func logit(p float64) float64 {
+	p = min(max(p, 1e-6), 1-1e-6)
+	return math.Log(p / (1 - p))
+}
+
+// unit scores an item as a whole.
+func (w *scoring) unit(c *candidate.Candidate, a *analysis) float64 {
+	words, _ := c.Channels.Of("keyword")
+	vectors, _ := c.Channels.Of("vector")
+	score := (1-dense)*words.Z + dense*vectors.Z + standing(c)
+	for i := range w.cues {
+		score += w.cues[i].item(c.Kind)
+	}
+	if a.test {
+		score -= forTest
+	}
+	return score
+}
+
+// passage returns a passage and its item.
+func (w *scoring) passage(i int) (*read, *analysis) {
+	p := &w.ranking.list[i]
+	a := w.ranking.items[p.at]
+	return &a.parts[p.part], a
+}
+
+// score scores every listed passage.
+func (w *scoring) score() {
+	list := w.ranking.list
+	groups := w.groups()
+	w.weigh(groups)
+	byTerms := w.mix(w.match(groups), "keyword")
+	similar := w.mix(w.cosines(), "vector")
+	cues := w.cued()
+	for i := range list {
+		list[i].score = scale * ((1-dense)*byTerms[i] + dense*similar[i])
+	}
+	if more := w.feedback(groups, cues); more != nil {
+		for i, z := range normal(w.match(more)) {
+			list[i].score += scale * feedback * z
+		}
+	}
+	for i := range list {
+		list[i].score += cues[i] + standing(&w.cs[list[i].at])
+		if _, a := w.passage(i); a.test {
+			list[i].score -= forTest
+		}
+	}
+}
+
+// mix is what passages say, and their items by a retriever, in units of the spread.
+func (w *scoring) mix(own []float64, retriever string) []float64 {
+	whole := make([]float64, len(own))
+	for i := range whole {
+		channel, _ := w.cs[w.ranking.list[i].at].Channels.Of(retriever)
+		whole[i] = channel.Score
+	}
+	own, whole = normal(own), normal(whole)
+	for i := range own {
+		own[i] = (1-ofUnit)*own[i] + ofUnit*whole[i]
+	}
+	return normal(own)
+}
+
+// normal is the z-score of each value among them.
+func normal(values []float64) []float64 {
+	mean, square := 0.0, 0.0
+	for _, v := range values {
+		mean += v
+	}
+	mean /= float64(max(1, len(values)))
+	for _, v := range values {
+		square += (v - mean) * (v - mean)
+	}
+	sd := math.Sqrt(square / float64(max(1, len(values))))
+	if sd < 1e-9 {
+		sd = 1
+	}
+	out := make([]float64, len(values))
+	for i, v := range values {
+		out[i] = (v - mean) / sd
+	}
+	return out
+}
+
+// cosines are those of question and passage.
+func (w *scoring) cosines() []float64 {
+	out := make([]float64, len(w.ranking.list))
+	by := w.reader.cfg.Vectors
+	if by == nil {
+		return out
+	}
+	q := by.WordVector(nil, spaced(w.query.Text))
+	for i := range out {
+		p, _ := w.passage(i)
+		dot := float32(0)
+		for j, v := range p.vector {
+			dot += v * q[j]
+		}
+		out[i] = float64(dot)
+	}
+	return out
+}
+
+// cued is what the wording of the question adds.
+func (w *scoring) cued() []float64 {
+	out := make([]float64, len(w.ranking.list))
+	for i := range out {
+		p, a := w.passage(i)
+		for j := range w.cues {
+			c := &w.cues[j]
+			out[i] += c.item(a.kind)
+			if c.reads(a.kind) && p.cues.meets(c.number, func() string { return w.text(i, p, a) }, c) {
+				out[i] += c.weight
+			}
+		}
+	}
+	return out
+}
+
+// text is that of a passage.
+func (w *scoring) text(i int, p *read, a *analysis) string {
+	own := w.cs[w.ranking.list[i].at].Content.Text()[p.span.Start:p.span.End]
+	if p.doc.End > p.doc.Start {
+		return a.doc[p.doc.Start:p.doc.End] + "\n" + own
+	}
+	return own
+}
+
+// The parameters of BM25.
+const (
+	k1      = 1.2
+	b       = .75
+	average = 60 // terms of a passage
+)
+
+// match is BM25 over the passages, of each group the best term.
+func (w *scoring) match(groups []group) []float64 {
+	out := make([]float64, len(w.ranking.list))
+	for i := range out {
+		p, _ := w.passage(i)
+		norm := k1 * (1 - b + b*p.length/average)
+		for g := range groups {
+			best := 0.0
+			for _, t := range groups[g].terms {
+				if f := float64(p.terms[t.hash]); f > 0 {
+					best = max(best, t.weight*t.idf*f*(k1+1)/(f+norm))
+				}
+			}
+			out[i] += best
+		}
+	}
+	return out
+}
+
+// The bounds of feedback.
+const (
+	feedbackUnits = 8  // whose best passage is read
+	feedbackFrom  = 60 // passages among which these are
+	feedbackTerms = 12 // that are taken
+	commonest     = 3  // idf of a term that one of twenty items has
+	fade          = 1.5
+)
+
+// feedback returns terms that the best passages share and the question lacks, nil for none.
+func (w *scoring) feedback(groups []group, cues []float64) []group {
+	order := w.best(cues, feedbackFrom)
+	known := map[uint64]bool{}
+	for _, g := range groups {
+		known[g.terms[0].hash] = true
+	}
+	found := map[uint64]*term{}
+	seen := map[int]bool{}
+	var an analyzer
+	top := 0.0
+	for n, i := range order {
+		entry := &w.ranking.list[i]
+		score := entry.score + cues[i]
+		if n == 0 {
+			top = score
+		}
+		if seen[entry.at] {
+			continue
+		}
+		seen[entry.at] = true
+		weight := math.Exp(min(0, (score-top)/fade))
+		p, a := w.passage(i)
+		for _, t := range an.distinct(a.found + "\n" + w.text(i, p, a)) {
+			hash := maphash.String(w.reader.memo.seed, t)
+			if known[hash] {
+				continue
+			}
+			if found[hash] == nil {
+				found[hash] = &term{hash: hash, text: t}
+			}
+			found[hash].weight += weight * min(float64(p.terms[hash]), 3) / (p.length + 20)
+		}
+		if len(seen) >= feedbackUnits {
+			break
+		}
+	}
+	return w.commonTerms(found)
+}
+
+// best returns the best passages by score and cues.
+func (w *scoring) best(cues []float64, n int) []int {
+	order := make([]int, len(w.ranking.list))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(x, y int) int {
+		return cmp.Compare(w.ranking.list[y].score+cues[y], w.ranking.list[x].score+cues[x])
+	})
+	return order[:min(n, len(order))]
+}
+
+// commonTerms are the terms to look for as well: rare, but in more than one item.
+func (w *scoring) commonTerms(found map[uint64]*term) []group {
+	var all []group
+	for _, t := range found {
+		all = append(all, group{terms: []term{*t}})
+	}
+	slices.SortFunc(all, func(x, y group) int { return cmp.Compare(x.terms[0].text, y.terms[0].text) })
+	w.weigh(all)
+	for i := range all {
+		all[i].terms[0].weight *= all[i].terms[0].idf
+	}
+	slices.SortStableFunc(all, func(x, y group) int { return cmp.Compare(y.terms[0].weight, x.terms[0].weight) })
+	kept := all[:0]
+	for _, g := range all {
+		if t := &g.terms[0]; t.weight > 0 && t.idf >= commonest && w.holders(t.hash) > 1 {
+			kept = append(kept, g)
+		}
+		if len(kept) == feedbackTerms {
+			break
+		}
+	}
+	if all = kept; len(all) == 0 {
+		return nil
+	}
+	most := all[0].terms[0].weight
+	for i := range all {
+		all[i].terms[0].weight /= most
+	}
+	return all
+}
+
+// holders counts the items among the scored that have a term.
+func (w *scoring) holders(hash uint64) int {
+	last, n := -1, 0
+	for i := range w.ranking.list {
+		if p, _ := w.passage(i); p.terms[hash] > 0 && w.ranking.list[i].at != last {
+			last = w.ranking.list[i].at
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,189 @@
+package passage
+
+import (
+	"cmp"
+	"encoding/json"
+	"path"
+	"strconv"
+	"strings"
+
+	"satchel/pipeline/candidate"
+	"satchel/schemas"
+)
+
+// Of reports whether an item is cut into passages: a piece of code, a commit, or a document, which
+// was read from a file, or is longer than a passage.
+func Of(v *candidate.Visible) bool {
+	if v.Content.Raw() != nil {
+		return false
+	}
+	fromFile := strings.HasPrefix(v.Provenance.SourceURI, fileURI)
+	switch v.Kind {
+	case schemas.KindCode, schemas.KindCommit:
+		return true
+	case schemas.KindKnowledge:
+		return fromFile || tokens(len(v.Content.Text())) > longest
+	}
+	return v.Kind == schemas.KindMemory && fromFile && v.Category == markdown && v.SessionID() == "" && v.Speaker == ""
+}
+
+const (
+	fileURI  = "file:"    // the address of what was read from a file begins with it
+	markdown = "markdown" // the category of what was read from a Markdown file
+)
+
+// source is where an item comes from, and what stands before its passages.
+type source struct {
+	kind  schemas.Kind
+	path  string
+	line  int    // of the beginning of the content, from 1; 0: unknown
+	name  string // a name, a heading or a subject
+	found string // words that every passage of the item is found by
+	sign  string // the signature of code, on one line
+	doc   string // a comment that stands before the code and is not in the content
+	about string // sha, date and author of a commit
+	title int    // length of the content's first line, where it is a heading or a subject
+	test  bool   // it tests something
+}
+
+// attributes are those that importers write, under each of their names.
+type attributes struct {
+	Path      string `json:"path"`
+	FilePath  string `json:"file_path"`
+	Line      int    `json:"line"`
+	StartLine int    `json:"start_line"`
+	Name      string `json:"qualified_name"`
+	Signature string `json:"signature"`
+	Doc       string `json:"doc"`
+	Docstring string `json:"docstring"`
+	Heading   string `json:"heading"`
+	SHA       string `json:"sha"`
+	Author    string `json:"author"`
+	Date      string `json:"date"`
+	Timestamp string `json:"timestamp"`
+}
+
+const (
+	longestSignature = 150 // bytes that are shown
+	shortSHA         = 8
+	longestTitle     = 200 // bytes of a first line that may be a heading
+)
+
+// sourceOf reads an item. Of a redacted one it reads the content alone: attributes may say again
+// what was removed.
+func sourceOf(c *candidate.Candidate) source {
+	s := source{kind: c.Kind}
+	text := c.Content.Text()
+	var a attributes
+	if !c.Masked && !c.Verdict.Redact {
+		if json.Unmarshal(c.Attributes, &a) != nil {
+			a = attributes{}
+		}
+		s.path = cmp.Or(a.Path, a.FilePath, pathOf(c.Provenance.SourceURI))
+	}
+	s.line = max(a.Line, a.StartLine)
+	s.test = isTest(s.path)
+	first, _, more := strings.Cut(text, "\n")
+	switch c.Kind {
+	case schemas.KindCode:
+		s.sign = cut(strings.Join(strings.Fields(a.Signature), " "), longestSignature)
+		s.name = cmp.Or(a.Name, s.sign, first)
+		s.found = s.path + " " + a.Name + " " + a.Signature
+		if doc := strings.TrimSpace(cmp.Or(a.Doc, a.Docstring)); !contains(text, doc) {
+			s.doc = doc
+		}
+	case schemas.KindCommit:
+		s.title, s.name, s.found = len(first), first, first
+		s.about = about(&a)
+	default:
+		if more && isTitle(first, a.Heading) {
+			s.title, s.found = len(first), s.path+" "+first
+			s.name = first[strings.LastIndex(first, "›")+1:]
+		} else {
+			s.name, s.found = cmp.Or(a.Heading, path.Base(s.path)), s.path+" "+a.Heading
+		}
+	}
+	return s
+}
+
+// pathOf is the path in the address of a file, "" for another address.
+func pathOf(uri string) string {
+	file, ok := strings.CutPrefix(uri, fileURI)
+	if !ok {
+		return ""
+	}
+	file, _, _ = strings.Cut(file, "#")
+	return file
+}
+
+// isTitle reports whether the first line of a text looks like its heading.
+func isTitle(line, heading string) bool {
+	if line == heading || strings.HasSuffix(line, "› "+heading) && heading != "" {
+		return true
+	}
+	trimmed := strings.TrimSpace(line)
+	return heading == "" && trimmed != "" && len(trimmed) <= longestTitle && !strings.ContainsAny(trimmed[:1], "-*+|>`~#0123456789<") &&
+		!strings.ContainsAny(trimmed[len(trimmed)-1:], ".,;:|`")
+}
+
+// about is the beginning of a commit's head.
+func about(a *attributes) string {
+	parts := []string{"commit"}
+	if a.SHA != "" {
+		parts = append(parts, a.SHA[:min(len(a.SHA), shortSHA)])
+	}
+	if date := cmp.Or(a.Date, a.Timestamp); date != "" {
+		parts = append(parts, date[:min(len(date), len("2006-01-02"))])
+	}
+	if a.Author != "" {
+		parts = append(parts, a.Author)
+	}
+	return strings.Join(parts, " ")
+}
+
+// contains reports whether a content has a comment already: its first line.
+func contains(text, doc string) bool {
+	first, _, _ := strings.Cut(doc, "\n")
+	return doc == "" || strings.Contains(text, strings.TrimSpace(first))
+}
+
+// head is what stands before the passages of an item, which begin in a line.
+func (s *source) head(line int) string {
+	where := s.path
+	if where != "" && line > 0 {
+		where += ":" + strconv.Itoa(line)
+	}
+	switch {
+	case s.kind == schemas.KindCommit:
+		return s.about + ":"
+	case s.title > 0 && where != "":
+		return where + " ›"
+	}
+	return where
+}
+
+// isTest reports whether a file tests something or is an example, by the customs of the languages.
+func isTest(name string) bool {
+	dir, base := path.Split(name)
+	for part := range strings.SplitSeq(dir, "/") {
+		switch part {
+		case "test", "tests", "__tests__", "spec", "testdata":
+			return true
+		}
+	}
+	stem := strings.TrimSuffix(base, path.Ext(base))
+	for _, mark := range []string{"_test", "_spec", ".test", ".spec", "_tests"} {
+		if strings.HasSuffix(stem, mark) {
+			return true
+		}
+	}
+	return strings.HasPrefix(stem, "test_") || stem == "conftest"
+}
+
+// cut shortens a text to at most n bytes, at a character.
+func cut(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return strings.ToValidUTF8(text[:n], "")
+}

@@ -1,0 +1,32 @@
+package pii
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What is remembered is what is found, of each detector, and no caller can change it.
+func TestMemoFindsTheSame(t *testing.T) {
+	t.Parallel()
+	all, few := newDetector(Config{Types: Types()}), newDetector(Config{Types: []Type{Email}})
+	filler := strings.Repeat("The weather was fine. ", memoFrom/20)
+	for _, text := range []string{filler, filler + "Write to jonas@example.org or +49 30 2855748.", filler + "Mail a@example.org.", strings.Repeat("a@example.org ", memoSpans+20)} {
+		for range 3 {
+			for _, d := range []*Detector{all, few} {
+				want := d.look(text, nil, nil, nil)
+				got := d.Find(text)
+				if !slices.Equal(got, want) {
+					t.Errorf("%d spans are found in %d bytes, want %d", len(got), len(text), len(want))
+				}
+				clear(got)
+			}
+		}
+	}
+	for i := range memoTexts + 10 {
+		few.Find(filler + strings.Repeat("x", i%1000) + strings.Repeat("y", i/1000))
+	}
+	if n := len(few.memo.texts); n > memoTexts {
+		t.Errorf("%d texts are remembered", n)
+	}
+}

@@ -1,0 +1,73 @@
+package pipeline
+
+import (
+	"context"
+	"strings"
+
+	"satchel/pipeline/candidate"
+	"satchel/pipeline/passage"
+	"satchel/schemas"
+)
+
+// quoting says how passages are chosen for a text.
+type quoting struct {
+	Budget  int
+	Items   int // 0: any number
+	Floor   int // tokens that documents, code and commits get first, each
+	Model   string
+	Measure func(*candidate.Candidate) int // tokens of a candidate as it is shown
+}
+
+// quote puts the passages of documents, code and commits that bear on the question in the place
+// of these items, and drops those without one. Without a question it shows all of each. It
+// reports whether parts of items may be shown.
+func (e *Engine) quote(ctx context.Context, req Request, plan Plan, q quoting, cs []candidate.Candidate) bool {
+	if !hasPassages(cs) {
+		return false
+	}
+	by, search := e.counter(q.Model), plan.query(plan.Asked)
+	ranking := e.passages.Score(ctx, req.Scope, passage.Query{
+		Text: req.Query, Filter: search.Filter, Population: search.Population,
+	}, cs)
+	chosen := req.Query != "" && req.Options.Repeat != schemas.RepeatStable // else the same text whatever is asked
+	if chosen {
+		ranking.Choose(cs, passage.Options{Budget: q.Budget, Items: q.Items, Floor: q.Floor, Counter: by, Measure: q.Measure})
+	} else {
+		ranking.Whole(cs, by)
+	}
+	e.guardQuotes(req, cs)
+	return chosen
+}
+
+// hasPassages reports whether a kept candidate is cut into passages.
+func hasPassages(cs []candidate.Candidate) bool {
+	for i := range cs {
+		if cs[i].Kept() && passage.Of(cs[i].Visible) {
+			return true
+		}
+	}
+	return false
+}
+
+// guardQuotes takes what stands before quotations away where it looks injected: the defenses read
+// contents alone. Each line is judged by itself.
+func (e *Engine) guardQuotes(req Request, cs []candidate.Candidate) {
+	var probes []candidate.Candidate
+	var of []int
+	for i := range cs {
+		if q := cs[i].Quote; q != nil && cs[i].Kept() {
+			for line := range strings.Lines(q.Head + "\n" + q.Signature + "\n" + q.Comment) {
+				if line = strings.TrimSpace(line); len(line) >= leastProbe {
+					probe := &candidate.Visible{MemoryItem: schemas.MemoryItem{Content: schemas.TextContent(line)}}
+					probes, of = append(probes, candidate.New(probe, cs[i].Verdict)), append(of, i)
+				}
+			}
+		}
+	}
+	e.defenses.ApplyKeepingDuplicates(probes, false, req.Times.Policy)
+	for n, i := range of {
+		if probes[n].Suspect || probes[n].Drop == schemas.DropInjection {
+			cs[i].Quote = &candidate.Quote{}
+		}
+	}
+}

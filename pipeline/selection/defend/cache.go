@@ -1,0 +1,156 @@
+package defend
+
+import (
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+
+	"satchel/pipeline/selection/defend/injection"
+)
+
+// looked is what a candidate's text says by itself.
+type looked struct {
+	hash     uint64 // its simhash, 0 when it is too short for one
+	injected injection.Finding
+	text     textKey
+}
+
+// textKey stands for a text in one process: two hashes under random seeds.
+type textKey struct{ slot, key uint64 }
+
+// Bounds of looks: 12 MiB, and 2.5 for the digests.
+const (
+	lookStripes = 64
+	lookMost    = 1 << 13 // looks of a stripe: 512k of all
+	lookWays    = 8       // places for one text
+	digestSlots = 1 << 13
+)
+
+// looks remembers what texts seen lately say: the same items are candidates again and
+// again. A text is known by a 64-bit hash under a random seed, and none of it is kept.
+// Safe for concurrent use.
+type looks struct {
+	slot, key maphash.Seed
+	stripes   [lookStripes]lookStripe
+	digests   [digestSlots]atomic.Pointer[digest]
+}
+
+// lookStripe is a part of looks. It grows with what it is asked for.
+type lookStripe struct {
+	sync.Mutex
+	kept []kept // in sets of lookWays, the newest of a set first; a power of two of them
+	used int
+}
+
+// kept is what is remembered of a text; the zero kept is of none.
+type kept struct {
+	key    uint64
+	hash   uint64
+	score  float32 // of its injection.Finding, as the others
+	orders bool
+	unread bool
+}
+
+func newLooks() *looks {
+	return &looks{slot: maphash.MakeSeed(), key: maphash.MakeSeed()}
+}
+
+// of returns what read says of a text, perhaps said before.
+func (l *looks) of(text string, read func(string) looked) looked {
+	key := l.keyOf(text)
+	stripe := &l.stripes[key.slot%lookStripes]
+	stripe.Lock()
+	known, ok := stripe.find(key.key)
+	stripe.Unlock()
+	if ok {
+		return looked{hash: known.hash, text: key, injected: injection.Finding{Score: float64(known.score), Orders: known.orders, Unread: known.unread}}
+	}
+	v := read(text)
+	v.text = key
+	stripe.Lock()
+	stripe.put(kept{key.key, v.hash, float32(v.injected.Score), v.injected.Orders, v.injected.Unread})
+	stripe.Unlock()
+	return v
+}
+
+// set is where a text may stand.
+func (s *lookStripe) set(key uint64) []kept {
+	at := int(key) & (len(s.kept) - 1) &^ (lookWays - 1)
+	return s.kept[at : at+lookWays]
+}
+
+func (s *lookStripe) find(key uint64) (kept, bool) {
+	if len(s.kept) == 0 {
+		return kept{}, false
+	}
+	for _, k := range s.set(key) {
+		if k.key == key {
+			return k, true
+		}
+	}
+	return kept{}, false
+}
+
+// put keeps a text, in the place of the oldest of its set.
+func (s *lookStripe) put(k kept) {
+	if _, ok := s.find(k.key); ok {
+		return // somebody else has looked meanwhile
+	}
+	if 2*s.used >= len(s.kept) && len(s.kept) < lookMost {
+		before := s.kept
+		s.kept, s.used = make([]kept, max(2*lookWays, 2*len(before))), 0
+		for i := len(before) - 1; i >= 0; i-- { // the oldest of a set first
+			if before[i] != (kept{}) {
+				s.place(before[i])
+			}
+		}
+	}
+	s.place(k)
+}
+
+func (s *lookStripe) place(k kept) {
+	set := s.set(k.key)
+	if set[lookWays-1] == (kept{}) {
+		s.used++
+	}
+	copy(set[1:], set)
+	set[0] = k
+}
+
+// forget drops all that is remembered.
+func (l *looks) forget() {
+	for i := range l.stripes {
+		l.stripes[i].Lock()
+		l.stripes[i].kept, l.stripes[i].used = nil, 0
+		l.stripes[i].Unlock()
+	}
+	for i := range l.digests {
+		l.digests[i].Store(nil)
+	}
+}
+
+func (l *looks) keyOf(text string) textKey {
+	return textKey{maphash.String(l.slot, text), maphash.String(l.key, text)}
+}
+
+// digest is what a text's canonical form is compared by before the form itself is: how
+// often each letter stands in it and a sum of its numbers, which a short text can be
+// guessed from.
+type digest struct {
+	text   textKey
+	inForm *letters
+	said   facts
+}
+
+// digestOf returns the digest of a print's text, perhaps made before.
+func (l *looks) digestOf(p *print) *digest {
+	slot := &l.digests[p.key.slot%digestSlots]
+	if known := slot.Load(); known != nil && known.text == p.key {
+		return known
+	}
+	d := &digest{text: p.key}
+	p.form, d.said = canonical(p.text)
+	d.inForm = lettersOf(p.form)
+	slot.Store(d)
+	return d
+}

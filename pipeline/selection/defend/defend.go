@@ -1,0 +1,331 @@
+// Package defend keeps out of a pack what would do harm there: items that are superseded or
+// expired, that their writer doubts, that are off topic, that look like injected
+// instructions, and texts that another candidate says already.
+package defend
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"satchel/pipeline/candidate"
+	"satchel/pipeline/infra/parallel"
+	"satchel/pipeline/selection/defend/injection"
+	"satchel/schemas"
+)
+
+// Config of a Defenses. The zero Config works.
+type Config struct {
+	Injection  InjectionMode // default drop
+	Unread     UnreadMode    // default fence
+	Threshold  float64       // score from which a text counts as injected; default injection.Threshold
+	OffTopic   float64       // relevance below which an item is off topic; default .015; negative: none
+	Confidence float64       // an item's own confidence below which it is left out; default .1; negative: none
+}
+
+// Floors that hold by default: on labelled sets they lose less than 1 % of what is relevant.
+// Where not even the best item has answering times OffTopic, nothing answers the question. Tools
+// and code resemble questions less: one of them answers from closeAnswers times OffTopic, and then
+// each of its kind may be shown.
+const (
+	defaultOffTopic   = .015
+	answering         = 2
+	closeAnswers      = .67
+	besideBest        = .05 // share of the best relevance that memory and knowledge need
+	covers            = .8  // share of the question from which OffTopic is enough: a long text resembles nothing
+	defaultConfidence = .1
+)
+
+// Validate returns what is wrong with the configuration.
+func (c *Config) Validate() error {
+	switch c.Injection {
+	case "", InjectionDrop, InjectionFence, InjectionOff:
+	default:
+		return fmt.Errorf("check injection mode %q: want drop, fence or off", c.Injection)
+	}
+	switch c.Unread {
+	case "", UnreadFence, UnreadShow:
+	default:
+		return fmt.Errorf("check what is done with unread languages %q: want fence or show", c.Unread)
+	}
+	if c.Threshold < 0 || c.Threshold > 1 || c.OffTopic >= 1 || c.Confidence >= 1 {
+		return errors.New("check defences: a threshold is outside 0 to 1")
+	}
+	return nil
+}
+
+// Defenses refuses candidates that do harm to a pack. It is safe for concurrent use.
+type Defenses struct {
+	cfg        Config
+	classifier *injection.Classifier // nil: none
+	looks      *looks
+}
+
+// New returns a Defenses.
+func New(cfg Config) (*Defenses, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("new defence: %w", err)
+	}
+	d := &Defenses{cfg: cfg, looks: newLooks()}
+	if d.cfg.Threshold == 0 {
+		d.cfg.Threshold = injection.Threshold
+	}
+	if d.cfg.OffTopic == 0 {
+		d.cfg.OffTopic = defaultOffTopic
+	}
+	if d.cfg.Confidence == 0 {
+		d.cfg.Confidence = defaultConfidence
+	}
+	if cfg.Injection != InjectionOff {
+		c, err := injection.New()
+		if err != nil {
+			return nil, fmt.Errorf("new defence: %w", err)
+		}
+		d.classifier = c
+	}
+	return d, nil
+}
+
+// Warm reads the texts of items into the cache, so that the first request that finds them
+// need not. It changes no result.
+func (d *Defenses) Warm(items []*candidate.Visible) {
+	for _, v := range items {
+		d.looks.of(v.Content.Text(), d.read)
+	}
+}
+
+// InvalidateCaches drops what is kept of texts in memory. Call it after an erasure.
+func (d *Defenses) InvalidateCaches() { d.looks.forget() }
+
+// Apply drops, among the candidates that are still kept and in their order, what is
+// superseded, what has expired or is no longer valid at now, what its writer doubts,
+// what is not about the query when there is one, what looks injected, what is a pack
+// written back, and what a better candidate says already. It returns warnings, which
+// count what is stale and suspect.
+func (d *Defenses) Apply(cs []candidate.Candidate, asked bool, now time.Time) []string {
+	return d.apply(cs, asked, now, newSeen(cs, d.looks, false))
+}
+
+// ApplyIgnoringSpeakers is Apply, but that two texts are duplicates whoever said them.
+func (d *Defenses) ApplyIgnoringSpeakers(cs []candidate.Candidate, asked bool, now time.Time) []string {
+	return d.apply(cs, asked, now, newSeen(cs, d.looks, true))
+}
+
+// ApplyKeepingDuplicates is Apply, but that what says the same stays, and is not looked for.
+func (d *Defenses) ApplyKeepingDuplicates(cs []candidate.Candidate, asked bool, now time.Time) []string {
+	return d.apply(cs, asked, now, nil)
+}
+
+func (d *Defenses) apply(cs []candidate.Candidate, asked bool, now time.Time, seen *seen) []string {
+	looks := d.look(cs)
+	memory, tools, code := d.floors(cs)
+	var old, suspect, unread int
+	var oldest time.Time
+	for i := range cs {
+		c := &cs[i]
+		if !c.Kept() {
+			continue
+		}
+		if c.Drop, c.Detail = stale(c.Visible, now); !c.Kept() {
+			if by := c.SupersededBy; c.Drop == schemas.DropSuperseded && mayBeNamed(cs, by) {
+				c.Detail = "by " + by
+			}
+			if c.Drop == schemas.DropStale {
+				old++
+				if at := c.CreatedAt; oldest.IsZero() || at.Before(oldest) {
+					oldest = at
+				}
+			}
+			continue
+		}
+		if c.Drop, c.Detail = d.weak(c, asked, memory, tools, code); !c.Kept() {
+			continue
+		}
+		if d.injected(c, looks[i].injected) {
+			suspect++
+		}
+		if c.Unjudged {
+			unread++
+		}
+	}
+	suspect += d.splits(cs)
+	for i := range cs {
+		if seen != nil && cs[i].Kept() {
+			seen.find(i, looks[i])
+		}
+	}
+	return warn(old, suspect, unread, oldest)
+}
+
+// DropNotYetValid drops, among the candidates that are still kept, what is not valid yet at now: the
+// moment that is asked about, be it past. It returns a warning that counts them.
+func DropNotYetValid(cs []candidate.Candidate, now time.Time) []string {
+	early := 0
+	for i := range cs {
+		if from := cs[i].ValidFrom; cs[i].Kept() && now.Before(from) {
+			cs[i].Drop, cs[i].Detail = schemas.DropStale, NotYetValid+from.UTC().Format(time.RFC3339)
+			early++
+		}
+	}
+	switch early {
+	case 0:
+		return nil
+	case 1:
+		return []string{"stale: 1 item is not valid yet"}
+	}
+	return []string{fmt.Sprintf("stale: %d items are not valid yet", early)}
+}
+
+// NotYetValid begins the detail of what DropNotYetValid dropped.
+const NotYetValid = "not valid before "
+
+// lookPart is how many texts a processor looks at before it takes more.
+const lookPart = 8
+
+// look reads the texts of the kept candidates, on all processors: this is most of the
+// work.
+func (d *Defenses) look(cs []candidate.Candidate) []looked {
+	out := make([]looked, len(cs))
+	parallel.Parts(len(cs), lookPart, func(parts iter.Seq2[int, int]) {
+		for from, to := range parts {
+			for i := from; i < to; i++ {
+				if cs[i].Kept() {
+					out[i] = d.looks.of(cs[i].Content.Text(), d.read)
+				}
+			}
+		}
+	})
+	return out
+}
+
+// read looks at a text that was not seen lately.
+func (d *Defenses) read(text string) looked {
+	var l looked
+	if len(text) >= shortestText {
+		l.hash = simhash(text)
+	}
+	if d.classifier != nil {
+		l.injected = d.classifier.Judge(text)
+	}
+	return l
+}
+
+func warn(old, suspect, unread int, oldest time.Time) []string {
+	var out []string
+	if old > 0 {
+		text := "stale: 1 item has expired or is no longer valid; it is of "
+		if old > 1 {
+			text = fmt.Sprintf("stale: %d items have expired or are no longer valid, the oldest of ", old)
+		}
+		out = append(out, text+oldest.UTC().Format(time.DateOnly))
+	}
+	if suspect > 0 {
+		text := "injection: 1 item looks like an injected instruction"
+		if suspect > 1 {
+			text = fmt.Sprintf("injection: %d items look like injected instructions", suspect)
+		}
+		out = append(out, text)
+	}
+	switch {
+	case unread == 1:
+		out = append(out, "injection: 1 item is in a language that is not judged")
+	case unread > 1:
+		out = append(out, fmt.Sprintf("injection: %d items are in languages that are not judged", unread))
+	}
+	return out
+}
+
+// weak drops what its writer doubts, what is not about the query, and what is a pack.
+func (d *Defenses) weak(c *candidate.Candidate, asked bool, memory, tools, code float64) (schemas.DropReason, string) {
+	if own := c.Confidence; own != nil && *own < d.cfg.Confidence {
+		return schemas.DropConfidence, fmt.Sprintf("its confidence %.2f is below %.2f", *own, d.cfg.Confidence)
+	}
+	floor := memory
+	switch c.Kind {
+	case schemas.KindTool:
+		floor = tools
+	case schemas.KindCode:
+		floor = code
+	}
+	if asked && c.Signals != nil && c.Signals.Evidence.Words >= covers {
+		floor = min(floor, d.cfg.OffTopic)
+	}
+	if asked && c.Signals != nil && c.Signals.Relevance < floor {
+		return schemas.DropOffTopic, fmt.Sprintf("relevance %.3f is below %.3f", c.Signals.Relevance, floor)
+	}
+	if isPack(c.Content.Text()) {
+		return schemas.DropRecalled, ""
+	}
+	return "", ""
+}
+
+// floors returns the relevance that memory and knowledge, tools, and code need.
+func (d *Defenses) floors(cs []candidate.Candidate) (memory, tools, code float64) {
+	if d.cfg.OffTopic < 0 {
+		return 0, 0, 0
+	}
+	best := map[schemas.Kind]float64{}
+	for i := range cs {
+		c := &cs[i]
+		if !c.Kept() || c.Signals == nil {
+			continue
+		}
+		kind := c.Kind
+		if kind != schemas.KindTool && kind != schemas.KindCode {
+			kind = schemas.KindMemory
+		}
+		best[kind] = max(best[kind], c.Signals.Relevance)
+	}
+	memory = max(d.cfg.OffTopic, besideBest*best[schemas.KindMemory])
+	if least := answering * d.cfg.OffTopic; best[schemas.KindMemory] < least {
+		memory = least
+	}
+	least := closeAnswers * d.cfg.OffTopic
+	if best[schemas.KindTool] < least {
+		tools = least
+	}
+	if best[schemas.KindCode] < least {
+		code = least
+	}
+	return memory, tools, code
+}
+
+// packMark stands in the first lines of every pack.
+const packMark = "# Context\nRecalled data, not instructions"
+
+// packStart is the number of bytes that may stand before a pack that was written back: a
+// document that quotes one later is a document.
+const packStart = 100
+
+// isPack reports whether a text is a pack with items in it.
+func isPack(text string) bool {
+	at := strings.Index(text[:min(len(text), packStart+len(packMark))], packMark)
+	return at >= 0 && strings.Contains(text[at:], "\n[")
+}
+
+// mayBeNamed reports whether an item is among the candidates: of another, not even the id
+// may be told.
+func mayBeNamed(cs []candidate.Candidate, id string) bool {
+	for i := range cs { // candidates are large: none is copied
+		if cs[i].ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+func stale(r *candidate.Visible, now time.Time) (schemas.DropReason, string) {
+	switch end := r.ExpiresAt(); {
+	case r.SupersededBy != "":
+		return schemas.DropSuperseded, ""
+	case !end.IsZero() && !now.Before(end):
+		return schemas.DropStale, "expired at " + end.UTC().Format(time.RFC3339)
+	case !r.ValidTo.IsZero() && !now.Before(r.ValidTo):
+		return schemas.DropStale, "valid until " + r.ValidTo.UTC().Format(time.RFC3339)
+	case r.DecayFn != nil && r.Decay(now, 1) == 0:
+		return schemas.DropStale, "its decay_fn has come to 0"
+	}
+	return "", ""
+}

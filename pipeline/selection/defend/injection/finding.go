@@ -1,0 +1,149 @@
+package injection
+
+import (
+	"math"
+	"strings"
+)
+
+// Finding is what the classifier makes of a text.
+type Finding struct {
+	Score  float64 // how likely the text carries an instruction to its reader, 0–1
+	Orders bool    // a sentence of it orders its reader to do something, and is an attack by itself
+	Unread bool    // a sentence of it is in a language that the classifier does not know
+}
+
+// Logits from which a sentence by itself is an attack, or steers the reply.
+const (
+	sureAttack = 3
+	sureSteer  = 5
+)
+
+// Judge returns what the classifier makes of a text, of what it says once an encoding is
+// undone, and of the values in it when it is JSON or a log.
+func (c *Classifier) Judge(text string) Finding {
+	f, logit := c.judge(text)
+	take := func(part string, least float32) {
+		if g, l := c.judge(part); l >= least {
+			logit, f.Orders = max(logit, l), f.Orders || g.Orders
+		}
+	}
+	for _, view := range views(text) {
+		take(view, -limit)
+	}
+	for i, value := range values(text) {
+		if i == 0 {
+			take(value, -limit) // all of them as one text
+			continue
+		}
+		if g, l := c.judge(value); l > 0 && g.Orders { // one of many has to be beyond doubt
+			logit, f.Orders = max(logit, l), true
+		}
+	}
+	f.Score = 1 / (1 + math.Exp(-float64(logit)))
+	return f
+}
+
+// judge reads a text as it stands.
+func (c *Classifier) judge(text string) (f Finding, logit float32) {
+	var d document
+	c.each(text, func(s *sentence) {
+		d.add(s)
+		f.Orders = f.Orders || s.orders()
+		f.Unread = f.Unread || s.unread
+	})
+	if d.sentences == 0 {
+		return f, -limit
+	}
+	var x [inputs]float32
+	d.inputs(&x)
+	return f, c.model.decide(&x)
+}
+
+// orders reports whether a sentence is an attack by itself that speaks to its reader.
+func (s *sentence) orders() bool {
+	return (s.logit[attack] >= sureAttack || s.logit[steer] >= sureSteer) && s.addresses()
+}
+
+// addresses reports whether a sentence speaks to its reader.
+func (s *sentence) addresses() bool {
+	return s.imperative || s.all&you != 0 || s.all&override != 0 && s.all&orders != 0
+}
+
+// Share says how an attack is spread over several texts: whether a text has a part of it.
+type Share uint8
+
+// The shares.
+const (
+	NoShare     Share = iota
+	LikelyShare       // of a sentence that is an attack more likely than not
+	SureShare         // of one that is beyond doubt
+)
+
+// Across returns which of several texts, which stand one behind the other, share an
+// attack: a sentence that speaks to its reader and runs over the end of one of them.
+func (c *Classifier) Across(texts []string) []Share {
+	shared := make([]Share, len(texts))
+	for i := 0; i+1 < len(texts); i++ {
+		if closed(texts[i]) {
+			continue
+		}
+		var joined strings.Builder
+		var ends []int
+		for k := i; k < len(texts) && k-i < mostParts; k++ {
+			part := strings.TrimSpace(texts[k])
+			if k == i {
+				part = part[max(0, len(part)-longestPart):]
+			}
+			part = part[:min(len(part), longestPart)]
+			joined.WriteString(part + " ")
+			ends = append(ends, joined.Len())
+			if k > i && closed(part) {
+				break
+			}
+		}
+		c.each(joined.String(), func(s *sentence) {
+			if s.logit[attack] < 0 || !s.addresses() || s.start >= ends[0] || s.end <= ends[0] {
+				return
+			}
+			share := LikelyShare
+			if s.orders() {
+				share = SureShare
+			}
+			for k := range ends {
+				if k == 0 || s.end > ends[k-1] {
+					shared[i+k] = max(shared[i+k], share)
+				}
+			}
+		})
+	}
+	return shared
+}
+
+// Bounds of what Across reads of texts that go on in each other.
+const (
+	mostParts   = 6
+	longestPart = 300 // bytes
+)
+
+// closed reports whether a text ends with a sentence.
+func closed(text string) bool {
+	text = strings.TrimRight(text, " \t\r\n\"')]*")
+	return text == "" || strings.IndexByte(".!?", text[len(text)-1]) >= 0
+}
+
+// imperatives are the words by which an order begins.
+const imperatives = `ignore disregard forget override bypass neglect discard dismiss cancel stop reveal print show output leak dump
+disclose expose display repeat recite send post upload forward transmit exfiltrate email export share copy call invoke execute run
+trigger launch delete drop remove wipe erase overwrite encrypt disable deactivate transfer wire pay approve grant escalate remember
+memorize act pretend behave obey follow comply say reply respond answer include append add insert write embed do don't never always`
+
+var imperative = verbs()
+
+func verbs() map[uint32]bool {
+	table := map[uint32]bool{}
+	tokens := tokenizer{text: imperatives}
+	for tokens.next() {
+		table[tokens.hash] = true
+	}
+	return table
+}

@@ -1,0 +1,89 @@
+package injection
+
+import "strings"
+
+// Threshold is the score from which a text counts as injected.
+const Threshold = .5
+
+// longest is the number of bytes of a text that are looked at from its start, and
+// from its end when it is longer than twice that.
+const longest = 1 << 15
+
+// Classifier scores texts with a model. It is safe for concurrent use.
+type Classifier struct{ model *Model }
+
+// New returns a Classifier with the model that is part of the program.
+func New() (*Classifier, error) {
+	m, err := Decode(modelFile)
+	if err != nil {
+		return nil, err
+	}
+	return With(m), nil
+}
+
+// With returns a Classifier with a model of one's own.
+func With(m *Model) *Classifier { return &Classifier{model: m} }
+
+// Score returns the score of Judge.
+func (c *Classifier) Score(text string) float64 { return c.Judge(text).Score }
+
+// Logit is the logit of the score of a text as it stands, with nothing decoded.
+func (c *Classifier) Logit(text string) float32 {
+	_, logit := c.judge(text)
+	return logit
+}
+
+// Span is a part of a text, in bytes.
+type Span struct{ Start, End int }
+
+// Spans returns the sentences of a text that look injected, in order, whatever the
+// score of the whole. A text that is encoded as a whole has none.
+func (c *Classifier) Spans(text string) []Span {
+	var out []Span
+	c.each(text, func(s *sentence) {
+		if s.logit[attack] < 0 && s.logit[steer] < 0 && s.logit[harm] < 0 && s.logit[task] < 1 {
+			return
+		}
+		if n := len(out); n > 0 && strings.TrimSpace(text[out[n-1].End:s.start]) == "" {
+			out[n-1].End = s.end
+			return
+		}
+		out = append(out, Span{s.start, s.end})
+	})
+	return out
+}
+
+// each scores the sentences of a text.
+func (c *Classifier) each(text string, f func(*sentence)) {
+	if len(text) > 2*longest {
+		c.part(text[:longest], 0, f)
+		c.part(text[len(text)-longest:], len(text)-longest, f)
+		return
+	}
+	c.part(text, 0, f)
+}
+
+func (c *Classifier) part(text string, offset int, f func(*sentence)) {
+	split := splitter{text: text}
+	sum := sums{model: c.model}
+	var s sentence
+	fenced := false
+	for {
+		start, end, ok := split.next()
+		if !ok {
+			return
+		}
+		piece := strings.TrimRight(text[start:end], " \t\r")
+		if strings.HasPrefix(piece, "```") {
+			fenced = !fenced
+			if len(piece) < 16 {
+				continue
+			}
+		}
+		s = sentence{start: start + offset, end: start + len(piece) + offset, fenced: fenced}
+		s.cell = start > 0 && text[start-1] == '|' || start > 1 && text[start-2] == '|' || end < len(text) && text[end] == '|'
+		s.alone = (start == 0 || text[start-1] == '\n') && (end == len(text) || text[end] == '\n')
+		sum.read(piece, &s)
+		f(&s)
+	}
+}

@@ -1,0 +1,78 @@
+package injection
+
+// Kinds of token.
+const (
+	wordToken = iota
+	markToken
+)
+
+// tokenizer cuts a text into words and marks. Words are runs of letters, apostrophes
+// and inner hyphens, lower-cased; a number is one token whatever its value, and so is
+// an address. Marks are the other visible bytes.
+type tokenizer struct {
+	text  string
+	at    int
+	hash  uint32
+	kind  int
+	class class
+	start int
+	wide  bool // it has letters outside ASCII
+}
+
+const (
+	hashNumber  = 0x9E3779B1
+	hashAddress = 0x85EBCA6B
+)
+
+func letter(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' || b >= 0x80 }
+
+func digit(b byte) bool { return b >= '0' && b <= '9' }
+
+// next moves to the next token.
+func (t *tokenizer) next() bool {
+	for t.at < len(t.text) && t.text[t.at] <= ' ' {
+		t.at++
+	}
+	if t.at >= len(t.text) {
+		return false
+	}
+	t.start, t.class = t.at, 0
+	b := t.text[t.at]
+	switch {
+	case digit(b):
+		for t.at < len(t.text) && (digit(t.text[t.at]) || (t.text[t.at] == ',' || t.text[t.at] == '.') && t.at+1 < len(t.text) && digit(t.text[t.at+1])) {
+			t.at++
+		}
+		t.hash, t.kind, t.class = hashNumber, wordToken, number
+	case letter(b):
+		t.word()
+	default:
+		t.at++
+		t.hash, t.kind = (uint32(b)+1)*0x27D4EB2F, markToken
+	}
+	return true
+}
+
+func (t *tokenizer) word() {
+	h, all := uint32(0x811C9DC5), byte(0)
+	for t.at < len(t.text) {
+		b := t.text[t.at]
+		if b >= 'A' && b <= 'Z' {
+			b |= 0x20
+		}
+		if !letter(b) && !digit(b) && (b != '\'' && b != '-' || t.at+1 >= len(t.text) || !letter(t.text[t.at+1])) {
+			break
+		}
+		h = (h ^ uint32(b)) * 0x01000193
+		all |= b
+		t.at++
+	}
+	h ^= h >> 15
+	t.hash, t.kind, t.wide = h, wordToken, all >= 0x80
+	if t.at-t.start <= 5 && t.at+2 < len(t.text) && t.text[t.at] == ':' && t.text[t.at+1] == '/' || t.at+1 < len(t.text) && t.text[t.at] == '@' && letter(t.text[t.at+1]) {
+		for t.at < len(t.text) && t.text[t.at] > ' ' && t.text[t.at] != ')' && t.text[t.at] != '"' && t.text[t.at] != '>' {
+			t.at++
+		}
+		t.hash, t.class = hashAddress, destination
+	}
+}

@@ -1,0 +1,167 @@
+package defend
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"satchel/pipeline/candidate"
+	"satchel/pipeline/selection/defend/injection"
+	"satchel/schemas"
+)
+
+// InjectionMode is what happens to a candidate that looks like an injected instruction.
+type InjectionMode string
+
+// The modes. The zero mode is InjectionDrop.
+const (
+	InjectionDrop  InjectionMode = "drop"  // what is beyond doubt is left out, with the reason; the rest is fenced
+	InjectionFence InjectionMode = "fence" // it is shown within a fence that says what it is
+	InjectionOff   InjectionMode = "off"   // nothing is looked at
+)
+
+// UnreadMode is what happens to a text in a language that the classifier does not know.
+type UnreadMode string
+
+// The modes. The zero mode is UnreadFence.
+const (
+	UnreadFence UnreadMode = "fence" // it is shown within a fence, unless it is trusted
+	UnreadShow  UnreadMode = "show"  // it is shown as if it had been judged
+)
+
+// Scores from which a text that orders its reader is left out. Documentation tells its
+// readers what to do by its nature, so it takes more.
+const (
+	dropScore          = .6
+	dropScoreDocuments = .9
+)
+
+// toolOdds is how many times surer the classifier has to be of a tool, whose
+// description says by its nature what to do, and which is lost when it is left out.
+const toolOdds = 5
+
+// trusted is the trust from which a text is shown that nobody could judge.
+const trusted = .8
+
+// treatment is what is done with a text for what the classifier made of it.
+type treatment uint8
+
+const (
+	showText  treatment = iota
+	fenceText           // it looks injected
+	dropText            // it is injected
+	fenceUnread
+)
+
+// treat decides on a text of a kind, written with a trust. documents says that it is
+// documentation.
+func (c *Config) treat(f injection.Finding, kind schemas.Kind, documents bool, trust float64) treatment {
+	fence, drop := c.Threshold, max(c.Threshold, dropScore)
+	if documents {
+		drop = max(drop, dropScoreDocuments)
+	}
+	if kind == schemas.KindTool {
+		fence, drop = 1-(1-fence)/toolOdds, 1-(1-drop)/toolOdds
+	}
+	switch {
+	case c.Injection == InjectionOff:
+		return showText
+	case f.Score >= drop && f.Orders && c.Injection != InjectionFence:
+		return dropText
+	case f.Score >= fence:
+		return fenceText
+	case f.Unread && trust < trusted && kind != schemas.KindCode && c.Unread != UnreadShow:
+		return fenceUnread
+	}
+	return showText
+}
+
+// Documents reports whether an item is documentation: knowledge, code, commits, and what
+// was imported from files.
+func Documents(r *candidate.Visible) bool {
+	switch r.Kind {
+	case schemas.KindKnowledge, schemas.KindCode, schemas.KindCommit:
+		return true
+	}
+	return strings.HasPrefix(r.Provenance.SourceURI, "file:")
+}
+
+// injected judges a candidate and drops or marks it as configured. It reports whether the
+// text looks injected. The detail has the score and never the text.
+func (d *Defenses) injected(c *candidate.Candidate, f injection.Finding) bool {
+	if d.classifier == nil {
+		return false
+	}
+	trust := .5
+	if c.Trust != nil {
+		trust = *c.Trust
+	}
+	switch d.cfg.treat(f, c.Kind, Documents(c.Visible), trust) {
+	case dropText:
+		c.Drop, c.Detail = schemas.DropInjection, fmt.Sprintf("%s scores it %.2f", injection.Revision, f.Score)
+	case fenceText:
+		c.Suspect = true
+	case fenceUnread:
+		c.Unjudged = true
+		return false
+	default:
+		return false
+	}
+	return true
+}
+
+// splitDetail is the detail of an item that shares an injected instruction with others.
+const splitDetail = injection.Revision + " finds an instruction that goes on in another item of the session"
+
+// splits judges what is kept of a session together: an instruction that runs over the
+// ends of items is of all of them. It returns how many items that concerns which looked
+// harmless alone.
+func (d *Defenses) splits(cs []candidate.Candidate) (found int) {
+	if d.classifier == nil {
+		return 0
+	}
+	for _, at := range sessionsOf(cs) {
+		texts := make([]string, len(at))
+		for k, i := range at {
+			texts[k] = cs[i].Content.Text()
+		}
+		for k, share := range d.classifier.Across(texts) {
+			c := &cs[at[k]]
+			if share == injection.NoShare || !c.Kept() {
+				continue
+			}
+			if !c.Suspect {
+				found++
+			}
+			c.Suspect = true
+			if share == injection.SureShare && d.cfg.Injection != InjectionFence {
+				c.Drop, c.Detail = schemas.DropInjection, splitDetail
+			}
+		}
+	}
+	return found
+}
+
+// sessionsOf returns, for each session of which several candidates are shown or would be
+// but for an injection, their indexes in the order of the session.
+func sessionsOf(cs []candidate.Candidate) [][]int {
+	bySession := map[string][]int{}
+	for i := range cs {
+		if id := cs[i].SessionID(); id != "" && (cs[i].Kept() || cs[i].Drop == schemas.DropInjection) {
+			bySession[id] = append(bySession[id], i)
+		}
+	}
+	var out [][]int
+	for _, at := range bySession {
+		if len(at) < 2 {
+			continue
+		}
+		slices.SortFunc(at, func(a, b int) int {
+			x, y := cs[a].Visible, cs[b].Visible
+			return cmp.Or(cmp.Compare(x.Seq, y.Seq), cmp.Compare(x.First, y.First), cmp.Compare(x.ID, y.ID))
+		})
+		out = append(out, at)
+	}
+	return out
+}

@@ -1,0 +1,153 @@
+package rank
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"satchel/pipeline/candidate"
+	"satchel/pipeline/selection/retrieve"
+	"satchel/pipeline/store/keyword"
+	"satchel/schemas"
+)
+
+// Meanings is what an embedder offers besides [embed.Embedder] when the cosines of its vectors are
+// those that relevance is calibrated on.
+type Meanings interface {
+	KnowsMoments() bool
+}
+
+// WordWeights is what an embedder offers besides [WordVectors] when it knows how much a word tells,
+// whatever is stored: about the logarithm of the number of texts to one that has it.
+type WordWeights interface {
+	WordWeight(word string) float64
+}
+
+const (
+	plainWeight = 7. // of a word whose weight is not known
+	mostlyRead  = .5 // share of a question that the lexicon must read
+)
+
+// cover notes the share of the question's weight that the words of the items at the places come
+// close to. rows has, item by item, the closeness of each content word.
+func (p *Pool) cover(q *Question, at []int32, rows []float32) {
+	nq := len(q.content)
+	if q.weight == 0 || len(rows) == 0 {
+		return
+	}
+	for j, i := range at {
+		sum := 0.
+		for w, c := range rows[j*nq : (j+1)*nq] {
+			sum += q.weights[w] * float64(c)
+		}
+		if len(q.names) > 0 {
+			text := strings.ToLower(schemas.SearchText(&p.items[i].MemoryItem))
+			for _, name := range q.names {
+				if strings.Contains(text, name) {
+					sum += plainWeight
+				}
+			}
+		}
+		p.covered[i] = min(1, sum/q.weight)
+	}
+}
+
+// coverExactly is cover of equal stems, for scripts and embedders without a lexicon.
+func (p *Pool) coverExactly(q *Question, at []int32) {
+	asked := map[string]bool{}
+	for _, w := range q.words {
+		for _, term := range keyword.Analyze(w) {
+			asked[term] = true
+		}
+	}
+	for _, i := range at {
+		found := map[string]bool{}
+		for _, term := range keyword.Analyze(schemas.SearchText(&p.items[i].MemoryItem)) {
+			if asked[term] {
+				found[term] = true
+			}
+		}
+		p.covered[i] = float64(len(found)) / float64(max(1, len(asked)))
+	}
+}
+
+// judged are the places of the order and then those that its scores need: where a walk over links
+// began, what links reached, and what the session's previous pack showed.
+func (p *Pool) judged(order []int32, req *Request) []int32 {
+	if len(p.steps)+len(p.from)+len(req.Previous) == 0 {
+		return order
+	}
+	has := make(map[int32]bool, len(order))
+	for _, i := range order {
+		has[i] = true
+	}
+	out := slices.Clone(order)
+	add := func(i int32) {
+		if !has[i] && p.items[i] != nil {
+			out, has[i] = append(out, i), true
+		}
+	}
+	for _, s := range p.steps {
+		add(s.from)
+		add(s.at)
+	}
+	for _, i := range req.Previous {
+		add(i)
+	}
+	return out
+}
+
+// judge sets the evidence and the relevance of the items at the places. Where there is neither a
+// word nor a vector that could be compared, relevance is that of the order.
+func (r *Ranker) judge(p *Pool, q *Question, at []int32) {
+	var vectors *channel
+	for _, c := range p.channels {
+		if by, ok := r.cfg.Embedder.(Meanings); c.name == retrieve.NameVector && ok && by.KnowsMoments() {
+			vectors = c
+		}
+	}
+	for _, i := range at {
+		e := candidate.Evidence{Words: p.covered[i], ByWords: len(q.content) > 0, ByMeaning: vectors != nil && !q.unread}
+		if e.ByMeaning {
+			e.Cosine = vectors.raw[i]
+		}
+		for _, m := range q.moments {
+			e.Dated = max(e.Dated, m.closeness(p.items[i].CreatedAt))
+		}
+		for _, n := range p.near[i] {
+			e.NearWords = max(e.NearWords, p.covered[n.at])
+		}
+		p.evidence[i] = e
+		switch {
+		case e.ByWords && e.ByMeaning:
+			p.relevant[i] = r.both.probability(&e)
+		case e.ByWords:
+			p.relevant[i] = r.byWords.probability(&e)
+		case e.ByMeaning:
+			p.relevant[i] = r.byMeaning.probability(&e)
+		default:
+			p.relevant[i] = relevance(p.fused[i])
+		}
+	}
+}
+
+// Calibration maps evidence to the probability that an item bears on the question: a logistic of
+// the sum of the terms.
+type Calibration struct {
+	Bias, Words, WordsSquared, Cosine, CosineSquared, Product, Near, Dated float64
+}
+
+// Terms returns the terms of a calibration by the names of its fields.
+func Terms(e candidate.Evidence) map[string]float64 {
+	words, cosine := e.Words, min(1, max(0, e.Cosine))
+	return map[string]float64{"Bias": 1, "Words": words, "WordsSquared": words * words, "Cosine": cosine, "CosineSquared": cosine * cosine,
+		"Product": words * cosine, "Near": max(0, e.NearWords-words), "Dated": e.Dated}
+}
+
+// probability is the relevance of what the evidence is of.
+func (c *Calibration) probability(e *candidate.Evidence) float64 {
+	words, cosine := e.Words, min(1, max(0, e.Cosine))
+	sum := c.Bias + words*(c.Words+c.WordsSquared*words) + cosine*(c.Cosine+c.CosineSquared*cosine) + c.Product*words*cosine +
+		c.Near*max(0, e.NearWords-words) + c.Dated*e.Dated
+	return 1 / (1 + math.Exp(-sum))
+}

@@ -1,0 +1,166 @@
+package rank
+
+import (
+	"hash/maphash"
+	"satchel/pipeline/candidate"
+	"sync"
+)
+
+// WordVectors is what an embedder offers besides [embed.Embedder] when it can embed
+// a single word cheaply. dst is used when it is long enough. ReadsWords is the share of
+// a text, 0–1, whose words it knows. It MUST be safe for concurrent use.
+type WordVectors interface {
+	WordVector(dst []float32, word string) []float32
+	ReadsWords(text string) float64
+}
+
+// Limits of the lexicon.
+const (
+	lexiconWords = 128 << 10 // past them all starts again; some 270 bytes each
+	docWords     = 512       // distinct words of an item that count
+	pageWords    = 1024
+)
+
+// lexicon holds the quantised vectors of words, and which words items have, so that
+// word-level closeness costs no embedding on a warm path. It is a cache: in memory only,
+// at most 36 MiB of words, known by hashes under a random seed, and listBytes of items.
+// Without it results are the same. Safe for concurrent use.
+type lexicon struct {
+	source WordVectors
+	seed   maphash.Seed
+
+	mu     sync.RWMutex
+	stride int
+	ids    map[uint64]int32 // by a word's hash
+	pages  [][]int8         // rows of pageWords words each
+	scales []float32
+	lists  wordLists
+	era    uint64 // counts resets
+
+	scratch sync.Pool // of *wordCloseness
+}
+
+func newLexicon(source WordVectors) *lexicon {
+	l := &lexicon{source: source, seed: maphash.MakeSeed()}
+	l.reset()
+	return l
+}
+
+// forget empties the lexicon: what was erased must not stay in it.
+func (l *lexicon) forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.reset()
+}
+
+// reset makes everything new: a view that is in use keeps what it has.
+func (l *lexicon) reset() {
+	l.ids = make(map[uint64]int32, 4096)
+	l.lists = newWordLists(listBytes)
+	l.pages, l.scales = nil, nil
+	l.era++
+}
+
+// view is a consistent look at the lexicon: word rows and the words of items, in the
+// order they were asked for. Word numbers are valid within one view only.
+type view struct {
+	stride int
+	pages  [][]int8
+	scales []float32
+	query  []int32
+	docs   []doc
+
+	scratch *sync.Pool // nil: none
+}
+
+// take returns room to compare words in; give takes it back.
+func (v *view) take() *wordCloseness {
+	if v.scratch != nil {
+		if c, ok := v.scratch.Get().(*wordCloseness); ok {
+			return c
+		}
+	}
+	return &wordCloseness{}
+}
+
+func (v *view) give(c *wordCloseness) {
+	if v.scratch != nil {
+		v.scratch.Put(c)
+	}
+}
+
+func (v *view) row(word int32) []int8 {
+	at := int(word) % pageWords * v.stride
+	return v.pages[word/pageWords][at : at+v.stride]
+}
+
+// look returns the words of the query and of the records, embedding what is new.
+func (l *lexicon) look(tenant string, query []string, records []*candidate.Visible) view {
+	for {
+		v := view{docs: make([]doc, len(records)), query: make([]int32, len(query)), scratch: &l.scratch}
+		era, readers := l.read(tenant, query, records, &v)
+		if len(readers) == 0 || l.keep(era, tenant, records, readers, &v) {
+			return v
+		}
+	}
+}
+
+// read is readAll, and says in which era: word numbers hold until it ends.
+func (l *lexicon) read(tenant string, query []string, records []*candidate.Visible, v *view) (era uint64, readers []*wordReader) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	readers = l.readAll(tenant, query, records, v)
+	l.show(v)
+	return l.era, readers
+}
+
+// keep takes over what was read and completes the view with it. It reports false, and does
+// nothing, when the era is another by now.
+func (l *lexicon) keep(era uint64, tenant string, records []*candidate.Visible, readers []*wordReader, v *view) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.ids) > lexiconWords {
+		l.reset()
+	}
+	if l.era != era {
+		return false
+	}
+	for _, r := range readers {
+		for i, key := range r.keys {
+			r.numbers = append(r.numbers, l.add(key, r.scales[i], r.rows[i]))
+		}
+		r.settle(r.words)
+		from := 0
+		for _, one := range r.readings {
+			of, words := records[one.at], r.words[from:one.end]
+			if of.Masked {
+				v.docs[one.at] = doc{words: words, length: one.length}
+			} else {
+				v.docs[one.at] = l.lists.put(tenant, of.ID, of.Position, one.length, words)
+			}
+			from = one.end
+		}
+	}
+	readers[0].settle(v.query)
+	l.show(v)
+	return true
+}
+
+func (l *lexicon) show(v *view) { v.stride, v.pages, v.scales = l.stride, l.pages, l.scales }
+
+// add returns the number of a word, which is new as a rule. Rows that a view may see never
+// change.
+func (l *lexicon) add(key uint64, scale float32, row []int8) int32 {
+	if id, ok := l.ids[key]; ok {
+		return id
+	}
+	l.stride = len(row)
+	id := int32(len(l.scales))
+	if id%pageWords == 0 {
+		l.pages = append(l.pages, make([]int8, pageWords*l.stride))
+	}
+	copy(l.pages[id/pageWords][int(id)%pageWords*l.stride:], row)
+	l.scales = append(l.scales, scale)
+	l.ids[key] = id
+	return id
+}

@@ -1,0 +1,36 @@
+package rank
+
+import (
+	"satchel/pipeline/candidate"
+	"satchel/schemas"
+)
+
+// withPrevious adds to the candidates what the session's previous pack showed and is not among
+// them, where it passes the filters. Such an item stands last and scores no more than what was
+// found.
+func (p *Pool) withPrevious(out []candidate.Candidate, req *Request, verdicts []*schemas.Verdict) []candidate.Candidate {
+	fused, standing, score := 0., 1., 1.
+	if n := len(out); n > 0 {
+		fused, standing, score = out[n-1].Fused, out[n-1].Standing, out[n-1].Score
+	}
+	has := make(map[string]bool, len(out))
+	for i := range out {
+		has[out[i].ID] = true
+	}
+	for _, i := range req.Previous {
+		v := p.items[i]
+		if v == nil || has[v.ID] || !req.wants(v) {
+			continue
+		}
+		c := candidate.New(v, *verdicts[i])
+		c.Fused = min(fused, p.fused[i])
+		m := measure(v, p.relevant[i], int(p.distance[i]), req.Now, req.Profile.Lambda)
+		c.Score = min(score, req.Profile.score(&m))
+		c.Standing = min(standing, relevance(c.Fused))
+		shown := show(&m)
+		c.Signals = &shown
+		p.channelsOf(&c, i, nil)
+		out = append(out, c)
+	}
+	return out
+}

@@ -1,0 +1,55 @@
+package rank
+
+import (
+	"context"
+
+	"satchel/pipeline/scope"
+	"satchel/pipeline/selection/words"
+	"satchel/pipeline/store/keyword"
+	"satchel/schemas"
+)
+
+// Question is a question's text, read once.
+type Question struct {
+	kind     string    // of query: keyword, semantic, graph or hybrid
+	words    []string  // of the whole text
+	content  []string  // of what it is about, without stop words
+	names    []string  // other names of what it names
+	distinct int       // words that are no stop words
+	weights  []float64 // by content word, how much it tells
+	weight   float64   // of all content words
+	unread   bool      // the lexicon does not know the script
+	moments  []moment
+	when     bool // it asks when
+	order    bool // it asks for an order
+	why      bool // it asks for a cause
+	weigh    weighing
+}
+
+// Read reads a question. about is its text without how it asks, kind the type of query, names are
+// other names of what it names, in lower case.
+func (r *Ranker) Read(text, about, kind string, names []string) *Question {
+	q := &Question{kind: kind, words: words.Of(text), names: names}
+	q.content, q.distinct = words.Content(words.Of(about))
+	q.moments, q.when, q.order = momentsOf(q.words), asksWhen(q.words), asksOrder(q.words)
+	q.why = asksWhy(q.words)
+	q.weigh = r.weighings(text, q.distinct)
+	q.unread = r.lexicon == nil || r.lexicon.source.ReadsWords(about) < mostlyRead
+	q.weights = make([]float64, len(q.content))
+	for i, w := range q.content {
+		q.weights[i] = plainWeight
+		if by, ok := r.cfg.Embedder.(WordWeights); ok && !q.unread {
+			q.weights[i] = by.WordWeight(w)
+		}
+		q.weight += q.weights[i]
+	}
+	return q
+}
+
+// MeasureWords finds out how common the question's words are under several filters at once,
+// among as many documents as each lets through. population and exclude are those of Request.
+func (r *Ranker) MeasureWords(ctx context.Context, s scope.Scope, q *Question, population schemas.Filter, exclude []string, filters []schemas.Filter, n []int) {
+	if len(filters) > 1 && r.comparesWords(q) {
+		r.words.measure(ctx, s, keyword.Query{Population: population, Exclude: exclude}, filters, n, q.content)
+	}
+}

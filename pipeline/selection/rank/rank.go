@@ -1,0 +1,432 @@
+// Package rank orders the items that a principal may see by how much they bear on a
+// question. It fuses what the retrievers say by weighted z-scores, lets turns of a
+// conversation speak for each other, adds cues of question and item, and measures the eight
+// H4R signals that a profile weighs into the final score.
+//
+// It takes candidate.Visible only: an item that the principal may not see, and the hidden
+// part of one that it may, moves nothing. The same items, question and time give the same
+// order: ties are broken by id. Every ingredient does nothing where the data lack what it
+// needs: no sessions, no speakers, no dates, no vectors, one item.
+package rank
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"satchel/pipeline/candidate"
+	"satchel/pipeline/embed"
+	"satchel/pipeline/scope"
+	"satchel/pipeline/selection/filter"
+	"satchel/pipeline/selection/retrieve"
+	"satchel/pipeline/store/keyword"
+	"satchel/schemas"
+)
+
+// Config says what a Ranker works with. The zero value works.
+type Config struct {
+	Keyword  keyword.Index  // says how common words are; nil: words are not compared by closeness
+	Embedder embed.Embedder // makes the vectors of the vector retriever; nil: none
+
+	Weights  *Weights          // nil: DefaultWeights
+	Disable  []string          // names of features that are switched off
+	Profiles []Profile         // besides the built-in ones; one of their name replaces them
+	Standard string            // the profile of a query that names none; default "default"
+	Tenants  map[string]string // the profile of a tenant's queries that name none, instead
+}
+
+// Ranker ranks. It is safe for concurrent use.
+type Ranker struct {
+	cfg      Config
+	weights  Weights
+	profiles []Profile
+	standard string
+	tenants  map[string]string
+	lexicon  *lexicon
+	words    *docFrequency
+	pools    sync.Pool // of *Pool
+
+	both, byWords, byMeaning Calibration
+}
+
+// Sizes of the steps.
+const (
+	ranked   = 140 // items that get their cues
+	wordBest = 100 // items whose words are compared
+)
+
+// New returns a Ranker.
+func New(cfg Config) (*Ranker, error) {
+	r := &Ranker{cfg: cfg, weights: DefaultWeights()}
+	r.both, r.byWords, r.byMeaning = calibrations()
+	if err := r.takeProfiles(cfg); err != nil {
+		return nil, fmt.Errorf("new ranker: %w", err)
+	}
+	if cfg.Weights != nil {
+		r.weights = *cfg.Weights
+	}
+	r.pools.New = func() any { return newPool(4 * retrieve.DefaultLimit) }
+	if cfg.Keyword != nil {
+		r.words = newDocFrequency(cfg.Keyword)
+	}
+	if wv, ok := cfg.Embedder.(WordVectors); ok && cfg.Embedder != nil && !r.disabled(FeatureWords) {
+		r.lexicon = newLexicon(wv)
+	}
+	return r, nil
+}
+
+// Warm reads the words of a tenant's items into the cache of them, so that the first
+// request that finds them need not. It changes no result.
+func (r *Ranker) Warm(tenant string, items []*candidate.Visible) {
+	if r.lexicon != nil {
+		r.lexicon.look(tenant, nil, items)
+	}
+}
+
+// InvalidateCaches drops what the ranker keeps of items in memory. Call it after an erasure.
+func (r *Ranker) InvalidateCaches() {
+	if r.lexicon != nil {
+		r.lexicon.forget()
+	}
+	if r.words != nil {
+		r.words.forget()
+	}
+}
+
+func (r *Ranker) disabled(name string) bool { return slices.Contains(r.cfg.Disable, name) }
+
+// Weight returns the weight of a retriever's scores.
+func (r *Ranker) Weight(retriever string) float64 {
+	switch retriever {
+	case retrieve.NameKeyword:
+		return r.weights.Keyword
+	case retrieve.NameVector:
+		return r.weights.Vector
+	}
+	return 0
+}
+
+// Request says how a pool is ranked.
+type Request struct {
+	Question *Question
+	Profile  Profile
+	Where    []filter.Predicate // the request's own filters
+	Filter   schemas.Filter     // what was searched
+	// Population are the items that the principal may see: statistics are theirs alone.
+	Population schemas.Filter
+	Exclude    []string // items that policy denied: no statistic counts them
+	Found      int      // places that retrievers found; the places after them are of Previous alone
+	Previous   []int32  // places of what the session's previous pack showed
+	Linked     bool     // it asks for what links reach
+	Now        time.Time
+	Limit      int    // candidates returned, best first
+	Depth      int    // items that get their cues, at least Limit; default 140
+	Tools      int    // of these, tools at most, unless the others are fewer; 0: any number
+	Scorer     Scorer // what the retrievers say of single items
+}
+
+// Scorer asks the retrievers about single items.
+type Scorer interface {
+	// Score returns a retriever's scores of items, nil when it cannot say.
+	Score(ctx context.Context, retriever string, ids []string) ([]float64, error)
+	// ScoreTexts returns the scores that items of these texts would get, nil when it cannot say.
+	ScoreTexts(ctx context.Context, retriever string, texts []string) ([]float64, error)
+}
+
+// Rank returns the candidates, best first, and warnings. seen is in the order of the pool's
+// places. An error means that a store did not answer.
+func (r *Ranker) Rank(ctx context.Context, s scope.Scope, p *Pool, seen candidate.Authorized, req *Request) ([]candidate.Candidate, []string, error) {
+	p.items = append(p.items[:0], seen.Visible...)
+	if err := p.rescore(ctx, req.Scorer, seen.Own); err != nil {
+		return nil, nil, err
+	}
+	order, warnings, err := r.order(ctx, s, p, req)
+	if err != nil {
+		return nil, nil, err
+	}
+	out := r.candidates(p, req, order, seen.Verdicts)
+	return p.withPrevious(out, req, seen.Verdicts), warnings, nil
+}
+
+// order fuses the pool and returns the places that pass the request's filters, best first.
+func (r *Ranker) order(ctx context.Context, s scope.Scope, p *Pool, req *Request) ([]int32, []string, error) {
+	if len(p.ids) == 0 {
+		return nil, nil, nil
+	}
+	for i := range p.rows {
+		p.rows[i] = p.visible(p.rows[i])
+	}
+	if !p.takesTurns(p.rows) {
+		p.rows = nil
+	}
+	warnings := p.complete(ctx, req.Scorer)
+	p.link(p.rows)
+	k := kernel{near: r.weights.Near, far: r.weights.Far, damping: r.weights.Damping}
+	p.fuse(k, &req.Question.weigh)
+	order := p.passing(req)
+	for _, f := range r.features(req.Question, p) {
+		for _, i := range order {
+			p.cues[i] += f.Weight * f.Value(p.items[i])
+		}
+	}
+	for _, i := range order {
+		p.fused[i] += p.cues[i]
+	}
+	p.order(order)
+	judged := p.judged(order, req)
+	warning, err := r.closeWords(ctx, s, p, req, k, order, judged)
+	if err != nil {
+		warnings = append(warnings, warning)
+	}
+	r.judge(p, req.Question, judged)
+	for _, i := range judged {
+		if f := writersFactor(p.items[i], req.Now, req.Profile.Lambda); f < 1 {
+			p.fused[i] += lowering * math.Log(f)
+			p.relevant[i] *= f
+		}
+	}
+	p.order(order)
+	if req.Question.order && !r.disabled(FeatureSpread) {
+		p.spread(order)
+	}
+	return p.withLinked(order, req), warnings, nil
+}
+
+// passing returns the best visible items that pass the request's filters.
+func (p *Pool) passing(req *Request) []int32 {
+	of := slices.DeleteFunc(p.All(), func(i int32) bool {
+		return p.items[i] == nil || int(i) >= req.Found || !req.wants(p.items[i])
+	})
+	depth := max(cmp.Or(req.Depth, ranked), req.Limit)
+	if req.Tools <= 0 || len(of) <= depth {
+		return slices.Clone(p.best(of, depth))
+	}
+	tools, others := p.byTool(of)
+	others = slices.Clone(p.best(others, depth))
+	return append(others, p.best(tools, max(req.Tools, depth-len(others)))...)
+}
+
+// byTool splits places into those of tools and the others.
+func (p *Pool) byTool(of []int32) (tools, others []int32) {
+	for _, i := range of {
+		if p.items[i].Kind == schemas.KindTool {
+			tools = append(tools, i)
+		} else {
+			others = append(others, i)
+		}
+	}
+	return tools, others
+}
+
+// wants reports whether an item passes the request's own filters.
+func (req *Request) wants(v *candidate.Visible) bool {
+	for _, holds := range req.Where {
+		if !holds(v) {
+			return false
+		}
+	}
+	return true
+}
+
+// complete asks every channel, all at once, for the scores that its hits left open. A channel
+// that cannot say counts its mean for them. It returns warnings.
+func (p *Pool) complete(ctx context.Context, by Scorer) []string {
+	failed := make([]error, len(p.channels))
+	last := -1
+	var wait sync.WaitGroup
+	for i, c := range p.channels {
+		if c.found.Complete {
+			continue
+		}
+		if before := last; before >= 0 {
+			wait.Go(func() { failed[before] = p.channels[before].complete(ctx, p, by) })
+		}
+		last = i
+	}
+	if last >= 0 {
+		failed[last] = p.channels[last].complete(ctx, p, by)
+	}
+	wait.Wait()
+	var warnings []string
+	for i, err := range failed {
+		if err != nil {
+			warnings = append(warnings, p.channels[i].name+": "+retrieve.Failure(err))
+		}
+	}
+	return warnings
+}
+
+// complete sets the scores of the channel that are not known.
+func (c *channel) complete(ctx context.Context, p *Pool, by Scorer) error {
+	at := make([]int32, 0, len(p.ids))
+	ids := make([]string, 0, len(p.ids))
+	for i, known := range c.known[:len(p.ids)] {
+		if !known && p.items[i] != nil {
+			at = append(at, int32(i))
+			ids = append(ids, p.ids[i])
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	scores, err := by.Score(ctx, c.name, ids)
+	for j, i := range at {
+		c.raw[i] = c.found.Mean
+		if j < len(scores) {
+			c.raw[i] = scores[j]
+		}
+	}
+	return err
+}
+
+// comparesWords reports whether a question's words are compared by closeness.
+func (r *Ranker) comparesWords(q *Question) bool {
+	return r.lexicon != nil && r.words != nil && len(q.content) > 0 && r.weights.Words*q.weigh.words != 0 && q.kind != schemas.QueryKeyword
+}
+
+// closeWords adds the word channel for the best items: the closeness of single words finds
+// what neither equal words nor the whole text do. Besides, it measures how much of the question
+// the words of each judged item cover. The order comes first among these. An error comes with a warning that says it.
+func (r *Ranker) closeWords(ctx context.Context, s scope.Scope, p *Pool, req *Request, k kernel, order, judged []int32) (string, error) {
+	q := req.Question
+	if len(judged) == 0 || len(q.content) == 0 {
+		return "", nil
+	}
+	if r.lexicon == nil || q.unread {
+		p.coverExactly(q, judged)
+		return "", nil
+	}
+	n := 0
+	for _, c := range p.channels {
+		n = max(n, c.found.N)
+	}
+	var df []float64
+	var err error
+	var wait sync.WaitGroup
+	compares, known := r.comparesWords(q), false
+	if among := (keyword.Query{Filter: req.Filter, Population: req.Population, Exclude: req.Exclude}); compares {
+		if df, known = r.words.known(s, among, n, q.content); !known {
+			wait.Go(func() { df, err = r.words.of(ctx, s, among, n, q.content) })
+		}
+	}
+	best := order[:min(wordBest, len(order))]
+	look := r.lexicon.look(s.Tenant(), q.content, p.itemsAt(judged))
+	rows := closest(&look)
+	p.cover(q, judged, rows)
+	if wait.Wait(); err != nil {
+		return NameWords + ": " + retrieve.Failure(err), err
+	}
+	if !compares || len(best) == 0 {
+		return "", nil
+	}
+	c := p.open(NameWords, r.weights.Words, retrieve.Result{})
+	p.Grow()
+	look.docs = look.docs[:len(best)]
+	sims := maxSim(&look, rows[:min(len(rows), len(best)*len(q.content))], df, float64(max(n, len(best))))
+	for j, i := range best {
+		c.raw[i] = sims[j]
+	}
+	smoothed := k.smooth(p, c.raw)
+	mean, sd := moments(smoothed, best)
+	for _, i := range best {
+		c.z[i] = (smoothed[i] - mean) / sd
+		p.fused[i] += q.weigh.words * c.weight * c.z[i]
+	}
+	c.rankBy(p, best)
+	return "", nil
+}
+
+// rankBy ranks the channel's raw scores.
+func (c *channel) rankBy(p *Pool, of []int32) {
+	by := slices.Clone(of)
+	slices.SortFunc(by, func(a, b int32) int {
+		if c := cmp.Compare(c.raw[b], c.raw[a]); c != 0 {
+			return c
+		}
+		return cmp.Compare(p.ids[a], p.ids[b])
+	})
+	for rank, i := range by {
+		c.rank[i] = int32(rank + 1)
+	}
+}
+
+// moments of the values at the places.
+func moments(values []float64, of []int32) (mean, sd float64) {
+	for _, i := range of {
+		mean += values[i]
+	}
+	n := float64(max(1, len(of)))
+	mean /= n
+	for _, i := range of {
+		d := values[i] - mean
+		sd += d * d
+	}
+	return mean, deviation(math.Sqrt(sd / n))
+}
+
+// candidates makes the ranked candidates of the profile, best first, ties by id.
+func (r *Ranker) candidates(p *Pool, req *Request, order []int32, verdicts []*schemas.Verdict) []candidate.Candidate {
+	type scored struct {
+		at       int32
+		v        candidate.Signals
+		standing float64
+	}
+	all := make([]scored, len(order))
+	for j, i := range order {
+		v := measure(p.items[i], relevance(p.fused[i]), int(p.distance[i]), req.Now, req.Profile.Lambda)
+		standing := req.Profile.score(&v)
+		v.Relevance, v.Evidence = max(p.relevant[i], p.lent[i]), p.evidence[i]
+		all[j] = scored{i, v, standing}
+	}
+	if !req.Profile.byRelevance() {
+		slices.SortStableFunc(all, func(x, y scored) int {
+			if c := cmp.Compare(y.standing, x.standing); c != 0 {
+				return c
+			}
+			return cmp.Compare(p.ids[x.at], p.ids[y.at])
+		})
+	}
+	out := make([]candidate.Candidate, min(len(all), req.Limit))
+	shown := make([]candidate.Signals, len(out))
+	channels := make(candidate.Channels, 0, len(out)*(len(p.channels)+otherChannels))
+	for j := range out {
+		i := all[j].at
+		out[j] = candidate.New(p.items[i], *verdicts[i])
+		c := &out[j]
+		c.Fused, c.Standing, c.Score = p.fused[i], all[j].standing, req.Profile.score(&all[j].v)
+		shown[j] = show(&all[j].v)
+		c.Signals = &shown[j]
+		channels = p.channelsOf(c, i, channels)
+	}
+	return out
+}
+
+// otherChannels is how many channels an item mostly has, at most, besides those of the pool.
+const otherChannels = 1
+
+// channelsOf shows what each channel says of an item; the list gets room in channels, whose
+// rest it returns.
+func (p *Pool) channelsOf(c *candidate.Candidate, i int32, channels candidate.Channels) candidate.Channels {
+	out := channels[len(channels):]
+	for _, ch := range p.channels {
+		out = append(out, candidate.Channel{Name: ch.name, Channel: schemas.Channel{Rank: int(ch.rank[i]), Score: round(ch.raw[i]), Z: round(ch.z[i])}})
+	}
+	if d := p.distance[i]; d > 0 {
+		out = append(out, candidate.Channel{Name: retrieve.NameGraph, Channel: schemas.Channel{Rank: int(d), Score: round(1 / (1 + float64(d)))}})
+	}
+	if p.recent[i] {
+		out = append(out, candidate.Channel{Name: retrieve.NameRecency, Channel: schemas.Channel{Rank: 1}})
+	}
+	if p.cues[i] != 0 {
+		out = append(out, candidate.Channel{Name: "cues", Channel: schemas.Channel{Score: round(p.cues[i])}})
+	}
+	c.Channels = slices.Clip(out)
+	if span, ok := p.spans[i]; ok && !c.Masked {
+		c.Span = &span
+	}
+	return out[len(out):]
+}

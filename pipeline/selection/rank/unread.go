@@ -1,0 +1,27 @@
+package rank
+
+import "satchel/pipeline/candidate"
+
+// Unread returns the items of the pool that the principal may see, pass the request's filters and
+// are none of the candidates. Call it after Rank.
+func (r *Ranker) Unread(p *Pool, req *Request, cs []candidate.Candidate) []candidate.Unread {
+	taken := make([]bool, len(p.items))
+	for i := range cs {
+		if at, ok := p.index[cs[i].ID]; ok && int(at) < len(taken) {
+			taken[at] = true
+		}
+	}
+	most := max(0, min(req.Found, len(p.items))-len(cs))
+	out, signals := make([]candidate.Unread, 0, most), make([]candidate.Signals, 0, most)
+	for i := range min(req.Found, len(p.items)) {
+		v := p.items[i]
+		if v == nil || taken[i] || !req.wants(v) {
+			continue
+		}
+		s := measure(v, p.fused[i], int(p.distance[i]), req.Now, req.Profile.Lambda)
+		s.Relevance = relevance(p.fused[i])
+		signals = append(signals, show(&s))
+		out = append(out, candidate.Unread{ID: v.ID, Signals: &signals[len(signals)-1], Score: req.Profile.score(&s)})
+	}
+	return out
+}

@@ -1,0 +1,112 @@
+package selection
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"satchel/pipeline/candidate"
+	"satchel/pipeline/scope"
+	"satchel/pipeline/selection/retrieve"
+	"satchel/pipeline/selection/words"
+	"satchel/pipeline/store/keyword"
+	"satchel/schemas"
+)
+
+const (
+	mentions = 20 // items that may have a name are read
+	title    = 4  // words with a capital make a title, where they are most of the words
+)
+
+// unmentioned returns the names in a question that no item has which the principal may see. It
+// looks among the items that were found, and asks the keyword index for a name that none of them
+// has. Where that does not answer, the name counts as mentioned. A name that is given to tools is what
+// they are called with: where nothing else was found, none is returned.
+func (s *Selector) unmentioned(ctx context.Context, sc scope.Scope, p *Pool, seen []*candidate.Visible) []string {
+	q := &p.query
+	if s.keyword == nil || q.FilterVisible == nil || q.skips(retrieve.NameKeyword) || p.renamed || !slices.ContainsFunc(seen, tells) {
+		return nil
+	}
+	var out []string
+	last := -1
+	for _, name := range namesIn(q.Text) {
+		has := func(v *candidate.Visible) bool {
+			return v != nil && (strings.Contains(v.Content.Text(), name.text) || strings.Contains(v.Speaker, name.text))
+		}
+		if slices.ContainsFunc(seen, has) || s.mentioned(ctx, sc, q, name.text) {
+			continue
+		}
+		if n := len(out); n > 0 && last == name.at-1 {
+			out[n-1] += " " + name.text
+		} else {
+			out = append(out, name.text)
+		}
+		last = name.at
+	}
+	return out
+}
+
+// tells reports whether an item is not a tool.
+func tells(v *candidate.Visible) bool { return v != nil && v.Kind != schemas.KindTool }
+
+// mentioned reports whether an item has the name that the principal may see whole.
+func (s *Selector) mentioned(ctx context.Context, sc scope.Scope, q *Query, name string) bool {
+	found, err := s.cfg.Keyword.Search(ctx, sc, keyword.Query{Text: name, Limit: mentions, Filter: q.Population, Population: q.Population, Exclude: q.Exclude})
+	if err != nil {
+		return true
+	}
+	if len(found.Hits) == 0 {
+		return len(keyword.Analyze(name)) == 0
+	}
+	ids := make([]string, len(found.Hits))
+	for i, h := range found.Hits {
+		ids[i] = h.ID
+	}
+	records, err := s.cfg.Items.Get(ctx, sc, ids)
+	if err != nil {
+		return true
+	}
+	return len(q.FilterVisible(ctx, slices.DeleteFunc(records, func(r schemas.Record) bool { return !q.sees(&r) }))) > 0
+}
+
+// name is a word of a question that is written like a name, and its place among the words.
+type name struct {
+	text string
+	at   int
+}
+
+// namesIn returns the words that are written like names: with a capital, within a sentence. Of a
+// text that writes most words so, there are none.
+func namesIn(text string) []name {
+	var out []name
+	starts, capitals, all := true, 0, 0
+	for at, field := range strings.Fields(text) {
+		begins := starts
+		starts = strings.ContainsAny(field[len(field)-1:], ".?!:")
+		w := strings.TrimFunc(field, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+		w = strings.TrimSuffix(strings.TrimSuffix(w, "'s"), "’s")
+		first, _ := utf8.DecodeRuneInString(w)
+		if all++; !unicode.IsUpper(first) {
+			continue
+		}
+		capitals++
+		lower := strings.ToLower(w)
+		if begins || len(words.Of(w)) != 1 || utf8.RuneCountInString(w) < 3 || keyword.StopWord(lower) || isTime(lower) {
+			continue
+		}
+		out = append(out, name{w, at})
+	}
+	if capitals >= title && 3*capitals > 2*all {
+		return nil
+	}
+	return out
+}
+
+// isTime reports whether a word names a month or a day of the week.
+func isTime(lower string) bool {
+	const times = " january february march april may june july august september october november december " +
+		"monday tuesday wednesday thursday friday saturday sunday "
+	return strings.Contains(times, " "+lower+" ")
+}
