@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -18,17 +20,21 @@ import (
 // appender moves one partition's events into the log: dead letters first, then one
 // transaction with the checkpoint, the acknowledgement last.
 type appender struct {
-	inbox  Inbox
-	log    *eventlog.Log
-	writer *write.Writer
-	dead   DeadLetters
-	erase  func(ctx context.Context, s scope.Scope, d eventlog.Draft) (refused *write.Rejection, err error)
-	batch  int
-	retry  retryPolicy
-	hit    func(point string)
-	now    func() time.Time
-	logger *slog.Logger
-	share  share
+	inbox   Inbox
+	log     *eventlog.Log
+	writer  *write.Writer
+	dead    DeadLetters
+	erase   func(ctx context.Context, s scope.Scope, d write.Prepared) (refused *write.Rejection, err error)
+	changes *changes         // decides on events that touch existing items
+	tell    func([]Rejected) // ends the wait of the publishers
+	batch   int
+	retry   retryPolicy
+	hit     func(point string)
+	now     func() time.Time
+	logger  *slog.Logger
+	share   share
+	tenants *tenants
+	figures *figures
 
 	partition int
 	fence     int64
@@ -112,7 +118,9 @@ func (a *appender) resume(ctx context.Context) error {
 	return err
 }
 
-func (a *appender) resuming() string { return "resume partition " + a.inbox.Name() }
+func (a *appender) resuming() string  { return "resume partition " + a.inbox.Name() }
+func (a *appender) appending() string { return "append events of partition " + a.inbox.Name() }
+func (a *appender) erasing() string   { return "erase items of partition " + a.inbox.Name() }
 
 // recreated is what stops a partition whose stream was made anew while it was read.
 func (a *appender) recreated() error {
@@ -134,18 +142,24 @@ func (a *appender) process(ctx context.Context, messages []Message) error {
 			continue
 		}
 		d, err := a.prepare(m)
+		var refused *write.Rejection
+		if err == nil {
+			if err = a.admitted(ctx, m.Tenant); err != nil && !errors.As(err, &refused) {
+				return err
+			}
+		}
 		if err != nil {
 			run.rejected = append(run.rejected, a.rejection(m, err))
 			continue
 		}
 		if d.Type != schemas.TypeMemoryErased {
 			run.drafts, run.sources = append(run.drafts, d), append(run.sources, m)
-			entry, with, err := stored(&d)
+			entry, with, err := stored(&d.Draft)
 			if err != nil {
 				return err // Prepare has read the item before
 			}
 			if with {
-				run.drafts, run.sources = append(run.drafts, entry), append(run.sources, m)
+				run.drafts, run.sources = append(run.drafts, write.Prepared{Draft: entry}), append(run.sources, m)
 			}
 			continue
 		}
@@ -176,9 +190,18 @@ func (a *appender) process(ctx context.Context, messages []Message) error {
 
 // batch is a run of messages that is committed together.
 type batch struct {
-	drafts   []eventlog.Draft
+	drafts   []write.Prepared
 	sources  []Message // of drafts
 	rejected []Rejected
+}
+
+// log returns the drafts as the log takes them.
+func (b *batch) log() []eventlog.Draft {
+	drafts := make([]eventlog.Draft, len(b.drafts))
+	for i := range b.drafts {
+		drafts[i] = b.drafts[i].Draft
+	}
+	return drafts
 }
 
 // trim removes from the stream what the log has, now and then, but for the message at
@@ -194,9 +217,9 @@ func (a *appender) trim(ctx context.Context, seq uint64) {
 	a.purged, a.heldBytes = seq, 0
 }
 
-func (a *appender) prepare(m Message) (eventlog.Draft, error) {
+func (a *appender) prepare(m Message) (write.Prepared, error) {
 	if m.Err != nil {
-		return eventlog.Draft{}, &write.Rejection{Reason: write.Malformed, Cause: m.Err.Error()}
+		return write.Prepared{}, &write.Rejection{Reason: write.Malformed, Cause: m.Err.Error()}
 	}
 	return a.writer.Prepare(m.Tenant, m.Agent, m.Event)
 }
@@ -236,18 +259,22 @@ func causeOf(why *write.Rejection) string {
 // What may not enter the log is in the dead letters before the checkpoint passes it, so
 // that none is lost to a crash in between.
 func (a *appender) commit(ctx context.Context, run *batch, last Message) error {
+	if err := a.review(ctx, run); err != nil {
+		return err
+	}
+	drafts := run.log()
 	if err := a.reject(ctx, run.rejected); err != nil {
 		return err
 	}
 	cp := &eventlog.Checkpoint{Name: a.checkpointName(), Fence: a.fence, Epoch: last.Epoch, StreamSeq: last.Seq, Hash: last.Hash}
 	a.hit("append.before_commit")
-	outcomes, err := a.append(ctx, eventlog.Batch{Drafts: run.drafts, Checkpoint: cp})
+	outcomes, err := a.append(ctx, eventlog.Batch{Drafts: drafts, Checkpoint: cp})
 	var late []Rejected
 	switch {
 	case errors.Is(err, eventlog.ErrInvalid):
 		late, err = a.commitEach(ctx, run)
 	case err == nil:
-		late = a.reused(ctx, run.drafts, run.sources, outcomes)
+		late = a.reused(ctx, drafts, run.sources, outcomes)
 	}
 	if err != nil {
 		return err
@@ -262,24 +289,90 @@ func (a *appender) commit(ctx context.Context, run *batch, last Message) error {
 		}
 	}
 	a.hit("append.after_commit")
+	for i, o := range outcomes {
+		if o.Status == eventlog.Appended {
+			a.figures.stored(drafts[i].Tenant, o.Position, run.sources[i].Published)
+		}
+	}
 	a.committed.Store(&place{last.Epoch, last.Seq})
 	*run = batch{}
 	return nil
 }
 
-// commitEach appends a run draft by draft, without a checkpoint, and returns what the
-// log does not take.
+// review rejects the drafts of run that policy does not allow to change existing items. While
+// policy gives no verdict, the partition waits.
+func (a *appender) review(ctx context.Context, run *batch) error {
+	byTenant := map[string][]int{}
+	for i := range run.drafts {
+		byTenant[run.drafts[i].Tenant] = append(byTenant[run.drafts[i].Tenant], i)
+	}
+	refused := map[uint64]*write.Rejection{} // by message
+	for _, tenant := range slices.Sorted(maps.Keys(byTenant)) {
+		s, err := scope.System(tenant)
+		if err != nil {
+			return err // Prepare has looked at the tenant before
+		}
+		drafts := make([]*write.Prepared, len(byTenant[tenant]))
+		for n, i := range byTenant[tenant] {
+			drafts[n] = &run.drafts[i]
+		}
+		var why []*write.Rejection
+		err = a.retry.do(ctx, a.logger, "decide on changes of partition "+a.inbox.Name(), retryAppend, func() (err error) {
+			why, err = a.changes.refuse(ctx, s, drafts)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("decide on changes of partition %q: %w", a.inbox.Name(), err)
+		}
+		for n, i := range byTenant[tenant] {
+			if why[n] != nil {
+				refused[run.sources[i].Seq] = why[n]
+			}
+		}
+	}
+	if len(refused) == 0 {
+		return nil
+	}
+	kept := *run
+	kept.drafts, kept.sources = nil, nil
+	for i, m := range run.sources {
+		switch why := refused[m.Seq]; {
+		case why == nil:
+			kept.drafts, kept.sources = append(kept.drafts, run.drafts[i]), append(kept.sources, m)
+		case len(run.drafts[i].Touches) > 0: // not what goes with it
+			kept.rejected = append(kept.rejected, a.rejection(m, why))
+		}
+	}
+	*run = kept
+	return nil
+}
+
+// commitEach appends a run draft by draft, without a checkpoint, and returns the drafts that
+// the log does not take. It reviews each again, for an earlier one may not be in the log.
 func (a *appender) commitEach(ctx context.Context, run *batch) ([]Rejected, error) {
 	var late []Rejected
-	for i := range run.drafts {
-		outcomes, err := a.append(ctx, eventlog.Batch{Drafts: run.drafts[i : i+1]})
+	refused := map[uint64]bool{} // by message
+	for i, m := range run.sources {
+		if refused[m.Seq] { // what goes with it
+			continue
+		}
+		one := batch{drafts: run.drafts[i : i+1], sources: run.sources[i : i+1]}
+		if err := a.review(ctx, &one); err != nil {
+			return nil, err
+		}
+		late, refused[m.Seq] = append(late, one.rejected...), len(one.rejected) > 0
+		drafts := one.log()
+		if len(drafts) == 0 {
+			continue
+		}
+		outcomes, err := a.append(ctx, eventlog.Batch{Drafts: drafts})
 		switch {
 		case errors.Is(err, eventlog.ErrInvalid):
-			late = append(late, a.rejection(run.sources[i], err))
+			late, refused[m.Seq] = append(late, a.rejection(m, err)), true
 		case err != nil:
 			return nil, err
 		default:
-			late = append(late, a.reused(ctx, run.drafts[i:i+1], run.sources[i:i+1], outcomes)...)
+			late = append(late, a.reused(ctx, drafts, one.sources, outcomes)...)
 		}
 	}
 	return late, nil
@@ -287,8 +380,11 @@ func (a *appender) commitEach(ctx context.Context, run *batch) ([]Rejected, erro
 
 func (a *appender) append(ctx context.Context, b eventlog.Batch) ([]eventlog.Outcome, error) {
 	var outcomes []eventlog.Outcome
-	err := a.retry.do(ctx, a.logger, "append events of partition "+a.inbox.Name(), retryAppend, func() (err error) {
-		outcomes, err = a.log.Append(ctx, b)
+	err := a.retry.do(ctx, a.logger, a.appending(), retryAppend, func() (err error) {
+		began := time.Now()
+		if outcomes, err = a.log.Append(ctx, b); err == nil {
+			a.figures.took(began, b.Drafts, outcomes)
+		}
 		return err
 	})
 	if err != nil {
@@ -305,10 +401,10 @@ func (a *appender) reused(ctx context.Context, drafts []eventlog.Draft, sources 
 			continue // the event that it goes with is dead-lettered
 		}
 		switch o.Status {
-		case eventlog.Reused:
+		case eventlog.IDConflict:
 			reused = append(reused, Rejected{Message: sources[i], Reason: string(write.IDReuse), Pointer: "/id", At: a.now(),
 				Cause: fmt.Sprintf("source and id were used at position %d for another event", o.Position)})
-		case eventlog.Gone:
+		case eventlog.Erased:
 			a.logger.InfoContext(ctx, "event was erased before, not taken again", "tenant", drafts[i].Tenant, "position", o.Position)
 		}
 	}
@@ -328,17 +424,19 @@ func (a *appender) reject(ctx context.Context, rejected []Rejected) error {
 	if err != nil {
 		return fmt.Errorf("publish dead letters of partition %q: %w", a.inbox.Name(), err)
 	}
+	a.figures.rejected(rejected)
+	a.tell(rejected)
 	return nil
 }
 
 // eraseOne carries out one memory.erased event; a refused one becomes a dead letter.
-func (a *appender) eraseOne(ctx context.Context, m Message, d eventlog.Draft) error {
+func (a *appender) eraseOne(ctx context.Context, m Message, d write.Prepared) error {
 	s, err := scope.System(m.Tenant)
 	if err != nil {
 		return a.reject(ctx, []Rejected{a.rejection(m, err)})
 	}
 	var refused *write.Rejection
-	err = a.retry.do(ctx, a.logger, "erase items of partition "+a.inbox.Name(), retryAppend, func() (err error) {
+	err = a.retry.do(ctx, a.logger, a.erasing(), retryAppend, func() (err error) {
 		refused, err = a.erase(ctx, s, d)
 		return err
 	})
@@ -349,8 +447,10 @@ func (a *appender) eraseOne(ctx context.Context, m Message, d eventlog.Draft) er
 		return fmt.Errorf("erase items of partition %q: %w", a.inbox.Name(), err)
 	}
 	if refused == nil {
+		a.figures.logged.Inc()
 		return nil
 	}
+	a.figures.refused.Inc()
 	return a.reject(ctx, []Rejected{a.rejection(m, refused)})
 }
 

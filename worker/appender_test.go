@@ -18,8 +18,8 @@ import (
 
 	"satchel/jetstream"
 	"satchel/pipeline/store/eventlog"
-	"satchel/pipeline/store/eventlog/logtest"
 	"satchel/schemas"
+	"satchel/test/conformance/eventlogtest"
 	"satchel/worker"
 	"satchel/worker/transport"
 )
@@ -245,7 +245,7 @@ func TestAnotherStreamStopsThePartitionWithANamedError(t *testing.T) {
 			if !errors.As(err, &refused) || refused.Code != schemas.CodeStorage || !strings.Contains(refused.Message, "their stream is not the one") {
 				t.Errorf("put to the stopped partition: %v", err)
 			}
-			_, err = w.worker.Service.Receipt(within(t), "acme", encode(t, schemas.ReceiptRequest{Source: source, ID: "e-late", Level: schemas.ReceiptLogged}))
+			_, err = waited(within(t))(w.worker.Service.Receipt(within(t), "acme", encode(t, schemas.ReceiptRequest{Source: source, ID: "e-late", Level: schemas.ReceiptLogged})))
 			if !errors.As(err, &refused) || refused.Code != schemas.CodeStorage {
 				t.Errorf("receipt of an event of the stopped partition: %v", err)
 			}
@@ -419,7 +419,7 @@ func TestADamagedIndexStopsItsPartition(t *testing.T) {
 	w.entries(t, "acme", 2)
 	must(t, w.stop())
 	w.shut(t)
-	logtest.FlipIndexed(t, filepath.Join(w.dir, "log.db"), "entries_key", "b")
+	eventlogtest.FlipIndexed(t, filepath.Join(w.dir, "log.db"), "entries_key", "b")
 	w.open(t)
 	w.start(t)
 	var bad *eventlog.VerifyError

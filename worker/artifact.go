@@ -144,7 +144,7 @@ func (d *Desk) open(ctx context.Context, tenant, handle string, from *schemas.Ag
 	if from == nil {
 		from = &schemas.Agent{Type: o.claim.Kind, ID: o.claim.Principal, SecurityLevel: schemas.Level(o.claim.Level).String(), Groups: o.claim.Groups, Roles: o.claim.Roles}
 	}
-	if o.s, err = d.service.Scope(tenant, from, o.claim.Purpose); err != nil {
+	if o.s, err = d.service.Scope(ctx, tenant, from, o.claim.Purpose); err != nil {
 		return nil, refused()
 	}
 	leave, err := d.service.begin(ctx, tenant)
@@ -324,7 +324,7 @@ func (d *Desk) turnAway(ctx context.Context, o *opening) error {
 	entry, err := ownDraft(o.s.Tenant(), schemas.TypeRequestRefused, d.ids(), o.claim.ID, now,
 		&schemas.Refusal{RequestID: o.claim.ID, Principal: o.s.Principal().ID, Code: schemas.CodePolicyDenied, Message: "an artifact was not opened"})
 	if err == nil {
-		_, err = d.service.log.Append(ctx, eventlog.Batch{Drafts: []eventlog.Draft{entry}})
+		_, err = d.service.log.Append(ctx, eventlog.Batch{Existing: true, Drafts: []eventlog.Draft{entry}})
 	}
 	if err != nil {
 		return &schemas.Error{Code: schemas.CodeStorage, Message: "the refusal could not be logged"}

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"satchel/pipeline/compaction/blob"
-	"satchel/pipeline/selection/injection"
+	"satchel/pipeline/selection/defend/injection"
 )
 
 // toolOutput is a log of a tool with a text in the middle of it.

@@ -15,7 +15,7 @@ func (d *Desk) Revoke(ctx context.Context, tenant string, body []byte) (any, err
 	if err != nil {
 		return nil, err
 	}
-	s, err := d.service.Scope(tenant, req.From, "")
+	s, err := d.service.Scope(ctx, tenant, req.From, "")
 	if err != nil {
 		var typed *schemas.Error
 		if errors.As(err, &typed) {

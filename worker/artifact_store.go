@@ -40,7 +40,7 @@ func written() *places { return newPlaces(2, 4, 8) }
 // nobody can open it. Through an item that another agent recorded nobody can at all.
 func (d *Desk) Store(ctx context.Context, tenant string, req schemas.StoreRequest, content io.Reader) (schemas.StoreReply, error) {
 	var none schemas.StoreReply
-	s, err := d.service.Scope(tenant, req.From, "")
+	s, err := d.service.Scope(ctx, tenant, req.From, "")
 	if err != nil {
 		return none, err
 	}
@@ -109,7 +109,7 @@ func storeError(ctx context.Context, from *source, err error) error {
 	case from.broken && ctx.Err() == nil:
 		return &schemas.Error{Code: schemas.CodeValidation, Field: "/offer", Message: "the content broke off"}
 	case errors.Is(err, ErrArtifactTooLarge):
-		return &schemas.Error{Code: schemas.CodeValidation, Message: fmt.Sprintf("an artifact has at most %d bytes", schemas.MaxArtifact)}
+		return &schemas.Error{Code: schemas.CodeTooLarge, Message: fmt.Sprintf("an artifact has at most %d bytes", schemas.MaxArtifact)}
 	case errors.Is(err, ErrArtifactEmpty):
 		return &schemas.Error{Code: schemas.CodeValidation, Message: "there is no content"}
 	}

@@ -15,9 +15,9 @@ import (
 
 	"satchel/pipeline/relevance"
 	"satchel/policies"
-	"satchel/policies/fallback"
-	"satchel/policies/opaembed"
-	"satchel/policies/oparemote"
+	"satchel/policies/local"
+	"satchel/policies/opa"
+	"satchel/policies/opa/remote"
 	"satchel/schemas"
 	"satchel/worker"
 )
@@ -83,8 +83,8 @@ func TestBadFiles(t *testing.T) {
 		t.Errorf("a cycle in dependencies: %v", err)
 	}
 	write("bundle/mine.rego", "package cmo.context\n\nx := := 1\n")
-	_, err = opaembed.Open(t.Context(), opaembed.Source{Path: filepath.Join(dir, "bundle")}, 0)
-	var place *opaembed.BundleError
+	_, err = opa.Open(t.Context(), opa.Source{Path: filepath.Join(dir, "bundle")}, 0)
+	var place *opa.BundleError
 	if !errors.As(err, &place) || place.File != "mine.rego" || place.Line != 3 {
 		t.Errorf("a bundle that does not compile: %v", err)
 	}
@@ -111,21 +111,21 @@ func TestOPAThatDoesNotDecide(t *testing.T) {
 		"nonsense":       answer(`<html>It works!</html>`),
 		"half an answer": answer(`{"result": {"allow": true}}`),
 	} {
-		for _, five := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, five rules %v", name, five), func(t *testing.T) {
+		for _, standsIn := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, local rules %v", name, standsIn), func(t *testing.T) {
 				t.Parallel()
 				server := httptest.NewServer(handler)
 				t.Cleanup(server.Close)
 				if handler == nil {
 					server.Close()
 				}
-				remote, err := oparemote.New(oparemote.Config{URL: server.URL, Timeout: 50 * time.Millisecond})
+				away, err := remote.New(remote.Config{URL: server.URL, Timeout: 50 * time.Millisecond})
 				must(t, err)
-				var pdp policies.PDP = remote
-				if five {
-					local, err := pdpOnce()
+				var pdp policies.PDP = away
+				if standsIn {
+					rules, err := pdpOnce()
 					must(t, err)
-					pdp = fallback.New(remote, local)
+					pdp = local.New(away, rules)
 				}
 				w := prepare(t)
 				w.change = func(c *worker.Config) { c.PDP = pdp }
@@ -134,7 +134,7 @@ func TestOPAThatDoesNotDecide(t *testing.T) {
 				w.entries(t, "acme", 1)
 				must(t, w.worker.Projector.Await(within(t), system(t, "acme"), 1))
 				out, err := w.worker.Service.Request(within(t), "acme", request(t, "reader", "internal", "which door has the lake house?", nil))
-				if !five && err != nil {
+				if !standsIn && err != nil {
 					if e := typed(t, err); e.Code != schemas.CodePolicyDenied {
 						t.Errorf("error %v", e)
 					}
@@ -145,7 +145,7 @@ func TestOPAThatDoesNotDecide(t *testing.T) {
 				must(t, json.Unmarshal(out.(json.RawMessage), &res))
 				shown := len(res.Payload.Results)
 				warned := len(res.Payload.Explainability.Warnings) > 0
-				if !warned || five != (shown == 1) {
+				if !warned || standsIn != (shown == 1) {
 					t.Errorf("%d items are shown, warnings %q", shown, res.Payload.Explainability.Warnings)
 				}
 			})

@@ -42,8 +42,8 @@ const artifactsExtension = "satchelartifacts"
 type Scrubber struct {
 	Store string
 	Scrub func(ctx context.Context, s scope.Scope) error
-	// Remaining counts which of the erased items the store still has; nil when the
-	// store is checked by another one.
+	// Remaining counts which of the erased items the store still has. nil: Scrub empties the
+	// store, whatever it holds.
 	Remaining func(ctx context.Context, s scope.Scope, ids []string) (int, error)
 	// Shared is true of a store that the workers share: the one that erases scrubs it.
 	// Of the others each worker scrubs its own.
@@ -67,16 +67,18 @@ type eraser struct {
 	streams   StreamScrubber
 	artifacts Artifacts // nil: none are kept
 	requests  *barrier
+	changes   *changes
 	open      openErasures
 	hit       func(point string)
 	now       func() time.Time
 	logger    *slog.Logger
 	share     share
+	figures   *figures
 }
 
 // begin appends the erasure and deletes the content, or says why it is refused. An
 // erasure that the log has already is not repeated: what was remembered after it stays.
-func (e *eraser) begin(ctx context.Context, s scope.Scope, d eventlog.Draft) (refused *write.Rejection, err error) {
+func (e *eraser) begin(ctx context.Context, s scope.Scope, d write.Prepared) (refused *write.Rejection, err error) {
 	var req schemas.MemoryErased
 	if err := json.Unmarshal(d.Data, &req); err != nil {
 		return &write.Rejection{Reason: write.Malformed, Cause: "is not an erasure"}, nil
@@ -94,7 +96,7 @@ func (e *eraser) begin(ctx context.Context, s scope.Scope, d eventlog.Draft) (re
 	if refused, req.Items, searched, err = e.refuses(ctx, s, &d, req.Items); refused != nil || err != nil {
 		return refused, err
 	}
-	done, err := e.append(ctx, s, d, &req, searched)
+	done, err := e.append(ctx, s, d.Draft, &req, searched)
 	if err == nil && done.Status != eventlog.Appended && done.Status != eventlog.Duplicate {
 		return reused(), nil
 	}
@@ -103,7 +105,7 @@ func (e *eraser) begin(ctx context.Context, s scope.Scope, d eventlog.Draft) (re
 
 // append appends the erasure d that req says, and deletes the content. searched is how much of
 // the log was searched for what goes with the items.
-func (e *eraser) append(ctx context.Context, s scope.Scope, d eventlog.Draft, req *schemas.MemoryErased, searched int64) (done eventlog.Erased, err error) {
+func (e *eraser) append(ctx context.Context, s scope.Scope, d eventlog.Draft, req *schemas.MemoryErased, searched int64) (done eventlog.ErasureOutcome, err error) {
 	showing, err := e.packs(ctx, s, req.Items)
 	if err != nil {
 		return done, err
@@ -140,8 +142,11 @@ func reused() *write.Rejection {
 	return &write.Rejection{Reason: write.IDReuse, Cause: "source and id were used before for another event"}
 }
 
+// finishing names what the eraser does, of a tenant, where it fails.
+const finishing = "finish erasures"
+
 func (e *eraser) run(ctx context.Context, retry retryPolicy) error {
-	return follow(ctx, e.log, retry, e.logger, "finish erasures", pacing{busy: e.requests.busy}, e.finishAll)
+	return follow(ctx, e.log, retry, e.logger, finishing, pacing{busy: e.requests.busy}, e.finishAll)
 }
 
 // pending is an erasure without a receipt.
@@ -159,50 +164,62 @@ const maxPending = 256
 // finishAll finishes every erasure of the tenant that has no receipt yet.
 func (e *eraser) finishAll(ctx context.Context, tenant string) error {
 	seen, settled := e.open.look(tenant)
-	if settled && !e.share.shared() || !e.share.owns(tenant) { // another worker may have begun one
+	mine := e.share.owns(tenant)
+	if settled && (!e.share.shared() || !mine) { // another worker may have begun one
 		return nil
 	}
 	s, err := scope.System(tenant)
 	if err != nil {
 		return err
 	}
-	list, err := e.pending(ctx, s)
+	list, finished, err := e.pending(ctx, s)
 	if err != nil {
 		return err
+	}
+	if err := e.log.KeepErasures(s, finished); err != nil { // of a log that had no list, or whose list was lost
+		return err
+	}
+	if !mine {
+		list = nil
+	}
+	if len(list) > 0 {
+		e.figures.erasures.note(tenant, int64(len(list)), list[0].entry.RecordedAt)
 	}
 	for part := range slices.Chunk(list, maxPending) {
 		if err := e.finish(ctx, s, part); err != nil {
 			return fmt.Errorf("finish %d erasures from position %d on: %w", len(part), part[0].entry.Position, err)
 		}
 	}
+	e.figures.erasures.note(tenant, 0, time.Time{})
 	e.open.settle(tenant, seen)
 	return nil
 }
 
-// pending lists the tenant's erasures that have no receipt, in order.
-func (e *eraser) pending(ctx context.Context, s scope.Scope) ([]pending, error) {
+// pending lists the tenant's erasures that have no receipt, in order, and those that have one.
+func (e *eraser) pending(ctx context.Context, s scope.Scope) (list []pending, finished []eventlog.KeptErasure, err error) {
 	entries, err := e.log.BySubject(ctx, s, ErasureSubject, schemas.TypeMemoryErased)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var list []pending
 	for i := range entries {
 		p := pending{entry: &entries[i]}
 		if err := json.Unmarshal(p.entry.Data, &p.er); err != nil {
-			return nil, fmt.Errorf("decode erasure at position %d: %w", p.entry.Position, err)
+			return nil, nil, fmt.Errorf("decode erasure at position %d: %w", p.entry.Position, err)
 		}
 		if p.er.Receipt != nil {
 			continue
 		}
 		done := false
 		if p.receiptID, done, err = e.receiptID(ctx, s, p.entry); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if !done {
 			list = append(list, p)
+		} else {
+			finished = append(finished, eventlog.KeptErasureOf(p.entry, p.er.Items))
 		}
 	}
-	return list, nil
+	return list, finished, nil
 }
 
 // receiptID returns the id of an erasure's receipt and whether the receipt is there. An
@@ -245,23 +262,37 @@ func (e *eraser) finish(ctx context.Context, s scope.Scope, list []pending) erro
 		if p.plan, err = e.plan(ctx, s, p.er.Items, showing, p.entry.Position); err != nil {
 			return err
 		}
-		if _, err := e.log.EraseAttachments(ctx, s, p.plan.packs); err != nil {
-			return fmt.Errorf("erase packs: %w", err)
+		if err := e.eraseRest(ctx, s, &p.plan); err != nil {
+			return err
 		}
 	}
-	removed, err := e.scrub(ctx, s, list)
+	found, err := e.scrub(ctx, s, list)
 	if err != nil {
+		return err
+	}
+	if err := e.checkLog(ctx, s, list); err != nil {
 		return err
 	}
 	drafts := make([]eventlog.Draft, len(list))
 	for i := range list {
-		if drafts[i], err = e.receipt(s, &list[i], removed); err != nil {
+		if drafts[i], err = e.receipt(s, &list[i], found); err != nil {
 			return err
 		}
+	}
+	kept := make([]eventlog.KeptErasure, len(list))
+	for i := range list {
+		kept[i] = eventlog.KeptErasureOf(list[i].entry, list[i].er.Items)
+	}
+	e.hit("erase.before_list")
+	if err := e.log.KeepErasures(s, kept); err != nil { // the receipt must survive that the log is restored
+		return err
 	}
 	e.hit("erase.before_receipt")
 	_, err = e.log.Append(ctx, eventlog.Batch{Drafts: drafts})
 	e.hit("erase.after_receipt")
+	if err == nil {
+		e.figures.erased.Add(float64(len(list)))
+	}
 	return err
 }
 
@@ -289,118 +320,4 @@ func (e *eraser) settle(ctx context.Context, s scope.Scope, list []pending) ([]p
 		}
 		list = append(list, *late)
 	}
-}
-
-// receipt makes the entry that says what is gone. A stream's count is of all erasures
-// that were finished together.
-func (e *eraser) receipt(s scope.Scope, p *pending, removed map[string]int) (eventlog.Draft, error) {
-	packs := append(splitPositions(p.entry.Extensions[packsExtension]), p.plan.packs...)
-	slices.Sort(packs)
-	receipt := schemas.ErasureReceipt{Items: p.er.Items, Positions: p.plan.positions, Packs: slices.Compact(packs), ErasedAt: e.now().UTC()}
-	for _, stream := range slices.Sorted(maps.Keys(removed)) {
-		receipt.Stores = append(receipt.Stores, schemas.StoreErasure{Store: stream, Removed: removed[stream], Absent: true})
-		if stream == artifactsStore && p.kept > 0 {
-			last := &receipt.Stores[len(receipt.Stores)-1]
-			last.Absent, last.Kept = false, p.kept
-		}
-	}
-	for _, sc := range e.scrubbers {
-		receipt.Stores = append(receipt.Stores, schemas.StoreErasure{Store: sc.Store, Removed: len(p.er.Items), Absent: true})
-	}
-	er := p.er
-	er.Receipt, er.Reason = &receipt, ""
-	data, err := json.Marshal(er)
-	if err != nil {
-		return eventlog.Draft{}, fmt.Errorf("encode receipt: %w", err)
-	}
-	return eventlog.Draft{Tenant: s.Tenant(), Agent: systemAgent, Type: schemas.TypeMemoryErased, Source: p.entry.Source,
-		ID: p.receiptID, Subject: ErasureSubject, Time: receipt.ErasedAt, Data: data}, nil
-}
-
-// scrub removes the remains from the streams and every store, looks whether any is
-// left, and returns how many copies the streams had.
-func (e *eraser) scrub(ctx context.Context, s scope.Scope, list []pending) (map[string]int, error) {
-	var positions []int64
-	there := map[string]bool{} // by item, whether it was remembered anew
-	for i := range list {
-		positions = append(positions, list[i].plan.positions...)
-		for _, id := range list[i].er.Items {
-			there[id] = slices.Contains(list[i].plan.again, id)
-		}
-	}
-	copies, err := e.copies(ctx, s, positions)
-	if err != nil {
-		return nil, err
-	}
-	for _, id := range slices.Sorted(maps.Keys(there)) {
-		copies = append(copies, Copy{Item: id})
-	}
-	removed, err := e.streams.Scrub(ctx, s.Tenant(), copies)
-	if err != nil {
-		return nil, fmt.Errorf("scrub streams: %w", err)
-	}
-	e.hit("erase.after_streams")
-	if removed[artifactsStore], err = e.dropArtifacts(ctx, s, list); err != nil {
-		return nil, err
-	}
-	if e.artifacts == nil {
-		delete(removed, artifactsStore)
-	}
-	maps.DeleteFunc(there, func(_ string, anew bool) bool { return anew })
-	gone := slices.Sorted(maps.Keys(there))
-	for _, sc := range e.scrubbers {
-		if err := sc.Scrub(ctx, s); err != nil {
-			return nil, fmt.Errorf("scrub %s: %w", sc.Store, err)
-		}
-		if sc.Remaining == nil {
-			continue
-		}
-		left, err := sc.Remaining(ctx, s, gone)
-		if err == nil && left > 0 { // or is there anew, since it was planned
-			if gone, err = e.notAnew(ctx, s, list, gone); err == nil {
-				left, err = sc.Remaining(ctx, s, gone)
-			}
-		}
-		if err != nil {
-			return nil, fmt.Errorf("check %s: %w", sc.Store, err)
-		}
-		if left > 0 {
-			return nil, fmt.Errorf("check %s: %d of %d erased items are still there", sc.Store, left, len(gone))
-		}
-	}
-	return removed, nil
-}
-
-// notAnew returns those of the erased items that were not remembered anew.
-func (e *eraser) notAnew(ctx context.Context, s scope.Scope, list []pending, gone []string) ([]string, error) {
-	erased := map[string]int64{}
-	for i := range list {
-		for _, id := range list[i].er.Items {
-			erased[id] = max(erased[id], list[i].entry.Position)
-		}
-	}
-	var left []string
-	for _, id := range gone {
-		entries, err := e.log.BySubject(ctx, s, id, schemas.TypeMemoryRecorded)
-		if err != nil {
-			return nil, fmt.Errorf("find entries of item %q: %w", id, err)
-		}
-		if len(entries) == 0 || entries[len(entries)-1].Position < erased[id] {
-			left = append(left, id)
-		}
-	}
-	return left, nil
-}
-
-// copies names the events behind the erased positions, as the streams know them.
-func (e *eraser) copies(ctx context.Context, s scope.Scope, positions []int64) ([]Copy, error) {
-	copies := make([]Copy, 0, len(positions))
-	for _, position := range positions {
-		entry, err := e.log.Entry(ctx, s, position)
-		if err != nil {
-			return nil, err
-		}
-		copies = append(copies, Copy{Source: entry.Source, ID: entry.ID})
-	}
-	return copies, nil
 }

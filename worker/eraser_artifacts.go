@@ -16,9 +16,6 @@ const artifactsStore = "artifacts"
 
 // hashes lists the artifacts of the entries at positions.
 func (e *eraser) hashes(ctx context.Context, s scope.Scope, positions []int64) ([]string, error) {
-	if e.artifacts == nil {
-		return nil, nil
-	}
 	var list []string
 	for _, at := range positions {
 		entry, err := e.log.Entry(ctx, s, at)
@@ -40,9 +37,6 @@ func (e *eraser) hashes(ctx context.Context, s scope.Scope, positions []int64) (
 // dropArtifacts erases the artifacts of erased items that no other item has, and returns
 // how many there were. What others have is counted as kept.
 func (e *eraser) dropArtifacts(ctx context.Context, s scope.Scope, list []pending) (int, error) {
-	if e.artifacts == nil {
-		return 0, nil
-	}
 	n := 0
 	for i := range list {
 		hashes := list[i].entry.Extensions[artifactsExtension]

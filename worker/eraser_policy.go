@@ -20,10 +20,22 @@ import (
 // refuses returns why the agent of d may not erase the items as they are now, nil when it
 // may, and then the items with all that goes with them, and how much of the log was searched
 // for that.
-func (e *eraser) refuses(ctx context.Context, s scope.Scope, d *eventlog.Draft, ids []string) (refused *write.Rejection, all []string, searched int64, err error) {
+func (e *eraser) refuses(ctx context.Context, s scope.Scope, d *write.Prepared, ids []string) (refused *write.Rejection, all []string, searched int64, err error) {
+	who, ok := actingFor(e.registry, e.loopback, d, "erasure")
+	if !ok {
+		return mayNotErase(), nil, 0, nil
+	}
+	return e.refusesWhom(ctx, s, who, ids)
+}
+
+// refusesWhom is refuses of who.
+func (e *eraser) refusesWhom(ctx context.Context, s, who scope.Scope, ids []string) (refused *write.Rejection, all []string, searched int64, err error) {
 	head, err := e.log.Head(ctx, s)
 	if err != nil {
 		return nil, nil, 0, err
+	}
+	if head.Size == 0 { // of a tenant without a log nothing is kept
+		return mayNotErase(), nil, 0, nil
 	}
 	if err := e.projector.Await(ctx, s, head.Size); err != nil {
 		return nil, nil, 0, fmt.Errorf("wait for the indexes: %w", err)
@@ -31,15 +43,19 @@ func (e *eraser) refuses(ctx context.Context, s scope.Scope, d *eventlog.Draft, 
 	if all, err = e.derived(ctx, s, ids); err != nil {
 		return nil, nil, 0, err
 	}
-	allowed, err := e.allowed(ctx, s, d, all)
+	allowed, err := e.may(ctx, s, who, all)
 	if err != nil {
 		return nil, nil, 0, err
 	}
 	if !allowed {
-		return &write.Rejection{Reason: write.PolicyDenied, Cause: "this agent may not erase these items"}, nil, 0, nil
+		return mayNotErase(), nil, 0, nil
 	}
 	refused, err = e.unknown(ctx, s, ids)
 	return refused, all, head.Size, err
+}
+
+func mayNotErase() *write.Rejection {
+	return &write.Rejection{Reason: write.PolicyDenied, Cause: "this agent may not erase these items"}
 }
 
 // unknown refuses an erasure of items of which the log does not hold the content of all: a
@@ -100,36 +116,18 @@ func (e *eraser) missing(ctx context.Context, s scope.Scope, ids []string) (stri
 	return "", nil
 }
 
-// repeats reports whether the entry is what became of the same request.
+// repeats reports whether the entry is the erasure of the same request. A repeated erasure has
+// lost its reason.
 func repeats(held *eventlog.Entry, req *schemas.MemoryErased) bool {
 	var er schemas.MemoryErased
 	if held.Type != schemas.TypeMemoryErased || json.Unmarshal(held.Data, &er) != nil || er.Receipt != nil {
 		return false
 	}
-	return er.Reason == req.Reason && len(er.Items) >= len(req.Items) && slices.Equal(er.Items[:len(req.Items)], req.Items)
+	return (er.Reason == req.Reason || er.Original != nil) && len(er.Items) >= len(req.Items) && slices.Equal(er.Items[:len(req.Items)], req.Items)
 }
 
-// allowed reports whether policy lets the agent of d erase every version of every one of the
-// items. A registry says whether the agent is an eraser; without one the event has to claim
-// it.
-func (e *eraser) allowed(ctx context.Context, s scope.Scope, d *eventlog.Draft, ids []string) (bool, error) {
-	claim := schemas.Agent{Type: "agent", ID: d.Agent, SecurityLevel: schemas.Restricted.String(), Roles: []string{"eraser"}}
-	if e.registry == nil {
-		claim.Roles = strings.FieldsFunc(d.Extensions[schemas.ExtensionRoles], func(r rune) bool { return r == ',' })
-	}
-	principal, err := e.registry.Resolve(s.Tenant(), claim, e.loopback)
-	if err != nil {
-		return false, nil
-	}
-	who, err := scope.New(s.Tenant(), principal, "erasure")
-	if err != nil {
-		return false, nil
-	}
-	return e.may(ctx, s, who, ids)
-}
-
-// errNoVerdict says that policy did not decide on an erasure.
-var errNoVerdict = errors.New("policy gave no verdict on an erasure")
+// errNoVerdict says that policy did not decide on an event.
+var errNoVerdict = errors.New("policy gave no verdict")
 
 // may reports whether policy lets who erase every version of the items.
 func (e *eraser) may(ctx context.Context, s, who scope.Scope, ids []string) (bool, error) {

@@ -65,7 +65,7 @@ func TestForgottenContentIsNowhere(t *testing.T) {
 	n := len(w.entries(t, "acme", 5))
 	must(t, w.worker.Projector.Await(within(t), s, int64(n)))
 	w.letters(t, 1)
-	out, err := w.worker.Service.Request(within(t), "acme", request(t, "reader", "internal", "what is the password?", nil))
+	out, err := w.worker.Service.Request(within(t), "acme", request(t, "reader", "internal", "what is it in short, and shorter still?", nil))
 	must(t, err)
 	shown := payloadOf(t, out)
 	if !strings.Contains(shown.Text, canary) {
@@ -92,7 +92,7 @@ func TestForgottenContentIsNowhere(t *testing.T) {
 			t.Errorf("%s still has something", store.Store)
 		}
 	}
-	if diff := cmp.Diff([]string{"DLQ", "MEMORY", "SATCHEL_REPLIES", "log", "items", "keyword", "vector", "graph"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"DLQ", "MEMORY", "SATCHEL_REPLIES", "log", "items", "keyword", "private keyword", "vector", "graph"}, names); diff != "" {
 		t.Errorf("stores: %s", diff)
 	}
 	poll(t, "the canary is nowhere: the server removes a purged folder in the background", func() bool { return len(w.onDisk(t, canary)) == 0 })
@@ -109,7 +109,7 @@ func TestForgottenContentIsNowhere(t *testing.T) {
 
 func TestAnErasureIsFinishedAfterACrash(t *testing.T) {
 	t.Parallel()
-	for _, point := range []string{"erase.before_commit", "erase.after_commit", "erase.after_streams", "erase.before_receipt", "erase.after_receipt"} {
+	for _, point := range []string{"erase.before_commit", "erase.after_commit", "erase.after_streams", "erase.before_list", "erase.before_receipt", "erase.after_receipt"} {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			w := prepare(t)
@@ -150,6 +150,11 @@ func TestAnErasureIsFinishedAfterACrash(t *testing.T) {
 			must(t, err)
 			if len(erasures) != 2 {
 				t.Errorf("%d erasure entries, want the erasure and its receipt", len(erasures))
+			}
+			kept, err := w.log.KeptErasures(system(t, "acme"))
+			must(t, err)
+			if diff := cmp.Diff([]eventlog.KeptErasure{eventlog.KeptErasureOf(&erasures[0], []string{"a", "s"})}, kept); diff != "" {
+				t.Errorf("list of erasures: %s", diff)
 			}
 		})
 	}
@@ -276,7 +281,7 @@ func (h *heldEngine) Reply(ctx context.Context, s scope.Scope, _ schemas.Context
 		return nil, err
 	}
 	_, err = h.w.log.Append(ctx, eventlog.Batch{Drafts: []eventlog.Draft{{Tenant: s.Tenant(), Agent: "satchel", Type: schemas.TypeContextPacked,
-		Source: worker.PackSource, ID: "pack-1", Subject: "req", Data: data, Attachment: eventlog.NewBody(shown), Refs: []string{"a"}}}})
+		Source: worker.PackSource, ID: "pack-1", Subject: "req", Data: data, Attachment: eventlog.Derive([]string{"a"}, shown)}}})
 	return nil, err
 }
 

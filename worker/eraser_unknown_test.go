@@ -38,7 +38,7 @@ func TestErasureOfSomethingAndNothingIsRefused(t *testing.T) {
 		"typo": {[]string{"a", "aa", "ab"}, "aa, ab: no such item, nothing was erased", "/event/data/items/1"},
 		"past": {[]string{"a", "gone"}, "gone: no such item: it was erased, and the receipt is at log position ", "/event/data/items/1"},
 	} {
-		_, err := w.worker.Service.Put(within(t), "acme", encode(t, schemas.PutRequest{Agent: "planner", Event: structured(t, forgetting(t, id, c.items...)), Wait: "logged"}))
+		_, err := waited(within(t))(w.worker.Service.Put(within(t), "acme", encode(t, schemas.PutRequest{Agent: "planner", Event: structured(t, forgetting(t, id, c.items...)), Wait: "logged"})))
 		if e := typed(t, err); e.Code != schemas.CodeValidation || !strings.HasPrefix(e.Message, c.message) || e.Field != c.at {
 			t.Errorf("%s: %+v", id, e)
 		}

@@ -47,7 +47,7 @@ func (w *world) forgets(t *testing.T, who string, items ...string) error {
 	t.Helper()
 	ev := forgetting(t, "f-"+who+"-"+items[0], items...)
 	ev.SetExtension(schemas.ExtensionRoles, nil)
-	_, err := w.worker.Service.Put(within(t), "acme", encode(t, schemas.PutRequest{Agent: who, Event: structured(t, ev), Wait: "logged"}))
+	_, err := waited(within(t))(w.worker.Service.Put(within(t), "acme", encode(t, schemas.PutRequest{Agent: who, Event: structured(t, ev), Wait: "logged"})))
 	return err
 }
 
@@ -69,6 +69,7 @@ func TestErasureOfOnesOwnIsOfEveryVersion(t *testing.T) {
 	again := func(id, text string) event.Event {
 		ev := recorded(t, id, text)
 		ev.SetID("e-" + id + "-2")
+		ev.SetExtension(schemas.ExtensionRoles, "editor")
 		return ev
 	}
 	for _, ev := range []event.Event{

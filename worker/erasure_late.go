@@ -24,6 +24,7 @@ type begun struct {
 	items    []string
 	position int64
 	searched int64 // what searchedExtension says
+	kept     eventlog.KeptErasure
 }
 
 func begunBy(entry *eventlog.Entry, er *schemas.MemoryErased) begun {
@@ -31,7 +32,7 @@ func begunBy(entry *eventlog.Entry, er *schemas.MemoryErased) begun {
 	if err != nil { // an earlier version began it
 		searched = 0
 	}
-	return begun{er.Items, entry.Position, searched}
+	return begun{er.Items, entry.Position, searched, eventlog.KeptErasureOf(entry, er.Items)}
 }
 
 // late returns the summaries that a compaction made of what it had read before the erasures and

@@ -26,7 +26,7 @@ func compacted(t *testing.T, asOf int64, id, of string) []eventlog.Draft {
 	ev := recorded(t, id, "in short: "+canaryOfLate, summaryOf(of))
 	return []eventlog.Draft{
 		{Tenant: "acme", Agent: "satchel", Type: schemas.TypeContextPacked, Source: worker.PackSource, ID: "pack-" + id, Subject: id, Data: pack},
-		{Tenant: "acme", Agent: "satchel", Type: schemas.TypeMemoryRecorded, Source: worker.PackSource + "/compaction", ID: id, Subject: id, Time: ev.Time(), Data: ev.Data()}}
+		{Tenant: "acme", Agent: "satchel", Type: schemas.TypeMemoryRecorded, Source: schemas.SourceCompaction, ID: id, Subject: id, Time: ev.Time(), Item: eventlog.Derive([]string{of}, ev.Data())}}
 }
 
 // heldCompaction appends what it has made of old items only when it is let go.

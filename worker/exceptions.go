@@ -6,10 +6,10 @@ import (
 	"log/slog"
 	"time"
 
-	"satchel/pipeline/isolation/exception"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/policies"
+	"satchel/policies/exception"
 	"satchel/schemas"
 )
 
@@ -56,7 +56,7 @@ func (v *Service) Exception(ctx context.Context, tenant string, body []byte) (an
 	if err != nil {
 		return nil, err
 	}
-	s, err := v.Scope(tenant, req.From, "")
+	s, err := v.Scope(ctx, tenant, req.From, "")
 	if err != nil {
 		return nil, err
 	}
@@ -67,6 +67,9 @@ func (v *Service) Exception(ctx context.Context, tenant string, body []byte) (an
 	var one schemas.ExceptionState
 	switch {
 	case req.Add != nil:
+		if err := v.tenants.mayWrite(ctx, tenant); err != nil {
+			return nil, err
+		}
 		one, err = v.exceptions.Add(ctx, s, *req.Add)
 	case req.Revoke != "":
 		one, err = v.exceptions.Revoke(ctx, s, req.Revoke)

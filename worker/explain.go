@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"satchel/pipeline/scope"
-	"satchel/pipeline/selection"
+	"satchel/pipeline/selection/explain"
 	"satchel/schemas"
 )
 
@@ -36,7 +36,7 @@ func (v *Service) Explain(ctx context.Context, tenant string, body []byte) (any,
 	if err := json.Unmarshal(stored.raw, &res); err != nil {
 		return nil, storageError(ctx, "read the pack", err)
 	}
-	asker, err := v.Scope(tenant, req.From, res.Payload.Pack.Purpose)
+	asker, err := v.Scope(ctx, tenant, req.From, res.Payload.Pack.Purpose)
 	if err != nil {
 		return nil, err
 	}
@@ -45,13 +45,13 @@ func (v *Service) Explain(ctx context.Context, tenant string, body []byte) (any,
 		return nil, err
 	}
 	p := asker.Principal()
-	return explain(&res.Payload, req.ItemID, verdict, p.HasRole("auditor")), nil
+	return explainItem(&res.Payload, req.ItemID, verdict, p.HasRole("auditor")), nil
 }
 
-// explain finds the item among what was shown and dropped, for an auditor among what
+// explainItem finds the item among what was shown and dropped, for an auditor among what
 // policy left out as well.
-func explain(p *schemas.ResultPayload, id string, verdict *schemas.Verdict, auditor bool) schemas.ExplainReply {
-	account := selection.NewAccount(p)
+func explainItem(p *schemas.ResultPayload, id string, verdict *schemas.Verdict, auditor bool) schemas.ExplainReply {
+	account := explain.New(p)
 	reply := schemas.ExplainReply{Verdict: verdict}
 	if item, why, change := account.Item(id); item != nil {
 		reply.Item, reply.Explanation, reply.Change = item, why, change

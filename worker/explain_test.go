@@ -28,7 +28,7 @@ func TestExplain(t *testing.T) {
 	}))
 	must(t, err)
 	p := payloadOf(t, out)
-	if len(p.Results) != 1 || p.Results[0].ID != "low" || p.Drop.Denied["expired"] != 1 {
+	if len(p.Results) != 1 || p.Results[0].ID != "low" || p.Drop.Denied != nil {
 		t.Fatalf("results %+v, denied %v", p.Results, p.Drop.Denied)
 	}
 	explain := func(id string, from *schemas.Agent) schemas.ExplainReply {
@@ -48,8 +48,8 @@ func TestExplain(t *testing.T) {
 	if r := explain("gone", auditor); r.Verdict == nil || r.Verdict.Allow || r.Verdict.Reason != "expired" || !strings.Contains(r.Explanation, "policy") {
 		t.Errorf("denied, to an auditor: %+v", r)
 	}
-	if r := explain("veiled", auditor); r.Verdict == nil || !r.Verdict.Redact || !strings.Contains(r.Explanation, "redaction") {
-		t.Errorf("redacted whole, to an auditor: %+v", r)
+	if r := explain("veiled", auditor); r.Verdict != nil {
+		t.Errorf("redacted whole, so that no word of it is found: %+v", r)
 	}
 	unknown := explain("nosuch", reader)
 	for _, id := range []string{"gone", "veiled"} {

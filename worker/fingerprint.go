@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"satchel/pipeline/dot"
+	"satchel/pipeline/infra/vecmath"
 	"satchel/pipeline/store/items"
 	"satchel/pipeline/store/vector"
 	"satchel/schemas"
@@ -20,7 +20,7 @@ type fingerprint struct {
 }
 
 // padded is the length of a row of dims numbers.
-func padded(dims int) int { return (dims + dot.Lane - 1) / dot.Lane * dot.Lane }
+func padded(dims int) int { return (dims + vecmath.Lane - 1) / vecmath.Lane * vecmath.Lane }
 
 // printOf returns an item's fingerprint: the mean of the vectors of its text.
 func printOf(r *schemas.Record, chunks []vector.Chunk, dims int) *fingerprint {
@@ -38,7 +38,7 @@ func printOf(r *schemas.Record, chunks []vector.Chunk, dims int) *fingerprint {
 			}
 		}
 	}
-	f.scale = dot.Quantise(f.row, sum)
+	f.scale = vecmath.Quantise(f.row, sum)
 	return f
 }
 
@@ -119,7 +119,7 @@ func (l *lineup) compare(list []items.Member, window int, out map[string]float64
 			query[k] = int16(x)
 		}
 		from := max(0, i-window)
-		dot.Rows(query, l.rows[from*l.stride:i*l.stride], sums[:i-from])
+		vecmath.Rows(query, l.rows[from*l.stride:i*l.stride], sums[:i-from])
 		best := 0.0
 		for k := range i - from {
 			if l.labels[from+k] == l.labels[i] {

@@ -59,7 +59,7 @@ func follow(ctx context.Context, log *eventlog.Log, retry retryPolicy, logger *s
 	start := func(tenant string) {
 		f.start(tenant, func() {
 			f.await(ctx, tenant, &pace)
-			err := retry.do(ctx, logger, what+" tenant "+tenant, func(error) bool { return true }, func() error {
+			err := retry.do(ctx, logger, ofTenant(what, tenant), func(error) bool { return true }, func() error {
 				f.slots <- struct{}{}
 				defer func() { <-f.slots }()
 				return step(ctx, tenant)
@@ -84,6 +84,9 @@ func follow(ctx context.Context, log *eventlog.Log, retry retryPolicy, logger *s
 		}
 	}
 }
+
+// ofTenant names what a follower does for a tenant.
+func ofTenant(what, tenant string) string { return what + " tenant " + tenant }
 
 type stepState int
 

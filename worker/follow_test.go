@@ -68,6 +68,49 @@ func TestRetryBacksOffAndTellsHealth(t *testing.T) {
 	})
 }
 
+// Who waits while something fails is told of a try that began after the wait, made at once.
+func TestRetryIsHurriedByAWaitingCaller(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var h health
+		healed, done := false, make(chan error, 1)
+		go func() {
+			done <- retryPolicy{health: &h}.do(t.Context(), slog.New(slog.DiscardHandler), "do it", func(error) bool { return true }, func() error {
+				if healed {
+					return nil
+				}
+				return errors.New("not yet")
+			})
+		}()
+		<-time.After(5 * time.Second) // the tries are seconds apart
+		since := time.Now()
+		if h.fails("do it", since) {
+			t.Error("an older failure counts")
+		}
+		<-time.After(askAgain)
+		if !h.fails("do it", since) {
+			t.Error("no new try was made, or its failure does not count")
+		}
+		healed = true
+		since = time.Now()
+		if h.fails("do it", since) {
+			t.Error("the last failure counts for a caller that came after it")
+		}
+		<-time.After(askAgain)
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Error(err)
+			}
+		default:
+			t.Error("the next try was not made at once")
+		}
+		if h.fails("do it", since) {
+			t.Error("what has succeeded fails")
+		}
+	})
+}
+
 func TestRetryGivesUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

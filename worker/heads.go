@@ -16,39 +16,86 @@ const headEvery = 5 * time.Second
 // heads signs the head of every log that has grown, now and then and at the end, so that
 // a log that is rolled back later is found out by the head that was kept.
 type heads struct {
-	log    *eventlog.Log
-	logger *slog.Logger
-	share  share
-	signed map[string]int64 // size, by tenant
+	log     *eventlog.Log
+	logger  *slog.Logger
+	share   share
+	figures *figures
 }
 
 func (h *heads) run(ctx context.Context) error {
+	watch, stop := context.WithCancel(context.WithoutCancel(ctx)) // what grows at the end is signed, too
+	defer stop()
+	grown, own := h.log.Watch(watch), h.log.WatchOwn(watch)
+	due, err := h.all(ctx)
+	if err != nil && ctx.Err() == nil {
+		h.logger.WarnContext(ctx, "list logs to sign", "error", err)
+	}
 	tick := time.NewTicker(headEvery)
 	defer tick.Stop()
 	for {
 		select {
+		case tenant, ok := <-grown:
+			if !ok {
+				return nil // the log is closed
+			}
+			due[tenant] = struct{}{}
+		case tenant, ok := <-own:
+			if !ok {
+				return nil
+			}
+			due[tenant] = struct{}{}
 		case <-ctx.Done():
+			drain(due, grown, own)
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), headEvery)
 			defer cancel()
-			h.sign(last)
+			h.sign(last, due)
 			return nil
 		case <-tick.C:
-			h.sign(ctx)
+			h.sign(ctx, due)
 		}
 	}
 }
 
-func (h *heads) sign(ctx context.Context) {
-	tenants, err := h.log.Tenants(ctx)
-	if err != nil {
-		h.logger.WarnContext(ctx, "list logs to sign", "error", err)
-		return
+// drain takes what the feeds have at the moment.
+func drain(due map[string]struct{}, feeds ...<-chan string) {
+	const silence = 20 * time.Millisecond
+	for _, feed := range feeds {
+		for more := true; more; {
+			select {
+			case tenant, ok := <-feed:
+				if more = ok; ok {
+					due[tenant] = struct{}{}
+				}
+			case <-time.After(silence):
+				more = false
+			}
+		}
 	}
+}
+
+// all are the tenants that have a log: while nobody watched, any may have grown.
+func (h *heads) all(ctx context.Context) (map[string]struct{}, error) {
+	due := map[string]struct{}{}
+	tenants, err := h.log.Tenants(ctx)
 	for _, tenant := range tenants {
-		if !h.share.owns(tenant) {
+		due[tenant] = struct{}{}
+	}
+	return due, err
+}
+
+// sign signs the heads that are due and takes them off the list, but for those that fail.
+func (h *heads) sign(ctx context.Context, due map[string]struct{}) {
+	for tenant := range due {
+		if ctx.Err() != nil {
+			return
+		}
+		if !h.share.owns(tenant) { // it may come to this worker
 			continue
 		}
-		if err := h.signOne(ctx, tenant); err != nil && !errors.Is(err, context.Canceled) {
+		err := h.signOne(ctx, tenant)
+		if err == nil {
+			delete(due, tenant)
+		} else if !errors.Is(err, context.Canceled) {
 			h.logger.WarnContext(ctx, "sign head", "tenant", tenant, "error", err)
 		}
 	}
@@ -59,13 +106,11 @@ func (h *heads) signOne(ctx context.Context, tenant string) error {
 	if err != nil {
 		return err
 	}
-	head, err := h.log.Head(ctx, s)
-	if err != nil || head.Size == 0 || head.Size == h.signed[tenant] {
+	head, err := h.log.SignedHead(ctx, s)
+	if err != nil {
 		return err
 	}
-	if _, err := h.log.SignedHead(ctx, s); err != nil {
-		return err
-	}
-	h.signed[tenant] = head.Size
+	h.figures.sizes.note(tenant, head.Size)
+	h.figures.signed.SetToCurrentTime()
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // troubling is how often in a row something has to fail before the worker is not ready:
@@ -14,19 +15,34 @@ const troubling = 3
 // health keeps what fails at present. Safe for concurrent use.
 type health struct {
 	mu      sync.Mutex
-	failing map[string]error
+	failing map[string]*failure
 }
 
-func (h *health) failed(what string, tries int, err error) {
+// failure is the last failed try of something that fails at present.
+type failure struct {
+	err   error
+	began time.Time     // when that try began
+	again chan struct{} // capacity 1: has something when a caller waits for the next try
+}
+
+// failed notes a failed try. It returns a channel that has something when the next try should
+// not wait; nil for a failure that is not kept.
+func (h *health) failed(what string, tries int, began time.Time, err error) (again <-chan struct{}) {
 	if h == nil || tries < troubling {
-		return
+		return nil
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.failing == nil {
-		h.failing = map[string]error{}
+		h.failing = map[string]*failure{}
 	}
-	h.failing[what] = err
+	f := h.failing[what]
+	if f == nil {
+		f = &failure{again: make(chan struct{}, 1)}
+		h.failing[what] = f
+	}
+	f.err, f.began = err, began
+	return f.again
 }
 
 func (h *health) well(what string) {
@@ -38,24 +54,34 @@ func (h *health) well(what string) {
 	delete(h.failing, what)
 }
 
-// fails reports whether anything fails at present whose name ends so.
-func (h *health) fails(suffix string) bool {
+// newVerdict is how long a caller that waits is not told of an older failure.
+const newVerdict = 3 * time.Second
+
+// fails reports whether something fails at present, to a caller that has waited since a moment.
+// The cause of an older failure may have passed, so the next try is made at once.
+func (h *health) fails(what string, since time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for what := range h.failing {
-		if strings.HasSuffix(what, suffix) {
-			return true
-		}
+	f := h.failing[what]
+	if f == nil {
+		return false
 	}
-	return false
+	if f.began.Before(since) && time.Since(since) < newVerdict {
+		select {
+		case f.again <- struct{}{}:
+		default:
+		}
+		return false
+	}
+	return true
 }
 
 // of says that state is so of something, and why where that fails at present.
 func (h *health) of(what string, state error) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if why := h.failing[what]; why != nil {
-		return fmt.Errorf("%s: %w: %w", what, state, why)
+	if f := h.failing[what]; f != nil {
+		return fmt.Errorf("%s: %w: %w", what, state, f.err)
 	}
 	return fmt.Errorf("%s: %w", what, state)
 }
@@ -69,9 +95,9 @@ func (h *health) err() error {
 	}
 	all := make([]string, 0, len(h.failing))
 	var last error
-	for what, err := range h.failing {
+	for what, f := range h.failing {
 		all = append(all, what)
-		last = err
+		last = f.err
 	}
 	slices.Sort(all)
 	if len(all) == 1 {

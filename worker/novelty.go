@@ -8,8 +8,10 @@ import (
 	"sync"
 
 	"satchel/pipeline/embed"
+	"satchel/pipeline/infra/bytecache"
+	"satchel/pipeline/isolation"
+	"satchel/pipeline/pii"
 	"satchel/pipeline/scope"
-	"satchel/pipeline/slab"
 	"satchel/pipeline/store/items"
 	"satchel/pipeline/store/vector"
 	"satchel/schemas"
@@ -37,13 +39,14 @@ const newRank = 1 << 62
 // reads nothing has no novelty. Vectors are compared in 8 bits a number, in integers: every
 // machine gets the same.
 type judge struct {
-	items  items.Store
-	order  items.Novelties
-	window int // noveltyWindow
+	items     items.Store
+	order     items.Novelties
+	window    int            // noveltyWindow
+	sanitizer *pii.Sanitizer // leaves of an item what everybody may see
 
 	mu      sync.Mutex
 	tenants map[string]*judged
-	kept    *slab.Cache // of what fingerprint.append wrote
+	kept    *bytecache.Cache // of what fingerprint.append wrote
 }
 
 // judged is what a judge knows of a tenant. Fingerprints of an older age are not used.
@@ -53,11 +56,11 @@ type judged struct {
 	age   uint64
 }
 
-func newJudge(stores Stores) *judge {
+func newJudge(stores Stores, sanitizer *pii.Sanitizer) *judge {
 	if stores.Novelty == nil {
 		return nil
 	}
-	return &judge{items: stores.Items, order: stores.Novelty, window: noveltyWindow, tenants: map[string]*judged{}, kept: slab.New(keptPrints)}
+	return &judge{items: stores.Items, order: stores.Novelty, window: noveltyWindow, sanitizer: sanitizer, tenants: map[string]*judged{}, kept: bytecache.New(keptPrints)}
 }
 
 // open returns the age of a tenant's fingerprints, a new one when the items are not where
@@ -96,13 +99,13 @@ type hearing struct {
 	age      uint64
 	seats    map[string]*seat // of ids that the batch puts or erases; one that is gone has no session list
 	next     int64            // the rank of the next new item
-	spots    []items.Around
+	spots    []items.Window
 	disturb  int // items that were there and are put or erased
 }
 
 // seat is where an item of the batch stands behind it.
 type seat struct {
-	place items.Place
+	place items.SessionPosition
 	gone  bool
 	print *fingerprint
 }
@@ -126,13 +129,13 @@ func (j *judge) batch(ctx context.Context, s scope.Scope, embedder embed.Embedde
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	places, err := j.order.Places(ctx, s, ids)
+	places, err := j.order.SessionPositions(ctx, s, ids)
 	if err != nil {
 		return nil, err
 	}
 	h.replay(p, from, places)
 	h.look(places)
-	around, err := j.order.Around(ctx, s, h.spots)
+	around, err := j.order.Windows(ctx, s, h.spots)
 	if err != nil {
 		return nil, err
 	}
@@ -141,15 +144,15 @@ func (j *judge) batch(ctx context.Context, s scope.Scope, embedder embed.Embedde
 
 // again returns the novelties of ids that are stored, and of those behind them.
 func (j *judge) again(ctx context.Context, s scope.Scope, embedder embed.Embedder, ids []string) (map[string]float64, error) {
-	places, err := j.order.Places(ctx, s, ids)
+	places, err := j.order.SessionPositions(ctx, s, ids)
 	if err != nil {
 		return nil, err
 	}
 	h := &hearing{judge: j, scope: s, embedder: embedder, age: j.open(s.Tenant(), embedder.Model().String(), -1, -1)}
 	for _, p := range places {
-		h.spots = append(h.spots, items.Around{Place: p, Before: j.window, After: j.window + 1})
+		h.spots = append(h.spots, items.Window{SessionPosition: p, Before: j.window, After: j.window + 1})
 	}
-	around, err := j.order.Around(ctx, s, h.spots)
+	around, err := j.order.Windows(ctx, s, h.spots)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +160,7 @@ func (j *judge) again(ctx context.Context, s scope.Scope, embedder embed.Embedde
 }
 
 // replay finds where the items of the batch stand behind it.
-func (h *hearing) replay(p *projection, from int64, places map[string]items.Place) {
+func (h *hearing) replay(p *projection, from int64, places map[string]items.SessionPosition) {
 	chunks := map[int64][]vector.Chunk{}
 	for i := range p.vector {
 		if c := &p.vector[i]; c.Put != nil {
@@ -176,7 +179,7 @@ func (h *hearing) replay(p *projection, from int64, places map[string]items.Plac
 			case now == nil && there:
 				now = &seat{place: place}
 			case now == nil || now.gone:
-				now = &seat{place: items.Place{Rank: h.next}}
+				now = &seat{place: items.SessionPosition{Rank: h.next}}
 				h.next++
 			}
 			now.place.Session = c.Put.SessionID()
@@ -200,20 +203,20 @@ func (h *hearing) replay(p *projection, from int64, places map[string]items.Plac
 
 // look asks for who stands around what the batch changes: everyone whose window it
 // reaches, and their windows.
-func (h *hearing) look(places map[string]items.Place) {
+func (h *hearing) look(places map[string]items.SessionPosition) {
 	ends := map[string]bool{}
 	before := h.window + h.disturb
 	for id, now := range h.seats {
 		place, there := places[id]
 		if there {
-			h.spots = append(h.spots, items.Around{Place: place, Before: before, After: before + 1})
+			h.spots = append(h.spots, items.Window{SessionPosition: place, Before: before, After: before + 1})
 		}
 		if moved := !there || now.place != place; !now.gone && moved && now.place.Rank < newRank {
-			h.spots = append(h.spots, items.Around{Place: now.place, Before: before, After: before + 1})
+			h.spots = append(h.spots, items.Window{SessionPosition: now.place, Before: before, After: before + 1})
 		}
 		if s := now.place.Session; !now.gone && now.place.Rank >= newRank && !ends[s] {
 			ends[s] = true
-			h.spots = append(h.spots, items.Around{Place: items.Place{Session: s, Rank: newRank}, Before: before})
+			h.spots = append(h.spots, items.Window{SessionPosition: items.SessionPosition{Session: s, Rank: newRank}, Before: before})
 		}
 	}
 }
@@ -292,7 +295,8 @@ func (h *hearing) load(ctx context.Context, records []schemas.Record, found func
 	var texts []string
 	chunks := make([][]vector.Chunk, len(records))
 	for i := range records {
-		chunks[i] = chunksOf(&records[i], schemas.SearchText(&records[i].MemoryItem), &texts)
+		shown := isolation.Public(h.scope.Tenant(), h.sanitizer, &records[i])
+		chunks[i] = chunksOf(shown, schemas.SearchText(&shown.MemoryItem), &texts)
 	}
 	vectors, err := h.embedder.Embed(ctx, texts)
 	if err != nil {

@@ -44,7 +44,7 @@ func newCourt(t *testing.T, driver items.Driver, window int) *court {
 	if c.scope, err = scope.System("acme"); err != nil {
 		t.Fatal(err)
 	}
-	c.judge = newJudge(Stores{Items: c.items, Novelty: c.items})
+	c.judge = newJudge(Stores{Items: c.items, Novelty: c.items}, nil)
 	c.judge.window = window
 	return c
 }
@@ -74,9 +74,9 @@ func (c *court) batch(t fataler, changes []items.Change) {
 		p.vector = append(p.vector, vector.Change{Position: changes[i].Position, Put: doc})
 	}
 	upTo := changes[len(changes)-1].Position
-	at, failed := checkpoints{from, from, from, from}, failures{}
-	if err := (&Projector{judge: c.judge}).assess(ctx, c.scope, c.embedder, &p, &at, &failed, upTo); err != nil || failed[0] != nil || failed[2] != nil {
-		t.Fatal(err, failed)
+	into, vectors := step{at: from}, step{at: from}
+	if err := (&Projector{judge: c.judge}).assess(ctx, c.scope, c.embedder, &p, &into, &vectors, upTo); err != nil || into.err != nil || vectors.err != nil {
+		t.Fatal(err, into.err, vectors.err)
 	}
 	if err := c.items.Apply(ctx, c.scope, p.items, upTo); err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ func anew(t *testing.T, id, text, event, label string) json.RawMessage {
 	t.Helper()
 	ev := recorded(t, id, text, func(d map[string]any) { d["security_label"] = []string{label} })
 	ev.SetID(event)
+	ev.SetExtension(schemas.ExtensionRoles, "declassifier")
 	return structured(t, ev)
 }
 
@@ -31,7 +32,7 @@ func TestAPackIsJudgedByBothVersions(t *testing.T) {
 		return err
 	}
 	relabel := func(id, event, label string) {
-		_, err := w.worker.Service.Put(within(t), "acme", encode(t, schemas.PutRequest{Agent: "planner", Event: anew(t, id, "the lake house", event, label), Wait: "indexed"}))
+		_, err := waited(within(t))(w.worker.Service.Put(within(t), "acme", encode(t, schemas.PutRequest{Agent: "planner", Event: anew(t, id, "the lake house", event, label), Wait: "indexed"})))
 		must(t, err)
 	}
 	must(t, open("confidential"))
@@ -104,7 +105,7 @@ func TestAPackOfASummaryOfWhatWasRaised(t *testing.T) {
 		return err
 	}
 	must(t, open())
-	_, err = w.worker.Service.Put(within(t), "acme", encode(t, schemas.PutRequest{Agent: "planner", Event: anew(t, "a", "the keel was laid in spring", "raised", "level:restricted"), Wait: "indexed"}))
+	_, err = waited(within(t))(w.worker.Service.Put(within(t), "acme", encode(t, schemas.PutRequest{Agent: "planner", Event: anew(t, "a", "the keel was laid in spring", "raised", "level:restricted"), Wait: "indexed"})))
 	must(t, err)
 	if err := open(); err == nil || typed(t, err).Code != schemas.CodePolicyDenied {
 		t.Errorf("a pack of the summary is shown: %v", err)

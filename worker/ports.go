@@ -15,6 +15,7 @@ type (
 	Outbox          = transport.Outbox
 	Copy            = transport.Copy
 	StreamScrubber  = transport.StreamScrubber
+	Scrubbed        = transport.Scrubbed
 	Artifacts       = transport.Artifacts
 	ArtifactSweeper = transport.ArtifactSweeper
 )

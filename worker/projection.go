@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"satchel/pipeline/embed"
+	"satchel/pipeline/isolation"
+	"satchel/pipeline/pii"
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/store/graph"
 	"satchel/pipeline/store/items"
@@ -22,18 +24,23 @@ import (
 type projection struct {
 	items   []items.Change
 	keyword []keyword.Change
+	private []keyword.Change // of items that a reader without roles sees in part
 	vector  []vector.Change
 	graph   []graph.Change
+
+	sanitizer *pii.Sanitizer
+	shown     []*schemas.Record // of vector: what is indexed of each
 }
 
 // errEmbed says that the model made no vectors.
 var errEmbed = errors.New("embed what was remembered")
 
-// project turns entries into changes. It is a pure function of the entries and the
-// embedding model, so that a rebuild gives what the live run gave. Without an embedder
-// the vector changes have no chunks and must not be applied.
-func project(ctx context.Context, embedder embed.Embedder, entries []eventlog.Entry) (projection, error) {
-	var p projection
+// project turns entries into changes. It is a pure function of the entries, the embedding
+// model and the detector of personal data, so that a rebuild gives what the live run gave.
+// Keywords, vectors and entities are those of what a reader without roles may see of an
+// item. Without an embedder the vector changes have no chunks and must not be applied.
+func project(ctx context.Context, embedder embed.Embedder, sanitizer *pii.Sanitizer, entries []eventlog.Entry) (projection, error) {
+	p := projection{sanitizer: sanitizer}
 	var texts []string
 	var chunks []*vector.Chunk
 	for i := range entries {
@@ -50,9 +57,8 @@ func project(ctx context.Context, embedder embed.Embedder, entries []eventlog.En
 			continue
 		}
 		text := p.keyword[i].Put.Text
-		rec := p.items[p.itemOf(p.vector[i].Position)].Put
 		doc := p.vector[i].Put
-		doc.Chunks = chunksOf(rec, text, &texts)
+		doc.Chunks = chunksOf(p.shown[i], text, &texts)
 		for c := range doc.Chunks {
 			chunks = append(chunks, &doc.Chunks[c])
 		}
@@ -68,20 +74,6 @@ func project(ctx context.Context, embedder embed.Embedder, entries []eventlog.En
 		c.Vector = vectors[i]
 	}
 	return p, nil
-}
-
-// itemOf finds the items change of a position; positions ascend.
-func (p *projection) itemOf(position int64) int {
-	lo, hi := 0, len(p.items)
-	for lo < hi {
-		mid := (lo + hi) / 2
-		if p.items[mid].Position < position {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	return lo
 }
 
 func (p *projection) add(e *eventlog.Entry) error {
@@ -125,18 +117,33 @@ func (p *projection) addRecorded(e *eventlog.Entry) error {
 	}
 	rec := schemas.Record{MemoryItem: item, Position: e.Position, RecordedAt: e.RecordedAt}
 	rec.Facets = rec.MemoryItem.Facets()
-	text := schemas.SearchText(&rec.MemoryItem)
+	shown := isolation.Public(e.Tenant, p.sanitizer, &rec)
+	text := schemas.SearchText(&shown.MemoryItem)
 	rec.Terms = keyword.Terms(text)
 	p.items = append(p.items, items.Change{Position: e.Position, Put: &rec, At: e.RecordedAt})
 	p.supersede(e, rec.ID, rec.Links)
 	p.keyword = append(p.keyword, keyword.Change{Position: e.Position, Put: &keyword.Doc{
 		ID: rec.ID, Position: e.Position, Text: text, Facets: rec.Facets}})
+	p.addPrivate(&rec, text)
 	p.vector = append(p.vector, vector.Change{Position: e.Position, Put: &vector.Doc{
 		ID: rec.ID, Position: e.Position, Facets: rec.Facets}})
+	p.shown = append(p.shown, shown)
 	p.graph = append(p.graph, graph.Change{Position: e.Position, Put: &graph.Node{
 		ID: rec.ID, Position: e.Position, Facets: rec.Facets, Links: rec.Links,
-		Entities: graph.Mentions(rec.Content.Text(), rec.Speaker, rec.Attributes)}})
+		Entities: graph.Mentions(shown.Content.Text(), shown.Speaker, shown.Attributes)}})
 	return nil
+}
+
+// addPrivate indexes the whole text of an item that differs from its public text. Another item
+// is removed: an earlier version of it may have differed.
+func (p *projection) addPrivate(rec *schemas.Record, public string) {
+	c := keyword.Change{Position: rec.Position}
+	if whole := schemas.SearchText(&rec.MemoryItem); whole != public {
+		c.Put = &keyword.Doc{ID: rec.ID, Position: rec.Position, Text: whole, Facets: rec.Facets}
+	} else {
+		c.Remove = []string{rec.ID}
+	}
+	p.private = append(p.private, c)
 }
 
 // supersede marks what the links of an item replace.
@@ -170,7 +177,9 @@ func (p *projection) addErased(e *eventlog.Entry) error {
 	}
 	p.items = append(p.items, items.Change{Position: e.Position, Erased: er.Items, At: e.RecordedAt})
 	p.keyword = append(p.keyword, keyword.Change{Position: e.Position, Remove: er.Items})
+	p.private = append(p.private, keyword.Change{Position: e.Position, Remove: er.Items})
 	p.vector = append(p.vector, vector.Change{Position: e.Position, Remove: er.Items})
+	p.shown = append(p.shown, nil)
 	p.graph = append(p.graph, graph.Change{Position: e.Position, Remove: er.Items})
 	return nil
 }

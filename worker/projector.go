@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"satchel/pipeline/embed"
+	"satchel/pipeline/pii"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/store/graph"
@@ -27,6 +27,7 @@ type Stores struct {
 	Tokens  items.TokenCounts // nil: counts are made when an item is shown
 	Novelty items.Novelties   // nil: none is computed
 	Keyword keyword.Index
+	Private keyword.Index // whole texts of items that policy shows in part; nil: none, and no words of theirs are found
 	Vector  vector.Index
 	Graph   graph.Store
 	Shared  Shared
@@ -36,60 +37,36 @@ type Stores struct {
 // shared is fed by the owner of the tenant.
 type Shared struct{ Items, Keyword, Vector, Graph bool }
 
-func (s Shared) list() [4]bool { return [4]bool{s.Items, s.Keyword, s.Vector, s.Graph} }
-
-// checkpoints are the positions of the stores, in a fixed order.
-type checkpoints [4]int64
-
-func (c checkpoints) min() int64 { return min(c[0], c[1], c[2], c[3]) }
-
-// max is the greatest position, but for those of foreign stores.
-func (c checkpoints) max() int64 {
-	most := int64(0)
-	for _, at := range c {
-		if at != foreign {
-			most = max(most, at)
-		}
-	}
-	return most
-}
-
-// foreign is the position of a store that another worker feeds: never behind.
-const foreign = math.MaxInt64
-
 // Projector keeps the indexes up with the log, one run a tenant at a time.
 // Safe for concurrent use.
 type Projector struct {
-	log     *eventlog.Log
-	stores  Stores
-	side    atomic.Pointer[side] // what feeds the vectors; see Adopt
-	counter token.Counter
-	batch   int
-	busy    func() bool                                         // whether requests are answered at the moment
-	learn   atomic.Pointer[func(scope.Scope, []schemas.Record)] // see Teach
-	hit     func(point string)
-	logger  *slog.Logger
-	share   share
-	judge   *judge                                                         // nil: no novelty is computed
-	echo    func(ctx context.Context, s scope.Scope, erased []begun) error // nil: nobody else erases
+	log       *eventlog.Log
+	stores    Stores
+	targets   atomic.Pointer[targets] // what is fed at present; see SwitchIndex
+	counter   token.Counter
+	sanitizer *pii.Sanitizer // leaves of an item what everybody may see
+	batch     int
+	busy      func() bool                                         // whether requests are answered at the moment
+	fails     func(tenant string, since time.Time) error          // why the indexes take nothing at present, nil when they do
+	learn     atomic.Pointer[func(scope.Scope, []schemas.Record)] // see Teach
+	hit       func(point string)
+	logger    *slog.Logger
+	share     share
+	figures   *figures
+	judge     *judge                                                         // nil: no novelty is computed
+	echo      func(ctx context.Context, s scope.Scope, erased []begun) error // nil: nobody else erases
 
 	drain   func(ctx context.Context) error // waits for the requests that are under way; nil: there are none
-	settled sync.Map                        // tenants whose requests need not wait; see settle
+	settled sync.Map                        // *progress of tenants whose requests need not wait; see settle
 
 	mu      sync.Mutex
 	tenants map[string]*progress
 }
 
-// side is a vector index and the model that fills it. They change together only.
-type side struct {
-	index    vector.Index
-	embedder embed.Embedder
-}
-
-// Adopt makes the projector feed another vector index by another model from now on. What
-// runs ends with the old ones.
-func (p *Projector) Adopt(index vector.Index, embedder embed.Embedder) {
-	p.side.Store(&side{index, embedder})
+// SwitchIndex makes the projector feed another vector index by another model from now on. A
+// run that is under way ends with the old ones.
+func (p *Projector) SwitchIndex(index vector.Index, embedder embed.Embedder) {
+	p.targets.Store(newTargets(&p.stores, index, embedder))
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for name, t := range p.tenants {
@@ -112,6 +89,7 @@ type progress struct {
 	moved    chan struct{} // closed when position changes
 	wanted   chan struct{} // capacity 1: holds a token when somebody waits for it to change
 	erased   []begun       // erasures that were applied and not echoed, of whoever runs
+	used     atomic.Int64  // Unix nanoseconds of the last request or step
 }
 
 // unknown is the position of a tenant that nobody has projected since the start.
@@ -136,6 +114,7 @@ func (p *Projector) tenant(name string) *progress {
 		t = &progress{run: make(chan struct{}, 1), position: unknown, reached: unknown, floor: unknown, moved: make(chan struct{}), wanted: make(chan struct{}, 1)}
 		p.tenants[name] = t
 	}
+	t.touch()
 	return t
 }
 
@@ -146,12 +125,12 @@ func (p *Projector) place(t *progress, position int64) {
 	t.put(position, position)
 }
 
-// placeOf is place for a pass over a side. What a pass over a side that serves no more has
-// found is not where the tenant is.
-func (p *Projector) placeOf(t *progress, now *side, position, reached int64) {
+// placeOf is place for a run over targets. A run over targets that serve no more does not
+// say where the tenant is.
+func (p *Projector) placeOf(t *progress, now *targets, position, reached int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.side.Load() == now {
+	if p.targets.Load() == now {
 		t.put(position, reached)
 	}
 }
@@ -166,12 +145,16 @@ func (t *progress) put(position, reached int64) {
 }
 
 // Await blocks until every index has applied position, or ctx is done. It brings the
-// tenant up itself when nobody has done so since the start.
+// tenant up itself when nobody has done so since the start, and returns an error while an index
+// fails again and again.
 func (p *Projector) Await(ctx context.Context, s scope.Scope, position int64) error {
 	if err := s.Check(); err != nil {
 		return err
 	}
 	t := p.tenant(s.Tenant())
+	began := time.Now()
+	look := time.NewTicker(askAgain)
+	defer look.Stop()
 	for {
 		p.mu.Lock()
 		at, moved := t.position, t.moved
@@ -185,15 +168,16 @@ func (p *Projector) Await(ctx context.Context, s scope.Scope, position int64) er
 			}
 			continue
 		}
-		if err := p.await(ctx, s.Tenant(), moved); err != nil {
+		if err := p.await(ctx, s.Tenant(), moved, look.C, began); err != nil {
 			return err
 		}
 	}
 }
 
 // await blocks until moved is closed. Neither the next step nor the log is left to come later
-// than somebody waits for it.
-func (p *Projector) await(ctx context.Context, tenant string, moved <-chan struct{}) error {
+// than somebody waits for it. When look fires and an index fails again and again it returns an
+// error; a nil look never does.
+func (p *Projector) await(ctx context.Context, tenant string, moved <-chan struct{}, look <-chan time.Time, since time.Time) error {
 	select {
 	case p.tenant(tenant).wanted <- struct{}{}:
 	default:
@@ -208,7 +192,11 @@ func (p *Projector) await(ctx context.Context, tenant string, moved <-chan struc
 		case <-moved:
 			return nil
 		case <-hurry.C:
-			p.log.Grown(tenant)
+			p.log.NotifyGrowth(tenant)
+		case <-look:
+			if err := p.fails(tenant, since); err != nil {
+				return err
+			}
 		}
 	}
 }
@@ -223,10 +211,25 @@ func (p *Projector) CatchUp(ctx context.Context, s scope.Scope, report eventlog.
 
 // Position returns how far all of the tenant's indexes have come; 0 before the first run.
 func (p *Projector) Position(tenant string) int64 {
-	t := p.tenant(tenant)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return max(0, t.position)
+	if t := p.tenants[tenant]; t != nil {
+		return max(0, t.position)
+	}
+	return 0
+}
+
+// InMemory returns how many tenants' indexes may be in memory.
+func (p *Projector) InMemory() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := 0
+	for _, t := range p.tenants {
+		if t.position != unknown {
+			n++
+		}
+	}
+	return n
 }
 
 // projectEvery is how long a tenant's entries are gathered while requests are answered and
@@ -234,10 +237,13 @@ func (p *Projector) Position(tenant string) int64 {
 // share the processors with it.
 const projectEvery = 25 * time.Millisecond
 
+// projecting names what the projector does, of a tenant, where it fails.
+const projecting = "project"
+
 // run follows the log until ctx is done.
 func (p *Projector) run(ctx context.Context, retry retryPolicy) error {
 	pace := pacing{busy: p.busy, beside: projectEvery, wanted: func(tenant string) <-chan struct{} { return p.tenant(tenant).wanted }}
-	return follow(ctx, p.log, retry, p.logger, "project", pace, func(ctx context.Context, tenant string) error {
+	return follow(ctx, p.log, retry, p.logger, projecting, pace, func(ctx context.Context, tenant string) error {
 		if err := p.catchUp(ctx, tenant, nil); err != nil {
 			return err
 		}
@@ -257,8 +263,8 @@ func (p *Projector) catchUp(ctx context.Context, tenant string, report eventlog.
 		return err
 	}
 	defer t.end()
-	now := p.side.Load()
-	at, failed := p.read(ctx, s, now)
+	now, owned := p.targets.Load(), p.share.owns(tenant)
+	run := now.steps(ctx, s, owned, p.Position(tenant))
 	defer func() {
 		if err == nil {
 			err = p.sendEcho(ctx, s, t)
@@ -269,16 +275,17 @@ func (p *Projector) catchUp(ctx context.Context, tenant string, report eventlog.
 		if err != nil {
 			return err
 		}
-		if ahead := at.max(); ahead > head.Size {
+		if ahead := run.max(); ahead > head.Size {
 			return fmt.Errorf("project tenant %q: an index is at position %d, beyond the log's end %d; run rebuild: %w", tenant, ahead, head.Size, ErrAhead)
 		}
-		p.placeOf(t, now, min(at.min(), head.Size), min(failed.reached(at), head.Size))
+		p.placeOf(t, now, min(run.min(), head.Size), min(run.answering(), head.Size))
+		p.figures.projected(tenant, run, head.Size)
 		if report != nil {
-			report(min(at.min(), head.Size), head.Size)
+			report(min(run.min(), head.Size), head.Size)
 		}
-		from, working := failed.from(at)
+		from, working := run.from()
 		if !working || from >= head.Size {
-			return errors.Join(failed[:]...)
+			return run.failures()
 		}
 		entries, err := p.log.Read(ctx, s, from, p.batch)
 		if err != nil {
@@ -287,119 +294,44 @@ func (p *Projector) catchUp(ctx context.Context, tenant string, report eventlog.
 		if len(entries) == 0 {
 			return fmt.Errorf("read log of tenant %q after position %d: no entries before the head: %w", tenant, from, eventlog.ErrCorrupt)
 		}
-		if err := p.apply(ctx, s, now, &at, &failed, entries); err != nil {
+		if err := p.apply(ctx, s, now.embedder, run, entries); err != nil {
 			return err
 		}
 		p.noteErased(t, s.Tenant(), entries)
 	}
 }
 
-// failures are the errors of stores, in the order of checkpoints.
-type failures [4]error
-
-// from returns the least position of the stores that work; false when none does.
-func (f *failures) from(at checkpoints) (int64, bool) {
-	from, working := int64(0), false
-	for i, err := range f {
-		if err == nil && (!working || at[i] < from) {
-			from, working = at[i], true
-		}
-	}
-	return from, working
-}
-
-// reached is the least position of the stores but those that do not answer: a search says of
-// these that they were left out. The items are never left out.
-func (f *failures) reached(at checkpoints) int64 {
-	for i, err := range f {
-		if i > 0 && (errors.Is(err, errAway) || errors.Is(err, errEmbed)) {
-			at[i] = foreign
-		}
-	}
-	return at.min()
-}
-
-// errAway says that a store did not say how far it is.
-var errAway = errors.New("read checkpoint of index")
-
-// ErrAhead is returned when an index has applied more than the log holds: the log was
-// restored from an older copy.
-var ErrAhead = errors.New("index is ahead of the log")
-
-// read asks the stores for their checkpoints. One that does not say its own has failed,
-// and counts as where all of them were known to be.
-func (p *Projector) read(ctx context.Context, s scope.Scope, now *side) (at checkpoints, failed failures) {
-	skip := p.foreign(s.Tenant())
-	for i, read := range []func(context.Context, scope.Scope) (int64, error){
-		p.stores.Items.Checkpoint, p.stores.Keyword.Checkpoint, now.index.Checkpoint, p.stores.Graph.Checkpoint} {
-		if skip[i] {
-			at[i] = foreign
-			continue
-		}
-		position, err := read(ctx, s)
-		if err != nil {
-			position = p.Position(s.Tenant())
-			failed[i] = fmt.Errorf("%w %d: %w", errAway, i, err)
-		}
-		at[i] = position
-	}
-	return at, failed
-}
-
-// apply brings every store that works and is behind to the last entry, side by side.
-func (p *Projector) apply(ctx context.Context, s scope.Scope, now *side, at *checkpoints, failed *failures, entries []eventlog.Entry) error {
+// apply projects the entries and brings every target that works and is behind to the last one.
+func (p *Projector) apply(ctx context.Context, s scope.Scope, embedder embed.Embedder, run steps, entries []eventlog.Entry) error {
 	if err := restore(ctx, p.log, s, entries); err != nil {
 		return err
 	}
 	upTo := entries[len(entries)-1].Position
-	embedder := now.embedder
-	judged := p.judge != nil && at[0] < upTo && failed[0] == nil
-	if (at[2] >= upTo || failed[2] != nil) && !judged || errors.Is(failed[2], errEmbed) {
+	items, vectors := &run[itemsTarget], &run[vectorTarget]
+	judged := p.judge != nil && items.at < upTo && items.err == nil
+	if (vectors.at >= upTo || vectors.err != nil) && !judged || errors.Is(vectors.err, errEmbed) {
 		embedder = nil
 	}
-	changes, err := project(ctx, embedder, entries)
+	changes, err := project(ctx, embedder, p.sanitizer, entries)
 	if errors.Is(err, errEmbed) && ctx.Err() == nil { // the others need not wait for the model
-		failed[2], embedder = err, nil
-		changes, err = project(ctx, nil, entries)
+		vectors.err, embedder = err, nil
+		changes, err = project(ctx, nil, p.sanitizer, entries)
 	}
 	if err != nil {
 		return err
 	}
-	if err := p.assess(ctx, s, embedder, &changes, at, failed, upTo); err != nil {
+	if err := p.assess(ctx, s, embedder, &changes, items, vectors, upTo); err != nil {
 		return err
 	}
-	work := [...]struct {
-		name  string
-		apply func() error
-	}{
-		{"items", func() error { return p.stores.Items.Apply(ctx, s, changes.items, upTo) }},
-		{"keyword index", func() error { return p.stores.Keyword.Apply(ctx, s, changes.keyword, upTo) }},
-		{"vector index", func() error { return now.index.Apply(ctx, s, changes.vector, upTo) }},
-		{"graph", func() error { return p.stores.Graph.Apply(ctx, s, changes.graph, upTo) }},
-	}
 	p.hit("project.before_apply")
-	var wg sync.WaitGroup
-	for i, w := range work {
-		if at[i] >= upTo || failed[i] != nil {
-			continue
-		}
-		wg.Go(func() {
-			if err := w.apply(); err != nil {
-				failed[i] = fmt.Errorf("apply to %s up to %d: %w", w.name, upTo, err)
-				return
-			}
-			at[i] = upTo
-			p.hit("project.store_applied")
-		})
-	}
-	wg.Wait()
+	run.apply(ctx, s, &changes, upTo, func() { p.hit("project.store_applied") })
 	p.hit("project.after_apply")
 	return nil
 }
 
 // countTokens gives items their exact token counts while there is nothing to project.
 func (p *Projector) countTokens(ctx context.Context, tenant string) error {
-	if p.stores.Tokens == nil || p.counter == nil || p.foreign(tenant)[0] {
+	if p.stores.Tokens == nil || p.counter == nil || p.stores.Shared.Items && !p.share.owns(tenant) {
 		return nil
 	}
 	s, err := scope.System(tenant)

@@ -3,6 +3,7 @@ package worker
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // Who waits for a tenant's position says so to the pace of its steps, once however many wait.
@@ -12,7 +13,7 @@ func TestAwaitHurriesTheNextStep(t *testing.T) {
 		p := &Projector{tenants: map[string]*progress{}}
 		moved, done := p.tenant("acme").moved, make(chan error, 2)
 		for range 2 {
-			go func() { done <- p.await(t.Context(), "acme", moved) }()
+			go func() { done <- p.await(t.Context(), "acme", moved, nil, time.Time{}) }()
 		}
 		synctest.Wait()
 		if n := len(p.tenant("acme").wanted); n != 1 {

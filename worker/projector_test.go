@@ -44,7 +44,7 @@ func TestAwaitReturnsWhenEveryIndexIsThere(t *testing.T) {
 	if at := w.worker.Projector.Position("acme"); at != 2 {
 		t.Errorf("position = %d, want 2", at)
 	}
-	found, err := w.keyword.Search(within(t), s, keyword.Query{Text: "red door", Limit: 5, Filter: schemas.MatchAll()})
+	found, err := w.keyword.Search(within(t), s, keyword.Query{Population: schemas.MatchAll(), Text: "red door", Limit: 5, Filter: schemas.MatchAll()})
 	must(t, err)
 	if len(found.Hits) != 1 || found.Hits[0].ID != "a" {
 		t.Errorf("hits = %+v", found.Hits)

@@ -158,7 +158,7 @@ func (v *Service) openPackAs(ctx context.Context, tenant string, req schemas.Pac
 		return none, storageError(ctx, "read the pack", err)
 	}
 	if err != nil || entry.Type != schemas.TypeContextPacked {
-		return none, &schemas.Error{Code: schemas.CodeValidation, Message: "there is no such pack", Field: "/position"}
+		return none, &schemas.Error{Code: schemas.CodeNotFound, Message: "there is no such pack", Field: "/position"}
 	}
 	var pack schemas.ContextPack
 	if err := json.Unmarshal(entry.Data, &pack); err != nil {
@@ -175,7 +175,7 @@ func (v *Service) openPackAs(ctx context.Context, tenant string, req schemas.Pac
 }
 
 func (v *Service) mayOpen(ctx context.Context, tenant string, from *schemas.Agent, pack *schemas.ContextPack) error {
-	s, err := v.Scope(tenant, from, pack.Purpose)
+	s, err := v.Scope(ctx, tenant, from, pack.Purpose)
 	if err != nil {
 		return err
 	}

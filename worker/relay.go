@@ -21,13 +21,14 @@ import (
 // ledger's own last message, so a crash repeats nothing. A tenant that has no message in
 // the ledger's window any more is published from the start again after a restart.
 type relay struct {
-	log    *eventlog.Log
-	ledger Ledger
-	batch  int
-	busy   func() bool // whether requests are answered at the moment
-	hit    func(point string)
-	logger *slog.Logger
-	share  share
+	log     *eventlog.Log
+	ledger  Ledger
+	batch   int
+	busy    func() bool // whether requests are answered at the moment
+	hit     func(point string)
+	logger  *slog.Logger
+	share   share
+	figures *figures
 
 	mu   sync.Mutex
 	done map[string]int64 // published by this process, by tenant
@@ -62,6 +63,7 @@ func (r *relay) catchUp(ctx context.Context, tenant string) error {
 	if at > head.Size {
 		return fmt.Errorf("ledger of tenant %q ends at position %d, the log at %d: somebody else published to it, or the log is an older copy: %w", tenant, at, head.Size, ErrAhead)
 	}
+	r.figures.ledger.note(tenant, head.Size-at, time.Now())
 	for at < head.Size {
 		entries, err := r.log.Read(ctx, s, at, r.batch)
 		if err != nil {
@@ -84,6 +86,7 @@ func (r *relay) catchUp(ctx context.Context, tenant string) error {
 		}
 		r.hit("relay.after_publish")
 		at = r.published(tenant, entries[len(entries)-1].Position)
+		r.figures.ledger.note(tenant, head.Size-at, time.Now())
 	}
 	return nil // what was added meanwhile is gathered for the next step
 }
@@ -118,15 +121,16 @@ func ledgerMessage(e *eventlog.Entry) (LedgerMessage, error) {
 	}
 	ev.SetExtension("satchelposition", fmt.Sprintf("%019d", e.Position))
 	ev.SetExtension("satchelleaf", hex.EncodeToString(e.Leaf[:]))
-	data := e.Data
+	data, schema := e.Data, schemas.DataSchema(e.Type)
 	if e.Erased || strings.HasPrefix(e.Type, "io.satchel.memory.") {
 		ref, err := json.Marshal(reference(e))
 		if err != nil {
 			return LedgerMessage{}, fmt.Errorf("encode reference of position %d: %w", e.Position, err)
 		}
-		data = ref
+		data, schema = ref, schemas.SchemaURI("ledger-reference")
 	}
 	ev.SetDataContentType(event.ApplicationJSON)
+	ev.SetDataSchema(schema)
 	ev.DataEncoded = data
 	m := LedgerMessage{Position: e.Position, Kind: string(kind), Agent: e.Agent, Event: ev}
 	if kind != schemas.LedgerMemory && kind != schemas.LedgerErasure {
@@ -149,7 +153,7 @@ func reference(e *eventlog.Entry) schemas.LedgerReference {
 	}
 	var er schemas.MemoryErased
 	if e.Type == schemas.TypeMemoryErased && json.Unmarshal(e.Data, &er) == nil {
-		ref.Items, ref.Receipt = er.Items, er.Receipt
+		ref.Items, ref.Original, ref.Receipt = er.Items, er.Original, er.Receipt
 	}
 	return ref
 }

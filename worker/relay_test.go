@@ -77,6 +77,13 @@ func TestTheLedgerHasEveryPositionOnceAndNoContent(t *testing.T) {
 		if got := m.Headers().Get("ce-satchelposition"); got != "000000000000000000"+strconv.Itoa(i+1) {
 			t.Errorf("ce-satchelposition = %q", got)
 		}
+		schema := schemas.SchemaURI("ledger-reference")
+		if i >= 4 {
+			schema = schemas.DataSchema(entries[i].Type)
+		}
+		if got := m.Headers().Get("ce-dataschema"); got != schema {
+			t.Errorf("position %d: dataschema = %q, want %q", i+1, got, schema)
+		}
 		if got, want := m.Headers().Get("ce-id"), entries[i].ID; got != want {
 			t.Errorf("id = %q, want %q", got, want)
 		}

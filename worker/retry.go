@@ -19,13 +19,14 @@ func (p retryPolicy) do(ctx context.Context, logger *slog.Logger, what string, r
 	delay := p.min()
 	defer p.health.well(what)
 	for tries := 1; ; tries++ {
+		began := time.Now()
 		err := f()
 		if err == nil || ctx.Err() != nil || !retryable(err) {
 			return err
 		}
-		p.health.failed(what, tries, err)
+		again := p.health.failed(what, tries, began, err)
 		logger.WarnContext(ctx, what+": will try again", "error", err, "after", delay)
-		if err := pause(ctx, delay); err != nil {
+		if err := rest(ctx, delay, again); err != nil {
 			return err
 		}
 		delay = min(2*delay, p.max())
@@ -44,6 +45,25 @@ func (p retryPolicy) max() time.Duration {
 		return p.Max
 	}
 	return 5 * time.Second
+}
+
+// shortest is the least time between two tries that a caller waits for.
+const shortest = 250 * time.Millisecond
+
+// rest pauses for d, or less when a caller waits for the next try.
+func rest(ctx context.Context, d time.Duration, again <-chan struct{}) error {
+	if err := pause(ctx, min(d, shortest)); err != nil || d <= shortest {
+		return err
+	}
+	t := time.NewTimer(d - shortest)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-again:
+	case <-t.C:
+	}
+	return nil
 }
 
 func pause(ctx context.Context, d time.Duration) error {

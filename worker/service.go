@@ -3,21 +3,19 @@ package worker
 import (
 	"bytes"
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
 
-	"satchel/pipeline/isolation/exception"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/write"
 	"satchel/policies"
+	"satchel/policies/exception"
 	"satchel/schemas"
 )
 
@@ -45,19 +43,24 @@ type Service struct {
 	exceptions *exception.Registry
 	stores     Stores
 	eraser     *eraser
-	logs       func(tenant string) error // why a tenant's events are not logged for good; nil: they are
-	lags       func(tenant string) error // why they are not logged at present; nil: they are
+	changes    *changes
+	refusals   refusals
+	logs       func(tenant string) error                      // why a tenant's events are not logged for good; nil: they are
+	fails      func(tenant, id string, since time.Time) error // why an event is not logged at present; nil: it may be
 	now        func() time.Time
-	requests   barrier // context requests under way
-
-	mu    sync.Mutex
-	waits map[string]int // calls that wait for the log, by tenant
+	requests   barrier    // context requests under way
+	waits      entryWaits // calls that wait for the log
+	tenants    *tenants
 }
 
-// Scope resolves who asks. The claim counts at most for what the registry grants.
-func (v *Service) Scope(tenant string, from *schemas.Agent, purpose string) (scope.Scope, error) {
+// Scope resolves the principal of a request. The claim counts at most for what the registry
+// grants, and a caller that the transport vouches for acts as itself alone.
+func (v *Service) Scope(ctx context.Context, tenant string, from *schemas.Agent, purpose string) (scope.Scope, error) {
 	if from == nil || from.ID == "" {
 		return scope.Scope{}, &schemas.Error{Code: schemas.CodeValidation, Message: "say who asks", Field: "/meta/from/id"}
+	}
+	if err := mayActAs(ctx, from.ID, "/meta/from/id"); err != nil {
+		return scope.Scope{}, err
 	}
 	p, err := v.registry.Resolve(tenant, *from, v.loopback)
 	if err != nil {
@@ -79,7 +82,7 @@ func (v *Service) Request(ctx context.Context, tenant string, body []byte) (any,
 	if t := req.Payload.Tenant; t != "" && t != tenant {
 		return nil, &schemas.Error{Code: schemas.CodeValidation, Field: "/payload/tenant", Message: "is not the tenant of the subject"}
 	}
-	s, err := v.Scope(tenant, req.Meta.From, req.Payload.Purpose)
+	s, err := v.Scope(ctx, tenant, req.Meta.From, req.Payload.Purpose)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +104,7 @@ func (v *Service) Request(ctx context.Context, tenant string, body []byte) (any,
 // Serve runs one of the engine's other doors for who asks, so that an erasure waits
 // for it as it does for Request, and it for the indexes.
 func (v *Service) Serve(ctx context.Context, tenant string, from *schemas.Agent, purpose string, run func(s scope.Scope) (any, error)) (any, error) {
-	s, err := v.Scope(tenant, from, purpose)
+	s, err := v.Scope(ctx, tenant, from, purpose)
 	if err != nil {
 		var typed *schemas.Error
 		if errors.As(err, &typed) {
@@ -117,7 +120,10 @@ func (v *Service) Serve(ctx context.Context, tenant string, from *schemas.Agent,
 	return run(s)
 }
 
-// Put validates one event, publishes it and waits for the receipt asked for.
+// Put validates one event and publishes it. It returns the receipt, or, when one of a level
+// was asked for that takes time, a [Wait] that returns it. What is refused was not published.
+// A published event is answered with a receipt, of a lower level with a warning when the one
+// asked for could not be waited for.
 func (v *Service) Put(ctx context.Context, tenant string, body []byte) (any, error) {
 	req, err := decode(body, schemas.DecodePutRequest)
 	if err != nil {
@@ -127,46 +133,57 @@ func (v *Service) Put(ctx context.Context, tenant string, body []byte) (any, err
 	if err := json.Unmarshal(req.Event, &ev); err != nil {
 		return nil, &schemas.Error{Code: schemas.CodeValidation, Field: "/event", Message: "is not a CloudEvent in structured mode"}
 	}
-	draft, err := v.writer.Prepare(tenant, req.Agent, ev)
+	if err := mayActAs(ctx, req.Agent, "/agent"); err != nil {
+		return nil, err
+	}
+	prepared, err := v.writer.Prepare(tenant, req.Agent, ev)
 	if err != nil {
 		return nil, rejected(err)
 	}
+	draft := &prepared.Draft
 	s, err := scope.System(tenant)
 	if err != nil {
 		return nil, &schemas.Error{Code: schemas.CodeValidation, Message: err.Error()}
 	}
+	if err := v.tenants.mayWrite(ctx, tenant); err != nil {
+		return nil, err
+	}
 	receipt := schemas.Receipt{Level: schemas.ReceiptAccepted, Tenant: tenant, Source: draft.Source, ID: draft.ID}
+	level := schemas.ReceiptLevel(req.Wait)
+	var refused <-chan *schemas.Error
+	wait := Wait(func(ctx context.Context) (any, error) { return v.settlePut(ctx, s, receipt, draft, refused, level) })
 	entry, err := v.log.Find(ctx, s, draft.Source, draft.ID)
 	switch {
+	case err == nil && !same(&entry, draft):
+		return nil, idReuse()
 	case err == nil:
 		receipt.Duplicate = true
+		if level != schemas.ReceiptIndexed && level != schemas.ReceiptProved { // it is there
+			return wait(ctx)
+		}
+		return wait, nil
 	case errors.Is(err, eventlog.ErrNotFound):
 		if err := v.logs(tenant); err != nil {
 			return nil, err
 		}
-		if err := v.mayErase(ctx, s, &draft); err != nil {
-			if held, found := v.log.Find(ctx, s, draft.Source, draft.ID); found == nil && same(&held, &draft) { // logged meanwhile
+		if err := v.mayPublish(ctx, s, &prepared); err != nil {
+			if held, found := v.log.Find(ctx, s, draft.Source, draft.ID); found == nil && same(&held, draft) { // logged meanwhile
 				receipt.Duplicate = true
-				return v.receipt(ctx, s, receipt, &held, schemas.ReceiptLevel(req.Wait))
+				return wait, nil
 			}
 			return nil, err
 		}
+		refused = v.refusals.expect(ctx, tenant, draft.Source, draft.ID, ev.Data())
 		if receipt.Stream, receipt.StreamSeq, err = v.outbox.PublishMemory(ctx, tenant, req.Agent, ev); err != nil {
 			return nil, storageError(ctx, "publish the event", err)
 		}
-		if req.Wait == "" || req.Wait == string(schemas.ReceiptAccepted) {
+		if level == "" || level == schemas.ReceiptAccepted {
 			return receipt, nil
 		}
-		if entry, err = v.awaitEntry(ctx, s, draft.Source, draft.ID); err != nil {
-			return nil, storageError(ctx, "wait for the log", err)
-		}
+		return wait, nil
 	default:
 		return nil, storageError(ctx, "look the event up", err)
 	}
-	if !same(&entry, &draft) {
-		return nil, &schemas.Error{Code: schemas.CodeValidation, Field: "/event/id", Message: string(write.IDReuse) + ": source and id were used before for another event"}
-	}
-	return v.receipt(ctx, s, receipt, &entry, schemas.ReceiptLevel(req.Wait))
 }
 
 // same reports whether an entry may be of the event that a draft is of. Of an entry that was
@@ -179,29 +196,41 @@ func same(held *eventlog.Entry, d *eventlog.Draft) bool {
 	return held.Erased || bytes.Equal(held.Data, d.Data)
 }
 
-// mayErase refuses an erasure now that would be refused when the log takes it.
-func (v *Service) mayErase(ctx context.Context, s scope.Scope, d *eventlog.Draft) error {
-	if d.Type != schemas.TypeMemoryErased {
-		return nil
+// mayPublish refuses an event now that would be refused when the log takes it.
+func (v *Service) mayPublish(ctx context.Context, s scope.Scope, d *write.Prepared) error {
+	if d.Type == schemas.TypeMemoryErased {
+		return v.mayErase(ctx, s, d)
 	}
-	var req schemas.MemoryErased
-	if err := json.Unmarshal(d.Data, &req); err != nil {
-		return &schemas.Error{Code: schemas.CodeValidation, Field: "/event/data", Message: "is not an erasure"}
+	if d.Type == schemas.TypeMemoryLinked {
+		switch latest, err := v.log.Latest(ctx, s, []string{d.Subject}); {
+		case err != nil:
+			return storageError(ctx, "check the change", err)
+		case latest[0] == 0: // the item may be on its way; the log will tell
+			return nil
+		}
 	}
-	switch refused, _, _, err := v.eraser.refuses(ctx, s, d, req.Items); {
+	switch refused, err := v.changes.refuse(ctx, s, []*write.Prepared{d}); {
 	case errors.Is(err, errNoVerdict) && ctx.Err() == nil:
-		return &schemas.Error{Code: schemas.CodePolicyDenied, Message: "policy gave no verdict, so nothing is erased"}
+		return &schemas.Error{Code: schemas.CodePolicyDenied, Message: "policy gave no verdict, so nothing is changed"}
 	case err != nil:
-		return storageError(ctx, "check the erasure", err)
-	case refused != nil && refused.Reason == write.UnknownItem:
-		return &schemas.Error{Code: schemas.CodeValidation, Field: "/event" + refused.Pointer, Message: refused.Cause}
-	case refused != nil:
-		return &schemas.Error{Code: schemas.CodePolicyDenied, Message: refused.Cause}
+		return storageError(ctx, "check the change", err)
+	case refused[0] != nil:
+		return &schemas.Error{Code: schemas.CodePolicyDenied, Field: "/event" + refused[0].Pointer, Message: refused[0].Cause}
 	}
 	return nil
 }
 
-// Receipt waits until an event has reached a level.
+// mayErase refuses an erasure now that would be refused when the log takes it.
+func (v *Service) mayErase(ctx context.Context, s scope.Scope, d *write.Prepared) error {
+	var req schemas.MemoryErased
+	if err := json.Unmarshal(d.Data, &req); err != nil {
+		return &schemas.Error{Code: schemas.CodeValidation, Field: "/event/data", Message: "is not an erasure"}
+	}
+	refused, _, _, err := v.eraser.refuses(ctx, s, d, req.Items)
+	return refusal(ctx, refused, err, "/event")
+}
+
+// Receipt returns a [Wait] until an event has reached a level.
 func (v *Service) Receipt(ctx context.Context, tenant string, body []byte) (any, error) {
 	req, err := decode(body, schemas.Decode[schemas.ReceiptRequest])
 	if err != nil {
@@ -215,31 +244,19 @@ func (v *Service) Receipt(ctx context.Context, tenant string, body []byte) (any,
 	if req.Timeout > 0 {
 		timeout = min(time.Duration(req.Timeout)*time.Millisecond, time.Minute)
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	entry, err := v.awaitEntry(ctx, s, req.Source, req.ID)
-	if err != nil {
-		return nil, storageError(ctx, "wait for the log", err)
-	}
-	return v.receipt(ctx, s, schemas.Receipt{Tenant: tenant, Source: req.Source, ID: req.ID}, &entry, req.Level)
-}
-
-func (v *Service) receipt(ctx context.Context, s scope.Scope, r schemas.Receipt, entry *eventlog.Entry, level schemas.ReceiptLevel) (any, error) {
-	r.Level, r.Position, r.Leaf = schemas.ReceiptLogged, entry.Position, hex.EncodeToString(entry.Leaf[:])
-	if level == schemas.ReceiptIndexed || level == schemas.ReceiptProved {
-		if err := v.projector.Await(ctx, s, entry.Position); err != nil {
-			return nil, storageError(ctx, "wait for the indexes", err)
-		}
-		r.Level = schemas.ReceiptIndexed
-	}
-	if level == schemas.ReceiptProved {
-		checkpoint, proof, err := v.prove(ctx, s, entry.Position)
+	return Wait(func(ctx context.Context) (any, error) {
+		ctx, cancel := context.WithTimeout(ctx, beforeEnd(timeout))
+		defer cancel()
+		entry, err := v.awaitEntry(ctx, s, req.Source, req.ID, nil)
 		if err != nil {
-			return nil, storageError(ctx, "prove the entry", err)
+			return nil, storageError(ctx, "wait for the log", err)
 		}
-		r.Level, r.Checkpoint, r.Inclusion = schemas.ReceiptProved, checkpoint, proof
-	}
-	return r, nil
+		r := schemas.Receipt{Tenant: tenant, Source: req.Source, ID: req.ID}
+		if err := v.raise(ctx, s, &r, &entry, req.Level); err != nil {
+			return nil, err
+		}
+		return r, nil
+	}), nil
 }
 
 // Busy reports whether requests are answered at the moment.
@@ -264,65 +281,6 @@ func (v *Service) reachable(ctx context.Context, tenant string, position int64) 
 	return nil
 }
 
-// maxWaits is how many calls of one tenant may wait for the log at a time.
-const maxWaits = 24
-
-// wait takes one of the tenant's places for a call that waits, or refuses.
-func (v *Service) wait(tenant string) (leave func(), err error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.waits[tenant] >= maxWaits {
-		return nil, &schemas.Error{Code: schemas.CodeOverloaded, Message: "too many calls of this tenant wait at a time"}
-	}
-	if v.waits == nil {
-		v.waits = map[string]int{}
-	}
-	v.waits[tenant]++
-	return func() {
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		if v.waits[tenant]--; v.waits[tenant] == 0 {
-			delete(v.waits, tenant)
-		}
-	}, nil
-}
-
-// patience is how long a call waits for the log before it asks whether that can be written.
-const patience = 5 * time.Second
-
-func (v *Service) awaitEntry(ctx context.Context, s scope.Scope, source, id string) (eventlog.Entry, error) {
-	if entry, err := v.log.Find(ctx, s, source, id); err == nil || !errors.Is(err, eventlog.ErrNotFound) {
-		return entry, err
-	}
-	if err := v.logs(s.Tenant()); err != nil {
-		return eventlog.Entry{}, err
-	}
-	leave, err := v.wait(s.Tenant())
-	if err != nil {
-		return eventlog.Entry{}, err
-	}
-	defer leave()
-	for {
-		head, err := v.log.Head(ctx, s)
-		if err != nil {
-			return eventlog.Entry{}, err
-		}
-		entry, err := v.log.Find(ctx, s, source, id)
-		if err == nil || !errors.Is(err, eventlog.ErrNotFound) {
-			return entry, err
-		}
-		part, cancel := context.WithTimeout(ctx, patience)
-		_, err = v.log.Await(part, s, head.Size)
-		cancel()
-		if err != nil && errors.Is(part.Err(), context.DeadlineExceeded) && ctx.Err() == nil {
-			err = v.lags(s.Tenant())
-		}
-		if err != nil {
-			return eventlog.Entry{}, err
-		}
-	}
-}
-
 // decode reads a body strictly: unknown and repeated names, wrong types and everything
 // that validation finds are named at once.
 func decode[T any](body []byte, read func([]byte) (T, []schemas.Issue)) (T, error) {
@@ -339,8 +297,11 @@ func rejected(err error) error {
 	if !errors.As(err, &why) {
 		return &schemas.Error{Code: schemas.CodeValidation, Message: "the event was refused"}
 	}
-	e := &schemas.Error{Code: schemas.CodeValidation, Message: why.Error(), Field: why.Pointer, Problems: why.Issues}
-	return e
+	code := schemas.CodeValidation
+	if why.Reason == write.Oversized {
+		code = schemas.CodeTooLarge
+	}
+	return &schemas.Error{Code: code, Message: why.Error(), Field: why.Pointer, Problems: why.Issues}
 }
 
 // storageError hides the cause, which may name files, behind what could not be done.
@@ -352,7 +313,7 @@ func storageError(ctx context.Context, what string, err error) error {
 	case errors.Is(err, context.DeadlineExceeded), ctx.Err() != nil:
 		return &schemas.Error{Code: schemas.CodeDeadlineExceeded, Message: "could not " + what + " in time"}
 	case errors.Is(err, eventlog.ErrNotFound):
-		return &schemas.Error{Code: schemas.CodeValidation, Message: "there is no such entry"}
+		return &schemas.Error{Code: schemas.CodeNotFound, Message: "there is no such entry"}
 	case errors.Is(err, eventlog.ErrErased):
 		return &schemas.Error{Code: schemas.CodePolicyDenied, Message: "the content was erased"}
 	}

@@ -16,6 +16,7 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
+	"satchel/worker"
 )
 
 // noEngine refuses everything.
@@ -61,9 +62,19 @@ func structured(t *testing.T, ev event.Event) json.RawMessage {
 
 func (w *world) put(t *testing.T, ev event.Event, wait string) schemas.Receipt {
 	t.Helper()
-	out, err := w.worker.Service.Put(within(t), "acme", encode(t, schemas.PutRequest{Agent: "planner", Event: structured(t, ev), Wait: wait}))
+	out, err := waited(within(t))(w.worker.Service.Put(within(t), "acme", encode(t, schemas.PutRequest{Agent: "planner", Event: structured(t, ev), Wait: wait})))
 	must(t, err)
 	return out.(schemas.Receipt)
+}
+
+// waited returns the answer of a call, which may have to be waited for until ctx is done.
+func waited(ctx context.Context) func(any, error) (any, error) {
+	return func(out any, err error) (any, error) {
+		if wait, ok := out.(worker.Wait); ok && err == nil {
+			return wait(ctx)
+		}
+		return out, err
+	}
 }
 
 // typed returns the *schemas.Error that err must be.
@@ -99,7 +110,7 @@ func TestPutWaitsForTheLevelAskedFor(t *testing.T) {
 		t.Errorf("duplicate: %+v", r)
 	}
 	_, err = w.worker.Service.Put(within(t), "acme", encode(t, schemas.PutRequest{Agent: "planner", Event: structured(t, recorded(t, "c", "else"))}))
-	if e := typed(t, err); e.Field != "/event/id" || !strings.Contains(e.Message, "id_reuse") || strings.Contains(e.Error(), "three") {
+	if e := typed(t, err); e.Code != schemas.CodeConflict || e.Field != "/event/id" || !strings.Contains(e.Message, "id_reuse") || strings.Contains(e.Error(), "three") {
 		t.Errorf("a reused id: %v", e)
 	}
 }
@@ -115,8 +126,8 @@ func TestPutConfirmsNoErasureThatWasNone(t *testing.T) {
 		t.Errorf("the same erasure again: %+v", r)
 	}
 	for _, id := range []string{"e-a", "f"} { // of a memory, of the erasure of another
-		_, err := w.worker.Service.Put(within(t), "acme", encode(t, schemas.PutRequest{Agent: "planner", Event: structured(t, forgetting(t, id, "a")), Wait: "indexed"}))
-		if e := typed(t, err); e.Field != "/event/id" || !strings.Contains(e.Message, "id_reuse") {
+		_, err := waited(within(t))(w.worker.Service.Put(within(t), "acme", encode(t, schemas.PutRequest{Agent: "planner", Event: structured(t, forgetting(t, id, "a")), Wait: "indexed"})))
+		if e := typed(t, err); e.Code != schemas.CodeConflict || e.Field != "/event/id" || !strings.Contains(e.Message, "id_reuse") {
 			t.Errorf("an erasure under %s: %v", id, e)
 		}
 	}
@@ -157,7 +168,7 @@ func TestReceiptWaits(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	ask := func(timeout int) (any, error) {
-		return w.worker.Service.Receipt(within(t), "acme", encode(t, schemas.ReceiptRequest{Source: source, ID: "e-a", Level: schemas.ReceiptProved, Timeout: timeout}))
+		return waited(within(t))(w.worker.Service.Receipt(within(t), "acme", encode(t, schemas.ReceiptRequest{Source: source, ID: "e-a", Level: schemas.ReceiptProved, Timeout: timeout})))
 	}
 	if _, err := ask(20); typed(t, err).Code != schemas.CodeDeadlineExceeded {
 		t.Errorf("error = %v", err)
@@ -182,7 +193,7 @@ func TestProve(t *testing.T) {
 	}
 	head, err := w.worker.Service.Head(within(t), "acme", nil)
 	must(t, err)
-	if h := head.(schemas.HeadReply); h.Size != 3 || h.Checkpoint == "" || h.PublicKey != w.key {
+	if h := head.(schemas.HeadReply); h.Size != 3 || h.Checkpoint == "" || !strings.HasPrefix(h.PublicKey, "satchel/acme+") {
 		t.Errorf("head = %+v", h)
 	}
 	w.put(t, recorded(t, "d", "text"), "logged")
@@ -199,11 +210,11 @@ func TestProve(t *testing.T) {
 		t.Errorf("a proof tells content or labels: %s", raw)
 	}
 	for name, req := range map[string]schemas.ProveRequest{"position": {Position: 9}, "event": {Source: source, ID: "none"}, "size": {OldSize: 99}} {
-		if _, err := w.worker.Service.Prove(within(t), "acme", encode(t, req)); typed(t, err).Code != schemas.CodeValidation {
+		if _, err := w.worker.Service.Prove(within(t), "acme", encode(t, req)); typed(t, err).Code != schemas.CodeNotFound {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := w.worker.Service.Prove(within(t), "globex", encode(t, schemas.ProveRequest{Position: 1})); typed(t, err).Code != schemas.CodeValidation {
+	if _, err := w.worker.Service.Prove(within(t), "globex", encode(t, schemas.ProveRequest{Position: 1})); typed(t, err).Code != schemas.CodeNotFound {
 		t.Errorf("another tenant: %v", err)
 	}
 }
@@ -252,11 +263,11 @@ func TestAPackIsGivenAgainOnlyWhenPolicyAllowsIt(t *testing.T) {
 	if _, err := open("acme", &schemas.Agent{Type: "agent", ID: "audit", SecurityLevel: "confidential", Roles: []string{"auditor"}}); err != nil {
 		t.Errorf("an auditor is refused: %v", err)
 	}
-	if _, err := open("globex", &schemas.Agent{Type: "agent", ID: "reader", SecurityLevel: "restricted"}); typed(t, err).Code != schemas.CodeValidation {
+	if _, err := open("globex", &schemas.Agent{Type: "agent", ID: "reader", SecurityLevel: "restricted"}); typed(t, err).Code != schemas.CodeNotFound {
 		t.Errorf("another tenant: %v", err)
 	}
 	for position, name := range map[int64]string{1: "not a pack", 99: "nothing"} {
-		if _, err := w.worker.Service.Pack(within(t), "acme", encode(t, schemas.PackRequest{Position: position, From: &schemas.Agent{Type: "agent", ID: "reader"}})); typed(t, err).Code != schemas.CodeValidation {
+		if _, err := w.worker.Service.Pack(within(t), "acme", encode(t, schemas.PackRequest{Position: position, From: &schemas.Agent{Type: "agent", ID: "reader"}})); typed(t, err).Code != schemas.CodeNotFound {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -314,7 +325,7 @@ func TestErrorsOfTheStoreAreNotTold(t *testing.T) {
 		"head":  func() (any, error) { return w.worker.Service.Head(within(t), "acme", nil) },
 		"prove": func() (any, error) { return w.worker.Service.Prove(within(t), "acme", []byte(`{"position": 1}`)) },
 		"receipt": func() (any, error) {
-			return w.worker.Service.Receipt(within(t), "acme", encode(t, schemas.ReceiptRequest{Source: source, ID: "x", Level: "logged"}))
+			return waited(within(t))(w.worker.Service.Receipt(within(t), "acme", encode(t, schemas.ReceiptRequest{Source: source, ID: "x", Level: "logged"})))
 		},
 		"pack": func() (any, error) {
 			return w.worker.Service.Pack(within(t), "acme", []byte(`{"position": 1, "from": {"id": "x"}}`))
@@ -348,7 +359,7 @@ func TestPutOfARefusedErasure(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.put(t, recorded(t, "a", "one"), "indexed")
-	_, err := w.worker.Service.Put(within(t), "acme", encode(t, schemas.PutRequest{Agent: "planner", Event: structured(t, forgetting(t, "f", "nobody")), Wait: "logged"}))
+	_, err := waited(within(t))(w.worker.Service.Put(within(t), "acme", encode(t, schemas.PutRequest{Agent: "planner", Event: structured(t, forgetting(t, "f", "nobody")), Wait: "logged"})))
 	var refused *schemas.Error
 	if !errors.As(err, &refused) || refused.Code != schemas.CodeValidation || refused.Message != "nobody: no such item, nothing was erased" || refused.Field != "/event/data/items/0" {
 		t.Errorf("an erasure of nothing: %v", err)

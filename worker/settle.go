@@ -24,8 +24,25 @@ func (p *Projector) unsettle(name string, t *progress) {
 
 // isSettled reports whether requests of a tenant need not wait.
 func (p *Projector) isSettled(tenant string) bool {
-	_, ok := p.settled.Load(tenant)
+	t, ok := p.settled.Load(tenant)
+	if ok {
+		t.(*progress).touch()
+	}
 	return ok
+}
+
+// Recheck brings a tenant's indexes up to the log by what they say themselves of how far they
+// are, as after one of them was damaged. Requests wait until it is done.
+func (p *Projector) Recheck(ctx context.Context, s scope.Scope) error {
+	if err := s.Check(); err != nil {
+		return err
+	}
+	t := p.tenant(s.Tenant())
+	p.mu.Lock()
+	p.unsettle(s.Tenant(), t)
+	t.put(unknown, unknown)
+	p.mu.Unlock()
+	return p.catchUp(ctx, s.Tenant(), nil)
 }
 
 // settle waits until the tenant's indexes have passed its floor. A store that does not answer
@@ -55,7 +72,7 @@ func (p *Projector) settle(ctx context.Context, s scope.Scope) (final bool, err 
 			}
 			continue
 		}
-		if err := p.await(ctx, s.Tenant(), moved); err != nil {
+		if err := p.await(ctx, s.Tenant(), moved, nil, time.Time{}); err != nil {
 			return false, err
 		}
 	}
@@ -93,7 +110,7 @@ func (p *Projector) conclude(ctx context.Context, s scope.Scope, t *progress, fl
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if shared == nil && t.floor == floor && t.position != unknown && t.position >= floor {
-		p.settled.Store(s.Tenant(), struct{}{})
+		p.settled.Store(s.Tenant(), t)
 		return true, nil
 	}
 	return false, nil

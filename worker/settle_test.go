@@ -215,7 +215,7 @@ func TestAPassUnderWayDoesNotCountForTheAdoptedIndex(t *testing.T) {
 	go func() { passed <- p.CatchUp(context.Background(), s, nil) }()
 	await(t, slow.reached, "the pass")
 	next := &emptyVector{Index: w.vector}
-	p.Adopt(next, w.embed)
+	p.SwitchIndex(next, w.embed)
 	close(slow.release)
 	must(t, <-passed)
 	must(t, p.Await(within(t), s, 1))

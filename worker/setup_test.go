@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
+	"runtime/pprof"
 	"strings"
 	"sync"
 	"testing"
@@ -31,14 +32,14 @@ import (
 	"satchel/pipeline/store/vector"
 	vectormem "satchel/pipeline/store/vector/inproc"
 	"satchel/pipeline/write"
-	"satchel/policies/opaembed"
+	"satchel/policies/opa"
 	"satchel/schemas"
 	"satchel/worker"
 )
 
 // What takes long to make and keeps no state is made once.
 var (
-	pdpOnce      = sync.OnceValues(func() (*opaembed.PDP, error) { return opaembed.New(context.Background(), opaembed.Config{}) })
+	pdpOnce      = sync.OnceValues(func() (*opa.PDP, error) { return opa.New(context.Background(), opa.Config{}) })
 	embedderOnce = sync.OnceValues(static.New)
 )
 
@@ -54,6 +55,7 @@ type world struct {
 	log     *eventlog.Log
 	items   *items.Items
 	keyword *keywordmem.Index
+	private *keywordmem.Index
 	vector  *vector.Vectors
 	graph   *graph.Graph
 	embed   *static.Embedder
@@ -62,6 +64,7 @@ type world struct {
 	worker  *worker.Worker
 	engine  worker.Engine // nil: the real one
 	close   []func() error
+	evict   []func(context.Context, scope.Scope) error
 
 	cancel  context.CancelFunc
 	done    chan error
@@ -128,7 +131,7 @@ func (w *world) openStores(t *testing.T) {
 	ctx := within(t)
 	driver, err := logsqlite.Open(ctx, logsqlite.Config{Path: filepath.Join(w.dir, "log.db")})
 	must(t, err)
-	w.log, err = eventlog.New(eventlog.Config{Driver: driver, Signer: w.signer, VerifierKey: w.key})
+	w.log, err = eventlog.New(eventlog.Config{Driver: driver, Signer: w.signer, VerifierKey: w.key, Erasures: filepath.Join(w.dir, "erased")})
 	must(t, err)
 	w.embed, err = embedderOnce()
 	must(t, err)
@@ -140,10 +143,13 @@ func (w *world) openStores(t *testing.T) {
 	w.graph = graph.New(graphDB)
 	w.keyword, err = keywordmem.Open(keywordmem.Config{Dir: filepath.Join(w.dir, "keyword")})
 	must(t, err)
+	w.private, err = keywordmem.Open(keywordmem.Config{Dir: filepath.Join(w.dir, "private")})
+	must(t, err)
 	vectors, err := vectormem.Open(vectormem.Config{Dir: filepath.Join(w.dir, "vector"), Model: w.embed.Model().String(), Dimensions: w.embed.Model().Dimensions})
 	must(t, err)
 	w.vector = vector.New(vectors)
-	w.close = []func() error{w.log.Close, itemDB.Close, graphDB.Close, w.keyword.Close, vectors.Close}
+	w.close = []func() error{w.log.Close, itemDB.Close, graphDB.Close, w.keyword.Close, w.private.Close, vectors.Close}
+	w.evict = []func(context.Context, scope.Scope) error{itemDB.Evict, graphDB.Evict, w.keyword.Evict, w.private.Evict, vectors.Evict}
 	all := func(scrub func(context.Context) error) func(context.Context, scope.Scope) error {
 		return func(ctx context.Context, _ scope.Scope) error { return scrub(ctx) }
 	}
@@ -153,9 +159,12 @@ func (w *world) openStores(t *testing.T) {
 			left, err := w.items.Get(ctx, s, ids)
 			return len(left), err
 		}},
-		{Store: "keyword", Scrub: w.keyword.Scrub},
-		{Store: "vector", Scrub: vectors.Scrub},
-		{Store: "graph", Scrub: all(graphDB.Scrub)},
+		{Store: "keyword", Scrub: w.keyword.Scrub, Remaining: w.keyword.Remaining},
+		{Store: "private keyword", Scrub: w.private.Scrub, Remaining: w.private.Remaining},
+		{Store: "vector", Scrub: vectors.Scrub, Remaining: vectors.Remaining},
+		{Store: "graph", Scrub: all(graphDB.Scrub), Remaining: func(ctx context.Context, s scope.Scope, ids []string) (int, error) {
+			return graphDB.Remaining(ctx, s.Tenant(), ids)
+		}},
 	}
 }
 
@@ -168,7 +177,7 @@ func (w *world) configure(t *testing.T) {
 	writer, err := write.New(write.Config{})
 	must(t, err)
 	w.cfg = worker.Config{Partition: jetstream.PartitionOf, Log: w.log, Embedder: w.embed, Writer: writer, PDP: pdp, Loopback: true, DeadLetters: w.dead,
-		Stores:    worker.Stores{Items: w.items, Tokens: w.items, Novelty: w.items, Keyword: w.keyword, Vector: w.vector, Graph: w.graph},
+		Stores:    worker.Stores{Items: w.items, Tokens: w.items, Novelty: w.items, Keyword: w.keyword, Private: w.private, Vector: w.vector, Graph: w.graph},
 		Scrubbers: w.cfg.Scrubbers, Outbox: jetstream.NewOutbox(w.nc, w.js)}
 	w.cfg.Ledger, err = jetstream.OpenLedger(ctx, w.nc, w.js, jetstream.LedgerConfig{})
 	must(t, err)
@@ -194,7 +203,7 @@ func (w *world) start(t *testing.T) {
 	}
 	cfg.Projector = worker.NewProjector(cfg)
 	var err error
-	cfg.Engine, err = pipeline.New(pipeline.Config{Log: w.log, Items: w.items, Keyword: w.keyword, Vector: w.vector, Graph: w.graph,
+	cfg.Engine, err = pipeline.New(pipeline.Config{Log: eventlog.Answers{Log: w.log}, Items: w.items, Keyword: w.keyword, Private: w.private, Vector: w.vector, Graph: w.graph,
 		PDP: cfg.PDP, Embedder: w.embed, Indexed: cfg.Projector, Prover: w.log, Leaves: w.log})
 	must(t, err)
 	if w.engine != nil {
@@ -356,7 +365,9 @@ func poll(t *testing.T, what string, ok func() bool) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			t.Fatalf("waited too long: %s", what)
+			var stacks strings.Builder
+			must(t, pprof.Lookup("goroutine").WriteTo(&stacks, 1))
+			t.Fatalf("waited too long: %s\n%s", what, &stacks)
 		}
 	}
 }
@@ -375,7 +386,7 @@ func (w *world) digests(t *testing.T, tenant string) map[string][32]byte {
 	t.Helper()
 	s, all := system(t, tenant), map[string][32]byte{}
 	for name, digest := range map[string]func(context.Context, scope.Scope) ([32]byte, error){
-		"items": w.items.Digest, "keyword": w.keyword.Digest, "vector": w.vector.Digest, "graph": w.graph.Digest} {
+		"items": w.items.Digest, "keyword": w.keyword.Digest, "private": w.private.Digest, "vector": w.vector.Digest, "graph": w.graph.Digest} {
 		d, err := digest(within(t), s)
 		must(t, err)
 		all[name] = d
@@ -388,7 +399,7 @@ func (w *world) summarise(t *testing.T, id string, items ...string) int64 {
 	t.Helper()
 	ev := recorded(t, id, "in short: "+id, summaryOf(items...))
 	out, err := w.log.Append(within(t), eventlog.Batch{Drafts: []eventlog.Draft{{Tenant: "acme", Agent: "satchel", Type: schemas.TypeMemoryRecorded,
-		Source: worker.PackSource + "/compaction", ID: id, Subject: id, Time: ev.Time(), Data: ev.Data()}}})
+		Source: schemas.SourceCompaction, ID: id, Subject: id, Time: ev.Time(), Item: eventlog.Derive(items, ev.Data())}}})
 	must(t, err)
 	return out[0].Position
 }

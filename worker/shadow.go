@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"satchel/pipeline/embed"
+	"satchel/pipeline/pii"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/store/vector"
@@ -18,11 +19,12 @@ import (
 
 // ShadowConfig is what a Shadow works with. Log, Index and Embedder are required.
 type ShadowConfig struct {
-	Log      *eventlog.Log
-	Index    vector.Index // to be filled; it may hold a part already
-	Embedder embed.Embedder
-	Batch    int          // log entries a step; default 256
-	Logger   *slog.Logger // default discards
+	Log       *eventlog.Log
+	Index     vector.Index // to be filled; it may hold a part already
+	Embedder  embed.Embedder
+	Sanitizer *pii.Sanitizer // as Config has it
+	Batch     int            // log entries a step; default 256
+	Logger    *slog.Logger   // default discards
 	// Owns says whether this process fills the tenant; others do when it does not, and
 	// Run waits for them. nil: all of them.
 	Owns func(tenant string) bool
@@ -50,6 +52,9 @@ func NewShadow(cfg ShadowConfig) *Shadow {
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Sanitizer == nil {
+		cfg.Sanitizer = pii.Marks(nil)
 	}
 	if cfg.Owns == nil {
 		cfg.Owns = func(string) bool { return true }
@@ -178,7 +183,7 @@ func (h *Shadow) advance(ctx context.Context, s scope.Scope, limit int, gone []s
 	if err := restore(ctx, h.cfg.Log, s, entries); err != nil {
 		return false, err
 	}
-	changes, err := project(ctx, h.cfg.Embedder, entries)
+	changes, err := project(ctx, h.cfg.Embedder, h.cfg.Sanitizer, entries)
 	if err != nil {
 		return false, err
 	}

@@ -62,7 +62,7 @@ func TestShadowIsWhatAProjectorMakes(t *testing.T) {
 		t.Errorf("progress %d of %d, the log has %d", done, total, head.Size)
 	}
 
-	w.worker.Projector.Adopt(index, w.embed)
+	w.worker.Projector.SwitchIndex(index, w.embed)
 	r := w.put(t, recorded(t, "after", "noted after the change"), "indexed")
 	if at, err := index.Checkpoint(within(t), s); err != nil || at < r.Position {
 		t.Errorf("the adopted index is at %d (%v), want %d", at, err, r.Position)

@@ -49,7 +49,7 @@ func (s share) rouse(ctx context.Context, log *eventlog.Log) error {
 		if tenants, err := log.Tenants(ctx); err == nil {
 			for _, tenant := range tenants {
 				if at := s.crew.Partition(tenant); at < len(owned) && owned[at] && (at >= len(before) || !before[at]) {
-					log.Grown(tenant)
+					log.NotifyGrowth(tenant)
 				}
 			}
 			before = owned
@@ -62,15 +62,15 @@ func (s share) rouse(ctx context.Context, log *eventlog.Log) error {
 			before = nil
 			if tenants, err := log.Tenants(ctx); err == nil {
 				for _, tenant := range tenants {
-					log.Grown(tenant)
+					log.NotifyGrowth(tenant)
 				}
 			}
 		}
 	}
 }
 
-// rest is how long an appender that was fenced leaves the partition to who fenced it.
-const rest = 300 * time.Millisecond
+// fencedBackoff is how long an appender that was fenced leaves the partition to who fenced it.
+const fencedBackoff = 300 * time.Millisecond
 
 // checkAgain is how often a worker checks whether the partitions of others can be read.
 const checkAgain = 10 * time.Second
@@ -100,7 +100,7 @@ func (a *appender) serve(ctx context.Context) error {
 		switch {
 		case errors.Is(err, eventlog.ErrFenced):
 			a.logger.InfoContext(ctx, "another worker has taken the partition", "partition", a.inbox.Name())
-			if err := pause(ctx, rest); err != nil {
+			if err := pause(ctx, fencedBackoff); err != nil {
 				return nil
 			}
 		case err != nil:
@@ -135,27 +135,17 @@ func (a *appender) tenure(ctx context.Context) error {
 	return err
 }
 
-// foreign says which stores of a tenant another worker feeds.
-func (p *Projector) foreign(tenant string) [4]bool {
-	if p.share.owns(tenant) {
-		return [4]bool{}
-	}
-	return p.stores.Shared.list()
-}
-
 // awaitShared waits until the shared stores have applied position, whoever feeds them.
 func (p *Projector) awaitShared(ctx context.Context, s scope.Scope, position int64) error {
 	if !p.share.shared() {
 		return nil
 	}
 	const first, longest = 2 * time.Millisecond, 50 * time.Millisecond
-	shared := p.stores.Shared.list()
-	for i, read := range []func(context.Context, scope.Scope) (int64, error){
-		p.stores.Items.Checkpoint, p.stores.Keyword.Checkpoint, p.side.Load().index.Checkpoint, p.stores.Graph.Checkpoint} {
-		for delay := first; shared[i]; delay = min(2*delay, longest) {
-			at, err := read(ctx, s)
+	for _, one := range p.targets.Load().sharedTargets() {
+		for delay := first; ; delay = min(2*delay, longest) {
+			at, err := one.checkpoint(ctx, s)
 			if err != nil {
-				return fmt.Errorf("read checkpoint of index %d: %w", i, err)
+				return fmt.Errorf("%w of %s: %w", errAway, one.name, err)
 			}
 			if at >= position {
 				break
@@ -194,7 +184,7 @@ func (p *Projector) sendEcho(ctx context.Context, s scope.Scope, t *progress) er
 
 // echo is this worker's part of erasures that another one carries out: requests that
 // searched here before are let finish, their packs and summaries go, and what this worker
-// keeps for itself is scrubbed.
+// keeps for itself is scrubbed. Its own list of erasures gets them, too.
 func (e *eraser) echo(ctx context.Context, s scope.Scope, erased []begun) error {
 	if err := e.requests.pass(ctx); err != nil {
 		return err
@@ -219,6 +209,7 @@ func (e *eraser) echo(ctx context.Context, s scope.Scope, erased []begun) error 
 			return fmt.Errorf("erase packs: %w", err)
 		}
 	}
+	e.changes.forget(s.Tenant())
 	for _, sc := range e.scrubbers {
 		if sc.Shared {
 			continue
@@ -227,5 +218,9 @@ func (e *eraser) echo(ctx context.Context, s scope.Scope, erased []begun) error 
 			return fmt.Errorf("scrub %s: %w", sc.Store, err)
 		}
 	}
-	return nil
+	kept := make([]eventlog.KeptErasure, len(erased))
+	for i := range erased {
+		kept[i] = erased[i].kept
+	}
+	return e.log.KeepErasures(s, kept)
 }

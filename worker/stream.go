@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
@@ -91,13 +93,26 @@ func (w *Worker) logs(tenant string) error {
 	return &schemas.Error{Code: schemas.CodeStorage, Message: "events of this tenant are not logged: their stream is not the one that the log was read from; its operator finds more in satchel rollback --help"}
 }
 
-// lags says that a tenant's events are not logged because that fails again and again, nil when
-// it does not.
-func (w *Worker) lags(tenant string) error {
-	if a := w.appenderOf(tenant); a == nil || !w.health.fails("append events of partition "+a.inbox.Name()) {
+// logFails says why the event id of a tenant is not logged at present, because that fails again
+// and again; nil when it does not. The id of an erasure's receipt is one as well.
+func (w *Worker) logFails(tenant, id string, since time.Time) error {
+	a := w.appenderOf(tenant)
+	switch {
+	case a != nil && (w.health.fails(a.appending(), since) || w.health.fails(a.erasing(), since)):
+		return &schemas.Error{Code: schemas.CodeStorage, Message: "not logged yet: the log cannot be written at present, see /readyz or satchel doctor; what was accepted is logged, or erased, when it can"}
+	case strings.HasSuffix(id, receiptSuffix) && w.erasures.fails(ofTenant(finishing, tenant), since):
+		return &schemas.Error{Code: schemas.CodeStorage, Message: "the erasure is begun, and finishing it fails at present, see /readyz and the log output; it is finished when it can be"}
+	}
+	return nil
+}
+
+// indexFails says that a tenant's indexes take nothing at present, because that fails again and
+// again, to a caller that has waited since a moment; nil when it does not.
+func (w *Worker) indexFails(tenant string, since time.Time) error {
+	if !w.health.fails(ofTenant(projecting, tenant), since) {
 		return nil
 	}
-	return &schemas.Error{Code: schemas.CodeDeadlineExceeded, Message: "not logged yet: the log cannot be written at present, see /readyz or satchel doctor; what was accepted is logged when it can"}
+	return &schemas.Error{Code: schemas.CodeStorage, Message: "the indexes cannot be written at present, see /readyz or satchel doctor; they follow the log when they can"}
 }
 
 // appenderOf returns what logs a tenant's events, nil when that is not known.

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"time"
@@ -55,6 +56,35 @@ func (w *artifactSweeper) claimed(ctx context.Context, tenant, sum string) (bool
 	entries, err := w.log.BySubject(ctx, s, artifactID(sum), schemas.TypeArtifactStored)
 	if err != nil {
 		return false, fmt.Errorf("find items of an artifact: %w", err)
+	}
+	return len(entries) > 0, nil
+}
+
+// ArtifactErased reports whether items were recorded with the content and each of them was erased. It
+// asks the log alone, so it may be called before there are indexes.
+func ArtifactErased(ctx context.Context, log *eventlog.Log, s scope.Scope, sum string) (bool, error) {
+	entries, err := log.BySubject(ctx, s, artifactID(sum), schemas.TypeArtifactStored)
+	if err != nil {
+		return false, fmt.Errorf("find items of an artifact: %w", err)
+	}
+	for i := range entries {
+		var a schemas.Artifact
+		if err := json.Unmarshal(entries[i].Data, &a); err != nil {
+			return false, fmt.Errorf("read artifact of position %d: %w", entries[i].Position, err)
+		}
+		versions, err := log.BySubject(ctx, s, a.ItemID, schemas.TypeMemoryRecorded)
+		if err != nil {
+			return false, fmt.Errorf("find items of an artifact: %w", err)
+		}
+		for j := range versions {
+			var m schemas.MemoryItem
+			if versions[j].Erased || schemas.UnmarshalMemoryItem(versions[j].Data, &m) != nil {
+				continue
+			}
+			if got, ok := m.Artifact(); ok && got.SHA256 == sum {
+				return false, nil
+			}
+		}
 	}
 	return len(entries) > 0, nil
 }

@@ -11,12 +11,14 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"satchel/pipeline/embed"
-	"satchel/pipeline/isolation/exception"
+	"satchel/pipeline/meter"
+	"satchel/pipeline/pii"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/token"
 	"satchel/pipeline/write"
 	"satchel/policies"
+	"satchel/policies/exception"
 	"satchel/worker/transport"
 )
 
@@ -27,11 +29,14 @@ type Config struct {
 	Stores   Stores
 	Embedder embed.Embedder
 	Counter  token.Counter // counts stored items; nil: they are counted when shown
-	Writer   *write.Writer
-	PDP      policies.PDP
-	Registry *policies.Registry // nil: claims count on loopback only
-	Loopback bool               // the transport is reachable from this machine only
-	Engine   Engine
+	// Sanitizer takes from an item what only some readers may see, before the item is
+	// indexed. Default: marks alone.
+	Sanitizer *pii.Sanitizer
+	Writer    *write.Writer
+	PDP       policies.PDP
+	Registry  *policies.Registry // nil: claims count on loopback only
+	Loopback  bool               // the transport is reachable from this machine only
+	Engine    Engine
 	// Exceptions are the governed ones; nil: there are none and none can be added.
 	Exceptions *exception.Registry
 	// Projector is one made by NewProjector over the same stores, when the engine needs
@@ -54,10 +59,18 @@ type Config struct {
 	// Inboxes. nil: all of it is this one's.
 	Crew Crew
 
-	BatchSize int              // events a transaction at most; default 512
-	Sweep     time.Duration    // between looks for artifacts that nobody claims; default 6 h
-	Clock     func() time.Time // default time.Now
-	Logger    *slog.Logger     // default discards
+	BatchSize int           // events a transaction at most; default 512
+	Sweep     time.Duration // between looks for artifacts that nobody claims; default 6 h
+	// MaxTenants is how many tenants may have a log; events of others are refused. 0: any number.
+	MaxTenants int
+	// Evict puts what a store has of a tenant out of memory, of those that nobody has used for
+	// TenantIdle, but for the 64 that were used last.
+	Evict      []func(ctx context.Context, s scope.Scope) error
+	TenantIdle time.Duration // 0: never
+
+	Meter  *meter.Set       // default: one of its own
+	Clock  func() time.Time // default time.Now
+	Logger *slog.Logger     // default discards
 	// Failpoint is called with the name of every point at which a crash is worth trying;
 	// nil: nothing is. For fault tests.
 	Failpoint func(point string)
@@ -72,10 +85,12 @@ type Worker struct {
 	relay     *relay
 	sweeper   *sweeper
 	uploads   *artifactSweeper
+	idler     *idler // nil: no tenant is put away
 	eraser    *eraser
 	partition func(tenant string) int
 	stopped   atomic.Pointer[error]
 	health    health
+	erasures  health // apart: one that is not finished is no reason not to be ready
 	logger    *slog.Logger
 	share     share
 }
@@ -110,18 +125,23 @@ func New(cfg Config) (*Worker, error) {
 	}
 	w := &Worker{Projector: p, partition: cfg.Partition, logger: cfg.Logger, share: share{cfg.Crew}}
 	w.Service = &Service{engine: cfg.Engine, log: cfg.Log, writer: cfg.Writer, outbox: cfg.Outbox, projector: p, exceptions: cfg.Exceptions,
-		pdp: policies.Sourced(cfg.PDP, cfg.Stores.Items.Get), registry: cfg.Registry, loopback: cfg.Loopback, stores: cfg.Stores, now: cfg.Clock}
-	p.busy, p.drain = w.Service.requests.lately, w.Service.requests.pass
-	w.eraser = &eraser{log: cfg.Log, projector: p, items: cfg.Stores.Items, graph: cfg.Stores.Graph, pdp: cfg.PDP, registry: cfg.Registry,
+		pdp: policies.Sourced(cfg.PDP, cfg.Stores.Items.Get), registry: cfg.Registry, loopback: cfg.Loopback, stores: cfg.Stores, now: cfg.Clock, waits: entryWaits{log: cfg.Log}}
+	w.Service.tenants = &tenants{log: cfg.Log, registry: cfg.Registry, limit: cfg.MaxTenants, now: cfg.Clock}
+	if cfg.TenantIdle > 0 {
+		w.idler = &idler{projector: p, evict: cfg.Evict, after: cfg.TenantIdle, keep: keptTenants, logger: cfg.Logger}
+	}
+	p.busy, p.drain, p.fails = w.Service.requests.lately, w.Service.requests.pass, w.indexFails
+	changes := &changes{log: cfg.Log, pdp: cfg.PDP, registry: cfg.Registry, loopback: cfg.Loopback, now: cfg.Clock}
+	w.eraser = &eraser{changes: changes, log: cfg.Log, projector: p, items: cfg.Stores.Items, graph: cfg.Stores.Graph, pdp: cfg.PDP, registry: cfg.Registry,
 		loopback: cfg.Loopback, scrubbers: cfg.Scrubbers, streams: cfg.Streams, artifacts: cfg.Artifacts, requests: &w.Service.requests,
-		hit: cfg.Failpoint, now: cfg.Clock, logger: cfg.Logger, share: w.share}
-	w.Service.eraser, w.Service.logs, w.Service.lags = w.eraser, w.logs, w.lags
+		hit: cfg.Failpoint, now: cfg.Clock, logger: cfg.Logger, share: w.share, figures: p.figures}
+	w.Service.eraser, w.Service.changes, w.Service.logs, w.Service.fails = w.eraser, changes, w.logs, w.logFails
 	if w.share.shared() {
 		p.echo = w.eraser.echo
 	}
 	for partition, inbox := range cfg.Inboxes {
 		w.appenders = append(w.appenders, &appender{inbox: inbox, partition: partition, share: w.share, log: cfg.Log, writer: cfg.Writer, dead: cfg.DeadLetters,
-			erase: w.eraser.begin, batch: cfg.BatchSize, retry: retryPolicy{health: &w.health}, hit: cfg.Failpoint, now: cfg.Clock, logger: cfg.Logger})
+			erase: w.eraser.begin, tenants: w.Service.tenants, changes: changes, tell: w.Service.refusals.tell, batch: cfg.BatchSize, retry: retryPolicy{health: &w.health}, hit: cfg.Failpoint, now: cfg.Clock, logger: cfg.Logger, figures: p.figures})
 	}
 	if cfg.Exceptions != nil {
 		w.sweeper = &sweeper{log: cfg.Log, exceptions: cfg.Exceptions, logger: cfg.Logger}
@@ -130,7 +150,7 @@ func New(cfg Config) (*Worker, error) {
 		w.uploads = &artifactSweeper{artifacts: cfg.Uploads, log: cfg.Log, share: w.share, every: cfg.Sweep, now: cfg.Clock, logger: cfg.Logger}
 	}
 	if cfg.Ledger != nil {
-		w.relay = &relay{log: cfg.Log, ledger: cfg.Ledger, batch: cfg.BatchSize, busy: p.busy, hit: cfg.Failpoint, logger: cfg.Logger, share: w.share}
+		w.relay = &relay{log: cfg.Log, ledger: cfg.Ledger, batch: cfg.BatchSize, busy: p.busy, hit: cfg.Failpoint, logger: cfg.Logger, share: w.share, figures: p.figures}
 	}
 	return w, nil
 }
@@ -147,9 +167,15 @@ func NewProjector(cfg Config) *Projector {
 	if cfg.Failpoint == nil {
 		cfg.Failpoint = func(string) {}
 	}
-	p := &Projector{log: cfg.Log, stores: cfg.Stores, counter: cfg.Counter,
-		batch: cfg.BatchSize, busy: func() bool { return false }, hit: cfg.Failpoint, logger: cfg.Logger, share: share{cfg.Crew}, judge: newJudge(cfg.Stores), tenants: map[string]*progress{}}
-	p.side.Store(&side{cfg.Stores.Vector, cfg.Embedder})
+	if cfg.Sanitizer == nil {
+		cfg.Sanitizer = pii.Marks(nil)
+	}
+	if cfg.Meter == nil {
+		cfg.Meter = meter.New()
+	}
+	p := &Projector{log: cfg.Log, stores: cfg.Stores, counter: cfg.Counter, sanitizer: cfg.Sanitizer,
+		batch: cfg.BatchSize, busy: func() bool { return false }, fails: func(string, time.Time) error { return nil }, hit: cfg.Failpoint, logger: cfg.Logger, share: share{cfg.Crew}, judge: newJudge(cfg.Stores, cfg.Sanitizer), tenants: map[string]*progress{}, figures: newFigures(cfg.Meter)}
+	p.SwitchIndex(cfg.Stores.Vector, cfg.Embedder)
 	return p
 }
 
@@ -185,17 +211,7 @@ func (p *Projector) reset(ctx context.Context, s scope.Scope, t *progress) error
 			return err
 		}
 	}
-	skip := p.foreign(s.Tenant())
-	for i, reset := range []func(context.Context, scope.Scope) error{
-		p.stores.Items.Reset, p.stores.Keyword.Reset, p.side.Load().index.Reset, p.stores.Graph.Reset} {
-		if skip[i] {
-			continue
-		}
-		if err := reset(ctx, s); err != nil {
-			return fmt.Errorf("reset index: %w", err)
-		}
-	}
-	return nil
+	return p.targets.Load().reset(ctx, s, p.share.owns(s.Tenant()))
 }
 
 // Run runs until ctx is done or a follower fails for good, then stops the rest and
@@ -205,7 +221,13 @@ func (w *Worker) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	retry := retryPolicy{health: &w.health}
 	for _, a := range w.appenders {
-		g.Go(func() error { return w.note(a.serve(ctx)) })
+		g.Go(func() error {
+			err := a.serve(ctx)
+			if err != nil {
+				w.Projector.figures.stopped.Inc()
+			}
+			return w.note(err)
+		})
 	}
 	if w.share.shared() {
 		g.Go(func() error { return w.share.rouse(ctx, w.Service.log) })
@@ -218,13 +240,16 @@ func (w *Worker) Run(ctx context.Context) error {
 	if w.sweeper != nil {
 		g.Go(func() error { return w.sweeper.run(ctx) })
 	}
+	if w.idler != nil {
+		g.Go(func() error { return w.idler.run(ctx) })
+	}
 	if w.uploads != nil {
 		g.Go(func() error { return w.uploads.run(ctx) })
 	}
 	if len(w.appenders) > 0 {
-		g.Go(func() error { return w.note(w.eraser.run(ctx, retryPolicy{})) })
+		g.Go(func() error { return w.note(w.eraser.run(ctx, retryPolicy{health: &w.erasures})) })
 		g.Go(func() error {
-			return (&heads{log: w.Service.log, logger: w.logger, share: w.share, signed: map[string]int64{}}).run(ctx)
+			return (&heads{log: w.Service.log, logger: w.logger, share: w.share, figures: w.Projector.figures}).run(ctx)
 		})
 	}
 	return g.Wait()
@@ -233,12 +258,16 @@ func (w *Worker) Run(ctx context.Context) error {
 // examineEvery is how long a log that was examined is taken to be in order.
 const examineEvery = 24 * time.Hour
 
-// examine looks for damage in the logs' indexes until ctx is done or it finds some.
+// examine looks for damage in the logs' indexes, and then in the logs, until ctx is done or it
+// finds some.
 func (w *Worker) examine(ctx context.Context) error {
 	tick := time.NewTicker(examineEvery)
 	defer tick.Stop()
 	for {
 		err := w.Service.log.Examine(ctx)
+		if err == nil {
+			err = w.verify(ctx)
+		}
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -255,6 +284,31 @@ func (w *Worker) examine(ctx context.Context) error {
 	}
 }
 
+// verify verifies the logs of all tenants whole. It pauses after each step for some times as long as
+// the step took, longer while requests are answered.
+func (w *Worker) verify(ctx context.Context) error {
+	const (
+		idle, busy = 4, 50
+		least      = 5 * time.Millisecond // of work between two pauses
+	)
+	began := time.Now()
+	err := w.Service.log.VerifyTenants(ctx, func(int64, int64) {
+		took, times := time.Since(began), time.Duration(idle)
+		if took < least {
+			return
+		}
+		if w.Projector.busy() {
+			times = busy
+		}
+		_ = pause(ctx, times*took) // VerifyTenants looks at ctx
+		began = time.Now()
+	})
+	if err == nil {
+		w.Projector.figures.verified.SetToCurrentTime()
+	}
+	return err
+}
+
 // note keeps a follower's failure for Ready. A partition whose stream or log is not what it
 // was must not take the others with it: that error is kept and logged, not returned. Any
 // other ends the worker, so that whoever runs it starts it anew.
@@ -263,6 +317,9 @@ func (w *Worker) note(err error) error {
 		return nil
 	}
 	w.stopped.Store(&err)
+	if errors.Is(err, eventlog.ErrCorrupt) {
+		w.Projector.figures.damaged.Set(1)
+	}
 	w.logger.Error("follower stopped", "error", err)
 	var changed *StreamChangedError
 	if errors.As(err, &changed) || errors.Is(err, eventlog.ErrFenced) || errors.Is(err, eventlog.ErrCorrupt) {

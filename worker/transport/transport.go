@@ -15,17 +15,18 @@ import (
 
 // Message is one event of a partition of the MEMORY stream, in stream order.
 type Message struct {
-	Seq     uint64
-	Epoch   string   // identity of the stream, from its creation
-	Hash    [32]byte // SHA-256 over subject, headers and data
-	Subject string   // as published, mem.v1.<tenant>.evt.<agent>
-	Tenant  string
-	Agent   string
-	Event   event.Event
-	Err     error             // why it could not be decoded; Event is then empty
-	Header  map[string]string // as published, for the dead letter
-	Data    []byte            // as published, for the dead letter
-	Padding bool              // written by the StreamScrubber: no event, and of no tenant
+	Seq       uint64
+	Epoch     string    // identity of the stream, from its creation
+	Hash      [32]byte  // SHA-256 over subject, headers and data
+	Published time.Time // when the stream took it; zero: unknown
+	Subject   string    // as published, mem.v1.<tenant>.evt.<agent>
+	Tenant    string
+	Agent     string
+	Event     event.Event
+	Err       error             // why it could not be decoded; Event is then empty
+	Header    map[string]string // as published, for the dead letter
+	Data      []byte            // as published, for the dead letter
+	Padding   bool              // written by the StreamScrubber: no event, and of no tenant
 }
 
 // StreamState is what the guard needs of a stream before resuming at a checkpoint.
@@ -152,8 +153,15 @@ type ArtifactSweeper interface {
 	Sweep(ctx context.Context, now time.Time, claimed func(ctx context.Context, tenant, sha256 string) (bool, error)) (int, error)
 }
 
-// StreamScrubber removes every copy of events from the streams, overwriting the bytes.
-// It returns how many it removed from each stream by name.
+// StreamScrubber removes every copy of events from the streams, overwriting the bytes, and checks
+// that none is left. It returns its counts by stream.
 type StreamScrubber interface {
-	Scrub(ctx context.Context, tenant string, copies []Copy) (map[string]int, error)
+	Scrub(ctx context.Context, tenant string, copies []Copy) (map[string]Scrubbed, error)
+}
+
+// Scrubbed counts messages of a stream.
+type Scrubbed struct {
+	Removed   int // by the scrubber
+	Undecided int // rejected events that stay, because they do not name their items
+	Left      int // messages that were to go and are still there
 }
