@@ -11,7 +11,8 @@
 // Every write is a CloudEvent of the agent. Without [Options] a call returns when
 // JetStream has it (accepted). With Options.Wait at logged, indexed or proved the
 // event goes through the service, which validates it first and replies when it has
-// come that far; what it refuses is a *schemas.Error that names the fields. An event
+// come that far; what it refuses is a *schemas.Error that names the fields, and is not
+// published. When the wait ends too early the receipt has a lower level and a warning. An event
 // that was accepted and turns out to be wrong becomes a dead letter instead.
 //
 // # Outbox
@@ -21,6 +22,11 @@
 // kept; [Emitter.Flush] does nothing else, and after a reconnect it is called for you, again
 // until nothing waits. An event that can never be taken is refused
 // at once, and a call whose context was cancelled keeps nothing.
+//
+// # Keys
+//
+// Where Satchel has a principal registry on its embedded NATS, the connection carries the key of
+// the agent (nats.NkeyOptionFromSeed), and Config.Agent is the principal of that key.
 //
 // An Emitter is safe for concurrent use. It owns neither the connection nor the
 // process: Close flushes what is buffered and leaves the connection open; with an Outbox it
@@ -32,6 +38,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -69,7 +76,7 @@ type Config struct {
 
 	Clearance string   // claimed in Ask: public, internal, confidential, restricted
 	Groups    []string // claimed in Ask
-	Roles     []string // claimed in Ask and Forget
+	Roles     []string // claimed in Ask and Forget; editor and declassifier in Remember, Link and Supersede, too
 
 	Clock func() time.Time // default time.Now
 	NewID func() string    // event and item ids, default UUIDv7
@@ -151,7 +158,8 @@ type Options struct {
 
 // Remember publishes one item. Empty id, created_at, tenant, type, kind and labels
 // are filled in. A *schemas.Error names every field that is wrong; nothing is
-// published then.
+// published then. To record an item again that another agent has recorded wants the role
+// editor, to lower its labels declassifier.
 func (e *Emitter) Remember(ctx context.Context, item schemas.MemoryItem, opts *Options) (schemas.Receipt, error) {
 	item, err := e.lighten(ctx, item)
 	if err != nil {
@@ -183,13 +191,15 @@ func (e *Emitter) RememberAll(ctx context.Context, items []schemas.MemoryItem) (
 	return e.sendAll(ctx, events)
 }
 
-// Link adds edges from an item to others.
+// Link adds edges from an item to others. The item must be there, and be the agent's, unless
+// it is an editor.
 func (e *Emitter) Link(ctx context.Context, from string, links []schemas.Link, opts *Options) (schemas.Receipt, error) {
 	data := schemas.MemoryLinked{Scope: e.scope(), From: from, Links: links}
 	return e.sendData(ctx, schemas.TypeMemoryLinked, from, data, schemas.Invalid(data.Validate()), opts)
 }
 
-// Supersede says that by replaces item; item is shown no longer, and stays in the log.
+// Supersede says that by replaces item; item is shown no longer, and stays in the log. The
+// item must be the agent's, unless it is an editor.
 func (e *Emitter) Supersede(ctx context.Context, item, by, reason string, opts *Options) (schemas.Receipt, error) {
 	data := schemas.MemorySuperseded{Scope: e.scope(), Item: item, By: by, Reason: reason}
 	return e.sendData(ctx, schemas.TypeMemorySuperseded, item, data, schemas.Invalid(data.Validate()), opts)
@@ -239,13 +249,11 @@ func (e *Emitter) Ask(ctx context.Context, req schemas.ContextRequest) (schemas.
 	if req.Meta.From == nil {
 		req.Meta.From = e.claim()
 	}
-	subject, err := jetstream.ContextSubject(e.cfg.Tenant, "request")
-	if err != nil {
-		return res, err
-	}
-	err = e.request(ctx, subject, req, &res)
-	return res, err
+	return res, e.context(ctx, "request", req, &res)
 }
+
+// Source is the CloudEvents source of the emitter's events.
+func (e *Emitter) Source() string { return e.cfg.Source }
 
 func (e *Emitter) claim() *schemas.Agent {
 	return &schemas.Agent{Type: "agent", ID: e.cfg.Agent, SecurityLevel: e.cfg.Clearance, Groups: e.cfg.Groups, Roles: e.cfg.Roles}
@@ -300,8 +308,8 @@ func (e *Emitter) event(eventType, subject string, data any, opts *Options) (eve
 	}
 	ev.SetDataContentType(event.ApplicationJSON)
 	ev.DataEncoded = raw
-	if eventType == schemas.TypeMemoryErased && len(e.cfg.Roles) > 0 {
-		ev.SetExtension(schemas.ExtensionRoles, strings.Join(e.cfg.Roles, ","))
+	if roles := e.claimed(eventType); len(roles) > 0 {
+		ev.SetExtension(schemas.ExtensionRoles, strings.Join(roles, ","))
 	}
 	if len(e.cfg.SigningSeed) > 0 {
 		if err := schemas.Sign(e.cfg.SigningSeed, e.cfg.KeyID, &ev); err != nil {
@@ -309,6 +317,14 @@ func (e *Emitter) event(eventType, subject string, data any, opts *Options) (eve
 		}
 	}
 	return ev, nil
+}
+
+// claimed returns the roles that an event of a type claims.
+func (e *Emitter) claimed(eventType string) []string {
+	if eventType == schemas.TypeMemoryErased {
+		return e.cfg.Roles
+	}
+	return slices.DeleteFunc(slices.Clone(e.cfg.Roles), func(role string) bool { return role != "editor" && role != "declassifier" })
 }
 
 func (e *Emitter) sendData(ctx context.Context, eventType, subject string, data any, invalid *schemas.Error, opts *Options) (schemas.Receipt, error) {

@@ -255,6 +255,43 @@ func TestLinkAndSupersede(t *testing.T) {
 	}
 }
 
+// Another agent changes an item as an editor, and lowers its labels as a declassifier, where
+// it claims these; the same event is the same with another claim.
+func TestRolesAreClaimedForChanges(t *testing.T) {
+	t.Parallel()
+	ctx := within(t, 20*time.Second)
+	if _, err := open(t, emitters.Config{}).Remember(ctx, note("n1", "the ferry leaves at nine"), &emitters.Options{Wait: schemas.ReceiptIndexed}); err != nil {
+		t.Fatal(err)
+	}
+	as := func(roles ...string) *emitters.Emitter {
+		return open(t, emitters.Config{Agent: "harbour", Source: "urn:harbour", Roles: roles, Clock: func() time.Time { return time.Date(2026, 3, 3, 10, 0, 0, 0, time.UTC) }})
+	}
+	lower := note("n1", "the ferry leaves at ten")
+	lower.SecurityLabel = []string{"level:public"}
+	for _, c := range []struct {
+		roles   []string
+		item    schemas.MemoryItem
+		event   string
+		refused bool
+	}{
+		{nil, note("n1", "the ferry leaves at ten"), "e1", true},
+		{[]string{"eraser", "auditor"}, note("n1", "the ferry leaves at ten"), "e1", true},
+		{[]string{"eraser", "editor"}, note("n1", "the ferry leaves at ten"), "e1", false},
+		{nil, note("n1", "the ferry leaves at ten"), "e1", false},
+		{[]string{"editor"}, lower, "e2", true},
+		{[]string{"editor", "declassifier"}, lower, "e2", false},
+	} {
+		_, err := as(c.roles...).Remember(ctx, c.item, &emitters.Options{EventID: c.event, Wait: schemas.ReceiptIndexed})
+		var refused *schemas.Error
+		if errors.As(err, &refused) != c.refused || c.refused && refused.Code != schemas.CodePolicyDenied {
+			t.Errorf("%s claiming %v: %v", c.event, c.roles, err)
+		}
+	}
+	if _, err := as("editor").Supersede(ctx, "n1", "n2", "", &emitters.Options{Wait: schemas.ReceiptLogged}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestForgetErasesAndStaysErased(t *testing.T) {
 	t.Parallel()
 	e := open(t, emitters.Config{Roles: []string{"eraser"}})

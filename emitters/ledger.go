@@ -12,6 +12,7 @@ import (
 	js "github.com/nats-io/nats.go/jetstream"
 
 	"satchel/jetstream"
+	"satchel/jetstream/cloudevent"
 	"satchel/schemas"
 )
 
@@ -46,7 +47,7 @@ type Gap struct {
 
 // FollowLedger calls fn for each ledger entry of the tenant, in log order, until ctx
 // is done or fn returns an error; ErrStop ends it without one. Gaps are named when
-// every kind is followed; with New, from the first entry on. A message that is not
+// every kind is followed and the principal may read every kind; with New, from the first entry on. A message that is not
 // Satchel's is named as a gap as well, and passed by.
 func (e *Emitter) FollowLedger(ctx context.Context, opts FollowOptions, fn func(LedgerEvent) error) error {
 	subjects, err := e.ledgerSubjects(opts.Kinds)
@@ -76,6 +77,9 @@ func (e *Emitter) FollowLedger(ctx context.Context, opts FollowOptions, fn func(
 	defer stop()
 	defer messages.Stop()
 	f := follower{opts: opts, last: opts.After, fn: fn}
+	if cfg := consumer.CachedInfo().Config; len(subjects) == 1 && cfg.FilterSubject != subjects[0] && !slices.Contains(cfg.FilterSubjects, subjects[0]) {
+		f.part = true
+	}
 	for {
 		msg, err := messages.Next()
 		if err != nil {
@@ -102,6 +106,7 @@ func (e *Emitter) FollowLedger(ctx context.Context, opts FollowOptions, fn func(
 // follower hands entries and gaps to fn.
 type follower struct {
 	opts FollowOptions
+	part bool  // the server lets this principal read less than was asked for
 	last int64 // position of the entry before
 	fn   func(LedgerEvent) error
 }
@@ -114,7 +119,7 @@ func (f *follower) take(msg js.Msg, seq uint64) error {
 	if entry.Position <= f.opts.After {
 		return nil
 	}
-	named := len(f.opts.Kinds) == 0 && (!f.opts.New || f.last > f.opts.After)
+	named := len(f.opts.Kinds) == 0 && !f.part && (!f.opts.New || f.last > f.opts.After)
 	if named && entry.Position > f.last+1 {
 		if err := f.fn(LedgerEvent{Gap: &Gap{From: f.last + 1, To: entry.Position - 1}}); err != nil {
 			return err
@@ -157,7 +162,7 @@ func ledgerEvent(msg js.Msg) (LedgerEvent, error) {
 	if err != nil {
 		return LedgerEvent{}, fmt.Errorf("read ledger message: %w", err)
 	}
-	ev, err := jetstream.Decode(nats.Header(msg.Headers()), msg.Data())
+	ev, err := cloudevent.Decode(nats.Header(msg.Headers()), msg.Data())
 	if err != nil {
 		return LedgerEvent{}, fmt.Errorf("read ledger message: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"satchel/emitters"
 	"satchel/jetstream"
+	"satchel/jetstream/cloudevent"
 	"satchel/jetstream/embedded"
 	"satchel/schemas"
 )
@@ -109,7 +110,7 @@ func TestFollowLedgerSeesWhatComes(t *testing.T) {
 	}
 	l := <-got
 	if l.Position != 1 || l.Kind != schemas.LedgerMemory || l.Agent != "planner" || l.Event.ID() != r.ID || l.Event.Source() != r.Source ||
-		jetstream.ExtensionText(l.Event, "satchelleaf") != r.Leaf {
+		cloudevent.ExtensionText(l.Event, "satchelleaf") != r.Leaf {
 		t.Errorf("entry %+v of receipt %+v", l, r)
 	}
 	cancel()

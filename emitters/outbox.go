@@ -15,6 +15,9 @@ import (
 
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/nats-io/nats.go"
+
+	"satchel/pipeline/infra/atomicfile"
+	"satchel/pipeline/infra/filelock"
 )
 
 // Sentinels of the outbox.
@@ -57,7 +60,7 @@ func openOutbox(dir string, limit int) (*outbox, error) {
 // recover locks the file, counts what it holds and cuts off a torn last line, which was
 // never acknowledged.
 func (o *outbox) recover(dir string) error {
-	taken, err := tryLock(o.file)
+	taken, err := filelock.Try(o.file)
 	if err != nil {
 		return err
 	}
@@ -72,7 +75,7 @@ func (o *outbox) recover(dir string) error {
 	if err := o.file.Truncate(end); err != nil {
 		return err
 	}
-	return syncFolder(dir)
+	return atomicfile.SyncFolder(dir)
 }
 
 // read returns the events and where the last whole line ends.

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"satchel/jetstream"
+	"satchel/jetstream/cloudevent"
 	"satchel/schemas"
 )
 
@@ -207,7 +208,7 @@ func worthKeeping(ctx context.Context, err error) bool {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return false
 	}
-	for _, final := range []error{jetstream.ErrTooLarge, jetstream.ErrNotCloudEvent, jetstream.ErrAttribute, jetstream.ErrSubject} {
+	for _, final := range []error{jetstream.ErrTooLarge, cloudevent.ErrNotCloudEvent, cloudevent.ErrAttribute, jetstream.ErrSubject} {
 		if errors.Is(err, final) {
 			return false
 		}

@@ -63,7 +63,7 @@ func runAll(m *testing.M) int {
 	_, public := key()
 	registry, keys := filepath.Join(dir, "principals.yaml"), filepath.Join(dir, "keys.yaml")
 	for name, text := range map[string]string{
-		registry: "tenants:\n  closed:\n    principals:\n      - {id: planner, level: internal}\n",
+		registry: "tenants:\n  closed:\n    principals:\n      - {id: planner, level: internal, nkey: " + public + "}\n",
 		keys:     "planner-key: " + public + "\n",
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
@@ -113,7 +113,18 @@ func startNode(bin, data string, args ...string) (url string, stop func(), err e
 
 func dial(t *testing.T, url string) *nats.Conn {
 	t.Helper()
-	nc, err := jetstream.Connect(t.Context(), jetstream.ConnectConfig{URL: url, ReconnectIn: 20 * time.Millisecond}, nil)
+	cfg := jetstream.ConnectConfig{URL: url, ReconnectIn: 20 * time.Millisecond}
+	if url == closedURL { // its principals have keys
+		seed, public := key()
+		cfg.User = nats.Nkey(public, func(nonce []byte) ([]byte, error) {
+			pair, err := nkeys.FromSeed(seed)
+			if err != nil {
+				return nil, err
+			}
+			return pair.Sign(nonce)
+		})
+	}
+	nc, err := jetstream.Connect(t.Context(), cfg, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"satchel/emitters"
 	"satchel/emitters/hook"
 	"satchel/jetstream"
+	"satchel/jetstream/cloudevent"
 	"satchel/jetstream/embedded"
 	"satchel/schemas"
 )
@@ -69,7 +70,7 @@ func (s *stream) last(t testing.TB) (schemas.MemoryItem, string) {
 	must(t, err)
 	msg, err := st.GetLastMsgForSubject(t.Context(), "p.*.mem.v1.acme.evt.bot")
 	must(t, err)
-	ev, err := jetstream.Decode(msg.Header, msg.Data)
+	ev, err := cloudevent.Decode(msg.Header, msg.Data)
 	must(t, err)
 	item, issues := schemas.DecodeMemoryItem(ev.Data())
 	if issues != nil {

@@ -1,0 +1,253 @@
+// Package gateway is the HTTP door: the operations of Satchel as JSON over HTTP, and the Model
+// Context Protocol beside them, for clients that do not speak NATS.
+//
+// It promises that an operation does what the same request on NATS does, for the tenant and
+// principal of the token: neither path nor body can name another. A request without a valid
+// token, with a foreign Host, or from a foreign origin is refused before it is read. Errors are
+// those of the contract, with their HTTP status. The gateway opens no store: it holds a NATS
+// connection and nothing else.
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"satchel/emitters"
+	"satchel/schemas"
+)
+
+// Config is what a gateway serves. NC and Tokens are required.
+type Config struct {
+	NC      *nats.Conn
+	Tokens  *Tokens
+	Labels  []string // of items that carry none
+	Hosts   []string // names under which it may be called, beside localhost and loopback addresses
+	Version string
+	Key     []byte           // secret of the confirmations of the MCP door, at least 32 bytes
+	Clock   func() time.Time // default time.Now
+
+	Answered func(Answered) // is told of every request, and must not block; default nobody
+	Streams  func(n int)    // is told that n streams of events began, or ended; default nobody
+	Metrics  http.Handler   // GET /metrics, for tokens with ScopeAudit; nil: there is none
+}
+
+const (
+	maxBody  = 1 << 20
+	deadline = 30 * time.Second
+)
+
+type gateway struct {
+	Config
+	mu      sync.Mutex
+	clients map[string]*emitters.Emitter // by the fingerprint of the token's entry
+	limits  limits
+}
+
+// New returns the handler of all routes.
+func New(cfg Config) (http.Handler, error) {
+	if cfg.NC == nil || cfg.Tokens == nil || len(cfg.Key) < 32 {
+		return nil, errors.New("gateway: a NATS connection, tokens and a key of 32 bytes are required")
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = time.Now
+	}
+	cfg.Hosts = append([]string{"localhost"}, cfg.Hosts...)
+	g := &gateway{Config: cfg, clients: map[string]*emitters.Emitter{}, limits: limits{inFlight: map[string]int{}}}
+	mux := http.NewServeMux()
+	for _, r := range routes {
+		mux.Handle(r.method+" "+r.path, g.serve(r))
+	}
+	document, err := openAPI(cfg.Version)
+	if err != nil {
+		return nil, err
+	}
+	mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, document) })
+	mux.HandleFunc("GET /v1/schemas/{name}", func(w http.ResponseWriter, r *http.Request) {
+		schema, err := schemas.JSONSchema(strings.TrimSuffix(r.PathValue("name"), ".json"))
+		if err != nil {
+			refuse(w, &schemas.Error{Code: schemas.CodeNotFound, Message: "there is no such schema"})
+			return
+		}
+		writeJSON(w, http.StatusOK, json.RawMessage(schema))
+	})
+	if cfg.Metrics != nil {
+		mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
+			if _, ok := g.allow(w, r, ScopeAudit); ok {
+				cfg.Metrics.ServeHTTP(w, r)
+			}
+		})
+	}
+	g.mountMCP(mux)
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		refuse(w, &schemas.Error{Code: schemas.CodeNotFound, Message: "there is no such operation; GET /openapi.json lists them"})
+	})
+	return g.guard(http.NewCrossOriginProtection().Handler(g.counted(mux))), nil
+}
+
+// Server returns a server of h with the limits that a listener needs.
+func Server(h http.Handler) *http.Server {
+	return &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: deadline, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
+}
+
+// guard refuses a Host that the gateway does not have, so that a web page cannot reach it by a name of its own.
+func (g *gateway) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := HostOf(r)
+		ip := net.ParseIP(host)
+		if (ip == nil || !ip.IsLoopback()) && !slices.ContainsFunc(g.Hosts, func(own string) bool { return strings.EqualFold(own, host) }) {
+			refuse(w, &schemas.Error{Code: schemas.CodePolicyDenied, Message: "this gateway is not called by that host name"})
+			return
+		}
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Cache-Control", "no-store")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// HostOf is the host that a request names, without its port, brackets and last dot.
+func HostOf(r *http.Request) string {
+	host := r.Host
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return strings.TrimSuffix(strings.Trim(host, "[]"), ".")
+}
+
+// identify returns who calls, or answers for the request.
+func (g *gateway) identify(w http.ResponseWriter, r *http.Request) (who Token, found bool) {
+	secret, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	who, found = g.Tokens.Find(secret, g.Clock())
+	if !ok || !found {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="satchel"`)
+		message := "the token is not known here, or has expired"
+		if !ok {
+			message = "send a token of satchel token add: Authorization: Bearer …"
+		}
+		refuse(w, &schemas.Error{Code: schemas.CodeUnauthenticated, Message: message})
+		return who, false
+	}
+	return who, true
+}
+
+// allow returns who calls when the token has a scope, or answers for the request.
+func (g *gateway) allow(w http.ResponseWriter, r *http.Request, scope string) (who Token, ok bool) {
+	if who, ok = g.identify(w, r); !ok {
+		return who, false
+	}
+	if !slices.Contains(who.Scopes, scope) {
+		w.Header().Set("WWW-Authenticate", fmt.Sprintf("Bearer error=%q, scope=%q", "insufficient_scope", scope))
+		refuse(w, &schemas.Error{Code: schemas.CodeInsufficientScope, Message: "the token does not have the scope " + scope})
+		return who, false
+	}
+	return who, true
+}
+
+// serve is one route with its checks.
+func (g *gateway) serve(rt route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		who, ok := g.allow(w, r, rt.scope)
+		if !ok {
+			return
+		}
+		done, err := g.limits.begin(who.fingerprint())
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+		defer done()
+		if !g.NC.IsConnected() {
+			refuse(w, emitters.ErrNotConnected) // the client tries again
+			return
+		}
+		client, err := g.client(who)
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+		body, err := readBody(w, r)
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), deadline)
+		defer cancel()
+		reply, err := rt.serve(ctx, client, r, body)
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+		if result, ok := reply.(schemas.ContextResult); ok && strings.HasPrefix(r.Header.Get("Accept"), "text/plain") {
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			_, _ = io.WriteString(w, result.Payload.Text) // the client went away
+			return
+		}
+		writeJSON(w, http.StatusOK, reply)
+	})
+}
+
+// client returns the client that speaks for a token, one for all its requests.
+func (g *gateway) client(who Token) (*emitters.Emitter, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if c := g.clients[who.fingerprint()]; c != nil {
+		return c, nil
+	}
+	c, err := emitters.New(g.NC, emitters.Config{Tenant: who.Tenant, Agent: who.Principal, Labels: g.Labels,
+		Clearance: cmp.Or(who.Clearance, "public"), Roles: who.claims(), Sandbox: true})
+	if err != nil {
+		return nil, err
+	}
+	g.clients[who.fingerprint()] = c
+	return c, nil
+}
+
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if r.Method == http.MethodGet {
+		return nil, nil
+	}
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		return nil, &schemas.Error{Code: schemas.CodeValidation, Message: "send JSON: Content-Type: application/json"}
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return nil, &schemas.Error{Code: schemas.CodeTooLarge, Message: fmt.Sprintf("the body has more than %d bytes", maxBody)}
+	case err != nil:
+		return nil, &schemas.Error{Code: schemas.CodeValidation, Message: "the body could not be read"}
+	}
+	return body, nil
+}
+
+// refuse answers with an error of the contract.
+func refuse(w http.ResponseWriter, err error) {
+	known := emitters.Refusal(err)
+	status := known.Code.HTTPStatus()
+	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1")
+	}
+	writeJSON(w, status, known)
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		status, raw = http.StatusInternalServerError, []byte(`{"code":"storage_error","message":"the reply could not be encoded"}`)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(raw, '\n')) // the client went away
+}

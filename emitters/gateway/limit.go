@@ -1,0 +1,36 @@
+package gateway
+
+import (
+	"sync"
+
+	"satchel/schemas"
+)
+
+// What one token may have.
+const (
+	mostInFlight = 32 // requests under way
+	mostSessions = 64 // of the Model Context Protocol
+)
+
+// limits bound what each token has of the gateway, so that one client leaves room for the others.
+type limits struct {
+	mu       sync.Mutex
+	inFlight map[string]int // by the fingerprint of the token's entry
+}
+
+// begin takes a place for a request, which done gives back.
+func (l *limits) begin(fingerprint string) (done func(), err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.inFlight[fingerprint] >= mostInFlight {
+		return nil, &schemas.Error{Code: schemas.CodeOverloaded, Message: "the token has too many requests under way"}
+	}
+	l.inFlight[fingerprint]++
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.inFlight[fingerprint]--; l.inFlight[fingerprint] == 0 {
+			delete(l.inFlight, fingerprint)
+		}
+	}, nil
+}
