@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"satchel/cmd/internal/command"
 	"satchel/schemas"
 )
 
@@ -25,7 +26,7 @@ func TestAnswerAndTrace(t *testing.T) {
 	request := strings.TrimSpace(out[strings.LastIndex(out, " "):])
 	trace := n.must(t, "trace", request)
 	contains(t, "the trace", trace, "principal cli\n", "planner     → retriever", "pack ", "decision:", "synthesizer → verifier", "extractive/1, 1 item cited", "sentinel    → caller")
-	if lines := mustJSON[[]ledgerLine](t, n, "trace", request); len(lines) != 9 {
+	if lines := mustJSON[[]command.LedgerLine](t, n, "trace", request); len(lines) != 9 {
 		t.Errorf("%d entries, want 9", len(lines))
 	}
 	if strings.Contains(trace, "NOT OF THIS RUN") {
@@ -107,7 +108,7 @@ func TestARoleIsPlayedElsewhere(t *testing.T) {
 func TestAnomaliesArePlainNumbers(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	printAnswer(&out, &schemas.RunReply{Findings: []schemas.Finding{{Anomaly: "writer_flood", Subject: "writer:x", Value: 1234567, Limit: 200, Detail: "d"},
+	command.PrintAnswer(&out, &schemas.RunReply{Findings: []schemas.Finding{{Anomaly: "writer_flood", Subject: "writer:x", Value: 1234567, Limit: 200, Detail: "d"},
 		{Anomaly: "budget_creep", Subject: "session:s", Value: 1.6666, Limit: 1.5, Detail: "d"}}})
 	contains(t, "the anomalies", out.String(), "writer_flood, writer:x: 1234567, the limit is 200 (d)", "budget_creep, session:s: 1.67, the limit is 1.5 (d)")
 }

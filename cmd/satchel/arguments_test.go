@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"satchel/cmd/internal/command"
 	"satchel/schemas"
 )
 
@@ -35,9 +36,9 @@ func TestArgumentsSayWhatTheyTake(t *testing.T) {
 			t.Errorf("satchel %v: exit code %d\n%s%s", c, r.code, r.out, r.err)
 		}
 	}
-	f := finder{From: moment{time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC)}}
-	var day, at moment
-	if err := day.UnmarshalText([]byte("2026-01-31")); err != nil || !f.request(&asker{}).DateFrom.Equal(day.Time) {
+	f := command.SearchFlags{From: command.TimeFlag{Time: time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC)}}
+	var day, at command.TimeFlag
+	if err := day.UnmarshalText([]byte("2026-01-31")); err != nil || !f.Request(&command.PrincipalFlags{}).DateFrom.Equal(day.Time) {
 		t.Errorf("a date: %v, %v", day, err)
 	}
 	if err := at.UnmarshalText([]byte("2026-01-31T01:00:00+01:00")); err != nil || !at.Equal(day.Time) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"satchel/cmd/internal/command"
 	"satchel/schemas"
 )
 
@@ -56,7 +57,7 @@ func (n *testNode) get(t *testing.T, handle string) (int, http.Header, []byte) {
 func TestMaskedNote(t *testing.T) {
 	t.Parallel()
 	for sum, want := range map[string]string{"aa": "", "bb": ", masking applied"} {
-		if got := maskedNote(&schemas.OpenReply{Masked: true, SHA256: "aa"}, sum); got != want {
+		if got := command.MaskedNote(&schemas.OpenReply{Masked: true, SHA256: "aa"}, sum); got != want {
 			t.Errorf("%s of aa: %q", sum, got)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"satchel/cmd/internal/command"
 	"satchel/emitters"
 	"satchel/schemas"
 )
@@ -17,7 +18,7 @@ func TestDropsAreNamedOnceAndAsDroppedTakesThem(t *testing.T) {
 		{ItemID: "n2", Reason: schemas.DropBudget}, {ItemID: "n2", Reason: schemas.DropBudget},
 	}}
 	var out strings.Builder
-	printDrops(&out, &report, false)
+	command.PrintDrops(&out, &report, false)
 	if !strings.HasSuffix(out.String(), ": n1:3-9, n1:12-40, n2\n") {
 		t.Error(out.String())
 	}
@@ -36,7 +37,7 @@ func TestMistakesOnANode(t *testing.T) {
 			t.Errorf("satchel %v: exit code %d:\n%s%s", args, r.code, r.out, r.err)
 		}
 	}
-	if heads := mustJSON[[]verified](t, n, "verify"); len(heads) != 1 || heads[0].Tenant != "main" {
+	if heads := mustJSON[[]command.Verified](t, n, "verify"); len(heads) != 1 || heads[0].Tenant != "main" {
 		t.Errorf("there are logs of %+v", heads)
 	}
 	for range 2 { // an agent that asks before it knows anything is answered, and a log has that
@@ -61,7 +62,7 @@ func TestMistakesOnANode(t *testing.T) {
 	if m, err := n.connect(t).Request("mem.v1.main.put", []byte(put), 30*time.Second); err != nil {
 		t.Error(err)
 	} else {
-		contains(t, "a put of 800 KiB", string(m.Data), "validation_error", "at most 786432")
+		contains(t, "a put of 800 KiB", string(m.Data), "too_large", "at most 786432")
 	}
 	pack := mustJSON[schemas.ContextResult](t, n, "ask", "kiln").Payload.PackID
 	if r := n.run(t, "explain", pack, "n1", "--as", "stranger"); r.code != exitFailed || !strings.Contains(r.err, "--as") {
@@ -82,8 +83,8 @@ func TestExplainedBestFirst(t *testing.T) {
 	p.Pack.Sections = []schemas.ContextSection{{Items: []schemas.ContextItem{item("early", .1), item("best", .9)}}, {Items: []schemas.ContextItem{item("middle", .5)}}}
 	report := schemas.DropReport{Drops: []schemas.Drop{{ItemID: "poor", Score: .1, Explanation: "x", Reason: schemas.DropBudget}, {ItemID: "near", Score: .4, Explanation: "x", Reason: schemas.DropBudget}}}
 	var out strings.Builder
-	printScores(&out, &p)
-	printDrops(&out, &report, true)
+	command.PrintScores(&out, &p)
+	command.PrintDrops(&out, &report, true)
 	at := 0
 	for _, want := range []string{"best first", "  [2] best", "  [3] middle", "  [1] early", "  - near", "  - poor"} {
 		next := strings.Index(out.String()[at:], want)

@@ -2,10 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
+	"satchel/cmd/internal/client"
+	"satchel/cmd/internal/command"
 	"satchel/pipeline/pack"
 	"satchel/schemas"
 )
@@ -61,11 +65,15 @@ func TestTemplatesOnANode(t *testing.T) {
 	t.Parallel()
 	n := remembered(t)
 	nc := n.connect(t)
-	c := &client{nc: nc, tenant: "main"}
-	from := &schemas.Agent{ID: "cli", SecurityLevel: "internal"}
+	c := &client.Client{NC: nc, Tenant: "main"}
+	from := &schemas.Agent{ID: "cli", SecurityLevel: "internal", Roles: []string{"template_editor"}}
 	var list schemas.TemplateReply
-	if err := c.context(t.Context(), "template", schemas.TemplateRequest{From: from, Register: &schemas.ContextTemplate{Name: "mine", MemoryFormat: "<{{content}}>"}}, &list); err != nil || len(list.Templates) != 4 {
+	if err := c.Context(t.Context(), "template", schemas.TemplateRequest{From: from, Register: &schemas.ContextTemplate{Name: "mine", MemoryFormat: "<{{content}}>"}}, &list); err != nil || len(list.Templates) != 4 {
 		t.Fatalf("register: %+v, %v", list, err)
+	}
+	unnamed := schemas.TemplateRequest{From: &schemas.Agent{ID: "cli", SecurityLevel: "internal"}, Register: &schemas.ContextTemplate{Name: "other", MemoryFormat: "<{{content}}>"}}
+	if err := c.Context(t.Context(), "template", unnamed, &list); err == nil || !strings.HasPrefix(err.Error(), "policy_denied: /register") {
+		t.Errorf("without the role: %v", err)
 	}
 	contains(t, "a registered template", n.must(t, "preview", "--build", "--template", "mine", "kiln fired Mondays"), "<Ida: the kiln is fired on Mondays>")
 	for _, bad := range []schemas.TemplateRequest{
@@ -73,7 +81,7 @@ func TestTemplatesOnANode(t *testing.T) {
 		{From: from, Register: &schemas.ContextTemplate{Name: "chat", MemoryFormat: "{{content}}"}},
 		{Register: &schemas.ContextTemplate{Name: "x", MemoryFormat: "{{content}}"}},
 	} {
-		if err := c.context(t.Context(), "template", bad, &list); err == nil || !strings.HasPrefix(err.Error(), "validation_error: /") || strings.Contains(err.Error(), "/meta") {
+		if err := c.Context(t.Context(), "template", bad, &list); err == nil || !strings.HasPrefix(err.Error(), "validation_error: /") || strings.Contains(err.Error(), "/meta") {
 			t.Errorf("template %+v: %v", bad.Register, err)
 		}
 	}
@@ -81,7 +89,7 @@ func TestTemplatesOnANode(t *testing.T) {
 
 func TestBrighten(t *testing.T) {
 	t.Parallel()
-	got := brighten("# Head\n**Value** and **more\n*note*\nplain\n")
+	got := command.Brighten("# Head\n**Value** and **more\n*note*\nplain\n")
 	want := "\x1b[1;36m# Head\x1b[0m\n\x1b[1mValue\x1b[0m and **more\n\x1b[2m*note*\x1b[0m\nplain\n"
 	if got != want {
 		t.Errorf("%q", got)
@@ -104,4 +112,38 @@ func TestDroppedComesBackWhole(t *testing.T) {
 	if want := "long-1\n" + pack.Printable(long) + "\n"; out != want || strings.Contains(out, "\x1b") {
 		t.Errorf("%d bytes came back of %d, beginning %.200q", len(out), len(want), out)
 	}
+}
+
+// TestChangesNeedTheirRoles records again what another agent, or the same one with other
+// labels, has recorded.
+func TestChangesNeedTheirRoles(t *testing.T) {
+	t.Parallel()
+	n := startNode(t)
+	n.must(t, "emit", "--id", "n1", "--text", "the kiln is fired on Mondays", "--label", "level:confidential")
+	for _, c := range []struct {
+		args []string
+		want string // in what is refused; empty: nothing is
+	}{
+		{[]string{"--agent", "other", "--label", "level:confidential"}, "policy_denied: /event/data/id: this agent may not change this item"},
+		{[]string{"--agent", "other", "--label", "level:confidential", "--wait", "accepted"}, ""}, // a dead letter
+		{[]string{"--label", "level:public"}, "less protection"},
+		{[]string{"--label", "level:restricted"}, ""},
+		{[]string{"--agent", "other", "--role", "editor", "--label", "level:restricted"}, ""},
+		{[]string{"--agent", "other", "--role", "editor,declassifier", "--label", "level:internal"}, ""},
+	} {
+		r := n.run(t, append([]string{"emit", "--id", "n1", "--text", "the kiln is fired on Tuesdays"}, c.args...)...)
+		if (r.code != 0) != (c.want != "") || !strings.Contains(r.err, c.want) {
+			t.Errorf("emit %v: exit code %d, %s", c.args, r.code, r.err)
+		}
+	}
+	contains(t, "the dead letters", n.must(t, "dlq", "ls"), "policy_denied")
+	note := filepath.Join(t.TempDir(), "notes.jsonl")
+	if err := os.WriteFile(note, []byte(`{"id":"n2","content":"the harbour opens at six"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n.must(t, "import", note)
+	if r := n.run(t, "import", note, "--label", "level:public"); r.code != exitFound || !strings.Contains(r.err+r.out, "less protection") {
+		t.Errorf("an import that lowers labels: exit code %d, %s%s", r.code, r.out, r.err)
+	}
+	n.must(t, "import", note, "--label", "level:public", "--role", "declassifier")
 }

@@ -17,6 +17,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
+
+	"satchel/cmd/internal/config"
 )
 
 const chartDir = "deploy/helm/satchel"
@@ -189,7 +191,7 @@ func TestChart(t *testing.T) {
 // checkEnvironment: every variable is a setting of Satchel; a secret one is a reference.
 func checkEnvironment(t *testing.T, name string, env []any) {
 	t.Helper()
-	known := environmentOf(reflect.TypeFor[Settings]())
+	known := environmentOf(reflect.TypeFor[config.Settings]())
 	for _, e := range env {
 		variable := fmt.Sprint(at(t, e, "name"))
 		secret, ok := known[variable]
@@ -220,7 +222,7 @@ func environmentOf(settings reflect.Type) map[string]bool {
 
 func TestChartRefuses(t *testing.T) {
 	t.Parallel()
-	for variable, secret := range environmentOf(reflect.TypeFor[Settings]()) {
+	for variable, secret := range environmentOf(reflect.TypeFor[config.Settings]()) {
 		_, err := chart(t, "settings: {"+variable+": x}")
 		if refused := err != nil && strings.Contains(err.Error(), "is a secret"); refused != secret {
 			t.Errorf("%s (secret: %v) in plain text: error %v; the list is in deploy/helm/satchel/templates/_helpers.tpl", variable, secret, err)
@@ -243,7 +245,7 @@ func TestCompose(t *testing.T) {
 	services := at(t, file, "services").(map[string]any)
 	volumes := at(t, file, "volumes").(map[string]any)
 	sample := read(t, filepath.Join(dir, ".env.sample"))
-	known := environmentOf(reflect.TypeFor[Settings]())
+	known := environmentOf(reflect.TypeFor[config.Settings]())
 	for name, s := range services {
 		at(t, s, "image")
 		at(t, s, "deploy", "resources", "limits", "memory")
@@ -305,7 +307,7 @@ func TestDockerfile(t *testing.T) {
 			t.Errorf("it lacks %s", want)
 		}
 	}
-	known := environmentOf(reflect.TypeFor[Settings]())
+	known := environmentOf(reflect.TypeFor[config.Settings]())
 	for _, v := range regexp.MustCompile(`(\w+)=\S*`).FindAllStringSubmatch(regexp.MustCompile(`(?m)^ENV (.*)$`).FindString(text), -1) {
 		if _, ok := known[v[1]]; !ok {
 			t.Errorf("%s is no setting", v[1])

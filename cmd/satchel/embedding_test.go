@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"satchel/cmd/internal/app"
 	"satchel/pipeline/embed/static"
 	"satchel/schemas"
 )
@@ -91,7 +92,7 @@ func TestAnEmbeddingEndpoint(t *testing.T) {
 		{[]string{"--embeddings-model", "m1", "--embeddings-dimensions", "8"}, `model "m1" gives vectors of 256 numbers, EMBEDDINGS_DIMENSIONS says 8`},
 		{nil, "no model is named; set EMBEDDINGS_MODEL"},
 	} {
-		r := command(t, "", append([]string{"up", "--dir", t.TempDir(), "--nats-port", "0", "--http-addr", "", "--embeddings-url", url}, c.args...)...)
+		r := satchel(t, "", append([]string{"up", "--dir", t.TempDir(), "--nats-port", "0", "--http-addr", "", "--embeddings-url", url}, c.args...)...)
 		if r.code != exitUsage || !strings.Contains(r.err, c.want) || strings.Count(strings.TrimSpace(r.err), "\n") > 0 {
 			t.Errorf("satchel up %v: exit code %d\n%s", c.args, r.code, r.err)
 		}
@@ -138,7 +139,7 @@ func TestAnotherModelTakesOver(t *testing.T) {
 		}
 	}
 	second.must(t, "emit", "--id", "n5", "--text", "the kiln cracked", "--wait", "indexed")
-	again := mustJSON[rebuildProgress](t, second, "rebuild")
+	again := mustJSON[app.RebuildProgress](t, second, "rebuild")
 	if again.Digest == "" {
 		t.Error("rebuild after the change failed")
 	}
@@ -147,11 +148,11 @@ func TestAnotherModelTakesOver(t *testing.T) {
 	}
 	third := startNode(t, "--dir", first.dir, "--embeddings-url", url, "--embeddings-model", "m2")
 	third.dir = first.dir
-	if rebuilt := mustJSON[rebuildProgress](t, third, "rebuild"); rebuilt.Digest != again.Digest {
+	if rebuilt := mustJSON[app.RebuildProgress](t, third, "rebuild"); rebuilt.Digest != again.Digest {
 		t.Errorf("after a restart the digest is %s, was %s", rebuilt.Digest, again.Digest)
 	}
 	third.down(t)
-	r := command(t, "", "reembed", "--shadow", "--compare", "--dir", first.dir, "--embeddings-url", url, "--embeddings-model", "m1")
+	r := satchel(t, "", "reembed", "--shadow", "--compare", "--dir", first.dir, "--embeddings-url", url, "--embeddings-model", "m1")
 	if r.code != 0 {
 		t.Fatalf("reembed --shadow --compare: exit code %d\n%s%s", r.code, r.out, r.err)
 	}

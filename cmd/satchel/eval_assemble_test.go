@@ -13,7 +13,7 @@ func TestEvalThroughTheAssembler(t *testing.T) {
 		"few/queries.jsonl": `{"id":"q","tenant":"t","text":"fire the kiln for days","category":"code","relevant":["kiln.go#L1"]}` + "\n",
 	})
 	for _, kind := range []string{"code", "commit"} {
-		r := command(t, "", "eval", "--data", dir, "--set", "few", "--assemble", kind, "--budget", "300", "--json")
+		r := satchel(t, "", "eval", "--data", dir, "--set", "few", "--assemble", kind, "--budget", "300", "--json")
 		if r.code != 0 || !strings.Contains(strings.ReplaceAll(r.out, " ", ""), `"300":1`) {
 			t.Errorf("%s: exit code %d\n%s%s", kind, r.code, r.out, r.err)
 		}

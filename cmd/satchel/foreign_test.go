@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"satchel/jetstream"
+	"satchel/jetstream/cloudevent"
 )
 
 // Who shares Satchel's account can make the server reply into LEDGER and DLQ, as on a NATS
@@ -55,7 +56,7 @@ func TestDoctorNamesAStoppedLedger(t *testing.T) {
 	ev.SetID("forged")
 	ev.SetSource("urn:nobody")
 	ev.SetType("io.satchel.memory.recorded.v1")
-	header, data, err := jetstream.Encode(ev, jetstream.Binary)
+	header, data, err := cloudevent.Encode(ev, cloudevent.Binary)
 	if err != nil {
 		t.Fatal(err)
 	}

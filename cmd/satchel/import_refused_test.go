@@ -11,9 +11,10 @@ import (
 // printed, with and without the rights to read dead letters, and the exit code is 3.
 func TestImportCountsWhatIsRefused(t *testing.T) {
 	t.Parallel()
+	const shown = 10 // reasons that are printed
 	n := startNode(t, "--pii-on-write", "refuse")
 	var many strings.Builder
-	for i := range refusedShown + 5 {
+	for i := range shown + 5 {
 		fmt.Fprintf(&many, `{"content":"write to ida%d@example.com"}`+"\n", i)
 	}
 	dir := folder(t, map[string]string{"m.jsonl": `{"content":"the kiln is hot"}` + "\n" + `{"content":"write to ida@example.com"}` + "\n", "many.jsonl": many.String(),
@@ -31,8 +32,8 @@ func TestImportCountsWhatIsRefused(t *testing.T) {
 				args = append(args, "--nats-port", n.url[strings.LastIndexByte(n.url, ':')+1:])
 				c.out = strings.Replace(c.out, "1 new, 0 known", "0 new, 1 known", 1)
 			}
-			r := command(t, "", args...)
-			if r.code != exitFound || !strings.HasSuffix(r.out, c.out) || !strings.Contains(r.err, c.err) || strings.Count(r.err, ": refused: ") > refusedShown {
+			r := satchel(t, "", args...)
+			if r.code != exitFound || !strings.HasSuffix(r.out, c.out) || !strings.Contains(r.err, c.err) || strings.Count(r.err, ": refused: ") > shown {
 				t.Errorf("%s: exit code %d\n%s%s", c.args, r.code, r.out, r.err)
 			}
 			if strings.Contains(r.err+r.out, "ida") {
@@ -40,22 +41,4 @@ func TestImportCountsWhatIsRefused(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestImportOfAFolder takes what of it can be read, and names the rest.
-func TestImportOfAFolder(t *testing.T) {
-	t.Parallel()
-	dir := folder(t, map[string]string{"in/a.md": "# Kiln\nhot\n", "in/latin.md": "# Kiln\n\nGl\xfcht\n", "in/deep/m.jsonl": `{"content":"celadon is green"}` + "\n" + `{"content":"x","scope":{"tenant":"other"}}` + "\n",
-		"in/notes.txt": "x", "in/.git/HEAD": "x"})
-	var said strings.Builder
-	a := &app{Settings: &Settings{Tenant: "main"}, err: &said}
-	c := importFilesCmd{Paths: []string{filepath.Join(dir, "in")}, Kind: "memory", Label: []string{"level:internal"}}
-	items, md, count, err := c.read(t.Context(), a)
-	if err != nil || len(items) != 2 || items[0].Content.Text() != "Kiln\nhot" || items[1].Content.Text() != "celadon is green" || count.Malformed != 2 {
-		t.Fatalf("%+v, %+v, %v", items, count, err)
-	}
-	if len(count.LeftOut) != 1 || count.LeftOut["neither .md nor .jsonl"] != 1 || len(md.left) != 2 {
-		t.Errorf("left out %v, %v", count.LeftOut, md.left)
-	}
-	contains(t, "stderr", said.String(), "latin.md:3: (whole line): is not valid UTF-8", "m.jsonl:2: /scope/tenant: is \"other\"", "notes.txt: left out: is neither .md nor .jsonl")
 }

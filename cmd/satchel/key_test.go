@@ -12,6 +12,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"satchel/cmd/internal/app"
+	"satchel/cmd/internal/config"
 	"satchel/test/testenv"
 )
 
@@ -24,11 +26,11 @@ const (
 // installation returns a folder with a key and nothing else.
 func installation(t *testing.T) string {
 	t.Helper()
-	a := &app{Settings: &Settings{Dir: t.TempDir()}}
-	if err := os.Mkdir(a.path("keys"), 0o700); err != nil {
+	a := &app.App{Settings: &config.Settings{Dir: t.TempDir()}}
+	if err := os.Mkdir(a.Path("keys"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := a.logKey(nil); err != nil {
+	if _, _, err := a.LogKey(nil); err != nil {
 		t.Fatal(err)
 	}
 	return a.Dir
@@ -48,7 +50,7 @@ func copyKeys(t *testing.T, from, to string) {
 // upFails runs satchel up on a folder that it refuses.
 func upFails(t *testing.T, dir string, args ...string) result {
 	t.Helper()
-	return command(t, "", append([]string{"up", "--dir", dir, "--nats-port", "0", "--http-addr", ""}, args...)...)
+	return satchel(t, "", append([]string{"up", "--dir", dir, "--nats-port", "0", "--http-addr", ""}, args...)...)
 }
 
 // unclaim makes a database one that names no key, as those of earlier versions.
@@ -73,9 +75,9 @@ func TestOneKeyClaimsALog(t *testing.T) {
 	var wait sync.WaitGroup
 	opened := make(chan string, 6)
 	for range cap(opened) {
-		a := &app{Settings: &Settings{Dir: t.TempDir(), DatabaseURL: database, DatabaseSchema: "satchel", DatabaseConns: 2}}
+		a := &app.App{Settings: &config.Settings{Dir: t.TempDir(), DatabaseURL: database, DatabaseSchema: "satchel", DatabaseConns: 2}}
 		wait.Go(func() {
-			log, _, err := a.openLog(t.Context(), fixed{})
+			log, _, err := a.OpenLog(t.Context(), app.Fixed{})
 			if err == nil {
 				opened <- a.Dir
 				if err := log.Close(); err != nil {
@@ -83,7 +85,7 @@ func TestOneKeyClaimsALog(t *testing.T) {
 				}
 				return
 			}
-			if usage := (*usageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "copy log.key and log.pub from the folder of the worker that made it") {
+			if usage := (*config.UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "copy log.key and log.pub from the folder of the worker that made it") {
 				t.Errorf("a second key: %v", err)
 			}
 		})
@@ -103,7 +105,7 @@ func TestTheKeyOfADatabase(t *testing.T) {
 	database := testenv.Postgres(t)
 	use := []string{"--database-url", database}
 	with := func(dir string, args ...string) result {
-		return command(t, "", append(append(args, "--dir", dir), use...)...)
+		return satchel(t, "", append(append(args, "--dir", dir), use...)...)
 	}
 	n := startNode(t, use...)
 	n.must(t, "emit", "--text", "the lighthouse key lies under the blue stone", "--label", "level:public")
@@ -171,12 +173,12 @@ func TestTheKeyOfAFolder(t *testing.T) {
 	n.down(t)
 	other := installation(t)
 	copyKeys(t, other, n.dir)
-	for _, r := range []result{upFails(t, n.dir), command(t, "", "rollback", "--dir", n.dir)} {
+	for _, r := range []result{upFails(t, n.dir), satchel(t, "", "rollback", "--dir", n.dir)} {
 		if r.code != exitUsage || !strings.Contains(r.err, unsignedBy) || !strings.Contains(r.err, lostKeyHint) || strings.Contains(r.err, "damaged") {
 			t.Errorf("exit code %d %s", r.code, r.err)
 		}
 	}
-	r := command(t, "", "verify", "--dir", n.dir)
+	r := satchel(t, "", "verify", "--dir", n.dir)
 	if r.code != exitFound {
 		t.Errorf("verify: exit code %d %s", r.code, r.err)
 	}
@@ -206,11 +208,11 @@ func TestMigrateClaims(t *testing.T) {
 	n.down(t)
 	other := installation(t)
 	startNode(t, "--dir", other, "--database-url", database).down(t)
-	if r := command(t, "", "migrate", "--dir", n.dir, "--to", database); r.code != exitUsage || !strings.Contains(r.err, "the database names another key for its log") {
+	if r := satchel(t, "", "migrate", "--dir", n.dir, "--to", database); r.code != exitUsage || !strings.Contains(r.err, "the database names another key for its log") {
 		t.Errorf("a database of another key: exit code %d %s", r.code, r.err)
 	}
 	unclaim(t, database)
-	if r := command(t, "", "migrate", "--dir", n.dir, "--to", database); r.code != 0 {
+	if r := satchel(t, "", "migrate", "--dir", n.dir, "--to", database); r.code != 0 {
 		t.Fatalf("migrate: exit code %d %s", r.code, r.err)
 	}
 	if r := upFails(t, other, "--database-url", database); r.code != exitUsage || !strings.Contains(r.err, foreignKey) {
@@ -244,7 +246,7 @@ func TestDatabaseSettings(t *testing.T) {
 		"malformed": {"postgres://satchel:%zz@host/db", "cannot be read", exitUsage},
 		"away":      {change(func(u *url.URL) { u.Host = fmt.Sprint("127.0.0.1:", free) }), "no Postgres answers", exitFailed},
 	} {
-		for what, r := range map[string]result{"up": upFails(t, t.TempDir(), "--database-url", c.url), "verify": command(t, "", "verify", "--dir", t.TempDir(), "--database-url", c.url)} {
+		for what, r := range map[string]result{"up": upFails(t, t.TempDir(), "--database-url", c.url), "verify": satchel(t, "", "verify", "--dir", t.TempDir(), "--database-url", c.url)} {
 			if r.code != c.code || !strings.Contains(r.err, c.want) {
 				t.Errorf("%s, %s: exit code %d, want %d %s", what, name, r.code, c.code, r.err)
 			}

@@ -8,13 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"satchel/cmd/internal/app"
 	"satchel/test/testenv"
 )
 
 // refusedInUse expects that the command says that this process holds the folder.
 func refusedInUse(t *testing.T, dir string, args ...string) {
 	t.Helper()
-	r := command(t, "", append(args, "--dir", dir)...)
+	r := satchel(t, "", append(args, "--dir", dir)...)
 	if r.code != exitUsage {
 		t.Errorf("satchel %s: exit code %d\n%s", strings.Join(args, " "), r.code, r.out)
 	}
@@ -27,7 +28,7 @@ func TestOneProcessWritesToAFolder(t *testing.T) {
 	url := testenv.StartNATS(t, testenv.NATSConfig{Servers: 1}).URL()
 	other := testenv.StartNATS(t, testenv.NATSConfig{Servers: 1}).URL()
 	n := startNode(t, "--nats-url", url, "--stream-mb", "256")
-	if r := command(t, "", "emit", "--text", "the kiln is fired on Mondays", "--nats-url", url); r.code != 0 {
+	if r := satchel(t, "", "emit", "--text", "the kiln is fired on Mondays", "--nats-url", url); r.code != 0 {
 		t.Fatalf("emit: exit code %d\n%s%s", r.code, r.out, r.err)
 	}
 	refusedInUse(t, n.dir, "up", "--nats-url", other, "--stream-mb", "256", "--http-addr", "")
@@ -36,7 +37,10 @@ func TestOneProcessWritesToAFolder(t *testing.T) {
 	refusedInUse(t, n.dir, "migrate", "--to", "postgres://nobody@127.0.0.1:1/none")
 	refusedInUse(t, n.dir, "rollback", "--accept", "--nats-url", url)
 	contains(t, "rebuild", n.must(t, "rebuild", "--nats-url", url), "rebuilt from 1 log entry")
-	if r := command(t, "", "rebuild", "--dir", n.dir, "--nats-url", url, "--http-addr", ""); r.code != exitUsage || !strings.Contains(r.err, fmt.Sprintf("process %d works on %s", os.Getpid(), n.dir)) {
+	if err := os.Rename(filepath.Join(n.dir, app.AdminFile), filepath.Join(n.dir, "away.sock")); err != nil {
+		t.Fatal(err)
+	}
+	if r := satchel(t, "", "rebuild", "--dir", n.dir, "--nats-url", url); r.code != exitUsage || !strings.Contains(r.err, fmt.Sprintf("process %d works on %s", os.Getpid(), n.dir)) {
 		t.Errorf("a rebuild that can ask nobody: exit code %d\n%s%s", r.code, r.out, r.err)
 	}
 	contains(t, "verify", n.must(t, "verify"), "1 entry verified")
@@ -44,8 +48,8 @@ func TestOneProcessWritesToAFolder(t *testing.T) {
 	if n.down(t) != 0 {
 		t.Error("the node did not stop well")
 	}
-	contains(t, "rebuild", command(t, "", "rebuild", "--dir", n.dir, "--nats-url", url, "--http-addr", "").out, "rebuilt from 1 log entry")
-	if r := command(t, "", "rollback", "--dir", n.dir, "--nats-url", url); r.code != 0 {
+	contains(t, "rebuild", satchel(t, "", "rebuild", "--dir", n.dir, "--nats-url", url, "--http-addr", "").out, "rebuilt from 1 log entry")
+	if r := satchel(t, "", "rollback", "--dir", n.dir, "--nats-url", url); r.code != 0 {
 		t.Errorf("rollback of a folder that nobody has: exit code %d\n%s%s", r.code, r.out, r.err)
 	}
 }
@@ -92,12 +96,12 @@ func TestAMigratedLogThatWasContinued(t *testing.T) {
 	n.down(t)
 	migrate := func() {
 		t.Helper()
-		if r := command(t, "", "migrate", "--dir", n.dir, "--to", url); r.code != 0 {
+		if r := satchel(t, "", "migrate", "--dir", n.dir, "--to", url); r.code != 0 {
 			t.Fatalf("migrate: exit code %d\n%s%s", r.code, r.out, r.err)
 		}
 	}
 	migrate()
-	moved, head := filepath.Join(n.dir, movedFile), filepath.Join(n.dir, "heads", "main.checkpoint")
+	moved, head := filepath.Join(n.dir, app.MovedFile), filepath.Join(n.dir, "heads", "main.checkpoint")
 	mark, err := os.ReadFile(moved)
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +122,7 @@ func TestAMigratedLogThatWasContinued(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"up", "--nats-port", "0", "--http-addr", ""}, {"rollback", "--accept"}, {"verify"}} {
-		r := command(t, "", append(args, "--dir", n.dir, "--database-url", url)...)
+		r := satchel(t, "", append(args, "--dir", n.dir, "--database-url", url)...)
 		if r.code != exitUsage || strings.Contains(r.err, "backup") {
 			t.Errorf("satchel %s: exit code %d\n%s%s", args[0], r.code, r.out, r.err)
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -15,6 +16,10 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"satchel/cmd/internal/app"
+	"satchel/cmd/internal/command"
+	"satchel/cmd/internal/config"
+	"satchel/cmd/internal/importer"
 	"satchel/schemas"
 )
 
@@ -106,31 +111,31 @@ func TestLedgerVerifyDoctorOnANode(t *testing.T) {
 			t.Errorf("ledger %v printed %d lines, want %d", c.args, len(lines), c.want)
 		}
 		for _, line := range lines {
-			var l ledgerLine
+			var l command.LedgerLine
 			if err := json.Unmarshal([]byte(line), &l); err != nil || l.Position == 0 || l.ID == "" {
 				t.Errorf("ledger --json printed %s (%v)", line, err)
 			}
 		}
 	}
 	contains(t, "verify", n.must(t, "verify"), "main: 4 entries verified, root ")
-	if logs := mustJSON[[]verified](t, n, "verify"); len(logs) != 1 || !logs[0].OK || logs[0].Size != 4 || logs[0].Root == "" {
+	if logs := mustJSON[[]command.Verified](t, n, "verify"); len(logs) != 1 || !logs[0].OK || logs[0].Size != 4 || logs[0].Root == "" {
 		t.Errorf("verify --json: %+v", logs)
 	}
 	contains(t, "doctor", n.must(t, "doctor"), "data folder", "principals", "accepted survives", "logged survives", "yes; tenant main has 4 log entries", "log of main")
-	for _, f := range mustJSON[[]finding](t, n, "doctor") {
+	for _, f := range mustJSON[[]app.Finding](t, n, "doctor") {
 		if !f.OK {
 			t.Errorf("doctor: %+v", f)
 		}
 	}
-	live := mustJSON[rebuildProgress](t, n, "rebuild")
-	again := mustJSON[rebuildProgress](t, n, "rebuild")
+	live := mustJSON[app.RebuildProgress](t, n, "rebuild")
+	again := mustJSON[app.RebuildProgress](t, n, "rebuild")
 	if live.Digest == "" || live.Digest != again.Digest || live.Total != 4 {
 		t.Errorf("rebuild: %+v, then %+v", live, again)
 	}
 	n.down(t)
-	cold := command(t, "", "rebuild", "--dir", n.dir)
+	cold := satchel(t, "", "rebuild", "--dir", n.dir)
 	contains(t, "rebuild without a node", cold.out, "main: rebuilt from 4 log entries", live.Digest)
-	if r := command(t, "", "rebuild", "--dir", n.dir, "--tenant", "a.b"); r.code != exitUsage {
+	if r := satchel(t, "", "rebuild", "--dir", n.dir, "--tenant", "a.b"); r.code != exitUsage {
 		t.Errorf("rebuild of a malformed tenant: exit code %d\n%s", r.code, r.err)
 	}
 }
@@ -227,16 +232,16 @@ func TestImport(t *testing.T) {
 	chat, docs, bad := filepath.Join(dir, "chat.jsonl"), filepath.Join(dir, "docs"), filepath.Join(dir, "bad.jsonl")
 	mapped := []string{"import", chat, "--map", "content=text", "--map", "created_at=ts", "--map", "speaker=speaker", "--map", "session=session"}
 	contains(t, "import", n.must(t, mapped...), "2 items read, 2 published: 2 new, 0 known already, 0 malformed")
-	if c := mustJSON[imported](t, n, "import", docs, "--kind", "knowledge"); !reflect.DeepEqual(c, imported{Read: 2, Published: 2, LeftOut: map[string]int{"neither .md nor .jsonl": 1}}) {
+	if c := mustJSON[importer.FilesResult](t, n, "import", docs, "--kind", "knowledge"); !reflect.DeepEqual(c, importer.FilesResult{Read: 2, Published: 2, LeftOut: map[string]int{"neither documentation nor .jsonl": 1}}) {
 		t.Errorf("import of a folder: %+v", c)
 	}
 	n.must(t, "emit", "--text", "the last one", "--agent", "import")
 	contains(t, "ask", n.must(t, "ask", "when does the ferry leave and when is the kiln fired?"), "Ann: the ferry leaves at nine", "Fire it on Mondays", "1 February 2026")
-	size := mustJSON[[]verified](t, n, "verify")[0].Size
+	size := mustJSON[[]command.Verified](t, n, "verify")[0].Size
 	n.must(t, mapped...)
 	n.must(t, "import", docs, "--kind", "knowledge")
 	n.must(t, "emit", "--text", "a fence", "--agent", "import")
-	if after := mustJSON[[]verified](t, n, "verify")[0].Size; after != size+1 {
+	if after := mustJSON[[]command.Verified](t, n, "verify")[0].Size; after != size+1 {
 		t.Errorf("importing again grew the log from %d to %d entries", size, after-1)
 	}
 	if list := mustJSON[[]struct{ Seq uint64 }](t, n, "dlq", "ls"); len(list) != 0 {
@@ -256,8 +261,8 @@ func TestImport(t *testing.T) {
 	}
 	contains(t, "import", r.err, "bad.jsonl:2: /content: ", "bad.jsonl:3: ")
 	r = n.run(t, "import", bad, "--map", "content=text", "--json")
-	var c imported
-	if err := json.Unmarshal([]byte(r.out), &c); r.code != exitFound || err != nil || !reflect.DeepEqual(c, imported{Read: 3, Published: 1, Malformed: 2}) {
+	var c importer.FilesResult
+	if err := json.Unmarshal([]byte(r.out), &c); r.code != exitFound || err != nil || !reflect.DeepEqual(c, importer.FilesResult{Read: 3, Published: 1, Malformed: 2}) {
 		t.Errorf("an import with malformed lines: exit code %d, %+v, %v", r.code, c, err)
 	}
 	if r := n.runIn(t, `{"content":"from standard input"}`, "import", "-"); r.code != 0 || !strings.Contains(r.out, "1 item read, 1 published") {
@@ -267,15 +272,14 @@ func TestImport(t *testing.T) {
 
 func TestHTTPAndDrain(t *testing.T) {
 	t.Parallel()
-	n := startNode(t)
-	get := func(method, path, header string) int {
+	n := startNode(t, "--http-hosts", "satchel.agents.svc,Satchel")
+	get := func(method, path, host string) int {
 		req, err := http.NewRequestWithContext(t.Context(), method, "http://"+n.http+path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if header != "" {
-			req.Header.Set(header, "1")
-		}
+		req.Header.Set("Satchel-Admin", "1")
+		req.Host = host
 		resp, err := http.DefaultClient.Do(req)
 		if err != nil {
 			t.Fatal(err)
@@ -284,22 +288,32 @@ func TestHTTPAndDrain(t *testing.T) {
 		return resp.StatusCode
 	}
 	for _, c := range []struct {
-		method, path, header string
-		want                 int
-	}{{"GET", "/healthz", "", 200}, {"GET", "/readyz", "", 200}, {"POST", "/rebuild?tenant=main", "", 403},
-		{"POST", "/rebuild?tenant=a.b", "Satchel-Admin", 400}, {"GET", "/rebuild", "Satchel-Admin", 405}, {"POST", "/rebuild?tenant=main", "Satchel-Admin", 404}} {
-		if got := get(c.method, c.path, c.header); got != c.want {
-			t.Errorf("%s %s: %d, want %d", c.method, c.path, got, c.want)
+		method, path, host string
+		want               int
+	}{{"GET", "/healthz", "", 200}, {"GET", "/readyz", "", 200}, {"POST", "/rebuild?tenant=main", "", 404}, {"GET", "/rebuild", "", 404},
+		{"GET", "/healthz", "localhost", 200}, {"GET", "/healthz", "LOCALHOST.:80", 200}, {"GET", "/readyz", "10.1.2.3:8230", 200}, {"GET", "/readyz", "[fd00::1]:8230", 200}, {"GET", "/readyz", "[::1]", 200},
+		{"GET", "/readyz", "satchel.agents.svc:8230", 200}, {"GET", "/readyz", "satchel", 200},
+		{"GET", "/healthz", "evil.example", 403}, {"GET", "/readyz", "evil.example:8230", 403}, {"GET", "/status", "127.0.0.1.evil.example", 403}, {"GET", "/artifacts/x", "evil.example", 403},
+		{"GET", "/metrics", "localhost.evil.example", 403}, {"GET", "/healthz", "2130706433", 403}, {"GET", "/healthz", "satchel.agents.svc.evil.example", 403}} {
+		if got := get(c.method, c.path, c.host); got != c.want {
+			t.Errorf("%s %s of host %q: %d, want %d", c.method, c.path, c.host, got, c.want)
 		}
 	}
-	if r := command(t, "", "up", "--dir", n.dir, "--nats-port", "0", "--http-addr", ""); r.code == 0 || !strings.Contains(r.err, "process") || !strings.Contains(r.err, "--dir") {
+	socket, err := os.Stat(filepath.Join(n.dir, app.AdminFile))
+	if err != nil || socket.Mode().Perm() != 0o600 {
+		t.Errorf("the admin socket: %v, %v", socket, err)
+	}
+	if r := satchel(t, "", "up", "--dir", n.dir, "--nats-port", "0", "--http-addr", ""); r.code == 0 || !strings.Contains(r.err, "process") || !strings.Contains(r.err, "--dir") {
 		t.Errorf("a second process on the folder: exit code %d\n%s", r.code, r.err)
 	}
-	if r := command(t, "", "up", "--dir", t.TempDir(), "--nats-port", "0", "--http-addr", n.http); r.code != exitUsage || !strings.Contains(r.err, "--http-addr") {
+	if r := satchel(t, "", "up", "--dir", t.TempDir(), "--nats-port", "0", "--http-addr", n.http); r.code != exitUsage || !strings.Contains(r.err, "--http-addr") {
 		t.Errorf("a port in use: exit code %d\n%s", r.code, r.err)
 	}
 	if code := n.down(t); code != 0 || !strings.Contains(n.out.String(), "draining…") {
 		t.Errorf("after Ctrl-C: exit code %d\n%s", code, n.out.String())
+	}
+	if _, err := os.Stat(filepath.Join(n.dir, app.AdminFile)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the admin socket stays: %v", err)
 	}
 	for _, addr := range []string{n.http, strings.TrimPrefix(n.url, "nats://")} {
 		if c, err := net.Dial("tcp", addr); err == nil {
@@ -307,7 +321,7 @@ func TestHTTPAndDrain(t *testing.T) {
 			t.Errorf("%s still accepts connections", addr)
 		}
 	}
-	if r := command(t, "", "doctor", "--dir", n.dir, "--nats-port", n.url[strings.LastIndex(n.url, ":")+1:], "--json"); !json.Valid([]byte(r.out)) {
+	if r := satchel(t, "", "doctor", "--dir", n.dir, "--nats-port", n.url[strings.LastIndex(n.url, ":")+1:], "--json"); !json.Valid([]byte(r.out)) {
 		t.Errorf("doctor --json printed\n%s", r.out)
 	}
 }
@@ -360,7 +374,7 @@ func TestAWaitingRequestDoesNotHoldUpTheDrain(t *testing.T) {
 func TestAPortThatIsGivenIsAsked(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, addressFile), []byte("nats://127.0.0.1:1\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, app.AddressFile), []byte("nats://127.0.0.1:1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -369,14 +383,14 @@ func TestAPortThatIsGivenIsAsked(t *testing.T) {
 	}{
 		{nil, "1"}, {[]string{"--nats-port", "2"}, "2"}, {[]string{"--nats-port", "0"}, "1"},
 	} {
-		r := command(t, "", append([]string{"search", "kiln", "--dir", dir}, c.args...)...)
+		r := satchel(t, "", append([]string{"search", "kiln", "--dir", dir}, c.args...)...)
 		if r.code == 0 || !strings.Contains(r.err, "nats://127.0.0.1:"+c.port) {
 			t.Errorf("%q: exit code %d\n%s", c.args, r.code, r.err)
 		}
 	}
 	for given, want := range map[bool]string{false: "nats://127.0.0.1:1", true: "nats://127.0.0.1:4222"} {
-		a := &app{Settings: &Settings{Dir: dir, NATSPort: natsPort}, portGiven: given}
-		if got := a.address(); got != want {
+		a := &app.App{Settings: &config.Settings{Dir: dir, NATSPort: app.NatsPort}, PortGiven: given}
+		if got := a.Address(); got != want {
 			t.Errorf("the usual port, given on the command line: %v: %s, want %s", given, got, want)
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +13,8 @@ import (
 
 	tracepb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"google.golang.org/protobuf/proto"
+
+	"satchel/schemas"
 )
 
 // TestMetrics: what is counted can be read, names no tenant and holds nothing that was
@@ -20,41 +23,91 @@ func TestMetrics(t *testing.T) {
 	t.Parallel()
 	n := startNode(t)
 	for _, tenant := range []string{"main", "acme-bank", "globex-corp"} {
-		n.must(t, "emit", "--id", "n1", "--text", "the quetzal sleeps at noon", "--tenant", tenant)
+		n.must(t, "emit", "--id", "n1", "--text", "the quetzal sleeps at noon", "--tenant", tenant, "--wait", "indexed")
 		n.must(t, "ask", "when does the quetzal sleep?", "--tenant", tenant, "--as", "somebody-special")
 	}
 	if r := n.run(t, "explain", "never-there", "when does the quetzal sleep?"); r.code == 0 {
 		t.Fatal("there is nothing to explain")
 	}
-	res, err := http.Get("http://" + n.http + "/metrics") //nolint:noctx // a test
-	if err != nil {
-		t.Fatal(err)
+	get := func(path string) string {
+		res, err := http.Get("http://" + n.http + path) //nolint:noctx // a test
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		raw, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(raw)
 	}
-	defer res.Body.Close()
-	raw, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := string(raw)
-	contains(t, "/metrics", text, "satchel_ready 1\n", `satchel_requests_total{endpoint="request",outcome="answered"} 3`, `outcome="failed"} 1`,
-		`satchel_requests_waiting{endpoint="request"} 0`, "h4r_retrieval_duration_ms_count ", `h4r_candidates_count_bucket{source="keyword",le="0"}`, "go_goroutines ",
-		`target_info{service_name="satchel"}`)
-	for _, hidden := range []string{"acme-bank", "globex-corp", "quetzal", "somebody-special", "never-there"} {
+	text := get("/metrics")
+	contains(t, "/metrics", text, "satchel_ready 1\n", `satchel_requests_total{endpoint="request",outcome="answered"} 3`, `outcome="invalid"} 1`,
+		`satchel_requests_waiting{endpoint="request"} 0`, "h4r_retrieval_duration_ms_count ", `h4r_candidates_count_bucket{source="keyword",le="0"} 0`, "go_goroutines ",
+		`satchel_request_duration_seconds_bucket{endpoint="request",le="0.03"}`, `satchel_events_total{outcome="logged"} 3`,
+		"satchel_publish_to_indexed_seconds_count 3", "satchel_disk_free_bytes ", "satchel_log_damaged 0\n", `satchel_stream_bytes{stream="MEMORY"}`)
+	for _, hidden := range []string{"acme-bank", "globex-corp", "quetzal", "somebody-special", "never-there", `endpoint="other"`} {
 		if strings.Contains(text, hidden) {
 			t.Errorf("/metrics names %s", hidden)
 		}
 	}
-	labels := map[string]bool{}
-	for _, m := range regexp.MustCompile(`(?m)^(?:satchel|h4r|scs|context)[^{\n]*\{([^}]*)\}`).FindAllStringSubmatch(text, -1) {
-		for _, pair := range strings.Split(m[1], ",") {
-			name, _, _ := strings.Cut(pair, "=")
-			labels[name] = true
+	contains(t, "/status", get("/status"), `"slo":{"availability":{"value":1,"target":0.999,`, `"citations":{"value":null,"target":0.95,`, `"p95_seconds":{`)
+	contains(t, "/alerts", get("/alerts"), `{"alert":"SatchelLogDamaged","state":"ok","severity":"page","value":0,"limit":0,`)
+	allowed := map[string][]string{}
+	for _, m := range schemas.Metrics() {
+		f := m.Family()
+		for _, l := range f.Labels {
+			allowed[f.Name+" "+l.Name] = append(slices.Clone(l.Values), schemas.MetricOther)
 		}
 	}
-	for name := range labels {
-		if !slices.Contains([]string{"endpoint", "outcome", "source", "limit", "le"}, name) {
-			t.Errorf("a label %q: is the number of its values bounded?", name)
+	for _, m := range regexp.MustCompile(`(?m)^((?:satchel|h4r|scs|context)[a-z0-9_]*?)(?:_bucket|_sum|_count)?\{([^}]*)\}`).FindAllStringSubmatch(text, -1) {
+		for _, pair := range strings.Split(m[2], ",") {
+			name, value, _ := strings.Cut(pair, "=")
+			list, known := allowed[m[1]+" "+name]
+			if !known {
+				list, known = allowed[m[1]+"_count "+name] // a name that ends so itself
+			}
+			if name == "le" || known && len(list) == 1 { // of a histogram; or the process knows the values
+				continue
+			}
+			if !known || !slices.Contains(list, strings.Trim(value, `"`)) {
+				t.Errorf("%s: the table does not list %s", m[0], pair)
+			}
 		}
+	}
+}
+
+// TestAlerts: an alert fires in the process when what it watches goes wrong, and no other does.
+func TestAlerts(t *testing.T) {
+	t.Parallel()
+	n := startNode(t)
+	nc := n.connect(t)
+	for range 11 {
+		if err := nc.Publish("mem.v1.main.evt.writer", []byte("no event")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var firing []string
+	eventually(t, "the alert fires", func() bool {
+		res, err := http.Get("http://" + n.http + "/alerts") //nolint:noctx // a test
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		var list []struct{ Alert, State string }
+		if err := json.NewDecoder(res.Body).Decode(&list); err != nil || len(list) < 15 {
+			t.Fatalf("%d alerts, %v", len(list), err)
+		}
+		firing = nil
+		for _, a := range list {
+			if a.State == "firing" {
+				firing = append(firing, a.Alert)
+			}
+		}
+		return len(firing) > 0
+	})
+	if !slices.Equal(firing, []string{"SatchelDeadLetters"}) {
+		t.Errorf("%v fire", firing)
 	}
 }
 
@@ -109,7 +162,7 @@ func TestTraces(t *testing.T) {
 	if service != "satchel" {
 		t.Errorf("service %q", service)
 	}
-	if r := command(t, "", "up", "--dir", t.TempDir(), "--nats-port", "0", "--http-addr", "", "--otlp-endpoint", "collector"); r.code != exitUsage {
+	if r := satchel(t, "", "up", "--dir", t.TempDir(), "--nats-port", "0", "--http-addr", "", "--otlp-endpoint", "collector"); r.code != exitUsage {
 		t.Errorf("an endpoint that is no URL: exit code %d\n%s", r.code, r.err)
 	}
 }

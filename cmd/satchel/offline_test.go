@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"satchel/cmd/internal/command"
+	"satchel/cmd/internal/config"
 	"satchel/schemas"
 )
-
-// No test of this file needs a node.
 
 func TestUsageErrors(t *testing.T) {
 	t.Parallel()
@@ -51,7 +51,7 @@ func TestUsageErrors(t *testing.T) {
 				args = append(args, "--nats-port", "0")
 			}
 		}
-		r := command(t, "", args...)
+		r := satchel(t, "", args...)
 		if r.code != exitUsage || !strings.Contains(r.err, c.says) {
 			t.Errorf("satchel %s: exit code %d\n%s%s", strings.Join(c.args, " "), r.code, r.out, r.err)
 		}
@@ -62,7 +62,7 @@ func TestNothingAnswers(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(folder(t, map[string]string{"m.jsonl": ""}), "m.jsonl")
 	for _, args := range [][]string{{"ask", "x"}, {"emit", "--text", "x"}, {"ledger"}, {"forget", "x"}, {"dlq", "ls"}, {"import", file}} {
-		r := command(t, "", append(args, "--nats-url", "nats://user:hunter2@127.0.0.1:1")...)
+		r := satchel(t, "", append(args, "--nats-url", "nats://user:hunter2@127.0.0.1:1")...)
 		if r.code != exitNoReply || !strings.Contains(r.err, "no NATS server at nats://***@127.0.0.1:1; start Satchel with: satchel up") || strings.Contains(r.err, "hunter2") {
 			t.Errorf("satchel %s: exit code %d\n%s%s", strings.Join(args, " "), r.code, r.out, r.err)
 		}
@@ -74,7 +74,7 @@ func TestHelp(t *testing.T) {
 	for _, args := range [][]string{nil, {"--help"}, {"up", "--help"}, {"ask", "--help"}, {"emit", "--help"}, {"forget", "--help"}, {"ledger", "--help"},
 		{"import", "--help"}, {"verify", "--help"}, {"rebuild", "--help"}, {"dlq", "ls", "--help"}, {"eval", "--help"}, {"bench", "--help"},
 		{"doctor", "--help"}, {"schema", "--help"}, {"lint", "--help"}, {"demo", "--help"}} {
-		r := command(t, "", args...)
+		r := satchel(t, "", args...)
 		if r.code != 0 || !strings.Contains(r.out, "Usage: satchel") || r.err != "" {
 			t.Errorf("satchel %s: exit code %d\n%s%s", strings.Join(args, " "), r.code, r.out, r.err)
 		}
@@ -87,12 +87,13 @@ func TestHelpHasTheSettingsOfTheCommand(t *testing.T) {
 		args       string
 		has, lacks []string
 	}{
-		{"--help", []string{"--tenant", "premortem", "satchel up --help"}, []string{"--embeddings-url", "--nats-url"}},
+		{"--help", []string{"--tenant", "premortem", "satchel --help-all"}, []string{"--embeddings-url", "--nats-url"}},
 		{"ask --help", []string{"--budget", "--tenant", "--nats-url"}, []string{"--embeddings-url", "--pool"}},
-		{"up --help", []string{"--embeddings-url", "--nats-url", "--pool"}, []string{"All settings:"}},
+		{"up --help", []string{"--embeddings-url", "--nats-url", "All settings:"}, []string{"--pool"}},
+		{"up --help-all", []string{"--embeddings-url", "--pool", "--qdrant-url"}, []string{"All settings:"}},
 		{"worker --help", []string{"--database-url"}, nil}, {"config --help", []string{"--database-url"}, nil},
 	} {
-		r := command(t, "", strings.Fields(c.args)...)
+		r := satchel(t, "", strings.Fields(c.args)...)
 		contains(t, c.args, r.out, c.has...)
 		for _, flag := range c.lacks {
 			if strings.Contains(r.out, flag) {
@@ -100,26 +101,26 @@ func TestHelpHasTheSettingsOfTheCommand(t *testing.T) {
 			}
 		}
 	}
-	if r := command(t, "", "version", "--pool", "7"); r.code != 0 {
+	if r := satchel(t, "", "version", "--pool", "7"); r.code != 0 {
 		t.Errorf("a setting that help leaves out: exit code %d\n%s", r.code, r.err)
 	}
 }
 
 func TestSchema(t *testing.T) {
 	t.Parallel()
-	r := command(t, "", "schema")
+	r := satchel(t, "", "schema")
 	names := strings.Fields(r.out)
 	if r.code != 0 || len(names) != len(schemas.Names())+1 {
 		t.Fatalf("exit code %d, %d names\n%s", r.code, len(names), r.err)
 	}
 	for _, name := range names {
-		r := command(t, "", "schema", name)
+		r := satchel(t, "", "schema", name)
 		if r.code != 0 || !json.Valid([]byte(r.out)) {
 			t.Errorf("schema %s: exit code %d, not JSON", name, r.code)
 		}
 	}
 	var listed []string
-	if r := command(t, "", "schema", "--json"); json.Unmarshal([]byte(r.out), &listed) != nil || len(listed) != len(names) {
+	if r := satchel(t, "", "schema", "--json"); json.Unmarshal([]byte(r.out), &listed) != nil || len(listed) != len(names) {
 		t.Errorf("schema --json lists %v", listed)
 	}
 }
@@ -130,11 +131,11 @@ func TestLint(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, map[string]string{"good.jsonl": goodLine + "\n\n" + goodLine + "\n", "bad.jsonl": goodLine + "\n" + `{"id":"n2","kind":"mood","scope":{"tenant":"main"},"content":"x"}` + "\n[]\n"})
 	good, bad := filepath.Join(dir, "good.jsonl"), filepath.Join(dir, "bad.jsonl")
-	r := command(t, "", "lint", good)
+	r := satchel(t, "", "lint", good)
 	if r.code != 0 || !strings.Contains(r.out, "2 lines") {
 		t.Errorf("good lines: exit code %d\n%s%s", r.code, r.out, r.err)
 	}
-	r = command(t, "", "lint", good, bad)
+	r = satchel(t, "", "lint", good, bad)
 	if r.code != exitFound {
 		t.Errorf("bad lines: exit code %d", r.code)
 	}
@@ -143,15 +144,15 @@ func TestLint(t *testing.T) {
 	if strings.Contains(r.err, "import fills in") { // a label too few is not all that is wrong with them
 		t.Error(r.err)
 	}
-	r = command(t, `{"content":"the kiln is hot"}`+"\n"+`{"content":"the kiln is hot","kind":7}`+"\n", "lint", "-")
+	r = satchel(t, `{"content":"the kiln is hot"}`+"\n"+`{"content":"the kiln is hot","kind":7}`+"\n", "lint", "-")
 	contains(t, "lint", r.err, "1 line lacks only what satchel import fills in where it is absent: id, type, ", "2 of 2 lines")
-	r = command(t, goodLine, "lint", "-", "--json")
+	r = satchel(t, goodLine, "lint", "-", "--json")
 	if r.code != 0 || r.out != "" {
 		t.Errorf("good line from standard input: exit code %d\n%s", r.code, r.out)
 	}
-	r = command(t, "{}", "lint", "-", "--json")
+	r = satchel(t, "{}", "lint", "-", "--json")
 	for _, line := range strings.Split(strings.TrimSpace(r.out), "\n") {
-		var f lintFinding
+		var f command.LintFinding
 		if err := json.Unmarshal([]byte(line), &f); err != nil || f.File != "-" || f.Line != 1 || f.Message == "" {
 			t.Errorf("lint --json printed %s (%v)", line, err)
 		}
@@ -160,12 +161,12 @@ func TestLint(t *testing.T) {
 
 func TestConfigMasksSecrets(t *testing.T) {
 	t.Parallel()
-	r := command(t, "", "config", "--nats-url", "nats://agent:hunter2@nats.example:4222,nats://token99@other.example", "--json")
-	var list []setting
+	r := satchel(t, "", "config", "--nats-url", "nats://agent:hunter2@nats.example:4222,nats://token99@other.example", "--json")
+	var list []config.Setting
 	if err := json.Unmarshal([]byte(r.out), &list); r.code != 0 || err != nil || len(list) < 16 {
 		t.Fatalf("exit code %d, %v\n%s", r.code, err, r.out)
 	}
-	plain := command(t, "", "config", "--nats-url", "nats://agent:hunter2@nats.example:4222,nats://token99@other.example")
+	plain := satchel(t, "", "config", "--nats-url", "nats://agent:hunter2@nats.example:4222,nats://token99@other.example")
 	for _, out := range []string{r.out, plain.out} {
 		if strings.Contains(out, "hunter2") || strings.Contains(out, "token99") || !strings.Contains(out, "***@nats.example:4222") || !strings.Contains(out, "other.example") {
 			t.Errorf("config printed\n%s", out)
@@ -180,18 +181,18 @@ func TestConfigMasksSecrets(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	t.Parallel()
-	if r := command(t, "", "version"); r.code != 0 || !strings.HasPrefix(r.out, "satchel ") {
+	if r := satchel(t, "", "version"); r.code != 0 || !strings.HasPrefix(r.out, "satchel ") {
 		t.Errorf("exit code %d\n%s", r.code, r.out)
 	}
 	var v map[string]string
-	if r := command(t, "", "version", "--json"); json.Unmarshal([]byte(r.out), &v) != nil || v["go"] == "" {
+	if r := satchel(t, "", "version", "--json"); json.Unmarshal([]byte(r.out), &v) != nil || v["go"] == "" {
 		t.Errorf("version --json printed\n%s", r.out)
 	}
 }
 
-func effectiveOf(t *testing.T, out string) []setting {
+func effectiveOf(t *testing.T, out string) []config.Setting {
 	t.Helper()
-	var list []setting
+	var list []config.Setting
 	if err := json.Unmarshal([]byte(out), &list); err != nil {
 		t.Fatalf("config --json printed %s", out)
 	}
@@ -200,10 +201,10 @@ func effectiveOf(t *testing.T, out string) []setting {
 
 func TestForgetOfNothing(t *testing.T) {
 	t.Parallel()
-	c := forgetCmd{IDs: []string{"note-x"}}
-	for _, refused := range []*schemas.Error{{Code: unknownItem}, {Code: schemas.CodeValidation, Message: "the event became a dead letter: unknown_item"}} {
+	c := command.Forget{IDs: []string{"note-x"}}
+	for _, refused := range []*schemas.Error{{Code: command.UnknownItem}, {Code: schemas.CodeValidation, Message: "the event became a dead letter: unknown_item"}} {
 		var errOut strings.Builder
-		code := report(&errOut, c.explain(fmt.Errorf("request: %w", refused)))
+		code := report(&errOut, c.Explain(fmt.Errorf("request: %w", refused)))
 		if code != exitUsage || errOut.String() != "satchel: note-x: no such item, nothing was erased\n" {
 			t.Errorf("exit code %d, %s", code, errOut.String())
 		}

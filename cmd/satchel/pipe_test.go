@@ -31,7 +31,7 @@ func TestAClosedPipeStopsTheDemoAndLeavesNothing(t *testing.T) { // not parallel
 func TestHelpAndVersionAsElsewhere(t *testing.T) {
 	t.Parallel()
 	for said, args := range map[string][]string{"Usage: satchel <command>": {"help"}, "Usage: satchel ask": {"help", "ask"}, "satchel ": {"--version"}} {
-		if r := command(t, "", args...); r.code != 0 || !strings.Contains(r.out, said) {
+		if r := satchel(t, "", args...); r.code != 0 || !strings.Contains(r.out, said) {
 			t.Errorf("satchel %v: exit code %d\n%s%s", args, r.code, r.out, r.err)
 		}
 	}

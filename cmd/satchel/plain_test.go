@@ -8,6 +8,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	"satchel/cmd/internal/app"
+	"satchel/cmd/internal/command"
+	"satchel/cmd/internal/terminal"
 	"satchel/pipeline/pack"
 )
 
@@ -19,7 +22,7 @@ func TestPlainWritesNothingThatCommandsATerminal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOf(rapid.SampledFrom([]rune("ab ä€😀\x1b\u202e\u009b\n\t\U000e0041"))).Draw(t, "text")
 		var out bytes.Buffer
-		o := &plain{w: &out}
+		o := &terminal.Plain{W: &out}
 		for rest := []byte(text); len(rest) > 0; {
 			n := rapid.IntRange(1, len(rest)).Draw(t, "n")
 			if wrote, err := o.Write(rest[:n]); err != nil || wrote != n {
@@ -36,9 +39,9 @@ func TestPlainWritesNothingThatCommandsATerminal(t *testing.T) {
 func TestJSONKeepsWhatIsNotPrintable(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	a := &app{out: &plain{w: &out}}
+	a := &app.App{Out: &terminal.Plain{W: &out}}
 	want := map[string]string{"k\u202e": hostile + "\U000e0041\ufeff<&"}
-	if err := a.printJSON(want); err != nil {
+	if err := command.PrintJSON(a, want); err != nil {
 		t.Fatal(err)
 	}
 	var got map[string]string

@@ -7,19 +7,20 @@ import (
 	"strings"
 	"testing"
 
-	"satchel/policies/fallback"
+	"satchel/cmd/internal/command"
+	"satchel/policies/local"
 )
 
 // explained runs satchel policy explain on an item of the group risk.
-func explained(t *testing.T, args ...string) policyAnswer {
+func explained(t *testing.T, args ...string) command.PolicyAnswer {
 	t.Helper()
 	item := `{"id": "x", "security_label": ["level:internal", "group:risk", "pii:email"], "pii_flags": ["$.content.email"],
 		"content": {"text": "hello", "email": "a@example.org"}}`
-	r := command(t, "", append([]string{"policy", "explain", "--json", "--dir", t.TempDir(), "--item", item}, args...)...)
+	r := satchel(t, "", append([]string{"policy", "explain", "--json", "--dir", t.TempDir(), "--item", item}, args...)...)
 	if r.code != 0 {
 		t.Fatalf("exit code %d: %s", r.code, r.err)
 	}
-	var answer policyAnswer
+	var answer command.PolicyAnswer
 	if err := json.Unmarshal([]byte(r.out), &answer); err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +40,7 @@ func TestPolicyExplain(t *testing.T) {
 	if err != nil || strings.Contains(string(shown), "a@example.org") || !strings.Contains(string(shown), "hello") {
 		t.Errorf("shown %s, error %v", shown, err)
 	}
-	if a := explained(t, "--group", "risk", "--opa-url", "http://127.0.0.1:1", "--opa-fallback-local"); !a.Allow || len(a.Warnings) != 1 || a.Warnings[0] != fallback.Warning {
+	if a := explained(t, "--group", "risk", "--opa-url", "http://127.0.0.1:1", "--opa-fallback-local"); !a.Allow || len(a.Warnings) != 1 || a.Warnings[0] != local.Warning {
 		t.Errorf("%+v", a)
 	}
 	for name, args := range map[string][]string{
@@ -50,11 +51,11 @@ func TestPolicyExplain(t *testing.T) {
 		"a bad URL":       {"policy", "explain", "--item", "{}", "--opa-url", "opa.example"},
 		"an empty folder": {"policy", "test", "--bundle", t.TempDir()},
 	} {
-		if r := command(t, "", args...); r.code != exitUsage {
+		if r := satchel(t, "", args...); r.code != exitUsage {
 			t.Errorf("%s: exit code %d: %s", name, r.code, r.err)
 		}
 	}
-	if r := command(t, "", "policy", "explain", "--item", "{}", "--opa-url", "http://127.0.0.1:1"); r.code == 0 {
+	if r := satchel(t, "", "policy", "explain", "--item", "{}", "--opa-url", "http://127.0.0.1:1"); r.code == 0 {
 		t.Errorf("a server that is away allowed: %s", r.out)
 	}
 }
@@ -72,7 +73,7 @@ func TestPolicyExplainsUse(t *testing.T) {
 			t.Errorf("%s: %+v", want, a)
 		}
 	}
-	r := command(t, "", "policy", "explain", "--action", "use", "--item", `{"id":"x","content":{"text":"a memory"}}`)
+	r := satchel(t, "", "policy", "explain", "--action", "use", "--item", `{"id":"x","content":{"text":"a memory"}}`)
 	if r.code != exitUsage || !strings.Contains(r.err, "tool") {
 		t.Errorf("use of a memory: exit code %d: %s", r.code, r.err)
 	}
@@ -80,11 +81,11 @@ func TestPolicyExplainsUse(t *testing.T) {
 
 func TestPolicyTestAndShow(t *testing.T) {
 	t.Parallel()
-	if r := command(t, "", "policy", "test"); r.code != 0 || !strings.Contains(r.out, "0 failed, 100.0 %") {
+	if r := satchel(t, "", "policy", "test"); r.code != 0 || !strings.Contains(r.out, "0 failed, 100.0 %") {
 		t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
 	}
 	dir := t.TempDir()
-	r := command(t, "", "policy", "show", "--json")
+	r := satchel(t, "", "policy", "show", "--json")
 	var files map[string]string
 	if err := json.Unmarshal([]byte(r.out), &files); err != nil {
 		t.Fatal(err)
@@ -95,23 +96,20 @@ func TestPolicyTestAndShow(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if r := command(t, "", "policy", "test", "--bundle", dir); r.code != exitFound || !strings.Contains(r.out, "own_test.test_bad") {
+	if r := satchel(t, "", "policy", "test", "--bundle", dir); r.code != exitFound || !strings.Contains(r.out, "own_test.test_bad") {
 		t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
-	}
-	if r := command(t, "", "policy", "show", "--fallback"); !strings.Contains(r.out, "most_sensitive := 0.7") {
-		t.Errorf("exit code %d: %s", r.code, r.out)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "broken.rego"), []byte("package own\n\nx := := 1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r := command(t, "", "policy", "test", "--bundle", dir); r.code != exitUsage || !strings.Contains(r.err, "broken.rego:3") {
+	if r := satchel(t, "", "policy", "test", "--bundle", dir); r.code != exitUsage || !strings.Contains(r.err, "broken.rego:3") {
 		t.Errorf("exit code %d: %s", r.code, r.err)
 	}
 }
 
 func TestTheTokenIsNotShown(t *testing.T) {
 	t.Parallel()
-	r := command(t, "", "config", "--opa-token", "s3cret")
+	r := satchel(t, "", "config", "--opa-token", "s3cret")
 	if r.code != 0 || strings.Contains(r.out, "s3cret") {
 		t.Errorf("exit code %d: %s", r.code, r.out)
 	}
@@ -121,13 +119,13 @@ func TestTheTokenIsNotShown(t *testing.T) {
 func TestPolicyShowOut(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "policy")
-	if r := command(t, "", "policy", "show", "--out", dir); r.code != 0 || !strings.Contains(r.out, "satchel policy test --bundle "+dir) {
+	if r := satchel(t, "", "policy", "show", "--out", dir); r.code != 0 || !strings.Contains(r.out, "satchel policy test --bundle "+dir) {
 		t.Fatalf("%+v", r)
 	}
-	if r := command(t, "", "policy", "test", "--bundle", dir); r.code != 0 || !strings.Contains(r.out, " 0 failed") {
+	if r := satchel(t, "", "policy", "test", "--bundle", dir); r.code != 0 || !strings.Contains(r.out, " 0 failed") {
 		t.Errorf("%+v", r)
 	}
-	if r := command(t, "", "policy", "show", "--out", dir); r.code == 0 || !strings.Contains(r.err, "exists") {
+	if r := satchel(t, "", "policy", "show", "--out", dir); r.code == 0 || !strings.Contains(r.err, "exists") {
 		t.Errorf("written over: %+v", r)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"satchel/cmd/internal/app"
 	"satchel/pipeline/store/eventlog"
 	logpg "satchel/pipeline/store/eventlog/postgres"
 	logsqlite "satchel/pipeline/store/eventlog/sqlite"
@@ -47,24 +48,33 @@ func TestPostgres(t *testing.T) {
 			if err := os.Remove(filepath.Join(n.dir, "log.db")); !os.IsNotExist(err) {
 				t.Errorf("a log in the folder beside the database: %v", err)
 			}
+			if r := n.run(t, "emit", "--agent", "other", "--id", "key", "--text", "the key was thrown into the sea"); r.code != 1 || !strings.Contains(r.err, "policy_denied") {
+				t.Errorf("another agent's item is recorded again: exit code %d, %s", r.code, r.err)
+			}
+			n.must(t, "emit", "--agent", "other", "--wait", "accepted", "--id", "key", "--text", "the key was thrown into the sea")
+			contains(t, "policy explain", satchel(t, "", with("policy", "explain", "--dir", n.dir, "--id", "key")...).out, "allowed  item key", "blue stone")
 			contains(t, "the receipt", n.must(t, "forget", "boat"), "nothing left")
+			if r := satchel(t, "", with("policy", "explain", "--dir", n.dir, "--id", "boat")...); r.code != exitUsage || !strings.Contains(r.err, `no item "boat"`) {
+				t.Errorf("policy explain of what is not there: exit code %d, %s", r.code, r.err)
+			}
 			if out := n.must(t, "ask", "which boat leaks?"); strings.Contains(out, "red boat") {
 				t.Errorf("the forgotten is shown:\n%s", out)
 			}
 			contains(t, "verify", n.must(t, with("verify")...), "verified")
 			doctor := n.run(t, with("doctor")...)
 			contains(t, "doctor of a database without fsync", doctor.out, "fsync is off", "log of main")
+			contains(t, "the dead letters", n.must(t, "dlq", "ls"), "policy_denied")
 			n.down(t)
-			contains(t, "rebuild", command(t, "", with("rebuild", "--dir", n.dir)...).out, "rebuilt from")
+			contains(t, "rebuild", satchel(t, "", with("rebuild", "--dir", n.dir)...).out, "rebuilt from")
 			after := startNode(t, append(use, "--dir", n.dir)...)
 			after.dir = n.dir
 			contains(t, "the pack after a restart", after.must(t, "ask", "where is the lighthouse key?"), "blue stone")
 			after.down(t)
-			other := command(t, "", with("verify", "--dir", t.TempDir())...)
+			other := satchel(t, "", with("verify", "--dir", t.TempDir())...)
 			if other.code == 0 {
 				t.Errorf("a folder without the log's key went on: %s", other.out)
 			}
-			config := command(t, "", with("config")...)
+			config := satchel(t, "", with("config")...)
 			if password := strings.SplitN(strings.SplitN(url, "@", 2)[0], ":", 3)[2]; strings.Contains(config.out, password) {
 				t.Errorf("config prints the password:\n%s", config.out)
 			}
@@ -91,15 +101,15 @@ func TestMigrate(t *testing.T) {
 	}
 	n.must(t, "ask", "what about the lake house?")
 	n.must(t, "forget", "n7", "n8")
-	migrate := func() result { return command(t, "", "migrate", "--dir", n.dir, "--to", url) }
+	migrate := func() result { return satchel(t, "", "migrate", "--dir", n.dir, "--to", url) }
 	if r := migrate(); r.code == 0 || !strings.Contains(r.err, "stop it first") {
 		t.Errorf("a running node was migrated: %s%s", r.out, r.err)
 	}
 	n.down(t)
-	digest := command(t, "", "rebuild", "--dir", n.dir).out
+	digest := satchel(t, "", "rebuild", "--dir", n.dir).out
 	digest = digest[strings.LastIndex(digest, " ")+1:]
 	interrupted(t, n.dir, url)
-	if r := command(t, "", "verify", "--dir", n.dir, "--database-url", url); r.code == 0 || !strings.Contains(r.err, "interrupted") {
+	if r := satchel(t, "", "verify", "--dir", n.dir, "--database-url", url); r.code == 0 || !strings.Contains(r.err, "interrupted") {
 		t.Errorf("half a log is used: %s%s", r.out, r.err)
 	}
 	r := migrate()
@@ -110,7 +120,7 @@ func TestMigrate(t *testing.T) {
 	if r := migrate(); r.code != 0 {
 		t.Errorf("again, with nothing left to do: %s%s", r.out, r.err)
 	}
-	if r := command(t, "", "up", "--dir", n.dir, "--nats-port", "0", "--http-addr", ""); r.code != 2 || !strings.Contains(r.err, "set DATABASE_URL") {
+	if r := satchel(t, "", "up", "--dir", n.dir, "--nats-port", "0", "--http-addr", ""); r.code != 2 || !strings.Contains(r.err, "set DATABASE_URL") {
 		t.Errorf("the old log is used after it was moved: exit code %d %s%s", r.code, r.out, r.err)
 	}
 	after := startNode(t, "--dir", n.dir, "--database-url", url)
@@ -135,7 +145,7 @@ func interrupted(t *testing.T, dir, url string) {
 		t.Fatal(err)
 	}
 	defer to.Close()
-	if err := eventlog.Mark(t.Context(), to, migrateMark, migrateBegun); err != nil {
+	if err := eventlog.Mark(t.Context(), to, app.MigrateMark, app.MigrateBegun); err != nil {
 		t.Fatal(err)
 	}
 	stopped := &stopping{Driver: to, after: 3}
@@ -154,7 +164,7 @@ func TestMigrateRefuses(t *testing.T) {
 	one.down(t)
 	two.down(t)
 	before := dumpLog(t, url)
-	r := command(t, "", "migrate", "--dir", two.dir, "--to", url)
+	r := satchel(t, "", "migrate", "--dir", two.dir, "--to", url)
 	if r.code != 2 || !strings.Contains(r.err, "holds a log") {
 		t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
 	}

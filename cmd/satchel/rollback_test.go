@@ -19,22 +19,22 @@ func TestAnotherNATS(t *testing.T) {
 			t.Parallel()
 			n := startNode(t, use...)
 			n.must(t, "emit", "--text", "the kiln is fired on Mondays", "--label", "level:public")
-			if err := os.CopyFS(n.dir+"-2", os.DirFS(n.dir)); err != nil { // with the log's key
-				t.Fatal(err)
-			}
 			here := append([]string{"--dir", n.dir}, use...)
-			if r := command(t, "", append([]string{"rollback", "--stream"}, here...)...); r.code == 0 || !strings.Contains(r.err, "in use by process") {
+			if r := satchel(t, "", append([]string{"rollback", "--stream"}, here...)...); r.code == 0 || !strings.Contains(r.err, "in use by process") {
 				t.Errorf("rollback --stream of a running node: exit code %d\n%s%s", r.code, r.out, r.err)
 			}
 			other := append(here, "--nats-url", testenv.StartNATS(t, testenv.NATSConfig{Servers: 1}).URL(), "--stream-mb", "64")
 			rollback := func(args ...string) result {
-				return command(t, "", append(append([]string{"rollback", "--stream"}, other...), args...)...)
+				return satchel(t, "", append(append([]string{"rollback", "--stream"}, other...), args...)...)
 			}
 			if r := rollback(); r.code != exitUsage || !strings.Contains(r.err, "stop it first") {
 				t.Errorf("rollback --stream while the folder is in use: exit code %d\n%s%s", r.code, r.out, r.err)
 			}
 			n.down(t)
-			contains(t, "rollback --stream on the former NATS", command(t, "", append([]string{"rollback", "--stream"}, here...)...).out, "nothing waits in it")
+			contains(t, "rollback --stream on the former NATS", satchel(t, "", append([]string{"rollback", "--stream"}, here...)...).out, "nothing waits in it")
+			if err := os.CopyFS(n.dir+"-2", os.DirFS(n.dir)); err != nil { // with the log's key
+				t.Fatal(err)
+			}
 
 			stuck := startNode(t, other...)
 			if res, err := http.Get("http://" + stuck.http + "/readyz"); err != nil || res.StatusCode != http.StatusServiceUnavailable {
@@ -42,7 +42,7 @@ func TestAnotherNATS(t *testing.T) {
 			}
 			emit := append([]string{"emit", "--text", "the glaze is blue"}, other...)
 			begun := time.Now()
-			if r := command(t, "", emit...); r.code == 0 || !strings.Contains(r.err, "their stream is not the one that the log was read from") || time.Since(begun) > 15*time.Second {
+			if r := satchel(t, "", emit...); r.code == 0 || !strings.Contains(r.err, "their stream is not the one that the log was read from") || time.Since(begun) > 15*time.Second {
 				t.Errorf("emit: exit code %d after %v\n%s%s", r.code, time.Since(begun), r.out, r.err)
 			}
 			if r := rollback("--accept"); r.code != exitUsage || !strings.Contains(r.err, "stop it first") {
@@ -61,10 +61,10 @@ func TestAnotherNATS(t *testing.T) {
 			}
 			contains(t, "rollback --stream afterwards", rollback().out, "nothing waits in it")
 			after := startNode(t, other...)
-			if r := command(t, "", emit...); r.code != 0 {
+			if r := satchel(t, "", emit...); r.code != 0 {
 				t.Errorf("emit: exit code %d\n%s%s", r.code, r.out, r.err)
 			}
-			contains(t, "ask", command(t, "", append([]string{"ask", "when is the kiln fired?"}, other...)...).out, "Mondays")
+			contains(t, "ask", satchel(t, "", append([]string{"ask", "when is the kiln fired?"}, other...)...).out, "Mondays")
 			if after.down(t) != 0 {
 				t.Error("the node did not stop well")
 			}

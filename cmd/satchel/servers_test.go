@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 	grpcstatus "google.golang.org/grpc/status"
 
+	"satchel/cmd/internal/app"
 	"satchel/test/testenv"
 )
 
@@ -46,10 +47,10 @@ func TestServersHoldWhatTheFolderHolds(t *testing.T) {
 	if password := servers[5]; strings.Contains(shown, password) {
 		t.Error("config shows the password")
 	}
-	live := mustJSON[rebuildProgress](t, n, append([]string{"rebuild"}, servers...)...)
+	live := mustJSON[app.RebuildProgress](t, n, append([]string{"rebuild"}, servers...)...)
 	n.down(t)
-	served := command(t, "", append([]string{"rebuild", "--dir", n.dir}, servers...)...)
-	embedded := command(t, "", "rebuild", "--dir", n.dir, "--neo4j-url=", "--qdrant-url=") // whatever the environment says
+	served := satchel(t, "", append([]string{"rebuild", "--dir", n.dir}, servers...)...)
+	embedded := satchel(t, "", "rebuild", "--dir", n.dir, "--neo4j-url=", "--qdrant-url=") // whatever the environment says
 	if live.Digest == "" || !strings.Contains(served.out, live.Digest) || !strings.Contains(embedded.out, live.Digest) {
 		t.Errorf("digest %q live; on servers again\n%s%s\nin the folder\n%s%s", live.Digest, served.out, served.err, embedded.out, embedded.err)
 	}
@@ -72,7 +73,7 @@ func TestServersThatRefuse(t *testing.T) {
 		"refuses the API key, or wants one":    {"--qdrant-url", stand.URL, "--qdrant-api-key", "hunter2secret"},
 		"must be like http://host:6334":        {"--qdrant-url", "localhost:6334"},
 	} {
-		r := command(t, "", append([]string{"up", "--dir", t.TempDir(), "--nats-port=0", "--http-addr", ""}, args...)...)
+		r := satchel(t, "", append([]string{"up", "--dir", t.TempDir(), "--nats-port=0", "--http-addr", ""}, args...)...)
 		if r.code != exitUsage || !strings.Contains(r.err, says) || strings.Count(strings.TrimSpace(r.err), "\n") > 0 || strings.Contains(r.err, "hunter2secret") {
 			t.Errorf("%v: exit code %d\n%s", args, r.code, r.err)
 		}

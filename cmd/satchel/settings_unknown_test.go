@@ -10,6 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nkeys"
+
+	"satchel/cmd/internal/app"
+	"satchel/cmd/internal/config"
 )
 
 func TestUnknownSettings(t *testing.T) {
@@ -21,8 +24,8 @@ func TestUnknownSettings(t *testing.T) {
 		"SCS_OPA_UR=http://opa:8181":      "SCS_OPA_UR is no setting; did you mean SCS_OPA_URL?",
 		"H4R_WEIGHT_RECENT=1":             "H4R_WEIGHT_RECENT is no setting; did you mean H4R_WEIGHT_RECENCY?",
 		"CONTEXT_PACK_TLDR=5":             "CONTEXT_PACK_TLDR is no setting; satchel config prints those there are",
-		"SATCHEL_OPA_URL=http://opa:8181": "SATCHEL_OPA_URL is no setting; did you mean SCS_OPA_URL?",          // as the flag is called
-		"SATCHEL_NATS_URL=nats://a:4222":  "SATCHEL_NATS_URL is no setting; did you mean NATS_URL?",            // as others have it
+		"SATCHEL_OPA_URL=http://opa:8181": "",
+		"SATCHEL_NATS_URL=nats://a:4222":  "",
 		"SATCHEL_PORT=4222":               "SATCHEL_PORT is no setting; satchel config prints those there are", // Kubernetes gives an address
 		"NEO4J_URI=bolt://a:7687":         "NEO4J_URI is no setting; did you mean NEO4J_URL?",
 		"QDRANT_APIKEY=x":                 "QDRANT_APIKEY is no setting; did you mean QDRANT_API_KEY?",
@@ -50,11 +53,11 @@ func TestUnknownSettings(t *testing.T) {
 		"SATCHEL_NATS_SERVICE_HOST=10.0.0.1":       "",
 		"SATCHEL_NATS_PORT=tcp://10.0.0.1:4222":    "",
 	} {
-		if got := strings.Join((&Settings{}).unknownSettings([]string{env}), "\n"); got != want {
+		if got := strings.Join((&config.Settings{}).UnknownSettings([]string{env}), "\n"); got != want {
 			t.Errorf("%s: %q, want %q", env, got, want)
 		}
 	}
-	if got := (&Settings{}).unknownSettings([]string{"NEO4J_URI=x", "NEO4J_URL=y", "SATCHEL_A=s3cret", "SCS_B=1"}); len(got) != 2 || strings.Contains(got[0], "s3cret") {
+	if got := (&config.Settings{}).UnknownSettings([]string{"NEO4J_URI=x", "NEO4J_URL=y", "SATCHEL_A=s3cret", "SCS_B=1"}); len(got) != 2 || strings.Contains(got[0], "s3cret") {
 		t.Errorf("%q", got) // what is nearly one that is set is somebody else's
 	}
 }
@@ -78,7 +81,7 @@ func TestWhatTheRepositoryReadsIsNotUnknown(t *testing.T) {
 		t.Fatalf("%v, error %v", names, err)
 	}
 	for name := range names {
-		if got := (&Settings{}).unknownSettings([]string{name + "=1"}); len(got) > 0 {
+		if got := (&config.Settings{}).UnknownSettings([]string{name + "=1"}); len(got) > 0 {
 			t.Error(got)
 		}
 	}
@@ -88,7 +91,7 @@ func TestDistance(t *testing.T) {
 	t.Parallel()
 	got := map[string]int{}
 	for _, pair := range [][2]string{{"", ""}, {"", "ab"}, {"ab", ""}, {"ab", "ab"}, {"ab", "ba"}, {"abc", "ac"}, {"ac", "abc"}, {"abc", "axc"}, {"kiln", "lane"}} {
-		got[pair[0]+">"+pair[1]] = distance(pair[0], pair[1])
+		got[pair[0]+">"+pair[1]] = config.Distance(pair[0], pair[1])
 	}
 	want := map[string]int{">": 0, ">ab": 2, "ab>": 2, "ab>ab": 0, "ab>ba": 1, "abc>ac": 1, "ac>abc": 1, "abc>axc": 1, "kiln>lane": 4}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -102,21 +105,21 @@ func TestAMisspeltSettingIsNamed(t *testing.T) { // not parallel: it sets the en
 	t.Setenv("SATCHEL_PRINCIPAL", "p.yaml")
 	const what = "SATCHEL_PRINCIPAL is no setting; did you mean SATCHEL_PRINCIPALS?"
 	dir := t.TempDir()
-	r := command(t, "", "config", "--json", "--dir", dir)
+	r := satchel(t, "", "config", "--json", "--dir", dir)
 	if effectiveOf(t, r.out); r.err != "warning: "+what+"\n" {
 		t.Errorf("config says %q", r.err)
 	}
-	contains(t, "doctor", command(t, "", "doctor", "--dir", dir).out, "NO   settings               "+what)
-	r = command(t, "", "up", "--dir", dir, "--http-addr", "nowhere", "--nats-port", "0")
+	contains(t, "doctor", satchel(t, "", "doctor", "--dir", dir).out, "NO   settings               "+what)
+	r = satchel(t, "", "up", "--dir", dir, "--http-addr", "nowhere", "--nats-port", "0")
 	contains(t, "up", r.err, `level=WARN msg="`+what)
 	if all := r.err + r.out; strings.Contains(all, "p.yaml") {
 		t.Errorf("it shows the value:\n%s", all)
 	}
 	t.Setenv("SATCHEL_PRINCIPAL", "")
-	if r := command(t, "", "config", "--dir", dir); r.err != "" {
+	if r := satchel(t, "", "config", "--dir", dir); r.err != "" {
 		t.Errorf("config says %q", r.err)
 	}
-	contains(t, "doctor", command(t, "", "doctor", "--dir", dir).out, "ok   settings ")
+	contains(t, "doctor", satchel(t, "", "doctor", "--dir", dir).out, "ok   settings ")
 }
 
 // Signatures that are required and can be nobody's refuse every memory.
@@ -132,10 +135,10 @@ func TestSignaturesWithoutKeys(t *testing.T) {
 	}
 	dir := folder(t, map[string]string{"none.yaml": "", "keys.yaml": "agent-1: " + public + "\n", "bad.yaml": "agent-1: x\n"})
 	up := []string{"up", "--dir", filepath.Join(dir, "data"), "--http-addr", "nowhere", "--nats-port", "0", "--require-signature"}
-	contains(t, "up", command(t, "", up...).err, `level=WARN msg="`+keyless)
+	contains(t, "up", satchel(t, "", up...).err, `level=WARN msg="`+app.Keyless)
 	for file, want := range map[string]string{
-		"":          "NO   signatures             " + keyless,
-		"none.yaml": "NO   signatures             " + keyless,
+		"":          "NO   signatures             " + app.Keyless,
+		"none.yaml": "NO   signatures             " + app.Keyless,
 		"bad.yaml":  "NO   signatures             ",
 		"gone.yaml": "NO   signatures             read signing keys",
 		"keys.yaml": "ok   signatures             a memory has to be signed by one of 1 key",
@@ -144,9 +147,9 @@ func TestSignaturesWithoutKeys(t *testing.T) {
 		if file != "" {
 			args = append(args, "--signing-keys", filepath.Join(dir, file))
 		}
-		contains(t, file, command(t, "", args...).out, want)
+		contains(t, file, satchel(t, "", args...).out, want)
 	}
-	if r := command(t, "", "doctor", "--dir", dir); strings.Contains(r.out, "signatures") {
+	if r := satchel(t, "", "doctor", "--dir", dir); strings.Contains(r.out, "signatures") {
 		t.Error(r.out)
 	}
 }

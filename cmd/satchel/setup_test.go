@@ -25,9 +25,9 @@ type result struct {
 	out, err string
 }
 
-// command runs the command line in this process, as a user would, with a clean
+// satchel runs the command line in this process, as a user would, with a clean
 // environment.
-func command(t *testing.T, stdin string, args ...string) result {
+func satchel(t *testing.T, stdin string, args ...string) result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
@@ -130,7 +130,7 @@ func (n *testNode) run(t *testing.T, args ...string) result {
 
 func (n *testNode) runIn(t *testing.T, stdin string, args ...string) result {
 	t.Helper()
-	return command(t, stdin, append(args, "--dir", n.dir, "--http-addr", n.http)...) // the folder says where the server listens
+	return satchel(t, stdin, append(args, "--dir", n.dir, "--http-addr", n.http)...) // the folder says where the server listens
 }
 
 // must is run for a command that has to work; it returns what it printed.

@@ -1,0 +1,51 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// ErrNobody is returned when nothing answers at the NATS address.
+var ErrNobody = errors.New("start Satchel with: satchel up")
+
+// ErrAbsent is returned when the NATS that Satchel shall run on does not answer.
+var ErrAbsent = errors.New("no server answers there: start it, or see NATS_URL")
+
+// NatsPort is the port of the server in the process, when none is given.
+const NatsPort = 4222
+
+// AddressFile holds, in the data folder, the address of the server in the process that
+// has the folder open, so that commands find it on whatever port it listens.
+const AddressFile = "nats.url"
+
+// Address is where the server in a process listens: at the port that is given on the
+// command line, be it the usual one, or otherwise than the usual one in the environment; or
+// as the process wrote into the data folder; or at the usual port.
+func (a *App) Address() string {
+	if a.NATSPort <= 0 || a.NATSPort == NatsPort && !a.PortGiven {
+		if raw, err := os.ReadFile(a.Path(AddressFile)); err == nil {
+			return strings.TrimSpace(string(raw))
+		}
+		return fmt.Sprintf("nats://127.0.0.1:%d", NatsPort)
+	}
+	return fmt.Sprintf("nats://127.0.0.1:%d", a.NATSPort)
+}
+
+// HasServer reports whether a process says that it has the data folder open, or the port of
+// one is given.
+func (a *App) HasServer() bool {
+	_, err := os.Stat(a.Path(AddressFile))
+	return err == nil || a.PortGiven || a.NATSPort != NatsPort
+}
+
+// ShowAddress writes the address into the data folder; the function it returns takes it
+// away again.
+func (a *App) ShowAddress(url string) (hide func() error, err error) {
+	path := a.Path(AddressFile)
+	if err := os.WriteFile(path, []byte(url+"\n"), 0o600); err != nil {
+		return nil, fmt.Errorf("write address: %w", err)
+	}
+	return func() error { return os.Remove(path) }, nil
+}

@@ -1,0 +1,305 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"satchel/cmd/internal/config"
+	"satchel/pipeline/embed"
+	"satchel/pipeline/embed/cache"
+	"satchel/pipeline/embed/openai"
+	"satchel/pipeline/embed/static"
+	"satchel/pipeline/meter"
+	"satchel/pipeline/scope"
+	"satchel/pipeline/selection/rank"
+	"satchel/pipeline/store/vector"
+	"satchel/schemas"
+	"satchel/worker"
+)
+
+// Maker makes vectors: the table in the binary, or an endpoint behind a cache.
+type Maker struct {
+	embed.Embedder
+	remote *openai.Embedder // nil: the table
+	cache  *cache.Cache     // nil: the table, which is faster than a cache
+}
+
+func (m *Maker) close() error {
+	if m.cache == nil {
+		return nil
+	}
+	return m.cache.Close()
+}
+
+// VectorTarget is a model with the index of the vectors it made.
+type VectorTarget struct {
+	*Maker
+	index *vector.Vectors
+	erase erasable
+}
+
+// embedding is the side that serves and, while everything is embedded anew, the one that
+// is being filled. Single words are always the table's: they are compared with each other
+// only. Its model changes once, when adopt is called; see switched.
+type embedding struct {
+	words *static.Embedder
+	now   atomic.Pointer[VectorTarget]
+	next  *VectorTarget // nil: the model is the one of the last start
+
+	first   *VectorTarget // what now was at the start
+	settled atomic.Int64  // Unix nanoseconds before which a query's vector may be of the old model
+}
+
+var (
+	_ embed.Embedder        = (*embedding)(nil)
+	_ rank.WordVectors      = (*embedding)(nil) // without it words are not compared
+	_ rank.LanguageCoverage = (*embedding)(nil)
+)
+
+// Model is that of the side that serves.
+func (e *embedding) Model() embed.Model { return e.now.Load().Model() }
+
+// Embed embeds with the model that serves.
+func (e *embedding) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	return e.now.Load().Embed(ctx, texts)
+}
+
+// WordVector writes the vector of a word.
+func (e *embedding) WordVector(dst []float32, word string) []float32 {
+	return e.words.WordVector(dst, word)
+}
+
+// WordWeight returns how much a word tells.
+func (e *embedding) WordWeight(word string) float64 { return e.words.WordWeight(word) }
+
+// KnowsMoments reports whether the table makes the vectors: of another model, nobody knows what a
+// cosine says.
+func (e *embedding) KnowsMoments() bool { return e.now.Load().remote == nil }
+
+// ReadsWords is the share of a text whose words the table knows.
+func (e *embedding) ReadsWords(text string) float64 { return e.words.ReadsWords(text) }
+
+// Reads is the share of a text that its vector is made of; an endpoint is taken to read
+// everything.
+func (e *embedding) Reads(text string) float64 {
+	if e.now.Load().remote != nil {
+		return 1
+	}
+	return e.words.Reads(text)
+}
+
+// changeover is how long searches are refused when the model changes: queries that were
+// embedded by the old one have come through by then.
+const changeover = time.Second
+
+// adopt lets the next side serve.
+func (e *embedding) adopt() {
+	e.settled.Store(time.Now().Add(changeover).UnixNano())
+	e.now.Store(e.next)
+}
+
+// errChangeover degrades a search while the model changes.
+var errChangeover = errors.New("the embedding model is changing")
+
+// switched is the index of the side that serves.
+type switched struct{ *embedding }
+
+var (
+	_ vector.Index = switched{}
+	_ vector.Batch = switched{}
+)
+
+func (s switched) serving() (*vector.Vectors, error) {
+	if time.Now().UnixNano() < s.settled.Load() {
+		return nil, errChangeover
+	}
+	return s.now.Load().index, nil
+}
+
+// Search implements vector.Index.
+func (s switched) Search(ctx context.Context, sc scope.Scope, q vector.Query) (vector.Result, error) {
+	index, err := s.serving()
+	if err != nil {
+		return vector.Result{}, err
+	}
+	return index.Search(ctx, sc, q)
+}
+
+// SearchEach implements vector.Batch.
+func (s switched) SearchEach(ctx context.Context, sc scope.Scope, q vector.Query, filters []schemas.Filter) ([]vector.Result, error) {
+	index, err := s.serving()
+	if err != nil {
+		return nil, err
+	}
+	return index.SearchEach(ctx, sc, q, filters)
+}
+
+// Score implements vector.Index.
+func (s switched) Score(ctx context.Context, sc scope.Scope, q vector.Query, ids []string) ([]float64, error) {
+	index, err := s.serving()
+	if err != nil {
+		return nil, err
+	}
+	return index.Score(ctx, sc, q, ids)
+}
+
+// Apply implements vector.Index.
+func (s switched) Apply(ctx context.Context, sc scope.Scope, changes []vector.Change, upTo int64) error {
+	return s.now.Load().index.Apply(ctx, sc, changes, upTo)
+}
+
+// Checkpoint implements vector.Index.
+func (s switched) Checkpoint(ctx context.Context, sc scope.Scope) (int64, error) {
+	return s.now.Load().index.Checkpoint(ctx, sc)
+}
+
+// Digest implements vector.Index.
+func (s switched) Digest(ctx context.Context, sc scope.Scope) ([32]byte, error) {
+	return s.now.Load().index.Digest(ctx, sc)
+}
+
+// Reset implements vector.Index.
+func (s switched) Reset(ctx context.Context, sc scope.Scope) error {
+	return s.now.Load().index.Reset(ctx, sc)
+}
+
+// openMaker opens the model that the settings name, or with them an earlier one.
+func (a *App) openMaker(ctx context.Context, words *static.Embedder, was *servingModel, logger *slog.Logger) (*Maker, error) {
+	name, revision, dimensions, shorten := a.EmbedModel, a.EmbedRevision, a.EmbedDimensions, a.EmbedShorten
+	table := a.EmbedURL == ""
+	if was != nil {
+		name, revision, dimensions, shorten, table = was.Name, was.Revision, was.Dimensions, was.Shorten, was.Name == ""
+	}
+	if table {
+		return &Maker{Embedder: words}, nil
+	}
+	if a.EmbedURL == "" {
+		return nil, errors.New("EMBEDDINGS_URL is not set")
+	}
+	remote, err := openai.Open(ctx, openai.Config{URL: a.EmbedURL, Key: a.EmbedKey, CAFile: a.EmbedCA, Model: name, Revision: revision,
+		Dimensions: dimensions, Shorten: shorten, BatchTexts: a.EmbedBatch, RequestsPerSecond: a.EmbedRPS,
+		Timeout: time.Duration(a.EmbedTimeout) * time.Millisecond})
+	if err != nil {
+		return nil, &config.UsageError{Err: err}
+	}
+	if err := remote.Unverified(); err != nil {
+		logger.Warn("embedding endpoint", "error", err)
+	}
+	if err := os.MkdirAll(a.Path("index"), 0o700); err != nil {
+		return nil, fmt.Errorf("open data folder: %w", err)
+	}
+	c, err := cache.Open(ctx, cache.Config{Embedder: remote, Path: a.Path("index", "embeddings.db"), ReadOnly: a.Beside, MaxBytes: int64(a.EmbedCacheMB) << 20,
+		TTL: time.Duration(a.EmbedCacheHours) * time.Hour, OnError: func(err error) { logger.Warn("embedding cache", "error", err) }})
+	if err != nil {
+		return nil, err
+	}
+	return &Maker{Embedder: c, remote: remote, cache: c}, nil
+}
+
+// openEmbedding opens the model that the settings name and, when another one has served
+// until now, that one as well.
+func (a *App) openEmbedding(ctx context.Context, logger *slog.Logger) (*embedding, error) {
+	words, err := OpenWords()
+	if err != nil {
+		return nil, err
+	}
+	e := &embedding{words: words}
+	made, err := a.openMaker(ctx, words, nil, logger)
+	if err != nil {
+		return nil, err
+	}
+	e.first = &VectorTarget{Maker: made}
+	was, err := a.readServing()
+	if err != nil {
+		return nil, errors.Join(err, made.close())
+	}
+	if was != nil && was.Model != made.Model().String() {
+		old, err := a.openMaker(ctx, words, was, logger)
+		switch {
+		case err != nil:
+			logger.Warn("the model that served until now cannot be used: there are no vectors until everything is embedded anew", "model", was.Model, "error", err)
+		case old.Model().String() != was.Model:
+			logger.Warn("the model that served until now is gone: there are no vectors until everything is embedded anew", "model", was.Model)
+			err = old.close()
+		default:
+			e.first, e.next = &VectorTarget{Maker: old}, e.first
+		}
+		if err != nil && old != nil {
+			return nil, errors.Join(err, made.close())
+		}
+	}
+	e.now.Store(e.first)
+	return e, nil
+}
+
+// sides lists what is open.
+func (e *embedding) sides() []*VectorTarget {
+	if e.next == nil {
+		return []*VectorTarget{e.first}
+	}
+	return []*VectorTarget{e.first, e.next}
+}
+
+func (e *embedding) close() error {
+	var errs []error
+	for _, s := range e.sides() {
+		errs = append(errs, s.close())
+	}
+	return errors.Join(errs...)
+}
+
+// scrubbers empty the caches when something is erased.
+func (e *embedding) scrubbers() []worker.Scrubber {
+	var list []worker.Scrubber
+	for _, s := range e.sides() {
+		if s.cache != nil {
+			list = append(list, worker.Scrubber{Store: "embedding cache", Scrub: func(ctx context.Context, _ scope.Scope) error { return s.cache.Scrub(ctx) }})
+		}
+	}
+	return list
+}
+
+// embeddingStatus is what GET /status says of the embeddings.
+type embeddingStatus struct {
+	Model       string            `json:"model"` // that serves
+	Dimensions  int               `json:"dimensions"`
+	Endpoint    *openai.Stats     `json:"endpoint,omitempty"`
+	Cache       *cache.Stats      `json:"cache,omitempty"`
+	Reembedding *reembeddingState `json:"reembedding,omitempty"` // while another model is to serve
+}
+
+func (e *embedding) status() embeddingStatus {
+	now := e.now.Load()
+	s := embeddingStatus{Model: now.Model().String(), Dimensions: now.Model().Dimensions}
+	if now.remote != nil {
+		endpoint, cached := now.remote.Stats(), now.cache.Stats()
+		s.Endpoint, s.Cache = &endpoint, &cached
+	}
+	return s
+}
+
+// measure reports the counts.
+func (e *embedding) measure(m *meter.Set) {
+	for metric, read := range map[schemas.Metric]func(*Maker) int64{
+		schemas.MetricEmbeddingCacheHits:   func(m *Maker) int64 { return m.cache.Stats().Hits },
+		schemas.MetricEmbeddingCacheMisses: func(m *Maker) int64 { return m.cache.Stats().Misses },
+		schemas.MetricEmbeddingRequests:    func(m *Maker) int64 { return m.remote.Stats().Requests },
+		schemas.MetricEmbeddingFailures:    func(m *Maker) int64 { return m.remote.Stats().Failures },
+	} {
+		raise := meter.Total(m.Counter(metric))
+		m.BeforeReading(func() {
+			total := int64(0)
+			for _, s := range e.sides() {
+				if s.remote != nil {
+					total += read(s.Maker)
+				}
+			}
+			raise(float64(total))
+		})
+	}
+}

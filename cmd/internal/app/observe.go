@@ -1,0 +1,80 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
+
+	"satchel/cmd/internal/config"
+	"satchel/pipeline/meter"
+)
+
+// telemetry is where metrics and traces of a process go. Neither has content, and no label
+// of a metric has a value that comes from the network.
+type telemetry struct {
+	meters *meter.Set
+	traces trace.TracerProvider
+	stops  []func(context.Context) error
+}
+
+// noTelemetry traces nothing.
+func noTelemetry() *telemetry {
+	return &telemetry{meters: meter.New(), traces: tracenoop.NewTracerProvider()}
+}
+
+func (t *telemetry) tracer() trace.Tracer { return t.traces.Tracer("satchel") }
+
+// stop sends what is still to be sent.
+func (t *telemetry) stop(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	var errs []error
+	for _, stop := range t.stops {
+		errs = append(errs, stop(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// openTelemetry exports traces where an endpoint is set. The caller MUST stop it.
+func (a *App) openTelemetry(ctx context.Context, logger *slog.Logger) (*telemetry, error) {
+	t := noTelemetry()
+	if a.OTLPEndpoint == "" {
+		return t, nil
+	}
+	who, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "satchel")), resource.WithFromEnv())
+	if err != nil {
+		return nil, fmt.Errorf("name the process for telemetry: %w", err)
+	}
+	if err := t.export(ctx, who, a.OTLPEndpoint); err != nil {
+		return nil, errors.Join(err, t.stop(ctx))
+	}
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { logger.Warn("export of traces", "error", err) }))
+	return t, nil
+}
+
+// export sends traces over OTLP. Headers, compression, timeout and sampling are set by the
+// variables that OpenTelemetry has for them.
+func (t *telemetry) export(ctx context.Context, who *resource.Resource, endpoint string) error {
+	base, err := url.Parse(endpoint)
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
+		return config.Usagef("OTEL_EXPORTER_OTLP_ENDPOINT: %q is no http or https URL", config.Mask(endpoint))
+	}
+	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(base.JoinPath("v1", "traces").String()))
+	if err != nil {
+		return fmt.Errorf("open the export of traces: %w", err)
+	}
+	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(who))
+	t.traces, t.stops = provider, append(t.stops, provider.Shutdown)
+	return nil
+}

@@ -1,0 +1,166 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/nats-io/nats.go"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"satchel/cmd/internal/config"
+	"satchel/jetstream"
+	"satchel/pipeline/chat/openai"
+	"satchel/pipeline/isolation"
+	"satchel/pipeline/isolation/roles"
+	"satchel/pipeline/scope"
+	"satchel/pipeline/store/eventlog"
+	"satchel/schemas"
+	"satchel/worker"
+)
+
+// openCrew wires the roles: those this worker plays, those that others play, and the
+// synthesizer's model.
+func (a *App) openCrew(n *Node, o NodeOptions, logger *slog.Logger) (*roles.Crew, []string, error) {
+	played, err := a.rolesPlayed()
+	if err != nil {
+		return nil, nil, err
+	}
+	cfg := roles.Config{Assembler: n.Engine, Packs: n.Worker.Service, Log: countedLog{n.Log, eventlog.Answers{Log: n.Log}, n.meters}, Items: n.Items, PDP: n.PDP, Embedder: n.Embedder,
+		Tokens: n.Counter("").Count, Players: map[string]roles.Player{}, Clock: o.Clock, IDs: o.NewID, Logger: logger}
+	for _, role := range roles.Names() {
+		if !slices.Contains(played, role) {
+			cfg.Players[role] = &natsPlayer{n.NC}
+		}
+	}
+	if a.LLMURL != "" {
+		cfg.Deadline = time.Duration(a.LLMTimeout) * time.Millisecond
+		model, err := openai.New(openai.Config{URL: a.LLMURL, Model: a.LLMModel, Key: a.LLMKey, Timeout: cfg.Deadline})
+		if err != nil {
+			return nil, nil, &config.UsageError{Err: fmt.Errorf("open LLM_URL: %w", err)}
+		}
+		cfg.Model = model
+	}
+	if cfg.Prices, err = a.prices(); err != nil {
+		return nil, nil, err
+	}
+	crew, err := roles.New(cfg)
+	return crew, played, err
+}
+
+// rolesPlayed reads the list of roles this worker plays.
+func (a *App) rolesPlayed() ([]string, error) {
+	var played []string
+	for _, role := range strings.Split(a.Roles, ",") {
+		if role = strings.TrimSpace(role); role == "" {
+			continue
+		}
+		if !slices.Contains(roles.Names(), role) {
+			return nil, config.Usagef("--roles %q: the roles are %s", role, strings.Join(roles.Names(), ", "))
+		}
+		played = append(played, role)
+	}
+	return played, nil
+}
+
+// roleEndpoints are the subjects of the roles this worker plays, and of whole runs.
+func roleEndpoints(v *worker.Service, crew *roles.Crew, played []string, cost prometheus.Counter) []jetstream.Endpoint {
+	serve := func(name, subject string, handle func(ctx context.Context, c jetstream.Call) (any, error)) jetstream.Endpoint {
+		return jetstream.Endpoint{Name: name, Subject: subject, Handler: func(ctx context.Context, c jetstream.Call) (jetstream.Reply, error) {
+			out, err := handle(ctx, c)
+			if err != nil {
+				return jetstream.Reply{}, err
+			}
+			body, err := json.Marshal(out)
+			return jetstream.Reply{Data: body}, err
+		}}
+	}
+	list := []jetstream.Endpoint{serve("run", "ctx.v1.*.run", func(ctx context.Context, c jetstream.Call) (any, error) {
+		req, issues := schemas.Decode[schemas.RunRequest](c.Data)
+		if err := schemas.Invalid(issues); err != nil {
+			return nil, err
+		}
+		return v.Serve(ctx, c.Tenant, req.From, req.Purpose, func(s scope.Scope) (any, error) {
+			reply, err := crew.Run(ctx, s, req)
+			cost.Add(max(0, reply.Metrics.Cost))
+			return reply, err
+		})
+	})}
+	list[0].Workers = 32 // a run waits for other roles: it must not take their places
+	for _, role := range played {
+		e := serve("role_"+role, "ctx.v1.*.role."+role, func(ctx context.Context, c jetstream.Call) (any, error) {
+			req, issues := schemas.Decode[schemas.RoleRequest](c.Data)
+			if err := schemas.Invalid(issues); err != nil {
+				return nil, err
+			}
+			return v.Serve(ctx, c.Tenant, req.From, req.Purpose, func(s scope.Scope) (any, error) { return crew.Play(ctx, s, role, req) })
+		})
+		e.Metadata = map[string]string{"whitelist": strings.Join(roles.Whitelist(role), ",")}
+		list = append(list, e)
+	}
+	return list
+}
+
+// natsPlayer asks whoever has subscribed to a role's subject.
+type natsPlayer struct{ nc *nats.Conn }
+
+// Play sends the request in the name of the run's principal.
+func (p *natsPlayer) Play(ctx context.Context, s scope.Scope, role string, req schemas.RoleRequest) (schemas.RoleReply, error) {
+	var reply schemas.RoleReply
+	who := s.Principal()
+	req.From = &schemas.Agent{Type: who.Kind, ID: who.ID, SecurityLevel: schemas.Level(who.Level).String(), Groups: who.Groups, Roles: who.Roles}
+	body, err := json.Marshal(&req)
+	if err != nil {
+		return reply, fmt.Errorf("encode role request: %w", err)
+	}
+	subject, err := jetstream.RoleSubject(s.Tenant(), role)
+	if err != nil {
+		return reply, err
+	}
+	raw, err := jetstream.Request(ctx, p.nc, subject, body)
+	if err != nil {
+		return reply, &schemas.Error{Code: schemas.CodeOverloaded, Message: "the role " + role + " is played elsewhere, and nobody answered as it should"}
+	}
+	if err := json.Unmarshal(raw, &reply); err != nil {
+		return reply, &schemas.Error{Code: schemas.CodeValidation, Message: "the role " + role + " is played elsewhere; its reply cannot be read"}
+	}
+	return reply, nil
+}
+
+// prices reads the price table of models.
+func (a *App) prices() (isolation.Prices, error) {
+	if a.Prices == "" {
+		return nil, nil
+	}
+	raw, err := os.ReadFile(a.Prices)
+	if err != nil {
+		return nil, config.Usagef("read prices: %v", err)
+	}
+	var p isolation.Prices
+	if err := yaml.UnmarshalWithOptions(raw, &p, yaml.Strict()); err != nil {
+		return nil, config.Usagef("read prices %s: %v", a.Prices, err)
+	}
+	if err := p.Validate(); err != nil {
+		return nil, &config.UsageError{Err: err}
+	}
+	return p, nil
+}
+
+// roleSubjects are those of the roles that this worker plays, and of those that others may.
+func (a *App) roleSubjects() (own, others []string) {
+	played := strings.Split(strings.ReplaceAll(a.Roles, " ", ""), ",")
+	for _, role := range roles.Names() {
+		if subject := "ctx.v1.*.role." + role; slices.Contains(played, role) {
+			own = append(own, subject)
+		} else {
+			others = append(others, subject)
+		}
+	}
+	return own, others
+}

@@ -1,0 +1,159 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"satchel/cmd/internal/config"
+	"satchel/pipeline/meter/alert"
+)
+
+// status is the answer to GET /status: what the parts of a running process say.
+type status struct {
+	Ready     string                  `json:"ready"`            // "yes", or why not
+	Denied    []string                `json:"denied,omitempty"` // what its NATS user may not do
+	Embedding embeddingStatus         `json:"embedding"`
+	Crew      *crewStatus             `json:"crew,omitempty"`    // with several workers
+	Damaged   []damage                `json:"damaged,omitempty"` // indexes that were found damaged since the start
+	Tenants   tenantStatus            `json:"tenants"`
+	SLO       map[string]alert.Status `json:"slo"` // objectives and how they stand
+}
+
+// crewStatus is a worker's share of the work.
+type crewStatus struct {
+	Worker     string   `json:"worker"`
+	Workers    []string `json:"workers"`
+	Partitions []int    `json:"partitions"` // that this worker owns
+}
+
+func (n *Node) crewStatus() *crewStatus {
+	if n.crew == nil {
+		return nil
+	}
+	s := &crewStatus{Worker: n.crew.ID(), Workers: n.crew.Members(), Partitions: []int{}}
+	owned, _ := n.crew.Owned()
+	for partition, mine := range owned {
+		if mine {
+			s.Partitions = append(s.Partitions, partition)
+		}
+	}
+	return s
+}
+
+func (n *Node) status() status {
+	s := status{Ready: "yes", Denied: n.denials.List(), Embedding: n.Embedder.status(), Crew: n.crewStatus()}
+	if r := n.reembed.Load(); r != nil {
+		s.Embedding.Reembedding = r.state()
+	}
+	if err := n.ready(); err != nil {
+		s.Ready = err.Error()
+	}
+	s.Damaged, s.Tenants.InMemory = n.damages.all(), n.Worker.Projector.InMemory()
+	n.look()
+	s.SLO = n.monitor.Objectives()
+	return s
+}
+
+// tenantStatus is how many tenants a process has.
+type tenantStatus struct {
+	InMemory int `json:"in_memory"` // whose indexes may be
+}
+
+// CheckIndexes says which indexes were damaged since the process began.
+func (a *App) CheckIndexes(ctx context.Context) Finding {
+	f := Finding{Check: "indexes", OK: true, Detail: "none was found damaged since the start"}
+	s, err := a.ReadStatus(ctx)
+	if err != nil {
+		f.Idle, f.Detail = true, "damage is found, and made good, by the process that runs"
+		return f
+	}
+	if len(s.Damaged) > 0 {
+		said := make([]string, len(s.Damaged))
+		for i := range s.Damaged {
+			said[i] = s.Damaged[i].String()
+			f.OK = f.OK && s.Damaged[i].Mended
+		}
+		f.Detail = strings.Join(said, "; ")
+	}
+	return f
+}
+
+func (n *Node) handleStatus(w http.ResponseWriter, _ *http.Request) { writeJSON(w, n.status()) }
+
+// handleAlerts answers with the alerts and their states.
+func (n *Node) handleAlerts(w http.ResponseWriter, _ *http.Request) {
+	n.look()
+	writeJSON(w, n.monitor.Alerts())
+}
+
+func writeJSON(w http.ResponseWriter, what any) {
+	w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w).Encode(what); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	}
+}
+
+// ReadStatus asks the process that listens on HTTPAddr.
+func (a *App) ReadStatus(ctx context.Context) (status, error) {
+	var s status
+	if a.HTTPAddr == "" {
+		return s, fmt.Errorf("no HTTP address is set")
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+a.HTTPAddr+"/status", nil)
+	if err != nil {
+		return s, err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return s, err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return s, fmt.Errorf("GET /status answered %d", res.StatusCode)
+	}
+	return s, json.NewDecoder(res.Body).Decode(&s)
+}
+
+// CheckEmbedding says what embeds and how well its cache does.
+func (a *App) CheckEmbedding(ctx context.Context) Finding {
+	f := Finding{Check: "embeddings", OK: true}
+	if s, err := a.ReadStatus(ctx); err == nil && s.Embedding.Model != "" {
+		f.Detail = fmt.Sprintf("%s, %d dimensions", s.Embedding.Model, s.Embedding.Dimensions)
+		if c := s.Embedding.Cache; c != nil {
+			f.Detail += fmt.Sprintf("; cache holds %d, %.0f %% of %d texts were in it", c.Entries, 100*c.HitRate, c.Hits+c.Misses)
+		}
+		if e := s.Embedding.Endpoint; e != nil {
+			f.OK = e.Breaker == "closed"
+			f.Detail += fmt.Sprintf("; endpoint: %d requests, %d failed calls, breaker %s", e.Requests, e.Failures, e.Breaker)
+		}
+		if r := s.Embedding.Reembedding; r != nil {
+			f.Detail += fmt.Sprintf("; %s is to serve, %d of %d log entries are embedded anew", r.To, r.Done, r.Total)
+		}
+		return f
+	}
+	if a.EmbedURL == "" {
+		f.Detail = "the table in the binary"
+		return f
+	}
+	words, err := OpenWords()
+	if err != nil {
+		return Finding{Check: f.Check, Detail: err.Error()}
+	}
+	m, err := a.openMaker(ctx, words, nil, a.Logger(io.Discard))
+	if err != nil {
+		return Finding{Check: f.Check, Detail: err.Error()}
+	}
+	if err := errors.Join(m.remote.Unverified(), m.close()); err != nil {
+		return Finding{Check: f.Check, Detail: err.Error()}
+	}
+	f.Detail = fmt.Sprintf("%s answers with %d dimensions", config.Mask(a.EmbedURL), m.Model().Dimensions)
+	return f
+}

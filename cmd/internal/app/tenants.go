@@ -1,0 +1,150 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"satchel/pipeline/scope"
+	"satchel/pipeline/store/eventlog"
+	"satchel/pipeline/store/items"
+	itempg "satchel/pipeline/store/items/postgres"
+	itemsqlite "satchel/pipeline/store/items/sqlite"
+)
+
+// The states of a tenant.
+const (
+	TenantReady      = "ready"       // the items have every entry of the log
+	TenantIndexing   = "indexing"    // the items lack the newest entries
+	TenantRolledBack = "rolled_back" // the log contradicts the head that was kept of it
+	TenantDamaged    = "damaged"     // the log or the items cannot be read
+)
+
+// Tenant is what is known of a tenant without a running process.
+type Tenant struct {
+	Tenant  string    `json:"tenant"`
+	Size    int64     `json:"size"`                // entries of its log
+	Last    time.Time `json:"last_event,omitzero"` // when the last of them was recorded
+	Items   int       `json:"items"`               // that are stored, superseded and ended ones too
+	Indexed int64     `json:"indexed"`             // entries of the log that the items have
+	State   string    `json:"state"`               // ready, indexing, rolled_back or damaged
+	Problem string    `json:"problem,omitempty"`   // why it is rolled back or damaged
+}
+
+// ReadTenants reads every tenant's log and counts its items. It makes nothing, and may run beside a process that has
+// the folder.
+func (a *App) ReadTenants(ctx context.Context, log *eventlog.Log) (list []Tenant, err error) {
+	names, err := a.Tenants(ctx, log)
+	if err != nil {
+		return nil, err
+	}
+	stored, err := a.readItems(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, stored.Close()) }()
+	list = make([]Tenant, len(names))
+	for i, name := range names {
+		list[i].Tenant = name
+		s, err := scope.System(name)
+		if err != nil {
+			return nil, err
+		}
+		if err := list[i].read(ctx, s, log, stored.Items); err != nil {
+			return nil, fmt.Errorf("read tenant %q: %w", name, err)
+		}
+	}
+	return list, nil
+}
+
+// read fills in what log and items say; damage is a state, not an error.
+func (t *Tenant) read(ctx context.Context, s scope.Scope, log *eventlog.Log, stored *items.Items) error {
+	damaged := func(err error) error {
+		if !errors.Is(err, eventlog.ErrCorrupt) && !errors.Is(err, items.ErrCorrupt) {
+			return err
+		}
+		t.State, t.Problem = TenantDamaged, err.Error()
+		return nil
+	}
+	head, err := log.Head(ctx, s)
+	if err != nil {
+		return damaged(err)
+	}
+	if t.Size = head.Size; t.Size > 0 {
+		last, err := log.Read(ctx, s, t.Size-1, 1)
+		if err != nil {
+			return damaged(err)
+		}
+		t.Last = last[0].RecordedAt
+	}
+	if stored != nil {
+		counted, err := stored.Stats(ctx, s)
+		if err == nil {
+			t.Items = counted.Items
+			t.Indexed, err = stored.Checkpoint(ctx, s)
+		}
+		if err != nil {
+			return damaged(err)
+		}
+	}
+	var bad *eventlog.VerifyError
+	switch err := log.CheckTrustedHead(ctx, s); {
+	case errors.As(err, &bad):
+		t.State, t.Problem = TenantRolledBack, bad.Problem
+	case errors.Is(err, eventlog.ErrOtherKey):
+		return otherKey(err)
+	case err != nil:
+		return err
+	case t.Indexed < t.Size:
+		t.State = TenantIndexing
+	default:
+		t.State = TenantReady
+	}
+	return nil
+}
+
+// readItems opens the items to look at them; Items is nil where none were made yet. The caller must close them.
+func (a *App) readItems(ctx context.Context) (*storedItems, error) {
+	if a.DatabaseURL != "" {
+		db, err := itempg.Open(ctx, itempg.Config{URL: a.DatabaseURL, Schema: a.schema("items"), MaxConns: a.DatabaseConns})
+		if err != nil {
+			return nil, unusable(err, itempg.ErrUnusable)
+		}
+		return &storedItems{items.NewShared(db), db.Close}, nil
+	}
+	path := a.Path("index", "items.db")
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return &storedItems{Close: func() error { return nil }}, nil
+	}
+	db, err := itemsqlite.Open(ctx, itemsqlite.Config{Path: path, MemoryBytes: int64(a.MemoryMB) << 20 / 8})
+	if err != nil {
+		return nil, fmt.Errorf("open items: %w", err)
+	}
+	return &storedItems{items.NewShared(db), db.Close}, nil
+}
+
+// storedItems are the items, open to look at them.
+type storedItems struct {
+	*items.Items
+	Close func() error
+}
+
+// AwaitIndexed waits until a tenant's log has at least so many entries and the indexes have all that it has then. It
+// returns how many that are.
+func (n *Node) AwaitIndexed(ctx context.Context, tenant string, least int64) (int64, error) {
+	s, err := scope.System(tenant)
+	if err != nil {
+		return 0, err
+	}
+	head, err := n.Log.Head(ctx, s)
+	for err == nil && head.Size < least {
+		head.Size, err = n.Log.Await(ctx, s, head.Size)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return head.Size, n.Worker.Projector.Await(ctx, s, head.Size)
+}

@@ -1,0 +1,376 @@
+package backup
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/mod/sumdb/note"
+
+	"satchel/jetstream"
+	"satchel/pipeline/infra/atomicfile"
+	"satchel/pipeline/infra/filelock"
+	"satchel/pipeline/scope"
+	"satchel/pipeline/store/eventlog"
+	"satchel/schemas"
+	"satchel/worker"
+)
+
+// ErrForeign is returned for a folder that holds other files than a backup's.
+var ErrForeign = errors.New("the folder holds other files than a backup's")
+
+// rounds is how often a backup reads what erasures changed while it read, before it gives up.
+const rounds = 100
+
+// Source is what is backed up.
+type Source struct {
+	Log       *eventlog.Log // signs the heads
+	Artifacts interface {
+		List(ctx context.Context) ([]jetstream.StoredArtifact, error)
+		Open(ctx context.Context, tenant, sum string) (io.ReadCloser, error)
+	}
+	Dir      string // the data folder, for templates and lists of erasures
+	Signer   note.Signer
+	Verifier note.Verifier // of the signer
+}
+
+// Options steer Write.
+type Options struct {
+	// Since continues the backup that the folder has, if it has one: only what is new is written,
+	// and the segments of which something was erased.
+	Since bool
+	// Clock says when the backup was made; nil is time.Now.
+	Clock func() time.Time
+	// Rows is how many entries a segment has at most; 0 is 10,000.
+	Rows int64
+	// Progress is told now and then what is done, and how far; nil tells nobody.
+	Progress func(what string, done, total int64)
+}
+
+// Summary says what a backup holds and what was written for it.
+type Summary struct {
+	Made    time.Time
+	Heads   []eventlog.Head
+	Files   int
+	Bytes   int64 // of all files
+	Written int64 // bytes of the files that the former backup did not have
+}
+
+// Write makes a backup in the folder dir, which is made when it is not there. It returns a
+// *filelock.HeldError while another process writes there. Until it returns nil the former backup
+// is there, whole. A log that is damaged is a *eventlog.VerifyError, and is not backed up.
+func Write(ctx context.Context, dir string, src Source, o Options) (_ Summary, err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return Summary{}, fmt.Errorf("make backup: %w", err)
+	}
+	if err := checkOwn(dir); err != nil {
+		return Summary{}, err
+	}
+	lock, err := filelock.Take(dir, time.Now())
+	if err != nil {
+		return Summary{}, err
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Rows == 0 {
+		o.Rows = segmentRows
+	}
+	w := &writer{src: src, o: o, dir: dir, former: &Manifest{}}
+	former, err := readManifest(dir, src.Verifier) // what cannot be read may be the backup of another log
+	if err != nil && !errors.Is(err, ErrNone) {
+		return Summary{}, err
+	}
+	if err == nil && o.Since {
+		w.former = former
+	}
+	if err := w.run(ctx); err != nil {
+		return Summary{}, errors.Join(err, prune(dir, w.standing()))
+	}
+	return w.summary(), prune(dir, &w.next)
+}
+
+// checkOwn refuses a folder with files that no backup makes.
+func checkOwn(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("make backup: %w", err)
+	}
+	for _, e := range entries {
+		known := slices.Contains([]string{manifestFile, "log", "artifacts", "satchel.lock"}, e.Name()) || strings.HasPrefix(e.Name(), "at-") ||
+			strings.HasPrefix(e.Name(), manifestFile+"-") && strings.HasSuffix(e.Name(), ".tmp")
+		if !known {
+			return fmt.Errorf("make backup in %s: %w: %s", dir, ErrForeign, e.Name())
+		}
+	}
+	return nil
+}
+
+// writer is one Write under way.
+type writer struct {
+	src    Source
+	o      Options
+	dir    string
+	former *Manifest
+	next   Manifest
+}
+
+func (w *writer) run(ctx context.Context) error {
+	w.next.Made = w.o.Clock().UTC().Truncate(time.Millisecond)
+	for { // a name of its own, also within a millisecond
+		if _, err := os.Stat(filepath.Join(w.dir, w.next.name())); errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		w.next.Made = w.next.Made.Add(time.Millisecond)
+	}
+	tenants, err := w.src.Log.Tenants(ctx)
+	if err != nil {
+		return fmt.Errorf("list tenants: %w", err)
+	}
+	for _, tenant := range tenants {
+		if err := w.log(ctx, tenant); err != nil {
+			return err
+		}
+	}
+	if err := w.artifacts(ctx); err != nil { // behind the log: every artifact that an entry names is there by now
+		return err
+	}
+	if err := w.templates(); err != nil {
+		return err
+	}
+	if err := w.erasures(); err != nil { // behind the log: an erasure that the log does not have yet is in the list
+		return err
+	}
+	raw, err := w.next.signed(w.src.Signer)
+	if err != nil {
+		return err
+	}
+	return w.replace(manifestFile, raw)
+}
+
+// replace writes a file as a whole.
+func (w *writer) replace(name string, data []byte) error {
+	path := filepath.Join(w.dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	err := atomicfile.Write(path, func(out io.Writer) error {
+		_, err := out.Write(data)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return nil
+}
+
+// small writes a file of this backup alone.
+func (w *writer) small(name string, data []byte) error {
+	name = w.next.name() + "/" + name
+	sum := sha256.Sum256(data)
+	w.next.Files = append(w.next.Files, File{Path: name, Size: int64(len(data)), SHA256: hex.EncodeToString(sum[:])})
+	return w.replace(name, data)
+}
+
+// log writes a tenant's log and the head that it leads to.
+func (w *writer) log(ctx context.Context, tenant string) error {
+	s, err := scope.System(tenant)
+	if err != nil {
+		return err
+	}
+	t := &tenantLog{writer: w, scope: s, head: w.former.head(tenant)}
+	for _, f := range w.former.Files {
+		if seg, ok := segmentOf(tenant, f); ok {
+			t.segments = append(t.segments, seg)
+		}
+	}
+	if err := t.checkSegments(); err != nil {
+		return err
+	}
+	for again := true; again; {
+		if t.round++; t.round > rounds {
+			return fmt.Errorf("back up tenant %q: erasures go on faster than the log is read", tenant)
+		}
+		if again, err = t.extend(ctx); err != nil {
+			return err
+		}
+	}
+	signed, err := w.src.Log.SignHead(t.head)
+	if err != nil {
+		return err
+	}
+	w.next.Heads = append(w.next.Heads, t.head)
+	for _, seg := range t.segments {
+		w.next.Files = append(w.next.Files, seg.File)
+	}
+	return w.small("heads/"+tenant+".checkpoint", signed)
+}
+
+// artifacts copies the contents that the folder does not have yet.
+func (w *writer) artifacts(ctx context.Context) error {
+	list, err := w.src.Artifacts.List(ctx)
+	if err != nil {
+		return fmt.Errorf("list artifacts: %w", err)
+	}
+	for _, one := range list {
+		name := "artifacts/" + one.Tenant + "/" + one.SHA256
+		at := slices.IndexFunc(w.former.Files, func(f File) bool { return f.Path == name })
+		if at >= 0 && w.there(w.former.Files[at]) {
+			w.next.Files = append(w.next.Files, w.former.Files[at])
+			continue
+		}
+		size, err := w.artifact(ctx, one, name)
+		if errors.Is(err, worker.ErrNoArtifact) { // it was erased meanwhile
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("copy artifact %s of tenant %q: %w", one.SHA256, one.Tenant, err)
+		}
+		w.next.Files = append(w.next.Files, File{Path: name, Size: size, SHA256: one.SHA256})
+	}
+	return nil
+}
+
+func (w *writer) artifact(ctx context.Context, one jetstream.StoredArtifact, name string) (size int64, err error) {
+	content, err := w.src.Artifacts.Open(ctx, one.Tenant, one.SHA256)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, content.Close()) }()
+	path := filepath.Join(w.dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return 0, err
+	}
+	return size, atomicfile.Write(path, func(out io.Writer) error {
+		sum := sha256.New()
+		size, err = io.Copy(io.MultiWriter(out, sum), content)
+		if err == nil && hex.EncodeToString(sum.Sum(nil)) != one.SHA256 {
+			err = errors.New("its content is another")
+		}
+		return err
+	})
+}
+
+// there reports whether a file of the former backup can be kept.
+func (w *writer) there(f File) bool {
+	info, err := os.Stat(filepath.Join(w.dir, filepath.FromSlash(f.Path)))
+	return err == nil && info.Size() == f.Size
+}
+
+func (w *writer) templates() error {
+	files, err := os.ReadDir(filepath.Join(w.src.Dir, "templates"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("list templates: %w", err)
+	}
+	for _, f := range files {
+		if tenant, ok := strings.CutSuffix(f.Name(), ".json"); !ok || !scope.ValidTenant(tenant) {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(w.src.Dir, "templates", f.Name()))
+		if err != nil {
+			return fmt.Errorf("read templates: %w", err)
+		}
+		if err := w.small("templates/"+f.Name(), data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// erasures copies the lists of erasures record by record, so that none ends in half of one.
+func (w *writer) erasures() error {
+	tenants, err := w.src.Log.ErasureTenants()
+	if err != nil {
+		return err
+	}
+	for _, tenant := range tenants {
+		s, err := scope.System(tenant)
+		if err != nil {
+			return err
+		}
+		list, err := w.src.Log.EncodedErasures(s)
+		if err != nil {
+			return err
+		}
+		if err := w.small("erased/"+tenant, list); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// standing is the manifest that the folder has after a failure; nil for one that cannot be read.
+func (w *writer) standing() *Manifest {
+	m, err := readManifest(w.dir, w.src.Verifier)
+	if errors.Is(err, ErrNone) {
+		return &Manifest{}
+	}
+	return m
+}
+
+func (w *writer) summary() Summary {
+	s := Summary{Made: w.next.Made, Heads: w.next.Heads, Files: len(w.next.Files)}
+	for _, f := range w.next.Files {
+		s.Bytes += f.Size
+		if !slices.ContainsFunc(w.former.Files, func(old File) bool { return old.Path == f.Path }) {
+			s.Written += f.Size
+		}
+	}
+	return s
+}
+
+// prune removes the files that the manifest does not name, among those that a backup makes. nil
+// removes none: who cannot read the manifest does not know.
+func prune(dir string, m *Manifest) error {
+	if m == nil {
+		return nil
+	}
+	named := map[string]bool{}
+	for _, f := range m.Files {
+		for p := f.Path; p != "."; p = filepath.ToSlash(filepath.Dir(filepath.FromSlash(p))) {
+			named[p] = true
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("prune backup: %w", err)
+	}
+	for _, top := range entries {
+		if top.Name() != "log" && top.Name() != "artifacts" && !strings.HasPrefix(top.Name(), "at-") && !strings.HasSuffix(top.Name(), ".tmp") {
+			continue
+		}
+		err := filepath.WalkDir(filepath.Join(dir, top.Name()), func(p string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			rel, err := filepath.Rel(dir, p)
+			if err != nil || named[filepath.ToSlash(rel)] {
+				return err
+			}
+			if err := os.RemoveAll(p); err != nil {
+				return err
+			}
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("prune backup: %w", err)
+		}
+	}
+	return nil
+}
+
+// erasureType is the type of the entries after which content is missing.
+const erasureType = schemas.TypeMemoryErased

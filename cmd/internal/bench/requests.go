@@ -1,0 +1,167 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"satchel/cmd/internal/client"
+	"satchel/cmd/internal/command"
+	"satchel/emitters"
+	"satchel/jetstream"
+	"satchel/schemas"
+)
+
+// idle measures requests while nothing else happens.
+func (b *bencher) idle(ctx context.Context) error {
+	var err error
+	b.r.Stages = map[string]float64{}
+	if err := b.warm(ctx); err != nil {
+		return err
+	}
+	used := cpuTime()
+	if b.r.Idle, err = b.runs(ctx, 0, b.r.Stages); err != nil {
+		return err
+	}
+	b.r.RequestCPU = (cpuTime() - used).Seconds() * 1000 / float64(max(1, b.Runs)*b.Requests)
+	b.r.Repeated, err = b.runs(ctx, 0, nil)
+	b.r.RSSMiB = rss(os.Getpid())
+	return err
+}
+
+// warm asks once, so that what is loaded on first use is loaded.
+func (b *bencher) warm(ctx context.Context) error {
+	conn, _, err := b.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	_, err = ask(ctx, conn, b.corpus.Question(-1, b.r.Items), nil)
+	return err
+}
+
+// runs returns the medians of p50 and p95 over the runs, each of questions of its own, the first of
+// which is numbered from.
+func (b *bencher) runs(ctx context.Context, from int, stages map[string]float64) (latency, error) {
+	conn, _, err := b.dial(ctx)
+	if err != nil {
+		return latency{}, err
+	}
+	defer conn.Close()
+	var p50, p95 []float64
+	for range max(1, b.Runs) {
+		var times []float64
+		for range b.Requests {
+			ms, err := ask(ctx, conn, b.corpus.Question(from, b.r.Items), stages)
+			if err != nil {
+				return latency{}, err
+			}
+			from++
+			times = append(times, ms)
+		}
+		l := percentiles(times)
+		p50, p95 = append(p50, l.P50), append(p95, l.P95)
+	}
+	for name := range stages {
+		stages[name] /= float64(max(1, b.Runs) * b.Requests)
+	}
+	return latency{P50: median(p50), P95: median(p95)}, nil
+}
+
+// ask asks over NATS and decodes the reply. It returns how long that took, in milliseconds, and
+// adds the stages to stages unless that is nil.
+func ask(ctx context.Context, conn *client.Client, question string, stages map[string]float64) (float64, error) {
+	c := command.Ask{Question: []string{question}, PrincipalFlags: command.PrincipalFlags{As: "bench", Level: "restricted", Group: []string{"g1", "g2", "g3", "g4", "g5"}, Purpose: "p6"},
+		Budget: 2000, Limit: 20, Type: schemas.QueryHybrid}
+	body, err := json.Marshal(c.Request())
+	if err != nil {
+		return 0, fmt.Errorf("encode request: %w", err)
+	}
+	begun := time.Now()
+	raw, err := jetstream.Request(ctx, conn.NC, "ctx.v1."+benchTenant+".request", body)
+	if err != nil {
+		return 0, err
+	}
+	var res schemas.ContextResult
+	if err := json.Unmarshal(raw, &res); err != nil {
+		return 0, fmt.Errorf("decode reply: %w", err)
+	}
+	ms := float64(time.Since(begun).Microseconds()) / 1000
+	if stages != nil {
+		for name, v := range res.Payload.Explainability.Timings.Stages {
+			stages[name] += v
+		}
+		stages["transport"] += ms - res.Payload.Explainability.Timings.TotalMS
+	}
+	return ms, nil
+}
+
+// searchable measures from publishing one event to every index having it.
+func (b *bencher) searchable(ctx context.Context) error {
+	conn, e, err := b.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	var times []float64
+	for range b.Requests {
+		item := b.corpus.Item(b.sent)
+		b.sent++
+		begun := time.Now()
+		if _, err := e.Remember(ctx, item, &emitters.Options{Wait: schemas.ReceiptIndexed}); err != nil {
+			return err
+		}
+		times = append(times, float64(time.Since(begun).Microseconds())/1000)
+	}
+	b.r.Searchable = percentiles(times)
+	return nil
+}
+
+// loaded measures requests while Rate events a second arrive.
+func (b *bencher) loaded(ctx context.Context) error {
+	conn, e, err := b.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithCancel(ctx)
+	sent := 0
+	done := make(chan error, 1)
+	begun := time.Now()
+	go func() { done <- b.feed(ctx, e, &sent) }()
+	b.r.Loaded, err = b.runs(ctx, max(1, b.Runs)*b.Requests, nil)
+	took := time.Since(begun).Seconds()
+	cancel()
+	feedErr := <-done
+	b.r.LoadedRate = float64(sent) / took
+	return errors.Join(err, feedErr)
+}
+
+// feed publishes batches of a fiftieth of a second's events until ctx is done.
+func (b *bencher) feed(ctx context.Context, e *emitters.Emitter, sent *int) error {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	batch := max(1, b.Rate/50)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		items := make([]schemas.MemoryItem, batch)
+		for i := range items {
+			items[i] = b.corpus.Item(b.sent)
+			b.sent++
+		}
+		if _, err := e.RememberAll(ctx, items); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		*sent += batch
+	}
+}

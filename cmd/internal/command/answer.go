@@ -1,0 +1,127 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"satchel/cmd/internal/app"
+	"satchel/cmd/internal/client"
+	"satchel/schemas"
+)
+
+// Answer is satchel answer.
+type Answer struct {
+	PrincipalFlags
+	Question []string `arg:"" help:"What you want to know, or have done."`
+	Budget   int      `help:"Tokens of the context." default:"2000"`
+	Session  string   `help:"Session of the asker."`
+	EmptyFlag
+}
+
+// Help shows how it is called.
+func (Answer) Help() string {
+	return `The roles planner, retriever, verifier, synthesizer, verifier and sentinel make the answer; each
+hand-over is in the log. Without LLM_URL the answer is made of sentences of the context.
+
+Examples:
+  satchel answer "why did card payments fail, and who fixed it?"
+  satchel answer --as risk_officer --level restricted --group risk "what did the outage cost?"
+  satchel trace REQUEST`
+}
+
+// Run asks for an answer and prints it with its citations.
+func (c *Answer) Run(ctx context.Context, a *app.App) error {
+	var reply schemas.RunReply
+	req := schemas.RunRequest{From: c.agent(), Task: strings.Join(c.Question, " "), Purpose: c.Purpose, Session: c.Session, TokenBudget: c.Budget}
+	if err := client.Operation(ctx, a, "run", &req, &reply); err != nil {
+		return err
+	}
+	sentences := 0
+	if reply.Answer != nil {
+		sentences = len(reply.Answer.Sentences)
+	}
+	if err := warnUnused(ctx, a, sentences == 0); err != nil {
+		return err
+	}
+	if a.JSON {
+		return errors.Join(PrintJSON(a, reply), c.check(sentences))
+	}
+	PrintAnswer(a.Out, &reply)
+	fmt.Fprintf(a.Out, "trace    satchel trace %s\n", reply.RequestID)
+	return c.check(sentences)
+}
+
+// PrintAnswer prints a verified answer, what it cites, and what each role said.
+func PrintAnswer(w io.Writer, r *schemas.RunReply) {
+	if r.Answer == nil || len(r.Answer.Sentences) == 0 {
+		fmt.Fprintln(w, "Nothing that this principal may see answers it.")
+	} else {
+		fmt.Fprintln(w, r.Answer.Text)
+		for _, line := range Citations(r.Answer) {
+			fmt.Fprintln(w, line)
+		}
+	}
+	fmt.Fprintln(w)
+	if r.Answer != nil {
+		fmt.Fprintf(w, "made by  %s of %d tokens of context; payload sha256 %.16s…\n", r.Answer.Invocation.Model, r.Metrics.TokenActual, r.Answer.Invocation.PayloadSHA256)
+	}
+	fmt.Fprintf(w, "checked  %s\n", ChecksLine(r.Checks))
+	if len(r.Withheld) > 0 {
+		fmt.Fprintf(w, "withheld %s, by safety tag\n", strings.Join(r.Withheld, ", "))
+	}
+	for _, f := range r.Findings {
+		fmt.Fprintf(w, "anomaly  %s, %s: %s, the limit is %s (%s)\n", f.Anomaly, f.Subject, plainNumber(f.Value), plainNumber(f.Limit), f.Detail)
+	}
+	for _, warning := range r.Warnings {
+		fmt.Fprintf(w, "warning  %s\n", warning)
+	}
+}
+
+// plainNumber writes a figure with two decimals at most and no exponent.
+func plainNumber(f float64) string {
+	return strconv.FormatFloat(math.Round(f*100)/100, 'f', -1, 64)
+}
+
+// Citations lists what an answer cites, by number.
+func Citations(a *schemas.RoleAnswer) []string {
+	seen := map[int]bool{}
+	var lines []string
+	for i := range a.Sentences {
+		for _, c := range a.Sentences[i].Citations {
+			if !seen[c.Number] {
+				seen[c.Number] = true
+				where := ""
+				if c.Where != "" {
+					where = c.Where + ", "
+				}
+				lines = append(lines, fmt.Sprintf("  [%d] %s%s, %s, sha256 %.16s…", c.Number, where, c.ItemID, c.ContentRef, c.SHA256))
+			}
+		}
+	}
+	return lines
+}
+
+// ChecksLine says in one line what was checked; a name that comes twice counts once.
+func ChecksLine(checks []schemas.Check) string {
+	var names, parts []string
+	for i := len(checks) - 1; i >= 0; i-- {
+		c := &checks[i]
+		if slices.Contains(names, c.Name) {
+			continue
+		}
+		names = append(names, c.Name)
+		verdict := "hold"
+		if !c.OK {
+			verdict = "FAIL"
+		}
+		parts = append(parts, fmt.Sprintf("%s %d %s", strings.ReplaceAll(c.Name, "_", " "), c.Checked, verdict))
+	}
+	slices.Reverse(parts)
+	return strings.Join(parts, ", ")
+}

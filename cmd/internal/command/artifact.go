@@ -1,0 +1,211 @@
+package command
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"satchel/cmd/internal/app"
+	"satchel/cmd/internal/client"
+	"satchel/cmd/internal/config"
+	"satchel/emitters"
+	"satchel/jetstream"
+	"satchel/schemas"
+)
+
+// Artifact is satchel artifact.
+type Artifact struct {
+	Put    artifactPutCmd    `cmd:"" help:"Store a file and remember an extract of it."`
+	Open   artifactOpenCmd   `cmd:"" help:"Write an artifact to a file or the output."`
+	Revoke artifactRevokeCmd `cmd:"" help:"Make a handle, or every handle of an item, void."`
+}
+
+type artifactPutCmd struct {
+	File    string   `arg:"" help:"File to store; - is the standard input."`
+	ID      string   `name:"id" help:"Item id; default a new one."`
+	Kind    string   `help:"Kind of the item." default:"memory"`
+	Type    string   `help:"episodic, procedural or semantic." default:"episodic" enum:"episodic,procedural,semantic"`
+	Label   []string `help:"Security labels, name:value." default:"level:internal"`
+	Session string   `help:"Session."`
+	Media   string   `name:"media-type" help:"Media type; default found out."`
+	Name    string   `help:"Name of the content; default the file's."`
+	Query   string   `help:"What readers will look for; the extract keeps what is about it."`
+	Agent   string   `help:"Agent that publishes." default:"cli" env:"SATCHEL_AS"`
+}
+
+// Help shows how it is called.
+func (artifactPutCmd) Help() string {
+	return `The content goes to the object store; a memory with an extract of it is remembered, which
+is found and ruled like any other. A pack that shows it carries a handle: "satchel ask"
+prints it, "satchel artifact open" takes it.
+
+Examples:
+  satchel artifact put build.log --label level:internal --query "why did it fail"
+  kubectl logs gateway | satchel artifact put - --name gateway.log`
+}
+
+// Run stores, waits until the extract can be found, and prints both.
+func (c *artifactPutCmd) Run(ctx context.Context, a *app.App) (err error) {
+	content := a.In
+	if c.File != "-" {
+		f, err := os.Open(c.File)
+		if err != nil {
+			return config.Usagef("open the file: %v", err)
+		}
+		defer func() { err = errors.Join(err, f.Close()) }()
+		if info, err := f.Stat(); err == nil && info.IsDir() {
+			return config.Usagef("open the file: %s is a folder", c.File)
+		}
+		content = f
+		if c.Name == "" {
+			c.Name = filepath.Base(c.File)
+		}
+	}
+	conn, err := client.Dial(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	e, err := emitters.New(conn.NC, emitters.Config{Tenant: a.Tenant, Agent: c.Agent, Labels: c.Label})
+	if err != nil {
+		return &config.UsageError{Err: err}
+	}
+	item := schemas.MemoryItem{ID: c.ID, Kind: schemas.Kind(c.Kind), Type: schemas.MemoryType(c.Type), Session: c.Session}
+	item, receipt, err := e.Store(ctx, item, emitters.Heavy{Content: content, MediaType: c.Media, Name: c.Name, Query: c.Query},
+		&emitters.Options{Wait: schemas.ReceiptIndexed})
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return PrintJSON(a, map[string]any{"item": item, "receipt": receipt})
+	}
+	stored, _ := item.Artifact()
+	fmt.Fprintf(a.Out, "stored   %d bytes as sha256:%.16s…, %s\n", stored.Size, stored.SHA256, stored.MediaType)
+	fmt.Fprintf(a.Out, "%-8s item %s, log position %d\n", receipt.Level, item.ID, receipt.Position)
+	fmt.Fprintf(a.Out, "extract\n%s\n", indented(item.Content.Text()))
+	return nil
+}
+
+type artifactOpenCmd struct {
+	Handle string `arg:"" help:"Handle, as a pack carries it."`
+	Out    string `short:"o" help:"File to write; default the output. One that is there is not touched." type:"path"`
+	Force  bool   `help:"Write --out over a file that is there."`
+	PrincipalFlags
+}
+
+// Help shows how it is called.
+func (artifactOpenCmd) Help() string {
+	return `The handle opens for whom it was made, until it expires. Over HTTP the same is
+  curl -o build.log http://127.0.0.1:8230/artifacts/HANDLE
+
+Example:
+  satchel artifact open sah1.eyJ… --out build.log`
+}
+
+// Run reads the artifact window by window.
+func (c *artifactOpenCmd) Run(ctx context.Context, a *app.App) (err error) {
+	conn, err := client.Dial(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	subject, err := jetstream.ArtifactSubject(a.Tenant)
+	if err != nil {
+		return &config.UsageError{Err: err}
+	}
+	flags := os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	if info, err := os.Stat(c.Out); c.Out != "" && !c.Force {
+		switch {
+		case err != nil:
+			flags |= os.O_EXCL
+		case info.Mode().IsRegular():
+			return config.Usagef("write the artifact: %s is there already; --force writes over it", c.Out)
+		}
+	}
+	out := exact(a)
+	sum := sha256.New()
+	var f *os.File
+	for offset := 0; ; {
+		var reply schemas.OpenReply
+		if err := conn.Call(ctx, subject, schemas.OpenRequest{From: c.agent(), Handle: c.Handle, Offset: offset}, &reply); err != nil {
+			return err
+		}
+		if c.Out != "" && f == nil { // not before there is something to write
+			if f, err = os.OpenFile(c.Out, flags, 0o666); err != nil {
+				return config.Usagef("write the artifact: %v", err)
+			}
+			defer func() { err = errors.Join(err, f.Close()) }()
+			out = f
+		}
+		if _, err := io.MultiWriter(out, sum).Write(reply.Data); err != nil {
+			return err
+		}
+		if offset += len(reply.Data); !reply.More {
+			if c.Out != "" {
+				fmt.Fprintf(a.Out, "%d bytes to %s%s\n", offset, c.Out, MaskedNote(&reply, hex.EncodeToString(sum.Sum(nil))))
+			}
+			return nil
+		}
+	}
+}
+
+// MaskedNote says that personal data was masked when what came is not the artifact.
+func MaskedNote(reply *schemas.OpenReply, sum string) string {
+	if reply.Masked && sum != reply.SHA256 {
+		return ", masking applied"
+	}
+	return ""
+}
+
+type artifactRevokeCmd struct {
+	Handle string `arg:"" optional:"" help:"Handle; its holder may revoke it."`
+	Item   string `help:"Item whose handles are all revoked; by whoever may erase it."`
+	PrincipalFlags
+}
+
+// Help shows how it is called.
+func (artifactRevokeCmd) Help() string {
+	return "Examples:\n  satchel artifact revoke sah1.eyJ…\n  satchel artifact revoke --item m-1 --role eraser"
+}
+
+// Run revokes.
+func (c *artifactRevokeCmd) Run(ctx context.Context, a *app.App) error {
+	conn, err := client.Dial(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	subject, err := jetstream.RevokeSubject(a.Tenant)
+	if err != nil {
+		return &config.UsageError{Err: err}
+	}
+	var reply schemas.RevokeReply
+	if err := conn.Call(ctx, subject, schemas.RevokeRequest{From: c.agent(), Handle: c.Handle, ItemID: c.Item}, &reply); err != nil {
+		return err
+	}
+	if a.JSON {
+		return PrintJSON(a, reply)
+	}
+	fmt.Fprintf(a.Out, "revoked  what was given out until %s\n", reply.RevokedAt.Format(time.RFC3339))
+	return nil
+}
+
+// printArtifacts prints the handles of what a pack shows extracts of.
+func printArtifacts(w io.Writer, p *schemas.ResultPayload) {
+	for i := range p.Results {
+		if s := p.Results[i].Metadata.Artifact; s != nil {
+			fmt.Fprintf(w, "artifact %s: %d bytes of %s, until %s\n         satchel artifact open %s\n", p.Results[i].ID, s.Size, s.MediaType,
+				s.ExpiresAt.Format(time.TimeOnly), s.Handle)
+		}
+	}
+}
+
+// indented puts two blanks before every line.
+func indented(text string) string { return "  " + strings.ReplaceAll(text, "\n", "\n  ") }

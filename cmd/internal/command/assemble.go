@@ -1,0 +1,60 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"satchel/cmd/internal/app"
+	"satchel/cmd/internal/client"
+	"satchel/schemas"
+)
+
+// Assemble is satchel assemble.
+type Assemble struct {
+	Question []string `arg:"" help:"What context is needed for."`
+	Type     []string `help:"memories, code, experiences, values or commits; repeat for more. Without: all."`
+	Limit    int      `help:"Items a source; 0 is 20."`
+	Budget   int      `help:"Tokens of the text; a tenth more where a source would be left out." default:"2000"`
+	PrincipalFlags
+	EmptyFlag
+}
+
+// Help shows how it is called.
+func (Assemble) Help() string {
+	return `Examples:
+  satchel assemble "how are memories indexed?"
+  satchel assemble --type memories --type code --budget 1000 "how are memories indexed?"`
+}
+
+// Run assembles and prints Markdown.
+func (c *Assemble) Run(ctx context.Context, a *app.App) error {
+	var out schemas.FormattedContext
+	req := schemas.AssembleRequest{
+		From: c.agent(), Purpose: c.Purpose, Query: strings.Join(c.Question, " "), ContextTypes: c.Type, Limit: c.Limit, MaxTokens: c.Budget,
+	}
+	if err := client.Operation(ctx, a, "assemble", req, &out); err != nil {
+		return err
+	}
+	return errors.Join(printFormatted(ctx, a, &out), c.check(len(out.Items)))
+}
+
+// printFormatted prints the Markdown, and what was wrong beside it.
+func printFormatted(ctx context.Context, a *app.App, out *schemas.FormattedContext) error {
+	if err := warnUnused(ctx, a, len(out.Items) == 0); err != nil {
+		return err
+	}
+	if a.JSON {
+		return PrintJSON(a, out)
+	}
+	if err := printMarkdown(a, out.Markdown); err != nil {
+		return err
+	}
+	printWarnings(a, out.Warnings)
+	if slices.ContainsFunc(out.Warnings, func(w string) bool { return strings.Contains(w, "drop report") }) {
+		fmt.Fprintf(a.Err, "drop report: satchel ledger --tenant %s --kind drop --json --after %d\n", a.Tenant, out.Positions.Drop-1)
+	}
+	return nil
+}

@@ -1,0 +1,166 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"satchel/cmd/internal/app"
+	"satchel/cmd/internal/client"
+	"satchel/cmd/internal/config"
+	"satchel/cmd/internal/terminal"
+	"satchel/pipeline/compaction/blob"
+	"satchel/pipeline/pack"
+	"satchel/schemas"
+)
+
+// Compact is satchel compact.
+type Compact struct {
+	Pack    string `arg:"" optional:"" help:"Id of the pack."`
+	Session string `help:"Instead of a pack: what this session holds."`
+	File    string `help:"Instead of a pack: a log, table, diff, test report, JSON or search results; - is the input. Nothing is kept." type:"path"`
+	Query   string `help:"What the context is for; picks what is kept."`
+	Budget  int    `help:"Tokens of the smaller pack." default:"1000" min:"1" max:"1000000000"`
+	Lines   int    `help:"With --file: lines at most." default:"48" min:"1" max:"1000000"`
+	PrincipalFlags
+}
+
+// Help shows how it is called.
+func (Compact) Help() string {
+	return `The smaller pack shows items whole or in extracts, word for word; its drop report names every
+character that is left out. Summaries of items, of clusters and of the session are kept as
+memories of kind summary, with the labels of what they were made from.
+
+Examples:
+  satchel compact 019cc7a5-0000-7000-8000-000000000042 --budget 500 --query "who renewed the certificate?"
+  satchel compact --session support-17 --budget 800
+  satchel compact --file build.log --query "why did it fail?"`
+}
+
+// Run compacts a pack, a session or a file.
+func (c *Compact) Run(ctx context.Context, a *app.App) error {
+	if c.File != "" {
+		return c.file(a)
+	}
+	if (c.Pack == "") == (c.Session == "") {
+		return config.Usagef("name a pack, or a session with --session, or a file with --file")
+	}
+	var out schemas.CompactReply
+	req := schemas.CompactRequest{From: c.agent(), Purpose: c.Purpose, PackID: c.Pack, Session: c.Session, Query: c.Query, Budget: c.Budget}
+	if err := client.Operation(ctx, a, "compact", req, &out); err != nil {
+		return err
+	}
+	if err := warnUnused(ctx, a, len(out.Results)+len(out.Drop.Drops)+len(out.Drop.Denied) == 0); err != nil {
+		return err
+	}
+	if a.JSON {
+		return PrintJSON(a, out)
+	}
+	fmt.Fprintln(a.Out, strings.TrimRight(out.Text, "\n"))
+	fmt.Fprintln(a.Out)
+	fmt.Fprintf(a.Out, "shown    %s, %d of %d tokens\n", terminal.Plural(len(out.Results), "item", "items"), out.Compacted.TokenActual, out.Compacted.TokenBudget)
+	parts := 0
+	for _, section := range out.Compacted.Sections {
+		for _, item := range section.Items {
+			if len(item.Spans) > 0 {
+				parts++
+			}
+		}
+	}
+	fmt.Fprintf(a.Out, "saved    %d tokens: %s left out, %s shown in part\n", out.Drop.TokenSavings, terminal.Plural(len(out.Drop.DroppedItemIDs), "item", "items"), terminal.Plural(parts, "item", "items"))
+	for _, s := range out.Summaries {
+		fmt.Fprintf(a.Out, "kept     %s, of %s, from %d, %d tokens, entry %d\n", s.ID, s.Level, len(s.Links), s.Tokens, s.Position)
+	}
+	fmt.Fprintf(a.Out, "proof    pack %s is entry %d of the log\n", out.Compacted.ID, out.Positions.Pack)
+	printWarnings(a, out.Warnings)
+	return nil
+}
+
+// file summarises a file as a stream.
+func (c *Compact) file(a *app.App) error {
+	in := a.In
+	if c.File != "-" && !strings.HasSuffix(c.File, string(os.PathSeparator)+"-") {
+		f, err := os.Open(c.File)
+		if err != nil {
+			return config.Usagef("read %s: %v", c.File, errors.Unwrap(err))
+		}
+		defer f.Close()
+		in = f
+	}
+	written := slices.Contains([]string{".md", ".markdown", ".txt", ".rst", ".adoc", ".org", ".html"}, strings.ToLower(filepath.Ext(c.File)))
+	s, err := blob.Summarise(in, blob.Options{Query: c.Query, Lines: c.Lines, Output: !written})
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return PrintJSON(a, s)
+	}
+	for line := range strings.Lines(s.String()) {
+		if _, err := io.WriteString(a.Out, terminal.Excerpt(strings.TrimRight(line, "\n"), 400)+"\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Dropped is satchel dropped.
+type Dropped struct {
+	Pack string   `arg:"" help:"Id of the pack whose drop report names them."`
+	Item []string `arg:"" help:"Items; id:START-END for a dropped span alone."`
+	PrincipalFlags
+}
+
+// Help shows how it is called.
+func (Dropped) Help() string {
+	return `Policy decides anew. What it denies, what the report does not name and what has changed since
+is missing.
+
+Examples:
+  satchel dropped 019cc7a5-0000-7000-8000-000000000042 note-012 note-017
+  satchel dropped 019cc7a5-0000-7000-8000-000000000042 note-012:140-388`
+}
+
+// Run brings back what a pack left out.
+func (c *Dropped) Run(ctx context.Context, a *app.App) error {
+	req := schemas.RecoverRequest{From: c.agent(), Purpose: c.Purpose, PackID: c.Pack}
+	for _, name := range c.Item {
+		at := strings.LastIndexByte(name, ':')
+		var sp schemas.Span
+		if at > 0 {
+			if n, err := fmt.Sscanf(name[at+1:], "%d-%d", &sp.Start, &sp.End); err == nil && n == 2 {
+				req.Spans = append(req.Spans, schemas.SpanRef{ItemID: name[:at], Span: sp})
+				continue
+			}
+		}
+		req.ItemIDs = append(req.ItemIDs, name)
+	}
+	var out schemas.RecoverReply
+	if err := client.Operation(ctx, a, "recover", req, &out); err != nil {
+		return err
+	}
+	if a.JSON {
+		if err := PrintJSON(a, out); err != nil {
+			return err
+		}
+	} else {
+		c.print(a, &out)
+	}
+	if len(out.Results) == 0 && len(out.Missing) > 0 {
+		return config.Usagef("pack %s: nothing that was named may come back", c.Pack)
+	}
+	return nil
+}
+
+func (c *Dropped) print(a *app.App, out *schemas.RecoverReply) {
+	for _, r := range out.Results {
+		fmt.Fprintf(terminal.Beneath(a.Out), "%s\n%s\n", bold(a, terminal.Excerpt(r.ID, 400)), strings.TrimRight(pack.Printable(r.Content.Text()), "\n"))
+	}
+	for _, id := range out.Missing {
+		fmt.Fprintf(a.Out, "%s: it may not come back: not named, denied, changed or erased\n", id)
+	}
+}

@@ -1,0 +1,233 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"satchel/cmd/internal/app"
+	"satchel/cmd/internal/client"
+	"satchel/cmd/internal/config"
+	"satchel/cmd/internal/terminal"
+	"satchel/emitters"
+	"satchel/schemas"
+)
+
+// Emit is satchel emit.
+type Emit struct {
+	Text    string   `help:"Text to remember."`
+	Item    string   `help:"A whole memory item as JSON, instead of --text." placeholder:"JSON"`
+	Kind    string   `help:"memory, summary, knowledge, code, experience, value, commit or tool." default:"memory"`
+	Type    string   `help:"episodic, procedural or semantic." default:"episodic" enum:"episodic,procedural,semantic"`
+	ID      string   `name:"id" help:"Item id; default the event id where one is given, else a new one."`
+	EventID string   `help:"Event id; the same event again stores nothing twice, so it needs --created-at. Default a new one."`
+	Created string   `name:"created-at" help:"When it happened, RFC 3339; default now." placeholder:"TIME"`
+	Label   []string `help:"Security labels, name:value." default:"level:internal"`
+	Session string   `help:"Session."`
+	Speaker string   `help:"Who said it."`
+	Agent   string   `help:"Agent that publishes." default:"cli" env:"SATCHEL_AS"`
+	Role    []string `help:"Roles claimed: editor may record again what another agent has, declassifier may lower labels. With a principal registry, what it grants the agent counts instead."`
+	Wait    string   `help:"accepted, logged, indexed or proved." default:"indexed" enum:"accepted,logged,indexed,proved"`
+}
+
+// Help shows how it is called.
+func (Emit) Help() string {
+	return `Examples:
+  satchel emit --text "The gateway certificate expires on 3 March" --label level:internal --speaker Jonas
+  satchel emit --event-id build-17 --created-at 2026-03-03T10:00:00Z --text "Build 17 is green"
+  satchel emit --item '{"id":"n1","kind":"knowledge","type":"semantic","security_label":["level:public"],"content":"…"}'
+
+What an --item leaves out is filled in: id, type, kind, created_at, labels and tenant. To be
+the same event when it is sent again, an event has to say the same: with --event-id the time
+is not filled in but has to be given, as created_at in the --item or as --created-at.`
+}
+
+// Run publishes the item and prints its receipt.
+func (c *Emit) Run(ctx context.Context, a *app.App) error {
+	item, err := c.item()
+	if err != nil {
+		return err
+	}
+	if err := c.identify(&item); err != nil {
+		return err
+	}
+	conn, err := client.Dial(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	e, err := emitters.New(conn.NC, emitters.Config{Tenant: a.Tenant, Agent: c.Agent, Labels: c.Label, Roles: c.Role, Sandbox: true})
+	if err != nil {
+		return &config.UsageError{Err: err}
+	}
+	r, err := e.Remember(ctx, item, &emitters.Options{EventID: c.EventID, Wait: schemas.ReceiptLevel(c.Wait)})
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return PrintJSON(a, r)
+	}
+	fmt.Fprintf(a.Out, "%s: item %s (event %s)", r.Level, item.ID, r.ID)
+	if r.Position > 0 {
+		fmt.Fprintf(a.Out, ", log position %d, leaf %.16s…", r.Position, r.Leaf)
+	}
+	fmt.Fprintln(a.Out)
+	for _, w := range r.Warnings {
+		fmt.Fprintln(a.Err, "warning:", w)
+	}
+	return nil
+}
+
+// identify fills in time and id. An event id makes sense only with an event that says
+// the same each time.
+func (c *Emit) identify(item *schemas.MemoryItem) error {
+	if c.Created != "" {
+		if !item.CreatedAt.IsZero() {
+			return config.Usagef("give the time in --item or as --created-at, not both")
+		}
+		at, err := time.Parse(time.RFC3339, c.Created)
+		if err != nil {
+			return config.Usagef("--created-at %q is not an RFC 3339 time such as 2026-03-03T10:00:00Z", c.Created)
+		}
+		item.CreatedAt = at
+	}
+	if c.EventID != "" && item.CreatedAt.IsZero() {
+		return config.Usagef("--event-id needs --created-at: sent again, the event would carry another time and be refused as another event under the same id")
+	}
+	if item.ID == "" {
+		item.ID = c.EventID
+	}
+	if item.ID != "" {
+		return nil
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return fmt.Errorf("make an item id: %w", err)
+	}
+	item.ID = id.String()
+	return nil
+}
+
+func (c *Emit) item() (schemas.MemoryItem, error) {
+	switch {
+	case c.Item != "" && c.Text != "":
+		return schemas.MemoryItem{}, config.Usagef("give --text or --item, not both")
+	case c.Item != "":
+		var given map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(c.Item), &given); err != nil {
+			return schemas.MemoryItem{}, config.Usagef("--item is not JSON: %v", err)
+		}
+		item, issues := schemas.DecodeMemoryItem([]byte(c.Item))
+		issues = slices.DeleteFunc(issues, func(i schemas.Issue) bool {
+			field, _, _ := strings.Cut(strings.TrimPrefix(i.Pointer, "/"), "/")
+			return given[field] == nil && field != "content" // it is filled in
+		})
+		if err := schemas.Invalid(issues); err != nil {
+			return item, &config.UsageError{Err: err}
+		}
+		return item, nil
+	case c.Text != "":
+		return schemas.MemoryItem{ID: c.ID, Kind: schemas.Kind(c.Kind), Type: schemas.MemoryType(c.Type), Session: c.Session,
+			Speaker: c.Speaker, Content: schemas.TextContent(c.Text)}, nil
+	}
+	return schemas.MemoryItem{}, config.Usagef("give --text or --item")
+}
+
+// Forget is satchel forget.
+type Forget struct {
+	IDs    []string `arg:"" name:"ids" help:"Items to erase."`
+	Reason string   `help:"Why; kept in the log."`
+	DryRun bool     `help:"Say what would go, and erase nothing."`
+	Agent  string   `help:"Agent that asks." default:"cli" env:"SATCHEL_AS"`
+	Role   []string `help:"Roles claimed. With a principal registry, what it grants the agent counts instead." default:"eraser"`
+}
+
+// Help shows how it is called.
+func (Forget) Help() string {
+	return `Content and salt, every index entry, packs and summaries made of it, and the copies
+in the streams are deleted; the log keeps the commitment, so its proofs hold.
+
+Policy decides: who holds the role eraser may erase, and who signed every version of the
+items and of the summaries that go with them. Without a principal registry the role is
+believed of every process on this machine that claims it, as this command does by default.
+
+Examples:
+  satchel forget note-007 --dry-run
+  satchel forget note-007 --reason "customer asked for erasure"`
+}
+
+// plan prints what would go.
+func (c *Forget) plan(ctx context.Context, a *app.App, e *emitters.Emitter) error {
+	p, err := e.Plan(ctx, c.IDs)
+	if err != nil {
+		return c.Explain(err)
+	}
+	if a.JSON {
+		return PrintJSON(a, p)
+	}
+	fmt.Fprintf(a.Out, "would erase %s, with %s, %s and %s; nothing was erased\n", terminal.Excerpt(strings.Join(p.Items, ", "), 400),
+		terminal.Plural(len(p.Summaries), "summary", "summaries"), terminal.Plural(p.Packs, "pack", "packs"), terminal.Plural(p.Artifacts, "artifact", "artifacts"))
+	return nil
+}
+
+// Run erases the items and prints the receipt, store by store.
+func (c *Forget) Run(ctx context.Context, a *app.App) error {
+	conn, err := client.Dial(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	e, err := emitters.New(conn.NC, emitters.Config{Tenant: a.Tenant, Agent: c.Agent, Roles: c.Role})
+	if err != nil {
+		return &config.UsageError{Err: err}
+	}
+	if c.DryRun {
+		return c.plan(ctx, a, e)
+	}
+	r, err := e.Forget(ctx, c.IDs, c.Reason)
+	if err != nil {
+		return c.Explain(err)
+	}
+	if a.JSON {
+		return PrintJSON(a, r)
+	}
+	fmt.Fprintf(a.Out, "erased %s: %s, %s\n", strings.Join(r.Items, ", "), terminal.Plural(len(r.Positions), "log entry", "log entries"), terminal.Plural(len(r.Packs), "pack", "packs"))
+	for _, s := range r.Stores {
+		left := "nothing left"
+		switch {
+		case s.Kept > 0:
+			left = fmt.Sprintf("kept %d: other items have the same content", s.Kept)
+		case s.Undecided > 0:
+			left = fmt.Sprintf("undecided %d: dead letters that do not name their items; see satchel dlq ls", s.Undecided)
+		case !s.Absent:
+			left = "NOT CONFIRMED EMPTY"
+		}
+		fmt.Fprintf(a.Out, "  %-15s removed %d, %s\n", s.Store, s.Removed, left)
+	}
+	return nil
+}
+
+// UnknownItem is the code, or the reason of the dead letter, of an erasure of items
+// that are not there.
+const UnknownItem = "unknown_item"
+
+// Explain says in the user's words that there is nothing to erase.
+func (c *Forget) Explain(err error) error {
+	var refused *schemas.Error
+	if !errors.As(err, &refused) {
+		return err
+	}
+	if strings.Contains(refused.Message, ": no such item") { // it names those of several
+		return config.Usagef("%s", refused.Message)
+	}
+	if string(refused.Code) != UnknownItem && !strings.Contains(refused.Message, UnknownItem) {
+		return err
+	}
+	return config.Usagef("%s: no such item, nothing was erased", strings.Join(c.IDs, ", "))
+}

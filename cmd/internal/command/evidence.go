@@ -1,0 +1,182 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/mod/sumdb/note"
+
+	"satchel/cmd/internal/app"
+	"satchel/cmd/internal/config"
+	"satchel/cmd/internal/evidence"
+	"satchel/cmd/internal/terminal"
+	"satchel/pipeline/infra/atomicfile"
+	"satchel/pipeline/scope"
+)
+
+// Evidence is satchel evidence.
+type Evidence struct {
+	Pack       string   `arg:"" optional:"" help:"Id of the pack."`
+	Since      int64    `help:"Instead of one pack, every pack since this log position, and what was decided, refused and handed over." placeholder:"N"`
+	Out        string   `short:"o" help:"The file to write." type:"path" placeholder:"F.zip"`
+	NoContent  bool     `help:"Leave out what the packs said; hashes prove it to who has it."`
+	Checkpoint string   `help:"A file with the signed head to prove with; default the present one." type:"existingfile"`
+	Report     []string `help:"A file to put in, such as a report of an evaluation or a copy of /metrics. May be repeated." type:"existingfile" sep:"none"`
+	Verify     string   `help:"Check a file instead. It needs no data folder." type:"existingfile" placeholder:"F.zip"`
+	Key        string   `help:"With --verify: the verifier key that you know, or a file with it, such as keys/log.pub; default the one in the file."`
+}
+
+// Help shows how it is called.
+func (Evidence) Help() string {
+	return `Writes one file that proves, without Satchel and its data, what a pack showed: the answer as
+it was given out, drop report, policy decision, a proof that each of these and each shown item
+stands in the log, the settings with secrets masked, and a verifier in Python. It reads the data
+folder, or Postgres, and may run beside satchel up. Whoever can read these can write evidence;
+the file has the content of the pack unless --no-content is given.
+
+Equal packs, settings and checkpoint give equal bytes. docs/evidence.md describes the file and what it
+does not prove. Exit code 3 when a file does not hold.
+
+Examples:
+  satchel evidence 019cc7a5-1d3f-7c2a-9f43-0d6d4f0a3b11 -o pack.zip
+  satchel evidence --since 1 -o all.zip --no-content
+  satchel evidence --verify pack.zip --key .satchel/keys/log.pub
+  unzip -p pack.zip verify.py > verify.py && python3 -I verify.py pack.zip`
+}
+
+// Proved is what evidence prints.
+type Proved struct {
+	File    string `json:"file"`
+	Tenant  string `json:"tenant"`
+	Origin  string `json:"origin"`
+	Size    int64  `json:"size"` // of the log that is proved
+	Packs   int    `json:"packs"`
+	Entries int    `json:"entries"`
+	Files   int    `json:"files"`
+	Key     string `json:"key"` // that signed
+}
+
+// Run writes evidence, or checks it.
+func (c *Evidence) Run(ctx context.Context, a *app.App) error {
+	switch {
+	case c.Verify != "" && (c.Pack != "" || c.Since != 0 || c.Out != ""):
+		return config.Usagef("--verify checks a file; it takes no pack, --since or --out")
+	case c.Verify != "":
+		return c.check(a)
+	case (c.Pack == "") == (c.Since == 0):
+		return config.Usagef("name a pack, or with --since the first log position")
+	case c.Since < 0:
+		return config.Usagef("--since is a log position, from 1")
+	case c.Out == "":
+		return config.Usagef("name the file to write with --out")
+	}
+	return c.write(ctx, a)
+}
+
+func (c *Evidence) write(ctx context.Context, a *app.App) (err error) {
+	s, err := scope.System(a.Tenant)
+	if err != nil {
+		return &config.UsageError{Err: err}
+	}
+	log, err := a.ReadLog(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	if log.Unkeyed != "" {
+		return config.Usagef("the evidence cannot be signed: %s", log.Unkeyed)
+	}
+	if err := a.RequireTenant(ctx, log.Log, a.Tenant); err != nil {
+		return err
+	}
+	o := evidence.Options{Pack: c.Pack, Since: c.Since, NoContent: c.NoContent}
+	if o.Extra, err = c.extra(a); err != nil {
+		return err
+	}
+	if c.Checkpoint != "" {
+		if o.Checkpoint, err = os.ReadFile(c.Checkpoint); err != nil {
+			return fmt.Errorf("read checkpoint: %w", err)
+		}
+	}
+	file, sum, err := evidence.Collect(ctx, evidence.Source{Log: log.Log, Scope: s}, o)
+	if errors.Is(err, evidence.ErrNoPack) {
+		return &config.UsageError{Err: err}
+	}
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.Write(c.Out, func(w io.Writer) error { _, err := w.Write(file); return err }); err != nil {
+		return fmt.Errorf("write evidence: %w", err)
+	}
+	return c.print(a, c.Out, "written to", sum)
+}
+
+// extra are the settings and the reports.
+func (c *Evidence) extra(a *app.App) (evidence.Members, error) {
+	var settings strings.Builder
+	plain := *a
+	plain.Out = &settings
+	if err := PrintJSON(&plain, a.Effective()); err != nil {
+		return nil, err
+	}
+	extra := evidence.Members{"settings.json": []byte(settings.String())}
+	for _, path := range c.Report {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("read report: %w", err)
+		}
+		name := "reports/" + filepath.Base(path)
+		if extra[name] != nil {
+			return nil, config.Usagef("two reports are called %s", filepath.Base(path))
+		}
+		extra[name] = data
+	}
+	return extra, nil
+}
+
+// check checks a file.
+func (c *Evidence) check(a *app.App) error {
+	raw, err := os.ReadFile(c.Verify)
+	if err != nil {
+		return fmt.Errorf("read evidence: %w", err)
+	}
+	key := c.Key
+	if file, err := os.ReadFile(key); err == nil {
+		key = strings.TrimSpace(string(file))
+	}
+	if _, err := note.NewVerifier(key); key != "" && err != nil {
+		return config.Usagef("--key %.80q is neither a verifier key nor a file with one", c.Key)
+	}
+	sum, err := evidence.Verify(raw, key)
+	var bad *evidence.BadError
+	if errors.As(err, &bad) {
+		return &FoundError{What: err.Error()}
+	}
+	if err != nil {
+		return err
+	}
+	return c.print(a, c.Verify, "holds:", sum)
+}
+
+func (c *Evidence) print(a *app.App, path, what string, sum evidence.Summary) error {
+	out := Proved{File: path, Tenant: sum.Tenant, Origin: sum.Origin, Size: sum.Head.Size, Packs: sum.Packs, Entries: sum.Entries, Files: sum.Files, Key: sum.Key}
+	if a.JSON {
+		return PrintJSON(a, out)
+	}
+	proved := fmt.Sprintf("%s and %s of %s, in a log of %s", terminal.Plural(out.Packs, "pack", "packs"), terminal.Plural(out.Entries, "entry", "entries"), out.Tenant,
+		terminal.Plural(int(out.Size), "entry", "entries"))
+	if c.Verify == "" {
+		_, err := fmt.Fprintf(a.Out, "%s, %s %s\n", proved, what, path)
+		return err
+	}
+	fmt.Fprintf(a.Out, "%s %s %s\nsigned by %s\n", path, what, proved, out.Key)
+	if c.Key == "" {
+		fmt.Fprintln(a.Out, "that key is from the file itself: compare it with one that you know, or name it with --key")
+	}
+	return nil
+}

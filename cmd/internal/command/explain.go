@@ -1,0 +1,51 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"satchel/cmd/internal/app"
+	"satchel/cmd/internal/client"
+	"satchel/schemas"
+)
+
+// Explain is satchel explain.
+type Explain struct {
+	Pack string `arg:"" help:"Id of the pack."`
+	Item string `arg:"" help:"Id of the item."`
+	PrincipalFlags
+}
+
+// Help shows how it is called.
+func (Explain) Help() string {
+	return `It works on any pack of the log. The pack's own principal is told what was shown or
+dropped; of what policy denied, an auditor.
+
+Example:
+  satchel explain 019cc7a5-0000-7000-8000-000000000042 note-012`
+}
+
+// Run asks why an item is, or is not, in a pack.
+func (c *Explain) Run(ctx context.Context, a *app.App) error {
+	var reply schemas.ExplainReply
+	req := schemas.ExplainRequest{From: c.agent(), PackID: c.Pack, ItemID: c.Item}
+	if err := client.Operation(ctx, a, "explain", req, &reply); err != nil {
+		var refused *schemas.Error
+		if errors.As(err, &refused) && refused.Code == schemas.CodePolicyDenied {
+			return fmt.Errorf("%w; name the principal that asked for the pack with --as, --level, --group and --role, or an auditor", err)
+		}
+		return err
+	}
+	if a.JSON {
+		return PrintJSON(a, reply)
+	}
+	fmt.Fprintln(a.Out, reply.Explanation)
+	if reply.Change != "" {
+		fmt.Fprintln(a.Out, reply.Change)
+	}
+	if reply.Verdict != nil {
+		fmt.Fprintf(a.Out, "policy   verdict %s: allow %t\n", reply.Verdict.ID, reply.Verdict.Allow)
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"satchel/cmd/internal/app"
+	"satchel/cmd/internal/client"
+	"satchel/cmd/internal/config"
+	"satchel/cmd/internal/terminal"
+	"satchel/schemas"
+)
+
+// Get is satchel get.
+type Get struct {
+	Item string `arg:"" help:"Id of the item."`
+	PrincipalFlags
+}
+
+// Help shows how it is called.
+func (Get) Help() string {
+	return `The item as policy lets the principal see it. Reading it is a request like others: the log has its pack and its decision.
+Exit code 2 when there is no such item that the principal may see, or when it is left out, with the reason.
+
+Examples:
+  satchel get 01980f3c-7b1e-7d4a-9c55-2f0a6f7b8a10
+  satchel get --json commit:4f2c9d1`
+}
+
+// Run asks for the item and prints it.
+func (c *Get) Run(ctx context.Context, a *app.App) error {
+	var out schemas.ItemsReply
+	if err := client.Operation(ctx, a, "items", schemas.ItemsRequest{From: c.agent(), Purpose: c.Purpose, ItemIDs: []string{c.Item}}, &out); err != nil {
+		return err
+	}
+	if err := warnUnused(ctx, a, len(out.Items) == 0); err != nil {
+		return err
+	}
+	if len(out.Dropped) > 0 {
+		d := &out.Dropped[0]
+		return config.Usagef("item %q is left out: %s", c.Item, strings.TrimSpace(d.Reason.Sentence()+" "+d.Detail))
+	}
+	if len(out.Items) == 0 {
+		return config.Usagef("there is no item %q that %s may see", c.Item, c.As)
+	}
+	item := &out.Items[0]
+	if a.JSON {
+		return PrintJSON(a, item)
+	}
+	return printItem(a, item)
+}
+
+// printItem prints what is known of an item, and then its content.
+func printItem(a *app.App, item *schemas.ResultItem) error {
+	m := &item.Metadata
+	w := tabwriter.NewWriter(a.Out, 0, 4, 2, ' ', 0)
+	row := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(w, "%s\t%s\n", name, terminal.Excerpt(value, 400))
+		}
+	}
+	row("item", item.ID)
+	row("kind", strings.TrimSuffix(string(m.Kind)+", "+string(m.Type), ", "))
+	row("category", m.Category)
+	row("created", m.CreatedAt.UTC().Format(time.RFC3339))
+	row("position", fmt.Sprint(m.Position))
+	row("speaker", m.Speaker)
+	row("session", m.Session)
+	row("source", m.SourceURI)
+	if m.Redacted {
+		row("redacted", "parts of the content are hidden from this principal")
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(a.Out, "\n%s\n", strings.TrimRight(item.Content.Text(), "\n"))
+	return err
+}

@@ -1,0 +1,65 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"satchel/cmd/internal/app"
+	"satchel/cmd/internal/client"
+	"satchel/cmd/internal/terminal"
+	"satchel/schemas"
+)
+
+// List is satchel list.
+type List struct {
+	Session string         `help:"Of this conversation only."`
+	Label   []string       `help:"With this label; repeat for more."`
+	Kind    []schemas.Kind `help:"Of this kind; repeat for more."`
+	Limit   int            `help:"Items at most." default:"50"`
+	After   string         `help:"Go on behind an earlier list: the next that it printed." placeholder:"NEXT"`
+	PrincipalFlags
+}
+
+// Help shows how it is called.
+func (List) Help() string {
+	return "Lists the current items, newest first. Superseded ones are left out.\n\nExamples:\n  satchel list\n  satchel list --session standup --kind memory --limit 10"
+}
+
+// Run prints a page of items, a line each.
+func (c *List) Run(ctx context.Context, a *app.App) error {
+	var out schemas.ItemsReply
+	req := schemas.ItemsRequest{From: c.agent(), Purpose: c.Purpose, Session: c.Session, Labels: c.Label, Kinds: c.Kind, Limit: c.Limit, After: c.After}
+	if err := client.Operation(ctx, a, "items", req, &out); err != nil {
+		return err
+	}
+	if err := warnUnused(ctx, a, len(out.Items) == 0); err != nil {
+		return err
+	}
+	if a.JSON {
+		return PrintJSON(a, out)
+	}
+	if len(out.Items) == 0 {
+		fmt.Fprintln(a.Out, "there is nothing that this principal may see")
+	}
+	for i := range out.Items {
+		printLine(a, &out.Items[i])
+		fmt.Fprintf(a.Out, "    %s\n", terminal.Excerpt(out.Items[i].Content.Text(), 200))
+	}
+	if out.Next != "" {
+		fmt.Fprintf(a.Out, "more: --after %s\n", out.Next)
+	}
+	return nil
+}
+
+// printLine prints the line that says what an item is.
+func printLine(a *app.App, r *schemas.ResultItem) {
+	m := &r.Metadata
+	fmt.Fprintf(a.Out, "%s  %s, %s", bold(a, terminal.Excerpt(r.ID, 400)), terminal.Excerpt(string(m.Kind), 400), m.CreatedAt.UTC().Format(time.DateTime))
+	for _, more := range []string{m.Session, m.Speaker, m.SourceURI} {
+		if more != "" {
+			fmt.Fprintf(a.Out, ", %s", terminal.Excerpt(more, 200))
+		}
+	}
+	fmt.Fprintln(a.Out)
+}

@@ -1,0 +1,75 @@
+package command
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"satchel/cmd/internal/app"
+	"satchel/cmd/internal/client"
+	"satchel/cmd/internal/config"
+	"satchel/emitters"
+	"satchel/emitters/gateway/mcp"
+)
+
+// MCP is satchel mcp.
+type MCP struct {
+	As    string   `help:"Principal that remembers and asks." default:"mcp" env:"SATCHEL_AS"`
+	Level string   `help:"Clearance claimed: public, internal, confidential, restricted." default:"internal" enum:"public,internal,confidential,restricted"`
+	Group []string `help:"Groups claimed."`
+	Role  []string `help:"Roles claimed; eraser lets forget work without a principal registry." default:"eraser"`
+	Label []string `help:"Labels of what is remembered without any, name:value." default:"level:internal"`
+}
+
+// Help shows how it is called.
+func (MCP) Help() string {
+	return `Serves the Model Context Protocol on standard input and output, for an editor or an agent:
+  remember, context, search, explain, recover, correct, forget, status.
+
+Example:
+  satchel mcp --as planner
+
+In the settings of a client:
+  {"mcpServers": {"satchel": {"command": "satchel", "args": ["mcp", "--as", "planner"]}}}
+
+It works beside satchel up, which it finds by the data folder or NATS_URL.`
+}
+
+// Run serves until the client closes standard input.
+func (c *MCP) Run(ctx context.Context, a *app.App) error {
+	key := []byte(rand.Text() + rand.Text())
+	var mu sync.Mutex
+	var conn *client.Client
+	var agent *emitters.Emitter
+	connected := func(ctx context.Context) (*emitters.Emitter, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if agent != nil {
+			return agent, nil
+		}
+		var err error
+		if conn, err = client.Dial(ctx, a); err != nil {
+			return nil, fmt.Errorf("%w: %w", emitters.ErrNotConnected, err)
+		}
+		agent, err = emitters.New(conn.NC, emitters.Config{Tenant: a.Tenant, Agent: c.As, Labels: c.Label,
+			Clearance: c.Level, Groups: c.Group, Roles: c.Role, Sandbox: true})
+		return agent, err
+	}
+	server, err := mcp.New(mcp.Config{Client: connected, Tenant: a.Tenant, Principal: c.As, Version: app.Version(), Key: key})
+	if err != nil {
+		return &config.UsageError{Err: err}
+	}
+	err = server.Run(ctx, answering(os.Stdin, os.Stdout))
+	mu.Lock()
+	defer mu.Unlock()
+	if conn != nil {
+		conn.Close()
+	}
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,219 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"satchel/cmd/internal/app"
+	"satchel/cmd/internal/config"
+	"satchel/cmd/internal/terminal"
+	"satchel/jetstream"
+	"satchel/pipeline/scope"
+	"satchel/pipeline/store/eventlog"
+	"satchel/worker"
+)
+
+// Migrate is satchel migrate.
+type Migrate struct {
+	To string `help:"The database, as postgres://user:password@host:5432/database?sslmode=verify-full." required:""`
+}
+
+// Help shows how it is called.
+func (Migrate) Help() string {
+	return `Copies the log of every tenant, position by position: hashes, contents with their salts,
+packs, what was erased as erased, and how far the streams are read. Every entry is checked
+on the way. Then it makes the items in the database, brings the other indexes up to the log's
+end, verifies the copy and compares the heads. The key and the kept heads stay in the data
+folder, which goes on being used.
+
+Stop satchel up first. It can be interrupted and run again: it goes on where it was. A
+database that holds another log is refused and left as it is. Afterwards the folder's log is
+kept and not used any more; set DATABASE_URL from then on. If it was continued all the same,
+run migrate again: it brings over the rest.
+
+Example:
+  satchel migrate --to postgres://satchel@db:5432/satchel`
+}
+
+// migrated is what migrate prints for a tenant.
+type migrated struct {
+	Tenant  string `json:"tenant"`
+	Entries int64  `json:"entries"`
+	Root    string `json:"root"`
+	Digest  string `json:"digest"` // of the indexes
+}
+
+// Run migrates.
+func (c *Migrate) Run(ctx context.Context, a *app.App) error {
+	if a.DatabaseURL != "" {
+		return config.Usagef("DATABASE_URL is set: migrate copies the log of the data folder; unset it and name the database with --to")
+	}
+	if err := errors.Join(a.RequireData(), a.RequireFolder()); err != nil {
+		return err
+	}
+	if missing := a.MissingKey(); missing != "" {
+		return config.Usagef("%s is missing: the copy could not be continued without it", missing)
+	}
+	lock, err := a.LockFolder()
+	if err != nil {
+		return a.ExplainStart(err)
+	}
+	defer lock.Release()
+	begun := time.Now()
+	settings := *a.Settings
+	settings.DatabaseURL = c.To
+	target := &app.App{Settings: &settings, Out: a.Out, Err: a.Err, In: a.In, Migrating: true}
+	tenants, err := copyLogs(ctx, a, target)
+	if err != nil {
+		return err
+	}
+	copied := time.Since(begun)
+	results, err := project(ctx, target, tenants)
+	if err != nil {
+		return err
+	}
+	if err := finishMigration(ctx, a, target); err != nil {
+		return err
+	}
+	return printMigrated(a, results, copied, time.Since(begun), c.To)
+}
+
+// copyLogs copies every tenant's log and the checkpoints, and returns the tenants.
+func copyLogs(ctx context.Context, a *app.App, target *app.App) (tenants []string, err error) {
+	from, err := a.LogDriver(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	to, err := target.LogDriver(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	if tenants, err = app.TenantsOf(ctx, from); err != nil {
+		return nil, err
+	}
+	there, err := app.TenantsOf(ctx, to)
+	if err != nil {
+		return nil, err
+	}
+	for _, tenant := range there {
+		if !slices.Contains(tenants, tenant) {
+			return nil, config.Usagef("the database holds a log of tenant %q, which the data folder does not have: name an empty database, or another SATCHEL_DATABASE_SCHEMA", tenant)
+		}
+	}
+	word, err := eventlog.Marked(ctx, to, app.MigrateMark)
+	if err != nil {
+		return nil, err
+	}
+	if word == "" && len(there) > 0 {
+		return nil, config.Usagef("the database holds a log already: name an empty database, or another SATCHEL_DATABASE_SCHEMA")
+	}
+	log, key, err := a.SignedLog(to, app.Fixed{})
+	if err != nil {
+		return nil, err
+	}
+	own, err := app.ClaimKey(ctx, to, log, key)
+	if err == nil && !own {
+		err = config.Usagef("the database names another key for its log (see the lost key in docs/operations.md): put that key here, or name an empty database, or another SATCHEL_DATABASE_SCHEMA")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if word != app.MigrateDone {
+		if err := eventlog.Mark(ctx, to, app.MigrateMark, app.MigrateBegun); err != nil {
+			return nil, err
+		}
+	}
+	for _, tenant := range tenants {
+		bar := a.Progress("copying " + tenant)
+		_, err := eventlog.Copy(ctx, from, to, tenant, bar.Set)
+		bar.End()
+		if errors.Is(err, eventlog.ErrDiffers) {
+			return nil, config.Usagef("%w: name an empty database, or another SATCHEL_DATABASE_SCHEMA", err)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	var names []string
+	for partition := range jetstream.Partitions {
+		names = append(names, worker.CheckpointName(jetstream.PartitionName(partition)))
+	}
+	if word == app.MigrateDone { // the target may have gone on, and reads the streams itself
+		return tenants, nil
+	}
+	return tenants, eventlog.CopyCheckpoints(ctx, from, to, names)
+}
+
+// project brings every index up to the end of the copied logs, and verifies the copies.
+func project(ctx context.Context, a *app.App, tenants []string) (results []migrated, err error) {
+	s, err := a.OpenStores(ctx, app.Fixed{}, a.Logger(a.Err))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	projector := s.Projector()
+	for _, tenant := range tenants {
+		sc, err := scope.System(tenant)
+		if err != nil {
+			return nil, err
+		}
+		bar := a.Progress("indexing " + tenant)
+		err = projector.CatchUp(ctx, sc, bar.Set)
+		bar.End()
+		if err != nil {
+			return nil, err
+		}
+		bar = a.Progress("verifying " + tenant)
+		err = s.Log.Verify(ctx, sc, nil, bar.Set)
+		bar.End()
+		if err != nil {
+			return nil, err
+		}
+		head, err := s.Log.Head(ctx, sc)
+		if err != nil {
+			return nil, err
+		}
+		digest, err := s.Digest(ctx, sc)
+		if err != nil {
+			return nil, err
+		}
+		results = append(results, migrated{Tenant: tenant, Entries: head.Size, Root: head.Root.String(), Digest: digest})
+	}
+	return results, nil
+}
+
+// finishMigration marks both ends.
+func finishMigration(ctx context.Context, a *app.App, target *app.App) (err error) {
+	to, err := target.LogDriver(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	if err := eventlog.Mark(ctx, to, app.MigrateMark, app.MigrateDone); err != nil {
+		return err
+	}
+	if err := os.WriteFile(a.Path(app.MovedFile), []byte(config.Mask(target.DatabaseURL)+"\n"), 0o600); err != nil {
+		return fmt.Errorf("mark the folder: %w", err)
+	}
+	return nil
+}
+
+func printMigrated(a *app.App, results []migrated, copied, all time.Duration, to string) error {
+	if a.JSON {
+		return PrintJSON(a, results)
+	}
+	total := int64(0)
+	for _, r := range results {
+		fmt.Fprintf(a.Out, "%s: %s, heads equal, root %s, index digest %s\n", r.Tenant, terminal.Plural(int(r.Entries), "entry", "entries"), r.Root, r.Digest)
+		total += r.Entries
+	}
+	_, err := fmt.Fprintf(a.Out, "%s copied in %.1f s, indexed and verified in %.1f s; from now on set DATABASE_URL=%s\n",
+		terminal.Plural(int(total), "entry", "entries"), copied.Seconds(), (all - copied).Seconds(), config.Mask(to))
+	return err
+}

@@ -1,0 +1,101 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+
+	"satchel/cmd/internal/app"
+	"satchel/cmd/internal/client"
+	"satchel/cmd/internal/terminal"
+	"satchel/pipeline"
+	"satchel/schemas"
+)
+
+// Preview is satchel preview.
+type Preview struct {
+	SearchFlags
+	PrincipalFlags
+	Template string `help:"Template: chat, detailed, summary or a registered one." default:"chat"`
+	Ranker   string `help:"default, similarity, recency, confidence or a registered one." default:"default"`
+	Budget   int    `help:"Tokens of the text." default:"2000"`
+	Model    string `help:"Model whose tokenizer counts."`
+	Metadata bool   `help:"Type, confidence and time of each memory in the text."`
+	Build    bool   `help:"Build the text and print it, instead of what would be in it."`
+}
+
+// Help shows how it is called.
+func (Preview) Help() string {
+	return `A preview says which memories a template would show, how they rank and what they cost;
+it shows no content. They rank by similarity, recency and confidence together, unlike
+satchel search; --ranker similarity ranks as it does. With --build the text itself is made, logged and printed.
+
+Examples:
+  satchel preview "when is the kiln fired?"
+  satchel preview --build --template detailed --budget 500 "when is the kiln fired?"`
+}
+
+func (c *Preview) request() schemas.BuildRequest {
+	return schemas.BuildRequest{
+		SearchRequest: c.SearchFlags.Request(&c.PrincipalFlags), Template: c.Template, Ranker: c.Ranker, TokenBudget: c.Budget,
+		Model: c.Model, IncludeMetadata: c.Metadata,
+	}
+}
+
+// Run asks and prints.
+func (c *Preview) Run(ctx context.Context, a *app.App) error {
+	if c.Build {
+		var out schemas.BuildReply
+		if err := client.Operation(ctx, a, "build", c.request(), &out); err != nil {
+			return err
+		}
+		if err := previewEmpty(ctx, a, len(out.Memories) == 0, out.Truncated); err != nil {
+			return err
+		}
+		if a.JSON {
+			return PrintJSON(a, out)
+		}
+		return printMarkdown(a, out.Context)
+	}
+	var out schemas.PreviewReply
+	if err := client.Operation(ctx, a, "preview", c.request(), &out); err != nil {
+		return err
+	}
+	if err := previewEmpty(ctx, a, len(out.MemoryIDs) == 0, out.Truncated); err != nil {
+		return err
+	}
+	if a.JSON {
+		return PrintJSON(a, out)
+	}
+	fmt.Fprintf(a.Out, "%s: %s, %d of %d tokens (%.1f %%), ranked by %s", out.Template, terminal.Plural(len(out.MemoryIDs), "memory", "memories"), out.TokenCount, c.Budget, out.BudgetUsed, rankedBy(c.Ranker))
+	if out.Truncated {
+		fmt.Fprint(a.Out, ", more than fit")
+	}
+	fmt.Fprintln(a.Out)
+	w := tabwriter.NewWriter(a.Out, 0, 4, 2, ' ', 0)
+	for i, id := range out.MemoryIDs {
+		fmt.Fprintf(w, "%d.\t%s\t%.3f\n", i+1, terminal.Excerpt(id, 128), out.RankingScores[id])
+	}
+	return w.Flush()
+}
+
+// previewEmpty says why there is nothing in a text that is empty.
+func previewEmpty(ctx context.Context, a *app.App, empty, truncated bool) error {
+	switch {
+	case empty && truncated:
+		printWarnings(a, []string{"nothing that was found fits the budget"})
+	case empty:
+		printWarnings(a, []string{"nothing was found that this principal may see"})
+	}
+	return warnUnused(ctx, a, empty && !truncated)
+}
+
+// rankedBy is a ranker's name and, of a built-in one that weighs several things, its weights.
+func rankedBy(name string) string {
+	for _, r := range pipeline.Rankers() {
+		if r.Name == name && max(r.Similarity, r.Recency, r.Confidence) < 1 {
+			return fmt.Sprintf("%s (similarity %g, recency %g, confidence %g)", name, r.Similarity, r.Recency, r.Confidence)
+		}
+	}
+	return terminal.Excerpt(name, 128)
+}

@@ -1,0 +1,213 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/nats-io/nkeys"
+
+	"satchel/cmd/internal/app"
+	"satchel/cmd/internal/config"
+	"satchel/policies"
+	"satchel/schemas"
+)
+
+// Principal is satchel principal.
+type Principal struct {
+	Add principalAddCmd `cmd:"" help:"Register a principal and make its key."`
+	Ls  principalLsCmd  `cmd:"" help:"List the registered principals."`
+	Key principalKeyCmd `cmd:"" help:"Give a registered principal a new key."`
+}
+
+type principalAddCmd struct {
+	Name  string   `arg:"" help:"Id of the principal, and its agent name."`
+	Level string   `help:"Highest clearance: public, internal, confidential, restricted." default:"internal" enum:"public,internal,confidential,restricted"`
+	Group []string `help:"Groups it is in."`
+	Role  []string `help:"Roles it holds."`
+	NKey  string   `name:"nkey" help:"Public nkey of a user, when the principal keeps its seed itself. Without: a key pair is made." placeholder:"U…"`
+}
+
+// Help shows how it is called.
+func (principalAddCmd) Help() string {
+	return `The registry is the file of --principals; it is made when it is not there. The seed of the
+key goes to keys/principals/TENANT/NAME.nk in the data folder, readable by its owner alone.
+satchel up reads the registry when it starts.
+
+Examples:
+  satchel principal add planner --principals principals.yaml --level internal
+  satchel principal add risk_officer --tenant bank --level restricted --group risk --role auditor`
+}
+
+// Run registers the principal.
+func (c *principalAddCmd) Run(a *app.App) error {
+	level, _ := schemas.ParseLevel(c.Level)
+	m := policies.Member{Tenant: a.Tenant, ID: c.Name, Level: int(level), Groups: c.Group, Roles: c.Role}
+	return enrol(a, &m, c.NKey, policies.AddMember)
+}
+
+type principalKeyCmd struct {
+	Name string `arg:"" help:"Id of the principal."`
+	NKey string `name:"nkey" help:"Public nkey of a user, when the principal keeps its seed itself. Without: a key pair is made." placeholder:"U…"`
+}
+
+// Help shows how it is called.
+func (principalKeyCmd) Help() string {
+	return `The former key is void when satchel up starts the next time.
+
+Examples:
+  satchel principal key planner --principals principals.yaml
+  satchel principal key planner --tenant bank --nkey UABC…`
+}
+
+// Run gives the principal a key.
+func (c *principalKeyCmd) Run(a *app.App) error {
+	m := policies.Member{Tenant: a.Tenant, ID: c.Name}
+	return enrol(a, &m, c.NKey, func(raw []byte, m policies.Member) ([]byte, error) {
+		return policies.SetKey(raw, m.Tenant, m.ID, m.Key)
+	})
+}
+
+// errNoRegistry says how to name a registry.
+var errNoRegistry = errors.New("name the registry file with --principals or SATCHEL_PRINCIPALS")
+
+// enrol has change put m into the registry, with the public key or one that is made.
+func enrol(a *app.App, m *policies.Member, public string, change func([]byte, policies.Member) ([]byte, error)) error {
+	if a.Principals == "" {
+		return &config.UsageError{Err: errNoRegistry}
+	}
+	if !schemas.ValidToken(m.ID) {
+		return config.Usagef("principal %q: the name must be 1 to 64 of the characters A-Z a-z 0-9 _ -", m.ID)
+	}
+	raw, err := os.ReadFile(a.Principals)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return config.Usagef("read the registry: %v", err)
+	}
+	var seed []byte
+	if m.Key = public; public == "" {
+		if seed, m.Key, err = newUser(); err != nil {
+			return err
+		}
+	}
+	changed, err := change(raw, *m)
+	if err != nil {
+		return &config.UsageError{Err: err}
+	}
+	path := ""
+	if seed != nil {
+		path = a.Path("keys", "principals", m.Tenant, m.ID+".nk")
+		if err := writeWhole(path, seed, 0o600); err != nil {
+			return fmt.Errorf("write the principal's key: %w", err)
+		}
+	}
+	if err := writeWhole(a.Principals, changed, 0o644); err != nil {
+		return fmt.Errorf("write the registry: %w", err)
+	}
+	return printEnrolled(a, m, path)
+}
+
+func printEnrolled(a *app.App, m *policies.Member, seed string) error {
+	if a.JSON {
+		return PrintJSON(a, map[string]string{"tenant": m.Tenant, "id": m.ID, "nkey": m.Key, "seed_file": seed})
+	}
+	fmt.Fprintf(a.Out, "registered  %s of tenant %s in %s, nkey %s\n", m.ID, m.Tenant, a.Principals, m.Key)
+	if seed == "" {
+		seed = "SEED_FILE"
+	} else {
+		fmt.Fprintf(a.Out, "key         %s: give it to %s alone\n", seed, m.ID)
+	}
+	fmt.Fprintf(a.Out, "next        restart satchel up with SATCHEL_PRINCIPALS=%s; then, as %s:\n", a.Principals, m.ID)
+	fmt.Fprintf(a.Out, "            NATS_NKEY=%s SATCHEL_AS=%s satchel ask --tenant %s \"…\"\n", seed, m.ID, m.Tenant)
+	return nil
+}
+
+// newUser makes a key pair.
+func newUser() (seed []byte, public string, err error) {
+	pair, err := nkeys.CreateUser()
+	if err != nil {
+		return nil, "", fmt.Errorf("make a key: %w", err)
+	}
+	if seed, err = pair.Seed(); err != nil {
+		return nil, "", fmt.Errorf("make a key: %w", err)
+	}
+	if public, err = pair.PublicKey(); err != nil {
+		return nil, "", fmt.Errorf("make a key: %w", err)
+	}
+	return seed, public, nil
+}
+
+// writeWhole writes a file so that it is there whole or as it was. A file that is there keeps
+// its mode.
+func writeWhole(path string, data []byte, mode os.FileMode) error {
+	if to, err := filepath.EvalSymlinks(path); err == nil {
+		path = to
+	}
+	if info, err := os.Stat(path); err == nil {
+		mode = info.Mode().Perm()
+	}
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".satchel-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
+
+type principalLsCmd struct{}
+
+// Help shows how it is called.
+func (principalLsCmd) Help() string {
+	return "Example:\n  satchel principal ls --principals principals.yaml"
+}
+
+// listed is a line of the list.
+type listed struct {
+	Tenant string   `json:"tenant"`
+	ID     string   `json:"id"`
+	Level  string   `json:"level"`
+	Groups []string `json:"groups"`
+	Roles  []string `json:"roles"`
+	NKey   string   `json:"nkey,omitempty"`
+}
+
+// Run lists the principals, those of one tenant when that is named.
+func (c *principalLsCmd) Run(a *app.App) error {
+	registry, err := a.OpenRegistry()
+	if err != nil {
+		return err
+	}
+	if registry == nil {
+		return &config.UsageError{Err: errNoRegistry}
+	}
+	list := []listed{}
+	for _, m := range registry.Members() {
+		if !a.TenantGiven || m.Tenant == a.Tenant {
+			list = append(list, listed{m.Tenant, m.ID, schemas.Level(m.Level).String(), m.Groups, m.Roles, m.Key})
+		}
+	}
+	if a.JSON {
+		return PrintJSON(a, list)
+	}
+	w := tabwriter.NewWriter(a.Out, 0, 4, 2, ' ', 0)
+	for _, l := range list {
+		key := l.NKey
+		if key == "" {
+			key = "no key"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\tgroups: %s\troles: %s\t%s\n", l.Tenant, l.ID, l.Level, strings.Join(l.Groups, ","), strings.Join(l.Roles, ","), key)
+	}
+	return w.Flush()
+}

@@ -1,0 +1,52 @@
+package command
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+
+	"satchel/cmd/internal/app"
+	"satchel/cmd/internal/terminal"
+)
+
+// exact is for content that a program or a file is to get byte by byte; a terminal
+// gets it plain.
+func exact(a *app.App) io.Writer {
+	if f, ok := file(a); ok && term.IsTerminal(int(f.Fd())) {
+		return a.Out
+	}
+	return terminal.Beneath(a.Out)
+}
+
+// file returns the file that is standard output, if it is one.
+func file(a *app.App) (*os.File, bool) {
+	out := terminal.Beneath(a.Out)
+	if p, ok := out.(*terminal.Pipe); ok {
+		out = p.W
+	}
+	f, ok := out.(*os.File)
+	return f, ok
+}
+
+// PrintJSON prints v, indented.
+func PrintJSON(a *app.App, v any) error { return encode(a, v, "  ") }
+
+// printJSONLine prints v on one line.
+func printJSONLine(a *app.App, v any) error { return encode(a, v, "") }
+
+// encode writes v as JSON in which escapes stand for the characters that plain would
+// take away, so that nothing is lost.
+func encode(a *app.App, v any, indent string) error {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetIndent("", indent)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := io.WriteString(a.Out, terminal.Escaped(b.String()))
+	return err
+}

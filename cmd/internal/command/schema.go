@@ -1,0 +1,42 @@
+package command
+
+import (
+	"fmt"
+	"strings"
+
+	"satchel/cmd/internal/app"
+	"satchel/cmd/internal/config"
+	"satchel/schemas"
+)
+
+// Schema is satchel schema.
+type Schema struct {
+	Name string `arg:"" optional:"" help:"Schema to print; without one their names are listed. asyncapi prints the AsyncAPI document."`
+}
+
+// Help shows how it is called.
+func (Schema) Help() string {
+	return "Examples:\n  satchel schema\n  satchel schema memory-item > memory-item.json\n  satchel schema asyncapi"
+}
+
+// Run prints one schema, or the names.
+func (c Schema) Run(a *app.App) error {
+	switch c.Name {
+	case "":
+		names := append(schemas.Names(), "asyncapi")
+		if a.JSON {
+			return PrintJSON(a, names)
+		}
+		fmt.Fprintln(a.Out, strings.Join(names, "\n"))
+		return nil
+	case "asyncapi":
+		_, err := a.Out.Write(schemas.AsyncAPI())
+		return err
+	}
+	doc, err := schemas.JSONSchema(c.Name)
+	if err != nil {
+		return config.Usagef("no schema is called %q; satchel schema lists them", c.Name)
+	}
+	_, err = a.Out.Write(doc)
+	return err
+}

@@ -1,0 +1,139 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/nats-io/nats.go"
+
+	"satchel/cmd/internal/app"
+	"satchel/cmd/internal/client"
+	"satchel/cmd/internal/config"
+	"satchel/emitters"
+	"satchel/jetstream"
+	"satchel/jetstream/embedded"
+)
+
+// Demo is satchel demo.
+type Demo struct {
+	Verbose bool   `short:"v" help:"Print the contexts, the messages and the questions, too."`
+	Keep    string `help:"Keep the data in this new folder, to go on with it: satchel up --dir FOLDER." type:"path"`
+}
+
+// Help says what the demo shows.
+func (Demo) Help() string {
+	return `It runs the real thing in a fresh folder, on a free port, with a fixed clock, key and ids, so
+that it prints the same every time. Nothing stays behind without --keep. It fails when one of
+the figures it prints misses its target.
+
+Examples:
+  satchel demo
+  satchel demo --verbose
+  satchel demo --keep ./demo && satchel up --dir ./demo`
+}
+
+const (
+	demoTenant   = "northwind"
+	demoAgent    = "ops_bot"
+	demoQuestion = "Why did card payments fail, what did it cost, and who fixed it?"
+)
+
+// demoNow is when the demo happens.
+func demoNow() time.Time { return time.Date(2026, 3, 7, 9, 0, 0, 0, time.UTC) }
+
+// Run tells the story.
+func (c *Demo) Run(ctx context.Context, a *app.App) (err error) {
+	if a.JSON {
+		return config.Usagef("the demo is a story to read and prints no JSON; leave out --json")
+	}
+	dir := c.Keep
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "satchel-demo-"); err != nil {
+			return fmt.Errorf("make a data folder: %w", err)
+		}
+		defer os.RemoveAll(dir)
+	} else if _, err := os.Stat(dir); err == nil {
+		return config.Usagef("%s is there already; name a new folder with --keep", dir)
+	}
+	own, err := a.Apart(dir, false)
+	if err != nil {
+		return err
+	}
+	own.Tenant, own.LogLevel = demoTenant, "error"
+	n, err := own.Start(ctx, app.NodeOptions{Fixed: deterministic(), Port: embedded.RandomPort})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), app.DrainLimit)
+		defer cancel()
+		err = errors.Join(err, n.Stop(limit))
+	}()
+	nc, err := jetstream.Connect(ctx, jetstream.ConnectConfig{URL: n.Server.ClientURL(), Name: "demo agent"}, own.Logger(a.Err))
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	t := &runner{App: own, verbose: c.Verbose, node: n, nc: nc, client: &client.Client{NC: nc, Tenant: demoTenant, Agent: demoAgent}}
+	for _, step := range []func(context.Context) error{t.write, t.refuse, t.ask, t.walk, t.compact, t.sandbox, t.measure, t.prove, t.follow} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	t.next(c.Keep)
+	return nil
+}
+
+// deterministic makes every run the same.
+func deterministic() app.Fixed {
+	var seed [32]byte
+	copy(seed[:], "satchel demo: never use this key")
+	source := rand.NewChaCha8(seed)
+	return app.Fixed{Clock: demoNow, NewID: countingIDs("d0"), Rand: source}
+}
+
+// countingIDs returns ids that look like UUIDv7 and count up.
+func countingIDs(prefix string) func() string {
+	var n atomic.Uint32
+	return func() string {
+		return uuid.MustParse(fmt.Sprintf("019cc7a5-1b00-7000-80%s-%012d", prefix, n.Add(1))).String()
+	}
+}
+
+// runner tells the story against a running node.
+type runner struct {
+	*app.App
+	verbose bool
+	node    *app.Node
+	nc      *nats.Conn
+	client  *client.Client
+	ids     map[string]string // item id → event id
+	last    string            // event id of the last write
+	seen    int64             // log position that the next request waits for
+	context string            // pack that the roles worked on
+	tokens  int               // of that pack
+}
+
+func (t *runner) say(format string, args ...any) { fmt.Fprintf(t.Out, format+"\n", args...) }
+
+func (t *runner) emitter(newID func() string) (*emitters.Emitter, error) {
+	return emitters.New(t.nc, emitters.Config{Tenant: demoTenant, Agent: demoAgent, Clock: demoNow, NewID: newID})
+}
+
+func (t *runner) next(kept string) {
+	t.say("\nNEXT    satchel up                                   run it (here: go run ./cmd/satchel up)")
+	t.say("        satchel emit --text \"the build is green\"     remember, in another terminal")
+	t.say("        satchel ask \"how is the build?\"              ask")
+	t.say("        satchel ledger --verify                      follow and check what was decided")
+	if kept != "" {
+		t.say("        satchel up --dir %s                  go on with this story, and in another terminal:", kept)
+		t.say("        satchel ask --tenant %s --level restricted --group risk \"what did it cost?\"", demoTenant)
+		t.say("        satchel ledger --tenant %s --verify", demoTenant)
+	}
+}

@@ -1,0 +1,79 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"satchel/cmd/internal/app"
+	"satchel/cmd/internal/client"
+	"satchel/schemas"
+)
+
+// checkReady asks the process that was found running, or not to answer, whether it is ready,
+// and holds the ledger's end against the log's.
+func checkReady(ctx context.Context, a *app.App, found app.Finding) []app.Finding {
+	running := answers(found)
+	ready, ledger := app.Finding{Check: "ready", OK: true}, app.Finding{Check: "ledger"}
+	if s, err := a.ReadStatus(ctx); !running && err == nil && (len(s.Denied) > 0 || !found.OK && s.Ready != "yes") { // it runs, and cannot say so over NATS
+		ready.OK, ready.Detail = false, s.Ready
+		ledger.OK, ledger.Idle, ledger.Detail = true, true, "not asked: Satchel does not answer"
+		return append([]app.Finding{ready, ledger}, denied(s.Denied)...)
+	}
+	if !running {
+		ready.Idle, ready.Detail = true, "not asked: Satchel does not run"
+		ledger.OK, ledger.Idle, ledger.Detail = true, true, ready.Detail
+		return []app.Finding{ready, ledger}
+	}
+	var more []app.Finding
+	if s, err := a.ReadStatus(ctx); err != nil {
+		ready.Idle, ready.Detail = true, "not asked: no process says so over HTTP ("+err.Error()+")"
+	} else {
+		ready.OK, ready.Detail = s.Ready == "yes", s.Ready
+		more = denied(s.Denied)
+	}
+	end, head, err := readLedgerEnd(ctx, a)
+	switch {
+	case err != nil:
+		ledger.Detail = err.Error()
+	case end.Passed && head > 0:
+		ledger.OK, ledger.Detail = true, fmt.Sprintf("the ledger has nothing of %s any more: it is a window, and others have written since; the log has all %d", a.Tenant, head)
+	case end.At < end.Logged:
+		ledger.Detail = fmt.Sprintf("the ledger of %s has stopped at position %d, the log has %d: see the log of satchel up", a.Tenant, end.At, head)
+	case end.At > head:
+		ledger.Detail = fmt.Sprintf("the ledger of %s ends at position %d, the log at %d: somebody else published to it, or the log is an older copy", a.Tenant, end.At, head)
+	default:
+		ledger.OK, ledger.Detail = true, fmt.Sprintf("the ledger of %s has the log up to its head, position %d", a.Tenant, end.At)
+	}
+	return append([]app.Finding{ready, ledger}, more...)
+}
+
+// answers reports whether checkRunning was answered.
+func answers(running app.Finding) bool { return running.OK && !running.Idle }
+
+// denied is the finding about what the running process may not do on NATS; none when it may
+// do all that it tried.
+func denied(what []string) []app.Finding {
+	if len(what) == 0 {
+		return nil
+	}
+	return []app.Finding{{Check: "NATS permissions", Detail: "its user may not " + strings.Join(what, ", may not ")}}
+}
+
+// readLedgerEnd returns where the tenant's ledger ends, and the log's size after that was read.
+func readLedgerEnd(ctx context.Context, a *app.App) (end client.LedgerEnd, head int64, err error) {
+	conn, err := client.Dial(ctx, a)
+	if err != nil {
+		return end, 0, err
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if end, err = conn.LedgerCatchesUp(ctx); err != nil {
+		return end, 0, err
+	}
+	var reply schemas.HeadReply
+	err = conn.LogCall(ctx, "head", struct{}{}, &reply)
+	return end, reply.Size, err
+}

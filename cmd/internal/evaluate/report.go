@@ -1,0 +1,61 @@
+package evaluate
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+
+	"satchel/cmd/internal/evaluate/measure"
+)
+
+// Report is one set's result.
+type Report struct {
+	Set      string         `json:"set"`
+	Memories int            `json:"memories"`
+	Lines    []measure.Line `json:"lines"`
+	Compared []compared     `json:"compared,omitempty"`
+	Turns    []shared       `json:"turns,omitempty"`
+	Shrunk   []shrunk       `json:"shrunk,omitempty"`
+}
+
+// printEval prints a line for each category of questions.
+func printEval(w io.Writer, r Report, budgets []int) {
+	fmt.Fprintf(w, "%s: %d memories\n", r.Set, r.Memories)
+	tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(tw, "category\tqueries\tR@5\tR@10\tR@20\tnDCG@10\tMRR\t")
+	budgets = slices.Sorted(slices.Values(budgets))
+	for _, b := range budgets {
+		fmt.Fprintf(tw, "ev@%d\t", b)
+	}
+	for _, b := range budgets {
+		fmt.Fprintf(tw, "text@%d\t", b)
+	}
+	for _, b := range budgets {
+		fmt.Fprintf(tw, "answer@%d\t", b)
+	}
+	fmt.Fprint(tw, "drops named\tcites\ttokens\tover\tp50 ms\tp95 ms\t\n")
+	for _, l := range r.Lines {
+		m := l.Mean
+		fmt.Fprintf(tw, "%s\t%d\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t", l.Category, l.Queries, m.Recall5, m.Recall10, m.Recall20, m.NDCG10, m.MRR)
+		for _, b := range budgets {
+			fmt.Fprintf(tw, "%.3f\t", m.Evidence[b])
+		}
+		for _, b := range budgets {
+			fmt.Fprintf(tw, "%.3f\t", m.Shown[b])
+		}
+		for _, b := range budgets {
+			fmt.Fprintf(tw, "%.3f\t", m.Answered[b])
+		}
+		fmt.Fprintf(tw, "%s\t%s\t", percent(l.Account.Coverage()), percent(l.Account.Citations()))
+		last := 0.0
+		if len(budgets) > 0 {
+			last = m.Tokens[budgets[len(budgets)-1]]
+		}
+		fmt.Fprintf(tw, "%.0f\t%d\t%.1f\t%.1f\t\n", last, l.Over, l.P50, l.P95)
+	}
+	if err := tw.Flush(); err != nil {
+		fmt.Fprintln(w, err)
+	}
+	printTurns(w, r.Turns)
+}

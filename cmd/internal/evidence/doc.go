@@ -1,0 +1,22 @@
+// Package evidence writes what the log can prove of context packs into one file, and checks such a
+// file without Satchel's data. The format is satchel-evidence/1; docs/evidence.md describes it.
+//
+// # The file
+//
+// A zip of stored members in the order of their names, all of the same time, so that equal packs and
+// an equal checkpoint give equal bytes:
+//
+//	manifest                  signed note: tenant, head, packs, and every other member with its SHA-256
+//	checkpoint                the signed head that every proof leads to
+//	keys/log.vkey             the key that signed both
+//	keys/policy               the same as a C2SP tlog-policy
+//	entries/<N>.preimage      leaf preimage of position N (package eventlog)
+//	entries/<N>.tlog-proof    its inclusion proof, as C2SP tlog-proof
+//	entries/<N>.data          its data, and
+//	entries/<N>.opening       the salts that open its commitments, unless it is a memory
+//	packs/<N>/result.json     the stored result of the pack at N
+//	packs/<N>/text.txt        the text that the model was given
+//	settings.json             effective settings, secrets masked
+//	reports/<name>            files that were added
+//	verify.py, README.txt     the verifier in Python, and what is proved
+package evidence

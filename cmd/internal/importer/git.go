@@ -1,0 +1,193 @@
+package importer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"satchel/cmd/internal/app"
+	"satchel/cmd/internal/command"
+	"satchel/cmd/internal/config"
+	"satchel/cmd/internal/importer/source/gitlog"
+	"satchel/cmd/internal/terminal"
+)
+
+// Git is satchel import git.
+type Git struct {
+	Flags
+	Repo  string `arg:"" optional:"" help:"Folder of the repository; default the working directory." default:"."`
+	Name  string `help:"Name of the repository; default the last part of its origin, or the folder's."`
+	Ref   string `help:"Branch, tag or commit to read." default:"HEAD"`
+	Since string `help:"Read what came after this commit; default what the log lacks." placeholder:"SHA"`
+	All   bool   `help:"Read the whole history, also what the log has."`
+}
+
+// Help shows how it is called.
+func (Git) Help() string {
+	return `Each commit becomes an item of kind commit, commit:<sha>: its message, author, files, insertions and
+deletions, the commit time as created_at. Only what the log lacks is read: the log is asked, and nothing
+is kept anywhere else. A commit of more than 256 files names the first 256 and how many there are.
+
+Examples:
+  satchel import git
+  satchel import git ~/src/kiln --label level:internal --label project:kiln
+  satchel import git --since v1.4.0`
+}
+
+// GitResult is what import git prints.
+type GitResult struct {
+	Repo      string `json:"repo"`
+	Head      string `json:"head"`
+	Since     string `json:"since,omitempty"`
+	Total     int    `json:"total"` // commits of the history, or since the one that was named
+	Read      int    `json:"read"`  // of these; what came before is known
+	Published int    `json:"published"`
+	New       int    `json:"new"`
+	Known     int    `json:"known"` // of the total, what the log had already
+	Malformed int    `json:"malformed"`
+	Refused   int    `json:"refused"` // by the worker
+	Merges    int    `json:"merges"`
+	Cut       int    `json:"cut"` // commits whose list of files or message is cut
+	Shallow   bool   `json:"shallow,omitempty"`
+	Indexed   bool   `json:"indexed"`
+}
+
+// Run publishes the history.
+func (c *Git) Run(ctx context.Context, a *app.App) error {
+	did, err := c.do(ctx, a)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return errors.Join(command.PrintJSON(a, did), leftOut(did.Malformed, did.Refused))
+	}
+	did.print(a)
+	return printUnfinished(a, did.Indexed, did.Malformed, did.Refused)
+}
+
+// do publishes the history and says how much of it there was.
+func (c *Git) do(ctx context.Context, a *app.App) (*GitResult, error) {
+	repo, err := openRepo(ctx, c.Repo, c.Ref)
+	if err != nil {
+		return nil, err
+	}
+	c.Name = cmp.Or(c.Name, repo.Name())
+	since := ""
+	if c.Since != "" {
+		if since, err = repo.Resolve(ctx, c.Since); err != nil {
+			return nil, config.Usagef("--since: %v", err)
+		}
+	}
+	p, err := newPublisher(ctx, a, c.Flags)
+	if err != nil {
+		return nil, err
+	}
+	defer p.close()
+	if since == "" && !c.All {
+		if since, err = c.resume(ctx, p, repo); err != nil {
+			return nil, err
+		}
+	}
+	did := &GitResult{Repo: c.Name, Head: repo.Head(), Since: since, Shallow: repo.Shallow()}
+	if err := c.publish(ctx, a, p, repo, did); err != nil {
+		return nil, err
+	}
+	did.Published, did.New, did.Malformed, did.Refused = p.Published, p.New(), p.Malformed, p.Refused()
+	if did.Total = did.Read; c.Since == "" {
+		if did.Total, err = repo.Count(ctx, ""); err != nil {
+			return nil, err
+		}
+	}
+	did.Known = did.Total - did.Read + p.Known
+	return did, nil
+}
+
+// openRepo opens a repository; what is wrong with it is what is wrong with the command.
+func openRepo(ctx context.Context, dir, ref string) (*gitlog.Repo, error) {
+	repo, err := gitlog.Open(ctx, dir, ref)
+	for _, usage := range []error{gitlog.ErrNoGit, gitlog.ErrNotRepo, gitlog.ErrNoCommits, gitlog.ErrRevision, os.ErrNotExist} {
+		if errors.Is(err, usage) {
+			return nil, &config.UsageError{Err: err}
+		}
+	}
+	return repo, err
+}
+
+// resume returns the newest commit that the log has with all its ancestors.
+func (c *Git) resume(ctx context.Context, p *publisher, repo *gitlog.Repo) (string, error) {
+	chain, err := repo.Chain(ctx, 0)
+	if err != nil {
+		return "", err
+	}
+	return gitlog.Resume(chain, func(sha string) (bool, error) {
+		commit, err := repo.Commit(ctx, sha)
+		if err != nil {
+			return false, err
+		}
+		item, err := commit.Item(c.Name, p.a.Tenant, c.Label)
+		if err != nil {
+			return false, err
+		}
+		return p.known(ctx, &item)
+	})
+}
+
+func (c *Git) publish(ctx context.Context, a *app.App, p *publisher, repo *gitlog.Repo, did *GitResult) error {
+	total, err := repo.Count(ctx, did.Since)
+	if err != nil {
+		return err
+	}
+	bar := a.Progress("importing commits")
+	defer bar.End()
+	err = repo.Log(ctx, did.Since, func(commit *gitlog.Commit) error {
+		did.Read++
+		if len(commit.Parents) > 1 {
+			did.Merges++
+		}
+		if commit.Cut || len(commit.Files) < commit.FilesTotal {
+			did.Cut++
+		}
+		item, err := commit.Item(c.Name, a.Tenant, c.Label)
+		if err != nil {
+			return err
+		}
+		bar.Set(int64(did.Read), int64(total))
+		return p.add(ctx, "commit "+commit.SHA, item)
+	})
+	if err != nil {
+		return err
+	}
+	did.Indexed, err = p.finish(ctx)
+	return err
+}
+
+func (d *GitResult) print(a *app.App) {
+	since := ""
+	if d.Total == d.Read && d.Since != "" {
+		since = fmt.Sprintf(" since %.10s", d.Since)
+	}
+	fmt.Fprintf(a.Out, "%s: %s%s: %d new, %d known already", d.Repo, terminal.Plural(d.Total, "commit", "commits"), since, d.New, d.Known)
+	if d.Refused > 0 {
+		fmt.Fprintf(a.Out, ", %d refused", d.Refused)
+	}
+	if d.Merges > 0 {
+		fmt.Fprintf(a.Out, "; %s", terminal.Plural(d.Merges, "merge", "merges"))
+	}
+	if d.Cut > 0 {
+		fmt.Fprintf(a.Out, "; %d cut: more than %d files, or a message over %d KiB", d.Cut, gitlog.MaxFiles, gitlog.MaxMessage>>10)
+	}
+	fmt.Fprintln(a.Out)
+	if d.Shallow {
+		fmt.Fprintln(a.Out, "the clone is shallow: older commits are not in it (git fetch --unshallow)")
+	}
+}
+
+// printUnfinished says what an import has not done.
+func printUnfinished(a *app.App, indexed bool, malformed, refused int) error {
+	if !indexed {
+		fmt.Fprintln(a.Out, "all is published; the indexes are still catching up")
+	}
+	return leftOut(malformed, refused)
+}

@@ -1,0 +1,127 @@
+package importer
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"satchel/cmd/internal/config"
+	"satchel/cmd/internal/importer/source/code"
+	"satchel/cmd/internal/importer/source/document"
+	"satchel/emitters"
+	"satchel/schemas"
+)
+
+// How many commits are asked about for the last import, and how many at once.
+const (
+	lookBack  = 64
+	askAtOnce = 8
+)
+
+// importMark is what the log says of an import at a commit.
+type importMark struct {
+	docs  bool // documentation was read, too
+	clean bool // every file was as the commit has it
+}
+
+// importMarks are all, the most first.
+func importMarks() []importMark {
+	return []importMark{{true, true}, {true, false}, {false, true}, {false, false}}
+}
+
+// readerVersion grows when units are read otherwise, so that files are read again.
+const readerVersion = 1
+
+// markID is the event by which an import at a commit is found in the log.
+func (im *codeImport) markID(sha string, m importMark) string {
+	kind := "code."
+	if m.docs {
+		kind = "repo."
+	}
+	if m.clean {
+		kind += fmt.Sprintf("clean%d.", readerVersion)
+	}
+	sum := sha256.Sum256([]byte(strings.Join(append([]string{im.p.a.Tenant, im.did.Repo}, im.cmd.Label...), "\x00")))
+	return kind + hex.EncodeToString(sum[:8]) + "." + sha
+}
+
+// last returns the commit of the last import, "" for none, and its mark: the newest of the
+// first parents that the log has a mark of.
+func (im *codeImport) last(ctx context.Context) (string, importMark, error) {
+	if im.repo == nil {
+		return "", importMark{}, nil
+	}
+	if im.cmd.Since != "" {
+		sha, err := im.repo.Resolve(ctx, im.cmd.Since)
+		if err != nil {
+			return "", importMark{}, config.Usagef("--since: %v", err)
+		}
+		return sha, importMark{docs: im.docs}, nil
+	}
+	marks := importMarks()
+	chain, err := im.repo.Chain(ctx, lookBack)
+	if err != nil {
+		return "", importMark{}, err
+	}
+	for some := range slices.Chunk(chain, askAtOnce) {
+		found := make([][]bool, len(some))
+		group, asking := errgroup.WithContext(ctx)
+		for i, sha := range some {
+			found[i] = make([]bool, len(marks))
+			for j, m := range marks {
+				group.Go(func() (err error) {
+					found[i][j], err = im.p.logged(asking, im.markID(sha, m))
+					return err
+				})
+			}
+		}
+		if err := group.Wait(); err != nil {
+			return "", importMark{}, err
+		}
+		for i, sha := range some {
+			if j := slices.Index(found[i], true); j >= 0 {
+				return sha, marks[j], nil
+			}
+		}
+	}
+	return "", importMark{}, nil
+}
+
+// findUnchanged notes which files, as the newest commit has them, the last import has read.
+func (im *codeImport) findUnchanged(ctx context.Context, since string, m importMark, files []string) error {
+	if since == "" || !m.clean || im.cmd.All {
+		return nil
+	}
+	differ, err := im.repo.Differ(ctx, since)
+	if err != nil {
+		return err
+	}
+	im.unchanged = map[string]bool{}
+	for _, name := range files {
+		im.unchanged[name] = m.docs || !document.Known(name)
+	}
+	for _, name := range differ {
+		im.unchanged[name] = false
+	}
+	return nil
+}
+
+// markImport records the repository itself, as of the newest commit, under an event by
+// which the next import finds this one. What it says follows from the event's id.
+func (im *codeImport) markImport(ctx context.Context) error {
+	head, err := im.repo.Commit(ctx, im.repo.Head())
+	if err != nil {
+		return err
+	}
+	item := schemas.MemoryItem{ID: code.ItemID(im.did.Repo, ""), Type: schemas.Semantic, Kind: schemas.KindKnowledge, Scope: schemas.MemoryScope{Tenant: im.p.a.Tenant},
+		CreatedAt: head.Committed, SecurityLabel: im.cmd.Label, Category: "repository",
+		Content:    schemas.TextContent(fmt.Sprintf("Files of the repository %s as of commit %s.", im.did.Repo, head.SHA)),
+		Provenance: schemas.Provenance{SourceURI: "git:" + im.did.Repo + "@" + head.SHA}}
+	_, err = im.p.emitter.Remember(ctx, item, &emitters.Options{EventID: im.markID(head.SHA, importMark{im.docs, im.clean && im.p.Refused() == 0})})
+	return err
+}

@@ -1,0 +1,62 @@
+package importer
+
+import (
+	"context"
+	"errors"
+
+	"satchel/cmd/internal/app"
+	"satchel/cmd/internal/command"
+)
+
+// Repo is satchel import repo.
+type Repo struct {
+	Flags
+	Dir  string `arg:"" optional:"" help:"Folder of the repository; default the working directory." default:"."`
+	Name string `help:"Name of the repository in ids; default the last part of its origin, or the folder's."`
+	All  bool   `help:"Read the whole history and all files, also what the log has."`
+}
+
+// Help shows how it is called.
+func (Repo) Help() string {
+	return `Imports a git repository: its commits as import git does, its code as import code does, and its
+documentation (.md, .markdown, .mdx, .rst), an item for each heading. What .gitignore names, vendored, generated,
+minified, binary and large files are left out and counted.
+
+Importing again reads and stores what changed. Functions, constants and sections that are gone since the last import end
+(valid_to): requests show them no longer.
+
+Examples:
+  satchel import repo
+  satchel import repo ~/src/kiln --label level:internal --label project:kiln`
+}
+
+// RepoResult is what import repo prints.
+type RepoResult struct {
+	Commits *GitResult  `json:"commits"`
+	Files   *CodeResult `json:"files"`
+}
+
+// Run publishes commits, code and documentation.
+func (c *Repo) Run(ctx context.Context, a *app.App) error {
+	git := Git{Flags: c.Flags, Repo: c.Dir, Name: c.Name, All: c.All}
+	commits, err := git.do(ctx, a)
+	if err != nil {
+		return err
+	}
+	if !a.JSON {
+		commits.print(a)
+	}
+	code := Code{Flags: c.Flags, Dir: c.Dir, Name: git.Name, All: c.All}
+	files, err := code.do(ctx, a, true)
+	if err != nil {
+		return err
+	}
+	malformed, refused := commits.Malformed+files.Malformed, commits.Refused+files.Refused
+	if a.JSON {
+		return errors.Join(command.PrintJSON(a, RepoResult{commits, files}), leftOut(malformed, refused))
+	}
+	if err := files.print(a); err != nil {
+		return err
+	}
+	return printUnfinished(a, commits.Indexed && files.Indexed, malformed, refused)
+}

@@ -1,0 +1,265 @@
+package gitlog
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"satchel/cmd/internal/importer/source"
+)
+
+// The limits of what is kept of one commit.
+const (
+	MaxFiles   = 256      // paths; the rest is counted
+	MaxMessage = 64 << 10 // bytes of the message
+	maxToken   = 1 << 20  // bytes of one field that git prints
+)
+
+// Commit is one commit. Its counts are of all files, also of those that Files leaves
+// out; a merge has none, since its changes are those of the commits it merges.
+type Commit struct {
+	SHA        string
+	Parents    []string
+	Author     string
+	Authored   time.Time
+	Date       string // on which it was authored, where the author was: 2026-01-31; "" when git knows none
+	Committed  time.Time
+	Message    string // valid UTF-8, at most MaxMessage bytes
+	Cut        bool   // the message was longer
+	Files      []File // at most MaxFiles, in git's order
+	FilesTotal int
+	Binary     int // files of FilesTotal whose lines git does not count
+	Insertions int
+	Deletions  int
+}
+
+// Subject is the first paragraph of the message, on one line.
+func (c *Commit) Subject() string {
+	first, _, _ := strings.Cut(c.Message, "\n\n")
+	return strings.Join(strings.Fields(first), " ")
+}
+
+// File is a changed file.
+type File struct {
+	Path string // valid UTF-8, as it is after the commit
+	From string // before a rename or copy, else ""
+}
+
+// fields of the format, each ended by NUL; the first starts with the mark.
+const (
+	mark   = "\x01"
+	format = "--format=tformat:%x01%H%x00%P%x00%an%x00%at%x00%as%x00%ct%x00%B%x00"
+)
+
+// Log hands over the commits reachable from the newest and not from since ("" for all),
+// parents before children. An error of yield ends it and is returned. Where the repository
+// lacks content, as a partial clone does, the commits from there on have files and no counts.
+func (r *Repo) Log(ctx context.Context, since string, yield func(*Commit) error) error {
+	args := append([]string{"--topo-order", "--reverse"}, r.span(since)...)
+	if err := r.log(ctx, args, yield); err != nil {
+		return fmt.Errorf("read history: %w", err)
+	}
+	return nil
+}
+
+// Commit reads one commit.
+func (r *Repo) Commit(ctx context.Context, sha string) (*Commit, error) {
+	var found *Commit
+	err := r.log(ctx, []string{"--max-count=1", sha}, func(c *Commit) error { found = c; return nil })
+	if err == nil && found == nil {
+		err = ErrRevision
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read commit %q: %w", sha, err)
+	}
+	return found, nil
+}
+
+// log runs git log with counts, and from where that fails without them.
+func (r *Repo) log(ctx context.Context, args []string, yield func(*Commit) error) error {
+	yield = r.honest(yield)
+	done := 0
+	var last *Commit // which is whole when another follows, or git ends well
+	err := r.Stream(ctx, func(out io.Reader) error {
+		return readLog(out, true, func(c *Commit) error {
+			before := last
+			if last = c; before == nil {
+				return nil
+			}
+			done++
+			return yield(before)
+		})
+	}, append(append(append([]string{"log"}, logFlags(true)...), args...), "--")...)
+	var failed *exec.ExitError
+	switch {
+	case err == nil && last != nil:
+		return yield(last)
+	case ctx.Err() != nil || !errors.As(err, &failed):
+		return err
+	}
+	return r.Stream(ctx, func(out io.Reader) error {
+		return readLog(out, false, func(c *Commit) error {
+			if done--; done >= 0 {
+				return nil
+			}
+			return yield(c)
+		})
+	}, append(append(append([]string{"log"}, logFlags(false)...), args...), "--")...)
+}
+
+// honest takes away the changes of a commit whose parents a shallow clone lacks: git
+// compares it with nothing, as though it had added every file.
+func (r *Repo) honest(yield func(*Commit) error) func(*Commit) error {
+	return func(c *Commit) error {
+		if r.cutOff[c.SHA] {
+			c.Files, c.FilesTotal, c.Binary, c.Insertions, c.Deletions = nil, 0, 0, 0, 0
+		}
+		return yield(c)
+	}
+}
+
+// logFlags are those of git log, with the counts of lines or the names of files alone.
+func logFlags(counts bool) []string {
+	files := []string{"--name-only", "--no-renames"}
+	if counts {
+		files = []string{"--numstat", "--find-renames=50%", "-l1000"}
+	}
+	return append(files, "-z", "--no-ext-diff", "--no-textconv", "--no-mailmap", "--no-notes", "--no-color", "--diff-merges=off", "--encoding=UTF-8", format)
+}
+
+// readLog parses what git log prints with logFlags.
+func readLog(out io.Reader, counts bool, yield func(*Commit) error) error {
+	t := &tokens{r: bufio.NewReaderSize(out, 1<<16)}
+	token, err := t.next()
+	for err == nil {
+		if !strings.HasPrefix(token, mark) {
+			return fmt.Errorf("git printed %d bytes where a commit should start", len(token))
+		}
+		var c *Commit
+		if c, err = readHead(t, token[len(mark):]); err != nil {
+			break
+		}
+		if token, err = readFiles(t, c, counts); err != nil && !errors.Is(err, io.EOF) {
+			break
+		}
+		if err := yield(c); err != nil {
+			return err
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// readHead reads the fields after the commit's id.
+func readHead(t *tokens, sha string) (*Commit, error) {
+	var f [6]string
+	for i := range f {
+		var err error
+		if f[i], err = t.next(); err != nil {
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return nil, err
+		}
+	}
+	c := &Commit{SHA: sha, Parents: strings.Fields(f[0]), Author: source.Plain(f[1], ' '), Authored: unix(f[2]), Committed: unix(f[4])}
+	if _, err := time.Parse(time.DateOnly, f[3]); err == nil {
+		c.Date = f[3]
+	}
+	c.Message, c.Cut = source.Cut(strings.TrimSpace(source.Clean(f[5])), MaxMessage)
+	return c, nil
+}
+
+// readFiles reads the files, with their counts if counted, and returns the token after them.
+func readFiles(t *tokens, c *Commit, counted bool) (string, error) {
+	for {
+		token, err := t.next()
+		if err != nil || strings.HasPrefix(token, mark) {
+			return token, err
+		}
+		token = strings.TrimLeft(token, "\n")
+		if token == "" {
+			continue
+		}
+		if !counted {
+			c.count("0", "0", File{Path: token})
+			continue
+		}
+		counts := strings.SplitN(token, "\t", 3)
+		if len(counts) != 3 {
+			return "", fmt.Errorf("git printed %d bytes where a changed file should stand", len(token))
+		}
+		file := File{Path: counts[2]}
+		if file.Path == "" { // a rename: the two names follow
+			if file.From, err = t.next(); err != nil {
+				return "", io.ErrUnexpectedEOF
+			}
+			if file.Path, err = t.next(); err != nil {
+				return "", io.ErrUnexpectedEOF
+			}
+		}
+		c.count(counts[0], counts[1], file)
+	}
+}
+
+func (c *Commit) count(added, deleted string, file File) {
+	c.FilesTotal++
+	if added == "-" {
+		c.Binary++
+	}
+	c.Insertions = min(c.Insertions+number(added), math.MaxInt32)
+	c.Deletions = min(c.Deletions+number(deleted), math.MaxInt32)
+	if len(c.Files) < MaxFiles {
+		c.Files = append(c.Files, File{Path: source.Clean(file.Path), From: source.Clean(file.From)})
+	}
+}
+
+// number reads a count; a binary file has "-", which counts nothing.
+func number(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
+
+// unix reads seconds since 1970. What lies outside the years 1970 to 9999, which only
+// a forged or broken commit has, becomes 1970.
+func unix(s string) time.Time {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || n < 0 || n > 253402300799 {
+		n = 0
+	}
+	return time.Unix(n, 0).UTC()
+}
+
+// tokens splits a stream at NUL.
+type tokens struct{ r *bufio.Reader }
+
+// next returns the next token; of one longer than maxToken it keeps the beginning. What
+// is not ended by NUL is no token.
+func (t *tokens) next() (string, error) {
+	var b []byte
+	for {
+		part, err := t.r.ReadSlice(0)
+		if keep := maxToken - len(b); keep > 0 {
+			b = append(b, part[:min(keep, len(part))]...)
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case err != nil:
+			return "", err
+		}
+		return strings.TrimSuffix(string(b), "\x00"), nil
+	}
+}
