@@ -123,6 +123,47 @@ func TestKilledOnAFullDisk(t *testing.T) {
 	r.finish(t, n)
 }
 
+// TestForgetOnAFullDisk: an erasure that cannot be carried out has a typed error soon. One that
+// was accepted is carried out when there is room.
+func TestForgetOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	disk, grow := smallDisk(t, "40m")
+	n := nodeAt(t, filepath.Join(disk, "data"))
+	if !n.start(t) {
+		t.Fatal("satchel up did not start")
+	}
+	for _, id := range []string{"a", "b"} {
+		if out, code := n.run(t, "emit", "--id", id, "--text", "the kiln of "+id); code != 0 {
+			t.Fatalf("emit ended with %d: %s", code, out)
+		}
+	}
+	fill(t, disk)
+	accepted := false
+	for _, id := range []string{"a", "b"} {
+		began := time.Now()
+		out, code := n.run(t, "forget", id)
+		if code != 1 || !strings.Contains(out, "storage_error") {
+			t.Errorf("forget %s ended with %d: %s", id, code, out)
+		}
+		if took := time.Since(began); took > 5*time.Second { // about half a second on a machine at rest
+			t.Errorf("forget %s was refused after %v", id, took)
+		}
+		accepted = accepted || id == "a" && strings.Contains(out, "which is under way")
+	}
+	n.kill()
+	grow("200m")
+	if !n.start(t) {
+		t.Fatal("satchel up did not start again")
+	}
+	if !accepted {
+		return
+	}
+	poll(t, 30*time.Second, "the accepted erasure is carried out", func() bool {
+		out, _ := n.run(t, "forget", "a")
+		return strings.Contains(out, "it was erased, and the receipt is at log position")
+	})
+}
+
 // TestAStartOnAFullDisk says what it needs, and where.
 func TestAStartOnAFullDisk(t *testing.T) {
 	t.Parallel()

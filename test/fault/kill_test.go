@@ -93,7 +93,7 @@ func points() map[string]bool {
 		"append.before_commit": false, "append.before_reject": false, "append.after_commit": false, "append.after_ack": false,
 		"project.before_apply": false, "project.store_applied": false, "project.after_apply": false,
 		"relay.before_publish": false, "relay.after_publish": false, "context.before_commit": false, "context.after_commit": false,
-		"erase.before_commit": true, "erase.after_commit": true, "erase.after_streams": true, "erase.before_receipt": true, "erase.after_receipt": true,
+		"erase.before_commit": true, "erase.after_commit": true, "erase.after_streams": true, "erase.before_list": true, "erase.before_receipt": true, "erase.after_receipt": true,
 	}
 }
 

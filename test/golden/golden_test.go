@@ -26,7 +26,7 @@ import (
 	keywordmem "satchel/pipeline/store/keyword/inproc"
 	"satchel/pipeline/store/vector"
 	vectormem "satchel/pipeline/store/vector/inproc"
-	"satchel/policies/opaembed"
+	"satchel/policies/opa"
 	"satchel/schemas"
 	"satchel/test/golden"
 )
@@ -66,7 +66,7 @@ func open(t testing.TB, c golden.Corpus) *pipeline.Engine {
 	must(t, err)
 	t.Cleanup(func() { must(t, vec.Close()) })
 	cfg.Items, cfg.Keyword, cfg.Vector, cfg.Graph, cfg.Embedder = items.New(idb), kw, vector.New(vec), graph.New(gdb), embedder
-	cfg.PDP, err = opaembed.New(ctx, opaembed.Config{})
+	cfg.PDP, err = opa.New(ctx, opa.Config{})
 	must(t, err)
 	index(t, &cfg, c.Items)
 	engine, err := pipeline.New(cfg)
@@ -146,7 +146,7 @@ func measure(t testing.TB) (string, [3]float64) {
 		must(t, err)
 		ranked := make([]string, len(cs))
 		for i := range cs {
-			ranked[i] = cs[i].Record.ID
+			ranked[i] = cs[i].ID
 		}
 		v := score(ranked, q.Relevant)
 		for _, name := range []string{q.Category, "all"} {

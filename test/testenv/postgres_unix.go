@@ -264,8 +264,25 @@ func (p *PostgresServer) Stop() { p.end(syscall.SIGINT) }
 // Kill kills every process of the server, as a crash would.
 func (p *PostgresServer) Kill() {
 	p.t.Helper()
-	p.signalAll(syscall.SIGKILL)
+	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil { // it starts no more processes
+		p.t.Fatalf("stop Postgres: %v", err)
+	}
+	all := p.signalAll(syscall.SIGKILL)
 	p.wait()
+	if err := await(func() error { return anyRuns(all) }); err != nil { // they hold the shared memory until then
+		p.t.Fatalf("kill Postgres: %v", err)
+	}
+}
+
+// anyRuns returns an error while one of the processes runs.
+func anyRuns(pids []int) error {
+	for _, pid := range pids {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err == nil && !strings.Contains(string(stat), ") Z ") {
+			return fmt.Errorf("process %d still runs", pid)
+		}
+	}
+	return nil
 }
 
 // Pause stops every process of the server without closing a connection, until Resume: it
@@ -275,8 +292,9 @@ func (p *PostgresServer) Pause() { p.t.Helper(); p.signalAll(syscall.SIGSTOP) }
 // Resume is the end of Pause.
 func (p *PostgresServer) Resume() { p.t.Helper(); p.signalAll(syscall.SIGCONT) }
 
-// signalAll signals the server, then its children: each has a session of its own.
-func (p *PostgresServer) signalAll(s syscall.Signal) {
+// signalAll signals the server, then its children: each has a session of its own. It returns
+// their process ids.
+func (p *PostgresServer) signalAll(s syscall.Signal) (pids []int) {
 	p.t.Helper()
 	parent := fmt.Sprint(p.cmd.Process.Pid)
 	children, err := exec.Command("pgrep", "-P", parent).Output()
@@ -291,7 +309,9 @@ func (p *PostgresServer) signalAll(s syscall.Signal) {
 		if err := syscall.Kill(number, s); err != nil && !errors.Is(err, syscall.ESRCH) {
 			p.t.Errorf("signal Postgres: %v", err)
 		}
+		pids = append(pids, number)
 	}
+	return pids
 }
 
 // Backup copies the stopped server's data; Restore puts it back.

@@ -1,6 +1,7 @@
 // Command client talks to Satchel with nothing but nats.go and the standard library:
 // it publishes a memory, asks for a context pack, follows the ledger and checks an
 // inclusion proof. Usage: go run ./test/e2e/client [nats://127.0.0.1:4222]
+// With a principal registry NATS_NKEY names the seed file of the principal "example".
 package main
 
 import (
@@ -23,7 +24,13 @@ import (
 const tenant, agent, source = "main", "example", "https://example.com/client"
 
 func main() {
-	nc, err := nats.Connect(append(os.Args[1:], nats.DefaultURL)[0])
+	var options []nats.Option
+	if seed := os.Getenv("NATS_NKEY"); seed != "" { // with a principal registry
+		key, err := nats.NkeyOptionFromSeed(seed)
+		check(err)
+		options = append(options, key)
+	}
+	nc, err := nats.Connect(append(os.Args[1:], nats.DefaultURL)[0], options...)
 	check(err)
 	defer nc.Close()
 	id := "example-" + rand.Text()

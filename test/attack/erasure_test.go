@@ -1,0 +1,188 @@
+package attack
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"satchel/jetstream/embedded"
+	"satchel/test/testenv"
+)
+
+// What is forgotten is nowhere: in no file, stream, letter or reply, whatever was made of it
+// before, and not after a kill, a restart and a rebuild either.
+func TestWhatIsForgottenIsNowhere(t *testing.T) {
+	t.Parallel()
+	w, canaries := newWorld(t, "main"), map[string]secret{}
+	ids := w.fill(t, "main", canaries)
+	subjects, packs := contract(t), w.packsOf(t, ids)
+	w.derive(t, subjects, packs, ids)
+	letters := w.deadLetters(t, canaries)
+	held := w.everywhere(t, canaries)
+	if len(held) < len(canaries)/2 {
+		t.Fatalf("only %d of %d canaries are found before the erasure: the search sees too little", len(held), len(canaries))
+	}
+	doomed := func(id string) bool {
+		return strings.HasSuffix(id, "-memory") || strings.HasSuffix(id, "-tool") || strings.HasPrefix(id, "plain-")
+	}
+	n := 200000
+	for _, id := range ids {
+		if doomed(id) && !strings.HasPrefix(id, "erased-") {
+			n++
+			body := put("writer", "erased", map[string]any{"scope": map[string]any{"tenant": "main"}, "items": []string{id}}, n)
+			body["event"].(map[string]any)["satchelroles"] = "eraser"
+			if text := ask(w.conns["main/writer"], "mem.v1.main.put", body); !strings.Contains(text, `"level"`) {
+				t.Fatalf("erase %s: %.300s", id, text)
+			}
+		}
+	}
+	forgotten := map[string]secret{}
+	for word, s := range canaries {
+		if doomed(s.state.name+"-"+string(s.kind)) || s.state.name == "erased" {
+			forgotten[word] = s
+		}
+	}
+	for end := time.Now().Add(time.Minute); len(w.everywhere(t, forgotten)) > 0 && time.Now().Before(end); {
+		w.settle(t, "main", n) // what the erasures leave to do is done behind them
+		n++
+	}
+	search := func(moment string) {
+		for word, place := range w.everywhere(t, forgotten) {
+			t.Errorf("%s: %s is still in %s", moment, forgotten[word], place)
+		}
+		for i := range principals {
+			if p := &principals[i]; !p.elsewhere && share(i, 4) {
+				for _, operation := range asksWords {
+					for _, body := range operations[operation](question{words: shared + " plain memory tool", from: p.from(), ids: ids, packs: packs}) {
+						for _, word := range canariesIn(ask(w.conn(p, "main"), subjectFor(subjects[operation], "main"), body), forgotten) {
+							t.Errorf("%s: %s as %s shows %s", moment, operation, p.name, forgotten[word])
+						}
+					}
+				}
+			}
+		}
+	}
+	search("afterwards")
+	w.Kill()
+	w.restart(t)
+	search("after a kill")
+	w.Must(t, "rebuild", "--tenant", "main")
+	search("after a rebuild")
+	w.Must(t, "verify", "--tenant", "main")
+	t.Logf("%d canaries forgotten of %d, %d dead letters", len(forgotten), len(canaries), letters)
+}
+
+// derive has packs, summaries, hand-overs, templates and drop reports made of the items.
+func (w *world) derive(t *testing.T, subjects map[string]string, packs, ids []string) {
+	t.Helper()
+	for i := range principals {
+		p := &principals[i]
+		if p.elsewhere || !share(i, 3) {
+			continue
+		}
+		for _, operation := range asksWords {
+			for _, body := range operations[operation](question{words: shared + " plain memory", from: p.from(), ids: ids, packs: packs}) {
+				ask(w.conn(p, "main"), subjectFor(subjects[operation], "main"), body)
+			}
+		}
+	}
+}
+
+// deadLetters publishes events that cannot be taken, with an item's id and words in them.
+func (w *world) deadLetters(t *testing.T, canaries map[string]secret) int {
+	t.Helper()
+	js, err := jetstream.New(w.conns["main/writer"])
+	must(t, err)
+	n := 0
+	for _, word := range sorted(canaries) {
+		s := canaries[word]
+		if s.state.name != "plain" || s.field != "Content" {
+			continue
+		}
+		id := s.state.name + "-" + string(s.kind)
+		for _, body := range []string{
+			fmt.Sprintf(`{"specversion":"1.0","id":"x%s","source":"attack","type":"io.satchel.memory.recorded.v1","data":{"id":%q,"content":%q`, word[:4], id, word),
+			fmt.Sprintf(`{"specversion":"0.3","id":"y%s","source":"attack","type":"io.satchel.memory.recorded.v1","data":{"id":%q,"content":%q}}`, word[:4], id, word),
+			fmt.Sprintf(`{"specversion":"1.0","id":"z%s","source":"attack","type":"io.satchel.memory.recorded.v1","data":{"id":%q,"type":"semantic","content":%q}}`, word[:4], id, word),
+			fmt.Sprintf(`{"id":%q,"content":%q}`, id, word),
+		} {
+			_, err := js.Publish(patient(t), "mem.v1.main.evt.writer", []byte(body))
+			must(t, err)
+			n++
+		}
+	}
+	w.settle(t, "main", 150000)
+	return n
+}
+
+// everywhere returns the canaries that stand in a file of the data folder or a message of a stream, and where.
+func (w *world) everywhere(t *testing.T, canaries map[string]secret) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	must(t, filepath.WalkDir(w.Dir, func(path string, d fs.DirEntry, err error) error {
+		if os.IsNotExist(err) {
+			return nil // files and folders come and go while it runs
+		}
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		if os.IsNotExist(err) {
+			return nil
+		}
+		for _, word := range canariesIn(string(raw), canaries) {
+			found[word], _ = filepath.Rel(w.Dir, path)
+		}
+		return err
+	}))
+	js, err := jetstream.New(w.conns[""])
+	must(t, err)
+	streams := js.StreamNames(patient(t))
+	for name := range streams.Name() {
+		c, err := js.OrderedConsumer(patient(t), name, jetstream.OrderedConsumerConfig{})
+		must(t, err)
+		info, err := c.Info(patient(t))
+		must(t, err)
+		for left := int(info.NumPending); left > 0; {
+			batch, err := c.Fetch(min(left, 500), jetstream.FetchMaxWait(5*time.Second))
+			must(t, err)
+			got := 0
+			for m := range batch.Messages() {
+				got++
+				for _, word := range canariesIn(fmt.Sprint(m.Headers(), string(m.Data())), canaries) {
+					found[word] = "stream " + name + ", subject " + m.Subject()
+				}
+			}
+			if left -= got; got == 0 {
+				break
+			}
+		}
+	}
+	must(t, streams.Err())
+	return found
+}
+
+// restart starts the process again on the same folder.
+func (w *world) restart(t *testing.T) {
+	t.Helper()
+	w.Satchel = testenv.Up(t, binary, w.Dir, w.args...)
+	for name, nc := range w.conns {
+		options := nc.Opts
+		options.Url, options.Servers = w.URL, []string{w.URL}
+		if name == "" {
+			user, err := embedded.Operator(filepath.Join(w.Dir, "streams"))
+			must(t, err)
+			must(t, user(&options))
+		}
+		again, err := options.Connect()
+		must(t, err)
+		t.Cleanup(again.Close)
+		w.conns[name] = again
+	}
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"satchel/pipeline/candidate"
+	"satchel/pipeline/embed/static"
+	"satchel/pipeline/scope"
+	"satchel/pipeline/selection"
+	"satchel/pipeline/store/items"
+	itemsqlite "satchel/pipeline/store/items/sqlite"
+	"satchel/pipeline/store/keyword"
+	"satchel/pipeline/store/keyword/inproc"
+	"satchel/pipeline/store/vector"
+	vecinproc "satchel/pipeline/store/vector/inproc"
+	"satchel/schemas"
+)
+
+// memory and question are lines of a set, as docs/selection.md describes them.
+type memory struct {
+	ID      string `json:"id"`
+	Tenant  string `json:"tenant"`
+	Session string `json:"session"`
+	TS      string `json:"ts"`
+	Speaker string `json:"speaker"`
+	Text    string `json:"text"`
+}
+
+type question struct {
+	ID       string   `json:"id"`
+	Tenant   string   `json:"tenant"`
+	Text     string   `json:"text"`
+	Relevant []string `json:"relevant"`
+}
+
+// set is a labelled set.
+type set struct {
+	name      string
+	memories  []memory
+	tools     bool
+	questions []question
+}
+
+func readSet(dir, name string) (set, error) {
+	out := set{name: name}
+	err := readLines(filepath.Join(dir, name, "memories.jsonl"), &out.memories)
+	if errors.Is(err, fs.ErrNotExist) {
+		out.tools = true
+		err = readLines(filepath.Join(dir, name, "tools.jsonl"), &out.memories)
+	}
+	if err == nil {
+		err = readLines(filepath.Join(dir, name, "queries.jsonl"), &out.questions)
+	}
+	return out, err
+}
+
+func readLines[T any](path string, into *[]T) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		var one T
+		if err := json.Unmarshal(lines.Bytes(), &one); err != nil {
+			return fmt.Errorf("read %s: %w", path, err)
+		}
+		*into = append(*into, one)
+	}
+	return lines.Err()
+}
+
+// store is the items of a set, by tenant, in indexes of this process.
+type store struct {
+	selector *selection.Selector
+	tenants  map[string]string // of the set → of the store
+	ids      map[string]string // of the store → of the set
+	db       *itemsqlite.DB
+	dir      string
+}
+
+func open(ctx context.Context, s *set, embedder *static.Embedder) (*store, error) {
+	dir, err := os.MkdirTemp("", "calibrate-")
+	if err != nil {
+		return nil, err
+	}
+	out := &store{tenants: map[string]string{}, ids: map[string]string{}, dir: dir}
+	if out.db, err = itemsqlite.Open(ctx, itemsqlite.Config{Path: filepath.Join(dir, "items.db")}); err != nil {
+		return nil, err
+	}
+	words, err := inproc.Open(inproc.Config{})
+	if err != nil {
+		return nil, err
+	}
+	vectors, err := vecinproc.Open(vecinproc.Config{Model: embedder.Model().String()})
+	if err != nil {
+		return nil, err
+	}
+	kept, near := items.New(out.db), vector.New(vectors)
+	byTenant := map[string][]schemas.MemoryItem{}
+	for i := range s.memories {
+		m := &s.memories[i]
+		tenant, ok := out.tenants[m.Tenant]
+		if !ok {
+			tenant = fmt.Sprint("t", len(out.tenants))
+			out.tenants[m.Tenant] = tenant
+		}
+		byTenant[tenant] = append(byTenant[tenant], out.item(s, m, tenant, len(out.ids)))
+	}
+	for tenant, list := range byTenant {
+		sc, err := scope.System(tenant)
+		if err != nil {
+			return nil, err
+		}
+		if err := index(ctx, sc, list, kept, words, near, embedder); err != nil {
+			return nil, err
+		}
+	}
+	out.selector, err = selection.New(selection.Config{Items: kept, Keyword: words, Vector: near, Embedder: embedder})
+	return out, err
+}
+
+func (st *store) close() error {
+	return errors.Join(st.db.Close(), os.RemoveAll(st.dir))
+}
+
+func (st *store) item(s *set, m *memory, tenant string, n int) schemas.MemoryItem {
+	id := fmt.Sprint("i", n)
+	st.ids[id] = m.ID
+	at, err := time.Parse(time.RFC3339, m.TS)
+	if err != nil {
+		at = time.Unix(0, 0).UTC()
+	}
+	item := schemas.MemoryItem{ID: id, Kind: schemas.KindMemory, Type: schemas.Episodic, Scope: schemas.MemoryScope{Tenant: tenant}, CreatedAt: at,
+		SecurityLabel: []string{"level:internal"}, Session: m.Session, Seq: int64(n), Speaker: m.Speaker, Content: schemas.TextContent(m.Text)}
+	if m.Speaker == "user" || m.Speaker == "assistant" {
+		item.Role = m.Speaker
+	}
+	if s.tools {
+		item.Kind, item.Type = schemas.KindTool, schemas.Procedural
+	}
+	return item
+}
+
+func index(ctx context.Context, sc scope.Scope, list []schemas.MemoryItem, kept items.Store, words keyword.Index, near vector.Index, embedder *static.Embedder) error {
+	var ic []items.Change
+	var kc []keyword.Change
+	var vc []vector.Change
+	for i := range list {
+		m, at := list[i], int64(i+1)
+		text, facets := schemas.SearchText(&m), m.Facets()
+		ic = append(ic, items.Change{Position: at, At: m.CreatedAt, Put: &schemas.Record{MemoryItem: m, Position: at, RecordedAt: m.CreatedAt, Terms: keyword.Terms(text), Facets: facets}})
+		kc = append(kc, keyword.Change{Position: at, Put: &keyword.Doc{ID: m.ID, Position: at, Text: text, Facets: facets}})
+		vc = append(vc, vector.Change{Position: at, Put: &vector.Doc{ID: m.ID, Position: at, Facets: facets,
+			Chunks: []vector.Chunk{{Vector: embedder.EmbedInto(nil, text)}}}})
+	}
+	n := int64(len(list))
+	return errors.Join(kept.Apply(ctx, sc, ic, n), words.Apply(ctx, sc, kc, n), near.Apply(ctx, sc, vc, n))
+}
+
+// ask returns the best candidates of a question.
+func (st *store) ask(ctx context.Context, tenant, text string, limit int) ([]candidate.Candidate, error) {
+	sc, err := scope.System(tenant)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := st.selector.Find(ctx, sc, selection.Query{Text: text, Filter: schemas.MatchAll(), Limit: limit, Now: time.Now()})
+	if err != nil {
+		return nil, err
+	}
+	defer st.selector.Release(pool)
+	var seen candidate.Authorized
+	for _, r := range pool.Records() {
+		if r == nil {
+			seen.Visible = append(seen.Visible, nil)
+		} else {
+			v := candidate.NewVisible(r.Record, false)
+			seen.Visible = append(seen.Visible, &v)
+		}
+	}
+	seen.Verdicts, seen.Own = slices.Repeat([]*schemas.Verdict{{}}, len(seen.Visible)), make([]bool, len(seen.Visible))
+	ranking, err := st.selector.Rank(ctx, sc, pool, seen)
+	return ranking.Candidates, err
+}

@@ -1,0 +1,115 @@
+package eventlogtest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"satchel/pipeline/store/eventlog"
+	"satchel/schemas"
+)
+
+// erasing returns a memory.erased draft.
+func erasing(t *testing.T, tenant, id string, e schemas.MemoryErased) eventlog.Draft {
+	t.Helper()
+	data, err := json.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return eventlog.Draft{Tenant: tenant, Type: typeErased, Source: "satchel://engine", ID: id, Data: data}
+}
+
+func testErase(t *testing.T, open Open) {
+	l, s := newLog(t, open(t), nil), system(t, "acme")
+	add(t, l, draft("acme", "1", "secret"), draft("acme", "2", "kept"), packed("acme", "p1", "shows secret", "item-1", "item-2"),
+		packed("acme", "p2", "shows kept", "item-2"), draft("acme", "3", "named by position"), packed("acme", "p3", "goes whole", "item-2"))
+	before := readAll(t, l, "acme")
+	d := erasing(t, "acme", "e1", schemas.MemoryErased{Items: []string{"item-1"}, Receipt: &schemas.ErasureReceipt{Positions: []int64{5, 6}}})
+	for i, want := range []eventlog.ErasureOutcome{{Outcome: eventlog.Outcome{Status: eventlog.Appended}, Removed: 5}, {Outcome: eventlog.Outcome{Status: eventlog.Duplicate}}} {
+		got, err := l.AppendErasure(t.Context(), s, d, []int64{1, 5, 6}, []int64{3})
+		if err != nil || got.Status != want.Status || got.Position != 7 || got.Removed != want.Removed {
+			t.Fatalf("erasure %d: %+v, %v", i, got, err)
+		}
+	}
+	if err := l.Scrub(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	after := readAll(t, l, "acme")
+	for _, position := range []int64{1, 5, 6} {
+		e := before[position-1]
+		e.Erased, e.Data, e.Extensions = true, nil, nil
+		if diff := cmp.Diff(e, after[position-1]); diff != "" {
+			t.Errorf("position %d: %s", position, diff)
+		}
+	}
+	if diff := cmp.Diff(before[1:4], after[1:4]); diff != "" {
+		t.Error("what was not erased has changed:", diff)
+	}
+	for position, want := range map[int64]error{2: eventlog.ErrNotFound, 3: eventlog.ErrErased, 4: nil, 6: eventlog.ErrErased} {
+		if _, err := l.Attachment(t.Context(), s, position); !errors.Is(err, want) {
+			t.Errorf("attachment %d: %v, want %v", position, err, want)
+		}
+	}
+	if _, err := l.Content(t.Context(), s, 1); !errors.Is(err, eventlog.ErrErased) {
+		t.Errorf("erased content: %v", err)
+	}
+	if got, err := l.Referring(t.Context(), s, []string{"item-1", "item-2"}); err != nil || cmp.Diff([]int64{4}, got) != "" {
+		t.Errorf("referring = %v, %v", got, err)
+	}
+	if out := add(t, l, draft("acme", "1", "secret"), draft("acme", "1", "else")); out[0].Status != eventlog.Erased || out[1].Status != eventlog.Erased || out[0].Position != 1 {
+		t.Errorf("an erased key: %v", out)
+	}
+	if err := l.VerifyAll(t.Context(), nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// testUnexplained erases without the entry that says so.
+func testUnexplained(t *testing.T, open Open) {
+	l, s := newLog(t, open(t), nil), system(t, "acme")
+	add(t, l, erasing(t, "acme", "early", schemas.MemoryErased{Items: []string{"item-1"}}), draft("acme", "1", "x"), draft("acme", "2", "x"), packed("acme", "p", "r", "item-1"))
+	if n, err := l.EraseAttachments(t.Context(), s, []int64{4, 4, 2}); err != nil || n != 1 {
+		t.Fatalf("erased %d attachments, %v", n, err)
+	}
+	expect(t, "attachment", 4, l.Verify(t.Context(), s, nil, nil))
+	if n, err := l.Erase(t.Context(), s, []int64{2, 99}); err != nil || n != 1 {
+		t.Fatalf("erased %d, %v", n, err)
+	}
+	expect(t, "an earlier erasure explains nothing", 2, l.Verify(t.Context(), s, nil, nil))
+	add(t, l, erasing(t, "acme", "late", schemas.MemoryErased{Items: []string{"item-1"}}))
+	if err := l.Verify(t.Context(), s, nil, nil); err != nil {
+		t.Error(err)
+	}
+	refused := erasing(t, "acme", "late", schemas.MemoryErased{Items: []string{"item-2"}})
+	if got, err := l.AppendErasure(t.Context(), s, refused, []int64{3}, nil); err != nil || got.Status != eventlog.IDConflict || got.Removed != 0 {
+		t.Errorf("a refused erasure: %+v, %v", got, err)
+	}
+	if e, err := l.Entry(t.Context(), s, 3); err != nil || e.Erased {
+		t.Errorf("a refused erasure erased: %v", err)
+	}
+}
+
+func testVerify(t *testing.T, open Open) {
+	l, s := newLog(t, open(t), nil), system(t, "acme")
+	var drafts []eventlog.Draft
+	for i := range 1500 {
+		drafts = append(drafts, draft("acme", fmt.Sprint(i), "x"))
+	}
+	add(t, l, drafts...)
+	var calls []int64
+	known, err := l.Head(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Verify(t.Context(), s, &known, func(done, total int64) { calls = append(calls, done, total) }); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]int64{1000, 1500, 1500, 1500}, calls); diff != "" {
+		t.Error("progress:", diff)
+	}
+	known.Root[3]++
+	expect(t, "another root", 1500, l.Verify(t.Context(), s, &known, nil))
+}
