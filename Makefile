@@ -9,12 +9,13 @@ CASES     ?= 10000
 BESIDE    ?= locomo scifact beam100k
 MAX       ?= 150
 ITEMS     ?= 2000
+ENCODER   ?= bin/encoder
 BESIDETEST = SATCHEL_TEST_REQUIRE=postgres,neo4j $(GO) test -count=1 -timeout 1h -v -run TestServersBeside ./cmd/satchel
 DRIVERS   ?= ./pipeline/store/... ./pipeline/embed/... ./policies/... ./jetstream
 
 .DEFAULT_GOAL := help
 
-.PHONY: help check test race lint vet properties golden opa bench eval fuzz crash workers scaling evalservers benchservers demo build adherence conformance
+.PHONY: attack observe help check test race lint vet properties golden opa bench eval fuzz crash workers scaling evalservers benchservers demo build adherence conformance encoder
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -67,12 +68,22 @@ evalservers: ## satchel eval --beside on servers that it starts: EVAL_DATA=folde
 benchservers: ## satchel bench --beside on servers that it starts
 	SATCHEL_BESIDE="bench --items $(ITEMS) --requests 60 --runs 1 --rate 100 --beside" $(BESIDETEST)
 
+encoder: ## the sentence encoder against ONNX Runtime, which it installs into ENCODER; COUNT texts, PIECES strings
+	test/encoderref/check.sh $(ENCODER)
+
 properties: ## CASES cases of each property of selection, packs, compaction and policy
 	GOGC=400 $(GO) test -count=1 -timeout 30m ./pipeline/selection ./pipeline/pack ./pipeline/relevance ./pipeline/compaction -rapid.checks=$(CASES)
-	GOGC=400 $(GO) test -count=1 -timeout 30m -run TestConformance//filter ./policies/opaembed -rapid.checks=$(CASES)
+	GOGC=400 $(GO) test -count=1 -timeout 30m -run TestConformance//filter ./policies/opa -rapid.checks=$(CASES)
 
 opa: ## decisions embedded, remote and cached against a real OPA process, 100 items
-	GOGC=400 SATCHEL_TEST_REQUIRE=opa $(GO) test -count=1 -timeout 10m -v -run TestOPAProcess ./policies/oparemote # GOGC as satchel sets it
+	GOGC=400 SATCHEL_TEST_REQUIRE=opa $(GO) test -count=1 -timeout 10m -v -run TestOPAProcess ./policies/opa/remote # GOGC as satchel sets it
+
+attack: ## every cell of the attack matrix: operations, principals, fields, states, changes, erasure, damage
+	SATCHEL_TEST_ATTACK=all $(GO) test -count=1 -timeout 20m -v ./test/attack
+
+observe: ## boards, rules and runbook as the tables say, promtool's tests, and alerts by their faults; prometheus and promtool have to be on the path
+	$(GO) run ./deploy/observability/gen && git diff --exit-code docs deploy/observability
+	SATCHEL_TEST_REQUIRE=prometheus $(GO) test -count=1 -timeout 15m ./deploy/observability/... ./pipeline/meter/... ./test/observe
 
 golden: ## accept a changed ranking: rewrite test/golden/testdata/golden.tsv
 	SATCHEL_GOLDEN=write $(GO) test -count=1 ./test/golden
