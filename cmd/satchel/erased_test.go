@@ -70,7 +70,7 @@ func copyDatabase(t *testing.T, url string) backup {
 // on with it: by rollback --accept, or, where the kept head is from the backup too, at once.
 func TestAnErasureSurvivesARestore(t *testing.T) {
 	t.Parallel()
-	const secret = "the kiln opens with 4711"
+	const secret = "the kiln opens with quumbrax"
 	for name, database := range map[string]string{"sqlite": "", "postgres": testenv.Postgres(t)} {
 		for _, accepted := range []bool{true, false} {
 			if database != "" && !accepted {
@@ -89,7 +89,7 @@ func TestAnErasureSurvivesARestore(t *testing.T) {
 				}
 				first.must(t, "emit", "--item", `{"id":"v","content":"`+secret+`","security_label":["level:public"]}`)
 				first.must(t, "emit", "--text", "the glaze is blue", "--label", "level:public")
-				contains(t, "ask", first.must(t, "ask", "how does the kiln open?"), "4711")
+				contains(t, "ask", first.must(t, "ask", "how does the kiln open?"), "quumbrax")
 				first.down(t)
 				heads := filepath.Join(dir, "heads", "main.checkpoint")
 				head, err := os.ReadFile(heads)
@@ -123,7 +123,7 @@ func TestAnErasureSurvivesARestore(t *testing.T) {
 				}
 				third := startNode(t, append([]string{"--dir", dir}, older.use...)...)
 				third.dir = dir
-				if out := third.must(t, "ask", "how does the kiln open?"); strings.Contains(out, "4711") {
+				if out := third.must(t, "ask", "how does the kiln open?"); strings.Contains(out, "quumbrax") {
 					t.Errorf("the erased text is shown again:\n%s", out)
 				}
 				eventually(t, "the receipt is there again", func() bool { // the erasure may be under way
@@ -138,7 +138,7 @@ func TestAnErasureSurvivesARestore(t *testing.T) {
 					t.Errorf("doctor:\n%s%s", r.out, r.err)
 				}
 				if database == "" {
-					if left := grep(t, dir, "4711"); len(left) > 0 {
+					if left := grep(t, dir, "quumbrax"); len(left) > 0 {
 						t.Errorf("the erased text is in %v", left)
 					}
 				}
