@@ -9,16 +9,17 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/items"
 	"satchel/schemas"
+	"satchel/worker/novelty"
 )
 
 // assess adds to the changes of items how new they are. Without a model they go without,
-// and the run in which the vectors catch up judges them; an item behind one that was erased
+// and the run in which the vectors catch up scores them; an item behind one that was erased
 // meanwhile has no novelty before a rebuild.
 func (p *Projector) assess(ctx context.Context, s scope.Scope, embedder embed.Embedder, changes *projection, into, vectors *step, upTo int64) error {
-	if p.judge == nil {
+	if p.novelty == nil {
 		return nil
 	}
-	defer p.judge.forget(s.Tenant(), changes.items)
+	defer p.novelty.Forget(s.Tenant(), changes.items)
 	if embedder != nil && into.at != ownedElsewhere && into.err == nil && vectors.err == nil && vectors.at < into.at {
 		if err := p.assessLate(ctx, s, embedder, changes, vectors.at, into.at); err != nil {
 			if ctx.Err() != nil {
@@ -30,23 +31,24 @@ func (p *Projector) assess(ctx context.Context, s scope.Scope, embedder embed.Em
 	if into.at >= upTo || into.err != nil {
 		return nil
 	}
-	novelties, err := p.judge.batch(ctx, s, embedder, changes, into.at, upTo)
-	if errors.Is(err, errEmbed) && ctx.Err() == nil {
+	batch := novelty.Changes{Items: changes.items, Vectors: changes.vector}
+	novelties, err := p.novelty.Batch(ctx, s, embedder, batch, into.at, upTo)
+	if errors.Is(err, novelty.ErrEmbed) && ctx.Err() == nil {
 		vectors.err = err
-		novelties, err = p.judge.batch(ctx, s, nil, changes, into.at, upTo)
+		novelties, err = p.novelty.Batch(ctx, s, nil, batch, into.at, upTo)
 	}
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
-		into.err = fmt.Errorf("judge how new items are up to %d: %w", upTo, err)
+		into.err = fmt.Errorf("score how new items are up to %d: %w", upTo, err)
 	case len(novelties) > 0:
 		changes.items = append(changes.items, items.Change{Position: upTo, Novelty: novelties})
 	}
 	return nil
 }
 
-// assessLate judges the items put after one position and up to another: no model answered then.
+// assessLate scores the items put after one position and up to another: no model answered then.
 func (p *Projector) assessLate(ctx context.Context, s scope.Scope, embedder embed.Embedder, changes *projection, after, upTo int64) error {
 	var put []string
 	for i := range changes.items {
@@ -58,19 +60,19 @@ func (p *Projector) assessLate(ctx context.Context, s scope.Scope, embedder embe
 	if err != nil {
 		return err
 	}
-	ids := unjudged(records)
+	ids := unscored(records)
 	if len(ids) == 0 {
 		return nil
 	}
-	novelties, err := p.judge.again(ctx, s, embedder, ids)
+	novelties, err := p.novelty.Again(ctx, s, embedder, ids)
 	if err != nil {
 		return err
 	}
 	return p.stores.Novelty.SetNovelties(ctx, s, novelties)
 }
 
-// unjudged lists the records without a novelty.
-func unjudged(records []schemas.Record) []string {
+// unscored lists the records without a novelty.
+func unscored(records []schemas.Record) []string {
 	var ids []string
 	for i := range records {
 		if records[i].Novelty == nil {

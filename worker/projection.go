@@ -3,10 +3,8 @@ package worker
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"satchel/pipeline/embed"
 	"satchel/pipeline/isolation"
@@ -18,6 +16,7 @@ import (
 	"satchel/pipeline/store/vector"
 	"satchel/pipeline/write"
 	"satchel/schemas"
+	"satchel/worker/novelty"
 )
 
 // projection is what a run of log entries changes in each index.
@@ -31,9 +30,6 @@ type projection struct {
 	sanitizer *pii.Sanitizer
 	shown     []*schemas.Record // of vector: what is indexed of each
 }
-
-// errEmbed says that the model made no vectors.
-var errEmbed = errors.New("embed what was remembered")
 
 // project turns entries into changes. It is a pure function of the entries, the embedding
 // model and the detector of personal data, so that a rebuild gives what the live run gave.
@@ -58,7 +54,7 @@ func project(ctx context.Context, embedder embed.Embedder, sanitizer *pii.Saniti
 		}
 		text := p.keyword[i].Put.Text
 		doc := p.vector[i].Put
-		doc.Chunks = chunksOf(p.shown[i], text, &texts)
+		doc.Chunks = vector.ChunksOf(p.shown[i], text, &texts)
 		for c := range doc.Chunks {
 			chunks = append(chunks, &doc.Chunks[c])
 		}
@@ -68,7 +64,7 @@ func project(ctx context.Context, embedder embed.Embedder, sanitizer *pii.Saniti
 	}
 	vectors, err := embedder.Embed(ctx, texts)
 	if err != nil {
-		return projection{}, fmt.Errorf("%w: %w", errEmbed, err)
+		return projection{}, fmt.Errorf("%w: %w", novelty.ErrEmbed, err)
 	}
 	for i, c := range chunks {
 		c.Vector = vectors[i]
@@ -182,35 +178,4 @@ func (p *projection) addErased(e *eventlog.Entry) error {
 	p.shown = append(p.shown, nil)
 	p.graph = append(p.graph, graph.Change{Position: e.Position, Remove: er.Items})
 	return nil
-}
-
-// chunksOf lists the chunks of an item and appends their texts, in step. The texts are
-// those of the search text; the spans are in the content, or in the axis's attribute.
-func chunksOf(rec *schemas.Record, text string, texts *[]string) []vector.Chunk {
-	var chunks []vector.Chunk
-	offset := schemas.SearchOffset(&rec.MemoryItem)
-	for _, span := range vector.Split(text) {
-		inContent := schemas.Span{Start: max(0, span.Start-offset), End: max(0, span.End-offset)}
-		chunks = append(chunks, vector.Chunk{Span: inContent})
-		*texts = append(*texts, text[span.Start:span.End])
-	}
-	if rec.Kind != schemas.KindExperience || len(rec.Attributes) == 0 {
-		return chunks
-	}
-	var axes struct {
-		Strategy  string `json:"strategy"`
-		Surprise  string `json:"surprise"`
-		RootCause string `json:"root_cause"`
-	}
-	if json.Unmarshal(rec.Attributes, &axes) != nil {
-		return chunks // validated at write: an attribute of another type has no axis
-	}
-	for _, axis := range []struct{ name, text string }{{"strategy", axes.Strategy}, {"surprise", axes.Surprise}, {"root_cause", axes.RootCause}} {
-		if strings.TrimSpace(axis.text) == "" {
-			continue
-		}
-		chunks = append(chunks, vector.Chunk{Axis: axis.name, Span: schemas.Span{End: len(axis.text)}})
-		*texts = append(*texts, axis.text)
-	}
-	return chunks
 }

@@ -19,6 +19,7 @@ import (
 	"satchel/pipeline/store/vector"
 	"satchel/pipeline/token"
 	"satchel/schemas"
+	"satchel/worker/novelty"
 )
 
 // Stores are the projections of the log. Each keeps its own checkpoint.
@@ -53,7 +54,7 @@ type Projector struct {
 	logger    *slog.Logger
 	share     share
 	figures   *figures
-	judge     *judge                                                         // nil: no novelty is computed
+	novelty   *novelty.Scorer                                                // nil: no novelty is computed
 	echo      func(ctx context.Context, s scope.Scope, erased []begun) error // nil: nobody else erases
 
 	drain   func(ctx context.Context) error // waits for the requests that are under way; nil: there are none
@@ -308,12 +309,12 @@ func (p *Projector) apply(ctx context.Context, s scope.Scope, embedder embed.Emb
 	}
 	upTo := entries[len(entries)-1].Position
 	items, vectors := &run[itemsTarget], &run[vectorTarget]
-	judged := p.judge != nil && items.at < upTo && items.err == nil
-	if (vectors.at >= upTo || vectors.err != nil) && !judged || errors.Is(vectors.err, errEmbed) {
+	scored := p.novelty != nil && items.at < upTo && items.err == nil
+	if (vectors.at >= upTo || vectors.err != nil) && !scored || errors.Is(vectors.err, novelty.ErrEmbed) {
 		embedder = nil
 	}
 	changes, err := project(ctx, embedder, p.sanitizer, entries)
-	if errors.Is(err, errEmbed) && ctx.Err() == nil { // the others need not wait for the model
+	if errors.Is(err, novelty.ErrEmbed) && ctx.Err() == nil { // the others need not wait for the model
 		vectors.err, embedder = err, nil
 		changes, err = project(ctx, nil, p.sanitizer, entries)
 	}

@@ -11,6 +11,7 @@ import (
 	"satchel/pipeline/embed"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/vector"
+	"satchel/worker/novelty"
 )
 
 // target is one store that the projector keeps up with the log. The functions are those of
@@ -164,7 +165,7 @@ func (run steps) from() (int64, bool) {
 func (run steps) answering() int64 {
 	least := int64(ownedElsewhere)
 	for i := range run {
-		if one := &run[i]; one.required || !errors.Is(one.err, errAway) && !errors.Is(one.err, errEmbed) {
+		if one := &run[i]; one.required || !errors.Is(one.err, errAway) && !errors.Is(one.err, novelty.ErrEmbed) {
 			least = min(least, one.at)
 		}
 	}

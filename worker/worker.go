@@ -19,6 +19,7 @@ import (
 	"satchel/pipeline/write"
 	"satchel/policies"
 	"satchel/policies/exception"
+	"satchel/worker/novelty"
 	"satchel/worker/transport"
 )
 
@@ -174,7 +175,10 @@ func NewProjector(cfg Config) *Projector {
 		cfg.Meter = meter.New()
 	}
 	p := &Projector{log: cfg.Log, stores: cfg.Stores, counter: cfg.Counter, sanitizer: cfg.Sanitizer,
-		batch: cfg.BatchSize, busy: func() bool { return false }, fails: func(string, time.Time) error { return nil }, hit: cfg.Failpoint, logger: cfg.Logger, share: share{cfg.Crew}, judge: newJudge(cfg.Stores, cfg.Sanitizer), tenants: map[string]*progress{}, figures: newFigures(cfg.Meter)}
+		batch: cfg.BatchSize, busy: func() bool { return false }, fails: func(string, time.Time) error { return nil }, hit: cfg.Failpoint, logger: cfg.Logger, share: share{cfg.Crew}, tenants: map[string]*progress{}, figures: newFigures(cfg.Meter)}
+	if cfg.Stores.Novelty != nil {
+		p.novelty = novelty.New(cfg.Stores.Items, cfg.Stores.Novelty, cfg.Sanitizer, novelty.Window)
+	}
 	p.SwitchIndex(cfg.Stores.Vector, cfg.Embedder)
 	return p
 }

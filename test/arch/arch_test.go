@@ -50,7 +50,7 @@ func level(pkg string) (int, bool) {
 		return 2, true
 	case pkg == "pipeline":
 		return 3, true
-	case pkg == "worker", pkg == "worker/transport":
+	case pkg == "worker", strings.HasPrefix(pkg, "worker/"):
 		return 4, true
 	case pkg == "jetstream", strings.HasPrefix(pkg, "jetstream/"):
 		return 5, true

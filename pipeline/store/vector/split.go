@@ -1,6 +1,7 @@
 package vector
 
 import (
+	"encoding/json"
 	"strings"
 	"unicode/utf8"
 
@@ -109,4 +110,35 @@ func isListItem(line string) bool {
 	}
 	rest := line[digits:]
 	return digits > 0 && (strings.HasPrefix(rest, ". ") || strings.HasPrefix(rest, ") "))
+}
+
+// ChunksOf lists the chunks of an item and appends their texts, in step. The texts are
+// those of the search text; the spans are in the content, or in the axis's attribute.
+func ChunksOf(rec *schemas.Record, text string, texts *[]string) []Chunk {
+	var chunks []Chunk
+	offset := schemas.SearchOffset(&rec.MemoryItem)
+	for _, span := range Split(text) {
+		inContent := schemas.Span{Start: max(0, span.Start-offset), End: max(0, span.End-offset)}
+		chunks = append(chunks, Chunk{Span: inContent})
+		*texts = append(*texts, text[span.Start:span.End])
+	}
+	if rec.Kind != schemas.KindExperience || len(rec.Attributes) == 0 {
+		return chunks
+	}
+	var axes struct {
+		Strategy  string `json:"strategy"`
+		Surprise  string `json:"surprise"`
+		RootCause string `json:"root_cause"`
+	}
+	if json.Unmarshal(rec.Attributes, &axes) != nil {
+		return chunks // validated at write: an attribute of another type has no axis
+	}
+	for _, axis := range []struct{ name, text string }{{"strategy", axes.Strategy}, {"surprise", axes.Surprise}, {"root_cause", axes.RootCause}} {
+		if strings.TrimSpace(axis.text) == "" {
+			continue
+		}
+		chunks = append(chunks, Chunk{Axis: axis.name, Span: schemas.Span{End: len(axis.text)}})
+		*texts = append(*texts, axis.text)
+	}
+	return chunks
 }

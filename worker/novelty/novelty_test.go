@@ -1,4 +1,4 @@
-package worker
+package novelty
 
 import (
 	"context"
@@ -26,17 +26,17 @@ import (
 
 var staticOnce = sync.OnceValues(func() (embed.Embedder, error) { return static.New() })
 
-// court judges a log of changes with the items of one driver.
-type court struct {
+// fold scores a log of changes with the items of one driver.
+type fold struct {
 	items    *items.Items
-	judge    *judge
+	scorer   *Scorer
 	embedder embed.Embedder
 	scope    scope.Scope
 }
 
-func newCourt(t *testing.T, driver items.Driver, window int) *court {
+func newFold(t *testing.T, driver items.Driver, window int) *fold {
 	t.Helper()
-	c := &court{items: items.NewShared(driver)}
+	c := &fold{items: items.NewShared(driver)}
 	var err error
 	if c.embedder, err = staticOnce(); err != nil {
 		t.Fatal(err)
@@ -44,26 +44,25 @@ func newCourt(t *testing.T, driver items.Driver, window int) *court {
 	if c.scope, err = scope.System("acme"); err != nil {
 		t.Fatal(err)
 	}
-	c.judge = newJudge(Stores{Items: c.items, Novelty: c.items}, nil)
-	c.judge.window = window
+	c.scorer = New(c.items, c.items, nil, window)
 	return c
 }
 
 // batch applies changes as the projector would.
-func (c *court) batch(t fataler, changes []items.Change) {
+func (c *fold) batch(t fataler, changes []items.Change) {
 	ctx := context.Background()
 	from, err := c.items.Checkpoint(ctx, c.scope)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := projection{items: slices.Clone(changes)}
+	p := Changes{Items: slices.Clone(changes)}
 	for i := range changes {
 		r := changes[i].Put
 		if r == nil {
 			continue
 		}
 		var texts []string
-		doc := &vector.Doc{ID: r.ID, Chunks: chunksOf(r, schemas.SearchText(&r.MemoryItem), &texts)}
+		doc := &vector.Doc{ID: r.ID, Chunks: vector.ChunksOf(r, schemas.SearchText(&r.MemoryItem), &texts)}
 		vectors, err := c.embedder.Embed(ctx, texts)
 		if err != nil {
 			t.Fatal(err)
@@ -71,21 +70,25 @@ func (c *court) batch(t fataler, changes []items.Change) {
 		for k := range doc.Chunks {
 			doc.Chunks[k].Vector = vectors[k]
 		}
-		p.vector = append(p.vector, vector.Change{Position: changes[i].Position, Put: doc})
+		p.Vectors = append(p.Vectors, vector.Change{Position: changes[i].Position, Put: doc})
 	}
 	upTo := changes[len(changes)-1].Position
-	into, vectors := step{at: from}, step{at: from}
-	if err := (&Projector{judge: c.judge}).assess(ctx, c.scope, c.embedder, &p, &into, &vectors, upTo); err != nil || into.err != nil || vectors.err != nil {
-		t.Fatal(err, into.err, vectors.err)
+	novelties, err := c.scorer.Batch(ctx, c.scope, c.embedder, p, from, upTo)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err := c.items.Apply(ctx, c.scope, p.items, upTo); err != nil {
+	if len(novelties) > 0 {
+		p.Items = append(p.Items, items.Change{Position: upTo, Novelty: novelties})
+	}
+	c.scorer.Forget("acme", p.Items)
+	if err := c.items.Apply(ctx, c.scope, p.Items, upTo); err != nil {
 		t.Fatal(err)
 	}
 }
 
 type fataler interface{ Fatal(...any) }
 
-func (c *court) state(t fataler) ([]schemas.Record, [32]byte) {
+func (c *fold) state(t fataler) ([]schemas.Record, [32]byte) {
 	var ids []string
 	for i := range 40 {
 		ids = append(ids, fmt.Sprint("i", i))
@@ -154,7 +157,7 @@ func behind(log []items.Change) []items.Change {
 }
 
 // plain is the contract: novelties by id, from nothing but the final items in order.
-func plain(t fataler, c *court, log []items.Change, window int) map[string]float64 {
+func plain(t fataler, c *fold, log []items.Change, window int) map[string]float64 {
 	var order []*schemas.Record
 	for i := range log {
 		if r := log[i].Put; r != nil {
@@ -207,10 +210,10 @@ func dotOf(a, b []float32) (sum float64) {
 func TestNoveltyIsAFoldOfTheLog(t *testing.T) {
 	t.Parallel()
 	const window = 4
-	live, rebuilt := newCourt(t, openItems(t), window), newCourt(t, openItems(t), window)
+	live, rebuilt := newFold(t, openItems(t), window), newFold(t, openItems(t), window)
 	rapid.Check(t, func(t *rapid.T) {
 		log := sayings(t)
-		for _, c := range []*court{live, rebuilt} {
+		for _, c := range []*fold{live, rebuilt} {
 			if err := c.items.Reset(context.Background(), c.scope); err != nil {
 				t.Fatal(err)
 			}
@@ -247,7 +250,7 @@ func TestNoveltyIsAFoldOfTheLog(t *testing.T) {
 // that the same batch put, and its neighbours' stays.
 func TestErasedItemsAreForgotten(t *testing.T) {
 	t.Parallel()
-	c := newCourt(t, openItems(t), 4)
+	c := newFold(t, openItems(t), 4)
 	put := func(position int64, id string) items.Change {
 		r := &schemas.Record{Position: position}
 		r.ID, r.Type, r.Kind, r.CreatedAt = id, schemas.Episodic, schemas.KindMemory, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -258,8 +261,8 @@ func TestErasedItemsAreForgotten(t *testing.T) {
 	}
 	c.batch(t, []items.Change{put(1, "i0"), put(2, "i1")})
 	c.batch(t, []items.Change{put(3, "i2"), {Position: 4, Erased: []string{"i0", "i2", "unknown"}}})
-	if n := c.judge.kept.Len(); n != 1 || c.judge.kept.Get("acme", "i1") == nil {
-		t.Errorf("%d fingerprints are kept, that of i1 or not", n)
+	if n := c.scorer.kept.Len(); n != 1 || c.scorer.kept.Get("acme", "i1") == nil {
+		t.Errorf("%d summaries are kept, that of i1 or not", n)
 	}
 }
 
@@ -275,7 +278,7 @@ func TestNoveltyIsTheSameOnPostgres(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	here, there := newCourt(t, openItems(t), 3), newCourt(t, db, 3)
+	here, there := newFold(t, openItems(t), 3), newFold(t, db, 3)
 	log := rapid.Custom(sayings).Filter(func(l []items.Change) bool { return len(l) > 40 }).Example(7)
 	for part := range slices.Chunk(log, 9) {
 		here.batch(t, part)

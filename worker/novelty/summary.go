@@ -1,4 +1,4 @@
-package worker
+package novelty
 
 import (
 	"encoding/binary"
@@ -12,8 +12,8 @@ import (
 	"satchel/schemas"
 )
 
-// fingerprint is an item as a judge sees it. The scale of one that cannot be compared is 0.
-type fingerprint struct {
+// summary is the mean vector of an item, in 8 bits a number, and its labels. The scale of one that cannot be compared is 0.
+type summary struct {
 	row    []int8
 	scale  float32
 	labels string
@@ -22,9 +22,9 @@ type fingerprint struct {
 // padded is the length of a row of dims numbers.
 func padded(dims int) int { return (dims + vecmath.Lane - 1) / vecmath.Lane * vecmath.Lane }
 
-// printOf returns an item's fingerprint: the mean of the vectors of its text.
-func printOf(r *schemas.Record, chunks []vector.Chunk, dims int) *fingerprint {
-	f := &fingerprint{row: make([]int8, padded(dims)), labels: strings.Join(r.Facets.Labels, "\x00")}
+// summarize returns an item's summary: the mean of the vectors of its text.
+func summarize(r *schemas.Record, chunks []vector.Chunk, dims int) *summary {
+	f := &summary{row: make([]int8, padded(dims)), labels: strings.Join(r.Facets.Labels, "\x00")}
 	var sum []float32
 	for i := range chunks {
 		c := &chunks[i]
@@ -44,12 +44,12 @@ func printOf(r *schemas.Record, chunks []vector.Chunk, dims int) *fingerprint {
 
 // Places in what append wrote.
 const (
-	printScale = 8 // after the age
-	printRow   = 12
+	scaleAt = 8 // after the age
+	rowAt   = 12
 )
 
-// append appends a fingerprint as it is kept: the age, the scale, the row, the labels.
-func (f *fingerprint) append(b []byte, age uint64) []byte {
+// append appends a summary as it is kept: the age, the scale, the row, the labels.
+func (f *summary) append(b []byte, age uint64) []byte {
 	b = binary.LittleEndian.AppendUint64(b, age)
 	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(f.scale))
 	for _, x := range f.row {
@@ -58,8 +58,8 @@ func (f *fingerprint) append(b []byte, age uint64) []byte {
 	return append(b, f.labels...)
 }
 
-// lineup is the fingerprints of a list of items, side by side.
-type lineup struct {
+// vectorSet is the summaries of a list of items, side by side.
+type vectorSet struct {
 	stride int
 	rows   []int8
 	scales []float32
@@ -67,16 +67,16 @@ type lineup struct {
 	number map[string]int
 }
 
-func newLineup(n, dims int) *lineup {
+func newVectorSet(n, dims int) *vectorSet {
 	stride := padded(dims)
-	return &lineup{stride: stride, rows: make([]int8, n*stride), scales: make([]float32, n), labels: make([]int, n), number: map[string]int{}}
+	return &vectorSet{stride: stride, rows: make([]int8, n*stride), scales: make([]float32, n), labels: make([]int, n), number: map[string]int{}}
 }
 
 // row is where the numbers of place i are.
-func (l *lineup) row(i int) []int8 { return l.rows[i*l.stride : (i+1)*l.stride] }
+func (l *vectorSet) row(i int) []int8 { return l.rows[i*l.stride : (i+1)*l.stride] }
 
 // set puts f in place i; nil is nobody.
-func (l *lineup) set(i int, f *fingerprint) {
+func (l *vectorSet) set(i int, f *summary) {
 	if f == nil {
 		return
 	}
@@ -89,16 +89,16 @@ func (l *lineup) set(i int, f *fingerprint) {
 }
 
 // read puts in place i what append wrote, unless it is of another age or there is none.
-func (l *lineup) read(i int, kept []byte, age uint64) bool {
-	labels := printRow + l.stride
+func (l *vectorSet) read(i int, kept []byte, age uint64) bool {
+	labels := rowAt + l.stride
 	if len(kept) < labels || binary.LittleEndian.Uint64(kept) != age {
 		return false
 	}
 	row := l.row(i)
-	for k, x := range kept[printRow:labels] {
+	for k, x := range kept[rowAt:labels] {
 		row[k] = int8(x)
 	}
-	l.scales[i] = math.Float32frombits(binary.LittleEndian.Uint32(kept[printScale:]))
+	l.scales[i] = math.Float32frombits(binary.LittleEndian.Uint32(kept[scaleAt:]))
 	number, ok := l.number[string(kept[labels:])]
 	if !ok {
 		number = len(l.number) + 1
@@ -109,7 +109,7 @@ func (l *lineup) read(i int, kept []byte, age uint64) bool {
 }
 
 // compare sets in out the novelties of those in list that out names.
-func (l *lineup) compare(list []items.Member, window int, out map[string]float64) {
+func (l *vectorSet) compare(list []items.Member, window int, out map[string]float64) {
 	query, sums := make([]int16, l.stride), make([]int32, window)
 	for i := range list {
 		if _, asked := out[list[i].ID]; !asked || l.labels[i] == 0 || l.scales[i] == 0 {
