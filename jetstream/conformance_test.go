@@ -54,7 +54,7 @@ func (b *bundle) transport(t *testing.T) transporttest.Transport {
 			return l
 		},
 		Letters: func(t *testing.T) transport.DeadLetters { t.Helper(); return openLetters(t, b) },
-		Join: func(t *testing.T, id string) (transport.Crew, func()) {
+		Join: func(t *testing.T, id string) (transport.Membership, func()) {
 			t.Helper()
 			h := b.hire(t, id)
 			return h, func() { h.leave(t) }

@@ -7,7 +7,7 @@ type (
 	Message         = transport.Message
 	StreamState     = transport.StreamState
 	Inbox           = transport.Inbox
-	Crew            = transport.Crew
+	Membership      = transport.Membership
 	Rejected        = transport.Rejected
 	DeadLetters     = transport.DeadLetters
 	LedgerMessage   = transport.LedgerMessage

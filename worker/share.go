@@ -12,25 +12,25 @@ import (
 	"satchel/schemas"
 )
 
-// share is what this worker owns of the work: all of it without a crew. Ownership is a
+// share is what this worker owns of the work: all of it without a membership. Ownership is a
 // hint that keeps workers from doing the same twice. What makes two owners harmless is
 // the appender's fence, the stores' checkpoints, and the ledger's expected sequence.
-type share struct{ crew Crew }
+type share struct{ membership Membership }
 
-func (s share) shared() bool { return s.crew != nil }
+func (s share) shared() bool { return s.membership != nil }
 
 // owns reports whether this worker feeds the tenant's shared stores, relays and erases.
 func (s share) owns(tenant string) bool {
-	if s.crew == nil {
+	if s.membership == nil {
 		return true
 	}
-	owned, _ := s.crew.Owned()
-	at := s.crew.Partition(tenant)
+	owned, _ := s.membership.Owned()
+	at := s.membership.Partition(tenant)
 	return at < len(owned) && owned[at]
 }
 
 func (s share) has(partition int) (bool, <-chan struct{}) {
-	owned, changed := s.crew.Owned()
+	owned, changed := s.membership.Owned()
 	return partition < len(owned) && owned[partition], changed
 }
 
@@ -45,10 +45,10 @@ func (s share) rouse(ctx context.Context, log *eventlog.Log) error {
 	defer tick.Stop()
 	var before []bool
 	for {
-		owned, changed := s.crew.Owned()
+		owned, changed := s.membership.Owned()
 		if tenants, err := log.Tenants(ctx); err == nil {
 			for _, tenant := range tenants {
-				if at := s.crew.Partition(tenant); at < len(owned) && owned[at] && (at >= len(before) || !before[at]) {
+				if at := s.membership.Partition(tenant); at < len(owned) && owned[at] && (at >= len(before) || !before[at]) {
 					log.NotifyGrowth(tenant)
 				}
 			}

@@ -56,9 +56,9 @@ type Config struct {
 	Scrubbers   []Scrubber
 	// Uploads are the artifacts of which what nobody claims is removed; nil: nothing is.
 	Uploads ArtifactSweeper
-	// Crew shares the work with other processes; the partition of an inbox is its place in
+	// Membership shares the work with other processes; the partition of an inbox is its place in
 	// Inboxes. nil: all of it is this one's.
-	Crew Crew
+	Membership Membership
 
 	BatchSize int           // events a transaction at most; default 512
 	Sweep     time.Duration // between looks for artifacts that nobody claims; default 6 h
@@ -124,7 +124,7 @@ func New(cfg Config) (*Worker, error) {
 	if p == nil {
 		p = NewProjector(cfg)
 	}
-	w := &Worker{Projector: p, partition: cfg.Partition, logger: cfg.Logger, share: share{cfg.Crew}}
+	w := &Worker{Projector: p, partition: cfg.Partition, logger: cfg.Logger, share: share{cfg.Membership}}
 	w.Service = &Service{engine: cfg.Engine, log: cfg.Log, writer: cfg.Writer, outbox: cfg.Outbox, projector: p, exceptions: cfg.Exceptions,
 		pdp: policies.Sourced(cfg.PDP, cfg.Stores.Items.Get), registry: cfg.Registry, loopback: cfg.Loopback, stores: cfg.Stores, now: cfg.Clock, waits: entryWaits{log: cfg.Log}}
 	w.Service.tenants = &tenants{log: cfg.Log, registry: cfg.Registry, limit: cfg.MaxTenants, now: cfg.Clock}
@@ -175,7 +175,7 @@ func NewProjector(cfg Config) *Projector {
 		cfg.Meter = meter.New()
 	}
 	p := &Projector{log: cfg.Log, stores: cfg.Stores, counter: cfg.Counter, sanitizer: cfg.Sanitizer,
-		batch: cfg.BatchSize, busy: func() bool { return false }, fails: func(string, time.Time) error { return nil }, hit: cfg.Failpoint, logger: cfg.Logger, share: share{cfg.Crew}, tenants: map[string]*progress{}, figures: newFigures(cfg.Meter)}
+		batch: cfg.BatchSize, busy: func() bool { return false }, fails: func(string, time.Time) error { return nil }, hit: cfg.Failpoint, logger: cfg.Logger, share: share{cfg.Membership}, tenants: map[string]*progress{}, figures: newFigures(cfg.Meter)}
 	if cfg.Stores.Novelty != nil {
 		p.novelty = novelty.New(cfg.Stores.Items, cfg.Stores.Novelty, cfg.Sanitizer, novelty.Window)
 	}
@@ -364,7 +364,7 @@ func (w *Worker) Ready() error {
 		return *err
 	}
 	if w.share.shared() {
-		if err := w.share.crew.Ready(); err != nil {
+		if err := w.share.membership.Ready(); err != nil {
 			return err
 		}
 	}

@@ -89,7 +89,7 @@ func TestWhoStoresOnNATS(t *testing.T) {
 		"jetstream/replies.go", "jetstream/deadletter.go", "jetstream/artifacts.go", "jetstream/outbox.go", "jetstream/batch.go", "jetstream/ledger.go",
 		"jetstream/scrub.go",                       // padding
 		"jetstream/reply.go", "jetstream/offer.go", // to the caller; nothing is stored
-		"jetstream/crew.go", "jetstream/feed.go", "jetstream/durability.go", // about the processes and the server themselves
+		"jetstream/membership.go", "jetstream/feed.go", "jetstream/durability.go", // about the processes and the server themselves
 	}
 	for _, f := range sources(t) {
 		if f.test || f.pkg != "jetstream" || slices.Contains(allowed, f.name) {

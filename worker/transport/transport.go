@@ -59,10 +59,10 @@ type Inbox interface {
 	Rest()
 }
 
-// Crew shares the partitions of MEMORY, and with them the tenants, among the processes
+// Membership shares the partitions of MEMORY, and with them the tenants, among the processes
 // that run at the moment. Two may think for a while that a partition is theirs: what
 // they do meanwhile MUST be harmless, by a fence or by being idempotent.
-type Crew interface {
+type Membership interface {
 	// Owned returns which partitions are this process's, by number, and a channel that is
 	// closed when that may have changed.
 	Owned() (owned []bool, changed <-chan struct{})
@@ -73,7 +73,7 @@ type Crew interface {
 	Ready() error
 }
 
-// ErrStarting is returned by Crew.Ready until the first share is taken.
+// ErrStarting is returned by Membership.Ready until the first share is taken.
 var ErrStarting = errors.New("starting")
 
 // Rejected is a message that may not enter the log.

@@ -54,8 +54,8 @@ type Node struct {
 	policy     *DecisionPoint
 	meters     *meter.Set
 	monitor    *alert.Monitor
-	registry   *policies.Registry // nil: none
-	crew       *jetstream.Crew    // nil: all the work is this process's
+	registry   *policies.Registry    // nil: none
+	membership *jetstream.Membership // nil: all the work is this process's
 	started    time.Duration
 
 	reembed    atomic.Pointer[reembedding] // nil: the configured model serves
@@ -239,7 +239,7 @@ func (a *App) workerConfig(ctx context.Context, n *Node, o NodeOptions) (worker.
 	if cfg.Counter, err = n.tokens.Counter(""); err != nil {
 		return cfg, fmt.Errorf("open tokenizer: %w", err)
 	}
-	if cfg.Crew, err = a.joinCrew(ctx, n, n.logger); err != nil {
+	if cfg.Membership, err = a.join(ctx, n, n.logger); err != nil {
 		return cfg, err
 	}
 	cfg.Projector = worker.NewProjector(cfg)
@@ -348,29 +348,29 @@ func (n *Node) openFlows(ctx context.Context, cfg *worker.Config) (err error) {
 	return nil
 }
 
-// joinCrew shares the work with the other processes over the same NATS and database; nil
+// join shares the work with the other processes over the same NATS and database; nil
 // when there can be none.
-func (a *App) joinCrew(ctx context.Context, n *Node, logger *slog.Logger) (worker.Crew, error) {
+func (a *App) join(ctx context.Context, n *Node, logger *slog.Logger) (worker.Membership, error) {
 	if a.NATSURL == "" || a.DatabaseURL == "" {
 		return nil, nil
 	}
-	crew, err := jetstream.JoinCrew(ctx, n.NC, jetstream.CrewConfig{Log: logger})
+	m, err := jetstream.Join(ctx, n.NC, jetstream.MembershipConfig{Log: logger})
 	if err != nil {
 		return nil, err
 	}
-	n.crew = crew
-	return crew, nil
+	n.membership = m
+	return m, nil
 }
 
-// work runs the worker and then leaves the crew, so that the others take over when
+// work runs the worker and then leaves the other workers, so that the others take over when
 // everything that was under way here is done.
 func (n *Node) work(ctx context.Context) error {
-	if n.crew == nil {
+	if n.membership == nil {
 		return n.Worker.Run(ctx)
 	}
 	present, leave := context.WithCancel(context.WithoutCancel(ctx))
 	left := make(chan error, 1)
-	go func() { left <- n.crew.Run(present, n.Log.WatchOwn(present), n.Log.NotifyGrowth) }()
+	go func() { left <- n.membership.Run(present, n.Log.WatchOwn(present), n.Log.NotifyGrowth) }()
 	err := n.Worker.Run(ctx)
 	leave()
 	return errors.Join(err, <-left)

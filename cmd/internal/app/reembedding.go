@@ -139,10 +139,10 @@ func (a *App) reembed(ctx context.Context, n *Node, logger *slog.Logger) {
 		return
 	}
 	cfg := worker.ShadowConfig{Log: n.Log, Index: next.index, Embedder: next, Sanitizer: n.public, Busy: n.Worker.Service.Busy, Logger: logger}
-	if n.crew != nil && n.shared.Vector {
+	if n.membership != nil && n.shared.Vector {
 		cfg.Owns = func(tenant string) bool {
-			owned, _ := n.crew.Owned()
-			return owned[n.crew.Partition(tenant)]
+			owned, _ := n.membership.Owned()
+			return owned[n.membership.Partition(tenant)]
 		}
 	}
 	r := &reembedding{shadow: worker.NewShadow(cfg), from: n.Embedder.Model().String(), to: next.Model().String()}

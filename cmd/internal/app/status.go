@@ -16,28 +16,28 @@ import (
 
 // status is the answer to GET /status: what the parts of a running process say.
 type status struct {
-	Ready     string                  `json:"ready"`            // "yes", or why not
-	Denied    []string                `json:"denied,omitempty"` // what its NATS user may not do
-	Embedding embeddingStatus         `json:"embedding"`
-	Crew      *crewStatus             `json:"crew,omitempty"`    // with several workers
-	Damaged   []damage                `json:"damaged,omitempty"` // indexes that were found damaged since the start
-	Tenants   tenantStatus            `json:"tenants"`
-	SLO       map[string]alert.Status `json:"slo"` // objectives and how they stand
+	Ready      string                  `json:"ready"`            // "yes", or why not
+	Denied     []string                `json:"denied,omitempty"` // what its NATS user may not do
+	Embedding  embeddingStatus         `json:"embedding"`
+	Membership *membershipStatus       `json:"crew,omitempty"`    // with several workers
+	Damaged    []damage                `json:"damaged,omitempty"` // indexes that were found damaged since the start
+	Tenants    tenantStatus            `json:"tenants"`
+	SLO        map[string]alert.Status `json:"slo"` // objectives and how they stand
 }
 
-// crewStatus is a worker's share of the work.
-type crewStatus struct {
+// membershipStatus is a worker's share of the work.
+type membershipStatus struct {
 	Worker     string   `json:"worker"`
 	Workers    []string `json:"workers"`
 	Partitions []int    `json:"partitions"` // that this worker owns
 }
 
-func (n *Node) crewStatus() *crewStatus {
-	if n.crew == nil {
+func (n *Node) membershipStatus() *membershipStatus {
+	if n.membership == nil {
 		return nil
 	}
-	s := &crewStatus{Worker: n.crew.ID(), Workers: n.crew.Members(), Partitions: []int{}}
-	owned, _ := n.crew.Owned()
+	s := &membershipStatus{Worker: n.membership.ID(), Workers: n.membership.Members(), Partitions: []int{}}
+	owned, _ := n.membership.Owned()
 	for partition, mine := range owned {
 		if mine {
 			s.Partitions = append(s.Partitions, partition)
@@ -47,7 +47,7 @@ func (n *Node) crewStatus() *crewStatus {
 }
 
 func (n *Node) status() status {
-	s := status{Ready: "yes", Denied: n.denials.List(), Embedding: n.Embedder.status(), Crew: n.crewStatus()}
+	s := status{Ready: "yes", Denied: n.denials.List(), Embedding: n.Embedder.status(), Membership: n.membershipStatus()}
 	if r := n.reembed.Load(); r != nil {
 		s.Embedding.Reembedding = r.state()
 	}

@@ -134,8 +134,8 @@ func revocations(s *suite) {
 	}
 }
 
-// crewShares: every partition has one owner, whoever joins and leaves.
-func crewShares(s *suite) {
+// membershipShares: every partition has one owner, whoever joins and leaves.
+func membershipShares(s *suite) {
 	one, leaveOne := s.Join(s.T, "one")
 	defer leaveOne()
 	s.awaitShares(one)
@@ -155,16 +155,16 @@ func crewShares(s *suite) {
 	}
 }
 
-// awaitShares waits until each partition has one owner among crews, and each crew a
+// awaitShares waits until each partition has one owner among members, and each member a
 // share that is fair to one partition or two.
-func (s *suite) awaitShares(crews ...transport.Crew) {
+func (s *suite) awaitShares(members ...transport.Membership) {
 	s.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for ctx := s.ctx(); ; {
-		owners, counts := make([]int, s.Partitions), make([]int, len(crews))
-		for c, crew := range crews {
-			owned, _ := crew.Owned()
+		owners, counts := make([]int, s.Partitions), make([]int, len(members))
+		for c, member := range members {
+			owned, _ := member.Owned()
 			for p, o := range owned {
 				if o {
 					owners[p]++

@@ -1,7 +1,7 @@
 // Package transporttest is the conformance suite of the transport port. Every message
 // system's tests call [Run]; what passes it keeps what the worker needs of
 // [transport.Inbox], [transport.DeadLetters], [transport.Ledger], [transport.Outbox],
-// [transport.Artifacts], [transport.StreamScrubber] and [transport.Crew].
+// [transport.Artifacts], [transport.StreamScrubber] and [transport.Membership].
 package transporttest
 
 import (
@@ -34,8 +34,8 @@ type Transport struct {
 	// Ledger and Letters open the ledger and the dead letters as a new process does.
 	Ledger  func(t *testing.T) transport.Ledger
 	Letters func(t *testing.T) transport.DeadLetters
-	// Join makes a process with id a member of the crew until leave is called.
-	Join func(t *testing.T, id string) (crew transport.Crew, leave func())
+	// Join makes a process with id a member of the membership until leave is called.
+	Join func(t *testing.T, id string) (membership transport.Membership, leave func())
 
 	// Published returns the ids of a tenant's events in the ledger, Rejected those of its
 	// dead letters, both in order, as somebody reads them who is no worker.
@@ -75,7 +75,7 @@ func Run(t *testing.T, open func(t *testing.T) Transport) {
 		{"artifacts", 0, artifacts},
 		{"artifacts that break off", 0, artifactsBroken},
 		{"revocations", 0, revocations},
-		{"crew shares", 0, crewShares},
+		{"membership shares", 0, membershipShares},
 	} {
 		s := &suite{Transport: x, tenants: []string{fmt.Sprint("subtest-", i), fmt.Sprint("subtest-other-", i)}}
 		if c.partitions > 0 {

@@ -11,9 +11,9 @@ import (
 	"satchel/jetstream"
 )
 
-// hand is a member of a crew that runs.
+// hand is a member that runs.
 type hand struct {
-	*jetstream.Crew
+	*jetstream.Membership
 	own  chan string
 	mu   sync.Mutex
 	told []string
@@ -26,7 +26,7 @@ func (b *bundle) hire(t *testing.T, id string) *hand {
 	ctx, cancel := context.WithCancel(context.Background())
 	h := &hand{own: make(chan string), quit: cancel, done: make(chan error, 1)}
 	var err error
-	h.Crew, err = jetstream.JoinCrew(within(t, 10*time.Second), b.nc, jetstream.CrewConfig{ID: id,
+	h.Membership, err = jetstream.Join(within(t, 10*time.Second), b.nc, jetstream.MembershipConfig{ID: id,
 		Beat: 20 * time.Millisecond, Patience: 400 * time.Millisecond, Listen: 50 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +93,7 @@ func awaitShares(t *testing.T, want []int, hands ...*hand) {
 	}
 }
 
-func TestCrewShares(t *testing.T) {
+func TestMembersShareThePartitions(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	one := b.hire(t, "one")
@@ -124,18 +124,18 @@ func TestCrewShares(t *testing.T) {
 	}
 }
 
-func TestCrewFindsOutWhoIsGone(t *testing.T) {
+func TestMembersFindOutWhoIsGone(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	one := b.hire(t, "one")
 	// A worker that says one word and is killed.
-	if err := b.nc.Publish(jetstream.CrewBeatSubject, []byte(`{"id":"dead","kind":"hello"}`)); err != nil {
+	if err := b.nc.Publish(jetstream.HeartbeatSubject, []byte(`{"id":"dead","kind":"hello"}`)); err != nil {
 		t.Fatal(err)
 	}
 	awaitCount(t, one, func(n int) bool { return n == 8 })
 	awaitCount(t, one, func(n int) bool { return n == 16 })
 	for _, junk := range []string{"", "junk", `{"id":""}`, `{"kind":"beat"}`} {
-		if err := b.nc.Publish(jetstream.CrewBeatSubject, []byte(junk)); err != nil {
+		if err := b.nc.Publish(jetstream.HeartbeatSubject, []byte(junk)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -160,7 +160,7 @@ func awaitCount(t *testing.T, h *hand, good func(int) bool) {
 	}
 }
 
-func TestCrewTellsOfGrowth(t *testing.T) {
+func TestMembersTellOfGrowth(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	one, two := b.hire(t, "one"), b.hire(t, "two")

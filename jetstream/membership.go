@@ -20,12 +20,12 @@ import (
 // The subjects on which workers speak to each other. They are plain messages: nothing
 // depends on one arriving.
 const (
-	CrewBeatSubject  = "wrk.v1.beat"
-	CrewGrownSubject = "wrk.v1.grown"
+	HeartbeatSubject = "wrk.v1.beat"
+	GrowthSubject    = "wrk.v1.grown"
 )
 
-// CrewConfig says how workers know of each other. The zero value works.
-type CrewConfig struct {
+// MembershipConfig says how workers know of each other. The zero value works.
+type MembershipConfig struct {
 	ID       string        // of this worker, another one each start; default random
 	Beat     time.Duration // between signs of life, default 300 ms
 	Patience time.Duration // without a sign before a worker counts as gone, default 2 s
@@ -33,14 +33,14 @@ type CrewConfig struct {
 	Log      *slog.Logger  // default: discard
 }
 
-// Crew shares the partitions among the workers that give signs of life. Every worker
+// Membership shares the partitions among the workers that give signs of life. Every worker
 // computes the same shares from the same members: each at most one partition more than
 // another, and few move when one joins or leaves. It is safe for concurrent use.
 //
 // It is a hint and no lock: after a partition of the network two may own the same. The
 // log's fences make that harmless.
-type Crew struct {
-	cfg   CrewConfig
+type Membership struct {
+	cfg   MembershipConfig
 	nc    *nats.Conn
 	beats *nats.Subscription
 	grown *nats.Subscription
@@ -55,21 +55,21 @@ type Crew struct {
 	left    bool
 }
 
-var _ transport.Crew = (*Crew)(nil)
+var _ transport.Membership = (*Membership)(nil)
 
-type crewBeat struct {
+type heartbeat struct {
 	ID   string `json:"id"`
 	Kind string `json:"kind"` // hello, beat or bye
 }
 
-type crewGrown struct {
+type growth struct {
 	ID      string   `json:"id"`
 	Tenants []string `json:"tenants"`
 }
 
-// JoinCrew says hello and listens for the others. Nothing is owned before Run. The caller
+// Join says hello and listens for the others. Nothing is owned before Run. The caller
 // MUST call Run.
-func JoinCrew(ctx context.Context, nc *nats.Conn, cfg CrewConfig) (*Crew, error) {
+func Join(ctx context.Context, nc *nats.Conn, cfg MembershipConfig) (*Membership, error) {
 	if cfg.ID == "" {
 		cfg.ID = nuid.Next()
 	}
@@ -86,24 +86,24 @@ func JoinCrew(ctx context.Context, nc *nats.Conn, cfg CrewConfig) (*Crew, error)
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	if cfg.Patience < 2*cfg.Beat {
-		return nil, fmt.Errorf("join crew: patience %s is under two beats of %s", cfg.Patience, cfg.Beat)
+		return nil, fmt.Errorf("join the other workers: patience %s is under two beats of %s", cfg.Patience, cfg.Beat)
 	}
-	c := &Crew{cfg: cfg, nc: nc, inbox: make(chan *nats.Msg, 1024), seen: map[string]time.Time{},
+	c := &Membership{cfg: cfg, nc: nc, inbox: make(chan *nats.Msg, 1024), seen: map[string]time.Time{},
 		owned: make([]bool, Partitions), changed: make(chan struct{})}
 	var err error
-	if c.beats, err = nc.ChanSubscribe(CrewBeatSubject, c.inbox); err == nil {
-		c.grown, err = nc.ChanSubscribe(CrewGrownSubject, c.inbox)
+	if c.beats, err = nc.ChanSubscribe(HeartbeatSubject, c.inbox); err == nil {
+		c.grown, err = nc.ChanSubscribe(GrowthSubject, c.inbox)
 	}
 	if err == nil {
-		err = errors.Join(c.say("hello"), flush(ctx, nc))
+		err = errors.Join(c.send("hello"), flush(ctx, nc))
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("join crew: %w", err), c.unsubscribe())
+		return nil, errors.Join(fmt.Errorf("join the other workers: %w", err), c.unsubscribe())
 	}
 	return c, nil
 }
 
-func (c *Crew) unsubscribe() error {
+func (c *Membership) unsubscribe() error {
 	var errs []error
 	for _, sub := range []*nats.Subscription{c.beats, c.grown} {
 		if sub != nil {
@@ -113,18 +113,18 @@ func (c *Crew) unsubscribe() error {
 	return errors.Join(errs...)
 }
 
-func (c *Crew) say(kind string) error {
-	data, err := json.Marshal(crewBeat{ID: c.cfg.ID, Kind: kind})
+func (c *Membership) send(kind string) error {
+	data, err := json.Marshal(heartbeat{ID: c.cfg.ID, Kind: kind})
 	if err != nil {
 		return err
 	}
-	return c.nc.Publish(CrewBeatSubject, data)
+	return c.nc.Publish(HeartbeatSubject, data)
 }
 
 // Run gives signs of life and takes those of others until ctx is done, and then says
 // goodbye: the others take this worker's share at once. It tells the others which logs
 // own made grow, and calls grown for those that they did.
-func (c *Crew) Run(ctx context.Context, own <-chan string, grown func(tenant string)) error {
+func (c *Membership) Run(ctx context.Context, own <-chan string, grown func(tenant string)) error {
 	beat := time.NewTicker(c.cfg.Beat)
 	defer beat.Stop()
 	listen := time.NewTimer(c.cfg.Listen)
@@ -141,7 +141,7 @@ func (c *Crew) Run(ctx context.Context, own <-chan string, grown func(tenant str
 			listening = false
 			c.divide(time.Now())
 		case <-beat.C:
-			if err := c.say("beat"); err != nil {
+			if err := c.send("beat"); err != nil {
 				c.cfg.Log.Debug("sign of life", "cause", err)
 			}
 			if !listening {
@@ -152,10 +152,10 @@ func (c *Crew) Run(ctx context.Context, own <-chan string, grown func(tenant str
 				own = nil
 				continue
 			}
-			c.tell(tenant, own)
+			c.announce(tenant, own)
 		case msg := <-c.inbox:
-			if msg.Subject == CrewGrownSubject {
-				c.hear(msg.Data, grown)
+			if msg.Subject == GrowthSubject {
+				c.receive(msg.Data, grown)
 			} else if c.note(msg.Data, time.Now()) && !listening {
 				c.divide(time.Now())
 			}
@@ -163,10 +163,10 @@ func (c *Crew) Run(ctx context.Context, own <-chan string, grown func(tenant str
 	}
 }
 
-// tell says which logs have grown: tenant, and those that wait behind it.
-func (c *Crew) tell(tenant string, own <-chan string) {
+// announce says which logs have grown: tenant, and those that wait behind it.
+func (c *Membership) announce(tenant string, own <-chan string) {
 	const most = 256
-	message := crewGrown{ID: c.cfg.ID, Tenants: []string{tenant}}
+	message := growth{ID: c.cfg.ID, Tenants: []string{tenant}}
 	for more := true; more && len(message.Tenants) < most; {
 		select {
 		case t, ok := <-own:
@@ -179,15 +179,15 @@ func (c *Crew) tell(tenant string, own <-chan string) {
 	}
 	data, err := json.Marshal(message)
 	if err == nil {
-		err = c.nc.Publish(CrewGrownSubject, data)
+		err = c.nc.Publish(GrowthSubject, data)
 	}
 	if err != nil {
 		c.cfg.Log.Debug("tell of growth", "cause", err)
 	}
 }
 
-func (c *Crew) hear(data []byte, grown func(tenant string)) {
-	var message crewGrown
+func (c *Membership) receive(data []byte, grown func(tenant string)) {
+	var message growth
 	if json.Unmarshal(data, &message) != nil || message.ID == c.cfg.ID {
 		return
 	}
@@ -199,8 +199,8 @@ func (c *Crew) hear(data []byte, grown func(tenant string)) {
 }
 
 // note takes a sign of life and reports whether the members have changed.
-func (c *Crew) note(data []byte, now time.Time) bool {
-	var b crewBeat
+func (c *Membership) note(data []byte, now time.Time) bool {
+	var b heartbeat
 	if json.Unmarshal(data, &b) != nil || b.ID == "" || len(b.ID) > MaxToken || !slices.Contains([]string{"hello", "beat", "bye"}, b.Kind) {
 		return false
 	}
@@ -213,7 +213,7 @@ func (c *Crew) note(data []byte, now time.Time) bool {
 	}
 	c.seen[b.ID] = now
 	if b.Kind == "hello" && b.ID != c.cfg.ID {
-		if err := c.say("beat"); err != nil {
+		if err := c.send("beat"); err != nil {
 			c.cfg.Log.Debug("answer a new worker", "cause", err)
 		}
 	}
@@ -222,7 +222,7 @@ func (c *Crew) note(data []byte, now time.Time) bool {
 
 // divide forgets who is gone and computes this worker's share. A worker that does not
 // hear itself is cut off, and owns nothing.
-func (c *Crew) divide(now time.Time) {
+func (c *Membership) divide(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for id, at := range c.seen {
@@ -241,7 +241,7 @@ func (c *Crew) divide(now time.Time) {
 }
 
 // set replaces the share and tells who waits. The caller holds the lock.
-func (c *Crew) set(owned []bool) {
+func (c *Membership) set(owned []bool) {
 	if slices.Equal(owned, c.owned) {
 		return
 	}
@@ -257,37 +257,37 @@ func (c *Crew) set(owned []bool) {
 	c.cfg.Log.Info("share of the work", "partitions", mine, "workers", len(c.seen))
 }
 
-func (c *Crew) leave(ctx context.Context) error {
+func (c *Membership) leave(ctx context.Context) error {
 	c.mu.Lock()
 	c.left = true
 	c.set(make([]bool, Partitions))
 	c.mu.Unlock()
-	err := errors.Join(c.unsubscribe(), ignoreClosed(c.say("bye")))
+	err := errors.Join(c.unsubscribe(), ignoreClosed(c.send("bye")))
 	if c.nc.IsConnected() {
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
 		err = errors.Join(err, ignoreClosed(flush(ctx, c.nc)))
 	}
 	if err != nil {
-		return fmt.Errorf("leave crew: %w", err)
+		return fmt.Errorf("leave the other workers: %w", err)
 	}
 	return nil
 }
 
-// Owned implements transport.Crew.
-func (c *Crew) Owned() (owned []bool, changed <-chan struct{}) {
+// Owned implements transport.Membership.
+func (c *Membership) Owned() (owned []bool, changed <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.owned), c.changed
 }
 
-// Partition implements transport.Crew.
-func (c *Crew) Partition(tenant string) int { return PartitionOf(tenant) }
+// Partition implements transport.Membership.
+func (c *Membership) Partition(tenant string) int { return PartitionOf(tenant) }
 
-// Ready implements transport.Crew: a worker that has not heard its own signs of life for as
+// Ready implements transport.Membership: a worker that has not heard its own signs of life for as
 // long as others would wait for them is cut off. It owns nothing, and others may leave to it
 // what nobody does then.
-func (c *Crew) Ready() error {
+func (c *Membership) Ready() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	last, heard := c.seen[c.cfg.ID]
@@ -296,7 +296,7 @@ func (c *Crew) Ready() error {
 	}
 	switch {
 	case !last.IsZero() && time.Since(last) > c.cfg.Patience:
-		return fmt.Errorf("this worker does not hear its own signs of life on %s and owns no partition; if that lasts, its NATS user needs wrk.v1.> to publish and to subscribe", CrewBeatSubject)
+		return fmt.Errorf("this worker does not hear its own signs of life on %s and owns no partition; if that lasts, its NATS user needs wrk.v1.> to publish and to subscribe", HeartbeatSubject)
 	case !c.shared:
 		return fmt.Errorf("join the other workers: %w", transport.ErrStarting)
 	}
@@ -304,16 +304,16 @@ func (c *Crew) Ready() error {
 }
 
 // ID is this worker's.
-func (c *Crew) ID() string { return c.cfg.ID }
+func (c *Membership) ID() string { return c.cfg.ID }
 
 // Members returns the workers that give signs of life, sorted.
-func (c *Crew) Members() []string {
+func (c *Membership) Members() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.members()
 }
 
-func (c *Crew) members() []string {
+func (c *Membership) members() []string {
 	list := make([]string, 0, len(c.seen))
 	for id := range c.seen {
 		list = append(list, id)
