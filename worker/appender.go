@@ -14,6 +14,9 @@ import (
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/write"
 	"satchel/schemas"
+	"satchel/worker/follow"
+	"satchel/worker/metrics"
+	"satchel/worker/ownership"
 	"satchel/worker/transport"
 )
 
@@ -28,13 +31,13 @@ type appender struct {
 	changes *changes         // decides on events that touch existing items
 	tell    func([]Rejected) // ends the wait of the publishers
 	batch   int
-	retry   retryPolicy
+	retry   follow.Retry
 	hit     func(point string)
 	now     func() time.Time
 	logger  *slog.Logger
-	share   share
+	share   ownership.Share
 	tenants *tenants
-	figures *figures
+	metrics *metrics.Metrics
 
 	partition int
 	fence     int64
@@ -59,18 +62,18 @@ const (
 
 // run appends until ctx is done. It retries what may pass and returns what may not.
 func (a *appender) run(ctx context.Context) error {
-	err := a.retry.do(ctx, a.logger, a.resuming(), retryResume, func() error { return a.resume(ctx) })
+	err := a.retry.Do(ctx, a.logger, a.resuming(), retryResume, func() error { return a.resume(ctx) })
 	var changed *StreamChangedError
 	if errors.As(err, &changed) {
 		a.changed.Store(changed)
 	}
 	if err != nil {
-		return ignoreCanceled(ctx, err)
+		return follow.IgnoreCanceled(ctx, err)
 	}
 	a.resumed.Store(true)
 	for ctx.Err() == nil {
 		var messages []Message
-		err := a.retry.do(ctx, a.logger, "fetch events of partition "+a.inbox.Name(), retryFetch, func() (err error) {
+		err := a.retry.Do(ctx, a.logger, "fetch events of partition "+a.inbox.Name(), retryFetch, func() (err error) {
 			messages, err = a.inbox.Fetch(ctx, a.batch)
 			return err
 		})
@@ -78,13 +81,13 @@ func (a *appender) run(ctx context.Context) error {
 			return a.recreated()
 		}
 		if err != nil {
-			return ignoreCanceled(ctx, err)
+			return follow.IgnoreCanceled(ctx, err)
 		}
 		if len(messages) == 0 {
 			continue
 		}
 		if err := a.process(ctx, messages); err != nil {
-			return ignoreCanceled(ctx, err)
+			return follow.IgnoreCanceled(ctx, err)
 		}
 	}
 	return nil
@@ -291,7 +294,7 @@ func (a *appender) commit(ctx context.Context, run *batch, last Message) error {
 	a.hit("append.after_commit")
 	for i, o := range outcomes {
 		if o.Status == eventlog.Appended {
-			a.figures.stored(drafts[i].Tenant, o.Position, run.sources[i].Published)
+			a.metrics.Stored(drafts[i].Tenant, o.Position, run.sources[i].Published)
 		}
 	}
 	a.committed.Store(&place{last.Epoch, last.Seq})
@@ -317,7 +320,7 @@ func (a *appender) review(ctx context.Context, run *batch) error {
 			drafts[n] = &run.drafts[i]
 		}
 		var why []*write.Rejection
-		err = a.retry.do(ctx, a.logger, "decide on changes of partition "+a.inbox.Name(), retryAppend, func() (err error) {
+		err = a.retry.Do(ctx, a.logger, "decide on changes of partition "+a.inbox.Name(), retryAppend, func() (err error) {
 			why, err = a.changes.refuse(ctx, s, drafts)
 			return err
 		})
@@ -380,10 +383,10 @@ func (a *appender) commitEach(ctx context.Context, run *batch) ([]Rejected, erro
 
 func (a *appender) append(ctx context.Context, b eventlog.Batch) ([]eventlog.Outcome, error) {
 	var outcomes []eventlog.Outcome
-	err := a.retry.do(ctx, a.logger, a.appending(), retryAppend, func() (err error) {
+	err := a.retry.Do(ctx, a.logger, a.appending(), retryAppend, func() (err error) {
 		began := time.Now()
 		if outcomes, err = a.log.Append(ctx, b); err == nil {
-			a.figures.took(began, b.Drafts, outcomes)
+			a.metrics.Appended(began, countOutcomes(b.Drafts, outcomes, eventlog.Appended), countOutcomes(b.Drafts, outcomes, eventlog.Duplicate))
 		}
 		return err
 	})
@@ -418,13 +421,13 @@ func (a *appender) reject(ctx context.Context, rejected []Rejected) error {
 	first := &rejected[0] // one line a batch: whoever publishes rubbish must not flood the logs
 	a.logger.WarnContext(ctx, "events rejected", "partition", a.inbox.Name(), "count", len(rejected),
 		"first", first.Message.Seq, "tenant", first.Message.Tenant, "reason", first.Reason, "pointer", first.Pointer)
-	err := a.retry.do(ctx, a.logger, "publish dead letters of partition "+a.inbox.Name(), func(error) bool { return true }, func() error {
+	err := a.retry.Do(ctx, a.logger, "publish dead letters of partition "+a.inbox.Name(), func(error) bool { return true }, func() error {
 		return a.dead.Reject(ctx, rejected)
 	})
 	if err != nil {
 		return fmt.Errorf("publish dead letters of partition %q: %w", a.inbox.Name(), err)
 	}
-	a.figures.rejected(rejected)
+	a.metrics.Rejected(rejected)
 	a.tell(rejected)
 	return nil
 }
@@ -436,7 +439,7 @@ func (a *appender) eraseOne(ctx context.Context, m Message, d write.Prepared) er
 		return a.reject(ctx, []Rejected{a.rejection(m, err)})
 	}
 	var refused *write.Rejection
-	err = a.retry.do(ctx, a.logger, a.erasing(), retryAppend, func() (err error) {
+	err = a.retry.Do(ctx, a.logger, a.erasing(), retryAppend, func() (err error) {
 		refused, err = a.erase(ctx, s, d)
 		return err
 	})
@@ -447,10 +450,10 @@ func (a *appender) eraseOne(ctx context.Context, m Message, d write.Prepared) er
 		return fmt.Errorf("erase items of partition %q: %w", a.inbox.Name(), err)
 	}
 	if refused == nil {
-		a.figures.logged.Inc()
+		a.metrics.Logged.Inc()
 		return nil
 	}
-	a.figures.refused.Inc()
+	a.metrics.Refused.Inc()
 	return a.reject(ctx, []Rejected{a.rejection(m, refused)})
 }
 
@@ -468,4 +471,15 @@ func retryFetch(err error) bool { return !errors.Is(err, transport.ErrRecreated)
 // has taken over, when the log is damaged, or when it can't hold the event.
 func retryAppend(err error) bool {
 	return !errors.Is(err, eventlog.ErrFenced) && !errors.Is(err, eventlog.ErrCorrupt) && !errors.Is(err, eventlog.ErrInvalid)
+}
+
+// countOutcomes returns how many events of a transaction came to be status. What is stored with an
+// event does not count.
+func countOutcomes(drafts []eventlog.Draft, outcomes []eventlog.Outcome, status eventlog.Status) (n int) {
+	for i, o := range outcomes {
+		if o.Status == status && drafts[i].Source != ArtifactSource {
+			n++
+		}
+	}
+	return n
 }

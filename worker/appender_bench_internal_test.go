@@ -18,6 +18,7 @@ import (
 	"satchel/pipeline/write"
 	"satchel/policies/opa"
 	"satchel/schemas"
+	"satchel/worker/metrics"
 )
 
 // takingInbox takes acknowledgements.
@@ -98,7 +99,7 @@ func benchAppender(b *testing.B) *appender {
 	if err != nil {
 		b.Fatal(err)
 	}
-	a := &appender{inbox: takingInbox{}, log: log, writer: writer, dead: noLetters{b}, hit: func(string) {}, now: time.Now, figures: newFigures(meter.New()), logger: slog.New(slog.DiscardHandler),
+	a := &appender{inbox: takingInbox{}, log: log, writer: writer, dead: noLetters{b}, hit: func(string) {}, now: time.Now, metrics: metrics.New(meter.New()), logger: slog.New(slog.DiscardHandler),
 		changes: &changes{log: log, pdp: pdp, loopback: true, now: time.Now}, tell: func([]Rejected) {}}
 	if a.fence, _, err = log.TakeFence(b.Context(), a.checkpointName()); err != nil {
 		b.Fatal(err)

@@ -66,3 +66,36 @@ func TestLately(t *testing.T) {
 		}
 	})
 }
+
+func TestBarrierWaitsForWhatIsUnderWayOnly(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var b barrier
+		if err := b.pass(t.Context()); err != nil {
+			t.Fatalf("nothing is under way: %v", err)
+		}
+		leave := b.enter()
+		passed := make(chan error, 1)
+		go func() { passed <- b.pass(t.Context()) }()
+		synctest.Wait()
+		later := b.enter() // begins after the pass has
+		select {
+		case <-passed:
+			t.Fatal("passed while work was under way")
+		default:
+		}
+		leave()
+		if err := <-passed; err != nil {
+			t.Error(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := b.pass(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("pass while work never ends: %v", err)
+		}
+		later()
+		if err := b.pass(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}

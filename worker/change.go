@@ -34,15 +34,15 @@ type changes struct {
 	now      func() time.Time
 
 	mu    sync.Mutex
-	known map[string]map[string]*ownership // by tenant and item
-	count int                              // of known, at most maxOwnerships
+	known map[string]map[string]*authorship // by tenant and item
+	count int                               // of known, at most maxOwnerships
 }
 
 // maxOwnerships bounds the items in known; a full map starts again empty.
 const maxOwnerships = 1 << 12
 
-// ownership lists the versions of an item with their owners.
-type ownership struct {
+// authorship lists the versions of an item with their owners.
+type authorship struct {
 	upTo     int64 // the log was read up to this position
 	erasure  int64 // the position of the tenant's last erasure then
 	versions []ownedVersion
@@ -78,7 +78,7 @@ func (o *ownedVersion) owner(agent, signer string, strict bool) string {
 // The drafts are of one tenant, in their order. An error leaves all of them undecided.
 func (c *changes) refuse(ctx context.Context, s scope.Scope, drafts []*write.Prepared) ([]*write.Rejection, error) {
 	r := review{changes: c, scope: s, drafts: drafts, refused: make([]*write.Rejection, len(drafts)),
-		items: map[string]*ownership{}, accepted: map[string][]int{}, keys: map[eventlog.Key]int{}, pending: map[string]bool{}}
+		items: map[string]*authorship{}, accepted: map[string][]int{}, keys: map[eventlog.Key]int{}, pending: map[string]bool{}}
 	if err := r.read(ctx); err != nil {
 		return nil, err
 	}
@@ -104,9 +104,9 @@ type review struct {
 	scope      scope.Scope
 	drafts     []*write.Prepared
 	refused    []*write.Rejection
-	items      map[string]*ownership // as they stand without accepted; an item without one is not there
-	accepted   map[string][]int      // by item, the drafts before that record it and may
-	keys       map[eventlog.Key]int  // the first of the drafts before that the log may take, by its key
+	items      map[string]*authorship // as they stand without accepted; an item without one is not there
+	accepted   map[string][]int       // by item, the drafts before that record it and may
+	keys       map[eventlog.Key]int   // the first of the drafts before that the log may take, by its key
 	unanswered []question
 	pending    map[string]bool // items that drafts of unanswered questions would record
 }
@@ -141,23 +141,23 @@ func (r *review) read(ctx context.Context) error {
 		if latest[i+1] == 0 {
 			continue
 		}
-		if r.items[id], err = r.ownershipOf(ctx, r.scope, id, latest[i+1], latest[0]); err != nil {
+		if r.items[id], err = r.authorshipOf(ctx, r.scope, id, latest[i+1], latest[0]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// ownershipOf reads the versions of an item up to a position. erasure is the position of the
+// authorshipOf reads the versions of an item up to a position. erasure is the position of the
 // tenant's last erasure; another one makes what is known of the item void.
-func (c *changes) ownershipOf(ctx context.Context, s scope.Scope, id string, upTo, erasure int64) (*ownership, error) {
+func (c *changes) authorshipOf(ctx context.Context, s scope.Scope, id string, upTo, erasure int64) (*authorship, error) {
 	c.mu.Lock()
 	held := c.known[s.Tenant()][id]
 	c.mu.Unlock()
 	if held != nil && held.erasure == erasure && held.upTo >= upTo {
 		return held, nil
 	}
-	next := &ownership{}
+	next := &authorship{}
 	if held != nil && held.erasure == erasure {
 		*next = *held // add changes no list of it
 	}
@@ -182,10 +182,10 @@ func (c *changes) ownershipOf(ctx context.Context, s scope.Scope, id string, upT
 		c.known, c.count = nil, 0
 	}
 	if c.known == nil {
-		c.known = map[string]map[string]*ownership{}
+		c.known = map[string]map[string]*authorship{}
 	}
 	if c.known[s.Tenant()] == nil {
-		c.known[s.Tenant()] = map[string]*ownership{}
+		c.known[s.Tenant()] = map[string]*authorship{}
 	}
 	if c.known[s.Tenant()][id] == nil {
 		c.count++
@@ -195,7 +195,7 @@ func (c *changes) ownershipOf(ctx context.Context, s scope.Scope, id string, upT
 }
 
 // add takes a version.
-func (st *ownership) add(m *schemas.MemoryItem, agent string, system bool) {
+func (st *authorship) add(m *schemas.MemoryItem, agent string, system bool) {
 	v := ownedVersion{Resource: policies.ResourceOf(&schemas.Record{MemoryItem: *m, Facets: m.Facets()}), agent: agent, signer: m.Signer, system: system}
 	timeless := v.Resource
 	timeless.CreatedAt, timeless.ExpiresAt, timeless.ValidTo = time.Time{}, time.Time{}, time.Time{}
@@ -270,7 +270,7 @@ func (r *review) fold(ctx context.Context, d *write.Prepared) error {
 			if err != nil {
 				return err
 			}
-			next := ownership{}
+			next := authorship{}
 			if st := r.items[t.ID]; st != nil {
 				next = *st
 			}
@@ -414,7 +414,7 @@ func actingFor(registry *policies.Registry, loopback bool, d *write.Prepared, pu
 
 // resources returns the versions of an item as policy sees them, given the agent and the
 // signer of the event that touches it.
-func (st *ownership) resources(agent, signer string, strict bool) []policies.Resource {
+func (st *authorship) resources(agent, signer string, strict bool) []policies.Resource {
 	if st == nil {
 		return nil
 	}
@@ -427,7 +427,7 @@ func (st *ownership) resources(agent, signer string, strict bool) []policies.Res
 }
 
 // system reports whether Satchel made a version of the item.
-func (st *ownership) system() bool {
+func (st *authorship) system() bool {
 	return st != nil && slices.ContainsFunc(st.versions, func(o ownedVersion) bool { return o.system })
 }
 

@@ -20,6 +20,9 @@ import (
 	"satchel/pipeline/write"
 	"satchel/policies"
 	"satchel/schemas"
+	"satchel/worker/follow"
+	"satchel/worker/metrics"
+	"satchel/worker/ownership"
 )
 
 // ErasureSubject is the subject of every memory.erased entry in the log, so that
@@ -72,8 +75,8 @@ type eraser struct {
 	hit       func(point string)
 	now       func() time.Time
 	logger    *slog.Logger
-	share     share
-	figures   *figures
+	share     ownership.Share
+	metrics   *metrics.Metrics
 }
 
 // begin appends the erasure and deletes the content, or says why it is refused. An
@@ -145,8 +148,8 @@ func reused() *write.Rejection {
 // finishing names what the eraser does, of a tenant, where it fails.
 const finishing = "finish erasures"
 
-func (e *eraser) run(ctx context.Context, retry retryPolicy) error {
-	return follow(ctx, e.log, retry, e.logger, finishing, pacing{busy: e.requests.busy}, e.finishAll)
+func (e *eraser) run(ctx context.Context, retry follow.Retry) error {
+	return follow.Run(ctx, e.log, retry, e.logger, finishing, follow.Pacing{Busy: e.requests.busy}, e.finishAll)
 }
 
 // pending is an erasure without a receipt.
@@ -164,8 +167,8 @@ const maxPending = 256
 // finishAll finishes every erasure of the tenant that has no receipt yet.
 func (e *eraser) finishAll(ctx context.Context, tenant string) error {
 	seen, settled := e.open.look(tenant)
-	mine := e.share.owns(tenant)
-	if settled && (!e.share.shared() || !mine) { // another worker may have begun one
+	mine := e.share.Owns(tenant)
+	if settled && (!e.share.Shared() || !mine) { // another worker may have begun one
 		return nil
 	}
 	s, err := scope.System(tenant)
@@ -183,14 +186,14 @@ func (e *eraser) finishAll(ctx context.Context, tenant string) error {
 		list = nil
 	}
 	if len(list) > 0 {
-		e.figures.erasures.note(tenant, int64(len(list)), list[0].entry.RecordedAt)
+		e.metrics.Erasures.Note(tenant, int64(len(list)), list[0].entry.RecordedAt)
 	}
 	for part := range slices.Chunk(list, maxPending) {
 		if err := e.finish(ctx, s, part); err != nil {
 			return fmt.Errorf("finish %d erasures from position %d on: %w", len(part), part[0].entry.Position, err)
 		}
 	}
-	e.figures.erasures.note(tenant, 0, time.Time{})
+	e.metrics.Erasures.Note(tenant, 0, time.Time{})
 	e.open.settle(tenant, seen)
 	return nil
 }
@@ -291,7 +294,7 @@ func (e *eraser) finish(ctx context.Context, s scope.Scope, list []pending) erro
 	_, err = e.log.Append(ctx, eventlog.Batch{Drafts: drafts})
 	e.hit("erase.after_receipt")
 	if err == nil {
-		e.figures.erased.Add(float64(len(list)))
+		e.metrics.Erased.Add(float64(len(list)))
 	}
 	return err
 }

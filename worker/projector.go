@@ -19,7 +19,10 @@ import (
 	"satchel/pipeline/store/vector"
 	"satchel/pipeline/token"
 	"satchel/schemas"
+	"satchel/worker/follow"
+	"satchel/worker/metrics"
 	"satchel/worker/novelty"
+	"satchel/worker/ownership"
 )
 
 // Stores are the projections of the log. Each keeps its own checkpoint.
@@ -52,8 +55,8 @@ type Projector struct {
 	learn     atomic.Pointer[func(scope.Scope, []schemas.Record)] // see Teach
 	hit       func(point string)
 	logger    *slog.Logger
-	share     share
-	figures   *figures
+	share     ownership.Share
+	metrics   *metrics.Metrics
 	novelty   *novelty.Scorer                                                // nil: no novelty is computed
 	echo      func(ctx context.Context, s scope.Scope, erased []begun) error // nil: nobody else erases
 
@@ -242,9 +245,9 @@ const projectEvery = 25 * time.Millisecond
 const projecting = "project"
 
 // run follows the log until ctx is done.
-func (p *Projector) run(ctx context.Context, retry retryPolicy) error {
-	pace := pacing{busy: p.busy, beside: projectEvery, wanted: func(tenant string) <-chan struct{} { return p.tenant(tenant).wanted }}
-	return follow(ctx, p.log, retry, p.logger, projecting, pace, func(ctx context.Context, tenant string) error {
+func (p *Projector) run(ctx context.Context, retry follow.Retry) error {
+	pace := follow.Pacing{Busy: p.busy, Beside: projectEvery, Wanted: func(tenant string) <-chan struct{} { return p.tenant(tenant).wanted }}
+	return follow.Run(ctx, p.log, retry, p.logger, projecting, pace, func(ctx context.Context, tenant string) error {
 		if err := p.catchUp(ctx, tenant, nil); err != nil {
 			return err
 		}
@@ -264,7 +267,7 @@ func (p *Projector) catchUp(ctx context.Context, tenant string, report eventlog.
 		return err
 	}
 	defer t.end()
-	now, owned := p.targets.Load(), p.share.owns(tenant)
+	now, owned := p.targets.Load(), p.share.Owns(tenant)
 	run := now.steps(ctx, s, owned, p.Position(tenant))
 	defer func() {
 		if err == nil {
@@ -277,10 +280,10 @@ func (p *Projector) catchUp(ctx context.Context, tenant string, report eventlog.
 			return err
 		}
 		if ahead := run.max(); ahead > head.Size {
-			return fmt.Errorf("project tenant %q: an index is at position %d, beyond the log's end %d; run rebuild: %w", tenant, ahead, head.Size, ErrAhead)
+			return fmt.Errorf("project tenant %q: an index is at position %d, beyond the log's end %d; run rebuild: %w", tenant, ahead, head.Size, follow.ErrAhead)
 		}
 		p.placeOf(t, now, min(run.min(), head.Size), min(run.answering(), head.Size))
-		p.figures.projected(tenant, run, head.Size)
+		p.metrics.Projected(tenant, run.positions(), head.Size)
 		if report != nil {
 			report(min(run.min(), head.Size), head.Size)
 		}
@@ -332,7 +335,7 @@ func (p *Projector) apply(ctx context.Context, s scope.Scope, embedder embed.Emb
 
 // countTokens gives items their exact token counts while there is nothing to project.
 func (p *Projector) countTokens(ctx context.Context, tenant string) error {
-	if p.stores.Tokens == nil || p.counter == nil || p.stores.Shared.Items && !p.share.owns(tenant) {
+	if p.stores.Tokens == nil || p.counter == nil || p.stores.Shared.Items && !p.share.Owns(tenant) {
 		return nil
 	}
 	s, err := scope.System(tenant)
@@ -372,4 +375,12 @@ func (p *Projector) countSome(ctx context.Context, s scope.Scope, most int) (int
 		(*learn)(s, records)
 	}
 	return len(records), nil
+}
+
+// shownText is what an item's stored token count is of: "speaker: text" and a newline.
+func shownText(r *schemas.Record) string {
+	if r.Speaker == "" {
+		return r.Content.Text() + "\n"
+	}
+	return r.Speaker + ": " + r.Content.Text() + "\n"
 }

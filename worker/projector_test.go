@@ -17,6 +17,7 @@ import (
 	"satchel/pipeline/store/keyword"
 	"satchel/schemas"
 	"satchel/worker"
+	"satchel/worker/follow"
 )
 
 func linked(t *testing.T, id, from string, links ...schemas.Link) event.Event {
@@ -225,7 +226,7 @@ func TestAnIndexAheadOfTheLogIsNamed(t *testing.T) {
 	must(t, w.stop())
 	must(t, w.graph.Apply(within(t), s, nil, 7)) // as if the log had been restored from an older copy
 	p := worker.NewProjector(w.cfg)
-	if err := p.Await(within(t), s, 1); !errors.Is(err, worker.ErrAhead) || !strings.Contains(err.Error(), "rebuild") {
+	if err := p.Await(within(t), s, 1); !errors.Is(err, follow.ErrAhead) || !strings.Contains(err.Error(), "rebuild") {
 		t.Errorf("error = %v", err)
 	}
 	must(t, p.Rebuild(within(t), s, nil))

@@ -15,6 +15,7 @@ import (
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/store/vector"
 	"satchel/schemas"
+	"satchel/worker/follow"
 )
 
 // ShadowConfig is what a Shadow works with. Log, Index and Embedder are required.
@@ -68,7 +69,7 @@ func NewShadow(cfg ShadowConfig) *Shadow {
 // Run returns nil when the index has every tenant's log. A model or an index that fails is
 // tried again until ctx is done.
 func (h *Shadow) Run(ctx context.Context) error {
-	retry := retryPolicy{}
+	retry := follow.Retry{}
 	for {
 		behind := false
 		tenants, err := h.cfg.Log.Tenants(ctx)
@@ -80,7 +81,7 @@ func (h *Shadow) Run(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			err = retry.do(ctx, h.cfg.Logger, "embed tenant "+tenant+" anew", func(err error) bool { return !errors.Is(err, eventlog.ErrCorrupt) }, func() error {
+			err = retry.Do(ctx, h.cfg.Logger, "embed tenant "+tenant+" anew", func(err error) bool { return !errors.Is(err, eventlog.ErrCorrupt) }, func() error {
 				moved, err := h.catchUp(ctx, s)
 				behind = behind || moved
 				return err
@@ -92,7 +93,7 @@ func (h *Shadow) Run(ctx context.Context) error {
 		if !behind {
 			return nil
 		}
-		if err := pause(ctx, giveWay); err != nil {
+		if err := follow.Pause(ctx, follow.GiveWay); err != nil {
 			return err
 		}
 	}
@@ -124,7 +125,7 @@ func (h *Shadow) catchUp(ctx context.Context, s scope.Scope) (moved bool, err er
 		moved = true
 		if !h.cfg.Owns(s.Tenant()) || h.cfg.Busy() {
 			const others = 20 * time.Millisecond
-			if err := pause(ctx, others); err != nil {
+			if err := follow.Pause(ctx, others); err != nil {
 				return moved, err
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
+	"satchel/worker/follow"
 )
 
 // StreamChangedError says that a stream is not the one its checkpoint was made on:
@@ -98,9 +99,9 @@ func (w *Worker) logs(tenant string) error {
 func (w *Worker) logFails(tenant, id string, since time.Time) error {
 	a := w.appenderOf(tenant)
 	switch {
-	case a != nil && (w.health.fails(a.appending(), since) || w.health.fails(a.erasing(), since)):
+	case a != nil && (w.health.Fails(a.appending(), since) || w.health.Fails(a.erasing(), since)):
 		return &schemas.Error{Code: schemas.CodeStorage, Message: "not logged yet: the log cannot be written at present, see /readyz or satchel doctor; what was accepted is logged, or erased, when it can"}
-	case strings.HasSuffix(id, receiptSuffix) && w.erasures.fails(ofTenant(finishing, tenant), since):
+	case strings.HasSuffix(id, receiptSuffix) && w.erasures.Fails(follow.OfTenant(finishing, tenant), since):
 		return &schemas.Error{Code: schemas.CodeStorage, Message: "the erasure is begun, and finishing it fails at present, see /readyz and the log output; it is finished when it can be"}
 	}
 	return nil
@@ -109,7 +110,7 @@ func (w *Worker) logFails(tenant, id string, since time.Time) error {
 // indexFails says that a tenant's indexes take nothing at present, because that fails again and
 // again, to a caller that has waited since a moment; nil when it does not.
 func (w *Worker) indexFails(tenant string, since time.Time) error {
-	if !w.health.fails(ofTenant(projecting, tenant), since) {
+	if !w.health.Fails(follow.OfTenant(projecting, tenant), since) {
 		return nil
 	}
 	return &schemas.Error{Code: schemas.CodeStorage, Message: "the indexes cannot be written at present, see /readyz or satchel doctor; they follow the log when they can"}

@@ -10,6 +10,7 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
+	"satchel/worker/ownership"
 )
 
 // artifactSweeper removes heavy contents that were stored and that no item ever had. The
@@ -17,7 +18,7 @@ import (
 type artifactSweeper struct {
 	artifacts ArtifactSweeper
 	log       *eventlog.Log
-	share     share
+	share     ownership.Share
 	every     time.Duration
 	now       func() time.Time
 	logger    *slog.Logger
@@ -46,7 +47,7 @@ func (w *artifactSweeper) run(ctx context.Context) error {
 // claimed reports whether an item was ever recorded with the content. What another worker
 // sweeps counts as claimed.
 func (w *artifactSweeper) claimed(ctx context.Context, tenant, sum string) (bool, error) {
-	if !w.share.owns(tenant) {
+	if !w.share.Owns(tenant) {
 		return true, nil
 	}
 	s, err := scope.System(tenant)

@@ -11,6 +11,7 @@ import (
 	"satchel/pipeline/embed"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/vector"
+	"satchel/worker/metrics"
 	"satchel/worker/novelty"
 )
 
@@ -95,10 +96,6 @@ type steps []step
 // errAway says that a store did not say how far it is.
 var errAway = errors.New("read checkpoint")
 
-// ErrAhead is returned when an index has applied more than the log holds: the log was
-// restored from an older copy.
-var ErrAhead = errors.New("index is ahead of the log")
-
 // steps asks the targets for their checkpoints. One that does not answer has failed, and
 // counts as where all of them were known to be. Targets that another worker feeds are not asked.
 func (t *targets) steps(ctx context.Context, s scope.Scope, owned bool, known int64) steps {
@@ -147,6 +144,15 @@ func (run steps) max() int64 {
 		}
 	}
 	return most
+}
+
+// positions returns how far each index is.
+func (run steps) positions() []metrics.Position {
+	list := make([]metrics.Position, len(run))
+	for i := range run {
+		list[i] = metrics.Position{Index: run[i].name, At: run[i].at}
+	}
+	return list
 }
 
 // from returns the least position of the targets that work; false when none does.

@@ -120,7 +120,7 @@ func (t *tenants) mayWrite(ctx context.Context, tenant string) error {
 // refusal is a *write.Rejection.
 func (a *appender) admitted(ctx context.Context, tenant string) error {
 	var refused *write.Rejection
-	err := a.retry.do(ctx, a.logger, a.appending(), func(err error) bool { return !errors.Is(err, eventlog.ErrCorrupt) }, func() (err error) {
+	err := a.retry.Do(ctx, a.logger, a.appending(), func(err error) bool { return !errors.Is(err, eventlog.ErrCorrupt) }, func() (err error) {
 		refused, err = a.tenants.admit(ctx, tenant)
 		return err
 	})

@@ -19,7 +19,11 @@ import (
 	"satchel/pipeline/write"
 	"satchel/policies"
 	"satchel/policies/exception"
+	"satchel/worker/follow"
+	"satchel/worker/metrics"
 	"satchel/worker/novelty"
+	"satchel/worker/ownership"
+	"satchel/worker/relay"
 	"satchel/worker/transport"
 )
 
@@ -83,17 +87,17 @@ type Worker struct {
 	Projector *Projector
 
 	appenders []*appender
-	relay     *relay
+	relay     *relay.Relay
 	sweeper   *sweeper
 	uploads   *artifactSweeper
 	idler     *idler // nil: no tenant is put away
 	eraser    *eraser
 	partition func(tenant string) int
 	stopped   atomic.Pointer[error]
-	health    health
-	erasures  health // apart: one that is not finished is no reason not to be ready
+	health    follow.Health
+	erasures  follow.Health // apart: one that is not finished is no reason not to be ready
 	logger    *slog.Logger
-	share     share
+	share     ownership.Share
 }
 
 // New returns a worker over cfg; nothing runs before Run.
@@ -124,7 +128,7 @@ func New(cfg Config) (*Worker, error) {
 	if p == nil {
 		p = NewProjector(cfg)
 	}
-	w := &Worker{Projector: p, partition: cfg.Partition, logger: cfg.Logger, share: share{cfg.Membership}}
+	w := &Worker{Projector: p, partition: cfg.Partition, logger: cfg.Logger, share: ownership.Share{Membership: cfg.Membership}}
 	w.Service = &Service{engine: cfg.Engine, log: cfg.Log, writer: cfg.Writer, outbox: cfg.Outbox, projector: p, exceptions: cfg.Exceptions,
 		pdp: policies.Sourced(cfg.PDP, cfg.Stores.Items.Get), registry: cfg.Registry, loopback: cfg.Loopback, stores: cfg.Stores, now: cfg.Clock, waits: entryWaits{log: cfg.Log}}
 	w.Service.tenants = &tenants{log: cfg.Log, registry: cfg.Registry, limit: cfg.MaxTenants, now: cfg.Clock}
@@ -135,14 +139,14 @@ func New(cfg Config) (*Worker, error) {
 	changes := &changes{log: cfg.Log, pdp: cfg.PDP, registry: cfg.Registry, loopback: cfg.Loopback, now: cfg.Clock}
 	w.eraser = &eraser{changes: changes, log: cfg.Log, projector: p, items: cfg.Stores.Items, graph: cfg.Stores.Graph, pdp: cfg.PDP, registry: cfg.Registry,
 		loopback: cfg.Loopback, scrubbers: cfg.Scrubbers, streams: cfg.Streams, artifacts: cfg.Artifacts, requests: &w.Service.requests,
-		hit: cfg.Failpoint, now: cfg.Clock, logger: cfg.Logger, share: w.share, figures: p.figures}
+		hit: cfg.Failpoint, now: cfg.Clock, logger: cfg.Logger, share: w.share, metrics: p.metrics}
 	w.Service.eraser, w.Service.changes, w.Service.logs, w.Service.fails = w.eraser, changes, w.logs, w.logFails
-	if w.share.shared() {
+	if w.share.Shared() {
 		p.echo = w.eraser.echo
 	}
 	for partition, inbox := range cfg.Inboxes {
 		w.appenders = append(w.appenders, &appender{inbox: inbox, partition: partition, share: w.share, log: cfg.Log, writer: cfg.Writer, dead: cfg.DeadLetters,
-			erase: w.eraser.begin, tenants: w.Service.tenants, changes: changes, tell: w.Service.refusals.tell, batch: cfg.BatchSize, retry: retryPolicy{health: &w.health}, hit: cfg.Failpoint, now: cfg.Clock, logger: cfg.Logger, figures: p.figures})
+			erase: w.eraser.begin, tenants: w.Service.tenants, changes: changes, tell: w.Service.refusals.tell, batch: cfg.BatchSize, retry: follow.Retry{Health: &w.health}, hit: cfg.Failpoint, now: cfg.Clock, logger: cfg.Logger, metrics: p.metrics})
 	}
 	if cfg.Exceptions != nil {
 		w.sweeper = &sweeper{log: cfg.Log, exceptions: cfg.Exceptions, logger: cfg.Logger}
@@ -151,7 +155,8 @@ func New(cfg Config) (*Worker, error) {
 		w.uploads = &artifactSweeper{artifacts: cfg.Uploads, log: cfg.Log, share: w.share, every: cfg.Sweep, now: cfg.Clock, logger: cfg.Logger}
 	}
 	if cfg.Ledger != nil {
-		w.relay = &relay{log: cfg.Log, ledger: cfg.Ledger, batch: cfg.BatchSize, busy: p.busy, hit: cfg.Failpoint, logger: cfg.Logger, share: w.share, figures: p.figures}
+		w.relay = relay.New(relay.Config{Log: cfg.Log, Ledger: cfg.Ledger, Batch: cfg.BatchSize, Busy: p.busy, Failpoint: cfg.Failpoint,
+			Logger: cfg.Logger, Share: w.share, Metrics: p.metrics})
 	}
 	return w, nil
 }
@@ -175,7 +180,7 @@ func NewProjector(cfg Config) *Projector {
 		cfg.Meter = meter.New()
 	}
 	p := &Projector{log: cfg.Log, stores: cfg.Stores, counter: cfg.Counter, sanitizer: cfg.Sanitizer,
-		batch: cfg.BatchSize, busy: func() bool { return false }, fails: func(string, time.Time) error { return nil }, hit: cfg.Failpoint, logger: cfg.Logger, share: share{cfg.Membership}, tenants: map[string]*progress{}, figures: newFigures(cfg.Meter)}
+		batch: cfg.BatchSize, busy: func() bool { return false }, fails: func(string, time.Time) error { return nil }, hit: cfg.Failpoint, logger: cfg.Logger, share: ownership.Share{Membership: cfg.Membership}, tenants: map[string]*progress{}, metrics: metrics.New(cfg.Meter)}
 	if cfg.Stores.Novelty != nil {
 		p.novelty = novelty.New(cfg.Stores.Items, cfg.Stores.Novelty, cfg.Sanitizer, novelty.Window)
 	}
@@ -215,7 +220,7 @@ func (p *Projector) reset(ctx context.Context, s scope.Scope, t *progress) error
 			return err
 		}
 	}
-	return p.targets.Load().reset(ctx, s, p.share.owns(s.Tenant()))
+	return p.targets.Load().reset(ctx, s, p.share.Owns(s.Tenant()))
 }
 
 // Run runs until ctx is done or a follower fails for good, then stops the rest and
@@ -223,22 +228,22 @@ func (p *Projector) reset(ctx context.Context, s scope.Scope, t *progress) error
 // acknowledged or left for redelivery.
 func (w *Worker) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
-	retry := retryPolicy{health: &w.health}
+	retry := follow.Retry{Health: &w.health}
 	for _, a := range w.appenders {
 		g.Go(func() error {
 			err := a.serve(ctx)
 			if err != nil {
-				w.Projector.figures.stopped.Inc()
+				w.Projector.metrics.Stopped.Inc()
 			}
 			return w.note(err)
 		})
 	}
-	if w.share.shared() {
-		g.Go(func() error { return w.share.rouse(ctx, w.Service.log) })
+	if w.share.Shared() {
+		g.Go(func() error { return w.share.NotifyGrowth(ctx, w.Service.log) })
 	}
 	g.Go(func() error { return w.note(w.Projector.run(ctx, retry)) })
 	if w.relay != nil {
-		g.Go(func() error { return w.note(w.relay.run(ctx, retry)) })
+		g.Go(func() error { return w.note(w.relay.Run(ctx, retry)) })
 	}
 	g.Go(func() error { return w.note(w.examine(ctx)) })
 	if w.sweeper != nil {
@@ -251,9 +256,9 @@ func (w *Worker) Run(ctx context.Context) error {
 		g.Go(func() error { return w.uploads.run(ctx) })
 	}
 	if len(w.appenders) > 0 {
-		g.Go(func() error { return w.note(w.eraser.run(ctx, retryPolicy{health: &w.erasures})) })
+		g.Go(func() error { return w.note(w.eraser.run(ctx, follow.Retry{Health: &w.erasures})) })
 		g.Go(func() error {
-			return (&heads{log: w.Service.log, logger: w.logger, share: w.share, figures: w.Projector.figures}).run(ctx)
+			return (&relay.Heads{Log: w.Service.log, Logger: w.logger, Share: w.share, Metrics: w.Projector.metrics}).Run(ctx)
 		})
 	}
 	return g.Wait()
@@ -304,11 +309,11 @@ func (w *Worker) verify(ctx context.Context) error {
 		if w.Projector.busy() {
 			times = busy
 		}
-		_ = pause(ctx, times*took) // VerifyTenants looks at ctx
+		_ = follow.Pause(ctx, times*took) // VerifyTenants looks at ctx
 		began = time.Now()
 	})
 	if err == nil {
-		w.Projector.figures.verified.SetToCurrentTime()
+		w.Projector.metrics.Verified.SetToCurrentTime()
 	}
 	return err
 }
@@ -322,7 +327,7 @@ func (w *Worker) note(err error) error {
 	}
 	w.stopped.Store(&err)
 	if errors.Is(err, eventlog.ErrCorrupt) {
-		w.Projector.figures.damaged.Set(1)
+		w.Projector.metrics.Damaged.Set(1)
 	}
 	w.logger.Error("follower stopped", "error", err)
 	var changed *StreamChangedError
@@ -337,7 +342,7 @@ func (w *Worker) note(err error) error {
 func (w *Worker) Committed(ctx context.Context, epoch string) (map[string]uint64, error) {
 	m := make(map[string]uint64, len(w.appenders))
 	for _, a := range w.appenders {
-		if !w.share.shared() {
+		if !w.share.Shared() {
 			if at := a.committed.Load(); at != nil && at.epoch == epoch {
 				m[a.inbox.Name()] = at.seq
 			}
@@ -363,20 +368,20 @@ func (w *Worker) Ready() error {
 	if err := w.stopped.Load(); err != nil {
 		return *err
 	}
-	if w.share.shared() {
-		if err := w.share.membership.Ready(); err != nil {
+	if w.share.Shared() {
+		if err := w.share.Membership.Ready(); err != nil {
 			return err
 		}
 	}
 	for _, a := range w.appenders {
-		if w.share.shared() {
-			if mine, _ := w.share.has(a.partition); !mine {
+		if w.share.Shared() {
+			if mine, _ := w.share.Has(a.partition); !mine {
 				continue
 			}
 		}
 		if !a.resumed.Load() {
-			return w.health.of(a.resuming(), ErrStarting)
+			return w.health.Of(a.resuming(), ErrStarting)
 		}
 	}
-	return w.health.err()
+	return w.health.Err()
 }

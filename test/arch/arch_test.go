@@ -50,7 +50,13 @@ func level(pkg string) (int, bool) {
 		return 2, true
 	case pkg == "pipeline":
 		return 3, true
-	case pkg == "worker", strings.HasPrefix(pkg, "worker/"):
+	case pkg == "worker/transport":
+		return 1, true
+	case pkg == "worker/follow", pkg == "worker/ownership", pkg == "worker/metrics":
+		return 2, true
+	case strings.HasPrefix(pkg, "worker/"):
+		return 3, true
+	case pkg == "worker":
 		return 4, true
 	case pkg == "jetstream", strings.HasPrefix(pkg, "jetstream/"):
 		return 5, true
@@ -282,7 +288,7 @@ func TestEmittersStayLight(t *testing.T) {
 func TestScopesAreMadeInFewPlaces(t *testing.T) {
 	t.Parallel()
 	for _, f := range sources(t) {
-		if f.test || f.pkg == "pipeline/scope" || f.pkg == "worker" || strings.HasPrefix(f.pkg, "cmd/") || strings.HasPrefix(f.pkg, "test/") {
+		if f.test || f.pkg == "pipeline/scope" || f.pkg == "worker" || strings.HasPrefix(f.pkg, "worker/") || strings.HasPrefix(f.pkg, "cmd/") || strings.HasPrefix(f.pkg, "test/") {
 			continue
 		}
 		ast.Inspect(f.ast, func(n ast.Node) bool {

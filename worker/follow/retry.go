@@ -1,4 +1,4 @@
-package worker
+package follow
 
 import (
 	"context"
@@ -7,24 +7,24 @@ import (
 	"time"
 )
 
-// retryPolicy waits between tries, doubling from Min to Max. The zero value waits
+// Retry waits between tries, doubling from Min to Max. The zero value waits
 // 50 ms to 5 s.
-type retryPolicy struct {
+type Retry struct {
 	Min, Max time.Duration
-	health   *health // told of what fails; nil: nobody
+	Health   *Health // told of what fails; nil: nobody
 }
 
-// do calls f until it succeeds, ctx is done or retryable says that it never will.
-func (p retryPolicy) do(ctx context.Context, logger *slog.Logger, what string, retryable func(error) bool, f func() error) error {
+// Do calls f until it succeeds, ctx is done or retryable says that it never will.
+func (p Retry) Do(ctx context.Context, logger *slog.Logger, what string, retryable func(error) bool, f func() error) error {
 	delay := p.min()
-	defer p.health.well(what)
+	defer p.Health.well(what)
 	for tries := 1; ; tries++ {
 		began := time.Now()
 		err := f()
 		if err == nil || ctx.Err() != nil || !retryable(err) {
 			return err
 		}
-		again := p.health.failed(what, tries, began, err)
+		again := p.Health.failed(what, tries, began, err)
 		logger.WarnContext(ctx, what+": will try again", "error", err, "after", delay)
 		if err := rest(ctx, delay, again); err != nil {
 			return err
@@ -33,14 +33,14 @@ func (p retryPolicy) do(ctx context.Context, logger *slog.Logger, what string, r
 	}
 }
 
-func (p retryPolicy) min() time.Duration {
+func (p Retry) min() time.Duration {
 	if p.Min > 0 {
 		return p.Min
 	}
 	return 50 * time.Millisecond
 }
 
-func (p retryPolicy) max() time.Duration {
+func (p Retry) max() time.Duration {
 	if p.Max > 0 {
 		return p.Max
 	}
@@ -52,7 +52,7 @@ const shortest = 250 * time.Millisecond
 
 // rest pauses for d, or less when a caller waits for the next try.
 func rest(ctx context.Context, d time.Duration, again <-chan struct{}) error {
-	if err := pause(ctx, min(d, shortest)); err != nil || d <= shortest {
+	if err := Pause(ctx, min(d, shortest)); err != nil || d <= shortest {
 		return err
 	}
 	t := time.NewTimer(d - shortest)
@@ -66,7 +66,8 @@ func rest(ctx context.Context, d time.Duration, again <-chan struct{}) error {
 	return nil
 }
 
-func pause(ctx context.Context, d time.Duration) error {
+// Pause waits for d, or until ctx is done.
+func Pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -77,9 +78,9 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// ignoreCanceled leaves out the error of what was under way when ctx ended: also that of a
+// IgnoreCanceled leaves out the error of what was under way when ctx ended: also that of a
 // try with a time limit of its own.
-func ignoreCanceled(ctx context.Context, err error) error {
+func IgnoreCanceled(ctx context.Context, err error) error {
 	if ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.DeadlineExceeded)) {
 		return nil
 	}

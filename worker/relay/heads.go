@@ -1,4 +1,4 @@
-package worker
+package relay
 
 import (
 	"context"
@@ -8,27 +8,30 @@ import (
 
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
+	"satchel/worker/metrics"
+	"satchel/worker/ownership"
 )
 
 // headEvery is how long a log may grow before its head is signed and kept.
 const headEvery = 5 * time.Second
 
-// heads signs the head of every log that has grown, now and then and at the end, so that
+// Heads signs the head of every log that has grown, now and then and at the end, so that
 // a log that is rolled back later is found out by the head that was kept.
-type heads struct {
-	log     *eventlog.Log
-	logger  *slog.Logger
-	share   share
-	figures *figures
+type Heads struct {
+	Log     *eventlog.Log
+	Logger  *slog.Logger
+	Share   ownership.Share
+	Metrics *metrics.Metrics
 }
 
-func (h *heads) run(ctx context.Context) error {
+// Run signs until ctx is done, and then what is left.
+func (h *Heads) Run(ctx context.Context) error {
 	watch, stop := context.WithCancel(context.WithoutCancel(ctx)) // what grows at the end is signed, too
 	defer stop()
-	grown, own := h.log.Watch(watch), h.log.WatchOwn(watch)
+	grown, own := h.Log.Watch(watch), h.Log.WatchOwn(watch)
 	due, err := h.all(ctx)
 	if err != nil && ctx.Err() == nil {
-		h.logger.WarnContext(ctx, "list logs to sign", "error", err)
+		h.Logger.WarnContext(ctx, "list logs to sign", "error", err)
 	}
 	tick := time.NewTicker(headEvery)
 	defer tick.Stop()
@@ -74,9 +77,9 @@ func drain(due map[string]struct{}, feeds ...<-chan string) {
 }
 
 // all are the tenants that have a log: while nobody watched, any may have grown.
-func (h *heads) all(ctx context.Context) (map[string]struct{}, error) {
+func (h *Heads) all(ctx context.Context) (map[string]struct{}, error) {
 	due := map[string]struct{}{}
-	tenants, err := h.log.Tenants(ctx)
+	tenants, err := h.Log.Tenants(ctx)
 	for _, tenant := range tenants {
 		due[tenant] = struct{}{}
 	}
@@ -84,33 +87,33 @@ func (h *heads) all(ctx context.Context) (map[string]struct{}, error) {
 }
 
 // sign signs the heads that are due and takes them off the list, but for those that fail.
-func (h *heads) sign(ctx context.Context, due map[string]struct{}) {
+func (h *Heads) sign(ctx context.Context, due map[string]struct{}) {
 	for tenant := range due {
 		if ctx.Err() != nil {
 			return
 		}
-		if !h.share.owns(tenant) { // it may come to this worker
+		if !h.Share.Owns(tenant) { // it may come to this worker
 			continue
 		}
 		err := h.signOne(ctx, tenant)
 		if err == nil {
 			delete(due, tenant)
 		} else if !errors.Is(err, context.Canceled) {
-			h.logger.WarnContext(ctx, "sign head", "tenant", tenant, "error", err)
+			h.Logger.WarnContext(ctx, "sign head", "tenant", tenant, "error", err)
 		}
 	}
 }
 
-func (h *heads) signOne(ctx context.Context, tenant string) error {
+func (h *Heads) signOne(ctx context.Context, tenant string) error {
 	s, err := scope.System(tenant)
 	if err != nil {
 		return err
 	}
-	head, err := h.log.SignedHead(ctx, s)
+	head, err := h.Log.SignedHead(ctx, s)
 	if err != nil {
 		return err
 	}
-	h.figures.sizes.note(tenant, head.Size)
-	h.figures.signed.SetToCurrentTime()
+	h.Metrics.Sizes.Note(tenant, head.Size)
+	h.Metrics.Signed.SetToCurrentTime()
 	return nil
 }

@@ -1,40 +1,47 @@
-package worker
+// Package follow runs what follows the logs: a step for Every tenant whenever its log grows. What
+// fails is tried again, and a Health knows what fails at present, for whoever asks whether the
+// worker is ready.
+package follow
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
 
 	"satchel/pipeline/store/eventlog"
-	"satchel/schemas"
 )
 
-// giveWay is how long what follows the log waits while requests are answered, so that
+// GiveWay is how long what follows the log waits while requests are answered, so that
 // their replies come first. What the log gets meanwhile is then followed at once.
-const giveWay = 2 * time.Millisecond
+const GiveWay = 2 * time.Millisecond
 
-// pacing says when the steps of a follower begin.
-type pacing struct {
-	busy   func() bool                         // whether requests are answered at the moment, or were lately
-	every  time.Duration                       // from the beginning of one step of a tenant to the next's, at least
-	beside time.Duration                       // the same while busy
-	wanted func(tenant string) <-chan struct{} // has something when somebody waits for the step; nil: nobody ever does
+// ErrAhead is returned when what follows a log has more than the log holds: the log was restored
+// from an older copy.
+var ErrAhead = errors.New("index is ahead of the log")
+
+// Pacing says when the steps of a follower begin.
+type Pacing struct {
+	Busy   func() bool                         // whether requests are answered at the moment, or were lately
+	Every  time.Duration                       // from the beginning of one step of a tenant to the next's, at least
+	Beside time.Duration                       // the same while busy
+	Wanted func(tenant string) <-chan struct{} // has something when somebody waits for the step; nil: nobody ever does
 }
 
 // await waits until a tenant's step may begin, when the last one began at last, or ctx is done.
-func (p *pacing) await(ctx context.Context, tenant string, last time.Time) {
+func (p *Pacing) await(ctx context.Context, tenant string, last time.Time) {
 	since := time.Since(last)
-	wait := p.every - since
-	if p.busy() {
-		wait = max(wait, p.beside-since, giveWay)
+	wait := p.Every - since
+	if p.Busy() {
+		wait = max(wait, p.Beside-since, GiveWay)
 	}
 	if wait <= 0 {
 		return
 	}
 	var wanted <-chan struct{}
-	if p.wanted != nil {
-		wanted = p.wanted(tenant)
+	if p.Wanted != nil {
+		wanted = p.Wanted(tenant)
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -45,21 +52,21 @@ func (p *pacing) await(ctx context.Context, tenant string, last time.Time) {
 	}
 }
 
-// follow calls step for every tenant at the start and then whenever its log grows,
+// Run calls step for Every tenant at the start and then whenever its log grows,
 // until ctx is done. Steps of different tenants run side by side, two at a time, those of
 // one never do; a failed step is tried again and holds up nobody else meanwhile.
-func follow(ctx context.Context, log *eventlog.Log, retry retryPolicy, logger *slog.Logger, what string, pace pacing, step func(ctx context.Context, tenant string) error) error {
+func Run(ctx context.Context, log *eventlog.Log, retry Retry, logger *slog.Logger, what string, pace Pacing, step func(ctx context.Context, tenant string) error) error {
 	grown := log.Watch(ctx)
 	tenants, err := log.Tenants(ctx)
 	if err != nil {
-		return ignoreCanceled(ctx, err)
+		return IgnoreCanceled(ctx, err)
 	}
 	f := &follower{states: map[string]stepState{}, begun: map[string]time.Time{}, slots: make(chan struct{}, 2)}
 	defer f.wait.Wait()
 	start := func(tenant string) {
 		f.start(tenant, func() {
 			f.await(ctx, tenant, &pace)
-			err := retry.do(ctx, logger, ofTenant(what, tenant), func(error) bool { return true }, func() error {
+			err := retry.Do(ctx, logger, OfTenant(what, tenant), func(error) bool { return true }, func() error {
 				f.slots <- struct{}{}
 				defer func() { <-f.slots }()
 				return step(ctx, tenant)
@@ -85,8 +92,8 @@ func follow(ctx context.Context, log *eventlog.Log, retry retryPolicy, logger *s
 	}
 }
 
-// ofTenant names what a follower does for a tenant.
-func ofTenant(what, tenant string) string { return what + " tenant " + tenant }
+// OfTenant names what a follower does for a tenant.
+func OfTenant(what, tenant string) string { return what + " tenant " + tenant }
 
 type stepState int
 
@@ -120,7 +127,7 @@ func (f *follower) start(tenant string, step func()) {
 }
 
 // await waits until the tenant's next step may begin.
-func (f *follower) await(ctx context.Context, tenant string, pace *pacing) {
+func (f *follower) await(ctx context.Context, tenant string, pace *Pacing) {
 	f.mu.Lock()
 	last := f.begun[tenant]
 	f.mu.Unlock()
@@ -139,12 +146,4 @@ func (f *follower) again(tenant string) bool {
 	}
 	delete(f.states, tenant)
 	return false
-}
-
-// shownText is what an item's stored token count is of: "speaker: text" and a newline.
-func shownText(r *schemas.Record) string {
-	if r.Speaker == "" {
-		return r.Content.Text() + "\n"
-	}
-	return r.Speaker + ": " + r.Content.Text() + "\n"
 }

@@ -1,4 +1,5 @@
-package worker
+// Package relay publishes the log to the ledger, and signs the heads of logs that have grown.
+package relay
 
 import (
 	"context"
@@ -15,20 +16,29 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
+	"satchel/worker/follow"
+	"satchel/worker/metrics"
+	"satchel/worker/ownership"
+	"satchel/worker/transport"
 )
 
-// relay publishes the log to the ledger, in position order. Its checkpoint is the
+// Config is what a Relay is made of; all of it is required.
+type Config struct {
+	Log       *eventlog.Log
+	Ledger    transport.Ledger
+	Batch     int                // messages published at once, at most
+	Busy      func() bool        // whether requests are answered at the moment
+	Failpoint func(point string) // for fault tests
+	Logger    *slog.Logger
+	Share     ownership.Share
+	Metrics   *metrics.Metrics
+}
+
+// Relay publishes the log to the ledger, in position order. Its checkpoint is the
 // ledger's own last message, so a crash repeats nothing. A tenant that has no message in
 // the ledger's window any more is published from the start again after a restart.
-type relay struct {
-	log     *eventlog.Log
-	ledger  Ledger
-	batch   int
-	busy    func() bool // whether requests are answered at the moment
-	hit     func(point string)
-	logger  *slog.Logger
-	share   share
-	figures *figures
+type Relay struct {
+	Config
 
 	mu   sync.Mutex
 	done map[string]int64 // published by this process, by tenant
@@ -38,41 +48,45 @@ type relay struct {
 // the server some syncs of the disk, however few messages it has.
 const relayEvery = 100 * time.Millisecond
 
-func (r *relay) run(ctx context.Context, retry retryPolicy) error {
-	return follow(ctx, r.log, retry, r.logger, "relay", pacing{busy: r.busy, every: relayEvery}, r.catchUp)
+// New returns a Relay; nothing runs before Run.
+func New(cfg Config) *Relay { return &Relay{Config: cfg, done: map[string]int64{}} }
+
+// Run publishes what logs have gained, until ctx is done.
+func (r *Relay) Run(ctx context.Context, retry follow.Retry) error {
+	return follow.Run(ctx, r.Log, retry, r.Logger, "relay", follow.Pacing{Busy: r.Busy, Every: relayEvery}, r.catchUp)
 }
 
-func (r *relay) catchUp(ctx context.Context, tenant string) error {
-	if !r.share.owns(tenant) {
+func (r *Relay) catchUp(ctx context.Context, tenant string) error {
+	if !r.Share.Owns(tenant) {
 		return nil
 	}
 	s, err := scope.System(tenant)
 	if err != nil {
 		return err
 	}
-	at, err := r.ledger.LastPosition(ctx, tenant)
+	at, err := r.Ledger.LastPosition(ctx, tenant)
 	if err != nil {
 		return fmt.Errorf("read last ledger position of tenant %q: %w", tenant, err)
 	}
 	// The ledger is a window: others may have pushed the tenant's last message out of it.
 	at = max(at, r.published(tenant, 0))
-	head, err := r.log.Head(ctx, s)
+	head, err := r.Log.Head(ctx, s)
 	if err != nil {
 		return err
 	}
 	if at > head.Size {
-		return fmt.Errorf("ledger of tenant %q ends at position %d, the log at %d: somebody else published to it, or the log is an older copy: %w", tenant, at, head.Size, ErrAhead)
+		return fmt.Errorf("ledger of tenant %q ends at position %d, the log at %d: somebody else published to it, or the log is an older copy: %w", tenant, at, head.Size, follow.ErrAhead)
 	}
-	r.figures.ledger.note(tenant, head.Size-at, time.Now())
+	r.Metrics.Ledger.Note(tenant, head.Size-at, time.Now())
 	for at < head.Size {
-		entries, err := r.log.Read(ctx, s, at, r.batch)
+		entries, err := r.Log.Read(ctx, s, at, r.Batch)
 		if err != nil {
 			return err
 		}
 		if len(entries) == 0 {
 			return nil
 		}
-		messages := make([]LedgerMessage, 0, len(entries))
+		messages := make([]transport.LedgerMessage, 0, len(entries))
 		for i := range entries {
 			m, err := ledgerMessage(&entries[i])
 			if err != nil {
@@ -80,35 +94,32 @@ func (r *relay) catchUp(ctx context.Context, tenant string) error {
 			}
 			messages = append(messages, m)
 		}
-		r.hit("relay.before_publish")
-		if err := r.ledger.Publish(ctx, tenant, messages); err != nil {
+		r.Failpoint("relay.before_publish")
+		if err := r.Ledger.Publish(ctx, tenant, messages); err != nil {
 			return fmt.Errorf("publish ledger of tenant %q after position %d: %w", tenant, at, err)
 		}
-		r.hit("relay.after_publish")
+		r.Failpoint("relay.after_publish")
 		at = r.published(tenant, entries[len(entries)-1].Position)
-		r.figures.ledger.note(tenant, head.Size-at, time.Now())
+		r.Metrics.Ledger.Note(tenant, head.Size-at, time.Now())
 	}
 	return nil // what was added meanwhile is gathered for the next step
 }
 
 // published notes that the tenant's log was published up to position, and returns how
 // far it was.
-func (r *relay) published(tenant string, position int64) int64 {
+func (r *Relay) published(tenant string, position int64) int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.done == nil {
-		r.done = map[string]int64{}
-	}
 	r.done[tenant] = max(r.done[tenant], position)
 	return r.done[tenant]
 }
 
 // ledgerMessage is an entry as the ledger shows it. Memory events travel by
 // reference: what was remembered is content, and content never reaches the ledger.
-func ledgerMessage(e *eventlog.Entry) (LedgerMessage, error) {
+func ledgerMessage(e *eventlog.Entry) (transport.LedgerMessage, error) {
 	kind, ok := schemas.LedgerKindOf(e.Type)
 	if !ok {
-		return LedgerMessage{}, fmt.Errorf("position %d of tenant %q has unknown event type %q", e.Position, e.Tenant, e.Type)
+		return transport.LedgerMessage{}, fmt.Errorf("position %d of tenant %q has unknown event type %q", e.Position, e.Tenant, e.Type)
 	}
 	ev := event.New()
 	ev.SetID(e.ID)
@@ -125,14 +136,14 @@ func ledgerMessage(e *eventlog.Entry) (LedgerMessage, error) {
 	if e.Erased || strings.HasPrefix(e.Type, "io.satchel.memory.") {
 		ref, err := json.Marshal(reference(e))
 		if err != nil {
-			return LedgerMessage{}, fmt.Errorf("encode reference of position %d: %w", e.Position, err)
+			return transport.LedgerMessage{}, fmt.Errorf("encode reference of position %d: %w", e.Position, err)
 		}
 		data, schema = ref, schemas.SchemaURI("ledger-reference")
 	}
 	ev.SetDataContentType(event.ApplicationJSON)
 	ev.SetDataSchema(schema)
 	ev.DataEncoded = data
-	m := LedgerMessage{Position: e.Position, Kind: string(kind), Agent: e.Agent, Event: ev}
+	m := transport.LedgerMessage{Position: e.Position, Kind: string(kind), Agent: e.Agent, Event: ev}
 	if kind != schemas.LedgerMemory && kind != schemas.LedgerErasure {
 		m.Request = e.Subject
 	}

@@ -1,4 +1,4 @@
-package worker
+package follow
 
 import (
 	"context"
@@ -9,49 +9,16 @@ import (
 	"time"
 )
 
-func TestBarrierWaitsForWhatIsUnderWayOnly(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var b barrier
-		if err := b.pass(t.Context()); err != nil {
-			t.Fatalf("nothing is under way: %v", err)
-		}
-		leave := b.enter()
-		passed := make(chan error, 1)
-		go func() { passed <- b.pass(t.Context()) }()
-		synctest.Wait()
-		later := b.enter() // begins after the pass has
-		select {
-		case <-passed:
-			t.Fatal("passed while work was under way")
-		default:
-		}
-		leave()
-		if err := <-passed; err != nil {
-			t.Error(err)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if err := b.pass(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("pass while work never ends: %v", err)
-		}
-		later()
-		if err := b.pass(t.Context()); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 func TestRetryBacksOffAndTellsHealth(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var h health
-		p := retryPolicy{health: &h}
+		var h Health
+		p := Retry{Health: &h}
 		start, tries := time.Now(), 0
-		err := p.do(t.Context(), slog.New(slog.DiscardHandler), "do it", func(error) bool { return true }, func() error {
+		err := p.Do(t.Context(), slog.New(slog.DiscardHandler), "do it", func(error) bool { return true }, func() error {
 			tries++
-			if got := h.err() != nil; got != (tries > troubling) {
-				t.Errorf("try %d: health = %v", tries, h.err())
+			if got := h.Err() != nil; got != (tries > troubling) {
+				t.Errorf("try %d: health = %v", tries, h.Err())
 			}
 			if tries == 10 {
 				return nil
@@ -62,8 +29,8 @@ func TestRetryBacksOffAndTellsHealth(t *testing.T) {
 		if took := time.Since(start); err != nil || took != 16350*time.Millisecond {
 			t.Errorf("took %v, %v", took, err)
 		}
-		if h.err() != nil {
-			t.Errorf("health afterwards: %v", h.err())
+		if h.Err() != nil {
+			t.Errorf("health afterwards: %v", h.Err())
 		}
 	})
 }
@@ -72,10 +39,10 @@ func TestRetryBacksOffAndTellsHealth(t *testing.T) {
 func TestRetryIsHurriedByAWaitingCaller(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var h health
+		var h Health
 		healed, done := false, make(chan error, 1)
 		go func() {
-			done <- retryPolicy{health: &h}.do(t.Context(), slog.New(slog.DiscardHandler), "do it", func(error) bool { return true }, func() error {
+			done <- Retry{Health: &h}.Do(t.Context(), slog.New(slog.DiscardHandler), "do it", func(error) bool { return true }, func() error {
 				if healed {
 					return nil
 				}
@@ -84,19 +51,19 @@ func TestRetryIsHurriedByAWaitingCaller(t *testing.T) {
 		}()
 		<-time.After(5 * time.Second) // the tries are seconds apart
 		since := time.Now()
-		if h.fails("do it", since) {
+		if h.Fails("do it", since) {
 			t.Error("an older failure counts")
 		}
-		<-time.After(askAgain)
-		if !h.fails("do it", since) {
+		<-time.After(shortest)
+		if !h.Fails("do it", since) {
 			t.Error("no new try was made, or its failure does not count")
 		}
 		healed = true
 		since = time.Now()
-		if h.fails("do it", since) {
+		if h.Fails("do it", since) {
 			t.Error("the last failure counts for a caller that came after it")
 		}
-		<-time.After(askAgain)
+		<-time.After(shortest)
 		select {
 		case err := <-done:
 			if err != nil {
@@ -105,7 +72,7 @@ func TestRetryIsHurriedByAWaitingCaller(t *testing.T) {
 		default:
 			t.Error("the next try was not made at once")
 		}
-		if h.fails("do it", since) {
+		if h.Fails("do it", since) {
 			t.Error("what has succeeded fails")
 		}
 	})
@@ -115,63 +82,17 @@ func TestRetryGivesUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		final := errors.New("never")
-		var p retryPolicy
+		var p Retry
 		silent := slog.New(slog.DiscardHandler)
-		if err := p.do(t.Context(), silent, "x", func(error) bool { return false }, func() error { return final }); !errors.Is(err, final) {
+		if err := p.Do(t.Context(), silent, "x", func(error) bool { return false }, func() error { return final }); !errors.Is(err, final) {
 			t.Errorf("error = %v", err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := p.do(ctx, silent, "x", func(error) bool { return true }, func() error { return final }); err == nil {
+		if err := p.Do(ctx, silent, "x", func(error) bool { return true }, func() error { return final }); err == nil {
 			t.Error("no error although the time is up")
 		}
 	})
-}
-
-func TestOpenErasuresMissesNone(t *testing.T) {
-	t.Parallel()
-	var o openErasures
-	seen, settled := o.look("acme")
-	if settled {
-		t.Fatal("settled before anything was looked at")
-	}
-	o.settle("acme", seen)
-	if _, settled = o.look("acme"); !settled {
-		t.Fatal("not settled")
-	}
-	end := o.begin("acme")
-	seen, settled = o.look("acme") // it may be in the log, or not
-	o.settle("acme", seen)
-	end()
-	if _, again := o.look("acme"); settled || again {
-		t.Error("settled while an erasure is on its way")
-	}
-	seen, _ = o.look("acme")
-	o.begin("acme")()
-	o.settle("acme", seen)
-	if _, settled = o.look("acme"); settled {
-		t.Error("settled although another erasure has begun since")
-	}
-	if _, settled = o.look("globex"); settled {
-		t.Error("another tenant is settled")
-	}
-}
-
-func TestNewRefusesAHalfConfig(t *testing.T) {
-	t.Parallel()
-	if _, err := New(Config{}); err == nil {
-		t.Error("an empty config is taken")
-	}
-}
-
-func TestPositionsRoundTrip(t *testing.T) {
-	t.Parallel()
-	if got := splitPositions(joinPositions([]int64{3, 17, 9007199254740993})); len(got) != 3 || got[2] != 9007199254740993 {
-		t.Errorf("positions = %v", got)
-	}
-	if got := splitPositions(""); got == nil || len(got) != 0 {
-		t.Errorf("no positions = %#v", got)
-	}
 }
 
 // A step begins at once when the last one is long ago, is held back otherwise, longer while
@@ -180,8 +101,8 @@ func TestPacing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		busy, wanted := false, make(chan struct{}, 1)
-		p := pacing{busy: func() bool { return busy }, every: 50 * time.Millisecond, beside: 80 * time.Millisecond,
-			wanted: func(tenant string) <-chan struct{} {
+		p := Pacing{Busy: func() bool { return busy }, Every: 50 * time.Millisecond, Beside: 80 * time.Millisecond,
+			Wanted: func(tenant string) <-chan struct{} {
 				if tenant == "acme" {
 					return wanted
 				}
@@ -199,7 +120,7 @@ func TestPacing(t *testing.T) {
 			t.Errorf("20 ms after the last one a step waits %v", got)
 		}
 		busy = true
-		if got := waits(time.Now().Add(-time.Second)); got != giveWay {
+		if got := waits(time.Now().Add(-time.Second)); got != GiveWay {
 			t.Errorf("while requests are answered a step waits %v", got)
 		}
 		if got := waits(time.Now().Add(-20 * time.Millisecond)); got != 60*time.Millisecond {

@@ -1,4 +1,6 @@
-package worker
+// Package metrics has the metrics of the worker: what is appended and rejected, how far behind the
+// indexes, the ledger and erasures are, and how long an event takes from publishing to search.
+package metrics
 
 import (
 	"sync"
@@ -7,40 +9,42 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"satchel/pipeline/meter"
-	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
+	"satchel/worker/transport"
 )
 
-// figures are the metrics of the worker. Safe for concurrent use.
-type figures struct {
-	logged, duplicate, dead prometheus.Counter
-	letters                 func(reason string) prometheus.Counter
-	appended, indexed       prometheus.Observer
-	erased, refused         prometheus.Counter
-	verified, signed        prometheus.Gauge
-	damaged, stopped        prometheus.Gauge
+// Metrics are those of the worker. Safe for concurrent use.
+type Metrics struct {
+	Logged           prometheus.Counter // events that are in the log
+	duplicate, dead  prometheus.Counter
+	letters          func(reason string) prometheus.Counter
+	append, indexed  prometheus.Observer
+	Erased, Refused  prometheus.Counter // erasures
+	Verified, Signed prometheus.Gauge   // when
+	Damaged, Stopped prometheus.Gauge
 
-	indexes  map[string]*lag // by the target's name
-	ledger   lag
-	erasures lag
+	Ledger   Lag
+	Erasures Lag
+	Sizes    Sizes
+	indexes  map[string]*Lag // by the name of the index
 	arrivals arrivals
-	sizes    sizes
 }
 
 // stores are the targets by the label that the metrics give them.
 var stores = [...]struct{ label, target string }{{"items", "items"}, {"vector", "vector index"}, {"keyword", "keyword index"}, {"graph", "graph"}, {"private", "private keyword index"}}
 
-func newFigures(m *meter.Set) *figures {
-	f := &figures{
-		logged: m.Counter(schemas.MetricEvents, "logged"), duplicate: m.Counter(schemas.MetricEvents, "duplicate"), dead: m.Counter(schemas.MetricEvents, "dead"),
-		letters: m.Counters(schemas.MetricDeadLettersTotal), appended: m.Histogram(schemas.MetricAppendDuration), indexed: m.Histogram(schemas.MetricPublishToIndexed),
-		erased: m.Counter(schemas.MetricErasures, "done"), refused: m.Counter(schemas.MetricErasures, "refused"),
-		verified: m.Gauge(schemas.MetricVerified), signed: m.Gauge(schemas.MetricHeadSigned), damaged: m.Gauge(schemas.MetricLogDamaged), stopped: m.Gauge(schemas.MetricPartitionsStopped), indexes: map[string]*lag{},
+// New returns the metrics of a worker, in m.
+func New(m *meter.Set) *Metrics {
+	f := &Metrics{
+		Logged: m.Counter(schemas.MetricEvents, "logged"), duplicate: m.Counter(schemas.MetricEvents, "duplicate"), dead: m.Counter(schemas.MetricEvents, "dead"),
+		letters: m.Counters(schemas.MetricDeadLettersTotal), append: m.Histogram(schemas.MetricAppendDuration), indexed: m.Histogram(schemas.MetricPublishToIndexed),
+		Erased: m.Counter(schemas.MetricErasures, "done"), Refused: m.Counter(schemas.MetricErasures, "refused"),
+		Verified: m.Gauge(schemas.MetricVerified), Signed: m.Gauge(schemas.MetricHeadSigned), Damaged: m.Gauge(schemas.MetricLogDamaged), Stopped: m.Gauge(schemas.MetricPartitionsStopped), indexes: map[string]*Lag{},
 	}
-	var lags [len(stores)]*lag
+	var lags [len(stores)]*Lag
 	var positions, ages [len(stores)]prometheus.Gauge
 	for i, store := range stores {
-		lags[i] = &lag{}
+		lags[i] = &Lag{}
 		f.indexes[store.target] = lags[i]
 		positions[i], ages[i] = m.Gauge(schemas.MetricIndexLag, store.label), m.Gauge(schemas.MetricIndexLagSeconds, store.label)
 	}
@@ -52,53 +56,51 @@ func newFigures(m *meter.Set) *figures {
 		for i := range lags {
 			lags[i].show(positions[i], ages[i], now)
 		}
-		f.ledger.show(ledger, ledgerAge, now)
-		f.erasures.show(nil, erasuresAge, now)
-		erasures.Set(float64(f.erasures.sum()))
-		size.Set(float64(f.sizes.sum()))
+		f.Ledger.show(ledger, ledgerAge, now)
+		f.Erasures.show(nil, erasuresAge, now)
+		erasures.Set(float64(f.Erasures.sum()))
+		size.Set(float64(f.Sizes.sum()))
 	})
 	return f
 }
 
-// took counts a transaction that appended drafts.
-func (f *figures) took(began time.Time, drafts []eventlog.Draft, outcomes []eventlog.Outcome) {
-	f.appended.Observe(time.Since(began).Seconds())
-	for i, o := range outcomes {
-		if drafts[i].Source == ArtifactSource { // it goes with an event
-			continue
-		}
-		switch o.Status {
-		case eventlog.Appended:
-			f.logged.Inc()
-		case eventlog.Duplicate:
-			f.duplicate.Inc()
-		}
-	}
+// Appended counts the events of a transaction, which were new or in the log before.
+func (f *Metrics) Appended(began time.Time, logged, duplicate int) {
+	f.append.Observe(time.Since(began).Seconds())
+	f.Logged.Add(float64(logged))
+	f.duplicate.Add(float64(duplicate))
 }
 
-// rejected counts dead letters.
-func (f *figures) rejected(list []Rejected) {
+// Rejected counts dead letters.
+func (f *Metrics) Rejected(list []transport.Rejected) {
 	f.dead.Add(float64(len(list)))
 	for i := range list {
 		f.letters(list[i].Reason).Inc()
 	}
 }
 
-// projected notes how far the indexes of a tenant have come, when the log ends at head.
-func (f *figures) projected(tenant string, run steps, head int64) {
-	now := time.Now()
-	for i := range run {
-		if l := f.indexes[run[i].name]; l != nil {
-			l.note(tenant, head-min(run[i].at, head), now)
+// Position is how far an index is.
+type Position struct {
+	Index string
+	At    int64
+}
+
+// Projected notes how far the indexes of a tenant have come, when the log ends at head.
+func (f *Metrics) Projected(tenant string, positions []Position, head int64) {
+	now, least := time.Now(), head
+	for _, p := range positions {
+		least = min(least, p.At)
+		if l := f.indexes[p.Index]; l != nil {
+			l.Note(tenant, head-min(p.At, head), now)
 		}
 	}
-	for _, at := range f.arrivals.take(tenant, min(run.min(), head)) {
+	for _, at := range f.arrivals.take(tenant, least) {
 		f.indexed.Observe(now.Sub(at).Seconds())
 	}
 }
 
-// lag is how far a reader is behind, by tenant. It keeps those alone that are behind.
-type lag struct {
+// Lag is how far a reader is behind, by tenant. It keeps those alone that are behind.
+type Lag struct {
 	mu sync.Mutex
 	by map[string]backlog
 }
@@ -108,8 +110,8 @@ type backlog struct {
 	since time.Time
 }
 
-// note says that n things of a tenant are to be done at the time now.
-func (l *lag) note(tenant string, n int64, now time.Time) {
+// Note says that n things of a tenant are to be done at the time now.
+func (l *Lag) Note(tenant string, n int64, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if n <= 0 {
@@ -127,7 +129,7 @@ func (l *lag) note(tenant string, n int64, now time.Time) {
 }
 
 // show sets the gauges to what is worst. count may be nil.
-func (l *lag) show(count, age prometheus.Gauge, now time.Time) {
+func (l *Lag) show(count, age prometheus.Gauge, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	most, oldest := int64(0), time.Duration(0)
@@ -140,7 +142,7 @@ func (l *lag) show(count, age prometheus.Gauge, now time.Time) {
 	age.Set(oldest.Seconds())
 }
 
-func (l *lag) sum() (n int64) {
+func (l *Lag) sum() (n int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, b := range l.by {
@@ -149,8 +151,8 @@ func (l *lag) sum() (n int64) {
 	return n
 }
 
-// stored notes that an event which came at a time is in the log at a position.
-func (f *figures) stored(tenant string, position int64, came time.Time) {
+// Stored notes that an event which came at a time is in the log at a position.
+func (f *Metrics) Stored(tenant string, position int64, came time.Time) {
 	if !came.IsZero() && f.arrivals.add(tenant, position, came) {
 		f.indexed.Observe(time.Since(came).Seconds())
 	}
@@ -208,13 +210,14 @@ func (a *arrivals) take(tenant string, upTo int64) []time.Time {
 	return out
 }
 
-// sizes are how many entries the logs have, by tenant.
-type sizes struct {
+// Sizes are how many entries the logs have, by tenant.
+type Sizes struct {
 	mu sync.Mutex
 	by map[string]int64
 }
 
-func (s *sizes) note(tenant string, size int64) {
+// Note says how many entries a tenant's log has.
+func (s *Sizes) Note(tenant string, size int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.by == nil {
@@ -223,7 +226,7 @@ func (s *sizes) note(tenant string, size int64) {
 	s.by[tenant] = size
 }
 
-func (s *sizes) sum() (n int64) {
+func (s *Sizes) sum() (n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, size := range s.by {

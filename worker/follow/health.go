@@ -1,4 +1,4 @@
-package worker
+package follow
 
 import (
 	"fmt"
@@ -12,8 +12,8 @@ import (
 // a hiccup is no reason to take it out of service.
 const troubling = 3
 
-// health keeps what fails at present. Safe for concurrent use.
-type health struct {
+// Health keeps what fails at present. Safe for concurrent use.
+type Health struct {
 	mu      sync.Mutex
 	failing map[string]*failure
 }
@@ -27,7 +27,7 @@ type failure struct {
 
 // failed notes a failed try. It returns a channel that has something when the next try should
 // not wait; nil for a failure that is not kept.
-func (h *health) failed(what string, tries int, began time.Time, err error) (again <-chan struct{}) {
+func (h *Health) failed(what string, tries int, began time.Time, err error) (again <-chan struct{}) {
 	if h == nil || tries < troubling {
 		return nil
 	}
@@ -45,7 +45,7 @@ func (h *health) failed(what string, tries int, began time.Time, err error) (aga
 	return f.again
 }
 
-func (h *health) well(what string) {
+func (h *Health) well(what string) {
 	if h == nil {
 		return
 	}
@@ -57,9 +57,9 @@ func (h *health) well(what string) {
 // newVerdict is how long a caller that waits is not told of an older failure.
 const newVerdict = 3 * time.Second
 
-// fails reports whether something fails at present, to a caller that has waited since a moment.
+// Fails reports whether something fails at present, to a caller that has waited since a moment.
 // The cause of an older failure may have passed, so the next try is made at once.
-func (h *health) fails(what string, since time.Time) bool {
+func (h *Health) Fails(what string, since time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	f := h.failing[what]
@@ -76,8 +76,8 @@ func (h *health) fails(what string, since time.Time) bool {
 	return true
 }
 
-// of says that state is so of something, and why where that fails at present.
-func (h *health) of(what string, state error) error {
+// Of says that state is so of something, and why where that fails at present.
+func (h *Health) Of(what string, state error) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if f := h.failing[what]; f != nil {
@@ -86,8 +86,8 @@ func (h *health) of(what string, state error) error {
 	return fmt.Errorf("%s: %w", what, state)
 }
 
-// err says what fails at present, nil for nothing.
-func (h *health) err() error {
+// Err says what fails at present, nil for nothing.
+func (h *Health) Err() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.failing) == 0 {
