@@ -3,8 +3,8 @@
 // the ledger, the eraser, and the context service. It decides what happens to an
 // event that fails: retry, dead letter or stop.
 //
-// It knows no NATS: jetstream implements the small interfaces of ports.go and cmd
-// wires them. The one direction is inbox → log → projections and ledger.
+// It knows no NATS: jetstream implements the small interfaces of package transport, and
+// cmd/internal/app wires them. The one direction is inbox → log → projections and ledger.
 //
 // Every follower keeps its checkpoint where its effects are: the appender's in the
 // log (written in the transaction that commits the events, under a fence), a
