@@ -43,6 +43,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
@@ -280,6 +281,9 @@ func (e *Emitter) recorded(item schemas.MemoryItem, opts *Options) (event.Event,
 	}
 	if len(item.SecurityLabel) == 0 {
 		item.SecurityLabel = e.cfg.Labels
+	}
+	if !utf8.ValidString(item.Content.Text()) || !utf8.ValidString(item.Speaker) {
+		return event.Event{}, &schemas.Error{Code: schemas.CodeValidation, Field: "/content", Message: "content and speaker must be UTF-8"}
 	}
 	if err := schemas.Invalid(item.Validate()); err != nil {
 		return event.Event{}, err

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/nats-io/nats.go"
 
@@ -66,13 +68,17 @@ type Correction struct {
 	Labels []string
 }
 
-// Correct replaces an item, which stays in the log, and returns the id of what replaces it.
+// Correct replaces an item, which stays in the log, and returns the id of what replaces it. An
+// item that the agent cannot see is not found.
 func (e *Emitter) Correct(ctx context.Context, item string, c Correction, opts *Options) (by string, _ schemas.Receipt, err error) {
-	switch {
-	case (c.Text == "") == (c.By == ""):
+	if (c.Text == "") == (c.By == "") {
 		return "", schemas.Receipt{}, &schemas.Error{Code: schemas.CodeValidation, Field: "/text",
 			Message: "give either text, what is true instead, or by, the item that replaces it"}
-	case c.By != "":
+	}
+	if err := e.visible(ctx, map[string]string{"/item": item, "/by": c.By}); err != nil {
+		return "", schemas.Receipt{}, err
+	}
+	if c.By != "" {
 		r, err := e.Supersede(ctx, item, c.By, c.Reason, opts)
 		return c.By, r, err
 	}
@@ -85,6 +91,27 @@ func (e *Emitter) Correct(ctx context.Context, item string, c Correction, opts *
 	}
 	r, err := e.Remember(ctx, next, opts)
 	return next.ID, r, err
+}
+
+// visible refuses ids, by the field that names them, of which there is no item that the agent may see.
+func (e *Emitter) visible(ctx context.Context, ids map[string]string) error {
+	var asked []string
+	for _, id := range ids {
+		if id != "" {
+			asked = append(asked, id)
+		}
+	}
+	reply, err := e.Items(ctx, schemas.ItemsRequest{ItemIDs: asked})
+	if err != nil {
+		return err
+	}
+	for _, field := range slices.Sorted(maps.Keys(ids)) {
+		id := ids[field]
+		if slices.Contains(reply.Missing, id) && !slices.ContainsFunc(reply.Dropped, func(d schemas.Drop) bool { return d.ItemID == id }) {
+			return &schemas.Error{Code: schemas.CodeNotFound, Field: field, Message: fmt.Sprintf("there is no item %q that you may see", id)}
+		}
+	}
+	return nil
 }
 
 // NewID returns an id for an item.

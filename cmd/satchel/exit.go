@@ -86,7 +86,10 @@ func printMisused(w io.Writer, err error) {
 			}
 		}
 		if at := refused.Context.Selected(); at != nil {
-			name = at.FullPath()
+			for name = at.Name; at.Parent != nil; { // FullPath has the second names, too
+				at = at.Parent
+				name = at.Name + " " + name
+			}
 		}
 	}
 	fmt.Fprintf(w, "satchel: %s\nTry %s --help.\n", text, name)

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"satchel/emitters"
 	"satchel/schemas"
@@ -176,9 +177,19 @@ func head(ctx context.Context, c *emitters.Emitter, _ *http.Request, _ []byte) (
 
 // decode reads a body strictly: an unknown member is an error, and so is anything behind the value.
 func decode(body []byte, v any) error {
+	if !utf8.Valid(body) {
+		return &schemas.Error{Code: schemas.CodeValidation, Message: "the body is not UTF-8"}
+	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	err := d.Decode(v)
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) && wrong.Field == "" {
+		return &schemas.Error{Code: schemas.CodeValidation, Message: "the body must be a JSON object"}
+	}
+	if errors.As(err, &wrong) {
+		return &schemas.Error{Code: schemas.CodeValidation, Field: "/" + strings.ReplaceAll(wrong.Field, ".", "/"), Message: fmt.Sprintf("the member %s cannot be a %s", wrong.Field, wrong.Value)}
+	}
 	if err == nil {
 		err = repeated(body)
 	}
@@ -186,7 +197,7 @@ func decode(body []byte, v any) error {
 		err = errors.New("more than one JSON value")
 	}
 	if err != nil {
-		return &schemas.Error{Code: schemas.CodeValidation, Message: "the body is not the request that is expected: " + strings.TrimPrefix(err.Error(), "json: ")}
+		return &schemas.Error{Code: schemas.CodeValidation, Message: "the body is not the request that is expected, see /openapi.json: " + strings.TrimPrefix(err.Error(), "json: ")}
 	}
 	return nil
 }

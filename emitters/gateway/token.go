@@ -63,12 +63,13 @@ type tokenFile struct {
 	Tokens []Token `yaml:"tokens"`
 }
 
-// NewToken returns a random token, which nobody can read back, and its entry.
-func NewToken(entry Token) (secret string, _ Token) {
+// NewToken returns a random token, which nobody can read back, and its entry. It refuses an entry
+// that no file may have.
+func NewToken(entry Token) (secret string, _ Token, err error) {
 	secret = "satchel_" + rand.Text() + rand.Text()
 	sum := sha256.Sum256([]byte(secret))
 	entry.SHA256 = hex.EncodeToString(sum[:])
-	return secret, entry
+	return secret, entry, entry.check()
 }
 
 // ReadTokens reads a token file; one that is not there has no tokens.
@@ -124,15 +125,15 @@ func (t *Token) check() error {
 	sum, err := hex.DecodeString(t.SHA256)
 	switch {
 	case t.ID == "" || !schemas.ValidToken(t.Tenant) || !schemas.ValidToken(t.Principal):
-		return errors.New("id, tenant and principal are required: 1 to 64 of the characters A-Z a-z 0-9 _ -")
+		return fmt.Errorf("id %q, tenant %q, principal %q: each must have 1 to 64 of the characters A-Z a-z 0-9 _ -", t.ID, t.Tenant, t.Principal)
 	case err != nil || len(sum) != sha256.Size:
 		return errors.New("sha256 must be 64 hex digits")
 	case !slices.Contains([]string{"", "public", "internal", "confidential", "restricted"}, t.Clearance):
-		return fmt.Errorf("clearance %q is none", t.Clearance)
+		return fmt.Errorf("there is no clearance %q, but public, internal, confidential and restricted", t.Clearance)
 	}
 	for _, s := range t.Scopes {
 		if !slices.Contains(Scopes(), s) {
-			return fmt.Errorf("scope %q is none; there are %v", s, Scopes())
+			return fmt.Errorf("there is no scope %q, but %s", s, strings.Join(Scopes(), ", "))
 		}
 	}
 	return nil
@@ -140,31 +141,42 @@ func (t *Token) check() error {
 
 // Tokens knows the tokens of a file, and reads it again when it changes. It is safe for concurrent use.
 type Tokens struct {
-	path string
-	mu   sync.Mutex
-	raw  []byte
-	list []Token
+	path   string
+	unread func(error)
+	mu     sync.Mutex
+	raw    []byte
+	list   []Token
+	err    error // of raw
 }
 
-// OpenTokens reads the token file.
-func OpenTokens(path string) (*Tokens, error) {
+// OpenTokens reads the token file. It calls unread, if it is not nil, once for each later state of
+// the file that it cannot read; while there is one, no token holds.
+func OpenTokens(path string, unread func(error)) (*Tokens, error) {
 	t := &Tokens{path: path}
-	return t, t.reload()
+	err := t.reload()
+	t.unread = unread
+	return t, err
 }
 
 // reload reads the file when it changed. With one that cannot be read no token holds.
 func (t *Tokens) reload() error {
 	raw, err := os.ReadFile(t.path)
-	if err == nil && t.list != nil && bytes.Equal(raw, t.raw) {
-		return nil
+	if err == nil && (t.list != nil || t.err != nil) && bytes.Equal(raw, t.raw) {
+		return t.err
 	}
 	t.raw, t.list = raw, nil
 	if err != nil {
-		return fmt.Errorf("read tokens: %w", err)
+		err = fmt.Errorf("read tokens: %w", err)
+	} else {
+		t.list, err = parseTokens(t.path, raw)
 	}
-	if t.list, err = parseTokens(t.path, raw); err != nil {
+	if err != nil {
 		t.list = nil
+		if t.unread != nil && (t.err == nil || t.err.Error() != err.Error()) {
+			t.unread(err)
+		}
 	}
+	t.err = err
 	return err
 }
 

@@ -80,7 +80,8 @@ func (w *world) gateway(t *testing.T) (url string, tokens map[string]string) {
 		if p.elsewhere {
 			tenant = "elsewhere"
 		}
-		secret, entry := gateway.NewToken(gateway.Token{ID: p.name, Tenant: tenant, Principal: p.name, Clearance: "restricted", Scopes: gateway.Scopes()})
+		secret, entry, err := gateway.NewToken(gateway.Token{ID: p.name, Tenant: tenant, Principal: p.name, Clearance: "restricted", Scopes: gateway.Scopes()})
+		must(t, err)
 		tokens[p.name], entries = secret, append(entries, entry)
 	}
 	file := filepath.Join(t.TempDir(), "tokens.yaml")

@@ -91,7 +91,7 @@ func readManifest(dir string, key note.Verifier) (*Manifest, error) {
 	var unverified *note.UnverifiedNoteError
 	switch {
 	case errors.As(err, &unverified):
-		return nil, &DamagedError{manifestFile, "the key " + key.Name() + " of the data folder did not sign it"}
+		return nil, &DamagedError{manifestFile, "the key " + key.Name() + " of the data folder did not sign it: it is the backup of another folder, or was changed"}
 	case err != nil:
 		return nil, &DamagedError{manifestFile, "its signature does not hold"}
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -71,7 +72,10 @@ func (c *Emit) Run(ctx context.Context, a *app.App) error {
 		return err
 	}
 	if a.JSON {
-		return PrintJSON(a, r)
+		return PrintJSON(a, struct {
+			Item string `json:"item"`
+			schemas.Receipt
+		}{item.ID, r})
 	}
 	fmt.Fprintf(a.Out, "%s: item %s (event %s)", r.Level, item.ID, r.ID)
 	if r.Position > 0 {
@@ -118,6 +122,8 @@ func (c *Emit) item() (schemas.MemoryItem, error) {
 	switch {
 	case c.Item != "" && c.Text != "":
 		return schemas.MemoryItem{}, config.Usagef("give --text or --item, not both")
+	case !utf8.ValidString(c.Item):
+		return schemas.MemoryItem{}, config.Usagef("--item is not UTF-8")
 	case c.Item != "":
 		var given map[string]json.RawMessage
 		if err := json.Unmarshal([]byte(c.Item), &given); err != nil {
@@ -132,6 +138,8 @@ func (c *Emit) item() (schemas.MemoryItem, error) {
 			return item, &config.UsageError{Err: err}
 		}
 		return item, nil
+	case !utf8.ValidString(c.Text):
+		return schemas.MemoryItem{}, config.Usagef("--text is not UTF-8")
 	case c.Text != "":
 		return schemas.MemoryItem{ID: c.ID, Kind: schemas.Kind(c.Kind), Type: schemas.MemoryType(c.Type), Session: c.Session,
 			Speaker: c.Speaker, Content: schemas.TextContent(c.Text)}, nil

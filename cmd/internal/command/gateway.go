@@ -47,7 +47,7 @@ Examples:
 // Run serves until Ctrl-C.
 func (c *Gateway) Run(ctx context.Context, a *app.App) error {
 	path := tokensPath(a, c.Tokens)
-	tokens, err := gateway.OpenTokens(path)
+	tokens, err := gateway.OpenTokens(path, func(err error) { fmt.Fprintf(a.Err, "no token holds until the file is mended: %v\n", err) })
 	if err != nil {
 		return config.Usagef("%v: make one with satchel token add", err)
 	}
@@ -72,7 +72,7 @@ func (c *Gateway) Run(ctx context.Context, a *app.App) error {
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Addr)
 	if err != nil {
-		return fmt.Errorf("listen: %w", err)
+		return config.Usagef("listen on %s: %v; choose another with --addr", c.Addr, err)
 	}
 	server := gateway.Server(handler)
 	done := make(chan error, 1)
@@ -176,8 +176,12 @@ func (c *tokenAddCmd) Run(a *app.App) error {
 	if c.For > 0 {
 		entry.Expires = time.Now().Add(c.For).UTC().Truncate(time.Second)
 	}
-	secret, entry := gateway.NewToken(entry)
-	err := changeTokens(tokensPath(a, c.Tokens), func(list []gateway.Token) ([]gateway.Token, error) {
+	secret, entry, err := gateway.NewToken(entry)
+	if err != nil {
+		return &config.UsageError{Err: err}
+	}
+	path := tokensPath(a, c.Tokens)
+	err = changeTokens(path, func(list []gateway.Token) ([]gateway.Token, error) {
 		if slices.ContainsFunc(list, func(t gateway.Token) bool { return t.ID == entry.ID }) {
 			return nil, config.Usagef("there is a token %q: give another --id, or revoke it first", entry.ID)
 		}
@@ -190,7 +194,7 @@ func (c *tokenAddCmd) Run(a *app.App) error {
 		return PrintJSON(a, map[string]any{"token": secret, "entry": entry})
 	}
 	fmt.Fprintln(a.Out, secret)
-	fmt.Fprintf(a.Err, "token %s of principal %s in tenant %s; it is shown only now\n", entry.ID, entry.Principal, entry.Tenant)
+	fmt.Fprintf(a.Err, "token %s of principal %s in tenant %s, for the gateway that reads %s; it is shown only now\n", entry.ID, entry.Principal, entry.Tenant, path)
 	return nil
 }
 

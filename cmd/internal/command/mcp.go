@@ -13,6 +13,7 @@ import (
 	"satchel/cmd/internal/config"
 	"satchel/emitters"
 	"satchel/emitters/gateway/mcp"
+	"satchel/schemas"
 )
 
 // MCP is satchel mcp.
@@ -40,6 +41,9 @@ It works beside satchel up, which it finds by the data folder or NATS_URL.`
 
 // Run serves until the client closes standard input.
 func (c *MCP) Run(ctx context.Context, a *app.App) error {
+	if !schemas.ValidToken(c.As) {
+		return config.Usagef("--as %q: a principal has 1 to 64 of the characters A-Z a-z 0-9 _ -", c.As)
+	}
 	key := []byte(rand.Text() + rand.Text())
 	var mu sync.Mutex
 	var conn *client.Client

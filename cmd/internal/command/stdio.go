@@ -2,6 +2,7 @@ package command
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"io"
 	"sync"
@@ -17,14 +18,19 @@ const lastAnswers = 30 * time.Second
 // request was answered: a client may write all it has and close.
 func answering(in io.ReadCloser, out io.WriteCloser) sdk.Transport {
 	p := &pending{changed: make(chan struct{}, 1)}
+	answers := &counted{WriteCloser: out, p: p}
 	r, w := io.Pipe()
 	go func() {
 		lines := bufio.NewReader(in)
 		for {
 			line, err := lines.ReadBytes('\n')
-			p.saw(line)
-			if _, failed := w.Write(line); failed != nil {
-				return
+			if refused := refuse(line); refused != "" {
+				_, _ = answers.Write([]byte(refused + "\n")) // a client that is gone ends the input, too
+			} else if len(bytes.TrimSpace(line)) > 0 {
+				p.saw(line)
+				if _, failed := w.Write(line); failed != nil {
+					return
+				}
 			}
 			if err != nil {
 				p.wait()
@@ -33,7 +39,29 @@ func answering(in io.ReadCloser, out io.WriteCloser) sdk.Transport {
 			}
 		}
 	}()
-	return &sdk.IOTransport{Reader: r, Writer: &counted{out, p}}
+	return &sdk.IOTransport{Reader: r, Writer: answers}
+}
+
+// refuse returns the JSON-RPC error for a line that is no message, "" for one that is: such a line
+// would end the session.
+func refuse(line []byte) string {
+	if len(bytes.TrimSpace(line)) == 0 {
+		return ""
+	}
+	var m struct {
+		JSONRPC string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Method  string          `json:"method"`
+		Result  json.RawMessage `json:"result"`
+		Error   json.RawMessage `json:"error"`
+	}
+	if !json.Valid(line) {
+		return `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"the line is not JSON"}}`
+	}
+	if json.Unmarshal(line, &m) != nil || m.JSONRPC != "2.0" || m.Method == "" && m.Result == nil && m.Error == nil {
+		return `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the line is not a message of JSON-RPC 2.0"}}`
+	}
+	return ""
 }
 
 // pending counts requests that were not answered yet.
@@ -83,13 +111,16 @@ func (p *pending) wait() {
 	}
 }
 
-// counted is an output whose answers are counted.
+// counted is an output whose answers are counted. It is safe for concurrent use.
 type counted struct {
 	io.WriteCloser
-	p *pending
+	p  *pending
+	mu sync.Mutex
 }
 
 func (c *counted) Write(line []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	n, err := c.WriteCloser.Write(line)
 	c.p.saw(line)
 	return n, err

@@ -116,7 +116,7 @@ func add[In any](s *server, to *sdk.Server, t *sdk.Tool, serve func(context.Cont
 // refusal is the error of the contract as a tool error.
 func refusal(err error) *sdk.CallToolResult {
 	known := emitters.Refusal(err)
-	return &sdk.CallToolResult{IsError: true, StructuredContent: known, Content: text(fmt.Sprintf("%s: %s", known.Code, known.Message))}
+	return &sdk.CallToolResult{IsError: true, StructuredContent: known, Content: text(known.Error())}
 }
 
 func text(s string) []sdk.Content { return []sdk.Content{&sdk.TextContent{Text: s}} }

@@ -66,6 +66,9 @@ type packed struct {
 }
 
 func (s *server) context(ctx context.Context, client *emitters.Emitter, _ *sdk.CallToolRequest, in contextInput) (*sdk.CallToolResult, error) {
+	if strings.TrimSpace(in.Question) == "" {
+		return nil, &schemas.Error{Code: schemas.CodeValidation, Field: "/question", Message: "the question is empty"}
+	}
 	req := schemas.ContextRequest{Payload: schemas.RequestPayload{
 		Query: schemas.Query{Text: in.Question}, TokenBudget: cmp.Or(in.Budget, 2000), Session: in.Session,
 	}}
@@ -101,6 +104,9 @@ type searchInput struct {
 }
 
 func (s *server) search(ctx context.Context, client *emitters.Emitter, _ *sdk.CallToolRequest, in searchInput) (*sdk.CallToolResult, error) {
+	if strings.TrimSpace(in.Query) == "" {
+		return nil, &schemas.Error{Code: schemas.CodeValidation, Field: "/query", Message: "the query is empty"}
+	}
 	req := schemas.SearchRequest{Query: in.Query, Limit: in.Limit, MemoryTypes: in.Kinds, IncludeRelationships: in.Hops > 0, RelationshipDepth: in.Hops}
 	var err error
 	if req.DateFrom, err = timeOf("/from", in.From); err != nil {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import json
 import time as clock
 import urllib.error
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any, Iterable, Sequence
 
-from .errors import DeadlineExceeded, NotFound, Unavailable, from_reply
+from .errors import DeadlineExceeded, NotFound, Unavailable, ValidationError, from_reply
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,11 @@ class Satchel:
     """A client of satchel gateway. It is safe to use from several threads."""
 
     def __init__(self, url: str, token: str, *, timeout: float = 35.0, retries: int = 3) -> None:
-        self.url, self._token, self._timeout, self._retries = url.rstrip("/"), token, timeout, retries
+        self.url, self._token, self._timeout, self._retries = url.rstrip("/"), token.strip(), timeout, retries
+        if not self.url.startswith(("http://", "https://")):
+            raise ValidationError("validation_error", f"url {url!r} must begin with http:// or https://", "url")
+        if not self._token.isascii() or not self._token.isprintable():
+            raise ValidationError("validation_error", "the token has characters that no token has", "token")
 
     def remember(self, text: str | dict[str, Any] | list[Any], *, kind: str = "memory", type: str = "episodic", time: datetime | str | None = None,
                  labels: Sequence[str] = (), session: str = "", speaker: str = "", links: Iterable[dict[str, str]] = (), key: str = "",
@@ -48,7 +53,7 @@ class Satchel:
         if key and time is None:
             raise ValueError("a key needs a time: sent again, the item would carry another one")
         item: dict[str, Any] = {"content": text, "kind": kind, "type": type, **fields}
-        for name, value in (("created_at", _rfc3339(time)), ("security_label", list(labels)), ("session", session), ("speaker", speaker), ("links", list(links))):
+        for name, value in (("created_at", _rfc3339(time)), ("security_label", _list("labels", labels)), ("session", session), ("speaker", speaker), ("links", list(links))):
             if value:
                 item[name] = value
         return self._call("POST", "/v1/memories?wait=" + urllib.parse.quote(wait), item, headers={"Idempotency-Key": key} if key else {}, again=bool(key))
@@ -68,7 +73,7 @@ class Satchel:
 
     def search(self, query: str, *, limit: int = 10, kinds: Sequence[str] = (), **fields: Any) -> list[dict[str, Any]]:
         """Find items, best first."""
-        body = {"query": query, "limit": limit, **({"memory_types": list(kinds)} if kinds else {}), **fields}
+        body = {"query": query, "limit": limit, **({"memory_types": _list("kinds", kinds)} if kinds else {}), **fields}
         return self._call("POST", "/v1/search", body, again=True)["results"]
 
     def get(self, item: str) -> dict[str, Any] | None:
@@ -80,7 +85,7 @@ class Satchel:
 
     def items(self, *, session: str = "", labels: Sequence[str] = (), kinds: Sequence[str] = (), limit: int = 0) -> list[dict[str, Any]]:
         """The current items that pass the filters, newest first: all of them, or as many as limit says."""
-        asked = [(name, value) for name, value in (("session", session), *(("label", v) for v in labels), *(("kind", v) for v in kinds)) if value]
+        asked = [(name, value) for name, value in (("session", session), *(("label", v) for v in _list("labels", labels)), *(("kind", v) for v in _list("kinds", kinds))) if value]
         found: list[dict[str, Any]] = []
         after = ""
         while True:
@@ -101,7 +106,7 @@ class Satchel:
 
     def recover(self, pack: str, items: Sequence[str]) -> dict[str, Any]:
         """Items whole that a pack left out."""
-        return self._call("POST", f"/v1/packs/{_part(pack)}/recover", {"item_ids": list(items)}, again=True)
+        return self._call("POST", f"/v1/packs/{_part(pack)}/recover", {"item_ids": _list("items", items)}, again=True)
 
     def correct(self, item: str, *, text: str = "", by: str = "", reason: str) -> dict[str, Any]:
         """Replace an item by a text, or by another item."""
@@ -109,14 +114,17 @@ class Satchel:
 
     def forget(self, items: Sequence[str], *, reason: str, dry_run: bool = False) -> dict[str, Any]:
         """Erase items for good; the receipt says store by store what is gone. A dry run says what would go."""
-        return self._call("POST", "/v1/forget", {"items": list(items), "reason": reason, "dry_run": dry_run})
+        return self._call("POST", "/v1/forget", {"items": _list("items", items), "reason": reason, "dry_run": dry_run})
 
     def head(self) -> dict[str, Any]:
         """The signed head of the log."""
         return self._call("GET", "/v1/log/head", again=True)
 
     def _call(self, method: str, path: str, body: Any = None, *, headers: dict[str, str] | None = None, again: bool = False) -> Any:
-        data = None if body is None else json.dumps(body).encode()
+        try:
+            data = None if body is None else json.dumps(body, ensure_ascii=False).encode()
+        except UnicodeEncodeError as wrong:
+            raise ValidationError("validation_error", f"the request is not Unicode text: {wrong.reason}") from None
         sent = {"Authorization": "Bearer " + self._token, "Content-Type": "application/json", **(headers or {})}
         for attempt in range(self._retries + 1):
             request = urllib.request.Request(self.url + path, data=data, headers=sent, method=method)
@@ -129,6 +137,8 @@ class Satchel:
                     pause = float(refused.headers.get("Retry-After") or 1)
                 if refused.code not in (429, 503) or not again or attempt == self._retries:
                     raise error from None
+            except http.client.HTTPException:
+                raise Unavailable("storage_error", f"what listens at {self.url} does not speak HTTP") from None
             except TimeoutError:
                 raise DeadlineExceeded("deadline_exceeded", "the gateway did not answer in time") from None
             except urllib.error.URLError as away:
@@ -160,6 +170,12 @@ def _rfc3339(at: datetime | str | None) -> str:
     if at is None or isinstance(at, str):
         return at or ""
     return (at if at.tzinfo else at.astimezone()).astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
+
+
+def _list(name: str, values: Iterable[str]) -> list[str]:
+    if isinstance(values, str):
+        raise ValidationError("validation_error", f"{name} must be a list, not a text", name)
+    return list(values)
 
 
 def _part(name: str) -> str:
