@@ -132,8 +132,22 @@ func TestToolsRefuseAsTheServiceDoes(t *testing.T) {
 	}
 	s := testenv.Up(t, binary("satchel"), t.TempDir())
 	one := editor(t, s, nil)
+	_, stored := use(t, one, "remember", map[string]any{"text": "The kiln of the studio is fired on Tuesdays."})
 	if _, v := use(t, one, "context", map[string]any{"question": "x", "budget": -4}); v["code"] != "validation_error" || v["field"] == nil {
 		t.Errorf("a negative budget: %v", v)
+	}
+	for name, call := range map[string]struct {
+		tool, field string
+		arguments   map[string]any
+	}{
+		"an empty question":             {"context", "/question", map[string]any{"question": " "}},
+		"an empty query":                {"search", "/query", map[string]any{"query": ""}},
+		"correcting what is not there":  {"correct", "/item", map[string]any{"item": "nope", "text": "y", "reason": "z"}},
+		"correcting by what is nowhere": {"correct", "/by", map[string]any{"item": stored["item"], "by": "nope", "reason": "z"}},
+	} {
+		if said, v := use(t, one, call.tool, call.arguments); v["field"] != call.field || !strings.Contains(said, call.field) {
+			t.Errorf("%s: %q %v", name, said, v)
+		}
 	}
 	if _, v := use(t, one, "search", map[string]any{"query": "x", "from": "yesterday"}); v["field"] != "/from" {
 		t.Errorf("a time that is none: %v", v)
@@ -152,6 +166,25 @@ func TestToolsRefuseAsTheServiceDoes(t *testing.T) {
 	}
 	if n := counter.Count(string(raw)); len(tools.Tools) != 8 || n > 1200 {
 		t.Errorf("%d tools cost a prompt %d tokens", len(tools.Tools), n)
+	}
+}
+
+// A line that is no message is refused, and the session goes on.
+func TestALineThatIsNoMessageEndsNothing(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command(binary("satchel"), "mcp", "--dir", t.TempDir())
+	cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}
+not json
+{}
+[]
+
+{"jsonrpc":"1.0","id":9,"method":"tools/list"}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/list"}
+`)
+	out, err := cmd.Output()
+	if err != nil || strings.Count(string(out), "-32700") != 1 || strings.Count(string(out), "-32600") != 3 || !strings.Contains(string(out), `"id":2,"result"`) {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 

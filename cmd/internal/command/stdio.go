@@ -77,7 +77,7 @@ func (p *pending) saw(line []byte) {
 		ID     json.RawMessage
 		Method string
 	}
-	if json.Unmarshal(line, &m) != nil || len(m.ID) == 0 {
+	if json.Unmarshal(line, &m) != nil || len(m.ID) == 0 || string(m.ID) == "null" {
 		return
 	}
 	p.mu.Lock()

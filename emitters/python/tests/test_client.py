@@ -94,6 +94,13 @@ class ClientTest(unittest.TestCase):
             Satchel("http://127.0.0.1:1", "x", retries=0).head()
         with self.assertRaises(ValueError):
             self.memory.remember("x", key="k")
+        for wrong in (lambda: self.memory.forget("01a2", reason="x"), lambda: self.memory.remember("x", labels="level:public"),
+                      lambda: self.memory.remember("\ud800"), lambda: Satchel(self.url, "satchel_…"), lambda: Satchel("localhost:1", "x")):
+            with self.assertRaises(satchel_memory.ValidationError):
+                wrong()
+        with self.assertRaises(satchel_memory.NotFound):
+            self.memory.correct("nope", text="x", reason="x")
+        self.assertTrue(Satchel(self.url, self.token + "\n").head())
 
     def test_coroutines(self) -> None:
         async def both() -> list:
