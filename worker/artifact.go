@@ -10,9 +10,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"slices"
 	"time"
-	"unicode/utf8"
 
 	"satchel/pipeline/isolation/artifact"
 	"satchel/pipeline/pii"
@@ -272,27 +272,23 @@ func (d *Desk) show(o *opening, content io.ReadCloser) (*Opened, error) {
 	if o.masks.PII == "" {
 		return opened, nil
 	}
-	head, err := buffered.Peek(4096)
-	if err != nil && !errors.Is(err, io.EOF) {
+	if _, err := buffered.Peek(1); err != nil && !errors.Is(err, io.EOF) {
 		return nil, &schemas.Error{Code: schemas.CodeStorage, Message: "could not read the artifact"}
 	}
-	if !isText(head) {
+	text, ok := textOf(buffered)
+	if !ok {
 		return opened, nil // there is no text to mask
 	}
-	masked, ok := d.sanitizer.Reader(o.s.Tenant(), buffered, o.masks)
+	masked, ok := d.sanitizer.Reader(o.s.Tenant(), text, o.masks)
 	if !ok {
 		return nil, refused()
 	}
 	opened.Reader, opened.Masked = masked, true
-	return opened, nil
-}
-
-// isText reports whether the beginning of a content is text, whatever its media type says.
-func isText(head []byte) bool {
-	for n := 0; n < utf8.UTFMax && len(head) > 0 && !utf8.Valid(head); n++ {
-		head = head[:len(head)-1] // a character that the end has cut
+	if kind, parameters, err := mime.ParseMediaType(opened.MediaType); err == nil && parameters["charset"] != "" {
+		parameters["charset"] = "utf-8"
+		opened.MediaType = mime.FormatMediaType(kind, parameters)
 	}
-	return utf8.Valid(head) && bytes.IndexByte(head, 0) < 0
+	return opened, nil
 }
 
 // record logs the decision and the opening.

@@ -117,20 +117,21 @@ func storeError(ctx context.Context, from *source, err error) error {
 }
 
 // extract summarises a content and looks for personal data in it, in one pass.
-func (d *Desk) extract(content io.Reader, query string) (extract string, found []pii.Type, err error) {
-	in := bufio.NewReaderSize(content, 64<<10)
-	head, err := in.Peek(4096)
-	if err != nil && !errors.Is(err, io.EOF) {
+func (d *Desk) extract(from io.Reader, query string) (extract string, found []pii.Type, err error) {
+	in := bufio.NewReaderSize(from, 64<<10)
+	if _, err := in.Peek(1); err != nil && !errors.Is(err, io.EOF) {
 		return "", nil, fmt.Errorf("read artifact: %w", err)
 	}
 	options := blob.Options{Query: query, Lines: extractLines, Output: true}
 	var seen *pii.Masked
-	text := io.Reader(in)
-	if d.onFound != "" && d.onFound != write.FoundOff && isText(head) {
-		seen = d.sanitizer.Mask(in)
-		text = seen
+	content, isText := textOf(in)
+	if !isText {
+		content = in
+	} else if d.onFound != "" && d.onFound != write.FoundOff {
+		seen = d.sanitizer.Mask(content)
+		content = seen
 	}
-	s, err := blob.Summarise(text, options)
+	s, err := blob.Summarise(content, options)
 	if err != nil {
 		return "", nil, fmt.Errorf("summarise artifact: %w", err)
 	}
