@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"satchel/schemas"
 )
@@ -49,8 +50,9 @@ func (f *finder) text(text string) string { return f.replace(text, f.spans(text)
 // json masks the texts, numbers and member names of a JSON value; changed is false, and
 // the value as it was, when nothing was found.
 func (f *finder) json(raw json.RawMessage) (masked json.RawMessage, changed bool) {
-	// Plain JSON without a finding in its text has none in its values; an escape may hide one.
-	if !bytes.ContainsRune(raw, '\\') && len(f.spans(string(raw))) == 0 {
+	// Plain JSON without a finding in its text has none in its values, unless a name announces one; an
+	// escape may hide one.
+	if !bytes.ContainsRune(raw, '\\') && !announces(raw) && len(f.spans(string(raw))) == 0 {
 		return raw, false
 	}
 	tree, ok := decode(raw)
@@ -66,6 +68,17 @@ func (f *finder) json(raw json.RawMessage) (masked json.RawMessage, changed bool
 		return json.RawMessage(strconv.Quote(Redacted)), true
 	}
 	return out, true
+}
+
+// announces reports whether a name that may stand for a secret is in raw.
+func announces(raw []byte) bool {
+	lowered := bytes.ToLower(raw)
+	for _, word := range [...]string{"pin", "pass", "pwd", "secret", "token", "cvv", "cvc", "otp", "code", "credential"} {
+		if bytes.Contains(lowered, []byte(word)) {
+			return true
+		}
+	}
+	return false
 }
 
 func (f *finder) value(v any) any {
@@ -99,19 +112,32 @@ func (f *finder) value(v any) any {
 
 // member masks the value of a member, whose name may say what it is: {"password": "…"}.
 func (f *finder) member(name string, v any) any {
-	text, ok := v.(string)
-	if !ok {
-		if n, number := v.(json.Number); number {
-			text = n.String()
-		} else {
-			return f.value(v)
+	var text string
+	switch x := v.(type) {
+	case string:
+		text = x
+	case json.Number:
+		text = x.String()
+	case []any: // {"pins": ["4821"]}
+		for i := range x {
+			x[i] = f.member(strings.TrimSuffix(name, "s"), x[i])
 		}
+		return x
+	case map[string]any: // {"password": {"value": "…"}}
+		if inner, ok := x["value"]; ok {
+			x["value"] = f.member(name, inner)
+		}
+		return f.value(x)
 	}
 	if text == "" || len(name) > 64 {
 		return f.value(v)
 	}
 	head := name + ": "
 	spans := f.spans(head + text)
+	if apart := wordsOf(name); len(spans) == 0 && apart != name { // cardPin
+		head = apart + ": "
+		spans = f.spans(head + text)
+	}
 	inside := spans[:0]
 	for _, s := range spans {
 		if s.Start >= len(head) {
@@ -123,6 +149,21 @@ func (f *finder) member(name string, v any) any {
 		return f.value(v)
 	}
 	return f.replace(text, inside)
+}
+
+// wordsOf sets the words of a name apart: cardPin is card Pin, card_pin card pin.
+func wordsOf(name string) string {
+	var b strings.Builder
+	for i, c := range name {
+		switch {
+		case c == '_' || c == '-':
+			c = ' '
+		case i > 0 && unicode.IsUpper(c) && unicode.IsLower(rune(name[i-1])):
+			b.WriteByte(' ')
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
 }
 
 // item masks every field of an item that can hold text of people, and returns the JSON

@@ -65,6 +65,7 @@ var vendors = [...]vendor{
 	{"planetscale", "pscale_", dotted, 32, 64}, {"newrelic", "NRAK-", upper32, 27, 27}, {"grafana", "glsa_", url64, 41, 41}, {"grafana", "glc_", std64, 32, 400},
 	{"atlassian", "ATATT3", url64, 100, 300}, {"dropbox", "sl.", url64, 130, 160}, {"sentry", "sntrys_", std64, 40, 400}, {"age", "AGE-SECRET-KEY-1", upper32, 58, 58},
 	{"nkey", "SU", upper32, 56, 56}, {"nkey", "SA", upper32, 56, 56}, {"nkey", "SO", upper32, 56, 56}, {"nkey", "SN", upper32, 56, 56},
+	{"satchel", "satchel_", upper32, 52, 52},
 	{"fly", "FlyV1", std64, 60, 2048}, {"jwt", "eyJ", dotted, 40, 4096},
 }
 
@@ -160,11 +161,15 @@ func (s *scan) assignment(i, end int) bool {
 	}
 	name := at
 	assigned := bearer && at == end && at < len(t) && t[at] == ' '
-	for k := 0; k < 6 && at < len(t); k++ {
-		if c := t[at]; c == '=' || c == ':' {
+link:
+	for k := 0; k < 8 && at < len(t); k++ {
+		c := t[at]
+		switch {
+		case c == '=' || c == ':' || c == '|' && inTable(t, i):
 			assigned = true
-		} else if c != ' ' && c != '"' && c != '\'' && c != '`' && c != '>' {
-			break
+		case strings.IndexByte(" \"'`>*\\", c) >= 0 || c == '\n' && assigned: // also of Markdown, of JSON in JSON, of YAML
+		default:
+			break link
 		}
 		at++
 	}
@@ -175,7 +180,7 @@ func (s *scan) assignment(i, end int) bool {
 	for stop < len(t) && stop-at < maxValue && t[stop] > ' ' && strings.IndexByte("\"'`,;<>(){}[]", t[stop]) < 0 {
 		stop++
 	}
-	for stop > at && strings.IndexByte(".!?", t[stop-1]) >= 0 {
+	for stop > at && strings.IndexByte(".!?\\", t[stop-1]) >= 0 {
 		stop--
 	}
 	value := t[at:stop]
@@ -184,6 +189,12 @@ func (s *scan) assignment(i, end int) bool {
 		return false
 	}
 	return s.add(Span{Start: at, End: stop, Type: Secret, Confidence: 0.8, Rule: "assignment"})
+}
+
+// inTable reports whether the line of i is a row of a Markdown table.
+func inTable(t string, i int) bool {
+	line := t[strings.LastIndexByte(t[:i], '\n')+1:]
+	return strings.HasPrefix(strings.TrimLeft(line, " "), "|")
 }
 
 // secretName reports whether an assignment to name gives a secret away: a part of it is
