@@ -193,6 +193,9 @@ func (b *bencher) profiled(name string, f func() error) error {
 	if b.Profile == "" || name == "" {
 		return f()
 	}
+	if err := os.MkdirAll(b.Profile, 0o700); err != nil {
+		return config.Usagef("write a profile: %v", err)
+	}
 	file, err := os.Create(filepath.Join(b.Profile, fmt.Sprintf("%s-%d.pprof", name, b.r.Items)))
 	if err != nil {
 		return config.Usagef("write a profile: %v", err)
