@@ -199,6 +199,7 @@ func (s *Selector) fill(ctx context.Context, sc scope.Scope, p *Pool) error {
 	if err := s.collect(ctx, p); err != nil {
 		return err
 	}
+	s.timely(ctx, sc, p)
 	if q := &p.query; len(p.answers) > 0 && s.graph != nil && !q.skips(retrieve.NameGraph) && q.Type != schemas.QueryKeyword && q.Type != schemas.QuerySemantic {
 		s.walk(ctx, sc, p)
 	}

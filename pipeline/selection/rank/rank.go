@@ -167,7 +167,7 @@ func (r *Ranker) order(ctx context.Context, s scope.Scope, p *Pool, req *Request
 	p.link(p.rows)
 	k := kernel{near: r.weights.Near, far: r.weights.Far, damping: r.weights.Damping}
 	p.fuse(k, &req.Question.weigh)
-	order := p.passing(req)
+	order := p.withNewest(p.passing(req), req)
 	for _, f := range r.features(req.Question, p) {
 		for _, i := range order {
 			p.cues[i] += f.Weight * f.Value(p.items[i])
