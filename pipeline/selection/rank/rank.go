@@ -190,6 +190,9 @@ func (r *Ranker) order(ctx context.Context, s scope.Scope, p *Pool, req *Request
 		}
 	}
 	p.order(order)
+	if req.Profile.byRelevance() {
+		p.preferBetter(order, req)
+	}
 	if req.Question.order && !r.disabled(FeatureSpread) {
 		p.spread(order)
 	}
