@@ -14,6 +14,7 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection"
 	"satchel/pipeline/selection/filter"
+	"satchel/pipeline/selection/rank"
 	"satchel/pipeline/selection/retrieve"
 	"satchel/schemas"
 )
@@ -25,6 +26,11 @@ const (
 	// relevanceFloor is the relevance under which an item that shares no word with the query is
 	// not about it: with few items in a source, the best of them need not be.
 	relevanceFloor = .3
+	// besideBest is the share of the best relevance of all sources that an item needs, and turnBesideBest
+	// what a turn of a conversation needs: of these there are many that have a common word of the query.
+	besideBest     = .05
+	turnBesideBest = .1
+	covers         = .8 // share of the query from which no other is nearer: a long text resembles nothing
 	// assembledDepth is how many items of a source are read: there are five of them.
 	assembledDepth = 64
 )
@@ -257,14 +263,25 @@ func (o *assembleOp) order(ctx context.Context, rec *Recorder, req Request, plan
 }
 
 // dropIrrelevant drops the items that nothing speaks for: little relevance, and no word of the
-// query.
+// query, or far less relevance than the best item of all sources. Of documents, code and commits the
+// passages are chosen later.
 func (o *assembleOp) dropIrrelevant(cs []candidate.Candidate) {
+	best := bestRelevance(cs)
 	for i := range cs {
 		c := &cs[i]
-		if word, _ := c.Channels.Of(retrieve.NameKeyword); c.Kept() && c.Standing < o.floor && word.Score <= 0 &&
-			!passage.Of(c.Visible) {
+		if !c.Kept() || passage.Of(c.Visible) {
+			continue
+		}
+		least := besideBest * best
+		if rank.IsTurn(&c.MemoryItem) {
+			least = turnBesideBest * best
+		}
+		if word, _ := c.Channels.Of(retrieve.NameKeyword); c.Standing < o.floor && word.Score <= 0 {
 			c.Drop = schemas.DropOffTopic
 			c.Detail = fmt.Sprintf("it has no word of the query, and its score is below %g", o.floor)
+		} else if o.floor > 0 && c.Signals != nil && c.Signals.Relevance < least && c.Signals.Evidence.Words < covers {
+			c.Drop = schemas.DropOffTopic
+			c.Detail = fmt.Sprintf("relevance %.3f is below %.3f: another is far nearer", c.Signals.Relevance, least)
 		}
 	}
 }

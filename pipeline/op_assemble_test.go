@@ -190,6 +190,35 @@ func TestAssembleDuplicatesAcrossSources(t *testing.T) {
 	}
 }
 
+// TestAssembleLeavesOutWhatSharesACommonWord: where one source has what the query is about, another is
+// not filled with items that have a common word of it.
+func TestAssembleLeavesOutWhatSharesACommonWord(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, nil)
+	study(t, w)
+	for i, text := range []string{
+		"I have had two jobs at the theatre since May, and liked both.", "Thanks, a small tailored resume is what I need for the theatre.",
+		"My sister has a small garden behind the theatre, with a bench.", "The theatre has jobs for the summer, says Cy.",
+	} {
+		w.put(t, "acme", memory(fmt.Sprint("talk", i), "level:public", "Bo", text))
+	}
+	w.put(t, "acme", memory("q1", "level:public", "", "The quokka scheduler starves small jobs when the queue is long."))
+	got := func(minScore *float64) string {
+		out, err := w.engine.Assemble(t.Context(), as(t, "acme", schemas.Internal), schemas.AssembleRequest{Query: "quokka scheduler starves small jobs", MinScore: minScore})
+		must(t, err)
+		if !strings.Contains(out.Markdown, "The quokka scheduler starves") {
+			t.Errorf("the answer is left out:\n%s", out.Markdown)
+		}
+		return out.Markdown
+	}
+	if text := got(nil); strings.Contains(text, "theatre") {
+		t.Errorf("talk fills the text:\n%s", text)
+	}
+	if text := got(new(float64)); !strings.Contains(text, "theatre") {
+		t.Errorf("min_score 0 leaves something out:\n%s", text)
+	}
+}
+
 func TestAssembleRefusesAndDegrades(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

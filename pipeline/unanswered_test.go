@@ -76,3 +76,28 @@ func TestNotKnownIsAnAnswer(t *testing.T) {
 		}
 	}
 }
+
+// TestSummariesThatAreAskedFor: whoever filters by the kind summary gets summaries, however little the
+// question says; any other kind holds most of a store and must bear on the question.
+func TestSummariesThatAreAskedFor(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, nil)
+	sum := memory("sum", "level:internal", "", "Ada looked at the crane and a second look is due.")
+	sum.Kind, sum.Type = schemas.KindSummary, schemas.Semantic
+	w.put(t, "acme", append(crowd(50), sum)...)
+	for name, c := range map[string]struct {
+		filter any
+		shown  bool
+	}{
+		"summaries": {"summary", true}, "a list": {[]any{"summary"}, true}, "an operator": {map[string]any{"in": []any{"summary"}}, true},
+		"among others": {[]any{"summary", "memory"}, false}, "memories": {"memory", false},
+	} {
+		req := ask("what happened")
+		req.Payload.Query.Filters = map[string]any{"kind": c.filter}
+		res, err := w.engine.Context(t.Context(), as(t, "acme", schemas.Internal), req)
+		must(t, err)
+		if got := len(res.Payload.Results) > 0; got != c.shown {
+			t.Errorf("%s: %d shown", name, len(res.Payload.Results))
+		}
+	}
+}

@@ -199,6 +199,10 @@ func (s *Selector) fill(ctx context.Context, sc scope.Scope, p *Pool) error {
 	if err := s.collect(ctx, p); err != nil {
 		return err
 	}
+	if err := s.others(ctx, sc, p); err != nil {
+		return storage(ctx, "items could not be read")
+	}
+	s.timely(ctx, sc, p)
 	if q := &p.query; len(p.answers) > 0 && s.graph != nil && !q.skips(retrieve.NameGraph) && q.Type != schemas.QueryKeyword && q.Type != schemas.QuerySemantic {
 		s.walk(ctx, sc, p)
 	}

@@ -101,6 +101,9 @@ func (st *step) quotables(ctx context.Context) ([]quotable, error) {
 		if r, known := relevance[snippet.ItemID]; known && r < leastRelevance {
 			continue
 		}
+		if kinds[snippet.ItemID] == schemas.KindTool && !asksForTool(st.req.Task) {
+			continue
+		}
 		heading, code := "", false
 		shown := unwrapped(kinds[snippet.ItemID], snippet.Text)
 		for _, span := range sentences.Split(shown) {

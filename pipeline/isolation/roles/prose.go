@@ -112,6 +112,12 @@ func answers(kind schemas.Kind, text string, first bool) bool {
 	return !codeLine(text)
 }
 
+// toolAsked finds that a question is about what to call, or how to do something.
+var toolAsked = regexp.MustCompile(`(?i)\b(?:tools?|functions?|commands?|apis?|endpoints?|scripts?|call|invoke|how (?:do|can|could|should|would|to))\b`)
+
+// asksForTool reports whether the signature of a tool can answer a question.
+func asksForTool(question string) bool { return toolAsked.MatchString(question) }
+
 // comment reports whether a line of code is one of its comments, and a whole sentence.
 func comment(text string) bool {
 	if !strings.HasSuffix(text, ".") {

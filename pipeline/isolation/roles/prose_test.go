@@ -139,3 +139,23 @@ func TestAnswersWhyByLinks(t *testing.T) {
 		t.Errorf("answered %q", a.Text)
 	}
 }
+
+// TestAToolAnswersWhoAsksForOne: the signature of a tool says nothing of the world.
+func TestAToolAnswersWhoAsksForOne(t *testing.T) {
+	t.Parallel()
+	list := []schemas.MemoryItem{
+		tool("t1", "get_boiling_melting_points", "Returns the boiling point and the melting point of a substance.", "read_only"),
+		tool("t2", "refund_charge", "Refunds a failed card payment.", "moves_money"),
+	}
+	for task, want := range map[string]string{
+		"What is the boiling point of mercury?":                                   "",
+		"Which tool gets the boiling and melting points of a substance?":          "get_boiling_melting_points()",
+		"How do I get the boiling and melting points of a substance?":             "get_boiling_melting_points()",
+		"Which function returns the boiling and the melting point of substances?": "get_boiling_melting_points()",
+	} {
+		a := answered(t, task, list...)
+		if !strings.Contains(a.Text, want) || (a.Text == "") != (want == "") {
+			t.Errorf("%s: answered %q, want %q", task, a.Text, want)
+		}
+	}
+}

@@ -157,6 +157,18 @@ func TestSentinel(t *testing.T) {
 			}
 			h.pack("s1", "x", 1000, 0, 0.8)
 		}, nil},
+		"a pack that shows nothing ends no rot": {func(h *history) {
+			for i := range 5 {
+				h.pack("s1", "x", 1000, 400+100*i, 0.8-0.07*float64(i))
+			}
+			h.pack("s1", "x", 1000, 20, 0, schemas.DropPolicy)
+		}, []string{"context_rot session:s1", "relevance_drop session:s1"}},
+		"packs that show nothing do not grow": {func(h *history) {
+			calm(h)
+			for i := range 5 {
+				h.pack("s1", "x", 1000, 20+20*i, 0, schemas.DropPolicy)
+			}
+		}, []string{"relevance_drop session:s1"}},
 		"many writers are none": {func(h *history) {
 			for i := range 250 {
 				h.write(schemas.TypeMemoryRecorded, fmt.Sprint("agent", i%2), struct{}{})

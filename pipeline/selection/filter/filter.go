@@ -47,15 +47,30 @@ func Parse(named map[string]any) (schemas.Filter, []Predicate, error) {
 	return schemas.Where(conds...), left, nil
 }
 
-// Tells reports whether a request's filters are about more than the kind and type of items:
-// then the client has said which items it wants, beside the question.
+// Tells reports whether a request's filters are about more than the kind and type of items, or let
+// summaries alone through: then the client has said which items it wants, beside the question.
 func Tells(named map[string]any) bool {
-	for name := range named {
-		if f := schemas.Field(name); f != schemas.FieldKind && f != schemas.FieldType {
+	for name, v := range named {
+		switch schemas.Field(name) {
+		case schemas.FieldType:
+		case schemas.FieldKind:
+			if summariesAlone(v) {
+				return true
+			}
+		default:
 			return true
 		}
 	}
 	return false
+}
+
+// summariesAlone reports whether a filter of kinds lets summaries through and nothing else. A summary
+// stands for a session, whatever that was about.
+func summariesAlone(v any) bool {
+	tests, err := parseTests(v)
+	return err == nil && slices.ContainsFunc(tests, func(t test) bool {
+		return t.op == "eq" && len(t.values) == 1 && t.values[0] == string(schemas.KindSummary)
+	})
 }
 
 func filterError(name string, err error) error {

@@ -44,6 +44,7 @@ type Pool struct {
 	outward  bool              // it followed them as they are written
 	from     map[int32]bool    // places that the client named as starts of a walk
 	lent     map[int32]float64 // relevance of what links reach
+	newest   []int32           // places of AddTimely
 	terms    []int32
 	items    []*candidate.Visible // nil: the principal may not see it
 	fused    []float64
@@ -105,7 +106,7 @@ func (p *Pool) reset() {
 	clear(p.spans)
 	clear(p.items)
 	p.ids, p.channels, p.distance, p.recent = p.ids[:0], p.channels[:0], p.distance[:0], p.recent[:0]
-	p.rows = nil
+	p.rows, p.newest = nil, p.newest[:0]
 	clear(p.from)
 	clear(p.lent)
 	clear(p.steps)

@@ -167,7 +167,7 @@ func (r *Ranker) order(ctx context.Context, s scope.Scope, p *Pool, req *Request
 	p.link(p.rows)
 	k := kernel{near: r.weights.Near, far: r.weights.Far, damping: r.weights.Damping}
 	p.fuse(k, &req.Question.weigh)
-	order := p.passing(req)
+	order := p.withNewest(p.passing(req), req)
 	for _, f := range r.features(req.Question, p) {
 		for _, i := range order {
 			p.cues[i] += f.Weight * f.Value(p.items[i])
@@ -190,24 +190,29 @@ func (r *Ranker) order(ctx context.Context, s scope.Scope, p *Pool, req *Request
 		}
 	}
 	p.order(order)
+	if req.Profile.byRelevance() {
+		p.preferBetter(order, req)
+	}
 	if req.Question.order && !r.disabled(FeatureSpread) {
 		p.spread(order)
 	}
 	return p.withLinked(order, req), warnings, nil
 }
 
-// passing returns the best visible items that pass the request's filters.
+// passing returns the best visible items that pass the request's filters. Tools take no place of the
+// request's limit that another item would have.
 func (p *Pool) passing(req *Request) []int32 {
 	of := slices.DeleteFunc(p.All(), func(i int32) bool {
 		return p.items[i] == nil || int(i) >= req.Found || !req.wants(p.items[i])
 	})
 	depth := max(cmp.Or(req.Depth, ranked), req.Limit)
-	if req.Tools <= 0 || len(of) <= depth {
+	room := min(depth, req.Limit)
+	if req.Tools <= 0 || len(of) <= room {
 		return slices.Clone(p.best(of, depth))
 	}
 	tools, others := p.byTool(of)
 	others = slices.Clone(p.best(others, depth))
-	return append(others, p.best(tools, max(req.Tools, depth-len(others)))...)
+	return append(others, p.best(tools, max(req.Tools, room-len(others)))...)
 }
 
 // byTool splits places into those of tools and the others.
