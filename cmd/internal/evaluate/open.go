@@ -1,0 +1,94 @@
+package evaluate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"satchel/cmd/internal/app"
+	"satchel/cmd/internal/evaluate/measure"
+	"satchel/emitters"
+	"satchel/pipeline/scope"
+	"satchel/schemas"
+)
+
+// System is a node of its own, in a temporary folder, for measurements that bring their own items: one tenant, one
+// principal who may see level internal. The caller MUST call Close.
+type System struct {
+	*app.Node
+	sys    *system
+	dir    string
+	stored int64 // items so far
+}
+
+// Tenant is whose the items of a System are.
+const Tenant = "eval"
+
+// Open starts a node for the caller's items.
+func Open(ctx context.Context, a *app.App) (*System, error) {
+	dir, _, n, err := startApart(ctx, a, false)
+	if err != nil {
+		return nil, err
+	}
+	s := &System{Node: n, dir: dir, sys: newSystem(n, &measure.Set{})}
+	s.sys.tenants[Tenant] = Tenant
+	return s, nil
+}
+
+// startApart starts a node in a temporary folder.
+func startApart(ctx context.Context, a *app.App, servers bool) (dir string, own *app.App, n *app.Node, err error) {
+	if dir, err = os.MkdirTemp("", "satchel-eval-"); err != nil {
+		return "", nil, nil, fmt.Errorf("make a data folder: %w", err)
+	}
+	if own, err = a.Apart(dir, servers); err == nil {
+		n, err = own.Start(ctx, app.NodeOptions{NoListen: true})
+	}
+	if err != nil {
+		return "", nil, nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return dir, own, n, nil
+}
+
+// Close stops the node and removes its folder, whatever became of ctx.
+func (s *System) Close(ctx context.Context) error {
+	return errors.Join(s.Stop(context.WithoutCancel(ctx)), os.RemoveAll(s.dir))
+}
+
+// Scope is that of the principal who asks.
+func (s *System) Scope() (scope.Scope, error) {
+	sc, _, err := s.sys.request(&measure.Query{Tenant: Tenant}, 1)
+	return sc, err
+}
+
+// Remember publishes items over JetStream, in order, and returns when all of them are logged and indexed.
+func (s *System) Remember(ctx context.Context, items []schemas.MemoryItem, progress func(done, total int64)) error {
+	e, err := emitters.New(s.NC, emitters.Config{Tenant: Tenant, Agent: "eval"})
+	if err != nil {
+		return err
+	}
+	const batch = 2000
+	for from := 0; from < len(items); from += batch {
+		part := items[from:min(from+batch, len(items))]
+		if _, err := e.RememberAll(ctx, part); err != nil {
+			return err
+		}
+		for i := range part {
+			s.sys.ids[part[i].ID], s.sys.texts[part[i].ID] = part[i].ID, part[i].Content.Text()
+		}
+		s.stored += int64(len(part))
+		progress(int64(from+len(part)), int64(len(items)))
+	}
+	_, err = s.AwaitIndexed(ctx, Tenant, s.stored)
+	return err
+}
+
+// Ask returns the pack of a budget and which of the items that it was made from are neither shown nor in its drop report.
+func (s *System) Ask(ctx context.Context, q *measure.Query, budget int) (p measure.Packed, lost []string, err error) {
+	q.Tenant = Tenant
+	if p, err = s.sys.Pack(ctx, q, budget); err != nil {
+		return p, nil, err
+	}
+	found, err := s.sys.Found(ctx, q, budget)
+	return p, p.Lost(found), err
+}
