@@ -83,12 +83,15 @@ func (s *System) Remember(ctx context.Context, items []schemas.MemoryItem, progr
 	return err
 }
 
-// Ask returns the pack of a budget and which of the items that it was made from are neither shown nor in its drop report.
-func (s *System) Ask(ctx context.Context, q *measure.Query, budget int) (p measure.Packed, lost []string, err error) {
+// Ask returns the pack of a budget.
+func (s *System) Ask(ctx context.Context, q *measure.Query, budget int) (measure.Packed, error) {
 	q.Tenant = Tenant
-	if p, err = s.sys.Pack(ctx, q, budget); err != nil {
-		return p, nil, err
-	}
+	return s.sys.Pack(ctx, q, budget)
+}
+
+// Lost ranks once more and returns which items that p was made from are neither shown nor in its drop report.
+func (s *System) Lost(ctx context.Context, q *measure.Query, budget int, p *measure.Packed) ([]string, error) {
+	q.Tenant = Tenant
 	found, err := s.sys.Found(ctx, q, budget)
-	return p, p.Lost(found), err
+	return p.Lost(found), err
 }

@@ -136,7 +136,7 @@ func (a *asker) state(s subject, value string) string {
 // note puts a sentence between others that no question asks about.
 func (a *asker) note(sentence string) string {
 	return a.of("Noted during the weekly round.", "From Hanna's letter:", "Summary of Wednesday's call.", "Reminder to ourselves.", "As discussed with Tariq:") + " " + sentence + " " +
-		a.of("Nothing else came up.", "Mika has confirmed this twice.", "Please pass it along to everyone concerned.", "Further details will follow if anybody wants them.", "So much for today, regards from all of us.")
+		a.of("Nothing else came up.", "Mika has confirmed this twice.", "Please pass it along to everyone concerned.", "Further details will follow if anybody wants them.", "That is it for today, regards from the team.")
 }
 
 func (a *asker) of(list ...string) string { return list[a.IntN(len(list))] }
@@ -168,7 +168,11 @@ func (a *asker) similar() string {
 	t := &a.topics[a.IntN(len(a.topics))]
 	by := &t.attributes[a.IntN(2)]
 	name := a.of(otherQualities()...) + " " + t.things[a.IntN(len(t.things))].word + " of " + a.of(places()...)
-	return fmt.Sprintf(by.states, name, by.value.value(a.Rand))
+	value := by.value.value(a.Rand)
+	for a.used[value] { // it would answer a question
+		value = by.value.value(a.Rand)
+	}
+	return fmt.Sprintf(by.states, name, value)
 }
 
 // injected returns an instruction that tries to give a question another answer.

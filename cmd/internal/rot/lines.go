@@ -38,7 +38,7 @@ type plain struct {
 	h       *history
 	scope   scope.Scope
 	counter token.Counter
-	tokens  func(entry int) int
+	counts  []int // tokens of the entries
 	newest  []int // entries, the newest first
 	every   everything
 	stated  [][]int // by question: the entries that state its answer
@@ -52,8 +52,12 @@ type everything struct {
 }
 
 // newPlain looks over a history as it stands.
-func newPlain(sys *evaluate.System, h *history, sc scope.Scope, counter token.Counter, tokens func(int) int) *plain {
-	p := &plain{sys: sys, h: h, scope: sc, counter: counter, tokens: tokens, newest: make([]int, len(h.entries)), stated: make([][]int, len(h.questions))}
+func newPlain(sys *evaluate.System, h *history, counter token.Counter, counts []int) (*plain, error) {
+	sc, err := sys.Scope()
+	if err != nil {
+		return nil, err
+	}
+	p := &plain{sys: sys, h: h, scope: sc, counter: counter, counts: counts, newest: make([]int, len(h.entries)), stated: make([][]int, len(h.questions))}
 	for i := range p.newest {
 		p.newest[i] = i
 	}
@@ -68,12 +72,12 @@ func newPlain(sys *evaluate.System, h *history, sc scope.Scope, counter token.Co
 			p.stated[e.asked] = append(p.stated[e.asked], i)
 		}
 		p.every.before[i] = p.every.tokens
-		p.every.tokens += tokens(i)
-		sums[h.entries[i].role] += float64(tokens(i))
+		p.every.tokens += counts[i]
+		sums[h.entries[i].role] += float64(counts[i])
 	}
 	total := float64(max(1, p.every.tokens))
 	p.every.shares = shares{Distractors: sums[distractor] / total, Superseded: sums[superseded] / total, Outdated: sums[outdated] / total, Injections: sums[injection] / total}
-	return p
+	return p, nil
 }
 
 // rows asks a question, by its number, in every plain way.
@@ -119,7 +123,7 @@ func (p *plain) fill(row Row, q *question, order []int) Row {
 	var parts []shown
 	left := row.Budget
 	for _, i := range order {
-		whole, n := p.h.entries[i].text, p.tokens(i)
+		whole, n := p.h.entries[i].text, p.counts[i]
 		if n > left {
 			whole = token.Truncate(p.counter, whole, left)
 			n = p.counter.Count(whole)
@@ -149,10 +153,10 @@ func (p *plain) all(row Row, q *question, stated []int) Row {
 	first := slices.MinFunc(stated, func(a, b int) int { return cmp.Compare(p.every.before[a], p.every.before[b]) })
 	total := float64(max(1, row.Tokens))
 	row.Evidence, row.Answered = true, true
-	row.Density, row.Place = float64(p.tokens(first))/total, float64(p.every.before[first])/total
+	row.Density, row.Place = float64(p.counts[first])/total, float64(p.every.before[first])/total
 	for _, i := range stated {
 		if i != first {
-			row.Shares.Duplicates += float64(p.tokens(i)) / total
+			row.Shares.Duplicates += float64(p.counts[i]) / total
 		}
 	}
 	return row

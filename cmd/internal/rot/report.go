@@ -70,6 +70,7 @@ type Part struct {
 	Questions int    `json:"questions"`
 	Evidence  stat   `json:"evidence"`
 	Answered  stat   `json:"answered"`
+	Density   stat   `json:"density"`
 }
 
 // Measured is what a run was asked to measure.
@@ -86,6 +87,7 @@ type Measured struct {
 type Report struct {
 	Measured
 	Points   []Point `json:"points"`
+	Overall  []Part  `json:"overall"`
 	Position []Part  `json:"position"` // by fifths of the history in which the fact stands, the oldest first
 	Words    []Part  `json:"words"`    // by the content words that question and fact share
 }
@@ -116,10 +118,11 @@ func sumUp(s *settings, rows []Row) Report {
 				for _, d := range s.distortions {
 					r.Points = append(r.Points, pointOf(where(at, func(row *Row) bool { return row.Distortion == d.name })))
 				}
+				at = where(at, func(row *Row) bool { return !row.Absent })
+				r.Overall = append(r.Overall, partOf("", at)...)
 				if line == lineAll {
 					continue
 				}
-				at = where(at, func(row *Row) bool { return !row.Absent })
 				for _, value := range fifths() {
 					r.Position = append(r.Position, partOf(value, where(at, func(row *Row) bool { return fifth(row.Position) == value }))...)
 				}
@@ -163,7 +166,7 @@ func pointOf(rows []Row) Point {
 		of   func(*Row) float64
 	}{
 		{&p.Evidence, answerable, evidence}, {&p.Answered, answerable, answered},
-		{&p.Density, answerable, func(r *Row) float64 { return r.Density }},
+		{&p.Density, answerable, density},
 		{&p.Place, where(answerable, func(r *Row) bool { return r.Evidence && r.Answered }), func(r *Row) float64 { return r.Place }},
 		{&p.Tokens, answerable, func(r *Row) float64 { return float64(r.Tokens) }},
 		{&p.Distractors, answerable, func(r *Row) float64 { return r.Shares.Distractors }},
@@ -174,11 +177,7 @@ func pointOf(rows []Row) Point {
 		{&p.Fenced, answerable, func(r *Row) float64 { return r.Shares.Fenced }},
 		{&p.Abstained, absent, abstained}, {&p.Silent, answerable, abstained},
 	} {
-		values := make([]float64, len(figure.rows))
-		for i := range figure.rows {
-			values[i] = figure.of(&figure.rows[i])
-		}
-		*figure.to = interval(values)
+		*figure.to = mean(figure.rows, figure.of)
 	}
 	for i := range rows {
 		p.Unnamed += rows[i].Unnamed
@@ -189,6 +188,7 @@ func pointOf(rows []Row) Point {
 func evidence(r *Row) float64  { return number(r.Evidence) }
 func answered(r *Row) float64  { return number(r.Answered) }
 func abstained(r *Row) float64 { return number(r.Abstained) }
+func density(r *Row) float64   { return r.Density }
 
 func number(is bool) float64 {
 	if is {
@@ -202,12 +202,17 @@ func partOf(value string, rows []Row) []Part {
 	if len(rows) == 0 {
 		return nil
 	}
-	found, answers := make([]float64, len(rows)), make([]float64, len(rows))
-	for i := range rows {
-		found[i], answers[i] = evidence(&rows[i]), answered(&rows[i])
-	}
 	first := &rows[0]
-	return []Part{{first.Line, first.Size, first.Budget, value, len(rows), interval(found), interval(answers)}}
+	return []Part{{first.Line, first.Size, first.Budget, value, len(rows), mean(rows, evidence), mean(rows, answered), mean(rows, density)}}
+}
+
+// mean is a figure of rows and its interval.
+func mean(rows []Row, of func(*Row) float64) stat {
+	values := make([]float64, len(rows))
+	for i := range rows {
+		values[i] = of(&rows[i])
+	}
+	return interval(values)
 }
 
 // resamples are drawn for an interval.
@@ -253,7 +258,7 @@ func (r *Report) encode() ([]byte, error) {
 	for _, list := range []struct {
 		name  string
 		items []any
-	}{{"points", anys(r.Points)}, {"position", anys(r.Position)}, {"words", anys(r.Words)}} {
+	}{{"points", anys(r.Points)}, {"overall", anys(r.Overall)}, {"position", anys(r.Position)}, {"words", anys(r.Words)}} {
 		fmt.Fprintf(b, ",\n%q: [", list.name)
 		for i, item := range list.items {
 			raw, err := json.Marshal(item)
@@ -297,17 +302,14 @@ func encodeLines(rows []Row) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// overall is the mean of a figure over the distortions, at one size, line and budget.
-func (r *Report) overall(size int, line string, budget int, of func(*Point) float64) float64 {
-	sum, n := 0.0, 0
-	for i := range r.Points {
-		p := &r.Points[i]
+// overall is a line at one size and budget, over every distortion.
+func (r *Report) overall(size int, line string, budget int) Part {
+	for _, p := range r.Overall {
 		if p.Size == size && p.Line == line && (p.Budget == budget || line == lineAll) {
-			sum += of(p)
-			n++
+			return p
 		}
 	}
-	return sum / float64(max(1, n))
+	return Part{}
 }
 
 // printReport prints two tables: the lines beside each other, and Satchel under each distortion at the middle budget.
@@ -322,8 +324,8 @@ func printReport(w io.Writer, r *Report) error {
 		for _, budget := range r.Budgets {
 			fmt.Fprintf(tw, "%d\t%d\t", size, budget)
 			for _, line := range lineNames() {
-				fmt.Fprintf(tw, "%.3f\t%.3f\t%.4f\t", r.overall(size, line, budget, func(p *Point) float64 { return p.Evidence.mean }),
-					r.overall(size, line, budget, func(p *Point) float64 { return p.Answered.mean }), r.overall(size, line, budget, func(p *Point) float64 { return p.Density.mean }))
+				p := r.overall(size, line, budget)
+				fmt.Fprintf(tw, "%.3f\t%.3f\t%.4f\t", p.Evidence.mean, p.Answered.mean, p.Density.mean)
 			}
 			fmt.Fprintln(tw)
 		}

@@ -173,7 +173,9 @@ func write(dir string, r *Report, rows []Row, t *timing) error {
 	}
 	var errs []error
 	for _, f := range []file{
-		{"rot.json", r.encode}, {"points.jsonl", func() ([]byte, error) { return encodeLines(rows) }}, {"timing.json", t.encode},
+		{"rot.json", r.encode}, {"points.jsonl", func() ([]byte, error) { return encodeLines(rows) }},
+		{"rot.svg", func() ([]byte, error) { return r.picture(), nil }}, {"rot.html", func() ([]byte, error) { return r.page(), nil }},
+		{"timing.json", t.encode},
 	} {
 		raw, err := f.make()
 		if err == nil {

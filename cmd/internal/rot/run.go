@@ -5,13 +5,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"satchel/cmd/internal/app"
 	"satchel/cmd/internal/evaluate"
 	"satchel/cmd/internal/evaluate/measure"
 	"satchel/cmd/internal/terminal"
+	"satchel/pipeline/token"
 	"satchel/schemas"
 )
 
@@ -24,13 +29,12 @@ type measurer struct {
 	settings settings
 	rows     []Row
 	timing   timing
-	counts   map[string]int // tokens of the filler of one seed, by id
 	bar      *terminal.ProgressBar
-	done     int64 // of work
+	done     atomic.Int64 // of work
 }
 
 // perQuestion is how many items are imported in about the time of a question.
-const perQuestion = 20
+const perQuestion = 40
 
 // work is how much there is to do, in items imported.
 func (m *measurer) work() int64 {
@@ -40,10 +44,7 @@ func (m *measurer) work() int64 {
 }
 
 // did shows that work was done.
-func (m *measurer) did(work int64) {
-	m.done += work
-	m.bar.Set(m.done, m.work())
-}
+func (m *measurer) did(work int) { m.bar.Set(m.done.Add(int64(work)), m.work()) }
 
 // timing is how long it all took.
 type timing struct {
@@ -67,102 +68,149 @@ func (t *timing) encode() ([]byte, error) {
 	return append(raw, '\n'), err
 }
 
+// nodes are how many histories are measured at the same time.
+const nodes = 2
+
 // measure fills in rows and timing.
 func (m *measurer) measure(ctx context.Context) error {
 	begun := time.Now()
 	m.bar = m.app.Progress("measuring")
 	defer m.bar.End()
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(min(nodes, runtime.GOMAXPROCS(0)))
+	var all []*measured
 	for seed := 1; seed <= m.settings.seeds; seed++ {
-		m.counts = map[string]int{}
 		for _, d := range m.settings.distortions {
-			if err := m.measureHistory(ctx, uint64(seed), d); err != nil {
-				return fmt.Errorf("seed %d, %s: %w", seed, d.name, err)
-			}
+			one := &measured{measurer: m}
+			all = append(all, one)
+			group.Go(func() error {
+				if err := one.measure(ctx, uint64(seed), d); err != nil {
+					return fmt.Errorf("seed %d, %s: %w", seed, d.name, err)
+				}
+				return nil
+			})
 		}
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for _, one := range all {
+		m.rows, m.timing.Points = append(m.rows, one.rows...), append(m.timing.Points, one.points...)
 	}
 	m.timing.Seconds = time.Since(begun).Seconds()
 	return nil
 }
 
-// measureHistory measures one history at each size, on a node of its own.
-func (m *measurer) measureHistory(ctx context.Context, seed uint64, d distortion) (err error) {
-	h, err := newHistory(tenant, seed, d, m.settings.questions(int(seed)))
-	if err != nil {
+// measured is one history.
+type measured struct {
+	*measurer
+	sys    *evaluate.System
+	h      *history
+	counts []int // tokens of its entries
+	rows   []Row
+	points []timePoint
+}
+
+// measure measures one history at each size, on a node of its own.
+func (m *measured) measure(ctx context.Context, seed uint64, d distortion) (err error) {
+	if err := ctx.Err(); err != nil {
 		return err
 	}
-	sys, err := evaluate.Open(ctx, m.app)
-	if err != nil {
+	if m.h, err = newHistory(tenant, seed, d, m.settings.questions(int(seed))); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, sys.Close(ctx)) }()
+	if m.sys, err = evaluate.Open(ctx, m.app); err != nil {
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, m.sys.Close(ctx))
+		m.h, m.sys, m.counts = nil, nil, nil
+	}()
 	for _, size := range m.settings.sizes {
-		if err := m.measureSize(ctx, sys, h, size); err != nil {
+		if err := m.measureSize(ctx, size); err != nil {
 			return fmt.Errorf("%d items: %w", size, err)
 		}
 	}
 	return nil
 }
 
-// measureSize brings a history to a size and asks its questions.
-func (m *measurer) measureSize(ctx context.Context, sys *evaluate.System, h *history, size int) error {
-	fresh, err := h.grow(tenant, size)
+// measureSize brings the history to a size and asks its questions.
+func (m *measured) measureSize(ctx context.Context, size int) error {
+	point, err := m.grow(ctx, size)
 	if err != nil {
-		return err
-	}
-	point := timePoint{Seed: h.seed, Distortion: h.distort.name, Size: size, Ingested: len(fresh)}
-	items := make([]schemas.MemoryItem, len(fresh))
-	for i := range fresh {
-		items[i] = fresh[i].item
-	}
-	begun, before := time.Now(), m.done
-	if err := sys.Remember(ctx, items, func(done, _ int64) { m.did(before + done - m.done) }); err != nil {
 		return fmt.Errorf("import: %w", err)
 	}
-	point.IngestRate = float64(len(fresh)) / time.Since(begun).Seconds()
-	sc, err := sys.Scope()
+	counter := m.sys.Counter("")
+	for i := len(m.counts); i < len(m.h.entries); i++ {
+		m.counts = append(m.counts, counter.Count(m.h.entries[i].text+"\n"))
+	}
+	lines, err := newPlain(m.sys, m.h, counter, m.counts)
 	if err != nil {
 		return err
 	}
-	counter := sys.Counter("")
-	tokens := func(i int) int {
-		e := &h.entries[i]
-		id := e.item.ID
-		if e.asked >= 0 || e.role != filler {
-			id = h.distort.name + " " + id
-		}
-		n, known := m.counts[id]
-		if !known {
-			n = counter.Count(e.text + "\n")
-			m.counts[id] = n
-		}
-		return n
-	}
-	lines := newPlain(sys, h, sc, counter, tokens)
 	var took []time.Duration
-	for i := range h.questions {
-		q := &h.questions[i]
-		row := Row{Seed: h.seed, Distortion: h.distort.name, Number: h.distort.distractors, Size: size}
-		for _, budget := range m.settings.budgets {
-			p, lost, err := sys.Ask(ctx, &measure.Query{ID: q.id, Text: q.text, TS: measure.Timestamp{Time: now()}}, budget)
-			if err != nil {
-				return fmt.Errorf("question %q: %w", q.id, err)
-			}
-			took = append(took, p.Took)
-			own := row
-			own.Line, own.Budget = lineSatchel, budget
-			h.judgePack(&own, q, &p, lost, counter, tokens)
-			m.rows = append(m.rows, own)
+	for i := range m.h.questions {
+		row := Row{Seed: m.h.seed, Distortion: m.h.distort.name, Number: m.h.distort.distractors, Size: size}
+		times, err := m.ask(ctx, row, i, counter)
+		if err != nil {
+			return fmt.Errorf("question %q: %w", m.h.questions[i].id, err)
 		}
 		rows, err := lines.rows(ctx, row, i, m.settings.budgets)
 		if err != nil {
-			return fmt.Errorf("question %q: %w", q.id, err)
+			return fmt.Errorf("question %q: %w", m.h.questions[i].id, err)
 		}
-		m.rows = append(m.rows, rows...)
+		m.rows, took = append(m.rows, rows...), append(took, times...)
 		m.did(perQuestion)
 	}
 	slices.Sort(took)
 	ms := func(part int) float64 { return float64(took[len(took)*part/100].Microseconds()) / 1000 }
 	point.P50, point.P95 = ms(50), ms(95)
-	m.timing.Points = append(m.timing.Points, point)
+	m.points = append(m.points, point)
 	return nil
+}
+
+// grow publishes what the history lacks of a size.
+func (m *measured) grow(ctx context.Context, size int) (timePoint, error) {
+	fresh, err := m.h.grow(tenant, size)
+	if err != nil {
+		return timePoint{}, err
+	}
+	point := timePoint{Seed: m.h.seed, Distortion: m.h.distort.name, Size: size, Ingested: len(fresh)}
+	items := make([]schemas.MemoryItem, len(fresh))
+	for i := range fresh {
+		items[i] = fresh[i].item
+	}
+	begun, before := time.Now(), 0
+	err = m.sys.Remember(ctx, items, func(done, _ int64) {
+		m.did(int(done) - before)
+		before = int(done)
+	})
+	point.IngestRate = float64(len(fresh)) / time.Since(begun).Seconds()
+	return point, err
+}
+
+// ask asks Satchel a question, by its number, at each budget. At one budget, by turns, it ranks once more and looks for
+// items that are neither shown nor named.
+func (m *measured) ask(ctx context.Context, row Row, number int, counter token.Counter) (took []time.Duration, err error) {
+	q := &m.h.questions[number]
+	for n, budget := range m.settings.budgets {
+		asked := measure.Query{ID: q.id, Text: q.text, TS: measure.Timestamp{Time: now()}}
+		p, err := m.sys.Ask(ctx, &asked, budget)
+		if err != nil {
+			return nil, err
+		}
+		took = append(took, p.Took)
+		own := row
+		own.Line, own.Budget = lineSatchel, budget
+		m.h.judgePack(&own, q, &p, counter, m.counts)
+		if n == number%len(m.settings.budgets) {
+			lost, err := m.sys.Lost(ctx, &asked, budget, &p)
+			if err != nil {
+				return nil, err
+			}
+			own.Unnamed += len(lost)
+		}
+		m.rows = append(m.rows, own)
+	}
+	return took, nil
 }

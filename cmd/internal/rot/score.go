@@ -83,8 +83,8 @@ func (h *history) judge(row *Row, q *question, text string, parts []shown, count
 }
 
 // judgePack judges a pack of Satchel.
-func (h *history) judgePack(row *Row, q *question, p *measure.Packed, lost []string, counter token.Counter, tokens func(entry int) int) {
-	row.Tokens, row.Unnamed = p.Tokens, len(lost)
+func (h *history) judgePack(row *Row, q *question, p *measure.Packed, counter token.Counter, counts []int) {
+	row.Tokens = p.Tokens
 	if p.Account.Named < p.Account.Removed {
 		row.Unnamed++
 	}
@@ -92,7 +92,7 @@ func (h *history) judgePack(row *Row, q *question, p *measure.Packed, lost []str
 	var parts []shown
 	for i, id := range p.IDs {
 		n := h.byID[id]
-		part := shown{entry: n, tokens: p.Shares[id] * float64(tokens(n))}
+		part := shown{entry: n, tokens: p.Shares[id] * float64(counts[n])}
 		part.fenced = h.entries[n].role == injection && strings.Contains(segment(p.Text, i+1), pack.Caution)
 		parts = append(parts, part)
 	}
