@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -88,6 +89,65 @@ func TestRotIsTheSameTwice(t *testing.T) {
 	contains(t, "what was found", r.err, "60 items, none, 300 tokens: answers", "at least 1.100")
 }
 
+// TestRotAsksASet puts a set of its own among the filler, one question of which nothing answers.
+func TestRotAsksASet(t *testing.T) {
+	t.Parallel()
+	dir, out := t.TempDir(), t.TempDir()
+	var memories, queries strings.Builder
+	for i, what := range []string{"the kiln is fired on Mondays", "Maya glazes the blue bowls", "the lake house has a red door", "Ravi ordered ten bags of clay"} {
+		fmt.Fprintf(&memories, `{"id":"m %d","tenant":"one","text":%q,"session":"s1","speaker":"Maya","ts":"2026-03-0%dT10:00:00Z"}`+"\n", i, what, i+1)
+	}
+	for i, q := range []string{`"text":"who glazes the bowls?","answer":"Maya","relevant":["m 1"]`, `"text":"which door is red, and when is the kiln fired?","relevant":["m 2","m 0"]`,
+		`"text":"what did Otto say about zeppelins?","relevant":[]`} {
+		fmt.Fprintf(&queries, `{"id":"q%d","tenant":"one",%s}`+"\n", i, q)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "kiln"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"memories.jsonl": memories.String(), "queries.jsonl": queries.String()} {
+		if err := os.WriteFile(filepath.Join(dir, "kiln", name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args := []string{"rot", "--data", dir, "--set", "kiln", "--sizes", "40", "--budgets", "500", "--seeds", "1", "--out", out}
+	r := satchel(t, "", append(args, "--max", "3", "--json")...)
+	var report struct {
+		Set         string
+		Distortions []string
+		Points      []struct {
+			Line, Distortion   string
+			Questions, Absent  int
+			Evidence, Answered []float64
+		}
+	}
+	if err := json.Unmarshal([]byte(r.out), &report); r.code != 0 || err != nil {
+		t.Fatalf("exit code %d, %v\n%s%s", r.code, err, r.out, r.err)
+	}
+	if report.Set != "kiln" || !slices.Equal(report.Distortions, []string{"none", "shuffle"}) || len(report.Points) != 2*5 {
+		t.Errorf("set %q, %q, %d points", report.Set, report.Distortions, len(report.Points))
+	}
+	for _, p := range report.Points {
+		if p.Questions != 2 || p.Absent != 1 {
+			t.Errorf("%s has %d questions and %d that nothing answers", p.Line, p.Questions, p.Absent)
+		}
+		if p.Line == "satchel" && p.Distortion == "none" && (p.Evidence[0] != 1 || p.Answered[0] != .5) { // one of two has an answer to look for
+			t.Errorf("evidence %v, answered %v", p.Evidence, p.Answered)
+		}
+	}
+	for _, one := range []struct {
+		want string
+		args []string
+	}{
+		{"needs the built-in facts", []string{"--max", "3", "--distort", "stale"}},
+		{"--max must be at most 3", []string{"--max", "4"}},
+		{"no place for the 4 memories", []string{"--max", "3", "--sizes", "3"}},
+	} {
+		if r := satchel(t, "", append(args, one.args...)...); r.code != exitUsage || !strings.Contains(r.err, one.want) {
+			t.Errorf("%v: exit code %d, %q", one.args, r.code, r.err)
+		}
+	}
+}
+
 func TestRotRefusesWhatItCannotMeasure(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -103,7 +163,7 @@ func TestRotRefusesWhatItCannotMeasure(t *testing.T) {
 		{"--sizes must be from 1", []string{"--sizes", "0"}},
 		{"--sizes has a number twice", []string{"--sizes", "1000,1000"}},
 		{"has no place for the", []string{"--sizes", "10"}},
-		{"--budgets must be from 1", []string{"--budgets", "-5"}},
+		{"--budgets must be from 1", []string{"--budgets=-5"}},
 		{`"wrong" is none of`, []string{"--distort", "wrong"}},
 		{`"distractors:x" is not`, []string{"--distort", "distractors:x"}},
 		{`"stale" takes no number`, []string{"--distort", "stale:2"}},
@@ -111,7 +171,8 @@ func TestRotRefusesWhatItCannotMeasure(t *testing.T) {
 		{"--seeds must be from 1", []string{"--seeds", "0"}},
 		{"--max must be at least", []string{"--max", "1"}},
 		{"--max must be at most", []string{"--max", "100000"}},
-		{"was measured with --sizes 5", []string{"--check", other}},
+		{"--data", []string{"--set", "kiln"}},
+		{"was measured with set \"\" --sizes 5", []string{"--check", other}},
 	} {
 		args := append([]string{"rot"}, one.args...)
 		if one.args != nil {

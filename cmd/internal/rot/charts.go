@@ -7,9 +7,10 @@ import (
 
 // chart is a few curves over the same places of the x axis.
 type chart struct {
-	title, x string
-	labels   []string // of the places
-	curves   []curve
+	title, at string // what, and where it was measured
+	x         string
+	labels    []string // of the places
+	curves    []curve
 }
 
 // curve has a value at each place; one that was not measured is nil.
@@ -21,23 +22,30 @@ type curve struct {
 // charts are the pictures of a report, in their order.
 func (r *Report) charts() []chart {
 	size, budget := r.Sizes[len(r.Sizes)-1], r.middle()
+	atSize, atBudget := fmt.Sprintf("%d items", size), fmt.Sprintf("%d tokens", budget)
+	both := atSize + ", " + atBudget
 	list := []chart{
-		r.overSizes(fmt.Sprintf("Evidence in the context, by items of the history (%d tokens)", budget), func(p Part) stat { return p.Evidence }),
-		r.overSizes(fmt.Sprintf("Evidence as part of the tokens, by items of the history (%d tokens)", budget), func(p Part) stat { return p.Density }),
-		r.overBudgets(fmt.Sprintf("Evidence in the context, by token budget (%d items)", size), size),
-		r.overDistortions(fmt.Sprintf("Evidence in packs of Satchel, by items of the history (%d tokens)", budget), budget),
-		r.overParts(fmt.Sprintf("Evidence by position of the fact in the history, 0 is the oldest (%d items, %d tokens)", size, budget), "position", r.Position, fifths(), size, budget),
-		r.overParts(fmt.Sprintf("Evidence by content words that question and fact share (%d items, %d tokens)", size, budget), "words", r.Words, []string{"3", "1", "0"}, size, budget),
+		r.overSizes(func(p Part) stat { return p.Evidence }).titled("Evidence in the context, by items of the history", atBudget),
+		r.overSizes(func(p Part) stat { return p.Density }).titled("Evidence as part of the tokens, by items of the history", atBudget),
+		r.overBudgets(size).titled("Evidence in the context, by token budget", atSize),
+		r.overDistortions(budget).titled("Evidence in packs of Satchel, by distortion", atBudget),
+		r.overParts("position", r.Position, fifths(), size, budget).titled("Evidence by position of the fact in the history; 0 is the oldest", both),
+		r.overParts("words", r.Words, valuesOf(r.Words), size, budget).titled("Evidence by content words that question and fact share", both),
 	}
-	if c := r.overDistractors(fmt.Sprintf("Evidence by distractors for each question (%d items, %d tokens)", size, budget), size, budget); len(c.labels) > 1 {
-		list = append(list, c)
+	if c := r.overDistractors(size, budget); len(c.labels) > 1 {
+		list = append(list, c.titled("Evidence by distractors for each question", both))
 	}
 	return list
 }
 
+func (c chart) titled(title, at string) chart {
+	c.title, c.at = title, at
+	return c
+}
+
 // overSizes has a curve for each line.
-func (r *Report) overSizes(title string, of func(Part) stat) chart {
-	c := chart{title: title, x: "items"}
+func (r *Report) overSizes(of func(Part) stat) chart {
+	c := chart{x: "items"}
 	for _, size := range r.Sizes {
 		c.labels = append(c.labels, fmt.Sprint(size))
 	}
@@ -52,8 +60,8 @@ func (r *Report) overSizes(title string, of func(Part) stat) chart {
 	return c
 }
 
-func (r *Report) overBudgets(title string, size int) chart {
-	c := chart{title: title, x: "tokens"}
+func (r *Report) overBudgets(size int) chart {
+	c := chart{x: "tokens"}
 	for _, budget := range r.Budgets {
 		c.labels = append(c.labels, fmt.Sprint(budget))
 	}
@@ -69,8 +77,8 @@ func (r *Report) overBudgets(title string, size int) chart {
 }
 
 // overDistortions has a curve of Satchel for each distortion.
-func (r *Report) overDistortions(title string, budget int) chart {
-	c := chart{title: title, x: "items"}
+func (r *Report) overDistortions(budget int) chart {
+	c := chart{x: "items"}
 	for _, size := range r.Sizes {
 		c.labels = append(c.labels, fmt.Sprint(size))
 	}
@@ -96,8 +104,8 @@ func (r *Report) evidenceAt(line string, size, budget int, distortion string) *s
 }
 
 // overParts has a curve for each line that has a budget.
-func (r *Report) overParts(title, x string, parts []Part, values []string, size, budget int) chart {
-	c := chart{title: title, x: x, labels: values}
+func (r *Report) overParts(x string, parts []Part, values []string, size, budget int) chart {
+	c := chart{x: x, labels: values}
 	for _, line := range lineNames() {
 		if line == lineAll {
 			continue
@@ -114,8 +122,19 @@ func (r *Report) overParts(title, x string, parts []Part, values []string, size,
 	return c
 }
 
+// valuesOf are the values of parts, in the order in which they come.
+func valuesOf(parts []Part) []string {
+	var list []string
+	for i := range parts {
+		if !slices.Contains(list, parts[i].Value) {
+			list = append(list, parts[i].Value)
+		}
+	}
+	return list
+}
+
 // overDistractors takes none as 0 distractors.
-func (r *Report) overDistractors(title string, size, budget int) chart {
+func (r *Report) overDistractors(size, budget int) chart {
 	numbers := map[int]string{}
 	var order []int
 	for i := range r.Points {
@@ -126,7 +145,7 @@ func (r *Report) overDistractors(title string, size, budget int) chart {
 		}
 	}
 	slices.Sort(order)
-	c := chart{title: title, x: "distractors"}
+	c := chart{x: "distractors"}
 	for _, n := range order {
 		c.labels = append(c.labels, fmt.Sprint(n))
 	}

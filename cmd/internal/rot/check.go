@@ -24,8 +24,8 @@ func readReport(path string, s *settings) (*Report, error) {
 		return nil, config.Usagef("read --check: %s has format %q, this is %q", path, r.Format, format)
 	}
 	if want := s.measured(); !reflect.DeepEqual(r.Measured, want) {
-		return nil, config.Usagef("read --check: %s was measured with --sizes %s --budgets %s --distort %s --seeds %d --max %d, which have to be the same now",
-			path, listed(r.Sizes), listed(r.Budgets), strings.Join(r.Distortions, ","), r.Seeds, r.Max)
+		return nil, config.Usagef("read --check: %s was measured with set %q --sizes %s --budgets %s --distort %s --seeds %d --max %d, which have to be the same now",
+			path, r.Set, listed(r.Sizes), listed(r.Budgets), strings.Join(r.Distortions, ","), r.Seeds, r.Max)
 	}
 	return &r, nil
 }

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"time"
+
+	"satchel/cmd/internal/evaluate/measure"
 )
 
 // valueKind is a kind of value that a fact states.
@@ -51,7 +53,49 @@ type question struct {
 	subject subject
 	value   string  // that answers; "" when absent
 	place   float64 // of its fact in the history: 0 is the oldest, 1 the newest
+
+	number    int            // among the questions of its history
+	statement string         // that its fact begins with, of a built-in fact
+	labels    *measure.Query // of a question of a set; nil: a built-in one
+	relevant  map[string]bool
+	asked     time.Time
 }
+
+// states reports whether an item states the answer, or a part of it.
+func (q *question) states(e *entry) bool {
+	if q.labels != nil {
+		return q.relevant[e.item.ID]
+	}
+	return (e.role == gold || e.role == duplicate) && e.asked == q.number
+}
+
+// part is how much of the answer one item that states it has.
+func (q *question) part() float64 { return 1 / float64(max(1, len(q.relevant))) }
+
+// answered is how much of the answer a text has.
+func (q *question) answered(text string) float64 {
+	switch {
+	case q.absent:
+		return 0
+	case q.labels != nil:
+		return measure.Answered(text, q.labels)
+	case strings.Contains(text, q.value):
+		return 1
+	}
+	return 0
+}
+
+// mark is a part of an item's text by which a context that shows it is known.
+func (q *question) mark(e *entry) string {
+	if q.labels == nil {
+		return q.statement
+	}
+	line, _, _ := strings.Cut(strings.TrimSpace(e.text), "\n")
+	return strings.ToValidUTF8(line[:min(len(line), markBytes)], "")
+}
+
+// markBytes is how much of an item's text is looked for.
+const markBytes = 60
 
 // absentOneIn questions ask for what nothing states.
 const absentOneIn = 10
@@ -88,9 +132,10 @@ func (a *asker) questions(n int) []question {
 		s := subjects[i]
 		a.asked[s] = true
 		list[i] = question{id: fmt.Sprintf("q%03d", i), subject: s, words: [...]int{3, 1, 0}[i%3], absent: i%absentOneIn == absentOneIn-1, place: a.Float64()}
-		list[i].text = a.ask(s, list[i].words)
+		list[i].text, list[i].number, list[i].asked = a.ask(s, list[i].words), i, now()
 		if !list[i].absent {
 			list[i].value = a.fresh(a.attribute(s).value)
+			list[i].statement = a.state(s, list[i].value)
 		}
 	}
 	return list

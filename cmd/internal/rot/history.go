@@ -90,7 +90,9 @@ type history struct {
 	filled    int            // items of filler
 	planted   []entry        // not yet in entries
 	words     *corpus.Corpus
-	asker     *asker
+	asker     *asker    // nil for a set
+	end       time.Time // of the history, and when it begins
+	span      time.Duration
 }
 
 // newHistory makes the facts of n questions and what the distortion puts beside them.
@@ -100,7 +102,7 @@ func newHistory(tenant string, seed uint64, d distortion, n int) (*history, erro
 		return nil, err
 	}
 	a := newAsker(seed)
-	h := &history{seed: seed, distort: d, questions: a.questions(n), byID: map[string]int{}, words: words, asker: a}
+	h := &history{seed: seed, distort: d, questions: a.questions(n), byID: map[string]int{}, words: words, asker: a, end: now(), span: span}
 	for i := range h.questions {
 		h.plant(tenant, i)
 	}
@@ -110,7 +112,7 @@ func newHistory(tenant string, seed uint64, d distortion, n int) (*history, erro
 // plant makes the items of question i.
 func (h *history) plant(tenant string, i int) {
 	q, a := &h.questions[i], h.asker
-	at := now().Add(-time.Duration((1 - q.place) * float64(span-24*time.Hour))).Add(-time.Hour)
+	at := now().Add(-time.Duration((1 - q.place) * float64(span-margin))).Add(-time.Hour)
 	add := func(r role, text string, when time.Time, links ...schemas.Link) string {
 		n := len(h.planted)
 		item := schemas.MemoryItem{
@@ -122,7 +124,7 @@ func (h *history) plant(tenant string, i int) {
 		return item.ID
 	}
 	before := func() time.Time { return at.Add(-time.Duration((.1 + .8*a.Float64()) * 20 * float64(24*time.Hour))) }
-	anywhere := func() time.Time { return now().Add(-time.Hour - time.Duration(a.Float64()*float64(span-24*time.Hour))) }
+	anywhere := func() time.Time { return now().Add(-time.Hour - time.Duration(a.Float64()*float64(span-margin))) }
 	for k := range h.distort.distractors {
 		add(distractor, a.note(a.beside(q, k)), anywhere())
 	}
@@ -178,6 +180,9 @@ func (h *history) grow(tenant string, size int) ([]entry, error) {
 	return fresh, nil
 }
 
+// margin is kept free at the ends of a history, so that nothing is of the future.
+const margin = 24 * time.Hour
+
 // turns is how many items a session of the filler has.
 const turns = 20
 
@@ -186,7 +191,7 @@ const turns = 20
 func (h *history) fill(i int) entry {
 	item := h.words.Item(i)
 	rng := rand.New(rand.NewPCG(h.seed<<8|7, uint64(i/turns)))
-	item.CreatedAt = now().Add(-span).Add(time.Duration(rng.Float64() * float64(span-24*time.Hour))).Add(time.Duration(i%turns) * 30 * time.Second).UTC().Truncate(time.Second)
+	item.CreatedAt = h.end.Add(-h.span).Add(time.Duration(rng.Float64() * float64(h.span-margin))).Add(time.Duration(i%turns) * 30 * time.Second).UTC().Truncate(time.Second)
 	item.SecurityLabel = []string{"level:internal"}
 	r := filler
 	if h.distort.kind == distortSimilar && i%similarOneIn == 2 {
@@ -202,6 +207,6 @@ func (h *history) fill(i int) entry {
 func (h *history) scatter(e *entry, rng *rand.Rand, size int) {
 	e.item.Session, e.item.Seq, e.item.Links = fmt.Sprintf("m-%06d", rng.IntN(max(1, size/turns))), 0, nil
 	if e.asked < 0 {
-		e.item.CreatedAt = now().Add(-time.Hour - time.Duration(rng.Float64()*float64(span-24*time.Hour))).UTC().Truncate(time.Second)
+		e.item.CreatedAt = h.end.Add(-time.Hour - time.Duration(rng.Float64()*float64(h.span-margin))).UTC().Truncate(time.Second)
 	}
 }

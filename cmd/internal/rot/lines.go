@@ -68,8 +68,10 @@ func newPlain(sys *evaluate.System, h *history, counter token.Counter, counts []
 	p.every.before = make([]int, len(h.entries))
 	sums := map[role]float64{}
 	for _, i := range slices.Backward(p.newest) { // as it was said
-		if e := &h.entries[i]; e.role == gold || e.role == duplicate {
-			p.stated[e.asked] = append(p.stated[e.asked], i)
+		for n := range h.questions {
+			if h.questions[n].states(&h.entries[i]) {
+				p.stated[n] = append(p.stated[n], i)
+			}
 		}
 		p.every.before[i] = p.every.tokens
 		p.every.tokens += counts[i]
@@ -143,20 +145,24 @@ func (p *plain) fill(row Row, q *question, order []int) Row {
 	return row
 }
 
-// all judges the whole history, in which stated are the entries that state the answer.
+// all judges the whole history, in which stated are the entries that state the answer, or parts of it.
 func (p *plain) all(row Row, q *question, stated []int) Row {
 	row.Line, row.Budget, row.Tokens, row.Shares = lineAll, 0, p.every.tokens, p.every.shares
-	row.Question, row.Words, row.Position, row.Absent = q.id, q.words, q.place, q.absent
+	row.about(q)
 	if len(stated) == 0 {
 		return row
 	}
 	first := slices.MinFunc(stated, func(a, b int) int { return cmp.Compare(p.every.before[a], p.every.before[b]) })
 	total := float64(max(1, row.Tokens))
-	row.Evidence, row.Answered = true, true
-	row.Density, row.Place = float64(p.counts[first])/total, float64(p.every.before[first])/total
+	row.Evidence, row.placed, row.Place = 1, true, float64(p.every.before[first])/total
+	if q.labels == nil || q.labels.Answer != nil {
+		row.Answered = 1
+	}
 	for _, i := range stated {
-		if i != first {
-			row.Shares.Duplicates += float64(p.counts[i]) / total
+		if share := float64(p.counts[i]) / total; i == first || q.labels != nil {
+			row.Density += share
+		} else {
+			row.Shares.Duplicates += share
 		}
 	}
 	return row

@@ -20,7 +20,7 @@ func (r *Report) page() []byte {
 	charts := r.charts()
 	for i := range charts {
 		c := &charts[i]
-		fmt.Fprintf(&b, "<h2>%s</h2>\n%s", html.EscapeString(c.title), c.alone())
+		fmt.Fprintf(&b, "<h2>%s</h2>\n%s", html.EscapeString(c.title+" ("+c.at+")"), c.alone())
 		c.table(&b)
 	}
 	r.everyPoint(&b)

@@ -11,7 +11,7 @@ import (
 const (
 	chartWidth, chartHeight = 560, 300
 	left, right             = 48, 140
-	top, bottom             = 40, 44
+	top, bottom             = 46, 44
 )
 
 // palette colours curves, and dashes tell them apart without colours.
@@ -75,7 +75,8 @@ func (c *chart) draw(b *strings.Builder) {
 		return left + (float64(i)+.5)*(chartWidth-left-right)/float64(max(1, len(c.labels)))
 	}
 	y := func(v float64) float64 { return chartHeight - bottom - v/most*(chartHeight-top-bottom) }
-	fmt.Fprintf(b, "<text x=\"%d\" y=\"18\" font-size=\"12\" font-weight=\"bold\" fill=\"#111111\">%s</text>\n", 10, html.EscapeString(c.title))
+	fmt.Fprintf(b, "<text x=\"10\" y=\"16\" font-size=\"12\" font-weight=\"bold\" fill=\"#111111\">%s</text><text x=\"10\" y=\"31\" fill=\"#333333\">%s</text>\n",
+		html.EscapeString(c.title), html.EscapeString(c.at))
 	for i := range 6 {
 		v := most * float64(i) / 5
 		fmt.Fprintf(b, "<path d=\"M%d %.1fH%d\" stroke=\"#dddddd\"/><text x=\"%d\" y=\"%.1f\" text-anchor=\"end\" fill=\"#333333\">%.3g</text>\n",

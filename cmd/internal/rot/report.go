@@ -47,7 +47,7 @@ type Point struct {
 	Evidence    stat   `json:"evidence"`
 	Answered    stat   `json:"answered"`
 	Density     stat   `json:"density"`
-	Place       stat   `json:"place"` // over the contexts that hold the answer
+	Place       stat   `json:"place"` // over the contexts in which the evidence is known by its beginning
 	Tokens      stat   `json:"tokens"`
 	Distractors stat   `json:"distractors"`
 	Superseded  stat   `json:"superseded"`
@@ -76,6 +76,7 @@ type Part struct {
 // Measured is what a run was asked to measure.
 type Measured struct {
 	Format      string   `json:"format"`
+	Set         string   `json:"set,omitempty"` // "": the built-in facts
 	Sizes       []int    `json:"sizes"`
 	Budgets     []int    `json:"budgets"`
 	Distortions []string `json:"distortions"`
@@ -95,6 +96,9 @@ type Report struct {
 // measured says what the settings ask for.
 func (s *settings) measured() Measured {
 	m := Measured{Format: format, Sizes: s.sizes, Budgets: s.budgets, Seeds: s.seeds, Max: s.max}
+	if s.set != nil {
+		m.Set = s.set.Name
+	}
 	for _, d := range s.distortions {
 		m.Distortions = append(m.Distortions, d.name)
 	}
@@ -126,7 +130,7 @@ func sumUp(s *settings, rows []Row) Report {
 				for _, value := range fifths() {
 					r.Position = append(r.Position, partOf(value, where(at, func(row *Row) bool { return fifth(row.Position) == value }))...)
 				}
-				for _, words := range []int{3, 1, 0} {
+				for _, words := range []int{3, 2, 1, 0} {
 					r.Words = append(r.Words, partOf(fmt.Sprint(words), where(at, func(row *Row) bool { return row.Words == words }))...)
 				}
 			}
@@ -167,7 +171,7 @@ func pointOf(rows []Row) Point {
 	}{
 		{&p.Evidence, answerable, evidence}, {&p.Answered, answerable, answered},
 		{&p.Density, answerable, density},
-		{&p.Place, where(answerable, func(r *Row) bool { return r.Evidence && r.Answered }), func(r *Row) float64 { return r.Place }},
+		{&p.Place, where(answerable, func(r *Row) bool { return r.placed }), func(r *Row) float64 { return r.Place }},
 		{&p.Tokens, answerable, func(r *Row) float64 { return float64(r.Tokens) }},
 		{&p.Distractors, answerable, func(r *Row) float64 { return r.Shares.Distractors }},
 		{&p.Superseded, answerable, func(r *Row) float64 { return r.Shares.Superseded }},
@@ -185,8 +189,8 @@ func pointOf(rows []Row) Point {
 	return p
 }
 
-func evidence(r *Row) float64  { return number(r.Evidence) }
-func answered(r *Row) float64  { return number(r.Answered) }
+func evidence(r *Row) float64  { return r.Evidence }
+func answered(r *Row) float64  { return r.Answered }
 func abstained(r *Row) float64 { return number(r.Abstained) }
 func density(r *Row) float64   { return r.Density }
 
@@ -291,7 +295,7 @@ func encodeLines(rows []Row) ([]byte, error) {
 	enc := json.NewEncoder(&b)
 	for i := range rows {
 		row := rows[i]
-		for _, f := range []*float64{&row.Position, &row.Density, &row.Place, &row.Shares.Distractors, &row.Shares.Superseded, &row.Shares.Outdated,
+		for _, f := range []*float64{&row.Evidence, &row.Answered, &row.Position, &row.Density, &row.Place, &row.Shares.Distractors, &row.Shares.Superseded, &row.Shares.Outdated,
 			&row.Shares.Duplicates, &row.Shares.Injections, &row.Shares.Fenced} {
 			*f = math.Round(*f*1e6) / 1e6
 		}
@@ -348,4 +352,8 @@ func printReport(w io.Writer, r *Report) error {
 }
 
 // middle is the budget at which curves over the size are drawn.
-func (r *Report) middle() int { return r.Budgets[(len(r.Budgets)-1)/2] }
+func (r *Report) middle() int { return middle(r.Budgets) }
+
+func (s *settings) middle() int { return middle(s.budgets) }
+
+func middle(budgets []int) int { return budgets[(len(budgets)-1)/2] }

@@ -15,9 +15,9 @@ func twoRows() (settings, []Row) {
 	s := settings{sizes: []int{100}, budgets: []int{500}, distortions: []distortion{{name: "none", kind: distortNone}}, seeds: 1, max: 3}
 	row := Row{Line: lineSatchel, Seed: 1, Distortion: "none", Size: 100, Budget: 500, Words: 3, Tokens: 100}
 	hit, miss, absent := row, row, row
-	hit.Question, hit.Evidence, hit.Answered, hit.Density, hit.Place = "q1", true, true, .25, .5
+	hit.Question, hit.Evidence, hit.Answered, hit.Density, hit.placed, hit.Place = "q1", 1, 1, .25, true, .5
 	miss.Question = "q2"
-	absent.Question, absent.Absent, absent.Abstained, absent.Evidence = "q3", true, true, false
+	absent.Question, absent.Absent, absent.Abstained = "q3", true, true
 	var rows []Row
 	for _, line := range lineNames() {
 		for _, r := range []Row{hit, miss, absent} {
@@ -79,7 +79,7 @@ func TestCheckFindsWhatIsBelow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rot.json")
 	good := rows
 	for i := range good {
-		good[i].Evidence, good[i].Answered = !good[i].Absent, !good[i].Absent
+		good[i].Evidence, good[i].Answered = number(!good[i].Absent), number(!good[i].Absent)
 	}
 	before := sumUp(&s, good)
 	raw, err := before.encode()

@@ -31,6 +31,8 @@ type measurer struct {
 	timing   timing
 	bar      *terminal.ProgressBar
 	done     atomic.Int64 // of work
+	examiner *examiner    // nil: no model is asked
+	replies  []reply
 }
 
 // perQuestion is how many items are imported in about the time of a question.
@@ -96,6 +98,7 @@ func (m *measurer) measure(ctx context.Context) error {
 	}
 	for _, one := range all {
 		m.rows, m.timing.Points = append(m.rows, one.rows...), append(m.timing.Points, one.points...)
+		m.replies = append(m.replies, one.replies...)
 	}
 	m.timing.Seconds = time.Since(begun).Seconds()
 	return nil
@@ -104,11 +107,12 @@ func (m *measurer) measure(ctx context.Context) error {
 // measured is one history.
 type measured struct {
 	*measurer
-	sys    *evaluate.System
-	h      *history
-	counts []int // tokens of its entries
-	rows   []Row
-	points []timePoint
+	sys     *evaluate.System
+	h       *history
+	counts  []int // tokens of its entries
+	rows    []Row
+	points  []timePoint
+	replies []reply
 }
 
 // measure measures one history at each size, on a node of its own.
@@ -116,7 +120,7 @@ func (m *measured) measure(ctx context.Context, seed uint64, d distortion) (err 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if m.h, err = newHistory(tenant, seed, d, m.settings.questions(int(seed))); err != nil {
+	if m.h, err = m.settings.history(seed, d); err != nil {
 		return err
 	}
 	if m.sys, err = evaluate.Open(ctx, m.app); err != nil {
@@ -148,12 +152,21 @@ func (m *measured) measureSize(ctx context.Context, size int) error {
 	if err != nil {
 		return err
 	}
+	var history string // for a model
+	if m.examiner != nil {
+		history = lines.recent(m.examiner.context)
+	}
 	var took []time.Duration
 	for i := range m.h.questions {
 		row := Row{Seed: m.h.seed, Distortion: m.h.distort.name, Number: m.h.distort.distractors, Size: size}
-		times, err := m.ask(ctx, row, i, counter)
+		p, times, err := m.ask(ctx, row, i, counter)
 		if err != nil {
 			return fmt.Errorf("question %q: %w", m.h.questions[i].id, err)
+		}
+		if m.examiner != nil {
+			if err := m.examine(ctx, &m.h.questions[i], &p, history); err != nil {
+				return err
+			}
 		}
 		rows, err := lines.rows(ctx, row, i, m.settings.budgets)
 		if err != nil {
@@ -190,14 +203,17 @@ func (m *measured) grow(ctx context.Context, size int) (timePoint, error) {
 }
 
 // ask asks Satchel a question, by its number, at each budget. At one budget, by turns, it ranks once more and looks for
-// items that are neither shown nor named.
-func (m *measured) ask(ctx context.Context, row Row, number int, counter token.Counter) (took []time.Duration, err error) {
+// items that are neither shown nor named. It returns the pack of the middle budget.
+func (m *measured) ask(ctx context.Context, row Row, number int, counter token.Counter) (middle measure.Packed, took []time.Duration, err error) {
 	q := &m.h.questions[number]
 	for n, budget := range m.settings.budgets {
-		asked := measure.Query{ID: q.id, Text: q.text, TS: measure.Timestamp{Time: now()}}
+		asked := measure.Query{ID: q.id, Text: q.text, TS: measure.Timestamp{Time: q.asked}}
 		p, err := m.sys.Ask(ctx, &asked, budget)
 		if err != nil {
-			return nil, err
+			return middle, nil, err
+		}
+		if budget == m.settings.middle() {
+			middle = p
 		}
 		took = append(took, p.Took)
 		own := row
@@ -206,11 +222,11 @@ func (m *measured) ask(ctx context.Context, row Row, number int, counter token.C
 		if n == number%len(m.settings.budgets) {
 			lost, err := m.sys.Lost(ctx, &asked, budget, &p)
 			if err != nil {
-				return nil, err
+				return middle, nil, err
 			}
 			own.Unnamed += len(lost)
 		}
 		m.rows = append(m.rows, own)
 	}
-	return took, nil
+	return middle, took, nil
 }

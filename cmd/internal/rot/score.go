@@ -32,14 +32,16 @@ type Row struct {
 	Words      int     `json:"words"`    // content words that question and fact share: 3, 1, 0
 	Position   float64 `json:"position"` // of the fact in the history: 0 is the oldest
 	Absent     bool    `json:"absent"`   // nothing states the answer
-	Evidence   bool    `json:"evidence"` // a text that states the answer is in the context
-	Answered   bool    `json:"answered"` // the answer is in the context, word for word
+	Evidence   float64 `json:"evidence"` // 1: a text that states the answer is in the context; of a set, the part of the relevant texts
+	Answered   float64 `json:"answered"` // 1: the answer is in the context, word for word; of a set, the part of its words
 	Abstained  bool    `json:"abstained"`
 	Tokens     int     `json:"tokens"`
 	Density    float64 `json:"density"`         // tokens of the evidence / tokens
 	Place      float64 `json:"place,omitempty"` // of the evidence's first token in the context, 0–1
 	Unnamed    int     `json:"unnamed"`         // items that were removed, and no drop report names them
 	Shares     shares  `json:"shares"`
+
+	placed bool // Place was found
 }
 
 // shown is a part of a context that comes from an item.
@@ -51,23 +53,23 @@ type shown struct {
 
 // judge fills in what follows from what a context shows, in its order.
 func (h *history) judge(row *Row, q *question, text string, parts []shown, counter token.Counter) {
-	row.Question, row.Words, row.Position, row.Absent = q.id, q.words, q.place, q.absent
-	row.Answered = !q.absent && strings.Contains(text, q.value)
+	row.about(q)
+	row.Answered = q.answered(text)
 	total := float64(max(1, row.Tokens))
 	for _, p := range parts {
 		e := &h.entries[p.entry]
 		share := p.tokens / total
 		switch {
-		case (e.role == gold || e.role == duplicate) && e.asked >= 0 && &h.questions[e.asked] == q:
-			if row.Evidence {
-				row.Shares.Duplicates += share
-				continue
+		case q.states(e) && row.Evidence == 1: // one text states it all
+			row.Shares.Duplicates += share
+		case q.states(e):
+			if row.Evidence == 0 {
+				if before, _, found := strings.Cut(text, q.mark(e)); found {
+					row.placed, row.Place = true, float64(counter.Count(before))/total
+				}
 			}
-			row.Evidence, row.Density = true, share
-			if at := strings.Index(text, q.value); at >= 0 {
-				begin := max(0, strings.LastIndex(text[:at], h.asker.name(q.subject)))
-				row.Place = float64(counter.Count(text[:begin])) / total
-			}
+			row.Evidence += q.part()
+			row.Density += share
 		case e.role == distractor:
 			row.Shares.Distractors += share
 		case e.role == superseded:
@@ -80,6 +82,11 @@ func (h *history) judge(row *Row, q *question, text string, parts []shown, count
 			row.Shares.Injections += share
 		}
 	}
+}
+
+// about says which question a row is of.
+func (r *Row) about(q *question) {
+	r.Question, r.Words, r.Position, r.Absent = q.id, q.words, q.place, q.absent
 }
 
 // judgePack judges a pack of Satchel.
