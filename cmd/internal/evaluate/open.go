@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"satchel/cmd/internal/app"
 	"satchel/cmd/internal/evaluate/measure"
@@ -61,11 +62,20 @@ func (s *System) Scope() (scope.Scope, error) {
 	return sc, err
 }
 
-// Remember publishes items over JetStream, in order, and returns when all of them are logged and indexed.
+// Remember publishes items over JetStream, in order, and returns when all of them are logged, indexed and counted, so that
+// what is asked then does not depend on when.
 func (s *System) Remember(ctx context.Context, items []schemas.MemoryItem, progress func(done, total int64)) error {
 	e, err := emitters.New(s.NC, emitters.Config{Tenant: Tenant, Agent: "eval"})
 	if err != nil {
 		return err
+	}
+	all, err := scope.System(Tenant)
+	if err != nil {
+		return err
+	}
+	head, err := s.Log.Head(ctx, all)
+	if err != nil {
+		return fmt.Errorf("read the head: %w", err)
 	}
 	const batch = 2000
 	for from := 0; from < len(items); from += batch {
@@ -79,8 +89,36 @@ func (s *System) Remember(ctx context.Context, items []schemas.MemoryItem, progr
 		s.stored += int64(len(part))
 		progress(int64(from+len(part)), int64(len(items)))
 	}
-	_, err = s.AwaitIndexed(ctx, Tenant, s.stored)
-	return err
+	return s.settle(ctx, all, head.Size+int64(len(items)))
+}
+
+// settle waits until the log has so many entries, every item is indexed and every item's tokens are counted.
+func (s *System) settle(ctx context.Context, all scope.Scope, size int64) error {
+	for ; ; size++ { // an entry that is no item is one more to wait for
+		if _, err := s.AwaitIndexed(ctx, Tenant, size); err != nil {
+			return err
+		}
+		stats, err := s.Items.Stats(ctx, all)
+		if err != nil {
+			return fmt.Errorf("count items: %w", err)
+		}
+		if int64(stats.Items) >= s.stored {
+			break
+		}
+	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		left, err := s.Items.Uncounted(ctx, all, 1)
+		if err != nil || len(left) == 0 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
 }
 
 // Ask returns the pack of a budget.

@@ -54,11 +54,11 @@ type question struct {
 	value   string  // that answers; "" when absent
 	place   float64 // of its fact in the history: 0 is the oldest, 1 the newest
 
-	number    int            // among the questions of its history
-	statement string         // that its fact begins with, of a built-in fact
-	labels    *measure.Query // of a question of a set; nil: a built-in one
-	relevant  map[string]bool
-	asked     time.Time
+	number   int            // among the questions of its history
+	name     string         // of the thing, of a built-in fact
+	labels   *measure.Query // of a question of a set; nil: a built-in one
+	relevant map[string]bool
+	asked    time.Time
 }
 
 // states reports whether an item states the answer, or a part of it.
@@ -85,13 +85,17 @@ func (q *question) answered(text string) float64 {
 	return 0
 }
 
-// mark is a part of an item's text by which a context that shows it is known.
-func (q *question) mark(e *entry) string {
+// before is the part of a context that comes before its first evidence, which is an item that it shows; false where the
+// context shows the item in other words.
+func (q *question) before(text string, e *entry) (string, bool) {
 	if q.labels == nil {
-		return q.statement
+		before, _, found := strings.Cut(text, q.value)
+		at := strings.LastIndex(before, q.name)
+		return before[:max(0, at)], found && at >= 0
 	}
 	line, _, _ := strings.Cut(strings.TrimSpace(e.text), "\n")
-	return strings.ToValidUTF8(line[:min(len(line), markBytes)], "")
+	before, _, found := strings.Cut(text, strings.ToValidUTF8(line[:min(len(line), markBytes)], ""))
+	return before, found
 }
 
 // markBytes is how much of an item's text is looked for.
@@ -135,7 +139,7 @@ func (a *asker) questions(n int) []question {
 		list[i].text, list[i].number, list[i].asked = a.ask(s, list[i].words), i, now()
 		if !list[i].absent {
 			list[i].value = a.fresh(a.attribute(s).value)
-			list[i].statement = a.state(s, list[i].value)
+			list[i].name = a.name(s)
 		}
 	}
 	return list

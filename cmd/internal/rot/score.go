@@ -64,7 +64,7 @@ func (h *history) judge(row *Row, q *question, text string, parts []shown, count
 			row.Shares.Duplicates += share
 		case q.states(e):
 			if row.Evidence == 0 {
-				if before, _, found := strings.Cut(text, q.mark(e)); found {
+				if before, found := q.before(text, e); found {
 					row.placed, row.Place = true, float64(counter.Count(before))/total
 				}
 			}
