@@ -53,8 +53,8 @@ bench: build ## latency, throughput, restart and memory on a generated corpus
 eval: build ## retrieval and packs on labelled data: EVAL_DATA=folder SET=name
 	bin/satchel eval --data $(EVAL_DATA) --set $(SET)
 
-rot: build ## packs as the history grows and distractors are planted, into bin/rot; docs/rot.md says what it means
-	bin/satchel rot --sizes 1000,10000 --max 60 --seeds 1 --out bin/rot
+rot: build ## packs as the history grows and distractors are planted, against test/golden/rot.json; docs/rot.md says how to accept new figures
+	bin/satchel rot --sizes 1000,10000 --max 60 --seeds 1 --check test/golden/rot.json --out bin/rot
 
 crash: ## kill -9 the real binary for CRASHTIME and check that nothing is lost or doubled
 	SATCHEL_CRASH_TIME=$(CRASHTIME) $(GO) test -count=1 -timeout 2h -v -run TestKill ./test/fault
