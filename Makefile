@@ -15,7 +15,7 @@ DRIVERS   ?= ./pipeline/store/... ./pipeline/embed/... ./policies/... ./jetstrea
 
 .DEFAULT_GOAL := help
 
-.PHONY: attack observe help check test race lint vet properties golden opa bench eval fuzz crash workers scaling evalservers benchservers demo build adherence conformance encoder
+.PHONY: attack observe help check test race lint vet properties golden opa bench eval rot fuzz crash workers scaling evalservers benchservers demo build adherence conformance encoder
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -52,6 +52,9 @@ bench: build ## latency, throughput, restart and memory on a generated corpus
 
 eval: build ## retrieval and packs on labelled data: EVAL_DATA=folder SET=name
 	bin/satchel eval --data $(EVAL_DATA) --set $(SET)
+
+rot: build ## packs as the history grows and distractors are planted, against test/golden/rot.json; docs/rot.md says how to accept new figures
+	bin/satchel rot --sizes 1000,10000 --max 60 --seeds 1 --check test/golden/rot.json --out bin/rot
 
 crash: ## kill -9 the real binary for CRASHTIME and check that nothing is lost or doubled
 	SATCHEL_CRASH_TIME=$(CRASHTIME) $(GO) test -count=1 -timeout 2h -v -run TestKill ./test/fault

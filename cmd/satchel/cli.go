@@ -14,6 +14,7 @@ import (
 	"satchel/cmd/internal/doctor"
 	"satchel/cmd/internal/evaluate"
 	"satchel/cmd/internal/importer"
+	"satchel/cmd/internal/rot"
 )
 
 // cli is the tree of commands; every setting is a flag of each.
@@ -54,6 +55,7 @@ type cli struct {
 	Reembed    command.Reembed    `cmd:"" help:"Follow the embedding anew by another model, or try a model on the log and compare it."`
 	Dlq        command.Dlq        `cmd:"" help:"Look at, retry or drop rejected events."`
 	Eval       evaluate.Evaluate  `cmd:"" help:"Score retrieval and packs on labelled data."`
+	Rot        rot.Rot            `cmd:"" help:"Measure how packs change as the history grows and distractors are planted in it."`
 	Bench      bench.Bench        `cmd:"" help:"Measure latency, throughput, restart and memory on a generated corpus."`
 	Doctor     doctor.Doctor      `cmd:"" help:"Say what works, what does not, and which promises hold."`
 	Principal  command.Principal  `cmd:"" help:"Register principals and make the keys that they connect with."`

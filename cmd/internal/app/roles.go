@@ -16,6 +16,7 @@ import (
 
 	"satchel/cmd/internal/config"
 	"satchel/jetstream"
+	"satchel/pipeline/chat"
 	"satchel/pipeline/chat/openai"
 	"satchel/pipeline/isolation"
 	"satchel/pipeline/isolation/roles"
@@ -163,4 +164,10 @@ func (a *App) roleSubjects() (own, others []string) {
 		}
 	}
 	return own, others
+}
+
+// ChatModel returns a model behind an endpoint, which is given the key and the time limit of the synthesizer's. It does not
+// reach for the endpoint.
+func (a *App) ChatModel(url, model string) (chat.Model, error) {
+	return openai.New(openai.Config{URL: url, Model: model, Key: a.LLMKey, Timeout: time.Duration(a.LLMTimeout) * time.Millisecond})
 }

@@ -140,17 +140,9 @@ func (c *Evaluate) open(ctx context.Context, a *app.App, name string) (set measu
 	if set, err = c.set(name); err != nil {
 		return set, nil, nil, err
 	}
-	dir, err := os.MkdirTemp("", "satchel-eval-")
+	dir, own, n, err := startApart(ctx, a, c.Servers)
 	if err != nil {
-		return set, nil, nil, fmt.Errorf("make a data folder: %w", err)
-	}
-	own, err := a.Apart(dir, c.Servers)
-	if err != nil {
-		return set, nil, nil, errors.Join(err, os.RemoveAll(dir))
-	}
-	n, err := own.Start(ctx, app.NodeOptions{NoListen: true})
-	if err != nil {
-		return set, nil, nil, errors.Join(err, os.RemoveAll(dir))
+		return set, nil, nil, err
 	}
 	done = func() error {
 		last := context.WithoutCancel(ctx)

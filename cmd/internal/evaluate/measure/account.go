@@ -3,7 +3,6 @@ package measure
 import (
 	"context"
 	"fmt"
-	"slices"
 )
 
 // Account is how packs answer for what they left out and for what they cite.
@@ -76,12 +75,7 @@ func Ledger(ctx context.Context, set Set, sys System, budgets []int, progress fu
 			if over {
 				l.Over++
 			}
-			lost := 0
-			for _, r := range found {
-				if !slices.Contains(p.IDs, r.ID) && !slices.Contains(p.Dropped, r.ID) {
-					lost++
-				}
-			}
+			lost := len(p.Lost(found))
 			l.Lost += lost
 			if l.Failed == "" && (over || lost > 0 || !p.Account.Whole()) {
 				l.Failed = q.ID

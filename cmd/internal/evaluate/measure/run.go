@@ -28,6 +28,17 @@ type Packed struct {
 	Took    time.Duration // making it, without holding it against the labels
 }
 
+// Lost returns the ids of what was found that the pack neither shows nor names as dropped.
+func (p *Packed) Lost(found []Ranked) []string {
+	var lost []string
+	for _, r := range found {
+		if !slices.Contains(p.IDs, r.ID) && !slices.Contains(p.Dropped, r.ID) {
+			lost = append(lost, r.ID)
+		}
+	}
+	return lost
+}
+
 // System is what is evaluated.
 type System interface {
 	// Rank returns the ranking before any budget, best first, at most 200 places.
