@@ -8,6 +8,7 @@ import (
 
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/pack"
+	"satchel/pipeline/passage"
 	"satchel/pipeline/relevance"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection"
@@ -150,6 +151,7 @@ func (o *contextOp) plan(ctx context.Context, rec *Recorder, req Request, snap S
 		FilterVisible: (&visibility{o.e, req}).FilterVisible,
 		Now:           req.Times.Ranking, AsOf: p.AsOf, AsOfTime: p.AsOfTime, Profile: p.Profile,
 		Override: rank.Override{Weights: p.Weights, Lambda: p.Lambda}, Limit: candidateLimit(req.Limits), Tools: mostTools,
+		Cut: passage.Of,
 	}
 	return plan, nil
 }
