@@ -209,8 +209,10 @@ func countItems(_ *assembled, _ []candidate.Candidate, shown [][]assembly.Shown)
 		items += len(group)
 		sources += min(len(group), 1)
 	}
-	return counted(items, "item") + " from " + counted(sources, "source")
+	return countOf(items, sources)
 }
+
+func countOf(items, sources int) string { return counted(items, "item") + " from " + counted(sources, "source") }
 
 // counted is a number and a noun, with an s unless it is one.
 func counted(n int, noun string) string {

@@ -479,11 +479,21 @@ func (f *filling) render() string {
 	return b.String()
 }
 
-func (f *filling) title() string        { return "# " + line(f.req.Title) + between }
-func (f *filling) heading(g int) string { return "## " + line(f.req.Groups[g].Heading) + "\n" }
+func (f *filling) title() string                 { return titleOf(f.req.Title) }
+func (f *filling) heading(g int) string          { return headingOf(f.req.Groups[g].Heading) }
+func (f *filling) footer(shown [][]Shown) string { return footerOf(f.req.Footer(shown)) }
 
-func (f *filling) footer(shown [][]Shown) string {
-	return "---\n*" + f.req.Footer(shown) + "*\n"
+func titleOf(text string) string   { return "# " + line(text) + between }
+func headingOf(text string) string { return "## " + line(text) + "\n" }
+func footerOf(text string) string  { return "---\n*" + text + "*\n" }
+
+// Frame returns the tokens of what stands around the items of a text.
+func Frame(title string, headings []string, footer string, by token.Counter) int {
+	tokens := by.Count(titleOf(title)) + by.Count(footerOf(footer))
+	for _, heading := range headings {
+		tokens += by.Count(headingOf(heading))
+	}
+	return tokens
 }
 
 // all is every item as if it were shown, for the longest footer there can be.
