@@ -12,7 +12,7 @@ import (
 
 // Shares of the tokens of an assembly.
 const (
-	documentWeight = 2  // of documents, beside the weights of the sources
+	documentWeight = 2 // of documents, beside the weights of the sources
 )
 
 // shorten puts sentences that bear on the question in the place of memories that would be cut, and
@@ -91,7 +91,7 @@ func (o *assembleOp) frame(ranked Ranked) int {
 			headings = append(headings, o.sources[g].heading)
 		}
 	}
-	return assembly.Frame(o.title, headings, countOf(maxItems, len(headings)), o.e.counter(""))
+	return assembly.Frame(o.titleOf(ranked), headings, countOf(maxItems, len(headings)), o.e.counter(""))
 }
 
 // maxItems is more items than an assembly shows.

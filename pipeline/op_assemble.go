@@ -127,7 +127,8 @@ func (o *assembleOp) retrieve(ctx context.Context, req Request, plan Plan) (Retr
 		}
 	}
 	// Of other kinds nothing is asked for, so what policy denies of them is never found out.
-	plan.Pushdown.Population = plan.Pushdown.Population.And(ofKinds(kinds))
+	known := plan.Pushdown.Population
+	plan.Pushdown.Population = known.And(ofKinds(kinds))
 	var queries []selection.Query
 	var of []int
 	for i := range o.sources {
@@ -136,7 +137,9 @@ func (o *assembleOp) retrieve(ctx context.Context, req Request, plan Plan) (Retr
 		}
 	}
 	if len(quoted) > 0 {
-		queries, of = append(queries, passageQuery(quoted, req, plan, vectorAt(vectors, 0))), append(of, len(o.sources))
+		q := passageQuery(quoted, req, plan, vectorAt(vectors, 0))
+		q.FilterVisible, q.Known = (&visibility{o.e, req}).FilterVisible, known
+		queries, of = append(queries, q), append(of, len(o.sources))
 	}
 	found := make([]selection.Found, len(o.sources)+1)
 	for n, f := range o.e.selector.FindEach(ctx, req.Scope, queries) {
@@ -262,6 +265,7 @@ func (e *Engine) rankSources(ctx context.Context, rec *Recorder, req Request, au
 			out.Groups[i].add(&out, at, ranking.Candidates)
 			continue
 		}
+		out.Unmentioned = ranking.Unmentioned
 		for g := range sources {
 			kinds := assembly.Kinds(sources[g].name)
 			own := slices.DeleteFunc(slices.Clone(ranking.Candidates), func(c candidate.Candidate) bool { return !slices.Contains(kinds, c.Kind) })

@@ -27,6 +27,7 @@ type read struct {
 	vector []float32          // unit length; nil: there are no vectors
 	words  []*word            // distinct
 	cues   *cuesOf
+	bare   bool // it says nothing alone
 }
 
 // cuesOf remembers which cues a passage meets, a bit for each of the first 32.
@@ -111,6 +112,10 @@ func (m *memo) item(tenant string, c *candidate.Candidate, by Vectors) *analysis
 	for _, p := range a.source.parts(text) {
 		a.parts = append(a.parts, r.read(&a.source, p, text))
 	}
+	for i := range a.parts {
+		p := &a.parts[i]
+		p.bare = len(a.parts) > 1 && bare(a.doc[p.doc.Start:p.doc.End]+"\n"+text[p.span.Start:p.span.End])
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.parts += len(a.parts); m.parts > mostParts {
@@ -185,6 +190,23 @@ func (r *reading) word(w string) *word {
 	}
 	r.memo.words[hash] = known
 	return known
+}
+
+// fewWords is how many words a text has at most that says nothing without what is around it.
+const fewWords = 3
+
+// bare reports whether a text has hardly a word beside addresses and numbers.
+func bare(text string) bool {
+	n := 0
+	for field := range strings.FieldsSeq(text) {
+		if !strings.Contains(field, "://") {
+			n += len(lettered(field))
+		}
+		if n > fewWords {
+			return false
+		}
+	}
+	return true
 }
 
 // leastWord is how many letters a word that is compared by its vector has at least.

@@ -124,6 +124,7 @@ type Query struct {
 	// Population is the policy's part of Filter: the items that the principal may see.
 	// Statistics are theirs alone. Default: Filter.
 	Population schemas.Filter
+	Known      schemas.Filter         // where a name of the query may be mentioned; default Population
 	Exclude    []string               // ids to search as if they were not there
 	Previous   []candidate.Version    // become candidates too, after what was found
 	Graph      *schemas.GraphQuery    // how links are followed; nil: as usual
