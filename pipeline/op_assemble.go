@@ -173,12 +173,19 @@ func searched(found []selection.Found, sources []source, notes Notes) (Retrieved
 	return Retrieved{Pools: found, Notes: notes}, nil
 }
 
-// headingOf is the heading of what a query found: after the sources stand the passages.
+// headingOf is the heading of what a query found. After the sources stands what several of them
+// show by its passages.
 func headingOf(sources []source, i int) string {
 	if i < len(sources) {
 		return sources[i].heading
 	}
-	return "Passages"
+	var of []string
+	for n := range sources {
+		if slices.ContainsFunc(assembly.Kinds(sources[n].name), mayBeCut) {
+			of = append(of, sources[n].heading)
+		}
+	}
+	return "Passages of " + strings.Join(of, ", ")
 }
 
 // vectorAt returns a vector, nil where there are none.

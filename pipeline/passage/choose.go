@@ -26,7 +26,6 @@ const (
 type Options struct {
 	Budget  int // tokens of what is shown
 	Items   int // that are shown; 0: any number
-	Floor   int // tokens that documents, code and commits get first, each, where they have passages
 	Counter token.Counter
 	Measure func(*candidate.Candidate) int // tokens of a candidate as it is shown
 }
@@ -44,9 +43,6 @@ func (k *Ranking) Choose(cs []candidate.Candidate, o Options) {
 	}
 	for i := range k.list {
 		c.at[k.list[i].at] = append(c.at[k.list[i].at], i)
-	}
-	if o.Floor > 0 {
-		c.floors()
 	}
 	c.run()
 	if c.options.Budget-c.spent > roomForRest && len(k.rest) > 0 { // nearly all that is scored is taken
@@ -115,34 +111,14 @@ type choice struct {
 	at      map[int][]int // by candidate: places in the ranking
 	done    map[int]bool  // by place: it is taken
 	spent   int
-	only    schemas.Kind // passages of these items alone are taken; "": of all
-	full    bool         // the limit of items kept some out
-}
-
-// floors takes the best passages of documents, code and commits, each up to its floor.
-func (c *choice) floors() {
-	budget := c.options.Budget
-	for _, kind := range []schemas.Kind{schemas.KindKnowledge, schemas.KindCode, schemas.KindCommit} {
-		c.only = kind
-		c.options.Budget = min(budget, c.spent+c.options.Floor)
-		c.run()
-	}
-	c.only, c.options.Budget = "", budget
-}
-
-// sort is the kind of an item, of a document KindKnowledge.
-func (a *analysis) sort() schemas.Kind {
-	if a.kind == schemas.KindCode || a.kind == schemas.KindCommit {
-		return a.kind
-	}
-	return schemas.KindKnowledge
+	full    bool // the limit of items kept some out
 }
 
 // run takes what fits.
 func (c *choice) run() {
 	c.queue = c.queue[:0]
 	for i := range c.ranking.list {
-		if !c.done[i] && (c.only == "" || c.ranking.items[c.ranking.list[i].at].sort() == c.only) {
+		if !c.done[i] {
 			c.queue = append(c.queue, valued{i, c.value(i)})
 		}
 	}

@@ -260,7 +260,7 @@ func TestTheOnlyItemHasTheWholeBudget(t *testing.T) {
 	for words, cut := range map[int]bool{500: false, 5000: true} {
 		r := record(schemas.KindMemory, strings.Repeat("word ", words), nil)
 		out := assembly.Fill(assembly.Request{
-			Title: "T", Budget: 800, Counter: counter, Footer: func([][]assembly.Shown) string { return "x" },
+			Title: assembly.Title{Text: "T"}, Budget: 800, Counter: counter, Footer: func([][]assembly.Shown) string { return "x" },
 			Groups: []assembly.Group{{Heading: "G", Weight: 1, Items: []assembly.Item{assembly.Show(r, assembly.Full, assembly.Clip(800))}}, {Heading: "H", Weight: 9}},
 		})
 		if len(out.Shown[0]) != 1 || out.Shown[0][0].Truncated != cut || out.Tokens < min(words, 760) || out.Exceeded {
