@@ -11,6 +11,7 @@ import (
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/infra/vecmath"
 	"satchel/pipeline/store/keyword"
+	"satchel/schemas"
 )
 
 // analysis is what is known of an item alone.
@@ -114,7 +115,10 @@ func (m *memo) item(tenant string, c *candidate.Candidate, by Vectors) *analysis
 	}
 	for i := range a.parts {
 		p := &a.parts[i]
-		p.bare = len(a.parts) > 1 && bare(a.doc[p.doc.Start:p.doc.End]+"\n"+text[p.span.Start:p.span.End])
+		if document := a.kind != schemas.KindCode && a.kind != schemas.KindCommit; document || len(a.parts) > 1 {
+			own := max(p.span.Start, min(a.title, p.span.End)) // a heading alone says nothing of its subject
+			p.bare = bare(a.doc[p.doc.Start:p.doc.End] + "\n" + text[own:p.span.End])
+		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

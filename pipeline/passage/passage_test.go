@@ -257,6 +257,11 @@ func TestAddressesAloneComeLast(t *testing.T) {
 	if !strings.Contains(alone[0].Content.Text(), address) {
 		t.Error("an item that has nothing else is not shown")
 	}
+	heading := []candidate.Candidate{item(t, "h", schemas.KindKnowledge, "Kiln › Fired at night, and why\neg:", map[string]any{"heading": "Fired at night, and why"})}
+	heading[0].Visible.Provenance.SourceURI = "file:kiln/README.md#fired"
+	if ranking := r.Score(context.Background(), system(t), Query{Text: "why is the kiln fired at night?"}, heading); len(ranking.list) != 0 {
+		t.Error("a heading without a text is scored")
+	}
 }
 
 // The numbers of the standings stay, and the item with the best passage has the highest.
