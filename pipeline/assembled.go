@@ -17,15 +17,17 @@ import (
 // assembled is the text of an assembly and the items that it was made of, by source.
 type assembled struct {
 	assembly.Result
+	title  assembly.Title
 	groups []assembly.Group
 }
 
 // pack formats the kept candidates and writes those that fit.
 func (o *assembleOp) pack(ctx context.Context, req Request, plan Plan, ranked Ranked) (Packed, error) {
 	cs := ranked.Candidates
+	req.Limits.Tokens = ranked.budget(req.Limits.Tokens)
 	quoted := o.quote(ctx, req, plan, ranked)
 	quoted = o.shorten(req, ranked) || quoted
-	a := &assembled{groups: o.format(req, ranked)}
+	a := &assembled{groups: o.format(req, ranked), title: o.titleOf(ranked)}
 	o.dropInjected(req, a, cs)
 	if o.dropRepeated {
 		a.dropDuplicates(cs)
@@ -44,6 +46,11 @@ func (o *assembleOp) pack(ctx context.Context, req Request, plan Plan, ranked Ra
 			"so that no source is without an item", a.Tokens, a.Tokens-req.Limits.Tokens))
 	}
 	return out, nil
+}
+
+// titleOf is the title of the text, with what is not known here.
+func (o *assembleOp) titleOf(ranked Ranked) assembly.Title {
+	return assembly.Title{Text: o.title, Unmentioned: ranked.Unmentioned}
 }
 
 // format makes the items of each source.
@@ -137,7 +144,7 @@ func (o *assembleOp) write(req Request, a *assembled, cs []candidate.Candidate) 
 		a.groups[g].Items = items[:min(len(items), src.limit)]
 	}
 	a.Result = assembly.Fill(assembly.Request{
-		Title: o.title, Groups: a.groups, Budget: req.Limits.Tokens, Counter: o.e.counter(""),
+		Title: a.title, Groups: a.groups, Budget: req.Limits.Tokens, Counter: o.e.counter(""),
 		Footer: func(shown [][]assembly.Shown) string { return o.footer(a, cs, shown) },
 	})
 }
@@ -209,6 +216,10 @@ func countItems(_ *assembled, _ []candidate.Candidate, shown [][]assembly.Shown)
 		items += len(group)
 		sources += min(len(group), 1)
 	}
+	return countOf(items, sources)
+}
+
+func countOf(items, sources int) string {
 	return counted(items, "item") + " from " + counted(sources, "source")
 }
 

@@ -12,8 +12,7 @@ import (
 
 // Shares of the tokens of an assembly.
 const (
-	frame          = 60 // tokens of title, headings and footer
-	documentWeight = 2  // of documents, beside the weights of the sources
+	documentWeight = 2 // of documents, beside the weights of the sources
 )
 
 // shorten puts sentences that bear on the question in the place of memories that would be cut, and
@@ -73,16 +72,27 @@ func (o *assembleOp) quote(ctx context.Context, req Request, plan Plan, ranked R
 	if weights == 0 {
 		return false
 	}
-	room := max(0, req.Limits.Tokens-frame)
+	room := max(0, req.Limits.Tokens-o.frame(ranked))
 	share := room * weights / (weights + rest)
 	budget := max(share, room-need)
 	return o.e.quote(ctx, req, plan, quoting{
-		Budget: budget, Floor: budget / (assembledFloor * len(sorts)), Measure: func(c *candidate.Candidate) int {
+		Budget: budget, Measure: func(c *candidate.Candidate) int {
 			it := assembly.Show(c, assembly.Full, clip)
 			return counter.Count(it.Text() + "\n\n")
 		},
 	}, cs)
 }
 
-// assembledFloor divides the even share of documents, code and commits.
-const assembledFloor = 4
+// frame is the tokens of title, headings and footer, at most.
+func (o *assembleOp) frame(ranked Ranked) int {
+	var headings []string
+	for g := range o.sources {
+		if len(ranked.Groups[g].Scores) > 0 {
+			headings = append(headings, o.sources[g].heading)
+		}
+	}
+	return assembly.Frame(o.titleOf(ranked), headings, countOf(maxItems, len(headings)), o.e.counter(""))
+}
+
+// maxItems is more items than an assembly shows.
+const maxItems = 999

@@ -117,40 +117,81 @@ func (o *assembleOp) plan(ctx context.Context, _ *Recorder, req Request, snap Sn
 	return o.e.newPlan(ctx, req, snap)
 }
 
-// retrieve asks all sources at once.
+// retrieve asks all sources at once, and one query more for what is shown by its passages: these
+// compete with each other, whatever source they are of.
 func (o *assembleOp) retrieve(ctx context.Context, req Request, plan Plan) (Retrieved, error) {
 	vectors, notes, err := o.e.embedQuery(ctx, plan.Notes, req.Query)
 	if err != nil {
 		return Retrieved{}, err
 	}
-	var kinds []schemas.Kind
+	var kinds, quoted []schemas.Kind
 	for i := range o.sources {
-		kinds = append(kinds, assembly.Kinds(o.sources[i].name)...)
+		for _, k := range assembly.Kinds(o.sources[i].name) {
+			if kinds = append(kinds, k); mayBeCut(k) {
+				quoted = append(quoted, k)
+			}
+		}
 	}
 	// Of other kinds nothing is asked for, so what policy denies of them is never found out.
-	plan.Pushdown.Population = plan.Pushdown.Population.And(ofKinds(kinds))
-	queries := make([]selection.Query, len(o.sources))
+	known := plan.Pushdown.Population
+	plan.Pushdown.Population = known.And(ofKinds(kinds))
+	var queries []selection.Query
+	var of []int
 	for i := range o.sources {
-		queries[i] = sourceQuery(&o.sources[i], req, plan, vectorAt(vectors, 0))
+		if !o.quoted(i) {
+			queries, of = append(queries, sourceQuery(&o.sources[i], req, plan, vectorAt(vectors, 0))), append(of, i)
+		}
 	}
-	return searched(o.e.selector.FindEach(ctx, req.Scope, queries), o.sources, notes)
+	if len(quoted) > 0 {
+		q := passageQuery(quoted, req, plan, vectorAt(vectors, 0))
+		q.FilterVisible, q.Known = (&visibility{o.e, req}).FilterVisible, known
+		queries, of = append(queries, q), append(of, len(o.sources))
+	}
+	found := make([]selection.Found, len(o.sources)+1)
+	for n, f := range o.e.selector.FindEach(ctx, req.Scope, queries) {
+		found[of[n]] = f
+	}
+	return searched(found, o.sources, notes)
+}
+
+// quoted reports whether a source has nothing but items that are shown by their passages.
+func (o *assembleOp) quoted(i int) bool {
+	return !slices.ContainsFunc(assembly.Kinds(o.sources[i].name), func(k schemas.Kind) bool { return !mayBeCut(k) || k == schemas.KindKnowledge })
 }
 
 // searched is what the sources found. A source that failed is named in a note; when all of them
 // did, it is an error.
 func searched(found []selection.Found, sources []source, notes Notes) (Retrieved, error) {
-	failed := 0
+	failed, asked := 0, 0
 	for i := range found {
 		if found[i].Err != nil {
 			failed++
-			notes = notes.With(sources[i].heading + ": " + failure(found[i].Err))
+			notes = notes.With(headingOf(sources, i) + ": " + failure(found[i].Err))
 			found[i].Pool = nil
 		}
+		if found[i].Err != nil || found[i].Pool != nil {
+			asked++
+		}
 	}
-	if failed == len(found) {
+	if failed == asked {
 		return Retrieved{}, &schemas.Error{Code: schemas.CodeSearch, Message: "no source answered"}
 	}
 	return Retrieved{Pools: found, Notes: notes}, nil
+}
+
+// headingOf is the heading of what a query found. After the sources stands what several of them
+// show by its passages.
+func headingOf(sources []source, i int) string {
+	if i < len(sources) {
+		return sources[i].heading
+	}
+	var of []string
+	for n := range sources {
+		if slices.ContainsFunc(assembly.Kinds(sources[n].name), mayBeCut) {
+			of = append(of, sources[n].heading)
+		}
+	}
+	return "Passages of " + strings.Join(of, ", ")
 }
 
 // vectorAt returns a vector, nil where there are none.
@@ -161,21 +202,39 @@ func vectorAt(vectors [][]float32, i int) []float32 {
 	return vectors[i]
 }
 
-// sourceQuery asks for the items of a source's kinds. It leaves out the walk over links, which
-// are between kinds, and the vector index where there is no vector.
+// sourceQuery asks for the items of a source's kinds that are shown as they are. It leaves out the
+// walk over links, which are between kinds, and the vector index where there is no vector.
 func sourceQuery(src *source, req Request, plan Plan, vector []float32) selection.Query {
-	q := plan.query(ofKinds(assembly.Kinds(src.name)))
-	q.Text, q.Vector, q.Now, q.Limit, q.Depth = req.Query, vector, req.Times.Ranking, src.limit+spare, assembledDepth
-	if slices.ContainsFunc(assembly.Kinds(src.name), mayBeCut) { // passages of many items make up a text
-		q.Limit = max(q.Limit, assembledDepth)
-	}
-	q.Skip = func(retriever string) bool {
-		return retriever == retrieve.NameGraph || len(vector) == 0 && retriever == retrieve.NameVector
+	q := kindsQuery(assembly.Kinds(src.name), req, plan, vector)
+	q.Limit, q.Depth = src.limit+spare, assembledDepth
+	if slices.ContainsFunc(assembly.Kinds(src.name), mayBeCut) {
+		q.Where = []filter.Predicate{func(v *candidate.Visible) bool { return !byPassages(v) }}
 	}
 	if src.name == assembly.Experiences {
 		q.Where = []filter.Predicate{wholeExperience}
 	}
 	return q
+}
+
+// passageQuery asks for what is shown by its passages, as a context request does.
+func passageQuery(kinds []schemas.Kind, req Request, plan Plan, vector []float32) selection.Query {
+	q := kindsQuery(kinds, req, plan, vector)
+	q.Limit, q.Cut, q.Where = candidateLimit(Limits{Items: maxByLimit, Tokens: req.Limits.Tokens}), passage.Of, []filter.Predicate{byPassages}
+	return q
+}
+
+func kindsQuery(kinds []schemas.Kind, req Request, plan Plan, vector []float32) selection.Query {
+	q := plan.query(ofKinds(kinds))
+	q.Text, q.Vector, q.Now = req.Query, vector, req.Times.Ranking
+	q.Skip = func(retriever string) bool {
+		return retriever == retrieve.NameGraph || len(vector) == 0 && retriever == retrieve.NameVector
+	}
+	return q
+}
+
+// byPassages reports whether an item is found by the query for passages.
+func byPassages(v *candidate.Visible) bool {
+	return mayBeCut(v.Kind) && (v.Kind != schemas.KindKnowledge || passage.Of(v))
 }
 
 // mayBeCut reports whether items of a kind may be cut into passages.
@@ -193,12 +252,12 @@ func wholeExperience(r *candidate.Visible) bool {
 }
 
 // rankSources ranks what each source found and the principal may see, and makes one list of it,
-// each item once with its best score.
+// each item once with its best score. What is found after the sources' own is shared out among them.
 func (e *Engine) rankSources(ctx context.Context, rec *Recorder, req Request, auth Authorized, sources []source) (Ranked, error) {
 	out := rankedBy(selection.Ranking{Sources: []string{}}, auth)
 	out.Groups = make([]Group, len(sources))
 	at := map[string]int{}
-	for i := range sources {
+	for i := range auth.Pools {
 		if auth.Pools[i].Pool == nil {
 			continue
 		}
@@ -207,7 +266,7 @@ func (e *Engine) rankSources(ctx context.Context, rec *Recorder, req Request, au
 			return Ranked{}, err
 		}
 		for _, w := range ranking.Warnings {
-			out.Notes = out.Notes.With(sources[i].heading + ": " + w)
+			out.Notes = out.Notes.With(headingOf(sources, i) + ": " + w)
 		}
 		out.Found += ranking.Found
 		for _, name := range ranking.Sources {
@@ -215,14 +274,25 @@ func (e *Engine) rankSources(ctx context.Context, rec *Recorder, req Request, au
 				out.Sources = append(out.Sources, name)
 			}
 		}
-		out.Groups[i].add(&out, at, ranking.Candidates)
+		if i < len(sources) {
+			out.Groups[i].add(&out, at, ranking.Candidates)
+			continue
+		}
+		out.Unmentioned = ranking.Unmentioned
+		for g := range sources {
+			kinds := assembly.Kinds(sources[g].name)
+			own := slices.DeleteFunc(slices.Clone(ranking.Candidates), func(c candidate.Candidate) bool { return !slices.Contains(kinds, c.Kind) })
+			out.Groups[g].add(&out, at, own)
+		}
 	}
 	return out, nil
 }
 
 // add takes over what a source found into the one list.
 func (g *Group) add(out *Ranked, at map[string]int, cs []candidate.Candidate) {
-	g.Scores = make(map[string]float64, len(cs))
+	if g.Scores == nil {
+		g.Scores = make(map[string]float64, len(cs))
+	}
 	for j := range cs {
 		c := &cs[j]
 		g.Scores[c.ID] = c.Standing
@@ -244,7 +314,7 @@ func (o *assembleOp) rank(ctx context.Context, rec *Recorder, req Request, plan 
 }
 
 // order adjusts scores by source and sorts by them, so that of two items that say the same the
-// more relevant one stays.
+// more relevant one stays. What is shown by its passages is ordered by those.
 func (o *assembleOp) order(ctx context.Context, rec *Recorder, req Request, plan Plan, ranked Ranked) (Ranked, error) {
 	cs := ranked.Candidates
 	dropBelow(cs, req.Limits.MinScore)
@@ -253,7 +323,10 @@ func (o *assembleOp) order(ctx context.Context, rec *Recorder, req Request, plan
 	}
 	ranked.Factors = make(map[string]float64, len(cs))
 	for i := range cs {
-		factor := assembly.Adjust(cs[i].Visible, 1, req.Times.Ranking)
+		factor := 1.
+		if !passage.Of(cs[i].Visible) {
+			factor = assembly.Adjust(cs[i].Visible, 1, req.Times.Ranking)
+		}
 		ranked.Factors[cs[i].ID] = factor
 		cs[i].Score *= factor
 		cs[i].Standing *= factor

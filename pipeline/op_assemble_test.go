@@ -259,7 +259,7 @@ func TestAssembleRefusesAndDegrades(t *testing.T) {
 	study(t, broken)
 	out, err := broken.engine.Assemble(ctx, s, schemas.AssembleRequest{Query: "selector cache"})
 	must(t, err)
-	if out.SourcesUsed["code"] != 0 || out.SourcesUsed["memories"] != 1 || !slices.ContainsFunc(out.Warnings, func(w string) bool { return strings.HasPrefix(w, "Code: ") }) {
+	if out.SourcesUsed["code"] != 0 || out.SourcesUsed["memories"] != 1 || !slices.ContainsFunc(out.Warnings, func(w string) bool { return strings.HasPrefix(w, "Passages of Memories, Code, Commits: ") }) {
 		t.Errorf("a source that fails: %v, %v", out.SourcesUsed, out.Warnings)
 	}
 	_, err = broken.engine.Assemble(ctx, s, schemas.AssembleRequest{Query: "selector cache", ContextTypes: []string{"code"}})
@@ -434,4 +434,36 @@ func BenchmarkAssemble(b *testing.B) {
 	slices.Sort(all)
 	b.ReportMetric(all[len(all)/2], "p50-ms")
 	b.ReportMetric(all[int(math.Ceil(.95*float64(len(all))))-1], "p95-ms")
+}
+
+// A name that nothing has which the principal may see is said, and such a text is short. A name
+// that only an attribute has, such as a file that a commit changed, is here.
+func TestAssemblySaysWhatNothingMentions(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, nil)
+	hidden := item(schemas.KindKnowledge, "hidden", "The kiln is sold to Peru.", nil)
+	hidden.SecurityLabel = []string{"level:confidential"}
+	list := []schemas.MemoryItem{hidden}
+	for i := range 60 {
+		list = append(list, item(schemas.KindCode, fmt.Sprint("c", i), fmt.Sprintf("func FireKiln%d() error {\n\treturn kiln.Fire(%d) // with beech, at night, until it is warm\n}", i, i), nil))
+	}
+	list = append(list, item(schemas.KindCommit, "k", "Fire the kiln at night", schemas.CommitAttributes{SHA: "0123456789", Author: "Ida", FilesChanged: []string{"Makefile"}}))
+	w.learn(t, "acme", list...)
+	for _, c := range []struct {
+		query, says string
+		level       schemas.Level
+	}{
+		{"how is the kiln sold to Peru fired?", "# Context\n\nNothing here mentions: Peru\n\n", schemas.Internal},
+		{"how is the kiln sold to Peru fired?", "", schemas.Confidential},
+		{"who changed the Makefile of the kiln at night?", "", schemas.Internal},
+	} {
+		out, err := w.engine.Assemble(context.Background(), as(t, "acme", c.level), schemas.AssembleRequest{Query: c.query, MaxTokens: 1000})
+		must(t, err)
+		if strings.Contains(out.Markdown, "Nothing here") != (c.says != "") || !strings.HasPrefix(out.Markdown, c.says) {
+			t.Errorf("%q of %v:\n%s", c.query, c.level, out.Markdown)
+		}
+		if short := out.TokenCount <= 250; short != (c.says != "") {
+			t.Errorf("%q of %v: %d tokens", c.query, c.level, out.TokenCount)
+		}
+	}
 }

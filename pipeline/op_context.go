@@ -8,6 +8,7 @@ import (
 
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/pack"
+	"satchel/pipeline/passage"
 	"satchel/pipeline/relevance"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection"
@@ -150,6 +151,7 @@ func (o *contextOp) plan(ctx context.Context, rec *Recorder, req Request, snap S
 		FilterVisible: (&visibility{o.e, req}).FilterVisible,
 		Now:           req.Times.Ranking, AsOf: p.AsOf, AsOfTime: p.AsOfTime, Profile: p.Profile,
 		Override: rank.Override{Weights: p.Weights, Lambda: p.Lambda}, Limit: candidateLimit(req.Limits), Tools: mostTools,
+		Cut: passage.Of,
 	}
 	return plan, nil
 }
@@ -221,10 +223,7 @@ func (o *contextOp) pack(ctx context.Context, req Request, plan Plan, ranked Ran
 	e, cs := o.e, ranked.Candidates
 	req.Limits.Tokens = plan.budget(req)
 	out := Packed{Notes: ranked.Notes.With(o.abbreviate(req, cs)...)}
-	budget := req.Limits.Tokens
-	if len(ranked.Unmentioned) > 0 && bestRelevance(ranked.Candidates) < answersAnyway {
-		budget = max(min(budget, leastBudget), budget/unmentionedPart)
-	}
+	budget := ranked.budget(req.Limits.Tokens)
 	in := pack.Request{
 		Unmentioned: ranked.Unmentioned, Unanswered: ranked.Unanswered,
 		UserMessage: req.Options.UserMessage, Task: req.Options.Task, Query: req.Query, Purpose: req.Scope.Purpose(),
@@ -245,6 +244,14 @@ func (o *contextOp) pack(ctx context.Context, req Request, plan Plan, ranked Ran
 	var err error
 	out.Causal, out.Notes, err = e.causal(ctx, req, ranked, out)
 	return out, err
+}
+
+// budget is what a text may take: less where the question has a name that nothing here has.
+func (r *Ranked) budget(tokens int) int {
+	if len(r.Unmentioned) > 0 && bestRelevance(r.Candidates) < answersAnyway {
+		return max(min(tokens, leastBudget), tokens/unmentionedPart)
+	}
+	return tokens
 }
 
 // bestRelevance is that of the best candidate that is kept.

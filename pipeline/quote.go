@@ -13,7 +13,6 @@ import (
 type quoting struct {
 	Budget  int
 	Items   int // 0: any number
-	Floor   int // tokens that documents, code and commits get first, each
 	Model   string
 	Measure func(*candidate.Candidate) int // tokens of a candidate as it is shown
 }
@@ -31,7 +30,7 @@ func (e *Engine) quote(ctx context.Context, req Request, plan Plan, q quoting, c
 	}, cs)
 	chosen := req.Query != "" && req.Options.Repeat != schemas.RepeatStable // else the same text whatever is asked
 	if chosen {
-		ranking.Choose(cs, passage.Options{Budget: q.Budget, Items: q.Items, Floor: q.Floor, Counter: by, Measure: q.Measure})
+		ranking.Choose(cs, passage.Options{Budget: q.Budget, Items: q.Items, Counter: by, Measure: q.Measure})
 	} else {
 		ranking.Whole(cs, by)
 	}

@@ -11,6 +11,7 @@ import (
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/infra/vecmath"
 	"satchel/pipeline/store/keyword"
+	"satchel/schemas"
 )
 
 // analysis is what is known of an item alone.
@@ -27,6 +28,7 @@ type read struct {
 	vector []float32          // unit length; nil: there are no vectors
 	words  []*word            // distinct
 	cues   *cuesOf
+	bare   bool // it says nothing alone
 }
 
 // cuesOf remembers which cues a passage meets, a bit for each of the first 32.
@@ -111,6 +113,13 @@ func (m *memo) item(tenant string, c *candidate.Candidate, by Vectors) *analysis
 	for _, p := range a.source.parts(text) {
 		a.parts = append(a.parts, r.read(&a.source, p, text))
 	}
+	for i := range a.parts {
+		p := &a.parts[i]
+		if document := a.kind != schemas.KindCode && a.kind != schemas.KindCommit; document || len(a.parts) > 1 {
+			own := max(p.span.Start, min(a.title, p.span.End)) // a heading alone says nothing of its subject
+			p.bare = bare(a.doc[p.doc.Start:p.doc.End] + "\n" + text[own:p.span.End])
+		}
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.parts += len(a.parts); m.parts > mostParts {
@@ -185,6 +194,23 @@ func (r *reading) word(w string) *word {
 	}
 	r.memo.words[hash] = known
 	return known
+}
+
+// fewWords is how many words a text has at most that says nothing without what is around it.
+const fewWords = 3
+
+// bare reports whether a text has hardly a word beside addresses and numbers.
+func bare(text string) bool {
+	n := 0
+	for field := range strings.FieldsSeq(text) {
+		if !strings.Contains(field, "://") {
+			n += len(lettered(field))
+		}
+		if n > fewWords {
+			return false
+		}
+	}
+	return true
 }
 
 // leastWord is how many letters a word that is compared by its vector has at least.

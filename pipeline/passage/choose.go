@@ -26,33 +26,33 @@ const (
 type Options struct {
 	Budget  int // tokens of what is shown
 	Items   int // that are shown; 0: any number
-	Floor   int // tokens that documents, code and commits get first, each, where they have passages
 	Counter token.Counter
 	Measure func(*candidate.Candidate) int // tokens of a candidate as it is shown
 }
 
 // Choose takes passages greedily by score, cost and how many of the same item there are already,
 // as long as the budget pays for them. It puts what is taken of an item in the place of its
-// content, as a quotation, and drops the other items that are cut.
+// content, as a quotation, and drops the other items that are cut. What an item takes is measured
+// as it is shown.
 //
-// What a passage takes is estimated, never too low as a rule; what that leaves of the budget is
-// measured, and given to what still fits.
+// The standings of the items that are quoted stay the same numbers, but go by their best passages:
+// where other items want a part of the budget, the quotation that says least gives way.
 func (k *Ranking) Choose(cs []candidate.Candidate, o Options) {
-	c := &choice{ranking: k, cs: cs, options: &o, taken: map[int][]int{}, at: map[int][]int{}, done: map[int]bool{}}
+	c := &choice{
+		ranking: k, cs: cs, options: &o, taken: map[int][]int{}, shown: map[int]int{}, at: map[int][]int{}, done: map[int]bool{},
+	}
 	for i := range k.list {
 		c.at[k.list[i].at] = append(c.at[k.list[i].at], i)
 	}
-	if o.Floor > 0 {
-		c.floors()
-	}
-	c.fill()
-	if c.all() && len(k.rest) > 0 {
+	c.run()
+	if c.options.Budget-c.spent > roomForRest && len(k.rest) > 0 { // nearly all that is scored is taken
 		for i := range k.rest {
 			c.at[k.rest[i].at] = append(c.at[k.rest[i].at], len(k.list)+i)
 		}
 		k.list, k.rest = append(k.list, k.rest...), nil
-		c.fill()
+		c.run()
 	}
+	c.stand()
 	for i, a := range k.items {
 		switch parts := c.taken[i]; {
 		case a == nil:
@@ -67,19 +67,22 @@ func (k *Ranking) Choose(cs []candidate.Candidate, o Options) {
 	}
 }
 
-// fill takes what fits, as often as what is left of the budget allows.
-func (c *choice) fill() {
-	for range fillings {
-		before := len(c.done)
-		if c.run(); len(c.done) == before {
-			return
+// stand gives the items that are quoted their standings anew.
+func (c *choice) stand() {
+	var order []int // by their best passages
+	var standings []float64
+	listed := map[int]bool{}
+	for i := range c.ranking.list {
+		if at := c.ranking.list[i].at; c.done[i] && !listed[at] {
+			listed[at] = true
+			order, standings = append(order, at), append(standings, c.cs[at].Standing)
 		}
-		c.spent = c.measure()
+	}
+	slices.Sort(standings)
+	for n, at := range order {
+		c.cs[at].Standing = standings[len(standings)-1-n]
 	}
 }
-
-// all reports whether there is room for what is not scored: nearly all that is, is taken.
-func (c *choice) all() bool { return c.options.Budget-c.spent > roomForRest }
 
 // roomForRest is the tokens of a short passage.
 const roomForRest = leastCost
@@ -97,20 +100,6 @@ func (k *Ranking) Whole(cs []candidate.Candidate, by token.Counter) {
 	}
 }
 
-// fillings is how often what is left of the budget is given away.
-const fillings = 3
-
-// measure returns the tokens that what is taken takes as it is shown.
-func (c *choice) measure() int {
-	total := 0
-	for at, parts := range c.taken {
-		shown := c.cs[at]
-		c.ranking.items[at].quote(&shown, parts, c.options.Counter)
-		total += c.options.Measure(&shown)
-	}
-	return total
-}
-
 // choice is a choice being made.
 type choice struct {
 	ranking *Ranking
@@ -118,37 +107,18 @@ type choice struct {
 	options *Options
 	queue   queue
 	taken   map[int][]int // by candidate: its passages
+	shown   map[int]int   // by candidate: tokens of what is taken
 	at      map[int][]int // by candidate: places in the ranking
 	done    map[int]bool  // by place: it is taken
 	spent   int
-	only    schemas.Kind // passages of these items alone are taken; "": of all
-	full    bool         // the limit of items kept some out
-}
-
-// floors takes the best passages of documents, code and commits, each up to its floor.
-func (c *choice) floors() {
-	budget := c.options.Budget
-	for _, kind := range []schemas.Kind{schemas.KindKnowledge, schemas.KindCode, schemas.KindCommit} {
-		c.only = kind
-		c.options.Budget = min(budget, c.spent+c.options.Floor)
-		c.run()
-	}
-	c.only, c.options.Budget = "", budget
-}
-
-// sort is the kind of an item, of a document KindKnowledge.
-func (a *analysis) sort() schemas.Kind {
-	if a.kind == schemas.KindCode || a.kind == schemas.KindCommit {
-		return a.kind
-	}
-	return schemas.KindKnowledge
+	full    bool // the limit of items kept some out
 }
 
 // run takes what fits.
 func (c *choice) run() {
 	c.queue = c.queue[:0]
 	for i := range c.ranking.list {
-		if !c.done[i] && (c.only == "" || c.ranking.items[c.ranking.list[i].at].sort() == c.only) {
+		if !c.done[i] {
 			c.queue = append(c.queue, valued{i, c.value(i)})
 		}
 	}
@@ -165,9 +135,13 @@ func (c *choice) run() {
 		if c.spent+leastCost > c.options.Budget {
 			return
 		}
-		cost, p := c.cost(top.place, c.options.Counter.Count), c.ranking.list[top.place]
+		p, left := c.ranking.list[top.place], c.options.Budget-c.spent
+		if leastShare*float64(c.estimate(top.place)) > float64(left) {
+			continue
+		}
 		first := len(c.taken[p.at]) == 0
-		if c.spent+cost > c.options.Budget {
+		cost := c.measure(p) - c.shown[p.at]
+		if cost > left {
 			continue
 		}
 		if first && c.options.Items > 0 && len(c.taken) >= c.options.Items {
@@ -176,6 +150,7 @@ func (c *choice) run() {
 		}
 		c.done[top.place] = true
 		c.taken[p.at] = append(c.taken[p.at], p.part)
+		c.shown[p.at] += cost
 		c.spent += cost
 		if first { // the others of the item are cheaper now
 			for _, i := range c.at[p.at] {
@@ -190,30 +165,40 @@ func (c *choice) run() {
 // value is what a passage is worth now. Its tokens are estimated: the logarithm forgives that.
 func (c *choice) value(i int) float64 {
 	p := c.ranking.list[i]
-	cost := c.cost(i, func(text string) int { return tokens(len(text)) })
+	cost := c.estimate(i)
 	return p.score - costWeight*math.Log(float64(max(leastCost, cost))) - crowdWeight*math.Log1p(float64(len(c.taken[p.at])))
 }
 
-// cost is what showing a passage adds.
-func (c *choice) cost(i int, count func(text string) int) int {
+// leastShare of its estimate is what a passage takes at least, as a rule.
+const leastShare = .5
+
+// estimate is about what showing a passage adds.
+func (c *choice) estimate(i int) int {
 	p := c.ranking.list[i]
-	a, text := c.ranking.items[p.at], c.cs[p.at].Content.Text()
+	a := c.ranking.items[p.at]
 	part := a.parts[p.part]
-	cost := count(text[part.span.Start:part.span.End]) + perPart
+	cost := tokens(part.span.End-part.span.Start) + perPart
 	if part.doc.End > part.doc.Start {
-		cost += count(a.doc[part.doc.Start:part.doc.End])
+		cost += tokens(part.doc.End - part.doc.Start)
 	}
 	if len(c.taken[p.at]) > 0 {
 		return cost
 	}
-	cost += perHead + count(a.head(a.line)+" "+text[:a.title])
+	cost += perHead + tokens(len(a.head(a.line))+1+a.title)
 	if p.part > 0 {
-		cost += count(a.sign)
+		cost += tokens(len(a.sign))
 	}
 	if a.kind == schemas.KindCode {
 		cost += perFence
 	}
 	return cost
+}
+
+// measure returns the tokens of an item as it is shown with one passage more.
+func (c *choice) measure(p scored) int {
+	shown := c.cs[p.at]
+	c.ranking.items[p.at].put(&shown, append(slices.Clone(c.taken[p.at]), p.part))
+	return c.options.Measure(&shown)
 }
 
 // valued is a place in the ranking and what it was worth when it was queued.
@@ -240,8 +225,22 @@ func (q *queue) Pop() any {
 // signed is how many bytes of a content are looked at for its signature.
 const signed = 600
 
-// quote puts passages in the place of an item's content.
+// quote puts passages in the place of an item's content, and counts what that leaves out.
 func (a *analysis) quote(c *candidate.Candidate, parts []int, by token.Counter) {
+	whole, stored := c.Content, c.ContentTokens
+	a.put(c, parts)
+	if c.Extract == nil {
+		return
+	}
+	x := c.Extract
+	x.Before, x.After, x.Stored = said(c, whole.Text(), by), said(c, c.Content.Text(), by), stored
+	if x.After >= x.Before { // leaving out saves nothing
+		c.Extract, c.Content, c.ContentTokens = nil, whole, stored
+	}
+}
+
+// put puts passages in the place of an item's content.
+func (a *analysis) put(c *candidate.Candidate, parts []int) {
 	parts = slices.Sorted(slices.Values(parts))
 	text := c.Content.Text()
 	var spans []schemas.Span
@@ -274,18 +273,11 @@ func (a *analysis) quote(c *candidate.Candidate, parts []int, by token.Counter) 
 	if len(spans) == 1 && whole && spans[0].End == len(text) {
 		return
 	}
-	x := &candidate.Extract{
-		Whole: c.Content, Before: said(c, text, by), Stored: c.ContentTokens, Quoted: true, Lines: make([]candidate.Line, len(spans)),
-	}
+	x := &candidate.Extract{Whole: c.Content, Quoted: true, Lines: make([]candidate.Line, len(spans))}
 	for i, s := range spans {
 		x.Lines[i].Span = s
 	}
-	shown := x.Text()
-	if x.After = said(c, shown, by); x.After >= x.Before { // leaving out saves nothing
-		return
-	}
-	c.Extract = x
-	c.Content, c.ContentTokens = schemas.TextContent(shown), 0
+	c.Extract, c.Content, c.ContentTokens = x, schemas.TextContent(x.Text()), 0
 }
 
 // said is the tokens of a content, as records count them.

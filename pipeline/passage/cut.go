@@ -191,6 +191,10 @@ func lines(b block, most int, text string) []block {
 		cur.End = end
 	}
 	flush()
+	if n := len(out) - 1; n > 0 && out[n].tokens() <= entry { // what is left over is no passage of its own
+		out[n-1].span.End = out[n].span.End
+		out = out[:n]
+	}
 	for i := range out { // a span ends with its last line, not behind it
 		s := &out[i].span
 		s.End = s.Start + len(strings.TrimRight(text[s.Start:s.End], " \t\r\n"))

@@ -240,3 +240,50 @@ func TestCuesOfAFile(t *testing.T) {
 		}
 	}
 }
+
+// What has hardly a word of its own gives way to what says something, however well it matches.
+func TestAddressesAloneComeLast(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("The kiln is fired at night because beech is dry then. ", 12)
+	const address = "[1] https://example.org/kilns/4711/fired-at-night"
+	cs := []candidate.Candidate{item(t, "c", schemas.KindCommit, "Fire the kiln at night\n\n"+address+"\n\n"+long, nil)}
+	r := reader(t, Config{})
+	ranking := r.Score(context.Background(), system(t), Query{Text: "why is the kiln fired at night?"}, cs)
+	if len(ranking.list) != 1 || len(ranking.rest) != 1 {
+		t.Fatalf("%d passages are scored and %d are not", len(ranking.list), len(ranking.rest))
+	}
+	alone := []candidate.Candidate{item(t, "c", schemas.KindCommit, "Fire the kiln at night\n\n"+address, nil)}
+	choose(t, r, "why is the kiln fired at night?", 100, alone)
+	if !strings.Contains(alone[0].Content.Text(), address) {
+		t.Error("an item that has nothing else is not shown")
+	}
+	heading := []candidate.Candidate{item(t, "h", schemas.KindKnowledge, "Kiln › Fired at night, and why\neg:", map[string]any{"heading": "Fired at night, and why"})}
+	heading[0].Visible.Provenance.SourceURI = "file:kiln/README.md#fired"
+	if ranking := r.Score(context.Background(), system(t), Query{Text: "why is the kiln fired at night?"}, heading); len(ranking.list) != 0 {
+		t.Error("a heading without a text is scored")
+	}
+}
+
+// The numbers of the standings stay, and the item with the best passage has the highest.
+func TestStandingsGoByPassages(t *testing.T) {
+	t.Parallel()
+	cs := []candidate.Candidate{
+		item(t, "other", schemas.KindCode, "func Ferry() int { return noon }", nil),
+		item(t, "answer", schemas.KindCode, "func FireKiln() error { return beech.Burn() }", nil),
+	}
+	cs[0].Standing, cs[1].Standing = .9, .2
+	choose(t, reader(t, Config{}), "which wood is burnt when the kiln is fired?", 200, cs)
+	if cs[0].Standing != .2 || cs[1].Standing != .9 {
+		t.Errorf("standings %v and %v", cs[0].Standing, cs[1].Standing)
+	}
+}
+
+func TestTheEndOfALineIsNoPassage(t *testing.T) {
+	t.Parallel()
+	text := strings.Repeat("The kiln burns beech from the hill behind the ferry. ", 20) + "PR #590."
+	for _, b := range lines(block{span: schemas.Span{End: len(text)}}, aim, text) {
+		if b.tokens() <= entry {
+			t.Errorf("a passage is %q", text[b.span.Start:b.span.End])
+		}
+	}
+}

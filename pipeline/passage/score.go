@@ -33,7 +33,7 @@ type Query struct {
 type Ranking struct {
 	items []*analysis // by candidate; nil: it is not cut
 	list  []scored
-	rest  []scored // of the other items, in the order of these; they are not scored
+	rest  []scored // of the other items, in the order of these, and what says nothing alone; they are not scored
 }
 
 // scored is a passage.
@@ -88,7 +88,7 @@ func (w *scoring) units() {
 	slices.SortStableFunc(list, func(a, b unit) int { return cmp.Compare(b.score, a.score) })
 	for n, u := range list {
 		for p := range w.ranking.items[u.at].parts {
-			if n < units {
+			if n < units && !w.ranking.items[u.at].parts[p].bare {
 				w.ranking.list = append(w.ranking.list, scored{at: u.at, part: p})
 			} else {
 				w.ranking.rest = append(w.ranking.rest, scored{at: u.at, part: p, score: unscored - float64(n)})

@@ -12,7 +12,7 @@ import (
 )
 
 // Of reports whether an item is cut into passages: a piece of code, a commit, or a document, which
-// was read from a file, or is longer than a passage.
+// was read from a file or a repository, or is longer than a passage.
 func Of(v *candidate.Visible) bool {
 	if v.Content.Raw() != nil {
 		return false
@@ -22,12 +22,13 @@ func Of(v *candidate.Visible) bool {
 	case schemas.KindCode, schemas.KindCommit:
 		return true
 	case schemas.KindKnowledge:
-		return fromFile || tokens(len(v.Content.Text())) > longest
+		return fromFile || strings.HasPrefix(v.Provenance.SourceURI, gitURI) || tokens(len(v.Content.Text())) > longest
 	}
 	return v.Kind == schemas.KindMemory && fromFile && v.Category == markdown && v.SessionID() == "" && v.Speaker == ""
 }
 
 const (
+	gitURI   = "git:"     // the address of what was read from a repository begins with it
 	fileURI  = "file:"    // the address of what was read from a file begins with it
 	markdown = "markdown" // the category of what was read from a Markdown file
 )

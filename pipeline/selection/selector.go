@@ -124,6 +124,7 @@ type Query struct {
 	// Population is the policy's part of Filter: the items that the principal may see.
 	// Statistics are theirs alone. Default: Filter.
 	Population schemas.Filter
+	Known      schemas.Filter         // where a name of the query may be mentioned; default Population
 	Exclude    []string               // ids to search as if they were not there
 	Previous   []candidate.Version    // become candidates too, after what was found
 	Graph      *schemas.GraphQuery    // how links are followed; nil: as usual
@@ -147,6 +148,8 @@ type Query struct {
 	Limit    int           // candidates returned, best first; default 100
 	Depth    int           // items that are ranked in full, at least Limit; default 140
 	Tools    int           // tools among these, at most, unless other items are fewer; 0: any number
+	// Cut reports whether an item is shown by its passages: such items are returned beyond Limit.
+	Cut func(*candidate.Visible) bool
 }
 
 // Ranking is the candidates of a query, best first. Found counts the distinct items that
@@ -183,7 +186,7 @@ func (s *Selector) Rank(ctx context.Context, sc scope.Scope, p *Pool, by candida
 	var warnings []string
 	req := &rank.Request{
 		Question: p.question, Profile: p.out.Profile, Where: p.query.Where, Filter: p.query.Filter, Population: p.query.Population, Exclude: p.query.Exclude,
-		Found: p.found, Previous: p.previous, Linked: p.asked, Now: p.query.Now, Limit: p.query.Limit, Depth: p.query.Depth, Tools: p.query.Tools, Scorer: &scorer{s, sc, p},
+		Found: p.found, Previous: p.previous, Linked: p.asked, Now: p.query.Now, Limit: p.query.Limit, Depth: p.query.Depth, Tools: p.query.Tools, Cut: p.query.Cut, Scorer: &scorer{s, sc, p},
 	}
 	p.out.Candidates, warnings, err = s.ranker.Rank(ctx, sc, p.columns, by, req)
 	if err != nil {

@@ -1,6 +1,7 @@
 package selection
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"strings"
@@ -33,7 +34,8 @@ func (s *Selector) unmentioned(ctx context.Context, sc scope.Scope, p *Pool, see
 	last := -1
 	for _, name := range namesIn(q.Text) {
 		has := func(v *candidate.Visible) bool {
-			return v != nil && (strings.Contains(v.Content.Text(), name.text) || strings.Contains(v.Speaker, name.text))
+			return v != nil && (strings.Contains(v.Content.Text(), name.text) || strings.Contains(v.Speaker, name.text) ||
+				!v.Masked && bytes.Contains(v.Attributes, []byte(name.text)))
 		}
 		if slices.ContainsFunc(seen, has) || s.mentioned(ctx, sc, q, name.text) {
 			continue
@@ -53,7 +55,11 @@ func tells(v *candidate.Visible) bool { return v != nil && v.Kind != schemas.Kin
 
 // mentioned reports whether an item has the name that the principal may see whole.
 func (s *Selector) mentioned(ctx context.Context, sc scope.Scope, q *Query, name string) bool {
-	found, err := s.cfg.Keyword.Search(ctx, sc, keyword.Query{Text: name, Limit: mentions, Filter: q.Population, Population: q.Population, Exclude: q.Exclude})
+	known := q.Known
+	if known.IsNone() {
+		known = q.Population
+	}
+	found, err := s.cfg.Keyword.Search(ctx, sc, keyword.Query{Text: name, Limit: mentions, Filter: known, Population: known, Exclude: q.Exclude})
 	if err != nil {
 		return true
 	}

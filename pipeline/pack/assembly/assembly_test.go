@@ -154,7 +154,7 @@ func TestFillHoldsBudgetsAndCaps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		counter := rapid.SampledFrom([]token.Counter{exact, token.Estimate{}}).Draw(t, "counter")
 		budget := rapid.IntRange(0, 1500).Draw(t, "budget")
-		req := assembly.Request{Title: "T", Budget: budget, Counter: counter, Footer: func(s [][]assembly.Shown) string { return fmt.Sprint(len(s), " groups") }}
+		req := assembly.Request{Title: assembly.Title{Text: "T"}, Budget: budget, Counter: counter, Footer: func(s [][]assembly.Shown) string { return fmt.Sprint(len(s), " groups") }}
 		total := 0
 		for g := range rapid.IntRange(1, 4).Draw(t, "groups") {
 			n := rapid.IntRange(0, 5).Draw(t, "items")
@@ -201,7 +201,7 @@ func TestFillOfASmallBudget(t *testing.T) {
 	}
 	kinds := []schemas.Kind{schemas.KindMemory, schemas.KindCode, schemas.KindExperience, schemas.KindValue, schemas.KindCommit}
 	for _, c := range []struct{ budget, words, shown int }{{150, 15, 2}, {100, 15, 1}, {70, 15, 1}, {150, 70, 1}, {20, 15, 0}} {
-		req := assembly.Request{Title: "Context", Budget: c.budget, Counter: counter, Footer: func(s [][]assembly.Shown) string { return "2 items from 2 sources" }}
+		req := assembly.Request{Title: assembly.Title{Text: "Context"}, Budget: c.budget, Counter: counter, Footer: func(s [][]assembly.Shown) string { return "2 items from 2 sources" }}
 		for g, kind := range kinds {
 			words := c.words
 			if g == 1 { // the most relevant fits nowhere
@@ -240,7 +240,7 @@ func TestTruncationSaysWhereTheWholeIs(t *testing.T) {
 		{sourced, "...\n*Category: semantic*\n\n*(truncated, full memory ID: i, source: file:///a.md)*"},
 	} {
 		out := assembly.Fill(assembly.Request{
-			Title: "T", Budget: 800, Counter: counter, Footer: func([][]assembly.Shown) string { return "x" },
+			Title: assembly.Title{Text: "T"}, Budget: 800, Counter: counter, Footer: func([][]assembly.Shown) string { return "x" },
 			Groups: []assembly.Group{{Heading: "G", Weight: 1, Items: []assembly.Item{
 				assembly.Show(c.record, assembly.Full, 10_000), assembly.Show(record(schemas.KindValue, "short", nil), assembly.Full, 100),
 			}}},
@@ -260,7 +260,7 @@ func TestTheOnlyItemHasTheWholeBudget(t *testing.T) {
 	for words, cut := range map[int]bool{500: false, 5000: true} {
 		r := record(schemas.KindMemory, strings.Repeat("word ", words), nil)
 		out := assembly.Fill(assembly.Request{
-			Title: "T", Budget: 800, Counter: counter, Footer: func([][]assembly.Shown) string { return "x" },
+			Title: assembly.Title{Text: "T"}, Budget: 800, Counter: counter, Footer: func([][]assembly.Shown) string { return "x" },
 			Groups: []assembly.Group{{Heading: "G", Weight: 1, Items: []assembly.Item{assembly.Show(r, assembly.Full, assembly.Clip(800))}}, {Heading: "H", Weight: 9}},
 		})
 		if len(out.Shown[0]) != 1 || out.Shown[0][0].Truncated != cut || out.Tokens < min(words, 760) || out.Exceeded {

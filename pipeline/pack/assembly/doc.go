@@ -14,7 +14,7 @@
 //
 //	relevance   × tier of an experience: gold 1, silver .95, bronze .9, other .8
 //	            × importance of a memory: .8 + .2·importance
-//	            × age of a commit or experience: .95 + .05/(1 + days/30)
+//	            × age of an experience: .95 + .05/(1 + days/30)
 //	budget      memories 1, code 2, experiences 3, values 1, commits 2, of what title,
 //	            headings and footer leave; what a source can't use goes to the others
 //	            by the same weights, then to sources whose share is too small for any
@@ -22,5 +22,5 @@
 //	            nothing fits beside the other sources' headings, fewer are written
 //	same        one GHAP id in experiences and values: the more relevant item stays
 //	quotations  documents, code and commits are shown by the passages that were chosen
-//	            for the question, and are not cut again
+//	            for the question, and are not cut again; their relevance is not adjusted
 package assembly

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"satchel/pipeline/candidate"
 	"satchel/pipeline/token"
 )
 
@@ -19,11 +20,17 @@ type Group struct {
 
 // Request says what is to be written.
 type Request struct {
-	Title   string
+	Title   Title
 	Groups  []Group
 	Budget  int // tokens; a tenth more where a group would have nothing
 	Counter token.Counter
 	Footer  func(shown [][]Shown) string // the last line
+}
+
+// Title begins a text.
+type Title struct {
+	Text        string
+	Unmentioned []string // names of the question that nothing has
 }
 
 // Shown is an item in the text.
@@ -479,11 +486,28 @@ func (f *filling) render() string {
 	return b.String()
 }
 
-func (f *filling) title() string        { return "# " + line(f.req.Title) + between }
-func (f *filling) heading(g int) string { return "## " + line(f.req.Groups[g].Heading) + "\n" }
+func (f *filling) title() string                 { return f.req.Title.text() }
+func (f *filling) heading(g int) string          { return headingOf(f.req.Groups[g].Heading) }
+func (f *filling) footer(shown [][]Shown) string { return footerOf(f.req.Footer(shown)) }
 
-func (f *filling) footer(shown [][]Shown) string {
-	return "---\n*" + f.req.Footer(shown) + "*\n"
+func (t Title) text() string {
+	text := "# " + line(t.Text) + between
+	if len(t.Unmentioned) > 0 {
+		text += candidate.NothingMentions + label(strings.Join(t.Unmentioned, ", ")) + between
+	}
+	return text
+}
+
+func headingOf(text string) string { return "## " + line(text) + "\n" }
+func footerOf(text string) string  { return "---\n*" + text + "*\n" }
+
+// Frame returns the tokens of what stands around the items of a text.
+func Frame(title Title, headings []string, footer string, by token.Counter) int {
+	tokens := by.Count(title.text()) + by.Count(footerOf(footer))
+	for _, heading := range headings {
+		tokens += by.Count(headingOf(heading))
+	}
+	return tokens
 }
 
 // all is every item as if it were shown, for the longest footer there can be.

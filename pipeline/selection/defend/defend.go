@@ -27,8 +27,8 @@ type Config struct {
 
 // Floors that hold by default: on labelled sets they lose less than 1 % of what is relevant.
 // Where not even the best item has answering times OffTopic, nothing answers the question. Tools
-// and code resemble questions less: one of them answers from closeAnswers times OffTopic, and then
-// each of its kind may be shown.
+// and documentation resemble questions less: one of them answers from closeAnswers times OffTopic,
+// and then all of them may be shown. Of documentation the passages are chosen by their own scores.
 const (
 	defaultOffTopic   = .015
 	answering         = 2
@@ -120,7 +120,7 @@ func (d *Defenses) ApplyKeepingDuplicates(cs []candidate.Candidate, asked bool, 
 
 func (d *Defenses) apply(cs []candidate.Candidate, asked bool, now time.Time, seen *seen) []string {
 	looks := d.look(cs)
-	memory, tools, code := d.floors(cs)
+	floors := d.floors(cs)
 	var old, suspect, unread int
 	var oldest time.Time
 	for i := range cs {
@@ -140,7 +140,7 @@ func (d *Defenses) apply(cs []candidate.Candidate, asked bool, now time.Time, se
 			}
 			continue
 		}
-		if c.Drop, c.Detail = d.weak(c, asked, memory, tools, code); !c.Kept() {
+		if c.Drop, c.Detail = d.weak(c, asked, &floors); !c.Kept() {
 			continue
 		}
 		if d.injected(c, looks[i].injected) {
@@ -238,17 +238,11 @@ func warn(old, suspect, unread int, oldest time.Time) []string {
 }
 
 // weak drops what its writer doubts, what is not about the query, and what is a pack.
-func (d *Defenses) weak(c *candidate.Candidate, asked bool, memory, tools, code float64) (schemas.DropReason, string) {
+func (d *Defenses) weak(c *candidate.Candidate, asked bool, floors *[groups]float64) (schemas.DropReason, string) {
 	if own := c.Confidence; own != nil && *own < d.cfg.Confidence {
 		return schemas.DropConfidence, fmt.Sprintf("its confidence %.2f is below %.2f", *own, d.cfg.Confidence)
 	}
-	floor := memory
-	switch c.Kind {
-	case schemas.KindTool:
-		floor = tools
-	case schemas.KindCode:
-		floor = code
-	}
+	floor := floors[groupOf(c)]
 	if asked && c.Signals != nil && c.Signals.Evidence.Words >= covers {
 		floor = min(floor, d.cfg.OffTopic)
 	}
@@ -261,35 +255,45 @@ func (d *Defenses) weak(c *candidate.Candidate, asked bool, memory, tools, code 
 	return "", ""
 }
 
-// floors returns the relevance that memory and knowledge, tools, and code need.
-func (d *Defenses) floors(cs []candidate.Candidate) (memory, tools, code float64) {
+// The groups of items that answer a question together or not at all.
+const (
+	memories = iota // what agents and people wrote, knowledge among it
+	tools
+	documents // what was read from files and from a repository
+	groups
+)
+
+func groupOf(c *candidate.Candidate) int {
+	switch {
+	case c.Kind == schemas.KindTool:
+		return tools
+	case c.Kind == schemas.KindCode, c.Kind == schemas.KindCommit, fromFile(c.Visible):
+		return documents
+	}
+	return memories
+}
+
+// floors returns the relevance that the items of each group need.
+func (d *Defenses) floors(cs []candidate.Candidate) (out [groups]float64) {
 	if d.cfg.OffTopic < 0 {
-		return 0, 0, 0
+		return out
 	}
-	best := map[schemas.Kind]float64{}
+	var best [groups]float64
 	for i := range cs {
-		c := &cs[i]
-		if !c.Kept() || c.Signals == nil {
-			continue
+		if c := &cs[i]; c.Kept() && c.Signals != nil {
+			best[groupOf(c)] = max(best[groupOf(c)], c.Signals.Relevance)
 		}
-		kind := c.Kind
-		if kind != schemas.KindTool && kind != schemas.KindCode {
-			kind = schemas.KindMemory
+	}
+	out[memories] = max(d.cfg.OffTopic, besideBest*best[memories])
+	if least := answering * d.cfg.OffTopic; best[memories] < least {
+		out[memories] = least
+	}
+	for _, group := range []int{tools, documents} {
+		if least := closeAnswers * d.cfg.OffTopic; best[group] < least {
+			out[group] = least
 		}
-		best[kind] = max(best[kind], c.Signals.Relevance)
 	}
-	memory = max(d.cfg.OffTopic, besideBest*best[schemas.KindMemory])
-	if least := answering * d.cfg.OffTopic; best[schemas.KindMemory] < least {
-		memory = least
-	}
-	least := closeAnswers * d.cfg.OffTopic
-	if best[schemas.KindTool] < least {
-		tools = least
-	}
-	if best[schemas.KindCode] < least {
-		code = least
-	}
-	return memory, tools, code
+	return out
 }
 
 // packMark stands in the first lines of every pack.

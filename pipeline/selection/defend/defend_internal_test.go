@@ -208,3 +208,34 @@ func TestWarmCacheIsRead(t *testing.T) {
 		t.Error("what was invalidated is still there")
 	}
 }
+
+// Documents, code and commits resemble questions less than talk does: none is left out as soon as
+// one of them comes near the question, and all are where none does.
+func TestDocumentsAnswerTogether(t *testing.T) {
+	t.Parallel()
+	d, err := New(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(kind schemas.Kind, uri string, relevance float64) candidate.Candidate {
+		v := &candidate.Visible{MemoryItem: schemas.MemoryItem{ID: uri, Kind: kind, Content: schemas.TextContent("The kiln is fired."), Provenance: schemas.Provenance{SourceURI: uri}}}
+		c := candidate.New(v, schemas.Verdict{Allow: true})
+		c.Signals = &candidate.Signals{Relevance: relevance}
+		return c
+	}
+	for best, want := range map[float64]schemas.DropReason{.02: "", .005: schemas.DropOffTopic} {
+		cs := []candidate.Candidate{
+			of(schemas.KindKnowledge, "file:kiln/README.md#fire", best), of(schemas.KindCommit, "git:kiln@1", .001),
+			of(schemas.KindCode, "git:kiln@2", .001), of(schemas.KindMemory, "agent:ida", .02),
+		}
+		d.ApplyKeepingDuplicates(cs, true, time.Time{})
+		for i := range cs[:3] {
+			if cs[i].Drop != want {
+				t.Errorf("best %v: %s is dropped for %q, want %q", best, cs[i].ID, cs[i].Drop, want)
+			}
+		}
+		if cs[3].Drop != schemas.DropOffTopic {
+			t.Errorf("best %v: the memory is dropped for %q", best, cs[3].Drop)
+		}
+	}
+}

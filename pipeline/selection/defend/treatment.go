@@ -84,8 +84,11 @@ func Documents(r *candidate.Visible) bool {
 	case schemas.KindKnowledge, schemas.KindCode, schemas.KindCommit:
 		return true
 	}
-	return strings.HasPrefix(r.Provenance.SourceURI, "file:")
+	return fromFile(r)
 }
+
+// fromFile reports whether an item was imported from a file.
+func fromFile(r *candidate.Visible) bool { return strings.HasPrefix(r.Provenance.SourceURI, "file:") }
 
 // injected judges a candidate and drops or marks it as configured. It reports whether the
 // text looks injected. The detail has the score and never the text.

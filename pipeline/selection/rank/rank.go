@@ -127,6 +127,9 @@ type Request struct {
 	Depth      int    // items that get their cues, at least Limit; default 140
 	Tools      int    // of these, tools at most, unless the others are fewer; 0: any number
 	Scorer     Scorer // what the retrievers say of single items
+	// Cut reports whether an item is shown by its passages, which have an order of their own. Such
+	// items are returned beyond Limit and Depth. nil: no item is.
+	Cut func(*candidate.Visible) bool
 }
 
 // Scorer asks the retrievers about single items.
@@ -208,11 +211,26 @@ func (p *Pool) passing(req *Request) []int32 {
 	depth := max(cmp.Or(req.Depth, ranked), req.Limit)
 	room := min(depth, req.Limit)
 	if req.Tools <= 0 || len(of) <= room {
-		return slices.Clone(p.best(of, depth))
+		return p.bestOrCut(req, of, depth)
 	}
 	tools, others := p.byTool(of)
-	others = slices.Clone(p.best(others, depth))
-	return append(others, p.best(tools, max(req.Tools, room-len(others)))...)
+	best := p.best(others, depth)
+	others = p.bestOrCut(req, others, depth)
+	return append(others, p.best(tools, max(req.Tools, room-len(best)))...)
+}
+
+// bestOrCut returns the n best of the places, and the others that are cut.
+func (p *Pool) bestOrCut(req *Request, of []int32, n int) []int32 {
+	out := slices.Clone(p.best(of, n))
+	if req.Cut == nil {
+		return out
+	}
+	for _, i := range of[len(out):] {
+		if req.Cut(p.items[i]) {
+			out = append(out, i)
+		}
+	}
+	return out
 }
 
 // byTool splits places into those of tools and the others.
@@ -395,7 +413,13 @@ func (r *Ranker) candidates(p *Pool, req *Request, order []int32, verdicts []*sc
 			return cmp.Compare(p.ids[x.at], p.ids[y.at])
 		})
 	}
-	out := make([]candidate.Candidate, min(len(all), req.Limit))
+	if req.Cut != nil && len(all) > req.Limit {
+		rest := slices.DeleteFunc(all[req.Limit:], func(x scored) bool { return !req.Cut(p.items[x.at]) })
+		all = all[:req.Limit+len(rest)]
+	} else {
+		all = all[:min(len(all), req.Limit)]
+	}
+	out := make([]candidate.Candidate, len(all))
 	shown := make([]candidate.Signals, len(out))
 	channels := make(candidate.Channels, 0, len(out)*(len(p.channels)+otherChannels))
 	for j := range out {
