@@ -25,7 +25,8 @@ const noHash = `"result_sha256":""`
 // seal encodes the result with an empty result_sha256, then sets that field to the hash of the
 // encoding. It returns the encoding and keeps the parts, which lie in it but for the pack: once
 // a result is made, only the hash in its pack changes. shown
-// are the items that the result shows.
+// are the items that the result shows. The pack of the result MUST have its salt, which the hash takes
+// in with the encoding.
 func (p *resultEncoder) seal(res *schemas.ContextResult, shown []string) (eventlog.Derived, error) {
 	*p = resultEncoder{}
 	pack := res.Payload.Pack.Logged()

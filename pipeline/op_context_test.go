@@ -85,9 +85,11 @@ func TestContext(t *testing.T) {
 	if n := w.tokens.Count(p.Text); n != p.Pack.TokenActual || n > p.Pack.TokenBudget {
 		t.Errorf("pack says %d tokens of %d, the text has %d", p.Pack.TokenActual, p.Pack.TokenBudget, n)
 	}
-	sum := sha256.Sum256([]byte(p.Text))
-	if hex.EncodeToString(sum[:]) != p.Pack.RenderedSHA256 {
-		t.Error("rendered_sha256 is not that of the text")
+	salt, err := hex.DecodeString(p.Pack.Salt)
+	must(t, err)
+	sum := sha256.Sum256(append(salt, p.Text...))
+	if len(salt) != 32 || hex.EncodeToString(sum[:]) != p.Pack.RenderedSHA256 {
+		t.Error("rendered_sha256 is not that of salt and text")
 	}
 	if diff := cmp.Diff(schemas.Positions{Pack: 1, Drop: 2, Decision: 3}, p.Positions); diff != "" {
 		t.Errorf("positions (-want +got):\n%s", diff)
@@ -104,7 +106,7 @@ func checkLog(t *testing.T, w *world, p *schemas.ResultPayload) {
 	types := []string{}
 	for _, e := range entries {
 		types = append(types, e.Type)
-		for _, content := range []string{"Thursday", "Tell me", "Plan the release", "When is"} {
+		for _, content := range []string{"Thursday", "Tell me", "Plan the release", "When is", p.Pack.Salt} {
 			if strings.Contains(string(e.Data), content) {
 				t.Errorf("%s holds content: %q", e.Type, content)
 			}
@@ -263,14 +265,26 @@ func (full) Append(context.Context, eventlog.Batch) ([]eventlog.Outcome, error) 
 	return nil, eventlog.ErrFull
 }
 
+func (full) Salt() ([32]byte, error) { return [32]byte{1}, nil }
+
+// saltless is a log without random bytes.
+type saltless struct{ eventlog.Appender }
+
+func (saltless) Salt() ([32]byte, error) { return [32]byte{}, errors.New("no random bytes") }
+
 func TestNoCommitNoReply(t *testing.T) {
 	t.Parallel()
-	w := openWorld(t, func(c *pipeline.Config) { c.Log = full{} })
-	fill(t, w)
-	res, err := w.engine.Context(context.Background(), as(t, "acme", schemas.Internal), ask("Lantern release"))
-	var e *schemas.Error
-	if !errors.As(err, &e) || e.Code != schemas.CodeStorage || res.Payload.Text != "" {
-		t.Errorf("got %q and error %v, want storage_error and nothing", res.Payload.Text, err)
+	for name, broken := range map[string]func(eventlog.Appender) eventlog.Appender{
+		"full":     func(eventlog.Appender) eventlog.Appender { return full{} },
+		"saltless": func(log eventlog.Appender) eventlog.Appender { return saltless{log} },
+	} {
+		w := openWorld(t, func(c *pipeline.Config) { c.Log = broken(c.Log) })
+		fill(t, w)
+		res, err := w.engine.Context(context.Background(), as(t, "acme", schemas.Internal), ask("Lantern release"))
+		var e *schemas.Error
+		if !errors.As(err, &e) || e.Code != schemas.CodeStorage || res.Payload.Text != "" {
+			t.Errorf("%s: got %q and error %v, want storage_error and nothing", name, res.Payload.Text, err)
+		}
 	}
 }
 

@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 
 	"satchel/pipeline/candidate"
@@ -17,6 +16,10 @@ func (e *Engine) result(ctx context.Context, rec *Recorder, f final) (*schemas.C
 	if err != nil {
 		return nil, err
 	}
+	salt, err := e.cfg.Log.Salt()
+	if err != nil {
+		return nil, storageError("the pack has no salt, so it does not leave")
+	}
 	results := make([]schemas.ResultItem, len(f.exposed))
 	bytes := 0
 	for i := range f.exposed {
@@ -30,7 +33,7 @@ func (e *Engine) result(ctx context.Context, rec *Recorder, f final) (*schemas.C
 		Meta: schemas.Meta{Type: schemas.MessageContextResult, ID: e.cfg.IDs(), ReplyTo: f.req.ID},
 		Payload: schemas.ResultPayload{
 			Results: results, TotalCount: f.ranked.Found, Sources: orEmpty(f.ranked.Sources), QueryDurationMS: timings.TotalMS,
-			PackID: f.report.Requester.PackID, Text: f.packed.Text, Pack: e.contextPack(f, refs), Drop: f.report.Requester,
+			PackID: f.report.Requester.PackID, Text: f.packed.Text, Pack: e.contextPack(f, refs, salt), Drop: f.report.Requester,
 			Explainability: schemas.Explainability{
 				TLDR: f.packed.TLDR, Affordances: f.packed.Affordances, CausalGraph: f.packed.Causal,
 				Warnings: orEmpty(f.packed.Notes), Slicing: slicing, Timings: timings,
@@ -102,16 +105,15 @@ func (e *Engine) provenance(ctx context.Context, f final) ([]schemas.ProvenanceR
 	return refs, nil
 }
 
-// contextPack is the pack by reference.
-func (e *Engine) contextPack(f final, refs []schemas.ProvenanceRef) schemas.ContextPack {
-	sum := sha256.Sum256([]byte(f.packed.Text))
+// contextPack is the pack by reference. Its hashes take in the salt.
+func (e *Engine) contextPack(f final, refs []schemas.ProvenanceRef, salt [32]byte) schemas.ContextPack {
 	s := f.req.Scope
 	out := schemas.ContextPack{
 		ID: f.report.Requester.PackID, SessionID: f.req.Session, CreatedAt: f.req.Times.Ranking,
 		TokenBudget: f.plan.budget(f.req), TokenActual: f.packed.Tokens, Tokenizer: e.cfg.Tokens(f.req.Model).Name(),
 		PolicyDecisions: make([]string, len(f.exposed)), Sections: sectionsShown(f), ProvenanceRefs: refs,
 		RequestID: f.req.ID, Principal: s.Principal().ID, Purpose: s.Purpose(), AsOf: f.plan.AsOf,
-		RenderedSHA256: hex.EncodeToString(sum[:]), Relevance: f.plan.Relevance,
+		Salt: hex.EncodeToString(salt[:]), RenderedSHA256: schemas.SaltedSHA256(salt[:], []byte(f.packed.Text)), Relevance: f.plan.Relevance,
 	}
 	if p := &f.ranked.Profile; p.Name != "" {
 		limits := &f.req.Limits

@@ -19,3 +19,13 @@ func (c Content) Checksum() string {
 	hex.Encode(out[len("sha256:"):], sum[:])
 	return string(out)
 }
+
+// SaltedSHA256 returns hex SHA-256(salt ‖ data). A hash of content that stands where the content may
+// not be seen, or outlives it, MUST be one: without the salt nobody can compare guesses with it. An
+// empty salt makes the plain hash, which packs of earlier versions have.
+func SaltedSHA256(salt, data []byte) string {
+	h := sha256.New()
+	h.Write(salt)
+	h.Write(data)
+	return hex.EncodeToString(h.Sum(nil))
+}

@@ -14,11 +14,11 @@ type Handover struct {
 	CreatedAt time.Time `json:"created_at"`        // when
 
 	Policy        AppliedPolicy    `json:"policy"`               // the verdict that let the role act
-	MessageSHA256 string           `json:"message_sha256"`       // hex, of the message handed over, which is attached
+	MessageSHA256 string           `json:"message_sha256"`       // hex, of the message handed over, which is attached and has a salt
 	External      bool             `json:"external,omitempty"`   // another process played the role
 	Steps         int              `json:"steps,omitempty"`      // of the planner's plan
 	Cited         []string         `json:"cited,omitempty"`      // items that the answer cites
-	Invocation    *ModelInvocation `json:"invocation,omitempty"` // of the synthesizer
+	Invocation    *ModelInvocation `json:"invocation,omitempty"` // of the synthesizer, its hashes salted
 	Checks        []Check          `json:"checks,omitempty"`     // of the verifier
 	Findings      []Finding        `json:"findings,omitempty"`   // of the sentinel
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // ContextPack says what was shown, by reference: ids, spans, redactions, verdicts
-// and the SHA-256 of the rendered bytes, never the content. It is the data of
+// and salted hashes of the rendered bytes, never the content. It is the data of
 // context.packed, as Logged returns it.
 type ContextPack struct {
 	ID              string           `json:"id"`
@@ -21,8 +21,9 @@ type ContextPack struct {
 	RequestID       string           `json:"request_id"`
 	Principal       string           `json:"principal"`
 	Purpose         string           `json:"purpose,omitempty"`
-	RenderedSHA256  string           `json:"rendered_sha256"` // hex, of the rendered text
-	ResultSHA256    string           `json:"result_sha256"`   // hex, of the stored result
+	Salt            string           `json:"salt,omitempty"`  // hex, 32 random bytes; beside the content alone, not in the log
+	RenderedSHA256  string           `json:"rendered_sha256"` // hex, of salt and rendered text, see SaltedSHA256
+	ResultSHA256    string           `json:"result_sha256"`   // hex, of the stored result, which has the salt
 	AsOf            int64            `json:"as_of"`           // log position that was searched
 	Embedding       string           `json:"embedding,omitempty"`
 	Relevance       *RelevanceTrace  `json:"relevance,omitempty"`
@@ -30,10 +31,11 @@ type ContextPack struct {
 }
 
 // Logged returns the pack as the log and the ledger have it: items by id, position and hash,
-// without their labels, the places of their personal data and the addresses they are from.
-// What is logged is not changed when an item is erased; the stored result, which has them, is.
+// without their labels, the places of their personal data and the addresses they are from, and
+// hashes without the salt. What is logged is not changed when an item is erased; the stored result, which has them, is.
 func (p *ContextPack) Logged() ContextPack {
 	out := *p
+	out.Salt = ""
 	out.Sections = slices.Clone(p.Sections)
 	for i := range out.Sections {
 		out.Sections[i].Items = slices.Clone(out.Sections[i].Items)

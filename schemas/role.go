@@ -1,5 +1,10 @@
 package schemas
 
+import (
+	"crypto/sha256"
+	"encoding/hex"
+)
+
 // RoleRequest asks ctx.v1.<tenant>.role.<role> for one step of the walk planner →
 // retriever → verifier → synthesizer → verifier → sentinel. A role may be given the
 // fields of its whitelist alone.
@@ -100,7 +105,9 @@ type Citation struct {
 
 // ModelInvocation says by hashes what was asked of which model. Each hash is hex
 // SHA-256: of the model's name, of the parameters as sent, of the payload byte for byte.
+// The log has it as Logged returns it.
 type ModelInvocation struct {
+	Salt             string `json:"salt,omitempty"`          // hex, 32 random bytes; beside the answer alone, not in the log
 	Model            string `json:"model"`                   // as asked for; extractive/1 without a model
 	ModelSHA256      string `json:"model_sha256"`            // of the model's name
 	ParametersSHA256 string `json:"parameters_sha256"`       // of the parameters, as JSON
@@ -108,6 +115,22 @@ type ModelInvocation struct {
 	AnswerSHA256     string `json:"answer_sha256,omitempty"` // of what it said
 	PromptTokens     int    `json:"prompt_tokens"`           // shown
 	AnswerTokens     int    `json:"answer_tokens"`           // said
+}
+
+// Logged returns the invocation as the log and the ledger have it: without the salt, and with hex
+// SHA-256(salt ‖ hash) for each hash. What is no hash becomes "".
+func (m *ModelInvocation) Logged(salt []byte) ModelInvocation {
+	out := *m
+	out.Salt = ""
+	for _, sum := range []*string{&out.ModelSHA256, &out.ParametersSHA256, &out.PayloadSHA256, &out.AnswerSHA256} {
+		raw, err := hex.DecodeString(*sum)
+		if err != nil || len(raw) != sha256.Size {
+			*sum = ""
+			continue
+		}
+		*sum = SaltedSHA256(salt, raw)
+	}
+	return out
 }
 
 // Verification is the verifier's word on a context or on an answer.

@@ -32,10 +32,6 @@ const ErasureSubject = "erasure"
 // receiptSuffix makes the id of the entry that holds an erasure's receipt.
 const receiptSuffix = ".receipt"
 
-// packsExtension of an erasure's entry lists the positions of the packs that went with
-// it, as they cannot be found by item afterwards.
-const packsExtension = "satchelpacks"
-
 // artifactsExtension of an erasure's entry lists the hashes of the artifacts of the items,
 // as they cannot be found once the items' content is gone.
 const artifactsExtension = "satchelartifacts"
@@ -124,7 +120,7 @@ func (e *eraser) append(ctx context.Context, s scope.Scope, d eventlog.Draft, re
 	if d.Extensions = maps.Clone(d.Extensions); d.Extensions == nil {
 		d.Extensions = map[string]string{}
 	}
-	d.Extensions[packsExtension], d.Extensions[supersedersExtension] = joinPositions(plan.packs), joinSuperseders(plan.by)
+	d.Extensions[eventlog.ErasedAttachments], d.Extensions[supersedersExtension] = eventlog.JoinPositions(plan.packs), joinSuperseders(plan.by)
 	d.Extensions[searchedExtension] = strconv.FormatInt(searched, 10)
 	hashes, err := e.hashes(ctx, s, plan.positions)
 	if err != nil {

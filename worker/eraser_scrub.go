@@ -65,7 +65,7 @@ func (e *eraser) checkLog(ctx context.Context, s scope.Scope, list []pending) er
 // receipt makes the entry of an erasure's receipt. It claims of a store only the result of a check
 // after the scrub. A stream's counts are of all erasures that were finished together.
 func (e *eraser) receipt(s scope.Scope, p *pending, found map[string]Scrubbed) (eventlog.Draft, error) {
-	packs := append(splitPositions(p.entry.Extensions[packsExtension]), p.plan.packs...)
+	packs := append(eventlog.SplitPositions(p.entry.Extensions[eventlog.ErasedAttachments]), p.plan.packs...)
 	slices.Sort(packs)
 	receipt := schemas.ErasureReceipt{Items: p.er.Items, Positions: p.plan.positions, Packs: slices.Compact(packs), ErasedAt: e.now().UTC()}
 	for _, stream := range slices.Sorted(maps.Keys(found)) {

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/graph"
@@ -126,24 +124,4 @@ func (e *eraser) searchedBefore(ctx context.Context, s scope.Scope, at, position
 		return true, nil // whatever it is, it shows the items
 	}
 	return pack.AsOf < position, nil
-}
-
-// joinPositions writes positions as decimals with commas between.
-func joinPositions(positions []int64) string {
-	text := make([]string, len(positions))
-	for i, p := range positions {
-		text[i] = strconv.FormatInt(p, 10)
-	}
-	return strings.Join(text, ",")
-}
-
-// splitPositions reads what joinPositions wrote.
-func splitPositions(text string) []int64 {
-	positions := []int64{}
-	for part := range strings.SplitSeq(text, ",") {
-		if p, err := strconv.ParseInt(part, 10, 64); err == nil {
-			positions = append(positions, p)
-		}
-	}
-	return positions
 }

@@ -37,13 +37,3 @@ func TestNewRefusesAHalfConfig(t *testing.T) {
 		t.Error("an empty config is taken")
 	}
 }
-
-func TestPositionsRoundTrip(t *testing.T) {
-	t.Parallel()
-	if got := splitPositions(joinPositions([]int64{3, 17, 9007199254740993})); len(got) != 3 || got[2] != 9007199254740993 {
-		t.Errorf("positions = %v", got)
-	}
-	if got := splitPositions(""); got == nil || len(got) != 0 {
-		t.Errorf("no positions = %#v", got)
-	}
-}

@@ -109,10 +109,17 @@ func TestWhoStoresOnNATS(t *testing.T) {
 }
 
 // TestTheLogsOwnDataHasNoContent walks the documents that Satchel writes as data of log entries. No
-// erasure removes them, so they must not have members that hold an item's words.
+// erasure removes them, so they must not have members that hold an item's words, nor a hash of them
+// that guesses can be compared with.
 func TestTheLogsOwnDataHasNoContent(t *testing.T) {
 	t.Parallel()
 	words := []string{"text", "content", "title", "extract", "snippets", "answer", "summary", "tldr", "excerpt", "body"}
+	hashes := []string{
+		"ContextPack.rendered_sha256", "ContextPack.result_sha256", "Handover.message_sha256", // salted
+		"Handover.invocation.model_sha256", "Handover.invocation.parameters_sha256", "Handover.invocation.payload_sha256", "Handover.invocation.answer_sha256",
+		"PolicyDecision.input_hash", // of ids and labels
+		"Artifact.ref.sha256",       // the artifact's name
+	}
 	for _, v := range []any{schemas.ContextPack{}, schemas.DropReport{}, schemas.PolicyDecision{}, schemas.Refusal{}, schemas.Handover{},
 		schemas.Artifact{}, schemas.GovernedException{}, schemas.MemoryErased{}, schemas.LedgerReference{}} {
 		seen := map[reflect.Type]bool{}
@@ -137,6 +144,9 @@ func TestTheLogsOwnDataHasNoContent(t *testing.T) {
 				}
 				if f.Type.Kind() == reflect.String && slices.Contains(words, name) {
 					t.Errorf("%s.%s holds an item's words", at, name)
+				}
+				if (strings.Contains(name, "sha256") || strings.Contains(name, "hash") || strings.Contains(name, "checksum")) && !slices.Contains(hashes, at+"."+name) {
+					t.Errorf("%s.%s is a hash: name it in hashes once it takes in a salt that stands beside the content", at, name)
 				}
 				walk(at+"."+name, f.Type)
 			}

@@ -262,7 +262,7 @@ func (r *record) checkAnswers(t *testing.T, log *eventlog.Log) {
 		}
 		var pack schemas.ContextPack
 		must(t, json.Unmarshal(e.Data, &pack))
-		if pack.ResultSHA256 != p.Pack.ResultSHA256 || pack.RenderedSHA256 != hexSum([]byte(p.Text)) {
+		if pack.ResultSHA256 != p.Pack.ResultSHA256 || pack.RenderedSHA256 != hexSum(append(unhex(t, p.Pack.Salt), p.Text...)) {
 			t.Errorf("PROVENANCE: pack %s in the log is not the one that left", p.PackID)
 		}
 		stored, err := log.Attachment(t.Context(), s, e.Position)
@@ -305,6 +305,13 @@ func (r *record) mayBeErased(a answer) bool {
 		}
 	}
 	return false
+}
+
+func unhex(t *testing.T, text string) []byte {
+	t.Helper()
+	raw, err := hex.DecodeString(text)
+	must(t, err)
+	return raw
 }
 
 func hexSum(b []byte) string {

@@ -104,7 +104,7 @@ func (c *Evidence) write(ctx context.Context, a *app.App) (err error) {
 		}
 	}
 	file, sum, err := evidence.Collect(ctx, evidence.Source{Log: log.Log, Scope: s}, o)
-	if errors.Is(err, evidence.ErrNoPack) {
+	if errors.Is(err, evidence.ErrNoPack) || errors.Is(err, evidence.ErrTooLarge) {
 		return &config.UsageError{Err: err}
 	}
 	if err != nil {
@@ -141,10 +141,6 @@ func (c *Evidence) extra(a *app.App) (evidence.Members, error) {
 
 // check checks a file.
 func (c *Evidence) check(a *app.App) error {
-	raw, err := os.ReadFile(c.Verify)
-	if err != nil {
-		return fmt.Errorf("read evidence: %w", err)
-	}
 	key := c.Key
 	if file, err := os.ReadFile(key); err == nil {
 		key = strings.TrimSpace(string(file))
@@ -152,7 +148,11 @@ func (c *Evidence) check(a *app.App) error {
 	if _, err := note.NewVerifier(key); key != "" && err != nil {
 		return config.Usagef("--key %.80q is neither a verifier key nor a file with one", c.Key)
 	}
-	sum, err := evidence.Verify(raw, key)
+	raw, err := evidence.Read(c.Verify)
+	var sum evidence.Summary
+	if err == nil {
+		sum, err = evidence.Verify(raw, key)
+	}
 	var bad *evidence.BadError
 	if errors.As(err, &bad) {
 		return &FoundError{What: err.Error()}

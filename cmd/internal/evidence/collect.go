@@ -98,7 +98,7 @@ func Collect(ctx context.Context, src Source, o Options) ([]byte, Summary, error
 		return nil, Summary{}, err
 	}
 	c.members["manifest"] = manifest
-	file, err := c.members.pack()
+	file, err := c.members.file(MaxBytes)
 	return file, Summary{Packs: len(c.packs), Entries: len(c.proved), Files: len(c.members), Head: c.head, Key: key, Tenant: c.Scope.Tenant(), Origin: c.origin()}, err
 }
 

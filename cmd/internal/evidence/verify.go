@@ -75,7 +75,7 @@ func (v *verifier) manifest() error {
 	if err != nil {
 		return &BadError{"manifest", "the key did not sign it"}
 	}
-	listed := map[string]string{}
+	listed := map[string]string{} // hash and size by name
 	lines := strings.Split(strings.TrimSuffix(signed.Text, "\n"), "\n")
 	if lines[0] != format {
 		return &BadError{"manifest", fmt.Sprintf("its format is %.40q, and this version reads %s", lines[0], format)}
@@ -95,7 +95,7 @@ func (v *verifier) manifest() error {
 		case kind == "pack" && len(words) == 4:
 			err = v.readPack(words)
 		case kind == "file" && len(words) == 3:
-			listed[words[2]] = words[0]
+			listed[words[2]] = words[0] + " " + words[1]
 		default:
 			err = errors.New("it is not known")
 		}
@@ -105,7 +105,7 @@ func (v *verifier) manifest() error {
 	}
 	for name, data := range v.Members {
 		sum := sha256.Sum256(data)
-		if name != "manifest" && listed[name] != hex.EncodeToString(sum[:]) {
+		if name != "manifest" && listed[name] != fmt.Sprintf("%x %d", sum, len(data)) {
 			return &BadError{name, "it is not what the manifest lists"}
 		}
 		delete(listed, name)
@@ -283,14 +283,25 @@ func (v *verifier) pack(p packed) (problem string) {
 // result checks the stored result and its text, or that both were erased.
 func (v *verifier) result(p packed, pack *schemas.ContextPack) string {
 	result, ok := v.Members[resultName(p.pack)]
-	text := sha256.Sum256(v.Members[fmt.Sprintf("packs/%d/text.txt", p.pack)])
-	sum := sha256.Sum256(result)
+	if !ok {
+		if v.content && !v.receiptsOfPacks[p.pack] {
+			return "its result is missing, and no receipt says that it was erased"
+		}
+		return ""
+	}
+	var stored struct {
+		Payload struct{ Pack struct{ Salt string } }
+	}
+	if json.Unmarshal(result, &stored) != nil {
+		return "its result is no result"
+	}
+	salt, err := hex.DecodeString(stored.Payload.Pack.Salt)
 	switch {
-	case !ok && v.content && !v.receiptsOfPacks[p.pack]:
-		return "its result is missing, and no receipt says that it was erased"
-	case ok && hex.EncodeToString(sum[:]) != pack.ResultSHA256:
+	case err != nil:
+		return "its salt is no salt"
+	case schemas.SaltedSHA256(nil, result) != pack.ResultSHA256:
 		return "its result is another"
-	case ok && hex.EncodeToString(text[:]) != pack.RenderedSHA256:
+	case schemas.SaltedSHA256(salt, v.Members[fmt.Sprintf("packs/%d/text.txt", p.pack)]) != pack.RenderedSHA256:
 		return "its text is another"
 	}
 	return ""

@@ -5,15 +5,13 @@ P = 2**255 - 19; L = 2**252 + 27742317777372353535851937790883648493
 D = -121665 * pow(121666, P - 2, P) % P; I = pow(2, (P - 1) // 4, P)
 
 class Bad(Exception): pass
-
 def need(ok, name, problem):
     if not ok: raise Bad(f"{name}: {problem}")
 
 # Ed25519, RFC 8032
 def recover(y, sign):
     if y >= P: return None
-    x2 = (y * y - 1) * pow(D * y * y + 1, P - 2, P) % P
-    x = pow(x2, (P + 3) // 8, P)
+    x2 = (y * y - 1) * pow(D * y * y + 1, P - 2, P) % P; x = pow(x2, (P + 3) // 8, P)
     if (x * x - x2) % P: x = x * I % P
     if (x * x - x2) % P or (x == 0 and sign): return None
     return P - x if x & 1 != sign else x
@@ -42,7 +40,6 @@ def ed25519(public, message, signature):
     return (p[0] * q[2] - q[0] * p[2]) % P == 0 and (p[1] * q[2] - q[1] * p[2]) % P == 0
 
 def H(b): return hashlib.sha256(b).digest()
-
 def signed_text(name, note, key):
     """The text of a C2SP signed note that the key has signed."""
     who, tag, raw = key.split("+", 2); raw = base64.b64decode(raw)
@@ -78,7 +75,6 @@ def fields(name, raw):
     return out
 
 def commit(salt, head, data): return H(bytes.fromhex(salt) + H(head.encode()) + H(data)).hex()
-
 def check_entry(m, n, head, checkpoint):
     """An entry's type and data; data is None for one whose content is not in the file."""
     name = f"entries/{n}.preimage"; f = fields(name, m[name])
@@ -106,8 +102,9 @@ def check_pack(m, entries, content, pack, drop, decision, id):
     need(p["id"] == id == d["pack_id"] and v["request_id"] == p["request_id"], what, "drop report or decision is another's")
     result, text = m.get(f"packs/{pack}/result.json"), m.get(f"packs/{pack}/text.txt")
     if result is not None:
+        salt = bytes.fromhex(json.loads(result)["payload"]["pack"].get("salt", ""))
         need(H(result).hex() == p["result_sha256"], what, "the result is another")
-        need(text is not None and H(text).hex() == p["rendered_sha256"], what, "the text is another")
+        need(text is not None and H(salt + text).hex() == p["rendered_sha256"], what, "the text is another")
     elif content:
         gone = [e for e in entries.values() if e["type"] == "io.satchel.memory.erased.v1" and int(pack) in ((e["data"].get("receipt") or {}).get("packs") or [])]
         need(gone, what, "the result is missing, and no receipt says that it was erased")
@@ -124,14 +121,17 @@ def check_pack(m, entries, content, pack, drop, decision, id):
     need(allowed <= shown | dropped, what, "items that were allowed are neither shown nor dropped")
 
 def main(file, known):
+    size = os.path.getsize(file); need(size <= 1 << 30, "the zip", "it is larger than 1 GiB")
     with zipfile.ZipFile(file) as z:
-        names = z.namelist(); need(len(names) == len(set(names)), "the zip", "a name is there twice")
+        names, left = z.namelist(), size; need(len(names) == len(set(names)), "the zip", "a name is there twice")
+        for i in z.infolist():
+            left -= i.file_size; need(i.compress_type == 0 and i.compress_size == i.file_size and left >= 0, i.filename, "it is not stored as Satchel stores it")
         m = {n: z.read(n) for n in names}
     key = m["keys/log.vkey"].decode().strip(); need(known is None or known.split("+", 2)[-1] == key.split("+", 2)[-1], "keys/log.vkey", "it is not the key that you know")
     lines = signed_text("manifest", m["manifest"].decode(), key).splitlines(); need(lines[0] == "satchel-evidence/1", "manifest", "another format")
     said = [l.split(" ") for l in lines[1:]]; one = {l[0]: l[1:] for l in said}
-    listed = {" ".join(l[3:]): l[1] for l in said if l[0] == "file"}
-    for n in sorted(set(names) - {"manifest"} | set(listed)): need(n in m and listed.get(n) == H(m[n]).hex(), n, "it is not what the manifest lists")
+    listed = {" ".join(l[3:]): l[1:3] for l in said if l[0] == "file"}
+    for n in sorted(set(names) - {"manifest"} | set(listed)): need(n in m and listed.get(n) == [H(m[n]).hex(), str(len(m[n]))], n, "it is not what the manifest lists")
     head = {"tenant": one["tenant"][0], "size": int(one["head"][0]), "root": bytes.fromhex(one["head"][1])}
     top = signed_text("checkpoint", m["checkpoint"].decode(), key).splitlines()
     need(top[:2] == [one["origin"][0], str(head["size"])] and base64.b64decode(top[2]) == head["root"], "checkpoint", "it is not the head of the manifest")

@@ -10,6 +10,7 @@ import (
 	"hash/crc32"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 )
@@ -31,10 +32,15 @@ type Members map[string][]byte
 // dosDate is 1 January 1980, the first day of a zip.
 const dosDate = 1<<5 | 1
 
-// pack returns the file. Equal members give equal bytes.
-func (m Members) pack() ([]byte, error) {
-	var out bytes.Buffer
-	w := zip.NewWriter(&out)
+// MaxBytes is the size that an evidence file may have. Collect writes no larger one, and Verify reads none.
+const MaxBytes = 1 << 30
+
+// ErrTooLarge is returned when evidence would be larger than MaxBytes.
+var ErrTooLarge = errors.New("the evidence would be larger than 1 GiB: take fewer packs, or leave their content out")
+
+// pack writes the file. Equal members give equal bytes.
+func (m Members) pack(out io.Writer) error {
+	w := zip.NewWriter(out)
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		data := m[name]
 		h := &zip.FileHeader{Name: name, Method: zip.Store, ModifiedDate: dosDate, CRC32: crc32.ChecksumIEEE(data),
@@ -44,35 +50,94 @@ func (m Members) pack() ([]byte, error) {
 			_, err = part.Write(data)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("write evidence: %w", err)
+			return fmt.Errorf("write evidence: %w", err)
 		}
 	}
 	if err := w.Close(); err != nil {
-		return nil, fmt.Errorf("write evidence: %w", err)
+		return fmt.Errorf("write evidence: %w", err)
+	}
+	return nil
+}
+
+// file returns the file, of at most so many bytes.
+func (m Members) file(most int64) ([]byte, error) {
+	out := &limited{most: most}
+	if err := m.pack(out); err != nil {
+		return nil, err
 	}
 	return out.Bytes(), nil
 }
 
-// unpack reads a file that pack has written; another one is a *BadError.
+// limited is a buffer that takes at most so many bytes.
+type limited struct {
+	bytes.Buffer
+	most int64
+}
+
+// Write fails with ErrTooLarge where the buffer would grow beyond its limit.
+func (l *limited) Write(p []byte) (int, error) {
+	if int64(l.Len()+len(p)) > l.most {
+		return 0, ErrTooLarge
+	}
+	return l.Buffer.Write(p)
+}
+
+// compared fails where what is written differs from want.
+type compared struct{ want []byte }
+
+func (c *compared) Write(p []byte) (int, error) {
+	if !bytes.HasPrefix(c.want, p) {
+		return 0, errOtherBytes
+	}
+	c.want = c.want[len(p):]
+	return len(p), nil
+}
+
+var errOtherBytes = errors.New("it is not as Satchel writes it")
+
+// Read returns the bytes of an evidence file; a *BadError for one that is larger than MaxBytes.
+func Read(path string) (raw []byte, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read evidence: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	info, err := file.Stat()
+	if err == nil && info.Size() <= MaxBytes {
+		raw, err = io.ReadAll(io.LimitReader(file, MaxBytes+1))
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read evidence: %w", err)
+	case info.Size() > MaxBytes || len(raw) > MaxBytes:
+		return nil, &BadError{"the zip", "it is larger than 1 GiB"}
+	}
+	return raw, nil
+}
+
+// unpack reads a file that pack has written; another one is a *BadError. The members lie in raw: nothing
+// is inflated or copied.
 func unpack(raw []byte) (Members, error) {
 	r, err := zip.NewReader(bytes.NewReader(raw), int64(len(raw)))
 	if err != nil {
 		return nil, &BadError{"the zip", err.Error()}
 	}
-	m := Members{}
+	m, left := Members{}, uint64(len(raw))
 	for _, f := range r.File {
-		part, err := f.Open()
-		if err != nil {
+		at, err := f.DataOffset()
+		switch {
+		case err != nil:
 			return nil, &BadError{f.Name, err.Error()}
+		case f.Method != zip.Store || f.CompressedSize64 != f.UncompressedSize64 || f.UncompressedSize64 > left || uint64(at) > uint64(len(raw))-f.UncompressedSize64:
+			return nil, &BadError{f.Name, "it is not stored as Satchel stores it"}
 		}
-		data, err := io.ReadAll(part)
-		if err := errors.Join(err, part.Close()); err != nil {
-			return nil, &BadError{f.Name, err.Error()}
-		}
-		m[f.Name] = data
+		left -= f.UncompressedSize64
+		end := at + int64(f.UncompressedSize64)
+		m[f.Name] = raw[at:end:end]
 	}
-	if again, err := m.pack(); err != nil || !bytes.Equal(again, raw) {
-		return nil, &BadError{"the zip", "it is not as Satchel writes it"}
+	again := &compared{raw}
+	if err := m.pack(again); err != nil || len(again.want) > 0 {
+		return nil, &BadError{"the zip", errOtherBytes.Error()}
 	}
 	return m, nil
 }

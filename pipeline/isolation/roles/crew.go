@@ -48,7 +48,7 @@ type Packs interface {
 
 // Log is the part of the event log that the roles need.
 type Log interface {
-	Append(ctx context.Context, b eventlog.Batch) ([]eventlog.Outcome, error)
+	eventlog.Appender
 	Head(ctx context.Context, s scope.Scope) (eventlog.Head, error)
 	Read(ctx context.Context, s scope.Scope, after int64, limit int) ([]eventlog.Entry, error)
 	BySubject(ctx context.Context, s scope.Scope, subject string, types ...string) ([]eventlog.Entry, error)

@@ -20,9 +20,22 @@ type handover struct {
 	position int64
 }
 
+// message is what is handed over. The hashes in the hand-over take in its salt, which goes with it.
+type message struct {
+	Salt string `json:"salt"` // hex, 32 random bytes
+	*schemas.RoleReply
+}
+
 // handOver commits what the role hands to the next.
 func (st *step) handOver(ctx context.Context, reply *schemas.RoleReply, external bool) (handover, error) {
-	message, err := json.Marshal(withoutContent(reply))
+	salt, err := st.cfg.Log.Salt()
+	if err != nil {
+		return handover{}, unlogged()
+	}
+	if reply.Answer != nil && st.role == Synthesizer {
+		reply.Answer.Invocation.Salt = hex.EncodeToString(salt[:])
+	}
+	message, err := json.Marshal(message{hex.EncodeToString(salt[:]), withoutContent(reply)})
 	if err != nil {
 		return handover{}, fmt.Errorf("encode hand-over: %w", err)
 	}
@@ -40,7 +53,7 @@ func (st *step) handOver(ctx context.Context, reply *schemas.RoleReply, external
 	if reply.Answer != nil {
 		h.Cited = cited(reply.Answer)
 		if st.role == Synthesizer {
-			invocation := reply.Answer.Invocation
+			invocation := reply.Answer.Invocation.Logged(salt[:])
 			h.Invocation = &invocation
 		}
 	}
@@ -71,10 +84,14 @@ func (st *step) handOver(ctx context.Context, reply *schemas.RoleReply, external
 		return st.handOver(ctx, reply, external)
 	}
 	if err != nil || len(outcomes) != 1 || outcomes[0].Status != eventlog.Appended && outcomes[0].Status != eventlog.Absent {
-		return handover{}, &schemas.Error{Code: schemas.CodeStorage, Message: "the hand-over could not be logged, so the run ends"}
+		return handover{}, unlogged()
 	}
 	reply.Position = outcomes[0].Position
 	return handover{h, outcomes[0].Position}, nil
+}
+
+func unlogged() error {
+	return &schemas.Error{Code: schemas.CodeStorage, Message: "the hand-over could not be logged, so the run ends"}
 }
 
 // claim makes sure that the run is this principal's: who hands over first owns it. That
@@ -167,16 +184,8 @@ var modelName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,63}$`)
 // withoutForeignWords removes free text of another process from an entry's data: the text may
 // repeat an item. The message has it, and an erasure takes the message away.
 func withoutForeignWords(h *schemas.Handover) {
-	if h.Invocation != nil {
-		i := h.Invocation
-		if !modelName.MatchString(i.Model) {
-			i.Model = elsewhere
-		}
-		for _, sum := range []*string{&i.ModelSHA256, &i.ParametersSHA256, &i.PayloadSHA256, &i.AnswerSHA256} {
-			if !isDigest(*sum) {
-				*sum = ""
-			}
-		}
+	if h.Invocation != nil && !modelName.MatchString(h.Invocation.Model) {
+		h.Invocation.Model = elsewhere
 	}
 	h.Checks = slices.Clone(h.Checks)
 	for i := range h.Checks {
@@ -192,11 +201,6 @@ func withoutForeignWords(h *schemas.Handover) {
 		}
 		f.Subject, f.Detail = elsewhere, ""
 	}
-}
-
-func isDigest(s string) bool {
-	raw, err := hex.DecodeString(s)
-	return err == nil && len(raw) == sha256.Size
 }
 
 // cited returns the items an answer cites, sorted. It leaves out citations that are no item's id.

@@ -1,6 +1,7 @@
 package roles_test
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -60,8 +61,14 @@ func TestWalk(t *testing.T) {
 		if hash(message) != h.MessageSHA256 || h.Policy.Revision == "" || h.Policy.DecisionID == "" || h.Principal != "planner-bot" {
 			t.Errorf("hand-over %+v does not name its message and decision", h)
 		}
-		if strings.Contains(string(e.Data), "certificate") {
-			t.Errorf("the log's data of a hand-over holds content: %s", e.Data)
+		var salted struct{ Salt string }
+		must(t, json.Unmarshal(message, &salted))
+		if strings.Contains(string(e.Data), "certificate") || len(salted.Salt) != 64 || strings.Contains(string(e.Data), salted.Salt) {
+			t.Errorf("the log's data of a hand-over holds content, or its salt %q: %s", salted.Salt, e.Data)
+		}
+		if i := h.Invocation; i != nil && (*i != got.Answer.Invocation.Logged(unhex(t, salted.Salt)) || got.Answer.Invocation.Salt != salted.Salt ||
+			i.AnswerSHA256 == got.Answer.Invocation.AnswerSHA256) {
+			t.Errorf("the log has the invocation %+v, the reply %+v, the message the salt %s", *i, got.Answer.Invocation, salted.Salt)
 		}
 	}
 	want := []string{"planner→retriever", "context.packed", "context.dropped", "policy.decided", "retriever→verifier", "verifier→synthesizer",
@@ -72,6 +79,13 @@ func TestWalk(t *testing.T) {
 	if len(got.Handovers) != 6 || len(got.Positions) != 6 || got.Metrics.TokenActual == 0 || got.Metrics.TokenActual > 400 {
 		t.Errorf("%d hand-overs, metrics %+v", len(got.Handovers), got.Metrics)
 	}
+}
+
+func unhex(t *testing.T, text string) []byte {
+	t.Helper()
+	raw, err := hex.DecodeString(text)
+	must(t, err)
+	return raw
 }
 
 func TestNothingFound(t *testing.T) {
@@ -409,7 +423,7 @@ func TestModel(t *testing.T) {
 			for _, h := range got.Handovers {
 				if h.From == roles.Synthesizer {
 					n++
-					if h.Invocation == nil || h.Invocation.ModelSHA256 != hash([]byte(h.Invocation.Model)) || len(h.Invocation.PayloadSHA256) != 64 || len(h.Invocation.ParametersSHA256) != 64 {
+					if h.Invocation == nil || h.Invocation.ModelSHA256 == hash([]byte(h.Invocation.Model)) || len(h.Invocation.ModelSHA256) != 64 || len(h.Invocation.PayloadSHA256) != 64 || len(h.Invocation.ParametersSHA256) != 64 {
 						t.Errorf("hand-over %+v does not name its invocation", h)
 					}
 				}

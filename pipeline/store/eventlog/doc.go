@@ -48,7 +48,8 @@
 // A salt is 32 random bytes, another one for each commitment. Extensions are the
 // lines "name SP length SP value LF" of every extension in the byte order of their
 // names; refs are the lines "ref SP length SP value LF" in the order given. No hash
-// of content without its salt is stored by the log.
+// of content without its salt is stored by the log; of the hashes that an entry's data names,
+// their writer has made sure with [Log.Salt].
 //
 // # Heads and checkpoints
 //

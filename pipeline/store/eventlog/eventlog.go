@@ -145,4 +145,7 @@ type Appender interface {
 	// Append commits the batch durably in one transaction and returns an outcome a
 	// draft, in order. Concurrent calls share a transaction (group commit).
 	Append(ctx context.Context, b Batch) ([]Outcome, error)
+	// Salt draws the salt of hashes that the data of an entry names. It MUST stand beside what
+	// is hashed alone, so that an erasure takes it away.
+	Salt() ([32]byte, error)
 }

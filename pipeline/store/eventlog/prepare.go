@@ -55,6 +55,15 @@ func (l *Log) prepare(drafts []Draft) ([]prepared, error) {
 	return out, nil
 }
 
+// Salt draws a salt. See Appender.
+func (l *Log) Salt() ([32]byte, error) {
+	salts, err := l.salts(1)
+	if err != nil {
+		return [32]byte{}, err
+	}
+	return salts[0], nil
+}
+
 func (l *Log) salts(n int) ([][32]byte, error) {
 	b := make([]byte, 32*n)
 	l.randMu.Lock()

@@ -344,8 +344,9 @@ func (v *verification) unexplained(ctx context.Context) (*VerifyError, error) {
 
 // erasures is what the memory.erased entries name, with the last entry that does.
 type erasures struct {
-	positions map[int64]int64
-	items     map[string]int64
+	positions   map[int64]int64
+	attachments map[int64]int64
+	items       map[string]int64
 }
 
 func (e *erasures) explain(g *gap) bool {
@@ -354,6 +355,9 @@ func (e *erasures) explain(g *gap) bool {
 	}
 	if !g.attached {
 		return g.subject != "" && e.items[g.subject] > g.position
+	}
+	if e.attachments[g.position] > g.position {
+		return true
 	}
 	for item, position := range e.items {
 		if position > g.position && bytes.Contains(g.data, []byte(`"`+item+`"`)) {
@@ -364,7 +368,7 @@ func (e *erasures) explain(g *gap) bool {
 }
 
 func (v *verification) erasures(ctx context.Context) (erasures, error) {
-	out := erasures{positions: map[int64]int64{}, items: map[string]int64{}}
+	out := erasures{positions: map[int64]int64{}, attachments: map[int64]int64{}, items: map[string]int64{}}
 	err := v.log.driver.View(ctx, func(r Reader) error {
 		positions, err := r.Positions(v.tenant, Query{Types: []string{schemas.TypeMemoryErased}})
 		if err != nil {
@@ -376,7 +380,9 @@ func (v *verification) erasures(ctx context.Context) (erasures, error) {
 				return err
 			}
 			if len(rows) == 1 && rows[0].Content != nil {
-				out.add(position, rows[0].Content.Data)
+				if err := out.add(position, rows[0].Content); err != nil {
+					return err
+				}
 			}
 		}
 		return nil
@@ -384,19 +390,28 @@ func (v *verification) erasures(ctx context.Context) (erasures, error) {
 	return out, err
 }
 
-// add takes in an erasure's data; what is not a MemoryErased names nothing.
-func (e *erasures) add(position int64, data []byte) {
+// add takes in an erasure; what is not a MemoryErased names nothing. An erasure without its receipt names
+// the attachments that went with it in its extension.
+func (e *erasures) add(position int64, c *Content) error {
 	var erased schemas.MemoryErased
-	if json.Unmarshal(data, &erased) != nil {
-		return
+	if json.Unmarshal(c.Data, &erased) != nil {
+		return nil
 	}
 	for _, item := range erased.Items {
 		e.items[item] = position
 	}
+	extensions, err := ParseExtensions(c.Extensions)
+	if err != nil {
+		return fmt.Errorf("read erasure at position %d: %w", position, err)
+	}
+	for _, p := range SplitPositions(extensions[ErasedAttachments]) {
+		e.attachments[p] = position
+	}
 	if erased.Receipt == nil {
-		return
+		return nil
 	}
 	for _, p := range slices.Concat(erased.Receipt.Positions, erased.Receipt.Packs) {
 		e.positions[p] = position
 	}
+	return nil
 }

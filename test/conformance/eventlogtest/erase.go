@@ -65,6 +65,16 @@ func testErase(t *testing.T, open Open) {
 	if err := l.VerifyAll(t.Context(), nil); err != nil {
 		t.Error(err)
 	}
+	// Until there is a receipt, the erasure lists what data does not name.
+	at := add(t, l, packed("acme", "p4", "shows item-3, and does not name it"))[0].Position
+	d = erasing(t, "acme", "e2", schemas.MemoryErased{Items: []string{"item-3"}})
+	d.Extensions = map[string]string{eventlog.ErasedAttachments: eventlog.JoinPositions([]int64{at})}
+	if _, err := l.AppendErasure(t.Context(), s, d, nil, []int64{at}); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.VerifyAll(t.Context(), nil); err != nil {
+		t.Error(err)
+	}
 }
 
 // testUnexplained erases without the entry that says so.
