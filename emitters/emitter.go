@@ -38,7 +38,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -75,9 +74,12 @@ type Config struct {
 	// which wants the service; without it a content that does not fit an event is refused.
 	Sandbox bool
 
-	Clearance string   // claimed in Ask: public, internal, confidential, restricted
-	Groups    []string // claimed in Ask
-	Roles     []string // claimed in Ask and Forget; editor and declassifier in Remember, Link and Supersede, too
+	// Clearance and Roles are claimed in each request and event. Where there is a registry, a
+	// claim narrows what that grants: with any role here, the others do not count. No event
+	// changes or erases what is above Clearance; "" claims public in a request, nothing in an event.
+	Clearance string // public, internal, confidential, restricted
+	Roles     []string
+	Groups    []string // claimed in each request
 
 	Clock func() time.Time // default time.Now
 	NewID func() string    // event and item ids, default UUIDv7
@@ -110,7 +112,7 @@ func New(nc *nats.Conn, cfg Config) (*Emitter, error) {
 		}
 	}
 	if cfg.Source == "" {
-		cfg.Source = "satchel://agents/" + cfg.Tenant + "/" + cfg.Agent
+		cfg.Source = schemas.AgentSource(cfg.Tenant, cfg.Agent)
 	}
 	if err := checkConfig(cfg); err != nil {
 		return nil, fmt.Errorf("emitter of agent %q in tenant %q: %w", cfg.Agent, cfg.Tenant, err)
@@ -312,8 +314,11 @@ func (e *Emitter) event(eventType, subject string, data any, opts *Options) (eve
 	}
 	ev.SetDataContentType(event.ApplicationJSON)
 	ev.DataEncoded = raw
-	if roles := e.claimed(eventType); len(roles) > 0 {
-		ev.SetExtension(schemas.ExtensionRoles, strings.Join(roles, ","))
+	if len(e.cfg.Roles) > 0 {
+		ev.SetExtension(schemas.ExtensionRoles, strings.Join(e.cfg.Roles, ","))
+	}
+	if e.cfg.Clearance != "" {
+		ev.SetExtension(schemas.ExtensionLevel, e.cfg.Clearance)
 	}
 	if len(e.cfg.SigningSeed) > 0 {
 		if err := schemas.Sign(e.cfg.SigningSeed, e.cfg.KeyID, &ev); err != nil {
@@ -321,14 +326,6 @@ func (e *Emitter) event(eventType, subject string, data any, opts *Options) (eve
 		}
 	}
 	return ev, nil
-}
-
-// claimed returns the roles that an event of a type claims.
-func (e *Emitter) claimed(eventType string) []string {
-	if eventType == schemas.TypeMemoryErased {
-		return e.cfg.Roles
-	}
-	return slices.DeleteFunc(slices.Clone(e.cfg.Roles), func(role string) bool { return role != "editor" && role != "declassifier" })
 }
 
 func (e *Emitter) sendData(ctx context.Context, eventType, subject string, data any, invalid *schemas.Error, opts *Options) (schemas.Receipt, error) {

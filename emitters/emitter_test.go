@@ -315,9 +315,16 @@ func TestForgetErasesAndStaysErased(t *testing.T) {
 			t.Errorf("store %s still has something", s.Store)
 		}
 	}
-	// A publisher that tries again must not bring it back.
-	if r, err := e.Remember(ctx, item, opts); err != nil || r.Position != first.Position {
-		t.Errorf("the erased event again: %+v, %v", r, err)
+	// A publisher that tries again must not bring it back, and is told so.
+	for _, text := range []string{"the code of the safe is 1234", "the code of the safe is another"} {
+		again, refused := item, &schemas.Error{}
+		again.Content = schemas.TextContent(text)
+		if r, err := e.Remember(ctx, again, opts); !errors.As(err, &refused) || refused.Code != schemas.CodeConflict || !strings.Contains(refused.Message, "erased") {
+			t.Errorf("the erased event again, with %q: %+v, %v", text, r, err)
+		}
+	}
+	if r, err := e.Receipt(ctx, e.Source(), "event-1", schemas.ReceiptIndexed); err != nil || r.Position != first.Position || len(r.Warnings) != 1 {
+		t.Errorf("the receipt of the erased event: %+v, %v", r, err)
 	}
 	if _, err := e.Remember(ctx, item, &emitters.Options{EventID: "event-1"}); err != nil {
 		t.Errorf("the erased event again, published: %v", err)

@@ -250,6 +250,7 @@ type PlanReply struct {
 	Summaries []string `json:"summaries"` // summaries made of them, which go as well
 	Packs     int      `json:"packs"`     // packs that show any of these: their text goes
 	Artifacts int      `json:"artifacts"` // heavy contents of the items; one that other items have stays
+	Position  int64    `json:"position"`  // log position of the last entry that would go; another one says that there is more to erase
 }
 
 // TemplateRequest asks ctx.v1.<tenant>.template for the templates, or registers one.

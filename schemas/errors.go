@@ -16,7 +16,7 @@ const (
 	CodeOverloaded         Code = "overloaded"
 	CodeDeadlineExceeded   Code = "deadline_exceeded"
 	CodeNotFound           Code = "not_found"          // an entry, a pack or an exception that there is not
-	CodeConflict           Code = "conflict"           // source and id were used for another event (id_reuse)
+	CodeConflict           Code = "conflict"           // source and id were used for another event (id_reuse), or for one that was erased
 	CodeUnauthenticated    Code = "unauthenticated"    // the caller did not prove its identity
 	CodeInsufficientScope  Code = "insufficient_scope" // the caller's token does not allow the operation
 	CodeTooLarge           Code = "too_large"          // the message is over the size limit

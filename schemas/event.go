@@ -28,6 +28,10 @@ const (
 	SourceCompaction = SourceEngine + "/compaction"
 )
 
+// AgentSource returns the CloudEvents source that names an agent. No other agent may use it, nor
+// one that begins with it and a slash.
+func AgentSource(tenant, agent string) string { return "satchel://agents/" + tenant + "/" + agent }
+
 // LedgerKind is the <kind> token of a ledger subject prov.v1.<tenant>.<kind>.<agent>.
 type LedgerKind string
 

@@ -11,13 +11,14 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// The CloudEvent extensions of Satchel. The first three come from the publisher, the
+// The CloudEvent extensions of Satchel. The first four come from the publisher, the
 // others are set when the event is written; a publisher's values for those are
 // overwritten.
 const (
 	ExtensionKey       = "satchelkey"      // key id of the signature
 	ExtensionSignature = "satchelsig"      // Ed25519 signature, base64url without padding
 	ExtensionRoles     = "satchelroles"    // roles that the agent of an event claims for an erasure or a change, joined by ","
+	ExtensionLevel     = "satchellevel"    // clearance that the agent of an event claims: it changes and erases nothing above that
 	ExtensionSigner    = "satchelsigner"   // the verified key id, or "unsigned"
 	ExtensionChecksum  = "satchelchecksum" // "sha256:<hex>" of the item's content
 	ExtensionRedacted  = "satchelredacted" // JSON pointers redacted at write, joined by ","

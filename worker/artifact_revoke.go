@@ -30,7 +30,7 @@ func (d *Desk) Revoke(ctx context.Context, tenant string, body []byte) (any, err
 			return nil, refused()
 		}
 		what = handleName(claim.ID)
-	} else if ok, err := d.mayErase(ctx, s, req.ItemID); err != nil || !ok {
+	} else if ok, err := d.mayErase(ctx, s, claimedLevel(req.From), req.ItemID); err != nil || !ok {
 		return nil, errors.Join(err, &schemas.Error{Code: schemas.CodePolicyDenied, Message: "policy does not allow to revoke this"})
 	}
 	at := d.service.now().UTC()
@@ -40,8 +40,9 @@ func (d *Desk) Revoke(ctx context.Context, tenant string, body []byte) (any, err
 	return schemas.RevokeReply{RevokedAt: at}, nil
 }
 
-// mayErase reports whether policy would let the principal erase the item, every version of it.
-func (d *Desk) mayErase(ctx context.Context, s scope.Scope, id string) (bool, error) {
+// mayErase reports whether policy would let the principal, which claims a clearance, erase the
+// item, every version of it.
+func (d *Desk) mayErase(ctx context.Context, s scope.Scope, claimed schemas.Level, id string) (bool, error) {
 	system, err := scope.System(s.Tenant())
 	if err != nil {
 		return false, nil //nolint:nilerr // there is no such tenant
@@ -53,7 +54,7 @@ func (d *Desk) mayErase(ctx context.Context, s scope.Scope, id string) (bool, er
 	if len(records) != 1 {
 		return false, nil
 	}
-	ok, err := d.service.eraser.may(ctx, system, s, []string{id})
+	ok, err := d.service.eraser.may(ctx, system, s, claimed, []string{id})
 	if err != nil && !errors.Is(err, errNoVerdict) {
 		return false, storageError(ctx, "read the item", err)
 	}

@@ -321,12 +321,15 @@ func (r *review) questions(i int) (questions []question, err error) {
 // ask has policy decide on the unanswered questions. Those about one action of one principal
 // are one request.
 func (r *review) ask(ctx context.Context) error {
-	type asker struct{ agent, roles, action string }
+	type asker struct {
+		agent, roles, action string
+		level                schemas.Level
+	}
 	by := map[asker][]question{}
 	var order []asker
 	for _, q := range r.unanswered {
 		d := r.drafts[q.at]
-		who := asker{d.Agent, strings.Join(d.Roles, ","), q.action}
+		who := asker{d.Agent, strings.Join(d.Roles, ","), q.action, d.Level}
 		if by[who] == nil {
 			order = append(order, who)
 		}
@@ -347,8 +350,8 @@ func (r *review) ask(ctx context.Context) error {
 	return nil
 }
 
-// decide refuses the drafts that policy does not allow. The questions are about one action
-// of one principal.
+// decide refuses the drafts that policy does not allow, or that touch what is above the
+// clearance they claim. The questions are about one action of one principal.
 func (r *review) decide(ctx context.Context, questions []question) error {
 	first := &questions[0]
 	var d policies.Decision
@@ -366,7 +369,8 @@ func (r *review) decide(ctx context.Context, questions []question) error {
 	for i, at := 0, 0; i < len(questions); i++ {
 		q := &questions[i]
 		end := at + len(q.versions)
-		allowed := ok && !slices.ContainsFunc(d.Verdicts[at:end], func(v policies.Verdict) bool { return !v.Allow })
+		allowed := ok && !above(r.drafts[q.at].Level, q.versions) &&
+			!slices.ContainsFunc(d.Verdicts[at:end], func(v policies.Verdict) bool { return !v.Allow })
 		if at = end; allowed || r.refused[q.at] != nil {
 			continue
 		}
@@ -396,14 +400,26 @@ func (r *review) refuse(ctx context.Context, i int, pointer, cause string) error
 	return err
 }
 
-// actingFor returns the agent of an event as policy knows it: with the roles that the
-// registry grants, or, where there is none, those that the event claims. It is false for an
-// agent that cannot be a principal.
-func actingFor(registry *policies.Registry, loopback bool, d *write.Prepared, purpose string) (scope.Scope, bool) {
-	claim := schemas.Agent{Type: "agent", ID: d.Agent, SecurityLevel: schemas.Restricted.String()}
-	if registry == nil {
-		claim.Roles = d.Roles
+// above reports whether a version needs more than the clearance that was claimed. What
+// nobody could be shown under a claim is not changed or erased under it either, whatever role
+// policy asks for.
+func above(claimed schemas.Level, versions []policies.Resource) bool {
+	return slices.ContainsFunc(versions, func(r policies.Resource) bool { return r.Facets.Level > claimed })
+}
+
+// claimedLevel returns the clearance that an agent claims, the highest when it claims none.
+func claimedLevel(from *schemas.Agent) schemas.Level {
+	if level, ok := schemas.ParseLevel(from.SecurityLevel); ok {
+		return level
 	}
+	return schemas.Restricted // Service.Scope refuses what is no level
+}
+
+// actingFor returns the agent of an event as policy knows it: with the roles and the clearance
+// that the registry grants and the event claims, where it claims any. Without a registry the
+// claims count. It is false for an agent that cannot be a principal.
+func actingFor(registry *policies.Registry, loopback bool, d *write.Prepared, purpose string) (scope.Scope, bool) {
+	claim := schemas.Agent{Type: "agent", ID: d.Agent, SecurityLevel: d.Level.String(), Roles: d.Roles}
 	principal, err := registry.Resolve(d.Tenant, claim, loopback)
 	if err != nil {
 		return scope.Scope{}, false

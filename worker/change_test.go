@@ -121,6 +121,71 @@ func TestOthersItemsAreNotChanged(t *testing.T) {
 	}
 }
 
+// claiming gives an event a clearance and roles that it claims; "" claims no clearance.
+func claiming(ev event.Event, id, level string, roles ...string) event.Event {
+	ev.SetExtension(schemas.ExtensionRoles, nil)
+	if ev = named(ev, id, roles...); level != "" {
+		ev.SetExtension(schemas.ExtensionLevel, level)
+	}
+	return ev
+}
+
+// With a registry the claims of an event take away from what it grants, and add nothing: to a
+// change, a change that lowers labels, and an erasure, on the stream as on put.
+func TestClaimsNarrowWhatAnEventMayDo(t *testing.T) {
+	t.Parallel()
+	w := prepare(t)
+	registered(t, w, `tenants: {acme: {principals: [{id: planner}, {id: stranger}, {id: ed, level: internal, roles: [editor, declassifier, eraser]}]}}`)
+	w.start(t)
+	for _, id := range []string{"a", "b", "c", "d"} {
+		w.put(t, recorded(t, id, "what planner knows", labels("level:restricted")), "indexed")
+	}
+	again := func(id, level string) event.Event { return recorded(t, id, "else", labels("level:"+level)) }
+	tries := []struct {
+		name, agent string
+		event       event.Event
+		level       string
+		roles       []string
+		allowed     bool
+	}{
+		{"no-role", "ed", again("a", "restricted"), "", []string{"token"}, false},
+		{"other-role", "ed", superseded(t, "", "a", "mine"), "", []string{"eraser"}, false},
+		{"below", "ed", again("a", "restricted"), "confidential", []string{"editor"}, false},
+		{"below-hides", "ed", recorded(t, "hides", "x", linksTo("supersedes", "a")), "public", nil, false},
+		{"below-owner", "planner", again("a", "restricted"), "internal", nil, false},
+		{"no-widening", "stranger", again("a", "restricted"), "restricted", []string{"editor", "eraser"}, false},
+		{"not-lowered", "ed", again("a", "public"), "restricted", []string{"editor"}, false},
+		{"not-erased", "ed", forgetting(t, "", "a"), "", []string{"editor"}, false},
+		{"erased-below", "ed", forgetting(t, "", "a"), "confidential", []string{"eraser"}, false},
+		{"changed", "ed", again("a", "restricted"), "restricted", []string{"editor"}, true},
+		{"silent", "ed", again("b", "restricted"), "", nil, true},
+		{"lowered", "ed", again("c", "public"), "", []string{"editor", "declassifier"}, true},
+		{"below-lowered", "ed", again("c", "public"), "internal", []string{"editor"}, false}, // an earlier version was restricted
+		{"owner", "planner", again("d", "restricted"), "restricted", []string{"token"}, true},
+		{"erased", "ed", forgetting(t, "", "d"), "restricted", []string{"eraser"}, true},
+	}
+	var refused []string
+	for _, c := range tries {
+		err := w.putAs(t, c.agent, claiming(c.event, "put-"+c.name, c.level, c.roles...))
+		if (err == nil) != c.allowed || !c.allowed && typed(t, err).Code != schemas.CodePolicyDenied {
+			t.Errorf("put %s: %v", c.name, err)
+		}
+		if !c.allowed { // past put, straight into the stream
+			w.publishAs(t, c.agent, claiming(c.event, c.name, c.level, c.roles...))
+			refused = append(refused, c.name)
+		}
+	}
+	letters := w.letters(t, len(refused))
+	for i := range letters {
+		letters[i] = strings.Fields(letters[i])[0]
+	}
+	slices.Sort(refused)
+	slices.Sort(letters)
+	if diff := cmp.Diff(refused, letters); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // The owner changes its item, an editor everybody's; after that it is not the owner's alone.
 func TestWhoMayChange(t *testing.T) {
 	t.Parallel()

@@ -25,11 +25,11 @@ func (e *eraser) refuses(ctx context.Context, s scope.Scope, d *write.Prepared, 
 	if !ok {
 		return mayNotErase(), nil, 0, nil
 	}
-	return e.refusesWhom(ctx, s, who, ids)
+	return e.refusesWhom(ctx, s, who, d.Level, ids)
 }
 
-// refusesWhom is refuses of who.
-func (e *eraser) refusesWhom(ctx context.Context, s, who scope.Scope, ids []string) (refused *write.Rejection, all []string, searched int64, err error) {
+// refusesWhom is refuses of who, which claims a clearance.
+func (e *eraser) refusesWhom(ctx context.Context, s, who scope.Scope, claimed schemas.Level, ids []string) (refused *write.Rejection, all []string, searched int64, err error) {
 	head, err := e.log.Head(ctx, s)
 	if err != nil {
 		return nil, nil, 0, err
@@ -43,7 +43,7 @@ func (e *eraser) refusesWhom(ctx context.Context, s, who scope.Scope, ids []stri
 	if all, err = e.derived(ctx, s, ids); err != nil {
 		return nil, nil, 0, err
 	}
-	allowed, err := e.may(ctx, s, who, all)
+	allowed, err := e.may(ctx, s, who, claimed, all)
 	if err != nil {
 		return nil, nil, 0, err
 	}
@@ -129,10 +129,11 @@ func repeats(held *eventlog.Entry, req *schemas.MemoryErased) bool {
 // errNoVerdict says that policy did not decide on an event.
 var errNoVerdict = errors.New("policy gave no verdict")
 
-// may reports whether policy lets who erase every version of the items.
-func (e *eraser) may(ctx context.Context, s, who scope.Scope, ids []string) (bool, error) {
+// may reports whether policy lets who, which claims a clearance, erase every version of the
+// items.
+func (e *eraser) may(ctx context.Context, s, who scope.Scope, claimed schemas.Level, ids []string) (bool, error) {
 	resources, err := e.versions(ctx, s, ids)
-	if err != nil {
+	if err != nil || above(claimed, resources) {
 		return false, err
 	}
 	decision, err := e.pdp.Decide(ctx, who, policies.Request{Action: "erase", Now: e.now(), Resources: resources})

@@ -25,7 +25,7 @@ func (v *Service) Plan(ctx context.Context, tenant string, body []byte) (any, er
 	if err != nil {
 		return nil, &schemas.Error{Code: schemas.CodeValidation, Message: err.Error()}
 	}
-	refused, all, _, err := v.eraser.refusesWhom(ctx, s, who, req.Items)
+	refused, all, _, err := v.eraser.refusesWhom(ctx, s, who, claimedLevel(req.From), req.Items)
 	if err := refusal(ctx, refused, err, ""); err != nil {
 		return nil, err
 	}
@@ -44,6 +44,9 @@ func (v *Service) Plan(ctx context.Context, tenant string, body []byte) (any, er
 		return nil, storageError(ctx, "find the artifacts", err)
 	}
 	reply.Packs, reply.Artifacts = len(plan.packs), len(hashes)
+	if n := len(plan.positions); n > 0 {
+		reply.Position = plan.positions[n-1]
+	}
 	return reply, nil
 }
 

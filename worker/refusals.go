@@ -70,7 +70,7 @@ func refusalOf(r *Rejected) *schemas.Error {
 	case write.PolicyDenied:
 		e.Code, e.Message = schemas.CodePolicyDenied, r.Cause
 	case write.IDReuse:
-		e.Field = "/event/id"
+		e.Code, e.Field = schemas.CodeConflict, "/event/id"
 	}
 	if e.Field == "" && r.Pointer != "" {
 		e.Field = "/event" + r.Pointer

@@ -154,9 +154,10 @@ func (v *Service) Put(ctx context.Context, tenant string, body []byte) (any, err
 	wait := Wait(func(ctx context.Context) (any, error) { return v.settlePut(ctx, s, receipt, draft, refused, level) })
 	entry, err := v.log.Find(ctx, s, draft.Source, draft.ID)
 	switch {
-	case err == nil && !same(&entry, draft):
-		return nil, idReuse()
 	case err == nil:
+		if err := taken(&entry, draft); err != nil {
+			return nil, err
+		}
 		receipt.Duplicate = true
 		if level != schemas.ReceiptIndexed && level != schemas.ReceiptProved { // it is there
 			return wait(ctx)
@@ -167,7 +168,7 @@ func (v *Service) Put(ctx context.Context, tenant string, body []byte) (any, err
 			return nil, err
 		}
 		if err := v.mayPublish(ctx, s, &prepared); err != nil {
-			if held, found := v.log.Find(ctx, s, draft.Source, draft.ID); found == nil && same(&held, draft) { // logged meanwhile
+			if held, found := v.log.Find(ctx, s, draft.Source, draft.ID); found == nil && taken(&held, draft) == nil { // logged meanwhile
 				receipt.Duplicate = true
 				return wait, nil
 			}
@@ -186,14 +187,25 @@ func (v *Service) Put(ctx context.Context, tenant string, body []byte) (any, err
 	}
 }
 
-// same reports whether an entry may be of the event that a draft is of. Of an entry that was
-// erased nobody can tell any more, and an erasure is logged with what it takes along.
-func same(held *eventlog.Entry, d *eventlog.Draft) bool {
+// taken returns the error of a draft whose key the log has for another event, or for one that
+// was erased: of that nobody can tell any more whether it was the same, and nothing is stored
+// again. It is nil when the entry is of the same event. An erasure is logged with what it takes
+// along.
+func taken(held *eventlog.Entry, d *eventlog.Draft) error {
+	var same bool
 	if d.Type == schemas.TypeMemoryErased {
 		var req schemas.MemoryErased
-		return json.Unmarshal(d.Data, &req) == nil && repeats(held, &req)
+		same = json.Unmarshal(d.Data, &req) == nil && repeats(held, &req)
+	} else {
+		same = bytes.Equal(held.Data, d.Data)
 	}
-	return held.Erased || bytes.Equal(held.Data, d.Data)
+	switch {
+	case held.Erased:
+		return &schemas.Error{Code: schemas.CodeConflict, Field: "/event/id", Message: "erased: what was stored under this source and id was erased, and nothing is stored under them again; use another id"}
+	case !same:
+		return &schemas.Error{Code: schemas.CodeConflict, Field: "/event/id", Message: string(write.IDReuse) + ": source and id were used before for another event"}
+	}
+	return nil
 }
 
 // mayPublish refuses an event now that would be refused when the log takes it.
@@ -254,6 +266,9 @@ func (v *Service) Receipt(ctx context.Context, tenant string, body []byte) (any,
 		r := schemas.Receipt{Tenant: tenant, Source: req.Source, ID: req.ID}
 		if err := v.raise(ctx, s, &r, &entry, req.Level); err != nil {
 			return nil, err
+		}
+		if entry.Erased {
+			r.Warnings = append(r.Warnings, "what this event stored was erased")
 		}
 		return r, nil
 	}), nil

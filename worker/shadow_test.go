@@ -45,7 +45,7 @@ func TestShadowIsWhatAProjectorMakes(t *testing.T) {
 	}
 	w.publish(t, "acme", forgetting(t, "gone", "i3", "i7"))
 	w.receipt(t, "acme", "gone")
-	w.put(t, recorded(t, "i3", "another note under an old name", func(d map[string]any) { d["created_at"] = "2026-02-02T00:00:00Z" }), "indexed")
+	w.put(t, named(recorded(t, "i3", "another note under an old name", func(d map[string]any) { d["created_at"] = "2026-02-02T00:00:00Z" }), "again"), "indexed")
 	shadow, index := w.shadow(t, 3, w.embed)
 	must(t, shadow.Run(within(t)))
 	must(t, w.worker.Projector.CatchUp(within(t), s, nil))

@@ -10,7 +10,6 @@ import (
 
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
-	"satchel/pipeline/write"
 	"satchel/schemas"
 )
 
@@ -243,8 +242,8 @@ func (v *Service) settlePut(ctx context.Context, s scope.Scope, r schemas.Receip
 		return nil, storageError(ctx, "wait for the log", err)
 	case err != nil:
 		err = storageError(limited, "wait for the log", err)
-	case !same(&entry, d):
-		return nil, idReuse()
+	case taken(&entry, d) != nil:
+		return nil, taken(&entry, d)
 	default:
 		err = v.raise(limited, s, &r, &entry, level)
 	}
@@ -258,7 +257,3 @@ func (v *Service) settlePut(ctx context.Context, s scope.Scope, r schemas.Receip
 // beforeEnd is how long a call may wait that has so much time left, so that its reply comes
 // before its caller has gone.
 func beforeEnd(left time.Duration) time.Duration { return left - min(left/5, time.Second) }
-
-func idReuse() error {
-	return &schemas.Error{Code: schemas.CodeConflict, Field: "/event/id", Message: string(write.IDReuse) + ": source and id were used before for another event"}
-}

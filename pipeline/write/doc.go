@@ -17,6 +17,7 @@
 //	satchelsig       signature, base64url without padding, as published
 //	satchelroles     roles claimed for an erasure, joined by ",", as published; those of
 //	                 another event are in Prepared.Roles alone
+//	satchellevel     clearance claimed, in Prepared.Level alone
 //	satchelsigner    set here: the verified key id, or "unsigned"
 //	satchelchecksum  set here for memory.recorded: "sha256:<hex>" of the content
 //	satchelredacted  set here: JSON pointers that were redacted, joined by ","

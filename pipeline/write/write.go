@@ -100,8 +100,9 @@ func New(c Config) (*Writer, error) {
 // Prepared is the draft of an event with the facts that policy needs.
 type Prepared struct {
 	eventlog.Draft
-	Touches []Touch  // the item of the event first; none for an erasure and for accesses
-	Roles   []string // claimed by its agent
+	Touches []Touch       // the item of the event first; none for an erasure and for accesses
+	Roles   []string      // claimed by its agent
+	Level   schemas.Level // claimed by its agent, Restricted without a claim
 }
 
 // Prepare turns an event received on the subject of tenant and agent into a draft.
@@ -124,20 +125,43 @@ func (w *Writer) Prepare(tenant, agent string, ev event.Event) (Prepared, error)
 	if r != nil {
 		return Prepared{}, r
 	}
+	level, r := levelOf(&ev)
+	if r != nil {
+		return Prepared{}, r
+	}
 	d, err := w.draft(tenant, agent, &ev, &b, signer)
 	if err != nil {
 		return Prepared{}, err
 	}
-	p := Prepared{Draft: d, Touches: b.touches, Roles: strings.FieldsFunc(d.Extensions[schemas.ExtensionRoles], func(r rune) bool { return r == ',' })}
+	p := Prepared{Draft: d, Touches: b.touches, Level: level, Roles: strings.FieldsFunc(d.Extensions[schemas.ExtensionRoles], func(r rune) bool { return r == ',' })}
 	if d.Type != schemas.TypeMemoryErased { // the same event is the same whatever it claims
 		delete(d.Extensions, schemas.ExtensionRoles)
 	}
 	return p, nil
 }
 
+// levelOf returns the clearance that an event claims, the highest when it claims none.
+func levelOf(ev *event.Event) (schemas.Level, *Rejection) {
+	if _, claims := ev.Extensions()[schemas.ExtensionLevel]; !claims {
+		return schemas.Restricted, nil
+	}
+	level, ok := schemas.ParseLevel(stringExtension(ev, schemas.ExtensionLevel))
+	if !ok {
+		return level, reject(Malformed, "/"+schemas.ExtensionLevel, "is no level: use public, internal, confidential or restricted")
+	}
+	return level, nil
+}
+
 // ownSource begins the sources of what Satchel itself writes to the log, but for what it
 // names agents by.
 const ownSource, agentSource = "satchel://", "satchel://agents/"
+
+// anothers reports whether a source is kept for another agent: one that names an agent is
+// that agent's alone, with what it adds behind a slash.
+func anothers(source, tenant, agent string) bool {
+	own := schemas.AgentSource(tenant, agent)
+	return strings.HasPrefix(source, agentSource) && source != own && !strings.HasPrefix(source, own+"/")
+}
 
 // Own reports whether a source is one that Satchel keeps for itself.
 func Own(source string) bool {
@@ -153,6 +177,9 @@ func (w *Writer) checkAttributes(tenant, agent string, ev *event.Event) *Rejecti
 	}
 	if Own(ev.Source()) {
 		return reject(Malformed, "/source", "is kept for Satchel itself")
+	}
+	if anothers(ev.Source(), tenant, agent) {
+		return reject(Malformed, "/source", "is kept for the agent that it names")
 	}
 	if !schemas.ValidID(ev.ID()) {
 		return reject(BadID, "/id", "must be 1 to 128 of the characters A-Z a-z 0-9 . _ : -")

@@ -126,6 +126,11 @@ func rejectedEvents() []rejected {
 		{write.Malformed, "/source", with(func(ev *event.Event) { ev.SetSource("") })},
 		{write.Malformed, "/source", with(func(ev *event.Event) { ev.SetSource("satchel://roles") })},
 		{write.Malformed, "/source", with(func(ev *event.Event) { ev.SetSource("satchel://exceptions") })},
+		{write.Malformed, "/source", with(func(ev *event.Event) { ev.SetSource("satchel://agents/acme/two") })},
+		{write.Malformed, "/source", with(func(ev *event.Event) { ev.SetSource("satchel://agents/acme/on") })},
+		{write.Malformed, "/source", with(func(ev *event.Event) { ev.SetSource("satchel://agents/other/one") })},
+		{write.Malformed, "/satchellevel", with(func(ev *event.Event) { ev.SetExtension(schemas.ExtensionLevel, "secret") })},
+		{write.Malformed, "/satchellevel", with(func(ev *event.Event) { ev.SetExtension(schemas.ExtensionLevel, 3) })},
 		{write.UnknownType, "/type", with(func(ev *event.Event) { ev.SetType("io.satchel.context.packed.v1") })},
 		{write.Oversized, "/data", data(replace("a b", strings.Repeat("x", 5000)))},
 		{write.Oversized, "/big", with(func(ev *event.Event) { ev.SetExtension("big", strings.Repeat("x", 5000)) })},
@@ -460,5 +465,24 @@ func BenchmarkPrepare(b *testing.B) {
 		if _, err := w.Prepare("acme", "one", ev); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// A source that names an agent is the agent's own, with what stands behind a slash. What an event
+// claims is not in the log.
+func TestPrepareTakesAnAgentsOwnSource(t *testing.T) {
+	t.Parallel()
+	for _, source := range []string{"satchel://agents/acme/one", "satchel://agents/acme/one/import"} {
+		ev := newEvent(schemas.TypeMemoryRecorded, recorded)
+		ev.SetSource(source)
+		ev.SetExtension(schemas.ExtensionLevel, "internal")
+		d, err := newWriter(t, write.Config{}).Prepare("acme", "one", ev)
+		if _, kept := d.Extensions[schemas.ExtensionLevel]; err != nil || d.Level != schemas.Internal || kept {
+			t.Errorf("%s: %v, level %v, in the log %t", source, err, d.Level, kept)
+		}
+	}
+	d, err := newWriter(t, write.Config{}).Prepare("acme", "one", newEvent(schemas.TypeMemoryRecorded, recorded))
+	if err != nil || d.Level != schemas.Restricted {
+		t.Errorf("without a claim: %v, level %v", err, d.Level)
 	}
 }

@@ -69,11 +69,15 @@ func TestNothingIsShownOverHTTP(t *testing.T) {
 }
 
 // gateway starts satchel gateway with a token for each principal, of all scopes, that claims
-// the highest clearance.
-func (w *world) gateway(t *testing.T) (url string, tokens map[string]string) {
+// the highest clearance, and a token for each of the entries, by its ID.
+func (w *world) gateway(t *testing.T, more ...gateway.Token) (url string, tokens map[string]string) {
 	t.Helper()
 	tokens = map[string]string{}
 	var entries []gateway.Token
+	for _, entry := range more {
+		secret, entry := gateway.NewToken(entry)
+		tokens[entry.ID], entries = secret, append(entries, entry)
+	}
 	for i := range principals {
 		p := &principals[i]
 		tenant := "main"

@@ -131,7 +131,7 @@ func (t *runner) letters(ctx context.Context, n int) ([]jetstream.DeadLetter, er
 func (t *runner) publishOdd(ctx context.Context, out *jetstream.Outbox, o script.Odd, next func() string) error {
 	ev := event.New()
 	ev.SetType(schemas.TypeMemoryRecorded)
-	ev.SetSource("satchel://agents/" + demoTenant + "/" + demoAgent)
+	ev.SetSource(schemas.AgentSource(demoTenant, demoAgent))
 	ev.SetTime(demoNow())
 	ev.SetDataSchema(schemas.DataSchema(schemas.TypeMemoryRecorded))
 	data := o.Item

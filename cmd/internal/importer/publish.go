@@ -64,7 +64,7 @@ func newPublisher(ctx context.Context, a *app.App, as Flags) (*publisher, error)
 	if err != nil {
 		return nil, err
 	}
-	p := &publisher{a: a, conn: conn, source: "satchel://agents/" + a.Tenant + "/" + as.Agent, items: make([]schemas.MemoryItem, 0, importChunk)}
+	p := &publisher{a: a, conn: conn, source: schemas.AgentSource(a.Tenant, as.Agent), items: make([]schemas.MemoryItem, 0, importChunk)}
 	p.emitter, err = emitters.New(conn.NC, emitters.Config{Tenant: a.Tenant, Agent: as.Agent, Source: p.source, Labels: as.Label, Roles: as.Role, NewID: func() string { return takeID(&p.ids) }})
 	if err != nil {
 		conn.Close()

@@ -3,10 +3,13 @@ package mcp
 import (
 	"context"
 	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,15 +37,23 @@ func (s *server) forget(ctx context.Context, client *emitters.Emitter, req *sdk.
 	}
 	switch answer := req.Params.InputResponses["erase"].(type) {
 	case *sdk.ElicitResult:
-		if err := s.unseal(req.Params.RequestState, in); err != nil {
-			return nil, err
-		}
-		if yes, _ := answer.Content["erase"].(bool); answer.Action != "accept" || !yes {
+		yes, _ := answer.Content["erase"].(bool)
+		if yes = yes && answer.Action == "accept"; !yes {
+			was, err := s.unseal(req.Params.RequestState, in)
+			if err == nil {
+				err = s.spend(was)
+			}
+			if err != nil {
+				return nil, err
+			}
 			return structured("Nothing was erased: it was not confirmed.", map[string]any{"erased": false}), nil
+		}
+		if err := s.confirmed(ctx, client, req.Params.RequestState, in); err != nil {
+			return nil, err
 		}
 	default:
 		if in.Confirm != "" {
-			if err := s.unseal(in.Confirm, in); err != nil {
+			if err := s.confirmed(ctx, client, in.Confirm, in); err != nil {
 				return nil, err
 			}
 			break
@@ -51,7 +62,7 @@ func (s *server) forget(ctx context.Context, client *emitters.Emitter, req *sdk.
 		if err != nil {
 			return nil, err
 		}
-		state, err := s.seal(in)
+		state, err := s.seal(in, plan.Position)
 		if err != nil {
 			return nil, err
 		}
@@ -83,44 +94,71 @@ func (s *server) forget(ctx context.Context, client *emitters.Emitter, req *sdk.
 	return structured(strings.Join(lines, "\n"), receipt), nil
 }
 
-// sealed is what a confirmation is bound to.
+// sealed is what a confirmation is bound to. No two are equal.
 type sealed struct {
 	Tenant, Principal, Reason string
 	Items                     []string
-	Until                     int64 // Unix seconds
+	Position                  int64  // of the last entry that would go
+	Until                     int64  // Unix seconds
+	ID                        string // of the confirmation
 }
 
-func (s *server) seal(in forgetInput) (string, error) {
-	body, err := json.Marshal(sealed{s.Tenant, s.Principal, in.Reason, in.Items, s.Clock().Add(confirmFor).Unix()})
+func (s *server) seal(in forgetInput, position int64) (string, error) {
+	body, err := json.Marshal(sealed{s.Tenant, s.Principal, in.Reason, in.Items, position, s.Clock().Add(confirmFor).Unix(), s.id + rand.Text()})
 	if err != nil {
 		return "", fmt.Errorf("seal confirmation: %w", err)
 	}
 	return base64.RawURLEncoding.EncodeToString(body) + "." + base64.RawURLEncoding.EncodeToString(s.mac(body)), nil
 }
 
-// unseal checks that the state confirms what is asked for, and still does.
-func (s *server) unseal(state string, in forgetInput) error {
-	wrong := func(why string) error {
-		return &schemas.Error{Code: schemas.CodeValidation, Field: "/confirm", Message: "nothing was erased: the confirmation " + why + "; call forget without it first"}
+// confirmed uses a confirmation up: of the items as they were when it was asked for, and once.
+func (s *server) confirmed(ctx context.Context, client *emitters.Emitter, state string, in forgetInput) error {
+	was, err := s.unseal(state, in)
+	if err != nil {
+		return err
 	}
+	plan, err := client.Plan(ctx, in.Items)
+	if err != nil {
+		return err
+	}
+	if plan.Position != was.Position {
+		return unconfirmed("is for these memories as they were: something was recorded since")
+	}
+	return s.spend(was)
+}
+
+// unseal checks that the state confirms what is asked for, and still does.
+func (s *server) unseal(state string, in forgetInput) (was sealed, err error) {
 	head, tail, _ := strings.Cut(state, ".")
 	body, err := base64.RawURLEncoding.DecodeString(head)
 	mac, err2 := base64.RawURLEncoding.DecodeString(tail)
-	if err != nil || err2 != nil || !hmac.Equal(mac, s.mac(body)) {
-		return wrong("is not one of this server")
+	if err != nil || err2 != nil || !hmac.Equal(mac, s.mac(body)) || json.Unmarshal(body, &was) != nil || !strings.HasPrefix(was.ID, s.id) {
+		return was, unconfirmed("is not one of this server")
 	}
-	var was sealed
-	if err := json.Unmarshal(body, &was); err != nil {
-		return wrong("is not one of this server")
+	switch {
+	case s.Clock().Unix() > was.Until:
+		return was, unconfirmed("has expired")
+	case was.Tenant != s.Tenant, was.Principal != s.Principal, was.Reason != in.Reason, !slices.Equal(was.Items, in.Items):
+		return was, unconfirmed("is for other items, another reason or another principal")
 	}
-	if s.Clock().Unix() > was.Until {
-		return wrong("has expired")
+	return was, nil
+}
+
+// spend uses a confirmation up: it counts once.
+func (s *server) spend(was sealed) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.Clock().Unix()
+	maps.DeleteFunc(s.spent, func(_ string, until int64) bool { return now > until })
+	if _, again := s.spent[was.ID]; again {
+		return unconfirmed("was used before")
 	}
-	now, err := json.Marshal(sealed{s.Tenant, s.Principal, in.Reason, in.Items, was.Until})
-	if err != nil || string(now) != string(body) {
-		return wrong("is for other items, another reason or another principal")
-	}
+	s.spent[was.ID] = was.Until
 	return nil
+}
+
+func unconfirmed(why string) error {
+	return &schemas.Error{Code: schemas.CodeValidation, Field: "/confirm", Message: "nothing was erased: the confirmation " + why + "; call forget without it first"}
 }
 
 func (s *server) mac(body []byte) []byte {

@@ -4,15 +4,18 @@
 // It promises that a tool does what the same call on NATS does: policy, limits and ledger are
 // those of the service. A refusal is a tool error whose structured content is the error of the
 // contract. Nothing is erased before a confirmation that names the items; a confirmation
-// is bound to tenant, principal, items and reason, and ends after five minutes.
+// is bound to tenant, principal, items, what was recorded of them, and reason, counts once, and
+// ends after five minutes.
 package mcp
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -36,6 +39,10 @@ type Config struct {
 
 type server struct {
 	Config
+	id string // random: a confirmation of another server is none here
+
+	mu    sync.Mutex
+	spent map[string]int64 // confirmations that were used, until they expire
 }
 
 // instructions are what a model is told about the tools as a whole.
@@ -50,7 +57,7 @@ func New(cfg Config) (*sdk.Server, error) {
 	if cfg.Clock == nil {
 		cfg.Clock = time.Now
 	}
-	s := &server{cfg}
+	s := &server{Config: cfg, id: rand.Text(), spent: map[string]int64{}}
 	out := sdk.NewServer(&sdk.Implementation{Name: "satchel", Title: "Satchel", Version: cfg.Version}, &sdk.ServerOptions{Instructions: instructions})
 	add(s, out, tool("remember", "Store one thing worth knowing later: a fact, decision, preference or outcome. Returns a receipt.", writes), s.remember)
 	add(s, out, tool("context", "What to know before answering: memories within a token budget, and what was left out. Call it first.", reads), s.context)

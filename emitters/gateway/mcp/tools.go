@@ -198,7 +198,7 @@ func (s *server) status(ctx context.Context, client *emitters.Emitter, _ *sdk.Ca
 			return nil, err
 		}
 		reply.Receipt = &r
-		say += fmt.Sprintf(" The write %s is %s.", in.Receipt, r.Level)
+		say += fmt.Sprintf(" The write %s is %s.", in.Receipt, strings.Join(append([]string{string(r.Level)}, r.Warnings...), "; "))
 	}
 	return structured(say, reply), nil
 }
