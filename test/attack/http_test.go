@@ -75,7 +75,8 @@ func (w *world) gateway(t *testing.T, more ...gateway.Token) (url string, tokens
 	tokens = map[string]string{}
 	var entries []gateway.Token
 	for _, entry := range more {
-		secret, entry := gateway.NewToken(entry)
+		secret, entry, err := gateway.NewToken(entry)
+		must(t, err)
 		tokens[entry.ID], entries = secret, append(entries, entry)
 	}
 	for i := range principals {
