@@ -53,7 +53,7 @@ func tells(v *candidate.Visible) bool { return v != nil && v.Kind != schemas.Kin
 
 // mentioned reports whether an item has the name that the principal may see whole.
 func (s *Selector) mentioned(ctx context.Context, sc scope.Scope, q *Query, name string) bool {
-	found, err := s.cfg.Keyword.Search(ctx, sc, keyword.Query{Text: name, Limit: mentions, Filter: q.Population, Population: q.Population, Exclude: q.Exclude})
+	found, err := s.cfg.Keyword.Search(ctx, sc, keyword.Query{Text: name, Limit: mentions, Filter: q.Population, Population: q.Population.Settled(), Exclude: q.Exclude})
 	if err != nil {
 		return true
 	}
