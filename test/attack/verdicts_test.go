@@ -40,7 +40,7 @@ func TestVerdictsMoveNothing(t *testing.T) {
 				send(tenant, fmt.Sprint("h-whole-", i), text, append([]string{"pii:health"}, internal...), nil)
 				send(tenant, fmt.Sprint("h-made-", i), text, internal, map[string]any{"kind": "summary", "links": []any{map[string]any{"rel": "derived_from", "to": "source"}}})
 				for j := range 3 {
-					send(tenant, fmt.Sprint("h-named-", i, j), "The board suspects Ines Vogel of fraud.", []string{"level:restricted"}, nil)
+					send(tenant, fmt.Sprintf("h-named-%d-%d", i, j), "The board suspects Ines Vogel of fraud.", []string{"level:restricted"}, nil)
 				}
 			}
 		}
