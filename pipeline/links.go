@@ -32,7 +32,7 @@ func (o *searchOp) follow(ctx context.Context, req Request, plan Plan, auth Auth
 	var ids []string
 	for i := range found.Candidates[:min(2*req.Limits.Items, len(found.Candidates))] {
 		from := &found.Candidates[i]
-		walk := graph.Walk{From: []string{from.ID}, Hops: hops, Filter: filter}
+		walk := graph.Walk{From: []string{from.ID}, Hops: hops, Filter: filter, Population: plan.Pushdown.Population.Settled(), Exclude: plan.Exclude}
 		visits, err := e.cfg.Graph.Walk(ctx, req.Scope, walk)
 		if err != nil {
 			found.Notes = found.Notes.With("graph: relationships: " + failure(err))

@@ -79,6 +79,21 @@ func (f Filter) And(g Filter) Filter {
 	return Filter{all: true, conds: slices.Concat(f.conds, g.conds)}
 }
 
+// LabelUnsettled marks, in the indexes alone, an item that facets do not decide on: a verdict may
+// hide it that looks at the time, at other items or at its flags. No item can have it: a label
+// has a name and a value.
+const LabelUnsettled = "unsettled"
+
+// CategoryHidden stands, in the indexes alone, for a category that not everybody may see. Whoever
+// looks for a category looks at these items as well, and goes by what the principal may see.
+const CategoryHidden = "\u0001hidden"
+
+// Settled returns the items of f that facets decide on. What a principal may see of these changes
+// with no time and no other item, so statistics may be of them.
+func (f Filter) Settled() Filter {
+	return f.And(Where(Cond{Field: FieldLabels, Op: NotIn, Values: []string{LabelUnsettled}}))
+}
+
 // IsNone reports whether f matches nothing.
 func (f Filter) IsNone() bool { return !f.all }
 

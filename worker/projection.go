@@ -118,16 +118,29 @@ func (p *projection) addRecorded(e *eventlog.Entry) error {
 	rec.Terms = keyword.Terms(text)
 	p.items = append(p.items, items.Change{Position: e.Position, Put: &rec, At: e.RecordedAt})
 	p.supersede(e, rec.ID, rec.Links)
+	facets := indexed(&rec, shown)
 	p.keyword = append(p.keyword, keyword.Change{Position: e.Position, Put: &keyword.Doc{
-		ID: rec.ID, Position: e.Position, Text: text, Facets: rec.Facets}})
+		ID: rec.ID, Position: e.Position, Text: text, Facets: facets}})
 	p.addPrivate(&rec, text)
 	p.vector = append(p.vector, vector.Change{Position: e.Position, Put: &vector.Doc{
-		ID: rec.ID, Position: e.Position, Facets: rec.Facets}})
+		ID: rec.ID, Position: e.Position, Facets: facets}})
 	p.shown = append(p.shown, shown)
 	p.graph = append(p.graph, graph.Change{Position: e.Position, Put: &graph.Node{
-		ID: rec.ID, Position: e.Position, Facets: rec.Facets, Links: rec.Links,
+		ID: rec.ID, Position: e.Position, Facets: facets, Links: rec.Links,
 		Entities: graph.Mentions(shown.Content.Text(), shown.Speaker, shown.Attributes)}})
 	return nil
+}
+
+// indexed returns the facets of an item as the indexes have them. shown is the public part of it.
+func indexed(rec, shown *schemas.Record) schemas.Facets {
+	f := rec.Facets
+	if isolation.Unsettled(rec, shown) {
+		f.Labels = slices.Sorted(slices.Values(append(slices.Clone(f.Labels), schemas.LabelUnsettled)))
+	}
+	if shown.Category != rec.Category || shown != rec && shown.Content.Text() == "" {
+		f.Category = schemas.CategoryHidden
+	}
+	return f
 }
 
 // addPrivate indexes the whole text of an item that differs from its public text. Another item

@@ -22,3 +22,11 @@ func Public(tenant string, z *pii.Sanitizer, r *schemas.Record) *schemas.Record 
 	}
 	return &shown
 }
+
+// Unsettled reports whether the built-in policy may hide the whole of an item that its filter lets
+// through: when the item ends or is no longer valid, for what it was made of, or because nothing
+// remains of it. shown is what Public returns of the item.
+func Unsettled(r, shown *schemas.Record) bool {
+	return !r.ExpiresAt().IsZero() || !r.ValidTo.IsZero() || r.Kind == schemas.KindSummary ||
+		shown != r && shown.Content.Text() == ""
+}

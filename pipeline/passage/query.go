@@ -152,7 +152,7 @@ func (w *scoring) weigh(groups []group) {
 	if index := w.reader.cfg.Frequencies; index != nil {
 		for part := range slices.Chunk(ask, termsAtOnce) {
 			scores, err := index.ScoreTexts(w.ctx, w.scope, keyword.Query{
-				Text: strings.Join(part, " "), Limit: 1, Filter: w.query.Filter, Population: w.query.Population,
+				Text: strings.Join(part, " "), Limit: 1, Filter: w.query.Filter, Population: w.query.Population.Settled(),
 			}, part)
 			for i := range scores {
 				if err == nil && scores[i] > 0 {

@@ -32,7 +32,7 @@ func (s *Selector) resolve(ctx context.Context, sc scope.Scope, q *Query) []stri
 	}
 	ctx, cancel := retrieve.Within(ctx, s.cfg.Deadline)
 	defer cancel()
-	visits, err := s.cfg.Graph.Walk(ctx, sc, graph.Walk{Entities: keys, Hops: 1, Limit: aliasItems, Filter: q.Filter})
+	visits, err := s.cfg.Graph.Walk(ctx, sc, graph.Walk{Entities: keys, Hops: 1, Limit: aliasItems, Filter: q.Filter, Population: q.Population.Settled(), Exclude: q.Exclude})
 	if err != nil || len(visits) == 0 {
 		return nil
 	}

@@ -227,7 +227,7 @@ func (a *scorer) Score(ctx context.Context, name string, ids []string) ([]float6
 func (a *scorer) ScoreTexts(ctx context.Context, name string, texts []string) ([]float64, error) {
 	q := &a.pool.search
 	if name == retrieve.NameKeyword {
-		return a.s.cfg.Keyword.ScoreTexts(ctx, a.scope, keyword.Query{Text: q.Text, Filter: q.Filter, Population: q.Population, Exclude: q.Exclude}, texts)
+		return a.s.cfg.Keyword.ScoreTexts(ctx, a.scope, keyword.Query{Text: q.Text, Filter: q.Filter, Population: q.Population.Settled(), Exclude: q.Exclude}, texts)
 	}
 	if _, local := a.s.cfg.Embedder.(rank.WordVectors); !local {
 		return nil, nil // what one principal alone is shown is sent nowhere

@@ -59,7 +59,7 @@ func (s *Selector) mentioned(ctx context.Context, sc scope.Scope, q *Query, name
 	if known.IsNone() {
 		known = q.Population
 	}
-	found, err := s.cfg.Keyword.Search(ctx, sc, keyword.Query{Text: name, Limit: mentions, Filter: known, Population: known, Exclude: q.Exclude})
+	found, err := s.cfg.Keyword.Search(ctx, sc, keyword.Query{Text: name, Limit: mentions, Filter: known, Population: known.Settled(), Exclude: q.Exclude})
 	if err != nil {
 		return true
 	}

@@ -15,6 +15,7 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/policies"
 	"satchel/policies/opa"
+	"satchel/schemas"
 	"satchel/test/conformance/policytest"
 )
 
@@ -203,5 +204,33 @@ test_bad if policy.cacheable == false
 	report, err := opa.Source{Path: dir}.Test(t.Context())
 	if err != nil || report.Failed != 1 || len(report.Tests) != 2 || slices.ContainsFunc(report.Missed, func(m string) bool { return strings.HasPrefix(m, "built-in") }) {
 		t.Errorf("%+v, error %v", report, err)
+	}
+}
+
+// What satchel.extra says in conditions narrows the filter of those it is about.
+func TestExtraNarrowsTheFilter(t *testing.T) {
+	t.Parallel()
+	const more = contractors + `
+conditions contains {"field": "labels", "op": "in", "values": ["audience:contractors"]} if {
+	"contractors" in input.subject.groups
+}
+`
+	p, plain := open(t, opa.Config{Bundle: extraFS(more)}), open(t, opa.Config{})
+	for _, tc := range []struct {
+		s    scope.Scope
+		want []schemas.Cond
+	}{
+		{contractor(t), []schemas.Cond{{Field: schemas.FieldLabels, Op: schemas.In, Values: []string{"audience:contractors"}}}},
+		{somebody(t), nil},
+	} {
+		f, err := p.Filter(t.Context(), tc.s, "read")
+		base, err2 := plain.Filter(t.Context(), tc.s, "read")
+		if diff := cmp.Diff(append(base.Conds(), tc.want...), f.Conds()); err != nil || err2 != nil || diff != "" {
+			t.Errorf("%v %v %s", err, err2, diff)
+		}
+	}
+	bad := open(t, opa.Config{Bundle: extraFS(contractors + "\nconditions := [{\"field\": \"smell\", \"op\": \"in\", \"values\": []}]\n")})
+	if f, err := bad.Filter(t.Context(), contractor(t), "read"); err == nil || !f.IsNone() {
+		t.Errorf("a condition that says nothing lets through %+v, %v", f.Conds(), err)
 	}
 }

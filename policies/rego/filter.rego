@@ -5,7 +5,7 @@ package cmo.policy
 # must hold. It may let through more than verdicts allows, never less.
 default filter := {"match": "none"}
 
-filter := {"match": "where", "conditions": array.flatten([read_conditions, credential_conditions, sensitivity_conditions, export_conditions])} if {
+filter := {"match": "where", "conditions": array.flatten([read_conditions, credential_conditions, sensitivity_conditions, export_conditions, extra_conditions])} if {
 	reading
 	level >= 0
 }
@@ -49,6 +49,12 @@ sensitivity_conditions := [{"field": "sensitivity", "op": "at_most", "number": m
 export_conditions := [{"field": "labels", "op": "not_in", "values": ["export:restricted"]}] if exporting
 
 export_conditions := [] if not exporting
+
+# What satchel.extra says of its own denials in conditions: an item that fails one is as if it were
+# not there, and moves nothing.
+extra_conditions := [] if not data.satchel.extra.conditions
+
+extra_conditions := [condition | some condition in data.satchel.extra.conditions]
 
 followed := array.concat(audit_ledger_kinds, open_ledger_kinds) if "auditor" in roles
 

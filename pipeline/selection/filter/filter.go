@@ -37,7 +37,9 @@ func Parse(named map[string]any) (schemas.Filter, []Predicate, error) {
 		}
 		if more, ok := pushable(name, tests); ok {
 			conds = append(conds, more...)
-			continue
+			if f := schemas.Field(name); f != schemas.FieldCategory && f != schemas.FieldSession {
+				continue
+			} // else the principal may not see what the store goes by
 		}
 		read := reader(name)
 		for _, t := range tests {
@@ -137,6 +139,9 @@ func pushLists(field schemas.Field, tests []test) ([]schemas.Cond, bool) {
 				return nil, false
 			}
 			values = append(values, s)
+		}
+		if field == schemas.FieldCategory {
+			values = append(values, schemas.CategoryHidden)
 		}
 		out = append(out, schemas.Cond{Field: field, Op: schemas.In, Values: values})
 	}

@@ -50,6 +50,6 @@ func (r *Ranker) Read(text, about, kind string, names []string) *Question {
 // among as many documents as each lets through. population and exclude are those of Request.
 func (r *Ranker) MeasureWords(ctx context.Context, s scope.Scope, q *Question, population schemas.Filter, exclude []string, filters []schemas.Filter, n []int) {
 	if len(filters) > 1 && r.comparesWords(q) {
-		r.words.measure(ctx, s, keyword.Query{Population: population, Exclude: exclude}, filters, n, q.content)
+		r.words.measure(ctx, s, keyword.Query{Population: population.Settled(), Exclude: exclude}, filters, n, q.content)
 	}
 }

@@ -331,7 +331,7 @@ func (r *Ranker) closeWords(ctx context.Context, s scope.Scope, p *Pool, req *Re
 	var err error
 	var wait sync.WaitGroup
 	compares, known := r.comparesWords(q), false
-	if among := (keyword.Query{Filter: req.Filter, Population: req.Population, Exclude: req.Exclude}); compares {
+	if among := (keyword.Query{Filter: req.Filter, Population: req.Population.Settled(), Exclude: req.Exclude}); compares {
 		if df, known = r.words.known(s, among, n, q.content); !known {
 			wait.Go(func() { df, err = r.words.of(ctx, s, among, n, q.content) })
 		}

@@ -34,7 +34,8 @@ type Query struct {
 	Vector  []float32
 	Filter  schemas.Filter
 	Exclude []string // ids to search as if they were not there
-	// Population are the items that the principal may see: statistics are theirs alone.
+	// Population are the items that the principal may see: statistics are of those among them that
+	// facets decide on.
 	Population schemas.Filter
 	Limit      int
 	Seeds      []string            // item ids a traversal starts from
@@ -113,7 +114,7 @@ func (r keywordRetriever) Score(ctx context.Context, s scope.Scope, q *Query, id
 }
 
 func (r keywordRetriever) query(q *Query) keyword.Query {
-	return keyword.Query{Text: q.Text, Limit: q.Limit, Filter: q.Filter, Population: q.Population, Exclude: q.Exclude}
+	return keyword.Query{Text: q.Text, Limit: q.Limit, Filter: q.Filter, Population: q.Population.Settled(), Exclude: q.Exclude}
 }
 
 // vectorRetriever finds by cosine.
@@ -142,7 +143,7 @@ func (r vectorRetriever) Score(ctx context.Context, s scope.Scope, q *Query, ids
 }
 
 func (r vectorRetriever) query(q *Query) vector.Query {
-	return vector.Query{Vector: q.Vector, Limit: q.Limit, Filter: q.Filter, Exclude: q.Exclude}
+	return vector.Query{Vector: q.Vector, Limit: q.Limit, Filter: q.Filter, Population: q.Population.Settled(), Exclude: q.Exclude}
 }
 
 // graphRetriever finds what is linked to the seeds; its score is 1/(1+distance).
@@ -158,7 +159,7 @@ func (r graphRetriever) Retrieve(ctx context.Context, s scope.Scope, q *Query) (
 		return Result{}, nil
 	}
 	w := graph.Walk{
-		From: q.Seeds, Entities: q.Entities, Hops: r.hops, Limit: q.Limit, Filter: q.Filter,
+		From: q.Seeds, Entities: q.Entities, Hops: r.hops, Limit: q.Limit, Filter: q.Filter, Population: q.Population.Settled(), Exclude: q.Exclude,
 	}
 	if g := q.Graph; g != nil {
 		w.From, w.Rels, w.Through = append(w.From, g.From...), g.Rels, g.Conds()

@@ -17,7 +17,8 @@
 // Of a node's edges a walk follows the first FanOut that lead to a node it may enter:
 // those that leave it before those that reach it, the newest first (by the log position
 // that wrote the edge, then by their order there, last first). Entities named by more
-// than 50 items and more than a fifth of all items say little and are not followed.
+// than 50 items and more than a fifth of the items of the walk's population say little and are
+// not followed. Other items, and those the walk excludes, are not counted.
 //
 // Graph is the portable type: it checks the scope, bounds what is asked and calls a
 // Driver, which never sees a zero scope and never folds: Batch.Fold does. A driver MUST

@@ -25,6 +25,6 @@ type Driver interface {
 	Reset(ctx context.Context, tenant string) error
 }
 
-// Hub reports whether an entity that n items name, of all items, says too little to be
-// followed.
+// Hub reports whether an entity that n items of a walk's population name says too little to be
+// followed. items is how many the population has.
 func Hub(n, items int) bool { return n > 50 && n*5 > items }

@@ -34,6 +34,10 @@ type Walk struct {
 	Limit    int            // default 1000
 	Filter   schemas.Filter // nodes that do not pass are neither returned nor walked through, nor started from
 	Through  []schemas.Cond // conditions on the nodes it enters besides, but not on those it starts from
+	// Population are the items that say whether an entity is named too often to be followed: see
+	// Hub. It is MatchNone for those of Filter.
+	Population schemas.Filter
+	Exclude    []string // ids of items to walk as if they were not there
 }
 
 // Visit is an item reached, with its distance in hops and the edge it was reached by.

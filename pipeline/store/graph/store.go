@@ -71,6 +71,9 @@ func (g *Graph) walk(ctx context.Context, s scope.Scope, w Walk) ([]Visit, error
 	if w.Filter.IsNone() || len(w.From)+len(w.Entities) == 0 {
 		return nil, nil
 	}
+	if w.Population.IsNone() {
+		w.Population = w.Filter
+	}
 	if w.FanOut < 1 {
 		w.FanOut = DefaultFanOut
 	}

@@ -9,7 +9,7 @@
 //
 //   - Every call checks its scope and reaches that tenant only. The same id may exist in
 //     any number of tenants. Statistics (documents, document frequency, average length)
-//     are the tenant's own and exact at any moment, also after replacements and removals.
+//     are those of the query's population, exact at any moment, also after replacements and removals.
 //   - Changes come in order of position, none above upTo. Apply MUST be idempotent by position: a change at or below the checkpoint is
 //     skipped, and the checkpoint moves with the changes it covers. What Apply took is
 //     visible to the next Search when it returns.
@@ -28,10 +28,9 @@
 // with k1 = 1.2, b = 0.75, len the number of a document's terms and avg its mean. A term
 // that occurs twice in the query counts twice.
 //
-// Documents a filter hides are never returned and never enter the moments, but they are
-// part of N, df and avg, which are the tenant's. Statistics per filter would cost a pass
-// over the postings of every term; what they would hide is how common a word is in the
-// tenant as a whole, which a caller sees only as a shift of all its scores.
+// Documents a filter hides are never returned. N, df, avg and the moments are of the query's
+// population alone. A term that no document of it has counts as if one had it, and without any
+// document avg is TypicalLength.
 //
 // # Analysis
 //
@@ -46,4 +45,7 @@
 package keyword
 
 // Version numbers the rules of analysis. A stored index of another version is rebuilt.
-const Version = 1
+const Version = 2
+
+// TypicalLength is how many terms a document is taken to have where none counts.
+const TypicalLength = 20

@@ -30,9 +30,9 @@ type Query struct {
 	Text   string
 	Limit  int // at most MaxLimit
 	Filter schemas.Filter
-	// Population are the documents that the principal may see: how common a word is, and
-	// how long a document is on average, are told by these alone, so that a score tells
-	// nothing about any other document. Filter MUST NOT let through more.
+	// Population are the documents that count: how common a word is, how long a document is on
+	// average, and the moments are told by these alone, so that a score tells nothing about any
+	// other document. What Filter lets through besides is found, and counts nowhere.
 	Population schemas.Filter
 	Exclude    []string // ids of documents to search as if they were not there
 }
@@ -44,7 +44,8 @@ type Hit struct {
 }
 
 // Result holds the best hits, best first (ties by id), and the moments of the score
-// over every document that passes the filter (those without a query term score 0).
+// over every document of the population that passes the filter (those without a query term
+// score 0).
 type Result struct {
 	Hits []Hit
 	Mean float64

@@ -29,3 +29,7 @@
 //   - An index holds vectors of one model. One that is opened for another model, or for
 //     another dimension, MUST be empty at checkpoint 0, so that the projector fills it.
 package vector
+
+// Version numbers what an index holds of an item beside its vectors. A stored index of another
+// version is rebuilt.
+const Version = 2

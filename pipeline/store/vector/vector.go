@@ -35,11 +35,22 @@ type Change struct {
 
 // Query is a search. Axis picks the chunks that count.
 type Query struct {
-	Vector  []float32
-	Axis    string
-	Limit   int // at most MaxLimit
-	Filter  schemas.Filter
-	Exclude []string // ids of items to search as if they were not there
+	Vector []float32
+	Axis   string
+	Limit  int // at most MaxLimit
+	Filter schemas.Filter
+	// Population are the items that the moments are of, where Filter lets them through. It is
+	// MatchNone for those of Filter.
+	Population schemas.Filter
+	Exclude    []string // ids of items to search as if they were not there
+}
+
+// Counted returns the items of a filter that its moments are of.
+func (q *Query) Counted(f schemas.Filter) schemas.Filter {
+	if q.Population.IsNone() {
+		return f
+	}
+	return f.And(q.Population)
 }
 
 // Hit is a found item: the best of its chunks' cosines and that chunk's span.
@@ -50,7 +61,7 @@ type Hit struct {
 }
 
 // Result holds the best hits, best first (ties by id), and the moments of the score
-// over every item that passes the filter (a store that cannot see all samples them).
+// over every item of the population that passes the filter (a store that cannot see all samples them).
 type Result struct {
 	Hits []Hit
 	Mean float64

@@ -26,7 +26,7 @@ type Harness struct {
 func Run(t *testing.T, h Harness) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, *fixture){
-		"Walk": testWalk, "Entities": testEntities, "Hubs": testHubs, "FanOut": testFanOut, "Filter": testFilter, "Through": testThrough,
+		"Walk": testWalk, "Entities": testEntities, "Hubs": testHubs, "HubsOfPopulation": testHubsOfPopulation, "Exclude": testExclude, "FanOut": testFanOut, "Filter": testFilter, "Through": testThrough,
 		"Replace": testReplace, "Link": testLink, "Remove": testRemove, "Between": testBetween, "Distances": testDistances,
 		"Replay": testReplay, "Refusals": testRefusals, "Tenants": testTenants, "Reset": testReset, "Reopen": testReopen,
 		"Large": testLarge,
@@ -179,6 +179,59 @@ func testHubs(t *testing.T, f *fixture) {
 	if n := len(f.walk(t, graph.Walk{Entities: []string{"everyone"}, Hops: 1, FanOut: 100})); n != 60 {
 		t.Errorf("%d items, want 60: the entity is named by a sixth of all", n)
 	}
+}
+
+// What says that an entity is a hub are the items of the population alone: however many others
+// there are, those who see none of them walk alike.
+func testHubsOfPopulation(t *testing.T, f *fixture) {
+	public := schemas.Where(schemas.Cond{Field: schemas.FieldLevel, Op: schemas.AtMost, Number: 0})
+	names := func() int {
+		return len(f.walk(t, graph.Walk{Entities: []string{"ines"}, Hops: 1, FanOut: 100, Filter: public}))
+	}
+	var log []graph.Change
+	position := int64(0)
+	put := func(n int, level schemas.Level, name string) {
+		for range n {
+			position++
+			c := mention(position, fmt.Sprintf("i%03d", position), name)
+			c.Put.Facets.Level = level
+			log = append(log, c)
+		}
+		f.apply(t, log...)
+		log = nil
+	}
+	put(20, schemas.Restricted, "ines")
+	put(50, schemas.Public, "ines")
+	if n := names(); n != 50 {
+		t.Errorf("%d items, want 50: hidden items make a hub", n)
+	}
+	put(1, schemas.Public, "ines")
+	put(500, schemas.Restricted, "")
+	if n := names(); n != 0 {
+		t.Errorf("%d items, want none: hidden items keep a hub from being one", n)
+	}
+	wide := graph.Walk{Entities: []string{"ines"}, Hops: 1, FanOut: 100, Filter: schemas.MatchAll()}
+	if n := len(f.walk(t, wide)); n != 71 {
+		t.Errorf("%d items, want 71 of all that are seen", n)
+	}
+	wide.Population = public
+	if n := len(f.walk(t, wide)); n != 0 {
+		t.Errorf("%d items, want none: more are seen than say what a hub is", n)
+	}
+	last := fmt.Sprintf("i%03d", 71)
+	if n := len(f.walk(t, graph.Walk{Entities: []string{"ines"}, Hops: 1, FanOut: 100, Filter: public, Exclude: []string{last, last, "unknown"}})); n != 50 {
+		t.Errorf("%d items, want 50: an excluded item counts", n)
+	}
+}
+
+// An excluded item is as if it were not there: neither a place of the fan-out nor a way is its.
+func testExclude(t *testing.T, f *fixture) {
+	f.apply(t, node(1, "a"), node(2, "b", link(schemas.RelFollows, "a")), node(3, "c", link(schemas.RelFollows, "b")), node(4, "d", link(schemas.RelFollows, "a")))
+	without := []string{"d"}
+	same(t, f.walk(t, graph.Walk{From: []string{"a"}, Hops: 1, FanOut: 1, Exclude: without}), []graph.Visit{visit("b", 1, "b", schemas.RelFollows, "a")})
+	same(t, f.walk(t, graph.Walk{From: []string{"a"}, Hops: 2, Exclude: []string{"b"}}), []graph.Visit{visit("d", 1, "d", schemas.RelFollows, "a")})
+	same(t, f.walk(t, graph.Walk{From: []string{"b"}, Hops: 2, Exclude: []string{"b"}}), []graph.Visit{})
+	same(t, f.walk(t, graph.Walk{From: []string{"a"}, Hops: 1, Limit: 1, Exclude: []string{"b"}}), []graph.Visit{visit("d", 1, "d", schemas.RelFollows, "a")})
 }
 
 func testFanOut(t *testing.T, f *fixture) {

@@ -38,6 +38,7 @@ func Run(t *testing.T, f Features, open func(t *testing.T) keyword.Index) {
 		{"FiltersAtOnce", each},
 		{"HiddenDocumentsLeaveNoTrace", hidden},
 		{"Population", population},
+		{"FoundAndNotCounted", uncounted},
 		{"Excluded", excluded},
 		{"Texts", texts},
 		{"Tenants", tenants},

@@ -2,6 +2,7 @@ package keywordtest
 
 import (
 	"math"
+	"slices"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -35,6 +36,31 @@ func population(s *suite) {
 	without, err := s.x.ScoreTexts(s.Context(), s.s, q, texts)
 	if diff := cmp.Diff(without, with); err != nil || diff != "" {
 		s.Errorf("hidden documents change what a text scores (-without +with):\n%s", diff)
+	}
+}
+
+// uncounted: what the filter lets through beyond the population is found, also by words that are
+// its alone, and moves no other score and no moment.
+func uncounted(s *suite) {
+	s.put(s.s, openDocs()...)
+	q := keyword.Query{Text: "copper kettle walnut zebra", Limit: 10, Filter: upTo(3), Population: upTo(1)}
+	alone := s.search(s.s, q)
+	s.put(s.s, secret("x", "copper copper kettle zebra", 3), secret("y", "a long text about walnut trees and their many leaves", 3), secret("z", "zebra", 3))
+	with := s.search(s.s, q)
+	own := map[string]bool{}
+	with.Hits = slices.DeleteFunc(with.Hits, func(h keyword.Hit) bool {
+		own[h.ID] = h.Score > 0
+		return h.ID >= "x"
+	})
+	if !own["x"] || !own["y"] || !own["z"] {
+		s.Errorf("what is not counted is not found: %v", own)
+	}
+	if diff := cmp.Diff(alone, with); diff != "" {
+		s.Errorf("what is not counted changes the rest (-without +with):\n%s", diff)
+	}
+	q.Population = upTo(-1)
+	if r := s.search(s.s, q); len(r.Hits) != 7 || r.N != 0 || r.Mean != 0 || r.SD != 0 {
+		s.Errorf("where nothing counts: %+v", r)
 	}
 }
 

@@ -49,6 +49,7 @@ func Run(t *testing.T, f Features, open func(t *testing.T) vector.Driver) {
 		"filter":               filter,
 		"filters at once":      each,
 		"excluded":             excluded,
+		"uncounted":            uncounted,
 		"zero vectors":         zeroVectors,
 		"reset":                reset,
 		"cancelled":            cancelled,
@@ -268,6 +269,35 @@ func cancelled(t *suite) {
 	}
 	if _, err := t.x.Search(ctx, s, t.ask(t.unit(1), 1)); !errors.Is(err, context.Canceled) {
 		t.Errorf("search: error %v", err)
+	}
+}
+
+// uncounted: what the filter lets through beyond the population is found, and moves no moment.
+func uncounted(t *suite) {
+	s := t.scope("acme")
+	t.apply(s, 2, doc(1, "a", t.unit(1, 1)), doc(2, "b", t.unit(1, .2), t.unit(0, 1)))
+	q := t.ask(t.unit(1), 5)
+	q.Population = schemas.Where(schemas.Cond{Field: schemas.FieldLabels, Op: schemas.NotIn, Values: []string{"x"}})
+	alone := t.search(s, q)
+	x := doc(3, "x", t.unit(1), t.unit(.9, 0, 1))
+	x.Put.Facets.Labels = []string{"x"}
+	t.apply(s, 3, x)
+	for _, filters := range [][]schemas.Filter{{q.Filter}, {q.Filter, schemas.MatchNone(), q.Filter}} {
+		with, err := t.x.SearchEach(t.Context(), s, q, filters)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := with[len(with)-1]
+		if diff := cmp.Diff([]string{"x", "b", "a"}, ids(last)); diff != "" {
+			t.Errorf("found (-want +got):\n%s", diff)
+		}
+		if last.N != alone.N || last.Mean != alone.Mean || last.SD != alone.SD {
+			t.Errorf("moments %d %v %v, without what is not counted %d %v %v", last.N, last.Mean, last.SD, alone.N, alone.Mean, alone.SD)
+		}
+	}
+	q.Population = schemas.Where(schemas.Cond{Field: schemas.FieldLabels, Op: schemas.In, Values: []string{"nothing"}})
+	if r := t.search(s, q); len(r.Hits) != 3 || r.N != 0 || r.Mean != 0 || r.SD != 0 {
+		t.Errorf("where nothing counts: %+v", r)
 	}
 }
 

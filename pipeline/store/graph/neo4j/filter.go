@@ -14,7 +14,7 @@ func conditions(f schemas.Filter, v string, p params) string {
 	}
 	text := v + ".position > 0"
 	for i, c := range f.Conds() {
-		name := "c" + strconv.Itoa(i)
+		name := v + strconv.Itoa(i)
 		text += " AND " + condition(&c, v, "$"+name)
 		if c.Op == schemas.AtMost || c.Op == schemas.AtLeast {
 			p[name] = c.Number

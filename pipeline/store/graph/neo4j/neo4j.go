@@ -64,6 +64,7 @@ type DB struct {
 	cfg      Config
 	marks    sync.Map // by tenant: the neo4j.Bookmarks of its last write
 	rollback rollback.Check
+	crowds   crowds
 }
 
 var _ graph.Driver = (*DB)(nil)

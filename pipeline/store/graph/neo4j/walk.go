@@ -19,13 +19,13 @@ type step struct {
 	via     schemas.Edge
 }
 
-// The statements of a walk; %s is the filter's condition on an item. Entities that say
-// too little (graph.Hub) are not entered.
+// The statements of a walk; %[1]s is the filter's condition on an item m, %[2]s the population's
+// on an item x. Entities that say too little (graph.Hub) are not entered.
 const (
-	enterEntity = "m:SatchelEntity AND NOT (COUNT { (m)<-[:SATCHEL_LINK]-() } > 50 AND COUNT { (m)<-[:SATCHEL_LINK]-() } * 5 > $items)"
+	namedBy     = "COUNT { (m)<-[:SATCHEL_LINK]-(x:SatchelItem) WHERE %[2]s }"
+	enterEntity = "m:SatchelEntity AND NOT (" + namedBy + " > 50 AND " + namedBy + " * 5 > $items)"
 
-	seedItems = `UNWIND $ids AS id MATCH (m:SatchelItem {tenant: $tenant, id: id}) WHERE %s
-		RETURN elementId(m), m.id`
+	seedItems    = "UNWIND $ids AS id MATCH (m:SatchelItem {tenant: $tenant, id: id}) WHERE %[1]s RETURN elementId(m), m.id"
 	seedEntities = "UNWIND $ids AS id MATCH (m:SatchelEntity {tenant: $tenant, name: id}) WHERE " + enterEntity + `
 		RETURN elementId(m), m.name`
 	nextHop = `UNWIND range(0, size($from) - 1) AS i
@@ -33,7 +33,7 @@ const (
 		CALL (n) {
 			MATCH (n)-[e:SATCHEL_LINK]-(m)
 			WHERE m.tenant = $tenant AND ($rels IS NULL OR e.rel IN $rels)
-				AND (m:SatchelItem AND %s OR ` + enterEntity + `)
+				AND (m:SatchelItem AND %[1]s OR ` + enterEntity + `)
 			WITH e, m, startNode(e) = n AS leaves
 			ORDER BY leaves DESC, e.at DESC, CASE WHEN leaves THEN '' ELSE m.id END DESC, e.ord DESC
 			LIMIT $fanout
@@ -45,11 +45,16 @@ const (
 // Walk implements graph.Driver: one statement for each hop, in one transaction.
 func (db *DB) Walk(ctx context.Context, tenant string, w graph.Walk) (out []graph.Visit, err error) {
 	err = db.read(ctx, tenant, func(t *tx) error {
-		k := walker{tx: t, w: w, params: params{"fanout": w.FanOut, "rels": nil}, seen: map[string]bool{}}
+		k := walker{tx: t, w: w, crowds: &db.crowds, params: params{"fanout": w.FanOut, "rels": nil, "exclude": append([]string{}, w.Exclude...)}, seen: map[string]bool{}}
 		k.start = conditions(w.Filter, "m", k.params)
 		k.pass = k.start
 		if len(w.Through) > 0 { // the parameters of the filter keep their names
 			k.pass = conditions(w.Filter.And(schemas.Where(w.Through...)), "m", k.params)
+		}
+		k.counts = conditions(w.Population, "x", k.params)
+		k.among = k.counts
+		if len(w.Exclude) > 0 {
+			k.start, k.pass, k.counts = k.start+passOver("m"), k.pass+passOver("m"), k.counts+passOver("x")
 		}
 		if len(w.Rels) > 0 {
 			rels := make([]string, len(w.Rels))
@@ -73,21 +78,24 @@ type walker struct {
 	w      graph.Walk
 	start  string // the condition on where it starts
 	pass   string // on what it enters
+	counts string // on what says whether an entity is a hub
+	among  string // the same, with what the walk excludes
 	params params
+	crowds *crowds
 	seen   map[string]bool // elements
 }
 
 func (k *walker) walk() (out []graph.Visit, err error) {
-	rows, err := k.rows("MATCH (t:SatchelTenant {name: $tenant}) RETURN t.items", nil)
-	if err != nil || len(rows) == 0 {
+	items, ok, err := k.crowd()
+	if err != nil || !ok {
 		return nil, err
 	}
-	k.params["items"] = rows[0].Values[0]
-	level, err := k.seed(fmt.Sprintf(seedItems, k.start), k.w.From, "", nil)
+	k.params["items"] = items
+	level, err := k.seed(k.statement(seedItems, k.start), k.w.From, "", nil)
 	if err != nil {
 		return nil, err
 	}
-	if level, err = k.seed(seedEntities, k.w.Entities, graph.EntityPrefix, level); err != nil {
+	if level, err = k.seed(k.statement(seedEntities, k.start), k.w.Entities, graph.EntityPrefix, level); err != nil {
 		return nil, err
 	}
 	for hop := 1; hop <= k.w.Hops && len(level) > 0 && len(out) < k.w.Limit; hop++ {
@@ -104,6 +112,14 @@ func (k *walker) walk() (out []graph.Visit, err error) {
 	}
 	return out[:min(len(out), k.w.Limit)], nil
 }
+
+// statement puts the conditions on an item, and those of the population, into a statement.
+func (k *walker) statement(text, items string) string {
+	return strings.NewReplacer("%[1]s", items, "%[2]s", k.counts).Replace(text)
+}
+
+// passOver is the condition that a node is none of those that the walk excludes.
+func passOver(v string) string { return " AND NOT " + v + ".id IN $exclude" }
 
 // seed appends what the walk starts from, in the order of ids.
 func (k *walker) seed(statement string, ids []string, prefix string, level []step) ([]step, error) {
@@ -143,7 +159,7 @@ func (k *walker) hop(level []step) (next []step, err error) {
 		from[i] = level[i].element
 	}
 	k.params["from"] = from
-	rows, err := k.rows(fmt.Sprintf(nextHop, k.pass), k.params)
+	rows, err := k.rows(k.statement(nextHop, k.pass), k.params)
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ type adjacency struct {
 	profile []uint32 // by node
 	out, in []uint32 // by node: first half-edge + 1
 	degree  []uint32 // by node: edges that reach it
-	live    int      // nodes that were put
+	live    []int    // by profile: nodes that were put
 
 	other, next, prev []uint32 // by half-edge
 	reason            []uint32 // by edge: relation·2 + own
@@ -50,7 +50,7 @@ func (a *adjacency) Bytes() int {
 	if a.upTo == 0 {
 		return 0
 	}
-	return a.ids.Bytes() + a.facets.Bytes() + 16*cap(a.profile) + 12*cap(a.other) + 4*cap(a.reason) + 4*cap(a.free) + 1024
+	return a.ids.Bytes() + a.facets.Bytes() + 16*cap(a.profile) + 8*cap(a.live) + 12*cap(a.other) + 4*cap(a.reason) + 4*cap(a.free) + 1024
 }
 
 func (a *adjacency) intern(key string, profile uint32) uint32 {
@@ -78,10 +78,13 @@ func (a *adjacency) node(edges []written, id string, n *graph.Row, after int64) 
 		return edges
 	}
 	if n.Position > 0 {
-		if a.profile[ord] == absent {
-			a.live++
+		a.drop(ord)
+		p := a.facets.Intern(n.Facets)
+		if missing := int(p) + 1 - len(a.live); missing > 0 {
+			a.live = append(a.live, make([]int, missing)...)
 		}
-		a.profile[ord] = a.facets.Intern(n.Facets)
+		a.live[p]++
+		a.profile[ord] = p
 	}
 	order := int32(0)
 	add := func(position int64, to, reason uint32) {
@@ -102,6 +105,14 @@ func (a *adjacency) node(edges []written, id string, n *graph.Row, after int64) 
 	return edges
 }
 
+// drop makes a node one that was not put. An entity stays one.
+func (a *adjacency) drop(ord uint32) {
+	if p := a.profile[ord]; p < entity {
+		a.live[p]--
+		a.profile[ord] = absent
+	}
+}
+
 // update brings a committed batch in.
 func (a *adjacency) update(entries []entry, upTo int64) {
 	if a.upTo >= upTo {
@@ -111,10 +122,7 @@ func (a *adjacency) update(entries []entry, upTo int64) {
 	for _, e := range entries {
 		ord, known := a.ids.Lookup(e.id)
 		if known && (e.Removed || e.Key == 0) { // an id that was removed may have come back
-			if a.profile[ord] != absent {
-				a.live--
-			}
-			a.profile[ord] = absent
+			a.drop(ord)
 			a.disconnect(ord, false)
 		}
 		if e.Removed {
@@ -178,18 +186,6 @@ func (a *adjacency) unlink(head *uint32, half uint32) {
 	}
 	if next != 0 {
 		a.prev[next-1] = prev
-	}
-}
-
-// enterable reports whether a walk may enter a node.
-func (a *adjacency) enterable(ord uint32, allowed []bool) bool {
-	switch p := a.profile[ord]; p {
-	case absent:
-		return false
-	case entity:
-		return !graph.Hub(int(a.degree[ord]), a.live)
-	default:
-		return allowed[p]
 	}
 }
 

@@ -33,6 +33,8 @@ type walker struct {
 	allowed []bool // where it may start
 	through []bool // what it may enter
 	only    []bool // by relation, those to follow; nil: all
+	exclude map[uint32]bool
+	crowd   crowd
 }
 
 func (a *adjacency) walk(w graph.Walk) []graph.Visit {
@@ -51,6 +53,8 @@ func (a *adjacency) walk(w graph.Walk) []graph.Visit {
 			k.only[i] = slices.Contains(w.Rels, r)
 		}
 	}
+	k.exclude = a.numbersOf(w.Exclude)
+	k.crowd = crowd{adjacency: a, filter: w.Population, exclude: k.exclude}
 	k.seed()
 	items := 0
 	for hop := 0; hop < w.Hops && items < w.Limit; hop++ {
@@ -64,6 +68,18 @@ func (a *adjacency) walk(w graph.Walk) []graph.Visit {
 		}
 	}
 	return k.visits(min(items, w.Limit))
+}
+
+// enterable reports whether a walk may enter a node.
+func (k *walker) enterable(ord uint32, allowed []bool) bool {
+	switch p := k.profile[ord]; p {
+	case absent:
+		return false
+	case entity:
+		return !k.crowd.hub(ord)
+	default:
+		return allowed[p] && !k.exclude[ord]
+	}
 }
 
 // knows reports whether there is a node for one of names.

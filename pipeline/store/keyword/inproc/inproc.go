@@ -199,7 +199,7 @@ func (x *Index) ScoreTexts(ctx context.Context, s scope.Scope, q keyword.Query, 
 	err = x.view(ctx, s, func(st *state, sc *scratch) error {
 		p := st.prepare(&x.cfg, &q, []schemas.Filter{q.Filter}, sc)
 		scores = make([]float64, len(texts))
-		if p.avg == 0 {
+		if p.docs == 0 {
 			return nil // there is no population
 		}
 		unseen := st.unseen(&p, &q, sc)

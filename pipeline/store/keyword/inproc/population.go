@@ -43,9 +43,18 @@ func (p *population) has(prof uint32) bool {
 	return prof != gone && (p.masks == nil || p.masks[prof] != 0)
 }
 
-// idf is BM25's weight of a term that df documents have.
+// idf is BM25's weight of a term that df documents have; one that none has counts as if one had it.
 func (p *population) idf(df uint32) float64 {
-	return math.Log(1 + (float64(p.docs)-float64(df)+.5)/(float64(df)+.5))
+	n := max(float64(df), 1)
+	return math.Log(1 + (max(float64(p.docs), n)-n+.5)/(n+.5))
+}
+
+// average is the mean length of the documents.
+func (p *population) average() float64 {
+	if p.docs == 0 {
+		return keyword.TypicalLength
+	}
+	return max(float64(p.totalLen)/float64(p.docs), 1)
 }
 
 // frequency returns how many documents of the population have a term.
@@ -147,7 +156,7 @@ func (s *state) scoreText(p *plan, unseen map[string]float64, text string, sc *s
 	}
 	total := 0.0
 	for _, t := range p.terms {
-		if tf := times[t.term]; tf > 0 {
+		if tf := times[t.term]; tf > 0 && t.df > 0 {
 			total += float64(t.weight * p.saturation(tf, length))
 		}
 	}

@@ -30,7 +30,9 @@ type queryTerm struct {
 type plan struct {
 	terms    []queryTerm // in the order scores are summed
 	masks    []uint8     // by profile: the filters that let it through
+	counts   []uint8     // by profile: those of them whose moments it enters
 	k1, b    float64
+	docs     int // of the population
 	avg      float64
 	byNumber []int    // indexes into terms, by term number
 	without  []uint32 // documents to pass over, sorted
@@ -61,11 +63,13 @@ const (
 // facets.MaxFilters filters.
 func (s *state) prepare(cfg *Config, q *keyword.Query, filters []schemas.Filter, sc *scratch) plan {
 	p := plan{k1: cfg.K1, b: cfg.B, masks: s.Facets.Masks(filters), without: s.numbersOf(q.Exclude)}
-	pop := s.population(q.Population, p.without)
-	if pop.docs == 0 {
-		return p
+	counted := make([]schemas.Filter, len(filters))
+	for i, f := range filters {
+		counted[i] = f.And(q.Population)
 	}
-	p.avg = max(float64(pop.totalLen)/float64(pop.docs), 1)
+	p.counts = s.Facets.Masks(counted)
+	pop := s.population(q.Population, p.without)
+	p.docs, p.avg = pop.docs, pop.average()
 	sc.analyzer.Analyze(q.Text)
 	clear(sc.seen)
 	for i := range sc.analyzer.Len() {
@@ -78,9 +82,6 @@ func (s *state) prepare(cfg *Config, q *keyword.Query, filters []schemas.Filter,
 			continue
 		}
 		df := s.frequency(t, &pop)
-		if df == 0 {
-			continue
-		}
 		idf := pop.idf(df)
 		sc.seen[t] = len(p.terms)
 		p.terms = append(p.terms, queryTerm{term: t, df: df, idf: idf, weight: idf})
@@ -95,17 +96,17 @@ func (s *state) prepare(cfg *Config, q *keyword.Query, filters []schemas.Filter,
 }
 
 // dropCommon leaves out, among many documents, the terms that so many of them have that
-// they cost the most and tell the least, unless nothing else is left.
+// they cost the most and tell the least, unless nothing else is left. A term that none of them has
+// decides nothing here: it may be a hidden document's alone.
 func dropCommon(cfg *Config, terms []queryTerm, docs int) []queryTerm {
 	if docs > cfg.CommonFrom {
 		limit := uint32(cfg.CommonShare * float64(docs))
-		rare := func(t queryTerm) bool { return t.df <= limit }
-		if slices.ContainsFunc(terms, rare) {
-			terms = slices.DeleteFunc(terms, func(t queryTerm) bool { return !rare(t) })
+		if slices.ContainsFunc(terms, func(t queryTerm) bool { return t.df > 0 && t.df <= limit }) {
+			terms = slices.DeleteFunc(terms, func(t queryTerm) bool { return t.df > limit })
 		}
 	}
 	if len(terms) > maxQueryTerms {
-		slices.SortStableFunc(terms, func(a, b queryTerm) int { return cmp.Compare(a.df, b.df) })
+		slices.SortStableFunc(terms, func(a, b queryTerm) int { return cmp.Compare(a.df-1, b.df-1) }) // 0 comes last
 		terms = terms[:maxQueryTerms]
 	}
 	return terms
@@ -121,9 +122,9 @@ func (p *plan) saturation(tf, n uint32) float64 {
 // search scores every document that has a term of the plan, a block at a time, and keeps
 // the best and the moments of each of the plan's n filters.
 func (s *state) search(ctx context.Context, p *plan, n, limit int, sc *scratch) ([]keyword.Result, error) {
-	passing := s.passing(p.masks)
+	passing := s.passing(p.counts)
 	for _, doc := range p.without {
-		for m := p.masks[s.profiles[doc]]; m != 0; m &= m - 1 {
+		for m := p.counts[s.profiles[doc]]; m != 0; m &= m - 1 {
 			passing[bits.TrailingZeros8(m)]--
 		}
 	}
@@ -146,7 +147,7 @@ func (s *state) search(ctx context.Context, p *plan, n, limit int, sc *scratch) 
 	for _, t := range p.terms {
 		sc.cursors = append(sc.cursors, s.chunks.cursor(&s.postings[t.term]))
 	}
-	c := collector{profiles: s.profiles, masks: p.masks, without: p.without}
+	c := collector{profiles: s.profiles, masks: p.masks, counts: p.counts, without: p.without}
 	before := func(a, b uint32) bool { return s.IDs.Compare(a, b) < 0 }
 	for i := range n {
 		c.by[i].top = memindex.Top{Limit: limit, Before: before, Items: sc.heaps[i][:0]}
@@ -216,6 +217,7 @@ func (s *state) accumulate(p *plan, weight float64, r *cursor, base uint32, sc *
 type collector struct {
 	profiles []uint32
 	masks    []uint8
+	counts   []uint8
 	without  []uint32
 	by       [facets.MaxFilters]gathered
 }
@@ -235,10 +237,13 @@ func (c *collector) collect(base uint32, sc *scratch) {
 		if prof == gone || passedOver(c.without, base+at) {
 			continue
 		}
+		counts := c.counts[prof]
 		for m := c.masks[prof]; m != 0; m &= m - 1 {
 			g := &c.by[bits.TrailingZeros8(m)]
-			g.sum += score
-			g.squares += float64(score * score)
+			if counts&m&-m != 0 {
+				g.sum += score
+				g.squares += float64(score * score)
+			}
 			if !g.top.Beneath(score) {
 				g.top.Offer(memindex.Candidate{Doc: base + at, Score: score})
 			}

@@ -161,9 +161,9 @@ func (x *Index) Checkpoint(ctx context.Context, s scope.Scope) (int64, error) {
 }
 
 const searchQuery = `WITH hits AS MATERIALIZED (
-		SELECT d.id, ts_rank(d.tsv, $2::tsquery, 1)::float8 AS score FROM docs d WHERE d.tenant = $1 AND d.tsv @@ $2::tsquery AND %[1]s
+		SELECT d.id, ts_rank(d.tsv, $2::tsquery, 1)::float8 AS score, %[3]s AS counts FROM docs d WHERE d.tenant = $1 AND d.tsv @@ $2::tsquery AND %[1]s
 	), top AS (SELECT id, score FROM hits ORDER BY score DESC, id LIMIT $3)
-	SELECT (SELECT coalesce(sum(score), 0) FROM hits), (SELECT coalesce(sum(score * score), 0) FROM hits), (%[2]s),
+	SELECT (SELECT coalesce(sum(score), 0) FROM hits WHERE counts), (SELECT coalesce(sum(score * score), 0) FROM hits WHERE counts), (%[2]s),
 		ARRAY(SELECT id FROM top ORDER BY score DESC, id), ARRAY(SELECT score FROM top ORDER BY score DESC, id)`
 
 // Search returns the best hits. See keyword.Index.
@@ -181,15 +181,16 @@ func (x *Index) Search(ctx context.Context, s scope.Scope, q keyword.Query) (key
 	}
 	args := []any{tenant, query, q.Limit}
 	where := conditions(&q, &args)
+	counts := pg.Where(q.Population, "d", &args)
 	count := "SELECT docs FROM tenants WHERE id = $1"
-	if len(q.Filter.Conds())+len(q.Exclude) > 0 {
-		count = "SELECT count(*) FROM docs d WHERE d.tenant = $1 AND " + where
+	if len(q.Filter.Conds())+len(q.Exclude)+len(q.Population.Conds()) > 0 || q.Population.IsNone() {
+		count = "SELECT count(*) FROM docs d WHERE d.tenant = $1 AND " + where + " AND " + counts
 	}
 	var res keyword.Result
 	var sum, squares float64
 	var ids []string
 	var scores []float64
-	if err := x.pool.QueryRow(ctx, fmt.Sprintf(searchQuery, where, count), args...).Scan(&sum, &squares, &res.N, &ids, &scores); err != nil {
+	if err := x.pool.QueryRow(ctx, fmt.Sprintf(searchQuery, where, count, counts), args...).Scan(&sum, &squares, &res.N, &ids, &scores); err != nil {
 		return keyword.Result{}, wrap("search keywords", err)
 	}
 	for i, id := range ids {

@@ -108,7 +108,7 @@ func Open(cfg Config) (*Index, error) {
 	}
 	cfg.defaults()
 	mem, err := memindex.Open(memindex.Config[*state, vector.Change]{
-		Name: "vector", Dir: cfg.Dir, Ext: ".vec", Kind: fmt.Sprint("vector ", cfg.Dimensions, " ", cfg.Model),
+		Name: "vector", Dir: cfg.Dir, Ext: ".vec", Kind: fmt.Sprint("vector ", vector.Version, " ", cfg.Dimensions, " ", cfg.Model),
 		MemoryBytes: cfg.MemoryBytes, SnapshotEvery: cfg.SnapshotEvery,
 		New: func() *state { return newState(cfg.Dimensions) }, Position: func(c *vector.Change) int64 { return c.Position },
 		Encode: cfg.encode, Decode: cfg.decode, OnError: cfg.OnError, Closed: ErrClosed, Lost: ErrLost,

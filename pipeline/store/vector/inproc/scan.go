@@ -24,6 +24,7 @@ type view struct {
 	lost    float64 // by a coarse row, in the mean: see vecmath.Coarsen
 	items   []*itemPage
 	masks   []uint8  // by profile: the filters that let it through
+	counts  []uint8  // by profile: those of them whose moments it enters
 	without []uint32 // items to pass over, sorted
 }
 
@@ -78,6 +79,7 @@ type best struct {
 type currentItem struct {
 	item  uint32
 	mask  uint8 // the filters that let it through
+	count uint8 // those of them whose moments it enters
 	score float64
 	row   int
 }
@@ -126,7 +128,7 @@ func (s *scan) countItems(items []uint32, scales []float32, dots []int32, at int
 			}
 			continue
 		}
-		m.count(u.score, u.mask)
+		m.count(u.score, u.count)
 		if u.score >= floor && u.mask != 0 {
 			b.offer(u)
 			floor = b.floor
@@ -162,7 +164,7 @@ func (s *scan) countItemsOfEach(items []uint32, scales []float32, dots []int32, 
 func (s *scan) begin(item uint32, masks []uint8) currentItem {
 	u := currentItem{item: item}
 	if prof := atomic.LoadUint32(&s.items[item/pageSize].profiles[item%pageSize]); prof != gone && (s.without == nil || !s.passesOver(item)) {
-		u.mask = masks[prof]
+		u.mask, u.count = masks[prof], s.counts[prof]
 	}
 	return u
 }
@@ -171,7 +173,7 @@ func (s *scan) begin(item uint32, masks []uint8) currentItem {
 func (s *scan) finish(u currentItem) {
 	for m := u.mask; m != 0; m &= m - 1 {
 		b := &s.best[bits.TrailingZeros8(m)]
-		b.moments.add(u.score)
+		b.moments.count(u.score, u.count>>bits.TrailingZeros8(m)&1)
 		if u.score >= b.floor {
 			b.offer(u)
 		}
@@ -218,8 +220,6 @@ type moments struct {
 
 // unit is 1 in fixed point; scores are within ±1, give or take a rounding.
 const unit = 1 << 31
-
-func (m *moments) add(score float64) { m.count(score, 1) }
 
 // count adds a score once or, when times is 0, never. It takes no branch, since which items a
 // filter lets through cannot be foreseen.

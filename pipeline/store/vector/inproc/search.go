@@ -16,7 +16,11 @@ import (
 
 // view returns what q sees under any of the filters. The caller holds lock for reading.
 func (s *state) view(q *vector.Query, filters []schemas.Filter) view {
-	v := view{items: s.items, masks: s.Facets.Masks(filters)}
+	counted := make([]schemas.Filter, len(filters))
+	for i, f := range filters {
+		counted[i] = q.Counted(f)
+	}
+	v := view{items: s.items, masks: s.Facets.Masks(filters), counts: s.Facets.Masks(counted)}
 	if len(q.Exclude) > 0 { // else nil: a scan looks at it for each item
 		v.without = make([]uint32, len(q.Exclude))
 		s.IDs.LookupAll(q.Exclude, v.without)

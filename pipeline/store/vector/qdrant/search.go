@@ -48,7 +48,11 @@ func (x *Index) SearchEach(ctx context.Context, s scope.Scope, q vector.Query, f
 			continue
 		}
 		asked, narrowed = append(asked, i), append(narrowed, f)
-		requests = append(requests, x.sample(f, v))
+		counted, some := narrow(s.Tenant(), q.Counted(filters[i]), &q)
+		if !some {
+			counted = nothing(s.Tenant())
+		}
+		requests = append(requests, x.sample(counted, v))
 		if q.Limit > 0 {
 			requests = append(requests, x.nearest(f, v, q.Limit+spare))
 		}
@@ -110,6 +114,12 @@ func narrow(tenant string, f schemas.Filter, q *vector.Query) (*client.Filter, b
 		}
 	}
 	return out, some
+}
+
+// nothing is a condition that no point meets. No condition at all would be met by every tenant's.
+func nothing(tenant string) *client.Filter {
+	is := []*client.Condition{client.NewMatchKeyword(fieldTenant, tenant)}
+	return &client.Filter{Must: is, MustNot: is}
 }
 
 // maxTies bounds how many equal scores are put in order of id.
