@@ -167,13 +167,17 @@ func (db *DB) connect(ctx context.Context, check bool) (err error) {
 // prepare makes the tables in a new file, and refuses one that is not ours or of another
 // version.
 func (c *conn) prepare(ctx context.Context) error {
-	if fresh, err := c.fresh(ctx); !fresh || err != nil {
+	if err := c.exec(ctx, "BEGIN"); err != nil { // another process may make the tables meanwhile
+		return wrap("begin", err)
+	}
+	fresh, err := c.fresh(ctx)
+	if err := errors.Join(err, c.exec(context.WithoutCancel(ctx), "ROLLBACK")); err != nil || !fresh {
 		return err
 	}
 	if err := c.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return wrap("begin", err)
 	}
-	fresh, err := c.fresh(ctx) // another process may have been first
+	fresh, err = c.fresh(ctx) // another process may have been first
 	if err == nil && fresh {
 		_, err = c.ExecContext(ctx, fmt.Sprintf("%s PRAGMA application_id = %d; PRAGMA user_version = %d;", schema, applicationID, schemaVersion))
 	}
