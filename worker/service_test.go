@@ -303,7 +303,7 @@ func TestRequestsAreRefusedInWords(t *testing.T) {
 		"bad budget":    {request(t, "x", "", "q", func(r *schemas.ContextRequest) { r.Payload.TokenBudget = -1 }), schemas.CodeValidation, "/payload/token_budget"},
 		"too far ahead": {request(t, "x", "", "q", func(r *schemas.ContextRequest) { r.Payload.MinPosition = 99 }), schemas.CodeValidation, "/payload/min_position"},
 	} {
-		ctx, cancel := context.WithTimeout(within(t), 300*time.Millisecond)
+		ctx, cancel := context.WithTimeout(within(t), 3*time.Second)
 		_, err := w.worker.Service.Request(ctx, "acme", c.body)
 		cancel()
 		if e := typed(t, err); e.Code != c.code || e.Field != c.field || strings.Contains(e.Error(), w.dir) {

@@ -56,7 +56,7 @@ func TestPutThatIsNotLogged(t *testing.T) {
 	w := prepare(t)
 	w.change = func(c *worker.Config) { c.Inboxes = nil } // nobody logs
 	w.start(t)
-	ctx, cancel := context.WithTimeout(within(t), 200*time.Millisecond)
+	ctx, cancel := context.WithTimeout(within(t), 2*time.Second)
 	defer cancel()
 	out, err := waited(ctx)(w.worker.Service.Put(ctx, "acme", encode(t, schemas.PutRequest{Agent: "planner", Event: structured(t, recorded(t, "a", "one")), Wait: "indexed"})))
 	must(t, err)
