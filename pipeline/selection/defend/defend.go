@@ -279,13 +279,17 @@ func (d *Defenses) floors(cs []candidate.Candidate) (out [groups]float64) {
 		return out
 	}
 	var best [groups]float64
+	told := 0.0 // the best of what is told in sentences, in memories and documents
 	for i := range cs {
 		if c := &cs[i]; c.Kept() && c.Signals != nil {
 			best[groupOf(c)] = max(best[groupOf(c)], c.Signals.Relevance)
+			if c.Kind != schemas.KindTool && c.Kind != schemas.KindCode {
+				told = max(told, c.Signals.Relevance)
+			}
 		}
 	}
-	out[memories] = max(d.cfg.OffTopic, besideBest*best[memories])
-	if least := answering * d.cfg.OffTopic; best[memories] < least {
+	out[memories] = max(d.cfg.OffTopic, besideBest*told)
+	if least := answering * d.cfg.OffTopic; told < least {
 		out[memories] = least
 	}
 	for _, group := range []int{tools, documents} {
