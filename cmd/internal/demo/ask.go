@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -108,7 +109,7 @@ func (t *runner) walk(ctx context.Context) error {
 		t.say("        %s", strings.TrimSpace(line))
 	}
 	t.say("        checked: %s", wrapped(command.ChecksLine(reply.Checks), 80, "                 "))
-	t.say("        kept from the model by safety tag: %s; anomalies: %d", strings.Join(reply.Withheld, ", "), len(reply.Findings))
+	t.say("        kept from the model by safety tag: %s; anomalies: %d", cmp.Or(strings.Join(reply.Withheld, ", "), "nothing"), len(reply.Findings))
 	return nil
 }
 
