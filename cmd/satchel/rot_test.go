@@ -20,7 +20,7 @@ import (
 func runRot(t *testing.T, code int, args ...string) (folder string, r result) {
 	t.Helper()
 	folder = t.TempDir()
-	args = append([]string{"rot", "--sizes", "60,120", "--budgets", "300,900", "--max", "4", "--seeds", "2", "--distort", "none,distractors:2,stale,poison", "--out", folder}, args...)
+	args = append([]string{"rot", "--sizes", "60,120", "--budgets", "300,900", "--max", "4", "--seeds", "1", "--distort", "none,distractors:2,stale,poison", "--out", folder}, args...)
 	if r = satchel(t, "", args...); r.code != code {
 		t.Fatalf("exit code %d\n%s%s", r.code, r.out, r.err)
 	}
