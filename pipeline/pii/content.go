@@ -50,11 +50,6 @@ func (f *finder) text(text string) string { return f.replace(text, f.spans(text)
 // json masks the texts, numbers and member names of a JSON value; changed is false, and
 // the value as it was, when nothing was found.
 func (f *finder) json(raw json.RawMessage) (masked json.RawMessage, changed bool) {
-	// Plain JSON without a finding in its text has none in its values, unless a name announces one; an
-	// escape may hide one.
-	if !bytes.ContainsRune(raw, '\\') && !announces(raw) && len(f.spans(string(raw))) == 0 {
-		return raw, false
-	}
 	tree, ok := decode(raw)
 	if !ok {
 		return raw, false
@@ -68,17 +63,6 @@ func (f *finder) json(raw json.RawMessage) (masked json.RawMessage, changed bool
 		return json.RawMessage(strconv.Quote(Redacted)), true
 	}
 	return out, true
-}
-
-// announces reports whether a name that may stand for a secret is in raw.
-func announces(raw []byte) bool {
-	lowered := bytes.ToLower(raw)
-	for _, word := range [...]string{"pin", "pass", "pwd", "secret", "token", "cvv", "cvc", "otp", "code", "credential"} {
-		if bytes.Contains(lowered, []byte(word)) {
-			return true
-		}
-	}
-	return false
 }
 
 func (f *finder) value(v any) any {

@@ -48,6 +48,7 @@ func TestApply(t *testing.T) {
 		{"an escape hides nothing", `{"to":"a\u0040b.de"}`, nil, redact, `{"to":"[email]"}`},
 		{"the name of a member says what it is", `{"db_password":"hunter2!x"}`, nil, redact, `{"db_password":"[secret]"}`},
 		{"a list under such a name", `{"pins":["4834"],"passwords":["hunter2!x"]}`, nil, redact, `{"passwords":["[secret]"],"pins":["[secret]"]}`},
+		{"a list under a name of another language", `{"kennwort":["hunter2!x"]}`, nil, redact, `{"kennwort":["[secret]"]}`},
 		{"an object under such a name", `{"password":{"value":"hunter2!x"}}`, nil, redact, `{"password":{"value":"[secret]"}}`},
 		{"a name of two words", `{"cardPin":"4835"}`, nil, redact, `{"cardPin":"[secret]"}`},
 		{"a member's name", `{"a@b.de":1,"c@d.de":2}`, nil, redact, `{"[email]":1,"[email] 2":2}`},
