@@ -20,6 +20,7 @@ import (
 	"satchel/jetstream"
 	"satchel/jetstream/embedded"
 	"satchel/schemas"
+	"satchel/test/testenv"
 )
 
 // nodeURL is where the node that the tests share listens; every test has a tenant of
@@ -187,7 +188,11 @@ type streams struct {
 
 func startStreams(t *testing.T) *streams {
 	t.Helper()
-	s := &streams{dir: t.TempDir(), port: embedded.RandomPort}
+	port, err := testenv.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &streams{dir: t.TempDir(), port: port}
 	s.start(t)
 	t.Cleanup(func() { s.stop(t) })
 	return s
@@ -200,11 +205,6 @@ func (s *streams) start(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.srv = srv
-	if s.port == embedded.RandomPort {
-		if _, err := fmt.Sscanf(srv.ClientURL()[strings.LastIndex(srv.ClientURL(), ":"):], ":%d", &s.port); err != nil {
-			t.Fatal(err)
-		}
-	}
 	nc, err := nats.Connect("", srv.InProcess())
 	if err != nil {
 		t.Fatal(err)

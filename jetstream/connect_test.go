@@ -3,7 +3,7 @@ package jetstream_test
 import (
 	"context"
 	"errors"
-	"net"
+	"fmt"
 	"testing"
 	"time"
 
@@ -11,17 +11,17 @@ import (
 
 	"satchel/jetstream"
 	"satchel/jetstream/embedded"
+	"satchel/test/testenv"
 )
 
 // freePort returns a port nobody listens on.
 func freePort(t *testing.T) (port int, url string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := testenv.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, "nats://" + l.Addr().String()
+	return port, fmt.Sprintf("nats://127.0.0.1:%d", port)
 }
 
 func TestConnectFailsAtOnce(t *testing.T) {

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -274,21 +272,14 @@ func TestInboxSurvivesReconnect(t *testing.T) {
 		}
 		return s
 	}
-	b.server = restart(embedded.RandomPort)
-	address, err := url.Parse(b.server.ClientURL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	port, err := strconv.Atoi(address.Port())
-	if err != nil {
-		t.Fatal(err)
-	}
+	port, address := freePort(t)
+	b.server = restart(port)
 	operator, err := embedded.Operator(b.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx := within(t, 20*time.Second)
-	if b.nc, err = jetstream.Connect(ctx, jetstream.ConnectConfig{URL: address.String(), User: operator, ReconnectIn: 10 * time.Millisecond}, nil); err != nil {
+	if b.nc, err = jetstream.Connect(ctx, jetstream.ConnectConfig{URL: address, User: operator, ReconnectIn: 10 * time.Millisecond}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if b.js, err = jetstream.Open(ctx, b.nc); err != nil {

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -88,12 +87,11 @@ type prometheus struct {
 func startPrometheus(t *testing.T, rules string) *prometheus {
 	t.Helper()
 	bin, dir := tool(t, "prometheus"), t.TempDir()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := testenv.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr := l.Addr().String()
-	l.Close()
+	addr := fmt.Sprintf("127.0.0.1:%d", port)
 	p := &prometheus{url: "http://" + addr, targets: filepath.Join(dir, "targets.json"), token: filepath.Join(dir, "token"), addrs: map[string]bool{}}
 	p.write(t)
 	for name, text := range map[string]string{"token": "none", "rules.yml": rules, "prometheus.yml": fmt.Sprintf(`

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"os/user"
@@ -189,15 +188,6 @@ func await(check func() error) error {
 		}
 		<-tick.C
 	}
-}
-
-// FreePort returns a port of 127.0.0.1 that nobody listens on.
-func FreePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }
 
 // backup copies the folder data below dir, with its owners and rights; restore puts it back.

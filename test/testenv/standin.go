@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"net"
@@ -60,7 +61,11 @@ type (
 // StartQdrantStandIn starts a stand-in on loopback and stops it with the test.
 func StartQdrantStandIn(t testing.TB) *QdrantStandIn {
 	s := &QdrantStandIn{all: map[string]*standInCollection{}}
-	s.listen(t, "127.0.0.1:0")
+	port, err := FreePort() // Start takes it again
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.listen(t, fmt.Sprintf("127.0.0.1:%d", port))
 	t.Cleanup(s.Stop)
 	return s
 }

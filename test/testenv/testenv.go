@@ -11,9 +11,14 @@
 package testenv
 
 import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -33,6 +38,27 @@ func Missing(t testing.TB, part, reason string) {
 		t.Fatalf("%s is required by %s: %s", part, RequireVar, reason)
 	}
 	t.Skipf("without %s: %s", part, reason)
+}
+
+var givenPorts sync.Map
+
+// FreePort returns a port of 127.0.0.1 that nobody listens on, each time another one. It is
+// below those that a system gives to outgoing connections: none of them takes it while a
+// server that listens there is down.
+func FreePort() (int, error) {
+	var failed error
+	for range 100 {
+		port := 10000 + rand.IntN(22000)
+		if _, given := givenPorts.LoadOrStore(port, true); given {
+			continue
+		}
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil {
+			return port, l.Close()
+		}
+		failed = errors.Join(failed, err)
+	}
+	return 0, fmt.Errorf("no free port: %w", failed)
 }
 
 // lastLines returns the end of a log.
