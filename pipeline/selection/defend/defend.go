@@ -28,12 +28,14 @@ type Config struct {
 // Floors that hold by default: on labelled sets they lose less than 1 % of what is relevant.
 // Where not even the best item has answering times OffTopic, nothing answers the question. Tools
 // and documentation resemble questions less: one of them answers from closeAnswers times OffTopic,
-// and then all of them may be shown. Of documentation the passages are chosen by their own scores.
+// and then all of them may be shown, unless a memory answers better. Of documentation the passages are
+// chosen by their own scores.
 const (
 	defaultOffTopic   = .015
 	answering         = 2
 	closeAnswers      = .67
 	besideBest        = .05 // share of the best relevance that memory and knowledge need
+	besideMemory      = .2  // share of a memory's relevance that documents need where it answers better
 	covers            = .8  // share of the question from which OffTopic is enough: a long text resembles nothing
 	defaultConfidence = .1
 )
@@ -292,9 +294,12 @@ func (d *Defenses) floors(cs []candidate.Candidate) (out [groups]float64) {
 	if least := answering * d.cfg.OffTopic; told < least {
 		out[memories] = least
 	}
+	if answers := best[memories]; answers >= answering*d.cfg.OffTopic && answers > best[documents] {
+		out[documents] = besideMemory * answers
+	}
 	for _, group := range []int{tools, documents} {
 		if least := closeAnswers * d.cfg.OffTopic; best[group] < least {
-			out[group] = least
+			out[group] = max(out[group], least)
 		}
 	}
 	return out

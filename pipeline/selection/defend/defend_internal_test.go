@@ -210,7 +210,8 @@ func TestWarmCacheIsRead(t *testing.T) {
 }
 
 // Documents, code and commits resemble questions less than talk does: none is left out as soon as
-// one of them comes near the question, and all are where none does.
+// one of them comes near the question, and all are where none does. Where a memory answers better,
+// those stay that come near it.
 func TestDocumentsAnswerTogether(t *testing.T) {
 	t.Parallel()
 	d, err := New(Config{})
@@ -223,19 +224,26 @@ func TestDocumentsAnswerTogether(t *testing.T) {
 		c.Signals = &candidate.Signals{Relevance: relevance}
 		return c
 	}
-	for best, want := range map[float64]schemas.DropReason{.02: "", .005: schemas.DropOffTopic} {
+	const off = schemas.DropOffTopic
+	for name, tc := range map[string]struct {
+		document, memory float64
+		want             [4]schemas.DropReason // of the document, the commit, the code, the memory
+	}{
+		"a document answers":               {.02, .02, [4]schemas.DropReason{"", "", "", off}},
+		"nothing answers":                  {.005, .02, [4]schemas.DropReason{off, off, off, off}},
+		"a memory answers, documents less": {.07, .3, [4]schemas.DropReason{"", off, off, ""}},
+		"a memory answers alone":           {.05, .3, [4]schemas.DropReason{off, off, off, ""}},
+		"both answer":                      {.3, .3, [4]schemas.DropReason{"", "", "", ""}},
+	} {
 		cs := []candidate.Candidate{
-			of(schemas.KindKnowledge, "file:kiln/README.md#fire", best), of(schemas.KindCommit, "git:kiln@1", .001),
-			of(schemas.KindCode, "git:kiln@2", .001), of(schemas.KindMemory, "agent:ida", .02),
+			of(schemas.KindKnowledge, "file:kiln/README.md#fire", tc.document), of(schemas.KindCommit, "git:kiln@1", .001),
+			of(schemas.KindCode, "git:kiln@2", .001), of(schemas.KindMemory, "agent:ida", tc.memory),
 		}
 		d.ApplyKeepingDuplicates(cs, true, time.Time{})
-		for i := range cs[:3] {
+		for i, want := range tc.want {
 			if cs[i].Drop != want {
-				t.Errorf("best %v: %s is dropped for %q, want %q", best, cs[i].ID, cs[i].Drop, want)
+				t.Errorf("%s: %s is dropped for %q, want %q", name, cs[i].ID, cs[i].Drop, want)
 			}
-		}
-		if cs[3].Drop != schemas.DropOffTopic {
-			t.Errorf("best %v: the memory is dropped for %q", best, cs[3].Drop)
 		}
 	}
 }
