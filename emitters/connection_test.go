@@ -22,7 +22,7 @@ func TestAReconnectSendsWhatWaits(t *testing.T) {
 	remember(t, e, "e2")
 	s.start(t)
 	await(t, nc, nats.CONNECTED)
-	ctx, tick := within(t, 20*time.Second), time.NewTicker(5*time.Millisecond)
+	ctx, tick := within(t, time.Minute), time.NewTicker(5*time.Millisecond)
 	defer tick.Stop()
 	for e.Queued() > 0 {
 		select {
@@ -69,7 +69,7 @@ func TestAskWaitsForTheConnection(t *testing.T) {
 		t.Errorf("ask before there is a connection: %v", err)
 	}
 	answered := make(chan error, 1)
-	go func() { answered <- ask(within(t, 20*time.Second)) }()
+	go func() { answered <- ask(within(t, time.Minute)) }()
 	s.start(t)
 	if err := <-answered; !errors.Is(err, jetstream.ErrNoService) { // the streams are there alone
 		t.Errorf("ask while the connection comes: %v", err)

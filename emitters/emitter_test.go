@@ -18,7 +18,7 @@ import (
 func TestRememberReturnsTheReceiptAskedFor(t *testing.T) {
 	t.Parallel()
 	e := open(t, emitters.Config{})
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	for i, level := range []schemas.ReceiptLevel{"", schemas.ReceiptAccepted, schemas.ReceiptLogged, schemas.ReceiptIndexed, schemas.ReceiptProved} {
 		r, err := e.Remember(ctx, note(fmt.Sprintf("n%d", i), "the lake house has a red door"), &emitters.Options{Wait: level})
 		if err != nil {
@@ -49,7 +49,7 @@ func TestRememberReturnsTheReceiptAskedFor(t *testing.T) {
 func TestRememberRefusesWhatIsWrongBeforeItLeaves(t *testing.T) {
 	t.Parallel()
 	e := open(t, emitters.Config{})
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	confidence := 2.0
 	item := schemas.MemoryItem{ID: "a b", Confidence: &confidence, SecurityLabel: []string{"secret"}}
 	_, err := e.Remember(ctx, item, nil)
@@ -175,7 +175,7 @@ func TestRememberAllOfLargeItems(t *testing.T) {
 func TestTheSameEventIDStoresNothingTwice(t *testing.T) {
 	t.Parallel()
 	e := open(t, emitters.Config{Clock: func() time.Time { return time.Unix(1_700_000_000, 0) }})
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	opts := &emitters.Options{EventID: "event-1", Wait: schemas.ReceiptLogged}
 	first, err := e.Remember(ctx, note("n1", "once"), opts)
 	if err != nil {
@@ -198,7 +198,7 @@ func TestTheSameEventIDStoresNothingTwice(t *testing.T) {
 func TestAskShowsWhatThePrincipalMaySee(t *testing.T) {
 	t.Parallel()
 	e := open(t, emitters.Config{})
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	secret := note("n2", "the vault of the lighthouse opens with 4711")
 	secret.SecurityLabel = []string{"level:restricted"}
 	if _, err := e.RememberAll(ctx, []schemas.MemoryItem{note("n1", "the lighthouse has a green lamp"), secret}); err != nil {
@@ -226,7 +226,7 @@ func TestAskShowsWhatThePrincipalMaySee(t *testing.T) {
 func TestLinkAndSupersede(t *testing.T) {
 	t.Parallel()
 	e := open(t, emitters.Config{})
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	if _, err := e.RememberAll(ctx, []schemas.MemoryItem{note("old", "the ferry leaves at nine"), note("new", "the ferry leaves at ten")}); err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +259,7 @@ func TestLinkAndSupersede(t *testing.T) {
 // it claims these; the same event is the same with another claim.
 func TestRolesAreClaimedForChanges(t *testing.T) {
 	t.Parallel()
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	if _, err := open(t, emitters.Config{}).Remember(ctx, note("n1", "the ferry leaves at nine"), &emitters.Options{Wait: schemas.ReceiptIndexed}); err != nil {
 		t.Fatal(err)
 	}
@@ -295,7 +295,7 @@ func TestRolesAreClaimedForChanges(t *testing.T) {
 func TestForgetErasesAndStaysErased(t *testing.T) {
 	t.Parallel()
 	e := open(t, emitters.Config{Roles: []string{"eraser"}})
-	ctx := within(t, 30*time.Second)
+	ctx := within(t, time.Minute)
 	opts := &emitters.Options{EventID: "event-1", Wait: schemas.ReceiptIndexed}
 	item := note("n1", "the code of the safe is 1234")
 	item.CreatedAt = time.Unix(1_700_000_000, 0).UTC()
@@ -342,7 +342,7 @@ func TestForgetErasesAndStaysErased(t *testing.T) {
 func TestForgetAtOnce(t *testing.T) {
 	t.Parallel()
 	e := open(t, emitters.Config{Roles: []string{"eraser"}})
-	ctx := within(t, 30*time.Second)
+	ctx := within(t, time.Minute)
 	items := make([]schemas.MemoryItem, 300)
 	for i := range items {
 		items[i] = note(fmt.Sprintf("n%d", i), "the code of the safe is 1234")
@@ -368,7 +368,7 @@ func TestAgainAsksAfterATimeout(t *testing.T) {
 	t.Parallel()
 	for name, late := range map[string]error{"no answer": context.DeadlineExceeded, "an answer": &schemas.Error{Code: schemas.CodeDeadlineExceeded}} {
 		calls := 0
-		got, err := emitters.Again(within(t, 20*time.Second), time.Millisecond, func(ctx context.Context) (int, error) {
+		got, err := emitters.Again(within(t, time.Minute), time.Millisecond, func(ctx context.Context) (int, error) {
 			if calls++; calls < 3 {
 				<-ctx.Done()
 				return 0, late
@@ -394,7 +394,7 @@ func TestAgainAsksAfterATimeout(t *testing.T) {
 func TestForgetWithoutTheClaimIsRefused(t *testing.T) {
 	t.Parallel()
 	e := open(t, emitters.Config{Roles: []string{"auditor"}})
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	if _, err := e.Remember(ctx, note("n1", "stays"), &emitters.Options{Wait: schemas.ReceiptIndexed}); err != nil {
 		t.Fatal(err)
 	}
@@ -409,7 +409,7 @@ func TestForgetWithoutTheRoleIsRefused(t *testing.T) {
 	t.Parallel()
 	seed, _ := key()
 	e := openAt(t, closedURL, emitters.Config{Tenant: "closed", SigningSeed: seed, KeyID: "planner-key", Roles: []string{"eraser"}})
-	_, err := e.Forget(within(t, 20*time.Second), []string{"n1"}, "not mine")
+	_, err := e.Forget(within(t, time.Minute), []string{"n1"}, "not mine")
 	var refused *schemas.Error
 	if !errors.As(err, &refused) || refused.Code != schemas.CodePolicyDenied {
 		t.Errorf("forget without the role: %v", err)
@@ -419,7 +419,7 @@ func TestForgetWithoutTheRoleIsRefused(t *testing.T) {
 func TestSignedEvents(t *testing.T) {
 	t.Parallel()
 	seed, public := key()
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	wait := &emitters.Options{Wait: schemas.ReceiptLogged}
 	item := note("signed-1", "bread & butter < 5 \u2028 €")
 	item.Attributes = json.RawMessage(`{ "ratio": 1.50, "html": "<b>" }`)

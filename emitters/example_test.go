@@ -184,7 +184,7 @@ func TestTheReadmesRequestsAreAnswered(t *testing.T) {
 	}
 	nc := dial(t, nodeURL)
 	for _, r := range requests {
-		m, err := nc.Request(r[1], []byte(r[2]), 20*time.Second)
+		m, err := nc.Request(r[1], []byte(r[2]), time.Minute)
 		if err != nil {
 			t.Fatalf("request %s: %v", r[1], err)
 		}

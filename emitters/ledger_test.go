@@ -22,7 +22,7 @@ import (
 func positions(t *testing.T, e *emitters.Emitter, opts emitters.FollowOptions) (at []int64, gaps []emitters.Gap) {
 	t.Helper()
 	opts.Once = true
-	err := e.FollowLedger(within(t, 20*time.Second), opts, func(l emitters.LedgerEvent) error {
+	err := e.FollowLedger(within(t, time.Minute), opts, func(l emitters.LedgerEvent) error {
 		if l.Gap != nil {
 			gaps = append(gaps, *l.Gap)
 			return nil
@@ -39,7 +39,7 @@ func positions(t *testing.T, e *emitters.Emitter, opts emitters.FollowOptions) (
 // published waits until the ledger has the log up to position.
 func published(t *testing.T, e *emitters.Emitter, position int64) {
 	t.Helper()
-	err := e.FollowLedger(within(t, 20*time.Second), emitters.FollowOptions{}, func(l emitters.LedgerEvent) error {
+	err := e.FollowLedger(within(t, time.Minute), emitters.FollowOptions{}, func(l emitters.LedgerEvent) error {
 		if l.Position >= position {
 			return emitters.ErrStop
 		}
@@ -53,7 +53,7 @@ func published(t *testing.T, e *emitters.Emitter, position int64) {
 func TestFollowLedger(t *testing.T) {
 	t.Parallel()
 	e := open(t, emitters.Config{})
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	if at, _ := positions(t, e, emitters.FollowOptions{}); at != nil {
 		t.Errorf("an empty ledger has %v", at)
 	}
@@ -97,7 +97,7 @@ func TestFollowLedger(t *testing.T) {
 func TestFollowLedgerSeesWhatComes(t *testing.T) {
 	t.Parallel()
 	e := open(t, emitters.Config{})
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	got := make(chan emitters.LedgerEvent, 10)
 	done := make(chan error, 1)
@@ -137,7 +137,7 @@ func operator(t *testing.T) *nats.Conn {
 func TestALedgerGapIsNamed(t *testing.T) {
 	t.Parallel()
 	e := open(t, emitters.Config{})
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	items := []schemas.MemoryItem{note("n1", "a"), note("n2", "b"), note("n3", "c"), note("n4", "d"), note("n5", "e")}
 	if _, err := e.RememberAll(ctx, items); err != nil {
 		t.Fatal(err)
@@ -181,7 +181,7 @@ func TestALedgerGapIsNamed(t *testing.T) {
 func TestAForeignLedgerMessageIsPassedBy(t *testing.T) {
 	t.Parallel()
 	e := open(t, emitters.Config{})
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	if _, err := e.RememberAll(ctx, []schemas.MemoryItem{note("n1", "a"), note("n2", "b")}); err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func away(t *testing.T, s *streams, cfg emitters.Config) (*emitters.Emitter, *na
 
 func remember(t *testing.T, e *emitters.Emitter, id string) schemas.Receipt {
 	t.Helper()
-	r, err := e.Remember(within(t, 20*time.Second), note(id, "text of "+id), &emitters.Options{EventID: id})
+	r, err := e.Remember(within(t, time.Minute), note(id, "text of "+id), &emitters.Options{EventID: id})
 	if err != nil {
 		t.Fatalf("remember %s: %v", id, err)
 	}
@@ -198,7 +198,7 @@ func TestASignatureSurvivesTheOutbox(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	if err := after.Close(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +211,7 @@ func TestManyAtOnceUseOneOutbox(t *testing.T) {
 	t.Parallel()
 	s := startStreams(t)
 	e, nc := away(t, s, emitters.Config{Outbox: t.TempDir()})
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var wg sync.WaitGroup
 	for i := range 8 {

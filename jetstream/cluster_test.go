@@ -274,7 +274,7 @@ func TestAServerThatSyncsNowAndThen(t *testing.T) {
 	t.Parallel()
 	c := testenv.StartNATS(t, testenv.NATSConfig{Servers: 1, Lazy: true, Monitor: true})
 	nc, js := join(t, c, "")
-	d, err := jetstream.Inspect(within(t, 20*time.Second), js, clustered(nc), jetstream.Sources{Monitor: []string{c.MonitorURLs()}})
+	d, err := jetstream.Inspect(within(t, time.Minute), js, clustered(nc), jetstream.Sources{Monitor: []string{c.MonitorURLs()}})
 	if err != nil {
 		t.Fatal(err)
 	}

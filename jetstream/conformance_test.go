@@ -39,7 +39,7 @@ func (b *bundle) transport(t *testing.T) transporttest.Transport {
 		Partitions: jetstream.Partitions, Partition: jetstream.PartitionOf,
 		Inbox: func(t *testing.T, partition int) (transport.Inbox, func()) {
 			t.Helper()
-			i, err := jetstream.OpenInbox(within(t, 30*time.Second), b.nc, b.js, jetstream.InboxConfig{Partition: partition, Watch: 200 * time.Millisecond})
+			i, err := jetstream.OpenInbox(within(t, time.Minute), b.nc, b.js, jetstream.InboxConfig{Partition: partition, Watch: 200 * time.Millisecond})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -47,7 +47,7 @@ func (b *bundle) transport(t *testing.T) transporttest.Transport {
 		},
 		Ledger: func(t *testing.T) transport.Ledger {
 			t.Helper()
-			l, err := jetstream.OpenLedger(within(t, 30*time.Second), b.nc, b.js, jetstream.LedgerConfig{})
+			l, err := jetstream.OpenLedger(within(t, time.Minute), b.nc, b.js, jetstream.LedgerConfig{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -62,7 +62,7 @@ func (b *bundle) transport(t *testing.T) transporttest.Transport {
 		Published: b.published,
 		Rejected: func(t *testing.T, tenant string) []string {
 			t.Helper()
-			list, err := openLetters(t, b).List(within(t, 30*time.Second), tenant, 0, 100)
+			list, err := openLetters(t, b).List(within(t, time.Minute), tenant, 0, 100)
 			if err != nil {
 				t.Fatal(err)
 			}

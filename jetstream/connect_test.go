@@ -27,7 +27,7 @@ func freePort(t *testing.T) (port int, url string) {
 func TestConnectFailsAtOnce(t *testing.T) {
 	t.Parallel()
 	_, url := freePort(t)
-	if _, err := jetstream.Connect(within(t, 10*time.Second), jetstream.ConnectConfig{URL: url}, nil); !errors.Is(err, nats.ErrNoServers) {
+	if _, err := jetstream.Connect(within(t, time.Minute), jetstream.ConnectConfig{URL: url}, nil); !errors.Is(err, nats.ErrNoServers) {
 		t.Fatalf("error = %v, want ErrNoServers", err)
 	}
 	if _, err := jetstream.Connect(within(t, time.Second), jetstream.ConnectConfig{URL: url, NKeySeed: "missing"}, nil); err == nil {
@@ -45,7 +45,7 @@ func TestConnectWaits(t *testing.T) {
 	if _, err := jetstream.Connect(short, cfg, nil); !errors.Is(err, ended) {
 		t.Fatalf("error = %v, want the cause", err)
 	}
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, time.Minute)
 	connected := make(chan error, 1)
 	go func() {
 		nc, err := jetstream.Connect(ctx, cfg, nil)
@@ -69,7 +69,7 @@ func TestConnectWaits(t *testing.T) {
 func TestDrainTwice(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, time.Minute)
 	for range 2 {
 		if err := jetstream.Drain(ctx, b.nc); err != nil {
 			t.Error(err)

@@ -14,7 +14,7 @@ import (
 
 func openLetters(t *testing.T, b *bundle) *jetstream.DeadLetters {
 	t.Helper()
-	d, err := jetstream.OpenDeadLetters(within(t, 10*time.Second), b.js)
+	d, err := jetstream.OpenDeadLetters(within(t, time.Minute), b.js)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func openLetters(t *testing.T, b *bundle) *jetstream.DeadLetters {
 func TestDeadLetters(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	b.publish(t, "acme", "a", sample("good"))
 	if _, err := b.js.PublishMsg(ctx, &nats.Msg{Subject: "mem.v1.acme.evt.b", Data: []byte("junk\x00\xff"), Header: nats.Header{"X-Own": {"1"}, "Nats-Expected-Stream": {"MEMORY"}}}); err != nil {
 		t.Fatal(err)
@@ -93,7 +93,7 @@ func TestRejectWithoutTenant(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	d := openLetters(t, b)
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, time.Minute)
 	r := transport.Rejected{Message: transport.Message{Subject: "mem.v1.a%b.evt.x", Seq: 7, Epoch: "e"}, Reason: "bad_subject"}
 	if err := d.Reject(ctx, []transport.Rejected{r}); err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 func TestReadBacklog(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	read := func() jetstream.Backlog {
 		got, err := jetstream.ReadBacklog(ctx, b.js)
 		if err != nil {
@@ -56,7 +56,7 @@ func TestReadStreams(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.publish(t, "acme", "a", sample("1"))
-	list, err := jetstream.ReadStreams(within(t, 20*time.Second), b.js)
+	list, err := jetstream.ReadStreams(within(t, time.Minute), b.js)
 	if err != nil || len(list) != 3 {
 		t.Fatalf("%+v, %v", list, err)
 	}

@@ -38,7 +38,7 @@ func attacker(t *testing.T) (*bundle, *nats.Conn) {
 // lastSeq is the last sequence of a stream.
 func (b *bundle) lastSeq(t *testing.T, stream string) uint64 {
 	t.Helper()
-	s, err := b.js.Stream(within(t, 10*time.Second), stream)
+	s, err := b.js.Stream(within(t, time.Minute), stream)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func (b *bundle) steer(t *testing.T, nc *nats.Conn, stream, request, reply, body
 			t.Fatal(err)
 		}
 	}
-	for ctx := within(t, 10*time.Second); b.lastSeq(t, stream) < want; {
+	for ctx := within(t, time.Minute); b.lastSeq(t, stream) < want; {
 		if ctx.Err() != nil {
 			t.Fatalf("%s steered into %s did not arrive", request, stream)
 		}
@@ -77,7 +77,7 @@ func TestSteeredRepliesDoNotStopALedger(t *testing.T) {
 			t.Run(fmt.Sprintf("%s %d %v", c.request, c.n, remove), func(t *testing.T) {
 				t.Parallel()
 				b, nc := attacker(t)
-				ctx := within(t, 20*time.Second)
+				ctx := within(t, time.Minute)
 				var log bytes.Buffer
 				open := func() *jetstream.Ledger {
 					l, err := jetstream.OpenLedger(ctx, b.nc, b.js, jetstream.LedgerConfig{Remove: remove, Log: slog.New(slog.NewTextHandler(&log, nil))})
@@ -122,7 +122,7 @@ func TestALedgerBeginsBehindForeignMessages(t *testing.T) {
 	t.Parallel()
 	for _, remove := range []bool{true, false} {
 		b, nc := attacker(t)
-		ctx := within(t, 20*time.Second)
+		ctx := within(t, time.Minute)
 		b.steer(t, nc, jetstream.LedgerStream, "$JS.API.INFO", "prov.v1.acme.memory.evil", "", 3)
 		l, err := jetstream.OpenLedger(ctx, b.nc, b.js, jetstream.LedgerConfig{Remove: remove})
 		if err != nil {
@@ -146,7 +146,7 @@ func TestALedgerBeginsBehindForeignMessages(t *testing.T) {
 func TestALedgerLooksBackNoFurtherThanItsStream(t *testing.T) {
 	t.Parallel()
 	b, nc := attacker(t)
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	l, err := jetstream.OpenLedger(ctx, b.nc, b.js, jetstream.LedgerConfig{})
 	if err != nil {
 		t.Fatal(err)
@@ -218,7 +218,7 @@ func TestLedgerPosition(t *testing.T) {
 func TestForeignDeadLettersAreMarked(t *testing.T) {
 	t.Parallel()
 	b, nc := attacker(t)
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, time.Minute)
 	b.steer(t, nc, jetstream.DLQStream, "$JS.API.INFO", "dlq.v1.acme.malformed", "", 1)
 	d := openLetters(t, b)
 	list, err := d.List(ctx, "acme", 0, 10)

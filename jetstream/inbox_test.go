@@ -23,7 +23,7 @@ import (
 // fetch collects n messages.
 func fetch(t testing.TB, i *jetstream.Inbox, n int) []transport.Message {
 	t.Helper()
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	var all []transport.Message
 	for len(all) < n {
 		batch, err := i.Fetch(ctx, n-len(all))
@@ -54,7 +54,7 @@ func TestInboxFetchAckSeek(t *testing.T) {
 			t.Fatalf("message %d = %s %q %q %q, %v", n, m.Event.ID(), m.Subject, m.Tenant, m.Agent, m.Err)
 		}
 	}
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, time.Minute)
 	state, err := i.State(ctx, all[10].Seq)
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func TestInboxWaitsAndEnds(t *testing.T) {
 	b.publish(t, "acme", "a", sample("1"))
 	i := b.inbox(t, "acme")
 	fetch(t, i, 1)
-	ctx, cancel := context.WithCancelCause(within(t, 10*time.Second))
+	ctx, cancel := context.WithCancelCause(within(t, time.Minute))
 	stop := errors.New("stop")
 	done := make(chan error)
 	go func() {
@@ -114,7 +114,7 @@ func TestInboxUndecodable(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.publish(t, "acme", "a", sample("1"))
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, time.Minute)
 	if _, err := b.js.PublishMsg(ctx, &nats.Msg{Subject: "mem.v1.acme.evt.a", Data: []byte("junk"), Header: nats.Header{"X-Two": {"a", "b"}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestInboxPurgeKeepsTheWitness(t *testing.T) {
 	b.publishAll(t, "acme", "e", 20)
 	i := b.inbox(t, "acme")
 	all := fetch(t, i, 20)
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, time.Minute)
 	if err := i.Purge(ctx, all[13].Seq); err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestInboxRecoversLostDeliveries(t *testing.T) {
 	b.publish(t, "acme", "a", sample("0"))
 	i := b.inbox(t, "acme")
 	fetch(t, i, 1)
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	stream, err := b.js.Stream(ctx, jetstream.MemoryStream)
 	if err != nil {
 		t.Fatal(err)
@@ -233,7 +233,7 @@ func TestInboxConsumerIsDeleted(t *testing.T) {
 	b.publish(t, "acme", "a", sample("1"))
 	i := b.inbox(t, "acme")
 	fetch(t, i, 1)
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, time.Minute)
 	got := make(chan []string, 1)
 	go func() {
 		// The server may refuse a new consumer while it removes the old one's folder:
@@ -278,7 +278,7 @@ func TestInboxSurvivesReconnect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	if b.nc, err = jetstream.Connect(ctx, jetstream.ConnectConfig{URL: address, User: operator, ReconnectIn: 10 * time.Millisecond}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -321,14 +321,14 @@ func TestInboxReplacesAForeignDurable(t *testing.T) {
 	b := setup(t)
 	b.publishAll(t, "acme", "e", 5)
 	partition := b.partition(t, "acme")
-	_, err := b.js.CreateConsumer(within(t, 10*time.Second), jetstream.MemoryStream, natsjs.ConsumerConfig{
+	_, err := b.js.CreateConsumer(within(t, time.Minute), jetstream.MemoryStream, natsjs.ConsumerConfig{
 		Durable: "append-" + jetstream.PartitionName(partition), FilterSubject: fmt.Sprintf("p.%d.>", partition),
 		AckPolicy: natsjs.AckAllPolicy, DeliverPolicy: natsjs.DeliverByStartSequencePolicy, OptStartSeq: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
 	i := b.inbox(t, "acme")
-	if err := i.Seek(within(t, 10*time.Second), 2); err != nil {
+	if err := i.Seek(within(t, time.Minute), 2); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"e-1", "e-2", "e-3", "e-4"}, ids(fetch(t, i, 4))); diff != "" {
@@ -343,7 +343,7 @@ func TestInboxTornState(t *testing.T) {
 	b := setup(t)
 	b.publishAll(t, "acme", "e", 3)
 	partition := b.partition(t, "acme")
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, time.Minute)
 	folder := filepath.Join(b.dir, "jetstream", "$G", "streams", jetstream.MemoryStream, "obs", "append-"+jetstream.PartitionName(partition))
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		t.Fatal(err)
@@ -367,11 +367,11 @@ func TestInboxOtherFilter(t *testing.T) {
 	b := setup(t)
 	b.publishAll(t, "acme", "e", 3)
 	partition := b.partition(t, "acme")
-	stream, err := b.js.Stream(within(t, 10*time.Second), jetstream.MemoryStream)
+	stream, err := b.js.Stream(within(t, time.Minute), jetstream.MemoryStream)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := stream.CreateConsumer(within(t, 10*time.Second), natsjs.ConsumerConfig{Durable: "append-" + jetstream.PartitionName(partition),
+	if _, err := stream.CreateConsumer(within(t, time.Minute), natsjs.ConsumerConfig{Durable: "append-" + jetstream.PartitionName(partition),
 		FilterSubject: "p.99.>", AckPolicy: natsjs.AckAllPolicy}); err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 
 func openLedger(t testing.TB, b *bundle) *jetstream.Ledger {
 	t.Helper()
-	l, err := jetstream.OpenLedger(within(t, 10*time.Second), b.nc, b.js, jetstream.LedgerConfig{})
+	l, err := jetstream.OpenLedger(within(t, time.Minute), b.nc, b.js, jetstream.LedgerConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func entries(from, to int64) []transport.LedgerMessage {
 // ledger reads a tenant's part of LEDGER as a follower does.
 func (b *bundle) ledger(t *testing.T, tenant string) []natsjs.Msg {
 	t.Helper()
-	ctx := within(t, 30*time.Second)
+	ctx := within(t, time.Minute)
 	consumer, err := b.js.OrderedConsumer(ctx, jetstream.LedgerStream, natsjs.OrderedConsumerConfig{FilterSubjects: []string{"prov.v1." + tenant + ".>"}})
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func (b *bundle) ledgerIs(t *testing.T, tenant string, last int64) {
 func TestLedgerResumesExactly(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	position := func(l *jetstream.Ledger, tenant string, want int64) {
 		t.Helper()
 		if got, err := l.LastPosition(ctx, tenant); err != nil || got != want {
@@ -123,7 +123,7 @@ func TestLedgerRefusesAStaleRelay(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int64{1, 2, 600} {
 		b := setup(t)
-		ctx := within(t, 20*time.Second)
+		ctx := within(t, time.Minute)
 		stale, rival := openLedger(t, b), openLedger(t, b)
 		if err := stale.Publish(ctx, "acme", entries(1, 5)); err != nil {
 			t.Fatal(err)
@@ -147,7 +147,7 @@ func TestLedgerRefusesAStaleRelay(t *testing.T) {
 func TestLedgerRefusesBadMessages(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, time.Minute)
 	l := openLedger(t, b)
 	bad := entries(1, 2)
 	bad[1].Kind = "gossip"

@@ -16,7 +16,7 @@ import (
 // server does whose disk was full.
 func (b *bundle) deaf(t *testing.T) (heard <-chan *nats.Msg) {
 	t.Helper()
-	if err := b.js.DeleteStream(within(t, 10*time.Second), jetstream.MemoryStream); err != nil {
+	if err := b.js.DeleteStream(within(t, time.Minute), jetstream.MemoryStream); err != nil {
 		t.Fatal(err)
 	}
 	messages := make(chan *nats.Msg, 16)
@@ -61,7 +61,7 @@ func TestGuardedOutbox(t *testing.T) {
 		stall(full)
 	}()
 	for range 2 {
-		ctx := within(t, 10*time.Second)
+		ctx := within(t, time.Minute)
 		if _, _, err := jetstream.NewOutbox(b.nc, b.js).Guarded(guard).PublishMemory(ctx, "main", "a", sample("e-1")); !errors.Is(err, full) {
 			t.Errorf("error = %v, want %v", err, full)
 		}

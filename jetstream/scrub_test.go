@@ -81,7 +81,7 @@ func secret(id string) event.Event {
 func TestScrubErasesEveryCopy(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	b.publishAll(t, "acme", "before", 20)
 	b.publish(t, "acme", "a", secret("s"))
 	b.publishAll(t, "acme", "after", 20)
@@ -149,7 +149,7 @@ func checkpoints(ctx context.Context, i *jetstream.Inbox, seq uint64) (map[strin
 func TestVacuumRemovesTrimmedBytes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	b.publish(t, "acme", "a", secret("s"))
 	last := b.publishAll(t, "acme", "e", 20)
 	i := b.inbox(t, "acme")
@@ -198,7 +198,7 @@ func filepathOf(b *bundle, stream string) string {
 func TestVacuumBesideMessages(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	ctx := within(t, 30*time.Second)
+	ctx := within(t, time.Minute)
 	b.publish(t, "acme", "a", secret("0"))
 	i := b.inbox(t, "acme")
 	vacuumed, end := make(chan struct{}), make(chan int, 1)
@@ -258,7 +258,7 @@ func TestVacuumBesideMessages(t *testing.T) {
 func TestVacuumWaitsForALogThatGetsOn(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	b.publish(t, "acme", "a", secret("s"))
 	b.publishAll(t, "acme", "e", 20)
 	i := b.inbox(t, "acme")
@@ -278,7 +278,7 @@ func TestVacuumWaitsForALogThatGetsOn(t *testing.T) {
 func TestVacuumsAtOnceSharePadding(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	b.publish(t, "acme", "a", secret("s"))
 	i := b.inbox(t, "acme")
 	publish := sync.OnceValue(func() error { // while the first looks

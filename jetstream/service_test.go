@@ -21,12 +21,12 @@ import (
 
 func serve(t *testing.T, b *bundle, cfg jetstream.ServiceConfig, endpoints ...jetstream.Endpoint) *jetstream.Service {
 	t.Helper()
-	s, err := jetstream.Serve(within(t, 10*time.Second), b.nc, b.js, cfg, endpoints)
+	s, err := jetstream.Serve(within(t, time.Minute), b.nc, b.js, cfg, endpoints)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.Stop(within(t, 10*time.Second)); err != nil {
+		if err := s.Stop(within(t, time.Minute)); err != nil {
 			t.Error(err)
 		}
 	})
@@ -47,7 +47,7 @@ func TestServiceReplies(t *testing.T) {
 			}
 			return jetstream.Reply{Data: append([]byte(c.Tenant+" "), c.Data...), Header: nats.Header{"X": {"1"}}}, nil
 		}))
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, time.Minute)
 	reply, err := jetstream.RequestWithHeader(ctx, b.nc, "ctx.v1.acme.search", nats.Header{"Y": {"2"}}, []byte("hello"))
 	if err != nil || string(reply.Data) != "acme hello" || reply.Header.Get("X") != "1" {
 		t.Fatalf("reply = %q %v, %v", reply.Data, reply.Header, err)
@@ -87,7 +87,7 @@ func TestServiceErrors(t *testing.T) {
 	serve(t, b, jetstream.ServiceConfig{}, search(func(ctx context.Context, c jetstream.Call) (jetstream.Reply, error) {
 		return jetstream.Reply{}, outcomes[string(c.Data)](ctx)
 	}))
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, time.Minute)
 	want := map[string]schemas.Error{
 		"typed": {Code: schemas.CodeTemplateNotFound, Message: "no template é", Field: "/payload/template", Available: []string{"a"}},
 		"plain": {Code: jetstream.CodeInternal, Message: "the request failed"},
@@ -226,7 +226,7 @@ func TestServiceIsSharedByTenants(t *testing.T) {
 	}))
 	release := sync.OnceFunc(func() { close(leave) })
 	defer release()
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, time.Minute)
 	inbox := b.nc.NewInbox()
 	replies, err := b.nc.SubscribeSync(inbox)
 	if err != nil {
@@ -294,7 +294,7 @@ func TestServiceRunsConcurrently(t *testing.T) {
 		meet.Wait() // ends only when four run at a time
 		return jetstream.Reply{}, nil
 	}))
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, time.Minute)
 	var wait sync.WaitGroup
 	for range 4 {
 		wait.Go(func() {
@@ -315,7 +315,7 @@ func TestServiceStopEndsHandlers(t *testing.T) {
 		<-ctx.Done()
 		return jetstream.Reply{}, ctx.Err()
 	}))
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, time.Minute)
 	result := make(chan error, 1)
 	go func() {
 		_, err := jetstream.Request(ctx, b.nc, "ctx.v1.acme.search", nil)
@@ -340,7 +340,7 @@ func TestServiceLargeReply(t *testing.T) {
 	serve(t, b, jetstream.ServiceConfig{}, search(func(context.Context, jetstream.Call) (jetstream.Reply, error) {
 		return jetstream.Reply{Data: []byte(big)}, nil
 	}))
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	var wait sync.WaitGroup
 	for range 3 {
 		wait.Go(func() {
@@ -373,7 +373,7 @@ func TestServiceReplyOfWhatIsErased(t *testing.T) {
 		<-send
 		return jetstream.Reply{Data: []byte(big)}, nil
 	}))
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	got := map[string]chan error{"acme": make(chan error, 1), "other": make(chan error, 1)}
 	for tenant, result := range got {
 		go func() {
@@ -414,7 +414,7 @@ func TestServiceRepliesForgotten(t *testing.T) {
 	serve(t, b, jetstream.ServiceConfig{}, search(func(context.Context, jetstream.Call) (jetstream.Reply, error) {
 		return jetstream.Reply{Data: []byte(big)}, nil
 	}))
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	for range 2 { // the second time there is a bucket that is known
 		if err := b.js.DeleteObjectStore(ctx, jetstream.RepliesBucket); err != nil {
 			t.Fatal(err)

@@ -40,7 +40,7 @@ func (b *bundle) start(t testing.TB) {
 	if b.server, err = embedded.Start(embedded.Config{Dir: b.dir, Port: embedded.RandomPort, NoListen: !b.listen}); err != nil {
 		t.Fatal(err)
 	}
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	if b.nc, err = jetstream.Connect(ctx, jetstream.ConnectConfig{InProcess: b.server.InProcess()}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func (b *bundle) stop(t testing.TB) {
 // inbox opens the inbox of tenant's partition.
 func (b *bundle) inbox(t testing.TB, tenant string) *jetstream.Inbox {
 	t.Helper()
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, time.Minute)
 	i, err := jetstream.OpenInbox(ctx, b.nc, b.js, jetstream.InboxConfig{Partition: b.partition(t, tenant), Watch: 50 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func (b *bundle) inbox(t testing.TB, tenant string) *jetstream.Inbox {
 // partition asks the server where it stores a tenant's events.
 func (b *bundle) partition(t testing.TB, tenant string) int {
 	t.Helper()
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, time.Minute)
 	stream, err := b.js.Stream(ctx, jetstream.MemoryStream)
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func (b *bundle) partition(t testing.TB, tenant string) int {
 
 func (b *bundle) publish(t testing.TB, tenant, agent string, e event.Event) uint64 {
 	t.Helper()
-	_, seq, err := jetstream.NewOutbox(b.nc, b.js).PublishMemory(within(t, 10*time.Second), tenant, agent, e)
+	_, seq, err := jetstream.NewOutbox(b.nc, b.js).PublishMemory(within(t, time.Minute), tenant, agent, e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func (b *bundle) publishAll(t testing.TB, tenant, prefix string, n int) (last ui
 		events = append(events, sample(fmt.Sprintf("%s-%d", prefix, i)))
 		if len(events) == jetstream.MaxBatch || i == n-1 {
 			var err error
-			if _, last, err = outbox.PublishAll(within(t, 10*time.Second), tenant, "a", events); err != nil {
+			if _, last, err = outbox.PublishAll(within(t, time.Minute), tenant, "a", events); err != nil {
 				t.Fatal(err)
 			}
 			events = nil

@@ -18,7 +18,7 @@ import (
 func TestEnsureStreams(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, time.Minute)
 	if err := jetstream.EnsureStreams(ctx, b.js, jetstream.Config{}); err != nil {
 		t.Fatalf("second call: %v", err)
 	}
@@ -41,7 +41,7 @@ func TestEnsureStreams(t *testing.T) {
 func TestMemoryRefusesWhenFull(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, time.Minute)
 	if err := b.js.DeleteStream(ctx, jetstream.MemoryStream); err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestPublishTooLarge(t *testing.T) {
 func TestPublishBatchIsAllOrNone(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, time.Minute)
 	good, err := jetstream.MemoryMessage("acme", "a", sample("1"))
 	if err != nil {
 		t.Fatal(err)

@@ -34,11 +34,11 @@ func TestAnswerAndTrace(t *testing.T) {
 	}
 	nc := n.connect(t)
 	foreign := `{"meta":{"type":"ContextRequest","id":"` + request + `","from":{"id":"mallory"}},"payload":{"query":{"text":"gateway"},"token_budget":100}}`
-	if m, err := nc.Request("ctx.v1.main.request", []byte(foreign), 30*time.Second); err != nil || m.Header.Get("Nats-Service-Error") != "" {
+	if m, err := nc.Request("ctx.v1.main.request", []byte(foreign), time.Minute); err != nil || m.Header.Get("Nats-Service-Error") != "" {
 		t.Fatalf("a request of the same id: %v", err)
 	}
 	contains(t, "the trace with another's request", n.must(t, "trace", request), "principal cli\n", "NOT OF THIS RUN: principal mallory\n")
-	if m, err := nc.Request("ctx.v1.main.role.verifier", []byte(`{"from":{"id":"mallory"},"request_id":"`+request+`","task":"x"}`), 30*time.Second); err != nil || !strings.Contains(string(m.Data), "policy_denied") {
+	if m, err := nc.Request("ctx.v1.main.role.verifier", []byte(`{"from":{"id":"mallory"},"request_id":"`+request+`","task":"x"}`), time.Minute); err != nil || !strings.Contains(string(m.Data), "policy_denied") {
 		t.Errorf("another principal goes on with the run: %v, %s", err, m.Data)
 	}
 	if r := n.run(t, "trace", "nobody"); r.code != exitUsage {

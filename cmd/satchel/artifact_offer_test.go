@@ -40,7 +40,7 @@ func TestSilentOffersBlockNobody(t *testing.T) {
 	}
 	next := func(sub *nats.Subscription) *nats.Msg {
 		t.Helper()
-		m, err := sub.NextMsg(30 * time.Second)
+		m, err := sub.NextMsg(time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -59,7 +59,7 @@ func TestMistakesOnANode(t *testing.T) {
 	}
 	put := `{"agent":"a","event":{"specversion":"1.0","id":"big","source":"a","type":"io.satchel.memory.recorded.v1","datacontenttype":"application/json","data":` +
 		`{"id":"big","type":"episodic","kind":"memory","scope":{"tenant":"main"},"created_at":"2026-03-03T10:00:00Z","security_label":["level:internal"],"content":{"a":"` + strings.Repeat("x", 800<<10) + `"}}}}`
-	if m, err := n.connect(t).Request("mem.v1.main.put", []byte(put), 30*time.Second); err != nil {
+	if m, err := n.connect(t).Request("mem.v1.main.put", []byte(put), time.Minute); err != nil {
 		t.Error(err)
 	} else {
 		contains(t, "a put of 800 KiB", string(m.Data), "too_large", "at most 786432")

@@ -65,7 +65,7 @@ func TestComposeNATS(t *testing.T) {
 	}
 	defer spy.Close()
 	for _, subject := range []string{"ctx.v1.bank.request", "mem.v1.main.evt.cli", "mem.v1.bank.evt.planner", "$JS.API.STREAM.LIST", "$JS.API.STREAM.DELETE.MEMORY", "_SATCHEL.v1.as.cli.ctx.v1.main.request"} {
-		m, err := spy.Request(subject, []byte("{}"), 10*time.Second)
+		m, err := spy.Request(subject, []byte("{}"), time.Minute)
 		if !errors.Is(err, nats.ErrNoResponders) && (err != nil || !strings.Contains(string(m.Data), "JetStream not enabled for account")) {
 			t.Errorf("the agent on %s: %v, %v", subject, m, err)
 		}

@@ -196,7 +196,7 @@ func TestTheDocumentsTemplateIsRegistered(t *testing.T) {
 	}
 	n := startNode(t)
 	n.must(t, "emit", "--text", "The kiln is fired on Mondays.", "--created-at", "2026-03-03T10:00:00Z")
-	if reply, err := n.connect(t).Request(m[1], []byte(m[2]), 30*time.Second); err != nil || !strings.Contains(string(reply.Data), `"name":"bullets"`) {
+	if reply, err := n.connect(t).Request(m[1], []byte(m[2]), time.Minute); err != nil || !strings.Contains(string(reply.Data), `"name":"bullets"`) {
 		t.Fatalf("%s, %v", reply.Data, err)
 	}
 	out := n.must(t, "preview", "--build", "--template", "bullets", "when is the kiln fired?")

@@ -126,7 +126,7 @@ func TestAnotherModelTakesOver(t *testing.T) {
 	close(gate)
 	out := second.must(t, "reembed")
 	contains(t, "reembed", out, "m2@", " serves, nothing is left to embed anew")
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	for { // searches by vector are refused for a moment
 		model, warnings := search()
 		if strings.HasPrefix(model, "m2@") && !strings.Contains(warnings, "vector") {

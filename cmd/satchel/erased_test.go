@@ -224,7 +224,7 @@ func TestADamagedListOfErasures(t *testing.T) {
 // eventually calls ok until it holds, for half a minute.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	tick, end := time.NewTicker(10*time.Millisecond), time.After(30*time.Second)
+	tick, end := time.NewTicker(10*time.Millisecond), time.After(time.Minute)
 	defer tick.Stop()
 	for !ok() {
 		select {
@@ -282,7 +282,7 @@ func TestForgottenTextIsNowhere(t *testing.T) {
 	nc := n.connect(t)
 	call := func(subject, body string) string {
 		t.Helper()
-		msg, err := nc.Request(subject, []byte(body), 20*time.Second)
+		msg, err := nc.Request(subject, []byte(body), time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -83,7 +83,7 @@ func TestDoctorKnowsAQuietTenant(t *testing.T) {
 	n.must(t, "emit", "--id", "n1", "--text", "the kiln is fired on Mondays", "--speaker", "Ida")
 	awaitLedger(t, n, 1)
 	nc := n.operator(t)
-	if m, err := nc.Request("$JS.API.STREAM.PURGE.LEDGER", nil, 30*time.Second); err != nil || !strings.Contains(string(m.Data), `"success":true`) {
+	if m, err := nc.Request("$JS.API.STREAM.PURGE.LEDGER", nil, time.Minute); err != nil || !strings.Contains(string(m.Data), `"success":true`) {
 		t.Fatal(err)
 	}
 	contains(t, "doctor", n.must(t, "doctor"), "ok   ledger ", "has nothing of main any more")

@@ -153,7 +153,7 @@ func awaitLedger(t *testing.T, n *testNode, position int64) {
 		t.Fatal(err)
 	}
 	for {
-		m, err := sub.NextMsg(20 * time.Second)
+		m, err := sub.NextMsg(time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -355,7 +355,7 @@ func TestAWaitingRequestDoesNotHoldUpTheDrain(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Behind it on the same connection: when this is answered, that one waits.
-	if _, err := nc.Request("log.v1.main.head", []byte("{}"), 10*time.Second); err != nil {
+	if _, err := nc.Request("log.v1.main.head", []byte("{}"), time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	begun := time.Now()

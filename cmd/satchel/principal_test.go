@@ -139,7 +139,7 @@ func TestPrincipalsWithKeys(t *testing.T) {
 	}
 	nc := n.connect(t, keyOption(t, seedOf(dir, "main", "guest")))
 	for _, subject := range []string{"ctx.v1.bank.request", "mem.v1.bank.put", "log.v1.bank.head", "art.v1.bank.open", "ctx.v1.bank.explain"} {
-		if m, err := nc.Request(subject, []byte("{}"), 10*time.Second); !errors.Is(err, nats.ErrNoResponders) {
+		if m, err := nc.Request(subject, []byte("{}"), time.Minute); !errors.Is(err, nats.ErrNoResponders) {
 			t.Errorf("guest on %s: %v, %v", subject, m, err)
 		}
 	}

@@ -31,7 +31,7 @@ func open(t testing.TB) *stream {
 	server, err := embedded.Start(embedded.Config{Dir: t.TempDir(), NoListen: true})
 	must(t, err)
 	t.Cleanup(func() { must(t, server.Stop()) })
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	s := &stream{}
 	s.nc, err = jetstream.Connect(ctx, jetstream.ConnectConfig{InProcess: server.InProcess()}, nil)

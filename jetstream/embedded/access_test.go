@@ -60,7 +60,7 @@ func mayPublish(t *testing.T, s *embedded.Server, operator nats.Option, as, subj
 	if err := nc.Publish(subject, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := nc.FlushTimeout(10 * time.Second); err != nil {
+	if err := nc.FlushTimeout(time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	if nc.LastError() != nil {

@@ -260,7 +260,7 @@ func TestTheProxyIsNotHeld(t *testing.T) {
 		"$JS.API.CONSUMER.CREATE.LEDGER.a":           `{"stream_name":"LEDGER","config":{"description":"` + strings.Repeat("x", 64<<10) + `"}}`,
 	} {
 		for range 20 {
-			m, err := b.client.Request(subject, []byte(body), 20*time.Second)
+			m, err := b.client.Request(subject, []byte(body), time.Minute)
 			if err != nil || !strings.Contains(string(m.Data), `"code":403`) {
 				t.Fatalf("%s: %v", subject, err)
 			}

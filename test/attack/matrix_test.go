@@ -17,7 +17,7 @@ import (
 // endpoints are the subjects on which the service says that it answers.
 func (w *world) endpoints(t *testing.T) []string {
 	t.Helper()
-	m, err := w.conns[""].Request("$SRV.INFO.satchel", nil, 20*time.Second)
+	m, err := w.conns[""].Request("$SRV.INFO.satchel", nil, time.Minute)
 	must(t, err)
 	var info struct{ Endpoints []struct{ Subject string } }
 	must(t, json.Unmarshal(m.Data, &info))

@@ -124,7 +124,7 @@ func TestKeysAndConsumersAfterARestart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m, err := audit.Next(jetstream.FetchMaxWait(30 * time.Second)); err != nil || m.Subject() != "prov.v1.bank.memory.boss" {
+	if m, err := audit.Next(jetstream.FetchMaxWait(time.Minute)); err != nil || m.Subject() != "prov.v1.bank.memory.boss" {
 		t.Errorf("the boss's consumer: %v, %v", m, err)
 	}
 }

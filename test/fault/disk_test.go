@@ -50,11 +50,11 @@ func TestAFullDisk(t *testing.T) {
 		t.Fatal("satchel up did not start")
 	}
 	stop := load(n, r, crashSeed(t), paced((*producer).one), paced((*producer).batch), paced((*producer).put), paced((*producer).ask))
-	poll(t, 30*time.Second, "events and requests flow", r.done)
+	poll(t, 2*time.Minute, "events and requests flow", r.done)
 	for range 2 {
 		free := fill(t, disk)
 		said := ""
-		poll(t, 30*time.Second, "readiness is 503 and names the stream", func() bool {
+		poll(t, 2*time.Minute, "readiness is 503 and names the stream", func() bool {
 			code, body := n.ready()
 			said = body
 			return code == 503 && strings.Contains(body, "stream ")
@@ -75,8 +75,8 @@ func TestAFullDisk(t *testing.T) {
 		}
 		before := r.acknowledged()
 		free()
-		poll(t, 30*time.Second, "it is ready again", func() bool { code, _ := n.ready(); return code == 200 })
-		poll(t, 30*time.Second, "events are taken again", func() bool { return r.acknowledged() > before+20 })
+		poll(t, 2*time.Minute, "it is ready again", func() bool { code, _ := n.ready(); return code == 200 })
+		poll(t, 2*time.Minute, "events are taken again", func() bool { return r.acknowledged() > before+20 })
 	}
 	if n.ended() {
 		t.Error("the process ended")
@@ -94,13 +94,13 @@ func TestKilledOnAFullDisk(t *testing.T) {
 	if !n.start(t) {
 		t.Fatal("satchel up did not start")
 	}
-	poll(t, 10*time.Second, "the node is ready", func() bool {
+	poll(t, 2*time.Minute, "the node is ready", func() bool {
 		code, _ := n.ready()
 		return code == 200
 	})
 	stop := load(n, r, 1, (*producer).one, (*producer).batch, (*producer).batch, (*producer).ask)
 	said := ""
-	poll(t, 30*time.Second, "readiness is 503 on a full disk", func() bool {
+	poll(t, 2*time.Minute, "readiness is 503 on a full disk", func() bool {
 		code, body := n.ready()
 		said = body
 		return code == 503 || code == 0
@@ -158,7 +158,7 @@ func TestForgetOnAFullDisk(t *testing.T) {
 	if !accepted {
 		return
 	}
-	poll(t, 30*time.Second, "the accepted erasure is carried out", func() bool {
+	poll(t, 2*time.Minute, "the accepted erasure is carried out", func() bool {
 		out, _ := n.run(t, "forget", "a")
 		return strings.Contains(out, "it was erased, and the receipt is at log position")
 	})
@@ -238,7 +238,7 @@ func TestServersOnAFullDisk(t *testing.T) {
 				t.Fatal("satchel up did not start")
 			}
 			stop := load(n, r, crashSeed(t), paced((*producer).one), paced((*producer).batch), paced((*producer).put), paced((*producer).ask), paced((*producer).forget))
-			poll(t, 30*time.Second, "events and requests flow", func() bool { return r.done() })
+			poll(t, 2*time.Minute, "events and requests flow", func() bool { return r.done() })
 			free := fill(t, disk)
 			said := ""
 			poll(t, 2*time.Minute, "readiness is 503", func() bool {
@@ -251,7 +251,7 @@ func TestServersOnAFullDisk(t *testing.T) {
 				t.Errorf("readiness tells content: %s", said)
 			}
 			before := r.acknowledged()
-			poll(t, 30*time.Second, "events are taken while the server's disk is full", func() bool { return r.acknowledged() > before+10 })
+			poll(t, 2*time.Minute, "events are taken while the server's disk is full", func() bool { return r.acknowledged() > before+10 })
 			free()
 			restart()
 			poll(t, 2*time.Minute, "it is ready again", func() bool { code, _ := n.ready(); return code == 200 })

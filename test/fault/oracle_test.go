@@ -66,7 +66,7 @@ func (r *record) settle(t *testing.T, n *node, tenants []string) (ledger map[str
 	}
 	ledger = map[string][]int64{}
 	for _, tenant := range tenants {
-		poll(t, 20*time.Second, "the ledger reaches the log's end", func() bool {
+		poll(t, 2*time.Minute, "the ledger reaches the log's end", func() bool {
 			var h schemas.HeadReply
 			raw, err := jetstream.Request(ctx, nc, "log.v1."+tenant+".head", nil)
 			must(t, err)

@@ -157,7 +157,7 @@ func TestServersAway(t *testing.T) {
 	if !strings.Contains(said, "vector: it ") || !strings.Contains(said, "graph: it ") || !strings.Contains(p.Text, "lake house") {
 		t.Errorf("warnings %q of an answer\n%s", said, p.Text)
 	}
-	poll(t, 30*time.Second, "/readyz names what lags", func() bool {
+	poll(t, 2*time.Minute, "/readyz names what lags", func() bool {
 		code, says := n.ready()
 		return code == 503 && strings.Contains(says, "project tenant acme")
 	})

@@ -37,7 +37,7 @@ func (r *record) fill(t *testing.T, n *node) {
 	if !n.start(t) {
 		t.Fatal("satchel up did not start")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	p := r.producer(n, 1)
 	p.tenant = "acme"
@@ -181,7 +181,7 @@ func TestATamperedRowIsFoundInTheBackground(t *testing.T) {
 	if !n.start(t) {
 		t.Fatal("satchel up did not start")
 	}
-	poll(t, 30*time.Second, "readiness names the position", func() bool {
+	poll(t, 2*time.Minute, "readiness names the position", func() bool {
 		code, said := n.ready()
 		return code == 503 && strings.Contains(said, "acme") && strings.Contains(said, "position 2")
 	})
@@ -211,7 +211,7 @@ func TestARolledBackLogIsNamed(t *testing.T) {
 	}
 	n.blames(t, "an older log behind a kept head", 0)
 	if n.start(t) { // it may run, and then must say that it is not well
-		poll(t, 10*time.Second, "readiness says that the index or the stream does not fit the log", func() bool {
+		poll(t, 2*time.Minute, "readiness says that the index or the stream does not fit the log", func() bool {
 			code, _ := n.ready()
 			return code == 503
 		})
@@ -243,7 +243,7 @@ func TestADamagedLogFileIsANamedError(t *testing.T) {
 				t.Errorf("verify panics:\n%s", out)
 			}
 			if n.start(t) {
-				poll(t, 10*time.Second, "a damaged log is not ready", func() bool {
+				poll(t, 2*time.Minute, "a damaged log is not ready", func() bool {
 					code, _ := n.ready()
 					return code == 503
 				})
@@ -263,7 +263,7 @@ func TestAFlippedBitInTheInbox(t *testing.T) {
 	if !seed.start(t) {
 		t.Fatal("satchel up did not start")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	p := r.producer(seed, 1)
 	for range 30 {
@@ -287,7 +287,7 @@ func TestAFlippedBitInTheInbox(t *testing.T) {
 				return
 			}
 			if !n.takes(t, p.tenant) {
-				poll(t, 10*time.Second, "readiness names the partition", func() bool {
+				poll(t, 2*time.Minute, "readiness names the partition", func() bool {
 					code, body := n.ready()
 					return code == 503 && strings.Contains(body, "partition")
 				})

@@ -190,7 +190,7 @@ func recreate(t *testing.T, w *watched) {
 	defer nc.Close()
 	streams, err := js.New(nc)
 	must(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	memory, err := streams.Stream(ctx, jetstream.MemoryStream)
 	must(t, err)

@@ -68,7 +68,7 @@ func TestExpressions(t *testing.T) {
 	p.scrape(t, s.HTTP)
 	p.scrape(t, gatewayOf(t, s))
 	work(t, s)
-	poll(t, 30*time.Second, "the work is scraped twice", func() bool {
+	poll(t, 2*time.Minute, "the work is scraped twice", func() bool {
 		return len(p.query(t, `sum(rate(satchel_requests_total{endpoint="search"}[10s])) > 0`)) == 1
 	})
 	expressions := map[string]string{}

@@ -123,7 +123,7 @@ scrape_configs:
 			t.Logf("prometheus said:\n%s", text)
 		}
 	})
-	poll(t, 30*time.Second, "prometheus is ready", func() bool {
+	poll(t, 2*time.Minute, "prometheus is ready", func() bool {
 		res, err := http.Get(p.url + "/-/ready")
 		if err != nil {
 			return false
@@ -141,7 +141,7 @@ func (p *prometheus) scrape(t *testing.T, addr string) {
 	p.addrs[addr] = true
 	p.mu.Unlock()
 	p.write(t)
-	poll(t, 20*time.Second, addr+" is scraped", func() bool { return len(p.query(t, fmt.Sprintf("up{instance=%q} == 1", addr))) == 1 })
+	poll(t, 2*time.Minute, addr+" is scraped", func() bool { return len(p.query(t, fmt.Sprintf("up{instance=%q} == 1", addr))) == 1 })
 }
 
 func (p *prometheus) write(t *testing.T) {

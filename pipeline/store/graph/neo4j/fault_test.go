@@ -19,7 +19,7 @@ func TestServerFaults(t *testing.T) {
 	}
 	t.Parallel()
 	server, s, log := testenv.StartNeo4j(t), system(t), history(400)
-	c := neo4j.Config{URL: server.URL, User: server.User, Password: server.Password, Timeout: 15 * time.Second}
+	c := neo4j.Config{URL: server.URL, User: server.User, Password: server.Password, Timeout: time.Minute}
 	db := open(t, c)
 	g := graph.New(db)
 	apply := func(from, to int) error { return g.Apply(t.Context(), s, log[from:to], 0) }

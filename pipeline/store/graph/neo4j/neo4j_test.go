@@ -49,7 +49,7 @@ func TestConformance(t *testing.T) {
 }
 
 func config(p testenv.Neo4jPlace) neo4j.Config {
-	return neo4j.Config{URL: p.URL, User: p.User, Password: p.Password, Namespace: p.Namespace}
+	return neo4j.Config{URL: p.URL, User: p.User, Password: p.Password, Namespace: p.Namespace, Timeout: 2 * time.Minute}
 }
 
 func open(t testing.TB, c neo4j.Config) *neo4j.DB {

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 const dims = 16
 
 func config(p testenv.QdrantPlace) qdrant.Config {
-	return qdrant.Config{URL: p.URL, APIKey: p.APIKey, Collection: p.Collection, Model: "test@1", Dimensions: dims, Timeout: 10 * time.Second}
+	return qdrant.Config{URL: p.URL, APIKey: p.APIKey, Collection: p.Collection, Model: "test@1", Dimensions: dims, Timeout: time.Minute}
 }
 
 func open(t testing.TB, c qdrant.Config) *qdrant.Index {
