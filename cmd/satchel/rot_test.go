@@ -14,11 +14,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"satchel/test/testenv"
 )
 
 // rot runs satchel rot on a small history and returns its folder.
 func runRot(t *testing.T, code int, args ...string) (folder string, r result) {
 	t.Helper()
+	testenv.TooLongRaced(t)
 	folder = t.TempDir()
 	args = append([]string{"rot", "--sizes", "60,120", "--budgets", "300,900", "--max", "4", "--seeds", "1", "--distort", "none,distractors:2,stale,poison", "--out", folder}, args...)
 	if r = satchel(t, "", args...); r.code != code {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"satchel/cmd/internal/config"
+	"satchel/test/testenv"
 )
 
 // TestEveryNumberHasARange holds for each setting that is a number: what is outside its
@@ -14,6 +15,7 @@ import (
 // say what it means.
 func TestEveryNumberHasARange(t *testing.T) {
 	t.Parallel()
+	testenv.TooLongRaced(t)
 	docs, seen := read(t, "docs/settings.md"), 0
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[config.Settings]()) {
 		tag := field.Tag

@@ -61,6 +61,15 @@ func FreePort() (int, error) {
 	return 0, fmt.Errorf("no free port: %w", failed)
 }
 
+// TooLongRaced skips a test of much computing and little concurrency under the race detector,
+// which takes ten times as long. The same test runs without it.
+func TooLongRaced(t testing.TB) {
+	t.Helper()
+	if raced {
+		t.Skip("computes for minutes under the race detector")
+	}
+}
+
 // lastLines returns the end of a log.
 func lastLines(path string) string {
 	raw, err := os.ReadFile(path)
