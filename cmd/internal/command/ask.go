@@ -8,7 +8,9 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"satchel/cmd/internal/app"
 	"satchel/cmd/internal/client"
@@ -23,6 +25,7 @@ type Ask struct {
 	PrincipalFlags
 	Budget  int      `help:"Tokens of the rendered pack." default:"2000"`
 	Limit   int      `help:"Items at most." default:"0"`
+	AsOf    Moment   `help:"Look back to this position of the log, or this time as RFC 3339 has it." placeholder:"WHEN"`
 	Session string   `help:"Session of the asker."`
 	Repeat  string   `help:"What the session has just seen is one line; full shows it whole, stable also where it stood." enum:",full,stable" default:""`
 	Type    string   `help:"keyword, semantic, graph or hybrid." default:"hybrid" enum:"keyword,semantic,graph,hybrid"`
@@ -38,6 +41,23 @@ type Ask struct {
 	Score float64 `name:"min-score" help:"Score under which items are left out, 0 to 1; 0 fills the budget, 0.3 leaves out most of what is about something else."`
 }
 
+// Moment is a position of the log or a time. The zero Moment is now.
+type Moment struct {
+	Position int64
+	Time     time.Time
+}
+
+// UnmarshalText reads what a flag says.
+func (m *Moment) UnmarshalText(text []byte) (err error) {
+	if m.Position, err = strconv.ParseInt(string(text), 10, 64); err == nil && m.Position > 0 {
+		return nil
+	}
+	if m.Time, err = time.Parse(time.RFC3339, string(text)); err != nil {
+		return fmt.Errorf("%q is neither a position of the log, from 1, nor a time such as 2026-03-03T10:00:00Z", text)
+	}
+	return nil
+}
+
 // Help shows how it is called.
 func (Ask) Help() string {
 	return `Examples:
@@ -45,6 +65,7 @@ func (Ask) Help() string {
   satchel ask --as risk_officer --level restricted --group risk "how many customers were charged twice?"
   satchel ask --json --explain "who renewed the certificate?"
   satchel ask --min-score 0.3 "who renewed the certificate?"
+  satchel ask --as-of 2026-03-03T10:00:00Z "who is on call?"
   satchel ask --graph mermaid "why did card payments fail?"`
 }
 
@@ -54,7 +75,7 @@ func (c *Ask) Request() schemas.ContextRequest {
 		From: c.agent()}}
 	req.Payload = schemas.RequestPayload{Query: schemas.Query{Type: c.Type, Text: strings.Join(c.Question, " ")},
 		Limit: c.Limit, TokenBudget: c.Budget, IncludeScores: c.Explain, IncludeGraph: c.Graph != "", Purpose: c.Purpose, Session: c.Session, Repeat: c.Repeat,
-		Profile: c.Profile, Weights: c.Weight, MinScore: c.Score}
+		Profile: c.Profile, Weights: c.Weight, MinScore: c.Score, AsOf: c.AsOf.Position, AsOfTime: c.AsOf.Time}
 	if c.Hops > 0 || len(c.Rel) > 0 {
 		req.Payload.Query.Graph = &schemas.GraphQuery{Hops: c.Hops}
 		for _, r := range c.Rel {
