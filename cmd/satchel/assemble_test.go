@@ -37,7 +37,7 @@ func TestDoorsOnANode(t *testing.T) {
 		t.Errorf("assemble --type code: %+v", out)
 	}
 	contains(t, "premortem", n.must(t, "premortem", "--domain", "firing", "--strategy", "fast"), "# Premortem: firing with fast", "cold clay cracks", "no drying", "FALSIFIED", "*Based on 1 past experience*")
-	contains(t, "preview", n.must(t, "preview", "kiln"), "chat: 3 memories, ", "ranked by default (similarity 0.6, recency 0.2, confidence 0.2)\n", "n1")
+	contains(t, "preview", n.must(t, "preview", "kiln"), "chat: 2 memories, ", "ranked by default (similarity 0.6, recency 0.2, confidence 0.2)\n", "n1")
 	contains(t, "preview --ranker", n.must(t, "preview", "--ranker", "similarity", "kiln"), "ranked by similarity\n")
 	contains(t, "preview --build", n.must(t, "preview", "--build", "--template", "summary", "kiln"), "Key information:\n", "the kiln is fired on Mondays")
 	contains(t, "public", n.run(t, "assemble", "--level", "public", "kiln").err, "nothing was found")

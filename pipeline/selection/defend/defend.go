@@ -34,8 +34,7 @@ const (
 	defaultOffTopic   = .015
 	answering         = 2
 	closeAnswers      = .67
-	besideBest        = .05 // share of the best relevance that memory and knowledge need
-	besideMemory      = .2  // share of a memory's relevance that documents need where it answers better
+	besideBest        = .05 // share of the best relevance that memory and knowledge need, and documents beside a better memory
 	covers            = .8  // share of the question from which OffTopic is enough: a long text resembles nothing
 	defaultConfidence = .1
 )
@@ -295,7 +294,7 @@ func (d *Defenses) floors(cs []candidate.Candidate) (out [groups]float64) {
 		out[memories] = least
 	}
 	if answers := best[memories]; answers >= answering*d.cfg.OffTopic && answers > best[documents] {
-		out[documents] = besideMemory * answers
+		out[documents] = besideBest * answers
 	}
 	for _, group := range []int{tools, documents} {
 		if least := closeAnswers * d.cfg.OffTopic; best[group] < least {

@@ -231,8 +231,8 @@ func TestDocumentsAnswerTogether(t *testing.T) {
 	}{
 		"a document answers":               {.02, .02, [4]schemas.DropReason{"", "", "", off}},
 		"nothing answers":                  {.005, .02, [4]schemas.DropReason{off, off, off, off}},
-		"a memory answers, documents less": {.07, .3, [4]schemas.DropReason{"", off, off, ""}},
-		"a memory answers alone":           {.05, .3, [4]schemas.DropReason{off, off, off, ""}},
+		"a memory answers, documents less": {.02, .3, [4]schemas.DropReason{"", off, off, ""}},
+		"a memory answers alone":           {.012, .3, [4]schemas.DropReason{off, off, off, ""}},
 		"both answer":                      {.3, .3, [4]schemas.DropReason{"", "", "", ""}},
 	} {
 		cs := []candidate.Candidate{
