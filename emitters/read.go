@@ -40,6 +40,11 @@ func (e *Emitter) Items(ctx context.Context, req schemas.ItemsRequest) (reply sc
 	return reply, e.context(ctx, "items", req, &reply)
 }
 
+// Status returns the size of the tenant's log, and up to which position each index has everything.
+func (e *Emitter) Status(ctx context.Context) (reply schemas.StatusReply, err error) {
+	return reply, e.context(ctx, "status", schemas.StatusRequest{From: e.claim()}, &reply)
+}
+
 // Plan returns what Forget of the items would take. It is refused as Forget would be.
 func (e *Emitter) Plan(ctx context.Context, items []string) (reply schemas.PlanReply, err error) {
 	subject, err := jetstream.PlanSubject(e.cfg.Tenant)

@@ -36,7 +36,7 @@ func ValidToken(s string) bool {
 // ContextVerbs lists the verbs of ctx.v1.<tenant>.<verb>, roles apart.
 func ContextVerbs() []string {
 	return []string{"request", "search", "build", "preview", "assemble", "premortem", "relevance",
-		"explain", "compact", "recover", "items", "run", "exception", "template"}
+		"explain", "compact", "recover", "items", "status", "run", "exception", "template"}
 }
 
 // ContextRoles lists the roles of ctx.v1.<tenant>.role.<role>.

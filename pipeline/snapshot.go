@@ -75,10 +75,10 @@ func (e *Engine) indexed(ctx context.Context, s scope.Scope, position int64) err
 
 // applied reports whether every store has applied the position.
 func (e *Engine) applied(ctx context.Context, s scope.Scope, position int64) bool {
-	reached := func(at int64, err error) bool { return err == nil && at >= position }
-	return reached(e.cfg.Items.Checkpoint(ctx, s)) &&
-		(e.cfg.Keyword == nil || reached(e.cfg.Keyword.Checkpoint(ctx, s))) &&
-		(e.cfg.Private == nil || reached(e.cfg.Private.Checkpoint(ctx, s))) &&
-		(e.cfg.Vector == nil || reached(e.cfg.Vector.Checkpoint(ctx, s))) &&
-		(e.cfg.Graph == nil || reached(e.cfg.Graph.Checkpoint(ctx, s)))
+	for _, store := range e.checkpoints() {
+		if at, err := store.Checkpoint(ctx, s); err != nil || at < position {
+			return false
+		}
+	}
+	return true
 }

@@ -152,7 +152,7 @@ func parameters(address string) object {
 func TestAsyncAPIAddresses(t *testing.T) {
 	t.Parallel()
 	want := []string{"mem.v1.{tenant}.evt.{agent}", "mem.v1.{tenant}.put", "mem.v1.{tenant}.plan", "art.v1.{tenant}.open", "art.v1.{tenant}.revoke", "art.v1.{tenant}.store", "dlq.v1.{tenant}.{reason}"}
-	for _, verb := range strings.Fields("request search build preview assemble premortem relevance explain compact recover items run exception template") {
+	for _, verb := range strings.Fields("request search build preview assemble premortem relevance explain compact recover items status run exception template") {
 		want = append(want, "ctx.v1.{tenant}."+verb)
 	}
 	for _, role := range strings.Fields("planner retriever verifier synthesizer sentinel") {

@@ -343,6 +343,7 @@ func TestOthersAgreeWithSchema(t *testing.T) {
 		{"compact-request", object{"pack_id": "p", "budget": 3}, issuesOf[CompactRequest]},
 		{"recover-request", object{"pack_id": "p", "item_ids": []any{"i"}}, issuesOf[RecoverRequest]},
 		{"items-request", object{"item_ids": []any{"i"}, "purpose": "p"}, issuesOf[ItemsRequest]},
+		{"status-request", object{"from": object{"id": "a"}}, issuesOf[StatusRequest]},
 		{"plan-request", object{"items": []any{"i", "j"}}, issuesOf[PlanRequest]},
 		{"items-request", object{"session": "s", "labels": []any{"l"}, "kinds": []any{"turn"}, "after": "a", "limit": 3, "min_position": 2}, issuesOf[ItemsRequest]},
 		{"role-request", object{"task": "t", "pack_id": "p", "expose": []any{"task"}, "token_budget": 3, "plan": object{"steps": []any{object{"id": "1", "question": "q"}}}}, issuesOf[RoleRequest]},

@@ -237,6 +237,20 @@ type ItemsReply struct {
 	Positions Positions    `json:"positions"`      // log positions
 }
 
+// StatusRequest asks ctx.v1.<tenant>.status how large the tenant's log is and how
+// far its indexes are.
+type StatusRequest struct {
+	From *Agent `json:"from,omitempty"` // who asks
+}
+
+// StatusReply answers a StatusRequest.
+type StatusReply struct {
+	Ready   bool             `json:"ready"`            // the log and every index answer
+	Reason  string           `json:"reason,omitempty"` // which do not
+	Size    int64            `json:"size"`             // entries of the log, packs and decisions among them
+	Indexed map[string]int64 `json:"indexed"`          // by index: the log position up to which it has everything
+}
+
 // PlanRequest asks mem.v1.<tenant>.plan what an erasure of items would take. Who may not erase
 // them is refused, as the erasure would be. Nothing is changed.
 type PlanRequest struct {

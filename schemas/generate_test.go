@@ -45,6 +45,7 @@ func documents() []document {
 		in("compact-request", CompactRequest{}), out("compact-reply", CompactReply{}),
 		in("recover-request", RecoverRequest{}), out("recover-reply", RecoverReply{}),
 		in("items-request", ItemsRequest{}), out("items-reply", ItemsReply{}),
+		in("status-request", StatusRequest{}), out("status-reply", StatusReply{}),
 		in("plan-request", PlanRequest{}), out("plan-reply", PlanReply{}),
 		in("template-request", TemplateRequest{}), out("template-reply", TemplateReply{}),
 		in("role-request", RoleRequest{}), out("role-reply", RoleReply{}), in("run-request", RunRequest{}), out("run-reply", RunReply{}),

@@ -65,6 +65,7 @@ func contextSubjects() []Subject {
 		{"compact", "compact-request", "compact-reply", "Bring a pack under a budget."},
 		{"recover", "recover-request", "recover-reply", "Items that a drop report named."},
 		{"items", "items-request", "items-reply", "Items by their ids, or a page of those that pass a filter."},
+		{"status", "status-request", "status-reply", "Size of the log, and up to which position each index has everything."},
 		{"run", "run-request", "run-reply", "Walk the roles to a verified answer with citations."},
 		{"exception", "exception-request", "exception-reply", "Register, revoke or list governed exceptions."},
 		{"template", "template-request", "template-reply", "List the templates or register one."},

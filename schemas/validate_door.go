@@ -200,6 +200,13 @@ func (r *ItemsRequest) Validate() []Issue {
 }
 
 // Validate returns what is wrong with the request, nil when it may be served.
+func (r *StatusRequest) Validate() []Issue {
+	var c checker
+	c.agent("/from", r.From)
+	return c.issues
+}
+
+// Validate returns what is wrong with the request, nil when it may be served.
 func (r *PlanRequest) Validate() []Issue {
 	var c checker
 	c.agent("/from", r.From)

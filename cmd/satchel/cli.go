@@ -37,6 +37,7 @@ type cli struct {
 	Search     command.Search     `cmd:"" help:"Search memories, best first."`
 	Get        command.Get        `cmd:"" help:"Print one memory whole, by its id."`
 	List       command.List       `cmd:"" help:"List memories, newest first."`
+	Status     command.Status     `cmd:"" help:"Say up to which position of the log each index has everything."`
 	Preview    command.Preview    `cmd:"" help:"Say which memories a template would show and what they cost, or build the text."`
 	Assemble   command.Assemble   `cmd:"" help:"Put memories, code, experiences, values and commits about a question into Markdown."`
 	Premortem  command.Premortem  `cmd:"" help:"Warn of what went wrong before in a domain."`

@@ -43,6 +43,7 @@ func TestEveryDoorOfAnUnknownTenant(t *testing.T) {
 		"compact":   {`{"session":"s","budget":500,` + from + `}`, ""},
 		"recover":   {`{"pack_id":"p","item_ids":["a"],` + from + `}`, string(schemas.CodeNotFound)},
 		"items":     {`{` + from + `}`, ""},
+		"status":    {`{` + from + `}`, ""},
 		"exception": {`{` + from + `}`, ""},
 		"put":       {`{"agent":"nobody"}`, string(schemas.CodeValidation)},
 		"plan":      {`{"items":["a"],` + from + `}`, string(schemas.CodePolicyDenied)},

@@ -38,6 +38,7 @@ var routes = []route{
 	{"recover", "POST", "/v1/packs/{id}/recover", ScopeRead, "recover-request", "recover-reply", "Return items whole that a pack left out. The body has item_ids.", restore},
 	{"correct", "POST", "/v1/memories/{id}/correct", ScopeWrite, "", "receipt", "Replace an item by text, or by another item.", correct},
 	{"forget", "POST", "/v1/forget", ScopeErase, "", "memory-erased", "Erase items for good. The reply is the erasure receipt; with dry_run it says what would go, and nothing is erased.", forget},
+	{"status", "GET", "/v1/status", ScopeRead, "", "status-reply", "Return the size of the log, and up to which position each index has everything.", state},
 	{"head", "GET", "/v1/log/head", ScopeRead, "", "head-reply", "Return the signed head of the tenant's log.", head},
 }
 
@@ -112,6 +113,10 @@ func list(ctx context.Context, c *emitters.Emitter, r *http.Request, _ []byte) (
 		}
 	}
 	return c.Items(ctx, req)
+}
+
+func state(ctx context.Context, c *emitters.Emitter, _ *http.Request, _ []byte) (any, error) {
+	return c.Status(ctx)
 }
 
 func item(ctx context.Context, c *emitters.Emitter, r *http.Request, _ []byte) (any, error) {

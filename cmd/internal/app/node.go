@@ -407,6 +407,7 @@ func endpoints(v *worker.Service, d *worker.Desk, e *pipeline.Engine, g *gate, d
 		{"compact", "ctx.v1.*.compact", answers["compact"], 0, 0},
 		{"recover", "ctx.v1.*.recover", answers["recover"], 0, 0},
 		{"items", "ctx.v1.*.items", answers["items"], 0, 0},
+		{"status", "ctx.v1.*.status", answers["status"], 0, 0},
 		{"exception", "ctx.v1.*.exception", v.Exception, 0, 0},
 		{"put", "mem.v1.*.put", v.Put, 64, 4096},
 		{"plan", "mem.v1.*.plan", v.Plan, 0, 0},

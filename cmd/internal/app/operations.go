@@ -47,6 +47,7 @@ func operations(v *worker.Service, e *pipeline.Engine) map[string]handler {
 		"assemble":  handlerOf(v, func(r *schemas.AssembleRequest) (*schemas.Agent, string) { return r.From, r.Purpose }, e.Assemble),
 		"premortem": handlerOf(v, func(r *schemas.PremortemRequest) (*schemas.Agent, string) { return r.From, r.Purpose }, e.Premortem),
 		"items":     handlerOf(v, func(r *schemas.ItemsRequest) (*schemas.Agent, string) { return r.From, r.Purpose }, e.Items),
+		"status":    handlerOf(v, func(r *schemas.StatusRequest) (*schemas.Agent, string) { return r.From, "" }, e.Status),
 		"compact": handlerOf(v, func(r *schemas.CompactRequest) (*schemas.Agent, string) { return r.From, r.Purpose }, func(ctx context.Context, s scope.Scope, r schemas.CompactRequest) (schemas.CompactReply, error) {
 			if r.PackID == "" {
 				return e.Compact(ctx, s, r, nil)

@@ -181,17 +181,15 @@ type statusInput struct {
 }
 
 func (s *server) status(ctx context.Context, client *emitters.Emitter, _ *sdk.CallToolRequest, in statusInput) (*sdk.CallToolResult, error) {
-	head, err := client.Head(ctx)
-	if err != nil {
+	var reply struct {
+		schemas.StatusReply
+		Receipt *schemas.Receipt `json:"receipt,omitempty"`
+	}
+	var err error
+	if reply.StatusReply, err = client.Status(ctx); err != nil {
 		return nil, err
 	}
-	var reply struct {
-		Ready   bool              `json:"ready"`
-		Head    schemas.HeadReply `json:"head"`
-		Receipt *schemas.Receipt  `json:"receipt,omitempty"`
-	}
-	reply.Ready, reply.Head = true, head
-	say := fmt.Sprintf("Ready; the log has %d entries.", head.Size)
+	say := fmt.Sprintf("%s; the log has %d entries.", cmp.Or(reply.Reason, "Ready"), reply.Size)
 	if in.Receipt != "" {
 		r, err := client.Receipt(ctx, client.Source(), in.Receipt, schemas.ReceiptIndexed)
 		if err != nil {

@@ -63,5 +63,6 @@ export class Satchel {
   recover(pack: string, items: string[]): Promise<Document>;
   correct(item: string, options: { text?: string; by?: string; reason: string }): Promise<Receipt>;
   forget(items: string[], options: { reason: string; dryRun?: boolean }): Promise<Document>;
+  status(): Promise<Document>;
   head(): Promise<Document>;
 }

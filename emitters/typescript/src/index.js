@@ -92,6 +92,11 @@ export class Satchel {
     return this.#call("POST", "/v1/forget", { items, reason, dry_run: dryRun });
   }
 
+  /** The size of the log, and up to which position each index has everything. */
+  status() {
+    return this.#call("GET", "/v1/status", undefined, { again: true });
+  }
+
   /** The signed head of the log. */
   head() {
     return this.#call("GET", "/v1/log/head", undefined, { again: true });

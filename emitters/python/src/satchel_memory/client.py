@@ -116,6 +116,10 @@ class Satchel:
         """Erase items for good; the receipt says store by store what is gone. A dry run says what would go."""
         return self._call("POST", "/v1/forget", {"items": _list("items", items), "reason": reason, "dry_run": dry_run})
 
+    def status(self) -> dict[str, Any]:
+        """The size of the log, and up to which position each index has everything."""
+        return self._call("GET", "/v1/status", again=True)
+
     def head(self) -> dict[str, Any]:
         """The signed head of the log."""
         return self._call("GET", "/v1/log/head", again=True)
