@@ -6,10 +6,26 @@ import (
 	"testing"
 	"time"
 
+	driver "github.com/neo4j/neo4j-go-driver/v5/neo4j"
+
 	"satchel/pipeline/store/graph"
 	"satchel/pipeline/store/graph/neo4j"
 	"satchel/test/testenv"
 )
+
+// orphan leaves what a process leaves that ended while it created a constraint: its index alone.
+func orphan(t *testing.T, server *testenv.Neo4jServer) {
+	t.Helper()
+	client, err := driver.NewDriverWithContext(server.URL, driver.BasicAuth(server.User, server.Password, ""))
+	must(t, err)
+	defer client.Close(t.Context())
+	s := client.NewSession(t.Context(), driver.SessionConfig{})
+	defer s.Close(t.Context())
+	result, err := s.Run(t.Context(), "CREATE INDEX satchel_item FOR (n:SatchelItem) ON (n.tenant, n.id)", nil)
+	must(t, err)
+	_, err = result.Consume(t.Context())
+	must(t, err)
+}
 
 // TestServerFaults stops, kills, pauses and sets back a server that is in use. It takes
 // five starts of the server, so it runs where Neo4j is required.
@@ -19,7 +35,8 @@ func TestServerFaults(t *testing.T) {
 	}
 	t.Parallel()
 	server, s, log := testenv.StartNeo4j(t), system(t), history(400)
-	c := neo4j.Config{URL: server.URL, User: server.User, Password: server.Password, Timeout: time.Minute}
+	c := neo4j.Config{URL: server.URL, User: server.User, Password: server.Password, Timeout: 15 * time.Second}
+	orphan(t, server)
 	db := open(t, c)
 	g := graph.New(db)
 	apply := func(from, to int) error { return g.Apply(t.Context(), s, log[from:to], 0) }

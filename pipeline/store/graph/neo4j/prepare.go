@@ -25,19 +25,32 @@ var constraints = [...]struct{ name, statement string }{
 	{"satchel_entity", "CREATE CONSTRAINT satchel_entity IF NOT EXISTS FOR (n:SatchelEntity) REQUIRE (n.tenant, n.name) IS UNIQUE"},
 }
 
+// schemaWait is how long a server that answers may take to create the constraints.
+const schemaWait = 2 * time.Minute
+
+// nameTaken is the code for a constraint whose index stands without it: it is being created, or
+// its creation was cut off.
+const nameTaken = "Neo.ClientError.Schema.IndexWithNameAlreadyExists"
+
 // prepare tries until the server answers and has the constraints, what it says will not
 // change, or ConnectWait is over. Several processes may do so at once.
 func (db *DB) prepare(ctx context.Context, host string) error {
 	within, cancel := context.WithTimeout(ctx, db.cfg.ConnectWait)
 	defer cancel()
+	patient, stop := context.WithTimeout(ctx, schemaWait)
+	defer stop()
 	var last error // what an attempt that was cut off by the wait does not know
 	for {
-		err := db.constrain(within, host)
+		err := db.recent(within, host)
+		if err == nil {
+			within = patient // it is there: what it is doing is not cut off
+			err = db.constrain(patient)
+		}
 		var refused *neo4j.Neo4jError
 		if err == nil || errors.Is(err, ErrUnusable) {
 			return err
 		}
-		if errors.As(err, &refused) && !refused.IsRetriable() {
+		if errors.As(err, &refused) && !refused.IsRetriable() && refused.Code != nameTaken {
 			return db.unusable(host, err)
 		}
 		if last == nil || within.Err() == nil {
@@ -53,8 +66,8 @@ func (db *DB) prepare(ctx context.Context, host string) error {
 	}
 }
 
-// constrain checks the server's version and creates the constraints that are not there.
-func (db *DB) constrain(ctx context.Context, host string) (err error) {
+// recent checks the server's version.
+func (db *DB) recent(ctx context.Context, host string) (err error) {
 	session := db.driver.NewSession(ctx, neo4j.SessionConfig{DatabaseName: db.cfg.Database})
 	defer func() { err = errors.Join(err, session.Close(ctx)) }()
 	rows, err := collect(ctx, session, "CALL dbms.components() YIELD name, versions WHERE name = 'Neo4j Kernel' RETURN versions[0]")
@@ -64,7 +77,15 @@ func (db *DB) constrain(ctx context.Context, host string) (err error) {
 	if version, ok := first(rows).(string); !ok || !recent(version) {
 		return fmt.Errorf("open graph store: %w: the server at %s is Neo4j %v, at least %d.%d is needed", ErrUnusable, host, first(rows), minMajor, minMinor)
 	}
-	if rows, err = collect(ctx, session, "SHOW CONSTRAINTS YIELD name WHERE name STARTS WITH 'satchel_' RETURN name"); err != nil {
+	return nil
+}
+
+// constrain creates the constraints that are not there.
+func (db *DB) constrain(ctx context.Context) (err error) {
+	session := db.driver.NewSession(ctx, neo4j.SessionConfig{DatabaseName: db.cfg.Database})
+	defer func() { err = errors.Join(err, session.Close(ctx)) }()
+	rows, err := collect(ctx, session, "SHOW CONSTRAINTS YIELD name WHERE name STARTS WITH 'satchel_' RETURN name")
+	if err != nil {
 		return err
 	}
 	there := map[any]bool{}
@@ -75,7 +96,14 @@ func (db *DB) constrain(ctx context.Context, host string) (err error) {
 		if there[c.name] {
 			continue
 		}
-		if _, err := collect(ctx, session, c.statement); err != nil {
+		_, err := collect(ctx, session, c.statement)
+		var refused *neo4j.Neo4jError
+		if errors.As(err, &refused) && refused.Code == nameTaken {
+			// The server refuses to drop the index of a constraint, whoever has created that meanwhile.
+			_, other := collect(ctx, session, "DROP INDEX "+c.name+" IF EXISTS")
+			return errors.Join(err, other)
+		}
+		if err != nil {
 			return err
 		}
 	}
