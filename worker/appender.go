@@ -4,42 +4,30 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
 
+	"satchel/pipeline/isolation/artifact"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/write"
 	"satchel/schemas"
 	"satchel/worker/follow"
-	"satchel/worker/metrics"
-	"satchel/worker/ownership"
 	"satchel/worker/transport"
 )
 
-// appender moves one partition's events into the log: dead letters first, then one
+// partitionAppender moves one partition's events into the log: dead letters first, then one
 // transaction with the checkpoint, the acknowledgement last.
-type appender struct {
-	inbox   Inbox
-	log     *eventlog.Log
-	writer  *write.Writer
-	dead    DeadLetters
-	erase   func(ctx context.Context, s scope.Scope, d write.Prepared) (refused *write.Rejection, err error)
-	changes *changes         // decides on events that touch existing items
-	tell    func([]Rejected) // ends the wait of the publishers
-	batch   int
-	retry   follow.Retry
-	hit     func(point string)
-	now     func() time.Time
-	logger  *slog.Logger
-	share   ownership.Share
-	tenants *tenants
-	metrics *metrics.Metrics
-
+type partitionAppender struct {
+	cfg       *IngestConfig
+	inbox     Inbox
 	partition int
+	tenants   *tenants
+	refusals  *refusals // ends the wait of the publishers
+	retry     follow.Retry
+
 	fence     int64
 	resumed   atomic.Bool
 	changed   atomic.Pointer[StreamChangedError] // why nothing is read until an operator accepts the stream
@@ -61,8 +49,8 @@ const (
 )
 
 // run appends until ctx is done. It retries what may pass and returns what may not.
-func (a *appender) run(ctx context.Context) error {
-	err := a.retry.Do(ctx, a.logger, a.resuming(), retryResume, func() error { return a.resume(ctx) })
+func (a *partitionAppender) run(ctx context.Context) error {
+	err := a.retry.Do(ctx, a.cfg.Logger, a.resuming(), retryResume, func() error { return a.resume(ctx) })
 	var changed *StreamChangedError
 	if errors.As(err, &changed) {
 		a.changed.Store(changed)
@@ -73,8 +61,8 @@ func (a *appender) run(ctx context.Context) error {
 	a.resumed.Store(true)
 	for ctx.Err() == nil {
 		var messages []Message
-		err := a.retry.Do(ctx, a.logger, "fetch events of partition "+a.inbox.Name(), retryFetch, func() (err error) {
-			messages, err = a.inbox.Fetch(ctx, a.batch)
+		err := a.retry.Do(ctx, a.cfg.Logger, "fetch events of partition "+a.inbox.Name(), retryFetch, func() (err error) {
+			messages, err = a.inbox.Fetch(ctx, a.cfg.BatchSize)
 			return err
 		})
 		if errors.Is(err, transport.ErrRecreated) {
@@ -94,11 +82,11 @@ func (a *appender) run(ctx context.Context) error {
 }
 
 // resume takes the fence, checks that the stream is the checkpoint's and seeks to it.
-func (a *appender) resume(ctx context.Context) error {
-	if _, err := CheckStream(ctx, a.log, a.inbox); err != nil { // who may read it is not fenced by who may not
+func (a *partitionAppender) resume(ctx context.Context) error {
+	if _, err := CheckStream(ctx, a.cfg.Log, a.inbox); err != nil { // who may read it is not fenced by who may not
 		return err
 	}
-	fence, cp, err := a.log.TakeFence(ctx, a.checkpointName())
+	fence, cp, err := a.cfg.Log.TakeFence(ctx, a.checkpointName())
 	if err != nil {
 		return fmt.Errorf("take fence of partition %q: %w", a.inbox.Name(), err)
 	}
@@ -121,12 +109,12 @@ func (a *appender) resume(ctx context.Context) error {
 	return err
 }
 
-func (a *appender) resuming() string  { return "resume partition " + a.inbox.Name() }
-func (a *appender) appending() string { return "append events of partition " + a.inbox.Name() }
-func (a *appender) erasing() string   { return "erase items of partition " + a.inbox.Name() }
+func (a *partitionAppender) resuming() string  { return "resume partition " + a.inbox.Name() }
+func (a *partitionAppender) appending() string { return "append events of partition " + a.inbox.Name() }
+func (a *partitionAppender) erasing() string   { return "erase items of partition " + a.inbox.Name() }
 
 // recreated is what stops a partition whose stream was made anew while it was read.
-func (a *appender) recreated() error {
+func (a *partitionAppender) recreated() error {
 	changed := &StreamChangedError{Partition: a.inbox.Name(), Problem: createdAnew}
 	if at := a.committed.Swap(nil); at != nil {
 		changed.Read = at.seq
@@ -135,10 +123,10 @@ func (a *appender) recreated() error {
 	return changed
 }
 
-func (a *appender) checkpointName() string { return CheckpointName(a.inbox.Name()) }
+func (a *partitionAppender) checkpointName() string { return CheckpointName(a.inbox.Name()) }
 
 // process commits messages in order. An error is final for the partition.
-func (a *appender) process(ctx context.Context, messages []Message) error {
+func (a *partitionAppender) process(ctx context.Context, messages []Message) error {
 	var run batch
 	for i, m := range messages {
 		if m.Padding {
@@ -157,7 +145,7 @@ func (a *appender) process(ctx context.Context, messages []Message) error {
 		}
 		if d.Type != schemas.TypeMemoryErased {
 			run.drafts, run.sources = append(run.drafts, d), append(run.sources, m)
-			entry, with, err := stored(&d.Draft)
+			entry, with, err := artifact.StoredEntry(&d.Draft)
 			if err != nil {
 				return err // Prepare has read the item before
 			}
@@ -181,9 +169,9 @@ func (a *appender) process(ctx context.Context, messages []Message) error {
 		return err
 	}
 	if err := a.inbox.Ack(ctx, last.Seq); err != nil {
-		a.logger.WarnContext(ctx, "acknowledge events", "partition", a.inbox.Name(), "seq", last.Seq, "error", err)
+		a.cfg.Logger.WarnContext(ctx, "acknowledge events", "partition", a.inbox.Name(), "seq", last.Seq, "error", err)
 	}
-	a.hit("append.after_ack")
+	a.cfg.Failpoint("append.after_ack")
 	for i := range messages {
 		a.heldBytes += len(messages[i].Data) + len(messages[i].Subject)
 	}
@@ -209,31 +197,31 @@ func (b *batch) log() []eventlog.Draft {
 
 // trim removes from the stream what the log has, now and then, but for the message at
 // the checkpoint, which the guard compares.
-func (a *appender) trim(ctx context.Context, seq uint64) {
+func (a *partitionAppender) trim(ctx context.Context, seq uint64) {
 	if seq-a.purged < keepInStream && a.heldBytes < keepBytes {
 		return
 	}
 	if err := a.inbox.Purge(ctx, seq-1); err != nil {
-		a.logger.WarnContext(ctx, "trim stream", "partition", a.inbox.Name(), "error", err)
+		a.cfg.Logger.WarnContext(ctx, "trim stream", "partition", a.inbox.Name(), "error", err)
 		return
 	}
 	a.purged, a.heldBytes = seq, 0
 }
 
-func (a *appender) prepare(m Message) (write.Prepared, error) {
+func (a *partitionAppender) prepare(m Message) (write.Prepared, error) {
 	if m.Err != nil {
 		return write.Prepared{}, &write.Rejection{Reason: write.Malformed, Cause: m.Err.Error()}
 	}
-	return a.writer.Prepare(m.Tenant, m.Agent, m.Event)
+	return a.cfg.Writer.Prepare(m.Tenant, m.Agent, m.Event)
 }
 
-func (a *appender) rejection(m Message, err error) Rejected {
-	r := Rejected{Message: m, Reason: string(write.Malformed), Cause: err.Error(), At: a.now()}
+func (a *partitionAppender) rejection(m Message, err error) Rejected {
+	r := Rejected{Message: m, Reason: string(write.Malformed), Cause: err.Error(), At: a.cfg.Clock()}
 	var why *write.Rejection
 	if errors.As(err, &why) {
 		r.Reason, r.Pointer, r.Cause = why.DLQReason(), why.Pointer, causeOf(why)
 		if why.Reason == write.PersonalData {
-			r.Message.Data = a.writer.Mask(m.Data) // what is refused is not kept elsewhere
+			r.Message.Data = a.cfg.Writer.Mask(m.Data) // what is refused is not kept elsewhere
 		}
 	}
 	return r
@@ -261,7 +249,7 @@ func causeOf(why *write.Rejection) string {
 // commit takes everything up to last into the log or the dead letters, and empties run.
 // What may not enter the log is in the dead letters before the checkpoint passes it, so
 // that none is lost to a crash in between.
-func (a *appender) commit(ctx context.Context, run *batch, last Message) error {
+func (a *partitionAppender) commit(ctx context.Context, run *batch, last Message) error {
 	if err := a.review(ctx, run); err != nil {
 		return err
 	}
@@ -270,7 +258,7 @@ func (a *appender) commit(ctx context.Context, run *batch, last Message) error {
 		return err
 	}
 	cp := &eventlog.Checkpoint{Name: a.checkpointName(), Fence: a.fence, Epoch: last.Epoch, StreamSeq: last.Seq, Hash: last.Hash}
-	a.hit("append.before_commit")
+	a.cfg.Failpoint("append.before_commit")
 	outcomes, err := a.append(ctx, eventlog.Batch{Drafts: drafts, Checkpoint: cp})
 	var late []Rejected
 	switch {
@@ -283,7 +271,7 @@ func (a *appender) commit(ctx context.Context, run *batch, last Message) error {
 		return err
 	}
 	if len(late) > 0 {
-		a.hit("append.before_reject")
+		a.cfg.Failpoint("append.before_reject")
 		if err := a.reject(ctx, late); err != nil {
 			return err
 		}
@@ -291,10 +279,10 @@ func (a *appender) commit(ctx context.Context, run *batch, last Message) error {
 			return err
 		}
 	}
-	a.hit("append.after_commit")
+	a.cfg.Failpoint("append.after_commit")
 	for i, o := range outcomes {
 		if o.Status == eventlog.Appended {
-			a.metrics.Stored(drafts[i].Tenant, o.Position, run.sources[i].Published)
+			a.cfg.Metrics.Stored(drafts[i].Tenant, o.Position, run.sources[i].Published)
 		}
 	}
 	a.committed.Store(&place{last.Epoch, last.Seq})
@@ -304,7 +292,7 @@ func (a *appender) commit(ctx context.Context, run *batch, last Message) error {
 
 // review rejects the drafts of run that policy does not allow to change existing items. While
 // policy gives no verdict, the partition waits.
-func (a *appender) review(ctx context.Context, run *batch) error {
+func (a *partitionAppender) review(ctx context.Context, run *batch) error {
 	byTenant := map[string][]int{}
 	for i := range run.drafts {
 		byTenant[run.drafts[i].Tenant] = append(byTenant[run.drafts[i].Tenant], i)
@@ -320,8 +308,8 @@ func (a *appender) review(ctx context.Context, run *batch) error {
 			drafts[n] = &run.drafts[i]
 		}
 		var why []*write.Rejection
-		err = a.retry.Do(ctx, a.logger, "decide on changes of partition "+a.inbox.Name(), retryAppend, func() (err error) {
-			why, err = a.changes.refuse(ctx, s, drafts)
+		err = a.retry.Do(ctx, a.cfg.Logger, "decide on changes of partition "+a.inbox.Name(), retryAppend, func() (err error) {
+			why, err = a.cfg.Changes.Review(ctx, s, drafts)
 			return err
 		})
 		if err != nil {
@@ -352,7 +340,7 @@ func (a *appender) review(ctx context.Context, run *batch) error {
 
 // commitEach appends a run draft by draft, without a checkpoint, and returns the drafts that
 // the log does not take. It reviews each again, for an earlier one may not be in the log.
-func (a *appender) commitEach(ctx context.Context, run *batch) ([]Rejected, error) {
+func (a *partitionAppender) commitEach(ctx context.Context, run *batch) ([]Rejected, error) {
 	var late []Rejected
 	refused := map[uint64]bool{} // by message
 	for i, m := range run.sources {
@@ -381,12 +369,12 @@ func (a *appender) commitEach(ctx context.Context, run *batch) ([]Rejected, erro
 	return late, nil
 }
 
-func (a *appender) append(ctx context.Context, b eventlog.Batch) ([]eventlog.Outcome, error) {
+func (a *partitionAppender) append(ctx context.Context, b eventlog.Batch) ([]eventlog.Outcome, error) {
 	var outcomes []eventlog.Outcome
-	err := a.retry.Do(ctx, a.logger, a.appending(), retryAppend, func() (err error) {
+	err := a.retry.Do(ctx, a.cfg.Logger, a.appending(), retryAppend, func() (err error) {
 		began := time.Now()
-		if outcomes, err = a.log.Append(ctx, b); err == nil {
-			a.metrics.Appended(began, countOutcomes(b.Drafts, outcomes, eventlog.Appended), countOutcomes(b.Drafts, outcomes, eventlog.Duplicate))
+		if outcomes, err = a.cfg.Log.Append(ctx, b); err == nil {
+			a.cfg.Metrics.Appended(began, countOutcomes(b.Drafts, outcomes, eventlog.Appended), countOutcomes(b.Drafts, outcomes, eventlog.Duplicate))
 		}
 		return err
 	})
@@ -397,50 +385,50 @@ func (a *appender) append(ctx context.Context, b eventlog.Batch) ([]eventlog.Out
 }
 
 // reused lists the drafts whose key the log holds for another event.
-func (a *appender) reused(ctx context.Context, drafts []eventlog.Draft, sources []Message, outcomes []eventlog.Outcome) []Rejected {
+func (a *partitionAppender) reused(ctx context.Context, drafts []eventlog.Draft, sources []Message, outcomes []eventlog.Outcome) []Rejected {
 	var reused []Rejected
 	for i, o := range outcomes {
-		if drafts[i].Source == ArtifactSource {
+		if drafts[i].Source == artifact.Source {
 			continue // the event that it goes with is dead-lettered
 		}
 		switch o.Status {
 		case eventlog.IDConflict:
-			reused = append(reused, Rejected{Message: sources[i], Reason: string(write.IDReuse), Pointer: "/id", At: a.now(),
+			reused = append(reused, Rejected{Message: sources[i], Reason: string(write.IDReuse), Pointer: "/id", At: a.cfg.Clock(),
 				Cause: fmt.Sprintf("source and id were used at position %d for another event", o.Position)})
 		case eventlog.Erased:
-			a.logger.InfoContext(ctx, "event was erased before, not taken again", "tenant", drafts[i].Tenant, "position", o.Position)
+			a.cfg.Logger.InfoContext(ctx, "event was erased before, not taken again", "tenant", drafts[i].Tenant, "position", o.Position)
 		}
 	}
 	return reused
 }
 
-func (a *appender) reject(ctx context.Context, rejected []Rejected) error {
+func (a *partitionAppender) reject(ctx context.Context, rejected []Rejected) error {
 	if len(rejected) == 0 {
 		return nil
 	}
 	first := &rejected[0] // one line a batch: whoever publishes rubbish must not flood the logs
-	a.logger.WarnContext(ctx, "events rejected", "partition", a.inbox.Name(), "count", len(rejected),
+	a.cfg.Logger.WarnContext(ctx, "events rejected", "partition", a.inbox.Name(), "count", len(rejected),
 		"first", first.Message.Seq, "tenant", first.Message.Tenant, "reason", first.Reason, "pointer", first.Pointer)
-	err := a.retry.Do(ctx, a.logger, "publish dead letters of partition "+a.inbox.Name(), func(error) bool { return true }, func() error {
-		return a.dead.Reject(ctx, rejected)
+	err := a.retry.Do(ctx, a.cfg.Logger, "publish dead letters of partition "+a.inbox.Name(), func(error) bool { return true }, func() error {
+		return a.cfg.DeadLetters.Reject(ctx, rejected)
 	})
 	if err != nil {
 		return fmt.Errorf("publish dead letters of partition %q: %w", a.inbox.Name(), err)
 	}
-	a.metrics.Rejected(rejected)
-	a.tell(rejected)
+	a.cfg.Metrics.Rejected(rejected)
+	a.refusals.tell(rejected)
 	return nil
 }
 
 // eraseOne carries out one memory.erased event; a refused one becomes a dead letter.
-func (a *appender) eraseOne(ctx context.Context, m Message, d write.Prepared) error {
+func (a *partitionAppender) eraseOne(ctx context.Context, m Message, d write.Prepared) error {
 	s, err := scope.System(m.Tenant)
 	if err != nil {
 		return a.reject(ctx, []Rejected{a.rejection(m, err)})
 	}
 	var refused *write.Rejection
-	err = a.retry.Do(ctx, a.logger, a.erasing(), retryAppend, func() (err error) {
-		refused, err = a.erase(ctx, s, d)
+	err = a.retry.Do(ctx, a.cfg.Logger, a.erasing(), retryAppend, func() (err error) {
+		refused, err = a.cfg.Eraser.Begin(ctx, s, d)
 		return err
 	})
 	if errors.Is(err, eventlog.ErrInvalid) {
@@ -450,10 +438,10 @@ func (a *appender) eraseOne(ctx context.Context, m Message, d write.Prepared) er
 		return fmt.Errorf("erase items of partition %q: %w", a.inbox.Name(), err)
 	}
 	if refused == nil {
-		a.metrics.Logged.Inc()
+		a.cfg.Metrics.Logged.Inc()
 		return nil
 	}
-	a.metrics.Refused.Inc()
+	a.cfg.Metrics.Refused.Inc()
 	return a.reject(ctx, []Rejected{a.rejection(m, refused)})
 }
 
@@ -477,7 +465,7 @@ func retryAppend(err error) bool {
 // event does not count.
 func countOutcomes(drafts []eventlog.Draft, outcomes []eventlog.Outcome, status eventlog.Status) (n int) {
 	for i, o := range outcomes {
-		if o.Status == status && drafts[i].Source != ArtifactSource {
+		if o.Status == status && drafts[i].Source != artifact.Source {
 			n++
 		}
 	}

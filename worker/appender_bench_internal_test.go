@@ -80,7 +80,7 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-func benchAppender(b *testing.B) *appender {
+func benchAppender(b *testing.B) *partitionAppender {
 	b.Helper()
 	driver, err := logsqlite.Open(b.Context(), logsqlite.Config{Path: filepath.Join(b.TempDir(), "log.db")})
 	if err != nil {
@@ -99,8 +99,9 @@ func benchAppender(b *testing.B) *appender {
 	if err != nil {
 		b.Fatal(err)
 	}
-	a := &appender{inbox: takingInbox{}, log: log, writer: writer, dead: noLetters{b}, hit: func(string) {}, now: time.Now, metrics: metrics.New(meter.New()), logger: slog.New(slog.DiscardHandler),
-		changes: &changes{log: log, pdp: pdp, loopback: true, now: time.Now}, tell: func([]Rejected) {}}
+	a := newAppender(IngestConfig{Inboxes: []Inbox{takingInbox{}}, Log: log, Writer: writer, DeadLetters: noLetters{b}, Failpoint: func(string) {}, Clock: time.Now,
+		Metrics: metrics.New(meter.New()), Logger: slog.New(slog.DiscardHandler),
+		Changes: newChanges(ChangesConfig{Log: log, PDP: pdp, Loopback: true, Clock: time.Now})}).partitions[0]
 	if a.fence, _, err = log.TakeFence(b.Context(), a.checkpointName()); err != nil {
 		b.Fatal(err)
 	}

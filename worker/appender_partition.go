@@ -16,14 +16,14 @@ const fencedBackoff = 300 * time.Millisecond
 const checkAgain = 10 * time.Second
 
 // serve runs the appender whenever the partition is this worker's, until ctx is done.
-func (a *appender) serve(ctx context.Context) error {
-	if !a.share.Shared() {
+func (a *partitionAppender) serve(ctx context.Context) error {
+	if !a.cfg.Share.Shared() {
 		return a.run(ctx)
 	}
 	again := time.NewTicker(checkAgain)
 	defer again.Stop()
 	for ctx.Err() == nil {
-		mine, changed := a.share.Has(a.partition)
+		mine, changed := a.cfg.Share.Has(a.partition)
 		if !mine {
 			a.resumed.Store(false)
 			a.look(ctx)
@@ -39,7 +39,7 @@ func (a *appender) serve(ctx context.Context) error {
 		a.inbox.Rest()
 		switch {
 		case errors.Is(err, eventlog.ErrFenced):
-			a.logger.InfoContext(ctx, "another worker has taken the partition", "partition", a.inbox.Name())
+			a.cfg.Logger.InfoContext(ctx, "another worker has taken the partition", "partition", a.inbox.Name())
 			if err := follow.Pause(ctx, fencedBackoff); err != nil {
 				return nil
 			}
@@ -51,13 +51,13 @@ func (a *appender) serve(ctx context.Context) error {
 }
 
 // runWhileOwner runs the appender until the partition is another's.
-func (a *appender) runWhileOwner(ctx context.Context) error {
+func (a *partitionAppender) runWhileOwner(ctx context.Context) error {
 	ctx, end := context.WithCancel(ctx)
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
 		for {
-			mine, changed := a.share.Has(a.partition)
+			mine, changed := a.cfg.Share.Has(a.partition)
 			if !mine {
 				end()
 				return

@@ -2,17 +2,11 @@ package worker
 
 import (
 	"bufio"
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"slices"
-	"time"
 
 	"satchel/pipeline/isolation/artifact"
 	"satchel/pipeline/pii"
@@ -22,9 +16,6 @@ import (
 	"satchel/policies"
 	"satchel/schemas"
 )
-
-// ArtifactSource is the source of what Satchel itself logs about artifacts.
-const ArtifactSource = "satchel://engine/artifacts"
 
 // actionOpen is the policy action of opening an artifact.
 const actionOpen = "open"
@@ -189,7 +180,7 @@ func (d *Desk) allowed(ctx context.Context, o *opening) (bool, error) {
 			return false, nil
 		}
 	}
-	records, err := d.service.stores.Items.Get(ctx, o.s, []string{o.claim.ItemID})
+	records, err := d.service.cfg.Items.Get(ctx, o.s, []string{o.claim.ItemID})
 	if err != nil {
 		return false, storageError(ctx, "read the item", err)
 	}
@@ -214,7 +205,7 @@ func (d *Desk) proven(ctx context.Context, o *opening, position int64) (bool, er
 	if err != nil {
 		return false, nil //nolint:nilerr // there is no such tenant
 	}
-	entry, err := d.service.log.Entry(ctx, system, position)
+	entry, err := d.service.cfg.Log.Entry(ctx, system, position)
 	if errors.Is(err, eventlog.ErrNotFound) {
 		return false, nil
 	}
@@ -238,9 +229,9 @@ func (d *Desk) decide(ctx context.Context, o *opening, r *schemas.Record) bool {
 		worst.Facets.Labels = append(worst.Facets.Labels, schemas.LabelDetected+":"+string(t))
 	}
 	slices.Sort(worst.Facets.Labels)
-	now := d.service.now()
+	now := d.service.cfg.Clock()
 	o.log = schemas.PolicyDecision{ID: d.ids(), RequestID: o.claim.ID, Principal: o.s.Principal().ID, Purpose: o.s.Purpose(), Action: actionOpen, CreatedAt: now.UTC()}
-	answer, err := d.service.pdp.Decide(ctx, o.s, policies.Request{Action: actionOpen, Now: now, Resources: []policies.Resource{item, worst},
+	answer, err := d.service.cfg.PDP.Decide(ctx, o.s, policies.Request{Action: actionOpen, Now: now, Resources: []policies.Resource{item, worst},
 		RequestID: o.log.RequestID, DecisionID: o.log.ID})
 	if err != nil || len(answer.Verdicts) != 2 {
 		return false
@@ -293,21 +284,21 @@ func (d *Desk) show(o *opening, content io.ReadCloser) (*Opened, error) {
 
 // record logs the decision and the opening.
 func (d *Desk) record(ctx context.Context, o *opening, opened *Opened) (int64, error) {
-	now := d.service.now().UTC()
+	now := d.service.cfg.Clock().UTC()
 	data := schemas.Artifact{
-		ID: artifactID(o.held.SHA256), Ref: schemas.ArtifactRef{Object: o.held.Object, SHA256: o.held.SHA256, Size: o.held.Size}, MediaType: o.held.MediaType,
+		ID: artifact.Subject(o.held.SHA256), Ref: schemas.ArtifactRef{Object: o.held.Object, SHA256: o.held.SHA256, Size: o.held.Size}, MediaType: o.held.MediaType,
 		ItemID: o.claim.ItemID, RequestID: o.claim.ID, Principal: o.s.Principal().ID, Purpose: o.s.Purpose(), Decision: o.log.Verdicts[0].ID,
 		HandleID: o.claim.ID, Via: o.via, Offset: o.offset, Masked: opened.Masked, ExpiresAt: o.claim.ExpiresAt, CreatedAt: now,
 	}
-	decided, err := ownDraft(o.s.Tenant(), schemas.TypePolicyDecided, o.log.ID, o.claim.ID, now, &o.log)
+	decided, err := artifact.Entry(o.s.Tenant(), schemas.TypePolicyDecided, o.log.ID, o.claim.ID, now, &o.log)
 	if err != nil {
 		return 0, err
 	}
-	entry, err := ownDraft(o.s.Tenant(), schemas.TypeArtifactOpened, d.ids(), o.claim.ID, now, &data)
+	entry, err := artifact.Entry(o.s.Tenant(), schemas.TypeArtifactOpened, d.ids(), o.claim.ID, now, &data)
 	if err != nil {
 		return 0, err
 	}
-	outcomes, err := d.service.log.Append(ctx, eventlog.Batch{Drafts: []eventlog.Draft{decided, entry}})
+	outcomes, err := d.service.cfg.Log.Append(ctx, eventlog.Batch{Drafts: []eventlog.Draft{decided, entry}})
 	if err != nil || len(outcomes) != 2 || outcomes[1].Status != eventlog.Appended {
 		return 0, &schemas.Error{Code: schemas.CodeStorage, Message: "the opening could not be logged, so nothing leaves"}
 	}
@@ -316,50 +307,14 @@ func (d *Desk) record(ctx context.Context, o *opening, opened *Opened) (int64, e
 
 // turnAway logs that a handle of ours opened nothing, and returns the refusal.
 func (d *Desk) turnAway(ctx context.Context, o *opening) error {
-	now := d.service.now().UTC()
-	entry, err := ownDraft(o.s.Tenant(), schemas.TypeRequestRefused, d.ids(), o.claim.ID, now,
+	now := d.service.cfg.Clock().UTC()
+	entry, err := artifact.Entry(o.s.Tenant(), schemas.TypeRequestRefused, d.ids(), o.claim.ID, now,
 		&schemas.Refusal{RequestID: o.claim.ID, Principal: o.s.Principal().ID, Code: schemas.CodePolicyDenied, Message: "an artifact was not opened"})
 	if err == nil {
-		_, err = d.service.log.Append(ctx, eventlog.Batch{Existing: true, Drafts: []eventlog.Draft{entry}})
+		_, err = d.service.cfg.Log.Append(ctx, eventlog.Batch{Existing: true, Drafts: []eventlog.Draft{entry}})
 	}
 	if err != nil {
 		return &schemas.Error{Code: schemas.CodeStorage, Message: "the refusal could not be logged"}
 	}
 	return refused()
-}
-
-func artifactID(sum string) string { return "sha256:" + sum }
-
-// ownDraft is an entry that Satchel itself writes about artifacts.
-func ownDraft(tenant, eventType, id, subject string, at time.Time, data any) (eventlog.Draft, error) {
-	raw, err := json.Marshal(data)
-	if err != nil {
-		return eventlog.Draft{}, fmt.Errorf("encode %s: %w", eventType, err)
-	}
-	ext := map[string]string{"datacontenttype": "application/json"}
-	if schema := schemas.DataSchema(eventType); schema != "" {
-		ext["dataschema"] = schema
-	}
-	return eventlog.Draft{Tenant: tenant, Agent: systemAgent, Type: eventType, Source: ArtifactSource, ID: id, Subject: subject, Time: at, Data: raw, Extensions: ext}, nil
-}
-
-// stored returns the artifact.stored entry that goes with a memory.recorded, and false
-// when the item has no artifact. It is the same for the same event.
-func stored(d *eventlog.Draft) (eventlog.Draft, bool, error) {
-	if d.Type != schemas.TypeMemoryRecorded || !bytes.Contains(d.Data, []byte(`"`+schemas.ArtifactAttribute+`"`)) {
-		return eventlog.Draft{}, false, nil
-	}
-	var m schemas.MemoryItem
-	if err := schemas.UnmarshalMemoryItem(d.Data, &m); err != nil {
-		return eventlog.Draft{}, false, fmt.Errorf("read item: %w", err)
-	}
-	a, ok := m.Artifact()
-	if !ok {
-		return eventlog.Draft{}, false, nil
-	}
-	sum := sha256.Sum256([]byte(d.Source + "\x00" + d.ID))
-	entry, err := ownDraft(d.Tenant, schemas.TypeArtifactStored, "stored-"+hex.EncodeToString(sum[:16]), artifactID(a.SHA256), d.Time,
-		&schemas.Artifact{ID: artifactID(a.SHA256), Ref: schemas.ArtifactRef{Object: a.Object, SHA256: a.SHA256, Size: a.Size}, MediaType: a.MediaType,
-			ItemID: m.ID, Principal: d.Agent, CreatedAt: d.Time.UTC()})
-	return entry, err == nil, err
 }

@@ -33,7 +33,7 @@ func (d *Desk) Revoke(ctx context.Context, tenant string, body []byte) (any, err
 	} else if ok, err := d.mayErase(ctx, s, claimedLevel(req.From), req.ItemID); err != nil || !ok {
 		return nil, errors.Join(err, &schemas.Error{Code: schemas.CodePolicyDenied, Message: "policy does not allow to revoke this"})
 	}
-	at := d.service.now().UTC()
+	at := d.service.cfg.Clock().UTC()
 	if err := d.artifacts.Revoke(ctx, tenant, what, at); err != nil {
 		return nil, storageError(ctx, "revoke", err)
 	}
@@ -47,14 +47,14 @@ func (d *Desk) mayErase(ctx context.Context, s scope.Scope, claimed schemas.Leve
 	if err != nil {
 		return false, nil //nolint:nilerr // there is no such tenant
 	}
-	records, err := d.service.stores.Items.Get(ctx, s, []string{id})
+	records, err := d.service.cfg.Items.Get(ctx, s, []string{id})
 	if err != nil {
 		return false, storageError(ctx, "read the item", err)
 	}
 	if len(records) != 1 {
 		return false, nil
 	}
-	ok, err := d.service.eraser.may(ctx, system, s, claimed, []string{id})
+	ok, err := d.service.cfg.Eraser.Allows(ctx, system, s, claimed, []string{id})
 	if err != nil && !errors.Is(err, errNoVerdict) {
 		return false, storageError(ctx, "read the item", err)
 	}

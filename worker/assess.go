@@ -56,7 +56,7 @@ func (p *Projector) assessLate(ctx context.Context, s scope.Scope, embedder embe
 			put = append(put, c.Put.ID)
 		}
 	}
-	records, err := p.stores.Items.Get(ctx, s, put)
+	records, err := p.cfg.Stores.Items.Get(ctx, s, put)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (p *Projector) assessLate(ctx context.Context, s scope.Scope, embedder embe
 	if err != nil {
 		return err
 	}
-	return p.stores.Novelty.SetNovelties(ctx, s, novelties)
+	return p.cfg.Stores.Novelty.SetNovelties(ctx, s, novelties)
 }
 
 // unscored lists the records without a novelty.

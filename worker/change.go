@@ -23,20 +23,31 @@ const (
 	actionRelabel = "relabel" // record one again so that it is protected less
 )
 
+// errNoVerdict says that policy did not decide on an event.
+var errNoVerdict = errors.New("policy gave no verdict")
+
 // changes asks policy whether events may touch existing items. Policy decides on every
 // version of an item whose content the log has. A version belongs to the key that signed it,
 // else to the agent that published it. It is safe for concurrent use.
 type changes struct {
-	log      *eventlog.Log
-	pdp      policies.PDP
-	registry *policies.Registry
-	loopback bool
-	now      func() time.Time
+	cfg ChangesConfig
 
 	mu    sync.Mutex
 	known map[string]map[string]*authorship // by tenant and item
 	count int                               // of known, at most maxOwnerships
 }
+
+// ChangesConfig is what changes are decided with. Everything but Registry is required.
+type ChangesConfig struct {
+	Log      *eventlog.Log
+	PDP      policies.PDP
+	Registry *policies.Registry // nil: claims count on loopback only
+	Loopback bool
+	Clock    func() time.Time
+}
+
+// newChanges returns changes that knows no item yet.
+func newChanges(cfg ChangesConfig) *changes { return &changes{cfg: cfg} }
 
 // maxOwnerships bounds the items in known; a full map starts again empty.
 const maxOwnerships = 1 << 12
@@ -74,9 +85,9 @@ func (o *ownedVersion) owner(agent, signer string, strict bool) string {
 	return o.agent
 }
 
-// refuse returns a rejection for each draft that policy does not allow, nil for the others.
+// Review returns a rejection for each draft that policy does not allow, nil for the others.
 // The drafts are of one tenant, in their order. An error leaves all of them undecided.
-func (c *changes) refuse(ctx context.Context, s scope.Scope, drafts []*write.Prepared) ([]*write.Rejection, error) {
+func (c *changes) Review(ctx context.Context, s scope.Scope, drafts []*write.Prepared) ([]*write.Rejection, error) {
 	r := review{changes: c, scope: s, drafts: drafts, refused: make([]*write.Rejection, len(drafts)),
 		items: map[string]*authorship{}, accepted: map[string][]int{}, keys: map[eventlog.Key]int{}, pending: map[string]bool{}}
 	if err := r.read(ctx); err != nil {
@@ -90,8 +101,8 @@ func (c *changes) refuse(ctx context.Context, s scope.Scope, drafts []*write.Pre
 	return r.refused, r.ask(ctx)
 }
 
-// forget drops the ownerships of a tenant.
-func (c *changes) forget(tenant string) {
+// Forget drops the ownerships of a tenant.
+func (c *changes) Forget(tenant string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.count -= len(c.known[tenant])
@@ -122,7 +133,7 @@ type question struct {
 // read looks up every item that the drafts touch.
 func (r *review) read(ctx context.Context) error {
 	seen := map[string]bool{}
-	ids := []string{ErasureSubject}
+	ids := []string{eventlog.ErasureSubject}
 	for _, d := range r.drafts {
 		for _, t := range d.Touches {
 			if !seen[t.ID] {
@@ -133,7 +144,7 @@ func (r *review) read(ctx context.Context) error {
 	if len(ids) == 1 {
 		return nil
 	}
-	latest, err := r.log.Latest(ctx, r.scope, ids)
+	latest, err := r.cfg.Log.Latest(ctx, r.scope, ids)
 	if err != nil {
 		return err
 	}
@@ -161,7 +172,7 @@ func (c *changes) authorshipOf(ctx context.Context, s scope.Scope, id string, up
 	if held != nil && held.erasure == erasure {
 		*next = *held // add changes no list of it
 	}
-	entries, err := c.log.BySubjectAfter(ctx, s, id, next.upTo, schemas.TypeMemoryRecorded)
+	entries, err := c.cfg.Log.BySubjectAfter(ctx, s, id, next.upTo, schemas.TypeMemoryRecorded)
 	if err != nil {
 		return nil, fmt.Errorf("find versions of item %q: %w", id, err)
 	}
@@ -284,7 +295,7 @@ func (r *review) fold(ctx context.Context, d *write.Prepared) error {
 
 // logged reports whether the log has an event of a key.
 func (r *review) logged(ctx context.Context, key eventlog.Key) (bool, error) {
-	_, err := r.log.Find(ctx, r.scope, key.Source, key.ID)
+	_, err := r.cfg.Log.Find(ctx, r.scope, key.Source, key.ID)
 	if errors.Is(err, eventlog.ErrNotFound) {
 		return false, nil
 	}
@@ -355,14 +366,14 @@ func (r *review) ask(ctx context.Context) error {
 func (r *review) decide(ctx context.Context, questions []question) error {
 	first := &questions[0]
 	var d policies.Decision
-	who, ok := actingFor(r.registry, r.loopback, r.drafts[first.at], actionChange)
+	who, ok := actingFor(r.cfg.Registry, r.cfg.Loopback, r.drafts[first.at], actionChange)
 	if ok {
-		req := policies.Request{Action: first.action, Now: r.now(), Unhashed: true}
+		req := policies.Request{Action: first.action, Now: r.cfg.Clock(), Unhashed: true}
 		for i := range questions {
 			req.Resources = append(req.Resources, questions[i].versions...)
 		}
 		var err error
-		if d, err = r.pdp.Decide(ctx, who, req); err != nil || len(d.Verdicts) != len(req.Resources) {
+		if d, err = r.cfg.PDP.Decide(ctx, who, req); err != nil || len(d.Verdicts) != len(req.Resources) {
 			return errors.Join(errNoVerdict, err)
 		}
 	}
@@ -405,14 +416,6 @@ func (r *review) refuse(ctx context.Context, i int, pointer, cause string) error
 // policy asks for.
 func above(claimed schemas.Level, versions []policies.Resource) bool {
 	return slices.ContainsFunc(versions, func(r policies.Resource) bool { return r.Facets.Level > claimed })
-}
-
-// claimedLevel returns the clearance that an agent claims, the highest when it claims none.
-func claimedLevel(from *schemas.Agent) schemas.Level {
-	if level, ok := schemas.ParseLevel(from.SecurityLevel); ok {
-		return level
-	}
-	return schemas.Restricted // Service.Scope refuses what is no level
 }
 
 // actingFor returns the agent of an event as policy knows it: with the roles and the clearance

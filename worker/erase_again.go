@@ -33,7 +33,7 @@ func EraseAgain(ctx context.Context, log *eventlog.Log, s scope.Scope, now func(
 	if now == nil {
 		now = time.Now
 	}
-	e := &eraser{log: log, now: now, hit: func(string) {}}
+	e := &eraser{cfg: EraserConfig{Log: log, Clock: now, Failpoint: func(string) {}}}
 	for i := range lost {
 		if err := e.again(ctx, s, &lost[i]); err != nil {
 			return i, fmt.Errorf("erase again what position %d erased: %w", lost[i].Position, err)
@@ -50,12 +50,12 @@ func EraseAgain(ctx context.Context, log *eventlog.Log, s scope.Scope, now func(
 func (e *eraser) again(ctx context.Context, s scope.Scope, lost *eventlog.LostErasure) error {
 	req := schemas.MemoryErased{Scope: schemas.MemoryScope{Tenant: s.Tenant()}, Items: lost.Items,
 		Original: &schemas.ErasureOriginal{Source: lost.Source, ID: lost.ID, Position: lost.Position, Leaf: lost.Leaf}}
-	d := eventlog.Draft{Tenant: s.Tenant(), Agent: systemAgent, Type: schemas.TypeMemoryErased, Source: lost.Source, ID: lost.FreeID, Time: e.now().UTC()}
+	d := eventlog.Draft{Tenant: s.Tenant(), Agent: systemAgent, Type: schemas.TypeMemoryErased, Source: lost.Source, ID: lost.FreeID, Time: e.cfg.Clock().UTC()}
 	done, err := e.append(ctx, s, d, &req, 0)
 	if err != nil || done.Status == eventlog.Appended || done.Status == eventlog.Duplicate {
 		return err
 	}
-	left, err := e.log.LostErasures(ctx, s)
+	left, err := e.cfg.Log.LostErasures(ctx, s)
 	if err != nil {
 		return err
 	}

@@ -192,7 +192,7 @@ func TestADamagedListOfErasuresIsNamed(t *testing.T) {
 	if !errors.Is(err, eventlog.ErrCorrupt) || !strings.Contains(err.Error(), path+", record 1: its signature does not hold") {
 		t.Errorf("error = %v", err)
 	}
-	entries, err := w.log.BySubject(within(t), s, worker.ErasureSubject)
+	entries, err := w.log.BySubject(within(t), s, eventlog.ErasureSubject)
 	must(t, err)
 	if len(entries) != 2 {
 		t.Errorf("%d entries: a forged erasure was taken", len(entries))

@@ -8,11 +8,11 @@ import (
 	"satchel/pipeline/store/eventlog"
 )
 
-// echo is this worker's part of erasures that another one carries out: requests that
+// applyRemote is this worker's part of erasures that another one carries out: requests that
 // searched here before are let finish, their packs and summaries go, and what this worker
 // keeps for itself is scrubbed. Its own list of erasures gets them, too.
-func (e *eraser) echo(ctx context.Context, s scope.Scope, erased []begun) error {
-	if err := e.requests.pass(ctx); err != nil {
+func (e *eraser) applyRemote(ctx context.Context, s scope.Scope, erased []begun) error {
+	if err := e.cfg.Indexes.Drain(ctx); err != nil {
 		return err
 	}
 	if _, err := e.eraseLate(ctx, s, erased); err != nil {
@@ -31,12 +31,12 @@ func (e *eraser) echo(ctx context.Context, s scope.Scope, erased []begun) error 
 		if err != nil {
 			return err
 		}
-		if _, err := e.log.EraseAttachments(ctx, s, p.packs); err != nil {
+		if _, err := e.cfg.Log.EraseAttachments(ctx, s, p.packs); err != nil {
 			return fmt.Errorf("erase packs: %w", err)
 		}
 	}
-	e.changes.forget(s.Tenant())
-	for _, sc := range e.scrubbers {
+	e.cfg.Changes.Forget(s.Tenant())
+	for _, sc := range e.cfg.Scrubbers {
 		if sc.Shared {
 			continue
 		}
@@ -48,5 +48,5 @@ func (e *eraser) echo(ctx context.Context, s scope.Scope, erased []begun) error 
 	for i := range erased {
 		kept[i] = erased[i].kept
 	}
-	return e.log.KeepErasures(s, kept)
+	return e.cfg.Log.KeepErasures(s, kept)
 }

@@ -25,10 +25,6 @@ import (
 	"satchel/worker/ownership"
 )
 
-// ErasureSubject is the subject of every memory.erased entry in the log, so that
-// they are found without reading it all.
-const ErasureSubject = "erasure"
-
 // receiptSuffix makes the id of the entry that holds an erasure's receipt.
 const receiptSuffix = ".receipt"
 
@@ -49,42 +45,70 @@ type Scrubber struct {
 	Shared bool
 }
 
-// eraser carries out memory.erased in two steps. begin deletes content and salt from
-// the log in the transaction that appends the event; the indexes follow as for any
-// other entry. finish waits for them, scrubs every store and the streams, looks
-// whether anything is left, and appends the receipt. A crash in between is made good
-// at the next start: an erasure without a receipt is pending.
-type eraser struct {
-	log       *eventlog.Log
-	projector *Projector
-	items     items.Store
-	graph     graph.Store
-	pdp       policies.PDP
-	registry  *policies.Registry
-	loopback  bool
-	scrubbers []Scrubber
-	streams   StreamScrubber
-	artifacts Artifacts // nil: none are kept
-	requests  *barrier
-	changes   *changes
-	open      openErasures
-	hit       func(point string)
-	now       func() time.Time
-	logger    *slog.Logger
-	share     ownership.Share
-	metrics   *metrics.Metrics
+// Indexes are what the log is indexed in: those of the projector.
+type Indexes interface {
+	// Await waits until every index has applied position.
+	Await(ctx context.Context, s scope.Scope, position int64) error
+	// Drain waits until the requests have ended that search the indexes when it is called.
+	Drain(ctx context.Context) error
+	// Busy reports whether requests search at the moment.
+	Busy() bool
+	// OnRemoteErasure has apply called with erasures that another worker carries out, behind the
+	// indexes.
+	OnRemoteErasure(apply func(ctx context.Context, s scope.Scope, erased []begun) error)
 }
 
-// begin appends the erasure and deletes the content, or says why it is refused. An
+// EraserConfig is what an Eraser is made of. Artifacts may be nil: then none are kept. Everything
+// else but Registry is required.
+type EraserConfig struct {
+	Log       *eventlog.Log
+	Indexes   Indexes
+	Items     items.Store
+	Graph     graph.Store
+	PDP       policies.PDP
+	Registry  *policies.Registry // nil: claims count on loopback only
+	Loopback  bool
+	Scrubbers []Scrubber
+	Streams   StreamScrubber
+	Artifacts Artifacts
+	Changes   *changes // keeps no versions of erased items
+	Failpoint func(point string)
+	Clock     func() time.Time
+	Logger    *slog.Logger
+	Share     ownership.Share
+	Metrics   *metrics.Metrics
+}
+
+// eraser carries out memory.erased in two steps. Begin deletes content and salt from
+// the log in the transaction that appends the event; the indexes follow as for any
+// other entry. Run finishes: it waits for them, scrubs every store and the streams, looks
+// whether anything is left, and appends the receipt. A crash in between is made good
+// at the next start: an erasure without a receipt is pending. Safe for concurrent use.
+type eraser struct {
+	cfg    EraserConfig
+	open   openErasures
+	health follow.Health // apart: an erasure that is not finished is no reason not to be ready
+}
+
+// newEraser returns an eraser; nothing is finished before Run.
+func newEraser(cfg EraserConfig) *eraser {
+	e := &eraser{cfg: cfg}
+	if cfg.Share.Shared() {
+		cfg.Indexes.OnRemoteErasure(e.applyRemote)
+	}
+	return e
+}
+
+// Begin appends the erasure and deletes the content, or says why it is refused. An
 // erasure that the log has already is not repeated: what was remembered after it stays.
-func (e *eraser) begin(ctx context.Context, s scope.Scope, d write.Prepared) (refused *write.Rejection, err error) {
+func (e *eraser) Begin(ctx context.Context, s scope.Scope, d write.Prepared) (refused *write.Rejection, err error) {
 	var req schemas.MemoryErased
 	if err := json.Unmarshal(d.Data, &req); err != nil {
 		return &write.Rejection{Reason: write.Malformed, Cause: "is not an erasure"}, nil
 	}
-	held, err := e.log.Find(ctx, s, d.Source, d.ID)
+	held, err := e.cfg.Log.Find(ctx, s, d.Source, d.ID)
 	switch {
-	case err == nil && repeats(&held, &req):
+	case err == nil && Repeats(&held, &req):
 		return nil, nil
 	case err == nil:
 		return reused(), nil
@@ -92,7 +116,7 @@ func (e *eraser) begin(ctx context.Context, s scope.Scope, d write.Prepared) (re
 		return nil, err
 	}
 	var searched int64
-	if refused, req.Items, searched, err = e.refuses(ctx, s, &d, req.Items); refused != nil || err != nil {
+	if refused, req.Items, searched, err = e.Refuses(ctx, s, &d, req.Items); refused != nil || err != nil {
 		return refused, err
 	}
 	done, err := e.append(ctx, s, d.Draft, &req, searched)
@@ -116,7 +140,7 @@ func (e *eraser) append(ctx context.Context, s scope.Scope, d eventlog.Draft, re
 	if d.Data, err = json.Marshal(req); err != nil {
 		return done, fmt.Errorf("encode erasure: %w", err)
 	}
-	d.Subject = ErasureSubject
+	d.Subject = eventlog.ErasureSubject
 	if d.Extensions = maps.Clone(d.Extensions); d.Extensions == nil {
 		d.Extensions = map[string]string{}
 	}
@@ -130,9 +154,9 @@ func (e *eraser) append(ctx context.Context, s scope.Scope, d eventlog.Draft, re
 		d.Extensions[artifactsExtension] = strings.Join(hashes, ",")
 	}
 	defer e.open.begin(s.Tenant())()
-	e.hit("erase.before_commit")
-	done, err = e.log.AppendErasure(ctx, s, d, plan.positions, plan.packs)
-	e.hit("erase.after_commit")
+	e.cfg.Failpoint("erase.before_commit")
+	done, err = e.cfg.Log.AppendErasure(ctx, s, d, plan.positions, plan.packs)
+	e.cfg.Failpoint("erase.after_commit")
 	return done, err
 }
 
@@ -144,8 +168,18 @@ func reused() *write.Rejection {
 // finishing names what the eraser does, of a tenant, where it fails.
 const finishing = "finish erasures"
 
-func (e *eraser) run(ctx context.Context, retry follow.Retry) error {
-	return follow.Run(ctx, e.log, retry, e.logger, finishing, follow.Pacing{Busy: e.requests.busy}, e.finishAll)
+// Run finishes erasures until ctx is done.
+func (e *eraser) Run(ctx context.Context) error {
+	return follow.Run(ctx, e.cfg.Log, follow.Retry{Health: &e.health}, e.cfg.Logger, finishing, follow.Pacing{Busy: e.cfg.Indexes.Busy}, e.finishAll)
+}
+
+// Delayed says that the event id, when it is an erasure's receipt, is not logged at present because
+// finishing the tenant's erasures fails again and again; nil when it does not.
+func (e *eraser) Delayed(tenant, id string, since time.Time) error {
+	if !strings.HasSuffix(id, receiptSuffix) || !e.health.Fails(follow.OfTenant(finishing, tenant), since) {
+		return nil
+	}
+	return &schemas.Error{Code: schemas.CodeStorage, Message: "the erasure is begun, and finishing it fails at present, see /readyz and the log output; it is finished when it can be"}
 }
 
 // pending is an erasure without a receipt.
@@ -163,8 +197,8 @@ const maxPending = 256
 // finishAll finishes every erasure of the tenant that has no receipt yet.
 func (e *eraser) finishAll(ctx context.Context, tenant string) error {
 	seen, settled := e.open.look(tenant)
-	mine := e.share.Owns(tenant)
-	if settled && (!e.share.Shared() || !mine) { // another worker may have begun one
+	mine := e.cfg.Share.Owns(tenant)
+	if settled && (!e.cfg.Share.Shared() || !mine) { // another worker may have begun one
 		return nil
 	}
 	s, err := scope.System(tenant)
@@ -175,28 +209,28 @@ func (e *eraser) finishAll(ctx context.Context, tenant string) error {
 	if err != nil {
 		return err
 	}
-	if err := e.log.KeepErasures(s, finished); err != nil { // of a log that had no list, or whose list was lost
+	if err := e.cfg.Log.KeepErasures(s, finished); err != nil { // of a log that had no list, or whose list was lost
 		return err
 	}
 	if !mine {
 		list = nil
 	}
 	if len(list) > 0 {
-		e.metrics.Erasures.Note(tenant, int64(len(list)), list[0].entry.RecordedAt)
+		e.cfg.Metrics.Erasures.Note(tenant, int64(len(list)), list[0].entry.RecordedAt)
 	}
 	for part := range slices.Chunk(list, maxPending) {
 		if err := e.finish(ctx, s, part); err != nil {
 			return fmt.Errorf("finish %d erasures from position %d on: %w", len(part), part[0].entry.Position, err)
 		}
 	}
-	e.metrics.Erasures.Note(tenant, 0, time.Time{})
+	e.cfg.Metrics.Erasures.Note(tenant, 0, time.Time{})
 	e.open.settle(tenant, seen)
 	return nil
 }
 
 // pending lists the tenant's erasures that have no receipt, in order, and those that have one.
 func (e *eraser) pending(ctx context.Context, s scope.Scope) (list []pending, finished []eventlog.KeptErasure, err error) {
-	entries, err := e.log.BySubject(ctx, s, ErasureSubject, schemas.TypeMemoryErased)
+	entries, err := e.cfg.Log.BySubject(ctx, s, eventlog.ErasureSubject, schemas.TypeMemoryErased)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -228,7 +262,7 @@ func (e *eraser) receiptID(ctx context.Context, s scope.Scope, entry *eventlog.E
 		if id = entry.ID + receiptSuffix; n > 1 {
 			id += "-" + strconv.Itoa(n)
 		}
-		held, err := e.log.Find(ctx, s, entry.Source, id)
+		held, err := e.cfg.Log.Find(ctx, s, entry.Source, id)
 		if errors.Is(err, eventlog.ErrNotFound) {
 			return id, false, nil
 		}
@@ -282,15 +316,15 @@ func (e *eraser) finish(ctx context.Context, s scope.Scope, list []pending) erro
 	for i := range list {
 		kept[i] = eventlog.KeptErasureOf(list[i].entry, list[i].er.Items)
 	}
-	e.hit("erase.before_list")
-	if err := e.log.KeepErasures(s, kept); err != nil { // the receipt must survive that the log is restored
+	e.cfg.Failpoint("erase.before_list")
+	if err := e.cfg.Log.KeepErasures(s, kept); err != nil { // the receipt must survive that the log is restored
 		return err
 	}
-	e.hit("erase.before_receipt")
-	_, err = e.log.Append(ctx, eventlog.Batch{Drafts: drafts})
-	e.hit("erase.after_receipt")
+	e.cfg.Failpoint("erase.before_receipt")
+	_, err = e.cfg.Log.Append(ctx, eventlog.Batch{Drafts: drafts})
+	e.cfg.Failpoint("erase.after_receipt")
 	if err == nil {
-		e.metrics.Erased.Add(float64(len(list)))
+		e.cfg.Metrics.Erased.Add(float64(len(list)))
 	}
 	return err
 }
@@ -300,10 +334,10 @@ func (e *eraser) finish(ctx context.Context, s scope.Scope, list []pending) erro
 // returns the erasures with those of such summaries.
 func (e *eraser) settle(ctx context.Context, s scope.Scope, list []pending) ([]pending, error) {
 	for {
-		if err := e.projector.Await(ctx, s, list[len(list)-1].entry.Position); err != nil {
+		if err := e.cfg.Indexes.Await(ctx, s, list[len(list)-1].entry.Position); err != nil {
 			return nil, err
 		}
-		if err := e.requests.pass(ctx); err != nil {
+		if err := e.cfg.Indexes.Drain(ctx); err != nil {
 			return nil, err
 		}
 		erased := make([]begun, len(list))

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"satchel/pipeline/isolation/artifact"
 	"satchel/pipeline/scope"
 	"satchel/schemas"
 )
@@ -18,7 +19,7 @@ const artifactsStore = "artifacts"
 func (e *eraser) hashes(ctx context.Context, s scope.Scope, positions []int64) ([]string, error) {
 	var list []string
 	for _, at := range positions {
-		entry, err := e.log.Entry(ctx, s, at)
+		entry, err := e.cfg.Log.Entry(ctx, s, at)
 		if err != nil {
 			return nil, fmt.Errorf("read entry %d: %w", at, err)
 		}
@@ -52,7 +53,7 @@ func (e *eraser) dropArtifacts(ctx context.Context, s scope.Scope, list []pendin
 				list[i].kept++
 				continue
 			}
-			removed, err := e.artifacts.Delete(ctx, s.Tenant(), sum)
+			removed, err := e.cfg.Artifacts.Delete(ctx, s.Tenant(), sum)
 			if err != nil {
 				return n, fmt.Errorf("erase artifacts: %w", err)
 			}
@@ -66,7 +67,7 @@ func (e *eraser) dropArtifacts(ctx context.Context, s scope.Scope, list []pendin
 
 // holds reports whether an item that is there has the artifact.
 func (e *eraser) holds(ctx context.Context, s scope.Scope, sum string) (bool, error) {
-	entries, err := e.log.BySubject(ctx, s, artifactID(sum), schemas.TypeArtifactStored)
+	entries, err := e.cfg.Log.BySubject(ctx, s, artifact.Subject(sum), schemas.TypeArtifactStored)
 	if err != nil {
 		return false, fmt.Errorf("find items of an artifact: %w", err)
 	}
@@ -79,7 +80,7 @@ func (e *eraser) holds(ctx context.Context, s scope.Scope, sum string) (bool, er
 		ids = append(ids, a.ItemID)
 	}
 	slices.Sort(ids)
-	records, err := e.items.Get(ctx, s, slices.Compact(ids))
+	records, err := e.cfg.Items.Get(ctx, s, slices.Compact(ids))
 	if err != nil {
 		return false, fmt.Errorf("read items of an artifact: %w", err)
 	}

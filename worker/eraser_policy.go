@@ -17,33 +17,33 @@ import (
 	"satchel/schemas"
 )
 
-// refuses returns why the agent of d may not erase the items as they are now, nil when it
+// Refuses returns why the agent of d may not erase the items as they are now, nil when it
 // may, and then the items with all that goes with them, and how much of the log was searched
 // for that.
-func (e *eraser) refuses(ctx context.Context, s scope.Scope, d *write.Prepared, ids []string) (refused *write.Rejection, all []string, searched int64, err error) {
-	who, ok := actingFor(e.registry, e.loopback, d, "erasure")
+func (e *eraser) Refuses(ctx context.Context, s scope.Scope, d *write.Prepared, ids []string) (refused *write.Rejection, all []string, searched int64, err error) {
+	who, ok := actingFor(e.cfg.Registry, e.cfg.Loopback, d, "erasure")
 	if !ok {
 		return mayNotErase(), nil, 0, nil
 	}
 	return e.refusesWhom(ctx, s, who, d.Level, ids)
 }
 
-// refusesWhom is refuses of who, which claims a clearance.
+// refusesWhom is Refuses of who, which claims a clearance.
 func (e *eraser) refusesWhom(ctx context.Context, s, who scope.Scope, claimed schemas.Level, ids []string) (refused *write.Rejection, all []string, searched int64, err error) {
-	head, err := e.log.Head(ctx, s)
+	head, err := e.cfg.Log.Head(ctx, s)
 	if err != nil {
 		return nil, nil, 0, err
 	}
 	if head.Size == 0 { // of a tenant without a log nothing is kept
 		return mayNotErase(), nil, 0, nil
 	}
-	if err := e.projector.Await(ctx, s, head.Size); err != nil {
+	if err := e.cfg.Indexes.Await(ctx, s, head.Size); err != nil {
 		return nil, nil, 0, fmt.Errorf("wait for the indexes: %w", err)
 	}
 	if all, err = e.derived(ctx, s, ids); err != nil {
 		return nil, nil, 0, err
 	}
-	allowed, err := e.may(ctx, s, who, claimed, all)
+	allowed, err := e.Allows(ctx, s, who, claimed, all)
 	if err != nil {
 		return nil, nil, 0, err
 	}
@@ -99,7 +99,7 @@ func (e *eraser) unknown(ctx context.Context, s scope.Scope, ids []string) (*wri
 // missing says of items that the log has no content of why that is, as far as one erasure
 // took them all.
 func (e *eraser) missing(ctx context.Context, s scope.Scope, ids []string) (string, error) {
-	entries, err := e.log.BySubject(ctx, s, ErasureSubject, schemas.TypeMemoryErased)
+	entries, err := e.cfg.Log.BySubject(ctx, s, eventlog.ErasureSubject, schemas.TypeMemoryErased)
 	if err != nil {
 		return "", fmt.Errorf("find erasures: %w", err)
 	}
@@ -116,9 +116,9 @@ func (e *eraser) missing(ctx context.Context, s scope.Scope, ids []string) (stri
 	return "", nil
 }
 
-// repeats reports whether the entry is the erasure of the same request. A repeated erasure has
+// Repeats reports whether the entry is the erasure of the same request. A repeated erasure has
 // lost its reason.
-func repeats(held *eventlog.Entry, req *schemas.MemoryErased) bool {
+func Repeats(held *eventlog.Entry, req *schemas.MemoryErased) bool {
 	var er schemas.MemoryErased
 	if held.Type != schemas.TypeMemoryErased || json.Unmarshal(held.Data, &er) != nil || er.Receipt != nil {
 		return false
@@ -126,17 +126,14 @@ func repeats(held *eventlog.Entry, req *schemas.MemoryErased) bool {
 	return (er.Reason == req.Reason || er.Original != nil) && len(er.Items) >= len(req.Items) && slices.Equal(er.Items[:len(req.Items)], req.Items)
 }
 
-// errNoVerdict says that policy did not decide on an event.
-var errNoVerdict = errors.New("policy gave no verdict")
-
-// may reports whether policy lets who, which claims a clearance, erase every version of the
+// Allows reports whether policy lets who, which claims a clearance, erase every version of the
 // items.
-func (e *eraser) may(ctx context.Context, s, who scope.Scope, claimed schemas.Level, ids []string) (bool, error) {
+func (e *eraser) Allows(ctx context.Context, s, who scope.Scope, claimed schemas.Level, ids []string) (bool, error) {
 	resources, err := e.versions(ctx, s, ids)
 	if err != nil || above(claimed, resources) {
 		return false, err
 	}
-	decision, err := e.pdp.Decide(ctx, who, policies.Request{Action: "erase", Now: e.now(), Resources: resources})
+	decision, err := e.cfg.PDP.Decide(ctx, who, policies.Request{Action: "erase", Now: e.cfg.Clock(), Resources: resources})
 	if err != nil || len(decision.Verdicts) != len(resources) {
 		return false, errors.Join(errNoVerdict, err)
 	}
@@ -177,7 +174,7 @@ type version struct {
 
 // recorded reads the versions of an item whose content is there.
 func (e *eraser) recorded(ctx context.Context, s scope.Scope, id string) ([]version, error) {
-	entries, err := e.log.BySubject(ctx, s, id, schemas.TypeMemoryRecorded)
+	entries, err := e.cfg.Log.BySubject(ctx, s, id, schemas.TypeMemoryRecorded)
 	if err != nil {
 		return nil, fmt.Errorf("find entries of item %q: %w", id, err)
 	}

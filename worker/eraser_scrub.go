@@ -16,14 +16,14 @@ import (
 // eraseRest erases the packs of a plan, and content that was logged after the erasure was planned
 // and before it was logged.
 func (e *eraser) eraseRest(ctx context.Context, s scope.Scope, plan *erasure) error {
-	if _, err := e.log.EraseAttachments(ctx, s, plan.packs); err != nil {
+	if _, err := e.cfg.Log.EraseAttachments(ctx, s, plan.packs); err != nil {
 		return fmt.Errorf("erase packs: %w", err)
 	}
 	rest, err := e.unerased(ctx, s, plan.positions)
 	if err != nil || len(rest) == 0 {
 		return err
 	}
-	if _, err := e.log.Erase(ctx, s, rest); err != nil {
+	if _, err := e.cfg.Log.Erase(ctx, s, rest); err != nil {
 		return fmt.Errorf("erase entries: %w", err)
 	}
 	return nil
@@ -32,7 +32,7 @@ func (e *eraser) eraseRest(ctx context.Context, s scope.Scope, plan *erasure) er
 // unerased returns the positions whose content is there.
 func (e *eraser) unerased(ctx context.Context, s scope.Scope, positions []int64) (there []int64, err error) {
 	for _, at := range positions {
-		entry, err := e.log.Entry(ctx, s, at)
+		entry, err := e.cfg.Log.Entry(ctx, s, at)
 		if err != nil {
 			return nil, err
 		}
@@ -54,7 +54,7 @@ func (e *eraser) checkLog(ctx context.Context, s scope.Scope, list []pending) er
 			return fmt.Errorf("check log: the content of position %d is still there", there[0])
 		}
 		for _, at := range list[i].plan.packs {
-			if _, err := e.log.Attachment(ctx, s, at); !errors.Is(err, eventlog.ErrErased) {
+			if _, err := e.cfg.Log.Attachment(ctx, s, at); !errors.Is(err, eventlog.ErrErased) {
 				return fmt.Errorf("check log: what position %d shows is still there: %w", at, err)
 			}
 		}
@@ -67,7 +67,7 @@ func (e *eraser) checkLog(ctx context.Context, s scope.Scope, list []pending) er
 func (e *eraser) receipt(s scope.Scope, p *pending, found map[string]Scrubbed) (eventlog.Draft, error) {
 	packs := append(eventlog.SplitPositions(p.entry.Extensions[eventlog.ErasedAttachments]), p.plan.packs...)
 	slices.Sort(packs)
-	receipt := schemas.ErasureReceipt{Items: p.er.Items, Positions: p.plan.positions, Packs: slices.Compact(packs), ErasedAt: e.now().UTC()}
+	receipt := schemas.ErasureReceipt{Items: p.er.Items, Positions: p.plan.positions, Packs: slices.Compact(packs), ErasedAt: e.cfg.Clock().UTC()}
 	for _, stream := range slices.Sorted(maps.Keys(found)) {
 		n := found[stream]
 		store := schemas.StoreErasure{Store: stream, Removed: n.Removed, Undecided: n.Undecided, Absent: n.Undecided == 0 && n.Left == 0}
@@ -76,7 +76,7 @@ func (e *eraser) receipt(s scope.Scope, p *pending, found map[string]Scrubbed) (
 		}
 		receipt.Stores = append(receipt.Stores, store)
 	}
-	for _, sc := range e.scrubbers {
+	for _, sc := range e.cfg.Scrubbers {
 		receipt.Stores = append(receipt.Stores, schemas.StoreErasure{Store: sc.Store, Removed: len(p.er.Items), Absent: true})
 	}
 	er := p.er
@@ -86,13 +86,13 @@ func (e *eraser) receipt(s scope.Scope, p *pending, found map[string]Scrubbed) (
 		return eventlog.Draft{}, fmt.Errorf("encode receipt: %w", err)
 	}
 	return eventlog.Draft{Tenant: s.Tenant(), Agent: systemAgent, Type: schemas.TypeMemoryErased, Source: p.entry.Source,
-		ID: p.receiptID, Subject: ErasureSubject, Time: receipt.ErasedAt, Data: data}, nil
+		ID: p.receiptID, Subject: eventlog.ErasureSubject, Time: receipt.ErasedAt, Data: data}, nil
 }
 
 // scrub removes the remains from the streams and every store, checks that none is left, and
 // returns the counts of the streams.
 func (e *eraser) scrub(ctx context.Context, s scope.Scope, list []pending) (map[string]Scrubbed, error) {
-	e.changes.forget(s.Tenant())
+	e.cfg.Changes.Forget(s.Tenant())
 	var positions []int64
 	there := map[string]bool{} // by item, whether it was remembered anew
 	for i := range list {
@@ -108,12 +108,12 @@ func (e *eraser) scrub(ctx context.Context, s scope.Scope, list []pending) (map[
 	for _, id := range slices.Sorted(maps.Keys(there)) {
 		copies = append(copies, Copy{Item: id})
 	}
-	found, err := e.streams.Scrub(ctx, s.Tenant(), copies)
+	found, err := e.cfg.Streams.Scrub(ctx, s.Tenant(), copies)
 	if err != nil {
 		return nil, fmt.Errorf("scrub streams: %w", err)
 	}
-	e.hit("erase.after_streams")
-	if e.artifacts != nil {
+	e.cfg.Failpoint("erase.after_streams")
+	if e.cfg.Artifacts != nil {
 		n, err := e.dropArtifacts(ctx, s, list)
 		if err != nil {
 			return nil, err
@@ -122,7 +122,7 @@ func (e *eraser) scrub(ctx context.Context, s scope.Scope, list []pending) (map[
 	}
 	maps.DeleteFunc(there, func(_ string, anew bool) bool { return anew })
 	gone := slices.Sorted(maps.Keys(there))
-	for _, sc := range e.scrubbers {
+	for _, sc := range e.cfg.Scrubbers {
 		if err := sc.Scrub(ctx, s); err != nil {
 			return nil, fmt.Errorf("scrub %s: %w", sc.Store, err)
 		}
@@ -155,7 +155,7 @@ func (e *eraser) notAnew(ctx context.Context, s scope.Scope, list []pending, gon
 	}
 	var left []string
 	for _, id := range gone {
-		entries, err := e.log.BySubject(ctx, s, id, schemas.TypeMemoryRecorded)
+		entries, err := e.cfg.Log.BySubject(ctx, s, id, schemas.TypeMemoryRecorded)
 		if err != nil {
 			return nil, fmt.Errorf("find entries of item %q: %w", id, err)
 		}
@@ -170,7 +170,7 @@ func (e *eraser) notAnew(ctx context.Context, s scope.Scope, list []pending, gon
 func (e *eraser) copies(ctx context.Context, s scope.Scope, positions []int64) ([]Copy, error) {
 	copies := make([]Copy, 0, len(positions))
 	for _, position := range positions {
-		entry, err := e.log.Entry(ctx, s, position)
+		entry, err := e.cfg.Log.Entry(ctx, s, position)
 		if err != nil {
 			return nil, err
 		}

@@ -146,7 +146,7 @@ func TestAnErasureIsFinishedAfterACrash(t *testing.T) {
 				t.Errorf("dead letters: %v", got)
 			}
 			must(t, w.log.Verify(within(t), system(t, "acme"), nil, nil))
-			erasures, err := w.log.BySubject(within(t), system(t, "acme"), worker.ErasureSubject)
+			erasures, err := w.log.BySubject(within(t), system(t, "acme"), eventlog.ErasureSubject)
 			must(t, err)
 			if len(erasures) != 2 {
 				t.Errorf("%d erasure entries, want the erasure and its receipt", len(erasures))
@@ -207,12 +207,12 @@ func TestOddIDs(t *testing.T) {
 	s := system(t, "acme")
 	squatter := recorded(t, "squat", "a squatter on the receipt's id")
 	squatter.SetID("f.receipt")
-	w.publish(t, "acme", recorded(t, worker.ErasureSubject, "an item called as the eraser's subject"), recorded(t, "a", "the lake house"), squatter)
+	w.publish(t, "acme", recorded(t, eventlog.ErasureSubject, "an item called as the eraser's subject"), recorded(t, "a", "the lake house"), squatter)
 	must(t, w.worker.Projector.Await(within(t), s, int64(len(w.entries(t, "acme", 3)))))
 	// a request that bears the id of the item which is then forgotten
 	out, err := w.worker.Service.Request(within(t), "acme", request(t, "reader", "internal", "the lake house", func(r *schemas.ContextRequest) { r.Meta.ID = "a" }))
 	must(t, err)
-	w.publish(t, "acme", forgetting(t, "f", "a"), forgetting(t, "g", worker.ErasureSubject))
+	w.publish(t, "acme", forgetting(t, "f", "a"), forgetting(t, "g", eventlog.ErasureSubject))
 	receipt := w.receipt(t, "acme", "g")
 	if diff := cmp.Diff([]int64{1}, receipt.Positions); diff != "" {
 		t.Errorf("erased: %s", diff)

@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/graph"
+	"satchel/pipeline/write"
 	"satchel/schemas"
 )
 
@@ -19,12 +21,46 @@ type erasure struct {
 	by        []superseder
 }
 
+// Outline is what an erasure of items would take.
+type Outline struct {
+	Items     []string // those asked for, then the summaries derived from them
+	Position  int64    // of the last entry whose content would go; 0: none
+	Packs     int
+	Artifacts int
+}
+
+// Outline returns what an erasure of items by who, which claims a clearance, would take, or why it
+// would be refused. It changes nothing.
+func (e *eraser) Outline(ctx context.Context, s, who scope.Scope, claimed schemas.Level, ids []string) (refused *write.Rejection, o Outline, err error) {
+	refused, o.Items, _, err = e.refusesWhom(ctx, s, who, claimed, ids)
+	if refused != nil || err != nil {
+		return refused, o, err
+	}
+	showing, err := e.packs(ctx, s, o.Items)
+	if err != nil {
+		return nil, o, err
+	}
+	plan, err := e.plan(ctx, s, o.Items, showing, math.MaxInt64)
+	if err != nil {
+		return nil, o, err
+	}
+	hashes, err := e.hashes(ctx, s, plan.positions)
+	if err != nil {
+		return nil, o, err
+	}
+	o.Packs, o.Artifacts = len(plan.packs), len(hashes)
+	if n := len(plan.positions); n > 0 {
+		o.Position = plan.positions[n-1]
+	}
+	return nil, o, nil
+}
+
 // derived returns ids and the summaries derived from them, or from such a summary, which
 // go as well.
 func (e *eraser) derived(ctx context.Context, s scope.Scope, ids []string) ([]string, error) {
 	all := slices.Clone(ids)
 	for level := ids; len(level) > 0; {
-		visits, err := e.graph.Walk(ctx, s, graph.Walk{From: level, Hops: 1, Rels: []schemas.Rel{schemas.RelDerivedFrom},
+		visits, err := e.cfg.Graph.Walk(ctx, s, graph.Walk{From: level, Hops: 1, Rels: []schemas.Rel{schemas.RelDerivedFrom},
 			FanOut: graph.MaxLimit, Limit: graph.MaxLimit, Filter: schemas.MatchAll()})
 		if err != nil {
 			return nil, fmt.Errorf("find derived summaries: %w", err)
@@ -35,7 +71,7 @@ func (e *eraser) derived(ctx context.Context, s scope.Scope, ids []string) ([]st
 				found = append(found, v.ID)
 			}
 		}
-		records, err := e.items.Get(ctx, s, found)
+		records, err := e.cfg.Items.Get(ctx, s, found)
 		if err != nil {
 			return nil, fmt.Errorf("read derived items: %w", err)
 		}
@@ -57,7 +93,7 @@ func (e *eraser) derived(ctx context.Context, s scope.Scope, ids []string) ([]st
 func (e *eraser) plan(ctx context.Context, s scope.Scope, ids []string, showing func(ids []string) ([]int64, error), position int64) (erasure, error) {
 	p := erasure{positions: []int64{}}
 	for _, id := range ids {
-		entries, err := e.log.BySubject(ctx, s, id, schemas.TypeMemoryRecorded, schemas.TypeMemoryLinked, schemas.TypeMemorySuperseded)
+		entries, err := e.cfg.Log.BySubject(ctx, s, id, schemas.TypeMemoryRecorded, schemas.TypeMemoryLinked, schemas.TypeMemorySuperseded)
 		if err != nil {
 			return erasure{}, fmt.Errorf("find entries of item %q: %w", id, err)
 		}
@@ -96,7 +132,7 @@ func (e *eraser) plan(ctx context.Context, s scope.Scope, ids []string, showing 
 // packs returns what finds the packs that show any of the ids. The log reads all packs of
 // the tenant to find some, so it is asked about all items first: mostly there are none left.
 func (e *eraser) packs(ctx context.Context, s scope.Scope, all []string) (func(ids []string) ([]int64, error), error) {
-	packs, err := e.log.Referring(ctx, s, all)
+	packs, err := e.cfg.Log.Referring(ctx, s, all)
 	if err != nil {
 		return nil, fmt.Errorf("find packs: %w", err)
 	}
@@ -104,7 +140,7 @@ func (e *eraser) packs(ctx context.Context, s scope.Scope, all []string) (func(i
 		if len(packs) == 0 || len(ids) == len(all) {
 			return packs, nil
 		}
-		some, err := e.log.Referring(ctx, s, ids)
+		some, err := e.cfg.Log.Referring(ctx, s, ids)
 		if err != nil {
 			return nil, fmt.Errorf("find packs: %w", err)
 		}
@@ -115,7 +151,7 @@ func (e *eraser) packs(ctx context.Context, s scope.Scope, all []string) (func(i
 // searchedBefore reports whether the pack at a position is made of what the indexes
 // held before another one.
 func (e *eraser) searchedBefore(ctx context.Context, s scope.Scope, at, position int64) (bool, error) {
-	entry, err := e.log.Entry(ctx, s, at)
+	entry, err := e.cfg.Log.Entry(ctx, s, at)
 	if err != nil {
 		return false, fmt.Errorf("read pack: %w", err)
 	}

@@ -39,7 +39,7 @@ func begunBy(entry *eventlog.Entry, er *schemas.MemoryErased) begun {
 // logged after these were planned, and those made of such a summary, and how much of the log it
 // has read. The requests that were under way MUST have ended.
 func (e *eraser) late(ctx context.Context, s scope.Scope, erased []begun) (ids []string, searched int64, err error) {
-	head, err := e.log.Head(ctx, s)
+	head, err := e.cfg.Log.Head(ctx, s)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -53,7 +53,7 @@ func (e *eraser) late(ctx context.Context, s scope.Scope, erased []begun) (ids [
 	}
 	var pack eventlog.Entry // the last: a summary follows that of its compaction
 	for after < head.Size {
-		entries, err := e.log.Read(ctx, s, after, 0)
+		entries, err := e.cfg.Log.Read(ctx, s, after, 0)
 		if err != nil {
 			return nil, 0, fmt.Errorf("look for late summaries: %w", err)
 		}
@@ -109,13 +109,13 @@ func (e *eraser) eraseLate(ctx context.Context, s scope.Scope, erased []begun) (
 	}
 	sum := sha256.Sum256([]byte(strings.Join(ids, "\n")))
 	d := eventlog.Draft{Tenant: s.Tenant(), Agent: systemAgent, Type: schemas.TypeMemoryErased, Source: schemas.SourceCompaction,
-		ID: fmt.Sprintf("late.%d.%x", erased[0].position, sum[:8]), Time: e.now().UTC()}
+		ID: fmt.Sprintf("late.%d.%x", erased[0].position, sum[:8]), Time: e.cfg.Clock().UTC()}
 	req := schemas.MemoryErased{Scope: schemas.MemoryScope{Tenant: s.Tenant()}, Items: ids, Reason: "made of what was erased meanwhile"}
 	done, err := e.append(ctx, s, d, &req, searched)
 	if err != nil {
 		return nil, err
 	}
-	entry, err := e.log.Entry(ctx, s, done.Position) // or what another worker appended of the same
+	entry, err := e.cfg.Log.Entry(ctx, s, done.Position) // or what another worker appended of the same
 	if err != nil {
 		return nil, err
 	}

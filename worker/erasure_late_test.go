@@ -86,7 +86,7 @@ func TestALateSummaryIsErasedToo(t *testing.T) {
 		t.Error(diff)
 	}
 	gone := map[string]bool{}
-	entries, err := w.log.BySubject(within(t), s, worker.ErasureSubject, schemas.TypeMemoryErased)
+	entries, err := w.log.BySubject(within(t), s, eventlog.ErasureSubject, schemas.TypeMemoryErased)
 	must(t, err)
 	for i := range entries {
 		var er schemas.MemoryErased

@@ -86,7 +86,7 @@ func (v *Service) verdict(ctx context.Context, tenant string, position int64, id
 	if err != nil {
 		return nil, &schemas.Error{Code: schemas.CodeValidation, Message: err.Error()}
 	}
-	entry, err := v.log.Entry(ctx, s, position)
+	entry, err := v.cfg.Log.Entry(ctx, s, position)
 	if err != nil {
 		return nil, storageError(ctx, "read the decision", err)
 	}

@@ -3,53 +3,44 @@ package worker
 import (
 	"cmp"
 	"context"
-	"log/slog"
 	"slices"
 	"time"
 
 	"satchel/pipeline/scope"
 )
 
-// keptTenants is how many tenants stay in memory however long nobody has used them: those that
+// KeptTenants is how many tenants stay in memory however long nobody has used them: those that
 // were used last.
-const keptTenants = 64
+const KeptTenants = 64
 
-// idler puts the indexes of tenants out of memory that nobody has used for a while. The next
-// request of such a tenant, and the next entry of its log, loads them again.
-type idler struct {
-	projector *Projector
-	evict     []func(ctx context.Context, s scope.Scope) error
-	after     time.Duration
-	keep      int // tenants that stay
-	logger    *slog.Logger
-}
-
-func (i *idler) run(ctx context.Context) error {
-	tick := time.NewTicker(min(max(i.after/4, 50*time.Millisecond), time.Minute))
+// EvictIdle puts the indexes of tenants out of memory that nobody has used for a while, through
+// evict, but for the [KeptTenants] that were used last, until ctx is done. The next request of such
+// a tenant, and the next entry of its log, loads them again.
+func (p *Projector) EvictIdle(ctx context.Context, after time.Duration, evict []func(ctx context.Context, s scope.Scope) error) error {
+	tick := time.NewTicker(min(max(after/4, 50*time.Millisecond), time.Minute))
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			i.look(ctx)
+			p.evictIdle(ctx, time.Now().Add(-after), evict)
 		}
 	}
 }
 
-// look puts away who is idle now.
-func (i *idler) look(ctx context.Context) {
-	before := time.Now().Add(-i.after)
-	for _, tenant := range i.projector.idle(before, i.keep) {
+// evictIdle puts away the tenants that were not used since a moment.
+func (p *Projector) evictIdle(ctx context.Context, before time.Time, evict []func(ctx context.Context, s scope.Scope) error) {
+	for _, tenant := range p.idle(before, KeptTenants) {
 		s, err := scope.System(tenant)
 		if err == nil {
-			err = i.projector.putAway(ctx, s, before, i.evict)
+			err = p.putAway(ctx, s, before, evict)
 		}
 		if ctx.Err() != nil {
 			return
 		}
 		if err != nil {
-			i.logger.WarnContext(ctx, "put tenant out of memory", "tenant", tenant, "error", err)
+			p.cfg.Logger.WarnContext(ctx, "put tenant out of memory", "tenant", tenant, "error", err)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package worker
 import (
 	"context"
 	"errors"
-	"math"
 
 	"satchel/pipeline/scope"
 	"satchel/pipeline/write"
@@ -25,28 +24,12 @@ func (v *Service) Plan(ctx context.Context, tenant string, body []byte) (any, er
 	if err != nil {
 		return nil, &schemas.Error{Code: schemas.CodeValidation, Message: err.Error()}
 	}
-	refused, all, _, err := v.eraser.refusesWhom(ctx, s, who, claimedLevel(req.From), req.Items)
+	refused, outline, err := v.cfg.Eraser.Outline(ctx, s, who, claimedLevel(req.From), req.Items)
 	if err := refusal(ctx, refused, err, ""); err != nil {
 		return nil, err
 	}
-	reply := schemas.PlanReply{Items: req.Items, Summaries: []string{}}
-	reply.Summaries = append(reply.Summaries, all[len(req.Items):]...)
-	showing, err := v.eraser.packs(ctx, s, all)
-	if err != nil {
-		return nil, storageError(ctx, "find the packs", err)
-	}
-	plan, err := v.eraser.plan(ctx, s, all, showing, math.MaxInt64)
-	if err != nil {
-		return nil, storageError(ctx, "plan the erasure", err)
-	}
-	hashes, err := v.eraser.hashes(ctx, s, plan.positions)
-	if err != nil {
-		return nil, storageError(ctx, "find the artifacts", err)
-	}
-	reply.Packs, reply.Artifacts = len(plan.packs), len(hashes)
-	if n := len(plan.positions); n > 0 {
-		reply.Position = plan.positions[n-1]
-	}
+	reply := schemas.PlanReply{Items: req.Items, Summaries: []string{}, Packs: outline.Packs, Artifacts: outline.Artifacts, Position: outline.Position}
+	reply.Summaries = append(reply.Summaries, outline.Items[len(req.Items):]...)
 	return reply, nil
 }
 
@@ -64,4 +47,12 @@ func refusal(ctx context.Context, refused *write.Rejection, err error, pointer s
 		return &schemas.Error{Code: schemas.CodeValidation, Field: pointer + refused.Pointer, Message: refused.Cause}
 	}
 	return &schemas.Error{Code: schemas.CodePolicyDenied, Message: refused.Cause}
+}
+
+// claimedLevel returns the clearance that an agent claims, the highest when it claims none.
+func claimedLevel(from *schemas.Agent) schemas.Level {
+	if level, ok := schemas.ParseLevel(from.SecurityLevel); ok {
+		return level
+	}
+	return schemas.Restricted // Service.Scope refuses what is no level
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"satchel/pipeline/embed"
+	"satchel/pipeline/meter"
 	"satchel/pipeline/pii"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
@@ -41,36 +42,86 @@ type Stores struct {
 // shared is fed by the owner of the tenant.
 type Shared struct{ Items, Keyword, Vector, Graph bool }
 
-// Projector keeps the indexes up with the log, one run a tenant at a time.
-// Safe for concurrent use.
-type Projector struct {
-	log       *eventlog.Log
-	stores    Stores
-	targets   atomic.Pointer[targets] // what is fed at present; see SwitchIndex
-	counter   token.Counter
-	sanitizer *pii.Sanitizer // leaves of an item what everybody may see
-	batch     int
-	busy      func() bool                                         // whether requests are answered at the moment
-	fails     func(tenant string, since time.Time) error          // why the indexes take nothing at present, nil when they do
-	learn     atomic.Pointer[func(scope.Scope, []schemas.Record)] // see Teach
-	hit       func(point string)
-	logger    *slog.Logger
-	share     ownership.Share
-	metrics   *metrics.Metrics
-	novelty   *novelty.Scorer                                                // nil: no novelty is computed
-	echo      func(ctx context.Context, s scope.Scope, erased []begun) error // nil: nobody else erases
+// ProjectorConfig is what a Projector is made of. Log, Stores and Embedder are required.
+type ProjectorConfig struct {
+	Log      *eventlog.Log
+	Stores   Stores
+	Embedder embed.Embedder
+	Counter  token.Counter // counts stored items; nil: they are counted when shown
+	// Sanitizer takes from an item what only some readers may see, before the item is
+	// indexed. Default: marks alone.
+	Sanitizer *pii.Sanitizer
+	BatchSize int              // log entries a step at most; default 512
+	Share     ownership.Share  // what this process feeds of the shared stores
+	Metrics   *metrics.Metrics // default: in a set of their own
+	Failpoint func(point string)
+	Logger    *slog.Logger // default discards
+}
 
-	drain   func(ctx context.Context) error // waits for the requests that are under way; nil: there are none
-	settled sync.Map                        // *progress of tenants whose requests need not wait; see settle
+// Projector keeps the indexes up with the log, one run a tenant at a time. It knows the requests
+// that search them: a request enters when the indexes have what was acknowledged, and a rebuild
+// waits for those that have entered. Safe for concurrent use.
+type Projector struct {
+	cfg      ProjectorConfig
+	targets  atomic.Pointer[targets] // what is fed at present; see SwitchIndex
+	novelty  *novelty.Scorer         // nil: no novelty is computed
+	requests barrier                 // those that search
+	health   follow.Health
+
+	learn  atomic.Pointer[func(scope.Scope, []schemas.Record)]                            // see Teach
+	remote atomic.Pointer[func(ctx context.Context, s scope.Scope, erased []begun) error] // see OnRemoteErasure
+
+	settled sync.Map // *progress of tenants whose requests need not wait; see settle
 
 	mu      sync.Mutex
 	tenants map[string]*progress
 }
 
+// newProjector returns a projector; nothing is projected before it is run or awaited.
+func newProjector(cfg ProjectorConfig) *Projector {
+	if cfg.BatchSize <= 0 {
+		cfg.BatchSize = 512
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Failpoint == nil {
+		cfg.Failpoint = func(string) {}
+	}
+	if cfg.Sanitizer == nil {
+		cfg.Sanitizer = pii.Marks(nil)
+	}
+	if cfg.Metrics == nil {
+		cfg.Metrics = metrics.New(meter.New())
+	}
+	p := &Projector{cfg: cfg, tenants: map[string]*progress{}}
+	if cfg.Stores.Novelty != nil {
+		p.novelty = novelty.New(cfg.Stores.Items, cfg.Stores.Novelty, cfg.Sanitizer, novelty.Window)
+	}
+	p.SwitchIndex(cfg.Stores.Vector, cfg.Embedder)
+	return p
+}
+
+// Metrics returns the metrics that the projector counts in, for the rest of the worker.
+func (p *Projector) Metrics() *metrics.Metrics { return p.cfg.Metrics }
+
+// Health returns what knows of the projector's failures, for the rest of the worker.
+func (p *Projector) Health() *follow.Health { return &p.health }
+
+// Busy reports whether requests search at the moment.
+func (p *Projector) Busy() bool { return p.requests.busy() }
+
+// LatelyBusy reports whether requests search or did a moment ago.
+func (p *Projector) LatelyBusy() bool { return p.requests.lately() }
+
+// Drain waits until the requests that have entered have left, or ctx is done. Others may enter
+// meanwhile.
+func (p *Projector) Drain(ctx context.Context) error { return p.requests.pass(ctx) }
+
 // SwitchIndex makes the projector feed another vector index by another model from now on. A
 // run that is under way ends with the old ones.
 func (p *Projector) SwitchIndex(index vector.Index, embedder embed.Embedder) {
-	p.targets.Store(newTargets(&p.stores, index, embedder))
+	p.targets.Store(newTargets(&p.cfg.Stores, index, embedder))
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for name, t := range p.tenants {
@@ -83,6 +134,12 @@ func (p *Projector) SwitchIndex(index vector.Index, embedder embed.Embedder) {
 // background and one call at a time for a tenant. After an erasure that follows, what has
 // learnt MUST be told to forget.
 func (p *Projector) Teach(learn func(scope.Scope, []schemas.Record)) { p.learn.Store(&learn) }
+
+// OnRemoteErasure has apply called with the erasures that another worker carries out, once they
+// are applied to the indexes here. When apply fails the step is tried again.
+func (p *Projector) OnRemoteErasure(apply func(ctx context.Context, s scope.Scope, erased []begun) error) {
+	p.remote.Store(&apply)
+}
 
 // progress is how far a tenant's projections have come.
 type progress struct {
@@ -196,7 +253,7 @@ func (p *Projector) await(ctx context.Context, tenant string, moved <-chan struc
 		case <-moved:
 			return nil
 		case <-hurry.C:
-			p.log.NotifyGrowth(tenant)
+			p.cfg.Log.NotifyGrowth(tenant)
 		case <-look:
 			if err := p.fails(tenant, since); err != nil {
 				return err
@@ -205,12 +262,54 @@ func (p *Projector) await(ctx context.Context, tenant string, moved <-chan struc
 	}
 }
 
+// fails says that a tenant's indexes take nothing at present, because that fails again and again,
+// to a caller that has waited since a moment; nil when it does not.
+func (p *Projector) fails(tenant string, since time.Time) error {
+	if !p.health.Fails(follow.OfTenant(projecting, tenant), since) {
+		return nil
+	}
+	return &schemas.Error{Code: schemas.CodeStorage, Message: "the indexes cannot be written at present, see /readyz or satchel doctor; they follow the log when they can"}
+}
+
 // CatchUp brings the tenant's indexes up to the end of the log and reports progress.
 func (p *Projector) CatchUp(ctx context.Context, s scope.Scope, report eventlog.Progress) error {
 	if err := s.Check(); err != nil {
 		return err
 	}
 	return p.catchUp(ctx, s.Tenant(), report)
+}
+
+// Rebuild empties the tenant's indexes and fills them from the log, reporting
+// progress. Requests that are under way end first; whoever asks meanwhile, or awaits a
+// position, waits until the indexes have what the log had.
+func (p *Projector) Rebuild(ctx context.Context, s scope.Scope, report eventlog.Progress) error {
+	if err := s.Check(); err != nil {
+		return err
+	}
+	t := p.tenant(s.Tenant())
+	err := p.reset(ctx, s, t)
+	if err == nil {
+		err = p.catchUp(ctx, s.Tenant(), report)
+	}
+	if err != nil {
+		p.place(t, unknown) // the next Await tries itself
+	}
+	return err
+}
+
+func (p *Projector) reset(ctx context.Context, s scope.Scope, t *progress) error {
+	if err := t.begin(ctx); err != nil {
+		return err
+	}
+	defer t.end()
+	p.mu.Lock()
+	p.unsettle(s.Tenant(), t)
+	t.put(0, 0)
+	p.mu.Unlock()
+	if err := p.Drain(ctx); err != nil {
+		return err
+	}
+	return p.targets.Load().reset(ctx, s, p.cfg.Share.Owns(s.Tenant()))
 }
 
 // Position returns how far all of the tenant's indexes have come; 0 before the first run.
@@ -241,13 +340,17 @@ func (p *Projector) InMemory() int {
 // share the processors with it.
 const projectEvery = 25 * time.Millisecond
 
+// askAgain is how often a call that waits looks whether the indexes can be written.
+const askAgain = 250 * time.Millisecond
+
 // projecting names what the projector does, of a tenant, where it fails.
 const projecting = "project"
 
-// run follows the log until ctx is done.
-func (p *Projector) run(ctx context.Context, retry follow.Retry) error {
-	pace := follow.Pacing{Busy: p.busy, Beside: projectEvery, Wanted: func(tenant string) <-chan struct{} { return p.tenant(tenant).wanted }}
-	return follow.Run(ctx, p.log, retry, p.logger, projecting, pace, func(ctx context.Context, tenant string) error {
+// Run follows the log until ctx is done.
+func (p *Projector) Run(ctx context.Context) error {
+	retry := follow.Retry{Health: &p.health}
+	pace := follow.Pacing{Busy: p.LatelyBusy, Beside: projectEvery, Wanted: func(tenant string) <-chan struct{} { return p.tenant(tenant).wanted }}
+	return follow.Run(ctx, p.cfg.Log, retry, p.cfg.Logger, projecting, pace, func(ctx context.Context, tenant string) error {
 		if err := p.catchUp(ctx, tenant, nil); err != nil {
 			return err
 		}
@@ -267,7 +370,7 @@ func (p *Projector) catchUp(ctx context.Context, tenant string, report eventlog.
 		return err
 	}
 	defer t.end()
-	now, owned := p.targets.Load(), p.share.Owns(tenant)
+	now, owned := p.targets.Load(), p.cfg.Share.Owns(tenant)
 	run := now.steps(ctx, s, owned, p.Position(tenant))
 	defer func() {
 		if err == nil {
@@ -275,7 +378,7 @@ func (p *Projector) catchUp(ctx context.Context, tenant string, report eventlog.
 		}
 	}()
 	for {
-		head, err := p.log.Head(ctx, s)
+		head, err := p.cfg.Log.Head(ctx, s)
 		if err != nil {
 			return err
 		}
@@ -283,7 +386,7 @@ func (p *Projector) catchUp(ctx context.Context, tenant string, report eventlog.
 			return fmt.Errorf("project tenant %q: an index is at position %d, beyond the log's end %d; run rebuild: %w", tenant, ahead, head.Size, follow.ErrAhead)
 		}
 		p.placeOf(t, now, min(run.min(), head.Size), min(run.answering(), head.Size))
-		p.metrics.Projected(tenant, run.positions(), head.Size)
+		p.cfg.Metrics.Projected(tenant, run.positions(), head.Size)
 		if report != nil {
 			report(min(run.min(), head.Size), head.Size)
 		}
@@ -291,7 +394,7 @@ func (p *Projector) catchUp(ctx context.Context, tenant string, report eventlog.
 		if !working || from >= head.Size {
 			return run.failures()
 		}
-		entries, err := p.log.Read(ctx, s, from, p.batch)
+		entries, err := p.cfg.Log.Read(ctx, s, from, p.cfg.BatchSize)
 		if err != nil {
 			return err
 		}
@@ -307,7 +410,7 @@ func (p *Projector) catchUp(ctx context.Context, tenant string, report eventlog.
 
 // apply projects the entries and brings every target that works and is behind to the last one.
 func (p *Projector) apply(ctx context.Context, s scope.Scope, embedder embed.Embedder, run steps, entries []eventlog.Entry) error {
-	if err := restore(ctx, p.log, s, entries); err != nil {
+	if err := restore(ctx, p.cfg.Log, s, entries); err != nil {
 		return err
 	}
 	upTo := entries[len(entries)-1].Position
@@ -316,10 +419,10 @@ func (p *Projector) apply(ctx context.Context, s scope.Scope, embedder embed.Emb
 	if (vectors.at >= upTo || vectors.err != nil) && !scored || errors.Is(vectors.err, novelty.ErrEmbed) {
 		embedder = nil
 	}
-	changes, err := project(ctx, embedder, p.sanitizer, entries)
+	changes, err := project(ctx, embedder, p.cfg.Sanitizer, entries)
 	if errors.Is(err, novelty.ErrEmbed) && ctx.Err() == nil { // the others need not wait for the model
 		vectors.err, embedder = err, nil
-		changes, err = project(ctx, nil, p.sanitizer, entries)
+		changes, err = project(ctx, nil, p.cfg.Sanitizer, entries)
 	}
 	if err != nil {
 		return err
@@ -327,15 +430,15 @@ func (p *Projector) apply(ctx context.Context, s scope.Scope, embedder embed.Emb
 	if err := p.assess(ctx, s, embedder, &changes, items, vectors, upTo); err != nil {
 		return err
 	}
-	p.hit("project.before_apply")
-	run.apply(ctx, s, &changes, upTo, func() { p.hit("project.store_applied") })
-	p.hit("project.after_apply")
+	p.cfg.Failpoint("project.before_apply")
+	run.apply(ctx, s, &changes, upTo, func() { p.cfg.Failpoint("project.store_applied") })
+	p.cfg.Failpoint("project.after_apply")
 	return nil
 }
 
 // countTokens gives items their exact token counts while there is nothing to project.
 func (p *Projector) countTokens(ctx context.Context, tenant string) error {
-	if p.stores.Tokens == nil || p.counter == nil || p.stores.Shared.Items && !p.share.Owns(tenant) {
+	if p.cfg.Stores.Tokens == nil || p.cfg.Counter == nil || p.cfg.Stores.Shared.Items && !p.cfg.Share.Owns(tenant) {
 		return nil
 	}
 	s, err := scope.System(tenant)
@@ -348,7 +451,7 @@ func (p *Projector) countTokens(ctx context.Context, tenant string) error {
 		if err != nil || n == 0 {
 			return err
 		}
-		head, err := p.log.Head(ctx, s)
+		head, err := p.cfg.Log.Head(ctx, s)
 		if err != nil {
 			return err
 		}
@@ -367,7 +470,7 @@ func (p *Projector) countSome(ctx context.Context, s scope.Scope, most int) (int
 		return 0, err
 	}
 	defer t.end()
-	records, err := p.stores.Tokens.CountTokens(ctx, s, most, func(r *schemas.Record) int { return p.counter.Count(shownText(r)) })
+	records, err := p.cfg.Stores.Tokens.CountTokens(ctx, s, most, func(r *schemas.Record) int { return p.cfg.Counter.Count(shownText(r)) })
 	if err != nil {
 		return 0, fmt.Errorf("count tokens: %w", err)
 	}

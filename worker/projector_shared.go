@@ -14,7 +14,7 @@ import (
 
 // awaitShared waits until the shared stores have applied position, whoever feeds them.
 func (p *Projector) awaitShared(ctx context.Context, s scope.Scope, position int64) error {
-	if !p.share.Shared() {
+	if !p.cfg.Share.Shared() {
 		return nil
 	}
 	const first, longest = 2 * time.Millisecond, 50 * time.Millisecond
@@ -37,7 +37,7 @@ func (p *Projector) awaitShared(ctx context.Context, s scope.Scope, position int
 
 // noteErased keeps the erasures among entries that the tenant's owner carries out.
 func (p *Projector) noteErased(t *progress, tenant string, entries []eventlog.Entry) {
-	if p.echo == nil || p.share.Owns(tenant) {
+	if p.remote.Load() == nil || p.cfg.Share.Owns(tenant) {
 		return
 	}
 	for i := range entries {
@@ -49,10 +49,11 @@ func (p *Projector) noteErased(t *progress, tenant string, entries []eventlog.En
 }
 
 func (p *Projector) sendEcho(ctx context.Context, s scope.Scope, t *progress) error {
-	if len(t.erased) == 0 {
+	apply := p.remote.Load()
+	if len(t.erased) == 0 || apply == nil {
 		return nil
 	}
-	if err := p.echo(ctx, s, t.erased); err != nil {
+	if err := (*apply)(ctx, s, t.erased); err != nil {
 		return err
 	}
 	t.erased = nil

@@ -25,7 +25,7 @@ func (v *Service) Head(ctx context.Context, tenant string, _ []byte) (any, error
 	if err != nil {
 		return nil, &schemas.Error{Code: schemas.CodeValidation, Message: err.Error()}
 	}
-	reply, err := v.log.SignedHead(ctx, s)
+	reply, err := v.cfg.Log.SignedHead(ctx, s)
 	if err != nil {
 		return nil, storageError(ctx, "sign the head", err)
 	}
@@ -43,31 +43,31 @@ func (v *Service) Prove(ctx context.Context, tenant string, body []byte) (any, e
 		return nil, &schemas.Error{Code: schemas.CodeValidation, Message: err.Error()}
 	}
 	if req.Position == 0 && req.ID != "" {
-		entry, err := v.log.Find(ctx, s, req.Source, req.ID)
+		entry, err := v.cfg.Log.Find(ctx, s, req.Source, req.ID)
 		if err != nil {
 			return nil, storageError(ctx, "find the entry", err)
 		}
 		req.Position = entry.Position
 	}
-	head, err := v.log.SignedHead(ctx, s)
+	head, err := v.cfg.Log.SignedHead(ctx, s)
 	if err != nil {
 		return nil, storageError(ctx, "sign the head", err)
 	}
 	reply := schemas.ProveReply{Checkpoint: head.Checkpoint}
 	if req.Position > 0 {
-		proof, err := v.log.ProveInclusion(ctx, s, req.Position, head.Size)
+		proof, err := v.cfg.Log.ProveInclusion(ctx, s, req.Position, head.Size)
 		if err != nil {
 			return nil, storageError(ctx, "prove the entry", err)
 		}
 		reply.Inclusion = &proof
-		preimage, err := v.log.Preimage(ctx, s, req.Position)
+		preimage, err := v.cfg.Log.Preimage(ctx, s, req.Position)
 		if err != nil {
 			return nil, storageError(ctx, "read the entry", err)
 		}
 		reply.Preimage = string(preimage)
 	}
 	if req.OldSize > 0 {
-		proof, err := v.log.ProveConsistencyAt(ctx, s, req.OldSize, head.Size)
+		proof, err := v.cfg.Log.ProveConsistencyAt(ctx, s, req.OldSize, head.Size)
 		if err != nil {
 			return nil, storageError(ctx, "prove consistency", err)
 		}
@@ -77,11 +77,11 @@ func (v *Service) Prove(ctx context.Context, tenant string, body []byte) (any, e
 }
 
 func (v *Service) prove(ctx context.Context, s scope.Scope, position int64) (string, *schemas.InclusionProof, error) {
-	head, err := v.log.SignedHead(ctx, s)
+	head, err := v.cfg.Log.SignedHead(ctx, s)
 	if err != nil {
 		return "", nil, err
 	}
-	proof, err := v.log.ProveInclusion(ctx, s, position, head.Size)
+	proof, err := v.cfg.Log.ProveInclusion(ctx, s, position, head.Size)
 	if err != nil {
 		return "", nil, err
 	}
@@ -147,13 +147,13 @@ func (v *Service) openPackAs(ctx context.Context, tenant string, req schemas.Pac
 	}
 	position := req.Position
 	if req.PackID != "" {
-		entry, err := v.log.Find(ctx, s, PackSource, req.PackID)
+		entry, err := v.cfg.Log.Find(ctx, s, PackSource, req.PackID)
 		if err != nil {
 			return none, storageError(ctx, "find the pack", err)
 		}
 		position = entry.Position
 	}
-	entry, err := v.log.Entry(ctx, s, position)
+	entry, err := v.cfg.Log.Entry(ctx, s, position)
 	if err != nil && !errors.Is(err, eventlog.ErrNotFound) {
 		return none, storageError(ctx, "read the pack", err)
 	}
@@ -167,7 +167,7 @@ func (v *Service) openPackAs(ctx context.Context, tenant string, req schemas.Pac
 	if err := may(&pack); err != nil {
 		return none, err
 	}
-	stored, err := v.log.Attachment(ctx, s, position)
+	stored, err := v.cfg.Log.Attachment(ctx, s, position)
 	if err != nil {
 		return none, storageError(ctx, "read the pack", err)
 	}
@@ -199,7 +199,7 @@ func (v *Service) maySee(ctx context.Context, s scope.Scope, pack *schemas.Conte
 	if err != nil {
 		return err
 	}
-	d, err := v.pdp.Decide(ctx, s, policies.Request{Action: "read", Now: v.now(), Resources: resources, RequestID: pack.RequestID})
+	d, err := v.cfg.PDP.Decide(ctx, s, policies.Request{Action: "read", Now: v.cfg.Clock(), Resources: resources, RequestID: pack.RequestID})
 	if err != nil || len(d.Verdicts) != len(resources) {
 		return noVerdict()
 	}
@@ -226,7 +226,7 @@ func noVerdict() error {
 // since, as they were packed.
 func (v *Service) versions(ctx context.Context, s scope.Scope, pack *schemas.ContextPack, shown map[string]*schemas.ContextItem) ([]policies.Resource, error) {
 	ids := slices.Sorted(maps.Keys(shown))
-	records, err := v.stores.Items.Get(ctx, s, ids)
+	records, err := v.cfg.Items.Get(ctx, s, ids)
 	if err != nil {
 		return nil, storageError(ctx, "read the pack's items", err)
 	}
@@ -259,7 +259,7 @@ func (v *Service) recorded(ctx context.Context, tenant string, position int64, i
 	if err != nil {
 		return nil, &schemas.Error{Code: schemas.CodeValidation, Message: err.Error()}
 	}
-	entry, err := v.log.Entry(ctx, system, position)
+	entry, err := v.cfg.Log.Entry(ctx, system, position)
 	if err != nil && !errors.Is(err, eventlog.ErrNotFound) {
 		return nil, storageError(ctx, "read the pack's items", err)
 	}

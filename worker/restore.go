@@ -60,7 +60,7 @@ func restore(ctx context.Context, log *eventlog.Log, s scope.Scope, entries []ev
 }
 
 func superseders(ctx context.Context, log *eventlog.Log, s scope.Scope) (map[int64]string, error) {
-	erasures, err := log.BySubject(ctx, s, ErasureSubject, schemas.TypeMemoryErased)
+	erasures, err := log.BySubject(ctx, s, eventlog.ErasureSubject, schemas.TypeMemoryErased)
 	if err != nil {
 		return nil, fmt.Errorf("find erasures: %w", err)
 	}

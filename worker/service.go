@@ -27,30 +27,92 @@ type Engine interface {
 	Reply(ctx context.Context, s scope.Scope, req schemas.ContextRequest) (json.RawMessage, error)
 }
 
+// Indexes are what requests search: those of a projection.Projector.
+type Indexes2 interface {
+	// Await waits until every index has applied position.
+	Await(ctx context.Context, s scope.Scope, position int64) error
+	// Enter notes that a request searches, once the indexes have what was acknowledged.
+	Enter(ctx context.Context, s scope.Scope) (leave func(), err error)
+}
+
+// Items read the current versions of items.
+type Items interface {
+	Get(ctx context.Context, s scope.Scope, ids []string) ([]schemas.Record, error)
+}
+
+// Reviewer decides on events that touch existing items: an authorship.Reviewer.
+type Reviewer2 interface {
+	Review(ctx context.Context, s scope.Scope, drafts []*write.Prepared) ([]*write.Rejection, error)
+}
+
+// Ingest is what takes published events into the log: an ingest.Appender.
+type Ingest interface {
+	// Admit returns why nothing may be written for a tenant.
+	Admit(ctx context.Context, tenant string) (refused *write.Rejection, err error)
+	// Refusal returns a channel that gets the refusal of an event.
+	Refusal(ctx context.Context, tenant, source, id string, data []byte) <-chan *schemas.Error
+	// Stopped says why a tenant's events are not logged for good; nil: they are.
+	Stopped(tenant string) error
+	// Delayed says why a tenant's events are not logged at present; nil: they may be.
+	Delayed(tenant string, since time.Time) error
+}
+
+// Eraser decides on erasures: an erasure.Eraser.
+type Eraser2 interface {
+	// Refuses returns why the agent of d may not erase items.
+	Refuses(ctx context.Context, s scope.Scope, d *write.Prepared, ids []string) (refused *write.Rejection, all []string, searched int64, err error)
+	// Outline returns what an erasure of items would take, or why it would be refused.
+	Outline(ctx context.Context, s, who scope.Scope, claimed schemas.Level, ids []string) (refused *write.Rejection, o Outline, err error)
+	// Allows reports whether policy lets who erase every version of items.
+	Allows(ctx context.Context, s, who scope.Scope, claimed schemas.Level, ids []string) (bool, error)
+	// Delayed says why an erasure's receipt is not logged at present; nil: it may be.
+	Delayed(tenant, id string, since time.Time) error
+}
+
+// ServiceConfig is what a Service is made of. Everything but Outbox, Registry and Exceptions is required.
+type ServiceConfig struct {
+	Engine     Engine
+	Log        *eventlog.Log
+	Writer     *write.Writer
+	Outbox     Outbox // takes the events of put; nil: put is not served
+	Indexes    Indexes2
+	Items      Items
+	PDP        policies.PDP
+	Registry   *policies.Registry // nil: claims count on loopback only
+	Loopback   bool
+	Exceptions *exception.Registry // nil: there are none
+	Eraser     Eraser2
+	Changes    Reviewer2
+	Ingest     Ingest
+	Clock      func() time.Time
+}
+
 // Service answers requests: context, writes with a receipt, and the log's head,
 // proofs, receipts and packs. It takes the tenant from the transport, the principal
 // from the registry, and bodies as JSON; every error is a *schemas.Error.
 // Safe for concurrent use.
 type Service struct {
-	engine     Engine
-	log        *eventlog.Log
-	writer     *write.Writer
-	outbox     Outbox
-	projector  *Projector
-	pdp        policies.PDP
-	registry   *policies.Registry
-	loopback   bool
-	exceptions *exception.Registry
-	stores     Stores
-	eraser     *eraser
-	changes    *changes
-	refusals   refusals
-	logs       func(tenant string) error                      // why a tenant's events are not logged for good; nil: they are
-	fails      func(tenant, id string, since time.Time) error // why an event is not logged at present; nil: it may be
-	now        func() time.Time
-	requests   barrier    // context requests under way
-	waits      entryWaits // calls that wait for the log
-	tenants    *tenants
+	cfg   ServiceConfig
+	waits entryWaits // calls that wait for the log
+}
+
+// newService returns a Service.
+func newService(cfg ServiceConfig) *Service {
+	cfg.PDP = policies.Sourced(cfg.PDP, cfg.Items.Get)
+	return &Service{cfg: cfg, waits: entryWaits{log: cfg.Log}}
+}
+
+// begin notes that a request that searches begins, once the tenant's indexes have what was
+// acknowledged; the caller MUST call leave when it has ended.
+func (v *Service) begin(ctx context.Context, tenant string) (leave func(), err error) {
+	s, err := scope.System(tenant)
+	if err != nil {
+		return nil, &schemas.Error{Code: schemas.CodeValidation, Message: err.Error()}
+	}
+	if leave, err = v.cfg.Indexes.Enter(ctx, s); err != nil {
+		return nil, storageError(ctx, "bring the indexes up to the log", err)
+	}
+	return leave, nil
 }
 
 // Scope resolves the principal of a request. The claim counts at most for what the registry
@@ -62,7 +124,7 @@ func (v *Service) Scope(ctx context.Context, tenant string, from *schemas.Agent,
 	if err := mayActAs(ctx, from.ID, "/meta/from/id"); err != nil {
 		return scope.Scope{}, err
 	}
-	p, err := v.registry.Resolve(tenant, *from, v.loopback)
+	p, err := v.cfg.Registry.Resolve(tenant, *from, v.cfg.Loopback)
 	if err != nil {
 		return scope.Scope{}, &schemas.Error{Code: schemas.CodePolicyDenied, Message: "the principal is not known here", Field: "/meta/from/id"}
 	}
@@ -94,7 +156,7 @@ func (v *Service) Request(ctx context.Context, tenant string, body []byte) (any,
 		return nil, err
 	}
 	defer leave()
-	res, err := v.engine.Reply(ctx, s, req)
+	res, err := v.cfg.Engine.Reply(ctx, s, req)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +198,7 @@ func (v *Service) Put(ctx context.Context, tenant string, body []byte) (any, err
 	if err := mayActAs(ctx, req.Agent, "/agent"); err != nil {
 		return nil, err
 	}
-	prepared, err := v.writer.Prepare(tenant, req.Agent, ev)
+	prepared, err := v.cfg.Writer.Prepare(tenant, req.Agent, ev)
 	if err != nil {
 		return nil, rejected(err)
 	}
@@ -145,14 +207,14 @@ func (v *Service) Put(ctx context.Context, tenant string, body []byte) (any, err
 	if err != nil {
 		return nil, &schemas.Error{Code: schemas.CodeValidation, Message: err.Error()}
 	}
-	if err := v.tenants.mayWrite(ctx, tenant); err != nil {
+	if err := v.mayWrite(ctx, tenant); err != nil {
 		return nil, err
 	}
 	receipt := schemas.Receipt{Level: schemas.ReceiptAccepted, Tenant: tenant, Source: draft.Source, ID: draft.ID}
 	level := schemas.ReceiptLevel(req.Wait)
 	var refused <-chan *schemas.Error
 	wait := Wait(func(ctx context.Context) (any, error) { return v.settlePut(ctx, s, receipt, draft, refused, level) })
-	entry, err := v.log.Find(ctx, s, draft.Source, draft.ID)
+	entry, err := v.cfg.Log.Find(ctx, s, draft.Source, draft.ID)
 	switch {
 	case err == nil:
 		if err := taken(&entry, draft); err != nil {
@@ -164,18 +226,18 @@ func (v *Service) Put(ctx context.Context, tenant string, body []byte) (any, err
 		}
 		return wait, nil
 	case errors.Is(err, eventlog.ErrNotFound):
-		if err := v.logs(tenant); err != nil {
+		if err := v.cfg.Ingest.Stopped(tenant); err != nil {
 			return nil, err
 		}
 		if err := v.mayPublish(ctx, s, &prepared); err != nil {
-			if held, found := v.log.Find(ctx, s, draft.Source, draft.ID); found == nil && taken(&held, draft) == nil { // logged meanwhile
+			if held, found := v.cfg.Log.Find(ctx, s, draft.Source, draft.ID); found == nil && taken(&held, draft) == nil { // logged meanwhile
 				receipt.Duplicate = true
 				return wait, nil
 			}
 			return nil, err
 		}
-		refused = v.refusals.expect(ctx, tenant, draft.Source, draft.ID, ev.Data())
-		if receipt.Stream, receipt.StreamSeq, err = v.outbox.PublishMemory(ctx, tenant, req.Agent, ev); err != nil {
+		refused = v.cfg.Ingest.Refusal(ctx, tenant, draft.Source, draft.ID, ev.Data())
+		if receipt.Stream, receipt.StreamSeq, err = v.cfg.Outbox.PublishMemory(ctx, tenant, req.Agent, ev); err != nil {
 			return nil, storageError(ctx, "publish the event", err)
 		}
 		if level == "" || level == schemas.ReceiptAccepted {
@@ -195,7 +257,7 @@ func taken(held *eventlog.Entry, d *eventlog.Draft) error {
 	var same bool
 	if d.Type == schemas.TypeMemoryErased {
 		var req schemas.MemoryErased
-		same = json.Unmarshal(d.Data, &req) == nil && repeats(held, &req)
+		same = json.Unmarshal(d.Data, &req) == nil && Repeats(held, &req)
 	} else {
 		same = bytes.Equal(held.Data, d.Data)
 	}
@@ -214,14 +276,14 @@ func (v *Service) mayPublish(ctx context.Context, s scope.Scope, d *write.Prepar
 		return v.mayErase(ctx, s, d)
 	}
 	if d.Type == schemas.TypeMemoryLinked {
-		switch latest, err := v.log.Latest(ctx, s, []string{d.Subject}); {
+		switch latest, err := v.cfg.Log.Latest(ctx, s, []string{d.Subject}); {
 		case err != nil:
 			return storageError(ctx, "check the change", err)
 		case latest[0] == 0: // the item may be on its way; the log will tell
 			return nil
 		}
 	}
-	switch refused, err := v.changes.refuse(ctx, s, []*write.Prepared{d}); {
+	switch refused, err := v.cfg.Changes.Review(ctx, s, []*write.Prepared{d}); {
 	case errors.Is(err, errNoVerdict) && ctx.Err() == nil:
 		return &schemas.Error{Code: schemas.CodePolicyDenied, Message: "policy gave no verdict, so nothing is changed"}
 	case err != nil:
@@ -232,13 +294,25 @@ func (v *Service) mayPublish(ctx context.Context, s scope.Scope, d *write.Prepar
 	return nil
 }
 
+// mayWrite refuses what would be written for a tenant that is not admitted.
+func (v *Service) mayWrite(ctx context.Context, tenant string) error {
+	refused, err := v.cfg.Ingest.Admit(ctx, tenant)
+	switch {
+	case err != nil:
+		return storageError(ctx, "look the tenant up", err)
+	case refused != nil:
+		return &schemas.Error{Code: schemas.CodePolicyDenied, Message: refused.Cause}
+	}
+	return nil
+}
+
 // mayErase refuses an erasure now that would be refused when the log takes it.
 func (v *Service) mayErase(ctx context.Context, s scope.Scope, d *write.Prepared) error {
 	var req schemas.MemoryErased
 	if err := json.Unmarshal(d.Data, &req); err != nil {
 		return &schemas.Error{Code: schemas.CodeValidation, Field: "/event/data", Message: "is not an erasure"}
 	}
-	refused, _, _, err := v.eraser.refuses(ctx, s, d, req.Items)
+	refused, _, _, err := v.cfg.Eraser.Refuses(ctx, s, d, req.Items)
 	return refusal(ctx, refused, err, "/event")
 }
 
@@ -274,9 +348,6 @@ func (v *Service) Receipt(ctx context.Context, tenant string, body []byte) (any,
 	}), nil
 }
 
-// Busy reports whether requests are answered at the moment.
-func (v *Service) Busy() bool { return v.requests.busy() }
-
 // reachable refuses to wait for a position that the log does not have.
 func (v *Service) reachable(ctx context.Context, tenant string, position int64) error {
 	if position <= 0 {
@@ -286,7 +357,7 @@ func (v *Service) reachable(ctx context.Context, tenant string, position int64) 
 	if err != nil {
 		return &schemas.Error{Code: schemas.CodeValidation, Message: err.Error()}
 	}
-	head, err := v.log.Head(ctx, s)
+	head, err := v.cfg.Log.Head(ctx, s)
 	if err != nil {
 		return storageError(ctx, "read the log's head", err)
 	}

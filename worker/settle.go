@@ -87,7 +87,7 @@ func (p *Projector) look(t *progress) (at, reached int64, moved <-chan struct{})
 // floor returns the tenant's floor, which is the log's head when there is none yet; 0 when
 // the log is empty.
 func (p *Projector) floor(ctx context.Context, s scope.Scope) (int64, error) {
-	head, err := p.log.Head(ctx, s)
+	head, err := p.cfg.Log.Head(ctx, s)
 	if err != nil || head.Size == 0 {
 		return 0, err
 	}
@@ -116,46 +116,43 @@ func (p *Projector) conclude(ctx context.Context, s scope.Scope, t *progress, fl
 	return false, nil
 }
 
-// begin notes that a request that searches begins, as soon as the tenant's indexes have what
+// Enter notes that a request that searches begins, as soon as the tenant's indexes have what
 // was acknowledged; the caller MUST call leave when it has ended. A request that waits is
-// under way for nobody: a rebuild waits for those that are.
-func (v *Service) begin(ctx context.Context, tenant string) (leave func(), err error) {
-	if v.projector.isSettled(tenant) {
-		leave = v.requests.enter()
-		if v.projector.isSettled(tenant) {
+// under way for nobody: a rebuild waits for those that are. When the indexes are not there in time
+// the error is a *schemas.Error that says how far they are.
+func (p *Projector) Enter(ctx context.Context, s scope.Scope) (leave func(), err error) {
+	if p.isSettled(s.Tenant()) {
+		leave = p.requests.enter()
+		if p.isSettled(s.Tenant()) {
 			return leave, nil
 		}
 		leave()
 	}
-	s, err := scope.System(tenant)
-	if err != nil {
-		return nil, &schemas.Error{Code: schemas.CodeValidation, Message: err.Error()}
-	}
 	limited := ctx
-	if end, bounded := ctx.Deadline(); bounded { // who asks shall hear why
+	if end, bounded := ctx.Deadline(); bounded { // the caller is told why before it has gone
 		var cancel context.CancelFunc
 		limited, cancel = context.WithTimeout(ctx, time.Until(end)*4/5)
 		defer cancel()
 	}
 	for {
-		final, err := v.projector.settle(limited, s)
+		final, err := p.settle(limited, s)
 		if err != nil {
-			return nil, v.unsettled(limited, s, err)
+			return nil, p.unsettled(limited, s, err)
 		}
-		leave = v.requests.enter()
-		if !final || v.projector.isSettled(tenant) {
+		leave = p.requests.enter()
+		if !final || p.isSettled(s.Tenant()) {
 			return leave, nil
 		}
 		leave()
 	}
 }
 
-// unsettled says how far the indexes are from where a request may search them.
-func (v *Service) unsettled(ctx context.Context, s scope.Scope, err error) error {
+// unsettled says how far the indexes are from where a request may search them, when they are not
+// there in time.
+func (p *Projector) unsettled(ctx context.Context, s scope.Scope, err error) error {
 	if !errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return storageError(ctx, "bring the indexes up to the log", err)
+		return err
 	}
-	p := v.projector
 	t := p.tenant(s.Tenant())
 	p.mu.Lock()
 	reached, floor := max(0, t.reached), t.floor

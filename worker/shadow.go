@@ -249,7 +249,7 @@ func (h *Shadow) ahead(ctx context.Context, s scope.Scope) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries, err := h.cfg.Log.BySubject(ctx, s, ErasureSubject, schemas.TypeMemoryErased)
+	entries, err := h.cfg.Log.BySubject(ctx, s, eventlog.ErasureSubject, schemas.TypeMemoryErased)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"satchel/pipeline/isolation/artifact"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
@@ -16,25 +17,25 @@ import (
 // artifactSweeper removes heavy contents that were stored and that no item ever had. The
 // log knows nothing of them, so their end is no entry of it; it is logged.
 type artifactSweeper struct {
-	artifacts ArtifactSweeper
-	log       *eventlog.Log
-	share     ownership.Share
-	every     time.Duration
-	now       func() time.Time
-	logger    *slog.Logger
+	Artifacts ArtifactSweeper
+	Log       *eventlog.Log
+	Share     ownership.Share
+	Every     time.Duration
+	Clock     func() time.Time
+	Logger    *slog.Logger
 }
 
-// run sweeps at once and then now and again, until ctx is done.
-func (w *artifactSweeper) run(ctx context.Context) error {
-	tick := time.NewTicker(w.every)
+// Run sweeps at once and then now and again, until ctx is done.
+func (w *artifactSweeper) Run(ctx context.Context) error {
+	tick := time.NewTicker(w.Every)
 	defer tick.Stop()
 	for {
-		removed, err := w.artifacts.Sweep(ctx, w.now(), w.claimed)
+		removed, err := w.Artifacts.Sweep(ctx, w.Clock(), w.claimed)
 		if err != nil && ctx.Err() == nil {
-			w.logger.Warn("sweep artifacts", "error", err)
+			w.Logger.Warn("sweep artifacts", "error", err)
 		}
 		if removed > 0 {
-			w.logger.Info("artifacts that no item has are removed", "contents", removed)
+			w.Logger.Info("artifacts that no item has are removed", "contents", removed)
 		}
 		select {
 		case <-ctx.Done():
@@ -47,14 +48,14 @@ func (w *artifactSweeper) run(ctx context.Context) error {
 // claimed reports whether an item was ever recorded with the content. What another worker
 // sweeps counts as claimed.
 func (w *artifactSweeper) claimed(ctx context.Context, tenant, sum string) (bool, error) {
-	if !w.share.Owns(tenant) {
+	if !w.Share.Owns(tenant) {
 		return true, nil
 	}
 	s, err := scope.System(tenant)
 	if err != nil {
 		return true, nil //nolint:nilerr // it is no tenant of ours
 	}
-	entries, err := w.log.BySubject(ctx, s, artifactID(sum), schemas.TypeArtifactStored)
+	entries, err := w.Log.BySubject(ctx, s, artifact.Subject(sum), schemas.TypeArtifactStored)
 	if err != nil {
 		return false, fmt.Errorf("find items of an artifact: %w", err)
 	}
@@ -64,7 +65,7 @@ func (w *artifactSweeper) claimed(ctx context.Context, tenant, sum string) (bool
 // ArtifactErased reports whether items were recorded with the content and each of them was erased. It
 // asks the log alone, so it may be called before there are indexes.
 func ArtifactErased(ctx context.Context, log *eventlog.Log, s scope.Scope, sum string) (bool, error) {
-	entries, err := log.BySubject(ctx, s, artifactID(sum), schemas.TypeArtifactStored)
+	entries, err := log.BySubject(ctx, s, artifact.Subject(sum), schemas.TypeArtifactStored)
 	if err != nil {
 		return false, fmt.Errorf("find items of an artifact: %w", err)
 	}

@@ -11,7 +11,6 @@ import (
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/write"
 	"satchel/policies"
-	"satchel/schemas"
 )
 
 // countAgain is how long the number of tenants is believed while new ones are asked about:
@@ -104,23 +103,11 @@ func (t *tenants) exists(ctx context.Context, tenant string) (bool, error) {
 	return head.Size > 0, err
 }
 
-// mayWrite refuses what would be written for a tenant that is not admitted.
-func (t *tenants) mayWrite(ctx context.Context, tenant string) error {
-	refused, err := t.admit(ctx, tenant)
-	switch {
-	case err != nil:
-		return storageError(ctx, "look the tenant up", err)
-	case refused != nil:
-		return &schemas.Error{Code: schemas.CodePolicyDenied, Message: refused.Cause}
-	}
-	return nil
-}
-
 // admitted is admit for an event of the stream, again and again while the log is away. A
 // refusal is a *write.Rejection.
-func (a *appender) admitted(ctx context.Context, tenant string) error {
+func (a *partitionAppender) admitted(ctx context.Context, tenant string) error {
 	var refused *write.Rejection
-	err := a.retry.Do(ctx, a.logger, a.appending(), func(err error) bool { return !errors.Is(err, eventlog.ErrCorrupt) }, func() (err error) {
+	err := a.retry.Do(ctx, a.cfg.Logger, a.appending(), func(err error) bool { return !errors.Is(err, eventlog.ErrCorrupt) }, func() (err error) {
 		refused, err = a.tenants.admit(ctx, tenant)
 		return err
 	})

@@ -24,8 +24,8 @@ const (
 )
 
 const (
-	askAgain = 250 * time.Millisecond // between two looks of a call that waits at whether the log can be written
-	lookAt   = 5 * time.Second        // between two looks at a log that nobody says has grown
+	askAgain2 = 250 * time.Millisecond // between two looks of a call that waits at whether the log can be written
+	lookAt    = 5 * time.Second        // between two looks at a log that nobody says has grown
 )
 
 // errRefused is the error of a wait for an event that was refused.
@@ -171,10 +171,10 @@ func (w *entryWaits) grown(ctx context.Context, s scope.Scope, after int64) erro
 // awaitEntry returns the entry of an event, and waits for it while the log can be written and
 // nobody has refused the event.
 func (v *Service) awaitEntry(ctx context.Context, s scope.Scope, source, id string, refused <-chan *schemas.Error) (eventlog.Entry, error) {
-	if entry, err := v.log.Find(ctx, s, source, id); !errors.Is(err, eventlog.ErrNotFound) {
+	if entry, err := v.cfg.Log.Find(ctx, s, source, id); !errors.Is(err, eventlog.ErrNotFound) {
 		return entry, err
 	}
-	if err := v.logs(s.Tenant()); err != nil {
+	if err := v.cfg.Ingest.Stopped(s.Tenant()); err != nil {
 		return eventlog.Entry{}, err
 	}
 	logged, leave, ok, err := v.waits.enter(ctx, s, eventKey{source, id})
@@ -185,10 +185,10 @@ func (v *Service) awaitEntry(ctx context.Context, s scope.Scope, source, id stri
 		return eventlog.Entry{}, &schemas.Error{Code: schemas.CodeOverloaded, Message: "too many calls of this tenant wait at a time"}
 	}
 	defer leave()
-	if entry, err := v.log.Find(ctx, s, source, id); !errors.Is(err, eventlog.ErrNotFound) {
+	if entry, err := v.cfg.Log.Find(ctx, s, source, id); !errors.Is(err, eventlog.ErrNotFound) {
 		return entry, err
 	}
-	began, tick := time.Now(), time.NewTicker(askAgain)
+	began, tick := time.Now(), time.NewTicker(askAgain2)
 	defer tick.Stop()
 	for {
 		select {
@@ -197,7 +197,7 @@ func (v *Service) awaitEntry(ctx context.Context, s scope.Scope, source, id stri
 		case why := <-refused:
 			return eventlog.Entry{}, fmt.Errorf("%w: %w", errRefused, why)
 		case <-tick.C:
-			if err := v.fails(s.Tenant(), id, began); err != nil {
+			if err := v.delayed(s.Tenant(), id, began); err != nil {
 				return eventlog.Entry{}, err
 			}
 		case <-ctx.Done():
@@ -206,12 +206,21 @@ func (v *Service) awaitEntry(ctx context.Context, s scope.Scope, source, id stri
 	}
 }
 
+// delayed says why the event id of a tenant is not logged at present, because that fails again
+// and again; nil when it does not. The id of an erasure's receipt is one as well.
+func (v *Service) delayed(tenant, id string, since time.Time) error {
+	if err := v.cfg.Ingest.Delayed(tenant, since); err != nil {
+		return err
+	}
+	return v.cfg.Eraser.Delayed(tenant, id, since)
+}
+
 // raise waits until the event of an entry has reached level, and notes in the receipt how far
 // it has come. An error says why it came no further.
 func (v *Service) raise(ctx context.Context, s scope.Scope, r *schemas.Receipt, entry *eventlog.Entry, level schemas.ReceiptLevel) error {
 	r.Level, r.Position, r.Leaf = schemas.ReceiptLogged, entry.Position, hex.EncodeToString(entry.Leaf[:])
 	if level == schemas.ReceiptIndexed || level == schemas.ReceiptProved {
-		if err := v.projector.Await(ctx, s, entry.Position); err != nil {
+		if err := v.cfg.Indexes.Await(ctx, s, entry.Position); err != nil {
 			return storageError(ctx, "wait for the indexes", err)
 		}
 		r.Level = schemas.ReceiptIndexed

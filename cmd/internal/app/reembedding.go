@@ -138,7 +138,7 @@ func (a *App) reembed(ctx context.Context, n *Node, logger *slog.Logger) {
 	if next == nil {
 		return
 	}
-	cfg := worker.ShadowConfig{Log: n.Log, Index: next.index, Embedder: next, Sanitizer: n.public, Busy: n.Worker.Service.Busy, Logger: logger}
+	cfg := worker.ShadowConfig{Log: n.Log, Index: next.index, Embedder: next, Sanitizer: n.public, Busy: n.Worker.Projector.Busy, Logger: logger}
 	if n.membership != nil && n.shared.Vector {
 		cfg.Owns = func(tenant string) bool {
 			owned, _ := n.membership.Owned()

@@ -102,7 +102,7 @@ func (w *world) erase(t *testing.T, position int64) {
 	item := fmt.Sprintf("item-%d", position)
 	data, err := json.Marshal(schemas.MemoryErased{Items: []string{item}})
 	must(t, err)
-	d := eventlog.Draft{Tenant: "acme", Type: schemas.TypeMemoryErased, Source: "test", ID: "erase-" + item, Subject: worker.ErasureSubject, Data: data}
+	d := eventlog.Draft{Tenant: "acme", Type: schemas.TypeMemoryErased, Source: "test", ID: "erase-" + item, Subject: eventlog.ErasureSubject, Data: data}
 	out, err := w.log.AppendErasure(t.Context(), w.scope, d, []int64{position}, nil)
 	must(t, err)
 	entry, err := w.log.Entry(t.Context(), w.scope, out.Position)
