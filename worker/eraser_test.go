@@ -22,6 +22,7 @@ import (
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
 	"satchel/worker"
+	"satchel/worker/service"
 )
 
 // onDisk lists the files below the world's folder that hold text.
@@ -265,7 +266,7 @@ func TestAnEventOfNoTenantIsADeadLetter(t *testing.T) {
 
 // heldEngine commits its pack only when it is let go.
 type heldEngine struct {
-	worker.Engine
+	service.Engine
 	w       *world
 	started chan struct{}
 	release chan struct{}
@@ -281,7 +282,7 @@ func (h *heldEngine) Reply(ctx context.Context, s scope.Scope, _ schemas.Context
 		return nil, err
 	}
 	_, err = h.w.log.Append(ctx, eventlog.Batch{Drafts: []eventlog.Draft{{Tenant: s.Tenant(), Agent: "satchel", Type: schemas.TypeContextPacked,
-		Source: worker.PackSource, ID: "pack-1", Subject: "req", Data: data, Attachment: eventlog.Derive([]string{"a"}, shown)}}})
+		Source: service.PackSource, ID: "pack-1", Subject: "req", Data: data, Attachment: eventlog.Derive([]string{"a"}, shown)}}})
 	return nil, err
 }
 

@@ -19,10 +19,15 @@ import (
 	"satchel/pipeline/write"
 	"satchel/policies"
 	"satchel/policies/exception"
+	"satchel/worker/authorship"
+	"satchel/worker/erasure"
 	"satchel/worker/follow"
+	"satchel/worker/ingest"
 	"satchel/worker/metrics"
 	"satchel/worker/ownership"
+	"satchel/worker/projection"
 	"satchel/worker/relay"
+	"satchel/worker/service"
 	"satchel/worker/transport"
 )
 
@@ -30,7 +35,7 @@ import (
 // are required; a part of the transport that is nil is not run.
 type Config struct {
 	Log      *eventlog.Log
-	Stores   Stores
+	Stores   projection.Stores
 	Embedder embed.Embedder
 	Counter  token.Counter // counts stored items; nil: they are counted when shown
 	// Sanitizer takes from an item what only some readers may see, before the item is
@@ -40,28 +45,28 @@ type Config struct {
 	PDP       policies.PDP
 	Registry  *policies.Registry // nil: claims count on loopback only
 	Loopback  bool               // the transport is reachable from this machine only
-	Engine    Engine
+	Engine    service.Engine
 	// Exceptions are the governed ones; nil: there are none and none can be added.
 	Exceptions *exception.Registry
 	// Projector is one made by NewProjector over the same stores, when the engine needs
 	// it first; nil: a new one.
-	Projector *Projector
+	Projector *projection.Projector
 
-	Inboxes []Inbox
+	Inboxes []transport.Inbox
 	// Partition returns the place in Inboxes of a tenant's events, so that writes are refused
 	// while that partition stands still; nil: they wait.
 	Partition   func(tenant string) int
-	DeadLetters DeadLetters
-	Ledger      Ledger
-	Outbox      Outbox
-	Streams     StreamScrubber
-	Artifacts   Artifacts // heavy contents, which an erasure takes along; nil: none are kept
-	Scrubbers   []Scrubber
+	DeadLetters transport.DeadLetters
+	Ledger      transport.Ledger
+	Outbox      transport.Outbox
+	Streams     transport.StreamScrubber
+	Artifacts   transport.Artifacts // heavy contents, which an erasure takes along; nil: none are kept
+	Scrubbers   []erasure.Scrubber
 	// Uploads are the artifacts of which what nobody claims is removed; nil: nothing is.
-	Uploads ArtifactSweeper
+	Uploads transport.ArtifactSweeper
 	// Membership shares the work with other processes; the partition of an inbox is its place in
 	// Inboxes. nil: all of it is this one's.
-	Membership Membership
+	Membership transport.Membership
 
 	BatchSize int           // events a transaction at most; default 512
 	Sweep     time.Duration // between looks for artifacts that nobody claims; default 6 h
@@ -82,16 +87,16 @@ type Config struct {
 
 // Worker runs the followers and answers requests. Make one with New.
 type Worker struct {
-	Service   *Service
-	Projector *Projector
+	Service   *service.Service
+	Projector *projection.Projector
 
 	log        *eventlog.Log
-	appender   *Appender
+	appender   *ingest.Appender
 	relay      *relay.Relay // nil: there is no ledger
-	eraser     *eraser
+	eraser     *erasure.Eraser
 	heads      *relay.Heads
 	exceptions *exceptionSweeper // nil: there are none
-	uploads    *artifactSweeper  // nil: nothing is swept
+	uploads    *erasure.Sweeper  // nil: nothing is swept
 	idle       time.Duration     // after which a tenant is put out of memory; 0: never
 	evict      []func(ctx context.Context, s scope.Scope) error
 	runs       bool // there are inboxes
@@ -137,21 +142,21 @@ func New(cfg Config) (*Worker, error) {
 	}
 	p, share := cfg.Projector, ownership.Share{Membership: cfg.Membership}
 	w := &Worker{Projector: p, log: cfg.Log, idle: cfg.TenantIdle, evict: cfg.Evict, runs: len(cfg.Inboxes) > 0, logger: cfg.Logger, share: share}
-	changes := newChanges(ChangesConfig{Log: cfg.Log, PDP: cfg.PDP, Registry: cfg.Registry, Loopback: cfg.Loopback, Clock: cfg.Clock})
-	w.eraser = newEraser(EraserConfig{Log: cfg.Log, Indexes: p, Items: cfg.Stores.Items, Graph: cfg.Stores.Graph, PDP: cfg.PDP, Registry: cfg.Registry, Loopback: cfg.Loopback,
-		Scrubbers: cfg.Scrubbers, Streams: cfg.Streams, Artifacts: cfg.Artifacts, Changes: changes,
+	changes := authorship.New(authorship.Config{Log: cfg.Log, PDP: cfg.PDP, Registry: cfg.Registry, Loopback: cfg.Loopback, Clock: cfg.Clock})
+	w.eraser = erasure.New(erasure.Config{Log: cfg.Log, Indexes: p, Items: cfg.Stores.Items, Graph: cfg.Stores.Graph, PDP: cfg.PDP, Registry: cfg.Registry, Loopback: cfg.Loopback,
+		Scrubbers: cfg.Scrubbers, Streams: cfg.Streams, Artifacts: cfg.Artifacts, Reviewer: changes,
 		Failpoint: cfg.Failpoint, Clock: cfg.Clock, Logger: cfg.Logger, Share: share, Metrics: p.Metrics()})
-	w.appender = newAppender(IngestConfig{Inboxes: cfg.Inboxes, PartitionOf: cfg.Partition, Log: cfg.Log, Writer: cfg.Writer, DeadLetters: cfg.DeadLetters, Eraser: w.eraser, Changes: changes,
+	w.appender = ingest.New(ingest.Config{Inboxes: cfg.Inboxes, PartitionOf: cfg.Partition, Log: cfg.Log, Writer: cfg.Writer, DeadLetters: cfg.DeadLetters, Eraser: w.eraser, Changes: changes,
 		Registry: cfg.Registry, MaxTenants: cfg.MaxTenants, BatchSize: cfg.BatchSize, Health: p.Health(),
 		Failpoint: cfg.Failpoint, Clock: cfg.Clock, Logger: cfg.Logger, Share: share, Metrics: p.Metrics()})
-	w.Service = newService(ServiceConfig{Engine: cfg.Engine, Log: cfg.Log, Writer: cfg.Writer, Outbox: cfg.Outbox, Indexes: p, Items: cfg.Stores.Items, PDP: cfg.PDP, Registry: cfg.Registry,
+	w.Service = service.New(service.Config{Engine: cfg.Engine, Log: cfg.Log, Writer: cfg.Writer, Outbox: cfg.Outbox, Indexes: p, Items: cfg.Stores.Items, PDP: cfg.PDP, Registry: cfg.Registry,
 		Loopback: cfg.Loopback, Exceptions: cfg.Exceptions, Eraser: w.eraser, Changes: changes, Ingest: w.appender, Clock: cfg.Clock})
 	w.heads = &relay.Heads{Log: cfg.Log, Logger: cfg.Logger, Share: share, Metrics: p.Metrics()}
 	if cfg.Exceptions != nil {
 		w.exceptions = &exceptionSweeper{log: cfg.Log, exceptions: cfg.Exceptions, logger: cfg.Logger}
 	}
 	if cfg.Uploads != nil {
-		w.uploads = &artifactSweeper{Artifacts: cfg.Uploads, Log: cfg.Log, Share: share, Every: cfg.Sweep, Clock: cfg.Clock, Logger: cfg.Logger}
+		w.uploads = &erasure.Sweeper{Artifacts: cfg.Uploads, Log: cfg.Log, Share: share, Every: cfg.Sweep, Clock: cfg.Clock, Logger: cfg.Logger}
 	}
 	if cfg.Ledger != nil {
 		w.relay = relay.New(relay.Config{Log: cfg.Log, Ledger: cfg.Ledger, Batch: cfg.BatchSize, Busy: p.LatelyBusy, Failpoint: cfg.Failpoint,
@@ -162,11 +167,11 @@ func New(cfg Config) (*Worker, error) {
 
 // NewProjector returns the projector of cfg alone, for an engine that needs it before the worker is
 // there. It needs Log, Stores and Embedder.
-func NewProjector(cfg Config) *Projector {
+func NewProjector(cfg Config) *projection.Projector {
 	if cfg.Meter == nil {
 		cfg.Meter = meter.New()
 	}
-	return newProjector(ProjectorConfig{Log: cfg.Log, Stores: cfg.Stores, Embedder: cfg.Embedder, Counter: cfg.Counter, Sanitizer: cfg.Sanitizer, BatchSize: cfg.BatchSize,
+	return projection.New(projection.Config{Log: cfg.Log, Stores: cfg.Stores, Embedder: cfg.Embedder, Counter: cfg.Counter, Sanitizer: cfg.Sanitizer, BatchSize: cfg.BatchSize,
 		Share: ownership.Share{Membership: cfg.Membership}, Metrics: metrics.New(cfg.Meter), Failpoint: cfg.Failpoint, Logger: cfg.Logger})
 }
 
@@ -266,7 +271,7 @@ func (w *Worker) note(err error) error {
 		w.Projector.Metrics().Damaged.Set(1)
 	}
 	w.logger.Error("follower stopped", "error", err)
-	var changed *StreamChangedError
+	var changed *ingest.StreamChangedError
 	if errors.As(err, &changed) || errors.Is(err, eventlog.ErrFenced) || errors.Is(err, eventlog.ErrCorrupt) {
 		return nil
 	}

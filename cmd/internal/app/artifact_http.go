@@ -12,7 +12,7 @@ import (
 
 	"satchel/jetstream"
 	"satchel/schemas"
-	"satchel/worker"
+	"satchel/worker/service"
 )
 
 // handleArtifact streams the artifact of the handle in the path to whoever holds it. A
@@ -65,7 +65,7 @@ func safeType(mediaType string) string {
 
 // storeEndpoint answers art.v1.<tenant>.store, which fetches the content from the caller.
 func (n *Node) storeEndpoint() jetstream.Endpoint {
-	return jetstream.Endpoint{Name: "store", Subject: "art.v1.*.store", Workers: worker.MaxStores,
+	return jetstream.Endpoint{Name: "store", Subject: "art.v1.*.store", Workers: service.MaxUploads,
 		Handler: func(ctx context.Context, c jetstream.Call) (jetstream.Reply, error) {
 			ctx, done := untilDrained(ctx, n.Draining)
 			defer done()

@@ -17,7 +17,8 @@ import (
 	"satchel/pipeline/pii"
 	"satchel/pipeline/selection/defend"
 	"satchel/pipeline/write"
-	"satchel/worker"
+	"satchel/worker/service"
+	"satchel/worker/transport"
 )
 
 // Defend is how the engine treats what looks injected.
@@ -63,8 +64,8 @@ func (a *App) openIsolation(n *Node, engine *pipeline.Config, o NodeOptions) (er
 }
 
 // openDesk returns what stores and opens artifacts.
-func (a *App) openDesk(n *Node, engine *pipeline.Config, artifacts worker.Artifacts, o NodeOptions) (*worker.Desk, error) {
-	return worker.NewDesk(worker.DeskConfig{Service: n.Worker.Service, Sealer: engine.Handles, Artifacts: artifacts, Sanitizer: engine.Sanitizer,
+func (a *App) openDesk(n *Node, engine *pipeline.Config, artifacts transport.Artifacts, o NodeOptions) (*service.Artifacts, error) {
+	return service.NewArtifacts(service.ArtifactsConfig{Service: n.Worker.Service, Sealer: engine.Handles, Artifacts: artifacts, Sanitizer: engine.Sanitizer,
 		OnFound: write.OnFound(a.OnWrite), IDs: newID(o.NewID)})
 }
 

@@ -25,7 +25,7 @@ import (
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/store/eventlog/sqlite"
 	"satchel/schemas"
-	"satchel/worker"
+	"satchel/worker/transport"
 )
 
 func must(t *testing.T, err error) {
@@ -50,7 +50,7 @@ type none struct{}
 func (none) List(context.Context) ([]jetstream.StoredArtifact, error) { return nil, nil }
 
 func (none) Open(context.Context, string, string) (io.ReadCloser, error) {
-	return nil, worker.ErrNoArtifact
+	return nil, transport.ErrNoArtifact
 }
 
 // newWorld returns an empty log, signed with a new key, or with that of a world.
