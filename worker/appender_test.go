@@ -199,7 +199,7 @@ func TestAWorkerThatCannotStartSaysWhy(t *testing.T) {
 	w.start(t)
 	poll(t, "the worker says why it does not start", func() bool {
 		err := w.worker.Ready()
-		return errors.Is(err, worker.ErrStarting) && strings.Contains(err.Error(), "p03: starting: the disk cannot be read")
+		return errors.Is(err, transport.ErrStarting) && strings.Contains(err.Error(), "p03: starting: the disk cannot be read")
 	})
 	stuck.Store(false)
 	poll(t, "the worker is ready", func() bool { return w.worker.Ready() == nil })

@@ -23,6 +23,7 @@ import (
 	"satchel/schemas"
 	"satchel/worker"
 	"satchel/worker/service"
+	"satchel/worker/transport"
 )
 
 // onDisk lists the files below the world's folder that hold text.
@@ -257,7 +258,7 @@ func TestAnEventOfNoTenantIsADeadLetter(t *testing.T) {
 	w.entries(t, "acme", 1)
 	poll(t, "every partition runs", func() bool {
 		err := w.worker.Ready()
-		if err != nil && !errors.Is(err, worker.ErrStarting) {
+		if err != nil && !errors.Is(err, transport.ErrStarting) {
 			t.Fatal(err)
 		}
 		return err == nil

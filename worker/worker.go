@@ -99,7 +99,6 @@ type Worker struct {
 	uploads    *erasure.Sweeper  // nil: nothing is swept
 	idle       time.Duration     // after which a tenant is put out of memory; 0: never
 	evict      []func(ctx context.Context, s scope.Scope) error
-	runs       bool // there are inboxes
 	stopped    atomic.Pointer[error]
 	logger     *slog.Logger
 	share      ownership.Share
@@ -141,7 +140,7 @@ func New(cfg Config) (*Worker, error) {
 		return nil, err
 	}
 	p, share := cfg.Projector, ownership.Share{Membership: cfg.Membership}
-	w := &Worker{Projector: p, log: cfg.Log, idle: cfg.TenantIdle, evict: cfg.Evict, runs: len(cfg.Inboxes) > 0, logger: cfg.Logger, share: share}
+	w := &Worker{Projector: p, log: cfg.Log, idle: cfg.TenantIdle, evict: cfg.Evict, logger: cfg.Logger, share: share}
 	changes := authorship.New(authorship.Config{Log: cfg.Log, PDP: cfg.PDP, Registry: cfg.Registry, Loopback: cfg.Loopback, Clock: cfg.Clock})
 	w.eraser = erasure.New(erasure.Config{Log: cfg.Log, Indexes: p, Items: cfg.Stores.Items, Graph: cfg.Stores.Graph, PDP: cfg.PDP, Registry: cfg.Registry, Loopback: cfg.Loopback,
 		Scrubbers: cfg.Scrubbers, Streams: cfg.Streams, Artifacts: cfg.Artifacts, Reviewer: changes,
@@ -151,7 +150,9 @@ func New(cfg Config) (*Worker, error) {
 		Failpoint: cfg.Failpoint, Clock: cfg.Clock, Logger: cfg.Logger, Share: share, Metrics: p.Metrics()})
 	w.Service = service.New(service.Config{Engine: cfg.Engine, Log: cfg.Log, Writer: cfg.Writer, Outbox: cfg.Outbox, Indexes: p, Items: cfg.Stores.Items, PDP: cfg.PDP, Registry: cfg.Registry,
 		Loopback: cfg.Loopback, Exceptions: cfg.Exceptions, Eraser: w.eraser, Changes: changes, Ingest: w.appender, Clock: cfg.Clock})
-	w.heads = &relay.Heads{Log: cfg.Log, Logger: cfg.Logger, Share: share, Metrics: p.Metrics()}
+	if len(cfg.Inboxes) > 0 {
+		w.heads = &relay.Heads{Log: cfg.Log, Logger: cfg.Logger, Share: share, Metrics: p.Metrics()}
+	}
 	if cfg.Exceptions != nil {
 		w.exceptions = &exceptionSweeper{log: cfg.Log, exceptions: cfg.Exceptions, logger: cfg.Logger}
 	}
@@ -198,7 +199,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	if w.uploads != nil {
 		g.Go(func() error { return w.uploads.Run(ctx) })
 	}
-	if w.runs {
+	if w.heads != nil {
 		g.Go(func() error { return w.note(w.eraser.Run(ctx)) })
 		g.Go(func() error { return w.heads.Run(ctx) })
 	}
@@ -284,11 +285,9 @@ func (w *Worker) Committed(ctx context.Context, epoch string) (map[string]uint64
 	return w.appender.Committed(ctx, epoch)
 }
 
-// ErrStarting is returned by Ready while partitions are not resumed yet.
-var ErrStarting = transport.ErrStarting
-
 // Ready returns nil while everything runs and nothing fails again and again, else why
-// not. An erasure that is not finished yet is no reason.
+// not: an error that wraps [transport.ErrStarting] while partitions are not resumed yet. An erasure
+// that is not finished yet is no reason.
 func (w *Worker) Ready() error {
 	if err := w.stopped.Load(); err != nil {
 		return *err

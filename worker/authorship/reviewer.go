@@ -46,7 +46,7 @@ type Config struct {
 	Clock    func() time.Time
 }
 
-// New returns changes that knows no item yet.
+// New returns a Reviewer that knows no item yet.
 func New(cfg Config) *Reviewer { return &Reviewer{cfg: cfg} }
 
 // maxOwnerships bounds the items in known; a full map starts again empty.

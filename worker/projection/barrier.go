@@ -16,7 +16,7 @@ type barrier struct {
 	left    time.Time // when work ended last
 }
 
-// epoch is the work that began between two passes.
+// epoch is the work that began between two drains.
 type epoch struct {
 	running int
 	drained bool

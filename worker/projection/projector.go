@@ -69,10 +69,10 @@ type Projector struct {
 	requests barrier                 // those that search
 	health   follow.Health
 
-	learn  atomic.Pointer[func(scope.Scope, []schemas.Record)]                                     // see Teach
+	learn  atomic.Pointer[func(scope.Scope, []schemas.Record)]                                     // see OnIndexed
 	remote atomic.Pointer[func(ctx context.Context, s scope.Scope, erased []erasure.Logged) error] // see OnRemoteErasure
 
-	ready sync.Map // *progress of tenants whose requests need not wait; see settle
+	ready sync.Map // *progress of tenants whose requests need not wait; see awaitReady
 
 	mu      sync.Mutex
 	tenants map[string]*progress
@@ -150,7 +150,7 @@ type progress struct {
 	minPosition int64            // where every store has to be before anyone searches; unknown: the log's next head
 	moved       chan struct{}    // closed when position changes
 	wanted      chan struct{}    // capacity 1: holds a token when somebody waits for it to change
-	erased      []erasure.Logged // erasures that were applied and not echoed, of whoever runs
+	erased      []erasure.Logged // applied, and not told to the eraser yet, of whoever runs
 	used        atomic.Int64     // Unix nanoseconds of the last request or step
 }
 

@@ -100,7 +100,7 @@ func (p *Projector) minPosition(ctx context.Context, s scope.Scope) (int64, erro
 	return t.minPosition, nil
 }
 
-// confirmReady waits for the stores that the workers share, and settles the tenant when every
+// confirmReady waits for the stores that the workers share, and makes the tenant ready when every
 // store has passed the floor and nothing has begun anew meanwhile.
 func (p *Projector) confirmReady(ctx context.Context, s scope.Scope, t *progress, floor int64) (final bool, err error) {
 	shared := p.awaitShared(ctx, s, floor)

@@ -19,7 +19,7 @@ import (
 	"satchel/worker/follow"
 )
 
-// ReindexerConfig is what a Shadow works with. Log, Index and Embedder are required.
+// ReindexerConfig is what a Reindexer works with. Log, Index and Embedder are required.
 type ReindexerConfig struct {
 	Log       *eventlog.Log
 	Index     vector.Index // to be filled; it may hold a part already
@@ -47,7 +47,7 @@ type Reindexer struct {
 	done    map[string]int64
 }
 
-// NewReindexer returns a Shadow; nothing runs before Run.
+// NewReindexer returns a Reindexer; nothing runs before Run.
 func NewReindexer(cfg ReindexerConfig) *Reindexer {
 	if cfg.Batch <= 0 {
 		cfg.Batch = 256

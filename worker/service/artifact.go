@@ -36,7 +36,7 @@ type Artifacts struct {
 	writes    *admission // those of them that are being stored
 }
 
-// ArtifactsConfig describes a Desk; every field but OnFound is required.
+// ArtifactsConfig is what Artifacts are made of; every field but OnFound is required.
 type ArtifactsConfig struct {
 	Service   *Service
 	Sealer    *artifact.Sealer
@@ -46,10 +46,10 @@ type ArtifactsConfig struct {
 	IDs       func() string // of decisions and openings
 }
 
-// NewArtifacts returns a Desk.
+// NewArtifacts returns the artifacts of cfg.
 func NewArtifacts(cfg ArtifactsConfig) (*Artifacts, error) {
 	if cfg.Service == nil || cfg.Sealer == nil || cfg.Artifacts == nil || cfg.Sanitizer == nil || cfg.IDs == nil {
-		return nil, errors.New("new desk: service, sealer, artifacts, sanitizer and ids are required")
+		return nil, errors.New("new artifacts: service, sealer, artifacts, sanitizer and ids are required")
 	}
 	return &Artifacts{service: cfg.Service, sealer: cfg.Sealer, artifacts: cfg.Artifacts, sanitizer: cfg.Sanitizer, onFound: cfg.OnFound, ids: cfg.IDs,
 		uploads: newUploads(), writes: newWrites()}, nil

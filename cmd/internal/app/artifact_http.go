@@ -19,7 +19,7 @@ import (
 // browser is told to keep it as a file and to run nothing of it. What breaks on the way
 // breaks the connection, so that no half passes for a whole.
 func (n *Node) handleArtifact(w http.ResponseWriter, r *http.Request) {
-	opened, err := n.desk.OpenHandle(r.Context(), r.PathValue("handle"))
+	opened, err := n.artifacts.OpenHandle(r.Context(), r.PathValue("handle"))
 	if err != nil {
 		status, text := http.StatusInternalServerError, "the artifact could not be opened"
 		var typed *schemas.Error
@@ -73,7 +73,7 @@ func (n *Node) storeEndpoint() jetstream.Endpoint {
 			if err := schemas.Invalid(issues); err != nil {
 				return jetstream.Reply{}, err
 			}
-			out, err := n.desk.Store(ctx, c.Tenant, req, jetstream.Fetch(ctx, n.front, c, req.Offer))
+			out, err := n.artifacts.Store(ctx, c.Tenant, req, jetstream.Fetch(ctx, n.front, c, req.Offer))
 			if err != nil {
 				return jetstream.Reply{}, err
 			}

@@ -52,7 +52,7 @@ type Node struct {
 	PDP        policies.PDP // with the governed exceptions
 	exceptions *exception.Registry
 	Worker     *worker.Worker
-	desk       *service.Artifacts
+	artifacts  *service.Artifacts
 	logger     *slog.Logger
 	services   *jetstream.Service
 	policy     *DecisionPoint
@@ -196,7 +196,7 @@ func (a *App) openWorker(ctx context.Context, n *Node, o NodeOptions) error {
 	if n.Worker, err = worker.New(cfg); err != nil {
 		return err
 	}
-	if n.desk, err = a.openDesk(n, &engine, cfg.Artifacts, o); err != nil {
+	if n.artifacts, err = a.openArtifacts(n, &engine, cfg.Artifacts, o); err != nil {
 		return err
 	}
 	if err := a.serve(ctx, n, gate, o); err != nil {
@@ -281,7 +281,7 @@ func (a *App) serve(ctx context.Context, n *Node, gate *gate, o NodeOptions) err
 	if err != nil {
 		return err
 	}
-	all := slices.Concat(endpoints(n.Worker.Service, n.desk, n.Engine, gate, n.Draining), []jetstream.Endpoint{n.storeEndpoint()}, roleEndpoints(n.Worker.Service, crew, played, n.meters.Counter(schemas.MetricCost)))
+	all := slices.Concat(endpoints(n.Worker.Service, n.artifacts, n.Engine, gate, n.Draining), []jetstream.Endpoint{n.storeEndpoint()}, roleEndpoints(n.Worker.Service, crew, played, n.meters.Counter(schemas.MetricCost)))
 	n.services, err = jetstream.Serve(ctx, n.front, n.JetStream, jetstream.ServiceConfig{Version: serviceVersion(), Description: "Governed memory and context for agents",
 		Workers: a.Pool, Identified: n.registry != nil, Replies: n.replies, Log: n.logger, Answered: countRequests(n.meters),
 		Extract: func(ctx context.Context, carrier jetstream.HeaderCarrier) context.Context {

@@ -63,8 +63,8 @@ func (a *App) openIsolation(n *Node, engine *pipeline.Config, o NodeOptions) (er
 	return err
 }
 
-// openDesk returns what stores and opens artifacts.
-func (a *App) openDesk(n *Node, engine *pipeline.Config, artifacts transport.Artifacts, o NodeOptions) (*service.Artifacts, error) {
+// openArtifacts returns what stores and opens artifacts.
+func (a *App) openArtifacts(n *Node, engine *pipeline.Config, artifacts transport.Artifacts, o NodeOptions) (*service.Artifacts, error) {
 	return service.NewArtifacts(service.ArtifactsConfig{Service: n.Worker.Service, Sealer: engine.Handles, Artifacts: artifacts, Sanitizer: engine.Sanitizer,
 		OnFound: write.OnFound(a.OnWrite), IDs: newID(o.NewID)})
 }

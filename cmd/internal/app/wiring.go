@@ -35,20 +35,20 @@ type Fixed struct {
 
 // Stores are the log and the indexes, open.
 type Stores struct {
-	Log      *eventlog.Log
-	Items    *items.Items
-	Keyword  keywordIndex
-	Private  keywordIndex // whole texts of items that policy shows in part
-	Vector   switched
-	Graph    *graph.Graph
-	Embedder *embedding
-	tokens   *token.Registry
-	public   *pii.Sanitizer // takes from an item what only some readers may see
-	scrub    []erasure.Scrubber
-	evict    []func(ctx context.Context, s scope.Scope) error // put a tenant out of memory
-	erase    struct{ graph erasable }
-	shadow   func() *projection.Reindexer // fills the next model's vectors; nil: none does
-	shared   projection.Shared            // which of them are on servers
+	Log       *eventlog.Log
+	Items     *items.Items
+	Keyword   keywordIndex
+	Private   keywordIndex // whole texts of items that policy shows in part
+	Vector    switched
+	Graph     *graph.Graph
+	Embedder  *embedding
+	tokens    *token.Registry
+	public    *pii.Sanitizer // takes from an item what only some readers may see
+	scrub     []erasure.Scrubber
+	evict     []func(ctx context.Context, s scope.Scope) error // put a tenant out of memory
+	erase     struct{ graph erasable }
+	reindexer func() *projection.Reindexer // fills the next model's vectors; nil: none does
+	shared    projection.Shared            // which of them are on servers
 
 	damages *damages
 	checks  []func(ctx context.Context) error // look for damage in a whole file
@@ -127,13 +127,13 @@ func (s *Stores) scrubbers(items func(context.Context) error) []erasure.Scrubber
 	}
 	graph := s.erase.graph.scrubber("graph")
 	graph.Shared = s.shared.Graph
-	shadow := func() *projection.Reindexer {
-		if s.shadow == nil {
+	reindexer := func() *projection.Reindexer {
+		if s.reindexer == nil {
 			return nil
 		}
-		return s.shadow()
+		return s.reindexer()
 	}
-	return append(s.scrubSides(shadow), []erasure.Scrubber{
+	return append(s.scrubSides(reindexer), []erasure.Scrubber{
 		{Store: "log", Scrub: whole(s.Log.Scrub), Shared: s.shared.Items},
 		{Store: "items", Scrub: whole(items), Shared: s.shared.Items,
 			Remaining: func(ctx context.Context, sc scope.Scope, ids []string) (int, error) {
