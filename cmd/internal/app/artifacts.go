@@ -21,7 +21,7 @@ import (
 type ArtifactReader interface {
 	// List returns every artifact, sorted.
 	List(ctx context.Context) ([]jetstream.StoredArtifact, error)
-	// Open returns an artifact's bytes, worker.ErrNoArtifact when there is none. The reader MUST
+	// Open returns an artifact's bytes, transport.ErrNoArtifact when there is none. The reader MUST
 	// compare them with the hash.
 	Open(ctx context.Context, tenant, sum string) (io.ReadCloser, error)
 }
