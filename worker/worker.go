@@ -94,7 +94,7 @@ type Worker struct {
 	appender   *ingest.Appender
 	relay      *relay.Relay // nil: there is no ledger
 	eraser     *erasure.Eraser
-	heads      *relay.Heads
+	heads      *relay.Heads      // nil: there are no inboxes, and nothing is erased either
 	exceptions *exceptionSweeper // nil: there are none
 	uploads    *erasure.Sweeper  // nil: nothing is swept
 	idle       time.Duration     // after which a tenant is put out of memory; 0: never
@@ -141,15 +141,19 @@ func New(cfg Config) (*Worker, error) {
 	}
 	p, share := cfg.Projector, ownership.Share{Membership: cfg.Membership}
 	w := &Worker{Projector: p, log: cfg.Log, idle: cfg.TenantIdle, evict: cfg.Evict, logger: cfg.Logger, share: share}
-	changes := authorship.New(authorship.Config{Log: cfg.Log, PDP: cfg.PDP, Registry: cfg.Registry, Loopback: cfg.Loopback, Clock: cfg.Clock})
-	w.eraser = erasure.New(erasure.Config{Log: cfg.Log, Indexes: p, Items: cfg.Stores.Items, Graph: cfg.Stores.Graph, PDP: cfg.PDP, Registry: cfg.Registry, Loopback: cfg.Loopback,
+	changes := authorship.New(authorship.Config{Log: cfg.Log, PDP: cfg.PDP, Registry: cfg.Registry,
+		Loopback: cfg.Loopback, Clock: cfg.Clock})
+	w.eraser = erasure.New(erasure.Config{Log: cfg.Log, Indexes: p, Items: cfg.Stores.Items, Graph: cfg.Stores.Graph,
+		PDP: cfg.PDP, Registry: cfg.Registry, Loopback: cfg.Loopback,
 		Scrubbers: cfg.Scrubbers, Streams: cfg.Streams, Artifacts: cfg.Artifacts, Reviewer: changes,
 		Failpoint: cfg.Failpoint, Clock: cfg.Clock, Logger: cfg.Logger, Share: share, Metrics: p.Metrics()})
-	w.appender = ingest.New(ingest.Config{Inboxes: cfg.Inboxes, PartitionOf: cfg.Partition, Log: cfg.Log, Writer: cfg.Writer, DeadLetters: cfg.DeadLetters, Eraser: w.eraser, Changes: changes,
+	w.appender = ingest.New(ingest.Config{Inboxes: cfg.Inboxes, PartitionOf: cfg.Partition, Log: cfg.Log, Writer: cfg.Writer,
+		DeadLetters: cfg.DeadLetters, Eraser: w.eraser, Changes: changes,
 		Registry: cfg.Registry, MaxTenants: cfg.MaxTenants, BatchSize: cfg.BatchSize, Health: p.Health(),
 		Failpoint: cfg.Failpoint, Clock: cfg.Clock, Logger: cfg.Logger, Share: share, Metrics: p.Metrics()})
-	w.Service = service.New(service.Config{Engine: cfg.Engine, Log: cfg.Log, Writer: cfg.Writer, Outbox: cfg.Outbox, Indexes: p, Items: cfg.Stores.Items, PDP: cfg.PDP, Registry: cfg.Registry,
-		Loopback: cfg.Loopback, Exceptions: cfg.Exceptions, Eraser: w.eraser, Changes: changes, Ingest: w.appender, Clock: cfg.Clock})
+	w.Service = service.New(service.Config{Engine: cfg.Engine, Log: cfg.Log, Writer: cfg.Writer, Outbox: cfg.Outbox,
+		Indexes: p, Items: cfg.Stores.Items, PDP: cfg.PDP, Registry: cfg.Registry, Loopback: cfg.Loopback,
+		Exceptions: cfg.Exceptions, Eraser: w.eraser, Changes: changes, Ingest: w.appender, Clock: cfg.Clock})
 	if len(cfg.Inboxes) > 0 {
 		w.heads = &relay.Heads{Log: cfg.Log, Logger: cfg.Logger, Share: share, Metrics: p.Metrics()}
 	}
@@ -157,11 +161,12 @@ func New(cfg Config) (*Worker, error) {
 		w.exceptions = &exceptionSweeper{log: cfg.Log, exceptions: cfg.Exceptions, logger: cfg.Logger}
 	}
 	if cfg.Uploads != nil {
-		w.uploads = &erasure.Sweeper{Artifacts: cfg.Uploads, Log: cfg.Log, Share: share, Every: cfg.Sweep, Clock: cfg.Clock, Logger: cfg.Logger}
+		w.uploads = &erasure.Sweeper{Artifacts: cfg.Uploads, Log: cfg.Log, Share: share, Every: cfg.Sweep,
+			Clock: cfg.Clock, Logger: cfg.Logger}
 	}
 	if cfg.Ledger != nil {
-		w.relay = relay.New(relay.Config{Log: cfg.Log, Ledger: cfg.Ledger, Batch: cfg.BatchSize, Busy: p.LatelyBusy, Failpoint: cfg.Failpoint,
-			Logger: cfg.Logger, Share: share, Metrics: p.Metrics()})
+		w.relay = relay.New(relay.Config{Log: cfg.Log, Ledger: cfg.Ledger, Batch: cfg.BatchSize, Busy: p.LatelyBusy,
+			Failpoint: cfg.Failpoint, Logger: cfg.Logger, Share: share, Metrics: p.Metrics()})
 	}
 	return w, nil
 }
@@ -172,8 +177,10 @@ func NewProjector(cfg Config) *projection.Projector {
 	if cfg.Meter == nil {
 		cfg.Meter = meter.New()
 	}
-	return projection.New(projection.Config{Log: cfg.Log, Stores: cfg.Stores, Embedder: cfg.Embedder, Counter: cfg.Counter, Sanitizer: cfg.Sanitizer, BatchSize: cfg.BatchSize,
-		Share: ownership.Share{Membership: cfg.Membership}, Metrics: metrics.New(cfg.Meter), Failpoint: cfg.Failpoint, Logger: cfg.Logger})
+	return projection.New(projection.Config{Log: cfg.Log, Stores: cfg.Stores, Embedder: cfg.Embedder,
+		Counter: cfg.Counter, Sanitizer: cfg.Sanitizer, BatchSize: cfg.BatchSize,
+		Share: ownership.Share{Membership: cfg.Membership}, Metrics: metrics.New(cfg.Meter),
+		Failpoint: cfg.Failpoint, Logger: cfg.Logger})
 }
 
 // Run runs until ctx is done or a follower fails for good, then stops the rest and

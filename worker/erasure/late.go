@@ -27,6 +27,7 @@ type Logged struct {
 	kept     eventlog.KeptErasure
 }
 
+// LoggedBy returns the erasure er of an entry.
 func LoggedBy(entry *eventlog.Entry, er *schemas.MemoryErased) Logged {
 	searched, err := strconv.ParseInt(entry.Extensions[searchedExtension], 10, 64)
 	if err != nil { // an earlier version began it

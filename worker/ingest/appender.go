@@ -67,8 +67,8 @@ type Appender struct {
 func New(cfg Config) *Appender {
 	p := &Appender{cfg: cfg, tenants: tenants{log: cfg.Log, registry: cfg.Registry, limit: cfg.MaxTenants, now: cfg.Clock}}
 	for partition, inbox := range cfg.Inboxes {
-		p.partitions = append(p.partitions, &partitionAppender{cfg: &p.cfg, inbox: inbox, partition: partition, tenants: &p.tenants, refusals: &p.refusals,
-			retry: follow.Retry{Health: cfg.Health}})
+		p.partitions = append(p.partitions, &partitionAppender{cfg: &p.cfg, inbox: inbox, partition: partition,
+			tenants: &p.tenants, refusals: &p.refusals, retry: follow.Retry{Health: cfg.Health}})
 	}
 	return p
 }

@@ -32,7 +32,8 @@ func Entry(tenant, eventType, id, subject string, at time.Time, data any) (event
 	if schema := schemas.DataSchema(eventType); schema != "" {
 		ext["dataschema"] = schema
 	}
-	return eventlog.Draft{Tenant: tenant, Agent: agent, Type: eventType, Source: Source, ID: id, Subject: subject, Time: at, Data: raw, Extensions: ext}, nil
+	return eventlog.Draft{Tenant: tenant, Agent: agent, Type: eventType, Source: Source, ID: id, Subject: subject,
+		Time: at, Data: raw, Extensions: ext}, nil
 }
 
 // StoredEntry returns the artifact.stored entry that goes with a memory.recorded, and false
@@ -50,8 +51,9 @@ func StoredEntry(d *eventlog.Draft) (eventlog.Draft, bool, error) {
 		return eventlog.Draft{}, false, nil
 	}
 	sum := sha256.Sum256([]byte(d.Source + "\x00" + d.ID))
-	entry, err := Entry(d.Tenant, schemas.TypeArtifactStored, "stored-"+hex.EncodeToString(sum[:16]), Subject(a.SHA256), d.Time,
-		&schemas.Artifact{ID: Subject(a.SHA256), Ref: schemas.ArtifactRef{Object: a.Object, SHA256: a.SHA256, Size: a.Size}, MediaType: a.MediaType,
-			ItemID: m.ID, Principal: d.Agent, CreatedAt: d.Time.UTC()})
+	id := "stored-" + hex.EncodeToString(sum[:16])
+	entry, err := Entry(d.Tenant, schemas.TypeArtifactStored, id, Subject(a.SHA256), d.Time, &schemas.Artifact{
+		ID: Subject(a.SHA256), Ref: schemas.ArtifactRef{Object: a.Object, SHA256: a.SHA256, Size: a.Size},
+		MediaType: a.MediaType, ItemID: m.ID, Principal: d.Agent, CreatedAt: d.Time.UTC()})
 	return entry, err == nil, err
 }

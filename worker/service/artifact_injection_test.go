@@ -1,4 +1,4 @@
-package worker_test
+package service_test
 
 import (
 	"bufio"
