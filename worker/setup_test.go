@@ -46,7 +46,8 @@ var (
 	embedderOnce = sync.OnceValues(static.New)
 )
 
-// world is a worker over real engines in a folder of its own.
+// world is a worker over real engines in a folder of its own. What takes the whole worker is tested in
+// this folder, whichever part it is about; what takes one part alone, beside that part.
 type world struct {
 	dir     string
 	signer  note.Signer

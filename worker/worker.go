@@ -141,19 +141,19 @@ func New(cfg Config) (*Worker, error) {
 	}
 	p, share := cfg.Projector, ownership.Share{Membership: cfg.Membership}
 	w := &Worker{Projector: p, log: cfg.Log, idle: cfg.TenantIdle, evict: cfg.Evict, logger: cfg.Logger, share: share}
-	changes := authorship.New(authorship.Config{Log: cfg.Log, PDP: cfg.PDP, Registry: cfg.Registry,
+	reviewer := authorship.New(authorship.Config{Log: cfg.Log, PDP: cfg.PDP, Registry: cfg.Registry,
 		Loopback: cfg.Loopback, Clock: cfg.Clock})
 	w.eraser = erasure.New(erasure.Config{Log: cfg.Log, Indexes: p, Items: cfg.Stores.Items, Graph: cfg.Stores.Graph,
 		PDP: cfg.PDP, Registry: cfg.Registry, Loopback: cfg.Loopback,
-		Scrubbers: cfg.Scrubbers, Streams: cfg.Streams, Artifacts: cfg.Artifacts, Reviewer: changes,
+		Scrubbers: cfg.Scrubbers, Streams: cfg.Streams, Artifacts: cfg.Artifacts, Reviewer: reviewer,
 		Failpoint: cfg.Failpoint, Clock: cfg.Clock, Logger: cfg.Logger, Share: share, Metrics: p.Metrics()})
-	w.appender = ingest.New(ingest.Config{Inboxes: cfg.Inboxes, PartitionOf: cfg.Partition, Log: cfg.Log, Writer: cfg.Writer,
-		DeadLetters: cfg.DeadLetters, Eraser: w.eraser, Changes: changes,
+	w.appender = ingest.New(ingest.Config{Inboxes: cfg.Inboxes, PartitionOf: cfg.Partition, Log: cfg.Log,
+		Writer: cfg.Writer, DeadLetters: cfg.DeadLetters, Eraser: w.eraser, Reviewer: reviewer,
 		Registry: cfg.Registry, MaxTenants: cfg.MaxTenants, BatchSize: cfg.BatchSize, Health: p.Health(),
 		Failpoint: cfg.Failpoint, Clock: cfg.Clock, Logger: cfg.Logger, Share: share, Metrics: p.Metrics()})
 	w.Service = service.New(service.Config{Engine: cfg.Engine, Log: cfg.Log, Writer: cfg.Writer, Outbox: cfg.Outbox,
 		Indexes: p, Items: cfg.Stores.Items, PDP: cfg.PDP, Registry: cfg.Registry, Loopback: cfg.Loopback,
-		Exceptions: cfg.Exceptions, Eraser: w.eraser, Changes: changes, Ingest: w.appender, Clock: cfg.Clock})
+		Exceptions: cfg.Exceptions, Eraser: w.eraser, Reviewer: reviewer, Ingest: w.appender, Clock: cfg.Clock})
 	if len(cfg.Inboxes) > 0 {
 		w.heads = &relay.Heads{Log: cfg.Log, Logger: cfg.Logger, Share: share, Metrics: p.Metrics()}
 	}

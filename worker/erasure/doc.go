@@ -12,8 +12,8 @@
 // and the next start finds what is pending. The list of erasures beside the log makes sure that a log
 // restored from an older copy erases again: see [RepeatLost].
 //
-// Of an item only those who policy lets erase every version of it may have it erased. A receipt never
-// says of a store more than a check after the scrub has found.
+// Policy decides on every version of an item, and one denial refuses the erasure. A receipt never says
+// more of a store than a check after the scrub has found.
 //
 // Where several workers share the work, the owner of the tenant finishes an erasure; each of the others
 // scrubs what it keeps for itself. Contents of artifacts that no item ever had are removed by the

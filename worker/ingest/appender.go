@@ -41,7 +41,7 @@ type Config struct {
 	Writer      *write.Writer
 	DeadLetters transport.DeadLetters
 	Eraser      Eraser
-	Changes     Reviewer
+	Reviewer    Reviewer
 	Registry    *policies.Registry // says which tenants there may be; nil: admits all
 	MaxTenants  int                // that may have a log; 0: any number
 	BatchSize   int                // events a transaction at most

@@ -309,7 +309,7 @@ func (a *partitionAppender) review(ctx context.Context, run *batch) error {
 		}
 		var why []*write.Rejection
 		err = a.retry.Do(ctx, a.cfg.Logger, "decide on changes of partition "+a.inbox.Name(), retryAppend, func() (err error) {
-			why, err = a.cfg.Changes.Review(ctx, s, drafts)
+			why, err = a.cfg.Reviewer.Review(ctx, s, drafts)
 			return err
 		})
 		if err != nil {

@@ -103,7 +103,7 @@ func benchAppender(b *testing.B) *partitionAppender {
 	}
 	a := New(Config{Inboxes: []transport.Inbox{takingInbox{}}, Log: log, Writer: writer, DeadLetters: noLetters{b}, Failpoint: func(string) {}, Clock: time.Now,
 		Metrics: metrics.New(meter.New()), Logger: slog.New(slog.DiscardHandler),
-		Changes: authorship.New(authorship.Config{Log: log, PDP: pdp, Loopback: true, Clock: time.Now})}).partitions[0]
+		Reviewer: authorship.New(authorship.Config{Log: log, PDP: pdp, Loopback: true, Clock: time.Now})}).partitions[0]
 	if a.fence, _, err = log.TakeFence(b.Context(), a.checkpointName()); err != nil {
 		b.Fatal(err)
 	}

@@ -60,9 +60,11 @@ type Ingest interface {
 // Eraser decides on erasures: an erasure.Eraser.
 type Eraser interface {
 	// Refuses returns why the agent of d may not erase items.
-	Refuses(ctx context.Context, s scope.Scope, d *write.Prepared, ids []string) (refused *write.Rejection, all []string, searched int64, err error)
+	Refuses(ctx context.Context, s scope.Scope, d *write.Prepared, ids []string) (
+		refused *write.Rejection, all []string, searched int64, err error)
 	// Outline returns what an erasure of items would take, or why it would be refused.
-	Outline(ctx context.Context, s, who scope.Scope, claimed schemas.Level, ids []string) (refused *write.Rejection, o erasure.Outline, err error)
+	Outline(ctx context.Context, s, who scope.Scope, claimed schemas.Level, ids []string) (
+		refused *write.Rejection, o erasure.Outline, err error)
 	// Allows reports whether policy lets who erase every version of items.
 	Allows(ctx context.Context, s, who scope.Scope, claimed schemas.Level, ids []string) (bool, error)
 	// Delayed says why an erasure's receipt is not logged at present; nil: it may be.
@@ -74,7 +76,7 @@ type Config struct {
 	Engine     Engine
 	Log        *eventlog.Log
 	Writer     *write.Writer
-	Outbox     transport.Outbox // takes the events of put; nil: put is not served
+	Outbox     transport.Outbox // takes the events of put; nil: Put MUST NOT be called
 	Indexes    Indexes
 	Items      Items
 	PDP        policies.PDP
@@ -82,7 +84,7 @@ type Config struct {
 	Loopback   bool
 	Exceptions *exception.Registry // nil: there are none
 	Eraser     Eraser
-	Changes    Reviewer
+	Reviewer   Reviewer
 	Ingest     Ingest
 	Clock      func() time.Time
 }
@@ -283,7 +285,7 @@ func (v *Service) mayPublish(ctx context.Context, s scope.Scope, d *write.Prepar
 			return nil
 		}
 	}
-	switch refused, err := v.cfg.Changes.Review(ctx, s, []*write.Prepared{d}); {
+	switch refused, err := v.cfg.Reviewer.Review(ctx, s, []*write.Prepared{d}); {
 	case errors.Is(err, authorship.ErrNoVerdict) && ctx.Err() == nil:
 		return &schemas.Error{Code: schemas.CodePolicyDenied, Message: "policy gave no verdict, so nothing is changed"}
 	case err != nil:
