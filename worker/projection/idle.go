@@ -102,6 +102,3 @@ func (p *Projector) putAway(ctx context.Context, s scope.Scope, since time.Time,
 	}
 	return nil
 }
-
-// touch notes that a tenant is used.
-func (t *progress) touch() { t.used.Store(time.Now().UnixNano()) }
