@@ -53,7 +53,7 @@ func (p *Projector) setPosition(t *progress, position int64) {
 	t.advance(position, position)
 }
 
-// setProgress is place for a run over targets. A run over targets that serve no more does not
+// setProgress is setPosition for a run over targets. A run over targets that serve no more does not
 // say where the tenant is.
 func (p *Projector) setProgress(t *progress, now *targets, position, reached int64) {
 	p.mu.Lock()
@@ -63,7 +63,7 @@ func (p *Projector) setProgress(t *progress, now *targets, position, reached int
 	}
 }
 
-// advance is place for who holds the projector's lock.
+// advance is setPosition for a caller that holds the projector's lock.
 func (t *progress) advance(position, reached int64) {
 	if position != t.position || reached != t.answering {
 		t.position, t.answering = position, reached
