@@ -21,6 +21,7 @@ import (
 	"satchel/schemas"
 	"satchel/test/conformance/eventlogtest"
 	"satchel/worker"
+	"satchel/worker/ingest"
 	"satchel/worker/transport"
 )
 
@@ -178,7 +179,7 @@ func TestNothingPassesAFullDLQ(t *testing.T) {
 
 // unseekable is an inbox that cannot be placed while it is told not to be.
 type unseekable struct {
-	worker.Inbox
+	transport.Inbox
 	stuck *atomic.Bool
 }
 
@@ -198,7 +199,7 @@ func TestAWorkerThatCannotStartSaysWhy(t *testing.T) {
 	w.start(t)
 	poll(t, "the worker says why it does not start", func() bool {
 		err := w.worker.Ready()
-		return errors.Is(err, worker.ErrStarting) && strings.Contains(err.Error(), "p03: starting: the disk cannot be read")
+		return errors.Is(err, transport.ErrStarting) && strings.Contains(err.Error(), "p03: starting: the disk cannot be read")
 	})
 	stuck.Store(false)
 	poll(t, "the worker is ready", func() bool { return w.worker.Ready() == nil })
@@ -213,7 +214,7 @@ func TestAnotherStreamStopsThePartitionWithANamedError(t *testing.T) {
 			w.publish(t, "acme", recorded(t, "x", "x"), recorded(t, "y", "y"), recorded(t, "z", "z"))
 		},
 		"anew (another epoch)": func(t *testing.T, w *world) { // elsewhere, and accepted there
-			must(t, w.log.Restart(within(t), worker.CheckpointName(jetstream.PartitionName(jetstream.PartitionOf("acme"))), "elsewhere"))
+			must(t, w.log.Restart(within(t), ingest.CheckpointName(jetstream.PartitionName(jetstream.PartitionOf("acme"))), "elsewhere"))
 		},
 		"another one": func(t *testing.T, w *world) {
 			w.checkpoint(t, func(cp *eventlog.Checkpoint) { cp.Hash[5] ^= 1 })
@@ -230,7 +231,7 @@ func TestAnotherStreamStopsThePartitionWithANamedError(t *testing.T) {
 			must(t, w.stop())
 			spoil(t, w)
 			w.start(t)
-			var changed *worker.StreamChangedError
+			var changed *ingest.StreamChangedError
 			poll(t, "the partition stops", func() bool { return errors.As(w.worker.Ready(), &changed) })
 			if !strings.Contains(changed.Error(), name) || changed.Partition == "" {
 				t.Errorf("error = %v", changed)
@@ -253,7 +254,7 @@ func TestAnotherStreamStopsThePartitionWithANamedError(t *testing.T) {
 			must(t, w.stop())
 			inbox, err := jetstream.OpenInbox(within(t), w.nc, w.js, jetstream.InboxConfig{Partition: jetstream.PartitionOf("acme")})
 			must(t, err)
-			must(t, worker.AcceptStream(within(t), w.log, inbox))
+			must(t, ingest.AcceptStream(within(t), w.log, inbox))
 			inbox.Close()
 			w.start(t)
 			w.put(t, recorded(t, "late", "late"), string(schemas.ReceiptLogged))
@@ -465,7 +466,7 @@ func TestWhatAStoppedPartitionHoldsStays(t *testing.T) {
 			if !running {
 				w.start(t)
 			}
-			var changed *worker.StreamChangedError
+			var changed *ingest.StreamChangedError
 			poll(t, "the partition stops", func() bool { return errors.As(w.worker.Ready(), &changed) })
 			scrubber := jetstream.NewScrubber(w.js, w.worker.Committed)
 			scrubber.Patience = 20 * time.Millisecond

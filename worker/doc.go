@@ -1,7 +1,10 @@
-// Package worker runs what moves data through Satchel: appenders from the inbox to
-// the event log, projectors from the log to the indexes, the relay from the log to
-// the ledger, the eraser, and the context service. It decides what happens to an
-// event that fails: retry, dead letter or stop.
+// Package worker runs what moves data through Satchel, and puts its parts together:
+//
+//	ingest      from the stream to the log, or to the dead letters
+//	projection  from the log to the indexes
+//	relay       from the log to the ledger
+//	erasure     content that goes, everywhere, with a receipt
+//	service     requests and their replies
 //
 // It knows no NATS: jetstream implements the small interfaces of package transport, and
 // cmd/internal/app wires them. The one direction is inbox → log → projections and ledger.
@@ -16,7 +19,6 @@
 // those of 25 ms together; for the ledger those of a tenant are gathered for up to 100 ms,
 // counted from the last time.
 //
-// An appender stops its partition, with a named error, when the stream is not the
-// one its checkpoint speaks of (StreamChangedError): resuming would skip or repeat
-// events silently.
+// The worker decides what happens to a follower that fails: it tries again, it stops the partition
+// whose stream or log is not what it was, or it ends, so that its process starts it anew.
 package worker

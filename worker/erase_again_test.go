@@ -20,6 +20,7 @@ import (
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
 	"satchel/worker"
+	"satchel/worker/erasure"
 )
 
 // backup closes everything, returns the log's file and opens everything again.
@@ -56,7 +57,7 @@ func (w *world) follow(t *testing.T, s scope.Scope) {
 
 func eraseAgain(t *testing.T, w *world, s scope.Scope) int {
 	t.Helper()
-	n, err := worker.EraseAgain(within(t), w.log, s, nil, slog.New(slog.DiscardHandler))
+	n, err := erasure.RepeatLost(within(t), w.log, s, nil, slog.New(slog.DiscardHandler))
 	must(t, err)
 	return n
 }
@@ -188,18 +189,18 @@ func TestADamagedListOfErasuresIsNamed(t *testing.T) {
 	must(t, err)
 	must(t, os.WriteFile(path, []byte(strings.Replace(string(raw), `"items":["a"]`, `"items":["b"]`, 1)), 0o600))
 	w.open(t)
-	_, err = worker.EraseAgain(context.WithoutCancel(t.Context()), w.log, s, nil, slog.New(slog.DiscardHandler))
+	_, err = erasure.RepeatLost(context.WithoutCancel(t.Context()), w.log, s, nil, slog.New(slog.DiscardHandler))
 	if !errors.Is(err, eventlog.ErrCorrupt) || !strings.Contains(err.Error(), path+", record 1: its signature does not hold") {
 		t.Errorf("error = %v", err)
 	}
-	entries, err := w.log.BySubject(within(t), s, worker.ErasureSubject)
+	entries, err := w.log.BySubject(within(t), s, eventlog.ErasureSubject)
 	must(t, err)
 	if len(entries) != 2 {
 		t.Errorf("%d entries: a forged erasure was taken", len(entries))
 	}
 	must(t, os.WriteFile(path, append(raw, "satchel/acme/erasures\n2\n"...), 0o600))
 	var said strings.Builder
-	n, err := worker.EraseAgain(within(t), w.log, s, nil, slog.New(slog.NewTextHandler(&said, nil)))
+	n, err := erasure.RepeatLost(within(t), w.log, s, nil, slog.New(slog.NewTextHandler(&said, nil)))
 	if err != nil || n != 0 || !strings.Contains(said.String(), "torn record") {
 		t.Errorf("a torn record: %d, %v, %q", n, err, said.String())
 	}

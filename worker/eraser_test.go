@@ -22,6 +22,8 @@ import (
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
 	"satchel/worker"
+	"satchel/worker/service"
+	"satchel/worker/transport"
 )
 
 // onDisk lists the files below the world's folder that hold text.
@@ -146,7 +148,7 @@ func TestAnErasureIsFinishedAfterACrash(t *testing.T) {
 				t.Errorf("dead letters: %v", got)
 			}
 			must(t, w.log.Verify(within(t), system(t, "acme"), nil, nil))
-			erasures, err := w.log.BySubject(within(t), system(t, "acme"), worker.ErasureSubject)
+			erasures, err := w.log.BySubject(within(t), system(t, "acme"), eventlog.ErasureSubject)
 			must(t, err)
 			if len(erasures) != 2 {
 				t.Errorf("%d erasure entries, want the erasure and its receipt", len(erasures))
@@ -207,12 +209,12 @@ func TestOddIDs(t *testing.T) {
 	s := system(t, "acme")
 	squatter := recorded(t, "squat", "a squatter on the receipt's id")
 	squatter.SetID("f.receipt")
-	w.publish(t, "acme", recorded(t, worker.ErasureSubject, "an item called as the eraser's subject"), recorded(t, "a", "the lake house"), squatter)
+	w.publish(t, "acme", recorded(t, eventlog.ErasureSubject, "an item called as the eraser's subject"), recorded(t, "a", "the lake house"), squatter)
 	must(t, w.worker.Projector.Await(within(t), s, int64(len(w.entries(t, "acme", 3)))))
 	// a request that bears the id of the item which is then forgotten
 	out, err := w.worker.Service.Request(within(t), "acme", request(t, "reader", "internal", "the lake house", func(r *schemas.ContextRequest) { r.Meta.ID = "a" }))
 	must(t, err)
-	w.publish(t, "acme", forgetting(t, "f", "a"), forgetting(t, "g", worker.ErasureSubject))
+	w.publish(t, "acme", forgetting(t, "f", "a"), forgetting(t, "g", eventlog.ErasureSubject))
 	receipt := w.receipt(t, "acme", "g")
 	if diff := cmp.Diff([]int64{1}, receipt.Positions); diff != "" {
 		t.Errorf("erased: %s", diff)
@@ -256,7 +258,7 @@ func TestAnEventOfNoTenantIsADeadLetter(t *testing.T) {
 	w.entries(t, "acme", 1)
 	poll(t, "every partition runs", func() bool {
 		err := w.worker.Ready()
-		if err != nil && !errors.Is(err, worker.ErrStarting) {
+		if err != nil && !errors.Is(err, transport.ErrStarting) {
 			t.Fatal(err)
 		}
 		return err == nil
@@ -265,7 +267,7 @@ func TestAnEventOfNoTenantIsADeadLetter(t *testing.T) {
 
 // heldEngine commits its pack only when it is let go.
 type heldEngine struct {
-	worker.Engine
+	service.Engine
 	w       *world
 	started chan struct{}
 	release chan struct{}
@@ -281,7 +283,7 @@ func (h *heldEngine) Reply(ctx context.Context, s scope.Scope, _ schemas.Context
 		return nil, err
 	}
 	_, err = h.w.log.Append(ctx, eventlog.Batch{Drafts: []eventlog.Draft{{Tenant: s.Tenant(), Agent: "satchel", Type: schemas.TypeContextPacked,
-		Source: worker.PackSource, ID: "pack-1", Subject: "req", Data: data, Attachment: eventlog.Derive([]string{"a"}, shown)}}})
+		Source: service.PackSource, ID: "pack-1", Subject: "req", Data: data, Attachment: eventlog.Derive([]string{"a"}, shown)}}})
 	return nil, err
 }
 

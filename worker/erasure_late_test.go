@@ -13,6 +13,7 @@ import (
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
 	"satchel/worker"
+	"satchel/worker/service"
 )
 
 const canaryOfLate = "canary-of-late-summaries"
@@ -25,13 +26,13 @@ func compacted(t *testing.T, asOf int64, id, of string) []eventlog.Draft {
 	must(t, err)
 	ev := recorded(t, id, "in short: "+canaryOfLate, summaryOf(of))
 	return []eventlog.Draft{
-		{Tenant: "acme", Agent: "satchel", Type: schemas.TypeContextPacked, Source: worker.PackSource, ID: "pack-" + id, Subject: id, Data: pack},
+		{Tenant: "acme", Agent: "satchel", Type: schemas.TypeContextPacked, Source: service.PackSource, ID: "pack-" + id, Subject: id, Data: pack},
 		{Tenant: "acme", Agent: "satchel", Type: schemas.TypeMemoryRecorded, Source: schemas.SourceCompaction, ID: id, Subject: id, Time: ev.Time(), Item: eventlog.Derive([]string{of}, ev.Data())}}
 }
 
 // heldCompaction appends what it has made of old items only when it is let go.
 type heldCompaction struct {
-	worker.Engine
+	service.Engine
 	log              *eventlog.Log
 	drafts           []eventlog.Draft
 	started, release chan struct{}
@@ -86,7 +87,7 @@ func TestALateSummaryIsErasedToo(t *testing.T) {
 		t.Error(diff)
 	}
 	gone := map[string]bool{}
-	entries, err := w.log.BySubject(within(t), s, worker.ErasureSubject, schemas.TypeMemoryErased)
+	entries, err := w.log.BySubject(within(t), s, eventlog.ErasureSubject, schemas.TypeMemoryErased)
 	must(t, err)
 	for i := range entries {
 		var er schemas.MemoryErased

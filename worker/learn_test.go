@@ -19,7 +19,7 @@ func TestNewItemsAreTaught(t *testing.T) {
 	w.start(t)
 	var mu sync.Mutex
 	taught := map[string][]string{}
-	w.worker.Projector.Teach(func(s scope.Scope, records []schemas.Record) {
+	w.worker.Projector.OnIndexed(func(s scope.Scope, records []schemas.Record) {
 		mu.Lock()
 		defer mu.Unlock()
 		for _, r := range records {

@@ -16,7 +16,7 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
-	"satchel/worker"
+	"satchel/worker/service"
 )
 
 // noEngine refuses everything.
@@ -70,7 +70,7 @@ func (w *world) put(t *testing.T, ev event.Event, wait string) schemas.Receipt {
 // waited returns the answer of a call, which may have to be waited for until ctx is done.
 func waited(ctx context.Context) func(any, error) (any, error) {
 	return func(out any, err error) (any, error) {
-		if wait, ok := out.(worker.Wait); ok && err == nil {
+		if wait, ok := out.(service.Wait); ok && err == nil {
 			return wait(ctx)
 		}
 		return out, err

@@ -35,6 +35,9 @@ import (
 	"satchel/policies/opa"
 	"satchel/schemas"
 	"satchel/worker"
+	"satchel/worker/erasure"
+	"satchel/worker/projection"
+	"satchel/worker/service"
 )
 
 // What takes long to make and keeps no state is made once.
@@ -43,7 +46,8 @@ var (
 	embedderOnce = sync.OnceValues(static.New)
 )
 
-// world is a worker over real engines in a folder of its own.
+// world is a worker over real engines in a folder of its own. What takes the whole worker is tested in
+// this folder, whichever part it is about; what takes one part alone, beside that part.
 type world struct {
 	dir     string
 	signer  note.Signer
@@ -62,7 +66,7 @@ type world struct {
 	dead    *jetstream.DeadLetters
 	cfg     worker.Config
 	worker  *worker.Worker
-	engine  worker.Engine // nil: the real one
+	engine  service.Engine // nil: the real one
 	close   []func() error
 	evict   []func(context.Context, scope.Scope) error
 
@@ -153,7 +157,7 @@ func (w *world) openStores(t *testing.T) {
 	all := func(scrub func(context.Context) error) func(context.Context, scope.Scope) error {
 		return func(ctx context.Context, _ scope.Scope) error { return scrub(ctx) }
 	}
-	w.cfg.Scrubbers = []worker.Scrubber{
+	w.cfg.Scrubbers = []erasure.Scrubber{
 		{Store: "log", Scrub: all(w.log.Scrub)},
 		{Store: "items", Scrub: all(itemDB.Scrub), Remaining: func(ctx context.Context, s scope.Scope, ids []string) (int, error) {
 			left, err := w.items.Get(ctx, s, ids)
@@ -177,7 +181,7 @@ func (w *world) configure(t *testing.T) {
 	writer, err := write.New(write.Config{})
 	must(t, err)
 	w.cfg = worker.Config{Partition: jetstream.PartitionOf, Log: w.log, Embedder: w.embed, Writer: writer, PDP: pdp, Loopback: true, DeadLetters: w.dead,
-		Stores:    worker.Stores{Items: w.items, Tokens: w.items, Novelty: w.items, Keyword: w.keyword, Private: w.private, Vector: w.vector, Graph: w.graph},
+		Stores:    projection.Stores{Items: w.items, Tokens: w.items, Novelty: w.items, Keyword: w.keyword, Private: w.private, Vector: w.vector, Graph: w.graph},
 		Scrubbers: w.cfg.Scrubbers, Outbox: jetstream.NewOutbox(w.nc, w.js)}
 	w.cfg.Ledger, err = jetstream.OpenLedger(ctx, w.nc, w.js, jetstream.LedgerConfig{})
 	must(t, err)

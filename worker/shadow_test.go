@@ -10,7 +10,7 @@ import (
 	"satchel/pipeline/store/vector"
 	vectormem "satchel/pipeline/store/vector/inproc"
 	"satchel/schemas"
-	"satchel/worker"
+	"satchel/worker/projection"
 )
 
 // fails embeds until it is told to fail.
@@ -26,12 +26,12 @@ func (f *fails) Embed(ctx context.Context, texts []string) ([][]float32, error) 
 	return f.Embedder.Embed(ctx, texts)
 }
 
-func (w *world) shadow(t *testing.T, batch int, e embed.Embedder) (*worker.Shadow, *vector.Vectors) {
+func (w *world) shadow(t *testing.T, batch int, e embed.Embedder) (*projection.Reindexer, *vector.Vectors) {
 	t.Helper()
 	x, err := vectormem.Open(vectormem.Config{Model: "another", Dimensions: w.embed.Model().Dimensions})
 	must(t, err)
 	index := vector.New(x)
-	return worker.NewShadow(worker.ShadowConfig{Log: w.log, Index: index, Embedder: e, Batch: batch}), index
+	return projection.NewReindexer(projection.ReindexerConfig{Log: w.log, Index: index, Embedder: e, Batch: batch}), index
 }
 
 // TestShadowIsWhatAProjectorMakes fills an index of its own from the log, erasures and

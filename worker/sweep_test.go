@@ -9,6 +9,7 @@ import (
 	"satchel/jetstream"
 	"satchel/schemas"
 	"satchel/worker"
+	"satchel/worker/transport"
 )
 
 // TestArtifactsOfNobodyGo: a running worker removes the contents that no item was recorded
@@ -39,7 +40,7 @@ func TestArtifactsOfNobodyGo(t *testing.T) {
 	}
 	there := func(sum string) bool {
 		content, err := artifacts.Open(within(t), "acme", sum)
-		if errors.Is(err, worker.ErrNoArtifact) {
+		if errors.Is(err, transport.ErrNoArtifact) {
 			return false
 		}
 		must(t, err)

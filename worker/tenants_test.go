@@ -15,6 +15,7 @@ import (
 	"satchel/policies"
 	"satchel/schemas"
 	"satchel/worker"
+	"satchel/worker/projection"
 )
 
 // TestAskingMakesNoTenant: a tenant without a log is answered, and leaves nothing.
@@ -182,14 +183,14 @@ func TestIdleTenantsLeaveMemory(t *testing.T) {
 	w := prepare(t)
 	w.change = func(cfg *worker.Config) { cfg.TenantIdle, cfg.Evict = time.Millisecond, w.evict }
 	w.start(t)
-	const tenants = worker.KeptTenants + 2
+	const tenants = projection.KeptTenants + 2
 	for i := range tenants {
 		tenant := fmt.Sprint("t", i)
 		ev := recorded(t, "a", "the heron stands in the "+tenant+" reeds", func(d map[string]any) { d["scope"] = map[string]any{"tenant": tenant} })
 		_, err := waited(within(t))(w.worker.Service.Put(within(t), tenant, encode(t, schemas.PutRequest{Agent: "planner", Event: structured(t, ev), Wait: "indexed"})))
 		must(t, err)
 	}
-	poll(t, "idle tenants are put away", func() bool { return w.worker.Projector.InMemory() <= worker.KeptTenants })
+	poll(t, "idle tenants are put away", func() bool { return w.worker.Projector.InMemory() <= projection.KeptTenants })
 	gone := ""
 	for i := range tenants {
 		if tenant := fmt.Sprint("t", i); w.worker.Projector.Position(tenant) == 0 {

@@ -14,7 +14,7 @@ import (
 	"satchel/pipeline/store/eventlog"
 	logpg "satchel/pipeline/store/eventlog/postgres"
 	"satchel/test/testenv"
-	"satchel/worker"
+	"satchel/worker/ingest"
 )
 
 // backup is a copy of a stopped node's log.
@@ -58,7 +58,7 @@ func copyDatabase(t *testing.T, url string) backup {
 	}
 	var names []string
 	for partition := range jetstream.Partitions {
-		names = append(names, worker.CheckpointName(jetstream.PartitionName(partition)))
+		names = append(names, ingest.CheckpointName(jetstream.PartitionName(partition)))
 	}
 	if err := eventlog.CopyCheckpoints(t.Context(), logs[0], logs[1], names); err != nil {
 		t.Fatal(err)

@@ -80,14 +80,24 @@ func isStage(pkg string) bool {
 	return false
 }
 
-// isEarlier reports whether selection uses package a before package b, so that b may import a.
+// isEarlier reports whether package a comes before package b in their flow, so that b may import a.
 func isEarlier(a, b string) bool {
-	steps := []string{"words", "filter", "retrieve", "rank", "defend", "session", "explain"}
-	place := func(pkg string) int {
-		name, _ := strings.CutPrefix(pkg, "pipeline/selection/")
-		return slices.Index(steps, name)
+	for parent, steps := range map[string][]string{
+		"pipeline/selection/": {"words", "filter", "retrieve", "rank", "defend", "session", "explain"},
+		"worker/":             {"authorship", "erasure", "novelty", "projection", "ingest", "service"},
+	} {
+		place := func(pkg string) int {
+			name, ok := strings.CutPrefix(pkg, parent)
+			if !ok {
+				return -1
+			}
+			return slices.Index(steps, name)
+		}
+		if place(a) >= 0 && place(a) < place(b) {
+			return true
+		}
 	}
-	return place(a) >= 0 && place(a) < place(b)
+	return false
 }
 
 // isSuite reports whether pkg is a conformance suite, which only tests import.

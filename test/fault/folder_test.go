@@ -23,6 +23,7 @@ import (
 	"satchel/pipeline/store/vector"
 	vectormem "satchel/pipeline/store/vector/inproc"
 	"satchel/worker"
+	"satchel/worker/projection"
 )
 
 func must(t *testing.T, err error) {
@@ -96,8 +97,8 @@ func openIndexes(t *testing.T, dir, database string) *indexes {
 	return x
 }
 
-func (x *indexes) projector(log *eventlog.Log) *worker.Projector {
-	return worker.NewProjector(worker.Config{Log: log, Embedder: x.embedder, Stores: worker.Stores{Items: x.items, Novelty: x.items, Keyword: x.keyword, Vector: x.vector, Graph: x.graph}})
+func (x *indexes) projector(log *eventlog.Log) *projection.Projector {
+	return worker.NewProjector(worker.Config{Log: log, Embedder: x.embedder, Stores: projection.Stores{Items: x.items, Novelty: x.items, Keyword: x.keyword, Vector: x.vector, Graph: x.graph}})
 }
 
 // digests are those of items, keyword index, vector index and graph.

@@ -12,14 +12,14 @@ import (
 
 	"satchel/jetstream"
 	"satchel/schemas"
-	"satchel/worker"
+	"satchel/worker/service"
 )
 
 // handleArtifact streams the artifact of the handle in the path to whoever holds it. A
 // browser is told to keep it as a file and to run nothing of it. What breaks on the way
 // breaks the connection, so that no half passes for a whole.
 func (n *Node) handleArtifact(w http.ResponseWriter, r *http.Request) {
-	opened, err := n.desk.OpenHandle(r.Context(), r.PathValue("handle"))
+	opened, err := n.artifacts.OpenHandle(r.Context(), r.PathValue("handle"))
 	if err != nil {
 		status, text := http.StatusInternalServerError, "the artifact could not be opened"
 		var typed *schemas.Error
@@ -65,7 +65,7 @@ func safeType(mediaType string) string {
 
 // storeEndpoint answers art.v1.<tenant>.store, which fetches the content from the caller.
 func (n *Node) storeEndpoint() jetstream.Endpoint {
-	return jetstream.Endpoint{Name: "store", Subject: "art.v1.*.store", Workers: worker.MaxStores,
+	return jetstream.Endpoint{Name: "store", Subject: "art.v1.*.store", Workers: service.MaxUploads,
 		Handler: func(ctx context.Context, c jetstream.Call) (jetstream.Reply, error) {
 			ctx, done := untilDrained(ctx, n.Draining)
 			defer done()
@@ -73,7 +73,7 @@ func (n *Node) storeEndpoint() jetstream.Endpoint {
 			if err := schemas.Invalid(issues); err != nil {
 				return jetstream.Reply{}, err
 			}
-			out, err := n.desk.Store(ctx, c.Tenant, req, jetstream.Fetch(ctx, n.front, c, req.Offer))
+			out, err := n.artifacts.Store(ctx, c.Tenant, req, jetstream.Fetch(ctx, n.front, c, req.Offer))
 			if err != nil {
 				return jetstream.Reply{}, err
 			}

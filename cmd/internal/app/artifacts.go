@@ -14,14 +14,14 @@ import (
 	"satchel/cmd/internal/config"
 	"satchel/jetstream"
 	"satchel/pipeline/infra/filelock"
-	"satchel/worker"
+	"satchel/worker/transport"
 )
 
 // ArtifactReader lists and reads artifacts of every tenant.
 type ArtifactReader interface {
 	// List returns every artifact, sorted.
 	List(ctx context.Context) ([]jetstream.StoredArtifact, error)
-	// Open returns an artifact's bytes, worker.ErrNoArtifact when there is none. The reader MUST
+	// Open returns an artifact's bytes, transport.ErrNoArtifact when there is none. The reader MUST
 	// compare them with the hash.
 	Open(ctx context.Context, tenant, sum string) (io.ReadCloser, error)
 }
@@ -76,7 +76,7 @@ type noArtifacts struct{}
 func (noArtifacts) List(context.Context) ([]jetstream.StoredArtifact, error) { return nil, nil }
 
 func (noArtifacts) Open(context.Context, string, string) (io.ReadCloser, error) {
-	return nil, worker.ErrNoArtifact
+	return nil, transport.ErrNoArtifact
 }
 
 // adminArtifacts asks the process that has the data folder.
@@ -113,7 +113,7 @@ func (r *adminArtifacts) get(ctx context.Context, path string) (io.ReadCloser, e
 	case err != nil:
 		return nil, config.Usagef("process %d works on %s and does not answer on %s: stop it", r.held.PID, r.app.Dir, r.app.Path(AdminFile))
 	case resp.StatusCode == http.StatusGone:
-		return nil, errors.Join(worker.ErrNoArtifact, resp.Body.Close())
+		return nil, errors.Join(transport.ErrNoArtifact, resp.Body.Close())
 	case resp.StatusCode != http.StatusOK:
 		return nil, errors.Join(fmt.Errorf("read artifacts: process %d answers %s", r.held.PID, resp.Status), resp.Body.Close())
 	}
@@ -143,7 +143,7 @@ func (n *Node) handleArtifactList(w http.ResponseWriter, r *http.Request) {
 // handleArtifactContent sends an artifact to the folder's owner, who compares it with its hash.
 func (n *Node) handleArtifactContent(w http.ResponseWriter, r *http.Request) {
 	content, err := jetstream.NewArtifacts(n.JetStream).Open(r.Context(), r.PathValue("tenant"), r.PathValue("sha256"))
-	if errors.Is(err, worker.ErrNoArtifact) {
+	if errors.Is(err, transport.ErrNoArtifact) {
 		http.Error(w, err.Error(), http.StatusGone)
 		return
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"satchel/pipeline/scope"
-	"satchel/worker"
+	"satchel/worker/projection"
 )
 
 // damage is an index that was found damaged and is made anew from the log.
@@ -88,7 +88,7 @@ func (d *damages) err() error {
 }
 
 // mend brings what is damaged up to the log, until ctx is done.
-func (d *damages) mend(ctx context.Context, p *worker.Projector, tenants func(context.Context) ([]string, error)) {
+func (d *damages) mend(ctx context.Context, p *projection.Projector, tenants func(context.Context) ([]string, error)) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -121,7 +121,7 @@ func (d *damages) settle(one *damage) {
 	}
 }
 
-func mendOne(ctx context.Context, one *damage, p *worker.Projector, tenants func(context.Context) ([]string, error)) error {
+func mendOne(ctx context.Context, one *damage, p *projection.Projector, tenants func(context.Context) ([]string, error)) error {
 	list := []string{one.Tenant}
 	if one.Tenant == "" {
 		var err error

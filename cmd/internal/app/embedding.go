@@ -19,7 +19,7 @@ import (
 	"satchel/pipeline/selection/rank"
 	"satchel/pipeline/store/vector"
 	"satchel/schemas"
-	"satchel/worker"
+	"satchel/worker/erasure"
 )
 
 // Maker makes vectors: the table in the binary, or an endpoint behind a cache.
@@ -254,11 +254,11 @@ func (e *embedding) close() error {
 }
 
 // scrubbers empty the caches when something is erased.
-func (e *embedding) scrubbers() []worker.Scrubber {
-	var list []worker.Scrubber
+func (e *embedding) scrubbers() []erasure.Scrubber {
+	var list []erasure.Scrubber
 	for _, s := range e.sides() {
 		if s.cache != nil {
-			list = append(list, worker.Scrubber{Store: "embedding cache", Scrub: func(ctx context.Context, _ scope.Scope) error { return s.cache.Scrub(ctx) }})
+			list = append(list, erasure.Scrubber{Store: "embedding cache", Scrub: func(ctx context.Context, _ scope.Scope) error { return s.cache.Scrub(ctx) }})
 		}
 	}
 	return list

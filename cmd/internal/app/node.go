@@ -31,6 +31,10 @@ import (
 	"satchel/policies/exception"
 	"satchel/schemas"
 	"satchel/worker"
+	"satchel/worker/erasure"
+	"satchel/worker/projection"
+	"satchel/worker/service"
+	"satchel/worker/transport"
 )
 
 // Node is a running Satchel: server, stores, engine, worker and services.
@@ -48,7 +52,7 @@ type Node struct {
 	PDP        policies.PDP // with the governed exceptions
 	exceptions *exception.Registry
 	Worker     *worker.Worker
-	desk       *worker.Desk
+	artifacts  *service.Artifacts
 	logger     *slog.Logger
 	services   *jetstream.Service
 	policy     *DecisionPoint
@@ -180,8 +184,8 @@ func (a *App) openWorker(ctx context.Context, n *Node, o NodeOptions) error {
 		return err
 	}
 	cfg.Engine = n.Engine
-	cfg.Projector.Teach(n.Engine.Warm)
-	cfg.Scrubbers = append(cfg.Scrubbers, worker.Scrubber{Store: "engine", Scrub: func(context.Context, scope.Scope) error {
+	cfg.Projector.OnIndexed(n.Engine.Warm)
+	cfg.Scrubbers = append(cfg.Scrubbers, erasure.Scrubber{Store: "engine", Scrub: func(context.Context, scope.Scope) error {
 		n.Engine.InvalidateCaches()
 		return nil
 	}})
@@ -192,7 +196,7 @@ func (a *App) openWorker(ctx context.Context, n *Node, o NodeOptions) error {
 	if n.Worker, err = worker.New(cfg); err != nil {
 		return err
 	}
-	if n.desk, err = a.openDesk(n, &engine, cfg.Artifacts, o); err != nil {
+	if n.artifacts, err = a.openArtifacts(n, &engine, cfg.Artifacts, o); err != nil {
 		return err
 	}
 	if err := a.serve(ctx, n, gate, o); err != nil {
@@ -277,7 +281,7 @@ func (a *App) serve(ctx context.Context, n *Node, gate *gate, o NodeOptions) err
 	if err != nil {
 		return err
 	}
-	all := slices.Concat(endpoints(n.Worker.Service, n.desk, n.Engine, gate, n.Draining), []jetstream.Endpoint{n.storeEndpoint()}, roleEndpoints(n.Worker.Service, crew, played, n.meters.Counter(schemas.MetricCost)))
+	all := slices.Concat(endpoints(n.Worker.Service, n.artifacts, n.Engine, gate, n.Draining), []jetstream.Endpoint{n.storeEndpoint()}, roleEndpoints(n.Worker.Service, crew, played, n.meters.Counter(schemas.MetricCost)))
 	n.services, err = jetstream.Serve(ctx, n.front, n.JetStream, jetstream.ServiceConfig{Version: serviceVersion(), Description: "Governed memory and context for agents",
 		Workers: a.Pool, Identified: n.registry != nil, Replies: n.replies, Log: n.logger, Answered: countRequests(n.meters),
 		Extract: func(ctx context.Context, carrier jetstream.HeaderCarrier) context.Context {
@@ -302,7 +306,7 @@ func (n *Node) runInBackground(ctx context.Context) func(work func(context.Conte
 }
 
 // runBeside runs what works beside the requests.
-func (a *App) runBeside(ctx context.Context, n *Node, projector *worker.Projector) {
+func (a *App) runBeside(ctx context.Context, n *Node, projector *projection.Projector) {
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	n.cancel = cancel
 	a.reembed(run, n, n.logger)
@@ -350,7 +354,7 @@ func (n *Node) openFlows(ctx context.Context, cfg *worker.Config) (err error) {
 
 // join shares the work with the other processes over the same NATS and database; nil
 // when there can be none.
-func (a *App) join(ctx context.Context, n *Node, logger *slog.Logger) (worker.Membership, error) {
+func (a *App) join(ctx context.Context, n *Node, logger *slog.Logger) (transport.Membership, error) {
 	if a.NATSURL == "" || a.DatabaseURL == "" {
 		return nil, nil
 	}
@@ -386,7 +390,7 @@ func (s *Stores) Counter(model string) token.Counter {
 }
 
 // endpoints are the subjects the service answers.
-func endpoints(v *worker.Service, d *worker.Desk, e *pipeline.Engine, g *gate, draining <-chan struct{}) []jetstream.Endpoint {
+func endpoints(v *service.Service, d *service.Artifacts, e *pipeline.Engine, g *gate, draining <-chan struct{}) []jetstream.Endpoint {
 	answers := operations(v, e)
 	type handler = func(ctx context.Context, tenant string, body []byte) (any, error)
 	list := []struct {
@@ -423,7 +427,7 @@ func endpoints(v *worker.Service, d *worker.Desk, e *pipeline.Engine, g *gate, d
 		all = append(all, jetstream.Endpoint{Name: e.name, Subject: e.subject, Workers: e.workers, Queue: e.queue,
 			Handler: func(ctx context.Context, c jetstream.Call) (jetstream.Reply, error) {
 				out, err := e.handle(ctx, c.Tenant, c.Data)
-				if wait, ok := out.(worker.Wait); ok && err == nil {
+				if wait, ok := out.(service.Wait); ok && err == nil {
 					return jetstream.Reply{Later: func(ctx context.Context) (jetstream.Reply, error) {
 						ctx, done := untilDrained(ctx, draining)
 						defer done()
@@ -453,7 +457,7 @@ func withCallers(list []jetstream.Endpoint) []jetstream.Endpoint {
 	for i := range list {
 		handle := list[i].Handler
 		list[i].Handler = func(ctx context.Context, c jetstream.Call) (jetstream.Reply, error) {
-			return handle(worker.WithCaller(ctx, c.Principal), c)
+			return handle(service.WithCaller(ctx, c.Principal), c)
 		}
 	}
 	return list

@@ -7,7 +7,7 @@ import (
 	"satchel/pipeline"
 	"satchel/pipeline/scope"
 	"satchel/schemas"
-	"satchel/worker"
+	"satchel/worker/service"
 )
 
 // handler is how an endpoint answers.
@@ -21,7 +21,7 @@ type validated[T any] interface {
 
 // handlerOf decodes an operation's request and runs it for the principal. A context type that is
 // not there is left to the engine, which has a code of its own for it.
-func handlerOf[R any, P validated[R], O any](v *worker.Service, who func(*R) (*schemas.Agent, string), run func(context.Context, scope.Scope, R) (O, error)) handler {
+func handlerOf[R any, P validated[R], O any](v *service.Service, who func(*R) (*schemas.Agent, string), run func(context.Context, scope.Scope, R) (O, error)) handler {
 	return func(ctx context.Context, tenant string, body []byte) (any, error) {
 		req, issues := schemas.Decode[R, P](body)
 		if err := schemas.Invalid(issues); err != nil && !strings.HasPrefix(err.Field, "/context_types/") {
@@ -39,7 +39,7 @@ func handlerOf[R any, P validated[R], O any](v *worker.Service, who func(*R) (*s
 }
 
 // operations are the engine's answers by the verb of ctx.v1.<tenant>.<verb>.
-func operations(v *worker.Service, e *pipeline.Engine) map[string]handler {
+func operations(v *service.Service, e *pipeline.Engine) map[string]handler {
 	return map[string]handler{
 		"search":    handlerOf(v, func(r *schemas.SearchRequest) (*schemas.Agent, string) { return r.From, r.Purpose }, e.Search),
 		"build":     handlerOf(v, func(r *schemas.BuildRequest) (*schemas.Agent, string) { return r.From, r.Purpose }, e.Build),

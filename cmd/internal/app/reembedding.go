@@ -14,7 +14,8 @@ import (
 	"slices"
 
 	"satchel/pipeline/scope"
-	"satchel/worker"
+	"satchel/worker/erasure"
+	"satchel/worker/projection"
 )
 
 // servingModel is what index/embedding.json keeps: the model whose vectors serve, and how
@@ -114,9 +115,9 @@ func (a *App) openSides(ctx context.Context, s *Stores, memory int64, onError fu
 
 // reembedding fills the next model's index in the background and then lets it serve.
 type reembedding struct {
-	shadow *worker.Shadow
-	from   string
-	to     string
+	reindexer *projection.Reindexer
+	from      string
+	to        string
 }
 
 // reembeddingState is how far it is.
@@ -128,7 +129,7 @@ type reembeddingState struct {
 }
 
 func (r *reembedding) state() *reembeddingState {
-	done, total := r.shadow.Progress()
+	done, total := r.reindexer.Progress()
 	return &reembeddingState{From: r.from, To: r.to, Done: done, Total: total}
 }
 
@@ -138,15 +139,15 @@ func (a *App) reembed(ctx context.Context, n *Node, logger *slog.Logger) {
 	if next == nil {
 		return
 	}
-	cfg := worker.ShadowConfig{Log: n.Log, Index: next.index, Embedder: next, Sanitizer: n.public, Busy: n.Worker.Service.Busy, Logger: logger}
+	cfg := projection.ReindexerConfig{Log: n.Log, Index: next.index, Embedder: next, Sanitizer: n.public, Busy: n.Worker.Projector.Busy, Logger: logger}
 	if n.membership != nil && n.shared.Vector {
 		cfg.Owns = func(tenant string) bool {
 			owned, _ := n.membership.Owned()
 			return owned[n.membership.Partition(tenant)]
 		}
 	}
-	r := &reembedding{shadow: worker.NewShadow(cfg), from: n.Embedder.Model().String(), to: next.Model().String()}
-	n.shadow = func() *worker.Shadow { return r.shadow }
+	r := &reembedding{reindexer: projection.NewReindexer(cfg), from: n.Embedder.Model().String(), to: next.Model().String()}
+	n.reindexer = func() *projection.Reindexer { return r.reindexer }
 	n.reembed.Store(r)
 	n.background.Go(func() { r.run(ctx, a, n, logger) })
 }
@@ -154,7 +155,7 @@ func (a *App) reembed(ctx context.Context, n *Node, logger *slog.Logger) {
 // run fills the index and lets it serve. It returns when that is done or ctx is.
 func (r *reembedding) run(ctx context.Context, a *App, n *Node, logger *slog.Logger) {
 	logger.Info("embedding everything anew", "from", r.from, "to", r.to)
-	err := r.shadow.Run(ctx)
+	err := r.reindexer.Run(ctx)
 	if err == nil {
 		next := n.Embedder.next
 		n.Worker.Projector.SwitchIndex(next.index, next)
@@ -176,8 +177,8 @@ func (r *reembedding) run(ctx context.Context, a *App, n *Node, logger *slog.Log
 
 // scrubSides cleans the indexes after an erasure: of the side that serves no more all
 // is removed, and the one being filled is first brought past the erasure.
-func (s *Stores) scrubSides(shadow func() *worker.Shadow) []worker.Scrubber {
-	first := worker.Scrubber{Store: "vector", Shared: s.shared.Vector, Remaining: s.Embedder.first.erase.remaining,
+func (s *Stores) scrubSides(reindexer func() *projection.Reindexer) []erasure.Scrubber {
+	first := erasure.Scrubber{Store: "vector", Shared: s.shared.Vector, Remaining: s.Embedder.first.erase.remaining,
 		Scrub: func(ctx context.Context, sc scope.Scope) error {
 			if s.Embedder.now.Load() != s.Embedder.first {
 				return s.Embedder.first.index.Reset(ctx, sc)
@@ -186,11 +187,11 @@ func (s *Stores) scrubSides(shadow func() *worker.Shadow) []worker.Scrubber {
 		}}
 	next := s.Embedder.next
 	if next == nil {
-		return []worker.Scrubber{first}
+		return []erasure.Scrubber{first}
 	}
-	return []worker.Scrubber{first, {Store: "vector of the next model", Shared: s.shared.Vector, Remaining: next.erase.remaining,
+	return []erasure.Scrubber{first, {Store: "vector of the next model", Shared: s.shared.Vector, Remaining: next.erase.remaining,
 		Scrub: func(ctx context.Context, sc scope.Scope) error {
-			if h := shadow(); h != nil {
+			if h := reindexer(); h != nil {
 				if err := h.Forget(ctx, sc); err != nil {
 					return err
 				}

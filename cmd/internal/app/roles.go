@@ -23,7 +23,7 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
-	"satchel/worker"
+	"satchel/worker/service"
 )
 
 // openCrew wires the roles: those this worker plays, those that others play, and the
@@ -71,7 +71,7 @@ func (a *App) rolesPlayed() ([]string, error) {
 }
 
 // roleEndpoints are the subjects of the roles this worker plays, and of whole runs.
-func roleEndpoints(v *worker.Service, crew *roles.Crew, played []string, cost prometheus.Counter) []jetstream.Endpoint {
+func roleEndpoints(v *service.Service, crew *roles.Crew, played []string, cost prometheus.Counter) []jetstream.Endpoint {
 	serve := func(name, subject string, handle func(ctx context.Context, c jetstream.Call) (any, error)) jetstream.Endpoint {
 		return jetstream.Endpoint{Name: name, Subject: subject, Handler: func(ctx context.Context, c jetstream.Call) (jetstream.Reply, error) {
 			out, err := handle(ctx, c)

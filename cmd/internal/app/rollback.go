@@ -9,7 +9,7 @@ import (
 
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
-	"satchel/worker"
+	"satchel/worker/erasure"
 )
 
 // RolledBack returns, by tenant, how the log contradicts its kept head.
@@ -69,7 +69,7 @@ func (a *App) eraseAgain(ctx context.Context, s *Stores, clock func() time.Time,
 		if err != nil {
 			return err
 		}
-		again, err := worker.EraseAgain(ctx, s.Log, sc, clock, logger)
+		again, err := erasure.RepeatLost(ctx, s.Log, sc, clock, logger)
 		if err != nil {
 			return DamagedList(err)
 		}

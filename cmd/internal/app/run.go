@@ -14,7 +14,7 @@ import (
 	"satchel/cmd/internal/config"
 	"satchel/jetstream/embedded"
 	"satchel/pipeline/infra/filelock"
-	"satchel/worker"
+	"satchel/worker/transport"
 )
 
 // DrainLimit is how long stopping may take.
@@ -161,7 +161,7 @@ func (n *Node) awaitResumed(ctx context.Context) {
 	begun := time.Now()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	for errors.Is(n.ready(), worker.ErrStarting) {
+	for errors.Is(n.ready(), transport.ErrStarting) {
 		select {
 		case <-ctx.Done():
 			return

@@ -17,7 +17,8 @@ import (
 	"satchel/pipeline/pii"
 	"satchel/pipeline/selection/defend"
 	"satchel/pipeline/write"
-	"satchel/worker"
+	"satchel/worker/service"
+	"satchel/worker/transport"
 )
 
 // Defend is how the engine treats what looks injected.
@@ -62,9 +63,9 @@ func (a *App) openIsolation(n *Node, engine *pipeline.Config, o NodeOptions) (er
 	return err
 }
 
-// openDesk returns what stores and opens artifacts.
-func (a *App) openDesk(n *Node, engine *pipeline.Config, artifacts worker.Artifacts, o NodeOptions) (*worker.Desk, error) {
-	return worker.NewDesk(worker.DeskConfig{Service: n.Worker.Service, Sealer: engine.Handles, Artifacts: artifacts, Sanitizer: engine.Sanitizer,
+// openArtifacts returns what stores and opens artifacts.
+func (a *App) openArtifacts(n *Node, engine *pipeline.Config, artifacts transport.Artifacts, o NodeOptions) (*service.Artifacts, error) {
+	return service.NewArtifacts(service.ArtifactsConfig{Service: n.Worker.Service, Sealer: engine.Handles, Artifacts: artifacts, Sanitizer: engine.Sanitizer,
 		OnFound: write.OnFound(a.OnWrite), IDs: newID(o.NewID)})
 }
 

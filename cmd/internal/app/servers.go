@@ -16,7 +16,7 @@ import (
 	"satchel/pipeline/store/vector"
 	vectormem "satchel/pipeline/store/vector/inproc"
 	vectorqdrant "satchel/pipeline/store/vector/qdrant"
-	"satchel/worker"
+	"satchel/worker/erasure"
 )
 
 // retrieval is how long a retriever may take: as long as the request has, when none waits
@@ -34,8 +34,8 @@ type erasable struct {
 	remaining func(ctx context.Context, s scope.Scope, ids []string) (int, error)
 }
 
-func (e erasable) scrubber(store string) worker.Scrubber {
-	return worker.Scrubber{Store: store, Scrub: e.scrub, Remaining: e.remaining}
+func (e erasable) scrubber(store string) erasure.Scrubber {
+	return erasure.Scrubber{Store: store, Scrub: e.scrub, Remaining: e.remaining}
 }
 
 // nothing is the Scrub of a server: what is left there of what was deleted is its own.

@@ -22,6 +22,8 @@ import (
 	"satchel/pipeline/token"
 	"satchel/pipeline/write"
 	"satchel/worker"
+	"satchel/worker/erasure"
+	"satchel/worker/projection"
 )
 
 // Fixed replaces what differs from run to run; the zero value leaves it to chance.
@@ -33,20 +35,20 @@ type Fixed struct {
 
 // Stores are the log and the indexes, open.
 type Stores struct {
-	Log      *eventlog.Log
-	Items    *items.Items
-	Keyword  keywordIndex
-	Private  keywordIndex // whole texts of items that policy shows in part
-	Vector   switched
-	Graph    *graph.Graph
-	Embedder *embedding
-	tokens   *token.Registry
-	public   *pii.Sanitizer // takes from an item what only some readers may see
-	scrub    []worker.Scrubber
-	evict    []func(ctx context.Context, s scope.Scope) error // put a tenant out of memory
-	erase    struct{ graph erasable }
-	shadow   func() *worker.Shadow // fills the next model's vectors; nil: none does
-	shared   worker.Shared         // which of them are on servers
+	Log       *eventlog.Log
+	Items     *items.Items
+	Keyword   keywordIndex
+	Private   keywordIndex // whole texts of items that policy shows in part
+	Vector    switched
+	Graph     *graph.Graph
+	Embedder  *embedding
+	tokens    *token.Registry
+	public    *pii.Sanitizer // takes from an item what only some readers may see
+	scrub     []erasure.Scrubber
+	evict     []func(ctx context.Context, s scope.Scope) error // put a tenant out of memory
+	erase     struct{ graph erasable }
+	reindexer func() *projection.Reindexer // fills the next model's vectors; nil: none does
+	shared    projection.Shared            // which of them are on servers
 
 	damages *damages
 	checks  []func(ctx context.Context) error // look for damage in a whole file
@@ -75,7 +77,7 @@ func (s *Stores) tellLate(damaged *damagedError) {
 
 // OpenStores opens the log and every index.
 func (a *App) OpenStores(ctx context.Context, f Fixed, logger *slog.Logger) (*Stores, error) {
-	s := &Stores{tokens: &token.Registry{}, damages: newDamages(logger), late: make(chan *damagedError, 1), shared: worker.Shared{Items: a.DatabaseURL != "", Keyword: a.Keyword == "postgres", Vector: a.QdrantURL != "", Graph: a.Neo4jURL != ""}}
+	s := &Stores{tokens: &token.Registry{}, damages: newDamages(logger), late: make(chan *damagedError, 1), shared: projection.Shared{Items: a.DatabaseURL != "", Keyword: a.Keyword == "postgres", Vector: a.QdrantURL != "", Graph: a.Neo4jURL != ""}}
 	fail := func(err error) (*Stores, error) { return nil, errors.Join(err, s.Close()) }
 	if err := os.MkdirAll(a.Path("index"), 0o700); err != nil {
 		return nil, fmt.Errorf("open data folder: %w", err)
@@ -119,19 +121,19 @@ func (a *App) OpenStores(ctx context.Context, f Fixed, logger *slog.Logger) (*St
 }
 
 // scrubbers lists what an erasure has to clean, and how it is checked.
-func (s *Stores) scrubbers(items func(context.Context) error) []worker.Scrubber {
+func (s *Stores) scrubbers(items func(context.Context) error) []erasure.Scrubber {
 	whole := func(scrub func(context.Context) error) func(context.Context, scope.Scope) error {
 		return func(ctx context.Context, _ scope.Scope) error { return scrub(ctx) }
 	}
 	graph := s.erase.graph.scrubber("graph")
 	graph.Shared = s.shared.Graph
-	shadow := func() *worker.Shadow {
-		if s.shadow == nil {
+	reindexer := func() *projection.Reindexer {
+		if s.reindexer == nil {
 			return nil
 		}
-		return s.shadow()
+		return s.reindexer()
 	}
-	return append(s.scrubSides(shadow), []worker.Scrubber{
+	return append(s.scrubSides(reindexer), []erasure.Scrubber{
 		{Store: "log", Scrub: whole(s.Log.Scrub), Shared: s.shared.Items},
 		{Store: "items", Scrub: whole(items), Shared: s.shared.Items,
 			Remaining: func(ctx context.Context, sc scope.Scope, ids []string) (int, error) {
@@ -145,13 +147,13 @@ func (s *Stores) scrubbers(items func(context.Context) error) []worker.Scrubber 
 }
 
 // Projector brings the indexes up to the log outside a running worker.
-func (s *Stores) Projector() *worker.Projector {
+func (s *Stores) Projector() *projection.Projector {
 	return worker.NewProjector(worker.Config{Log: s.Log, Stores: s.projections(), Embedder: s.Embedder.now.Load(), Sanitizer: s.public})
 }
 
 // projections are the indexes as the worker feeds them.
-func (s *Stores) projections() worker.Stores {
-	return worker.Stores{Items: s.Items, Tokens: s.Items, Novelty: s.Items, Keyword: s.Keyword, Private: s.Private, Vector: s.Embedder.now.Load().index, Graph: s.Graph, Shared: s.shared}
+func (s *Stores) projections() projection.Stores {
+	return projection.Stores{Items: s.Items, Tokens: s.Items, Novelty: s.Items, Keyword: s.Keyword, Private: s.Private, Vector: s.Embedder.now.Load().index, Graph: s.Graph, Shared: s.shared}
 }
 
 // openWriter returns the first stage of the pipeline with the agents' keys.

@@ -25,7 +25,7 @@ import (
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/store/eventlog/sqlite"
 	"satchel/schemas"
-	"satchel/worker"
+	"satchel/worker/transport"
 )
 
 func must(t *testing.T, err error) {
@@ -50,7 +50,7 @@ type none struct{}
 func (none) List(context.Context) ([]jetstream.StoredArtifact, error) { return nil, nil }
 
 func (none) Open(context.Context, string, string) (io.ReadCloser, error) {
-	return nil, worker.ErrNoArtifact
+	return nil, transport.ErrNoArtifact
 }
 
 // newWorld returns an empty log, signed with a new key, or with that of a world.
@@ -102,7 +102,7 @@ func (w *world) erase(t *testing.T, position int64) {
 	item := fmt.Sprintf("item-%d", position)
 	data, err := json.Marshal(schemas.MemoryErased{Items: []string{item}})
 	must(t, err)
-	d := eventlog.Draft{Tenant: "acme", Type: schemas.TypeMemoryErased, Source: "test", ID: "erase-" + item, Subject: worker.ErasureSubject, Data: data}
+	d := eventlog.Draft{Tenant: "acme", Type: schemas.TypeMemoryErased, Source: "test", ID: "erase-" + item, Subject: eventlog.ErasureSubject, Data: data}
 	out, err := w.log.AppendErasure(t.Context(), w.scope, d, []int64{position}, nil)
 	must(t, err)
 	entry, err := w.log.Entry(t.Context(), w.scope, out.Position)

@@ -8,7 +8,6 @@ import (
 
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
-	"satchel/worker"
 )
 
 // tenantLog is a tenant's log on its way into a backup.
@@ -60,7 +59,7 @@ func (t *tenantLog) extend(ctx context.Context) (again bool, err error) {
 			}
 		}
 	}
-	since, err := t.src.Log.BySubjectAfter(ctx, t.scope, worker.ErasureSubject, t.head.Size, erasureType)
+	since, err := t.src.Log.BySubjectAfter(ctx, t.scope, eventlog.ErasureSubject, t.head.Size, erasureType)
 	return len(since) > 0, err
 }
 

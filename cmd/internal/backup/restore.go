@@ -20,7 +20,7 @@ import (
 	"satchel/pipeline/infra/atomicfile"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
-	"satchel/worker"
+	"satchel/worker/erasure"
 )
 
 // Backup is a backup that is read.
@@ -225,7 +225,7 @@ func (b *Backup) eraseAgain(ctx context.Context, t Target, restored []Restored) 
 		if r.Size == 0 { // the backup has no log of the tenant
 			continue
 		}
-		if r.Erased, err = worker.EraseAgain(ctx, t.Log, s, nil, t.Logger); err != nil {
+		if r.Erased, err = erasure.RepeatLost(ctx, t.Log, s, nil, t.Logger); err != nil {
 			return err
 		}
 		again = again || r.Erased > 0
@@ -325,7 +325,7 @@ func (b *Backup) restoreArtifacts(ctx context.Context, t Target) error {
 		if err != nil {
 			return err
 		}
-		erased, err := worker.ArtifactErased(ctx, t.Log, s, sum)
+		erased, err := erasure.ArtifactErased(ctx, t.Log, s, sum)
 		if err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
-	"satchel/worker"
+	"satchel/worker/transport"
 )
 
 // ErrForeign is returned for a folder that holds other files than a backup's.
@@ -230,7 +230,7 @@ func (w *writer) artifacts(ctx context.Context) error {
 			continue
 		}
 		size, err := w.artifact(ctx, one, name)
-		if errors.Is(err, worker.ErrNoArtifact) { // it was erased meanwhile
+		if errors.Is(err, transport.ErrNoArtifact) { // it was erased meanwhile
 			continue
 		}
 		if err != nil {

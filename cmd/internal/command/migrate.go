@@ -14,7 +14,7 @@ import (
 	"satchel/jetstream"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
-	"satchel/worker"
+	"satchel/worker/ingest"
 )
 
 // Migrate is satchel migrate.
@@ -142,7 +142,7 @@ func copyLogs(ctx context.Context, a *app.App, target *app.App) (tenants []strin
 	}
 	var names []string
 	for partition := range jetstream.Partitions {
-		names = append(names, worker.CheckpointName(jetstream.PartitionName(partition)))
+		names = append(names, ingest.CheckpointName(jetstream.PartitionName(partition)))
 	}
 	if word == app.MigrateDone { // the target may have gone on, and reads the streams itself
 		return tenants, nil

@@ -18,7 +18,7 @@ import (
 	"satchel/pipeline/store/vector"
 	"satchel/pipeline/write"
 	"satchel/schemas"
-	"satchel/worker"
+	"satchel/worker/projection"
 )
 
 // Reembed is satchel reembed.
@@ -161,7 +161,7 @@ func shadowOf(ctx context.Context, a *app.App, log *eventlog.Log, sc scope.Scope
 	t := trial{Model: model.String(), embedder: m, index: index}
 	begun := time.Now()
 	bar := a.Progress("embedding by " + model.Name)
-	err = worker.NewShadow(worker.ShadowConfig{Log: log, Index: t.index, Embedder: m, Sanitizer: public}).Fill(ctx, sc, bar.Set)
+	err = projection.NewReindexer(projection.ReindexerConfig{Log: log, Index: t.index, Embedder: m, Sanitizer: public}).Fill(ctx, sc, bar.Set)
 	bar.End()
 	t.Millis = time.Since(begun).Milliseconds()
 	return t, err

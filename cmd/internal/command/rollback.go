@@ -13,7 +13,7 @@ import (
 	"satchel/cmd/internal/terminal"
 	"satchel/jetstream"
 	"satchel/pipeline/scope"
-	"satchel/worker"
+	"satchel/worker/erasure"
 )
 
 // Rollback is satchel rollback.
@@ -101,7 +101,7 @@ func acceptRollback(ctx context.Context, a *app.App, n *app.Node, conn js.JetStr
 	if err != nil {
 		return err
 	}
-	again, err := worker.EraseAgain(ctx, n.Log, sc, nil, a.Logger(a.Err))
+	again, err := erasure.RepeatLost(ctx, n.Log, sc, nil, a.Logger(a.Err))
 	if err != nil {
 		return app.DamagedList(err)
 	}

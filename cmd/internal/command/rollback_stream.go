@@ -14,7 +14,7 @@ import (
 	"satchel/cmd/internal/terminal"
 	"satchel/jetstream"
 	"satchel/pipeline/store/eventlog"
-	"satchel/worker"
+	"satchel/worker/ingest"
 )
 
 // runStream is rollback --stream: it holds the stream MEMORY against the log's checkpoints,
@@ -71,8 +71,8 @@ func (c *Rollback) checkPartition(ctx context.Context, a *app.App, nc *nats.Conn
 		return 0, err
 	}
 	defer inbox.Close()
-	read, err := worker.CheckStream(ctx, log, inbox)
-	var changed *worker.StreamChangedError
+	read, err := ingest.CheckStream(ctx, log, inbox)
+	var changed *ingest.StreamChangedError
 	if errors.As(err, &changed) {
 		_, err = fmt.Fprintf(a.Out, "partition %s: %s; of the former stream the log has what came up to message %d\n", changed.Partition, changed.Problem, changed.Read)
 		return streamChanged, err
@@ -99,7 +99,7 @@ func acceptPartition(ctx context.Context, nc *nats.Conn, conn js.JetStream, log 
 		return err
 	}
 	defer inbox.Close()
-	return worker.AcceptStream(ctx, log, inbox)
+	return ingest.AcceptStream(ctx, log, inbox)
 }
 
 // sayStream sums up what runStream found.

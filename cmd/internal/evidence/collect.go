@@ -15,7 +15,6 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
-	"satchel/worker"
 )
 
 // format is the first line of a manifest.
@@ -237,7 +236,7 @@ func (c *collector) erased(ctx context.Context, p packed) error {
 	if !errors.Is(err, eventlog.ErrErased) {
 		return err
 	}
-	erasures, err := c.Log.BySubject(ctx, c.Scope, worker.ErasureSubject, schemas.TypeMemoryErased)
+	erasures, err := c.Log.BySubject(ctx, c.Scope, eventlog.ErasureSubject, schemas.TypeMemoryErased)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,9 @@
 // ErrHandle, which says nothing of why. That it was not revoked, and that policy still
 // allows it, is for whoever opens it to ask: a handle is no permission, only a name.
 //
+// The entries of the log that are about an artifact have its hash for their subject: one for each
+// event that records an item with it, one for each opening, each with the decision before it.
+//
 // A proof says that an agent has stored a content: whoever only knows a hash cannot name
 // the content as theirs.
 package artifact

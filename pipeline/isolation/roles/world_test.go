@@ -29,6 +29,7 @@ import (
 	"satchel/policies/opa"
 	"satchel/schemas"
 	"satchel/worker"
+	"satchel/worker/projection"
 )
 
 // world is a crew over real stores, engine, policy and service.
@@ -91,7 +92,7 @@ func open(t testing.TB, change func(*roles.Config)) *world {
 	return w
 }
 
-func openIndexes(t testing.TB, dir string) worker.Stores {
+func openIndexes(t testing.TB, dir string) projection.Stores {
 	t.Helper()
 	ctx := context.Background()
 	idb, err := itemsqlite.Open(ctx, itemsqlite.Config{Path: filepath.Join(dir, "items.db")})
@@ -108,7 +109,7 @@ func openIndexes(t testing.TB, dir string) worker.Stores {
 	gdb, err := graphsqlite.Open(ctx, graphsqlite.Config{Path: filepath.Join(dir, "graph.db")})
 	must(t, err)
 	t.Cleanup(func() { must(t, gdb.Close()) })
-	return worker.Stores{Items: items.New(idb), Keyword: kw, Vector: vector.New(vec), Graph: graph.New(gdb)}
+	return projection.Stores{Items: items.New(idb), Keyword: kw, Vector: vector.New(vec), Graph: graph.New(gdb)}
 }
 
 // remember puts items into the log and waits until they can be found.

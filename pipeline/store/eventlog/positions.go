@@ -5,6 +5,10 @@ import (
 	"strings"
 )
 
+// ErasureSubject is the subject of every memory.erased entry, so that they are found without
+// reading the whole log.
+const ErasureSubject = "erasure"
+
 // ErasedAttachments is the extension of an erasure's entry that lists the positions whose attachments
 // went with it, as JoinPositions writes them: they cannot be found by item afterwards. Verify takes a
 // missing attachment that a later erasure lists for erased.

@@ -1,0 +1,80 @@
+package ingest
+
+import (
+	"context"
+	"crypto/sha256"
+	"sync"
+
+	"satchel/pipeline/write"
+	"satchel/schemas"
+	"satchel/worker/transport"
+)
+
+// refusals tells each publisher whose event this process refuses. It is safe for concurrent use.
+type refusals struct {
+	mu      sync.Mutex
+	waiting map[refusalKey]map[chan *schemas.Error]bool
+}
+
+// refusalKey names an event and its data.
+type refusalKey struct {
+	tenant, source, id string
+	data               [sha256.Size]byte
+}
+
+// expect returns a channel that gets the refusal of an event, if there is one before ctx ends.
+func (r *refusals) expect(ctx context.Context, tenant, source, id string, data []byte) <-chan *schemas.Error {
+	key, refused := refusalKey{tenant, source, id, sha256.Sum256(data)}, make(chan *schemas.Error, 1)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.waiting == nil {
+		r.waiting = map[refusalKey]map[chan *schemas.Error]bool{}
+	}
+	if r.waiting[key] == nil {
+		r.waiting[key] = map[chan *schemas.Error]bool{}
+	}
+	r.waiting[key][refused] = true
+	context.AfterFunc(ctx, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if delete(r.waiting[key], refused); len(r.waiting[key]) == 0 {
+			delete(r.waiting, key)
+		}
+	})
+	return refused
+}
+
+// tell passes refusals on to who expects them.
+func (r *refusals) tell(rejected []transport.Rejected) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.waiting) == 0 {
+		return
+	}
+	for i := range rejected {
+		m := &rejected[i].Message
+		if m.Err != nil || m.Padding {
+			continue
+		}
+		key := refusalKey{m.Tenant, m.Event.Source(), m.Event.ID(), sha256.Sum256(m.Event.Data())}
+		for refused := range r.waiting[key] {
+			refused <- refusalOf(&rejected[i])
+		}
+		delete(r.waiting, key)
+	}
+}
+
+// refusalOf returns the error for the publisher of a refused event.
+func refusalOf(r *transport.Rejected) *schemas.Error {
+	e := &schemas.Error{Code: schemas.CodeValidation, Message: r.Reason + ": " + r.Cause}
+	switch write.Reason(r.Reason) {
+	case write.PolicyDenied:
+		e.Code, e.Message = schemas.CodePolicyDenied, r.Cause
+	case write.IDReuse:
+		e.Code, e.Field = schemas.CodeConflict, "/event/id"
+	}
+	if e.Field == "" && r.Pointer != "" {
+		e.Field = "/event" + r.Pointer
+	}
+	return e
+}

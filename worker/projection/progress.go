@@ -1,0 +1,76 @@
+package projection
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"satchel/worker/erasure"
+)
+
+// progress is how far a tenant's projections have come.
+type progress struct {
+	run         chan struct{}    // capacity 1: holds a token while somebody projects this tenant
+	position    int64            // every store is at least here, or unknown
+	answering   int64            // every store that answers is at least here, or unknown
+	minPosition int64            // where every store has to be before anyone searches; unknown: the log's next head
+	moved       chan struct{}    // closed when position changes
+	wanted      chan struct{}    // capacity 1: holds a token when somebody waits for it to change
+	erased      []erasure.Logged // applied, and not told to the eraser yet, of whoever runs
+	used        atomic.Int64     // Unix nanoseconds of the last request or step
+}
+
+// unknown is the position of a tenant that nobody has projected since the start.
+const unknown = -1
+
+func (t *progress) begin(ctx context.Context) error {
+	select {
+	case t.run <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (t *progress) end() { <-t.run }
+
+func (p *Projector) tenant(name string) *progress {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t, ok := p.tenants[name]
+	if !ok {
+		t = &progress{run: make(chan struct{}, 1), position: unknown, answering: unknown, minPosition: unknown, moved: make(chan struct{}), wanted: make(chan struct{}, 1)}
+		p.tenants[name] = t
+	}
+	t.touch()
+	return t
+}
+
+// setPosition sets how far a tenant has come and tells those who wait.
+func (p *Projector) setPosition(t *progress, position int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t.advance(position, position)
+}
+
+// setProgress is setPosition for a run over targets. A run over targets that serve no more does not
+// say where the tenant is.
+func (p *Projector) setProgress(t *progress, now *targets, position, reached int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.targets.Load() == now {
+		t.advance(position, reached)
+	}
+}
+
+// advance is setPosition for a caller that holds the projector's lock.
+func (t *progress) advance(position, reached int64) {
+	if position != t.position || reached != t.answering {
+		t.position, t.answering = position, reached
+		close(t.moved)
+		t.moved = make(chan struct{})
+	}
+}
+
+// touch notes that a tenant is used.
+func (t *progress) touch() { t.used.Store(time.Now().UnixNano()) }

@@ -1,0 +1,194 @@
+package projection
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"satchel/pipeline/embed"
+	"satchel/pipeline/isolation"
+	"satchel/pipeline/pii"
+	"satchel/pipeline/store/eventlog"
+	"satchel/pipeline/store/graph"
+	"satchel/pipeline/store/items"
+	"satchel/pipeline/store/keyword"
+	"satchel/pipeline/store/vector"
+	"satchel/pipeline/write"
+	"satchel/schemas"
+	"satchel/worker/novelty"
+)
+
+// projection is what a run of log entries changes in each index.
+type projection struct {
+	items   []items.Change
+	keyword []keyword.Change
+	private []keyword.Change // of items that a reader without roles sees in part
+	vector  []vector.Change
+	graph   []graph.Change
+
+	sanitizer *pii.Sanitizer
+	shown     []*schemas.Record // of vector: what is indexed of each
+}
+
+// project turns entries into changes. It is a pure function of the entries, the embedding
+// model and the detector of personal data, so that a rebuild gives what the live run gave.
+// Keywords, vectors and entities are those of what a reader without roles may see of an
+// item. Without an embedder the vector changes have no chunks and must not be applied.
+func project(ctx context.Context, embedder embed.Embedder, sanitizer *pii.Sanitizer, entries []eventlog.Entry) (projection, error) {
+	p := projection{sanitizer: sanitizer}
+	var texts []string
+	var chunks []*vector.Chunk
+	for i := range entries {
+		e := &entries[i]
+		if e.Erased {
+			continue
+		}
+		if err := p.add(e); err != nil {
+			return projection{}, fmt.Errorf("project position %d: %w", e.Position, err)
+		}
+	}
+	for i := range p.vector {
+		if p.vector[i].Put == nil {
+			continue
+		}
+		text := p.keyword[i].Put.Text
+		doc := p.vector[i].Put
+		doc.Chunks = vector.ChunksOf(p.shown[i], text, &texts)
+		for c := range doc.Chunks {
+			chunks = append(chunks, &doc.Chunks[c])
+		}
+	}
+	if len(texts) == 0 || embedder == nil {
+		return p, nil
+	}
+	vectors, err := embedder.Embed(ctx, texts)
+	if err != nil {
+		return projection{}, fmt.Errorf("%w: %w", novelty.ErrEmbed, err)
+	}
+	for i, c := range chunks {
+		c.Vector = vectors[i]
+	}
+	return p, nil
+}
+
+func (p *projection) add(e *eventlog.Entry) error {
+	switch e.Type {
+	case schemas.TypeMemoryRecorded:
+		return p.addRecorded(e)
+	case schemas.TypeMemoryLinked:
+		var l schemas.MemoryLinked
+		if err := json.Unmarshal(e.Data, &l); err != nil {
+			return fmt.Errorf("decode links: %w", err)
+		}
+		p.items = append(p.items, items.Change{Position: e.Position, Link: &l, At: e.RecordedAt})
+		p.supersede(e, l.From, l.Links)
+		p.graph = append(p.graph, graph.Change{Position: e.Position, Link: &l})
+	case schemas.TypeMemorySuperseded:
+		var s schemas.MemorySuperseded
+		if err := json.Unmarshal(e.Data, &s); err != nil {
+			return fmt.Errorf("decode supersession: %w", err)
+		}
+		p.items = append(p.items, items.Change{Position: e.Position, Superseded: &s, At: e.RecordedAt})
+		p.graph = append(p.graph, graph.Change{Position: e.Position, Link: &schemas.MemoryLinked{
+			From: s.By, Links: []schemas.Link{{Rel: schemas.RelSupersedes, To: s.Item}}}})
+	case schemas.TypeMemoryAccessed:
+		var a schemas.MemoryAccessed
+		if err := json.Unmarshal(e.Data, &a); err != nil {
+			return fmt.Errorf("decode accesses: %w", err)
+		}
+		p.items = append(p.items, items.Change{Position: e.Position, Accessed: slices.Compact(slices.Sorted(slices.Values(a.Items))), At: e.Time})
+	case schemas.TypeContextPacked:
+		return p.addPacked(e)
+	case schemas.TypeMemoryErased:
+		return p.addErased(e)
+	}
+	return nil
+}
+
+func (p *projection) addRecorded(e *eventlog.Entry) error {
+	item, err := write.Item(*e)
+	if err != nil {
+		return fmt.Errorf("decode item: %w", err)
+	}
+	rec := schemas.Record{MemoryItem: item, Position: e.Position, RecordedAt: e.RecordedAt}
+	rec.Facets = rec.MemoryItem.Facets()
+	shown := isolation.Public(e.Tenant, p.sanitizer, &rec)
+	text := schemas.SearchText(&shown.MemoryItem)
+	rec.Terms = keyword.Terms(text)
+	p.items = append(p.items, items.Change{Position: e.Position, Put: &rec, At: e.RecordedAt})
+	p.supersede(e, rec.ID, rec.Links)
+	facets := indexed(&rec, shown)
+	p.keyword = append(p.keyword, keyword.Change{Position: e.Position, Put: &keyword.Doc{
+		ID: rec.ID, Position: e.Position, Text: text, Facets: facets}})
+	p.addPrivate(&rec, text)
+	p.vector = append(p.vector, vector.Change{Position: e.Position, Put: &vector.Doc{
+		ID: rec.ID, Position: e.Position, Facets: facets}})
+	p.shown = append(p.shown, shown)
+	p.graph = append(p.graph, graph.Change{Position: e.Position, Put: &graph.Node{
+		ID: rec.ID, Position: e.Position, Facets: facets, Links: rec.Links,
+		Entities: graph.Mentions(shown.Content.Text(), shown.Speaker, shown.Attributes)}})
+	return nil
+}
+
+// indexed returns the facets of an item as the indexes have them. shown is the public part of it.
+func indexed(rec, shown *schemas.Record) schemas.Facets {
+	f := rec.Facets
+	if isolation.Unsettled(rec, shown) {
+		f.Labels = slices.Sorted(slices.Values(append(slices.Clone(f.Labels), schemas.LabelUnsettled)))
+	}
+	if shown.Category != rec.Category || shown != rec && shown.Content.Text() == "" {
+		f.Category = schemas.CategoryHidden
+	}
+	return f
+}
+
+// addPrivate indexes the whole text of an item that differs from its public text. Another item
+// is removed: an earlier version of it may have differed.
+func (p *projection) addPrivate(rec *schemas.Record, public string) {
+	c := keyword.Change{Position: rec.Position}
+	if whole := schemas.SearchText(&rec.MemoryItem); whole != public {
+		c.Put = &keyword.Doc{ID: rec.ID, Position: rec.Position, Text: whole, Facets: rec.Facets}
+	} else {
+		c.Remove = []string{rec.ID}
+	}
+	p.private = append(p.private, c)
+}
+
+// supersede marks what the links of an item replace.
+func (p *projection) supersede(e *eventlog.Entry, by string, links []schemas.Link) {
+	for _, l := range links {
+		if l.Rel == schemas.RelSupersedes {
+			p.items = append(p.items, items.Change{Position: e.Position, At: e.RecordedAt, Superseded: &schemas.MemorySuperseded{Item: l.To, By: by}})
+		}
+	}
+}
+
+// addPacked counts the shown items as accessed.
+func (p *projection) addPacked(e *eventlog.Entry) error {
+	at, ids, err := readPacked(e.Data)
+	if err != nil {
+		return fmt.Errorf("decode pack: %w", err)
+	}
+	if len(ids) > 0 {
+		p.items = append(p.items, items.Change{Position: e.Position, Accessed: ids, At: at})
+	}
+	return nil
+}
+
+func (p *projection) addErased(e *eventlog.Entry) error {
+	var er schemas.MemoryErased
+	if err := json.Unmarshal(e.Data, &er); err != nil {
+		return fmt.Errorf("decode erasure: %w", err)
+	}
+	if er.Receipt != nil {
+		return nil // the record of an erasure that was projected when it was asked for
+	}
+	p.items = append(p.items, items.Change{Position: e.Position, Erased: er.Items, At: e.RecordedAt})
+	p.keyword = append(p.keyword, keyword.Change{Position: e.Position, Remove: er.Items})
+	p.private = append(p.private, keyword.Change{Position: e.Position, Remove: er.Items})
+	p.vector = append(p.vector, vector.Change{Position: e.Position, Remove: er.Items})
+	p.shown = append(p.shown, nil)
+	p.graph = append(p.graph, graph.Change{Position: e.Position, Remove: er.Items})
+	return nil
+}

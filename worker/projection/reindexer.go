@@ -1,0 +1,265 @@
+package projection
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"satchel/pipeline/embed"
+	"satchel/pipeline/pii"
+	"satchel/pipeline/scope"
+	"satchel/pipeline/store/eventlog"
+	"satchel/pipeline/store/vector"
+	"satchel/schemas"
+	"satchel/worker/erasure"
+	"satchel/worker/follow"
+)
+
+// ReindexerConfig is what a Reindexer works with. Log, Index and Embedder are required.
+type ReindexerConfig struct {
+	Log       *eventlog.Log
+	Index     vector.Index // to be filled; it may hold a part already
+	Embedder  embed.Embedder
+	Sanitizer *pii.Sanitizer // as Config has it
+	Batch     int            // log entries a step; default 256
+	Logger    *slog.Logger   // default discards
+	// Owns says whether this process fills the tenant; others do when it does not, and
+	// Run waits for them. nil: all of them.
+	Owns func(tenant string) bool
+	// Busy says whether requests are answered at the moment, to give way to; nil: never.
+	Busy func() bool
+}
+
+// Reindexer fills a vector index by another model from the log, while the projector feeds the
+// one that serves. It follows the index's own checkpoint, so that it goes on where an
+// earlier one ended. Safe for concurrent use.
+type Reindexer struct {
+	cfg ReindexerConfig
+
+	mu      sync.Mutex
+	steps   map[string]*sync.Mutex // by tenant: held while a batch is applied
+	cancels map[string]context.CancelFunc
+	heads   map[string]int64
+	done    map[string]int64
+}
+
+// NewReindexer returns a Reindexer; nothing runs before Run.
+func NewReindexer(cfg ReindexerConfig) *Reindexer {
+	if cfg.Batch <= 0 {
+		cfg.Batch = 256
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Sanitizer == nil {
+		cfg.Sanitizer = pii.Marks(nil)
+	}
+	if cfg.Owns == nil {
+		cfg.Owns = func(string) bool { return true }
+	}
+	if cfg.Busy == nil {
+		cfg.Busy = func() bool { return false }
+	}
+	return &Reindexer{cfg: cfg, steps: map[string]*sync.Mutex{}, cancels: map[string]context.CancelFunc{}, heads: map[string]int64{}, done: map[string]int64{}}
+}
+
+// Run returns nil when the index has every tenant's log. A model or an index that fails is
+// tried again until ctx is done.
+func (h *Reindexer) Run(ctx context.Context) error {
+	retry := follow.Retry{}
+	for {
+		behind := false
+		tenants, err := h.cfg.Log.Tenants(ctx)
+		if err != nil {
+			return err
+		}
+		for _, tenant := range tenants {
+			s, err := scope.System(tenant)
+			if err != nil {
+				return err
+			}
+			err = retry.Do(ctx, h.cfg.Logger, "embed tenant "+tenant+" anew", func(err error) bool { return !errors.Is(err, eventlog.ErrCorrupt) }, func() error {
+				moved, err := h.catchUp(ctx, s)
+				behind = behind || moved
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+		if !behind {
+			return nil
+		}
+		if err := follow.Pause(ctx, follow.GiveWay); err != nil {
+			return err
+		}
+	}
+}
+
+// Fill brings one tenant to its log's end, reporting progress, and fails where Run would
+// try again.
+func (h *Reindexer) Fill(ctx context.Context, s scope.Scope, report eventlog.Progress) error {
+	if err := s.Check(); err != nil {
+		return err
+	}
+	for more := true; more; {
+		var err error
+		if more, err = h.step(ctx, s); err != nil {
+			return err
+		}
+		report(h.Progress())
+	}
+	return nil
+}
+
+// catchUp brings a tenant to its log's end and reports whether it had been behind.
+func (h *Reindexer) catchUp(ctx context.Context, s scope.Scope) (moved bool, err error) {
+	for {
+		more, err := h.step(ctx, s)
+		if err != nil || !more {
+			return moved, err
+		}
+		moved = true
+		if !h.cfg.Owns(s.Tenant()) || h.cfg.Busy() {
+			const others = 20 * time.Millisecond
+			if err := follow.Pause(ctx, others); err != nil {
+				return moved, err
+			}
+		}
+	}
+}
+
+// step applies one batch of a tenant, unless Forget wants to go first.
+func (h *Reindexer) step(ctx context.Context, s scope.Scope) (more bool, err error) {
+	lock := h.lock(s.Tenant())
+	lock.Lock()
+	defer lock.Unlock()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	h.mu.Lock()
+	h.cancels[s.Tenant()] = cancel
+	h.mu.Unlock()
+	return h.advance(ctx, s, h.cfg.Batch, nil)
+}
+
+func (h *Reindexer) lock(tenant string) *sync.Mutex {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.steps[tenant] == nil {
+		h.steps[tenant] = &sync.Mutex{}
+	}
+	return h.steps[tenant]
+}
+
+// advance applies one batch of at most limit entries, behind the removal of what is gone;
+// false when the index was at the log's end. The caller holds the tenant's lock.
+func (h *Reindexer) advance(ctx context.Context, s scope.Scope, limit int, gone []string) (more bool, err error) {
+	at, err := h.cfg.Index.Checkpoint(ctx, s)
+	if err != nil {
+		return false, fmt.Errorf("read checkpoint of the new vectors: %w", err)
+	}
+	head, err := h.cfg.Log.Head(ctx, s)
+	if err != nil {
+		return false, err
+	}
+	h.note(s.Tenant(), min(at, head.Size), head.Size)
+	switch {
+	case at > head.Size:
+		return true, h.cfg.Index.Reset(ctx, s) // it is of another log, or of an older copy
+	case at == head.Size:
+		return false, nil
+	case !h.cfg.Owns(s.Tenant()):
+		return true, nil
+	}
+	entries, err := h.cfg.Log.Read(ctx, s, at, limit)
+	if err != nil {
+		return false, err
+	}
+	if len(entries) == 0 {
+		return false, fmt.Errorf("read log of tenant %q after position %d: no entries before the head: %w", s.Tenant(), at, eventlog.ErrCorrupt)
+	}
+	if err := erasure.RestoreSupersessions(ctx, h.cfg.Log, s, entries); err != nil {
+		return false, err
+	}
+	changes, err := project(ctx, h.cfg.Embedder, h.cfg.Sanitizer, entries)
+	if err != nil {
+		return false, err
+	}
+	if len(gone) > 0 {
+		changes.vector = append([]vector.Change{{Position: at + 1, Remove: gone}}, changes.vector...)
+	}
+	upTo := entries[len(entries)-1].Position
+	if err := h.cfg.Index.Apply(ctx, s, changes.vector, upTo); err != nil {
+		return false, fmt.Errorf("apply to the new vectors up to %d: %w", upTo, err)
+	}
+	h.note(s.Tenant(), upTo, head.Size)
+	return true, nil
+}
+
+func (h *Reindexer) note(tenant string, done, head int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.done[tenant], h.heads[tenant] = done, head
+}
+
+// Progress returns how many log entries are done, and of how many, in the tenants that
+// have been looked at.
+func (h *Reindexer) Progress() (done, total int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for tenant, head := range h.heads {
+		done, total = done+h.done[tenant], total+head
+	}
+	return done, total
+}
+
+// forgetLimit is how long an erasure waits for the model before a tenant is begun anew.
+const forgetLimit = 5 * time.Second
+
+// Forget leaves nothing of what a tenant's log has erased in the new vectors, however far
+// they are. The caller then scrubs the index.
+func (h *Reindexer) Forget(ctx context.Context, s scope.Scope) error {
+	tenant := s.Tenant()
+	h.mu.Lock()
+	if cancel := h.cancels[tenant]; cancel != nil {
+		cancel() // it may wait for the model
+	}
+	h.mu.Unlock()
+	lock := h.lock(tenant)
+	lock.Lock()
+	defer lock.Unlock()
+	gone, err := h.ahead(ctx, s)
+	if err != nil || len(gone) == 0 {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, forgetLimit)
+	defer cancel()
+	if _, err := h.advance(limited, s, 1, gone); err == nil || ctx.Err() != nil {
+		return err
+	}
+	return h.cfg.Index.Reset(ctx, s)
+}
+
+// ahead lists the items that the log erases behind the index's checkpoint.
+func (h *Reindexer) ahead(ctx context.Context, s scope.Scope) ([]string, error) {
+	at, err := h.cfg.Index.Checkpoint(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := h.cfg.Log.BySubject(ctx, s, eventlog.ErasureSubject, schemas.TypeMemoryErased)
+	if err != nil {
+		return nil, err
+	}
+	var gone []string
+	for i := range entries {
+		var er schemas.MemoryErased
+		if e := &entries[i]; e.Position > at && json.Unmarshal(e.Data, &er) == nil && er.Receipt == nil {
+			gone = append(gone, er.Items...)
+		}
+	}
+	return gone, nil
+}
