@@ -59,7 +59,9 @@ func (v *Service) Entries(ctx context.Context, tenant string, body []byte) (any,
 
 // followed returns the kinds that a request is answered with: those it names, if policy allows
 // each, or all that policy allows.
-func (v *Service) followed(ctx context.Context, s scope.Scope, asked []schemas.LedgerKind) ([]schemas.LedgerKind, error) {
+func (v *Service) followed(
+	ctx context.Context, s scope.Scope, asked []schemas.LedgerKind,
+) ([]schemas.LedgerKind, error) {
 	named := len(asked) > 0
 	if !named {
 		asked = schemas.LedgerKinds()
@@ -99,8 +101,10 @@ func (p *entryPage) take(e *eventlog.Entry) error {
 		return nil
 	}
 	p.bytes += len(m.Event.Data())
-	p.reply.Entries = append(p.reply.Entries, schemas.LedgerEntry{Position: e.Position, Kind: kind, Agent: e.Agent, Type: e.Type, Source: e.Source,
-		ID: e.ID, Subject: e.Subject, Time: e.Time, RecordedAt: e.RecordedAt, Leaf: hex.EncodeToString(e.Leaf[:]), Data: m.Event.Data()})
+	p.reply.Entries = append(p.reply.Entries, schemas.LedgerEntry{
+		Position: e.Position, Kind: kind, Agent: e.Agent, Type: e.Type, Source: e.Source, ID: e.ID, Subject: e.Subject,
+		Time: e.Time, RecordedAt: e.RecordedAt, Leaf: hex.EncodeToString(e.Leaf[:]), Data: m.Event.Data(),
+	})
 	return nil
 }
 

@@ -40,7 +40,9 @@ func TestEntriesAreTheLedger(t *testing.T) {
 	if bytes.Contains(raw, []byte("lake")) {
 		t.Errorf("the entries have content: %s", raw)
 	}
-	for name, first := range map[string]schemas.EntriesRequest{"newest first": {From: auditor, Limit: 2}, "oldest first": {From: auditor, Limit: 2, After: 1}} {
+	for name, first := range map[string]schemas.EntriesRequest{
+		"newest first": {From: auditor, Limit: 2}, "oldest first": {From: auditor, Limit: 2, After: 1},
+	} {
 		var seen []int64
 		for req := first; ; {
 			page, err := w.ledgerPage(t, "acme", req)
@@ -82,7 +84,8 @@ func TestEntriesArePolicysToGive(t *testing.T) {
 	w := setup(t)
 	w.packed(t, "reader", "confidential")
 	for _, kind := range []schemas.LedgerKind{schemas.LedgerDrop, schemas.LedgerDecision} {
-		if _, err := w.ledgerPage(t, "acme", schemas.EntriesRequest{Kinds: []schemas.LedgerKind{schemas.LedgerPack, kind}}); err == nil || typed(t, err).Code != schemas.CodePolicyDenied {
+		_, err := w.ledgerPage(t, "acme", schemas.EntriesRequest{Kinds: []schemas.LedgerKind{schemas.LedgerPack, kind}})
+		if err == nil || typed(t, err).Code != schemas.CodePolicyDenied {
 			t.Errorf("a reader follows %s: %v", kind, err)
 		}
 	}
@@ -102,7 +105,10 @@ func TestEntriesArePolicysToGive(t *testing.T) {
 			t.Errorf("%s is answered", name)
 		}
 	}
-	for name, req := range map[string]schemas.EntriesRequest{"a kind that is none": {Kinds: []schemas.LedgerKind{"secret"}}, "too many": {Limit: 201}, "both ways": {Before: 2, After: 1}, "a negative position": {Before: -1}} {
+	for name, req := range map[string]schemas.EntriesRequest{
+		"a kind that is none": {Kinds: []schemas.LedgerKind{"secret"}}, "too many": {Limit: 201},
+		"both ways": {Before: 2, After: 1}, "a negative position": {Before: -1},
+	} {
 		if _, err := w.ledgerPage(t, "acme", req); err == nil || typed(t, err).Code != schemas.CodeValidation {
 			t.Errorf("%s: %v", name, err)
 		}

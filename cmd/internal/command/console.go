@@ -22,7 +22,7 @@ import (
 // Console is satchel console.
 type Console struct {
 	URL       string `name:"url" help:"Address of the gateway." default:"http://127.0.0.1:8228"`
-	TokenFile string `help:"File with a token, as satchel token add prints it; - reads standard input; default the variable SATCHEL_TOKEN." placeholder:"FILE"`
+	TokenFile string `help:"File with a token; - reads standard input; default the variable SATCHEL_TOKEN." placeholder:"FILE"`
 }
 
 // Help shows how it is called.
@@ -41,7 +41,8 @@ func (c *Console) Run(ctx context.Context, a *app.App) error {
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
 		return config.Usagef("--url %q: give the address of a gateway, as http://127.0.0.1:8228", c.URL)
 	}
-	if ip := net.ParseIP(base.Hostname()); base.Scheme == "http" && base.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
+	ip := net.ParseIP(base.Hostname())
+	if here := base.Hostname() == "localhost" || ip != nil && ip.IsLoopback(); base.Scheme == "http" && !here {
 		return config.Usagef("--url %s: beyond this machine the token would be read by others: use https", c.URL)
 	}
 	token, err := c.token()
@@ -54,10 +55,13 @@ func (c *Console) Run(ctx context.Context, a *app.App) error {
 	}
 	address := strings.TrimSuffix(base.String(), "/") + link.Path
 	if a.JSON {
-		return PrintJSON(a, map[string]any{"url": address, "tenant": link.Tenant, "principal": link.Principal, "seconds": link.Seconds})
+		return PrintJSON(a, map[string]any{
+			"url": address, "tenant": link.Tenant, "principal": link.Principal, "seconds": link.Seconds,
+		})
 	}
 	fmt.Fprintln(a.Out, address)
-	fmt.Fprintf(a.Err, "for principal %s in tenant %s; it works once, within %d seconds\n", link.Principal, link.Tenant, link.Seconds)
+	fmt.Fprintf(a.Err, "for principal %s in tenant %s; it works once, within %d seconds\n",
+		link.Principal, link.Tenant, link.Seconds)
 	return nil
 }
 
@@ -76,7 +80,7 @@ func (c *Console) token() (string, error) {
 	}
 	token := strings.TrimSpace(string(raw))
 	if token == "" || strings.ContainsAny(token, " \r\n\t") {
-		return "", config.Usagef("name a file with a token with --token-file, or set SATCHEL_TOKEN; satchel token add makes one")
+		return "", config.Usagef("name a file with --token-file, or set SATCHEL_TOKEN; satchel token add makes a token")
 	}
 	return token, nil
 }
@@ -93,7 +97,8 @@ func askLink(ctx context.Context, base *url.URL, token string) (link console.Lin
 	stay := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	res, err := stay.Do(req)
 	if err != nil {
-		return link, fmt.Errorf("no gateway at %s (%w): run satchel gateway; %w", base.Redacted(), errors.Unwrap(err), app.ErrNobody)
+		err = errors.Unwrap(err) // without the address
+		return link, fmt.Errorf("no gateway at %s (%w): run satchel gateway; %w", base.Redacted(), err, app.ErrNobody)
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, 1<<16))

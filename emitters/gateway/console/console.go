@@ -115,7 +115,7 @@ func New(cfg Config) (http.Handler, error) {
 	mux.HandleFunc("POST /console/enter", c.enter)
 	mux.HandleFunc("POST /console/leave", c.leave)
 	mux.HandleFunc("GET /console/static/{file}", c.file)
-	mux.HandleFunc("GET /console", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, Path, http.StatusSeeOther) })
+	mux.Handle("GET /console", http.RedirectHandler(Path, http.StatusSeeOther))
 	mux.HandleFunc("/", c.other(mux))
 	return mux, nil
 }
@@ -124,7 +124,7 @@ func New(cfg Config) (http.Handler, error) {
 func (c *console) file(w http.ResponseWriter, r *http.Request) {
 	name := "static/" + r.PathValue("file")
 	if _, err := fs.Stat(static, name); err != nil {
-		c.fail(w, Identity{}, http.StatusNotFound, &schemas.Error{Code: schemas.CodeNotFound, Message: "there is no such file"})
+		c.fail(w, Identity{}, http.StatusNotFound, refusal(schemas.CodeNotFound, "there is no such file"))
 		return
 	}
 	http.ServeFileFS(w, r, static, name)
@@ -160,12 +160,12 @@ func (c *console) other(mux *http.ServeMux) http.HandlerFunc {
 			}
 		}
 		if len(allowed) == 0 {
-			c.fail(w, Identity{}, http.StatusNotFound, &schemas.Error{Code: schemas.CodeNotFound, Message: "there is no such page"})
+			c.fail(w, Identity{}, http.StatusNotFound, refusal(schemas.CodeNotFound, "there is no such page"))
 			return
 		}
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
-		c.fail(w, Identity{}, http.StatusMethodNotAllowed, &schemas.Error{Code: schemas.CodeValidation,
-			Message: "this page is asked for by " + strings.Join(allowed, " or ")})
+		c.fail(w, Identity{}, http.StatusMethodNotAllowed, refusal(schemas.CodeValidation,
+			"this page is asked for by "+strings.Join(allowed, " or ")))
 	}
 }
 
@@ -173,11 +173,11 @@ func (c *console) other(mux *http.ServeMux) http.HandlerFunc {
 func (c *console) begin(r *http.Request) (v view, end func(), err error) {
 	who, ok := c.session(r)
 	if !ok {
-		return v, nil, &schemas.Error{Code: schemas.CodeUnauthenticated, Message: "there is no session, or it has ended"}
+		return v, nil, refusal(schemas.CodeUnauthenticated, "there is no session, or it has ended")
 	}
 	v.who = who
 	if !who.Read {
-		return v, nil, &schemas.Error{Code: schemas.CodeInsufficientScope, Message: "the token does not have the scope memory.read"}
+		return v, nil, refusal(schemas.CodeInsufficientScope, "the token does not have the scope memory.read")
 	}
 	done, err := c.Begin(who.Key)
 	if err != nil {
@@ -236,7 +236,7 @@ func (c *console) reply(handle func(view) (page, error)) http.Handler {
 func audited(handle func(view) (page, error)) func(view) (page, error) {
 	return func(v view) (page, error) {
 		if !v.who.Audit {
-			return page{}, &schemas.Error{Code: schemas.CodeInsufficientScope, Message: "the token does not have the scope memory.audit"}
+			return page{}, refusal(schemas.CodeInsufficientScope, "the token does not have the scope memory.audit")
 		}
 		return handle(v)
 	}
@@ -254,7 +254,7 @@ func (c *console) refuse(w http.ResponseWriter, who Identity, err error) {
 
 // remedies say what to do about an error.
 var remedies = map[schemas.Code]string{
-	schemas.CodeUnauthenticated:   "Run satchel console with your token and open the link that it prints. It works once, within a minute.",
+	schemas.CodeUnauthenticated:   "Run satchel console with your token and open the link that it prints.",
 	schemas.CodeInsufficientScope: "Ask the operator for a token with this scope: satchel token add --scope.",
 	schemas.CodePolicyDenied:      "Ask as the principal that the pack was made for, or as an auditor.",
 	schemas.CodeNotFound:          "Check the address, or choose from Packs.",
@@ -271,9 +271,13 @@ func (c *console) fail(w http.ResponseWriter, who Identity, status int, err *sch
 		}{err, cmp.Or(remedies[err.Code], "Go back and correct it.")}})
 }
 
+func refusal(code schemas.Code, message string) *schemas.Error {
+	return &schemas.Error{Code: code, Message: message}
+}
+
 // notFound is what a session is told of a pack that another principal asked for, or nobody.
 func notFound() error {
-	return &schemas.Error{Code: schemas.CodeNotFound, Message: "there is no such pack that you may see"}
+	return refusal(schemas.CodeNotFound, "there is no such pack that you may see")
 }
 
 // kindsOf reads the kinds of the ledger that a query names.
@@ -281,7 +285,7 @@ func kindsOf(v view) ([]schemas.LedgerKind, error) {
 	var kinds []schemas.LedgerKind
 	for _, k := range v.URL.Query()["kind"] {
 		if !slices.Contains(schemas.LedgerKinds(), schemas.LedgerKind(k)) {
-			return nil, &schemas.Error{Code: schemas.CodeValidation, Field: "/kind", Message: "there is no such kind of the ledger"}
+			return nil, refusal(schemas.CodeValidation, "there is no such kind of the ledger")
 		}
 		kinds = append(kinds, schemas.LedgerKind(k))
 	}

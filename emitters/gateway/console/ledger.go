@@ -49,10 +49,12 @@ func packs(v view) (page, error) {
 }
 
 // recent reads packs from the log, newest first. Another principal's pack is listed when the session may open it.
-func recent(v view, before int64, most int, wanted func(*schemas.ContextPack) bool) (list []row, next int64, err error) {
+func recent(
+	v view, before int64, most int, wanted func(*schemas.ContextPack) bool,
+) (list []row, next int64, err error) {
 	next = before
 	for range mostPages {
-		reply, err := v.client.Entries(v.Context(), schemas.EntriesRequest{Kinds: []schemas.LedgerKind{schemas.LedgerPack}, Before: next, Limit: most})
+		reply, err := entries(v, schemas.LedgerPack, next, most)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -77,6 +79,12 @@ func recent(v view, before int64, most int, wanted func(*schemas.ContextPack) bo
 		}
 	}
 	return list, next, nil
+}
+
+// entries reads a page of one kind, newest first.
+func entries(v view, kind schemas.LedgerKind, before int64, limit int) (schemas.EntriesReply, error) {
+	kinds := []schemas.LedgerKind{kind}
+	return v.client.Entries(v.Context(), schemas.EntriesRequest{Kinds: kinds, Before: before, Limit: limit})
 }
 
 // openAll opens packs, a few at a time, for what only the pack itself tells.
@@ -110,7 +118,7 @@ func position(text string) (int64, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 {
-		return 0, &schemas.Error{Code: schemas.CodeValidation, Message: "a log position is a number"}
+		return 0, refusal(schemas.CodeValidation, "a log position is a number")
 	}
 	return n, nil
 }
@@ -130,7 +138,7 @@ func overview(v view) (page, error) {
 	if data.Packs, _, err = recent(v, 0, pageSize, func(*schemas.ContextPack) bool { return true }); err != nil {
 		return page{}, err
 	}
-	last, err := v.client.Entries(v.Context(), schemas.EntriesRequest{Kinds: []schemas.LedgerKind{schemas.LedgerMemory}, Limit: 1})
+	last, err := entries(v, schemas.LedgerMemory, 0, 1)
 	if err != nil {
 		return page{}, err
 	}
@@ -217,7 +225,8 @@ func stations(at *schemas.Receipt) (list []station, stuck string) {
 	}
 	switch {
 	case !logged:
-		stuck = "The log does not have it. Its emitter still has it, or it waits in the stream, or it was refused: satchel dlq ls lists what was refused."
+		stuck = "The log does not have it. Its emitter still has it, it waits in the stream, or it was refused: " +
+			"satchel dlq ls lists what was refused."
 	case !indexed:
 		stuck = "An index is behind: satchel doctor says which."
 	case !proved:
@@ -238,7 +247,7 @@ func erasures(v view) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
-	reply, err := v.client.Entries(v.Context(), schemas.EntriesRequest{Kinds: []schemas.LedgerKind{schemas.LedgerErasure}, Before: before, Limit: pageSize})
+	reply, err := entries(v, schemas.LedgerErasure, before, pageSize)
 	if err != nil {
 		return page{}, err
 	}
@@ -249,7 +258,7 @@ func erasures(v view) (page, error) {
 	for i := range reply.Entries {
 		one := erasure{Entry: reply.Entries[i]}
 		if err := json.Unmarshal(one.Entry.Data, &one.Of); err != nil {
-			return page{}, &schemas.Error{Code: schemas.CodeStorage, Message: "an erasure in the log could not be read"}
+			return page{}, refusal(schemas.CodeStorage, "an erasure in the log could not be read")
 		}
 		data.Erasures = append(data.Erasures, one)
 	}
@@ -348,7 +357,8 @@ func ledgerSince(v view) (page, error) {
 
 // verify is the page that checks a pack's place in the log.
 func verify(v view) (page, error) {
-	return page{name: "verify", title: "Verify", data: struct{ Pack, Tenant string }{strings.TrimSpace(v.URL.Query().Get("pack")), v.who.Tenant}}, nil
+	pack := strings.TrimSpace(v.URL.Query().Get("pack"))
+	return page{name: "verify", title: "Verify", data: struct{ Pack, Tenant string }{pack, v.who.Tenant}}, nil
 }
 
 // proof answers the script with what proves that a pack is in the log.

@@ -20,11 +20,11 @@ func ask(view) (page, error) { return page{name: "ask", title: "Ask"}, nil }
 // answer asks the question of the form and goes to the pack.
 func answer(v view) (page, error) {
 	if err := v.ParseForm(); err != nil {
-		return page{}, &schemas.Error{Code: schemas.CodeValidation, Message: "the form could not be read"}
+		return page{}, refusal(schemas.CodeValidation, "the form could not be read")
 	}
 	budget, err := strconv.Atoi(cmp.Or(v.PostForm.Get("budget"), "2000"))
 	if err != nil {
-		return page{}, &schemas.Error{Code: schemas.CodeValidation, Field: "/budget", Message: "the budget must be a number of tokens"}
+		return page{}, refusal(schemas.CodeValidation, "the budget must be a number of tokens")
 	}
 	req := schemas.ContextRequest{Payload: schemas.RequestPayload{Query: schemas.Query{Text: v.PostForm.Get("question")},
 		TokenBudget: budget, Session: v.PostForm.Get("session"), Purpose: v.PostForm.Get("purpose"), IncludeScores: true}}
@@ -33,7 +33,7 @@ func answer(v view) (page, error) {
 		return page{}, err
 	}
 	if res.Payload.Positions.Pack == 0 {
-		return page{}, &schemas.Error{Code: schemas.CodeNotFound, Message: "the tenant is empty: nothing was ever recorded there"}
+		return page{}, refusal(schemas.CodeNotFound, "the tenant is empty: nothing was ever recorded there")
 	}
 	return page{to: Path + "packs/" + url.PathEscape(res.Payload.PackID)}, nil
 }
@@ -42,7 +42,8 @@ func answer(v view) (page, error) {
 func open(ctx context.Context, v view, id string) (*schemas.ResultPayload, error) {
 	res, err := v.client.Pack(ctx, id)
 	var refused *schemas.Error
-	if errors.As(err, &refused) && (refused.Code == schemas.CodePolicyDenied || refused.Code == schemas.CodeNotFound || refused.Code == schemas.CodeValidation) {
+	hiding := []schemas.Code{schemas.CodePolicyDenied, schemas.CodeNotFound, schemas.CodeValidation}
+	if errors.As(err, &refused) && slices.Contains(hiding, refused.Code) {
 		return nil, notFound()
 	}
 	return &res.Payload, err
@@ -168,7 +169,8 @@ func viewOf(p *schemas.ResultPayload, who Identity) packView {
 	for _, section := range p.Pack.Sections {
 		for i := range section.Items {
 			item := section.Items[i]
-			one := card{N: len(out.Cards) + 1, Section: section.Type, ContextItem: item, Meta: said[item.ID], Signals: signals(item.Evidence.Signals)}
+			one := card{N: len(out.Cards) + 1, Section: section.Type, ContextItem: item, Meta: said[item.ID],
+				Signals: signals(item.Evidence.Signals)}
 			for _, name := range slices.Sorted(maps.Keys(item.Evidence.Channels)) {
 				one.Channels = append(one.Channels, channel{name, item.Evidence.Channels[name]})
 			}
@@ -318,8 +320,8 @@ func changes(a, b *schemas.ResultPayload) []change {
 		list = append(list, one)
 	}
 	for i := range before {
-		if at(after, before[i].ID) == nil {
-			list = append(list, change{ID: before[i].ID, A: before[i].N, TokensA: before[i].Tokens, Why: "not in B: " + why(b, before[i].ID)})
+		if old := &before[i]; at(after, old.ID) == nil {
+			list = append(list, change{ID: old.ID, A: old.N, TokensA: old.Tokens, Why: "not in B: " + why(b, old.ID)})
 		}
 	}
 	return list

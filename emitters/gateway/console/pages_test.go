@@ -22,7 +22,8 @@ func text(s string) schemas.Content { return schemas.TextContent(s) }
 // fill stores what most tests ask about.
 func (s *site) fill() {
 	s.remember(schemas.MemoryItem{ID: "kiln", Content: text("The kiln is fired on Tuesdays.")})
-	s.remember(schemas.MemoryItem{ID: "kiln-code", Content: text("The code of the kiln is Quetzal."), SecurityLabel: []string{"level:restricted"}})
+	s.remember(schemas.MemoryItem{ID: "kiln-code", Content: text("The code of the kiln is Quetzal."),
+		SecurityLabel: []string{"level:restricted"}})
 	s.remember(schemas.MemoryItem{ID: "glaze", Content: text("Jonas mixes the glaze for the kiln.")})
 }
 
@@ -40,16 +41,18 @@ func TestPagesAndLinks(t *testing.T) {
 		audit int
 	}{"planner": {s.planner(), 403}, "auditor": {s.auditor(), 200}} {
 		pack, shown := c.b.ask("when is the kiln fired?")
-		if !strings.Contains(shown, "The kiln is fired on Tuesdays.") || strings.Contains(shown, "Quetzal") || strings.Count(shown, "<meter") < 8 {
+		whole := strings.Contains(shown, "The kiln is fired on Tuesdays.") && strings.Count(shown, "<meter") >= 8
+		if !whole || strings.Contains(shown, "Quetzal") {
 			t.Errorf("%s: the pack is %s", name, shown)
 		}
 		again, _ := c.b.ask("who mixes the glaze?")
-		for _, at := range []string{"/console/erasures", "/console/ledger", "/console/ledger?kind=pack", "/console/ledger/entries?after=1"} {
+		for _, at := range []string{"/console/erasures", "/console/ledger?kind=pack", "/console/ledger/entries?after=1"} {
 			if res := c.b.get(at); res.StatusCode != c.audit {
 				t.Errorf("%s: %s: %s", name, at, res.Status)
 			}
 		}
-		queue := []string{"/console/", "/console/diff?a=" + path.Base(pack) + "&b=" + path.Base(again), "/console/write?id=none"}
+		both := "/console/diff?a=" + path.Base(pack) + "&b=" + path.Base(again)
+		queue := []string{"/console/", both, "/console/write?id=none"}
 		seen := map[string]bool{}
 		for len(queue) > 0 {
 			at := queue[0]
@@ -75,7 +78,8 @@ func TestPagesAndLinks(t *testing.T) {
 				}
 			}
 		}
-		for _, at := range []string{"/console/packs", pack, pack + "/debug", "/console/verify?pack=" + path.Base(pack), "/console/static/console.js"} {
+		proof := "/console/verify?pack=" + path.Base(pack)
+		for _, at := range []string{"/console/packs", pack, pack + "/debug", proof, "/console/static/console.js"} {
 			if !seen[at] {
 				t.Errorf("%s: no link leads to %s", name, at)
 			}
@@ -90,8 +94,10 @@ func TestLeftOutTablesDiffer(t *testing.T) {
 	s.fill()
 	planner, auditor := s.planner(), s.auditor()
 	mine, shown := planner.ask("what is the code of the kiln?")
-	if strings.Contains(shown, "denied by policy") || strings.Contains(shown, "kiln-code") || strings.Contains(shown, "Quetzal") {
-		t.Errorf("the planner's pack tells of what is hidden: %s", shown)
+	for _, hidden := range []string{"denied by policy", "kiln-code", "Quetzal"} {
+		if strings.Contains(shown, hidden) {
+			t.Errorf("the planner's pack has %q: %s", hidden, shown)
+		}
 	}
 	theirs, shown := auditor.ask("what is the code of the kiln?")
 	if !strings.Contains(shown, "denied by policy: 1, clearance") || strings.Contains(shown, "Quetzal") {
@@ -107,11 +113,14 @@ func TestLeftOutTablesDiffer(t *testing.T) {
 	if res := planner.get(theirs); res.StatusCode != 404 || res.body != planner.get("/console/packs/no-such").body {
 		t.Errorf("another principal's pack: %s %s", res.Status, res.body)
 	}
-	if list := planner.page("/console/packs"); !strings.Contains(list, path.Base(mine)) || strings.Contains(list, path.Base(theirs)) {
-		t.Errorf("the planner's list: %s", list)
-	}
-	if list := auditor.page("/console/packs"); !strings.Contains(list, path.Base(mine)) || !strings.Contains(list, path.Base(theirs)) {
-		t.Errorf("the auditor's list: %s", list)
+	for name, c := range map[string]struct {
+		b      *browser
+		theirs bool
+	}{"planner": {planner, false}, "auditor": {auditor, true}} {
+		list := c.b.page("/console/packs")
+		if !strings.Contains(list, path.Base(mine)) || strings.Contains(list, path.Base(theirs)) != c.theirs {
+			t.Errorf("the %s's list: %s", name, list)
+		}
 	}
 }
 
@@ -142,12 +151,15 @@ func TestTenantsAreApart(t *testing.T) {
 func TestHostileContentIsInert(t *testing.T) {
 	t.Parallel()
 	s := setup(t, false)
-	hostile := "The kiln <script>alert(1)</script><img src=x onerror=alert(2)> \"><a href=\"javascript:alert(3)\">[1]</a> \u202egnp.exe\u2066 \U000e0041 {{.}} </pre></textarea>"
-	s.remember(schemas.MemoryItem{ID: "hostile", Content: text(hostile), Speaker: "<b>Mallory\u202e</b>", Session: "<i>kiln</i>", Category: "javascript:alert(4)"})
+	hostile := "The kiln <script>alert(1)</script><img src=x onerror=alert(2)> \"><a href=\"javascript:alert(3)\">" +
+		"[1]</a> \u202egnp.exe\u2066 \U000e0041 {{.}} </pre></textarea>"
+	s.remember(schemas.MemoryItem{ID: "hostile", Content: text(hostile), Speaker: "<b>Mallory\u202e</b>",
+		Session: "<i>kiln</i>", Category: "javascript:alert(4)"})
 	b := s.auditor()
 	pack, _ := b.ask("what of the <script>kiln</script> \u202e?")
 	packs := b.page("/console/packs?session=" + url.QueryEscape("\"><script>alert(5)</script>"))
-	for at, body := range map[string]string{"pack": b.page(pack), "explain": b.page(pack + "/items/hostile"), "debug": b.page(pack + "/debug"), "packs": packs,
+	for at, body := range map[string]string{"pack": b.page(pack), "explain": b.page(pack + "/items/hostile"),
+		"debug": b.page(pack + "/debug"), "packs": packs,
 		"ledger": b.page("/console/ledger"), "diff": b.page("/console/diff?a=" + path.Base(pack) + "&b=" + path.Base(pack)),
 		"source": b.page("/console/write?id=x&source=" + url.QueryEscape("\"><script>alert(6)</script>\u202e")),
 		"write":  b.get("/console/write?id=" + url.QueryEscape("x\"><script>\u202e")).body,
@@ -156,9 +168,16 @@ func TestHostileContentIsInert(t *testing.T) {
 		inert(t, at, body)
 	}
 	shown := b.page(pack)
-	if !strings.Contains(shown, "&lt;script&gt;alert(1)") || !strings.Contains(shown, "⟨U+202E⟩gnp.exe⟨U+2066⟩ ⟨U+E0041⟩") {
+	if !strings.Contains(shown, "&lt;script&gt;alert(1)") {
 		t.Errorf("the content is not shown as it is: %s", shown)
 	}
+	form := url.Values{"question": {"kiln"}, "session": {"a\u202egnp.exe\u2066 \U000e0041\u200b<b>"}}
+	res := b.send("POST", "/console/ask", form)
+	const seen = "a⟨U+202E⟩gnp.exe⟨U+2066⟩ ⟨U+E0041⟩⟨U+200B⟩&lt;b&gt;"
+	if list := b.page("/console/packs"); !strings.Contains(res.body, seen) || !strings.Contains(list, seen) {
+		t.Errorf("marks that are not seen are not shown: %s\n%s", res.body, list)
+	}
+	inert(t, "a session's name", res.body)
 }
 
 // inert checks that a page has the console's own script alone, no handlers, no styles, and
@@ -220,7 +239,8 @@ func TestStationsOfAnEvent(t *testing.T) {
 // The script proves what is in the log, and refuses whatever was changed.
 func TestTheScriptChecksProofs(t *testing.T) {
 	t.Parallel()
-	if out, err := exec.Command("node", "-e", "process.exit(parseInt(process.versions.node) >= 20 ? 0 : 1)").CombinedOutput(); err != nil {
+	recent := "process.exit(parseInt(process.versions.node) >= 20 ? 0 : 1)"
+	if out, err := exec.Command("node", "-e", recent).CombinedOutput(); err != nil {
 		testenv.Missing(t, "node", "Node 20 is needed: "+string(out))
 	}
 	s := setup(t, false)

@@ -78,7 +78,8 @@ func (c *console) render(w http.ResponseWriter, status int, who Identity, p page
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		status, raw = http.StatusInternalServerError, []byte(`{"code":"storage_error","message":"the reply could not be encoded"}`)
+		status = http.StatusInternalServerError
+		raw = []byte(`{"code":"storage_error","message":"the reply could not be encoded"}`)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -88,11 +89,12 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 // hidden are marks that a reader does not see, beside those of the categories Cc and Cf: fillers,
 // separators and selectors.
 var hidden = &unicode.RangeTable{
-	R16: []unicode.Range16{{Lo: 0x034F, Hi: 0x034F, Stride: 1}, {Lo: 0x115F, Hi: 0x1160, Stride: 1}, {Lo: 0x17B4, Hi: 0x17B5, Stride: 1},
+	R16: []unicode.Range16{
+		{Lo: 0x034F, Hi: 0x034F, Stride: 1}, {Lo: 0x115F, Hi: 0x1160, Stride: 1}, {Lo: 0x17B4, Hi: 0x17B5, Stride: 1},
 		{Lo: 0x180B, Hi: 0x180F, Stride: 1}, {Lo: 0x2028, Hi: 0x2029, Stride: 1}, {Lo: 0x2800, Hi: 0x2800, Stride: 1},
-		{Lo: 0x3164, Hi: 0x3164, Stride: 1}, {Lo: 0xFE00, Hi: 0xFE0F, Stride: 1}, {Lo: 0xFFA0, Hi: 0xFFA0, Stride: 1}},
-	R32:         []unicode.Range32{{Lo: 0xE0000, Hi: 0xE0FFF, Stride: 1}},
-	LatinOffset: 0,
+		{Lo: 0x3164, Hi: 0x3164, Stride: 1}, {Lo: 0xFE00, Hi: 0xFE0F, Stride: 1}, {Lo: 0xFFA0, Hi: 0xFFA0, Stride: 1},
+	},
+	R32: []unicode.Range32{{Lo: 0xE0000, Hi: 0xE0FFF, Stride: 1}},
 }
 
 // visible writes marks that are not seen, or that turn text round, as ⟨U+XXXX⟩.

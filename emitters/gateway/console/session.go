@@ -40,7 +40,9 @@ func newSessions() *sessions {
 }
 
 // grant adds a secret, after what is over and, beyond most, the token's oldest were taken out.
-func grant(list map[[sha256.Size]byte]granted, key string, now time.Time, lasts time.Duration, most int) (secret string) {
+func grant(
+	list map[[sha256.Size]byte]granted, key string, now time.Time, lasts time.Duration, most int,
+) (secret string) {
 	var oldest [sha256.Size]byte
 	count := 0
 	for sum, g := range list {
@@ -111,7 +113,8 @@ func (s *sessions) end(secret string) {
 // cookie returns the session's cookie with a value and an age. Over TLS its name keeps other hosts
 // from setting it.
 func (c *console) cookie(value string, age int) *http.Cookie {
-	out := &http.Cookie{Name: "satchel-console", Value: value, Path: "/console", MaxAge: age, HttpOnly: true, Secure: c.Secure, SameSite: http.SameSiteStrictMode}
+	out := &http.Cookie{Name: "satchel-console", Value: value, Path: "/console", MaxAge: age,
+		HttpOnly: true, Secure: c.Secure, SameSite: http.SameSiteStrictMode}
 	if c.Secure {
 		out.Name, out.Path = "__Host-satchel-console", "/"
 	}
@@ -141,9 +144,9 @@ func (c *console) link(w http.ResponseWriter, r *http.Request) {
 	var err error
 	switch {
 	case !ok:
-		err = &schemas.Error{Code: schemas.CodeUnauthenticated, Message: "send a token of satchel token add: Authorization: Bearer …"}
+		err = refusal(schemas.CodeUnauthenticated, "send a token of satchel token add: Authorization: Bearer …")
 	case !who.Read:
-		err = &schemas.Error{Code: schemas.CodeInsufficientScope, Message: "the token does not have the scope memory.read"}
+		err = refusal(schemas.CodeInsufficientScope, "the token does not have the scope memory.read")
 	}
 	if err != nil {
 		if !ok {
@@ -179,7 +182,7 @@ func (c *console) enter(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if !ok {
-		c.refuse(w, Identity{}, &schemas.Error{Code: schemas.CodeUnauthenticated, Message: "the link was used, or is older than a minute"})
+		c.refuse(w, Identity{}, refusal(schemas.CodeUnauthenticated, "the link was used, or is older than a minute"))
 		return
 	}
 	if old, err := r.Cookie(c.cookie("", 0).Name); err == nil {

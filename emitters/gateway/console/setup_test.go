@@ -57,14 +57,14 @@ type site struct {
 
 func setup(t *testing.T, secure bool) *site {
 	t.Helper()
-	s := &site{T: t, tenant: strings.ToLower(regexp.MustCompile(`[^A-Za-z0-9]`).ReplaceAllString(t.Name(), "")), file: filepath.Join(t.TempDir(), "tokens.yaml")}
+	s := &site{T: t, tenant: strings.ToLower(t.Name()), file: filepath.Join(t.TempDir(), "tokens.yaml")}
 	s.must(gateway.WriteTokens(s.file, nil))
 	tokens, err := gateway.OpenTokens(s.file, nil)
 	s.must(err)
 	s.nc, err = nats.Connect(node.URL)
 	s.must(err)
 	t.Cleanup(s.nc.Close)
-	handler, err := gateway.New(gateway.Config{NC: s.nc, Tokens: tokens, Key: []byte(strings.Repeat("k", 32)), TLS: secure, Labels: []string{"level:internal"},
+	handler, err := gateway.New(gateway.Config{NC: s.nc, Tokens: tokens, Key: []byte(strings.Repeat("k", 32)), TLS: secure,
 		Clock: func() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }})
 	s.must(err)
 	server := httptest.NewServer(handler)
@@ -83,7 +83,8 @@ func (s *site) must(err error) {
 // token registers a token and returns it.
 func (s *site) token(principal, level string, scopes ...string) string {
 	s.Helper()
-	secret, entry, err := gateway.NewToken(gateway.Token{ID: principal, Tenant: s.tenant, Principal: principal, Clearance: level, Scopes: scopes})
+	entry := gateway.Token{ID: principal, Tenant: s.tenant, Principal: principal, Clearance: level, Scopes: scopes}
+	secret, entry, err := gateway.NewToken(entry)
 	s.must(err)
 	s.list = append(s.list, entry)
 	s.must(gateway.WriteTokens(s.file, s.list))
@@ -99,7 +100,7 @@ func (s *site) auditor() *browser {
 // remember stores an item and waits until it is found.
 func (s *site) remember(item schemas.MemoryItem) schemas.Receipt {
 	s.Helper()
-	agent, err := emitters.New(s.nc, emitters.Config{Tenant: s.tenant, Agent: "planner", Labels: []string{"level:internal"}, Roles: []string{"eraser"}})
+	agent, err := emitters.New(s.nc, emitters.Config{Tenant: s.tenant, Agent: "planner", Labels: []string{"level:internal"}})
 	s.must(err)
 	receipt, err := agent.Remember(s.Context(), item, &emitters.Options{Wait: schemas.ReceiptIndexed})
 	s.must(err)

@@ -50,7 +50,8 @@ async function openHead(checkpoint, key) {
   const [name, id, encoded] = splitKey(key);
   const raw = unbase64(encoded);
   if (raw.length !== 33 || raw[0] !== 1) throw new Error("the key is no Ed25519 key");
-  if (hex((await sha256(utf8(name + "\n"), raw)).slice(0, 4)) !== id) throw new Error("the key has another id than it says");
+  const hash = await sha256(utf8(name + "\n"), raw);
+  if (hex(hash.slice(0, 4)) !== id) throw new Error("the key has another id than it says");
   const end = checkpoint.indexOf("\n\n");
   if (end < 0) throw new Error("the head has no signature");
   const text = checkpoint.slice(0, end + 1);
@@ -59,7 +60,8 @@ async function openHead(checkpoint, key) {
   const signed = unbase64(line.slice(name.length + 3));
   if (hex(signed.slice(0, 4)) !== id) throw new Error("the head is signed by another key");
   const pub = await crypto.subtle.importKey("raw", raw.slice(1), "Ed25519", false, ["verify"]);
-  if (!(await crypto.subtle.verify("Ed25519", pub, signed.slice(4), utf8(text)))) throw new Error("the signature of the head is wrong");
+  const holds = await crypto.subtle.verify("Ed25519", pub, signed.slice(4), utf8(text));
+  if (!holds) throw new Error("the signature of the head is wrong");
   const [origin, size, root] = text.split("\n");
   if (origin !== name || !/^[0-9]+$/.test(size)) throw new Error("the head is of another log");
   return { origin, size: Number(size), root: unbase64(root) };
@@ -96,11 +98,12 @@ async function verifyProof(answer, pack, tenant) {
   const path = proof.inclusion;
   const steps = [];
   const entry = columns(proof.preimage);
-  if (entry.get("id") !== pack || entry.get("type") !== "io.satchel.context.packed.v1" || entry.get("tenant") !== tenant) {
+  const packed = entry.get("type") === "io.satchel.context.packed.v1";
+  if (!packed || entry.get("id") !== pack || entry.get("tenant") !== tenant) {
     throw new Error("the entry is not that of this pack");
   }
-  if (Number(entry.get("position")) !== path.position) throw new Error("the entry stands elsewhere than its proof says");
-  steps.push("The entry is of this pack, at position " + path.position + ", recorded at " + entry.get("recorded_at") + ".");
+  if (Number(entry.get("position")) !== path.position) throw new Error("the entry is not at that position");
+  steps.push("It is entry " + path.position + " of the log, recorded at " + entry.get("recorded_at") + ".");
   const leaf = await sha256([0], utf8(proof.preimage));
   if (hex(leaf) !== path.leaf) throw new Error("the leaf is not the hash of the entry");
   steps.push("Its leaf is the SHA-256 of the entry: " + hex(leaf) + ".");
@@ -108,7 +111,7 @@ async function verifyProof(answer, pack, tenant) {
   if (!head.origin.endsWith("/" + tenant)) throw new Error("the head is of another tenant");
   const root = await rootOf(leaf, path.position - 1, head.size, path.hashes.map(unhex));
   if (hex(root) !== hex(head.root)) throw new Error("the path does not lead to the root of the head");
-  steps.push("A path of " + path.hashes.length + " hashes leads from the leaf to the root of the head with " + head.size + " entries.");
+  steps.push("A path of " + path.hashes.length + " hashes leads to the root of the head with " + head.size + " entries.");
   steps.push("The head is signed by the key " + key + ".");
   return steps;
 }
@@ -119,7 +122,7 @@ function rememberKey(tenant, key) {
   const known = localStorage.getItem(name);
   if (known === null) {
     localStorage.setItem(name, key);
-    return ["This browser sees the key for the first time, and keeps it. Compare it with the one that the operator gives you.", true];
+    return ["This browser sees the key for the first time, and keeps it. Ask the operator whether it is theirs.", true];
   }
   return known === key
     ? ["It is the key that this browser has seen first.", true]
@@ -144,7 +147,8 @@ async function getJSON(path) {
 async function showProof(box) {
   box.textContent = "";
   if (!globalThis.crypto || !crypto.subtle) {
-    add(box, "p", "This browser checks signatures on https, or on this machine's own address, alone. Open the console there, or use satchel evidence.", "bad");
+    const where = "Browsers check signatures on https and on this machine's own address alone. ";
+    add(box, "p", where + "Open the console there, or use satchel evidence.", "bad");
     return;
   }
   const list = document.createElement("ol");
@@ -152,12 +156,14 @@ async function showProof(box) {
     const answer = await getJSON("/console/packs/" + encodeURIComponent(box.dataset.pack) + "/proof");
     const steps = await verifyProof(answer, box.dataset.pack, box.dataset.tenant);
     const [said, known] = rememberKey(box.dataset.tenant, answer.key);
-    add(box, "p", known ? "Proved: the pack is in the log." : "Not proved: the key has changed.", known ? "good" : "bad");
+    const verdict = known ? "Proved: the pack is in the log." : "Not proved: the key has changed.";
+    add(box, "p", verdict, known ? "good" : "bad");
     steps.forEach((s) => add(list, "li", s));
     add(list, "li", said, known ? "" : "bad");
     box.append(list);
   } catch (e) {
-    const why = e.name === "NotSupportedError" ? "this browser has no Ed25519: use a newer one, or satchel evidence" : e.message;
+    const old = e.name === "NotSupportedError";
+    const why = old ? "this browser has no Ed25519: use a newer one, or satchel evidence" : e.message;
     add(box, "p", "Not proved: " + why + ".", "bad");
   }
 }
