@@ -367,6 +367,7 @@ func TestGatewayMetrics(t *testing.T) {
 func TestConsoleLink(t *testing.T) {
 	t.Parallel()
 	s := testenv.Up(t, binary("satchel"), t.TempDir())
+	shell := newToken(t, s, "shell")
 	d := gatewayOf(t, s)
 	ask := func(token string) (string, error) {
 		cmd := exec.Command(s.Binary, "console", "--url", d.url, "--token-file", "-")
@@ -374,7 +375,7 @@ func TestConsoleLink(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
-	out, err := ask(newToken(t, s, "shell"))
+	out, err := ask(shell)
 	link, said, _ := strings.Cut(out, "\n")
 	if err != nil || !strings.HasPrefix(link, d.url+"/console/enter?link=") || !strings.Contains(said, "principal shell in tenant main") {
 		t.Fatalf("console: %v\n%s", err, out)

@@ -139,7 +139,8 @@ function add(parent, name, text, kind) {
 
 async function getJSON(path) {
   const res = await fetch(path, { headers: { Accept: "application/json" } });
-  const body = await res.json();
+  const body = await res.json().catch(() => null);
+  if (body === null) throw new Error("the reply is not what this page expects");
   if (!res.ok) throw new Error(body.message || res.statusText);
   return body;
 }
