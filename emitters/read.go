@@ -65,6 +65,19 @@ func (e *Emitter) Pack(ctx context.Context, id string) (reply schemas.ContextRes
 	return reply, e.log(ctx, "pack", schemas.PackRequest{From: e.claim(), PackID: id}, &reply)
 }
 
+// Entries returns entries of the log as the ledger shows them, of the kinds that the agent may follow.
+func (e *Emitter) Entries(ctx context.Context, req schemas.EntriesRequest) (reply schemas.EntriesReply, err error) {
+	if req.From == nil {
+		req.From = e.claim()
+	}
+	return reply, e.log(ctx, "entries", req, &reply)
+}
+
+// Prove returns proofs that an entry is in the log, or that an earlier head is part of the present one.
+func (e *Emitter) Prove(ctx context.Context, req schemas.ProveRequest) (reply schemas.ProveReply, err error) {
+	return reply, e.log(ctx, "prove", req, &reply)
+}
+
 // Correction says what is true instead of an item: a text, or another item.
 type Correction struct {
 	Text   string

@@ -9,7 +9,7 @@
 //	ctx.v1.<tenant>.<verb>             request/reply, the engine's doors
 //	ctx.v1.<tenant>.role.<role>        request/reply, one role
 //	art.v1.<tenant>.{store,open,revoke} request/reply, an artifact by its handle
-//	log.v1.<tenant>.<verb>             request/reply, heads, proofs, receipts, packs
+//	log.v1.<tenant>.<verb>             request/reply, heads, proofs, receipts, packs, entries
 //	prov.v1.<tenant>.<kind>.<agent>    stream LEDGER, what the log holds
 //	dlq.v1.<tenant>.<reason>           stream DLQ, rejected events with the cause
 //

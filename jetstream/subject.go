@@ -45,7 +45,7 @@ func ContextRoles() []string {
 }
 
 // LogVerbs lists the verbs of log.v1.<tenant>.<verb>.
-func LogVerbs() []string { return []string{"head", "prove", "receipt", "pack"} }
+func LogVerbs() []string { return []string{"head", "prove", "receipt", "pack", "entries"} }
 
 // LedgerKinds lists the kinds of prov.v1.<tenant>.<kind>.<agent>.
 func LedgerKinds() []schemas.LedgerKind {

@@ -158,7 +158,7 @@ func TestAsyncAPIAddresses(t *testing.T) {
 	for _, role := range strings.Fields("planner retriever verifier synthesizer sentinel") {
 		want = append(want, "ctx.v1.{tenant}.role."+role)
 	}
-	for _, verb := range strings.Fields("head prove receipt pack") {
+	for _, verb := range strings.Fields("head prove receipt pack entries") {
 		want = append(want, "log.v1.{tenant}."+verb)
 	}
 	for _, kind := range strings.Fields("memory pack drop decision artifact handover exception erasure refusal checkpoint") {

@@ -352,6 +352,7 @@ func TestOthersAgreeWithSchema(t *testing.T) {
 			"expires_at": "2026-01-01T00:00:00Z", "rollback_trigger": "uses>=1", "audit_hook": "h"}}, issuesOf[ExceptionRequest]},
 		{"exception-request", object{"revoke": "x", "ended": true}, issuesOf[ExceptionRequest]},
 		{"open-request", object{"handle": "h", "from": object{"id": "x"}}, issuesOf[OpenRequest]},
+		{"entries-request", object{"kinds": []any{"pack", "drop"}, "before": 9, "limit": 3}, issuesOf[EntriesRequest]},
 		{"receipt-request", object{"source": "s", "id": "i", "level": "logged", "timeout_ms": 3}, issuesOf[ReceiptRequest]},
 	} {
 		t.Run(c.name, func(t *testing.T) {

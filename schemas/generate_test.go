@@ -52,7 +52,7 @@ func documents() []document {
 		in("exception-request", ExceptionRequest{}), out("exception-reply", ExceptionReply{}),
 		in("open-request", OpenRequest{}), out("open-reply", OpenReply{}), in("store-request", StoreRequest{}), out("store-reply", StoreReply{}), in("revoke-request", RevokeRequest{}), out("revoke-reply", RevokeReply{}),
 		out("head-reply", HeadReply{}), in("prove-request", ProveRequest{}), out("prove-reply", ProveReply{}),
-		in("receipt-request", ReceiptRequest{}), in("pack-request", PackRequest{}),
+		in("receipt-request", ReceiptRequest{}), in("pack-request", PackRequest{}), in("entries-request", EntriesRequest{}), out("entries-reply", EntriesReply{}),
 		out("context-pack", ContextPack{}), out("drop-report", DropReport{}), out("policy-decision", PolicyDecision{}),
 		out("refusal", Refusal{}), out("handover", Handover{}), out("artifact", Artifact{}),
 		out("governed-exception", GovernedException{}), out("log-checkpoint", LogCheckpoint{}), out("ledger-reference", LedgerReference{}),

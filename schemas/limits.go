@@ -17,6 +17,7 @@ const (
 	MaxTTL         = 3_155_760_000 // seconds, a hundred years
 	MaxNesting     = 64            // objects and arrays inside one another
 	MaxLimit       = 1000          // items a request may ask for
+	MaxEntries     = 200           // entries of the log a request may ask for
 	MaxTokenBudget = 1_000_000     // tokens a request may ask for
 	MaxQuery       = 32 << 10      // bytes of query.text and task
 	MaxMessage     = 256 << 10     // bytes of user_message

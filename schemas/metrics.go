@@ -153,7 +153,7 @@ var (
 // The values of labels that several families, or packages, share.
 var (
 	metricEndpoints = [...]string{"request", "search", "build", "preview", "assemble", "premortem", "template", "relevance", "explain", "compact",
-		"recover", "items", "status", "exception", "put", "head", "prove", "receipt", "pack", "open", "revoke", "store", "run",
+		"recover", "items", "status", "exception", "put", "head", "prove", "receipt", "pack", "entries", "open", "revoke", "store", "run",
 		"plan", "role_planner", "role_retriever", "role_verifier", "role_synthesizer", "role_sentinel"}
 	metricStores  = [...]string{"items", "keyword", "private", "vector", "graph"}
 	metricStreams = [...]string{"MEMORY", "LEDGER", "DLQ"}
@@ -165,8 +165,8 @@ var (
 	metricLetters = [...]string{"malformed", "unlabelled", "bad_id", "unknown_type", "wrong_tenant", "oversized", "bad_signature", "personal_data",
 		"id_reuse", "policy_denied", "unknown_item", MetricOther}
 	metricOperations = [...]string{"remember", "items", "item", "context", "search", "pack", "explain", "recover", "correct", "forget", "status", "head",
-		"openapi", "schema", "metrics", "mcp", "stream", MetricOther}
-	metricStatuses = [...]string{"200", "202", "400", "401", "403", "404", "405", "409", "413", "429", "500", "503", "504", MetricOther}
+		"openapi", "schema", "metrics", "mcp", "stream", "console", MetricOther}
+	metricStatuses = [...]string{"200", "202", "303", "400", "401", "403", "404", "405", "409", "413", "429", "500", "503", "504", MetricOther}
 	metricChecks   = [...]string{"labels", "tools", "budget", "drops", "citations", "support", "redactions", "tools_named", MetricOther}
 )
 

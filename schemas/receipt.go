@@ -1,6 +1,9 @@
 package schemas
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // ReceiptLevel is how far a write has come.
 type ReceiptLevel string
@@ -106,6 +109,38 @@ type PackRequest struct {
 	PackID   string `json:"pack_id,omitempty"`
 	Position int64  `json:"position,omitempty"`
 	From     *Agent `json:"from,omitempty"`
+}
+
+// EntriesRequest asks log.v1.<tenant>.entries for entries of the log as the ledger shows them:
+// without before and after the newest, newest first. A kind that policy does not let the caller
+// follow is refused.
+type EntriesRequest struct {
+	From   *Agent       `json:"from,omitempty"`   // who asks
+	Kinds  []LedgerKind `json:"kinds,omitempty"`  // of these kinds; empty: of those that policy lets the caller follow
+	Before int64        `json:"before,omitempty"` // only entries before this log position, newest first
+	After  int64        `json:"after,omitempty"`  // only entries after this log position, oldest first; not with before
+	Limit  int          `json:"limit,omitempty"`  // entries of a page; default 50, at most 200
+}
+
+// EntriesReply answers an EntriesRequest. A page may be shorter than the limit: next tells whether there is more.
+type EntriesReply struct {
+	Entries []LedgerEntry `json:"entries"`        // in the order that was asked for
+	Next    int64         `json:"next,omitempty"` // gives the next page, as before or after; absent at the end
+}
+
+// LedgerEntry is an entry of the log as the ledger shows it: memories by reference, never by content.
+type LedgerEntry struct {
+	Position   int64           `json:"position"`          // in the log
+	Kind       LedgerKind      `json:"kind"`              // of the ledger
+	Agent      string          `json:"agent"`             // who wrote it
+	Type       string          `json:"type"`              // of the event
+	Source     string          `json:"source"`            // of the event
+	ID         string          `json:"id"`                // of the event
+	Subject    string          `json:"subject,omitempty"` // an item or a request
+	Time       time.Time       `json:"time,omitzero"`     // of the event
+	RecordedAt time.Time       `json:"recorded_at"`       // when the log took it
+	Leaf       string          `json:"leaf"`              // hex
+	Data       json.RawMessage `json:"data"`              // as the ledger has it
 }
 
 // LedgerReference is the data of a memory event as the ledger publishes it: what

@@ -235,6 +235,10 @@ func requestRules() map[string]object {
 		"ProveRequest.old_size":                   {"minimum": 0},
 		"PackRequest.pack_id":                     orEmpty(idPattern),
 		"PackRequest.position":                    {"minimum": 0},
+		"EntriesRequest.kinds":                    {"maxItems": MaxRefs},
+		"EntriesRequest.before":                   {"minimum": 0},
+		"EntriesRequest.after":                    {"minimum": 0},
+		"EntriesRequest.limit":                    between(0, MaxEntries),
 	}
 }
 

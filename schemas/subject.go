@@ -87,6 +87,8 @@ func logSubjects() []Subject {
 			Summary: "Wait until an event has reached a receipt level."},
 		{Name: "log_pack", Address: "log.v1.{tenant}.pack", Kind: SubjectRequest, Request: "pack-request", Reply: "context-result",
 			Summary: "Fetch a pack again."},
+		{Name: "log_entries", Address: "log.v1.{tenant}.entries", Kind: SubjectRequest, Request: "entries-request", Reply: "entries-reply",
+			Summary: "Entries of the log as the ledger shows them, newest first."},
 	}
 }
 

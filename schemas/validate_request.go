@@ -247,6 +247,31 @@ func (r *ProveRequest) Validate() []Issue {
 }
 
 // Validate returns what is wrong with the request, nil when it may be served.
+func (r *EntriesRequest) Validate() []Issue {
+	var c checker
+	c.agent("/from", r.From)
+	for i, k := range r.Kinds {
+		if !slices.Contains(LedgerKinds(), k) {
+			c.add("/kinds/"+strconv.Itoa(i), "is no kind of the ledger")
+		}
+	}
+	if len(r.Kinds) > MaxRefs {
+		c.add("/kinds", "has more than "+strconv.Itoa(MaxRefs)+" values")
+	}
+	if r.Before < 0 {
+		c.add("/before", "must not be negative")
+	}
+	if r.After < 0 {
+		c.add("/after", "must not be negative")
+	}
+	if r.Before > 0 && r.After > 0 {
+		c.add("/after", "must not stand beside before")
+	}
+	c.intRange("/limit", int64(r.Limit), 0, MaxEntries)
+	return c.issues
+}
+
+// Validate returns what is wrong with the request, nil when it may be served.
 func (r *PackRequest) Validate() []Issue {
 	var c checker
 	switch {

@@ -26,6 +26,7 @@ type cli struct {
 	MCP        command.MCP        `cmd:"" name:"mcp" help:"Serve the Model Context Protocol on standard input and output."`
 	Gateway    command.Gateway    `cmd:"" help:"Serve JSON over HTTP and the Model Context Protocol beside satchel up."`
 	Token      command.Token      `cmd:"" help:"Make, list or revoke tokens of the gateway."`
+	Console    command.Console    `cmd:"" help:"Print a link that opens the console of a running gateway, once."`
 	Worker     command.Worker     `cmd:"" help:"Run one of several workers that share NATS and a database, until Ctrl-C."`
 	Emit       command.Emit       `cmd:"" help:"Publish one memory."`
 	Ask        command.Ask        `cmd:"" help:"Ask for a context pack."`

@@ -51,6 +51,7 @@ func TestEveryDoorOfAnUnknownTenant(t *testing.T) {
 		"prove":     {`{"position":1}`, string(schemas.CodeNotFound)},
 		"receipt":   {`{"source":"s","id":"i","level":"logged","timeout_ms":10}`, string(schemas.CodeDeadlineExceeded)},
 		"pack":      {`{"pack_id":"p",` + from + `}`, string(schemas.CodeNotFound)},
+		"entries":   {`{` + from + `}`, ""},
 		"open":      {`{"handle":"h",` + from + `}`, refused},
 		"revoke":    {`{"handle":"h",` + from + `}`, refused},
 		"store":     {`{}`, string(schemas.CodeValidation)},

@@ -4,11 +4,13 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"satchel/emitters/gateway/console"
 )
 
 // Answered is one request that was answered.
 type Answered struct {
-	Operation string // of the OpenAPI document, or openapi, schema, metrics, mcp, stream, other
+	Operation string // of the OpenAPI document, or openapi, schema, metrics, mcp, stream, console, other
 	Status    int    // of HTTP
 	Took      time.Duration
 	NoToken   bool // with status 401: none was sent
@@ -36,6 +38,8 @@ func (g *gateway) counted(next http.Handler) http.Handler {
 		switch {
 		case stream:
 			operation = "stream"
+		case strings.HasPrefix(r.URL.Path, console.Path):
+			operation = "console"
 		case operation == "":
 			operation = "other"
 		}

@@ -1,5 +1,5 @@
 // Package gateway is the HTTP door: the operations of Satchel as JSON over HTTP, and the Model
-// Context Protocol beside them, for clients that do not speak NATS.
+// Context Protocol and the console beside them, for clients that do not speak NATS.
 //
 // It promises that an operation does what the same request on NATS does, for the tenant and
 // principal of the token: neither path nor body can name another. A request without a valid
@@ -26,6 +26,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"satchel/emitters"
+	"satchel/emitters/gateway/console"
 	"satchel/schemas"
 )
 
@@ -38,6 +39,7 @@ type Config struct {
 	Version string
 	Key     []byte           // secret of the confirmations of the MCP door, at least 32 bytes
 	Clock   func() time.Time // default time.Now
+	TLS     bool             // browsers come over TLS, which a proxy ends
 
 	Answered func(Answered) // is told of every request, and must not block; default nobody
 	Streams  func(n int)    // is told that n streams of events began, or ended; default nobody
@@ -91,10 +93,13 @@ func New(cfg Config) (http.Handler, error) {
 		})
 	}
 	g.mountMCP(mux)
+	if err := g.mountConsole(mux); err != nil {
+		return nil, err
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		refuse(w, &schemas.Error{Code: schemas.CodeNotFound, Message: "there is no such operation; GET /openapi.json lists them"})
 	})
-	return g.guard(http.NewCrossOriginProtection().Handler(g.counted(mux))), nil
+	return console.Headers(g.guard(http.NewCrossOriginProtection().Handler(g.counted(mux)))), nil
 }
 
 // Server returns a server of h with the limits that a listener needs.

@@ -180,6 +180,19 @@ func (t *Tokens) reload() error {
 	return err
 }
 
+// holds returns the entry of a fingerprint, while the file has it as it is and it has not expired.
+func (t *Tokens) holds(fingerprint string, now time.Time) (Token, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_ = t.reload() // then none holds
+	for i := range t.list {
+		if one := t.list[i]; one.fingerprint() == fingerprint && (one.Expires.IsZero() || !now.After(one.Expires)) {
+			return one, true
+		}
+	}
+	return Token{}, false
+}
+
 // Find returns the entry of a token. It takes the same time for every token.
 func (t *Tokens) Find(secret string, now time.Time) (Token, bool) {
 	t.mu.Lock()

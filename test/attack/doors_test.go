@@ -99,6 +99,14 @@ var operations = map[string]func(q question) []any{
 		}
 		return bodies
 	},
+	"log_entries": func(q question) []any {
+		return []any{
+			map[string]any{"from": q.from, "limit": 200},
+			map[string]any{"from": q.from, "after": 1, "kinds": []string{"memory", "pack"}, "limit": 200},
+			map[string]any{"from": q.from, "kinds": []string{"drop"}},
+			map[string]any{"from": q.from, "kinds": []string{"decision"}},
+		}
+	},
 	"log_receipt": func(question) []any {
 		return []any{map[string]any{"source": "attack", "id": "writer-recorded-1", "level": "proved", "timeout_ms": 1000}}
 	},

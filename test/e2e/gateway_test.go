@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/cookiejar"
+	"net/url"
 	"os"
 	"os/exec"
 	"regexp"
@@ -358,5 +360,48 @@ func TestGatewayMetrics(t *testing.T) {
 	}
 	if strings.Contains(text, "quetzal") || strings.Contains(text, "satchel_ready") {
 		t.Errorf("/metrics has what it should not:\n%s", text)
+	}
+}
+
+// satchel console prints a link that opens a session of the token's principal, once.
+func TestConsoleLink(t *testing.T) {
+	t.Parallel()
+	s := testenv.Up(t, binary("satchel"), t.TempDir())
+	shell := newToken(t, s, "shell")
+	d := gatewayOf(t, s)
+	ask := func(token string) (string, error) {
+		cmd := exec.Command(s.Binary, "console", "--url", d.url, "--token-file", "-")
+		cmd.Stdin = strings.NewReader(token + "\n")
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	out, err := ask(shell)
+	link, said, _ := strings.Cut(out, "\n")
+	if err != nil || !strings.HasPrefix(link, d.url+"/console/enter?link=") || !strings.Contains(said, "principal shell in tenant main") {
+		t.Fatalf("console: %v\n%s", err, out)
+	}
+	at, err := url.Parse(link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"/console/", "/console/enter"} { // where the second is refused
+		jar, err := cookiejar.New(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := (&http.Client{Jar: jar}).PostForm(d.url+"/console/enter", at.Query())
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.Request.URL.Path != want || (res.StatusCode == 200) != (want == "/console/") {
+			t.Errorf("the link leads to %s: %s", res.Request.URL.Path, res.Status)
+		}
+	}
+	if out, err := ask("satchel_invented"); err == nil || !strings.Contains(out, "unauthenticated") {
+		t.Errorf("an invented token: %v\n%s", err, out)
+	}
+	if out, err := exec.Command(s.Binary, "console", "--url", "http://example.com").CombinedOutput(); err == nil || !strings.Contains(string(out), "https") {
+		t.Errorf("a token in the clear: %v\n%s", err, out)
 	}
 }

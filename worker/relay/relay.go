@@ -88,7 +88,7 @@ func (r *Relay) catchUp(ctx context.Context, tenant string) error {
 		}
 		messages := make([]transport.LedgerMessage, 0, len(entries))
 		for i := range entries {
-			m, err := ledgerMessage(&entries[i])
+			m, err := Message(&entries[i])
 			if err != nil {
 				return err
 			}
@@ -114,9 +114,9 @@ func (r *Relay) published(tenant string, position int64) int64 {
 	return r.done[tenant]
 }
 
-// ledgerMessage is an entry as the ledger shows it. Memory events travel by
+// Message returns an entry as the ledger shows it. Memory events travel by
 // reference: what was remembered is content, and content never reaches the ledger.
-func ledgerMessage(e *eventlog.Entry) (transport.LedgerMessage, error) {
+func Message(e *eventlog.Entry) (transport.LedgerMessage, error) {
 	kind, ok := schemas.LedgerKindOf(e.Type)
 	if !ok {
 		return transport.LedgerMessage{}, fmt.Errorf("position %d of tenant %q has unknown event type %q", e.Position, e.Tenant, e.Type)

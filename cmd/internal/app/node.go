@@ -419,6 +419,7 @@ func endpoints(v *service.Service, d *service.Artifacts, e *pipeline.Engine, g *
 		{"prove", "log.v1.*.prove", v.Prove, 0, 0},
 		{"receipt", "log.v1.*.receipt", v.Receipt, 8, 4096},
 		{"pack", "log.v1.*.pack", v.Pack, 0, 0},
+		{"entries", "log.v1.*.entries", v.Entries, 0, 0},
 		{"open", "art.v1.*.open", d.Open, 0, 0},
 		{"revoke", "art.v1.*.revoke", d.Revoke, 0, 0},
 	}

@@ -65,7 +65,7 @@ func (c *Gateway) Run(ctx context.Context, a *app.App) error {
 	defer conn.Close()
 	key := []byte(rand.Text() + rand.Text())
 	meters := meter.New(append(schemas.GatewayMetrics(), schemas.MetricBuild)...)
-	handler, err := gateway.New(gateway.Config{NC: conn.NC, Tokens: tokens, Labels: c.Label, Hosts: c.Host, Version: app.Version(), Key: key,
+	handler, err := gateway.New(gateway.Config{NC: conn.NC, Tokens: tokens, Labels: c.Label, Hosts: c.Host, Version: app.Version(), Key: key, TLS: c.BehindTLS,
 		Answered: app.CountGateway(meters), Streams: func(n int) { meters.Gauge(schemas.MetricGatewayStreams).Add(float64(n)) }, Metrics: meters.Handler()})
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 // are nearly one which is not set. An empty one is no setting of anybody's, and what
 // Kubernetes tells pods of a service named satchel, and what the tests read, is not meant.
 func (s *Settings) UnknownSettings(environ []string) []string {
-	set, known := map[string]string{}, map[string]bool{"SATCHEL_FAILPOINT": true, "SATCHEL_AS": true}
+	set, known := map[string]string{}, map[string]bool{"SATCHEL_FAILPOINT": true, "SATCHEL_AS": true, "SATCHEL_TOKEN": true}
 	for _, pair := range environ {
 		if name, value, _ := strings.Cut(pair, "="); value != "" {
 			set[name] = value

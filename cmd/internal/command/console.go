@@ -1,0 +1,119 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"satchel/cmd/internal/app"
+	"satchel/cmd/internal/config"
+	"satchel/emitters/gateway/console"
+	"satchel/schemas"
+)
+
+// Console is satchel console.
+type Console struct {
+	URL       string `name:"url" help:"Address of the gateway." default:"http://127.0.0.1:8228"`
+	TokenFile string `help:"File with a token; - reads standard input; default the variable SATCHEL_TOKEN." placeholder:"FILE"`
+}
+
+// Help shows how it is called.
+func (Console) Help() string {
+	return `Prints a link to the console of a running gateway. The link works once, within a minute, and
+opens a session for the principal of a token. A token with the scope memory.audit sees the ledger.
+
+Examples:
+  satchel token add shell | satchel console --token-file -
+  SATCHEL_TOKEN=satchel_… satchel console`
+}
+
+// Run asks the gateway for a link and prints it.
+func (c *Console) Run(ctx context.Context, a *app.App) error {
+	base, err := url.Parse(c.URL)
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
+		return config.Usagef("--url %q: give the address of a gateway, as http://127.0.0.1:8228", c.URL)
+	}
+	ip := net.ParseIP(base.Hostname())
+	if here := base.Hostname() == "localhost" || ip != nil && ip.IsLoopback(); base.Scheme == "http" && !here {
+		return config.Usagef("--url %s: beyond this machine the token would be read by others: use https", c.URL)
+	}
+	token, err := c.token()
+	if err != nil {
+		return err
+	}
+	link, err := askLink(ctx, base, token)
+	if err != nil {
+		return err
+	}
+	address := strings.TrimSuffix(base.String(), "/") + link.Path
+	if a.JSON {
+		return PrintJSON(a, map[string]any{
+			"url": address, "tenant": link.Tenant, "principal": link.Principal, "seconds": link.Seconds,
+		})
+	}
+	fmt.Fprintln(a.Out, address)
+	fmt.Fprintf(a.Err, "for principal %s in tenant %s; it works once, within %d seconds\n",
+		link.Principal, link.Tenant, link.Seconds)
+	return nil
+}
+
+// token reads the token.
+func (c *Console) token() (string, error) {
+	raw, err := []byte(os.Getenv("SATCHEL_TOKEN")), error(nil)
+	switch c.TokenFile {
+	case "":
+	case "-":
+		raw, err = io.ReadAll(io.LimitReader(os.Stdin, 4096))
+	default:
+		raw, err = os.ReadFile(c.TokenFile)
+	}
+	if err != nil {
+		return "", config.Usagef("read the token: %v", err)
+	}
+	token := strings.TrimSpace(string(raw))
+	if token == "" || strings.ContainsAny(token, " \r\n\t") {
+		return "", config.Usagef("name a file with --token-file, or set SATCHEL_TOKEN; satchel token add makes a token")
+	}
+	return token, nil
+}
+
+// askLink asks the gateway for a link.
+func askLink(ctx context.Context, base *url.URL, token string) (link console.Link, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, base.JoinPath(console.Path, "link").String(), nil)
+	if err != nil {
+		return link, config.Usagef("--url %s: %v", base, err)
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	stay := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	res, err := stay.Do(req)
+	if err != nil {
+		err = errors.Unwrap(err) // without the address
+		return link, fmt.Errorf("no gateway at %s (%w): run satchel gateway; %w", base.Redacted(), err, app.ErrNobody)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, 1<<16))
+	if err != nil {
+		return link, fmt.Errorf("read the gateway's answer: %w", err)
+	}
+	if res.StatusCode != http.StatusOK {
+		var refused schemas.Error
+		if json.Unmarshal(body, &refused) == nil && refused.Code != "" {
+			return link, &refused
+		}
+		return link, fmt.Errorf("%s answers with %s: is it a satchel gateway?", base.Redacted(), res.Status)
+	}
+	if err := json.Unmarshal(body, &link); err != nil || !strings.HasPrefix(link.Path, console.Path) {
+		return link, fmt.Errorf("%s does not answer as a satchel gateway does", base.Redacted())
+	}
+	return link, nil
+}

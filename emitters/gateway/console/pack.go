@@ -1,0 +1,328 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"satchel/schemas"
+)
+
+// ask is the form alone.
+func ask(view) (page, error) { return page{name: "ask", title: "Ask"}, nil }
+
+// answer asks the question of the form and goes to the pack.
+func answer(v view) (page, error) {
+	if err := v.ParseForm(); err != nil {
+		return page{}, refusal(schemas.CodeValidation, "the form could not be read")
+	}
+	budget, err := strconv.Atoi(cmp.Or(v.PostForm.Get("budget"), "2000"))
+	if err != nil {
+		return page{}, refusal(schemas.CodeValidation, "the budget must be a number of tokens")
+	}
+	req := schemas.ContextRequest{Payload: schemas.RequestPayload{Query: schemas.Query{Text: v.PostForm.Get("question")},
+		TokenBudget: budget, Session: v.PostForm.Get("session"), Purpose: v.PostForm.Get("purpose"), IncludeScores: true}}
+	res, err := v.client.Ask(v.Context(), req)
+	if err != nil {
+		return page{}, err
+	}
+	if res.Payload.Positions.Pack == 0 {
+		return page{}, refusal(schemas.CodeNotFound, "the tenant is empty: nothing was ever recorded there")
+	}
+	return page{to: Path + "packs/" + url.PathEscape(res.Payload.PackID)}, nil
+}
+
+// open returns a pack as this session may see it. It does not tell another principal's pack from none.
+func open(ctx context.Context, v view, id string) (*schemas.ResultPayload, error) {
+	res, err := v.client.Pack(ctx, id)
+	var refused *schemas.Error
+	hiding := []schemas.Code{schemas.CodePolicyDenied, schemas.CodeNotFound, schemas.CodeValidation}
+	if errors.As(err, &refused) && slices.Contains(hiding, refused.Code) {
+		return nil, notFound()
+	}
+	return &res.Payload, err
+}
+
+// packView is a pack as its page shows it.
+type packView struct {
+	*schemas.ResultPayload
+	Parts []part
+	Cards []card
+	Left  []leftOut
+	Mine  bool
+	Entry int64 // of the pack in the log
+	Size  int64 // of the log
+}
+
+// part is a piece of the text; N is the number of the card that it refers to, 0 for none.
+type part struct {
+	Text string
+	N    int
+}
+
+// card is a shown item.
+type card struct {
+	N       int
+	Section schemas.SectionType
+	schemas.ContextItem
+	Meta     schemas.ResultMetadata
+	Signals  []signal
+	Channels []channel
+}
+
+// signal is one of the numbers that order candidates.
+type signal struct {
+	Name  string
+	Value float64
+}
+
+// channel is one retriever's opinion.
+type channel struct {
+	Name string
+	schemas.Channel
+}
+
+// leftOut are the drops of one reason.
+type leftOut struct {
+	Reason schemas.DropReason
+	Drops  []schemas.Drop
+}
+
+// pack is the page of a pack.
+func pack(v view) (page, error) {
+	p, err := open(v.Context(), v, v.PathValue("pack"))
+	if err != nil {
+		return page{}, err
+	}
+	data := viewOf(p, v.who)
+	proved, err := v.client.Prove(v.Context(), schemas.ProveRequest{Source: schemas.SourceEngine, ID: p.PackID})
+	if err != nil {
+		return page{}, err
+	}
+	if proved.Inclusion != nil {
+		data.Entry, data.Size = proved.Inclusion.Position, proved.Inclusion.Size
+	}
+	return page{name: "pack", title: "Pack", data: data}, nil
+}
+
+// debug is the page of how a pack came about.
+func debug(v view) (page, error) {
+	p, err := open(v.Context(), v, v.PathValue("pack"))
+	if err != nil {
+		return page{}, err
+	}
+	data := struct {
+		packView
+		Retrievers []retriever
+		Weights    []signal
+		Stages     []signal
+	}{packView: viewOf(p, v.who), Stages: signals(p.Explainability.Timings.Stages)}
+	if p.Pack.Ranking != nil {
+		data.Weights = signals(p.Pack.Ranking.Weights)
+	}
+	data.Retrievers = retrievers(data.Cards)
+	return page{name: "debug", title: "How the pack came about", data: data}, nil
+}
+
+// retriever is what one retriever found of what is shown, best first.
+type retriever struct {
+	Name  string
+	Found []found
+}
+
+// found is an item in the list of a retriever.
+type found struct {
+	schemas.Channel
+	N  int
+	ID string
+}
+
+func retrievers(cards []card) []retriever {
+	byName := map[string][]found{}
+	for i := range cards {
+		for _, ch := range cards[i].Channels {
+			if ch.Rank > 0 {
+				byName[ch.Name] = append(byName[ch.Name], found{ch.Channel, cards[i].N, cards[i].ID})
+			}
+		}
+	}
+	var list []retriever
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		slices.SortFunc(byName[name], func(a, b found) int { return cmp.Compare(a.Rank, b.Rank) })
+		list = append(list, retriever{name, byName[name]})
+	}
+	return list
+}
+
+func viewOf(p *schemas.ResultPayload, who Identity) packView {
+	out := packView{ResultPayload: p, Mine: p.Pack.Principal == who.Principal}
+	said := map[string]schemas.ResultMetadata{}
+	for i := range p.Results {
+		said[p.Results[i].ID] = p.Results[i].Metadata
+	}
+	for _, section := range p.Pack.Sections {
+		for i := range section.Items {
+			item := section.Items[i]
+			one := card{N: len(out.Cards) + 1, Section: section.Type, ContextItem: item, Meta: said[item.ID],
+				Signals: signals(item.Evidence.Signals)}
+			for _, name := range slices.Sorted(maps.Keys(item.Evidence.Channels)) {
+				one.Channels = append(one.Channels, channel{name, item.Evidence.Channels[name]})
+			}
+			out.Cards = append(out.Cards, one)
+		}
+	}
+	out.Parts = partsOf(p.Text, len(out.Cards))
+	out.Left = leftOuts(p.Drop.Drops)
+	return out
+}
+
+func signals(values map[string]float64) []signal {
+	var list []signal
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		list = append(list, signal{name, values[name]})
+	}
+	return list
+}
+
+var reference = regexp.MustCompile(`\[[0-9]{1,4}\]`)
+
+// partsOf splits a text where it refers to one of n cards.
+func partsOf(text string, n int) []part {
+	var parts []part
+	for {
+		at := reference.FindStringIndex(text)
+		if at == nil {
+			return append(parts, part{Text: text})
+		}
+		number, _ := strconv.Atoi(text[at[0]+1 : at[1]-1]) // digits
+		parts = append(parts, part{Text: text[:at[0]]})
+		if number > n {
+			number = 0
+		}
+		parts = append(parts, part{Text: text[at[0]:at[1]], N: number})
+		text = text[at[1]:]
+	}
+}
+
+// leftOuts groups drops by reason, best first.
+func leftOuts(drops []schemas.Drop) []leftOut {
+	byReason := map[schemas.DropReason][]schemas.Drop{}
+	for i := range drops {
+		byReason[drops[i].Reason] = append(byReason[drops[i].Reason], drops[i])
+	}
+	var list []leftOut
+	for _, reason := range slices.Sorted(maps.Keys(byReason)) {
+		slices.SortStableFunc(byReason[reason], func(a, b schemas.Drop) int { return cmp.Compare(b.Score, a.Score) })
+		list = append(list, leftOut{reason, byReason[reason]})
+	}
+	return list
+}
+
+// explain is the page of why an item is, or is not, in a pack.
+func explain(v view) (page, error) {
+	id, item := v.PathValue("pack"), v.PathValue("id")
+	if _, err := open(v.Context(), v, id); err != nil {
+		return page{}, err
+	}
+	reply, err := v.client.Explain(v.Context(), id, item)
+	if err != nil {
+		return page{}, err
+	}
+	var values []signal
+	switch {
+	case reply.Item != nil:
+		values = signals(reply.Item.Evidence.Signals)
+	case reply.Drop != nil:
+		values = signals(reply.Drop.Signals)
+	}
+	return page{name: "explain", title: "Why", data: struct {
+		schemas.ExplainReply
+		Pack, ID string
+		Signals  []signal
+	}{reply, id, item, values}}, nil
+}
+
+// change is an item in two packs: its number and tokens in each, 0 where it is not.
+type change struct {
+	ID               string
+	A, B             int
+	TokensA, TokensB int
+	Redacted         bool // is redacted otherwise
+	Why              string
+}
+
+// Kind says what became of the item.
+func (c change) Kind() string {
+	switch {
+	case c.A == 0:
+		return "entered"
+	case c.B == 0:
+		return "left"
+	case c.A != c.B:
+		return "moved"
+	}
+	return "stayed"
+}
+
+// diff is the page of what differs between two packs.
+func diff(v view) (page, error) {
+	ids := [2]string{strings.TrimSpace(v.URL.Query().Get("a")), strings.TrimSpace(v.URL.Query().Get("b"))}
+	data := struct {
+		IDs     [2]string
+		Packs   [2]*schemas.ResultPayload
+		Changes []change
+	}{IDs: ids}
+	if ids[0] == "" || ids[1] == "" {
+		return page{name: "diff", title: "Diff", data: data}, nil
+	}
+	for i, id := range ids {
+		p, err := open(v.Context(), v, id)
+		if err != nil {
+			return page{}, err
+		}
+		data.Packs[i] = p
+	}
+	data.Changes = changes(data.Packs[0], data.Packs[1])
+	return page{name: "diff", title: "Diff", data: data}, nil
+}
+
+// changes lists the items of both packs in the order of the second, then what left.
+func changes(a, b *schemas.ResultPayload) []change {
+	before, after := viewOf(a, Identity{}).Cards, viewOf(b, Identity{}).Cards
+	at := func(list []card, id string) *card {
+		if i := slices.IndexFunc(list, func(c card) bool { return c.ID == id }); i >= 0 {
+			return &list[i]
+		}
+		return nil
+	}
+	why := func(p *schemas.ResultPayload, id string) string {
+		for i := range p.Drop.Drops {
+			if p.Drop.Drops[i].ItemID == id {
+				return p.Drop.Drops[i].Reason.Sentence()
+			}
+		}
+		return "it was not a candidate"
+	}
+	var list []change
+	for i := range after {
+		one := change{ID: after[i].ID, B: after[i].N, TokensB: after[i].Tokens}
+		if old := at(before, one.ID); old != nil {
+			one.A, one.TokensA, one.Redacted = old.N, old.Tokens, !slices.Equal(old.Redactions, after[i].Redactions)
+		} else {
+			one.Why = "not in A: " + why(a, one.ID)
+		}
+		list = append(list, one)
+	}
+	for i := range before {
+		if old := &before[i]; at(after, old.ID) == nil {
+			list = append(list, change{ID: old.ID, A: old.N, TokensA: old.Tokens, Why: "not in B: " + why(b, old.ID)})
+		}
+	}
+	return list
+}
