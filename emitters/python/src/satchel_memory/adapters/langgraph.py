@@ -20,7 +20,7 @@ A put or delete returns when the next read sees it. What differs from LangGraph'
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import takewhile
 from typing import Any
@@ -31,7 +31,7 @@ from langgraph.store.memory import InMemoryStore
 
 from ..client import Satchel
 from ..errors import ValidationError
-from ._items import LABELS, digest, hide, write
+from ._items import LABELS, digest, hide, newest, write
 
 _DEPTH = 32
 _MOST = 1000  # items of a pack
@@ -82,14 +82,16 @@ class SatchelStore(BaseStore):
 
     def _put(self, op: PutOp) -> None:
         if len(op.namespace) > _DEPTH:
-            raise ValidationError("validation_error", f"the namespace has more than {_DEPTH} labels: use fewer", "namespace")
+            wrong = f"the namespace has more than {_DEPTH} labels: use fewer"
+            raise ValidationError("validation_error", wrong, "namespace")
         item = item_id(op.namespace, op.key)
         labels = [*self._labels, *(_below(op.namespace[:depth]) for depth in range(len(op.namespace) + 1))]
         if op.value is None:
             hide(self._memory, item, labels=labels)
         else:
             names = {"source_uri": _URI + "/".join(quote(name, safe="") for name in (*op.namespace, op.key))}
-            write(self._memory, item, {"value": dict(op.value)}, labels=labels, type="semantic", kind="knowledge", provenance=names)
+            fields = {"type": "semantic", "kind": "knowledge", "provenance": names}
+            write(self._memory, item, {"value": dict(op.value)}, labels=labels, **fields)
 
     def _get(self, op: GetOp) -> Item | None:
         found = self._memory.get(item_id(op.namespace, op.key))
@@ -98,7 +100,8 @@ class SatchelStore(BaseStore):
     def _search(self, op: SearchOp) -> list[SearchItem]:
         if op.limit <= 0 or op.offset < 0:
             raise ValidationError("validation_error", "limit must be above 0, and offset not below 0", "limit")
-        values = list(self._ask(op) if op.query else self._list(op.namespace_prefix, 0 if op.filter else op.limit + op.offset))
+        most = 0 if op.filter else op.limit + op.offset
+        values = self._ask(op) if op.query else self._list(op.namespace_prefix, most)
         if not op.filter:
             return values[op.offset : op.offset + op.limit]
         sieve = InMemoryStore()  # LangGraph's own rules of a filter, in the order given
@@ -106,15 +109,15 @@ class SatchelStore(BaseStore):
         kept = sieve.search(("values",), filter=op.filter, limit=op.limit, offset=op.offset)
         return [values[int(k.key)] for k in kept]
 
-    def _list(self, prefix: Namespace, limit: int = 0) -> Iterator[SearchItem]:
+    def _list(self, prefix: Namespace, limit: int = 0) -> list[SearchItem]:
         """The values below a prefix, newest first; a limit of 0 means all."""
-        return _below_prefix(prefix, self._memory.items(labels=[_below(prefix)], limit=limit))
+        return newest(self._memory, _below(prefix), limit, lambda item: _named(item, prefix))
 
-    def _ask(self, op: SearchOp) -> Iterator[SearchItem]:
+    def _ask(self, op: SearchOp) -> list[SearchItem]:
         query = {"text": op.query, "filters": {"labels": _below(op.namespace_prefix)}}
         pack = self._memory.context("", budget=_BUDGET, query=query, limit=_MOST, include_scores=True, compaction="off")
-        found = pack.result["payload"]["results"]
-        return _below_prefix(op.namespace_prefix, sorted(found, key=lambda item: -item["score"]))
+        found = sorted(pack.result["payload"]["results"], key=lambda item: -item["score"])
+        return [value for item in found if (value := _named(item, op.namespace_prefix))]
 
     def _namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
         sieve = InMemoryStore()  # LangGraph's own rules of a match, a depth and a page
@@ -136,14 +139,13 @@ def _below(prefix: Namespace) -> str:
     return "ns:" + digest(*prefix)
 
 
-def _below_prefix(prefix: Namespace, items: Iterable[dict[str, Any]]) -> Iterator[SearchItem]:
-    """The values that items hold. Whoever writes an item chooses its labels and names, but not the id of another's."""
-    for item in items:
-        names = item["metadata"].get("source_uri", "").removeprefix(_URI).split("/")
-        *namespace, key = (unquote(name) for name in names)
-        if tuple(namespace[: len(prefix)]) == prefix and item["id"] == item_id(tuple(namespace), key):
-            if value := _value(item, tuple(namespace), key):
-                yield value
+def _named(item: dict[str, Any], prefix: Namespace) -> SearchItem | None:
+    """The value that an item holds, if it is below a prefix and its id is that of its namespace and key."""
+    names = item["metadata"].get("source_uri", "").removeprefix(_URI).split("/")
+    *namespace, key = (unquote(name) for name in names)
+    if tuple(namespace[: len(prefix)]) != prefix or item["id"] != item_id(tuple(namespace), key):
+        return None
+    return _value(item, tuple(namespace), key)
 
 
 def _value(item: dict[str, Any], namespace: Namespace, key: str) -> SearchItem | None:

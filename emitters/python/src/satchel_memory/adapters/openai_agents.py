@@ -3,13 +3,13 @@
 Each item of the conversation is an item of Satchel, so packs and searches of other agents find it where policy
 lets them. A method returns when the next read sees what it did. What differs from the SDK's SQLiteSession:
 
-- Items come back as policy shows them: personal data and secrets are masked.
-- An item that looks like an injected instruction is not returned. Those of kind "knowledge" are, unless there is
-  no doubt; but packs then show the conversation as documentation, and are as trusting.
+- Items come back as policy shows them: personal data and secrets may be masked.
+- An item that is beyond doubt an injected instruction is not returned, such as "ignore all previous instructions".
+  Items are of the kind knowledge: memories are left out at the first doubt.
 - Items are in the order of their writers' clocks. Not all of a list is stored when add_items raises.
 - Two callers that pop at once may get the same item.
-- pop_item and clear_session hide items; the log keeps them. `memory.forget` erases what `memory.items(session=…)`
-  lists. A principal hides its own items alone (PolicyDenied).
+- pop_item and clear_session hide items; the log keeps them. `memory.forget` erases items for good; those of a
+  session bear its label. A principal hides its own items alone (PolicyDenied).
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from agents import TResponseInputItem
 from agents.memory import SessionSettings
 
 from ..client import Satchel
-from ._items import LABELS, digest, hide, write
+from ._items import LABELS, digest, hide, newest, write
 
 
 class SatchelSession:
-    """One conversation. labels are those of every item; a session_id has at most 256 characters."""
+    """One conversation. labels are those of every item, and label is the one of this session."""
 
     def __init__(
         self,
@@ -36,16 +36,16 @@ class SatchelSession:
         memory: Satchel,
         *,
         labels: Sequence[str] = LABELS,
-        kind: str = "knowledge",
         session_settings: SessionSettings | None = None,
     ) -> None:
         if not isinstance(memory, Satchel):
             raise TypeError("give a Satchel, not an AsyncSatchel: the session has coroutines of its own")
-        if not session_id or len(session_id) > 256:
-            raise ValueError("session_id must have 1 to 256 characters")
+        if not session_id:
+            raise ValueError("give a session_id: all sessions without one would be the same")
         self.session_id, self.session_settings = session_id, session_settings or SessionSettings()
-        self._memory, self._kind, self._label = memory, kind, "chat:" + digest(session_id)
-        self._labels = [*labels, self._label]
+        # An item's session is left empty: the neighbours there of an item that looks injected are left out as well.
+        self._memory, self.label = memory, "chat:" + digest(session_id)
+        self._labels = [*labels, self.label]
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """The newest items, oldest first: as many as limit says, or the settings of the session, or all."""
@@ -73,24 +73,22 @@ class SatchelSession:
         await asyncio.gather(*(asyncio.to_thread(self._hide, item) for item in found))
 
     def _newest(self, limit: int) -> list[dict[str, Any]]:
-        return [i for i in self._memory.items(labels=[self._label], limit=limit) if isinstance(i["content"], dict) and "item" in i["content"]]
+        return newest(self._memory, self.label, limit, _holding)
 
     def _add(self, items: list[TResponseInputItem]) -> None:
-        now = datetime.now(timezone.utc)
-        for n, item in enumerate(items):
-            at = max(now + timedelta(microseconds=n), datetime.now(timezone.utc))
-            fields = {"kind": self._kind, "session": self.session_id, **_said(item)}
-            write(self._memory, "oa." + uuid4().hex, {"item": item}, labels=self._labels, time=at, **fields)
+        at = datetime.now(timezone.utc)
+        for item in items:
+            at = max(at + timedelta(microseconds=1), datetime.now(timezone.utc))
+            write(self._memory, "oa." + uuid4().hex, {"item": item}, labels=self._labels, time=at, kind="knowledge")
 
     def _hide(self, item: dict[str, Any]) -> None:
-        hide(self._memory, item["id"], labels=self._labels, kind=self._kind, session=self.session_id)
+        hide(self._memory, item["id"], labels=self._labels, kind="knowledge")
+
+
+def _holding(item: dict[str, Any]) -> dict[str, Any] | None:
+    """The item of Satchel, if it holds one of a conversation."""
+    return item if isinstance(item["content"], dict) and "item" in item["content"] else None
 
 
 def _turn(item: dict[str, Any]) -> TResponseInputItem:
     return cast(TResponseInputItem, item["content"]["item"])
-
-
-def _said(item: Any) -> dict[str, str]:
-    """Whose words an item has, as far as it says."""
-    role = {"developer": "system"}.get(item.get("role", ""), item.get("role", ""))
-    return {"role": role} if role in ("user", "assistant", "system") else {"role": "tool"}
