@@ -90,7 +90,7 @@ class SatchelStore(BaseStore):
             hide(self._memory, item, labels=labels)
         else:
             names = {"source_uri": _URI + "/".join(quote(name, safe="") for name in (*op.namespace, op.key))}
-            fields = {"type": "semantic", "kind": "knowledge", "provenance": names}
+            fields: dict[str, Any] = {"type": "semantic", "kind": "knowledge", "provenance": names}
             write(self._memory, item, {"value": dict(op.value)}, labels=labels, **fields)
 
     def _get(self, op: GetOp) -> Item | None:
