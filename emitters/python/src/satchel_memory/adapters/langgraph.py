@@ -13,7 +13,7 @@ A put or delete returns when the next read sees it. What differs from LangGraph'
   of the query would show, best first: what is not about the query is left out.
 - A namespace has 32 labels at most. The service can neither filter by value nor list namespaces, so a search
   with a filter, and list_namespaces, read all values below the prefix. A namespace without values is not listed.
-- `index` has no effect: every value can be found. There is no `ttl`.
+- `index` has no effect: every value can be found. There is no `ttl`. created_at is the time of the last write.
 - delete hides a value; the log keeps it. `memory.forget([item_id(namespace, key)], reason=…)` erases it.
 """
 
