@@ -4,7 +4,8 @@ A value is an item of Satchel, so packs and searches of other agents find it whe
 A put or delete returns when the next read sees it. What differs from LangGraph's InMemoryStore:
 
 - Values come back as policy shows them: personal data and secrets may be masked. Do not put a masked value back.
-  A value that looks like an injected instruction is not returned at all.
+  A value that is beyond doubt an injected instruction is not returned, such as "ignore all previous instructions".
+  Values are of the kind knowledge: memories are left out at the first doubt.
 - A value whose namespace or key has personal data, such as an e-mail address, is found by get alone.
 - A put or delete is refused (PolicyDenied) where the value is another principal's, or had labels that the store
   does not give.
