@@ -15,7 +15,7 @@ DRIVERS   ?= ./pipeline/store/... ./pipeline/embed/... ./policies/... ./jetstrea
 
 .DEFAULT_GOAL := help
 
-.PHONY: attack observe help check test race lint vet properties golden opa bench eval rot fuzz crash workers scaling evalservers benchservers demo build adherence conformance encoder
+.PHONY: attack observe help check test race lint vet properties golden opa bench eval rot fuzz crash workers scaling evalservers benchservers demo build adherence conformance encoder python
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -73,6 +73,9 @@ benchservers: ## satchel bench --beside on servers that it starts
 
 encoder: ## the sentence encoder against ONNX Runtime, which it installs into ENCODER; COUNT texts, PIECES strings
 	test/encoderref/check.sh $(ENCODER)
+
+python: build ## the adapters for agent frameworks against the frameworks, which it installs into bin/python; docs in emitters/python
+	SATCHEL_TEST_BINARY=$(abspath bin/satchel) emitters/python/tests/adapters/test.sh bin/python
 
 properties: ## CASES cases of each property of selection, packs, compaction and policy
 	GOGC=400 $(GO) test -count=1 -timeout 30m ./pipeline/selection ./pipeline/pack ./pipeline/relevance ./pipeline/compaction -rapid.checks=$(CASES)

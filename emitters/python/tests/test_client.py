@@ -1,50 +1,26 @@
 """The client against the real binary: SATCHEL_TEST_BINARY names it."""
 
 import asyncio
-import os
-import subprocess
-import tempfile
 import unittest
 from datetime import datetime, timezone
 
 import satchel_memory
 from satchel_memory import AsyncSatchel, Satchel
+from server import Server
 
-BINARY = os.environ["SATCHEL_TEST_BINARY"]
 AT = datetime(2026, 3, 3, 10, tzinfo=timezone.utc)
 
 
 class ClientTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls) -> None:
-        cls.home = tempfile.TemporaryDirectory()
-        cls.data = cls.home.name + "/data"
-        cls.running = []
-        cls.start("up", "--nats-port", "0", "--http-addr", "127.0.0.1:0")
-        cls.token = cls.new_token("shell", "--scope", "memory.read,memory.write,memory.erase")
-        cls.url = cls.start("gateway", "--addr", "127.0.0.1:0").split()[1].removesuffix("/openapi.json,")
+        cls.server = Server()
+        cls.url, cls.token, cls.new_token = cls.server.url, cls.server.token, cls.server.new_token
         cls.memory = Satchel(cls.url, cls.token)
 
     @classmethod
     def tearDownClass(cls) -> None:
-        for p in reversed(cls.running):
-            p.terminate()
-            p.wait(60)
-            p.stdout.close()
-        cls.home.cleanup()
-
-    @classmethod
-    def start(cls, *args: str) -> str:
-        p = subprocess.Popen([BINARY, *args, "--dir", cls.data], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        cls.running.append(p)
-        line = p.stdout.readline()
-        if not line:
-            raise RuntimeError(f"satchel {args[0]} did not start")
-        return line
-
-    @classmethod
-    def new_token(cls, *args: str) -> str:
-        return subprocess.run([BINARY, "token", "add", *args, "--dir", cls.data], check=True, capture_output=True, text=True).stdout.strip()
+        cls.server.close()
 
     def test_remember_and_ask(self) -> None:
         for _ in range(2):
