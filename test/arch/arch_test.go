@@ -84,7 +84,7 @@ func isStage(pkg string) bool {
 func isEarlier(a, b string) bool {
 	for parent, steps := range map[string][]string{
 		"pipeline/selection/": {"words", "filter", "retrieve", "rank", "defend", "session", "explain"},
-		"worker/":             {"authorship", "erasure", "novelty", "projection", "ingest", "service"},
+		"worker/":             {"authorship", "erasure", "novelty", "projection", "ingest", "relay", "service"},
 	} {
 		place := func(pkg string) int {
 			name, ok := strings.CutPrefix(pkg, parent)
