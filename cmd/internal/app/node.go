@@ -277,11 +277,11 @@ func (a *App) engineConfig(n *Node, w *worker.Config, gate *gate, o NodeOptions)
 
 // serve answers requests.
 func (a *App) serve(ctx context.Context, n *Node, gate *gate, o NodeOptions) error {
-	crew, played, err := a.openCrew(n, o, n.logger)
+	runner, played, err := a.openRoles(n, o, n.logger)
 	if err != nil {
 		return err
 	}
-	all := slices.Concat(endpoints(n.Worker.Service, n.artifacts, n.Engine, gate, n.Draining), []jetstream.Endpoint{n.storeEndpoint()}, roleEndpoints(n.Worker.Service, crew, played, n.meters.Counter(schemas.MetricCost)))
+	all := slices.Concat(endpoints(n.Worker.Service, n.artifacts, n.Engine, gate, n.Draining), []jetstream.Endpoint{n.storeEndpoint()}, roleEndpoints(n.Worker.Service, runner, played, n.meters.Counter(schemas.MetricCost)))
 	n.services, err = jetstream.Serve(ctx, n.front, n.JetStream, jetstream.ServiceConfig{Version: serviceVersion(), Description: "Governed memory and context for agents",
 		Workers: a.Pool, Identified: n.registry != nil, Replies: n.replies, Log: n.logger, Answered: countRequests(n.meters),
 		Extract: func(ctx context.Context, carrier jetstream.HeaderCarrier) context.Context {

@@ -26,18 +26,18 @@ import (
 	"satchel/worker/service"
 )
 
-// openCrew wires the roles: those this worker plays, those that others play, and the
+// openRoles wires the roles: those this worker plays, those that others play, and the
 // synthesizer's model.
-func (a *App) openCrew(n *Node, o NodeOptions, logger *slog.Logger) (*roles.Crew, []string, error) {
+func (a *App) openRoles(n *Node, o NodeOptions, logger *slog.Logger) (*roles.Runner, []string, error) {
 	played, err := a.rolesPlayed()
 	if err != nil {
 		return nil, nil, err
 	}
 	cfg := roles.Config{Assembler: n.Engine, Packs: n.Worker.Service, Log: countedLog{n.Log, eventlog.Answers{Log: n.Log}, n.meters}, Items: n.Items, PDP: n.PDP, Embedder: n.Embedder,
-		Tokens: n.Counter("").Count, Players: map[string]roles.Player{}, Clock: o.Clock, IDs: o.NewID, Logger: logger}
+		Tokens: n.Counter("").Count, Remote: map[string]roles.RemoteRole{}, Clock: o.Clock, IDs: o.NewID, Logger: logger}
 	for _, role := range roles.Names() {
 		if !slices.Contains(played, role) {
-			cfg.Players[role] = &natsPlayer{n.NC}
+			cfg.Remote[role] = &natsRole{n.NC}
 		}
 	}
 	if a.LLMURL != "" {
@@ -51,8 +51,8 @@ func (a *App) openCrew(n *Node, o NodeOptions, logger *slog.Logger) (*roles.Crew
 	if cfg.Prices, err = a.prices(); err != nil {
 		return nil, nil, err
 	}
-	crew, err := roles.New(cfg)
-	return crew, played, err
+	runner, err := roles.New(cfg)
+	return runner, played, err
 }
 
 // rolesPlayed reads the list of roles this worker plays.
@@ -71,7 +71,7 @@ func (a *App) rolesPlayed() ([]string, error) {
 }
 
 // roleEndpoints are the subjects of the roles this worker plays, and of whole runs.
-func roleEndpoints(v *service.Service, crew *roles.Crew, played []string, cost prometheus.Counter) []jetstream.Endpoint {
+func roleEndpoints(v *service.Service, runner *roles.Runner, played []string, cost prometheus.Counter) []jetstream.Endpoint {
 	serve := func(name, subject string, handle func(ctx context.Context, c jetstream.Call) (any, error)) jetstream.Endpoint {
 		return jetstream.Endpoint{Name: name, Subject: subject, Handler: func(ctx context.Context, c jetstream.Call) (jetstream.Reply, error) {
 			out, err := handle(ctx, c)
@@ -88,7 +88,7 @@ func roleEndpoints(v *service.Service, crew *roles.Crew, played []string, cost p
 			return nil, err
 		}
 		return v.Serve(ctx, c.Tenant, req.From, req.Purpose, func(s scope.Scope) (any, error) {
-			reply, err := crew.Run(ctx, s, req)
+			reply, err := runner.Run(ctx, s, req)
 			cost.Add(max(0, reply.Metrics.Cost))
 			return reply, err
 		})
@@ -100,7 +100,7 @@ func roleEndpoints(v *service.Service, crew *roles.Crew, played []string, cost p
 			if err := schemas.Invalid(issues); err != nil {
 				return nil, err
 			}
-			return v.Serve(ctx, c.Tenant, req.From, req.Purpose, func(s scope.Scope) (any, error) { return crew.Play(ctx, s, role, req) })
+			return v.Serve(ctx, c.Tenant, req.From, req.Purpose, func(s scope.Scope) (any, error) { return runner.Execute(ctx, s, role, req) })
 		})
 		e.Metadata = map[string]string{"whitelist": strings.Join(roles.Whitelist(role), ",")}
 		list = append(list, e)
@@ -108,11 +108,11 @@ func roleEndpoints(v *service.Service, crew *roles.Crew, played []string, cost p
 	return list
 }
 
-// natsPlayer asks whoever has subscribed to a role's subject.
-type natsPlayer struct{ nc *nats.Conn }
+// natsRole asks whoever has subscribed to a role's subject.
+type natsRole struct{ nc *nats.Conn }
 
-// Play sends the request in the name of the run's principal.
-func (p *natsPlayer) Play(ctx context.Context, s scope.Scope, role string, req schemas.RoleRequest) (schemas.RoleReply, error) {
+// Execute sends the request in the name of the run's principal.
+func (p *natsRole) Execute(ctx context.Context, s scope.Scope, role string, req schemas.RoleRequest) (schemas.RoleReply, error) {
 	var reply schemas.RoleReply
 	who := s.Principal()
 	req.From = &schemas.Agent{Type: who.Kind, ID: who.ID, SecurityLevel: schemas.Level(who.Level).String(), Groups: who.Groups, Roles: who.Roles}

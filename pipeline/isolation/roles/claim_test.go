@@ -22,16 +22,16 @@ func TestARunIsOfWhoBeganIt(t *testing.T) {
 	w := open(t, nil)
 	w.remember(t, outage()...)
 	mine, other := as(t, "mine", schemas.Internal), as(t, "other", schemas.Restricted)
-	got, err := w.crew.Run(t.Context(), mine, schemas.RunRequest{RequestID: "run-1", Task: question})
+	got, err := w.runner.Run(t.Context(), mine, schemas.RunRequest{RequestID: "run-1", Task: question})
 	must(t, err)
 	before := len(w.entries(t, "run-1"))
 	for _, role := range roles.Names() {
-		reply, err := w.crew.Play(t.Context(), other, role, schemas.RoleRequest{RequestID: "run-1", Task: question})
+		reply, err := w.runner.Execute(t.Context(), other, role, schemas.RoleRequest{RequestID: "run-1", Task: question})
 		if code(err) != "policy_denied /request_id" || reply.State != nil || reply.Plan != nil || reply.Answer != nil {
 			t.Errorf("%s of another principal: %+v, %v", role, reply, err)
 		}
 	}
-	if reply, err := w.crew.Run(t.Context(), other, schemas.RunRequest{RequestID: "run-1", Task: question}); code(err) != "policy_denied /request_id" || reply.Answer != nil {
+	if reply, err := w.runner.Run(t.Context(), other, schemas.RunRequest{RequestID: "run-1", Task: question}); code(err) != "policy_denied /request_id" || reply.Answer != nil {
 		t.Errorf("the run of another principal: %+v, %v", reply, err)
 	}
 	if n := len(w.entries(t, "run-1")); n != before {
@@ -39,15 +39,15 @@ func TestARunIsOfWhoBeganIt(t *testing.T) {
 	}
 	abroad, err := scope.New("elsewhere", scope.Principal{Kind: "agent", ID: "other", Level: int(schemas.Internal)}, "")
 	must(t, err)
-	if _, err := w.crew.Play(t.Context(), abroad, roles.Verifier, schemas.RoleRequest{RequestID: "run-1", Task: question, PackID: got.PackID}); err == nil {
+	if _, err := w.runner.Execute(t.Context(), abroad, roles.Verifier, schemas.RoleRequest{RequestID: "run-1", Task: question, PackID: got.PackID}); err == nil {
 		t.Error("another tenant verifies the context")
 	}
-	_, err = w.crew.Play(t.Context(), abroad, roles.Planner, schemas.RoleRequest{RequestID: "run-1", Task: question})
+	_, err = w.runner.Execute(t.Context(), abroad, roles.Planner, schemas.RoleRequest{RequestID: "run-1", Task: question})
 	must(t, err)
 	if n := len(w.entries(t, "run-1")); n != before {
 		t.Errorf("another tenant's run is in this one's log: %d entries, had %d", n, before)
 	}
-	_, err = w.crew.Play(t.Context(), mine, roles.Planner, schemas.RoleRequest{RequestID: "run-1", Task: question})
+	_, err = w.runner.Execute(t.Context(), mine, roles.Planner, schemas.RoleRequest{RequestID: "run-1", Task: question})
 	must(t, err)
 }
 
@@ -73,11 +73,11 @@ func TestWhoMayHaveNoRoleLearnsOfNoRun(t *testing.T) {
 	t.Parallel()
 	pdp := &noRoles{PDP: builtin(t)}
 	w := open(t, func(c *roles.Config) { c.PDP = pdp })
-	_, err := w.crew.Play(t.Context(), as(t, "mine", schemas.Internal), roles.Planner, schemas.RoleRequest{RequestID: "run-1", Task: question})
+	_, err := w.runner.Execute(t.Context(), as(t, "mine", schemas.Internal), roles.Planner, schemas.RoleRequest{RequestID: "run-1", Task: question})
 	must(t, err)
 	pdp.closed.Store(true)
 	for _, run := range []string{"run-1", "run-2"} {
-		_, err := w.crew.Play(t.Context(), as(t, "other", schemas.Internal), roles.Planner, schemas.RoleRequest{RequestID: run, Task: question})
+		_, err := w.runner.Execute(t.Context(), as(t, "other", schemas.Internal), roles.Planner, schemas.RoleRequest{RequestID: run, Task: question})
 		if code(err) != "policy_denied " || !strings.Contains(err.Error(), "does not let this principal have the role") {
 			t.Errorf("%s: %v", run, err)
 		}
@@ -99,7 +99,7 @@ func (noPolicy) Decide(context.Context, scope.Scope, policies.Request) (policies
 func TestWithoutPolicyNobodyHasARole(t *testing.T) {
 	t.Parallel()
 	w := open(t, func(c *roles.Config) { c.PDP = noPolicy{c.PDP} })
-	_, err := w.crew.Play(t.Context(), as(t, "mine", schemas.Internal), roles.Planner, schemas.RoleRequest{RequestID: "run-1", Task: question})
+	_, err := w.runner.Execute(t.Context(), as(t, "mine", schemas.Internal), roles.Planner, schemas.RoleRequest{RequestID: "run-1", Task: question})
 	if code(err) != "policy_denied " || !strings.Contains(err.Error(), "policy gave no verdict, so nobody may have the role planner") {
 		t.Errorf("error = %v", err)
 	}
@@ -112,7 +112,7 @@ func TestOneOfManyBeginsARun(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range 24 {
 		group.Go(func() {
-			_, err := w.crew.Play(t.Context(), as(t, fmt.Sprintf("p%d", i), schemas.Internal), roles.Planner, schemas.RoleRequest{RequestID: "run-1", Task: question})
+			_, err := w.runner.Execute(t.Context(), as(t, fmt.Sprintf("p%d", i), schemas.Internal), roles.Planner, schemas.RoleRequest{RequestID: "run-1", Task: question})
 			if err != nil && code(err) != "policy_denied /request_id" {
 				t.Error(err)
 			}
@@ -138,7 +138,7 @@ func TestOnesOwnRunIsNobodyElses(t *testing.T) {
 	var group sync.WaitGroup
 	for range 24 {
 		group.Go(func() {
-			if _, err := w.crew.Play(t.Context(), as(t, "mine", schemas.Internal), roles.Planner, schemas.RoleRequest{RequestID: "run-1", Task: question}); err != nil {
+			if _, err := w.runner.Execute(t.Context(), as(t, "mine", schemas.Internal), roles.Planner, schemas.RoleRequest{RequestID: "run-1", Task: question}); err != nil {
 				t.Error(err)
 			}
 		})

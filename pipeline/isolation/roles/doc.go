@@ -26,6 +26,6 @@
 //     else than the task, the plan and the snippets; model, parameters and payload are in
 //     the log by SHA-256.
 //
-// Whoever plays a role elsewhere is a [Player]; what it answers is checked like a model's
-// answer. A Crew is safe for concurrent use; it keeps nothing of a run.
+// Whoever plays a role elsewhere is a [RemoteRole]; what it answers is checked like a model's
+// answer. A Runner is safe for concurrent use; it keeps nothing of a run.
 package roles

@@ -29,7 +29,7 @@ func (st *step) playElsewhere(ctx context.Context) (schemas.RoleReply, handover,
 	}
 	message := st.req
 	message.State = state
-	got, err := st.cfg.Players[st.role].Play(ctx, st.s, st.role, message)
+	got, err := st.cfg.Remote[st.role].Execute(ctx, st.s, st.role, message)
 	if err != nil {
 		return schemas.RoleReply{}, handover{}, err
 	}

@@ -15,7 +15,7 @@ import (
 // echo plays any role and puts words of an item wherever a reply has room for text.
 type echo struct{ words string }
 
-func (p echo) Play(_ context.Context, _ scope.Scope, role string, req schemas.RoleRequest) (schemas.RoleReply, error) {
+func (p echo) Execute(_ context.Context, _ scope.Scope, role string, req schemas.RoleRequest) (schemas.RoleReply, error) {
 	reply := schemas.RoleReply{Role: role, RequestID: req.RequestID, PackID: req.PackID, Warnings: []string{p.words},
 		Verification: &schemas.Verification{OK: true, Checks: []schemas.Check{{Name: p.words, OK: true, Detail: p.words}}, Withheld: []string{}},
 		Findings:     []schemas.Finding{{Anomaly: p.words, Subject: p.words, Detail: p.words}},
@@ -30,9 +30,9 @@ func TestWordsOfAnotherProcess(t *testing.T) {
 	t.Parallel()
 	const canary = "restarted both proxies and said canary"
 	for _, role := range []string{roles.Verifier, roles.Synthesizer, roles.Sentinel} {
-		w := open(t, func(c *roles.Config) { c.Players = map[string]roles.Player{role: echo{canary}} })
+		w := open(t, func(c *roles.Config) { c.Remote = map[string]roles.RemoteRole{role: echo{canary}} })
 		w.remember(t, outage()...)
-		if _, err := w.crew.Run(t.Context(), as(t, "x", schemas.Internal), schemas.RunRequest{RequestID: "run-1", Task: question}); err != nil && code(err) != "policy_denied " {
+		if _, err := w.runner.Run(t.Context(), as(t, "x", schemas.Internal), schemas.RunRequest{RequestID: "run-1", Task: question}); err != nil && code(err) != "policy_denied " {
 			t.Fatal(err)
 		}
 		showing, err := w.log.Referring(t.Context(), system(t), []string{"n2"})

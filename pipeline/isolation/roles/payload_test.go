@@ -69,7 +69,7 @@ func TestEveryByteOfThePayload(t *testing.T) {
 	w.remember(t, items...)
 	const other = "Who restarted the proxies of the gateway?"
 	for _, task := range []string{question, other} {
-		if _, err := w.crew.Run(t.Context(), as(t, "HIDDEN-7", schemas.Internal), schemas.RunRequest{Task: task, Purpose: "HIDDEN-5", Session: "HIDDEN-6"}); err != nil {
+		if _, err := w.runner.Run(t.Context(), as(t, "HIDDEN-7", schemas.Internal), schemas.RunRequest{Task: task, Purpose: "HIDDEN-5", Session: "HIDDEN-6"}); err != nil {
 			t.Fatal(err)
 		}
 	}

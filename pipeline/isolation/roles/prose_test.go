@@ -14,7 +14,7 @@ func answered(t *testing.T, task string, list ...schemas.MemoryItem) *schemas.Ro
 	t.Helper()
 	w := open(t, nil)
 	w.remember(t, list...)
-	got, err := w.crew.Run(t.Context(), as(t, "x", schemas.Internal), schemas.RunRequest{Task: task})
+	got, err := w.runner.Run(t.Context(), as(t, "x", schemas.Internal), schemas.RunRequest{Task: task})
 	must(t, err)
 	if got.Answer == nil {
 		t.Fatal("no answer")
@@ -110,7 +110,7 @@ func TestTheNameThatOpensASentence(t *testing.T) {
 	w.remember(t, known("z", schemas.KindMemory, source))
 	s := as(t, "x", schemas.Internal)
 	const task = "Who ate the sandwich in the kitchen?"
-	good, err := w.crew.Run(t.Context(), s, schemas.RunRequest{Task: task})
+	good, err := w.runner.Run(t.Context(), s, schemas.RunRequest{Task: task})
 	must(t, err)
 	for text, ok := range map[string]bool{
 		"Platypus ate the sandwich in the kitchen.": false, "Zorblatt ate the sandwich in the kitchen.": true, "The sandwich was eaten in the kitchen.": true,
@@ -118,7 +118,7 @@ func TestTheNameThatOpensASentence(t *testing.T) {
 	} {
 		c := cite(t, w, s, good.PackID, "z")
 		a := schemas.RoleAnswer{PackID: good.PackID, Text: text + " [1]", Sentences: []schemas.AnswerSentence{{Text: text, Step: "1", Citations: []schemas.Citation{c}}}}
-		reply, err := w.crew.Play(t.Context(), s, roles.Verifier, schemas.RoleRequest{Task: task, PackID: good.PackID, Answer: &a})
+		reply, err := w.runner.Execute(t.Context(), s, roles.Verifier, schemas.RoleRequest{Task: task, PackID: good.PackID, Answer: &a})
 		must(t, err)
 		if reply.Verification.OK != ok {
 			t.Errorf("%q: verified %t, want %t: %+v", text, reply.Verification.OK, ok, reply.Verification.Checks)

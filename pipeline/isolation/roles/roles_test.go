@@ -34,7 +34,7 @@ func TestWalk(t *testing.T) {
 	w := open(t, nil)
 	w.remember(t, outage()...)
 	s := as(t, "planner-bot", schemas.Internal)
-	got, err := w.crew.Run(t.Context(), s, schemas.RunRequest{Task: question, Session: "run-1", TokenBudget: 400})
+	got, err := w.runner.Run(t.Context(), s, schemas.RunRequest{Task: question, Session: "run-1", TokenBudget: 400})
 	must(t, err)
 	if got.Answer == nil || !strings.Contains(got.Answer.Text, "Jonas: I renewed the gateway certificate") || !strings.Contains(got.Answer.Text, "expired at 09:00") {
 		t.Fatalf("answer %+v", got.Answer)
@@ -91,7 +91,7 @@ func unhex(t *testing.T, text string) []byte {
 func TestNothingFound(t *testing.T) {
 	t.Parallel()
 	w := open(t, nil)
-	got, err := w.crew.Run(t.Context(), as(t, "x", schemas.Internal), schemas.RunRequest{Task: "What is the capital of France?"})
+	got, err := w.runner.Run(t.Context(), as(t, "x", schemas.Internal), schemas.RunRequest{Task: "What is the capital of France?"})
 	must(t, err)
 	if got.Answer == nil || got.Answer.Text != "" || len(got.Answer.Unanswered) != 1 {
 		t.Errorf("answer %+v", got.Answer)
@@ -161,7 +161,7 @@ func TestWhitelists(t *testing.T) {
 			}
 			req := schemas.RoleRequest{Task: "x?"}
 			set(&req)
-			if _, err := w.crew.Play(t.Context(), s, role, req); code(err) != "policy_denied "+field {
+			if _, err := w.runner.Execute(t.Context(), s, role, req); code(err) != "policy_denied "+field {
 				t.Errorf("%s with %s: %v", role, field, err)
 			}
 		}
@@ -170,18 +170,18 @@ func TestWhitelists(t *testing.T) {
 				if slices.Contains(roles.Whitelist(role), name) {
 					continue
 				}
-				if _, err := w.crew.Play(t.Context(), s, role, schemas.RoleRequest{Task: "x?", Expose: []string{name}}); code(err) != "policy_denied /expose/0" {
+				if _, err := w.runner.Execute(t.Context(), s, role, schemas.RoleRequest{Task: "x?", Expose: []string{name}}); code(err) != "policy_denied /expose/0" {
 					t.Errorf("%s asks for %s: %v", role, name, err)
 				}
 			}
 		}
 	}
-	reply, err := w.crew.Play(t.Context(), s, roles.Planner, schemas.RoleRequest{Task: "x?", TokenBudget: 7, Expose: []string{"token_budget"}})
+	reply, err := w.runner.Execute(t.Context(), s, roles.Planner, schemas.RoleRequest{Task: "x?", TokenBudget: 7, Expose: []string{"token_budget"}})
 	must(t, err)
 	if diff := cmp.Diff(schemas.ExposedFields{TokenBudget: 7}, reply.State.ExposedFields); diff != "" {
 		t.Errorf("exposed (-want +got):\n%s", diff)
 	}
-	if _, err := w.crew.Play(t.Context(), scope.Scope{}, roles.Planner, schemas.RoleRequest{Task: "x?"}); code(err) != "policy_denied " {
+	if _, err := w.runner.Execute(t.Context(), scope.Scope{}, roles.Planner, schemas.RoleRequest{Task: "x?"}); code(err) != "policy_denied " {
 		t.Errorf("no scope: %v", err)
 	}
 }
@@ -198,7 +198,7 @@ verdicts := [["role", []] | some item in input.items; item.kind == "synthesizer"
 	}
 	w := open(t, func(c *roles.Config) { c.PDP = pdp })
 	w.remember(t, outage()...)
-	_, err = w.crew.Run(t.Context(), as(t, "x", schemas.Internal), schemas.RunRequest{RequestID: "gated", Task: question})
+	_, err = w.runner.Run(t.Context(), as(t, "x", schemas.Internal), schemas.RunRequest{RequestID: "gated", Task: question})
 	if code(err) != "policy_denied " {
 		t.Fatalf("error %v", err)
 	}
@@ -215,11 +215,11 @@ func TestVerifierCatches(t *testing.T) {
 	w := open(t, nil)
 	w.remember(t, outage()...)
 	s := as(t, "x", schemas.Internal)
-	good, err := w.crew.Run(t.Context(), s, schemas.RunRequest{Task: question})
+	good, err := w.runner.Run(t.Context(), s, schemas.RunRequest{Task: question})
 	must(t, err)
 	verify := func(a schemas.RoleAnswer, withheld ...string) []string {
 		t.Helper()
-		reply, err := w.crew.Play(t.Context(), s, roles.Verifier, schemas.RoleRequest{Task: question, PackID: good.PackID, Withheld: withheld, Answer: &a})
+		reply, err := w.runner.Execute(t.Context(), s, roles.Verifier, schemas.RoleRequest{Task: question, PackID: good.PackID, Withheld: withheld, Answer: &a})
 		must(t, err)
 		var failed []string
 		for _, c := range reply.Verification.Checks {
@@ -324,10 +324,10 @@ func TestAPackIsOpenedByItsPrincipalAlone(t *testing.T) {
 	t.Parallel()
 	w := open(t, nil)
 	w.remember(t, outage()...)
-	got, err := w.crew.Run(t.Context(), as(t, "officer", schemas.Restricted), schemas.RunRequest{Task: question})
+	got, err := w.runner.Run(t.Context(), as(t, "officer", schemas.Restricted), schemas.RunRequest{Task: question})
 	must(t, err)
 	for _, role := range []string{roles.Verifier, roles.Synthesizer, roles.Sentinel} {
-		if _, err := w.crew.Play(t.Context(), as(t, "x", schemas.Internal), role, schemas.RoleRequest{Task: question, PackID: got.PackID}); code(err) != "policy_denied " {
+		if _, err := w.runner.Execute(t.Context(), as(t, "x", schemas.Internal), role, schemas.RoleRequest{Task: question, PackID: got.PackID}); code(err) != "policy_denied " {
 			t.Errorf("%s on another's pack: %v", role, err)
 		}
 	}
@@ -411,7 +411,7 @@ func TestModel(t *testing.T) {
 				cfg.Model = e.open(t, func(body string) (string, int) { return c.say(t, body) })
 			})
 			w.remember(t, outage()...)
-			got, err := w.crew.Run(t.Context(), as(t, "x", schemas.Internal), schemas.RunRequest{Task: question})
+			got, err := w.runner.Run(t.Context(), as(t, "x", schemas.Internal), schemas.RunRequest{Task: question})
 			must(t, err)
 			if got.Answer.Invocation.Model != c.model || len(got.Answer.Sentences) == 0 {
 				t.Errorf("answer %+v", got.Answer)
@@ -445,7 +445,7 @@ func TestAnErasedItemLeavesTheTrace(t *testing.T) {
 	t.Parallel()
 	w := open(t, nil)
 	w.remember(t, outage()...)
-	got, err := w.crew.Run(t.Context(), as(t, "x", schemas.Internal), schemas.RunRequest{Task: question})
+	got, err := w.runner.Run(t.Context(), as(t, "x", schemas.Internal), schemas.RunRequest{Task: question})
 	must(t, err)
 	said := map[string][]string{"n1": {"Card payments", "error 502"}, "n2": {"TLS certificate", "at 09:00"}, "n3": {"I renewed", "restarted both proxies"}, "t1": {"Shows the"}}
 	found := 0
@@ -508,7 +508,7 @@ func TestConcurrentRuns(t *testing.T) {
 			defer func() { <-slots }()
 			p := i % principals
 			s := as(t, fmt.Sprintf("p%d", p), schemas.Internal, fmt.Sprintf("g%d", p))
-			got, err := w.crew.Run(t.Context(), s, schemas.RunRequest{Task: "What is the code word of the gateway certificate?", Session: fmt.Sprintf("s%d", i), TokenBudget: 300})
+			got, err := w.runner.Run(t.Context(), s, schemas.RunRequest{Task: "What is the code word of the gateway certificate?", Session: fmt.Sprintf("s%d", i), TokenBudget: 300})
 			if err != nil {
 				t.Errorf("run %d: %v", i, err)
 				return
@@ -540,7 +540,7 @@ func BenchmarkHandover(b *testing.B) {
 	took := make([]time.Duration, 0, b.N)
 	for b.Loop() {
 		start := time.Now()
-		if _, err := w.crew.Play(b.Context(), s, roles.Planner, schemas.RoleRequest{Task: question}); err != nil {
+		if _, err := w.runner.Execute(b.Context(), s, roles.Planner, schemas.RoleRequest{Task: question}); err != nil {
 			b.Fatal(err)
 		}
 		took = append(took, time.Since(start))

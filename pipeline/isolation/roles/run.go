@@ -11,7 +11,7 @@ import (
 
 // run is one walk.
 type run struct {
-	*Crew
+	*Runner
 	s       scope.Scope
 	req     schemas.RunRequest
 	started time.Time
@@ -25,7 +25,7 @@ type run struct {
 // Run walks the roles. An answer that does not hold goes back once, to be made of
 // sentences of the context; when that does not hold either, nothing leaves. Every error
 // is a *schemas.Error; what was done until then is in the log.
-func (c *Crew) Run(ctx context.Context, s scope.Scope, req schemas.RunRequest) (schemas.RunReply, error) {
+func (c *Runner) Run(ctx context.Context, s scope.Scope, req schemas.RunRequest) (schemas.RunReply, error) {
 	if err := schemas.Invalid(req.Validate()); err != nil {
 		return schemas.RunReply{}, err
 	}
@@ -33,7 +33,7 @@ func (c *Crew) Run(ctx context.Context, s scope.Scope, req schemas.RunRequest) (
 	if begun {
 		req.RequestID = c.cfg.IDs()
 	}
-	r := &run{Crew: c, s: s, req: req, begun: begun, started: c.cfg.Clock(), out: schemas.RunReply{
+	r := &run{Runner: c, s: s, req: req, begun: begun, started: c.cfg.Clock(), out: schemas.RunReply{
 		RequestID: req.RequestID, Checks: []schemas.Check{}, Withheld: []string{}, Findings: []schemas.Finding{},
 		Handovers: []schemas.Handover{}, Positions: []int64{}, Warnings: []string{},
 	}}
@@ -126,9 +126,9 @@ func (r *run) take(v *schemas.Verification, what string) error {
 // play has a role played, here or elsewhere, and notes the hand-over.
 func (r *run) play(ctx context.Context, role string, extractive bool, req schemas.RoleRequest) (schemas.RoleReply, error) {
 	req.RequestID, req.Task, req.Session, req.Purpose = r.req.RequestID, r.req.Task, r.req.Session, r.s.Purpose()
-	st := &step{Crew: r.Crew, s: r.s, role: role, req: req, context: r.context, extractive: extractive, begun: r.begun}
+	st := &step{Runner: r.Runner, s: r.s, role: role, req: req, context: r.context, extractive: extractive, begun: r.begun}
 	act := st.play
-	if r.cfg.Players[role] != nil && !extractive {
+	if r.cfg.Remote[role] != nil && !extractive {
 		act = st.playElsewhere
 	}
 	reply, h, err := act(ctx)

@@ -49,7 +49,7 @@ func (h *history) pack(session, principal string, budget, tokens int, score floa
 
 func (h *history) findings(s scope.Scope, session string) []string {
 	h.t.Helper()
-	reply, err := h.crew.Play(h.t.Context(), s, roles.Sentinel, schemas.RoleRequest{Task: "watch", Session: session})
+	reply, err := h.runner.Execute(h.t.Context(), s, roles.Sentinel, schemas.RoleRequest{Task: "watch", Session: session})
 	must(h.t, err)
 	var out []string
 	for _, f := range reply.Findings {

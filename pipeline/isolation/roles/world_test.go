@@ -32,11 +32,11 @@ import (
 	"satchel/worker/projection"
 )
 
-// world is a crew over real stores, engine, policy and service.
+// world is a runner over real stores, engine, policy and service.
 type world struct {
 	log    *eventlog.Log
 	cfg    roles.Config
-	crew   *roles.Crew
+	runner *roles.Runner
 	worker *worker.Worker
 }
 
@@ -87,7 +87,7 @@ func open(t testing.TB, change func(*roles.Config)) *world {
 	if change != nil {
 		change(&w.cfg)
 	}
-	w.crew, err = roles.New(w.cfg)
+	w.runner, err = roles.New(w.cfg)
 	must(t, err)
 	return w
 }

@@ -54,12 +54,12 @@ type Log interface {
 	BySubject(ctx context.Context, s scope.Scope, subject string, types ...string) ([]eventlog.Entry, error)
 }
 
-// Player plays a role in another process.
-type Player interface {
-	Play(ctx context.Context, s scope.Scope, role string, req schemas.RoleRequest) (schemas.RoleReply, error)
+// RemoteRole plays a role in another process.
+type RemoteRole interface {
+	Execute(ctx context.Context, s scope.Scope, role string, req schemas.RoleRequest) (schemas.RoleReply, error)
 }
 
-// Config is what a Crew is made of. Assembler, Packs, Log, Items, PDP and Embedder are
+// Config is what a Runner is made of. Assembler, Packs, Log, Items, PDP and Embedder are
 // required.
 type Config struct {
 	Assembler Assembler
@@ -69,28 +69,28 @@ type Config struct {
 	PDP       policies.PDP
 	Embedder  embed.Embedder
 
-	Model    chat.Model        // the synthesizer's; nil: it answers with sentences of the context
-	Deadline time.Duration     // of the model; default 30 s
-	Tokens   func(string) int  // counts what a model is shown; default characters ÷ 4
-	Players  map[string]Player // roles that another process plays
-	Prices   isolation.Prices  // of models, for the metrics of a run; default: nothing costs
+	Model    chat.Model            // the synthesizer's; nil: it answers with sentences of the context
+	Deadline time.Duration         // of the model; default 30 s
+	Tokens   func(string) int      // counts what a model is shown; default characters ÷ 4
+	Remote   map[string]RemoteRole // roles that another process plays
+	Prices   isolation.Prices      // of models, for the metrics of a run; default: nothing costs
 
 	Clock  func() time.Time
 	IDs    func() string // UUIDv7
 	Logger *slog.Logger
 }
 
-// Crew plays the roles.
-type Crew struct {
+// Runner plays the roles.
+type Runner struct {
 	cfg      Config
 	watch    *watch
 	detector *pii.Detector
 }
 
-// New returns a crew.
-func New(cfg Config) (*Crew, error) {
+// New returns a runner.
+func New(cfg Config) (*Runner, error) {
 	if cfg.Assembler == nil || cfg.Packs == nil || cfg.Log == nil || cfg.Items == nil || cfg.PDP == nil || cfg.Embedder == nil {
-		return nil, errors.New("new crew: assembler, packs, log, items, policy decision point and embedder are required")
+		return nil, errors.New("new runner: assembler, packs, log, items, policy decision point and embedder are required")
 	}
 	if cfg.Deadline <= 0 {
 		cfg.Deadline = 30 * time.Second
@@ -116,12 +116,12 @@ func New(cfg Config) (*Crew, error) {
 	if err != nil {
 		return nil, fmt.Errorf("new roles: %w", err)
 	}
-	return &Crew{cfg: cfg, watch: watch, detector: detector}, nil
+	return &Runner{cfg: cfg, watch: watch, detector: detector}, nil
 }
 
 // step is one role at work for one run.
 type step struct {
-	*Crew
+	*Runner
 	s       scope.Scope
 	role    string
 	req     schemas.RoleRequest
@@ -136,9 +136,9 @@ type step struct {
 	metrics    schemas.TokenCostEnvelope
 }
 
-// Play plays one role and commits its hand-over. Every error is a *schemas.Error.
-func (c *Crew) Play(ctx context.Context, s scope.Scope, role string, req schemas.RoleRequest) (schemas.RoleReply, error) {
-	st := &step{Crew: c, s: s, role: role, req: req, begun: req.RequestID == ""}
+// Execute plays one role and commits its hand-over. Every error is a *schemas.Error.
+func (c *Runner) Execute(ctx context.Context, s scope.Scope, role string, req schemas.RoleRequest) (schemas.RoleReply, error) {
+	st := &step{Runner: c, s: s, role: role, req: req, begun: req.RequestID == ""}
 	if st.begun {
 		st.req.RequestID = c.cfg.IDs()
 	}
