@@ -16,18 +16,18 @@ import (
 
 // ConnectConfig says where NATS is. The zero value is nats://127.0.0.1:4222.
 type ConnectConfig struct {
-	URL         string        // comma-separated, default nats.DefaultURL
-	Name        string        // connection name as monitoring shows it, default "satchel"
-	Creds       string        // path of a credentials file, "" for none
-	NKeySeed    string        // path of a seed file, "" for none
-	CA          string        // path of a PEM file with the certificates to trust, "" for the system's
-	Cert, Key   string        // paths of a client certificate and its key, "" for none
-	User        nats.Option   // nil: none
-	InProcess   nats.Option   // of an embedded server; URL is then not used
-	RetryFirst  bool          // keep trying when the first attempt fails, until ctx ends
-	DrainLimit  time.Duration // how long a drain may take, default 30 s
-	ReconnectIn time.Duration // pause between attempts, default 500 ms
-	Denials     *Denials      // keeps what the server denies, nil: it is only logged
+	URL              string            // comma-separated, default nats.DefaultURL
+	Name             string            // connection name as monitoring shows it, default "satchel"
+	Creds            string            // path of a credentials file, "" for none
+	NKeySeed         string            // path of a seed file, "" for none
+	CA               string            // path of a PEM file with the certificates to trust, "" for the system's
+	Cert, Key        string            // paths of a client certificate and its key, "" for none
+	User             nats.Option       // nil: none
+	InProcess        nats.Option       // of an embedded server; URL is then not used
+	RetryFirst       bool              // keep trying when the first attempt fails, until ctx ends
+	DrainLimit       time.Duration     // how long a drain may take, default 30 s
+	ReconnectIn      time.Duration     // pause between attempts, default 500 ms
+	PermissionErrors *PermissionErrors // keeps what the server denies, nil: it is only logged
 }
 
 // The reasons for which a server does not serve us, beside nats.ErrNoServers.
@@ -78,7 +78,7 @@ func Connect(ctx context.Context, cfg ConnectConfig, log *slog.Logger) (*nats.Co
 			}
 		}),
 		nats.ReconnectHandler(func(nc *nats.Conn) {
-			cfg.Denials.forget(nc)
+			cfg.PermissionErrors.forget(nc)
 			log.Info("nats reconnected", "server", nc.ConnectedServerName())
 		}),
 		nats.ErrorHandler(func(nc *nats.Conn, sub *nats.Subscription, err error) {
@@ -86,7 +86,7 @@ func Connect(ctx context.Context, cfg ConnectConfig, log *slog.Logger) (*nats.Co
 			if sub != nil {
 				subject = sub.Subject
 			}
-			cfg.Denials.note(nc, err, time.Now())
+			cfg.PermissionErrors.note(nc, err, time.Now())
 			log.Warn("nats error", "subject", subject, "cause", err)
 		}),
 	}

@@ -132,16 +132,16 @@ type Server struct {
 	once     sync.Once
 	err      error
 
-	quit    chan struct{} // closed by Stop; nil: nothing watches
-	watched chan struct{} // closed when watch has ended
-	refused string        // why it did not start again; watch's alone
-	asked   chan *stall   // what the server has not answered yet; watch's alone
-	stuck   atomic.Bool   // the server does not answer, and may not end
+	quit    chan struct{}      // closed by Stop; nil: nothing watches
+	watched chan struct{}      // closed when watch has ended
+	refused string             // why it did not start again; watch's alone
+	asked   chan *writeFailure // what the server has not answered yet; watch's alone
+	stuck   atomic.Bool        // the server does not answer, and may not end
 
-	mu     sync.RWMutex // guards what follows
-	server *server.Server
-	stall  *stall        // why a stream takes nothing; nil: all do
-	stalls chan struct{} // closed when there is a stall
+	mu           sync.RWMutex // guards what follows
+	server       *server.Server
+	writeFailure *writeFailure // why a stream takes nothing; nil: all do
+	stalls       chan struct{} // closed when there is a stall
 }
 
 // Start locks cfg.Dir and starts the server. It returns a *filelock.HeldError when another

@@ -43,8 +43,8 @@ const (
 	endLimit  = 30 * time.Second
 )
 
-// stall is why a stream takes nothing.
-type stall struct {
+// writeFailure is why a stream takes nothing.
+type writeFailure struct {
 	what  string // the stream, or the server
 	cause string
 	full  bool // there was no room: the server is started anew when there is
@@ -52,7 +52,7 @@ type stall struct {
 }
 
 // Error says what to do.
-func (s *stall) Error() string {
+func (s *writeFailure) Error() string {
 	do := "see the log, mend the disk and restart Satchel"
 	switch {
 	case s.full:
@@ -64,7 +64,7 @@ func (s *stall) Error() string {
 }
 
 // Unwrap makes it an ErrStalled and, for who published, a refusal.
-func (s *stall) Unwrap() []error {
+func (s *writeFailure) Unwrap() []error {
 	message := "the disk of the streams fails, and nothing is taken until an operator restarts Satchel; see satchel doctor"
 	if s.full || s.again {
 		message = "the disk of the streams is or was full, and nothing is taken until there is room; send it again later"
@@ -73,18 +73,18 @@ func (s *stall) Unwrap() []error {
 }
 
 // stalled finds what takes nothing in what the server says of its health, nil for nothing.
-func stalled(h *server.HealthStatus) *stall {
-	var found *stall
+func stalled(h *server.HealthStatus) *writeFailure {
+	var found *writeFailure
 	for _, e := range h.Errors {
 		switch _, cause, failed := strings.Cut(e.Error, " write error: "); {
 		case e.Type == server.HealthzErrorStream && failed:
-			s := &stall{what: "stream " + e.Stream, cause: cause[strings.LastIndex(cause, ": ")+1:], full: isFull(cause)}
+			s := &writeFailure{what: "stream " + e.Stream, cause: cause[strings.LastIndex(cause, ": ")+1:], full: isFull(cause)}
 			s.cause = strings.TrimSpace(s.cause)
 			if found == nil || found.full && !s.full { // what does not pass by itself is said first
 				found = s
 			}
 		case e.Type == server.HealthzErrorJetStream:
-			return &stall{what: "JetStream", cause: e.Error}
+			return &writeFailure{what: "JetStream", cause: e.Error}
 		}
 	}
 	return found
@@ -119,10 +119,10 @@ func hasRoom(dir string) bool {
 func (s *Server) Err() error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.stall == nil {
+	if s.writeFailure == nil {
 		return nil
 	}
-	return s.stall
+	return s.writeFailure
 }
 
 // Guard returns a context that ends with ctx and, with [Server.Err] as its cause, when a
@@ -131,7 +131,7 @@ func (s *Server) Err() error {
 func (s *Server) Guard(ctx context.Context) (context.Context, context.CancelFunc) {
 	guarded, cancel := context.WithCancelCause(ctx)
 	s.mu.RLock()
-	why, stalls := s.stall, s.stalls
+	why, stalls := s.writeFailure, s.stalls
 	s.mu.RUnlock()
 	if why != nil {
 		cancel(why)
@@ -152,10 +152,10 @@ func (s *Server) Guard(ctx context.Context) (context.Context, context.CancelFunc
 }
 
 // note keeps why a stream takes nothing, or that all do.
-func (s *Server) note(why *stall) {
+func (s *Server) note(why *writeFailure) {
 	s.mu.Lock()
-	before := s.stall
-	s.stall = why
+	before := s.writeFailure
+	s.writeFailure = why
 	switch {
 	case before == nil && why != nil:
 		close(s.stalls)
@@ -215,13 +215,13 @@ func (s *Server) watch() {
 }
 
 // look returns why a stream takes nothing, nil for no reason.
-func (s *Server) look() *stall {
+func (s *Server) look() *writeFailure {
 	if s.refused != "" {
-		return &stall{what: "nats-server did not start again", cause: s.refused, again: true}
+		return &writeFailure{what: "nats-server did not start again", cause: s.refused, again: true}
 	}
 	if s.asked == nil {
-		s.asked = make(chan *stall, 1)
-		go func(srv *server.Server, answer chan<- *stall) {
+		s.asked = make(chan *writeFailure, 1)
+		go func(srv *server.Server, answer chan<- *writeFailure) {
 			answer <- stalled(srv.Healthz(&server.HealthzOptions{Details: true}))
 		}(s.current(), s.asked)
 	}
@@ -234,7 +234,7 @@ func (s *Server) look() *stall {
 	case <-s.quit:
 	case <-limit.C:
 		s.stuck.Store(true)
-		return &stall{what: "nats-server", cause: "it does not answer"}
+		return &writeFailure{what: "nats-server", cause: "it does not answer"}
 	}
 	return nil
 }
@@ -245,7 +245,7 @@ func (s *Server) restart() {
 	s.cfg.Log.Warn("there is room on the disk again: nats-server is started anew")
 	if s.refused == "" && !end(s.current(), endLimit) {
 		s.stuck.Store(true)
-		s.asked = make(chan *stall)
+		s.asked = make(chan *writeFailure)
 		return
 	}
 	s.refused = ""

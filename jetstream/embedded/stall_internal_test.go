@@ -150,7 +150,7 @@ func TestRestart(t *testing.T) {
 func TestNoAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &Server{asked: make(chan *stall, 1), quit: make(chan struct{})}
+		s := &Server{asked: make(chan *writeFailure, 1), quit: make(chan struct{})}
 		for range 2 {
 			if why := s.look(); why == nil || why.full || !strings.Contains(why.Error(), "nats-server: it does not answer; see the log, mend the disk and restart") {
 				t.Fatalf("look = %v", why)
@@ -167,7 +167,7 @@ func TestNoAnswer(t *testing.T) {
 func TestEndOfOneThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &Server{asked: make(chan *stall, 1), quit: make(chan struct{}), watched: make(chan struct{})}
+		s := &Server{asked: make(chan *writeFailure, 1), quit: make(chan struct{}), watched: make(chan struct{})}
 		s.cfg.Log = slog.New(slog.DiscardHandler)
 		s.stalls = make(chan struct{})
 		go s.watch()

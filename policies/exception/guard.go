@@ -78,8 +78,8 @@ func (g *Guard) Decide(ctx context.Context, s scope.Scope, r policies.Request) (
 	return apply(d, lifts, granted), nil
 }
 
-// lift is a verdict that exceptions change.
-type lift struct {
+// override is a verdict that exceptions change.
+type override struct {
 	at      int
 	verdict policies.Verdict
 	by      []string // exceptions, each needed
@@ -87,16 +87,16 @@ type lift struct {
 
 // lifts finds what exceptions can lift. Each round spares every item the reason it was
 // denied for and asks again, so that all other rules hold.
-func (g *Guard) lifts(ctx context.Context, s scope.Scope, r *policies.Request, d *policies.Decision, live []*held) ([]lift, error) {
-	open := make([]lift, 0, len(d.Verdicts))
+func (g *Guard) lifts(ctx context.Context, s scope.Scope, r *policies.Request, d *policies.Decision, live []*held) ([]override, error) {
+	open := make([]override, 0, len(d.Verdicts))
 	for i, v := range d.Verdicts {
-		open = append(open, lift{at: i, verdict: v})
+		open = append(open, override{at: i, verdict: v})
 	}
 	items := slices.Clone(r.Resources)
-	var done []lift
+	var done []override
 	for range len(live) {
 		again := policies.Request{Action: r.Action, Now: r.Now, RequestID: r.RequestID, DecisionID: r.DecisionID}
-		var asked []lift
+		var asked []override
 		for _, l := range open {
 			h := find(live, &r.Resources[l.at], l)
 			if h == nil {
@@ -125,7 +125,7 @@ func (g *Guard) lifts(ctx context.Context, s scope.Scope, r *policies.Request, d
 		for i, l := range asked {
 			l.verdict = next.Verdicts[i]
 			open = append(open, l)
-			done = slices.DeleteFunc(done, func(x lift) bool { return x.at == l.at })
+			done = slices.DeleteFunc(done, func(x override) bool { return x.at == l.at })
 			if l.verdict.Allow {
 				done = append(done, l)
 			}
@@ -135,7 +135,7 @@ func (g *Guard) lifts(ctx context.Context, s scope.Scope, r *policies.Request, d
 }
 
 // find returns the exception that can lift what stands against the item.
-func find(live []*held, r *policies.Resource, l lift) *held {
+func find(live []*held, r *policies.Resource, l override) *held {
 	reason := l.verdict.Reason
 	if l.verdict.Allow {
 		if len(l.verdict.Redact) == 0 && l.verdict.Obligations.PII == "" {
@@ -152,7 +152,7 @@ func find(live []*held, r *policies.Resource, l lift) *held {
 }
 
 // apply changes the verdicts whose exceptions were all granted.
-func apply(d policies.Decision, lifts []lift, granted map[string]bool) policies.Decision {
+func apply(d policies.Decision, lifts []override, granted map[string]bool) policies.Decision {
 	d.Verdicts = slices.Clone(d.Verdicts)
 	denials, redactions := 0, 0
 	for _, l := range lifts {

@@ -44,7 +44,7 @@ type Node struct {
 	Server     *embedded.Server  // nil with an external NATS
 	NC         *nats.Conn        // of what the worker reads and writes
 	front      *nats.Conn        // of requests and their replies, which do not wait behind the streams
-	denials    jetstream.Denials // of both connections
+	denials    jetstream.PermissionErrors // of both connections
 	JetStream  js.JetStream
 	Dead       *jetstream.DeadLetters
 	replies    *jetstream.Replies
@@ -139,7 +139,7 @@ func (a *App) OpenTransport(ctx context.Context, n *Node, o NodeOptions, logger 
 		}
 		n.Server, cfg.InProcess, cfg.ReconnectIn = server, server.InProcess(), 50*time.Millisecond
 	}
-	cfg.Denials = &n.denials
+	cfg.PermissionErrors = &n.denials
 	if n.NC, err = jetstream.Connect(ctx, cfg, logger); err == nil {
 		cfg.Name = "satchel service"
 		n.front, err = jetstream.Connect(ctx, cfg, logger)

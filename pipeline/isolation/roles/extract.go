@@ -31,8 +31,8 @@ const (
 	weightCause, mostAgain         = 0.4, 0.5
 )
 
-// quotable is a sentence of the context.
-type quotable struct {
+// candidateSentence is a sentence of the context.
+type candidateSentence struct {
 	evidence
 	text    string
 	speaker string // shown with it
@@ -85,7 +85,7 @@ func (st *step) extract(ctx context.Context) (*schemas.RoleAnswer, error) {
 }
 
 // quotables are the sentences of the snippets, questions apart.
-func (st *step) quotables(ctx context.Context) ([]quotable, error) {
+func (st *step) quotables(ctx context.Context) ([]candidateSentence, error) {
 	speakers, kinds, err := st.sources(ctx)
 	if err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (st *step) quotables(ctx context.Context) ([]quotable, error) {
 		return nil, nil
 	}
 	ranks, relevance := itemRanks(st.context), itemRelevance(st.context)
-	var pool []quotable
+	var pool []candidateSentence
 	var texts []string
 	known := map[string]int{}
 	for i, snippet := range st.view.Fields().Snippets {
@@ -122,7 +122,7 @@ func (st *step) quotables(ctx context.Context) ([]quotable, error) {
 			case schemas.KindCode, schemas.KindCommit, schemas.KindKnowledge:
 				text = onOneLine(snippet.Text[span.Start:span.End])
 			}
-			q := quotable{evidence: evidence{i, &span}, text: text, speaker: speakers[snippet.ItemID], heading: heading, words: map[string]bool{}, rank: ranks[snippet.ItemID]}
+			q := candidateSentence{evidence: evidence{i, &span}, text: text, speaker: speakers[snippet.ItemID], heading: heading, words: map[string]bool{}, rank: ranks[snippet.ItemID]}
 			for _, w := range keyword.Analyze(q.speaker + " " + heading + " " + text) {
 				q.words[w] = true
 			}
@@ -199,14 +199,14 @@ func itemRelevance(pack *schemas.ContextResult) map[string]float64 {
 
 // measure scores sentences against questions.
 type measure struct {
-	pool  []quotable
+	pool  []candidateSentence
 	asked string             // the task
 	rare  map[string]float64 // inverse document frequency of a word in the pool
 	task  []string
 	sense []float32
 }
 
-func newMeasure(pool []quotable, task string, sense []float32) *measure {
+func newMeasure(pool []candidateSentence, task string, sense []float32) *measure {
 	m := &measure{pool: pool, asked: task, rare: map[string]float64{}, task: keyword.Analyze(task), sense: sense}
 	for i := range pool {
 		for w := range pool[i].words {
@@ -276,7 +276,7 @@ func asksWhy(question string) bool { return strings.Contains(strings.ToLower(que
 
 // withCauses puts a sentence of each cause that the pack's links give of the topic before the
 // other chosen sentences, and the topic before them.
-func (st *step) withCauses(pool []quotable, chosen []int, topic int, used map[int]bool) []int {
+func (st *step) withCauses(pool []candidateSentence, chosen []int, topic int, used map[int]bool) []int {
 	graph := st.context.Payload.Explainability.CausalGraph
 	if graph == nil || topic < 0 {
 		return chosen
@@ -287,7 +287,7 @@ func (st *step) withCauses(pool []quotable, chosen []int, topic int, used map[in
 		if e.Rel != schemas.RelCausedBy || e.From != of(topic) {
 			continue
 		}
-		if at := slices.IndexFunc(pool, func(q quotable) bool { return st.view.Fields().Snippets[q.snippet].ItemID == e.To }); at >= 0 && !used[at] {
+		if at := slices.IndexFunc(pool, func(q candidateSentence) bool { return st.view.Fields().Snippets[q.snippet].ItemID == e.To }); at >= 0 && !used[at] {
 			causes = append(causes, at)
 		}
 	}
@@ -337,20 +337,22 @@ var (
 )
 
 // wantedKind returns what an answer to the question looks like, nil when that is open.
-func wantedKind(question string) func(q *quotable) bool {
+func wantedKind(question string) func(q *candidateSentence) bool {
 	lower := strings.ToLower(question)
 	begins := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(lower, w) || strings.Contains(lower, " "+w) })
 	}
 	switch {
 	case begins("who ", "whom ", "whose "):
-		return func(q *quotable) bool { return q.speaker != "" && first.MatchString(q.text) || namesSomebody(q.text) }
+		return func(q *candidateSentence) bool {
+			return q.speaker != "" && first.MatchString(q.text) || namesSomebody(q.text)
+		}
 	case begins("how much", "how many", "how often", "how long") || strings.Contains(lower, "cost"):
-		return func(q *quotable) bool { return strings.ContainsFunc(q.text, unicode.IsDigit) }
+		return func(q *candidateSentence) bool { return strings.ContainsFunc(q.text, unicode.IsDigit) }
 	case begins("when "):
-		return func(q *quotable) bool { return moment.MatchString(q.text) }
+		return func(q *candidateSentence) bool { return moment.MatchString(q.text) }
 	case begins("why "):
-		return func(q *quotable) bool { return cause.MatchString(q.text) }
+		return func(q *candidateSentence) bool { return cause.MatchString(q.text) }
 	}
 	return nil
 }

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// designation is what a question names by a number or an identifier: "recipe 42", "#17",
+// identifierMention is what a question names by a number or an identifier: "recipe 42", "#17",
 // "INV-1042".
-type designation struct {
+type identifierMention struct {
 	noun  string // "recipe", in lower case without a plural's s; "#", or what an identifier begins with
 	value string // "42", "inv-1042"
 }
@@ -28,24 +28,24 @@ const notNouns = " " +
 	"monday tuesday wednesday thursday friday saturday sunday year page "
 
 // designations are what a text names.
-func designations(text string) []designation {
-	var out []designation
-	add := func(d designation) {
+func designations(text string) []identifierMention {
+	var out []identifierMention
+	add := func(d identifierMention) {
 		if !slices.Contains(out, d) {
 			out = append(out, d)
 		}
 	}
 	for _, m := range numbered.FindAllStringSubmatch(text, -1) {
 		if noun := singular(m[1]); !strings.Contains(notNouns, " "+strings.ToLower(m[1])+" ") && !strings.Contains(notNouns, " "+noun+" ") {
-			add(designation{noun, m[2]})
+			add(identifierMention{noun, m[2]})
 		}
 	}
 	for _, m := range hashed.FindAllStringSubmatch(text, -1) {
-		add(designation{"#", m[1]})
+		add(identifierMention{"#", m[1]})
 	}
 	for _, m := range identifier.FindAllString(text, -1) {
 		m = strings.ToLower(m)
-		add(designation{strings.TrimRight(m[:strings.IndexAny(m, "0123456789")], "-_"), m})
+		add(identifierMention{strings.TrimRight(m[:strings.IndexAny(m, "0123456789")], "-_"), m})
 	}
 	return out
 }
@@ -69,14 +69,14 @@ const (
 )
 
 // fits tells how a sentence, with the heading that it stands under, fits.
-func fits(asked []designation, heading, text string) fit {
+func fits(asked []identifierMention, heading, text string) fit {
 	for _, where := range []string{text, heading} { // the nearest that names one decides
 		here := designations(where)
-		if slices.ContainsFunc(here, func(d designation) bool { return slices.Contains(asked, d) }) {
+		if slices.ContainsFunc(here, func(d identifierMention) bool { return slices.Contains(asked, d) }) {
 			return fitNamed
 		}
-		if slices.ContainsFunc(here, func(d designation) bool {
-			return slices.ContainsFunc(asked, func(a designation) bool { return a.noun == d.noun })
+		if slices.ContainsFunc(here, func(d identifierMention) bool {
+			return slices.ContainsFunc(asked, func(a identifierMention) bool { return a.noun == d.noun })
 		}) {
 			return fitRival
 		}

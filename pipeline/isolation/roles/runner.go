@@ -82,9 +82,9 @@ type Config struct {
 
 // Runner plays the roles.
 type Runner struct {
-	cfg      Config
-	watch    *watch
-	detector *pii.Detector
+	cfg            Config
+	anomalyMonitor *anomalyMonitor
+	detector       *pii.Detector
 }
 
 // New returns a runner.
@@ -112,11 +112,11 @@ func New(cfg Config) (*Runner, error) {
 		return nil, err
 	}
 	cfg.PDP = policies.Sourced(cfg.PDP, cfg.Items.Get)
-	watch, err := newWatch(cfg.Log)
+	anomalyMonitor, err := newWatch(cfg.Log)
 	if err != nil {
 		return nil, fmt.Errorf("new roles: %w", err)
 	}
-	return &Runner{cfg: cfg, watch: watch, detector: detector}, nil
+	return &Runner{cfg: cfg, anomalyMonitor: anomalyMonitor, detector: detector}, nil
 }
 
 // step is one role at work for one run.

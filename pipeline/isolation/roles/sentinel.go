@@ -35,7 +35,7 @@ func (st *step) guard(ctx context.Context, reply *schemas.RoleReply) error {
 			return err
 		}
 	}
-	t, err := st.watch.sync(ctx, st.s)
+	t, err := st.anomalyMonitor.sync(ctx, st.s)
 	if err != nil {
 		return &schemas.Error{Code: schemas.CodeStorage, Message: "the log could not be read"}
 	}
@@ -164,7 +164,7 @@ func median(packs []packTrace) float64 {
 
 // floods are the writers that wrote most of what was written in the last minute. An
 // auditor is told of all, others of themselves.
-func (t *watched) floods(now time.Time, principal string, auditor bool) []schemas.Finding {
+func (t *tenantStats) floods(now time.Time, principal string, auditor bool) []schemas.Finding {
 	by, all := map[string]int{}, 0
 	for _, w := range t.writes {
 		if w.at.After(now.Add(-writeWindow)) {

@@ -25,15 +25,15 @@ const (
 	denyWindow  = 10 * time.Minute
 )
 
-// watch folds the logs into what the sentinel looks at. It is safe for concurrent use.
-type watch struct {
+// anomalyMonitor folds the logs into what the sentinel looks at. It is safe for concurrent use.
+type anomalyMonitor struct {
 	log Log
 
-	tenants *lru.Cache[string, *watched]
+	tenants *lru.Cache[string, *tenantStats]
 }
 
-// watched is one tenant, folded up to a position.
-type watched struct {
+// tenantStats is one tenant, folded up to a position.
+type tenantStats struct {
 	mu       sync.Mutex
 	position int64
 	streams  map[string]*stream    // "session:…" and "principal:…"
@@ -76,16 +76,16 @@ type write struct {
 	n     int
 }
 
-func newWatch(log Log) (*watch, error) {
-	tenants, err := lru.New[string, *watched](keptTenants)
-	return &watch{log: log, tenants: tenants}, err
+func newWatch(log Log) (*anomalyMonitor, error) {
+	tenants, err := lru.New[string, *tenantStats](keptTenants)
+	return &anomalyMonitor{log: log, tenants: tenants}, err
 }
 
 // sync folds what the tenant's log has gained.
-func (w *watch) sync(ctx context.Context, s scope.Scope) (*watched, error) {
+func (w *anomalyMonitor) sync(ctx context.Context, s scope.Scope) (*tenantStats, error) {
 	t, ok := w.tenants.Get(s.Tenant())
 	if !ok {
-		t = &watched{streams: map[string]*stream{}, packs: map[string]*packTrace{}}
+		t = &tenantStats{streams: map[string]*stream{}, packs: map[string]*packTrace{}}
 		head, err := w.log.Head(ctx, s)
 		if err != nil {
 			return nil, fmt.Errorf("read log's head: %w", err)
@@ -116,7 +116,7 @@ func (w *watch) sync(ctx context.Context, s scope.Scope) (*watched, error) {
 }
 
 // observe folds one entry. Data that cannot be read says nothing.
-func (t *watched) observe(e *eventlog.Entry) {
+func (t *tenantStats) observe(e *eventlog.Entry) {
 	if e.Erased {
 		return
 	}
@@ -145,7 +145,7 @@ func (t *watched) observe(e *eventlog.Entry) {
 	}
 }
 
-func (t *watched) wrote(e *eventlog.Entry) {
+func (t *tenantStats) wrote(e *eventlog.Entry) {
 	second := e.RecordedAt.Truncate(time.Second)
 	if n := len(t.writes); n > 0 && t.writes[n-1].agent == e.Agent && t.writes[n-1].at.Equal(second) {
 		t.writes[n-1].n++
@@ -192,7 +192,7 @@ func (p *packTrace) count(d *schemas.DropReport) {
 	}
 }
 
-func (t *watched) keep(p *packTrace, position int64) {
+func (t *tenantStats) keep(p *packTrace, position int64) {
 	names := []string{"principal:" + p.principal}
 	if p.session != "" {
 		names = append(names, "session:"+p.session)
@@ -209,13 +209,13 @@ func (t *watched) keep(p *packTrace, position int64) {
 	}
 }
 
-func (t *watched) denied(name string, one refusal, position int64) {
+func (t *tenantStats) denied(name string, one refusal, position int64) {
 	st := t.stream(name, position)
 	st.denials = append(st.denials, one)
 	st.denials = slices.DeleteFunc(st.denials, func(d refusal) bool { return d.at.Before(one.at.Add(-denyWindow)) })
 }
 
-func (t *watched) stream(name string, position int64) *stream {
+func (t *tenantStats) stream(name string, position int64) *stream {
 	st := t.streams[name]
 	if st == nil {
 		if len(t.streams) >= keptStreams {

@@ -12,12 +12,12 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Denials keeps what the server does not let the connections use that are given it as
+// PermissionErrors keeps what the server does not let the connections use that are given it as
 // ConnectConfig.Denials: a subscription until that connection connects anew, a subject to
 // publish on for a minute after the last try. Subjects that are not Satchel's own are left
 // out, since a caller may name any as where to reply. The zero value is ready, and safe for
 // concurrent use.
-type Denials struct {
+type PermissionErrors struct {
 	mu   sync.Mutex
 	seen map[denial]time.Time // the zero time: until the next connection
 }
@@ -37,7 +37,7 @@ var needed = []string{"mem.v1.", "ctx.v1.", "art.v1.", "log.v1.", "prov.v1.", "d
 	"$SRV.", IdentifiedPrefix + ">", "$O.SATCHEL_ARTIFACTS.>", "$O.SATCHEL_REPLIES.>", "$KV.SATCHEL_REVOKED.>", "_INBOX.>"}
 
 // note keeps an error that a connection reports when it is of permissions.
-func (d *Denials) note(nc *nats.Conn, err error, now time.Time) {
+func (d *PermissionErrors) note(nc *nats.Conn, err error, now time.Time) {
 	if d == nil || !errors.Is(err, nats.ErrPermissionViolation) {
 		return
 	}
@@ -69,12 +69,12 @@ func (d *Denials) note(nc *nats.Conn, err error, now time.Time) {
 }
 
 // expire drops what is over.
-func (d *Denials) expire() {
+func (d *PermissionErrors) expire() {
 	maps.DeleteFunc(d.seen, func(_ denial, at time.Time) bool { return !at.IsZero() && time.Since(at) > time.Minute })
 }
 
 // forget drops what was denied to a connection, which has connected anew.
-func (d *Denials) forget(nc *nats.Conn) {
+func (d *PermissionErrors) forget(nc *nats.Conn) {
 	if d == nil {
 		return
 	}
@@ -84,7 +84,7 @@ func (d *Denials) forget(nc *nats.Conn) {
 }
 
 // List returns what is denied, as "publish to subject" and "subscribe to subject", sorted.
-func (d *Denials) List() []string {
+func (d *PermissionErrors) List() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.expire()
@@ -97,7 +97,7 @@ func (d *Denials) List() []string {
 }
 
 // Err is an ErrPermission that names the first of what is denied, nil when nothing is.
-func (d *Denials) Err() error {
+func (d *PermissionErrors) Err() error {
 	list := d.List()
 	switch len(list) {
 	case 0:
