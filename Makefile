@@ -26,7 +26,7 @@ build: ## the binary, stripped, in bin/
 demo: ## the first thing to run
 	$(GO) run ./cmd/satchel demo
 
-test: ## every test, in under three minutes
+test: ## every test; what has no server or tool for it says so and is skipped
 	$(GO) test ./...
 
 race: ## every test with the race detector, in random order, but those that drive the binary, which has no detector
