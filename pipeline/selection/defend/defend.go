@@ -28,13 +28,13 @@ type Config struct {
 // Floors that hold by default: on labelled sets they lose less than 1 % of what is relevant.
 // Where not even the best item has answering times OffTopic, nothing answers the question. Tools
 // and documentation resemble questions less: one of them answers from closeAnswers times OffTopic,
-// and then all of them may be shown, unless a memory answers better: then documents need what memories
-// need. Of documentation the passages are chosen by their own scores.
+// and then all of them may be shown, unless a memory answers better: then each document needs as much.
+// Of documentation the passages are chosen by their own scores.
 const (
 	defaultOffTopic   = .015
 	answering         = 2
 	closeAnswers      = .67
-	besideBest        = .05 // share of the best relevance that memory and knowledge need
+	besideBest        = .05 // share of the best relevance that memory and knowledge need, and documents beside a better memory
 	covers            = .8  // share of the question from which OffTopic is enough: a long text resembles nothing
 	defaultConfidence = .1
 )
@@ -294,7 +294,7 @@ func (d *Defenses) floors(cs []candidate.Candidate) (out [groups]float64) {
 		out[memories] = least
 	}
 	if answers := best[memories]; answers >= answering*d.cfg.OffTopic && answers > best[documents] {
-		out[documents] = out[memories]
+		out[documents] = max(closeAnswers*d.cfg.OffTopic, besideBest*answers)
 	}
 	for _, group := range []int{tools, documents} {
 		if least := closeAnswers * d.cfg.OffTopic; best[group] < least {
