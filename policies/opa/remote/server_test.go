@@ -141,6 +141,9 @@ func (d *dataAPI) evaluate(ctx context.Context, r *http.Request) (map[string]any
 
 func open(t *testing.T, c remote.Config) *remote.PDP {
 	t.Helper()
+	if c.Timeout == 0 {
+		c.Timeout = time.Minute // a slow machine needs more than the default
+	}
 	p, err := remote.New(c)
 	if err != nil {
 		t.Fatal(err)
