@@ -40,10 +40,10 @@ import (
 // Node is a running Satchel: server, stores, engine, worker and services.
 type Node struct {
 	*Stores
-	lock       *filelock.Lock    // of the data folder
-	Server     *embedded.Server  // nil with an external NATS
-	NC         *nats.Conn        // of what the worker reads and writes
-	front      *nats.Conn        // of requests and their replies, which do not wait behind the streams
+	lock       *filelock.Lock             // of the data folder
+	Server     *embedded.Server           // nil with an external NATS
+	NC         *nats.Conn                 // of what the worker reads and writes
+	front      *nats.Conn                 // of requests and their replies, which do not wait behind the streams
 	denials    jetstream.PermissionErrors // of both connections
 	JetStream  js.JetStream
 	Dead       *jetstream.DeadLetters
