@@ -2,4 +2,5 @@
 
 package testenv
 
-const raced = false
+// Raced says that the race detector is on, under which everything takes ten times as long.
+const Raced = false

@@ -65,7 +65,7 @@ func FreePort() (int, error) {
 // which takes ten times as long. The same test runs without it.
 func TooLongRaced(t testing.TB) {
 	t.Helper()
-	if raced {
+	if Raced {
 		t.Skip("computes for minutes under the race detector")
 	}
 }

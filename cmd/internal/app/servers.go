@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"time"
 
 	"satchel/cmd/internal/config"
+	"satchel/pipeline/infra/httpclient"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/graph"
 	graphneo4j "satchel/pipeline/store/graph/neo4j"
@@ -204,9 +204,5 @@ func (a *App) reached(f Finding, name, address string, encrypted bool) Finding {
 
 func onThisMachine(address string) bool {
 	at, err := url.Parse(address)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(at.Hostname())
-	return at.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+	return err == nil && httpclient.OnThisMachine(at.Hostname())
 }

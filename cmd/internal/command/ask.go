@@ -25,7 +25,7 @@ type Ask struct {
 	PrincipalFlags
 	Budget  int      `help:"Tokens of the rendered pack." default:"2000"`
 	Limit   int      `help:"Items at most." default:"0"`
-	AsOf    Moment   `help:"Look back to this position of the log, or this time as RFC 3339 has it." placeholder:"WHEN"`
+	AsOf    Moment   `help:"Look back to this position of the log, this date or this time." placeholder:"WHEN"`
 	Session string   `help:"Session of the asker."`
 	Repeat  string   `help:"What the session has just seen is one line; full shows it whole, stable also where it stood." enum:",full,stable" default:""`
 	Type    string   `help:"keyword, semantic, graph or hybrid." default:"hybrid" enum:"keyword,semantic,graph,hybrid"`
@@ -52,9 +52,11 @@ func (m *Moment) UnmarshalText(text []byte) (err error) {
 	if m.Position, err = strconv.ParseInt(string(text), 10, 64); err == nil && m.Position > 0 {
 		return nil
 	}
-	if m.Time, err = time.Parse(time.RFC3339, string(text)); err != nil {
-		return fmt.Errorf("%q is neither a position of the log, from 1, nor a time such as 2026-03-03T10:00:00Z", text)
+	var at TimeFlag
+	if err = at.UnmarshalText(text); err != nil {
+		return fmt.Errorf("%w, nor a position of the log, from 1", err)
 	}
+	m.Time = at.Time
 	return nil
 }
 

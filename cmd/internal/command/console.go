@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -16,6 +15,7 @@ import (
 	"satchel/cmd/internal/app"
 	"satchel/cmd/internal/config"
 	"satchel/emitters/gateway/console"
+	"satchel/pipeline/infra/httpclient"
 	"satchel/schemas"
 )
 
@@ -41,8 +41,7 @@ func (c *Console) Run(ctx context.Context, a *app.App) error {
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
 		return config.Usagef("--url %q: give the address of a gateway, as http://127.0.0.1:8228", c.URL)
 	}
-	ip := net.ParseIP(base.Hostname())
-	if here := base.Hostname() == "localhost" || ip != nil && ip.IsLoopback(); base.Scheme == "http" && !here {
+	if base.Scheme == "http" && !httpclient.OnThisMachine(base.Hostname()) {
 		return config.Usagef("--url %s: beyond this machine the token would be read by others: use https", c.URL)
 	}
 	token, err := c.token()
@@ -76,7 +75,7 @@ func (c *Console) token() (string, error) {
 		raw, err = os.ReadFile(c.TokenFile)
 	}
 	if err != nil {
-		return "", config.Usagef("read the token: %v", err)
+		return "", config.Usagef("read the token: %w", err)
 	}
 	token := strings.TrimSpace(string(raw))
 	if token == "" || strings.ContainsAny(token, " \r\n\t") {
@@ -91,7 +90,7 @@ func askLink(ctx context.Context, base *url.URL, token string) (link console.Lin
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, base.JoinPath(console.Path, "link").String(), nil)
 	if err != nil {
-		return link, config.Usagef("--url %s: %v", base, err)
+		return link, config.Usagef("--url %s: %w", base, err)
 	}
 	req.Header.Set("Authorization", "Bearer "+token)
 	stay := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}

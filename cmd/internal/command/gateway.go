@@ -19,6 +19,7 @@ import (
 	"satchel/cmd/internal/config"
 	"satchel/emitters/gateway"
 	"satchel/pipeline/infra/filelock"
+	"satchel/pipeline/infra/httpclient"
 	"satchel/pipeline/meter"
 	"satchel/schemas"
 )
@@ -55,7 +56,7 @@ func (c *Gateway) Run(ctx context.Context, a *app.App) error {
 	if err != nil {
 		return config.Usagef("--addr %q: %v", c.Addr, err)
 	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) && !c.BehindTLS {
+	if !httpclient.OnThisMachine(host) && !c.BehindTLS {
 		return config.Usagef("--addr %s is beyond this machine, where tokens would be read by others: put a proxy with TLS in front, and say --behind-tls", c.Addr)
 	}
 	conn, err := client.Dial(ctx, a)

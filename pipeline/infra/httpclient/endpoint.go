@@ -23,13 +23,14 @@ func Endpoint(address, key string) (*url.URL, error) {
 		return nil, errors.New("it has a fragment")
 	case strings.ContainsAny(key, "\r\n"):
 		return nil, errors.New("the key has more than one line")
-	case key != "" && u.Scheme == "http" && !onThisMachine(u.Hostname()):
+	case key != "" && u.Scheme == "http" && !OnThisMachine(u.Hostname()):
 		return nil, errors.New("a key needs https, or a server on this machine")
 	}
 	return u, nil
 }
 
-func onThisMachine(host string) bool {
+// OnThisMachine reports whether a host is this machine by its name or number: localhost or a loopback address.
+func OnThisMachine(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

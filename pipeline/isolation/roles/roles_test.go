@@ -25,6 +25,7 @@ import (
 	"satchel/pipeline/store/eventlog"
 	"satchel/policies/opa"
 	"satchel/schemas"
+	"satchel/test/testenv"
 )
 
 const question = "Why did card payments fail, and who renewed the gateway certificate?"
@@ -491,7 +492,10 @@ func TestConcurrentRuns(t *testing.T) {
 	t.Parallel()
 	w := open(t, nil)
 	const principals = 10
-	runs := concurrentRuns
+	runs := 1000
+	if testenv.Raced {
+		runs = 200
+	}
 	if n, err := strconv.Atoi(os.Getenv("SATCHEL_TEST_RUNS")); err == nil {
 		runs = n
 	}

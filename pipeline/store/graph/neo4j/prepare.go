@@ -41,7 +41,7 @@ func (db *DB) prepare(ctx context.Context, host string) error {
 	defer stop()
 	var last error // what an attempt that was cut off by the wait does not know
 	for {
-		err := db.recent(within, host)
+		err := db.checkVersion(within, host)
 		if err == nil {
 			within = patient // it is there: what it is doing is not cut off
 			err = db.constrain(patient)
@@ -66,8 +66,8 @@ func (db *DB) prepare(ctx context.Context, host string) error {
 	}
 }
 
-// recent checks the server's version.
-func (db *DB) recent(ctx context.Context, host string) (err error) {
+// checkVersion refuses a server that is too old.
+func (db *DB) checkVersion(ctx context.Context, host string) (err error) {
 	session := db.driver.NewSession(ctx, neo4j.SessionConfig{DatabaseName: db.cfg.Database})
 	defer func() { err = errors.Join(err, session.Close(ctx)) }()
 	rows, err := collect(ctx, session, "CALL dbms.components() YIELD name, versions WHERE name = 'Neo4j Kernel' RETURN versions[0]")
