@@ -180,13 +180,16 @@ func (t *Tokens) reload() error {
 	return err
 }
 
+// expired reports whether the token is over.
+func (t Token) expired(now time.Time) bool { return !t.Expires.IsZero() && now.After(t.Expires) }
+
 // holds returns the entry of a fingerprint, while the file has it as it is and it has not expired.
 func (t *Tokens) holds(fingerprint string, now time.Time) (Token, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	_ = t.reload() // then none holds
 	for i := range t.list {
-		if one := t.list[i]; one.fingerprint() == fingerprint && (one.Expires.IsZero() || !now.After(one.Expires)) {
+		if one := t.list[i]; one.fingerprint() == fingerprint && !one.expired(now) {
 			return one, true
 		}
 	}
@@ -206,7 +209,7 @@ func (t *Tokens) Find(secret string, now time.Time) (Token, bool) {
 			found = &t.list[i]
 		}
 	}
-	if found == nil || !found.Expires.IsZero() && now.After(found.Expires) {
+	if found == nil || found.expired(now) {
 		return Token{}, false
 	}
 	return *found, true

@@ -99,7 +99,7 @@ func openAll(v view, rows []row) {
 			for _, section := range one.Sections {
 				one.Items += len(section.Items)
 			}
-			p, err := open(v.Context(), v, one.ID)
+			p, err := open(v, one.ID)
 			if err != nil {
 				return // the row says so
 			}
@@ -129,6 +129,10 @@ func overview(v view) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
+	status, err := v.client.Status(v.Context())
+	if err != nil {
+		return page{}, err
+	}
 	data := struct {
 		Head    schemas.HeadReply
 		Newest  *schemas.LedgerEntry // what agents wrote last
@@ -144,21 +148,20 @@ func overview(v view) (page, error) {
 	}
 	if len(last.Entries) > 0 {
 		data.Newest = &last.Entries[0]
-		receipt, err := reached(v.Context(), v, data.Newest.Source, data.Newest.ID, schemas.ReceiptIndexed)
-		if err != nil {
-			return page{}, err
+		data.Indexed = status.Ready
+		for _, at := range status.Indexed {
+			data.Indexed = data.Indexed && at >= data.Newest.Position
 		}
-		data.Indexed = receipt != nil
 	}
 	return page{name: "overview", title: "Overview", data: data}, nil
 }
 
 // reached returns the receipt of an event that has reached a level, nil while it has not.
-func reached(ctx context.Context, v view, source, id string, level schemas.ReceiptLevel) (*schemas.Receipt, error) {
-	soon, cancel := context.WithTimeout(ctx, time.Second)
+func reached(v view, source, id string, level schemas.ReceiptLevel) (*schemas.Receipt, error) {
+	soon, cancel := context.WithTimeout(v.Context(), time.Second)
 	defer cancel()
 	receipt, err := v.client.Receipt(soon, source, id, level)
-	if err != nil && emitters.Refusal(err).Code == schemas.CodeDeadlineExceeded && ctx.Err() == nil {
+	if err != nil && emitters.Refusal(err).Code == schemas.CodeDeadlineExceeded && v.Context().Err() == nil {
 		return nil, nil
 	}
 	return &receipt, err
@@ -189,7 +192,7 @@ func write(v view) (page, error) {
 	}
 	var at *schemas.Receipt
 	for _, level := range []schemas.ReceiptLevel{schemas.ReceiptLogged, schemas.ReceiptIndexed, schemas.ReceiptProved} {
-		r, err := reached(v.Context(), v, source, id, level)
+		r, err := reached(v, source, id, level)
 		if err != nil {
 			return page{}, err
 		}
@@ -363,7 +366,7 @@ func verify(v view) (page, error) {
 
 // proof answers the script with what proves that a pack is in the log.
 func proof(v view) (page, error) {
-	p, err := open(v.Context(), v, v.PathValue("pack"))
+	p, err := open(v, v.PathValue("pack"))
 	if err != nil {
 		return page{}, err
 	}

@@ -2,7 +2,6 @@ package console
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"maps"
 	"net/url"
@@ -39,8 +38,8 @@ func answer(v view) (page, error) {
 }
 
 // open returns a pack as this session may see it. It does not tell another principal's pack from none.
-func open(ctx context.Context, v view, id string) (*schemas.ResultPayload, error) {
-	res, err := v.client.Pack(ctx, id)
+func open(v view, id string) (*schemas.ResultPayload, error) {
+	res, err := v.client.Pack(v.Context(), id)
 	var refused *schemas.Error
 	hiding := []schemas.Code{schemas.CodePolicyDenied, schemas.CodeNotFound, schemas.CodeValidation}
 	if errors.As(err, &refused) && slices.Contains(hiding, refused.Code) {
@@ -96,7 +95,7 @@ type leftOut struct {
 
 // pack is the page of a pack.
 func pack(v view) (page, error) {
-	p, err := open(v.Context(), v, v.PathValue("pack"))
+	p, err := open(v, v.PathValue("pack"))
 	if err != nil {
 		return page{}, err
 	}
@@ -113,7 +112,7 @@ func pack(v view) (page, error) {
 
 // debug is the page of how a pack came about.
 func debug(v view) (page, error) {
-	p, err := open(v.Context(), v, v.PathValue("pack"))
+	p, err := open(v, v.PathValue("pack"))
 	if err != nil {
 		return page{}, err
 	}
@@ -227,7 +226,7 @@ func leftOuts(drops []schemas.Drop) []leftOut {
 // explain is the page of why an item is, or is not, in a pack.
 func explain(v view) (page, error) {
 	id, item := v.PathValue("pack"), v.PathValue("id")
-	if _, err := open(v.Context(), v, id); err != nil {
+	if _, err := open(v, id); err != nil {
 		return page{}, err
 	}
 	reply, err := v.client.Explain(v.Context(), id, item)
@@ -282,7 +281,7 @@ func diff(v view) (page, error) {
 		return page{name: "diff", title: "Diff", data: data}, nil
 	}
 	for i, id := range ids {
-		p, err := open(v.Context(), v, id)
+		p, err := open(v, id)
 		if err != nil {
 			return page{}, err
 		}
