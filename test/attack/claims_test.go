@@ -1,10 +1,14 @@
 package attack
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -34,6 +38,46 @@ func tool(t *testing.T, url, token, name string, arguments any) string {
 	raw, err := json.Marshal(r.StructuredContent)
 	must(t, err)
 	return string(raw)
+}
+
+// recorder is a transport that keeps the bodies that it sends.
+type recorder struct {
+	http.RoundTripper
+	sent strings.Builder
+}
+
+func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Body != nil {
+		raw, err := io.ReadAll(req.Body)
+		if err != nil {
+			return nil, err
+		}
+		r.sent.Write(raw)
+		req.Body = io.NopCloser(bytes.NewReader(raw))
+	}
+	return r.RoundTripper.RoundTrip(req)
+}
+
+// decline asks to forget, and has the user say no. It returns the answer and the state of the question.
+func decline(t *testing.T, url, token string, arguments any) (answer, state string) {
+	t.Helper()
+	sent := &recorder{RoundTripper: bearer(token)}
+	no := func(context.Context, *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+		return &sdk.ElicitResult{Action: "decline"}, nil
+	}
+	session, err := sdk.NewClient(&sdk.Implementation{Name: "agent", Version: "1"}, &sdk.ClientOptions{ElicitationHandler: no}).Connect(t.Context(),
+		&sdk.StreamableClientTransport{Endpoint: url + "/mcp", HTTPClient: &http.Client{Transport: sent}, DisableStandaloneSSE: true}, nil)
+	must(t, err)
+	defer session.Close()
+	r, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "forget", Arguments: arguments})
+	must(t, err)
+	raw, err := json.Marshal(r.StructuredContent)
+	must(t, err)
+	found := regexp.MustCompile(`"requestState":"([^"]+)"`).FindStringSubmatch(sent.sent.String())
+	if found == nil {
+		t.Fatalf("the user was not asked: %s", raw)
+	}
+	return string(raw), found[1]
 }
 
 // owned are items of the writer, one of each clearance, by what they claim.
@@ -217,6 +261,11 @@ func TestAConfirmationCountsOnce(t *testing.T) {
 		}
 	}
 	remember("The barn door is green.")
+	answer, declined := decline(t, url, tokens["writer"], map[string]any{"items": []string{"door"}, "reason": "x"})
+	if !strings.Contains(answer, `"erased":false`) {
+		t.Fatalf("declined: %s", answer)
+	}
+	refused("what the user declined", forget("writer", declined))
 	stale := confirmation()
 	remember("The barn door is red.")
 	refused("what was recorded since", forget("writer", stale))

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"satchel/jetstream/embedded"
+	"satchel/schemas"
 	"satchel/test/testenv"
 )
 
@@ -76,6 +78,87 @@ func TestWhatIsForgottenIsNowhere(t *testing.T) {
 	search("after a rebuild")
 	w.Must(t, "verify", "--tenant", "main")
 	t.Logf("%d canaries forgotten of %d, %d dead letters", len(forgotten), len(canaries), letters)
+}
+
+// Whatever was made of several items goes with each of them, wherever it stands among them, and what
+// was made of others stays.
+func TestWhatIsMadeOfItemsGoesWithEach(t *testing.T) {
+	t.Parallel()
+	const nc = "main/writer"
+	w := newWorld(t, "main")
+	n, alive, canaries := 0, []string{}, map[string]secret{}
+	send := func(kind string, data map[string]any) {
+		t.Helper()
+		n++
+		data["scope"] = map[string]any{"tenant": "main"}
+		body := put("writer", kind, data, n)
+		body["event"].(map[string]any)["satchelroles"] = "eraser"
+		if text := ask(w.conns[nc], "mem.v1.main.put", body); !strings.Contains(text, `"level"`) {
+			t.Fatalf("%s %v: %.300s", kind, data, text)
+		}
+	}
+	record := func(id, content string) {
+		word := w.canary()
+		canaries[word] = secret{state: &state{name: id}, kind: schemas.KindMemory, field: "Content"}
+		send("recorded", map[string]any{"id": id, "type": "semantic", "kind": "memory", "created_at": "2026-03-03T10:00:00Z",
+			"security_label": []string{"level:internal"}, "content": content + " " + word + "."})
+	}
+	for i := range 6 {
+		id := fmt.Sprint("barn-", i)
+		alive = append(alive, id)
+		record(id, fmt.Sprintf("The barn door number %d was painted green by Anna", i))
+	}
+	record("harbour", "Ships in the harbour wait for the pilot boat")
+	from := principals[0].from()
+	request := func(words string) (pack string, shown []string) {
+		t.Helper()
+		var r struct {
+			Payload struct {
+				PackID  string `json:"pack_id"`
+				Results []struct{ ID string }
+			}
+		}
+		body := map[string]any{"meta": map[string]any{"type": "ContextRequest", "from": from}, "payload": map[string]any{"query": map[string]any{"text": words}, "token_budget": 4000}}
+		decode(t, ask(w.conns[nc], "ctx.v1.main.request", body), &r)
+		for _, item := range r.Payload.Results {
+			shown = append(shown, item.ID)
+		}
+		return r.Payload.PackID, shown
+	}
+	other, shown := request("ships in the harbour")
+	if !slices.Equal(shown, []string{"harbour"}) {
+		t.Fatalf("the pack of the harbour shows %v", shown)
+	}
+	const words, task = "who painted the barn door green", "Who painted the barn door green?"
+	for round := 0; len(alive) > 1; round++ {
+		_, shown := request(words)
+		if len(shown) != len(alive) {
+			t.Fatalf("the pack of the barn shows %v, not %v", shown, alive)
+		}
+		ask(w.conns[nc], "ctx.v1.main.run", map[string]any{"from": from, "task": task, "token_budget": 4000})
+		if round == 0 {
+			ask(w.conns[nc], "ctx.v1.main.compact", map[string]any{"from": from, "query": words, "budget": 60})
+		}
+		doomed := []string{shown[0], shown[len(shown)-1], alive[0], alive[len(alive)-1], shown[len(shown)/2]}[round]
+		forgotten := map[string]secret{}
+		for word, s := range canaries {
+			if s.state.name == doomed {
+				forgotten[word] = s
+			}
+		}
+		alive = slices.DeleteFunc(alive, func(id string) bool { return id == doomed })
+		send("erased", map[string]any{"items": []string{doomed}})
+		left := w.everywhere(t, forgotten)
+		for end := time.Now().Add(20 * time.Second); len(left) > 0 && time.Now().Before(end); left = w.everywhere(t, forgotten) {
+			n = w.settle(t, "main", n)
+		}
+		for word, place := range left {
+			t.Errorf("round %d: %s is still in %s; the pack showed %v", round, forgotten[word], place, shown)
+		}
+	}
+	if text := ask(w.conns[nc], "log.v1.main.pack", map[string]any{"from": from, "pack_id": other}); !strings.Contains(text, "pilot boat") {
+		t.Errorf("the pack of the harbour went with the barn's: %.600s", text)
+	}
 }
 
 // derive has packs, summaries, hand-overs, templates and drop reports made of the items.

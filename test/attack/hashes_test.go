@@ -65,6 +65,9 @@ func TestNoHashConfirmsAGuess(t *testing.T) {
 	if !strings.Contains(shown.Payload.Text, secret) || !strings.Contains(run.Answer.Text, "48213") {
 		t.Fatalf("nobody is shown the secret: %s, %s", shown.Payload.Text, run.Answer.Text)
 	}
+	if pack.Salt == invocation.Salt || strings.Trim(pack.Salt, "0") == "" {
+		t.Errorf("salts that can be guessed: %s, %s", pack.Salt, invocation.Salt)
+	}
 	if pack.Rendered != salted(t, pack.Salt, []byte(shown.Payload.Text)) {
 		t.Error("who has the answer cannot tell that the log has its text")
 	}
