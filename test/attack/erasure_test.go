@@ -1,6 +1,7 @@
 package attack
 
 import (
+	"database/sql"
 	"fmt"
 	"io/fs"
 	"os"
@@ -10,7 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/nats-io/nats.go/jetstream"
+	_ "modernc.org/sqlite"
 
 	"satchel/jetstream/embedded"
 	"satchel/schemas"
@@ -204,7 +207,8 @@ func (w *world) deadLetters(t *testing.T, canaries map[string]secret) int {
 	return n
 }
 
-// everywhere returns the canaries that stand in a file of the data folder or a message of a stream, and where.
+// everywhere returns the canaries that stand in a file of the data folder, a compressed cell of a
+// database or a message of a stream, and where.
 func (w *world) everywhere(t *testing.T, canaries map[string]secret) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -219,8 +223,13 @@ func (w *world) everywhere(t *testing.T, canaries map[string]secret) map[string]
 		if os.IsNotExist(err) {
 			return nil
 		}
-		for _, word := range canariesIn(string(raw), canaries) {
-			found[word], _ = filepath.Rel(w.Dir, path)
+		name, _ := filepath.Rel(w.Dir, path)
+		text := string(raw)
+		if strings.HasPrefix(text, "SQLite format 3") {
+			text += unpacked(t, path)
+		}
+		for _, word := range canariesIn(text, canaries) {
+			found[word] = name
 		}
 		return err
 	}))
@@ -249,6 +258,44 @@ func (w *world) everywhere(t *testing.T, canaries map[string]secret) map[string]
 	}
 	must(t, streams.Err())
 	return found
+}
+
+// unpacked returns what the Zstandard frames in a database's tables hold.
+func unpacked(t *testing.T, path string) string {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+path+"?mode=ro&_pragma=busy_timeout(60000)")
+	must(t, err)
+	defer db.Close()
+	frames, err := zstd.NewReader(nil)
+	must(t, err)
+	defer frames.Close()
+	var all strings.Builder
+	for _, table := range column[string](t, db, "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE TABLE%'") {
+		for _, name := range column[string](t, db, "SELECT name FROM pragma_table_info(?)", table) {
+			const query = `SELECT "%s" FROM "%s" WHERE typeof("%[1]s") = 'blob' AND substr("%[1]s", 1, 4) = x'28b52ffd'`
+			for _, cell := range column[[]byte](t, db, fmt.Sprintf(query, name, table)) {
+				text, err := frames.DecodeAll(cell, nil)
+				must(t, err)
+				all.Write(text)
+			}
+		}
+	}
+	return all.String()
+}
+
+// column returns the first column of a query's rows.
+func column[T any](t *testing.T, db *sql.DB, query string, args ...any) (values []T) {
+	t.Helper()
+	rows, err := db.Query(query, args...)
+	must(t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var value T
+		must(t, rows.Scan(&value))
+		values = append(values, value)
+	}
+	must(t, rows.Err())
+	return values
 }
 
 // restart starts the process again on the same folder.
