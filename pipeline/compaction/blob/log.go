@@ -18,10 +18,37 @@ var stampPattern = regexp.MustCompile(`\d{4}[-/]\d{2}[-/]\d{2}[T ]\d{2}:\d{2}:\d
 	`\d{2}/[A-Z][a-z]{2}/\d{4}:\d{2}:\d{2}:\d{2} [+-]\d{4}|[A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2}|\b\d{2}:\d{2}:\d{2}(?:[.,]\d{1,9})?`)
 
 // find returns the first time in the beginning of a line, "" for none.
-func (s stamps) find(l string) string { return s.re.FindString(l[:min(len(l), 120)]) }
+func (s stamps) find(l string) string {
+	if l = l[:min(len(l), 120)]; !hasTime(l) {
+		return ""
+	}
+	return s.re.FindString(l)
+}
 
 // in reports whether a line has a time in its beginning.
-func (s stamps) in(l []byte) bool { return s.re.Match(l[:min(len(l), 120)]) }
+func (s stamps) in(l []byte) bool {
+	l = l[:min(len(l), 120)]
+	return hasTime(l) && s.re.Match(l)
+}
+
+// hasTime reports whether a text holds 12:34:56 in any digits, as every stamp does.
+func hasTime[T string | []byte](l T) bool {
+	for i := 2; i+5 < len(l); i++ {
+		if l[i] == ':' && l[i+3] == ':' && digits(l[i-2:i]) && digits(l[i+1:i+3]) && digits(l[i+4:i+6]) {
+			return true
+		}
+	}
+	return false
+}
+
+func digits[T string | []byte](l T) bool {
+	for i := range len(l) {
+		if l[i] < '0' || l[i] > '9' {
+			return false
+		}
+	}
+	return true
+}
 
 // failureMarks are what an error's line holds, in lower case.
 var failureMarks = [...]string{"error", "fatal", "panic", "exception", "traceback", "critical", "failed", "failure", "segfault", "emerg"}

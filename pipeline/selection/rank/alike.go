@@ -22,10 +22,17 @@ const (
 // takes the higher score and the earlier place of theirs. The weights are those of the H4R document. Of
 // turns of a conversation, what was said around them has decided.
 func (p *Pool) preferBetter(order []int32, req *Request) {
-	texts := make([][]string, len(order)) // words that are read, sorted
-	asked := make(map[string]bool, len(req.Question.words))
-	for _, w := range req.Question.words {
-		asked[w] = true
+	texts := make([][]uint64, len(order)) // hashes of the words that are read, sorted
+	asked := make([]uint64, len(req.Question.words))
+	for i, w := range req.Question.words {
+		asked[i] = words.Hash(w)
+	}
+	wordsOf := func(at int) []uint64 {
+		if texts[at] == nil {
+			texts[at] = words.Hashes(schemas.SearchText(&p.items[order[at]].MemoryItem))
+			slices.Sort(texts[at])
+		}
+		return texts[at]
 	}
 	done := make([]bool, len(order))
 	for a := range order {
@@ -34,7 +41,7 @@ func (p *Pool) preferBetter(order []int32, req *Request) {
 		}
 		group := []int{a}
 		for b := a + 1; b < len(order); b++ {
-			if !done[b] && p.mayBeAlike(order[a], order[b]) && differ(p.wordsOf(texts, order, a), p.wordsOf(texts, order, b), asked) {
+			if !done[b] && p.mayBeAlike(order[a], order[b]) && alike(wordsOf(a), wordsOf(b), asked) {
 				group = append(group, b)
 			}
 		}
@@ -53,52 +60,31 @@ func (p *Pool) mayBeAlike(i, j int32) bool {
 		a.Kind == b.Kind && a.Speaker == b.Speaker && !IsTurn(&a.MemoryItem) && !IsTurn(&b.MemoryItem)
 }
 
-func (p *Pool) wordsOf(texts [][]string, order []int32, at int) []string {
-	if texts[at] == nil {
-		texts[at] = words.Of(schemas.SearchText(&p.items[order[at]].MemoryItem))
-		slices.Sort(texts[at])
-	}
-	return texts[at]
-}
-
-// differ reports whether two lists of sorted words differ in few that nobody asked for.
-func differ(a, b []string, asked map[string]bool) bool {
+// alike reports whether two sorted lists of words differ in few that nobody asked for.
+func alike(a, b, asked []uint64) bool {
 	if min(len(a), len(b)) < alikeWords {
 		return false
 	}
 	most := max(len(a), len(b)) / alikeDiffer
-	one, other := 0, 0
-	for i, j := 0, 0; i < len(a) || j < len(b); {
-		switch c := compareAt(a, b, i, j); {
-		case c == 0:
-			i, j = i+1, j+1
-			continue
-		case c < 0:
-			if one++; asked[a[i]] {
-				return false
-			}
-			i++
+	if max(len(a), len(b))-min(len(a), len(b)) > most {
+		return false
+	}
+	one, other := make([]uint64, 0, 32), make([]uint64, 0, 32) // words of the one alone
+	for len(a) > 0 || len(b) > 0 {
+		switch {
+		case len(a) > 0 && len(b) > 0 && a[0] == b[0]:
+			a, b = a[1:], b[1:]
+		case len(b) == 0 || len(a) > 0 && a[0] < b[0]:
+			one, a = append(one, a[0]), a[1:]
 		default:
-			if other++; asked[b[j]] {
-				return false
-			}
-			j++
+			other, b = append(other, b[0]), b[1:]
 		}
-		if max(one, other) > most {
+		if max(len(one), len(other)) > most {
 			return false
 		}
 	}
-	return true
-}
-
-func compareAt(a, b []string, i, j int) int {
-	switch {
-	case i == len(a):
-		return 1
-	case j == len(b):
-		return -1
-	}
-	return cmp.Compare(a[i], b[j])
+	wanted := func(word uint64) bool { return slices.Contains(asked, word) }
+	return !slices.ContainsFunc(one, wanted) && !slices.ContainsFunc(other, wanted)
 }
 
 // redistribute gives the places and scores of a group to its items by their own signals.

@@ -11,6 +11,11 @@ import (
 
 // Each calls f with every word of text, lower-cased: runs of letters and digits.
 func Each(text string, f func(word string)) {
+	runs(text, func(run string) { f(strings.ToLower(run)) })
+}
+
+// runs calls f with every run of letters and digits.
+func runs(text string, f func(run string)) {
 	start := -1
 	for i, r := range text {
 		if IsRune(r) {
@@ -20,12 +25,12 @@ func Each(text string, f func(word string)) {
 			continue
 		}
 		if start >= 0 {
-			f(strings.ToLower(text[start:i]))
+			f(text[start:i])
 			start = -1
 		}
 	}
 	if start >= 0 {
-		f(strings.ToLower(text[start:]))
+		f(text[start:])
 	}
 }
 
@@ -42,6 +47,48 @@ func Of(text string) []string {
 	out := make([]string, 0, 8+len(text)/6)
 	Each(text, func(w string) { out = append(out, w) })
 	return out
+}
+
+// Hashes returns a hash of each word of text, in order: that of its lower-cased bytes by FNV-1a.
+func Hashes(text string) []uint64 {
+	out := make([]uint64, 0, 8+len(text)/6)
+	for i := 0; i < len(text); i++ {
+		start, hash := i, uint64(offset)
+		for i < len(text) && text[i] < utf8.RuneSelf && IsRune(rune(text[i])) {
+			hash = (hash ^ uint64(lower(text[i]))) * prime
+			i++
+		}
+		if i < len(text) && text[i] >= utf8.RuneSelf { // the word may go on: the rest by runes
+			runs(text[start:], func(run string) { out = append(out, Hash(strings.ToLower(run))) })
+			return out
+		}
+		if i > start {
+			out = append(out, hash)
+		}
+	}
+	return out
+}
+
+// Hash returns the hash of a lower-cased word.
+func Hash(word string) uint64 {
+	hash := uint64(offset)
+	for i := range len(word) {
+		hash = (hash ^ uint64(word[i])) * prime
+	}
+	return hash
+}
+
+// Of FNV-1a.
+const (
+	offset = 14695981039346656037
+	prime  = 1099511628211
+)
+
+func lower(c byte) byte {
+	if c >= 'A' && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
 }
 
 // Most is how many words of a query are compared with those of items.
