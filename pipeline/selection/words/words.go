@@ -11,11 +11,6 @@ import (
 
 // Each calls f with every word of text, lower-cased: runs of letters and digits.
 func Each(text string, f func(word string)) {
-	runs(text, func(run string) { f(strings.ToLower(run)) })
-}
-
-// runs calls f with every run of letters and digits.
-func runs(text string, f func(run string)) {
 	start := -1
 	for i, r := range text {
 		if IsRune(r) {
@@ -25,12 +20,12 @@ func runs(text string, f func(run string)) {
 			continue
 		}
 		if start >= 0 {
-			f(text[start:i])
+			f(strings.ToLower(text[start:i]))
 			start = -1
 		}
 	}
 	if start >= 0 {
-		f(text[start:])
+		f(strings.ToLower(text[start:]))
 	}
 }
 
@@ -49,27 +44,37 @@ func Of(text string) []string {
 	return out
 }
 
-// Hashes returns a hash of each word of text, in order: that of its lower-cased bytes by FNV-1a.
+// Hashes returns the hash of each word of text, in order.
 func Hashes(text string) []uint64 {
 	out := make([]uint64, 0, 8+len(text)/6)
-	for i := 0; i < len(text); i++ {
-		start, hash := i, uint64(offset)
-		for i < len(text) && text[i] < utf8.RuneSelf && IsRune(rune(text[i])) {
-			hash = (hash ^ uint64(lower(text[i]))) * prime
+	hash, reading := uint64(offset), false
+	for i := 0; i < len(text); {
+		if c := lower[text[i]]; c != 0 {
+			hash, reading = (hash^uint64(c))*prime, true
 			i++
+			continue
 		}
-		if i < len(text) && text[i] >= utf8.RuneSelf { // the word may go on: the rest by runes
-			runs(text[start:], func(run string) { out = append(out, Hash(strings.ToLower(run))) })
-			return out
-		}
-		if i > start {
+		r, n := utf8.DecodeRuneInString(text[i:])
+		i += n
+		switch {
+		case IsRune(r):
+			var room [utf8.UTFMax]byte
+			for _, c := range room[:utf8.EncodeRune(room[:], unicode.ToLower(r))] {
+				hash = (hash ^ uint64(c)) * prime
+			}
+			reading = true
+		case reading:
 			out = append(out, hash)
+			hash, reading = offset, false
 		}
+	}
+	if reading {
+		out = append(out, hash)
 	}
 	return out
 }
 
-// Hash returns the hash of a lower-cased word.
+// Hash returns the hash of a lower-cased word: FNV-1a of its bytes.
 func Hash(word string) uint64 {
 	hash := uint64(offset)
 	for i := range len(word) {
@@ -84,12 +89,15 @@ const (
 	prime  = 1099511628211
 )
 
-func lower(c byte) byte {
-	if c >= 'A' && c <= 'Z' {
-		return c + 'a' - 'A'
+// lower has the lower case of the bytes that are letters or digits.
+var lower = func() (table [256]byte) {
+	for c := range byte(utf8.RuneSelf) {
+		if IsRune(rune(c)) {
+			table[c] = byte(unicode.ToLower(rune(c)))
+		}
 	}
-	return c
-}
+	return table
+}()
 
 // Most is how many words of a query are compared with those of items.
 const Most = 32
