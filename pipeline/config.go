@@ -163,8 +163,7 @@ type leaves interface {
 
 // Defaults of a request.
 const (
-	defaultBudget = 2000 // tokens
-	defaultWait   = 5 * time.Second
+	defaultWait = 5 * time.Second
 )
 
 // New returns an Engine.

@@ -56,7 +56,7 @@ func (e *Engine) Assemble(
 		e: e, name: "assemble", title: "Context", floor: relevanceFloor, footer: countItems, dropRepeated: true,
 	}
 	limits := Limits{
-		Items: cmp.Or(in.Limit, defaultAssembled), Tokens: cmp.Or(in.MaxTokens, defaultBudget), MinScore: e.cfg.MinScore,
+		Items: cmp.Or(in.Limit, defaultAssembled), Tokens: cmp.Or(in.MaxTokens, schemas.DefaultTokenBudget), MinScore: e.cfg.MinScore,
 	}
 	if in.MinScore != nil {
 		limits.MinScore, op.floor = *in.MinScore, 0

@@ -48,7 +48,7 @@ func (e *Engine) Preview(ctx context.Context, s scope.Scope, in schemas.BuildReq
 	reply.Memories = []schemas.SearchResult{}
 	return schemas.PreviewReply{
 		BuildReply: reply, MemoryIDs: idsOf(out.Ranked.Candidates, out.Packed.Shown), RankingScores: out.Packed.Build.Scores,
-		BudgetUsed: round(100 * float64(out.Packed.Tokens) / float64(cmp.Or(in.TokenBudget, defaultBudget))),
+		BudgetUsed: round(100 * float64(out.Packed.Tokens) / float64(cmp.Or(in.TokenBudget, schemas.DefaultTokenBudget))),
 	}, nil
 }
 
@@ -56,7 +56,7 @@ func (e *Engine) Preview(ctx context.Context, s scope.Scope, in schemas.BuildReq
 func (e *Engine) build(
 	ctx context.Context, s scope.Scope, in *schemas.BuildRequest, spec Spec,
 ) (out Outcome, reply schemas.BuildReply, err error) {
-	r := Request{Model: in.Model, Limits: Limits{Tokens: cmp.Or(in.TokenBudget, defaultBudget)}}
+	r := Request{Model: in.Model, Limits: Limits{Tokens: cmp.Or(in.TokenBudget, schemas.DefaultTokenBudget)}}
 	req, err := e.newSearchRequest(s, &in.SearchRequest, r, in.Validate())
 	if err != nil {
 		return out, reply, typed(ctx, err)

@@ -109,10 +109,10 @@ func (e *Engine) newContextRequest(s scope.Scope, in *schemas.ContextRequest) (R
 	}
 	most := &e.cfg.Slice
 	r.Limits.MinScore = cmp.Or(p.MinScore, e.cfg.MinScore)
-	r.Limits.Tokens, r.Notes = clamp("token_budget", cmp.Or(max(p.TokenBudget, 0), defaultBudget), most.Tokens, r.Notes)
+	r.Limits.Tokens, r.Notes = clamp("token_budget", cmp.Or(max(p.TokenBudget, 0), schemas.DefaultTokenBudget), most.Tokens, r.Notes)
 	r.Limits.Items, r.Notes = clamp("limit", p.Limit, most.Items, r.Notes)
 	if p.Limit == 0 { // a larger budget has room for more items
-		r.Limits.Items = max(most.Items, most.Items*r.Limits.Tokens/defaultBudget)
+		r.Limits.Items = max(most.Items, most.Items*r.Limits.Tokens/schemas.DefaultTokenBudget)
 	}
 	r.Limits.Bytes, r.Notes = clamp("max_bytes", cmp.Or(p.MaxBytes, most.Bytes), most.Bytes, r.Notes)
 	return r, nil

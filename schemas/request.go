@@ -29,6 +29,9 @@ type Agent struct {
 	Roles         []string `json:"roles,omitempty"`
 }
 
+// DefaultTokenBudget is the budget of a request that names none, in tokens.
+const DefaultTokenBudget = 2000
+
 // ContextRequest asks for a context pack.
 type ContextRequest struct {
 	Meta    Meta           `json:"meta"`

@@ -70,7 +70,7 @@ func (s *server) context(ctx context.Context, client *emitters.Emitter, _ *sdk.C
 		return nil, &schemas.Error{Code: schemas.CodeValidation, Field: "/question", Message: "the question is empty"}
 	}
 	req := schemas.ContextRequest{Payload: schemas.RequestPayload{
-		Query: schemas.Query{Text: in.Question}, TokenBudget: cmp.Or(in.Budget, 2000), Session: in.Session,
+		Query: schemas.Query{Text: in.Question}, TokenBudget: cmp.Or(in.Budget, schemas.DefaultTokenBudget), Session: in.Session,
 	}}
 	if in.AsOf != "" {
 		if position, err := strconv.ParseInt(in.AsOf, 10, 64); err == nil {

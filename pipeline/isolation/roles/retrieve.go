@@ -7,8 +7,6 @@ import (
 	"satchel/schemas"
 )
 
-const defaultBudget = 2000
-
 // retrieve has the engine assemble the context. Its pack, drop report and decisions are
 // entries of the same run.
 func (st *step) retrieve(ctx context.Context, reply *schemas.RoleReply) error {
@@ -24,7 +22,7 @@ func (st *step) retrieve(ctx context.Context, reply *schemas.RoleReply) error {
 		req.Payload.TokenBudget = st.req.Plan.TokenBudget
 	}
 	if req.Payload.TokenBudget == 0 {
-		req.Payload.TokenBudget = defaultBudget
+		req.Payload.TokenBudget = schemas.DefaultTokenBudget
 	}
 	res, err := st.cfg.Assembler.Context(ctx, st.s, req)
 	if err != nil {

@@ -49,7 +49,7 @@ func Hashes(text string) []uint64 {
 	out := make([]uint64, 0, 8+len(text)/6)
 	hash, reading := uint64(offset), false
 	for i := 0; i < len(text); {
-		if c := lower[text[i]]; c != 0 {
+		if c := lower(text[i]); c != 0 {
 			hash, reading = (hash^uint64(c))*prime, true
 			i++
 			continue
@@ -89,15 +89,16 @@ const (
 	prime  = 1099511628211
 )
 
-// lower has the lower case of the bytes that are letters or digits.
-var lower = func() (table [256]byte) {
-	for c := range byte(utf8.RuneSelf) {
-		if IsRune(rune(c)) {
-			table[c] = byte(unicode.ToLower(rune(c)))
-		}
+// lower returns the lower case of a byte that is an ASCII letter or digit, 0 for any other.
+func lower(c byte) byte {
+	switch {
+	case c >= 'a' && c <= 'z' || c >= '0' && c <= '9':
+		return c
+	case c >= 'A' && c <= 'Z':
+		return c + 'a' - 'A'
 	}
-	return table
-}()
+	return 0
+}
 
 // Most is how many words of a query are compared with those of items.
 const Most = 32
