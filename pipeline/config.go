@@ -161,10 +161,8 @@ type leaves interface {
 	Leaves(ctx context.Context, s scope.Scope, positions []int64) ([]string, error)
 }
 
-// Defaults of a request.
-const (
-	defaultWait = 5 * time.Second
-)
+// defaultWait is how long a request waits for its position.
+const defaultWait = 5 * time.Second
 
 // New returns an Engine.
 func New(cfg Config) (*Engine, error) {
