@@ -84,7 +84,7 @@ func (e *Emitter) sandbox(ctx context.Context, item schemas.MemoryItem, h Heavy)
 	if err != nil {
 		return item, err
 	}
-	offer, stop, err := jetstream.Offer(e.nc, h.Content)
+	offer, stop, err := jetstream.ServeUpload(e.nc, h.Content)
 	if err != nil {
 		return item, err
 	}

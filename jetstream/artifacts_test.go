@@ -191,7 +191,7 @@ func TestOffer(t *testing.T) {
 	b := setup(t)
 	for _, size := range []int{0, 1, 256 << 10, 700_001} {
 		content := bytes.Repeat([]byte{'x', 1, 2}, size/3+1)[:size]
-		subject, stop, err := jetstream.Offer(b.nc, bytes.NewReader(content))
+		subject, stop, err := jetstream.ServeUpload(b.nc, bytes.NewReader(content))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -208,7 +208,7 @@ func TestOffer(t *testing.T) {
 func TestFetchRefuses(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	broken, stop, err := jetstream.Offer(b.nc, iotest.ErrReader(errors.New("broken")))
+	broken, stop, err := jetstream.ServeUpload(b.nc, iotest.ErrReader(errors.New("broken")))
 	if err != nil {
 		t.Fatal(err)
 	}

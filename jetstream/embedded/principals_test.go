@@ -465,7 +465,7 @@ func TestLargeRepliesAreTheirReaders(t *testing.T) {
 func TestPrincipalsAnswer(t *testing.T) {
 	t.Parallel()
 	k := withPrincipals(t, embedded.Config{Own: []string{"ctx.v1.*.role.planner"}, Others: []string{"ctx.v1.*.role.verifier"}})
-	inbox, stop, err := jetstream.Offer(k.boss, bytes.NewReader([]byte("a content")))
+	inbox, stop, err := jetstream.ServeUpload(k.boss, bytes.NewReader([]byte("a content")))
 	if err != nil {
 		t.Fatal(err)
 	}

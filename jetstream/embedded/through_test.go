@@ -228,7 +228,7 @@ func TestClientsAnswer(t *testing.T) {
 		}
 	}
 	content := bytes.Repeat([]byte("0123456789"), 100_000)
-	inbox, stop, err := jetstream.Offer(b.client, bytes.NewReader(content))
+	inbox, stop, err := jetstream.ServeUpload(b.client, bytes.NewReader(content))
 	if err != nil {
 		t.Fatal(err)
 	}

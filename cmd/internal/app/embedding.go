@@ -45,7 +45,7 @@ type VectorTarget struct {
 
 // embedding is the side that serves and, while everything is embedded anew, the one that
 // is being filled. Single words are always the table's: they are compared with each other
-// only. Its model changes once, when adopt is called; see switched.
+// only. Its model changes once, when adopt is called; see servingIndex.
 type embedding struct {
 	words *static.Embedder
 	now   atomic.Pointer[VectorTarget]
@@ -106,15 +106,15 @@ func (e *embedding) adopt() {
 // errChangeover degrades a search while the model changes.
 var errChangeover = errors.New("the embedding model is changing")
 
-// switched is the index of the side that serves.
-type switched struct{ *embedding }
+// servingIndex is the index of the side that serves.
+type servingIndex struct{ *embedding }
 
 var (
-	_ vector.Index = switched{}
-	_ vector.Batch = switched{}
+	_ vector.Index = servingIndex{}
+	_ vector.Batch = servingIndex{}
 )
 
-func (s switched) serving() (*vector.Vectors, error) {
+func (s servingIndex) serving() (*vector.Vectors, error) {
 	if time.Now().UnixNano() < s.settled.Load() {
 		return nil, errChangeover
 	}
@@ -122,7 +122,7 @@ func (s switched) serving() (*vector.Vectors, error) {
 }
 
 // Search implements vector.Index.
-func (s switched) Search(ctx context.Context, sc scope.Scope, q vector.Query) (vector.Result, error) {
+func (s servingIndex) Search(ctx context.Context, sc scope.Scope, q vector.Query) (vector.Result, error) {
 	index, err := s.serving()
 	if err != nil {
 		return vector.Result{}, err
@@ -131,7 +131,7 @@ func (s switched) Search(ctx context.Context, sc scope.Scope, q vector.Query) (v
 }
 
 // SearchEach implements vector.Batch.
-func (s switched) SearchEach(ctx context.Context, sc scope.Scope, q vector.Query, filters []schemas.Filter) ([]vector.Result, error) {
+func (s servingIndex) SearchEach(ctx context.Context, sc scope.Scope, q vector.Query, filters []schemas.Filter) ([]vector.Result, error) {
 	index, err := s.serving()
 	if err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func (s switched) SearchEach(ctx context.Context, sc scope.Scope, q vector.Query
 }
 
 // Score implements vector.Index.
-func (s switched) Score(ctx context.Context, sc scope.Scope, q vector.Query, ids []string) ([]float64, error) {
+func (s servingIndex) Score(ctx context.Context, sc scope.Scope, q vector.Query, ids []string) ([]float64, error) {
 	index, err := s.serving()
 	if err != nil {
 		return nil, err
@@ -149,22 +149,22 @@ func (s switched) Score(ctx context.Context, sc scope.Scope, q vector.Query, ids
 }
 
 // Apply implements vector.Index.
-func (s switched) Apply(ctx context.Context, sc scope.Scope, changes []vector.Change, upTo int64) error {
+func (s servingIndex) Apply(ctx context.Context, sc scope.Scope, changes []vector.Change, upTo int64) error {
 	return s.now.Load().index.Apply(ctx, sc, changes, upTo)
 }
 
 // Checkpoint implements vector.Index.
-func (s switched) Checkpoint(ctx context.Context, sc scope.Scope) (int64, error) {
+func (s servingIndex) Checkpoint(ctx context.Context, sc scope.Scope) (int64, error) {
 	return s.now.Load().index.Checkpoint(ctx, sc)
 }
 
 // Digest implements vector.Index.
-func (s switched) Digest(ctx context.Context, sc scope.Scope) ([32]byte, error) {
+func (s servingIndex) Digest(ctx context.Context, sc scope.Scope) ([32]byte, error) {
 	return s.now.Load().index.Digest(ctx, sc)
 }
 
 // Reset implements vector.Index.
-func (s switched) Reset(ctx context.Context, sc scope.Scope) error {
+func (s servingIndex) Reset(ctx context.Context, sc scope.Scope) error {
 	return s.now.Load().index.Reset(ctx, sc)
 }
 

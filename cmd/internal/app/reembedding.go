@@ -106,7 +106,7 @@ func (a *App) openSides(ctx context.Context, s *Stores, memory int64, onError fu
 			return err
 		}
 	}
-	s.Vector = switched{s.Embedder}
+	s.Vector = servingIndex{s.Embedder}
 	if s.Embedder.next == nil {
 		return a.writeServing(s.Embedder.first, folders[0])
 	}

@@ -39,7 +39,7 @@ type Stores struct {
 	Items     *items.Items
 	Keyword   keywordIndex
 	Private   keywordIndex // whole texts of items that policy shows in part
-	Vector    switched
+	Vector    servingIndex
 	Graph     *graph.Graph
 	Embedder  *embedding
 	tokens    *token.Registry

@@ -27,15 +27,15 @@ const partBytes = 256 << 10
 // somebody's name.
 const inboxes, ownInboxes = "_INBOX", "_SATCHEL."
 
-// patience is how long a part may take to arrive: who offers a content has it at hand.
-const patience = 10 * time.Second
+// chunkTimeout is how long a part may take to arrive: who offers a content has it at hand.
+const chunkTimeout = 10 * time.Second
 
 // ErrOffer is returned when an offered content does not arrive whole.
 var ErrOffer = errors.New("the offered content broke off")
 
-// Offer serves the parts of r, in order and once, on a subject of its own, which it
+// ServeUpload serves the parts of r, in order and once, on a subject of its own, which it
 // returns. The caller must call stop.
-func Offer(nc *nats.Conn, r io.Reader) (subject string, stop func() error, err error) {
+func ServeUpload(nc *nats.Conn, r io.Reader) (subject string, stop func() error, err error) {
 	o := &offer{r: r, part: make([]byte, min(partBytes, int(nc.MaxPayload())-1024))}
 	subject = nc.NewInbox()
 	sub, err := nc.Subscribe(subject, o.send)
@@ -101,7 +101,7 @@ type fetch struct {
 }
 
 func (f *fetch) ask() (*nats.Msg, error) {
-	ctx, cancel := context.WithTimeout(f.ctx, patience)
+	ctx, cancel := context.WithTimeout(f.ctx, chunkTimeout)
 	defer cancel()
 	return f.nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: f.subject, Header: nats.Header{headerOffset: {strconv.FormatInt(f.at, 10)}}})
 }
