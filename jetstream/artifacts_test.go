@@ -186,7 +186,7 @@ func TestRevocations(t *testing.T) {
 	}
 }
 
-func TestOffer(t *testing.T) {
+func TestUpload(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, size := range []int{0, 1, 256 << 10, 700_001} {
@@ -220,7 +220,7 @@ func TestFetchRefuses(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	for _, subject := range []string{broken, "_INBOX.nobody", "ctx.v1.acme.request", "_INBOX.>", "_INBOX.*.x", "$JS.API.INFO", ""} {
-		if _, err := io.ReadAll(jetstream.Fetch(ctx, b.nc, jetstream.Call{}, subject)); !errors.Is(err, jetstream.ErrOffer) {
+		if _, err := io.ReadAll(jetstream.Fetch(ctx, b.nc, jetstream.Call{}, subject)); !errors.Is(err, jetstream.ErrUpload) {
 			t.Errorf("%q: %v", subject, err)
 		}
 	}

@@ -36,7 +36,7 @@ func principalOf(subject string) (id, used string) {
 func (c Call) offerSubject(inbox string) (string, error) {
 	own := strings.HasPrefix(inbox, ownInboxes) && !strings.HasPrefix(inbox, InternalPrefix) && c.Principal == ""
 	if !strings.HasPrefix(inbox, inboxes) && !own || strings.ContainsAny(inbox, "*> \t\r\n") {
-		return "", fmt.Errorf("fetch content: %w: it is not offered on an inbox", ErrOffer)
+		return "", fmt.Errorf("fetch content: %w: it is not offered on an inbox", ErrUpload)
 	}
 	if c.Principal == "" {
 		return inbox, nil

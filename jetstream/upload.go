@@ -30,8 +30,8 @@ const inboxes, ownInboxes = "_INBOX", "_SATCHEL."
 // chunkTimeout is how long a part may take to arrive: who offers a content has it at hand.
 const chunkTimeout = 10 * time.Second
 
-// ErrOffer is returned when an offered content does not arrive whole.
-var ErrOffer = errors.New("the offered content broke off")
+// ErrUpload is returned when an offered content does not arrive whole.
+var ErrUpload = errors.New("the offered content broke off")
 
 // ServeUpload serves the parts of r, in order and once, on a subject of its own, which it
 // returns. The caller must call stop.
@@ -82,7 +82,7 @@ func (o *offer) send(m *nats.Msg) {
 }
 
 // Fetch reads a content that the caller of from offers on an inbox, until ctx ends or a part
-// does not come within ten seconds. Errors wrap ErrOffer.
+// does not come within ten seconds. Errors wrap ErrUpload.
 func Fetch(ctx context.Context, nc *nats.Conn, from Call, inbox string) io.Reader {
 	subject, err := from.offerSubject(inbox)
 	return &fetch{ctx: ctx, nc: nc, subject: subject, refused: err}
@@ -117,15 +117,15 @@ func (f *fetch) Read(p []byte) (int, error) {
 		}
 		m, err := f.ask()
 		if err != nil {
-			return 0, fmt.Errorf("fetch content: %w: %w", ErrOffer, err)
+			return 0, fmt.Errorf("fetch content: %w: %w", ErrUpload, err)
 		}
 		if m.Header.Get(headerFailed) != "" || m.Header.Get(headerOffset) != strconv.FormatInt(f.at, 10) {
-			return 0, fmt.Errorf("fetch content: %w", ErrOffer)
+			return 0, fmt.Errorf("fetch content: %w", ErrUpload)
 		}
 		f.part, f.done = m.Data, m.Header.Get(headerEnd) != ""
 		f.at += int64(len(m.Data))
 		if len(f.part) == 0 && !f.done {
-			return 0, fmt.Errorf("fetch content: %w: an empty part", ErrOffer)
+			return 0, fmt.Errorf("fetch content: %w: an empty part", ErrUpload)
 		}
 	}
 	n := copy(p, f.part)

@@ -483,7 +483,7 @@ func TestPrincipalsAnswer(t *testing.T) {
 	read := func(c jetstream.Call, offer string) string {
 		var got bytes.Buffer
 		_, err := got.ReadFrom(jetstream.Fetch(t.Context(), k.satchel, c, offer))
-		if err != nil && !errors.Is(err, jetstream.ErrOffer) {
+		if err != nil && !errors.Is(err, jetstream.ErrUpload) {
 			t.Errorf("%s: %v", offer, err)
 		}
 		return got.String()
