@@ -29,8 +29,8 @@ demo: ## the first thing to run
 test: ## every test; what has no server or tool for it says so and is skipped
 	$(GO) test ./...
 
-race: ## every test with the race detector, in random order, but those that drive the binary, which has no detector
-	$(GO) test -race -shuffle=on -timeout 25m $$($(GO) list ./... | grep -vE '/test/(attack|e2e|fault|observe)$$')
+race: ## every test with the race detector, in random order, but those that read sources or drive the binary, which has no detector
+	$(GO) test -race -shuffle=on -timeout 25m $$($(GO) list ./... | grep -vE '/test/(arch|attack|e2e|fault|observe)$$')
 
 vet: ## gofmt, go vet, module tidiness, other architectures
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "not gofmt-clean"; exit 1; }
