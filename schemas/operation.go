@@ -232,7 +232,7 @@ type ItemsReply struct {
 	Items     []ResultItem `json:"items"`          // as policy lets them be seen
 	Next      string       `json:"next,omitempty"` // gives the next page, as after; absent at the end
 	Missing   []string     `json:"missing"`        // of item_ids: what is not shown
-	Dropped   []Drop       `json:"dropped"`        // of these: what is there and left out, and why; policy hides the others, or there is no such item
+	Dropped   []Drop       `json:"dropped"`        // of the page, or of missing: what is there and left out, and why; policy hides the others, or there is no such item
 	PackID    string       `json:"pack_id"`        // of the pack in the log that shows them
 	Positions Positions    `json:"positions"`      // log positions
 }

@@ -82,8 +82,8 @@ const (
 )
 
 // Across returns which of several texts, which stand one behind the other, share an
-// attack: a sentence that speaks to its reader and runs over the end of one of them. Of JSON
-// it reads what Judge reads.
+// attack: a sentence that speaks to its reader and runs over the end of one of them. A text that
+// is injected by itself shares with none that adds nothing. Of JSON it reads what Judge reads.
 func (c *Classifier) Across(texts []string) []Share {
 	shared := make([]Share, len(texts))
 	texts = slices.Clone(texts)
@@ -116,14 +116,29 @@ func (c *Classifier) Across(texts []string) []Share {
 			if s.orders() {
 				share = SureShare
 			}
-			for k := range ends {
-				if k == 0 || s.end > ends[k-1] {
-					shared[i+k] = max(shared[i+k], share)
+			last := 0 // part of the sentence
+			for from := s.start; last < len(ends) && from < s.end; last++ {
+				part := joined.String()[from:min(s.end, ends[last])]
+				if from = ends[last]; c.alone(s, texts[i+last], part) {
+					return
 				}
+			}
+			for k := range last {
+				shared[i+k] = max(shared[i+k], share)
 			}
 		})
 	}
 	return shared
+}
+
+// alone reports whether a sentence is an attack by its part in one text, to which the other texts
+// add nothing, and that text is injected by itself.
+func (c *Classifier) alone(s *sentence, text, part string) bool {
+	found := false
+	c.each(part, func(p *sentence) {
+		found = found || p.orders() && p.logit[attack] >= s.logit[attack]
+	})
+	return found && c.Judge(text).Score >= Threshold
 }
 
 // Bounds of what Across reads of texts that go on in each other.
