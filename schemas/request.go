@@ -168,8 +168,8 @@ type ResultItem struct {
 
 // ResultMetadata says where a result comes from and what was done to it.
 type ResultMetadata struct {
-	Source     string             `json:"source"` // retrievers that found it, joined by "+"
-	Redacted   bool               `json:"redacted"`
+	Source     string             `json:"source"`            // retrievers that found it, joined by "+"
+	Redacted   bool               `json:"redacted"`          // part of what is shown is masked, cut or left out
 	Flagged    Flag               `json:"flagged,omitempty"` // why the content is to be quoted, and not followed
 	ByteSize   int                `json:"byteSize"`
 	Kind       Kind               `json:"kind"`

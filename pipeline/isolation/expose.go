@@ -56,7 +56,7 @@ func Expose(c *candidate.Candidate, o Options) (Exposed, error) {
 		Result: schemas.ResultItem{
 			ID: r.ID, Content: c.Content,
 			Metadata: schemas.ResultMetadata{
-				Source: sources, Redacted: c.Verdict.Redact, Flagged: flag(c), ByteSize: len(c.Content.Text()), Kind: r.Kind,
+				Source: sources, Redacted: c.Redacted, Flagged: flag(c), ByteSize: len(c.Content.Text()), Kind: r.Kind,
 				CreatedAt: r.CreatedAt, Position: r.Position, SourceURI: from,
 				Type: r.Type, Category: r.Category, Confidence: confidence(r), Session: r.SessionID(), Speaker: r.Speaker,
 			},

@@ -45,7 +45,7 @@ class SatchelSession:
             raise ValueError("give a session_id: all sessions without one would be the same")
         self.session_id, self.session_settings = session_id, session_settings or SessionSettings()
         self._memory, self.label = memory, "chat:" + digest(session_id)
-        self._fields: dict[str, Any] = {"session": session_id[:_SESSION]}
+        self._fields: dict[str, Any] = {"session": session_id[:_SESSION] if session_id.isprintable() else ""}
         self._labels = [*labels, self.label]
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
