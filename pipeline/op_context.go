@@ -115,7 +115,7 @@ func candidateLimit(limits Limits) int {
 // adds the filter of the policy.
 func (o *contextOp) plan(ctx context.Context, rec *Recorder, req Request, snap Snapshot) (Plan, error) {
 	p := req.Options
-	asked, where, err := filter.Parse(p.Query.Filters)
+	asked, where, err := filter.Parse("/payload/query/filters", p.Query.Filters)
 	if err != nil {
 		return Plan{}, err
 	}

@@ -18,8 +18,9 @@ import (
 const defaultPage = 50
 
 // Items returns items by their ids, or a page of those that pass a filter, by time. Nothing is
-// ranked. Policy decides on each item, and what it hides leaves no gap in a page. Every error is
-// a *schemas.Error.
+// ranked. Policy decides on each item, and what it hides leaves no gap in a page. What looks
+// injected is marked, and left out alone where that is beyond doubt. Every error is a
+// *schemas.Error.
 func (e *Engine) Items(ctx context.Context, s scope.Scope, in schemas.ItemsRequest) (schemas.ItemsReply, error) {
 	req, err := e.newRequest(s, Request{
 		Options: &schemas.RequestPayload{MinPosition: in.MinPosition},
@@ -56,8 +57,10 @@ func (e *Engine) Items(ctx context.Context, s scope.Scope, in schemas.ItemsReque
 			reply.Missing = append(reply.Missing, id)
 		}
 	}
-	if len(in.ItemIDs) > 0 {
-		reply.Dropped = append(reply.Dropped, p.Drop.Drops...)
+	for _, d := range p.Drop.Drops {
+		if len(in.ItemIDs) > 0 || d.Reason != schemas.DropBudget { // what has no place on a page is on the next
+			reply.Dropped = append(reply.Dropped, d)
+		}
 	}
 	return reply, nil
 }
@@ -87,7 +90,7 @@ type itemsOp struct {
 	behind items.Place // the list goes on there; zero: it begins
 }
 
-func (o *itemsOp) spec() Spec { return Spec{Name: "items", KeepDuplicates: true, DropSuspects: true} }
+func (o *itemsOp) spec() Spec { return Spec{Name: "items", List: true} }
 
 func (o *itemsOp) plan(ctx context.Context, _ *Recorder, req Request, snap Snapshot) (Plan, error) {
 	plan, err := o.e.newPlan(ctx, req, snap)
@@ -166,6 +169,9 @@ func (o *itemsOp) pack(_ context.Context, req Request, _ Plan, ranked Ranked) (P
 		if i >= req.Limits.Items || tokens+n > req.Limits.Tokens && len(out.Shown) > 0 {
 			if len(o.in.ItemIDs) == 0 && last >= 0 {
 				out.Next = cursor(items.Place{Created: cs[last].CreatedAt, First: cs[last].First})
+				for k := i; k < len(cs); k++ {
+					cs[k].Drop, cs[k].Detail = schemas.DropBudget, ""
+				}
 			}
 			break
 		}

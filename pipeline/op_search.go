@@ -79,11 +79,14 @@ type related struct {
 }
 
 func (o *searchOp) plan(ctx context.Context, _ *Recorder, req Request, snap Snapshot) (Plan, error) {
+	asked, where, narrowed, err := searchFilter(o.in)
+	if err != nil {
+		return Plan{}, err
+	}
 	plan, err := o.e.newPlan(ctx, req, snap)
 	if err != nil {
 		return Plan{}, err
 	}
-	asked, where, narrowed := searchFilter(o.in)
 	plan.Asked, plan.Narrowing.Filtered = asked, narrowed
 	if len(where) > 0 {
 		plan.Narrowing.MinMatches = req.Limits.Items + minCandidates
@@ -220,8 +223,11 @@ func confidence(r *candidate.Visible) float64 {
 
 // searchFilter splits a search's options into a filter for the stores and predicates over what
 // the principal may see. narrowed reports whether there are any.
-func searchFilter(in *schemas.SearchRequest) (asked schemas.Filter, where []filter.Predicate, narrowed bool) {
-	asked = schemas.MatchAll()
+func searchFilter(in *schemas.SearchRequest) (asked schemas.Filter, where []filter.Predicate, narrowed bool, err error) {
+	if asked, where, err = filter.Parse("/filters", in.Filters); err != nil {
+		return schemas.Filter{}, nil, false, err
+	}
+	narrowed = filter.Tells(in.Filters)
 	if in.ConversationID != "" {
 		asked, narrowed = asked.And(oneOf(schemas.FieldSession, []string{in.ConversationID})), true
 	}
@@ -245,7 +251,7 @@ func searchFilter(in *schemas.SearchRequest) (asked schemas.Filter, where []filt
 	if in.MinConfidence != nil {
 		where = append(where, func(v *candidate.Visible) bool { return confidence(v) >= *in.MinConfidence })
 	}
-	return asked, where, narrowed || len(where) > 0
+	return asked, where, narrowed || len(where) > 0, nil
 }
 
 // typesField returns the one field that all names of memory types belong to.

@@ -74,6 +74,8 @@ func (e *Engine) defend(ctx context.Context, rec *Recorder, spec Spec, req Reque
 	err := rec.Stage(ctx, "defend", func(context.Context) error {
 		apply := e.defenses.Apply
 		switch {
+		case spec.List:
+			apply = e.defenses.ApplyToList
 		case spec.KeepDuplicates:
 			apply = e.defenses.ApplyKeepingDuplicates
 		case spec.IgnoreSpeakers:

@@ -65,7 +65,7 @@ func slicingOf(f final) (out schemas.Slicing) {
 		switch {
 		case c.Drop == schemas.DropBudget:
 			out.TotalDroppedBudget++
-		case c.Kept() && c.Verdict.Redact:
+		case c.Kept() && c.Redacted:
 			out.TotalRedacted++
 		}
 	}

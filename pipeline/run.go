@@ -8,6 +8,7 @@ type Spec struct {
 	IgnoreSpeakers     bool   // two items that say the same are duplicates whoever said it
 	AnyTopic           bool   // no relevance is too low: the operation has floors of its own
 	KeepDuplicates     bool   // items that say the same stay: the client named each of them
+	List               bool   // items stand for themselves: what says the same stays, and what looks injected is marked
 	DropSuspects       bool   // items that look injected are dropped: the output has no fence for them
 	TrackRedactions    bool   // authorize notes the texts that redaction took from each item
 	Rerank             bool   // the reranker orders the best candidates, where there is one

@@ -5,20 +5,21 @@ import "time"
 // SearchRequest asks ctx.v1.<tenant>.search for ranked memories, by text or by a
 // vector made before.
 type SearchRequest struct {
-	From                 *Agent    `json:"from,omitempty"`                  // who asks
-	Query                string    `json:"query,omitempty"`                 // text; required without vector
-	Vector               []float32 `json:"vector,omitempty"`                // instead of query
-	Limit                int       `json:"limit,omitempty"`                 // default 10
-	MemoryTypes          []string  `json:"memory_types,omitempty"`          // memory types, kinds or categories; empty: all
-	DateFrom             time.Time `json:"date_from,omitzero"`              // inclusive, by created_at
-	DateTo               time.Time `json:"date_to,omitzero"`                // exclusive
-	MinConfidence        *float64  `json:"min_confidence,omitempty"`        // 0–1
-	MinScore             *float64  `json:"min_score,omitempty"`             // score under which results are left out, 0–1; default: that of the settings
-	ConversationID       string    `json:"conversation_id,omitempty"`       // session
-	IncludeRelationships bool      `json:"include_relationships,omitempty"` // follow links from each result
-	RelationshipDepth    int       `json:"relationship_depth,omitempty"`    // hops, default 1, at most 4; a graph walks 3
-	Purpose              string    `json:"purpose,omitempty"`               // what the data is for, seen by policy
-	MinPosition          int64     `json:"min_position,omitempty"`          // log position the indexes must have reached
+	From                 *Agent         `json:"from,omitempty"`                  // who asks
+	Query                string         `json:"query,omitempty"`                 // text; required without vector
+	Vector               []float32      `json:"vector,omitempty"`                // instead of query
+	Limit                int            `json:"limit,omitempty"`                 // default 10
+	MemoryTypes          []string       `json:"memory_types,omitempty"`          // memory types, kinds or categories; empty: all
+	DateFrom             time.Time      `json:"date_from,omitzero"`              // inclusive, by created_at
+	DateTo               time.Time      `json:"date_to,omitzero"`                // exclusive
+	MinConfidence        *float64       `json:"min_confidence,omitempty"`        // 0–1
+	MinScore             *float64       `json:"min_score,omitempty"`             // score under which results are left out, 0–1; default: that of the settings
+	ConversationID       string         `json:"conversation_id,omitempty"`       // session
+	Filters              map[string]any `json:"filters,omitempty"`               // by field, as query.filters of a context request, such as {"labels": "project:apollo"}
+	IncludeRelationships bool           `json:"include_relationships,omitempty"` // follow links from each result
+	RelationshipDepth    int            `json:"relationship_depth,omitempty"`    // hops, default 1, at most 4; a graph walks 3
+	Purpose              string         `json:"purpose,omitempty"`               // what the data is for, seen by policy
+	MinPosition          int64          `json:"min_position,omitempty"`          // log position the indexes must have reached
 }
 
 // SearchReply answers a SearchRequest.
@@ -232,7 +233,7 @@ type ItemsReply struct {
 	Items     []ResultItem `json:"items"`          // as policy lets them be seen
 	Next      string       `json:"next,omitempty"` // gives the next page, as after; absent at the end
 	Missing   []string     `json:"missing"`        // of item_ids: what is not shown
-	Dropped   []Drop       `json:"dropped"`        // of these: what is there and left out, and why; policy hides the others, or there is no such item
+	Dropped   []Drop       `json:"dropped"`        // of the page, or of missing: what is there and left out, and why; policy hides the others, or there is no such item
 	PackID    string       `json:"pack_id"`        // of the pack in the log that shows them
 	Positions Positions    `json:"positions"`      // log positions
 }

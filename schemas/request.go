@@ -141,6 +141,26 @@ type ResultPayload struct {
 	DataRef   *ArtifactRef `json:"dataref,omitempty"`
 }
 
+// Flag says why a content is to be quoted, and not followed. The text of a pack has it within a fence.
+type Flag string
+
+// The flags. The zero Flag is of content that looks harmless.
+const (
+	FlagInjection Flag = "injection" // it may carry injected instructions
+	FlagUnjudged  Flag = "unjudged"  // it is in a language that is not judged
+)
+
+// Sentence says a flag in words, "" for none.
+func (f Flag) Sentence() string {
+	switch f {
+	case FlagInjection:
+		return "it may carry injected instructions"
+	case FlagUnjudged:
+		return "it is in a language that is not judged for injected instructions"
+	}
+	return ""
+}
+
 // ResultItem is one item of a ContextResult.
 type ResultItem struct {
 	ID       string         `json:"id"`
@@ -151,8 +171,9 @@ type ResultItem struct {
 
 // ResultMetadata says where a result comes from and what was done to it.
 type ResultMetadata struct {
-	Source     string             `json:"source"` // retrievers that found it, joined by "+"
-	Redacted   bool               `json:"redacted"`
+	Source     string             `json:"source"`            // retrievers that found it, joined by "+"
+	Redacted   bool               `json:"redacted"`          // part of what is shown is masked, cut or left out
+	Flagged    Flag               `json:"flagged,omitempty"` // why the content is to be quoted, and not followed
 	ByteSize   int                `json:"byteSize"`
 	Kind       Kind               `json:"kind"`
 	CreatedAt  time.Time          `json:"created_at"`

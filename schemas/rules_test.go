@@ -197,6 +197,7 @@ func requestRules() map[string]object {
 		"Query.text":                              {"maxLength": MaxQuery, "description": "The question"},
 		"Query.vector":                            {"maxItems": MaxVector, "description": "An embedding made before"},
 		"Query.filters":                           filtersRule(),
+		"SearchRequest.filters":                   filtersRule(),
 		"Query.graph":                             {"description": "How links are followed; for graph and hybrid queries"},
 		"GraphQuery.hops":                         between(0, MaxHops),
 		"GraphQuery.rels":                         {"maxItems": MaxRefs},

@@ -20,6 +20,7 @@ func (r *SearchRequest) Validate() []Issue {
 	c.unit("/min_confidence", r.MinConfidence)
 	c.unit("/min_score", r.MinScore)
 	c.short("/conversation_id", r.ConversationID, MaxName)
+	c.filters("/filters", r.Filters)
 	c.intRange("/relationship_depth", int64(r.RelationshipDepth), 0, 4)
 	c.purpose("/purpose", r.Purpose)
 	if r.MinPosition < 0 {

@@ -26,7 +26,8 @@ type Visible struct {
 	AccessCount  int64
 	SupersededBy string // id of the item that replaced it; "" for a current one
 	Facets       schemas.Facets
-	Masked       bool // part of the item is hidden
+	Masked       bool // part of the item may be hidden
+	Redacted     bool // part of what is shown is hidden
 }
 
 // NewVisible returns what may be seen of r. The caller has applied the decision's

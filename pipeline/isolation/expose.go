@@ -56,7 +56,7 @@ func Expose(c *candidate.Candidate, o Options) (Exposed, error) {
 		Result: schemas.ResultItem{
 			ID: r.ID, Content: c.Content,
 			Metadata: schemas.ResultMetadata{
-				Source: sources, Redacted: c.Verdict.Redact, ByteSize: len(c.Content.Text()), Kind: r.Kind,
+				Source: sources, Redacted: c.Redacted, Flagged: flag(c), ByteSize: len(c.Content.Text()), Kind: r.Kind,
 				CreatedAt: r.CreatedAt, Position: r.Position, SourceURI: from,
 				Type: r.Type, Category: r.Category, Confidence: confidence(r), Session: r.SessionID(), Speaker: r.Speaker,
 			},
@@ -83,6 +83,17 @@ func Expose(c *candidate.Candidate, o Options) (Exposed, error) {
 		out.Result.Metadata.Signals = signals
 	}
 	return out, nil
+}
+
+// flag says that a content is to be quoted alone.
+func flag(c *candidate.Candidate) schemas.Flag {
+	switch {
+	case c.Suspect:
+		return schemas.FlagInjection
+	case c.Unjudged:
+		return schemas.FlagUnjudged
+	}
+	return ""
 }
 
 // confidence is the writer's, 1 when the writer gave none.

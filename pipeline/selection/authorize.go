@@ -1,6 +1,7 @@
 package selection
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -210,8 +211,16 @@ func (d *decided) hide(tenant string, z *pii.Sanitizer, v *policies.Verdict, r *
 		shown.Session, shown.Scope.Session, shown.Scope.Project = "", "", ""
 	}
 	p := &part{by: z, tenant: tenant, redact: v.Redact, owed: v.Obligations, visible: candidate.NewVisible(&shown, true)}
+	p.visible.Redacted = len(v.Redact) > 0 || !shownWhole(r, &shown)
 	d.visible = &p.visible
 	d.part.Store(p)
+}
+
+// shownWhole reports whether obligations took nothing from what replies show of a record.
+func shownWhole(r, shown *schemas.Record) bool {
+	return r.Content.Text() == shown.Content.Text() && r.Speaker == shown.Speaker && r.Category == shown.Category &&
+		r.SessionID() == shown.SessionID() && r.Provenance.SourceURI == shown.Provenance.SourceURI &&
+		bytes.Equal(r.Attributes, shown.Attributes)
 }
 
 // Warnings are sentences on how it was decided, each once.

@@ -2,6 +2,7 @@ package attack
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -24,48 +25,68 @@ func TestVerdictsMoveNothing(t *testing.T) {
 	}
 	for _, tenant := range w.tenants {
 		for i := range 125 {
+			labels := append([]string{"project:ward"}, internal...)
 			text := fmt.Sprintf("cholera cholera %d.", i)
 			if i%3 == 0 {
 				text = fmt.Sprintf("The crane motor %d was checked by Ines Vogel.", i)
 			}
-			send(tenant, fmt.Sprintf("v%03d", i), text, internal, nil)
+			send(tenant, fmt.Sprintf("v%03d", i), text, labels, nil)
 		}
 		send(tenant, "masked", "The motor of the crane is old.", internal, map[string]any{"category": "hiv-positive", "pii_flags": []string{"$.category"}})
 		if tenant == "t-some" {
 			send(tenant, "source", "the list of the ward", []string{"level:restricted"}, nil)
 			for i := range 4 {
 				text := fmt.Sprintf("In the ward by the river the patient %d, who came on a rainy monday with an umbrella, has cholera as the doctor of the night wrote.", i)
-				send(tenant, fmt.Sprint("h-expired-", i), text, internal, map[string]any{"ttl": 1})
-				send(tenant, fmt.Sprint("h-ended-", i), text, internal, map[string]any{"valid_to": "2026-03-05T00:00:00Z"})
-				send(tenant, fmt.Sprint("h-whole-", i), text, append([]string{"pii:health"}, internal...), nil)
-				send(tenant, fmt.Sprint("h-made-", i), text, internal, map[string]any{"kind": "summary", "links": []any{map[string]any{"rel": "derived_from", "to": "source"}}})
+				text, labels := text, append([]string{"project:ward", "project:river"}, internal...)
+				send(tenant, fmt.Sprint("h-expired-", i), text, labels, map[string]any{"ttl": 1})
+				send(tenant, fmt.Sprint("h-ended-", i), text, labels, map[string]any{"valid_to": "2026-03-05T00:00:00Z"})
+				send(tenant, fmt.Sprint("h-whole-", i), text, append([]string{"pii:health"}, labels...), nil)
+				send(tenant, fmt.Sprint("h-made-", i), text, labels, map[string]any{"kind": "summary", "links": []any{map[string]any{"rel": "derived_from", "to": "source"}}})
 				for j := range 3 {
-					send(tenant, fmt.Sprintf("h-named-%d-%d", i, j), "The board suspects Ines Vogel of fraud.", []string{"level:restricted"}, nil)
+					send(tenant, fmt.Sprintf("h-named-%d-%d", i, j), "The board suspects Ines Vogel of fraud.", []string{"level:restricted", "project:ward", "project:river"}, nil)
 				}
 			}
 		}
 		n[tenant] = w.settle(t, tenant, n[tenant])
 	}
-	subject := contract(t)["context_request"]
+	contract := contract(t)
+	subject := contract["context_request"]
 	from := asker.from()
 	request := func(query map[string]any, limit int) map[string]any {
 		return map[string]any{"meta": map[string]any{"type": "ContextRequest", "from": from}, "payload": map[string]any{
 			"query": query, "token_budget": 1500, "limit": limit, "include_scores": true, "include_graph": true}}
 	}
+	search := func(text, label string) map[string]any {
+		return map[string]any{"from": from, "query": text, "limit": 100, "filters": map[string]any{"labels": label}}
+	}
 	category := map[string]any{"category": "hiv-positive"}
-	for i, body := range []map[string]any{
-		request(map[string]any{"type": "keyword", "text": "cholera"}, 1),
-		request(map[string]any{"type": "semantic", "text": "cholera"}, 1),
-		request(map[string]any{"text": "who has cholera"}, 20),
-		request(map[string]any{"text": "crane motor Ines Vogel"}, 50),
+	for i, q := range []struct {
+		operation string
+		body      map[string]any
+		empty     bool
+	}{
+		{"context_request", request(map[string]any{"type": "keyword", "text": "cholera"}, 1), false},
+		{"context_request", request(map[string]any{"type": "semantic", "text": "cholera"}, 1), false},
+		{"context_request", request(map[string]any{"text": "who has cholera"}, 20), false},
+		{"context_request", request(map[string]any{"text": "crane motor Ines Vogel"}, 50), false},
+		{"context_request", request(map[string]any{"text": "cholera", "filters": map[string]any{"labels": "project:ward"}}, 20), false},
+		{"context_request", request(map[string]any{"text": "cholera", "filters": map[string]any{"labels": "project:river"}}, 20), true},
+		{"context_search", search("who has cholera", "project:ward"), false},
+		{"context_search", search("crane motor Ines Vogel", "project:ward"), false},
+		{"context_search", search("who has cholera", "project:river"), true},
+		{"context_search", search("crane motor Ines Vogel", "project:river"), true},
+		{"context_preview", search("who has cholera", "project:ward"), false},
+		{"context_build", search("who has cholera", "project:river"), true},
 	} {
 		for _, tenant := range w.tenants { // what packs were shown counts from here on
 			n[tenant] = w.settle(t, tenant, n[tenant])
 		}
-		none := flatten(t, ask(w.conn(asker, "t-none"), subjectFor(subject, "t-none"), body), "t-none")
-		some := flatten(t, ask(w.conn(asker, "t-some"), subjectFor(subject, "t-some"), body), "t-some")
-		if none["/payload/results#"] == "0" || none["/payload/results#"] == "" {
-			t.Fatalf("question %d finds nothing: %v", i, none)
+		at := contract[q.operation]
+		none := flatten(t, ask(w.conn(asker, "t-none"), subjectFor(at, "t-none"), q.body), "t-none")
+		some := flatten(t, ask(w.conn(asker, "t-some"), subjectFor(at, "t-some"), q.body), "t-some")
+		found := none["/payload/results#"] + none["/results#"] + none["/memoryIds#"] + none["/memory_ids#"] + none["/memories#"]
+		if found == "" || (strings.Trim(found, "0") == "") != q.empty {
+			t.Fatalf("question %d finds %q: %v", i, found, none)
 		}
 		for _, path := range sorted(union(none, some)) {
 			if none[path] != some[path] && !noise.MatchString(path) {

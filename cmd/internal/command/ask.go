@@ -38,6 +38,7 @@ type Ask struct {
 	Profile string             `help:"Ranking profile: default, seed, balanced, recent, trusted, causal or one of the settings."`
 	Weight  map[string]float64 `help:"Weights of signals over the profile's, as --weight recency=0.3." placeholder:"SIGNAL=W"`
 	EmptyFlag
+	FilterFlags
 	Score float64 `name:"min-score" help:"Score under which items are left out, 0 to 1; 0 fills the budget, 0.3 leaves out most of what is about something else."`
 }
 
@@ -66,6 +67,7 @@ func (Ask) Help() string {
   satchel ask "why did card payments fail on Tuesday?"
   satchel ask --as risk_officer --level restricted --group risk "how many customers were charged twice?"
   satchel ask --json --explain "who renewed the certificate?"
+  satchel ask --filter labels=project:apollo "what was decided?"
   satchel ask --min-score 0.3 "who renewed the certificate?"
   satchel ask --as-of 2026-03-03T10:00:00Z "who is on call?"
   satchel ask --graph mermaid "why did card payments fail?"`
@@ -75,7 +77,7 @@ func (Ask) Help() string {
 func (c *Ask) Request() schemas.ContextRequest {
 	req := schemas.ContextRequest{Meta: schemas.Meta{Type: schemas.MessageContextRequest,
 		From: c.agent()}}
-	req.Payload = schemas.RequestPayload{Query: schemas.Query{Type: c.Type, Text: strings.Join(c.Question, " ")},
+	req.Payload = schemas.RequestPayload{Query: schemas.Query{Type: c.Type, Text: strings.Join(c.Question, " "), Filters: c.filters()},
 		Limit: c.Limit, TokenBudget: c.Budget, IncludeScores: c.Explain, IncludeGraph: c.Graph != "", Purpose: c.Purpose, Session: c.Session, Repeat: c.Repeat,
 		Profile: c.Profile, Weights: c.Weight, MinScore: c.Score, AsOf: c.AsOf.Position, AsOfTime: c.AsOf.Time}
 	if c.Hops > 0 || len(c.Rel) > 0 {

@@ -40,8 +40,7 @@ func (c *Get) Run(ctx context.Context, a *app.App) error {
 		return err
 	}
 	if len(out.Dropped) > 0 {
-		d := &out.Dropped[0]
-		return config.Usagef("item %q is left out: %s", c.Item, strings.TrimSpace(d.Reason.Sentence()+" "+d.Detail))
+		return config.Usagef("item %q is left out: %s", c.Item, why(&out.Dropped[0]))
 	}
 	if len(out.Items) == 0 {
 		return config.Usagef("there is no item %q that %s may see", c.Item, c.As)
@@ -73,6 +72,7 @@ func printItem(a *app.App, item *schemas.ResultItem) error {
 	if m.Redacted {
 		row("redacted", "parts of the content are hidden from this principal")
 	}
+	row("flagged", m.Flagged.Sentence())
 	if err := w.Flush(); err != nil {
 		return err
 	}

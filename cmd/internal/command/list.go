@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"satchel/cmd/internal/app"
@@ -23,7 +24,7 @@ type List struct {
 
 // Help shows how it is called.
 func (List) Help() string {
-	return "Lists the current items, newest first. Superseded ones are left out.\n\nExamples:\n  satchel list\n  satchel list --session standup --kind memory --limit 10"
+	return "Lists the current items, newest first. Superseded ones are left out. One that looks like an injected instruction is marked, and its text is left out where that is beyond doubt.\n\nExamples:\n  satchel list\n  satchel list --session standup --kind memory --limit 10"
 }
 
 // Run prints a page of items, a line each.
@@ -39,12 +40,15 @@ func (c *List) Run(ctx context.Context, a *app.App) error {
 	if a.JSON {
 		return PrintJSON(a, out)
 	}
-	if len(out.Items) == 0 {
+	if len(out.Items)+len(out.Dropped) == 0 {
 		fmt.Fprintln(a.Out, "there is nothing that this principal may see")
 	}
 	for i := range out.Items {
 		printLine(a, &out.Items[i])
 		fmt.Fprintf(a.Out, "    %s\n", terminal.Excerpt(out.Items[i].Content.Text(), 200))
+	}
+	for i := range out.Dropped {
+		fmt.Fprintf(a.Out, "%s  is left out: %s\n", bold(a, terminal.Excerpt(out.Dropped[i].ItemID, 400)), why(&out.Dropped[i]))
 	}
 	if out.Next != "" {
 		fmt.Fprintf(a.Out, "more: --after %s\n", out.Next)
@@ -52,11 +56,14 @@ func (c *List) Run(ctx context.Context, a *app.App) error {
 	return nil
 }
 
+// why says why an item is left out.
+func why(d *schemas.Drop) string { return strings.TrimSpace(d.Reason.Sentence() + " " + d.Detail) }
+
 // printLine prints the line that says what an item is.
 func printLine(a *app.App, r *schemas.ResultItem) {
 	m := &r.Metadata
 	fmt.Fprintf(a.Out, "%s  %s, %s", bold(a, terminal.Excerpt(r.ID, 400)), terminal.Excerpt(string(m.Kind), 400), m.CreatedAt.UTC().Format(time.DateTime))
-	for _, more := range []string{m.Session, m.Speaker, m.SourceURI} {
+	for _, more := range []string{m.Session, m.Speaker, m.SourceURI, m.Flagged.Sentence()} {
 		if more != "" {
 			fmt.Fprintf(a.Out, ", %s", terminal.Excerpt(more, 200))
 		}

@@ -42,6 +42,7 @@ type SearchFlags struct {
 	MinScore      *float64 `help:"Score under which memories are left out, 0 to 1. Without: that of the settings." placeholder:"SCORE"`
 	Session       string   `help:"Of this conversation only."`
 	Depth         int      `help:"Follow links this many hops; 0 follows none, and 4, the most, is walked as 3."`
+	FilterFlags
 }
 
 // TimeFlag is a day, from its beginning in UTC, or a time.
@@ -62,7 +63,7 @@ func (f *SearchFlags) Request(who *PrincipalFlags) schemas.SearchRequest {
 	req := schemas.SearchRequest{
 		From: who.agent(), Purpose: who.Purpose, Query: strings.Join(f.Question, " "), Limit: f.Limit, MemoryTypes: f.Type,
 		DateFrom: f.From.Time, DateTo: f.To.Time, ConversationID: f.Session, IncludeRelationships: f.Depth != 0, RelationshipDepth: f.Depth,
-		MinScore: f.MinScore,
+		MinScore: f.MinScore, Filters: f.filters(),
 	}
 	if f.MinConfidence != 0 {
 		req.MinConfidence = &f.MinConfidence
@@ -82,6 +83,7 @@ func (Search) Help() string {
 	return `Examples:
   satchel search "when is the kiln fired?"
   satchel search --min-score 0.3 "when is the kiln fired?"
+  satchel search --filter labels=project:apollo "what was decided?"
   satchel search --type experience --type code --limit 5 --depth 1 "selector cache"`
 }
 

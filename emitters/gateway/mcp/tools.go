@@ -54,6 +54,8 @@ type contextInput struct {
 	Session  string `json:"session,omitempty" jsonschema:"what this session has seen is not repeated"`
 	AsOf     string `json:"as_of,omitempty" jsonschema:"RFC 3339 time or log position to look back to"`
 	Detail   string `json:"detail,omitempty" jsonschema:"full: the whole result as structured content"`
+
+	Filters map[string]any `json:"filters,omitempty" jsonschema:"as of search"`
 }
 
 // packed is what context tells beside the text.
@@ -70,7 +72,7 @@ func (s *server) context(ctx context.Context, client *emitters.Emitter, _ *sdk.C
 		return nil, &schemas.Error{Code: schemas.CodeValidation, Field: "/question", Message: "the question is empty"}
 	}
 	req := schemas.ContextRequest{Payload: schemas.RequestPayload{
-		Query: schemas.Query{Text: in.Question}, TokenBudget: cmp.Or(in.Budget, schemas.DefaultTokenBudget), Session: in.Session,
+		Query: schemas.Query{Text: in.Question, Filters: in.Filters}, TokenBudget: cmp.Or(in.Budget, schemas.DefaultTokenBudget), Session: in.Session,
 	}}
 	if in.AsOf != "" {
 		if position, err := strconv.ParseInt(in.AsOf, 10, 64); err == nil {
@@ -101,13 +103,15 @@ type searchInput struct {
 	From  string   `json:"from,omitempty" jsonschema:"RFC 3339"`
 	To    string   `json:"to,omitempty" jsonschema:"RFC 3339"`
 	Hops  int      `json:"hops,omitempty" jsonschema:"follow links, 0 to 3"`
+
+	Filters map[string]any `json:"filters,omitempty" jsonschema:"only memories whose fields have these values, such as {\"labels\": \"project:apollo\"}"`
 }
 
 func (s *server) search(ctx context.Context, client *emitters.Emitter, _ *sdk.CallToolRequest, in searchInput) (*sdk.CallToolResult, error) {
 	if strings.TrimSpace(in.Query) == "" {
 		return nil, &schemas.Error{Code: schemas.CodeValidation, Field: "/query", Message: "the query is empty"}
 	}
-	req := schemas.SearchRequest{Query: in.Query, Limit: in.Limit, MemoryTypes: in.Kinds, IncludeRelationships: in.Hops > 0, RelationshipDepth: in.Hops}
+	req := schemas.SearchRequest{Query: in.Query, Limit: in.Limit, MemoryTypes: in.Kinds, Filters: in.Filters, IncludeRelationships: in.Hops > 0, RelationshipDepth: in.Hops}
 	var err error
 	if req.DateFrom, err = timeOf("/from", in.From); err != nil {
 		return nil, err

@@ -106,20 +106,28 @@ func (d *Defenses) InvalidateCaches() { d.looks.forget() }
 // written back, and what a better candidate says already. It returns warnings, which
 // count what is stale and suspect.
 func (d *Defenses) Apply(cs []candidate.Candidate, asked bool, now time.Time) []string {
-	return d.apply(cs, asked, now, newSeen(cs, d.looks, false))
+	return d.apply(cs, asked, now, newSeen(cs, d.looks, false), d.splits)
 }
 
 // ApplyIgnoringSpeakers is Apply, but that two texts are duplicates whoever said them.
 func (d *Defenses) ApplyIgnoringSpeakers(cs []candidate.Candidate, asked bool, now time.Time) []string {
-	return d.apply(cs, asked, now, newSeen(cs, d.looks, true))
+	return d.apply(cs, asked, now, newSeen(cs, d.looks, true), d.splits)
 }
 
 // ApplyKeepingDuplicates is Apply, but that what says the same stays, and is not looked for.
 func (d *Defenses) ApplyKeepingDuplicates(cs []candidate.Candidate, asked bool, now time.Time) []string {
-	return d.apply(cs, asked, now, nil)
+	return d.apply(cs, asked, now, nil, d.splits)
 }
 
-func (d *Defenses) apply(cs []candidate.Candidate, asked bool, now time.Time, seen *seen) []string {
+// ApplyToList is ApplyKeepingDuplicates of a list that nobody reads as one text: items that share
+// an injected instruction are marked, and none is dropped for what another says.
+func (d *Defenses) ApplyToList(cs []candidate.Candidate, asked bool, now time.Time) []string {
+	return d.apply(cs, asked, now, nil, d.markSplits)
+}
+
+func (d *Defenses) apply(
+	cs []candidate.Candidate, asked bool, now time.Time, seen *seen, splits func([]candidate.Candidate) int,
+) []string {
 	looks := d.look(cs)
 	floors := d.floors(cs)
 	var old, suspect, unread int
@@ -151,7 +159,7 @@ func (d *Defenses) apply(cs []candidate.Candidate, asked bool, now time.Time, se
 			unread++
 		}
 	}
-	suspect += d.splits(cs)
+	suspect += splits(cs)
 	for i := range cs {
 		if seen != nil && cs[i].Kept() {
 			seen.find(i, looks[i])

@@ -118,9 +118,23 @@ func (d *Defenses) injected(c *candidate.Candidate, f injection.Finding) bool {
 const splitDetail = injection.Revision + " finds an instruction that goes on in another item of the session"
 
 // splits judges what is kept of a session together: an instruction that runs over the
-// ends of items is of all of them. It returns how many items that concerns which looked
-// harmless alone.
+// ends of items is of all of them, and drops or marks them. It returns how many items that
+// concerns which looked harmless alone.
 func (d *Defenses) splits(cs []candidate.Candidate) (found int) {
+	return d.shares(cs, func(c *candidate.Candidate, share injection.Share) {
+		if share == injection.SureShare && d.cfg.Injection != InjectionFence {
+			c.Drop, c.Detail = schemas.DropInjection, splitDetail
+		}
+	})
+}
+
+// markSplits is splits, but that it marks alone.
+func (d *Defenses) markSplits(cs []candidate.Candidate) (found int) {
+	return d.shares(cs, func(*candidate.Candidate, injection.Share) {})
+}
+
+// shares marks the items that share an instruction, and calls f with each.
+func (d *Defenses) shares(cs []candidate.Candidate, f func(*candidate.Candidate, injection.Share)) (found int) {
 	if d.classifier == nil {
 		return 0
 	}
@@ -138,9 +152,7 @@ func (d *Defenses) splits(cs []candidate.Candidate) (found int) {
 				found++
 			}
 			c.Suspect = true
-			if share == injection.SureShare && d.cfg.Injection != InjectionFence {
-				c.Drop, c.Detail = schemas.DropInjection, splitDetail
-			}
+			f(c, share)
 		}
 	}
 	return found

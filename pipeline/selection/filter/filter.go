@@ -23,8 +23,8 @@ type Predicate func(r *candidate.Visible) bool
 // Parse turns a request's filters into what stores evaluate and what is left for
 // the record. Every value of a name that is no field of an item is looked up in the
 // attributes, a dotted name in depth. A value that cannot be compared with its field
-// is a validation error that names the filter.
-func Parse(named map[string]any) (schemas.Filter, []Predicate, error) {
+// is a validation error that names the filter below pointer, where the request has them.
+func Parse(pointer string, named map[string]any) (schemas.Filter, []Predicate, error) {
 	var conds []schemas.Cond
 	var left []Predicate
 	for _, name := range slices.Sorted(maps.Keys(named)) {
@@ -33,7 +33,7 @@ func Parse(named map[string]any) (schemas.Filter, []Predicate, error) {
 			err = sensible(name, tests)
 		}
 		if err != nil {
-			return schemas.Filter{}, nil, filterError(name, err)
+			return schemas.Filter{}, nil, filterError(pointer, name, err)
 		}
 		if more, ok := pushable(name, tests); ok {
 			conds = append(conds, more...)
@@ -75,10 +75,8 @@ func summariesAlone(v any) bool {
 	})
 }
 
-func filterError(name string, err error) error {
-	return &schemas.Error{
-		Code: schemas.CodeValidation, Field: "/payload/query/filters/" + escapePointer(name), Message: err.Error(),
-	}
+func filterError(pointer, name string, err error) error {
+	return &schemas.Error{Code: schemas.CodeValidation, Field: pointer + "/" + escapePointer(name), Message: err.Error()}
 }
 
 func escapePointer(s string) string {

@@ -46,9 +46,9 @@ func TestFiltersThatMakeNoSense(t *testing.T) {
 		"no type":           {"type", map[string]any{"in": []any{"episodes"}}, "episodic, procedural, semantic"},
 		"a slash":           {"speakr", map[string]any{"eq": "a/b"}, `"speaker"`},
 	} {
-		_, _, err := filter.Parse(map[string]any{tc.field: tc.value})
+		_, _, err := filter.Parse("/filters", map[string]any{tc.field: tc.value})
 		var e *schemas.Error
-		if !errors.As(err, &e) || e.Code != schemas.CodeValidation || e.Field != "/payload/query/filters/"+tc.field || !strings.Contains(e.Message, tc.says) {
+		if !errors.As(err, &e) || e.Code != schemas.CodeValidation || e.Field != "/filters/"+tc.field || !strings.Contains(e.Message, tc.says) {
 			t.Errorf("%s: error is %v, want one of %s with %q", name, err, tc.field, tc.says)
 		}
 	}
@@ -58,12 +58,12 @@ func TestFiltersThatMakeNoSense(t *testing.T) {
 		{"groups": []any{"ops", "dev"}}, {"attributes.session_id": "x", "attributes.createdAt": "x", "request_id": "x", "valid": true, "idea": "x", "orgId2": "x"},
 		{"kind": []any{"memory", "tool"}, "type": map[string]any{"in": []any{"semantic"}}, "level": "internal"}, {"kind": map[string]any{"gte": "m"}}, {"type": []any{}},
 	} {
-		if _, _, err := filter.Parse(fine); err != nil {
+		if _, _, err := filter.Parse("/filters", fine); err != nil {
 			t.Errorf("%v: %v", fine, err)
 		}
 	}
 	for _, field := range filter.Fields() {
-		if _, _, err := filter.Parse(map[string]any{field: nil}); err == nil {
+		if _, _, err := filter.Parse("/filters", map[string]any{field: nil}); err == nil {
 			t.Errorf("%s takes null", field)
 		}
 	}
@@ -101,7 +101,7 @@ func TestFilterTypes(t *testing.T) {
 		if err := json.Unmarshal([]byte(tc.filters), &named); err != nil {
 			t.Fatal(err)
 		}
-		f, where, err := filter.Parse(named)
+		f, where, err := filter.Parse("/filters", named)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +113,7 @@ func TestFilterTypes(t *testing.T) {
 			t.Errorf("%s: %v, want %v", tc.filters, got, tc.want)
 		}
 	}
-	if _, _, err := filter.Parse(map[string]any{"size/x": map[string]any{"near": 1}}); err == nil || !strings.Contains(err.Error(), "size~1x") {
+	if _, _, err := filter.Parse("/filters", map[string]any{"size/x": map[string]any{"near": 1}}); err == nil || !strings.Contains(err.Error(), "size~1x") {
 		t.Errorf("unknown operator: %v", err)
 	}
 }
@@ -167,7 +167,7 @@ func TestPropertyFilters(t *testing.T) {
 			named[all[i].name] = all[i].test
 			want = want && all[i].want
 		}
-		f, left, err := filter.Parse(named)
+		f, left, err := filter.Parse("/filters", named)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,8 @@
 // within another's e-mail or table. Encoded text is decoded first.
 //
 // Judge says besides whether a sentence orders its reader beyond doubt, and whether one is
-// in a language that the model does not know. It reads the values of JSON and of logs, too.
+// in a language that the model does not know. Of JSON the strings are the text: names and marks
+// are no prose. Of a log the values are read, too.
 // Across finds an attack that runs over the ends of several texts.
 //
 // It promises a score that depends on nothing but the text, and no text in errors. It

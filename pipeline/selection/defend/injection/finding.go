@@ -2,6 +2,7 @@ package injection
 
 import (
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -18,25 +19,26 @@ const (
 	sureSteer  = 5
 )
 
-// Judge returns what the classifier makes of a text, of what it says once an encoding is
-// undone, and of the values in it when it is JSON or a log.
+// Judge returns what the classifier makes of a text and of what it says once an encoding is
+// undone. JSON is judged by its strings, and a log by the values in it as well.
 func (c *Classifier) Judge(text string) Finding {
-	f, logit := c.judge(text)
-	take := func(part string, least float32) {
-		if g, l := c.judge(part); l >= least {
-			logit, f.Orders = max(logit, l), f.Orders || g.Orders
+	var f Finding
+	logit := float32(-limit)
+	take := func(g Finding, l float32) { logit, f.Orders = max(logit, l), f.Orders || g.Orders }
+	r := read(text)
+	for _, body := range r.bodies {
+		g, l := c.judge(body)
+		take(g, l)
+		f.Unread = f.Unread || g.Unread
+		for _, view := range views(body) {
+			take(c.judge(view))
 		}
 	}
-	for _, view := range views(text) {
-		take(view, -limit)
-	}
-	for i, value := range values(text) {
-		if i == 0 {
-			take(value, -limit) // all of them as one text
-			continue
-		}
-		if g, l := c.judge(value); l > 0 && g.Orders { // one of many has to be beyond doubt
-			logit, f.Orders = max(logit, l), true
+	for _, part := range r.parts { // one of many has to be beyond doubt
+		for _, view := range append(views(part), part) {
+			if g, l := c.judge(view); l > 0 && g.Orders {
+				take(g, l)
+			}
 		}
 	}
 	f.Score = 1 / (1 + math.Exp(-float64(logit)))
@@ -80,21 +82,26 @@ const (
 )
 
 // Across returns which of several texts, which stand one behind the other, share an
-// attack: a sentence that speaks to its reader and runs over the end of one of them.
+// attack: a sentence that speaks to its reader and runs over the end of one of them. A text that
+// is injected by itself shares with none that adds nothing. Of JSON it reads what Judge reads.
 func (c *Classifier) Across(texts []string) []Share {
 	shared := make([]Share, len(texts))
+	texts = slices.Clone(texts)
+	for i := range texts {
+		texts[i] = strings.TrimSpace(said(texts[i]))
+	}
 	for i := 0; i+1 < len(texts); i++ {
 		if closed(texts[i]) {
 			continue
 		}
 		var joined strings.Builder
 		var ends []int
-		for k := i; k < len(texts) && k-i < mostParts; k++ {
-			part := strings.TrimSpace(texts[k])
+		for k := i; k < len(texts) && k-i < mostTexts; k++ {
+			part := texts[k]
 			if k == i {
-				part = part[max(0, len(part)-longestPart):]
+				part = part[max(0, len(part)-longestText):]
 			}
-			part = part[:min(len(part), longestPart)]
+			part = part[:min(len(part), longestText)]
 			joined.WriteString(part + " ")
 			ends = append(ends, joined.Len())
 			if k > i && closed(part) {
@@ -109,20 +116,35 @@ func (c *Classifier) Across(texts []string) []Share {
 			if s.orders() {
 				share = SureShare
 			}
-			for k := range ends {
-				if k == 0 || s.end > ends[k-1] {
-					shared[i+k] = max(shared[i+k], share)
+			last := 0 // part of the sentence
+			for from := s.start; last < len(ends) && from < s.end; last++ {
+				part := joined.String()[from:min(s.end, ends[last])]
+				if from = ends[last]; c.alone(s, texts[i+last], part) {
+					return
 				}
+			}
+			for k := range last {
+				shared[i+k] = max(shared[i+k], share)
 			}
 		})
 	}
 	return shared
 }
 
+// alone reports whether a sentence is an attack by its part in one text, to which the other texts
+// add nothing, and that text is injected by itself.
+func (c *Classifier) alone(s *sentence, text, part string) bool {
+	found := false
+	c.each(part, func(p *sentence) {
+		found = found || p.orders() && p.logit[attack] >= s.logit[attack]
+	})
+	return found && c.Judge(text).Score >= Threshold
+}
+
 // Bounds of what Across reads of texts that go on in each other.
 const (
-	mostParts   = 6
-	longestPart = 300 // bytes
+	mostTexts   = 6
+	longestText = 300 // bytes
 )
 
 // closed reports whether a text ends with a sentence.

@@ -3,78 +3,138 @@ package injection
 import (
 	"encoding/json"
 	"regexp"
-	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
-// Bounds of the values that are read of one text.
+// Bounds of what is read of one text.
 const (
-	mostValues   = 256
-	shortestText = 16 // bytes of a value that can instruct
-	deepest      = 32 // levels of JSON, and of JSON within its strings
-	mostPairs    = 16 // named values of a log line
+	mostParts    = 256 // parts that are judged one by one
+	shortestPart = 16  // bytes of a part that can instruct
+	longestName  = 64  // bytes of a word that may be a name, an id or a digest
+	deepest      = 32  // levels of JSON within the strings of JSON
+	mostPairs    = 16  // named values of a log line
 )
 
-// values returns the texts within JSON, or within a log's lines: first all of them as one
-// text, then each that is long enough to instruct. It returns none for plain text.
-func values(text string) []string {
-	v := collected{}
-	trimmed := strings.TrimSpace(text)
-	if !v.json(trimmed, 0) {
-		for line := range strings.Lines(trimmed) {
-			v.line(strings.TrimSpace(line))
-		}
-	}
-	if len(v.texts) == 0 {
-		return nil
-	}
-	return append([]string{strings.Join(v.texts, "\n")}, slices.DeleteFunc(v.texts, func(s string) bool { return len(s) < shortestText })...)
+// reading is how a text is judged.
+type reading struct {
+	bodies []string // each as the text that it is
+	parts  []string // each by itself, and only where it is beyond doubt
 }
 
-type collected struct{ texts []string }
+// read returns the reading of a text. The body of JSON, or of lines of JSON, is what its strings
+// say: names, marks and single words are no prose, and are parts. A log is read as it stands and
+// by the values in it. Other text is one body.
+func read(text string) reading {
+	var v collected
+	if v.document(text) {
+		return reading{[]string{v.body()}, v.parts()}
+	}
+	for line := range strings.Lines(text) {
+		v.line(strings.TrimSpace(line))
+	}
+	if len(v.prose)+len(v.names) == 0 {
+		return reading{bodies: []string{text}}
+	}
+	return reading{[]string{text, v.body()}, v.parts()}
+}
+
+// said returns the body of JSON, and other text as it is.
+func said(text string) string {
+	var v collected
+	if v.document(text) {
+		return v.body()
+	}
+	return text
+}
+
+// collected is what was found in JSON and in the lines of a log.
+type collected struct {
+	prose []string // texts of several words, in another script or longer than a name
+	names []string // names of members, and values of one word
+}
+
+func (v *collected) body() string { return strings.Join(v.prose, "\n") }
+
+// parts returns what a reader may take for a text of its own, and all of them as one sentence.
+// The one text of a body is not read twice.
+func (v *collected) parts() []string {
+	var out []string
+	add := func(part string) {
+		if len(part) >= shortestPart {
+			out = append(out, part)
+		}
+	}
+	for _, list := range [][]string{v.prose, v.names} {
+		if len(list) > 1 {
+			add(strings.Join(list, " "))
+		}
+	}
+	if len(v.prose) > 1 {
+		for _, part := range v.prose[:min(len(v.prose), mostParts)] {
+			add(part)
+		}
+	}
+	for _, part := range v.names[:min(len(v.names), mostParts)] {
+		add(part)
+	}
+	return out
+}
+
+// spaced sets the words of a name apart.
+var spaced = strings.NewReplacer("_", " ", "-", " ", ".", " ")
 
 func (v *collected) add(text string) {
-	if text = strings.TrimSpace(text); text != "" && len(v.texts) < mostValues {
-		v.texts = append(v.texts, text)
+	text = strings.TrimSpace(text)
+	switch {
+	case text == "":
+	case len(text) > longestName || strings.ContainsFunc(text, unlikeName):
+		v.prose = append(v.prose, text)
+	default:
+		if plain := runs(text); plain != "" {
+			v.prose = append(v.prose, plain)
+		}
+		v.names = append(v.names, spaced.Replace(text))
 	}
+}
+
+// unlikeName reports whether a character stands in no name of a program.
+func unlikeName(r rune) bool { return r <= ' ' || r >= utf8.RuneSelf }
+
+// document collects the strings of JSON, or of lines of JSON, and reports whether text is that.
+func (v *collected) document(text string) bool {
+	if text = strings.TrimSpace(text); v.json(text, 0) {
+		return true
+	}
+	var lines collected
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" && !lines.json(line, 0) {
+			return false
+		}
+	}
+	*v = lines
+	return text != ""
 }
 
 // json collects the strings of a JSON document, and reports whether text is one.
 func (v *collected) json(text string, depth int) bool {
-	if text == "" || text[0] != '{' && text[0] != '[' || depth > deepest {
+	if text == "" || text[0] != '{' && text[0] != '[' || depth > deepest || !json.Valid([]byte(text)) {
 		return false
 	}
-	var tree any
-	if json.Unmarshal([]byte(text), &tree) != nil {
-		return false
+	for at := strings.IndexByte(text, '"'); at >= 0; at = strings.IndexByte(text, '"') {
+		end := at + 1
+		for ; text[end] != '"'; end++ {
+			if text[end] == '\\' {
+				end++
+			}
+		}
+		var value string
+		if json.Unmarshal([]byte(text[at:end+1]), &value) == nil && !v.json(strings.TrimSpace(value), depth+1) {
+			v.add(value)
+		}
+		text = text[end+1:]
 	}
-	v.walk(tree, depth)
 	return true
-}
-
-func (v *collected) walk(tree any, depth int) {
-	if depth > deepest {
-		return
-	}
-	switch x := tree.(type) {
-	case string:
-		if !v.json(strings.TrimSpace(x), depth+1) {
-			v.add(x)
-		}
-	case []any:
-		for _, child := range x {
-			v.walk(child, depth+1)
-		}
-	case map[string]any:
-		names := make([]string, 0, len(x))
-		for name := range x {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		for _, name := range names {
-			v.walk(x[name], depth+1)
-		}
-	}
 }
 
 // logHead is what a line of a log begins with: a time, perhaps in brackets, and then

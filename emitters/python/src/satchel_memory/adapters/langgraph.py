@@ -5,7 +5,6 @@ A put or delete returns when the next read sees it. What differs from LangGraph'
 
 - Values come back as policy shows them: personal data and secrets may be masked. Do not put a masked value back.
   A value that is beyond doubt an injected instruction is not returned, such as "ignore all previous instructions".
-  Values are of the kind knowledge: memories are left out at the first doubt.
 - A value whose namespace or key has personal data, such as an e-mail address, is found by get alone.
 - A put or delete is refused (PolicyDenied) where the value is another principal's, or had labels that the store
   does not give.
@@ -91,7 +90,7 @@ class SatchelStore(BaseStore):
             hide(self._memory, item, labels=labels)
         else:
             names = {"source_uri": _URI + "/".join(quote(name, safe="") for name in (*op.namespace, op.key))}
-            fields: dict[str, Any] = {"type": "semantic", "kind": "knowledge", "provenance": names}
+            fields: dict[str, Any] = {"type": "semantic", "provenance": names}
             write(self._memory, item, {"value": dict(op.value)}, labels=labels, **fields)
 
     def _get(self, op: GetOp) -> Item | None:

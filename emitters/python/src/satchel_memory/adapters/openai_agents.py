@@ -5,7 +5,6 @@ lets them. A method returns when the next read sees what it did. What differs fr
 
 - Items come back as policy shows them: personal data and secrets may be masked.
 - An item that is beyond doubt an injected instruction is not returned, such as "ignore all previous instructions".
-  Items are of the kind knowledge: memories are left out at the first doubt.
 - Items are in the order of their writers' clocks. Not all of a list is stored when add_items raises.
 - Two callers that pop at once may get the same item.
 - pop_item and clear_session hide items; the log keeps them. `memory.forget` erases items for good; those of a
@@ -26,6 +25,8 @@ from agents.memory import SessionSettings
 from ..client import Satchel
 from ._items import LABELS, digest, hide, newest, write
 
+_SESSION = 256  # characters of the session of an item
+
 
 class SatchelSession:
     """One conversation. labels are those of every item, and label is the one of this session."""
@@ -43,8 +44,8 @@ class SatchelSession:
         if not session_id:
             raise ValueError("give a session_id: all sessions without one would be the same")
         self.session_id, self.session_settings = session_id, session_settings or SessionSettings()
-        # An item's session is left empty: the neighbours there of an item that looks injected are left out as well.
         self._memory, self.label = memory, "chat:" + digest(session_id)
+        self._fields: dict[str, Any] = {"session": session_id[:_SESSION] if session_id.isprintable() else ""}
         self._labels = [*labels, self.label]
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
@@ -79,10 +80,10 @@ class SatchelSession:
         at = datetime.now(timezone.utc)
         for item in items:
             at = max(at + timedelta(microseconds=1), datetime.now(timezone.utc))
-            write(self._memory, "oa." + uuid4().hex, {"item": item}, labels=self._labels, time=at, kind="knowledge")
+            write(self._memory, "oa." + uuid4().hex, {"item": item}, labels=self._labels, time=at, **self._fields)
 
     def _hide(self, item: dict[str, Any]) -> None:
-        hide(self._memory, item["id"], labels=self._labels, kind="knowledge")
+        hide(self._memory, item["id"], labels=self._labels, **self._fields)
 
 
 def _holding(item: dict[str, Any]) -> dict[str, Any] | None:
