@@ -8,8 +8,8 @@ import (
 	"satchel/pipeline/selection/defend/injection"
 )
 
-// looked is what a candidate's text says by itself.
-type looked struct {
+// features is what a candidate's text says by itself.
+type features struct {
 	hash     uint64 // its simhash, 0 when it is too short for one
 	injected injection.Finding
 	text     textKey
@@ -18,7 +18,7 @@ type looked struct {
 // textKey stands for a text in one process: two hashes under random seeds.
 type textKey struct{ slot, key uint64 }
 
-// Bounds of looks: 12 MiB, and 2.5 for the digests.
+// Bounds of the cache: 12 MiB, and 2.5 for the digests.
 const (
 	lookStripes = 64
 	lookMost    = 1 << 13 // looks of a stripe: 512k of all
@@ -26,16 +26,16 @@ const (
 	digestSlots = 1 << 13
 )
 
-// looks remembers what texts seen lately say: the same items are candidates again and
+// featureCache remembers what texts seen lately say: the same items are candidates again and
 // again. A text is known by a 64-bit hash under a random seed, and none of it is kept.
 // Safe for concurrent use.
-type looks struct {
+type featureCache struct {
 	slot, key maphash.Seed
 	stripes   [lookStripes]lookStripe
 	digests   [digestSlots]atomic.Pointer[digest]
 }
 
-// lookStripe is a part of looks. It grows with what it is asked for.
+// lookStripe is a part of the cache. It grows with what it is asked for.
 type lookStripe struct {
 	sync.Mutex
 	kept []kept // in sets of lookWays, the newest of a set first; a power of two of them
@@ -51,19 +51,19 @@ type kept struct {
 	unread bool
 }
 
-func newLooks() *looks {
-	return &looks{slot: maphash.MakeSeed(), key: maphash.MakeSeed()}
+func newFeatureCache() *featureCache {
+	return &featureCache{slot: maphash.MakeSeed(), key: maphash.MakeSeed()}
 }
 
 // of returns what read says of a text, perhaps said before.
-func (l *looks) of(text string, read func(string) looked) looked {
+func (l *featureCache) of(text string, read func(string) features) features {
 	key := l.keyOf(text)
 	stripe := &l.stripes[key.slot%lookStripes]
 	stripe.Lock()
 	known, ok := stripe.find(key.key)
 	stripe.Unlock()
 	if ok {
-		return looked{hash: known.hash, text: key, injected: injection.Finding{Score: float64(known.score), Orders: known.orders, Unread: known.unread}}
+		return features{hash: known.hash, text: key, injected: injection.Finding{Score: float64(known.score), Orders: known.orders, Unread: known.unread}}
 	}
 	v := read(text)
 	v.text = key
@@ -118,7 +118,7 @@ func (s *lookStripe) place(k kept) {
 }
 
 // forget drops all that is remembered.
-func (l *looks) forget() {
+func (l *featureCache) forget() {
 	for i := range l.stripes {
 		l.stripes[i].Lock()
 		l.stripes[i].kept, l.stripes[i].used = nil, 0
@@ -129,7 +129,7 @@ func (l *looks) forget() {
 	}
 }
 
-func (l *looks) keyOf(text string) textKey {
+func (l *featureCache) keyOf(text string) textKey {
 	return textKey{maphash.String(l.slot, text), maphash.String(l.key, text)}
 }
 
@@ -143,7 +143,7 @@ type digest struct {
 }
 
 // digestOf returns the digest of a print's text, perhaps made before.
-func (l *looks) digestOf(p *print) *digest {
+func (l *featureCache) digestOf(p *print) *digest {
 	slot := &l.digests[p.key.slot%digestSlots]
 	if known := slot.Load(); known != nil && known.text == p.key {
 		return known

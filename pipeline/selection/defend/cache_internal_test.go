@@ -10,13 +10,13 @@ import (
 // Every text says what it says, however many were looked at, and most are looked at once.
 func TestLooksRemember(t *testing.T) {
 	t.Parallel()
-	l, reads := newLooks(), 0
+	l, reads := newFeatureCache(), 0
 	found := func(text string) injection.Finding {
 		return injection.Finding{Score: float64(text[0]), Orders: text[0]%2 == 0, Unread: text[0]%3 == 0}
 	}
-	read := func(text string) looked {
+	read := func(text string) features {
 		reads++
-		return looked{hash: uint64(len(text)), injected: found(text)}
+		return features{hash: uint64(len(text)), injected: found(text)}
 	}
 	const n = 120_000
 	text := func(i int) string { return fmt.Sprintf("%c%0*d", 'a'+i%26, 6+i%9, i) }
@@ -30,7 +30,7 @@ func TestLooksRemember(t *testing.T) {
 		l.of(text(i), read)
 	}
 	if reads > n/10 {
-		t.Errorf("%d of %d texts were looked at again", reads, n)
+		t.Errorf("%d of %d texts were read again", reads, n)
 	}
 	slots := 0
 	for i := range l.stripes {

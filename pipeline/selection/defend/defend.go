@@ -61,7 +61,7 @@ func (c *Config) Validate() error {
 type Defenses struct {
 	cfg        Config
 	classifier *injection.Classifier // nil: none
-	looks      *looks
+	looks      *featureCache
 }
 
 // New returns a Defenses.
@@ -69,7 +69,7 @@ func New(cfg Config) (*Defenses, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("new defence: %w", err)
 	}
-	d := &Defenses{cfg: cfg, looks: newLooks()}
+	d := &Defenses{cfg: cfg, looks: newFeatureCache()}
 	if d.cfg.Threshold == 0 {
 		d.cfg.Threshold = injection.Threshold
 	}
@@ -106,12 +106,12 @@ func (d *Defenses) InvalidateCaches() { d.looks.forget() }
 // written back, and what a better candidate says already. It returns warnings, which
 // count what is stale and suspect.
 func (d *Defenses) Apply(cs []candidate.Candidate, asked bool, now time.Time) []string {
-	return d.apply(cs, asked, now, newSeen(cs, d.looks, false), d.splits)
+	return d.apply(cs, asked, now, newDuplicateIndex(cs, d.looks, false), d.splits)
 }
 
 // ApplyIgnoringSpeakers is Apply, but that two texts are duplicates whoever said them.
 func (d *Defenses) ApplyIgnoringSpeakers(cs []candidate.Candidate, asked bool, now time.Time) []string {
-	return d.apply(cs, asked, now, newSeen(cs, d.looks, true), d.splits)
+	return d.apply(cs, asked, now, newDuplicateIndex(cs, d.looks, true), d.splits)
 }
 
 // ApplyKeepingDuplicates is Apply, but that what says the same stays, and is not looked for.
@@ -126,7 +126,7 @@ func (d *Defenses) ApplyToList(cs []candidate.Candidate, asked bool, now time.Ti
 }
 
 func (d *Defenses) apply(
-	cs []candidate.Candidate, asked bool, now time.Time, seen *seen, splits func([]candidate.Candidate) int,
+	cs []candidate.Candidate, asked bool, now time.Time, seen *duplicateIndex, splits func([]candidate.Candidate) int,
 ) []string {
 	looks := d.look(cs)
 	floors := d.floors(cs)
@@ -195,8 +195,8 @@ const lookPart = 8
 
 // look reads the texts of the kept candidates, on all processors: this is most of the
 // work.
-func (d *Defenses) look(cs []candidate.Candidate) []looked {
-	out := make([]looked, len(cs))
+func (d *Defenses) look(cs []candidate.Candidate) []features {
+	out := make([]features, len(cs))
 	parallel.Parts(len(cs), lookPart, func(parts iter.Seq2[int, int]) {
 		for from, to := range parts {
 			for i := from; i < to; i++ {
@@ -210,8 +210,8 @@ func (d *Defenses) look(cs []candidate.Candidate) []looked {
 }
 
 // read looks at a text that was not seen lately.
-func (d *Defenses) read(text string) looked {
-	var l looked
+func (d *Defenses) read(text string) features {
+	var l features
 	if len(text) >= shortestText {
 		l.hash = simhash(text)
 	}

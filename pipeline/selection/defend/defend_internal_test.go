@@ -153,10 +153,10 @@ func TestLongTextsAreCheap(t *testing.T) {
 		text := strings.Repeat("Ab c. ", 30_000+i*200) + fmt.Sprint("End ", i)
 		cs = append(cs, turnOf(fmt.Sprint("i", i), "", text))
 	}
-	s := newSeen(cs, newLooks(), false)
+	s := newDuplicateIndex(cs, newFeatureCache(), false)
 	for i := range cs {
 		text := cs[i].Content.Text()
-		s.find(i, looked{hash: simhash(text), text: s.looks.keyOf(text)})
+		s.find(i, features{hash: simhash(text), text: s.looks.keyOf(text)})
 	}
 	if s.left < 0 {
 		t.Errorf("effort left: %d", s.left)
@@ -197,7 +197,7 @@ func TestWarmCacheIsRead(t *testing.T) {
 	d.Warm([]*candidate.Visible{item})
 	known := func() bool {
 		read := false
-		d.looks.of(item.Content.Text(), func(string) looked { read = true; return looked{} })
+		d.looks.of(item.Content.Text(), func(string) features { read = true; return features{} })
 		return !read
 	}
 	if !known() {

@@ -72,7 +72,7 @@ func TestTheDefensesForgets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read := func(string) looked { return looked{hash: 7} }
+	read := func(string) features { return features{hash: 7} }
 	const text = "The card PIN of the gateway is 4711."
 	d.looks.of(text, read)
 	d.looks.digestOf(&print{key: d.looks.keyOf(text), text: text})

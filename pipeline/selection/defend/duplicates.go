@@ -23,10 +23,10 @@ const (
 	sameQuestion = .94 // one word of it can be what it asks for
 )
 
-// seen holds what was kept so far.
-type seen struct {
+// duplicateIndex holds what was kept so far.
+type duplicateIndex struct {
 	cs      []candidate.Candidate
-	looks   *looks
+	looks   *featureCache
 	anyone  bool // it makes no difference who said something
 	byText  index
 	bySum   index
@@ -87,9 +87,9 @@ type print struct {
 	sums    []uint64 // hashes of the words of the form, once they are needed
 }
 
-func newSeen(cs []candidate.Candidate, looks *looks, anyone bool) *seen {
+func newDuplicateIndex(cs []candidate.Candidate, looks *featureCache, anyone bool) *duplicateIndex {
 	n := len(cs)
-	return &seen{
+	return &duplicateIndex{
 		cs: cs, looks: looks, anyone: anyone, byText: newIndex(n), bySum: newIndex(n), byPlace: map[spokenText]int{},
 		prints: make([]print, 0, n), hashes: make([]uint64, 0, n), left: fullEffort,
 	}
@@ -98,7 +98,7 @@ func newSeen(cs []candidate.Candidate, looks *looks, anyone bool) *seen {
 // find drops candidate i when what was kept says the same, or takes it in. What two
 // speakers say alike is no repetition, unless one of them is an assistant or a tool
 // that gives back what it was shown: then the original stays, whichever ranks higher.
-func (s *seen) find(i int, l looked) {
+func (s *duplicateIndex) find(i int, l features) {
 	r := &s.cs[i]
 	text, speaker := r.Content.Text(), s.speaker(i)
 	if of, ok := s.byText.find(l.text.slot, func(of int) bool {
@@ -142,7 +142,7 @@ func (s *seen) find(i int, l looked) {
 }
 
 // speaker returns whose words candidate i is, "" for anyone's.
-func (s *seen) speaker(i int) string {
+func (s *duplicateIndex) speaker(i int) string {
 	if s.anyone {
 		return ""
 	}
@@ -151,7 +151,7 @@ func (s *seen) speaker(i int) string {
 
 // near compares p with the prints that are kept. It reports whether p's candidate was
 // dropped, and keeps p when not.
-func (s *seen) near(p *print) bool {
+func (s *duplicateIndex) near(p *print) bool {
 	for i, hash := range s.hashes {
 		differ := bits.OnesCount64(p.hash ^ hash)
 		if differ > mostBits {
@@ -187,11 +187,11 @@ func (s *seen) near(p *print) bool {
 
 // yields reports whether what was kept is a summary and what comes is none: a summary,
 // which may join what belongs apart, does not stand for an item that it was made of.
-func (s *seen) yields(of, i int) bool {
+func (s *duplicateIndex) yields(of, i int) bool {
 	return s.cs[of].Kind == schemas.KindSummary && s.cs[i].Kind != schemas.KindSummary
 }
 
-func (s *seen) drop(i, of int, how string) {
+func (s *duplicateIndex) drop(i, of int, how string) {
 	if how == "" {
 		how = "of "
 	}
@@ -225,11 +225,11 @@ func (p *print) most(q *print) int {
 // over bytes for short texts, over words for long ones. Texts whose numbers or
 // negations differ are not alike, whatever their distance, nor are two that a word on
 // either side tells apart, unless they render one place.
-func (s *seen) similar(p, q *print, enough float64) bool {
+func (s *duplicateIndex) similar(p, q *print, enough float64) bool {
 	return s.close(p, q, enough) && (enough < sameEnough || !tellApart(p.text, q.text))
 }
 
-func (s *seen) close(p, q *print, enough float64) bool {
+func (s *duplicateIndex) close(p, q *print, enough float64) bool {
 	if float64(min(p.length, q.length)) < float64(max(p.length, q.length))*(2*enough-1) {
 		return false
 	}
@@ -274,7 +274,7 @@ func (p *print) letters() *letters {
 	return p.inText
 }
 
-func (s *seen) digest(p *print) *digest {
+func (s *duplicateIndex) digest(p *print) *digest {
 	if p.digest == nil {
 		p.digest = s.looks.digestOf(p)
 	}
