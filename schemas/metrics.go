@@ -153,7 +153,7 @@ var (
 // The values of labels that several families, or packages, share.
 var (
 	metricEndpoints = [...]string{"request", "search", "build", "preview", "assemble", "premortem", "template", "relevance", "explain", "compact",
-		"recover", "items", "status", "exception", "put", "head", "prove", "receipt", "pack", "entries", "open", "revoke", "store", "run",
+		"recover", "items", "status", "exception", "hold", "put", "head", "prove", "receipt", "pack", "entries", "open", "revoke", "store", "run",
 		"plan", "role_planner", "role_retriever", "role_verifier", "role_synthesizer", "role_sentinel"}
 	metricStores  = [...]string{"items", "keyword", "private", "vector", "graph"}
 	metricStreams = [...]string{"MEMORY", "LEDGER", "DLQ"}
