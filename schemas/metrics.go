@@ -210,7 +210,7 @@ var families = [metrics]MetricFamily{
 
 	MetricErasuresPending: {Name: "satchel_erasures_pending", Kind: MetricGauge, Help: "erasures that have no receipt yet"},
 	MetricErasuresOldest:  {Name: "satchel_erasures_oldest_seconds", Kind: MetricGauge, Unit: "s", Help: "age of the oldest such erasure"},
-	MetricErasures:        {Name: "satchel_erasures_total", Kind: MetricCounter, Labels: []MetricLabel{label("outcome", "done", "refused")}, Help: "erasures: finished with a receipt, or refused"},
+	MetricErasures:        {Name: "satchel_erasures_total", Kind: MetricCounter, Labels: []MetricLabel{label("outcome", "done", "refused", "held")}, Help: "erasures: finished with a receipt, refused by policy, or refused for a legal hold"},
 
 	MetricPolicyVerdicts: {Name: "satchel_policy_verdicts_total", Kind: MetricCounter, Labels: []MetricLabel{label("outcome", "allowed", "redacted", "denied")}, Help: "verdicts of policy on items that a request found"},
 	MetricPolicyDenied:   {Name: "satchel_policy_denied_total", Kind: MetricCounter, Labels: []MetricLabel{label("reason", metricDenials[:]...)}, Help: "items that policy denied, by reason; reasons of your own rules count as other"},

@@ -18,6 +18,7 @@ import (
 	"satchel/pipeline/write"
 	"satchel/policies"
 	"satchel/policies/exception"
+	"satchel/policies/hold"
 	"satchel/worker/authorship"
 	"satchel/worker/erasure"
 	"satchel/worker/follow"
@@ -47,6 +48,8 @@ type Config struct {
 	Engine    service.Engine
 	// Exceptions are the governed ones; nil: there are none and none can be added.
 	Exceptions *exception.Registry
+	// Holds are the legal holds; default: a registry over Log and PDP.
+	Holds *hold.Registry
 	// Projector is one made by NewProjector over the same stores, when the engine needs
 	// it first; nil: a new one.
 	Projector *projection.Projector
@@ -124,6 +127,9 @@ func (cfg *Config) check() error {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	if cfg.Holds == nil {
+		cfg.Holds = hold.New(hold.Config{Log: cfg.Log, PDP: cfg.PDP, Clock: cfg.Clock})
+	}
 	if cfg.Failpoint == nil {
 		cfg.Failpoint = func(string) {}
 	}
@@ -144,7 +150,7 @@ func New(cfg Config) (*Worker, error) {
 		Loopback: cfg.Loopback, Clock: cfg.Clock})
 	w.eraser = erasure.New(erasure.Config{Log: cfg.Log, Indexes: p, Items: cfg.Stores.Items, Graph: cfg.Stores.Graph,
 		PDP: cfg.PDP, Registry: cfg.Registry, Loopback: cfg.Loopback,
-		Scrubbers: cfg.Scrubbers, Streams: cfg.Streams, Artifacts: cfg.Artifacts, Reviewer: reviewer,
+		Scrubbers: cfg.Scrubbers, Streams: cfg.Streams, Artifacts: cfg.Artifacts, Reviewer: reviewer, Holds: cfg.Holds,
 		Failpoint: cfg.Failpoint, Clock: cfg.Clock, Logger: cfg.Logger, Share: share, Metrics: p.Metrics()})
 	w.appender = ingest.New(ingest.Config{Inboxes: cfg.Inboxes, PartitionOf: cfg.Partition, Log: cfg.Log,
 		Writer: cfg.Writer, DeadLetters: cfg.DeadLetters, Eraser: w.eraser, Reviewer: reviewer,
@@ -152,7 +158,7 @@ func New(cfg Config) (*Worker, error) {
 		Failpoint: cfg.Failpoint, Clock: cfg.Clock, Logger: cfg.Logger, Share: share, Metrics: p.Metrics()})
 	w.Service = service.New(service.Config{Engine: cfg.Engine, Log: cfg.Log, Writer: cfg.Writer, Outbox: cfg.Outbox,
 		Indexes: p, Items: cfg.Stores.Items, PDP: cfg.PDP, Registry: cfg.Registry, Loopback: cfg.Loopback,
-		Exceptions: cfg.Exceptions, Eraser: w.eraser, Reviewer: reviewer, Ingest: w.appender, Clock: cfg.Clock})
+		Exceptions: cfg.Exceptions, Holds: cfg.Holds, Eraser: w.eraser, Reviewer: reviewer, Ingest: w.appender, Clock: cfg.Clock})
 	if len(cfg.Inboxes) > 0 {
 		w.heads = &relay.Heads{Log: cfg.Log, Logger: cfg.Logger, Share: share, Metrics: p.Metrics()}
 	}

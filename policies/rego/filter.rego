@@ -56,6 +56,4 @@ extra_conditions := [] if not data.satchel.extra.conditions
 
 extra_conditions := [condition | some condition in data.satchel.extra.conditions]
 
-followed := array.concat(audit_ledger_kinds, open_ledger_kinds) if "auditor" in roles
-
-followed := open_ledger_kinds if not "auditor" in roles
+followed := array.concat([kind | some kind, readers in ledger_readers; readers & roles != set()], open_ledger_kinds)

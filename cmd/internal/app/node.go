@@ -29,6 +29,7 @@ import (
 	"satchel/pipeline/token"
 	"satchel/policies"
 	"satchel/policies/exception"
+	"satchel/policies/hold"
 	"satchel/schemas"
 	"satchel/worker"
 	"satchel/worker/erasure"
@@ -232,6 +233,7 @@ func (a *App) openDecision(ctx context.Context, n *Node, o NodeOptions) (err err
 func (a *App) workerConfig(ctx context.Context, n *Node, o NodeOptions) (worker.Config, error) {
 	artifacts := jetstream.NewArtifacts(n.JetStream).Guarded(n.guard())
 	cfg := worker.Config{Log: n.Log, Stores: n.projections(), Embedder: n.Embedder.now.Load(), Sanitizer: n.public, PDP: n.PDP, Exceptions: n.exceptions, Registry: n.registry,
+		Holds:    hold.New(hold.Config{Log: n.Log, PDP: n.policy.PDP, Clock: o.Clock, IDs: o.NewID}),
 		Loopback: a.NATSURL == "", Scrubbers: n.scrub, Clock: o.Clock, Logger: n.logger, Meter: n.meters,
 		MaxTenants: a.MaxTenants, Evict: n.evict, TenantIdle: time.Duration(a.TenantIdle) * time.Second,
 		Artifacts: artifacts, Uploads: artifacts, Outbox: jetstream.NewOutbox(n.NC, n.JetStream).Guarded(n.guard()),
@@ -413,6 +415,7 @@ func endpoints(v *service.Service, d *service.Artifacts, e *pipeline.Engine, g *
 		{"items", "ctx.v1.*.items", answers["items"], 0, 0},
 		{"status", "ctx.v1.*.status", answers["status"], 0, 0},
 		{"exception", "ctx.v1.*.exception", v.Exception, 0, 0},
+		{"hold", "ctx.v1.*.hold", v.Hold, 0, 0},
 		{"put", "mem.v1.*.put", v.Put, 64, 4096},
 		{"plan", "mem.v1.*.plan", v.Plan, 0, 0},
 		{"head", "log.v1.*.head", v.Head, 0, 0},
