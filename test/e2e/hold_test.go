@@ -69,6 +69,14 @@ func TestLegalHold(t *testing.T) {
 	if out, code := i.Run(t, "hold", "add", "--role", "counsel", "--item", "letter", "--session", "call", "--reason", whyHeld); code != 2 {
 		t.Errorf("of items and a session: exit code %d\n%s", code, out)
 	}
+	i.Must(t, "emit", "--item", `{"id":"stale","ttl":1,"created_at":"2026-01-01T00:00:00Z","content":"the harbour crane is green, says stale"}`)
+	stale := place(t, i, "--item", "stale")
+	if out, code := i.Run(t, "forget", "stale"); code == 0 || !strings.Contains(out, stale) {
+		t.Errorf("an expired item that is held: exit code %d\n%s", code, out)
+	}
+	if out := i.Must(t, "ask", "what colour is the harbour crane?"); strings.Contains(out, "is green") {
+		t.Errorf("the hold shows an expired item: %s", out)
+	}
 	letter := place(t, i, "--item", "letter", "--matter", "C-12/26")
 	call := place(t, i, "--session", "call")
 	holds := map[string]string{"letter": letter, "call-1": call, "call-2": call, "loan": place(t, i, "--label", "case:77"), "talk": place(t, i, "--agent", "teller")}
@@ -120,6 +128,10 @@ func TestLegalHold(t *testing.T) {
 	var receipt schemas.ErasureReceipt
 	if err := json.Unmarshal([]byte(i.Must(t, "forget", "letter", "--json")), &receipt); err != nil || !slices.Equal(receipt.Holds, []string{letter}) {
 		t.Errorf("the receipt names the holds %v, want %s (%v)", receipt.Holds, letter, err)
+	}
+	i.Must(t, "hold", "release", stale, "--role", "hold_releaser")
+	if err := json.Unmarshal([]byte(i.Must(t, "forget", "stale", "--json")), &receipt); err != nil || len(receipt.Positions) != 1 {
+		t.Errorf("the content of the expired item went before: %+v (%v)", receipt, err)
 	}
 	if out := i.Must(t, "verify"); !strings.Contains(out, "3 legal holds") {
 		t.Errorf("verify: %s", out)
