@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
 	"satchel/pipeline/embed"
@@ -128,7 +129,7 @@ func (cfg *Config) check() error {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	if cfg.Holds == nil {
-		cfg.Holds = hold.New(hold.Config{Log: cfg.Log, PDP: cfg.PDP, Clock: cfg.Clock})
+		cfg.Holds = NewHolds(cfg.Log, cfg.PDP, cfg.Clock, nil)
 	}
 	if cfg.Failpoint == nil {
 		cfg.Failpoint = func(string) {}
@@ -174,6 +175,15 @@ func New(cfg Config) (*Worker, error) {
 			Failpoint: cfg.Failpoint, Logger: cfg.Logger, Share: share, Metrics: p.Metrics()})
 	}
 	return w, nil
+}
+
+// NewHolds returns the registry of the legal holds in log; pdp decides who may place and release them.
+// The clock is the system's and ids are UUIDv7, when they are nil.
+func NewHolds(log *eventlog.Log, pdp policies.PDP, clock func() time.Time, ids func() string) *hold.Registry {
+	if ids == nil {
+		ids = func() string { return uuid.Must(uuid.NewV7()).String() }
+	}
+	return hold.New(hold.Config{Log: log, Office: &exception.Office{Log: log, PDP: pdp, Source: hold.Source, IDs: ids}, Clock: clock, IDs: ids})
 }
 
 // NewProjector returns the projector of cfg alone, for an engine that needs it before the worker is

@@ -12,7 +12,6 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/policies"
-	"satchel/policies/governance"
 	"satchel/schemas"
 )
 
@@ -57,7 +56,7 @@ func (g *Registry) Add(ctx context.Context, s scope.Scope, n schemas.NewExceptio
 		Principals: n.Principals, Labels: n.Labels, Purpose: n.Purpose, Reason: n.Reason, ExpiresAt: n.ExpiresAt.UTC(),
 		RollbackTrigger: n.RollbackTrigger, AuditHook: n.AuditHook, Decisions: []string{decision.ID}, Principal: s.Principal().ID, At: now,
 	}
-	decided, err := g.office.Decided(s, decision, x.ID)
+	decided, err := g.office.decided(s, decision, x.ID)
 	if err != nil {
 		return schemas.ExceptionState{}, storage()
 	}
@@ -65,7 +64,7 @@ func (g *Registry) Add(ctx context.Context, s scope.Scope, n schemas.NewExceptio
 	if err != nil {
 		return schemas.ExceptionState{}, storage()
 	}
-	if err := g.office.Append(ctx, eventlog.Batch{Drafts: []eventlog.Draft{decided, d}}); err != nil {
+	if err := g.office.append(ctx, eventlog.Batch{Drafts: []eventlog.Draft{decided, d}}); err != nil {
 		return schemas.ExceptionState{}, storage()
 	}
 	if err := g.sync(ctx, s, t, now); err != nil || t.held[x.ID] == nil {
@@ -125,7 +124,7 @@ func (g *Registry) check(n *schemas.NewException, approver string, now time.Time
 
 // authorise asks policy and returns the decision that allowed it. A refusal is in the log.
 func (g *Registry) authorise(ctx context.Context, s scope.Scope, action, words string, r policies.Resource, now time.Time) (schemas.PolicyDecision, error) {
-	d, err := g.office.Authorise(ctx, s, governance.Act{Action: action, Resource: r, Words: words, At: now})
+	d, err := g.office.Authorise(ctx, s, action, words, r, now)
 	var denied *schemas.Error
 	if err != nil && !errors.As(err, &denied) {
 		return d, storage()

@@ -16,7 +16,6 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/policies"
-	"satchel/policies/governance"
 	"satchel/schemas"
 )
 
@@ -59,7 +58,7 @@ type Config struct {
 // Registry knows every tenant's exceptions. It is safe for concurrent use.
 type Registry struct {
 	cfg    Config
-	office governance.Office
+	office Office
 
 	mu      sync.Mutex
 	tenants map[string]*register
@@ -95,7 +94,7 @@ func New(cfg Config) (*Registry, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	office := governance.Office{Log: cfg.Log, PDP: cfg.PDP, Source: Source, IDs: cfg.IDs}
+	office := Office{Log: cfg.Log, PDP: cfg.PDP, Source: Source, IDs: cfg.IDs}
 	return &Registry{cfg: cfg, office: office, tenants: map[string]*register{}}, nil
 }
 
@@ -256,7 +255,7 @@ func (g *Registry) use(ctx context.Context, s scope.Scope, r *policies.Request, 
 		batch.Drafts = append(batch.Drafts, d)
 		granted[id] = true
 	}
-	if err := g.office.Append(ctx, batch); err != nil {
+	if err := g.office.append(ctx, batch); err != nil {
 		return nil, err
 	}
 	return granted, g.settle(ctx, s, t, now)
@@ -294,7 +293,7 @@ func (g *Registry) end(ctx context.Context, s scope.Scope, h *held, cause, by st
 }
 
 func (g *Registry) draft(s scope.Scope, eventType, id, subject string, data *schemas.GovernedException) (eventlog.Draft, error) {
-	d, err := g.office.Draft(s, eventType, id, cmp.Or(subject, Subject), data.At, data)
+	d, err := g.office.draft(s, eventType, id, cmp.Or(subject, Subject), data.At, data)
 	d.Agent = cmp.Or(data.AuditHook, d.Agent)
 	return d, err
 }

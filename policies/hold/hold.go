@@ -8,12 +8,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
-
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/policies"
-	"satchel/policies/governance"
 	"satchel/schemas"
 )
 
@@ -34,34 +31,32 @@ const maxLive = 1024
 
 // Log is the part of the event log that the registry needs; *eventlog.Log is one.
 type Log interface {
-	governance.Log
 	BySubject(ctx context.Context, s scope.Scope, subject string, types ...string) ([]eventlog.Entry, error)
 }
 
-// Config is what a Registry works with. Log and PDP are required.
+// Office decides who may place and release, and logs it: an exception.Office with Source.
+type Office interface {
+	Authorise(ctx context.Context, s scope.Scope, action, words string, r policies.Resource, at time.Time) (schemas.PolicyDecision, error)
+	Record(ctx context.Context, s scope.Scope, d schemas.PolicyDecision, about, eventType, id, subject string, data any) error
+}
+
+// Config is what a Registry works with. Log is required; Office and IDs to place and release.
 type Config struct {
-	Log   Log
-	PDP   policies.PDP     // decides who may place and release
-	Clock func() time.Time // default time.Now
-	IDs   func() string    // default UUIDv7
+	Log    Log
+	Office Office           // nil: Place and Release MUST NOT be called
+	Clock  func() time.Time // default time.Now
+	IDs    func() string
 }
 
 // Registry knows every tenant's holds. It is safe for concurrent use.
-type Registry struct {
-	log    Log
-	clock  func() time.Time
-	office governance.Office
-}
+type Registry struct{ cfg Config }
 
 // New returns a registry.
 func New(cfg Config) *Registry {
 	if cfg.Clock == nil {
 		cfg.Clock = time.Now
 	}
-	if cfg.IDs == nil {
-		cfg.IDs = func() string { return uuid.Must(uuid.NewV7()).String() }
-	}
-	return &Registry{log: cfg.Log, clock: cfg.Clock, office: governance.Office{Log: cfg.Log, PDP: cfg.PDP, Source: Source, IDs: cfg.IDs}}
+	return &Registry{cfg}
 }
 
 // Version is a version of an item, as far as holds look at it.
@@ -111,7 +106,7 @@ func covers(h *schemas.HoldState, v *Version) bool {
 
 // List returns the tenant's holds, oldest first; those that were released only when they are asked for.
 func (g *Registry) List(ctx context.Context, s scope.Scope, released bool) ([]schemas.HoldState, error) {
-	entries, err := g.log.BySubject(ctx, s, Subject, schemas.TypeHoldPlaced, schemas.TypeHoldReleased)
+	entries, err := g.cfg.Log.BySubject(ctx, s, Subject, schemas.TypeHoldPlaced, schemas.TypeHoldReleased)
 	if err != nil {
 		return nil, fmt.Errorf("read holds: %w", err)
 	}
@@ -145,8 +140,8 @@ func (g *Registry) Place(ctx context.Context, s scope.Scope, n schemas.NewHold) 
 	if err := schemas.Invalid(req.Validate()); err != nil {
 		return schemas.HoldState{}, err
 	}
-	h := schemas.LegalHold{ID: g.office.IDs(), Scope: schemas.MemoryScope{Tenant: s.Tenant(), Session: n.Session}, Items: n.Items, Label: n.Label,
-		Agent: n.Agent, Matter: n.Matter, Reason: n.Reason, Principal: s.Principal().ID, At: g.clock().UTC()}
+	h := schemas.LegalHold{ID: g.cfg.IDs(), Scope: schemas.MemoryScope{Tenant: s.Tenant(), Session: n.Session}, Items: n.Items, Label: n.Label,
+		Agent: n.Agent, Matter: n.Matter, Reason: n.Reason, Principal: s.Principal().ID, At: g.cfg.Clock().UTC()}
 	decision, err := g.authorise(ctx, s, actionHold, &h)
 	if err != nil {
 		return schemas.HoldState{}, err
@@ -167,7 +162,7 @@ func (g *Registry) Place(ctx context.Context, s scope.Scope, n schemas.NewHold) 
 // Release ends a hold when policy lets s do so. Releasing one that was released is no error. Only
 // principals who may release a hold are told whether it is there. Every error is a *schemas.Error.
 func (g *Registry) Release(ctx context.Context, s scope.Scope, id, reason string) (schemas.HoldState, error) {
-	decision, err := g.authorise(ctx, s, actionRelease, &schemas.LegalHold{ID: id, At: g.clock().UTC()})
+	decision, err := g.authorise(ctx, s, actionRelease, &schemas.LegalHold{ID: id, At: g.cfg.Clock().UTC()})
 	if err != nil {
 		return schemas.HoldState{}, err
 	}
@@ -199,7 +194,7 @@ func (g *Registry) find(ctx context.Context, s scope.Scope, id string) (schemas.
 func (g *Registry) authorise(ctx context.Context, s scope.Scope, action string, h *schemas.LegalHold) (schemas.PolicyDecision, error) {
 	r := policies.Resource{ID: h.ID, Facets: schemas.Facets{Kind: "hold", Labels: []string{}, Session: h.Scope.Session}}
 	words := map[string]string{actionHold: "place a legal hold", actionRelease: "release a legal hold"}[action]
-	d, err := g.office.Authorise(ctx, s, governance.Act{Action: action, Resource: r, Words: words, At: h.At})
+	d, err := g.cfg.Office.Authorise(ctx, s, action, words, r, h.At)
 	var denied *schemas.Error
 	if err != nil && !errors.As(err, &denied) {
 		return d, storage()
@@ -210,15 +205,7 @@ func (g *Registry) authorise(ctx context.Context, s scope.Scope, action string, 
 // write logs an act with the decision that allowed it.
 func (g *Registry) write(ctx context.Context, s scope.Scope, eventType, id string, h *schemas.LegalHold, decision schemas.PolicyDecision) error {
 	h.Decisions = []string{decision.ID}
-	decided, err := g.office.Decided(s, decision, h.ID)
-	if err != nil {
-		return storage()
-	}
-	act, err := g.office.Draft(s, eventType, id, Subject, h.At, h)
-	if err != nil {
-		return storage()
-	}
-	if err := g.office.Append(ctx, eventlog.Batch{Drafts: []eventlog.Draft{decided, act}}); err != nil {
+	if err := g.cfg.Office.Record(ctx, s, decision, h.ID, eventType, id, Subject, h); err != nil {
 		return storage()
 	}
 	return nil

@@ -29,7 +29,6 @@ import (
 	"satchel/pipeline/token"
 	"satchel/policies"
 	"satchel/policies/exception"
-	"satchel/policies/hold"
 	"satchel/schemas"
 	"satchel/worker"
 	"satchel/worker/erasure"
@@ -233,7 +232,7 @@ func (a *App) openDecision(ctx context.Context, n *Node, o NodeOptions) (err err
 func (a *App) workerConfig(ctx context.Context, n *Node, o NodeOptions) (worker.Config, error) {
 	artifacts := jetstream.NewArtifacts(n.JetStream).Guarded(n.guard())
 	cfg := worker.Config{Log: n.Log, Stores: n.projections(), Embedder: n.Embedder.now.Load(), Sanitizer: n.public, PDP: n.PDP, Exceptions: n.exceptions, Registry: n.registry,
-		Holds:    hold.New(hold.Config{Log: n.Log, PDP: n.policy.PDP, Clock: o.Clock, IDs: o.NewID}),
+		Holds:    worker.NewHolds(n.Log, n.policy.PDP, o.Clock, o.NewID),
 		Loopback: a.NATSURL == "", Scrubbers: n.scrub, Clock: o.Clock, Logger: n.logger, Meter: n.meters,
 		MaxTenants: a.MaxTenants, Evict: n.evict, TenantIdle: time.Duration(a.TenantIdle) * time.Second,
 		Artifacts: artifacts, Uploads: artifacts, Outbox: jetstream.NewOutbox(n.NC, n.JetStream).Guarded(n.guard()),

@@ -182,7 +182,7 @@ func verifyTenant(ctx context.Context, a *app.App, log *eventlog.Log, tenant str
 	if err != nil {
 		return r, err
 	}
-	live, err := hold.New(hold.Config{Log: log, PDP: &app.DecisionPoint{}}).List(ctx, s, false) // it lists only, nothing is decided
+	live, err := hold.New(hold.Config{Log: log}).List(ctx, s, false)
 	if err != nil {
 		return r, err
 	}

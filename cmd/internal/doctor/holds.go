@@ -36,7 +36,7 @@ func listHolds(ctx context.Context, log *eventlog.Log) (list []app.Finding, err 
 	if err != nil {
 		return nil, err
 	}
-	holds := hold.New(hold.Config{Log: log, PDP: &app.DecisionPoint{}}) // it lists only, nothing is decided
+	holds := hold.New(hold.Config{Log: log})
 	for _, tenant := range tenants {
 		s, err := scope.System(tenant)
 		if err != nil {
