@@ -36,6 +36,7 @@ const (
 	MetricErasuresPending
 	MetricErasuresOldest
 	MetricErasures
+	MetricRetentionHeld
 	MetricPolicyVerdicts
 	MetricPolicyDenied
 	MetricPolicyErrors
@@ -210,6 +211,7 @@ var families = [metrics]MetricFamily{
 
 	MetricErasuresPending: {Name: "satchel_erasures_pending", Kind: MetricGauge, Help: "erasures that have no receipt yet"},
 	MetricErasuresOldest:  {Name: "satchel_erasures_oldest_seconds", Kind: MetricGauge, Unit: "s", Help: "age of the oldest such erasure"},
+	MetricRetentionHeld:   {Name: "satchel_retention_held", Kind: MetricGauge, Help: "items that retention would erase and legal holds keep, when it ran last"},
 	MetricErasures:        {Name: "satchel_erasures_total", Kind: MetricCounter, Labels: []MetricLabel{label("outcome", "done", "refused", "held")}, Help: "erasures: finished with a receipt, refused by policy, or refused for a legal hold"},
 
 	MetricPolicyVerdicts: {Name: "satchel_policy_verdicts_total", Kind: MetricCounter, Labels: []MetricLabel{label("outcome", "allowed", "redacted", "denied")}, Help: "verdicts of policy on items that a request found"},

@@ -71,6 +71,9 @@ type Config struct {
 	// Inboxes. nil: all of it is this one's.
 	Membership transport.Membership
 
+	// Retention says which items are erased when they are old; nil: none.
+	Retention *erasure.Retention
+
 	BatchSize int           // events a transaction at most; default 512
 	Sweep     time.Duration // between looks for artifacts that nobody claims; default 6 h
 	// MaxTenants is how many tenants may have a log; events of others are refused. 0: any number.
@@ -100,6 +103,7 @@ type Worker struct {
 	heads      *relay.Heads      // nil: there are no inboxes, and nothing is erased either
 	exceptions *exceptionSweeper // nil: there are none
 	uploads    *erasure.Sweeper  // nil: nothing is swept
+	retainer   *erasure.Retainer // nil: nothing is erased for its age
 	idle       time.Duration     // after which a tenant is put out of memory; 0: never
 	evict      []func(ctx context.Context, s scope.Scope) error
 	stopped    atomic.Pointer[error]
@@ -170,6 +174,9 @@ func New(cfg Config) (*Worker, error) {
 		w.uploads = &erasure.Sweeper{Artifacts: cfg.Uploads, Log: cfg.Log, Share: share, Every: cfg.Sweep,
 			Clock: cfg.Clock, Logger: cfg.Logger}
 	}
+	if cfg.Retention != nil {
+		w.retainer = &erasure.Retainer{Eraser: w.eraser, Retention: cfg.Retention, Every: time.Hour}
+	}
 	if cfg.Ledger != nil {
 		w.relay = relay.New(relay.Config{Log: cfg.Log, Ledger: cfg.Ledger, Batch: cfg.BatchSize, Busy: p.LatelyBusy,
 			Failpoint: cfg.Failpoint, Logger: cfg.Logger, Share: share, Metrics: p.Metrics()})
@@ -224,6 +231,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	if w.heads != nil {
 		g.Go(func() error { return w.note(w.eraser.Run(ctx)) })
 		g.Go(func() error { return w.heads.Run(ctx) })
+		if w.retainer != nil {
+			g.Go(func() error { return w.retainer.Run(ctx) })
+		}
 	}
 	return g.Wait()
 }

@@ -9,5 +9,5 @@
 //     the log has the content of is covered, also one that was recorded after the hold was placed.
 //   - A hold has no end but its release. No exception lifts it.
 //
-// Who erases MUST ask [Registry.Over], and MUST append the erasure on the condition [Unless].
+// Who erases MUST ask [Registry.All] and [Holds.Over], and MUST append the erasure on the condition [Unless].
 package hold

@@ -72,12 +72,16 @@ type Held struct {
 	Position int64    // of the last hold that was looked at; 0: there is none
 }
 
+// Holds are all of a tenant's, oldest first.
+type Holds []schemas.HoldState
+
+// All returns the tenant's holds as they stand in the log.
+func (g *Registry) All(ctx context.Context, s scope.Scope) (Holds, error) {
+	return g.List(ctx, s, true)
+}
+
 // Over returns the holds that cover any of versions.
-func (g *Registry) Over(ctx context.Context, s scope.Scope, versions []Version) (Held, error) {
-	all, err := g.List(ctx, s, true)
-	if err != nil {
-		return Held{}, err
-	}
+func (all Holds) Over(versions []Version) Held {
 	var held Held
 	for i := range all {
 		h := &all[i]
@@ -90,7 +94,7 @@ func (g *Registry) Over(ctx context.Context, s scope.Scope, versions []Version) 
 			held.Released = append(held.Released, h.ID)
 		}
 	}
-	return held, nil
+	return held
 }
 
 // Unless is the condition on which an erasure is appended after Over has found that nothing keeps its

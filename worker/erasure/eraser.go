@@ -169,7 +169,7 @@ func (e *Eraser) append(ctx context.Context, s scope.Scope, d eventlog.Draft, re
 	}
 	defer e.open.begin(s.Tenant())()
 	e.cfg.Failpoint("erase.before_commit")
-	done, err = e.cfg.Log.AppendErasureUnless(ctx, s, d, plan.positions, plan.packs, found.unless)
+	done, err = e.cfg.Log.AppendErasureUnless(ctx, s, d, plan.positions, plan.packs, found.unless...)
 	e.cfg.Failpoint("erase.after_commit")
 	return done, err
 }

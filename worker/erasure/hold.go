@@ -15,18 +15,29 @@ const holdsExtension = "satchelholds"
 
 // held returns the legal holds that cover any version of the items.
 func (e *Eraser) held(ctx context.Context, s scope.Scope, ids []string) (hold.Held, error) {
+	all, err := e.cfg.Holds.All(ctx, s)
+	if err != nil {
+		return hold.Held{}, err
+	}
 	var versions []hold.Version
 	for _, id := range ids {
-		recorded, err := e.recorded(ctx, s, id)
+		list, err := e.recorded(ctx, s, id)
 		if err != nil {
 			return hold.Held{}, err
 		}
-		for i := range recorded {
-			r := &recorded[i]
-			versions = append(versions, hold.Version{Item: id, Session: r.SessionID(), Agent: r.agent, Labels: r.SecurityLabel})
-		}
+		versions = append(versions, holdVersions(list)...)
 	}
-	return e.cfg.Holds.Over(ctx, s, versions)
+	return all.Over(versions), nil
+}
+
+// holdVersions are versions of an item as holds look at them.
+func holdVersions(list []version) []hold.Version {
+	versions := make([]hold.Version, len(list))
+	for i := range list {
+		r := &list[i]
+		versions[i] = hold.Version{Item: r.ID, Session: r.SessionID(), Agent: r.agent, Labels: r.SecurityLabel}
+	}
+	return versions
 }
 
 // underHold refuses an erasure. It names the holds, and not why they were placed.

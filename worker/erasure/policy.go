@@ -24,7 +24,7 @@ type Found struct {
 	Items    []string  // those asked for, then the summaries derived from them
 	Searched int64     // how much of the log was searched for that
 	Held     hold.Held // the legal holds that cover them
-	unless   eventlog.Unless
+	unless   []eventlog.Unless
 }
 
 // Refuses returns why the agent of d may not erase the items as they are now, nil when it
@@ -64,7 +64,7 @@ func (e *Eraser) refusesWhom(ctx context.Context, s, who scope.Scope, claimed sc
 		return refused, found, err
 	}
 	found.Held, err = e.held(ctx, s, found.Items)
-	found.unless = hold.Unless(found.Held.Position)
+	found.unless = []eventlog.Unless{hold.Unless(found.Held.Position)}
 	if err == nil && len(found.Held.Live) > 0 {
 		refused = underHold(found.Held.Live)
 	}
@@ -192,7 +192,11 @@ type version struct {
 
 // recorded reads the versions of an item whose content is there.
 func (e *Eraser) recorded(ctx context.Context, s scope.Scope, id string) ([]version, error) {
-	entries, err := e.cfg.Log.BySubject(ctx, s, id, schemas.TypeMemoryRecorded)
+	return recorded(ctx, e.cfg.Log, s, id)
+}
+
+func recorded(ctx context.Context, log *eventlog.Log, s scope.Scope, id string) ([]version, error) {
+	entries, err := log.BySubject(ctx, s, id, schemas.TypeMemoryRecorded)
 	if err != nil {
 		return nil, fmt.Errorf("find entries of item %q: %w", id, err)
 	}

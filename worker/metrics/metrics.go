@@ -22,6 +22,7 @@ type Metrics struct {
 	Erased, Refused, Held prometheus.Counter // erasures
 	Verified, Signed      prometheus.Gauge   // when
 	Damaged, Stopped      prometheus.Gauge
+	RetentionHeld         prometheus.Gauge
 
 	Ledger   Lag
 	Erasures Lag
@@ -39,7 +40,8 @@ func New(m *meter.Set) *Metrics {
 		Logged: m.Counter(schemas.MetricEvents, "logged"), duplicate: m.Counter(schemas.MetricEvents, "duplicate"), dead: m.Counter(schemas.MetricEvents, "dead"),
 		letters: m.Counters(schemas.MetricDeadLettersTotal), append: m.Histogram(schemas.MetricAppendDuration), indexed: m.Histogram(schemas.MetricPublishToIndexed),
 		Erased: m.Counter(schemas.MetricErasures, "done"), Refused: m.Counter(schemas.MetricErasures, "refused"), Held: m.Counter(schemas.MetricErasures, "held"),
-		Verified: m.Gauge(schemas.MetricVerified), Signed: m.Gauge(schemas.MetricHeadSigned), Damaged: m.Gauge(schemas.MetricLogDamaged), Stopped: m.Gauge(schemas.MetricPartitionsStopped), indexes: map[string]*Lag{},
+		RetentionHeld: m.Gauge(schemas.MetricRetentionHeld),
+		Verified:      m.Gauge(schemas.MetricVerified), Signed: m.Gauge(schemas.MetricHeadSigned), Damaged: m.Gauge(schemas.MetricLogDamaged), Stopped: m.Gauge(schemas.MetricPartitionsStopped), indexes: map[string]*Lag{},
 	}
 	var lags [len(stores)]*Lag
 	var positions, ages [len(stores)]prometheus.Gauge

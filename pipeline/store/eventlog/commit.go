@@ -164,18 +164,23 @@ func (p *plan) fence(cp *Checkpoint) (fenced bool, err error) {
 // overtaken reports whether what an erasure must not follow is in the log, or in what the same
 // transaction adds before it.
 func (p *plan) overtaken(e *erasure, before []*request) (bool, error) {
-	if e == nil || e.unless.Type == "" {
+	if e == nil {
 		return false, nil
 	}
-	for _, r := range before {
-		for i := range r.drafts {
-			if d := r.drafts[i].draft; d.Tenant == e.tenant && d.Subject == e.unless.Subject && d.Type == e.unless.Type {
-				return true, nil
+	for _, u := range e.unless {
+		for _, r := range before {
+			for i := range r.drafts {
+				if d := r.drafts[i].draft; d.Tenant == e.tenant && d.Subject == u.Subject && d.Type == u.Type {
+					return true, nil
+				}
 			}
 		}
+		found, err := p.tx.Positions(e.tenant, Query{Subject: u.Subject, Types: []string{u.Type}, After: u.After})
+		if err != nil || len(found) > 0 {
+			return true, err
+		}
 	}
-	found, err := p.tx.Positions(e.tenant, Query{Subject: e.unless.Subject, Types: []string{e.unless.Type}, After: e.unless.After})
-	return len(found) > 0, err
+	return false, nil
 }
 
 // addTenant decides on every draft of a tenant and writes those that are new.
