@@ -14,9 +14,9 @@ import (
 
 // Outlook is what retention takes from a tenant.
 type Outlook struct {
-	Due  []Due     // oldest first, as many as were asked for
+	Due  []Due     // oldest first
 	Held []Due     // due as well, and kept by legal holds
-	Next time.Time // when the next item is due after these; zero: no item is in a class
+	Next time.Time // when the next item is due; zero: it was not looked for, or no other is in a class
 }
 
 // Due is an item that its class keeps no longer.
@@ -27,7 +27,8 @@ type Due struct {
 	Since    time.Time `json:"since"`    // when it became due
 }
 
-// Look returns what is due at now, at most limit items, by the log alone.
+// Look returns what is due at now, by the log alone: at most limit items, or with limit 0 all, and when
+// the next is due.
 func (r *Retention) Look(ctx context.Context, log *eventlog.Log, s scope.Scope, now time.Time, limit int) (Outlook, error) {
 	holds, err := hold.New(hold.Config{Log: log}).All(ctx, s)
 	if err != nil {
@@ -45,14 +46,14 @@ func (r *Retention) Look(ctx context.Context, log *eventlog.Log, s scope.Scope, 
 		for i := range entries {
 			e := &entries[i]
 			after = e.Position
-			if earliest := e.RecordedAt.Add(r.shortest()); earliest.After(now) && !o.Next.IsZero() && earliest.After(o.Next) {
+			earliest := e.RecordedAt.Add(r.shortest())
+			if earliest.After(now) && (limit > 0 || !o.Next.IsZero() && earliest.After(o.Next)) {
 				return o, nil // what follows is due later
 			}
 			if err := r.look(ctx, log, s, now, e, holds, &o); err != nil {
 				return o, err
 			}
-			if len(o.Due) >= limit {
-				o.Next = now
+			if limit > 0 && len(o.Due) == limit {
 				return o, nil
 			}
 		}

@@ -2,8 +2,10 @@ package erasure
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"regexp"
 	"slices"
@@ -96,7 +98,7 @@ func (r *Retention) Reload() (changed bool, err error) {
 	var file struct {
 		Classes []Class `yaml:"classes"`
 	}
-	if err := yaml.NewDecoder(bytes.NewReader(raw), yaml.DisallowUnknownField()).Decode(&file); err != nil {
+	if err := yaml.NewDecoder(bytes.NewReader(raw), yaml.DisallowUnknownField()).Decode(&file); err != nil && !errors.Is(err, io.EOF) {
 		return false, fmt.Errorf("read the retention file %s: %w", r.path, err)
 	}
 	if err := checkClasses(file.Classes); err != nil {
@@ -165,5 +167,5 @@ func (r *Retention) classOf(item *schemas.MemoryItem) *Class {
 
 // shortest returns how long an item is kept at least.
 func (r *Retention) shortest() time.Duration {
-	return time.Duration(slices.MinFunc(r.classes, func(a, b Class) int { return int(a.Keep/1e9 - b.Keep/1e9) }).Keep)
+	return time.Duration(slices.MinFunc(r.classes, func(a, b Class) int { return cmp.Compare(a.Keep, b.Keep) }).Keep)
 }

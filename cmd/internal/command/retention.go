@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -52,7 +51,7 @@ func (p *Planned) String() string {
 		say = "due: " + strings.Join(due, ", ")
 	}
 	if p.Held > 0 {
-		say += fmt.Sprintf("; %s stay for legal holds", terminal.Plural(p.Held, "item", "items"))
+		say += fmt.Sprintf("; legal holds keep %s", terminal.Plural(p.Held, "item", "items"))
 	}
 	if !p.Next.IsZero() {
 		say += "; next " + p.Next.UTC().Format(time.RFC3339)
@@ -105,7 +104,7 @@ func PlanRetention(ctx context.Context, a *app.App, only string) ([]Planned, err
 		if err != nil {
 			return nil, &config.UsageError{Err: err}
 		}
-		o, err := retention.Look(ctx, log.Log, s, time.Now(), math.MaxInt)
+		o, err := retention.Look(ctx, log.Log, s, time.Now(), 0)
 		if err != nil {
 			return nil, err
 		}
