@@ -59,8 +59,8 @@
 //
 // For follow a resource stands for a ledger kind, for act for an agent role, given as its
 // facet Kind; for except and revoke for a governed exception, its owner given as the facet
-// Signer; for hold and release for a legal hold; for use for a tool, its safety tags given as labels safety:TAG. Writing up is
-// allowed: a writer may label above its own clearance. What is read or opened and holds
+// Signer; for hold and release for a legal hold; for use for a tool, its safety tags given as labels
+// safety:TAG. Writing up is allowed: a writer may label above its own clearance. What is read or opened and holds
 // personal data has its PII flags redacted, the whole of $.content when a flag is not a
 // JSON path or there is none; role pii_reader lifts it. What carries a label detected:TYPE
 // has those findings masked where they stand (an obligation), under stable pseudonyms for

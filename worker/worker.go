@@ -190,7 +190,8 @@ func NewHolds(log *eventlog.Log, pdp policies.PDP, clock func() time.Time, ids f
 	if ids == nil {
 		ids = func() string { return uuid.Must(uuid.NewV7()).String() }
 	}
-	return hold.New(hold.Config{Log: log, Office: &exception.Office{Log: log, PDP: pdp, Source: hold.Source, IDs: ids}, Clock: clock, IDs: ids})
+	office := &exception.Office{Log: log, PDP: pdp, Source: hold.Source, IDs: ids}
+	return hold.New(hold.Config{Log: log, Office: office, Clock: clock, IDs: ids})
 }
 
 // NewProjector returns the projector of cfg alone, for an engine that needs it before the worker is

@@ -123,7 +123,9 @@ func (g *Registry) check(n *schemas.NewException, approver string, now time.Time
 }
 
 // authorise asks policy and returns the decision that allowed it. A refusal is in the log.
-func (g *Registry) authorise(ctx context.Context, s scope.Scope, action, words string, r policies.Resource, now time.Time) (schemas.PolicyDecision, error) {
+func (g *Registry) authorise(
+	ctx context.Context, s scope.Scope, action, words string, r policies.Resource, now time.Time,
+) (schemas.PolicyDecision, error) {
 	d, err := g.office.Authorise(ctx, s, action, words, r, now)
 	var denied *schemas.Error
 	if err != nil && !errors.As(err, &denied) {

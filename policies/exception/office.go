@@ -32,13 +32,16 @@ type Appender interface {
 // Authorise asks policy whether s may do action with r and returns the decision that allows it. words
 // say the act: register this exception. Authorise logs a refusal, and then returns a *schemas.Error
 // with CodePolicyDenied. Any other error means that the log was not written.
-func (o *Office) Authorise(ctx context.Context, s scope.Scope, action, words string, r policies.Resource, at time.Time) (schemas.PolicyDecision, error) {
+func (o *Office) Authorise(
+	ctx context.Context, s scope.Scope, action, words string, r policies.Resource, at time.Time,
+) (schemas.PolicyDecision, error) {
 	id := o.IDs()
-	d, err := o.PDP.Decide(ctx, s, policies.Request{Action: action, Now: at, Resources: []policies.Resource{r}, DecisionID: id})
+	asked := policies.Request{Action: action, Now: at, Resources: []policies.Resource{r}, DecisionID: id}
+	d, err := o.PDP.Decide(ctx, s, asked)
 	if err == nil && len(d.Verdicts) == 1 && d.Verdicts[0].Allow {
-		v := d.Verdicts[0]
-		return schemas.PolicyDecision{ID: id, Principal: s.Principal().ID, Purpose: s.Purpose(), Action: action, Revision: d.Revision,
-			InputHash: d.InputHash, CreatedAt: at, Verdicts: []schemas.Verdict{{ID: id + ".1", ItemID: r.ID, Allow: true, Reason: v.Reason}}}, nil
+		v := schemas.Verdict{ID: id + ".1", ItemID: r.ID, Allow: true, Reason: d.Verdicts[0].Reason}
+		return schemas.PolicyDecision{ID: id, Principal: s.Principal().ID, Purpose: s.Purpose(), Action: action,
+			Revision: d.Revision, InputHash: d.InputHash, CreatedAt: at, Verdicts: []schemas.Verdict{v}}, nil
 	}
 	denied := &schemas.Error{Code: schemas.CodePolicyDenied, Message: "policy gave no verdict, so nobody may " + words}
 	if err == nil && len(d.Verdicts) == 1 {
@@ -57,7 +60,9 @@ func (o *Office) Authorise(ctx context.Context, s scope.Scope, action, words str
 
 // Record logs an act about what has an id, with the decision that allowed it. data MUST NOT hold
 // content of items.
-func (o *Office) Record(ctx context.Context, s scope.Scope, d schemas.PolicyDecision, about, eventType, id, subject string, data any) error {
+func (o *Office) Record(
+	ctx context.Context, s scope.Scope, d schemas.PolicyDecision, about, eventType, id, subject string, data any,
+) error {
 	decided, err := o.decided(s, d, about)
 	if err != nil {
 		return err
@@ -80,8 +85,9 @@ func (o *Office) draft(s scope.Scope, eventType, id, subject string, at time.Tim
 	if err != nil {
 		return eventlog.Draft{}, fmt.Errorf("encode %s: %w", eventType, err)
 	}
-	return eventlog.Draft{Tenant: s.Tenant(), Agent: "satchel", Type: eventType, Source: o.Source, ID: id, Subject: subject, Time: at, Data: raw,
-		Extensions: map[string]string{"datacontenttype": "application/json", "dataschema": schemas.DataSchema(eventType)}}, nil
+	about := map[string]string{"datacontenttype": "application/json", "dataschema": schemas.DataSchema(eventType)}
+	return eventlog.Draft{Tenant: s.Tenant(), Agent: "satchel", Type: eventType, Source: o.Source, ID: id, Subject: subject,
+		Time: at, Data: raw, Extensions: about}, nil
 }
 
 // append appends all of a batch or returns an error.

@@ -36,8 +36,10 @@ type Log interface {
 
 // Office decides who may place and release, and logs it: an exception.Office with Source.
 type Office interface {
-	Authorise(ctx context.Context, s scope.Scope, action, words string, r policies.Resource, at time.Time) (schemas.PolicyDecision, error)
-	Record(ctx context.Context, s scope.Scope, d schemas.PolicyDecision, about, eventType, id, subject string, data any) error
+	Authorise(ctx context.Context, s scope.Scope, action, words string, r policies.Resource, at time.Time) (
+		schemas.PolicyDecision, error)
+	Record(ctx context.Context, s scope.Scope, d schemas.PolicyDecision,
+		about, eventType, id, subject string, data any) error
 }
 
 // Config is what a Registry works with. Log is required; Office and IDs to place and release.
@@ -144,8 +146,8 @@ func (g *Registry) Place(ctx context.Context, s scope.Scope, n schemas.NewHold) 
 	if err := schemas.Invalid(req.Validate()); err != nil {
 		return schemas.HoldState{}, err
 	}
-	h := schemas.LegalHold{ID: g.cfg.IDs(), Scope: schemas.MemoryScope{Tenant: s.Tenant(), Session: n.Session}, Items: n.Items, Label: n.Label,
-		Agent: n.Agent, Matter: n.Matter, Reason: n.Reason, Principal: s.Principal().ID, At: g.cfg.Clock().UTC()}
+	h := schemas.LegalHold{ID: g.cfg.IDs(), Scope: schemas.MemoryScope{Tenant: s.Tenant(), Session: n.Session},
+		Items: n.Items, Label: n.Label, Agent: n.Agent, Matter: n.Matter, Reason: n.Reason, Principal: s.Principal().ID, At: g.cfg.Clock().UTC()}
 	decision, err := g.authorise(ctx, s, actionHold, &h)
 	if err != nil {
 		return schemas.HoldState{}, err
@@ -155,7 +157,8 @@ func (g *Registry) Place(ctx context.Context, s scope.Scope, n schemas.NewHold) 
 		return schemas.HoldState{}, storage()
 	}
 	if len(live) >= maxLive {
-		return schemas.HoldState{}, &schemas.Error{Code: schemas.CodeOverloaded, Message: fmt.Sprintf("the tenant has %d live holds; name a session, a label or an agent, or release one first", len(live))}
+		return schemas.HoldState{}, &schemas.Error{Code: schemas.CodeOverloaded,
+			Message: fmt.Sprintf("the tenant has %d live holds; name a session, a label or an agent, or release one first", len(live))}
 	}
 	if err := g.write(ctx, s, schemas.TypeHoldPlaced, h.ID, &h, decision); err != nil {
 		return schemas.HoldState{}, err
@@ -190,12 +193,15 @@ func (g *Registry) find(ctx context.Context, s scope.Scope, id string) (schemas.
 	}
 	at := slices.IndexFunc(all, func(h schemas.HoldState) bool { return h.ID == id })
 	if at < 0 {
-		return schemas.HoldState{}, &schemas.Error{Code: schemas.CodeNotFound, Field: "/release", Message: "there is no such hold"}
+		return schemas.HoldState{}, &schemas.Error{Code: schemas.CodeNotFound, Field: "/release",
+			Message: "there is no such hold"}
 	}
 	return all[at], nil
 }
 
-func (g *Registry) authorise(ctx context.Context, s scope.Scope, action string, h *schemas.LegalHold) (schemas.PolicyDecision, error) {
+func (g *Registry) authorise(
+	ctx context.Context, s scope.Scope, action string, h *schemas.LegalHold,
+) (schemas.PolicyDecision, error) {
 	r := policies.Resource{ID: h.ID, Facets: schemas.Facets{Kind: "hold", Labels: []string{}, Session: h.Scope.Session}}
 	words := map[string]string{actionHold: "place a legal hold", actionRelease: "release a legal hold"}[action]
 	d, err := g.cfg.Office.Authorise(ctx, s, action, words, r, h.At)
@@ -207,7 +213,9 @@ func (g *Registry) authorise(ctx context.Context, s scope.Scope, action string, 
 }
 
 // write logs an act with the decision that allowed it.
-func (g *Registry) write(ctx context.Context, s scope.Scope, eventType, id string, h *schemas.LegalHold, decision schemas.PolicyDecision) error {
+func (g *Registry) write(
+	ctx context.Context, s scope.Scope, eventType, id string, h *schemas.LegalHold, decision schemas.PolicyDecision,
+) error {
 	h.Decisions = []string{decision.ID}
 	if err := g.cfg.Office.Record(ctx, s, decision, h.ID, eventType, id, Subject, h); err != nil {
 		return storage()
@@ -216,5 +224,6 @@ func (g *Registry) write(ctx context.Context, s scope.Scope, eventType, id strin
 }
 
 func storage() *schemas.Error {
-	return &schemas.Error{Code: schemas.CodeStorage, Message: "the log cannot be read or written at present; list the holds to see whether anything was changed"}
+	return &schemas.Error{Code: schemas.CodeStorage,
+		Message: "the log cannot be read or written at present; list the holds to see whether anything was changed"}
 }

@@ -17,6 +17,6 @@
 // more of a store than a check after the scrub has found.
 //
 // Where several workers share the work, the owner of the tenant finishes an erasure; each of the others
-// scrubs what it keeps for itself. Contents of artifacts that no item ever had are removed by the
-// [Sweeper].
+// scrubs what it keeps for itself. A [Retainer] erases what the classes of a
+// [Retention] keep no longer. Contents of artifacts that no item ever had are removed by the [Sweeper].
 package erasure

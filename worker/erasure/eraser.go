@@ -139,7 +139,9 @@ func (e *Eraser) Begin(ctx context.Context, s scope.Scope, d write.Prepared) (re
 
 // append appends the erasure d that req says, and deletes the content, unless a hold was placed since
 // found was.
-func (e *Eraser) append(ctx context.Context, s scope.Scope, d eventlog.Draft, req *schemas.MemoryErased, found *Found) (done eventlog.ErasureOutcome, err error) {
+func (e *Eraser) append(
+	ctx context.Context, s scope.Scope, d eventlog.Draft, req *schemas.MemoryErased, found *Found,
+) (done eventlog.ErasureOutcome, err error) {
 	showing, err := e.packs(ctx, s, req.Items)
 	if err != nil {
 		return done, err

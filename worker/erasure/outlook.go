@@ -29,7 +29,9 @@ type Due struct {
 
 // Look returns what is due at now, by the log alone: at most limit items, or with limit 0 all, and when
 // the next is due.
-func (r *Retention) Look(ctx context.Context, log *eventlog.Log, s scope.Scope, now time.Time, limit int) (Outlook, error) {
+func (r *Retention) Look(
+	ctx context.Context, log *eventlog.Log, s scope.Scope, now time.Time, limit int,
+) (Outlook, error) {
 	holds, err := hold.New(hold.Config{Log: log}).All(ctx, s)
 	if err != nil {
 		return Outlook{}, err
@@ -61,7 +63,9 @@ func (r *Retention) Look(ctx context.Context, log *eventlog.Log, s scope.Scope, 
 }
 
 // look adds the item of an entry, if it is its present version and in a class.
-func (r *Retention) look(ctx context.Context, log *eventlog.Log, s scope.Scope, now time.Time, e *eventlog.Entry, holds hold.Holds, o *Outlook) error {
+func (r *Retention) look(
+	ctx context.Context, log *eventlog.Log, s scope.Scope, now time.Time, e *eventlog.Entry, holds hold.Holds, o *Outlook,
+) error {
 	if e.Type != schemas.TypeMemoryRecorded || e.Erased {
 		return nil
 	}

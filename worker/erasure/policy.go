@@ -29,7 +29,9 @@ type Found struct {
 
 // Refuses returns why the agent of d may not erase the items as they are now, nil when it
 // may, and then what an erasure would take.
-func (e *Eraser) Refuses(ctx context.Context, s scope.Scope, d *write.Prepared, ids []string) (refused *write.Rejection, found Found, err error) {
+func (e *Eraser) Refuses(ctx context.Context, s scope.Scope, d *write.Prepared, ids []string) (
+	refused *write.Rejection, found Found, err error,
+) {
 	who, ok := authorship.PrincipalOf(e.cfg.Registry, e.cfg.Loopback, d, "erasure")
 	if !ok {
 		return mayNotErase(), Found{}, nil
@@ -38,7 +40,9 @@ func (e *Eraser) Refuses(ctx context.Context, s scope.Scope, d *write.Prepared, 
 }
 
 // refusesWhom is Refuses of who, which claims a clearance.
-func (e *Eraser) refusesWhom(ctx context.Context, s, who scope.Scope, claimed schemas.Level, ids []string) (refused *write.Rejection, found Found, err error) {
+func (e *Eraser) refusesWhom(ctx context.Context, s, who scope.Scope, claimed schemas.Level, ids []string) (
+	refused *write.Rejection, found Found, err error,
+) {
 	head, err := e.cfg.Log.Head(ctx, s)
 	if err != nil {
 		return nil, found, err
@@ -209,7 +213,8 @@ func recorded(ctx context.Context, log *eventlog.Log, s scope.Scope, id string) 
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, version{schemas.Record{MemoryItem: item, Position: entries[i].Position, Facets: item.Facets()}, entries[i].Source == schemas.SourceCompaction, entries[i].Agent})
+		record := schemas.Record{MemoryItem: item, Position: entries[i].Position, Facets: item.Facets()}
+		list = append(list, version{record, entries[i].Source == schemas.SourceCompaction, entries[i].Agent})
 	}
 	return list, nil
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -42,10 +41,12 @@ func (w *Retainer) Run(ctx context.Context) error {
 	tick := time.NewTicker(retainLook)
 	defer tick.Stop()
 	var next time.Time
+	said := "" // of the file, so that one fault is logged once
 	for {
 		changed, err := w.Retention.Reload()
-		if err != nil {
+		if err != nil && err.Error() != said {
 			cfg.Logger.Warn("the retention classes that were read before hold", "error", err)
+			said = err.Error()
 		}
 		if now := time.Now(); changed || !now.Before(next) {
 			next = now.Add(w.Every)
@@ -118,14 +119,16 @@ func (w *Retainer) tenant(ctx context.Context, tenant string) (more bool, held i
 				return false, held, err
 			}
 		}
-		e.cfg.Logger.Info("retention has erased items", slog.String("tenant", tenant), slog.String("class", class), slog.Int("items", len(due)))
+		e.cfg.Logger.Info("retention has erased items", "tenant", tenant, "class", class, "items", len(due))
 	}
 	return len(o.Due) == retainMost, held, nil
 }
 
 // expire erases items of a class, unless a hold or a new version came meanwhile, and returns how many
 // of them stay for a hold of a summary that would go with them.
-func (e *Eraser) expire(ctx context.Context, s scope.Scope, class string, due []Due, searched int64) (held int, err error) {
+func (e *Eraser) expire(ctx context.Context, s scope.Scope, class string, due []Due, searched int64) (
+	held int, err error,
+) {
 	ids, unless := make([]string, len(due)), make([]eventlog.Unless, len(due))
 	for i, d := range due {
 		ids[i], unless[i] = d.Item, eventlog.Unless{Subject: d.Item, Type: schemas.TypeMemoryRecorded, After: d.Position}
@@ -153,7 +156,8 @@ func (e *Eraser) expire(ctx context.Context, s scope.Scope, class string, due []
 	sum := sha256.Sum256([]byte(strings.Join(ids, "\n")))
 	d := eventlog.Draft{Tenant: s.Tenant(), Agent: systemAgent, Type: schemas.TypeMemoryErased, Source: SourceRetention,
 		ID: fmt.Sprintf("%s.%d.%x", class, due[len(due)-1].Position, sum[:8]), Time: e.cfg.Clock().UTC()}
-	req := schemas.MemoryErased{Scope: schemas.MemoryScope{Tenant: s.Tenant()}, Items: found.Items, Reason: "retention:" + class}
+	req := schemas.MemoryErased{Scope: schemas.MemoryScope{Tenant: s.Tenant()}, Items: found.Items,
+		Reason: "retention:" + class}
 	if _, err = e.append(ctx, s, d, &req, &found); errors.Is(err, eventlog.ErrOvertaken) {
 		return 0, nil // the next run decides anew
 	}

@@ -58,11 +58,11 @@ func (k *Keep) UnmarshalYAML(raw []byte) error {
 }
 
 func (m *Match) holds(item *schemas.MemoryItem) bool {
-	any := func(allowed []string, has ...string) bool {
+	oneOf := func(allowed []string, has ...string) bool {
 		return len(allowed) == 0 || slices.ContainsFunc(has, func(v string) bool { return slices.Contains(allowed, v) })
 	}
-	return any(m.Labels, item.SecurityLabel...) && any(m.Kinds, string(item.Kind)) && any(m.Types, string(item.Type)) &&
-		any(m.Categories, item.Category) && (m.Project == "" || m.Project == item.Scope.Project)
+	return oneOf(m.Labels, item.SecurityLabel...) && oneOf(m.Kinds, string(item.Kind)) && oneOf(m.Types, string(item.Type)) &&
+		oneOf(m.Categories, item.Category) && (m.Project == "" || m.Project == item.Scope.Project)
 }
 
 // Retention is a file of classes. Of the classes that match an item the first counts. It is not safe
@@ -98,7 +98,8 @@ func (r *Retention) Reload() (changed bool, err error) {
 	var file struct {
 		Classes []Class `yaml:"classes"`
 	}
-	if err := yaml.NewDecoder(bytes.NewReader(raw), yaml.DisallowUnknownField()).Decode(&file); err != nil && !errors.Is(err, io.EOF) {
+	err = yaml.NewDecoder(bytes.NewReader(raw), yaml.DisallowUnknownField()).Decode(&file)
+	if err != nil && !errors.Is(err, io.EOF) {
 		return false, fmt.Errorf("read the retention file %s: %w", r.path, err)
 	}
 	if err := checkClasses(file.Classes); err != nil {
@@ -142,8 +143,9 @@ func (m *Match) check() error {
 			return fmt.Errorf("there is no kind %q", k)
 		}
 	}
+	types := []schemas.MemoryType{schemas.Episodic, schemas.Procedural, schemas.Semantic}
 	for _, t := range m.Types {
-		if !slices.Contains([]schemas.MemoryType{schemas.Episodic, schemas.Procedural, schemas.Semantic}, schemas.MemoryType(t)) {
+		if !slices.Contains(types, schemas.MemoryType(t)) {
 			return fmt.Errorf("there is no type %q", t)
 		}
 	}

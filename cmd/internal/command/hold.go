@@ -50,8 +50,8 @@ func (holdAddCmd) Help() string {
 
 // Run places it.
 func (c *holdAddCmd) Run(ctx context.Context, a *app.App) error {
-	return askHolds(ctx, a, schemas.HoldRequest{From: c.from(), Place: &schemas.NewHold{Items: c.Item, Session: c.Session, Label: c.Label, Agent: c.Agent,
-		Matter: c.Matter, Reason: c.Reason}})
+	return askHolds(ctx, a, schemas.HoldRequest{From: c.from(), Place: &schemas.NewHold{Items: c.Item, Session: c.Session,
+		Label: c.Label, Agent: c.Agent, Matter: c.Matter, Reason: c.Reason}})
 }
 
 type holdListCmd struct {
@@ -108,7 +108,8 @@ func askHolds(ctx context.Context, a *app.App, req schemas.HoldRequest) error {
 	}
 	for i := range reply.Holds {
 		h := &reply.Holds[i]
-		fmt.Fprintf(a.Out, "%s\n      because %s; placed by %s at position %d\n", DescribeHold(h), h.Reason, h.Principal, h.Position)
+		fmt.Fprintf(a.Out, "%s\n      because %s; placed by %s at position %d\n",
+			DescribeHold(h), h.Reason, h.Principal, h.Position)
 		if !h.Live {
 			fmt.Fprintf(a.Out, "      released by %s%s\n", h.ReleasedBy, because(h.ReleaseReason))
 		}
