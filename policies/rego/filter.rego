@@ -12,7 +12,7 @@ filter := {"match": "where", "conditions": array.flatten([read_conditions, crede
 
 # The signer that a store keeps is not the owner that change and relabel are asked about.
 filter := {"match": "all"} if {
-	input.action in {"write", "change", "relabel", "register", "act", "use", "except", "revoke"}
+	input.action in {"write", "change", "relabel", "register", "act", "use", "except", "revoke", "hold", "release"}
 }
 
 filter := {"match": "all"} if {
