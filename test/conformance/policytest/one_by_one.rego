@@ -58,7 +58,11 @@ open_ledger_kinds := [
 	"artifact", "checkpoint", "erasure", "exception", "handover", "memory", "pack", "refusal",
 ]
 
-audit_ledger_kinds := ["decision", "drop", "hold"]
+ledger_readers := {
+	"decision": {"auditor"},
+	"drop": {"auditor"},
+	"hold": {"auditor", "counsel", "hold_releaser"},
+}
 
 known_action if {
 	input.action in {
@@ -306,13 +310,8 @@ follow_reason(item) := "tenant" if {
 	foreign_tenant(item)
 } else := "allowed" if {
 	item.kind in open_ledger_kinds
-} else := "role" if {
-	not audited(item)
 } else := "allowed" if {
-	"auditor" in roles
-} else := "allowed" if {
-	item.kind == "hold"
-	some role in {"counsel", "hold_releaser"}
+	some role in ledger_readers[item.kind]
 	role in roles
 } else := "role"
 
@@ -322,8 +321,6 @@ act_reason(item) := "tenant" if {
 } else := "role" if {
 	not named_role(item)
 } else := "allowed"
-
-audited(item) if item.kind in audit_ledger_kinds
 
 named_role(item) if item.kind in agent_roles
 
