@@ -36,7 +36,7 @@ func ValidToken(s string) bool {
 // ContextVerbs lists the verbs of ctx.v1.<tenant>.<verb>, roles apart.
 func ContextVerbs() []string {
 	return []string{"request", "search", "build", "preview", "assemble", "premortem", "relevance",
-		"explain", "compact", "recover", "items", "status", "run", "exception", "template"}
+		"explain", "compact", "recover", "items", "status", "run", "exception", "hold", "template"}
 }
 
 // ContextRoles lists the roles of ctx.v1.<tenant>.role.<role>.
@@ -51,7 +51,7 @@ func LogVerbs() []string { return []string{"head", "prove", "receipt", "pack", "
 func LedgerKinds() []schemas.LedgerKind {
 	return []schemas.LedgerKind{schemas.LedgerMemory, schemas.LedgerPack, schemas.LedgerDrop,
 		schemas.LedgerDecision, schemas.LedgerArtifact, schemas.LedgerHandover, schemas.LedgerException,
-		schemas.LedgerErasure, schemas.LedgerRefusal, schemas.LedgerCheckpoint}
+		schemas.LedgerHold, schemas.LedgerErasure, schemas.LedgerRefusal, schemas.LedgerCheckpoint}
 }
 
 // MemorySubject returns mem.v1.<tenant>.evt.<agent>.

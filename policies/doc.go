@@ -42,6 +42,7 @@
 //	                             given likewise; asked when an item would be protected less
 //	role             register    the subject is no template_editor; the resource is a template
 //	role             follow      the ledger kind is drop or decision and the subject is no auditor,
+//	                             it is hold and the subject is no counsel or hold_releaser either,
 //	                             or the kind is none of the ledger
 //	role             act         the resource's kind is none of the agent roles
 //	safety_untagged  use         the tool has no label safety:TAG
@@ -50,14 +51,16 @@
 //	role             except      the subject is no exception_approver
 //	four_eyes        except      the subject is the exception's owner
 //	role             revoke      the subject is neither exception_approver nor the exception's owner
+//	role             hold        the subject is no counsel
+//	role             release     the subject is no hold_releaser
 //	other            all         the package satchel.extra denies; these come last
 //	action           other       the action is unknown
 //	policy_error     all         the decision point failed; comes with an error
 //
 // For follow a resource stands for a ledger kind, for act for an agent role, given as its
 // facet Kind; for except and revoke for a governed exception, its owner given as the facet
-// Signer; for use for a tool, its safety tags given as labels safety:TAG. Writing up is
-// allowed: a writer may label above its own clearance. What is read or opened and holds
+// Signer; for hold and release for a legal hold; for use for a tool, its safety tags given as labels
+// safety:TAG. Writing up is allowed: a writer may label above its own clearance. What is read or opened and holds
 // personal data has its PII flags redacted, the whole of $.content when a flag is not a
 // JSON path or there is none; role pii_reader lifts it. What carries a label detected:TYPE
 // has those findings masked where they stand (an obligation), under stable pseudonyms for
@@ -76,4 +79,6 @@
 //	auditor             may follow drop reports and decisions
 //	tool_operator       may use tools whose effect cannot be taken back
 //	exception_approver  may register and revoke governed exceptions, not such as it owns
+//	counsel             may place legal holds and follow them
+//	hold_releaser       may release legal holds and follow them
 package policies

@@ -27,7 +27,7 @@ type Resource struct {
 // Request asks for a verdict on every resource. The tenant, the principal and the
 // purpose are the scope's.
 type Request struct {
-	Action    string // "read", "write", "open", "erase", "change", "relabel", "register", "follow", "act", "use", "except", "revoke"
+	Action    string // "read", "write", "open", "erase", "change", "relabel", "register", "follow", "act", "use", "except", "revoke", "hold", "release"
 	Now       time.Time
 	Resources []Resource
 

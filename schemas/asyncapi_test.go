@@ -152,7 +152,7 @@ func parameters(address string) object {
 func TestAsyncAPIAddresses(t *testing.T) {
 	t.Parallel()
 	want := []string{"mem.v1.{tenant}.evt.{agent}", "mem.v1.{tenant}.put", "mem.v1.{tenant}.plan", "art.v1.{tenant}.open", "art.v1.{tenant}.revoke", "art.v1.{tenant}.store", "dlq.v1.{tenant}.{reason}"}
-	for _, verb := range strings.Fields("request search build preview assemble premortem relevance explain compact recover items status run exception template") {
+	for _, verb := range strings.Fields("request search build preview assemble premortem relevance explain compact recover items status run exception hold template") {
 		want = append(want, "ctx.v1.{tenant}."+verb)
 	}
 	for _, role := range strings.Fields("planner retriever verifier synthesizer sentinel") {
@@ -161,7 +161,7 @@ func TestAsyncAPIAddresses(t *testing.T) {
 	for _, verb := range strings.Fields("head prove receipt pack entries") {
 		want = append(want, "log.v1.{tenant}."+verb)
 	}
-	for _, kind := range strings.Fields("memory pack drop decision artifact handover exception erasure refusal checkpoint") {
+	for _, kind := range strings.Fields("memory pack drop decision artifact handover exception hold erasure refusal checkpoint") {
 		want = append(want, "prov.v1.{tenant}."+kind+".{agent}")
 	}
 	var doc struct {

@@ -74,6 +74,8 @@ func SchemaName(eventType string) string {
 		return "artifact"
 	case TypeExceptionRegistered, TypeExceptionUsed, TypeExceptionEnded:
 		return "governed-exception"
+	case TypeHoldPlaced, TypeHoldReleased:
+		return "legal-hold"
 	case TypeLogCheckpointed:
 		return "log-checkpoint"
 	}

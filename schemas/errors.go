@@ -62,6 +62,7 @@ type Error struct {
 	Field     string   `json:"field,omitempty"`     // JSON pointer of the first failing field
 	Problems  []Issue  `json:"problems,omitempty"`  // every failing field, for validation errors
 	Available []string `json:"available,omitempty"` // what there is, for template_not_found
+	Holds     []string `json:"holds,omitempty"`     // ids of the legal holds for which an erasure is refused
 }
 
 // Error returns the code and the message.

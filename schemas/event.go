@@ -18,6 +18,8 @@ const (
 	TypeExceptionRegistered = "io.satchel.exception.registered.v1"
 	TypeExceptionUsed       = "io.satchel.exception.used.v1"
 	TypeExceptionEnded      = "io.satchel.exception.ended.v1"
+	TypeHoldPlaced          = "io.satchel.hold.placed.v1"
+	TypeHoldReleased        = "io.satchel.hold.released.v1"
 	TypeLogCheckpointed     = "io.satchel.log.checkpointed.v1"
 )
 
@@ -44,6 +46,7 @@ const (
 	LedgerArtifact   LedgerKind = "artifact"
 	LedgerHandover   LedgerKind = "handover"
 	LedgerException  LedgerKind = "exception"
+	LedgerHold       LedgerKind = "hold"
 	LedgerErasure    LedgerKind = "erasure"
 	LedgerRefusal    LedgerKind = "refusal"
 	LedgerCheckpoint LedgerKind = "checkpoint"
@@ -71,6 +74,8 @@ func LedgerKindOf(eventType string) (LedgerKind, bool) {
 		return LedgerArtifact, true
 	case TypeExceptionRegistered, TypeExceptionUsed, TypeExceptionEnded:
 		return LedgerException, true
+	case TypeHoldPlaced, TypeHoldReleased:
+		return LedgerHold, true
 	case TypeLogCheckpointed:
 		return LedgerCheckpoint, true
 	}

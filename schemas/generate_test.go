@@ -49,13 +49,13 @@ func documents() []document {
 		in("plan-request", PlanRequest{}), out("plan-reply", PlanReply{}),
 		in("template-request", TemplateRequest{}), out("template-reply", TemplateReply{}),
 		in("role-request", RoleRequest{}), out("role-reply", RoleReply{}), in("run-request", RunRequest{}), out("run-reply", RunReply{}),
-		in("exception-request", ExceptionRequest{}), out("exception-reply", ExceptionReply{}),
+		in("exception-request", ExceptionRequest{}), out("exception-reply", ExceptionReply{}), in("hold-request", HoldRequest{}), out("hold-reply", HoldReply{}),
 		in("open-request", OpenRequest{}), out("open-reply", OpenReply{}), in("store-request", StoreRequest{}), out("store-reply", StoreReply{}), in("revoke-request", RevokeRequest{}), out("revoke-reply", RevokeReply{}),
 		out("head-reply", HeadReply{}), in("prove-request", ProveRequest{}), out("prove-reply", ProveReply{}),
 		in("receipt-request", ReceiptRequest{}), in("pack-request", PackRequest{}), in("entries-request", EntriesRequest{}), out("entries-reply", EntriesReply{}),
 		out("context-pack", ContextPack{}), out("drop-report", DropReport{}), out("policy-decision", PolicyDecision{}),
 		out("refusal", Refusal{}), out("handover", Handover{}), out("artifact", Artifact{}),
-		out("governed-exception", GovernedException{}), out("log-checkpoint", LogCheckpoint{}), out("ledger-reference", LedgerReference{}),
+		out("governed-exception", GovernedException{}), out("legal-hold", LegalHold{}), out("log-checkpoint", LogCheckpoint{}), out("ledger-reference", LedgerReference{}),
 		out("runtime-state", RuntimeState{}), out("error", Error{}),
 	}
 }

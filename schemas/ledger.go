@@ -65,6 +65,21 @@ type GovernedException struct {
 	At              time.Time   `json:"at"`                     // when this happened
 }
 
+// LegalHold is the data of hold.placed and hold.released: items that nothing erases until the hold
+// is released.
+type LegalHold struct {
+	ID        string      `json:"id"`                     // of the hold
+	Scope     MemoryScope `json:"scope"`                  // where it holds: the tenant, and a session if one is named
+	Items     []string    `json:"items,omitempty"`        // the items that it keeps
+	Label     string      `json:"label,omitempty"`        // it keeps every item that carries it
+	Agent     string      `json:"agent,omitempty"`        // it keeps every item that this agent published
+	Matter    string      `json:"matter,omitempty"`       // the case that it is for
+	Reason    string      `json:"reason,omitempty"`       // why it was placed, or released
+	Decisions []string    `json:"decision_ids,omitempty"` // the decision that allowed it
+	Principal string      `json:"principal"`              // who placed or released it
+	At        time.Time   `json:"at"`                     // when this happened
+}
+
 // LogCheckpoint is the data of log.checkpointed: a signed head of a tenant's log.
 type LogCheckpoint struct {
 	Size       int64     `json:"size"`       // leaves

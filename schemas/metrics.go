@@ -36,6 +36,7 @@ const (
 	MetricErasuresPending
 	MetricErasuresOldest
 	MetricErasures
+	MetricRetentionHeld
 	MetricPolicyVerdicts
 	MetricPolicyDenied
 	MetricPolicyErrors
@@ -153,7 +154,7 @@ var (
 // The values of labels that several families, or packages, share.
 var (
 	metricEndpoints = [...]string{"request", "search", "build", "preview", "assemble", "premortem", "template", "relevance", "explain", "compact",
-		"recover", "items", "status", "exception", "put", "head", "prove", "receipt", "pack", "entries", "open", "revoke", "store", "run",
+		"recover", "items", "status", "exception", "hold", "put", "head", "prove", "receipt", "pack", "entries", "open", "revoke", "store", "run",
 		"plan", "role_planner", "role_retriever", "role_verifier", "role_synthesizer", "role_sentinel"}
 	metricStores  = [...]string{"items", "keyword", "private", "vector", "graph"}
 	metricStreams = [...]string{"MEMORY", "LEDGER", "DLQ"}
@@ -210,7 +211,8 @@ var families = [metrics]MetricFamily{
 
 	MetricErasuresPending: {Name: "satchel_erasures_pending", Kind: MetricGauge, Help: "erasures that have no receipt yet"},
 	MetricErasuresOldest:  {Name: "satchel_erasures_oldest_seconds", Kind: MetricGauge, Unit: "s", Help: "age of the oldest such erasure"},
-	MetricErasures:        {Name: "satchel_erasures_total", Kind: MetricCounter, Labels: []MetricLabel{label("outcome", "done", "refused")}, Help: "erasures: finished with a receipt, or refused"},
+	MetricRetentionHeld:   {Name: "satchel_retention_held", Kind: MetricGauge, Help: "items that retention would erase and legal holds keep, when it ran last"},
+	MetricErasures:        {Name: "satchel_erasures_total", Kind: MetricCounter, Labels: []MetricLabel{label("outcome", "done", "refused", "held")}, Help: "erasures: finished with a receipt, refused by policy, or refused for a legal hold"},
 
 	MetricPolicyVerdicts: {Name: "satchel_policy_verdicts_total", Kind: MetricCounter, Labels: []MetricLabel{label("outcome", "allowed", "redacted", "denied")}, Help: "verdicts of policy on items that a request found"},
 	MetricPolicyDenied:   {Name: "satchel_policy_denied_total", Kind: MetricCounter, Labels: []MetricLabel{label("reason", metricDenials[:]...)}, Help: "items that policy denied, by reason; reasons of your own rules count as other"},

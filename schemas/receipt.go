@@ -57,6 +57,7 @@ type ErasureReceipt struct {
 	Positions []int64        `json:"positions"` // entries whose content and salt are gone
 	Packs     []int64        `json:"packs"`     // packs whose rendered bytes are gone
 	Stores    []StoreErasure `json:"stores"`
+	Holds     []string       `json:"holds,omitempty"` // legal holds that had kept the items and were released before
 	ErasedAt  time.Time      `json:"erased_at"`
 }
 

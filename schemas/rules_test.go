@@ -303,6 +303,14 @@ func doorRules() map[string]object {
 		"NewException.reason":              {"allOf": []any{object{"pattern": blank}, object{"pattern": plainPattern}}, "maxLength": MaxReason},
 		"NewException.rollback_trigger":    {"allOf": []any{object{"pattern": blank}, object{"pattern": plainPattern}}, "maxLength": MaxName},
 		"NewException.audit_hook":          orEmpty(tokenPattern),
+		"HoldRequest.release":              orEmpty(idPattern),
+		"HoldRequest.reason":               short(MaxReason),
+		"NewHold.items":                    {"maxItems": MaxRefs, "items": object{"type": "string", "pattern": idPattern}},
+		"NewHold.session":                  short(MaxName),
+		"NewHold.label":                    orEmpty(labelPattern),
+		"NewHold.agent":                    orEmpty(tokenPattern),
+		"NewHold.matter":                   short(MaxName),
+		"NewHold.reason":                   {"allOf": []any{object{"pattern": blank}, object{"pattern": plainPattern}}, "maxLength": MaxReason},
 		"OpenRequest.handle":               {"minLength": 1, "maxLength": MaxURI},
 		"OpenRequest.offset":               {"minimum": 0, "maximum": MaxArtifact},
 		"OpenRequest.length":               {"minimum": 0, "maximum": MaxArtifactWindow},
@@ -336,6 +344,14 @@ func doorRules() map[string]object {
 // typeRules returns the keywords of an object by its Go type.
 func typeRules(name string) object {
 	switch name {
+	case "NewHold":
+		given := func(name string, how object) object {
+			return object{"required": []string{name}, "properties": object{name: how}}
+		}
+		text := object{"type": "string", "minLength": 1}
+		one := object{"oneOf": []any{given("items", object{"type": "array", "minItems": 1}),
+			given("session", text), given("label", text), given("agent", text)}}
+		return object{"anyOf": []any{one}} // so that it is said of the hold, not of each of the four
 	case "DecayFn":
 		needs := func(kinds []string, field string) object {
 			return object{"if": object{"properties": object{"kind": object{"enum": kinds}}, "required": []string{"kind"}},
@@ -367,6 +383,9 @@ func documentRules(name string) object {
 	case "exception-request":
 		return object{"not": object{"required": []string{"add", "revoke"},
 			"properties": object{"add": object{"type": "object"}, "revoke": object{"type": "string", "minLength": 1}}}}
+	case "hold-request":
+		return object{"not": object{"required": []string{"place", "release"},
+			"properties": object{"place": object{"type": "object"}, "release": object{"type": "string", "minLength": 1}}}}
 	case "compact-request":
 		given := object{"type": "string", "minLength": 1}
 		return object{"oneOf": []any{

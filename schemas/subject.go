@@ -68,6 +68,7 @@ func contextSubjects() []Subject {
 		{"status", "status-request", "status-reply", "Size of the log, and up to which position each index has everything."},
 		{"run", "run-request", "run-reply", "Walk the roles to a verified answer with citations."},
 		{"exception", "exception-request", "exception-reply", "Register, revoke or list governed exceptions."},
+		{"hold", "hold-request", "hold-reply", "Place, release or list legal holds."},
 		{"template", "template-request", "template-reply", "List the templates or register one."},
 	}
 	all := make([]Subject, len(rows))
@@ -95,7 +96,7 @@ func logSubjects() []Subject {
 // LedgerKinds lists the kinds of prov.v1.<tenant>.<kind>.<agent>.
 func LedgerKinds() []LedgerKind {
 	return []LedgerKind{LedgerMemory, LedgerPack, LedgerDrop, LedgerDecision, LedgerArtifact, LedgerHandover,
-		LedgerException, LedgerErasure, LedgerRefusal, LedgerCheckpoint}
+		LedgerException, LedgerHold, LedgerErasure, LedgerRefusal, LedgerCheckpoint}
 }
 
 // EventTypes lists every CloudEvent type, in the order of the contract.
@@ -103,7 +104,7 @@ func EventTypes() []string {
 	return []string{TypeMemoryRecorded, TypeMemoryLinked, TypeMemorySuperseded, TypeMemoryAccessed, TypeMemoryErased,
 		TypeContextPacked, TypeContextDropped, TypePolicyDecided, TypeRequestRefused, TypeRoleHandedOver,
 		TypeArtifactStored, TypeArtifactOpened, TypeExceptionRegistered, TypeExceptionUsed, TypeExceptionEnded,
-		TypeLogCheckpointed}
+		TypeHoldPlaced, TypeHoldReleased, TypeLogCheckpointed}
 }
 
 func typesOf(kind LedgerKind) []string {

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
 	"satchel/pipeline/embed"
@@ -18,6 +19,7 @@ import (
 	"satchel/pipeline/write"
 	"satchel/policies"
 	"satchel/policies/exception"
+	"satchel/policies/hold"
 	"satchel/worker/authorship"
 	"satchel/worker/erasure"
 	"satchel/worker/follow"
@@ -47,6 +49,8 @@ type Config struct {
 	Engine    service.Engine
 	// Exceptions are the governed ones; nil: there are none and none can be added.
 	Exceptions *exception.Registry
+	// Holds are the legal holds; default: a registry over Log and PDP.
+	Holds *hold.Registry
 	// Projector is one made by NewProjector over the same stores, when the engine needs
 	// it first; nil: a new one.
 	Projector *projection.Projector
@@ -66,6 +70,9 @@ type Config struct {
 	// Membership shares the work with other processes; the partition of an inbox is its place in
 	// Inboxes. nil: all of it is this one's.
 	Membership transport.Membership
+
+	// Retention says which items are erased when they are old; nil: none.
+	Retention *erasure.Retention
 
 	BatchSize int           // events a transaction at most; default 512
 	Sweep     time.Duration // between looks for artifacts that nobody claims; default 6 h
@@ -96,6 +103,7 @@ type Worker struct {
 	heads      *relay.Heads      // nil: there are no inboxes, and nothing is erased either
 	exceptions *exceptionSweeper // nil: there are none
 	uploads    *erasure.Sweeper  // nil: nothing is swept
+	retainer   *erasure.Retainer // nil: nothing is erased for its age
 	idle       time.Duration     // after which a tenant is put out of memory; 0: never
 	evict      []func(ctx context.Context, s scope.Scope) error
 	stopped    atomic.Pointer[error]
@@ -124,6 +132,9 @@ func (cfg *Config) check() error {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	if cfg.Holds == nil {
+		cfg.Holds = NewHolds(cfg.Log, cfg.PDP, cfg.Clock, nil)
+	}
 	if cfg.Failpoint == nil {
 		cfg.Failpoint = func(string) {}
 	}
@@ -144,7 +155,7 @@ func New(cfg Config) (*Worker, error) {
 		Loopback: cfg.Loopback, Clock: cfg.Clock})
 	w.eraser = erasure.New(erasure.Config{Log: cfg.Log, Indexes: p, Items: cfg.Stores.Items, Graph: cfg.Stores.Graph,
 		PDP: cfg.PDP, Registry: cfg.Registry, Loopback: cfg.Loopback,
-		Scrubbers: cfg.Scrubbers, Streams: cfg.Streams, Artifacts: cfg.Artifacts, Reviewer: reviewer,
+		Scrubbers: cfg.Scrubbers, Streams: cfg.Streams, Artifacts: cfg.Artifacts, Reviewer: reviewer, Holds: cfg.Holds,
 		Failpoint: cfg.Failpoint, Clock: cfg.Clock, Logger: cfg.Logger, Share: share, Metrics: p.Metrics()})
 	w.appender = ingest.New(ingest.Config{Inboxes: cfg.Inboxes, PartitionOf: cfg.Partition, Log: cfg.Log,
 		Writer: cfg.Writer, DeadLetters: cfg.DeadLetters, Eraser: w.eraser, Reviewer: reviewer,
@@ -152,7 +163,7 @@ func New(cfg Config) (*Worker, error) {
 		Failpoint: cfg.Failpoint, Clock: cfg.Clock, Logger: cfg.Logger, Share: share, Metrics: p.Metrics()})
 	w.Service = service.New(service.Config{Engine: cfg.Engine, Log: cfg.Log, Writer: cfg.Writer, Outbox: cfg.Outbox,
 		Indexes: p, Items: cfg.Stores.Items, PDP: cfg.PDP, Registry: cfg.Registry, Loopback: cfg.Loopback,
-		Exceptions: cfg.Exceptions, Eraser: w.eraser, Reviewer: reviewer, Ingest: w.appender, Clock: cfg.Clock})
+		Exceptions: cfg.Exceptions, Holds: cfg.Holds, Eraser: w.eraser, Reviewer: reviewer, Ingest: w.appender, Clock: cfg.Clock})
 	if len(cfg.Inboxes) > 0 {
 		w.heads = &relay.Heads{Log: cfg.Log, Logger: cfg.Logger, Share: share, Metrics: p.Metrics()}
 	}
@@ -163,11 +174,24 @@ func New(cfg Config) (*Worker, error) {
 		w.uploads = &erasure.Sweeper{Artifacts: cfg.Uploads, Log: cfg.Log, Share: share, Every: cfg.Sweep,
 			Clock: cfg.Clock, Logger: cfg.Logger}
 	}
+	if cfg.Retention != nil {
+		w.retainer = &erasure.Retainer{Eraser: w.eraser, Retention: cfg.Retention, Every: time.Hour}
+	}
 	if cfg.Ledger != nil {
 		w.relay = relay.New(relay.Config{Log: cfg.Log, Ledger: cfg.Ledger, Batch: cfg.BatchSize, Busy: p.LatelyBusy,
 			Failpoint: cfg.Failpoint, Logger: cfg.Logger, Share: share, Metrics: p.Metrics()})
 	}
 	return w, nil
+}
+
+// NewHolds returns the registry of the legal holds in log; pdp decides who may place and release them.
+// The clock is the system's and ids are UUIDv7, when they are nil.
+func NewHolds(log *eventlog.Log, pdp policies.PDP, clock func() time.Time, ids func() string) *hold.Registry {
+	if ids == nil {
+		ids = func() string { return uuid.Must(uuid.NewV7()).String() }
+	}
+	office := &exception.Office{Log: log, PDP: pdp, Source: hold.Source, IDs: ids}
+	return hold.New(hold.Config{Log: log, Office: office, Clock: clock, IDs: ids})
 }
 
 // NewProjector returns the projector of cfg alone, for an engine that needs it before the worker is
@@ -208,6 +232,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	if w.heads != nil {
 		g.Go(func() error { return w.note(w.eraser.Run(ctx)) })
 		g.Go(func() error { return w.heads.Run(ctx) })
+		if w.retainer != nil {
+			g.Go(func() error { return w.retainer.Run(ctx) })
+		}
 	}
 	return g.Wait()
 }

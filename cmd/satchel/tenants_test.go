@@ -45,6 +45,7 @@ func TestEveryDoorOfAnUnknownTenant(t *testing.T) {
 		"items":     {`{` + from + `}`, ""},
 		"status":    {`{` + from + `}`, ""},
 		"exception": {`{` + from + `}`, ""},
+		"hold":      {`{` + from + `}`, string(schemas.CodePolicyDenied)},
 		"put":       {`{"agent":"nobody"}`, string(schemas.CodeValidation)},
 		"plan":      {`{"items":["a"],` + from + `}`, string(schemas.CodePolicyDenied)},
 		"head":      {`{}`, ""},

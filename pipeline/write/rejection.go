@@ -26,6 +26,7 @@ type Rejection struct {
 	Pointer string          // of the first failing field in the CloudEvent: /id, /data/security_label
 	Cause   string          // in words
 	Issues  []schemas.Issue // every failing field
+	Holds   []string        // ids of the legal holds for which an erasure is refused
 }
 
 // Error returns the reason, the pointer and the cause.

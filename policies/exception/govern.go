@@ -2,7 +2,7 @@ package exception
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -28,7 +28,7 @@ func (g *Registry) Add(ctx context.Context, s scope.Scope, n schemas.NewExceptio
 		return schemas.ExceptionState{}, err
 	}
 	resource := policies.Resource{ID: n.Path, Facets: schemas.Facets{Kind: "exception", Labels: []string{}, Signer: n.Owner, Session: n.Session}}
-	decision, err := g.authorise(ctx, s, actionExcept, resource, now)
+	decision, err := g.authorise(ctx, s, actionExcept, "register this exception", resource, now)
 	if err != nil {
 		return schemas.ExceptionState{}, err
 	}
@@ -56,8 +56,7 @@ func (g *Registry) Add(ctx context.Context, s scope.Scope, n schemas.NewExceptio
 		Principals: n.Principals, Labels: n.Labels, Purpose: n.Purpose, Reason: n.Reason, ExpiresAt: n.ExpiresAt.UTC(),
 		RollbackTrigger: n.RollbackTrigger, AuditHook: n.AuditHook, Decisions: []string{decision.ID}, Principal: s.Principal().ID, At: now,
 	}
-	decision.RequestID = x.ID
-	decided, err := json.Marshal(&decision)
+	decided, err := g.office.decided(s, decision, x.ID)
 	if err != nil {
 		return schemas.ExceptionState{}, storage()
 	}
@@ -65,11 +64,7 @@ func (g *Registry) Add(ctx context.Context, s scope.Scope, n schemas.NewExceptio
 	if err != nil {
 		return schemas.ExceptionState{}, storage()
 	}
-	if err := g.append(ctx, eventlog.Batch{Drafts: []eventlog.Draft{
-		{Tenant: s.Tenant(), Agent: "satchel", Type: schemas.TypePolicyDecided, Source: Source, ID: decision.ID, Subject: x.ID, Time: now, Data: decided,
-			Extensions: map[string]string{"datacontenttype": "application/json", "dataschema": schemas.DataSchema(schemas.TypePolicyDecided)}},
-		d,
-	}}); err != nil {
+	if err := g.office.append(ctx, eventlog.Batch{Drafts: []eventlog.Draft{decided, d}}); err != nil {
 		return schemas.ExceptionState{}, storage()
 	}
 	if err := g.sync(ctx, s, t, now); err != nil || t.held[x.ID] == nil {
@@ -128,28 +123,15 @@ func (g *Registry) check(n *schemas.NewException, approver string, now time.Time
 }
 
 // authorise asks policy and returns the decision that allowed it. A refusal is in the log.
-func (g *Registry) authorise(ctx context.Context, s scope.Scope, action string, r policies.Resource, now time.Time) (schemas.PolicyDecision, error) {
-	id := g.cfg.IDs()
-	d, err := g.cfg.PDP.Decide(ctx, s, policies.Request{Action: action, Now: now, Resources: []policies.Resource{r}, DecisionID: id})
-	if err == nil && len(d.Verdicts) == 1 && d.Verdicts[0].Allow {
-		v := d.Verdicts[0]
-		return schemas.PolicyDecision{ID: id, Principal: s.Principal().ID, Purpose: s.Purpose(), Action: action, Revision: d.Revision,
-			InputHash: d.InputHash, CreatedAt: now, Verdicts: []schemas.Verdict{{ID: id + ".1", ItemID: r.ID, Allow: true, Reason: v.Reason}}}, nil
+func (g *Registry) authorise(
+	ctx context.Context, s scope.Scope, action, words string, r policies.Resource, now time.Time,
+) (schemas.PolicyDecision, error) {
+	d, err := g.office.Authorise(ctx, s, action, words, r, now)
+	var denied *schemas.Error
+	if err != nil && !errors.As(err, &denied) {
+		return d, storage()
 	}
-	denied := &schemas.Error{Code: schemas.CodePolicyDenied, Message: "policy gave no verdict, so nobody may govern exceptions"}
-	if err == nil && len(d.Verdicts) == 1 {
-		denied.Message = "policy does not allow this principal to " + map[string]string{actionExcept: "register", actionRevoke: "revoke"}[action] + " this exception: " + d.Verdicts[0].Reason
-	}
-	data, err := json.Marshal(schemas.Refusal{RequestID: id, Principal: s.Principal().ID, Code: denied.Code, Message: denied.Message})
-	if err != nil {
-		return schemas.PolicyDecision{}, storage()
-	}
-	if err := g.append(ctx, eventlog.Batch{Existing: true, Drafts: []eventlog.Draft{{Tenant: s.Tenant(), Agent: "satchel", Type: schemas.TypeRequestRefused, Source: Source,
-		ID: g.cfg.IDs(), Subject: id, Time: now, Data: data,
-		Extensions: map[string]string{"datacontenttype": "application/json", "dataschema": schemas.DataSchema(schemas.TypeRequestRefused)}}}}); err != nil {
-		return schemas.PolicyDecision{}, storage()
-	}
-	return schemas.PolicyDecision{}, denied
+	return d, err
 }
 
 func storage() *schemas.Error {
@@ -173,7 +155,7 @@ func (g *Registry) Revoke(ctx context.Context, s scope.Scope, id string) (schema
 	if h != nil {
 		resource.Facets.Signer, resource.Facets.Session = h.Owner, h.Scope.Session
 	}
-	if _, err := g.authorise(ctx, s, actionRevoke, resource, now); err != nil {
+	if _, err := g.authorise(ctx, s, actionRevoke, "revoke this exception", resource, now); err != nil {
 		return schemas.ExceptionState{}, err
 	}
 	if h == nil {

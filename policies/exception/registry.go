@@ -3,7 +3,6 @@ package exception
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -58,7 +57,8 @@ type Config struct {
 
 // Registry knows every tenant's exceptions. It is safe for concurrent use.
 type Registry struct {
-	cfg Config
+	cfg    Config
+	office Office
 
 	mu      sync.Mutex
 	tenants map[string]*register
@@ -94,7 +94,8 @@ func New(cfg Config) (*Registry, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Registry{cfg: cfg, tenants: map[string]*register{}}, nil
+	office := Office{Log: cfg.Log, PDP: cfg.PDP, Source: Source, IDs: cfg.IDs}
+	return &Registry{cfg: cfg, office: office, tenants: map[string]*register{}}, nil
 }
 
 // register returns a tenant's exceptions, which no other call has apart. The caller MUST release
@@ -254,7 +255,7 @@ func (g *Registry) use(ctx context.Context, s scope.Scope, r *policies.Request, 
 		batch.Drafts = append(batch.Drafts, d)
 		granted[id] = true
 	}
-	if err := g.append(ctx, batch); err != nil {
+	if err := g.office.append(ctx, batch); err != nil {
 		return nil, err
 	}
 	return granted, g.settle(ctx, s, t, now)
@@ -291,32 +292,10 @@ func (g *Registry) end(ctx context.Context, s scope.Scope, h *held, cause, by st
 	return nil
 }
 
-func (g *Registry) append(ctx context.Context, b eventlog.Batch) error {
-	if len(b.Drafts) == 0 {
-		return nil
-	}
-	outcomes, err := g.cfg.Log.Append(ctx, b)
-	if err != nil {
-		return fmt.Errorf("log exception: %w", err)
-	}
-	for _, o := range outcomes {
-		if o.Status != eventlog.Appended && !(b.Existing && o.Status == eventlog.Absent) {
-			return errors.New("log exception: an id was used before")
-		}
-	}
-	return nil
-}
-
 func (g *Registry) draft(s scope.Scope, eventType, id, subject string, data *schemas.GovernedException) (eventlog.Draft, error) {
-	raw, err := json.Marshal(data)
-	if err != nil {
-		return eventlog.Draft{}, fmt.Errorf("encode exception: %w", err)
-	}
-	if subject == "" {
-		subject = Subject
-	}
-	return eventlog.Draft{Tenant: s.Tenant(), Agent: cmp.Or(data.AuditHook, "satchel"), Type: eventType, Source: Source, ID: id, Subject: subject,
-		Time: data.At, Data: raw, Extensions: map[string]string{"datacontenttype": "application/json", "dataschema": schemas.DataSchema(eventType)}}, nil
+	d, err := g.office.draft(s, eventType, id, cmp.Or(subject, Subject), data.At, data)
+	d.Agent = cmp.Or(data.AuditHook, d.Agent)
+	return d, err
 }
 
 // Pending returns the tenants with an exception whose end is not in the log yet, sorted.

@@ -5,7 +5,7 @@
 // export, tenant and expiry, and who may change, relabel or register what. For what is read
 // or opened, no role lifts any of it: personal data and credentials stay hidden from every
 // principal until the server answers again. What cannot be taken back, or governs policy
-// itself (erase, except and revoke), stays denied.
+// itself (erase, except, revoke, hold and release), stays denied.
 package local
 
 import (
@@ -76,7 +76,7 @@ func (p *PDP) Filter(ctx context.Context, s scope.Scope, action string) (schemas
 // decides reports whether the local rules decide on action after err.
 func decides(err error, action string) bool {
 	switch action {
-	case "erase", "except", "revoke":
+	case "erase", "except", "revoke", "hold", "release":
 		return false
 	}
 	return errors.Is(err, policies.ErrUnavailable)

@@ -75,7 +75,7 @@ func TestLocalRulesWhileTheServerIsAway(t *testing.T) {
 		p := local.New(away{rules, half}, rules)
 		rapid.Check(t, func(t *rapid.T) {
 			s, r := policytest.Draw(t, 100)
-			decided := !slices.Contains([]string{"erase", "except", "revoke"}, r.Action)
+			decided := !slices.Contains([]string{"erase", "except", "revoke", "hold", "release"}, r.Action)
 			reading := r.Action == "read" || r.Action == "open"
 			f, err := p.Filter(context.Background(), s, r.Action)
 			if (err == nil) != decided || !decided && !f.IsNone() {

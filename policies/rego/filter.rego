@@ -12,7 +12,7 @@ filter := {"match": "where", "conditions": array.flatten([read_conditions, crede
 
 # The signer that a store keeps is not the owner that change and relabel are asked about.
 filter := {"match": "all"} if {
-	input.action in {"write", "change", "relabel", "register", "act", "use", "except", "revoke"}
+	input.action in {"write", "change", "relabel", "register", "act", "use", "except", "revoke", "hold", "release"}
 }
 
 filter := {"match": "all"} if {
@@ -56,6 +56,4 @@ extra_conditions := [] if not data.satchel.extra.conditions
 
 extra_conditions := [condition | some condition in data.satchel.extra.conditions]
 
-followed := array.concat(audit_ledger_kinds, open_ledger_kinds) if "auditor" in roles
-
-followed := open_ledger_kinds if not "auditor" in roles
+followed := array.concat([kind | some kind, readers in ledger_readers; readers & roles != set()], open_ledger_kinds)

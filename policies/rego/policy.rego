@@ -26,7 +26,7 @@ attributes := {"labels", "signer"} if input.action in object.keys(lifting_role)
 
 attributes := {"labels", "kind"} if input.action in {"follow", "act"}
 
-attributes := {"labels"} if input.action in {"use", "register"}
+attributes := {"labels"} if input.action in {"use", "register", "hold", "release"}
 
 attributes := {"labels", "signer"} if input.action in {"except", "revoke"}
 
@@ -62,17 +62,25 @@ open_ledger_kinds := [
 	"artifact", "checkpoint", "erasure", "exception", "handover", "memory", "pack", "refusal",
 ]
 
-audit_ledger_kinds := ["decision", "drop"]
+# The roles that may follow the other kinds.
+ledger_readers := {
+	"decision": {"auditor"},
+	"drop": {"auditor"},
+	"hold": {"auditor", "counsel", "hold_releaser"},
+}
 
 known_action if {
 	input.action in {
 		"read", "open", "write", "erase", "change", "relabel", "register",
-		"follow", "act", "use", "except", "revoke",
+		"follow", "act", "use", "except", "revoke", "hold", "release",
 	}
 }
 
 # What belongs to its owner, unless the subject holds this role.
 lifting_role := {"erase": "eraser", "change": "editor", "relabel": "declassifier"}
+
+# What nobody may do without this role.
+required_role := {"register": "template_editor", "hold": "counsel", "release": "hold_releaser"}
 
 agent_roles := {"planner", "retriever", "verifier", "synthesizer", "sentinel"}
 
@@ -157,7 +165,7 @@ own_denials := [
 own_denials := [["tenant", refused.tenant]] if input.action == "write"
 
 own_denials := [["tenant", refused.tenant], ["role", refused.role]] if {
-	input.action in {"erase", "change", "relabel", "register", "follow", "act", "revoke"}
+	input.action in {"erase", "change", "relabel", "register", "follow", "act", "revoke", "hold", "release"}
 }
 
 own_denials := [
@@ -274,14 +282,11 @@ refused["role"] := positions - {i |
 	not role in roles
 }
 
-refused["role"] := set() if {
-	input.action == "register"
-	"template_editor" in roles
-}
+refused["role"] := set() if required_role[input.action] in roles
 
 refused["role"] := positions if {
-	input.action == "register"
-	not "template_editor" in roles
+	role := required_role[input.action]
+	not role in roles
 }
 
 refused["role"] := positions - {i | input.items[i].kind in followed} if input.action == "follow"

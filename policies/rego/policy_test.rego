@@ -23,7 +23,7 @@ verdict(changes, members) := answer[0] if {
 
 all_actions := [
 	"read", "open", "write", "erase", "change", "relabel", "register",
-	"follow", "act", "use", "except", "revoke",
+	"follow", "act", "use", "except", "revoke", "hold", "release",
 ]
 
 holder(role) := {"subject": object.union(subject, {"roles": [role]})}
@@ -170,6 +170,22 @@ test_follow_pack if verdict({"kind": "pack"}, {"action": "follow"})[0] == "allow
 test_follow_decision if verdict({"kind": "decision"}, {"action": "follow"})[0] == "role"
 
 test_auditor_follows_drop if verdict({"kind": "drop"}, object.union(holder("auditor"), {"action": "follow"}))[0] == "allowed"
+
+test_hold_is_placed_and_released_by_roles_of_their_own if {
+	verdict({}, object.union(holder("counsel"), {"action": "hold"})) == ["allowed", []]
+	verdict({}, object.union(holder("hold_releaser"), {"action": "hold"}))[0] == "role"
+	verdict({}, object.union(holder("hold_releaser"), {"action": "release"})) == ["allowed", []]
+	verdict({}, object.union(holder("counsel"), {"action": "release"}))[0] == "role"
+	verdict({"signer": "planner"}, {"action": "release"})[0] == "role"
+}
+
+test_hold_is_followed_by_who_governs_it if {
+	every role in ["auditor", "counsel", "hold_releaser"] {
+		verdict({"kind": "hold"}, object.union(holder(role), {"action": "follow"}))[0] == "allowed"
+	}
+	verdict({"kind": "hold"}, object.union(holder("eraser"), {"action": "follow"}))[0] == "role"
+	verdict({"kind": "drop"}, object.union(holder("counsel"), {"action": "follow"}))[0] == "role"
+}
 
 test_auditor_does_not_follow_unknown_kind if {
 	verdict({"kind": "secret"}, object.union(holder("auditor"), {"action": "follow"}))[0] == "role"

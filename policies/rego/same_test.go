@@ -79,7 +79,7 @@ func TestMalformedItems(t *testing.T) {
 			items = append(items, rapid.SampledFrom([]any{nil, false, 5, "x", []any{}, map[string]any{}}).Draw(t, "none"))
 		}
 		input := map[string]any{
-			"action":  rapid.SampledFrom([]string{"read", "read", "open", "write", "erase", "change", "relabel", "register", "follow", "act", "use", "except", "revoke", "steal"}).Draw(t, "action"),
+			"action":  rapid.SampledFrom([]string{"read", "read", "open", "write", "erase", "change", "relabel", "register", "follow", "act", "use", "except", "revoke", "hold", "release", "steal"}).Draw(t, "action"),
 			"purpose": rapid.SampledFrom([]string{"", "support", "Export"}).Draw(t, "purpose"),
 			"now":     10, "items": items,
 			"subject": map[string]any{
@@ -87,7 +87,7 @@ func TestMalformedItems(t *testing.T) {
 				"level":  rapid.IntRange(0, 3).Draw(t, "subject level"),
 				"groups": rapid.SampledFrom([]any{[]any{}, []any{"dev"}}).Draw(t, "subject groups"),
 				"roles": rapid.SampledFrom([]any{[]any{}, []any{"pii_reader"}, []any{"credentials_reader", "pseudonym_reader"},
-					[]any{"eraser", "auditor", "tool_operator", "exception_approver"}, []any{"editor", "template_editor"}, []any{"declassifier"}}).Draw(t, "roles"),
+					[]any{"eraser", "auditor", "tool_operator", "exception_approver"}, []any{"editor", "template_editor"}, []any{"declassifier"}, []any{"counsel"}, []any{"hold_releaser"}}).Draw(t, "roles"),
 			},
 		}
 		if diff := cmp.Diff(answer(t, each, input), answer(t, all, input)); diff != "" {

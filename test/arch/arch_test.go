@@ -39,7 +39,7 @@ func level(pkg string) (int, bool) {
 		return 0, true
 	case strings.HasPrefix(pkg, "pipeline/store/internal/"):
 		return 1, true
-	case pkg == "policies/exception": // it keeps what it governs in the log
+	case pkg == "policies/exception", pkg == "policies/hold": // they keep what they govern in the log
 		return 2, true
 	case strings.HasPrefix(pkg, "pipeline/store/"), strings.HasPrefix(pkg, "pipeline/embed/"), strings.HasPrefix(pkg, "pipeline/chat/"), strings.HasPrefix(pkg, "pipeline/rerank/"), strings.HasPrefix(pkg, "policies/"):
 		if isPort(pkg) {

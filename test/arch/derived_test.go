@@ -18,7 +18,7 @@ func writers() map[string][]string {
 	return map[string][]string{
 		// Packs with all that is in them, and summaries; hand-overs.
 		"eventlog.Derive": {"pipeline", "pipeline/isolation/roles"},
-		// Agents' events; decisions, refusals and exceptions; artifacts and erasures.
+		// Agents' events; decisions, refusals, exceptions and holds; artifacts and erasures.
 		"eventlog.Draft": {"pipeline/write", "pipeline", "pipeline/isolation/roles", "pipeline/isolation/artifact", "policies/exception", "worker/erasure"},
 	}
 }
@@ -121,7 +121,7 @@ func TestTheLogsOwnDataHasNoContent(t *testing.T) {
 		"Artifact.ref.sha256",       // the artifact's name
 	}
 	for _, v := range []any{schemas.ContextPack{}, schemas.DropReport{}, schemas.PolicyDecision{}, schemas.Refusal{}, schemas.Handover{},
-		schemas.Artifact{}, schemas.GovernedException{}, schemas.MemoryErased{}, schemas.LedgerReference{}} {
+		schemas.Artifact{}, schemas.GovernedException{}, schemas.LegalHold{}, schemas.MemoryErased{}, schemas.LedgerReference{}} {
 		seen := map[reflect.Type]bool{}
 		var walk func(at string, typ reflect.Type)
 		walk = func(at string, typ reflect.Type) {

@@ -82,6 +82,9 @@ var operations = map[string]func(q question) []any{
 	},
 	"context_template":  func(q question) []any { return []any{map[string]any{"from": q.from}} },
 	"context_exception": func(q question) []any { return []any{map[string]any{"from": q.from, "ended": true}} },
+	"context_hold": func(q question) []any {
+		return []any{map[string]any{"from": q.from, "released": true}, map[string]any{"from": q.from, "release": "h"}}
+	},
 	"context_relevance": func(question) []any { return []any{map[string]any{"mode": "recall"}} },
 	"context_status":    func(q question) []any { return []any{map[string]any{"from": q.from}} },
 	"log_head":          func(question) []any { return []any{map[string]any{}} },

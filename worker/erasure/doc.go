@@ -12,10 +12,11 @@
 // and the next start finds what is pending. The list of erasures beside the log makes sure that a log
 // restored from an older copy erases again: see [RepeatLost].
 //
-// Policy decides on every version of an item, and one denial refuses the erasure. A receipt never says
+// Policy decides on every version of an item, and one denial refuses the erasure. So does a legal hold
+// that covers a version; it is looked at again in the transaction that appends the entry. A receipt never says
 // more of a store than a check after the scrub has found.
 //
 // Where several workers share the work, the owner of the tenant finishes an erasure; each of the others
-// scrubs what it keeps for itself. Contents of artifacts that no item ever had are removed by the
-// [Sweeper].
+// scrubs what it keeps for itself. A [Retainer] erases what the classes of a
+// [Retention] keep no longer. Contents of artifacts that no item ever had are removed by the [Sweeper].
 package erasure

@@ -19,6 +19,7 @@ import (
 	"satchel/pipeline/store/items"
 	"satchel/pipeline/write"
 	"satchel/policies"
+	"satchel/policies/hold"
 	"satchel/schemas"
 	"satchel/worker/authorship"
 	"satchel/worker/follow"
@@ -77,6 +78,7 @@ type Config struct {
 	Streams   transport.StreamScrubber
 	Artifacts transport.Artifacts
 	Reviewer  *authorship.Reviewer // keeps no versions of erased items
+	Holds     *hold.Registry
 	Failpoint func(point string)
 	Clock     func() time.Time
 	Logger    *slog.Logger
@@ -120,20 +122,26 @@ func (e *Eraser) Begin(ctx context.Context, s scope.Scope, d write.Prepared) (re
 	case !errors.Is(err, eventlog.ErrNotFound):
 		return nil, err
 	}
-	var searched int64
-	if refused, req.Items, searched, err = e.Refuses(ctx, s, &d, req.Items); refused != nil || err != nil {
+	refused, found, err := e.Refuses(ctx, s, &d, req.Items)
+	if refused != nil || err != nil {
 		return refused, err
 	}
-	done, err := e.append(ctx, s, d.Draft, &req, searched)
+	req.Items = found.Items
+	done, err := e.append(ctx, s, d.Draft, &req, &found)
+	if errors.Is(err, eventlog.ErrOvertaken) { // by a hold, which may concern other items
+		return e.Begin(ctx, s, d)
+	}
 	if err == nil && done.Status != eventlog.Appended && done.Status != eventlog.Duplicate {
 		return reused(), nil
 	}
 	return nil, err
 }
 
-// append appends the erasure d that req says, and deletes the content. searched is how much of
-// the log was searched for what goes with the items.
-func (e *Eraser) append(ctx context.Context, s scope.Scope, d eventlog.Draft, req *schemas.MemoryErased, searched int64) (done eventlog.ErasureOutcome, err error) {
+// append appends the erasure d that req says, and deletes the content, unless a hold was placed since
+// found was.
+func (e *Eraser) append(
+	ctx context.Context, s scope.Scope, d eventlog.Draft, req *schemas.MemoryErased, found *Found,
+) (done eventlog.ErasureOutcome, err error) {
 	showing, err := e.packs(ctx, s, req.Items)
 	if err != nil {
 		return done, err
@@ -150,7 +158,10 @@ func (e *Eraser) append(ctx context.Context, s scope.Scope, d eventlog.Draft, re
 		d.Extensions = map[string]string{}
 	}
 	d.Extensions[eventlog.ErasedAttachments], d.Extensions[supersedersExtension] = eventlog.JoinPositions(plan.packs), joinSuperseders(plan.by)
-	d.Extensions[searchedExtension] = strconv.FormatInt(searched, 10)
+	d.Extensions[searchedExtension] = strconv.FormatInt(found.Searched, 10)
+	if len(found.Held.Released) > 0 {
+		d.Extensions[holdsExtension] = strings.Join(found.Held.Released, ",")
+	}
 	hashes, err := e.hashes(ctx, s, plan.positions)
 	if err != nil {
 		return done, err
@@ -160,7 +171,7 @@ func (e *Eraser) append(ctx context.Context, s scope.Scope, d eventlog.Draft, re
 	}
 	defer e.open.begin(s.Tenant())()
 	e.cfg.Failpoint("erase.before_commit")
-	done, err = e.cfg.Log.AppendErasure(ctx, s, d, plan.positions, plan.packs)
+	done, err = e.cfg.Log.AppendErasureUnless(ctx, s, d, plan.positions, plan.packs, found.unless...)
 	e.cfg.Failpoint("erase.after_commit")
 	return done, err
 }

@@ -112,7 +112,7 @@ func (e *Eraser) eraseLate(ctx context.Context, s scope.Scope, erased []Logged) 
 	d := eventlog.Draft{Tenant: s.Tenant(), Agent: systemAgent, Type: schemas.TypeMemoryErased, Source: schemas.SourceCompaction,
 		ID: fmt.Sprintf("late.%d.%x", erased[0].position, sum[:8]), Time: e.cfg.Clock().UTC()}
 	req := schemas.MemoryErased{Scope: schemas.MemoryScope{Tenant: s.Tenant()}, Items: ids, Reason: "made of what was erased meanwhile"}
-	done, err := e.append(ctx, s, d, &req, searched)
+	done, err := e.append(ctx, s, d, &req, &Found{Searched: searched})
 	if err != nil {
 		return nil, err
 	}

@@ -32,8 +32,8 @@ type Outline struct {
 // Outline returns what an erasure of items by who, which claims a clearance, would take, or why it
 // would be refused. It changes nothing.
 func (e *Eraser) Outline(ctx context.Context, s, who scope.Scope, claimed schemas.Level, ids []string) (refused *write.Rejection, o Outline, err error) {
-	refused, o.Items, _, err = e.refusesWhom(ctx, s, who, claimed, ids)
-	if refused != nil || err != nil {
+	refused, found, err := e.refusesWhom(ctx, s, who, claimed, ids)
+	if o.Items = found.Items; refused != nil || err != nil {
 		return refused, o, err
 	}
 	showing, err := e.packs(ctx, s, o.Items)

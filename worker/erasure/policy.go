@@ -14,45 +14,65 @@ import (
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/write"
 	"satchel/policies"
+	"satchel/policies/hold"
 	"satchel/schemas"
 	"satchel/worker/authorship"
 )
 
+// Found is what an erasure of items would take.
+type Found struct {
+	Items    []string  // those asked for, then the summaries derived from them
+	Searched int64     // how much of the log was searched for that
+	Held     hold.Held // the legal holds that cover them
+	unless   []eventlog.Unless
+}
+
 // Refuses returns why the agent of d may not erase the items as they are now, nil when it
-// may, and then the items with all that goes with them, and how much of the log was searched
-// for that.
-func (e *Eraser) Refuses(ctx context.Context, s scope.Scope, d *write.Prepared, ids []string) (refused *write.Rejection, all []string, searched int64, err error) {
+// may, and then what an erasure would take.
+func (e *Eraser) Refuses(ctx context.Context, s scope.Scope, d *write.Prepared, ids []string) (
+	refused *write.Rejection, found Found, err error,
+) {
 	who, ok := authorship.PrincipalOf(e.cfg.Registry, e.cfg.Loopback, d, "erasure")
 	if !ok {
-		return mayNotErase(), nil, 0, nil
+		return mayNotErase(), Found{}, nil
 	}
 	return e.refusesWhom(ctx, s, who, d.Level, ids)
 }
 
 // refusesWhom is Refuses of who, which claims a clearance.
-func (e *Eraser) refusesWhom(ctx context.Context, s, who scope.Scope, claimed schemas.Level, ids []string) (refused *write.Rejection, all []string, searched int64, err error) {
+func (e *Eraser) refusesWhom(ctx context.Context, s, who scope.Scope, claimed schemas.Level, ids []string) (
+	refused *write.Rejection, found Found, err error,
+) {
 	head, err := e.cfg.Log.Head(ctx, s)
 	if err != nil {
-		return nil, nil, 0, err
+		return nil, found, err
 	}
 	if head.Size == 0 { // of a tenant without a log nothing is kept
-		return mayNotErase(), nil, 0, nil
+		return mayNotErase(), found, nil
 	}
 	if err := e.cfg.Indexes.Await(ctx, s, head.Size); err != nil {
-		return nil, nil, 0, fmt.Errorf("wait for the indexes: %w", err)
+		return nil, found, fmt.Errorf("wait for the indexes: %w", err)
 	}
-	if all, err = e.derived(ctx, s, ids); err != nil {
-		return nil, nil, 0, err
+	found.Searched = head.Size
+	if found.Items, err = e.derived(ctx, s, ids); err != nil {
+		return nil, found, err
 	}
-	allowed, err := e.Allows(ctx, s, who, claimed, all)
+	allowed, err := e.Allows(ctx, s, who, claimed, found.Items)
 	if err != nil {
-		return nil, nil, 0, err
+		return nil, found, err
 	}
 	if !allowed {
-		return mayNotErase(), nil, 0, nil
+		return mayNotErase(), found, nil
 	}
-	refused, err = e.unknown(ctx, s, ids)
-	return refused, all, head.Size, err
+	if refused, err = e.unknown(ctx, s, ids); refused != nil || err != nil {
+		return refused, found, err
+	}
+	found.Held, err = e.held(ctx, s, found.Items)
+	found.unless = []eventlog.Unless{hold.Unless(found.Held.Position)}
+	if err == nil && len(found.Held.Live) > 0 {
+		refused = underHold(found.Held.Live)
+	}
+	return refused, found, err
 }
 
 func mayNotErase() *write.Rejection {
@@ -170,12 +190,17 @@ func (e *Eraser) versions(ctx context.Context, s scope.Scope, ids []string) ([]p
 // version is one of an item.
 type version struct {
 	schemas.Record
-	own bool // Satchel itself made it
+	own   bool   // Satchel itself made it
+	agent string // that published it
 }
 
 // recorded reads the versions of an item whose content is there.
 func (e *Eraser) recorded(ctx context.Context, s scope.Scope, id string) ([]version, error) {
-	entries, err := e.cfg.Log.BySubject(ctx, s, id, schemas.TypeMemoryRecorded)
+	return recorded(ctx, e.cfg.Log, s, id)
+}
+
+func recorded(ctx context.Context, log *eventlog.Log, s scope.Scope, id string) ([]version, error) {
+	entries, err := log.BySubject(ctx, s, id, schemas.TypeMemoryRecorded)
 	if err != nil {
 		return nil, fmt.Errorf("find entries of item %q: %w", id, err)
 	}
@@ -188,7 +213,8 @@ func (e *Eraser) recorded(ctx context.Context, s scope.Scope, id string) ([]vers
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, version{schemas.Record{MemoryItem: item, Position: entries[i].Position, Facets: item.Facets()}, entries[i].Source == schemas.SourceCompaction})
+		record := schemas.Record{MemoryItem: item, Position: entries[i].Position, Facets: item.Facets()}
+		list = append(list, version{record, entries[i].Source == schemas.SourceCompaction, entries[i].Agent})
 	}
 	return list, nil
 }

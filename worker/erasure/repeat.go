@@ -51,7 +51,7 @@ func (e *Eraser) again(ctx context.Context, s scope.Scope, lost *eventlog.LostEr
 	req := schemas.MemoryErased{Scope: schemas.MemoryScope{Tenant: s.Tenant()}, Items: lost.Items,
 		Original: &schemas.ErasureOriginal{Source: lost.Source, ID: lost.ID, Position: lost.Position, Leaf: lost.Leaf}}
 	d := eventlog.Draft{Tenant: s.Tenant(), Agent: systemAgent, Type: schemas.TypeMemoryErased, Source: lost.Source, ID: lost.FreeID, Time: e.cfg.Clock().UTC()}
-	done, err := e.append(ctx, s, d, &req, 0)
+	done, err := e.append(ctx, s, d, &req, &Found{})
 	if err != nil || done.Status == eventlog.Appended || done.Status == eventlog.Duplicate {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
@@ -79,6 +80,9 @@ func (e *Eraser) receipt(s scope.Scope, p *pending, found map[string]transport.S
 	}
 	for _, sc := range e.cfg.Scrubbers {
 		receipt.Stores = append(receipt.Stores, schemas.StoreErasure{Store: sc.Store, Removed: len(p.er.Items), Absent: true})
+	}
+	if held := p.entry.Extensions[holdsExtension]; held != "" {
+		receipt.Holds = strings.Split(held, ",")
 	}
 	er := p.er
 	er.Receipt, er.Reason = &receipt, ""

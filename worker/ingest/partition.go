@@ -219,7 +219,7 @@ func (a *partitionAppender) rejection(m transport.Message, err error) transport.
 	r := transport.Rejected{Message: m, Reason: string(write.Malformed), Cause: err.Error(), At: a.cfg.Clock()}
 	var why *write.Rejection
 	if errors.As(err, &why) {
-		r.Reason, r.Pointer, r.Cause = why.DLQReason(), why.Pointer, causeOf(why)
+		r.Reason, r.Pointer, r.Cause, r.Holds = why.DLQReason(), why.Pointer, causeOf(why), why.Holds
 		if why.Reason == write.PersonalData {
 			r.Message.Data = a.cfg.Writer.Mask(m.Data) // what is refused is not kept elsewhere
 		}
@@ -441,7 +441,11 @@ func (a *partitionAppender) eraseOne(ctx context.Context, m transport.Message, d
 		a.cfg.Metrics.Logged.Inc()
 		return nil
 	}
-	a.cfg.Metrics.Refused.Inc()
+	if len(refused.Holds) > 0 {
+		a.cfg.Metrics.Held.Inc()
+	} else {
+		a.cfg.Metrics.Refused.Inc()
+	}
 	return a.reject(ctx, []transport.Rejected{a.rejection(m, refused)})
 }
 

@@ -69,7 +69,7 @@ func refusalOf(r *transport.Rejected) *schemas.Error {
 	e := &schemas.Error{Code: schemas.CodeValidation, Message: r.Reason + ": " + r.Cause}
 	switch write.Reason(r.Reason) {
 	case write.PolicyDenied:
-		e.Code, e.Message = schemas.CodePolicyDenied, r.Cause
+		e.Code, e.Message, e.Holds = schemas.CodePolicyDenied, r.Cause, r.Holds
 	case write.IDReuse:
 		e.Code, e.Field = schemas.CodeConflict, "/event/id"
 	}

@@ -15,13 +15,14 @@ import (
 
 // Metrics are those of the worker. Safe for concurrent use.
 type Metrics struct {
-	Logged           prometheus.Counter // events that are in the log
-	duplicate, dead  prometheus.Counter
-	letters          func(reason string) prometheus.Counter
-	append, indexed  prometheus.Observer
-	Erased, Refused  prometheus.Counter // erasures
-	Verified, Signed prometheus.Gauge   // when
-	Damaged, Stopped prometheus.Gauge
+	Logged                prometheus.Counter // events that are in the log
+	duplicate, dead       prometheus.Counter
+	letters               func(reason string) prometheus.Counter
+	append, indexed       prometheus.Observer
+	Erased, Refused, Held prometheus.Counter // erasures
+	Verified, Signed      prometheus.Gauge   // when
+	Damaged, Stopped      prometheus.Gauge
+	RetentionHeld         prometheus.Gauge
 
 	Ledger   Lag
 	Erasures Lag
@@ -38,8 +39,9 @@ func New(m *meter.Set) *Metrics {
 	f := &Metrics{
 		Logged: m.Counter(schemas.MetricEvents, "logged"), duplicate: m.Counter(schemas.MetricEvents, "duplicate"), dead: m.Counter(schemas.MetricEvents, "dead"),
 		letters: m.Counters(schemas.MetricDeadLettersTotal), append: m.Histogram(schemas.MetricAppendDuration), indexed: m.Histogram(schemas.MetricPublishToIndexed),
-		Erased: m.Counter(schemas.MetricErasures, "done"), Refused: m.Counter(schemas.MetricErasures, "refused"),
-		Verified: m.Gauge(schemas.MetricVerified), Signed: m.Gauge(schemas.MetricHeadSigned), Damaged: m.Gauge(schemas.MetricLogDamaged), Stopped: m.Gauge(schemas.MetricPartitionsStopped), indexes: map[string]*Lag{},
+		Erased: m.Counter(schemas.MetricErasures, "done"), Refused: m.Counter(schemas.MetricErasures, "refused"), Held: m.Counter(schemas.MetricErasures, "held"),
+		RetentionHeld: m.Gauge(schemas.MetricRetentionHeld),
+		Verified:      m.Gauge(schemas.MetricVerified), Signed: m.Gauge(schemas.MetricHeadSigned), Damaged: m.Gauge(schemas.MetricLogDamaged), Stopped: m.Gauge(schemas.MetricPartitionsStopped), indexes: map[string]*Lag{},
 	}
 	var lags [len(stores)]*Lag
 	var positions, ages [len(stores)]prometheus.Gauge

@@ -1,5 +1,5 @@
 // Package service answers requests: for context, for writes with a receipt, for heads, proofs, packs and
-// their explanations, for governed exceptions, for what an erasure would take, and for artifacts.
+// their explanations, for governed exceptions and legal holds, for what an erasure would take, and for artifacts.
 //
 // The tenant comes from the transport and the principal from the registry; a body only claims, and a
 // claim can only narrow what the registry grants. Bodies are JSON and are read strictly. Every error

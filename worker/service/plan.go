@@ -47,7 +47,7 @@ func refusal(ctx context.Context, refused *write.Rejection, err error, pointer s
 	case refused.Reason == write.UnknownItem:
 		return &schemas.Error{Code: schemas.CodeValidation, Field: pointer + refused.Pointer, Message: refused.Cause}
 	}
-	return &schemas.Error{Code: schemas.CodePolicyDenied, Message: refused.Cause}
+	return &schemas.Error{Code: schemas.CodePolicyDenied, Message: refused.Cause, Holds: refused.Holds}
 }
 
 // claimedLevel returns the clearance that an agent claims, the highest when it claims none.

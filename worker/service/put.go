@@ -146,7 +146,7 @@ func (v *Service) mayErase(ctx context.Context, s scope.Scope, d *write.Prepared
 	if err := json.Unmarshal(d.Data, &req); err != nil {
 		return &schemas.Error{Code: schemas.CodeValidation, Field: "/event/data", Message: "is not an erasure"}
 	}
-	refused, _, _, err := v.cfg.Eraser.Refuses(ctx, s, d, req.Items)
+	refused, _, err := v.cfg.Eraser.Refuses(ctx, s, d, req.Items)
 	return refusal(ctx, refused, err, "/event")
 }
 

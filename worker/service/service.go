@@ -13,6 +13,7 @@ import (
 	"satchel/pipeline/write"
 	"satchel/policies"
 	"satchel/policies/exception"
+	"satchel/policies/hold"
 	"satchel/schemas"
 	"satchel/worker/erasure"
 	"satchel/worker/transport"
@@ -57,7 +58,7 @@ type Ingest interface {
 type Eraser interface {
 	// Refuses returns why the agent of d may not erase items.
 	Refuses(ctx context.Context, s scope.Scope, d *write.Prepared, ids []string) (
-		refused *write.Rejection, all []string, searched int64, err error)
+		refused *write.Rejection, found erasure.Found, err error)
 	// Outline returns what an erasure of items would take, or why it would be refused.
 	Outline(ctx context.Context, s, who scope.Scope, claimed schemas.Level, ids []string) (
 		refused *write.Rejection, o erasure.Outline, err error)
@@ -79,6 +80,7 @@ type Config struct {
 	Registry   *policies.Registry // nil: claims count on loopback only
 	Loopback   bool
 	Exceptions *exception.Registry // nil: there are none
+	Holds      *hold.Registry
 	Eraser     Eraser
 	Reviewer   Reviewer
 	Ingest     Ingest

@@ -79,9 +79,10 @@ var ErrStarting = errors.New("starting")
 // Rejected is a message that may not enter the log.
 type Rejected struct {
 	Message Message
-	Reason  string // a subject token: malformed, unlabelled, wrong_tenant, id_reuse, …
-	Pointer string // failing JSON pointer, "" for the whole event
-	Cause   string // in words, without content
+	Reason  string   // a subject token: malformed, unlabelled, wrong_tenant, id_reuse, …
+	Pointer string   // failing JSON pointer, "" for the whole event
+	Cause   string   // in words, without content
+	Holds   []string // ids of the legal holds for which an erasure is refused
 	At      time.Time
 }
 

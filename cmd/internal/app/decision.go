@@ -14,6 +14,7 @@ import (
 	"satchel/policies/opa"
 	"satchel/policies/opa/remote"
 	"satchel/schemas"
+	"satchel/worker/erasure"
 )
 
 // bundleEvery is how often a bundle of one's own is looked at for changes.
@@ -81,6 +82,18 @@ func (a *App) OpenRegistry() (*policies.Registry, error) {
 		return nil, &config.UsageError{Err: err}
 	}
 	return registry, nil
+}
+
+// OpenRetention reads the retention classes; nil without a file.
+func (a *App) OpenRetention() (*erasure.Retention, error) {
+	if a.Retention == "" {
+		return nil, nil
+	}
+	retention, err := erasure.OpenRetention(a.Retention)
+	if err != nil {
+		return nil, &config.UsageError{Err: err}
+	}
+	return retention, nil
 }
 
 // OpenPolicy returns the decision point. It MUST be stopped.

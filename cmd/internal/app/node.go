@@ -59,6 +59,7 @@ type Node struct {
 	meters     *meter.Set
 	monitor    *alert.Monitor
 	registry   *policies.Registry    // nil: none
+	retention  *erasure.Retention    // nil: none
 	membership *jetstream.Membership // nil: all the work is this process's
 	started    time.Duration
 
@@ -90,6 +91,9 @@ func (a *App) Start(ctx context.Context, o NodeOptions) (_ *Node, err error) {
 		o.telemetry = noTelemetry()
 	}
 	if n.registry, err = a.OpenRegistry(); err != nil {
+		return nil, err
+	}
+	if n.retention, err = a.OpenRetention(); err != nil {
 		return nil, err
 	}
 	if err := a.OpenTransport(ctx, n, o, logger); err != nil {
@@ -232,6 +236,7 @@ func (a *App) openDecision(ctx context.Context, n *Node, o NodeOptions) (err err
 func (a *App) workerConfig(ctx context.Context, n *Node, o NodeOptions) (worker.Config, error) {
 	artifacts := jetstream.NewArtifacts(n.JetStream).Guarded(n.guard())
 	cfg := worker.Config{Log: n.Log, Stores: n.projections(), Embedder: n.Embedder.now.Load(), Sanitizer: n.public, PDP: n.PDP, Exceptions: n.exceptions, Registry: n.registry,
+		Retention: n.retention, Holds: worker.NewHolds(n.Log, n.policy.PDP, o.Clock, o.NewID),
 		Loopback: a.NATSURL == "", Scrubbers: n.scrub, Clock: o.Clock, Logger: n.logger, Meter: n.meters,
 		MaxTenants: a.MaxTenants, Evict: n.evict, TenantIdle: time.Duration(a.TenantIdle) * time.Second,
 		Artifacts: artifacts, Uploads: artifacts, Outbox: jetstream.NewOutbox(n.NC, n.JetStream).Guarded(n.guard()),
@@ -413,6 +418,7 @@ func endpoints(v *service.Service, d *service.Artifacts, e *pipeline.Engine, g *
 		{"items", "ctx.v1.*.items", answers["items"], 0, 0},
 		{"status", "ctx.v1.*.status", answers["status"], 0, 0},
 		{"exception", "ctx.v1.*.exception", v.Exception, 0, 0},
+		{"hold", "ctx.v1.*.hold", v.Hold, 0, 0},
 		{"put", "mem.v1.*.put", v.Put, 64, 4096},
 		{"plan", "mem.v1.*.plan", v.Plan, 0, 0},
 		{"head", "log.v1.*.head", v.Head, 0, 0},

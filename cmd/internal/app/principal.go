@@ -62,14 +62,16 @@ func embeddedPrincipals(registry *policies.Registry, roles []string) []embedded.
 }
 
 // ledgerOf are the subjects of the ledger that a principal may read: drop reports and
-// decisions name items that others may not see, so they are for auditors.
+// decisions name items that others may not see, so they are for auditors. Legal holds are for these, and
+// for who places or releases them.
 func ledgerOf(m *policies.Member) []string {
+	holds := slices.Contains(m.Roles, "counsel") || slices.Contains(m.Roles, "hold_releaser")
 	if slices.Contains(m.Roles, "auditor") {
 		return []string{"prov.v1." + m.Tenant + ".>"}
 	}
 	var subjects []string
 	for _, kind := range jetstream.LedgerKinds() {
-		if kind != schemas.LedgerDrop && kind != schemas.LedgerDecision {
+		if kind != schemas.LedgerDrop && kind != schemas.LedgerDecision && (kind != schemas.LedgerHold || holds) {
 			subjects = append(subjects, "prov.v1."+m.Tenant+"."+string(kind)+".*")
 		}
 	}

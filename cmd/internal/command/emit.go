@@ -206,6 +206,9 @@ func (c *Forget) Run(ctx context.Context, a *app.App) error {
 		return PrintJSON(a, r)
 	}
 	fmt.Fprintf(a.Out, "erased %s: %s, %s\n", strings.Join(r.Items, ", "), terminal.Plural(len(r.Positions), "log entry", "log entries"), terminal.Plural(len(r.Packs), "pack", "packs"))
+	if len(r.Holds) > 0 {
+		fmt.Fprintf(a.Out, "  released before: %s\n", "legal hold "+strings.Join(r.Holds, ", "))
+	}
 	for _, s := range r.Stores {
 		left := "nothing left"
 		switch {

@@ -21,7 +21,7 @@ import (
 // Ledger is satchel ledger.
 type Ledger struct {
 	Follow bool     `short:"f" help:"Go on with what comes."`
-	Kind   []string `help:"Only these kinds: memory, pack, drop, decision, artifact, handover, exception, erasure, refusal, checkpoint."`
+	Kind   []string `help:"Only these kinds: memory, pack, drop, decision, artifact, handover, exception, hold, erasure, refusal, checkpoint."`
 	After  int64    `help:"Only entries after this log position."`
 	Verify bool     `help:"Check each entry's inclusion in the signed head."`
 }
@@ -53,7 +53,7 @@ func (c *Ledger) Run(ctx context.Context, a *app.App) error {
 	opts := emitters.FollowOptions{After: c.After, Once: !c.Follow}
 	for _, k := range c.Kind {
 		if !slices.Contains(jetstream.LedgerKinds(), schemas.LedgerKind(k)) {
-			return config.Usagef("--kind %q: the kinds are memory, pack, drop, decision, artifact, handover, exception, erasure, refusal and checkpoint", k)
+			return config.Usagef("--kind %q: the kinds are memory, pack, drop, decision, artifact, handover, exception, hold, erasure, refusal and checkpoint", k)
 		}
 		opts.Kinds = append(opts.Kinds, schemas.LedgerKind(k))
 	}
@@ -177,7 +177,7 @@ func warnUnused(ctx context.Context, a *app.App, empty bool) error {
 }
 
 // about says what an entry is about: the subject, with the figures of a pack, the items
-// of an erasure and the path of an exception.
+// of an erasure, the path of an exception and the id of a hold.
 func (l *LedgerLine) about() string {
 	switch schemas.LedgerKind(l.Kind) {
 	case schemas.LedgerPack:
@@ -196,6 +196,12 @@ func (l *LedgerLine) about() string {
 			return l.Subject
 		}
 		return x.ID + " " + x.Path
+	case schemas.LedgerHold:
+		var h schemas.LegalHold
+		if json.Unmarshal(l.Data, &h) != nil || h.ID == "" {
+			return l.Subject
+		}
+		return h.ID
 	case schemas.LedgerErasure:
 		var erased schemas.LedgerReference
 		if json.Unmarshal(l.Data, &erased) != nil || len(erased.Items) == 0 {

@@ -16,6 +16,7 @@ import (
 	"satchel/pipeline/infra/filelock"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
+	"satchel/policies/hold"
 )
 
 // Verify is satchel verify.
@@ -41,6 +42,7 @@ type Verified struct {
 	Tenant   string `json:"tenant"`
 	Size     int64  `json:"size"`
 	Root     string `json:"root"`
+	Holds    int    `json:"holds,omitempty"` // live legal holds
 	OK       bool   `json:"ok"`
 	Position int64  `json:"position,omitempty"`
 	Problem  string `json:"problem,omitempty"`
@@ -95,7 +97,11 @@ func (c *Verify) Run(ctx context.Context, a *app.App) error {
 func printVerified(a *app.App, r Verified) {
 	switch {
 	case r.OK:
-		fmt.Fprintf(a.Out, "%s: %s verified, root %s\n", r.Tenant, terminal.Plural(int(r.Size), "entry", "entries"), r.Root)
+		held := ""
+		if r.Holds > 0 {
+			held = ", " + terminal.Plural(r.Holds, "legal hold", "legal holds")
+		}
+		fmt.Fprintf(a.Out, "%s: %s verified, root %s%s\n", r.Tenant, terminal.Plural(int(r.Size), "entry", "entries"), r.Root, held)
 	case r.Tenant == "":
 		fmt.Fprintf(a.Out, "BAD: %s\n", r.Problem)
 	case r.Position == 0:
@@ -176,7 +182,11 @@ func verifyTenant(ctx context.Context, a *app.App, log *eventlog.Log, tenant str
 	if err != nil {
 		return r, err
 	}
-	r.OK, r.Size, r.Root = true, head.Size, head.Root.String()
+	live, err := hold.New(hold.Config{Log: log}).List(ctx, s, false)
+	if err != nil {
+		return r, err
+	}
+	r.OK, r.Size, r.Root, r.Holds = true, head.Size, head.Root.String(), len(live)
 	return r, nil
 }
 

@@ -36,6 +36,7 @@ type Settings struct {
 	PProf        string   `name:"pprof" help:"Loopback address for Go's profiler, as 127.0.0.1:6060; empty: none." env:"SATCHEL_PPROF"`
 	OTLPEndpoint string   `name:"otlp-endpoint" help:"OpenTelemetry collector that traces are sent to over HTTP, as http://127.0.0.1:4318; empty: none." env:"OTEL_EXPORTER_OTLP_ENDPOINT"`
 	Principals   string   `help:"Principal registry, a YAML or JSON file; without one claims count on loopback only." env:"SATCHEL_PRINCIPALS" type:"path"`
+	Retention    string   `help:"YAML file that says how long items are kept, reloaded when it changes; empty: until they are erased by request." env:"SATCHEL_RETENTION" type:"path"`
 	Bundle       string   `name:"policy-bundle" help:"Rego bundle of your own: a folder, a .rego file or a signed .tar.gz, reloaded when it changes; empty: the built-in one." env:"POLICY_BUNDLE" type:"path"`
 	BundleKey    string   `name:"policy-bundle-key" help:"PEM file of the public key that the bundle's signature is verified with; an archive needs one." env:"POLICY_BUNDLE_KEY" type:"path"`
 

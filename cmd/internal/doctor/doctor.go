@@ -46,6 +46,8 @@ func (c *Doctor) Run(ctx context.Context, a *app.App) error {
 	findings = append(findings, a.CheckServers(ctx)...)
 	findings = append(findings, checkDurability(ctx, a)...)
 	findings = append(findings, checkExceptions(ctx, a)...)
+	findings = append(findings, checkHolds(ctx, a)...)
+	findings = append(findings, checkRetention(ctx, a)...)
 	findings = append(findings, checkLog(ctx, a)...)
 	bad := 0
 	for _, f := range findings {

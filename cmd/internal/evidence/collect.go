@@ -156,7 +156,8 @@ func (c *collector) one(ctx context.Context) error {
 // figures and hashes, and no content.
 func told() []string {
 	return []string{schemas.TypeContextDropped, schemas.TypePolicyDecided, schemas.TypeRequestRefused, schemas.TypeRoleHandedOver,
-		schemas.TypeExceptionRegistered, schemas.TypeExceptionUsed, schemas.TypeExceptionEnded}
+		schemas.TypeExceptionRegistered, schemas.TypeExceptionUsed, schemas.TypeExceptionEnded,
+		schemas.TypeHoldPlaced, schemas.TypeHoldReleased}
 }
 
 // since takes every pack from a position on, and all that is told beside.

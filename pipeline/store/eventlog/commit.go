@@ -114,6 +114,14 @@ func (p *plan) run(group []*request) error {
 			p.failed[r] = fmt.Errorf("append at checkpoint %q: %w", r.checkpoint.Name, ErrFenced)
 			continue
 		}
+		overtaken, err := p.overtaken(r.erasure, live)
+		if err != nil {
+			return err
+		}
+		if overtaken {
+			p.failed[r] = fmt.Errorf("append erasure: %w", ErrOvertaken)
+			continue
+		}
 		p.outcomes[r] = make([]Outcome, len(r.drafts))
 		live = append(live, r)
 	}
@@ -151,6 +159,28 @@ func (p *plan) fence(cp *Checkpoint) (fenced bool, err error) {
 		return false, err
 	}
 	return cp.Fence < stored.Fence, nil
+}
+
+// overtaken reports whether what an erasure must not follow is in the log, or in what the same
+// transaction adds before it.
+func (p *plan) overtaken(e *erasure, before []*request) (bool, error) {
+	if e == nil {
+		return false, nil
+	}
+	for _, u := range e.unless {
+		for _, r := range before {
+			for i := range r.drafts {
+				if d := r.drafts[i].draft; d.Tenant == e.tenant && d.Subject == u.Subject && d.Type == u.Type {
+					return true, nil
+				}
+			}
+		}
+		found, err := p.tx.Positions(e.tenant, Query{Subject: u.Subject, Types: []string{u.Type}, After: u.After})
+		if err != nil || len(found) > 0 {
+			return true, err
+		}
+	}
+	return false, nil
 }
 
 // addTenant decides on every draft of a tenant and writes those that are new.

@@ -13,6 +13,8 @@ import (
 var (
 	// ErrFenced: another owner has taken the checkpoint's name; nothing was written.
 	ErrFenced = errors.New("fenced: another owner holds this checkpoint")
+	// ErrOvertaken: the log has what an erasure was not to follow; nothing was written.
+	ErrOvertaken = errors.New("overtaken: the log has grown by what this depends on")
 	// ErrNotFound: no such position, event or checkpoint.
 	ErrNotFound = errors.New("not found")
 	// ErrErased: the entry stands in the log, its content was erased.

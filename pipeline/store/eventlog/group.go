@@ -30,6 +30,14 @@ type erasure struct {
 	tenant      string
 	content     []int64
 	attachments []int64
+	unless      []Unless
+}
+
+// Unless is a condition of an erasure: it fails with ErrOvertaken when the log has an entry of Type
+// about Subject behind the position After.
+type Unless struct {
+	Subject, Type string
+	After         int64
 }
 
 // Append commits b durably, all or nothing, and returns what became of each draft, in
@@ -188,6 +196,12 @@ type ErasureOutcome struct {
 // and the attachments of attachments. When d was refused (IDConflict, Erased) nothing is
 // erased; for a Duplicate the erasure is repeated. Scrub then removes what is left.
 func (l *Log) AppendErasure(ctx context.Context, s scope.Scope, d Draft, positions, attachments []int64) (ErasureOutcome, error) {
+	return l.AppendErasureUnless(ctx, s, d, positions, attachments)
+}
+
+// AppendErasureUnless is AppendErasure on conditions, which are looked at in the transaction: with
+// ErrOvertaken nothing is appended and nothing erased.
+func (l *Log) AppendErasureUnless(ctx context.Context, s scope.Scope, d Draft, positions, attachments []int64, unless ...Unless) (ErasureOutcome, error) {
 	if err := s.Check(); err != nil {
 		return ErasureOutcome{}, err
 	}
@@ -201,7 +215,7 @@ func (l *Log) AppendErasure(ctx context.Context, s scope.Scope, d Draft, positio
 	if err != nil {
 		return ErasureOutcome{}, err
 	}
-	r := &request{drafts: drafts, erasure: &erasure{s.Tenant(), positions, attachments}}
+	r := &request{drafts: drafts, erasure: &erasure{s.Tenant(), positions, attachments, unless}}
 	if err := l.submit(ctx, r); err != nil {
 		return ErasureOutcome{}, err
 	}
@@ -226,7 +240,7 @@ func (l *Log) erase(ctx context.Context, s scope.Scope, positions, attachments [
 	if err := l.Damaged(s.Tenant()); err != nil {
 		return 0, fmt.Errorf("erase: %w", err)
 	}
-	r := &request{erasure: &erasure{s.Tenant(), positions, attachments}}
+	r := &request{erasure: &erasure{s.Tenant(), positions, attachments, nil}}
 	if err := l.submit(ctx, r); err != nil {
 		return 0, err
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -71,6 +72,55 @@ func testErase(t *testing.T, open Open) {
 	d.Extensions = map[string]string{eventlog.ErasedAttachments: eventlog.JoinPositions([]int64{at})}
 	if _, err := l.AppendErasure(t.Context(), s, d, nil, []int64{at}); err != nil {
 		t.Fatal(err)
+	}
+	if err := l.VerifyAll(t.Context(), nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// testOvertaken appends erasures on the condition that no hold was placed, one after the other and at once
+// with holds: of a hold that stands before an erasure, the erasure knows.
+func testOvertaken(t *testing.T, open Open) {
+	const typeHeld = "io.satchel.hold.placed.v1"
+	held := func(id string) eventlog.Draft {
+		d := draft("acme", id, "")
+		d.Type, d.Source, d.Subject = typeHeld, "satchel://holds", "hold"
+		return d
+	}
+	l, s := newLog(t, open(t), nil), system(t, "acme")
+	add(t, l, draft("acme", "1", "secret"))
+	at := add(t, l, held("h"))[0].Position
+	first := erasing(t, "acme", "e", schemas.MemoryErased{Items: []string{"item-1"}})
+	if _, err := l.AppendErasureUnless(t.Context(), s, first, []int64{1}, nil, eventlog.Unless{Subject: "hold", Type: typeHeld}); !errors.Is(err, eventlog.ErrOvertaken) {
+		t.Fatalf("an erasure behind a hold that it does not know: %v", err)
+	}
+	if e, err := l.Entry(t.Context(), s, 1); err != nil || e.Erased {
+		t.Fatalf("it erased: %v", err)
+	}
+	if got, err := l.AppendErasureUnless(t.Context(), s, first, []int64{1}, nil, eventlog.Unless{Subject: "hold", Type: typeHeld, After: at}); err != nil || got.Removed != 1 {
+		t.Fatalf("an erasure that knows the hold: %+v, %v", got, err)
+	}
+	for round := range 40 {
+		id := fmt.Sprint("r", round)
+		known := add(t, l, draft("acme", id, "x"))[0].Position
+		var placed, erased int64
+		var wait sync.WaitGroup
+		for n := range 4 { // while these commit, the two wait for one transaction
+			wait.Go(func() { add(t, l, draft("acme", fmt.Sprint(id, "-", n), "x")) })
+		}
+		wait.Go(func() { placed = add(t, l, held("h"+id))[0].Position })
+		wait.Go(func() {
+			d := erasing(t, "acme", "e"+id, schemas.MemoryErased{Items: []string{"item-" + id}})
+			got, err := l.AppendErasureUnless(t.Context(), s, d, []int64{known}, nil, eventlog.Unless{Subject: "hold", Type: typeHeld, After: known})
+			if err != nil && !errors.Is(err, eventlog.ErrOvertaken) {
+				t.Error(err)
+			}
+			erased = got.Position
+		})
+		wait.Wait()
+		if erased > placed {
+			t.Fatalf("the erasure at %d passed the hold at %d", erased, placed)
+		}
 	}
 	if err := l.VerifyAll(t.Context(), nil); err != nil {
 		t.Error(err)

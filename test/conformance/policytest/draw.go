@@ -20,7 +20,7 @@ func upTo(t *rapid.T, most int, label string, from ...string) []string {
 }
 
 func drawAction(t *rapid.T) string {
-	return rapid.SampledFrom([]string{"read", "read", "read", "open", "write", "erase", "change", "relabel", "register", "follow", "act", "use", "except", "revoke", "steal"}).Draw(t, "action")
+	return rapid.SampledFrom([]string{"read", "read", "read", "open", "write", "erase", "change", "relabel", "register", "follow", "act", "use", "except", "revoke", "hold", "release", "steal"}).Draw(t, "action")
 }
 
 func drawPurpose(t *rapid.T) string {
@@ -32,7 +32,7 @@ func drawPrincipal(t *rapid.T) scope.Principal {
 		Kind: "agent", ID: rapid.SampledFrom([]string{"planner", "unsigned", `odd"id<`}).Draw(t, "id"),
 		Level:  rapid.IntRange(0, 3).Draw(t, "level"),
 		Groups: words(t, "groups", "dev", "ops", "qa"),
-		Roles:  words(t, "roles", "pii_reader", "pseudonym_reader", "credentials_reader", "eraser", "editor", "declassifier", "template_editor", "auditor", "tool_operator", "exception_approver"),
+		Roles:  words(t, "roles", "pii_reader", "pseudonym_reader", "credentials_reader", "eraser", "editor", "declassifier", "template_editor", "auditor", "tool_operator", "exception_approver", "counsel", "hold_releaser"),
 	}
 }
 
@@ -45,7 +45,7 @@ func drawResource(t *rapid.T) policies.Resource {
 	return policies.Resource{
 		ID: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "item"),
 		Facets: schemas.Facets{
-			Kind:        rapid.SampledFrom([]schemas.Kind{"memory", "code", "pack", "drop", "decision", "planner"}).Draw(t, "kind"),
+			Kind:        rapid.SampledFrom([]schemas.Kind{"memory", "code", "pack", "drop", "decision", "hold", "planner"}).Draw(t, "kind"),
 			Session:     rapid.SampledFrom([]string{"", "s1"}).Draw(t, "session"),
 			Level:       schemas.Level(rapid.IntRange(0, 3).Draw(t, "item level")),
 			Labels:      upTo(t, 4, "labels", "tenant:acme", "tenant:other", "export:restricted", "export:Restricted", "export:allowed", "safety:read_only", "safety:moves_money", "safety:Destructive", "detected:email", "detected:secret", "detected:", "pii:high", "pii:none", "extract:20", "extract:7", "extract:all", "safety:", "level:x", "ünïcode:\"x\""),

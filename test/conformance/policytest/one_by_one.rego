@@ -23,7 +23,7 @@ attributes := {"labels", "signer"} if input.action in {"erase", "change", "relab
 
 attributes := {"labels", "kind"} if input.action in {"follow", "act"}
 
-attributes := {"labels"} if input.action in {"use", "register"}
+attributes := {"labels"} if input.action in {"use", "register", "hold", "release"}
 
 attributes := {"labels", "signer"} if input.action in {"except", "revoke"}
 
@@ -58,12 +58,16 @@ open_ledger_kinds := [
 	"artifact", "checkpoint", "erasure", "exception", "handover", "memory", "pack", "refusal",
 ]
 
-audit_ledger_kinds := ["decision", "drop"]
+ledger_readers := {
+	"decision": {"auditor"},
+	"drop": {"auditor"},
+	"hold": {"auditor", "counsel", "hold_releaser"},
+}
 
 known_action if {
 	input.action in {
 		"read", "open", "write", "erase", "change", "relabel", "register",
-		"follow", "act", "use", "except", "revoke",
+		"follow", "act", "use", "except", "revoke", "hold", "release",
 	}
 }
 
@@ -102,6 +106,10 @@ verdicts := [[use_reason(item), []] | some item in input.items] if input.action 
 verdicts := [[except_reason(item), []] | some item in input.items] if input.action == "except"
 
 verdicts := [[revoke_reason(item), []] | some item in input.items] if input.action == "revoke"
+
+verdicts := [[governing_reason(item, "counsel"), []] | some item in input.items] if input.action == "hold"
+
+verdicts := [[governing_reason(item, "hold_releaser"), []] | some item in input.items] if input.action == "release"
 
 verdicts := [["action", []] | some _ in input.items] if not known_action
 
@@ -282,6 +290,12 @@ register_reason(item) := "tenant" if {
 	"template_editor" in roles
 } else := "role"
 
+governing_reason(item, role) := "tenant" if {
+	foreign_tenant(item)
+} else := "allowed" if {
+	role in roles
+} else := "role"
+
 # The owner of a version is given as its signer.
 owner_reason(item, role) := "tenant" if {
 	foreign_tenant(item)
@@ -296,10 +310,9 @@ follow_reason(item) := "tenant" if {
 	foreign_tenant(item)
 } else := "allowed" if {
 	item.kind in open_ledger_kinds
-} else := "role" if {
-	not audited(item)
 } else := "allowed" if {
-	"auditor" in roles
+	some role in ledger_readers[item.kind]
+	role in roles
 } else := "role"
 
 # Whoever may ask at all may take a role; a bundle of one's own can say who may take which.
@@ -308,8 +321,6 @@ act_reason(item) := "tenant" if {
 } else := "role" if {
 	not named_role(item)
 } else := "allowed"
-
-audited(item) if item.kind in audit_ledger_kinds
 
 named_role(item) if item.kind in agent_roles
 

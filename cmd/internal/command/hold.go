@@ -1,0 +1,146 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"satchel/cmd/internal/app"
+	"satchel/cmd/internal/client"
+	"satchel/cmd/internal/config"
+	"satchel/cmd/internal/terminal"
+	"satchel/jetstream"
+	"satchel/schemas"
+)
+
+// Hold is satchel hold.
+type Hold struct {
+	Add     holdAddCmd     `cmd:"" help:"Place a legal hold: items that no erasure takes until it is released."`
+	List    holdListCmd    `cmd:"" name:"ls" aliases:"list" help:"List the legal holds."`
+	Release holdReleaseCmd `cmd:"" help:"Release a legal hold."`
+}
+
+// counsel is who asks.
+type counsel struct {
+	As   string   `help:"Who asks." default:"cli" env:"SATCHEL_AS"`
+	Role []string `help:"Roles claimed: counsel may place holds, hold_releaser release them; these and auditor may list them."`
+}
+
+func (c *counsel) from() *schemas.Agent {
+	return &schemas.Agent{Type: "user", ID: c.As, SecurityLevel: "internal", Roles: c.Role}
+}
+
+type holdAddCmd struct {
+	counsel
+	Item    []string `help:"These items." placeholder:"ID" xor:"what" required:""`
+	Session string   `help:"Every item of this session, also one that is recorded later." xor:"what" required:""`
+	Label   string   `help:"Every item that carries this label." placeholder:"NAME:VALUE" xor:"what" required:""`
+	Agent   string   `help:"Every item that this agent publishes." xor:"what" required:""`
+	Matter  string   `help:"The case that it is for."`
+	Reason  string   `help:"Why the items are kept." required:""`
+}
+
+// Help shows how it is called.
+func (holdAddCmd) Help() string {
+	return `Examples:
+  satchel hold add --as lea --role counsel --item note-7,note-8 --matter "C-12/26" --reason "asked for by the court"
+  satchel hold add --as lea --role counsel --session call-44 --reason "complaint of 3 March"`
+}
+
+// Run places it.
+func (c *holdAddCmd) Run(ctx context.Context, a *app.App) error {
+	return askHolds(ctx, a, schemas.HoldRequest{From: c.from(), Place: &schemas.NewHold{Items: c.Item, Session: c.Session,
+		Label: c.Label, Agent: c.Agent, Matter: c.Matter, Reason: c.Reason}})
+}
+
+type holdListCmd struct {
+	counsel
+	Released bool `help:"Those that were released, too."`
+}
+
+// Help shows how it is called.
+func (holdListCmd) Help() string {
+	return "Example:\n  satchel hold ls --as lea --role counsel --released"
+}
+
+// Run lists them.
+func (c *holdListCmd) Run(ctx context.Context, a *app.App) error {
+	return askHolds(ctx, a, schemas.HoldRequest{From: c.from(), Released: c.Released})
+}
+
+type holdReleaseCmd struct {
+	counsel
+	ID     string `arg:"" help:"The hold."`
+	Reason string `help:"Why it is released; kept in the log."`
+}
+
+// Help shows how it is called.
+func (holdReleaseCmd) Help() string {
+	return "Example:\n  satchel hold release HOLD --as omar --role hold_releaser --reason \"the case is closed\""
+}
+
+// Run releases it.
+func (c *holdReleaseCmd) Run(ctx context.Context, a *app.App) error {
+	return askHolds(ctx, a, schemas.HoldRequest{From: c.from(), Release: c.ID, Reason: c.Reason})
+}
+
+// askHolds asks and prints the holds of the reply.
+func askHolds(ctx context.Context, a *app.App, req schemas.HoldRequest) error {
+	conn, err := client.Dial(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	subject, err := jetstream.ContextSubject(a.Tenant, "hold")
+	if err != nil {
+		return &config.UsageError{Err: err}
+	}
+	var reply schemas.HoldReply
+	if err := conn.Call(ctx, subject, req, &reply); err != nil {
+		return err
+	}
+	if a.JSON {
+		return PrintJSON(a, reply.Holds)
+	}
+	if len(reply.Holds) == 0 {
+		fmt.Fprintln(a.Out, "no legal holds: policy alone says what may be erased")
+	}
+	for i := range reply.Holds {
+		h := &reply.Holds[i]
+		fmt.Fprintf(a.Out, "%s\n      because %s; placed by %s at position %d\n",
+			DescribeHold(h), h.Reason, h.Principal, h.Position)
+		if !h.Live {
+			fmt.Fprintf(a.Out, "      released by %s%s\n", h.ReleasedBy, because(h.ReleaseReason))
+		}
+	}
+	return nil
+}
+
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return " because " + reason
+}
+
+// DescribeHold says in one line what a hold keeps and how it stands, without the reason.
+func DescribeHold(h *schemas.HoldState) string {
+	state := "live  since " + h.At.UTC().Format(time.RFC3339)
+	if !h.Live {
+		state = "released " + h.ReleasedAt.UTC().Format(time.RFC3339)
+	}
+	what := terminal.Plural(len(h.Items), "item", "items") + " " + terminal.Excerpt(strings.Join(h.Items, ", "), 200)
+	switch {
+	case h.Scope.Session != "":
+		what = "session " + h.Scope.Session
+	case h.Label != "":
+		what = "label " + h.Label
+	case h.Agent != "":
+		what = "agent " + h.Agent
+	}
+	if h.Matter != "" {
+		what += ", matter " + h.Matter
+	}
+	return fmt.Sprintf("%s  %s  %s", h.ID, state, what)
+}

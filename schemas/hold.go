@@ -1,0 +1,84 @@
+package schemas
+
+import (
+	"slices"
+	"time"
+)
+
+// HoldRequest asks ctx.v1.<tenant>.hold to place or to release a legal hold, or, with
+// neither, to list them.
+type HoldRequest struct {
+	From     *Agent   `json:"from,omitempty"`     // who asks; policy says who may place, release and list
+	Place    *NewHold `json:"place,omitempty"`    // places one
+	Release  string   `json:"release,omitempty"`  // releases the one with this id
+	Reason   string   `json:"reason,omitempty"`   // why it is released
+	Released bool     `json:"released,omitempty"` // lists those that were released, too
+}
+
+// NewHold is a legal hold to be placed. It names items, or a session, a label or an agent whose
+// items it keeps: one of the four.
+type NewHold struct {
+	Items   []string `json:"items,omitempty"`   // these items, whether they are there yet or not
+	Session string   `json:"session,omitempty"` // every item of this session
+	Label   string   `json:"label,omitempty"`   // every item that carries this label
+	Agent   string   `json:"agent,omitempty"`   // every item that this agent published
+	Matter  string   `json:"matter,omitempty"`  // the case that it is for
+	Reason  string   `json:"reason"`            // why the items are kept
+}
+
+// HoldReply answers a HoldRequest.
+type HoldReply struct {
+	Holds []HoldState `json:"holds"` // the one placed or released, or the list, oldest first
+}
+
+// HoldState is a legal hold as it stands.
+type HoldState struct {
+	LegalHold
+	Live          bool      `json:"live"`                     // it keeps its items now
+	Position      int64     `json:"position,omitempty"`       // log position of its placing
+	ReleasedAt    time.Time `json:"released_at,omitzero"`     // when it was released
+	ReleasedBy    string    `json:"released_by,omitempty"`    // who released it
+	ReleaseReason string    `json:"release_reason,omitempty"` // why it was released
+}
+
+// Validate returns what is wrong with the request, nil when it may be served.
+func (r *HoldRequest) Validate() []Issue {
+	var c checker
+	c.agent("/from", r.From)
+	if r.Release != "" {
+		c.id("/release", r.Release)
+	}
+	if r.Place != nil && r.Release != "" {
+		c.add("/release", "must not be given together with place")
+	}
+	c.short("/reason", r.Reason, MaxReason)
+	if r.Place != nil {
+		c.newHold("/place", r.Place)
+	}
+	return c.issues
+}
+
+func (c *checker) newHold(pointer string, n *NewHold) {
+	if len(n.Items) > MaxRefs {
+		c.add(pointer+"/items", "must have at most 256 entries")
+	}
+	for i, id := range n.Items {
+		c.id(at(pointer+"/items", i), id)
+	}
+	c.short(pointer+"/session", n.Session, MaxName)
+	if n.Label != "" && !ValidLabel(n.Label) {
+		c.add(pointer+"/label", "must be a label name:value")
+	}
+	if n.Agent != "" {
+		c.token(pointer+"/agent", n.Agent)
+	}
+	named := slices.DeleteFunc([]bool{len(n.Items) > 0, n.Session != "", n.Label != "", n.Agent != ""}, func(given bool) bool { return !given })
+	if len(named) != 1 {
+		c.add(pointer, "must name items, a session, a label or an agent, and one of these alone")
+	}
+	c.short(pointer+"/matter", n.Matter, MaxName)
+	if isBlank(n.Reason) {
+		c.add(pointer+"/reason", required)
+	}
+	c.short(pointer+"/reason", n.Reason, MaxReason)
+}
