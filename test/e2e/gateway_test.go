@@ -26,9 +26,9 @@ type door struct {
 	url string
 }
 
-func gatewayOf(t *testing.T, s *testenv.Satchel) *door {
+func gatewayOf(t *testing.T, s *testenv.Satchel, args ...string) *door {
 	t.Helper()
-	cmd := exec.Command(s.Binary, "gateway", "--dir", s.Dir, "--addr", "127.0.0.1:0")
+	cmd := exec.Command(s.Binary, append([]string{"gateway", "--dir", s.Dir, "--addr", "127.0.0.1:0"}, args...)...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
