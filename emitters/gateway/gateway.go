@@ -61,7 +61,9 @@ type gateway struct {
 	Config
 	mu       sync.Mutex
 	clients  *lru.Cache[string, *emitters.Emitter] // by the fingerprint of the token's entry
-	limits   limits
+	limits   *limits                               // of requests
+	streams  *limits                               // of those that follow the ledger
+	bells    bells
 	metadata string // address of the metadata of RFC 9728; "" for none
 }
 
@@ -78,7 +80,7 @@ func New(cfg Config) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
-	g := &gateway{Config: cfg, clients: clients, limits: limits{inFlight: map[string]int{}}}
+	g := &gateway{Config: cfg, clients: clients, limits: newLimits(mostInFlight), streams: newLimits(mostStreams), bells: bells{of: map[string]*bell{}}}
 	mux := http.NewServeMux()
 	g.mountMetadata(mux)
 	for _, r := range routes {
@@ -104,6 +106,7 @@ func New(cfg Config) (http.Handler, error) {
 			}
 		})
 	}
+	mux.HandleFunc("GET "+LedgerPath, g.follow)
 	if err := g.mountMCP(mux); err != nil {
 		return nil, err
 	}
@@ -114,11 +117,6 @@ func New(cfg Config) (http.Handler, error) {
 		refuse(w, &schemas.Error{Code: schemas.CodeNotFound, Message: "there is no such operation; GET /openapi.json lists them"})
 	})
 	return console.Headers(g.guard(http.NewCrossOriginProtection().Handler(g.counted(mux)))), nil
-}
-
-// Server returns a server of h with the limits that a listener needs.
-func Server(h http.Handler) *http.Server {
-	return &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: deadline, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
 }
 
 // guard refuses a Host that the gateway does not have, so that a web page cannot reach it by a name of its own.

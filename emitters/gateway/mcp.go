@@ -91,6 +91,10 @@ func (g *gateway) mountMCP(mux *http.ServeMux) error {
 				return
 			}
 			defer done()
+		} else if r.Method == http.MethodGet {
+			var cancel context.CancelFunc
+			r, cancel = untilShutdown(w, r)
+			defer cancel()
 		}
 		serve.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), identified{}, who)))
 	})

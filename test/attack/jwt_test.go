@@ -1,7 +1,10 @@
 package attack
 
 import (
+	"context"
 	"encoding/json"
+	"io"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -52,6 +55,7 @@ func TestAJWTShowsNothingOfAnotherTenant(t *testing.T) {
 		for _, path := range []string{"/v1/memories?limit=1000", "/v1/memories/" + ids[0], "/v1/packs/" + packs[0], "/v1/packs/" + packs[0] + "/items/" + ids[0]} {
 			see("GET "+path, "", send(t, "GET", url+path, secret, nil))
 		}
+		see("the ledger", "", follow(t, url, secret))
 		see("the tool search", "", tool(t, url, secret, "search", map[string]any{"query": shared, "limit": 100}))
 	}
 	for _, subject := range []string{"writer", "neighbour", "auditor", "stranger"} {
@@ -67,6 +71,12 @@ func TestAJWTShowsNothingOfAnotherTenant(t *testing.T) {
 		}
 		check(token("main", p.name), p.name, func(s secret) bool { return s.allowed(p, "") })
 	}
+	if text := follow(t, url, token("main", "auditor")); !strings.Contains(text, "data: ") {
+		t.Errorf("the auditor follows %.300s", text)
+	}
+	if text := follow(t, url, token("main", "internal")); strings.Contains(text, `"kind":"decision"`) {
+		t.Errorf("who is no auditor follows %.300s", text)
+	}
 	t.Logf("%d replies; %d canaries were shown to somebody who may see them", asked, len(shown))
 	if len(shown) < len(canaries)/8 {
 		t.Errorf("only %d of %d canaries were shown to anybody: the door shows too little", len(shown), len(canaries))
@@ -75,4 +85,20 @@ func TestAJWTShowsNothingOfAnotherTenant(t *testing.T) {
 	if text := send(t, "GET", url+"/v1/memories", issuer.Sign(t, "key", claims), nil); !strings.Contains(text, `"insufficient_scope"`) {
 		t.Errorf("a token without a scope: %s", text)
 	}
+}
+
+// follow returns what the ledger sends within a second.
+func follow(t *testing.T, url, token string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/v1/ledger?after=0", http.NoBody)
+	must(t, err)
+	res, err := (&http.Client{Transport: bearer(token)}).Do(req)
+	if err != nil {
+		return "" // it sent nothing in time
+	}
+	defer res.Body.Close()
+	raw, _ := io.ReadAll(res.Body) // until the time is over
+	return string(raw)
 }

@@ -22,8 +22,9 @@ import (
 
 // door is a running satchel gateway.
 type door struct {
-	t   *testing.T
-	url string
+	t       *testing.T
+	url     string
+	process *os.Process
 }
 
 func gatewayOf(t *testing.T, s *testenv.Satchel, args ...string) *door {
@@ -45,7 +46,7 @@ func gatewayOf(t *testing.T, s *testenv.Satchel, args ...string) *door {
 	if err != nil || found == nil {
 		t.Fatalf("satchel gateway said %q (%v)", line, err)
 	}
-	return &door{t, found[1]}
+	return &door{t, found[1], cmd.Process}
 }
 
 func newToken(t *testing.T, s *testenv.Satchel, args ...string) string {
