@@ -37,8 +37,12 @@ type ending struct{}
 // Server returns a server of h with the limits that a listener needs. Shutdown ends its streams.
 func Server(h http.Handler) *http.Server {
 	over, end := context.WithCancel(context.Background())
-	s := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: deadline, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
-		BaseContext: func(net.Listener) context.Context { return context.WithValue(context.Background(), ending{}, over) }}
+	s := &http.Server{
+		Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: deadline, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
+		BaseContext: func(net.Listener) context.Context {
+			return context.WithValue(context.Background(), ending{}, over)
+		},
+	}
 	s.RegisterOnShutdown(end)
 	return s
 }
@@ -136,12 +140,12 @@ func feedOf(r *http.Request, client *emitters.Emitter) (*feed, error) {
 			for _, v := range values {
 				kind := schemas.LedgerKind(v)
 				if !slices.Contains(schemas.LedgerKinds(), kind) {
-					return nil, &schemas.Error{Code: schemas.CodeValidation, Field: "/kind", Message: fmt.Sprintf("the kinds are %v", schemas.LedgerKinds())}
+					return nil, wrong("/kind", fmt.Sprintf("the kinds are %v", schemas.LedgerKinds()))
 				}
 				f.kinds = append(f.kinds, kind)
 			}
 		default:
-			return nil, &schemas.Error{Code: schemas.CodeValidation, Field: "/" + name, Message: "there is no such parameter: after and kind are known"}
+			return nil, wrong("/"+name, "there is no such parameter: after and kind are known")
 		}
 	}
 	if from == "" {
@@ -151,10 +155,14 @@ func feedOf(r *http.Request, client *emitters.Emitter) (*feed, error) {
 	}
 	at, err := strconv.ParseInt(from, 10, 64)
 	if err != nil || at < 0 {
-		return nil, &schemas.Error{Code: schemas.CodeValidation, Field: "/after", Message: "after, or Last-Event-ID, must be a log position"}
+		return nil, wrong("/after", "after, or Last-Event-ID, must be a log position")
 	}
 	f.at = at
 	return f, nil
+}
+
+func wrong(field, why string) error {
+	return &schemas.Error{Code: schemas.CodeValidation, Field: field, Message: why}
 }
 
 // serve sends entries until the client leaves, the server is shut down, or something fails.

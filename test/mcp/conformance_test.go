@@ -44,8 +44,10 @@ func TestConformance(t *testing.T) {
 	results := map[string]map[string]outcome{}
 	for _, revision := range revisions {
 		out := t.TempDir()
-		cmd := exec.CommandContext(t.Context(), filepath.Join(suite, "node_modules/.bin/node"), filepath.Join(suite, "node_modules/.bin/conformance"),
-			"server", "--url", address+"/mcp", "--requirements", revision, "--expected-failures", "expected-"+revision+".yml", "--output-dir", out)
+		tools := filepath.Join(suite, "node_modules/.bin")
+		cmd := exec.CommandContext(t.Context(), filepath.Join(tools, "node"), filepath.Join(tools, "conformance"),
+			"server", "--url", address+"/mcp", "--requirements", revision,
+			"--expected-failures", "expected-"+revision+".yml", "--output-dir", out)
 		said, err := cmd.CombinedOutput()
 		_, summary, found := strings.Cut(string(said), "=== SUMMARY ===")
 		if err != nil || !found {
@@ -65,10 +67,11 @@ func TestConformance(t *testing.T) {
 func serve(t *testing.T, binary string) string {
 	t.Helper()
 	s := testenv.Up(t, binary, t.TempDir())
-	token := strings.TrimSpace(s.Must(t, "token", "add", "suite", "--json", "--scope", "memory.read,memory.write,memory.erase"))
+	scopes := "memory.read,memory.write,memory.erase"
+	printed := s.Must(t, "token", "add", "suite", "--json", "--scope", scopes)
 	var made struct{ Token string }
-	if err := json.Unmarshal([]byte(token), &made); err != nil {
-		t.Fatalf("token add: %v: %s", err, token)
+	if err := json.Unmarshal([]byte(printed), &made); err != nil {
+		t.Fatalf("token add: %v: %s", err, printed)
 	}
 	cmd := exec.Command(binary, "gateway", "--dir", s.Dir, "--addr", "127.0.0.1:0")
 	out, err := cmd.StdoutPipe()
@@ -143,22 +146,35 @@ func read(t *testing.T, folder string) map[string]outcome {
 				o.failed = append(o.failed, c.ID)
 			}
 		}
-		all[strings.TrimPrefix(at.ReplaceAllString(filepath.Base(filepath.Dir(file)), ""), "server-")] = o
+		name := at.ReplaceAllString(filepath.Base(filepath.Dir(file)), "")
+		all[strings.TrimPrefix(name, "server-")] = o
 	}
 	return all
 }
 
-// reasons are the comments of the entries that are expected to fail, by scenario.
+// reasons are why scenarios fail: the comments above their entries, or, of what is not scored, beside
+// their names.
 func reasons(t *testing.T, revision string) map[string]string {
 	t.Helper()
 	raw, err := os.ReadFile("expected-" + revision + ".yml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := map[string]string{}
-	for _, m := range regexp.MustCompile(`(?m)^  (?:- |# )([\w-]+)(?::[\w-]+)? # (.+)$`).FindAllStringSubmatch(string(raw), -1) {
-		if !strings.Contains(all[m[1]], m[2]) {
-			all[m[1]] = strings.TrimPrefix(all[m[1]]+"; "+m[2], "; ")
+	all, reason := map[string]string{}, ""
+	for line := range strings.Lines(string(raw)) {
+		line = strings.TrimSuffix(line, "\n")
+		why, comment := strings.CutPrefix(line, "  # ")
+		entry, listed := strings.CutPrefix(line, "  - ")
+		switch name, rest, _ := strings.Cut(strings.TrimPrefix(line, "# "), ": "); {
+		case comment:
+			reason = why
+		case listed:
+			scenario, _, _ := strings.Cut(entry, ":")
+			if !strings.Contains(all[scenario], reason) {
+				all[scenario] = strings.TrimPrefix(all[scenario]+"; "+reason, "; ")
+			}
+		case regexp.MustCompile(`^[a-z0-9-]+$`).MatchString(name):
+			all[name] = rest
 		}
 	}
 	return all
@@ -216,6 +232,7 @@ func document(t *testing.T, results map[string]map[string]outcome) {
 			t.Fatal(err)
 		}
 	} else if was != table.String() {
-		t.Errorf("%s shows other results than the suite's; SATCHEL_GOLDEN=write make conformance writes\n%s", page, table.String())
+		t.Errorf("%s shows other results than the suite's; SATCHEL_GOLDEN=write make conformance writes\n%s",
+			page, table.String())
 	}
 }

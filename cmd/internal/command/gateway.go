@@ -112,10 +112,12 @@ func verifier(a *app.App) (*oidc.Verifier, error) {
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
-	v, err := oidc.New(oidc.Config{Issuer: a.OIDCIssuer, Audience: a.OIDCAudience, TenantClaim: a.OIDCTenantClaim, Tenant: a.Tenant,
-		PrincipalClaim: a.OIDCPrincipalClaim, Clearance: a.OIDCClearance, Algorithms: a.OIDCAlgorithms, Skew: time.Duration(a.OIDCSkew) * time.Second,
-		HTTP:   &http.Client{Transport: transport},
-		Unread: func(err error) { fmt.Fprintf(a.Err, "JSON Web Tokens wait for the issuer: %v\n", err) }})
+	v, err := oidc.New(oidc.Config{
+		Issuer: a.OIDCIssuer, Audience: a.OIDCAudience, TenantClaim: a.OIDCTenantClaim, Tenant: a.Tenant,
+		PrincipalClaim: a.OIDCPrincipalClaim, Clearance: a.OIDCClearance, Algorithms: a.OIDCAlgorithms,
+		Skew: time.Duration(a.OIDCSkew) * time.Second, HTTP: &http.Client{Transport: transport},
+		Unread: func(err error) { fmt.Fprintf(a.Err, "JSON Web Tokens wait for the issuer: %v\n", err) },
+	})
 	if err != nil {
 		return nil, config.Usagef("--oidc-issuer, --oidc-audience: %v", err)
 	}

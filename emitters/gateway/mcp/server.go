@@ -61,7 +61,7 @@ func New(cfg Config) (*sdk.Server, error) {
 	out := sdk.NewServer(&sdk.Implementation{Name: "satchel", Title: "Satchel", Version: cfg.Version}, &sdk.ServerOptions{
 		Instructions: instructions,
 		Capabilities: &sdk.ServerCapabilities{ // no list changes while a server runs
-			Logging: &sdk.LoggingCapabilities{}, Tools: &sdk.ToolCapabilities{}, Resources: &sdk.ResourceCapabilities{}, Prompts: &sdk.PromptCapabilities{}},
+			Tools: &sdk.ToolCapabilities{}, Resources: &sdk.ResourceCapabilities{}, Prompts: &sdk.PromptCapabilities{}},
 		SetCacheable: cacheable,
 	})
 	add(s, out, tool("remember", "Store one thing worth knowing later: a fact, decision, preference or outcome. Returns a receipt.", writes), s.remember)

@@ -43,7 +43,9 @@ type keys struct {
 func newKeys(cfg Config) *keys {
 	client := *cfg.HTTP
 	client.Timeout = answerIn
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // to who is not the issuer
+	client.CheckRedirect = func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse // it may lead to who is not the issuer
+	}
 	return &keys{issuer: cfg.Issuer, http: &client, clock: cfg.Clock, unread: cfg.Unread}
 }
 

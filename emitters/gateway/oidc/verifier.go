@@ -165,7 +165,8 @@ func isAccess(kind string) bool {
 
 // inTime checks issuer, audience and times of what was signed.
 func (v *Verifier) inTime(said jwt.Claims) error {
-	err := said.ValidateWithLeeway(jwt.Expected{Issuer: v.Issuer, AnyAudience: jwt.Audience{v.Audience}, Time: v.Clock()}, v.Skew)
+	want := jwt.Expected{Issuer: v.Issuer, AnyAudience: jwt.Audience{v.Audience}, Time: v.Clock()}
+	err := said.ValidateWithLeeway(want, v.Skew)
 	switch {
 	case errors.Is(err, jwt.ErrExpired):
 		return invalid("has expired")
@@ -192,7 +193,8 @@ func (v *Verifier) claims(all map[string]any) (Claims, error) {
 		return Claims{}, invalid("names no tenant in the claim " + v.TenantClaim)
 	}
 	if !schemas.ValidToken(c.Principal) {
-		return Claims{}, invalid("names no principal in the claim " + v.PrincipalClaim + ", of 1 to 64 of the characters A-Z a-z 0-9 _ -")
+		return Claims{}, invalid("names no principal in the claim " + v.PrincipalClaim +
+			", of 1 to 64 of the characters A-Z a-z 0-9 _ -")
 	}
 	return c, nil
 }
