@@ -38,7 +38,8 @@ type ending struct{}
 func Server(h http.Handler) *http.Server {
 	over, end := context.WithCancel(context.Background())
 	s := &http.Server{
-		Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: deadline, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
+		Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: deadline, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 16 << 10,
 		BaseContext: func(net.Listener) context.Context {
 			return context.WithValue(context.Background(), ending{}, over)
 		},

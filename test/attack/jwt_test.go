@@ -26,11 +26,11 @@ func TestAJWTShowsNothingOfAnotherTenant(t *testing.T) {
 	issuer := testenv.NewIssuer(t)
 	issuer.Publish(t, "key", jose.ES256)
 	const audience = "https://memory.example.com/mcp"
-	url := w.door(t, "--tokens", filepath.Join(t.TempDir(), "none.yaml"), "--oidc-issuer", issuer.URL, "--oidc-ca", issuer.CA,
-		"--oidc-audience", audience, "--oidc-clearance", "restricted")
+	url := w.door(t, "--tokens", filepath.Join(t.TempDir(), "none.yaml"),
+		"--oidc-issuer", issuer.URL, "--oidc-ca", issuer.CA, "--oidc-audience", audience, "--oidc-clearance", "restricted")
 	token := func(tenant, subject string) string {
-		return issuer.Sign(t, "key", map[string]any{"iss": issuer.URL, "aud": audience, "sub": subject, "satchel_tenant": tenant,
-			"exp": time.Now().Add(time.Hour).Unix(), "scope": strings.Join(gateway.Scopes(), " ")})
+		return issuer.Sign(t, "key", map[string]any{"iss": issuer.URL, "aud": audience,
+			"sub": subject, "satchel_tenant": tenant, "exp": time.Now().Add(time.Hour).Unix(), "scope": strings.Join(gateway.Scopes(), " ")})
 	}
 	asked, shown := 0, map[string]bool{}
 	check := func(secret, who string, allowed func(secret) bool) {
@@ -52,7 +52,8 @@ func TestAJWTShowsNothingOfAnotherTenant(t *testing.T) {
 				see("POST "+path, string(raw), send(t, "POST", url+path, secret, raw))
 			}
 		}
-		for _, path := range []string{"/v1/memories?limit=1000", "/v1/memories/" + ids[0], "/v1/packs/" + packs[0], "/v1/packs/" + packs[0] + "/items/" + ids[0]} {
+		pack := "/v1/packs/" + packs[0]
+		for _, path := range []string{"/v1/memories?limit=1000", "/v1/memories/" + ids[0], pack, pack + "/items/" + ids[0]} {
 			see("GET "+path, "", send(t, "GET", url+path, secret, nil))
 		}
 		see("the ledger", "", follow(t, url, secret))
@@ -81,8 +82,10 @@ func TestAJWTShowsNothingOfAnotherTenant(t *testing.T) {
 	if len(shown) < len(canaries)/8 {
 		t.Errorf("only %d of %d canaries were shown to anybody: the door shows too little", len(shown), len(canaries))
 	}
-	claims := map[string]any{"iss": issuer.URL, "aud": audience, "sub": "writer", "satchel_tenant": "main", "exp": time.Now().Add(time.Hour).Unix()}
-	if text := send(t, "GET", url+"/v1/memories", issuer.Sign(t, "key", claims), nil); !strings.Contains(text, `"insufficient_scope"`) {
+	claims := map[string]any{"iss": issuer.URL, "aud": audience, "sub": "writer", "satchel_tenant": "main",
+		"exp": time.Now().Add(time.Hour).Unix()}
+	text := send(t, "GET", url+"/v1/memories", issuer.Sign(t, "key", claims), nil)
+	if !strings.Contains(text, `"insufficient_scope"`) {
 		t.Errorf("a token without a scope: %s", text)
 	}
 }

@@ -91,7 +91,8 @@ func TestTheLedgerOverHTTP(t *testing.T) {
 	d := gatewayOf(t, s)
 	write := func(n int) {
 		t.Helper()
-		if code, text, _ := d.call("POST", "/v1/memories", writer, fmt.Sprintf(`{"id":"note-%d","content":"The lighthouse keeper wrote note %d."}`, n, n)); code != 200 {
+		note := fmt.Sprintf(`{"id":"note-%d","content":"The lighthouse keeper wrote note %d."}`, n, n)
+		if code, text, _ := d.call("POST", "/v1/memories", writer, note); code != 200 {
 			t.Fatalf("remember: %d %s", code, text)
 		}
 	}
@@ -99,10 +100,15 @@ func TestTheLedgerOverHTTP(t *testing.T) {
 		query, token, last, code string
 		status                   int
 	}{
-		{"", "", "", "unauthenticated", 401}, {"", writer, "", "insufficient_scope", 403}, {"?after=x", auditor, "", "validation_error", 400},
-		{"?kind=secret", auditor, "", "validation_error", 400}, {"?before=3", auditor, "", "validation_error", 400}, {"", auditor, "-1", "validation_error", 400},
+		{"", "", "", "unauthenticated", 401},
+		{"", writer, "", "insufficient_scope", 403},
+		{"?after=x", auditor, "", "validation_error", 400},
+		{"?kind=secret", auditor, "", "validation_error", 400},
+		{"?before=3", auditor, "", "validation_error", 400},
+		{"", auditor, "-1", "validation_error", 400},
 	} {
-		if status, text, v := d.call("GET", "/v1/ledger"+c.query, c.token, "", "Last-Event-ID: "+c.last); status != c.status || v["code"] != c.code {
+		status, text, v := d.call("GET", "/v1/ledger"+c.query, c.token, "", "Last-Event-ID: "+c.last)
+		if status != c.status || v["code"] != c.code {
 			t.Errorf("%s: %d %s, want %d %s", c.query, status, text, c.status, c.code)
 		}
 	}
@@ -119,7 +125,8 @@ func TestTheLedgerOverHTTP(t *testing.T) {
 			Position   int64
 			Kind, Leaf string
 		}
-		if err := json.Unmarshal([]byte(e.data), &v); err != nil || e.id != strconv.FormatInt(v.Position, 10) || v.Position <= at || v.Kind == "" || len(v.Leaf) != 64 {
+		err := json.Unmarshal([]byte(e.data), &v)
+		if err != nil || e.id != strconv.FormatInt(v.Position, 10) || v.Position <= at || v.Kind == "" || len(v.Leaf) != 64 {
 			t.Fatalf("after %d came %+v (%v)", at, e, err)
 		}
 		if strings.Contains(e.data, "lighthouse") {

@@ -22,7 +22,8 @@ type login struct {
 
 func (l *login) token(t *testing.T, subject, scope string, change ...any) string {
 	t.Helper()
-	claims := map[string]any{"iss": l.URL, "aud": l.audience, "sub": subject, "satchel_tenant": "main", "scope": scope, "exp": time.Now().Add(time.Hour).Unix()}
+	claims := map[string]any{"iss": l.URL, "aud": l.audience, "sub": subject, "satchel_tenant": "main", "scope": scope,
+		"exp": time.Now().Add(time.Hour).Unix()}
 	for i := 0; i < len(change); i += 2 {
 		claims[change[i].(string)] = change[i+1]
 	}
@@ -68,6 +69,8 @@ func TestTheGatewayTakesJSONWebTokens(t *testing.T) {
 			t.Errorf("%s: %d %s", name, code, text)
 		}
 	}
+	ended := time.Now().Add(-2 * time.Minute).Unix()
+	changed := func(claim string, value any) string { return l.token(t, "planner", "memory.read", claim, value) }
 	const where = `resource_metadata="https://memory.example.com/.well-known/oauth-protected-resource/mcp"`
 	for what, c := range map[string]struct {
 		method, path, token string
@@ -77,10 +80,10 @@ func TestTheGatewayTakesJSONWebTokens(t *testing.T) {
 		"no token":              {"GET", "/v1/memories", "", 401, `Bearer realm="satchel", ` + where},
 		"no token for tools":    {"POST", "/mcp", "", 401, `Bearer realm="satchel", ` + where},
 		"an invented token":     {"GET", "/v1/memories", "satchel_x", 401, `error="invalid_token"`},
-		"expired":               {"GET", "/v1/memories", l.token(t, "planner", "memory.read", "exp", time.Now().Add(-2*time.Minute).Unix()), 401, `error="invalid_token"`},
-		"for another":           {"POST", "/mcp", l.token(t, "planner", "memory.read", "aud", "https://other.example.com"), 401, where},
-		"too long":              {"GET", "/v1/memories", l.token(t, "planner", "memory.read", "x", strings.Repeat("x", 9<<10)), 401, `error="invalid_token"`},
-		"too long for a header": {"GET", "/v1/memories", l.token(t, "planner", "memory.read", "x", strings.Repeat("x", 32<<10)), 431, ""},
+		"expired":               {"GET", "/v1/memories", changed("exp", ended), 401, `error="invalid_token"`},
+		"for another":           {"POST", "/mcp", changed("aud", "https://other.example.com"), 401, where},
+		"too long":              {"GET", "/v1/memories", changed("x", strings.Repeat("x", 9<<10)), 401, `error="invalid_token"`},
+		"too long for a header": {"GET", "/v1/memories", changed("x", strings.Repeat("x", 32<<10)), 431, ""},
 		"without the scope":     {"POST", "/v1/forget", full, 403, `error="insufficient_scope", scope="memory.erase", ` + where},
 	} {
 		if code, say := d.challenge(c.method, c.path, c.token); code != c.code || !strings.Contains(say, c.say) {
@@ -89,12 +92,14 @@ func TestTheGatewayTakesJSONWebTokens(t *testing.T) {
 	}
 	for _, path := range []string{"", "/mcp"} {
 		code, text, v := d.call("GET", "/.well-known/oauth-protected-resource"+path, "", "")
-		if servers, _ := v["authorization_servers"].([]any); code != 200 || v["resource"] != l.audience || len(servers) != 1 || servers[0] != l.URL {
+		servers, _ := v["authorization_servers"].([]any)
+		if code != 200 || v["resource"] != l.audience || len(servers) != 1 || servers[0] != l.URL {
 			t.Errorf("metadata: %d %s", code, text)
 		}
 	}
 	session, err := sdk.NewClient(&sdk.Implementation{Name: "agent", Version: "1"}, nil).Connect(t.Context(),
-		&sdk.StreamableClientTransport{Endpoint: d.url + "/mcp", HTTPClient: &http.Client{Transport: bearer(full)}, DisableStandaloneSSE: true}, nil)
+		&sdk.StreamableClientTransport{Endpoint: d.url + "/mcp", HTTPClient: &http.Client{Transport: bearer(full)},
+			DisableStandaloneSSE: true}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +110,8 @@ func TestTheGatewayTakesJSONWebTokens(t *testing.T) {
 	if _, v := use(t, session, "forget", map[string]any{"items": []string{"x"}, "reason": "x"}); v["code"] != "insufficient_scope" {
 		t.Errorf("forget without the scope: %v", v)
 	}
-	if out, err := exec.Command(s.Binary, append([]string{"gateway", "--dir", s.Dir, "--addr", "127.0.0.1:0"}, "--oidc-issuer", "http://login.example.com")...).CombinedOutput(); err == nil || !strings.Contains(string(out), "https") {
+	out, err := exec.Command(s.Binary, "gateway", "--dir", s.Dir, "--oidc-issuer", "http://login.example.com").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "https") {
 		t.Errorf("an issuer in the clear: %v %s", err, out)
 	}
 }

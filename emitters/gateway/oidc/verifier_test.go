@@ -41,7 +41,8 @@ func setup(t *testing.T, change ...func(*oidc.Config)) *world {
 	w := &world{Issuer: testenv.NewIssuer(t), now: began}
 	w.Publish(t, "rsa", jose.RS256)
 	w.Publish(t, "ec", jose.ES256)
-	cfg := oidc.Config{Issuer: w.URL, Audience: audience, TenantClaim: "satchel_tenant", Skew: time.Minute, HTTP: w.Issuer.Client,
+	cfg := oidc.Config{Issuer: w.URL, Audience: audience, TenantClaim: "satchel_tenant",
+		Skew: time.Minute, HTTP: w.Issuer.Client,
 		Clock:  func() time.Time { w.mu.Lock(); defer w.mu.Unlock(); return w.now },
 		Unread: func(err error) { w.mu.Lock(); defer w.mu.Unlock(); w.told = append(w.told, err) }}
 	for _, c := range change {
@@ -64,8 +65,8 @@ func (w *world) pass(d time.Duration) {
 func (w *world) claims(change map[string]any) map[string]any {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	all := map[string]any{"iss": w.URL, "aud": []string{"https://other.example.com", audience}, "sub": "planner", "satchel_tenant": "main",
-		"scope": "openid memory.read memory.write", "iat": w.now.Unix(), "exp": w.now.Add(5 * time.Minute).Unix()}
+	all := map[string]any{"iss": w.URL, "aud": []string{"https://other.example.com", audience},
+		"sub": "planner", "satchel_tenant": "main", "scope": "openid memory.read memory.write", "iat": w.now.Unix(), "exp": w.now.Add(5 * time.Minute).Unix()}
 	maps.Copy(all, change)
 	maps.DeleteFunc(all, func(_ string, v any) bool { return v == nil })
 	return all
@@ -90,7 +91,8 @@ func TestAValidTokenSaysWhoCalls(t *testing.T) {
 			t.Errorf("%s: %+v, %v", key, got, err)
 		}
 	}
-	got, err := w.Verify(t.Context(), w.Sign(t, "ec", w.claims(map[string]any{"scope": nil, "scp": []any{"memory.read", 7}, "aud": audience})))
+	list := w.claims(map[string]any{"scope": nil, "scp": []any{"memory.read", 7}, "aud": audience})
+	got, err := w.Verify(t.Context(), w.Sign(t, "ec", list))
 	if err != nil || !slices.Equal(got.Scopes, []string{"memory.read"}) {
 		t.Errorf("scopes as a list: %+v, %v", got, err)
 	}
@@ -98,7 +100,8 @@ func TestAValidTokenSaysWhoCalls(t *testing.T) {
 		t.Errorf("the issuer was read %d times for three tokens", w.Reads())
 	}
 	fixed := setup(t, func(c *oidc.Config) { c.TenantClaim, c.Tenant, c.PrincipalClaim = "", "only", "azp" })
-	if got, err := fixed.Verify(t.Context(), fixed.Sign(t, "ec", fixed.claims(map[string]any{"azp": "robot"}))); err != nil || got.Tenant != "only" || got.Principal != "robot" {
+	got, err = fixed.Verify(t.Context(), fixed.Sign(t, "ec", fixed.claims(map[string]any{"azp": "robot"})))
+	if err != nil || got.Tenant != "only" || got.Principal != "robot" {
 		t.Errorf("a fixed tenant and another claim: %+v, %v", got, err)
 	}
 }
@@ -130,9 +133,10 @@ func TestWhatIsNotValidIsRefused(t *testing.T) {
 	} {
 		w.want(t, what, w.Sign(t, "rsa", w.claims(c.change)), oidc.ErrInvalid, c.why)
 	}
-	w.want(t, "ended within the skew", w.Sign(t, "rsa", w.claims(map[string]any{"exp": at(-59 * time.Second)})), nil, "")
-	w.want(t, "begins within the skew", w.Sign(t, "rsa", w.claims(map[string]any{"nbf": at(59 * time.Second)})), nil, "")
-	w.want(t, "huge", w.Sign(t, "rsa", w.claims(map[string]any{"x": strings.Repeat("x", 8<<10)})), oidc.ErrInvalid, "long")
+	sign := func(claim string, value any) string { return w.Sign(t, "rsa", w.claims(map[string]any{claim: value})) }
+	w.want(t, "ended within the skew", sign("exp", at(-59*time.Second)), nil, "")
+	w.want(t, "begins within the skew", sign("nbf", at(59*time.Second)), nil, "")
+	w.want(t, "huge", sign("x", strings.Repeat("x", 8<<10)), oidc.ErrInvalid, "long")
 	w.want(t, "no token", "e.e.e", oidc.ErrInvalid, "no JSON Web Token")
 }
 
@@ -157,22 +161,28 @@ func TestForgedTokensAreRefused(t *testing.T) {
 	}
 	secret := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
 	for _, raw := range [][]byte{secret, der} {
-		w.want(t, "HS256 with the public key", testenv.SignJWT(t, jose.JSONWebKey{Key: raw, KeyID: "public", Algorithm: "HS256"}, w.claims(nil), nil), oidc.ErrInvalid, "allowed algorithm")
+		key := jose.JSONWebKey{Key: raw, KeyID: "public", Algorithm: "HS256"}
+		token := testenv.SignJWT(t, key, w.claims(nil), nil)
+		w.want(t, "HS256 with the public key", token, oidc.ErrInvalid, "allowed algorithm")
 	}
 	for _, none := range []string{"none", "None", "NONE", ""} {
-		w.want(t, "alg "+none, segment(t, map[string]any{"alg": none, "kid": "rsa"})+"."+segment(t, w.claims(nil))+".", oidc.ErrInvalid, "allowed algorithm")
+		header := segment(t, map[string]any{"alg": none, "kid": "rsa"})
+		w.want(t, "alg "+none, header+"."+segment(t, w.claims(nil))+".", oidc.ErrInvalid, "allowed algorithm")
 	}
 	mine, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rogue := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the header's jku was asked") }))
+	rogue := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		t.Error("the header's jku was asked")
+	}))
 	defer rogue.Close()
 	own := jose.JSONWebKey{Key: mine, Algorithm: "RS256"}
 	for _, id := range []string{"rsa", "ec", "../../../dev/null", "' OR '1'='1", "/proc/self/environ\x00", "none"} {
 		key := own
 		key.KeyID = id
-		for name, header := range map[string]map[string]any{"alone": nil, "jwk": {"jwk": jose.JSONWebKey{Key: mine.Public(), KeyID: id, Algorithm: "RS256"}},
+		public := jose.JSONWebKey{Key: mine.Public(), KeyID: id, Algorithm: "RS256"}
+		for name, header := range map[string]map[string]any{"alone": nil, "jwk": {"jwk": public},
 			"jku": {"jku": rogue.URL}, "x5u": {"x5u": rogue.URL}, "crit": {"crit": []string{"exp"}}} {
 			w.want(t, "kid "+id+" with "+name, testenv.SignJWT(t, key, w.claims(nil), header), oidc.ErrInvalid, "it ")
 		}
@@ -181,8 +191,11 @@ func TestForgedTokensAreRefused(t *testing.T) {
 	parts := strings.Split(w.Sign(t, "ec", w.claims(nil)), ".")
 	parts[1] = segment(t, w.claims(map[string]any{"satchel_tenant": "other"}))
 	w.want(t, "claims that were changed", strings.Join(parts, "."), oidc.ErrInvalid, "signature")
-	w.want(t, "a type that is not for access", testenv.SignJWT(t, jose.JSONWebKey{Key: mine, KeyID: "rsa", Algorithm: "RS256"}, w.claims(nil), map[string]any{"typ": "logout+jwt"}), oidc.ErrInvalid, "not for access")
-	w.want(t, "another algorithm of the same key", testenv.SignJWT(t, jose.JSONWebKey{Key: mine, KeyID: "rsa", Algorithm: "PS256"}, w.claims(nil), nil), oidc.ErrInvalid, "allowed algorithm")
+	own.KeyID = "rsa"
+	logout := testenv.SignJWT(t, own, w.claims(nil), map[string]any{"typ": "logout+jwt"})
+	w.want(t, "a type that is not for access", logout, oidc.ErrInvalid, "not for access")
+	own.Algorithm = "PS256"
+	w.want(t, "another algorithm", testenv.SignJWT(t, own, w.claims(nil), nil), oidc.ErrInvalid, "allowed algorithm")
 	if w.Reads() > 1 {
 		t.Errorf("the issuer was read %d times in a moment", w.Reads())
 	}
@@ -272,22 +285,19 @@ func TestWhoSaysWhereTheKeysAre(t *testing.T) {
 		_, _ = w.Write([]byte(body))
 	}))
 	defer server.Close()
-	for what, answer := range map[string]func(string) (int, string){
-		"another issuer": func(string) (int, string) {
-			return 200, `{"issuer":"https://login.example.com","jwks_uri":"https://login.example.com/keys"}`
-		},
-		"keys in the clear": func(u string) (int, string) {
-			return 200, `{"issuer":"` + u + `","jwks_uri":"http://login.example.com/keys"}`
-		},
-		"no keys": func(u string) (int, string) { return 200, `{"issuer":"` + u + `","jwks_uri":"` + u + `","keys":[]}` },
-		"keys of a secret": func(u string) (int, string) {
-			return 200, `{"issuer":"` + u + `","jwks_uri":"` + u + `","keys":[{"kty":"oct","k":"c2VjcmV0","kid":"a"}]}`
-		},
-		"a redirect":           func(string) (int, string) { return 302, "" },
-		"a page":               func(string) (int, string) { return 200, "<html>" },
-		"more than a mebibyte": func(string) (int, string) { return 200, strings.Repeat(" ", 1<<20) + "{}" },
+	for what, answer := range map[string]struct {
+		code int
+		body string // URL stands for the issuer
+	}{
+		"another issuer":       {200, `{"issuer":"https://login.example.com","jwks_uri":"https://login.example.com/keys"}`},
+		"keys in the clear":    {200, `{"issuer":"URL","jwks_uri":"http://login.example.com/keys"}`},
+		"no keys":              {200, `{"issuer":"URL","jwks_uri":"URL","keys":[]}`},
+		"keys of a secret":     {200, `{"issuer":"URL","jwks_uri":"URL","keys":[{"kty":"oct","k":"c2VjcmV0","kid":"a"}]}`},
+		"a redirect":           {302, ""},
+		"a page":               {200, "<html>"},
+		"more than a mebibyte": {200, strings.Repeat(" ", 1<<20) + "{}"},
 	} {
-		document = answer
+		document = func(url string) (int, string) { return answer.code, strings.ReplaceAll(answer.body, "URL", url) }
 		v, err := oidc.New(oidc.Config{Issuer: server.URL, Audience: audience, Tenant: "main", HTTP: server.Client()})
 		if err != nil {
 			t.Fatal(err)
@@ -296,7 +306,8 @@ func TestWhoSaysWhereTheKeysAre(t *testing.T) {
 			t.Errorf("%s is taken", what)
 		}
 	}
-	for _, issuer := range []string{"", "login.example.com", "http://login.example.com", "https://user@login.example.com", "https://login.example.com?x"} {
+	for _, issuer := range []string{"", "login.example.com", "http://login.example.com",
+		"https://user@login.example.com", "https://login.example.com?x"} {
 		if _, err := oidc.New(oidc.Config{Issuer: issuer, Audience: audience, Tenant: "main"}); err == nil {
 			t.Errorf("issuer %q is taken", issuer)
 		}
@@ -307,16 +318,18 @@ func TestWhoSaysWhereTheKeysAre(t *testing.T) {
 func FuzzVerify(f *testing.F) {
 	issuer := testenv.NewIssuer(f)
 	issuer.Publish(f, "ec", jose.ES256)
-	v, err := oidc.New(oidc.Config{Issuer: issuer.URL, Audience: audience, TenantClaim: "satchel_tenant", HTTP: issuer.Client})
+	v, err := oidc.New(oidc.Config{Issuer: issuer.URL, Audience: audience, Tenant: "main", HTTP: issuer.Client})
 	if err != nil {
 		f.Fatal(err)
 	}
-	good := issuer.Sign(f, "ec", map[string]any{"iss": issuer.URL, "aud": audience, "sub": "planner", "satchel_tenant": "main", "exp": time.Now().Add(time.Hour).Unix()})
+	until := time.Now().Add(time.Hour).Unix()
+	good := issuer.Sign(f, "ec", map[string]any{"iss": issuer.URL, "aud": audience, "sub": "planner", "exp": until})
 	f.Add(good)
 	f.Add("eyJhbGciOiJub25lIn0.e30.")
 	f.Fuzz(func(t *testing.T, token string) {
 		// The same signature may be written in another way; what it signs may not.
-		if _, err := v.Verify(t.Context(), token); err == nil && strings.Split(token, ".")[1] != strings.Split(good, ".")[1] {
+		_, err := v.Verify(t.Context(), token)
+		if err == nil && strings.Split(token, ".")[1] != strings.Split(good, ".")[1] {
 			t.Errorf("%q is taken", token)
 		}
 	})
