@@ -31,34 +31,38 @@ const (
 	pageOfFeed = 200                    // entries that are read at once
 )
 
-// ending is the key of a context that ends when the server is shut down, in the context of a request.
+// ending is the key of a channel that is closed when the server is shut down, in the context of a request.
 type ending struct{}
 
 // Server returns a server of h with the limits that a listener needs. Shutdown ends its streams.
 func Server(h http.Handler) *http.Server {
-	over, end := context.WithCancel(context.Background())
+	over := make(chan struct{})
 	s := &http.Server{
 		Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: deadline, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: 16 << 10,
-		BaseContext: func(net.Listener) context.Context {
-			return context.WithValue(context.Background(), ending{}, over)
+		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
+			return context.WithValue(ctx, ending{}, over)
 		},
 	}
-	s.RegisterOnShutdown(end)
+	s.RegisterOnShutdown(sync.OnceFunc(func() { close(over) }))
 	return s
 }
 
 // untilShutdown prepares a request whose answer is a stream: it may take as long as it likes, and
-// its context ends with the server.
+// its context ends with the server. The caller MUST call the function at the end.
 func untilShutdown(w http.ResponseWriter, r *http.Request) (*http.Request, context.CancelFunc) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // a writer that cannot has no deadline
 	ctx, cancel := context.WithCancel(r.Context())
-	over, ok := ctx.Value(ending{}).(context.Context)
-	if !ok {
-		return r.WithContext(ctx), cancel
-	}
-	stop := context.AfterFunc(over, cancel)
-	return r.WithContext(ctx), func() { stop(); cancel() }
+	over, _ := ctx.Value(ending{}).(chan struct{}) // nil, which never ends, of another server
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		select {
+		case <-over:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	return r.WithContext(ctx), func() { cancel(); watching.Wait() }
 }
 
 // follow serves the ledger of the token's tenant as events (text/event-stream), as it grows. Policy
