@@ -15,7 +15,7 @@ DRIVERS   ?= ./pipeline/store/... ./pipeline/embed/... ./policies/... ./jetstrea
 
 .DEFAULT_GOAL := help
 
-.PHONY: attack observe help check test race lint vet properties golden opa bench eval rot fuzz crash workers scaling evalservers benchservers demo build adherence conformance encoder python
+.PHONY: attack observe help check test race lint vet properties golden opa bench eval rot fuzz crash workers scaling evalservers benchservers demo build adherence conformance drivers encoder python
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -97,7 +97,12 @@ golden: ## accept a changed ranking: rewrite test/golden/testdata/golden.tsv
 adherence: ## 10,000 generated requests against their token budgets
 	SATCHEL_PACK_REQUESTS=10000 $(GO) test -count=1 -timeout 20m -v -run TestBudgetAdherence ./pipeline
 
-conformance: ## every driver's conformance suite: driver, subtest, what became of it; servers must be there
+conformance: ## the official suite of the Model Context Protocol against the binary; it needs npm, and installs the suite into bin/mcp
+	mkdir -p bin/mcp && cp test/mcp/package.json test/mcp/package-lock.json bin/mcp
+	cmp -s bin/mcp/package-lock.json bin/mcp/installed || (cd bin/mcp && npm ci --silent --no-audit --no-fund && cp package-lock.json installed)
+	SATCHEL_TEST_MCP_SUITE=$(abspath bin/mcp) SATCHEL_TEST_REQUIRE=mcp-suite $(GO) test -count=1 ./test/mcp
+
+drivers: ## every driver's conformance suite: driver, subtest, what became of it; servers must be there
 	@SATCHEL_TEST_REQUIRE=$${SATCHEL_TEST_REQUIRE:-postgres,neo4j,opa} $(GO) test -count=1 -v -run 'TestConformance|TestSuite' $(DRIVERS) 2>&1 | awk -f test/conformance.awk
 
 check: vet lint race properties adherence ## what CI runs after the plain tests

@@ -254,6 +254,6 @@ var families = [metrics]MetricFamily{
 		Help: "requests to satchel gateway by operation and HTTP status; mcp is every message over MCP"},
 	MetricGatewayDuration: {Name: "satchel_gateway_request_duration_seconds", Kind: MetricHistogram, Unit: "s", Labels: []MetricLabel{label("operation", metricOperations[:]...)}, Bounds: boundsRequest[:],
 		Help: "time from the header of a request to the end of its answer, but for streams"},
-	MetricGatewayStreams:      {Name: "satchel_gateway_streams", Kind: MetricGauge, Help: "streams of events that are open over MCP"},
+	MetricGatewayStreams:      {Name: "satchel_gateway_streams", Kind: MetricGauge, Help: "streams of events that are open, over MCP and of the ledger"},
 	MetricGatewayAuthFailures: {Name: "satchel_gateway_auth_failures_total", Kind: MetricCounter, Labels: []MetricLabel{label("why", "missing", "unknown", "scope")}, Help: "requests without a token, with one that is not known or has expired, or without the scope of the operation"},
 }

@@ -25,7 +25,7 @@ func (g *gateway) counted(next http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began, seen := time.Now(), &statusWriter{ResponseWriter: w, status: http.StatusOK}
-		stream := r.Method == http.MethodGet && r.URL.Path == "/mcp"
+		stream := r.Method == http.MethodGet && (r.URL.Path == "/mcp" || r.URL.Path == LedgerPath)
 		if stream && g.Streams != nil {
 			g.Streams(1)
 			defer g.Streams(-1)

@@ -23,10 +23,12 @@ import (
 	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/nats-io/nats.go"
 
 	"satchel/emitters"
 	"satchel/emitters/gateway/console"
+	"satchel/emitters/gateway/oidc"
 	"satchel/schemas"
 )
 
@@ -34,8 +36,9 @@ import (
 type Config struct {
 	NC      *nats.Conn
 	Tokens  *Tokens
-	Labels  []string // of items that carry none
-	Hosts   []string // names under which it may be called, beside localhost and loopback addresses
+	OIDC    *oidc.Verifier // of JSON Web Tokens; nil: none is taken
+	Labels  []string       // of items that carry none
+	Hosts   []string       // names under which it may be called, beside localhost and loopback addresses
 	Version string
 	Key     []byte           // secret of the confirmations of the MCP door, at least 32 bytes
 	Clock   func() time.Time // default time.Now
@@ -51,11 +54,17 @@ const (
 	deadline = 30 * time.Second
 )
 
+// mostClients is for how many entries of tokens a client is kept, and a server of the Model Context Protocol.
+const mostClients = 1024
+
 type gateway struct {
 	Config
-	mu      sync.Mutex
-	clients map[string]*emitters.Emitter // by the fingerprint of the token's entry
-	limits  limits
+	mu       sync.Mutex
+	clients  *lru.Cache[string, *emitters.Emitter] // by the fingerprint of the token's entry
+	limits   *limits                               // of requests
+	streams  *limits                               // of those that follow the ledger
+	bells    bells
+	metadata string // address of the metadata of RFC 9728; "" for none
 }
 
 // New returns the handler of all routes.
@@ -67,8 +76,13 @@ func New(cfg Config) (http.Handler, error) {
 		cfg.Clock = time.Now
 	}
 	cfg.Hosts = append([]string{"localhost"}, cfg.Hosts...)
-	g := &gateway{Config: cfg, clients: map[string]*emitters.Emitter{}, limits: limits{inFlight: map[string]int{}}}
+	clients, err := lru.New[string, *emitters.Emitter](mostClients)
+	if err != nil {
+		return nil, fmt.Errorf("gateway: %w", err)
+	}
+	g := &gateway{Config: cfg, clients: clients, limits: newLimits(mostInFlight), streams: newLimits(mostStreams), bells: bells{of: map[string]*bell{}}}
 	mux := http.NewServeMux()
+	g.mountMetadata(mux)
 	for _, r := range routes {
 		mux.Handle(r.method+" "+r.path, g.serve(r))
 	}
@@ -92,7 +106,10 @@ func New(cfg Config) (http.Handler, error) {
 			}
 		})
 	}
-	g.mountMCP(mux)
+	mux.HandleFunc("GET "+LedgerPath, g.follow)
+	if err := g.mountMCP(mux); err != nil {
+		return nil, err
+	}
 	if err := g.mountConsole(mux); err != nil {
 		return nil, err
 	}
@@ -100,11 +117,6 @@ func New(cfg Config) (http.Handler, error) {
 		refuse(w, &schemas.Error{Code: schemas.CodeNotFound, Message: "there is no such operation; GET /openapi.json lists them"})
 	})
 	return console.Headers(g.guard(http.NewCrossOriginProtection().Handler(g.counted(mux)))), nil
-}
-
-// Server returns a server of h with the limits that a listener needs.
-func Server(h http.Handler) *http.Server {
-	return &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: deadline, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
 }
 
 // guard refuses a Host that the gateway does not have, so that a web page cannot reach it by a name of its own.
@@ -129,35 +141,6 @@ func HostOf(r *http.Request) string {
 		host = name
 	}
 	return strings.TrimSuffix(strings.Trim(host, "[]"), ".")
-}
-
-// identify returns who calls, or answers for the request.
-func (g *gateway) identify(w http.ResponseWriter, r *http.Request) (who Token, found bool) {
-	secret, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	who, found = g.Tokens.Find(secret, g.Clock())
-	if !ok || !found {
-		w.Header().Set("WWW-Authenticate", `Bearer realm="satchel"`)
-		message := "the token is not known here, or has expired"
-		if !ok {
-			message = "send a token of satchel token add: Authorization: Bearer …"
-		}
-		refuse(w, &schemas.Error{Code: schemas.CodeUnauthenticated, Message: message})
-		return who, false
-	}
-	return who, true
-}
-
-// allow returns who calls when the token has a scope, or answers for the request.
-func (g *gateway) allow(w http.ResponseWriter, r *http.Request, scope string) (who Token, ok bool) {
-	if who, ok = g.identify(w, r); !ok {
-		return who, false
-	}
-	if !slices.Contains(who.Scopes, scope) {
-		w.Header().Set("WWW-Authenticate", fmt.Sprintf("Bearer error=%q, scope=%q", "insufficient_scope", scope))
-		refuse(w, &schemas.Error{Code: schemas.CodeInsufficientScope, Message: "the token does not have the scope " + scope})
-		return who, false
-	}
-	return who, true
 }
 
 // serve is one route with its checks.
@@ -207,7 +190,7 @@ func (g *gateway) serve(rt route) http.Handler {
 func (g *gateway) client(who Token) (*emitters.Emitter, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if c := g.clients[who.fingerprint()]; c != nil {
+	if c, ok := g.clients.Get(who.fingerprint()); ok {
 		return c, nil
 	}
 	c, err := emitters.New(g.NC, emitters.Config{Tenant: who.Tenant, Agent: who.Principal, Labels: g.Labels,
@@ -215,7 +198,7 @@ func (g *gateway) client(who Token) (*emitters.Emitter, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.clients[who.fingerprint()] = c
+	g.clients.Add(who.fingerprint(), c)
 	return c, nil
 }
 

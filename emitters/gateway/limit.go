@@ -10,19 +10,23 @@ import (
 const (
 	mostInFlight = 32 // requests under way
 	mostSessions = 64 // of the Model Context Protocol
+	mostStreams  = 64 // that follow the ledger
 )
 
 // limits bound what each token has of the gateway, so that one client leaves room for the others.
 type limits struct {
+	most     int
 	mu       sync.Mutex
 	inFlight map[string]int // by the fingerprint of the token's entry
 }
+
+func newLimits(most int) *limits { return &limits{most: most, inFlight: map[string]int{}} }
 
 // begin takes a place for a request, which done gives back.
 func (l *limits) begin(fingerprint string) (done func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.inFlight[fingerprint] >= mostInFlight {
+	if l.inFlight[fingerprint] >= l.most {
 		return nil, &schemas.Error{Code: schemas.CodeOverloaded, Message: "the token has too many requests under way"}
 	}
 	l.inFlight[fingerprint]++

@@ -9,7 +9,7 @@ import (
 
 // One token has a bounded share, whatever the others do.
 func TestATokenHasItsShare(t *testing.T) {
-	l := limits{inFlight: map[string]int{}}
+	l := newLimits(mostInFlight)
 	var dones []func()
 	for range mostInFlight {
 		done, err := l.begin("a")

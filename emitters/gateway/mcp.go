@@ -2,10 +2,12 @@ package gateway
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -31,15 +33,18 @@ func sessionsOf(s *sdk.Server) (n int) {
 
 // mountMCP serves the Model Context Protocol on /mcp, over streamable HTTP, for the token's
 // principal. A session belongs to the token that began it.
-func (g *gateway) mountMCP(mux *http.ServeMux) {
+func (g *gateway) mountMCP(mux *http.ServeMux) error {
 	var mu sync.Mutex
-	servers := map[string]*sdk.Server{} // by the fingerprint of the token's entry
+	servers, err := lru.New[string, *sdk.Server](mostClients) // by the fingerprint of the token's entry
+	if err != nil {
+		return fmt.Errorf("gateway: %w", err)
+	}
 	server := func(r *http.Request) *sdk.Server {
 		info := auth.TokenInfoFromContext(r.Context())
 		who := info.Extra[caller].(Token)
 		mu.Lock()
 		defer mu.Unlock()
-		if s := servers[who.fingerprint()]; s != nil {
+		if s, ok := servers.Get(who.fingerprint()); ok {
 			if !stateless(r) && r.Header.Get("Mcp-Session-Id") == "" && sessionsOf(s) >= mostSessions {
 				return nil
 			}
@@ -53,11 +58,12 @@ func (g *gateway) mountMCP(mux *http.ServeMux) {
 		if err != nil {
 			return nil
 		}
-		servers[who.fingerprint()] = s
+		servers.Add(who.fingerprint(), s)
 		return s
 	}
-	verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
-		who, ok := g.Tokens.Find(token, g.Clock())
+	// The SDK learns who calls from its own check, which takes what identify found.
+	known := func(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, error) {
+		who, ok := ctx.Value(identified{}).(Token)
 		if !ok {
 			return nil, auth.ErrInvalidToken
 		}
@@ -66,20 +72,34 @@ func (g *gateway) mountMCP(mux *http.ServeMux) {
 	// The revision of 2026-07-28 has no sessions, those before it do.
 	single := sdk.NewStreamableHTTPHandler(server, &sdk.StreamableHTTPOptions{Stateless: true, MaxRequestBodyBytes: maxBody})
 	sessions := sdk.NewStreamableHTTPHandler(server, &sdk.StreamableHTTPOptions{SessionTimeout: 30 * time.Minute, MaxRequestBodyBytes: maxBody})
-	mux.Handle("/mcp", auth.RequireBearerToken(verify, nil)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	serve := auth.RequireBearerToken(known, nil)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if stateless(r) {
+			single.ServeHTTP(w, r)
+			return
+		}
+		sessions.ServeHTTP(w, r)
+	}))
+	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
+		who, ok := g.identify(w, r)
+		if !ok {
+			return
+		}
 		if r.Method == http.MethodPost { // a stream of events stays as long as its session
-			who := auth.TokenInfoFromContext(r.Context()).Extra[caller].(Token)
 			done, err := g.limits.begin(who.fingerprint())
 			if err != nil {
 				refuse(w, err)
 				return
 			}
 			defer done()
+		} else if r.Method == http.MethodGet {
+			var cancel context.CancelFunc
+			r, cancel = untilShutdown(w, r)
+			defer cancel()
 		}
-		if stateless(r) {
-			single.ServeHTTP(w, r)
-			return
-		}
-		sessions.ServeHTTP(w, r)
-	})))
+		serve.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), identified{}, who)))
+	})
+	return nil
 }
+
+// identified is the key of who calls, in the context of a request.
+type identified struct{}

@@ -250,6 +250,13 @@ func openAPI(version string) (json.RawMessage, error) {
 		}
 		paths[r.path][map[string]string{"GET": "get", "POST": "post"}[r.method]] = op
 	}
+	paths[LedgerPath] = map[string]any{"get": map[string]any{
+		"operationId": "ledger", "summary": "Follow the ledger as it grows, from now on, or behind after or Last-Event-ID; kind as often as wanted.",
+		"security": []any{map[string]any{"token": []string{ScopeAudit}}},
+		"responses": map[string]any{
+			"200":     map[string]any{"description": "events, each with a ledger entry", "content": map[string]any{"text/event-stream": map[string]any{"schema": map[string]any{"type": "string"}}}},
+			"default": map[string]any{"description": "refused", "content": content("error")}},
+	}}
 	return json.Marshal(map[string]any{
 		"openapi": "3.1.0", "info": map[string]any{"title": "Satchel", "version": version}, "paths": paths,
 		"components": map[string]any{"securitySchemes": map[string]any{"token": map[string]any{"type": "http", "scheme": "bearer"}}},

@@ -91,7 +91,13 @@ func (w *world) gateway(t *testing.T, more ...gateway.Token) (url string, tokens
 	}
 	file := filepath.Join(t.TempDir(), "tokens.yaml")
 	must(t, gateway.WriteTokens(file, entries))
-	cmd := exec.Command(binary, "gateway", "--dir", w.Dir, "--addr", "127.0.0.1:0", "--tokens", file)
+	return w.door(t, "--tokens", file), tokens
+}
+
+// door starts satchel gateway and returns its address.
+func (w *world) door(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(binary, append([]string{"gateway", "--dir", w.Dir, "--addr", "127.0.0.1:0"}, args...)...)
 	out, err := cmd.StdoutPipe()
 	must(t, err)
 	must(t, cmd.Start())
@@ -104,7 +110,7 @@ func (w *world) gateway(t *testing.T, more ...gateway.Token) (url string, tokens
 	if err != nil || found == nil {
 		t.Fatalf("satchel gateway said %q (%v)", line, err)
 	}
-	return found[1], tokens
+	return found[1]
 }
 
 func send(t *testing.T, method, url, token string, body []byte) string {

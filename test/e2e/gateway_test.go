@@ -22,13 +22,14 @@ import (
 
 // door is a running satchel gateway.
 type door struct {
-	t   *testing.T
-	url string
+	t       *testing.T
+	url     string
+	process *os.Process
 }
 
-func gatewayOf(t *testing.T, s *testenv.Satchel) *door {
+func gatewayOf(t *testing.T, s *testenv.Satchel, args ...string) *door {
 	t.Helper()
-	cmd := exec.Command(s.Binary, "gateway", "--dir", s.Dir, "--addr", "127.0.0.1:0")
+	cmd := exec.Command(s.Binary, append([]string{"gateway", "--dir", s.Dir, "--addr", "127.0.0.1:0"}, args...)...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +46,7 @@ func gatewayOf(t *testing.T, s *testenv.Satchel) *door {
 	if err != nil || found == nil {
 		t.Fatalf("satchel gateway said %q (%v)", line, err)
 	}
-	return &door{t, found[1]}
+	return &door{t, found[1], cmd.Process}
 }
 
 func newToken(t *testing.T, s *testenv.Satchel, args ...string) string {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -18,6 +19,7 @@ import (
 	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/config"
 	"satchel/emitters/gateway"
+	"satchel/emitters/gateway/oidc"
 	"satchel/pipeline/infra/filelock"
 	"satchel/pipeline/infra/httpclient"
 	"satchel/pipeline/meter"
@@ -48,8 +50,12 @@ Examples:
 // Run serves until Ctrl-C.
 func (c *Gateway) Run(ctx context.Context, a *app.App) error {
 	path := tokensPath(a, c.Tokens)
-	tokens, err := gateway.OpenTokens(path, func(err error) { fmt.Fprintf(a.Err, "no token holds until the file is mended: %v\n", err) })
+	issuer, err := verifier(a)
 	if err != nil {
+		return err
+	}
+	tokens, err := gateway.OpenTokens(path, func(err error) { fmt.Fprintf(a.Err, "no token holds until the file is mended: %v\n", err) })
+	if err != nil && (issuer == nil || !errors.Is(err, os.ErrNotExist)) {
 		return config.Usagef("%v: make one with satchel token add", err)
 	}
 	host, _, err := net.SplitHostPort(c.Addr)
@@ -66,7 +72,7 @@ func (c *Gateway) Run(ctx context.Context, a *app.App) error {
 	defer conn.Close()
 	key := []byte(rand.Text() + rand.Text())
 	meters := meter.New(append(schemas.GatewayMetrics(), schemas.MetricBuild)...)
-	handler, err := gateway.New(gateway.Config{NC: conn.NC, Tokens: tokens, Labels: c.Label, Hosts: c.Host, Version: app.Version(), Key: key, TLS: c.BehindTLS,
+	handler, err := gateway.New(gateway.Config{NC: conn.NC, Tokens: tokens, OIDC: issuer, Labels: c.Label, Hosts: c.Host, Version: app.Version(), Key: key, TLS: c.BehindTLS,
 		Answered: app.CountGateway(meters), Streams: func(n int) { meters.Gauge(schemas.MetricGatewayStreams).Add(float64(n)) }, Metrics: meters.Handler()})
 	if err != nil {
 		return err
@@ -78,6 +84,9 @@ func (c *Gateway) Run(ctx context.Context, a *app.App) error {
 	server := gateway.Server(handler)
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(listener) }()
+	if issuer != nil {
+		_ = issuer.Ready(ctx) // a failure is told, and the issuer asked again
+	}
 	fmt.Fprintf(a.Out, "gateway http://%s/openapi.json, tokens %s\n", listener.Addr(), path)
 	select {
 	case err = <-done:
@@ -90,6 +99,29 @@ func (c *Gateway) Run(ctx context.Context, a *app.App) error {
 		return nil
 	}
 	return err
+}
+
+// verifier is what verifies the JSON Web Tokens of the issuer in the settings; nil without one.
+func verifier(a *app.App) (*oidc.Verifier, error) {
+	if a.OIDCIssuer == "" {
+		return nil, nil
+	}
+	roots, err := httpclient.Roots(a.OIDCCA)
+	if err != nil {
+		return nil, config.Usagef("--oidc-ca: %v", err)
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	v, err := oidc.New(oidc.Config{
+		Issuer: a.OIDCIssuer, Audience: a.OIDCAudience, TenantClaim: a.OIDCTenantClaim, Tenant: a.Tenant,
+		PrincipalClaim: a.OIDCPrincipalClaim, Clearance: a.OIDCClearance, Algorithms: a.OIDCAlgorithms,
+		Skew: time.Duration(a.OIDCSkew) * time.Second, HTTP: &http.Client{Transport: transport},
+		Unread: func(err error) { fmt.Fprintf(a.Err, "JSON Web Tokens wait for the issuer: %v\n", err) },
+	})
+	if err != nil {
+		return nil, config.Usagef("--oidc-issuer, --oidc-audience: %v", err)
+	}
+	return v, nil
 }
 
 func tokensPath(a *app.App, given string) string {

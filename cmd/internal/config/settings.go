@@ -104,6 +104,7 @@ type Settings struct {
 	PackSettings
 	ServerSettings
 	RerankSettings
+	OIDCSettings
 
 	Compaction string `help:"auto shows extracts of long items where not all fits the budget; off never." default:"auto" enum:"auto,off" env:"COMPACTION"`
 

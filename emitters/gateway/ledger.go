@@ -1,0 +1,336 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"satchel/emitters"
+	"satchel/jetstream"
+	"satchel/schemas"
+)
+
+// LedgerPath is where the ledger is followed.
+const LedgerPath = "/v1/ledger"
+
+const (
+	heartbeat  = 15 * time.Second       // after which a stream that has nothing to say says so
+	lookAgain  = 5 * time.Second        // after which a stream looks at its token, and for entries, unasked
+	gather     = 100 * time.Millisecond // in which entries are gathered
+	writeIn    = 30 * time.Second       // a client takes what is written
+	pageOfFeed = 200                    // entries that are read at once
+)
+
+// ending is the key of a channel that is closed when the server is shut down, in the context of a request.
+type ending struct{}
+
+// Server returns a server of h with the limits that a listener needs. Shutdown ends its streams.
+func Server(h http.Handler) *http.Server {
+	over := make(chan struct{})
+	s := &http.Server{
+		Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: deadline, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 16 << 10,
+		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
+			return context.WithValue(ctx, ending{}, over)
+		},
+	}
+	s.RegisterOnShutdown(sync.OnceFunc(func() { close(over) }))
+	return s
+}
+
+// untilShutdown prepares a request whose answer is a stream: it may take as long as it likes, and
+// its context ends with the server. The caller MUST call the function at the end.
+func untilShutdown(w http.ResponseWriter, r *http.Request) (*http.Request, context.CancelFunc) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // a writer that cannot has no deadline
+	ctx, cancel := context.WithCancel(r.Context())
+	over, _ := ctx.Value(ending{}).(chan struct{}) // nil, which never ends, of another server
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		select {
+		case <-over:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	return r.WithContext(ctx), func() { cancel(); watching.Wait() }
+}
+
+// follow serves the ledger of the token's tenant as events (text/event-stream), as it grows. Policy
+// decides at each read on the kinds, and a token that holds no longer ends the stream.
+func (g *gateway) follow(w http.ResponseWriter, r *http.Request) {
+	who, ok := g.allow(w, r, ScopeAudit)
+	if !ok {
+		return
+	}
+	done, err := g.streams.begin(who.fingerprint())
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	defer done()
+	if !g.NC.IsConnected() {
+		refuse(w, emitters.ErrNotConnected)
+		return
+	}
+	client, err := g.client(who)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	f, err := feedOf(r, client)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	rung, leave, err := g.bells.hear(g.NC, who.Tenant)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	defer leave()
+	r, cancel := untilShutdown(w, r)
+	defer cancel()
+	f.w, f.out = w, http.NewResponseController(w)
+	if err := f.serve(r.Context(), rung, func() error { return g.still(r, who) }); err != nil && !errors.Is(err, errLeft) {
+		f.fail(err)
+	}
+}
+
+// still reports why the token of a request is not what it was.
+func (g *gateway) still(r *http.Request, who Token) error {
+	secret, _ := bearerOf(r)
+	now, err := g.find(r.Context(), secret)
+	switch {
+	case err != nil:
+		return err
+	case now.fingerprint() != who.fingerprint():
+		return &schemas.Error{Code: schemas.CodeUnauthenticated, Message: "the token was changed"}
+	}
+	return nil
+}
+
+// errLeft says that a client takes nothing more.
+var errLeft = errors.New("the client takes nothing more")
+
+// feed is one client that follows the ledger.
+type feed struct {
+	client *emitters.Emitter
+	kinds  []schemas.LedgerKind
+	at     int64 // position up to which entries were looked at
+
+	w    http.ResponseWriter
+	out  *http.ResponseController
+	sent time.Time // something, last; zero before the header
+}
+
+// feedOf reads where a stream begins: behind the event that the client had last, or behind after, or
+// now.
+func feedOf(r *http.Request, client *emitters.Emitter) (*feed, error) {
+	f, from := &feed{client: client}, r.Header.Get("Last-Event-ID")
+	for name, values := range r.URL.Query() {
+		switch name {
+		case "after":
+			from = cmp.Or(from, values[0])
+		case "kind":
+			for _, v := range values {
+				kind := schemas.LedgerKind(v)
+				if !slices.Contains(schemas.LedgerKinds(), kind) {
+					return nil, wrong("/kind", fmt.Sprintf("the kinds are %v", schemas.LedgerKinds()))
+				}
+				f.kinds = append(f.kinds, kind)
+			}
+		default:
+			return nil, wrong("/"+name, "there is no such parameter: after and kind are known")
+		}
+	}
+	if from == "" {
+		status, err := client.Status(r.Context())
+		f.at = status.Size
+		return f, err
+	}
+	at, err := strconv.ParseInt(from, 10, 64)
+	if err != nil || at < 0 {
+		return nil, wrong("/after", "after, or Last-Event-ID, must be a log position")
+	}
+	f.at = at
+	return f, nil
+}
+
+func wrong(field, why string) error {
+	return &schemas.Error{Code: schemas.CodeValidation, Field: field, Message: why}
+}
+
+// serve sends entries until the client leaves, the server is shut down, or something fails.
+func (f *feed) serve(ctx context.Context, rung func() <-chan struct{}, still func() error) error {
+	for {
+		next := rung() // before the log is read, so that nothing is missed
+		if err := f.send(ctx); err != nil {
+			return err
+		}
+		if time.Since(f.sent) >= heartbeat && !f.write(": nothing new\n\n") {
+			return errLeft
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(lookAgain):
+		case <-next:
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(gather):
+			}
+		}
+		if err := still(); err != nil {
+			return err
+		}
+	}
+}
+
+// send sends what the log has that was not sent.
+func (f *feed) send(ctx context.Context) error {
+	if f.at == 0 { // nothing stands before the first entry that after could name
+		status, err := f.client.Status(ctx)
+		if err != nil {
+			return gone(ctx, err)
+		}
+		if status.Size > 0 {
+			if _, err = f.page(ctx, schemas.EntriesRequest{Kinds: f.kinds, Before: 2, Limit: 1}); err != nil {
+				return gone(ctx, err)
+			}
+			f.at = 1
+		}
+	}
+	for more := f.at > 0; more; {
+		next, err := f.page(ctx, schemas.EntriesRequest{Kinds: f.kinds, After: f.at, Limit: pageOfFeed})
+		if err != nil {
+			return gone(ctx, err)
+		}
+		more, f.at = next > 0, max(f.at, next)
+	}
+	if f.sent.IsZero() {
+		f.begin()
+	}
+	return nil
+}
+
+// gone is an error, but none for a client that left.
+func gone(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// page sends a page of entries, and returns the position after which there are more.
+func (f *feed) page(ctx context.Context, req schemas.EntriesRequest) (next int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, deadline)
+	defer cancel()
+	reply, err := f.client.Entries(ctx, req)
+	if err != nil {
+		return 0, err
+	}
+	if f.sent.IsZero() {
+		f.begin()
+	}
+	for i := range reply.Entries {
+		raw, err := json.Marshal(reply.Entries[i])
+		if err != nil {
+			return 0, fmt.Errorf("encode entry: %w", err)
+		}
+		f.at = reply.Entries[i].Position
+		if !f.write(fmt.Sprintf("id: %d\ndata: %s\n\n", f.at, raw)) {
+			return 0, errLeft
+		}
+	}
+	return reply.Next, nil
+}
+
+// begin sends the header.
+func (f *feed) begin() {
+	f.w.Header().Set("Content-Type", "text/event-stream")
+	f.w.Header().Set("X-Accel-Buffering", "no") // of a proxy in front
+	f.w.WriteHeader(http.StatusOK)
+	f.write("retry: 2000\n\n")
+}
+
+// write sends a text at once. It reports whether the client still takes it.
+func (f *feed) write(text string) bool {
+	_ = f.out.SetWriteDeadline(time.Now().Add(writeIn)) // a writer that cannot has no deadline
+	_, err := f.w.Write([]byte(text))
+	if err = errors.Join(err, f.out.Flush()); err == nil {
+		f.sent = time.Now()
+	}
+	return err == nil
+}
+
+// fail tells the client why the stream ends.
+func (f *feed) fail(err error) {
+	if f.sent.IsZero() {
+		refuse(f.w, err)
+		return
+	}
+	if raw, err := json.Marshal(emitters.Refusal(err)); err == nil {
+		f.write(fmt.Sprintf("event: error\ndata: %s\n\n", raw))
+	}
+}
+
+// bells tell the streams of a tenant that its ledger has grown, by one subscription for all of them.
+type bells struct {
+	mu sync.Mutex
+	of map[string]*bell
+}
+
+type bell struct {
+	streams int
+	sub     *nats.Subscription
+	rung    chan struct{} // is closed when it rings, and replaced
+}
+
+// hear returns a function for the next ring, and one to leave. Nothing of a message is read.
+func (b *bells) hear(nc *nats.Conn, tenant string) (rung func() <-chan struct{}, leave func(), err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	one := b.of[tenant]
+	if one == nil {
+		subject, err := jetstream.LedgerTenantSubject(tenant)
+		if err != nil {
+			return nil, nil, err
+		}
+		one = &bell{rung: make(chan struct{})}
+		one.sub, err = nc.Subscribe(subject, func(*nats.Msg) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			close(one.rung)
+			one.rung = make(chan struct{})
+		})
+		if err != nil {
+			return nil, nil, fmt.Errorf("follow the ledger: %w", err)
+		}
+		b.of[tenant] = one
+	}
+	one.streams++
+	rung = func() <-chan struct{} {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return one.rung
+	}
+	return rung, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if one.streams--; one.streams == 0 {
+			_ = one.sub.Unsubscribe() // the connection is gone
+			delete(b.of, tenant)
+		}
+	}, nil
+}
