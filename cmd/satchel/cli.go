@@ -65,7 +65,7 @@ type cli struct {
 	Policy     command.Policy     `cmd:"" help:"Test, explain or print the policy."`
 	Artifact   command.Artifact   `cmd:"" help:"Store heavy content, open it by a handle, or revoke handles."`
 	Exception  command.Exception  `cmd:"" help:"Register, list or revoke governed exceptions from policy."`
-	Hold       command.Hold       `cmd:"" help:"Place, list or release legal holds: items that no erasure takes."`
+	Hold       command.Hold       `cmd:"" help:"Place, list or release legal holds, which protect items from erasure."`
 	Retain     command.Retention  `cmd:"" name:"retention" help:"Say what retention erases next, and when."`
 	Config     command.Config     `cmd:"" help:"Print the effective settings, secrets masked."`
 	Schema     command.Schema     `cmd:"" help:"Print a JSON Schema or the AsyncAPI document."`

@@ -1,4 +1,4 @@
-// Package hold is the registry of legal holds: items that no erasure takes until the hold is released.
+// Package hold is the registry of legal holds: nobody can erase the items that a hold covers until it is released.
 //
 // A [Registry] reads a tenant's holds from its log: hold.placed, hold.released. It keeps nothing in
 // memory, so every process knows a hold as soon as it is in the log. It promises:

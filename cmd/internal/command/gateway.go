@@ -31,8 +31,8 @@ type Gateway struct {
 	Addr      string   `help:"Where it listens." default:"127.0.0.1:8228"`
 	Tokens    string   `help:"Token file, as satchel token add writes it; default tokens.yaml in the data folder." placeholder:"FILE"`
 	Host      []string `help:"Names under which it may be called, beside localhost."`
-	Label     []string `help:"Labels of what is remembered without any, name:value." default:"level:internal"`
-	BehindTLS bool     `name:"behind-tls" help:"A proxy in front of it ends TLS: lets it listen beyond this machine."`
+	Label     []string `help:"Labels (name:value) of items that are stored without labels." default:"level:internal"`
+	BehindTLS bool     `name:"behind-tls" help:"Allow --addr beyond this machine. A proxy in front of the gateway must terminate TLS."`
 }
 
 // Help shows how it is called.

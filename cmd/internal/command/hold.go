@@ -16,7 +16,7 @@ import (
 
 // Hold is satchel hold.
 type Hold struct {
-	Add     holdAddCmd     `cmd:"" help:"Place a legal hold: items that no erasure takes until it is released."`
+	Add     holdAddCmd     `cmd:"" help:"Place a legal hold. Nobody can erase the items it covers until it is released. Give one of --item, --session, --label and --agent."`
 	List    holdListCmd    `cmd:"" name:"ls" aliases:"list" help:"List the legal holds."`
 	Release holdReleaseCmd `cmd:"" help:"Release a legal hold."`
 }

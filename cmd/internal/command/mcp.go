@@ -22,7 +22,7 @@ type MCP struct {
 	Level string   `help:"Clearance claimed: public, internal, confidential, restricted." default:"internal" enum:"public,internal,confidential,restricted"`
 	Group []string `help:"Groups claimed."`
 	Role  []string `help:"Roles claimed; eraser lets forget work without a principal registry." default:"eraser"`
-	Label []string `help:"Labels of what is remembered without any, name:value." default:"level:internal"`
+	Label []string `help:"Labels (name:value) of items that are stored without labels." default:"level:internal"`
 }
 
 // Help shows how it is called.

@@ -24,9 +24,9 @@ type Settings struct {
 	NATSPort     int    `name:"nats-port" help:"Port the server in the process listens on, on 127.0.0.1; 0 picks a free one." default:"4222" env:"NATS_PORT" min:"0" max:"65535"`
 	Creds        string `help:"NATS credentials file." env:"NATS_CREDS" type:"path"`
 	NKey         string `name:"nats-nkey" help:"NATS nkey seed file." env:"NATS_NKEY" type:"path"`
-	NATSCA       string `name:"nats-ca" help:"PEM file of the certificates to trust of NATS; empty: the system's." env:"NATS_CA" type:"path"`
-	NATSCert     string `name:"nats-cert" help:"PEM file of the certificate that NATS is shown." env:"NATS_CERT" type:"path"`
-	NATSKey      string `name:"nats-key" help:"PEM file of its key." env:"NATS_KEY" type:"path"`
+	NATSCA       string `name:"nats-ca" help:"PEM file of the CA certificates to trust for NATS; empty: the system's." env:"NATS_CA" type:"path"`
+	NATSCert     string `name:"nats-cert" help:"PEM file of the client certificate for NATS." env:"NATS_CERT" type:"path"`
+	NATSKey      string `name:"nats-key" help:"PEM file of the private key of the client certificate." env:"NATS_KEY" type:"path"`
 	NATSReplicas int    `name:"nats-replicas" help:"Copies of every stream on a NATS of your own; 0: 3 in a cluster, 1 on a server alone." default:"0" env:"NATS_REPLICAS" min:"0" max:"5"`
 	NATSSysCreds string `name:"nats-sys-creds" help:"Credentials file of a user of NATS's system account, for doctor to ask how the servers sync." env:"NATS_SYS_CREDS" type:"path"`
 	NATSMonitor  string `name:"nats-monitor-url" help:"Monitoring addresses of the NATS servers, comma-separated, for the same." env:"NATS_MONITOR_URL"`
