@@ -130,3 +130,26 @@ func TestRetentionTakesNoNewVersion(t *testing.T) {
 		t.Error("the item is gone")
 	}
 }
+
+// What a hold of a summary keeps takes no place in a run from what is due.
+func TestRetentionPassesOverSourcesOfHeldSummaries(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.publish(t, "acme", chat(t, "kept", "the ferry was late"), chat(t, "free", "the ferry was on time"),
+		recorded(t, "sum", "in short: late", func(d map[string]any) {
+			d["kind"], d["links"] = "summary", []map[string]any{{"rel": "derived_from", "to": "kept"}}
+		}), recorded(t, "top", "in shorter: late", func(d map[string]any) {
+			d["kind"], d["links"] = "summary", []map[string]any{{"rel": "derived_from", "to": "sum"}}
+		}))
+	w.entries(t, "acme", 4)
+	w.holding(within(t), t, "counsel", schemas.HoldRequest{Place: &schemas.NewHold{Items: []string{"top"}, Reason: "asked for"}})
+	path := filepath.Join(t.TempDir(), "retention.yaml")
+	must(t, os.WriteFile(path, []byte(`classes: [{name: short, match: {labels: ["topic:chat"]}, keep: 90d, then: erase}]`), 0o600))
+	retention, err := erasure.OpenRetention(path)
+	must(t, err)
+	o, err := retention.Look(within(t), w.log, system(t, "acme"), time.Now().AddDate(0, 0, 91), 1)
+	must(t, err)
+	if len(o.Due) != 1 || o.Due[0].Item != "free" || len(o.Held) != 1 || o.Held[0].Item != "kept" {
+		t.Errorf("due %+v, held %+v", o.Due, o.Held)
+	}
+}

@@ -188,6 +188,12 @@ func TestArtifactsShareContent(t *testing.T) {
 		t.Errorf("the other: %d, %d bytes", code, len(body))
 	}
 	contains(t, "forget of the other", n.must(t, "forget", "b"), "artifacts       removed 1, nothing left")
+	// A version that an item had before, and that the log still holds, has its content.
+	n.must(t, "artifact", "put", file, "--id", "c")
+	n.must(t, "emit", "--id", "c", "--text", "the boiler valve is mended")
+	n.must(t, "artifact", "put", file, "--id", "d")
+	contains(t, "forget of the later", n.must(t, "forget", "d"), "artifacts       removed 0, kept 1: other items have the same content")
+	contains(t, "forget of both versions", n.must(t, "forget", "c"), "artifacts       removed 1, nothing left")
 	if r := n.runIn(t, "", "artifact", "put", "-"); r.code != exitUsage || !strings.Contains(r.err, "there is no content") {
 		t.Errorf("nothing is stored: %d %s", r.code, r.err)
 	}

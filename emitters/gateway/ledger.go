@@ -101,7 +101,8 @@ func (g *gateway) follow(w http.ResponseWriter, r *http.Request) {
 	r, cancel := untilShutdown(w, r)
 	defer cancel()
 	f.w, f.out = w, http.NewResponseController(w)
-	if err := f.serve(r.Context(), rung, func() error { return g.still(r, who) }); err != nil && !errors.Is(err, errLeft) {
+	f.still, f.asked = func() error { return g.still(r, who) }, time.Now()
+	if err := f.serve(r.Context(), rung); err != nil && !errors.Is(err, errLeft) {
 		f.fail(err)
 	}
 }
@@ -127,6 +128,9 @@ type feed struct {
 	client *emitters.Emitter
 	kinds  []schemas.LedgerKind
 	at     int64 // position up to which entries were looked at
+
+	still func() error // reports why the token holds no longer
+	asked time.Time    // still, last
 
 	w    http.ResponseWriter
 	out  *http.ResponseController
@@ -162,8 +166,12 @@ func feedOf(r *http.Request, client *emitters.Emitter) (*feed, error) {
 	if err != nil || at < 0 {
 		return nil, wrong("/after", "after, or Last-Event-ID, must be a log position")
 	}
+	status, err := client.Status(r.Context())
+	if err == nil && at > status.Size {
+		err = wrong("/after", fmt.Sprintf("the log ends at position %d; it was restored, or the position is of another tenant", status.Size))
+	}
 	f.at = at
-	return f, nil
+	return f, err
 }
 
 func wrong(field, why string) error {
@@ -171,7 +179,7 @@ func wrong(field, why string) error {
 }
 
 // serve sends entries until the client leaves, the server is shut down, or something fails.
-func (f *feed) serve(ctx context.Context, rung func() <-chan struct{}, still func() error) error {
+func (f *feed) serve(ctx context.Context, rung func() <-chan struct{}) error {
 	for {
 		next := rung() // before the log is read, so that nothing is missed
 		if err := f.send(ctx); err != nil {
@@ -191,10 +199,19 @@ func (f *feed) serve(ctx context.Context, rung func() <-chan struct{}, still fun
 			case <-time.After(gather):
 			}
 		}
-		if err := still(); err != nil {
+		if err := f.check(); err != nil {
 			return err
 		}
 	}
+}
+
+// check asks whether the token still holds, at most every lookAgain.
+func (f *feed) check() error {
+	if time.Since(f.asked) < lookAgain {
+		return nil
+	}
+	f.asked = time.Now()
+	return f.still()
 }
 
 // send sends what the log has that was not sent.
@@ -212,6 +229,9 @@ func (f *feed) send(ctx context.Context) error {
 		}
 	}
 	for more := f.at > 0; more; {
+		if err := f.check(); err != nil {
+			return err
+		}
 		next, err := f.page(ctx, schemas.EntriesRequest{Kinds: f.kinds, After: f.at, Limit: pageOfFeed})
 		if err != nil {
 			return gone(ctx, err)
@@ -247,6 +267,9 @@ func (f *feed) page(ctx context.Context, req schemas.EntriesRequest) (next int64
 		raw, err := json.Marshal(reply.Entries[i])
 		if err != nil {
 			return 0, fmt.Errorf("encode entry: %w", err)
+		}
+		if err := f.check(); err != nil {
+			return 0, err
 		}
 		f.at = reply.Entries[i].Position
 		if !f.write(fmt.Sprintf("id: %d\ndata: %s\n\n", f.at, raw)) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"satchel/pipeline/scope"
@@ -82,6 +83,11 @@ func (g *Registry) All(ctx context.Context, s scope.Scope) (Holds, error) {
 	return g.List(ctx, s, true)
 }
 
+// Live reports whether any hold was not released.
+func (all Holds) Live() bool {
+	return slices.ContainsFunc(all, func(h schemas.HoldState) bool { return h.Live })
+}
+
 // Over returns the holds that cover any of versions.
 func (all Holds) Over(versions []Version) Held {
 	var held Held
@@ -107,7 +113,7 @@ func Unless(after int64) eventlog.Unless {
 
 func covers(h *schemas.HoldState, v *Version) bool {
 	return slices.Contains(h.Items, v.Item) || h.Scope.Session != "" && h.Scope.Session == v.Session ||
-		h.Agent != "" && h.Agent == v.Agent || h.Label != "" && slices.Contains(v.Labels, h.Label)
+		h.Agent != "" && h.Agent == v.Agent || h.Label != "" && slices.ContainsFunc(v.Labels, func(l string) bool { return strings.EqualFold(l, h.Label) })
 }
 
 // List returns the tenant's holds, oldest first; those that were released only when they are asked for.

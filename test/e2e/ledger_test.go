@@ -103,6 +103,7 @@ func TestTheLedgerOverHTTP(t *testing.T) {
 		{"", "", "", "unauthenticated", 401},
 		{"", writer, "", "insufficient_scope", 403},
 		{"?after=x", auditor, "", "validation_error", 400},
+		{"?after=99999", auditor, "", "validation_error", 400},
 		{"?kind=secret", auditor, "", "validation_error", 400},
 		{"?before=3", auditor, "", "validation_error", 400},
 		{"", auditor, "-1", "validation_error", 400},

@@ -2,12 +2,10 @@ package erasure
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
-	"satchel/pipeline/isolation/artifact"
 	"satchel/pipeline/scope"
 	"satchel/schemas"
 )
@@ -35,8 +33,8 @@ func (e *Eraser) hashes(ctx context.Context, s scope.Scope, positions []int64) (
 	return slices.Compact(list), nil
 }
 
-// dropArtifacts erases the artifacts of erased items that no other item has, and returns
-// how many there were. What others have is counted as kept.
+// dropArtifacts erases the artifacts of erased items that no other item has in any version, and
+// returns how many there were. What others have is counted as kept.
 func (e *Eraser) dropArtifacts(ctx context.Context, s scope.Scope, list []pending) (int, error) {
 	n := 0
 	for i := range list {
@@ -45,11 +43,11 @@ func (e *Eraser) dropArtifacts(ctx context.Context, s scope.Scope, list []pendin
 			continue
 		}
 		for sum := range strings.SplitSeq(hashes, ",") {
-			held, err := e.holds(ctx, s, sum)
+			erased, err := ArtifactErased(ctx, e.cfg.Log, s, sum)
 			if err != nil {
 				return n, err
 			}
-			if held {
+			if !erased {
 				list[i].kept++
 				continue
 			}
@@ -63,29 +61,4 @@ func (e *Eraser) dropArtifacts(ctx context.Context, s scope.Scope, list []pendin
 		}
 	}
 	return n, nil
-}
-
-// holds reports whether an item that is there has the artifact.
-func (e *Eraser) holds(ctx context.Context, s scope.Scope, sum string) (bool, error) {
-	entries, err := e.cfg.Log.BySubject(ctx, s, artifact.Subject(sum), schemas.TypeArtifactStored)
-	if err != nil {
-		return false, fmt.Errorf("find items of an artifact: %w", err)
-	}
-	var ids []string
-	for _, entry := range entries {
-		var a schemas.Artifact
-		if err := json.Unmarshal(entry.Data, &a); err != nil {
-			return false, fmt.Errorf("read artifact of position %d: %w", entry.Position, err)
-		}
-		ids = append(ids, a.ItemID)
-	}
-	slices.Sort(ids)
-	records, err := e.cfg.Items.Get(ctx, s, slices.Compact(ids))
-	if err != nil {
-		return false, fmt.Errorf("read items of an artifact: %w", err)
-	}
-	return slices.ContainsFunc(records, func(r schemas.Record) bool {
-		a, ok := r.Artifact()
-		return ok && a.SHA256 == sum
-	}), nil
 }

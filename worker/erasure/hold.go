@@ -7,6 +7,7 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/pipeline/write"
 	"satchel/policies/hold"
+	"satchel/schemas"
 )
 
 // holdsExtension of an erasure's entry lists the legal holds that had kept the items and were released
@@ -34,10 +35,13 @@ func (e *Eraser) held(ctx context.Context, s scope.Scope, ids []string) (hold.He
 func holdVersions(list []version) []hold.Version {
 	versions := make([]hold.Version, len(list))
 	for i := range list {
-		r := &list[i]
-		versions[i] = hold.Version{Item: r.ID, Session: r.SessionID(), Agent: r.agent, Labels: r.SecurityLabel}
+		versions[i] = holdVersion(&list[i].MemoryItem, list[i].agent)
 	}
 	return versions
+}
+
+func holdVersion(item *schemas.MemoryItem, agent string) hold.Version {
+	return hold.Version{Item: item.ID, Session: item.SessionID(), Agent: agent, Labels: item.SecurityLabel}
 }
 
 // underHold refuses an erasure. It names the holds, and not why they were placed.

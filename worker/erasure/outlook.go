@@ -15,7 +15,7 @@ import (
 // Outlook is what retention takes from a tenant.
 type Outlook struct {
 	Due  []Due     // oldest first
-	Held []Due     // due as well, and kept by legal holds
+	Held []Due     // due as well, and kept by legal holds on them or on a summary of them
 	Next time.Time // when the next item is due; zero: it was not looked for, or no other is in a class
 }
 
@@ -36,6 +36,10 @@ func (r *Retention) Look(
 	if err != nil {
 		return Outlook{}, err
 	}
+	sources, err := sourcesOfHeld(ctx, log, s, holds)
+	if err != nil {
+		return Outlook{}, err
+	}
 	var o Outlook
 	for after := int64(0); ; {
 		entries, err := log.Read(ctx, s, after, 512)
@@ -52,7 +56,7 @@ func (r *Retention) Look(
 			if earliest.After(now) && (limit > 0 || !o.Next.IsZero() && earliest.After(o.Next)) {
 				return o, nil // what follows is due later
 			}
-			if err := r.look(ctx, log, s, now, e, holds, &o); err != nil {
+			if err := r.look(ctx, log, s, now, e, keeping{holds, sources}, &o); err != nil {
 				return o, err
 			}
 			if limit > 0 && len(o.Due) == limit {
@@ -62,9 +66,15 @@ func (r *Retention) Look(
 	}
 }
 
+// keeping is what legal holds keep.
+type keeping struct {
+	holds   hold.Holds
+	sources map[string]bool // of held summaries
+}
+
 // look adds the item of an entry, if it is its present version and in a class.
 func (r *Retention) look(
-	ctx context.Context, log *eventlog.Log, s scope.Scope, now time.Time, e *eventlog.Entry, holds hold.Holds, o *Outlook,
+	ctx context.Context, log *eventlog.Log, s scope.Scope, now time.Time, e *eventlog.Entry, by keeping, o *Outlook,
 ) error {
 	if e.Type != schemas.TypeMemoryRecorded || e.Erased {
 		return nil
@@ -88,7 +98,7 @@ func (r *Retention) look(
 	if err != nil || len(versions) == 0 || versions[len(versions)-1].Position != e.Position {
 		return err
 	}
-	if len(holds.Over(holdVersions(versions)).Live) > 0 {
+	if by.sources[item.ID] || len(by.holds.Over(holdVersions(versions)).Live) > 0 {
 		o.Held = append(o.Held, due)
 	} else {
 		o.Due = append(o.Due, due)

@@ -44,7 +44,10 @@ func (w *Retainer) Run(ctx context.Context) error {
 	said := "" // of the file, so that one fault is logged once
 	for {
 		changed, err := w.Retention.Reload()
-		if err != nil && err.Error() != said {
+		switch {
+		case err == nil && changed:
+			said = ""
+		case err != nil && err.Error() != said:
 			cfg.Logger.Warn("the retention classes that were read before hold", "error", err)
 			said = err.Error()
 		}
@@ -113,21 +116,25 @@ func (w *Retainer) tenant(ctx context.Context, tenant string) (more bool, held i
 		byClass[d.Class] = append(byClass[d.Class], d)
 	}
 	for class, due := range byClass {
+		erased := 0
 		for part := range slices.Chunk(due, retainBatch) {
-			kept, err := e.expire(ctx, s, class, part, head.Size)
+			gone, kept, err := e.expire(ctx, s, class, part, head.Size)
+			erased += gone
 			if held += kept; err != nil {
 				return false, held, err
 			}
 		}
-		e.cfg.Logger.Info("retention has erased items", "tenant", tenant, "class", class, "items", len(due))
+		if erased > 0 {
+			e.cfg.Logger.Info("retention has erased items", "tenant", tenant, "class", class, "items", erased)
+		}
 	}
 	return len(o.Due) == retainMost, held, nil
 }
 
-// expire erases items of a class, unless a hold or a new version came meanwhile, and returns how many
-// of them stay for a hold of a summary that would go with them.
+// expire erases items of a class, unless a hold or a new version came meanwhile. It returns how many
+// of them are erased, and how many a hold keeps.
 func (e *Eraser) expire(ctx context.Context, s scope.Scope, class string, due []Due, searched int64) (
-	held int, err error,
+	erased, held int, err error,
 ) {
 	ids, unless := make([]string, len(due)), make([]eventlog.Unless, len(due))
 	for i, d := range due {
@@ -135,22 +142,23 @@ func (e *Eraser) expire(ctx context.Context, s scope.Scope, class string, due []
 	}
 	found := Found{Searched: searched}
 	if found.Items, err = e.derived(ctx, s, ids); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	if found.Held, err = e.held(ctx, s, found.Items); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	if len(found.Held.Live) > 0 {
 		if len(due) == 1 {
-			return 1, nil
+			return 0, 1, nil
 		}
 		for i := range due {
-			kept, err := e.expire(ctx, s, class, due[i:i+1], searched)
+			gone, kept, err := e.expire(ctx, s, class, due[i:i+1], searched)
+			erased += gone
 			if held += kept; err != nil {
-				return held, err
+				return erased, held, err
 			}
 		}
-		return held, nil
+		return erased, held, nil
 	}
 	found.unless = append(unless, hold.Unless(found.Held.Position))
 	sum := sha256.Sum256([]byte(strings.Join(ids, "\n")))
@@ -159,7 +167,10 @@ func (e *Eraser) expire(ctx context.Context, s scope.Scope, class string, due []
 	req := schemas.MemoryErased{Scope: schemas.MemoryScope{Tenant: s.Tenant()}, Items: found.Items,
 		Reason: "retention:" + class}
 	if _, err = e.append(ctx, s, d, &req, &found); errors.Is(err, eventlog.ErrOvertaken) {
-		return 0, nil // the next run decides anew
+		return 0, 0, nil // the next run decides anew
 	}
-	return 0, err
+	if err != nil {
+		return 0, 0, err
+	}
+	return len(due), 0, nil
 }

@@ -70,7 +70,7 @@ func (m *Match) holds(item *schemas.MemoryItem) bool {
 type Retention struct {
 	path    string
 	classes []Class
-	read    time.Time // modification time of what was read
+	read    []byte // of the file, last
 }
 
 // OpenRetention reads a retention file. It fails for one that does not say what it must.
@@ -83,26 +83,25 @@ func OpenRetention(path string) (*Retention, error) {
 // Reload reads the file when it has changed, and reports whether it had. After an error the former
 // classes hold.
 func (r *Retention) Reload() (changed bool, err error) {
-	info, err := os.Stat(r.path)
-	if err != nil {
-		return false, fmt.Errorf("read the retention file: %w", err)
-	}
-	if info.ModTime().Equal(r.read) {
-		return false, nil
-	}
-	r.read = info.ModTime()
 	raw, err := os.ReadFile(r.path)
 	if err != nil {
 		return false, fmt.Errorf("read the retention file: %w", err)
 	}
+	if r.read != nil && bytes.Equal(raw, r.read) {
+		return false, nil
+	}
+	r.read = raw
 	var file struct {
 		Classes []Class `yaml:"classes"`
 	}
-	err = yaml.NewDecoder(bytes.NewReader(raw), yaml.DisallowUnknownField()).Decode(&file)
-	if err != nil && !errors.Is(err, io.EOF) {
+	in := yaml.NewDecoder(bytes.NewReader(raw), yaml.DisallowUnknownField())
+	if err := in.Decode(&file); err != nil && !errors.Is(err, io.EOF) {
 		return false, fmt.Errorf("read the retention file %s: %w", r.path, err)
 	}
-	if err := checkClasses(file.Classes); err != nil {
+	if err := in.Decode(new(any)); !errors.Is(err, io.EOF) {
+		return false, fmt.Errorf("retention file %s: it has more than one YAML document", r.path)
+	}
+	if err := errors.Join(checkClasses(file.Classes), checkMatches(raw)); err != nil {
 		return false, fmt.Errorf("retention file %s: %w", r.path, err)
 	}
 	r.classes = file.Classes
@@ -130,6 +129,30 @@ func checkClasses(classes []Class) error {
 		names[c.Name] = true
 		if err := c.Match.check(); err != nil {
 			return fmt.Errorf("%smatch: %w", at, err)
+		}
+	}
+	return nil
+}
+
+// checkMatches refuses a match, or a member of one, that is there and says nothing: it would be of every
+// item.
+func checkMatches(raw []byte) error {
+	var file struct {
+		Classes []map[string]any `yaml:"classes"`
+	}
+	if err := yaml.Unmarshal(raw, &file); err != nil {
+		return err
+	}
+	for i, class := range file.Classes {
+		match, given := class["match"]
+		members, _ := match.(map[string]any)
+		if given && len(members) == 0 {
+			return fmt.Errorf("class %d: match: is empty; without match the class is of every item", i+1)
+		}
+		for name, value := range members {
+			if list, ok := value.([]any); value == nil || value == "" || ok && len(list) == 0 {
+				return fmt.Errorf("class %d: match: %s: is empty", i+1, name)
+			}
 		}
 	}
 	return nil

@@ -17,21 +17,26 @@ func TestABadRetentionFileSaysWhere(t *testing.T) {
 		"":                      "name at least one",
 		"classes: []":           "name at least one",
 		"classes: [{name: a b}": "read the retention file",
-		"classes: [{name: a b, keep: 1d, then: erase}]":                                                "class 1 (a b): name:",
-		"classes: [{name: a, keep: 1d, then: erase}, {name: a, keep: 2d, then: erase}]":                "class 2 (a): name: is given twice",
-		"classes: [{name: a, then: erase}]":                                                            "class 1 (a): keep: is required",
-		"classes: [{name: a, keep: 0d, then: erase}]":                                                  `keep "0d"`,
-		"classes: [{name: a, keep: -3h, then: erase}]":                                                 `keep "-3h"`,
-		"classes: [{name: a, keep: 3 months, then: erase}]":                                            `keep "3 months"`,
-		"classes: [{name: a, keep: 1d, then: move}]":                                                   "class 1 (a): then: must be erase",
-		"classes: [{name: a, keep: 1d, then: erase, match: {kind: memory}}]":                           "unknown field",
-		"classes: [{name: a, keep: 1d, then: erase, match: {kinds: [memories]}}]":                      `class 1 (a): match: there is no kind "memories"`,
-		"classes: [{name: a, keep: 1d, then: erase, match: {types: [x]}}]":                             `there is no type "x"`,
-		"classes: [{name: a, keep: 1d, then: erase, match: {labels: [internal]}}]":                     `"internal" is no label`,
-		"classes: [{name: a, keep: 1d, then: erase, match: {kinds: [memory], labels: [\"level:x\"]}}]": "",
-		"classes: [{name: a, keep: 36h, then: erase, match: {categories: [c], project: p}}]":           "",
-		"# all\nclasses:\n  - name: a\n    keep: \"90d\"\n    then: erase\n":                           "",
-		"classes: [{name: a, keep: 1d, then: erase}, {name: b, keep: 99999d, then: erase}]\nx: [1]":    "unknown field",
+		"classes: [{name: a b, keep: 1d, then: erase}]":                                                           "class 1 (a b): name:",
+		"classes: [{name: a, keep: 1d, then: erase}, {name: a, keep: 2d, then: erase}]":                           "class 2 (a): name: is given twice",
+		"classes: [{name: a, then: erase}]":                                                                       "class 1 (a): keep: is required",
+		"classes: [{name: a, keep: 0d, then: erase}]":                                                             `keep "0d"`,
+		"classes: [{name: a, keep: -3h, then: erase}]":                                                            `keep "-3h"`,
+		"classes: [{name: a, keep: 3 months, then: erase}]":                                                       `keep "3 months"`,
+		"classes: [{name: a, keep: 1d, then: move}]":                                                              "class 1 (a): then: must be erase",
+		"classes: [{name: a, keep: 1d, then: erase, match: {kind: memory}}]":                                      "unknown field",
+		"classes: [{name: a, keep: 1d, then: erase, match: {kinds: [memories]}}]":                                 `class 1 (a): match: there is no kind "memories"`,
+		"classes: [{name: a, keep: 1d, then: erase, match: {types: [x]}}]":                                        `there is no type "x"`,
+		"classes: [{name: a, keep: 1d, then: erase, match: {labels: [internal]}}]":                                `"internal" is no label`,
+		"classes: [{name: a, keep: 1d, then: erase, match: {kinds: [memory], labels: [\"level:x\"]}}]":            "",
+		"classes: [{name: a, keep: 1d, then: erase, match: {labels: []}}]":                                        "class 1: match: labels: is empty",
+		"classes:\n  - name: a\n    keep: 1d\n    then: erase\n    match:\n      labels:\n      # - topic:chat\n": "class 1: match: labels: is empty",
+		"classes:\n  - name: a\n    keep: 1d\n    then: erase\n    match:\n":                                      "class 1: match: is empty",
+		"classes: [{name: a, keep: 1d, then: erase, match: {}}]":                                                  "class 1: match: is empty",
+		"classes: [{name: a, keep: 1d, then: erase}]\n---\nclasses: []":                                           "more than one YAML document",
+		"classes: [{name: a, keep: 36h, then: erase, match: {categories: [c], project: p}}]":                      "",
+		"# all\nclasses:\n  - name: a\n    keep: \"90d\"\n    then: erase\n":                                      "",
+		"classes: [{name: a, keep: 1d, then: erase}, {name: b, keep: 99999d, then: erase}]\nx: [1]":               "unknown field",
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -49,9 +54,8 @@ func TestABadRetentionFileSaysWhere(t *testing.T) {
 func TestReload(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "retention.yaml")
-	at := time.Now()
+	at := time.Now() // the same for all: the content says what has changed
 	write := func(text string) {
-		at = at.Add(time.Second)
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

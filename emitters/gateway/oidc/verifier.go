@@ -132,11 +132,14 @@ func (v *Verifier) Verify(ctx context.Context, raw string) (Claims, error) {
 		return Claims{}, invalid("is no JSON Web Token that is signed with an allowed algorithm")
 	}
 	header := token.Headers[0]
-	if kind, _ := header.ExtraHeaders[jose.HeaderType].(string); !isAccess(kind) {
+	if kind, given := header.ExtraHeaders[jose.HeaderType]; given && !isAccess(kind) {
 		return Claims{}, invalid("is not for access")
 	}
 	var said jwt.Claims
-	if err := token.UnsafeClaimsWithoutVerification(&said); err != nil || said.Issuer != v.Issuer {
+	switch err := token.UnsafeClaimsWithoutVerification(&said); {
+	case err != nil:
+		return Claims{}, invalid("has claims of a wrong type")
+	case said.Issuer != v.Issuer:
 		return Claims{}, invalid("is of another issuer") // and so asks no issuer for keys
 	}
 	key, err := v.keys.find(ctx, header.KeyID, header.Algorithm)
@@ -157,10 +160,11 @@ func (v *Verifier) Verify(ctx context.Context, raw string) (Claims, error) {
 	return v.claims(all)
 }
 
-// isAccess reports whether the type of a token, if it has one, is that of an access token.
-func isAccess(kind string) bool {
-	kind = strings.TrimPrefix(strings.ToLower(kind), "application/")
-	return kind == "" || kind == "jwt" || kind == "at+jwt"
+// isAccess reports whether a type of a token is that of an access token.
+func isAccess(kind any) bool {
+	text, _ := kind.(string)
+	text = strings.TrimPrefix(strings.ToLower(text), "application/")
+	return text == "jwt" || text == "at+jwt"
 }
 
 // inTime checks issuer, audience and times of what was signed.

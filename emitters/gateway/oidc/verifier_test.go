@@ -193,7 +193,9 @@ func TestForgedTokensAreRefused(t *testing.T) {
 	w.want(t, "claims that were changed", strings.Join(parts, "."), oidc.ErrInvalid, "signature")
 	own.KeyID = "rsa"
 	logout := testenv.SignJWT(t, own, w.claims(nil), map[string]any{"typ": "logout+jwt"})
+	number := testenv.SignJWT(t, own, w.claims(nil), map[string]any{"typ": 7})
 	w.want(t, "a type that is not for access", logout, oidc.ErrInvalid, "not for access")
+	w.want(t, "a type that is no text", number, oidc.ErrInvalid, "")
 	own.Algorithm = "PS256"
 	w.want(t, "another algorithm", testenv.SignJWT(t, own, w.claims(nil), nil), oidc.ErrInvalid, "allowed algorithm")
 	if w.Reads() > 1 {
