@@ -3,6 +3,7 @@ package erasure
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"satchel/pipeline/scope"
@@ -36,10 +37,7 @@ func (r *Retention) Look(
 	if err != nil {
 		return Outlook{}, err
 	}
-	sources, err := sourcesOfHeld(ctx, log, s, holds)
-	if err != nil {
-		return Outlook{}, err
-	}
+	by := keeping{holds, sync.OnceValues(func() (map[string]bool, error) { return sourcesOfHeld(ctx, log, s, holds) })}
 	var o Outlook
 	for after := int64(0); ; {
 		entries, err := log.Read(ctx, s, after, 512)
@@ -56,7 +54,7 @@ func (r *Retention) Look(
 			if earliest.After(now) && (limit > 0 || !o.Next.IsZero() && earliest.After(o.Next)) {
 				return o, nil // what follows is due later
 			}
-			if err := r.look(ctx, log, s, now, e, keeping{holds, sources}, &o); err != nil {
+			if err := r.look(ctx, log, s, now, e, by, &o); err != nil {
 				return o, err
 			}
 			if limit > 0 && len(o.Due) == limit {
@@ -69,7 +67,7 @@ func (r *Retention) Look(
 // keeping is what legal holds keep.
 type keeping struct {
 	holds   hold.Holds
-	sources map[string]bool // of held summaries
+	sources func() (map[string]bool, error) // of held summaries
 }
 
 // look adds the item of an entry, if it is its present version and in a class.
@@ -98,7 +96,11 @@ func (r *Retention) look(
 	if err != nil || len(versions) == 0 || versions[len(versions)-1].Position != e.Position {
 		return err
 	}
-	if by.sources[item.ID] || len(by.holds.Over(holdVersions(versions)).Live) > 0 {
+	sources, err := by.sources()
+	if err != nil {
+		return err
+	}
+	if sources[item.ID] || len(by.holds.Over(holdVersions(versions)).Live) > 0 {
 		o.Held = append(o.Held, due)
 	} else {
 		o.Due = append(o.Due, due)

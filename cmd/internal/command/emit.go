@@ -207,7 +207,7 @@ func (c *Forget) Run(ctx context.Context, a *app.App) error {
 	}
 	fmt.Fprintf(a.Out, "erased %s: %s, %s\n", strings.Join(r.Items, ", "), terminal.Plural(len(r.Positions), "log entry", "log entries"), terminal.Plural(len(r.Packs), "pack", "packs"))
 	if len(r.Holds) > 0 {
-		fmt.Fprintf(a.Out, "  released before: %s\n", "legal hold "+strings.Join(r.Holds, ", "))
+		fmt.Fprintf(a.Out, "  released before: legal hold %s\n", strings.Join(r.Holds, ", "))
 	}
 	for _, s := range r.Stores {
 		left := "nothing left"

@@ -146,19 +146,22 @@ func (c *exceptionRevokeCmd) Run(ctx context.Context, a *app.App) error {
 	return printExceptions(a, reply.Exceptions)
 }
 
-func govern(ctx context.Context, a *app.App, req schemas.ExceptionRequest) (schemas.ExceptionReply, error) {
-	var reply schemas.ExceptionReply
+func govern(ctx context.Context, a *app.App, req schemas.ExceptionRequest) (reply schemas.ExceptionReply, err error) {
+	return reply, askContext(ctx, a, "exception", req, &reply)
+}
+
+// askContext asks ctx.v1.<tenant>.<verb> and decodes the reply.
+func askContext(ctx context.Context, a *app.App, verb string, req, reply any) error {
 	conn, err := client.Dial(ctx, a)
 	if err != nil {
-		return reply, err
+		return err
 	}
 	defer conn.Close()
-	subject, err := jetstream.ContextSubject(a.Tenant, "exception")
+	subject, err := jetstream.ContextSubject(a.Tenant, verb)
 	if err != nil {
-		return reply, &config.UsageError{Err: err}
+		return &config.UsageError{Err: err}
 	}
-	err = conn.Call(ctx, subject, req, &reply)
-	return reply, err
+	return conn.Call(ctx, subject, req, reply)
 }
 
 func printExceptions(a *app.App, list []schemas.ExceptionState) error {

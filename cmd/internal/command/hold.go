@@ -7,10 +7,7 @@ import (
 	"time"
 
 	"satchel/cmd/internal/app"
-	"satchel/cmd/internal/client"
-	"satchel/cmd/internal/config"
 	"satchel/cmd/internal/terminal"
-	"satchel/jetstream"
 	"satchel/schemas"
 )
 
@@ -87,17 +84,8 @@ func (c *holdReleaseCmd) Run(ctx context.Context, a *app.App) error {
 
 // askHolds asks and prints the holds of the reply.
 func askHolds(ctx context.Context, a *app.App, req schemas.HoldRequest) error {
-	conn, err := client.Dial(ctx, a)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	subject, err := jetstream.ContextSubject(a.Tenant, "hold")
-	if err != nil {
-		return &config.UsageError{Err: err}
-	}
 	var reply schemas.HoldReply
-	if err := conn.Call(ctx, subject, req, &reply); err != nil {
+	if err := askContext(ctx, a, "hold", req, &reply); err != nil {
 		return err
 	}
 	if a.JSON {

@@ -6,12 +6,20 @@ import (
 	"satchel/cmd/internal/app"
 	"satchel/cmd/internal/command"
 	"satchel/pipeline/scope"
+	"satchel/pipeline/store/eventlog"
 	"satchel/policies/exception"
 )
 
 // checkExceptions lists what steps around policy, and finds uses that nothing covered.
 func checkExceptions(ctx context.Context, a *app.App) []app.Finding {
-	const check = "governed exceptions"
+	return eachTenant(ctx, a, "governed exceptions", "none: policy holds for everybody", examineExceptions)
+}
+
+// eachTenant returns what examine finds in the log of each tenant, or none when that is nothing.
+func eachTenant(
+	ctx context.Context, a *app.App, check, none string,
+	examine func(context.Context, *eventlog.Log, scope.Scope) ([]app.Finding, error),
+) (list []app.Finding) {
 	if a.RequireData() != nil {
 		return []app.Finding{{Check: check, OK: true, Detail: "none"}}
 	}
@@ -24,26 +32,25 @@ func checkExceptions(ctx context.Context, a *app.App) []app.Finding {
 	if err != nil {
 		return []app.Finding{{Check: check, Detail: err.Error()}}
 	}
-	registry, err := exception.New(exception.Config{Log: log, PDP: &app.DecisionPoint{}}) // it lists only, nothing is decided
-	if err != nil {
-		return []app.Finding{{Check: check, Detail: err.Error()}}
-	}
-	var list []app.Finding
 	for _, tenant := range tenants {
-		found, err := examineExceptions(ctx, registry, tenant)
+		s, err := scope.System(tenant)
+		var found []app.Finding
+		if err == nil {
+			found, err = examine(ctx, log.Log, s)
+		}
 		if err != nil {
 			found = []app.Finding{{Check: check, Detail: "tenant " + tenant + ": " + err.Error()}}
 		}
 		list = append(list, found...)
 	}
 	if len(list) == 0 {
-		list = []app.Finding{{Check: check, OK: true, Detail: "none: policy holds for everybody"}}
+		list = []app.Finding{{Check: check, OK: true, Detail: none}}
 	}
 	return list
 }
 
-func examineExceptions(ctx context.Context, registry *exception.Registry, tenant string) ([]app.Finding, error) {
-	s, err := scope.System(tenant)
+func examineExceptions(ctx context.Context, log *eventlog.Log, s scope.Scope) ([]app.Finding, error) {
+	registry, err := exception.New(exception.Config{Log: log, PDP: &app.DecisionPoint{}}) // it lists only, nothing is decided
 	if err != nil {
 		return nil, err
 	}
@@ -53,11 +60,11 @@ func examineExceptions(ctx context.Context, registry *exception.Registry, tenant
 	}
 	var list []app.Finding
 	for i := range live {
-		list = append(list, app.Finding{Check: "exception of " + tenant, OK: true, Detail: command.DescribeException(&live[i])})
+		list = append(list, app.Finding{Check: "exception of " + s.Tenant(), OK: true, Detail: command.DescribeException(&live[i])})
 	}
 	violations, err := registry.Audit(ctx, s)
 	for _, v := range violations {
-		list = append(list, app.Finding{Check: "exception of " + tenant, Detail: v})
+		list = append(list, app.Finding{Check: "exception of " + s.Tenant(), Detail: v})
 	}
 	return list, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -40,18 +39,11 @@ type writePrompt func(context.Context, *emitters.Emitter, map[string]string) (st
 // error of the contract.
 func (s *server) prompt(write writePrompt) sdk.PromptHandler {
 	return func(ctx context.Context, req *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
-		words, err := func() (string, error) {
-			if s.Scopes != nil && !slices.Contains(s.Scopes, "memory.read") {
-				return "", &schemas.Error{
-					Code: schemas.CodeInsufficientScope, Message: "the token does not have the scope memory.read",
-				}
-			}
-			client, err := s.Client(ctx)
-			if err != nil {
-				return "", err
-			}
-			return write(ctx, client, req.Params.Arguments)
-		}()
+		var words string
+		client, err := s.caller(ctx, "memory.read")
+		if err == nil {
+			words, err = write(ctx, client, req.Params.Arguments)
+		}
 		if err != nil {
 			return nil, failure(err)
 		}
@@ -77,7 +69,7 @@ func failure(err error) error {
 func (s *server) goOn(ctx context.Context, client *emitters.Emitter, given map[string]string) (string, error) {
 	const say = "Go on with %s. First say in two sentences where it stands and what is open. " + recalled + "%s"
 	if task := strings.TrimSpace(given["task"]); task != "" {
-		payload := schemas.RequestPayload{TokenBudget: 2000, Query: schemas.Query{Text: task}}
+		payload := schemas.RequestPayload{TokenBudget: schemas.DefaultTokenBudget, Query: schemas.Query{Text: task}}
 		result, err := client.Ask(ctx, schemas.ContextRequest{Payload: payload})
 		return fmt.Sprintf(say, task, result.Payload.Text), err
 	}

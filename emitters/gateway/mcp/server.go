@@ -119,11 +119,8 @@ func scopeOf(t *sdk.Tool) string {
 // add registers a tool whose refusals are results with the error of the contract.
 func add[In any](s *server, to *sdk.Server, t *sdk.Tool, serve func(context.Context, *emitters.Emitter, *sdk.CallToolRequest, In) (*sdk.CallToolResult, error)) {
 	sdk.AddTool(to, t, func(ctx context.Context, req *sdk.CallToolRequest, in In) (*sdk.CallToolResult, any, error) {
-		if scope := scopeOf(t); s.Scopes != nil && !slices.Contains(s.Scopes, scope) {
-			return refusal(&schemas.Error{Code: schemas.CodeInsufficientScope, Message: "the token does not have the scope " + scope}), nil, nil
-		}
 		var result *sdk.CallToolResult
-		client, err := s.Client(ctx)
+		client, err := s.caller(ctx, scopeOf(t))
 		if err == nil {
 			result, err = serve(ctx, client, req, in)
 		}
@@ -132,6 +129,14 @@ func add[In any](s *server, to *sdk.Server, t *sdk.Tool, serve func(context.Cont
 		}
 		return result, nil, nil
 	})
+}
+
+// caller returns the client of who calls, when the token has a scope.
+func (s *server) caller(ctx context.Context, scope string) (*emitters.Emitter, error) {
+	if s.Scopes != nil && !slices.Contains(s.Scopes, scope) {
+		return nil, &schemas.Error{Code: schemas.CodeInsufficientScope, Message: "the token does not have the scope " + scope}
+	}
+	return s.Client(ctx)
 }
 
 // refusal is the error of the contract as a tool error.
