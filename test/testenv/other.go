@@ -2,7 +2,19 @@
 
 package testenv
 
-import "testing"
+import (
+	"fmt"
+	"net"
+	"testing"
+)
+
+func tryPort(port int) error {
+	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		return err
+	}
+	return l.Close()
+}
 
 // Postgres skips the test: no server is started on this system.
 func Postgres(t testing.TB) string {

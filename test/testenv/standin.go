@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/qdrant/go-client/qdrant"
@@ -88,7 +89,11 @@ func (s *QdrantStandIn) listen(t testing.TB, address string) {
 }
 
 // Stop closes every connection at once.
-func (s *QdrantStandIn) Stop() { s.server.Stop() }
+func (s *QdrantStandIn) Stop() {
+	s.server.Stop()
+	syscall.ForkLock.Lock() // a process that is just being started holds a copy of the socket
+	defer syscall.ForkLock.Unlock()
+}
 
 // Start answers again after a Stop, with what was written.
 func (s *QdrantStandIn) Start(t testing.TB) { s.listen(t, strings.TrimPrefix(s.URL, "http://")) }

@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
 	"slices"
 	"strings"
@@ -52,11 +51,11 @@ func FreePort() (int, error) {
 		if _, given := givenPorts.LoadOrStore(port, true); given {
 			continue
 		}
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		err := tryPort(port)
 		if err == nil {
-			return port, l.Close()
+			return port, nil
 		}
-		failed = errors.Join(failed, err)
+		failed = errors.Join(failed, fmt.Errorf("port %d: %w", port, err))
 	}
 	return 0, fmt.Errorf("no free port: %w", failed)
 }

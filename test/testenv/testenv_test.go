@@ -1,6 +1,10 @@
 package testenv_test
 
 import (
+	"fmt"
+	"net"
+	"os/exec"
+	"sync"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -14,6 +18,36 @@ func TestRequired(t *testing.T) {
 		if got := testenv.Required(part); got != want {
 			t.Errorf("%q is required: %v", part, got)
 		}
+	}
+}
+
+func TestAFreePortCanBeListenedOnWhileProcessesStart(t *testing.T) {
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					_ = exec.Command("true").Run()
+				}
+			}
+		})
+	}
+	defer wg.Wait()
+	defer close(done)
+	for range 500 {
+		port, err := testenv.FreePort()
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Close()
 	}
 }
 
