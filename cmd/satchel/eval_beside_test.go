@@ -23,6 +23,7 @@ func everyServer(t *testing.T) []string {
 // digests, the same ranking, the same vectors.
 func TestEvalBeside(t *testing.T) {
 	t.Parallel()
+	testenv.TooLongRaced(t)
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "kiln"), 0o700); err != nil {
 		t.Fatal(err)

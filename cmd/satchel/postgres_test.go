@@ -86,6 +86,7 @@ func TestPostgres(t *testing.T) {
 // half-way, and goes on there.
 func TestMigrate(t *testing.T) {
 	t.Parallel()
+	testenv.TooLongRaced(t)
 	url := testenv.Postgres(t)
 	n := startNode(t)
 	var lines strings.Builder

@@ -9,12 +9,15 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"satchel/test/testenv"
 )
 
 // TestRotAsksAModel has a model that says its notes again, so that it is right where they have the answer. It gives no
 // answer to the second question.
 func TestRotAsksAModel(t *testing.T) {
 	t.Parallel()
+	testenv.TooLongRaced(t)
 	var asked atomic.Int64
 	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var in struct{ Messages []struct{ Content string } }

@@ -95,6 +95,7 @@ func TestRotIsTheSameTwice(t *testing.T) {
 // TestRotAsksASet puts a set of its own among the filler, one question of which nothing answers.
 func TestRotAsksASet(t *testing.T) {
 	t.Parallel()
+	testenv.TooLongRaced(t)
 	dir, out := t.TempDir(), t.TempDir()
 	var memories, queries strings.Builder
 	for i, what := range []string{"the kiln is fired on Mondays", "Maya glazes the blue bowls", "the lake house has a red door", "Ravi ordered ten bags of clay"} {
@@ -153,6 +154,7 @@ func TestRotAsksASet(t *testing.T) {
 
 func TestRotRefusesWhatItCannotMeasure(t *testing.T) {
 	t.Parallel()
+	testenv.TooLongRaced(t)
 	dir := t.TempDir()
 	other := filepath.Join(dir, "other.json")
 	if err := os.WriteFile(other, []byte(`{"format":"rot-report/1","sizes":[5]}`), 0o600); err != nil {

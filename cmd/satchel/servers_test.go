@@ -25,6 +25,7 @@ func onServers(t *testing.T) []string {
 // entities and links are the same to the byte.
 func TestServersHoldWhatTheFolderHolds(t *testing.T) {
 	t.Parallel()
+	testenv.TooLongRaced(t)
 	servers := onServers(t)
 	n := startNode(t, servers...)
 	do := func(args ...string) string { t.Helper(); return n.must(t, append(args, servers...)...) }
@@ -59,6 +60,7 @@ func TestServersHoldWhatTheFolderHolds(t *testing.T) {
 // TestServersThatRefuse: what is wrong with a server is one sentence and exit code 2.
 func TestServersThatRefuse(t *testing.T) {
 	t.Parallel()
+	testenv.TooLongRaced(t)
 	stand := testenv.StartQdrantStandIn(t)
 	stand.Set(testenv.StandInFaults{Before: func(_, key string) error {
 		if key != "the right one" {

@@ -13,6 +13,7 @@ import (
 
 	"satchel/cmd/internal/app"
 	"satchel/cmd/internal/config"
+	"satchel/test/testenv"
 )
 
 func TestUnknownSettings(t *testing.T) {
@@ -65,6 +66,7 @@ func TestUnknownSettings(t *testing.T) {
 // TestWhatTheRepositoryReadsIsNotUnknown looks through the sources and the Makefile.
 func TestWhatTheRepositoryReadsIsNotUnknown(t *testing.T) {
 	t.Parallel()
+	testenv.TooLongRaced(t)
 	used := regexp.MustCompile(`Getenv\("((?:SATCHEL|SCS|H4R|CONTEXT_PACK)_\w+)"\)|\b((?:SATCHEL|SCS|H4R|CONTEXT_PACK)_\w+)=`)
 	names := map[string]bool{}
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
