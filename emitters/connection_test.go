@@ -75,6 +75,9 @@ func TestAskWaitsForTheConnection(t *testing.T) {
 		t.Errorf("ask while the connection comes: %v", err)
 	}
 	nc.Close()
+	if _, err := e.Forget(t.Context(), []string{"n1"}, ""); !errors.Is(err, emitters.ErrNotConnected) || !strings.Contains(err.Error(), "not known whether") {
+		t.Errorf("forget on a closed connection: %v", err)
+	}
 	if err := ask(t.Context()); !errors.Is(err, nats.ErrConnectionClosed) {
 		t.Errorf("ask on a closed connection: %v", err)
 	}

@@ -236,8 +236,12 @@ func (e *Emitter) Forget(ctx context.Context, items []string, reason string) (sc
 	if err == nil && r.Level == schemas.ReceiptQueued {
 		err = fmt.Errorf("forget %d items: %w", len(items), ErrQueued)
 	}
-	if err != nil {
+	var refused *schemas.Error
+	switch {
+	case errors.As(err, &refused) || errors.Is(err, ErrQueued):
 		return schemas.ErasureReceipt{}, err
+	case err != nil:
+		return schemas.ErasureReceipt{}, fmt.Errorf("forget %d items: it is not known whether the erasure was logged, so ask again: %w", len(items), err)
 	}
 	return e.awaitErasure(ctx, opts.EventID)
 }
