@@ -29,6 +29,7 @@ func TestTheDemoAddsUp(t *testing.T) {
 	if before-after != saved || text+marks != saved || text <= 0 || marks < 0 {
 		t.Errorf("the numbers do not add up: %s", m[0])
 	}
+	contains(t, "the demo", r.out, "position 5: the content does not match its commitment", "places where nothing is left")
 	if !strings.Contains(r.out, "items, "+m[1]+" tokens\n") {
 		t.Errorf("no context of %d tokens comes before", before)
 	}
