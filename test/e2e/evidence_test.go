@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -146,6 +147,22 @@ for name in sorted(os.listdir(sys.argv[2])):
         print("refused", name, repr(e)[:150])
 `
 
+// pageDriver runs the script of verify.html on every file of a folder, in one process of Node.
+const pageDriver = `
+const fs = require("fs"), path = require("path");
+const script = /<script>([^]*)<\/script>/.exec(fs.readFileSync(process.argv[1], "utf8"))[1];
+const verify = new Function(script + "\nreturn verify;")();
+(async () => {
+  for (const name of fs.readdirSync(process.argv[2]).sort()) {
+    try {
+      console.log("ACCEPTED", name, await verify(new Uint8Array(fs.readFileSync(path.join(process.argv[2], name))), process.argv[3]));
+    } catch (e) {
+      console.log(e.constructor.name === "Bad" ? "refused" : "BROKEN", name, String(e));
+    }
+  }
+})();
+`
+
 // TestEvidence takes the evidence of a pack from a running worker. Satchel and Python accept it; every
 // change is refused by both, also those that the log's own key signs over.
 func TestEvidence(t *testing.T) {
@@ -187,13 +204,15 @@ func TestEvidence(t *testing.T) {
 	if strings.Count(whole["verify.py"], "\n") > 150 || whole[fmt.Sprintf("packs/%d/text.txt", pack.position)] == "" || !strings.Contains(whole["settings.json"], "SATCHEL_DIR") {
 		t.Errorf("members %v", slices.Sorted(maps.Keys(whole)))
 	}
+	page := filepath.Join(work, "verify.html")
 	mutations := filepath.Join(work, "mutations")
-	if err := os.Mkdir(mutations, 0o700); err != nil {
+	if err := errors.Join(os.WriteFile(page, []byte(whole["verify.html"]), 0o600), os.Mkdir(mutations, 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	n := mutate(t, whole, pack, data, mutations)
 	t.Logf("%d mutations", n)
 	refuseAll(t, i, script, mutations, key, n)
+	judgeByPage(t, page, mutations, key, "refused", n)
 
 	since := filepath.Join(work, "since.zip")
 	i.Must(t, "forget", "n1")
@@ -204,6 +223,12 @@ func TestEvidence(t *testing.T) {
 	if out, err := exec.Command("python3", "-I", script, since).CombinedOutput(); err != nil || !strings.Contains(string(out), "ok: 2 packs") {
 		t.Errorf("verify.py: %v\n%s", err, out)
 	}
+	both := filepath.Join(work, "both")
+	if err := errors.Join(os.Mkdir(both, 0o700), os.Rename(file, filepath.Join(both, "e.zip"))); err != nil {
+		t.Fatal(err)
+	}
+	readBundle(t, since).write(t, filepath.Join(both, "since.zip"))
+	judgeByPage(t, page, both, key, "ACCEPTED", 2)
 	for name, content := range readBundle(t, since) {
 		if strings.Contains(content, "red door") {
 			t.Errorf("%s has what was erased", name)
@@ -312,6 +337,23 @@ func mutate(t *testing.T, whole bundle, pack packOf, data, to string) (n int) {
 	b.sign(t, other)
 	b.write(t, filepath.Join(to, "other key"))
 	return n + 1
+}
+
+// judgeByPage has the verifier for browsers judge every file of a folder.
+func judgeByPage(t *testing.T, page, folder, key, verdict string, n int) {
+	t.Helper()
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Log("without Node verify.html is NOT run")
+		return
+	}
+	public, err := os.ReadFile(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := offline("node", "-e", pageDriver, page, folder, strings.TrimSpace(string(public))).CombinedOutput()
+	if err != nil || strings.Count(string(out), verdict+" ") != n {
+		t.Errorf("verify.html, want %s of %d files: %v\n%s", verdict, n, err, out)
+	}
 }
 
 // refuseAll has both verifiers refuse every file of a folder.

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	_ "embed" // verify.py and README.txt
+	_ "embed" // the verifiers and README.txt
 
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
@@ -19,6 +19,9 @@ import (
 
 // format is the first line of a manifest.
 const format = "satchel-evidence/1"
+
+//go:embed verify.html
+var verifyHTML []byte
 
 //go:embed verify.py
 var verifyPy []byte
@@ -91,7 +94,7 @@ func Collect(ctx context.Context, src Source, o Options) ([]byte, Summary, error
 	key := c.Log.VerifierKey(c.Scope)
 	c.members["keys/policy"] = []byte("log " + key + "\nquorum none\n")
 	c.members["checkpoint"], c.members["keys/log.vkey"] = c.signed, []byte(key+"\n")
-	c.members["verify.py"], c.members["README.txt"] = verifyPy, readme
+	c.members["verify.py"], c.members["verify.html"], c.members["README.txt"] = verifyPy, verifyHTML, readme
 	manifest, err := c.Log.Sign(c.Scope, c.manifest())
 	if err != nil {
 		return nil, Summary{}, err

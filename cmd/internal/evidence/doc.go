@@ -18,5 +18,6 @@
 //	packs/<N>/text.txt        the text that the model was given
 //	settings.json             effective settings, secrets masked
 //	reports/<name>            files that were added
-//	verify.py, README.txt     the verifier in Python, and what is proved
+//	verify.py, verify.html    the verifiers for Python and for a browser
+//	README.txt                what is proved
 package evidence
