@@ -76,6 +76,7 @@ func Rules() []Rule {
 		{"PartitionStopped", Page, above(schemas.MetricPartitionsStopped, 0), "", 0, "A partition is not read until an operator acts."},
 		{"LogDamaged", Page, above(schemas.MetricLogDamaged, 0), "", 0, "A log was found damaged."},
 		{"VerifyStale", Ticket, Condition{Kind: Older, Metric: schemas.MetricVerified, Limit: (26 * time.Hour).Seconds()}, "", 0, "The logs were not verified for more than 26 hours."},
+		{"BackupStale", Ticket, Condition{Kind: Older, Metric: schemas.MetricBackup, Limit: (26 * time.Hour).Seconds()}, "", 0, "No backup succeeded for more than 26 hours."},
 		{"ErasureLate", Page, above(schemas.MetricErasuresOldest, 600), "", 0, "An erasure has no receipt after ten minutes."},
 		{"DropGap", Page, grew(schemas.MetricDropGap, 0, time.Hour), "", 0, "A reply was stopped: shown and dropped items did not add up."},
 		{"OverBudget", Ticket, grew(schemas.MetricPackOverBudget, 0, time.Hour), "", 0, "A pack is over its token budget."},
