@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"satchel/pipeline/embed"
+	"satchel/pipeline/genai"
 	"satchel/pipeline/meter"
 	"satchel/pipeline/pii"
 	"satchel/pipeline/scope"
@@ -83,6 +84,7 @@ type Config struct {
 	Evict      []func(ctx context.Context, s scope.Scope) error
 	TenantIdle time.Duration // 0: never
 
+	Tracer genai.Tracer     // of writes; default: none is traced
 	Meter  *meter.Set       // default: one of its own
 	Clock  func() time.Time // default time.Now
 	Logger *slog.Logger     // default discards
@@ -163,7 +165,7 @@ func New(cfg Config) (*Worker, error) {
 		Failpoint: cfg.Failpoint, Clock: cfg.Clock, Logger: cfg.Logger, Share: share, Metrics: p.Metrics()})
 	w.Service = service.New(service.Config{Engine: cfg.Engine, Log: cfg.Log, Writer: cfg.Writer, Outbox: cfg.Outbox,
 		Indexes: p, Items: cfg.Stores.Items, PDP: cfg.PDP, Registry: cfg.Registry, Loopback: cfg.Loopback,
-		Exceptions: cfg.Exceptions, Holds: cfg.Holds, Eraser: w.eraser, Reviewer: reviewer, Ingest: w.appender, Clock: cfg.Clock})
+		Exceptions: cfg.Exceptions, Holds: cfg.Holds, Eraser: w.eraser, Reviewer: reviewer, Ingest: w.appender, Tracer: cfg.Tracer, Clock: cfg.Clock})
 	if len(cfg.Inboxes) > 0 {
 		w.heads = &relay.Heads{Log: cfg.Log, Logger: cfg.Logger, Share: share, Metrics: p.Metrics()}
 	}

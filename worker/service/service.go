@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"satchel/pipeline/genai"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/write"
@@ -84,6 +85,7 @@ type Config struct {
 	Eraser     Eraser
 	Reviewer   Reviewer
 	Ingest     Ingest
+	Tracer     genai.Tracer // of writes; zero: none is traced
 	Clock      func() time.Time
 }
 

@@ -35,6 +35,7 @@ type Settings struct {
 	HTTPHosts    []string `name:"http-hosts" help:"Host names under which that address may be asked, beside localhost; IP addresses always may." env:"SATCHEL_HTTP_HOSTS"`
 	PProf        string   `name:"pprof" help:"Loopback address for Go's profiler, as 127.0.0.1:6060; empty: none." env:"SATCHEL_PPROF"`
 	OTLPEndpoint string   `name:"otlp-endpoint" help:"OpenTelemetry collector that traces are sent to over HTTP, as http://127.0.0.1:4318; empty: none." env:"OTEL_EXPORTER_OTLP_ENDPOINT"`
+	TraceContent bool     `name:"trace-content" help:"Traces hold queries and memories, which no erasure takes out of the collector." env:"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"`
 	Principals   string   `help:"Principal registry, a YAML or JSON file; without one claims count on loopback only." env:"SATCHEL_PRINCIPALS" type:"path"`
 	Retention    string   `help:"YAML file that says how long items are kept, reloaded when it changes; empty: until they are erased by request." env:"SATCHEL_RETENTION" type:"path"`
 	Bundle       string   `name:"policy-bundle" help:"Rego bundle of your own: a folder, a .rego file or a signed .tar.gz, reloaded when it changes; empty: the built-in one." env:"POLICY_BUNDLE" type:"path"`
