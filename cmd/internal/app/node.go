@@ -252,6 +252,9 @@ func (a *App) workerConfig(ctx context.Context, n *Node, o NodeOptions) (worker.
 	if cfg.Membership, err = a.join(ctx, n, n.logger); err != nil {
 		return cfg, err
 	}
+	if cfg.Witnesses, err = a.openWitnesses(n, o); err != nil {
+		return cfg, err
+	}
 	cfg.Projector = worker.NewProjector(cfg)
 	return cfg, nil
 }

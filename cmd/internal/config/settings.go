@@ -58,6 +58,7 @@ type Settings struct {
 	Signed    bool     `name:"require-signature" help:"Refuse unsigned memories." env:"SATCHEL_REQUIRE_SIGNATURE"`
 	Secret    string   `name:"secret-key" help:"File of 32 or more random bytes that pseudonyms and artifact handles are keyed with; empty: keys/secret.key in the data folder, or else derived from the key that signs the log." env:"SATCHEL_SECRET_KEY" type:"path"`
 	Origin    string   `name:"origin" help:"Name of the log in its signed heads, followed by / and the tenant, such as log.example.org; empty: made of the key that signs them." env:"SATCHEL_ORIGIN"`
+	Witnesses string   `name:"witnesses" help:"File of the witnesses that cosign the signed heads, a tlog-policy; empty: none." env:"SATCHEL_WITNESSES" type:"path"`
 	OnWrite   string   `name:"pii-on-write" help:"What is done with a memory in which personal data or a secret is found: off, label, redact or refuse." default:"label" env:"PII_ON_WRITE" enum:"off,label,redact,refuse"`
 	PIITypes  []string `name:"pii-types" help:"What counts: email, phone, card, iban, ssn, secret, ip, url, domain, person; empty: the first six." env:"PII_TYPES"`
 	Injection string   `help:"What is done with a text that looks like an injected instruction: drop leaves out what orders its reader beyond doubt and fences the rest, fence fences all of it, off looks at nothing." default:"drop" env:"SATCHEL_INJECTION" enum:"drop,fence,off"`

@@ -76,6 +76,8 @@ func Rules() []Rule {
 		{"PartitionStopped", Page, above(schemas.MetricPartitionsStopped, 0), "", 0, "A partition is not read until an operator acts."},
 		{"LogDamaged", Page, above(schemas.MetricLogDamaged, 0), "", 0, "A log was found damaged."},
 		{"VerifyStale", Ticket, Condition{Kind: Older, Metric: schemas.MetricVerified, Limit: (26 * time.Hour).Seconds()}, "", 0, "The logs were not verified for more than 26 hours."},
+		{"NotWitnessed", Ticket, Condition{}, fmt.Sprintf("time() - min by (instance, witness) (%s) > 900", schemas.MetricWitnessTimestamp), 0, "A witness has not cosigned a head for 15 minutes."},
+		{"WitnessConflict", Page, grew(schemas.MetricWitnessConflicts, 0, time.Hour), "", 0, "A witness cosigned another history of a log."},
 		{"BackupStale", Ticket, Condition{Kind: Older, Metric: schemas.MetricBackup, Limit: (26 * time.Hour).Seconds()}, "", 0, "No backup succeeded for more than 26 hours."},
 		{"ErasureLate", Page, above(schemas.MetricErasuresOldest, 600), "", 0, "An erasure has no receipt after ten minutes."},
 		{"DropGap", Page, grew(schemas.MetricDropGap, 0, time.Hour), "", 0, "A reply was stopped: shown and dropped items did not add up."},
