@@ -37,10 +37,8 @@ import (
 // suffix ends the names of the files of cosigned heads.
 const suffix = ".witnessed"
 
-const (
-	retryEvery = 10 * time.Second // between two tries of a head that a witness did not cosign
-	askLimit   = 10 * time.Second // for one witness and one head
-)
+// askLimit is how long one witness may take for one head.
+const askLimit = 10 * time.Second
 
 // Config is what a client is made of. Policy, Log, Dir and Meter are required.
 type Config struct {
@@ -48,6 +46,7 @@ type Config struct {
 	Log    *eventlog.Log
 	Dir    string // folder of the cosigned heads
 	Meter  *meter.Set
+	Retry  time.Duration    // between two tries of a head that a witness did not cosign; default 10 s
 	Logger *slog.Logger     // default discards
 	Clock  func() time.Time // default time.Now
 }
@@ -69,6 +68,7 @@ type task struct {
 	head  schemas.HeadReply
 	lines map[*server]string // the cosignatures it has
 	next  time.Time          // when it is tried again
+	told  string             // what was logged of the tenant last
 }
 
 // New returns a client. It fails for a policy that cannot be read, or that names no witness.
@@ -80,6 +80,9 @@ func New(cfg Config) (*Client, error) {
 	endpoints := quorum.Endpoints()
 	if len(endpoints) == 0 || quorum.N < 1 {
 		return nil, errors.New("read witness policy: the quorum names no witness")
+	}
+	if cfg.Retry <= 0 {
+		cfg.Retry = 10 * time.Second
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -109,7 +112,11 @@ func (c *Client) Offer(tenant string, head schemas.HeadReply) {
 	c.mu.Lock()
 	t := c.tasks[tenant]
 	if t == nil || t.head.Checkpoint != head.Checkpoint {
-		c.tasks[tenant] = &task{head: head, lines: map[*server]string{}}
+		next := &task{head: head, lines: map[*server]string{}}
+		if t != nil {
+			next.told = t.told
+		}
+		c.tasks[tenant] = next
 		for _, s := range c.servers {
 			s.wait(tenant, c.cfg.Clock())
 		}
@@ -124,7 +131,7 @@ func (c *Client) Offer(tenant string, head schemas.HeadReply) {
 // Run asks the witnesses until ctx is done.
 func (c *Client) Run(ctx context.Context) error {
 	defer c.http.Close()
-	tick := time.NewTicker(retryEvery)
+	tick := time.NewTicker(c.cfg.Retry)
 	defer tick.Stop()
 	for {
 		select {
@@ -153,9 +160,27 @@ func (c *Client) round(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if err := c.try(ctx, tenant, t, silent); err != nil && ctx.Err() == nil {
-			c.cfg.Logger.WarnContext(ctx, "have head witnessed", "tenant", tenant, "error", err)
+		if err := c.try(ctx, tenant, t, silent); ctx.Err() == nil {
+			c.tell(ctx, tenant, t, err)
 		}
+	}
+}
+
+// tell logs what is new of a tenant.
+func (c *Client) tell(ctx context.Context, tenant string, t *task, err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	c.mu.Lock()
+	same := t.told == text
+	t.told = text
+	if next := c.tasks[tenant]; next != nil {
+		next.told = text
+	}
+	c.mu.Unlock()
+	if text != "" && !same {
+		c.cfg.Logger.WarnContext(ctx, "have head witnessed", "tenant", tenant, "error", err)
 	}
 }
 
@@ -194,7 +219,7 @@ func (c *Client) try(ctx context.Context, tenant string, t *task, silent map[*se
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t.next = c.cfg.Clock().Add(retryEvery)
+	t.next = c.cfg.Clock().Add(c.cfg.Retry)
 	if c.tasks[tenant] == t && len(t.lines) == len(c.servers) {
 		delete(c.tasks, tenant)
 	}
