@@ -56,8 +56,11 @@ type Span struct {
 }
 
 // Start begins the span of an operation on a tenant's memories.
-func (t Tracer) Start(ctx context.Context, operation, tenant string, more ...attribute.KeyValue) (context.Context, Span) {
-	ctx, span := t.Tracer.Start(ctx, operation, trace.WithAttributes(operationName.String(operation), storeID.String(tenant)), trace.WithAttributes(more...))
+func (t Tracer) Start(ctx context.Context, operation, tenant string, more ...attribute.KeyValue) (
+	context.Context, Span,
+) {
+	about := append([]attribute.KeyValue{operationName.String(operation), storeID.String(tenant)}, more...)
+	ctx, span := t.Tracer.Start(ctx, operation, trace.WithAttributes(about...))
 	return ctx, Span{span, t.Content}
 }
 

@@ -56,6 +56,10 @@ func newCollector(t *testing.T) *collector {
 	return c
 }
 
+// told are the attributes of a span that the test compares.
+var told = []string{"gen_ai.operation.name", "gen_ai.memory.store.id", "gen_ai.memory.record.count",
+	"satchel.operation", "satchel.receipt.level", "error.type"}
+
 // roots are the spans below a parent, as "name attribute=value …", and checks that their stages are
 // below them.
 func (c *collector) roots(t *testing.T, parent trace.SpanContext) (list []string) {
@@ -69,7 +73,7 @@ func (c *collector) roots(t *testing.T, parent trace.SpanContext) (list []string
 		}
 		text := s.Name
 		for _, a := range s.Attributes {
-			if slices.Contains([]string{"gen_ai.operation.name", "gen_ai.memory.store.id", "gen_ai.memory.record.count", "satchel.operation", "satchel.receipt.level", "error.type"}, a.Key) {
+			if slices.Contains(told, a.Key) {
 				text += " " + a.Key + "=" + plainValue(a.Value)
 			}
 		}
@@ -94,7 +98,8 @@ func plainValue(v *common.AnyValue) string {
 
 // agent is the span of a caller.
 func agent(n byte) trace.SpanContext {
-	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1, n}, SpanID: trace.SpanID{2, n}, TraceFlags: trace.FlagsSampled, Remote: true})
+	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1, n}, SpanID: trace.SpanID{2, n},
+		TraceFlags: trace.FlagsSampled, Remote: true})
 }
 
 // TestTraces: whatever the door, an operation is one span below its caller's, named by the conventions for
@@ -123,17 +128,20 @@ func testTraces(t *testing.T, content bool) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	client, err := emitters.New(nc, emitters.Config{Tenant: "main", Agent: "shell", Labels: []string{"level:internal"}, Clearance: "internal", Roles: []string{"eraser"}})
+	client, err := emitters.New(nc, emitters.Config{Tenant: "main", Agent: "shell", Labels: []string{"level:internal"},
+		Clearance: "internal", Roles: []string{"eraser"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx := trace.ContextWithRemoteSpanContext(t.Context(), agent(1))
-	item := schemas.MemoryItem{ID: "n1", Kind: schemas.KindMemory, Content: schemas.TextContent("the " + canary + " sleeps at noon")}
+	text := schemas.TextContent("the " + canary + " sleeps at noon")
+	item := schemas.MemoryItem{ID: "n1", Kind: schemas.KindMemory, Content: text}
 	wait := &emitters.Options{Wait: schemas.ReceiptIndexed}
 	if _, err := client.Remember(ctx, item, wait); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.Ask(ctx, schemas.ContextRequest{Payload: schemas.RequestPayload{Query: schemas.Query{Text: "when does the " + canary + " sleep?"}}}); err != nil {
+	question := schemas.Query{Text: "when does the " + canary + " sleep?"}
+	if _, err := client.Ask(ctx, schemas.ContextRequest{Payload: schemas.RequestPayload{Query: question}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := client.Correct(ctx, "n1", emitters.Correction{Text: "the " + canary + " sleeps at one"}, wait); err != nil {
@@ -145,33 +153,39 @@ func testTraces(t *testing.T, content bool) {
 
 	token := newToken(t, s, "shell", "--scope", "memory.read,memory.write") // over HTTP
 	d := gatewayOf(t, s)
-	if code, text, _ := d.call("POST", "/v1/context", token, `{"payload":{"query":{"text":"when does the `+canary+` sleep?"}}}`, "traceparent: "+parent(2)); code != 200 {
+	body := `{"payload":{"query":{"text":"when does the ` + canary + ` sleep?"}}}`
+	if code, text, _ := d.call("POST", "/v1/context", token, body, "traceparent: "+parent(2)); code != 200 {
 		t.Fatalf("context: %d %s", code, text)
 	}
 	tools := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil) // over MCP
-	session, err := tools.Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: d.url + "/mcp", HTTPClient: &http.Client{Transport: bearer(token)}, DisableStandaloneSSE: true}, nil)
+	session, err := tools.Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: d.url + "/mcp",
+		HTTPClient: &http.Client{Transport: bearer(token)}, DisableStandaloneSSE: true}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer session.Close()
-	for tool, arguments := range map[string]any{"remember": map[string]any{"text": "the " + canary + " sings"}, "search": map[string]any{"query": canary}} {
-		got, err := session.CallTool(t.Context(), &sdk.CallToolParams{Meta: sdk.Meta{"traceparent": parent(3)}, Name: tool, Arguments: arguments})
+	for _, call := range []sdk.CallToolParams{
+		{Name: "remember", Arguments: map[string]any{"text": "the " + canary + " sings"}},
+		{Name: "search", Arguments: map[string]any{"query": canary}},
+	} {
+		call.Meta = sdk.Meta{"traceparent": parent(3)}
+		got, err := session.CallTool(t.Context(), &call)
 		if err != nil || got.IsError {
-			t.Fatalf("%s: %v %v", tool, err, got)
+			t.Fatalf("%s: %v %v", call.Name, err, got)
 		}
 	}
 	s.Stop() // what is left is sent
 
-	const by, store = " gen_ai.operation.name=", " gen_ai.memory.store.id=main"
-	wrote := " gen_ai.memory.record.count=1 satchel.receipt.level=indexed"
+	named := func(operation, more string) string {
+		return operation + " gen_ai.operation.name=" + operation + " gen_ai.memory.store.id=main " + more
+	}
+	const wrote, one = "gen_ai.memory.record.count=1 satchel.receipt.level=indexed", " gen_ai.memory.record.count=1"
 	want := map[byte][]string{
-		1: {"create_memory" + by + "create_memory" + store + wrote,
-			"delete_memory" + by + "delete_memory" + store + " gen_ai.memory.record.count=1 satchel.receipt.level=logged",
-			"search_memory" + by + "search_memory" + store + " satchel.operation=items gen_ai.memory.record.count=1", // before it is corrected
-			"search_memory" + by + "search_memory" + store + " satchel.operation=request gen_ai.memory.record.count=1",
-			"update_memory" + by + "update_memory" + store + wrote},
-		2: {"search_memory" + by + "search_memory" + store + " satchel.operation=request gen_ai.memory.record.count=1"},
-		3: {"create_memory" + by + "create_memory" + store + wrote, "search_memory" + by + "search_memory" + store + " satchel.operation=search gen_ai.memory.record.count=2"},
+		1: {named("create_memory", wrote), named("delete_memory", "gen_ai.memory.record.count=1 satchel.receipt.level=logged"),
+			named("search_memory", "satchel.operation=items"+one), // before it is corrected
+			named("search_memory", "satchel.operation=request"+one), named("update_memory", wrote)},
+		2: {named("search_memory", "satchel.operation=request"+one)},
+		3: {named("create_memory", wrote), named("search_memory", "satchel.operation=search gen_ai.memory.record.count=2")},
 	}
 	for n, roots := range want {
 		if got := c.roots(t, agent(n)); !slices.Equal(got, roots) {

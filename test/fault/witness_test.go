@@ -42,7 +42,8 @@ func (w *witness) logs() string { return filepath.Join(w.dir, "logs.txt") }
 // start starts it under its former address.
 func (w *witness) start(t *testing.T, env ...string) {
 	t.Helper()
-	w.cmd = exec.Command(w.bin, "witness", "--dir", w.dir, "--name", "witness.example.org/w1", "--logs", w.logs(), "--listen", w.address)
+	w.cmd = exec.Command(w.bin, "witness", "--dir", w.dir, "--name", "witness.example.org/w1",
+		"--logs", w.logs(), "--listen", w.address)
 	w.cmd.Env, w.cmd.Stderr = append(os.Environ(), env...), os.Stderr
 	out, err := w.cmd.StdoutPipe()
 	must(t, err)
@@ -133,7 +134,7 @@ func TestWitness(t *testing.T) {
 		t.Fatal("the node did not start")
 	}
 	first.remember(t, "the kiln is fired on Mondays")
-	must(t, os.WriteFile(w.logs(), []byte("log "+first.head(t).PublicKey+"\n"), 0o600)) // until then the witness does not know it
+	must(t, os.WriteFile(w.logs(), []byte("log "+first.head(t).PublicKey+"\n"), 0o600)) // until then it is unknown
 	if size := first.cosignedSize(t, w); size != 1 {
 		t.Errorf("cosigned %d entries", size)
 	}
@@ -191,13 +192,17 @@ func TestWitness(t *testing.T) {
 		t.Fatal("the older copy did not start")
 	}
 	third.inConflict(t, "it cosigned 3 entries, and this log has 1: the log was rolled back")
-	if text := scrape(t, third); !regexp.MustCompile(`(?m)^satchel_witness_conflicts_total\{witness="witness.example.org/w1"\} [1-9]`).MatchString(text) {
-		t.Errorf("the conflict is not counted:\n%s", text)
+	series := func(n *node, family, value string) {
+		t.Helper()
+		text := scrape(t, n)
+		line := regexp.MustCompile(`(?m)^satchel_witness_` + family + `\{witness="witness.example.org/w1"\} ` + value)
+		if !line.MatchString(text) {
+			t.Errorf("/metrics has no %s:\n%s", line, text)
+		}
 	}
-	if text := scrape(t, second); !regexp.MustCompile(`(?m)^satchel_witness_size\{witness="witness.example.org/w1"\} 3$`).MatchString(text) ||
-		!regexp.MustCompile(`(?m)^satchel_witness_timestamp_seconds\{witness="witness.example.org/w1"\} [1-9]`).MatchString(text) {
-		t.Errorf("the witness is not in the metrics:\n%s", text)
-	}
+	series(third, "conflicts_total", "[1-9]")
+	series(second, "size", "3$")
+	series(second, "timestamp_seconds", "[1-9]")
 }
 
 // scrape returns what /metrics says.

@@ -91,7 +91,8 @@ func New(cfg Config) (*Client, error) {
 		cfg.Clock = time.Now
 	}
 	c := &Client{cfg: cfg, quorum: quorum, wake: make(chan struct{}, 1), tasks: map[string]*task{}}
-	if c.http, err = httpclient.New(httpclient.Config{MaxAnswer: 64 << 10, Dial: askLimit / 2, Header: map[string]string{"Content-Type": "text/plain", "Accept": "*/*"}}); err != nil {
+	header := map[string]string{"Content-Type": "text/plain", "Accept": "*/*"}
+	if c.http, err = httpclient.New(httpclient.Config{MaxAnswer: 64 << 10, Dial: askLimit / 2, Header: header}); err != nil {
 		return nil, err
 	}
 	for _, address := range slices.Sorted(maps.Keys(endpoints)) {

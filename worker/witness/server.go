@@ -39,7 +39,8 @@ type server struct {
 }
 
 func newServer(address string, key note.Verifier, m *meter.Set) *server {
-	return &server{address: address, key: key, known: map[string]int64{}, waiting: map[string]time.Time{}, against: map[string]string{},
+	return &server{address: address, key: key,
+		known: map[string]int64{}, waiting: map[string]time.Time{}, against: map[string]string{},
 		size: m.Gauge(schemas.MetricWitnessSize, key.Name()), last: m.Gauge(schemas.MetricWitnessTimestamp, key.Name()),
 		conflicts: m.Counter(schemas.MetricWitnessConflicts, key.Name())}
 }
@@ -76,7 +77,8 @@ func (s *server) conflicting() error {
 	defer s.mu.Unlock()
 	var all []error
 	for _, tenant := range slices.Sorted(maps.Keys(s.against)) {
-		all = append(all, fmt.Errorf("witness %s, tenant %s: %s; see docs/witness.md", s.key.Name(), tenant, s.against[tenant]))
+		why := s.against[tenant]
+		all = append(all, fmt.Errorf("witness %s, tenant %s: %s; see docs/witness.md", s.key.Name(), tenant, why))
 	}
 	return errors.Join(all...)
 }
@@ -140,9 +142,17 @@ func (c *Client) ask(ctx context.Context, srv *server, s scope.Scope, head *sche
 	return "", errors.New("its size changes as fast as it is asked")
 }
 
+// What a conflict means.
+const (
+	rewritten  = "the history was rewritten, or there are two"
+	rolledBack = "the log was rolled back, or there are two"
+)
+
 // refused says what a witness' refusal means: an error, or the size it cosigned last, with which it is
 // asked again.
-func (c *Client) refused(ctx context.Context, srv *server, s scope.Scope, old int64, head *schemas.HeadReply, err error) (int64, error) {
+func (c *Client) refused(ctx context.Context, srv *server, s scope.Scope, old int64, head *schemas.HeadReply, err error) (
+	int64, error,
+) {
 	var failed *httpclient.Error
 	if !errors.As(err, &failed) {
 		return 0, err
@@ -153,7 +163,7 @@ func (c *Client) refused(ctx context.Context, srv *server, s scope.Scope, old in
 	case http.StatusForbidden:
 		return 0, fmt.Errorf("it knows this log by another key than %s", head.PublicKey)
 	case http.StatusUnprocessableEntity:
-		return 0, srv.conflict(s.Tenant(), fmt.Sprintf("it cosigned a head of %d entries that this log does not continue: the history was rewritten, or there are two", old))
+		return 0, srv.conflict(s.Tenant(), fmt.Sprintf("it cosigned a head of %d entries that this log does not continue: %s", old, rewritten))
 	case http.StatusConflict:
 	default:
 		return 0, err
@@ -167,9 +177,9 @@ func (c *Client) refused(ctx context.Context, srv *server, s scope.Scope, old in
 	case err != nil:
 		return 0, err
 	case known > now.Size:
-		return 0, srv.conflict(s.Tenant(), fmt.Sprintf("it cosigned %d entries, and this log has %d: the log was rolled back, or there are two", known, now.Size))
+		return 0, srv.conflict(s.Tenant(), fmt.Sprintf("it cosigned %d entries, and this log has %d: %s", known, now.Size, rolledBack))
 	case known == old && old == head.Size:
-		return 0, srv.conflict(s.Tenant(), fmt.Sprintf("it cosigned another head of %d entries: the history was rewritten, or there are two", known))
+		return 0, srv.conflict(s.Tenant(), fmt.Sprintf("it cosigned another head of %d entries: %s", known, rewritten))
 	case known > head.Size:
 		return 0, errors.New("it has a newer head of this log") // another worker's, whose next one is on its way
 	}

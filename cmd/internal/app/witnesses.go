@@ -16,7 +16,8 @@ func (a *App) openWitnesses(n *Node, o NodeOptions) (*witness.Client, error) {
 	if err != nil {
 		return nil, config.Usagef("--witnesses: %v", err)
 	}
-	c, err := witness.New(witness.Config{Policy: policy, Log: n.Log, Dir: a.Path("heads"), Meter: n.meters, Clock: o.Clock, Logger: n.logger})
+	c, err := witness.New(witness.Config{Policy: policy, Log: n.Log, Dir: a.Path("heads"), Meter: n.meters,
+		Clock: o.Clock, Logger: n.logger})
 	if err != nil {
 		return nil, config.Usagef("--witnesses %s: %v; docs/witness.md shows one", a.Witnesses, err)
 	}

@@ -67,8 +67,9 @@ func (c *Witness) Run(ctx context.Context, a *app.App) (err error) {
 	if err != nil {
 		return err
 	}
-	w, err := witness.Open(ctx, witness.Config{Path: filepath.Join(dir, "witness.db"), Key: key, Logs: c.Logs, Failpoint: app.Failpoint(),
-		Unread: func(err error) { fmt.Fprintf(a.Err, "the former list of logs holds: %v\n", err) }})
+	w, err := witness.Open(ctx, witness.Config{Path: filepath.Join(dir, "witness.db"), Key: key, Logs: c.Logs,
+		Failpoint: app.Failpoint(),
+		Unread:    func(err error) { fmt.Fprintf(a.Err, "the former list of logs holds: %v\n", err) }})
 	if err != nil {
 		return err
 	}
@@ -78,7 +79,8 @@ func (c *Witness) Run(ctx context.Context, a *app.App) (err error) {
 		return config.Usagef("listen on %s: %v; choose another with --listen", c.Listen, err)
 	}
 	name, _, _ := strings.Cut(vkey, "+")
-	fmt.Fprintf(a.Out, "witness %s %s http://%s/\n", strings.NewReplacer("/", "-", ".", "-").Replace(name), vkey, listener.Addr())
+	short := strings.NewReplacer("/", "-", ".", "-").Replace(name)
+	fmt.Fprintf(a.Out, "witness %s %s http://%s/\n", short, vkey, listener.Addr())
 	return serveUntil(ctx, gateway.Server(w.Handler()), listener)
 }
 
@@ -105,7 +107,7 @@ func (c *Witness) key(path string) (key, vkey string, err error) {
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if c.Name == "" {
-			return "", "", config.Usagef("the witness has no key yet: name it with --name, such as --name witness.example.org/w1")
+			return "", "", config.Usagef("the witness has no key yet: name it, such as --name witness.example.org/w1")
 		}
 		made, public, err := note.GenerateKey(rand.Reader, c.Name)
 		if err != nil {
@@ -127,7 +129,7 @@ func (c *Witness) key(path string) (key, vkey string, err error) {
 		return "", "", err
 	}
 	if name, _, _ := strings.Cut(vkey, "+"); c.Name != "" && c.Name != name {
-		return "", "", config.Usagef("the key in %s is that of %s: leave --name out, or name another folder with --dir", path, name)
+		return "", "", config.Usagef("the key in %s is that of %s: leave --name out, or give another --dir", path, name)
 	}
 	return key, vkey, nil
 }

@@ -50,7 +50,8 @@ func newSatchel(t *testing.T) *satchel {
 func (l *satchel) grow(t *testing.T) {
 	t.Helper()
 	l.n++
-	_, err := l.Append(t.Context(), eventlog.Batch{Drafts: []eventlog.Draft{{Tenant: "main", Agent: "a", Type: "io.satchel.memory.recorded.v1", Source: "//a", ID: fmt.Sprint(l.n), Data: []byte(`{}`)}}})
+	_, err := l.Append(t.Context(), eventlog.Batch{Drafts: []eventlog.Draft{{Tenant: "main", Agent: "a",
+		Type: schemas.TypeMemoryRecorded, Source: "//a", ID: fmt.Sprint(l.n), Data: []byte(`{}`)}}})
 	must(t, err)
 }
 
@@ -82,8 +83,9 @@ func TestQuorum(t *testing.T) {
 		dir := t.TempDir()
 		skey, vkey, err := note.GenerateKey(rand.Reader, fmt.Sprintf("w%d.example.org", i))
 		must(t, err)
-		must(t, os.WriteFile(filepath.Join(dir, "logs"), []byte("log "+log.VerifierKey(log.scope)+"\n"), 0o600))
-		w, err := witness.Open(t.Context(), witness.Config{Path: filepath.Join(dir, "witness.db"), Key: skey, Logs: filepath.Join(dir, "logs")})
+		logs := filepath.Join(dir, "logs")
+		must(t, os.WriteFile(logs, []byte("log "+log.VerifierKey(log.scope)+"\n"), 0o600))
+		w, err := witness.Open(t.Context(), witness.Config{Path: filepath.Join(dir, "witness.db"), Key: skey, Logs: logs})
 		must(t, err)
 		t.Cleanup(func() { must(t, w.Close()) })
 		servers[i] = httptest.NewServer(w.Handler())
@@ -92,7 +94,8 @@ func TestQuorum(t *testing.T) {
 	}
 	policy.WriteString("group some 2 w0 w1 w2\nquorum some\n")
 	m := meters{meter.New()}
-	c, err := asks.New(asks.Config{Policy: []byte(policy.String()), Log: log.Log, Dir: t.TempDir(), Meter: m.Set, Retry: 20 * time.Millisecond})
+	c, err := asks.New(asks.Config{Policy: []byte(policy.String()), Log: log.Log, Dir: t.TempDir(), Meter: m.Set,
+		Retry: 20 * time.Millisecond})
 	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -153,7 +156,9 @@ func TestPoliciesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	_, vkey, err := note.GenerateKey(rand.Reader, "w.example.org")
 	must(t, err)
-	for _, policy := range []string{"", "quorum none\n", "witness w " + vkey + " https://w.example.org/\nquorum none\n", "witness w " + vkey + " ftp://w.example.org/\nquorum w\n", "witness w x https://w.example.org/\nquorum w\n", "witness w " + vkey + " https://w.example.org/\ngroup g 0 w\nquorum g\n"} {
+	whole := "witness w " + vkey + " https://w.example.org/\n"
+	for _, policy := range []string{"", "quorum none\n", whole, whole + "quorum none\n", whole + "group g 0 w\nquorum g\n",
+		"witness w " + vkey + " ftp://w.example.org/\nquorum w\n", "witness w x https://w.example.org/\nquorum w\n"} {
 		if _, err := asks.New(asks.Config{Policy: []byte(policy), Meter: meter.New()}); err == nil {
 			t.Errorf("it is read: %q", policy)
 		}

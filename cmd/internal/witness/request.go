@@ -72,7 +72,8 @@ func parse(body []byte) (request, error) {
 func parseHead(text string) (head, error) {
 	var c log.Checkpoint
 	rest, err := c.Unmarshal([]byte(text))
-	if err != nil || len(c.Hash) != tlog.HashSize || c.Size > math.MaxInt64 || string(c.Marshal())+string(rest) != text {
+	if err != nil || len(c.Hash) != tlog.HashSize || c.Size > math.MaxInt64 ||
+		string(c.Marshal())+string(rest) != text {
 		return head{}, errors.New("the note is no checkpoint")
 	}
 	h := head{origin: c.Origin, size: int64(c.Size)}

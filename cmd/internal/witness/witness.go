@@ -59,7 +59,8 @@ func Open(ctx context.Context, cfg Config) (*Witness, error) {
 	}
 	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: cfg.Path}).EscapedPath()}
 	// A cosignature must not outlive the head that it is for: a commit is on the disk (FULL).
-	db, err := sql.Open("sqlite", u.String()+"?_txlock=immediate&_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)")
+	const options = "?_txlock=immediate&_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"
+	db, err := sql.Open("sqlite", u.String()+options)
 	if err != nil {
 		return nil, fmt.Errorf("open witness database: %w", err)
 	}
@@ -137,8 +138,12 @@ func (w *Witness) store(ctx context.Context, req request, h head) error {
 	if refused := continues(req, known, h); refused != nil {
 		return refused
 	}
+	if err == nil && h == known { // it is there
+		return nil
+	}
 	w.hit("witness.checked")
-	const upsert = `INSERT INTO heads (origin, size, root) VALUES (?, ?, ?) ON CONFLICT (origin) DO UPDATE SET size = excluded.size, root = excluded.root`
+	const upsert = `INSERT INTO heads (origin, size, root) VALUES (?, ?, ?)
+		ON CONFLICT (origin) DO UPDATE SET size = excluded.size, root = excluded.root`
 	if _, err := tx.ExecContext(ctx, upsert, h.origin, h.size, h.root[:]); err != nil {
 		return fmt.Errorf("store head: %w", err)
 	}
@@ -152,7 +157,7 @@ func (w *Witness) store(ctx context.Context, req request, h head) error {
 // was cosigned.
 func continues(req request, known, h head) error {
 	conflict := &Refusal{Status: http.StatusConflict, Message: "another head was cosigned", Known: known.size}
-	proof := &Refusal{Status: http.StatusUnprocessableEntity, Message: "the proof does not show that this head continues the one before"}
+	proof := &Refusal{Status: http.StatusUnprocessableEntity, Message: "the proof does not lead from the head before to this one"}
 	switch {
 	case req.old != known.size:
 		return conflict
