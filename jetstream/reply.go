@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nats.go/micro"
+	"go.opentelemetry.io/otel/propagation"
 
 	"satchel/jetstream/cloudevent"
 	"satchel/schemas"
@@ -97,7 +98,8 @@ func Request(ctx context.Context, nc *nats.Conn, subject string, body []byte) ([
 	return reply.Data, err
 }
 
-// RequestWithHeader is Request with headers both ways.
+// RequestWithHeader is Request with headers both ways. The span in ctx, if there is one, is the parent
+// of what the service traces.
 func RequestWithHeader(ctx context.Context, nc *nats.Conn, subject string, header nats.Header, body []byte) (Reply, error) {
 	deadline, bounded := ctx.Deadline()
 	if !bounded {
@@ -111,6 +113,7 @@ func RequestWithHeader(ctx context.Context, nc *nats.Conn, subject string, heade
 	for name, values := range header {
 		msg.Header[name] = values
 	}
+	propagation.TraceContext{}.Inject(ctx, HeaderCarrier(msg.Header))
 	msg.Header[HeaderDeadline] = []string{strconv.FormatInt(max(time.Until(deadline).Milliseconds(), 1), 10)}
 	reply, err := nc.RequestMsgWithContext(ctx, msg)
 	if errors.Is(err, nats.ErrNoResponders) {

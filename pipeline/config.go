@@ -115,8 +115,10 @@ type Config struct {
 	Clock  func() time.Time
 	IDs    func() string // UUIDv7
 	Tracer trace.Tracer
-	Meter  *meter.Set
-	Logger *slog.Logger
+	// TraceContent has the spans hold queries and what is shown; see genai.Tracer.
+	TraceContent bool
+	Meter        *meter.Set
+	Logger       *slog.Logger
 }
 
 // Budget limits the output of a request, whichever limit is reached first. A request may ask

@@ -67,6 +67,9 @@ func (e *Engine) keptSummaries(req Request, out Outcome) []schemas.SummaryInfo {
 	return list
 }
 
+// compactName is the one operation that does not answer a search.
+const compactName = "compact"
+
 // compactOp makes a smaller pack, and summaries where that leaves something out.
 type compactOp struct {
 	e      *Engine
@@ -74,7 +77,7 @@ type compactOp struct {
 }
 
 func (o *compactOp) spec() Spec {
-	return Spec{Name: "compact", DropSuspects: true, TrackRedactions: true}
+	return Spec{Name: compactName, DropSuspects: true, TrackRedactions: true}
 }
 
 func (o *compactOp) plan(ctx context.Context, _ *Recorder, req Request, snap Snapshot) (Plan, error) {

@@ -6,8 +6,8 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/trace"
 
+	"satchel/pipeline/genai"
 	"satchel/schemas"
 )
 
@@ -16,7 +16,7 @@ import (
 type Recorder struct {
 	cfg     *Config
 	started time.Time
-	span    trace.Span         // of the request; nil: it has none
+	span    genai.Span         // of the request; zero: it has none
 	stages  map[string]float64 // milliseconds
 	joins   []func() error
 }
@@ -27,8 +27,13 @@ func (e *Engine) newRecorder(req Request) *Recorder {
 
 // Start begins the span of the request.
 func (r *Recorder) Start(ctx context.Context, operation string, req Request) context.Context {
-	ctx, r.span = r.cfg.Tracer.Start(ctx, "context."+operation, trace.WithAttributes(
-		attribute.String("satchel.tenant", req.Scope.Tenant()), attribute.String("satchel.request", req.ID)))
+	name := genai.SearchMemory
+	if operation == compactName { // it makes summaries
+		name = genai.CreateMemory
+	}
+	ctx, r.span = genai.Tracer{Tracer: r.cfg.Tracer, Content: r.cfg.TraceContent}.Start(ctx, name, req.Scope.Tenant(),
+		attribute.String("satchel.operation", operation), attribute.String("satchel.tenant", req.Scope.Tenant()), attribute.String("satchel.request", req.ID))
+	r.span.Query(req.Query, req.Limits.Items)
 	return ctx
 }
 
@@ -76,14 +81,14 @@ func (r *Recorder) End() {
 	for _, wait := range r.joins {
 		_ = wait()
 	}
-	if r.span != nil {
+	if r.span.Span != nil {
 		r.span.End()
 	}
 }
 
 // traceparent is the W3C header of the request's span, "" without one.
 func (r *Recorder) traceparent() string {
-	if r == nil || r.span == nil || !r.span.SpanContext().IsValid() {
+	if r == nil || r.span.Span == nil || !r.span.SpanContext().IsValid() {
 		return ""
 	}
 	c := r.span.SpanContext()

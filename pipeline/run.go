@@ -49,7 +49,9 @@ func (e *Engine) run(ctx context.Context, op operation, req Request) (Outcome, e
 	out, err := e.stages(ctx, rec, op, req)
 	if err != nil {
 		e.measures.failed(err)
-		return Outcome{}, e.refuse(ctx, rec, req, err)
+		refusal := e.refuse(ctx, rec, req, err)
+		rec.span.Fail(refusal.Code)
+		return Outcome{}, refusal
 	}
 	e.measures.record(rec, req, out)
 	describe(rec.span, &out)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/attribute"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
@@ -108,7 +109,11 @@ func TestOperationsTakeTheSameStages(t *testing.T) {
 				t.Errorf("%s: the stage %s is not below the request", c.operation, span.Name())
 			}
 		}
-		if diff := cmp.Diff(want, got); diff != "" || whole.Name() != "context."+c.operation {
+		name := "search_memory"
+		if c.operation == "compact" {
+			name = "create_memory"
+		}
+		if diff := cmp.Diff(want, got); diff != "" || whole.Name() != name || !slices.Contains(whole.Attributes(), attribute.String("satchel.operation", c.operation)) {
 			t.Errorf("%s: stages of %s (-want +got):\n%s", c.operation, whole.Name(), diff)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/trace"
 
+	"satchel/pipeline/genai"
 	"satchel/pipeline/meter"
 	"satchel/pipeline/relevance"
 	"satchel/schemas"
@@ -152,12 +152,19 @@ func dropsByReason(r *Ranked) map[string]int {
 }
 
 // describe tells a span which pack a request made, what each section of it has, and how many items
-// were left out for which reason. It names no item.
-func describe(span trace.Span, out *Outcome) {
-	if span == nil || !span.IsRecording() || out.Result.Payload.PackID == "" {
+// were left out for which reason. It names no item, unless the span holds content.
+func describe(span genai.Span, out *Outcome) {
+	p := &out.Result.Payload
+	if span.Span == nil || !span.IsRecording() || p.PackID == "" {
 		return
 	}
-	p := &out.Result.Payload
+	span.Records(len(p.Results), func() []genai.Record {
+		records := make([]genai.Record, len(p.Results))
+		for i := range p.Results {
+			records[i] = genai.Record{ID: p.Results[i].ID, Content: p.Results[i].Content, Score: p.Results[i].Score}
+		}
+		return records
+	})
 	about := []attribute.KeyValue{
 		attribute.String("satchel.pack.id", p.PackID), attribute.Int64("satchel.pack.position", p.Positions.Pack),
 		attribute.Int("satchel.pack.tokens", out.Packed.Tokens), attribute.Int("satchel.pack.items", len(out.Packed.Shown)),

@@ -33,6 +33,11 @@ const (
 	MetricLogDamaged
 	MetricVerified
 	MetricHeadSigned
+	MetricWitnessSize
+	MetricWitnessTimestamp
+	MetricWitnessConflicts
+	MetricBackup
+	MetricBackupPosition
 	MetricErasuresPending
 	MetricErasuresOldest
 	MetricErasures
@@ -204,10 +209,15 @@ var families = [metrics]MetricFamily{
 	MetricStreamLimit: {Name: "satchel_stream_limit_bytes", Kind: MetricGauge, Unit: "bytes", Labels: []MetricLabel{label("stream", metricStreams[:]...)}, Help: "size that a stream may reach; -1: any"},
 	MetricDiskFree:    {Name: "satchel_disk_free_bytes", Kind: MetricGauge, Unit: "bytes", Help: "free space where the data folder is"},
 
-	MetricLogSize:    {Name: "satchel_log_size", Kind: MetricGauge, Help: "entries in the logs of all tenants"},
-	MetricLogDamaged: {Name: "satchel_log_damaged", Kind: MetricGauge, Help: "1 when a log was found damaged"},
-	MetricVerified:   {Name: "satchel_verify_last_success_timestamp_seconds", Kind: MetricGauge, Unit: "s", Help: "when all logs were last verified whole; 0: not since the start"},
-	MetricHeadSigned: {Name: "satchel_head_signed_timestamp_seconds", Kind: MetricGauge, Unit: "s", Help: "when the head of a log was last signed; 0: not since the start"},
+	MetricLogSize:          {Name: "satchel_log_size", Kind: MetricGauge, Help: "entries in the logs of all tenants"},
+	MetricLogDamaged:       {Name: "satchel_log_damaged", Kind: MetricGauge, Help: "1 when a log was found damaged"},
+	MetricVerified:         {Name: "satchel_verify_last_success_timestamp_seconds", Kind: MetricGauge, Unit: "s", Help: "when all logs were last verified whole; 0: not since the start"},
+	MetricHeadSigned:       {Name: "satchel_head_signed_timestamp_seconds", Kind: MetricGauge, Unit: "s", Help: "when the head of a log was last signed; 0: not since the start"},
+	MetricWitnessSize:      {Name: "satchel_witness_size", Kind: MetricGauge, Labels: []MetricLabel{{Name: "witness"}}, Help: "entries of all tenants that the witness is known to have cosigned"},
+	MetricWitnessTimestamp: {Name: "satchel_witness_timestamp_seconds", Kind: MetricGauge, Unit: "s", Labels: []MetricLabel{{Name: "witness"}}, Help: "when the witness had last cosigned every head that was signed"},
+	MetricWitnessConflicts: {Name: "satchel_witness_conflicts_total", Kind: MetricCounter, Labels: []MetricLabel{{Name: "witness"}}, Help: "answers of the witness that it cosigned another history of a log"},
+	MetricBackup:           {Name: "satchel_backup_last_success_timestamp_seconds", Kind: MetricGauge, Unit: "s", Help: "when the last satchel backup of the data folder that succeeded began; 0: there is none"},
+	MetricBackupPosition:   {Name: "satchel_backup_last_success_position", Kind: MetricGauge, Help: "entries of all tenants that this backup has; compare with satchel_log_size"},
 
 	MetricErasuresPending: {Name: "satchel_erasures_pending", Kind: MetricGauge, Help: "erasures that have no receipt yet"},
 	MetricErasuresOldest:  {Name: "satchel_erasures_oldest_seconds", Kind: MetricGauge, Unit: "s", Help: "age of the oldest such erasure"},

@@ -74,8 +74,9 @@ type StoreErasure struct {
 type HeadReply struct {
 	Size       int64  `json:"size"`
 	Root       string `json:"root"`
-	Checkpoint string `json:"checkpoint"` // signed
-	PublicKey  string `json:"public_key"` // note verifier key "name+hash+base64"
+	Checkpoint string `json:"checkpoint"`          // signed
+	PublicKey  string `json:"public_key"`          // note verifier key "name+hash+base64"
+	Witnessed  string `json:"witnessed,omitempty"` // newest head that enough witnesses cosigned
 }
 
 // ProveRequest asks log.v1.<tenant>.prove for the inclusion of Position, and, with

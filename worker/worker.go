@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"satchel/pipeline/embed"
+	"satchel/pipeline/genai"
 	"satchel/pipeline/meter"
 	"satchel/pipeline/pii"
 	"satchel/pipeline/scope"
@@ -30,6 +31,7 @@ import (
 	"satchel/worker/relay"
 	"satchel/worker/service"
 	"satchel/worker/transport"
+	"satchel/worker/witness"
 )
 
 // Config is what a worker is made of. Log, Stores, Embedder, Writer, PDP and Engine
@@ -71,6 +73,9 @@ type Config struct {
 	// Inboxes. nil: all of it is this one's.
 	Membership transport.Membership
 
+	// Witnesses cosign the signed heads; nil: none do.
+	Witnesses *witness.Client
+
 	// Retention says which items are erased when they are old; nil: none.
 	Retention *erasure.Retention
 
@@ -83,6 +88,7 @@ type Config struct {
 	Evict      []func(ctx context.Context, s scope.Scope) error
 	TenantIdle time.Duration // 0: never
 
+	Tracer genai.Tracer     // of writes; default: none is traced
 	Meter  *meter.Set       // default: one of its own
 	Clock  func() time.Time // default time.Now
 	Logger *slog.Logger     // default discards
@@ -100,6 +106,7 @@ type Worker struct {
 	appender   *ingest.Appender
 	relay      *relay.Relay // nil: there is no ledger
 	eraser     *erasure.Eraser
+	witnesses  *witness.Client   // nil: none
 	heads      *relay.Heads      // nil: there are no inboxes, and nothing is erased either
 	exceptions *exceptionSweeper // nil: there are none
 	uploads    *erasure.Sweeper  // nil: nothing is swept
@@ -150,7 +157,7 @@ func New(cfg Config) (*Worker, error) {
 		return nil, err
 	}
 	p, share := cfg.Projector, ownership.Share{Membership: cfg.Membership}
-	w := &Worker{Projector: p, log: cfg.Log, idle: cfg.TenantIdle, evict: cfg.Evict, logger: cfg.Logger, share: share}
+	w := &Worker{Projector: p, log: cfg.Log, witnesses: cfg.Witnesses, idle: cfg.TenantIdle, evict: cfg.Evict, logger: cfg.Logger, share: share}
 	reviewer := authorship.New(authorship.Config{Log: cfg.Log, PDP: cfg.PDP, Registry: cfg.Registry,
 		Loopback: cfg.Loopback, Clock: cfg.Clock})
 	w.eraser = erasure.New(erasure.Config{Log: cfg.Log, Indexes: p, Items: cfg.Stores.Items, Graph: cfg.Stores.Graph,
@@ -161,11 +168,18 @@ func New(cfg Config) (*Worker, error) {
 		Writer: cfg.Writer, DeadLetters: cfg.DeadLetters, Eraser: w.eraser, Reviewer: reviewer,
 		Registry: cfg.Registry, MaxTenants: cfg.MaxTenants, BatchSize: cfg.BatchSize, Health: p.Health(),
 		Failpoint: cfg.Failpoint, Clock: cfg.Clock, Logger: cfg.Logger, Share: share, Metrics: p.Metrics()})
-	w.Service = service.New(service.Config{Engine: cfg.Engine, Log: cfg.Log, Writer: cfg.Writer, Outbox: cfg.Outbox,
+	var witnesses service.Witnesses
+	if cfg.Witnesses != nil {
+		witnesses = cfg.Witnesses
+	}
+	w.Service = service.New(service.Config{Witnesses: witnesses, Engine: cfg.Engine, Log: cfg.Log, Writer: cfg.Writer, Outbox: cfg.Outbox,
 		Indexes: p, Items: cfg.Stores.Items, PDP: cfg.PDP, Registry: cfg.Registry, Loopback: cfg.Loopback,
-		Exceptions: cfg.Exceptions, Holds: cfg.Holds, Eraser: w.eraser, Reviewer: reviewer, Ingest: w.appender, Clock: cfg.Clock})
+		Exceptions: cfg.Exceptions, Holds: cfg.Holds, Eraser: w.eraser, Reviewer: reviewer, Ingest: w.appender, Tracer: cfg.Tracer, Clock: cfg.Clock})
 	if len(cfg.Inboxes) > 0 {
 		w.heads = &relay.Heads{Log: cfg.Log, Logger: cfg.Logger, Share: share, Metrics: p.Metrics()}
+	}
+	if w.heads != nil && w.witnesses != nil {
+		w.heads.Offer = w.witnesses.Offer
 	}
 	if cfg.Exceptions != nil {
 		w.exceptions = &exceptionSweeper{log: cfg.Log, exceptions: cfg.Exceptions, logger: cfg.Logger}
@@ -232,6 +246,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	if w.heads != nil {
 		g.Go(func() error { return w.note(w.eraser.Run(ctx)) })
 		g.Go(func() error { return w.heads.Run(ctx) })
+		if w.witnesses != nil {
+			g.Go(func() error { return w.witnesses.Run(ctx) })
+		}
 		if w.retainer != nil {
 			g.Go(func() error { return w.retainer.Run(ctx) })
 		}
@@ -278,6 +295,11 @@ func (w *Worker) Ready() error {
 	}
 	if err := w.appender.Ready(); err != nil {
 		return err
+	}
+	if w.witnesses != nil {
+		if err := w.witnesses.Err(); err != nil {
+			return err
+		}
 	}
 	return w.Projector.Health().Err()
 }

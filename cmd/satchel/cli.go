@@ -45,6 +45,7 @@ type cli struct {
 	Backup     command.Backup     `cmd:"" help:"Write log, artifacts, templates and erasures into a folder, beside satchel up."`
 	Restore    command.Restore    `cmd:"" help:"Restore a backup into an empty data folder or database."`
 	Evidence   command.Evidence   `cmd:"" help:"Write a file that proves what packs showed, or check one."`
+	Witness    command.Witness    `cmd:"" help:"Cosign the heads of logs, so that nobody can be shown another history."`
 	Rollback   command.Rollback   `cmd:"" help:"Go on with a log that was restored from an older backup."`
 	Migrate    command.Migrate    `cmd:"" help:"Copy the log from the data folder to a Postgres database, and make the items there."`
 	Forget     command.Forget     `cmd:"" aliases:"erase" help:"Erase items everywhere and print the erasure receipt."`

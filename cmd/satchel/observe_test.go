@@ -154,7 +154,7 @@ func TestTraces(t *testing.T) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	for _, name := range []string{"context.request", "context.retrieve", "context.pack"} {
+	for _, name := range []string{"create_memory", "search_memory", "context.retrieve", "context.pack"} {
 		if spans[name] != 1 {
 			t.Errorf("%d spans %s of %v", spans[name], name, spans)
 		}

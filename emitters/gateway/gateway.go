@@ -25,6 +25,7 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/nats-io/nats.go"
+	"go.opentelemetry.io/otel/propagation"
 
 	"satchel/emitters"
 	"satchel/emitters/gateway/console"
@@ -170,7 +171,7 @@ func (g *gateway) serve(rt route) http.Handler {
 			refuse(w, err)
 			return
 		}
-		ctx, cancel := context.WithTimeout(r.Context(), deadline)
+		ctx, cancel := context.WithTimeout(propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header)), deadline)
 		defer cancel()
 		reply, err := rt.serve(ctx, client, r, body)
 		if err != nil {

@@ -33,7 +33,7 @@ func level(pkg string) (int, bool) {
 		return 1, true
 	case pkg == "schemas", pkg == "pipeline/scope", strings.HasPrefix(pkg, "pipeline/infra/"):
 		return 0, true
-	case pkg == "policies", pkg == "policies/rego", pkg == "pipeline/embed", pkg == "pipeline/chat", pkg == "pipeline/rerank", pkg == "pipeline/token", pkg == "pipeline/candidate", pkg == "pipeline/pii", pkg == "pipeline/meter", pkg == "pipeline/meter/alert":
+	case pkg == "policies", pkg == "policies/rego", pkg == "pipeline/embed", pkg == "pipeline/chat", pkg == "pipeline/rerank", pkg == "pipeline/token", pkg == "pipeline/candidate", pkg == "pipeline/pii", pkg == "pipeline/meter", pkg == "pipeline/genai", pkg == "pipeline/meter/alert":
 		return 1, true
 	case strings.HasPrefix(pkg, "pipeline/embed/internal/"):
 		return 0, true

@@ -8,6 +8,7 @@ import (
 
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
+	"satchel/schemas"
 	"satchel/worker/metrics"
 	"satchel/worker/ownership"
 )
@@ -22,6 +23,8 @@ type Heads struct {
 	Logger  *slog.Logger
 	Share   ownership.Share
 	Metrics *metrics.Metrics
+	// Offer is given each head that was signed, and must not block; nil: nobody is.
+	Offer func(tenant string, head schemas.HeadReply)
 }
 
 // Run signs until ctx is done, and then what is left.
@@ -115,5 +118,8 @@ func (h *Heads) signOne(ctx context.Context, tenant string) error {
 	}
 	h.Metrics.Sizes.Note(tenant, head.Size)
 	h.Metrics.Signed.SetToCurrentTime()
+	if h.Offer != nil {
+		h.Offer(tenant, head)
+	}
 	return nil
 }

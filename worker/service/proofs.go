@@ -29,6 +29,12 @@ func (v *Service) Head(ctx context.Context, tenant string, _ []byte) (any, error
 	if err != nil {
 		return nil, storageError(ctx, "sign the head", err)
 	}
+	if v.cfg.Witnesses != nil {
+		origin, _, _ := strings.Cut(reply.Checkpoint, "\n")
+		if witnessed := v.cfg.Witnesses.Newest(tenant); strings.HasPrefix(witnessed, origin+"\n") { // the origin may have changed
+			reply.Witnessed = witnessed
+		}
+	}
 	return reply, nil
 }
 

@@ -36,6 +36,13 @@ func (v *Service) Put(ctx context.Context, tenant string, body []byte) (any, err
 	if err != nil {
 		return nil, rejected(err)
 	}
+	return v.traced(ctx, tenant, &prepared, func(ctx context.Context) (any, error) {
+		return v.publish(ctx, tenant, req, ev, &prepared)
+	})
+}
+
+// publish is Put for an event that is as it must be.
+func (v *Service) publish(ctx context.Context, tenant string, req schemas.PutRequest, ev event.Event, prepared *write.Prepared) (any, error) {
 	draft := &prepared.Draft
 	s, err := scope.System(tenant)
 	if err != nil {
@@ -63,7 +70,7 @@ func (v *Service) Put(ctx context.Context, tenant string, body []byte) (any, err
 		if err := v.cfg.Ingest.Stopped(tenant); err != nil {
 			return nil, err
 		}
-		if err := v.mayPublish(ctx, s, &prepared); err != nil {
+		if err := v.mayPublish(ctx, s, prepared); err != nil {
 			if held, found := v.cfg.Log.Find(ctx, s, draft.Source, draft.ID); found == nil && taken(&held, draft) == nil { // logged meanwhile
 				receipt.Duplicate = true
 				return wait, nil

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"satchel/pipeline/genai"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/write"
@@ -68,7 +69,14 @@ type Eraser interface {
 	Delayed(tenant, id string, since time.Time) error
 }
 
-// Config is what a Service is made of. Everything but Outbox, Registry and Exceptions is required.
+// Witnesses keep the cosigned heads: a witness.Client.
+type Witnesses interface {
+	// Newest returns a tenant's newest head that enough witnesses cosigned, "" for none.
+	Newest(tenant string) string
+}
+
+// Config is what a Service is made of. Everything but Outbox, Registry, Exceptions, Witnesses and Tracer is
+// required.
 type Config struct {
 	Engine     Engine
 	Log        *eventlog.Log
@@ -84,6 +92,8 @@ type Config struct {
 	Eraser     Eraser
 	Reviewer   Reviewer
 	Ingest     Ingest
+	Witnesses  Witnesses    // nil: there are none
+	Tracer     genai.Tracer // of writes; zero: none is traced
 	Clock      func() time.Time
 }
 

@@ -33,6 +33,9 @@ func failpoint(spec string) func(point string) {
 	}
 }
 
+// Failpoint returns the hook that SATCHEL_FAILPOINT asks for; nil: none.
+func Failpoint() func(point string) { return failpoint(os.Getenv("SATCHEL_FAILPOINT")) }
+
 // failingLog passes the points around the commit of a context request.
 type failingLog struct {
 	eventlog.Appender

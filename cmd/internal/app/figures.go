@@ -26,7 +26,12 @@ func (a *App) measure(n *Node, m *meter.Set) {
 	m.Gauge(schemas.MetricBuild, Version(), revision()).Set(1)
 	ready, free := m.Gauge(schemas.MetricReady), m.Gauge(schemas.MetricDiskFree)
 	pending, oldest, letters := m.Gauge(schemas.MetricInboxPending), m.Gauge(schemas.MetricInboxOldest), m.Gauge(schemas.MetricDeadLetters)
+	backup, backedUp := m.Gauge(schemas.MetricBackup), m.Gauge(schemas.MetricBackupPosition)
 	m.BeforeReading(func() {
+		if last, err := a.lastBackup(); err == nil {
+			backup.Set(float64(last.Made.Unix()))
+			backedUp.Set(float64(last.Entries))
+		}
 		for name, s := range n.services.Stats() {
 			m.Gauge(schemas.MetricRequestsWaiting, name).Set(float64(s.Waiting))
 		}

@@ -20,6 +20,7 @@ import (
 	"satchel/jetstream"
 	"satchel/jetstream/embedded"
 	"satchel/pipeline"
+	"satchel/pipeline/genai"
 	"satchel/pipeline/infra/filelock"
 	"satchel/pipeline/meter"
 	"satchel/pipeline/meter/alert"
@@ -237,7 +238,7 @@ func (a *App) workerConfig(ctx context.Context, n *Node, o NodeOptions) (worker.
 	artifacts := jetstream.NewArtifacts(n.JetStream).Guarded(n.guard())
 	cfg := worker.Config{Log: n.Log, Stores: n.projections(), Embedder: n.Embedder.now.Load(), Sanitizer: n.public, PDP: n.PDP, Exceptions: n.exceptions, Registry: n.registry,
 		Retention: n.retention, Holds: worker.NewHolds(n.Log, n.policy.PDP, o.Clock, o.NewID),
-		Loopback: a.NATSURL == "", Scrubbers: n.scrub, Clock: o.Clock, Logger: n.logger, Meter: n.meters,
+		Loopback: a.NATSURL == "", Scrubbers: n.scrub, Clock: o.Clock, Logger: n.logger, Meter: n.meters, Tracer: genai.Tracer{Tracer: o.telemetry.tracer(), Content: a.TraceContent},
 		MaxTenants: a.MaxTenants, Evict: n.evict, TenantIdle: time.Duration(a.TenantIdle) * time.Second,
 		Artifacts: artifacts, Uploads: artifacts, Outbox: jetstream.NewOutbox(n.NC, n.JetStream).Guarded(n.guard()),
 		Failpoint: failpoint(os.Getenv("SATCHEL_FAILPOINT"))}
@@ -249,6 +250,9 @@ func (a *App) workerConfig(ctx context.Context, n *Node, o NodeOptions) (worker.
 		return cfg, fmt.Errorf("open tokenizer: %w", err)
 	}
 	if cfg.Membership, err = a.join(ctx, n, n.logger); err != nil {
+		return cfg, err
+	}
+	if cfg.Witnesses, err = a.openWitnesses(n, o); err != nil {
 		return cfg, err
 	}
 	cfg.Projector = worker.NewProjector(cfg)
@@ -263,7 +267,7 @@ func (a *App) engineConfig(n *Node, w *worker.Config, gate *gate, o NodeOptions)
 	}
 	cfg := pipeline.Config{Compaction: a.Compaction, Defend: a.Defend(), Log: log, Items: n.Items, Keyword: n.Keyword, Private: n.Private, Vector: n.Vector, Graph: n.Graph,
 		PDP: n.PDP, Embedder: n.Embedder, Tokens: n.Counter, Relevance: gate, Templates: &template.Store{Dir: a.Path("templates")}, Indexed: w.Projector, Prover: n.Log, Leaves: n.Log, Retrieval: a.retrieval(),
-		Clock: o.Clock, IDs: o.NewID, Logger: n.logger, Tracer: o.telemetry.tracer(), Meter: n.meters}
+		Clock: o.Clock, IDs: o.NewID, Logger: n.logger, Tracer: o.telemetry.tracer(), TraceContent: a.TraceContent, Meter: n.meters}
 	if err := a.applyRerank(&cfg); err != nil {
 		return cfg, err
 	}

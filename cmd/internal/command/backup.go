@@ -129,6 +129,13 @@ func (c *Backup) Run(ctx context.Context, a *app.App) (err error) {
 	if err != nil {
 		return explainBackup(c.Dir, err)
 	}
+	var entries int64
+	for _, h := range made.Heads {
+		entries += h.Size
+	}
+	if err := a.NoteBackup(app.LastBackup{Made: made.Made, Entries: entries}); err != nil {
+		fmt.Fprintf(a.Err, "the backup is whole, but metrics will not show it: %v\n", err)
+	}
 	return printBackup(a, c.Dir, made)
 }
 

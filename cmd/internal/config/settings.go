@@ -35,6 +35,7 @@ type Settings struct {
 	HTTPHosts    []string `name:"http-hosts" help:"Host names under which that address may be asked, beside localhost; IP addresses always may." env:"SATCHEL_HTTP_HOSTS"`
 	PProf        string   `name:"pprof" help:"Loopback address for Go's profiler, as 127.0.0.1:6060; empty: none." env:"SATCHEL_PPROF"`
 	OTLPEndpoint string   `name:"otlp-endpoint" help:"OpenTelemetry collector that traces are sent to over HTTP, as http://127.0.0.1:4318; empty: none." env:"OTEL_EXPORTER_OTLP_ENDPOINT"`
+	TraceContent bool     `name:"trace-content" help:"Traces hold queries and memories, which no erasure takes out of the collector." env:"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"`
 	Principals   string   `help:"Principal registry, a YAML or JSON file; without one claims count on loopback only." env:"SATCHEL_PRINCIPALS" type:"path"`
 	Retention    string   `help:"YAML file that says how long items are kept, reloaded when it changes; empty: until they are erased by request." env:"SATCHEL_RETENTION" type:"path"`
 	Bundle       string   `name:"policy-bundle" help:"Rego bundle of your own: a folder, a .rego file or a signed .tar.gz, reloaded when it changes; empty: the built-in one." env:"POLICY_BUNDLE" type:"path"`
@@ -57,6 +58,7 @@ type Settings struct {
 	Signed    bool     `name:"require-signature" help:"Refuse unsigned memories." env:"SATCHEL_REQUIRE_SIGNATURE"`
 	Secret    string   `name:"secret-key" help:"File of 32 or more random bytes that pseudonyms and artifact handles are keyed with; empty: keys/secret.key in the data folder, or else derived from the key that signs the log." env:"SATCHEL_SECRET_KEY" type:"path"`
 	Origin    string   `name:"origin" help:"Name of the log in its signed heads, followed by / and the tenant, such as log.example.org; empty: made of the key that signs them." env:"SATCHEL_ORIGIN"`
+	Witnesses string   `name:"witnesses" help:"File of the witnesses that cosign the signed heads, a tlog-policy; empty: none." env:"SATCHEL_WITNESSES" type:"path"`
 	OnWrite   string   `name:"pii-on-write" help:"What is done with a memory in which personal data or a secret is found: off, label, redact or refuse." default:"label" env:"PII_ON_WRITE" enum:"off,label,redact,refuse"`
 	PIITypes  []string `name:"pii-types" help:"What counts: email, phone, card, iban, ssn, secret, ip, url, domain, person; empty: the first six." env:"PII_TYPES"`
 	Injection string   `help:"What is done with a text that looks like an injected instruction: drop leaves out what orders its reader beyond doubt and fences the rest, fence fences all of it, off looks at nothing." default:"drop" env:"SATCHEL_INJECTION" enum:"drop,fence,off"`

@@ -113,6 +113,8 @@ func boards() []board {
 		{"log", "Satchel: log and erasure", []panel{
 			{"Entries", "short", "In the logs of all tenants.", []line{{fmt.Sprintf("sum(%s)", selector(schemas.MetricLogSize, "", "")), "entries"}}, false},
 			{"Since a head was signed", "s", "Age of the newest signature.", []line{{fmt.Sprintf("time() - max(%s)", selector(schemas.MetricHeadSigned, "", "")), "age"}}, false},
+			{"Since the last backup", "s", "Age of the last backup that succeeded.", []line{{fmt.Sprintf("time() - max(%s)", selector(schemas.MetricBackup, "", "")), "age"}}, false},
+			{"Entries without a backup", "short", "Entries that are newer than the last backup.", []line{{fmt.Sprintf("sum(%s) - sum(%s)", selector(schemas.MetricLogSize, "", ""), selector(schemas.MetricBackupPosition, "", "")), "entries"}}, false},
 			{"Erasures that are open", "short", "Without a receipt.", []line{{fmt.Sprintf("sum(%s)", selector(schemas.MetricErasuresPending, "", "")), "open"}}, false},
 			{"Age of the oldest", "s", "Of the open erasures.", []line{{worst(schemas.MetricErasuresOldest, "instance"), "{{instance}}"}}, false},
 			{"Erasures", "short", "A second, by outcome.", by(schemas.MetricErasures, "outcome"), false},

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.opentelemetry.io/otel/propagation"
 
 	"satchel/emitters"
 	"satchel/schemas"
@@ -122,13 +123,27 @@ func add[In any](s *server, to *sdk.Server, t *sdk.Tool, serve func(context.Cont
 		var result *sdk.CallToolResult
 		client, err := s.caller(ctx, scopeOf(t))
 		if err == nil {
-			result, err = serve(ctx, client, req, in)
+			result, err = serve(withParent(ctx, req), client, req, in)
 		}
 		if err != nil {
 			return refusal(err), nil, nil
 		}
 		return result, nil, nil
 	})
+}
+
+// withParent has the span that a call names in _meta, or else in the headers of its HTTP request, be the
+// parent of what the service traces.
+func withParent(ctx context.Context, req *sdk.CallToolRequest) context.Context {
+	carrier := propagation.MapCarrier{}
+	for _, name := range (propagation.TraceContext{}).Fields() {
+		if value, ok := req.Params.Meta[name].(string); ok {
+			carrier[name] = value
+		} else if req.Extra != nil && req.Params.Meta["traceparent"] == nil {
+			carrier[name] = req.Extra.Header.Get(name)
+		}
+	}
+	return propagation.TraceContext{}.Extract(ctx, carrier)
 }
 
 // caller returns the client of who calls, when the token has a scope.
