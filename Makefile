@@ -11,12 +11,13 @@ RACED     ?= ^$$
 MAX       ?= 150
 ITEMS     ?= 2000
 ENCODER   ?= bin/encoder
+OUT       ?= bin/browser/pictures
 BESIDETEST = SATCHEL_TEST_REQUIRE=postgres,neo4j $(GO) test -count=1 -timeout 1h -v -run TestServersBeside ./cmd/satchel
 DRIVERS   ?= ./pipeline/store/... ./pipeline/embed/... ./policies/... ./jetstream
 
 .DEFAULT_GOAL := help
 
-.PHONY: attack observe help check test race lint vet properties golden opa bench eval rot fuzz crash workers scaling evalservers benchservers demo build adherence conformance drivers encoder python
+.PHONY: attack observe help check test race lint vet properties golden opa bench eval rot fuzz crash workers scaling evalservers benchservers demo build adherence browser conformance schemathesis drivers encoder python
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -102,6 +103,16 @@ conformance: ## the official suite of the Model Context Protocol against the bin
 	mkdir -p bin/mcp && cp test/mcp/package.json test/mcp/package-lock.json bin/mcp
 	cmp -s bin/mcp/package-lock.json bin/mcp/installed || (cd bin/mcp && npm ci --silent --no-audit --no-fund && cp package-lock.json installed)
 	SATCHEL_TEST_MCP_SUITE=$(abspath bin/mcp) SATCHEL_TEST_REQUIRE=mcp-suite $(GO) test -count=1 ./test/mcp
+
+browser: ## every page of the console in Chromium, wide and narrow, light and dark; it needs npm, and writes pictures into OUT
+	mkdir -p bin/browser && cp test/browser/package.json test/browser/package-lock.json test/browser/pages.mjs bin/browser
+	cmp -s bin/browser/package-lock.json bin/browser/installed || (cd bin/browser && npm ci --silent --no-audit --no-fund && cp package-lock.json installed)
+	SATCHEL_TEST_BROWSER=$(abspath bin/browser) SATCHEL_TEST_REQUIRE=browser OUT=$(abspath $(OUT)) $(GO) test -count=1 -v ./test/browser
+
+schemathesis: ## requests made from the OpenAPI document against the binary; it needs Python, and installs schemathesis into bin/schemathesis
+	test -x bin/schemathesis/bin/schemathesis || python3 -m venv bin/schemathesis
+	bin/schemathesis/bin/pip install --quiet --requirement test/schemathesis/requirements.txt
+	SATCHEL_TEST_SCHEMATHESIS=$(abspath bin/schemathesis/bin/schemathesis) SATCHEL_TEST_REQUIRE=schemathesis $(GO) test -count=1 -timeout 30m -v ./test/schemathesis
 
 drivers: ## every driver's conformance suite: driver, subtest, what became of it; servers must be there
 	@SATCHEL_TEST_REQUIRE=$${SATCHEL_TEST_REQUIRE:-postgres,neo4j,opa} $(GO) test -count=1 -v -run 'TestConformance|TestSuite' $(DRIVERS) 2>&1 | awk -f test/conformance.awk

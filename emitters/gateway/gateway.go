@@ -92,8 +92,17 @@ func New(cfg Config) (http.Handler, error) {
 		return nil, err
 	}
 	mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, document) })
+	body, err := newItemSchema()
+	if err != nil {
+		return nil, err
+	}
 	mux.HandleFunc("GET /v1/schemas/{name}", func(w http.ResponseWriter, r *http.Request) {
-		schema, err := schemas.JSONSchema(strings.TrimSuffix(r.PathValue("name"), ".json"))
+		name := strings.TrimSuffix(r.PathValue("name"), ".json")
+		if name == "new-item" {
+			writeJSON(w, http.StatusOK, body)
+			return
+		}
+		schema, err := schemas.JSONSchema(name)
 		if err != nil {
 			refuse(w, &schemas.Error{Code: schemas.CodeNotFound, Message: "there is no such schema"})
 			return
@@ -114,10 +123,32 @@ func New(cfg Config) (http.Handler, error) {
 	if err := g.mountConsole(mux); err != nil {
 		return nil, err
 	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		refuse(w, &schemas.Error{Code: schemas.CodeNotFound, Message: "there is no such operation; GET /openapi.json lists them"})
-	})
-	return console.Headers(g.guard(http.NewCrossOriginProtection().Handler(g.counted(mux)))), nil
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { unknown(w, r, mux) })
+	own := http.NewCrossOriginProtection()
+	own.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		refuse(w, &schemas.Error{Code: schemas.CodePolicyDenied, Message: "a web page of another origin may change nothing here"})
+	}))
+	return console.Headers(g.guard(own.Handler(g.counted(mux)))), nil
+}
+
+// unknown answers where there is no operation. Where the path has others, it lists their methods.
+func unknown(w http.ResponseWriter, r *http.Request, mux *http.ServeMux) {
+	var has []string
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
+		other := r.Clone(r.Context())
+		other.Method = method
+		if _, pattern := mux.Handler(other); pattern != "/" {
+			has = append(has, method)
+		}
+	}
+	none := &schemas.Error{Code: schemas.CodeNotFound, Message: "there is no such operation; GET /openapi.json lists them"}
+	if len(has) == 0 {
+		refuse(w, none)
+		return
+	}
+	w.Header().Set("Allow", strings.Join(has, ", "))
+	none.Message = "the path does not have this method; the header Allow lists those that it has"
+	writeJSON(w, http.StatusMethodNotAllowed, none)
 }
 
 // guard refuses a Host that the gateway does not have, so that a web page cannot reach it by a name of its own.

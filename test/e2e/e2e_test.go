@@ -29,7 +29,7 @@ func runAll(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binDir = dir
-	if err := testenv.Build("../..", dir, "./cmd/satchel", "./test/e2e/client"); err != nil {
+	if err := testenv.Build("../..", dir, "./cmd/satchel", "./cmd/satchel-hook", "./test/e2e/client"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bufio"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -9,7 +8,6 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -29,33 +27,13 @@ type door struct {
 
 func gatewayOf(t *testing.T, s *testenv.Satchel, args ...string) *door {
 	t.Helper()
-	cmd := exec.Command(s.Binary, append([]string{"gateway", "--dir", s.Dir, "--addr", "127.0.0.1:0"}, args...)...)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(os.Interrupt)
-		_ = cmd.Wait()
-	})
-	line, err := bufio.NewReader(out).ReadString('\n')
-	found := regexp.MustCompile(`gateway (http://\S+)/openapi.json`).FindStringSubmatch(line)
-	if err != nil || found == nil {
-		t.Fatalf("satchel gateway said %q (%v)", line, err)
-	}
-	return &door{t, found[1], cmd.Process}
+	url, process := s.Gateway(t, args...)
+	return &door{t, url, process}
 }
 
 func newToken(t *testing.T, s *testenv.Satchel, args ...string) string {
 	t.Helper()
-	out, err := exec.Command(s.Binary, append([]string{"token", "add", "--dir", s.Dir}, args...)...).Output()
-	if err != nil {
-		t.Fatalf("token add: %v", err)
-	}
-	return strings.TrimSpace(string(out))
+	return s.Token(t, args...)
 }
 
 // call sends a request; a header is "Name: value". It returns status, body and the decoded body.
@@ -152,7 +130,7 @@ func TestGatewayDoesWhatNATSDoes(t *testing.T) {
 	if code, text, v := d.call("GET", "/openapi.json", "", ""); code != 200 || v["openapi"] != "3.1.0" {
 		t.Errorf("document: %d %.200s", code, text)
 	}
-	for _, name := range []string{"context-request", "receipt", "error"} {
+	for _, name := range []string{"context-request", "new-item", "receipt", "error"} {
 		if code, text, _ := d.call("GET", "/v1/schemas/"+name, "", ""); code != 200 {
 			t.Errorf("schema %s: %d %s", name, code, text)
 		}
@@ -187,6 +165,10 @@ func TestGatewayRefuses(t *testing.T) {
 		{"a list where a text belongs", "POST", "/v1/search", reader, `{"query":["x"]}`, nil, 400, "validation_error"},
 		{"correcting what is not there", "POST", "/v1/memories/nope/correct", writer, `{"text":"y","reason":"z"}`, nil, 404, "not_found"},
 		{"correcting by what is not there", "POST", "/v1/memories/nope/correct", writer, `{"by":"alsonope","reason":"z"}`, nil, 404, "not_found"},
+		{"a member in another case", "POST", "/v1/search", reader, `{"Query":"x"}`, nil, 400, "validation_error"},
+		{"null for a text", "POST", "/v1/memories", writer, `{"content":null}`, nil, 400, "validation_error"},
+		{"an inner member twice", "POST", "/v1/context", reader, `{"payload":{"query":{"text":"x","text":"y"}}}`, nil, 400, "validation_error"},
+		{"another method", "DELETE", "/v1/memories/x", reader, "", nil, 405, "not_found"},
 		{"a large body", "POST", "/v1/search", reader, `{"query":"` + strings.Repeat("x", 1<<20) + `"}`, nil, 413, "too_large"},
 		{"no such pack", "GET", "/v1/packs/none", reader, "", nil, 404, "not_found"},
 		{"no such operation", "GET", "/v2/x", reader, "", nil, 404, "not_found"},
@@ -196,7 +178,7 @@ func TestGatewayRefuses(t *testing.T) {
 			t.Errorf("%s: %d %.300s, want %d %s", c.name, status, text, c.status, c.code)
 		}
 	}
-	if status, text, _ := d.call("POST", "/v1/context", reader, `{}`, "Origin: https://evil.test", "Sec-Fetch-Site: cross-site"); status != 403 {
+	if status, text, v := d.call("POST", "/v1/context", reader, `{}`, "Origin: https://evil.test", "Sec-Fetch-Site: cross-site"); status != 403 || v["code"] != "policy_denied" {
 		t.Errorf("a foreign page: %d %s", status, text)
 	}
 	if out, err := exec.Command(s.Binary, "token", "revoke", "reader", "--dir", s.Dir).CombinedOutput(); err != nil {

@@ -5,7 +5,6 @@
 package mcp
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/json"
@@ -67,37 +66,16 @@ func TestConformance(t *testing.T) {
 func serve(t *testing.T, binary string) string {
 	t.Helper()
 	s := testenv.Up(t, binary, t.TempDir())
-	scopes := "memory.read,memory.write,memory.erase"
-	printed := s.Must(t, "token", "add", "suite", "--json", "--scope", scopes)
-	var made struct{ Token string }
-	if err := json.Unmarshal([]byte(printed), &made); err != nil {
-		t.Fatalf("token add: %v: %s", err, printed)
-	}
-	cmd := exec.Command(binary, "gateway", "--dir", s.Dir, "--addr", "127.0.0.1:0")
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(os.Interrupt)
-		_ = cmd.Wait()
-	})
-	line, err := bufio.NewReader(out).ReadString('\n')
-	found := regexp.MustCompile(`gateway (http://\S+)/openapi.json`).FindStringSubmatch(line)
-	if err != nil || found == nil {
-		t.Fatalf("satchel gateway said %q (%v)", line, err)
-	}
-	gateway, err := url.Parse(found[1])
+	token := s.Token(t, "suite", "--scope", "memory.read,memory.write,memory.erase")
+	address, _ := s.Gateway(t)
+	gateway, err := url.Parse(address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	forward := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(gateway)
 		r.Out.Host = r.In.Host // a scenario sends foreign ones
-		r.Out.Header.Set("Authorization", "Bearer "+made.Token)
+		r.Out.Header.Set("Authorization", "Bearer "+token)
 	}}
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// Read first: a body that the server closes at an early answer would break the stream.

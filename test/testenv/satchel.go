@@ -106,3 +106,38 @@ func (s *Satchel) Must(t testing.TB, args ...string) string {
 	}
 	return out
 }
+
+// Gateway starts satchel gateway beside the process, until the test ends. It returns its address.
+func (s *Satchel) Gateway(t testing.TB, args ...string) (string, *os.Process) {
+	t.Helper()
+	cmd := exec.Command(s.Binary, append([]string{"gateway", "--dir", s.Dir, "--addr", "127.0.0.1:0"}, args...)...)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(os.Interrupt) // it may have ended by itself
+		_ = cmd.Wait()
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	found := gatewayLine.FindStringSubmatch(line)
+	if err != nil || found == nil {
+		t.Fatalf("satchel gateway said %q (%v)", line, err)
+	}
+	return found[1], cmd.Process
+}
+
+var gatewayLine = regexp.MustCompile(`gateway (http://\S+)/openapi.json`)
+
+// Token makes a token of the gateway.
+func (s *Satchel) Token(t testing.TB, args ...string) string {
+	t.Helper()
+	out, err := exec.Command(s.Binary, append([]string{"token", "add", "--dir", s.Dir}, args...)...).Output()
+	if err != nil {
+		t.Fatalf("token add: %v", err)
+	}
+	return strings.TrimSpace(string(out))
+}
