@@ -17,7 +17,7 @@ DRIVERS   ?= ./pipeline/store/... ./pipeline/embed/... ./policies/... ./jetstrea
 
 .DEFAULT_GOAL := help
 
-.PHONY: attack observe help check test race lint vet properties golden opa bench eval rot fuzz crash workers scaling evalservers benchservers demo build adherence browser conformance schemathesis drivers encoder python
+.PHONY: attack observe help check test race lint vet properties golden opa bench eval rot fuzz crash workers scaling evalservers benchservers demo build adherence browser hooks conformance schemathesis drivers encoder python
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -103,6 +103,9 @@ conformance: ## the official suite of the Model Context Protocol against the bin
 	mkdir -p bin/mcp && cp test/mcp/package.json test/mcp/package-lock.json bin/mcp
 	cmp -s bin/mcp/package-lock.json bin/mcp/installed || (cd bin/mcp && npm ci --silent --no-audit --no-fund && cp package-lock.json installed)
 	SATCHEL_TEST_MCP_SUITE=$(abspath bin/mcp) SATCHEL_TEST_REQUIRE=mcp-suite $(GO) test -count=1 ./test/mcp
+
+hooks: ## 200 prompts and tool calls through satchel-hook on 10,000 items, against their budgets; 50 calls while satchel up is away
+	SATCHEL_HOOK_ITEMS=10000 $(GO) test -count=1 -timeout 15m -v -run TestHooks ./test/e2e
 
 browser: ## every page of the console in Chromium, wide and narrow, light and dark; it needs npm, and writes pictures into OUT
 	mkdir -p bin/browser && cp test/browser/package.json test/browser/package-lock.json test/browser/pages.mjs bin/browser

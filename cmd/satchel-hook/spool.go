@@ -25,7 +25,8 @@ import (
 const mostWaiting = 10_000
 
 // spool keeps memories of one project until they are sent: a file each, named by the id of its event, which
-// is the same however often it is sent. Many processes may add; one sends.
+// is the same however often it is sent. Many processes may add; one sends. A file outlives its process, but not
+// always a failure of power: an editor does not wait for the disk.
 type spool struct{ folder, project string }
 
 // openSpool returns the spool of the git repository that a folder is in, or of the folder.
@@ -64,7 +65,7 @@ func (s *spool) Remember(_ context.Context, item schemas.MemoryItem, _ *emitters
 		return schemas.Receipt{}, fmt.Errorf("make an id: %w", err)
 	}
 	item.ID, item.CreatedAt = id.String(), time.Now().UTC()
-	return schemas.Receipt{ID: item.ID}, atomicfile.Write(filepath.Join(s.folder, item.ID+".json"), func(w io.Writer) error {
+	return schemas.Receipt{ID: item.ID}, atomicfile.WriteUnsynced(filepath.Join(s.folder, item.ID+".json"), func(w io.Writer) error {
 		return json.NewEncoder(w).Encode(item)
 	})
 }

@@ -23,9 +23,10 @@ import (
 type hookEditor struct {
 	t           *testing.T
 	url, folder string
+	used        time.Duration // of the processor, by the last call
 }
 
-func newEditor(t *testing.T, s *testenv.Satchel) *hookEditor { return &hookEditor{t, s.URL, t.TempDir()} }
+func newEditor(t *testing.T, s *testenv.Satchel) *hookEditor { return &hookEditor{t: t, url: s.URL, folder: t.TempDir()} }
 
 // moment returns what the hook prints, and how long it takes.
 func (e *hookEditor) moment(event string, members map[string]any) (string, time.Duration) {
@@ -51,7 +52,9 @@ func (e *hookEditor) call(in string, args ...string) (string, time.Duration) {
 	if err != nil {
 		e.t.Errorf("satchel-hook: %v", err)
 	}
-	return string(out), time.Since(began)
+	took := time.Since(began)
+	e.used = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	return string(out), took
 }
 
 // ran is a tool call of a command.
@@ -128,36 +131,51 @@ func TestHooksRecall(t *testing.T) {
 	s := testenv.Up(t, binary("satchel"), t.TempDir())
 	fill(t, s, items)
 	e := newEditor(t, s)
-	var asked, kept []time.Duration
+	var asked, kept timings
+	cut := 0
 	for n := range prompts {
 		k := n * items / prompts
 		out, took := e.moment("UserPromptSubmit", map[string]any{"prompt": fmt.Sprintf("which port does service svc%d of team t%d listen on?", k, k%50)})
-		asked = append(asked, took)
+		asked.add(took, e.used)
 		var reply struct {
 			HookSpecificOutput struct{ HookEventName, AdditionalContext string }
 		}
-		if err := json.Unmarshal([]byte(out), &reply); err != nil || full == "" && !strings.Contains(reply.HookSpecificOutput.AdditionalContext, fmt.Sprintf("port %d.", 2000+k)) {
+		if out == "" {
+			cut++
+		} else if err := json.Unmarshal([]byte(out), &reply); err != nil || !strings.Contains(reply.HookSpecificOutput.AdditionalContext, fmt.Sprintf("svc%d ", k)) {
 			t.Errorf("prompt %d in %s: %v, %.400s", n, took, err, out)
 		}
 		_, took = e.moment("PostToolUse", ran(n))
-		kept = append(kept, took)
+		kept.add(took, e.used)
+	}
+	if cut > 1+prompts/100 {
+		t.Errorf("%d of %d prompts were cut", cut, prompts)
 	}
 	if out, _ := e.moment("SessionStart", map[string]any{"source": "startup"}); out != "" {
 		t.Errorf("a session without a repository: %s", out)
 	}
-	if full == "" {
-		return
+	if full != "" {
+		asked.check(t, "prompt", 150*time.Millisecond)
+		kept.check(t, "tool", 40*time.Millisecond)
 	}
-	for name, c := range map[string]struct {
-		took   []time.Duration
-		budget time.Duration
-	}{"prompt": {asked, 150 * time.Millisecond}, "tool": {kept, 40 * time.Millisecond}} {
-		slices.Sort(c.took)
-		p50, p95 := c.took[len(c.took)/2], c.took[len(c.took)*95/100]
-		t.Logf("%s: p50 %s, p95 %s, most %s, budget %s", name, p50, p95, c.took[len(c.took)-1], c.budget)
-		if p95 > c.budget {
-			t.Errorf("%s: p95 %s is over the budget of %s", name, p95, c.budget)
-		}
+}
+
+// timings are how long calls took, and how long they had a processor.
+type timings struct{ took, used []time.Duration }
+
+func (c *timings) add(took, used time.Duration) {
+	c.took, c.used = append(c.took, took), append(c.used, used)
+}
+
+// check holds the 95th percentile to a budget. A busy machine shows in the time that calls waited for a processor.
+func (c *timings) check(t *testing.T, name string, budget time.Duration) {
+	t.Helper()
+	slices.Sort(c.took)
+	slices.Sort(c.used)
+	p95 := len(c.took) * 95 / 100
+	t.Logf("%s: p50 %s, p95 %s, budget %s; of the processor p95 %s", name, c.took[len(c.took)/2], c.took[p95], budget, c.used[p95])
+	if c.took[p95] > budget {
+		t.Errorf("%s: p95 %s is over the budget of %s", name, c.took[p95], budget)
 	}
 }
 
