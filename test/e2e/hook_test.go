@@ -26,7 +26,9 @@ type hookEditor struct {
 	used        time.Duration // of the processor, by the last call
 }
 
-func newEditor(t *testing.T, s *testenv.Satchel) *hookEditor { return &hookEditor{t: t, url: s.URL, folder: t.TempDir()} }
+func newEditor(t *testing.T, s *testenv.Satchel) *hookEditor {
+	return &hookEditor{t: t, url: s.URL, folder: t.TempDir()}
+}
 
 // moment returns what the hook prints, and how long it takes.
 func (e *hookEditor) moment(event string, members map[string]any) (string, time.Duration) {
