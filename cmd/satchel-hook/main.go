@@ -119,8 +119,8 @@ func connect(ctx context.Context, in time.Duration) (*emitters.Emitter, func(), 
 	if err != nil {
 		return nil, nil, err
 	}
-	client, err := emitters.New(nc, emitters.Config{Tenant: get("main", "SATCHEL_TENANT"), Agent: get("claude-code", "SATCHEL_AS"),
-		Labels: []string{"level:internal"}, Clearance: "internal"})
+	client, err := emitters.New(nc, emitters.Config{Tenant: get("main", "SATCHEL_TENANT"),
+		Agent: get("claude-code", "SATCHEL_AS"), Labels: []string{"level:internal"}, Clearance: "internal"})
 	if err != nil {
 		nc.Close()
 		return nil, nil, err
@@ -167,7 +167,8 @@ func (m *moment) keep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	hooks, err := hook.New(hook.Config{Emitter: s, Agent: "claude-code", Session: m.Session, Project: s.project, Longest: longest})
+	hooks, err := hook.New(hook.Config{Emitter: s, Agent: "claude-code", Session: m.Session, Project: s.project,
+		Longest: longest})
 	if err != nil {
 		return err
 	}

@@ -46,8 +46,9 @@ func openSpool(folder string) (*spool, error) {
 		return nil, fmt.Errorf("find the folder of the spool: set XDG_STATE_HOME: %w", err)
 	}
 	sum := sha256.Sum256([]byte(root))
-	s := &spool{project: filepath.Base(root), folder: filepath.Join(
-		cmp.Or(os.Getenv("XDG_STATE_HOME"), filepath.Join(home, ".local", "state")), "satchel", "claude-code", hex.EncodeToString(sum[:8]))}
+	state := cmp.Or(os.Getenv("XDG_STATE_HOME"), filepath.Join(home, ".local", "state"))
+	folder = filepath.Join(state, "satchel", "claude-code", hex.EncodeToString(sum[:8]))
+	s := &spool{project: filepath.Base(root), folder: folder}
 	if err := os.MkdirAll(s.folder, 0o700); err != nil {
 		return nil, fmt.Errorf("open spool: %w", err)
 	}
@@ -65,7 +66,8 @@ func (s *spool) Remember(_ context.Context, item schemas.MemoryItem, _ *emitters
 		return schemas.Receipt{}, fmt.Errorf("make an id: %w", err)
 	}
 	item.ID, item.CreatedAt = id.String(), time.Now().UTC()
-	return schemas.Receipt{ID: item.ID}, atomicfile.WriteUnsynced(filepath.Join(s.folder, item.ID+".json"), func(w io.Writer) error {
+	path := filepath.Join(s.folder, item.ID+".json")
+	return schemas.Receipt{ID: item.ID}, atomicfile.WriteUnsynced(path, func(w io.Writer) error {
 		return json.NewEncoder(w).Encode(item)
 	})
 }

@@ -26,7 +26,9 @@ const (
 )
 
 // pathParameters are the schemas of the segments of paths.
-var pathParameters = object{"id": ref("explain-request#/properties/pack_id"), "item": ref("explain-request#/properties/item_id")}
+var pathParameters = object{
+	"id": ref("explain-request#/properties/pack_id"), "item": ref("explain-request#/properties/item_id"),
+}
 
 // parameter is what may stand in a query or in a header.
 type parameter struct {
@@ -41,11 +43,13 @@ func parameters(operation string) []parameter {
 		return []parameter{
 			{"query", "wait", "how far the item has come when the reply is sent; default indexed",
 				object{"type": "string", "enum": []string{"", "accepted", "logged", "indexed", "proved"}}},
-			{"header", "Idempotency-Key", "the id of the event: the same request again stores nothing; created_at is required then", orEmpty(idPattern)},
+			{"header", "Idempotency-Key", "the id of the event: the same request again stores nothing; created_at is required then",
+				orEmpty(idPattern)},
 		}
 	case "items":
 		var all []parameter
-		for name, member := range map[string]string{"session": "session", "label": "labels", "kind": "kinds", "limit": "limit", "after": "after", "purpose": "purpose"} {
+		for name, member := range map[string]string{"session": "session", "label": "labels", "kind": "kinds",
+			"limit": "limit", "after": "after", "purpose": "purpose"} {
 			all = append(all, parameter{"query", name, "", ref("items-request#/properties/" + member)})
 		}
 		slices.SortFunc(all, func(a, b parameter) int { return strings.Compare(a.name, b.name) })
@@ -54,7 +58,8 @@ func parameters(operation string) []parameter {
 		position := object{"type": "integer", "minimum": 0}
 		return []parameter{
 			{"query", "after", "position in the log behind which the stream begins; default its end", position},
-			{"query", "kind", "kinds of entries; default all", object{"type": "array", "items": ref("ledger-reference#/properties/kind")}},
+			{"query", "kind", "kinds of entries; default all",
+				object{"type": "array", "items": ref("ledger-reference#/properties/kind")}},
 			{"header", "Last-Event-ID", "the position that the client had last; it stands for after", position},
 		}
 	}
@@ -68,17 +73,19 @@ func requestBody(r route) object {
 	}
 	switch r.operation {
 	case "recover":
-		return closed(object{"item_ids": object{"allOf": []any{ref("recover-request#/properties/item_ids")}, "minItems": 1}}, "item_ids")
+		ids := object{"allOf": []any{ref("recover-request#/properties/item_ids")}, "minItems": 1}
+		return closed(object{"item_ids": ids}, "item_ids")
 	case "correct":
 		given := func(name string) object {
 			return object{"required": []string{name}, "properties": object{name: object{"minLength": 1}}}
 		}
-		body := closed(object{"text": orEmpty(notBlank), "by": orEmpty(idPattern), "reason": ref("memory-superseded#/properties/reason")}, []string{}...)
+		body := closed(object{"text": orEmpty(notBlank), "by": orEmpty(idPattern),
+			"reason": ref("memory-superseded#/properties/reason")}, []string{}...)
 		body["oneOf"] = []any{given("text"), given("by")}
 		return body
 	case "forget":
-		return closed(object{"items": ref("memory-erased#/properties/items"), "reason": ref("memory-erased#/properties/reason"),
-			"dry_run": object{"type": "boolean"}}, "items")
+		return closed(object{"items": ref("memory-erased#/properties/items"),
+			"reason": ref("memory-erased#/properties/reason"), "dry_run": object{"type": "boolean"}}, "items")
 	}
 	if r.request == "" {
 		return nil
@@ -183,7 +190,8 @@ func describe(r route, content object) object {
 		}
 		responses[strconv.Itoa(status)] = object{"description": http.StatusText(status), "content": refused}
 	}
-	op := object{"operationId": r.operation, "summary": r.summary, "responses": responses, "security": []any{object{"token": []string{r.scope}}}}
+	op := object{"operationId": r.operation, "summary": r.summary, "responses": responses,
+		"security": []any{object{"token": []string{r.scope}}}}
 	var all []any
 	for _, s := range segment.FindAllStringSubmatch(r.path, -1) {
 		all = append(all, object{"in": "path", "name": s[1], "required": true, "schema": pathParameters[s[1]]})
@@ -199,7 +207,8 @@ func describe(r route, content object) object {
 		op["parameters"] = all
 	}
 	if body := requestBody(r); body != nil {
-		op["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": body, "example": examples[r.operation]}}}
+		op["requestBody"] = object{"required": true, "content": object{
+			"application/json": object{"schema": body, "example": examples[r.operation]}}}
 	}
 	return op
 }

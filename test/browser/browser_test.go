@@ -33,7 +33,7 @@ func TestPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := testenv.Up(t, filepath.Join(bin, "satchel"), t.TempDir())
-	for _, text := range []string{"The kiln is fired by Mara.", "A firing of the kiln costs 40 euros.", "Jonas renewed the certificate."} {
+	for _, text := range []string{"The kiln is fired by Mara.", "A firing costs 40 euros.", "Jonas renewed the certificate."} {
 		s.Must(t, "emit", "--text", text)
 	}
 	token := s.Token(t, "auditor", "--scope", "memory.read,memory.write,memory.erase,memory.audit")

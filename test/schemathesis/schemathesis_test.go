@@ -27,7 +27,7 @@ func TestRepliesFitTheDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := testenv.Up(t, filepath.Join(bin, "satchel"), t.TempDir())
-	for _, text := range []string{"The build turned green.", "Jonas renewed the gateway certificate.", "The kiln is fired on Tuesdays."} {
+	for _, text := range []string{"The build turned green.", "Jonas renewed the certificate.", "The kiln is hot."} {
 		s.Must(t, "emit", "--text", text)
 	}
 	token := s.Token(t, "tester", "--scope", "memory.read,memory.write,memory.erase,memory.audit")
