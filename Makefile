@@ -105,7 +105,7 @@ conformance: ## the official suite of the Model Context Protocol against the bin
 	SATCHEL_TEST_MCP_SUITE=$(abspath bin/mcp) SATCHEL_TEST_REQUIRE=mcp-suite $(GO) test -count=1 ./test/mcp
 
 hooks: ## 200 prompts and tool calls through satchel-hook on 10,000 items, against their budgets; 50 calls while satchel up is away
-	SATCHEL_HOOK_ITEMS=10000 $(GO) test -count=1 -timeout 15m -v -run TestHooks ./test/e2e
+	SATCHEL_TEST_HOOK_ITEMS=10000 $(GO) test -count=1 -timeout 15m -v -run TestHooks ./test/e2e
 
 browser: ## every page of the console in Chromium, wide and narrow, light and dark; it needs npm, and writes pictures into OUT
 	mkdir -p bin/browser && cp test/browser/package.json test/browser/package-lock.json test/browser/pages.mjs bin/browser

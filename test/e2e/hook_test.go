@@ -117,12 +117,12 @@ func TestHooksWaitForSatchel(t *testing.T) {
 	}
 }
 
-// A prompt gets what is remembered about it, and nothing where there is nothing. With SATCHEL_HOOK_ITEMS=10000, as
+// A prompt gets what is remembered about it, and nothing where there is nothing. With SATCHEL_TEST_HOOK_ITEMS=10000, as
 // make hooks has it, 200 prompts and 200 tool calls are held to their budgets.
 func TestHooksRecall(t *testing.T) {
 	t.Parallel()
 	items, prompts := 200, 10
-	full := os.Getenv("SATCHEL_HOOK_ITEMS")
+	full := os.Getenv("SATCHEL_TEST_HOOK_ITEMS")
 	if full != "" {
 		n, err := strconv.Atoi(full)
 		if err != nil {
