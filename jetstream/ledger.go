@@ -151,13 +151,19 @@ func (l *Ledger) Publish(ctx context.Context, tenant string, messages []transpor
 	}
 	foreign := 0
 	for len(messages) > 0 {
-		batch, position, err := ledgerBatch(tenant, end, messages)
+		batch, err := ledgerBatch(tenant, end, messages)
 		if err != nil {
 			return err
 		}
-		seq, err := l.send(ctx, tenant, end, batch)
+		stored, seq, err := l.send(ctx, tenant, end, batch)
+		if stored > 0 {
+			end = ledgerEnd{seq: seq, position: messages[stored-1].Position}
+			l.set(tenant, end)
+			messages = messages[stored:]
+		}
 		if isWrongLast(err) && foreign < maxForeign {
-			// Nothing but foreign messages came in between when the position is the same.
+			// Nothing but foreign messages came in between when the position is the same, or a
+			// cluster had not applied yet what it had acknowledged.
 			if now, look := l.find(ctx, tenant); look == nil && now.position == end.position {
 				foreign, end = foreign+1, now
 				continue
@@ -170,35 +176,34 @@ func (l *Ledger) Publish(ctx context.Context, tenant string, messages []transpor
 			}
 			return fmt.Errorf("publish to ledger for %q: %w", tenant, err)
 		}
-		end = ledgerEnd{seq: seq, position: position}
-		l.set(tenant, end)
-		messages = messages[len(batch):]
 	}
 	return nil
 }
 
-// send stores one batch and returns the sequence of its last message. A few messages
-// go one by one, each behind the one before: the ledger needs order and no repeats,
-// and a crash between them leaves a shorter ledger only.
-func (l *Ledger) send(ctx context.Context, tenant string, end ledgerEnd, batch []*nats.Msg) (uint64, error) {
+// send stores one batch and returns how many of its messages are stored, and the sequence of the
+// last of these. A few messages go one by one, each behind the one before: the ledger needs order
+// and no repeats, and a crash between them leaves a shorter ledger only.
+func (l *Ledger) send(ctx context.Context, tenant string, end ledgerEnd, batch []*nats.Msg) (stored int, seq uint64, err error) {
 	if len(batch) > smallBatch {
-		_, seq, err := PublishBatch(ctx, l.nc, batch)
-		return seq, err
+		if _, seq, err = PublishBatch(ctx, l.nc, batch); err != nil {
+			return 0, 0, err
+		}
+		return len(batch), seq, nil
 	}
 	filter, err := LedgerTenantSubject(tenant)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	seq := end.seq
+	seq = end.seq
 	for _, msg := range batch {
 		expect(msg, filter, seq)
 		ack, err := l.js.PublishMsg(ctx, msg, jetstream.WithRetryAttempts(0))
 		if err != nil {
-			return 0, err
+			return stored, seq, err
 		}
-		seq = ack.Sequence
+		stored, seq = stored+1, ack.Sequence
 	}
-	return seq, nil
+	return stored, seq, nil
 }
 
 // expect makes the server refuse msg unless the last message of filter is at seq.
@@ -209,20 +214,20 @@ func expect(msg *nats.Msg, filter string, seq uint64) {
 
 // ledgerBatch encodes as many messages as one batch takes. The first carries the
 // check; the server does it once for the whole batch.
-func ledgerBatch(tenant string, end ledgerEnd, messages []transport.LedgerMessage) ([]*nats.Msg, int64, error) {
+func ledgerBatch(tenant string, end ledgerEnd, messages []transport.LedgerMessage) ([]*nats.Msg, error) {
 	filter, err := LedgerTenantSubject(tenant)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	position, size := end.position, 0
 	var batch []*nats.Msg
 	for _, m := range messages[:min(len(messages), MaxBatch)] {
 		if m.Position <= position {
-			return nil, 0, fmt.Errorf("publish position %d to ledger for %q behind %d: %w", m.Position, tenant, position, ErrLedgerMoved)
+			return nil, fmt.Errorf("publish position %d to ledger for %q behind %d: %w", m.Position, tenant, position, ErrLedgerMoved)
 		}
 		msg, err := ledgerMessage(tenant, m)
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 		if size += msg.Size(); size > maxLedgerBytes && len(batch) > 0 {
 			break
@@ -233,7 +238,7 @@ func ledgerBatch(tenant string, end ledgerEnd, messages []transport.LedgerMessag
 		position = m.Position
 		batch = append(batch, msg)
 	}
-	return batch, position, nil
+	return batch, nil
 }
 
 func ledgerMessage(tenant string, m transport.LedgerMessage) (*nats.Msg, error) {
