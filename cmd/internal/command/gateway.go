@@ -81,13 +81,20 @@ func (c *Gateway) Run(ctx context.Context, a *app.App) error {
 	if err != nil {
 		return config.Usagef("listen on %s: %v; choose another with --addr", c.Addr, err)
 	}
-	server := gateway.Server(handler)
+	return serveUntil(ctx, gateway.Server(handler), listener, func() {
+		if issuer != nil {
+			_ = issuer.Ready(ctx) // a failure is told, and the issuer asked again
+		}
+		fmt.Fprintf(a.Out, "gateway http://%s/openapi.json, tokens %s\n", listener.Addr(), path)
+	})
+}
+
+// serveUntil serves, says so by ready, and ends when ctx is done and what is under way has its answer.
+func serveUntil(ctx context.Context, server *http.Server, listener net.Listener, ready func()) error {
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(listener) }()
-	if issuer != nil {
-		_ = issuer.Ready(ctx) // a failure is told, and the issuer asked again
-	}
-	fmt.Fprintf(a.Out, "gateway http://%s/openapi.json, tokens %s\n", listener.Addr(), path)
+	ready()
+	var err error
 	select {
 	case err = <-done:
 	case <-ctx.Done():

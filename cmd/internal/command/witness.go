@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -80,26 +79,9 @@ func (c *Witness) Run(ctx context.Context, a *app.App) (err error) {
 	}
 	name, _, _ := strings.Cut(vkey, "+")
 	short := strings.NewReplacer("/", "-", ".", "-").Replace(name)
-	fmt.Fprintf(a.Out, "witness %s %s http://%s/\n", short, vkey, listener.Addr())
-	return serveUntil(ctx, gateway.Server(w.Handler()), listener)
-}
-
-// serveUntil serves until ctx is done, and then what is under way.
-func serveUntil(ctx context.Context, server *http.Server, listener net.Listener) error {
-	done := make(chan error, 1)
-	go func() { done <- server.Serve(listener) }()
-	var err error
-	select {
-	case err = <-done:
-	case <-ctx.Done():
-		quiet, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-		defer cancel()
-		err = server.Shutdown(quiet)
-	}
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
-	return err
+	return serveUntil(ctx, gateway.Server(w.Handler()), listener, func() {
+		fmt.Fprintf(a.Out, "witness %s %s http://%s/\n", short, vkey, listener.Addr())
+	})
 }
 
 // key reads the key of the witness, or makes it, and returns it with its verifier key.
