@@ -1,23 +1,19 @@
 package witness
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/mod/sumdb/note"
 )
 
-// ReadLogs reads the file of the logs whose heads are cosigned: a line each, "log VKEY", as in a
+// readLogs reads a file of the logs whose heads are cosigned: a line each, "log VKEY", as in a
 // tlog-policy, whose other lines are passed over. A log's key has the log's origin as its name. "#"
 // begins a comment.
-func ReadLogs(path string) (map[string]note.Verifier, error) {
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("read logs: %w", err)
-	}
+func readLogs(path string, raw []byte) (map[string]note.Verifier, error) {
 	list := map[string]note.Verifier{}
 	for i, line := range strings.Split(string(raw), "\n") {
 		line, _, _ = strings.Cut(line, "#")
@@ -45,33 +41,30 @@ type logs struct {
 	path   string
 	unread func(error)
 
-	mu    sync.Mutex
-	list  map[string]note.Verifier
-	mtime time.Time
-	size  int64
+	mu   sync.Mutex
+	raw  []byte // what it held last
+	list map[string]note.Verifier
 }
 
 func openLogs(path string, unread func(error)) (*logs, error) {
 	if unread == nil {
 		unread = func(error) {}
 	}
-	l := &logs{path: path, unread: unread}
-	if info, err := os.Stat(path); err == nil { // before it is read: a later change is seen
-		l.mtime, l.size = info.ModTime(), info.Size()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read logs: %w", err)
 	}
-	var err error
-	l.list, err = ReadLogs(path)
-	return l, err
+	list, err := readLogs(path, raw)
+	return &logs{path: path, unread: unread, raw: raw, list: list}, err
 }
 
 // find returns the key of a log by its origin, nil for a log that is not in the file.
 func (l *logs) find(origin string) note.Verifier {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	info, err := os.Stat(l.path)
-	if err == nil && (!info.ModTime().Equal(l.mtime) || info.Size() != l.size) {
-		l.mtime, l.size = info.ModTime(), info.Size()
-		if list, err := ReadLogs(l.path); err == nil {
+	if raw, err := os.ReadFile(l.path); err == nil && !bytes.Equal(raw, l.raw) {
+		l.raw = raw
+		if list, err := readLogs(l.path, raw); err == nil {
 			l.list = list
 		} else {
 			l.unread(err)

@@ -22,7 +22,7 @@ import (
 type Config struct {
 	Path string // the database; its folder must exist
 	Key  string // signer key, as note.GenerateKey makes it
-	Logs string // file of the logs whose heads are cosigned, see ReadLogs
+	Logs string // file of the logs whose heads are cosigned: a line each, log VKEY
 	// Unread is told that the file of logs changed and cannot be read; the former list holds. nil: nobody is.
 	Unread func(error)
 	// Failpoint is called with the name of each point at which a crash is worth trying; nil: none is.
