@@ -158,3 +158,56 @@ func TestAnotherModelTakesOver(t *testing.T) {
 	}
 	contains(t, "reembed --shadow --compare", r.out, "the model that serves: m2@", "the configured model: m1@", "of the first ten are the same, the best is in 100 %")
 }
+
+func TestTheEncoderInTheBinary(t *testing.T) {
+	t.Parallel()
+	first := startNode(t)
+	for id, text := range map[string]string{"n1": "The pottery kiln is fired on Mondays.", "n2": "My grandmother plays the violin.", "n3": "She is allergic to peanuts."} {
+		first.must(t, "emit", "--id", id, "--text", text)
+	}
+	if first.down(t) != 0 {
+		t.Fatal("the first process did not stop well")
+	}
+	const model = "all-MiniLM-L6-v2"
+	second := startNode(t, "--dir", first.dir, "--embeddings-model", model)
+	second.dir = first.dir
+	contains(t, "reembed", second.must(t, "reembed"), model+"@", " serves, nothing is left to embed anew")
+	second.must(t, "emit", "--id", "n4", "--text", "Her uncle builds guitars.", "--wait", "indexed")
+	second.must(t, "forget", "n3")
+	deadline := time.After(time.Minute)
+	for { // searches by vector are refused for a moment
+		res := mustJSON[schemas.ContextResult](t, second, "ask", "musical instruments in the family")
+		if strings.HasPrefix(res.Payload.Pack.Embedding, model+"@") && !strings.Contains(strings.Join(res.Payload.Explainability.Warnings, " "), "vector") {
+			break
+		}
+		select {
+		case <-deadline:
+			t.Fatalf("%s serves: %v", res.Payload.Pack.Embedding, res.Payload.Explainability.Warnings)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	found := mustJSON[schemas.SearchReply](t, second, "search", "--min-score", "0", "musical instruments")
+	var first2 []string
+	for _, r := range found.Results[:min(2, len(found.Results))] {
+		first2 = append(first2, r.Memory.ID)
+	}
+	if slices.Sort(first2); !slices.Equal(first2, []string{"n2", "n4"}) {
+		t.Errorf("found %v first, want the violin and the guitars", first2)
+	}
+	contains(t, "doctor", second.must(t, "doctor"), model+"@", "256 dimensions")
+	before := mustJSON[app.RebuildProgress](t, second, "rebuild")
+	if second.down(t) != 0 {
+		t.Fatal("the second process did not stop well")
+	}
+	contains(t, "doctor of a folder", satchel(t, "", "doctor", "--dir", first.dir, "--embeddings-model", model).out, model+" in the binary")
+	back := startNode(t, "--dir", first.dir)
+	back.dir = first.dir
+	contains(t, "reembed", back.must(t, "reembed"), " serves, nothing is left to embed anew")
+	if again := mustJSON[app.RebuildProgress](t, back, "rebuild"); again.Digest == before.Digest {
+		t.Error("the table's vectors have the digest of the encoder's")
+	}
+	r := satchel(t, "", "up", "--dir", t.TempDir(), "--nats-port", "0", "--http-addr", "", "--embeddings-model", "nomic-embed-text")
+	if r.code != exitUsage || !strings.Contains(r.err, "EMBEDDINGS_URL") || !strings.Contains(r.err, model) {
+		t.Errorf("another model without an endpoint: exit code %d\n%s", r.code, r.err)
+	}
+}

@@ -36,3 +36,14 @@ type Embedder interface {
 	// a cancelled context gives an error that is ctx.Err.
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 }
+
+// Cosines is what the cosines between a question and items are of. Relevance is calibrated on each
+// kind by itself.
+type Cosines string
+
+// The kinds of cosines.
+const (
+	Uncalibrated Cosines = ""        // of a model that nobody has measured: relevance goes by words
+	OfTable      Cosines = "table"   // questions and items by the static table
+	OfEncoder    Cosines = "encoder" // questions by the table, items by the sentence encoder beside it
+)

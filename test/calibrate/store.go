@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"satchel/pipeline/candidate"
-	"satchel/pipeline/embed/static"
+	"satchel/pipeline/embed"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection"
 	"satchel/pipeline/store/items"
@@ -90,7 +90,7 @@ type store struct {
 	dir      string
 }
 
-func open(ctx context.Context, s *set, embedder *static.Embedder) (*store, error) {
+func open(ctx context.Context, s *set, by embedders) (*store, error) {
 	dir, err := os.MkdirTemp("", "calibrate-")
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func open(ctx context.Context, s *set, embedder *static.Embedder) (*store, error
 	if err != nil {
 		return nil, err
 	}
-	vectors, err := vecinproc.Open(vecinproc.Config{Model: embedder.Model().String()})
+	vectors, err := vecinproc.Open(vecinproc.Config{Model: by.documents.Model().String()})
 	if err != nil {
 		return nil, err
 	}
@@ -123,11 +123,11 @@ func open(ctx context.Context, s *set, embedder *static.Embedder) (*store, error
 		if err != nil {
 			return nil, err
 		}
-		if err := index(ctx, sc, list, kept, words, near, embedder); err != nil {
+		if err := index(ctx, sc, list, kept, words, near, by.documents); err != nil {
 			return nil, err
 		}
 	}
-	out.selector, err = selection.New(selection.Config{Items: kept, Keyword: words, Vector: near, Embedder: embedder})
+	out.selector, err = selection.New(selection.Config{Items: kept, Keyword: words, Vector: near, Embedder: by.questions})
 	return out, err
 }
 
@@ -153,17 +153,25 @@ func (st *store) item(s *set, m *memory, tenant string, n int) schemas.MemoryIte
 	return item
 }
 
-func index(ctx context.Context, sc scope.Scope, list []schemas.MemoryItem, kept items.Store, words keyword.Index, near vector.Index, embedder *static.Embedder) error {
+func index(ctx context.Context, sc scope.Scope, list []schemas.MemoryItem, kept items.Store, words keyword.Index, near vector.Index, embedder embed.Embedder) error {
 	var ic []items.Change
 	var kc []keyword.Change
 	var vc []vector.Change
+	texts := make([]string, len(list))
+	for i := range list {
+		texts[i] = schemas.SearchText(&list[i])
+	}
+	vectors, err := embedder.Embed(ctx, texts)
+	if err != nil {
+		return err
+	}
 	for i := range list {
 		m, at := list[i], int64(i+1)
-		text, facets := schemas.SearchText(&m), m.Facets()
+		text, facets := texts[i], m.Facets()
 		ic = append(ic, items.Change{Position: at, At: m.CreatedAt, Put: &schemas.Record{MemoryItem: m, Position: at, RecordedAt: m.CreatedAt, Terms: keyword.Terms(text), Facets: facets}})
 		kc = append(kc, keyword.Change{Position: at, Put: &keyword.Doc{ID: m.ID, Position: at, Text: text, Facets: facets}})
 		vc = append(vc, vector.Change{Position: at, Put: &vector.Doc{ID: m.ID, Position: at, Facets: facets,
-			Chunks: []vector.Chunk{{Vector: embedder.EmbedInto(nil, text)}}}})
+			Chunks: []vector.Chunk{{Vector: vectors[i]}}}})
 	}
 	n := int64(len(list))
 	return errors.Join(kept.Apply(ctx, sc, ic, n), words.Apply(ctx, sc, kc, n), near.Apply(ctx, sc, vc, n))

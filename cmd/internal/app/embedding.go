@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime"
 	"sync/atomic"
 	"time"
 
 	"satchel/cmd/internal/config"
 	"satchel/pipeline/embed"
 	"satchel/pipeline/embed/cache"
+	"satchel/pipeline/embed/encoder"
 	"satchel/pipeline/embed/openai"
 	"satchel/pipeline/embed/static"
 	"satchel/pipeline/meter"
@@ -22,11 +24,13 @@ import (
 	"satchel/worker/erasure"
 )
 
-// Maker makes vectors: the table in the binary, or an endpoint behind a cache.
+// Maker makes the vectors of items: the table in the binary, the sentence encoder in it, or an
+// endpoint behind a cache.
 type Maker struct {
 	embed.Embedder
-	remote *openai.Embedder // nil: the table
-	cache  *cache.Cache     // nil: the table, which is faster than a cache
+	cosines embed.Cosines    // of its items with questions
+	remote  *openai.Embedder // nil: the binary
+	cache   *cache.Cache     // nil: the binary
 }
 
 func (m *Maker) close() error {
@@ -45,7 +49,8 @@ type VectorTarget struct {
 
 // embedding is the side that serves and, while everything is embedded anew, the one that
 // is being filled. Single words are always the table's: they are compared with each other
-// only. Its model changes once, when adopt is called; see servingIndex.
+// only. So are questions beside items of the sentence encoder, whose vectors are in the table's
+// space: no request waits for it. Its model changes once, when adopt is called; see servingIndex.
 type embedding struct {
 	words *static.Embedder
 	now   atomic.Pointer[VectorTarget]
@@ -64,9 +69,12 @@ var (
 // Model is that of the side that serves.
 func (e *embedding) Model() embed.Model { return e.now.Load().Model() }
 
-// Embed embeds with the model that serves.
+// Embed embeds questions, and what is compared with them, for the model that serves.
 func (e *embedding) Embed(ctx context.Context, texts []string) ([][]float32, error) {
-	return e.now.Load().Embed(ctx, texts)
+	if now := e.now.Load(); now.remote != nil {
+		return now.Embed(ctx, texts)
+	}
+	return e.words.Embed(ctx, texts)
 }
 
 // WordVector writes the vector of a word.
@@ -77,9 +85,8 @@ func (e *embedding) WordVector(dst []float32, word string) []float32 {
 // WordWeight returns how much a word tells.
 func (e *embedding) WordWeight(word string) float64 { return e.words.WordWeight(word) }
 
-// KnowsMoments reports whether the table makes the vectors: of another model, nobody knows what a
-// cosine says.
-func (e *embedding) KnowsMoments() bool { return e.now.Load().remote == nil }
+// Cosines are those of questions with the items of the side that serves.
+func (e *embedding) Cosines() embed.Cosines { return e.now.Load().cosines }
 
 // ReadsWords is the share of a text whose words the table knows.
 func (e *embedding) ReadsWords(text string) float64 { return e.words.ReadsWords(text) }
@@ -171,12 +178,15 @@ func (s servingIndex) Reset(ctx context.Context, sc scope.Scope) error {
 // openMaker opens the model that the settings name, or with them an earlier one.
 func (a *App) openMaker(ctx context.Context, words *static.Embedder, was *servingModel, logger *slog.Logger) (*Maker, error) {
 	name, revision, dimensions, shorten := a.EmbedModel, a.EmbedRevision, a.EmbedDimensions, a.EmbedShorten
-	table := a.EmbedURL == ""
+	inBinary := a.EmbedURL == ""
 	if was != nil {
-		name, revision, dimensions, shorten, table = was.Name, was.Revision, was.Dimensions, was.Shorten, was.Name == ""
+		name, revision, dimensions, shorten, inBinary = was.Name, was.Revision, was.Dimensions, was.Shorten, was.Name == "" || was.InBinary
 	}
-	if table {
-		return &Maker{Embedder: words}, nil
+	switch {
+	case inBinary && name == "":
+		return &Maker{Embedder: words, cosines: words.Cosines()}, nil
+	case inBinary:
+		return openEncoder(name, words)
 	}
 	if a.EmbedURL == "" {
 		return nil, errors.New("EMBEDDINGS_URL is not set")
@@ -199,6 +209,18 @@ func (a *App) openMaker(ctx context.Context, words *static.Embedder, was *servin
 		return nil, err
 	}
 	return &Maker{Embedder: c, remote: remote, cache: c}, nil
+}
+
+// openEncoder opens the sentence encoder in the binary, if that is its name.
+func openEncoder(name string, words *static.Embedder) (*Maker, error) {
+	if name != encoder.Name {
+		return nil, config.Usagef("EMBEDDINGS_MODEL is %s, and EMBEDDINGS_URL, which would say where to ask it, is not set; the model in the binary is %s", name, encoder.Name)
+	}
+	made, err := encoder.OpenDocuments(words, max(1, runtime.GOMAXPROCS(0)/2))
+	if err != nil {
+		return nil, &config.UsageError{Err: err}
+	}
+	return &Maker{Embedder: made, cosines: made.Cosines()}, nil
 }
 
 // openEmbedding opens the model that the settings name and, when another one has served

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"satchel/pipeline/embed"
+	"satchel/pipeline/embed/encoder"
 	"satchel/pipeline/scope"
 	"satchel/worker/erasure"
 	"satchel/worker/projection"
@@ -22,7 +24,8 @@ import (
 // to ask for it again.
 type servingModel struct {
 	Model      string `json:"model"`            // with its revision, as in a vector's key
-	Name       string `json:"name"`             // of the endpoint; "" for the table in the binary
+	Name       string `json:"name"`             // of the endpoint's or the binary's; "" for the table
+	InBinary   bool   `json:"in_binary"`        //
 	Revision   string `json:"revision"`         // as it was set
 	Dimensions int    `json:"dimensions"`       //
 	Shorten    bool   `json:"shorten"`          //
@@ -50,8 +53,11 @@ func (a *App) readServing() (*servingModel, error) {
 // writeServing notes that the configured model serves.
 func (a *App) writeServing(s *VectorTarget, folder string) error {
 	m := servingModel{Model: s.Model().String(), Dimensions: s.Model().Dimensions, Folder: folder}
-	if s.remote != nil {
+	switch {
+	case s.remote != nil:
 		m.Name, m.Revision, m.Shorten = a.EmbedModel, a.EmbedRevision, a.EmbedShorten
+	case s.cosines == embed.OfEncoder:
+		m.Name, m.InBinary = encoder.Name, true
 	}
 	raw, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {

@@ -139,7 +139,7 @@ func (a *App) CheckEmbedding(ctx context.Context) Finding {
 		}
 		return f
 	}
-	if a.EmbedURL == "" {
+	if a.EmbedURL == "" && a.EmbedModel == "" {
 		f.Detail = "the table in the binary"
 		return f
 	}
@@ -150,6 +150,10 @@ func (a *App) CheckEmbedding(ctx context.Context) Finding {
 	m, err := a.openMaker(ctx, words, nil, a.Logger(io.Discard))
 	if err != nil {
 		return Finding{Check: f.Check, Detail: err.Error()}
+	}
+	if m.remote == nil {
+		f.Detail = m.Model().Name + " in the binary"
+		return f
 	}
 	if err := errors.Join(m.remote.Unverified(), m.close()); err != nil {
 		return Finding{Check: f.Check, Detail: err.Error()}

@@ -73,10 +73,10 @@ type Settings struct {
 
 	Relevance string `name:"relevance-config" help:"Relevance pre-parser config, JSON; empty: the built-in one." env:"SATCHEL_RELEVANCE" type:"path"`
 
-	EmbedURL        string  `name:"embeddings-url" help:"OpenAI-compatible endpoint that embeds, as https://api.openai.com/v1; empty: the table in the binary." env:"EMBEDDINGS_URL"`
+	EmbedURL        string  `name:"embeddings-url" help:"OpenAI-compatible endpoint that embeds, as https://api.openai.com/v1; empty: the binary." env:"EMBEDDINGS_URL"`
 	EmbedKey        string  `name:"embeddings-key" help:"Its key." env:"EMBEDDINGS_KEY" secret:"true"`
 	EmbedCA         string  `name:"embeddings-ca" help:"PEM file of the certificates to trust of it; empty: the system's." env:"EMBEDDINGS_CA" type:"path"`
-	EmbedModel      string  `name:"embeddings-model" help:"Its model." env:"EMBEDDINGS_MODEL"`
+	EmbedModel      string  `name:"embeddings-model" help:"Its model; without an endpoint all-MiniLM-L6-v2, the sentence encoder in the binary, or empty, its table." env:"EMBEDDINGS_MODEL"`
 	EmbedRevision   string  `name:"embeddings-revision" help:"Tells apart models of one name; another one embeds everything anew." default:"1" env:"EMBEDDINGS_REVISION"`
 	EmbedDimensions int     `name:"embeddings-dimensions" help:"Length its vectors must have; 0: that of its first answer." default:"0" env:"EMBEDDINGS_DIMENSIONS" min:"0" max:"65536"`
 	EmbedShorten    bool    `name:"embeddings-shorten" help:"Ask it for vectors of that length, which some models can give." env:"EMBEDDINGS_SHORTEN"`

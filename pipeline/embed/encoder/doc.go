@@ -26,6 +26,11 @@
 // more than 100 characters is unknown. A text without a known piece gets the zero vector. The
 // vocabulary and the model are English.
 //
+// # Beside the table
+//
+// [Documents] adds the table's vector to the encoder's, mapped to the table's space, so that the
+// table can embed the questions.
+//
 // # A pass
 //
 //	pieces ─► rows of their embedding ─► 6 layers ─► mean ─► projection, if any ─► length one

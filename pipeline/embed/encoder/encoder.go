@@ -22,8 +22,9 @@ const (
 	// Dimensions is the length of every vector without a projection.
 	Dimensions = 384
 
-	// name is the model's name.
-	name = "all-MiniLM-L6-v2"
+	// Name is the model's name.
+	Name = "all-MiniLM-L6-v2"
+
 	// arithmetic changes whenever the same weights may give another vector.
 	arithmetic = "1"
 	// maxWord is how many characters a word may have; a longer one is unknown.
@@ -95,7 +96,7 @@ func open(data, vocabulary string, config Config, k kernels) (*Encoder, error) {
 	if e.first == wordpiece.Unknown || e.last == wordpiece.Unknown || e.unknown == wordpiece.Unknown {
 		return nil, errors.New("read vocabulary: [CLS], [SEP] or [UNK] is missing")
 	}
-	e.model = embed.Model{Name: name, Dimensions: w.dimensions}
+	e.model = embed.Model{Name: Name, Dimensions: w.dimensions}
 	made := sha256.New()
 	fmt.Fprintf(made, "%s\n%s\n%d\n%s%s", arithmetic, wordpiece.Rules, config.Tokens, w.digest, vocabulary)
 	if p := config.Projection; p != nil {

@@ -24,6 +24,16 @@ type Projection struct {
 	digest   string
 }
 
+// ToTable returns the map to the space of the static table: there a question's vector by the table and
+// an item's by the encoder can be compared. It fails with ErrNotIncluded if the binary has no model.
+func ToTable() (*Projection, error) {
+	data := tableProjection()
+	if data == "" {
+		return nil, ErrNotIncluded
+	}
+	return ParseProjection([]byte(data))
+}
+
 // ParseProjection reads a file. It fails if the file has another format or length, or a number
 // that is not finite.
 func ParseProjection(data []byte) (*Projection, error) {

@@ -118,8 +118,8 @@ func (e *Embedder) WordVector(dst []float32, word string) []float32 {
 	return e.EmbedInto(dst, word)
 }
 
-// KnowsMoments reports that the cosines of the vectors are those that relevance is calibrated on.
-func (e *Embedder) KnowsMoments() bool { return true }
+// Cosines are the table's.
+func (e *Embedder) Cosines() embed.Cosines { return embed.OfTable }
 
 // WordWeight returns how much an occurrence of a word tells, about the logarithm of the number
 // of texts to one that has it: the vocabulary is sorted by how frequent its words are in English.

@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
-	"satchel/pipeline/candidate"
-	"satchel/pipeline/selection/retrieve"
-	"satchel/schemas"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"satchel/pipeline/candidate"
+	"satchel/pipeline/selection/retrieve"
+	"satchel/schemas"
 )
 
 // sparseVectors makes a vector of a word's hash, cheaply.

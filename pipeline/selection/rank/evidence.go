@@ -6,15 +6,17 @@ import (
 	"strings"
 
 	"satchel/pipeline/candidate"
+	"satchel/pipeline/embed"
 	"satchel/pipeline/selection/retrieve"
 	"satchel/pipeline/store/keyword"
 	"satchel/schemas"
 )
 
-// Meanings is what an embedder offers besides [embed.Embedder] when the cosines of its vectors are
-// those that relevance is calibrated on.
+// Meanings is what an embedder offers besides [embed.Embedder] when it knows whose cosines those of
+// its questions are.
 type Meanings interface {
-	KnowsMoments() bool
+	// Cosines names what made the vectors of the items.
+	Cosines() embed.Cosines
 }
 
 // WordWeights is what an embedder offers besides [WordVectors] when it knows how much a word tells,
@@ -101,10 +103,18 @@ func (p *Pool) judged(order []int32, req *Request) []int32 {
 // word nor a vector that could be compared, relevance is that of the order.
 func (r *Ranker) judge(p *Pool, q *Question, at []int32) {
 	var vectors *channel
+	kind := embed.Uncalibrated
+	if by, ok := r.cfg.Embedder.(Meanings); ok {
+		kind = by.Cosines()
+	}
 	for _, c := range p.channels {
-		if by, ok := r.cfg.Embedder.(Meanings); c.name == retrieve.NameVector && ok && by.KnowsMoments() {
+		if c.name == retrieve.NameVector && kind != embed.Uncalibrated {
 			vectors = c
 		}
+	}
+	both, byMeaning := &r.both, &r.byMeaning
+	if kind == embed.OfEncoder {
+		both, byMeaning = &r.bothEncoded, &r.byEncoded
 	}
 	for _, i := range at {
 		e := candidate.Evidence{Words: p.covered[i], ByWords: len(q.content) > 0, ByMeaning: vectors != nil && !q.unread}
@@ -120,11 +130,11 @@ func (r *Ranker) judge(p *Pool, q *Question, at []int32) {
 		p.evidence[i] = e
 		switch {
 		case e.ByWords && e.ByMeaning:
-			p.relevant[i] = r.both.probability(&e)
+			p.relevant[i] = both.probability(&e)
 		case e.ByWords:
 			p.relevant[i] = r.byWords.probability(&e)
 		case e.ByMeaning:
-			p.relevant[i] = r.byMeaning.probability(&e)
+			p.relevant[i] = byMeaning.probability(&e)
 		default:
 			p.relevant[i] = relevance(p.fused[i])
 		}

@@ -2,6 +2,7 @@ package rank
 
 import (
 	"math"
+
 	"satchel/pipeline/selection/retrieve"
 )
 

@@ -2,8 +2,9 @@ package rank
 
 import (
 	"hash/maphash"
-	"satchel/pipeline/candidate"
 	"sync"
+
+	"satchel/pipeline/candidate"
 )
 
 // WordVectors is what an embedder offers besides [embed.Embedder] when it can embed

@@ -51,6 +51,7 @@ type Ranker struct {
 	pools    sync.Pool // of *Pool
 
 	both, byWords, byMeaning Calibration
+	bothEncoded, byEncoded   Calibration
 }
 
 // Sizes of the steps.
@@ -63,6 +64,7 @@ const (
 func New(cfg Config) (*Ranker, error) {
 	r := &Ranker{cfg: cfg, weights: DefaultWeights()}
 	r.both, r.byWords, r.byMeaning = calibrations()
+	r.bothEncoded, r.byEncoded = encoderCalibrations()
 	if err := r.takeProfiles(cfg); err != nil {
 		return nil, fmt.Errorf("new ranker: %w", err)
 	}

@@ -2,9 +2,10 @@ package rank
 
 import (
 	"math"
-	"satchel/pipeline/selection/words"
 	"strconv"
 	"time"
+
+	"satchel/pipeline/selection/words"
 )
 
 // moment is a time that a query names: a year, a month, a month of a year, or a day.
