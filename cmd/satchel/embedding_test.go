@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -96,6 +99,41 @@ func TestAnEmbeddingEndpoint(t *testing.T) {
 		if r.code != exitUsage || !strings.Contains(r.err, c.want) || strings.Count(strings.TrimSpace(r.err), "\n") > 0 {
 			t.Errorf("satchel up %v: exit code %d\n%s", c.args, r.code, r.err)
 		}
+	}
+}
+
+// What a principal alone may see is not sent to the endpoint.
+func TestAnEndpointSeesNoPersonalData(t *testing.T) {
+	t.Parallel()
+	target, _ := embeddingsServer(t, nil)
+	var mu sync.Mutex
+	var sent strings.Builder
+	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		mu.Lock()
+		sent.Write(body)
+		mu.Unlock()
+		res, err := http.Post(target, "application/json", bytes.NewReader(body))
+		if err != nil {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		defer res.Body.Close()
+		if _, err := io.Copy(w, res.Body); err != nil && r.Context().Err() == nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(listener.Close)
+	n := startNode(t, "--embeddings-url", listener.URL, "--embeddings-model", "m1")
+	n.must(t, "emit", "--id", "n1", "--text", "The kiln is repaired by anna.berger@example.com on Mondays.")
+	contains(t, "a reader of personal data", n.must(t, "ask", "--role", "pii_reader", "who repairs the kiln?"), "anna.berger@example.com")
+	mu.Lock()
+	defer mu.Unlock()
+	if got := sent.String(); strings.Contains(got, "anna.berger") || !strings.Contains(got, "kiln is repaired") {
+		t.Errorf("the endpoint was sent %s", got)
 	}
 }
 

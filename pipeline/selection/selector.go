@@ -229,8 +229,8 @@ func (a *scorer) ScoreTexts(ctx context.Context, name string, texts []string) ([
 	if name == retrieve.NameKeyword {
 		return a.s.cfg.Keyword.ScoreTexts(ctx, a.scope, keyword.Query{Text: q.Text, Filter: q.Filter, Population: q.Population.Settled(), Exclude: q.Exclude}, texts)
 	}
-	if _, local := a.s.cfg.Embedder.(rank.WordVectors); !local {
-		return nil, nil // what one principal alone is shown is sent nowhere
+	if by, ok := a.s.cfg.Embedder.(rank.Meanings); !ok || by.Cosines() == embed.Uncalibrated {
+		return nil, nil // an endpoint: what one principal alone is shown is sent nowhere
 	}
 	vectors, err := a.s.cfg.Embedder.Embed(ctx, texts)
 	if err != nil || len(vectors) != len(texts) {

@@ -4,5 +4,9 @@ package rank
 
 // encoderCalibrations returns the measured ones.
 func encoderCalibrations() (both, byMeaning Calibration) {
+	// of items whose words and vectors are compared
+	both = Calibration{Bias: -5.354, Words: 0.348, Cosine: 3.259, Product: 6.285, Near: 1.917, Dated: 1.253}
+	// of items whose vectors alone are compared
+	byMeaning = Calibration{Bias: -4.811, Cosine: 2.212, CosineSquared: 6.771, Dated: 1.309}
 	return both, byMeaning
 }
