@@ -1,7 +1,9 @@
 package fault
 
 import (
+	"cmp"
 	"crypto/sha256"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +11,8 @@ import (
 
 	"golang.org/x/mod/sumdb/note"
 
+	"satchel/pipeline/embed"
+	"satchel/pipeline/embed/encoder"
 	"satchel/pipeline/embed/static"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
@@ -61,17 +65,21 @@ type indexes struct {
 	keyword  *keywordmem.Index
 	vector   *vector.Vectors
 	graph    *graph.Graph
-	embedder *static.Embedder
+	embedder embed.Embedder
 }
 
-// openIndexes opens the projections in a folder, the items in the database if there is one.
-func openIndexes(t *testing.T, dir, database string) *indexes {
+// openIndexes opens the projections in a folder, the items in the database if there is one. The
+// vectors are those of the model in the binary.
+func openIndexes(t *testing.T, dir, database, model string) *indexes {
 	t.Helper()
 	must(t, os.MkdirAll(dir, 0o700))
-	x := &indexes{}
-	var err error
-	x.embedder, err = static.New()
+	table, err := static.New()
 	must(t, err)
+	x := &indexes{embedder: table}
+	if model != "" {
+		x.embedder, err = encoder.OpenDocuments(table, 2)
+		must(t, err)
+	}
 	if database != "" {
 		itemDB, err := itempg.Open(t.Context(), itempg.Config{URL: database})
 		must(t, err)
@@ -90,11 +98,22 @@ func openIndexes(t *testing.T, dir, database string) *indexes {
 	x.keyword, err = keywordmem.Open(keywordmem.Config{Dir: filepath.Join(dir, "keyword")})
 	must(t, err)
 	t.Cleanup(func() { must(t, x.keyword.Close()) })
-	vectors, err := vectormem.Open(vectormem.Config{Dir: filepath.Join(dir, "vector"), Model: x.embedder.Model().String(), Dimensions: x.embedder.Model().Dimensions})
+	vectors, err := vectormem.Open(vectormem.Config{Dir: filepath.Join(dir, vectorFolder(t, dir)), Model: x.embedder.Model().String(), Dimensions: x.embedder.Model().Dimensions})
 	must(t, err)
 	t.Cleanup(func() { must(t, vectors.Close()) })
 	x.vector = vector.New(vectors)
 	return x
+}
+
+// vectorFolder is where the vectors of the model that serves are, in a folder of indexes.
+func vectorFolder(t *testing.T, dir string) string {
+	t.Helper()
+	var serving struct{ Folder string }
+	raw, err := os.ReadFile(filepath.Join(dir, "embedding.json"))
+	if err == nil {
+		must(t, json.Unmarshal(raw, &serving))
+	}
+	return cmp.Or(serving.Folder, "vector")
 }
 
 func (x *indexes) projector(log *eventlog.Log) *projection.Projector {

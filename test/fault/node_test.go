@@ -86,6 +86,7 @@ type node struct {
 	bin, dir string
 	database string   // DATABASE_URL of every process; "" for none
 	nats     string   // NATS_URL of a worker; "" for satchel up with its own
+	model    string   // of the vectors, in the binary; "" for the table
 	people   string   // principal registry; "" for none
 	servers  servers  // for graph and vectors
 	stderr   *os.File // of every process, one after the other
@@ -173,7 +174,7 @@ func (n *node) start(t *testing.T, env ...string) bool {
 
 // environment is that of every process.
 func (n *node) environment() []string {
-	return append(append(os.Environ(), "DATABASE_URL="+n.database, "SATCHEL_PRINCIPALS="+n.people), n.servers.environment()...)
+	return append(append(os.Environ(), "DATABASE_URL="+n.database, "SATCHEL_PRINCIPALS="+n.people, "EMBEDDINGS_MODEL="+n.model), n.servers.environment()...)
 }
 
 // set tells who waits where the process is now. The caller holds the lock.
