@@ -59,22 +59,33 @@ func main() {
 	}
 }
 
-// run answers one moment, or prints the state of the spool. It fails on wrong usage alone.
+// run answers one moment, edits the editor's settings, or prints the state of the spool. It fails on wrong usage alone.
 func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
-	if len(args) == 1 && args[0] == "status" {
+	if len(args) == 1 {
 		folder, err := os.Getwd()
 		if err != nil {
 			return fmt.Errorf("find the folder: %w", err)
 		}
-		s, err := openSpool(folder)
-		if err != nil {
-			return err
+		switch args[0] {
+		case "install":
+			command, err := self()
+			if err != nil {
+				return err
+			}
+			return install(settingsFile(folder), command, out)
+		case "uninstall":
+			return install(settingsFile(folder), "", out)
+		case "status":
+			s, err := openSpool(folder)
+			if err != nil {
+				return err
+			}
+			return s.status(out)
 		}
-		return s.status(out)
 	}
 	var m moment
 	if err := json.NewDecoder(io.LimitReader(in, mostInput)).Decode(&m); err != nil || m.Event == "" || len(args) > 0 {
-		return errors.New("give a hook's JSON on standard input, or the argument status")
+		return errors.New("give a hook's JSON on standard input, or the argument install, uninstall or status")
 	}
 	switch m.Event {
 	case "SessionStart":

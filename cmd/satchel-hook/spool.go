@@ -29,18 +29,22 @@ const mostWaiting = 10_000
 // always a failure of power: an editor does not wait for the disk.
 type spool struct{ folder, project string }
 
-// openSpool returns the spool of the git repository that a folder is in, or of the folder.
-func openSpool(folder string) (*spool, error) {
-	root := filepath.Clean(folder)
-	for at := root; ; at = filepath.Dir(at) {
+// projectOf returns the root of the git repository that a folder is in, or the folder.
+func projectOf(folder string) string {
+	folder = filepath.Clean(folder)
+	for at := folder; ; at = filepath.Dir(at) {
 		if _, err := os.Stat(filepath.Join(at, ".git")); err == nil {
-			root = at
-			break
+			return at
 		}
 		if at == filepath.Dir(at) {
-			break
+			return folder
 		}
 	}
+}
+
+// openSpool returns the spool of a folder's project.
+func openSpool(folder string) (*spool, error) {
+	root := projectOf(folder)
 	home, err := os.UserHomeDir()
 	if err != nil && os.Getenv("XDG_STATE_HOME") == "" {
 		return nil, fmt.Errorf("find the folder of the spool: set XDG_STATE_HOME: %w", err)
