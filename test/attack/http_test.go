@@ -1,15 +1,11 @@
 package attack
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"io"
 	"net/http"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -91,26 +87,8 @@ func (w *world) gateway(t *testing.T, more ...gateway.Token) (url string, tokens
 	}
 	file := filepath.Join(t.TempDir(), "tokens.yaml")
 	must(t, gateway.WriteTokens(file, entries))
-	return w.door(t, "--tokens", file), tokens
-}
-
-// door starts satchel gateway and returns its address.
-func (w *world) door(t *testing.T, args ...string) string {
-	t.Helper()
-	cmd := exec.Command(binary, append([]string{"gateway", "--dir", w.Dir, "--addr", "127.0.0.1:0"}, args...)...)
-	out, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(os.Interrupt)
-		_ = cmd.Wait()
-	})
-	line, err := bufio.NewReader(out).ReadString('\n')
-	found := regexp.MustCompile(`gateway (http://\S+)/openapi.json`).FindStringSubmatch(line)
-	if err != nil || found == nil {
-		t.Fatalf("satchel gateway said %q (%v)", line, err)
-	}
-	return found[1]
+	url, _ = w.Gateway(t, "--tokens", file)
+	return url, tokens
 }
 
 func send(t *testing.T, method, url, token string, body []byte) string {

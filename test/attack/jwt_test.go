@@ -26,7 +26,7 @@ func TestAJWTShowsNothingOfAnotherTenant(t *testing.T) {
 	issuer := testenv.NewIssuer(t)
 	issuer.Publish(t, "key", jose.ES256)
 	const audience = "https://memory.example.com/mcp"
-	url := w.door(t, "--tokens", filepath.Join(t.TempDir(), "none.yaml"),
+	url, _ := w.Gateway(t, "--tokens", filepath.Join(t.TempDir(), "none.yaml"),
 		"--oidc-issuer", issuer.URL, "--oidc-ca", issuer.CA, "--oidc-audience", audience, "--oidc-clearance", "restricted")
 	token := func(tenant, subject string) string {
 		return issuer.Sign(t, "key", map[string]any{"iss": issuer.URL, "aud": audience,

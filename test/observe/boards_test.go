@@ -1,12 +1,9 @@
 package observe
 
 import (
-	"bufio"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -29,29 +26,6 @@ func work(t *testing.T, s *testenv.Satchel) {
 	s.Run(t, "explain", "none", "none")
 }
 
-// gatewayOf starts a gateway beside a process and returns its address.
-func gatewayOf(t *testing.T, s *testenv.Satchel) string {
-	t.Helper()
-	cmd := exec.Command(s.Binary, "gateway", "--dir", s.Dir, "--addr", "127.0.0.1:0")
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(os.Interrupt)
-		_ = cmd.Wait()
-	})
-	line, err := bufio.NewReader(out).ReadString('\n')
-	found := regexp.MustCompile(`gateway http://(\S+)/openapi.json`).FindStringSubmatch(line)
-	if err != nil || found == nil {
-		t.Fatalf("satchel gateway said %q (%v)", line, err)
-	}
-	return found[1]
-}
-
 // TestExpressions: a real Prometheus that scrapes the real binary has a sample for each expression
 // of each panel, and takes each rule.
 func TestExpressions(t *testing.T) {
@@ -66,7 +40,8 @@ func TestExpressions(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.scrape(t, s.HTTP)
-	p.scrape(t, gatewayOf(t, s))
+	url, _ := s.Gateway(t)
+	p.scrape(t, strings.TrimPrefix(url, "http://"))
 	work(t, s)
 	poll(t, 2*time.Minute, "the work is scraped twice", func() bool {
 		return len(p.query(t, `sum(rate(satchel_requests_total{endpoint="search"}[10s])) > 0`)) == 1
