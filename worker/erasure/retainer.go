@@ -76,19 +76,19 @@ func (w *Retainer) all(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	kept := 0
 	var failed error
 	for _, tenant := range tenants {
 		if !cfg.Share.Owns(tenant) {
+			cfg.Metrics.Held.Note(tenant, 0)
 			continue
 		}
 		rest, held, err := w.tenant(ctx, tenant)
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("tenant %q: %w", tenant, err))
 		}
-		more, kept = more || rest, kept+held
+		cfg.Metrics.Held.Note(tenant, int64(held))
+		more = more || rest
 	}
-	cfg.Metrics.RetentionHeld.Set(float64(kept))
 	return more, failed
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -18,19 +19,33 @@ import (
 
 	"satchel/cmd/internal/config"
 	"satchel/pipeline/meter"
+	"satchel/schemas"
 )
 
 // telemetry is where metrics and traces of a process go. Neither has content, and no label
-// of a metric has a value that comes from the network.
+// of a metric has a value that comes from the network: tenants are those that the operator lists.
 type telemetry struct {
 	meters *meter.Set
 	traces trace.TracerProvider
 	stops  []func(context.Context) error
 }
 
+// maxMetricsTenants is how many tenants can be listed: each has about 900 series.
+const maxMetricsTenants = 50
+
 // noTelemetry traces nothing.
-func noTelemetry() *telemetry {
-	return &telemetry{meters: meter.New(), traces: tracenoop.NewTracerProvider()}
+func (a *App) noTelemetry() (*telemetry, error) {
+	tenants := slices.Clone(a.MetricsTenants)
+	slices.Sort(tenants)
+	if tenants = slices.Compact(tenants); len(tenants) > maxMetricsTenants {
+		return nil, config.Usagef("SATCHEL_METRICS_TENANTS: it lists %d tenants; list at most %d", len(tenants), maxMetricsTenants)
+	}
+	for _, tenant := range tenants {
+		if !schemas.ValidToken(tenant) {
+			return nil, config.Usagef("SATCHEL_METRICS_TENANTS: %q is no name of a tenant", tenant)
+		}
+	}
+	return &telemetry{meters: meter.NewPerTenant(tenants), traces: tracenoop.NewTracerProvider()}, nil
 }
 
 func (t *telemetry) tracer() trace.Tracer { return t.traces.Tracer("satchel") }
@@ -48,9 +63,9 @@ func (t *telemetry) stop(ctx context.Context) error {
 
 // openTelemetry exports traces where an endpoint is set. The caller MUST stop it.
 func (a *App) openTelemetry(ctx context.Context, logger *slog.Logger) (*telemetry, error) {
-	t := noTelemetry()
-	if a.OTLPEndpoint == "" {
-		return t, nil
+	t, err := a.noTelemetry()
+	if err != nil || a.OTLPEndpoint == "" {
+		return t, err
 	}
 	who, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "satchel")), resource.WithFromEnv())
 	if err != nil {
