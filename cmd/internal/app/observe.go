@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/url"
 	"slices"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -89,7 +90,54 @@ func (t *telemetry) export(ctx context.Context, who *resource.Resource, endpoint
 	if err != nil {
 		return fmt.Errorf("open the export of traces: %w", err)
 	}
-	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(who))
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(&spansOfRequests{SpanProcessor: sdktrace.NewBatchSpanProcessor(exporter)}), sdktrace.WithResource(who))
 	t.traces, t.stops = provider, append(t.stops, provider.Shutdown)
 	return nil
+}
+
+// spansOfRequests hands spans on when a request's own span has ended, all at once: each span that is handed on
+// by itself wakes the goroutine that exports, which costs more than the span.
+type spansOfRequests struct {
+	sdktrace.SpanProcessor
+
+	mu      sync.Mutex
+	waiting []sdktrace.ReadOnlySpan
+}
+
+// maxWaitingSpans is how many spans wait for the end of a request.
+const maxWaitingSpans = 256
+
+// OnEnd implements sdktrace.SpanProcessor.
+func (p *spansOfRequests) OnEnd(span sdktrace.ReadOnlySpan) {
+	inner := span.Parent().IsValid() && !span.Parent().IsRemote()
+	p.mu.Lock()
+	p.waiting = append(p.waiting, span)
+	if inner && len(p.waiting) < maxWaitingSpans {
+		p.mu.Unlock()
+		return
+	}
+	p.mu.Unlock()
+	p.handOn()
+}
+
+func (p *spansOfRequests) handOn() {
+	p.mu.Lock()
+	list := p.waiting
+	p.waiting = nil
+	p.mu.Unlock()
+	for _, span := range list {
+		p.SpanProcessor.OnEnd(span)
+	}
+}
+
+// ForceFlush implements sdktrace.SpanProcessor.
+func (p *spansOfRequests) ForceFlush(ctx context.Context) error {
+	p.handOn()
+	return p.SpanProcessor.ForceFlush(ctx)
+}
+
+// Shutdown implements sdktrace.SpanProcessor.
+func (p *spansOfRequests) Shutdown(ctx context.Context) error {
+	p.handOn()
+	return p.SpanProcessor.Shutdown(ctx)
 }
