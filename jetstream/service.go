@@ -72,9 +72,9 @@ type ServiceConfig struct {
 	Deadline    time.Duration                                                    // for callers that give none, default 30 s
 	MaxDeadline time.Duration                                                    // most a caller can ask for, default 60 s
 	Extract     func(ctx context.Context, carrier HeaderCarrier) context.Context // of the trace, default none
-	// Answered is told of every reply and refusal, and must not block: how long it took since the
-	// request arrived, and the refusal's code, "" for a reply. Default none.
-	Answered func(endpoint string, took time.Duration, code schemas.Code)
+	// Answered is told of every reply and refusal, and must not block: the tenant of its subject, how long
+	// it took since the request arrived, and the refusal's code, "" for a reply. Default none.
+	Answered func(endpoint, tenant string, took time.Duration, code schemas.Code)
 	Stats    func() any   // added to every endpoint's statistics, default none
 	Replies  *Replies     // where large ones are kept, default those of a server alone
 	Log      *slog.Logger // default: discard
@@ -356,7 +356,7 @@ func (s *Service) answered(j job, code schemas.Code) {
 	took := time.Since(j.arrived)
 	j.endpoint.stats.observe(took, code)
 	if s.cfg.Answered != nil {
-		s.cfg.Answered(j.endpoint.Name, took, code)
+		s.cfg.Answered(j.endpoint.Name, j.request.Tenant, took, code)
 	}
 }
 

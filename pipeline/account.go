@@ -27,7 +27,7 @@ func (e *Engine) account(
 		var out Report
 		out.Requester = compaction.Report(e.cfg.IDs(), e.cfg.IDs(), req.Times.Ranking, ranked.Candidates)
 		if err := compaction.Verify(ranked.Candidates, packed.Shown, &out.Requester); err != nil {
-			e.measures.gaps.Inc()
+			e.measures(req.Scope.Tenant()).gaps.Inc()
 			return Report{}, fmt.Errorf("verify pack: %w", err)
 		}
 		plain := out.Requester
@@ -42,7 +42,7 @@ func (e *Engine) account(
 		if err := e.verify(req, ranked, packed, plain); err != nil {
 			e.cfg.Logger.LogAttrs(ctx, slog.LevelError, "compaction mismatch",
 				slog.String("request", req.ID), slog.String("cause", err.Error()))
-			e.measures.gaps.Inc()
+			e.measures(req.Scope.Tenant()).gaps.Inc()
 			return Report{}, fmt.Errorf("%w: %w", &schemas.Error{
 				Code: schemas.CodeCompaction, Message: "what was left out could not be accounted for, so nothing leaves",
 			}, err)

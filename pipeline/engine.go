@@ -22,7 +22,7 @@ type Engine struct {
 	passages *passage.Reader
 	defenses *defend.Defenses
 	shown    *session.History
-	measures measures
+	measures func(tenant string) *measures
 	counters tokenCounters
 	sessions compactedSessions
 }

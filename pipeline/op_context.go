@@ -137,7 +137,7 @@ func (o *contextOp) plan(ctx context.Context, rec *Recorder, req Request, snap S
 		asked = asked.And(ofKinds(kinds))
 	}
 	plan.Given = o.e.planGiven(req, need, trace != nil)
-	o.e.measures.gated(need, o.e.spared(plan))
+	o.e.measures(req.Scope.Tenant()).gated(need, o.e.spared(plan))
 	if trace != nil {
 		where = append(where, func(v *candidate.Visible) bool { return need.Wants(&v.Facets) })
 	}

@@ -48,12 +48,12 @@ func (e *Engine) run(ctx context.Context, op operation, req Request) (Outcome, e
 	defer rec.End()
 	out, err := e.stages(ctx, rec, op, req)
 	if err != nil {
-		e.measures.failed(err)
+		e.measures(req.Scope.Tenant()).failed(err)
 		refusal := e.refuse(ctx, rec, req, err)
 		rec.span.Fail(refusal.Code)
 		return Outcome{}, refusal
 	}
-	e.measures.record(rec, req, out)
+	e.measures(req.Scope.Tenant()).record(rec, req, out)
 	describe(rec.span, &out)
 	return out, nil
 }

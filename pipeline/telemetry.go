@@ -14,7 +14,7 @@ import (
 	"satchel/schemas"
 )
 
-// measures are the metrics of the engine.
+// measures are the metrics of the engine, of a tenant or of all tenants that are not listed.
 type measures struct {
 	retrieval, slicing, assembly         prometheus.Observer
 	candidates                           func(source string) prometheus.Observer
@@ -28,8 +28,8 @@ type measures struct {
 	excluded                             func(node, layer string) prometheus.Counter
 }
 
-func newMeasures(m *meter.Set) measures {
-	return measures{
+func newMeasures(m *meter.Set) *measures {
+	return &measures{
 		retrieval: m.Histogram(schemas.MetricRetrievalDuration), slicing: m.Histogram(schemas.MetricSlicingDuration), assembly: m.Histogram(schemas.MetricAssemblyDuration),
 		candidates: m.Histograms(schemas.MetricCandidates),
 		usedTokens: m.Histogram(schemas.MetricBudgetUtilization, "tokens"), usedBytes: m.Histogram(schemas.MetricBudgetUtilization, "bytes"), usedItems: m.Histogram(schemas.MetricBudgetUtilization, "items"),

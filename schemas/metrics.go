@@ -106,6 +106,9 @@ type MetricFamily struct {
 	Labels []MetricLabel
 	Bounds []float64 // upper bounds of a histogram's buckets
 	Help   string
+	// PerTenant is set where SATCHEL_METRICS_TENANTS adds the label tenant, whose values are the tenants
+	// that it lists. A series without it counts all other tenants.
+	PerTenant bool
 }
 
 // Metrics lists every family.
@@ -185,31 +188,31 @@ var families = [metrics]MetricFamily{
 	MetricBuild: {Name: "satchel_build_info", Kind: MetricGauge, Labels: []MetricLabel{{Name: "version"}, {Name: "revision"}}, Help: "1; the labels name the program"},
 	MetricReady: {Name: "satchel_ready", Kind: MetricGauge, Help: "1 while /readyz answers 200"},
 
-	MetricRequests: {Name: "satchel_requests_total", Kind: MetricCounter, Labels: []MetricLabel{label("endpoint", metricEndpoints[:]...), label("outcome", "answered", "invalid", "failed", "refused")},
+	MetricRequests: {Name: "satchel_requests_total", PerTenant: true, Kind: MetricCounter, Labels: []MetricLabel{label("endpoint", metricEndpoints[:]...), label("outcome", "answered", "invalid", "failed", "refused")},
 		Help: "requests over NATS: answered, invalid (the caller's mistake, 4xx), failed, refused because too many waited (429)"},
-	MetricRequestDuration: {Name: "satchel_request_duration_seconds", Kind: MetricHistogram, Unit: "s", Labels: []MetricLabel{label("endpoint", metricEndpoints[:]...)}, Bounds: boundsRequest[:],
+	MetricRequestDuration: {Name: "satchel_request_duration_seconds", PerTenant: true, Kind: MetricHistogram, Unit: "s", Labels: []MetricLabel{label("endpoint", metricEndpoints[:]...)}, Bounds: boundsRequest[:],
 		Help: "time from the arrival of a request to its reply, of those that are answered or failed"},
 	MetricRequestsWaiting: {Name: "satchel_requests_waiting", Kind: MetricGauge, Labels: []MetricLabel{label("endpoint", metricEndpoints[:]...)}, Help: "requests that wait for a worker"},
 
-	MetricEvents:           {Name: "satchel_events_total", Kind: MetricCounter, Labels: []MetricLabel{label("outcome", "logged", "duplicate", "dead")}, Help: "events taken from the stream MEMORY: logged, in the log already, or dead letters"},
+	MetricEvents:           {Name: "satchel_events_total", PerTenant: true, Kind: MetricCounter, Labels: []MetricLabel{label("outcome", "logged", "duplicate", "dead")}, Help: "events taken from the stream MEMORY: logged, in the log already, or dead letters"},
 	MetricInboxPending:     {Name: "satchel_inbox_pending", Kind: MetricGauge, Help: "events in the stream MEMORY that the log does not have"},
 	MetricInboxOldest:      {Name: "satchel_inbox_oldest_seconds", Kind: MetricGauge, Unit: "s", Help: "age of the oldest such event"},
 	MetricAppendDuration:   {Name: "satchel_append_duration_seconds", Kind: MetricHistogram, Unit: "s", Bounds: boundsWrite[:], Help: "time of one transaction that appends events to the log"},
-	MetricPublishToIndexed: {Name: "satchel_publish_to_indexed_seconds", Kind: MetricHistogram, Unit: "s", Bounds: boundsWrite[:], Help: "time from the arrival of an event in the stream until every index has it"},
-	MetricIndexLag:         {Name: "satchel_index_lag_positions", Kind: MetricGauge, Labels: []MetricLabel{label("store", metricStores[:]...)}, Help: "log entries that an index does not have, of the tenant that is furthest behind"},
-	MetricIndexLagSeconds:  {Name: "satchel_index_lag_seconds", Kind: MetricGauge, Unit: "s", Labels: []MetricLabel{label("store", metricStores[:]...)}, Help: "how long an index has been behind the log, of the tenant that waits longest"},
-	MetricLedgerLag:        {Name: "satchel_ledger_lag_positions", Kind: MetricGauge, Help: "log entries that the stream LEDGER does not have, of the tenant that is furthest behind"},
-	MetricLedgerLagSeconds: {Name: "satchel_ledger_lag_seconds", Kind: MetricGauge, Unit: "s", Help: "how long the stream LEDGER has been behind the log, of the tenant that waits longest"},
+	MetricPublishToIndexed: {Name: "satchel_publish_to_indexed_seconds", PerTenant: true, Kind: MetricHistogram, Unit: "s", Bounds: boundsWrite[:], Help: "time from the arrival of an event in the stream until every index has it"},
+	MetricIndexLag:         {Name: "satchel_index_lag_positions", PerTenant: true, Kind: MetricGauge, Labels: []MetricLabel{label("store", metricStores[:]...)}, Help: "log entries that an index does not have, of the tenant that is furthest behind"},
+	MetricIndexLagSeconds:  {Name: "satchel_index_lag_seconds", PerTenant: true, Kind: MetricGauge, Unit: "s", Labels: []MetricLabel{label("store", metricStores[:]...)}, Help: "how long an index has been behind the log, of the tenant that waits longest"},
+	MetricLedgerLag:        {Name: "satchel_ledger_lag_positions", PerTenant: true, Kind: MetricGauge, Help: "log entries that the stream LEDGER does not have, of the tenant that is furthest behind"},
+	MetricLedgerLagSeconds: {Name: "satchel_ledger_lag_seconds", PerTenant: true, Kind: MetricGauge, Unit: "s", Help: "how long the stream LEDGER has been behind the log, of the tenant that waits longest"},
 	MetricLedgerForeign:    {Name: "satchel_ledger_foreign_total", Kind: MetricCounter, Help: "messages in the stream LEDGER that Satchel did not write"},
 	MetricDeadLetters:      {Name: "satchel_dead_letters", Kind: MetricGauge, Help: "messages in the stream DLQ"},
-	MetricDeadLettersTotal: {Name: "satchel_dead_letters_total", Kind: MetricCounter, Labels: []MetricLabel{label("reason", metricLetters[:]...)}, Help: "events that became dead letters, by reason"},
+	MetricDeadLettersTotal: {Name: "satchel_dead_letters_total", PerTenant: true, Kind: MetricCounter, Labels: []MetricLabel{label("reason", metricLetters[:]...)}, Help: "events that became dead letters, by reason"},
 	MetricPartitionsStopped: {Name: "satchel_partitions_stopped", Kind: MetricGauge,
 		Help: "partitions of the stream MEMORY that are not read until an operator acts"},
 	MetricStreamBytes: {Name: "satchel_stream_bytes", Kind: MetricGauge, Unit: "bytes", Labels: []MetricLabel{label("stream", metricStreams[:]...)}, Help: "size of a stream"},
 	MetricStreamLimit: {Name: "satchel_stream_limit_bytes", Kind: MetricGauge, Unit: "bytes", Labels: []MetricLabel{label("stream", metricStreams[:]...)}, Help: "size that a stream may reach; -1: any"},
 	MetricDiskFree:    {Name: "satchel_disk_free_bytes", Kind: MetricGauge, Unit: "bytes", Help: "free space where the data folder is"},
 
-	MetricLogSize:          {Name: "satchel_log_size", Kind: MetricGauge, Help: "entries in the logs of all tenants"},
+	MetricLogSize:          {Name: "satchel_log_size", PerTenant: true, Kind: MetricGauge, Help: "entries in the logs of all tenants"},
 	MetricLogDamaged:       {Name: "satchel_log_damaged", Kind: MetricGauge, Help: "1 when a log was found damaged"},
 	MetricVerified:         {Name: "satchel_verify_last_success_timestamp_seconds", Kind: MetricGauge, Unit: "s", Help: "when all logs were last verified whole; 0: not since the start"},
 	MetricHeadSigned:       {Name: "satchel_head_signed_timestamp_seconds", Kind: MetricGauge, Unit: "s", Help: "when the head of a log was last signed; 0: not since the start"},
@@ -219,14 +222,14 @@ var families = [metrics]MetricFamily{
 	MetricBackup:           {Name: "satchel_backup_last_success_timestamp_seconds", Kind: MetricGauge, Unit: "s", Help: "when the last satchel backup of the data folder that succeeded began; 0: there is none"},
 	MetricBackupPosition:   {Name: "satchel_backup_last_success_position", Kind: MetricGauge, Help: "entries of all tenants that this backup has; compare with satchel_log_size"},
 
-	MetricErasuresPending: {Name: "satchel_erasures_pending", Kind: MetricGauge, Help: "erasures that have no receipt yet"},
-	MetricErasuresOldest:  {Name: "satchel_erasures_oldest_seconds", Kind: MetricGauge, Unit: "s", Help: "age of the oldest such erasure"},
-	MetricRetentionHeld:   {Name: "satchel_retention_held", Kind: MetricGauge, Help: "items that retention would erase and legal holds keep, when it ran last"},
-	MetricErasures:        {Name: "satchel_erasures_total", Kind: MetricCounter, Labels: []MetricLabel{label("outcome", "done", "refused", "held")}, Help: "erasures: finished with a receipt, refused by policy, or refused for a legal hold"},
+	MetricErasuresPending: {Name: "satchel_erasures_pending", PerTenant: true, Kind: MetricGauge, Help: "erasures that have no receipt yet"},
+	MetricErasuresOldest:  {Name: "satchel_erasures_oldest_seconds", PerTenant: true, Kind: MetricGauge, Unit: "s", Help: "age of the oldest such erasure"},
+	MetricRetentionHeld:   {Name: "satchel_retention_held", PerTenant: true, Kind: MetricGauge, Help: "items that retention would erase and legal holds keep, when it ran last"},
+	MetricErasures:        {Name: "satchel_erasures_total", PerTenant: true, Kind: MetricCounter, Labels: []MetricLabel{label("outcome", "done", "refused", "held")}, Help: "erasures: finished with a receipt, refused by policy, or refused for a legal hold"},
 
-	MetricPolicyVerdicts: {Name: "satchel_policy_verdicts_total", Kind: MetricCounter, Labels: []MetricLabel{label("outcome", "allowed", "redacted", "denied")}, Help: "verdicts of policy on items that a request found"},
-	MetricPolicyDenied:   {Name: "satchel_policy_denied_total", Kind: MetricCounter, Labels: []MetricLabel{label("reason", metricDenials[:]...)}, Help: "items that policy denied, by reason; reasons of your own rules count as other"},
-	MetricPolicyErrors:   {Name: "satchel_policy_errors_total", Kind: MetricCounter, Help: "requests that policy gave no verdict on"},
+	MetricPolicyVerdicts: {Name: "satchel_policy_verdicts_total", PerTenant: true, Kind: MetricCounter, Labels: []MetricLabel{label("outcome", "allowed", "redacted", "denied")}, Help: "verdicts of policy on items that a request found"},
+	MetricPolicyDenied:   {Name: "satchel_policy_denied_total", PerTenant: true, Kind: MetricCounter, Labels: []MetricLabel{label("reason", metricDenials[:]...)}, Help: "items that policy denied, by reason; reasons of your own rules count as other"},
+	MetricPolicyErrors:   {Name: "satchel_policy_errors_total", PerTenant: true, Kind: MetricCounter, Help: "requests that policy gave no verdict on"},
 	MetricPolicyLoaded:   {Name: "satchel_policy_loaded_timestamp_seconds", Kind: MetricGauge, Unit: "s", Help: "when the policy in force was loaded; 0: a server has it"},
 	MetricDecisionCacheHitRate: {Name: "scs_opa_cache_hit_rate", Kind: MetricGauge,
 		Help: "share of the verdicts that the decision cache answered, in the process or for an OPA server, 0 to 1"},
@@ -238,22 +241,22 @@ var families = [metrics]MetricFamily{
 	MetricBudgetUtilization: {Name: "scs_budget_utilization_pct", Kind: MetricHistogram, Unit: "percent", Labels: []MetricLabel{label("limit", "tokens", "bytes", "items")}, Bounds: boundsPercent[:], Help: "share of a limit that a pack used"},
 	MetricAffordances:       {Name: "context_pack_affordances_generated", Kind: MetricCounter, Help: "affordances that packs offered"},
 
-	MetricPackTokens:        {Name: "satchel_pack_tokens", Kind: MetricHistogram, Bounds: boundsTokens[:], Help: "tokens of a pack"},
+	MetricPackTokens:        {Name: "satchel_pack_tokens", PerTenant: true, Kind: MetricHistogram, Bounds: boundsTokens[:], Help: "tokens of a pack"},
 	MetricPackRelevance:     {Name: "satchel_pack_best_relevance_score", Kind: MetricHistogram, Bounds: boundsShare[:], Help: "score of the best item of a pack, 0 to 1"},
 	MetricPackRelevantShare: {Name: "satchel_pack_relevant_share", Kind: MetricHistogram, Bounds: boundsShare[:], Help: "share of a pack's items that score at least half of its best: a proxy of precision"},
-	MetricPackOverBudget:    {Name: "satchel_pack_over_budget_total", Kind: MetricCounter, Help: "packs over their token budget; must stay 0"},
-	MetricDropItems:         {Name: "satchel_drop_items_total", Kind: MetricCounter, Labels: []MetricLabel{label("reason", metricDrops[:]...)}, Help: "items that were found and left out, by reason"},
-	MetricDropGap:           {Name: "satchel_drop_gap_total", Kind: MetricCounter, Help: "replies stopped because shown and dropped items did not add up; must stay 0"},
-	MetricInjections:        {Name: "satchel_injections_total", Kind: MetricCounter, Labels: []MetricLabel{label("action", "dropped", "fenced")}, Help: "items that look like injected instructions: left out, or shown inside a fence"},
+	MetricPackOverBudget:    {Name: "satchel_pack_over_budget_total", PerTenant: true, Kind: MetricCounter, Help: "packs over their token budget; must stay 0"},
+	MetricDropItems:         {Name: "satchel_drop_items_total", PerTenant: true, Kind: MetricCounter, Labels: []MetricLabel{label("reason", metricDrops[:]...)}, Help: "items that were found and left out, by reason"},
+	MetricDropGap:           {Name: "satchel_drop_gap_total", PerTenant: true, Kind: MetricCounter, Help: "replies stopped because shown and dropped items did not add up; must stay 0"},
+	MetricInjections:        {Name: "satchel_injections_total", PerTenant: true, Kind: MetricCounter, Labels: []MetricLabel{label("action", "dropped", "fenced")}, Help: "items that look like injected instructions: left out, or shown inside a fence"},
 	MetricRelevanceExcluded: {Name: "satchel_relevance_excluded_total", Kind: MetricCounter, Labels: []MetricLabel{{Name: "node"}, {Name: "layer"}}, Help: "context nodes that the relevance gate left out, by node and layer"},
 	MetricQueriesSpared:     {Name: "satchel_relevance_queries_spared_total", Kind: MetricCounter, Help: "searches that the relevance gate made unnecessary"},
 
 	MetricCitations:      {Name: "satchel_citations_total", Kind: MetricCounter, Labels: []MetricLabel{label("outcome", "holds", "fails")}, Help: "citations that the verifier looked at"},
 	MetricVerifierChecks: {Name: "satchel_verifier_checks_total", Kind: MetricCounter, Labels: []MetricLabel{label("check", metricChecks[:]...), label("outcome", "holds", "fails")}, Help: "checks of the verifier"},
 	MetricAnomalies:      {Name: "satchel_anomalies_total", Kind: MetricCounter, Labels: []MetricLabel{label("name", append(Anomalies(), MetricOther)...)}, Help: "anomalies that the sentinel found"},
-	MetricExceptionUses:  {Name: "satchel_exception_uses_total", Kind: MetricCounter, Help: "uses of governed exceptions"},
-	MetricTokens:         {Name: "satchel_tokens_total", Kind: MetricCounter, Labels: []MetricLabel{label("direction", "pack", "prompt", "answer")}, Help: "tokens of packs, and of what a model was shown and said in the runs of the roles"},
-	MetricCost:           {Name: "satchel_cost_total", Kind: MetricCounter, Help: "cost of these runs, in the unit of SATCHEL_PRICES"},
+	MetricExceptionUses:  {Name: "satchel_exception_uses_total", PerTenant: true, Kind: MetricCounter, Help: "uses of governed exceptions"},
+	MetricTokens:         {Name: "satchel_tokens_total", PerTenant: true, Kind: MetricCounter, Labels: []MetricLabel{label("direction", "pack", "prompt", "answer")}, Help: "tokens of packs, and of what a model was shown and said in the runs of the roles"},
+	MetricCost:           {Name: "satchel_cost_total", PerTenant: true, Kind: MetricCounter, Help: "cost of these runs, in the unit of SATCHEL_PRICES"},
 
 	MetricEmbeddingCacheHits:   {Name: "satchel_embedding_cache_hits_total", Kind: MetricCounter, Help: "texts whose vector was cached"},
 	MetricEmbeddingCacheMisses: {Name: "satchel_embedding_cache_misses_total", Kind: MetricCounter, Help: "texts that were sent to the embedding endpoint"},

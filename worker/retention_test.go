@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/cloudevents/sdk-go/v2/event"
 
+	"satchel/jetstream"
+	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
 	"satchel/worker"
 	"satchel/worker/erasure"
@@ -152,4 +155,110 @@ func TestRetentionPassesOverSourcesOfHeldSummaries(t *testing.T) {
 	if len(o.Due) != 1 || o.Due[0].Item != "free" || len(o.Held) != 1 || o.Held[0].Item != "kept" {
 		t.Errorf("due %+v, held %+v", o.Due, o.Held)
 	}
+}
+
+// A run whose fence another worker has taken erases nothing more.
+func TestRetentionOfAFormerOwnerStops(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.publish(t, "acme", chat(t, "c", "the ferry was late"))
+	w.entries(t, "acme", 1)
+	must(t, w.stop())
+	var once, over atomic.Bool
+	w.retain(t, func(point string) {
+		switch {
+		case point == "erase.before_commit" && once.CompareAndSwap(false, true):
+			_, _, err := w.log.TakeFence(within(t), "retain/acme")
+			must(t, err)
+		case point == "erase.after_commit":
+			over.Store(true)
+		}
+	})
+	w.start(t)
+	poll(t, "the run is over", over.Load)
+	if _, items, _ := w.expired(t); len(items) > 0 {
+		t.Errorf("erased %v", items)
+	}
+	must(t, w.stop())
+	w.retain(t, func(string) {})
+	w.start(t) // the next run does it
+	poll(t, "the item is erased", func() bool {
+		_, items, _ := w.expired(t)
+		return slices.Equal(items, []string{"c"})
+	})
+}
+
+// share has the next starts share the work, as several workers do.
+func (w *world) share(t *testing.T) {
+	t.Helper()
+	change := w.change
+	w.change = func(c *worker.Config) {
+		change(c)
+		m, err := jetstream.Join(within(t), w.nc, jetstream.MembershipConfig{Beat: 20 * time.Millisecond, Patience: time.Minute, Listen: 50 * time.Millisecond})
+		must(t, err)
+		ctx, leave := context.WithCancel(context.Background())
+		done := make(chan error, 1)
+		go func() { done <- m.Run(ctx, w.log.WatchOwn(ctx), w.log.NotifyGrowth) }()
+		t.Cleanup(func() {
+			leave()
+			must(t, <-done)
+		})
+		c.Membership = m
+	}
+}
+
+// Of several workers one goes through a tenant as soon as it owns it, and once an hour: who takes the tenant
+// over waits until the next run is due, unless the classes are others.
+func TestRetentionRunsOnceForSeveralWorkers(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.publish(t, "acme", chat(t, "first", "the ferry was late"))
+	w.entries(t, "acme", 1)
+	must(t, w.stop())
+	w.retain(t, func(string) {})
+	w.share(t)
+	w.start(t)
+	poll(t, "the first item is erased", func() bool {
+		_, items, _ := w.expired(t)
+		return slices.Equal(items, []string{"first"})
+	})
+	var noted eventlog.Checkpoint
+	poll(t, "the run is noted", func() (done bool) {
+		var err error
+		noted, err = w.log.Checkpoint(within(t), "retain/acme")
+		must(t, err)
+		return noted.StreamSeq > 0
+	})
+	size := len(w.entries(t, "acme", 0))
+	w.publish(t, "acme", chat(t, "second", "the ferry was late again"))
+	w.publish(t, "zeta", recorded(t, "other", "the ferry sank", func(d map[string]any) { d["scope"] = map[string]any{"tenant": "zeta"} }))
+	w.entries(t, "acme", size+1)
+	w.entries(t, "zeta", 1)
+	must(t, w.stop())
+	w.start(t)
+	poll(t, "the tenant without a run has one", func() bool {
+		cp, err := w.log.Checkpoint(within(t), "retain/zeta")
+		must(t, err)
+		return cp.StreamSeq > 0
+	})
+	if cp, err := w.log.Checkpoint(within(t), "retain/acme"); err != nil || cp != noted {
+		t.Errorf("acme had another run: %+v, %v", cp, err)
+	}
+	if _, items, _ := w.expired(t); !slices.Equal(items, []string{"first"}) {
+		t.Errorf("erased %v", items)
+	}
+	must(t, w.stop())
+	w.retain(t, func(string) {})
+	path := filepath.Join(t.TempDir(), "retention.yaml")
+	must(t, os.WriteFile(path, []byte("classes: [{name: every, keep: 80d, then: erase}]"), 0o600))
+	retention, err := erasure.OpenRetention(path)
+	must(t, err)
+	before := w.change
+	w.change = func(c *worker.Config) { before(c); c.Retention = retention }
+	w.share(t)
+	w.start(t)
+	poll(t, "the second item is erased by the other classes", func() bool {
+		_, items, _ := w.expired(t)
+		return slices.Equal(items, []string{"first", "second"})
+	})
 }

@@ -37,7 +37,13 @@ func handleOf(t *testing.T, n *testNode, item string, args ...string) string {
 
 func (n *testNode) get(t *testing.T, handle string) (int, http.Header, []byte) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+n.http+"/artifacts/"+handle, nil)
+	return n.ask(t, "/artifacts/"+handle)
+}
+
+// ask reads a page of the node.
+func (n *testNode) ask(t *testing.T, path string) (int, http.Header, []byte) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+n.http+path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

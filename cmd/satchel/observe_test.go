@@ -17,6 +17,13 @@ import (
 	"satchel/schemas"
 )
 
+// page returns the text of a page of the node.
+func (n *testNode) page(t *testing.T, path string) string {
+	t.Helper()
+	_, _, body := n.ask(t, path)
+	return string(body)
+}
+
 // TestMetrics: what is counted can be read, names no tenant and holds nothing that was
 // said, whoever asks and for what.
 func TestMetrics(t *testing.T) {
@@ -29,18 +36,7 @@ func TestMetrics(t *testing.T) {
 	if r := n.run(t, "explain", "never-there", "when does the quetzal sleep?"); r.code == 0 {
 		t.Fatal("there is nothing to explain")
 	}
-	get := func(path string) string {
-		res, err := http.Get("http://" + n.http + path) //nolint:noctx // a test
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer res.Body.Close()
-		raw, err := io.ReadAll(res.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(raw)
-	}
+	get := func(path string) string { return n.page(t, path) }
 	text := get("/metrics")
 	contains(t, "/metrics", text, "satchel_ready 1\n", `satchel_requests_total{endpoint="request",outcome="answered"} 3`, `outcome="invalid"} 1`,
 		`satchel_requests_waiting{endpoint="request"} 0`, "h4r_retrieval_duration_ms_count ", `h4r_candidates_count_bucket{source="keyword",le="0"} 0`, "go_goroutines ",
@@ -73,6 +69,40 @@ func TestMetrics(t *testing.T) {
 			if !known || !slices.Contains(list, strings.Trim(value, `"`)) {
 				t.Errorf("%s: the table does not list %s", m[0], pair)
 			}
+		}
+	}
+}
+
+// TestMetricsOfListedTenants: a tenant that the operator lists is counted by itself, and no other.
+func TestMetricsOfListedTenants(t *testing.T) {
+	t.Parallel()
+	if r := satchel(t, "", "up", "--dir", t.TempDir(), "--nats-port", "0", "--metrics-tenants", "acme.bank"); r.code != 2 || !strings.Contains(r.err, `SATCHEL_METRICS_TENANTS: "acme.bank" is no name of a tenant`) {
+		t.Errorf("exit code %d: %s", r.code, r.err)
+	}
+	n := startNode(t, "--metrics-tenants", "acme-bank,idle")
+	for tenant, asks := range map[string]int{"main": 1, "acme-bank": 2, "globex-corp": 3} {
+		n.must(t, "emit", "--id", "n1", "--text", "the quetzal sleeps at noon", "--tenant", tenant, "--wait", "indexed")
+		n.must(t, "emit", "--id", "n2", "--text", "the ibis sleeps at night", "--tenant", tenant, "--wait", "indexed")
+		for range asks {
+			n.must(t, "ask", "when does the quetzal sleep?", "--tenant", tenant)
+		}
+		n.must(t, "forget", "n2", "--tenant", tenant)
+	}
+	text := n.page(t, "/metrics")
+	contains(t, "/metrics", text, `satchel_requests_total{endpoint="request",outcome="answered",tenant="acme-bank"} 2`,
+		`satchel_requests_total{endpoint="request",outcome="answered",tenant="idle"} 0`, `satchel_requests_total{endpoint="request",outcome="answered"} 4`,
+		`satchel_request_duration_seconds_count{endpoint="request",tenant="acme-bank"} 2`, `satchel_events_total{outcome="logged",tenant="acme-bank"} 3`, `satchel_events_total{outcome="logged"} 6`,
+		`satchel_publish_to_indexed_seconds_count{tenant="acme-bank"} 2`, "satchel_publish_to_indexed_seconds_count 4", `satchel_index_lag_positions{store="items",tenant="acme-bank"} `,
+		`satchel_erasures_total{outcome="done",tenant="acme-bank"} 1`, `satchel_erasures_total{outcome="done"} 2`, `satchel_erasures_pending{tenant="acme-bank"} 0`,
+		`satchel_pack_tokens_count{tenant="acme-bank"} 2`, "satchel_pack_tokens_count 4", `satchel_tokens_total{direction="pack",tenant="acme-bank"} `,
+		`satchel_ledger_lag_positions{tenant="idle"} 0`, "satchel_ready 1\n")
+	for _, counted := range []string{`satchel_policy_verdicts_total\{outcome="allowed",tenant="acme-bank"\} [1-9]`, `satchel_log_size\{tenant="acme-bank"\} [1-9]`} {
+		re := regexp.MustCompile(counted)
+		eventually(t, counted, func() bool { return re.MatchString(n.page(t, "/metrics")) }) // a head is signed within five seconds
+	}
+	for _, hidden := range []string{"globex-corp", `tenant="main"`, `tenant=""`} {
+		if strings.Contains(text, hidden) {
+			t.Errorf("/metrics has %s", hidden)
 		}
 	}
 }

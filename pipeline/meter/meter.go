@@ -2,7 +2,8 @@
 // they counted. It owns the rules that hold for all of them: a family is in the table or it does
 // not exist, every series that is known beforehand is served from the start with 0, and a value
 // of a label that the table does not list is counted as other. Callers make their instruments once
-// and keep them. Recording costs one or two atomic operations.
+// and keep them. Recording costs one or two atomic operations. An operator can list tenants; then
+// the families that are PerTenant have series of each of them, and one of all others together.
 package meter
 
 import (
@@ -18,8 +19,19 @@ import (
 	"satchel/schemas"
 )
 
+// tenantLabel is the label of the series of a listed tenant.
+const tenantLabel = "tenant"
+
 // Set has the instruments of one process. Make one with New. It is safe for concurrent use.
 type Set struct {
+	*instruments
+	tenant string // whose series of the PerTenant families these are; "": of all that are not listed
+}
+
+// instruments are those of every tenant.
+type instruments struct {
+	tenants    []string        // listed
+	listed     map[string]bool // the same
 	registry   *prometheus.Registry
 	counters   map[schemas.Metric]*prometheus.CounterVec
 	gauges     map[schemas.Metric]*prometheus.GaugeVec
@@ -30,60 +42,104 @@ type Set struct {
 }
 
 // New returns a set of the given families; of none given, of all but schemas.GatewayMetrics.
-func New(only ...schemas.Metric) *Set {
+func New(only ...schemas.Metric) *Set { return NewPerTenant(nil, only...) }
+
+// NewPerTenant is New with series of the listed tenants. The list MUST come from the operator.
+func NewPerTenant(tenants []string, only ...schemas.Metric) *Set {
 	if len(only) == 0 {
 		only = slices.DeleteFunc(schemas.Metrics(), func(m schemas.Metric) bool { return slices.Contains(schemas.GatewayMetrics(), m) })
 	}
-	s := &Set{registry: prometheus.NewRegistry(), counters: map[schemas.Metric]*prometheus.CounterVec{},
-		gauges: map[schemas.Metric]*prometheus.GaugeVec{}, histograms: map[schemas.Metric]*prometheus.HistogramVec{}}
+	s := &Set{instruments: &instruments{tenants: tenants, listed: map[string]bool{}, registry: prometheus.NewRegistry(), counters: map[schemas.Metric]*prometheus.CounterVec{},
+		gauges: map[schemas.Metric]*prometheus.GaugeVec{}, histograms: map[schemas.Metric]*prometheus.HistogramVec{}}}
+	for _, tenant := range tenants {
+		s.listed[tenant] = true
+	}
 	for _, m := range only {
 		f := m.Family()
 		labels := make([]string, len(f.Labels))
 		for i := range f.Labels {
 			labels[i] = f.Labels[i].Name
 		}
+		if f.PerTenant && len(tenants) > 0 {
+			labels = append(labels, tenantLabel)
+		}
 		switch f.Kind {
 		case schemas.MetricCounter:
 			v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: f.Name, Help: f.Help}, labels)
 			s.counters[m] = v
 			s.registry.MustRegister(v)
-			start(v.WithLabelValues, &f)
+			s.start(m, func(one *Set, values []string) { one.Counter(m, values...) })
 		case schemas.MetricGauge:
 			v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: f.Name, Help: f.Help}, labels)
 			s.gauges[m] = v
 			s.registry.MustRegister(v)
-			start(v.WithLabelValues, &f)
+			s.start(m, func(one *Set, values []string) { one.Gauge(m, values...) })
 		case schemas.MetricHistogram:
 			v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: f.Name, Help: f.Help, Buckets: f.Bounds}, labels)
 			s.histograms[m] = v
 			s.registry.MustRegister(v)
-			start(v.WithLabelValues, &f)
+			s.start(m, func(one *Set, values []string) { one.Histogram(m, values...) })
 		}
 	}
 	return s
 }
 
 // start makes the series that are known beforehand.
-func start[I any](series func(values ...string) I, f *schemas.MetricFamily) {
+func (s *Set) start(m schemas.Metric, series func(one *Set, values []string)) {
+	f := m.Family()
 	for _, values := range f.Series() {
-		series(values...)
+		series(s, values)
+		if f.PerTenant {
+			for _, tenant := range s.tenants {
+				series(s.Of(tenant), values)
+			}
+		}
+	}
+}
+
+// Of returns the same set with the series that count the tenant.
+func (s *Set) Of(tenant string) *Set { return &Set{s.instruments, s.SeriesOf(tenant)} }
+
+// Series returns "" and the listed tenants: each PerTenant family has series of them.
+func (s *Set) Series() []string { return append([]string{""}, s.tenants...) }
+
+// SeriesOf returns the one of Series that counts a tenant.
+func (s *Set) SeriesOf(tenant string) string {
+	if s.listed[tenant] {
+		return tenant
+	}
+	return ""
+}
+
+// ByTenant makes the instruments of each listed tenant, and once those of all others, and returns the
+// tenant's. The families that are not PerTenant are the same in all of them.
+func ByTenant[I any](s *Set, instruments func(*Set) I) func(tenant string) I {
+	others, listed := instruments(s), make(map[string]I, len(s.tenants))
+	for _, tenant := range s.tenants {
+		listed[tenant] = instruments(s.Of(tenant))
+	}
+	return func(tenant string) I {
+		if one, ok := listed[tenant]; ok {
+			return one
+		}
+		return others
 	}
 }
 
 // Counter returns the counter of one series. The metric MUST be a counter with as many labels as
 // there are values.
 func (s *Set) Counter(m schemas.Metric, values ...string) prometheus.Counter {
-	return s.counters[m].WithLabelValues(listed(m, values)...)
+	return s.counters[m].WithLabelValues(s.labels(m, values)...)
 }
 
 // Gauge is Counter for a gauge.
 func (s *Set) Gauge(m schemas.Metric, values ...string) prometheus.Gauge {
-	return s.gauges[m].WithLabelValues(listed(m, values)...)
+	return s.gauges[m].WithLabelValues(s.labels(m, values)...)
 }
 
 // Histogram is Counter for a histogram.
 func (s *Set) Histogram(m schemas.Metric, values ...string) prometheus.Observer {
-	return s.histograms[m].WithLabelValues(listed(m, values)...)
+	return s.histograms[m].WithLabelValues(s.labels(m, values)...)
 }
 
 // Counters returns the counters of a family with one label, by the value of the label.
@@ -109,6 +165,15 @@ func byValue[I any](m schemas.Metric, series func(m schemas.Metric, values ...st
 		}
 		return series(m, value)
 	}
+}
+
+// labels returns the values of every label of a series.
+func (s *Set) labels(m schemas.Metric, values []string) []string {
+	values = listed(m, values)
+	if len(s.tenants) == 0 || !m.Family().PerTenant {
+		return values
+	}
+	return append(slices.Clone(values), s.tenant)
 }
 
 // listed replaces values that the table does not list.
@@ -155,7 +220,17 @@ func (s *Set) Gather() ([]*dto.MetricFamily, error) {
 	for _, read := range s.reads {
 		read()
 	}
-	return s.registry.Gather()
+	all, err := s.registry.Gather()
+	if len(s.tenants) > 0 {
+		for _, family := range all {
+			for _, m := range family.Metric { // an empty label is none
+				m.Label = slices.DeleteFunc(slices.Clone(m.Label), func(l *dto.LabelPair) bool {
+					return l.GetName() == tenantLabel && l.GetValue() == ""
+				})
+			}
+		}
+	}
+	return all, err
 }
 
 // Handler serves the metrics in Prometheus' format, and those of the process and of Go's runtime.

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"satchel/pipeline/meter"
 	"satchel/schemas"
 )
@@ -94,5 +96,40 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s: bounds %v", f.Name, f.Bounds)
 		}
 		seen[f.Name] = true
+	}
+}
+
+// A listed tenant has series of its own, from the start; those of all others name none. What an operator
+// did not list is no label, and the sum is that of all tenants.
+func TestListedTenants(t *testing.T) {
+	t.Parallel()
+	s := meter.NewPerTenant([]string{"acme", "globex"})
+	if text := scrape(s); strings.Count(text, "\nsatchel_policy_errors_total") != 3 || !strings.Contains(text, "\nsatchel_policy_errors_total{tenant=\"acme\"} 0\n") {
+		t.Error("a listed tenant has no series at the start")
+	}
+	type counted struct{ drops, gaps, cache prometheus.Counter }
+	of := meter.ByTenant(s, func(m *meter.Set) counted {
+		return counted{m.Counters(schemas.MetricDropItems)("budget"), m.Counter(schemas.MetricDropGap), m.Counter(schemas.MetricEmbeddingCacheHits)}
+	})
+	for i, tenant := range []string{"acme", "globex", "initech", "umbrella"} {
+		of(tenant).drops.Add(float64(i + 1))
+		of(tenant).cache.Inc()
+	}
+	s.Of("acme").Histogram(schemas.MetricPackTokens).Observe(60)
+	s.Of("initech").Histogram(schemas.MetricPackTokens).Observe(60)
+	text := scrape(s)
+	for _, line := range []string{
+		`satchel_drop_items_total{reason="budget",tenant="acme"} 1`, `satchel_drop_items_total{reason="budget",tenant="globex"} 2`,
+		`satchel_drop_items_total{reason="budget"} 7`, `satchel_embedding_cache_hits_total 4`,
+		`satchel_pack_tokens_bucket{tenant="acme",le="100"} 1`, `satchel_pack_tokens_bucket{le="100"} 1`,
+	} {
+		if !strings.Contains(text, "\n"+line+"\n") {
+			t.Errorf("no line %s", line)
+		}
+	}
+	for _, hidden := range []string{"initech", "umbrella", `tenant=""`} {
+		if strings.Contains(text, hidden) {
+			t.Errorf("the scrape has %s", hidden)
+		}
 	}
 }

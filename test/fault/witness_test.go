@@ -205,6 +205,72 @@ func TestWitness(t *testing.T) {
 	series(second, "timestamp_seconds", "[1-9]")
 }
 
+// TestRestoreAsksWitnesses: a backup that is older than what a witness cosigned is not restored, nor one of
+// another fork. Under another origin, or beside a witness that does not answer, it is.
+func TestRestoreAsksWitnesses(t *testing.T) {
+	t.Parallel()
+	w, n, backup := newWitness(t), newNode(t), filepath.Join(t.TempDir(), "backup")
+	env := witnessed(t, n, w)
+	file := strings.TrimPrefix(env, "SATCHEL_WITNESSES=")
+	if !n.start(t, env) {
+		t.Fatal("the node did not start")
+	}
+	n.remember(t, "the kiln is fired on Mondays")
+	must(t, os.WriteFile(w.logs(), []byte("log "+n.head(t).PublicKey+"\n"), 0o600))
+	n.cosignedSize(t, w)
+	whole := n.backUp(t, backup)
+	fork := newNode(t)
+	n.stop()
+	copyDir(t, n.dir, fork.dir)
+
+	to := emptied(t, n)
+	to.must(t, "restore", backup, "--to", to.dir, "--witnesses", file)
+	if got := to.verified(t); got["main"] != whole.heads()["main"] {
+		t.Errorf("the witness agrees, and %v was restored instead of %v", got, whole.heads())
+	}
+
+	if !n.start(t, env) {
+		t.Fatal("the node did not start again")
+	}
+	n.remember(t, "the glaze is celadon")
+	if size := n.cosignedSize(t, w); size != 2 {
+		t.Fatalf("cosigned %d entries", size)
+	}
+	n.stop()
+	refused := func(from, why string) {
+		t.Helper()
+		to := emptied(t, n)
+		out, code := to.run(t, "restore", from, "--to", to.dir, "--witnesses", file)
+		if code != 3 || !strings.Contains(out, why) || !strings.Contains(out, "SATCHEL_ORIGIN") {
+			t.Errorf("restore: exit code %d, want 3 for %q\n%s", code, why, out)
+		}
+		if _, err := os.Stat(filepath.Join(to.dir, "log.db")); err == nil {
+			t.Error("a refused restore left a log")
+		}
+	}
+	refused(backup, "tenant main: witness witness.example.org/w1: it cosigned 2 entries, and this log has 1")
+
+	other := filepath.Join(t.TempDir(), "backup")
+	if !fork.start(t) {
+		t.Fatal("the copy did not start")
+	}
+	fork.remember(t, "the glaze is cobalt")
+	fork.backUp(t, other)
+	refused(other, "it cosigned another head of 2 entries")
+	fork.remember(t, "the clay is from Limoges")
+	fork.backUp(t, other)
+	fork.stop()
+	refused(other, "it cosigned a head of 2 entries that this log does not continue")
+
+	to = emptied(t, n)
+	to.must(t, "restore", backup, "--to", to.dir, "--witnesses", file, "--origin", "log.example.org/2")
+	w.kill()
+	to = emptied(t, n)
+	if out := to.must(t, "restore", backup, "--to", to.dir, "--witnesses", file); !strings.Contains(out, "a witness does not say whether the log is whole") {
+		t.Errorf("a witness that does not answer is not named:\n%s", out)
+	}
+}
+
 // scrape returns what /metrics says.
 func scrape(t *testing.T, n *node) string {
 	t.Helper()

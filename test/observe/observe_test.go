@@ -207,8 +207,15 @@ func get(t *testing.T, address string) string {
 // the names that are kept from the first documents.
 func TestMetricsAreAsPrometheusWants(t *testing.T) {
 	t.Parallel()
+	t.Run("all", func(t *testing.T) { checkMetrics(t) })
+	t.Run("tenants", func(t *testing.T) { checkMetrics(t, "--metrics-tenants", "main,globex") })
+}
+
+func checkMetrics(t *testing.T, args ...string) {
+	t.Helper()
+	t.Parallel()
 	promtool := tool(t, "promtool")
-	s := testenv.Up(t, binary(t), t.TempDir())
+	s := testenv.Up(t, binary(t), t.TempDir(), args...)
 	s.Must(t, "emit", "--text", "the quetzal sleeps at noon", "--wait", "indexed")
 	s.Must(t, "ask", "when does the quetzal sleep?")
 	cmd := exec.Command(promtool, "check", "metrics")

@@ -340,7 +340,7 @@ func (e *Eraser) finish(ctx context.Context, s scope.Scope, list []pending) erro
 	_, err = e.cfg.Log.Append(ctx, eventlog.Batch{Drafts: drafts})
 	e.cfg.Failpoint("erase.after_receipt")
 	if err == nil {
-		e.cfg.Metrics.Erased.Add(float64(len(list)))
+		e.cfg.Metrics.Erased(s.Tenant(), len(list))
 	}
 	return err
 }

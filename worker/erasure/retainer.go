@@ -26,16 +26,24 @@ const (
 	retainLook  = time.Second // how long a changed file may go unnoticed
 )
 
+// errMoved ends a run of a tenant that is another worker's now. That one begins a run.
+var errMoved = errors.New("the tenant is another worker's")
+
 // Retainer erases what the classes of a file keep no longer, in ordinary erasures with the reason
-// retention:CLASS. Of several workers the owner of a tenant does it. What a legal hold keeps stays, and
-// goes in the run after its release.
+// retention:CLASS. What a legal hold keeps stays, and goes in the run after its release.
+//
+// Of several workers the owner of a tenant does it. Ownership is a hint, so a run takes the fence of the
+// checkpoint "retain/TENANT" in the log: the erasures of a run that began before are not appended any more.
+// The checkpoint says with which classes the tenant's last run was and when the next is due, so that a
+// tenant that has come to another worker is not gone through again.
 type Retainer struct {
 	Eraser    *Eraser
 	Retention *Retention
 	Every     time.Duration // between runs
 }
 
-// Run works at once, then now and again and whenever the file has changed, until ctx is done.
+// Run works at once, then now and again, whenever the file has changed, and when tenants may have come to
+// this worker, until ctx is done.
 func (w *Retainer) Run(ctx context.Context) error {
 	cfg := &w.Eraser.cfg
 	tick := time.NewTicker(retainLook)
@@ -51,66 +59,105 @@ func (w *Retainer) Run(ctx context.Context) error {
 			cfg.Logger.Warn("the retention classes that were read before hold", "error", err)
 			said = err.Error()
 		}
+		moved := cfg.Share.Changed() // before the tenants are looked at
 		if now := time.Now(); changed || !now.Before(next) {
-			next = now.Add(w.Every)
-			more, err := w.all(ctx)
-			if err != nil && ctx.Err() == nil {
+			if next, err = w.all(ctx); err != nil && ctx.Err() == nil {
 				cfg.Logger.Warn("erase what retention keeps no longer", "error", err)
-			}
-			if more || err != nil {
 				next = now.Add(retainAgain)
 			}
 		}
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-moved:
+			next = time.Time{}
 		case <-tick.C:
 		}
 	}
 }
 
-// all erases what is due of every tenant that is this worker's, and reports whether more is due.
-func (w *Retainer) all(ctx context.Context) (more bool, err error) {
+// all erases what is due of every tenant that is this worker's, and returns when to look again.
+func (w *Retainer) all(ctx context.Context) (next time.Time, err error) {
 	cfg := &w.Eraser.cfg
+	next = time.Now().Add(w.Every)
 	tenants, err := cfg.Log.Tenants(ctx)
 	if err != nil {
-		return false, err
+		return next, err
 	}
-	kept := 0
 	var failed error
 	for _, tenant := range tenants {
 		if !cfg.Share.Owns(tenant) {
+			cfg.Metrics.Held.Note(tenant, 0)
 			continue
 		}
-		rest, held, err := w.tenant(ctx, tenant)
+		due, err := w.turn(ctx, tenant)
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("tenant %q: %w", tenant, err))
+		} else if due.Before(next) {
+			next = due
 		}
-		more, kept = more || rest, kept+held
 	}
-	cfg.Metrics.RetentionHeld.Set(float64(kept))
-	return more, failed
+	return next, failed
 }
 
-func (w *Retainer) tenant(ctx context.Context, tenant string) (more bool, held int, err error) {
+// turn runs for a tenant, unless it is not due because another worker has, and returns when the next run
+// is due.
+func (w *Retainer) turn(ctx context.Context, tenant string) (due time.Time, err error) {
+	cfg := &w.Eraser.cfg
+	name := "retain/" + tenant
+	if cfg.Share.Shared() {
+		last, err := cfg.Log.Checkpoint(ctx, name)
+		if err != nil {
+			return due, err
+		}
+		due = time.Unix(int64(last.StreamSeq), 0)
+		if wait := time.Until(due); last.Hash == w.Retention.sum && wait > 0 && wait <= w.Every {
+			return due, nil
+		}
+	}
+	fence, _, err := cfg.Log.TakeFence(ctx, name)
+	if err != nil {
+		return due, err
+	}
+	due = time.Now().Add(w.Every)
+	more, err := w.tenant(ctx, tenant, eventlog.Unless{Subject: name, Fence: fence})
+	if errors.Is(err, errMoved) {
+		return due, nil
+	}
+	if err != nil {
+		return due, err
+	}
+	if more {
+		due = time.Now().Add(retainAgain)
+	}
+	_, err = cfg.Log.Append(ctx, eventlog.Batch{Checkpoint: &eventlog.Checkpoint{Name: name, Fence: fence,
+		StreamSeq: uint64(due.Unix()), Hash: w.Retention.sum}})
+	if errors.Is(err, eventlog.ErrFenced) { // by the worker that has the tenant now
+		return due, nil
+	}
+	return due, err
+}
+
+// tenant erases what is due of a tenant and reports whether more is due. It erases nothing more once the
+// tenant is another worker's.
+func (w *Retainer) tenant(ctx context.Context, tenant string, unless eventlog.Unless) (more bool, err error) {
 	e := w.Eraser
 	s, err := scope.System(tenant)
 	if err != nil {
-		return false, 0, err
+		return false, err
 	}
 	head, err := e.cfg.Log.Head(ctx, s)
 	if err != nil {
-		return false, 0, err
+		return false, err
 	}
 	if err := e.cfg.Indexes.Await(ctx, s, head.Size); err != nil {
-		return false, 0, err
+		return false, err
 	}
-	now := e.cfg.Clock()
-	o, err := w.Retention.Look(ctx, e.cfg.Log, s, now, retainMost)
+	o, err := w.Retention.Look(ctx, e.cfg.Log, s, e.cfg.Clock(), retainMost)
 	if err != nil {
-		return false, 0, err
+		return false, err
 	}
-	held = len(o.Held)
+	held := len(o.Held)
 	byClass := map[string][]Due{}
 	for _, d := range o.Due {
 		byClass[d.Class] = append(byClass[d.Class], d)
@@ -118,24 +165,28 @@ func (w *Retainer) tenant(ctx context.Context, tenant string) (more bool, held i
 	for class, due := range byClass {
 		erased := 0
 		for part := range slices.Chunk(due, retainBatch) {
-			gone, kept, err := e.expire(ctx, s, class, part, head.Size)
+			if !e.cfg.Share.Owns(tenant) {
+				return false, errMoved
+			}
+			gone, kept, err := e.expire(ctx, s, class, part, head.Size, unless)
 			erased += gone
 			if held += kept; err != nil {
-				return false, held, err
+				return false, err
 			}
 		}
 		if erased > 0 {
 			e.cfg.Logger.Info("retention has erased items", "tenant", tenant, "class", class, "items", erased)
 		}
 	}
-	return len(o.Due) == retainMost, held, nil
+	e.cfg.Metrics.Held.Note(tenant, int64(held))
+	return len(o.Due) == retainMost, nil
 }
 
-// expire erases items of a class, unless a hold or a new version came meanwhile. It returns how many
-// of them are erased, and how many a hold keeps.
-func (e *Eraser) expire(ctx context.Context, s scope.Scope, class string, due []Due, searched int64) (
-	erased, held int, err error,
-) {
+// expire erases items of a class, unless a hold, a new version or another run came meanwhile. It returns
+// how many of them are erased, and how many a hold keeps.
+func (e *Eraser) expire(
+	ctx context.Context, s scope.Scope, class string, due []Due, searched int64, run eventlog.Unless,
+) (erased, held int, err error) {
 	ids, unless := make([]string, len(due)), make([]eventlog.Unless, len(due))
 	for i, d := range due {
 		ids[i], unless[i] = d.Item, eventlog.Unless{Subject: d.Item, Type: schemas.TypeMemoryRecorded, After: d.Position}
@@ -152,7 +203,7 @@ func (e *Eraser) expire(ctx context.Context, s scope.Scope, class string, due []
 			return 0, 1, nil
 		}
 		for i := range due {
-			gone, kept, err := e.expire(ctx, s, class, due[i:i+1], searched)
+			gone, kept, err := e.expire(ctx, s, class, due[i:i+1], searched, run)
 			erased += gone
 			if held += kept; err != nil {
 				return erased, held, err
@@ -160,7 +211,7 @@ func (e *Eraser) expire(ctx context.Context, s scope.Scope, class string, due []
 		}
 		return erased, held, nil
 	}
-	found.unless = append(unless, hold.Unless(found.Held.Position))
+	found.unless = append(unless, hold.Unless(found.Held.Position), run)
 	sum := sha256.Sum256([]byte(strings.Join(ids, "\n")))
 	d := eventlog.Draft{Tenant: s.Tenant(), Agent: systemAgent, Type: schemas.TypeMemoryErased, Source: SourceRetention,
 		ID: fmt.Sprintf("%s.%d.%x", class, due[len(due)-1].Position, sum[:8]), Time: e.cfg.Clock().UTC()}

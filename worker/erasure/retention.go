@@ -3,6 +3,7 @@ package erasure
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -70,7 +71,8 @@ func (m *Match) holds(item *schemas.MemoryItem) bool {
 type Retention struct {
 	path    string
 	classes []Class
-	read    []byte // of the file, last
+	read    []byte   // of the file, last
+	sum     [32]byte // SHA-256 of the file that the classes are of
 }
 
 // OpenRetention reads a retention file. It fails for one that does not say what it must.
@@ -104,7 +106,7 @@ func (r *Retention) Reload() (changed bool, err error) {
 	if err := errors.Join(checkClasses(file.Classes), checkMatches(raw)); err != nil {
 		return false, fmt.Errorf("retention file %s: %w", r.path, err)
 	}
-	r.classes = file.Classes
+	r.classes, r.sum = file.Classes, sha256.Sum256(raw)
 	return true, nil
 }
 

@@ -374,7 +374,8 @@ func (a *partitionAppender) append(ctx context.Context, b eventlog.Batch) ([]eve
 	err := a.retry.Do(ctx, a.cfg.Logger, a.appending(), retryAppend, func() (err error) {
 		began := time.Now()
 		if outcomes, err = a.cfg.Log.Append(ctx, b); err == nil {
-			a.cfg.Metrics.Appended(began, countOutcomes(b.Drafts, outcomes, eventlog.Appended), countOutcomes(b.Drafts, outcomes, eventlog.Duplicate))
+			a.cfg.Metrics.Appended(began)
+			a.count(b.Drafts, outcomes)
 		}
 		return err
 	})
@@ -438,14 +439,10 @@ func (a *partitionAppender) eraseOne(ctx context.Context, m transport.Message, d
 		return fmt.Errorf("erase items of partition %q: %w", a.inbox.Name(), err)
 	}
 	if refused == nil {
-		a.cfg.Metrics.Logged.Inc()
+		a.cfg.Metrics.Logged(m.Tenant)
 		return nil
 	}
-	if len(refused.Holds) > 0 {
-		a.cfg.Metrics.Held.Inc()
-	} else {
-		a.cfg.Metrics.Refused.Inc()
-	}
+	a.cfg.Metrics.Refused(m.Tenant, len(refused.Holds) > 0)
 	return a.reject(ctx, []transport.Rejected{a.rejection(m, refused)})
 }
 
@@ -465,13 +462,17 @@ func retryAppend(err error) bool {
 	return !errors.Is(err, eventlog.ErrFenced) && !errors.Is(err, eventlog.ErrCorrupt) && !errors.Is(err, eventlog.ErrInvalid)
 }
 
-// countOutcomes returns how many events of a transaction came to be status. What is stored with an
-// event does not count.
-func countOutcomes(drafts []eventlog.Draft, outcomes []eventlog.Outcome, status eventlog.Status) (n int) {
+// count counts the events of a transaction. What is stored with an event does not count.
+func (a *partitionAppender) count(drafts []eventlog.Draft, outcomes []eventlog.Outcome) {
 	for i, o := range outcomes {
-		if o.Status == status && drafts[i].Source != artifact.Source {
-			n++
+		if drafts[i].Source == artifact.Source {
+			continue
+		}
+		switch o.Status {
+		case eventlog.Appended:
+			a.cfg.Metrics.Logged(drafts[i].Tenant)
+		case eventlog.Duplicate:
+			a.cfg.Metrics.Duplicate(drafts[i].Tenant)
 		}
 	}
-	return n
 }

@@ -15,20 +15,34 @@ import (
 
 // Metrics are those of the worker. Safe for concurrent use.
 type Metrics struct {
-	Logged                prometheus.Counter // events that are in the log
-	duplicate, dead       prometheus.Counter
-	letters               func(reason string) prometheus.Counter
-	append, indexed       prometheus.Observer
-	Erased, Refused, Held prometheus.Counter // erasures
-	Verified, Signed      prometheus.Gauge   // when
-	Damaged, Stopped      prometheus.Gauge
-	RetentionHeld         prometheus.Gauge
+	counted          func(tenant string) *counted
+	append           prometheus.Observer
+	Verified, Signed prometheus.Gauge // when
+	Damaged, Stopped prometheus.Gauge
 
 	Ledger   Lag
 	Erasures Lag
-	Sizes    Sizes
+	Sizes    Sizes           // of the logs
+	Held     Sizes           // how many items legal holds keep from retention
 	indexes  map[string]*Lag // by the name of the index
 	arrivals arrivals
+}
+
+// counted are the figures of a tenant, or of all tenants that are not listed.
+type counted struct {
+	logged, duplicate, dead prometheus.Counter // events
+	letters                 func(reason string) prometheus.Counter
+	indexed                 prometheus.Observer
+	erased, refused, held   prometheus.Counter // erasures
+}
+
+func newCounted(m *meter.Set) *counted {
+	return &counted{
+		logged: m.Counter(schemas.MetricEvents, "logged"), duplicate: m.Counter(schemas.MetricEvents, "duplicate"),
+		dead: m.Counter(schemas.MetricEvents, "dead"), letters: m.Counters(schemas.MetricDeadLettersTotal),
+		indexed: m.Histogram(schemas.MetricPublishToIndexed), erased: m.Counter(schemas.MetricErasures, "done"),
+		refused: m.Counter(schemas.MetricErasures, "refused"), held: m.Counter(schemas.MetricErasures, "held"),
+	}
 }
 
 // stores are the targets by the label that the metrics give them.
@@ -37,47 +51,99 @@ var stores = [...]struct{ label, target string }{{"items", "items"}, {"vector", 
 // New returns the metrics of a worker, in m.
 func New(m *meter.Set) *Metrics {
 	f := &Metrics{
-		Logged: m.Counter(schemas.MetricEvents, "logged"), duplicate: m.Counter(schemas.MetricEvents, "duplicate"), dead: m.Counter(schemas.MetricEvents, "dead"),
-		letters: m.Counters(schemas.MetricDeadLettersTotal), append: m.Histogram(schemas.MetricAppendDuration), indexed: m.Histogram(schemas.MetricPublishToIndexed),
-		Erased: m.Counter(schemas.MetricErasures, "done"), Refused: m.Counter(schemas.MetricErasures, "refused"), Held: m.Counter(schemas.MetricErasures, "held"),
-		RetentionHeld: m.Gauge(schemas.MetricRetentionHeld),
-		Verified:      m.Gauge(schemas.MetricVerified), Signed: m.Gauge(schemas.MetricHeadSigned), Damaged: m.Gauge(schemas.MetricLogDamaged), Stopped: m.Gauge(schemas.MetricPartitionsStopped), indexes: map[string]*Lag{},
+		counted: meter.ByTenant(m, newCounted), append: m.Histogram(schemas.MetricAppendDuration),
+		Verified: m.Gauge(schemas.MetricVerified), Signed: m.Gauge(schemas.MetricHeadSigned), Damaged: m.Gauge(schemas.MetricLogDamaged),
+		Stopped: m.Gauge(schemas.MetricPartitionsStopped), indexes: map[string]*Lag{},
 	}
-	var lags [len(stores)]*Lag
-	var positions, ages [len(stores)]prometheus.Gauge
-	for i, store := range stores {
-		lags[i] = &Lag{}
-		f.indexes[store.target] = lags[i]
-		positions[i], ages[i] = m.Gauge(schemas.MetricIndexLag, store.label), m.Gauge(schemas.MetricIndexLagSeconds, store.label)
+	for _, store := range stores {
+		f.indexes[store.target] = &Lag{}
 	}
-	size := m.Gauge(schemas.MetricLogSize)
-	ledger, ledgerAge := m.Gauge(schemas.MetricLedgerLag), m.Gauge(schemas.MetricLedgerLagSeconds)
-	erasures, erasuresAge := m.Gauge(schemas.MetricErasuresPending), m.Gauge(schemas.MetricErasuresOldest)
+	gauges := meter.ByTenant(m, newGauges)
 	m.BeforeReading(func() {
-		now := time.Now()
-		for i := range lags {
-			lags[i].show(positions[i], ages[i], now)
+		r := f.read(m.SeriesOf)
+		for _, series := range m.Series() {
+			gauges(series).set(&r, series)
 		}
-		f.Ledger.show(ledger, ledgerAge, now)
-		f.Erasures.show(nil, erasuresAge, now)
-		erasures.Set(float64(f.Erasures.sum()))
-		size.Set(float64(f.Sizes.sum()))
 	})
 	return f
 }
 
-// Appended counts the events of a transaction, which were new or in the log before.
-func (f *Metrics) Appended(began time.Time, logged, duplicate int) {
-	f.append.Observe(time.Since(began).Seconds())
-	f.Logged.Add(float64(logged))
-	f.duplicate.Add(float64(duplicate))
+// gauges are what is behind and how much there is, of a tenant or of all tenants that are not listed.
+type gauges struct {
+	positions, ages                               [len(stores)]prometheus.Gauge
+	ledger, ledgerAge, erasures, erasuresAge, log prometheus.Gauge
+	held                                          prometheus.Gauge
 }
+
+func newGauges(m *meter.Set) *gauges {
+	g := &gauges{
+		ledger: m.Gauge(schemas.MetricLedgerLag), ledgerAge: m.Gauge(schemas.MetricLedgerLagSeconds),
+		erasures: m.Gauge(schemas.MetricErasuresPending), erasuresAge: m.Gauge(schemas.MetricErasuresOldest),
+		log: m.Gauge(schemas.MetricLogSize), held: m.Gauge(schemas.MetricRetentionHeld),
+	}
+	for i, store := range stores {
+		g.positions[i], g.ages[i] = m.Gauge(schemas.MetricIndexLag, store.label), m.Gauge(schemas.MetricIndexLagSeconds, store.label)
+	}
+	return g
+}
+
+// reading is what was noted, by the series that counts the tenant.
+type reading struct {
+	indexes          [len(stores)]map[string]behind
+	ledger, erasures map[string]behind
+	log, held        map[string]int64
+}
+
+func (f *Metrics) read(series func(tenant string) string) reading {
+	now := time.Now()
+	r := reading{ledger: f.Ledger.read(series, now), erasures: f.Erasures.read(series, now), log: f.Sizes.read(series), held: f.Held.read(series)}
+	for i, store := range stores {
+		r.indexes[i] = f.indexes[store.target].read(series, now)
+	}
+	return r
+}
+
+func (g *gauges) set(r *reading, series string) {
+	for i := range stores {
+		b := r.indexes[i][series]
+		g.positions[i].Set(float64(b.most))
+		g.ages[i].Set(b.oldest.Seconds())
+	}
+	g.ledger.Set(float64(r.ledger[series].most))
+	g.ledgerAge.Set(r.ledger[series].oldest.Seconds())
+	g.erasures.Set(float64(r.erasures[series].all))
+	g.erasuresAge.Set(r.erasures[series].oldest.Seconds())
+	g.log.Set(float64(r.log[series]))
+	g.held.Set(float64(r.held[series]))
+}
+
+// Appended counts a transaction that appended events.
+func (f *Metrics) Appended(began time.Time) { f.append.Observe(time.Since(began).Seconds()) }
+
+// Logged counts an event that is in the log now.
+func (f *Metrics) Logged(tenant string) { f.counted(tenant).logged.Inc() }
+
+// Duplicate counts an event that was in the log before.
+func (f *Metrics) Duplicate(tenant string) { f.counted(tenant).duplicate.Inc() }
 
 // Rejected counts dead letters.
 func (f *Metrics) Rejected(list []transport.Rejected) {
-	f.dead.Add(float64(len(list)))
 	for i := range list {
-		f.letters(list[i].Reason).Inc()
+		c := f.counted(list[i].Message.Tenant)
+		c.dead.Inc()
+		c.letters(list[i].Reason).Inc()
+	}
+}
+
+// Erased counts erasures that have a receipt.
+func (f *Metrics) Erased(tenant string, count int) { f.counted(tenant).erased.Add(float64(count)) }
+
+// Refused counts an erasure that policy refused or, if held, a legal hold.
+func (f *Metrics) Refused(tenant string, held bool) {
+	if held {
+		f.counted(tenant).held.Inc()
+	} else {
+		f.counted(tenant).refused.Inc()
 	}
 }
 
@@ -97,7 +163,7 @@ func (f *Metrics) Projected(tenant string, positions []Position, head int64) {
 		}
 	}
 	for _, at := range f.arrivals.take(tenant, least) {
-		f.indexed.Observe(now.Sub(at).Seconds())
+		f.counted(tenant).indexed.Observe(now.Sub(at).Seconds())
 	}
 }
 
@@ -130,33 +196,28 @@ func (l *Lag) Note(tenant string, n int64, now time.Time) {
 	l.by[tenant] = backlog{n, since}
 }
 
-// show sets the gauges to what is worst. count may be nil.
-func (l *Lag) show(count, age prometheus.Gauge, now time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	most, oldest := int64(0), time.Duration(0)
-	for _, b := range l.by {
-		most, oldest = max(most, b.n), max(oldest, now.Sub(b.since))
-	}
-	if count != nil {
-		count.Set(float64(most))
-	}
-	age.Set(oldest.Seconds())
+// behind is how far several tenants are behind: the largest number, the sum, and the longest time.
+type behind struct {
+	most, all int64
+	oldest    time.Duration
 }
 
-func (l *Lag) sum() (n int64) {
+// read returns how far the tenants are behind, by the series that counts them.
+func (l *Lag) read(series func(tenant string) string, now time.Time) map[string]behind {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, b := range l.by {
-		n += b.n
+	out := map[string]behind{}
+	for tenant, b := range l.by {
+		to := out[series(tenant)]
+		out[series(tenant)] = behind{max(to.most, b.n), to.all + b.n, max(to.oldest, now.Sub(b.since))}
 	}
-	return n
+	return out
 }
 
 // Stored notes that an event which came at a time is in the log at a position.
 func (f *Metrics) Stored(tenant string, position int64, came time.Time) {
 	if !came.IsZero() && f.arrivals.add(tenant, position, came) {
-		f.indexed.Observe(time.Since(came).Seconds())
+		f.counted(tenant).indexed.Observe(time.Since(came).Seconds())
 	}
 }
 
@@ -212,13 +273,13 @@ func (a *arrivals) take(tenant string, upTo int64) []time.Time {
 	return out
 }
 
-// Sizes are how many entries the logs have, by tenant.
+// Sizes are how many there are of something, by tenant.
 type Sizes struct {
 	mu sync.Mutex
 	by map[string]int64
 }
 
-// Note says how many entries a tenant's log has.
+// Note says how many a tenant has.
 func (s *Sizes) Note(tenant string, size int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -228,11 +289,13 @@ func (s *Sizes) Note(tenant string, size int64) {
 	s.by[tenant] = size
 }
 
-func (s *Sizes) sum() (n int64) {
+// read returns the sums by the series that counts the tenants.
+func (s *Sizes) read(series func(tenant string) string) map[string]int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, size := range s.by {
-		n += size
+	out := map[string]int64{}
+	for tenant, size := range s.by {
+		out[series(tenant)] += size
 	}
-	return n
+	return out
 }

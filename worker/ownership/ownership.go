@@ -27,6 +27,16 @@ func (s Share) Owns(tenant string) bool {
 	return at < len(owned) && owned[at]
 }
 
+// Changed returns a channel that is closed when this worker may own other tenants; nil without a
+// membership.
+func (s Share) Changed() <-chan struct{} {
+	if s.Membership == nil {
+		return nil
+	}
+	_, changed := s.Membership.Owned()
+	return changed
+}
+
 // Has reports whether a partition is this worker's, and returns a channel that is closed when
 // that may have changed.
 func (s Share) Has(partition int) (bool, <-chan struct{}) {

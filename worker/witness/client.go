@@ -185,6 +185,23 @@ func (c *Client) tell(ctx context.Context, tenant string, t *task, err error) {
 	}
 }
 
+// Confirm asks every witness, once, whether the log's head continues what it cosigned; one that agrees
+// cosigns the head. The error joins what each of the others said: a *ConflictError of a witness that cosigned
+// what the log does not continue.
+func (c *Client) Confirm(ctx context.Context, s scope.Scope, head schemas.HeadReply) error {
+	answers := make([]error, len(c.servers))
+	var wait sync.WaitGroup
+	for i, srv := range c.servers {
+		wait.Go(func() {
+			if _, err := c.ask(ctx, srv, s, &head); err != nil {
+				answers[i] = fmt.Errorf("witness %s: %w", srv.key.Name(), err)
+			}
+		})
+	}
+	wait.Wait()
+	return errors.Join(answers...)
+}
+
 // try asks the witnesses that have not cosigned a head, and keeps it when enough have.
 func (c *Client) try(ctx context.Context, tenant string, t *task, silent map[*server]bool) error {
 	s, err := scope.System(tenant)

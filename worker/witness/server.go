@@ -63,13 +63,18 @@ func (s *server) cosigned(tenant string, size int64) {
 	delete(s.against, tenant)
 }
 
+// ConflictError says that a witness cosigned a history of a tenant's log which the log does not continue.
+type ConflictError struct{ Why string }
+
+func (e *ConflictError) Error() string { return e.Why }
+
 // conflict notes that the witness speaks against the log of a tenant, and returns why.
 func (s *server) conflict(tenant, why string) error {
 	s.conflicts.Inc()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.against[tenant] = why
-	return errors.New(why)
+	return &ConflictError{why}
 }
 
 func (s *server) conflicting() error {

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"satchel/emitters/gateway"
 	"satchel/jetstream"
 	"satchel/pipeline/meter"
@@ -96,11 +98,20 @@ func revision() string {
 	return ""
 }
 
+// requestCounts are the counts of the requests of a tenant, or of all tenants that are not listed.
+type requestCounts struct {
+	requests func(values ...string) prometheus.Counter
+	took     func(endpoint string) prometheus.Observer
+}
+
 // countRequests returns what counts every reply and refusal.
-func countRequests(m *meter.Set) func(endpoint string, took time.Duration, code schemas.Code) {
-	took := m.Histograms(schemas.MetricRequestDuration)
-	return func(endpoint string, d time.Duration, code schemas.Code) {
-		outcome := "answered"
+func countRequests(m *meter.Set) func(endpoint, tenant string, took time.Duration, code schemas.Code) {
+	counts := meter.ByTenant(m, func(m *meter.Set) requestCounts {
+		requests := func(values ...string) prometheus.Counter { return m.Counter(schemas.MetricRequests, values...) }
+		return requestCounts{requests, m.Histograms(schemas.MetricRequestDuration)}
+	})
+	return func(endpoint, tenant string, d time.Duration, code schemas.Code) {
+		c, outcome := counts(tenant), "answered"
 		switch {
 		case code.IsCallersMistake():
 			outcome = "invalid"
@@ -109,9 +120,9 @@ func countRequests(m *meter.Set) func(endpoint string, took time.Duration, code 
 		case code != "":
 			outcome = "failed"
 		}
-		m.Counter(schemas.MetricRequests, endpoint, outcome).Inc()
+		c.requests(endpoint, outcome).Inc()
 		if outcome == "answered" || outcome == "failed" {
-			took(endpoint).Observe(d.Seconds())
+			c.took(endpoint).Observe(d.Seconds())
 		}
 	}
 }
@@ -152,11 +163,11 @@ func (l countedLog) Append(ctx context.Context, b eventlog.Batch) ([]eventlog.Ou
 		}
 		switch d := &b.Drafts[i]; d.Type {
 		case schemas.TypeExceptionUsed:
-			l.meters.Counter(schemas.MetricExceptionUses).Inc()
+			l.meters.Of(d.Tenant).Counter(schemas.MetricExceptionUses).Inc()
 		case schemas.TypeRoleHandedOver:
 			var h schemas.Handover
 			if json.Unmarshal(d.Data, &h) == nil {
-				countHandover(l.meters, &h)
+				countHandover(l.meters.Of(d.Tenant), &h)
 			}
 		}
 	}

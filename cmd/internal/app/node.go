@@ -14,6 +14,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	js "github.com/nats-io/nats.go/jetstream"
+	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/propagation"
 
 	"satchel/cmd/internal/config"
@@ -89,7 +90,9 @@ func (a *App) Start(ctx context.Context, o NodeOptions) (_ *Node, err error) {
 	logger := a.Logger(a.Err)
 	n := &Node{Draining: make(chan struct{}), Done: make(chan error, 1), logger: logger}
 	if o.telemetry == nil {
-		o.telemetry = noTelemetry()
+		if o.telemetry, err = a.noTelemetry(); err != nil {
+			return nil, err
+		}
 	}
 	if n.registry, err = a.OpenRegistry(); err != nil {
 		return nil, err
@@ -290,7 +293,8 @@ func (a *App) serve(ctx context.Context, n *Node, gate *gate, o NodeOptions) err
 	if err != nil {
 		return err
 	}
-	all := slices.Concat(endpoints(n.Worker.Service, n.artifacts, n.Engine, gate, n.Draining), []jetstream.Endpoint{n.storeEndpoint()}, roleEndpoints(n.Worker.Service, runner, played, n.meters.Counter(schemas.MetricCost)))
+	cost := meter.ByTenant(n.meters, func(m *meter.Set) prometheus.Counter { return m.Counter(schemas.MetricCost) })
+	all := slices.Concat(endpoints(n.Worker.Service, n.artifacts, n.Engine, gate, n.Draining), []jetstream.Endpoint{n.storeEndpoint()}, roleEndpoints(n.Worker.Service, runner, played, cost))
 	n.services, err = jetstream.Serve(ctx, n.front, n.JetStream, jetstream.ServiceConfig{Version: serviceVersion(), Description: "Governed memory and context for agents",
 		Workers: a.Pool, Identified: n.registry != nil, Replies: n.replies, Log: n.logger, Answered: countRequests(n.meters),
 		Extract: func(ctx context.Context, carrier jetstream.HeaderCarrier) context.Context {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"slices"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -18,19 +20,33 @@ import (
 
 	"satchel/cmd/internal/config"
 	"satchel/pipeline/meter"
+	"satchel/schemas"
 )
 
 // telemetry is where metrics and traces of a process go. Neither has content, and no label
-// of a metric has a value that comes from the network.
+// of a metric has a value that comes from the network: tenants are those that the operator lists.
 type telemetry struct {
 	meters *meter.Set
 	traces trace.TracerProvider
 	stops  []func(context.Context) error
 }
 
+// maxMetricsTenants is how many tenants can be listed: each has about 900 series.
+const maxMetricsTenants = 50
+
 // noTelemetry traces nothing.
-func noTelemetry() *telemetry {
-	return &telemetry{meters: meter.New(), traces: tracenoop.NewTracerProvider()}
+func (a *App) noTelemetry() (*telemetry, error) {
+	tenants := slices.Clone(a.MetricsTenants)
+	slices.Sort(tenants)
+	if tenants = slices.Compact(tenants); len(tenants) > maxMetricsTenants {
+		return nil, config.Usagef("SATCHEL_METRICS_TENANTS: it lists %d tenants; list at most %d", len(tenants), maxMetricsTenants)
+	}
+	for _, tenant := range tenants {
+		if !schemas.ValidToken(tenant) {
+			return nil, config.Usagef("SATCHEL_METRICS_TENANTS: %q is no name of a tenant", tenant)
+		}
+	}
+	return &telemetry{meters: meter.NewPerTenant(tenants), traces: tracenoop.NewTracerProvider()}, nil
 }
 
 func (t *telemetry) tracer() trace.Tracer { return t.traces.Tracer("satchel") }
@@ -48,9 +64,9 @@ func (t *telemetry) stop(ctx context.Context) error {
 
 // openTelemetry exports traces where an endpoint is set. The caller MUST stop it.
 func (a *App) openTelemetry(ctx context.Context, logger *slog.Logger) (*telemetry, error) {
-	t := noTelemetry()
-	if a.OTLPEndpoint == "" {
-		return t, nil
+	t, err := a.noTelemetry()
+	if err != nil || a.OTLPEndpoint == "" {
+		return t, err
 	}
 	who, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "satchel")), resource.WithFromEnv())
 	if err != nil {
@@ -74,7 +90,54 @@ func (t *telemetry) export(ctx context.Context, who *resource.Resource, endpoint
 	if err != nil {
 		return fmt.Errorf("open the export of traces: %w", err)
 	}
-	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(who))
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(&spansOfRequests{SpanProcessor: sdktrace.NewBatchSpanProcessor(exporter)}), sdktrace.WithResource(who))
 	t.traces, t.stops = provider, append(t.stops, provider.Shutdown)
 	return nil
+}
+
+// spansOfRequests hands spans on when a request's own span has ended, all at once: each span that is handed on
+// by itself wakes the goroutine that exports, which costs more than the span.
+type spansOfRequests struct {
+	sdktrace.SpanProcessor
+
+	mu      sync.Mutex
+	waiting []sdktrace.ReadOnlySpan
+}
+
+// maxWaitingSpans is how many spans wait for the end of a request.
+const maxWaitingSpans = 256
+
+// OnEnd implements sdktrace.SpanProcessor.
+func (p *spansOfRequests) OnEnd(span sdktrace.ReadOnlySpan) {
+	inner := span.Parent().IsValid() && !span.Parent().IsRemote()
+	p.mu.Lock()
+	p.waiting = append(p.waiting, span)
+	if inner && len(p.waiting) < maxWaitingSpans {
+		p.mu.Unlock()
+		return
+	}
+	p.mu.Unlock()
+	p.handOn()
+}
+
+func (p *spansOfRequests) handOn() {
+	p.mu.Lock()
+	list := p.waiting
+	p.waiting = nil
+	p.mu.Unlock()
+	for _, span := range list {
+		p.SpanProcessor.OnEnd(span)
+	}
+}
+
+// ForceFlush implements sdktrace.SpanProcessor.
+func (p *spansOfRequests) ForceFlush(ctx context.Context) error {
+	p.handOn()
+	return p.SpanProcessor.ForceFlush(ctx)
+}
+
+// Shutdown implements sdktrace.SpanProcessor.
+func (p *spansOfRequests) Shutdown(ctx context.Context) error {
+	p.handOn()
+	return p.SpanProcessor.Shutdown(ctx)
 }

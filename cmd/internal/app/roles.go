@@ -71,7 +71,7 @@ func (a *App) rolesPlayed() ([]string, error) {
 }
 
 // roleEndpoints are the subjects of the roles this worker plays, and of whole runs.
-func roleEndpoints(v *service.Service, runner *roles.Runner, played []string, cost prometheus.Counter) []jetstream.Endpoint {
+func roleEndpoints(v *service.Service, runner *roles.Runner, played []string, cost func(tenant string) prometheus.Counter) []jetstream.Endpoint {
 	serve := func(name, subject string, handle func(ctx context.Context, c jetstream.Call) (any, error)) jetstream.Endpoint {
 		return jetstream.Endpoint{Name: name, Subject: subject, Handler: func(ctx context.Context, c jetstream.Call) (jetstream.Reply, error) {
 			out, err := handle(ctx, c)
@@ -89,7 +89,7 @@ func roleEndpoints(v *service.Service, runner *roles.Runner, played []string, co
 		}
 		return v.Serve(ctx, c.Tenant, req.From, req.Purpose, func(s scope.Scope) (any, error) {
 			reply, err := runner.Run(ctx, s, req)
-			cost.Add(max(0, reply.Metrics.Cost))
+			cost(s.Tenant()).Add(max(0, reply.Metrics.Cost))
 			return reply, err
 		})
 	})}

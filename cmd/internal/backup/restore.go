@@ -94,7 +94,10 @@ type Target struct {
 	// Erasures are the lists of erasures that are newer than the backup's, each over a folder.
 	Erasures []*eventlog.Log
 	// Heads is a folder of known heads, "" for none but those of Dir.
-	Heads    string
+	Heads string
+	// Confirm is asked whether a log may have the head that was restored; nil: it may. With its error the
+	// restore fails.
+	Confirm  func(ctx context.Context, head eventlog.Head) error
 	Logger   *slog.Logger
 	Progress func(what string, done, total int64) // nil tells nobody
 }
@@ -113,6 +116,11 @@ func (b *Backup) Restore(ctx context.Context, t Target) ([]Restored, error) {
 	for _, h := range b.Heads {
 		if err := b.restoreLog(ctx, t, h); err != nil {
 			return nil, err
+		}
+		if t.Confirm != nil {
+			if err := t.Confirm(ctx, h); err != nil {
+				return nil, err
+			}
 		}
 	}
 	restored, err := b.knownHeads(ctx, t)

@@ -16,6 +16,7 @@ import (
 	"satchel/cmd/internal/terminal"
 	"satchel/jetstream"
 	"satchel/pipeline/store/eventlog"
+	"satchel/worker/witness"
 )
 
 // Restore is satchel restore.
@@ -38,8 +39,9 @@ The target must be empty but for keys/, which a backup does not hold: copy it th
 name the file that backup --keys has written.
 heads/ and erased/ may be there too, and are best taken from the lost folder itself.
 
-Exit code 3 when a file of the backup is damaged (nothing is restored then), or when a known head
-is larger than the restored log: satchel up refuses to go on from such a log.
+Exit code 3 when a file of the backup is damaged, or when a witness cosigned a larger or another log
+(nothing is restored then), or when a known head is larger than the restored log: satchel up refuses
+to go on from such a log.
 
 Examples:
   cp -r /safe/keys /new/keys && satchel restore /backup/satchel --to /new
@@ -93,6 +95,10 @@ func (c *Restore) Run(ctx context.Context, a *app.App) error {
 		return explainBackup(c.Dir, err)
 	}
 	restored, err := c.restore(ctx, target, from, signer, key)
+	var conflict *witness.ConflictError
+	if errors.As(err, &conflict) {
+		return &FoundError{What: fmt.Sprintf("a witness cosigned what this backup does not have, so nothing is restored: %v; restore a newer backup, or accept the loss with another SATCHEL_ORIGIN, as docs/backup.md says", err)}
+	}
 	if err != nil {
 		return explainBackup(c.Dir, err)
 	}
@@ -137,7 +143,10 @@ func (c *Restore) restore(ctx context.Context, target *app.App, from *backup.Bac
 			return nil, errors.Join(err, t.Log.Close())
 		}
 	}
-	if t.Erasures, err = c.lists(t.Driver, from, signer, key); err == nil {
+	if t.Confirm, err = target.Confirm(t.Log, t.Logger); err == nil {
+		t.Erasures, err = c.lists(t.Driver, from, signer, key)
+	}
+	if err == nil {
 		bars := &progressBars{app: target}
 		t.Progress = bars.set
 		restored, err = from.Restore(ctx, t)

@@ -31,15 +31,16 @@ type Settings struct {
 	NATSSysCreds string `name:"nats-sys-creds" help:"Credentials file of a user of NATS's system account, for doctor to ask how the servers sync." env:"NATS_SYS_CREDS" type:"path"`
 	NATSMonitor  string `name:"nats-monitor-url" help:"Monitoring addresses of the NATS servers, comma-separated, for the same." env:"NATS_MONITOR_URL"`
 
-	HTTPAddr     string   `name:"http-addr" help:"Address for health, readiness, metrics and artifacts; empty: none." default:"127.0.0.1:8230" env:"HTTP_ADDR"`
-	HTTPHosts    []string `name:"http-hosts" help:"Host names under which that address may be asked, beside localhost; IP addresses always may." env:"SATCHEL_HTTP_HOSTS"`
-	PProf        string   `name:"pprof" help:"Loopback address for Go's profiler, as 127.0.0.1:6060; empty: none." env:"SATCHEL_PPROF"`
-	OTLPEndpoint string   `name:"otlp-endpoint" help:"OpenTelemetry collector that traces are sent to over HTTP, as http://127.0.0.1:4318; empty: none." env:"OTEL_EXPORTER_OTLP_ENDPOINT"`
-	TraceContent bool     `name:"trace-content" help:"Traces hold queries and memories, which no erasure takes out of the collector." env:"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"`
-	Principals   string   `help:"Principal registry, a YAML or JSON file; without one claims count on loopback only." env:"SATCHEL_PRINCIPALS" type:"path"`
-	Retention    string   `help:"YAML file that says how long items are kept, reloaded when it changes; empty: until they are erased by request." env:"SATCHEL_RETENTION" type:"path"`
-	Bundle       string   `name:"policy-bundle" help:"Rego bundle of your own: a folder, a .rego file or a signed .tar.gz, reloaded when it changes; empty: the built-in one." env:"POLICY_BUNDLE" type:"path"`
-	BundleKey    string   `name:"policy-bundle-key" help:"PEM file of the public key that the bundle's signature is verified with; an archive needs one." env:"POLICY_BUNDLE_KEY" type:"path"`
+	HTTPAddr       string   `name:"http-addr" help:"Address for health, readiness, metrics and artifacts; empty: none." default:"127.0.0.1:8230" env:"HTTP_ADDR"`
+	HTTPHosts      []string `name:"http-hosts" help:"Host names under which that address may be asked, beside localhost; IP addresses always may." env:"SATCHEL_HTTP_HOSTS"`
+	MetricsTenants []string `name:"metrics-tenants" help:"Tenants that the metrics count each by itself, with the label tenant, at most 50; empty: none." env:"SATCHEL_METRICS_TENANTS"`
+	PProf          string   `name:"pprof" help:"Loopback address for Go's profiler, as 127.0.0.1:6060; empty: none." env:"SATCHEL_PPROF"`
+	OTLPEndpoint   string   `name:"otlp-endpoint" help:"OpenTelemetry collector that traces are sent to over HTTP, as http://127.0.0.1:4318; empty: none." env:"OTEL_EXPORTER_OTLP_ENDPOINT"`
+	TraceContent   bool     `name:"trace-content" help:"Traces hold queries and memories, which no erasure takes out of the collector." env:"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"`
+	Principals     string   `help:"Principal registry, a YAML or JSON file; without one claims count on loopback only." env:"SATCHEL_PRINCIPALS" type:"path"`
+	Retention      string   `help:"YAML file that says how long items are kept, reloaded when it changes; empty: until they are erased by request." env:"SATCHEL_RETENTION" type:"path"`
+	Bundle         string   `name:"policy-bundle" help:"Rego bundle of your own: a folder, a .rego file or a signed .tar.gz, reloaded when it changes; empty: the built-in one." env:"POLICY_BUNDLE" type:"path"`
+	BundleKey      string   `name:"policy-bundle-key" help:"PEM file of the public key that the bundle's signature is verified with; an archive needs one." env:"POLICY_BUNDLE_KEY" type:"path"`
 
 	OPAURL      string `name:"opa-url" help:"OPA server that decides, as http://127.0.0.1:8181; empty: OPA in the process." env:"SCS_OPA_URL"`
 	OPAToken    string `name:"opa-token" help:"Bearer token for the OPA server." env:"SCS_OPA_TOKEN" secret:"true"`

@@ -53,11 +53,16 @@ func generate(root string) (map[string][]byte, error) {
 	if files[operations], err = withTable(page); err != nil {
 		return nil, err
 	}
-	tests, err := alertTests()
+	tests, err := alertTests(false)
 	if err != nil {
 		return nil, err
 	}
-	contents := map[string]any{"rules/alerts.yml": alerts(false), "rules/gateway.yml": alerts(true), "rules/slo.yml": objectives(), "rules/tests/alerts.yml": tests}
+	ofGateway, err := alertTests(true)
+	if err != nil {
+		return nil, err
+	}
+	contents := map[string]any{"rules/alerts.yml": alerts(false), "rules/gateway.yml": alerts(true), "rules/slo.yml": objectives(),
+		"rules/tests/alerts.yml": tests, "rules/tests/gateway.yml": ofGateway}
 	for _, b := range burns {
 		contents["rules/tests/slo_"+alert.Duration(b.long)+".yml"] = burnTests(b)
 	}

@@ -54,11 +54,18 @@ type trial struct {
 	labels        map[string]string // of the alert, beside instance and severity
 }
 
-// alertTests returns a test of each alert that is no objective.
-func alertTests() (testFile, error) {
-	f := testFile{RuleFiles: []string{"../alerts.yml", "../gateway.yml"}, Interval: "1m"}
+// alertTests returns a test of each alert that is no objective: those over the metrics of satchel gateway, or
+// all others.
+func alertTests(gateway bool) (testFile, error) {
+	f := testFile{RuleFiles: []string{"../alerts.yml"}, Interval: "1m"}
+	if gateway {
+		f.RuleFiles = []string{"../gateway.yml"}
+	}
 	by := trials()
 	for _, r := range alert.Rules() {
+		if ofGateway(&r) != gateway {
+			continue
+		}
 		t, ok := by[r.Name]
 		if !ok {
 			if r.When.Kind == alert.None {

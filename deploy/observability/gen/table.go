@@ -38,6 +38,9 @@ func table() string {
 				labels[i] += ": " + strings.Join(l.Values, ", ")
 			}
 		}
+		if f.PerTenant {
+			labels = append(labels, "*tenant*")
+		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.Name, f.Kind, strings.Join(labels, "; "), f.Help)
 	}
 	return b.String()

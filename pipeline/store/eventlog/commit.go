@@ -162,12 +162,18 @@ func (p *plan) fence(cp *Checkpoint) (fenced bool, err error) {
 }
 
 // overtaken reports whether what an erasure must not follow is in the log, or in what the same
-// transaction adds before it.
+// transaction adds before it, or whether its fence was taken.
 func (p *plan) overtaken(e *erasure, before []*request) (bool, error) {
 	if e == nil {
 		return false, nil
 	}
 	for _, u := range e.unless {
+		if u.Type == "" {
+			if fenced, err := p.fence(&Checkpoint{Name: u.Subject, Fence: u.Fence}); fenced || err != nil {
+				return fenced, err
+			}
+			continue
+		}
 		for _, r := range before {
 			for i := range r.drafts {
 				if d := r.drafts[i].draft; d.Tenant == e.tenant && d.Subject == u.Subject && d.Type == u.Type {

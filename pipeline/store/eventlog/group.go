@@ -34,10 +34,12 @@ type erasure struct {
 }
 
 // Unless is a condition of an erasure: it fails with ErrOvertaken when the log has an entry of Type
-// about Subject behind the position After.
+// about Subject behind the position After. With Fence, and no Type, it fails when somebody has taken a
+// higher fence of the checkpoint that is named as Subject.
 type Unless struct {
 	Subject, Type string
 	After         int64
+	Fence         int64
 }
 
 // Append commits b durably, all or nothing, and returns what became of each draft, in

@@ -173,3 +173,27 @@ func testVerify(t *testing.T, open Open) {
 	known.Root[3]++
 	expect(t, "another root", 1500, l.Verify(t.Context(), s, &known, nil))
 }
+
+// testFencedErasure appends an erasure whose fence somebody has taken since, and one with the present fence.
+func testFencedErasure(t *testing.T, open Open) {
+	l, s := newLog(t, open(t), nil), system(t, "acme")
+	add(t, l, draft("acme", "1", "secret"))
+	fence, _, err := l.TakeFence(t.Context(), "retain/acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	newer, _, err := l.TakeFence(t.Context(), "retain/acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := erasing(t, "acme", "e", schemas.MemoryErased{Items: []string{"item-1"}})
+	if _, err := l.AppendErasureUnless(t.Context(), s, d, []int64{1}, nil, eventlog.Unless{Subject: "retain/acme", Fence: fence}); !errors.Is(err, eventlog.ErrOvertaken) {
+		t.Fatalf("an erasure whose fence was taken: %v", err)
+	}
+	if e, err := l.Entry(t.Context(), s, 1); err != nil || e.Erased {
+		t.Fatalf("it erased: %v", err)
+	}
+	if got, err := l.AppendErasureUnless(t.Context(), s, d, []int64{1}, nil, eventlog.Unless{Subject: "retain/acme", Fence: newer}); err != nil || got.Removed != 1 {
+		t.Fatalf("an erasure with the present fence: %+v, %v", got, err)
+	}
+}

@@ -32,7 +32,7 @@ func Run(t *testing.T, open Open) {
 		{"Invalid", testInvalid}, {"Fence", testFence}, {"ReusedHoldsCheckpoint", testReusedHoldsCheckpoint}, {"Scope", testScope}, {"Lookups", testLookups},
 		{"Concurrent", testConcurrent}, {"Cancel", testCancel}, {"Poison", testPoison}, {"Closed", testClosed},
 		{"Await", testAwait}, {"Watch", testWatch}, {"Proofs", testProofs}, {"SignedHead", testSignedHead},
-		{"Kept", testKept}, {"Erasures", testErasures}, {"ErasuresDamaged", testErasuresDamaged}, {"Erase", testErase}, {"Overtaken", testOvertaken}, {"Unexplained", testUnexplained}, {"Verify", testVerify},
+		{"Kept", testKept}, {"Erasures", testErasures}, {"ErasuresDamaged", testErasuresDamaged}, {"Erase", testErase}, {"Overtaken", testOvertaken}, {"FencedErasure", testFencedErasure}, {"Unexplained", testUnexplained}, {"Verify", testVerify},
 		{"Model", testModel}, {"Tail", testTail}, {"Copy", testCopy}, {"Export", testExport}, {"Mark", testMark},
 	} {
 		t.Run(c.name, func(t *testing.T) {
