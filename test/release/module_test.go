@@ -35,9 +35,8 @@ func TestGoModule(t *testing.T) {
 	settings := []string{
 		"GOMODCACHE=" + t.TempDir(), // or the next test would get this version from there
 		"GOPROXY=file://" + proxy + ",file://" + env[0] + "/cache/download," + env[1],
-		"GONOSUMDB=" + module, "GOFLAGS=-modcacherw -trimpath", "GOWORK=off",
+		"GONOSUMDB=" + module, "GOFLAGS=-mod=mod -modcacherw -trimpath", "GOWORK=off",
 	}
-	start(t, dir, settings, "go", "mod", "tidy")
 	receipt, pack, _ := strings.Cut(start(t, dir, settings, "go", "run", "."), "\n")
 	if receipt != "indexed at log position 1" {
 		t.Errorf("printed %q of the receipt", receipt)
