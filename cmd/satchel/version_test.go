@@ -70,15 +70,18 @@ func TestVersionVerifiesARelease(t *testing.T) {
 		"some files":   {files: map[string]string{"a.tar": "one"}, sums: sums, says: "ok   a.tar"},
 		"this program": {sums: sums + sum(string(raw)) + "  satchel\n", says: "ok   this program is satchel"},
 		"no file":      {sums: sums, code: exitFound, says: "nothing was checked"},
-		"other file":   {files: map[string]string{"a.tar": "one", "b.tar": "2"}, sums: sums, code: exitFound, says: "not as they were signed: b.tar"},
+		"other file": {files: map[string]string{"a.tar": "one", "b.tar": "2"}, sums: sums, code: exitFound,
+			says: "not as they were signed: b.tar"},
 		"other folder": {sums: sum("one") + "  ../a.tar\n", code: exitFound, says: "no sum of a file beside it"},
-		"changed sums": {files: map[string]string{"a.tar": "1"}, sums: sums, code: exitFound, says: "is not signed by releases.example",
+		"changed sums": {files: map[string]string{"a.tar": "1"}, sums: sums, code: exitFound,
+			says: "is not signed by releases.example",
 			change: func(path, note string) error {
 				return os.WriteFile(path, []byte(strings.Replace(note, sum("one"), sum("1"), 1)), 0o600)
 			}},
 		"other key": {files: map[string]string{"a.tar": "one"}, sums: sums, code: exitFound, says: "is not signed by",
 			key: "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW"},
-		"no key": {files: map[string]string{"a.tar": "one"}, sums: sums, key: "none", code: exitUsage, says: "--verify needs --key"},
+		"no key": {files: map[string]string{"a.tar": "one"}, sums: sums, key: "none", code: exitUsage,
+			says: "--verify needs --key"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -23,6 +23,9 @@ cp LICENSE bin/dist/tree/emitters/typescript/
 chmod -R u=rwX,go=rX bin/dist/tree
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
-bin/dist/venv/bin/python -m build --no-isolation --outdir "$out" bin/dist/tree/emitters/python > bin/dist/python.log 2>&1 ||
-	{ cat bin/dist/python.log >&2; exit 1; }
+python=bin/dist/tree/emitters/python
+if ! bin/dist/venv/bin/python -m build --no-isolation --outdir "$out" $python > bin/dist/log 2>&1; then
+	cat bin/dist/log >&2
+	exit 1
+fi
 (cd bin/dist/tree/emitters/typescript && npm pack --silent --pack-destination "$out" > /dev/null)

@@ -63,7 +63,8 @@ func publish(ctx context.Context, dir, path, version string) (err error) {
 		return err
 	}
 	at := filepath.Join(dir, filepath.FromSlash(escaped), "@v")
-	if err := errors.Join(write(filepath.Join(at, version+".mod"), mod), write(filepath.Join(at, version+".info"), info)); err != nil {
+	err = errors.Join(write(filepath.Join(at, version+".mod"), mod), write(filepath.Join(at, version+".info"), info))
+	if err != nil {
 		return err
 	}
 	if err := pack(filepath.Join(at, version+".zip"), module.Version{Path: path, Version: version}, tree); err != nil {

@@ -10,6 +10,24 @@ import (
 	"satchel/test/testenv"
 )
 
+// head is what stands before the README's Go in a program.
+const head = `package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/nats-io/nats.go"
+
+	"MODULE/emitters"
+	"MODULE/schemas"
+)
+
+func main() {
+	ctx := context.Background()
+`
+
 // A module of somebody else requires the published one, and the README's Go runs in it.
 func TestGoModule(t *testing.T) {
 	t.Parallel()
@@ -26,10 +44,9 @@ func TestGoModule(t *testing.T) {
 	s := up(t)
 	block := snippet(t, "go", "emitters.New", "nats.DefaultURL", `"`+s.URL+`"`)
 	dir := folder(t, map[string]string{
-		"go.mod": "module example.org/agent\n\ngo 1.26\n\nrequire " + module + " " + version + "\n",
-		"go.sum": string(sums), // so that only the module under test is taken unseen
-		"main.go": "package main\n\nimport (\n\t\"context\"\n\t\"fmt\"\n\t\"log\"\n\n\t\"github.com/nats-io/nats.go\"\n\n\t\"" + module +
-			"/emitters\"\n\t\"" + module + "/schemas\"\n)\n\nfunc main() {\n\tctx := context.Background()\n" + block + "}\n",
+		"go.mod":  "module example.org/agent\n\ngo 1.26\n\nrequire " + module + " " + version + "\n",
+		"go.sum":  string(sums), // so that only the module under test is taken unseen
+		"main.go": strings.ReplaceAll(head, "MODULE", module) + block + "}\n",
 	})
 	env := strings.Fields(start(t, dir, nil, "go", "env", "GOMODCACHE", "GOPROXY"))
 	settings := []string{

@@ -54,7 +54,8 @@ func TestPython(t *testing.T) {
 			t.Parallel()
 			file := built(t, ending, "python3")
 			address, token := door(t)
-			dir := folder(t, map[string]string{"agent.py": snippet(t, "python", "Satchel(", readmesURL, address, "satchel_…", token)})
+			agent := snippet(t, "python", "Satchel(", readmesURL, address, "satchel_…", token)
+			dir := folder(t, map[string]string{"agent.py": agent})
 			start(t, dir, nil, "python3", "-m", "venv", "env")
 			start(t, dir, nil, "env/bin/pip", "install", "--quiet", "--no-cache-dir", file)
 			promised(t, start(t, dir, nil, "env/bin/python", "agent.py"))
@@ -100,7 +101,8 @@ func TestCurlAndEditor(t *testing.T) {
 	server := settings.MCPServers["satchel"]
 	cmd := exec.Command(filepath.Join(bin, server.Command), server.Args...)
 	cmd.Env = append(os.Environ(), "SATCHEL_DIR="+s.Dir)
-	session, err := sdk.NewClient(&sdk.Implementation{Name: "editor", Version: "1"}, nil).Connect(t.Context(), &sdk.CommandTransport{Command: cmd}, nil)
+	editor := sdk.NewClient(&sdk.Implementation{Name: "editor", Version: "1"}, nil)
+	session, err := editor.Connect(t.Context(), &sdk.CommandTransport{Command: cmd}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

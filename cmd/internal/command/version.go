@@ -20,7 +20,7 @@ import (
 
 // Version is satchel version.
 type Version struct {
-	Verify string `help:"Check the files of a release against its signed sums, such as SHA256SUMS.note." type:"existingfile" placeholder:"F.note"`
+	Verify string `help:"Check files against the signed sums of a release." type:"existingfile" placeholder:"F.note"`
 	Key    string `help:"With --verify: the verifier key of the release's maker, or a file with it."`
 }
 
@@ -101,9 +101,11 @@ func (c Version) verify(built *Built) error {
 	}
 	switch {
 	case wrong != nil:
-		return &FoundError{What: "not as they were signed: " + strings.Join(wrong, ", ") + "; download them again, and do not run them"}
+		return &FoundError{What: "not as they were signed: " + strings.Join(wrong, ", ") +
+			"; download them again, and do not run them"}
 	case built.Verified == nil && built.Listed == "":
-		return &FoundError{What: "nothing was checked: no file that " + c.Verify + " lists is beside it, and this program is not listed"}
+		return &FoundError{What: "nothing was checked: no file that " + c.Verify +
+			" lists is beside it, and this program is not listed"}
 	}
 	return nil
 }
@@ -116,7 +118,8 @@ func (c Version) signed() (string, error) {
 	}
 	verifier, err := note.NewVerifier(key)
 	if err != nil {
-		return "", config.Usagef("--verify needs --key, the verifier key of the release's maker or a file with it; %.80q is neither", c.Key)
+		return "", config.Usagef("--verify needs --key, the verifier key of the release's maker or a file with it; "+
+			"%.80q is neither", c.Key)
 	}
 	raw, err := os.ReadFile(c.Verify)
 	if err != nil {
