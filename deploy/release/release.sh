@@ -31,6 +31,7 @@ go run ./deploy/release version "$version"
 mkdir -p dist
 find dist -maxdepth 1 -type f -delete
 deploy/release/packages.sh dist
+cp LICENSE NOTICE dist
 app=satchel/cmd/internal/app
 images=
 for target; do

@@ -1,6 +1,6 @@
 // Command image makes the container image of a release without an engine: an archive in the layout of OCI, of one
-// image for each Linux program. It has what deploy/Dockerfile puts into its image. The authorities' certificates are
-// those of Go's bundle, at the version that go.mod names. Equal programs and an equal time give equal bytes. It is a
+// image for each Linux program. It has what deploy/Dockerfile puts into its image, and the licence. The authorities'
+// certificates are those of Go's bundle, at the version that go.mod names. It runs in its own folder. Equal programs and an equal time give equal bytes. It is a
 // module of its own, so that Satchel does not depend on what makes images.
 //
 // Usage: SOURCE_DATE_EPOCH=seconds go run . OUT.tar VERSION ARCHITECTURE=PROGRAM…
@@ -114,12 +114,22 @@ func files(program []byte, created time.Time) ([]byte, error) {
 			return nil, err
 		}
 	}
+	licence, err := os.ReadFile("../../../LICENSE")
+	if err != nil {
+		return nil, err
+	}
+	notice, err := os.ReadFile("../../../NOTICE")
+	if err != nil {
+		return nil, err
+	}
 	w := tar.NewWriter(&out)
 	for _, f := range []struct {
 		header  tar.Header
 		content []byte
 	}{
 		{tar.Header{Name: "etc/ssl/certs/ca-certificates.crt", Mode: 0o644}, certificates.Bytes()},
+		{tar.Header{Name: "LICENSE", Mode: 0o644}, licence},
+		{tar.Header{Name: "NOTICE", Mode: 0o644}, notice},
 		{tar.Header{Name: "satchel", Mode: 0o755}, program},
 		{tar.Header{Name: "data/", Mode: 0o755, Typeflag: tar.TypeDir, Uid: user, Gid: user}, nil},
 	} {
