@@ -1,7 +1,7 @@
 // Command image makes the container image of a release without an engine: an archive in the layout of OCI, of one
 // image for each Linux program. It has what deploy/Dockerfile puts into its image, and the licence. The authorities'
-// certificates are those of Go's bundle, at the version that go.mod names. It runs in its own folder. Equal programs and an equal time give equal bytes. It is a
-// module of its own, so that Satchel does not depend on what makes images.
+// certificates are those of Go's bundle, at the version that go.mod names. Equal programs and an equal time give equal
+// bytes. It runs in its own folder, and is a module of its own, so that Satchel does not depend on what makes images.
 //
 // Usage: SOURCE_DATE_EPOCH=seconds go run . OUT.tar VERSION ARCHITECTURE=PROGRAM…
 package main
