@@ -12,12 +12,13 @@ MAX       ?= 150
 ITEMS     ?= 2000
 ENCODER   ?= bin/encoder
 OUT       ?= bin/browser/pictures
+TARGETS   ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 BESIDETEST = SATCHEL_TEST_REQUIRE=postgres,neo4j $(GO) test -count=1 -timeout 1h -v -run TestServersBeside ./cmd/satchel
 DRIVERS   ?= ./pipeline/store/... ./pipeline/embed/... ./policies/... ./jetstream
 
 .DEFAULT_GOAL := help
 
-.PHONY: attack observe help check test race lint vet properties golden opa bench eval rot fuzz crash workers scaling evalservers benchservers demo build adherence browser hooks conformance schemathesis drivers encoder python
+.PHONY: attack observe help check test race lint vet properties golden opa bench eval rot fuzz crash workers scaling evalservers benchservers demo build adherence browser hooks conformance schemathesis drivers encoder python publish dist release
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -32,7 +33,7 @@ test: ## every test; what has no server or tool for it says so and is skipped
 	$(GO) test ./...
 
 race: ## every test with the race detector, in random order, but those that read sources or drive the binary, which has no detector, and those of RACED
-	$(GO) test -race -shuffle=on -timeout 25m $$($(GO) list ./... | grep -vE '/test/(arch|attack|e2e|fault|observe)$$' | grep -vE '$(RACED)')
+	$(GO) test -race -shuffle=on -timeout 25m $$($(GO) list ./... | grep -vE '/test/(arch|attack|e2e|fault|observe|release)$$' | grep -vE '$(RACED)')
 
 vet: ## gofmt, go vet, module tidiness, other architectures
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "not gofmt-clean"; exit 1; }
@@ -78,6 +79,18 @@ encoder: ## the sentence encoder against ONNX Runtime, which it installs into EN
 
 python: build ## the adapters for agent frameworks against the frameworks, which it installs into bin/python; docs in emitters/python
 	SATCHEL_TEST_BINARY=$(abspath bin/satchel) emitters/python/tests/adapters/test.sh bin/python
+
+publish: ## a Go module that Go can download: MODULE=example.com/you/satchel VERSION=v0.9.0, into dist/goproxy
+	git diff --quiet HEAD || { echo "commit first: a module is made of a commit"; exit 1; }
+	$(GO) run ./deploy/release publish dist/goproxy $(MODULE) $(VERSION)
+
+dist: ## wheel, sdist and npm package into dist/, then the README's snippets against them; it needs Python and npm
+	rm -f dist/*.whl dist/*.tar.gz dist/*.tgz
+	deploy/release/packages.sh dist
+	SATCHEL_TEST_DIST=$(abspath dist) SATCHEL_TEST_REQUIRE=dist,git $(GO) test -count=1 ./test/release
+
+release: ## the programs for TARGETS, packages, image, SBOMs and sums signed by KEY, a file outside the tree: VERSION=0.9.0
+	deploy/release/release.sh "$(VERSION)" "$(KEY)" $(TARGETS)
 
 properties: ## CASES cases of each property of selection, packs, compaction and policy
 	GOGC=400 $(GO) test -count=1 -timeout 30m ./pipeline/selection ./pipeline/pack ./pipeline/relevance ./pipeline/compaction -rapid.checks=$(CASES)

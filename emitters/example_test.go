@@ -32,7 +32,7 @@ func Example() {
 	}
 	defer agent.Close(ctx)
 
-	item := schemas.MemoryItem{Speaker: "Jonas", Content: schemas.TextContent("The gateway certificate was renewed.")}
+	item := schemas.MemoryItem{Content: schemas.TextContent("Jonas renewed the gateway certificate.")}
 	receipt, err := agent.Remember(ctx, item, &emitters.Options{Wait: schemas.ReceiptIndexed})
 	if err != nil {
 		log.Fatal(err)

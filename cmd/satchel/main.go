@@ -4,8 +4,8 @@
 // This package has the tree of commands and the exit codes; cmd/internal has the rest.
 //
 // Exit codes: 0 done; 1 it failed; 2 the command line, a setting or a request is wrong;
-// 3 a check found something (verify, lint, doctor, import, backup, restore, evidence, rot); 4 nothing
-// answers at the NATS address; 5 nothing was found, with --fail-empty.
+// 3 a check found something (verify, lint, doctor, import, backup, restore, evidence, rot,
+// version); 4 nothing answers at the NATS address; 5 nothing was found, with --fail-empty.
 package main
 
 import (

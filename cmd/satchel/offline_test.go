@@ -179,17 +179,6 @@ func TestConfigMasksSecrets(t *testing.T) {
 	}
 }
 
-func TestVersion(t *testing.T) {
-	t.Parallel()
-	if r := satchel(t, "", "version"); r.code != 0 || !strings.HasPrefix(r.out, "satchel ") {
-		t.Errorf("exit code %d\n%s", r.code, r.out)
-	}
-	var v map[string]string
-	if r := satchel(t, "", "version", "--json"); json.Unmarshal([]byte(r.out), &v) != nil || v["go"] == "" {
-		t.Errorf("version --json printed\n%s", r.out)
-	}
-}
-
 func effectiveOf(t *testing.T, out string) []config.Setting {
 	t.Helper()
 	var list []config.Setting

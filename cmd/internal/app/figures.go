@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"runtime/debug"
 	"strconv"
 	"time"
 
@@ -25,7 +24,7 @@ const readLimit = time.Second
 // measure reports what a node knows beside engine and worker: its build, its readiness, the
 // requests that wait, the streams and the disk.
 func (a *App) measure(n *Node, m *meter.Set) {
-	m.Gauge(schemas.MetricBuild, Version(), revision()).Set(1)
+	m.Gauge(schemas.MetricBuild, Version(), Revision()).Set(1)
 	ready, free := m.Gauge(schemas.MetricReady), m.Gauge(schemas.MetricDiskFree)
 	pending, oldest, letters := m.Gauge(schemas.MetricInboxPending), m.Gauge(schemas.MetricInboxOldest), m.Gauge(schemas.MetricDeadLetters)
 	backup, backedUp := m.Gauge(schemas.MetricBackup), m.Gauge(schemas.MetricBackupPosition)
@@ -86,18 +85,6 @@ func (n *Node) look() {
 	}
 }
 
-// revision is the commit that the program was built from, "" where nobody knows.
-func revision() string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				return s.Value
-			}
-		}
-	}
-	return ""
-}
-
 // requestCounts are the counts of the requests of a tenant, or of all tenants that are not listed.
 type requestCounts struct {
 	requests func(values ...string) prometheus.Counter
@@ -129,7 +116,7 @@ func countRequests(m *meter.Set) func(endpoint, tenant string, took time.Duratio
 
 // CountGateway returns what counts the requests to a gateway, and names its build.
 func CountGateway(m *meter.Set) func(gateway.Answered) {
-	m.Gauge(schemas.MetricBuild, Version(), revision()).Set(1)
+	m.Gauge(schemas.MetricBuild, Version(), Revision()).Set(1)
 	took, failures := m.Histograms(schemas.MetricGatewayDuration), m.Counters(schemas.MetricGatewayAuthFailures)
 	return func(a gateway.Answered) {
 		m.Counter(schemas.MetricGatewayRequests, a.Operation, strconv.Itoa(a.Status)).Inc()
