@@ -45,7 +45,7 @@ func (w *packer) choose() {
 			if part == partTools && !w.toolsAlone {
 				return 0
 			}
-			return w.left()
+			return w.room(part)
 		})
 	}
 	best()
@@ -64,10 +64,12 @@ func (w *packer) choose() {
 }
 
 // settle fixes the budgets that the pack reports. The fixed texts and the tools have what they
-// take. Knowledge and memory have the rest, or what they take where nothing is left to show.
+// take. Knowledge and memory have the rest, or what they take where nothing is left to show that is relevant.
 func (w *packer) settle() {
 	used := w.used()
-	w.limits = used
+	if w.limits = used; w.req.Recall > 0 {
+		return
+	}
 	for i, part := range w.part {
 		if part == partRecall && !w.taken[i] {
 			w.limits[partRecall] += w.left()
@@ -249,6 +251,14 @@ func (w *packer) left() int {
 		left -= used
 	}
 	return left
+}
+
+// room is what a part may take of that.
+func (w *packer) room(part int8) int {
+	if part == partRecall && w.req.Recall > 0 {
+		return max(0, min(w.left(), w.req.Recall-w.spent[partRecall]))
+	}
+	return w.left()
 }
 
 // used is what each part takes.
