@@ -31,13 +31,13 @@ type Ranked struct {
 	Unanswered bool
 	// HardlyAnswered says that the best of knowledge and memory is hardly relevant.
 	HardlyAnswered bool
-	LinkedOnly map[string]bool
-	Links      map[string][]graph.Visit
-	Groups     []Group
-	Factors    map[string]float64 // of an assembly: by id, the factor by which rank changed the score
-	Decision   Decision
-	Removed    map[string][]string
-	Notes      Notes
+	LinkedOnly     map[string]bool
+	Links          map[string][]graph.Visit
+	Groups         []Group
+	Factors        map[string]float64 // of an assembly: by id, the factor by which rank changed the score
+	Decision       Decision
+	Removed        map[string][]string
+	Notes          Notes
 }
 
 // Group is what one source of an assembly found.

@@ -74,8 +74,7 @@ func Shorten(cs []candidate.Candidate, o Options) int {
 			break
 		}
 		c := &cs[i]
-		if !c.Kept() || c.Abbreviated || c.Fenced() || c.Extract != nil || c.Quote != nil ||
-			c.Kind == schemas.KindTool || c.Kind == schemas.KindCode {
+		if c.Extract != nil || !shortens(c) {
 			continue
 		}
 		before := Tokens(c, o.Counter)
@@ -99,6 +98,31 @@ func Shorten(cs []candidate.Candidate, o Options) int {
 		}
 	}
 	return n
+}
+
+func shortens(c *candidate.Candidate) bool {
+	return c.Kept() && !c.Abbreviated && !c.Fenced() && c.Quote == nil && c.Kind != schemas.KindTool && c.Kind != schemas.KindCode
+}
+
+// ShortenTo puts an extract of at most so many tokens, its speaker among them, in the place of a candidate,
+// with the sentence that says most for the query. It reports whether there is one; without, the candidate
+// stays as it is.
+func ShortenTo(c *candidate.Candidate, tokens int, query string, by token.Counter) bool {
+	if tokens < smallest || !shortens(c) {
+		return false
+	}
+	was := *c
+	RestoreWhole(c)
+	p := &piece{c: c, before: Tokens(c, by), target: tokens}
+	r := newReader(query)
+	if p.lines = blobLines(c, query, p.target); p.lines == nil {
+		r.read(p)
+	}
+	if r.shorten(p, by) && c.Extract.After <= tokens {
+		return true
+	}
+	*c = was
+	return false
 }
 
 // Tokens counts "speaker: text\n", which is what the stored count is of: the same whether

@@ -53,6 +53,9 @@ type Request struct {
 	Bytes       int      // of the content shown; 0: no limit
 	Counter     token.Counter
 	Denied      map[string]int // policy reason → count
+	// Shorten puts an extract of at most so many tokens in the place of a candidate's content, and reports
+	// whether there is one. nil: every item is shown as it is.
+	Shorten func(c *candidate.Candidate, tokens int) bool
 	// Before are candidates in the order of the session's last pack, −1 for one that is
 	// none any more; what stays of it stands where it was. nil: no pack is kept to.
 	Before []int

@@ -52,6 +52,7 @@ func (w *packer) choose() {
 	if len(w.req.Before) > 0 {
 		w.keepOrder(best)
 	}
+	w.fillRest(s)
 	w.place(s)
 	w.settle()
 	for len(w.chosen) > w.req.Limit {
@@ -75,6 +76,38 @@ func (w *packer) settle() {
 			w.limits[partRecall] += w.left()
 			return
 		}
+	}
+}
+
+// shortened is how many candidates are tried for an extract that fills the rest of the budget.
+const shortened = 8
+
+// fillRest takes an extract of the best candidate of knowledge and memory that is too long for the rest of the budget
+// and has one that fits.
+func (w *packer) fillRest(standing []float64) {
+	if w.req.Shorten == nil || w.req.Recall > 0 || len(w.chosen) >= w.req.Limit {
+		return
+	}
+	queue := &byValue{cs: w}
+	for i := range w.cs {
+		if w.part[i] == partRecall && !w.taken[i] {
+			queue.list = append(queue.list, w.priced(i, standing))
+		}
+	}
+	slices.SortFunc(queue.list, queue.compare)
+	for _, next := range queue.list[:min(shortened, len(queue.list))] {
+		i := next.at
+		whole := w.cs[i]
+		room := w.left() - (w.cost(i) - w.cs[i].Tokens) - referenceTokens
+		if !w.req.Shorten(&w.cs[i], room-1) { // a space before it may be a token
+			continue
+		}
+		w.render(i)
+		if size := w.bytes + len(w.cs[i].Content.Text()); w.cost(i) <= w.left() && (w.req.Bytes <= 0 || size <= w.req.Bytes) {
+			w.take(i, w.cost(i))
+			return
+		}
+		w.cs[i] = whole
 	}
 }
 
