@@ -42,20 +42,19 @@ func (e *Engine) compose(req Request, in pack.Request, cs []candidate.Candidate)
 		return e.builder.Build(in, cs), false
 	}
 	o := compaction.Options{Query: req.Query, Budget: req.Limits.Tokens, Counter: e.counter(req.Model)}
+	compaction.Shorten(cs, o)
+	short := slices.Clone(cs)
+	packed = e.builder.Build(in, short)
 	if req.Query != "" {
 		in.Shorten = func(c *candidate.Candidate, tokens int) bool {
 			return compaction.ShortenTo(c, tokens, o.Query, o.Counter)
 		}
 	}
-	if compaction.Shorten(cs, o) == 0 {
-		packed = e.builder.Build(in, cs)
-		compaction.RestoreUnshown(cs)
-		return packed, true
-	}
-	short := slices.Clone(cs)
-	packed = e.builder.Build(in, short)
 	if grown, whole, ok := e.restoreWhole(in, cs, short, packed, tool); ok {
 		packed, short = grown, whole
+	} else if in.Shorten != nil && in.Budget-packed.Tokens >= compaction.Smallest {
+		short = slices.Clone(cs)
+		packed = e.builder.Build(in, short)
 	}
 	copy(cs, short)
 	compaction.RestoreUnshown(cs)

@@ -116,8 +116,8 @@ func nothingAnswers(cs []candidate.Candidate) bool {
 	return offTopic
 }
 
-// hardlyRelevant is the relevance that a memory needs for the whole budget. Where the best has less, fewer
-// than one in twenty of the best bear on the question.
+// hardlyRelevant is the relevance that the best of knowledge and memory needs for the whole budget. By the
+// calibration fewer than one in twenty items below it bear on the question.
 const hardlyRelevant = .045
 
 // hardlyAnswered reports whether the best of knowledge and memory is hardly relevant. Where it is shown by its

@@ -46,8 +46,10 @@ type Options struct {
 	Whole int
 }
 
+// Smallest is the tokens of an extract, at least, if the whole has as many.
+const Smallest = 24
+
 const (
-	smallest = 24  // tokens of an extract, if the whole has as many
 	largest  = .5  // share of the budget that one extract takes at most
 	part     = .7  // share of an item that its extract takes
 	enough   = 6   // times the budget that extracts are made for, best candidates first
@@ -82,7 +84,7 @@ func Shorten(cs []candidate.Candidate, o Options) int {
 			room -= before
 			continue
 		}
-		target := int(min(max(part*float64(before), smallest), max(largest*float64(o.Budget), smallest)))
+		target := int(min(max(part*float64(before), Smallest), max(largest*float64(o.Budget), Smallest)))
 		p := &piece{c: c, before: before, target: min(target, before)}
 		room -= p.target
 		p.lines = blobLines(c, o.Query, p.target)
@@ -108,7 +110,7 @@ func shortens(c *candidate.Candidate) bool {
 // with the sentence that says most for the query. It reports whether there is one; without, the candidate
 // stays as it is.
 func ShortenTo(c *candidate.Candidate, tokens int, query string, by token.Counter) bool {
-	if tokens < smallest || !shortens(c) {
+	if tokens < Smallest || !shortens(c) {
 		return false
 	}
 	was := *c
