@@ -139,6 +139,7 @@ func request(t *testing.T, w *world, r *rand.Rand, counter func(string) token.Co
 	default:
 		req := ask(query)
 		req.Payload.TokenBudget, req.Payload.Model, req.Payload.Limit = p.budget, model, []int{0, 3, 1000}[r.IntN(3)]
+		req.Payload.Compaction = []string{"", schemas.CompactionAuto}[r.IntN(2)]
 		req.Payload.Task = []string{"", "Find the cause.", strings.Repeat("a long task ", 200)}[r.IntN(3)]
 		req.Payload.UserMessage = []string{"", "what now?", strings.Repeat("long message ", 400)}[r.IntN(3)]
 		if r.IntN(3) == 0 {

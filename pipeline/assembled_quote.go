@@ -18,16 +18,12 @@ const (
 // shorten puts sentences that bear on the question in the place of memories that would be cut, and
 // reports whether there are any.
 func (o *assembleOp) shorten(req Request, ranked Ranked) bool {
-	total, short := 0, false
+	short := false
 	for g := range o.sources {
-		total += o.sources[g].weight
-	}
-	for g := range o.sources {
-		most := assembly.Cap(req.Limits.Tokens * o.sources[g].weight / max(1, total))
+		most := o.mostOf(req, g)
 		for i := range ranked.Candidates {
 			c := &ranked.Candidates[i]
-			if _, found := ranked.Groups[g].Scores[c.ID]; !found || c.Kind != schemas.KindMemory || c.Quote != nil ||
-				len(c.Content.Text()) > assembly.Clip(req.Limits.Tokens) { // no more than that is read
+			if _, found := ranked.Groups[g].Scores[c.ID]; !found || c.Quote != nil || !shortens(req, c) {
 				continue
 			}
 			room := compaction.Options{Query: req.Query, Budget: 2 * max(most-noteTokens, noteTokens), Counter: o.e.counter(""), Whole: most}
@@ -35,6 +31,20 @@ func (o *assembleOp) shorten(req Request, ranked Ranked) bool {
 		}
 	}
 	return short
+}
+
+// mostOf returns the tokens that a shortened memory of a source takes at most.
+func (o *assembleOp) mostOf(req Request, source int) int {
+	total := 0
+	for g := range o.sources {
+		total += o.sources[g].weight
+	}
+	return assembly.Cap(req.Limits.Tokens * o.sources[source].weight / max(1, total))
+}
+
+// shortens reports whether shorten cuts a candidate that is too long: a memory that is read whole.
+func shortens(req Request, c *candidate.Candidate) bool {
+	return c.Kind == schemas.KindMemory && len(c.Content.Text()) <= assembly.Clip(req.Limits.Tokens)
 }
 
 // noteTokens is what title and note of a shortened memory take.
@@ -60,8 +70,11 @@ func (o *assembleOp) quote(ctx context.Context, req Request, plan Plan, ranked R
 			}
 			others = true
 			if need < req.Limits.Tokens {
-				it := assembly.Show(c, o.sources[g].view, clip)
-				need += min(counter.Count(it.Text()), assembly.Cap(req.Limits.Tokens))
+				it, most := assembly.Show(c, o.sources[g].view, clip), assembly.Cap(req.Limits.Tokens)
+				if shortens(req, c) {
+					most = o.mostOf(req, g)
+				}
+				need += min(counter.Count(it.Text()), most)
 			}
 		}
 		if others {

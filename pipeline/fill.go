@@ -35,20 +35,26 @@ func (e *Engine) buildPack(req Request, in pack.Request, cs []candidate.Candidat
 }
 
 // compose fills the pack. Where it is compacted, extracts stand for long items; where tokens
-// are left afterwards, extracts give way to whole items, best first.
+// are left afterwards, extracts give way to whole items, best first. What no item fits in has an extract of one more.
 func (e *Engine) compose(req Request, in pack.Request, cs []candidate.Candidate) (packed pack.Pack, compacted bool) {
 	tool, due := e.compactionDue(req, cs)
 	if !due {
 		return e.builder.Build(in, cs), false
 	}
 	o := compaction.Options{Query: req.Query, Budget: req.Limits.Tokens, Counter: e.counter(req.Model)}
-	if compaction.Shorten(cs, o) == 0 {
-		return e.builder.Build(in, cs), true
-	}
+	compaction.Shorten(cs, o)
 	short := slices.Clone(cs)
 	packed = e.builder.Build(in, short)
+	if req.Query != "" {
+		in.Shorten = func(c *candidate.Candidate, tokens int) bool {
+			return compaction.ShortenTo(c, tokens, o.Query, o.Counter)
+		}
+	}
 	if grown, whole, ok := e.restoreWhole(in, cs, short, packed, tool); ok {
 		packed, short = grown, whole
+	} else if in.Shorten != nil && in.Budget-packed.Tokens >= compaction.Smallest {
+		short = slices.Clone(cs)
+		packed = e.builder.Build(in, short)
 	}
 	copy(cs, short)
 	compaction.RestoreUnshown(cs)

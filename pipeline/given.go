@@ -120,6 +120,16 @@ func keepGiven(cs []candidate.Candidate) {
 	}
 }
 
+// givenTokens counts what the given candidates take, about.
+func givenTokens(cs []candidate.Candidate) (tokens int) {
+	for i := range cs {
+		if cs[i].Given != candidate.NotGiven && cs[i].Kept() {
+			tokens += cmp.Or(cs[i].ContentTokens, len(cs[i].Content.Text())/4)
+		}
+	}
+	return tokens
+}
+
 // planGiven says what the request is given. A client that narrows its request by filters
 // gets what passes them alone.
 func (e *Engine) planGiven(req Request, need relevance.Decision, gated bool) given {

@@ -122,6 +122,41 @@ func TestCompactionShowsExtracts(t *testing.T) {
 	}
 }
 
+// Where no item fits in the rest of the budget, an extract of the next one does, with the sentence that answers.
+func TestRestOfBudgetIsFilled(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, nil)
+	var list []schemas.MemoryItem
+	for i := range 12 {
+		var b strings.Builder
+		for j := range 9 {
+			fmt.Fprintf(&b, "Crew %d dusted shelf %d of the attic. ", i, j)
+		}
+		fmt.Fprintf(&b, "Then lantern number %d was hung at gate %d.", i, i*7)
+		list = append(list, memory(fmt.Sprintf("m%02d", i), "level:public", "Ana", b.String()))
+	}
+	w.put(t, "acme", list...)
+	for budget := 300; budget <= 900; budget += 60 {
+		asking := func(mode string) (schemas.ResultPayload, int) {
+			req := compactAsk(mode, budget)
+			req.Payload.Query.Text = "which lantern was hung at which gate?"
+			res, err := w.engine.Context(t.Context(), as(t, "acme", schemas.Internal), req)
+			must(t, err)
+			return res.Payload, tiles(t, &res.Payload.Pack, res.Payload.Drop.Drops, list)
+		}
+		off, _ := asking("off")
+		auto, parts := asking("auto")
+		if rest := budget - off.Pack.TokenActual; rest < 50 {
+			continue
+		}
+		last := auto.Pack.TokenActual
+		if last <= off.Pack.TokenActual || last > budget || parts != 1 || len(auto.Results) != len(off.Results)+1 ||
+			strings.Count(auto.Text, "was hung at gate") != len(auto.Results) {
+			t.Errorf("of %d tokens %d, %d without an extract; %d items in part\n%s", budget, last, off.Pack.TokenActual, parts, auto.Text)
+		}
+	}
+}
+
 func TestToolOutputIsCompactedAtOnce(t *testing.T) {
 	t.Parallel()
 	w := openWorld(t, nil)

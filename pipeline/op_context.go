@@ -97,11 +97,11 @@ const (
 	shortItem     = 15   // tokens: a budget is filled from items that are all as short
 )
 
-// The budget of a question that has a name which nothing here has.
+// What a question gets that is hardly answered, or has a name which nothing here has.
 const (
-	unmentionedPart = 4
-	answersAnyway   = .25 // relevance of an item from which the rest of the question is answered
-	leastBudget     = 100
+	unansweredPart = 4
+	answersAnyway  = .25 // relevance of an item from which the rest of the question is answered
+	leastBudget    = 100
 )
 
 // candidateLimit returns how many candidates a pack is chosen from.
@@ -214,6 +214,10 @@ func (o *contextOp) rank(ctx context.Context, rec *Recorder, req Request, plan P
 	ranked, err = o.e.defend(ctx, rec, o.spec(), req, plan, ranked)
 	dropBelow(ranked.Candidates, req.Limits.MinScore)
 	keepGiven(ranked.Candidates)
+	if req.Query != "" && !plan.Narrowing.isSet() && hardlyAnswered(ranked.Candidates) {
+		ranked.HardlyAnswered = true
+		ranked.Notes = ranked.Notes.With("relevance: what was found is hardly relevant, and takes at most a quarter of the budget")
+	}
 	return ranked, err
 }
 
@@ -225,9 +229,9 @@ func (o *contextOp) pack(ctx context.Context, req Request, plan Plan, ranked Ran
 	out := Packed{Notes: ranked.Notes.With(o.abbreviate(req, cs)...)}
 	budget := ranked.budget(req.Limits.Tokens)
 	in := pack.Request{
-		Unmentioned: ranked.Unmentioned, Unanswered: ranked.Unanswered,
+		Unmentioned: ranked.Unmentioned, Unanswered: ranked.Unanswered, Doubtful: ranked.HardlyAnswered || ranked.lacksName(),
 		UserMessage: req.Options.UserMessage, Task: req.Options.Task, Query: req.Query, Purpose: req.Scope.Purpose(),
-		Budget: budget, Limit: req.Limits.Items, Bytes: req.Limits.Bytes, Counter: e.cfg.Tokens(req.Model),
+		Budget: budget, Recall: ranked.recall(budget), Limit: req.Limits.Items, Bytes: req.Limits.Bytes, Counter: e.cfg.Tokens(req.Model),
 		Denied: denials(req, ranked), Before: session.Places(plan.Previous, cs),
 	}
 	quoted := e.quote(ctx, req, plan, quoting{
@@ -246,13 +250,30 @@ func (o *contextOp) pack(ctx context.Context, req Request, plan Plan, ranked Ran
 	return out, err
 }
 
-// budget is what a text may take: less where the question has a name that nothing here has.
+// budget is what a text may take: less where the question has a name that nothing here has. What is
+// given without a search is beside that.
 func (r *Ranked) budget(tokens int) int {
-	if len(r.Unmentioned) > 0 && bestRelevance(r.Candidates) < answersAnyway {
-		return max(min(tokens, leastBudget), tokens/unmentionedPart)
+	if r.lacksName() {
+		return min(tokens, part(tokens)+givenTokens(r.Candidates))
 	}
 	return tokens
 }
+
+// lacksName reports whether the question has a name that nothing here has, and the rest of it is not
+// answered either.
+func (r *Ranked) lacksName() bool {
+	return len(r.Unmentioned) > 0 && bestRelevance(r.Candidates) < answersAnyway
+}
+
+// recall is what knowledge and memory may take of a budget, 0 for no limit of their own.
+func (r *Ranked) recall(tokens int) int {
+	if !r.HardlyAnswered {
+		return 0
+	}
+	return part(tokens) + givenTokens(r.Candidates)
+}
+
+func part(tokens int) int { return max(leastBudget, tokens/unansweredPart) }
 
 // bestRelevance is that of the best candidate that is kept.
 func bestRelevance(cs []candidate.Candidate) float64 {

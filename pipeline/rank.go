@@ -7,6 +7,7 @@ import (
 
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/pack"
+	"satchel/pipeline/passage"
 	"satchel/pipeline/selection"
 	"satchel/pipeline/selection/defend"
 	"satchel/pipeline/selection/rank"
@@ -28,13 +29,15 @@ type Ranked struct {
 	Unmentioned []string
 	// Unanswered says that nothing that was found bears on the question.
 	Unanswered bool
-	LinkedOnly map[string]bool
-	Links      map[string][]graph.Visit
-	Groups     []Group
-	Factors    map[string]float64 // of an assembly: by id, the factor by which rank changed the score
-	Decision   Decision
-	Removed    map[string][]string
-	Notes      Notes
+	// HardlyAnswered says that the best of knowledge and memory is hardly relevant.
+	HardlyAnswered bool
+	LinkedOnly     map[string]bool
+	Links          map[string][]graph.Visit
+	Groups         []Group
+	Factors        map[string]float64 // of an assembly: by id, the factor by which rank changed the score
+	Decision       Decision
+	Removed        map[string][]string
+	Notes          Notes
 }
 
 // Group is what one source of an assembly found.
@@ -111,6 +114,23 @@ func nothingAnswers(cs []candidate.Candidate) bool {
 		offTopic = offTopic || cs[i].Drop == schemas.DropOffTopic
 	}
 	return offTopic
+}
+
+// hardlyRelevant is the relevance that the best of knowledge and memory needs for the whole budget. By the
+// calibration fewer than one in twenty items below it bear on the question.
+const hardlyRelevant = .045
+
+// hardlyAnswered reports whether the best of knowledge and memory is hardly relevant. Where it is shown by its
+// passages, its relevance says little. What is given without a search does not count.
+func hardlyAnswered(cs []candidate.Candidate) bool {
+	var best *candidate.Candidate
+	for i := range cs {
+		c := &cs[i]
+		if c.Kept() && c.Kind != schemas.KindTool && c.Given == candidate.NotGiven && (best == nil || relevanceOf(c) > relevanceOf(best)) {
+			best = c
+		}
+	}
+	return best != nil && best.Signals != nil && best.Signals.Relevance < hardlyRelevant && !passage.Of(best.Visible)
 }
 
 // decision makes the decision that is logged, of the candidates in their final order and of

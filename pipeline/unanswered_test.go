@@ -77,6 +77,83 @@ func TestNotKnownIsAnAnswer(t *testing.T) {
 	}
 }
 
+// What hardly bears on a question takes a quarter of the budget and is not quoted. Tools, and the turns of the
+// session, keep theirs; an item that only others may see changes nothing.
+func TestHardlyAnswered(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, nil)
+	list := crowd(20)
+	for i := range 40 {
+		list = append(list, plain(fmt.Sprintf("far%02d", i), fmt.Sprintf(
+			"Doctor %d left the south of Africa, and her country lost the human capital that it had paid for.", i)))
+	}
+	for i := range 8 {
+		turn := memory(fmt.Sprintf("turn%d", i), "level:internal", "Ana", strings.Repeat(fmt.Sprintf("We sorted shelf %d. ", i), 8))
+		turn.Session = "live"
+		list = append(list, turn)
+	}
+	tool := item(schemas.KindTool, "capitals", "country_capital finds the capital city of a country.", map[string]any{
+		"name": "country_capital", "signature": "country_capital(country: string)", "description": "Finds the capital city of a country."})
+	answer := memory("answer", "level:confidential", "", "Lima is the capital of Peru.")
+	answer.Session = ""
+	w.put(t, "acme", append(list, tool, answer)...)
+	asking := func(question, session string, level schemas.Level, budget int) schemas.ResultPayload {
+		t.Helper()
+		req := ask(question)
+		req.Payload.TokenBudget, req.Payload.Session, req.Payload.Repeat = budget, session, schemas.RepeatFull
+		res, err := w.engine.Context(t.Context(), as(t, "acme", level), req)
+		must(t, err)
+		return res.Payload
+	}
+	const question = "what is the capital of peru?"
+	far := asking(question, "", schemas.Internal, 1000)
+	memory, tools := section(far, schemas.SectionMemory), section(far, schemas.SectionTools)
+	if !hardly(far) || memory.TokenActual == 0 || memory.TokenActual > 250 || len(far.Explainability.TLDR.Sentences) > 0 || tools.TokenActual == 0 {
+		t.Errorf("memory takes %d, tools %d, TL;DR %q, warnings %q", memory.TokenActual, tools.TokenActual,
+			far.Explainability.TLDR.Summary, far.Explainability.Warnings)
+	}
+	live := asking(question, "live", schemas.Internal, 1000)
+	turns, others := 0, 0
+	for _, id := range shownIDs(live) {
+		if strings.HasPrefix(id, "turn") {
+			turns++
+		} else if strings.HasPrefix(id, "far") {
+			others++
+		}
+	}
+	if turns != 8 || others < 5 || section(live, schemas.SectionMemory).TokenActual > 1000 {
+		t.Errorf("of the session 8 turns: %d shown, and %d others, %d tokens", turns, others, section(live, schemas.SectionMemory).TokenActual)
+	}
+	for name, p := range map[string]schemas.ResultPayload{
+		"nearer":       asking("Where did the doctor go?", "", schemas.Internal, 1000),
+		"more may see": asking(question, "", schemas.Confidential, 1000),
+	} {
+		if hardly(p) || len(p.Explainability.TLDR.Sentences) == 0 {
+			t.Errorf("%s: warnings %q, TL;DR %q", name, p.Explainability.Warnings, p.Explainability.TLDR.Summary)
+		}
+	}
+}
+
+// plain is an internal memory of no session.
+func plain(id, text string) schemas.MemoryItem {
+	m := memory(id, "level:internal", "", text)
+	m.Session = ""
+	return m
+}
+
+func section(p schemas.ResultPayload, of schemas.SectionType) schemas.ContextSection {
+	for _, s := range p.Pack.Sections {
+		if s.Type == of {
+			return s
+		}
+	}
+	return schemas.ContextSection{}
+}
+
+func hardly(p schemas.ResultPayload) bool {
+	return strings.Contains(strings.Join(p.Explainability.Warnings, "\n"), "hardly relevant")
+}
+
 // TestSummariesThatAreAskedFor: whoever filters by the kind summary gets summaries, however little the
 // question says; any other kind holds most of a store and must bear on the question.
 func TestSummariesThatAreAskedFor(t *testing.T) {

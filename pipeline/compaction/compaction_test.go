@@ -60,6 +60,67 @@ func candidates() *rapid.Generator[[]candidate.Candidate] {
 	})
 }
 
+// An extract that fills a place has no more tokens than that, and the account holds; a candidate without one
+// stays as it is.
+func TestShortenTo(t *testing.T) {
+	t.Parallel()
+	by, err := token.New(token.CL100K)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := 0
+	rapid.Check(t, func(t *rapid.T) {
+		cs := candidates().Draw(t, "candidates")
+		if rapid.Bool().Draw(t, "short already") {
+			compaction.Shorten(cs, compaction.Options{Query: "why did the certificate expire", Budget: 200, Counter: by, Whole: 40})
+		}
+		most := rapid.IntRange(0, 90).Draw(t, "tokens")
+		for i := range cs {
+			was := cs[i]
+			if !compaction.ShortenTo(&cs[i], most, "why did the certificate expire", by) {
+				if cs[i].Content.Text() != was.Content.Text() || cs[i].Extract != was.Extract || cs[i].ContentTokens != was.ContentTokens {
+					t.Fatalf("%q became %q", was.Content.Text(), cs[i].Content.Text())
+				}
+				continue
+			}
+			made++
+			if n := compaction.Tokens(&cs[i], by); n > most || cs[i].Extract.After != n {
+				t.Fatalf("%d tokens of %d, the extract says %d", n, most, cs[i].Extract.After)
+			}
+		}
+		report := compaction.Report("d", "p", time.Time{}, cs)
+		if err := verify.Verify(input(cs, &report, by)); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if made == 0 {
+		t.Fatal("no extract was made")
+	}
+}
+
+// TestShortenToKeepsTheAnswer puts the sentence that answers into a place of 40 tokens.
+func TestShortenToKeepsTheAnswer(t *testing.T) {
+	t.Parallel()
+	by, err := token.New(token.CL100K)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for i := range 30 {
+		fmt.Fprintf(&text, "Shelf %d was dusted by the crew. ", i)
+		if i == 17 {
+			text.WriteString("Jonas renewed the certificate of the gateway. ")
+		}
+	}
+	c := whole(candidate.Candidate{Visible: &candidate.Visible{MemoryItem: schemas.MemoryItem{Kind: schemas.KindMemory, Speaker: "Ana", Content: schemas.TextContent(text.String())}}})
+	if !compaction.ShortenTo(&c, 40, "who renewed the gateway certificate?", by) || !strings.Contains(c.Content.Text(), "Jonas renewed the certificate") {
+		t.Errorf("the extract is %q", c.Content.Text())
+	}
+	if compaction.RestoreWhole(&c); c.Content.Text() != text.String() {
+		t.Errorf("the whole came back as %q", c.Content.Text())
+	}
+}
+
 // input makes the verifier's input of candidates of which all that are kept are shown.
 func input(cs []candidate.Candidate, report *schemas.DropReport, by token.Counter) *verify.Input {
 	in := &verify.Input{Report: report, Count: by.Count}

@@ -46,8 +46,10 @@ type Options struct {
 	Whole int
 }
 
+// Smallest is the tokens of an extract, at least, if the whole has as many.
+const Smallest = 24
+
 const (
-	smallest = 24  // tokens of an extract, if the whole has as many
 	largest  = .5  // share of the budget that one extract takes at most
 	part     = .7  // share of an item that its extract takes
 	enough   = 6   // times the budget that extracts are made for, best candidates first
@@ -74,8 +76,7 @@ func Shorten(cs []candidate.Candidate, o Options) int {
 			break
 		}
 		c := &cs[i]
-		if !c.Kept() || c.Abbreviated || c.Fenced() || c.Extract != nil || c.Quote != nil ||
-			c.Kind == schemas.KindTool || c.Kind == schemas.KindCode {
+		if c.Extract != nil || !shortens(c) {
 			continue
 		}
 		before := Tokens(c, o.Counter)
@@ -83,7 +84,7 @@ func Shorten(cs []candidate.Candidate, o Options) int {
 			room -= before
 			continue
 		}
-		target := int(min(max(part*float64(before), smallest), max(largest*float64(o.Budget), smallest)))
+		target := int(min(max(part*float64(before), Smallest), max(largest*float64(o.Budget), Smallest)))
 		p := &piece{c: c, before: before, target: min(target, before)}
 		room -= p.target
 		p.lines = blobLines(c, o.Query, p.target)
@@ -99,6 +100,31 @@ func Shorten(cs []candidate.Candidate, o Options) int {
 		}
 	}
 	return n
+}
+
+func shortens(c *candidate.Candidate) bool {
+	return c.Kept() && !c.Abbreviated && !c.Fenced() && c.Quote == nil && c.Kind != schemas.KindTool && c.Kind != schemas.KindCode
+}
+
+// ShortenTo puts an extract of at most so many tokens, its speaker among them, in the place of a candidate,
+// with the sentence that says most for the query. It reports whether there is one; without, the candidate
+// stays as it is.
+func ShortenTo(c *candidate.Candidate, tokens int, query string, by token.Counter) bool {
+	if tokens < Smallest || !shortens(c) {
+		return false
+	}
+	was := *c
+	RestoreWhole(c)
+	p := &piece{c: c, before: Tokens(c, by), target: tokens}
+	r := newReader(query)
+	if p.lines = blobLines(c, query, p.target); p.lines == nil {
+		r.read(p)
+	}
+	if r.shorten(p, by) && c.Extract.After <= tokens {
+		return true
+	}
+	*c = was
+	return false
 }
 
 // Tokens counts "speaker: text\n", which is what the stored count is of: the same whether

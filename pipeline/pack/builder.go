@@ -46,11 +46,16 @@ type Request struct {
 	Purpose     string
 	Unmentioned []string // names of the question that nothing has
 	Unanswered  bool     // nothing bears on the question
+	Doubtful    bool     // what is shown hardly answers the question: the TL;DR is empty
 	Budget      int      // tokens of the text
+	Recall      int      // of these, for knowledge and memory at most; 0: what the others leave
 	Limit       int      // items shown
 	Bytes       int      // of the content shown; 0: no limit
 	Counter     token.Counter
 	Denied      map[string]int // policy reason → count
+	// Shorten puts an extract of at most so many tokens in the place of a candidate's content, and reports
+	// whether there is one. nil: every item is shown as it is.
+	Shorten func(c *candidate.Candidate, tokens int) bool
 	// Before are candidates in the order of the session's last pack, −1 for one that is
 	// none any more; what stays of it stands where it was. nil: no pack is kept to.
 	Before []int
@@ -164,6 +169,9 @@ func (b *Builder) plan(req *Request, cs []candidate.Candidate) *packer {
 			demand[part] += 4
 		}
 	}
+	if req.Recall > 0 {
+		demand[partRecall] = min(demand[partRecall], float64(req.Recall))
+	}
 	shares := b.shares.list()
 	if w.toolsAlone = onlyTools(cs); !w.toolsAlone {
 		demand[partTools] = min(demand[partTools], shares[partTools]*float64(req.Budget))
@@ -257,6 +265,8 @@ func (w *packer) mark() {
 			w.cs[i].Drop = schemas.DropRank
 		} else if w.part[i] == partTools && !w.toolsAlone {
 			w.cs[i].Drop, w.cs[i].Detail = schemas.DropRank, "tools have their share"
+		} else if w.part[i] == partRecall && w.req.Recall > 0 {
+			w.cs[i].Drop, w.cs[i].Detail = schemas.DropOffTopic, "the best is hardly relevant, so little is shown"
 		}
 	}
 	for _, i := range w.heavy {

@@ -45,13 +45,14 @@ func (w *packer) choose() {
 			if part == partTools && !w.toolsAlone {
 				return 0
 			}
-			return w.left()
+			return w.room(part)
 		})
 	}
 	best()
 	if len(w.req.Before) > 0 {
 		w.keepOrder(best)
 	}
+	w.fillRest(s)
 	w.place(s)
 	w.settle()
 	for len(w.chosen) > w.req.Limit {
@@ -64,15 +65,49 @@ func (w *packer) choose() {
 }
 
 // settle fixes the budgets that the pack reports. The fixed texts and the tools have what they
-// take. Knowledge and memory have the rest, or what they take where nothing is left to show.
+// take. Knowledge and memory have the rest, or what they take where nothing is left to show that is relevant.
 func (w *packer) settle() {
 	used := w.used()
-	w.limits = used
+	if w.limits = used; w.req.Recall > 0 {
+		return
+	}
 	for i, part := range w.part {
 		if part == partRecall && !w.taken[i] {
 			w.limits[partRecall] += w.left()
 			return
 		}
+	}
+}
+
+// shortened is how many candidates are tried for an extract that fills the rest of the budget.
+const shortened = 8
+
+// fillRest takes an extract of the best candidate of knowledge and memory that is too long for the rest of the budget
+// and has one that fits.
+func (w *packer) fillRest(standing []float64) {
+	if w.req.Shorten == nil || w.req.Recall > 0 || len(w.chosen) >= w.req.Limit {
+		return
+	}
+	queue := &byValue{cs: w}
+	for i := range w.cs {
+		if w.part[i] == partRecall && !w.taken[i] {
+			queue.list = append(queue.list, w.priced(i, standing))
+		}
+	}
+	slices.SortFunc(queue.list, queue.compare)
+	for _, next := range queue.list[:min(shortened, len(queue.list))] {
+		i := next.at
+		whole := w.cs[i]
+		room := w.left() - (w.cost(i) - w.cs[i].Tokens) - referenceTokens
+		if !w.req.Shorten(&w.cs[i], room-1) { // a space before it may be a token
+			continue
+		}
+		w.render(i)
+		if size := w.bytes + len(w.cs[i].Content.Text()); w.cost(i) <= w.left() && (w.req.Bytes <= 0 || size <= w.req.Bytes) {
+			w.take(i, w.cost(i))
+			return
+		}
+		w.cs[i] = whole
 	}
 }
 
@@ -249,6 +284,14 @@ func (w *packer) left() int {
 		left -= used
 	}
 	return left
+}
+
+// room is what a part may take of that.
+func (w *packer) room(part int8) int {
+	if part == partRecall && w.req.Recall > 0 {
+		return max(0, min(w.left(), w.req.Recall-w.spent[partRecall]))
+	}
+	return w.left()
 }
 
 // used is what each part takes.

@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -67,9 +68,9 @@ func (b *Builder) Room(req Request, cs []candidate.Candidate) int {
 			demand[part] = float64(tokens + 4)
 		}
 	}
-	demand[partRecall] = float64(req.Budget)
+	demand[partRecall] = float64(cmp.Or(req.Recall, req.Budget))
 	w.limits = allot(req.Budget, b.shares.list(), demand)
 	w.trim()
 	w.say()
-	return max(0, w.left()-w.count(heading(slices.Index(sections[:], schemas.SectionKnowledge))))
+	return max(0, w.room(partRecall)-w.count(heading(slices.Index(sections[:], schemas.SectionKnowledge))))
 }

@@ -41,10 +41,10 @@ type sentence struct {
 
 // summarise picks the sentences that say most about the query and least that was said, and
 // cites the item of each. Sentences are taken word for word from what is shown. They stand in
-// the order in which they were picked, so the one that answers best comes first.
+// the order in which they were picked, so the one that answers best comes first. What hardly answers is not quoted.
 func (b *Builder) summarise(req *Request, cs []candidate.Candidate, shown []int) schemas.TLDR {
 	out := schemas.TLDR{Citations: []string{}, Sentences: []schemas.TLDRSentence{}}
-	if b.sentences < 0 || len(shown) == 0 {
+	if b.sentences < 0 || len(shown) == 0 || req.Doubtful {
 		return out
 	}
 	words := newVocabulary(req.Query)
