@@ -5,11 +5,13 @@
 // tool ran or changed is masked and waits in a spool, in files of the user's own; nothing is sent then. The end of a
 // turn sends what waits. An event keeps its id, so that it is stored once, however often it is sent.
 //
-// A hook never holds up the editor: what takes too long, or fails, prints nothing, and the exit code is 0 but for
-// input that is no hook's. It is a program of its own, without the worker, so that it starts in a few milliseconds.
+// A hook never holds up the editor: what takes too long, or finds no Satchel, prints nothing. The exit code is 2 for
+// input that is no hook's, 1 where a file cannot be written, which the editor shows to its user, and 0 otherwise. It is
+// a program of its own, without the worker, so that it starts in a few milliseconds.
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,6 +48,7 @@ type moment struct {
 	Input   struct {
 		Command     string `json:"command"`
 		Path        string `json:"file_path"`
+		Notebook    string `json:"notebook_path"`
 		Description string `json:"description"`
 	} `json:"tool_input"`
 	Response json.RawMessage `json:"tool_response"`
@@ -53,13 +56,22 @@ type moment struct {
 }
 
 func main() {
-	if err := run(context.Background(), os.Args[1:], os.Stdin, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "satchel-hook:", err)
+	err := run(context.Background(), os.Args[1:], os.Stdin, os.Stdout)
+	if err == nil {
+		return
+	}
+	fmt.Fprintln(os.Stderr, "satchel-hook:", err)
+	if errors.Is(err, errUsage) {
 		os.Exit(2)
 	}
+	os.Exit(1) // the editor goes on: with 2 it would take the message for the model's
 }
 
-// run answers one moment, edits the editor's settings, or prints the state of the spool. It fails on wrong usage alone.
+// errUsage is returned for what is neither a hook's JSON nor an argument that there is.
+var errUsage = errors.New("give a hook's JSON on standard input, or the argument install, uninstall or status")
+
+// run answers one moment, edits the editor's settings, or prints the state of the spool. It fails with errUsage, and
+// when the spool or the settings cannot be written.
 func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
 	if len(args) == 1 {
 		folder, err := os.Getwd()
@@ -85,7 +97,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	}
 	var m moment
 	if err := json.NewDecoder(io.LimitReader(in, mostInput)).Decode(&m); err != nil || m.Event == "" || len(args) > 0 {
-		return errors.New("give a hook's JSON on standard input, or the argument install, uninstall or status")
+		return errUsage
 	}
 	switch m.Event {
 	case "SessionStart":
@@ -191,8 +203,8 @@ func (m *moment) keep(ctx context.Context) error {
 		}
 		_, err = hooks.Coder().CommandRan(ctx, hook.Ran{Command: m.Input.Command, Exit: exit, Output: m.output()})
 	case "Edit", "MultiEdit", "Write", "NotebookEdit":
-		if m.Error == "" && m.Input.Path != "" {
-			_, err = hooks.Coder().Changed(ctx, m.Input.Path, m.Tool, m.Input.Description)
+		if path := cmp.Or(m.Input.Path, m.Input.Notebook); m.Error == "" && path != "" {
+			_, err = hooks.Coder().Changed(ctx, path, m.Tool, m.Input.Description)
 		}
 	}
 	return err

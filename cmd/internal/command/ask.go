@@ -39,7 +39,7 @@ type Ask struct {
 	Weight  map[string]float64 `help:"Weights of signals over the profile's, as --weight recency=0.3." placeholder:"SIGNAL=W"`
 	EmptyFlag
 	FilterFlags
-	Score float64 `name:"min-score" help:"Score under which items are left out, 0 to 1; 0 fills the budget, 0.3 leaves out most of what is about something else."`
+	Score float64 `name:"min-score" help:"Score under which items are left out, 0 to 1; 0 leaves out what does not bear on the question, 0.3 most of what is about something else."`
 }
 
 // Moment is a position of the log or a time. The zero Moment is now.
