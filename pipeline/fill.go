@@ -80,7 +80,8 @@ func (e *Engine) restoreWhole(
 	}
 	grown := e.builder.Build(in, whole)
 	for _, i := range packed.Shown {
-		if !whole[i].Kept() {
+		before, after := short[i].Extract, whole[i].Extract
+		if !whole[i].Kept() || after != nil && (before == nil || after.After < before.After) {
 			return pack.Pack{}, nil, false
 		}
 	}

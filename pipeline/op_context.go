@@ -214,8 +214,7 @@ func (o *contextOp) rank(ctx context.Context, rec *Recorder, req Request, plan P
 	ranked, err = o.e.defend(ctx, rec, o.spec(), req, plan, ranked)
 	dropBelow(ranked.Candidates, req.Limits.MinScore)
 	keepGiven(ranked.Candidates)
-	if req.Query != "" && !plan.Narrowing.isSet() && hardlyAnswered(ranked.Candidates) {
-		ranked.HardlyAnswered = true
+	if ranked.HardlyAnswered {
 		ranked.Notes = ranked.Notes.With("relevance: what was found is hardly relevant, and takes at most a quarter of the budget")
 	}
 	return ranked, err
@@ -229,9 +228,9 @@ func (o *contextOp) pack(ctx context.Context, req Request, plan Plan, ranked Ran
 	out := Packed{Notes: ranked.Notes.With(o.abbreviate(req, cs)...)}
 	budget := ranked.budget(req.Limits.Tokens)
 	in := pack.Request{
-		Unmentioned: ranked.Unmentioned, Unanswered: ranked.Unanswered, Doubtful: ranked.HardlyAnswered || ranked.lacksName(),
+		Unmentioned: ranked.Unmentioned, Unanswered: ranked.Unanswered, Doubtful: ranked.doubtful(),
 		UserMessage: req.Options.UserMessage, Task: req.Options.Task, Query: req.Query, Purpose: req.Scope.Purpose(),
-		Budget: budget, Recall: ranked.recall(budget), Limit: req.Limits.Items, Bytes: req.Limits.Bytes, Counter: e.cfg.Tokens(req.Model),
+		Budget: budget, Recall: ranked.recall(req.Limits.Tokens, budget), Limit: req.Limits.Items, Bytes: req.Limits.Bytes, Counter: e.cfg.Tokens(req.Model),
 		Denied: denials(req, ranked), Before: session.Places(plan.Previous, cs),
 	}
 	quoted := e.quote(ctx, req, plan, quoting{
@@ -265,12 +264,16 @@ func (r *Ranked) lacksName() bool {
 	return len(r.Unmentioned) > 0 && bestRelevance(r.Candidates) < answersAnyway
 }
 
-// recall is what knowledge and memory may take of a budget, 0 for no limit of their own.
-func (r *Ranked) recall(tokens int) int {
-	if !r.HardlyAnswered {
-		return 0
+// doubtful reports whether what is shown hardly answers the question.
+func (r *Ranked) doubtful() bool { return r.HardlyAnswered || r.lacksName() }
+
+// recall is what knowledge and memory may take of a budget that is what is left of so many tokens, 0 for no
+// limit of their own.
+func (r *Ranked) recall(tokens, budget int) int {
+	if most := part(tokens) + givenTokens(r.Candidates); r.HardlyAnswered && most < budget {
+		return most
 	}
-	return part(tokens) + givenTokens(r.Candidates)
+	return 0
 }
 
 func part(tokens int) int { return max(leastBudget, tokens/unansweredPart) }

@@ -55,7 +55,7 @@ func (e *Engine) fill(
 // abstract has a model write the TL;DR, where there is one. When that fails, the extractive
 // TL;DR stays, with a note.
 func (e *Engine) abstract(ctx context.Context, req Request, ranked Ranked, packed Packed) (Packed, error) {
-	if e.cfg.Summarizer == nil || len(packed.Shown) == 0 {
+	if e.cfg.Summarizer == nil || len(packed.Shown) == 0 || ranked.doubtful() {
 		return packed, nil
 	}
 	tldr, err := e.cfg.Summarizer.Summarize(ctx, req.Query, ranked.Candidates, packed.Shown)

@@ -93,7 +93,9 @@ func (e *Engine) defend(ctx context.Context, rec *Recorder, spec Spec, req Reque
 		}
 		return nil
 	})
-	out.Unanswered = req.Query != "" && !plan.Narrowing.isSet() && nothingAnswers(cs)
+	if req.Query != "" && !plan.Narrowing.isSet() {
+		out.Unanswered, out.HardlyAnswered = nothingAnswers(cs), hardlyAnswered(cs)
+	}
 	if err == nil && spec.Rerank && e.cfg.Reranker != nil {
 		out, err = staged(ctx, rec, "rerank", func(ctx context.Context) (Ranked, error) { return e.rerank(ctx, req, out) })
 	}

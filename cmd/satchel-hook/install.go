@@ -21,9 +21,10 @@ const name = "satchel-hook"
 
 // moments are the hooks that are installed, and the tools that one of them is for.
 func moments() []struct{ event, matcher string } {
+	const tools = "Bash|Edit|MultiEdit|Write|NotebookEdit"
 	return []struct{ event, matcher string }{
-		{event: "SessionStart"}, {event: "UserPromptSubmit"}, {"PostToolUse", "Bash|Edit|MultiEdit|Write|NotebookEdit"},
-		{event: "Stop"}, {event: "SessionEnd"},
+		{event: "SessionStart"}, {event: "UserPromptSubmit"}, {"PostToolUse", tools}, {"PostToolUseFailure", tools},
+		{event: "Stop"}, {event: "SubagentStop"}, {event: "PreCompact"}, {event: "SessionEnd"},
 	}
 }
 
@@ -109,7 +110,13 @@ func without(hooks []member) ([]member, error) {
 			if foreign := slices.DeleteFunc(slices.Clone(e.Hooks), own); len(foreign) == len(e.Hooks) {
 				others = append(others, raw)
 			} else if len(foreign) > 0 {
-				others = append(others, encoded(entry{e.Matcher, foreign}))
+				all, err := members(raw)
+				if err != nil {
+					return nil, fmt.Errorf("%s: %w", h.key, err)
+				}
+				at := slices.IndexFunc(all, func(m member) bool { return m.key == "hooks" })
+				all[at].value = encoded(foreign)
+				others = append(others, object(all))
 			}
 		}
 		if len(others) > 0 || len(entries) == 0 {
@@ -119,10 +126,15 @@ func without(hooks []member) ([]member, error) {
 	return left, nil
 }
 
-// own reports whether a hook calls this program.
+// own reports whether a hook calls this program: by its name, or by that of a release.
 func own(raw json.RawMessage) bool {
 	var h struct{ Command string }
-	return json.Unmarshal(raw, &h) == nil && filepath.Base(strings.Trim(h.Command, `"`)) == name
+	if json.Unmarshal(raw, &h) != nil {
+		return false
+	}
+	command := strings.Trim(h.Command, `"`)
+	command = command[strings.LastIndexAny(command, `/\`)+1:]
+	return command == name || command == name+".exe" || strings.HasPrefix(command, name+"_")
 }
 
 // self is how the editor calls this program: by its name where the shell finds it, so that the settings

@@ -25,7 +25,8 @@ const foreign = `{
             "command": "say done",
             "timeout": 5
           }
-        ]
+        ],
+        "note": "ours"
       }
     ]
   },
@@ -63,6 +64,8 @@ func TestInstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	set("/opt/bin/satchel-hook")
+	set(`"C:\\Program Files\\satchel-hook.exe"`)
+	set("/opt/satchel-hook_0.9.0_linux_amd64")
 	set(name)
 	once := read()
 	set(name)

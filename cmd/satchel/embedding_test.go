@@ -130,9 +130,13 @@ func TestAnEndpointSeesNoPersonalData(t *testing.T) {
 	n := startNode(t, "--embeddings-url", listener.URL, "--embeddings-model", "m1")
 	n.must(t, "emit", "--id", "n1", "--text", "The kiln is repaired by anna.berger@example.com on Mondays.")
 	contains(t, "a reader of personal data", n.must(t, "ask", "--role", "pii_reader", "who repairs the kiln?"), "anna.berger@example.com")
+	contains(t, "by meaning alone", n.must(t, "ask", "--role", "pii_reader", "--type", "semantic", "the kiln is repaired on Mondays"), "anna.berger@example.com")
+	n.must(t, "emit", "--item", `{"id":"n2","kind":"knowledge","type":"semantic","security_label":["level:internal"],"pii_flags":["$.attributes.aliases"],`+
+		`"attributes":{"entity":"Falcon","aliases":["Nightingale"]},"content":"Falcon (FLC) is the name of the second kiln."}`)
+	n.must(t, "ask", "--role", "pii_reader", "what is Falcon?")
 	mu.Lock()
 	defer mu.Unlock()
-	if got := sent.String(); strings.Contains(got, "anna.berger") || !strings.Contains(got, "kiln is repaired") {
+	if got := sent.String(); strings.Contains(got, "anna.berger") || strings.Contains(got, "ightingale") || !strings.Contains(got, "kiln is repaired") {
 		t.Errorf("the endpoint was sent %s", got)
 	}
 }

@@ -19,9 +19,9 @@ func everyServer(t *testing.T) []string {
 	return append(onServers(t), "--database-url", testenv.Postgres(t))
 }
 
-// TestEvalBeside holds the servers to the embedded engines on a set of its own: the same
+// TestServersEval holds the servers to the embedded engines on a set of its own: the same
 // digests, the same ranking, the same vectors.
-func TestEvalBeside(t *testing.T) {
+func TestServersEval(t *testing.T) {
 	t.Parallel()
 	testenv.TooLongRaced(t)
 	dir := t.TempDir()

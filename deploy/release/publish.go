@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -63,14 +64,39 @@ func publish(ctx context.Context, dir, path, version string) (err error) {
 		return err
 	}
 	at := filepath.Join(dir, filepath.FromSlash(escaped), "@v")
-	err = errors.Join(write(filepath.Join(at, version+".mod"), mod), write(filepath.Join(at, version+".info"), info))
+	if err := os.MkdirAll(at, 0o755); err != nil {
+		return err
+	}
+	made, kept := filepath.Join(at, version+".zip.new"), filepath.Join(at, version+".zip")
+	defer os.Remove(made)
+	if err := pack(made, module.Version{Path: path, Version: version}, tree); err != nil {
+		return err
+	}
+	same, err := equal(made, kept)
 	if err != nil {
 		return err
 	}
-	if err := pack(filepath.Join(at, version+".zip"), module.Version{Path: path, Version: version}, tree); err != nil {
+	if !same {
+		return fmt.Errorf("%s has other bytes: a version that was published must not change; name another", kept)
+	}
+	err = errors.Join(os.Rename(made, kept), write(filepath.Join(at, version+".mod"), mod), write(filepath.Join(at, version+".info"), info))
+	if err != nil {
 		return err
 	}
 	return list(filepath.Join(at, "list"), version)
+}
+
+// equal reports whether a file has the bytes of another one, or that one is not there.
+func equal(path, other string) (bool, error) {
+	old, err := os.ReadFile(other)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	data, err := os.ReadFile(path)
+	return bytes.Equal(data, old), err
 }
 
 // pack makes the zip of a module from the files of tree.

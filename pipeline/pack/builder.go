@@ -265,7 +265,7 @@ func (w *packer) mark() {
 			w.cs[i].Drop = schemas.DropRank
 		} else if w.part[i] == partTools && !w.toolsAlone {
 			w.cs[i].Drop, w.cs[i].Detail = schemas.DropRank, "tools have their share"
-		} else if w.part[i] == partRecall && w.req.Recall > 0 {
+		} else if w.part[i] == partRecall && w.req.Recall > 0 && w.cs[i].Given == candidate.NotGiven {
 			w.cs[i].Drop, w.cs[i].Detail = schemas.DropOffTopic, "the best is hardly relevant, so little is shown"
 		}
 	}

@@ -229,10 +229,11 @@ func (a *scorer) ScoreTexts(ctx context.Context, name string, texts []string) ([
 	if name == retrieve.NameKeyword {
 		return a.s.cfg.Keyword.ScoreTexts(ctx, a.scope, keyword.Query{Text: q.Text, Filter: q.Filter, Population: q.Population.Settled(), Exclude: q.Exclude}, texts)
 	}
-	if by, ok := a.s.cfg.Embedder.(rank.Meanings); !ok || by.Cosines() == embed.Uncalibrated {
-		return nil, nil // an endpoint: what one principal alone is shown is sent nowhere
+	by, ok := a.s.cfg.Embedder.(rank.Meanings)
+	if !ok {
+		return nil, nil
 	}
-	vectors, err := a.s.cfg.Embedder.Embed(ctx, texts)
+	vectors, err := by.EmbedHere(ctx, texts)
 	if err != nil || len(vectors) != len(texts) {
 		return nil, err
 	}
@@ -245,6 +246,17 @@ func (a *scorer) ScoreTexts(ctx context.Context, name string, texts []string) ([
 	return out, nil
 }
 
+// embedQuery embeds a query with other names of what it names. They may be of items that the principal alone is
+// shown, so an endpoint gets the query without.
+func (s *Selector) embedQuery(ctx context.Context, about string, names []string) ([][]float32, error) {
+	if by, ok := s.cfg.Embedder.(rank.Meanings); ok && len(names) > 0 {
+		if vectors, err := by.EmbedHere(ctx, []string{with(about, names)}); err != nil || vectors != nil {
+			return vectors, err
+		}
+	}
+	return s.cfg.Embedder.Embed(ctx, []string{about})
+}
+
 // read reads the query, with other names of what it names, and embeds it where the type wants
 // a vector.
 func (s *Selector) read(ctx context.Context, p *Pool, names []string) error {
@@ -254,6 +266,7 @@ func (s *Selector) read(ctx context.Context, p *Pool, names []string) error {
 		about = s.phrases.subject(q.Text)
 	}
 	p.question = s.ranker.Read(q.Text, about, q.Type, names)
+	asked := about
 	about = with(about, names)
 	each := (q.Limit + 1) / 2 // of two indexes that rank all of it
 	if q.Type == schemas.QueryKeyword || q.Type == schemas.QuerySemantic || s.vector == nil {
@@ -269,7 +282,7 @@ func (s *Selector) read(ctx context.Context, p *Pool, names []string) error {
 	}
 	wanted := q.Type == schemas.QuerySemantic || !q.skips(retrieve.NameVector)
 	if wanted && len(q.Vector) == 0 && q.Text != "" && s.cfg.Embedder != nil {
-		vectors, err := s.cfg.Embedder.Embed(ctx, []string{about})
+		vectors, err := s.embedQuery(ctx, asked, names)
 		switch {
 		case err == nil && len(vectors) == 1:
 			p.search.Vector = vectors[0]

@@ -1,8 +1,9 @@
 package selection
 
 import (
-	"satchel/pipeline/selection/words"
 	"strings"
+
+	"satchel/pipeline/selection/words"
 )
 
 // questionPhrases are patterns of words, see newQuestionPhrases.

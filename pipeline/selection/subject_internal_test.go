@@ -1,8 +1,9 @@
 package selection
 
 import (
-	"satchel/pipeline/selection/words"
 	"testing"
+
+	"satchel/pipeline/selection/words"
 
 	"pgregory.net/rapid"
 )

@@ -13,10 +13,12 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/qdrant/go-client/qdrant"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 )
@@ -76,7 +78,8 @@ func (s *QdrantStandIn) listen(t testing.TB, address string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := grpc.NewServer(grpc.UnaryInterceptor(s.intercept))
+	server := grpc.NewServer(grpc.UnaryInterceptor(s.intercept),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true})) // as Qdrant does
 	s.URL, s.server = "http://"+l.Addr().String(), server
 	qdrant.RegisterQdrantServer(server, &standInHealth{s: s})
 	qdrant.RegisterCollectionsServer(server, &standInCollections{s: s})

@@ -28,9 +28,18 @@ import (
 // endpoint behind a cache.
 type Maker struct {
 	embed.Embedder
+	table   *static.Embedder // embeds the questions; nil: the endpoint does
 	cosines embed.Cosines    // of its items with questions
 	remote  *openai.Embedder // nil: the binary
 	cache   *cache.Cache     // nil: the binary
+}
+
+// Questions embeds the questions that the items are found by.
+func (m *Maker) Questions() embed.Embedder {
+	if m.table != nil {
+		return m.table
+	}
+	return m.Embedder
 }
 
 func (m *Maker) close() error {
@@ -71,10 +80,16 @@ func (e *embedding) Model() embed.Model { return e.now.Load().Model() }
 
 // Embed embeds questions, and what is compared with them, for the model that serves.
 func (e *embedding) Embed(ctx context.Context, texts []string) ([][]float32, error) {
-	if now := e.now.Load(); now.remote != nil {
-		return now.Embed(ctx, texts)
+	return e.now.Load().Questions().Embed(ctx, texts)
+}
+
+// EmbedHere embeds as Embed does, and gives nothing where an endpoint would be asked.
+func (e *embedding) EmbedHere(ctx context.Context, texts []string) ([][]float32, error) {
+	now := e.now.Load()
+	if now.remote != nil {
+		return nil, nil
 	}
-	return e.words.Embed(ctx, texts)
+	return now.Questions().Embed(ctx, texts)
 }
 
 // WordVector writes the vector of a word.
@@ -184,7 +199,7 @@ func (a *App) openMaker(ctx context.Context, words *static.Embedder, was *servin
 	}
 	switch {
 	case inBinary && name == "":
-		return &Maker{Embedder: words, cosines: words.Cosines()}, nil
+		return &Maker{Embedder: words, table: words, cosines: words.Cosines()}, nil
 	case inBinary:
 		return openEncoder(name, words)
 	}
@@ -220,7 +235,7 @@ func openEncoder(name string, words *static.Embedder) (*Maker, error) {
 	if err != nil {
 		return nil, &config.UsageError{Err: err}
 	}
-	return &Maker{Embedder: made, cosines: made.Cosines()}, nil
+	return &Maker{Embedder: made, table: words, cosines: made.Cosines()}, nil
 }
 
 // openEmbedding opens the model that the settings name and, when another one has served

@@ -85,8 +85,8 @@ type trial struct {
 	Millis int64   `json:"ms"`
 	Again  float64 `json:"found_again,omitempty"` // mean reciprocal rank at 10
 
-	embedder embed.Embedder
-	index    *vector.Vectors
+	questions embed.Embedder
+	index     *vector.Vectors
 }
 
 // comparison is what reembed --shadow prints.
@@ -158,7 +158,7 @@ func shadowOf(ctx context.Context, a *app.App, log *eventlog.Log, sc scope.Scope
 	if err != nil {
 		return trial{}, err
 	}
-	t := trial{Model: model.String(), embedder: m, index: index}
+	t := trial{Model: model.String(), questions: m.Questions(), index: index}
 	begun := time.Now()
 	bar := a.Progress("embedding by " + model.Name)
 	err = projection.NewReindexer(projection.ReindexerConfig{Log: log, Index: t.index, Embedder: m, Sanitizer: public}).Fill(ctx, sc, bar.Set)
@@ -202,7 +202,7 @@ func (out *comparison) compare(ctx context.Context, log *eventlog.Log, sc scope.
 		var found [2][]string
 		for m := range out.Trials {
 			t := &out.Trials[m]
-			vectors, err := t.embedder.Embed(ctx, []string{q.text})
+			vectors, err := t.questions.Embed(ctx, []string{q.text})
 			if err != nil {
 				return err
 			}

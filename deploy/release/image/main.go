@@ -141,7 +141,10 @@ func files(program []byte, created time.Time) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return out.Bytes(), w.Close()
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
 }
 
 // archive puts the files of dir into a tar, in the order of their names.

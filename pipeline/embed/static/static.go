@@ -118,6 +118,11 @@ func (e *Embedder) WordVector(dst []float32, word string) []float32 {
 	return e.EmbedInto(dst, word)
 }
 
+// EmbedHere is Embed.
+func (e *Embedder) EmbedHere(ctx context.Context, texts []string) ([][]float32, error) {
+	return e.Embed(ctx, texts)
+}
+
 // Cosines are the table's.
 func (e *Embedder) Cosines() embed.Cosines { return embed.OfTable }
 

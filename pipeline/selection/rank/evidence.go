@@ -1,6 +1,7 @@
 package rank
 
 import (
+	"context"
 	"math"
 	"slices"
 	"strings"
@@ -17,6 +18,9 @@ import (
 type Meanings interface {
 	// Cosines names what made the vectors of the items.
 	Cosines() embed.Cosines
+	// EmbedHere is Embed in this process, and gives nothing where an endpoint makes the vectors: what one
+	// principal alone is shown is sent nowhere.
+	EmbedHere(ctx context.Context, texts []string) ([][]float32, error)
 }
 
 // WordWeights is what an embedder offers besides [WordVectors] when it knows how much a word tells,

@@ -30,6 +30,10 @@ func (p *Pool) rescore(ctx context.Context, by Scorer, own []bool) error {
 		}
 		least := ch.least()
 		for j, i := range at {
+			if scores == nil && !p.items[i].Masked { // it sees what the index has, and more
+				speaks[j] = speaks[j] || ch.rank[i] > 0
+				continue
+			}
 			ch.raw[i], ch.known[i], ch.rank[i] = ch.found.Mean, true, 0
 			if scores == nil {
 				continue

@@ -3,10 +3,11 @@
 package words
 
 import (
-	"satchel/pipeline/store/keyword"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"satchel/pipeline/store/keyword"
 )
 
 // Each calls f with every word of text, lower-cased: runs of letters and digits.
