@@ -58,6 +58,7 @@ type Client struct {
 	http    *httpclient.Client
 	servers []*server
 	wake    chan struct{}
+	away    map[*server]bool // that did not answer Confirm
 
 	mu    sync.Mutex
 	tasks map[string]*task // by tenant: heads that some witness has not cosigned
@@ -90,7 +91,7 @@ func New(cfg Config) (*Client, error) {
 	if cfg.Clock == nil {
 		cfg.Clock = time.Now
 	}
-	c := &Client{cfg: cfg, quorum: quorum, wake: make(chan struct{}, 1), tasks: map[string]*task{}}
+	c := &Client{cfg: cfg, quorum: quorum, wake: make(chan struct{}, 1), away: map[*server]bool{}, tasks: map[string]*task{}}
 	header := map[string]string{"Content-Type": "text/plain", "Accept": "*/*"}
 	if c.http, err = httpclient.New(httpclient.Config{MaxAnswer: 64 << 10, Dial: askLimit / 2, Header: header}); err != nil {
 		return nil, err
@@ -187,11 +188,14 @@ func (c *Client) tell(ctx context.Context, tenant string, t *task, err error) {
 
 // Confirm asks every witness, once, whether the log's head continues what it cosigned; one that agrees
 // cosigns the head. The error joins what each of the others said: a *ConflictError of a witness that cosigned
-// what the log does not continue.
+// what the log does not continue. One that did not answer is not asked for other tenants. Not for calls at once.
 func (c *Client) Confirm(ctx context.Context, s scope.Scope, head schemas.HeadReply) error {
 	answers := make([]error, len(c.servers))
 	var wait sync.WaitGroup
 	for i, srv := range c.servers {
+		if c.away[srv] {
+			continue
+		}
 		wait.Go(func() {
 			if _, err := c.ask(ctx, srv, s, &head); err != nil {
 				answers[i] = fmt.Errorf("witness %s: %w", srv.key.Name(), err)
@@ -199,6 +203,11 @@ func (c *Client) Confirm(ctx context.Context, s scope.Scope, head schemas.HeadRe
 		})
 	}
 	wait.Wait()
+	for i, srv := range c.servers {
+		if unanswered(answers[i]) {
+			c.away[srv] = true
+		}
+	}
 	return errors.Join(answers...)
 }
 
