@@ -112,11 +112,13 @@ func (s *stream) findings(name string, now time.Time, auditor bool) []schemas.Fi
 	if len(before) < leastHistory {
 		return out
 	}
-	growth, asked, kept := grown(s.packs)
+	growth, asked, climbed, kept := grown(s.packs)
 	usual := median(before)
 	switch {
 	case growth >= creepLimit && kept <= rotRelevance:
 		add(schemas.AnomalyContextRot, growth, creepLimit, fmt.Sprintf("times the tokens, at %.0f %% of the usual relevance", 100*kept))
+	case climbed >= creepLimit && kept <= rotRelevance: // what hardly answers gets little of a budget
+		add(schemas.AnomalyContextRot, climbed, creepLimit, fmt.Sprintf("times the budget asked for, at %.0f %% of the usual relevance", 100*kept))
 	case growth >= creepLimit*asked:
 		add(schemas.AnomalyBudgetCreep, growth/asked, creepLimit, "times the tokens of the first contexts for the budget asked for, rising each time")
 	}
@@ -129,28 +131,32 @@ func (s *stream) findings(name string, now time.Time, auditor bool) []schemas.Fi
 // grown is how many times the first tokens the last ones are, when they never fell in
 // between over the last contexts; else 1. Packs without tokens, such as those of searches, and packs
 // that show nothing are no contexts. asked is how many times the first budget the last one is, 1 for a
-// smaller one: who asks for more gets more. kept is the share of its usual relevance that the last
-// context has.
-func grown(packs []packTrace) (growth, asked, kept float64) {
+// smaller one: who asks for more gets more. climbed is asked, when the budgets never fell in between; else 1.
+// kept is the share of its usual relevance that the last context has.
+func grown(packs []packTrace) (growth, asked, climbed, kept float64) {
 	if packs[len(packs)-1].tokens == 0 {
-		return 1, 1, 1
+		return 1, 1, 1, 1
 	}
 	contexts := slices.DeleteFunc(slices.Clone(packs), func(p packTrace) bool { return p.tokens == 0 || p.items == 0 })
 	if len(contexts) <= leastHistory {
-		return 1, 1, 1
+		return 1, 1, 1, 1
 	}
 	recent := contexts[len(contexts)-leastHistory-1:]
+	first, last := &recent[0], &recent[len(recent)-1]
+	growth, asked, kept = float64(last.tokens)/float64(first.tokens), max(1, float64(last.budget)/float64(max(1, first.budget))), 1
+	climbed = asked
 	for i := 1; i < len(recent); i++ {
 		if recent[i].tokens < recent[i-1].tokens {
-			return 1, 1, 1
+			growth = 1
+		}
+		if recent[i].budget < recent[i-1].budget {
+			climbed = 1
 		}
 	}
-	first, last := &recent[0], &recent[len(recent)-1]
-	kept = 1
 	if usual := median(contexts[:len(contexts)-1]); usual > 0 {
 		kept = last.relevance / usual
 	}
-	return float64(last.tokens) / float64(first.tokens), max(1, float64(last.budget)/float64(max(1, first.budget))), kept
+	return growth, asked, climbed, kept
 }
 
 func median(packs []packTrace) float64 {

@@ -88,6 +88,16 @@ func TestSentinel(t *testing.T) {
 				h.pack("s1", "x", 1000+50*i, 300+150*i, 0.8)
 			}
 		}, []string{"budget_creep session:s1"}},
+		"asks for more, and finds less": {func(h *history) {
+			for i, budget := range []int{700, 1200, 2000, 3500, 6000} { // what hardly answers gets a quarter
+				h.pack("s1", "x", budget, []int{690, 290, 490, 860, 1480}[i], []float64{.8, .8, .5, .5, .5}[i])
+			}
+		}, []string{"context_rot session:s1"}},
+		"asks for less, and finds less": {func(h *history) {
+			for i, budget := range []int{700, 6000, 2000, 3500, 6000} {
+				h.pack("s1", "x", budget, []int{690, 290, 490, 860, 1480}[i], []float64{.8, .8, .5, .5, .5}[i])
+			}
+		}, nil},
 		"over budget": {func(h *history) { h.pack("s1", "x", 1000, 1200, 0.8) }, []string{"budget_creep session:s1"}},
 		"up and down is no creep": {func(h *history) {
 			for _, tokens := range []int{400, 900, 300, 800, 700} {
