@@ -114,7 +114,7 @@ func without(hooks []member) ([]member, error) {
 				if err != nil {
 					return nil, fmt.Errorf("%s: %w", h.key, err)
 				}
-				at := slices.IndexFunc(all, func(m member) bool { return m.key == "hooks" })
+				at := slices.IndexFunc(all, func(m member) bool { return strings.EqualFold(m.key, "hooks") }) // as Unmarshal has it
 				all[at].value = encoded(foreign)
 				others = append(others, object(all))
 			}

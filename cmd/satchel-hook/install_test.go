@@ -84,6 +84,21 @@ func TestInstall(t *testing.T) {
 	}
 }
 
+func TestUninstallReadsMembersInAnotherCase(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "settings.json")
+	text := `{"hooks":{"Stop":[{"Hooks":[{"command":"satchel-hook"},{"command":"say done"}]}]}}`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := install(path, "", new(strings.Builder)); err != nil {
+		t.Fatal(err)
+	}
+	if raw, err := os.ReadFile(path); err != nil || strings.Contains(string(raw), name) || !strings.Contains(string(raw), "say done") {
+		t.Errorf("left %s, %v", raw, err)
+	}
+}
+
 func TestInstallLeavesWhatItCannotRead(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "settings.json")

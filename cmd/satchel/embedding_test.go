@@ -141,6 +141,23 @@ func TestAnEndpointSeesNoPersonalData(t *testing.T) {
 	}
 }
 
+// changedOver waits until a model serves: searches by vector are refused for a moment.
+func changedOver(t *testing.T, model string, search func() (model, warnings string)) {
+	t.Helper()
+	deadline := time.After(time.Minute)
+	for {
+		serving, warnings := search()
+		if strings.HasPrefix(serving, model+"@") && !strings.Contains(warnings, "vector") {
+			return
+		}
+		select {
+		case <-deadline:
+			t.Fatalf("%s serves: %s", serving, warnings)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
 func TestAnotherModelTakesOver(t *testing.T) {
 	t.Parallel()
 	gate := make(chan struct{})
@@ -168,18 +185,7 @@ func TestAnotherModelTakesOver(t *testing.T) {
 	close(gate)
 	out := second.must(t, "reembed")
 	contains(t, "reembed", out, "m2@", " serves, nothing is left to embed anew")
-	deadline := time.After(time.Minute)
-	for { // searches by vector are refused for a moment
-		model, warnings := search()
-		if strings.HasPrefix(model, "m2@") && !strings.Contains(warnings, "vector") {
-			break
-		}
-		select {
-		case <-deadline:
-			t.Fatalf("after it %s serves: %s", model, warnings)
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
+	changedOver(t, "m2", search)
 	second.must(t, "emit", "--id", "n5", "--text", "the kiln cracked", "--wait", "indexed")
 	again := mustJSON[app.RebuildProgress](t, second, "rebuild")
 	if again.Digest == "" {
@@ -216,18 +222,10 @@ func TestTheEncoderInTheBinary(t *testing.T) {
 	contains(t, "reembed", second.must(t, "reembed"), model+"@", " serves, nothing is left to embed anew")
 	second.must(t, "emit", "--id", "n4", "--text", "Her uncle builds guitars.", "--wait", "indexed")
 	second.must(t, "forget", "n3")
-	deadline := time.After(time.Minute)
-	for { // searches by vector are refused for a moment
+	changedOver(t, model, func() (model, warnings string) {
 		res := mustJSON[schemas.ContextResult](t, second, "ask", "musical instruments in the family")
-		if strings.HasPrefix(res.Payload.Pack.Embedding, model+"@") && !strings.Contains(strings.Join(res.Payload.Explainability.Warnings, " "), "vector") {
-			break
-		}
-		select {
-		case <-deadline:
-			t.Fatalf("%s serves: %v", res.Payload.Pack.Embedding, res.Payload.Explainability.Warnings)
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
+		return res.Payload.Pack.Embedding, strings.Join(res.Payload.Explainability.Warnings, " ")
+	})
 	found := mustJSON[schemas.SearchReply](t, second, "search", "--min-score", "0", "musical instruments")
 	var first2 []string
 	for _, r := range found.Results[:min(2, len(found.Results))] {

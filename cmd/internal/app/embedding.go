@@ -85,11 +85,11 @@ func (e *embedding) Embed(ctx context.Context, texts []string) ([][]float32, err
 
 // EmbedHere embeds as Embed does, and gives nothing where an endpoint would be asked.
 func (e *embedding) EmbedHere(ctx context.Context, texts []string) ([][]float32, error) {
-	now := e.now.Load()
-	if now.remote != nil {
+	table := e.now.Load().table
+	if table == nil {
 		return nil, nil
 	}
-	return now.Questions().Embed(ctx, texts)
+	return table.Embed(ctx, texts)
 }
 
 // WordVector writes the vector of a word.

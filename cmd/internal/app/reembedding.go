@@ -25,7 +25,7 @@ import (
 type servingModel struct {
 	Model      string `json:"model"`            // with its revision, as in a vector's key
 	Name       string `json:"name"`             // of the endpoint's or the binary's; "" for the table
-	InBinary   bool   `json:"in_binary"`        //
+	InBinary   bool   `json:"in_binary"`        // Name is that of the sentence encoder
 	Revision   string `json:"revision"`         // as it was set
 	Dimensions int    `json:"dimensions"`       //
 	Shorten    bool   `json:"shorten"`          //
