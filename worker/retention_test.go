@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -188,21 +189,26 @@ func TestRetentionOfAFormerOwnerStops(t *testing.T) {
 	})
 }
 
-// share has the next starts share the work, as several workers do.
+// share has the next starts share the work, as several workers do. The worker before has said goodbye, or it
+// would keep a part of the tenants.
 func (w *world) share(t *testing.T) {
 	t.Helper()
 	change := w.change
 	w.change = func(c *worker.Config) {
 		change(c)
+		if w.leave != nil {
+			w.leave()
+		}
 		m, err := jetstream.Join(within(t), w.nc, jetstream.MembershipConfig{Beat: 20 * time.Millisecond, Patience: time.Minute, Listen: 50 * time.Millisecond})
 		must(t, err)
-		ctx, leave := context.WithCancel(context.Background())
+		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan error, 1)
 		go func() { done <- m.Run(ctx, w.log.WatchOwn(ctx), w.log.NotifyGrowth) }()
-		t.Cleanup(func() {
-			leave()
+		w.leave = sync.OnceFunc(func() {
+			cancel()
 			must(t, <-done)
 		})
+		t.Cleanup(w.leave)
 		c.Membership = m
 	}
 }

@@ -73,6 +73,7 @@ type world struct {
 	cancel  context.CancelFunc
 	done    chan error
 	inboxes []*jetstream.Inbox
+	leave   func() // the other workers, where they share the work
 }
 
 // setup returns a running worker over a fresh folder.
