@@ -123,6 +123,9 @@ func (e *Engine) contextPack(f final, refs []schemas.ProvenanceRef, salt [32]byt
 	if e.cfg.Embedder != nil {
 		out.Embedding = e.cfg.Embedder.Model().String()
 	}
+	if len(f.exposed) > 0 { // an erasure of what is shown takes the question with it
+		out.Query = f.req.Query
+	}
 	for i := range f.exposed {
 		out.PolicyDecisions[i] = f.exposed[i].Item.Evidence.PolicyDecisionID
 	}

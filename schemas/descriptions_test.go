@@ -52,7 +52,7 @@ func ownDescriptions() map[string]string {
 		"ResultMetadata.byteSize": "Bytes of the content", "ResultMetadata.redacted": "Policy took fields away", "ResultMetadata.created_at": "When it was learnt",
 		"ResultPayload.dataref": "Where the whole reply is, when it is too large", "ResultPayload.drop_report": "What was left out", "ResultPayload.explainability": "Why the result is as it is",
 		"ResultPayload.pack": "What was shown, by reference", "ResultPayload.query_duration_ms": "Wall clock", "ResultPayload.results": "In the order shown", "ResultPayload.sources": "Retrievers that answered",
-		"RetrievalEvidence.filters": "As asked", "RetrievalEvidence.policy_decision_id": "The verdict", "RetrievalEvidence.query": "As asked", "RetrievalEvidence.reranker": "What ranked it", "RetrievalEvidence.span": "Best matching part",
+		"RetrievalEvidence.filters": "As asked", "RetrievalEvidence.policy_decision_id": "The verdict", "RetrievalEvidence.reranker": "What ranked it", "RetrievalEvidence.span": "Best matching part",
 		"Slicing.budgetUsed": "What the pack takes", "Slicing.totalDenied": "Items policy denied", "Slicing.totalDroppedBudget": "Items that did not fit", "Slicing.totalRedacted": "Items policy redacted or denied",
 		"StoreErasure.removed": "Entries", "StoreErasure.store": "Which store", "Summary.dropped_spans": "What the summary leaves out", "Summary.text": "The compacted form",
 		"TLDR.citations": "Item of each sentence", "TLDR.summary": "Sentences of the items", "Timings.retrievalMs": "Milliseconds", "Timings.slicingMs": "Milliseconds",

@@ -21,6 +21,7 @@ type ContextPack struct {
 	RequestID       string           `json:"request_id"`
 	Principal       string           `json:"principal"`
 	Purpose         string           `json:"purpose,omitempty"`
+	Query           string           `json:"query,omitempty"` // as asked, where an item is shown; beside the content alone, not in the log
 	Salt            string           `json:"salt,omitempty"`  // hex, 32 random bytes; beside the content alone, not in the log
 	RenderedSHA256  string           `json:"rendered_sha256"` // hex, of salt and rendered text, see SaltedSHA256
 	ResultSHA256    string           `json:"result_sha256"`   // hex, of the stored result, which has the salt
@@ -30,12 +31,12 @@ type ContextPack struct {
 	Ranking         *RankingTrace    `json:"ranking,omitempty"` // what the scores were made by
 }
 
-// Logged returns the pack as the log and the ledger have it: items by id, position and hash,
-// without their labels, the places of their personal data and the addresses they are from, and
+// Logged returns the pack as the log and the ledger have it: without the question, items by id, position and
+// hash, without their labels, the places of their personal data and the addresses they are from, and
 // hashes without the salt. What is logged is not changed when an item is erased; the stored result, which has them, is.
 func (p *ContextPack) Logged() ContextPack {
 	out := *p
-	out.Salt = ""
+	out.Query, out.Salt = "", ""
 	out.Sections = slices.Clone(p.Sections)
 	for i := range out.Sections {
 		out.Sections[i].Items = slices.Clone(out.Sections[i].Items)
@@ -105,7 +106,6 @@ type ContextItem struct {
 // RetrievalEvidence says why an item was found and ranked where it is.
 type RetrievalEvidence struct {
 	Retriever        string             `json:"retriever"` // keyword, vector, graph, tool-rag, recency; the strongest one
-	Query            string             `json:"query,omitempty"`
 	Filters          map[string]string  `json:"filters"`
 	Reranker         string             `json:"reranker"`
 	Score            float64            `json:"score"`

@@ -53,7 +53,7 @@ func TestReadPackedIsADecoding(t *testing.T) {
 			s := schemas.ContextSection{SelectionReason: text.Draw(t, "reason")}
 			for range rapid.IntRange(0, 3).Draw(t, "items") {
 				s.Items = append(s.Items, schemas.ContextItem{ID: text.Draw(t, "id"), ContentRef: text.Draw(t, "ref"),
-					Evidence: schemas.RetrievalEvidence{Query: text.Draw(t, "query"), Filters: map[string]string{"id": text.Draw(t, "filter")}}})
+					Evidence: schemas.RetrievalEvidence{Retriever: text.Draw(t, "retriever"), Filters: map[string]string{"id": text.Draw(t, "filter")}}})
 			}
 			p.Sections = append(p.Sections, s)
 		}

@@ -23,10 +23,12 @@ import (
 type Evidence struct {
 	Pack       string   `arg:"" optional:"" help:"Id of the pack."`
 	Since      int64    `help:"Instead of one pack, every pack since this log position, and what was decided, refused and handed over." placeholder:"N"`
-	Out        string   `short:"o" help:"The file to write." type:"path" placeholder:"F.zip"`
+	Out        string   `short:"o" help:"The file to write." type:"path" placeholder:"F"`
 	NoContent  bool     `help:"Leave out what the packs said; hashes prove it to who has it."`
 	Checkpoint string   `help:"A file with the signed head to prove with; default the present one." type:"existingfile"`
 	Report     []string `help:"A file to put in, such as a report of an evaluation or a copy of /metrics. May be repeated." type:"existingfile" sep:"none"`
+	Sample     int      `help:"Instead, write a table of so many packs, in which people say what is relevant." placeholder:"N"`
+	Ratings    string   `help:"Instead, read such a table back. It needs no data folder." type:"existingfile" placeholder:"F.csv"`
 	Verify     string   `help:"Check a file instead. It needs no data folder." type:"existingfile" placeholder:"F.zip"`
 	Key        string   `help:"With --verify: the verifier key that you know, or a file with it, such as keys/log.pub; default the one in the file."`
 }
@@ -40,13 +42,15 @@ folder, or Postgres, and may run beside satchel up. Whoever can read these can w
 the file has the content of the pack unless --no-content is given.
 
 Equal packs, settings and checkpoint give equal bytes. docs/evidence.md describes the file and what it
-does not prove. Exit code 3 when a file does not hold.
+does not prove. Exit code 3 when a file does not hold, or when people find too little relevant.
 
 Examples:
   satchel evidence 019cc7a5-1d3f-7c2a-9f43-0d6d4f0a3b11 -o pack.zip
   satchel evidence --since 1 -o all.zip --no-content
   satchel evidence --verify pack.zip --key .satchel/keys/log.pub
-  unzip -p pack.zip verify.py > verify.py && python3 -I verify.py pack.zip`
+  unzip -p pack.zip verify.py > verify.py && python3 -I verify.py pack.zip
+  satchel evidence --sample 20 -o rate.csv
+  satchel evidence --ratings rate.csv`
 }
 
 // Proved is what evidence prints.
@@ -63,12 +67,23 @@ type Proved struct {
 
 // Run writes evidence, or checks it.
 func (c *Evidence) Run(ctx context.Context, a *app.App) error {
+	writes := c.Pack != "" || c.Since != 0 || c.Out != "" || c.Sample != 0
 	switch {
-	case c.Verify != "" && (c.Pack != "" || c.Since != 0 || c.Out != ""):
-		return config.Usagef("--verify checks a file; it takes no pack, --since or --out")
+	case c.Verify != "" && c.Ratings != "":
+		return config.Usagef("--verify and --ratings read one file each; give one of them")
+	case c.Verify != "" && writes:
+		return config.Usagef("--verify checks a file; it takes no pack, --since, --sample or --out")
+	case c.Ratings != "" && writes:
+		return config.Usagef("--ratings reads a file; it takes no pack, --since, --sample or --out")
 	case c.Verify != "":
 		return c.check(a)
-	case (c.Pack == "") == (c.Since == 0):
+	case c.Ratings != "":
+		return c.rate(a)
+	case c.Sample < 0:
+		return config.Usagef("--sample is a number of packs, from 1")
+	case c.Sample > 0 && c.Pack != "":
+		return config.Usagef("--sample chooses the packs; it takes no pack")
+	case c.Sample == 0 && (c.Pack == "") == (c.Since == 0):
 		return config.Usagef("name a pack, or with --since the first log position")
 	case c.Since < 0:
 		return config.Usagef("--since is a log position, from 1")
@@ -88,11 +103,15 @@ func (c *Evidence) write(ctx context.Context, a *app.App) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	if log.Unkeyed != "" {
-		return config.Usagef("the evidence cannot be signed: %s", log.Unkeyed)
-	}
 	if err := a.RequireTenant(ctx, log.Log, a.Tenant); err != nil {
 		return err
+	}
+	src := evidence.Source{Log: log.Log, Scope: s}
+	if c.Sample > 0 {
+		return c.sample(ctx, a, src)
+	}
+	if log.Unkeyed != "" {
+		return config.Usagef("the evidence cannot be signed: %s", log.Unkeyed)
 	}
 	o := evidence.Options{Pack: c.Pack, Since: c.Since, NoContent: c.NoContent}
 	if o.Extra, err = c.extra(a); err != nil {
@@ -103,17 +122,74 @@ func (c *Evidence) write(ctx context.Context, a *app.App) (err error) {
 			return fmt.Errorf("read checkpoint: %w", err)
 		}
 	}
-	file, sum, err := evidence.Collect(ctx, evidence.Source{Log: log.Log, Scope: s}, o)
+	file, sum, err := evidence.Collect(ctx, src, o)
 	if errors.Is(err, evidence.ErrNoPack) || errors.Is(err, evidence.ErrTooLarge) {
 		return &config.UsageError{Err: err}
 	}
 	if err != nil {
 		return err
 	}
+	if err := c.save(file); err != nil {
+		return err
+	}
+	return c.print(a, c.Out, "written to", sum)
+}
+
+func (c *Evidence) save(file []byte) error {
 	if err := atomicfile.Write(c.Out, func(w io.Writer) error { _, err := w.Write(file); return err }); err != nil {
 		return fmt.Errorf("write evidence: %w", err)
 	}
-	return c.print(a, c.Out, "written to", sum)
+	return nil
+}
+
+// sample writes packs for people to rate.
+func (c *Evidence) sample(ctx context.Context, a *app.App, src evidence.Source) error {
+	file, packs, err := evidence.Sample(ctx, src, c.Since, c.Sample)
+	if err != nil {
+		return err
+	}
+	if packs == 0 {
+		return config.Usagef("there is no pack to rate: none of %s shows an item and holds its question", a.Tenant)
+	}
+	if err := c.save(file); err != nil {
+		return err
+	}
+	if a.JSON {
+		return PrintJSON(a, Sampled{File: c.Out, Tenant: a.Tenant, Packs: packs})
+	}
+	_, err = fmt.Fprintf(a.Out, "%s of %s written to %s: write yes or no into the column \"relevant\", then run satchel evidence --ratings\n",
+		terminal.Plural(packs, "pack", "packs"), a.Tenant, c.Out)
+	return err
+}
+
+// Sampled is what evidence --sample prints.
+type Sampled struct {
+	File   string `json:"file"`
+	Tenant string `json:"tenant"`
+	Packs  int    `json:"packs"`
+}
+
+// rate reads a sample back that people have rated.
+func (c *Evidence) rate(a *app.App) (err error) {
+	file, err := os.Open(c.Ratings)
+	if err != nil {
+		return fmt.Errorf("read ratings: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	r, err := evidence.Ratings(file)
+	if err != nil {
+		return &config.UsageError{Err: err}
+	}
+	if a.JSON {
+		err = PrintJSON(a, r)
+	} else {
+		_, err = fmt.Fprintf(a.Out, "%d of %s rated in %s: %d relevant, %.0f %% (95 %% interval %.0f to %.0f %%)\n",
+			r.Rated, terminal.Plural(r.Items, "item", "items"), terminal.Plural(r.Packs, "pack", "packs"), r.Relevant, 100*r.Share, 100*r.Low, 100*r.High)
+	}
+	if err == nil && !r.Good() {
+		err = &FoundError{What: fmt.Sprintf("fewer than %.0f %% of the rated items are relevant", 100*r.Wanted)}
+	}
+	return err
 }
 
 // extra are the settings and the reports.
