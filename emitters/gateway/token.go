@@ -183,19 +183,6 @@ func (t *Tokens) reload() error {
 // expired reports whether the token is over.
 func (t Token) expired(now time.Time) bool { return !t.Expires.IsZero() && now.After(t.Expires) }
 
-// holds returns the entry of a fingerprint, while the file has it as it is and it has not expired.
-func (t *Tokens) holds(fingerprint string, now time.Time) (Token, bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	_ = t.reload() // then none holds
-	for i := range t.list {
-		if one := t.list[i]; one.fingerprint() == fingerprint && !one.expired(now) {
-			return one, true
-		}
-	}
-	return Token{}, false
-}
-
 // Find returns the entry of a token. It takes the same time for every token.
 func (t *Tokens) Find(secret string, now time.Time) (Token, bool) {
 	t.mu.Lock()

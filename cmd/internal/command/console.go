@@ -28,7 +28,8 @@ type Console struct {
 // Help shows how it is called.
 func (Console) Help() string {
 	return `Prints a link to the console of a running gateway. The link works once, within a minute, and
-opens a session for the principal of a token. A token with the scope memory.audit sees the ledger.
+opens a session for the principal of a token: one of satchel token add, or a JSON Web Token of the
+issuer that the gateway trusts. A token with the scope memory.audit sees the ledger.
 
 Examples:
   satchel token add shell | satchel console --token-file -
@@ -70,7 +71,7 @@ func (c *Console) token() (string, error) {
 	switch c.TokenFile {
 	case "":
 	case "-":
-		raw, err = io.ReadAll(io.LimitReader(os.Stdin, 4096))
+		raw, err = io.ReadAll(io.LimitReader(os.Stdin, 16<<10))
 	default:
 		raw, err = os.ReadFile(c.TokenFile)
 	}

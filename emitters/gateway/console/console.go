@@ -10,9 +10,9 @@
 // # Sessions
 //
 // Who has a token posts to /console/link and gets a link that works once, within a minute. It opens
-// a session, whose random id is in a cookie that scripts and other sites cannot use. A session ends
-// after an hour without use, after eight hours, when its user leaves, and as soon as the entry of
-// its token changes, is revoked or expires.
+// a session, whose random id is in a cookie that scripts and other sites cannot use. The token stays in
+// memory and is checked for each page. A session ends after an hour without use, after eight hours, when its
+// user leaves, and as soon as its token expires, is revoked, or stands for somebody else.
 package console
 
 import (
@@ -33,21 +33,21 @@ import (
 
 // Identity is for whom a session is.
 type Identity struct {
-	Key       string // tells the token's entry apart from every other, and from itself once it has changed
+	Key       string // of what the token says: equal for equal rights of one principal
 	Tenant    string
 	Principal string
-	Read      bool // may ask and read
-	Audit     bool // may follow the ledger
+	Read      bool                              // may ask and read
+	Audit     bool                              // may follow the ledger
+	Client    func() (*emitters.Emitter, error) // the client that speaks for it
 }
 
 // Config is what the console stands on. All fields are required but Secure and Clock.
 type Config struct {
-	Identify func(*http.Request) (Identity, bool)      // whom the bearer token of a request speaks for
-	Holds    func(key string) (Identity, bool)         // whether an entry still holds
-	Client   func(Identity) (*emitters.Emitter, error) // the client that speaks for it
-	Begin    func(key string) (done func(), err error) // takes a place among the requests of a token
-	Secure   bool                                      // browsers come over TLS
-	Clock    func() time.Time                          // default time.Now
+	Bearer   func(*http.Request) (token string, sent bool)             // the token of a request
+	Identify func(ctx context.Context, token string) (Identity, error) // whom a token speaks for now
+	Begin    func(key string) (done func(), err error)                 // takes a place among the requests of a token
+	Secure   bool                                                      // browsers come over TLS
+	Clock    func() time.Time                                          // default time.Now
 }
 
 // Path is where the console is.
@@ -80,8 +80,8 @@ type page struct {
 
 // New returns the handler of all paths below Path.
 func New(cfg Config) (http.Handler, error) {
-	if cfg.Identify == nil || cfg.Holds == nil || cfg.Client == nil || cfg.Begin == nil {
-		return nil, errors.New("console: Identify, Holds, Client and Begin are required")
+	if cfg.Bearer == nil || cfg.Identify == nil || cfg.Begin == nil {
+		return nil, errors.New("console: Bearer, Identify and Begin are required")
 	}
 	if cfg.Clock == nil {
 		cfg.Clock = time.Now
@@ -171,9 +171,9 @@ func (c *console) other(mux *http.ServeMux) http.HandlerFunc {
 
 // begin returns the session's view of a request and how it ends, or the refusal.
 func (c *console) begin(r *http.Request) (v view, end func(), err error) {
-	who, ok := c.session(r)
-	if !ok {
-		return v, nil, refusal(schemas.CodeUnauthenticated, "there is no session, or it has ended")
+	who, err := c.session(r)
+	if err != nil {
+		return v, nil, err
 	}
 	v.who = who
 	if !who.Read {
@@ -183,7 +183,7 @@ func (c *console) begin(r *http.Request) (v view, end func(), err error) {
 	if err != nil {
 		return v, nil, err
 	}
-	if v.client, err = c.Client(who); err != nil {
+	if v.client, err = who.Client(); err != nil {
 		done()
 		return v, nil, err
 	}

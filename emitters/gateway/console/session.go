@@ -20,7 +20,7 @@ const (
 	mostSessions = 16
 )
 
-// sessions has the links that wait and the sessions that are open. Their secrets have 130 random
+// sessions has the links that wait and the sessions that are open, with their tokens. Their secrets have 130 random
 // bits and are found by their SHA-256, so that the time of a look-up tells nothing of them.
 type sessions struct {
 	mu    sync.Mutex
@@ -28,9 +28,12 @@ type sessions struct {
 	open  map[[sha256.Size]byte]granted
 }
 
+// holder is for whom a secret is: a token, and the key that it had.
+type holder struct{ token, key string }
+
 // granted is what a secret gives to whom.
 type granted struct {
-	key   string // of the token's entry
+	holder
 	begun time.Time
 	ends  time.Time
 }
@@ -39,9 +42,9 @@ func newSessions() *sessions {
 	return &sessions{links: map[[sha256.Size]byte]granted{}, open: map[[sha256.Size]byte]granted{}}
 }
 
-// grant adds a secret, after what is over and, beyond most, the token's oldest were taken out.
+// grant adds a secret, after what is over and, beyond most, the key's oldest were taken out.
 func grant(
-	list map[[sha256.Size]byte]granted, key string, now time.Time, lasts time.Duration, most int,
+	list map[[sha256.Size]byte]granted, to holder, now time.Time, lasts time.Duration, most int,
 ) (secret string) {
 	var oldest [sha256.Size]byte
 	count := 0
@@ -50,7 +53,7 @@ func grant(
 			delete(list, sum)
 			continue
 		}
-		if g.key != key {
+		if g.key != to.key {
 			continue
 		}
 		if count++; count == 1 || g.begun.Before(list[oldest].begun) {
@@ -61,46 +64,46 @@ func grant(
 		delete(list, oldest)
 	}
 	secret = rand.Text()
-	list[sha256.Sum256([]byte(secret))] = granted{key: key, begun: now, ends: now.Add(lasts)}
+	list[sha256.Sum256([]byte(secret))] = granted{holder: to, begun: now, ends: now.Add(lasts)}
 	return secret
 }
 
 // offer returns the secret of a link.
-func (s *sessions) offer(key string, now time.Time) string {
+func (s *sessions) offer(to holder, now time.Time) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return grant(s.links, key, now, linkLasts, mostLinks)
+	return grant(s.links, to, now, linkLasts, mostLinks)
 }
 
 // enter uses up a link and returns the secret of a session.
-func (s *sessions) enter(link string, now time.Time) (secret, key string, ok bool) {
+func (s *sessions) enter(link string, now time.Time) (secret string, to holder, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sum := sha256.Sum256([]byte(link))
 	g, ok := s.links[sum]
 	delete(s.links, sum)
 	if !ok || !now.Before(g.ends) {
-		return "", "", false
+		return "", holder{}, false
 	}
-	return grant(s.open, g.key, now, sessionIdle, mostSessions), g.key, true
+	return grant(s.open, g.holder, now, sessionIdle, mostSessions), g.holder, true
 }
 
-// use returns the token's entry of a session, which lasts on.
-func (s *sessions) use(secret string, now time.Time) (key string, ok bool) {
+// use returns for whom a session is, which lasts on.
+func (s *sessions) use(secret string, now time.Time) (to holder, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sum := sha256.Sum256([]byte(secret))
 	g, ok := s.open[sum]
 	if !ok || !now.Before(g.ends) {
 		delete(s.open, sum)
-		return "", false
+		return holder{}, false
 	}
 	g.ends = now.Add(sessionIdle)
 	if last := g.begun.Add(sessionLasts); g.ends.After(last) {
 		g.ends = last
 	}
 	s.open[sum] = g
-	return g.key, true
+	return g.holder, true
 }
 
 // end ends a session.
@@ -122,41 +125,58 @@ func (c *console) cookie(value string, age int) *http.Cookie {
 }
 
 // session returns for whom the session of a request is.
-func (c *console) session(r *http.Request) (Identity, bool) {
+func (c *console) session(r *http.Request) (Identity, error) {
+	ended := refusal(schemas.CodeUnauthenticated, "there is no session, or it has ended")
 	sent, err := r.Cookie(c.cookie("", 0).Name)
 	if err != nil {
-		return Identity{}, false
+		return Identity{}, ended
 	}
-	key, ok := c.sessions.use(sent.Value, c.Clock())
+	to, ok := c.sessions.use(sent.Value, c.Clock())
 	if !ok {
-		return Identity{}, false
+		return Identity{}, ended
 	}
-	who, ok := c.Holds(key)
-	if !ok {
+	who, err := c.holds(r, to)
+	if err != nil && emitters.Refusal(err).Code == schemas.CodeUnauthenticated {
 		c.sessions.end(sent.Value)
+		return Identity{}, ended
 	}
-	return who, ok
+	return who, err
+}
+
+// holds returns for whom a token is, if that is who it was for when it was sent.
+func (c *console) holds(r *http.Request, to holder) (Identity, error) {
+	who, err := c.Identify(r.Context(), to.token)
+	if err == nil && who.Key != to.key {
+		err = refusal(schemas.CodeUnauthenticated, "the token has changed")
+	}
+	return who, err
 }
 
 // link answers a token with a link.
 func (c *console) link(w http.ResponseWriter, r *http.Request) {
-	who, ok := c.Identify(r)
-	var err error
-	switch {
-	case !ok:
-		err = refusal(schemas.CodeUnauthenticated, "send a token of satchel token add: Authorization: Bearer …")
-	case !who.Read:
-		err = refusal(schemas.CodeInsufficientScope, "the token does not have the scope memory.read")
-	}
+	who, token, err := c.asked(r)
 	if err != nil {
-		if !ok {
+		known := emitters.Refusal(err)
+		if known.Code == schemas.CodeUnauthenticated {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="satchel"`)
 		}
-		writeJSON(w, emitters.Refusal(err).Code.HTTPStatus(), emitters.Refusal(err))
+		writeJSON(w, known.Code.HTTPStatus(), known)
 		return
 	}
-	writeJSON(w, http.StatusOK, Link{Path: Path + "enter?link=" + c.sessions.offer(who.Key, c.Clock()),
+	writeJSON(w, http.StatusOK, Link{Path: Path + "enter?link=" + c.sessions.offer(holder{token, who.Key}, c.Clock()),
 		Tenant: who.Tenant, Principal: who.Principal, Seconds: int(linkLasts / time.Second)})
+}
+
+// asked returns who asks for a link, and by which token.
+func (c *console) asked(r *http.Request) (who Identity, token string, err error) {
+	token, sent := c.Bearer(r)
+	if !sent {
+		return who, token, refusal(schemas.CodeUnauthenticated, "send a token of satchel token add: Authorization: Bearer …")
+	}
+	if who, err = c.Identify(r.Context(), token); err == nil && !who.Read {
+		err = refusal(schemas.CodeInsufficientScope, "the token does not have the scope memory.read")
+	}
+	return who, token, err
 }
 
 // Link is the answer to a token that asks for a link.
@@ -175,14 +195,14 @@ func (c *console) arrive(w http.ResponseWriter, r *http.Request) {
 // enter opens a session with a link.
 func (c *console) enter(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, 4<<10)
-	secret, key, ok := c.sessions.enter(r.PostFormValue("link"), c.Clock())
-	if ok {
-		if _, ok = c.Holds(key); !ok {
-			c.sessions.end(secret)
-		}
-	}
+	secret, to, ok := c.sessions.enter(r.PostFormValue("link"), c.Clock())
 	if !ok {
 		c.refuse(w, Identity{}, refusal(schemas.CodeUnauthenticated, "the link was used, or is older than a minute"))
+		return
+	}
+	if _, err := c.holds(r, to); err != nil {
+		c.sessions.end(secret)
+		c.refuse(w, Identity{}, err)
 		return
 	}
 	if old, err := r.Cookie(c.cookie("", 0).Name); err == nil {

@@ -9,8 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-jose/go-jose/v4"
+
 	"satchel/emitters/gateway"
+	"satchel/emitters/gateway/oidc"
 	"satchel/schemas"
+	"satchel/test/testenv"
 )
 
 // A link opens one session, within a minute, by its button alone.
@@ -115,6 +119,58 @@ func TestSessionsEnd(t *testing.T) {
 	}
 	b.client.Jar.SetCookies(at, kept)
 	holds(b, 401, "after leaving, with the same cookie")
+}
+
+// A session of a JSON Web Token lasts as long as the token does, and as its key is published. It outlives an issuer
+// that does not answer.
+func TestASessionOfAJSONWebToken(t *testing.T) {
+	t.Parallel()
+	issuer := testenv.NewIssuer(t)
+	issuer.Publish(t, "key", jose.ES256)
+	issuer.Publish(t, "next", jose.ES256)
+	const audience = "https://memory.example.com/mcp"
+	s := setup(t, false, func(c *gateway.Config) {
+		verifier, err := oidc.New(oidc.Config{Issuer: issuer.URL, Audience: audience, TenantClaim: "satchel_tenant",
+			Clearance: "internal", HTTP: issuer.Client, Clock: c.Clock})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.OIDC = verifier
+	})
+	s.remember(schemas.MemoryItem{Content: text("The kiln is fired on Tuesdays.")})
+	sign := func(key, scope string, lasts time.Duration) string {
+		return issuer.Sign(t, key, map[string]any{"iss": issuer.URL, "aud": audience, "sub": "planner",
+			"satchel_tenant": s.tenant, "scope": scope, "exp": time.Now().Add(time.Duration(s.ahead.Load()) + lasts).Unix()})
+	}
+	holds := func(b *browser, want int, when string) {
+		t.Helper()
+		if res := b.get("/console/ask"); res.StatusCode != want {
+			t.Errorf("%s: %s", when, res.Status)
+		}
+	}
+	b := s.enter(sign("key", "memory.read", 30*time.Minute))
+	if _, page := b.ask("when is the kiln fired?"); !strings.Contains(page, "Tuesdays") || !strings.Contains(page, "when is the kiln fired?") {
+		t.Errorf("the pack's page has no question or no answer:\n%s", page)
+	}
+	holds(b, 200, "at first")
+	issuer.SetDown(true)
+	s.ahead.Add(int64(20 * time.Minute))
+	holds(b, 200, "while the issuer does not answer")
+	issuer.SetDown(false)
+	s.ahead.Add(int64(11 * time.Minute))
+	holds(b, 401, "after the token's end")
+	b = s.enter(sign("key", "memory.read", 24*time.Hour))
+	issuer.Withdraw("key")
+	s.ahead.Add(int64(16 * time.Minute))
+	holds(b, 401, "with a key that is published no more")
+	refused := func(what, token string, want int) {
+		t.Helper()
+		if res := s.browser().send("POST", "/console/link", nil, "Authorization: Bearer "+token); res.StatusCode != want {
+			t.Errorf("a link for a token %s: %s", what, res.Status)
+		}
+	}
+	refused("of that key", sign("key", "memory.read", time.Hour), 401)
+	refused("that may not read", sign("next", "memory.write", time.Hour), 403)
 }
 
 // The cookie cannot be read by scripts or sent from other sites, and over TLS not sent without it.

@@ -55,7 +55,7 @@ type site struct {
 	ahead  atomic.Int64 // of the real clock
 }
 
-func setup(t *testing.T, secure bool) *site {
+func setup(t *testing.T, secure bool, change ...func(*gateway.Config)) *site {
 	t.Helper()
 	s := &site{T: t, tenant: strings.ToLower(t.Name()), file: filepath.Join(t.TempDir(), "tokens.yaml")}
 	s.must(gateway.WriteTokens(s.file, nil))
@@ -64,8 +64,12 @@ func setup(t *testing.T, secure bool) *site {
 	s.nc, err = nats.Connect(node.URL)
 	s.must(err)
 	t.Cleanup(s.nc.Close)
-	handler, err := gateway.New(gateway.Config{NC: s.nc, Tokens: tokens, Key: []byte(strings.Repeat("k", 32)), TLS: secure,
-		Clock: func() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }})
+	cfg := gateway.Config{NC: s.nc, Tokens: tokens, Key: []byte(strings.Repeat("k", 32)), TLS: secure,
+		Clock: func() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }}
+	for _, c := range change {
+		c(&cfg)
+	}
+	handler, err := gateway.New(cfg)
 	s.must(err)
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
