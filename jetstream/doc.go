@@ -1,11 +1,12 @@
 // Package jetstream is Satchel on NATS: the subjects, the streams, the
-// CloudEvents codec, and the adapters between JetStream and the worker. It is
-// the only importer of nats.go.
+// CloudEvents codec, and the adapters between JetStream and the worker. Of the packages
+// that the worker is made of, it alone imports nats.go.
 //
 // # Subjects
 //
 //	mem.v1.<tenant>.evt.<agent>        stream MEMORY, memory events
 //	mem.v1.<tenant>.put                request/reply, one write
+//	mem.v1.<tenant>.plan               request/reply, what an erasure would take
 //	ctx.v1.<tenant>.<verb>             request/reply, the engine's doors
 //	ctx.v1.<tenant>.role.<role>        request/reply, one role
 //	art.v1.<tenant>.{store,open,revoke} request/reply, an artifact by its handle
@@ -36,5 +37,6 @@
 // noticed. An ack is a hint too: an Inbox starts where its owner says (Seek).
 // The relay's publisher checks the last sequence of the tenant, so repeating a
 // publish after a crash stores nothing twice. EnsureStreams creates what is
-// missing and never alters what is there.
+// missing and alters nothing that is there, but that buckets with several copies are read from
+// their leader.
 package jetstream

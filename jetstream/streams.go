@@ -37,7 +37,7 @@ type Config struct {
 	External      bool          // the server is another's: what is there may be larger, or have more copies
 	MemoryBytes   int64         // MEMORY refuses beyond it, default 4 GiB
 	LedgerBytes   int64         // LEDGER drops its oldest beyond it, default 4 GiB
-	DLQBytes      int64         // DLQ refuses beyond it, default 512 MiB
+	DLQBytes      int64         // DLQ drops its oldest beyond it, default 512 MiB
 	ArtifactBytes int64         // disk for artifacts, beyond which a new one is refused; default 1 GiB
 	RepliesBytes  int64         // memory for replies over the payload limit, default 128 MiB
 	RepliesTTL    time.Duration // how long such a reply can be fetched, default 5 minutes

@@ -1,8 +1,8 @@
 // Package pipeline is the engine: it takes a request through the stages and commits the outcome to
 // the log before anything leaves.
 //
-// Every operation takes the way that run.go shows. Each stage takes values and returns a value; it
-// has a file named after the stage or its value:
+// Every operation takes the way that run.go shows, but Status, which reads no item. Each stage takes
+// values and returns a value; it has a file named after the stage or its value:
 //
 //	stage      value       promise
 //	request    Request     the request is valid and has its times; a context request has no limit above the engine's
@@ -29,6 +29,7 @@
 //	Premortem       axes of experiences      adjusted score  Markdown             only items of the domain
 //	Compact         a pack or a session      score           pack builder         extracts, summaries that are kept
 //	Recover         ids                      the client's    pack builder         duplicates stay
+//	Items           ids, or a filter         the ids, time   none                 pages
 //
 // The package promises:
 //

@@ -15,9 +15,8 @@
 // eraser's in the log. A crash between any two steps repeats work that is idempotent
 // by position and loses nothing; an acknowledgement to the stream is only a hint.
 //
-// Entries are projected at once, or, while requests are answered and nobody waits for them,
-// those of 25 ms together; for the ledger those of a tenant are gathered for up to 100 ms,
-// counted from the last time.
+// Entries are projected at once; while requests are answered, every 25 ms, unless somebody waits for
+// them. The ledger gets a tenant's entries at most every 100 ms.
 //
 // The worker decides what happens to a follower that fails: it tries again, it stops the partition
 // whose stream or log is not what it was, or it ends, so that its process starts it anew.

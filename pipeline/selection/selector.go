@@ -2,12 +2,12 @@
 // the steps; its subpackages do them:
 //
 //	filter     the request's filters, for stores and as predicates
-//	retrieve   keyword, vector, graph and recency retrievers, in parallel, each with a
-//	           deadline; a late or failed one degrades the result and is named
+//	retrieve   keyword and vector retrievers side by side, links of what they found, and recency where
+//	           nothing else can search; each has a deadline, and a late or failed one is named
 //	(policy)   an Authorizer asks the policy about everything that was found, in one
 //	           decision, and leaves of each item what the principal may see
 //	rank       fuses, weighs and orders what may be seen
-//	defend     drops what is expired, superseded, repeated or looks injected
+//	defend     drops what is expired, superseded or repeated; drops or fences what looks injected
 //	session    knows what the session was shown before
 //	explain    says of a stored result why an item is in it, or not
 //

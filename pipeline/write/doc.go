@@ -11,7 +11,7 @@
 // # Extensions of a draft
 //
 // A draft carries the event's extensions, datacontenttype and dataschema, and what
-// this stage found out. Names a publisher may not set are overwritten.
+// this stage found out. Names that a publisher may not set are overwritten or dropped.
 //
 //	satchelkey       key id of the signature, as published
 //	satchelsig       signature, base64url without padding, as published

@@ -20,7 +20,7 @@ const (
 	UnknownItem  Reason = "unknown_item"
 )
 
-// Rejection is the error of Prepare. It holds no content.
+// Rejection says why an event may not enter the log, to Prepare and to those who ask after it. It holds no content.
 type Rejection struct {
 	Reason  Reason
 	Pointer string          // of the first failing field in the CloudEvent: /id, /data/security_label

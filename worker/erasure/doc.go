@@ -13,8 +13,8 @@
 // restored from an older copy erases again: see [RepeatLost].
 //
 // Policy decides on every version of an item, and one denial refuses the erasure. So does a legal hold
-// that covers a version; it is looked at again in the transaction that appends the entry. A receipt never says
-// more of a store than a check after the scrub has found.
+// that covers a version; it is looked at again in the transaction that appends the entry. A receipt says of a
+// store what a check after the scrub has found; a cache is emptied instead.
 //
 // Where several workers share the work, the owner of the tenant finishes an erasure; each of the others
 // scrubs what it keeps for itself. A [Retainer] erases what the classes of a

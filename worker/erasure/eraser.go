@@ -213,7 +213,7 @@ const maxPending = 256
 // finishAll finishes every erasure of the tenant that has no receipt yet.
 func (e *Eraser) finishAll(ctx context.Context, tenant string) error {
 	seen, settled := e.open.look(tenant)
-	mine := e.cfg.Share.Owns(tenant)
+	mine := e.cfg.Share.OwnsTenant(tenant)
 	if settled && (!e.cfg.Share.Shared() || !mine) { // another worker may have begun one
 		return nil
 	}

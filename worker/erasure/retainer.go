@@ -86,7 +86,7 @@ func (w *Retainer) all(ctx context.Context) (next time.Time, err error) {
 	}
 	var failed error
 	for _, tenant := range tenants {
-		if !cfg.Share.Owns(tenant) {
+		if !cfg.Share.OwnsTenant(tenant) {
 			cfg.Metrics.Held.Note(tenant, 0)
 			continue
 		}
@@ -165,7 +165,7 @@ func (w *Retainer) tenant(ctx context.Context, tenant string, unless eventlog.Un
 	for class, due := range byClass {
 		erased := 0
 		for part := range slices.Chunk(due, retainBatch) {
-			if !e.cfg.Share.Owns(tenant) {
+			if !e.cfg.Share.OwnsTenant(tenant) {
 				return false, errMoved
 			}
 			gone, kept, err := e.expire(ctx, s, class, part, head.Size, unless)

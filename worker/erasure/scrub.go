@@ -64,8 +64,8 @@ func (e *Eraser) checkLog(ctx context.Context, s scope.Scope, list []pending) er
 	return nil
 }
 
-// receipt makes the entry of an erasure's receipt. It claims of a store only the result of a check
-// after the scrub. A stream's counts are of all erasures that were finished together.
+// receipt makes the entry of an erasure's receipt. That a store was checked, or emptied, is what scrub has made
+// sure of. A stream's counts are of all erasures that were finished together, a store's of the items asked for.
 func (e *Eraser) receipt(s scope.Scope, p *pending, found map[string]transport.Scrubbed) (eventlog.Draft, error) {
 	packs := append(eventlog.SplitPositions(p.entry.Extensions[eventlog.ErasedAttachments]), p.plan.packs...)
 	slices.Sort(packs)

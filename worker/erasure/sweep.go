@@ -49,7 +49,7 @@ func (w *Sweeper) Run(ctx context.Context) error {
 // claimed reports whether an item was ever recorded with the content. What another worker
 // sweeps counts as claimed.
 func (w *Sweeper) claimed(ctx context.Context, tenant, sum string) (bool, error) {
-	if !w.Share.Owns(tenant) {
+	if !w.Share.OwnsTenant(tenant) {
 		return true, nil
 	}
 	s, err := scope.System(tenant)

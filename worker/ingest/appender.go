@@ -158,7 +158,7 @@ func (p *Appender) Committed(ctx context.Context, epoch string) (map[string]uint
 func (p *Appender) Ready() error {
 	for _, a := range p.partitions {
 		if p.cfg.Share.Shared() {
-			if mine, _ := p.cfg.Share.Has(a.partition); !mine {
+			if mine, _ := p.cfg.Share.OwnsPartition(a.partition); !mine {
 				continue
 			}
 		}

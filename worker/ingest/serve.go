@@ -23,7 +23,7 @@ func (a *partitionAppender) serve(ctx context.Context) error {
 	again := time.NewTicker(checkAgain)
 	defer again.Stop()
 	for ctx.Err() == nil {
-		mine, changed := a.cfg.Share.Has(a.partition)
+		mine, changed := a.cfg.Share.OwnsPartition(a.partition)
 		if !mine {
 			a.resumed.Store(false)
 			a.look(ctx)
@@ -57,7 +57,7 @@ func (a *partitionAppender) runWhileOwner(ctx context.Context) error {
 	go func() {
 		defer close(watched)
 		for {
-			mine, changed := a.cfg.Share.Has(a.partition)
+			mine, changed := a.cfg.Share.OwnsPartition(a.partition)
 			if !mine {
 				end()
 				return

@@ -17,8 +17,8 @@ type Share struct{ Membership transport.Membership }
 // Shared reports whether there are other workers.
 func (s Share) Shared() bool { return s.Membership != nil }
 
-// Owns reports whether this worker feeds the tenant's shared stores, relays and erases.
-func (s Share) Owns(tenant string) bool {
+// OwnsTenant reports whether this worker feeds the tenant's shared stores, relays and erases.
+func (s Share) OwnsTenant(tenant string) bool {
 	if s.Membership == nil {
 		return true
 	}
@@ -37,9 +37,9 @@ func (s Share) Changed() <-chan struct{} {
 	return changed
 }
 
-// Has reports whether a partition is this worker's, and returns a channel that is closed when
+// OwnsPartition reports whether a partition is this worker's, and returns a channel that is closed when
 // that may have changed.
-func (s Share) Has(partition int) (bool, <-chan struct{}) {
+func (s Share) OwnsPartition(partition int) (bool, <-chan struct{}) {
 	owned, changed := s.Membership.Owned()
 	return partition < len(owned) && owned[partition], changed
 }

@@ -1,6 +1,6 @@
 // Package projection keeps the indexes up with the log: items, keywords, vectors and the graph.
 //
-// A [Projector] reads a tenant's log behind the least checkpoint, turns the entries into changes,
+// A [Projector] reads a tenant's log from after the lowest checkpoint on, turns the entries into changes,
 // which are a pure function of entries, model and detector of personal data, and applies them to each
 // store together with the store's new checkpoint. A crash repeats entries that a store skips by their
 // position. A store that fails stays where it is while the others go on.

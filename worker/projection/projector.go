@@ -246,7 +246,7 @@ func (p *Projector) reset(ctx context.Context, s scope.Scope, t *progress) error
 	if err := p.Drain(ctx); err != nil {
 		return err
 	}
-	return p.targets.Load().reset(ctx, s, p.cfg.Share.Owns(s.Tenant()))
+	return p.targets.Load().reset(ctx, s, p.cfg.Share.OwnsTenant(s.Tenant()))
 }
 
 // Position returns how far all of the tenant's indexes have come; 0 before the first run.
@@ -307,7 +307,7 @@ func (p *Projector) catchUp(ctx context.Context, tenant string, report eventlog.
 		return err
 	}
 	defer t.end()
-	now, owned := p.targets.Load(), p.cfg.Share.Owns(tenant)
+	now, owned := p.targets.Load(), p.cfg.Share.OwnsTenant(tenant)
 	run := now.steps(ctx, s, owned, p.Position(tenant))
 	defer func() {
 		if err == nil {

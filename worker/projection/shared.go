@@ -38,7 +38,7 @@ func (p *Projector) awaitShared(ctx context.Context, s scope.Scope, position int
 
 // noteErased keeps the erasures among entries that the tenant's owner carries out.
 func (p *Projector) noteErased(t *progress, tenant string, entries []eventlog.Entry) {
-	if p.remote.Load() == nil || p.cfg.Share.Owns(tenant) {
+	if p.remote.Load() == nil || p.cfg.Share.OwnsTenant(tenant) {
 		return
 	}
 	for i := range entries {

@@ -10,7 +10,7 @@ import (
 
 // countTokens gives items their exact token counts while there is nothing to project.
 func (p *Projector) countTokens(ctx context.Context, tenant string) error {
-	if p.cfg.Stores.Tokens == nil || p.cfg.Counter == nil || p.cfg.Stores.Shared.Items && !p.cfg.Share.Owns(tenant) {
+	if p.cfg.Stores.Tokens == nil || p.cfg.Counter == nil || p.cfg.Stores.Shared.Items && !p.cfg.Share.OwnsTenant(tenant) {
 		return nil
 	}
 	s, err := scope.System(tenant)

@@ -95,7 +95,7 @@ func (h *Heads) sign(ctx context.Context, due map[string]struct{}) {
 		if ctx.Err() != nil {
 			return
 		}
-		if !h.Share.Owns(tenant) { // it may come to this worker
+		if !h.Share.OwnsTenant(tenant) { // it may come to this worker
 			continue
 		}
 		err := h.signOne(ctx, tenant)

@@ -57,7 +57,7 @@ func (r *Relay) Run(ctx context.Context, retry follow.Retry) error {
 }
 
 func (r *Relay) catchUp(ctx context.Context, tenant string) error {
-	if !r.Share.Owns(tenant) {
+	if !r.Share.OwnsTenant(tenant) {
 		return nil
 	}
 	s, err := scope.System(tenant)

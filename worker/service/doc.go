@@ -7,8 +7,9 @@
 // is answered as if it were not there.
 //
 // A call that has to wait for the log or the indexes returns a [Wait], which the transport runs beside
-// the calls that do not. An event that was published is always answered with a receipt: of a lower
-// level, with a warning, when the one asked for could not be waited for.
+// the calls that do not. An event that was published is answered with a receipt: of a lower
+// level, with a warning, when the one asked for could not be waited for. The exceptions are an event that
+// the log refuses, and an id that proves taken.
 //
 // The package knows what it asks of ingest, erasure and projection by small interfaces, and nothing but
 // the worker imports it.

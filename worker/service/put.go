@@ -17,9 +17,9 @@ import (
 )
 
 // Put validates one event and publishes it. It returns the receipt, or, when one of a level
-// was asked for that takes time, a [Wait] that returns it. What is refused was not published.
+// was asked for that takes time, a [Wait] that returns it. What is refused here was not published.
 // A published event is answered with a receipt, of a lower level with a warning when the one
-// asked for could not be waited for.
+// asked for could not be waited for, or with an error where the log refused it.
 func (v *Service) Put(ctx context.Context, tenant string, body []byte) (any, error) {
 	req, err := decode(body, schemas.DecodePutRequest)
 	if err != nil {

@@ -25,7 +25,7 @@
 //	tenant <tenant> <entries> <root, hex>
 //	file <SHA-256, hex> <size> <erased> <path>
 //
-// erased is how many entries of a segment have no content or attachment, and 0 of other files.
+// erased counts the entries of a segment whose content or attachment was erased; it is 0 for other files.
 //
 // # Segments
 //

@@ -110,7 +110,7 @@ type Restored struct {
 	Behind        string // how the log contradicts that head; "" when it does not
 }
 
-// Restore writes the backup into an empty target: logs, erasures, artifacts, templates, heads. The
+// Restore writes the backup into an empty target: logs, heads, erasures, artifacts, templates. The
 // caller has called Check. The indexes are not made: the next start makes them from the log.
 func (b *Backup) Restore(ctx context.Context, t Target) ([]Restored, error) {
 	for _, h := range b.Heads {

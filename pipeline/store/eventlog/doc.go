@@ -8,7 +8,7 @@
 //
 // # Promises
 //
-//   - Positions of a tenant start at 1 and are dense; a row never changes.
+//   - Positions of a tenant start at 1 and are dense; a leaf never changes.
 //   - A batch commits in one transaction with its tree hashes, the head and the
 //     checkpoint. A batch whose checkpoint carries an outdated fence writes nothing.
 //   - (tenant, source, id) is unique. The same key with the same type and content is
@@ -47,9 +47,9 @@
 //
 // A salt is 32 random bytes, another one for each commitment. Extensions are the
 // lines "name SP length SP value LF" of every extension in the byte order of their
-// names; refs are the lines "ref SP length SP value LF" in the order given. No hash
-// of content without its salt is stored by the log; of the hashes that an entry's data names,
-// their writer has made sure with [Log.Salt].
+// names; refs are the lines "ref SP length SP value LF" in the order given. The log stores no hash
+// of content without its salt. Hashes in an entry's data are salted by who wrote it, with [Log.Salt];
+// those of artifacts, which name them, are not.
 //
 // # Heads and checkpoints
 //

@@ -20,8 +20,8 @@
 //   - Digest MUST depend on the documents alone, not on how they got there: a rebuilt
 //     index has the digest of the live one.
 //
-// The score is BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework",
-// 2009): the sum over query terms of
+// The score is BM25, unless the driver says otherwise (Robertson and Zaragoza, "The Probabilistic
+// Relevance Framework", 2009): the sum over query terms of
 //
 //	ln(1 + (N − df + ½)/(df + ½)) · tf·(k1+1) / (tf + k1·(1 − b + b·len/avg))
 //
