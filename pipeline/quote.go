@@ -26,7 +26,7 @@ func (e *Engine) quote(ctx context.Context, req Request, plan Plan, q quoting, c
 	}
 	by, search := e.counter(q.Model), plan.query(plan.Asked)
 	ranking := e.passages.Score(ctx, req.Scope, passage.Query{
-		Text: req.Query, Filter: search.Filter, Population: search.Population,
+		Text: req.Query, Filter: search.Filter, Population: search.Population, Prefer: req.Options.Prefer.Kinds(),
 	}, cs)
 	chosen := req.Query != "" && req.Options.Repeat != schemas.RepeatStable // else the same text whatever is asked
 	if chosen {

@@ -287,6 +287,7 @@ func drawRequest(t *rapid.T) object {
 	maybe(t, payload, "session", shortText())
 	maybe(t, payload, "now", timeText())
 	maybe(t, payload, "purpose", idText())
+	maybe(t, payload, "prefer", rapid.SampledFrom([]string{"", "docs", "code", "history", "talk"}))
 	maybe(t, payload, "repeat", rapid.SampledFrom([]string{"", "full", "stable"}))
 	maybe(t, payload, "min_score", rapid.Float64Range(-2, 2))
 	maybe(t, payload, "relevance", rapid.SampledFrom([]any{object{"mode": "ACT"}, object{"mode": "RESPOND", "signals": object{"greeting_pattern": true, "n": 3}}}))

@@ -99,6 +99,7 @@ type RequestPayload struct {
 	Profile       string            `json:"profile,omitempty"` // ranking profile: default, seed, … or one of the settings
 	MinScore      float64           `json:"min_score,omitempty"`
 	Repeat        string            `json:"repeat,omitempty"`     // full shows whole again what the session has just seen, stable also leaves what it can of the last pack where it was
+	Prefer        Preference        `json:"prefer,omitempty"`     // where the answer should stand, if it can be told: docs, code or history
 	Compaction    string            `json:"compaction,omitempty"` // auto shows extracts of long items when not all fits, off never; default the setting
 	Relevance     *RelevanceRequest `json:"relevance,omitempty"`
 
@@ -290,4 +291,28 @@ type PutRequest struct {
 	Agent string          `json:"agent"`
 	Event json.RawMessage `json:"event"`          // a structured-mode CloudEvent
 	Wait  string          `json:"wait,omitempty"` // accepted (default), logged or indexed
+}
+
+// Preference says where the answer to a question should stand.
+type Preference string
+
+// The preferences.
+const (
+	PreferDocs    Preference = "docs"
+	PreferCode    Preference = "code"
+	PreferHistory Preference = "history" // of a repository: commits
+)
+
+// Kinds are those whose passages are preferred; none for no preference, or one that is not known. Imported
+// Markdown is of the kind memory; talk, which is too, has no passages.
+func (p Preference) Kinds() []Kind {
+	switch p {
+	case PreferDocs:
+		return []Kind{KindKnowledge, KindMemory}
+	case PreferCode:
+		return []Kind{KindCode}
+	case PreferHistory:
+		return []Kind{KindCommit}
+	}
+	return nil
 }

@@ -217,6 +217,7 @@ func requestRules() map[string]object {
 		"RequestPayload.profile":                  orEmpty(tokenPattern),
 		"RequestPayload.min_score":                {"minimum": 0, "maximum": 1, "description": "Items below are left out"},
 		"RequestPayload.repeat":                   {"enum": []string{"", "full", "stable"}},
+		"RequestPayload.prefer":                   {"enum": []string{"", "docs", "code", "history"}},
 		"RequestPayload.compaction":               {"enum": []string{"", CompactionAuto, CompactionOff}},
 		"RequestPayload.include_scores":           {"description": "Scores and signals in the result"},
 		"RequestPayload.relevance":                {"description": "Input of the relevance pre-parser; absent means include all"},

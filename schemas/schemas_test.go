@@ -231,6 +231,7 @@ func TestRequestFaults(t *testing.T) {
 		{"/payload/query/filters/a", `{"payload":{"query":{"text":"q","filters":{"a":null}}}}`},
 		{"/payload/query/filters/a b", `{"payload":{"query":{"text":"q","filters":{"a b":1}}}}`},
 		{"/payload/min_position", `{"payload":{"query":{"text":"q"},"as_of":3,"min_position":4}}`},
+		{"/payload/prefer", `{"payload":{"query":{"text":"q"},"prefer":"talk"}}`},
 		{"/payload/repeat", `{"payload":{"query":{"text":"q"},"repeat":"twice"}}`},
 		{"/payload/relevance/mode", `{"payload":{"query":{"text":"q"},"relevance":{"mode":""}}}`},
 		{"/payload/relevance/signals/x", `{"payload":{"query":{"text":"q"},"relevance":{"mode":"ACT","signals":{"x":[1]}}}}`},

@@ -37,6 +37,9 @@ func (r *ContextRequest) Validate() []Issue {
 		c.token("/payload/profile", p.Profile)
 	}
 	c.unit("/payload/min_score", &p.MinScore)
+	if p.Prefer != "" && p.Prefer.Kinds() == nil {
+		c.add("/payload/prefer", "must be docs, code or history, or left out")
+	}
 	if p.Repeat != "" && p.Repeat != RepeatFull && p.Repeat != RepeatStable {
 		c.add("/payload/repeat", "must be full or stable, or left out")
 	}

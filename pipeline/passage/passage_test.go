@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -284,6 +285,32 @@ func TestTheEndOfALineIsNoPassage(t *testing.T) {
 	for _, b := range lines(block{span: schemas.Span{End: len(text)}}, aim, text) {
 		if b.tokens() <= entry {
 			t.Errorf("a passage is %q", text[b.span.Start:b.span.End])
+		}
+	}
+}
+
+// Where the asker expects the answer, passages stand higher, and the others are not left out.
+func TestAPreferredKindStandsHigher(t *testing.T) {
+	t.Parallel()
+	const text = "The kiln waits an hour before it is opened again."
+	cs := []candidate.Candidate{item(t, "code", schemas.KindCode, text, nil), item(t, "commit", schemas.KindCommit, text, nil),
+		item(t, "doc", schemas.KindKnowledge, text, map[string]any{"heading": "Kiln"})}
+	cs[2].Visible.Provenance.SourceURI = "file:///kiln.md"
+	r := reader(t, Config{})
+	scores := func(q Query) map[int]float64 {
+		out := map[int]float64{}
+		for _, one := range r.Score(context.Background(), system(t), q, cs).list {
+			out[one.at] = one.score
+		}
+		return out
+	}
+	before := scores(Query{Text: "how long does the kiln wait?"})
+	for i, p := range []schemas.Preference{schemas.PreferCode, schemas.PreferHistory, schemas.PreferDocs} {
+		after := scores(Query{Text: "how long does the kiln wait?", Prefer: p.Kinds()})
+		for at := range cs {
+			if raised := after[at] - before[at]; len(after) != len(cs) || math.Abs(raised-map[bool]float64{true: preferred}[at == i]) > .1 {
+				t.Errorf("prefer %s: %s is raised by %.2f", p, cs[at].ID, raised)
+			}
 		}
 	}
 }

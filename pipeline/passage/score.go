@@ -14,12 +14,13 @@ import (
 
 // The recipe of a score. It was measured on questions about repositories: see docs/selection.md.
 const (
-	units    = 100 // items whose passages are scored
-	dense    = .5  // of the score that vectors say, the rest is said by terms
-	ofUnit   = .2  // of both that the whole item says, the rest is said by the passage
-	scale    = 1.5 // of a passage's score, against cues
-	forTest  = 1.0 // taken from passages of tests
-	feedback = .2  // of what terms of the best passages say
+	units     = 100 // items whose passages are scored
+	dense     = .5  // of the score that vectors say, the rest is said by terms
+	ofUnit    = .2  // of both that the whole item says, the rest is said by the passage
+	scale     = 1.5 // of a passage's score, against cues
+	forTest   = 1.0 // taken from passages of tests
+	preferred = .7  // for passages of the kinds that the asker prefers
+	feedback  = .2  // of what terms of the best passages say
 )
 
 // Query is a question and what the principal may see.
@@ -27,6 +28,7 @@ type Query struct {
 	Text       string
 	Filter     schemas.Filter // what was searched
 	Population schemas.Filter // the items that the principal may see
+	Prefer     []schemas.Kind // where the asker expects the answer; none: anywhere
 }
 
 // Ranking is the scored passages of some candidates, best first.
@@ -47,6 +49,9 @@ type scored struct {
 func (r *Reader) Score(ctx context.Context, s scope.Scope, q Query, cs []candidate.Candidate) *Ranking {
 	out := &Ranking{items: make([]*analysis, len(cs))}
 	w := &scoring{reader: r, ctx: ctx, scope: s, query: q, cs: cs, ranking: out, cues: r.cfg.Cues.asked(q.Text)}
+	if len(q.Prefer) > 0 {
+		w.cues = append(w.cues, cue{kinds: q.Prefer, weight: preferred})
+	}
 	w.units()
 	if len(out.list) == 0 {
 		return out

@@ -61,12 +61,13 @@ type asked struct {
 	Text   string         `json:"text"`
 	Budget int            `json:"budget"`
 	AsOf   int64          `json:"as_of"`
+	Prefer string         `json:"prefer"`
 	More   map[string]any `json:"more"`
 }
 
 // payload is the request's payload.
 func (a asked) payload() map[string]any {
-	p := map[string]any{"query": map[string]any{"text": a.Text}, "token_budget": a.Budget, "as_of": a.AsOf}
+	p := map[string]any{"query": map[string]any{"text": a.Text}, "token_budget": a.Budget, "as_of": a.AsOf, "prefer": a.Prefer}
 	maps.Copy(p, a.More)
 	return p
 }
@@ -112,7 +113,7 @@ from satchel_memory import Satchel, SatchelError
 memory, out = Satchel(os.environ["DOOR"], os.environ["TOKEN"]), []
 for q in json.load(sys.stdin):
     try:
-        more = {"as_of": q["as_of"], **(q["more"] or {})}
+        more = {"as_of": q["as_of"], "prefer": q["prefer"], **(q["more"] or {})}
         out.append({"result": memory.context(q["text"], budget=q["budget"], **more).result})
     except SatchelError as refused:
         out.append({"error": {"code": refused.code, "field": refused.field}})
@@ -124,7 +125,7 @@ import { Satchel } from "./src/index.js";
 const memory = new Satchel(process.env.DOOR, { token: process.env.TOKEN }), out = [];
 for (const q of JSON.parse(readFileSync(0, "utf8"))) {
   try {
-    out.push({ result: (await memory.context(q.text, { budget: q.budget, asOf: q.as_of, ...q.more })).result });
+    out.push({ result: (await memory.context(q.text, { budget: q.budget, asOf: q.as_of, prefer: q.prefer, ...q.more })).result });
   } catch (refused) {
     if (!refused.code) throw refused;
     out.push({ error: { code: refused.code, field: refused.field } });
@@ -174,7 +175,7 @@ func doors(t *testing.T, s *testenv.Satchel, d *door, token string, all []asked,
 	}
 	got["Go"] = each(func(q asked) ([]byte, error) {
 		res, err := client.Ask(t.Context(), schemas.ContextRequest{Payload: schemas.RequestPayload{
-			Query: schemas.Query{Text: q.Text}, TokenBudget: q.Budget, AsOf: q.AsOf}})
+			Query: schemas.Query{Text: q.Text}, TokenBudget: q.Budget, AsOf: q.AsOf, Prefer: schemas.Preference(q.Prefer)}})
 		if err != nil {
 			return nil, err
 		}
@@ -182,7 +183,7 @@ func doors(t *testing.T, s *testenv.Satchel, d *door, token string, all []asked,
 	})
 	got["command"] = each(func(q asked) ([]byte, error) {
 		return exec.Command(s.Binary, "ask", "--dir", s.Dir, "--as", "reader", "--level", "internal", "--json", "--budget",
-			fmt.Sprint(q.Budget), "--as-of", fmt.Sprint(q.AsOf), q.Text).Output()
+			fmt.Sprint(q.Budget), "--as-of", fmt.Sprint(q.AsOf), "--prefer", q.Prefer, q.Text).Output()
 	})
 	remote, err := sdk.NewClient(&sdk.Implementation{Name: "agent", Version: "1"}, nil).Connect(t.Context(), &sdk.StreamableClientTransport{
 		Endpoint: d.url + "/mcp", HTTPClient: &http.Client{Transport: bearer(token)}, DisableStandaloneSSE: true, MaxRetries: -1}, nil)
@@ -194,7 +195,7 @@ func doors(t *testing.T, s *testenv.Satchel, d *door, token string, all []asked,
 		"MCP, standard streams": editor(t, s, nil, "--as", "reader", "--level", "internal"), "MCP, HTTP": remote,
 	} {
 		got[name] = each(func(q asked) ([]byte, error) {
-			_, v := use(t, session, "context", map[string]any{"question": q.Text, "budget": q.Budget, "as_of": fmt.Sprint(q.AsOf), "detail": "full"})
+			_, v := use(t, session, "context", map[string]any{"question": q.Text, "budget": q.Budget, "as_of": fmt.Sprint(q.AsOf), "prefer": q.Prefer, "detail": "full"})
 			return json.Marshal(v)
 		})
 	}
@@ -248,6 +249,7 @@ func TestDoors(t *testing.T) {
 	}
 	s := testenv.Up(t, binary("satchel"), t.TempDir())
 	s.Must(t, "import", "../../docs", "--name", "handbook")
+	s.Must(t, "import", "code", "../../pipeline/passage", "--name", "passage")
 	token := newToken(t, s, "reader", "--level", "internal")
 	d := gatewayOf(t, s)
 	var log schemas.StatusReply
@@ -255,14 +257,15 @@ func TestDoors(t *testing.T) {
 		t.Fatalf("the log: %+v, %v", log, err)
 	}
 	var questions []asked
-	for _, heading := range headings(t, 40) {
-		questions = append(questions, asked{Text: "How does this work: " + heading + "?", Budget: 600, AsOf: log.Size})
+	for i, heading := range headings(t, 40) {
+		prefer := []string{"", "docs", "code", "history"}[i%4]
+		questions = append(questions, asked{Text: "How does this work: " + heading + "?", Budget: 600, AsOf: log.Size, Prefer: prefer})
 	}
 	compare(t, doors(t, s, d, token, questions, false), func(i int) string { return questions[i].Text })
 
 	var wrong []asked
 	for _, more := range []map[string]any{
-		{"token_budget": -1}, {"token_budget": 1 << 40}, {"limit": -1}, {"min_score": 2}, {"as_of": -1}, {"profile": "never"}, {"repeat": "sometimes"},
+		{"token_budget": -1}, {"token_budget": 1 << 40}, {"limit": -1}, {"min_score": 2}, {"as_of": -1}, {"profile": "never"}, {"repeat": "sometimes"}, {"prefer": "talk"},
 		{"compaction": "never"}, {"min_position": -5}, {"weights": map[string]any{"colour": 1}}, {"query": map[string]any{"text": strings.Repeat("x", 1<<17)}},
 		{"query": map[string]any{"text": "x", "filters": map[string]any{"created_at": map[string]any{"like": 1}}}},
 	} {

@@ -28,6 +28,7 @@ type Ask struct {
 	AsOf    Moment   `help:"Look back to this position of the log, this date or this time." placeholder:"WHEN"`
 	Session string   `help:"Session of the asker."`
 	Repeat  string   `help:"What the session has just seen is one line; full shows it whole, stable also where it stood." enum:",full,stable" default:""`
+	Prefer  string   `help:"Where the answer should stand, if you can tell: docs, code or history." enum:",docs,code,history" default:""`
 	Type    string   `help:"keyword, semantic, graph or hybrid." default:"hybrid" enum:"keyword,semantic,graph,hybrid"`
 	Hops    int      `help:"Follow links this many hops, 1 to 3; 0 is 2." default:"0"`
 	Rel     []string `help:"Follow these links only: caused_by, supersedes, mentions, part_of, follows, derived_from."`
@@ -78,7 +79,7 @@ func (c *Ask) Request() schemas.ContextRequest {
 	req := schemas.ContextRequest{Meta: schemas.Meta{Type: schemas.MessageContextRequest,
 		From: c.agent()}}
 	req.Payload = schemas.RequestPayload{Query: schemas.Query{Type: c.Type, Text: strings.Join(c.Question, " "), Filters: c.filters()},
-		Limit: c.Limit, TokenBudget: c.Budget, IncludeScores: c.Explain, IncludeGraph: c.Graph != "", Purpose: c.Purpose, Session: c.Session, Repeat: c.Repeat,
+		Limit: c.Limit, TokenBudget: c.Budget, IncludeScores: c.Explain, IncludeGraph: c.Graph != "", Purpose: c.Purpose, Session: c.Session, Repeat: c.Repeat, Prefer: schemas.Preference(c.Prefer),
 		Profile: c.Profile, Weights: c.Weight, MinScore: c.Score, AsOf: c.AsOf.Position, AsOfTime: c.AsOf.Time}
 	if c.Hops > 0 || len(c.Rel) > 0 {
 		req.Payload.Query.Graph = &schemas.GraphQuery{Hops: c.Hops}

@@ -54,6 +54,7 @@ type contextInput struct {
 	Session  string `json:"session,omitempty" jsonschema:"what this session has seen is not repeated"`
 	AsOf     string `json:"as_of,omitempty" jsonschema:"RFC 3339 time or log position to look back to"`
 	Detail   string `json:"detail,omitempty" jsonschema:"full: the whole result as structured content"`
+	Prefer   string `json:"prefer,omitempty" jsonschema:"docs, code or history, where the answer should stand"`
 
 	Filters map[string]any `json:"filters,omitempty" jsonschema:"as of search"`
 }
@@ -73,6 +74,7 @@ func (s *server) context(ctx context.Context, client *emitters.Emitter, _ *sdk.C
 	}
 	req := schemas.ContextRequest{Payload: schemas.RequestPayload{
 		Query: schemas.Query{Text: in.Question, Filters: in.Filters}, TokenBudget: cmp.Or(in.Budget, schemas.DefaultTokenBudget), Session: in.Session,
+		Prefer: schemas.Preference(in.Prefer),
 	}}
 	if in.AsOf != "" {
 		if position, err := strconv.ParseInt(in.AsOf, 10, 64); err == nil {

@@ -41,6 +41,8 @@ export interface ContextOptions {
   minPosition?: number;
   minScore?: number;
   asOf?: number | Date | string;
+  /** Where the answer should stand. */
+  prefer?: "docs" | "code" | "history";
   [field: string]: unknown;
 }
 
