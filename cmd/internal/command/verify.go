@@ -195,9 +195,9 @@ type Rebuild struct{}
 
 // Help shows how it is called.
 func (Rebuild) Help() string {
-	return `With satchel up running on the folder it asks that process, which goes on
-answering requests meanwhile; else it opens the folder itself. The digest printed at the end
-is the same for equal indexes, however they came about.
+	return `If satchel up runs on the folder, that process rebuilds the indexes: requests about the
+tenant wait for it. Otherwise the command opens the folder itself. Equal indexes have the same
+digest, however they came about.
 
 Example:
   satchel rebuild -t main`

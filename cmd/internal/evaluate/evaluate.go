@@ -26,7 +26,7 @@ type Evaluate struct {
 	Ablate     bool     `help:"Rank also without each ingredient in turn."`
 	Servers    bool     `help:"Use the servers that the settings name for log, items, graph and vectors, in a place of its own that is dropped afterwards; without it the embedded engines."`
 	Beside     bool     `help:"Run each set on the embedded engines and, from a copy of the same log, on the servers that the settings name; print what the servers lose, whether every index has the same digest, and how alike the vectors are."`
-	Turns      int      `help:"Also ask along this many turns of the set's first conversation, and measure what packs share from turn to turn." default:"0"`
+	Turns      int      `help:"Also ask along this many turns of the set's first conversations, of at most eight, and measure what packs share from turn to turn." default:"0"`
 	Shrink     bool     `help:"Compact the packs of the largest budget to 25, 50 and 75 percent and say what evidence is kept, beside truncation and head + tail."`
 	Account    bool     `help:"Only hold every pack of every query against its drop report and its citations, and print one table; exit code 3 when one does not answer for all."`
 	Kind       string   `name:"assemble" help:"Import the sets as items of this kind, code or commit, and fill packs by the assembler." enum:",code,commit" default:""`
