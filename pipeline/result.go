@@ -119,6 +119,7 @@ func (e *Engine) contextPack(f final, refs []schemas.ProvenanceRef, salt [32]byt
 		limits := &f.req.Limits
 		out.Ranking = p.Trace()
 		out.Ranking.Limit, out.Ranking.MinScore, out.Ranking.MaxBytes = limits.Items, limits.MinScore, limits.Bytes
+		out.Ranking.Prefer = f.req.Options.Prefer
 	}
 	if e.cfg.Embedder != nil {
 		out.Embedding = e.cfg.Embedder.Model().String()

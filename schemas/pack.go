@@ -60,6 +60,7 @@ type RankingTrace struct {
 	Limit    int                `json:"limit"`                // items shown at most
 	MinScore float64            `json:"min_score,omitempty"`  // score that was asked for
 	MaxBytes int                `json:"max_bytes,omitempty"`  // bytes of content shown at most
+	Prefer   Preference         `json:"prefer,omitempty"`     // where the asker expected the answer
 }
 
 // RelevanceTrace is what the relevance pre-parser decided, and why.

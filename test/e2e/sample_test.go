@@ -1,7 +1,10 @@
 package e2e
 
 import (
+	"bytes"
 	"encoding/csv"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +22,12 @@ func TestPeopleRatePacks(t *testing.T) {
 	i := testenv.Up(t, binary("satchel"), t.TempDir())
 	i.Must(t, "emit", "--id", "n1", "--text", "the lake house has a red door", "--speaker", "Ann")
 	i.Must(t, "emit", "--id", "n2", "--text", "=HYPERLINK(1) the kiln is cold on Sundays")
+	var days strings.Builder
+	for day := range 300 {
+		fmt.Fprintf(&days, "On day %d merchant %d sold %d crates of apples. ", day, day, 7*day%41)
+	}
+	i.Must(t, "emit", "--id", "n3", "--text", days.String()+"Then Ravi repaired the crane of the harbour.")
+	i.Must(t, "ask", "--budget", "300", "who repaired the crane of the harbour?")
 	ask(t, i, "what colour has the door of the lake house, quetzal?")
 	ask(t, i, "when is the kiln cold?")
 	sheet, again := filepath.Join(work, "rate.csv"), filepath.Join(work, "again.csv")
@@ -37,11 +46,20 @@ func TestPeopleRatePacks(t *testing.T) {
 		t.Errorf("sample %v", rows)
 	}
 
+	if extract := shown["who repaired the crane of the harbour? n3"]; !strings.Contains(extract, "Ravi repaired the crane") || len(extract) > 2000 {
+		t.Errorf("of a long item %d bytes: %.300s", len(extract), extract)
+	}
+	for _, args := range [][]string{{"--no-content"}, {"--report", again}, {"--key", "x"}} {
+		if out, code := i.Run(t, append([]string{"evidence", "--sample", "1", "-o", again}, args...)...); code != 2 {
+			t.Errorf("a sample with %v: %d %s", args, code, out)
+		}
+	}
+
 	if out, code := i.Run(t, "evidence", "--ratings", sheet); code != 2 || !strings.Contains(out, "nothing is rated") {
 		t.Errorf("without a rating: %d %s", code, out)
 	}
 	rate(t, rows, sheet, func(row []string) string {
-		return map[bool]string{true: "yes", false: "no"}[strings.Contains(row[1], "door") == (row[2] == "n1")]
+		return map[bool]string{true: "yes", false: "no"}[strings.Contains(row[1], "door") == (row[2] == "n1") || row[2] == "n3"]
 	})
 	if out, code := i.Run(t, "evidence", "--ratings", sheet); code != 0 || !strings.Contains(out, "100 %") {
 		t.Errorf("all good: %d %s", code, out)
@@ -49,6 +67,10 @@ func TestPeopleRatePacks(t *testing.T) {
 	rate(t, rows, sheet, func([]string) string { return "No" })
 	if out, code := i.Run(t, "evidence", "--ratings", sheet); code != 3 || !strings.Contains(out, "fewer than 85 %") {
 		t.Errorf("nothing relevant: %d %s", code, out)
+	}
+	rate(t, append(rows, rows[1]), sheet, func([]string) string { return "yes" })
+	if out, code := i.Run(t, "evidence", "--ratings", sheet); code != 2 || !strings.Contains(out, "twice") {
+		t.Errorf("a line twice: %d %s", code, out)
 	}
 	rate(t, rows, sheet, func([]string) string { return "perhaps" })
 	if out, code := i.Run(t, "evidence", "--ratings", sheet); code != 2 || !strings.Contains(out, "line 2") {
@@ -60,6 +82,8 @@ func TestPeopleRatePacks(t *testing.T) {
 	}
 	i.Must(t, "forget", "n1")
 	i.Must(t, "evidence", "--sample", "1", "--since", "1", "-o", sheet)
+	i.Must(t, "forget", "n3")
+	i.Must(t, "evidence", "--sample", "9", "--since", "1", "-o", sheet)
 	if left := readSheet(t, sheet); len(left) != 2 || left[1][2] != "n2" {
 		t.Errorf("after the erasure: %v", left)
 	}
@@ -72,7 +96,11 @@ func readSheet(t *testing.T, path string) [][]string {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	rows, err := csv.NewReader(file).ReadAll()
+	raw, err := io.ReadAll(file)
+	if err != nil || !bytes.HasPrefix(raw, []byte("\ufeff\"pack\",")) {
+		t.Fatalf("%.200s (%v)", raw, err)
+	}
+	rows, err := csv.NewReader(bytes.NewReader(raw[3:])).ReadAll()
 	if err != nil || len(rows) < 2 {
 		t.Fatalf("%v (%v)", rows, err)
 	}

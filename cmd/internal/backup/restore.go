@@ -39,6 +39,9 @@ func Open(dir string, key note.Verifier) (*Backup, error) {
 	return &Backup{m, dir}, nil
 }
 
+// HeadsDir is the folder of the signed heads that the logs of the backup lead to.
+func (b *Backup) HeadsDir() string { return b.path(b.name() + "/heads") }
+
 // ErasedDir returns the folder of the lists of erasures.
 func (b *Backup) ErasedDir() string { return b.path(b.name() + "/erased") }
 
@@ -247,7 +250,7 @@ func (b *Backup) eraseAgain(ctx context.Context, t Target, restored []Restored) 
 // knownHeads makes the largest head that is known of each tenant the kept one.
 func (b *Backup) knownHeads(ctx context.Context, t Target) ([]Restored, error) {
 	largest, signed := map[string]eventlog.Head{}, map[string][]byte{}
-	for _, dir := range []string{b.path(b.name() + "/heads"), filepath.Join(t.Dir, "heads"), t.Heads} {
+	for _, dir := range []string{b.HeadsDir(), filepath.Join(t.Dir, "heads"), t.Heads} {
 		files, err := os.ReadDir(dir)
 		if err != nil && (!errors.Is(err, fs.ErrNotExist) || dir == t.Heads && dir != "") {
 			return nil, fmt.Errorf("read known heads: %w", err)

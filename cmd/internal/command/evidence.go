@@ -68,21 +68,24 @@ type Proved struct {
 // Run writes evidence, or checks it.
 func (c *Evidence) Run(ctx context.Context, a *app.App) error {
 	writes := c.Pack != "" || c.Since != 0 || c.Out != "" || c.Sample != 0
+	bundles := c.NoContent || c.Checkpoint != "" || len(c.Report) > 0
 	switch {
 	case c.Verify != "" && c.Ratings != "":
 		return config.Usagef("--verify and --ratings read one file each; give one of them")
-	case c.Verify != "" && writes:
-		return config.Usagef("--verify checks a file; it takes no pack, --since, --sample or --out")
-	case c.Ratings != "" && writes:
-		return config.Usagef("--ratings reads a file; it takes no pack, --since, --sample or --out")
+	case c.Verify != "" && (writes || bundles):
+		return config.Usagef("--verify checks a file; it takes --key, and nothing that is for writing one")
+	case c.Ratings != "" && (writes || bundles):
+		return config.Usagef("--ratings reads a file; it takes nothing that is for writing one")
+	case c.Key != "" && c.Verify == "":
+		return config.Usagef("--key is for --verify")
 	case c.Verify != "":
 		return c.check(a)
 	case c.Ratings != "":
 		return c.rate(a)
 	case c.Sample < 0:
 		return config.Usagef("--sample is a number of packs, from 1")
-	case c.Sample > 0 && c.Pack != "":
-		return config.Usagef("--sample chooses the packs; it takes no pack")
+	case c.Sample > 0 && (c.Pack != "" || bundles):
+		return config.Usagef("--sample chooses the packs and writes a table of what they showed; it takes --since and --out alone")
 	case c.Sample == 0 && (c.Pack == "") == (c.Since == 0):
 		return config.Usagef("name a pack, or with --since the first log position")
 	case c.Since < 0:

@@ -1,9 +1,11 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -94,6 +96,10 @@ func (c *Restore) Run(ctx context.Context, a *app.App) error {
 	if err != nil {
 		return explainBackup(c.Dir, err)
 	}
+	listed := c.listed(target)
+	if target.Origin == "" { // else witnesses would see another log
+		target.Origin = cmp.Or(app.KeptOrigin(c.Heads), app.KeptOrigin(target.Path("heads")), app.KeptOrigin(from.HeadsDir()))
+	}
 	restored, err := c.restore(ctx, target, from, signer, key)
 	var conflict *witness.ConflictError
 	if errors.As(err, &conflict) {
@@ -102,7 +108,19 @@ func (c *Restore) Run(ctx context.Context, a *app.App) error {
 	if err != nil {
 		return explainBackup(c.Dir, err)
 	}
-	return printRestored(a, from, restored, target)
+	if err := printRestored(a, from, restored, target); err != nil {
+		return err
+	}
+	if !listed {
+		fmt.Fprintln(a.Err, "what was erased after that is back: no newer list of erasures and no witness is known here, see docs/backup.md")
+	}
+	return nil
+}
+
+// listed reports whether something knows of erasures that are newer than the backup.
+func (c *Restore) listed(target *app.App) bool {
+	kept, err := os.ReadDir(target.Path("erased"))
+	return len(c.Erasures) > 0 || target.Witnesses != "" || err == nil && len(kept) > 0
 }
 
 // target is the program with the settings of what is restored to.

@@ -58,7 +58,7 @@ type Settings struct {
 	Keys      string   `name:"signing-keys" help:"YAML file of agents' public keys (key id: nkey) for signed memories." env:"SATCHEL_SIGNING_KEYS" type:"path"`
 	Signed    bool     `name:"require-signature" help:"Refuse unsigned memories." env:"SATCHEL_REQUIRE_SIGNATURE"`
 	Secret    string   `name:"secret-key" help:"File of 32 or more random bytes that pseudonyms and artifact handles are keyed with; empty: keys/secret.key in the data folder, or else derived from the key that signs the log." env:"SATCHEL_SECRET_KEY" type:"path"`
-	Origin    string   `name:"origin" help:"Name of the log in its signed heads, followed by / and the tenant, such as log.example.org; empty: made of the key that signs them." env:"SATCHEL_ORIGIN"`
+	Origin    string   `name:"origin" help:"Name of the log in its signed heads, followed by / and the tenant, such as log.example.org; empty: that of the heads that the folder has, else made of the key that signs them." env:"SATCHEL_ORIGIN"`
 	Witnesses string   `name:"witnesses" help:"File of the witnesses that cosign the signed heads, a tlog-policy; empty: none." env:"SATCHEL_WITNESSES" type:"path"`
 	OnWrite   string   `name:"pii-on-write" help:"What is done with a memory in which personal data or a secret is found: off, label, redact or refuse." default:"label" env:"PII_ON_WRITE" enum:"off,label,redact,refuse"`
 	PIITypes  []string `name:"pii-types" help:"What counts: email, phone, card, iban, ssn, secret, ip, url, domain, person; empty: the first six." env:"PII_TYPES"`

@@ -20,6 +20,9 @@ import (
 // columns head the file that people rate: a line for each item that a pack showed.
 var columns = [...]string{"pack", "question", "item", "shown", "relevant"}
 
+// mostRatings are the bytes that a file of ratings may have.
+const mostRatings = 64 << 20
+
 // RelevantShare is the share of the shown items that people should find relevant.
 const RelevantShare = .85
 
@@ -30,7 +33,7 @@ type sampled struct {
 }
 
 // Sample writes n packs since a position for people to rate, as CSV, and returns how many there are. It takes
-// packs that still hold their question and show an item. Which ones follows from the head of the log alone.
+// packs that still hold their question and show an item. Which ones follows from the head of the log.
 func Sample(ctx context.Context, src Source, since int64, n int) (file []byte, packs int, err error) {
 	head, err := src.Log.Head(ctx, src.Scope)
 	if err != nil {
@@ -43,15 +46,18 @@ func Sample(ctx context.Context, src Source, since int64, n int) (file []byte, p
 			if row.Type != schemas.TypeContextPacked || row.Source != schemas.SourceEngine || row.Attached == nil {
 				continue
 			}
-			var result schemas.ContextResult
+			var result struct {
+				Payload struct{ Pack struct{ Query string } }
+			}
 			if err := json.Unmarshal(row.Attached.Data, &result); err != nil {
 				return fmt.Errorf("read the result of pack %d: %w", row.Position, err)
 			}
 			if result.Payload.Pack.Query == "" {
 				continue
 			}
-			taken = append(taken, sampled{sha256.Sum256(append(head.Root[:], row.ID...)), row.Attached.Data})
-			slices.SortFunc(taken, func(a, b sampled) int { return bytes.Compare(a.rank[:], b.rank[:]) })
+			next := sampled{sha256.Sum256(append(head.Root[:], row.ID...)), row.Attached.Data}
+			at, _ := slices.BinarySearchFunc(taken, next, func(a, b sampled) int { return bytes.Compare(a.rank[:], b.rank[:]) })
+			taken = slices.Insert(taken, at, next)
 			taken = taken[:min(n, len(taken))]
 		}
 		return nil
@@ -65,50 +71,41 @@ func Sample(ctx context.Context, src Source, since int64, n int) (file []byte, p
 
 // sheet writes the lines of the packs.
 func sheet(taken []sampled) ([]byte, error) {
-	var out bytes.Buffer
-	w := csv.NewWriter(&out)
-	err := w.Write(columns[:])
+	out := []byte(byteOrderMark)
+	out = appendLine(out, columns[:]...)
 	for _, s := range taken {
 		var result schemas.ContextResult
 		if err := json.Unmarshal(s.result, &result); err != nil {
 			return nil, fmt.Errorf("read a pack: %w", err)
 		}
 		p := &result.Payload
-		spans := map[string][]schemas.Span{}
-		for _, section := range p.Pack.Sections {
-			for i := range section.Items {
-				spans[section.Items[i].ID] = section.Items[i].Spans
-			}
-		}
 		for i := range p.Results {
 			r := &p.Results[i]
-			err = errors.Join(err, w.Write([]string{p.PackID, cell(p.Pack.Query), cell(r.ID), cell(parts(r.Content.Text(), spans[r.ID])), ""}))
+			out = appendLine(out, p.PackID, p.Pack.Query, r.ID, r.Content.Text(), "")
 		}
 	}
-	w.Flush()
-	if err = errors.Join(err, w.Error()); err != nil {
-		return nil, fmt.Errorf("write the sample: %w", err)
-	}
-	return out.Bytes(), nil
+	return out, nil
 }
 
-// parts are the spans of a text, or all of it.
-func parts(text string, spans []schemas.Span) string {
-	var shown []string
-	for _, s := range spans {
-		if 0 <= s.Start && s.Start < s.End && s.End <= len(text) {
-			shown = append(shown, text[s.Start:s.End])
+// byteOrderMark is how a spreadsheet knows UTF-8.
+const byteOrderMark = "\ufeff"
+
+// appendLine appends a line of which every cell is quoted, so that no other separator divides one.
+func appendLine(out []byte, cells ...string) []byte {
+	for i, text := range cells {
+		if i > 0 {
+			out = append(out, ',')
 		}
+		out = append(out, '"')
+		out = append(out, strings.ReplaceAll(cell(text), `"`, `""`)...)
+		out = append(out, '"')
 	}
-	if len(shown) == 0 {
-		return text
-	}
-	return strings.Join(shown, "\n…\n")
+	return append(out, '\n')
 }
 
 // cell keeps a spreadsheet from taking a text for a formula.
 func cell(text string) string {
-	if strings.IndexAny(text, "=+-@\t\r\n") == 0 {
+	if strings.IndexAny(strings.TrimLeft(text, byteOrderMark+"\x00 "), "=+-@＝＋－＠\t\r\n") == 0 {
 		return "'" + text
 	}
 	return text
@@ -133,17 +130,23 @@ func (r *Rating) Good() bool { return r.Share >= r.Wanted }
 // nobody rated.
 func Ratings(in io.Reader) (Rating, error) {
 	out := Rating{Wanted: RelevantShare}
-	lines := csv.NewReader(in)
+	raw, err := io.ReadAll(io.LimitReader(in, mostRatings+1))
+	switch {
+	case err != nil:
+		return out, fmt.Errorf("read ratings: %w", err)
+	case len(raw) > mostRatings:
+		return out, errors.New("read ratings: the file has more than 64 MiB")
+	}
+	lines := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(raw, []byte(byteOrderMark))))
 	head, err := lines.Read()
 	if err != nil {
 		return out, fmt.Errorf("read ratings: the first line: %w", err)
 	}
-	head[0] = strings.TrimPrefix(head[0], "\ufeff") // spreadsheets write it
-	pack, relevant := slices.Index(head, columns[0]), slices.Index(head, columns[len(columns)-1])
-	if pack < 0 || relevant < 0 {
-		return out, fmt.Errorf("read ratings: the first line needs the columns %q and %q, separated by commas", columns[0], columns[len(columns)-1])
+	pack, item, relevant := slices.Index(head, columns[0]), slices.Index(head, columns[2]), slices.Index(head, columns[4])
+	if pack < 0 || item < 0 || relevant < 0 {
+		return out, fmt.Errorf("read ratings: the first line needs the columns %q, %q and %q, separated by commas", columns[0], columns[2], columns[4])
 	}
-	rated := map[string]bool{}
+	seen, rated := map[[2]string]bool{}, map[string]bool{}
 	for {
 		record, err := lines.Read()
 		if errors.Is(err, io.EOF) {
@@ -153,6 +156,12 @@ func Ratings(in io.Reader) (Rating, error) {
 			return out, fmt.Errorf("read ratings: %w", err)
 		}
 		out.Items++
+		line, _ := lines.FieldPos(relevant)
+		if shown := [2]string{record[pack], record[item]}; seen[shown] {
+			return out, fmt.Errorf("read ratings: line %d: pack and item are there twice", line)
+		} else {
+			seen[shown] = true
+		}
 		switch answer := strings.ToLower(strings.TrimSpace(record[relevant])); answer {
 		case "":
 			continue
@@ -160,7 +169,6 @@ func Ratings(in io.Reader) (Rating, error) {
 			out.Relevant++
 		case "no", "n", "0", "false":
 		default:
-			line, _ := lines.FieldPos(relevant)
 			return out, fmt.Errorf("read ratings: line %d: %.40q is neither yes nor no", line, answer)
 		}
 		out.Rated++

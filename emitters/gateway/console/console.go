@@ -33,7 +33,7 @@ import (
 
 // Identity is for whom a session is.
 type Identity struct {
-	Key       string // of what the token says: equal for equal rights of one principal
+	Key       string // of the token's entry, or of a JSON Web Token's claims: another one once these change
 	Tenant    string
 	Principal string
 	Read      bool                              // may ask and read
@@ -258,7 +258,7 @@ var remedies = map[schemas.Code]string{
 	schemas.CodeInsufficientScope: "Ask the operator for a token with this scope: satchel token add --scope.",
 	schemas.CodePolicyDenied:      "Ask as the principal that the pack was made for, or as an auditor.",
 	schemas.CodeNotFound:          "Check the address, or choose from Packs.",
-	schemas.CodeStorage:           "Start satchel up, then try again.",
+	schemas.CodeStorage:           "Check that satchel up runs, then try again.",
 	schemas.CodeOverloaded:        "Wait a moment, then try again.",
 	schemas.CodeDeadlineExceeded:  "Try again; if it happens again, run satchel doctor.",
 }

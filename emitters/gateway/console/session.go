@@ -3,6 +3,7 @@ package console
 import (
 	"crypto/rand"
 	"crypto/sha256"
+	"maps"
 	"net/http"
 	"sync"
 	"time"
@@ -11,7 +12,7 @@ import (
 	"satchel/schemas"
 )
 
-// How long links and sessions last, and how many a token may have.
+// How long links and sessions last, and how many a token may have; tokens of equal rights count as one.
 const (
 	linkLasts    = time.Minute
 	sessionIdle  = time.Hour
@@ -42,17 +43,19 @@ func newSessions() *sessions {
 	return &sessions{links: map[[sha256.Size]byte]granted{}, open: map[[sha256.Size]byte]granted{}}
 }
 
+// forget takes out what is over.
+func forget(list map[[sha256.Size]byte]granted, now time.Time) {
+	maps.DeleteFunc(list, func(_ [sha256.Size]byte, g granted) bool { return !now.Before(g.ends) })
+}
+
 // grant adds a secret, after what is over and, beyond most, the key's oldest were taken out.
 func grant(
 	list map[[sha256.Size]byte]granted, to holder, now time.Time, lasts time.Duration, most int,
 ) (secret string) {
 	var oldest [sha256.Size]byte
 	count := 0
+	forget(list, now)
 	for sum, g := range list {
-		if !now.Before(g.ends) {
-			delete(list, sum)
-			continue
-		}
 		if g.key != to.key {
 			continue
 		}
@@ -92,6 +95,8 @@ func (s *sessions) enter(link string, now time.Time) (secret string, to holder, 
 func (s *sessions) use(secret string, now time.Time) (to holder, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	forget(s.links, now)
+	forget(s.open, now)
 	sum := sha256.Sum256([]byte(secret))
 	g, ok := s.open[sum]
 	if !ok || !now.Before(g.ends) {
@@ -171,7 +176,7 @@ func (c *console) link(w http.ResponseWriter, r *http.Request) {
 func (c *console) asked(r *http.Request) (who Identity, token string, err error) {
 	token, sent := c.Bearer(r)
 	if !sent {
-		return who, token, refusal(schemas.CodeUnauthenticated, "send a token of satchel token add: Authorization: Bearer …")
+		return who, token, refusal(schemas.CodeUnauthenticated, "send a token: Authorization: Bearer …")
 	}
 	if who, err = c.Identify(r.Context(), token); err == nil && !who.Read {
 		err = refusal(schemas.CodeInsufficientScope, "the token does not have the scope memory.read")

@@ -12,8 +12,8 @@ import (
 	"satchel/pipeline/scope"
 )
 
-// legacyOrigin was the origin of every log, under a key that was named as Config.VerifierKey says.
-const legacyOrigin = "satchel"
+// LegacyOrigin was the origin of every log, under a key that was named as Config.VerifierKey says.
+const LegacyOrigin = "satchel"
 
 // originOf is the origin of a tenant's log, the first line of its checkpoints. The key that signs
 // them has the same name (C2SP tlog-checkpoint).
@@ -94,7 +94,7 @@ func (l *Log) openNote(tenant string, signed []byte) (*note.Note, error) {
 	if v, err := l.verifierOf(origin); err == nil && strings.HasSuffix(origin, "/"+tenant) {
 		verifiers = append(verifiers, v)
 	}
-	if origin == legacyOrigin+"/"+tenant {
+	if origin == LegacyOrigin+"/"+tenant {
 		verifiers = append(verifiers, l.verifier)
 	}
 	if len(verifiers) == 0 {
