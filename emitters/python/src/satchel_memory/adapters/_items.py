@@ -29,18 +29,20 @@ def write(
     *,
     labels: Sequence[str],
     time: datetime | None = None,
+    key: str = "",
     **fields: Any,
 ) -> int:
     """Store a version of an item, wait until it can be found, and return its position in the log.
 
-    The write has a key, so that the client may send it again to a service that is busy or away.
+    The write has a key, so that the client may send it again to a service that is busy or away. It is a new one,
+    unless one is given: the same key stores nothing twice.
     """
     try:
         json.dumps(content, allow_nan=False)
     except (TypeError, ValueError) as wrong:
         raise ValidationError("validation_error", f"{wrong}: give values that JSON has", "/content") from None
     at = time or datetime.now(timezone.utc)
-    receipt = memory.remember(content, id=item, labels=labels, key=uuid4().hex, time=at, wait="indexed", **fields)
+    receipt = memory.remember(content, id=item, labels=labels, key=key or uuid4().hex, time=at, wait="indexed", **fields)
     if receipt["level"] not in ("indexed", "proved"):
         late = f"the item is {receipt['level']}, but not indexed yet: read it later"
         raise DeadlineExceeded("deadline_exceeded", late)
