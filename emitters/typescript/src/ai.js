@@ -2,6 +2,7 @@
 import { jsonSchema, tool } from "ai";
 
 const KEPT = 256; // packs of turns that may go on
+const HALF = 4000; // characters of the beginning and of the end of a long question
 
 /** A middleware that puts a context pack in front of the newest message of the user. */
 export function satchelMiddleware(memory, { budget = 2000, session, ...asked } = {}) {
@@ -24,7 +25,7 @@ export function satchelMiddleware(memory, { budget = 2000, session, ...asked } =
     transformParams: async ({ params }) => {
       const { prompt } = params;
       const turn = prompt.findLastIndex((message) => message.role === "user");
-      const question = turn < 0 ? "" : textOf(prompt[turn].content);
+      const question = turn < 0 ? "" : questionOf(prompt[turn].content);
       if (!question.trim()) return params;
       const talk = params.providerOptions?.satchel?.session ?? session;
       const text = await packFor(question, talk, turn, turn < prompt.length - 1);
@@ -84,7 +85,9 @@ function input(properties, required) {
   return jsonSchema({ type: "object", properties, required, additionalProperties: false });
 }
 
-function textOf(content) {
+/** The text of a message; of one that is too long for a question, the beginning and the end. */
+function questionOf(content) {
   const texts = content.filter((part) => part.type === "text");
-  return texts.map((part) => part.text).join("\n");
+  const text = texts.map((part) => part.text).join("\n");
+  return text.length > 2 * HALF ? `${text.slice(0, HALF)}\n${text.slice(-HALF)}`.toWellFormed() : text;
 }

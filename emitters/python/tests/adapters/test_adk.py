@@ -154,6 +154,7 @@ def test_meaning(memory: Satchel) -> None:
     for fact in facts:
         add(service, fact, app="meaning")
     assert texts(service, "who renewed the certificates?", app="meaning") == facts[:1]
+    assert texts(service, "🌊" * 50_000 + " who renewed the certificates?", app="meaning") == facts[:1]
     assert texts(service, " ", app="meaning") == []
 
 
@@ -229,12 +230,15 @@ def test_refusals(memory: Satchel) -> None:
         SatchelMemoryService(AsyncSatchel(memory.url, "x"))
 
 
+Replies = AsyncGenerator[LlmResponse, None]
+
+
 class Recorder(BaseLlm):
     """A model that keeps what it was given, and says one thing."""
 
     seen: list[str] = []
 
-    async def generate_content_async(self, request: LlmRequest, stream: bool = False) -> AsyncGenerator[LlmResponse]:
+    async def generate_content_async(self, request: LlmRequest, stream: bool = False) -> Replies:
         self.seen.append(" ".join(p.text for c in request.contents for p in c.parts or [] if p.text))
         yield LlmResponse(content=types.ModelContent("A fine name."))
 

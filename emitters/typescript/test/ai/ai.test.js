@@ -73,6 +73,13 @@ test("the pack stands in front of the newest message, and nothing else changes",
   assert.deepEqual(without, plain.doGenerateCalls[0].prompt);
 });
 
+test("a long message is asked about by its beginning and its end", async () => {
+  const long = `${"🌊".repeat(50_000)} When is the kiln fired?`;
+  const [prompt] = await seen({ prompt: long });
+  assert.match(front(prompt), /fired on Tuesdays/);
+  assert.equal(prompt.at(-1).content[1].text, long);
+});
+
 test("a stream has the pack, too", async () => {
   const chunks = [
     { type: "text-start", id: "1" },

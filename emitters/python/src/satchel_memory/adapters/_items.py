@@ -14,6 +14,7 @@ from ..errors import DeadlineExceeded, ValidationError
 
 T = TypeVar("T")
 LABELS = ("level:internal",)
+_HALF = 4000  # characters of the beginning and of the end of a long question
 _LONG_AGO = datetime(2000, 1, 1, tzinfo=timezone.utc)
 
 
@@ -47,6 +48,11 @@ def write(
         late = f"the item is {receipt['level']}, but not indexed yet: read it later"
         raise DeadlineExceeded("deadline_exceeded", late)
     return int(receipt["position"])
+
+
+def query_of(text: str) -> str:
+    """A text to ask with; of one that is too long for a question, the beginning and the end."""
+    return text if len(text) <= 2 * _HALF else text[:_HALF] + "\n" + text[-_HALF:]
 
 
 def hide(memory: Satchel, item: str, *, labels: Sequence[str], **fields: Any) -> None:

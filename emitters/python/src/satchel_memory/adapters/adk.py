@@ -33,7 +33,7 @@ from google.genai import types
 
 from ..client import Satchel
 from ..errors import Conflict, ValidationError
-from ._items import LABELS, digest, hide, write
+from ._items import LABELS, digest, hide, query_of, write
 
 _MOST = 10  # memories of a search, as in ADK's own services
 _BUDGET = 1_000_000  # tokens of a pack
@@ -110,7 +110,7 @@ class SatchelMemoryService(BaseMemoryService):
         """The memories of a user that are about the query, best first."""
         if not query.strip():
             return SearchMemoryResponse()
-        asked = {"text": query, "filters": {"labels": _label(app_name, user_id)}}
+        asked = {"text": query_of(query), "filters": {"labels": _label(app_name, user_id)}}
         options: dict[str, Any] = {"query": asked, "limit": _MOST, "include_scores": True, "compaction": "off"}
         pack = await asyncio.to_thread(self._memory.context, "", budget=_BUDGET, min_score=self._min_score, **options)
         found = sorted(pack.result["payload"]["results"], key=lambda item: -item["score"])
