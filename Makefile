@@ -18,7 +18,7 @@ DRIVERS   ?= ./pipeline/store/... ./pipeline/embed/... ./policies/... ./jetstrea
 
 .DEFAULT_GOAL := help
 
-.PHONY: attack observe help check test race lint vet properties golden opa bench eval rot fuzz crash workers scaling evalservers benchservers demo build adherence browser hooks conformance schemathesis drivers encoder python publish dist release
+.PHONY: attack observe help check test race lint vet properties golden opa bench eval rot fuzz crash workers scaling evalservers benchservers demo build adherence browser hooks conformance schemathesis drivers encoder python typescript publish dist release
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -79,6 +79,13 @@ encoder: ## the sentence encoder against ONNX Runtime, which it installs into EN
 
 python: build ## the adapters for agent frameworks against the frameworks, which it installs into bin/python; docs in emitters/python
 	SATCHEL_TEST_BINARY=$(abspath bin/satchel) emitters/python/tests/adapters/test.sh bin/python
+
+typescript: build ## middleware and tools for the AI SDK against the SDK, which it installs into bin/typescript; it needs npm
+	mkdir -p bin/typescript && cp emitters/typescript/test/ai/package.json emitters/typescript/test/ai/package-lock.json bin/typescript
+	cd bin/typescript && { cmp -s package-lock.json installed || { npm ci --silent --no-audit --no-fund && cp package-lock.json installed; }; }
+	rm -rf bin/typescript/package && cp -r emitters/typescript bin/typescript/package && rm bin/typescript/package/test/ai/package*
+	cd bin/typescript && node_modules/.bin/tsc -p package/test/ai
+	cd bin/typescript && SATCHEL_TEST_BINARY=$(abspath bin/satchel) node_modules/.bin/node --test package/test/ai/ai.test.js
 
 publish: ## a Go module that Go can download: MODULE=example.com/you/satchel VERSION=v0.9.0, into dist/goproxy
 	git diff --quiet HEAD || { echo "commit first: a module is made of a commit"; exit 1; }

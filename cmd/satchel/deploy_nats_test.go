@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -9,13 +10,15 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+
+	"satchel/cmd/internal/config"
 )
 
-// composeNATS runs a server with the configuration of the compose file and returns its
-// address for a user.
-func composeNATS(t *testing.T) func(user string) string {
+// composeNATS runs a server with the configuration of the compose file. It returns the server and its address
+// for a user.
+func composeNATS(t *testing.T) (*server.Server, func(user string) string) {
 	t.Helper()
-	text := read(t, "deploy/compose/nats.conf")
+	text := read(t, filepath.Join(composeDir, "nats.conf"))
 	for _, variable := range []string{"$NATS_PASSWORD", "$PLANNER_PASSWORD"} {
 		text = strings.ReplaceAll(text, variable, `"secret"`)
 	}
@@ -24,7 +27,7 @@ func composeNATS(t *testing.T) func(user string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options.Host, options.Port, options.HTTPPort, options.StoreDir, options.NoSigs = "127.0.0.1", -1, 0, t.TempDir(), true
+	options.Host, options.Port, options.HTTPPort, options.StoreDir, options.NoSigs = "127.0.0.1", -1, -1, t.TempDir(), true
 	running, err := server.NewServer(options)
 	if err != nil {
 		t.Fatal(err)
@@ -37,17 +40,33 @@ func composeNATS(t *testing.T) func(user string) string {
 	if !running.ReadyForConnections(time.Minute) {
 		t.Fatal("the server does not start")
 	}
-	return func(user string) string {
+	return running, func(user string) string {
 		return "nats://" + user + ":secret@" + strings.TrimPrefix(running.ClientURL(), "nats://")
 	}
+}
+
+// composeFlags are the flags of satchel up that say what compose.yaml says in variables, with this NATS.
+func composeFlags(t *testing.T, running *server.Server) []string {
+	t.Helper()
+	addresses := strings.NewReplacer("${NATS_PASSWORD:?}", "secret", "nats:4222", running.Addr().String(),
+		"nats:8222", running.MonitorAddr().String(), "/etc/satchel", filepath.Join("../..", composeDir))
+	names := map[string]string{}
+	for _, s := range (&config.Settings{}).Effective() {
+		names[s.Env], names[s.Older] = s.Name, s.Name
+	}
+	var flags []string
+	for variable, value := range at(t, composed(t, "compose.yaml"), "services", "satchel", "environment").(map[string]any) {
+		flags = append(flags, "--"+names[variable]+"="+addresses.Replace(fmt.Sprint(value)))
+	}
+	return flags
 }
 
 // On the NATS of the compose file an agent is whom its account says, and hears its own
 // replies alone.
 func TestComposeNATS(t *testing.T) {
 	t.Parallel()
-	at := composeNATS(t)
-	n := startNode(t, "--nats-url", at("satchel"), "--principals", filepath.Join("../..", "deploy/compose/principals.yaml"), "--stream-mb", "256", "--artifact-mb", "64")
+	running, at := composeNATS(t)
+	n := startNode(t, append(composeFlags(t, running), "--stream-mb=256", "--artifact-mb=64")...)
 	planner := func(args ...string) result {
 		return satchel(t, "", append(args, "--dir", t.TempDir(), "--nats-url", at("planner"))...)
 	}
@@ -98,6 +117,8 @@ func TestComposeNATS(t *testing.T) {
 		return r.out
 	}
 	contains(t, "the operator", operator("ask", "when is the kiln fired?"), "Mondays")
+	doctor := satchel(t, "", append([]string{"doctor", "--dir", n.dir}, composeFlags(t, running)...)...)
+	contains(t, "the doctor", doctor.out, "ok   streams", "ok   a power cut")
 	contains(t, "the operator's erasure", operator("forget", "k1"), "erased k1")
 	for {
 		m, err := heard.NextMsg(300 * time.Millisecond)

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -21,10 +22,13 @@ import (
 	"satchel/cmd/internal/config"
 )
 
-const chartDir = "deploy/helm/satchel"
+const (
+	chartDir   = "deploy/helm/satchel"
+	composeDir = "deploy/compose"
+)
 
 // chart renders the Helm chart as helm template does, with the functions it uses, and
-// returns the objects by kind.
+// returns the objects by kind. Values that the chart's schema refuses are an error.
 func chart(t *testing.T, change string) (map[string]map[string]any, error) {
 	t.Helper()
 	values, meta, over := readYAML(t, filepath.Join(chartDir, "values.yaml")), readYAML(t, filepath.Join(chartDir, "Chart.yaml")), map[string]any{}
@@ -32,6 +36,10 @@ func chart(t *testing.T, change string) (map[string]map[string]any, error) {
 		t.Fatal(err)
 	}
 	merge(values, over)
+	dropNulls(values)
+	if err := checkValues(t, values); err != nil {
+		return nil, err
+	}
 	all := template.New("")
 	all.Funcs(template.FuncMap{
 		"include": func(name string, data any) (string, error) {
@@ -103,6 +111,7 @@ func readYAML(t *testing.T, path string) map[string]any {
 	return v
 }
 
+// merge lays maps over each other, as Helm and Docker Compose do.
 func merge(to, from map[string]any) {
 	for k, v := range from {
 		inner, ok := v.(map[string]any)
@@ -110,6 +119,17 @@ func merge(to, from map[string]any) {
 			merge(old, inner)
 		} else {
 			to[k] = v
+		}
+	}
+}
+
+// dropNulls takes away what is null, as Helm does with values.
+func dropNulls(values map[string]any) {
+	for k, v := range values {
+		if inner, ok := v.(map[string]any); ok {
+			dropNulls(inner)
+		} else if v == nil {
+			delete(values, k)
 		}
 	}
 }
@@ -238,56 +258,91 @@ func TestChartRefuses(t *testing.T) {
 	}
 }
 
+// composed lays compose files of deploy/compose over each other.
+func composed(t *testing.T, files ...string) map[string]any {
+	t.Helper()
+	all := map[string]any{}
+	for _, f := range files {
+		merge(all, readYAML(t, filepath.Join(composeDir, f)))
+	}
+	return all
+}
+
+// TestCompose: Satchel and NATS alone, and with the files that add to them.
 func TestCompose(t *testing.T) {
 	t.Parallel()
-	dir := "deploy/compose"
-	file := readYAML(t, filepath.Join(dir, "compose.yaml"))
-	services := at(t, file, "services").(map[string]any)
-	volumes := at(t, file, "volumes").(map[string]any)
-	sample := read(t, filepath.Join(dir, ".env.sample"))
-	known := environmentOf(reflect.TypeFor[config.Settings]())
-	for name, s := range services {
-		at(t, s, "image")
-		at(t, s, "deploy", "resources", "limits", "memory")
-		if image := fmt.Sprint(at(t, s, "image")); name != "satchel" && !strings.Contains(image, ":") {
-			t.Errorf("%s: the image %s has no version", name, image)
+	const alone, servers, observability = "compose.yaml", "servers.yaml", "../observability/compose.yaml"
+	for want, files := range map[string][]string{
+		"nats satchel":                                              {alone},
+		"nats neo4j opa postgres qdrant satchel":                    {alone, servers},
+		"grafana nats prometheus satchel":                           {alone, observability},
+		"grafana nats neo4j opa postgres prometheus qdrant satchel": {alone, servers, observability},
+	} {
+		file := composed(t, files...)
+		services := at(t, file, "services").(map[string]any)
+		if got := strings.Join(slices.Sorted(maps.Keys(services)), " "); got != want {
+			t.Errorf("%v: services %s, want %s", files, got, want)
 		}
-		mounts, _ := s.(map[string]any)["volumes"].([]any)
-		for _, m := range mounts {
-			from, _, _ := strings.Cut(fmt.Sprint(m), ":")
-			if strings.HasPrefix(from, ".") {
-				if _, err := os.Stat(filepath.Join("../..", dir, from)); err != nil {
-					t.Errorf("%s mounts what is not there: %v", name, err)
-				}
-			} else if _, ok := volumes[from]; !ok {
-				t.Errorf("%s mounts the volume %s, which is not declared", name, from)
-			}
+		for name := range services {
+			checkService(t, name, file)
 		}
-		ports, _ := s.(map[string]any)["ports"].([]any)
-		for _, p := range ports {
-			if !strings.HasPrefix(fmt.Sprint(p), "127.0.0.1:") {
-				t.Errorf("%s listens on every interface: %v", name, p)
-			}
-		}
-		needs, _ := s.(map[string]any)["depends_on"].(map[string]any)
-		for other := range needs {
-			if services[other] == nil {
-				t.Errorf("%s depends on %s, which is no service", name, other)
+		checkSettings(t, at(t, services, "satchel", "environment").(map[string]any))
+	}
+	sample := read(t, filepath.Join(composeDir, ".env.sample"))
+	for _, f := range []string{alone, servers} {
+		for _, v := range regexp.MustCompile(`\$\{(\w+):\?\}`).FindAllStringSubmatch(read(t, filepath.Join(composeDir, f)), -1) {
+			if !strings.Contains(sample, v[1]+"=\n") {
+				t.Errorf(".env.sample lacks %s, without a value", v[1])
 			}
 		}
 	}
-	for variable, value := range at(t, services, "satchel", "environment").(map[string]any) {
+}
+
+// checkService: a service has a version and a limit, what it mounts and needs is there, and it listens on loopback alone.
+func checkService(t *testing.T, name string, file map[string]any) {
+	t.Helper()
+	services, volumes := at(t, file, "services").(map[string]any), at(t, file, "volumes").(map[string]any)
+	s := services[name].(map[string]any)
+	at(t, s, "deploy", "resources", "limits", "memory")
+	if image := fmt.Sprint(at(t, s, "image")); name != "satchel" && !strings.Contains(image, ":") {
+		t.Errorf("%s: the image %s has no version", name, image)
+	}
+	mounts, _ := s["volumes"].([]any)
+	for _, m := range mounts {
+		from, _, _ := strings.Cut(fmt.Sprint(m), ":")
+		if strings.HasPrefix(from, ".") {
+			if _, err := os.Stat(filepath.Join("../..", composeDir, from)); err != nil {
+				t.Errorf("%s mounts what is not there: %v", name, err)
+			}
+		} else if _, ok := volumes[from]; !ok {
+			t.Errorf("%s mounts the volume %s, which is not declared", name, from)
+		}
+	}
+	ports, _ := s["ports"].([]any)
+	for _, p := range ports {
+		if !strings.HasPrefix(fmt.Sprint(p), "127.0.0.1:") {
+			t.Errorf("%s listens on every interface: %v", name, p)
+		}
+	}
+	needs, _ := s["depends_on"].(map[string]any)
+	for other := range needs {
+		if services[other] == nil {
+			t.Errorf("%s depends on %s, which is no service", name, other)
+		}
+	}
+}
+
+// checkSettings: each variable is a setting, and a secret one comes from .env.
+func checkSettings(t *testing.T, environment map[string]any) {
+	t.Helper()
+	known := environmentOf(reflect.TypeFor[config.Settings]())
+	for variable, value := range environment {
 		secret, ok := known[variable]
 		if !ok {
 			t.Errorf("%s is no setting", variable)
 		}
 		if secret && !strings.Contains(fmt.Sprint(value), ":?}") {
 			t.Errorf("the secret %s stands in the file", variable)
-		}
-	}
-	for _, v := range regexp.MustCompile(`\$\{(\w+):\?\}`).FindAllStringSubmatch(read(t, filepath.Join(dir, "compose.yaml")), -1) {
-		if !strings.Contains(sample, v[1]+"=\n") {
-			t.Errorf(".env.sample lacks %s, without a value", v[1])
 		}
 	}
 }

@@ -1,45 +1,20 @@
 // The client against the real binary: SATCHEL_TEST_BINARY names it.
 import assert from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
-import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { Satchel, SatchelError } from "../src/index.js";
+import { Server } from "./server.js";
 
-const binary = process.env.SATCHEL_TEST_BINARY;
-const home = mkdtempSync(join(tmpdir(), "satchel-"));
-const data = join(home, "data");
-const running = [];
-let url, memory;
+const server = new Server();
+let memory;
 
-async function start(...args) {
-  const p = spawn(binary, [...args, "--dir", data], { stdio: ["ignore", "pipe", "ignore"] });
-  running.push(p);
-  let said = "";
-  p.stdout.setEncoding("utf8");
-  while (!said.includes("\n")) said += (await once(p.stdout, "data"))[0];
-  return said;
-}
-
-const newToken = (...args) => execFileSync(binary, ["token", "add", ...args, "--dir", data], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
 const refusedWith = (code) => (e) => e instanceof SatchelError && e.code === code;
 
 before(async () => {
-  await start("up", "--nats-port", "0", "--http-addr", "127.0.0.1:0");
-  const token = newToken("shell", "--scope", "memory.read,memory.write,memory.erase");
-  url = /gateway (\S+)\/openapi.json/.exec(await start("gateway", "--addr", "127.0.0.1:0"))[1];
-  memory = new Satchel(url, { token });
+  await server.start();
+  memory = new Satchel(server.url, { token: server.token });
 });
 
-after(async () => {
-  for (const p of running.reverse()) {
-    p.kill("SIGTERM");
-    if (p.exitCode === null) await once(p, "exit");
-  }
-  rmSync(home, { recursive: true });
-});
+after(() => server.stop());
 
 test("remember, ask, correct", async () => {
   const time = new Date("2026-03-03T10:00:00Z");
@@ -68,8 +43,8 @@ test("forget", async () => {
 test("refusals", async () => {
   await assert.rejects(memory.context("x", { budget: -1 }), (e) => e.code === "validation_error" && e.field !== "" && e.status === 400);
   await assert.rejects(memory.pack("none"), refusedWith("not_found"));
-  await assert.rejects(new Satchel(url, { token: "satchel_x" }).head(), refusedWith("unauthenticated"));
-  await assert.rejects(new Satchel(url, { token: newToken("reader", "--scope", "memory.read") }).remember("x"), refusedWith("insufficient_scope"));
+  await assert.rejects(new Satchel(server.url, { token: "satchel_x" }).head(), refusedWith("unauthenticated"));
+  await assert.rejects(new Satchel(server.url, { token: server.newToken("reader", "--scope", "memory.read") }).remember("x"), refusedWith("insufficient_scope"));
   await assert.rejects(new Satchel("http://127.0.0.1:1", { token: "x", retries: 0 }).head(), refusedWith("storage_error"));
   await assert.rejects(memory.remember("x", { key: "k" }), TypeError);
 });

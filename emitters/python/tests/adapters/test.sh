@@ -21,9 +21,11 @@ test_adapter() { # adapter, package
 test_adapter langgraph langgraph-checkpoint==4.3.2 > "$folder/langgraph.log" 2>&1 & langgraph=$!
 test_adapter openai_agents openai-agents==0.24.0 > "$folder/openai_agents.log" 2>&1 & openai_agents=$!
 test_adapter llamaindex llama-index-core==0.14.25 > "$folder/llamaindex.log" 2>&1 & llamaindex=$!
+test_adapter adk google-adk==2.13.0 > "$folder/adk.log" 2>&1 & adk=$!
 failed=0
 wait $langgraph || failed=1
 wait $openai_agents || failed=1
 wait $llamaindex || failed=1
-cat "$folder/langgraph.log" "$folder/openai_agents.log" "$folder/llamaindex.log"
+wait $adk || failed=1
+cat "$folder/langgraph.log" "$folder/openai_agents.log" "$folder/llamaindex.log" "$folder/adk.log"
 exit $failed

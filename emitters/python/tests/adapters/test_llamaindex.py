@@ -97,6 +97,12 @@ def test_memory(memory: Satchel) -> None:
     asyncio.run(talk())
 
 
+def test_long(kilns: Satchel) -> None:
+    """A message that is too long for a question is asked about by its beginning and its end."""
+    long = ChatMessage(role="user", content="🌊" * 50_000 + " when is kiln 7 fired?")
+    assert "Kiln 7 " in asyncio.run(SatchelMemoryBlock(memory=kilns).aget([long]))
+
+
 def test_nothing(memory: Satchel) -> None:
     block = SatchelMemoryBlock(memory=memory)
     assert asyncio.run(block.aget([])) == ""

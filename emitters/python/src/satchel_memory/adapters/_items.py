@@ -14,6 +14,7 @@ from ..errors import DeadlineExceeded, ValidationError
 
 T = TypeVar("T")
 LABELS = ("level:internal",)
+_HALF = 4000  # characters of the beginning and of the end of a long question
 _LONG_AGO = datetime(2000, 1, 1, tzinfo=timezone.utc)
 
 
@@ -29,22 +30,29 @@ def write(
     *,
     labels: Sequence[str],
     time: datetime | None = None,
+    key: str = "",
     **fields: Any,
 ) -> int:
     """Store a version of an item, wait until it can be found, and return its position in the log.
 
-    The write has a key, so that the client may send it again to a service that is busy or away.
+    The write has a key, so that the client may send it again to a service that is busy or away. It is a new one,
+    unless one is given: the same key stores nothing twice.
     """
     try:
         json.dumps(content, allow_nan=False)
     except (TypeError, ValueError) as wrong:
         raise ValidationError("validation_error", f"{wrong}: give values that JSON has", "/content") from None
     at = time or datetime.now(timezone.utc)
-    receipt = memory.remember(content, id=item, labels=labels, key=uuid4().hex, time=at, wait="indexed", **fields)
+    receipt = memory.remember(content, id=item, labels=labels, key=key or uuid4().hex, time=at, wait="indexed", **fields)
     if receipt["level"] not in ("indexed", "proved"):
         late = f"the item is {receipt['level']}, but not indexed yet: read it later"
         raise DeadlineExceeded("deadline_exceeded", late)
     return int(receipt["position"])
+
+
+def query_of(text: str) -> str:
+    """A text to ask with; of one that is too long for a question, the beginning and the end."""
+    return text if len(text) <= 2 * _HALF else text[:_HALF] + "\n" + text[-_HALF:]
 
 
 def hide(memory: Satchel, item: str, *, labels: Sequence[str], **fields: Any) -> None:

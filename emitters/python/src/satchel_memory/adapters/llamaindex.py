@@ -20,7 +20,7 @@ from llama_index.core.llms import ChatMessage
 from llama_index.core.memory import BaseMemoryBlock
 
 from ..client import Pack, Satchel
-from ._items import LABELS, write
+from ._items import LABELS, query_of, write
 
 _LEAST = 64  # tokens of a pack that is worth its place
 _KEPT = 256  # blocks that can be shortened later
@@ -38,7 +38,7 @@ class SatchelMemoryBlock(BaseMemoryBlock[str]):
 
     async def _aget(self, messages: Optional[list[ChatMessage]] = None, **_: Any) -> str:
         texts = [m.content for m in messages or () if m.role == "user" and m.content]
-        return await self._ask(texts[-1], self.budget) if texts else ""
+        return await self._ask(query_of(texts[-1]), self.budget) if texts else ""
 
     async def _aput(self, messages: list[ChatMessage]) -> None:
         for message in messages:
