@@ -230,3 +230,44 @@ func TestNothingIsAskedForNothing(t *testing.T) {
 		t.Errorf("warnings %q", w)
 	}
 }
+
+// TestAGreetingNeedsNoHistory sends greetings without relevance: what is known of the user is shown, and nothing that was
+// said before. A filter or relevance looks for it all the same.
+func TestAGreetingNeedsNoHistory(t *testing.T) {
+	t.Parallel()
+	cfg, err := relevance.DefaultConfig()
+	must(t, err)
+	gate, err := relevance.New(cfg)
+	must(t, err)
+	w := openWorld(t, func(p *pipeline.Config) { p.Relevance = gate })
+	w.put(t, "acme", nodeItems(t)...)
+	shown := func(req schemas.ContextRequest) (episodes, all int, warnings []string) {
+		t.Helper()
+		res, err := w.engine.Context(context.Background(), as(t, "acme", schemas.Public), req)
+		must(t, err)
+		for _, id := range ids(&res) {
+			all++
+			if strings.HasPrefix(id, "episodic_memory") {
+				episodes++
+			}
+		}
+		return episodes, all, res.Payload.Explainability.Warnings
+	}
+	if episodes, all, warnings := shown(ask("Hey, how are you?")); episodes > 0 || all == 0 || len(warnings) == 0 {
+		t.Errorf("a greeting has %d episodes of %d items, warnings %q", episodes, all, warnings)
+	}
+	for name, change := range map[string]func(*schemas.RequestPayload){
+		"a question": func(p *schemas.RequestPayload) { p.Query.Text = "Hey, what is there on episodic memory?" },
+		"a filter":   func(p *schemas.RequestPayload) { p.Query.Filters = map[string]any{"kind": "memory"} },
+		"a task":     func(p *schemas.RequestPayload) { p.Task = "greet" },
+		"a mode":     func(p *schemas.RequestPayload) { p.Relevance = &schemas.RelevanceRequest{Mode: "ALL"} },
+		"a type":     func(p *schemas.RequestPayload) { p.Query.Type = schemas.QueryKeyword },
+	} {
+		req := ask("Hey!")
+		req.Payload.TokenBudget = 6000
+		change(&req.Payload)
+		if episodes, _, _ := shown(req); episodes == 0 {
+			t.Errorf("%s: no episode is shown", name)
+		}
+	}
+}
