@@ -241,7 +241,7 @@ func TestAGreetingNeedsNoHistory(t *testing.T) {
 	must(t, err)
 	w := openWorld(t, func(p *pipeline.Config) { p.Relevance = gate })
 	w.put(t, "acme", nodeItems(t)...)
-	shown := func(req schemas.ContextRequest) (episodes, all int, warnings []string) {
+	shown := func(req schemas.ContextRequest) (episodes, all int, out schemas.Explainability) {
 		t.Helper()
 		res, err := w.engine.Context(context.Background(), as(t, "acme", schemas.Public), req)
 		must(t, err)
@@ -251,10 +251,10 @@ func TestAGreetingNeedsNoHistory(t *testing.T) {
 				episodes++
 			}
 		}
-		return episodes, all, res.Payload.Explainability.Warnings
+		return episodes, all, res.Payload.Explainability
 	}
-	if episodes, all, warnings := shown(ask("Hey, how are you?")); episodes > 0 || all == 0 || len(warnings) == 0 {
-		t.Errorf("a greeting has %d episodes of %d items, warnings %q", episodes, all, warnings)
+	if episodes, all, out := shown(ask("Hey, how are you?")); episodes > 0 || all == 0 || len(out.Warnings) == 0 || len(out.Affordances) > 0 {
+		t.Errorf("a greeting has %d episodes of %d items, warnings %q, affordances %v", episodes, all, out.Warnings, out.Affordances)
 	}
 	for name, change := range map[string]func(*schemas.RequestPayload){
 		"a question": func(p *schemas.RequestPayload) { p.Query.Text = "Hey, what is there on episodic memory?" },

@@ -62,7 +62,8 @@ const (
 //
 // An extract is made of the sentences that hold most of the query's words, weighed by
 // how rare these are among all sentences, and then of those that say most of what the
-// whole says: words that come again, numbers, the beginning. Lines of logs, tables, JSON,
+// whole says: words that come again, numbers, the beginning. What is said twice is taken once, and a
+// heading only with something under it. Lines of logs, tables, JSON,
 // diffs, search results and test reports are picked by package blob.
 func Shorten(cs []candidate.Candidate, o Options) int {
 	if o.Whole <= 0 {
