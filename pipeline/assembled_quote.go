@@ -96,11 +96,14 @@ func (o *assembleOp) quote(ctx context.Context, req Request, plan Plan, ranked R
 	}, cs)
 }
 
-// floors are what passages of each kind have for certain: half of what is theirs of a share in equal parts.
+// floors are what passages of code and of commits have for certain: half of what is theirs of a share in equal
+// parts. Documents are one with memories.
 func floors(kinds map[schemas.Kind]bool, share int) map[schemas.Kind]int {
 	out := make(map[schemas.Kind]int, len(kinds))
 	for kind := range kinds {
-		out[kind] = share / len(kinds) / 2
+		if kind != schemas.KindKnowledge {
+			out[kind] = share / len(kinds) / 2
+		}
 	}
 	return out
 }
