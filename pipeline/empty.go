@@ -18,7 +18,7 @@ const nothingToSearchBy = "the question has nothing to search by, only signs, em
 // explainEmpty notes why a pack shows no item.
 func explainEmpty(req Request, plan Plan, ranked Ranked, packed Packed) Notes {
 	switch {
-	case len(packed.Shown) > 0, req.Greeting:
+	case len(packed.Shown) > 0:
 		return nil
 	case len(ranked.Candidates) == 0:
 		return Notes{whyNothingFound(req, plan, ranked)}

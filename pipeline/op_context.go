@@ -243,10 +243,7 @@ func (o *contextOp) pack(ctx context.Context, req Request, plan Plan, ranked Ran
 		out.Notes = out.Notes.With(fmt.Sprintf("budget: %d items are the limit and take %d of %d tokens: ask for a higher limit to see more",
 			req.Limits.Items, out.Tokens, budget))
 	}
-	out.Affordances = []schemas.Affordance{}
-	if !req.Greeting { // one gets an answer, and no other context would help
-		out.Affordances = e.cfg.Rules.Afford(cs, out.Shown)
-	}
+	out.Affordances = e.cfg.Rules.Afford(cs, out.Shown)
 	var err error
 	out.Causal, out.Notes, err = e.causal(ctx, req, ranked, out)
 	return out, err

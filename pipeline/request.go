@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"satchel/pipeline/relevance"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
@@ -25,8 +24,6 @@ type Request struct {
 	Limits  Limits
 	Times   Times
 	Notes   Notes
-	// Greeting says that the client sent a greeting and no relevance, so that nothing is looked for.
-	Greeting bool
 }
 
 // Limits bound the output of a request.
@@ -110,12 +107,6 @@ func (e *Engine) newContextRequest(s scope.Scope, in *schemas.ContextRequest) (R
 	if r.Times.Ranking.After(r.Times.Policy) { // a replay of the past shows nothing that has expired since
 		r.Times.Policy = r.Times.Ranking
 	}
-	if e.cfg.Relevance != nil && onlyGreets(p) {
-		own := *p
-		own.Relevance = &schemas.RelevanceRequest{Mode: greetingMode}
-		r.Options, r.Greeting = &own, true
-		r.Notes = r.Notes.With("relevance: a greeting needs no history, so none was looked for; send relevance or a filter to look for its words")
-	}
 	most := &e.cfg.Slice
 	r.Limits.MinScore = cmp.Or(p.MinScore, e.cfg.MinScore)
 	r.Limits.Tokens, r.Notes = clamp("token_budget", cmp.Or(max(p.TokenBudget, 0), schemas.DefaultTokenBudget), most.Tokens, r.Notes)
@@ -125,18 +116,6 @@ func (e *Engine) newContextRequest(s scope.Scope, in *schemas.ContextRequest) (R
 	}
 	r.Limits.Bytes, r.Notes = clamp("max_bytes", cmp.Or(p.MaxBytes, most.Bytes), most.Bytes, r.Notes)
 	return r, nil
-}
-
-// greetingMode is the mode of relevance of a greeting for which the client sent none.
-const greetingMode = "ACKNOWLEDGE"
-
-// onlyGreets reports whether a request says nothing but a greeting, which resembles every other greeting that
-// is stored and needs none of them.
-func onlyGreets(p *schemas.RequestPayload) bool {
-	q := &p.Query
-	narrow := q.Type != "" && q.Type != schemas.QueryHybrid || q.Vector != nil || q.Filters != nil || q.Graph != nil
-	return p.Relevance == nil && p.Task == "" && !narrow && relevance.Greets(cmp.Or(q.Text, p.UserMessage)) &&
-		(p.UserMessage == "" || relevance.Greets(p.UserMessage))
 }
 
 // clamp cuts a limit to the most that a client may have.
