@@ -89,11 +89,23 @@ func (o *assembleOp) quote(ctx context.Context, req Request, plan Plan, ranked R
 	share := room * weights / (weights + rest)
 	budget := max(share, room-need)
 	return o.e.quote(ctx, req, plan, quoting{
-		Budget: budget, Measure: func(c *candidate.Candidate) int {
+		Budget: budget, Floors: floors(sorts, share), Measure: func(c *candidate.Candidate) int {
 			it := assembly.Show(c, assembly.Full, clip)
 			return counter.Count(it.Text() + "\n\n")
 		},
 	}, cs)
+}
+
+// floors are what passages of code and of commits have for certain: half of what is theirs of a share in equal
+// parts. Documents are one with memories.
+func floors(kinds map[schemas.Kind]bool, share int) map[schemas.Kind]int {
+	out := make(map[schemas.Kind]int, len(kinds))
+	for kind := range kinds {
+		if kind != schemas.KindKnowledge {
+			out[kind] = share / len(kinds) / 2
+		}
+	}
+	return out
 }
 
 // frame is the tokens of title, headings and footer, at most.

@@ -15,6 +15,7 @@ type quoting struct {
 	Items   int // 0: any number
 	Model   string
 	Measure func(*candidate.Candidate) int // tokens of a candidate as it is shown
+	Floors  map[schemas.Kind]int           // of passage.Options
 }
 
 // quote puts the passages of documents, code and commits that bear on the question in the place
@@ -30,7 +31,7 @@ func (e *Engine) quote(ctx context.Context, req Request, plan Plan, q quoting, c
 	}, cs)
 	chosen := req.Query != "" && req.Options.Repeat != schemas.RepeatStable // else the same text whatever is asked
 	if chosen {
-		ranking.Choose(cs, passage.Options{Budget: q.Budget, Items: q.Items, Counter: by, Measure: q.Measure})
+		ranking.Choose(cs, passage.Options{Budget: q.Budget, Items: q.Items, Counter: by, Measure: q.Measure, Floors: q.Floors})
 	} else {
 		ranking.Whole(cs, by)
 	}

@@ -201,6 +201,32 @@ func TestExtractKeepsWhatIsAsked(t *testing.T) {
 	}
 }
 
+// TestExtractLeavesOutBareHeadings shortens a plan of which most days say the same.
+func TestExtractLeavesOutBareHeadings(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString("Here is the plan for the sprint.\n# Plan\n## Week 1\n")
+	for i := range 14 {
+		fmt.Fprintf(&b, "### Day %d (March %d)\n- **Duration:** 1 day\n", i+1, i+15)
+		if i == 9 {
+			b.WriteString("- The sprint ends with a review of the registration.\n")
+		}
+	}
+	cs := []candidate.Candidate{whole(candidate.Candidate{Visible: &candidate.Visible{MemoryItem: schemas.MemoryItem{ID: "a", Kind: schemas.KindMemory, Content: schemas.TextContent(b.String())}}})}
+	if n := compaction.Shorten(cs, compaction.Options{Query: "when does the sprint end?", Budget: 400, Whole: 40, Counter: token.Estimate{}}); n != 1 {
+		t.Fatalf("%d extracts", n)
+	}
+	got := cs[0].Content.Text()
+	if n := strings.Count(got, "Duration"); n > 1 || strings.Count(got, "###") > 2 {
+		t.Errorf("the extract repeats itself: %q", got)
+	}
+	for _, want := range []string{"Here is the plan", "## Week 1", "### Day 10", "The sprint ends with a review"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the extract lacks %q: %q", want, got)
+		}
+	}
+}
+
 func TestExtractOfALogCounts(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder

@@ -62,7 +62,8 @@ const (
 //
 // An extract is made of the sentences that hold most of the query's words, weighed by
 // how rare these are among all sentences, and then of those that say most of what the
-// whole says: words that come again, numbers, the beginning. Lines of logs, tables, JSON,
+// whole says: words that come again, numbers, the beginning. What is said twice is taken once, and a
+// heading only with something under it. Lines of logs, tables, JSON,
 // diffs, search results and test reports are picked by package blob.
 func Shorten(cs []candidate.Candidate, o Options) int {
 	if o.Whole <= 0 {
@@ -315,13 +316,16 @@ func (r *reader) pick(p *piece) []candidate.Line {
 	})
 	taken := make([]bool, len(p.units))
 	left := float64(p.target)
+	repeated := map[string]bool{}
 	for n, i := range order {
-		if cost[i] > left && n > 0 {
+		said := text[p.units[i].Start:p.units[i].End]
+		if cost[i] > left && n > 0 || repeated[said] {
 			continue
 		}
-		taken[i] = true
+		taken[i], repeated[said] = true, len(p.terms[i]) > 0
 		left -= cost[i] + 1
 	}
+	r.dropBareHeadings(p, taken)
 	var lines []candidate.Line
 	for i, u := range p.units {
 		switch {
@@ -340,6 +344,37 @@ func (r *reader) pick(p *piece) []candidate.Line {
 		lines[len(lines)-1].Span.End = len(text)
 	}
 	return lines
+}
+
+// dropBareHeadings gives up the headings of Markdown under which nothing is taken, unless they have a word of
+// the question.
+func (r *reader) dropBareHeadings(p *piece, taken []bool) {
+	const text = 7                        // deeper than any heading
+	under := 0                            // the depth of what stands next; 0: nothing does
+	for i := len(taken) - 1; i > 0; i-- { // what an item begins with stays
+		switch depth := headingDepth(p.c.Content.Text()[p.units[i].Start:]); {
+		case depth == 0 && taken[i]:
+			under = text
+		case depth > 0 && taken[i] && under <= depth && !r.asks(p.terms[i]):
+			taken[i] = false
+		case depth > 0 && (taken[i] || under > depth):
+			under = depth
+		}
+	}
+}
+
+// asks reports whether one of the terms is of the question.
+func (r *reader) asks(terms []uint64) bool {
+	return slices.ContainsFunc(terms, func(t uint64) bool { _, ok := r.query[t]; return ok })
+}
+
+// headingDepth is that of the heading of Markdown which a text begins with, 1 to 6, or 0.
+func headingDepth(text string) int {
+	depth := len(text) - len(strings.TrimLeft(text, "#"))
+	if depth > 6 || !strings.HasPrefix(text[depth:], " ") {
+		return 0
+	}
+	return depth
 }
 
 // RestoreWhole puts the whole back in the place of a candidate's extract.

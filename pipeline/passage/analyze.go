@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unicode"
 
 	"satchel/pipeline/candidate"
@@ -98,6 +99,8 @@ func (m *memo) item(tenant string, c *candidate.Candidate, by Vectors) *analysis
 	h.WriteByte(0)
 	if !c.Masked && !c.Verdict.Redact {
 		h.Write(c.Attributes)
+	} else {
+		h.WriteString(c.CreatedAt.UTC().Format(time.DateOnly))
 	}
 	h.WriteString(string(c.Kind) + "\x00" + c.Category + "\x00" + c.Provenance.SourceURI)
 	key := memoKey{tenant, c.ID, h.Sum64()}

@@ -28,6 +28,9 @@ type Options struct {
 	Items   int // that are shown; 0: any number
 	Counter token.Counter
 	Measure func(*candidate.Candidate) int // tokens of a candidate as it is shown
+	// Floors are tokens that passages of a kind have before those of others, as far as there are any. The
+	// floors together are at most Budget.
+	Floors map[schemas.Kind]int
 }
 
 // Choose takes passages greedily by score, cost and how many of the same item there are already,
@@ -40,9 +43,14 @@ type Options struct {
 func (k *Ranking) Choose(cs []candidate.Candidate, o Options) {
 	c := &choice{
 		ranking: k, cs: cs, options: &o, taken: map[int][]int{}, shown: map[int]int{}, at: map[int][]int{}, done: map[int]bool{},
+		floors: o.Floors, used: map[schemas.Kind]int{},
 	}
 	for i := range k.list {
 		c.at[k.list[i].at] = append(c.at[k.list[i].at], i)
+	}
+	if len(o.Floors) > 0 {
+		c.run()
+		c.floors = nil // what a kind can't use is the others'
 	}
 	c.run()
 	if c.options.Budget-c.spent > roomForRest && len(k.rest) > 0 { // nearly all that is scored is taken
@@ -111,7 +119,9 @@ type choice struct {
 	at      map[int][]int // by candidate: places in the ranking
 	done    map[int]bool  // by place: it is taken
 	spent   int
-	full    bool // the limit of items kept some out
+	floors  map[schemas.Kind]int // that still hold
+	used    map[schemas.Kind]int // tokens by kind
+	full    bool                 // the limit of items kept some out
 }
 
 // run takes what fits.
@@ -135,7 +145,8 @@ func (c *choice) run() {
 		if c.spent+leastCost > c.options.Budget {
 			return
 		}
-		p, left := c.ranking.list[top.place], c.options.Budget-c.spent
+		p := c.ranking.list[top.place]
+		left := c.left(c.cs[p.at].Kind)
 		if leastShare*float64(c.estimate(top.place)) > float64(left) {
 			continue
 		}
@@ -152,6 +163,7 @@ func (c *choice) run() {
 		c.taken[p.at] = append(c.taken[p.at], p.part)
 		c.shown[p.at] += cost
 		c.spent += cost
+		c.used[c.cs[p.at].Kind] += cost
 		if first { // the others of the item are cheaper now
 			for _, i := range c.at[p.at] {
 				if !c.done[i] {
@@ -160,6 +172,17 @@ func (c *choice) run() {
 			}
 		}
 	}
+}
+
+// left is what passages of a kind may still take: the floors of other kinds are theirs.
+func (c *choice) left(kind schemas.Kind) int {
+	left := c.options.Budget - c.spent
+	for other, floor := range c.floors {
+		if other != kind {
+			left -= max(0, floor-c.used[other])
+		}
+	}
+	return left
 }
 
 // value is what a passage is worth now. Its tokens are estimated: the logarithm forgives that.

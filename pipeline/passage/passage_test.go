@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
@@ -113,6 +114,9 @@ func TestHeadsSayWhereItStands(t *testing.T) {
 	doc.Visible.Provenance.SourceURI = "file:kiln/CHANGELOG.md#0400"
 	masked := item(t, "m", schemas.KindCommit, "[redacted]\n\nThe kiln was moved.", map[string]any{"sha": "e8d659c3aa", "author": "Ida Ahn"})
 	masked.Masked = true
+	sourced := item(t, "s", schemas.KindCommit, "[redacted]\n\nThe kiln was moved.", map[string]any{"sha": "e8d659c3aa", "author": "Ida Ahn"})
+	sourced.Masked, sourced.CreatedAt = true, time.Date(2026, 7, 22, 10, 0, 0, 0, time.UTC)
+	sourced.Provenance.SourceURI = "git:kiln@e8d659c3aa01"
 	for _, x := range []struct {
 		c    candidate.Candidate
 		want string
@@ -122,6 +126,7 @@ func TestHeadsSayWhereItStands(t *testing.T) {
 		}), "commit e8d659c3 2026-07-22 Ida Ahn:"},
 		{doc, "kiln/CHANGELOG.md:61 ›"},
 		{masked, "commit:"},
+		{sourced, "commit e8d659c3 2026-07-22:"},
 		{item(t, "f", schemas.KindCode, "func Fire() {}", map[string]any{"file_path": "kiln.go", "start_line": 7, "signature": "func Fire()"}), "kiln.go:7"},
 	} {
 		cs := []candidate.Candidate{x.c}
@@ -159,6 +164,37 @@ func TestACommitAnswersWhoMadeIt(t *testing.T) {
 	choose(t, reader(t, Config{}), "who introduced that the kiln is fired at night?", 30, cs)
 	if !cs[8].Kept() {
 		t.Error("the commit is left out")
+	}
+}
+
+// TestFloorsHoldForAKind has code that answers better and takes all, and commits that have a floor; and a
+// floor of documents, of which there are none.
+func TestFloorsHoldForAKind(t *testing.T) {
+	t.Parallel()
+	of := func(floors map[schemas.Kind]int) (code, commits int) {
+		var cs []candidate.Candidate
+		for i := range 12 {
+			cs = append(cs, item(t, fmt.Sprint("code", i), schemas.KindCode, fmt.Sprintf("func FireKiln%d() error { return kiln.Fire(%d) }", i, i), nil),
+				item(t, fmt.Sprint("commit", i), schemas.KindCommit, fmt.Sprintf("Sweep hall %d\n\nThe kiln stood in the way of the broom.", i), nil))
+		}
+		reader(t, Config{}).Score(context.Background(), system(t), Query{Text: "what fires the kiln?"}, cs).
+			Choose(cs, Options{Budget: 200, Counter: token.Estimate{}, Measure: measure, Floors: floors})
+		for i := range cs {
+			switch c := &cs[i]; {
+			case !c.Kept():
+			case c.Kind == schemas.KindCode:
+				code += measure(c)
+			default:
+				commits += measure(c)
+			}
+		}
+		return code, commits
+	}
+	if _, commits := of(nil); commits >= 80 {
+		t.Fatalf("commits have %d tokens without a floor: this proves nothing", commits)
+	}
+	if code, commits := of(map[schemas.Kind]int{schemas.KindCommit: 80, schemas.KindKnowledge: 100}); commits < 60 || code < 60 || code+commits > 200 {
+		t.Errorf("code has %d tokens, commits %d", code, commits)
 	}
 }
 

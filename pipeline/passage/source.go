@@ -6,6 +6,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"time"
 
 	"satchel/pipeline/candidate"
 	"satchel/schemas"
@@ -95,6 +96,12 @@ func sourceOf(c *candidate.Candidate) source {
 		}
 	case schemas.KindCommit:
 		s.title, s.name, s.found = len(first), first, first
+		if a.SHA == "" { // where it is from may be seen, and when it was recorded
+			a.SHA = commitOf(c.Provenance.SourceURI)
+			if a.Date, a.Author = "", ""; a.SHA != "" && !c.CreatedAt.IsZero() {
+				a.Date = c.CreatedAt.UTC().Format(time.DateOnly)
+			}
+		}
 		s.about = about(&a)
 	default:
 		if more && isTitle(first, a.Heading) {
@@ -115,6 +122,20 @@ func pathOf(uri string) string {
 	}
 	file, _, _ = strings.Cut(file, "#")
 	return file
+}
+
+// commitOf is the sha in the address of a commit, "" for another address.
+func commitOf(uri string) string {
+	rest, ok := strings.CutPrefix(uri, gitURI)
+	if at := strings.LastIndexByte(rest, '@'); ok && at >= 0 && isSHA(rest[at+1:]) {
+		return rest[at+1:]
+	}
+	return ""
+}
+
+// isSHA reports whether a text looks like the name of a commit.
+func isSHA(text string) bool {
+	return len(text) >= shortSHA && strings.Trim(text, "0123456789abcdef") == ""
 }
 
 // isTitle reports whether the first line of a text looks like its heading.

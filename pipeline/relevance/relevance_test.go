@@ -481,6 +481,7 @@ func TestMeasured(t *testing.T) {
 	g := gate(t, "")
 	for text, greeting := range map[string]bool{
 		"Hey!": true, "Hello there": true, "good morning, Ada": true, "Thank you so very much": true, "Guten Abend": true,
+		"Hey, how are you?": true, "Hello Ada, how's it going": true, "Hey, how are you paid?": false, "How are you connected to the pump?": false,
 		"Hey, who painted the mural?": false, "good sources on pumps": false, "hi there what is new today": false, "": false, "!!": false,
 	} {
 		in := relevance.Input{Mode: "RESPOND"}.Measured(relevance.Turn{Text: text, Tokens: 2})
