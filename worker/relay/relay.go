@@ -66,6 +66,7 @@ func (r *Relay) catchUp(ctx context.Context, tenant string) error {
 	}
 	at, err := r.Ledger.LastPosition(ctx, tenant)
 	if err != nil {
+		r.noteUnread(ctx, s)
 		return fmt.Errorf("read last ledger position of tenant %q: %w", tenant, err)
 	}
 	// The ledger is a window: others may have pushed the tenant's last message out of it.
@@ -103,6 +104,13 @@ func (r *Relay) catchUp(ctx context.Context, tenant string) error {
 		r.Metrics.Ledger.Note(tenant, head.Size-at, time.Now())
 	}
 	return nil // what was added meanwhile is gathered for the next step
+}
+
+// noteUnread notes how far the ledger is behind when it does not say so itself: by what this process published.
+func (r *Relay) noteUnread(ctx context.Context, s scope.Scope) {
+	if head, err := r.Log.Head(ctx, s); err == nil {
+		r.Metrics.Ledger.Note(s.Tenant(), head.Size-r.published(s.Tenant(), 0), time.Now())
+	}
 }
 
 // published notes that the tenant's log was published up to position, and returns how
