@@ -2,12 +2,12 @@ package observe
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -16,6 +16,7 @@ import (
 	js "github.com/nats-io/nats.go/jetstream"
 	_ "modernc.org/sqlite" // the driver, to lock the log and to change a row of it
 
+	"satchel/jetstream"
 	"satchel/jetstream/embedded"
 	"satchel/pipeline/meter/alert"
 	"satchel/test/testenv"
@@ -32,7 +33,8 @@ type fault struct {
 // faults lists what is tried. An alert stands in one of them, or in promtoolOnly.
 func faults() []fault {
 	return []fault{
-		{"a process that stands still, bad events, a locked log", []string{"Down", "DeadLetters", "InboxStuck"}, true, standStill},
+		{"a process that stands still, bad events, a locked log", []string{"Down", "DeadLetters", "InboxStuck"}, true,
+			standStill},
 		{"an index server that is away", []string{"IndexBehind", "ErasureLate"}, true, indexAway},
 		{"a stream that was made anew", []string{"PartitionStopped", "NotReady"}, true, streamAnew},
 		{"a log of which a row was changed", []string{"LogDamaged"}, true, rowChanged},
@@ -44,7 +46,8 @@ func faults() []fault {
 		{"a small disk", []string{"DiskLow"}, false, smallDisk},
 		{"a witness that is away, and an older folder", []string{"NotWitnessed", "WitnessConflict"}, false, witnessed},
 		{"a flood", []string{"Refusing", "AvailabilityBurn"}, false, flood},
-		{"a slow index server", []string{"RetrievalSlow", "LatencyBurn", "LatencyTailBurn", "FreshnessBurn"}, false, slowIndex},
+		{"a slow index server", []string{"RetrievalSlow", "LatencyBurn", "LatencyTailBurn", "FreshnessBurn"}, false,
+			slowIndex},
 		{"a policy server that is slow, then away", []string{"SlicingSlow", "PolicyErrors"}, false, slowPolicy},
 		{"large packs of long items", []string{"AssemblySlow", "TokenCreep"}, false, largePacks},
 		{"planted instructions", []string{"InjectionBurst"}, false, injections},
@@ -77,7 +80,8 @@ func (tr *trial) fires(t *testing.T, instance, name string, does bool) {
 		what, want = "fires", tr.rules[alert.Prefix+name]
 	}
 	poll(t, 3*time.Minute, fmt.Sprintf("%s of %s %s", name, instance, what), func() bool {
-		return len(tr.p.query(t, fmt.Sprintf(`ALERTS{alertname=%q,alertstate="firing",instance=%q}`, alert.Prefix+name, instance))) == want
+		firing := fmt.Sprintf(`ALERTS{alertname=%q,alertstate="firing",instance=%q}`, alert.Prefix+name, instance)
+		return len(tr.p.query(t, firing)) == want
 	})
 	t.Logf("%s %s after %.1f s", name, what, time.Since(began).Seconds())
 	tr.mu.Lock()
@@ -209,7 +213,7 @@ func (w *watched) lock(t *testing.T) (unlock func()) {
 // connect connects to the process's NATS, as any client does.
 func (w *watched) connect(t *testing.T) *nats.Conn {
 	t.Helper()
-	nc, err := nats.Connect(w.URL)
+	nc, err := nats.Connect(w.URL, nats.Name(rand.Text()))
 	must(t, err)
 	t.Cleanup(nc.Close)
 	return nc
@@ -238,8 +242,9 @@ func within(t *testing.T) context.Context {
 
 // question is a context request.
 func question(id, text string, budget int) string {
-	return fmt.Sprintf(`{"meta":{"type":"ContextRequest","id":%q,"from":{"type":"user","id":"tester","security_level":"internal"}},"payload":{"query":{"text":%q},"token_budget":%d}}`,
-		id, text, budget)
+	return fmt.Sprintf(`{"meta": {"type": "ContextRequest", "id": %q,
+		"from": {"type": "user", "id": "tester", "securityLevel": "internal"}},
+		"payload": {"query": {"text": %q}, "token_budget": %d}}`, id, text, budget)
 }
 
 // repeat calls one until the function that it returns, at most every so often. It does not look at what becomes of it.
@@ -264,13 +269,19 @@ func repeat(t *testing.T, every time.Duration, one func(n int)) (stop func()) {
 	return stop
 }
 
-// ask asks a question every so often, until the function that it returns.
+// ask asks a question, which has to be answered, and then every so often, until the function that it returns.
 func (w *watched) ask(t *testing.T, every time.Duration, text string, budget int) (stop func()) {
 	t.Helper()
 	nc := w.connect(t)
-	return repeat(t, every, func(n int) {
-		_, _ = nc.Request("ctx.v1.main.request", []byte(question(fmt.Sprintf("%s-%d-%d", strings.Fields(text)[0], budget, n), text, budget)), 10*time.Second)
-	})
+	one := func(n int) error {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		id := fmt.Sprintf("%s-%d-%d", nc.Opts.Name, budget, n)
+		_, err := jetstream.Request(ctx, nc, "ctx.v1.main.request", []byte(question(id, text, budget)))
+		return err
+	}
+	must(t, one(-1))
+	return repeat(t, every, func(n int) { _ = one(n) })
 }
 
 func must(t *testing.T, err error) {

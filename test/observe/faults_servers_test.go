@@ -30,7 +30,8 @@ func flood(t *testing.T, tr *trial) {
 	nc := w.connect(t)
 	calm := repeat(t, 200*time.Millisecond, func(n int) {
 		for i := range 50 {
-			_ = nc.PublishRequest("ctx.v1.main.request", nats.NewInbox(), []byte(question(fmt.Sprintf("flood-%d-%d", n, i), "when does the quetzal sleep?", 200)))
+			one := question(fmt.Sprintf("flood-%d-%d", n, i), "when does the quetzal sleep?", 200)
+			_ = nc.PublishRequest("ctx.v1.main.request", nats.NewInbox(), []byte(one))
 		}
 	})
 	w.all(t, true, "Refusing", "AvailabilityBurn")
@@ -47,7 +48,8 @@ func slowIndex(t *testing.T, tr *trial) {
 	w.Must(t, "emit", "--text", "the quetzal sleeps at noon", "--wait", "indexed")
 	stop, writer := w.ask(t, 300*time.Millisecond, "when does the quetzal sleep?", 200), w.writer(t)
 	write := repeat(t, 500*time.Millisecond, func(n int) {
-		_, _ = writer.Remember(t.Context(), schemas.MemoryItem{Content: schemas.TextContent(fmt.Sprintf("the kiln was opened %d times", n))}, nil)
+		text := schemas.TextContent(fmt.Sprintf("the kiln was opened %d times", n))
+		_, _ = writer.Remember(t.Context(), schemas.MemoryItem{Content: text}, nil)
 	})
 	names := []string{"RetrievalSlow", "LatencyBurn", "LatencyTailBurn", "FreshnessBurn"}
 	w.all(t, false, names...)
@@ -89,7 +91,8 @@ var witnessLine = regexp.MustCompile(`^witness \S+ (\S+) http://(\S+)/\n$`)
 // start starts it, under its former address.
 func (w *witness) start(t *testing.T) {
 	t.Helper()
-	w.process = exec.Command(binary(t), "witness", "--dir", w.dir, "--name", "witness.example.org/w1", "--logs", w.logs, "--listen", w.address)
+	w.process = exec.Command(binary(t), "witness", "--dir", w.dir, "--name", "witness.example.org/w1",
+		"--logs", w.logs, "--listen", w.address)
 	out, err := w.process.StdoutPipe()
 	must(t, err)
 	must(t, w.process.Start())
@@ -207,7 +210,8 @@ func noCheck(t *testing.T, tr *trial) {
 func smallDisk(t *testing.T, tr *trial) {
 	disk := filepath.Join(t.TempDir(), "disk")
 	must(t, os.Mkdir(disk, 0o700))
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=2g", "satchel-observe", disk).CombinedOutput(); err != nil {
+	mount := exec.Command("mount", "-t", "tmpfs", "-o", "size=2g", "satchel-observe", disk)
+	if out, err := mount.CombinedOutput(); err != nil {
 		testenv.Missing(t, "tmpfs", "no disk can be mounted here: "+strings.TrimSpace(string(out)))
 	}
 	t.Cleanup(func() {

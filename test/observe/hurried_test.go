@@ -47,7 +47,9 @@ func shipped(t *testing.T) []ruleGroup {
 var (
 	ranges = regexp.MustCompile(`\[(\d+[smhd])\]`)
 	// windows stand for the ranges of the rules. A range has to hold several samples, of which there is one a second.
-	windows = map[string]string{"5m": "10s", "10m": "10s", "15m": "15s", "30m": "12s", "1h": "15s", "6h": "15s", "1d": "20s", "3d": "20s"}
+	windows = map[string]string{
+		"5m": "10s", "10m": "10s", "15m": "15s", "30m": "12s", "1h": "15s", "6h": "15s", "1d": "20s", "3d": "20s",
+	}
 	// ages are the limits that are times, at the end of an expression: what is shipped, and what stands for it.
 	ages = map[string][2]string{
 		"SatchelInboxStuck": {"> 60", "> 2"}, "SatchelIndexBehind": {"> 60", "> 2"}, "SatchelLedgerBehind": {"> 60", "> 2"},

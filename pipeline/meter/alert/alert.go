@@ -143,7 +143,8 @@ func (r *Rule) PromQL() string {
 		return fmt.Sprintf("sum by (instance) (increase(%s[%s])) > %v", name, Duration(c.Over), c.Limit)
 	case Older:
 		// Other processes that are scraped, satchel gateway among them, have a start and not the metric.
-		return fmt.Sprintf("time() - (max by (instance) (%[1]s > 0) or max by (instance) (process_start_time_seconds and on (instance) %[1]s)) > %[2]v", name, c.Limit)
+		started := fmt.Sprintf("process_start_time_seconds and on (instance) %s", name)
+		return fmt.Sprintf("time() - (max by (instance) (%s > 0) or max by (instance) (%s)) > %v", name, started, c.Limit)
 	}
 	return r.Expr
 }
