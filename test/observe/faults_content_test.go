@@ -137,6 +137,7 @@ func largePacks(t *testing.T, tr *trial) {
 	w.all(t, true, "TokenCreep", "AssemblySlow")
 	large()
 	small = w.ask(t, 300*time.Millisecond, "when is the kiln fired?", 100)
-	w.all(t, false, "TokenCreep", "AssemblySlow")
-	small()
+	w.fires(t, "TokenCreep", false)
+	small() // on a busy machine small packs of long items take as long
+	w.fires(t, "AssemblySlow", false)
 }

@@ -56,9 +56,9 @@ func slowIndex(t *testing.T, tr *trial) {
 	wire.Slow(600 * time.Millisecond)
 	w.all(t, true, names...)
 	wire.Pass()
-	w.all(t, false, "RetrievalSlow", "LatencyTailBurn", "FreshnessBurn")
-	stop() // beside other tests, requests may go on taking longer than 30 ms
-	w.fires(t, "LatencyBurn", false)
+	w.all(t, false, "RetrievalSlow", "FreshnessBurn")
+	stop() // on a busy machine one request in a hundred stays slow
+	w.all(t, false, "LatencyBurn", "LatencyTailBurn")
 	write()
 }
 
