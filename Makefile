@@ -18,10 +18,10 @@ DRIVERS   ?= ./pipeline/store/... ./pipeline/embed/... ./policies/... ./jetstrea
 
 .DEFAULT_GOAL := help
 
-.PHONY: attack observe help check test race lint vet properties golden opa bench eval rot fuzz crash workers scaling evalservers benchservers demo build adherence browser hooks conformance schemathesis drivers encoder python typescript publish dist release
+.PHONY: attack observe observe-all help check test race lint vet properties golden opa bench eval rot fuzz crash workers scaling evalservers benchservers demo build adherence browser hooks conformance schemathesis drivers encoder python typescript publish dist release
 
 help: ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 build: ## the binary, stripped, in bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o bin/satchel ./cmd/satchel
@@ -112,6 +112,9 @@ attack: ## every cell of the attack matrix: operations, principals, fields, stat
 observe: ## boards, rules and runbook as the tables say, promtool's tests, and alerts by their faults; prometheus and promtool have to be on the path
 	$(GO) run ./deploy/observability/gen && git diff --exit-code docs deploy/observability
 	SATCHEL_TEST_REQUIRE=prometheus $(GO) test -count=1 -timeout 15m ./deploy/observability/... ./pipeline/meter/... ./test/observe
+
+observe-all: ## every alert by its fault on real processes, with Prometheus as for observe; a small disk only where one can be mounted
+	SATCHEL_TEST_OBSERVE=all SATCHEL_TEST_REQUIRE=prometheus,opa $(GO) test -count=1 -timeout 40m -v -run 'TestAlerts|TestEveryAlertHasAFault' ./test/observe
 
 golden: ## accept a changed ranking: rewrite test/golden/testdata/golden.tsv
 	SATCHEL_GOLDEN=write $(GO) test -count=1 ./test/golden

@@ -87,6 +87,16 @@ func (l *Ledger) LastPosition(ctx context.Context, tenant string) (int64, error)
 	return end.position, nil
 }
 
+// LastSequence returns the sequence of the last message in LEDGER, whosever it is and of whichever tenant, though it
+// was removed.
+func (l *Ledger) LastSequence(ctx context.Context) (uint64, error) {
+	info, err := l.stream.Info(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("read last ledger sequence: %w", err)
+	}
+	return info.State.LastSeq, nil
+}
+
 // Passed reports whether LEDGER has nothing of the tenant and has let old messages go: what
 // there was of a quiet tenant made way for others.
 func (l *Ledger) Passed(ctx context.Context, tenant string) (bool, error) {

@@ -73,7 +73,7 @@ func (s *Service) send(ctx context.Context, j job, reply Reply) error {
 
 // refuse sends a typed error, as the service protocol (NATS ADR-32) says.
 func (s *Service) refuse(j job, refusal *schemas.Error) {
-	s.answered(j, refusal.Code)
+	s.answered(j, refusal)
 	if j.reply == "" {
 		return
 	}

@@ -73,8 +73,8 @@ type ServiceConfig struct {
 	MaxDeadline time.Duration                                                    // most a caller can ask for, default 60 s
 	Extract     func(ctx context.Context, carrier HeaderCarrier) context.Context // of the trace, default none
 	// Answered is told of every reply and refusal, and must not block: the tenant of its subject, how long
-	// it took since the request arrived, and the refusal's code, "" for a reply. Default none.
-	Answered func(endpoint, tenant string, took time.Duration, code schemas.Code)
+	// it took since the request arrived, and the refusal, nil for a reply. Default none.
+	Answered func(endpoint, tenant string, took time.Duration, refusal *schemas.Error)
 	Stats    func() any   // added to every endpoint's statistics, default none
 	Replies  *Replies     // where large ones are kept, default those of a server alone
 	Log      *slog.Logger // default: discard
@@ -348,15 +348,15 @@ func (s *Service) answer(ctx context.Context, j job, reply Reply, err error) {
 		s.refuse(j, s.refusal(ctx, j, err))
 		return
 	}
-	s.answered(j, "")
+	s.answered(j, nil)
 }
 
-// answered counts a reply, or a refusal with its code.
-func (s *Service) answered(j job, code schemas.Code) {
+// answered counts a reply, or a refusal.
+func (s *Service) answered(j job, refusal *schemas.Error) {
 	took := time.Since(j.arrived)
-	j.endpoint.stats.observe(took, code)
+	j.endpoint.stats.observe(took, refusal)
 	if s.cfg.Answered != nil {
-		s.cfg.Answered(j.endpoint.Name, j.request.Tenant, took, code)
+		s.cfg.Answered(j.endpoint.Name, j.request.Tenant, took, refusal)
 	}
 }
 

@@ -25,19 +25,18 @@ type endpointStats struct {
 	buckets                            [15]atomic.Int64
 }
 
-// observe counts one request and its time since arrival; code is that of its refusal, "" for
-// a reply.
-func (s *endpointStats) observe(took time.Duration, code schemas.Code) {
+// observe counts one request, its time since arrival, and its refusal, nil for a reply.
+func (s *endpointStats) observe(took time.Duration, refusal *schemas.Error) {
 	s.requests.Add(1)
 	s.sum.Add(int64(took))
-	if code != "" {
+	if refusal != nil {
 		s.errors.Add(1)
-	}
-	switch {
-	case code.IsCallersMistake():
-		s.invalid.Add(1)
-	case code == schemas.CodeOverloaded:
-		s.refused.Add(1)
+		switch {
+		case refusal.IsCallersMistake():
+			s.invalid.Add(1)
+		case refusal.Code == schemas.CodeOverloaded:
+			s.refused.Add(1)
+		}
 	}
 	limits := bounds()
 	for i, limit := range limits {

@@ -91,8 +91,8 @@ func policyDown(ctx context.Context, cause error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w: %w", ctx.Err(), cause)
 	}
-	down := &schemas.Error{Code: schemas.CodePolicyDenied, Message: "policy gave no verdict, so nothing may leave"}
-	return fmt.Errorf("%w: %w: %w", down, errNoVerdict, cause)
+	down := &schemas.Error{Code: schemas.CodePolicyDenied, Undecided: true, Message: "policy gave no verdict, so nothing may leave"}
+	return fmt.Errorf("%w: %w", down, cause)
 }
 
 // removedTexts lists what redaction took from the items that are shown in part.

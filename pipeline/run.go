@@ -48,7 +48,6 @@ func (e *Engine) run(ctx context.Context, op operation, req Request) (Outcome, e
 	defer rec.End()
 	out, err := e.stages(ctx, rec, op, req)
 	if err != nil {
-		e.measures(req.Scope.Tenant()).failed(err)
 		refusal := e.refuse(ctx, rec, req, err)
 		rec.span.Fail(refusal.Code)
 		return Outcome{}, refusal

@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"errors"
 	"maps"
 	"slices"
 
@@ -16,16 +15,16 @@ import (
 
 // measures are the metrics of the engine, of a tenant or of all tenants that are not listed.
 type measures struct {
-	retrieval, slicing, assembly         prometheus.Observer
-	candidates                           func(source string) prometheus.Observer
-	usedTokens, usedBytes, usedItems     prometheus.Observer
-	affordances, packed                  prometheus.Counter
-	tokens, best, share                  prometheus.Observer
-	overBudget, gaps, spared             prometheus.Counter
-	drops, denials                       func(reason string) prometheus.Counter
-	allowed, redacted, denied, undecided prometheus.Counter
-	injectionsDropped, injectionsFenced  prometheus.Counter
-	excluded                             func(node, layer string) prometheus.Counter
+	retrieval, slicing, assembly        prometheus.Observer
+	candidates                          func(source string) prometheus.Observer
+	usedTokens, usedBytes, usedItems    prometheus.Observer
+	affordances, packed                 prometheus.Counter
+	tokens, best, share                 prometheus.Observer
+	overBudget, gaps, spared            prometheus.Counter
+	drops, denials                      func(reason string) prometheus.Counter
+	allowed, redacted, denied           prometheus.Counter
+	injectionsDropped, injectionsFenced prometheus.Counter
+	excluded                            func(node, layer string) prometheus.Counter
 }
 
 func newMeasures(m *meter.Set) *measures {
@@ -38,7 +37,6 @@ func newMeasures(m *meter.Set) *measures {
 		overBudget: m.Counter(schemas.MetricPackOverBudget), gaps: m.Counter(schemas.MetricDropGap), spared: m.Counter(schemas.MetricQueriesSpared),
 		drops: m.Counters(schemas.MetricDropItems), denials: m.Counters(schemas.MetricPolicyDenied),
 		allowed: m.Counter(schemas.MetricPolicyVerdicts, "allowed"), redacted: m.Counter(schemas.MetricPolicyVerdicts, "redacted"), denied: m.Counter(schemas.MetricPolicyVerdicts, "denied"),
-		undecided:         m.Counter(schemas.MetricPolicyErrors),
 		injectionsDropped: m.Counter(schemas.MetricInjections, "dropped"), injectionsFenced: m.Counter(schemas.MetricInjections, "fenced"),
 		excluded: func(node, layer string) prometheus.Counter {
 			return m.Counter(schemas.MetricRelevanceExcluded, node, layer)
@@ -125,16 +123,6 @@ func (m *measures) shown(req Request, out *Outcome) {
 	}
 	m.best.Observe(best)
 	m.share.Observe(float64(relevant) / float64(len(out.Packed.Shown)))
-}
-
-// errNoVerdict says of an error that policy gave no verdict.
-var errNoVerdict = errors.New("no verdict")
-
-// failed counts why a request failed.
-func (m *measures) failed(err error) {
-	if errors.Is(err, errNoVerdict) {
-		m.undecided.Inc()
-	}
 }
 
 // dropsByReason counts, by reason, the items that a request found and left out.

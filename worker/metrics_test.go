@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"satchel/jetstream"
 	"satchel/pipeline/meter"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/keyword"
@@ -59,6 +60,19 @@ func TestFigures(t *testing.T) {
 	if got["satchel_append_duration_seconds"] < 2 || got["satchel_verify_last_success_timestamp_seconds"] == 0 {
 		t.Errorf("%v appends, verified at %v", got["satchel_append_duration_seconds"], got["satchel_verify_last_success_timestamp_seconds"])
 	}
+}
+
+// A ledger that is gone, which nobody can ask how far it is, is behind.
+func TestALedgerThatIsGoneIsBehind(t *testing.T) {
+	t.Parallel()
+	w, set := prepare(t), meter.New()
+	w.change = func(c *worker.Config) { c.Meter = set }
+	w.start(t)
+	w.publish(t, "acme", recorded(t, "a", "one"))
+	w.relayed(t, "acme", 1)
+	must(t, w.js.DeleteStream(within(t), jetstream.LedgerStream))
+	w.publish(t, "acme", recorded(t, "b", "two"))
+	poll(t, "the ledger is behind", func() bool { return figures(t, set)["satchel_ledger_lag_seconds"] > 0 })
 }
 
 // stuck is a keyword index that takes nothing until it is let.

@@ -43,9 +43,9 @@ func (o *Office) Authorise(
 		return schemas.PolicyDecision{ID: id, Principal: s.Principal().ID, Purpose: s.Purpose(), Action: action,
 			Revision: d.Revision, InputHash: d.InputHash, CreatedAt: at, Verdicts: []schemas.Verdict{v}}, nil
 	}
-	denied := &schemas.Error{Code: schemas.CodePolicyDenied, Message: "policy gave no verdict, so nobody may " + words}
+	denied := &schemas.Error{Code: schemas.CodePolicyDenied, Undecided: true, Message: "policy gave no verdict, so nobody may " + words}
 	if err == nil && len(d.Verdicts) == 1 {
-		denied.Message = "policy does not allow this principal to " + words + ": " + d.Verdicts[0].Reason
+		denied.Undecided, denied.Message = false, "policy does not allow this principal to "+words+": "+d.Verdicts[0].Reason
 	}
 	refusal, err := o.draft(s, schemas.TypeRequestRefused, o.IDs(), id, at,
 		schemas.Refusal{RequestID: id, Principal: s.Principal().ID, Code: denied.Code, Message: denied.Message})

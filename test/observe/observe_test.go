@@ -1,7 +1,7 @@
 // Package observe holds what is watched against the real thing: the metrics of the real binary
 // against promtool, the expressions of boards and rules against a real Prometheus, and alerts
-// against the faults that they are for. Without prometheus and promtool on the path it is skipped;
-// SATCHEL_TEST_REQUIRE=prometheus makes that a failure.
+// against the faults that they are for: the cheapest alone, or every one with SATCHEL_TEST_OBSERVE=all. Without
+// prometheus and promtool on the path it is skipped; SATCHEL_TEST_REQUIRE=prometheus makes that a failure.
 package observe
 
 import (

@@ -27,6 +27,7 @@ type Pacing struct {
 	Every  time.Duration                       // from the beginning of one step of a tenant to the next's, at least
 	Beside time.Duration                       // the same while busy
 	Wanted func(tenant string) <-chan struct{} // has something when somebody waits for the step; nil: nobody ever does
+	Again  <-chan struct{}                     // has something when every tenant is to have a step; nil: it never has
 }
 
 // await waits until a tenant's step may begin, when the last one began at last, or ctx is done.
@@ -52,7 +53,7 @@ func (p *Pacing) await(ctx context.Context, tenant string, last time.Time) {
 	}
 }
 
-// Run calls step for Every tenant at the start and then whenever its log grows,
+// Run calls step for Every tenant at the start and then whenever its log grows, or Again has something,
 // until ctx is done. Steps of different tenants run side by side, two at a time, those of
 // one never do; a failed step is tried again and holds up nobody else meanwhile.
 func Run(ctx context.Context, log *eventlog.Log, retry Retry, logger *slog.Logger, what string, pace Pacing, step func(ctx context.Context, tenant string) error) error {
@@ -76,13 +77,18 @@ func Run(ctx context.Context, log *eventlog.Log, retry Retry, logger *slog.Logge
 			}
 		})
 	}
-	for _, tenant := range tenants {
-		start(tenant)
-	}
 	for {
+		for _, tenant := range tenants {
+			start(tenant)
+		}
+		tenants = nil
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-pace.Again:
+			if tenants, err = log.Tenants(ctx); err != nil && ctx.Err() == nil {
+				logger.WarnContext(ctx, what, "error", err)
+			}
 		case tenant, ok := <-grown:
 			if !ok {
 				return nil

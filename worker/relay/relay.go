@@ -51,9 +51,43 @@ const relayEvery = 100 * time.Millisecond
 // New returns a Relay; nothing runs before Run.
 func New(cfg Config) *Relay { return &Relay{Config: cfg, done: map[string]int64{}} }
 
+// lookEvery is how soon messages are found that others published for a tenant whose log does not grow.
+const lookEvery = time.Minute
+
 // Run publishes what logs have gained, until ctx is done.
 func (r *Relay) Run(ctx context.Context, retry follow.Retry) error {
-	return follow.Run(ctx, r.Log, retry, r.Logger, "relay", follow.Pacing{Busy: r.Busy, Every: relayEvery}, r.catchUp)
+	var wait sync.WaitGroup
+	defer wait.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	moved := make(chan struct{})
+	wait.Go(func() { r.look(ctx, moved) })
+	pace := follow.Pacing{Busy: r.Busy, Every: relayEvery, Again: moved}
+	return follow.Run(ctx, r.Log, retry, r.Logger, "relay", pace, r.catchUp)
+}
+
+// look has every tenant's part of the ledger looked at when something was published, as foreign messages may be
+// among it. A ledger that does not answer is for catchUp to tell.
+func (r *Relay) look(ctx context.Context, moved chan<- struct{}) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	var seen uint64
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		last, err := r.Ledger.LastSequence(ctx)
+		if err != nil || last == seen {
+			continue
+		}
+		seen = last
+		select {
+		case moved <- struct{}{}:
+		case <-ctx.Done():
+		}
+	}
 }
 
 func (r *Relay) catchUp(ctx context.Context, tenant string) error {
@@ -66,6 +100,7 @@ func (r *Relay) catchUp(ctx context.Context, tenant string) error {
 	}
 	at, err := r.Ledger.LastPosition(ctx, tenant)
 	if err != nil {
+		r.noteUnread(ctx, s)
 		return fmt.Errorf("read last ledger position of tenant %q: %w", tenant, err)
 	}
 	// The ledger is a window: others may have pushed the tenant's last message out of it.
@@ -103,6 +138,13 @@ func (r *Relay) catchUp(ctx context.Context, tenant string) error {
 		r.Metrics.Ledger.Note(tenant, head.Size-at, time.Now())
 	}
 	return nil // what was added meanwhile is gathered for the next step
+}
+
+// noteUnread notes how far the ledger is behind when it does not say so itself: by what this process published.
+func (r *Relay) noteUnread(ctx context.Context, s scope.Scope) {
+	if head, err := r.Log.Head(ctx, s); err == nil {
+		r.Metrics.Ledger.Note(s.Tenant(), head.Size-r.published(s.Tenant(), 0), time.Now())
+	}
 }
 
 // published notes that the tenant's log was published up to position, and returns how

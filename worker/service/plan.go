@@ -39,7 +39,7 @@ func (v *Service) Plan(ctx context.Context, tenant string, body []byte) (any, er
 func refusal(ctx context.Context, refused *write.Rejection, err error, pointer string) error {
 	switch {
 	case errors.Is(err, authorship.ErrNoVerdict) && ctx.Err() == nil:
-		return &schemas.Error{Code: schemas.CodePolicyDenied, Message: "policy gave no verdict, so nothing is erased"}
+		return &schemas.Error{Code: schemas.CodePolicyDenied, Undecided: true, Message: "policy gave no verdict, so nothing is erased"}
 	case err != nil:
 		return storageError(ctx, "check the erasure", err)
 	case refused == nil:

@@ -126,7 +126,7 @@ func (v *Service) mayPublish(ctx context.Context, s scope.Scope, d *write.Prepar
 	}
 	switch refused, err := v.cfg.Reviewer.Review(ctx, s, []*write.Prepared{d}); {
 	case errors.Is(err, authorship.ErrNoVerdict) && ctx.Err() == nil:
-		return &schemas.Error{Code: schemas.CodePolicyDenied, Message: "policy gave no verdict, so nothing is changed"}
+		return &schemas.Error{Code: schemas.CodePolicyDenied, Undecided: true, Message: "policy gave no verdict, so nothing is changed"}
 	case err != nil:
 		return storageError(ctx, "check the change", err)
 	case refused[0] != nil:

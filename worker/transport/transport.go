@@ -105,6 +105,8 @@ type LedgerMessage struct {
 type Ledger interface {
 	// LastPosition returns the position of the tenant's last message, 0 for none.
 	LastPosition(ctx context.Context, tenant string) (int64, error)
+	// LastSequence returns a number that grows with each message of any tenant, whoever published it.
+	LastSequence(ctx context.Context) (uint64, error)
 	// Publish appends messages; it fails without effect when somebody else has
 	// published for this tenant since the last call of LastPosition or Publish.
 	Publish(ctx context.Context, tenant string, messages []LedgerMessage) error

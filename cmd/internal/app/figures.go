@@ -87,25 +87,30 @@ func (n *Node) look() {
 
 // requestCounts are the counts of the requests of a tenant, or of all tenants that are not listed.
 type requestCounts struct {
-	requests func(values ...string) prometheus.Counter
-	took     func(endpoint string) prometheus.Observer
+	requests  func(values ...string) prometheus.Counter
+	took      func(endpoint string) prometheus.Observer
+	undecided prometheus.Counter
 }
 
 // countRequests returns what counts every reply and refusal.
-func countRequests(m *meter.Set) func(endpoint, tenant string, took time.Duration, code schemas.Code) {
+func countRequests(m *meter.Set) func(endpoint, tenant string, took time.Duration, refusal *schemas.Error) {
 	counts := meter.ByTenant(m, func(m *meter.Set) requestCounts {
 		requests := func(values ...string) prometheus.Counter { return m.Counter(schemas.MetricRequests, values...) }
-		return requestCounts{requests, m.Histograms(schemas.MetricRequestDuration)}
+		return requestCounts{requests, m.Histograms(schemas.MetricRequestDuration), m.Counter(schemas.MetricPolicyErrors)}
 	})
-	return func(endpoint, tenant string, d time.Duration, code schemas.Code) {
+	return func(endpoint, tenant string, d time.Duration, refusal *schemas.Error) {
 		c, outcome := counts(tenant), "answered"
 		switch {
-		case code.IsCallersMistake():
+		case refusal == nil:
+		case refusal.IsCallersMistake():
 			outcome = "invalid"
-		case code == schemas.CodeOverloaded:
+		case refusal.Code == schemas.CodeOverloaded:
 			outcome = "refused"
-		case code != "":
+		default:
 			outcome = "failed"
+			if refusal.Undecided {
+				c.undecided.Inc()
+			}
 		}
 		c.requests(endpoint, outcome).Inc()
 		if outcome == "answered" || outcome == "failed" {

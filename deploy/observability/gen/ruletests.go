@@ -121,7 +121,8 @@ func trialOf(r *alert.Rule) trial {
 		t.step, t.fires, t.silent = time.Hour, time.Duration(c.Limit)*time.Second+time.Hour, time.Duration(c.Limit)*time.Second+3*time.Hour
 		late := int(t.fires/time.Hour) + 1
 		t.bad = one(name, fmt.Sprintf("1x%d %dx5", late-1, late*3600))
-		t.good = one(name, fmt.Sprintf("1+3600x%d", late+5))
+		t.good = append(one(name, fmt.Sprintf("1+3600x%d", late+5)),
+			series{`process_start_time_seconds{instance="another-%s"}`, fmt.Sprintf("1x%d", late+5)}) // of another program
 	}
 	return t
 }

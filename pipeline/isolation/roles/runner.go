@@ -189,7 +189,7 @@ func (st *step) admit(ctx context.Context) error {
 	case err != nil && ctx.Err() != nil:
 		return fmt.Errorf("%w: %w", ctx.Err(), err)
 	case err != nil || len(d.Verdicts) != 1:
-		return &schemas.Error{Code: schemas.CodePolicyDenied, Message: "policy gave no verdict, so nobody may have the role " + st.role}
+		return &schemas.Error{Code: schemas.CodePolicyDenied, Undecided: true, Message: "policy gave no verdict, so nobody may have the role " + st.role}
 	case !d.Verdicts[0].Allow:
 		return &schemas.Error{Code: schemas.CodePolicyDenied, Message: "policy does not let this principal have the role " + st.role}
 	}

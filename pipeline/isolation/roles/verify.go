@@ -163,7 +163,7 @@ func (st *step) decide(ctx context.Context, action string, resources []policies.
 	d, err := st.cfg.PDP.Decide(ctx, st.s, policies.Request{Action: action, Now: st.cfg.Clock(), Resources: resources,
 		RequestID: st.req.RequestID, DecisionID: st.id})
 	if err != nil || len(d.Verdicts) != len(resources) {
-		return nil, &schemas.Error{Code: schemas.CodePolicyDenied, Message: "policy gave no verdict, so nothing may leave"}
+		return nil, &schemas.Error{Code: schemas.CodePolicyDenied, Undecided: true, Message: "policy gave no verdict, so nothing may leave"}
 	}
 	return d.Verdicts, nil
 }

@@ -142,7 +142,9 @@ func (r *Rule) PromQL() string {
 	case Grew:
 		return fmt.Sprintf("sum by (instance) (increase(%s[%s])) > %v", name, Duration(c.Over), c.Limit)
 	case Older:
-		return fmt.Sprintf("time() - (max by (instance) (%s > 0) or max by (instance) (process_start_time_seconds)) > %v", name, c.Limit)
+		// Other processes that are scraped, satchel gateway among them, have a start and not the metric.
+		started := fmt.Sprintf("process_start_time_seconds and on (instance) %s", name)
+		return fmt.Sprintf("time() - (max by (instance) (%s > 0) or max by (instance) (%s)) > %v", name, started, c.Limit)
 	}
 	return r.Expr
 }

@@ -46,7 +46,13 @@ func ledgerResumes(s *suite) {
 	next := s.Ledger(s.T)
 	s.must(next.Publish(s.ctx(), acme, entries(651, 655)))
 	s.ledgerEnds(next, acme, 655)
-	s.ledgerEnds(next, other, 1)
+	was, err := l.LastSequence(s.ctx())
+	s.must(err)
+	s.must(next.Publish(s.ctx(), other, entries(2, 2)))
+	if now, err := l.LastSequence(s.ctx()); err != nil || now <= was {
+		s.Errorf("after a message of another the sequence is %d, %v; it was %d", now, err, was)
+	}
+	s.ledgerEnds(next, other, 2)
 }
 
 // ledgerStale: who does not know of another's messages publishes nothing until it has
