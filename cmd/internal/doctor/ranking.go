@@ -104,7 +104,7 @@ func checkAnswer(ctx context.Context, a *app.App, running bool) app.Finding {
 	took := time.Since(start)
 	f.Detail = fmt.Sprintf("a plain question of clearance internal is ranked over %s in %.0f ms", terminal.Plural(len(out.RankingScores), "item", "items"), float64(took)/1e6)
 	if len(out.RankingScores) == 0 {
-		f.Detail += "; policy may let that clearance see nothing, or the tenant " + a.Tenant + " is empty"
+		f.Detail += "; nothing resembles it, policy lets that clearance see nothing, or the tenant " + a.Tenant + " is empty"
 	}
 	if took > slowAnswer {
 		f.Detail += fmt.Sprintf(": more than %d ms; satchel ask --json shows the time of each stage in explainability.timings", slowAnswer.Milliseconds())

@@ -157,11 +157,11 @@ func Ratings(in io.Reader) (Rating, error) {
 		}
 		out.Items++
 		line, _ := lines.FieldPos(relevant)
-		if shown := [2]string{record[pack], record[item]}; seen[shown] {
+		shown := [2]string{record[pack], record[item]}
+		if seen[shown] {
 			return out, fmt.Errorf("read ratings: line %d: pack and item are there twice", line)
-		} else {
-			seen[shown] = true
 		}
+		seen[shown] = true
 		switch answer := strings.ToLower(strings.TrimSpace(record[relevant])); answer {
 		case "":
 			continue
