@@ -29,15 +29,12 @@ type Config struct {
 // Where not even the best item has answering times OffTopic, nothing answers the question. Tools
 // and documentation resemble questions less: one of them answers from closeAnswers times OffTopic,
 // and then all of them may be shown, unless a memory answers better: then each document needs as much.
-// Of documentation the passages are chosen by their own scores. Where a document answers better, a memory
-// needs a part of its relevance: what was said resembles most questions about code a little.
+// Of documentation the passages are chosen by their own scores.
 const (
 	defaultOffTopic   = .015
 	answering         = 2
 	closeAnswers      = .67
 	besideBest        = .05 // share of the best relevance that memory and knowledge need, and documents beside a better memory
-	besideDocument    = .5  // share of the relevance of a better document that a memory needs, or else
-	likely            = 3   // times OffTopic: of what has more, one in twenty or more bears on the question
 	covers            = .8  // share of the question from which OffTopic is enough: a long text resembles nothing
 	defaultConfidence = .1
 )
@@ -303,9 +300,6 @@ func (d *Defenses) floors(cs []candidate.Candidate) (out [groups]float64) {
 	out[memories] = max(d.cfg.OffTopic, besideBest*told)
 	if least := answering * d.cfg.OffTopic; told < least {
 		out[memories] = least
-	}
-	if answers := best[documents]; answers >= answering*d.cfg.OffTopic && answers > best[memories] {
-		out[memories] = max(out[memories], min(besideDocument*answers, likely*d.cfg.OffTopic))
 	}
 	if answers := best[memories]; answers >= answering*d.cfg.OffTopic && answers > best[documents] {
 		out[documents] = max(closeAnswers*d.cfg.OffTopic, besideBest*answers)

@@ -234,9 +234,6 @@ func TestDocumentsAnswerTogether(t *testing.T) {
 		"a memory answers, documents less": {.02, .3, [4]schemas.DropReason{"", off, off, ""}},
 		"a memory answers alone":           {.012, .3, [4]schemas.DropReason{off, off, off, ""}},
 		"both answer":                      {.3, .3, [4]schemas.DropReason{"", "", "", ""}},
-		"a document answers far better":    {.3, .04, [4]schemas.DropReason{"", "", "", off}},
-		"a document answers better":        {.3, .05, [4]schemas.DropReason{"", "", "", ""}},
-		"a document answers a bit better":  {.05, .03, [4]schemas.DropReason{"", "", "", ""}},
 	} {
 		cs := []candidate.Candidate{
 			of(schemas.KindKnowledge, "file:kiln/README.md#fire", tc.document), of(schemas.KindCommit, "git:kiln@1", .001),
