@@ -1,12 +1,9 @@
 package jetstream_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -18,42 +15,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"satchel/jetstream"
+	"satchel/test/testenv"
 	"satchel/worker/transport"
 )
 
 const canary = "CANARY-7d1f0c"
 
-// onDisk reports which files below dir hold text.
-func onDisk(t *testing.T, dir, text string) []string {
-	t.Helper()
-	var files []string
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil // removed while we look
-		}
-		if err != nil || d.IsDir() {
-			return err
-		}
-		data, err := os.ReadFile(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if bytes.Contains(data, []byte(text)) {
-			files = append(files, path)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
-}
-
 // awaitGone waits until no file below dir holds text: the server removes a purged
 // folder in the background.
 func awaitGone(t *testing.T, dir, text string) {
 	t.Helper()
-	awaitDisk(t, text+" gone from the disk", func() bool { return len(onDisk(t, dir, text)) == 0 })
+	awaitDisk(t, text+" gone from the disk", func() bool { return len(testenv.Holding(t, dir, text)) == 0 })
 }
 
 // awaitDisk waits until ok holds of the server's files.
@@ -102,7 +74,7 @@ func TestScrubErasesEveryCopy(t *testing.T) {
 	if err := ledger.Publish(ctx, "acme", []transport.LedgerMessage{{Position: 1, Kind: "memory", Agent: "a", Event: sample("s")}}); err != nil {
 		t.Fatal(err)
 	}
-	if len(onDisk(t, b.dir, canary)) < 2 {
+	if len(testenv.Holding(t, b.dir, canary)) < 2 {
 		t.Fatal("the canary is not on the disk to begin with")
 	}
 	removed, err := jetstream.NewScrubber(b.js, nil).Scrub(ctx, "acme", []transport.Copy{{Source: "urn:agent:planner", ID: "s"}})
@@ -157,7 +129,7 @@ func TestVacuumRemovesTrimmedBytes(t *testing.T) {
 	if err := i.Purge(ctx, last-1); err != nil {
 		t.Fatal(err)
 	}
-	if len(onDisk(t, b.dir, canary)) == 0 {
+	if len(testenv.Holding(t, b.dir, canary)) == 0 {
 		t.Log("the server trims physically already")
 	}
 	held := last - 1

@@ -16,6 +16,7 @@ import (
 
 	"satchel/jetstream"
 	"satchel/schemas"
+	"satchel/test/testenv"
 	"satchel/worker/transport"
 )
 
@@ -351,7 +352,7 @@ func TestServiceLargeReply(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	if files := onDisk(t, b.dir, "context context"); len(files) != 0 {
+	if files := testenv.Holding(t, b.dir, "context context"); len(files) != 0 {
 		t.Errorf("replies are on the disk: %v", files)
 	}
 	removed, err := jetstream.NewScrubber(b.js, nil).Scrub(ctx, "acme", nil)

@@ -1,14 +1,10 @@
 package worker_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -21,6 +17,7 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
+	"satchel/test/testenv"
 	"satchel/worker"
 	"satchel/worker/service"
 	"satchel/worker/transport"
@@ -29,24 +26,7 @@ import (
 // onDisk lists the files below the world's folder that hold text.
 func (w *world) onDisk(t *testing.T, text string) []string {
 	t.Helper()
-	var files []string
-	must(t, filepath.WalkDir(w.dir, func(path string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil // removed while we look
-		}
-		if err != nil || d.IsDir() {
-			return err
-		}
-		data, err := os.ReadFile(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if bytes.Contains(data, []byte(text)) {
-			files = append(files, path)
-		}
-		return err
-	}))
-	return files
+	return testenv.Holding(t, w.dir, text)
 }
 
 func TestForgottenContentIsNowhere(t *testing.T) {

@@ -138,32 +138,13 @@ func TestAnErasureSurvivesARestore(t *testing.T) {
 					t.Errorf("doctor:\n%s%s", r.out, r.err)
 				}
 				if database == "" {
-					if left := grep(t, dir, "quumbrax"); len(left) > 0 {
+					if left := testenv.Holding(t, dir, "quumbrax"); len(left) > 0 {
 						t.Errorf("the erased text is in %v", left)
 					}
 				}
 			})
 		}
 	}
-}
-
-// grep lists the files below dir that hold text.
-func grep(t *testing.T, dir, text string) (files []string) {
-	t.Helper()
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return err
-		}
-		raw, err := os.ReadFile(path)
-		if bytes.Contains(raw, []byte(text)) {
-			files = append(files, path)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
 }
 
 // TestADamagedListOfErasures: up refuses it; verify and doctor name it.
@@ -329,7 +310,7 @@ func TestForgottenTextIsNowhere(t *testing.T) {
 		return strings.Count(n.must(t, "dlq", "ls"), "\n") >= len(letters)+3
 	})
 	for _, text := range []string{head, tail, "vzqkkfp"} {
-		if len(grep(t, n.dir, text)) == 0 {
+		if len(testenv.Holding(t, n.dir, text)) == 0 {
 			t.Fatalf("%s is nowhere to begin with", text)
 		}
 	}
@@ -337,16 +318,16 @@ func TestForgottenTextIsNowhere(t *testing.T) {
 	contains(t, "the receipt", out, "DLQ             removed 7, undecided 1: dead letters that do not name their items")
 	contains(t, "dlq ls", n.must(t, "dlq", "ls"), "* does not name its items")
 	for _, text := range []string{head, tail, "vzqkkfp"} {
-		eventually(t, text+" is nowhere: the server removes a purged folder in the background", func() bool { return len(grep(t, n.dir, text)) == 0 })
+		eventually(t, text+" is nowhere: the server removes a purged folder in the background", func() bool { return len(testenv.Holding(t, n.dir, text)) == 0 })
 	}
 	for _, text := range []string{"hqtwbvnk", "zzjqxwvk"} {
-		if len(grep(t, n.dir, text)) == 0 {
+		if len(testenv.Holding(t, n.dir, text)) == 0 {
 			t.Errorf("%s, which is not of the item, is gone", text)
 		}
 	}
 	n.down(t)
 	for _, text := range []string{head, tail, "vzqkkfp"} {
-		if files := grep(t, n.dir, text); len(files) > 0 {
+		if files := testenv.Holding(t, n.dir, text); len(files) > 0 {
 			t.Errorf("after a stop %s is in %v", text, files)
 		}
 	}

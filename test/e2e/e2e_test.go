@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -69,7 +68,7 @@ func TestWriteAskForgetVerifyRebuild(t *testing.T) {
 	if out := i.Must(t, "ask", "what is the boat of the lake house called?"); strings.Contains(out, canary) {
 		t.Fatalf("an erased item is still shown:\n%s", out)
 	}
-	if where := findBytes(t, data, canary); len(where) > 0 {
+	if where := testenv.Holding(t, data, canary); len(where) > 0 {
 		t.Errorf("erased content is still in %s", strings.Join(where, ", "))
 	}
 	i.Must(t, "verify")
@@ -169,27 +168,4 @@ func TestDemoIsTheSameEachTime(t *testing.T) {
 	if !bytes.Contains(outs[0], []byte("VERIFY")) {
 		t.Errorf("demo printed:\n%s", outs[0])
 	}
-}
-
-// findBytes lists the files below dir that hold text.
-func findBytes(t *testing.T, dir, text string) []string {
-	t.Helper()
-	var found []string
-	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() { // folders, the admin socket
-			return err
-		}
-		raw, err := os.ReadFile(p)
-		if err != nil {
-			return err
-		}
-		if bytes.Contains(raw, []byte(text)) {
-			found = append(found, p)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
 }
