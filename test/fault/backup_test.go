@@ -123,10 +123,16 @@ func (n *node) restore(t *testing.T, from string, postgres bool, args ...string)
 func holding(t *testing.T, dir, text string) (files []string) {
 	t.Helper()
 	must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // removed while we look
+		}
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
 		raw, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
 		if strings.HasSuffix(path, ".seg") {
 			raw = plain(t, raw)
 		}
