@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 
 	"satchel/cmd/internal/command"
 	"satchel/schemas"
+	"satchel/test/testenv"
 )
 
 const toolLog = "2026-03-03T10:00:00Z INFO boiler pressure is steady\n"
@@ -119,7 +119,7 @@ func TestArtifact(t *testing.T) {
 	if code, _, body := n.get(t, reader); code != http.StatusForbidden {
 		t.Errorf("after the erasure: %d %s", code, body)
 	}
-	if left := held(t, n.dir, []byte("boiler valve stuck, page")); left != "" {
+	if left := testenv.Holding(t, n.dir, "boiler valve stuck, page"); len(left) > 0 {
 		t.Errorf("%s still holds the content", left)
 	}
 }
@@ -146,24 +146,6 @@ func refuseAlike(t *testing.T, n *testNode, handle, reader string) {
 	if r := n.run(t, "artifact", "revoke", "--item", "log1"); r.code == 0 {
 		t.Error("whoever may not erase an item revokes its handles")
 	}
-}
-
-// held returns a file below dir that holds the text, "" for none.
-func held(t *testing.T, dir string, text []byte) (found string) {
-	t.Helper()
-	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return nil //nolint:nilerr // a file may go while the node runs
-		}
-		if raw, err := os.ReadFile(path); err == nil && bytes.Contains(raw, text) {
-			found = path
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
 }
 
 // While policy gives no verdict, what is asked of an item is refused in the words in which it is

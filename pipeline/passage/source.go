@@ -71,8 +71,8 @@ const (
 	longestTitle     = 200 // bytes of a first line that may be a heading
 )
 
-// sourceOf reads an item. Of a redacted one it reads the content alone: attributes may say again
-// what was removed.
+// sourceOf reads an item. Of a redacted one it reads the content, and of a commit the address and the time:
+// attributes may say again what was removed. Policy that redacts takes the address away.
 func sourceOf(c *candidate.Candidate) source {
 	s := source{kind: c.Kind}
 	text := c.Content.Text()
@@ -82,6 +82,8 @@ func sourceOf(c *candidate.Candidate) source {
 			a = attributes{}
 		}
 		s.path = cmp.Or(a.Path, a.FilePath, pathOf(c.Provenance.SourceURI))
+	} else if sha := commitOf(c.Provenance.SourceURI); sha != "" && !c.CreatedAt.IsZero() {
+		a.SHA, a.Date = sha, c.CreatedAt.UTC().Format(time.DateOnly)
 	}
 	s.line = max(a.Line, a.StartLine)
 	s.test = isTest(s.path)
@@ -96,12 +98,6 @@ func sourceOf(c *candidate.Candidate) source {
 		}
 	case schemas.KindCommit:
 		s.title, s.name, s.found = len(first), first, first
-		if a.SHA == "" { // where it is from may be seen, and when it was recorded
-			a.SHA = commitOf(c.Provenance.SourceURI)
-			if a.Date, a.Author = "", ""; a.SHA != "" && !c.CreatedAt.IsZero() {
-				a.Date = c.CreatedAt.UTC().Format(time.DateOnly)
-			}
-		}
 		s.about = about(&a)
 	default:
 		if more && isTitle(first, a.Heading) {
@@ -127,8 +123,8 @@ func pathOf(uri string) string {
 // commitOf is the sha in the address of a commit, "" for another address.
 func commitOf(uri string) string {
 	rest, ok := strings.CutPrefix(uri, gitURI)
-	if at := strings.LastIndexByte(rest, '@'); ok && at >= 0 && isSHA(rest[at+1:]) {
-		return rest[at+1:]
+	if sha := rest[strings.LastIndexByte(rest, '@')+1:]; ok && sha != rest && isSHA(sha) {
+		return sha
 	}
 	return ""
 }

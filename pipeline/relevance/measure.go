@@ -20,7 +20,7 @@ type Turn struct {
 // Measured returns in with the signals that it lacks, as far as turn tells them. Signals that a
 // client sent stay as they are.
 func (in Input) Measured(turn Turn) Input {
-	signals := map[string]any{"prompt_token_count": turn.Tokens, "greeting_pattern": Greets(turn.Text)}
+	signals := map[string]any{"prompt_token_count": turn.Tokens, "greeting_pattern": greets(turn.Text)}
 	if turn.Session {
 		signals["working_memory_turns"] = turn.Turns
 		signals["context_warmth"] = turn.warmth()
@@ -37,9 +37,9 @@ func (t *Turn) warmth() float64 {
 	return min(1, float64(t.Turns)/warm) * math.Exp2(-max(0, t.Silence.Hours()))
 }
 
-// Greets reports whether a text is a greeting, thanks or farewell and nothing more. How somebody is may be
+// greets reports whether a text is a greeting, thanks or farewell and nothing more. How somebody is may be
 // asked with it.
-func Greets(text string) bool {
+func greets(text string) bool {
 	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' })
 	if len(words) == 0 {
 		return false

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
@@ -40,6 +41,8 @@ type Config struct {
 type Relay struct {
 	Config
 
+	sent atomic.Uint64 // messages that this process published
+
 	mu   sync.Mutex
 	done map[string]int64 // published by this process, by tenant
 }
@@ -66,12 +69,12 @@ func (r *Relay) Run(ctx context.Context, retry follow.Retry) error {
 	return follow.Run(ctx, r.Log, retry, r.Logger, "relay", pace, r.catchUp)
 }
 
-// look has every tenant's part of the ledger looked at when something was published, as foreign messages may be
-// among it. A ledger that does not answer is for catchUp to tell.
+// look has every tenant's part of the ledger looked at when it got other messages than this process has sent, as
+// foreign ones may be among them. A ledger that does not answer is for catchUp to tell.
 func (r *Relay) look(ctx context.Context, moved chan<- struct{}) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
-	var seen uint64
+	var seen, counted uint64
 	for {
 		select {
 		case <-ctx.Done():
@@ -79,10 +82,14 @@ func (r *Relay) look(ctx context.Context, moved chan<- struct{}) {
 		case <-tick.C:
 		}
 		last, err := r.Ledger.LastSequence(ctx)
-		if err != nil || last == seen {
+		if err != nil {
 			continue
 		}
-		seen = last
+		sent := r.sent.Load()
+		own := last-seen == sent-counted
+		if seen, counted = last, sent; own {
+			continue
+		}
 		select {
 		case moved <- struct{}{}:
 		case <-ctx.Done():
@@ -133,6 +140,7 @@ func (r *Relay) catchUp(ctx context.Context, tenant string) error {
 		if err := r.Ledger.Publish(ctx, tenant, messages); err != nil {
 			return fmt.Errorf("publish ledger of tenant %q after position %d: %w", tenant, at, err)
 		}
+		r.sent.Add(uint64(len(messages)))
 		r.Failpoint("relay.after_publish")
 		at = r.published(tenant, entries[len(entries)-1].Position)
 		r.Metrics.Ledger.Note(tenant, head.Size-at, time.Now())

@@ -9,9 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -153,33 +151,11 @@ func (a *App) LogKey(random io.Reader) (note.Signer, string, error) {
 	return signer, key, nil
 }
 
-// KeptOrigin is the name that the newest head in a folder of kept heads gives the log; "" without one.
-func KeptOrigin(dir string) string {
-	files, err := filepath.Glob(filepath.Join(dir, "*.checkpoint"))
-	if err != nil {
-		return ""
-	}
-	origin, newest := "", time.Time{}
-	for _, path := range files {
-		info, err := os.Stat(path)
-		if err != nil || !info.ModTime().After(newest) {
-			continue
-		}
-		raw, err := os.ReadFile(path)
-		line, _, _ := strings.Cut(string(raw), "\n")
-		name, ours := strings.CutSuffix(line, "/"+strings.TrimSuffix(filepath.Base(path), ".checkpoint"))
-		if err == nil && ours && name != eventlog.LegacyOrigin {
-			origin, newest = name, info.ModTime()
-		}
-	}
-	return origin
-}
-
 // logOrigin is the name of the log in its heads: the one that is set, else that of the heads that are kept, so
 // that a command need not be told, else one of the key, so that no two logs have the same.
 func (a *App) logOrigin(key string) (string, error) {
 	if a.Origin == "" {
-		if kept := KeptOrigin(a.Path("heads")); kept != "" {
+		if kept := eventlog.KeptOrigin(a.Path("heads")); kept != "" {
 			return kept, nil
 		}
 		public := strings.SplitN(key, "+", 3) // name, hash, key, which may hold another +

@@ -98,7 +98,7 @@ func (c *Restore) Run(ctx context.Context, a *app.App) error {
 	}
 	listed := c.listed(target)
 	if target.Origin == "" { // else witnesses would see another log
-		target.Origin = cmp.Or(app.KeptOrigin(c.Heads), app.KeptOrigin(target.Path("heads")), app.KeptOrigin(from.HeadsDir()))
+		target.Origin = cmp.Or(eventlog.KeptOrigin(c.Heads), eventlog.KeptOrigin(target.Path("heads")), eventlog.KeptOrigin(from.HeadsDir()))
 	}
 	restored, err := c.restore(ctx, target, from, signer, key)
 	var conflict *witness.ConflictError

@@ -57,7 +57,7 @@ const recordLines = 6
 
 func (l *Log) erasuresFile(tenant string) string { return filepath.Join(l.erasures, tenant) }
 
-func erasuresOrigin(tenant string) string { return LegacyOrigin + "/" + tenant + "/erasures" }
+func erasuresOrigin(tenant string) string { return legacyOrigin + "/" + tenant + "/erasures" }
 
 // KeepErasures adds erasures to the tenant's list, unless the list has them. When it returns nil
 // they are on the disk. It returns ErrCorrupt for a damaged list.

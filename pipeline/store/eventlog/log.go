@@ -97,7 +97,7 @@ func New(cfg Config) (*Log, error) {
 		l.rand = rand.Reader
 	}
 	if l.origin == "" {
-		l.origin = LegacyOrigin
+		l.origin = legacyOrigin
 	}
 	if l.group <= 0 {
 		l.group = 4096

@@ -5,15 +5,18 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/mod/sumdb/note"
 
 	"satchel/pipeline/scope"
 )
 
-// LegacyOrigin was the origin of every log, under a key that was named as Config.VerifierKey says.
-const LegacyOrigin = "satchel"
+// legacyOrigin was the origin of every log, under a key that was named as Config.VerifierKey says.
+const legacyOrigin = "satchel"
 
 // originOf is the origin of a tenant's log, the first line of its checkpoints. The key that signs
 // them has the same name (C2SP tlog-checkpoint).
@@ -94,11 +97,33 @@ func (l *Log) openNote(tenant string, signed []byte) (*note.Note, error) {
 	if v, err := l.verifierOf(origin); err == nil && strings.HasSuffix(origin, "/"+tenant) {
 		verifiers = append(verifiers, v)
 	}
-	if origin == LegacyOrigin+"/"+tenant {
+	if origin == legacyOrigin+"/"+tenant {
 		verifiers = append(verifiers, l.verifier)
 	}
 	if len(verifiers) == 0 {
 		return nil, fmt.Errorf("it is of %q", origin)
 	}
 	return note.Open(signed, note.VerifierList(verifiers...))
+}
+
+// KeptOrigin is the name that the newest head in a folder of kept heads gives the log; "" without one.
+func KeptOrigin(dir string) string {
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return ""
+	}
+	origin, newest := "", time.Time{}
+	for _, file := range files {
+		tenant, isHead := strings.CutSuffix(file.Name(), headSuffix)
+		info, err := file.Info()
+		if !isHead || err != nil || !info.ModTime().After(newest) {
+			continue
+		}
+		raw, err := os.ReadFile(filepath.Join(dir, file.Name()))
+		line, _, _ := strings.Cut(string(raw), "\n")
+		if name, ours := strings.CutSuffix(line, "/"+tenant); err == nil && ours && name != legacyOrigin {
+			origin, newest = name, info.ModTime()
+		}
+	}
+	return origin
 }
