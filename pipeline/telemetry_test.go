@@ -2,6 +2,7 @@ package pipeline_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"testing"
 
@@ -97,6 +98,15 @@ func TestNoVerdictIsNoMistakeOfTheCaller(t *testing.T) {
 	var refusal *schemas.Error
 	if !errors.As(err, &refusal) || refusal.Code != schemas.CodePolicyDenied || !refusal.Undecided || refusal.IsCallersMistake() {
 		t.Errorf("without a verdict the request has %+v", err)
+	}
+	// The caller learns it, and tries again.
+	raw, err := json.Marshal(refusal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read schemas.Error
+	if err := json.Unmarshal(raw, &read); err != nil || read.IsCallersMistake() {
+		t.Errorf("the caller reads %s, %v", raw, err)
 	}
 }
 

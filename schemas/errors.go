@@ -63,7 +63,7 @@ type Error struct {
 	Problems  []Issue  `json:"problems,omitempty"`  // every failing field, for validation errors
 	Available []string `json:"available,omitempty"` // what there is, for template_not_found
 	Holds     []string `json:"holds,omitempty"`     // ids of the legal holds for which an erasure is refused
-	Undecided bool     `json:"-"`                   // policy gave no verdict: the service failed, though the code is policy_denied
+	Undecided bool     `json:"undecided,omitempty"` // policy gave no verdict: the service failed, though the code is policy_denied; try again
 }
 
 // IsCallersMistake reports whether the request was wrong, not the service. See [Code.IsCallersMistake].

@@ -99,7 +99,7 @@ func (s *spool) send(ctx context.Context, client *emitters.Emitter) {
 			if err != nil {
 				return
 			}
-		case errors.As(err, &refused) && refused.Code.IsCallersMistake():
+		case errors.As(err, &refused) && refused.IsCallersMistake():
 			if os.Rename(path, path+".refused") != nil {
 				return
 			}

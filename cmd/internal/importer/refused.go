@@ -108,7 +108,7 @@ func (o *outcomes) settle(ctx context.Context, e *emitters.Emitter, items []sche
 func (o *outcomes) again(ctx context.Context, e *emitters.Emitter, item schemas.MemoryItem, id string) (string, error) {
 	r, err := e.Remember(ctx, item, &emitters.Options{EventID: id, Wait: schemas.ReceiptLogged})
 	var typed *schemas.Error
-	if errors.As(err, &typed) && typed.Code.IsCallersMistake() {
+	if errors.As(err, &typed) && typed.IsCallersMistake() {
 		return typed.Message, nil
 	}
 	if err == nil && r.Position == 0 {
