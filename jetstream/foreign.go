@@ -156,24 +156,29 @@ func (l *Ledger) remove(ctx context.Context, tenant string, foreign []uint64) er
 	if len(foreign) > 0 && l.cfg.Found != nil {
 		l.cfg.Found(len(foreign))
 	}
-	if len(foreign) == 0 || !l.cfg.Remove || l.kept.Load() {
+	return l.drop(ctx, tenant, foreign, "foreign messages", "somebody else wrote to it")
+}
+
+// drop deletes messages, and says what they were and whence.
+func (l *Ledger) drop(ctx context.Context, tenant string, list []uint64, what, whence string) error {
+	if len(list) == 0 || !l.cfg.Remove || l.kept.Load() {
 		return nil
 	}
-	for n, seq := range foreign {
+	for n, seq := range list {
 		err := l.removeOne(ctx, seq)
 		if err == nil {
 			continue
 		}
 		if ctx.Err() != nil {
-			return fmt.Errorf("remove foreign message %d from the ledger of %q: %w", seq, tenant, context.Cause(ctx))
+			return fmt.Errorf("remove message %d from the ledger of %q: %w", seq, tenant, context.Cause(ctx))
 		}
 		l.kept.Store(true)
-		l.cfg.Log.Warn("foreign messages in the ledger stay: they could not be removed", "tenant", tenant, "count", len(foreign)-n,
-			"first", foreign[n], "last", foreign[len(foreign)-1], "error", err)
+		l.cfg.Log.Warn(what+" in the ledger stay: they could not be removed", "tenant", tenant, "count", len(list)-n,
+			"first", list[n], "last", list[len(list)-1], "error", err)
 		return nil
 	}
-	l.cfg.Log.Warn("removed foreign messages from the ledger: somebody else wrote to it", "tenant", tenant, "count", len(foreign),
-		"sequences", foreign[:min(len(foreign), 100)], "last", foreign[len(foreign)-1])
+	l.cfg.Log.Warn("removed "+what+" from the ledger: "+whence, "tenant", tenant, "count", len(list),
+		"sequences", list[:min(len(list), 100)], "last", list[len(list)-1])
 	return nil
 }
 

@@ -130,11 +130,16 @@ func (l *Ledger) find(ctx context.Context, tenant string) (ledgerEnd, error) {
 	if err != nil {
 		return ledgerEnd{}, fmt.Errorf("read last ledger message of %q: %w", tenant, err)
 	}
-	if position, err := LedgerPosition(msg.Subject, msg.Header); err == nil {
-		l.note(tenant, searched{found: true, position: position, low: msg.Sequence, high: msg.Sequence})
-		return ledgerEnd{seq: msg.Sequence, position: position}, nil
+	position, err := LedgerPosition(msg.Subject, msg.Header)
+	if err != nil {
+		position, err = l.ownEnd(ctx, tenant, filter, msg.Sequence)
+	} else {
+		var own bool
+		if own, position, err = l.ownOrRepeat(ctx, tenant, filter, msg, position); own && err == nil {
+			l.note(tenant, searched{found: true, position: position, low: msg.Sequence, high: msg.Sequence})
+			return ledgerEnd{seq: msg.Sequence, position: position}, nil
+		}
 	}
-	position, err := l.ownEnd(ctx, tenant, filter, msg.Sequence)
 	if err != nil {
 		return ledgerEnd{}, err
 	}

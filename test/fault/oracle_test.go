@@ -111,6 +111,12 @@ func ledgerPositions(ctx context.Context, t *testing.T, conn js.JetStream, tenan
 				positions = append(positions, int64(len(positions)+1))
 			}
 			full = false
+			if last := len(positions); last > 0 && position != positions[last-1]+1 {
+				meta, err := msg.Metadata()
+				must(t, err)
+				t.Logf("LEDGER of %q: position %d follows %d, stored as %d at %s, to follow %s", tenant, position, positions[last-1],
+					meta.Sequence.Stream, meta.Timestamp.Format(time.StampMilli), msg.Headers().Get(js.ExpectedLastSubjSeqHeader))
+			}
 			positions = append(positions, position)
 			left--
 		}
