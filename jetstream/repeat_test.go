@@ -12,6 +12,20 @@ import (
 	"satchel/jetstream"
 )
 
+// store publishes a copy of a ledger message. One server stores none late: it takes this because another
+// subject than the tenant's ends with the message that the copy is to follow.
+func store(t *testing.T, nc *nats.Conn, msg *natsjs.RawStreamMsg, ends string) {
+	t.Helper()
+	msg.Header.Set(natsjs.ExpectedLastSubjSeqSubjHeader, ends)
+	reply, err := nc.RequestMsg(&nats.Msg{Subject: msg.Subject, Header: msg.Header, Data: msg.Data}, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(reply.Data), "error") {
+		t.Fatalf("store a copy: %s", reply.Data)
+	}
+}
+
 // A publication that a cluster stores late, behind others that follow the same message, repeats nothing.
 func TestALatePublicationRepeatsNothing(t *testing.T) {
 	t.Parallel()
@@ -45,11 +59,7 @@ func TestALatePublicationRepeatsNothing(t *testing.T) {
 			if got := old.Header.Get(natsjs.ExpectedLastSubjSeqHeader); got != "1" {
 				t.Fatalf("the second message follows %q", got)
 			}
-			// One server looks well after itself: it takes the message because another subject ends where this says.
-			old.Header.Set(natsjs.ExpectedLastSubjSeqSubjHeader, "prov.v1.acme.memory.first")
-			if reply, err := nc.RequestMsg(&nats.Msg{Subject: old.Subject, Header: old.Header, Data: old.Data}, time.Minute); err != nil || strings.Contains(string(reply.Data), "error") {
-				t.Fatalf("store it late: %s, %v", reply.Data, err)
-			}
+			store(t, nc, old, "prov.v1.acme.memory.first")
 		}
 		late()
 		if err := running.Publish(ctx, "acme", entries(5, 5)); err != nil { // in the middle of its work
@@ -75,5 +85,42 @@ func TestALatePublicationRepeatsNothing(t *testing.T) {
 		if n := strings.Count(log.String(), "removed repeats"); n != 3 {
 			t.Errorf("%d repeats are removed, want 3: %s", n, log.String())
 		}
+	}
+}
+
+// A message stays though a foreign one came before it that the server had not stored when it took it.
+func TestAForeignMessageBetweenMakesNoRepeat(t *testing.T) {
+	t.Parallel()
+	b, nc := attacker(t)
+	ctx := within(t, time.Minute)
+	l, err := jetstream.OpenLedger(ctx, b.nc, b.js, jetstream.LedgerConfig{Remove: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Publish(ctx, "acme", entries(1, 5)); err != nil {
+		t.Fatal(err)
+	}
+	stream, err := b.js.Stream(ctx, jetstream.LedgerStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, err := stream.GetMsg(ctx, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.DeleteMsg(ctx, 5); err != nil {
+		t.Fatal(err)
+	}
+	b.steer(t, nc, jetstream.LedgerStream, "$JS.API.INFO", "prov.v1.acme.memory.evil", "", 3)
+	store(t, nc, last, "prov.v1.acme.memory.a")
+	again, err := jetstream.OpenLedger(ctx, b.nc, b.js, jetstream.LedgerConfig{Remove: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at, err := again.LastPosition(ctx, "acme"); err != nil || at != 5 {
+		t.Errorf("last position = %d, %v; want 5", at, err)
+	}
+	if msg, err := stream.GetMsg(ctx, 9); err != nil || msg.Header.Get(jetstream.HeaderPosition) != "5" {
+		t.Errorf("the message is gone: %v", err)
 	}
 }
