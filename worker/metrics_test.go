@@ -10,6 +10,7 @@ import (
 	"satchel/pipeline/meter"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/keyword"
+	"satchel/schemas"
 	"satchel/worker"
 )
 
@@ -43,6 +44,10 @@ func TestFigures(t *testing.T) {
 	w.publish(t, "acme", a, forgetting(t, "f1", "b"), forgetting(t, "f2", "none-such"))
 	w.receipt(t, "acme", "f1")
 	w.letters(t, 2)
+	_, err := waited(within(t))(w.worker.Service.Put(within(t), "acme", encode(t, schemas.PutRequest{Agent: "planner", Event: structured(t, forgetting(t, "f3", "none-such")), Wait: "logged"})))
+	if typed(t, err).Code != schemas.CodeValidation {
+		t.Errorf("an erasure of nothing: %v", err)
+	}
 	var got map[string]float64
 	poll(t, "every event is counted", func() bool {
 		got = figures(t, set)
@@ -51,7 +56,7 @@ func TestFigures(t *testing.T) {
 	for name, want := range map[string]float64{
 		"satchel_events_total logged": 3, "satchel_events_total duplicate": 1,
 		"satchel_dead_letters_total unlabelled": 1, "satchel_dead_letters_total unknown_item": 1, "satchel_dead_letters_total malformed": 0,
-		"satchel_publish_to_indexed_seconds": 2, "satchel_erasures_total refused": 1, "satchel_partitions_stopped": 0, "satchel_log_damaged": 0,
+		"satchel_publish_to_indexed_seconds": 2, "satchel_erasures_total refused": 2, "satchel_partitions_stopped": 0, "satchel_log_damaged": 0,
 	} {
 		if got[name] != want {
 			t.Errorf("%s is %v, want %v", name, got[name], want)

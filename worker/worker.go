@@ -174,7 +174,8 @@ func New(cfg Config) (*Worker, error) {
 	}
 	w.Service = service.New(service.Config{Witnesses: witnesses, Engine: cfg.Engine, Log: cfg.Log, Writer: cfg.Writer, Outbox: cfg.Outbox,
 		Indexes: p, Items: cfg.Stores.Items, PDP: cfg.PDP, Registry: cfg.Registry, Loopback: cfg.Loopback,
-		Exceptions: cfg.Exceptions, Holds: cfg.Holds, Eraser: w.eraser, Reviewer: reviewer, Ingest: w.appender, Tracer: cfg.Tracer, Clock: cfg.Clock})
+		Exceptions: cfg.Exceptions, Holds: cfg.Holds, Eraser: w.eraser, Reviewer: reviewer, Ingest: w.appender,
+		Metrics: p.Metrics(), Tracer: cfg.Tracer, Clock: cfg.Clock})
 	if len(cfg.Inboxes) > 0 {
 		w.heads = &relay.Heads{Log: cfg.Log, Logger: cfg.Logger, Share: share, Metrics: p.Metrics()}
 	}

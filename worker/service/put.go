@@ -154,6 +154,9 @@ func (v *Service) mayErase(ctx context.Context, s scope.Scope, d *write.Prepared
 		return &schemas.Error{Code: schemas.CodeValidation, Field: "/event/data", Message: "is not an erasure"}
 	}
 	refused, _, err := v.cfg.Eraser.Refuses(ctx, s, d, req.Items)
+	if refused != nil {
+		v.cfg.Metrics.Refused(s.Tenant(), len(refused.Holds) > 0)
+	}
 	return refusal(ctx, refused, err, "/event")
 }
 

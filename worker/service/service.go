@@ -17,6 +17,7 @@ import (
 	"satchel/policies/hold"
 	"satchel/schemas"
 	"satchel/worker/erasure"
+	"satchel/worker/metrics"
 	"satchel/worker/transport"
 )
 
@@ -92,6 +93,7 @@ type Config struct {
 	Eraser     Eraser
 	Reviewer   Reviewer
 	Ingest     Ingest
+	Metrics    *metrics.Metrics
 	Witnesses  Witnesses    // nil: there are none
 	Tracer     genai.Tracer // of writes; zero: none is traced
 	Clock      func() time.Time
