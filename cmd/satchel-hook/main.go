@@ -87,6 +87,9 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 			return install(settingsFile(folder), command, out)
 		case "uninstall":
 			return install(settingsFile(folder), "", out)
+		case "-h", "--help", "help":
+			_, err := fmt.Fprintln(out, "usage: satchel-hook [install|uninstall|status], or a hook's JSON on standard input; see docs/hooks.md")
+			return err
 		case "status":
 			s, err := openSpool(folder)
 			if err != nil {
@@ -95,8 +98,11 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 			return s.status(out)
 		}
 	}
+	if len(args) > 0 {
+		return errUsage
+	}
 	var m moment
-	if err := json.NewDecoder(io.LimitReader(in, mostInput)).Decode(&m); err != nil || m.Event == "" || len(args) > 0 {
+	if err := json.NewDecoder(io.LimitReader(in, mostInput)).Decode(&m); err != nil || m.Event == "" {
 		return errUsage
 	}
 	switch m.Event {

@@ -68,11 +68,11 @@ func TestTypeScript(t *testing.T) {
 	file := built(t, ".tgz", "node", "npm")
 	address, token := door(t)
 	dir := folder(t, map[string]string{
-		"package.json": `{"private": true, "type": "module"}`,
-		"agent.js":     snippet(t, "ts", "new Satchel(", readmesURL, address, "satchel_…", token),
+		"package.json": `{"private": true}`,
+		"agent.mjs":    snippet(t, "ts", "new Satchel(", readmesURL, address, "satchel_…", token),
 	})
 	start(t, dir, nil, "npm", "install", "--silent", "--offline", "--no-audit", "--no-fund", file)
-	promised(t, start(t, dir, nil, "node", "agent.js"))
+	promised(t, start(t, dir, nil, "node", "agent.mjs"))
 }
 
 // What one door stores, curl and an editor are told.
@@ -95,12 +95,11 @@ func TestCurlAndEditor(t *testing.T) {
 			Args    []string `json:"args"`
 		} `json:"mcpServers"`
 	}
-	if err := json.Unmarshal([]byte(snippet(t, "json", "mcpServers")), &settings); err != nil {
+	if err := json.Unmarshal([]byte(snippet(t, "json", "mcpServers", "/home/me/.satchel", s.Dir)), &settings); err != nil {
 		t.Fatal(err)
 	}
 	server := settings.MCPServers["satchel"]
 	cmd := exec.Command(filepath.Join(bin, server.Command), server.Args...)
-	cmd.Env = append(os.Environ(), "SATCHEL_DIR="+s.Dir)
 	editor := sdk.NewClient(&sdk.Implementation{Name: "editor", Version: "1"}, nil)
 	session, err := editor.Connect(t.Context(), &sdk.CommandTransport{Command: cmd}, nil)
 	if err != nil {

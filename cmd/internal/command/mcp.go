@@ -34,7 +34,7 @@ Example:
   satchel mcp --as planner
 
 In the settings of a client:
-  {"mcpServers": {"satchel": {"command": "satchel", "args": ["mcp", "--as", "planner"]}}}
+  {"mcpServers": {"satchel": {"command": "satchel", "args": ["mcp", "--as", "planner", "--dir", "/home/me/.satchel"]}}}
 
 It works beside satchel up, which it finds by the data folder or NATS_URL.`
 }
