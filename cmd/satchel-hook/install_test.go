@@ -114,3 +114,15 @@ func TestInstallLeavesWhatItCannotRead(t *testing.T) {
 		}
 	}
 }
+
+// A person who asks for help, or mistypes, is answered without input.
+func TestArguments(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	if err := run(t.Context(), []string{"--help"}, nil, &out); err != nil || !strings.Contains(out.String(), "install") {
+		t.Errorf("--help: %v, said %q", err, out.String())
+	}
+	if err := run(t.Context(), []string{"instal"}, nil, &out); !errors.Is(err, errUsage) {
+		t.Errorf("instal: %v", err)
+	}
+}
