@@ -8,11 +8,12 @@ import (
 	"satchel/schemas"
 )
 
-// A tool is shown when it is about as relevant as the best tool, and that one is nearly as relevant
-// as the best of what else was found. Beside that, no tool stands for what nothing else answers.
+// A tool is shown when it is about as relevant as the best tool, and that one has some of the relevance
+// of the best of what else was found: among thousands of items one mostly has the question's words, and a
+// tool seldom has. Beside that, no tool stands for what nothing else answers.
 const (
 	toolOfBest   = .5  // of the best tool's score, at least
-	toolOfOthers = .5  // of the best score of what is no tool, at least
+	toolOfOthers = .25 // of the best score of what is no tool, at least
 	leastTool    = .02 // score of the best tool, at least
 )
 

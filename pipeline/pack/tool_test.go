@@ -54,9 +54,9 @@ func TestToolsKeepToTheirShare(t *testing.T) {
 	if n := of(p, cs); n > 0 {
 		t.Errorf("tools that the question does not need take %d tokens", n)
 	}
-	p, cs = build(200, 5, .28)
+	p, cs = build(200, 5, .14)
 	if n := of(p, cs); n > 0 {
-		t.Errorf("tools of half the score of the memories take %d tokens", n)
+		t.Errorf("tools of less than a quarter of the score of the memories take %d tokens", n)
 	}
 	p, cs = build(200, 5, .6)
 	for i := range cs {

@@ -257,6 +257,11 @@ func (req *Request) wants(v *candidate.Visible) bool {
 	return true
 }
 
+// beyondLimit reports whether an item is returned wherever it stands among those that are ranked in full.
+func (req *Request) beyondLimit(v *candidate.Visible) bool {
+	return req.Tools > 0 && v.Kind == schemas.KindTool || req.Cut != nil && req.Cut(v)
+}
+
 // complete asks every channel, all at once, for the scores that its hits left open. A channel
 // that cannot say counts its mean for them. It returns warnings.
 func (p *Pool) complete(ctx context.Context, by Scorer) []string {
@@ -415,11 +420,9 @@ func (r *Ranker) candidates(p *Pool, req *Request, order []int32, verdicts []*sc
 			return cmp.Compare(p.ids[x.at], p.ids[y.at])
 		})
 	}
-	if req.Cut != nil && len(all) > req.Limit {
-		rest := slices.DeleteFunc(all[req.Limit:], func(x scored) bool { return !req.Cut(p.items[x.at]) })
+	if len(all) > req.Limit {
+		rest := slices.DeleteFunc(all[req.Limit:], func(x scored) bool { return !req.beyondLimit(p.items[x.at]) })
 		all = all[:req.Limit+len(rest)]
-	} else {
-		all = all[:min(len(all), req.Limit)]
 	}
 	out := make([]candidate.Candidate, len(all))
 	shown := make([]candidate.Signals, len(out))
