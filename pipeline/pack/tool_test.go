@@ -54,13 +54,13 @@ func TestToolsKeepToTheirShare(t *testing.T) {
 	if n := of(p, cs); n > 0 {
 		t.Errorf("tools that the question does not need take %d tokens", n)
 	}
-	p, cs = build(200, 5, .14)
+	p, cs = build(200, 5, .06)
 	if n := of(p, cs); n > 0 {
-		t.Errorf("tools of less than a quarter of the score of the memories take %d tokens", n)
+		t.Errorf("tools of a tenth of the score of the memories take %d tokens", n)
 	}
-	p, cs = build(200, 5, .2)
+	p, cs = build(200, 5, .1)
 	if n := of(p, cs); n == 0 || n > 150 {
-		t.Errorf("tools of a third of the score of the memories take %d tokens", n)
+		t.Errorf("tools of a sixth of the score of the memories take %d tokens", n)
 	}
 	p, cs = build(200, 5, .6)
 	for i := range cs {
@@ -102,7 +102,8 @@ func TestQuestionAboutASpeakerNeedsFewerTools(t *testing.T) {
 		t.Fatal(err)
 	}
 	for query, want := range map[string]int{
-		"how is money given back?": 2, "what did jo's brother say?": 1, "What did Jonas say of refunds?": 2, "does the user want a refund?": 2,
+		"how is money given back?": 2, "what did jo's brother say?": 1,
+		"What did Jonas say of refunds?": 2, "does the user want a refund?": 2,
 	} {
 		cs := []candidate.Candidate{
 			whole(candidate.Candidate{Score: .5, Visible: &candidate.Visible{MemoryItem: schemas.MemoryItem{

@@ -22,21 +22,20 @@ const MaxReach = 10_000
 // Pool is what the retrievers found for a query, before policy has decided on it, and what
 // stands beside that in the conversation. It belongs to one request; Release gives it back.
 type Pool struct {
-	query      Query
-	question   *rank.Question
-	search     retrieve.Query
-	answers    []retrieve.Answer
-	toolSearch retrieve.Query    // the search among tools alone
-	tools      []retrieve.Answer // nil: there is none
-	columns    *rank.Pool        // nil where nothing can be found
-	records    []*items.Lent     // by place in the columns; nil: not there, or not for the query
-	found      int               // places that retrievers found; those after them are of Query.Previous alone
-	previous   []int32           // places of Query.Previous
-	renamed    bool              // names of the query have other names here
-	asked      bool              // the query asks for what links reach
-	replaced   []schemas.Record
-	out        Ranking
-	start      time.Time
+	query    Query
+	question *rank.Question
+	search   retrieve.Query
+	answers  []retrieve.Answer
+	tools    retrieve.Search // among tools alone; no answers: there is none
+	columns  *rank.Pool      // nil where nothing can be found
+	records  []*items.Lent   // by place in the columns; nil: not there, or not for the query
+	found    int             // places that retrievers found; those after them are of Query.Previous alone
+	previous []int32         // places of Query.Previous
+	renamed  bool            // names of the query have other names here
+	asked    bool            // the query asks for what links reach
+	replaced []schemas.Record
+	out      Ranking
+	start    time.Time
 }
 
 // Records returns what was found, in the order in which Rank expects its answer. A nil is of
@@ -80,8 +79,8 @@ func (s *Selector) Find(ctx context.Context, sc scope.Scope, q Query) (*Pool, er
 		return p, err
 	}
 	searches := []*retrieve.Search{{Query: &p.search, Answers: p.answers}}
-	if p.planTools(); len(p.tools) > 0 {
-		searches = append(searches, &retrieve.Search{Query: &p.toolSearch, Answers: p.tools})
+	if p.planTools(); len(p.tools.Answers) > 0 {
+		searches = append(searches, &p.tools)
 	}
 	retrieve.AskTogether(ctx, sc, searches, s.cfg.Deadline)
 	if err := s.fill(ctx, sc, p); err != nil {

@@ -1,6 +1,8 @@
 package selection
 
 import (
+	"slices"
+
 	"satchel/pipeline/selection/retrieve"
 	"satchel/schemas"
 )
@@ -14,22 +16,27 @@ func (p *Pool) planTools() {
 	if p.query.Tools <= 0 {
 		return
 	}
-	p.toolSearch = p.search
-	p.toolSearch.Filter = p.search.Filter.And(schemas.Where(schemas.Cond{Field: schemas.FieldKind, Op: schemas.In, Values: []string{string(schemas.KindTool)}}))
-	if p.toolSearch.Filter.IsNone() {
+	only := schemas.Cond{Field: schemas.FieldKind, Op: schemas.In, Values: []string{string(schemas.KindTool)}}
+	search := p.search
+	search.Filter = search.Filter.And(schemas.Where(only))
+	if search.Filter.IsNone() {
 		return
 	}
+	p.tools.Query = &search
 	for _, a := range p.answers {
 		if a.Name() != retrieve.NameRecency {
-			p.tools = append(p.tools, retrieve.Answer{Retriever: a.Retriever})
+			p.tools.Answers = append(p.tools.Answers, retrieve.Answer{Retriever: a.Retriever})
 		}
 	}
 }
 
 // addTools makes places in the pool for the best tools. Ranking asks for their scores.
 func (p *Pool) addTools() {
-	for i := range p.tools {
-		a := &p.tools[i]
+	for i := range p.tools.Answers {
+		a := &p.tools.Answers[i]
+		if a.Err != nil && p.failed(a.Name()) {
+			continue // its warning is there
+		}
 		if a.Err != nil {
 			p.out.Warnings = append(p.out.Warnings, a.Name()+": tools: "+retrieve.Failure(a.Err))
 			continue
@@ -38,4 +45,9 @@ func (p *Pool) addTools() {
 			p.columns.Add(h.ID)
 		}
 	}
+}
+
+// failed reports whether a retriever has not answered the search among all items.
+func (p *Pool) failed(name string) bool {
+	return slices.ContainsFunc(p.answers, func(a retrieve.Answer) bool { return a.Name() == name && a.Err != nil })
 }

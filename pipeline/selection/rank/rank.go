@@ -125,10 +125,12 @@ type Request struct {
 	Previous   []int32  // places of what the session's previous pack showed
 	Linked     bool     // it asks for what links reach
 	Now        time.Time
-	Limit      int    // candidates returned, best first
-	Depth      int    // items that get their cues, at least Limit; default 140
-	Tools      int    // of these, tools at most, unless the others are fewer; 0: any number
-	Scorer     Scorer // what the retrievers say of single items
+	Limit      int // candidates returned, best first
+	Depth      int // items that get their cues, at least Limit; default 140
+	// Tools is how many tools get their cues, at most, unless the others are fewer. They are returned
+	// beyond Limit. 0: tools are items like others.
+	Tools  int
+	Scorer Scorer // what the retrievers say of single items
 	// Cut reports whether an item is shown by its passages, which have an order of their own. Such
 	// items are returned beyond Limit and Depth. nil: no item is.
 	Cut func(*candidate.Visible) bool
