@@ -32,3 +32,46 @@ func TestToolsLeavePlacesToOtherItems(t *testing.T) {
 		t.Errorf("shown %v of %d found", got, res.Payload.TotalCount)
 	}
 }
+
+// TestToolsAreFoundAmongOtherItems has thousands of turns that fit the question better than the tool
+// that answers it: the pack has that tool too, and no tool where the question is about the turns.
+func TestToolsAreFoundAmongOtherItems(t *testing.T) {
+	t.Parallel()
+	list := crowd(2000)
+	for i := range list {
+		list[i].SecurityLabel = []string{"level:public"}
+		list[i].Content = schemas.TextContent(fmt.Sprintf("Ada wants to convert dollars to euros for the trip to Lisbon, said Jonas in letter %d.", i))
+	}
+	tool := func(id, level, text string) schemas.MemoryItem {
+		return schemas.MemoryItem{ID: id, Kind: schemas.KindTool, Type: schemas.Procedural, CreatedAt: day, SecurityLabel: []string{"level:" + level},
+			Content: schemas.TextContent(text), Scope: schemas.MemoryScope{Tenant: "acme"}}
+	}
+	list = append(list, tool("exchange", "public", "exchange: Convert dollars to euros at the rate of today."),
+		tool("vault", "restricted", "vault: Convert dollars to euros at the rate of the bank."))
+	for i := range 40 {
+		list = append(list, tool(fmt.Sprintf("other%02d", i), "public", fmt.Sprintf("Draw chart %d of a table of measurements.", i)))
+	}
+	w := openWorld(t, nil)
+	w.put(t, "acme", list...)
+	shown := func(question string) (tools []string) {
+		res, err := w.engine.Context(t.Context(), as(t, "acme", schemas.Public), ask(question))
+		must(t, err)
+		for _, r := range res.Payload.Results {
+			if r.Metadata.Kind == schemas.KindTool {
+				tools = append(tools, r.ID)
+			}
+		}
+		for _, d := range res.Payload.Drop.Drops {
+			if d.ItemID == "vault" {
+				t.Errorf("%q: the report names a tool that policy hides", question)
+			}
+		}
+		return tools
+	}
+	if got := shown("Convert dollars to euros for the trip to Lisbon"); !slices.Equal(got, []string{"exchange"}) {
+		t.Errorf("shown are the tools %v", got)
+	}
+	if got := shown("What did Jonas say about the trip to Lisbon in letter 7?"); len(got) > 0 {
+		t.Errorf("a question about letters is shown the tools %v", got)
+	}
+}

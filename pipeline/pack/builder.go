@@ -143,7 +143,7 @@ func (b *Builder) plan(req *Request, cs []candidate.Candidate) *packer {
 	for at := range sections {
 		w.heads[at] = w.count(heading(at))
 	}
-	if dropTools(cs, req.Before) && !anyKept(cs) {
+	if dropTools(cs, req.Query, req.Before) && !anyKept(cs) {
 		req.Unanswered = true
 	}
 	w.fixed = w.fixedTexts()

@@ -8,31 +8,38 @@ import (
 	"satchel/schemas"
 )
 
-// A tool is shown when it is about as relevant as the best tool, and that one is nearly as relevant
-// as the best of what else was found. Beside that, no tool stands for what nothing else answers.
+// A tool is shown when it is about as relevant as the best tool, and that one has some of the relevance
+// of the best of what else was found: among thousands of items one mostly has the question's words, and a
+// tool seldom has. A question that names a speaker asks for what was said, and needs a tool more rarely.
+// Beside that, no tool stands for what nothing else answers.
 const (
-	toolOfBest   = .5  // of the best tool's score, at least
-	toolOfOthers = .5  // of the best score of what is no tool, at least
-	leastTool    = .02 // score of the best tool, at least
+	toolOfBest  = .5  // of the best tool's score, at least
+	toolOfOther = .12 // of the best score of what is no tool, at least
+	toolOfSaid  = .5  // the same, where the question names a speaker
+	leastTool   = .02 // score of the best tool, at least
 )
 
 // dropTools drops the tools that the question does not need, where anything else was found, but none
 // that the session's last pack showed where the pack keeps to that. It reports whether no tool is
 // needed.
-func dropTools(cs []candidate.Candidate, before []int) bool {
-	best, others := 0., 0.
+func dropTools(cs []candidate.Candidate, query string, before []int) bool {
+	best, others, asked := 0., 0., words(strings.ToLower(query))
+	least := toolOfOther
 	for i := range cs {
 		switch c := &cs[i]; {
 		case c.Kept() && c.Kind == schemas.KindTool:
 			best = max(best, c.Score)
 		case c.Kind != schemas.KindTool && (c.Kept() || c.Drop == schemas.DropOffTopic):
 			others = max(others, c.Score)
+			if namesSpeaker(asked, c.Visible) {
+				least = toolOfSaid
+			}
 		}
 	}
 	if best == 0 || onlyTools(cs) {
 		return false
 	}
-	needed := best >= leastTool && best >= toolOfOthers*others
+	needed := best >= leastTool && best >= least*others
 	for i := range cs {
 		c := &cs[i]
 		switch {
@@ -44,6 +51,16 @@ func dropTools(cs []candidate.Candidate, before []int) bool {
 		}
 	}
 	return !needed
+}
+
+// namesSpeaker reports whether the name, or first name, of who said an item is a word of the question. What
+// users and assistants said has no name.
+func namesSpeaker(question []string, v *candidate.Visible) bool {
+	if v.Speaker == "" || v.Speaker == "user" || v.Speaker == "assistant" {
+		return false
+	}
+	name := words(strings.ToLower(v.Speaker))
+	return len(name) > 0 && slices.Contains(question, name[0])
 }
 
 func anyKept(cs []candidate.Candidate) bool {

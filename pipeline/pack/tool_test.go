@@ -54,9 +54,13 @@ func TestToolsKeepToTheirShare(t *testing.T) {
 	if n := of(p, cs); n > 0 {
 		t.Errorf("tools that the question does not need take %d tokens", n)
 	}
-	p, cs = build(200, 5, .28)
+	p, cs = build(200, 5, .06)
 	if n := of(p, cs); n > 0 {
-		t.Errorf("tools of half the score of the memories take %d tokens", n)
+		t.Errorf("tools of a tenth of the score of the memories take %d tokens", n)
+	}
+	p, cs = build(200, 5, .1)
+	if n := of(p, cs); n == 0 || n > 150 {
+		t.Errorf("tools of a sixth of the score of the memories take %d tokens", n)
 	}
 	p, cs = build(200, 5, .6)
 	for i := range cs {
@@ -83,5 +87,32 @@ func TestToolsKeepToTheirShare(t *testing.T) {
 	p, cs = build(200, 0, .001)
 	if n := of(p, cs); n < 1500 {
 		t.Errorf("tools alone take %d tokens", n)
+	}
+}
+
+// TestQuestionAboutASpeakerNeedsFewerTools has tools that fit less than what is said.
+func TestQuestionAboutASpeakerNeedsFewerTools(t *testing.T) {
+	t.Parallel()
+	counter, err := token.New("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	builder, err := pack.New(pack.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string]int{
+		"how is money given back?": 2, "what did jo's brother say?": 1,
+		"What did Jonas say of refunds?": 2, "does the user want a refund?": 2,
+	} {
+		cs := []candidate.Candidate{
+			whole(candidate.Candidate{Score: .5, Visible: &candidate.Visible{MemoryItem: schemas.MemoryItem{
+				ID: "said", Kind: schemas.KindMemory, Speaker: "Jo Berg", Content: schemas.TextContent("The refund came on Monday.")}}}),
+			whole(candidate.Candidate{Score: .2, Visible: &candidate.Visible{MemoryItem: schemas.MemoryItem{
+				ID: "refund", Kind: schemas.KindTool, Content: schemas.TextContent("refund(card): gives money back")}}}),
+		}
+		if p := builder.Build(pack.Request{Query: query, Budget: 2000, Counter: counter}, cs); len(p.Shown) != want {
+			t.Errorf("%q: %d items are shown, want %d", query, len(p.Shown), want)
+		}
 	}
 }

@@ -26,12 +26,13 @@ type Pool struct {
 	question *rank.Question
 	search   retrieve.Query
 	answers  []retrieve.Answer
-	columns  *rank.Pool    // nil where nothing can be found
-	records  []*items.Lent // by place in the columns; nil: not there, or not for the query
-	found    int           // places that retrievers found; those after them are of Query.Previous alone
-	previous []int32       // places of Query.Previous
-	renamed  bool          // names of the query have other names here
-	asked    bool          // the query asks for what links reach
+	tools    retrieve.Search // among tools alone; no answers: there is none
+	columns  *rank.Pool      // nil where nothing can be found
+	records  []*items.Lent   // by place in the columns; nil: not there, or not for the query
+	found    int             // places that retrievers found; those after them are of Query.Previous alone
+	previous []int32         // places of Query.Previous
+	renamed  bool            // names of the query have other names here
+	asked    bool            // the query asks for what links reach
 	replaced []schemas.Record
 	out      Ranking
 	start    time.Time
@@ -77,8 +78,11 @@ func (s *Selector) Find(ctx context.Context, sc scope.Scope, q Query) (*Pool, er
 	if err != nil || p.question == nil {
 		return p, err
 	}
-	search := retrieve.Search{Query: &p.search, Answers: p.answers}
-	search.Ask(ctx, sc, s.cfg.Deadline)
+	searches := []*retrieve.Search{{Query: &p.search, Answers: p.answers}}
+	if p.planTools(); len(p.tools.Answers) > 0 {
+		searches = append(searches, &p.tools)
+	}
+	retrieve.AskTogether(ctx, sc, searches, s.cfg.Deadline)
 	if err := s.fill(ctx, sc, p); err != nil {
 		s.Release(p)
 		return nil, err
@@ -210,6 +214,7 @@ func (s *Selector) fill(ctx context.Context, sc scope.Scope, p *Pool) error {
 		return storage(ctx, "items could not be read")
 	}
 	s.addPrivate(ctx, sc, p)
+	p.addTools()
 	p.found = len(p.columns.All())
 	for _, v := range p.query.Previous {
 		p.previous = append(p.previous, p.columns.Add(v.ID))

@@ -147,7 +147,9 @@ type Query struct {
 	Override rank.Override // of the profile's weights
 	Limit    int           // candidates returned, best first; default 100
 	Depth    int           // items that are ranked in full, at least Limit; default 140
-	Tools    int           // tools among these, at most, unless other items are fewer; 0: any number
+	// Tools is how many tools are ranked in full, at most, unless other items are fewer. They are looked for
+	// apart as well, and returned beyond Limit. 0: tools are items like others.
+	Tools int
 	// Cut reports whether an item is shown by its passages: such items are returned beyond Limit.
 	Cut func(*candidate.Visible) bool
 }

@@ -125,10 +125,12 @@ type Request struct {
 	Previous   []int32  // places of what the session's previous pack showed
 	Linked     bool     // it asks for what links reach
 	Now        time.Time
-	Limit      int    // candidates returned, best first
-	Depth      int    // items that get their cues, at least Limit; default 140
-	Tools      int    // of these, tools at most, unless the others are fewer; 0: any number
-	Scorer     Scorer // what the retrievers say of single items
+	Limit      int // candidates returned, best first
+	Depth      int // items that get their cues, at least Limit; default 140
+	// Tools is how many tools get their cues, at most, unless the others are fewer. They are returned
+	// beyond Limit. 0: tools are items like others.
+	Tools  int
+	Scorer Scorer // what the retrievers say of single items
 	// Cut reports whether an item is shown by its passages, which have an order of their own. Such
 	// items are returned beyond Limit and Depth. nil: no item is.
 	Cut func(*candidate.Visible) bool
@@ -255,6 +257,11 @@ func (req *Request) wants(v *candidate.Visible) bool {
 		}
 	}
 	return true
+}
+
+// beyondLimit reports whether an item is returned wherever it stands among those that are ranked in full.
+func (req *Request) beyondLimit(v *candidate.Visible) bool {
+	return req.Tools > 0 && v.Kind == schemas.KindTool || req.Cut != nil && req.Cut(v)
 }
 
 // complete asks every channel, all at once, for the scores that its hits left open. A channel
@@ -415,11 +422,9 @@ func (r *Ranker) candidates(p *Pool, req *Request, order []int32, verdicts []*sc
 			return cmp.Compare(p.ids[x.at], p.ids[y.at])
 		})
 	}
-	if req.Cut != nil && len(all) > req.Limit {
-		rest := slices.DeleteFunc(all[req.Limit:], func(x scored) bool { return !req.Cut(p.items[x.at]) })
+	if len(all) > req.Limit {
+		rest := slices.DeleteFunc(all[req.Limit:], func(x scored) bool { return !req.beyondLimit(p.items[x.at]) })
 		all = all[:req.Limit+len(rest)]
-	} else {
-		all = all[:min(len(all), req.Limit)]
 	}
 	out := make([]candidate.Candidate, len(all))
 	shown := make([]candidate.Signals, len(out))
