@@ -14,7 +14,7 @@ import (
 // Beside that, no tool stands for what nothing else answers.
 const (
 	toolOfBest  = .5  // of the best tool's score, at least
-	toolOfOther = .12 // of the best score of what is no tool, at least
+	toolOfOther = .25 // of the best score of what is no tool, at least
 	toolOfSaid  = .5  // the same, where the question names a speaker
 	leastTool   = .02 // score of the best tool, at least
 )

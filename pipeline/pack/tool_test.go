@@ -54,13 +54,13 @@ func TestToolsKeepToTheirShare(t *testing.T) {
 	if n := of(p, cs); n > 0 {
 		t.Errorf("tools that the question does not need take %d tokens", n)
 	}
-	p, cs = build(200, 5, .06)
+	p, cs = build(200, 5, .12)
 	if n := of(p, cs); n > 0 {
-		t.Errorf("tools of a tenth of the score of the memories take %d tokens", n)
+		t.Errorf("tools of a fifth of the score of the memories take %d tokens", n)
 	}
-	p, cs = build(200, 5, .1)
+	p, cs = build(200, 5, .2)
 	if n := of(p, cs); n == 0 || n > 150 {
-		t.Errorf("tools of a sixth of the score of the memories take %d tokens", n)
+		t.Errorf("tools of a third of the score of the memories take %d tokens", n)
 	}
 	p, cs = build(200, 5, .6)
 	for i := range cs {
