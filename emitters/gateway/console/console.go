@@ -3,7 +3,7 @@
 //
 // It promises that a page shows what the same principal is given over HTTP, and nothing else: each
 // page calls the Go client, so that policy, limits and the ledger are those of the service. A page
-// changes nothing; a question is asked by POST alone. Content is hostile: it is escaped, and marks
+// changes nothing; a question is asked, and an item that was left out is read, by POST alone: the log has both. Content is hostile: it is escaped, and marks
 // that are not seen, or that turn text round, are shown as U+XXXX. Every reply forbids scripts, styles,
 // frames and connections that are not of the console itself, and what it says may not be stored.
 //
@@ -93,18 +93,19 @@ func New(cfg Config) (http.Handler, error) {
 	c := &console{Config: cfg, sessions: newSessions(), pages: pages}
 	mux := http.NewServeMux()
 	for path, show := range map[string]func(view) (page, error){
-		"GET /console/{$}":                     overview,
-		"GET /console/ask":                     ask,
-		"POST /console/ask":                    answer,
-		"GET /console/packs":                   packs,
-		"GET /console/packs/{pack}":            pack,
-		"GET /console/packs/{pack}/debug":      debug,
-		"GET /console/packs/{pack}/items/{id}": explain,
-		"GET /console/diff":                    diff,
-		"GET /console/write":                   write,
-		"GET /console/erasures":                audited(erasures),
-		"GET /console/ledger":                  audited(ledger),
-		"GET /console/verify":                  verify,
+		"GET /console/{$}":                      overview,
+		"GET /console/ask":                      ask,
+		"POST /console/ask":                     answer,
+		"GET /console/packs":                    packs,
+		"GET /console/packs/{pack}":             pack,
+		"GET /console/packs/{pack}/debug":       debug,
+		"GET /console/packs/{pack}/items/{id}":  explain,
+		"POST /console/packs/{pack}/items/{id}": readItem,
+		"GET /console/diff":                     diff,
+		"GET /console/write":                    write,
+		"GET /console/erasures":                 audited(erasures),
+		"GET /console/ledger":                   audited(ledger),
+		"GET /console/verify":                   verify,
 	} {
 		mux.Handle(path, c.show(show))
 	}

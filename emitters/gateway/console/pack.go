@@ -89,8 +89,9 @@ type channel struct {
 
 // leftOut are the drops of one reason.
 type leftOut struct {
-	Reason schemas.DropReason
-	Drops  []schemas.Drop
+	Reason  schemas.DropReason
+	Drops   []schemas.Drop
+	Changes bool // some say what would have shown them
 }
 
 // pack is the page of a pack.
@@ -218,13 +219,29 @@ func leftOuts(drops []schemas.Drop) []leftOut {
 	var list []leftOut
 	for _, reason := range slices.Sorted(maps.Keys(byReason)) {
 		slices.SortStableFunc(byReason[reason], func(a, b schemas.Drop) int { return cmp.Compare(b.Score, a.Score) })
-		list = append(list, leftOut{reason, byReason[reason]})
+		changes := slices.ContainsFunc(byReason[reason], func(d schemas.Drop) bool { return d.Change != "" })
+		list = append(list, leftOut{reason, byReason[reason], changes})
 	}
 	return list
 }
 
+// readItem is the page of explain with the item that the pack left out, as policy shows it now.
+func readItem(v view) (page, error) {
+	reply, err := v.client.Recover(v.Context(), v.PathValue("pack"), []string{v.PathValue("id")})
+	if err != nil {
+		return page{}, err
+	}
+	if len(reply.Results) == 0 {
+		return page{}, refusal(schemas.CodeNotFound, "there is no such item that you may see now")
+	}
+	return explained(v, reply.Results[0].Content.Text())
+}
+
 // explain is the page of why an item is, or is not, in a pack.
-func explain(v view) (page, error) {
+func explain(v view) (page, error) { return explained(v, "") }
+
+// explained explains an item, and shows its text where it was read.
+func explained(v view, text string) (page, error) {
 	id, item := v.PathValue("pack"), v.PathValue("id")
 	if _, err := open(v, id); err != nil {
 		return page{}, err
@@ -242,9 +259,9 @@ func explain(v view) (page, error) {
 	}
 	return page{name: "explain", title: "Why", data: struct {
 		schemas.ExplainReply
-		Pack, ID string
-		Signals  []signal
-	}{reply, id, item, values}}, nil
+		Pack, ID, Text string
+		Signals        []signal
+	}{reply, id, item, text, values}}, nil
 }
 
 // change is an item in two packs: its number and tokens in each, 0 where it is not.

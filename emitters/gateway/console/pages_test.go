@@ -87,6 +87,29 @@ func TestPagesAndLinks(t *testing.T) {
 	}
 }
 
+// An item that is left out is shown when its reader asks for it, and the log has that.
+func TestLeftOutItemIsReadOnDemand(t *testing.T) {
+	t.Parallel()
+	s := setup(t, false)
+	s.fill()
+	s.remember(schemas.MemoryItem{ID: "harbour", Content: text("<b>Ferries</b> leave the harbour at nine.")})
+	planner := s.planner()
+	pack, shown := planner.ask("when is the kiln fired?")
+	if !strings.Contains(shown, pack+"/items/harbour") || strings.Contains(shown, "Ferries") {
+		t.Fatalf("the pack does not leave the item out: %s", shown)
+	}
+	if why := planner.page(pack + "/items/harbour"); !strings.Contains(why, "Show the item") || strings.Contains(why, "Ferries") {
+		t.Errorf("why it is left out: %s", why)
+	}
+	read := planner.send("POST", pack+"/items/harbour", url.Values{})
+	if read.StatusCode != 200 || !strings.Contains(read.body, "&lt;b&gt;Ferries&lt;/b&gt; leave the harbour") || strings.Contains(read.body, "Show the item") {
+		t.Errorf("read: %s %s", read.Status, read.body)
+	}
+	if packs := planner.page("/console/packs"); strings.Count(packs, "/console/packs/") != 2 {
+		t.Errorf("the log has not that it was read: %s", packs)
+	}
+}
+
 // What policy denies is told to an auditor by count alone, and to a planner not at all.
 func TestLeftOutTablesDiffer(t *testing.T) {
 	t.Parallel()
@@ -105,6 +128,10 @@ func TestLeftOutTablesDiffer(t *testing.T) {
 	}
 	if why := auditor.page(theirs + "/items/kiln-code"); !strings.Contains(why, "denied: clearance") {
 		t.Errorf("explain, as an auditor: %s", why)
+	}
+	read := func(b *browser, at string) answer { return b.send("POST", at, url.Values{}) }
+	if res, none := read(planner, mine+"/items/kiln-code"), read(planner, mine+"/items/no-such"); res.StatusCode != 404 || res.body != none.body {
+		t.Errorf("reading tells a planner what is hidden: %s %s\n%s", res.Status, res.body, none.body)
 	}
 	hidden, none := planner.page(mine+"/items/kiln-code"), planner.page(mine+"/items/no-such")
 	if strings.ReplaceAll(hidden, "kiln-code", "no-such") != none {
