@@ -118,16 +118,15 @@ func (l *Ledger) lookBack(ctx context.Context, tenant, filter string, low, high 
 		if high-low >= size {
 			from = high - size + 1
 		}
-		var position int64
-		var at uint64
-		var foreign []uint64
+		var own []published
+		var foreign, repeats []uint64
 		past := errors.New("past the page")
 		err := scan(ctx, l.stream, scanConfig{filters: []string{filter}, from: from, headersOnly: true}, func(m stored) error {
 			if m.seq > high {
 				return past
 			}
 			if p, err := LedgerPosition(m.subject, m.header); err == nil {
-				position, at = p, m.seq
+				own = append(own, publication(m.seq, p, m.header))
 			} else {
 				foreign = append(foreign, m.seq)
 			}
@@ -139,8 +138,22 @@ func (l *Ledger) lookBack(ctx context.Context, tenant, filter string, low, high 
 		if err := l.remove(ctx, tenant, foreign); err != nil {
 			return 0, 0, err
 		}
-		if at > 0 {
-			return position, at, nil
+		for len(own) > 0 {
+			last := own[len(own)-1]
+			repeat, err := l.isRepeat(ctx, filter, last)
+			if err != nil {
+				return 0, 0, err
+			}
+			if !repeat {
+				break
+			}
+			own, repeats = own[:len(own)-1], append(repeats, last.seq)
+		}
+		if err := l.drop(ctx, tenant, repeats, "repeats", "the cluster stored an old publication late"); err != nil {
+			return 0, 0, err
+		}
+		if n := len(own); n > 0 {
+			return own[n-1].position, own[n-1].seq, nil
 		}
 		if page != nil {
 			page(from)

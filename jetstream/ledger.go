@@ -48,7 +48,7 @@ type Ledger struct {
 	js     jetstream.JetStream
 	stream jetstream.Stream
 	cfg    LedgerConfig
-	kept   atomic.Bool // foreign messages could not be removed
+	kept   atomic.Bool // messages that are not to be there could not be removed
 
 	mu     sync.Mutex
 	last   map[string]ledgerEnd
@@ -130,16 +130,23 @@ func (l *Ledger) find(ctx context.Context, tenant string) (ledgerEnd, error) {
 	if err != nil {
 		return ledgerEnd{}, fmt.Errorf("read last ledger message of %q: %w", tenant, err)
 	}
-	position, err := LedgerPosition(msg.Subject, msg.Header)
-	if err != nil {
-		position, err = l.ownEnd(ctx, tenant, filter, msg.Sequence)
-	} else {
-		var own bool
-		if own, position, err = l.ownOrRepeat(ctx, tenant, filter, msg, position); own && err == nil {
+	l.mu.Lock()
+	end, known := l.last[tenant]
+	l.mu.Unlock()
+	if known && end.seq == msg.Sequence {
+		return end, nil
+	}
+	if position, err := LedgerPosition(msg.Subject, msg.Header); err == nil {
+		repeat, err := l.isRepeat(ctx, filter, publication(msg.Sequence, position, msg.Header))
+		if err != nil {
+			return ledgerEnd{}, err
+		}
+		if !repeat {
 			l.note(tenant, searched{found: true, position: position, low: msg.Sequence, high: msg.Sequence})
 			return ledgerEnd{seq: msg.Sequence, position: position}, nil
 		}
 	}
+	position, err := l.ownEnd(ctx, tenant, filter, msg.Sequence)
 	if err != nil {
 		return ledgerEnd{}, err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -13,50 +14,60 @@ import (
 // others that came after it, though it names the message that it is to follow. Such a repeat
 // is found by that name: a message with its position or a higher one stands between the two.
 
-// ownOrRepeat tells the tenant's last message, which has a position, from a repeat. Of a repeat,
-// which it removes where it may, it returns the position of the message before.
-func (l *Ledger) ownOrRepeat(ctx context.Context, tenant, filter string, msg *jetstream.RawStreamMsg, position int64) (own bool, at int64, err error) {
-	l.mu.Lock()
-	end, known := l.last[tenant]
-	l.mu.Unlock()
-	if known && end.seq == msg.Sequence {
-		return true, position, nil
-	}
-	earlier, err := l.earlier(ctx, filter, msg, position)
-	if err != nil || earlier == 0 {
-		return true, position, err
-	}
-	if err := l.drop(ctx, tenant, []uint64{msg.Sequence}, "repeats", "the cluster stored an old publication late"); err != nil {
-		return false, 0, err
-	}
-	at, _, err = l.lookBack(ctx, tenant, filter, earlier, msg.Sequence-1, nil)
-	return false, at, err
+// published is where a message of Satchel's is in LEDGER, and what it was to follow.
+type published struct {
+	seq      uint64
+	position int64
+	follows  uint64 // sequence of the message that it was to follow, where named
+	named    bool
+	place    uint64 // within an atomic batch, of which the first message alone names one; 0 or 1: it is the first
 }
 
-// earlier returns the sequence of a message of Satchel's with this position or a higher one that stands
-// between a message and the one it was to follow, 0 for none. Foreign messages may stand there, too.
-func (l *Ledger) earlier(ctx context.Context, filter string, msg *jetstream.RawStreamMsg, position int64) (uint64, error) {
-	at, err := strconv.ParseUint(msg.Header.Get(jetstream.ExpectedLastSubjSeqHeader), 10, 64)
-	if err != nil { // within a batch
-		return 0, nil
-	}
-	for range maxForeign {
-		next, err := l.stream.GetMsg(ctx, at+1, jetstream.WithGetMsgSubject(filter))
-		switch {
-		case errors.Is(err, jetstream.ErrMsgNotFound): // removed meanwhile
-			return 0, nil
-		case err != nil:
-			return 0, fmt.Errorf("look behind message %d of the ledger: %w", at, err)
-		case next.Sequence >= msg.Sequence:
-			return 0, nil
+func publication(seq uint64, position int64, header nats.Header) published {
+	p := published{seq: seq, position: position}
+	follows, err := strconv.ParseUint(header.Get(jetstream.ExpectedLastSubjSeqHeader), 10, 64)
+	p.follows, p.named = follows, err == nil
+	p.place, _ = strconv.ParseUint(header.Get(headerBatchSeq), 10, 64)
+	return p
+}
+
+// isRepeat reports whether a message of filter came a second time.
+func (l *Ledger) isRepeat(ctx context.Context, filter string, p published) (bool, error) {
+	if !p.named && p.place > 1 && p.place <= p.seq {
+		first, err := l.next(ctx, filter, p.seq-p.place+1)
+		if err != nil || first == nil || first.Sequence != p.seq-p.place+1 {
+			return false, err
 		}
-		if p, err := LedgerPosition(next.Subject, next.Header); err == nil {
-			if p < position {
-				return 0, nil
-			}
-			return next.Sequence, nil
+		position, err := LedgerPosition(first.Subject, first.Header)
+		if err != nil {
+			return false, nil
 		}
-		at = next.Sequence
+		p = publication(first.Sequence, position, first.Header)
 	}
-	return 0, nil
+	if !p.named {
+		return false, nil
+	}
+	for at, n := p.follows+1, 0; n < maxForeign; n++ { // foreign messages may stand between, too
+		next, err := l.next(ctx, filter, at)
+		if err != nil || next == nil || next.Sequence >= p.seq {
+			return false, err
+		}
+		if position, err := LedgerPosition(next.Subject, next.Header); err == nil {
+			return position >= p.position, nil
+		}
+		at = next.Sequence + 1
+	}
+	return false, nil
+}
+
+// next returns the first message of filter at a sequence or behind it, nil for none.
+func (l *Ledger) next(ctx context.Context, filter string, seq uint64) (*jetstream.RawStreamMsg, error) {
+	msg, err := l.stream.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(filter))
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("look at message %d of the ledger: %w", seq, err)
+	}
+	return msg, nil
 }

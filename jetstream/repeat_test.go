@@ -41,7 +41,7 @@ func TestALatePublicationRepeatsNothing(t *testing.T) {
 			return l
 		}
 		running := open()
-		first := entries(1, 4)
+		first := entries(1, 5)
 		first[0].Agent = "first"
 		if err := running.Publish(ctx, "acme", first); err != nil {
 			t.Fatal(err)
@@ -50,40 +50,60 @@ func TestALatePublicationRepeatsNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		late := func() {
+		old := func(seq uint64) *natsjs.RawStreamMsg {
 			t.Helper()
-			old, err := stream.GetMsg(ctx, 2)
+			msg, err := stream.GetMsg(ctx, seq)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := old.Header.Get(natsjs.ExpectedLastSubjSeqHeader); got != "1" {
-				t.Fatalf("the second message follows %q", got)
+			return msg
+		}
+		one := func() { store(t, nc, old(2), "prov.v1.acme.memory.first") }
+		foreign := func() {
+			b.steer(t, nc, jetstream.LedgerStream, "$JS.API.INFO", "prov.v1.acme.memory.evil", "", 1)
+		}
+		batch := func() {
+			t.Helper()
+			var list []*nats.Msg
+			for seq := uint64(2); seq <= 4; seq++ {
+				msg := old(seq)
+				msg.Header.Set(natsjs.ExpectedLastSubjSeqSubjHeader, "prov.v1.acme.memory.first")
+				if seq > 2 {
+					msg.Header.Del(natsjs.ExpectedLastSubjSeqHeader)
+					msg.Header.Del(natsjs.ExpectedLastSubjSeqSubjHeader)
+				}
+				list = append(list, &nats.Msg{Subject: msg.Subject, Header: msg.Header, Data: msg.Data})
 			}
-			store(t, nc, old, "prov.v1.acme.memory.first")
-		}
-		late()
-		if err := running.Publish(ctx, "acme", entries(5, 5)); err != nil { // in the middle of its work
-			t.Fatal(err)
-		}
-		late()
-		for _, l := range []*jetstream.Ledger{running, open()} { // and after a start
-			if at, err := l.LastPosition(ctx, "acme"); err != nil || at != 5 {
-				t.Fatalf("remove %v: last position = %d, %v; want 5", remove, at, err)
+			if _, _, err := jetstream.PublishBatch(ctx, nc, list); err != nil {
+				t.Fatal(err)
 			}
 		}
-		late()
-		if err := open().Publish(ctx, "acme", entries(6, 400)); err != nil { // a batch
-			t.Fatal(err)
+		for n, late := range [][]func(){{one}, {one, one}, {one, foreign}, {foreign, one}, {batch}, {batch, one}} {
+			for _, f := range late {
+				f()
+			}
+			last := int64(n + 5)
+			for _, l := range []*jetstream.Ledger{running, open()} { // in the middle of its work, and after a start
+				for range 2 {
+					if at, err := l.LastPosition(ctx, "acme"); err != nil || at != last {
+						t.Fatalf("remove %v, round %d: last position = %d, %v; want %d", remove, n, at, err, last)
+					}
+				}
+			}
+			if err := running.Publish(ctx, "acme", entries(last+1, last+1)); err != nil {
+				t.Fatalf("remove %v, round %d: %v", remove, n, err)
+			}
 		}
-		if at, err := running.LastPosition(ctx, "acme"); err != nil || at != 400 {
-			t.Fatalf("remove %v: last position = %d, %v; want 400", remove, at, err)
+		one()
+		if err := open().Publish(ctx, "acme", entries(12, 400)); err != nil { // a batch
+			t.Fatal(err)
 		}
 		if !remove {
 			continue
 		}
 		b.ledgerIs(t, "acme", 400)
-		if n := strings.Count(log.String(), "removed repeats"); n != 3 {
-			t.Errorf("%d repeats are removed, want 3: %s", n, log.String())
+		if n := strings.Count(log.String(), "removed repeats"); n != 7 {
+			t.Errorf("repeats are removed %d times, want 7: %s", n, log.String())
 		}
 	}
 }
