@@ -34,7 +34,8 @@ func (a *Authorized) wantsMore(plan Plan) bool {
 	}
 	matches := 0
 	for _, v := range a.Seen[0].Visible {
-		if v != nil && plan.Query.Wants(v) {
+		aside := v != nil && v.Kind == schemas.KindTool && plan.Query.Tools > 0 // tools take no place of the limit
+		if v != nil && !aside && plan.Query.Wants(v) {
 			matches++
 		}
 	}

@@ -96,7 +96,7 @@ type Found struct {
 	Err error
 }
 
-// FindEach is Find of every query, all at once. Queries that ask the same of an index,
+// FindEach is Find of every query, all at once, but looks for no tools apart. Queries that ask the same of an index,
 // each under a filter of its own, are one search of it where it can answer them together;
 // what is found is the same.
 func (s *Selector) FindEach(ctx context.Context, sc scope.Scope, queries []Query) []Found {

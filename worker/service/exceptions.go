@@ -52,8 +52,11 @@ func (v *Service) Exception(ctx context.Context, tenant string, body []byte) (an
 func (v *Service) mayFollow(ctx context.Context, s scope.Scope, kind schemas.LedgerKind) error {
 	r := policies.Resource{ID: string(kind), Facets: schemas.Facets{Kind: schemas.Kind(kind), Labels: []string{}}}
 	d, err := v.cfg.PDP.Decide(ctx, s, policies.Request{Action: "follow", Now: v.cfg.Clock(), Resources: []policies.Resource{r}})
-	if undecided := err != nil || len(d.Verdicts) != 1; undecided || !d.Verdicts[0].Allow {
-		return errors.Join(&schemas.Error{Code: schemas.CodePolicyDenied, Undecided: undecided, Message: "policy does not allow this kind of the ledger"}, err)
+	switch {
+	case err != nil || len(d.Verdicts) != 1:
+		return errors.Join(&schemas.Error{Code: schemas.CodePolicyDenied, Undecided: true, Message: "policy gave no verdict on this kind of the ledger"}, err)
+	case !d.Verdicts[0].Allow:
+		return &schemas.Error{Code: schemas.CodePolicyDenied, Message: "policy does not allow this kind of the ledger"}
 	}
 	return nil
 }

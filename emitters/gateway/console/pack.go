@@ -225,27 +225,32 @@ func leftOuts(drops []schemas.Drop) []leftOut {
 	return list
 }
 
-// readItem is the page of explain with the item that the pack left out, as policy shows it now.
+// explain is the page of why an item is, or is not, in a pack.
+func explain(v view) (page, error) {
+	if _, err := open(v, v.PathValue("pack")); err != nil {
+		return page{}, err
+	}
+	return explained(v, "")
+}
+
+// readItem is the same page with an item that the pack left out, as policy shows it now.
 func readItem(v view) (page, error) {
-	reply, err := v.client.Recover(v.Context(), v.PathValue("pack"), []string{v.PathValue("id")})
+	id := v.PathValue("pack")
+	if _, err := open(v, id); err != nil {
+		return page{}, err
+	}
+	reply, err := v.client.Recover(v.Context(), id, []string{v.PathValue("id")})
 	if err != nil {
 		return page{}, err
 	}
 	if len(reply.Results) == 0 {
-		return page{}, refusal(schemas.CodeNotFound, "there is no such item that you may see now")
+		return page{}, refusal(schemas.CodeNotFound, "the item has changed, or there is none that you may see")
 	}
 	return explained(v, reply.Results[0].Content.Text())
 }
 
-// explain is the page of why an item is, or is not, in a pack.
-func explain(v view) (page, error) { return explained(v, "") }
-
-// explained explains an item, and shows its text where it was read.
 func explained(v view, text string) (page, error) {
 	id, item := v.PathValue("pack"), v.PathValue("id")
-	if _, err := open(v, id); err != nil {
-		return page{}, err
-	}
 	reply, err := v.client.Explain(v.Context(), id, item)
 	if err != nil {
 		return page{}, err

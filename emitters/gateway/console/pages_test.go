@@ -137,6 +137,9 @@ func TestLeftOutTablesDiffer(t *testing.T) {
 	if strings.ReplaceAll(hidden, "kiln-code", "no-such") != none {
 		t.Errorf("explain tells a planner what is hidden:\n%s\n%s", hidden, none)
 	}
+	if res := read(planner, theirs+"/items/kiln"); res.StatusCode != 404 || res.body != read(planner, "/console/packs/no-such/items/kiln").body {
+		t.Errorf("another principal's item: %s %s", res.Status, res.body)
+	}
 	if res := planner.get(theirs); res.StatusCode != 404 || res.body != planner.get("/console/packs/no-such").body {
 		t.Errorf("another principal's pack: %s %s", res.Status, res.body)
 	}

@@ -59,6 +59,8 @@ class ClientTest(unittest.TestCase):
         with self.assertRaises(satchel_memory.ValidationError) as refused:
             self.memory.context("x", budget=-1)
         self.assertTrue(refused.exception.field)
+        self.assertFalse(refused.exception.undecided)
+        self.assertTrue(satchel_memory.errors.from_reply(403, {"code": "policy_denied", "undecided": True}).undecided)
         with self.assertRaises(satchel_memory.NotFound):
             self.memory.pack("none")
         with self.assertRaises(satchel_memory.Unauthenticated):

@@ -51,6 +51,7 @@ export class SatchelError extends Error {
   readonly field: string;
   readonly problems: { pointer: string; message: string }[];
   readonly status: number;
+  readonly undecided: boolean;
 }
 
 export class Satchel {

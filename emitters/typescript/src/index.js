@@ -1,11 +1,11 @@
 // The client of satchel gateway. It needs fetch and nothing else.
 
-/** A refused request: code is that of the contract, such as "policy_denied". */
+/** A refused request: code is that of the contract, such as "policy_denied". With undecided, policy gave no verdict: try again later. */
 export class SatchelError extends Error {
-  constructor(code, message, { field = "", problems = [], status = 0 } = {}) {
+  constructor(code, message, { field = "", problems = [], status = 0, undecided = false } = {}) {
     super(`${code}: ${message}`);
     this.name = "SatchelError";
-    Object.assign(this, { code, field, problems, status });
+    Object.assign(this, { code, field, problems, status, undecided });
   }
 }
 
@@ -122,7 +122,7 @@ export class Satchel {
       if (reply.ok) return reply.json();
       const refused = await reply.json().catch(() => ({}));
       if (last || (reply.status !== 429 && reply.status !== 503)) {
-        throw new SatchelError(refused.code ?? `http_${reply.status}`, refused.message ?? "the gateway refused the request", { field: refused.field, problems: refused.problems, status: reply.status });
+        throw new SatchelError(refused.code ?? `http_${reply.status}`, refused.message ?? "the gateway refused the request", { field: refused.field, problems: refused.problems, status: reply.status, undecided: refused.undecided });
       }
       await pause(1000 * Number(reply.headers.get("Retry-After") ?? 1));
     }

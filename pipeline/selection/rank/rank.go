@@ -259,10 +259,8 @@ func (req *Request) wants(v *candidate.Visible) bool {
 	return true
 }
 
-// beyondLimit reports whether an item is returned wherever it stands among those that are ranked in full.
-func (req *Request) beyondLimit(v *candidate.Visible) bool {
-	return req.Tools > 0 && v.Kind == schemas.KindTool || req.Cut != nil && req.Cut(v)
-}
+// isTool reports whether an item is a tool that takes no place of Limit.
+func (req *Request) isTool(v *candidate.Visible) bool { return req.Tools > 0 && v.Kind == schemas.KindTool }
 
 // complete asks every channel, all at once, for the scores that its hits left open. A channel
 // that cannot say counts its mean for them. It returns warnings.
@@ -423,8 +421,15 @@ func (r *Ranker) candidates(p *Pool, req *Request, order []int32, verdicts []*sc
 		})
 	}
 	if len(all) > req.Limit {
-		rest := slices.DeleteFunc(all[req.Limit:], func(x scored) bool { return !req.beyondLimit(p.items[x.at]) })
-		all = all[:req.Limit+len(rest)]
+		places := req.Limit
+		all = slices.DeleteFunc(all, func(x scored) bool {
+			v := p.items[x.at]
+			if req.isTool(v) {
+				return false
+			}
+			places--
+			return places < 0 && (req.Cut == nil || !req.Cut(v))
+		})
 	}
 	out := make([]candidate.Candidate, len(all))
 	shown := make([]candidate.Signals, len(out))

@@ -6,7 +6,10 @@ from typing import Any
 
 
 class SatchelError(Exception):
-    """A refused request. code is that of the contract, such as "policy_denied"."""
+    """A refused request. code is that of the contract, such as "policy_denied". Where undecided is true, policy gave
+    no verdict: try again later."""
+
+    undecided = False
 
     def __init__(self, code: str, message: str, field: str = "", problems: list[dict[str, Any]] | None = None, status: int = 0) -> None:
         super().__init__(f"{code}: {message}")
@@ -64,4 +67,6 @@ def from_reply(status: int, body: dict[str, Any]) -> SatchelError:
     """The exception for an error of the contract."""
     code = str(body.get("code") or f"http_{status}")
     kind = _CLASSES.get(code, SatchelError)
-    return kind(code, str(body.get("message") or "the gateway refused the request"), str(body.get("field") or ""), body.get("problems"), status)
+    error = kind(code, str(body.get("message") or "the gateway refused the request"), str(body.get("field") or ""), body.get("problems"), status)
+    error.undecided = body.get("undecided") is True
+    return error
