@@ -260,7 +260,9 @@ func (req *Request) wants(v *candidate.Visible) bool {
 }
 
 // isTool reports whether an item is a tool that takes no place of Limit.
-func (req *Request) isTool(v *candidate.Visible) bool { return req.Tools > 0 && v.Kind == schemas.KindTool }
+func (req *Request) isTool(v *candidate.Visible) bool {
+	return req.Tools > 0 && v.Kind == schemas.KindTool
+}
 
 // complete asks every channel, all at once, for the scores that its hits left open. A channel
 // that cannot say counts its mean for them. It returns warnings.
