@@ -80,11 +80,7 @@ func TestSteeredRepliesDoNotStopALedger(t *testing.T) {
 				ctx := within(t, time.Minute)
 				var log bytes.Buffer
 				open := func() *jetstream.Ledger {
-					l, err := jetstream.OpenLedger(ctx, b.nc, b.js, jetstream.LedgerConfig{Remove: remove, Log: slog.New(slog.NewTextHandler(&log, nil))})
-					if err != nil {
-						t.Fatal(err)
-					}
-					return l
+					return openLedgerWith(t, b, jetstream.LedgerConfig{Remove: remove, Log: slog.New(slog.NewTextHandler(&log, nil))})
 				}
 				running := open()
 				if err := running.Publish(ctx, "acme", entries(1, 3)); err != nil {
@@ -124,10 +120,7 @@ func TestALedgerBeginsBehindForeignMessages(t *testing.T) {
 		b, nc := attacker(t)
 		ctx := within(t, time.Minute)
 		b.steer(t, nc, jetstream.LedgerStream, "$JS.API.INFO", "prov.v1.acme.memory.evil", "", 3)
-		l, err := jetstream.OpenLedger(ctx, b.nc, b.js, jetstream.LedgerConfig{Remove: remove})
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := openLedgerWith(t, b, jetstream.LedgerConfig{Remove: remove})
 		for range 2 {
 			if at, err := l.LastPosition(ctx, "acme"); err != nil || at != 0 {
 				t.Fatalf("last position = %d, %v; want 0", at, err)

@@ -16,7 +16,12 @@ import (
 
 func openLedger(t testing.TB, b *bundle) *jetstream.Ledger {
 	t.Helper()
-	l, err := jetstream.OpenLedger(within(t, time.Minute), b.nc, b.js, jetstream.LedgerConfig{})
+	return openLedgerWith(t, b, jetstream.LedgerConfig{})
+}
+
+func openLedgerWith(t testing.TB, b *bundle, cfg jetstream.LedgerConfig) *jetstream.Ledger {
+	t.Helper()
+	l, err := jetstream.OpenLedger(within(t, time.Minute), b.nc, b.js, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,11 +34,7 @@ func TestALatePublicationRepeatsNothing(t *testing.T) {
 		ctx := within(t, time.Minute)
 		var log strings.Builder
 		open := func() *jetstream.Ledger {
-			l, err := jetstream.OpenLedger(ctx, b.nc, b.js, jetstream.LedgerConfig{Remove: remove, Log: slog.New(slog.NewTextHandler(&log, nil))})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return l
+			return openLedgerWith(t, b, jetstream.LedgerConfig{Remove: remove, Log: slog.New(slog.NewTextHandler(&log, nil))})
 		}
 		running := open()
 		first := entries(1, 5)
@@ -113,10 +109,7 @@ func TestAForeignMessageBetweenMakesNoRepeat(t *testing.T) {
 	t.Parallel()
 	b, nc := attacker(t)
 	ctx := within(t, time.Minute)
-	l, err := jetstream.OpenLedger(ctx, b.nc, b.js, jetstream.LedgerConfig{Remove: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := openLedgerWith(t, b, jetstream.LedgerConfig{Remove: true})
 	if err := l.Publish(ctx, "acme", entries(1, 5)); err != nil {
 		t.Fatal(err)
 	}
@@ -133,10 +126,7 @@ func TestAForeignMessageBetweenMakesNoRepeat(t *testing.T) {
 	}
 	b.steer(t, nc, jetstream.LedgerStream, "$JS.API.INFO", "prov.v1.acme.memory.evil", "", 3)
 	store(t, nc, last, "prov.v1.acme.memory.a")
-	again, err := jetstream.OpenLedger(ctx, b.nc, b.js, jetstream.LedgerConfig{Remove: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := openLedgerWith(t, b, jetstream.LedgerConfig{Remove: true})
 	if at, err := again.LastPosition(ctx, "acme"); err != nil || at != 5 {
 		t.Errorf("last position = %d, %v; want 5", at, err)
 	}

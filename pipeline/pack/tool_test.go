@@ -15,14 +15,7 @@ import (
 // does not need, and tools alone.
 func TestToolsKeepToTheirShare(t *testing.T) {
 	t.Parallel()
-	counter, err := token.New("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	builder, err := pack.New(pack.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	counter, builder := counterAndBuilder(t)
 	build := func(tools, memories int, score float64) (p pack.Pack, cs []candidate.Candidate) {
 		add := func(kind schemas.Kind, n int, score float64) {
 			for i := range n {
@@ -93,14 +86,7 @@ func TestToolsKeepToTheirShare(t *testing.T) {
 // TestQuestionAboutASpeakerNeedsFewerTools has tools that fit less than what is said.
 func TestQuestionAboutASpeakerNeedsFewerTools(t *testing.T) {
 	t.Parallel()
-	counter, err := token.New("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	builder, err := pack.New(pack.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	counter, builder := counterAndBuilder(t)
 	for query, want := range map[string]int{
 		"how is money given back?": 2, "what did jo's brother say?": 1,
 		"What did Jonas say of refunds?": 2, "does the user want a refund?": 2,
@@ -115,4 +101,17 @@ func TestQuestionAboutASpeakerNeedsFewerTools(t *testing.T) {
 			t.Errorf("%q: %d items are shown, want %d", query, len(p.Shown), want)
 		}
 	}
+}
+
+func counterAndBuilder(t *testing.T) (token.Counter, *pack.Builder) {
+	t.Helper()
+	counter, err := token.New("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	builder, err := pack.New(pack.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return counter, builder
 }

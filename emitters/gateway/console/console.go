@@ -3,9 +3,10 @@
 //
 // It promises that a page shows what the same principal is given over HTTP, and nothing else: each
 // page calls the Go client, so that policy, limits and the ledger are those of the service. A page
-// changes no item; a question is asked, and an item that was left out is read, by POST alone: the log has both. Content is hostile: it is escaped, and marks
-// that are not seen, or that turn text round, are shown as U+XXXX. Every reply forbids scripts, styles,
-// frames and connections that are not of the console itself, and what it says may not be stored.
+// changes no item. A question is asked, and an item that was left out is read, by POST alone: the log has
+// both. Content is hostile: it is escaped, and marks that are not seen, or that turn text round, are shown
+// as U+XXXX. Every reply forbids scripts, styles, frames and connections that are not of the console
+// itself, and what it says may not be stored.
 //
 // # Sessions
 //

@@ -106,7 +106,7 @@ func TestLeftOutItemIsReadOnDemand(t *testing.T) {
 		t.Errorf("read: %s %s", read.Status, read.body)
 	}
 	if packs := planner.page("/console/packs"); strings.Count(packs, "/console/packs/") != 2 {
-		t.Errorf("the log has not that it was read: %s", packs)
+		t.Errorf("the log does not say that it was read: %s", packs)
 	}
 }
 

@@ -259,11 +259,6 @@ func (req *Request) wants(v *candidate.Visible) bool {
 	return true
 }
 
-// isTool reports whether an item is a tool that takes no place of Limit.
-func (req *Request) isTool(v *candidate.Visible) bool {
-	return req.Tools > 0 && v.Kind == schemas.KindTool
-}
-
 // complete asks every channel, all at once, for the scores that its hits left open. A channel
 // that cannot say counts its mean for them. It returns warnings.
 func (p *Pool) complete(ctx context.Context, by Scorer) []string {
@@ -426,8 +421,8 @@ func (r *Ranker) candidates(p *Pool, req *Request, order []int32, verdicts []*sc
 		places := req.Limit
 		all = slices.DeleteFunc(all, func(x scored) bool {
 			v := p.items[x.at]
-			if req.isTool(v) {
-				return false
+			if req.Tools > 0 && v.Kind == schemas.KindTool {
+				return false // tools take no place of the limit
 			}
 			places--
 			return places < 0 && (req.Cut == nil || !req.Cut(v))
