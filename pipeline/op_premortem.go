@@ -242,7 +242,7 @@ func (o *premortemOp) searchAxis(
 	if asked.IsNone() {
 		return out
 	}
-	by := vector.Query{Vector: v, Axis: q.axis, Limit: nearest, Filter: asked, Exclude: plan.Exclude}
+	by := vector.Query{Vector: v, Model: e.selector.Searched(ctx, req.Scope), Axis: q.axis, Limit: nearest, Filter: asked, Exclude: plan.Exclude}
 	var noVector error
 	hasVectors := e.cfg.Vector != nil && len(v) > 0
 	if hasVectors {

@@ -121,7 +121,7 @@ func (e *Engine) contextPack(f final, refs []schemas.ProvenanceRef, salt [32]byt
 		out.Ranking.Limit, out.Ranking.MinScore, out.Ranking.MaxBytes = limits.Items, limits.MinScore, limits.Bytes
 		out.Ranking.Prefer = f.req.Options.Prefer
 	}
-	if e.cfg.Embedder != nil {
+	if out.Embedding = f.ranked.Embedding; out.Embedding == "" && e.cfg.Embedder != nil {
 		out.Embedding = e.cfg.Embedder.Model().String()
 	}
 	if len(f.exposed) > 0 { // an erasure of what is shown takes the question with it

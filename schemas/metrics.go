@@ -68,6 +68,7 @@ const (
 	MetricExceptionUses
 	MetricTokens
 	MetricCost
+	MetricEncoderLag
 	MetricEmbeddingCacheHits
 	MetricEmbeddingCacheMisses
 	MetricEmbeddingRequests
@@ -258,6 +259,7 @@ var families = [metrics]MetricFamily{
 	MetricTokens:         {Name: "satchel_tokens_total", PerTenant: true, Kind: MetricCounter, Labels: []MetricLabel{label("direction", "pack", "prompt", "answer")}, Help: "tokens of packs, and of what a model was shown and said in the runs of the roles"},
 	MetricCost:           {Name: "satchel_cost_total", PerTenant: true, Kind: MetricCounter, Help: "cost of these runs, in the unit of SATCHEL_PRICES"},
 
+	MetricEncoderLag:           {Name: "satchel_encoder_lag_positions", Kind: MetricGauge, Help: "log entries whose items have no vector of the sentence encoder yet"},
 	MetricEmbeddingCacheHits:   {Name: "satchel_embedding_cache_hits_total", Kind: MetricCounter, Help: "texts whose vector was cached"},
 	MetricEmbeddingCacheMisses: {Name: "satchel_embedding_cache_misses_total", Kind: MetricCounter, Help: "texts that were sent to the embedding endpoint"},
 	MetricEmbeddingRequests:    {Name: "satchel_embedding_requests_total", Kind: MetricCounter, Help: "requests to the embedding endpoint"},

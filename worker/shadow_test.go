@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"satchel/pipeline/embed"
+	"satchel/pipeline/embed/cache"
 	"satchel/pipeline/store/vector"
 	vectormem "satchel/pipeline/store/vector/inproc"
 	"satchel/schemas"
@@ -121,4 +125,146 @@ func mustEmbed(t *testing.T, e embed.Embedder, text string) []float32 {
 	v, err := e.Embed(within(t), []string{text})
 	must(t, err)
 	return v[0]
+}
+
+// counts notes how often each text is embedded.
+type counts struct {
+	embed.Embedder
+	mu    sync.Mutex
+	texts map[string]int
+	after func(n int) // told how many have been
+}
+
+func (c *counts) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	c.mu.Lock()
+	for _, text := range texts {
+		c.texts[text]++
+	}
+	n := len(c.texts)
+	c.mu.Unlock()
+	if c.after != nil {
+		c.after(n)
+	}
+	return c.Embedder.Embed(ctx, texts)
+}
+
+// TestFollowerGoesOnAfterAKill ends a follower in the middle and begins another with an empty index, as after
+// kill -9: with a cache nothing is embedded twice but what was under way, and later entries are followed too.
+func TestFollowerGoesOnAfterAKill(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	s := system(t, "acme")
+	for i := range 40 {
+		w.put(t, recorded(t, fmt.Sprint("i", i), fmt.Sprintf("note %d of the lake house", i)), "logged")
+	}
+	first, kill := context.WithCancel(within(t))
+	model := &counts{Embedder: w.embed, texts: map[string]int{}, after: func(n int) {
+		if n > 20 {
+			kill()
+		}
+	}}
+	kept, err := cache.Open(within(t), cache.Config{Embedder: model, Path: filepath.Join(t.TempDir(), "vectors.db")})
+	must(t, err)
+	t.Cleanup(func() { must(t, kept.Close()) })
+	follower := func() (*projection.Reindexer, *vector.Vectors) {
+		x, err := vectormem.Open(vectormem.Config{Model: "another", Dimensions: w.embed.Model().Dimensions})
+		must(t, err)
+		index := vector.New(x)
+		return projection.NewReindexer(projection.ReindexerConfig{Log: w.log, Index: index, Embedder: kept, Batch: 16, Percent: 90}), index
+	}
+	begun, _ := follower()
+	must(t, begun.Follow(first))
+	if n := len(model.texts); n <= 20 || n > 25 {
+		t.Fatalf("it was killed after %d texts", n)
+	}
+	model.after = nil
+	again, index := follower()
+	ctx, stop := context.WithCancel(within(t))
+	var done sync.WaitGroup
+	done.Go(func() {
+		if err := again.Follow(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	defer done.Wait()
+	defer stop()
+	same := func() {
+		t.Helper()
+		head, err := w.log.Head(within(t), s)
+		must(t, err)
+		must(t, again.Await(within(t), s, head.Size))
+		must(t, w.worker.Projector.CatchUp(within(t), s, nil))
+		want, err := w.vector.Digest(within(t), s)
+		must(t, err)
+		got, err := index.Digest(within(t), s)
+		must(t, err)
+		if got != want {
+			t.Error("the follower's index is not what the projector makes")
+		}
+	}
+	same()
+	twice := 0
+	for _, n := range model.texts {
+		twice += n - 1
+	}
+	if twice > 4 {
+		t.Errorf("%d texts were embedded twice", twice)
+	}
+	w.put(t, recorded(t, "later", "noted while it follows"), "indexed")
+	w.publish(t, "acme", forgetting(t, "gone", "i3", "i7"))
+	w.receipt(t, "acme", "gone")
+	same()
+	must(t, again.Reset(within(t), s))
+	same()
+}
+
+// TestFollowerGivesWay embeds nothing while requests are answered, but what an erasure needs.
+func TestFollowerGivesWay(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	s := system(t, "acme")
+	for i := range 3 {
+		w.put(t, recorded(t, fmt.Sprint("i", i), fmt.Sprintf("note %d of the lake house", i)), "logged")
+	}
+	model := &counts{Embedder: w.embed, texts: map[string]int{}}
+	var busy atomic.Bool
+	busy.Store(true)
+	asked := make(chan struct{}, 1)
+	x, err := vectormem.Open(vectormem.Config{Model: "another", Dimensions: w.embed.Model().Dimensions})
+	must(t, err)
+	index := vector.New(x)
+	follower := projection.NewReindexer(projection.ReindexerConfig{Log: w.log, Index: index, Embedder: model, Batch: 2, Percent: 100, Busy: func() bool {
+		select {
+		case asked <- struct{}{}:
+		default:
+		}
+		return busy.Load()
+	}})
+	ctx, stop := context.WithCancel(within(t))
+	var done sync.WaitGroup
+	done.Go(func() {
+		if err := follower.Follow(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	defer done.Wait()
+	defer stop()
+	for range 3 { // the second look begins after the first has said busy
+		<-asked
+	}
+	model.mu.Lock()
+	if len(model.texts) > 0 {
+		t.Error("it embeds while requests are answered")
+	}
+	model.mu.Unlock()
+	w.publish(t, "acme", forgetting(t, "gone", "i1"))
+	w.receipt(t, "acme", "gone")
+	must(t, follower.Forget(within(t), s))
+	if at, err := index.Checkpoint(within(t), s); err != nil || at != 1 {
+		t.Errorf("after an erasure it is at %d (%v), want 1", at, err)
+	}
+	busy.Store(false)
+	head, err := w.log.Head(within(t), s)
+	must(t, err)
+	must(t, follower.Await(within(t), s, head.Size))
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -219,7 +220,7 @@ func TestTheEncoderInTheBinary(t *testing.T) {
 	const model = "all-MiniLM-L6-v2"
 	second := startNode(t, "--dir", first.dir, "--embeddings-model", model)
 	second.dir = first.dir
-	contains(t, "reembed", second.must(t, "reembed"), model+"@", " serves, nothing is left to embed anew")
+	contains(t, "reembed", second.must(t, "reembed"), "every item has its vector of "+model+"@")
 	second.must(t, "emit", "--id", "n4", "--text", "Her uncle builds guitars.", "--wait", "indexed")
 	second.must(t, "forget", "n3")
 	changedOver(t, model, func() (model, warnings string) {
@@ -234,8 +235,9 @@ func TestTheEncoderInTheBinary(t *testing.T) {
 	if slices.Sort(first2); !slices.Equal(first2, []string{"n2", "n4"}) {
 		t.Errorf("found %v first, want the violin and the guitars", first2)
 	}
-	contains(t, "doctor", second.must(t, "doctor"), model+"@", "256 dimensions")
+	contains(t, "doctor", second.must(t, "doctor"), "every item has its vector of "+model+"@", "256 dimensions")
 	before := mustJSON[app.RebuildProgress](t, second, "rebuild")
+	contains(t, "reembed after a rebuild", second.must(t, "reembed"), "every item has its vector of "+model+"@")
 	if second.down(t) != 0 {
 		t.Fatal("the second process did not stop well")
 	}
@@ -243,8 +245,11 @@ func TestTheEncoderInTheBinary(t *testing.T) {
 	back := startNode(t, "--dir", first.dir)
 	back.dir = first.dir
 	contains(t, "reembed", back.must(t, "reembed"), " serves, nothing is left to embed anew")
-	if again := mustJSON[app.RebuildProgress](t, back, "rebuild"); again.Digest == before.Digest {
-		t.Error("the table's vectors have the digest of the encoder's")
+	if again := mustJSON[app.RebuildProgress](t, back, "rebuild"); again.Digest != before.Digest {
+		t.Error("the table's vectors are others than beside the encoder's")
+	}
+	if left, err := filepath.Glob(filepath.Join(first.dir, "index", "vector-*")); err != nil || len(left) > 0 {
+		t.Errorf("of the encoder's vectors there is left %v (%v)", left, err)
 	}
 	r := satchel(t, "", "up", "--dir", t.TempDir(), "--nats-port", "0", "--http-addr", "", "--embeddings-model", "nomic-embed-text")
 	if r.code != exitUsage || !strings.Contains(r.err, "EMBEDDINGS_URL") || !strings.Contains(r.err, model) {

@@ -173,7 +173,7 @@ func (s *Selector) begin(ctx context.Context, sc scope.Scope, q Query) (*Pool, e
 	if n := len(names); n > 0 { // not which: policy may keep from the principal what the filter lets through
 		p.out.Warnings = append(p.out.Warnings, "names: what the query names was looked for under "+strconv.Itoa(n)+" more")
 	}
-	if err := s.read(ctx, p, names); err != nil {
+	if err := s.read(ctx, sc, p, names); err != nil {
 		return nil, err
 	}
 	p.answers = s.plan(p)

@@ -168,6 +168,7 @@ type Ranking struct {
 	Unmentioned []string
 	Reranker    string       // the profile and what it fuses, for evidence
 	Profile     rank.Profile // what the scores are made by
+	Embedding   string       // the model whose vectors were searched; "" for none
 	Times       Times
 }
 
@@ -259,9 +260,28 @@ func (s *Selector) embedQuery(ctx context.Context, about string, names []string)
 	return s.cfg.Embedder.Embed(ctx, []string{about})
 }
 
+// Searched names the model whose vectors a tenant's searches compare at present.
+func (s *Selector) Searched(ctx context.Context, sc scope.Scope) string {
+	model, _ := s.searched(ctx, sc)
+	return model
+}
+
+// searched says whose vectors a tenant's searches compare at present.
+func (s *Selector) searched(ctx context.Context, sc scope.Scope) (model string, cosines embed.Cosines) {
+	if s.cfg.Embedder == nil {
+		return "", embed.Uncalibrated
+	}
+	by, ok := s.cfg.Embedder.(rank.Meanings)
+	if !ok {
+		return s.cfg.Embedder.Model().String(), embed.Uncalibrated
+	}
+	m, cosines := by.Searched(ctx, sc)
+	return m.String(), cosines
+}
+
 // read reads the query, with other names of what it names, and embeds it where the type wants
 // a vector.
-func (s *Selector) read(ctx context.Context, p *Pool, names []string) error {
+func (s *Selector) read(ctx context.Context, sc scope.Scope, p *Pool, names []string) error {
 	q := &p.query
 	about := q.Text
 	if !s.disabled(rank.FeatureSubject) {
@@ -282,6 +302,8 @@ func (s *Selector) read(ctx context.Context, p *Pool, names []string) error {
 		}
 		return nil
 	}
+	p.search.Model, p.question.Cosines = s.searched(ctx, sc)
+	p.out.Embedding = p.search.Model
 	wanted := q.Type == schemas.QuerySemantic || !q.skips(retrieve.NameVector)
 	if wanted && len(q.Vector) == 0 && q.Text != "" && s.cfg.Embedder != nil {
 		vectors, err := s.embedQuery(ctx, asked, names)

@@ -1,16 +1,25 @@
 package fault
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"math/rand/v2"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"satchel/pipeline/embed/encoder"
+	"satchel/pipeline/embed/static"
+	"satchel/pipeline/scope"
+	"satchel/pipeline/store/eventlog"
+	"satchel/pipeline/store/vector"
+	vectormem "satchel/pipeline/store/vector/inproc"
+	"satchel/worker/projection"
 )
 
-// TestKillEncoder kills the process at random while everything is embedded anew by the sentence
-// encoder, under load. At the end each vector is the encoder's, and none is of an erased item.
+// TestKillEncoder kills the process at random while the sentence encoder follows the log, under load. At the end each
+// item has its vector, and there is none of an erased item.
 func TestKillEncoder(t *testing.T) {
 	t.Parallel()
 	seed := crashSeed(t)
@@ -40,7 +49,7 @@ func TestKillEncoder(t *testing.T) {
 	if !n.start(t) {
 		t.Fatal("satchel up did not start again")
 	}
-	if out := n.must(t, "reembed", "--http-addr", n.http); !strings.HasPrefix(out, encoder.Name+"@") {
+	if out := n.must(t, "reembed", "--http-addr", n.http); !strings.HasPrefix(out, "every item has its vector of "+encoder.Name+"@") {
 		t.Errorf("reembed says %s", out)
 	}
 	n.kill()
@@ -48,5 +57,30 @@ func TestKillEncoder(t *testing.T) {
 	t.Logf("%d events acknowledged, %d erasures", len(r.acked), len(r.forgot))
 	if len(r.acked) < 20 {
 		t.Error("next to nothing was done: the run shows nothing")
+	}
+}
+
+// checkEncoded: the encoder's vectors are a fold of the log.
+func checkEncoded(t *testing.T, n *node, log *eventlog.Log, s scope.Scope) {
+	t.Helper()
+	table, err := static.New()
+	must(t, err)
+	made, err := encoder.OpenDocuments(table, 2)
+	must(t, err)
+	model := made.Model()
+	sum := sha256.Sum256([]byte(model.String()))
+	digest := func(dir string) [sha256.Size]byte {
+		x, err := vectormem.Open(vectormem.Config{Dir: dir, Model: model.String(), Dimensions: model.Dimensions})
+		must(t, err)
+		defer func() { must(t, x.Close()) }()
+		index := vector.New(x)
+		must(t, projection.NewReindexer(projection.ReindexerConfig{Log: log, Index: index, Embedder: made}).Fill(t.Context(), s, func(int64, int64) {}))
+		d, err := index.Digest(t.Context(), s)
+		must(t, err)
+		return d
+	}
+	live, fresh := digest(filepath.Join(n.dir, "index", "vector-"+hex.EncodeToString(sum[:6]))), digest(t.TempDir())
+	if live != fresh {
+		t.Errorf("the encoder's vectors of %q are not those that its log gives", s.Tenant())
 	}
 }

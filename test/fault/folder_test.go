@@ -12,7 +12,6 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"satchel/pipeline/embed"
-	"satchel/pipeline/embed/encoder"
 	"satchel/pipeline/embed/static"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
@@ -69,17 +68,13 @@ type indexes struct {
 }
 
 // openIndexes opens the projections in a folder, the items in the database if there is one. The
-// vectors are those of the model in the binary.
-func openIndexes(t *testing.T, dir, database, model string) *indexes {
+// vectors are those of the table.
+func openIndexes(t *testing.T, dir, database string) *indexes {
 	t.Helper()
 	must(t, os.MkdirAll(dir, 0o700))
 	table, err := static.New()
 	must(t, err)
 	x := &indexes{embedder: table}
-	if model != "" {
-		x.embedder, err = encoder.OpenDocuments(table, 2)
-		must(t, err)
-	}
 	if database != "" {
 		itemDB, err := itempg.Open(t.Context(), itempg.Config{URL: database})
 		must(t, err)

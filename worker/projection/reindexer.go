@@ -32,13 +32,18 @@ type ReindexerConfig struct {
 	Owns func(tenant string) bool
 	// Busy says whether requests are answered at the moment, to give way to; nil: never.
 	Busy func() bool
+	// Percent of a core is what the model takes at most, but for one text or so an erasure; 0: what there is. Above
+	// 100 the model has to use more than one.
+	Percent int
 }
 
 // Reindexer fills a vector index by another model from the log, while the projector feeds the
 // one that serves. It follows the index's own checkpoint, so that it goes on where an
 // earlier one ended. Safe for concurrent use.
 type Reindexer struct {
-	cfg ReindexerConfig
+	cfg   ReindexerConfig
+	paced embed.Embedder
+	again chan struct{} // capacity 1: Follow is to look at every tenant
 
 	mu      sync.Mutex
 	steps   map[string]*sync.Mutex // by tenant: held while a batch is applied
@@ -64,7 +69,78 @@ func NewReindexer(cfg ReindexerConfig) *Reindexer {
 	if cfg.Busy == nil {
 		cfg.Busy = func() bool { return false }
 	}
-	return &Reindexer{cfg: cfg, steps: map[string]*sync.Mutex{}, cancels: map[string]context.CancelFunc{}, heads: map[string]int64{}, done: map[string]int64{}}
+	h := &Reindexer{cfg: cfg, paced: cfg.Embedder, again: make(chan struct{}, 1),
+		steps: map[string]*sync.Mutex{}, cancels: map[string]context.CancelFunc{}, heads: map[string]int64{}, done: map[string]int64{}}
+	if cfg.Percent > 0 {
+		h.paced = &pacedEmbedder{Embedder: cfg.Embedder, percent: cfg.Percent, busy: cfg.Busy, turn: make(chan struct{}, 1)}
+	}
+	return h
+}
+
+// Follow keeps the index at the log's end until ctx is done. A model or an index that fails is tried again.
+func (h *Reindexer) Follow(ctx context.Context) error {
+	tenants, err := h.cfg.Log.Tenants(ctx)
+	for i := 0; err == nil && i < len(tenants); i++ {
+		err = h.look(ctx, tenants[i])
+	}
+	if err != nil && ctx.Err() == nil {
+		h.cfg.Logger.WarnContext(ctx, "how far the new vectors are", "error", err)
+	}
+	pace := follow.Pacing{Busy: func() bool { return false }, Again: h.again}
+	return follow.Run(ctx, h.cfg.Log, follow.Retry{}, h.cfg.Logger, "embed anew", pace, func(ctx context.Context, tenant string) error {
+		if !h.cfg.Owns(tenant) {
+			return h.look(ctx, tenant)
+		}
+		s, err := scope.System(tenant)
+		if err != nil {
+			return err
+		}
+		_, err = h.catchUp(ctx, s)
+		return err
+	})
+}
+
+// LookAgain has Follow look at every tenant, as after an index was damaged or work has changed hands.
+func (h *Reindexer) LookAgain() {
+	select {
+	case h.again <- struct{}{}:
+	default:
+	}
+}
+
+// look notes how far a tenant is.
+func (h *Reindexer) look(ctx context.Context, tenant string) error {
+	s, err := scope.System(tenant)
+	if err != nil {
+		return err
+	}
+	at, err := h.cfg.Index.Checkpoint(ctx, s)
+	if err != nil {
+		return fmt.Errorf("read checkpoint of the new vectors: %w", err)
+	}
+	head, err := h.cfg.Log.Head(ctx, s)
+	if err != nil {
+		return err
+	}
+	h.note(tenant, min(at, head.Size), head.Size)
+	return nil
+}
+
+// Await waits until the index has a tenant's log up to a position, or ctx is done.
+func (h *Reindexer) Await(ctx context.Context, s scope.Scope, position int64) error {
+	for {
+		at, err := h.cfg.Index.Checkpoint(ctx, s)
+		if err != nil {
+			return fmt.Errorf("read checkpoint of the new vectors: %w", err)
+		}
+		if at >= position {
+			return nil
+		}
+		const often = 20 * time.Millisecond
+		if err := follow.Pause(ctx, often); err != nil {
+			return err
+		}
+	}
 }
 
 // Run returns nil when the index has every tenant's log. A model or an index that fails is
@@ -143,7 +219,7 @@ func (h *Reindexer) step(ctx context.Context, s scope.Scope) (more bool, err err
 	h.mu.Lock()
 	h.cancels[s.Tenant()] = cancel
 	h.mu.Unlock()
-	return h.advance(ctx, s, h.cfg.Batch, nil)
+	return h.advance(ctx, s, h.paced, h.cfg.Batch, nil)
 }
 
 func (h *Reindexer) lock(tenant string) *sync.Mutex {
@@ -157,7 +233,7 @@ func (h *Reindexer) lock(tenant string) *sync.Mutex {
 
 // advance applies one batch of at most limit entries, behind the removal of what is gone;
 // false when the index was at the log's end. The caller holds the tenant's lock.
-func (h *Reindexer) advance(ctx context.Context, s scope.Scope, limit int, gone []string) (more bool, err error) {
+func (h *Reindexer) advance(ctx context.Context, s scope.Scope, embedder embed.Embedder, limit int, gone []string) (more bool, err error) {
 	at, err := h.cfg.Index.Checkpoint(ctx, s)
 	if err != nil {
 		return false, fmt.Errorf("read checkpoint of the new vectors: %w", err)
@@ -185,7 +261,7 @@ func (h *Reindexer) advance(ctx context.Context, s scope.Scope, limit int, gone 
 	if err := erasure.RestoreSupersessions(ctx, h.cfg.Log, s, entries); err != nil {
 		return false, err
 	}
-	changes, err := project(ctx, h.cfg.Embedder, h.cfg.Sanitizer, entries)
+	changes, err := project(ctx, embedder, h.cfg.Sanitizer, entries)
 	if err != nil {
 		return false, err
 	}
@@ -223,25 +299,40 @@ const forgetLimit = 5 * time.Second
 // Forget leaves nothing of what a tenant's log has erased in the new vectors, however far
 // they are. The caller then scrubs the index.
 func (h *Reindexer) Forget(ctx context.Context, s scope.Scope) error {
-	tenant := s.Tenant()
-	h.mu.Lock()
-	if cancel := h.cancels[tenant]; cancel != nil {
-		cancel() // it may wait for the model
-	}
-	h.mu.Unlock()
-	lock := h.lock(tenant)
-	lock.Lock()
-	defer lock.Unlock()
+	defer h.interrupt(s.Tenant())()
 	gone, err := h.ahead(ctx, s)
 	if err != nil || len(gone) == 0 {
 		return err
 	}
 	limited, cancel := context.WithTimeout(ctx, forgetLimit)
 	defer cancel()
-	if _, err := h.advance(limited, s, 1, gone); err == nil || ctx.Err() != nil {
+	if _, err := h.advance(limited, s, h.cfg.Embedder, 1, gone); err == nil || ctx.Err() != nil {
 		return err
 	}
 	return h.cfg.Index.Reset(ctx, s)
+}
+
+// interrupt ends a tenant's step, which may wait for the model, and keeps the next one from beginning until resume
+// is called.
+func (h *Reindexer) interrupt(tenant string) (resume func()) {
+	h.mu.Lock()
+	if cancel := h.cancels[tenant]; cancel != nil {
+		cancel()
+	}
+	h.mu.Unlock()
+	lock := h.lock(tenant)
+	lock.Lock()
+	return lock.Unlock
+}
+
+// Reset empties the index of a tenant, which Follow then fills again.
+func (h *Reindexer) Reset(ctx context.Context, s scope.Scope) error {
+	defer h.LookAgain()
+	defer h.interrupt(s.Tenant())()
+	if err := h.cfg.Index.Reset(ctx, s); err != nil {
+		return err
+	}
+	return h.look(ctx, s.Tenant())
 }
 
 // ahead lists the items that the log erases behind the index's checkpoint.

@@ -3,17 +3,13 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"os"
-	"runtime"
 	"sync/atomic"
 	"time"
 
 	"satchel/cmd/internal/config"
 	"satchel/pipeline/embed"
 	"satchel/pipeline/embed/cache"
-	"satchel/pipeline/embed/encoder"
 	"satchel/pipeline/embed/openai"
 	"satchel/pipeline/embed/static"
 	"satchel/pipeline/meter"
@@ -61,9 +57,10 @@ type VectorTarget struct {
 // only. So are questions beside items of the sentence encoder, whose vectors are in the table's
 // space: no request waits for it. Its model changes once, when adopt is called; see servingIndex.
 type embedding struct {
-	words *static.Embedder
-	now   atomic.Pointer[VectorTarget]
-	next  *VectorTarget // nil: the model is the one of the last start
+	words    *static.Embedder
+	now      atomic.Pointer[VectorTarget]
+	next     *VectorTarget // nil: the model is the one of the last start
+	encoding *encoding     // nil: items have one vector
 
 	first   *VectorTarget // what now was at the start
 	settled atomic.Int64  // Unix nanoseconds before which a query's vector may be of the old model
@@ -73,6 +70,7 @@ var (
 	_ embed.Embedder        = (*embedding)(nil)
 	_ rank.WordVectors      = (*embedding)(nil) // without it words are not compared
 	_ rank.LanguageCoverage = (*embedding)(nil)
+	_ rank.Meanings         = (*embedding)(nil)
 )
 
 // Model is that of the side that serves.
@@ -99,9 +97,6 @@ func (e *embedding) WordVector(dst []float32, word string) []float32 {
 
 // WordWeight returns how much a word tells.
 func (e *embedding) WordWeight(word string) float64 { return e.words.WordWeight(word) }
-
-// Cosines are those of questions with the items of the side that serves.
-func (e *embedding) Cosines() embed.Cosines { return e.now.Load().cosines }
 
 // ReadsWords is the share of a text whose words the table knows.
 func (e *embedding) ReadsWords(text string) float64 { return e.words.ReadsWords(text) }
@@ -136,16 +131,19 @@ var (
 	_ vector.Batch = servingIndex{}
 )
 
-func (s servingIndex) serving() (*vector.Vectors, error) {
+func (s servingIndex) serving(q *vector.Query) (*vector.Vectors, error) {
 	if time.Now().UnixNano() < s.settled.Load() {
 		return nil, errChangeover
+	}
+	if s.encoding != nil && q.Model == s.encoding.Model().String() {
+		return s.encoding.index, nil
 	}
 	return s.now.Load().index, nil
 }
 
 // Search implements vector.Index.
 func (s servingIndex) Search(ctx context.Context, sc scope.Scope, q vector.Query) (vector.Result, error) {
-	index, err := s.serving()
+	index, err := s.serving(&q)
 	if err != nil {
 		return vector.Result{}, err
 	}
@@ -154,7 +152,7 @@ func (s servingIndex) Search(ctx context.Context, sc scope.Scope, q vector.Query
 
 // SearchEach implements vector.Batch.
 func (s servingIndex) SearchEach(ctx context.Context, sc scope.Scope, q vector.Query, filters []schemas.Filter) ([]vector.Result, error) {
-	index, err := s.serving()
+	index, err := s.serving(&q)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +161,7 @@ func (s servingIndex) SearchEach(ctx context.Context, sc scope.Scope, q vector.Q
 
 // Score implements vector.Index.
 func (s servingIndex) Score(ctx context.Context, sc scope.Scope, q vector.Query, ids []string) ([]float64, error) {
-	index, err := s.serving()
+	index, err := s.serving(&q)
 	if err != nil {
 		return nil, err
 	}
@@ -195,13 +193,13 @@ func (a *App) openMaker(ctx context.Context, words *static.Embedder, was *servin
 	name, revision, dimensions, shorten := a.EmbedModel, a.EmbedRevision, a.EmbedDimensions, a.EmbedShorten
 	inBinary := a.EmbedURL == ""
 	if was != nil {
-		name, revision, dimensions, shorten, inBinary = was.Name, was.Revision, was.Dimensions, was.Shorten, was.Name == "" || was.InBinary
+		name, revision, dimensions, shorten, inBinary = was.Name, was.Revision, was.Dimensions, was.Shorten, was.Name == ""
 	}
 	switch {
 	case inBinary && name == "":
-		return &Maker{Embedder: words, table: words, cosines: words.Cosines()}, nil
+		return tableMaker(words), nil
 	case inBinary:
-		return openEncoder(name, words)
+		return a.openEncoder(ctx, name, words, logger)
 	}
 	if a.EmbedURL == "" {
 		return nil, errors.New("EMBEDDINGS_URL is not set")
@@ -215,27 +213,16 @@ func (a *App) openMaker(ctx context.Context, words *static.Embedder, was *servin
 	if err := remote.Unverified(); err != nil {
 		logger.Warn("embedding endpoint", "error", err)
 	}
-	if err := os.MkdirAll(a.Path("index"), 0o700); err != nil {
-		return nil, fmt.Errorf("open data folder: %w", err)
-	}
-	c, err := cache.Open(ctx, cache.Config{Embedder: remote, Path: a.Path("index", "embeddings.db"), ReadOnly: a.Beside, MaxBytes: int64(a.EmbedCacheMB) << 20,
-		TTL: time.Duration(a.EmbedCacheHours) * time.Hour, OnError: func(err error) { logger.Warn("embedding cache", "error", err) }})
+	c, err := a.openCache(ctx, remote, logger)
 	if err != nil {
 		return nil, err
 	}
 	return &Maker{Embedder: c, remote: remote, cache: c}, nil
 }
 
-// openEncoder opens the sentence encoder in the binary, if that is its name.
-func openEncoder(name string, words *static.Embedder) (*Maker, error) {
-	if name != encoder.Name {
-		return nil, config.Usagef("EMBEDDINGS_MODEL is %s, and EMBEDDINGS_URL, which would say where to ask it, is not set; the model in the binary is %s", name, encoder.Name)
-	}
-	made, err := encoder.OpenDocuments(words, max(1, runtime.GOMAXPROCS(0)/2))
-	if err != nil {
-		return nil, &config.UsageError{Err: err}
-	}
-	return &Maker{Embedder: made, table: words, cosines: made.Cosines()}, nil
+// tableMaker is the table in the binary.
+func tableMaker(words *static.Embedder) *Maker {
+	return &Maker{Embedder: words, table: words, cosines: embed.OfTable}
 }
 
 // openEmbedding opens the model that the settings name and, when another one has served
@@ -250,10 +237,14 @@ func (a *App) openEmbedding(ctx context.Context, logger *slog.Logger) (*embeddin
 	if err != nil {
 		return nil, err
 	}
+	if made.cosines == embed.OfEncoder {
+		e.encoding = &encoding{VectorTarget: VectorTarget{Maker: made}}
+		made = tableMaker(words)
+	}
 	e.first = &VectorTarget{Maker: made}
 	was, err := a.readServing()
 	if err != nil {
-		return nil, errors.Join(err, made.close())
+		return nil, errors.Join(err, e.close())
 	}
 	if was != nil && was.Model != made.Model().String() {
 		old, err := a.openMaker(ctx, words, was, logger)
@@ -267,7 +258,7 @@ func (a *App) openEmbedding(ctx context.Context, logger *slog.Logger) (*embeddin
 			e.first, e.next = &VectorTarget{Maker: old}, e.first
 		}
 		if err != nil && old != nil {
-			return nil, errors.Join(err, made.close())
+			return nil, errors.Join(err, e.close())
 		}
 	}
 	e.now.Store(e.first)
@@ -276,10 +267,14 @@ func (a *App) openEmbedding(ctx context.Context, logger *slog.Logger) (*embeddin
 
 // sides lists what is open.
 func (e *embedding) sides() []*VectorTarget {
-	if e.next == nil {
-		return []*VectorTarget{e.first}
+	sides := []*VectorTarget{e.first}
+	if e.next != nil {
+		sides = append(sides, e.next)
 	}
-	return []*VectorTarget{e.first, e.next}
+	if e.encoding != nil {
+		sides = append(sides, &e.encoding.VectorTarget)
+	}
+	return sides
 }
 
 func (e *embedding) close() error {
@@ -308,6 +303,7 @@ type embeddingStatus struct {
 	Endpoint    *openai.Stats     `json:"endpoint,omitempty"`
 	Cache       *cache.Stats      `json:"cache,omitempty"`
 	Reembedding *reembeddingState `json:"reembedding,omitempty"` // while another model is to serve
+	Encoder     *encodingState    `json:"encoder,omitempty"`     // that of the binary, where it is on
 }
 
 func (e *embedding) status() embeddingStatus {
@@ -317,11 +313,18 @@ func (e *embedding) status() embeddingStatus {
 		endpoint, cached := now.remote.Stats(), now.cache.Stats()
 		s.Endpoint, s.Cache = &endpoint, &cached
 	}
+	if e.encoding != nil {
+		s.Encoder = e.encoding.state()
+	}
 	return s
 }
 
 // measure reports the counts.
 func (e *embedding) measure(m *meter.Set) {
+	if e.encoding != nil {
+		behind := m.Gauge(schemas.MetricEncoderLag)
+		m.BeforeReading(func() { behind.Set(e.encoding.behind()) })
+	}
 	for metric, read := range map[schemas.Metric]func(*Maker) int64{
 		schemas.MetricEmbeddingCacheHits:   func(m *Maker) int64 { return m.cache.Stats().Hits },
 		schemas.MetricEmbeddingCacheMisses: func(m *Maker) int64 { return m.cache.Stats().Misses },

@@ -323,6 +323,7 @@ func (a *App) runBeside(ctx context.Context, n *Node, projector *projection.Proj
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	n.cancel = cancel
 	a.reembed(run, n, n.logger)
+	n.encode(run)
 	n.background.Go(func() { giveBack(run) })
 	n.background.Go(func() { n.damages.mend(run, projector, n.Log.Tenants) })
 	n.background.Go(func() { n.examine(run) })

@@ -13,9 +13,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"satchel/pipeline/embed"
-	"satchel/pipeline/embed/encoder"
 	"satchel/pipeline/scope"
+	vectormem "satchel/pipeline/store/vector/inproc"
 	"satchel/worker/erasure"
 	"satchel/worker/projection"
 )
@@ -24,8 +23,7 @@ import (
 // to ask for it again.
 type servingModel struct {
 	Model      string `json:"model"`            // with its revision, as in a vector's key
-	Name       string `json:"name"`             // of the endpoint's or the binary's; "" for the table
-	InBinary   bool   `json:"in_binary"`        // Name is that of the sentence encoder
+	Name       string `json:"name"`             // of the endpoint's; "" for the table
 	Revision   string `json:"revision"`         // as it was set
 	Dimensions int    `json:"dimensions"`       //
 	Shorten    bool   `json:"shorten"`          //
@@ -53,11 +51,8 @@ func (a *App) readServing() (*servingModel, error) {
 // writeServing notes that the configured model serves.
 func (a *App) writeServing(s *VectorTarget, folder string) error {
 	m := servingModel{Model: s.Model().String(), Dimensions: s.Model().Dimensions, Folder: folder}
-	switch {
-	case s.remote != nil:
+	if s.remote != nil {
 		m.Name, m.Revision, m.Shorten = a.EmbedModel, a.EmbedRevision, a.EmbedShorten
-	case s.cosines == embed.OfEncoder:
-		m.Name, m.InBinary = encoder.Name, true
 	}
 	raw, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
@@ -81,7 +76,8 @@ func folderOf(model string) string {
 
 // openSides opens the index of every model that is open. A model that did not serve until
 // now has a folder of its own, until it serves; folders of others are removed.
-func (a *App) openSides(ctx context.Context, s *Stores, memory int64, onError func(string, error)) error {
+func (a *App) openSides(ctx context.Context, s *Stores, memory int64, logger *slog.Logger) error {
+	onError := s.damages.snapshotDamage("vector", vectormem.ErrDamaged)
 	was, err := a.readServing()
 	if err != nil {
 		return err
@@ -93,8 +89,8 @@ func (a *App) openSides(ctx context.Context, s *Stores, memory int64, onError fu
 	case was != nil && was.Model != s.Embedder.first.Model().String():
 		folders[0] = folderOf(s.Embedder.first.Model().String())
 	}
-	if s.Embedder.next != nil {
-		folders = append(folders, folderOf(s.Embedder.next.Model().String()))
+	for _, side := range s.Embedder.sides()[1:] {
+		folders = append(folders, folderOf(side.Model().String()))
 	}
 	there, err := filepath.Glob(a.Path("index", defaultFolder+"*"))
 	if err != nil {
@@ -108,11 +104,18 @@ func (a *App) openSides(ctx context.Context, s *Stores, memory int64, onError fu
 		}
 	}
 	for i, side := range s.Embedder.sides() {
-		if err := a.openVector(ctx, s, side, folders[i], memory/int64(len(folders)), onError); err != nil {
+		told := onError
+		if e := s.Embedder.encoding; e != nil && side == &e.VectorTarget {
+			told = func(tenant string, err error) { onError(tenant, err); e.reindexer.LookAgain() }
+		}
+		if err := a.openVector(ctx, s, side, folders[i], memory/int64(len(folders)), told); err != nil {
 			return err
 		}
 	}
 	s.Vector = servingIndex{s.Embedder}
+	if s.Embedder.encoding != nil {
+		a.openEncoding(s, logger)
+	}
 	if s.Embedder.next == nil {
 		return a.writeServing(s.Embedder.first, folders[0])
 	}
@@ -139,19 +142,24 @@ func (r *reembedding) state() *reembeddingState {
 	return &reembeddingState{From: r.from, To: r.to, Done: done, Total: total}
 }
 
+// ownsVectors says whether a tenant's vectors are this process's work; nil: all of them are.
+func (n *Node) ownsVectors() func(tenant string) bool {
+	if n.membership == nil || !n.shared.Vector {
+		return nil
+	}
+	return func(tenant string) bool {
+		owned, _ := n.membership.Owned()
+		return owned[n.membership.Partition(tenant)]
+	}
+}
+
 // reembed begins to fill the next model's index in the background, when there is one.
 func (a *App) reembed(ctx context.Context, n *Node, logger *slog.Logger) {
 	next := n.Embedder.next
 	if next == nil {
 		return
 	}
-	cfg := projection.ReindexerConfig{Log: n.Log, Index: next.index, Embedder: next, Sanitizer: n.public, Busy: n.Worker.Projector.Busy, Logger: logger}
-	if n.membership != nil && n.shared.Vector {
-		cfg.Owns = func(tenant string) bool {
-			owned, _ := n.membership.Owned()
-			return owned[n.membership.Partition(tenant)]
-		}
-	}
+	cfg := projection.ReindexerConfig{Log: n.Log, Index: next.index, Embedder: next, Sanitizer: n.public, Busy: n.Worker.Projector.Busy, Logger: logger, Owns: n.ownsVectors()}
 	r := &reembedding{reindexer: projection.NewReindexer(cfg), from: n.Embedder.Model().String(), to: next.Model().String()}
 	n.reindexer = func() *projection.Reindexer { return r.reindexer }
 	n.reembed.Store(r)
@@ -164,7 +172,7 @@ func (r *reembedding) run(ctx context.Context, a *App, n *Node, logger *slog.Log
 	err := r.reindexer.Run(ctx)
 	if err == nil {
 		next := n.Embedder.next
-		n.Worker.Projector.SwitchIndex(next.index, next)
+		n.Worker.Projector.SwitchIndex(n.Embedder.projected(next), next)
 		n.Embedder.adopt()
 		n.reembed.Store(nil)
 		tenants, unread := n.Log.Tenants(ctx)
@@ -191,17 +199,12 @@ func (s *Stores) scrubSides(reindexer func() *projection.Reindexer) []erasure.Sc
 			}
 			return s.Embedder.first.erase.scrub(ctx, sc)
 		}}
-	next := s.Embedder.next
-	if next == nil {
-		return []erasure.Scrubber{first}
+	all := []erasure.Scrubber{first}
+	if next := s.Embedder.next; next != nil {
+		all = append(all, scrubBehind("vector of the next model", next, s.shared.Vector, reindexer))
 	}
-	return []erasure.Scrubber{first, {Store: "vector of the next model", Shared: s.shared.Vector, Remaining: next.erase.remaining,
-		Scrub: func(ctx context.Context, sc scope.Scope) error {
-			if h := reindexer(); h != nil {
-				if err := h.Forget(ctx, sc); err != nil {
-					return err
-				}
-			}
-			return next.erase.scrub(ctx, sc)
-		}}}
+	if e := s.Embedder.encoding; e != nil {
+		all = append(all, scrubBehind("vector of the encoder", &e.VectorTarget, s.shared.Vector, func() *projection.Reindexer { return e.reindexer }))
+	}
+	return all
 }

@@ -124,15 +124,19 @@ func (a *App) dropIndexes(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	model := e.Model()
 	if err := e.close(); err != nil {
 		return err
 	}
-	x, err := vectorqdrant.Open(ctx, a.qdrant(model.String(), model.Dimensions))
-	if err != nil {
-		return err
+	for _, side := range e.sides() {
+		x, err := vectorqdrant.Open(ctx, a.qdrant(side.Model().String(), side.Model().Dimensions))
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(x.Drop(ctx), x.Close()); err != nil {
+			return err
+		}
 	}
-	return errors.Join(x.Drop(ctx), x.Close())
+	return nil
 }
 
 // unusable marks an error as one of the settings when it is kind.

@@ -134,6 +134,9 @@ func (a *App) CheckEmbedding(ctx context.Context) Finding {
 			f.OK = e.Breaker == "closed"
 			f.Detail += fmt.Sprintf("; endpoint: %d requests, %d failed calls, breaker %s", e.Requests, e.Failures, e.Breaker)
 		}
+		if r := s.Embedding.Encoder; r != nil {
+			f.Detail += "; " + r.String()
+		}
 		if r := s.Embedding.Reembedding; r != nil {
 			f.Detail += fmt.Sprintf("; %s is to serve, %d of %d log entries are embedded anew", r.To, r.Done, r.Total)
 		}
@@ -153,6 +156,9 @@ func (a *App) CheckEmbedding(ctx context.Context) Finding {
 	}
 	if m.remote == nil {
 		f.Detail = m.Model().Name + " in the binary"
+		if err := m.close(); err != nil {
+			f.OK, f.Detail = false, err.Error()
+		}
 		return f
 	}
 	if err := errors.Join(m.remote.Unverified(), m.close()); err != nil {

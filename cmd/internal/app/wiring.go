@@ -18,7 +18,6 @@ import (
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/store/graph"
 	"satchel/pipeline/store/items"
-	vectormem "satchel/pipeline/store/vector/inproc"
 	"satchel/pipeline/token"
 	"satchel/pipeline/write"
 	"satchel/worker"
@@ -113,7 +112,7 @@ func (a *App) OpenStores(ctx context.Context, f Fixed, logger *slog.Logger) (*St
 		}
 		s.closers = append(s.closers, (*one.index).Close)
 	}
-	if err := a.openSides(ctx, s, memory/8*3, s.damages.snapshotDamage("vector", vectormem.ErrDamaged)); err != nil {
+	if err := a.openSides(ctx, s, memory/8*3, logger); err != nil {
 		return fail(err)
 	}
 	s.scrub = append(s.scrubbers(itemDB.Scrub), s.Embedder.scrubbers()...)
@@ -153,7 +152,7 @@ func (s *Stores) Projector() *projection.Projector {
 
 // projections are the indexes as the worker feeds them.
 func (s *Stores) projections() projection.Stores {
-	return projection.Stores{Items: s.Items, Tokens: s.Items, Novelty: s.Items, Keyword: s.Keyword, Private: s.Private, Vector: s.Embedder.now.Load().index, Graph: s.Graph, Shared: s.shared}
+	return projection.Stores{Items: s.Items, Tokens: s.Items, Novelty: s.Items, Keyword: s.Keyword, Private: s.Private, Vector: s.Embedder.projected(s.Embedder.now.Load()), Graph: s.Graph, Shared: s.shared}
 }
 
 // openWriter returns the first stage of the pipeline with the agents' keys.

@@ -36,7 +36,7 @@ func (Reembed) Help() string {
 
 When the model in the settings is another one than that which serves, satchel up embeds
 everything anew in the background, by log position, while the old vectors serve, and then
-changes over. Without flags reembed shows how far that is.
+changes over. Without flags reembed shows how far that is, or how far the sentence encoder is.
 
 Beside a running satchel up --shadow keeps none of the vectors that it makes.
 
@@ -61,16 +61,24 @@ func (c *Reembed) Run(ctx context.Context, a *app.App) error {
 		if err != nil {
 			return fmt.Errorf("nothing answers at %s; satchel up embeds anew when the model has changed: %w", a.HTTPAddr, err)
 		}
-		r := s.Embedding.Reembedding
-		if r == nil {
+		r, e := s.Embedding.Reembedding, s.Embedding.Encoder
+		switch {
+		case r != nil:
+			bar.Set(r.Done, r.Total)
+		case e != nil && e.Done < e.Total:
+			bar.Set(e.Done, e.Total)
+		default:
 			bar.End()
 			if a.JSON {
 				return PrintJSON(a, s.Embedding)
 			}
+			if e != nil {
+				_, err := fmt.Fprintln(a.Out, e)
+				return err
+			}
 			fmt.Fprintf(a.Out, "%s serves, nothing is left to embed anew\n", s.Embedding.Model)
 			return nil
 		}
-		bar.Set(r.Done, r.Total)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

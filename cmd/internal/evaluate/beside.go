@@ -174,6 +174,9 @@ func running(ctx context.Context, a *app.App, f func(*app.Node) error) (err erro
 		if _, err := n.AwaitIndexed(ctx, tenant, 1); err != nil {
 			return err
 		}
+		if err := n.AwaitEncoded(ctx, tenant); err != nil {
+			return err
+		}
 	}
 	return f(n)
 }

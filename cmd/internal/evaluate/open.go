@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"time"
 
 	"satchel/cmd/internal/app"
@@ -43,6 +44,7 @@ func startApart(ctx context.Context, a *app.App, servers bool) (dir string, own 
 		return "", nil, nil, fmt.Errorf("make a data folder: %w", err)
 	}
 	if own, err = a.Apart(dir, servers); err == nil {
+		own.EncoderPercent = 100 * max(1, runtime.GOMAXPROCS(0)/2) // nobody asks meanwhile
 		n, err = own.Start(ctx, app.NodeOptions{NoListen: true})
 	}
 	if err != nil {

@@ -107,8 +107,10 @@ func importRepository(ctx context.Context, a *app.App, n *app.Node, folder strin
 	if err != nil && !errors.As(err, &some) {
 		return err
 	}
-	_, err = n.AwaitIndexed(ctx, a.Tenant, 1)
-	return err
+	if _, err = n.AwaitIndexed(ctx, a.Tenant, 1); err != nil {
+		return err
+	}
+	return n.AwaitEncoded(ctx, a.Tenant)
 }
 
 // askAll asks every question in one way: for a context pack or for an assembly.

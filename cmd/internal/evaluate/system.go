@@ -103,6 +103,9 @@ func (s *system) load(ctx context.Context, memories []measure.Memory, progress f
 		if _, err := s.n.AwaitIndexed(ctx, tenant, int64(len(byTenant[tenant]))); err != nil {
 			return err
 		}
+		if err := s.n.AwaitEncoded(ctx, tenant); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -46,9 +46,6 @@ func OpenDocuments(table embed.Embedder, threads int) (*Documents, error) {
 // Model names the sum. The revision stands for both models.
 func (d *Documents) Model() embed.Model { return d.model }
 
-// Cosines are between the table's questions and the sums.
-func (d *Documents) Cosines() embed.Cosines { return embed.OfEncoder }
-
 // Embed implements [embed.Embedder].
 func (d *Documents) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	out, err := d.encoder.Embed(ctx, texts)

@@ -24,6 +24,7 @@ import (
 
 	"satchel/pipeline/embed"
 	"satchel/pipeline/embed/internal/wordpiece"
+	"satchel/pipeline/scope"
 )
 
 // Dimensions is the length of every vector.
@@ -123,8 +124,10 @@ func (e *Embedder) EmbedHere(ctx context.Context, texts []string) ([][]float32, 
 	return e.Embed(ctx, texts)
 }
 
-// Cosines are the table's.
-func (e *Embedder) Cosines() embed.Cosines { return embed.OfTable }
+// Searched is the table.
+func (e *Embedder) Searched(context.Context, scope.Scope) (embed.Model, embed.Cosines) {
+	return e.Model(), embed.OfTable
+}
 
 // WordWeight returns how much an occurrence of a word tells, about the logarithm of the number
 // of texts to one that has it: the vocabulary is sorted by how frequent its words are in English.

@@ -8,6 +8,7 @@ import (
 
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/embed"
+	"satchel/pipeline/scope"
 	"satchel/pipeline/selection/retrieve"
 	"satchel/pipeline/store/keyword"
 	"satchel/schemas"
@@ -16,8 +17,9 @@ import (
 // Meanings is what an embedder offers besides [embed.Embedder] when it knows whose cosines those of
 // its questions are.
 type Meanings interface {
-	// Cosines names what made the vectors of the items.
-	Cosines() embed.Cosines
+	// Searched says whose vectors a tenant's searches compare at present. They may be others from one call to
+	// the next: a request asks once.
+	Searched(ctx context.Context, s scope.Scope) (embed.Model, embed.Cosines)
 	// EmbedHere is Embed in this process, and gives nothing where an endpoint makes the vectors: what one
 	// principal alone is shown is sent nowhere.
 	EmbedHere(ctx context.Context, texts []string) ([][]float32, error)
@@ -107,17 +109,13 @@ func (p *Pool) judged(order []int32, req *Request) []int32 {
 // word nor a vector that could be compared, relevance is that of the order.
 func (r *Ranker) judge(p *Pool, q *Question, at []int32) {
 	var vectors *channel
-	kind := embed.Uncalibrated
-	if by, ok := r.cfg.Embedder.(Meanings); ok {
-		kind = by.Cosines()
-	}
 	for _, c := range p.channels {
-		if c.name == retrieve.NameVector && kind != embed.Uncalibrated {
+		if c.name == retrieve.NameVector && q.Cosines != embed.Uncalibrated {
 			vectors = c
 		}
 	}
 	both, byMeaning := &r.both, &r.byMeaning
-	if kind == embed.OfEncoder {
+	if q.Cosines == embed.OfEncoder {
 		both, byMeaning = &r.bothEncoded, &r.byEncoded
 	}
 	for _, i := range at {

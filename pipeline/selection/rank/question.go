@@ -3,6 +3,7 @@ package rank
 import (
 	"context"
 
+	"satchel/pipeline/embed"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection/words"
 	"satchel/pipeline/store/keyword"
@@ -11,6 +12,8 @@ import (
 
 // Question is a question's text, read once.
 type Question struct {
+	Cosines embed.Cosines // of its vector with the items'; zero: there are none that relevance knows
+
 	kind     string    // of query: keyword, semantic, graph or hybrid
 	words    []string  // of the whole text
 	content  []string  // of what it is about, without stop words

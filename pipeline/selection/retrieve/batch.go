@@ -95,7 +95,7 @@ func AskTogether(ctx context.Context, sc scope.Scope, searches []*Search, deadli
 
 // asks reports whether two queries of an index differ at most in their filters.
 func (q *Query) asks(o *Query) bool {
-	return q.Text == o.Text && q.Limit == o.Limit && slices.Equal(q.Exclude, o.Exclude) && slices.Equal(q.Vector, o.Vector)
+	return q.Text == o.Text && q.Limit == o.Limit && slices.Equal(q.Exclude, o.Exclude) && q.Model == o.Model && slices.Equal(q.Vector, o.Vector)
 }
 
 // run asks once where that can be done, else once for each filter, all at the same time: a

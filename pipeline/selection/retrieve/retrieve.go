@@ -32,6 +32,7 @@ const DefaultLimit = 100
 type Query struct {
 	Text    string
 	Vector  []float32
+	Model   string // whose vectors are searched
 	Filter  schemas.Filter
 	Exclude []string // ids to search as if they were not there
 	// Population are the items that the principal may see: statistics are of those among them that
@@ -143,7 +144,7 @@ func (r vectorRetriever) Score(ctx context.Context, s scope.Scope, q *Query, ids
 }
 
 func (r vectorRetriever) query(q *Query) vector.Query {
-	return vector.Query{Vector: q.Vector, Limit: q.Limit, Filter: q.Filter, Population: q.Population.Settled(), Exclude: q.Exclude}
+	return vector.Query{Vector: q.Vector, Model: q.Model, Limit: q.Limit, Filter: q.Filter, Population: q.Population.Settled(), Exclude: q.Exclude}
 }
 
 // graphRetriever finds what is linked to the seeds; its score is 1/(1+distance).

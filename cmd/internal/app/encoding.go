@@ -1,0 +1,190 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"satchel/cmd/internal/config"
+	"satchel/pipeline/embed"
+	"satchel/pipeline/embed/cache"
+	"satchel/pipeline/embed/encoder"
+	"satchel/pipeline/embed/static"
+	"satchel/pipeline/scope"
+	"satchel/pipeline/store/vector"
+	"satchel/worker/erasure"
+	"satchel/worker/projection"
+)
+
+// encoding is the index of the sentence encoder's vectors. It follows the log behind that of the table, which is
+// there as soon as an item is indexed. A tenant's searches use it while it has all that the other has.
+type encoding struct {
+	VectorTarget
+	reindexer *projection.Reindexer
+	busy      func() bool              // whether requests are answered
+	owns      func(tenant string) bool // whether this process encodes the tenant's items
+}
+
+// openEncoder opens the sentence encoder in the binary, if that is its name.
+func (a *App) openEncoder(ctx context.Context, name string, words *static.Embedder, logger *slog.Logger) (*Maker, error) {
+	if name != encoder.Name {
+		return nil, config.Usagef("EMBEDDINGS_MODEL is %s, and EMBEDDINGS_URL, which would say where to ask it, is not set; the model in the binary is %s", name, encoder.Name)
+	}
+	made, err := encoder.OpenDocuments(words, max(1, a.EncoderPercent/100))
+	if err != nil {
+		return nil, &config.UsageError{Err: err}
+	}
+	kept, err := a.openCache(ctx, made, logger)
+	if err != nil {
+		return nil, err
+	}
+	return &Maker{Embedder: kept, cache: kept, table: words, cosines: embed.OfEncoder}, nil
+}
+
+// openCache keeps what a model has embedded, over restarts.
+func (a *App) openCache(ctx context.Context, model embed.Embedder, logger *slog.Logger) (*cache.Cache, error) {
+	if err := os.MkdirAll(a.Path("index"), 0o700); err != nil {
+		return nil, fmt.Errorf("open data folder: %w", err)
+	}
+	return cache.Open(ctx, cache.Config{Embedder: model, Path: a.Path("index", "embeddings.db"), ReadOnly: a.Beside, MaxBytes: int64(a.EmbedCacheMB) << 20,
+		TTL: time.Duration(a.EmbedCacheHours) * time.Hour, OnError: func(err error) { logger.Warn("embedding cache", "error", err) }})
+}
+
+// openEncoding makes what follows the log with the encoder's vectors, once its index is open.
+func (a *App) openEncoding(s *Stores, logger *slog.Logger) {
+	e := s.Embedder.encoding
+	e.busy, e.owns = func() bool { return false }, func(string) bool { return true }
+	e.reindexer = projection.NewReindexer(projection.ReindexerConfig{Log: s.Log, Index: e.index, Embedder: e, Sanitizer: s.public, Batch: 64, Logger: logger,
+		Percent: a.EncoderPercent, Busy: func() bool { return e.busy() }, Owns: func(tenant string) bool { return e.owns(tenant) }})
+}
+
+// encode has the encoder's vectors follow the log until ctx is done.
+func (n *Node) encode(ctx context.Context) {
+	e := n.Embedder.encoding
+	if e == nil {
+		return
+	}
+	e.busy = n.Worker.Projector.Busy
+	if owns := n.ownsVectors(); owns != nil {
+		e.owns = owns
+		n.background.Go(func() { e.lookNowAndThen(ctx) })
+	}
+	n.background.Go(func() {
+		if err := e.reindexer.Follow(ctx); err != nil {
+			n.logger.Error("encode items: they are found by the table's vectors", "error", err)
+		}
+	})
+}
+
+// lookNowAndThen looks for tenants that another worker has encoded until now.
+func (e *encoding) lookNowAndThen(ctx context.Context) {
+	const often = 5 * time.Second
+	tick := time.NewTicker(often)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			e.reindexer.LookAgain()
+		}
+	}
+}
+
+// AwaitEncoded waits until the encoder's vectors have all that a tenant's log has now; where there is no encoder it
+// returns at once.
+func (n *Node) AwaitEncoded(ctx context.Context, tenant string) error {
+	e := n.Embedder.encoding
+	if e == nil {
+		return nil
+	}
+	s, err := scope.System(tenant)
+	if err != nil {
+		return err
+	}
+	head, err := n.Log.Head(ctx, s)
+	if err != nil {
+		return err
+	}
+	return e.reindexer.Await(ctx, s, head.Size)
+}
+
+// Searched implements [rank.Meanings]. The encoder's vectors are used when they have all that the table's have, which
+// is what the request has waited for.
+func (e *embedding) Searched(ctx context.Context, s scope.Scope) (embed.Model, embed.Cosines) {
+	now := e.now.Load()
+	if e.encoding == nil || now.cosines != embed.OfTable {
+		return now.Model(), now.cosines
+	}
+	all, err := now.index.Checkpoint(ctx, s)
+	if err != nil {
+		return now.Model(), embed.OfTable
+	}
+	if done, err := e.encoding.index.Checkpoint(ctx, s); err != nil || done < all {
+		return now.Model(), embed.OfTable
+	}
+	return e.encoding.Model(), embed.OfEncoder
+}
+
+// encodedToo is an index that is emptied together with the encoder's.
+type encodedToo struct {
+	vector.Index
+	encoding *encoding
+}
+
+// Reset implements vector.Index.
+func (i encodedToo) Reset(ctx context.Context, s scope.Scope) error {
+	if err := i.encoding.reindexer.Reset(ctx, s); err != nil {
+		return err
+	}
+	return i.Index.Reset(ctx, s)
+}
+
+// projected is the index of a side as the projector feeds it.
+func (e *embedding) projected(side *VectorTarget) vector.Index {
+	if e.encoding == nil {
+		return side.index
+	}
+	return encodedToo{side.index, e.encoding}
+}
+
+// scrubBehind cleans an index that a reindexer fills, after an erasure; get may return nil when none does.
+func scrubBehind(store string, side *VectorTarget, shared bool, get func() *projection.Reindexer) erasure.Scrubber {
+	return erasure.Scrubber{Store: store, Shared: shared, Remaining: side.erase.remaining,
+		Scrub: func(ctx context.Context, sc scope.Scope) error {
+			if h := get(); h != nil {
+				if err := h.Forget(ctx, sc); err != nil {
+					return err
+				}
+			}
+			return side.erase.scrub(ctx, sc)
+		}}
+}
+
+// encodingState is how far the sentence encoder is.
+type encodingState struct {
+	Model string `json:"model"`
+	Done  int64  `json:"done"` // log entries
+	Total int64  `json:"total"`
+}
+
+func (e *encoding) state() *encodingState {
+	done, total := e.reindexer.Progress()
+	return &encodingState{Model: e.Model().String(), Done: done, Total: total}
+}
+
+// String is for people to read.
+func (s *encodingState) String() string {
+	if s.Done >= s.Total {
+		return "every item has its vector of " + s.Model
+	}
+	return fmt.Sprintf("%s: the items of %d of %d log entries have its vectors", s.Model, s.Done, s.Total)
+}
+
+// behind is how many log entries wait for the encoder.
+func (e *encoding) behind() float64 {
+	done, total := e.reindexer.Progress()
+	return float64(total - done)
+}
