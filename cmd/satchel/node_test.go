@@ -354,8 +354,8 @@ func TestAWaitingRequestDoesNotHoldUpTheDrain(t *testing.T) {
 	if err := nc.PublishMsg(waits); err != nil {
 		t.Fatal(err)
 	}
-	// Behind it on the same connection: when this is answered, that one waits.
-	if _, err := nc.Request("log.v1.main.head", []byte("{}"), time.Minute); err != nil {
+	// Behind it at the same endpoint: when this is answered, that one waits.
+	if _, err := nc.Request(waits.Subject, []byte(`{"source":"nobody","id":"never","level":"logged","timeout_ms":1}`), time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	begun := time.Now()
