@@ -2,14 +2,15 @@ package projection
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"satchel/pipeline/embed"
 	"satchel/worker/follow"
 )
 
-// pacedEmbedder embeds in the background: a few texts at a time, none while requests are answered, and resting
-// between them for as long as its share of a core asks.
+// pacedEmbedder embeds in the background: a text at a time, hardly any while requests are answered, and resting
+// after each for as long as its share of a core asks.
 type pacedEmbedder struct {
 	embed.Embedder
 	percent int // of a core
@@ -18,19 +19,18 @@ type pacedEmbedder struct {
 	turn chan struct{} // capacity 1: the share is that of all tenants together
 }
 
-// atATime is how many texts a request that comes may find under way.
-const atATime = 4
+// patience is how long a text waits for a moment without requests.
+const patience = 250 * time.Millisecond
 
 // Embed implements [embed.Embedder].
 func (p *pacedEmbedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	vectors := make([][]float32, 0, len(texts))
-	for len(texts) > 0 {
-		n := min(atATime, len(texts))
-		some, err := p.embed(ctx, texts[:n])
+	for i := range texts {
+		one, err := p.embed(ctx, texts[i:i+1])
 		if err != nil {
 			return nil, err
 		}
-		vectors, texts = append(vectors, some...), texts[n:]
+		vectors = append(vectors, one...)
 	}
 	return vectors, nil
 }
@@ -42,15 +42,18 @@ func (p *pacedEmbedder) embed(ctx context.Context, texts []string) ([][]float32,
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	for p.busy() {
+	for since := time.Now(); p.busy() && time.Since(since) < patience; {
 		if err := follow.Pause(ctx, follow.GiveWay); err != nil {
 			return nil, err
 		}
 	}
 	began := time.Now()
 	vectors, err := p.Embedder.Embed(ctx, texts)
-	if rest := time.Since(began) * time.Duration(100-p.percent) / time.Duration(p.percent); err == nil && rest > 0 {
-		err = follow.Pause(ctx, rest)
+	if err != nil {
+		return nil, fmt.Errorf("embed in the background: %w", err)
 	}
-	return vectors, err
+	if rest := time.Since(began) * time.Duration(100-p.percent) / time.Duration(p.percent); rest > 0 {
+		return vectors, follow.Pause(ctx, rest)
+	}
+	return vectors, nil
 }

@@ -32,8 +32,8 @@ type ReindexerConfig struct {
 	Owns func(tenant string) bool
 	// Busy says whether requests are answered at the moment, to give way to; nil: never.
 	Busy func() bool
-	// Percent of a core is what the model takes at most, but for one text or so an erasure; 0: what there is. Above
-	// 100 the model has to use more than one.
+	// Percent of a core is what the model takes at most, while Busy a text in a quarter of a second; 0: what there
+	// is. Above 100 the model has to use more than one core itself. What an erasure needs is embedded at once.
 	Percent int
 }
 

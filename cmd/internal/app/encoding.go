@@ -66,7 +66,7 @@ func (n *Node) encode(ctx context.Context) {
 	if e == nil {
 		return
 	}
-	e.busy = n.Worker.Projector.Busy
+	e.busy = n.Worker.Projector.LatelyBusy
 	if owns := n.ownsVectors(); owns != nil {
 		e.owns = owns
 		n.background.Go(func() { e.lookNowAndThen(ctx) })
