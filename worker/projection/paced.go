@@ -9,7 +9,7 @@ import (
 	"satchel/worker/follow"
 )
 
-// pacedEmbedder embeds in the background: a text at a time, hardly any while requests are answered, and resting
+// pacedEmbedder embeds in the background: a text at a time, hardly any while it is busy here, and resting
 // after each for as long as its share of a core asks.
 type pacedEmbedder struct {
 	embed.Embedder
@@ -19,7 +19,7 @@ type pacedEmbedder struct {
 	turn chan struct{} // capacity 1: the share is that of all tenants together
 }
 
-// patience is how long a text waits for a moment without requests.
+// patience is how long a text waits for a calm moment.
 const patience = 250 * time.Millisecond
 
 // Embed implements [embed.Embedder].

@@ -67,6 +67,7 @@ type Projector struct {
 	targets  atomic.Pointer[targets] // what is fed at present; see SwitchIndex
 	novelty  *novelty.Scorer         // nil: no novelty is computed
 	requests barrier                 // those that search
+	applying barrier                 // batches of entries
 	health   follow.Health
 
 	learn  atomic.Pointer[func(scope.Scope, []schemas.Record)]                                     // see OnIndexed
@@ -114,6 +115,9 @@ func (p *Projector) Busy() bool { return p.requests.busy() }
 
 // LatelyBusy reports whether requests search or did a moment ago.
 func (p *Projector) LatelyBusy() bool { return p.requests.lately() }
+
+// Calm reports whether nobody searches and no entries are applied, and none were a moment ago.
+func (p *Projector) Calm() bool { return !p.requests.lately() && !p.applying.lately() }
 
 // Drain waits until the requests that have entered have left, or ctx is done. Others may enter
 // meanwhile.
@@ -347,6 +351,7 @@ func (p *Projector) catchUp(ctx context.Context, tenant string, report eventlog.
 
 // apply projects the entries and brings every target that works and is behind to the last one.
 func (p *Projector) apply(ctx context.Context, s scope.Scope, embedder embed.Embedder, run steps, entries []eventlog.Entry) error {
+	defer p.applying.enter()()
 	if err := erasure.RestoreSupersessions(ctx, p.cfg.Log, s, entries); err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ type ReindexerConfig struct {
 	// Owns says whether this process fills the tenant; others do when it does not, and
 	// Run waits for them. nil: all of them.
 	Owns func(tenant string) bool
-	// Busy says whether requests are answered at the moment, to give way to; nil: never.
+	// Busy says whether there is something at the moment to give way to, as requests; nil: never.
 	Busy func() bool
 	// Percent of a core is what the model takes at most, while Busy a text in a quarter of a second; 0: what there
 	// is. Above 100 the model has to use more than one core itself. What an erasure needs is embedded at once.

@@ -23,7 +23,7 @@ import (
 type encoding struct {
 	VectorTarget
 	reindexer *projection.Reindexer
-	busy      func() bool              // whether requests are answered
+	busy      func() bool              // whether requests are answered, or entries indexed
 	owns      func(tenant string) bool // whether this process encodes the tenant's items
 }
 
@@ -66,7 +66,7 @@ func (n *Node) encode(ctx context.Context) {
 	if e == nil {
 		return
 	}
-	e.busy = n.Worker.Projector.LatelyBusy
+	e.busy = func() bool { return !n.Worker.Projector.Calm() }
 	if owns := n.ownsVectors(); owns != nil {
 		e.owns = owns
 		n.background.Go(func() { e.lookNowAndThen(ctx) })
