@@ -269,6 +269,7 @@ func (e *Engine) rankSources(ctx context.Context, rec *Recorder, req Request, au
 			out.Notes = out.Notes.With(headingOf(sources, i) + ": " + w)
 		}
 		out.Found += ranking.Found
+		out.Embedding = cmp.Or(out.Embedding, ranking.Embedding)
 		for _, name := range ranking.Sources {
 			if !slices.Contains(out.Sources, name) {
 				out.Sources = append(out.Sources, name)

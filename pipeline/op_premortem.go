@@ -116,10 +116,11 @@ func (o *premortemOp) retrieve(ctx context.Context, req Request, plan Plan) (Ret
 	axes := make([]axisFound, len(o.axes))
 	found := make([]selection.Found, len(o.sources))
 	var wg sync.WaitGroup
+	model := o.e.selector.Searched(ctx, req.Scope)
 	all := sync.OnceValues(func() ([]experience, error) { return o.allExperiences(ctx, req, experiencesOf(plan)) })
 	for i, q := range o.axes {
 		wg.Go(func() {
-			axes[i] = o.searchAxis(ctx, req, plan, q, vectorAt(vectors, i+1), o.sources[i].limit+spare, all)
+			axes[i] = o.searchAxis(ctx, req, plan, q, model, vectorAt(vectors, i+1), o.sources[i].limit+spare, all)
 		})
 	}
 	last := len(o.sources) - 1
@@ -232,17 +233,17 @@ func (o *premortemOp) allExperiences(ctx context.Context, req Request, asked sch
 	return out, nil
 }
 
-// searchAxis finds up to limit wanted experiences by the cosine of one axis: first among the nearest,
-// and where these are too few, among all.
+// searchAxis finds up to limit wanted experiences by the cosine of one axis with a model's vectors: first among the
+// nearest, and where these are too few, among all.
 func (o *premortemOp) searchAxis(
-	ctx context.Context, req Request, plan Plan, q axisQuery, v []float32, limit int, all func() ([]experience, error),
+	ctx context.Context, req Request, plan Plan, q axisQuery, model string, v []float32, limit int, all func() ([]experience, error),
 ) axisFound {
 	e, out := o.e, axisFound{scores: map[string]float64{}, evidence: map[string]candidate.Channel{}}
 	asked := experiencesOf(plan)
 	if asked.IsNone() {
 		return out
 	}
-	by := vector.Query{Vector: v, Model: e.selector.Searched(ctx, req.Scope), Axis: q.axis, Limit: nearest, Filter: asked, Exclude: plan.Exclude}
+	by := vector.Query{Vector: v, Model: model, Axis: q.axis, Limit: nearest, Filter: asked, Exclude: plan.Exclude}
 	var noVector error
 	hasVectors := e.cfg.Vector != nil && len(v) > 0
 	if hasVectors {

@@ -275,6 +275,8 @@ func (s *Selector) searched(ctx context.Context, sc scope.Scope) (model string, 
 	if !ok {
 		return s.cfg.Embedder.Model().String(), embed.Uncalibrated
 	}
+	ctx, cancel := retrieve.Within(ctx, s.cfg.Deadline)
+	defer cancel()
 	m, cosines := by.Searched(ctx, sc)
 	return m.String(), cosines
 }

@@ -3,13 +3,14 @@ package projection
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"satchel/pipeline/embed"
 	"satchel/worker/follow"
 )
 
-// pacedEmbedder embeds in the background: a text at a time, hardly any while it is busy here, and resting
+// pacedEmbedder embeds in the background: a text for each core at a time, hardly any while it is busy here, and resting
 // after each for as long as its share of a core asks.
 type pacedEmbedder struct {
 	embed.Embedder
@@ -25,12 +26,12 @@ const patience = 250 * time.Millisecond
 // Embed implements [embed.Embedder].
 func (p *pacedEmbedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	vectors := make([][]float32, 0, len(texts))
-	for i := range texts {
-		one, err := p.embed(ctx, texts[i:i+1])
+	for some := range slices.Chunk(texts, max(1, p.percent/100)) {
+		made, err := p.embed(ctx, some)
 		if err != nil {
 			return nil, err
 		}
-		vectors = append(vectors, one...)
+		vectors = append(vectors, made...)
 	}
 	return vectors, nil
 }

@@ -77,15 +77,9 @@ func NewReindexer(cfg ReindexerConfig) *Reindexer {
 	return h
 }
 
-// Follow keeps the index at the log's end until ctx is done. A model or an index that fails is tried again.
+// Follow keeps the index at the log's end until ctx is done. A model or an index that fails is tried again. Tenants
+// take turns, a batch at a time.
 func (h *Reindexer) Follow(ctx context.Context) error {
-	tenants, err := h.cfg.Log.Tenants(ctx)
-	for i := 0; err == nil && i < len(tenants); i++ {
-		err = h.look(ctx, tenants[i])
-	}
-	if err != nil && ctx.Err() == nil {
-		h.cfg.Logger.WarnContext(ctx, "how far the new vectors are", "error", err)
-	}
 	pace := follow.Pacing{Busy: func() bool { return false }, Again: h.again}
 	return follow.Run(ctx, h.cfg.Log, follow.Retry{}, h.cfg.Logger, "embed anew", pace, func(ctx context.Context, tenant string) error {
 		if !h.cfg.Owns(tenant) {
@@ -95,12 +89,35 @@ func (h *Reindexer) Follow(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		_, err = h.catchUp(ctx, s)
+		more, err := h.step(ctx, s)
+		if more && err == nil {
+			h.cfg.Log.NotifyGrowth(tenant)
+		}
 		return err
 	})
 }
 
-// LookAgain has Follow look at every tenant, as after an index was damaged or work has changed hands.
+// LookAtAll notes how much there is to do, before Follow has begun.
+func (h *Reindexer) LookAtAll(ctx context.Context) error {
+	tenants, err := h.cfg.Log.Tenants(ctx)
+	if err != nil {
+		return err
+	}
+	for _, tenant := range tenants {
+		s, err := scope.System(tenant)
+		if err != nil {
+			return err
+		}
+		head, err := h.cfg.Log.Head(ctx, s)
+		if err != nil {
+			return err
+		}
+		h.note(tenant, 0, head.Size)
+	}
+	return nil
+}
+
+// LookAgain has Follow look at every tenant, as after an index was damaged.
 func (h *Reindexer) LookAgain() {
 	select {
 	case h.again <- struct{}{}:
@@ -219,7 +236,10 @@ func (h *Reindexer) step(ctx context.Context, s scope.Scope) (more bool, err err
 	h.mu.Lock()
 	h.cancels[s.Tenant()] = cancel
 	h.mu.Unlock()
-	return h.advance(ctx, s, h.paced, h.cfg.Batch, nil)
+	if more, err = h.advance(ctx, s, h.paced, h.cfg.Batch, nil); errors.Is(err, errOvertaken) {
+		return true, nil
+	}
+	return more, err
 }
 
 func (h *Reindexer) lock(tenant string) *sync.Mutex {
@@ -230,6 +250,9 @@ func (h *Reindexer) lock(tenant string) *sync.Mutex {
 	}
 	return h.steps[tenant]
 }
+
+// errOvertaken says that another worker has filled the index while a batch was embedded.
+var errOvertaken = errors.New("another worker fills the index")
 
 // advance applies one batch of at most limit entries, behind the removal of what is gone;
 // false when the index was at the log's end. The caller holds the tenant's lock.
@@ -265,6 +288,12 @@ func (h *Reindexer) advance(ctx context.Context, s scope.Scope, embedder embed.E
 	if err != nil {
 		return false, err
 	}
+	switch now, err := h.cfg.Index.Checkpoint(ctx, s); {
+	case err != nil:
+		return false, fmt.Errorf("read checkpoint of the new vectors: %w", err)
+	case now != at || !h.cfg.Owns(s.Tenant()):
+		return false, errOvertaken
+	}
 	if len(gone) > 0 {
 		changes.vector = append([]vector.Change{{Position: at + 1, Remove: gone}}, changes.vector...)
 	}
@@ -293,8 +322,9 @@ func (h *Reindexer) Progress() (done, total int64) {
 	return done, total
 }
 
-// forgetLimit is how long an erasure waits for the model before a tenant is begun anew.
-const forgetLimit = 5 * time.Second
+// forgetLimit is how long an erasure waits for the model before a tenant is begun anew. The encoder in the binary may
+// take some seconds for the longest items.
+const forgetLimit = 30 * time.Second
 
 // Forget leaves nothing of what a tenant's log has erased in the new vectors, however far
 // they are. The caller then scrubs the index.
@@ -306,8 +336,14 @@ func (h *Reindexer) Forget(ctx context.Context, s scope.Scope) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, forgetLimit)
 	defer cancel()
-	if _, err := h.advance(limited, s, h.cfg.Embedder, 1, gone); err == nil || ctx.Err() != nil {
-		return err
+	for {
+		_, err := h.advance(limited, s, h.cfg.Embedder, 1, gone)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		if !errors.Is(err, errOvertaken) {
+			break
+		}
 	}
 	return h.cfg.Index.Reset(ctx, s)
 }
@@ -324,6 +360,9 @@ func (h *Reindexer) interrupt(tenant string) (resume func()) {
 	lock.Lock()
 	return lock.Unlock
 }
+
+// Interrupt ends a tenant's step, which may have read what is erased meanwhile. The next one begins anew.
+func (h *Reindexer) Interrupt(tenant string) { h.interrupt(tenant)() }
 
 // Reset empties the index of a tenant, which Follow then fills again.
 func (h *Reindexer) Reset(ctx context.Context, s scope.Scope) error {

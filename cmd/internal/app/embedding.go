@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -262,6 +263,11 @@ func (a *App) openEmbedding(ctx context.Context, logger *slog.Logger) (*embeddin
 		}
 	}
 	e.now.Store(e.first)
+	if cached := slices.ContainsFunc(e.sides(), func(s *VectorTarget) bool { return s.cache != nil }); !cached && !a.Beside {
+		if err := a.removeCache(); err != nil { // no erasure would reach it
+			return nil, errors.Join(err, e.close())
+		}
+	}
 	return e, nil
 }
 

@@ -2,7 +2,9 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/vector"
 	"satchel/worker/erasure"
+	"satchel/worker/follow"
 	"satchel/worker/projection"
 )
 
@@ -48,15 +51,28 @@ func (a *App) openCache(ctx context.Context, model embed.Embedder, logger *slog.
 	if err := os.MkdirAll(a.Path("index"), 0o700); err != nil {
 		return nil, fmt.Errorf("open data folder: %w", err)
 	}
-	return cache.Open(ctx, cache.Config{Embedder: model, Path: a.Path("index", "embeddings.db"), ReadOnly: a.Beside, MaxBytes: int64(a.EmbedCacheMB) << 20,
+	return cache.Open(ctx, cache.Config{Embedder: model, Path: a.Path("index", cacheFile), ReadOnly: a.Beside, MaxBytes: int64(a.EmbedCacheMB) << 20,
 		TTL: time.Duration(a.EmbedCacheHours) * time.Hour, OnError: func(err error) { logger.Warn("embedding cache", "error", err) }})
+}
+
+// cacheFile has the vectors that a model made, under index/.
+const cacheFile = "embeddings.db"
+
+// removeCache removes what a model that is no longer set has embedded.
+func (a *App) removeCache() error {
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		if err := os.Remove(a.Path("index", cacheFile+suffix)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove the vectors of another model: %w", err)
+		}
+	}
+	return nil
 }
 
 // openEncoding makes what follows the log with the encoder's vectors, once its index is open.
 func (a *App) openEncoding(s *Stores, logger *slog.Logger) {
 	e := s.Embedder.encoding
 	e.busy, e.owns = func() bool { return false }, func(string) bool { return true }
-	e.reindexer = projection.NewReindexer(projection.ReindexerConfig{Log: s.Log, Index: e.index, Embedder: e, Sanitizer: s.public, Batch: 64, Logger: logger,
+	e.reindexer = projection.NewReindexer(projection.ReindexerConfig{Log: s.Log, Index: e.index, Embedder: e, Sanitizer: s.public, Batch: 16, Logger: logger,
 		Percent: a.EncoderPercent, Busy: func() bool { return e.busy() }, Owns: func(tenant string) bool { return e.owns(tenant) }})
 }
 
@@ -69,28 +85,16 @@ func (n *Node) encode(ctx context.Context) {
 	e.busy = func() bool { return !n.Worker.Projector.Calm() }
 	if owns := n.ownsVectors(); owns != nil {
 		e.owns = owns
-		n.background.Go(func() { e.lookNowAndThen(ctx) })
+	}
+	if err := e.reindexer.LookAtAll(ctx); err != nil {
+		n.logger.Warn("how many items the encoder has to encode", "error", err)
 	}
 	n.background.Go(func() {
-		if err := e.reindexer.Follow(ctx); err != nil {
-			n.logger.Error("encode items: they are found by the table's vectors", "error", err)
+		err := follow.Retry{}.Do(ctx, n.logger, "encode items", func(error) bool { return true }, func() error { return e.reindexer.Follow(ctx) })
+		if err != nil && ctx.Err() == nil {
+			n.logger.Error("encode items", "error", err)
 		}
 	})
-}
-
-// lookNowAndThen looks for tenants that another worker has encoded until now.
-func (e *encoding) lookNowAndThen(ctx context.Context) {
-	const often = 5 * time.Second
-	tick := time.NewTicker(often)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			e.reindexer.LookAgain()
-		}
-	}
 }
 
 // AwaitEncoded waits until the encoder's vectors have all that a tenant's log has now; where there is no encoder it

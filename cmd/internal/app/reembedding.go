@@ -104,11 +104,17 @@ func (a *App) openSides(ctx context.Context, s *Stores, memory int64, logger *sl
 		}
 	}
 	for i, side := range s.Embedder.sides() {
-		told := onError
+		told, every := onError, 0
 		if e := s.Embedder.encoding; e != nil && side == &e.VectorTarget {
-			told = func(tenant string, err error) { onError(tenant, err); e.reindexer.LookAgain() }
+			every = 1000 // what is lost costs more than with the table
+			told = func(tenant string, err error) {
+				onError(tenant, err)
+				if errors.Is(err, vectormem.ErrDamaged) {
+					e.reindexer.LookAgain()
+				}
+			}
 		}
-		if err := a.openVector(ctx, s, side, folders[i], memory/int64(len(folders)), told); err != nil {
+		if err := a.openVector(ctx, s, side, folders[i], memory/int64(len(folders)), every, told); err != nil {
 			return err
 		}
 	}
@@ -205,6 +211,10 @@ func (s *Stores) scrubSides(reindexer func() *projection.Reindexer) []erasure.Sc
 	}
 	if e := s.Embedder.encoding; e != nil {
 		all = append(all, scrubBehind("vector of the encoder", &e.VectorTarget, s.shared.Vector, func() *projection.Reindexer { return e.reindexer }))
+		all = append(all, erasure.Scrubber{Store: "work of the encoder", Scrub: func(_ context.Context, sc scope.Scope) error {
+			e.reindexer.Interrupt(sc.Tenant())
+			return nil
+		}})
 	}
 	return all
 }

@@ -79,11 +79,11 @@ func (a *App) neo4j() graphneo4j.Config {
 }
 
 // openVector opens a model's vectors where the settings say; memory is what they may hold
-// in the process, and folder where under index/ they are kept then.
-func (a *App) openVector(ctx context.Context, s *Stores, side *VectorTarget, folder string, memory int64, onError func(string, error)) error {
+// in the process, folder where under index/ they are kept then, and every how many changes; 0: the index's default.
+func (a *App) openVector(ctx context.Context, s *Stores, side *VectorTarget, folder string, memory int64, every int, onError func(string, error)) error {
 	model := side.Model()
 	if a.QdrantURL == "" {
-		x, err := vectormem.Open(vectormem.Config{Dir: a.Path("index", folder), MemoryBytes: memory, Model: model.String(), Dimensions: model.Dimensions, OnError: onError})
+		x, err := vectormem.Open(vectormem.Config{Dir: a.Path("index", folder), MemoryBytes: memory, SnapshotEvery: every, Model: model.String(), Dimensions: model.Dimensions, OnError: onError})
 		if err != nil {
 			return fmt.Errorf("open vector index: %w", err)
 		}
