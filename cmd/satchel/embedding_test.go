@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -236,10 +237,21 @@ func TestTheEncoderInTheBinary(t *testing.T) {
 		t.Errorf("found %v first, want the violin and the guitars", first2)
 	}
 	contains(t, "doctor", second.must(t, "doctor"), "every item has its vector of "+model+"@", "256 dimensions")
-	before := mustJSON[app.RebuildProgress](t, second, "rebuild")
+	second.must(t, "rebuild")
 	contains(t, "reembed after a rebuild", second.must(t, "reembed"), "every item has its vector of "+model+"@")
 	if second.down(t) != 0 {
 		t.Fatal("the second process did not stop well")
+	}
+	damageVectors(t, first.dir)
+	third := startNode(t, "--dir", first.dir, "--embeddings-model", model)
+	third.dir = first.dir
+	if res := mustJSON[schemas.ContextResult](t, third, "ask", "--type", "semantic", "musical instruments in the family"); len(res.Payload.Results) == 0 {
+		t.Errorf("with damaged vectors of the encoder nothing is found: %v", res.Payload.Explainability.Warnings)
+	}
+	contains(t, "reembed after damage", third.must(t, "reembed"), "every item has its vector of "+model+"@")
+	before := mustJSON[app.RebuildProgress](t, third, "rebuild")
+	if third.down(t) != 0 {
+		t.Fatal("the third process did not stop well")
 	}
 	contains(t, "doctor of a folder", satchel(t, "", "doctor", "--dir", first.dir, "--embeddings-model", model).out, model+" in the binary")
 	back := startNode(t, "--dir", first.dir)
@@ -254,5 +266,24 @@ func TestTheEncoderInTheBinary(t *testing.T) {
 	r := satchel(t, "", "up", "--dir", t.TempDir(), "--nats-port", "0", "--http-addr", "", "--embeddings-model", "nomic-embed-text")
 	if r.code != exitUsage || !strings.Contains(r.err, "EMBEDDINGS_URL") || !strings.Contains(r.err, model) {
 		t.Errorf("another model without an endpoint: exit code %d\n%s", r.code, r.err)
+	}
+}
+
+// damageVectors writes zeros into the middle of the encoder's snapshots in a data folder.
+func damageVectors(t *testing.T, dir string) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "index", "vector-*", "*.vec"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("the encoder's snapshots: %v, %v", paths, err)
+	}
+	for _, path := range paths {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		clear(raw[len(raw)/2:][:min(64, len(raw)/4)])
+		if err := os.WriteFile(path, raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -80,6 +80,16 @@ func NewReindexer(cfg ReindexerConfig) *Reindexer {
 // Follow keeps the index at the log's end until ctx is done. A model or an index that fails is tried again. Tenants
 // take turns, a batch at a time.
 func (h *Reindexer) Follow(ctx context.Context) error {
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	grown := h.cfg.Log.Watch(ctx)
+	watching.Go(func() {
+		for tenant := range grown {
+			h.noteHead(ctx, tenant)
+		}
+	})
 	pace := follow.Pacing{Busy: func() bool { return false }, Again: h.again}
 	return follow.Run(ctx, h.cfg.Log, follow.Retry{}, h.cfg.Logger, "embed anew", pace, func(ctx context.Context, tenant string) error {
 		if !h.cfg.Owns(tenant) {
@@ -115,6 +125,21 @@ func (h *Reindexer) LookAtAll(ctx context.Context) error {
 		h.note(tenant, 0, head.Size)
 	}
 	return nil
+}
+
+// noteHead notes that a tenant's log has grown, before its turn comes.
+func (h *Reindexer) noteHead(ctx context.Context, tenant string) {
+	s, err := scope.System(tenant)
+	if err != nil {
+		return
+	}
+	head, err := h.cfg.Log.Head(ctx, s)
+	if err != nil {
+		return // its turn comes and says why
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.heads[tenant] = max(h.heads[tenant], head.Size)
 }
 
 // LookAgain has Follow look at every tenant, as after an index was damaged.
@@ -231,12 +256,13 @@ func (h *Reindexer) step(ctx context.Context, s scope.Scope) (more bool, err err
 	lock := h.lock(s.Tenant())
 	lock.Lock()
 	defer lock.Unlock()
-	ctx, cancel := context.WithCancel(ctx)
+	interruptible, cancel := context.WithCancel(ctx)
 	defer cancel()
 	h.mu.Lock()
 	h.cancels[s.Tenant()] = cancel
 	h.mu.Unlock()
-	if more, err = h.advance(ctx, s, h.paced, h.cfg.Batch, nil); errors.Is(err, errOvertaken) {
+	more, err = h.advance(interruptible, s, h.paced, h.cfg.Batch, nil)
+	if interrupted := interruptible.Err() != nil && ctx.Err() == nil; err != nil && interrupted || errors.Is(err, errOvertaken) {
 		return true, nil
 	}
 	return more, err

@@ -17,6 +17,7 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection/rank"
 	"satchel/pipeline/store/vector"
+	vectormem "satchel/pipeline/store/vector/inproc"
 	"satchel/schemas"
 	"satchel/worker/erasure"
 )
@@ -136,10 +137,15 @@ func (s servingIndex) serving(q *vector.Query) (*vector.Vectors, error) {
 	if time.Now().UnixNano() < s.settled.Load() {
 		return nil, errChangeover
 	}
-	if s.encoding != nil && q.Model == s.encoding.Model().String() {
-		return s.encoding.index, nil
+	if e := s.encoding; e != nil && q.Model == e.Model().String() {
+		return e.index, nil
 	}
 	return s.now.Load().index, nil
+}
+
+// lost reports whether the encoder's vectors turned out to be damaged; those of the table are there.
+func (s servingIndex) lost(index *vector.Vectors, err error) bool {
+	return errors.Is(err, vectormem.ErrLost) && s.encoding != nil && index == s.encoding.index
 }
 
 // Search implements vector.Index.
@@ -148,7 +154,11 @@ func (s servingIndex) Search(ctx context.Context, sc scope.Scope, q vector.Query
 	if err != nil {
 		return vector.Result{}, err
 	}
-	return index.Search(ctx, sc, q)
+	found, err := index.Search(ctx, sc, q)
+	if s.lost(index, err) {
+		return s.now.Load().index.Search(ctx, sc, q)
+	}
+	return found, err
 }
 
 // SearchEach implements vector.Batch.
@@ -157,7 +167,11 @@ func (s servingIndex) SearchEach(ctx context.Context, sc scope.Scope, q vector.Q
 	if err != nil {
 		return nil, err
 	}
-	return index.SearchEach(ctx, sc, q, filters)
+	found, err := index.SearchEach(ctx, sc, q, filters)
+	if s.lost(index, err) {
+		return s.now.Load().index.SearchEach(ctx, sc, q, filters)
+	}
+	return found, err
 }
 
 // Score implements vector.Index.
@@ -166,7 +180,11 @@ func (s servingIndex) Score(ctx context.Context, sc scope.Scope, q vector.Query,
 	if err != nil {
 		return nil, err
 	}
-	return index.Score(ctx, sc, q, ids)
+	found, err := index.Score(ctx, sc, q, ids)
+	if s.lost(index, err) {
+		return s.now.Load().index.Score(ctx, sc, q, ids)
+	}
+	return found, err
 }
 
 // Apply implements vector.Index.

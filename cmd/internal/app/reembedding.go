@@ -108,8 +108,8 @@ func (a *App) openSides(ctx context.Context, s *Stores, memory int64, logger *sl
 		if e := s.Embedder.encoding; e != nil && side == &e.VectorTarget {
 			every = 1000 // what is lost costs more than with the table
 			told = func(tenant string, err error) {
-				onError(tenant, err)
-				if errors.Is(err, vectormem.ErrDamaged) {
+				logger.Warn("the encoder's vectors", "tenant", tenant, "error", err)
+				if errors.Is(err, vectormem.ErrDamaged) { // the table serves, until they are made anew
 					e.reindexer.LookAgain()
 				}
 			}
