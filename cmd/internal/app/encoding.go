@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"sync"
 	"time"
 
 	"satchel/cmd/internal/config"
@@ -28,6 +29,8 @@ type encoding struct {
 	reindexer *projection.Reindexer
 	busy      func() bool              // whether requests are answered, or entries indexed
 	owns      func(tenant string) bool // whether this process encodes the tenant's items
+	shared    bool                     // the workers share the indexes
+	needed    sync.Map                 // int64 by tenant: what searches need; not there: all that the table has
 }
 
 // openEncoder opens the sentence encoder in the binary, if that is its name.
@@ -71,6 +74,7 @@ func (a *App) removeCache() error {
 // openEncoding makes what follows the log with the encoder's vectors, once its index is open.
 func (a *App) openEncoding(s *Stores, logger *slog.Logger) {
 	e := s.Embedder.encoding
+	e.shared = s.shared.Vector
 	e.busy, e.owns = func() bool { return false }, func(string) bool { return true }
 	e.reindexer = projection.NewReindexer(projection.ReindexerConfig{Log: s.Log, Index: e.index, Embedder: e, Sanitizer: s.public, Batch: 16, Logger: logger,
 		Percent: a.EncoderPercent, Busy: func() bool { return e.busy() }, Owns: func(tenant string) bool { return e.owns(tenant) }})
@@ -122,20 +126,45 @@ func (e *embedding) Searched(ctx context.Context, s scope.Scope) (embed.Model, e
 	if e.encoding == nil || now.cosines != embed.OfTable {
 		return now.Model(), now.cosines
 	}
-	all, err := now.index.Checkpoint(ctx, s)
-	if err != nil {
-		return now.Model(), embed.OfTable
-	}
-	if done, err := e.encoding.index.Checkpoint(ctx, s); err != nil || done < all {
+	if !e.encoding.complete(ctx, s, now.index) {
 		return now.Model(), embed.OfTable
 	}
 	return e.encoding.Model(), embed.OfEncoder
 }
 
-// encodedToo is an index that is emptied together with the encoder's.
+// complete reports whether the encoder has all items that the table's index has. Most entries of a log are of no item:
+// what the projector said last of one is what counts, where this process is the only one that feeds the indexes.
+func (e *encoding) complete(ctx context.Context, s scope.Scope, table *vector.Vectors) bool {
+	needed, known := e.needed.Load(s.Tenant())
+	if !known {
+		all, err := table.Checkpoint(ctx, s)
+		if err != nil {
+			return false
+		}
+		needed = all
+	}
+	done, err := e.index.Checkpoint(ctx, s)
+	if err != nil || done < needed.(int64) {
+		return false
+	}
+	if !known && !e.shared {
+		e.needed.LoadOrStore(s.Tenant(), needed)
+	}
+	return true
+}
+
+// encodedToo is the table's index as the projector feeds it: the encoder's follows, and is emptied with it.
 type encodedToo struct {
 	vector.Index
 	encoding *encoding
+}
+
+// Apply implements vector.Index.
+func (i encodedToo) Apply(ctx context.Context, s scope.Scope, changes []vector.Change, upTo int64) error {
+	if len(changes) > 0 && !i.encoding.shared {
+		i.encoding.needed.Store(s.Tenant(), changes[len(changes)-1].Position)
+	}
+	return i.Index.Apply(ctx, s, changes, upTo)
 }
 
 // Reset implements vector.Index.
@@ -143,6 +172,7 @@ func (i encodedToo) Reset(ctx context.Context, s scope.Scope) error {
 	if err := i.encoding.reindexer.Reset(ctx, s); err != nil {
 		return err
 	}
+	i.encoding.needed.Delete(s.Tenant())
 	return i.Index.Reset(ctx, s)
 }
 
