@@ -87,7 +87,9 @@ func (h *Reindexer) Follow(ctx context.Context) error {
 	grown := h.cfg.Log.Watch(ctx)
 	watching.Go(func() {
 		for tenant := range grown {
-			h.noteHead(ctx, tenant)
+			if err := h.noteHead(ctx, tenant); err != nil && ctx.Err() == nil {
+				h.cfg.Logger.WarnContext(ctx, "how far the new vectors are behind", "tenant", tenant, "error", err)
+			}
 		}
 	})
 	pace := follow.Pacing{Busy: func() bool { return false }, Again: h.again}
@@ -114,32 +116,27 @@ func (h *Reindexer) LookAtAll(ctx context.Context) error {
 		return err
 	}
 	for _, tenant := range tenants {
-		s, err := scope.System(tenant)
-		if err != nil {
+		if err := h.noteHead(ctx, tenant); err != nil {
 			return err
 		}
-		head, err := h.cfg.Log.Head(ctx, s)
-		if err != nil {
-			return err
-		}
-		h.note(tenant, 0, head.Size)
 	}
 	return nil
 }
 
-// noteHead notes that a tenant's log has grown, before its turn comes.
-func (h *Reindexer) noteHead(ctx context.Context, tenant string) {
+// noteHead notes how much there is to do for a tenant, before its turn comes.
+func (h *Reindexer) noteHead(ctx context.Context, tenant string) error {
 	s, err := scope.System(tenant)
 	if err != nil {
-		return
+		return err
 	}
 	head, err := h.cfg.Log.Head(ctx, s)
 	if err != nil {
-		return // its turn comes and says why
+		return err
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.heads[tenant] = max(h.heads[tenant], head.Size)
+	return nil
 }
 
 // LookAgain has Follow look at every tenant, as after an index was damaged.
@@ -156,9 +153,9 @@ func (h *Reindexer) look(ctx context.Context, tenant string) error {
 	if err != nil {
 		return err
 	}
-	at, err := h.cfg.Index.Checkpoint(ctx, s)
+	at, err := h.checkpoint(ctx, s)
 	if err != nil {
-		return fmt.Errorf("read checkpoint of the new vectors: %w", err)
+		return err
 	}
 	head, err := h.cfg.Log.Head(ctx, s)
 	if err != nil {
@@ -168,12 +165,20 @@ func (h *Reindexer) look(ctx context.Context, tenant string) error {
 	return nil
 }
 
+func (h *Reindexer) checkpoint(ctx context.Context, s scope.Scope) (int64, error) {
+	at, err := h.cfg.Index.Checkpoint(ctx, s)
+	if err != nil {
+		return 0, fmt.Errorf("read checkpoint of the new vectors: %w", err)
+	}
+	return at, nil
+}
+
 // Await waits until the index has a tenant's log up to a position, or ctx is done.
 func (h *Reindexer) Await(ctx context.Context, s scope.Scope, position int64) error {
 	for {
-		at, err := h.cfg.Index.Checkpoint(ctx, s)
+		at, err := h.checkpoint(ctx, s)
 		if err != nil {
-			return fmt.Errorf("read checkpoint of the new vectors: %w", err)
+			return err
 		}
 		if at >= position {
 			return nil
@@ -283,9 +288,9 @@ var errOvertaken = errors.New("another worker fills the index")
 // advance applies one batch of at most limit entries, behind the removal of what is gone;
 // false when the index was at the log's end. The caller holds the tenant's lock.
 func (h *Reindexer) advance(ctx context.Context, s scope.Scope, embedder embed.Embedder, limit int, gone []string) (more bool, err error) {
-	at, err := h.cfg.Index.Checkpoint(ctx, s)
+	at, err := h.checkpoint(ctx, s)
 	if err != nil {
-		return false, fmt.Errorf("read checkpoint of the new vectors: %w", err)
+		return false, err
 	}
 	head, err := h.cfg.Log.Head(ctx, s)
 	if err != nil {
@@ -314,9 +319,9 @@ func (h *Reindexer) advance(ctx context.Context, s scope.Scope, embedder embed.E
 	if err != nil {
 		return false, err
 	}
-	switch now, err := h.cfg.Index.Checkpoint(ctx, s); {
+	switch now, err := h.checkpoint(ctx, s); {
 	case err != nil:
-		return false, fmt.Errorf("read checkpoint of the new vectors: %w", err)
+		return false, err
 	case now != at || !h.cfg.Owns(s.Tenant()):
 		return false, errOvertaken
 	}
@@ -402,7 +407,7 @@ func (h *Reindexer) Reset(ctx context.Context, s scope.Scope) error {
 
 // ahead lists the items that the log erases behind the index's checkpoint.
 func (h *Reindexer) ahead(ctx context.Context, s scope.Scope) ([]string, error) {
-	at, err := h.cfg.Index.Checkpoint(ctx, s)
+	at, err := h.checkpoint(ctx, s)
 	if err != nil {
 		return nil, err
 	}

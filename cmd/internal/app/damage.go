@@ -165,9 +165,17 @@ func (e *damagedError) Error() string { return fmt.Sprintf("%s is damaged: %v", 
 // remove removes the file and those beside it. Nothing of it is kept: erasures would not reach
 // a copy.
 func (e *damagedError) remove() error {
+	if err := removeDB(e.path); err != nil {
+		return fmt.Errorf("remove damaged index: %w", err)
+	}
+	return nil
+}
+
+// removeDB removes a database, if it is there, and the files beside it.
+func removeDB(path string) error {
 	for _, suffix := range []string{"", "-wal", "-shm"} {
-		if err := os.Remove(e.path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("remove damaged index: %w", err)
+		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync/atomic"
@@ -282,8 +283,8 @@ func (a *App) openEmbedding(ctx context.Context, logger *slog.Logger) (*embeddin
 	}
 	e.now.Store(e.first)
 	if cached := slices.ContainsFunc(e.sides(), func(s *VectorTarget) bool { return s.cache != nil }); !cached && !a.Beside {
-		if err := a.removeCache(); err != nil { // no erasure would reach it
-			return nil, errors.Join(err, e.close())
+		if err := removeDB(a.Path("index", cacheFile)); err != nil { // no erasure would reach it
+			return nil, errors.Join(fmt.Errorf("remove the vectors of another model: %w", err), e.close())
 		}
 	}
 	return e, nil

@@ -2,9 +2,7 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"sync"
@@ -60,16 +58,6 @@ func (a *App) openCache(ctx context.Context, model embed.Embedder, logger *slog.
 
 // cacheFile has the vectors that a model made, under index/.
 const cacheFile = "embeddings.db"
-
-// removeCache removes what a model that is no longer set has embedded.
-func (a *App) removeCache() error {
-	for _, suffix := range []string{"", "-wal", "-shm"} {
-		if err := os.Remove(a.Path("index", cacheFile+suffix)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("remove the vectors of another model: %w", err)
-		}
-	}
-	return nil
-}
 
 // openEncoding makes what follows the log with the encoder's vectors, once its index is open.
 func (a *App) openEncoding(s *Stores, logger *slog.Logger) {
