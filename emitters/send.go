@@ -97,7 +97,7 @@ func (e *Emitter) Receipt(ctx context.Context, source, id string, level schemas.
 	}
 	req := schemas.ReceiptRequest{Source: source, ID: id, Level: level}
 	if deadline, ok := ctx.Deadline(); ok {
-		req.Timeout = int(min(time.Until(deadline), time.Minute).Milliseconds())
+		req.Timeout = int(min(max(time.Until(deadline), time.Millisecond), time.Minute).Milliseconds())
 	}
 	var r schemas.Receipt
 	err = e.request(ctx, subject, req, &r)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -73,50 +74,128 @@ func TestShadowIsWhatAProjectorMakes(t *testing.T) {
 	}
 }
 
-// TestShadowForgets: an erasure reaches an index that is far behind, whether or not the
-// model answers.
+// TestShadowForgets: an erasure reaches an index that is far behind while the model is away.
 func TestShadowForgets(t *testing.T) {
 	t.Parallel()
-	for _, away := range []bool{false, true} {
-		t.Run(fmt.Sprint("model is away ", away), func(t *testing.T) {
-			t.Parallel()
-			w := setup(t)
-			s := system(t, "acme")
-			for i := range 10 {
-				w.put(t, recorded(t, fmt.Sprint("i", i), fmt.Sprintf("note %d of the lake house", i)), "logged")
-			}
-			model := &fails{Embedder: w.embed}
-			shadow, index := w.shadow(t, 3, model)
-			stop := errors.New("enough")
-			err := shadow.Fill(within(t), s, func(done, _ int64) {
-				if done >= 6 {
-					model.err = stop
-				}
-			})
-			if !errors.Is(err, stop) {
-				t.Fatalf("the fill ended with %v", err)
-			}
-			q := vector.Query{Vector: mustEmbed(t, w.embed, "note 2 of the lake house"), Limit: 10, Filter: schemas.MatchAll()}
-			if r, err := index.Search(within(t), s, q); err != nil || len(r.Hits) != 6 {
-				t.Fatalf("half filled it finds %d (%v)", len(r.Hits), err)
-			}
-			w.publish(t, "acme", forgetting(t, "gone", "i2", "i9"))
-			w.receipt(t, "acme", "gone")
-			if !away {
-				model.err = nil
-			}
-			must(t, shadow.Forget(within(t), s))
-			r, err := index.Search(within(t), s, q)
-			must(t, err)
-			for _, hit := range r.Hits {
-				if hit.ID == "i2" {
-					t.Error("what was erased is still found")
-				}
-			}
-			if n := len(r.Hits); !away && n != 6 || away && n != 0 {
-				t.Errorf("after the erasure it finds %d", n)
-			}
-		})
+	w := setup(t)
+	s := system(t, "acme")
+	for i := range 10 {
+		w.put(t, recorded(t, fmt.Sprint("i", i), fmt.Sprintf("note %d of the lake house", i)), "logged")
+	}
+	model := &fails{Embedder: w.embed}
+	shadow, index := w.shadow(t, 3, model)
+	away := errors.New("away")
+	err := shadow.Fill(within(t), s, func(done, _ int64) {
+		if done >= 6 {
+			model.err = away
+		}
+	})
+	if !errors.Is(err, away) {
+		t.Fatalf("the fill ended with %v", err)
+	}
+	w.wantFound(t, index, 6)
+	w.publish(t, "acme", forgetting(t, "gone", "i2", "i9"))
+	w.receipt(t, "acme", "gone")
+	must(t, shadow.Forget(within(t), s))
+	w.wantFound(t, index, 5, "i2")
+	model.err = nil
+	must(t, shadow.Run(within(t)))
+	w.wantFound(t, index, 8, "i2", "i9")
+}
+
+// hangs answers no text until it is given up, and says when it is asked.
+type hangs struct {
+	embed.Embedder
+	asked chan struct{}
+}
+
+func (h hangs) Embed(ctx context.Context, _ []string) ([][]float32, error) {
+	select {
+	case h.asked <- struct{}{}:
+	default:
+	}
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestShadowForgetsBeforeTheNextBatch: while the model hangs an erasure ends the batch and goes before the next one.
+func TestShadowForgetsBeforeTheNextBatch(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	s := system(t, "acme")
+	w.put(t, recorded(t, "i1", "a note of the lake house"), "logged")
+	model := hangs{w.embed, make(chan struct{}, 1)}
+	shadow, _ := w.shadow(t, 3, model)
+	ctx, stop := context.WithCancel(within(t))
+	var done sync.WaitGroup
+	done.Go(func() {
+		if err := shadow.Run(ctx); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+	defer done.Wait()
+	defer stop()
+	for range 20 {
+		<-model.asked
+		must(t, shadow.Forget(within(t), s))
+	}
+}
+
+// TestShadowLeavesOutWhatAnotherErases: a batch that was read before another worker's erasure does not bring back what
+// that has removed.
+func TestShadowLeavesOutWhatAnotherErases(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	s := system(t, "acme")
+	for i := range 10 {
+		w.put(t, recorded(t, fmt.Sprint("i", i), fmt.Sprintf("note %d of the lake house", i)), "logged")
+	}
+	var index *vector.Vectors
+	found := 0
+	model := &counts{Embedder: w.embed, texts: map[string]int{}, after: func(n int) {
+		if n != 6 {
+			return
+		}
+		w.publish(t, "acme", forgetting(t, "gone", "i2", "i4", "i9"))
+		w.receipt(t, "acme", "gone")
+		other := projection.NewReindexer(projection.ReindexerConfig{Log: w.log, Index: index, Embedder: w.embed})
+		must(t, other.Forget(within(t), s))
+	}}
+	var shadow *projection.Reindexer
+	shadow, index = w.shadow(t, 3, model)
+	must(t, shadow.Fill(within(t), s, func(done, _ int64) {
+		if done == 6 {
+			found = len(w.found(t, index))
+		}
+	}))
+	if found != 4 {
+		t.Errorf("of six items of which two were erased it finds %d", found)
+	}
+	w.wantFound(t, index, 7, "i2", "i4", "i9")
+}
+
+// found lists what an index finds of acme.
+func (w *world) found(t *testing.T, index *vector.Vectors) (ids []string) {
+	t.Helper()
+	r, err := index.Search(within(t), system(t, "acme"), vector.Query{Vector: mustEmbed(t, w.embed, "note 2 of the lake house"), Limit: 20, Filter: schemas.MatchAll()})
+	must(t, err)
+	for _, hit := range r.Hits {
+		ids = append(ids, hit.ID)
+	}
+	return ids
+}
+
+// wantFound checks how many items of acme an index finds, and that some are not among them.
+func (w *world) wantFound(t *testing.T, index *vector.Vectors, want int, gone ...string) {
+	t.Helper()
+	ids := w.found(t, index)
+	if len(ids) != want {
+		t.Errorf("it finds %d, want %d", len(ids), want)
+	}
+	for _, id := range gone {
+		if slices.Contains(ids, id) {
+			t.Errorf("what was erased is still found: %s", id)
+		}
 	}
 }
 
@@ -218,7 +297,7 @@ func TestFollowerGoesOnAfterAKill(t *testing.T) {
 	same()
 }
 
-// TestFollowerGivesWay: it hardly embeds while requests are answered, but for what an erasure needs.
+// TestFollowerGivesWay: it hardly embeds while requests are answered, and an erasure does not wait for it.
 func TestFollowerGivesWay(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
@@ -260,8 +339,8 @@ func TestFollowerGivesWay(t *testing.T) {
 	w.publish(t, "acme", forgetting(t, "gone", "i1"))
 	w.receipt(t, "acme", "gone")
 	must(t, follower.Forget(within(t), s))
-	if at, err := index.Checkpoint(within(t), s); err != nil || at < 1 {
-		t.Errorf("after an erasure it is at %d (%v), want what the erasure needs", at, err)
+	if slices.Contains(w.found(t, index), "i1") {
+		t.Error("what was erased is still found")
 	}
 	busy.Store(false)
 	head, err := w.log.Head(within(t), s)

@@ -33,7 +33,7 @@ type ReindexerConfig struct {
 	// Busy says whether there is something at the moment to give way to, as requests; nil: never.
 	Busy func() bool
 	// Percent of a core is what the model takes at most, while Busy a text in a quarter of a second; 0: what there
-	// is. Above 100 the model has to use more than one core itself. What an erasure needs is embedded at once.
+	// is. Above 100 the model has to use more than one core itself.
 	Percent int
 }
 
@@ -45,11 +45,17 @@ type Reindexer struct {
 	paced embed.Embedder
 	again chan struct{} // capacity 1: Follow is to look at every tenant
 
-	mu      sync.Mutex
-	steps   map[string]*sync.Mutex // by tenant: held while a batch is applied
-	cancels map[string]context.CancelFunc
-	heads   map[string]int64
-	done    map[string]int64
+	mu    sync.Mutex
+	turns map[string]*turn // by tenant, as the next two
+	heads map[string]int64
+	done  map[string]int64
+}
+
+// turn is whose turn it is to change a tenant's index: it is held while a batch or an erasure is applied.
+type turn struct {
+	sync.Mutex
+	cancel context.CancelFunc // of the batch; under Reindexer.mu, as the next
+	wanted int                // erasures that want it or have it; no batch begins meanwhile
 }
 
 // NewReindexer returns a Reindexer; nothing runs before Run.
@@ -70,7 +76,7 @@ func NewReindexer(cfg ReindexerConfig) *Reindexer {
 		cfg.Busy = func() bool { return false }
 	}
 	h := &Reindexer{cfg: cfg, paced: cfg.Embedder, again: make(chan struct{}, 1),
-		steps: map[string]*sync.Mutex{}, cancels: map[string]context.CancelFunc{}, heads: map[string]int64{}, done: map[string]int64{}}
+		turns: map[string]*turn{}, heads: map[string]int64{}, done: map[string]int64{}}
 	if cfg.Percent > 0 {
 		h.paced = &pacedEmbedder{Embedder: cfg.Embedder, percent: cfg.Percent, busy: cfg.Busy, turn: make(chan struct{}, 1)}
 	}
@@ -258,36 +264,49 @@ func (h *Reindexer) catchUp(ctx context.Context, s scope.Scope) (moved bool, err
 
 // step applies one batch of a tenant, unless Forget wants to go first.
 func (h *Reindexer) step(ctx context.Context, s scope.Scope) (more bool, err error) {
-	lock := h.lock(s.Tenant())
-	lock.Lock()
-	defer lock.Unlock()
+	turn := h.turn(s.Tenant())
+	turn.Lock()
+	defer turn.Unlock()
 	interruptible, cancel := context.WithCancel(ctx)
 	defer cancel()
 	h.mu.Lock()
-	h.cancels[s.Tenant()] = cancel
+	turn.cancel = cancel
+	wanted := turn.wanted > 0
 	h.mu.Unlock()
-	more, err = h.advance(interruptible, s, h.paced, h.cfg.Batch, nil)
+	if wanted {
+		return true, nil
+	}
+	more, err = h.advance(interruptible, s)
 	if interrupted := interruptible.Err() != nil && ctx.Err() == nil; err != nil && interrupted || errors.Is(err, errOvertaken) {
 		return true, nil
 	}
 	return more, err
 }
 
-func (h *Reindexer) lock(tenant string) *sync.Mutex {
+func (h *Reindexer) turn(tenant string) *turn {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.steps[tenant] == nil {
-		h.steps[tenant] = &sync.Mutex{}
+	if h.turns[tenant] == nil {
+		h.turns[tenant] = &turn{}
 	}
-	return h.steps[tenant]
+	return h.turns[tenant]
 }
 
-// errOvertaken says that another worker has filled the index while a batch was embedded.
-var errOvertaken = errors.New("another worker fills the index")
+// errOvertaken says that another worker has filled the index, or erased something, while a batch was embedded.
+var errOvertaken = errors.New("another worker was faster")
 
-// advance applies one batch of at most limit entries, behind the removal of what is gone;
-// false when the index was at the log's end. The caller holds the tenant's lock.
-func (h *Reindexer) advance(ctx context.Context, s scope.Scope, embedder embed.Embedder, limit int, gone []string) (more bool, err error) {
+// erasedOf counts the entries whose content is gone.
+func erasedOf(entries []eventlog.Entry) (n int) {
+	for i := range entries {
+		if entries[i].Erased {
+			n++
+		}
+	}
+	return n
+}
+
+// advance applies one batch; false when the index was at the log's end. The caller has the tenant's turn.
+func (h *Reindexer) advance(ctx context.Context, s scope.Scope) (more bool, err error) {
 	at, err := h.checkpoint(ctx, s)
 	if err != nil {
 		return false, err
@@ -305,17 +324,18 @@ func (h *Reindexer) advance(ctx context.Context, s scope.Scope, embedder embed.E
 	case !h.cfg.Owns(s.Tenant()):
 		return true, nil
 	}
-	entries, err := h.cfg.Log.Read(ctx, s, at, limit)
+	entries, err := h.cfg.Log.Read(ctx, s, at, h.cfg.Batch)
 	if err != nil {
 		return false, err
 	}
 	if len(entries) == 0 {
 		return false, fmt.Errorf("read log of tenant %q after position %d: no entries before the head: %w", s.Tenant(), at, eventlog.ErrCorrupt)
 	}
+	erased := erasedOf(entries)
 	if err := erasure.RestoreSupersessions(ctx, h.cfg.Log, s, entries); err != nil {
 		return false, err
 	}
-	changes, err := project(ctx, embedder, h.cfg.Sanitizer, entries)
+	changes, err := project(ctx, h.paced, h.cfg.Sanitizer, entries)
 	if err != nil {
 		return false, err
 	}
@@ -325,8 +345,11 @@ func (h *Reindexer) advance(ctx context.Context, s scope.Scope, embedder embed.E
 	case now != at || !h.cfg.Owns(s.Tenant()):
 		return false, errOvertaken
 	}
-	if len(gone) > 0 {
-		changes.vector = append([]vector.Change{{Position: at + 1, Remove: gone}}, changes.vector...)
+	switch now, err := h.cfg.Log.Read(ctx, s, at, len(entries)); {
+	case err != nil:
+		return false, err
+	case erasedOf(now) != erased: // and removed from the index already
+		return false, errOvertaken
 	}
 	upTo := entries[len(entries)-1].Position
 	if err := h.cfg.Index.Apply(ctx, s, changes.vector, upTo); err != nil {
@@ -353,10 +376,6 @@ func (h *Reindexer) Progress() (done, total int64) {
 	return done, total
 }
 
-// forgetLimit is how long an erasure waits for the model before a tenant is begun anew. The encoder in the binary may
-// take some seconds for the longest items.
-const forgetLimit = 30 * time.Second
-
 // Forget leaves nothing of what a tenant's log has erased in the new vectors, however far
 // they are. The caller then scrubs the index.
 func (h *Reindexer) Forget(ctx context.Context, s scope.Scope) error {
@@ -365,31 +384,26 @@ func (h *Reindexer) Forget(ctx context.Context, s scope.Scope) error {
 	if err != nil || len(gone) == 0 {
 		return err
 	}
-	limited, cancel := context.WithTimeout(ctx, forgetLimit)
-	defer cancel()
-	for {
-		_, err := h.advance(limited, s, h.cfg.Embedder, 1, gone)
-		if err == nil || ctx.Err() != nil {
-			return err
-		}
-		if !errors.Is(err, errOvertaken) {
-			break
-		}
-	}
-	return h.cfg.Index.Reset(ctx, s)
+	return h.cfg.Index.Remove(ctx, s, gone)
 }
 
 // interrupt ends a tenant's step, which may wait for the model, and keeps the next one from beginning until resume
 // is called.
 func (h *Reindexer) interrupt(tenant string) (resume func()) {
+	turn := h.turn(tenant)
 	h.mu.Lock()
-	if cancel := h.cancels[tenant]; cancel != nil {
-		cancel()
+	turn.wanted++
+	if turn.cancel != nil {
+		turn.cancel()
 	}
 	h.mu.Unlock()
-	lock := h.lock(tenant)
-	lock.Lock()
-	return lock.Unlock
+	turn.Lock()
+	return func() {
+		h.mu.Lock()
+		turn.wanted--
+		h.mu.Unlock()
+		turn.Unlock()
+	}
 }
 
 // Interrupt ends a tenant's step, which may have read what is erased meanwhile. The next one begins anew.

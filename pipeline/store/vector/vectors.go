@@ -67,6 +67,17 @@ func (v *Vectors) Apply(ctx context.Context, s scope.Scope, changes []Change, up
 	return nil
 }
 
+// Remove takes items out at once and leaves the checkpoint where it is.
+func (v *Vectors) Remove(ctx context.Context, s scope.Scope, ids []string) error {
+	if err := s.Check(); err != nil {
+		return fmt.Errorf("remove from vectors: %w", err)
+	}
+	if err := v.driver.Remove(ctx, s, ids); err != nil {
+		return fmt.Errorf("remove %d items from vectors: %w", len(ids), err)
+	}
+	return nil
+}
+
 // Checkpoint returns the position up to which changes are in the index, 0 for none.
 func (v *Vectors) Checkpoint(ctx context.Context, s scope.Scope) (int64, error) {
 	if err := s.Check(); err != nil {

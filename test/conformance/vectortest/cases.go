@@ -91,6 +91,27 @@ func replaceAndRemove(t *suite) {
 	t.wantIDs(t.search(s, t.ask(t.unit(1), 10)))
 }
 
+func removeAtOnce(t *suite) {
+	s, other := t.scope("acme"), t.scope("other")
+	first := []vector.Change{doc(1, "a", t.unit(1), t.unit(1, .5)), doc(2, "b", t.unit(0, 1))}
+	t.apply(s, 2, first...)
+	t.apply(other, 1, doc(1, "a", t.unit(1)))
+	for range 2 {
+		if err := t.x.Remove(t.Context(), s, []string{"a", "never"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.remains(s, 1, "a", "b", "never")
+	t.apply(s, 2, first...) // of which it has all
+	t.wantIDs(t.search(s, t.ask(t.unit(1), 10)), "b")
+	t.wantIDs(t.search(other, t.ask(t.unit(1), 10)), "a")
+	if at, err := t.x.Checkpoint(t.Context(), s); err != nil || at != 2 {
+		t.Errorf("checkpoint %d, error %v", at, err)
+	}
+	t.apply(s, 3, doc(3, "a", t.unit(1)))
+	t.wantIDs(t.search(s, t.ask(t.unit(1), 10)), "a", "b")
+}
+
 // remains checks how many of the items the driver says that it holds. An erasure asks it.
 func (t *suite) remains(s scope.Scope, want int, ids ...string) {
 	t.Helper()

@@ -45,6 +45,7 @@ func Run(t *testing.T, f Features, open func(t *testing.T) vector.Driver) {
 		"ties":                 ties,
 		"idempotent":           idempotent,
 		"replace and remove":   replaceAndRemove,
+		"remove at once":       removeAtOnce,
 		"tenants":              tenants,
 		"filter":               filter,
 		"filters at once":      each,

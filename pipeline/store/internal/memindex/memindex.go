@@ -146,6 +146,14 @@ func (x *Index[S, C]) Apply(ctx context.Context, s scope.Scope, changes []C, upT
 	})
 }
 
+// Amend has fn change what is held of a tenant, at the checkpoint it is at.
+func (x *Index[S, C]) Amend(ctx context.Context, s scope.Scope, fn func(S)) error {
+	return x.change(ctx, s, func(t *Tenant[S, C]) error {
+		t.changed++ // no snapshot has it
+		return t.reach(t.state.Head().Checkpoint, func() error { fn(t.state); return nil })
+	})
+}
+
 // Checkpoint returns the position up to which changes are in the index, 0 for none. A tenant
 // that is not in memory stays out of it where its snapshot tells. After Config.Lost it MUST be
 // called before Apply.

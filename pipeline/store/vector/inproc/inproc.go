@@ -131,6 +131,15 @@ func (x *Index) Apply(ctx context.Context, s scope.Scope, changes []vector.Chang
 	return x.mem.Apply(ctx, s, changes, upTo)
 }
 
+// Remove takes items out at once. A snapshot still has them until Scrub. See vector.Index.
+func (x *Index) Remove(ctx context.Context, s scope.Scope, ids []string) error {
+	return x.mem.Amend(ctx, s, func(st *state) {
+		for _, id := range ids {
+			st.remove(id)
+		}
+	})
+}
+
 // Evict puts a tenant out of memory that nobody uses; it is loaded again when it is asked for.
 func (x *Index) Evict(_ context.Context, s scope.Scope) error { return x.mem.Evict(s) }
 

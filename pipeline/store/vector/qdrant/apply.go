@@ -95,7 +95,8 @@ func (x *Index) replace(ctx context.Context, tenant string, e effect, upTo int64
 		}
 	}
 	for some := range slices.Chunk(e.keys, deleteKeys) {
-		f := &client.Filter{Must: []*client.Condition{client.NewMatchKeyword(fieldTenant, tenant), client.NewMatchKeywords(fieldKey, some...), older}}
+		f := itemsOf(tenant, some)
+		f.Must = append(f.Must, older)
 		if len(keep) > 0 {
 			f.MustNot = []*client.Condition{client.NewHasID(keep...)}
 		}
@@ -104,6 +105,30 @@ func (x *Index) replace(ctx context.Context, tenant string, e effect, upTo int64
 		}
 	}
 	return nil
+}
+
+// Remove takes items out at once. See vector.Index.
+func (x *Index) Remove(ctx context.Context, s scope.Scope, ids []string) error {
+	for some := range slices.Chunk(keysOf(s.Tenant(), ids), deleteKeys) {
+		if err := x.remove(ctx, itemsOf(s.Tenant(), some)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keysOf returns the keys of items.
+func keysOf(tenant string, ids []string) []string {
+	keys := make([]string, len(ids))
+	for i, id := range ids {
+		keys[i] = keyOf(tenant, id).String()
+	}
+	return keys
+}
+
+// itemsOf lets the points of items through.
+func itemsOf(tenant string, keys []string) *client.Filter {
+	return &client.Filter{Must: []*client.Condition{client.NewMatchKeyword(fieldTenant, tenant), client.NewMatchKeywords(fieldKey, keys...)}}
 }
 
 func (x *Index) remove(ctx context.Context, f *client.Filter) error {
@@ -212,13 +237,9 @@ func (x *Index) Reset(ctx context.Context, s scope.Scope) error {
 
 // Remaining counts which of the items the index holds; erasure asks it.
 func (x *Index) Remaining(ctx context.Context, s scope.Scope, ids []string) (int, error) {
-	keys := make([]string, len(ids))
-	for i, id := range ids {
-		keys[i] = keyOf(s.Tenant(), id).String()
-	}
 	left := 0
-	for some := range slices.Chunk(keys, deleteKeys) {
-		f := &client.Filter{Must: []*client.Condition{client.NewMatchKeyword(fieldTenant, s.Tenant()), client.NewMatchKeywords(fieldKey, some...)}}
+	for some := range slices.Chunk(keysOf(s.Tenant(), ids), deleteKeys) {
+		f := itemsOf(s.Tenant(), some)
 		err := x.read(ctx, func(ctx context.Context) error {
 			n, err := x.client.Count(ctx, &client.CountPoints{CollectionName: x.name, Filter: f, Exact: client.PtrOf(true)})
 			left += int(n)
