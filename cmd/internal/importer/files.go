@@ -58,8 +58,9 @@ or --name and the path below the folder, so that a changed section replaces its 
 folder never does. A section that is no longer in its file, and those of a file that is no longer in a folder that
 is read, end (valid_to): requests show them no longer. For this the log is read, in the data folder (--dir) or the
 database; where it is not on this machine, or with --keep, they stay. A line of JSONL over 8 MiB is named and left
-out. Of a folder only documentation of at most 12 MiB and .jsonl files are read, no links, and in a git repository
-nothing that .gitignore names: other files are counted and left out, and items that an earlier import made of them stay.
+out. Of a folder only documentation of at most 12 MiB and .jsonl files are read, no links: other files are counted and
+left out, and items that an earlier import made of them stay. In a git repository, files that .gitignore names are
+neither read nor counted, unless git tracks them.
 
 Malformed items are named, counted and left out: a line that is no item or is of another tenant than --tenant,
 and documentation that is not UTF-8. Items that the worker refuses are counted, too, with the first ten reasons

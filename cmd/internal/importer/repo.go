@@ -19,8 +19,8 @@ type Repo struct {
 // Help shows how it is called.
 func (Repo) Help() string {
 	return `Imports a git repository: its commits as import git does, its code as import code does, and its
-documentation (.md, .markdown, .mdx, .rst), an item for each heading. What .gitignore names, vendored, generated,
-minified, binary and large files are left out and counted.
+documentation (.md, .markdown, .mdx, .rst), an item for each heading. Vendored, generated, minified, binary and large
+files are left out and counted. Files that .gitignore names are neither read nor counted, unless git tracks them.
 
 Importing again reads and stores what changed. Functions, constants and sections that are gone since the last import end
 (valid_to): requests show them no longer.
