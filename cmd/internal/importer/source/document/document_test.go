@@ -71,6 +71,7 @@ func TestHeadings(t *testing.T) {
 		{"a.md", "Kiln\n====\nhot\n\nGlaze\n-----\nshines\n\ntwo\nlines\n---\n- a\n---\n| a |\n|---|\n", "Kiln|Kiln › Glaze"},
 		{"b.md", "# [Kiln](https://example.org) <a name=\"k\"></a>\nhot\n## ![x](y.png)\nz\n## `v1.2` {#v12}\nz", "Kiln|Kiln › x|Kiln › `v1.2`"},
 		{"c.md", "---\ntitle: Kilns\n---\n# Kilns of clay\nhot", "Kilns of clay"},
+		{"c2.md", "---\ntitle: Kilns\n---\nKilns of clay\n=============\nhot", "Kilns of clay"},
 		{"d.md", "---\nno end", ""},
 		{"e.rst", "#####\nKilns\n#####\n\nhot\n\nGlaze\n=====\n\nx\n\nBlue\n~~~~\n\nx\n\nClay\n====\n\nx\nno title\n--------\n\nFar too long\n---\n", "Kilns|Kilns › Glaze|Kilns › Glaze › Blue|Kilns › Clay"},
 	} {

@@ -113,17 +113,19 @@ func markdownHeadings(lines []string) map[int]heading {
 		if fence != "" {
 			continue
 		}
-		if level, text := headingOf(lines[i]); level > 0 {
-			if level == 1 {
-				delete(heads, front)
-			}
-			heads[i] = heading{level: level, title: text, lines: 1}
-		} else if i+1 < len(lines) && (i == at || strings.TrimSpace(lines[i-1]) == "") && paragraph(lines[i]) {
-			if level := underline(lines[i+1]); level > 0 {
-				heads[i] = heading{level: level, title: title(trimmed), lines: 2}
-				i++
-			}
+		level, text := headingOf(lines[i])
+		head := heading{level: level, title: text, lines: 1}
+		if level == 0 && i+1 < len(lines) && (i == at || strings.TrimSpace(lines[i-1]) == "") && paragraph(lines[i]) {
+			head = heading{level: underline(lines[i+1]), title: title(trimmed), lines: 2}
 		}
+		if head.level == 0 {
+			continue
+		}
+		if head.level == 1 {
+			delete(heads, front)
+		}
+		heads[i] = head
+		i += head.lines - 1
 	}
 	return heads
 }
