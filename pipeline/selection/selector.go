@@ -292,7 +292,8 @@ func (s *Selector) read(ctx context.Context, sc scope.Scope, p *Pool, names []st
 		return nil
 	}
 	p.questions = s.Questions(ctx, sc)
-	if p.question.Cosines = p.questions.Cosines; p.questions.Embedder != nil {
+	p.question.Compare(p.questions.Cosines)
+	if p.questions.Embedder != nil {
 		p.search.Model = p.questions.Model().String()
 	}
 	p.out.Embedding = p.search.Model

@@ -107,12 +107,12 @@ func (p *Pool) judged(order []int32, req *Request) []int32 {
 func (r *Ranker) judge(p *Pool, q *Question, at []int32) {
 	var vectors *channel
 	for _, c := range p.channels {
-		if c.name == retrieve.NameVector && q.Cosines != embed.Uncalibrated {
+		if c.name == retrieve.NameVector && q.cosines != embed.Uncalibrated {
 			vectors = c
 		}
 	}
 	both, byMeaning := &r.both, &r.byMeaning
-	if q.Cosines == embed.OfEncoder {
+	if q.cosines == embed.OfEncoder {
 		both, byMeaning = &r.bothEncoded, &r.byEncoded
 	}
 	for _, i := range at {
