@@ -120,7 +120,7 @@ func (o *assembleOp) plan(ctx context.Context, _ *Recorder, req Request, snap Sn
 // retrieve asks all sources at once, and one query more for what is shown by its passages: these
 // compete with each other, whatever source they are of.
 func (o *assembleOp) retrieve(ctx context.Context, req Request, plan Plan) (Retrieved, error) {
-	vectors, notes, err := o.e.embedQuery(ctx, plan.Notes, req.Query)
+	vectors, notes, err := o.e.embedQuery(ctx, o.e.selector.Questions(ctx, req.Scope), plan.Notes, req.Query)
 	if err != nil {
 		return Retrieved{}, err
 	}

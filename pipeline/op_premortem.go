@@ -109,14 +109,18 @@ func (o *premortemOp) retrieve(ctx context.Context, req Request, plan Plan) (Ret
 	for _, q := range o.axes {
 		texts = append(texts, q.text)
 	}
-	vectors, notes, err := o.e.embedQuery(ctx, plan.Notes, texts...)
+	by := o.e.selector.Questions(ctx, req.Scope)
+	vectors, notes, err := o.e.embedQuery(ctx, by, plan.Notes, texts...)
 	if err != nil {
 		return Retrieved{}, err
 	}
 	axes := make([]axisFound, len(o.axes))
 	found := make([]selection.Found, len(o.sources))
 	var wg sync.WaitGroup
-	model := o.e.selector.Searched(ctx, req.Scope)
+	model := ""
+	if len(vectors) > 0 {
+		model = by.Model().String()
+	}
 	all := sync.OnceValues(func() ([]experience, error) { return o.allExperiences(ctx, req, experiencesOf(plan)) })
 	for i, q := range o.axes {
 		wg.Go(func() {

@@ -104,7 +104,7 @@ func (o *searchOp) plan(ctx context.Context, _ *Recorder, req Request, snap Snap
 func (o *searchOp) retrieve(ctx context.Context, req Request, plan Plan) (Retrieved, error) {
 	q, notes := plan.query(plan.Asked), plan.Notes
 	if q.Text != "" && len(q.Vector) == 0 {
-		vectors, noted, err := o.e.embedQuery(ctx, notes, q.Text)
+		vectors, noted, err := o.e.embedQuery(ctx, o.e.selector.Questions(ctx, req.Scope), notes, q.Text)
 		if err != nil {
 			return Retrieved{}, err
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"satchel/pipeline/embed"
 	"satchel/pipeline/selection"
 	"satchel/pipeline/store/items"
 	"satchel/schemas"
@@ -166,11 +167,11 @@ const defaultReranker = "z-fusion/default"
 
 // embedQuery embeds the texts of all queries of an operation at once. It returns no vectors
 // where the queries go by keywords alone, and an error where there is no keyword index either.
-func (e *Engine) embedQuery(ctx context.Context, notes Notes, texts ...string) ([][]float32, Notes, error) {
-	if e.cfg.Vector == nil || e.cfg.Embedder == nil {
+func (e *Engine) embedQuery(ctx context.Context, by embed.Questions, notes Notes, texts ...string) ([][]float32, Notes, error) {
+	if e.cfg.Vector == nil || by.Embedder == nil {
 		return nil, notes, nil
 	}
-	vectors, err := e.cfg.Embedder.Embed(ctx, texts)
+	vectors, err := by.Embed(ctx, texts)
 	switch {
 	case err == nil && len(vectors) == len(texts):
 		return vectors, notes, nil

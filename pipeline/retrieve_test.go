@@ -5,10 +5,13 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"satchel/pipeline"
+	"satchel/pipeline/embed"
+	"satchel/pipeline/embed/static"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/keyword"
 	"satchel/pipeline/store/vector"
@@ -94,5 +97,73 @@ func TestDeadlineOfTheRequest(t *testing.T) {
 	var e *schemas.Error
 	if !errors.As(err, &e) || e.Code != schemas.CodeDeadlineExceeded {
 		t.Errorf("error is %v, want deadline_exceeded", err)
+	}
+}
+
+// apart embeds questions for vectors of another model than the one it has itself.
+type apart struct {
+	*static.Embedder
+	mu    sync.Mutex
+	asked int // questions that it was to embed itself
+}
+
+func (a *apart) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.asked += len(texts)
+	return a.Embedder.Embed(ctx, texts)
+}
+
+func (a *apart) Questions(context.Context, scope.Scope) embed.Questions {
+	return embed.Questions{Embedder: renamed{a.Embedder}, Cosines: embed.OfEncoder, Here: a.Embedder}
+}
+
+// renamed is the table under another name.
+type renamed struct{ *static.Embedder }
+
+func (r renamed) Model() embed.Model {
+	m := r.Embedder.Model()
+	m.Name = "another"
+	return m
+}
+
+// modelVector notes whose vectors are searched.
+type modelVector struct {
+	vector.Index
+	mu     sync.Mutex
+	models map[string]int
+}
+
+func (v *modelVector) Search(ctx context.Context, s scope.Scope, q vector.Query) (vector.Result, error) {
+	v.mu.Lock()
+	v.models[q.Model]++
+	v.mu.Unlock()
+	return v.Index.Search(ctx, s, q)
+}
+
+// A question is embedded by the model whose vectors are searched, whatever the operation.
+func TestQuestionsAreForTheVectorsThatAreSearched(t *testing.T) {
+	t.Parallel()
+	var by *apart
+	seen := &modelVector{models: map[string]int{}}
+	w := openWorld(t, func(c *pipeline.Config) {
+		by = &apart{Embedder: c.Embedder.(*static.Embedder)}
+		seen.Index = c.Vector
+		c.Embedder, c.Vector = by, seen
+	})
+	study(t, w)
+	another := renamed{w.embed}.Model().String()
+	for _, c := range calls(t, w, as(t, "acme", schemas.Internal)) {
+		clear(seen.models)
+		by.asked = 0
+		_, err := c.run()
+		must(t, err)
+		searches := seen.models[another]
+		if by.asked > 0 || len(seen.models) > min(1, searches) {
+			t.Errorf("%s: %d questions were embedded for other vectors, searches by model: %v", c.operation, by.asked, seen.models)
+		}
+		if wants := !slices.Contains([]string{"compact", "items", "recover"}, c.operation); wants != (searches > 0) {
+			t.Errorf("%s searches these vectors: %t", c.operation, searches > 0)
+		}
 	}
 }

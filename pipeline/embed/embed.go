@@ -45,5 +45,14 @@ type Cosines string
 const (
 	Uncalibrated Cosines = ""        // of a model that nobody has measured: relevance goes by words
 	OfTable      Cosines = "table"   // questions and items by the static table
-	OfEncoder    Cosines = "encoder" // questions by the table, items by the sentence encoder beside it
+	OfEncoder    Cosines = "encoder" // questions and items by the sentence encoder beside the table
 )
+
+// Questions embeds questions for the vectors that a tenant's searches compare at present.
+type Questions struct {
+	Embedder // its model is that of the items' vectors
+	Cosines  Cosines
+	// Here embeds any text for the same vectors in this process and at once, if not as well. It is nil where an
+	// endpoint makes the vectors: what one principal alone is shown is sent nowhere.
+	Here Embedder
+}

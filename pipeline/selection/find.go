@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"satchel/pipeline/embed"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection/rank"
 	"satchel/pipeline/selection/retrieve"
@@ -22,20 +23,21 @@ const MaxReach = 10_000
 // Pool is what the retrievers found for a query, before policy has decided on it, and what
 // stands beside that in the conversation. It belongs to one request; Release gives it back.
 type Pool struct {
-	query    Query
-	question *rank.Question
-	search   retrieve.Query
-	answers  []retrieve.Answer
-	tools    retrieve.Search // among tools alone; no answers: there is none
-	columns  *rank.Pool      // nil where nothing can be found
-	records  []*items.Lent   // by place in the columns; nil: not there, or not for the query
-	found    int             // places that retrievers found; those after them are of Query.Previous alone
-	previous []int32         // places of Query.Previous
-	renamed  bool            // names of the query have other names here
-	asked    bool            // the query asks for what links reach
-	replaced []schemas.Record
-	out      Ranking
-	start    time.Time
+	query     Query
+	question  *rank.Question
+	questions embed.Questions // whose vectors are searched
+	search    retrieve.Query
+	answers   []retrieve.Answer
+	tools     retrieve.Search // among tools alone; no answers: there is none
+	columns   *rank.Pool      // nil where nothing can be found
+	records   []*items.Lent   // by place in the columns; nil: not there, or not for the query
+	found     int             // places that retrievers found; those after them are of Query.Previous alone
+	previous  []int32         // places of Query.Previous
+	renamed   bool            // names of the query have other names here
+	asked     bool            // the query asks for what links reach
+	replaced  []schemas.Record
+	out       Ranking
+	start     time.Time
 }
 
 // Records returns what was found, in the order in which Rank expects its answer. A nil is of

@@ -232,11 +232,10 @@ func (a *scorer) ScoreTexts(ctx context.Context, name string, texts []string) ([
 	if name == retrieve.NameKeyword {
 		return a.s.cfg.Keyword.ScoreTexts(ctx, a.scope, keyword.Query{Text: q.Text, Filter: q.Filter, Population: q.Population.Settled(), Exclude: q.Exclude}, texts)
 	}
-	by, ok := a.s.cfg.Embedder.(rank.Meanings)
-	if !ok {
+	if a.pool.questions.Here == nil {
 		return nil, nil
 	}
-	vectors, err := by.EmbedHere(ctx, texts)
+	vectors, err := a.pool.questions.Here.Embed(ctx, texts)
 	if err != nil || len(vectors) != len(texts) {
 		return nil, err
 	}
@@ -251,34 +250,22 @@ func (a *scorer) ScoreTexts(ctx context.Context, name string, texts []string) ([
 
 // embedQuery embeds a query with other names of what it names. They may be of items that the principal alone is
 // shown, so an endpoint gets the query without.
-func (s *Selector) embedQuery(ctx context.Context, about string, names []string) ([][]float32, error) {
-	if by, ok := s.cfg.Embedder.(rank.Meanings); ok && len(names) > 0 {
-		if vectors, err := by.EmbedHere(ctx, []string{with(about, names)}); err != nil || vectors != nil {
-			return vectors, err
-		}
+func embedQuery(ctx context.Context, by embed.Questions, about string, names []string) ([][]float32, error) {
+	if by.Here != nil {
+		about = with(about, names)
 	}
-	return s.cfg.Embedder.Embed(ctx, []string{about})
+	return by.Embed(ctx, []string{about})
 }
 
-// Searched names the model whose vectors a tenant's searches compare at present.
-func (s *Selector) Searched(ctx context.Context, sc scope.Scope) string {
-	model, _ := s.searched(ctx, sc)
-	return model
-}
-
-// searched says whose vectors a tenant's searches compare at present.
-func (s *Selector) searched(ctx context.Context, sc scope.Scope) (model string, cosines embed.Cosines) {
-	if s.cfg.Embedder == nil {
-		return "", embed.Uncalibrated
-	}
+// Questions embeds for the vectors that a tenant's searches compare at present; no embedder: there are none.
+func (s *Selector) Questions(ctx context.Context, sc scope.Scope) embed.Questions {
 	by, ok := s.cfg.Embedder.(rank.Meanings)
 	if !ok {
-		return s.cfg.Embedder.Model().String(), embed.Uncalibrated
+		return embed.Questions{Embedder: s.cfg.Embedder}
 	}
 	ctx, cancel := retrieve.Within(ctx, s.cfg.Deadline)
 	defer cancel()
-	m, cosines := by.Searched(ctx, sc)
-	return m.String(), cosines
+	return by.Questions(ctx, sc)
 }
 
 // read reads the query, with other names of what it names, and embeds it where the type wants
@@ -304,11 +291,15 @@ func (s *Selector) read(ctx context.Context, sc scope.Scope, p *Pool, names []st
 		}
 		return nil
 	}
-	p.search.Model, p.question.Cosines = s.searched(ctx, sc)
+	p.questions = s.Questions(ctx, sc)
+	p.question.Compare(p.questions.Cosines)
+	if p.questions.Embedder != nil {
+		p.search.Model = p.questions.Model().String()
+	}
 	p.out.Embedding = p.search.Model
 	wanted := q.Type == schemas.QuerySemantic || !q.skips(retrieve.NameVector)
-	if wanted && len(q.Vector) == 0 && q.Text != "" && s.cfg.Embedder != nil {
-		vectors, err := s.embedQuery(ctx, asked, names)
+	if wanted && len(q.Vector) == 0 && q.Text != "" && p.questions.Embedder != nil {
+		vectors, err := embedQuery(ctx, p.questions, asked, names)
 		switch {
 		case err == nil && len(vectors) == 1:
 			p.search.Vector = vectors[0]

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"satchel/pipeline/candidate"
@@ -85,8 +86,31 @@ func weightOf(r *row) float64 {
 	return r.weight * (1 - unlabelled*covers)
 }
 
-// fit returns the coefficients of a logistic regression, by Newton's method.
+// fit returns the coefficients of a logistic regression in which no evidence speaks against an item: a term that
+// would have a negative one is left out.
 func fit(rows []row, m model, of func(*row) bool) []float64 {
+	whole := m.terms
+	for {
+		b := regress(rows, m, of)
+		kept := []string{whole[0]}
+		for i, term := range m.terms[1:] {
+			if b[i+1] >= 0 {
+				kept = append(kept, term)
+			}
+		}
+		if len(kept) == len(m.terms) {
+			out := make([]float64, len(whole))
+			for i, term := range m.terms {
+				out[slices.Index(whole, term)] = b[i]
+			}
+			return out
+		}
+		m.terms = kept
+	}
+}
+
+// regress returns the coefficients of a logistic regression, by Newton's method.
+func regress(rows []row, m model, of func(*row) bool) []float64 {
 	n := len(m.terms)
 	b := make([]float64, n)
 	for range 30 {

@@ -24,6 +24,7 @@ import (
 	"satchel/pipeline/embed"
 	"satchel/pipeline/embed/encoder"
 	"satchel/pipeline/embed/static"
+	"satchel/pipeline/scope"
 )
 
 // sets are those that it is fitted to. Where a question has one label and many answers, as in cosqa, a
@@ -52,16 +53,18 @@ func main() {
 }
 
 func run(ctx context.Context, data string, names []string, most int, encoded bool, out, diagram io.Writer) error {
-	questions, err := static.New()
+	table, err := static.New()
 	if err != nil {
 		return err
 	}
-	by := embedders{documents: questions, questions: questions}
+	var by embed.Embedder = table
 	fitted := models()
 	if encoded {
-		if by.documents, err = encoder.OpenDocuments(questions, 2); err != nil {
+		documents, err := encoder.OpenDocuments(table, 2)
+		if err != nil {
 			return err
 		}
+		by = sentences{table, documents}
 		fitted = slices.DeleteFunc(fitted, func(m model) bool { return m.name == "ByWords" })
 	}
 	all := make([]set, len(names))
@@ -97,17 +100,30 @@ func %[1]s() (%[2]s Calibration) {
 }
 `
 
-// embedders make the vectors of a store's items and of the questions.
-type embedders struct {
-	documents embed.Embedder
-	questions *static.Embedder
+// sentences embeds items and questions by the sentence encoder, and words by the table.
+type sentences struct {
+	*static.Embedder
+	encoder *encoder.Documents
+}
+
+// Model is the encoder's.
+func (s sentences) Model() embed.Model { return s.encoder.Model() }
+
+// Embed is the encoder's.
+func (s sentences) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	return s.encoder.Embed(ctx, texts)
+}
+
+// Questions are the encoder's.
+func (s sentences) Questions(context.Context, scope.Scope) embed.Questions {
+	return embed.Questions{Embedder: s.encoder, Cosines: embed.OfEncoder, Here: s.Embedder}
 }
 
 // best is how many candidates of a question count.
 const best = 10
 
 // gather asks the questions of a set, and some of another.
-func gather(ctx context.Context, s, other *set, by embedders, most int) ([]row, error) {
+func gather(ctx context.Context, s, other *set, by embed.Embedder, most int) ([]row, error) {
 	st, err := open(ctx, s, by)
 	if err != nil {
 		return nil, err

@@ -90,7 +90,7 @@ type store struct {
 	dir      string
 }
 
-func open(ctx context.Context, s *set, by embedders) (*store, error) {
+func open(ctx context.Context, s *set, by embed.Embedder) (*store, error) {
 	dir, err := os.MkdirTemp("", "calibrate-")
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func open(ctx context.Context, s *set, by embedders) (*store, error) {
 	if err != nil {
 		return nil, err
 	}
-	vectors, err := vecinproc.Open(vecinproc.Config{Model: by.documents.Model().String()})
+	vectors, err := vecinproc.Open(vecinproc.Config{Model: by.Model().String()})
 	if err != nil {
 		return nil, err
 	}
@@ -123,11 +123,11 @@ func open(ctx context.Context, s *set, by embedders) (*store, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := index(ctx, sc, list, kept, words, near, by.documents); err != nil {
+		if err := index(ctx, sc, list, kept, words, near, by); err != nil {
 			return nil, err
 		}
 	}
-	out.selector, err = selection.New(selection.Config{Items: kept, Keyword: words, Vector: near, Embedder: by.questions})
+	out.selector, err = selection.New(selection.Config{Items: kept, Keyword: words, Vector: near, Embedder: by})
 	return out, err
 }
 

@@ -27,18 +27,9 @@ import (
 // endpoint behind a cache.
 type Maker struct {
 	embed.Embedder
-	table   *static.Embedder // embeds the questions; nil: the endpoint does
-	cosines embed.Cosines    // of its items with questions
-	remote  *openai.Embedder // nil: the binary
-	cache   *cache.Cache     // nil: the binary
-}
-
-// Questions embeds the questions that the items are found by.
-func (m *Maker) Questions() embed.Embedder {
-	if m.table != nil {
-		return m.table
-	}
-	return m.Embedder
+	Questions embed.Questions  // that the items are found by
+	remote    *openai.Embedder // nil: the binary
+	cache     *cache.Cache     // nil: the table, which is faster
 }
 
 func (m *Maker) close() error {
@@ -57,8 +48,7 @@ type VectorTarget struct {
 
 // embedding is the side that serves and, while everything is embedded anew, the one that
 // is being filled. Single words are always the table's: they are compared with each other
-// only. So are questions beside items of the sentence encoder, whose vectors are in the table's
-// space: no request waits for it. Its model changes once, when adopt is called; see servingIndex.
+// only. Its model changes once, when adopt is called; see servingIndex.
 type embedding struct {
 	words    *static.Embedder
 	now      atomic.Pointer[VectorTarget]
@@ -81,16 +71,7 @@ func (e *embedding) Model() embed.Model { return e.now.Load().Model() }
 
 // Embed embeds questions, and what is compared with them, for the model that serves.
 func (e *embedding) Embed(ctx context.Context, texts []string) ([][]float32, error) {
-	return e.now.Load().Questions().Embed(ctx, texts)
-}
-
-// EmbedHere embeds as Embed does, and gives nothing where an endpoint would be asked.
-func (e *embedding) EmbedHere(ctx context.Context, texts []string) ([][]float32, error) {
-	table := e.now.Load().table
-	if table == nil {
-		return nil, nil
-	}
-	return table.Embed(ctx, texts)
+	return e.now.Load().Questions.Embed(ctx, texts)
 }
 
 // WordVector writes the vector of a word.
@@ -242,12 +223,12 @@ func (a *App) openMaker(ctx context.Context, words *static.Embedder, was *servin
 	if err != nil {
 		return nil, err
 	}
-	return &Maker{Embedder: c, remote: remote, cache: c}, nil
+	return &Maker{Embedder: c, Questions: embed.Questions{Embedder: c}, remote: remote, cache: c}, nil
 }
 
 // tableMaker is the table in the binary.
 func tableMaker(words *static.Embedder) *Maker {
-	return &Maker{Embedder: words, table: words, cosines: embed.OfTable}
+	return &Maker{Embedder: words, Questions: embed.Questions{Embedder: words, Cosines: embed.OfTable, Here: words}}
 }
 
 // openEmbedding opens the model that the settings name and, when another one has served
@@ -262,7 +243,7 @@ func (a *App) openEmbedding(ctx context.Context, logger *slog.Logger) (*embeddin
 	if err != nil {
 		return nil, err
 	}
-	if made.cosines == embed.OfEncoder {
+	if made.Questions.Cosines == embed.OfEncoder {
 		e.encoding = &encoding{VectorTarget: VectorTarget{Maker: made}}
 		made = tableMaker(words)
 	}

@@ -44,7 +44,8 @@ func (a *App) openEncoder(ctx context.Context, name string, words *static.Embedd
 	if err != nil {
 		return nil, err
 	}
-	return &Maker{Embedder: kept, cache: kept, table: words, cosines: embed.OfEncoder}, nil
+	// A question is not worth a write to the cache's file.
+	return &Maker{Embedder: kept, cache: kept, Questions: embed.Questions{Embedder: made, Cosines: embed.OfEncoder, Here: words}}, nil
 }
 
 // openCache keeps what a model has embedded, over restarts.
@@ -107,17 +108,14 @@ func (n *Node) AwaitEncoded(ctx context.Context, tenant string) error {
 	return e.reindexer.Await(ctx, s, head.Size)
 }
 
-// Searched implements [rank.Meanings]. The encoder's vectors are used when they have all that the table's have, which
+// Questions implements [rank.Meanings]. The encoder's vectors are used when they have all that the table's have, which
 // is what the request has waited for.
-func (e *embedding) Searched(ctx context.Context, s scope.Scope) (embed.Model, embed.Cosines) {
+func (e *embedding) Questions(ctx context.Context, s scope.Scope) embed.Questions {
 	now := e.now.Load()
-	if e.encoding == nil || now.cosines != embed.OfTable {
-		return now.Model(), now.cosines
+	if e.encoding != nil && now.Questions.Cosines == embed.OfTable && e.encoding.complete(ctx, s, now.index) {
+		return e.encoding.Questions
 	}
-	if !e.encoding.complete(ctx, s, now.index) {
-		return now.Model(), embed.OfTable
-	}
-	return e.encoding.Model(), embed.OfEncoder
+	return now.Questions
 }
 
 // complete reports whether the encoder has all items that the table's index has. Most entries of a log are of no item:

@@ -166,7 +166,7 @@ func shadowOf(ctx context.Context, a *app.App, log *eventlog.Log, sc scope.Scope
 	if err != nil {
 		return trial{}, err
 	}
-	t := trial{Model: model.String(), questions: m.Questions(), index: index}
+	t := trial{Model: model.String(), questions: m.Questions, index: index}
 	begun := time.Now()
 	bar := a.Progress("embedding by " + model.Name)
 	err = projection.NewReindexer(projection.ReindexerConfig{Log: log, Index: t.index, Embedder: m, Sanitizer: public}).Fill(ctx, sc, bar.Set)

@@ -28,8 +28,7 @@
 //
 // # Beside the table
 //
-// [Documents] adds the table's vector to the encoder's, mapped to the table's space, so that the
-// table can embed the questions.
+// [Documents] adds the table's vector to the encoder's, mapped to the table's space.
 //
 // # A pass
 //

@@ -12,10 +12,10 @@ import (
 // mixing changes whenever the same two vectors may give another sum.
 const mixing = "1"
 
-// Documents embeds items for questions that the static table embeds, so that a question costs no
-// pass of the encoder. An item's vector is the sum of the encoder's, mapped to the table's space,
-// and the table's own, with length one. The sum finds more than either alone: the encoder reads a
-// sentence as a whole, the table all the words of a long text.
+// Documents embeds items and questions. A vector is the sum of the encoder's, mapped to the table's
+// space, and the table's own, with length one. The sum finds more than either alone: the encoder reads
+// a sentence as a whole, the table all the words of a long text. What cannot wait for a pass of the
+// encoder is embedded by the table alone, and compared with the others.
 type Documents struct {
 	encoder *Encoder
 	table   embed.Embedder

@@ -119,14 +119,9 @@ func (e *Embedder) WordVector(dst []float32, word string) []float32 {
 	return e.EmbedInto(dst, word)
 }
 
-// EmbedHere is Embed.
-func (e *Embedder) EmbedHere(ctx context.Context, texts []string) ([][]float32, error) {
-	return e.Embed(ctx, texts)
-}
-
-// Searched is the table.
-func (e *Embedder) Searched(context.Context, scope.Scope) (embed.Model, embed.Cosines) {
-	return e.Model(), embed.OfTable
+// Questions are the table's.
+func (e *Embedder) Questions(context.Context, scope.Scope) embed.Questions {
+	return embed.Questions{Embedder: e, Cosines: embed.OfTable, Here: e}
 }
 
 // WordWeight returns how much an occurrence of a word tells, about the logarithm of the number

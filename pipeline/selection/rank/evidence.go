@@ -17,12 +17,9 @@ import (
 // Meanings is what an embedder offers besides [embed.Embedder] when it knows whose cosines those of
 // its questions are.
 type Meanings interface {
-	// Searched says whose vectors a tenant's searches compare at present. They may be others from one call to
-	// the next: a request asks once.
-	Searched(ctx context.Context, s scope.Scope) (embed.Model, embed.Cosines)
-	// EmbedHere is Embed in this process, and gives nothing where an endpoint makes the vectors: what one
-	// principal alone is shown is sent nowhere.
-	EmbedHere(ctx context.Context, texts []string) ([][]float32, error)
+	// Questions embeds for the vectors that a tenant's searches compare at present. They may be others from one
+	// call to the next: a request asks once.
+	Questions(ctx context.Context, s scope.Scope) embed.Questions
 }
 
 // WordWeights is what an embedder offers besides [WordVectors] when it knows how much a word tells,
@@ -110,12 +107,12 @@ func (p *Pool) judged(order []int32, req *Request) []int32 {
 func (r *Ranker) judge(p *Pool, q *Question, at []int32) {
 	var vectors *channel
 	for _, c := range p.channels {
-		if c.name == retrieve.NameVector && q.Cosines != embed.Uncalibrated {
+		if c.name == retrieve.NameVector && q.cosines != embed.Uncalibrated {
 			vectors = c
 		}
 	}
 	both, byMeaning := &r.both, &r.byMeaning
-	if q.Cosines == embed.OfEncoder {
+	if q.cosines == embed.OfEncoder {
 		both, byMeaning = &r.bothEncoded, &r.byEncoded
 	}
 	for _, i := range at {

@@ -12,16 +12,15 @@ import (
 
 // Question is a question's text, read once.
 type Question struct {
-	Cosines embed.Cosines // of its vector with the items'; zero: there are none that relevance knows
-
-	kind     string    // of query: keyword, semantic, graph or hybrid
-	words    []string  // of the whole text
-	content  []string  // of what it is about, without stop words
-	names    []string  // other names of what it names
-	distinct int       // words that are no stop words
-	weights  []float64 // by content word, how much it tells
-	weight   float64   // of all content words
-	unread   bool      // the lexicon does not know the script
+	cosines  embed.Cosines // of its vector with the items'; zero: there are none that relevance knows
+	kind     string        // of query: keyword, semantic, graph or hybrid
+	words    []string      // of the whole text
+	content  []string      // of what it is about, without stop words
+	names    []string      // other names of what it names
+	distinct int           // words that are no stop words
+	weights  []float64     // by content word, how much it tells
+	weight   float64       // of all content words
+	unread   bool          // the lexicon does not know the script
 	moments  []moment
 	when     bool // it asks when
 	order    bool // it asks for an order
@@ -47,6 +46,14 @@ func (r *Ranker) Read(text, about, kind string, names []string) *Question {
 		q.weight += q.weights[i]
 	}
 	return q
+}
+
+// Compare notes what the cosines of the question's vector with the items' are of.
+func (q *Question) Compare(cosines embed.Cosines) {
+	q.cosines = cosines
+	if cosines == embed.OfEncoder {
+		q.weigh.vector *= bySentence
+	}
 }
 
 // MeasureWords finds out how common the question's words are under several filters at once,

@@ -30,6 +30,10 @@ const (
 	damp       = .4
 )
 
+// bySentence is how much more the vectors count if they are of whole sentences: the encoder's say
+// more than the table's, which are means of words.
+const bySentence = 1.5
+
 // plain leaves every weight as it is.
 func plain() weighing { return weighing{keyword: 1, vector: 1, words: 1} }
 
