@@ -63,28 +63,20 @@ func TestKill(t *testing.T) {
 	seed := crashSeed(t)
 	random := rand.New(rand.NewPCG(seed, 99))
 	n, r := newNode(t), newRecord()
-	end := time.After(crashTime(t))
 	stop := load(n, r, seed, everyKind()...)
 	kills := 0
-	for running := true; running; {
+	for end := time.Now().Add(crashTime(t)); r.goesOn(end, 20, 1); kills++ {
 		if !n.start(t) {
 			stop()
 			t.Fatal("satchel up did not start again")
 		}
-		select {
-		case <-time.After(50*time.Millisecond + time.Duration(random.IntN(450))*time.Millisecond):
-		case <-end:
-			running = false
-		}
+		<-time.After(50*time.Millisecond + time.Duration(random.IntN(450))*time.Millisecond)
 		n.kill()
-		kills++
 	}
 	stop()
 	r.finish(t, n)
 	t.Logf("%d kills, %d events tried, %d acknowledged, %d answers, %d erasures, %d rejected", kills, len(r.tried), len(r.acked), len(r.results), len(r.forgot), len(r.rejected))
-	if len(r.acked) < 20 || len(r.results) == 0 {
-		t.Error("next to nothing was done: the run shows nothing")
-	}
+	r.checkEnough(t, 20, 1)
 }
 
 // points are the failpoints, and whether an erasure has to be under way to reach them.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"sync"
 	"testing"
+	"time"
 
 	"satchel/schemas"
 )
@@ -28,6 +29,27 @@ type record struct {
 	problems  []string
 
 	lost, twice int // found by check
+}
+
+// enough reports whether so much was done that the run shows something.
+func (r *record) enough(acked, answers int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.acked) >= acked && len(r.results) >= answers
+}
+
+// goesOn reports whether a run goes on: until end, and on a busy machine up to a minute longer, until enough is done.
+func (r *record) goesOn(end time.Time, acked, answers int) bool {
+	now := time.Now()
+	return now.Before(end) || now.Before(end.Add(time.Minute)) && !r.enough(acked, answers)
+}
+
+// checkEnough fails a run that shows nothing.
+func (r *record) checkEnough(t *testing.T, acked, answers int) {
+	t.Helper()
+	if !r.enough(acked, answers) {
+		t.Error("next to nothing was done: the run shows nothing")
+	}
 }
 
 type answer struct {
