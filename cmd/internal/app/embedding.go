@@ -30,6 +30,17 @@ type Maker struct {
 	Questions embed.Questions  // that the items are found by
 	remote    *openai.Embedder // nil: the binary
 	cache     *cache.Cache     // nil: the table, which is faster
+	asked     *cache.Cache     // of questions, in memory; nil: those of an endpoint are in cache, too
+}
+
+// scrub empties what is kept of texts.
+func (m *Maker) scrub(ctx context.Context) error {
+	if m.asked != nil {
+		if err := m.asked.Scrub(ctx); err != nil {
+			return err
+		}
+	}
+	return m.cache.Scrub(ctx)
 }
 
 func (m *Maker) close() error {
@@ -301,7 +312,7 @@ func (e *embedding) scrubbers() []erasure.Scrubber {
 	var list []erasure.Scrubber
 	for _, s := range e.sides() {
 		if s.cache != nil {
-			list = append(list, erasure.Scrubber{Store: "embedding cache", Scrub: func(ctx context.Context, _ scope.Scope) error { return s.cache.Scrub(ctx) }})
+			list = append(list, erasure.Scrubber{Store: "embedding cache", Scrub: func(ctx context.Context, _ scope.Scope) error { return s.scrub(ctx) }})
 		}
 	}
 	return list

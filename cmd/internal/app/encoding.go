@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -44,8 +45,11 @@ func (a *App) openEncoder(ctx context.Context, name string, words *static.Embedd
 	if err != nil {
 		return nil, err
 	}
-	// A question is not worth a write to the cache's file.
-	return &Maker{Embedder: kept, cache: kept, Questions: embed.Questions{Embedder: made, Cosines: embed.OfEncoder, Here: words}}, nil
+	asked, err := cache.Open(ctx, cache.Config{Embedder: made, MemoryBytes: 1 << 20}) // a question is not worth a write to the file
+	if err != nil {
+		return nil, errors.Join(err, kept.Close())
+	}
+	return &Maker{Embedder: kept, cache: kept, asked: asked, Questions: embed.Questions{Embedder: asked, Cosines: embed.OfEncoder, Here: words}}, nil
 }
 
 // openCache keeps what a model has embedded, over restarts.
