@@ -120,7 +120,7 @@ func (o *assembleOp) plan(ctx context.Context, _ *Recorder, req Request, snap Sn
 // retrieve asks all sources at once, and one query more for what is shown by its passages: these
 // compete with each other, whatever source they are of.
 func (o *assembleOp) retrieve(ctx context.Context, req Request, plan Plan) (Retrieved, error) {
-	vectors, notes, err := o.e.embedQuery(ctx, o.e.selector.Questions(ctx, req.Scope), plan.Notes, req.Query)
+	vectors, notes, err := o.e.embedQuery(ctx, req.Scope, plan.Notes, req.Query)
 	if err != nil {
 		return Retrieved{}, err
 	}
@@ -139,11 +139,11 @@ func (o *assembleOp) retrieve(ctx context.Context, req Request, plan Plan) (Retr
 	var of []int
 	for i := range o.sources {
 		if !o.quoted(i) {
-			queries, of = append(queries, sourceQuery(&o.sources[i], req, plan, vectorAt(vectors, 0))), append(of, i)
+			queries, of = append(queries, sourceQuery(&o.sources[i], req, plan, vectors)), append(of, i)
 		}
 	}
 	if len(quoted) > 0 {
-		q := passageQuery(quoted, req, plan, vectorAt(vectors, 0))
+		q := passageQuery(quoted, req, plan, vectors)
 		q.FilterVisible, q.Known = (&visibility{o.e, req}).FilterVisible, known
 		queries, of = append(queries, q), append(of, len(o.sources))
 	}
@@ -194,18 +194,10 @@ func headingOf(sources []source, i int) string {
 	return "Passages of " + strings.Join(of, ", ")
 }
 
-// vectorAt returns a vector, nil where there are none.
-func vectorAt(vectors [][]float32, i int) []float32 {
-	if vectors == nil {
-		return nil
-	}
-	return vectors[i]
-}
-
 // sourceQuery asks for the items of a source's kinds that are shown as they are. It leaves out the
 // walk over links, which are between kinds, and the vector index where there is no vector.
-func sourceQuery(src *source, req Request, plan Plan, vector []float32) selection.Query {
-	q := kindsQuery(assembly.Kinds(src.name), req, plan, vector)
+func sourceQuery(src *source, req Request, plan Plan, vectors embedded) selection.Query {
+	q := kindsQuery(assembly.Kinds(src.name), req, plan, vectors)
 	q.Limit, q.Depth = src.limit+spare, assembledDepth
 	if slices.ContainsFunc(assembly.Kinds(src.name), mayBeCut) {
 		q.Where = []filter.Predicate{func(v *candidate.Visible) bool { return !byPassages(v) }}
@@ -217,18 +209,17 @@ func sourceQuery(src *source, req Request, plan Plan, vector []float32) selectio
 }
 
 // passageQuery asks for what is shown by its passages, as a context request does.
-func passageQuery(kinds []schemas.Kind, req Request, plan Plan, vector []float32) selection.Query {
-	q := kindsQuery(kinds, req, plan, vector)
+func passageQuery(kinds []schemas.Kind, req Request, plan Plan, vectors embedded) selection.Query {
+	q := kindsQuery(kinds, req, plan, vectors)
 	q.Limit, q.Cut, q.Where = candidateLimit(Limits{Items: maxByLimit, Tokens: req.Limits.Tokens}), passage.Of, []filter.Predicate{byPassages}
 	return q
 }
 
-func kindsQuery(kinds []schemas.Kind, req Request, plan Plan, vector []float32) selection.Query {
+func kindsQuery(kinds []schemas.Kind, req Request, plan Plan, vectors embedded) selection.Query {
 	q := plan.query(ofKinds(kinds))
-	q.Text, q.Vector, q.Now = req.Query, vector, req.Times.Ranking
-	q.Skip = func(retriever string) bool {
-		return retriever == retrieve.NameGraph || len(vector) == 0 && retriever == retrieve.NameVector
-	}
+	q.Text, q.Now = req.Query, req.Times.Ranking
+	q.Skip = func(retriever string) bool { return retriever == retrieve.NameGraph }
+	vectors.ask(&q, 0)
 	return q
 }
 

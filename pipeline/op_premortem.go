@@ -109,26 +109,21 @@ func (o *premortemOp) retrieve(ctx context.Context, req Request, plan Plan) (Ret
 	for _, q := range o.axes {
 		texts = append(texts, q.text)
 	}
-	by := o.e.selector.Questions(ctx, req.Scope)
-	vectors, notes, err := o.e.embedQuery(ctx, by, plan.Notes, texts...)
+	vectors, notes, err := o.e.embedQuery(ctx, req.Scope, plan.Notes, texts...)
 	if err != nil {
 		return Retrieved{}, err
 	}
 	axes := make([]axisFound, len(o.axes))
 	found := make([]selection.Found, len(o.sources))
 	var wg sync.WaitGroup
-	model := ""
-	if len(vectors) > 0 {
-		model = by.Model().String()
-	}
 	all := sync.OnceValues(func() ([]experience, error) { return o.allExperiences(ctx, req, experiencesOf(plan)) })
 	for i, q := range o.axes {
 		wg.Go(func() {
-			axes[i] = o.searchAxis(ctx, req, plan, q, model, vectorAt(vectors, i+1), o.sources[i].limit+spare, all)
+			axes[i] = o.searchAxis(ctx, req, plan, q, vectors, i+1, o.sources[i].limit+spare, all)
 		})
 	}
 	last := len(o.sources) - 1
-	values := sourceQuery(&o.sources[last], req, plan, vectorAt(vectors, 0))
+	values := sourceQuery(&o.sources[last], req, plan, vectors)
 	values.Where = []filter.Predicate{o.ofDomain}
 	found[last].Pool, found[last].Err = o.e.selector.Find(ctx, req.Scope, values)
 	wg.Wait()
@@ -237,20 +232,21 @@ func (o *premortemOp) allExperiences(ctx context.Context, req Request, asked sch
 	return out, nil
 }
 
-// searchAxis finds up to limit wanted experiences by the cosine of one axis with a model's vectors: first among the
+// searchAxis finds up to limit wanted experiences by the cosine of one axis with the vector of text n: first among the
 // nearest, and where these are too few, among all.
 func (o *premortemOp) searchAxis(
-	ctx context.Context, req Request, plan Plan, q axisQuery, model string, v []float32, limit int, all func() ([]experience, error),
+	ctx context.Context, req Request, plan Plan, q axisQuery, vectors embedded, n, limit int, all func() ([]experience, error),
 ) axisFound {
 	e, out := o.e, axisFound{scores: map[string]float64{}, evidence: map[string]candidate.Channel{}}
 	asked := experiencesOf(plan)
 	if asked.IsNone() {
 		return out
 	}
-	by := vector.Query{Vector: v, Model: model, Axis: q.axis, Limit: nearest, Filter: asked, Exclude: plan.Exclude}
+	by := vector.Query{Axis: q.axis, Limit: nearest, Filter: asked, Exclude: plan.Exclude}
 	var noVector error
-	hasVectors := e.cfg.Vector != nil && len(v) > 0
+	hasVectors := len(vectors.vectors) > n
 	if hasVectors {
+		by.Vector, by.Model = vectors.vectors[n], vectors.by.Model().String()
 		var found vector.Result
 		if found, noVector = e.cfg.Vector.Search(ctx, req.Scope, by); noVector == nil {
 			out.source, out.found = retrieve.NameVector, len(found.Hits)

@@ -9,7 +9,6 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection"
 	"satchel/pipeline/selection/filter"
-	"satchel/pipeline/selection/retrieve"
 	"satchel/pipeline/store/graph"
 	"satchel/schemas"
 )
@@ -104,15 +103,12 @@ func (o *searchOp) plan(ctx context.Context, _ *Recorder, req Request, snap Snap
 func (o *searchOp) retrieve(ctx context.Context, req Request, plan Plan) (Retrieved, error) {
 	q, notes := plan.query(plan.Asked), plan.Notes
 	if q.Text != "" && len(q.Vector) == 0 {
-		vectors, noted, err := o.e.embedQuery(ctx, o.e.selector.Questions(ctx, req.Scope), notes, q.Text)
+		vectors, noted, err := o.e.embedQuery(ctx, req.Scope, notes, q.Text)
 		if err != nil {
 			return Retrieved{}, err
 		}
-		if notes = noted; len(vectors) == 1 {
-			q.Vector = vectors[0]
-		} else {
-			q.Skip = func(retriever string) bool { return retriever == retrieve.NameVector }
-		}
+		notes = noted
+		vectors.ask(&q, 0)
 	}
 	return o.e.find(ctx, req, q, notes)
 }

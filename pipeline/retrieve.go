@@ -6,7 +6,9 @@ import (
 	"slices"
 
 	"satchel/pipeline/embed"
+	"satchel/pipeline/scope"
 	"satchel/pipeline/selection"
+	"satchel/pipeline/selection/retrieve"
 	"satchel/pipeline/store/items"
 	"satchel/schemas"
 )
@@ -165,22 +167,41 @@ func (e *Engine) readItems(ctx context.Context, req Request, plan Plan, ids []st
 // one query.
 const defaultReranker = "z-fusion/default"
 
-// embedQuery embeds the texts of all queries of an operation at once. It returns no vectors
-// where the queries go by keywords alone, and an error where there is no keyword index either.
-func (e *Engine) embedQuery(ctx context.Context, by embed.Questions, notes Notes, texts ...string) ([][]float32, Notes, error) {
-	if e.cfg.Vector == nil || by.Embedder == nil {
-		return nil, notes, nil
+// embedded are the vectors of an operation's queries, and by what they were made. There are none where the queries go
+// by keywords alone.
+type embedded struct {
+	by      embed.Questions
+	vectors [][]float32
+}
+
+// ask has a query search by the vector of text i. Without one it leaves the vector index out.
+func (v embedded) ask(q *selection.Query, i int) {
+	q.Questions = v.by
+	if v.vectors != nil {
+		q.Vector = v.vectors[i]
+		return
 	}
+	skip := q.Skip
+	q.Skip = func(retriever string) bool { return retriever == retrieve.NameVector || skip != nil && skip(retriever) }
+}
+
+// embedQuery embeds the texts of all queries of an operation at once. It fails where they cannot be embedded and
+// there is no keyword index either.
+func (e *Engine) embedQuery(ctx context.Context, s scope.Scope, notes Notes, texts ...string) (embedded, Notes, error) {
+	if e.cfg.Vector == nil || e.cfg.Embedder == nil {
+		return embedded{}, notes, nil
+	}
+	by := e.selector.Questions(ctx, s)
 	vectors, err := by.Embed(ctx, texts)
 	switch {
 	case err == nil && len(vectors) == len(texts):
-		return vectors, notes, nil
+		return embedded{by, vectors}, notes, nil
 	case ctx.Err() != nil:
-		return nil, notes, ctx.Err()
+		return embedded{}, notes, ctx.Err()
 	case e.cfg.Keyword == nil:
-		return nil, notes, &schemas.Error{Code: schemas.CodeEmbedding, Message: "the query could not be embedded"}
+		return embedded{}, notes, &schemas.Error{Code: schemas.CodeEmbedding, Message: "the query could not be embedded"}
 	}
-	return nil, notes.With("vector: the query could not be embedded"), nil
+	return embedded{by: by}, notes.With("vector: the query could not be embedded"), nil
 }
 
 // failure says in a warning's words why a search did not answer.

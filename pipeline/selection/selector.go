@@ -120,7 +120,9 @@ type Query struct {
 	Text   string
 	Type   string // keyword, semantic, graph, hybrid; "" is hybrid
 	Vector []float32
-	Filter schemas.Filter // of the policy and of the request; the zero Filter finds nothing
+	// Questions are whose vectors are searched, where Vector is one of theirs; default: the selector asks.
+	Questions embed.Questions
+	Filter    schemas.Filter // of the policy and of the request; the zero Filter finds nothing
 	// Population is the policy's part of Filter: the items that the principal may see.
 	// Statistics are theirs alone. Default: Filter.
 	Population schemas.Filter
@@ -276,7 +278,11 @@ func (s *Selector) read(ctx context.Context, sc scope.Scope, p *Pool, names []st
 	if !s.disabled(rank.FeatureSubject) {
 		about = s.phrases.subject(q.Text)
 	}
-	p.question = s.ranker.Read(q.Text, about, q.Type, names)
+	byVector := q.Type != schemas.QueryKeyword && s.vector != nil
+	if p.questions = q.Questions; p.questions.Embedder == nil && byVector {
+		p.questions = s.Questions(ctx, sc)
+	}
+	p.question = s.ranker.Read(q.Text, about, q.Type, names, p.questions.Cosines)
 	asked := about
 	about = with(about, names)
 	each := (q.Limit + 1) / 2 // of two indexes that rank all of it
@@ -285,14 +291,12 @@ func (s *Selector) read(ctx context.Context, sc scope.Scope, p *Pool, names []st
 	}
 	p.search = retrieve.Query{Text: about, Vector: q.Vector, Filter: q.Filter, Population: q.Population, Exclude: q.Exclude,
 		Limit: cmp.Or(q.Reach, max(s.cfg.Limit, each)), Graph: q.Graph, Entities: append(graph.Entities(q.Text, ""), names...)}
-	if q.Type == schemas.QueryKeyword || s.vector == nil {
+	if !byVector {
 		if q.Type == schemas.QuerySemantic {
 			return &schemas.Error{Code: schemas.CodeEmbedding, Message: "a semantic query needs a vector index, and there is none"}
 		}
 		return nil
 	}
-	p.questions = s.Questions(ctx, sc)
-	p.question.Compare(p.questions.Cosines)
 	if p.questions.Embedder != nil {
 		p.search.Model = p.questions.Model().String()
 	}

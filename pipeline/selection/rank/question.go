@@ -29,13 +29,13 @@ type Question struct {
 }
 
 // Read reads a question. about is its text without how it asks, kind the type of query, names are
-// other names of what it names, in lower case.
-func (r *Ranker) Read(text, about, kind string, names []string) *Question {
-	q := &Question{kind: kind, words: words.Of(text), names: names}
+// other names of what it names, in lower case. cosines are what those of its vector with the items' are of.
+func (r *Ranker) Read(text, about, kind string, names []string, cosines embed.Cosines) *Question {
+	q := &Question{kind: kind, words: words.Of(text), names: names, cosines: cosines}
 	q.content, q.distinct = words.Content(words.Of(about))
 	q.moments, q.when, q.order = momentsOf(q.words), asksWhen(q.words), asksOrder(q.words)
 	q.why = asksWhy(q.words)
-	q.weigh = r.weighings(text, q.distinct)
+	q.weigh = r.weighings(text, q.distinct, cosines)
 	q.unread = r.lexicon == nil || r.lexicon.source.ReadsWords(about) < mostlyRead
 	q.weights = make([]float64, len(q.content))
 	for i, w := range q.content {
@@ -46,14 +46,6 @@ func (r *Ranker) Read(text, about, kind string, names []string) *Question {
 		q.weight += q.weights[i]
 	}
 	return q
-}
-
-// Compare notes what the cosines of the question's vector with the items' are of.
-func (q *Question) Compare(cosines embed.Cosines) {
-	q.cosines = cosines
-	if cosines == embed.OfEncoder {
-		q.weigh.vector *= bySentence
-	}
 }
 
 // MeasureWords finds out how common the question's words are under several filters at once,

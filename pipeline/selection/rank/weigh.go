@@ -1,6 +1,9 @@
 package rank
 
-import "satchel/pipeline/selection/retrieve"
+import (
+	"satchel/pipeline/embed"
+	"satchel/pipeline/selection/retrieve"
+)
 
 // LanguageCoverage is what an embedder offers besides [embed.Embedder] when it knows what it
 // was made for: which share of a text, 0–1, it can read. Without it that is all.
@@ -37,7 +40,7 @@ const bySentence = 1.5
 // plain leaves every weight as it is.
 func plain() weighing { return weighing{keyword: 1, vector: 1, words: 1} }
 
-func (r *Ranker) weighings(text string, distinct int) weighing {
+func (r *Ranker) weighings(text string, distinct int, cosines embed.Cosines) weighing {
 	w := plain()
 	if r.disabled(FeatureWeigh) {
 		return w
@@ -48,6 +51,9 @@ func (r *Ranker) weighings(text string, distinct int) weighing {
 	w.knee = max(fewestKnee, kneeWords*n)
 	if reader, ok := r.cfg.Embedder.(LanguageCoverage); ok {
 		w.vector *= reader.Reads(text)
+	}
+	if cosines == embed.OfEncoder {
+		w.vector *= bySentence
 	}
 	if r.lexicon != nil {
 		w.words *= r.lexicon.source.ReadsWords(text)
