@@ -19,10 +19,16 @@ import (
 	"satchel/worker/follow"
 )
 
+// ReindexerIndex is an index that can be rid of what a log erases further on.
+type ReindexerIndex interface {
+	vector.Index
+	Remove(ctx context.Context, s scope.Scope, ids []string, upTo int64) error
+}
+
 // ReindexerConfig is what a Reindexer works with. Log, Index and Embedder are required.
 type ReindexerConfig struct {
 	Log       *eventlog.Log
-	Index     vector.Index // to be filled; it may hold a part already
+	Index     ReindexerIndex // to be filled; it may hold a part already
 	Embedder  embed.Embedder
 	Sanitizer *pii.Sanitizer // as Config has it
 	Batch     int            // log entries a step; default 256
@@ -55,7 +61,7 @@ type Reindexer struct {
 type turn struct {
 	sync.Mutex
 	cancel context.CancelFunc // of the batch; under Reindexer.mu, as the next
-	wanted int                // erasures that want it or have it; no batch begins meanwhile
+	wanted int                // those that interrupt, want it or have it; no batch begins meanwhile
 }
 
 // NewReindexer returns a Reindexer; nothing runs before Run.
@@ -276,7 +282,7 @@ func (h *Reindexer) step(ctx context.Context, s scope.Scope) (more bool, err err
 	if wanted {
 		return true, nil
 	}
-	more, err = h.advance(interruptible, s)
+	more, err = h.advance(ctx, interruptible, s)
 	if interrupted := interruptible.Err() != nil && ctx.Err() == nil; err != nil && interrupted || errors.Is(err, errOvertaken) {
 		return true, nil
 	}
@@ -305,8 +311,9 @@ func erasedOf(entries []eventlog.Entry) (n int) {
 	return n
 }
 
-// advance applies one batch; false when the index was at the log's end. The caller has the tenant's turn.
-func (h *Reindexer) advance(ctx context.Context, s scope.Scope) (more bool, err error) {
+// advance applies one batch; false when the index was at the log's end. Embedding is interruptible; what a server was
+// asked to write is waited for. The caller has the tenant's turn.
+func (h *Reindexer) advance(ctx, interruptible context.Context, s scope.Scope) (more bool, err error) {
 	at, err := h.checkpoint(ctx, s)
 	if err != nil {
 		return false, err
@@ -335,14 +342,14 @@ func (h *Reindexer) advance(ctx context.Context, s scope.Scope) (more bool, err 
 	if err := erasure.RestoreSupersessions(ctx, h.cfg.Log, s, entries); err != nil {
 		return false, err
 	}
-	changes, err := project(ctx, h.paced, h.cfg.Sanitizer, entries)
+	changes, err := project(interruptible, h.paced, h.cfg.Sanitizer, entries)
 	if err != nil {
 		return false, err
 	}
 	switch now, err := h.checkpoint(ctx, s); {
 	case err != nil:
 		return false, err
-	case now != at || !h.cfg.Owns(s.Tenant()):
+	case now != at || interruptible.Err() != nil || !h.cfg.Owns(s.Tenant()):
 		return false, errOvertaken
 	}
 	switch now, err := h.cfg.Log.Read(ctx, s, at, len(entries)); {
@@ -380,11 +387,15 @@ func (h *Reindexer) Progress() (done, total int64) {
 // they are. The caller then scrubs the index.
 func (h *Reindexer) Forget(ctx context.Context, s scope.Scope) error {
 	defer h.interrupt(s.Tenant())()
-	gone, err := h.ahead(ctx, s)
+	at, err := h.checkpoint(ctx, s)
+	if err != nil {
+		return err
+	}
+	gone, err := h.erasedAfter(ctx, s, at)
 	if err != nil || len(gone) == 0 {
 		return err
 	}
-	return h.cfg.Index.Remove(ctx, s, gone)
+	return h.cfg.Index.Remove(ctx, s, gone, at) // what comes after is of the log without them, or remembered anew
 }
 
 // interrupt ends a tenant's step, which may wait for the model, and keeps the next one from beginning until resume
@@ -419,20 +430,16 @@ func (h *Reindexer) Reset(ctx context.Context, s scope.Scope) error {
 	return h.look(ctx, s.Tenant())
 }
 
-// ahead lists the items that the log erases behind the index's checkpoint.
-func (h *Reindexer) ahead(ctx context.Context, s scope.Scope) ([]string, error) {
-	at, err := h.checkpoint(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	entries, err := h.cfg.Log.BySubject(ctx, s, eventlog.ErasureSubject, schemas.TypeMemoryErased)
+// erasedAfter lists the items that the log erases after a position.
+func (h *Reindexer) erasedAfter(ctx context.Context, s scope.Scope, at int64) ([]string, error) {
+	entries, err := h.cfg.Log.BySubjectAfter(ctx, s, eventlog.ErasureSubject, at, schemas.TypeMemoryErased)
 	if err != nil {
 		return nil, err
 	}
 	var gone []string
 	for i := range entries {
 		var er schemas.MemoryErased
-		if e := &entries[i]; e.Position > at && json.Unmarshal(e.Data, &er) == nil && er.Receipt == nil {
+		if e := &entries[i]; json.Unmarshal(e.Data, &er) == nil && er.Receipt == nil {
 			gone = append(gone, er.Items...)
 		}
 	}

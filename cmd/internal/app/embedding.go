@@ -185,11 +185,6 @@ func (s servingIndex) Apply(ctx context.Context, sc scope.Scope, changes []vecto
 	return s.now.Load().index.Apply(ctx, sc, changes, upTo)
 }
 
-// Remove implements vector.Index.
-func (s servingIndex) Remove(ctx context.Context, sc scope.Scope, ids []string) error {
-	return s.now.Load().index.Remove(ctx, sc, ids)
-}
-
 // Checkpoint implements vector.Index.
 func (s servingIndex) Checkpoint(ctx context.Context, sc scope.Scope) (int64, error) {
 	return s.now.Load().index.Checkpoint(ctx, sc)

@@ -196,7 +196,7 @@ func (r *reembedding) run(ctx context.Context, a *App, n *Node, logger *slog.Log
 }
 
 // scrubSides cleans the indexes after an erasure: of the side that serves no more all
-// is removed, and the one being filled is first brought past the erasure.
+// is removed, and what the one being filled has of it is taken out.
 func (s *Stores) scrubSides(reindexer func() *projection.Reindexer) []erasure.Scrubber {
 	first := erasure.Scrubber{Store: "vector", Shared: s.shared.Vector, Remaining: s.Embedder.first.erase.remaining,
 		Scrub: func(ctx context.Context, sc scope.Scope) error {

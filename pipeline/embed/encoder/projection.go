@@ -24,8 +24,8 @@ type Projection struct {
 	digest   string
 }
 
-// ToTable returns the map to the space of the static table: there a question's vector by the table and
-// an item's by the encoder can be compared. It fails with ErrNotIncluded if the binary has no model.
+// ToTable returns the map to the space of the static table: there the table's vectors and the
+// encoder's can be compared. It fails with ErrNotIncluded if the binary has no model.
 func ToTable() (*Projection, error) {
 	data := tableProjection()
 	if data == "" {

@@ -13,6 +13,8 @@
 //   - Apply MUST be idempotent by position: a change at or below the checkpoint is
 //     skipped, and the checkpoint moves with the changes it covers. A change's removals
 //     come before its put. What Apply took is visible to the next Search when it returns.
+//   - Remove MUST leave alone what was put after the position it is told, and MUST NOT move the
+//     checkpoint. What it took out does not come back by a change that Apply skips.
 //   - The score of an item is the greatest cosine of its chunks on the query's axis, and
 //     the hit's span is that chunk's (the first one's of equal chunks). An item without a
 //     chunk on the axis is not there for the query; a chunk with a zero vector scores 0.

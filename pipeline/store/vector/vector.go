@@ -85,8 +85,6 @@ type Batch interface {
 type Index interface {
 	Apply(ctx context.Context, s scope.Scope, changes []Change, upTo int64) error
 	Checkpoint(ctx context.Context, s scope.Scope) (int64, error)
-	// Remove takes items out at once, ahead of the checkpoint, which stays.
-	Remove(ctx context.Context, s scope.Scope, ids []string) error
 	Search(ctx context.Context, s scope.Scope, q Query) (Result, error)
 	// Score returns the query's score of each id, in order; 0 for one that is absent or filtered.
 	Score(ctx context.Context, s scope.Scope, q Query, ids []string) ([]float64, error)

@@ -21,6 +21,8 @@ var ErrOrder = errors.New("changes are not in order of position")
 type Driver interface {
 	Index
 	Batch
+	// Remove takes out the items, but for what came after position upTo, and leaves the checkpoint where it is.
+	Remove(ctx context.Context, s scope.Scope, ids []string, upTo int64) error
 	// Dimensions is the length of every vector; it MUST NOT change between calls.
 	Dimensions() int
 }
@@ -67,12 +69,13 @@ func (v *Vectors) Apply(ctx context.Context, s scope.Scope, changes []Change, up
 	return nil
 }
 
-// Remove takes items out at once and leaves the checkpoint where it is.
-func (v *Vectors) Remove(ctx context.Context, s scope.Scope, ids []string) error {
+// Remove takes items out ahead of the removal that a later change brings, but for what came after position upTo. The
+// checkpoint stays.
+func (v *Vectors) Remove(ctx context.Context, s scope.Scope, ids []string, upTo int64) error {
 	if err := s.Check(); err != nil {
 		return fmt.Errorf("remove from vectors: %w", err)
 	}
-	if err := v.driver.Remove(ctx, s, ids); err != nil {
+	if err := v.driver.Remove(ctx, s, ids, upTo); err != nil {
 		return fmt.Errorf("remove %d items from vectors: %w", len(ids), err)
 	}
 	return nil

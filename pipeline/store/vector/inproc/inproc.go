@@ -131,11 +131,13 @@ func (x *Index) Apply(ctx context.Context, s scope.Scope, changes []vector.Chang
 	return x.mem.Apply(ctx, s, changes, upTo)
 }
 
-// Remove takes items out at once. A snapshot still has them until Scrub. See vector.Index.
-func (x *Index) Remove(ctx context.Context, s scope.Scope, ids []string) error {
+// Remove takes items out ahead of Apply. A snapshot still has them until Scrub. See vector.Driver.
+func (x *Index) Remove(ctx context.Context, s scope.Scope, ids []string, upTo int64) error {
 	return x.mem.Amend(ctx, s, func(st *state) {
 		for _, id := range ids {
-			st.remove(id)
+			if ord, ok := st.IDs.Lookup(id); ok && st.position(ord) <= upTo {
+				st.remove(id)
+			}
 		}
 	})
 }
@@ -205,7 +207,7 @@ func (x *Index) Remaining(ctx context.Context, s scope.Scope, ids []string) (int
 func (x *Index) Reset(ctx context.Context, s scope.Scope) error { return x.mem.Reset(ctx, s) }
 
 // Scrub leaves no trace of removed items: it compacts the tenant in memory and replaces
-// its snapshot. Erasure calls it after Apply took the removal.
+// its snapshot. Erasure calls it after Apply or Remove took the removal.
 func (x *Index) Scrub(ctx context.Context, s scope.Scope) error {
 	if err := x.mem.Scrub(ctx, s); err != nil {
 		return fmt.Errorf("scrub vectors: %w", err)

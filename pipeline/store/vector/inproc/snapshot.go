@@ -44,7 +44,7 @@ func (c *Config) encode(w *bufio.Writer, tenant string, s *state) error {
 		}
 		chunks = rows.of(chunks[:0], ord)
 		b = rowcodec.AppendString(b[:0], s.IDs.ID(ord))
-		b = binary.AppendUvarint(b, uint64(s.items[ord/pageSize].positions[ord%pageSize].int64()))
+		b = binary.AppendUvarint(b, uint64(s.position(ord)))
 		b = binary.AppendUvarint(b, uint64(profiles[prof]))
 		b = binary.AppendUvarint(b, uint64(len(chunks)))
 		for _, ch := range chunks {

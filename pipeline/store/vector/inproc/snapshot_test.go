@@ -199,7 +199,7 @@ func TestScrubLeavesNothing(t *testing.T) {
 	if raw := onlySnapshot(t, dir); !bytes.Contains(raw, gone) || !bytes.Contains(raw, atOnce) {
 		t.Fatal("the canaries were never there")
 	}
-	if err := x.Remove(t.Context(), s, []string{"item-8"}); err != nil {
+	if err := x.Remove(t.Context(), s, []string{"item-8"}, 50); err != nil {
 		t.Fatal(err)
 	}
 	if err := x.Scrub(t.Context(), s); err != nil {

@@ -130,6 +130,9 @@ func (s *state) remove(id string) {
 	atomic.StoreUint32(prof, gone)
 }
 
+// position is where item ord was put.
+func (s *state) position(ord uint32) int64 { return s.items[ord/pageSize].positions[ord%pageSize].int64() }
+
 // profile returns the profile of item ord, or gone.
 func (s *state) profile(ord uint32) uint32 {
 	return atomic.LoadUint32(&s.items[ord/pageSize].profiles[ord%pageSize])
@@ -257,7 +260,7 @@ func (s *state) Compact() (*state, error) {
 			profiles[prof] = n.Facets.Intern(s.Facets.Facets(prof)) + 1
 		}
 		chunks = rows.of(chunks[:0], ord)
-		at := s.items[ord/pageSize].positions[ord%pageSize].int64()
+		at := s.position(ord)
 		if err := n.add(s.IDs.ID(ord), at, profiles[prof]-1, chunks); err != nil {
 			return nil, err
 		}

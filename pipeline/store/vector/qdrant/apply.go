@@ -79,7 +79,7 @@ const deleteKeys = 500
 // replace writes points and removes what else there is of the items, up to a position:
 // what a later change wrote is left alone.
 func (x *Index) replace(ctx context.Context, tenant string, e effect, upTo int64) error {
-	older := client.NewRange(fieldAt, &client.Range{Lte: client.PtrOf(float64(upTo))})
+	older := notAfter(upTo)
 	keep := make([]*client.PointId, 0, len(e.points))
 	for some := range slices.Chunk(e.points, x.cfg.Batch) {
 		err := x.write(ctx, func(ctx context.Context) error {
@@ -107,14 +107,21 @@ func (x *Index) replace(ctx context.Context, tenant string, e effect, upTo int64
 	return nil
 }
 
-// Remove takes items out at once. See vector.Index.
-func (x *Index) Remove(ctx context.Context, s scope.Scope, ids []string) error {
+// Remove takes items out ahead of Apply. See vector.Driver.
+func (x *Index) Remove(ctx context.Context, s scope.Scope, ids []string, upTo int64) error {
 	for some := range slices.Chunk(keysOf(s.Tenant(), ids), deleteKeys) {
-		if err := x.remove(ctx, itemsOf(s.Tenant(), some)); err != nil {
+		f := itemsOf(s.Tenant(), some)
+		f.Must = append(f.Must, notAfter(upTo))
+		if err := x.remove(ctx, f); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// notAfter lets through what was written at a position or before.
+func notAfter(position int64) *client.Condition {
+	return client.NewRange(fieldAt, &client.Range{Lte: client.PtrOf(float64(position))})
 }
 
 // keysOf returns the keys of items.
