@@ -28,7 +28,8 @@ func TestKillNeo4jTransactions(t *testing.T) {
 	ended := 0
 	strike(t, n, r, stop, pause, 20,
 		func() {
-			for end := time.Now().Add(2 * time.Second); time.Now().Before(end); {
+			end := time.Now().Add(2 * time.Second)
+			for now := time.Now(); now.Before(end) || ended == 0 && now.Before(end.Add(time.Minute)); now = time.Now() {
 				ended += g.EndTransactions()
 			}
 		},

@@ -4,20 +4,18 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
-
-	"satchel/worker/erasure"
 )
 
 // progress is how far a tenant's projections have come.
 type progress struct {
-	run         chan struct{}    // capacity 1: holds a token while somebody projects this tenant
-	position    int64            // every store is at least here, or unknown
-	answering   int64            // every store that answers is at least here, or unknown
-	minPosition int64            // where every store has to be before anyone searches; unknown: the log's next head
-	moved       chan struct{}    // closed when position changes
-	wanted      chan struct{}    // capacity 1: holds a token when somebody waits for it to change
-	erased      []erasure.Logged // applied, and not told to the eraser yet, of whoever runs
-	used        atomic.Int64     // Unix nanoseconds of the last request or step
+	run         chan struct{} // capacity 1: holds a token while somebody projects this tenant
+	position    int64         // every store is at least here, or unknown
+	answering   int64         // every store that answers is at least here, or unknown
+	minPosition int64         // where every store has to be before anyone searches; unknown: the log's next head
+	moved       chan struct{} // closed when position changes
+	wanted      chan struct{} // capacity 1: holds a token when somebody waits for it to change
+	erased      int64         // the last erasure that was told to the eraser, or unknown; of whoever runs
+	used        atomic.Int64  // Unix nanoseconds of the last request or step
 }
 
 // unknown is the position of a tenant that nobody has projected since the start.
@@ -39,7 +37,7 @@ func (p *Projector) tenant(name string) *progress {
 	defer p.mu.Unlock()
 	t, ok := p.tenants[name]
 	if !ok {
-		t = &progress{run: make(chan struct{}, 1), position: unknown, answering: unknown, minPosition: unknown, moved: make(chan struct{}), wanted: make(chan struct{}, 1)}
+		t = &progress{run: make(chan struct{}, 1), position: unknown, answering: unknown, minPosition: unknown, erased: unknown, moved: make(chan struct{}), wanted: make(chan struct{}, 1)}
 		p.tenants[name] = t
 	}
 	t.touch()

@@ -313,14 +313,14 @@ func (p *Projector) catchUp(ctx context.Context, tenant string, report eventlog.
 	defer t.end()
 	now, owned := p.targets.Load(), p.cfg.Share.OwnsTenant(tenant)
 	run := now.steps(ctx, s, owned, p.Position(tenant))
+	var head eventlog.Head
 	defer func() {
 		if err == nil {
-			err = p.applyRemote(ctx, s, t)
+			err = p.applyRemote(ctx, s, t, owned, head.Size)
 		}
 	}()
 	for {
-		head, err := p.cfg.Log.Head(ctx, s)
-		if err != nil {
+		if head, err = p.cfg.Log.Head(ctx, s); err != nil {
 			return err
 		}
 		if ahead := run.max(); ahead > head.Size {
@@ -345,7 +345,6 @@ func (p *Projector) catchUp(ctx context.Context, tenant string, report eventlog.
 		if err := p.apply(ctx, s, now.embedder, run, entries); err != nil {
 			return err
 		}
-		p.noteErased(t, s.Tenant(), entries)
 	}
 }
 

@@ -36,27 +36,49 @@ func (p *Projector) awaitShared(ctx context.Context, s scope.Scope, position int
 	return nil
 }
 
-// noteErased keeps the erasures among entries that the tenant's owner carries out.
-func (p *Projector) noteErased(t *progress, tenant string, entries []eventlog.Entry) {
-	if p.remote.Load() == nil || p.cfg.Share.OwnsTenant(tenant) {
-		return
-	}
-	for i := range entries {
-		var er schemas.MemoryErased
-		if e := &entries[i]; e.Type == schemas.TypeMemoryErased && !e.Erased && json.Unmarshal(e.Data, &er) == nil && er.Receipt == nil {
-			t.erased = append(t.erased, erasure.LoggedBy(e, &er))
-		}
-	}
-}
-
-func (p *Projector) applyRemote(ctx context.Context, s scope.Scope, t *progress) error {
+// applyRemote tells the eraser of the erasures up to a position that the tenant's owner carries out, whether or not
+// this worker feeds an index. What it was told before a start is in its own list.
+func (p *Projector) applyRemote(ctx context.Context, s scope.Scope, t *progress, owned bool, upTo int64) error {
 	apply := p.remote.Load()
-	if len(t.erased) == 0 || apply == nil {
+	if apply == nil {
 		return nil
 	}
-	if err := (*apply)(ctx, s, t.erased); err != nil {
-		return err
+	if owned { // it carries them out itself, and the next owner those that it leaves
+		t.erased = unknown
+		return nil
 	}
-	t.erased = nil
+	if t.erased == unknown {
+		kept, err := p.cfg.Log.KeptErasures(s)
+		if err != nil {
+			return err
+		}
+		t.erased = 0
+		for _, e := range kept {
+			t.erased = max(t.erased, e.Position)
+		}
+	}
+	entries, err := p.cfg.Log.BySubjectAfter(ctx, s, eventlog.ErasureSubject, t.erased, schemas.TypeMemoryErased)
+	if err != nil {
+		return fmt.Errorf("look for erasures: %w", err)
+	}
+	var erased []erasure.Logged
+	last := t.erased
+	for i := range entries {
+		e := &entries[i]
+		if e.Position > upTo {
+			break
+		}
+		last = e.Position
+		var er schemas.MemoryErased
+		if !e.Erased && json.Unmarshal(e.Data, &er) == nil && er.Receipt == nil {
+			erased = append(erased, erasure.LoggedBy(e, &er))
+		}
+	}
+	if len(erased) > 0 {
+		if err := (*apply)(ctx, s, erased); err != nil {
+			return err
+		}
+	}
+	t.erased = last
 	return nil
 }
