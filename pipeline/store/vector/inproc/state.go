@@ -131,7 +131,9 @@ func (s *state) remove(id string) {
 }
 
 // position is where item ord was put.
-func (s *state) position(ord uint32) int64 { return s.items[ord/pageSize].positions[ord%pageSize].int64() }
+func (s *state) position(ord uint32) int64 {
+	return s.items[ord/pageSize].positions[ord%pageSize].int64()
+}
 
 // profile returns the profile of item ord, or gone.
 func (s *state) profile(ord uint32) uint32 {
