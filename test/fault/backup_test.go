@@ -181,7 +181,7 @@ func TestBackupAndRestore(t *testing.T) {
 			poll(t, 3*time.Minute, "the log is filled", func() bool { return r.acknowledged() >= backupItems(t) })
 			fillUp()
 			stop := load(n, r, 2, paced((*producer).one), paced((*producer).batch), paced((*producer).put), paced((*producer).ask))
-			poll(t, time.Minute, "events and requests flow", r.done)
+			poll(t, time.Minute, "events and requests flow", func() bool { return r.enough(21, 2) })
 			dir := filepath.Join(t.TempDir(), "backup")
 			first := n.backUp(t, dir)
 			if len(holding(t, dir, canary)) != 2 {

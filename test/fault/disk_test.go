@@ -50,7 +50,7 @@ func TestAFullDisk(t *testing.T) {
 		t.Fatal("satchel up did not start")
 	}
 	stop := load(n, r, crashSeed(t), paced((*producer).one), paced((*producer).batch), paced((*producer).put), paced((*producer).ask))
-	poll(t, 2*time.Minute, "events and requests flow", r.done)
+	poll(t, 2*time.Minute, "events and requests flow", func() bool { return r.enough(21, 2) })
 	for range 2 {
 		free := fill(t, disk)
 		said := ""
@@ -238,7 +238,7 @@ func TestServersOnAFullDisk(t *testing.T) {
 				t.Fatal("satchel up did not start")
 			}
 			stop := load(n, r, crashSeed(t), paced((*producer).one), paced((*producer).batch), paced((*producer).put), paced((*producer).ask), paced((*producer).forget))
-			poll(t, 2*time.Minute, "events and requests flow", func() bool { return r.done() })
+			poll(t, 2*time.Minute, "events and requests flow", func() bool { return r.enough(21, 2) })
 			free := fill(t, disk)
 			said := ""
 			poll(t, 2*time.Minute, "readiness is 503", func() bool {

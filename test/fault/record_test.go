@@ -93,13 +93,6 @@ func (r *record) acknowledged() int {
 	return len(r.acked)
 }
 
-// done reports whether some events were acknowledged and some requests answered.
-func (r *record) done() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.acked) > 20 && len(r.results) > 1
-}
-
 // lose reports what was acknowledged and is not there.
 func (r *record) lose(t *testing.T, format string, args ...any) {
 	t.Helper()

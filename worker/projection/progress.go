@@ -14,7 +14,7 @@ type progress struct {
 	minPosition int64         // where every store has to be before anyone searches; unknown: the log's next head
 	moved       chan struct{} // closed when position changes
 	wanted      chan struct{} // capacity 1: holds a token when somebody waits for it to change
-	erased      int64         // the last erasure that was told to the eraser, or unknown; of whoever runs
+	erased      int64         // up to where the eraser was told of erasures, or unknown; of whoever runs
 	used        atomic.Int64  // Unix nanoseconds of the last request or step
 }
 

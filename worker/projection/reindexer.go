@@ -2,7 +2,6 @@ package projection
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -391,7 +390,8 @@ func (h *Reindexer) Forget(ctx context.Context, s scope.Scope) error {
 	if err != nil {
 		return err
 	}
-	gone, err := h.erasedAfter(ctx, s, at)
+	var gone []string
+	err = erasuresAfter(ctx, h.cfg.Log, s, at, func(_ *eventlog.Entry, er *schemas.MemoryErased) { gone = append(gone, er.Items...) })
 	if err != nil || len(gone) == 0 {
 		return err
 	}
@@ -428,20 +428,4 @@ func (h *Reindexer) Reset(ctx context.Context, s scope.Scope) error {
 		return err
 	}
 	return h.look(ctx, s.Tenant())
-}
-
-// erasedAfter lists the items that the log erases after a position.
-func (h *Reindexer) erasedAfter(ctx context.Context, s scope.Scope, at int64) ([]string, error) {
-	entries, err := h.cfg.Log.BySubjectAfter(ctx, s, eventlog.ErasureSubject, at, schemas.TypeMemoryErased)
-	if err != nil {
-		return nil, err
-	}
-	var gone []string
-	for i := range entries {
-		var er schemas.MemoryErased
-		if e := &entries[i]; json.Unmarshal(e.Data, &er) == nil && er.Receipt == nil {
-			gone = append(gone, er.Items...)
-		}
-	}
-	return gone, nil
 }

@@ -57,28 +57,35 @@ func (p *Projector) applyRemote(ctx context.Context, s scope.Scope, t *progress,
 			t.erased = max(t.erased, e.Position)
 		}
 	}
-	entries, err := p.cfg.Log.BySubjectAfter(ctx, s, eventlog.ErasureSubject, t.erased, schemas.TypeMemoryErased)
-	if err != nil {
-		return fmt.Errorf("look for erasures: %w", err)
-	}
 	var erased []erasure.Logged
-	last := t.erased
-	for i := range entries {
-		e := &entries[i]
-		if e.Position > upTo {
-			break
+	err := erasuresAfter(ctx, p.cfg.Log, s, t.erased, func(e *eventlog.Entry, er *schemas.MemoryErased) {
+		if e.Position <= upTo {
+			erased = append(erased, erasure.LoggedBy(e, er))
 		}
-		last = e.Position
-		var er schemas.MemoryErased
-		if !e.Erased && json.Unmarshal(e.Data, &er) == nil && er.Receipt == nil {
-			erased = append(erased, erasure.LoggedBy(e, &er))
-		}
+	})
+	if err != nil {
+		return err
 	}
 	if len(erased) > 0 {
 		if err := (*apply)(ctx, s, erased); err != nil {
 			return err
 		}
 	}
-	t.erased = last
+	t.erased = max(t.erased, upTo)
+	return nil
+}
+
+// erasuresAfter calls each with every erasure that a tenant's log has after a position.
+func erasuresAfter(ctx context.Context, log *eventlog.Log, s scope.Scope, after int64, each func(*eventlog.Entry, *schemas.MemoryErased)) error {
+	entries, err := log.BySubjectAfter(ctx, s, eventlog.ErasureSubject, after, schemas.TypeMemoryErased)
+	if err != nil {
+		return fmt.Errorf("look for erasures: %w", err)
+	}
+	for i := range entries {
+		var er schemas.MemoryErased
+		if json.Unmarshal(entries[i].Data, &er) == nil && er.Receipt == nil {
+			each(&entries[i], &er)
+		}
+	}
 	return nil
 }
