@@ -88,7 +88,7 @@ func (o *assembleOp) quote(ctx context.Context, req Request, plan Plan, ranked R
 	room := max(0, req.Limits.Tokens-o.frame(ranked))
 	share := room * weights / (weights + rest)
 	budget := max(share, room-need)
-	return o.e.quote(ctx, req, plan, quoting{
+	return o.e.quote(ctx, req, plan, ranked, quoting{
 		Budget: budget, Floors: floors(sorts, share), Measure: func(c *candidate.Candidate) int {
 			it := assembly.Show(c, assembly.Full, clip)
 			return counter.Count(it.Text() + "\n\n")

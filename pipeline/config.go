@@ -209,6 +209,9 @@ func passageConfig(cfg *Config) passage.Config {
 	if cfg.Keyword != nil {
 		out.Frequencies = cfg.Keyword
 	}
+	if cfg.Vector != nil {
+		out.Passages = cfg.Vector
+	}
 	if v, ok := cfg.Embedder.(passage.Vectors); ok {
 		out.Vectors = v
 	}

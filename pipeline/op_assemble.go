@@ -261,6 +261,9 @@ func (e *Engine) rankSources(ctx context.Context, rec *Recorder, req Request, au
 		}
 		out.Found += ranking.Found
 		out.Embedding = cmp.Or(out.Embedding, ranking.Embedding)
+		if i == len(sources) { // the query for passages
+			out.Vector = ranking.Vector
+		}
 		for _, name := range ranking.Sources {
 			if !slices.Contains(out.Sources, name) {
 				out.Sources = append(out.Sources, name)

@@ -233,7 +233,7 @@ func (o *contextOp) pack(ctx context.Context, req Request, plan Plan, ranked Ran
 		Budget: budget, Recall: ranked.recall(req.Limits.Tokens, budget), Limit: req.Limits.Items, Bytes: req.Limits.Bytes, Counter: e.cfg.Tokens(req.Model),
 		Denied: denials(req, ranked), Before: session.Places(plan.Previous, cs),
 	}
-	quoted := e.quote(ctx, req, plan, quoting{
+	quoted := e.quote(ctx, req, plan, ranked, quoting{
 		Budget: e.builder.Room(in, cs), Items: in.Limit, Model: req.Model,
 		Measure: func(c *candidate.Candidate) int { return e.builder.Cost(in.Counter, c) },
 	}, cs)

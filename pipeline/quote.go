@@ -21,13 +21,14 @@ type quoting struct {
 // quote puts the passages of documents, code and commits that bear on the question in the place
 // of these items, and drops those without one. Without a question it shows all of each. It
 // reports whether parts of items may be shown.
-func (e *Engine) quote(ctx context.Context, req Request, plan Plan, q quoting, cs []candidate.Candidate) bool {
+func (e *Engine) quote(ctx context.Context, req Request, plan Plan, ranked Ranked, q quoting, cs []candidate.Candidate) bool {
 	if !hasPassages(cs) {
 		return false
 	}
 	by, search := e.counter(q.Model), plan.query(plan.Asked)
 	ranking := e.passages.Score(ctx, req.Scope, passage.Query{
 		Text: req.Query, Filter: search.Filter, Population: search.Population, Prefer: req.Options.Prefer.Kinds(),
+		Vector: ranked.Vector, Model: ranked.Embedding,
 	}, cs)
 	chosen := req.Query != "" && req.Options.Repeat != schemas.RepeatStable // else the same text whatever is asked
 	if chosen {

@@ -26,6 +26,7 @@ type Ranked struct {
 	Reranker   string
 	Profile    rank.Profile // the zero profile where the order is not that of one query
 	Embedding  string       // the model whose vectors were searched
+	Vector     []float32    // of the question, where passages are stored with theirs by that model; else nil
 	// Unmentioned are the names of the question that nothing has which the principal may see.
 	Unmentioned []string
 	// Unanswered says that nothing that was found bears on the question.
@@ -66,7 +67,7 @@ func (e *Engine) rankPool(ctx context.Context, rec *Recorder, req Request, auth 
 func rankedBy(ranking selection.Ranking, auth Authorized) Ranked {
 	return Ranked{
 		Candidates: ranking.Candidates, Unread: ranking.Unread, Found: ranking.Found, Counts: ranking.Counts, Sources: ranking.Sources,
-		Reranker: cmp.Or(ranking.Reranker, defaultReranker), Profile: ranking.Profile, Embedding: ranking.Embedding, Removed: auth.Removed, Unmentioned: ranking.Unmentioned,
+		Reranker: cmp.Or(ranking.Reranker, defaultReranker), Profile: ranking.Profile, Embedding: ranking.Embedding, Vector: ranking.Vector, Removed: auth.Removed, Unmentioned: ranking.Unmentioned,
 		Notes: auth.Notes.With(ranking.Warnings...),
 	}
 }

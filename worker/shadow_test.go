@@ -347,3 +347,43 @@ func TestFollowerGivesWay(t *testing.T) {
 	must(t, err)
 	must(t, follower.Await(within(t), s, head.Size))
 }
+
+// TestPassagesAreEmbedded: those of an item that everybody sees whole have vectors of their own, which go with it.
+func TestPassagesAreEmbedded(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	s := system(t, "acme")
+	text := "func Retry() {\n"
+	for i := range 6 {
+		text += fmt.Sprintf("\t// Step %d waits until the queue has room again, and gives up when its context is done.\n\twait(ctx, %d)\n\tcheck(ctx, %d)\n\n", i, i, i)
+	}
+	text += "}\n"
+	code := func(d map[string]any) { d["kind"] = "code" }
+	hidden := func(d map[string]any) { d["kind"], d["security_label"] = "code", []string{"level:internal", "pii:medical"} }
+	w.put(t, recorded(t, "code", text, code), "logged")
+	w.put(t, recorded(t, "hidden", text, hidden), "logged")
+	w.put(t, recorded(t, "talk", text), "logged")
+	_, index := w.shadow(t, 3, w.embed)
+	filler := projection.NewReindexer(projection.ReindexerConfig{Log: w.log, Index: index, Embedder: w.embed, Passages: true})
+	must(t, filler.Run(within(t)))
+	question, err := w.embed.Embed(within(t), []string{"when does it give up?"})
+	must(t, err)
+	passages := func() (n []int) {
+		t.Helper()
+		scores, err := index.ScoreChunks(within(t), s, vector.Query{Vector: question[0], Axis: vector.AxisPassage, Filter: schemas.MatchAll()}, []string{"code", "hidden", "talk"})
+		must(t, err)
+		for _, list := range scores {
+			n = append(n, len(list))
+		}
+		return n
+	}
+	if n := passages(); n[0] < 2 || n[1] != 0 || n[2] != 0 {
+		t.Errorf("passages of code, of hidden code and of talk: %v", n)
+	}
+	w.publish(t, "acme", forgetting(t, "gone", "code"))
+	w.receipt(t, "acme", "gone")
+	must(t, filler.Forget(within(t), s))
+	if n := passages(); n[0] != 0 {
+		t.Errorf("of erased code %d passages are left", n[0])
+	}
+}

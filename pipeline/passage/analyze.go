@@ -141,10 +141,7 @@ type reading struct {
 
 // read reads a passage.
 func (r *reading) read(s *source, p part, text string) read {
-	own := text[p.span.Start:p.span.End]
-	if p.doc.End > p.doc.Start {
-		own = s.doc[p.doc.Start:p.doc.End] + "\n" + own
-	}
+	own := s.own(p, text)
 	out := read{part: p, terms: map[uint64]float32{}, cues: &cuesOf{}}
 	for _, words := range []string{s.found, own} {
 		r.an.Analyze(words)
@@ -156,8 +153,45 @@ func (r *reading) read(s *source, p part, text string) read {
 	if r.by == nil {
 		return out
 	}
-	out.vector = r.by.WordVector(nil, spaced(s.name)+"\n"+spaced(own))
+	out.vector = r.by.WordVector(nil, s.embedded(own))
 	out.words = r.words(s.name + " " + own)
+	return out
+}
+
+// own is the text of a passage.
+func (s *source) own(p part, text string) string {
+	if p.doc.End > p.doc.Start {
+		return s.doc[p.doc.Start:p.doc.End] + "\n" + text[p.span.Start:p.span.End]
+	}
+	return text[p.span.Start:p.span.End]
+}
+
+// embedded is what is embedded of a passage.
+func (s *source) embedded(own string) string { return spaced(s.name) + "\n" + spaced(own) }
+
+// Text is what is embedded of a passage, and where in the content the passage is.
+type Text struct {
+	Span schemas.Span
+	Text string
+}
+
+// Texts lists the passages of an item that has several, in their order. Of another item there are none: its own
+// vector says as much.
+func Texts(r *schemas.Record) []Text {
+	seen := candidate.NewVisible(r, false)
+	if !Of(&seen) {
+		return nil
+	}
+	c := candidate.New(&seen, schemas.Verdict{})
+	s, text := sourceOf(&c), seen.Content.Text()
+	parts := s.parts(text)
+	if len(parts) < 2 {
+		return nil
+	}
+	out := make([]Text, len(parts))
+	for i, p := range parts {
+		out[i] = Text{Span: p.span, Text: s.embedded(s.own(p, text))}
+	}
 	return out
 }
 

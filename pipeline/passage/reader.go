@@ -5,6 +5,7 @@ import (
 
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/keyword"
+	"satchel/pipeline/store/vector"
 )
 
 // Vectors makes the vectors that words and passages are compared by. It MUST be safe for
@@ -23,9 +24,15 @@ type Frequencies interface {
 	ScoreTexts(ctx context.Context, s scope.Scope, q keyword.Query, texts []string) ([]float64, error)
 }
 
+// Passages says how near the stored passages of items are to a question; a vector.Index is one.
+type Passages interface {
+	ScoreChunks(ctx context.Context, s scope.Scope, q vector.Query, ids []string) ([][]vector.ChunkScore, error)
+}
+
 // Config says what a Reader works with. The zero value works.
 type Config struct {
 	Vectors     Vectors     // nil: passages are compared by their terms alone
+	Passages    Passages    // nil: passages are embedded when they are read
 	Frequencies Frequencies // nil: how common a word is, is learnt from the candidates
 	Cues        *Cues       // nil: DefaultCues
 }

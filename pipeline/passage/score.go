@@ -9,6 +9,7 @@ import (
 
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/scope"
+	"satchel/pipeline/store/vector"
 	"satchel/schemas"
 )
 
@@ -28,6 +29,8 @@ type Query struct {
 	Text       string
 	Filter     schemas.Filter // what was searched
 	Population schemas.Filter // the items that the principal may see
+	Vector     []float32      // of the question, for the stored passages; nil: they have none, or none that counts
+	Model      string         // that made it
 	Prefer     []schemas.Kind // where the asker expects the answer; none: anywhere
 }
 
@@ -204,6 +207,9 @@ func normal(values []float64) []float64 {
 
 // cosines are those of question and passage.
 func (w *scoring) cosines() []float64 {
+	if w.query.Vector != nil && w.reader.cfg.Passages != nil {
+		return w.storedCosines()
+	}
 	out := make([]float64, len(w.ranking.list))
 	by := w.reader.cfg.Vectors
 	if by == nil {
@@ -217,6 +223,35 @@ func (w *scoring) cosines() []float64 {
 			dot += v * q[j]
 		}
 		out[i] = float64(dot)
+	}
+	return out
+}
+
+// storedCosines are those of the stored passages. A passage that is not stored, of an item that is hidden in part or
+// has no other, has its item's.
+func (w *scoring) storedCosines() []float64 {
+	var ids []string
+	place := map[int]int{}
+	for _, entry := range w.ranking.list {
+		if c := &w.cs[entry.at]; len(w.ranking.items[entry.at].parts) > 1 && !c.Masked && !c.Verdict.Redact {
+			if _, listed := place[entry.at]; !listed {
+				place[entry.at], ids = len(ids), append(ids, c.ID)
+			}
+		}
+	}
+	stored, err := w.reader.cfg.Passages.ScoreChunks(w.ctx, w.scope, vector.Query{
+		Vector: w.query.Vector, Model: w.query.Model, Axis: vector.AxisPassage, Filter: w.query.Filter}, ids)
+	if err != nil {
+		stored = nil // their items still have theirs
+	}
+	out := make([]float64, len(w.ranking.list))
+	for i, entry := range w.ranking.list {
+		item, _ := w.cs[entry.at].Channels.Of("vector")
+		out[i] = item.Score
+		p, a := w.passage(i)
+		if at, asked := place[entry.at]; asked && at < len(stored) && len(stored[at]) == len(a.parts) && stored[at][entry.part].Span == p.span {
+			out[i] = stored[at][entry.part].Score
+		}
 	}
 	return out
 }
@@ -239,11 +274,7 @@ func (w *scoring) cued() []float64 {
 
 // text is that of a passage.
 func (w *scoring) text(i int, p *read, a *analysis) string {
-	own := w.cs[w.ranking.list[i].at].Content.Text()[p.span.Start:p.span.End]
-	if p.doc.End > p.doc.Start {
-		return a.doc[p.doc.Start:p.doc.End] + "\n" + own
-	}
-	return own
+	return a.own(p.part, w.cs[w.ranking.list[i].at].Content.Text())
 }
 
 // The parameters of BM25.

@@ -171,6 +171,7 @@ type Ranking struct {
 	Reranker    string       // the profile and what it fuses, for evidence
 	Profile     rank.Profile // what the scores are made by
 	Embedding   string       // the model whose vectors were searched; "" for none
+	Vector      []float32    // of the question, where passages are stored with theirs by that model; else nil
 	Times       Times
 }
 
@@ -318,6 +319,9 @@ func (s *Selector) read(ctx context.Context, sc scope.Scope, p *Pool, names []st
 		if q.Type == schemas.QuerySemantic {
 			return &schemas.Error{Code: schemas.CodeEmbedding, Message: "a semantic query needs a vector, and the query has none"}
 		}
+	}
+	if p.questions.Cosines == embed.OfEncoder {
+		p.out.Vector = p.search.Vector
 	}
 	return nil
 }

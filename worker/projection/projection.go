@@ -8,6 +8,7 @@ import (
 
 	"satchel/pipeline/embed"
 	"satchel/pipeline/isolation"
+	"satchel/pipeline/passage"
 	"satchel/pipeline/pii"
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/store/graph"
@@ -29,13 +30,14 @@ type projection struct {
 
 	sanitizer *pii.Sanitizer
 	shown     []*schemas.Record // of vector: what is indexed of each
+	whole     []bool            // of vector: everybody sees the whole of it
 }
 
 // project turns entries into changes. It is a pure function of the entries, the embedding
 // model and the detector of personal data, so that a rebuild gives what the live run gave.
 // Keywords, vectors and entities are those of what a reader without roles may see of an
-// item. Without an embedder the vector changes have no chunks and must not be applied.
-func project(ctx context.Context, embedder embed.Embedder, sanitizer *pii.Sanitizer, entries []eventlog.Entry) (projection, error) {
+// item; passages says whether those of an item that is not hidden in part are embedded, too. Without an embedder the vector changes have no chunks and must not be applied.
+func project(ctx context.Context, embedder embed.Embedder, sanitizer *pii.Sanitizer, passages bool, entries []eventlog.Entry) (projection, error) {
 	p := projection{sanitizer: sanitizer}
 	var texts []string
 	var chunks []*vector.Chunk
@@ -55,6 +57,11 @@ func project(ctx context.Context, embedder embed.Embedder, sanitizer *pii.Saniti
 		text := p.keyword[i].Put.Text
 		doc := p.vector[i].Put
 		doc.Chunks = vector.ChunksOf(p.shown[i], text, &texts)
+		if passages && p.whole[i] {
+			for _, t := range passage.Texts(p.shown[i]) {
+				doc.Chunks, texts = append(doc.Chunks, vector.Chunk{Axis: vector.AxisPassage, Span: t.Span}), append(texts, t.Text)
+			}
+		}
 		for c := range doc.Chunks {
 			chunks = append(chunks, &doc.Chunks[c])
 		}
@@ -124,7 +131,7 @@ func (p *projection) addRecorded(e *eventlog.Entry) error {
 	p.addPrivate(&rec, text)
 	p.vector = append(p.vector, vector.Change{Position: e.Position, Put: &vector.Doc{
 		ID: rec.ID, Position: e.Position, Facets: facets}})
-	p.shown = append(p.shown, shown)
+	p.shown, p.whole = append(p.shown, shown), append(p.whole, shown == &rec)
 	p.graph = append(p.graph, graph.Change{Position: e.Position, Put: &graph.Node{
 		ID: rec.ID, Position: e.Position, Facets: facets, Links: rec.Links,
 		Entities: graph.Mentions(shown.Content.Text(), shown.Speaker, shown.Attributes)}})
@@ -188,7 +195,7 @@ func (p *projection) addErased(e *eventlog.Entry) error {
 	p.keyword = append(p.keyword, keyword.Change{Position: e.Position, Remove: er.Items})
 	p.private = append(p.private, keyword.Change{Position: e.Position, Remove: er.Items})
 	p.vector = append(p.vector, vector.Change{Position: e.Position, Remove: er.Items})
-	p.shown = append(p.shown, nil)
+	p.shown, p.whole = append(p.shown, nil), append(p.whole, false)
 	p.graph = append(p.graph, graph.Change{Position: e.Position, Remove: er.Items})
 	return nil
 }

@@ -360,10 +360,10 @@ func (p *Projector) apply(ctx context.Context, s scope.Scope, embedder embed.Emb
 	if (vectors.at >= upTo || vectors.err != nil) && !scored || errors.Is(vectors.err, novelty.ErrEmbed) {
 		embedder = nil
 	}
-	changes, err := project(ctx, embedder, p.cfg.Sanitizer, entries)
+	changes, err := project(ctx, embedder, p.cfg.Sanitizer, false, entries)
 	if errors.Is(err, novelty.ErrEmbed) && ctx.Err() == nil { // the others need not wait for the model
 		vectors.err, embedder = err, nil
-		changes, err = project(ctx, nil, p.cfg.Sanitizer, entries)
+		changes, err = project(ctx, nil, p.cfg.Sanitizer, false, entries)
 	}
 	if err != nil {
 		return err

@@ -32,6 +32,7 @@ type ReindexerConfig struct {
 	Sanitizer *pii.Sanitizer // as Config has it
 	Batch     int            // log entries a step; default 256
 	Logger    *slog.Logger   // default discards
+	Passages  bool           // embed the passages of documents, code and commits, too
 	// Owns says whether this process fills the tenant; others do when it does not, and
 	// Run waits for them. nil: all of them.
 	Owns func(tenant string) bool
@@ -341,7 +342,7 @@ func (h *Reindexer) advance(ctx, interruptible context.Context, s scope.Scope) (
 	if err := erasure.RestoreSupersessions(ctx, h.cfg.Log, s, entries); err != nil {
 		return false, err
 	}
-	changes, err := project(interruptible, h.paced, h.cfg.Sanitizer, entries)
+	changes, err := project(interruptible, h.paced, h.cfg.Sanitizer, h.cfg.Passages, entries)
 	if err != nil {
 		return false, err
 	}

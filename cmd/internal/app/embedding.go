@@ -15,6 +15,7 @@ import (
 	"satchel/pipeline/embed/openai"
 	"satchel/pipeline/embed/static"
 	"satchel/pipeline/meter"
+	"satchel/pipeline/passage"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection/rank"
 	"satchel/pipeline/store/vector"
@@ -41,6 +42,14 @@ func (m *Maker) scrub(ctx context.Context) error {
 		}
 	}
 	return m.cache.Scrub(ctx)
+}
+
+// contents names what an index of the maker's vectors holds; one of other contents is filled anew.
+func (m *Maker) contents() string {
+	if m.Questions.Cosines == embed.OfEncoder {
+		return fmt.Sprint(m.Model(), " passages ", passage.Version)
+	}
+	return m.Model().String()
 }
 
 func (m *Maker) close() error {
@@ -178,6 +187,15 @@ func (s servingIndex) Score(ctx context.Context, sc scope.Scope, q vector.Query,
 		return s.now.Load().index.Score(ctx, sc, q, ids)
 	}
 	return found, err
+}
+
+// ScoreChunks implements vector.Index. Only the encoder's index has passages.
+func (s servingIndex) ScoreChunks(ctx context.Context, sc scope.Scope, q vector.Query, ids []string) ([][]vector.ChunkScore, error) {
+	index, err := s.serving(&q)
+	if err != nil {
+		return nil, err
+	}
+	return index.ScoreChunks(ctx, sc, q, ids)
 }
 
 // Apply implements vector.Index.

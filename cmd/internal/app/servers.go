@@ -81,9 +81,9 @@ func (a *App) neo4j() graphneo4j.Config {
 // openVector opens a model's vectors where the settings say; memory is what they may hold
 // in the process, folder where under index/ they are kept then, and every how many changes; 0: the index's default.
 func (a *App) openVector(ctx context.Context, s *Stores, side *VectorTarget, folder string, memory int64, every int, onError func(string, error)) error {
-	model := side.Model()
+	contents, dimensions := side.contents(), side.Model().Dimensions
 	if a.QdrantURL == "" {
-		x, err := vectormem.Open(vectormem.Config{Dir: a.Path("index", folder), MemoryBytes: memory, SnapshotEvery: every, Model: model.String(), Dimensions: model.Dimensions, OnError: onError})
+		x, err := vectormem.Open(vectormem.Config{Dir: a.Path("index", folder), MemoryBytes: memory, SnapshotEvery: every, Model: contents, Dimensions: dimensions, OnError: onError})
 		if err != nil {
 			return fmt.Errorf("open vector index: %w", err)
 		}
@@ -92,7 +92,7 @@ func (a *App) openVector(ctx context.Context, s *Stores, side *VectorTarget, fol
 		s.evict = append(s.evict, x.Evict)
 		return nil
 	}
-	x, err := vectorqdrant.Open(ctx, a.qdrant(model.String(), model.Dimensions))
+	x, err := vectorqdrant.Open(ctx, a.qdrant(contents, dimensions))
 	if err != nil {
 		return unusable(err, vectorqdrant.ErrUnusable)
 	}

@@ -21,6 +21,7 @@
 //   - Search MUST return the best hits first, equal scores in the order of their ids, at
 //     most Limit of them and only items that pass the filter. Score MUST return for an id
 //     exactly what Search would. The zero vector finds nothing: no hits, every score 0.
+//   - ScoreChunks MUST return for an id every chunk that Score takes the greatest of.
 //   - SearchEach, where a driver has it, MUST return what Search does under each filter;
 //     Vectors has it over every driver.
 //   - Mean, SD (of the population) and N are those of the scores of every item that is

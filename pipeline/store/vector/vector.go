@@ -13,9 +13,18 @@ var ErrDimension = errors.New("vector has the wrong dimension or is not finite")
 
 // Chunk is one vector of an item: its key is (item, chunk, axis, model).
 type Chunk struct {
-	Axis   string // "" for the whole text; full, strategy, surprise, root_cause for experiences
+	Axis   string // "" for the whole text; full, strategy, surprise, root_cause for experiences; AxisPassage
 	Span   schemas.Span
 	Vector []float32 // unit length, or zero for text without a vector
+}
+
+// AxisPassage is the axis of the passages of an item that is shown by its passages.
+const AxisPassage = "passage"
+
+// ChunkScore is the cosine of one chunk.
+type ChunkScore struct {
+	Span  schemas.Span
+	Score float64
 }
 
 // Doc is what is indexed of an item.
@@ -88,6 +97,9 @@ type Index interface {
 	Search(ctx context.Context, s scope.Scope, q Query) (Result, error)
 	// Score returns the query's score of each id, in order; 0 for one that is absent or filtered.
 	Score(ctx context.Context, s scope.Scope, q Query, ids []string) ([]float64, error)
+	// ScoreChunks returns the cosines of all chunks of each id on the query's axis, in the order in which they were
+	// put; none for an id that is absent or filtered, and none at all for the zero vector.
+	ScoreChunks(ctx context.Context, s scope.Scope, q Query, ids []string) ([][]ChunkScore, error)
 	Digest(ctx context.Context, s scope.Scope) ([32]byte, error)
 	Reset(ctx context.Context, s scope.Scope) error
 }

@@ -159,6 +159,21 @@ func (v *Vectors) Score(ctx context.Context, s scope.Scope, q Query, ids []strin
 	return scores, nil
 }
 
+// ScoreChunks returns the cosines of all chunks of each id, in order. See Index.
+func (v *Vectors) ScoreChunks(ctx context.Context, s scope.Scope, q Query, ids []string) ([][]ChunkScore, error) {
+	if err := v.mayAsk(s, &q); err != nil {
+		return nil, fmt.Errorf("score chunks: %w", err)
+	}
+	if q.Filter.IsNone() || len(ids) == 0 {
+		return make([][]ChunkScore, len(ids)), nil
+	}
+	scores, err := v.driver.ScoreChunks(ctx, s, q, ids)
+	if err != nil {
+		return nil, fmt.Errorf("score chunks: %w", err)
+	}
+	return scores, nil
+}
+
 // Digest returns a hash of the tenant's items. See Index.
 func (v *Vectors) Digest(ctx context.Context, s scope.Scope) ([32]byte, error) {
 	if err := s.Check(); err != nil {

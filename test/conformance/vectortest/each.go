@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -65,4 +66,74 @@ func resultOf(r vector.Result) vector.Result {
 		r.Hits = nil
 	}
 	return r
+}
+
+// chunkByChunk holds ScoreChunks to the chunks that were put and to Score.
+func chunkByChunk(t *suite) {
+	s, rng := t.scope("acme"), rand.New(rand.NewPCG(7, 8))
+	changes := make([]vector.Change, 40)
+	var ids []string
+	for i := range changes {
+		c := doc(int64(i+1), fmt.Sprintf("i-%02d", i))
+		for j := range i % 4 {
+			v := t.unit(rng.Float64()-.5, rng.Float64()-.5, rng.Float64()-.5)
+			c.Put.Chunks = append(c.Put.Chunks, vector.Chunk{Axis: vector.AxisPassage, Span: schemas.Span{Start: 70_000 * j, End: 70_000*j + i}, Vector: v},
+				vector.Chunk{Span: schemas.Span{End: 1}, Vector: t.unit(1)})
+		}
+		c.Put.Facets.Level = schemas.Level(i % 2)
+		changes[i], ids = c, append(ids, c.Put.ID)
+	}
+	t.apply(s, 40, changes...)
+	t.apply(s, 41, vector.Change{Position: 41, Remove: []string{"i-07"}})
+	q := vector.Query{Vector: t.unit(.2, -.7, .4), Axis: vector.AxisPassage, Exclude: []string{"i-11"},
+		Filter: schemas.Where(schemas.Cond{Field: schemas.FieldLevel, Op: schemas.AtLeast, Number: 1})}
+	ids = append([]string{"nobody"}, ids...)
+	got, err := t.x.ScoreChunks(t.Context(), s, q, ids)
+	if err != nil || len(got) != len(ids) {
+		t.Fatalf("%d scores of %d ids, error %v", len(got), len(ids), err)
+	}
+	best, err := t.x.Score(t.Context(), s, q, ids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := 0
+	for i, list := range got {
+		most := 0.0
+		for j, c := range list {
+			there++
+			put := changes[i-1].Put.Chunks[2*j]
+			if want := product(put.Vector, q.Vector); c.Span != put.Span || c.Score < want-t.Tolerance || c.Score > want+t.Tolerance {
+				t.Errorf("%s chunk %d: %v, want %v %.3f", ids[i], j, c, put.Span, want)
+			}
+			if j == 0 || c.Score > most {
+				most = c.Score
+			}
+		}
+		if most < best[i]-t.Tolerance || most > best[i]+t.Tolerance {
+			t.Errorf("%s: the best chunk has %.4f, Score says %.4f", ids[i], most, best[i])
+		}
+	}
+	if want := 40 - 3 - 3; there != want {
+		t.Errorf("%d chunks, want %d", there, want)
+	}
+	zero, err := t.x.ScoreChunks(t.Context(), s, vector.Query{Vector: t.unit(), Axis: vector.AxisPassage, Filter: schemas.MatchAll()}, ids)
+	if err != nil || len(zero) != len(ids) || slices.ContainsFunc(zero, func(l []vector.ChunkScore) bool { return l != nil }) {
+		t.Errorf("the zero vector scores %v, error %v", zero, err)
+	}
+	other, err := t.x.ScoreChunks(t.Context(), t.scope("other"), q, ids)
+	if err != nil || slices.ContainsFunc(other, func(l []vector.ChunkScore) bool { return l != nil }) {
+		t.Errorf("another tenant reads %v, error %v", other, err)
+	}
+	_, noScope := t.x.ScoreChunks(t.Context(), scope.Scope{}, q, ids)
+	q.Vector = q.Vector[1:]
+	if _, short := t.x.ScoreChunks(t.Context(), s, q, ids); noScope == nil || !errors.Is(short, vector.ErrDimension) {
+		t.Errorf("accepted: %v, %v", noScope, short)
+	}
+}
+
+func product(a, b []float32) (sum float64) {
+	for i := range a {
+		sum += float64(a[i]) * float64(b[i])
+	}
+	return sum
 }

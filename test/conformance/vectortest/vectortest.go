@@ -42,6 +42,7 @@ func Run(t *testing.T, f Features, open func(t *testing.T) vector.Driver) {
 		"empty":                empty,
 		"cosines":              cosines,
 		"chunks and axes":      chunksAndAxes,
+		"chunk by chunk":       chunkByChunk,
 		"ties":                 ties,
 		"idempotent":           idempotent,
 		"replace and remove":   replaceAndRemove,

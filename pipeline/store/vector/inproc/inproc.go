@@ -189,6 +189,16 @@ func (x *Index) Score(ctx context.Context, s scope.Scope, q vector.Query, ids []
 	return score(r, &q, ids), nil
 }
 
+// ScoreChunks returns the cosines of all chunks of each id. See vector.Index.
+func (x *Index) ScoreChunks(ctx context.Context, s scope.Scope, q vector.Query, ids []string) ([][]vector.ChunkScore, error) {
+	r, err := x.mem.Acquire(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	defer x.mem.Release(r)
+	return scoreChunks(r, &q, ids), nil
+}
+
 // Digest returns the SHA-256 of the tenant's items: see state.Digest for its preimage.
 func (x *Index) Digest(ctx context.Context, s scope.Scope) ([32]byte, error) {
 	return x.mem.Digest(ctx, s)

@@ -246,6 +246,33 @@ func score(t *tenant, q *vector.Query, ids []string) []float64 {
 	return scores
 }
 
+// scoreChunks returns the cosines of the items' rows, none of one that is absent or hidden.
+func scoreChunks(t *tenant, q *vector.Query, ids []string) [][]vector.ChunkScore {
+	st := t.RLock()
+	defer t.RUnlock()
+	out := make([][]vector.ChunkScore, len(ids))
+	query, scale := vecmath.QuantiseQuery(q.Vector, st.stride)
+	at := slices.IndexFunc(st.axes, func(a axis) bool { return a.name == q.Axis })
+	if at < 0 || scale == 0 {
+		return out
+	}
+	v, rows := st.view(q, []schemas.Filter{q.Filter}), &st.axes[at]
+	items := make([]uint32, len(ids))
+	st.IDs.LookupAll(ids, items) // idtable.None is gone
+	var dots [1]int32
+	for i, item := range items {
+		if item == gone || !v.passes(item) {
+			continue
+		}
+		for n := rows.first(item); n < rows.rows && rows.pages[n/pageSize].items[n%pageSize] == item; n++ {
+			c := rows.chunk(n, st.stride)
+			vecmath.Rows(query, c.row, dots[:])
+			out[i] = append(out[i], vector.ChunkScore{Span: c.span(), Score: cosine(dots[0], c.scale, scale)})
+		}
+	}
+	return out
+}
+
 // together is how many items are scored at once: about as many as a core can wait for
 // memory for.
 const together = 32

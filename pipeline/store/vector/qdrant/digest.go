@@ -89,13 +89,9 @@ func (x *Index) collect(items map[string]*stored, p *client.RetrievedPoint) erro
 	if axis == "" {
 		return nil
 	}
-	spans, err := spansOf(fields)
+	spans, vectors, err := chunksOf(id, p)
 	if err != nil {
 		return err
-	}
-	vectors := vectorsOf(p.GetVectors())
-	if len(vectors) != len(spans) {
-		return fmt.Errorf("item %q: %d vectors, %d spans: %w", id, len(vectors), len(spans), ErrCorrupt)
 	}
 	for i, v := range vectors {
 		c := chunk{axis: axis[len(axisMark):], row: make([]int8, vector.Stride(x.cfg.Dimensions))}

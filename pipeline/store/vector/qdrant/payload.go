@@ -181,3 +181,16 @@ func vectorsOf(v *client.VectorsOutput) [][]float32 {
 	}
 	return all
 }
+
+// chunksOf reads the spans and the vectors of an item's point, which are in step.
+func chunksOf(item string, p *client.RetrievedPoint) ([]schemas.Span, [][]float32, error) {
+	spans, err := spansOf(p.GetPayload())
+	if err != nil {
+		return nil, nil, err
+	}
+	vectors := vectorsOf(p.GetVectors())
+	if len(vectors) != len(spans) {
+		return nil, nil, fmt.Errorf("item %q: %d vectors, %d spans: %w", item, len(vectors), len(spans), ErrCorrupt)
+	}
+	return spans, vectors, nil
+}

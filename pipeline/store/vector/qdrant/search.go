@@ -106,14 +106,19 @@ func narrow(tenant string, f schemas.Filter, q *vector.Query) (*client.Filter, b
 	if some {
 		out.Must = append(out.Must, client.NewMatchKeyword(fieldAxis, axisMark+q.Axis))
 		if len(q.Exclude) > 0 {
-			points := make([]*client.PointId, len(q.Exclude))
-			for i, id := range q.Exclude {
-				points[i] = client.NewIDUUID(pointOf(keyOf(tenant, id), q.Axis).String())
-			}
-			out.MustNot = append(out.MustNot, client.NewHasID(points...))
+			out.MustNot = append(out.MustNot, among(tenant, q.Axis, q.Exclude))
 		}
 	}
 	return out, some
+}
+
+// among lets the points of items on an axis through.
+func among(tenant, axis string, ids []string) *client.Condition {
+	points := make([]*client.PointId, len(ids))
+	for i, id := range ids {
+		points[i] = client.NewIDUUID(pointOf(keyOf(tenant, id), axis).String())
+	}
+	return client.NewHasID(points...)
 }
 
 // nothing is a condition that no point meets. No condition at all would be met by every tenant's.
@@ -255,15 +260,19 @@ func (x *Index) hits(ctx context.Context, best []found, v []float32) ([]vector.H
 func bestSpan(spans []schemas.Span, vectors [][]float32, v []float32) schemas.Span {
 	best, most := 0, math.Inf(-1)
 	for i, w := range vectors[:min(len(vectors), len(spans))] {
-		sum := 0.0
-		for j := range min(len(w), len(v)) {
-			sum += float64(w[j]) * float64(v[j])
-		}
-		if sum > most {
+		if sum := product(w, v); sum > most {
 			best, most = i, sum
 		}
 	}
 	return spans[best]
+}
+
+func product(v, w []float32) float64 {
+	sum := 0.0
+	for i := range min(len(v), len(w)) {
+		sum += float64(v[i]) * float64(w[i])
+	}
+	return sum
 }
 
 // Score returns the query's score of each id. See vector.Index.
@@ -274,11 +283,7 @@ func (x *Index) Score(ctx context.Context, s scope.Scope, q vector.Query, ids []
 	if !ok || !some {
 		return scores, ctx.Err()
 	}
-	points := make([]*client.PointId, len(ids))
-	for i, id := range ids {
-		points[i] = client.NewIDUUID(pointOf(keyOf(s.Tenant(), id), q.Axis).String())
-	}
-	f.Must = append(f.Must, client.NewHasID(points...))
+	f.Must = append(f.Must, among(s.Tenant(), q.Axis, ids))
 	answers, err := x.query(ctx, []*client.QueryPoints{x.nearest(f, v, len(ids))})
 	if err != nil {
 		return nil, err
@@ -291,4 +296,39 @@ func (x *Index) Score(ctx context.Context, s scope.Scope, q vector.Query, ids []
 		scores[i] = known[id]
 	}
 	return scores, nil
+}
+
+// ScoreChunks returns the cosines of all chunks of each id. See vector.Index.
+func (x *Index) ScoreChunks(ctx context.Context, s scope.Scope, q vector.Query, ids []string) ([][]vector.ChunkScore, error) {
+	out := make([][]vector.ChunkScore, len(ids))
+	v, ok := unit(q.Vector)
+	f, some := narrow(s.Tenant(), q.Filter, &q)
+	if !ok || !some {
+		return out, ctx.Err()
+	}
+	f.Must = append(f.Must, among(s.Tenant(), q.Axis, ids))
+	var points []*client.RetrievedPoint
+	err := x.read(ctx, func(ctx context.Context) (err error) {
+		points, err = x.client.Scroll(ctx, &client.ScrollPoints{CollectionName: x.name, Filter: f, Limit: client.PtrOf(uint32(len(ids))),
+			WithPayload: client.NewWithPayloadInclude(fieldItem, fieldSpans), WithVectors: client.NewWithVectorsInclude(vectorName)})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	known := make(map[string][]vector.ChunkScore, len(points))
+	for _, p := range points {
+		id := p.GetPayload()[fieldItem].GetStringValue()
+		spans, vectors, err := chunksOf(id, p)
+		if err != nil {
+			return nil, err
+		}
+		for i, w := range vectors {
+			known[id] = append(known[id], vector.ChunkScore{Span: spans[i], Score: product(w, v)})
+		}
+	}
+	for i, id := range ids {
+		out[i] = known[id]
+	}
+	return out, nil
 }
