@@ -359,7 +359,9 @@ func TestPassagesAreEmbedded(t *testing.T) {
 	}
 	text += "}\n"
 	code := func(d map[string]any) { d["kind"] = "code" }
-	hidden := func(d map[string]any) { d["kind"], d["security_label"] = "code", []string{"level:internal", "pii:medical"} }
+	hidden := func(d map[string]any) {
+		d["kind"], d["security_label"] = "code", []string{"level:internal", "pii:medical"}
+	}
 	w.put(t, recorded(t, "code", text, code), "logged")
 	w.put(t, recorded(t, "hidden", text, hidden), "logged")
 	w.put(t, recorded(t, "talk", text), "logged")
