@@ -25,6 +25,7 @@ import (
 	"satchel/pipeline/selection"
 	"satchel/pipeline/selection/defend"
 	"satchel/pipeline/selection/rank"
+	"satchel/pipeline/selection/retrieve"
 	"satchel/pipeline/selection/session"
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/store/graph"
@@ -210,12 +211,25 @@ func passageConfig(cfg *Config) passage.Config {
 		out.Frequencies = cfg.Keyword
 	}
 	if cfg.Vector != nil {
-		out.Passages = cfg.Vector
+		out.Passages = timely{cfg.Vector, cfg.Retrieval}
 	}
 	if v, ok := cfg.Embedder.(passage.Vectors); ok {
 		out.Vectors = v
 	}
 	return out
+}
+
+// timely gives an index a retriever's time for passages.
+type timely struct {
+	vector.Index
+	deadline time.Duration
+}
+
+// ScoreChunks implements [passage.Passages].
+func (t timely) ScoreChunks(ctx context.Context, s scope.Scope, q vector.Query, ids []string) ([][]vector.ChunkScore, error) {
+	ctx, cancel := retrieve.Within(ctx, t.deadline)
+	defer cancel()
+	return t.Index.ScoreChunks(ctx, s, q, ids)
 }
 
 func (c *Config) fill() {

@@ -2,10 +2,12 @@ package pipeline
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/passage"
+	"satchel/pipeline/selection/retrieve"
 	"satchel/schemas"
 )
 
@@ -25,10 +27,14 @@ func (e *Engine) quote(ctx context.Context, req Request, plan Plan, ranked Ranke
 	if !hasPassages(cs) {
 		return false
 	}
+	asked := ranked.Vector
+	if !slices.Contains(ranked.Sources, retrieve.NameVector) { // it did not answer a moment ago
+		asked = nil
+	}
 	by, search := e.counter(q.Model), plan.query(plan.Asked)
 	ranking := e.passages.Score(ctx, req.Scope, passage.Query{
 		Text: req.Query, Filter: search.Filter, Population: search.Population, Prefer: req.Options.Prefer.Kinds(),
-		Vector: ranked.Vector, Model: ranked.Embedding,
+		Vector: asked, Model: ranked.Embedding,
 	}, cs)
 	chosen := req.Query != "" && req.Options.Repeat != schemas.RepeatStable // else the same text whatever is asked
 	if chosen {

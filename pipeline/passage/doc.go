@@ -10,6 +10,12 @@
 // and places, so the same input gives the same choice.
 package passage
 
+import "fmt"
+
 // Version numbers the rules by which an item is cut and read. It changes when an item may give
 // other passages than before.
 const Version = 1
+
+// Contents names what a vector index holds that has the vectors of passages by a model. An index of other
+// contents is filled anew.
+func Contents(model string) string { return fmt.Sprint(model, " passages ", Version) }

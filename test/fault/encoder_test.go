@@ -11,6 +11,7 @@ import (
 
 	"satchel/pipeline/embed/encoder"
 	"satchel/pipeline/embed/static"
+	"satchel/pipeline/passage"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/store/vector"
@@ -63,11 +64,11 @@ func checkEncoded(t *testing.T, n *node, log *eventlog.Log, s scope.Scope) {
 	model := made.Model()
 	sum := sha256.Sum256([]byte(model.String()))
 	digest := func(dir string) [sha256.Size]byte {
-		x, err := vectormem.Open(vectormem.Config{Dir: dir, Model: model.String(), Dimensions: model.Dimensions})
+		x, err := vectormem.Open(vectormem.Config{Dir: dir, Model: passage.Contents(model.String()), Dimensions: model.Dimensions})
 		must(t, err)
 		defer func() { must(t, x.Close()) }()
 		index := vector.New(x)
-		must(t, projection.NewReindexer(projection.ReindexerConfig{Log: log, Index: index, Embedder: made}).Fill(t.Context(), s, func(int64, int64) {}))
+		must(t, projection.NewReindexer(projection.ReindexerConfig{Log: log, Index: index, Embedder: made, Passages: true}).Fill(t.Context(), s, func(int64, int64) {}))
 		d, err := index.Digest(t.Context(), s)
 		must(t, err)
 		return d

@@ -36,7 +36,8 @@ type projection struct {
 // project turns entries into changes. It is a pure function of the entries, the embedding
 // model and the detector of personal data, so that a rebuild gives what the live run gave.
 // Keywords, vectors and entities are those of what a reader without roles may see of an
-// item; passages says whether those of an item that is not hidden in part are embedded, too. Without an embedder the vector changes have no chunks and must not be applied.
+// item; passages says whether those of an item that is not hidden in part are embedded, too.
+// Without an embedder the vector changes have no chunks and must not be applied.
 func project(ctx context.Context, embedder embed.Embedder, sanitizer *pii.Sanitizer, passages bool, entries []eventlog.Entry) (projection, error) {
 	p := projection{sanitizer: sanitizer}
 	var texts []string

@@ -44,10 +44,10 @@ func (m *Maker) scrub(ctx context.Context) error {
 	return m.cache.Scrub(ctx)
 }
 
-// contents names what an index of the maker's vectors holds; one of other contents is filled anew.
+// contents names what an index of the maker's vectors holds.
 func (m *Maker) contents() string {
 	if m.Questions.Cosines == embed.OfEncoder {
-		return fmt.Sprint(m.Model(), " passages ", passage.Version)
+		return passage.Contents(m.Model().String())
 	}
 	return m.Model().String()
 }
