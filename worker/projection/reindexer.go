@@ -62,6 +62,7 @@ type turn struct {
 	sync.Mutex
 	cancel context.CancelFunc // of the batch; under Reindexer.mu, as the next
 	wanted int                // those that interrupt, want it or have it; no batch begins meanwhile
+	halved int                // how often the batch was, so that one ends between two interruptions; under its own lock
 }
 
 // NewReindexer returns a Reindexer; nothing runs before Run.
@@ -282,12 +283,17 @@ func (h *Reindexer) step(ctx context.Context, s scope.Scope) (more bool, err err
 	if wanted {
 		return true, nil
 	}
-	more, err = h.advance(ctx, interruptible, s)
+	more, err = h.advance(ctx, interruptible, s, max(1, h.cfg.Batch>>turn.halved))
 	if interrupted := interruptible.Err() != nil && ctx.Err() == nil; err != nil && interrupted || errors.Is(err, errOvertaken) {
+		turn.halved = min(turn.halved+1, mostHalved)
 		return true, nil
 	}
+	turn.halved = max(turn.halved-1, 0)
 	return more, err
 }
+
+// mostHalved makes one entry of any batch.
+const mostHalved = 16
 
 func (h *Reindexer) turn(tenant string) *turn {
 	h.mu.Lock()
@@ -311,9 +317,9 @@ func erasedOf(entries []eventlog.Entry) (n int) {
 	return n
 }
 
-// advance applies one batch; false when the index was at the log's end. Embedding is interruptible; what a server was
+// advance applies at most batch entries; false when the index was at the log's end. Embedding is interruptible; what a server was
 // asked to write is waited for. The caller has the tenant's turn.
-func (h *Reindexer) advance(ctx, interruptible context.Context, s scope.Scope) (more bool, err error) {
+func (h *Reindexer) advance(ctx, interruptible context.Context, s scope.Scope, batch int) (more bool, err error) {
 	at, err := h.checkpoint(ctx, s)
 	if err != nil {
 		return false, err
@@ -331,7 +337,7 @@ func (h *Reindexer) advance(ctx, interruptible context.Context, s scope.Scope) (
 	case !h.cfg.Owns(s.Tenant()):
 		return true, nil
 	}
-	entries, err := h.cfg.Log.Read(ctx, s, at, h.cfg.Batch)
+	entries, err := h.cfg.Log.Read(ctx, s, at, batch)
 	if err != nil {
 		return false, err
 	}

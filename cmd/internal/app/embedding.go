@@ -75,8 +75,7 @@ type embedding struct {
 	next     *VectorTarget // nil: the model is the one of the last start
 	encoding *encoding     // nil: items have one vector
 
-	first   *VectorTarget // what now was at the start
-	settled atomic.Int64  // Unix nanoseconds before which a query's vector may be of the old model
+	first *VectorTarget // what now was at the start
 }
 
 var (
@@ -114,18 +113,11 @@ func (e *embedding) Reads(text string) float64 {
 	return e.words.Reads(text)
 }
 
-// changeover is how long searches are refused when the model changes: queries that were
-// embedded by the old one have come through by then.
-const changeover = time.Second
-
 // adopt lets the next side serve.
-func (e *embedding) adopt() {
-	e.settled.Store(time.Now().Add(changeover).UnixNano())
-	e.now.Store(e.next)
-}
+func (e *embedding) adopt() { e.now.Store(e.next) }
 
-// errChangeover degrades a search while the model changes.
-var errChangeover = errors.New("the embedding model is changing")
+// errChangeover degrades a search whose vector was made just before the model changed.
+var errChangeover = errors.New("the embedding model has changed")
 
 // servingIndex is the index of the side that serves.
 type servingIndex struct{ *embedding }
@@ -136,13 +128,14 @@ var (
 )
 
 func (s servingIndex) serving(q *vector.Query) (*vector.Vectors, error) {
-	if time.Now().UnixNano() < s.settled.Load() {
-		return nil, errChangeover
-	}
 	if e := s.encoding; e != nil && q.Model == e.Model().String() {
 		return e.index, nil
 	}
-	return s.now.Load().index, nil
+	now := s.now.Load()
+	if q.Model != now.Model().String() {
+		return nil, errChangeover
+	}
+	return now.index, nil
 }
 
 // lost reports whether the encoder's vectors turned out to be damaged; those of the table are there.

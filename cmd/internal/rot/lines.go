@@ -97,7 +97,7 @@ func (p *plain) rows(ctx context.Context, row Row, number int, budgets []int) ([
 	if err != nil {
 		return nil, fmt.Errorf("embed the question: %w", err)
 	}
-	near, err := p.sys.Vector.Search(ctx, p.scope, vector.Query{Vector: vectors[0], Limit: hits, Filter: schemas.MatchAll()})
+	near, err := p.sys.Vector.Search(ctx, p.scope, vector.Query{Vector: vectors[0], Model: p.sys.Embedder.Model().String(), Limit: hits, Filter: schemas.MatchAll()})
 	if err != nil {
 		return nil, fmt.Errorf("search by vector: %w", err)
 	}

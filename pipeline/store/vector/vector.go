@@ -52,8 +52,8 @@ type Query struct {
 	// MatchNone for those of Filter.
 	Population schemas.Filter
 	Exclude    []string // ids of items to search as if they were not there
-	// Model says whose vectors are searched where an item has several, one of each model. A driver has those of
-	// one model and ignores it.
+	// Model made Vector, and says whose vectors are searched where an item has several, one of each model. A driver
+	// has those of one model and ignores it.
 	Model string
 }
 
