@@ -25,7 +25,7 @@ type assembled struct {
 func (o *assembleOp) pack(ctx context.Context, req Request, plan Plan, ranked Ranked) (Packed, error) {
 	cs := ranked.Candidates
 	req.Limits.Tokens = ranked.budget(req.Limits.Tokens)
-	quoted := o.quote(ctx, req, plan, ranked)
+	quoted, notes := o.quote(ctx, req, plan, ranked)
 	quoted = o.shorten(req, ranked) || quoted
 	a := &assembled{groups: o.format(req, ranked), title: o.titleOf(ranked)}
 	o.dropInjected(req, a, cs)
@@ -37,7 +37,7 @@ func (o *assembleOp) pack(ctx context.Context, req Request, plan Plan, ranked Ra
 		dropRepeats(cs, again)
 		o.write(req, a, cs)
 	}
-	out := o.show(a, cs, newPacked(ranked.Notes))
+	out := o.show(a, cs, newPacked(ranked.Notes.With(notes...)))
 	out.Compacted = quoted
 	markShown(cs, out.Shown, schemas.DropBudget)
 	compaction.RestoreUnshown(cs)

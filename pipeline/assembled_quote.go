@@ -52,7 +52,7 @@ const noteTokens = 80
 
 // quote puts passages in the place of documents, code and commits. What the other items cannot
 // use of their shares is the passages'.
-func (o *assembleOp) quote(ctx context.Context, req Request, plan Plan, ranked Ranked) bool {
+func (o *assembleOp) quote(ctx context.Context, req Request, plan Plan, ranked Ranked) (bool, Notes) {
 	cs := ranked.Candidates
 	clip := assembly.Clip(req.Limits.Tokens)
 	counter := o.e.counter("")
@@ -83,7 +83,7 @@ func (o *assembleOp) quote(ctx context.Context, req Request, plan Plan, ranked R
 	}
 	weights = documentWeight * len(sorts)
 	if weights == 0 {
-		return false
+		return false, nil
 	}
 	room := max(0, req.Limits.Tokens-o.frame(ranked))
 	share := room * weights / (weights + rest)

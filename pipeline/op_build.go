@@ -108,7 +108,9 @@ func (o *buildOp) pack(ctx context.Context, req Request, plan Plan, ranked Ranke
 		return cmp.Or(cmp.Compare(value[y], value[x]), cmp.Compare(similarity(&cs[y]), similarity(&cs[x])),
 			cmp.Compare(cs[x].ID, cs[y].ID))
 	})
-	out.Compacted = o.quote(ctx, req, plan, ranked, order)
+	var notes Notes
+	out.Compacted, notes = o.quote(ctx, req, plan, ranked, order)
+	out.Notes = out.Notes.With(notes...)
 	out = o.render(req, cs, order, out)
 	out.Hits = hits
 	markShown(cs, out.Shown, schemas.DropBudget)
@@ -124,14 +126,14 @@ func (o *buildOp) pack(ctx context.Context, req Request, plan Plan, ranked Ranke
 }
 
 // quote puts passages in the place of the results that are documents, code and commits.
-func (o *buildOp) quote(ctx context.Context, req Request, plan Plan, ranked Ranked, order []int) bool {
+func (o *buildOp) quote(ctx context.Context, req Request, plan Plan, ranked Ranked, order []int) (bool, Notes) {
 	cs := ranked.Candidates
 	results := make([]candidate.Candidate, len(order))
 	for n, i := range order {
 		results[n] = cs[i]
 	}
 	counter, spec := o.e.counter(req.Model), o.template.Spec()
-	quoted := o.e.quote(ctx, req, plan, ranked, quoting{
+	quoted, notes := o.e.quote(ctx, req, plan, ranked, quoting{
 		Budget: req.Limits.Tokens - counter.Count(spec.Header+spec.Footer), Model: req.Model,
 		Measure: func(c *candidate.Candidate) int {
 			return counter.Count(o.template.Memory(o.values(c), o.metadata) + spec.Separator)
@@ -140,7 +142,7 @@ func (o *buildOp) quote(ctx context.Context, req Request, plan Plan, ranked Rank
 	for n, i := range order {
 		cs[i] = results[n]
 	}
-	return quoted
+	return quoted, notes
 }
 
 // render takes memories in order while they fit, and those after one that does not.

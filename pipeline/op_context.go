@@ -233,12 +233,12 @@ func (o *contextOp) pack(ctx context.Context, req Request, plan Plan, ranked Ran
 		Budget: budget, Recall: ranked.recall(req.Limits.Tokens, budget), Limit: req.Limits.Items, Bytes: req.Limits.Bytes, Counter: e.cfg.Tokens(req.Model),
 		Denied: denials(req, ranked), Before: session.Places(plan.Previous, cs),
 	}
-	quoted := e.quote(ctx, req, plan, ranked, quoting{
+	quoted, notes := e.quote(ctx, req, plan, ranked, quoting{
 		Budget: e.builder.Room(in, cs), Items: in.Limit, Model: req.Model,
 		Measure: func(c *candidate.Candidate) int { return e.builder.Cost(in.Counter, c) },
 	}, cs)
 	out.Pack, out.Compacted = e.buildPack(req, in, cs)
-	out.Compacted = out.Compacted || quoted
+	out.Compacted, out.Notes = out.Compacted || quoted, out.Notes.With(notes...)
 	if out.ItemsLimited && out.Tokens < budget*95/100 {
 		out.Notes = out.Notes.With(fmt.Sprintf("budget: %d items are the limit and take %d of %d tokens: ask for a higher limit to see more",
 			req.Limits.Items, out.Tokens, budget))

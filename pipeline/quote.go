@@ -22,10 +22,10 @@ type quoting struct {
 
 // quote puts the passages of documents, code and commits that bear on the question in the place
 // of these items, and drops those without one. Without a question it shows all of each. It
-// reports whether parts of items may be shown.
-func (e *Engine) quote(ctx context.Context, req Request, plan Plan, ranked Ranked, q quoting, cs []candidate.Candidate) bool {
+// reports whether parts of items may be shown, and what to note.
+func (e *Engine) quote(ctx context.Context, req Request, plan Plan, ranked Ranked, q quoting, cs []candidate.Candidate) (bool, Notes) {
 	if !hasPassages(cs) {
-		return false
+		return false, nil
 	}
 	asked := ranked.Vector
 	if !slices.Contains(ranked.Sources, retrieve.NameVector) { // it did not answer a moment ago
@@ -43,7 +43,10 @@ func (e *Engine) quote(ctx context.Context, req Request, plan Plan, ranked Ranke
 		ranking.Whole(cs, by)
 	}
 	e.guardQuotes(req, cs)
-	return chosen
+	if ranking.Err != nil {
+		return chosen, Notes{"vectors of passages: " + failure(ranking.Err)}
+	}
+	return chosen, nil
 }
 
 // hasPassages reports whether a kept candidate is cut into passages.

@@ -36,6 +36,7 @@ type Query struct {
 
 // Ranking is the scored passages of some candidates, best first.
 type Ranking struct {
+	Err   error       // of the stored vectors, in whose place those of the items counted; nil: none
 	items []*analysis // by candidate; nil: it is not cut
 	list  []scored
 	rest  []scored // of the other items, in the order of these, and what says nothing alone; they are not scored
@@ -242,7 +243,7 @@ func (w *scoring) storedCosines() []float64 {
 	stored, err := w.reader.cfg.Passages.ScoreChunks(w.ctx, w.scope, vector.Query{
 		Vector: w.query.Vector, Model: w.query.Model, Axis: vector.AxisPassage, Filter: w.query.Filter}, ids)
 	if err != nil {
-		stored = nil // their items still have theirs
+		w.ranking.Err, stored = err, nil
 	}
 	out := make([]float64, len(w.ranking.list))
 	for i, entry := range w.ranking.list {

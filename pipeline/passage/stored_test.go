@@ -64,7 +64,11 @@ func first(t *testing.T, s *storedPassages, change func(*candidate.Candidate)) i
 	cs := []candidate.Candidate{item(t, "q", schemas.KindCode, queueConfig, nil)}
 	change(&cs[0])
 	r := reader(t, Config{Passages: s})
-	return r.Score(t.Context(), system(t), Query{Text: "zebra", Vector: []float32{1}, Model: "model@1"}, cs).list[0].part
+	ranking := r.Score(t.Context(), system(t), Query{Text: "zebra", Vector: []float32{1}, Model: "model@1"}, cs)
+	if !errors.Is(ranking.Err, s.err) {
+		t.Errorf("%v, want %v", ranking.Err, s.err)
+	}
+	return ranking.list[0].part
 }
 
 func TestStoredVectorsOrderPassages(t *testing.T) {
