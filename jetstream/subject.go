@@ -61,7 +61,7 @@ func MemorySubject(tenant, agent string) (string, error) {
 
 // ParseMemory returns the tenant and the agent of mem.v1.<tenant>.evt.<agent>.
 func ParseMemory(subject string) (tenant, agent string, err error) {
-	return parse("memory", subject, "mem.v1.", ".evt.")
+	return parseSubject("memory", subject, "mem.v1.", ".evt.")
 }
 
 // PutSubject returns mem.v1.<tenant>.put.
@@ -85,7 +85,7 @@ func ContextSubject(tenant, verb string) (string, error) {
 
 // ParseContext returns the tenant and the verb of ctx.v1.<tenant>.<verb>.
 func ParseContext(subject string) (tenant, verb string, err error) {
-	tenant, verb, err = parse("context", subject, "ctx.v1.", ".")
+	tenant, verb, err = parseSubject("context", subject, "ctx.v1.", ".")
 	if err == nil && !slices.Contains(ContextVerbs(), verb) {
 		return "", "", fmt.Errorf("parse context subject %q: %w", cloudevent.Clip(subject), ErrSubject)
 	}
@@ -102,7 +102,7 @@ func RoleSubject(tenant, role string) (string, error) {
 
 // ParseRole returns the tenant and the role of ctx.v1.<tenant>.role.<role>.
 func ParseRole(subject string) (tenant, role string, err error) {
-	tenant, role, err = parse("role", subject, "ctx.v1.", ".role.")
+	tenant, role, err = parseSubject("role", subject, "ctx.v1.", ".role.")
 	if err == nil && !slices.Contains(ContextRoles(), role) {
 		return "", "", fmt.Errorf("parse role subject %q: %w", cloudevent.Clip(subject), ErrSubject)
 	}
@@ -139,7 +139,7 @@ func LogSubject(tenant, verb string) (string, error) {
 
 // ParseLog returns the tenant and the verb of log.v1.<tenant>.<verb>.
 func ParseLog(subject string) (tenant, verb string, err error) {
-	tenant, verb, err = parse("log", subject, "log.v1.", ".")
+	tenant, verb, err = parseSubject("log", subject, "log.v1.", ".")
 	if err == nil && !slices.Contains(LogVerbs(), verb) {
 		return "", "", fmt.Errorf("parse log subject %q: %w", cloudevent.Clip(subject), ErrSubject)
 	}
@@ -177,7 +177,7 @@ func DLQSubject(tenant, reason string) (string, error) {
 
 // ParseDLQ returns the tenant and the reason of dlq.v1.<tenant>.<reason>.
 func ParseDLQ(subject string) (tenant, reason string, err error) {
-	return parse("dlq", subject, "dlq.v1.", ".")
+	return parseSubject("dlq", subject, "dlq.v1.", ".")
 }
 
 // TenantOf returns the tenant of any subject of Satchel, stored form included.
@@ -224,7 +224,7 @@ func build(kind, prefix, tenant, middle, last string) (string, error) {
 	return prefix + tenant + middle + last, nil
 }
 
-func parse(kind, subject, prefix, middle string) (tenant, last string, err error) {
+func parseSubject(kind, subject, prefix, middle string) (tenant, last string, err error) {
 	rest, ok := strings.CutPrefix(subject, prefix)
 	if ok {
 		tenant, last, ok = strings.Cut(rest, middle)

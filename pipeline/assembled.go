@@ -70,7 +70,7 @@ func (o *assembleOp) format(req Request, ranked Ranked) []assembly.Group {
 			if c.Fenced() {
 				it.Caution()
 			}
-			it.At, it.Relevance = i, round(score*ranked.Factors[c.ID])
+			it.At, it.Relevance = i, fourPlaces(score*ranked.Factors[c.ID])
 			out[g].Items = append(out[g].Items, it)
 		}
 	}

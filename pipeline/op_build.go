@@ -48,7 +48,7 @@ func (e *Engine) Preview(ctx context.Context, s scope.Scope, in schemas.BuildReq
 	reply.Memories = []schemas.SearchResult{}
 	return schemas.PreviewReply{
 		BuildReply: reply, MemoryIDs: idsOf(out.Ranked.Candidates, out.Packed.Shown), RankingScores: out.Packed.Build.Scores,
-		BudgetUsed: round(100 * float64(out.Packed.Tokens) / float64(cmp.Or(in.TokenBudget, schemas.DefaultTokenBudget))),
+		BudgetUsed: fourPlaces(100 * float64(out.Packed.Tokens) / float64(cmp.Or(in.TokenBudget, schemas.DefaultTokenBudget))),
 	}, nil
 }
 
@@ -102,7 +102,7 @@ func (o *buildOp) pack(ctx context.Context, req Request, plan Plan, ranked Ranke
 	value := make(map[int]float64, len(order))
 	for _, i := range order {
 		value[i] = o.ranker.score(&cs[i], req.Times.Ranking)
-		out.Build.Scores[cs[i].ID] = round(value[i])
+		out.Build.Scores[cs[i].ID] = fourPlaces(value[i])
 	}
 	slices.SortStableFunc(order, func(x, y int) int {
 		return cmp.Or(cmp.Compare(value[y], value[x]), cmp.Compare(similarity(&cs[y]), similarity(&cs[x])),
@@ -263,4 +263,4 @@ func (e *Engine) ranker(in *schemas.BuildRequest) (*Ranker, error) {
 	}
 }
 
-func round(x float64) float64 { return math.Round(x*1e4) / 1e4 }
+func fourPlaces(x float64) float64 { return math.Round(x*1e4) / 1e4 }

@@ -199,7 +199,7 @@ type axisFound struct {
 func (a *axisFound) add(r *schemas.Record, retriever string, place int, score float64) {
 	a.records = append(a.records, r)
 	a.scores[r.ID] = score
-	a.evidence[r.ID] = candidate.Channel{Name: retriever, Channel: schemas.Channel{Rank: place, Score: round(score)}}
+	a.evidence[r.ID] = candidate.Channel{Name: retriever, Channel: schemas.Channel{Rank: place, Score: fourPlaces(score)}}
 }
 
 // experience is one with its attributes read.

@@ -127,7 +127,7 @@ func (o *recoverOp) pack(_ context.Context, req Request, _ Plan, ranked Ranked) 
 	for i := range cs {
 		c := &cs[i]
 		spans := o.spans[c.ID]
-		if c.Kept() && len(spans) > 0 && !(o.seenAsThen(c) && cut(c, spans, counter.Count)) {
+		if c.Kept() && len(spans) > 0 && !(o.seenAsThen(c) && keepSpans(c, spans, counter.Count)) {
 			c.Drop, c.Detail = schemas.DropStale, "the span is not of the text as it may be seen now"
 		}
 	}
@@ -161,9 +161,9 @@ func (o *recoverOp) seenAsThen(c *candidate.Candidate) bool {
 	return slices.Equal(hidden, c.Verdict.RedactedFields) && then.Covers(now) && now.Covers(then)
 }
 
-// cut leaves the spans of a candidate's text alone. It reports false when they are not of its
+// keepSpans leaves the spans of a candidate's text alone. It reports false when they are not of its
 // text.
-func cut(c *candidate.Candidate, spans []schemas.Span, count func(string) int) bool {
+func keepSpans(c *candidate.Candidate, spans []schemas.Span, count func(string) int) bool {
 	text := c.Content.Text()
 	slices.SortFunc(spans, func(a, b schemas.Span) int { return cmp.Compare(a.Start, b.Start) })
 	e := &candidate.Extract{Whole: c.Content, Stored: c.ContentTokens}

@@ -195,7 +195,7 @@ func resultsOf(out Outcome, of []int) []schemas.SearchResult {
 	}
 	results := make([]schemas.SearchResult, 0, len(of))
 	for rank, i := range of {
-		r := schemas.SearchResult{Memory: shown[i], Score: round(similarity(&out.Ranked.Candidates[i])), Rank: rank + 1}
+		r := schemas.SearchResult{Memory: shown[i], Score: fourPlaces(similarity(&out.Ranked.Candidates[i])), Rank: rank + 1}
 		for _, l := range out.Packed.Hits.Linked[i] {
 			if m, ok := shown[l.At]; ok {
 				r.Relationships = append(r.Relationships, schemas.RelatedMemory{Memory: m, Relationship: l.Edge, Depth: l.Depth})

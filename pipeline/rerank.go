@@ -59,7 +59,7 @@ func (e *Engine) rerank(ctx context.Context, req Request, ranked Ranked) (Ranked
 func setRelevance(c *candidate.Candidate, p *rank.Profile, relevance float64) {
 	c.SetScore(min(1, max(0, c.Score+p.Relevance*(relevance-relevanceOf(c)))))
 	if c.Signals != nil {
-		c.Signals.Relevance = round(relevance)
+		c.Signals.Relevance = fourPlaces(relevance)
 	}
 }
 

@@ -34,8 +34,8 @@ func Derive(m *schemas.MemoryItem, from []Origin) {
 			m.SecurityLabel = slices.Sorted(slices.Values(r.SecurityLabel))
 			m.Scope.Org, m.Scope.Project = r.Scope.Org, r.Scope.Project
 		}
-		m.Trust = lower(m.Trust, r.Trust)
-		m.Confidence = lower(m.Confidence, r.Confidence)
+		m.Trust = lowest(m.Trust, r.Trust)
+		m.Confidence = lowest(m.Confidence, r.Confidence)
 		if r.Sensitivity != nil && (m.Sensitivity == nil || *r.Sensitivity > *m.Sensitivity) {
 			m.Sensitivity = r.Sensitivity
 		}
@@ -51,7 +51,7 @@ func Derive(m *schemas.MemoryItem, from []Origin) {
 	}
 }
 
-func lower(a, b *float64) *float64 {
+func lowest(a, b *float64) *float64 {
 	if a == nil || b != nil && *b < *a {
 		return b
 	}

@@ -57,7 +57,7 @@ type condition struct {
 func ReadFilter(raw []byte) (schemas.Filter, error) {
 	none := schemas.MatchNone()
 	var p pushdown
-	if err := decode(raw, &p, "match", "conditions", "field", "op", "values", "number"); err != nil {
+	if err := decodeStrict(raw, &p, "match", "conditions", "field", "op", "values", "number"); err != nil {
 		return none, fmt.Errorf("read filter: %w", err)
 	}
 	switch {
@@ -111,7 +111,7 @@ func (c *condition) check() error {
 // so is a member that is given twice.
 func ReadObligations(raw []byte) (schemas.Obligations, error) {
 	var o schemas.Obligations
-	if err := decode(raw, &o, "pii", "types", "summarise"); err != nil {
+	if err := decodeStrict(raw, &o, "pii", "types", "summarise"); err != nil {
 		return schemas.Obligations{}, fmt.Errorf("read obligations: %w", err)
 	}
 	switch {
@@ -125,8 +125,8 @@ func ReadObligations(raw []byte) (schemas.Obligations, error) {
 	return o, nil
 }
 
-// decode reads raw into v, whose members have the given names.
-func decode(raw []byte, v any, names ...string) error {
+// decodeStrict reads raw into v, whose members have the given names.
+func decodeStrict(raw []byte, v any, names ...string) error {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(v); err != nil {

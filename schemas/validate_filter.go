@@ -85,8 +85,8 @@ func (c *checker) ordered(pointer string, ops map[string]any, low, high string) 
 
 // compareScalars orders two numbers, two times or two strings.
 func compareScalars(a, b any) (int, bool) {
-	if x, ok := number(a); ok {
-		y, ok := number(b)
+	if x, ok := asNumber(a); ok {
+		y, ok := asNumber(b)
 		switch {
 		case !ok:
 			return 0, false
@@ -116,7 +116,7 @@ func compareScalars(a, b any) (int, bool) {
 	return 0, true
 }
 
-func number(v any) (float64, bool) {
+func asNumber(v any) (float64, bool) {
 	switch n := v.(type) {
 	case float64:
 		return n, true
@@ -153,7 +153,7 @@ func (c *checker) scalar(pointer string, v any) {
 	case bool:
 		return
 	}
-	if n, ok := number(v); ok {
+	if n, ok := asNumber(v); ok {
 		if math.IsNaN(n) || math.IsInf(n, 0) {
 			c.add(pointer, "must be a finite number")
 		}

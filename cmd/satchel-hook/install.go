@@ -58,7 +58,7 @@ func install(path, command string, out io.Writer) error {
 	case err != nil:
 		return fmt.Errorf("read the editor's settings: %w", err)
 	}
-	settings, err := members(raw)
+	settings, err := readObject(raw)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -66,7 +66,7 @@ func install(path, command string, out io.Writer) error {
 	if at < 0 {
 		settings, at = append(settings, member{"hooks", json.RawMessage("{}")}), len(settings)
 	}
-	hooks, err := members(settings[at].value)
+	hooks, err := readObject(settings[at].value)
 	if err != nil {
 		return fmt.Errorf("%s: hooks: %w", path, err)
 	}
@@ -110,7 +110,7 @@ func without(hooks []member) ([]member, error) {
 			if foreign := slices.DeleteFunc(slices.Clone(e.Hooks), own); len(foreign) == len(e.Hooks) {
 				others = append(others, raw)
 			} else if len(foreign) > 0 {
-				all, err := members(raw)
+				all, err := readObject(raw)
 				if err != nil {
 					return nil, fmt.Errorf("%s: %w", h.key, err)
 				}
@@ -172,8 +172,8 @@ func with(hooks []member, command string) ([]member, error) {
 	return hooks, nil
 }
 
-// members reads an object.
-func members(raw []byte) ([]member, error) {
+// readObject reads an object.
+func readObject(raw []byte) ([]member, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if open, err := d.Token(); err != nil || open != json.Delim('{') {
 		return nil, errors.New("this is no JSON object; mend it first")

@@ -49,7 +49,7 @@ func publish(ctx context.Context, dir, path, version string) (err error) {
 	for name := range strings.SplitSeq(strings.TrimRight(names, "\x00"), "\x00") {
 		data, err := rename(name, path)
 		if err == nil {
-			err = write(filepath.Join(tree, name), data)
+			err = writeFile(filepath.Join(tree, name), data)
 		}
 		if err != nil {
 			return fmt.Errorf("publish %s: %w", name, err)
@@ -79,7 +79,7 @@ func publish(ctx context.Context, dir, path, version string) (err error) {
 	if !same {
 		return fmt.Errorf("%s has other bytes: a version that was published must not change; name another", kept)
 	}
-	err = errors.Join(os.Rename(made, kept), write(filepath.Join(at, version+".mod"), mod), write(filepath.Join(at, version+".info"), info))
+	err = errors.Join(os.Rename(made, kept), writeFile(filepath.Join(at, version+".mod"), mod), writeFile(filepath.Join(at, version+".info"), info))
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func list(path, version string) error {
 	}
 	versions := append(strings.Fields(string(old)), version)
 	semver.Sort(versions)
-	return write(path, []byte(strings.Join(slices.Compact(versions), "\n")+"\n"))
+	return writeFile(path, []byte(strings.Join(slices.Compact(versions), "\n")+"\n"))
 }
 
 // rename returns the bytes of a file of the module, with path in the place of the module's own path.
@@ -165,7 +165,7 @@ func renameImports(name string, data []byte, path string) ([]byte, error) {
 	return format.Source(renamed)
 }
 
-func write(path string, data []byte) error {
+func writeFile(path string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}

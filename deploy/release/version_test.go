@@ -28,7 +28,7 @@ func TestFilesNameOneVersion(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := write(filepath.Join(tree, place.file), text); err != nil {
+		if err := writeFile(filepath.Join(tree, place.file), text); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -2,9 +2,9 @@ package gateway
 
 import "satchel/schemas"
 
-// decode reads a body as a request of the contract is read: a member that is unknown, spelt otherwise,
+// decodeBody reads a body as a request of the contract is read: a member that is unknown, spelt otherwise,
 // given twice, null or of another type is refused, and so is every value that breaks a rule.
-func decode[T any](body []byte, read func([]byte) (T, []schemas.Issue)) (T, error) {
+func decodeBody[T any](body []byte, read func([]byte) (T, []schemas.Issue)) (T, error) {
 	v, issues := read(body)
 	if err := schemas.Invalid(issues); err != nil {
 		return v, err

@@ -36,7 +36,7 @@ var routes = []route{
 }
 
 func remember(ctx context.Context, c *emitters.Emitter, r *http.Request, body []byte) (any, error) {
-	read, err := decode(body, schemas.Decode[newItem])
+	read, err := decodeBody(body, schemas.Decode[newItem])
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ type written struct {
 }
 
 func ask(ctx context.Context, c *emitters.Emitter, _ *http.Request, body []byte) (any, error) {
-	req, err := decode(body, schemas.DecodeContextRequest)
+	req, err := decodeBody(body, schemas.DecodeContextRequest)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func ask(ctx context.Context, c *emitters.Emitter, _ *http.Request, body []byte)
 }
 
 func search(ctx context.Context, c *emitters.Emitter, _ *http.Request, body []byte) (any, error) {
-	req, err := decode(body, schemas.Decode[schemas.SearchRequest])
+	req, err := decodeBody(body, schemas.Decode[schemas.SearchRequest])
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func explain(ctx context.Context, c *emitters.Emitter, r *http.Request, _ []byte
 }
 
 func restore(ctx context.Context, c *emitters.Emitter, r *http.Request, body []byte) (any, error) {
-	in, err := decode(body, schemas.Decode[recovery])
+	in, err := decodeBody(body, schemas.Decode[recovery])
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ func restore(ctx context.Context, c *emitters.Emitter, r *http.Request, body []b
 }
 
 func correct(ctx context.Context, c *emitters.Emitter, r *http.Request, body []byte) (any, error) {
-	in, err := decode(body, schemas.Decode[correction])
+	in, err := decodeBody(body, schemas.Decode[correction])
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func correct(ctx context.Context, c *emitters.Emitter, r *http.Request, body []b
 }
 
 func forget(ctx context.Context, c *emitters.Emitter, _ *http.Request, body []byte) (any, error) {
-	in, err := decode(body, schemas.Decode[erasure])
+	in, err := decodeBody(body, schemas.Decode[erasure])
 	if err != nil {
 		return nil, err
 	}

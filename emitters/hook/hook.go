@@ -134,7 +134,7 @@ func (h *Hooks) remember(ctx context.Context, m memory) (schemas.Receipt, error)
 		item.Confidence = &m.confidence
 	}
 	if m.attributes != nil {
-		raw, err := encode(m.attributes)
+		raw, err := encodeJSON(m.attributes)
 		if err != nil {
 			return schemas.Receipt{}, err
 		}

@@ -24,7 +24,7 @@ func (h *Hooks) short(text string) string {
 	return text[:head] + "\n… " + strconv.Itoa(tail-head) + " bytes left out …\n" + text[tail:]
 }
 
-func encode(v any) (json.RawMessage, error) {
+func encodeJSON(v any) (json.RawMessage, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return nil, fmt.Errorf("encode attributes: %w", err)

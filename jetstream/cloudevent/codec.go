@@ -81,14 +81,14 @@ func Encode(e event.Event, mode Mode) (nats.Header, []byte, error) {
 // type. A header value that decodes to invalid UTF-8 is refused. The event's data
 // shares memory with data.
 func Decode(header nats.Header, data []byte) (event.Event, error) {
-	e, err := decode(header, data)
+	e, err := decodeEvent(header, data)
 	if err != nil {
 		return event.Event{}, fmt.Errorf("decode event: %w", err)
 	}
 	return e, nil
 }
 
-func decode(header nats.Header, data []byte) (event.Event, error) {
+func decodeEvent(header nats.Header, data []byte) (event.Event, error) {
 	media, err := HeaderValue(header, ContentType)
 	if err != nil {
 		return event.Event{}, err

@@ -95,9 +95,9 @@ func streamsWanted(body []byte) ([]byte, error) {
 	return json.Marshal(req)
 }
 
-// plain refuses a request for more than a stream's state: the list of its subjects names
+// refuseDetails refuses a request for more than a stream's state: the list of its subjects names
 // tenants and agents.
-func plain(body []byte) error {
+func refuseDetails(body []byte) error {
 	var req map[string]json.RawMessage
 	if len(bytes.TrimSpace(body)) > 0 {
 		if err := json.Unmarshal(body, &req); err != nil {

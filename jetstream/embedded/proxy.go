@@ -154,7 +154,7 @@ func (p *apiProxy) handle(r *request) (*nats.Msg, error) {
 		}
 		return p.ask(r.subject, body)
 	case r.verb == "STREAM.INFO" && r.rest == "" && readable(r.stream):
-		if err := plain(r.body); err != nil {
+		if err := refuseDetails(r.body); err != nil {
 			return nil, err
 		}
 		return p.ask(r.subject, nil)

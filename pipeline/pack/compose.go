@@ -114,7 +114,7 @@ func (w *packer) shorten(text string, limit int) string {
 	lo, hi := start, len(text)
 	for hi-lo > 8 {
 		mid := (lo + hi) / 2
-		if w.req.Counter.Count(cut(text, mid)) <= limit {
+		if w.req.Counter.Count(endAtSpace(text, mid)) <= limit {
 			lo = mid
 		} else {
 			hi = mid
@@ -123,11 +123,11 @@ func (w *packer) shorten(text string, limit int) string {
 	if lo-start < 16 {
 		return ""
 	}
-	return cut(text, lo)
+	return endAtSpace(text, lo)
 }
 
-// cut ends a text at the last space before n, with an ellipsis.
-func cut(text string, n int) string {
+// endAtSpace ends a text at the last space before n, with an ellipsis.
+func endAtSpace(text string, n int) string {
 	head := text[:n]
 	if i := strings.LastIndexByte(head, ' '); i > 0 {
 		head = head[:i]

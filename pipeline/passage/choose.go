@@ -256,7 +256,7 @@ func (a *analysis) quote(c *candidate.Candidate, parts []int, by token.Counter) 
 		return
 	}
 	x := c.Extract
-	x.Before, x.After, x.Stored = said(c, whole.Text(), by), said(c, c.Content.Text(), by), stored
+	x.Before, x.After, x.Stored = storedTokens(c, whole.Text(), by), storedTokens(c, c.Content.Text(), by), stored
 	if x.After >= x.Before { // leaving out saves nothing
 		c.Extract, c.Content, c.ContentTokens = nil, whole, stored
 	}
@@ -290,7 +290,7 @@ func (a *analysis) put(c *candidate.Candidate, parts []int) {
 		line += strings.Count(text[:spans[min(len(spans)-1, 1)].Start], "\n")
 	}
 	c.Quote = &candidate.Quote{Head: a.head(line), Comment: strings.Join(doc, "\n"+candidate.Ellipsis+"\n")}
-	if !whole || !strings.Contains(strings.Join(strings.Fields(cut(text, signed)), " "), a.sign) {
+	if !whole || !strings.Contains(strings.Join(strings.Fields(truncate(text, signed)), " "), a.sign) {
 		c.Quote.Signature = a.sign
 	}
 	if len(spans) == 1 && whole && spans[0].End == len(text) {
@@ -303,8 +303,8 @@ func (a *analysis) put(c *candidate.Candidate, parts []int) {
 	c.Extract, c.Content, c.ContentTokens = x, schemas.TextContent(x.Text()), 0
 }
 
-// said is the tokens of a content, as records count them.
-func said(c *candidate.Candidate, text string, by token.Counter) int {
+// storedTokens is the tokens of a content, as records count them.
+func storedTokens(c *candidate.Candidate, text string, by token.Counter) int {
 	if c.Speaker != "" {
 		text = strings.ReplaceAll(c.Speaker, "\n", " ") + ": " + text
 	}

@@ -159,7 +159,7 @@ func (w *scoring) score() {
 		list[i].score = scale * ((1-dense)*byTerms[i] + dense*similar[i])
 	}
 	if more := w.feedback(groups, cues); more != nil {
-		for i, z := range normal(w.match(more)) {
+		for i, z := range zScores(w.match(more)) {
 			list[i].score += scale * feedback * z
 		}
 	}
@@ -178,15 +178,15 @@ func (w *scoring) mix(own []float64, retriever string) []float64 {
 		channel, _ := w.cs[w.ranking.list[i].at].Channels.Of(retriever)
 		whole[i] = channel.Score
 	}
-	own, whole = normal(own), normal(whole)
+	own, whole = zScores(own), zScores(whole)
 	for i := range own {
 		own[i] = (1-ofUnit)*own[i] + ofUnit*whole[i]
 	}
-	return normal(own)
+	return zScores(own)
 }
 
-// normal is the z-score of each value among them.
-func normal(values []float64) []float64 {
+// zScores are the z-scores of each value among them.
+func zScores(values []float64) []float64 {
 	mean, square := 0.0, 0.0
 	for _, v := range values {
 		mean += v

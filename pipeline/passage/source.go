@@ -90,7 +90,7 @@ func sourceOf(c *candidate.Candidate) source {
 	first, _, more := strings.Cut(text, "\n")
 	switch c.Kind {
 	case schemas.KindCode:
-		s.sign = cut(strings.Join(strings.Fields(a.Signature), " "), longestSignature)
+		s.sign = truncate(strings.Join(strings.Fields(a.Signature), " "), longestSignature)
 		s.name = cmp.Or(a.Name, s.sign, first)
 		s.found = s.path + " " + a.Name + " " + a.Signature
 		if doc := strings.TrimSpace(cmp.Or(a.Doc, a.Docstring)); !contains(text, doc) {
@@ -198,8 +198,8 @@ func isTest(name string) bool {
 	return strings.HasPrefix(stem, "test_") || stem == "conftest"
 }
 
-// cut shortens a text to at most n bytes, at a character.
-func cut(text string, n int) string {
+// truncate shortens a text to at most n bytes, at a character.
+func truncate(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}

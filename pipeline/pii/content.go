@@ -50,7 +50,7 @@ func (f *finder) text(text string) string { return f.replace(text, f.spans(text)
 // json masks the texts, numbers and member names of a JSON value; changed is false, and
 // the value as it was, when nothing was found.
 func (f *finder) json(raw json.RawMessage) (masked json.RawMessage, changed bool) {
-	tree, ok := decode(raw)
+	tree, ok := decodeJSON(raw)
 	if !ok {
 		return raw, false
 	}

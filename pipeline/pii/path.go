@@ -99,7 +99,7 @@ func (t *contentTree) remove(path string) outcome {
 		return closed
 	}
 	if !t.parsed {
-		if t.value, t.parsed = decode(t.content.Raw()); !t.parsed {
+		if t.value, t.parsed = decodeJSON(t.content.Raw()); !t.parsed {
 			return closed
 		}
 	}
@@ -118,7 +118,7 @@ func hiddenApart(name string) bool {
 	return false
 }
 
-func decode(raw json.RawMessage) (any, bool) {
+func decodeJSON(raw json.RawMessage) (any, bool) {
 	dec := json.NewDecoder(strings.NewReader(string(raw)))
 	dec.UseNumber()
 	var v any

@@ -125,7 +125,7 @@ func (z *Sanitizer) fields(r *schemas.Record, paths []string, o schemas.Obligati
 
 // leaves returns the texts and numbers of a value, when they can be looked for.
 func leaves(text string) (list []string) {
-	if tree, ok := decode([]byte(text)); ok {
+	if tree, ok := decodeJSON([]byte(text)); ok {
 		var walk func(v any)
 		walk = func(v any) {
 			switch x := v.(type) {

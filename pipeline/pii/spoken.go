@@ -293,7 +293,7 @@ func (s *scan) value(i int, kind secretKind, linked bool) (Span, bool) {
 		}
 		for end = start; end < len(t) && isDigit(t[end]); end++ {
 		}
-		ok = end-start >= least && end-start <= 8 && s.closed(end) && !unit(t, end)
+		ok = end-start >= least && end-start <= 8 && s.closed(end) && !isCounted(t, end)
 	case kindToken:
 		ok = linked && len(text) >= 8 && mixed(text) && !expression(text)
 	case kindPassword:
@@ -339,7 +339,7 @@ func password(text string, linked, isQuoted bool, t string, end int) bool {
 	case isQuoted && linked:
 		return len(text) <= 64 && !ordinary(text)
 	case digitsOnly(text):
-		return linked && !unit(t, end)
+		return linked && !isCounted(t, end)
 	case mixed(text):
 		return linked || len(text) > leastSecret && !capitals(text)
 	}
@@ -405,8 +405,8 @@ func ordinary(text string) bool {
 		"basic", "bearer", "hidden", "masked", "invalid", "incorrect", "wrong", "username", "admin")
 }
 
-// unit reports whether a word that counts or dates stands behind a number.
-func unit(t string, end int) bool {
+// isCounted reports whether a word that counts or dates stands behind a number.
+func isCounted(t string, end int) bool {
 	rest := strings.TrimLeft(t[end:min(len(t), end+24)], " ")
 	if rest != "" && (rest[0] == '%' || rest[0] == '/' || rest[0] == '-' && len(rest) > 1 && isDigit(rest[1])) {
 		return true

@@ -72,14 +72,14 @@ func compilePredicate(key string, value any) (predicate, error) {
 
 // normal brings every number to float64.
 func normal(v any) any {
-	if n, ok := number(v); ok {
+	if n, ok := asNumber(v); ok {
 		return n
 	}
 	return v
 }
 
-// number returns a number of any type that a signal comes as.
-func number(v any) (float64, bool) {
+// asNumber returns a number of any type that a signal comes as.
+func asNumber(v any) (float64, bool) {
 	switch n := v.(type) {
 	case float64:
 		return n, true
@@ -121,7 +121,7 @@ func (p *predicate) holds(in *Input) bool {
 		}
 		return false
 	}
-	n, ok := number(have)
+	n, ok := asNumber(have)
 	if !ok {
 		return false
 	}

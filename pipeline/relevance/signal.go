@@ -40,7 +40,7 @@ func typeOf(v any) types {
 	case bool:
 		return typeBoolean
 	}
-	if _, ok := number(v); ok {
+	if _, ok := asNumber(v); ok {
 		return typeNumber
 	}
 	return 0
@@ -94,7 +94,7 @@ func (s *signal) takes(v any) bool {
 	case string:
 		return s.types&typeText != 0
 	}
-	n, ok := number(v)
+	n, ok := asNumber(v)
 	return ok && s.types&typeNumber != 0 && n >= s.low && n <= s.high
 }
 
@@ -159,13 +159,13 @@ func nearest(name string, known []string) (string, bool) {
 	if len(known) == 0 {
 		return "", false
 	}
-	name = plain(name[:min(len(name), maxQuoted)])
-	near := slices.MinFunc(known, func(a, b string) int { return cmp.Compare(distance(name, plain(a)), distance(name, plain(b))) })
-	return near, distance(name, plain(near))*3 <= len(name)
+	name = foldName(name[:min(len(name), maxQuoted)])
+	near := slices.MinFunc(known, func(a, b string) int { return cmp.Compare(distance(name, foldName(a)), distance(name, foldName(b))) })
+	return near, distance(name, foldName(near))*3 <= len(name)
 }
 
-// plain is a name without case and separators.
-func plain(name string) string {
+// foldName is a name without case and separators.
+func foldName(name string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(name))
 }
 

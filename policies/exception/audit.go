@@ -28,13 +28,13 @@ func (g *Registry) Audit(ctx context.Context, s scope.Scope) ([]string, error) {
 		for i := range entries {
 			e := &entries[i]
 			after = e.Position
-			if x, ok := decode[schemas.GovernedException](e, schemas.TypeExceptionRegistered); ok {
+			if x, ok := dataOf[schemas.GovernedException](e, schemas.TypeExceptionRegistered); ok {
 				open[x.ID] = x
 			}
-			if x, ok := decode[schemas.GovernedException](e, schemas.TypeExceptionEnded); ok {
+			if x, ok := dataOf[schemas.GovernedException](e, schemas.TypeExceptionEnded); ok {
 				delete(open, x.ID)
 			}
-			if x, ok := decode[schemas.GovernedException](e, schemas.TypeExceptionUsed); ok {
+			if x, ok := dataOf[schemas.GovernedException](e, schemas.TypeExceptionUsed); ok {
 				if at, live := open[x.ID]; !live || !x.At.Before(at.ExpiresAt) {
 					found = append(found, fmt.Sprintf("position %d uses %s, which was not live", e.Position, x.ID))
 				}

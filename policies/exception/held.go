@@ -43,7 +43,7 @@ func (h *held) observe(e *eventlog.Entry) {
 		return
 	}
 	h.folded = e.Position
-	if used, ok := decode[schemas.GovernedException](e, schemas.TypeExceptionUsed); ok && used.ID == h.ID {
+	if used, ok := dataOf[schemas.GovernedException](e, schemas.TypeExceptionUsed); ok && used.ID == h.ID {
 		h.uses++
 	}
 	n := h.trigger.count(e, h.ID)

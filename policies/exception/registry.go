@@ -166,7 +166,7 @@ func (g *Registry) load(ctx context.Context, s scope.Scope, t *register, now tim
 
 // note takes a registration or an end.
 func (t *register) note(e *eventlog.Entry) {
-	if x, ok := decode[schemas.GovernedException](e, schemas.TypeExceptionRegistered); ok && t.held[x.ID] == nil && e.Source == Source {
+	if x, ok := dataOf[schemas.GovernedException](e, schemas.TypeExceptionRegistered); ok && t.held[x.ID] == nil && e.Source == Source {
 		trigger, err := ParseTrigger(x.RollbackTrigger)
 		h := &held{GovernedException: x, trigger: trigger, position: e.Position, folded: e.Position}
 		if err != nil {
@@ -174,7 +174,7 @@ func (t *register) note(e *eventlog.Entry) {
 		}
 		t.held[x.ID] = h
 	}
-	if x, ok := decode[schemas.GovernedException](e, schemas.TypeExceptionEnded); ok && e.Source == Source {
+	if x, ok := dataOf[schemas.GovernedException](e, schemas.TypeExceptionEnded); ok && e.Source == Source {
 		if h := t.held[x.ID]; h != nil && (h.cause == "" || h.endedAt.IsZero()) {
 			h.cause, h.endedAt = x.Cause, x.At
 		}

@@ -83,19 +83,19 @@ func eventType(counter string) string { return "io.satchel." + counter + ".v1" }
 func (t Trigger) count(e *eventlog.Entry, exception string) int {
 	switch t.Counter {
 	case "uses":
-		if used, ok := decode[schemas.GovernedException](e, schemas.TypeExceptionUsed); ok && used.ID == exception {
+		if used, ok := dataOf[schemas.GovernedException](e, schemas.TypeExceptionUsed); ok && used.ID == exception {
 			return 1
 		}
 		return 0
 	case "denials":
-		d, _ := decode[schemas.PolicyDecision](e, schemas.TypePolicyDecided)
+		d, _ := dataOf[schemas.PolicyDecision](e, schemas.TypePolicyDecided)
 		return tally(d.Verdicts, func(v schemas.Verdict) bool { return !v.Allow })
 	case "injections":
-		d, _ := decode[schemas.DropReport](e, schemas.TypeContextDropped)
+		d, _ := dataOf[schemas.DropReport](e, schemas.TypeContextDropped)
 		return tally(d.Drops, func(d schemas.Drop) bool { return d.Reason == schemas.DropInjection })
 	}
 	if t.Counter == "anomalies" || strings.HasPrefix(t.Counter, "anomaly.") {
-		h, _ := decode[schemas.Handover](e, schemas.TypeRoleHandedOver)
+		h, _ := dataOf[schemas.Handover](e, schemas.TypeRoleHandedOver)
 		name := strings.TrimPrefix(t.Counter, "anomaly.")
 		return tally(h.Findings, func(f schemas.Finding) bool { return name == "anomalies" || f.Anomaly == name })
 	}
@@ -115,9 +115,9 @@ func tally[T any](list []T, is func(T) bool) int {
 	return n
 }
 
-// decode reads the data of an entry of a type; false for another type and for data that
+// dataOf reads the data of an entry of a type; false for another type and for data that
 // cannot be read or was erased.
-func decode[T any](e *eventlog.Entry, eventType string) (T, bool) {
+func dataOf[T any](e *eventlog.Entry, eventType string) (T, bool) {
 	var v T
 	if e.Type != eventType || e.Erased {
 		return v, false

@@ -89,7 +89,7 @@ type opening struct {
 
 // Open answers art.v1.<tenant>.open with a window of what is shown.
 func (d *Artifacts) Open(ctx context.Context, tenant string, body []byte) (any, error) {
-	req, err := decode(body, schemas.Decode[schemas.OpenRequest])
+	req, err := decodeRequest(body, schemas.Decode[schemas.OpenRequest])
 	if err != nil {
 		return nil, err
 	}

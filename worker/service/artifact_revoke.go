@@ -12,7 +12,7 @@ import (
 
 // Revoke answers art.v1.<tenant>.revoke.
 func (d *Artifacts) Revoke(ctx context.Context, tenant string, body []byte) (any, error) {
-	req, err := decode(body, schemas.Decode[schemas.RevokeRequest])
+	req, err := decodeRequest(body, schemas.Decode[schemas.RevokeRequest])
 	if err != nil {
 		return nil, err
 	}

@@ -60,7 +60,7 @@ func (d *Artifacts) Store(ctx context.Context, tenant string, req schemas.StoreR
 	}
 	if len(found) > 0 && d.onFound == write.FoundRefuse {
 		// Another item may have the same content; only an erasure takes it from that.
-		return none, &schemas.Error{Code: schemas.CodeValidation, Message: "holds what may not be remembered here: " + join(found)}
+		return none, &schemas.Error{Code: schemas.CodeValidation, Message: "holds what may not be remembered here: " + typeNames(found)}
 	}
 	if req.Name != "" {
 		extract = req.Name + ", " + extract
@@ -159,4 +159,4 @@ func texts(types []pii.Type) []string {
 	return out
 }
 
-func join(types []pii.Type) string { return strings.Join(texts(types), ", ") }
+func typeNames(types []pii.Type) string { return strings.Join(texts(types), ", ") }

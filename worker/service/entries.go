@@ -22,7 +22,7 @@ const (
 // Entries answers log.v1.<tenant>.entries: the log as the ledger shows it, of the kinds that
 // policy lets the caller follow. It reads the log, so it also has what the stream has dropped.
 func (v *Service) Entries(ctx context.Context, tenant string, body []byte) (any, error) {
-	req, err := decode(body, schemas.Decode[schemas.EntriesRequest])
+	req, err := decodeRequest(body, schemas.Decode[schemas.EntriesRequest])
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 
 // Exception answers ctx.v1.<tenant>.exception: it registers, revokes or lists.
 func (v *Service) Exception(ctx context.Context, tenant string, body []byte) (any, error) {
-	req, err := decode(body, schemas.Decode[schemas.ExceptionRequest])
+	req, err := decodeRequest(body, schemas.Decode[schemas.ExceptionRequest])
 	if err != nil {
 		return nil, err
 	}

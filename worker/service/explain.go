@@ -19,7 +19,7 @@ const decisionAfter = 2
 // denied or redacted whole only an auditor is told; for others it is as if it had not
 // been found.
 func (v *Service) Explain(ctx context.Context, tenant string, body []byte) (any, error) {
-	req, err := decode(body, schemas.Decode[schemas.ExplainRequest])
+	req, err := decodeRequest(body, schemas.Decode[schemas.ExplainRequest])
 	if err != nil {
 		return nil, err
 	}

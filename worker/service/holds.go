@@ -8,7 +8,7 @@ import (
 
 // Hold answers ctx.v1.<tenant>.hold: it places, releases or lists legal holds.
 func (v *Service) Hold(ctx context.Context, tenant string, body []byte) (any, error) {
-	req, err := decode(body, schemas.Decode[schemas.HoldRequest])
+	req, err := decodeRequest(body, schemas.Decode[schemas.HoldRequest])
 	if err != nil {
 		return nil, err
 	}

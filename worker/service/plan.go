@@ -13,7 +13,7 @@ import (
 // Plan answers what an erasure of items would take. It refuses what the erasure would be refused
 // for, and changes nothing.
 func (v *Service) Plan(ctx context.Context, tenant string, body []byte) (any, error) {
-	req, err := decode(body, schemas.Decode[schemas.PlanRequest])
+	req, err := decodeRequest(body, schemas.Decode[schemas.PlanRequest])
 	if err != nil {
 		return nil, err
 	}
@@ -26,7 +26,7 @@ func (v *Service) Plan(ctx context.Context, tenant string, body []byte) (any, er
 		return nil, &schemas.Error{Code: schemas.CodeValidation, Message: err.Error()}
 	}
 	refused, outline, err := v.cfg.Eraser.Outline(ctx, s, who, claimedLevel(req.From), req.Items)
-	if err := refusal(ctx, refused, err, ""); err != nil {
+	if err := eraseError(ctx, refused, err, ""); err != nil {
 		return nil, err
 	}
 	reply := schemas.PlanReply{Items: req.Items, Summaries: []string{}, Packs: outline.Packs, Artifacts: outline.Artifacts, Position: outline.Position}
@@ -34,9 +34,9 @@ func (v *Service) Plan(ctx context.Context, tenant string, body []byte) (any, er
 	return reply, nil
 }
 
-// refusal is the error of an erasure that is refused, or could not be checked. pointer is where
+// eraseError is the error of an erasure that is refused, or could not be checked. pointer is where
 // the request has the erasure.
-func refusal(ctx context.Context, refused *write.Rejection, err error, pointer string) error {
+func eraseError(ctx context.Context, refused *write.Rejection, err error, pointer string) error {
 	switch {
 	case errors.Is(err, authorship.ErrNoVerdict) && ctx.Err() == nil:
 		return &schemas.Error{Code: schemas.CodePolicyDenied, Undecided: true, Message: "policy gave no verdict, so nothing is erased"}

@@ -40,7 +40,7 @@ func (v *Service) Head(ctx context.Context, tenant string, _ []byte) (any, error
 
 // Prove answers log.v1.<tenant>.prove.
 func (v *Service) Prove(ctx context.Context, tenant string, body []byte) (any, error) {
-	req, err := decode(body, schemas.Decode[schemas.ProveRequest])
+	req, err := decodeRequest(body, schemas.Decode[schemas.ProveRequest])
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (v *Service) prove(ctx context.Context, s scope.Scope, position int64) (str
 // principal it was made for or an auditor, if policy allows every item in it, as it was
 // packed and as it is now.
 func (v *Service) Pack(ctx context.Context, tenant string, body []byte) (any, error) {
-	req, err := decode(body, schemas.Decode[schemas.PackRequest])
+	req, err := decodeRequest(body, schemas.Decode[schemas.PackRequest])
 	if err != nil {
 		return nil, err
 	}

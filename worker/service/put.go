@@ -21,7 +21,7 @@ import (
 // A published event is answered with a receipt, of a lower level with a warning when the one
 // asked for could not be waited for, or with an error where the log refused it.
 func (v *Service) Put(ctx context.Context, tenant string, body []byte) (any, error) {
-	req, err := decode(body, schemas.DecodePutRequest)
+	req, err := decodeRequest(body, schemas.DecodePutRequest)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func (v *Service) mayErase(ctx context.Context, s scope.Scope, d *write.Prepared
 	if refused != nil {
 		v.cfg.Metrics.Refused(s.Tenant(), len(refused.Holds) > 0)
 	}
-	return refusal(ctx, refused, err, "/event")
+	return eraseError(ctx, refused, err, "/event")
 }
 
 // rejected turns a refused write into the error its sender sees.

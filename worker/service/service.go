@@ -149,7 +149,7 @@ func (v *Service) Scope(ctx context.Context, tenant string, from *schemas.Agent,
 
 // Request answers a ContextRequest.
 func (v *Service) Request(ctx context.Context, tenant string, body []byte) (any, error) {
-	req, err := decode(body, schemas.DecodeContextRequest)
+	req, err := decodeRequest(body, schemas.DecodeContextRequest)
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +196,7 @@ func (v *Service) Serve(ctx context.Context, tenant string, from *schemas.Agent,
 
 // Receipt returns a [Wait] until an event has reached a level.
 func (v *Service) Receipt(ctx context.Context, tenant string, body []byte) (any, error) {
-	req, err := decode(body, schemas.Decode[schemas.ReceiptRequest])
+	req, err := decodeRequest(body, schemas.Decode[schemas.ReceiptRequest])
 	if err != nil {
 		return nil, err
 	}
@@ -245,9 +245,9 @@ func (v *Service) reachable(ctx context.Context, tenant string, position int64) 
 	return nil
 }
 
-// decode reads a body strictly: unknown and repeated names, wrong types and everything
+// decodeRequest reads a body strictly: unknown and repeated names, wrong types and everything
 // that validation finds are named at once.
-func decode[T any](body []byte, read func([]byte) (T, []schemas.Issue)) (T, error) {
+func decodeRequest[T any](body []byte, read func([]byte) (T, []schemas.Issue)) (T, error) {
 	v, issues := read(body)
 	if err := schemas.Invalid(issues); err != nil {
 		return v, err

@@ -277,7 +277,7 @@ func (d *duel) restart(ctx context.Context) error {
 		if err := c.open(ctx); err != nil {
 			return err
 		}
-		if _, err := ask(ctx, c.conn, d.corpus.Question(-1, d.out.Items), nil); err != nil {
+		if _, err := askTimed(ctx, c.conn, d.corpus.Question(-1, d.out.Items), nil); err != nil {
 			return err
 		}
 		took[side] = time.Since(begun).Seconds() * 1000
@@ -320,7 +320,7 @@ func (d *duel) round(ctx context.Context, name string) (stages [2]map[string]flo
 		var pair [2]float64
 		for turn := range d.sides {
 			side := (k + turn) % 2
-			if pair[side], err = ask(ctx, d.sides[side].conn, d.corpus.Question(k, d.out.Items), stages[side]); err != nil {
+			if pair[side], err = askTimed(ctx, d.sides[side].conn, d.corpus.Question(k, d.out.Items), stages[side]); err != nil {
 				return stages, err
 			}
 		}
@@ -367,7 +367,7 @@ func (d *duel) steady(ctx context.Context) error {
 				return ctx.Err()
 			case <-tick.C:
 			}
-			if _, err := ask(ctx, c.conn, d.corpus.Question(d.Requests+k, d.out.Items), nil); err != nil {
+			if _, err := askTimed(ctx, c.conn, d.corpus.Question(d.Requests+k, d.out.Items), nil); err != nil {
 				return err
 			}
 			most[side] = max(most[side], c.proc.rss())

@@ -39,7 +39,7 @@ func (b *bencher) warm(ctx context.Context) error {
 		return err
 	}
 	defer conn.Close()
-	_, err = ask(ctx, conn, b.corpus.Question(-1, b.r.Items), nil)
+	_, err = askTimed(ctx, conn, b.corpus.Question(-1, b.r.Items), nil)
 	return err
 }
 
@@ -55,7 +55,7 @@ func (b *bencher) runs(ctx context.Context, from int, stages map[string]float64)
 	for range max(1, b.Runs) {
 		var times []float64
 		for range b.Requests {
-			ms, err := ask(ctx, conn, b.corpus.Question(from, b.r.Items), stages)
+			ms, err := askTimed(ctx, conn, b.corpus.Question(from, b.r.Items), stages)
 			if err != nil {
 				return latency{}, err
 			}
@@ -71,9 +71,9 @@ func (b *bencher) runs(ctx context.Context, from int, stages map[string]float64)
 	return latency{P50: median(p50), P95: median(p95)}, nil
 }
 
-// ask asks over NATS and decodes the reply. It returns how long that took, in milliseconds, and
+// askTimed asks over NATS and decodes the reply. It returns how long that took, in milliseconds, and
 // adds the stages to stages unless that is nil.
-func ask(ctx context.Context, conn *client.Client, question string, stages map[string]float64) (float64, error) {
+func askTimed(ctx context.Context, conn *client.Client, question string, stages map[string]float64) (float64, error) {
 	c := command.Ask{Question: []string{question}, PrincipalFlags: command.PrincipalFlags{As: "bench", Level: "restricted", Group: []string{"g1", "g2", "g3", "g4", "g5"}, Purpose: "p6"},
 		Budget: 2000, Limit: 20, Type: schemas.QueryHybrid}
 	body, err := json.Marshal(c.Request())

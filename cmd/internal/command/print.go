@@ -32,14 +32,14 @@ func file(a *app.App) (*os.File, bool) {
 }
 
 // PrintJSON prints v, indented.
-func PrintJSON(a *app.App, v any) error { return encode(a, v, "  ") }
+func PrintJSON(a *app.App, v any) error { return encodeSafe(a, v, "  ") }
 
 // printJSONLine prints v on one line.
-func printJSONLine(a *app.App, v any) error { return encode(a, v, "") }
+func printJSONLine(a *app.App, v any) error { return encodeSafe(a, v, "") }
 
-// encode writes v as JSON in which escapes stand for the characters that plain would
+// encodeSafe writes v as JSON in which escapes stand for the characters that plain would
 // take away, so that nothing is lost.
-func encode(a *app.App, v any, indent string) error {
+func encodeSafe(a *app.App, v any, indent string) error {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetIndent("", indent)

@@ -113,7 +113,7 @@ func account(p *schemas.ResultPayload, texts map[string]string) measure.Account 
 			shown[item.ID] = true
 			number++
 			text := texts[item.ID]
-			a.Add(named(len(text), item.Spans, dropped[item.ID]))
+			a.Add(accountOf(len(text), item.Spans, dropped[item.ID]))
 			a.Cited += 1 + len(item.Spans)
 			a.Parts += min(1, len(item.Spans))
 			if strings.Contains(p.Text, fmt.Sprintf("[%d] ", number)) && number <= len(p.Results) && p.Results[number-1].ID == item.ID {
@@ -148,9 +148,9 @@ func bare(text string) string {
 	}, text)
 }
 
-// named counts the bytes of a text that are not shown, and those of them that exactly
+// accountOf counts the bytes of a text that are not shown, and those of them that exactly
 // one dropped span holds.
-func named(size int, shown, dropped []schemas.Span) measure.Account {
+func accountOf(size int, shown, dropped []schemas.Span) measure.Account {
 	if len(shown) == 0 {
 		shown = []schemas.Span{{Start: 0, End: size}}
 	}

@@ -191,10 +191,10 @@ func pointOf(rows []Row) Point {
 
 func evidence(r *Row) float64  { return r.Evidence }
 func answered(r *Row) float64  { return r.Answered }
-func abstained(r *Row) float64 { return number(r.Abstained) }
+func abstained(r *Row) float64 { return indicator(r.Abstained) }
 func density(r *Row) float64   { return r.Density }
 
-func number(is bool) float64 {
+func indicator(is bool) float64 {
 	if is {
 		return 1
 	}

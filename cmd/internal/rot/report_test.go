@@ -61,7 +61,7 @@ func TestIntervalsHoldTheMean(t *testing.T) {
 	t.Parallel()
 	values := make([]float64, 100)
 	for i := range values {
-		values[i] = number(i%4 == 0)
+		values[i] = indicator(i%4 == 0)
 	}
 	s := interval(values)
 	// A quarter of 100 has a standard error of .0433, so that 95 % are within .085 or so.
@@ -79,7 +79,7 @@ func TestCheckFindsWhatIsBelow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rot.json")
 	good := rows
 	for i := range good {
-		good[i].Evidence, good[i].Answered = number(!good[i].Absent), number(!good[i].Absent)
+		good[i].Evidence, good[i].Answered = indicator(!good[i].Absent), indicator(!good[i].Absent)
 	}
 	before := sumUp(&s, good)
 	raw, err := before.encode()

@@ -195,7 +195,7 @@ func (c *Rot) Run(ctx context.Context, a *app.App) error {
 			return []byte(c.alone()), nil
 		}})
 	}
-	if err := errors.Join(write(c.Out, files), c.print(a, &report, examined)); err != nil {
+	if err := errors.Join(writeFiles(c.Out, files), c.print(a, &report, examined)); err != nil {
 		return err
 	}
 	if found := append(report.broken(), report.below(before)...); len(found) > 0 {
@@ -249,8 +249,8 @@ func (r *Report) files(rows []Row, t *timing) []file {
 	}
 }
 
-// write writes files into a folder.
-func write(dir string, files []file) error {
+// writeFiles writes files into a folder.
+func writeFiles(dir string, files []file) error {
 	var errs []error
 	for _, f := range files {
 		raw, err := f.encode()

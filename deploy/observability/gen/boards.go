@@ -48,7 +48,7 @@ func worst(m schemas.Metric, by string) string {
 	return fmt.Sprintf("max by (%s) (%s)", by, selector(m, "", ""))
 }
 
-func mean(m schemas.Metric) string {
+func meanOf(m schemas.Metric) string {
 	return fmt.Sprintf("sum(rate(%s[$__rate_interval])) / sum(rate(%s[$__rate_interval]))", selector(m, "_sum", ""), selector(m, "_count", ""))
 }
 
@@ -60,7 +60,7 @@ func quantiles(m schemas.Metric, match string) []line {
 func boards() []board {
 	burning := make([]line, 0, 4)
 	for _, o := range alert.Objectives() {
-		burning = append(burning, line{fmt.Sprintf(`max(%s{instance=~"$instance"}) / %s`, recorded(o.Name, burns[0].long), number(1-o.Target)), o.Name})
+		burning = append(burning, line{fmt.Sprintf(`max(%s{instance=~"$instance"}) / %s`, recorded(o.Name, burns[0].long), formatNumber(1-o.Target)), o.Name})
 	}
 	const request = `endpoint="request"`
 	by := func(m schemas.Metric, label string) []line { return []line{{rate(m, "", label), "{{" + label + "}}"}} }
@@ -97,8 +97,8 @@ func boards() []board {
 			{"Packing", "ms", "Time of the stage.", quantiles(schemas.MetricAssemblyDuration, ""), false},
 			{"Candidates", "short", "Mean number found, by retriever.", []line{{fmt.Sprintf("sum by (source) (rate(%s[$__rate_interval])) / sum by (source) (rate(%s[$__rate_interval]))",
 				selector(schemas.MetricCandidates, "_sum", ""), selector(schemas.MetricCandidates, "_count", "")), "{{source}}"}}, false},
-			{"Tokens of a pack", "short", "Mean.", []line{{mean(schemas.MetricPackTokens), "tokens"}}, false},
-			{"Relevance", "percentunit", "Score of a pack's best item, and the share of its items that score half of that: means.", []line{{mean(schemas.MetricPackRelevance), "best"}, {mean(schemas.MetricPackRelevantShare), "relevant share"}}, false},
+			{"Tokens of a pack", "short", "Mean.", []line{{meanOf(schemas.MetricPackTokens), "tokens"}}, false},
+			{"Relevance", "percentunit", "Score of a pack's best item, and the share of its items that score half of that: means.", []line{{meanOf(schemas.MetricPackRelevance), "best"}, {meanOf(schemas.MetricPackRelevantShare), "relevant share"}}, false},
 			{"Left out", "short", "Items a second, by reason.", by(schemas.MetricDropItems, "reason"), false},
 			{"Must stay 0", "short", "Replies stopped, and packs over their budget.", []line{{fmt.Sprintf("sum(%s)", selector(schemas.MetricDropGap, "", "")), "gaps"}, {fmt.Sprintf("sum(%s)", selector(schemas.MetricPackOverBudget, "", "")), "over budget"}}, true},
 		}},

@@ -15,14 +15,14 @@ import (
 )
 
 func main() {
-	if err := run("."); err != nil {
+	if err := update("."); err != nil {
 		fmt.Fprintln(os.Stderr, "gen:", err)
 		os.Exit(1)
 	}
 }
 
-// run writes the files below root that are not as they should be.
-func run(root string) error {
+// update writes the files below root that are not as they should be.
+func update(root string) error {
 	files, err := generate(root)
 	if err != nil {
 		return err

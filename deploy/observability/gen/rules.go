@@ -89,7 +89,7 @@ func objectives() ruleFile {
 			}
 		}
 		for _, b := range burns {
-			limit := fmt.Sprintf("%s * %v", number(b.factor), number(1-o.Target))
+			limit := fmt.Sprintf("%s * %v", formatNumber(b.factor), formatNumber(1-o.Target))
 			g.Rules = append(g.Rules, rule{
 				Alert: alert.Prefix + burnName(o.Name),
 				Expr: fmt.Sprintf("%s > %s and %s > %s and 3600 * (%s) > %d", recorded(o.Name, b.long), limit, recorded(o.Name, b.short), limit,
@@ -104,7 +104,7 @@ func objectives() ruleFile {
 }
 
 func burnSummary(o *alert.Objective) string {
-	return fmt.Sprintf("The budget of %s is spent too fast. The objective is %v %%: %s.", strings.ReplaceAll(o.Name, "_", " "), number(100*o.Target), o.Summary)
+	return fmt.Sprintf("The budget of %s is spent too fast. The objective is %v %%: %s.", strings.ReplaceAll(o.Name, "_", " "), formatNumber(100*o.Target), o.Summary)
 }
 
 // ranged puts a range into every selector of an expression.
@@ -124,8 +124,8 @@ func burnName(objective string) string {
 	return b.String() + "Burn"
 }
 
-// number rounds away what binary fractions add.
-func number(f float64) string {
+// formatNumber rounds away what binary fractions add.
+func formatNumber(f float64) string {
 	return strings.TrimRight(strings.TrimRight(fmt.Sprintf("%.6f", f), "0"), ".")
 }
 

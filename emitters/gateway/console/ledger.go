@@ -99,7 +99,7 @@ func openAll(v view, rows []row) {
 			for _, section := range one.Sections {
 				one.Items += len(section.Items)
 			}
-			p, err := open(v, one.ID)
+			p, err := openPack(v, one.ID)
 			if err != nil {
 				return // the row says so
 			}
@@ -366,7 +366,7 @@ func verify(v view) (page, error) {
 
 // proof answers the script with what proves that a pack is in the log.
 func proof(v view) (page, error) {
-	p, err := open(v, v.PathValue("pack"))
+	p, err := openPack(v, v.PathValue("pack"))
 	if err != nil {
 		return page{}, err
 	}

@@ -37,8 +37,8 @@ func answer(v view) (page, error) {
 	return page{to: Path + "packs/" + url.PathEscape(res.Payload.PackID)}, nil
 }
 
-// open returns a pack as this session may see it. It does not tell another principal's pack from none.
-func open(v view, id string) (*schemas.ResultPayload, error) {
+// openPack returns a pack as this session may see it. It does not tell another principal's pack from none.
+func openPack(v view, id string) (*schemas.ResultPayload, error) {
 	res, err := v.client.Pack(v.Context(), id)
 	var refused *schemas.Error
 	hiding := []schemas.Code{schemas.CodePolicyDenied, schemas.CodeNotFound, schemas.CodeValidation}
@@ -96,7 +96,7 @@ type leftOut struct {
 
 // pack is the page of a pack.
 func pack(v view) (page, error) {
-	p, err := open(v, v.PathValue("pack"))
+	p, err := openPack(v, v.PathValue("pack"))
 	if err != nil {
 		return page{}, err
 	}
@@ -113,7 +113,7 @@ func pack(v view) (page, error) {
 
 // debug is the page of how a pack came about.
 func debug(v view) (page, error) {
-	p, err := open(v, v.PathValue("pack"))
+	p, err := openPack(v, v.PathValue("pack"))
 	if err != nil {
 		return page{}, err
 	}
@@ -227,7 +227,7 @@ func leftOuts(drops []schemas.Drop) []leftOut {
 
 // explain is the page of why an item is, or is not, in a pack.
 func explain(v view) (page, error) {
-	if _, err := open(v, v.PathValue("pack")); err != nil {
+	if _, err := openPack(v, v.PathValue("pack")); err != nil {
 		return page{}, err
 	}
 	return explained(v, "")
@@ -236,7 +236,7 @@ func explain(v view) (page, error) {
 // readItem is the same page with an item that the pack left out, as policy shows it now.
 func readItem(v view) (page, error) {
 	id := v.PathValue("pack")
-	if _, err := open(v, id); err != nil {
+	if _, err := openPack(v, id); err != nil {
 		return page{}, err
 	}
 	reply, err := v.client.Recover(v.Context(), id, []string{v.PathValue("id")})
@@ -303,7 +303,7 @@ func diff(v view) (page, error) {
 		return page{name: "diff", title: "Diff", data: data}, nil
 	}
 	for i, id := range ids {
-		p, err := open(v, id)
+		p, err := openPack(v, id)
 		if err != nil {
 			return page{}, err
 		}

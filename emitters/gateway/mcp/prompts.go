@@ -78,7 +78,7 @@ func (s *server) goOn(ctx context.Context, client *emitters.Emitter, given map[s
 	for i := range reply.Items {
 		item := &reply.Items[i]
 		at := item.Metadata.CreatedAt.Format(time.DateTime)
-		lines[i] = fmt.Sprintf("%s, %s: %s", at, item.ID, shortened(plain(item.Content)))
+		lines[i] = fmt.Sprintf("%s, %s: %s", at, item.ID, shortened(oneLine(item.Content)))
 	}
 	return fmt.Sprintf(say, "the latest work, newest first", strings.Join(lines, "\n")), err
 }

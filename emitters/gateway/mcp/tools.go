@@ -128,7 +128,7 @@ func (s *server) search(ctx context.Context, client *emitters.Emitter, _ *sdk.Ca
 	lines := make([]string, len(reply.Results))
 	for i := range reply.Results {
 		r := &reply.Results[i]
-		lines[i] = fmt.Sprintf("%s (%.2f): %s", r.Memory.ID, r.Score, plain(r.Memory.Content))
+		lines[i] = fmt.Sprintf("%s (%.2f): %s", r.Memory.ID, r.Score, oneLine(r.Memory.Content))
 	}
 	return structured(cmp.Or(strings.Join(lines, "\n"), "Nothing was found."), reply), nil
 }
@@ -158,7 +158,7 @@ func (s *server) recover(ctx context.Context, client *emitters.Emitter, _ *sdk.C
 	}
 	lines := make([]string, len(reply.Results))
 	for i := range reply.Results {
-		lines[i] = reply.Results[i].ID + ": " + plain(reply.Results[i].Content)
+		lines[i] = reply.Results[i].ID + ": " + oneLine(reply.Results[i].Content)
 	}
 	if len(reply.Missing) > 0 {
 		lines = append(lines, "Not to be had: "+strings.Join(reply.Missing, ", "))
@@ -219,5 +219,7 @@ func timeOf(field, value string) (time.Time, error) {
 	return at, nil
 }
 
-// plain is a content in one line.
-func plain(content schemas.Content) string { return strings.Join(strings.Fields(content.Text()), " ") }
+// oneLine is a content without line breaks.
+func oneLine(content schemas.Content) string {
+	return strings.Join(strings.Fields(content.Text()), " ")
+}

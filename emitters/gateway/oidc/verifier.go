@@ -188,7 +188,7 @@ func (v *Verifier) inTime(said jwt.Claims) error {
 
 // claims maps what was signed to a principal of a tenant, and scopes.
 func (v *Verifier) claims(all map[string]any) (Claims, error) {
-	c := Claims{Tenant: v.Tenant, Clearance: v.Clearance, Scopes: append(words(all["scope"]), words(all["scp"])...)}
+	c := Claims{Tenant: v.Tenant, Clearance: v.Clearance, Scopes: append(scopesOf(all["scope"]), scopesOf(all["scp"])...)}
 	if v.TenantClaim != "" {
 		c.Tenant, _ = all[v.TenantClaim].(string)
 	}
@@ -203,8 +203,8 @@ func (v *Verifier) claims(all map[string]any) (Claims, error) {
 	return c, nil
 }
 
-// words are the scopes of a claim: a text with spaces between them, or a list.
-func words(claim any) (list []string) {
+// scopesOf returns the scopes of a claim: a text with spaces between them, or a list.
+func scopesOf(claim any) (list []string) {
 	switch claim := claim.(type) {
 	case string:
 		return strings.Fields(claim)

@@ -8,7 +8,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		answer, err := decode(raw)
+		answer, err := decodeAnswer(raw)
 		if (err == nil) == (answer.Text == "") {
 			t.Errorf("answer %q with error %v", answer.Text, err)
 		}

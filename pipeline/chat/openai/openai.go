@@ -109,7 +109,7 @@ func (m *Model) adapt(ctx context.Context, req *chat.Request) (chat.Answer, erro
 
 // ask asks once.
 func (m *Model) ask(ctx context.Context, req *chat.Request, d dialect) (chat.Answer, error) {
-	body, err := encode(m.cfg.Model, req, d)
+	body, err := encodeRequest(m.cfg.Model, req, d)
 	if err != nil {
 		return chat.Answer{}, err
 	}
@@ -117,5 +117,5 @@ func (m *Model) ask(ctx context.Context, req *chat.Request, d dialect) (chat.Ans
 	if err != nil {
 		return chat.Answer{}, err
 	}
-	return decode(raw)
+	return decodeAnswer(raw)
 }

@@ -76,7 +76,7 @@ type wireFault struct {
 	} `json:"error"`
 }
 
-func encode(model string, req *chat.Request, d dialect) ([]byte, error) {
+func encodeRequest(model string, req *chat.Request, d dialect) ([]byte, error) {
 	w := wireRequest{Model: model, Messages: make([]wireMessage, len(req.Messages))}
 	for i, m := range req.Messages {
 		w.Messages[i] = wireMessage{Role: m.Role, Content: strings.ToValidUTF8(m.Content, "\ufffd")}
@@ -102,8 +102,8 @@ func encode(model string, req *chat.Request, d dialect) ([]byte, error) {
 	return raw, nil
 }
 
-// decode reads an answer; its errors say nothing of what it holds.
-func decode(raw []byte) (chat.Answer, error) {
+// decodeAnswer reads an answer; its errors say nothing of what it holds.
+func decodeAnswer(raw []byte) (chat.Answer, error) {
 	var w wireAnswer
 	if json.Unmarshal(raw, &w) != nil {
 		return chat.Answer{}, fmt.Errorf("answer is not the JSON of a chat completion")

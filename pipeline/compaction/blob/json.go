@@ -347,7 +347,7 @@ func (p *path) schema() string {
 		}
 	}
 	if p.n > 1 {
-		b.WriteString(", " + number(p.low.value) + " to " + number(p.high.value))
+		b.WriteString(", " + formatNumber(p.low.value) + " to " + formatNumber(p.high.value))
 	}
 	if p.longest > 200 {
 		b.WriteString(", up to " + bytesOf(int64(p.longest)))
@@ -355,7 +355,7 @@ func (p *path) schema() string {
 	return b.String()
 }
 
-func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+func formatNumber(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
 func (j *walk) summary(out *Summary, o Options) {
 	out.Title = count(j.nodes, "value", "values") + " at " + count(int64(len(j.order)), "path", "paths")

@@ -177,7 +177,7 @@ func (c *column) describe(rows int64) string {
 	text := c.name + ": "
 	switch {
 	case c.numbers > 0 && c.numbers == rows-c.empty:
-		text += "numbers, " + number(c.low.value) + " to " + number(c.high.value)
+		text += "numbers, " + formatNumber(c.low.value) + " to " + formatNumber(c.high.value)
 	case c.values == nil:
 		text += "texts, more than " + strconv.Itoa(maxDistinct) + " different"
 	default:

@@ -134,7 +134,7 @@ func (f *file) read(ctx context.Context, keys []key, now time.Time) (map[key]ent
 			if err := rows.Scan(&id, &hash, &made, &used, &raw); err != nil {
 				return found, errors.Join(fmt.Errorf("read embedding cache: %w", err), rows.Close())
 			}
-			if v, ok := decode(raw, f.dimensions); ok && len(hash) == len(key{}) {
+			if v, ok := decodeVector(raw, f.dimensions); ok && len(hash) == len(key{}) {
 				found[key(hash)] = entry{vector: v, made: time.Unix(made, 0)}
 				if now.Sub(time.Unix(used, 0)) > touchAfter {
 					stale = append(stale, id)
@@ -178,7 +178,7 @@ func (f *file) write(ctx context.Context, entries map[key]entry) error {
 	for k, e := range entries {
 		res, err := tx.ExecContext(ctx, "INSERT INTO vectors (model, hash, made, used, vector) VALUES (?, ?, ?, ?, ?) "+
 			"ON CONFLICT (model, hash) DO UPDATE SET made = excluded.made, used = excluded.used, vector = excluded.vector WHERE made < excluded.made",
-			f.model, k[:], e.made.Unix(), e.made.Unix(), encode(e.vector))
+			f.model, k[:], e.made.Unix(), e.made.Unix(), encodeVector(e.vector))
 		if err != nil {
 			return errors.Join(fmt.Errorf("write embedding cache: %w", err), tx.Rollback())
 		}
@@ -235,7 +235,7 @@ func (f *file) scrub(ctx context.Context) error {
 	return f.count(ctx)
 }
 
-func encode(v []float32) []byte {
+func encodeVector(v []float32) []byte {
 	b := make([]byte, 0, 4*len(v))
 	for _, x := range v {
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
@@ -243,8 +243,8 @@ func encode(v []float32) []byte {
 	return b
 }
 
-// decode refuses what is not dimensions finite numbers.
-func decode(raw []byte, dimensions int) ([]float32, bool) {
+// decodeVector refuses what is not dimensions finite numbers.
+func decodeVector(raw []byte, dimensions int) ([]float32, bool) {
 	if len(raw) != 4*dimensions {
 		return nil, false
 	}

@@ -60,7 +60,7 @@ func (d *Documents) Embed(ctx context.Context, texts []string) ([][]float32, err
 		for j, w := range words[i] {
 			v[j] += w
 		}
-		unit(v)
+		normalize(v)
 	}
 	return out, nil
 }

@@ -236,11 +236,11 @@ func (e *Encoder) take(s *state, text string) bool {
 // finish writes the vector of the text whose rows are start to end.
 func (e *Encoder) finish(dst []float32, s *state, start, end int) {
 	mean := s.pool(start, end)
-	unit(mean)
+	normalize(mean)
 	if e.config.Projection == nil {
 		copy(dst, mean)
 		return
 	}
 	e.config.Projection.apply(dst, mean)
-	unit(dst)
+	normalize(dst)
 }

@@ -135,7 +135,7 @@ func (s *state) quantise(x []float32, width int) {
 		factor, scale, zero := float32(0), float32(0), int32(0)
 		if span := high - low; span > 0 {
 			factor, scale = 255/span, span/255
-			zero = int32(round(-low * factor))
+			zero = int32(roundToEven(-low * factor))
 		}
 		s.toBytes(s.bytes[r*width:(r+1)*width], row, factor, zero)
 		s.scale[r], s.zero[r] = scale, zero
@@ -170,8 +170,8 @@ func (s *state) pool(start, end int) []float32 {
 	return mean
 }
 
-// unit scales v to length one, or leaves it zero.
-func unit(v []float32) {
+// normalize scales v to length one, or leaves it zero.
+func normalize(v []float32) {
 	var squares float64
 	for _, n := range v {
 		squares += float64(float64(n) * float64(n))

@@ -86,7 +86,7 @@ func generic() kernels {
 		groups: groupsGeneric, normalise: normaliseGeneric, gelu: geluGeneric, softmax: softmaxGeneric}
 }
 
-func round(x float32) float32 { return float32(math.RoundToEven(float64(x))) }
+func roundToEven(x float32) float32 { return float32(math.RoundToEven(float64(x))) }
 
 // total adds up partial sums in the order of the vector kernels.
 func total(sums *[lanes]float32) float32 {
@@ -107,7 +107,7 @@ func extentGeneric(x []float32) (low, high float32) {
 
 func toBytesGeneric(dst []uint8, x []float32, factor float32, zero int32) {
 	for i, v := range x {
-		dst[i] = uint8(min(max(int32(round(v*factor))+zero, 0), 255))
+		dst[i] = uint8(min(max(int32(roundToEven(v*factor))+zero, 0), 255))
 	}
 }
 
@@ -121,7 +121,7 @@ func groupsGeneric(dst []int8, scales, x []float32) {
 		scales[g] = greatest / 127
 		factor := 127 / greatest
 		for i, v := range group {
-			dst[g*panelWidth+i] = int8(round(v * factor))
+			dst[g*panelWidth+i] = int8(roundToEven(v * factor))
 		}
 	}
 }
@@ -164,14 +164,14 @@ func softmaxGeneric(dst []uint8, scores []float32) (sum int32) {
 	q := powerCoefficients()
 	for i, s := range scores {
 		exponent := max(s-greatest, -powerClamp)
-		whole := round(exponent)
+		whole := roundToEven(exponent)
 		f := exponent - whole
 		power := q[2]
 		power = float32(power*f) + q[1]
 		power = float32(power*f) + q[0]
 		power = float32(power*f) + 1
 		power = math.Float32frombits(math.Float32bits(power) + uint32(int32(whole))<<23)
-		dst[i] = uint8(round(power * 255))
+		dst[i] = uint8(roundToEven(power * 255))
 		sum += int32(dst[i])
 	}
 	return sum

@@ -65,7 +65,7 @@ func TestToBytesIsTheGenericOne(t *testing.T) {
 		x := random(rng, n)
 		low, high := extentGeneric(x)
 		factor := 255 / (high - low)
-		zero := int32(round(-low * factor))
+		zero := int32(roundToEven(-low * factor))
 		got, want := make([]uint8, n), make([]uint8, n)
 		toBytesGeneric(want, x, factor, zero)
 		if k.toBytes(got, x, factor, zero); !slices.Equal(got, want) {

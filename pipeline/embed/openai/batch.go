@@ -31,7 +31,7 @@ func plan(texts []string, maxTexts, maxBytes, maxText int) []job {
 	var open job
 	size := 0
 	for i, text := range texts {
-		text = cut(readable(text), maxText)
+		text = truncate(readable(text), maxText)
 		if strings.TrimSpace(text) == "" {
 			continue
 		}
@@ -52,8 +52,8 @@ func readable(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, ""), "\x00", "")
 }
 
-// cut shortens text to at most limit bytes, between two characters.
-func cut(text string, limit int) string {
+// truncate shortens text to at most limit bytes, between two characters.
+func truncate(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
@@ -94,7 +94,7 @@ func (e *Embedder) embed(ctx context.Context, j job, out [][]float32) error {
 		}
 		return e.embed(ctx, j.part(half, len(j.texts)), out)
 	case len(j.texts[0]) > shortest:
-		return e.embed(ctx, job{texts: []string{cut(j.texts[0], len(j.texts[0])/2)}, at: j.at}, out)
+		return e.embed(ctx, job{texts: []string{truncate(j.texts[0], len(j.texts[0])/2)}, at: j.at}, out)
 	}
 	if _, probed := e.persist(ctx, []string{probeText}); probed != nil {
 		return err // it takes nothing: the model or a parameter is at fault, not the text

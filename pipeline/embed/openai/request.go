@@ -92,7 +92,7 @@ func (e *Embedder) read(raw []byte, n int) ([][]float32, error) {
 			return nil, &failure{message: "the endpoint's answer holds an empty vector"}
 		case e.model.Dimensions > 0 && len(v) != e.model.Dimensions:
 			return nil, e.wrongLength(len(v), e.model.Dimensions)
-		case !unit(v):
+		case !normalize(v):
 			return nil, &failure{message: "the endpoint's answer holds a vector that is not finite"}
 		}
 		out[at] = v
@@ -105,8 +105,8 @@ func (e *Embedder) wrongLength(have, want int) *failure {
 		e.cfg.Model, have, want, have)}
 }
 
-// unit scales v to length one; the zero vector stays. False when v is not finite.
-func unit(v []float32) bool {
+// normalize scales v to length one; the zero vector stays. False when v is not finite.
+func normalize(v []float32) bool {
 	var sum float64
 	for _, x := range v {
 		sum += float64(x) * float64(x)

@@ -109,7 +109,7 @@ func (st *step) state(reply *schemas.RoleReply) (*schemas.RuntimeState, error) {
 		if slices.Contains(st.req.Withheld, r.ID) {
 			continue
 		}
-		out.SelectedContext = append(out.SelectedContext, schemas.PackMetadata{ID: r.ID, Title: title(r.Content.Text()), SecurityLabel: labels[r.ID]})
+		out.SelectedContext = append(out.SelectedContext, schemas.PackMetadata{ID: r.ID, Title: firstWords(r.Content.Text()), SecurityLabel: labels[r.ID]})
 		if r.Metadata.Artifact != nil {
 			out.Sandboxes = append(out.Sandboxes, *r.Metadata.Artifact)
 		}
@@ -117,8 +117,8 @@ func (st *step) state(reply *schemas.RoleReply) (*schemas.RuntimeState, error) {
 	return out, nil
 }
 
-// title is the first words of a text.
-func title(text string) string {
+// firstWords is the first words of a text.
+func firstWords(text string) string {
 	words := strings.Fields(text)
 	if len(words) > 8 {
 		words = append(words[:8:8], "…")

@@ -36,7 +36,7 @@ func Objectives() []Objective {
 	endpoints := strings.Join(Endpoints(), "|")
 	within := func(name string, target float64, m schemas.Metric, match string, bound float64, summary string) Objective {
 		all := of(m, "_count", match)
-		good := of(m, "_bucket", match[:len(match)-1]+fmt.Sprintf(`le=~"%s"}`, number(bound)))
+		good := of(m, "_bucket", match[:len(match)-1]+fmt.Sprintf(`le=~"%s"}`, formatNumber(bound)))
 		return Objective{name, target, all + " - " + good, all, summary}
 	}
 	const request = `{endpoint="request",}`
@@ -49,8 +49,8 @@ func Objectives() []Objective {
 	}
 }
 
-// number matches a bound as Prometheus writes it: since its version 3, 1 is 1.0.
-func number(f float64) string {
+// formatNumber matches a bound as Prometheus writes it: since its version 3, 1 is 1.0.
+func formatNumber(f float64) string {
 	s := strconv.FormatFloat(f, 'g', -1, 64)
 	if f == math.Trunc(f) {
 		s += "|" + s + ".0"

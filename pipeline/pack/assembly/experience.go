@@ -54,7 +54,7 @@ func (it *Item) narrative(x *schemas.ExperienceAttributes, text string) {
 	}
 	it.body = strings.TrimSuffix(b.String(), "\n")
 	if x.Goal == "" && x.Hypothesis == "" && x.Action == "" {
-		it.body = join("\n", escapeFirst(plain(text)), it.body)
+		it.body = join("\n", escapeFirst(escapeStructure(text)), it.body)
 		return
 	}
 	it.clipped = false // the text is not shown
@@ -62,7 +62,7 @@ func (it *Item) narrative(x *schemas.ExperienceAttributes, text string) {
 
 // brief is one field of an experience, and where it was learnt.
 func (it *Item) brief(title, text string, x *schemas.ExperienceAttributes, id string) {
-	it.head, it.body, it.clipped = "**"+title+"**: ", plain(text), false
+	it.head, it.body, it.clipped = "**"+title+"**: ", escapeStructure(text), false
 	it.tail = "\n*" + emphasised(join("; ", prefixed("Goal: ", line(x.Goal)), prefixed("Strategy: ", line(x.Strategy)),
 		prefixed("Outcome: ", line(x.OutcomeStatus)), prefixed("Takeaway: ", learnt(x, it.failure)), "experience "+line(id))) + "*"
 }
@@ -81,7 +81,7 @@ func (it *Item) outcome(x *schemas.ExperienceAttributes, text, id string) {
 	lessons := join("\n", prefixed("- **Lesson**: ", worked(x)), prefixed("- **Takeaway**: ", takeaway(x)))
 	it.body = join("\n", join(" → ", line(x.Goal), line(x.OutcomeResult)), lessons)
 	if x.Goal == "" && x.OutcomeResult == "" {
-		it.body = join("\n", plain(text), lessons)
+		it.body = join("\n", escapeStructure(text), lessons)
 	} else {
 		it.clipped = false
 	}

@@ -63,7 +63,7 @@ func Show(r *candidate.Candidate, view View, clip int) Item {
 		text, it.clipped = strings.ToValidUTF8(text[:clip], ""), true
 	}
 	if redacted {
-		it.head, it.body = "**"+strings.ToUpper(it.Source[:min(1, len(it.Source))])+it.Source[min(1, len(it.Source)):]+"**: ", plain(text)
+		it.head, it.body = "**"+strings.ToUpper(it.Source[:min(1, len(it.Source))])+it.Source[min(1, len(it.Source)):]+"**: ", escapeStructure(text)
 		return it
 	}
 	switch r.Kind {
@@ -93,13 +93,13 @@ func (it *Item) Caution() { it.head = "*" + pack.Caution + "*\n" + it.head }
 func (it *Item) memory(r *candidate.Candidate, text string) {
 	importance := importanceOf(r)
 	category := cmp.Or(line(r.Category), string(r.Type))
-	it.head, it.body = "**Memory**: ", plain(text)
+	it.head, it.body = "**Memory**: ", escapeStructure(text)
 	if r.Speaker != "" {
 		it.body = label(r.Speaker) + ": " + it.body
 	}
 	it.tail = "\n*Category: " + emphasised(category)
 	if r.Importance != nil {
-		it.tail += ", Importance: " + number(importance)
+		it.tail += ", Importance: " + fourDigits(importance)
 	}
 	it.tail += "*"
 	it.Metadata = map[string]any{"id": r.ID, "category": r.Category, "importance": importance, "created_at": stamp(r.CreatedAt)}
@@ -124,7 +124,7 @@ func (it *Item) quote(r *candidate.Candidate, text string, redacted bool) {
 		it.fence(body)
 		if r.Quote.Comment != "" {
 			title, fence, _ := strings.Cut(it.head, "\n")
-			it.head = title + "\n" + plain(r.Quote.Comment) + "\n" + fence
+			it.head = title + "\n" + escapeStructure(r.Quote.Comment) + "\n" + fence
 		}
 	case r.Kind == schemas.KindCommit && !redacted:
 		it.commit(r, pack.Unlinked(text))
@@ -132,7 +132,7 @@ func (it *Item) quote(r *candidate.Candidate, text string, redacted bool) {
 			it.tail = ""
 		}
 	default:
-		it.head, it.body = "**Document** ", pack.Unlinked(plain(text))
+		it.head, it.body = "**Document** ", pack.Unlinked(escapeStructure(text))
 		if head := label(r.Quote.Head); head != "" {
 			it.head += span(strings.TrimSuffix(head, " ›")) + " "
 		}
@@ -195,7 +195,7 @@ func (it *Item) value(r *candidate.Candidate, text string) {
 		it.head += fmt.Sprintf(" (%s, cluster size: %d)", cmp.Or(line(a.Axis), "full"), a.ClusterSize)
 	}
 	it.head += ":\n"
-	it.body = escapeFirst(plain(text))
+	it.body = escapeFirst(escapeStructure(text))
 	it.ghap = a.GHAPID
 	it.Metadata = map[string]any{
 		"id": r.ID, "axis": a.Axis, "cluster_id": a.ClusterID, "cluster_size": a.ClusterSize, "similarity_to_centroid": a.SimilarityToCentroid,
@@ -222,7 +222,7 @@ func (it *Item) commit(r *candidate.Candidate, text string) {
 		it.head += " on " + at[:min(len(at), len(time.DateOnly))]
 	}
 	it.head += "\n"
-	it.body = escapeFirst(plain(text))
+	it.body = escapeFirst(escapeStructure(text))
 	if len(a.FilesChanged) > 0 {
 		var names []string
 		for _, f := range a.FilesChanged[:min(mostFiles, len(a.FilesChanged))] {
@@ -246,7 +246,7 @@ func stamp(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-func number(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) }
+func fourDigits(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) }
 
 // Text returns the whole of what the item would show.
 func (it *Item) Text() string { return it.head + it.body + it.tail }

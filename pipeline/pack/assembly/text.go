@@ -6,9 +6,9 @@ import (
 	"satchel/pipeline/pack"
 )
 
-// plain is a text of several lines in which no line is structure, an item's title or a
+// escapeStructure is a text of several lines in which no line is structure, an item's title or a
 // list's mark among it. HTML comments, which could hide what follows, lose their opening.
-func plain(text string) string {
+func escapeStructure(text string) string {
 	first, rest, more := strings.Cut(strings.ReplaceAll(pack.Plain(text), "<!--", `<\!--`), "\n")
 	if !more {
 		return first

@@ -216,7 +216,7 @@ func (t *Template) Memory(v Values, metadata bool) string {
 		case "content":
 			b.WriteString(v.Content)
 		case "score":
-			b.WriteString(number(v.Score))
+			b.WriteString(twoDecimals(v.Score))
 		default:
 			if metadata {
 				b.WriteString(v.metadata(p.name))
@@ -224,7 +224,7 @@ func (t *Template) Memory(v Values, metadata bool) string {
 		}
 	}
 	if asked && !t.metadata {
-		fmt.Fprintf(&b, " (%s, confidence %s, %s)", v.Type, number(v.Confidence), v.metadata("timestamp"))
+		fmt.Fprintf(&b, " (%s, confidence %s, %s)", v.Type, twoDecimals(v.Confidence), v.metadata("timestamp"))
 	}
 	return b.String()
 }
@@ -234,7 +234,7 @@ func (v *Values) metadata(name string) string {
 	case "type":
 		return v.Type
 	case "confidence":
-		return number(v.Confidence)
+		return twoDecimals(v.Confidence)
 	}
 	if v.Timestamp.IsZero() {
 		return "undated"
@@ -242,7 +242,7 @@ func (v *Values) metadata(name string) string {
 	return v.Timestamp.UTC().Format(time.RFC3339)
 }
 
-func number(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }
+func twoDecimals(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }
 
 // Join puts rendered memories between header and footer; no memories give no text.
 func (t *Template) Join(memories []string) string {

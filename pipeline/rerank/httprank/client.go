@@ -103,7 +103,7 @@ func (c *Client) Rerank(ctx context.Context, query string, texts []string) ([]fl
 	}
 	short := make([]string, len(texts))
 	for i, t := range texts {
-		short[i] = cut(t, c.cfg.MaxText)
+		short[i] = truncate(t, c.cfg.MaxText)
 	}
 	var scores []float64
 	err := c.breaker.Do(func() (err error) {
@@ -142,8 +142,8 @@ func (c *Client) askEither(ctx context.Context, query string, texts []string) ([
 	return scores, err
 }
 
-// cut shortens a text to n bytes at a rune.
-func cut(s string, n int) string {
+// truncate shortens a text to n bytes at a rune.
+func truncate(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
@@ -180,11 +180,11 @@ func (c *Client) ask(ctx context.Context, query string, texts []string, second b
 	if err != nil {
 		return nil, err
 	}
-	return parse(answer, len(texts))
+	return parseScores(answer, len(texts))
 }
 
-// parse reads n scores of an answer of either shape.
-func parse(answer []byte, n int) ([]float64, error) {
+// parseScores reads n scores of an answer of either shape.
+func parseScores(answer []byte, n int) ([]float64, error) {
 	var places []place
 	var wrapped struct {
 		Results []place `json:"results"`

@@ -303,7 +303,7 @@ func (p *Profile) Trace() *schemas.RankingTrace {
 	t := &schemas.RankingTrace{Profile: p.Name, Weights: map[string]float64{}, Lambda: p.Lambda}
 	for name, w := range p.Weights() {
 		if w > 0 {
-			t.Weights[name] = round(w)
+			t.Weights[name] = fourPlaces(w)
 		}
 	}
 	return t

@@ -142,7 +142,7 @@ func TestPropertyRanking(t *testing.T) {
 	now := time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC)
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPool(t)
-		flat := plain()
+		flat := evenWeights()
 		p.fuse(kernel{near: .5, far: .3, damping: 40}, &flat)
 		p.items = make([]*candidate.Visible, len(p.ids))
 		for i, id := range p.ids {

@@ -451,16 +451,16 @@ const otherChannels = 1
 func (p *Pool) channelsOf(c *candidate.Candidate, i int32, channels candidate.Channels) candidate.Channels {
 	out := channels[len(channels):]
 	for _, ch := range p.channels {
-		out = append(out, candidate.Channel{Name: ch.name, Channel: schemas.Channel{Rank: int(ch.rank[i]), Score: round(ch.raw[i]), Z: round(ch.z[i])}})
+		out = append(out, candidate.Channel{Name: ch.name, Channel: schemas.Channel{Rank: int(ch.rank[i]), Score: fourPlaces(ch.raw[i]), Z: fourPlaces(ch.z[i])}})
 	}
 	if d := p.distance[i]; d > 0 {
-		out = append(out, candidate.Channel{Name: retrieve.NameGraph, Channel: schemas.Channel{Rank: int(d), Score: round(1 / (1 + float64(d)))}})
+		out = append(out, candidate.Channel{Name: retrieve.NameGraph, Channel: schemas.Channel{Rank: int(d), Score: fourPlaces(1 / (1 + float64(d)))}})
 	}
 	if p.recent[i] {
 		out = append(out, candidate.Channel{Name: retrieve.NameRecency, Channel: schemas.Channel{Rank: 1}})
 	}
 	if p.cues[i] != 0 {
-		out = append(out, candidate.Channel{Name: "cues", Channel: schemas.Channel{Score: round(p.cues[i])}})
+		out = append(out, candidate.Channel{Name: "cues", Channel: schemas.Channel{Score: fourPlaces(p.cues[i])}})
 	}
 	c.Channels = slices.Clip(out)
 	if span, ok := p.spans[i]; ok && !c.Masked {

@@ -98,7 +98,7 @@ func fusedScores(a, b []float64) []float64 {
 		p.Take([]string{retrieve.NameKeyword, retrieve.NameVector}[k], .5, f)
 	}
 	p.Grow()
-	flat := plain()
+	flat := evenWeights()
 	p.fuse(kernel{near: .5, far: .3, damping: 40}, &flat)
 	return p.fused
 }

@@ -72,9 +72,9 @@ func orDefault(p *float64, def float64) float64 {
 // show returns the signals as candidates have them, rounded to four places.
 func show(v *candidate.Signals) candidate.Signals {
 	return candidate.Signals{
-		Relevance: round(v.Relevance), Recency: round(v.Recency), Frequency: round(v.Frequency), Importance: round(v.Importance),
-		Causality: round(v.Causality), Familiarity: round(v.Familiarity), Trust: round(v.Trust), Openness: round(v.Openness), Evidence: v.Evidence,
+		Relevance: fourPlaces(v.Relevance), Recency: fourPlaces(v.Recency), Frequency: fourPlaces(v.Frequency), Importance: fourPlaces(v.Importance),
+		Causality: fourPlaces(v.Causality), Familiarity: fourPlaces(v.Familiarity), Trust: fourPlaces(v.Trust), Openness: fourPlaces(v.Openness), Evidence: v.Evidence,
 	}
 }
 
-func round(x float64) float64 { return math.Round(x*1e4) / 1e4 }
+func fourPlaces(x float64) float64 { return math.Round(x*1e4) / 1e4 }

@@ -37,11 +37,11 @@ const (
 // more than the table's, which are means of words.
 const bySentence = 1.5
 
-// plain leaves every weight as it is.
-func plain() weighing { return weighing{keyword: 1, vector: 1, words: 1} }
+// evenWeights leaves every weight as it is.
+func evenWeights() weighing { return weighing{keyword: 1, vector: 1, words: 1} }
 
 func (r *Ranker) weighings(text string, distinct int, cosines embed.Cosines) weighing {
-	w := plain()
+	w := evenWeights()
 	if r.disabled(FeatureWeigh) {
 		return w
 	}

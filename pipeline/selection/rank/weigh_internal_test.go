@@ -33,7 +33,7 @@ func TestWeighings(t *testing.T) {
 		t.Errorf("a z of 9 counts %v in a long query", z)
 	}
 	off := &Ranker{cfg: Config{Disable: []string{FeatureWeigh}}}
-	if w := off.weighings("", 40, embed.OfEncoder); w != plain() {
+	if w := off.weighings("", 40, embed.OfEncoder); w != evenWeights() {
 		t.Errorf("switched off it weighs %+v", w)
 	}
 }

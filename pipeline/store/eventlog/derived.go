@@ -38,7 +38,7 @@ func (d Derived) Hex() string { return hex.EncodeToString(d.sum[:]) }
 // check returns an error unless every ref can be stored.
 func (d Derived) check() error {
 	for _, ref := range d.refs {
-		if ref == "" || !text(ref) {
+		if ref == "" || !isText(ref) {
 			return fmt.Errorf("%w: a ref is not text", ErrInvalid)
 		}
 	}

@@ -97,7 +97,7 @@ func checkDraft(d *Draft) error {
 		}
 	}
 	for _, column := range []string{d.Agent, d.Type, d.Source, d.ID, d.Subject} {
-		if !text(column) {
+		if !isText(column) {
 			return fmt.Errorf("%w: a column is not text", ErrInvalid)
 		}
 	}
@@ -120,7 +120,7 @@ func holdsHash(data []byte, sum [32]byte) bool {
 	return bytes.Contains(data, hex.AppendEncode(nil, sum[:]))
 }
 
-func text(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
+func isText(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
 
 // StorableYears says in words which times Storable lets through.
 const StorableYears = "the years 1678 to 2261"

@@ -28,7 +28,7 @@ func Split(text string) []schemas.Span {
 	var spans []schemas.Span
 	start := 0
 	for len(text)-start > limit {
-		end := start + cut(text[start:], limit)
+		end := start + endOfChunk(text[start:], limit)
 		spans = append(spans, schemas.Span{Start: start, End: end})
 		start = end
 	}
@@ -45,9 +45,9 @@ const (
 	betweenParagraphs
 )
 
-// cut returns where the first chunk of text ends: the last of the strongest places in
+// endOfChunk returns where the first chunk of text ends: the last of the strongest places in
 // (limit/2, limit], or limit when there is none, as in bytes that are not UTF-8.
-func cut(text string, limit int) int {
+func endOfChunk(text string, limit int) int {
 	best, strongest := limit, 0
 	for i := limit; i > limit/2; i-- {
 		if s := strength(text, i); s > strongest {

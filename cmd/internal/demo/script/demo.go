@@ -28,7 +28,7 @@ type Odd struct {
 
 // Memories returns the memories, in order, as items of tenant.
 func Memories(tenant string) ([]schemas.MemoryItem, error) {
-	lines, err := decode[schemas.MemoryItem](memories)
+	lines, err := decodeLines[schemas.MemoryItem](memories)
 	for i := range lines {
 		lines[i].Scope.Tenant = tenant
 	}
@@ -58,9 +58,9 @@ func Contents(items []schemas.MemoryItem) string {
 }
 
 // Odds returns what must be refused, in order.
-func Odds() ([]Odd, error) { return decode[Odd](odd) }
+func Odds() ([]Odd, error) { return decodeLines[Odd](odd) }
 
-func decode[T any](raw []byte) ([]T, error) {
+func decodeLines[T any](raw []byte) ([]T, error) {
 	var list []T
 	lines := bufio.NewScanner(bytes.NewReader(raw))
 	for lines.Scan() {
@@ -83,4 +83,4 @@ type Question struct {
 }
 
 // Questions returns the labelled questions, in order.
-func Questions() ([]Question, error) { return decode[Question](questions) }
+func Questions() ([]Question, error) { return decodeLines[Question](questions) }

@@ -85,7 +85,7 @@ func Run(ctx context.Context, set Set, sys System, opts Options) ([]Row, error) 
 	}
 	rows := make([]Row, 0, len(set.Queries))
 	for i := range set.Queries {
-		row, err := ask(ctx, set.Name, &set.Queries[i], sys, opts.Budgets, sessions)
+		row, err := askQuery(ctx, set.Name, &set.Queries[i], sys, opts.Budgets, sessions)
 		if err != nil {
 			return nil, fmt.Errorf("query %q of set %q: %w", set.Queries[i].ID, set.Name, err)
 		}
@@ -102,7 +102,7 @@ func Run(ctx context.Context, set Set, sys System, opts Options) ([]Row, error) 
 	return rows, nil
 }
 
-func ask(ctx context.Context, set string, q *Query, sys System, budgets []int, sessions map[string]string) (Row, error) {
+func askQuery(ctx context.Context, set string, q *Query, sys System, budgets []int, sessions map[string]string) (Row, error) {
 	row := Row{Set: set, Tenant: q.Tenant, Query: q.ID, Category: q.Category, Scored: q.Scored(),
 		Packs: map[string][]string{}, Tokens: map[string]int{}}
 	var err error

@@ -95,7 +95,7 @@ func (db *DB) update(ctx context.Context, tenants []string, fn func(eventlog.Tx)
 	defer cancel()
 	conn, err := db.pool.Acquire(waiting)
 	if err != nil {
-		return wrap("connect", err)
+		return storeError("connect", err)
 	}
 	defer conn.Release() // closes a connection that is still in a transaction
 	ctx, cancelTx := context.WithTimeout(context.WithoutCancel(ctx), db.timeout)
@@ -120,7 +120,7 @@ func (db *DB) View(ctx context.Context, fn func(eventlog.Reader) error) error {
 	defer cancel()
 	conn, err := db.pool.Acquire(ctx)
 	if err != nil {
-		return wrap("connect", err)
+		return storeError("connect", err)
 	}
 	defer conn.Release()
 	r := &reader{ctx: ctx, conn: conn.Conn()}
@@ -132,7 +132,7 @@ func (db *DB) View(ctx context.Context, fn func(eventlog.Reader) error) error {
 func (db *DB) Scrub(ctx context.Context) error {
 	for _, table := range []string{"refs", "attachments", "content"} {
 		if _, err := db.pool.Exec(ctx, "VACUUM "+table); err != nil {
-			return wrap("vacuum "+table, err)
+			return storeError("vacuum "+table, err)
 		}
 	}
 	return nil
@@ -150,7 +150,7 @@ func (db *DB) Check(ctx context.Context) error {
 	} {
 		var n int
 		if err := db.pool.QueryRow(ctx, query).Scan(&n); err != nil {
-			return wrap("check database", err)
+			return storeError("check database", err)
 		}
 		if n > 0 {
 			return fmt.Errorf("check database: %w: %s (%d rows)", eventlog.ErrCorrupt, what, n)
@@ -166,12 +166,12 @@ func (db *DB) checkIndexes(ctx context.Context) error {
 	case errors.Is(err, pgx.ErrNoRows):
 		return nil
 	case err != nil:
-		return wrap("check indexes", err)
+		return storeError("check indexes", err)
 	}
 	query := "SELECT " + pgx.Identifier{schema}.Sanitize() + `.bt_index_check(c.oid, true) FROM pg_class c JOIN pg_am a ON a.oid = c.relam
 		WHERE c.relkind = 'i' AND a.amname = 'btree' AND c.relnamespace = current_schema()::regnamespace`
 	_, err := db.pool.Exec(ctx, query)
-	return wrap("check indexes", err)
+	return storeError("check indexes", err)
 }
 
 // Risks returns, one sentence each, what the server's settings take from the promise that
@@ -180,7 +180,7 @@ func (db *DB) Risks(ctx context.Context) ([]string, error) {
 	var fsync, pages string
 	err := db.pool.QueryRow(ctx, "SELECT current_setting('fsync'), current_setting('full_page_writes')").Scan(&fsync, &pages)
 	if err != nil {
-		return nil, wrap("read settings", err)
+		return nil, storeError("read settings", err)
 	}
 	var risks []string
 	if fsync != "on" {
@@ -201,8 +201,8 @@ func (db *DB) Close() error {
 	return nil
 }
 
-// wrap names what was done and maps what went wrong to the port's errors.
-func wrap(what string, err error) error {
+// storeError names what was done and maps what went wrong to the port's errors.
+func storeError(what string, err error) error {
 	if err == nil {
 		return nil
 	}

@@ -32,7 +32,7 @@ func (r *reader) query(what, query string, args []any, next func(pgx.Rows) error
 	results := r.conn.SendBatch(r.ctx, &batch)
 	for range leading {
 		if _, err := results.Exec(); err != nil {
-			return wrap("write", errors.Join(err, results.Close()))
+			return storeError("write", errors.Join(err, results.Close()))
 		}
 	}
 	rows, err := results.Query()
@@ -43,7 +43,7 @@ func (r *reader) query(what, query string, args []any, next func(pgx.Rows) error
 		err = rows.Err()
 	}
 	rows.Close()
-	return wrap(what, errors.Join(err, results.Close()))
+	return storeError(what, errors.Join(err, results.Close()))
 }
 
 // flush sends what leads.
@@ -53,7 +53,7 @@ func (r *reader) flush() error {
 	}
 	batch := r.lead
 	r.lead = pgx.Batch{}
-	return wrap("write", r.conn.SendBatch(r.ctx, &batch).Close())
+	return storeError("write", r.conn.SendBatch(r.ctx, &batch).Close())
 }
 
 // rollback ends the transaction, if there is one and the connection still stands.
@@ -62,7 +62,7 @@ func (r *reader) rollback() error {
 		return nil
 	}
 	_, err := r.conn.Exec(r.ctx, "ROLLBACK")
-	return wrap("roll back", err)
+	return storeError("roll back", err)
 }
 
 func (r *reader) Tenants() ([]string, error) {

@@ -52,7 +52,7 @@ func (t *tx) begin(tenants []string) error {
 		}
 		missing := slices.DeleteFunc(slices.Clone(tenants), func(name string) bool { return t.heads[name] != nil })
 		if _, err := t.conn.Exec(t.ctx, addHeads, missing); err != nil {
-			return wrap("make heads", err)
+			return storeError("make heads", err)
 		}
 	}
 }
@@ -257,5 +257,5 @@ func (t *tx) delete(table string, tenant int32, positions []int64) (int, error) 
 		return 0, err
 	}
 	tag, err := t.conn.Exec(t.ctx, "DELETE FROM "+table+" WHERE tenant = $1 AND position = ANY ($2)", tenant, positions)
-	return int(tag.RowsAffected()), wrap("erase", err)
+	return int(tag.RowsAffected()), storeError("erase", err)
 }

@@ -13,8 +13,8 @@ import (
 	"satchel/pipeline/store/eventlog"
 )
 
-// wrap names what was done and maps SQLite's codes to the port's errors.
-func wrap(what string, err error) error {
+// storeError names what was done and maps SQLite's codes to the port's errors.
+func storeError(what string, err error) error {
 	if err == nil {
 		return nil
 	}

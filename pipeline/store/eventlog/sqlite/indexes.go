@@ -57,7 +57,7 @@ func (r *reader) CheckIndexes(tenant string, after int64, limit int) error {
 		switch e := r.scan(query, args, &found); {
 		case errors.Is(e, sql.ErrNoRows):
 		case e != nil:
-			err = errors.Join(err, wrap("check indexes", e))
+			err = errors.Join(err, storeError("check indexes", e))
 		case first == 0 || found < first:
 			first, problem = found, "the index of "+of+" does not lead to the row"
 		}
@@ -73,7 +73,7 @@ func (r *reader) CheckIndexes(tenant string, after int64, limit int) error {
 	case err == nil:
 		problem = fmt.Sprintf("position %d has the same source and id", other&maxPosition)
 	case !errors.Is(err, sql.ErrNoRows):
-		return wrap("check indexes", err)
+		return storeError("check indexes", err)
 	}
 	return &eventlog.VerifyError{Tenant: tenant, Position: first & maxPosition, Problem: problem}
 }

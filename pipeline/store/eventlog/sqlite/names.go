@@ -85,7 +85,7 @@ func (r *reader) tenant(name string) (int64, error) {
 	case errors.Is(err, sql.ErrNoRows):
 		return 0, nil
 	case err != nil:
-		return 0, wrap("read tenant", err)
+		return 0, storeError("read tenant", err)
 	}
 	if r.committed {
 		r.db.names.learn(nil, map[string]int64{name: id})
@@ -103,7 +103,7 @@ func (r *reader) nameID(key nameKey) (int64, error) {
 	case errors.Is(err, sql.ErrNoRows):
 		return 0, nil
 	case err != nil:
-		return 0, wrap("read name", err)
+		return 0, storeError("read name", err)
 	}
 	return id, nil
 }
@@ -121,7 +121,7 @@ func (r *reader) nameOf(tenant, id int64) (string, error) {
 	case errors.Is(err, sql.ErrNoRows):
 		return "", nil
 	case err != nil:
-		return "", wrap("read name", err)
+		return "", storeError("read name", err)
 	}
 	if key.tenant != tenant {
 		return "", nil

@@ -63,7 +63,7 @@ func (r *reader) Tenants() ([]string, error) {
 		tenants = append(tenants, name)
 		return err
 	})
-	return tenants, wrap("read tenants", err)
+	return tenants, storeError("read tenants", err)
 }
 
 func (r *reader) Head(tenant string) (eventlog.Head, error) {
@@ -74,7 +74,7 @@ func (r *reader) Head(tenant string) (eventlog.Head, error) {
 		return h, nil
 	}
 	if err != nil {
-		return h, wrap("read head", err)
+		return h, storeError("read head", err)
 	}
 	if len(root) != hashSize {
 		return h, eventlog.Corrupt("the head of tenant %q has a root of %d bytes", tenant, len(root))
@@ -98,7 +98,7 @@ func (r *reader) Rows(tenant string, after int64, limit int) ([]eventlog.Row, er
 		out = append(out, eventlog.Row{})
 		return r.scanRow(rows, id, &out[len(out)-1])
 	})
-	return out, wrap("read rows", err)
+	return out, storeError("read rows", err)
 }
 
 func (r *reader) scanRow(rows *sql.Rows, tenant int64, row *eventlog.Row) error {
@@ -223,7 +223,7 @@ func (r *reader) chunk(tenant, number int64) ([]byte, error) {
 	if err == nil && len(chunk) == chunkHashes*hashSize {
 		r.db.chunks.put(id, chunk)
 	}
-	return chunk, wrap("read hashes", err)
+	return chunk, storeError("read hashes", err)
 }
 
 func (r *reader) Attachment(tenant string, position int64) (*eventlog.Attachment, error) {
@@ -238,7 +238,7 @@ func (r *reader) Attachment(tenant string, position int64) (*eventlog.Attachment
 		return nil, nil
 	}
 	if err != nil {
-		return nil, wrap("read attachment", err)
+		return nil, storeError("read attachment", err)
 	}
 	c := r.contentOf(salt, head, data)
 	if c == nil {
@@ -311,7 +311,7 @@ func (r *reader) matching(id int64, q eventlog.Query) ([]int64, error) {
 		out = append(out, e&maxPosition)
 		return err
 	})
-	return out, wrap("read positions", err)
+	return out, storeError("read positions", err)
 }
 
 // latestQuery asks the index for each subject of a JSON array: one seek each, whatever
@@ -337,7 +337,7 @@ func (r *reader) Latest(tenant string, subjects []string) ([]int64, error) {
 		latest[i] = entry & maxPosition
 		return err
 	})
-	return latest, wrap("read latest positions", err)
+	return latest, storeError("read latest positions", err)
 }
 
 func marks(n int) string { return strings.TrimSuffix(strings.Repeat("?,", n), ",") }

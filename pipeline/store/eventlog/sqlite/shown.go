@@ -31,12 +31,12 @@ func (t *tx) putShown(entry int64, items []string) error {
 	for _, item := range items {
 		row = binary.LittleEndian.AppendUint32(row, t.db.packer.mark(item))
 	}
-	return wrap("write refs", t.conn.exec(t.ctx, insertShown, entry, row))
+	return storeError("write refs", t.conn.exec(t.ctx, insertShown, entry, row))
 }
 
 func (t *tx) eraseShown(entry int64) error {
 	t.last = attachmentRefs{}
-	return wrap("erase refs", t.conn.exec(t.ctx, removeShown, entry))
+	return storeError("erase refs", t.conn.exec(t.ctx, removeShown, entry))
 }
 
 // showing returns the entries of a tenant, or the one of a position, whose attachment
@@ -47,7 +47,7 @@ func (r *reader) showing(tenant int64, items []string, position int64) ([]int64,
 	if position == 0 {
 		var err error
 		if likely, err = r.marked(items, likely[0], likely[0]|maxPosition); err != nil {
-			return nil, wrap("read refs", err)
+			return nil, storeError("read refs", err)
 		}
 	}
 	var found []int64
@@ -105,7 +105,7 @@ func (r *reader) refsOf(entry int64) (attachmentRefs, error) {
 	var marks, head []byte
 	err := r.scan(query, []any{entry}, &marks, &head)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return attachmentRefs{}, wrap("read refs", err)
+		return attachmentRefs{}, storeError("read refs", err)
 	}
 	r.last = attachmentRefs{entry: entry}
 	if !nonZero(head) { // no marks, or damaged: an erasure takes them, too

@@ -152,7 +152,7 @@ func (db *DB) connect(ctx context.Context, check bool) (err error) {
 		return err
 	}
 	if err := w.row(ctx, "SELECT coalesce(max(id), 0) + 1 FROM content").Scan(&db.nextID); err != nil {
-		return wrap("read content", err)
+		return storeError("read content", err)
 	}
 	for range db.size {
 		r, err := connect(ctx, db.readPool)
@@ -168,14 +168,14 @@ func (db *DB) connect(ctx context.Context, check bool) (err error) {
 // version.
 func (c *conn) prepare(ctx context.Context) error {
 	if err := c.exec(ctx, "BEGIN"); err != nil { // another process may make the tables meanwhile
-		return wrap("begin", err)
+		return storeError("begin", err)
 	}
 	fresh, err := c.fresh(ctx)
 	if err := errors.Join(err, c.exec(context.WithoutCancel(ctx), "ROLLBACK")); err != nil || !fresh {
 		return err
 	}
 	if err := c.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
-		return wrap("begin", err)
+		return storeError("begin", err)
 	}
 	fresh, err = c.fresh(ctx) // another process may have been first
 	if err == nil && fresh {
@@ -185,7 +185,7 @@ func (c *conn) prepare(ctx context.Context) error {
 		err = c.exec(ctx, "COMMIT")
 	}
 	if err != nil {
-		return errors.Join(wrap("make tables", err), c.exec(context.WithoutCancel(ctx), "ROLLBACK"))
+		return errors.Join(storeError("make tables", err), c.exec(context.WithoutCancel(ctx), "ROLLBACK"))
 	}
 	return nil
 }
@@ -200,7 +200,7 @@ func (c *conn) fresh(ctx context.Context) (bool, error) {
 	)
 	switch {
 	case err != nil:
-		return false, wrap("read schema", err)
+		return false, storeError("read schema", err)
 	case app == applicationID && version == schemaVersion:
 		return false, nil
 	case app == applicationID:
@@ -221,7 +221,7 @@ func (db *DB) Update(ctx context.Context, _ []string, fn func(eventlog.Tx) error
 	defer func() { db.writer <- w }()
 	ctx = context.WithoutCancel(ctx)
 	if err := w.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
-		return wrap("begin", err)
+		return storeError("begin", err)
 	}
 	db.packer.reset()
 	t := &tx{reader: reader{ctx: ctx, conn: w, db: db}, nextID: db.nextID}
@@ -232,7 +232,7 @@ func (db *DB) Update(ctx context.Context, _ []string, fn func(eventlog.Tx) error
 			db.names.learn(t.learnt, t.tenants)
 			return nil
 		}
-		err = wrap("commit", err)
+		err = storeError("commit", err)
 	}
 	return errors.Join(err, w.rollback(ctx))
 }
@@ -246,7 +246,7 @@ func (db *DB) View(ctx context.Context, fn func(eventlog.Reader) error) error {
 	defer func() { db.readers <- c }()
 	ctx = context.WithoutCancel(ctx)
 	if err := c.exec(ctx, "BEGIN"); err != nil {
-		return wrap("begin", err)
+		return storeError("begin", err)
 	}
 	err = fn(&reader{ctx: ctx, conn: c, db: db, committed: true})
 	return errors.Join(err, c.rollback(ctx))
@@ -294,7 +294,7 @@ func (db *DB) Scrub(ctx context.Context) error {
 	}
 	var busy, pages, copied int
 	if err := w.row(context.WithoutCancel(ctx), "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &copied); err != nil {
-		return wrap("truncate journal", err)
+		return storeError("truncate journal", err)
 	}
 	if busy != 0 {
 		return errors.New("truncate journal: another process reads the database")
@@ -319,7 +319,7 @@ func (db *DB) Check(ctx context.Context) error {
 	) SELECT count(*) FROM owner WHERE tenant IS NOT NULL AND tenant NOT IN (SELECT id FROM tenants)`
 	var orphans int
 	if err := c.row(ctx, orphan).Scan(&orphans); err != nil {
-		return wrap("check database", err)
+		return storeError("check database", err)
 	}
 	if orphans > 0 {
 		return eventlog.Corrupt("check database: the entries of %d tenants have no head", orphans)
@@ -361,7 +361,7 @@ type conn struct {
 func connect(ctx context.Context, pool *sql.DB) (*conn, error) {
 	c, err := pool.Conn(ctx)
 	if err != nil {
-		return nil, wrap("connect", err)
+		return nil, storeError("connect", err)
 	}
 	return &conn{Conn: c, prepared: map[string]*sql.Stmt{}}, nil
 }
@@ -418,13 +418,13 @@ func (c *conn) rollback(ctx context.Context) error {
 	if err != nil && strings.Contains(err.Error(), "no transaction is active") {
 		return nil
 	}
-	return wrap("roll back", err)
+	return storeError("roll back", err)
 }
 
 func (c *conn) check(ctx context.Context, pragma string) error {
 	var result string
 	if err := c.row(ctx, "PRAGMA "+pragma+"(1)").Scan(&result); err != nil {
-		return wrap("check database", err)
+		return storeError("check database", err)
 	}
 	if result != "ok" {
 		return eventlog.Corrupt("check database: %s", result)

@@ -85,7 +85,7 @@ func (t *tx) find(tenant int64, args []any, held []eventlog.Held) error {
 		h.Type, err = t.nameOf(tenant, typ)
 		return err
 	})
-	return wrap("find keys", err)
+	return storeError("find keys", err)
 }
 
 func (t *tx) Append(a eventlog.Addition) error {
@@ -105,14 +105,14 @@ func (t *tx) putHead(h eventlog.Head) (tenant int64, err error) {
 	}
 	if tenant != 0 {
 		err = t.conn.exec(t.ctx, "UPDATE tenants SET size = ?, root = ? WHERE id = ?", h.Size, h.Root[:], tenant)
-		return tenant, wrap("write head", err)
+		return tenant, storeError("write head", err)
 	}
 	res, err := t.conn.run(t.ctx, "INSERT INTO tenants (name, size, root) VALUES (?, ?, ?)", h.Tenant, h.Size, h.Root[:])
 	if err == nil {
 		tenant, err = res.LastInsertId()
 	}
 	if err != nil {
-		return 0, wrap("write head", err)
+		return 0, storeError("write head", err)
 	}
 	if t.tenants == nil {
 		t.tenants = map[string]int64{}
@@ -140,7 +140,7 @@ func (t *tx) intern(tenant int64, name string) (int64, error) {
 			id, err = res.LastInsertId()
 		}
 		if err != nil {
-			return 0, wrap("write name", err)
+			return 0, storeError("write name", err)
 		}
 	}
 	if t.learnt == nil {
@@ -239,7 +239,7 @@ func (in *inserter) write(n int) error {
 	args := in.args[:n*in.columns]
 	err := in.t.conn.exec(in.t.ctx, in.query+strings.TrimSuffix(strings.Repeat(row, n), ","), args...)
 	in.args = in.args[:copy(in.args, in.args[n*in.columns:])]
-	return wrap("write rows", err)
+	return storeError("write rows", err)
 }
 
 func (in *inserter) flush() error {
@@ -280,12 +280,12 @@ func (t *tx) putHashes(tenant, first int64, hashes []tlog.Hash) error {
 
 func (t *tx) putChunk(id, offset int64, b []byte) error {
 	if offset == 0 {
-		return wrap("write hashes", t.conn.exec(t.ctx, "INSERT INTO hashes (id, chunk) VALUES (?, ?)", id, b))
+		return storeError("write hashes", t.conn.exec(t.ctx, "INSERT INTO hashes (id, chunk) VALUES (?, ?)", id, b))
 	}
 	const query = "UPDATE hashes SET chunk = CAST(chunk || ? AS BLOB) WHERE id = ? AND length(chunk) = ?"
 	res, err := t.conn.run(t.ctx, query, b, id, offset*hashSize)
 	if err != nil {
-		return wrap("write hashes", err)
+		return storeError("write hashes", err)
 	}
 	if n, err := res.RowsAffected(); err != nil || n != 1 {
 		return errors.Join(err, eventlog.Corrupt("write hashes: the last chunk has another length than the head says"))
@@ -302,7 +302,7 @@ func (t *tx) Checkpoint(name string) (eventlog.Checkpoint, error) {
 		return c, nil
 	}
 	if err != nil {
-		return eventlog.Checkpoint{}, wrap("read checkpoint", err)
+		return eventlog.Checkpoint{}, storeError("read checkpoint", err)
 	}
 	c.StreamSeq = uint64(seq)
 	eventlog.CopyHash(&c.Hash, hash)
@@ -316,7 +316,7 @@ func (t *tx) PutCheckpoint(c eventlog.Checkpoint) error {
 	sum := c.Sum()
 	err := t.conn.exec(t.ctx, "INSERT OR REPLACE INTO checkpoints (name, fence, epoch, seq, hash, sum) VALUES (?, ?, ?, ?, ?, ?)",
 		c.Name, c.Fence, c.Epoch, int64(c.StreamSeq), c.Hash[:], sum[:])
-	return wrap("write checkpoint", err)
+	return storeError("write checkpoint", err)
 }
 
 const overwrite = `UPDATE content SET salt = zeroblob(length(salt)), head = zeroblob(length(head)), data = zeroblob(length(data))
@@ -362,8 +362,8 @@ func (t *tx) eraseAttachment(tenant string, id, position int64) (int, error) {
 func (t *tx) overwrite(column string, id, position int64) (int, error) {
 	res, err := t.conn.run(t.ctx, strings.Replace(overwrite, "%", column, 1), id<<tenantShift|position)
 	if err != nil {
-		return 0, wrap("erase", err)
+		return 0, storeError("erase", err)
 	}
 	n, err := res.RowsAffected()
-	return int(n), wrap("erase", err)
+	return int(n), storeError("erase", err)
 }

@@ -116,7 +116,7 @@ func (t *tx) stored(ids []string) (map[string]*graph.Row, error) {
 		return nil, err
 	}
 	for _, r := range rows {
-		id, row, err := decode(r.Values)
+		id, row, err := decodeRow(r.Values)
 		if err != nil {
 			return nil, err
 		}
@@ -126,8 +126,8 @@ func (t *tx) stored(ids []string) (map[string]*graph.Row, error) {
 	return found, nil
 }
 
-// decode reads an id and a row.
-func decode(values []any) (string, *graph.Row, error) {
+// decodeRow reads an id and a row.
+func decodeRow(values []any) (string, *graph.Row, error) {
 	id, _ := values[0].(string)
 	data, ok := values[1].([]byte)
 	if !ok {

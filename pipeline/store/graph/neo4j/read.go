@@ -76,7 +76,7 @@ func (db *DB) Scan(ctx context.Context, tenant string, yield func(id string, n *
 				RETURN n.id, n.data ORDER BY n.id LIMIT $rows`, params{"last": last, "rows": scanRows})
 			page = page[:0]
 			for _, r := range rows {
-				id, row, err := decode(r.Values)
+				id, row, err := decodeRow(r.Values)
 				if err != nil {
 					return err
 				}

@@ -73,7 +73,7 @@ func Open(ctx context.Context, cfg Config) (*pgxpool.Pool, error) {
 	}
 	if err := prepare(ctx, pool, cfg); err != nil {
 		pool.Close()
-		return nil, explain(err, pc.ConnConfig)
+		return nil, inWords(err, pc.ConnConfig)
 	}
 	return pool, nil
 }
@@ -86,7 +86,7 @@ func Drop(ctx context.Context, url string, schemas ...string) error {
 	}
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
-		return explain(err, config)
+		return inWords(err, config)
 	}
 	for _, schema := range schemas {
 		if _, e := conn.Exec(ctx, "DROP SCHEMA IF EXISTS "+pgx.Identifier{schema}.Sanitize()+" CASCADE"); e != nil {
@@ -203,8 +203,8 @@ func (e *SetupError) Is(target error) bool { return target == ErrUnusable && !e.
 // Unwrap returns what the server or the network said.
 func (e *SetupError) Unwrap() error { return e.cause }
 
-// explain turns what fails at Open into a SetupError, where the cause is known.
-func explain(err error, c *pgx.ConnConfig) error {
+// inWords turns what fails at Open into a SetupError, where the cause is known.
+func inWords(err error, c *pgx.ConnConfig) error {
 	var known *SetupError
 	if errors.As(err, &known) {
 		return known

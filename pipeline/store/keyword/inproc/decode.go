@@ -13,8 +13,8 @@ import (
 // errVersion is why a whole snapshot of other analysis rules is not used.
 var errVersion = errors.New("keyword snapshot has another analysis version")
 
-// decode reads what encode wrote for tenant. raw MUST NOT be changed any more.
-func decode(raw []byte, tenant string) (*state, error) {
+// decodeState reads what encodeState wrote for tenant. raw MUST NOT be changed any more.
+func decodeState(raw []byte, tenant string) (*state, error) {
 	c := rowcodec.NewCursor(unsafe.String(unsafe.SliceData(raw), len(raw)))
 	if c.Bytes(len(magic)) != magic || c.Str() != tenant {
 		return nil, ErrDamaged

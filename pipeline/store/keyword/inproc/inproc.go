@@ -116,7 +116,7 @@ func Open(cfg Config) (*Index, error) {
 	mem, err := memindex.Open(memindex.Config[*state, keyword.Change]{
 		Name: "keyword", Dir: cfg.Dir, Ext: ".kw", Kind: fmt.Sprint("keyword ", keyword.Version), MemoryBytes: cfg.MemoryBytes, SnapshotEvery: cfg.SnapshotEvery,
 		New: newState, Position: func(c *keyword.Change) int64 { return c.Position },
-		Encode: encode, Decode: read, OnError: cfg.OnError, Closed: ErrClosed, Lost: ErrLost,
+		Encode: encodeState, Decode: read, OnError: cfg.OnError, Closed: ErrClosed, Lost: ErrLost,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open keyword index: %w", err)
@@ -136,19 +136,19 @@ func (x *Index) Apply(ctx context.Context, s scope.Scope, changes []keyword.Chan
 	if err == nil {
 		err = x.mem.Apply(ctx, s, changes, upTo)
 	}
-	return wrap("apply keyword changes", err)
+	return failed("apply keyword changes", err)
 }
 
 // Evict puts a tenant out of memory that nobody uses; it is loaded again when it is asked for.
 func (x *Index) Evict(_ context.Context, s scope.Scope) error {
-	return wrap("evict keywords", x.mem.Evict(s))
+	return failed("evict keywords", x.mem.Evict(s))
 }
 
 // Checkpoint returns the position up to which changes are in the index, 0 for none. A tenant
 // that is not in memory stays out of it. After ErrLost it has to be called before Apply.
 func (x *Index) Checkpoint(ctx context.Context, s scope.Scope) (int64, error) {
 	at, err := x.mem.Checkpoint(ctx, s)
-	return at, wrap("read keyword checkpoint", err)
+	return at, failed("read keyword checkpoint", err)
 }
 
 // Search returns the best hits. See keyword.Index.
@@ -191,7 +191,7 @@ func (x *Index) Score(ctx context.Context, s scope.Scope, q keyword.Query, ids [
 		scores = st.score(&p, ids, sc)
 		return nil
 	})
-	return scores, wrap("score keywords", err)
+	return scores, failed("score keywords", err)
 }
 
 // ScoreTexts returns the score of documents of these texts. See keyword.Index.
@@ -208,7 +208,7 @@ func (x *Index) ScoreTexts(ctx context.Context, s scope.Scope, q keyword.Query, 
 		}
 		return nil
 	})
-	return scores, wrap("score texts", err)
+	return scores, failed("score texts", err)
 }
 
 // view calls fn with the tenant's state, which stays as it is meanwhile.
@@ -227,27 +227,27 @@ func (x *Index) view(ctx context.Context, s scope.Scope, fn func(*state, *scratc
 // Digest returns the SHA-256 of the tenant's documents: see state.Digest for its preimage.
 func (x *Index) Digest(ctx context.Context, s scope.Scope) ([32]byte, error) {
 	sum, err := x.mem.Digest(ctx, s)
-	return sum, wrap("digest keywords", err)
+	return sum, failed("digest keywords", err)
 }
 
 // Remaining counts which of the items the index holds; an erasure asks it.
 func (x *Index) Remaining(ctx context.Context, s scope.Scope, ids []string) (int, error) {
 	n, err := x.mem.Remaining(ctx, s, ids)
-	return n, wrap(fmt.Sprintf("count what is left of %d items", len(ids)), err)
+	return n, failed(fmt.Sprintf("count what is left of %d items", len(ids)), err)
 }
 
 // Reset empties the tenant, removes its snapshot and puts its checkpoint to 0.
 func (x *Index) Reset(ctx context.Context, s scope.Scope) error {
-	return wrap("reset keywords", x.mem.Reset(ctx, s))
+	return failed("reset keywords", x.mem.Reset(ctx, s))
 }
 
 // Scrub leaves no trace of removed documents: it compacts the tenant in memory and
 // replaces its snapshot. Erasure calls it after Apply took the removal.
 func (x *Index) Scrub(ctx context.Context, s scope.Scope) error {
-	return wrap("scrub keywords", x.mem.Scrub(ctx, s))
+	return failed("scrub keywords", x.mem.Scrub(ctx, s))
 }
 
-func wrap(call string, err error) error {
+func failed(call string, err error) error {
 	if err == nil {
 		return nil
 	}

@@ -20,8 +20,8 @@ var ErrDamaged = memindex.ErrDamaged
 // are there.
 const magic = "satchel keyword 1\n"
 
-// encode writes the live part of s.
-func encode(w *bufio.Writer, tenant string, s *state) error {
+// encodeState writes the live part of s.
+func encodeState(w *bufio.Writer, tenant string, s *state) error {
 	b := rowcodec.AppendString([]byte(magic), tenant)
 	b = binary.AppendUvarint(b, keyword.Version)
 	b = binary.AppendUvarint(b, uint64(s.Checkpoint))
@@ -71,5 +71,5 @@ func read(r io.Reader, size int64, tenant string) (*state, error) {
 	if _, err := io.ReadFull(r, raw); err != nil {
 		return nil, err
 	}
-	return decode(raw, tenant)
+	return decodeState(raw, tenant)
 }

@@ -58,7 +58,7 @@ func encoded(t testing.TB, s *state) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := bufio.NewWriter(&b)
-	if err := encode(w, "acme", s); err != nil {
+	if err := encodeState(w, "acme", s); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Flush(); err != nil {
@@ -78,7 +78,7 @@ func FuzzDecode(f *testing.F) {
 	s.Checkpoint = 7
 	f.Add(encoded(f, s))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		s, err := decode(raw, "acme")
+		s, err := decodeState(raw, "acme")
 		if err != nil {
 			return
 		}
@@ -86,7 +86,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := decode(encoded(t, s), "acme")
+		again, err := decodeState(encoded(t, s), "acme")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +108,7 @@ func TestOtherAnalysisVersionIsNotTaken(t *testing.T) {
 	raw := encoded(t, newState())
 	at := len(rowcodec.AppendString([]byte(magic), "acme"))
 	raw[at] = keyword.Version + 1
-	if _, err := decode(raw, "acme"); err != errVersion {
+	if _, err := decodeState(raw, "acme"); err != errVersion {
 		t.Errorf("got %v", err)
 	}
 }

@@ -79,7 +79,7 @@ func (w *puts) add(x *Index, tenant int32, d *keyword.Doc) error {
 		fmt.Fprintf(h, "%d ", len(part))
 		h.Write(part)
 	}
-	words := cut(pg.Text(d.Text))
+	words := indexable(pg.Text(d.Text))
 	if x.language == "" {
 		words = vector(tenant, d.Text)
 	}

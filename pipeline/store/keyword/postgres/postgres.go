@@ -262,7 +262,7 @@ func (x *Index) ScoreTexts(ctx context.Context, s scope.Scope, q keyword.Query, 
 	vectors, source := make([]string, len(texts)), "t::tsvector"
 	for i, text := range texts {
 		if vectors[i] = vector(tenant, text); x.language != "" {
-			vectors[i] = cut(pg.Text(text))
+			vectors[i] = indexable(pg.Text(text))
 		}
 	}
 	args := []any{query, vectors}

@@ -32,8 +32,8 @@ func quote(s string) string {
 	return "'" + strings.ReplaceAll(strings.ReplaceAll(s, `\`, `\\`), "'", "''") + "'"
 }
 
-// cut returns the beginning of a text that a tsvector can hold.
-func cut(text string) string {
+// indexable returns the beginning of a text that a tsvector can hold.
+func indexable(text string) string {
 	if len(text) <= maxText {
 		return text
 	}
@@ -84,7 +84,7 @@ func (x *Index) query(ctx context.Context, tenant int32, text string) (string, e
 	if x.language == "" {
 		terms = keyword.Analyze(text)
 	} else {
-		err := x.pool.QueryRow(ctx, "SELECT ARRAY(SELECT lexeme FROM unnest(to_tsvector($1::regconfig, $2)))", x.language, cut(pg.Text(text))).Scan(&terms)
+		err := x.pool.QueryRow(ctx, "SELECT ARRAY(SELECT lexeme FROM unnest(to_tsvector($1::regconfig, $2)))", x.language, indexable(pg.Text(text))).Scan(&terms)
 		if err != nil {
 			return "", err
 		}

@@ -78,8 +78,8 @@ func code(err error) codes.Code {
 	return codes.Unknown
 }
 
-// words are what a server says with an error's code.
-func words(err error) string {
+// messageOf is what a server says with an error's code.
+func messageOf(err error) string {
 	var s interface{ GRPCStatus() *status.Status }
 	if errors.As(err, &s) {
 		return s.GRPCStatus().Code().String() + ": " + s.GRPCStatus().Message()

@@ -34,17 +34,17 @@ const (
 const axisMark = ":"
 
 // What a UUID is of; each kind its own, so that no two collide.
-func keyOf(tenant, item string) uuid.UUID { return named("item", tenant, item) }
+func keyOf(tenant, item string) uuid.UUID { return pointID("item", tenant, item) }
 
-func checkpointOf(tenant string) uuid.UUID { return named("checkpoint", tenant) }
+func checkpointOf(tenant string) uuid.UUID { return pointID("checkpoint", tenant) }
 
-func pointOf(key uuid.UUID, axis string) uuid.UUID { return named("point", key.String(), axis) }
+func pointOf(key uuid.UUID, axis string) uuid.UUID { return pointID("point", key.String(), axis) }
 
 // bareOf is the point of an item without chunks.
-func bareOf(key uuid.UUID) uuid.UUID { return named("bare", key.String()) }
+func bareOf(key uuid.UUID) uuid.UUID { return pointID("bare", key.String()) }
 
-// named makes a UUID of parts, none of which holds a zero byte.
-func named(parts ...string) uuid.UUID {
+// pointID makes a UUID of parts, none of which holds a zero byte.
+func pointID(parts ...string) uuid.UUID {
 	var b []byte
 	for _, p := range parts {
 		b = append(append(b, p...), 0)

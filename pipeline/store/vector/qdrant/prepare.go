@@ -51,7 +51,7 @@ func (x *Index) prepare(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return fmt.Errorf("open vector index: %w: the server at %s does not prepare collection %q: %s", ErrUnusable, x.host, x.name, words(err))
+	return fmt.Errorf("open vector index: %w: the server at %s does not prepare collection %q: %s", ErrUnusable, x.host, x.name, messageOf(err))
 }
 
 // reach waits until the server says which version it is.

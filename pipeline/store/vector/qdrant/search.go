@@ -35,7 +35,7 @@ func (x *Index) Search(ctx context.Context, s scope.Scope, q vector.Query) (vect
 // SearchEach is Search under each of the filters, in one call. See vector.Batch.
 func (x *Index) SearchEach(ctx context.Context, s scope.Scope, q vector.Query, filters []schemas.Filter) ([]vector.Result, error) {
 	results := make([]vector.Result, len(filters))
-	v, ok := unit(q.Vector)
+	v, ok := normalized(q.Vector)
 	if !ok {
 		return results, ctx.Err()
 	}
@@ -130,8 +130,8 @@ func nothing(tenant string) *client.Filter {
 // maxTies bounds how many equal scores are put in order of id.
 const maxTies = 20_000
 
-// unit returns v at length 1; false for the zero vector.
-func unit(v []float32) ([]float32, bool) {
+// normalized returns v at length 1; false for the zero vector.
+func normalized(v []float32) ([]float32, bool) {
 	sum := 0.0
 	for _, n := range v {
 		sum += float64(n) * float64(n)
@@ -278,7 +278,7 @@ func product(v, w []float32) float64 {
 // Score returns the query's score of each id. See vector.Index.
 func (x *Index) Score(ctx context.Context, s scope.Scope, q vector.Query, ids []string) ([]float64, error) {
 	scores := make([]float64, len(ids))
-	v, ok := unit(q.Vector)
+	v, ok := normalized(q.Vector)
 	f, some := narrow(s.Tenant(), q.Filter, &q)
 	if !ok || !some {
 		return scores, ctx.Err()
@@ -301,7 +301,7 @@ func (x *Index) Score(ctx context.Context, s scope.Scope, q vector.Query, ids []
 // ScoreChunks returns the cosines of all chunks of each id. See vector.Index.
 func (x *Index) ScoreChunks(ctx context.Context, s scope.Scope, q vector.Query, ids []string) ([][]vector.ChunkScore, error) {
 	out := make([][]vector.ChunkScore, len(ids))
-	v, ok := unit(q.Vector)
+	v, ok := normalized(q.Vector)
 	f, some := narrow(s.Tenant(), q.Filter, &q)
 	if !ok || !some {
 		return out, ctx.Err()

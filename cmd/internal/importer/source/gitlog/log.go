@@ -216,15 +216,15 @@ func (c *Commit) count(added, deleted string, file File) {
 	if added == "-" {
 		c.Binary++
 	}
-	c.Insertions = min(c.Insertions+number(added), math.MaxInt32)
-	c.Deletions = min(c.Deletions+number(deleted), math.MaxInt32)
+	c.Insertions = min(c.Insertions+lineCount(added), math.MaxInt32)
+	c.Deletions = min(c.Deletions+lineCount(deleted), math.MaxInt32)
 	if len(c.Files) < MaxFiles {
 		c.Files = append(c.Files, File{Path: source.Clean(file.Path), From: source.Clean(file.From)})
 	}
 }
 
-// number reads a count; a binary file has "-", which counts nothing.
-func number(s string) int {
+// lineCount reads a count; a binary file has "-", which counts nothing.
+func lineCount(s string) int {
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 0 {
 		return 0

@@ -240,7 +240,7 @@ func (r *Repo) output(ctx context.Context, args ...string) (string, error) {
 	var out, complaint bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &complaint
 	if err := cmd.Run(); err != nil {
-		return "", explain(ctx, err, complaint.String())
+		return "", inWords(ctx, err, complaint.String())
 	}
 	return out.String(), nil
 }
@@ -271,7 +271,7 @@ func (r *Repo) Stream(ctx context.Context, read func(io.Reader) error, args ...s
 	case readErr != nil:
 		return readErr
 	case err != nil:
-		return explain(ctx, err, complaint.String())
+		return inWords(ctx, err, complaint.String())
 	}
 	return nil
 }
@@ -279,8 +279,8 @@ func (r *Repo) Stream(ctx context.Context, read func(io.Reader) error, args ...s
 // errEnough ends a Stream early, without an error.
 var errEnough = errors.New("enough was read")
 
-// explain says in git's words why it failed.
-func explain(ctx context.Context, err error, complaint string) error {
+// inWords says in git's words why it failed.
+func inWords(ctx context.Context, err error, complaint string) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -131,7 +131,7 @@ func axisText(axis string, x *Experience) string {
 		if a.Strategy == "" {
 			return ""
 		}
-		return words(a.Strategy) + ". " + learned(a)
+		return splitName(a.Strategy) + ". " + learned(a)
 	case "surprise":
 		return a.Surprise
 	case "root_cause":
@@ -146,7 +146,7 @@ func sentence(axis string, x *Experience) string {
 	text := learned(a)
 	switch axis {
 	case "strategy":
-		text = "With " + words(a.Strategy) + ": " + text
+		text = "With " + splitName(a.Strategy) + ": " + text
 	case "surprise":
 		text = a.Surprise
 	case "root_cause":
@@ -178,7 +178,7 @@ func learned(a *schemas.ExperienceAttributes) string {
 	return text + " (" + a.OutcomeStatus + ")"
 }
 
-func words(name string) string { return strings.NewReplacer("-", " ", "_", " ").Replace(name) }
+func splitName(name string) string { return strings.NewReplacer("-", " ", "_", " ").Replace(name) }
 
 // name gives each value the id of the known cluster with which it shares most members,
 // if that is more than half of them, and else one made from its leader.

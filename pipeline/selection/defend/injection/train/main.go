@@ -26,7 +26,7 @@ func main() {
 	sentences := flag.Int("sentences", 200_000, "sentences of the first stage")
 	documents := flag.Int("documents", 150_000, "documents of the second stage")
 	flag.Parse()
-	if err := run(*wordnet, *docs, *python, *golang, *chats, *manuals, *out, *sentences, *documents); err != nil {
+	if err := train(*wordnet, *docs, *python, *golang, *chats, *manuals, *out, *sentences, *documents); err != nil {
 		slog.Error("train", "err", err)
 	}
 }
@@ -35,7 +35,7 @@ func main() {
 // six is: the logarithm of five.
 const prior = 1.609
 
-func run(wordnet, docs, python, golang, chats, manuals, out string, sentences, documents int) error {
+func train(wordnet, docs, python, golang, chats, manuals, out string, sentences, documents int) error {
 	rng := rand.New(rand.NewPCG(20, 26))
 	words, err := readLexicon(wordnet)
 	if err != nil {
