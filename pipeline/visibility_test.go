@@ -192,6 +192,42 @@ func TestDecidingGoesOnWherePolicyDenies(t *testing.T) {
 	}
 }
 
+// A turn beside one that was found helps to rank it. It was not found itself, and unless it is a candidate the drop
+// report is not about it.
+func TestTurnsBesideAreNotFound(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, nil)
+	turns := make([]schemas.MemoryItem, 300)
+	for i := range turns {
+		text := fmt.Sprintf("The kettle number %d was filled.", i)
+		if i%10 == 5 {
+			text = fmt.Sprintf("The umbrella number %d was dried.", i)
+		}
+		turns[i] = memory(fmt.Sprintf("t%03d", i), "level:internal", "Ben", text)
+	}
+	w.put(t, "acme", turns...)
+	req := ask("umbrella")
+	req.Payload.Query.Type = schemas.QueryKeyword
+	res, err := w.engine.Context(context.Background(), as(t, "acme", schemas.Internal), req)
+	must(t, err)
+	p := &res.Payload
+	known := map[string]bool{}
+	for i := range p.Results {
+		known[p.Results[i].ID] = true
+	}
+	for i := range p.Drop.Drops {
+		known[p.Drop.Drops[i].ItemID] = true
+	}
+	if len(known) != p.TotalCount || p.TotalCount > 150 {
+		t.Errorf("%d shown or left out of %d found", len(known), p.TotalCount)
+	}
+	for i := 5; i < len(turns); i += 10 {
+		if !known[turns[i].ID] {
+			t.Errorf("nothing says what became of %s", turns[i].ID)
+		}
+	}
+}
+
 // lifting is policy beside an exception that may let anything through.
 type lifting struct{ policies.PDP }
 

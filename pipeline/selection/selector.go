@@ -156,7 +156,7 @@ type Query struct {
 	Cut func(*candidate.Visible) bool
 }
 
-// Ranking is the candidates of a query, best first. Found counts the distinct items that
+// Ranking is the candidates of a query, best first. Found counts them and the other items that
 // the retrievers returned, the principal may see and the request's own filters let pass. Sources names the retrievers that
 // answered.
 type Ranking struct {
@@ -200,12 +200,13 @@ func (s *Selector) Rank(ctx context.Context, sc scope.Scope, p *Pool, by candida
 	}
 	p.out.Warnings = append(p.out.Warnings, warnings...)
 	p.out.Unmentioned = s.unmentioned(ctx, sc, p, by.Visible)
-	for _, v := range by.Visible[:p.found] {
-		if v != nil && p.query.Wants(v) {
+	p.out.Unread = s.ranker.Unread(p.columns, req, p.out.Candidates)
+	p.out.Found = len(p.out.Unread)
+	for i := range p.out.Candidates {
+		if at, ok := p.columns.Place(p.out.Candidates[i].ID); ok && int(at) < p.found { // no item of the last pack alone
 			p.out.Found++
 		}
 	}
-	p.out.Unread = s.ranker.Unread(p.columns, req, p.out.Candidates)
 	p.out.Times.Fuse = s.cfg.Clock().Sub(start)
 	return p.out, nil
 }

@@ -59,6 +59,7 @@ type Pool struct {
 	smoothed []float64   // of one channel
 	roots    []float64   // by index: see kernel
 	rows     [][]place   // turns around the best finds
+	beside   [2]int32    // the places, from and to, of turns that are there for those rows alone
 }
 
 // Pool returns an empty pool. Release gives it back.
@@ -106,7 +107,7 @@ func (p *Pool) reset() {
 	clear(p.spans)
 	clear(p.items)
 	p.ids, p.channels, p.distance, p.recent = p.ids[:0], p.channels[:0], p.distance[:0], p.recent[:0]
-	p.rows, p.newest = nil, p.newest[:0]
+	p.rows, p.newest, p.beside = nil, p.newest[:0], [2]int32{}
 	clear(p.from)
 	clear(p.lent)
 	clear(p.steps)
@@ -263,6 +264,7 @@ type place struct{ at, offset int32 }
 func (p *Pool) Around(near map[string][]items.Neighbour, best []int32) {
 	rows := make([][]place, 0, len(best))
 	room := len(best)
+	p.beside[0] = int32(len(p.ids))
 	for _, list := range near {
 		room += len(list)
 	}
@@ -284,6 +286,7 @@ func (p *Pool) Around(near map[string][]items.Neighbour, best []int32) {
 		rows = append(rows, row)
 	}
 	p.places, p.rows = places, rows
+	p.beside[1] = int32(len(p.ids))
 	p.Grow()
 }
 

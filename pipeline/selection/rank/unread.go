@@ -2,8 +2,8 @@ package rank
 
 import "satchel/pipeline/candidate"
 
-// Unread returns the items of the pool that the principal may see, pass the request's filters and
-// are none of the candidates. Call it after Rank.
+// Unread returns the items of the pool that the principal may see, that were found, pass the request's filters and are
+// none of the candidates. A turn that is only beside one that was found was not found. Call it after Rank.
 func (r *Ranker) Unread(p *Pool, req *Request, cs []candidate.Candidate) []candidate.Unread {
 	taken := make([]bool, len(p.items))
 	for i := range cs {
@@ -15,7 +15,7 @@ func (r *Ranker) Unread(p *Pool, req *Request, cs []candidate.Candidate) []candi
 	out, signals := make([]candidate.Unread, 0, most), make([]candidate.Signals, 0, most)
 	for i := range min(req.Found, len(p.items)) {
 		v := p.items[i]
-		if v == nil || taken[i] || !req.wants(v) {
+		if v == nil || taken[i] || p.onlyBeside(i) || !req.wants(v) {
 			continue
 		}
 		s := measure(v, p.fused[i], int(p.distance[i]), req.Now, req.Profile.Lambda)
@@ -25,3 +25,6 @@ func (r *Ranker) Unread(p *Pool, req *Request, cs []candidate.Candidate) []candi
 	}
 	return out
 }
+
+// onlyBeside reports whether a place is there only for the turns beside it.
+func (p *Pool) onlyBeside(i int) bool { return i >= int(p.beside[0]) && i < int(p.beside[1]) }
