@@ -63,7 +63,7 @@ func NameUnread(r schemas.DropReport, unread []candidate.Unread) schemas.DropRep
 	r.Drops, r.DroppedItemIDs = withRoom(r.Drops, len(unread)), withRoom(r.DroppedItemIDs, len(unread))
 	for i := range unread {
 		u := &unread[i]
-		r.Drops = append(r.Drops, schemas.Drop{ItemID: u.ID, Reason: schemas.DropRank, Detail: "not read: others are better", Score: round(u.Score)})
+		r.Drops = append(r.Drops, schemas.Drop{ItemID: u.ID, Reason: schemas.DropRank, Detail: "not read", Score: round(u.Score)})
 		r.DroppedItemIDs = append(r.DroppedItemIDs, u.ID)
 	}
 	return withReason(r, len(unread), schemas.DropRank)
