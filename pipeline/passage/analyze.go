@@ -15,21 +15,24 @@ import (
 	"satchel/schemas"
 )
 
-// analysis is what is known of an item alone.
+// analysis is what is known of an item alone: where its passages are, and what they say once that was asked for.
 type analysis struct {
 	source
 	parts []read
+
+	words, vectors sync.Once // of the parts
+	bytes          int       // that it takes, about; under memo.mu
 }
 
-// read is a passage that was read. Nothing changes it.
+// read is a passage. What is read of it is read once.
 type read struct {
 	part
+	bare   bool // it says nothing alone, and is not read
+	cues   *cuesOf
 	terms  map[uint64]float32 // how often each term occurs, those of the title among them
 	length float64            // of all terms
-	vector []float32          // unit length; nil: there are no vectors
 	words  []*word            // distinct
-	cues   *cuesOf
-	bare   bool // it says nothing alone
+	vector []float32          // unit length; nil: there are no vectors
 }
 
 // cuesOf remembers which cues a passage meets, a bit for each of the first 32.
@@ -60,19 +63,23 @@ type word struct {
 
 // Bounds of a memo.
 const (
-	mostParts = 6 << 10  // at about 4 KB
+	mostBytes = 16 << 20 // of a generation of items
+	placeOf   = 256      // bytes of a passage, about: its place
+	wordsOf   = 3 << 10  // its words
+	vectorOf  = 1 << 10  // its vector
 	mostWords = 64 << 10 // at about 350 bytes
 )
 
-// memo keeps what was read, by hashes under random seeds. It is bounded: when it is full, it
-// begins anew. It is safe for concurrent use.
+// memo keeps what was read, by hashes under random seeds. It is bounded. Of items it has two generations: what is
+// asked for moves into the young one, and when that is full, it becomes the old one, and the old one goes. It is safe
+// for concurrent use.
 type memo struct {
 	seed maphash.Seed
 
-	mu    sync.Mutex
-	items map[memoKey]*analysis
-	words map[uint64]*word
-	parts int
+	mu         sync.Mutex
+	young, old map[memoKey]*analysis
+	bytes      int // of the young ones
+	words      map[uint64]*word
 }
 
 // memoKey is a version of an item as it may be seen.
@@ -82,17 +89,50 @@ type memoKey struct {
 }
 
 func newMemo() *memo {
-	return &memo{seed: maphash.MakeSeed(), items: map[memoKey]*analysis{}, words: map[uint64]*word{}}
+	m := &memo{seed: maphash.MakeSeed()}
+	m.clear()
+	return m
 }
 
 func (m *memo) clear() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.items, m.words, m.parts = map[memoKey]*analysis{}, map[uint64]*word{}, 0
+	m.young, m.old, m.bytes, m.words = map[memoKey]*analysis{}, nil, 0, map[uint64]*word{}
 }
 
-// item reads a candidate, or returns what was read before.
-func (m *memo) item(tenant string, c *candidate.Candidate, by Vectors) *analysis {
+// find returns what is known of an item, nil for nothing.
+func (m *memo) find(key memoKey) *analysis {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if a := m.young[key]; a != nil {
+		return a
+	}
+	a := m.old[key]
+	if a != nil {
+		delete(m.old, key)
+		m.add(key, a)
+	}
+	return a
+}
+
+// add puts an item into the young generation. The caller holds the lock.
+func (m *memo) add(key memoKey, a *analysis) {
+	m.young[key] = a
+	if m.bytes += a.bytes; m.bytes > mostBytes {
+		m.young, m.old, m.bytes = map[memoKey]*analysis{}, m.young, 0
+	}
+}
+
+// grow counts what was read of the passages of an item.
+func (m *memo) grow(a *analysis, each int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	a.bytes += each * len(a.parts)
+	m.bytes += each * len(a.parts)
+}
+
+// item finds the passages of a candidate, or returns what was known before.
+func (m *memo) item(tenant string, c *candidate.Candidate) *analysis {
 	var h maphash.Hash
 	h.SetSeed(m.seed)
 	h.WriteString(c.Content.Text())
@@ -104,18 +144,15 @@ func (m *memo) item(tenant string, c *candidate.Candidate, by Vectors) *analysis
 	}
 	h.WriteString(string(c.Kind) + "\x00" + c.Category + "\x00" + c.Provenance.SourceURI)
 	key := memoKey{tenant, c.ID, h.Sum64()}
-	m.mu.Lock()
-	known := m.items[key]
-	m.mu.Unlock()
-	if known != nil {
+	if known := m.find(key); known != nil {
 		return known
 	}
 	a := &analysis{source: sourceOf(c)}
-	r := reading{memo: m, by: by}
 	text := c.Content.Text()
 	for _, p := range a.source.parts(text) {
-		a.parts = append(a.parts, r.read(&a.source, p, text))
+		a.parts = append(a.parts, read{part: p, cues: &cuesOf{}})
 	}
+	a.bytes = placeOf * len(a.parts)
 	for i := range a.parts {
 		p := &a.parts[i]
 		if document := a.kind != schemas.KindCode && a.kind != schemas.KindCommit; document || len(a.parts) > 1 {
@@ -125,37 +162,53 @@ func (m *memo) item(tenant string, c *candidate.Candidate, by Vectors) *analysis
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.parts += len(a.parts); m.parts > mostParts {
-		m.items, m.parts = map[memoKey]*analysis{}, len(a.parts)
-	}
-	m.items[key] = a
+	m.add(key, a)
 	return a
 }
 
-// reading reads the passages of one item.
+// reading reads the passages of items.
 type reading struct {
 	memo *memo
-	by   Vectors
+	by   Vectors // nil: there are no vectors
 	an   keyword.Analyzer
 }
 
-// read reads a passage.
-func (r *reading) read(s *source, p part, text string) read {
-	own := s.own(p, text)
-	out := read{part: p, terms: map[uint64]float32{}, cues: &cuesOf{}}
+// read reads the words of an item's passages, and their vectors where they are asked for.
+func (r *reading) read(a *analysis, text string, vectors bool) {
+	a.words.Do(func() {
+		r.each(a, text, func(p *read, own string) { r.readWords(&a.source, p, own) })
+		r.memo.grow(a, wordsOf)
+	})
+	if r.by != nil && vectors {
+		a.vectors.Do(func() {
+			r.each(a, text, func(p *read, own string) { p.vector = r.by.WordVector(nil, a.embedded(own)) })
+			r.memo.grow(a, vectorOf)
+		})
+	}
+}
+
+// each calls do with each passage that says something alone, and its text.
+func (r *reading) each(a *analysis, text string, do func(p *read, own string)) {
+	for i := range a.parts {
+		if p := &a.parts[i]; !p.bare {
+			do(p, a.own(p.part, text))
+		}
+	}
+}
+
+// readWords reads the words of a passage.
+func (r *reading) readWords(s *source, p *read, own string) {
+	p.terms = map[uint64]float32{}
 	for _, words := range []string{s.found, own} {
 		r.an.Analyze(words)
 		for i := range r.an.Len() {
-			out.terms[maphash.Bytes(r.memo.seed, r.an.Term(i))]++
-			out.length++
+			p.terms[maphash.Bytes(r.memo.seed, r.an.Term(i))]++
+			p.length++
 		}
 	}
-	if r.by == nil {
-		return out
+	if r.by != nil {
+		p.words = r.words(s.name + " " + own)
 	}
-	out.vector = r.by.WordVector(nil, s.embedded(own))
-	out.words = r.words(s.name + " " + own)
-	return out
 }
 
 // own is the text of a passage.

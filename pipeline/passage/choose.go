@@ -199,7 +199,7 @@ const leastShare = .5
 func (c *choice) estimate(i int) int {
 	p := c.ranking.list[i]
 	a := c.ranking.items[p.at]
-	part := a.parts[p.part]
+	part := &a.parts[p.part]
 	cost := tokens(part.span.End-part.span.Start) + perPart
 	if part.doc.End > part.doc.Start {
 		cost += tokens(part.doc.End - part.doc.Start)
@@ -272,7 +272,7 @@ func (a *analysis) put(c *candidate.Candidate, parts []int) {
 	}
 	var doc []string
 	for _, p := range parts {
-		if part := a.parts[p]; part.span.End > part.span.Start {
+		if part := &a.parts[p]; part.span.End > part.span.Start {
 			spans = append(spans, part.span)
 		}
 		if d := a.parts[p].doc; d.End > d.Start {

@@ -90,14 +90,19 @@ func (w *scoring) units() {
 		if !c.Kept() || c.Abbreviated || c.Fenced() || !Of(c.Visible) {
 			continue
 		}
-		a := w.reader.memo.item(w.scope.Tenant(), c, w.reader.cfg.Vectors)
+		a := w.reader.memo.item(w.scope.Tenant(), c)
 		w.ranking.items[i] = a
 		list = append(list, unit{i, w.unit(c, a)})
 	}
 	slices.SortStableFunc(list, func(a, b unit) int { return cmp.Compare(b.score, a.score) })
+	r := reading{memo: w.reader.memo, by: w.reader.cfg.Vectors}
 	for n, u := range list {
-		for p := range w.ranking.items[u.at].parts {
-			if n < units && !w.ranking.items[u.at].parts[p].bare {
+		a := w.ranking.items[u.at]
+		if n < units {
+			r.read(a, w.cs[u.at].Content.Text(), !w.stored())
+		}
+		for p := range a.parts {
+			if n < units && !a.parts[p].bare {
 				w.ranking.list = append(w.ranking.list, scored{at: u.at, part: p})
 			} else {
 				w.ranking.rest = append(w.ranking.rest, scored{at: u.at, part: p, score: unscored - float64(n)})
@@ -206,9 +211,12 @@ func zScores(values []float64) []float64 {
 	return out
 }
 
+// stored reports whether the stored vectors of passages count.
+func (w *scoring) stored() bool { return w.query.Vector != nil && w.reader.cfg.Passages != nil }
+
 // cosines are those of question and passage.
 func (w *scoring) cosines() []float64 {
-	if w.query.Vector != nil && w.reader.cfg.Passages != nil {
+	if w.stored() {
 		return w.storedCosines()
 	}
 	out := make([]float64, len(w.ranking.list))

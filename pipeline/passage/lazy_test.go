@@ -1,0 +1,78 @@
+package passage
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"satchel/pipeline/candidate"
+	"satchel/schemas"
+)
+
+// noting notes the texts whose vectors are made.
+type noting struct{ texts map[string]int }
+
+func (n *noting) WordVector(dst []float32, text string) []float32 {
+	n.texts[text]++
+	return append(dst[:0], make([]float32, dimensions)...)
+}
+
+// TestOnlyTheBestAreRead: the passages of the best items are read, once, and those of the others never.
+func TestOnlyTheBestAreRead(t *testing.T) {
+	t.Parallel()
+	cs := make([]candidate.Candidate, 2*units)
+	for i := range cs {
+		cs[i] = item(t, fmt.Sprintf("i%03d", i), schemas.KindCode, fmt.Sprintf("func number%03d() int { return theAnswer(%d) }", i, i), nil)
+		cs[i].SetScore(1 - float64(i)/float64(len(cs)+1))
+	}
+	by := &noting{map[string]int{}}
+	r := reader(t, Config{Vectors: by})
+	passages := func() (n int) {
+		for text, times := range by.texts {
+			if strings.Contains(text, "the Answer") {
+				if n++; times != 1 {
+					t.Errorf("read %d times: %s", times, text)
+				}
+			}
+		}
+		return n
+	}
+	for range 2 {
+		r.Score(t.Context(), system(t), Query{Text: "the lake"}, cs)
+		if n := passages(); n != units {
+			t.Fatalf("the passages of %d items are read, not of %d", n, units)
+		}
+	}
+	r.InvalidateCaches()
+	clear(by.texts)
+	r.Score(t.Context(), system(t), Query{Text: "the lake"}, cs)
+	if n := passages(); n != units {
+		t.Errorf("after an erasure the passages of %d items are read, not of %d", n, units)
+	}
+}
+
+// TestMemoKeepsWhatIsAskedFor: what is asked for stays when much else passes by, and the memo does not grow for ever.
+func TestMemoKeepsWhatIsAskedFor(t *testing.T) {
+	t.Parallel()
+	m := newMemo()
+	r := reading{memo: m}
+	hot := item(t, "hot", schemas.KindCode, "func hot() {}", nil)
+	first := m.item("acme", &hot)
+	text := strings.Repeat("The lake house has a blue door and a long table. ", 400)
+	for i := range 250 {
+		cold := item(t, fmt.Sprint(i), schemas.KindKnowledge, fmt.Sprint(i, " ", text), nil)
+		r.read(m.item("acme", &cold), cold.Content.Text(), false)
+		if m.item("acme", &hot) != first {
+			t.Fatalf("after %d others it is forgotten", i)
+		}
+	}
+	kept := 0
+	for _, list := range []map[memoKey]*analysis{m.young, m.old} {
+		for _, a := range list {
+			kept += a.bytes
+		}
+	}
+	if most := 2*mostBytes + 1<<20; kept > most || kept < mostBytes/2 {
+		t.Errorf("%d bytes are kept of at most %d", kept, most)
+	}
+}
