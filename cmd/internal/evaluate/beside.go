@@ -16,6 +16,7 @@ import (
 	"satchel/cmd/internal/app"
 	"satchel/cmd/internal/command"
 	"satchel/cmd/internal/evaluate/measure"
+	"satchel/pipeline/embed"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/vector"
 	"satchel/schemas"
@@ -234,7 +235,7 @@ func (r *ServerComparison) compareStores(ctx context.Context, sys *system, embed
 				r.Differ = append(r.Differ, tenant+"/"+one[i].Index)
 			}
 		}
-		n, least, err := leastCosine(ctx, s, embedded.Embedder.Model().Dimensions, sys.short(tenant), embedded.Vector, servers.Vector)
+		n, least, err := leastCosine(ctx, s, embedded.Embedder.Model(), sys.short(tenant), embedded.Vector, servers.Vector)
 		if err != nil {
 			return err
 		}
@@ -262,17 +263,17 @@ func (s *system) short(tenant string) []string {
 	return ids
 }
 
-// leastCosine compares the vectors that two indexes have of items with one vector each, and
+// leastCosine compares the vectors of a model that two indexes have of items with one vector each, and
 // returns how many it has compared and the least cosine of two. It reads each number of a
 // vector as its score against an axis.
-func leastCosine(ctx context.Context, s scope.Scope, dimensions int, ids []string, one, two vector.Index) (n int, least float64, err error) {
+func leastCosine(ctx context.Context, s scope.Scope, of embed.Model, ids []string, one, two vector.Index) (n int, least float64, err error) {
 	least = 1
 	if len(ids) == 0 {
 		return 0, least, nil
 	}
 	dots, ones, twos := make([]float64, len(ids)), make([]float64, len(ids)), make([]float64, len(ids))
-	for axis := range dimensions {
-		q := vector.Query{Vector: make([]float32, dimensions), Filter: schemas.MatchAll()}
+	for axis := range of.Dimensions {
+		q := vector.Query{Vector: make([]float32, of.Dimensions), Model: of.String(), Filter: schemas.MatchAll()}
 		q.Vector[axis] = 1
 		a, err := one.Score(ctx, s, q, ids)
 		if err != nil {
