@@ -208,9 +208,10 @@ func (o *contextOp) rank(ctx context.Context, rec *Recorder, req Request, plan P
 	if plan.Given.search {
 		ranked.Notes = ranked.Notes.With(o.e.warnSuperseded(ctx, req, auth)...)
 	}
-	found := len(ranked.Candidates)
+	found := len(ranked.Candidates) + len(ranked.Unread)
 	ranked.Candidates = give(plan, auth, ranked.Candidates)
-	ranked.Found += len(ranked.Candidates) - found
+	ranked = ranked.withoutRead()
+	ranked.Found += len(ranked.Candidates) + len(ranked.Unread) - found
 	ranked, err = o.e.defend(ctx, rec, o.spec(), req, plan, ranked)
 	dropBelow(ranked.Candidates, req.Limits.MinScore)
 	keepGiven(ranked.Candidates)

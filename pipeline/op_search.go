@@ -122,7 +122,8 @@ func (o *searchOp) rank(ctx context.Context, rec *Recorder, req Request, plan Pl
 	}
 	ranked := rankedBy(ranking, auth)
 	if o.in.IncludeRelationships {
-		if ranked, err = o.follow(ctx, req, plan, auth, ranked); err != nil {
+		ranked, err = o.follow(ctx, req, plan, auth, ranked)
+		if ranked = ranked.withoutRead(); err != nil {
 			return Ranked{}, err
 		}
 	}

@@ -72,6 +72,19 @@ func rankedBy(ranking selection.Ranking, auth Authorized) Ranked {
 	}
 }
 
+// withoutRead takes what became a candidate on another way out of the unread items.
+func (r Ranked) withoutRead() Ranked {
+	if len(r.Unread) == 0 {
+		return r
+	}
+	read := make(map[string]bool, len(r.Candidates))
+	for i := range r.Candidates {
+		read[r.Candidates[i].ID] = true
+	}
+	r.Unread = slices.DeleteFunc(slices.Clone(r.Unread), func(u candidate.Unread) bool { return read[u.ID] })
+	return r
+}
+
 // defend drops what does harm: stale, doubtful, off topic, injected or repeated candidates. They
 // are in order. Where the spec says so, the reranker orders what is left.
 func (e *Engine) defend(ctx context.Context, rec *Recorder, spec Spec, req Request, plan Plan, in Ranked) (Ranked, error) {

@@ -21,6 +21,8 @@ func TestArgumentsSayWhatTheyTake(t *testing.T) {
 		{[]string{"emit", "--text", "x", "--agent", "a b"}, `the name of the agent "a b" must be 1 to 64 of the characters A-Z a-z 0-9 _ -`},
 		{[]string{"emit", "--text", "x", "--label", "extract:abc"}, "must be extract:N with N tokens from 1 to 999999"},
 		{[]string{"emit", "--item", `{"content":"x","id":"a","id":"b"}`}, "is given twice"},
+		{[]string{"emit", "--text", "bad \xff\xfe"}, `argument 3, "bad \xff\xfe", is not UTF-8`},
+		{[]string{"ask", "ki\xff\xfeln"}, "argument 2,"},
 		{[]string{"search", "--from", "2026", "x"}, `"2026" is neither a date such as 2026-01-31 nor a time such as 2026-01-31T10:00:00Z`},
 		{[]string{"search", "--to", "2026-02-30", "x"}, "is neither a date such as"},
 	} {

@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 
@@ -40,6 +41,10 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 	stdout := &terminal.Pipe{W: out, Stop: stop}
 	out, errOut = &terminal.Plain{W: stdout}, &terminal.Plain{W: errOut}
 	args = plainWords(args)
+	if i := slices.IndexFunc(args, func(arg string) bool { return !utf8.ValidString(arg) }); i >= 0 { // the parser would change it
+		fmt.Fprintf(errOut, "satchel: argument %d, %q, is not UTF-8\n", i+1, args[i])
+		return exitUsage
+	}
 	all := slices.Contains(args, "--help-all")
 	if all {
 		args = append(slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == "--help-all" }), "--help")

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -122,8 +121,6 @@ func (c *Emit) item() (schemas.MemoryItem, error) {
 	switch {
 	case c.Item != "" && c.Text != "":
 		return schemas.MemoryItem{}, config.Usagef("give --text or --item, not both")
-	case !utf8.ValidString(c.Item):
-		return schemas.MemoryItem{}, config.Usagef("--item is not UTF-8")
 	case c.Item != "":
 		var given map[string]json.RawMessage
 		if err := json.Unmarshal([]byte(c.Item), &given); err != nil {
@@ -138,8 +135,6 @@ func (c *Emit) item() (schemas.MemoryItem, error) {
 			return item, &config.UsageError{Err: err}
 		}
 		return item, nil
-	case !utf8.ValidString(c.Text):
-		return schemas.MemoryItem{}, config.Usagef("--text is not UTF-8")
 	case c.Text != "":
 		return schemas.MemoryItem{ID: c.ID, Kind: schemas.Kind(c.Kind), Type: schemas.MemoryType(c.Type), Session: c.Session,
 			Speaker: c.Speaker, Content: schemas.TextContent(c.Text)}, nil
