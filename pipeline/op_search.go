@@ -122,10 +122,10 @@ func (o *searchOp) rank(ctx context.Context, rec *Recorder, req Request, plan Pl
 	}
 	ranked := rankedBy(ranking, auth)
 	if o.in.IncludeRelationships {
-		ranked, err = o.follow(ctx, req, plan, auth, ranked)
-		if ranked = ranked.withoutRead(); err != nil {
+		if ranked, err = o.follow(ctx, req, plan, auth, ranked); err != nil {
 			return Ranked{}, err
 		}
+		ranked = ranked.withoutRead()
 	}
 	byStanding(ranked.Candidates)
 	return o.e.defend(ctx, rec, o.spec(), req, plan, ranked)

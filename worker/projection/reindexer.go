@@ -62,7 +62,7 @@ type turn struct {
 	sync.Mutex
 	cancel context.CancelFunc // of the batch; under Reindexer.mu, as the next
 	wanted int                // those that interrupt, want it or have it; no batch begins meanwhile
-	halved int                // how often the batch was, so that one ends between two interruptions; under its own lock
+	batch  int                // log entries of the next one, fewer after an interruption; under its own lock
 }
 
 // NewReindexer returns a Reindexer; nothing runs before Run.
@@ -283,23 +283,20 @@ func (h *Reindexer) step(ctx context.Context, s scope.Scope) (more bool, err err
 	if wanted {
 		return true, nil
 	}
-	more, err = h.advance(ctx, interruptible, s, max(1, h.cfg.Batch>>turn.halved))
+	more, err = h.advance(ctx, interruptible, s, turn.batch)
 	if interrupted := interruptible.Err() != nil && ctx.Err() == nil; err != nil && interrupted || errors.Is(err, errOvertaken) {
-		turn.halved = min(turn.halved+1, mostHalved)
+		turn.batch = max(1, turn.batch/2) // so that one ends between two interruptions
 		return true, nil
 	}
-	turn.halved = max(turn.halved-1, 0)
+	turn.batch = min(h.cfg.Batch, 2*turn.batch)
 	return more, err
 }
-
-// mostHalved makes one entry of any batch.
-const mostHalved = 16
 
 func (h *Reindexer) turn(tenant string) *turn {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.turns[tenant] == nil {
-		h.turns[tenant] = &turn{}
+		h.turns[tenant] = &turn{batch: h.cfg.Batch}
 	}
 	return h.turns[tenant]
 }
@@ -317,8 +314,8 @@ func erasedOf(entries []eventlog.Entry) (n int) {
 	return n
 }
 
-// advance applies at most batch entries; false when the index was at the log's end. Embedding is interruptible; what a server was
-// asked to write is waited for. The caller has the tenant's turn.
+// advance applies at most batch entries; false when the index was at the log's end. Embedding is interruptible; what a
+// server was asked to write is waited for. The caller has the tenant's turn.
 func (h *Reindexer) advance(ctx, interruptible context.Context, s scope.Scope, batch int) (more bool, err error) {
 	at, err := h.checkpoint(ctx, s)
 	if err != nil {
