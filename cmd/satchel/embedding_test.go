@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -236,6 +237,7 @@ func TestTheEncoderInTheBinary(t *testing.T) {
 	if slices.Sort(first2); !slices.Equal(first2, []string{"n2", "n4"}) {
 		t.Errorf("found %v first, want the violin and the guitars", first2)
 	}
+	writesMoveNoModel(t, second, model)
 	contains(t, "doctor", second.must(t, "doctor"), "every item has its vector of "+model+"@", "256 dimensions")
 	second.must(t, "rebuild")
 	contains(t, "reembed after a rebuild", second.must(t, "reembed"), "every item has its vector of "+model+"@")
@@ -266,6 +268,28 @@ func TestTheEncoderInTheBinary(t *testing.T) {
 	r := satchel(t, "", "up", "--dir", t.TempDir(), "--nats-port", "0", "--http-addr", "", "--embeddings-model", "nomic-embed-text")
 	if r.code != exitUsage || !strings.Contains(r.err, "EMBEDDINGS_URL") || !strings.Contains(r.err, model) {
 		t.Errorf("another model without an endpoint: exit code %d\n%s", r.code, r.err)
+	}
+}
+
+// writesMoveNoModel: once the encoder's vectors serve, they go on to do so while new items wait for theirs, and these
+// are found by meaning at once.
+func writesMoveNoModel(t *testing.T, n *testNode, model string) {
+	t.Helper()
+	for i := range 8 {
+		n.must(t, "emit", "--text", fmt.Sprintf("The night shift counts pallet %d in the cold store.", i), "--label", "level:restricted", "--wait", "indexed")
+		id := fmt.Sprintf("drum-%d", i)
+		n.must(t, "emit", "--id", id, "--text", fmt.Sprintf("Cousin number %d plays the drums and the tuba.", i), "--wait", "indexed")
+		r := mustJSON[schemas.ContextResult](t, n, "ask", "--type", "semantic", fmt.Sprintf("brass and percussion in cousin %d", i))
+		if p := r.Payload.Pack; !strings.HasPrefix(p.Embedding, model+"@") {
+			t.Errorf("after write %d the vectors of %s are searched", i, p.Embedding)
+		}
+		if !slices.ContainsFunc(r.Payload.Results, func(s schemas.ResultItem) bool { return s.ID == id }) {
+			t.Errorf("what was written last, %s, is not found", id)
+		}
+	}
+	contains(t, "reembed", n.must(t, "reembed"), "every item has its vector of "+model+"@")
+	for i := range 8 {
+		n.must(t, "forget", fmt.Sprintf("drum-%d", i))
 	}
 }
 

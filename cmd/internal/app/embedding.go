@@ -19,7 +19,6 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection/rank"
 	"satchel/pipeline/store/vector"
-	vectormem "satchel/pipeline/store/vector/inproc"
 	"satchel/schemas"
 	"satchel/worker/erasure"
 )
@@ -127,64 +126,56 @@ var (
 	_ vector.Batch = servingIndex{}
 )
 
-func (s servingIndex) serving(q *vector.Query) (*vector.Vectors, error) {
-	if e := s.encoding; e != nil && q.Model == e.Model().String() {
-		return e.index, nil
-	}
+// searches are the ways to ask an index.
+type searches interface {
+	vector.Batch
+	Search(ctx context.Context, sc scope.Scope, q vector.Query) (vector.Result, error)
+	Score(ctx context.Context, sc scope.Scope, q vector.Query, ids []string) ([]float64, error)
+	ScoreChunks(ctx context.Context, sc scope.Scope, q vector.Query, ids []string) ([][]vector.ChunkScore, error)
+}
+
+// serving returns what to ask for a vector that the model made.
+func (s servingIndex) serving(model string) (searches, error) {
 	now := s.now.Load()
-	if q.Model != now.Model().String() {
+	if e := s.encoding; e != nil && model == e.Model().String() {
+		return encoderSearches{e, now.index}, nil
+	}
+	if model != now.Model().String() {
 		return nil, errChangeover
 	}
 	return now.index, nil
 }
 
-// lost reports whether the encoder's vectors turned out to be damaged; those of the table are there.
-func (s servingIndex) lost(index *vector.Vectors, err error) bool {
-	return errors.Is(err, vectormem.ErrLost) && s.encoding != nil && index == s.encoding.index
-}
-
 // Search implements vector.Index.
 func (s servingIndex) Search(ctx context.Context, sc scope.Scope, q vector.Query) (vector.Result, error) {
-	index, err := s.serving(&q)
+	index, err := s.serving(q.Model)
 	if err != nil {
 		return vector.Result{}, err
 	}
-	found, err := index.Search(ctx, sc, q)
-	if s.lost(index, err) {
-		return s.now.Load().index.Search(ctx, sc, q)
-	}
-	return found, err
+	return index.Search(ctx, sc, q)
 }
 
 // SearchEach implements vector.Batch.
 func (s servingIndex) SearchEach(ctx context.Context, sc scope.Scope, q vector.Query, filters []schemas.Filter) ([]vector.Result, error) {
-	index, err := s.serving(&q)
+	index, err := s.serving(q.Model)
 	if err != nil {
 		return nil, err
 	}
-	found, err := index.SearchEach(ctx, sc, q, filters)
-	if s.lost(index, err) {
-		return s.now.Load().index.SearchEach(ctx, sc, q, filters)
-	}
-	return found, err
+	return index.SearchEach(ctx, sc, q, filters)
 }
 
 // Score implements vector.Index.
 func (s servingIndex) Score(ctx context.Context, sc scope.Scope, q vector.Query, ids []string) ([]float64, error) {
-	index, err := s.serving(&q)
+	index, err := s.serving(q.Model)
 	if err != nil {
 		return nil, err
 	}
-	found, err := index.Score(ctx, sc, q, ids)
-	if s.lost(index, err) {
-		return s.now.Load().index.Score(ctx, sc, q, ids)
-	}
-	return found, err
+	return index.Score(ctx, sc, q, ids)
 }
 
 // ScoreChunks implements vector.Index. Only the encoder's index has passages.
 func (s servingIndex) ScoreChunks(ctx context.Context, sc scope.Scope, q vector.Query, ids []string) ([][]vector.ChunkScore, error) {
-	index, err := s.serving(&q)
+	index, err := s.serving(q.Model)
 	if err != nil {
 		return nil, err
 	}

@@ -22,14 +22,14 @@ import (
 )
 
 // encoding is the index of the sentence encoder's vectors. It follows the log behind that of the table, which is
-// there as soon as an item is indexed. A tenant's searches use it while it has all that the other has.
+// there as soon as an item is indexed. A tenant's searches use it once it had all that the other has; see waiting.
 type encoding struct {
 	VectorTarget
 	reindexer *projection.Reindexer
 	busy      func() bool              // whether requests are answered, or entries indexed
 	owns      func(tenant string) bool // whether this process encodes the tenant's items
 	shared    bool                     // the workers share the indexes
-	needed    sync.Map                 // int64 by tenant: what searches need; not there: all that the table has
+	waits     sync.Map                 // *waiting by tenant
 }
 
 // openEncoder opens the sentence encoder in the binary, if that is its name.
@@ -69,7 +69,7 @@ func (a *App) openEncoding(s *Stores, logger *slog.Logger) {
 	e := s.Embedder.encoding
 	e.shared = s.shared.Vector
 	e.busy, e.owns = func() bool { return false }, func(string) bool { return true }
-	e.reindexer = projection.NewReindexer(projection.ReindexerConfig{Log: s.Log, Index: e.index, Embedder: e, Sanitizer: s.public, Batch: 16, Passages: true, Logger: logger,
+	e.reindexer = projection.NewReindexer(projection.ReindexerConfig{Log: s.Log, Index: encodedIndex{e.index, e}, Embedder: e, Sanitizer: s.public, Batch: 16, Passages: true, Logger: logger,
 		Percent: a.EncoderPercent, Busy: func() bool { return e.busy() }, Owns: func(tenant string) bool { return e.owns(tenant) }})
 }
 
@@ -112,35 +112,36 @@ func (n *Node) AwaitEncoded(ctx context.Context, tenant string) error {
 	return e.reindexer.Await(ctx, s, head.Size)
 }
 
-// Questions implements [rank.Meanings]. The encoder's vectors are used when they have all that the table's have, which
-// is what the request has waited for.
+// Questions implements [rank.Meanings].
 func (e *embedding) Questions(ctx context.Context, s scope.Scope) embed.Questions {
 	now := e.now.Load()
-	if e.encoding != nil && now.Questions.Cosines == embed.OfTable && e.encoding.complete(ctx, s, now.index) {
+	if e.encoding != nil && now.Questions.Cosines == embed.OfTable && e.encoding.serves(ctx, s, now.index) {
 		return e.encoding.Questions
 	}
 	return now.Questions
 }
 
-// complete reports whether the encoder has all items that the table's index has. Most entries of a log are of no item:
-// what the projector said last of one is what counts, where this process is the only one that feeds the indexes.
-func (e *encoding) complete(ctx context.Context, s scope.Scope, table *vector.Vectors) bool {
-	needed, known := e.needed.Load(s.Tenant())
-	if !known {
-		all, err := table.Checkpoint(ctx, s)
-		if err != nil {
-			return false
-		}
-		needed = all
+// waitingFor is what the table's index has of a tenant and the encoder's has not.
+func (e *encoding) waitingFor(s scope.Scope) *waiting {
+	w, ok := e.waits.Load(s.Tenant())
+	if !ok {
+		w, _ = e.waits.LoadOrStore(s.Tenant(), new(waiting))
 	}
+	return w.(*waiting)
+}
+
+// serves reports whether a tenant's searches use the encoder's vectors.
+func (e *encoding) serves(ctx context.Context, s scope.Scope, table *vector.Vectors) bool {
 	done, err := e.index.Checkpoint(ctx, s)
-	if err != nil || done < needed.(int64) {
+	if err != nil {
 		return false
 	}
-	if !known && !e.shared {
-		e.needed.LoadOrStore(s.Tenant(), needed)
+	all := func() (int64, error) { return table.Checkpoint(ctx, s) }
+	if e.shared { // another process may feed the table's index
+		needed, err := all()
+		return err == nil && done >= needed
 	}
-	return true
+	return e.waitingFor(s).serves(done, all)
 }
 
 // encodedToo is the table's index as the projector feeds it: the encoder's follows, and is emptied with it.
@@ -151,8 +152,8 @@ type encodedToo struct {
 
 // Apply implements vector.Index.
 func (i encodedToo) Apply(ctx context.Context, s scope.Scope, changes []vector.Change, upTo int64) error {
-	if len(changes) > 0 && !i.encoding.shared {
-		i.encoding.needed.Store(s.Tenant(), changes[len(changes)-1].Position)
+	if !i.encoding.shared {
+		i.encoding.waitingFor(s).add(changes)
 	}
 	return i.Index.Apply(ctx, s, changes, upTo)
 }
@@ -162,8 +163,28 @@ func (i encodedToo) Reset(ctx context.Context, s scope.Scope) error {
 	if err := i.encoding.reindexer.Reset(ctx, s); err != nil {
 		return err
 	}
-	i.encoding.needed.Delete(s.Tenant())
 	return i.Index.Reset(ctx, s)
+}
+
+// encodedIndex is the encoder's index as the reindexer fills it.
+type encodedIndex struct {
+	*vector.Vectors
+	encoding *encoding
+}
+
+// Apply implements vector.Index.
+func (i encodedIndex) Apply(ctx context.Context, s scope.Scope, changes []vector.Change, upTo int64) error {
+	err := i.Vectors.Apply(ctx, s, changes, upTo)
+	if err == nil {
+		i.encoding.waitingFor(s).drop(upTo)
+	}
+	return err
+}
+
+// Reset implements vector.Index.
+func (i encodedIndex) Reset(ctx context.Context, s scope.Scope) error {
+	i.encoding.waits.Delete(s.Tenant())
+	return i.Vectors.Reset(ctx, s)
 }
 
 // projected is the index of a side as the projector feeds it.

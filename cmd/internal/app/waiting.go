@@ -1,0 +1,210 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"satchel/pipeline/scope"
+	"satchel/pipeline/store/vector"
+	vectormem "satchel/pipeline/store/vector/inproc"
+	"satchel/schemas"
+)
+
+// mostWaiting is how many items of a tenant may wait for the encoder before its searches use the table.
+const mostWaiting = 1024
+
+// waiting is what the encoder's index of a tenant lacks of the table's. A few items that are written, to whomever
+// they are visible, do not change whose vectors a search uses.
+type waiting struct {
+	mu    sync.Mutex
+	known bool             // ids are all that the encoder's index lacks
+	done  int64            // where that index was last
+	last  int64            // position of the last change; 0: unknown
+	ids   map[string]int64 // positions of their last change
+}
+
+// add notes what the table's index is about to have.
+func (w *waiting) add(changes []vector.Change) {
+	if len(changes) == 0 {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last = changes[len(changes)-1].Position
+	if w.ids == nil {
+		w.ids = map[string]int64{}
+	}
+	for i := range changes {
+		c := &changes[i]
+		if c.Put != nil {
+			w.ids[c.Put.ID] = c.Position
+		}
+		for _, id := range c.Remove {
+			w.ids[id] = c.Position
+		}
+	}
+	if len(w.ids) > mostWaiting {
+		w.known, w.ids = false, nil
+	}
+}
+
+// drop notes that the encoder's index has everything up to a position.
+func (w *waiting) drop(done int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.dropped(done)
+}
+
+func (w *waiting) dropped(done int64) {
+	if done < w.done { // it is another index
+		w.known = false
+	}
+	w.done = done
+	for id, at := range w.ids {
+		if at <= done {
+			delete(w.ids, id)
+		}
+	}
+	if len(w.ids) == 0 {
+		w.ids = nil
+	}
+}
+
+// serves reports whether a search can use the encoder's index, which has everything up to done, with the items that
+// wait. The table's index has everything up to all.
+func (w *waiting) serves(done int64, all func() (int64, error)) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.dropped(done)
+	if !w.known {
+		needed := w.last
+		if needed == 0 {
+			var err error
+			if needed, err = all(); err != nil {
+				return false
+			}
+		}
+		w.known = done >= needed
+	}
+	return w.known
+}
+
+// list returns the ids of the items that wait.
+func (w *waiting) list() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ids := make([]string, 0, len(w.ids))
+	for id := range w.ids {
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// encoderSearches asks the encoder's index, and the table's for the items that wait: the vectors of both stand in
+// one space.
+type encoderSearches struct {
+	encoding *encoding
+	table    *vector.Vectors
+}
+
+var _ searches = encoderSearches{}
+
+// lost reports whether the encoder's vectors turned out to be damaged. Those of the table are there.
+func lost(err error) bool { return errors.Is(err, vectormem.ErrLost) }
+
+// beside returns the query without the items that wait, and their ids.
+func (s encoderSearches) beside(sc scope.Scope, q vector.Query) (rest vector.Query, ids []string) {
+	ids = s.encoding.waitingFor(sc).list()
+	if len(ids) > 0 {
+		q.Exclude = slices.Concat(q.Exclude, ids)
+	}
+	return q, ids
+}
+
+// Search implements searches.
+func (s encoderSearches) Search(ctx context.Context, sc scope.Scope, q vector.Query) (vector.Result, error) {
+	rest, ids := s.beside(sc, q)
+	found, err := s.encoding.index.Search(ctx, sc, rest)
+	switch {
+	case lost(err):
+		return s.table.Search(ctx, sc, q)
+	case err != nil:
+		return vector.Result{}, err
+	}
+	return found, s.join(ctx, sc, q, ids, &found)
+}
+
+// SearchEach implements searches.
+func (s encoderSearches) SearchEach(ctx context.Context, sc scope.Scope, q vector.Query, filters []schemas.Filter) ([]vector.Result, error) {
+	rest, ids := s.beside(sc, q)
+	found, err := s.encoding.index.SearchEach(ctx, sc, rest, filters)
+	switch {
+	case lost(err):
+		return s.table.SearchEach(ctx, sc, q, filters)
+	case err != nil:
+		return nil, err
+	}
+	for i, f := range filters {
+		q.Filter = f
+		if err := s.join(ctx, sc, q, ids, &found[i]); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// join adds the items that wait to what was found of the others. The moments stay those of the others.
+func (s encoderSearches) join(ctx context.Context, sc scope.Scope, q vector.Query, ids []string, found *vector.Result) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	chunks, err := s.table.ScoreChunks(ctx, sc, q, ids)
+	if err != nil {
+		return err
+	}
+	for i, list := range chunks {
+		if len(list) > 0 {
+			best := slices.MaxFunc(list, func(a, b vector.ChunkScore) int { return cmp.Compare(a.Score, b.Score) })
+			found.Hits = append(found.Hits, vector.Hit{ID: ids[i], Score: best.Score, Span: best.Span})
+		}
+	}
+	slices.SortFunc(found.Hits, func(a, b vector.Hit) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID))
+	})
+	found.Hits = found.Hits[:min(len(found.Hits), q.Limit)]
+	return nil
+}
+
+// Score implements searches.
+func (s encoderSearches) Score(ctx context.Context, sc scope.Scope, q vector.Query, ids []string) ([]float64, error) {
+	rest, waiting := s.beside(sc, q)
+	found, err := s.encoding.index.Score(ctx, sc, rest, ids)
+	switch {
+	case lost(err):
+		return s.table.Score(ctx, sc, q, ids)
+	case err != nil || len(waiting) == 0:
+		return found, err
+	}
+	at := make(map[string]int, len(ids))
+	for i, id := range ids {
+		at[id] = i
+	}
+	waiting = slices.DeleteFunc(waiting, func(id string) bool { _, asked := at[id]; return !asked })
+	theirs, err := s.table.Score(ctx, sc, q, waiting)
+	if err != nil {
+		return nil, err
+	}
+	for i, id := range waiting {
+		found[at[id]] = theirs[i]
+	}
+	return found, nil
+}
+
+// ScoreChunks implements searches. An item that waits has no passages yet.
+func (s encoderSearches) ScoreChunks(ctx context.Context, sc scope.Scope, q vector.Query, ids []string) ([][]vector.ChunkScore, error) {
+	rest, _ := s.beside(sc, q)
+	return s.encoding.index.ScoreChunks(ctx, sc, rest, ids)
+}
