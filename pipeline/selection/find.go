@@ -285,7 +285,7 @@ func (s *Selector) neighbors(ctx context.Context, sc scope.Scope, p *Pool) error
 	if len(ids) == 0 {
 		return nil
 	}
-	near, err := s.cfg.Items.Neighbours(ctx, sc, ids, items.MaxRadius)
+	near, err := s.cfg.Items.Neighbours(ctx, sc, ids, linkedRadius)
 	if err == nil {
 		p.columns.Around(near, turns)
 	}

@@ -70,10 +70,11 @@ type Selector struct {
 
 // Sizes of the steps.
 const (
-	linkedBest = 80 // items whose neighbourhoods are looked at
-	graphSeeds = 5
-	graphHops  = 2
-	graphLimit = 50
+	linkedBest   = 80 // turns whose neighbourhoods are looked at
+	linkedRadius = 3  // turns on each side, at most items.MaxRadius
+	graphSeeds   = 5
+	graphHops    = 2
+	graphLimit   = 50
 )
 
 // New returns a Selector.
