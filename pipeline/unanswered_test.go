@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -175,6 +176,41 @@ func TestSummariesThatAreAskedFor(t *testing.T) {
 		must(t, err)
 		if got := len(res.Payload.Results) > 0; got != c.shown {
 			t.Errorf("%s: %d shown", name, len(res.Payload.Results))
+		}
+	}
+}
+
+// A question in a language that the table of words does not read is answered too, if it shares a word with the answer.
+// How many it shares says little: Chinese is compared by pairs of characters.
+func TestOtherLanguages(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, nil)
+	answers := []string{
+		"我用的手机是苹果的iPhone13。", "ゲートウェイの証明書は3月3日に期限が切れます。", "인증서는 3월 3일에 만료됩니다.",
+		"Поезд в Москву отправляется в девять утра.", "يغادر القطار إلى القاهرة في التاسعة.", "राहुल को मूंगफली से एलर्जी है।",
+		"Jonas ist allergisch gegen Erdnüsse.", "El certificado de la pasarela caduca el 3 de marzo.",
+	}
+	list := crowd(300)
+	for i, text := range answers {
+		list = append(list, plain(fmt.Sprint("answer", i), text))
+	}
+	w.put(t, "acme", list...)
+	for i, question := range []string{
+		"我手里拿的这款手机是什么来着？", "証明書の期限はいつですか？", "인증서는 언제 만료됩니까?",
+		"Во сколько отправляется поезд?", "متى يغادر القطار؟", "राहुल को किससे एलर्जी है?",
+		"Wogegen ist Jonas allergisch?", "¿Cuándo caduca el certificado?",
+	} {
+		res, err := w.engine.Context(context.Background(), as(t, "acme", schemas.Internal), ask(question))
+		must(t, err)
+		if want := fmt.Sprint("answer", i); !slices.Contains(ids(&res), want) {
+			t.Errorf("%s: shown %v, not %s", question, ids(&res), want)
+		}
+	}
+	for _, question := range []string{"月亮有多远？", "Какого цвета машина?"} {
+		res, err := w.engine.Context(context.Background(), as(t, "acme", schemas.Internal), ask(question))
+		must(t, err)
+		if len(ids(&res)) > 0 || !strings.Contains(res.Payload.Text, "Nothing here answers it.") {
+			t.Errorf("%s: shown %v", question, ids(&res))
 		}
 	}
 }

@@ -131,17 +131,20 @@ func (e *encoding) waitingFor(s scope.Scope) *waiting {
 }
 
 // serves reports whether a tenant's searches use the encoder's vectors.
-func (e *encoding) serves(ctx context.Context, s scope.Scope, table *vector.Vectors) bool {
-	done, err := e.index.Checkpoint(ctx, s)
+func (e *encoding) serves(ctx context.Context, s scope.Scope, table vector.Index) bool {
+	if !e.shared {
+		return e.waitingFor(s).serves(upTo(ctx, s, e.index), upTo(ctx, s, table))
+	}
+	done, err := e.index.Checkpoint(ctx, s) // another process may feed the table's index
 	if err != nil {
 		return false
 	}
-	all := func() (int64, error) { return table.Checkpoint(ctx, s) }
-	if e.shared { // another process may feed the table's index
-		needed, err := all()
-		return err == nil && done >= needed
-	}
-	return e.waitingFor(s).serves(done, all)
+	needed, err := table.Checkpoint(ctx, s)
+	return err == nil && done >= needed
+}
+
+func upTo(ctx context.Context, s scope.Scope, index vector.Index) checkpoint {
+	return func() (int64, error) { return index.Checkpoint(ctx, s) }
 }
 
 // encodedToo is the table's index as the projector feeds it: the encoder's follows, and is emptied with it.
@@ -151,11 +154,11 @@ type encodedToo struct {
 }
 
 // Apply implements vector.Index.
-func (i encodedToo) Apply(ctx context.Context, s scope.Scope, changes []vector.Change, upTo int64) error {
+func (i encodedToo) Apply(ctx context.Context, s scope.Scope, changes []vector.Change, position int64) error {
 	if !i.encoding.shared {
-		i.encoding.waitingFor(s).add(changes)
+		i.encoding.waitingFor(s).add(changes, upTo(ctx, s, i.Index))
 	}
-	return i.Index.Apply(ctx, s, changes, upTo)
+	return i.Index.Apply(ctx, s, changes, position)
 }
 
 // Reset implements vector.Index.
@@ -173,17 +176,17 @@ type encodedIndex struct {
 }
 
 // Apply implements vector.Index.
-func (i encodedIndex) Apply(ctx context.Context, s scope.Scope, changes []vector.Change, upTo int64) error {
-	err := i.Vectors.Apply(ctx, s, changes, upTo)
+func (i encodedIndex) Apply(ctx context.Context, s scope.Scope, changes []vector.Change, position int64) error {
+	err := i.Vectors.Apply(ctx, s, changes, position)
 	if err == nil {
-		i.encoding.waitingFor(s).drop(upTo)
+		i.encoding.waitingFor(s).drop(position)
 	}
 	return err
 }
 
 // Reset implements vector.Index.
 func (i encodedIndex) Reset(ctx context.Context, s scope.Scope) error {
-	i.encoding.waits.Delete(s.Tenant())
+	defer i.encoding.waitingFor(s).reset()
 	return i.Vectors.Reset(ctx, s)
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 
@@ -19,21 +20,27 @@ const mostWaiting = 1024
 // waiting is what the encoder's index of a tenant lacks of the table's. A few items that are written, to whomever
 // they are visible, do not change whose vectors a search uses.
 type waiting struct {
-	mu    sync.Mutex
-	known bool             // ids are all that the encoder's index lacks
-	done  int64            // where that index was last
-	last  int64            // position of the last change; 0: unknown
-	ids   map[string]int64 // positions of their last change
+	mu     sync.Mutex
+	looked bool             // needed is known
+	needed int64            // position up to which the encoder's index has to have everything; ids are what came later
+	done   int64            // where that index was last
+	ids    map[string]int64 // positions of their last change
 }
 
+// A checkpoint reads the position up to which an index has everything.
+type checkpoint func() (int64, error)
+
 // add notes what the table's index is about to have.
-func (w *waiting) add(changes []vector.Change) {
+func (w *waiting) add(changes []vector.Change, table checkpoint) {
 	if len(changes) == 0 {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.last = changes[len(changes)-1].Position
+	last := changes[len(changes)-1].Position
+	if w.look(table) != nil {
+		w.looked, w.needed = true, last
+	}
 	if w.ids == nil {
 		w.ids = map[string]int64{}
 	}
@@ -47,8 +54,17 @@ func (w *waiting) add(changes []vector.Change) {
 		}
 	}
 	if len(w.ids) > mostWaiting {
-		w.known, w.ids = false, nil
+		w.needed, w.ids = last, nil
 	}
+}
+
+// look finds out what is needed, if it is not known.
+func (w *waiting) look(table checkpoint) (err error) {
+	if !w.looked {
+		w.needed, err = table()
+		w.looked = err == nil
+	}
+	return err
 }
 
 // drop notes that the encoder's index has everything up to a position.
@@ -59,8 +75,8 @@ func (w *waiting) drop(done int64) {
 }
 
 func (w *waiting) dropped(done int64) {
-	if done < w.done { // it is another index
-		w.known = false
+	if done < w.done { // it began anew
+		w.looked = false
 	}
 	w.done = done
 	for id, at := range w.ids {
@@ -73,34 +89,31 @@ func (w *waiting) dropped(done int64) {
 	}
 }
 
-// serves reports whether a search can use the encoder's index, which has everything up to done, with the items that
-// wait. The table's index has everything up to all.
-func (w *waiting) serves(done int64, all func() (int64, error)) bool {
+// reset notes that an index is emptied.
+func (w *waiting) reset() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.dropped(done)
-	if !w.known {
-		needed := w.last
-		if needed == 0 {
-			var err error
-			if needed, err = all(); err != nil {
-				return false
-			}
-		}
-		w.known = done >= needed
-	}
-	return w.known
+	w.looked, w.done, w.ids = false, 0, nil
 }
 
-// list returns the ids of the items that wait.
-func (w *waiting) list() []string {
+// serves reports whether a search can use the encoder's index, with the items that wait. The checkpoint of that index
+// is read under the lock, so that it is behind done only if the index began anew.
+func (w *waiting) serves(encoder, table checkpoint) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	ids := make([]string, 0, len(w.ids))
-	for id := range w.ids {
-		ids = append(ids, id)
+	done, err := encoder()
+	if err != nil {
+		return false
 	}
-	return ids
+	w.dropped(done)
+	return w.look(table) == nil && done >= w.needed
+}
+
+// list returns the ids of the items that wait; false when the encoder's index lacks others, too.
+func (w *waiting) list() (ids []string, serves bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Collect(maps.Keys(w.ids)), w.looked && w.done >= w.needed
 }
 
 // encoderSearches asks the encoder's index, and the table's for the items that wait: the vectors of both stand in
@@ -115,18 +128,24 @@ var _ searches = encoderSearches{}
 // lost reports whether the encoder's vectors turned out to be damaged. Those of the table are there.
 func lost(err error) bool { return errors.Is(err, vectormem.ErrLost) }
 
-// beside returns the query without the items that wait, and their ids.
-func (s encoderSearches) beside(sc scope.Scope, q vector.Query) (rest vector.Query, ids []string) {
-	ids = s.encoding.waitingFor(sc).list()
-	if len(ids) > 0 {
+// beside returns the query without the items that wait, and their ids; false when too many wait since the question
+// was embedded.
+func (s encoderSearches) beside(sc scope.Scope, q vector.Query) (rest vector.Query, ids []string, serves bool) {
+	if s.encoding.shared {
+		return q, nil, true
+	}
+	if ids, serves = s.encoding.waitingFor(sc).list(); len(ids) > 0 {
 		q.Exclude = slices.Concat(q.Exclude, ids)
 	}
-	return q, ids
+	return q, ids, serves
 }
 
 // Search implements searches.
 func (s encoderSearches) Search(ctx context.Context, sc scope.Scope, q vector.Query) (vector.Result, error) {
-	rest, ids := s.beside(sc, q)
+	rest, ids, serves := s.beside(sc, q)
+	if !serves {
+		return s.table.Search(ctx, sc, q)
+	}
 	found, err := s.encoding.index.Search(ctx, sc, rest)
 	switch {
 	case lost(err):
@@ -139,7 +158,10 @@ func (s encoderSearches) Search(ctx context.Context, sc scope.Scope, q vector.Qu
 
 // SearchEach implements searches.
 func (s encoderSearches) SearchEach(ctx context.Context, sc scope.Scope, q vector.Query, filters []schemas.Filter) ([]vector.Result, error) {
-	rest, ids := s.beside(sc, q)
+	rest, ids, serves := s.beside(sc, q)
+	if !serves {
+		return s.table.SearchEach(ctx, sc, q, filters)
+	}
 	found, err := s.encoding.index.SearchEach(ctx, sc, rest, filters)
 	switch {
 	case lost(err):
@@ -180,7 +202,10 @@ func (s encoderSearches) join(ctx context.Context, sc scope.Scope, q vector.Quer
 
 // Score implements searches.
 func (s encoderSearches) Score(ctx context.Context, sc scope.Scope, q vector.Query, ids []string) ([]float64, error) {
-	rest, waiting := s.beside(sc, q)
+	rest, waiting, serves := s.beside(sc, q)
+	if !serves {
+		return s.table.Score(ctx, sc, q, ids)
+	}
 	found, err := s.encoding.index.Score(ctx, sc, rest, ids)
 	switch {
 	case lost(err):
@@ -205,6 +230,9 @@ func (s encoderSearches) Score(ctx context.Context, sc scope.Scope, q vector.Que
 
 // ScoreChunks implements searches. An item that waits has no passages yet.
 func (s encoderSearches) ScoreChunks(ctx context.Context, sc scope.Scope, q vector.Query, ids []string) ([][]vector.ChunkScore, error) {
-	rest, _ := s.beside(sc, q)
+	rest, _, serves := s.beside(sc, q)
+	if !serves {
+		return s.table.ScoreChunks(ctx, sc, q, ids)
+	}
 	return s.encoding.index.ScoreChunks(ctx, sc, rest, ids)
 }

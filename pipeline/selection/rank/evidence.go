@@ -103,12 +103,19 @@ func (p *Pool) judged(order []int32, req *Request) []int32 {
 }
 
 // judge sets the evidence and the relevance of the items at the places. Where there is neither a
-// word nor a vector that could be compared, relevance is that of the order.
+// word nor a vector that could be compared, relevance is that of the order. So it is in a language that the lexicon
+// does not read, if any item shares a term with the question, or a model that nobody has measured compared them: how
+// many of its terms an item has says little there, as they are not weighed.
 func (r *Ranker) judge(p *Pool, q *Question, at []int32) {
 	var vectors *channel
+	byOrder := q.unread && slices.ContainsFunc(at, func(i int32) bool { return p.covered[i] > 0 })
 	for _, c := range p.channels {
-		if c.name == retrieve.NameVector && q.cosines != embed.Uncalibrated {
+		switch {
+		case c.name != retrieve.NameVector:
+		case q.cosines != embed.Uncalibrated:
 			vectors = c
+		default:
+			byOrder = byOrder || q.unread
 		}
 	}
 	both, byMeaning := &r.both, &r.byMeaning
@@ -128,6 +135,8 @@ func (r *Ranker) judge(p *Pool, q *Question, at []int32) {
 		}
 		p.evidence[i] = e
 		switch {
+		case byOrder:
+			p.relevant[i] = relevance(p.fused[i])
 		case e.ByWords && e.ByMeaning:
 			p.relevant[i] = both.probability(&e)
 		case e.ByWords:
