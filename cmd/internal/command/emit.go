@@ -129,7 +129,7 @@ func (c *Emit) item() (schemas.MemoryItem, error) {
 		item, issues := schemas.DecodeMemoryItem([]byte(c.Item))
 		issues = slices.DeleteFunc(issues, func(i schemas.Issue) bool {
 			field, _, _ := strings.Cut(strings.TrimPrefix(i.Pointer, "/"), "/")
-			return given[field] == nil && field != "content" // it is filled in
+			return given[field] == nil && field != "content" || i.Pointer == "/scope/tenant" && item.Scope.Tenant == "" // it is filled in
 		})
 		if err := schemas.Invalid(issues); err != nil {
 			return item, &config.UsageError{Err: err}

@@ -123,7 +123,7 @@ func TestImportKeepsMarkdownOfTwoFoldersApart(t *testing.T) {
 // TestImportOfAFolder takes what of it can be read, and names the rest.
 func TestImportOfAFolder(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"in/a.md": "# Kiln\nhot\n", "in/latin.md": "# Kiln\n\nGl\xfcht\n", "in/deep/m.jsonl": `{"content":"celadon is green"}` + "\n" + `{"content":"x","scope":{"tenant":"other"}}` + "\n",
+	dir := folder(t, map[string]string{"in/a.md": "# Kiln\nhot\n", "in/latin.md": "# Kiln\n\nGl\xfcht\n", "in/deep/m.jsonl": `{"content":"celadon is green","scope":{"session":"s1"}}` + "\n" + `{"content":"x","scope":{"tenant":"other"}}` + "\n",
 		"in/notes.txt": "x", "in/.git/HEAD": "x"})
 	var said strings.Builder
 	a := &app.App{Settings: &config.Settings{Tenant: "main"}, Err: &said}
