@@ -1,7 +1,7 @@
 // Package sentences says where sentences end: where Unicode's text segmentation (UAX #29)
 // says so, in any script, and at line ends, but not after an abbreviation, an initial or a
-// number of up to three digits that begins a sentence, and not before a small letter. It
-// is the one place that does, for what is summarised, compacted and quoted.
+// number of up to three digits that begins a sentence, not within a German date, and not before
+// a small letter. It is the one place that does, for what is summarised, compacted and quoted.
 package sentences
 
 import (
@@ -68,7 +68,16 @@ func goesOn(piece, rest string) bool {
 	if r, size := utf8.DecodeRuneInString(word); size == len(word) && unicode.IsUpper(r) && word != "I" {
 		return true
 	}
-	return abbreviation(strings.ToLower(word))
+	return abbreviation(strings.ToLower(word)) || word != "" && len(word) <= 2 && strings.Trim(word, "0123456789") == "" && germanMonth(strings.TrimSpace(rest))
+}
+
+func germanMonth(text string) bool {
+	for _, month := range []string{"Jan", "Feb", "Mär", "Apr", "Mai", "Jun", "Jul", "Aug", "Sep", "Okt", "Nov", "Dez"} {
+		if strings.HasPrefix(text, month) {
+			return true
+		}
+	}
+	return false
 }
 
 func abbreviation(word string) bool {

@@ -31,6 +31,7 @@ func TestSplit(t *testing.T) {
 		"He said \"why?\" and left. Then I.":  {"He said \"why?\" and left.", "Then I."},
 		"今天下雨。明天呢？好！":                         {"今天下雨。", "明天呢？", "好！"},
 		"a\r\n\r\nb":                          {"a", "b"},
+		"Es endet am 3. März. Danach nicht":   {"Es endet am 3. März.", "Danach nicht"},
 		"It was I. Jonas said so.":            {"It was I.", "Jonas said so."},
 	} {
 		if diff := cmp.Diff(want, cut(text)); diff != "" {
