@@ -206,6 +206,11 @@ func TestOtherLanguages(t *testing.T) {
 			t.Errorf("%s: shown %v, not %s", question, ids(&res), want)
 		}
 	}
+	nouns, err := w.engine.Context(context.Background(), as(t, "acme", schemas.Internal), ask("Wogegen ist der kleine Jonas allergisch, gegen welche Speise?"))
+	must(t, err)
+	if strings.Contains(nouns.Payload.Text, "Nothing here mentions") || !slices.Contains(ids(&nouns), "answer6") {
+		t.Errorf("a noun in German counts as a name: %s", nouns.Payload.Text)
+	}
 	for _, question := range []string{"月亮有多远？", "Какого цвета машина?"} {
 		res, err := w.engine.Context(context.Background(), as(t, "acme", schemas.Internal), ask(question))
 		must(t, err)

@@ -84,8 +84,11 @@ type name struct {
 }
 
 // namesIn returns the words that are written like names: with a capital, within a sentence. Of a
-// text that writes most words so, there are none.
+// text that writes most words so, and of German, which writes nouns so, there are none.
 func namesIn(text string) []name {
+	if german(words.Of(text)) {
+		return nil
+	}
 	var out []name
 	starts, capitals, all := true, 0, 0
 	for at, field := range strings.Fields(text) {
@@ -108,6 +111,25 @@ func namesIn(text string) []name {
 		return nil
 	}
 	return out
+}
+
+// german reports whether words are those of a German question: one that asks, or two that only German has. Such as
+// stand in names elsewhere, as "von", do not count.
+func german(ws []string) bool {
+	const (
+		asking = " wer wie wo wann warum wieso wessen wem wen woher wohin womit wofür welche welcher welches welchen welchem "
+		others = " der das ein eine einen einem einer den dem im zum zur und oder nicht ist sind haben wird wurde wurden für auf nach "
+	)
+	n := 0
+	for _, w := range ws {
+		switch {
+		case strings.Contains(asking, " "+w+" "):
+			return true
+		case strings.Contains(others, " "+w+" "):
+			n++
+		}
+	}
+	return n >= 2
 }
 
 // isTime reports whether a word names a month or a day of the week.
