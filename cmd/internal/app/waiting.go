@@ -153,7 +153,8 @@ func (s encoderSearches) Search(ctx context.Context, sc scope.Scope, q vector.Qu
 	case err != nil:
 		return vector.Result{}, err
 	}
-	return found, s.join(ctx, sc, q, ids, &found)
+	err = s.join(ctx, sc, q, ids, &found)
+	return found, err
 }
 
 // SearchEach implements searches.
