@@ -211,6 +211,11 @@ func TestOtherLanguages(t *testing.T) {
 	if strings.Contains(nouns.Payload.Text, "Nothing here mentions") || !slices.Contains(ids(&nouns), "answer6") {
 		t.Errorf("a noun in German counts as a name: %s", nouns.Payload.Text)
 	}
+	inflected, err := w.engine.Context(context.Background(), as(t, "acme", schemas.Internal), ask("Во сколько поезд, спросил Иван Марию?"))
+	must(t, err)
+	if strings.Contains(inflected.Payload.Text, "Nothing here mentions") || !slices.Contains(ids(&inflected), "answer3") || len(ids(&inflected)) > 5 {
+		t.Errorf("a name in Russian counts as one that nothing mentions, or too much is shown: %s", inflected.Payload.Text)
+	}
 	for _, question := range []string{"月亮有多远？", "Какого цвета машина?"} {
 		res, err := w.engine.Context(context.Background(), as(t, "acme", schemas.Internal), ask(question))
 		must(t, err)

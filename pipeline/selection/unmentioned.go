@@ -24,10 +24,11 @@ const (
 // unmentioned returns the names in a question that no item has which the principal may see. It
 // looks among the items that were found, and asks the keyword index for a name that none of them
 // has. Where that does not answer, the name counts as mentioned. A name that is given to tools is what
-// they are called with: where nothing else was found, none is returned.
+// they are called with: where nothing else was found, none is returned. Neither is one of a language that is not read: names may have
+// cases there.
 func (s *Selector) unmentioned(ctx context.Context, sc scope.Scope, p *Pool, seen []*candidate.Visible) []string {
 	q := &p.query
-	if s.keyword == nil || q.FilterVisible == nil || q.skips(retrieve.NameKeyword) || p.renamed || !slices.ContainsFunc(seen, tells) {
+	if s.keyword == nil || q.FilterVisible == nil || q.skips(retrieve.NameKeyword) || p.renamed || p.question.Unread() || !slices.ContainsFunc(seen, tells) {
 		return nil
 	}
 	var out []string

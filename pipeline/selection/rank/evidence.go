@@ -104,25 +104,20 @@ func (p *Pool) judged(order []int32, req *Request) []int32 {
 
 // judge sets the evidence and the relevance of the items at the places. Where there is neither a
 // word nor a vector that could be compared, relevance is that of the order. So it is in a language that the lexicon
-// does not read, if any item shares a term with the question, or a model that nobody has measured compared them: how
-// many of its terms an item has says little there, as they are not weighed.
+// does not read: how many of its terms an item has says little there, as they are not weighed. See byOrder.
 func (r *Ranker) judge(p *Pool, q *Question, at []int32) {
 	var vectors *channel
-	byOrder := q.unread && slices.ContainsFunc(at, func(i int32) bool { return p.covered[i] > 0 })
 	for _, c := range p.channels {
-		switch {
-		case c.name != retrieve.NameVector:
-		case q.cosines != embed.Uncalibrated:
+		if c.name == retrieve.NameVector && q.cosines != embed.Uncalibrated {
 			vectors = c
-		default:
-			byOrder = byOrder || q.unread
 		}
 	}
+	byOrder := p.byOrder(q, at)
 	both, byMeaning := &r.both, &r.byMeaning
 	if q.cosines == embed.OfEncoder {
 		both, byMeaning = &r.bothEncoded, &r.byEncoded
 	}
-	for _, i := range at {
+	for n, i := range at {
 		e := candidate.Evidence{Words: p.covered[i], ByWords: len(q.content) > 0, ByMeaning: vectors != nil && !q.unread}
 		if e.ByMeaning {
 			e.Cosine = vectors.raw[i]
@@ -135,7 +130,7 @@ func (r *Ranker) judge(p *Pool, q *Question, at []int32) {
 		}
 		p.evidence[i] = e
 		switch {
-		case byOrder:
+		case byOrder != nil && byOrder(n, i):
 			p.relevant[i] = relevance(p.fused[i])
 		case e.ByWords && e.ByMeaning:
 			p.relevant[i] = both.probability(&e)
@@ -147,6 +142,43 @@ func (r *Ranker) judge(p *Pool, q *Question, at []int32) {
 			p.relevant[i] = relevance(p.fused[i])
 		}
 	}
+}
+
+// Of a question that the lexicon does not read.
+const (
+	firstByOrder = 5   // items that may share no term with it
+	sharesTerms  = .25 // of the best keyword score, from which an item shares more than frequent words
+)
+
+// byOrder returns what tells whether the relevance of the n-th place is that of the order; nil: of none. If the question
+// is in a language that the lexicon does not read, and any item shares a term with it, so it is for the items that
+// share rare ones and for the first few. If a model that nobody has measured compared them, it is for all.
+func (p *Pool) byOrder(q *Question, at []int32) func(n int, i int32) bool {
+	if !q.unread {
+		return nil
+	}
+	var words []float64
+	best := 0.
+	for _, c := range p.channels {
+		switch {
+		case c.name == retrieve.NameVector && q.cosines == embed.Uncalibrated:
+			return func(int, int32) bool { return true }
+		case c.name == retrieve.NameKeyword:
+			words = c.raw
+		}
+	}
+	if words == nil {
+		words = p.covered
+	}
+	for _, i := range at {
+		if p.covered[i] > 0 {
+			best = max(best, words[i])
+		}
+	}
+	if best <= 0 {
+		return nil
+	}
+	return func(n int, i int32) bool { return n < firstByOrder || words[i] >= sharesTerms*best }
 }
 
 // Calibration maps evidence to the probability that an item bears on the question: a logistic of

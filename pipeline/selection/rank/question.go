@@ -48,6 +48,9 @@ func (r *Ranker) Read(text, about, kind string, names []string, cosines embed.Co
 	return q
 }
 
+// Unread reports whether the lexicon does not know the question's language.
+func (q *Question) Unread() bool { return q.unread }
+
 // MeasureWords finds out how common the question's words are under several filters at once,
 // among as many documents as each lets through. population and exclude are those of Request.
 func (r *Ranker) MeasureWords(ctx context.Context, s scope.Scope, q *Question, population schemas.Filter, exclude []string, filters []schemas.Filter, n []int) {
