@@ -24,8 +24,8 @@ const (
 // unmentioned returns the names in a question that no item has which the principal may see. It
 // looks among the items that were found, and asks the keyword index for a name that none of them
 // has. Where that does not answer, the name counts as mentioned. A name that is given to tools is what
-// they are called with: where nothing else was found, none is returned. Neither is one of a language that is not read: names may have
-// cases there.
+// they are called with: where nothing else was found, none is returned. Nor is any of a question in a language that is
+// not read: names may have cases there.
 func (s *Selector) unmentioned(ctx context.Context, sc scope.Scope, p *Pool, seen []*candidate.Visible) []string {
 	q := &p.query
 	if s.keyword == nil || q.FilterVisible == nil || q.skips(retrieve.NameKeyword) || p.renamed || p.question.Unread() || !slices.ContainsFunc(seen, tells) {
@@ -114,8 +114,8 @@ func namesIn(text string) []name {
 	return out
 }
 
-// german reports whether words are those of a German question: one that asks, or two that only German has. Such as
-// stand in names elsewhere, as "von", do not count.
+// german reports whether words are those of a German question: one that asks, or two others. Words of names that are
+// not German, as "von", do not count.
 func german(ws []string) bool {
 	const (
 		asking = " wer wie wo wann warum wieso wessen wem wen woher wohin womit wofür welche welcher welches welchen welchem "

@@ -126,16 +126,14 @@ var (
 	_ vector.Batch = servingIndex{}
 )
 
-// searches are the ways to ask an index.
-type searches interface {
+// batchIndex is an index that answers under several filters at once.
+type batchIndex interface {
+	vector.Index
 	vector.Batch
-	Search(ctx context.Context, sc scope.Scope, q vector.Query) (vector.Result, error)
-	Score(ctx context.Context, sc scope.Scope, q vector.Query, ids []string) ([]float64, error)
-	ScoreChunks(ctx context.Context, sc scope.Scope, q vector.Query, ids []string) ([][]vector.ChunkScore, error)
 }
 
 // serving returns what to ask for a vector that the model made.
-func (s servingIndex) serving(model string) (searches, error) {
+func (s servingIndex) serving(model string) (batchIndex, error) {
 	now := s.now.Load()
 	if e := s.encoding; e != nil && model == e.Model().String() {
 		return encoderSearches{e, now.index}, nil

@@ -119,11 +119,11 @@ func (w *waiting) list() (ids []string, serves bool) {
 // encoderSearches asks the encoder's index, and the table's for the items that wait: the vectors of both stand in
 // one space.
 type encoderSearches struct {
-	encoding *encoding
-	table    *vector.Vectors
+	encoding        *encoding
+	*vector.Vectors // of the table
 }
 
-var _ searches = encoderSearches{}
+var _ batchIndex = encoderSearches{}
 
 // lost reports whether the encoder's vectors turned out to be damaged. Those of the table are there.
 func lost(err error) bool { return errors.Is(err, vectormem.ErrLost) }
@@ -140,33 +140,25 @@ func (s encoderSearches) beside(sc scope.Scope, q vector.Query) (rest vector.Que
 	return q, ids, serves
 }
 
-// Search implements searches.
+// Search implements vector.Index.
 func (s encoderSearches) Search(ctx context.Context, sc scope.Scope, q vector.Query) (vector.Result, error) {
-	rest, ids, serves := s.beside(sc, q)
-	if !serves {
-		return s.table.Search(ctx, sc, q)
-	}
-	found, err := s.encoding.index.Search(ctx, sc, rest)
-	switch {
-	case lost(err):
-		return s.table.Search(ctx, sc, q)
-	case err != nil:
+	found, err := s.SearchEach(ctx, sc, q, []schemas.Filter{q.Filter})
+	if err != nil {
 		return vector.Result{}, err
 	}
-	err = s.join(ctx, sc, q, ids, &found)
-	return found, err
+	return found[0], nil
 }
 
-// SearchEach implements searches.
+// SearchEach implements vector.Batch.
 func (s encoderSearches) SearchEach(ctx context.Context, sc scope.Scope, q vector.Query, filters []schemas.Filter) ([]vector.Result, error) {
 	rest, ids, serves := s.beside(sc, q)
 	if !serves {
-		return s.table.SearchEach(ctx, sc, q, filters)
+		return s.Vectors.SearchEach(ctx, sc, q, filters)
 	}
 	found, err := s.encoding.index.SearchEach(ctx, sc, rest, filters)
 	switch {
 	case lost(err):
-		return s.table.SearchEach(ctx, sc, q, filters)
+		return s.Vectors.SearchEach(ctx, sc, q, filters)
 	case err != nil:
 		return nil, err
 	}
@@ -184,7 +176,7 @@ func (s encoderSearches) join(ctx context.Context, sc scope.Scope, q vector.Quer
 	if len(ids) == 0 {
 		return nil
 	}
-	chunks, err := s.table.ScoreChunks(ctx, sc, q, ids)
+	chunks, err := s.Vectors.ScoreChunks(ctx, sc, q, ids)
 	if err != nil {
 		return err
 	}
@@ -201,16 +193,16 @@ func (s encoderSearches) join(ctx context.Context, sc scope.Scope, q vector.Quer
 	return nil
 }
 
-// Score implements searches.
+// Score implements vector.Index.
 func (s encoderSearches) Score(ctx context.Context, sc scope.Scope, q vector.Query, ids []string) ([]float64, error) {
 	rest, waiting, serves := s.beside(sc, q)
 	if !serves {
-		return s.table.Score(ctx, sc, q, ids)
+		return s.Vectors.Score(ctx, sc, q, ids)
 	}
 	found, err := s.encoding.index.Score(ctx, sc, rest, ids)
 	switch {
 	case lost(err):
-		return s.table.Score(ctx, sc, q, ids)
+		return s.Vectors.Score(ctx, sc, q, ids)
 	case err != nil || len(waiting) == 0:
 		return found, err
 	}
@@ -219,7 +211,7 @@ func (s encoderSearches) Score(ctx context.Context, sc scope.Scope, q vector.Que
 		at[id] = i
 	}
 	waiting = slices.DeleteFunc(waiting, func(id string) bool { _, asked := at[id]; return !asked })
-	theirs, err := s.table.Score(ctx, sc, q, waiting)
+	theirs, err := s.Vectors.Score(ctx, sc, q, waiting)
 	if err != nil {
 		return nil, err
 	}
@@ -229,11 +221,11 @@ func (s encoderSearches) Score(ctx context.Context, sc scope.Scope, q vector.Que
 	return found, nil
 }
 
-// ScoreChunks implements searches. An item that waits has no passages yet.
+// ScoreChunks implements vector.Index. An item that waits has no passages yet.
 func (s encoderSearches) ScoreChunks(ctx context.Context, sc scope.Scope, q vector.Query, ids []string) ([][]vector.ChunkScore, error) {
 	rest, _, serves := s.beside(sc, q)
 	if !serves {
-		return s.table.ScoreChunks(ctx, sc, q, ids)
+		return s.Vectors.ScoreChunks(ctx, sc, q, ids)
 	}
 	return s.encoding.index.ScoreChunks(ctx, sc, rest, ids)
 }

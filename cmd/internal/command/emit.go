@@ -127,9 +127,11 @@ func (c *Emit) item() (schemas.MemoryItem, error) {
 			return schemas.MemoryItem{}, config.Usagef("--item is not JSON: %v", err)
 		}
 		item, issues := schemas.DecodeMemoryItem([]byte(c.Item))
+		var scope struct{ Tenant string }
+		filled := json.Unmarshal(given["scope"], &scope) == nil && scope.Tenant == ""
 		issues = slices.DeleteFunc(issues, func(i schemas.Issue) bool {
 			field, _, _ := strings.Cut(strings.TrimPrefix(i.Pointer, "/"), "/")
-			return given[field] == nil && field != "content" || i.Pointer == "/scope/tenant" && item.Scope.Tenant == "" // it is filled in
+			return given[field] == nil && field != "content" || i.Pointer == "/scope/tenant" && filled
 		})
 		if err := schemas.Invalid(issues); err != nil {
 			return item, &config.UsageError{Err: err}

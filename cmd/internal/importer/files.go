@@ -301,12 +301,10 @@ func (c *Files) mapped(a *app.App, raw []byte, written time.Time) ([]byte, *sche
 	}
 	defaults := map[string]any{"type": schemas.Episodic, "kind": c.kind(schemas.KindMemory), "security_label": c.Label,
 		"scope": schemas.MemoryScope{Tenant: a.Tenant}, "created_at": written.UTC().Truncate(time.Second)}
-	var scope map[string]json.RawMessage
-	if json.Unmarshal(out["scope"], &scope) == nil && scope != nil && scope["tenant"] == nil {
-		scope["tenant"], _ = json.Marshal(a.Tenant)
-		if b, err := json.Marshal(scope); err == nil {
-			out["scope"] = b
-		}
+	var scope map[string]any
+	if json.Unmarshal(out["scope"], &scope) == nil && scope != nil && (scope["tenant"] == nil || scope["tenant"] == "") {
+		scope["tenant"], defaults["scope"] = a.Tenant, scope
+		delete(out, "scope")
 	}
 	for field, v := range defaults {
 		if _, ok := out[field]; ok {

@@ -130,7 +130,7 @@ func (r *Ranker) judge(p *Pool, q *Question, at []int32) {
 		}
 		p.evidence[i] = e
 		switch {
-		case byOrder != nil && byOrder(n, i):
+		case byOrder(n, i):
 			p.relevant[i] = relevance(p.fused[i])
 		case e.ByWords && e.ByMeaning:
 			p.relevant[i] = both.probability(&e)
@@ -147,38 +147,36 @@ func (r *Ranker) judge(p *Pool, q *Question, at []int32) {
 // Of a question that the lexicon does not read.
 const (
 	firstByOrder = 5   // items that may share no term with it
-	sharesTerms  = .25 // of the best keyword score, from which an item shares more than frequent words
+	sharesTerms  = .25 // of the best keyword score, which takes more than frequent words
 )
 
-// byOrder returns what tells whether the relevance of the n-th place is that of the order; nil: of none. If the question
-// is in a language that the lexicon does not read, and any item shares a term with it, so it is for the items that
-// share rare ones and for the first few. If a model that nobody has measured compared them, it is for all.
+// byOrder returns a function of the n-th place, whether its relevance is that of the order. If the lexicon does not read
+// the question, and any item shares a term with it, that holds for the first few and for those that share rare terms. If
+// a model that nobody has measured compared them, it holds for all.
 func (p *Pool) byOrder(q *Question, at []int32) func(n int, i int32) bool {
+	all := func(yes bool) func(int, int32) bool { return func(int, int32) bool { return yes } }
 	if !q.unread {
-		return nil
+		return all(false)
 	}
-	var words []float64
-	best := 0.
+	terms := p.covered
 	for _, c := range p.channels {
 		switch {
 		case c.name == retrieve.NameVector && q.cosines == embed.Uncalibrated:
-			return func(int, int32) bool { return true }
+			return all(true)
 		case c.name == retrieve.NameKeyword:
-			words = c.raw
+			terms = c.raw
 		}
 	}
-	if words == nil {
-		words = p.covered
-	}
+	best := 0.
 	for _, i := range at {
 		if p.covered[i] > 0 {
-			best = max(best, words[i])
+			best = max(best, terms[i])
 		}
 	}
 	if best <= 0 {
-		return nil
+		return all(false)
 	}
-	return func(n int, i int32) bool { return n < firstByOrder || words[i] >= sharesTerms*best }
+	return func(n int, i int32) bool { return n < firstByOrder || terms[i] >= sharesTerms*best }
 }
 
 // Calibration maps evidence to the probability that an item bears on the question: a logistic of
