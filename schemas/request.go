@@ -166,8 +166,17 @@ func (f Flag) Sentence() string {
 type ResultItem struct {
 	ID       string         `json:"id"`
 	Content  Content        `json:"content"`
-	Score    *float64       `json:"score,omitempty"` // with include_scores
+	Comment  string         `json:"comment,omitempty"` // of code: what its comment says, where the content does not have it
+	Score    *float64       `json:"score,omitempty"`   // with include_scores
 	Metadata ResultMetadata `json:"metadata"`
+}
+
+// Text is the result as a pack shows it: the comment, and on the next line the content.
+func (r *ResultItem) Text() string {
+	if r.Comment == "" {
+		return r.Content.Text()
+	}
+	return r.Comment + "\n" + r.Content.Text()
 }
 
 // ResultMetadata says where a result comes from and what was done to it.

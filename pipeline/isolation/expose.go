@@ -73,7 +73,7 @@ func Expose(c *candidate.Candidate, o Options) (Exposed, error) {
 		Provenance: schemas.ProvenanceRef{ItemID: r.ID, Position: r.Position, Signer: r.Facets.Signer, Source: from},
 	}
 	if c.Quote != nil {
-		out.Item.Where = strings.TrimRight(c.Quote.Head, " ›:")
+		out.Item.Where, out.Result.Comment = strings.TrimRight(c.Quote.Head, " ›:"), c.Quote.Comment
 	}
 	if out.Item.PIIFlags == nil {
 		out.Item.PIIFlags = []string{}

@@ -315,16 +315,6 @@ func TestStandingsGoByPassages(t *testing.T) {
 	}
 }
 
-func TestTheEndOfALineIsNoPassage(t *testing.T) {
-	t.Parallel()
-	text := strings.Repeat("The kiln burns beech from the hill behind the ferry. ", 20) + "PR #590."
-	for _, b := range lines(block{span: schemas.Span{End: len(text)}}, aim, text) {
-		if b.tokens() <= entry {
-			t.Errorf("a passage is %q", text[b.span.Start:b.span.End])
-		}
-	}
-}
-
 // Where the asker expects the answer, passages stand higher, and the others are not left out.
 func TestAPreferredKindStandsHigher(t *testing.T) {
 	t.Parallel()

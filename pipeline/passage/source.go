@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"satchel/pipeline/candidate"
+	"satchel/pipeline/infra/sentences"
 	"satchel/schemas"
 )
 
@@ -23,7 +24,7 @@ func Of(v *candidate.Visible) bool {
 	case schemas.KindCode, schemas.KindCommit:
 		return true
 	case schemas.KindKnowledge:
-		return fromFile || strings.HasPrefix(v.Provenance.SourceURI, gitURI) || tokens(len(v.Content.Text())) > longest
+		return fromFile || strings.HasPrefix(v.Provenance.SourceURI, gitURI) || tokens(len(v.Content.Text())) > sentences.LongestBlock
 	}
 	return v.Kind == schemas.KindMemory && fromFile && v.Category == markdown && v.SessionID() == "" && v.Speaker == ""
 }

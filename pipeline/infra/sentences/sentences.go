@@ -1,7 +1,9 @@
 // Package sentences says where sentences end: where Unicode's text segmentation (UAX #29)
 // says so, in any script, and at line ends, but not after an abbreviation, an initial or a
 // number of up to three digits that begins a sentence, not within a German date, and not before
-// a small letter. It is the one place that does, for what is summarised, compacted and quoted.
+// a small letter. It is the one
+// place that does, for what is summarised, compacted and quoted. Blocks says what stands together
+// in documents and code.
 package sentences
 
 import (

@@ -25,6 +25,12 @@ const (
 	leastMeaning     = 0.35 // cosine that makes up for no common word
 	closeSecond      = 0.92 // of the best score, for a second sentence to stand beside it
 
+	leastDocument = 0.03 // as leastRelevance, of a document, code or a commit: they share few words with a question
+	closeDocument = 0.75 // as closeSecond
+	weightPlace   = 0.4  // of a passage: 1 where its item comes first in the pack, 0 from lastPlace on
+	lastPlace     = 8
+	mostPassages  = 3 // of an answer, but for the first of each step
+
 	weightWords, weightTaskWords   = 0.35, 0.15
 	weightMeaning, weightTaskSense = 0.25, 0.15
 	weightRank, weightKind         = 0.1, 0.2
@@ -34,117 +40,194 @@ const (
 // candidateSentence is a sentence of the context.
 type candidateSentence struct {
 	evidence
+	item    string
 	text    string
-	speaker string // shown with it
-	heading string // that it stands under
+	speaker string        // shown with it
+	heading string        // that it stands under
+	title   *schemas.Span // the heading, where it is quoted before the text
 	words   map[string]bool
 	vector  []float32
-	rank    float64 // of its item: 1 the best, toward 0
+	rank    float64 // what the place of its item in the pack adds to its score
+	passage bool    // of a document, code or a commit
 }
 
-// extract answers each step with the sentences of the context that say most about it,
-// word for word.
-func (st *step) extract(ctx context.Context) (*schemas.RoleAnswer, error) {
-	invocation, err := st.invocation(Extractive, map[string]float64{"least_score": leastScore, "close_second": closeSecond}, st.view)
+// extract answers each step with the sentences or passages of the context that say most about it,
+// word for word, and warns where no passage clearly bears on the task.
+func (st *step) extract(ctx context.Context) (*schemas.RoleAnswer, []string, error) {
+	invocation, err := st.invocation(Extractive, map[string]float64{"least_score": leastScore, "close_second": closeSecond, "close_document": closeDocument}, st.view)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	pool, err := st.quotables(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	plan := st.view.Fields().Plan
 	texts := []string{st.req.Task}
-	for _, s := range st.view.Fields().Plan {
+	for _, s := range plan {
 		texts = append(texts, s.Question)
 	}
 	vectors, err := st.cfg.Embedder.Embed(ctx, texts)
 	if err != nil || len(vectors) != len(texts) {
-		return nil, &schemas.Error{Code: schemas.CodeEmbedding, Message: "the question could not be embedded"}
+		return nil, nil, &schemas.Error{Code: schemas.CodeEmbedding, Message: "the question could not be embedded"}
 	}
 	w := st.writer()
-	m := newMeasure(pool, st.req.Task, vectors[0])
-	used := map[int]bool{}
-	for i, s := range st.view.Fields().Plan {
+	m := newMeasure(pool.list, st.req.Task, vectors[0])
+	used, titled, passages := map[int]bool{}, map[evidence]bool{}, 0
+	for i, s := range plan {
 		most := 2
-		if len(st.view.Fields().Plan) == 1 {
+		if len(plan) == 1 {
 			most = 3
 		}
 		chosen := m.best(s.Question, vectors[i+1], most, used)
 		if asksWhy(s.Question) {
-			chosen = st.withCauses(pool, chosen, m.topic(s.Question), used)
+			chosen = st.withCauses(pool.list, chosen, m.topic(s.Question), used)
 		}
-		for _, at := range chosen {
+		for n, at := range chosen {
+			q := &pool.list[at]
+			if q.passage && n > 0 && passages >= mostPassages {
+				continue
+			}
 			used[at] = true
-			q := &pool[at]
-			w.add(q.text, q.speaker, s.ID, []evidence{q.evidence})
+			text, from := q.text, []evidence{q.evidence}
+			if q.passage {
+				passages++
+			}
+			if title := (evidence{snippet: q.snippet, span: q.title}); q.title != nil && !titled[title] {
+				titled[title] = true
+				text, from = q.heading+"\n"+text, []evidence{title, q.evidence}
+			}
+			w.add(text, q.speaker, s.ID, from)
 		}
 	}
 	a := w.answer(invocation)
 	a.Invocation.AnswerSHA256, a.Invocation.AnswerTokens = digest([]byte(a.Text)), st.cfg.Tokens(a.Text)
-	return a, nil
+	var warnings []string
+	if best := newFound(st.context); passages > 0 && passages == len(a.Sentences) && best.bestPlaced < leastRelevance {
+		warnings = []string{"synthesizer: these passages come closest; none of them clearly answers the task"}
+	}
+	return a, warnings, nil
 }
 
-// quotables are the sentences of the snippets, questions apart.
-func (st *step) quotables(ctx context.Context) ([]candidateSentence, error) {
+// quotables are the sentences of the snippets, questions apart, and the passages of documents, code
+// and commits.
+func (st *step) quotables(ctx context.Context) (*quotable, error) {
 	speakers, kinds, err := st.sources(ctx)
 	if err != nil {
 		return nil, err
 	}
+	pool := &quotable{kinds: kinds, at: map[string]int{}}
 	if preamble, _, _ := strings.Cut(st.context.Payload.Text, "\n## "); strings.Contains(preamble, "\n"+candidate.NothingMentions) {
-		return nil, nil
+		return pool, nil
 	}
-	ranks, relevance := itemRanks(st.context), itemRelevance(st.context)
-	var pool []candidateSentence
-	var texts []string
-	known := map[string]int{}
+	ranks, found := itemRanks(st.context), newFound(st.context)
+	place := 0
 	for i, snippet := range st.view.Fields().Snippets {
-		if r, known := relevance[snippet.ItemID]; known && r < leastRelevance {
+		kind := kinds[snippet.ItemID]
+		if !found.bears(snippet.ItemID) || kind == schemas.KindTool && !asksForTool(st.req.Task) {
 			continue
 		}
-		if kinds[snippet.ItemID] == schemas.KindTool && !asksForTool(st.req.Task) {
+		q := candidateSentence{evidence: evidence{snippet: i}, item: snippet.ItemID, speaker: speakers[snippet.ItemID], rank: weightRank * ranks[snippet.ItemID]}
+		switch kind {
+		case schemas.KindCode, schemas.KindCommit, schemas.KindKnowledge:
+			q.passage, q.rank = true, weightPlace*found.share()*max(0, 1-float64(place)/lastPlace)
+			for _, p := range pieces(kind, snippet.Text) {
+				if q.title = p.title; p.title != nil {
+					q.heading = snippet.Text[p.title.Start:p.title.End]
+				}
+				pool.add(q, p.span, snippet.Text)
+			}
+			place++
 			continue
 		}
-		heading, code := "", false
-		shown := unwrapped(kinds[snippet.ItemID], snippet.Text)
-		for _, span := range sentences.Split(shown) {
-			text := shown[span.Start:span.End]
-			if h := headed(text); h != "" && !code && kinds[snippet.ItemID] != schemas.KindCode {
-				heading = h
+		code := false
+		for _, span := range sentences.Split(snippet.Text) {
+			text := snippet.Text[span.Start:span.End]
+			if h := headed(text); h != "" && !code {
+				q.heading = h
 			}
 			if fence := strings.HasPrefix(text, "```"); fence || code {
 				code = code != fence
 				continue
 			}
-			if !answers(kinds[snippet.ItemID], text, !strings.Contains(snippet.Text[:span.Start], "\n")) {
-				continue
+			if answers(text) {
+				pool.add(q, span, snippet.Text)
 			}
-			switch kinds[snippet.ItemID] {
-			case schemas.KindCode, schemas.KindCommit, schemas.KindKnowledge:
-				text = onOneLine(snippet.Text[span.Start:span.End])
-			}
-			q := candidateSentence{evidence: evidence{i, &span}, text: text, speaker: speakers[snippet.ItemID], heading: heading, words: map[string]bool{}, rank: ranks[snippet.ItemID]}
-			for _, w := range keyword.Analyze(q.speaker + " " + heading + " " + text) {
-				q.words[w] = true
-			}
-			if at, again := known[q.speaker+"\x00"+text]; again { // said once, by a source rather than by its summary
-				if kinds[st.view.Fields().Snippets[pool[at].snippet].ItemID] == schemas.KindSummary {
-					pool[at] = q
-				}
-				continue
-			}
-			known[q.speaker+"\x00"+text] = len(pool)
-			pool = append(pool, q)
-			texts = append(texts, text)
 		}
+	}
+	texts := make([]string, len(pool.list))
+	for i := range pool.list {
+		texts[i] = pool.list[i].text
 	}
 	vectors, err := st.cfg.Embedder.Embed(ctx, texts)
 	if err != nil || len(vectors) != len(texts) {
 		return nil, &schemas.Error{Code: schemas.CodeEmbedding, Message: "the context could not be embedded"}
 	}
-	for i := range pool {
-		pool[i].vector = vectors[i]
+	for i := range pool.list {
+		pool.list[i].vector = vectors[i]
 	}
 	return pool, nil
+}
+
+// quotable is what may be quoted, each text once.
+type quotable struct {
+	list  []candidateSentence
+	kinds map[string]schemas.Kind
+	at    map[string]int // by speaker and text
+}
+
+// add adds a span of a text, unless it is there already: then a source stands for its summary.
+func (p *quotable) add(q candidateSentence, span schemas.Span, text string) {
+	q.span, q.text, q.words = &span, text[span.Start:span.End], map[string]bool{}
+	for _, w := range keyword.Analyze(q.speaker + " " + q.heading + " " + q.text) {
+		q.words[w] = true
+	}
+	key := q.speaker + "\x00" + q.text
+	if at, again := p.at[key]; again {
+		if p.kinds[p.list[at].item] == schemas.KindSummary {
+			p.list[at] = q
+		}
+		return
+	}
+	p.at[key] = len(p.list)
+	p.list = append(p.list, q)
+}
+
+// found is how probable it is that the items of a pack bear on the question: of what is read from
+// files and repositories, that the best of it does, since it shares few words with a question.
+type found struct {
+	relevance             map[string]float64
+	places                map[string]string
+	bestPlaced, bestOther float64
+}
+
+func newFound(pack *schemas.ContextResult) *found {
+	f := &found{relevance: itemRelevance(pack), places: places(pack)}
+	for id, r := range f.relevance {
+		if f.places[id] != "" {
+			f.bestPlaced = max(f.bestPlaced, r)
+		} else {
+			f.bestOther = max(f.bestOther, r)
+		}
+	}
+	return f
+}
+
+// bears reports whether an item may be quoted.
+func (f *found) bears(id string) bool {
+	r, known := f.relevance[id]
+	if known && f.places[id] != "" {
+		return f.bestPlaced >= leastDocument
+	}
+	return !known || r >= leastRelevance
+}
+
+// share is what the order of passages counts beside items of other kinds.
+func (f *found) share() float64 {
+	if f.bestOther <= f.bestPlaced {
+		return 1
+	}
+	return f.bestPlaced / f.bestOther
 }
 
 // sources returns who said what, as far as the pack shows it, and what kind each item is.
@@ -238,7 +321,7 @@ func (m *measure) best(question string, sense []float32, n int, used map[int]boo
 			continue
 		}
 		score := weightWords*min(common, most) + weightTaskWords*m.overlap(m.task, q.words) + weightMeaning*min(max(meaning, 0), most) +
-			weightTaskSense*max(cosine(m.sense, q.vector), 0) + weightRank*q.rank
+			weightTaskSense*max(cosine(m.sense, q.vector), 0) + q.rank
 		if wanted != nil && wanted(q) {
 			score += extra
 		}
@@ -250,7 +333,11 @@ func (m *measure) best(question string, sense []float32, n int, used map[int]boo
 	var out []int
 	from := map[int]bool{}
 	for _, s := range all {
-		if len(out) == n || len(out) > 0 && s.score < closeSecond*all[0].score {
+		near := closeSecond
+		if m.pool[s.at].passage {
+			near = closeDocument
+		}
+		if len(out) == n || s.score < near*all[0].score {
 			break
 		}
 		if snippet := m.pool[s.at].snippet; !from[snippet] {

@@ -3,7 +3,10 @@ package roles
 import (
 	"regexp"
 	"strings"
+	"unicode"
 
+	"satchel/pipeline/candidate"
+	"satchel/pipeline/infra/sentences"
 	"satchel/schemas"
 )
 
@@ -38,53 +41,63 @@ func wordy(text string) bool {
 	return n >= 6 && !strings.ContainsAny(text, "{}();=")
 }
 
-var (
-	// wrapped finds where a line of prose goes on in the next one.
-	wrapped = regexp.MustCompile(`(\S[ \t]*)(\r?\n[ \t]*)(?:[^\s\-*+>|#…` + "`" + `/\d]|\d+[^.)\d\s])`)
-	// continued finds where a comment goes on in the next line.
-	continued = regexp.MustCompile(`(?m)^([ \t]*(?://+|#+|\*)[^\n]*\S)([ \t]*\r?\n[ \t]*(?://+|#+|\*)[ \t]*)\S`)
-	// constant finds a name that is given a value.
-	constant = regexp.MustCompile(`^(?:(?:export|pub|public|private|static|final|readonly|const|var|let|val)\s+)*[A-Za-z_]\w*(?:\s*:\s*[\w\[\]<>&']+|\s+[\w.\[\]*]+)?\s*=\s*[-+]?["'\w(\[].*$`)
-)
-
-// unwrapped returns a text with the lines joined that wrap one sentence, and as many bytes: spans
-// of the one are spans of the other. The title of a commit or a section stays by itself.
-func unwrapped(kind schemas.Kind, text string) string {
-	joins, from := wrapped, 0
-	switch kind {
-	case schemas.KindCode:
-		joins = continued
-	case schemas.KindCommit, schemas.KindKnowledge:
-		if first, _, more := strings.Cut(text, "\n"); more && !strings.ContainsAny(first[max(0, len(first)-1):], ".,;:") {
-			from = len(first) + 1
-		}
-	default:
-		return text
-	}
-	out := []byte(text)
-	for from < len(text) {
-		m := joins.FindSubmatchIndex(out[from:])
-		if m == nil {
-			break
-		}
-		for i := from + m[4]; i < from+m[5]; i++ {
-			out[i] = ' '
-		}
-		if kind != schemas.KindCode { // else the joined line is looked at again
-			from += m[5]
-		}
-	}
-	return string(out)
+// piece is what may be quoted of a document, code or a commit, below the title or the heading
+// that it stands under.
+type piece struct {
+	span  schemas.Span
+	title *schemas.Span
 }
 
-// onOneLine returns a quoted text on one line, without the marks of comments and of an entry of
-// a list.
-func onOneLine(text string) string {
-	text = strings.Join(strings.Fields(unwrapped(schemas.KindCode, text)), " ")
-	for _, mark := range []string{"// ", "# ", "* ", "- "} {
-		text = strings.TrimPrefix(text, mark)
+// pieces are what may be quoted of a shown text: paragraphs, entries of a list, declarations. A
+// paragraph that ends with a colon is quoted with what follows it.
+func pieces(kind schemas.Kind, text string) []piece {
+	var out []piece
+	var title *schemas.Span
+	document := kind != schemas.KindCode
+	add := func(part schemas.Span) {
+		open := false // the last piece announces the next one
+		for _, span := range sentences.Blocks(text[:part.End], part.Start, document) {
+			shown := text[span.Start:span.End]
+			if len(shown) < shortestSentence || !strings.ContainsFunc(shown, unicode.IsLetter) {
+				continue
+			}
+			if n := len(out) - 1; open && span.End-out[n].span.Start <= longestPiece {
+				out[n].span.End = span.End
+			} else {
+				out = append(out, piece{span, title})
+			}
+			open = document && strings.HasSuffix(shown, ":")
+		}
 	}
-	return text
+	from, at, fence := 0, 0, false
+	for line := range strings.Lines(text) {
+		bare := strings.TrimSpace(line)
+		heading := document && !fence && (headed(bare) != "" || at == 0 && len(line) < len(text) && titled(bare))
+		if heading || bare == candidate.Ellipsis {
+			add(schemas.Span{Start: from, End: at})
+			from = at + len(line)
+		}
+		if heading {
+			title = &schemas.Span{Start: at, End: at + len(strings.TrimRight(line, "\r\n"))}
+		}
+		if strings.HasPrefix(bare, "```") {
+			fence = !fence
+		}
+		at += len(line)
+	}
+	add(schemas.Span{Start: from, End: len(text)})
+	if len(out) == 0 && title != nil { // nothing but a title is shown
+		out = []piece{{span: *title}}
+	}
+	return out
+}
+
+// longestPiece is the length in bytes that two joined pieces may have.
+const longestPiece = 700
+
+// titled reports whether the first line of a text is its title and no sentence.
+func titled(line string) bool {
+	return line != "" && !strings.ContainsAny(line[len(line)-1:], ".,;:!?")
 }
 
 // headed returns the heading of Markdown that a line is, "" when it is none.
@@ -96,20 +109,9 @@ func headed(text string) string {
 	return strings.TrimSpace(rest)
 }
 
-// answers reports whether a sentence of an item can be an answer: no code, no question, no
-// heading, and not the title of a commit, its first line, which names a change and says
-// nothing of it. Of code, whole sentences of its comments answer, and names that are given a
-// value.
-func answers(kind schemas.Kind, text string, first bool) bool {
-	switch {
-	case len(text) < shortestSentence || len(text) > longestSentence || strings.HasSuffix(text, "?") || kind != schemas.KindCode && headed(text) != "":
-		return false
-	case kind == schemas.KindCommit && first, kind == schemas.KindCode && !comment(text) && !constant.MatchString(text):
-		return false
-	case kind == schemas.KindCode:
-		return true
-	}
-	return !codeLine(text)
+// answers reports whether a sentence can be an answer: no code, no question, no heading.
+func answers(text string) bool {
+	return len(text) >= shortestSentence && len(text) <= longestSentence && !strings.HasSuffix(text, "?") && headed(text) == "" && !codeLine(text)
 }
 
 // toolAsked finds that a question is about what to call, or how to do something.
@@ -117,16 +119,3 @@ var toolAsked = regexp.MustCompile(`(?i)\b(?:tools?|functions?|commands?|apis?|e
 
 // asksForTool reports whether the signature of a tool can answer a question.
 func asksForTool(question string) bool { return toolAsked.MatchString(question) }
-
-// comment reports whether a line of code is one of its comments, and a whole sentence.
-func comment(text string) bool {
-	if !strings.HasSuffix(text, ".") {
-		return false
-	}
-	for _, mark := range []string{"//", "#", "*", "/*", "--", `"""`} {
-		if rest, ok := strings.CutPrefix(text, mark); ok {
-			return !codeLine(rest)
-		}
-	}
-	return false
-}

@@ -3,31 +3,43 @@ package roles
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"satchel/schemas"
 )
 
-func TestWrappedLinesAreOneSentence(t *testing.T) {
+// TestPieces: what is quoted of a document, code and a commit stands together, below its heading.
+func TestPieces(t *testing.T) {
 	t.Parallel()
-	for _, x := range []struct {
-		kind       schemas.Kind
-		text, want string
+	for name, x := range map[string]struct {
+		kind schemas.Kind
+		text string
+		want [][2]string // heading, text
 	}{
-		{schemas.KindCommit, "Fire at night\nThe kiln is fired at\nnight because wood is\ncheaper.\n- an entry\n- another", "Fire at night\nThe kiln is fired at night because wood is cheaper.\n- an entry\n- another"},
-		{schemas.KindCode, "\t// Fire heats the kiln\n\t// until the glaze melts.\n\tMax = 3\n\tx := 1", "\t// Fire heats the kiln       until the glaze melts.\n\tMax = 3\n\tx := 1"},
-		{schemas.KindMemory, "one\ntwo", "one\ntwo"},
+		"commit":         {schemas.KindCommit, "Fire at night\n\nThe kiln is fired at\nnight because wood is\ncheaper.", [][2]string{{"Fire at night", "The kiln is fired at\nnight because wood is\ncheaper."}}},
+		"title alone":    {schemas.KindCommit, "Fire at night", [][2]string{{"", "Fire at night"}}},
+		"title, cut":     {schemas.KindCommit, "Fire at night\n…\nIt fixes #12.", [][2]string{{"Fire at night", "It fixes #12."}}},
+		"sections":       {schemas.KindKnowledge, "# Kilns\n\n## Night\n\nWood is cheaper.\n\n## Day\nIt is not cheaper.", [][2]string{{"## Night", "Wood is cheaper."}, {"## Day", "It is not cheaper."}}},
+		"colon":          {schemas.KindKnowledge, "Kilns › Start\n\nStart it with:\n\n    kiln fire --night\n\n" + long, [][2]string{{"Kilns › Start", "Start it with:\n\n    kiln fire --night"}, {"Kilns › Start", long}}},
+		"sentence":       {schemas.KindKnowledge, "Wood is cheap.\nIt burns at night.", [][2]string{{"", "Wood is cheap.\nIt burns at night."}}},
+		"code":           {schemas.KindCode, "// Max is how many kilns\n// may burn.\nconst Max = 3", [][2]string{{"", "// Max is how many kilns\n// may burn.\nconst Max = 3"}}},
+		"code, cut":      {schemas.KindCode, "func Fire() {\n…\n\treturn nil // all burn\n}", [][2]string{{"", "func Fire() {"}, {"", "\treturn nil // all burn\n}"}}},
+		"nothing to say": {schemas.KindCode, "}\n\n)", nil},
 	} {
-		got := unwrapped(x.kind, x.text)
-		if len(got) != len(x.text) {
-			t.Errorf("%q has %d bytes, was %d", got, len(got), len(x.text))
+		var got [][2]string
+		for _, p := range pieces(x.kind, x.text) {
+			heading := ""
+			if p.title != nil {
+				heading = x.text[p.title.Start:p.title.End]
+			}
+			got = append(got, [2]string{heading, x.text[p.span.Start:p.span.End]})
 		}
-		if x.kind != schemas.KindCode && got != x.want || onOneLine(got) != onOneLine(x.want) {
-			t.Errorf("%q, want %q", got, x.want)
-		}
-	}
-	for text, want := range map[string]bool{"const QueueNumWorkersMax = 10_000": true, "notificationPollIntervalDefault = 50 * time.Millisecond": true,
-		"config.Queues = map[string]Queue{}": false, "if err != nil {": false, "return x == y": false, "// Fire heats the kiln until the glaze melts.": true} {
-		if got := answers(schemas.KindCode, text, false); got != want {
-			t.Errorf("answers(%q) = %v", text, got)
+		if diff := cmp.Diff(x.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }
+
+const long = "It is a paragraph that stands by itself, since together with the one before it would be longer than what is quoted at once, which is some hundred tokens: " +
+	"wood, coal and gas are bought in spring, when they are cheap, and stored in the shed behind the house, where it is dry, and from where they are carried to the kiln by whoever has the shift, " +
+	"who also writes down how much was burnt, how long the kiln was hot, and what was in it when it was opened again in the morning."

@@ -62,13 +62,11 @@ func TestAnswersBothNumbersAsked(t *testing.T) {
 	}
 }
 
-// TestCodeAndTitlesAreNoAnswers has code, a commit's title and a heading that hold the
-// words of the question, and then a sentence beside them.
-func TestCodeAndTitlesAreNoAnswers(t *testing.T) {
+// TestCodeInANoteIsNoAnswer has code and a heading that hold the words of the question, and then a
+// sentence beside them.
+func TestCodeInANoteIsNoAnswer(t *testing.T) {
 	t.Parallel()
 	list := []schemas.MemoryItem{
-		known("c1", schemas.KindCode, "// TemplateReply renders the templates of a reply, of which it\n// holds as many as there are\ntype TemplateReply struct {\n\tTemplates []Template // the templates of a reply\n}\n\nfunc (t *TemplateReply) Render() string {\n\treturn t.Templates[0].Body\n}"),
-		known("c2", schemas.KindCommit, "templates: the template reply renders templates by name"),
 		known("c3", schemas.KindMemory, "## The template reply and how it renders\n\n```go\nreply := TemplateReply{Templates: list}\n```\n"),
 		known("c4", schemas.KindMemory, "func TestTemplateReply(t *testing.T) {\nif reply := render(TemplateReply{}); reply != want {\nimport \"template/reply\""),
 	}
@@ -76,15 +74,31 @@ func TestCodeAndTitlesAreNoAnswers(t *testing.T) {
 	if a := answered(t, task, list...); a.Text != "" {
 		t.Errorf("answered %q", a.Text)
 	}
-	list = append(list, known("c5", schemas.KindMemory, "The template reply renders its templates in the order of their names."),
-		known("c6", schemas.KindCommit, "templates: order\n\nThe template reply renders templates one by one, since two at once were mixed up."))
-	a := answered(t, task, list...)
-	if !strings.Contains(a.Text, "in the order of their names") && !strings.Contains(a.Text, "one by one") {
+	const said = "The template reply renders its templates in the order of their names."
+	if a := answered(t, task, append(list, known("c5", schemas.KindMemory, said))...); a.Text != said+" [1]" {
 		t.Errorf("answered %q", a.Text)
 	}
-	for _, s := range a.Sentences {
-		if id := s.Citations[0].ItemID; id != "c5" && id != "c6" {
-			t.Errorf("%q of %s answers", s.Text, id)
+}
+
+// TestPassagesAnswer: a document, code with the comment before it, and a commit answer with whole
+// passages below their titles, and where none of them clearly answers, the answer says so.
+func TestPassagesAnswer(t *testing.T) {
+	t.Parallel()
+	doc := known("doc", schemas.KindKnowledge, "Kilns › Night\n\nIf needed, fire them longer:\n\n    kiln fire --hours 12\n\n"+strings.Repeat("Coal is stored in the shed behind the house. ", 12))
+	doc.Provenance.SourceURI, doc.Category = "file:kilns/README.md:3", "markdown"
+	commit := known("commit:0123456789abcdef0123456789abcdef01234567", schemas.KindCommit, "Glaze twice (#12)\n\nOne coat of glaze cracked in the frost of January.")
+	commit.Provenance.SourceURI = "git:kilns@0123456789abcdef0123456789abcdef01234567"
+	code := known("code", schemas.KindCode, "const ventInterval = 50 * time.Second")
+	code.Provenance.SourceURI = "file:kilns/vent.go:7"
+	code.Attributes = []byte(`{"file_path":"kilns/vent.go","start_line":7,"qualified_name":"kilns.ventInterval","docstring":"ventInterval is how often the chimney is opened."}`)
+	for task, want := range map[string]string{
+		"How do I fire the kilns longer at night?":  "Kilns › Night\nIf needed, fire them longer:\n\n    kiln fire --hours 12 [1]",
+		"Why is a coat of glaze put on twice?":      "Glaze twice (#12)\nOne coat of glaze cracked in the frost of January. [1]",
+		"How often does the vent open the chimney?": "ventInterval is how often the chimney is opened.\nconst ventInterval = 50 * time.Second [1]",
+	} {
+		a := answered(t, task, doc, commit, code)
+		if !strings.HasPrefix(a.Text, want) || a.Sentences[0].Citations[0].Where == "" {
+			t.Errorf("%s: answered %q of %+v", task, a.Text, a.Sentences)
 		}
 	}
 }

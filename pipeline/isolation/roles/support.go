@@ -25,10 +25,10 @@ func supported(s *schemas.AnswerSentence, sources []string, task, shown string) 
 	if s.Speaker != "" && !strings.Contains(shown, "] "+s.Speaker+": ") {
 		return false
 	}
-	if slices.ContainsFunc(sources, func(source string) bool { return source == s.Text || onOneLine(source) == s.Text }) {
+	joined := strings.Join(sources, "\n")
+	if joined == s.Text || slices.Contains(sources, s.Text) {
 		return true
 	}
-	joined := strings.Join(sources, "\n")
 	if denial.MatchString(s.Text) && !denial.MatchString(joined) {
 		return false
 	}

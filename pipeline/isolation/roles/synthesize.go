@@ -51,8 +51,8 @@ func (st *step) synthesize(ctx context.Context, reply *schemas.RoleReply) error 
 		}
 		reply.Warnings = append(reply.Warnings, "synthesizer: the model gave no usable answer; these are sentences of the context")
 	}
-	a, err := st.extract(ctx)
-	reply.Answer = a
+	a, warnings, err := st.extract(ctx)
+	reply.Answer, reply.Warnings = a, append(reply.Warnings, warnings...)
 	return err
 }
 
@@ -145,6 +145,7 @@ type writer struct {
 	places  map[string]string // item → where it stands
 	numbers map[string]int    // item → number in the answer
 	text    strings.Builder
+	lines   bool // each quotation begins a line
 	out     schemas.RoleAnswer
 }
 
@@ -181,14 +182,19 @@ func places(pack *schemas.ContextResult) map[string]string {
 // add appends a sentence and its citations.
 func (w *writer) add(text, speaker, step string, at []evidence) {
 	s := schemas.AnswerSentence{Text: text, Speaker: speaker, Step: step, Citations: []schemas.Citation{}}
-	if w.text.Len() > 0 {
+	w.lines = w.lines || strings.Contains(text, "\n")
+	switch {
+	case w.text.Len() == 0:
+	case w.lines:
+		w.text.WriteByte('\n')
+	default:
 		w.text.WriteByte(' ')
 	}
 	if speaker != "" {
 		w.text.WriteString(speaker + ": ")
 	}
 	w.text.WriteString(text)
-	for _, e := range at {
+	for i, e := range at {
 		snippet := w.shown.Snippets[e.snippet]
 		n := w.numbers[snippet.ItemID]
 		if n == 0 {
@@ -201,7 +207,9 @@ func (w *writer) add(text, speaker, step string, at []evidence) {
 		}
 		s.Citations = append(s.Citations, schemas.Citation{Number: n, ItemID: snippet.ItemID, ContentRef: w.refs[snippet.ItemID], Where: w.places[snippet.ItemID],
 			Span: e.span, SHA256: digest([]byte(bytes))})
-		w.text.WriteString(" [" + strconv.Itoa(n) + "]")
+		if i == len(at)-1 || at[i+1].snippet != e.snippet {
+			w.text.WriteString(" [" + strconv.Itoa(n) + "]")
+		}
 	}
 	w.out.Sentences = append(w.out.Sentences, s)
 }

@@ -225,7 +225,7 @@ func (st *step) citations() schemas.Check {
 func (st *step) texts() map[string]string {
 	texts := make(map[string]string, len(st.context.Payload.Results))
 	for i := range st.context.Payload.Results {
-		texts[st.context.Payload.Results[i].ID] = st.context.Payload.Results[i].Content.Text()
+		texts[st.context.Payload.Results[i].ID] = st.context.Payload.Results[i].Text()
 	}
 	return texts
 }
