@@ -23,7 +23,7 @@ func explainEmpty(req Request, plan Plan, ranked Ranked, packed Packed) Notes {
 	case len(ranked.Candidates) == 0:
 		return Notes{whyNothingFound(req, plan, ranked)}
 	}
-	return Notes{whyNothingShown(req, ranked)}
+	return Notes{whyNothingShown(req, ranked, packed)}
 }
 
 // whyNothingFound says why there is no candidate. Where the client filters, it says the same
@@ -64,7 +64,7 @@ func leftOut(trace *schemas.RelevanceTrace) bool {
 }
 
 // whyNothingShown says why no candidate is in the pack.
-func whyNothingShown(req Request, ranked Ranked) string {
+func whyNothingShown(req Request, ranked Ranked, packed Packed) string {
 	cs := ranked.Candidates
 	best, dropped := 0.0, map[string]int{}
 	for i := range cs {
@@ -74,6 +74,8 @@ func whyNothingShown(req Request, ranked Ranked) string {
 		}
 	}
 	switch {
+	case packed.Least > req.Limits.Tokens:
+		return fmt.Sprintf("budget: %d is too small for any item that was found; the smallest takes %d tokens", req.Limits.Tokens, packed.Least)
 	case wordless(req.Query) && dropped[string(schemas.DropOffTopic)] == len(cs):
 		return nothingToSearchBy
 	case dropped[string(schemas.DropScore)] > 0 && best < req.Limits.MinScore:

@@ -2,6 +2,7 @@ package pipeline_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -51,7 +52,7 @@ func TestWhyAPackIsEmpty(t *testing.T) {
 			p.Query.Filters, p.Relevance = map[string]any{"session": "none"}, &schemas.RelevanceRequest{Mode: "DREAM"}
 		}, "nothing was found that passes the filters and that this principal may see"},
 		"min_score": {"Lantern release", func(p *schemas.RequestPayload) { p.MinScore = .999 }, "all that was found scores less than min_score 0.999, the best 0."},
-		"budget":    {"Lantern release", func(p *schemas.RequestPayload) { p.TokenBudget = 1 }, "nothing that was found fits: "},
+		"budget":    {"Lantern release", func(p *schemas.RequestPayload) { p.TokenBudget = 1 }, "budget: 1 is too small for any item that was found; the smallest takes "},
 	} {
 		req := ask(tc.question)
 		req.Payload.UserMessage, req.Payload.Task = "", ""
@@ -61,6 +62,36 @@ func TestWhyAPackIsEmpty(t *testing.T) {
 		warnings := res.Payload.Explainability.Warnings
 		if len(res.Payload.Results) != 0 || len(warnings) == 0 || !strings.Contains(warnings[len(warnings)-1], tc.want) {
 			t.Errorf("%s: %v shown, warnings %q, want %q", name, ids(&res), warnings, tc.want)
+		}
+	}
+}
+
+// The warning of a budget that is too small names one that shows an item, and no hint blames the relevance.
+func TestTheSmallestBudget(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, nil)
+	fill(t, w)
+	shown := func(budget int) (int, schemas.Explainability) {
+		req := ask("Lantern release")
+		req.Payload.UserMessage, req.Payload.Task, req.Payload.TokenBudget = "", "", budget
+		res, err := w.engine.Context(context.Background(), as(t, "acme", schemas.Internal), req)
+		must(t, err)
+		return len(res.Payload.Results), res.Payload.Explainability
+	}
+	n, why := shown(5)
+	least := 0
+	for _, said := range why.Warnings {
+		if _, after, ok := strings.Cut(said, "the smallest takes "); ok {
+			_, err := fmt.Sscanf(after, "%d tokens", &least)
+			must(t, err)
+		}
+	}
+	if n != 0 || least <= 5 || len(why.Affordances) != 0 {
+		t.Errorf("%d shown, the smallest takes %d; hints %+v", n, least, why.Affordances)
+	}
+	for budget, want := range map[int]bool{least - 1: false, least: true} {
+		if n, _ := shown(budget); n > 0 != want {
+			t.Errorf("%d items in %d tokens, where the smallest takes %d", n, budget, least)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -377,5 +378,22 @@ func TestRankLeavesNoTrace(t *testing.T) {
 	must(t, err)
 	if head.Size != 0 {
 		t.Errorf("ranking wrote %d entries to the log", head.Size)
+	}
+}
+
+// A pack that an agent writes back is none of the items of the next one.
+func TestAPackThatIsWrittenBack(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, nil)
+	fill(t, w)
+	asker, req := as(t, "acme", schemas.Internal), ask("Lantern release")
+	res, err := w.engine.Context(context.Background(), asker, req)
+	must(t, err)
+	w.put(t, "acme", memory("back", "level:internal", "Agent", res.Payload.Text))
+	res, err = w.engine.Context(context.Background(), asker, req)
+	must(t, err)
+	at := slices.IndexFunc(res.Payload.Drop.Drops, func(d schemas.Drop) bool { return d.ItemID == "back" })
+	if len(res.Payload.Results) == 0 || at < 0 || res.Payload.Drop.Drops[at].Reason != schemas.DropRecalled {
+		t.Errorf("drops %+v", res.Payload.Drop.Drops)
 	}
 }

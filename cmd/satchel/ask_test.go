@@ -13,14 +13,30 @@ import (
 
 func TestDropsAreNamedOnceAndAsDroppedTakesThem(t *testing.T) {
 	t.Parallel()
-	report := schemas.DropReport{Drops: []schemas.Drop{
+	p := schemas.ResultPayload{}
+	p.Drop.Drops = []schemas.Drop{
 		{ItemID: "n1", Reason: schemas.DropBudget, Span: &schemas.Span{Start: 3, End: 9}}, {ItemID: "n1", Reason: schemas.DropBudget, Span: &schemas.Span{Start: 12, End: 40}},
 		{ItemID: "n2", Reason: schemas.DropBudget}, {ItemID: "n2", Reason: schemas.DropBudget},
-	}}
-	var out strings.Builder
-	command.PrintDrops(&out, &report, false)
-	if !strings.HasSuffix(out.String(), ": n1:3-9, n1:12-40, n2\n") {
-		t.Error(out.String())
+	}
+	drops := func() string {
+		var out strings.Builder
+		command.PrintDrops(&out, &p, false)
+		return out.String()
+	}
+	if !strings.HasSuffix(drops(), ": n1:3-9, n1:12-40, n2\n") {
+		t.Error(drops())
+	}
+	p.Results = []schemas.ResultItem{{ID: "n1", Content: schemas.TextContent("the kiln is fired")}, {ID: "n3", Content: schemas.TextContent("not dropped")}}
+	if !strings.HasSuffix(drops(), ": n1:3-9 (the kiln is fired), n1:12-40 (the kiln is fired), n2\n") {
+		t.Errorf("with what is shown of n1: %s", drops())
+	}
+	p.Pack.Sections = []schemas.ContextSection{{Items: []schemas.ContextItem{{ID: "n1", Where: "kiln.md:7"}}}}
+	if !strings.HasSuffix(drops(), ": n1:3-9 (kiln.md:7), n1:12-40 (kiln.md:7), n2\n") {
+		t.Errorf("with the place of n1: %s", drops())
+	}
+	p.Pack.Sections, p.Results[0].Metadata.Flagged = nil, schemas.FlagInjection
+	if strings.Contains(drops(), "fired") {
+		t.Errorf("the words of a flagged item: %s", drops())
 	}
 }
 
@@ -81,10 +97,10 @@ func TestExplainedBestFirst(t *testing.T) {
 	item := func(id string, score float64) schemas.ContextItem { return schemas.ContextItem{ID: id, Score: score} }
 	p := schemas.ResultPayload{}
 	p.Pack.Sections = []schemas.ContextSection{{Items: []schemas.ContextItem{item("early", .1), item("best", .9)}}, {Items: []schemas.ContextItem{item("middle", .5)}}}
-	report := schemas.DropReport{Drops: []schemas.Drop{{ItemID: "poor", Score: .1, Explanation: "x", Reason: schemas.DropBudget}, {ItemID: "near", Score: .4, Explanation: "x", Reason: schemas.DropBudget}}}
+	p.Drop.Drops = []schemas.Drop{{ItemID: "poor", Score: .1, Explanation: "x", Reason: schemas.DropBudget}, {ItemID: "near", Score: .4, Explanation: "x", Reason: schemas.DropBudget}}
 	var out strings.Builder
 	command.PrintScores(&out, &p)
-	command.PrintDrops(&out, &report, true)
+	command.PrintDrops(&out, &p, true)
 	at := 0
 	for _, want := range []string{"best first", "  [2] best", "  [3] middle", "  [1] early", "  - near", "  - poor"} {
 		next := strings.Index(out.String()[at:], want)

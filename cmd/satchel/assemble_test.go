@@ -112,6 +112,26 @@ func TestDroppedComesBackWhole(t *testing.T) {
 	if want := "long-1\n" + pack.Printable(long) + "\n"; out != want || strings.Contains(out, "\x1b") {
 		t.Errorf("%d bytes came back of %d, beginning %.200q", len(out), len(want), out)
 	}
+	id := res.Payload.PackID
+	report := n.must(t, "dropped", id)
+	contains(t, "the drop report", report, "pack "+id+" left out 1 item and 1 part of items that it shows\n",
+		"\nit is not about the question:\n  c1  6 tokens; relevance ", "; func Fire()", "\nan extract stands for the whole:\n  long-1:", " tokens; the kiln log: ")
+	if strings.Contains(report, "\x1b") || strings.Contains(report, "the kiln is cold") {
+		t.Errorf("the drop report is not of short, plain lines:\n%s", report)
+	}
+	if drops := mustJSON[schemas.DropReport](t, n, "dropped", id); drops.PackID != id || len(drops.Drops) == 0 {
+		t.Errorf("the drop report as JSON: %+v", drops)
+	}
+	n.must(t, "emit", "--wait", "indexed", "--id", "c1", "--label", "level:restricted", "--role", "editor", "--text", "func Fire() is secret")
+	if report := n.must(t, "dropped", id); strings.Contains(report, "Fire") || !strings.Contains(report, "  c1  6 tokens; relevance ") {
+		t.Errorf("words of an item that may not be seen any more:\n%s", report)
+	}
+	if r := n.run(t, "dropped", id, "--as", "stranger"); r.code != exitFailed || !strings.Contains(r.err, "--as") {
+		t.Errorf("a stranger's drop report: exit code %d\n%s%s", r.code, r.out, r.err)
+	}
+	if r := n.run(t, "dropped", "nosuch"); r.code != exitUsage || !strings.Contains(r.err, "open pack nosuch: ") {
+		t.Errorf("of no pack: exit code %d\n%s%s", r.code, r.out, r.err)
+	}
 }
 
 // TestChangesNeedTheirRoles records again what another agent, or the same one with other

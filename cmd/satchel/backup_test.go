@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
@@ -59,5 +62,32 @@ func TestBackupMetrics(t *testing.T) {
 	again := startNode(t, "--dir", n.dir)
 	if again.figure(t, at) != made || again.figure(t, position) != 3 {
 		t.Errorf("after a start: backed up at %v, %v entries", again.figure(t, at), again.figure(t, position))
+	}
+}
+
+// TestRestoreWithoutAList: a restore that knows no list of erasures cannot know that one is back.
+func TestRestoreWithoutAList(t *testing.T) {
+	t.Parallel()
+	n, from := startNode(t), t.TempDir()
+	n.must(t, "emit", "--id", "n1", "--text", "the kiln is fired", "--wait", "indexed")
+	n.must(t, "backup", from)
+	n.must(t, "forget", "n1")
+	n.down(t)
+	restored := func(files ...string) string {
+		to := t.TempDir()
+		for _, name := range append(files, "keys") {
+			if err := os.CopyFS(filepath.Join(to, name), os.DirFS(filepath.Join(n.dir, name))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := satchel(t, "", "restore", from, "--to", to)
+		if r.code != 0 || !strings.Contains(r.out, "main: ") {
+			t.Fatalf("restore: exit code %d\n%s%s", r.code, r.out, r.err)
+		}
+		return r.err
+	}
+	contains(t, "without a list", restored(), "if anything was erased after ", " UTC, it is back: no newer list")
+	if said := restored("erased"); strings.Contains(said, "it is back") {
+		t.Errorf("with the list of the lost folder: %s", said)
 	}
 }

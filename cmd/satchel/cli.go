@@ -31,7 +31,7 @@ type cli struct {
 	Emit       command.Emit       `cmd:"" help:"Publish one memory."`
 	Ask        command.Ask        `cmd:"" help:"Ask for a context pack."`
 	Compact    command.Compact    `cmd:"" help:"Bring a pack, a session or a file under a budget; keep summaries."`
-	Dropped    command.Dropped    `cmd:"" aliases:"recover" help:"Bring back what a pack left out."`
+	Dropped    command.Dropped    `cmd:"" aliases:"recover" help:"List what a pack left out, or bring it back."`
 	Explain    command.Explain    `cmd:"" help:"Say why an item is, or is not, in a pack, and what would have changed that."`
 	Answer     command.Answer     `cmd:"" help:"Have the roles answer a question, with citations."`
 	Trace      command.Trace      `cmd:"" help:"Print what a run left in the ledger, step by step."`

@@ -29,6 +29,7 @@ func TestLookingMakesNothing(t *testing.T) {
 func TestVerifyNamesWhatIsWrongOnce(t *testing.T) {
 	t.Parallel()
 	n := startNode(t)
+	contains(t, "doctor of an empty log", n.must(t, "doctor"), "not asked: nothing is stored for tenant main yet")
 	for _, tenant := range []string{"acme", "globex"} {
 		n.must(t, "emit", "--text", "a", "--tenant", tenant)
 	}
@@ -38,8 +39,8 @@ func TestVerifyNamesWhatIsWrongOnce(t *testing.T) {
 		}
 	}
 	contains(t, "rebuild without an HTTP address", satchel(t, "", "rebuild", "--dir", n.dir, "--tenant", "acme", "--http-addr", "").out, "rebuilt from 1 log entry")
-	contains(t, "doctor", n.must(t, "doctor"), "those of the running process may be others", "weights sum to 1 (relevance 1)", "at most 122880 bytes",
-		"decision cache", "ranked over")
+	contains(t, "doctor", n.must(t, "doctor", "--tenant", "acme"), "those of the running process may be others", "weights sum to 1 (relevance 1)", "at most 122880 bytes",
+		"decision cache", "of clearance internal was answered in ", ", without an item: none bears on it, or policy hides all")
 	n.down(t)
 	if r := satchel(t, "", "rebuild", "--dir", n.dir, "--tenant", "nosuch"); r.code != exitUsage || !strings.Contains(r.err, `no such tenant "nosuch"`) {
 		t.Errorf("rebuild of an unknown tenant: exit code %d\n%s", r.code, r.err)

@@ -82,6 +82,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 	c.TuneRuntime()
 	a := &app.App{Settings: &c.Settings, Out: out, Err: errOut, In: in}
 	a.TenantGiven, a.PortGiven, a.DirGiven = given("tenant"), given("nats-port"), given("dir")
+	a.HTTPGiven = given("http-addr")
 	err = cmd.Run(a)
 	switch {
 	case stdout.Broken.Load():

@@ -395,3 +395,33 @@ func TestAPortThatIsGivenIsAsked(t *testing.T) {
 		}
 	}
 }
+
+// TestTheFolderSaysWhereHTTPIs: commands read the HTTP address from the data folder, unless another one is set.
+func TestTheFolderSaysWhereHTTPIs(t *testing.T) {
+	t.Parallel()
+	n := startNode(t)
+	in := func(args ...string) result { return satchel(t, "", append(args, "--dir", n.dir)...) }
+	if r := in("doctor"); r.code != 0 || !strings.Contains(r.out, "ok   ready                  yes") {
+		t.Errorf("doctor: exit code %d\n%s%s", r.code, r.out, r.err)
+	}
+	if r := in("reembed"); r.code != 0 {
+		t.Errorf("reembed: exit code %d\n%s", r.code, r.err)
+	}
+	for _, args := range [][]string{{"--http-addr", "127.0.0.1:1"}, {"--http-addr", ""}} { // what is given is asked
+		if r := in(append([]string{"reembed"}, args...)...); r.code != exitFailed {
+			t.Errorf("reembed %q: exit code %d\n%s%s", args, r.code, r.out, r.err)
+		}
+	}
+	a := &app.App{Settings: &config.Settings{Dir: n.dir, HTTPAddr: app.HTTPAddr}}
+	given := &app.App{Settings: a.Settings, HTTPGiven: true}
+	if usual := "http://" + app.HTTPAddr; a.HTTPAddress() != "http://"+n.http || given.HTTPAddress() != usual {
+		t.Errorf("%s, and %s where the usual address is given; the node is at %s", a.HTTPAddress(), given.HTTPAddress(), n.http)
+	}
+	n.down(t)
+	if got := a.HTTPAddress(); got != "http://"+app.HTTPAddr {
+		t.Errorf("%s after the node", got)
+	}
+	if _, err := a.ShowAddress(app.HTTPAddressFile, ""); err != nil || a.HTTPAddress() != "" {
+		t.Errorf("%q beside a process without HTTP, %v", a.HTTPAddress(), err)
+	}
+}

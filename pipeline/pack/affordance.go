@@ -212,11 +212,11 @@ func saysFunction(params ...any) (any, error) {
 // Afford suggests actions about the shown candidates, each with the items that caused
 // it. Rules read the relevant items alone: what only fills the pack causes nothing. A rule
 // that fails on an item takes that item for no cause; one that fails on the pack suggests
-// nothing.
+// nothing. Where nothing is shown, the best are those that the budget has no room for.
 func (r *Rules) Afford(cs []candidate.Candidate, shown []int) []schemas.Affordance {
 	p := pattern{Shown: len(shown), Found: len(cs)}
 	bestWords := 0.0
-	for _, i := range shown {
+	for _, i := range orTooLarge(cs, shown) {
 		p.Best = max(p.Best, cs[i].Score)
 		if words := keywordScore(&cs[i]); words > 0 {
 			p.Words++
@@ -238,6 +238,20 @@ func (r *Rules) Afford(cs []candidate.Candidate, shown []int) []schemas.Affordan
 	for i := range r.list {
 		if a, ok := r.suggest(machine, i, p, causes); ok {
 			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// orTooLarge returns shown, or the candidates that the budget left out where that is empty.
+func orTooLarge(cs []candidate.Candidate, shown []int) []int {
+	if len(shown) > 0 {
+		return shown
+	}
+	var out []int
+	for i := range cs {
+		if cs[i].Drop == schemas.DropBudget {
+			out = append(out, i)
 		}
 	}
 	return out

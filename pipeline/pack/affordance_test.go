@@ -62,6 +62,13 @@ func TestBuiltInRules(t *testing.T) {
 	if got := rules.Afford(nil, nil); len(got) != 1 || got[0].Type != "request_more_context" {
 		t.Errorf("an empty pack suggests %+v", got)
 	}
+	for score, want := range map[float64]int{.9: 0, .04: 1} {
+		cs, _ = evidence(score, "the build is green")
+		cs[0].Drop = schemas.DropBudget
+		if got := rules.Afford(cs, nil); len(got) != want {
+			t.Errorf("a pack with no room for an item that scores %g suggests %+v", score, got)
+		}
+	}
 }
 
 func TestOwnRules(t *testing.T) {

@@ -71,6 +71,7 @@ type Pack struct {
 	TLDR     schemas.TLDR
 
 	ItemsLimited bool // the limit of items kept out what the budget has room for
+	Least        int  // where the budget has no room for any item: tokens of the smallest, with its headings; else 0
 }
 
 // Section is one section of a pack.
@@ -103,7 +104,7 @@ func (b *Builder) Build(req Request, cs []candidate.Candidate) Pack {
 		p = w.compose()
 	}
 	w.mark()
-	p.ItemsLimited = w.full
+	p.ItemsLimited, p.Least = w.full, w.smallest()
 	p.TLDR = b.summarise(&req, cs, p.Shown)
 	return p
 }
@@ -252,6 +253,18 @@ func (w *packer) undo(n int) {
 func (w *packer) bare() {
 	w.undo(len(w.chosen))
 	w.fixed, w.said = fixedTexts{}, [parts]int{}
+}
+
+// smallest returns the tokens of the smallest candidate that the budget left out, with its headings; 0 where something is
+// shown.
+func (w *packer) smallest() int {
+	least := 0
+	for i := range w.cs {
+		if cost := w.cost(i); len(w.chosen) == 0 && w.part[i] >= 0 && w.cs[i].Drop == schemas.DropBudget && (least == 0 || cost < least) {
+			least = cost
+		}
+	}
+	return least
 }
 
 // mark drops what was not chosen.

@@ -20,6 +20,13 @@ const NatsPort = 4222
 // has the folder open, so that commands find it on whatever port it listens.
 const AddressFile = "nats.url"
 
+// HTTPAddr is where a process answers over HTTP, when nothing else is set.
+const HTTPAddr = "127.0.0.1:8230"
+
+// HTTPAddressFile holds, in the data folder, the HTTP address of the process that has the folder
+// open. The file is empty when that process has none.
+const HTTPAddressFile = "http.url"
+
 // Address is where the server in a process listens: at the port that is given on the
 // command line, be it the usual one, or otherwise than the usual one in the environment; or
 // as the process wrote into the data folder; or at the usual port.
@@ -40,10 +47,25 @@ func (a *App) HasServer() bool {
 	return err == nil || a.PortGiven || a.NATSPort != NatsPort
 }
 
-// ShowAddress writes the address into the data folder; the function it returns takes it
-// away again.
-func (a *App) ShowAddress(url string) (hide func() error, err error) {
-	path := a.Path(AddressFile)
+// HTTPAddress is where the running process answers over HTTP: at the address that is given on the
+// command line, be it the usual one, or otherwise than the usual one in the environment; or as the
+// process wrote into the data folder; or at the usual address. It is "" when there is none.
+func (a *App) HTTPAddress() string {
+	if a.HTTPAddr == HTTPAddr && !a.HTTPGiven {
+		if raw, err := os.ReadFile(a.Path(HTTPAddressFile)); err == nil {
+			return strings.TrimSpace(string(raw))
+		}
+	}
+	if a.HTTPAddr == "" {
+		return ""
+	}
+	return "http://" + a.HTTPAddr
+}
+
+// ShowAddress writes an address into a file of the data folder; the function it returns takes
+// the file away again.
+func (a *App) ShowAddress(file, url string) (hide func() error, err error) {
+	path := a.Path(file)
 	if err := os.WriteFile(path, []byte(url+"\n"), 0o600); err != nil {
 		return nil, fmt.Errorf("write address: %w", err)
 	}

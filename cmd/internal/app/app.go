@@ -16,6 +16,7 @@ type App struct {
 
 	TenantGiven bool // on the command line
 	PortGiven   bool // --nats-port, on the command line
+	HTTPGiven   bool // --http-addr, on the command line
 	DirGiven    bool // --dir, on the command line
 	Migrating   bool // the log may be on its way from one database to another
 	Beside      bool // another process works on the data folder: nothing is kept there

@@ -87,14 +87,9 @@ func (a *App) runOnce(ctx context.Context, logger *slog.Logger, removed []*damag
 	if unready != nil && ctx.Err() == nil {
 		n.logger.Warn("not ready", "why", unready)
 	}
-	url := a.NATSURL
-	hide := func() error { return nil }
-	if n.Server != nil {
-		url = n.Server.ClientURL()
-		a.keepPort(url)
-		if hide, err = a.ShowAddress(url); err != nil {
-			return stopped(err)
-		}
+	url, hide, err := a.showAddresses(n, web)
+	if err != nil {
+		return stopped(err)
 	}
 	fmt.Fprintf(a.Out, "satchel is up: data %s, NATS %s", a.place(), config.Mask(url))
 	if web != nil {
@@ -120,6 +115,29 @@ func (a *App) runOnce(ctx context.Context, logger *slog.Logger, removed []*damag
 		fmt.Fprintln(a.Out, "stopped")
 	}
 	return err
+}
+
+// showAddresses writes into the data folder where the node answers, over NATS if its server is in the
+// process, and over HTTP. It returns the address of NATS and a function that takes the files away again.
+func (a *App) showAddresses(n *Node, web *webServer) (url string, hide func() error, err error) {
+	hideNATS := func() error { return nil }
+	url = a.NATSURL
+	if n.Server != nil {
+		url = n.Server.ClientURL()
+		a.keepPort(url)
+		if hideNATS, err = a.ShowAddress(AddressFile, url); err != nil {
+			return "", nil, err
+		}
+	}
+	health := ""
+	if web != nil {
+		health = "http://" + web.addr
+	}
+	hideHTTP, err := a.ShowAddress(HTTPAddressFile, health)
+	if err != nil {
+		return "", nil, errors.Join(err, hideNATS())
+	}
+	return url, func() error { return errors.Join(hideNATS(), hideHTTP()) }, nil
 }
 
 // keepPort makes a node after this one listen where this one does.

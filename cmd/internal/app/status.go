@@ -99,15 +99,16 @@ func writeJSON(w http.ResponseWriter, what any) {
 	}
 }
 
-// ReadStatus asks the process that listens on HTTPAddr.
+// ReadStatus asks the process that listens on HTTPAddress.
 func (a *App) ReadStatus(ctx context.Context) (status, error) {
 	var s status
-	if a.HTTPAddr == "" {
-		return s, fmt.Errorf("no HTTP address is set")
+	address := a.HTTPAddress()
+	if address == "" {
+		return s, errors.New("there is no HTTP address")
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+a.HTTPAddr+"/status", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/status", nil)
 	if err != nil {
 		return s, err
 	}

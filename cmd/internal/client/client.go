@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -52,7 +53,15 @@ func Dial(ctx context.Context, a *app.App) (*Client, error) {
 	if errors.Is(err, jetstream.ErrCredentials) {
 		return nil, config.Usagef("the server at %s knows its principals by their keys: name yours with --nats-nkey, or its data folder with --dir", a.Address())
 	}
-	return conn, err
+	return conn, explainFolder(a, err)
+}
+
+// explainFolder says, where nothing answered at the usual address, that there is no data folder that names another.
+func explainFolder(a *app.App, err error) error {
+	if _, missing := os.Stat(a.Dir); !errors.Is(err, app.ErrNobody) || !errors.Is(missing, os.ErrNotExist) || a.HasServer() {
+		return err
+	}
+	return fmt.Errorf("no NATS server at %s, and no data folder at %s: name the folder of a running Satchel with --dir, or %w", a.Address(), a.Dir, app.ErrNobody)
 }
 
 // DialOperator connects with the rights of who owns the data folder of the embedded

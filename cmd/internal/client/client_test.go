@@ -2,7 +2,10 @@ package client
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -65,5 +68,29 @@ func TestTwoNodesInOneProcess(t *testing.T) {
 		if got := ask(text); got != text {
 			t.Errorf("found %q, want %q", got, text)
 		}
+	}
+}
+
+// TestExplainFolder: where nothing answers and there is no data folder, --dir is named.
+func TestExplainFolder(t *testing.T) {
+	t.Parallel()
+	nobody, dir := fmt.Errorf("no NATS server; %w", app.ErrNobody), t.TempDir()
+	for name, c := range map[string]struct {
+		settings config.Settings
+		err      error
+		named    bool
+	}{
+		"no folder":             {config.Settings{Dir: filepath.Join(dir, "none"), NATSPort: app.NatsPort}, nobody, true},
+		"a folder":              {config.Settings{Dir: dir, NATSPort: app.NatsPort}, nobody, false},
+		"no folder, but a port": {config.Settings{Dir: filepath.Join(dir, "none"), NATSPort: 1}, nobody, false},
+		"another error":         {config.Settings{Dir: filepath.Join(dir, "none"), NATSPort: app.NatsPort}, io.EOF, false},
+	} {
+		err := explainFolder(&app.App{Settings: &c.settings}, c.err)
+		if !errors.Is(err, c.err) && !errors.Is(err, app.ErrNobody) || strings.Contains(err.Error(), "--dir") != c.named {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := explainFolder(&app.App{Settings: &config.Settings{Dir: dir}}, nil); err != nil {
+		t.Error(err)
 	}
 }

@@ -140,7 +140,7 @@ func PrintResult(w io.Writer, p *schemas.ResultPayload, explain bool) {
 	if explain {
 		PrintScores(w, p)
 	}
-	PrintDrops(w, &p.Drop, explain)
+	PrintDrops(w, p, explain)
 	printArtifacts(w, p)
 	for _, warning := range p.Explainability.Warnings {
 		fmt.Fprintf(w, "warning  %s\n", warning)
@@ -201,8 +201,10 @@ func printSignals(w io.Writer, signals map[string]float64) {
 	fmt.Fprintln(w)
 }
 
-// PrintDrops prints what a pack left out.
-func PrintDrops(w io.Writer, d *schemas.DropReport, explain bool) {
+// PrintDrops prints what a pack left out. Of an item that the pack shows in part it says where that is from, or how
+// it begins; of the others the result has the ids alone.
+func PrintDrops(w io.Writer, p *schemas.ResultPayload, explain bool) {
+	d, places := &p.Drop, shownPlaces(p)
 	counts := map[schemas.DropReason][]string{}
 	drops := slices.Clone(d.Drops)
 	if explain {
@@ -210,7 +212,11 @@ func PrintDrops(w io.Writer, d *schemas.DropReport, explain bool) {
 	}
 	for i := range drops {
 		drop := &drops[i]
-		if name := droppedName(drop); !slices.Contains(counts[drop.Reason], name) {
+		name := droppedName(drop)
+		if place := places[drop.ItemID]; place != "" {
+			name += " (" + place + ")"
+		}
+		if !slices.Contains(counts[drop.Reason], name) {
 			counts[drop.Reason] = append(counts[drop.Reason], name)
 		}
 		if explain && drop.Explanation != "" {
@@ -231,9 +237,41 @@ func PrintDrops(w io.Writer, d *schemas.DropReport, explain bool) {
 		}
 		fmt.Fprintf(w, "left out %s: %s%s\n", reason.Sentence(), strings.Join(shown, ", "), more)
 	}
+	printDenied(w, d)
+}
+
+// printDenied prints how many items policy denied, which the report of an auditor has.
+func printDenied(w io.Writer, d *schemas.DropReport) {
 	for _, reason := range slices.Sorted(maps.Keys(d.Denied)) {
 		fmt.Fprintf(w, "denied   %d by policy: %s\n", d.Denied[reason], strings.ReplaceAll(reason, "_", " "))
 	}
+}
+
+// shownPlaces says of each item that a result shows where it is from, or how it begins.
+func shownPlaces(p *schemas.ResultPayload) map[string]string {
+	places := map[string]string{}
+	for i := range p.Results {
+		places[p.Results[i].ID] = beginning(&p.Results[i])
+	}
+	for _, section := range p.Pack.Sections {
+		for i := range section.Items {
+			if where := section.Items[i].Where; where != "" {
+				places[section.Items[i].ID] = terminal.Excerpt(where, mostPlace)
+			}
+		}
+	}
+	return places
+}
+
+// mostPlace is how many characters say where an item is from or how it begins.
+const mostPlace = 60
+
+// beginning is how an item begins, "" for one that is to be quoted.
+func beginning(r *schemas.ResultItem) string {
+	if r.Metadata.Flagged != "" {
+		return ""
+	}
+	return terminal.Excerpt(r.Content.Text(), mostPlace)
 }
 
 // droppedName is what satchel dropped takes to bring a drop back.

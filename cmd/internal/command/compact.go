@@ -15,7 +15,6 @@ import (
 	"satchel/cmd/internal/config"
 	"satchel/cmd/internal/terminal"
 	"satchel/pipeline/compaction/blob"
-	"satchel/pipeline/pack"
 	"satchel/schemas"
 )
 
@@ -106,61 +105,4 @@ func (c *Compact) file(a *app.App) error {
 		}
 	}
 	return nil
-}
-
-// Dropped is satchel dropped.
-type Dropped struct {
-	Pack string   `arg:"" help:"Id of the pack whose drop report names them."`
-	Item []string `arg:"" help:"Items; id:START-END for a dropped span alone."`
-	PrincipalFlags
-}
-
-// Help shows how it is called.
-func (Dropped) Help() string {
-	return `Policy decides anew. What it denies, what the report does not name and what has changed since
-is missing.
-
-Examples:
-  satchel dropped 019cc7a5-0000-7000-8000-000000000042 note-012 note-017
-  satchel dropped 019cc7a5-0000-7000-8000-000000000042 note-012:140-388`
-}
-
-// Run brings back what a pack left out.
-func (c *Dropped) Run(ctx context.Context, a *app.App) error {
-	req := schemas.RecoverRequest{From: c.agent(), Purpose: c.Purpose, PackID: c.Pack}
-	for _, name := range c.Item {
-		at := strings.LastIndexByte(name, ':')
-		var sp schemas.Span
-		if at > 0 {
-			if n, err := fmt.Sscanf(name[at+1:], "%d-%d", &sp.Start, &sp.End); err == nil && n == 2 {
-				req.Spans = append(req.Spans, schemas.SpanRef{ItemID: name[:at], Span: sp})
-				continue
-			}
-		}
-		req.ItemIDs = append(req.ItemIDs, name)
-	}
-	var out schemas.RecoverReply
-	if err := client.Operation(ctx, a, "recover", req, &out); err != nil {
-		return err
-	}
-	if a.JSON {
-		if err := PrintJSON(a, out); err != nil {
-			return err
-		}
-	} else {
-		c.print(a, &out)
-	}
-	if len(out.Results) == 0 && len(out.Missing) > 0 {
-		return config.Usagef("pack %s: nothing that was named may come back", c.Pack)
-	}
-	return nil
-}
-
-func (c *Dropped) print(a *app.App, out *schemas.RecoverReply) {
-	for _, r := range out.Results {
-		fmt.Fprintf(terminal.Beneath(a.Out), "%s\n%s\n", bold(a, terminal.Excerpt(r.ID, 400)), strings.TrimRight(pack.Printable(r.Content.Text()), "\n"))
-	}
-	for _, id := range out.Missing {
-		fmt.Fprintf(a.Out, "%s: it may not come back: not named, denied, changed or erased\n", id)
-	}
 }

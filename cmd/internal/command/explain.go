@@ -31,11 +31,7 @@ func (c *Explain) Run(ctx context.Context, a *app.App) error {
 	var reply schemas.ExplainReply
 	req := schemas.ExplainRequest{From: c.agent(), PackID: c.Pack, ItemID: c.Item}
 	if err := client.Operation(ctx, a, "explain", req, &reply); err != nil {
-		var refused *schemas.Error
-		if errors.As(err, &refused) && refused.Code == schemas.CodePolicyDenied {
-			return fmt.Errorf("%w; name the principal that asked for the pack with --as, --level, --group and --role, or an auditor", err)
-		}
-		return err
+		return nameOwner(err)
 	}
 	if a.JSON {
 		return PrintJSON(a, reply)
@@ -48,4 +44,13 @@ func (c *Explain) Run(ctx context.Context, a *app.App) error {
 		fmt.Fprintf(a.Out, "policy   verdict %s: allow %t\n", reply.Verdict.ID, reply.Verdict.Allow)
 	}
 	return nil
+}
+
+// nameOwner says, where policy denies a pack, whom it lets open it.
+func nameOwner(err error) error {
+	var refused *schemas.Error
+	if errors.As(err, &refused) && refused.Code == schemas.CodePolicyDenied {
+		return fmt.Errorf("%w; name the principal that asked for the pack with --as, --level, --group and --role, or an auditor", err)
+	}
+	return err
 }

@@ -59,7 +59,7 @@ func (c *Reembed) Run(ctx context.Context, a *app.App) error {
 	for {
 		s, err := a.ReadStatus(ctx)
 		if err != nil {
-			return fmt.Errorf("nothing answers at %s; satchel up embeds anew when the model has changed: %w", a.HTTPAddr, err)
+			return fmt.Errorf("no running Satchel says over HTTP how far it is (%w); satchel up embeds anew when the model has changed", err)
 		}
 		r, e := s.Embedding.Reembedding, s.Embedding.Encoder
 		switch {

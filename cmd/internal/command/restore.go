@@ -50,6 +50,9 @@ Examples:
   satchel restore /backup/satchel --to postgres://satchel@db:5432/satchel --dir /new`
 }
 
+// madeAt is how the time of a backup is printed.
+const madeAt = "2006-01-02 15:04:05 MST"
+
 // RestoredLog is what restore prints for a tenant.
 type RestoredLog struct {
 	Tenant  string `json:"tenant"`
@@ -112,7 +115,7 @@ func (c *Restore) Run(ctx context.Context, a *app.App) error {
 		return err
 	}
 	if !listed {
-		fmt.Fprintln(a.Err, "what was erased after that is back: no newer list of erasures and no witness is known here, see docs/backup.md")
+		fmt.Fprintf(a.Err, "if anything was erased after %s, it is back: no newer list of erasures and no witness is known here, see docs/backup.md\n", from.Made.Format(madeAt))
 	}
 	return nil
 }
@@ -291,6 +294,6 @@ func printRestoredText(a *app.App, from *backup.Backup, out []RestoredLog, targe
 	if target.DatabaseURL != "" {
 		where = config.Mask(target.DatabaseURL)
 	}
-	_, err := fmt.Fprintf(a.Out, "restored to %s what was backed up at %s; satchel up makes the indexes\n", where, from.Made.Format("2006-01-02 15:04:05 MST"))
+	_, err := fmt.Fprintf(a.Out, "restored to %s what was backed up at %s; satchel up makes the indexes\n", where, from.Made.Format(madeAt))
 	return err
 }

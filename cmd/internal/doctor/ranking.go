@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -74,40 +75,57 @@ func checkDecisionCache(a *app.App) app.Finding {
 	return f
 }
 
-// preview asks for one also where nothing was recorded yet.
-func preview(ctx context.Context, a *app.App, req schemas.BuildRequest, out *schemas.PreviewReply) error {
-	conn, err := client.Dial(ctx, a)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	return conn.Context(ctx, "preview", req, out)
-}
-
 // checkAnswer asks a running Satchel what it would show, by a preview, which leaves
-// nothing in the log: that retrieval finds something, that policy lets something
-// through, and how long it takes.
+// nothing in the log: that policy and retrieval answer, and how long it takes. It does not
+// ask a tenant without entries.
 func checkAnswer(ctx context.Context, a *app.App, running bool) app.Finding {
 	f := app.Finding{Check: "an answer", OK: true}
 	if !running {
 		f.Idle, f.Detail = true, "not asked: Satchel does not run"
 		return f
 	}
-	start := time.Now()
-	var out schemas.PreviewReply
+	const question = "what is known here?"
 	req := schemas.BuildRequest{SearchRequest: schemas.SearchRequest{
-		From: &schemas.Agent{Type: "user", ID: "doctor", SecurityLevel: "internal"}, Query: "what is known here?", Limit: 20}}
-	if err := preview(ctx, a, req, &out); err != nil {
+		From: &schemas.Agent{Type: "user", ID: "doctor", SecurityLevel: "internal"}, Query: question, Limit: 20}}
+	out, took, err := preview(ctx, a, req)
+	switch {
+	case errors.Is(err, errNoEntries):
+		f.Idle, f.Detail = true, "not asked: nothing is stored for tenant "+a.Tenant+" yet"
+		return f
+	case err != nil:
 		f.OK, f.Detail = false, "a plain question gets none: "+err.Error()
 		return f
 	}
-	took := time.Since(start)
-	f.Detail = fmt.Sprintf("a plain question of clearance internal is ranked over %s in %.0f ms", terminal.Plural(len(out.RankingScores), "item", "items"), float64(took)/1e6)
-	if len(out.RankingScores) == 0 {
-		f.Detail += "; nothing resembles it, policy lets that clearance see nothing, or the tenant " + a.Tenant + " is empty"
+	f.Detail = fmt.Sprintf("the question %q of clearance internal was answered in %.0f ms", question, float64(took)/1e6)
+	if n := len(out.RankingScores); n > 0 {
+		f.Detail += ", from " + terminal.Plural(n, "item", "items")
+	} else {
+		f.Detail += ", without an item: none bears on it, or policy hides all from that clearance"
 	}
 	if took > slowAnswer {
-		f.Detail += fmt.Sprintf(": more than %d ms; satchel ask --json shows the time of each stage in explainability.timings", slowAnswer.Milliseconds())
+		f.Detail += fmt.Sprintf("; that is more than %d ms: satchel ask --json shows the time of each stage in explainability.timings", slowAnswer.Milliseconds())
 	}
 	return f
+}
+
+// errNoEntries says that the log of the tenant has no entry.
+var errNoEntries = errors.New("the log is empty")
+
+// preview asks for a preview and measures how long that takes. It fails with errNoEntries where the log is empty.
+func preview(ctx context.Context, a *app.App, req schemas.BuildRequest) (out schemas.PreviewReply, took time.Duration, err error) {
+	conn, err := client.Dial(ctx, a)
+	if err != nil {
+		return out, 0, err
+	}
+	defer conn.Close()
+	var head schemas.HeadReply
+	if err := conn.LogCall(ctx, "head", struct{}{}, &head); err != nil {
+		return out, 0, err
+	}
+	if head.Size == 0 {
+		return out, 0, errNoEntries
+	}
+	start := time.Now()
+	err = conn.Context(ctx, "preview", req, &out)
+	return out, time.Since(start), err
 }

@@ -59,7 +59,7 @@ func (c *Evaluate) runRepository(ctx context.Context, a *app.App, name string, o
 		last := context.WithoutCancel(ctx)
 		err = errors.Join(err, n.Stop(last), own.DropSchemas(last))
 	}()
-	hide, err := own.ShowAddress(n.Server.ClientURL())
+	hide, err := own.ShowAddress(app.AddressFile, n.Server.ClientURL())
 	if err != nil {
 		return err
 	}

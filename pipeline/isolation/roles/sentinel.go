@@ -15,6 +15,8 @@ import (
 // Where an anomaly begins.
 const (
 	leastHistory = 4    // packs of a session before it has a habit
+	creepHistory = 8    // contexts of a session before a creep means something
+	creepLeast   = 200  // tokens of a context before a growth from it means something
 	creepLimit   = 1.5  // times the tokens of its first packs
 	overBudget   = 1.1  // times the budget
 	dropLimit    = 0.5  // of its usual relevance
@@ -112,14 +114,15 @@ func (s *stream) findings(name string, now time.Time, auditor bool) []schemas.Fi
 	if len(before) < leastHistory {
 		return out
 	}
-	growth, asked, climbed, kept := grown(s.packs)
+	contexts := contextsOf(s.packs)
+	growth, asked, climbed, kept := grown(s.packs, contexts)
 	usual := median(before)
 	switch {
 	case growth >= creepLimit && kept <= rotRelevance:
 		add(schemas.AnomalyContextRot, growth, creepLimit, fmt.Sprintf("times the tokens, at %.0f %% of the usual relevance", 100*kept))
 	case climbed >= creepLimit && kept <= rotRelevance: // what hardly answers gets little of a budget
 		add(schemas.AnomalyContextRot, climbed, creepLimit, fmt.Sprintf("times the budget asked for, at %.0f %% of the usual relevance", 100*kept))
-	case growth >= creepLimit*asked:
+	case growth >= creepLimit*asked && len(contexts) >= creepHistory:
 		add(schemas.AnomalyBudgetCreep, growth/asked, creepLimit, "times the tokens of the first contexts for the budget asked for, rising each time")
 	}
 	if usual > 0 && last.relevance <= dropLimit*usual {
@@ -128,17 +131,17 @@ func (s *stream) findings(name string, now time.Time, auditor bool) []schemas.Fi
 	return out
 }
 
+// contextsOf are the packs without those that have no tokens, such as those of searches, and those that show nothing.
+func contextsOf(packs []packTrace) []packTrace {
+	return slices.DeleteFunc(slices.Clone(packs), func(p packTrace) bool { return p.tokens == 0 || p.items == 0 })
+}
+
 // grown is how many times the first tokens the last ones are, when they never fell in
-// between over the last contexts; else 1. Packs without tokens, such as those of searches, and packs
-// that show nothing are no contexts. asked is how many times the first budget the last one is, 1 for a
-// smaller one: who asks for more gets more. climbed is asked, when the budgets never fell in between; else 1.
-// kept is the share of its usual relevance that the last context has.
-func grown(packs []packTrace) (growth, asked, climbed, kept float64) {
-	if packs[len(packs)-1].tokens == 0 {
-		return 1, 1, 1, 1
-	}
-	contexts := slices.DeleteFunc(slices.Clone(packs), func(p packTrace) bool { return p.tokens == 0 || p.items == 0 })
-	if len(contexts) <= leastHistory {
+// between over the last contexts and the first has creepLeast; else 1. asked is how many times the first budget
+// the last one is, 1 for a smaller one: who asks for more gets more. climbed is asked, when the budgets never
+// fell in between; else 1. kept is the share of its usual relevance that the last context has.
+func grown(packs, contexts []packTrace) (growth, asked, climbed, kept float64) {
+	if packs[len(packs)-1].tokens == 0 || len(contexts) <= leastHistory {
 		return 1, 1, 1, 1
 	}
 	recent := contexts[len(contexts)-leastHistory-1:]
@@ -146,7 +149,7 @@ func grown(packs []packTrace) (growth, asked, climbed, kept float64) {
 	growth, asked, kept = float64(last.tokens)/float64(first.tokens), max(1, float64(last.budget)/float64(max(1, first.budget))), 1
 	climbed = asked
 	for i := 1; i < len(recent); i++ {
-		if recent[i].tokens < recent[i-1].tokens {
+		if recent[i].tokens < recent[i-1].tokens || first.tokens < creepLeast {
 			growth = 1
 		}
 		if recent[i].budget < recent[i-1].budget {

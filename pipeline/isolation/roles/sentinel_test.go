@@ -74,17 +74,32 @@ func TestSentinel(t *testing.T) {
 	}{
 		"calm": {calm, nil},
 		"budget creep": {func(h *history) {
-			for i := range 5 {
-				h.pack("s1", "x", 1000, 400+100*i, 0.8)
+			for i := range 8 {
+				h.pack("s1", "x", 2000, 400+100*i, 0.8)
 			}
 		}, []string{"budget_creep session:s1"}},
+		"a young session creeps not": {func(h *history) {
+			for i := range 7 {
+				h.pack("s1", "x", 2000, 400+100*i, 0.8)
+			}
+		}, nil},
+		"small contexts are nothing to creep from": {func(h *history) {
+			for i := range 8 {
+				h.pack("s1", "x", 2000, 30*(i+1), 0.8)
+			}
+		}, nil},
+		"small contexts are nothing to rot from": {func(h *history) {
+			for i := range 8 {
+				h.pack("s1", "x", 2000, 30*(i+1), 0.8-0.05*float64(i))
+			}
+		}, nil},
 		"larger budgets are no creep": {func(h *history) {
-			for i := range 5 {
+			for i := range 8 {
 				h.pack("s1", "x", 500+500*i, 400+400*i, 0.8)
 			}
 		}, nil},
 		"creep beyond larger budgets": {func(h *history) {
-			for i := range 5 {
+			for i := range 8 {
 				h.pack("s1", "x", 1000+50*i, 300+150*i, 0.8)
 			}
 		}, []string{"budget_creep session:s1"}},
@@ -135,8 +150,8 @@ func TestSentinel(t *testing.T) {
 			}
 		}, nil},
 		"another's anomaly": {func(h *history) {
-			for i := range 5 {
-				h.pack("s1", "y", 1000, 400+100*i, 0.8)
+			for i := range 8 {
+				h.pack("s1", "y", 2000, 400+100*i, 0.8)
 			}
 		}, nil},
 		"a flood": {func(h *history) {
@@ -156,14 +171,14 @@ func TestSentinel(t *testing.T) {
 			h.pack("s1", "x", 1000, 700, 0.8)
 		}, nil},
 		"budget creep between searches": {func(h *history) {
-			for i := range 5 {
-				h.pack("s1", "x", 1000, 0, 0.8)
-				h.pack("s1", "x", 1000, 400+100*i, 0.8)
+			for i := range 8 {
+				h.pack("s1", "x", 2000, 0, 0.8)
+				h.pack("s1", "x", 2000, 400+100*i, 0.8)
 			}
 		}, []string{"budget_creep session:s1"}},
 		"a search after a creep": {func(h *history) {
-			for i := range 5 {
-				h.pack("s1", "x", 1000, 400+100*i, 0.8)
+			for i := range 8 {
+				h.pack("s1", "x", 2000, 400+100*i, 0.8)
 			}
 			h.pack("s1", "x", 1000, 0, 0.8)
 		}, nil},

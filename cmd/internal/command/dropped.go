@@ -1,0 +1,150 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"satchel/cmd/internal/app"
+	"satchel/cmd/internal/client"
+	"satchel/cmd/internal/config"
+	"satchel/cmd/internal/terminal"
+	"satchel/pipeline/pack"
+	"satchel/schemas"
+)
+
+// Dropped is satchel dropped.
+type Dropped struct {
+	Pack string   `arg:"" help:"Id of the pack whose drop report names them."`
+	Item []string `arg:"" optional:"" help:"Items to bring back; id:START-END for a dropped span alone. Without: the drop report."`
+	PrincipalFlags
+}
+
+// Help shows how it is called.
+func (Dropped) Help() string {
+	return `With the pack alone it prints the drop report, and beside each item how it begins, if the principal may
+see it now. With items it brings them back. Policy decides anew. What it denies, what the report
+does not name and what has changed since is missing.
+
+Examples:
+  satchel dropped 019cc7a5-0000-7000-8000-000000000042
+  satchel dropped 019cc7a5-0000-7000-8000-000000000042 note-012 note-017
+  satchel dropped 019cc7a5-0000-7000-8000-000000000042 note-012:140-388`
+}
+
+// Run brings back what a pack left out, or lists it.
+func (c *Dropped) Run(ctx context.Context, a *app.App) error {
+	if len(c.Item) == 0 {
+		return c.list(ctx, a)
+	}
+	req := schemas.RecoverRequest{From: c.agent(), Purpose: c.Purpose, PackID: c.Pack}
+	for _, name := range c.Item {
+		at := strings.LastIndexByte(name, ':')
+		var sp schemas.Span
+		if at > 0 {
+			if n, err := fmt.Sscanf(name[at+1:], "%d-%d", &sp.Start, &sp.End); err == nil && n == 2 {
+				req.Spans = append(req.Spans, schemas.SpanRef{ItemID: name[:at], Span: sp})
+				continue
+			}
+		}
+		req.ItemIDs = append(req.ItemIDs, name)
+	}
+	var out schemas.RecoverReply
+	if err := client.Operation(ctx, a, "recover", req, &out); err != nil {
+		return err
+	}
+	if a.JSON {
+		if err := PrintJSON(a, out); err != nil {
+			return err
+		}
+	} else {
+		c.print(a, &out)
+	}
+	if len(out.Results) == 0 && len(out.Missing) > 0 {
+		return config.Usagef("pack %s: nothing that was named may come back", c.Pack)
+	}
+	return nil
+}
+
+func (c *Dropped) print(a *app.App, out *schemas.RecoverReply) {
+	for _, r := range out.Results {
+		fmt.Fprintf(terminal.Beneath(a.Out), "%s\n%s\n", bold(a, terminal.Excerpt(r.ID, 400)), strings.TrimRight(pack.Printable(r.Content.Text()), "\n"))
+	}
+	for _, id := range out.Missing {
+		fmt.Fprintf(a.Out, "%s: it may not come back: not named, denied, changed or erased\n", id)
+	}
+}
+
+// list prints the drop report.
+func (c *Dropped) list(ctx context.Context, a *app.App) error {
+	conn, err := client.Dial(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	var stored schemas.ContextResult
+	if err := conn.LogCall(ctx, "pack", schemas.PackRequest{From: c.agent(), PackID: c.Pack}, &stored); err != nil {
+		return fmt.Errorf("open pack %s: %w", c.Pack, nameOwner(err))
+	}
+	report := &stored.Payload.Drop
+	if a.JSON {
+		return PrintJSON(a, report)
+	}
+	begin, err := c.beginnings(ctx, conn, report)
+	if err != nil {
+		return err
+	}
+	byReason, parts := map[schemas.DropReason][]*schemas.Drop{}, 0
+	for i := range report.Drops {
+		d := &report.Drops[i]
+		byReason[d.Reason] = append(byReason[d.Reason], d)
+		if d.Span != nil {
+			parts++
+		}
+	}
+	left := terminal.Plural(len(report.DroppedItemIDs), "item", "items")
+	if parts > 0 {
+		left += " and " + terminal.Plural(parts, "part", "parts") + " of items that it shows"
+	}
+	fmt.Fprintf(a.Out, "pack %s left out %s\n", c.Pack, left)
+	for _, reason := range slices.Sorted(maps.Keys(byReason)) {
+		fmt.Fprintf(a.Out, "\n%s:\n", reason.Sentence())
+		for _, d := range byReason[reason] {
+			fmt.Fprintf(a.Out, "  %s  %s", droppedName(d), terminal.Plural(d.Tokens, "token", "tokens"))
+			for _, more := range []string{d.Detail, begin[d.ItemID]} {
+				if more != "" {
+					fmt.Fprintf(a.Out, "; %s", terminal.Excerpt(more, 100))
+				}
+			}
+			fmt.Fprintln(a.Out)
+		}
+	}
+	printDenied(a.Out, report)
+	return nil
+}
+
+// itemsAtOnce is how many items one request asks for.
+const itemsAtOnce = 200
+
+// beginnings says how the dropped items begin that the principal may see now.
+func (c *Dropped) beginnings(ctx context.Context, conn *client.Client, report *schemas.DropReport) (map[string]string, error) {
+	begin := map[string]string{}
+	var ids []string
+	for i := range report.Drops {
+		if id := report.Drops[i].ItemID; !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	for some := range slices.Chunk(ids, itemsAtOnce) {
+		var out schemas.ItemsReply
+		if err := conn.Context(ctx, "items", schemas.ItemsRequest{From: c.agent(), Purpose: c.Purpose, ItemIDs: some}, &out); err != nil {
+			return nil, err
+		}
+		for i := range out.Items {
+			begin[out.Items[i].ID] = beginning(&out.Items[i])
+		}
+	}
+	return begin, nil
+}
