@@ -63,7 +63,7 @@ type word struct {
 
 // Bounds of a memo.
 const (
-	mostBytes = 16 << 20 // of a generation of items
+	mostBytes = 32 << 20 // of a generation of items
 	placeOf   = 256      // bytes of a passage, about: its place
 	wordsOf   = 3 << 10  // its words
 	vectorOf  = 1 << 10  // its vector

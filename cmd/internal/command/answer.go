@@ -60,7 +60,7 @@ func (c *Answer) Run(ctx context.Context, a *app.App) error {
 // PrintAnswer prints a verified answer, what it cites, and what each role said.
 func PrintAnswer(w io.Writer, r *schemas.RunReply) {
 	if r.Answer == nil || len(r.Answer.Sentences) == 0 {
-		fmt.Fprintln(w, "Nothing that this principal may see answers it.")
+		fmt.Fprintln(w, "Nothing that was found answers it.")
 	} else {
 		fmt.Fprintln(w, r.Answer.Text)
 		for _, line := range Citations(r.Answer) {

@@ -21,6 +21,7 @@ const (
 	leastRelevance   = 0.1 // of the item that a sentence is of
 	shortestSentence = 12  // bytes
 	longestSentence  = 400 // bytes
+	shortNote        = 240 // bytes of a note that is quoted whole
 	leastScore       = 0.3
 	leastMeaning     = 0.35 // cosine that makes up for no common word
 	closeSecond      = 0.92 // of the best score, for a second sentence to stand beside it
@@ -29,7 +30,8 @@ const (
 	closeDocument = 0.75 // as closeSecond
 	weightPlace   = 0.4  // of a passage: 1 where its item comes first in the pack, 0 from lastPlace on
 	lastPlace     = 8
-	mostPassages  = 3 // of an answer, but for the first of each step
+	weightNamed   = 0.2 // of what the question names, four times for a passage that gives it a value
+	mostPassages  = 3   // of an answer, but for the first of each step
 
 	weightWords, weightTaskWords   = 0.35, 0.15
 	weightMeaning, weightTaskSense = 0.25, 0.15
@@ -48,6 +50,7 @@ type candidateSentence struct {
 	words   map[string]bool
 	vector  []float32
 	rank    float64 // what the place of its item in the pack adds to its score
+	named   float64 // what it adds to have what the question names
 	passage bool    // of a document, code or a commit
 }
 
@@ -90,12 +93,16 @@ func (st *step) extract(ctx context.Context) (*schemas.RoleAnswer, []string, err
 			}
 			used[at] = true
 			text, from := q.text, []evidence{q.evidence}
-			if q.passage {
-				passages++
-			}
-			if title := (evidence{snippet: q.snippet, span: q.title}); q.title != nil && !titled[title] {
+			whole := &st.view.Fields().Snippets[q.snippet]
+			switch title := (evidence{q.snippet, q.title, q.where}); {
+			case q.passage && q.title != nil && !titled[title]:
 				titled[title] = true
 				text, from = q.heading+"\n"+text, []evidence{title, q.evidence}
+			case !q.passage && len(plan) == 1 && len(whole.Text) <= shortNote && !strings.ContainsAny(whole.Text, "?\n"): // one of its sentences might mislead
+				text, from = whole.Text, []evidence{{q.snippet, &schemas.Span{End: len(whole.Text)}, q.where}}
+			}
+			if q.passage {
+				passages++
 			}
 			w.add(text, q.speaker, s.ID, from)
 		}
@@ -112,21 +119,22 @@ func (st *step) extract(ctx context.Context) (*schemas.RoleAnswer, []string, err
 // quotables are the sentences of the snippets, questions apart, and the passages of documents, code
 // and commits.
 func (st *step) quotables(ctx context.Context) (*quotable, error) {
-	speakers, kinds, err := st.sources(ctx)
+	speakers, records, err := st.sources(ctx)
 	if err != nil {
 		return nil, err
 	}
-	pool := &quotable{kinds: kinds, at: map[string]int{}}
+	pool := &quotable{records: records, at: map[string]int{}}
 	if preamble, _, _ := strings.Cut(st.context.Payload.Text, "\n## "); strings.Contains(preamble, "\n"+candidate.NothingMentions) {
 		return pool, nil
 	}
-	ranks, found := itemRanks(st.context), newFound(st.context)
+	ranks, found, pointed := itemRanks(st.context), newFound(st.context), pointers(st.req.Task)
 	place := 0
 	for i, snippet := range st.view.Fields().Snippets {
-		kind := kinds[snippet.ItemID]
-		if !found.bears(snippet.ItemID) || kind == schemas.KindTool && !asksForTool(st.req.Task) {
+		record := records[snippet.ItemID]
+		if record == nil || !found.bears(snippet.ItemID, holds(snippet.Text, pointed)) || record.Kind == schemas.KindTool && !asksForTool(st.req.Task) {
 			continue
 		}
+		kind := record.Kind
 		q := candidateSentence{evidence: evidence{snippet: i}, item: snippet.ItemID, speaker: speakers[snippet.ItemID], rank: weightRank * ranks[snippet.ItemID]}
 		switch kind {
 		case schemas.KindCode, schemas.KindCommit, schemas.KindKnowledge:
@@ -135,11 +143,14 @@ func (st *step) quotables(ctx context.Context) (*quotable, error) {
 				if q.title = p.title; p.title != nil {
 					q.heading = snippet.Text[p.title.Start:p.title.End]
 				}
+				q.named = weightNamed * named(snippet.Text[p.span.Start:p.span.End], pointed)
+				q.where = placeOf(record, found.places[snippet.ItemID], snippet.Text[p.span.Start:p.span.End])
 				pool.add(q, p.span, snippet.Text)
 			}
 			place++
 			continue
 		}
+		q.where = record.CreatedAt.UTC().Format("2 January 2006")
 		code := false
 		for _, span := range sentences.Split(snippet.Text) {
 			text := snippet.Text[span.Start:span.End]
@@ -171,9 +182,9 @@ func (st *step) quotables(ctx context.Context) (*quotable, error) {
 
 // quotable is what may be quoted, each text once.
 type quotable struct {
-	list  []candidateSentence
-	kinds map[string]schemas.Kind
-	at    map[string]int // by speaker and text
+	list    []candidateSentence
+	records map[string]*schemas.Record
+	at      map[string]int // by speaker and text
 }
 
 // add adds a span of a text, unless it is there already: then a source stands for its summary.
@@ -184,7 +195,7 @@ func (p *quotable) add(q candidateSentence, span schemas.Span, text string) {
 	}
 	key := q.speaker + "\x00" + q.text
 	if at, again := p.at[key]; again {
-		if p.kinds[p.list[at].item] == schemas.KindSummary {
+		if p.records[p.list[at].item].Kind == schemas.KindSummary {
 			p.list[at] = q
 		}
 		return
@@ -213,11 +224,17 @@ func newFound(pack *schemas.ContextResult) *found {
 	return f
 }
 
-// bears reports whether an item may be quoted.
-func (f *found) bears(id string) bool {
+// bears reports whether an item may be quoted. Less is asked of a document if nothing else bears on the
+// question, and of an item that has what the question names.
+func (f *found) bears(id string, names bool) bool {
 	r, known := f.relevance[id]
-	if known && f.places[id] != "" {
+	switch {
+	case known && f.places[id] != "" && f.bestOther < leastRelevance:
 		return f.bestPlaced >= leastDocument
+	case known && f.places[id] != "":
+		return f.bestPlaced >= leastRelevance
+	case names:
+		return !known || r >= leastDocument
 	}
 	return !known || r >= leastRelevance
 }
@@ -230,8 +247,8 @@ func (f *found) share() float64 {
 	return f.bestPlaced / f.bestOther
 }
 
-// sources returns who said what, as far as the pack shows it, and what kind each item is.
-func (st *step) sources(ctx context.Context) (map[string]string, map[string]schemas.Kind, error) {
+// sources returns who said what, as far as the pack shows it, and the items.
+func (st *step) sources(ctx context.Context) (map[string]string, map[string]*schemas.Record, error) {
 	ids := make([]string, 0, len(st.view.Fields().Snippets))
 	for _, s := range st.view.Fields().Snippets {
 		ids = append(ids, s.ItemID)
@@ -240,15 +257,14 @@ func (st *step) sources(ctx context.Context) (map[string]string, map[string]sche
 	if err != nil {
 		return nil, nil, fmt.Errorf("read items: %w", err)
 	}
-	kinds := make(map[string]schemas.Kind, len(records))
-	out := make(map[string]string, len(records))
+	speakers, byID := map[string]string{}, make(map[string]*schemas.Record, len(records))
 	for i := range records {
-		kinds[records[i].ID] = records[i].Kind
-		if r := &records[i]; r.Speaker != "" && strings.Contains(st.context.Payload.Text, "] "+r.Speaker+": ") {
-			out[r.ID] = r.Speaker
+		r := &records[i]
+		if byID[r.ID] = r; r.Speaker != "" && strings.Contains(st.context.Payload.Text, "] "+r.Speaker+": ") {
+			speakers[r.ID] = r.Speaker
 		}
 	}
-	return out, kinds, nil
+	return speakers, byID, nil
 }
 
 // itemRanks says how well each item of a pack was found: 1 the best, toward 0.
@@ -321,7 +337,7 @@ func (m *measure) best(question string, sense []float32, n int, used map[int]boo
 			continue
 		}
 		score := weightWords*min(common, most) + weightTaskWords*m.overlap(m.task, q.words) + weightMeaning*min(max(meaning, 0), most) +
-			weightTaskSense*max(cosine(m.sense, q.vector), 0) + q.rank
+			weightTaskSense*max(cosine(m.sense, q.vector), 0) + q.rank + q.named
 		if wanted != nil && wanted(q) {
 			score += extra
 		}
@@ -334,7 +350,7 @@ func (m *measure) best(question string, sense []float32, n int, used map[int]boo
 	from := map[int]bool{}
 	for _, s := range all {
 		near := closeSecond
-		if m.pool[s.at].passage {
+		if m.pool[all[0].at].passage {
 			near = closeDocument
 		}
 		if len(out) == n || s.score < near*all[0].score {
@@ -434,7 +450,7 @@ func wantedKind(question string) func(q *candidateSentence) bool {
 		return func(q *candidateSentence) bool {
 			return q.speaker != "" && first.MatchString(q.text) || namesSomebody(q.text)
 		}
-	case begins("how much", "how many", "how often", "how long") || strings.Contains(lower, "cost"):
+	case begins("how much", "how many", "how often", "how long", "cost", "default", "maximum", "minimum", "limit"):
 		return func(q *candidateSentence) bool { return strings.ContainsFunc(q.text, unicode.IsDigit) }
 	case begins("when "):
 		return func(q *candidateSentence) bool { return moment.MatchString(q.text) }

@@ -3,8 +3,77 @@ package roles
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
+
+	"satchel/schemas"
 )
+
+// pointers are the words of a question that stand for one thing as they are written: identifiers, and names
+// within it.
+func pointers(question string) []string {
+	var out []string
+	for i, w := range strings.Fields(question) {
+		w = strings.TrimFunc(w, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' })
+		if len(w) < 3 {
+			continue
+		}
+		inside := strings.ContainsFunc(w[1:], unicode.IsUpper) || strings.Contains(w, "_")
+		if r := []rune(w)[0]; inside || i > 0 && unicode.IsUpper(r) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// holds reports whether a text has one of the words.
+func holds(text string, words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
+}
+
+// named is 1 for a text that has one of the words, and 4 for one that gives it a value.
+func named(text string, words []string) float64 {
+	if !holds(text, words) {
+		return 0
+	}
+	for line := range strings.Lines(text) {
+		for _, w := range words {
+			if before, after, ok := strings.Cut(line, w); ok && !strings.ContainsAny(before, "=(") {
+				if name, value, ok := strings.Cut(after, "="); ok && !strings.ContainsAny(name, "(!<>") && !strings.HasPrefix(value, "=") {
+					return 4
+				}
+			}
+		}
+	}
+	return 1
+}
+
+// placeOf is a place of the pack, at the line where a piece of the item stands.
+func placeOf(r *schemas.Record, place, piece string) string {
+	file, _, ok := cutLine(place)
+	_, line, numbered := cutLine(r.Provenance.SourceURI)
+	if !ok || !numbered {
+		return place
+	}
+	first, _, _ := strings.Cut(piece, "\n")
+	before, _, found := strings.Cut(r.Content.Text(), first)
+	if !found { // the comment stands before the content
+		comment, _, _ := strings.Cut(piece, "\n"+r.Content.Text())
+		return file + ":" + strconv.Itoa(max(1, line-1-strings.Count(comment, "\n")))
+	}
+	return file + ":" + strconv.Itoa(line+strings.Count(before, "\n"))
+}
+
+// cutLine cuts the number of a line off a place.
+func cutLine(place string) (file string, line int, ok bool) {
+	at := strings.LastIndexByte(place, ':')
+	if at < 0 {
+		return place, 0, false
+	}
+	line, err := strconv.Atoi(place[at+1:])
+	return place[:at], line, err == nil
+}
 
 // identifierMention is what a question names by a number or an identifier: "recipe 42", "#17",
 // "INV-1042".

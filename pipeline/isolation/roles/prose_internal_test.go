@@ -43,3 +43,39 @@ func TestPieces(t *testing.T) {
 const long = "It is a paragraph that stands by itself, since together with the one before it would be longer than what is quoted at once, which is some hundred tokens: " +
 	"wood, coal and gas are bought in spring, when they are cheap, and stored in the shed behind the house, where it is dry, and from where they are carried to the kiln by whoever has the shift, " +
 	"who also writes down how much was burnt, how long the kiln was hot, and what was in it when it was opened again in the morning."
+
+// TestPlaceOf: a citation has the line of what is quoted.
+func TestPlaceOf(t *testing.T) {
+	t.Parallel()
+	code := &schemas.Record{MemoryItem: schemas.MemoryItem{Content: schemas.TextContent("func Fire() {\n\tlight()\n\treturn\n}"), Provenance: schemas.Provenance{SourceURI: "file:kilns/fire.go:40"}}}
+	commit := &schemas.Record{MemoryItem: schemas.MemoryItem{Content: schemas.TextContent("Fire\n\nat night"), Provenance: schemas.Provenance{SourceURI: "git:kilns@0123"}}}
+	for _, x := range []struct {
+		record             *schemas.Record
+		place, piece, want string
+	}{
+		{code, "fire.go:40", "\tlight()\n\treturn", "fire.go:41"},
+		{code, "fire.go:40", "Fire lights a kiln,\nas it should.\nfunc Fire() {\n\tlight()\n\treturn\n}", "fire.go:38"},
+		{code, "", "\tlight()", ""},
+		{commit, "commit 0123 2026-03-03 Ines", "at night", "commit 0123 2026-03-03 Ines"},
+	} {
+		if got := placeOf(x.record, x.place, x.piece); got != x.want {
+			t.Errorf("%q stands at %q, want %q", x.piece, got, x.want)
+		}
+	}
+}
+
+func TestNamed(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		question, text string
+		want           float64
+	}{
+		{"What is maxFires?", "maxFires       = 10_000", 4}, {"What is MAX_FIRES?", "#: at most\n    MAX_FIRES: int = 3", 4},
+		{"What is maxFires?", "if n > maxFires {", 1}, {"What is maxFires?", "return maxFires == 3", 1}, {"What is that?", "maxFires = 3", 0},
+		{"Who runs Kubernetes?", "Kubernetes is run by Ines.", 1}, {"Kubernetes?", "Kubernetes is run by Ines.", 0},
+	} {
+		if got := named(x.text, pointers(x.question)); got != x.want {
+			t.Errorf("%s: %q: %v, want %v", x.question, x.text, got, x.want)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"satchel/pipeline/isolation/roles"
 	"satchel/schemas"
@@ -100,6 +101,29 @@ func TestPassagesAnswer(t *testing.T) {
 		if !strings.HasPrefix(a.Text, want) || a.Sentences[0].Citations[0].Where == "" {
 			t.Errorf("%s: answered %q of %+v", task, a.Text, a.Sentences)
 		}
+	}
+}
+
+// TestAShortNoteIsQuotedWhole: the sentence with the words of the question is not the one that answers, and a note has
+// the day it is from.
+func TestAShortNoteIsQuotedWhole(t *testing.T) {
+	t.Parallel()
+	note := known("note", schemas.KindMemory, "Halvorsen Bank signed on 4 March. Their go-live is planned for 15 April.")
+	note.CreatedAt = time.Date(2026, 2, 20, 9, 0, 0, 0, time.UTC)
+	a := answered(t, "When does Halvorsen Bank go live?", note)
+	if a.Text != note.Content.Text()+" [1]" || a.Sentences[0].Citations[0].Where != "20 February 2026" {
+		t.Errorf("answered %q of %+v", a.Text, a.Sentences)
+	}
+}
+
+// TestNotesComeBeforeCode: code that shares a word with the question is no answer beside a note that has one.
+func TestNotesComeBeforeCode(t *testing.T) {
+	t.Parallel()
+	code := known("code", schemas.KindCode, "func (c *Call) Open() bool {\n\treturn c.open\n}")
+	code.Provenance.SourceURI = "file:kilns/call.go:7"
+	a := answered(t, "Who is on call at the weekend?", code, known("rota", schemas.KindMemory, "Priya is on call at the weekend, Tomas during the week."))
+	if !strings.HasPrefix(a.Text, "Priya") || len(a.Sentences) != 1 {
+		t.Errorf("answered %q", a.Text)
 	}
 }
 

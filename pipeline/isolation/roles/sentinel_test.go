@@ -119,7 +119,12 @@ func TestSentinel(t *testing.T) {
 				h.pack("s1", "x", 1000, tokens, 0.8)
 			}
 		}, nil},
-		"relevance drop": {func(h *history) { calm(h); h.pack("s1", "x", 1000, 400, 0.3) }, []string{"relevance_drop session:s1"}},
+		"relevance drop": {func(h *history) {
+			calm(h)
+			h.pack("s1", "x", 1000, 400, 0.3)
+			h.pack("s1", "x", 1000, 400, 0.2)
+		}, []string{"relevance_drop session:s1"}},
+		"one question without an answer": {func(h *history) { calm(h); h.pack("s1", "x", 1000, 400, 0.1) }, nil},
 		"context rot": {func(h *history) {
 			for i := range 5 {
 				h.pack("s1", "x", 1000, 400+100*i, 0.8-0.07*float64(i))
@@ -187,7 +192,7 @@ func TestSentinel(t *testing.T) {
 				h.pack("s1", "x", 1000, 400+100*i, 0.8-0.07*float64(i))
 			}
 			h.pack("s1", "x", 1000, 20, 0, schemas.DropPolicy)
-		}, []string{"context_rot session:s1", "relevance_drop session:s1"}},
+		}, []string{"context_rot session:s1"}},
 		"packs that show nothing do not grow": {func(h *history) {
 			calm(h)
 			for i := range 5 {

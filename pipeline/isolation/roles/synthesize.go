@@ -1,6 +1,7 @@
 package roles
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -135,6 +136,7 @@ func (st *step) invocation(model string, params, payload any) (schemas.ModelInvo
 type evidence struct {
 	snippet int
 	span    *schemas.Span
+	where   string // the span stands; "": where the item does
 }
 
 // writer puts an answer together and numbers its citations.
@@ -186,7 +188,7 @@ func (w *writer) add(text, speaker, step string, at []evidence) {
 	switch {
 	case w.text.Len() == 0:
 	case w.lines:
-		w.text.WriteByte('\n')
+		w.text.WriteString("\n\n")
 	default:
 		w.text.WriteByte(' ')
 	}
@@ -205,7 +207,7 @@ func (w *writer) add(text, speaker, step string, at []evidence) {
 		if e.span != nil {
 			bytes = bytes[e.span.Start:e.span.End]
 		}
-		s.Citations = append(s.Citations, schemas.Citation{Number: n, ItemID: snippet.ItemID, ContentRef: w.refs[snippet.ItemID], Where: w.places[snippet.ItemID],
+		s.Citations = append(s.Citations, schemas.Citation{Number: n, ItemID: snippet.ItemID, ContentRef: w.refs[snippet.ItemID], Where: cmp.Or(e.where, w.places[snippet.ItemID]),
 			Span: e.span, SHA256: digest([]byte(bytes))})
 		if i == len(at)-1 || at[i+1].snippet != e.snippet {
 			w.text.WriteString(" [" + strconv.Itoa(n) + "]")

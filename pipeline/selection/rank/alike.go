@@ -20,7 +20,7 @@ const (
 
 // preferBetter has the signals of the items themselves decide between items that are alike: the better
 // takes the higher score and the earlier place of theirs. The weights are those of the H4R document. Of
-// turns of a conversation, what was said around them has decided.
+// turns of a conversation, what was said around them has decided; of code and commits, their passages will.
 func (p *Pool) preferBetter(order []int32, req *Request) {
 	texts := make([][]uint64, len(order)) // hashes of the words that are read, sorted
 	asked := make([]uint64, len(req.Question.words))
@@ -56,7 +56,8 @@ func (p *Pool) preferBetter(order []int32, req *Request) {
 
 func (p *Pool) mayBeAlike(i, j int32) bool {
 	a, b := p.items[i], p.items[j]
-	return min(p.relevant[i], p.relevant[j]) >= leastAlike && math.Abs(p.relevant[i]-p.relevant[j]) <= alikeRelevance &&
+	return a.Kind != schemas.KindCode && a.Kind != schemas.KindCommit &&
+		min(p.relevant[i], p.relevant[j]) >= leastAlike && math.Abs(p.relevant[i]-p.relevant[j]) <= alikeRelevance &&
 		a.Kind == b.Kind && a.Speaker == b.Speaker && !IsTurn(&a.MemoryItem) && !IsTurn(&b.MemoryItem)
 }
 
