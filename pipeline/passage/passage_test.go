@@ -117,6 +117,10 @@ func TestHeadsSayWhereItStands(t *testing.T) {
 	sourced := item(t, "s", schemas.KindCommit, "[redacted]\n\nThe kiln was moved.", map[string]any{"sha": "e8d659c3aa", "author": "Ida Ahn"})
 	sourced.Masked, sourced.CreatedAt = true, time.Date(2026, 7, 22, 10, 0, 0, 0, time.UTC)
 	sourced.Provenance.SourceURI = "git:kiln@e8d659c3aa01"
+	code := item(t, "mc", schemas.KindCode, "password := [secret]", map[string]any{"file_path": "s3cret.go", "start_line": 7})
+	code.Masked, code.Provenance.SourceURI = true, "file:kiln/fire.go:7"
+	redacted := item(t, "rc", schemas.KindCode, "password := [secret]", map[string]any{"file_path": "s3cret.go"})
+	redacted.Masked, redacted.Verdict.Redact, redacted.Provenance.SourceURI = true, true, "file:kiln/fire.go:7"
 	for _, x := range []struct {
 		c    candidate.Candidate
 		want string
@@ -127,6 +131,8 @@ func TestHeadsSayWhereItStands(t *testing.T) {
 		{doc, "kiln/CHANGELOG.md:61 ›"},
 		{masked, "commit:"},
 		{sourced, "commit e8d659c3 2026-07-22:"},
+		{code, "kiln/fire.go:7"},
+		{redacted, ""},
 		{item(t, "f", schemas.KindCode, "func Fire() {}", map[string]any{"file_path": "kiln.go", "start_line": 7, "signature": "func Fire()"}), "kiln.go:7"},
 	} {
 		cs := []candidate.Candidate{x.c}

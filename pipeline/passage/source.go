@@ -85,6 +85,13 @@ func sourceOf(c *candidate.Candidate) source {
 		s.path = cmp.Or(a.Path, a.FilePath, pathOf(c.Provenance.SourceURI))
 	} else if sha := commitOf(c.Provenance.SourceURI); sha != "" && !c.CreatedAt.IsZero() {
 		a.SHA, a.Date = sha, c.CreatedAt.UTC().Format(time.DateOnly)
+	} else if !c.Verdict.Redact { // what masks personal data has masked the address, too
+		s.path = pathOf(c.Provenance.SourceURI)
+		if at := strings.LastIndexByte(s.path, ':'); at > 0 {
+			if line, err := strconv.Atoi(s.path[at+1:]); err == nil {
+				s.path, a.Line = s.path[:at], line
+			}
+		}
 	}
 	s.line = max(a.Line, a.StartLine)
 	s.test = isTest(s.path)
