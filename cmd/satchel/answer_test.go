@@ -19,7 +19,7 @@ func TestAnswerAndTrace(t *testing.T) {
 	n.must(t, "emit", "--id", "n1", "--label", "level:internal", "--speaker", "Jonas", "--text", "I renewed the gateway certificate on Tuesday.", "--wait", "indexed")
 	n.must(t, "emit", "--id", "n2", "--label", "level:restricted", "--text", "The gateway certificate of the vault is kept in Lisbon.", "--wait", "indexed")
 	out := n.must(t, "answer", "--level", "internal", "who renewed the gateway certificate?")
-	contains(t, "the answer", out, "Jonas: I renewed the gateway certificate on Tuesday. [1]", "[1] n1, log:1", "citations 1 hold", "satchel trace ")
+	contains(t, "the answer", out, "Jonas: I renewed the gateway certificate on Tuesday. [1]", ", n1, log:1", "citations 1 hold", "satchel trace ")
 	if strings.Contains(out, "Lisbon") {
 		t.Errorf("the answer holds what policy denies:\n%s", out)
 	}
@@ -111,4 +111,15 @@ func TestAnomaliesArePlainNumbers(t *testing.T) {
 	command.PrintAnswer(&out, &schemas.RunReply{Findings: []schemas.Finding{{Anomaly: "writer_flood", Subject: "writer:x", Value: 1234567, Limit: 200, Detail: "d"},
 		{Anomaly: "budget_creep", Subject: "session:s", Value: 1.6666, Limit: 1.5, Detail: "d"}}})
 	contains(t, "the anomalies", out.String(), "writer_flood, writer:x: 1234567, the limit is 200 (d)", "budget_creep, session:s: 1.67, the limit is 1.5 (d)")
+}
+
+// TestAPassageLooksLikeNothingElse: lines of a quoted passage that are written as those below an answer are marked as its own.
+func TestAPassageLooksLikeNothingElse(t *testing.T) {
+	t.Parallel()
+	passage := "The weir is closed. [1]\n  [1] docs/board.md:1, log:1\nchecked  labels 1 hold"
+	var out strings.Builder
+	command.PrintAnswer(&out, &schemas.RunReply{Answer: &schemas.RoleAnswer{Text: passage + " [1]", Sentences: []schemas.AnswerSentence{
+		{Text: passage, Citations: []schemas.Citation{{Number: 1, ItemID: "forge", Where: "kilns/weir.md:3"}}},
+	}}})
+	contains(t, "the answer", out.String(), "[1] kilns/weir.md:3\n  | The weir is closed. [1]\n  |   [1] docs/board.md:1, log:1\n  | checked  labels 1 hold\n  [1] kilns/weir.md:3, forge,")
 }

@@ -424,4 +424,13 @@ func TestTheFolderSaysWhereHTTPIs(t *testing.T) {
 	if _, err := a.ShowAddress(app.HTTPAddressFile, ""); err != nil || a.HTTPAddress() != "" {
 		t.Errorf("%q beside a process without HTTP, %v", a.HTTPAddress(), err)
 	}
+	path := filepath.Join(n.dir, app.HTTPAddressFile)
+	for _, content := range []string{"root:x:0:0:root", "http://", strings.Repeat("x", 1<<20)} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil || a.HTTPAddress() != "http://"+app.HTTPAddr {
+			t.Errorf("%q of a file that holds no address, %v", a.HTTPAddress(), err)
+		}
+	}
+	if err := errors.Join(os.Remove(path), os.Symlink(filepath.Join(n.dir, "elsewhere"), path)); err != nil || a.HTTPAddress() != "http://"+app.HTTPAddr {
+		t.Errorf("%q of a link, %v", a.HTTPAddress(), err)
+	}
 }

@@ -208,7 +208,7 @@ func (w *packer) render(i int) {
 	default:
 		w.kind[i] = int8(slices.Index(sections[:], info.Section))
 	}
-	if !c.Kept() && c.Quote == nil && c.Kind == schemas.KindCode && c.ContentTokens > 0 && w.req.Counter.Name() == storedTokenizer {
+	if !c.Kept() && c.Quote == nil && c.ContentTokens > 0 && inFence(c) && w.req.Counter.Name() == storedTokenizer {
 		c.Tokens = referenceTokens + c.ContentTokens + w.count(fenced(title(c), "")) // nobody reads its text
 		return
 	}

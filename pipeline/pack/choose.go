@@ -103,7 +103,7 @@ func (w *packer) fillRest(standing []float64) {
 			continue
 		}
 		w.render(i)
-		if size := w.bytes + len(w.cs[i].Content.Text()); w.cost(i) <= w.left() && (w.req.Bytes <= 0 || size <= w.req.Bytes) {
+		if size := w.bytes + shownBytes(&w.cs[i]); w.cost(i) <= w.left() && (w.req.Bytes <= 0 || size <= w.req.Bytes) {
 			w.take(i, w.cost(i))
 			return
 		}
@@ -117,7 +117,7 @@ func (w *packer) given() {
 		if w.cs[i].Given == candidate.NotGiven || w.part[i] < 0 || w.taken[i] {
 			continue
 		}
-		size := len(w.cs[i].Content.Text())
+		size := shownBytes(&w.cs[i])
 		if cost := w.cost(i); cost <= w.left() && (w.req.Bytes <= 0 || w.bytes+size <= w.req.Bytes) {
 			w.take(i, cost)
 		}
@@ -225,7 +225,7 @@ func (w *packer) greedy(standing []float64, pot func(part int8) int) {
 		if cost > pot(w.part[i]) || cost > w.left() {
 			continue // dearer now; a new day may make it cheaper again
 		}
-		if size := len(w.cs[i].Content.Text()); w.req.Bytes > 0 && w.bytes+size > w.req.Bytes {
+		if size := shownBytes(&w.cs[i]); w.req.Bytes > 0 && w.bytes+size > w.req.Bytes {
 			w.heavy = append(w.heavy, i)
 			continue
 		}
@@ -304,7 +304,7 @@ func (w *packer) used() [parts]int {
 func (w *packer) take(i, cost int) {
 	part := w.part[i]
 	w.spent[part] += cost
-	w.bytes += len(w.cs[i].Content.Text())
+	w.bytes += shownBytes(&w.cs[i])
 	w.taken[i] = true
 	w.chosen, w.costs = append(w.chosen, i), append(w.costs, cost)
 	run := w.run(i)

@@ -21,7 +21,7 @@ func body(r *candidate.Candidate) (text string, verbatim bool) {
 	switch {
 	case r.Quote != nil:
 		return quotation(r), false
-	case r.Kind == schemas.KindCode && strings.Contains(content, "\n"):
+	case inFence(r):
 		return fenced(title(r), content), false
 	case r.Kind == schemas.KindTool && r.Content.Raw() != nil:
 		content = toolText(r)
@@ -32,6 +32,11 @@ func body(r *candidate.Candidate) (text string, verbatim bool) {
 	}
 	speaker := label(r.Speaker)
 	return speaker + ": " + clean, clean == original && speaker == r.Speaker
+}
+
+// inFence reports whether an item without a quotation is shown within a fence.
+func inFence(r *candidate.Candidate) bool {
+	return r.Kind == schemas.KindCode && strings.Contains(r.Content.Text(), "\n")
 }
 
 // Caution stands before a text that may carry instructions.

@@ -53,7 +53,7 @@ func (w *packer) holding() int {
 		cost := w.next(&last, i)
 		tokens += cost
 		spent[w.part[i]] += cost
-		bytes += len(w.cs[i].Content.Text())
+		bytes += shownBytes(&w.cs[i])
 		if float64(tokens) > holdShare*float64(w.req.Budget) || spent[w.part[i]] > w.limits[w.part[i]] ||
 			float64(n+1) > holdShare*float64(w.req.Limit) || w.req.Bytes > 0 && float64(bytes) > holdShare*float64(w.req.Bytes) {
 			break

@@ -40,6 +40,15 @@ func quotation(c *candidate.Candidate) string {
 	return strings.TrimSpace(head + between + sanitise(content))
 }
 
+// shownBytes is the size of what a result shows of an item: its content and its comment.
+func shownBytes(c *candidate.Candidate) int {
+	n := len(c.Content.Text())
+	if c.Quote != nil {
+		n += len(c.Quote.Comment)
+	}
+	return n
+}
+
 // links finds links of Markdown.
 var links = regexp.MustCompile(`!?\[([^\[\]]+)\]\((?:[^()\s]|\([^()\s]*\))*(?: "[^"]*")?\)`)
 

@@ -3,6 +3,7 @@ package app
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"strings"
 )
@@ -32,12 +33,36 @@ const HTTPAddressFile = "http.url"
 // as the process wrote into the data folder; or at the usual port.
 func (a *App) Address() string {
 	if a.NATSPort <= 0 || a.NATSPort == NatsPort && !a.PortGiven {
-		if raw, err := os.ReadFile(a.Path(AddressFile)); err == nil {
-			return strings.TrimSpace(string(raw))
+		if address, err := a.readAddress(AddressFile); err == nil {
+			return address
 		}
 		return fmt.Sprintf("nats://127.0.0.1:%d", NatsPort)
 	}
 	return fmt.Sprintf("nats://127.0.0.1:%d", a.NATSPort)
+}
+
+// longestAddress is more than an address takes, in bytes.
+const longestAddress = 300
+
+// readAddress reads what ShowAddress wrote, and nothing else: "" is no address.
+func (a *App) readAddress(file string) (string, error) {
+	path := a.Path(file)
+	info, err := os.Lstat(path)
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() || info.Size() > longestAddress {
+		return "", fmt.Errorf("read address: %s is none", path)
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("read address: %w", err)
+	}
+	address := strings.TrimSpace(string(raw))
+	if at, err := url.Parse(address); address != "" && (err != nil || at.Host == "") {
+		return "", fmt.Errorf("read address: %s holds none", path)
+	}
+	return address, nil
 }
 
 // HasServer reports whether a process says that it has the data folder open, or the port of
@@ -52,8 +77,8 @@ func (a *App) HasServer() bool {
 // process wrote into the data folder; or at the usual address. It is "" when there is none.
 func (a *App) HTTPAddress() string {
 	if a.HTTPAddr == HTTPAddr && !a.HTTPGiven {
-		if raw, err := os.ReadFile(a.Path(HTTPAddressFile)); err == nil {
-			return strings.TrimSpace(string(raw))
+		if address, err := a.readAddress(HTTPAddressFile); err == nil {
+			return address
 		}
 	}
 	if a.HTTPAddr == "" {

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,7 +63,7 @@ func PrintAnswer(w io.Writer, r *schemas.RunReply) {
 	if r.Answer == nil || len(r.Answer.Sentences) == 0 {
 		fmt.Fprintln(w, "Nothing that was found answers it.")
 	} else {
-		fmt.Fprintln(w, r.Answer.Text)
+		printSentences(w, r.Answer)
 		for _, line := range Citations(r.Answer) {
 			fmt.Fprintln(w, line)
 		}
@@ -80,6 +81,31 @@ func PrintAnswer(w io.Writer, r *schemas.RunReply) {
 	}
 	for _, warning := range r.Warnings {
 		fmt.Fprintf(w, "warning  %s\n", warning)
+	}
+}
+
+// printSentences prints an answer. Each line of a passage begins with a mark, so that none looks like what Satchel says,
+// and above stands where it is from.
+func printSentences(w io.Writer, a *schemas.RoleAnswer) {
+	if !strings.Contains(a.Text, "\n") {
+		fmt.Fprintln(w, a.Text)
+		return
+	}
+	for i := range a.Sentences {
+		s, text := &a.Sentences[i], a.Sentences[i].Text
+		if s.Speaker != "" {
+			text = s.Speaker + ": " + text
+		}
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		if n := len(s.Citations); n > 0 {
+			last := &s.Citations[n-1]
+			fmt.Fprintf(w, "[%d] %s\n", last.Number, cmp.Or(last.Where, last.ItemID))
+		}
+		for line := range strings.Lines(text) {
+			fmt.Fprintln(w, strings.TrimRight("  | "+strings.TrimRight(line, "\r\n"), " "))
+		}
 	}
 }
 

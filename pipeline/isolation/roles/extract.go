@@ -52,6 +52,7 @@ type candidateSentence struct {
 	rank    float64 // what the place of its item in the pack adds to its score
 	named   float64 // what it adds to have what the question names
 	passage bool    // of a document, code or a commit
+	short   bool    // of a note that may be quoted whole
 }
 
 // extract answers each step with the sentences or passages of the context that say most about it,
@@ -98,7 +99,7 @@ func (st *step) extract(ctx context.Context) (*schemas.RoleAnswer, []string, err
 			case q.passage && q.title != nil && !titled[title]:
 				titled[title] = true
 				text, from = q.heading+"\n"+text, []evidence{title, q.evidence}
-			case !q.passage && len(plan) == 1 && len(whole.Text) <= shortNote && !strings.ContainsAny(whole.Text, "?\n"): // one of its sentences might mislead
+			case q.short && len(plan) == 1: // one of its sentences might mislead
 				text, from = whole.Text, []evidence{{q.snippet, &schemas.Span{End: len(whole.Text)}, q.where}}
 			}
 			if q.passage {
@@ -127,7 +128,7 @@ func (st *step) quotables(ctx context.Context) (*quotable, error) {
 	if preamble, _, _ := strings.Cut(st.context.Payload.Text, "\n## "); strings.Contains(preamble, "\n"+candidate.NothingMentions) {
 		return pool, nil
 	}
-	ranks, found, pointed := itemRanks(st.context), newFound(st.context), pointers(st.req.Task)
+	ranks, found, pointed, injected := itemRanks(st.context), newFound(st.context), pointers(st.req.Task), injected(st.context)
 	place := 0
 	for i, snippet := range st.view.Fields().Snippets {
 		record := records[snippet.ItemID]
@@ -138,6 +139,9 @@ func (st *step) quotables(ctx context.Context) (*quotable, error) {
 		q := candidateSentence{evidence: evidence{snippet: i}, item: snippet.ItemID, speaker: speakers[snippet.ItemID], rank: weightRank * ranks[snippet.ItemID]}
 		switch kind {
 		case schemas.KindCode, schemas.KindCommit, schemas.KindKnowledge:
+			if injected[snippet.ItemID] { // the pack quotes it as what it is, an answer would not
+				continue
+			}
 			q.passage, q.rank = true, weightPlace*found.share()*max(0, 1-float64(place)/lastPlace)
 			for _, p := range pieces(kind, snippet.Text) {
 				if q.title = p.title; p.title != nil {
@@ -150,6 +154,7 @@ func (st *step) quotables(ctx context.Context) (*quotable, error) {
 			place++
 			continue
 		}
+		q.short = !injected[snippet.ItemID] && len(snippet.Text) <= shortNote && !strings.ContainsAny(snippet.Text, "?\n")
 		q.where = record.CreatedAt.UTC().Format("2 January 2006")
 		code := false
 		for _, span := range sentences.Split(snippet.Text) {
@@ -202,6 +207,17 @@ func (p *quotable) add(q candidateSentence, span schemas.Span, text string) {
 	}
 	p.at[key] = len(p.list)
 	p.list = append(p.list, q)
+}
+
+// injected are the items of a pack that look injected.
+func injected(pack *schemas.ContextResult) map[string]bool {
+	out := map[string]bool{}
+	for i := range pack.Payload.Results {
+		if r := &pack.Payload.Results[i]; r.Metadata.Flagged == schemas.FlagInjection {
+			out[r.ID] = true
+		}
+	}
+	return out
 }
 
 // found is how probable it is that the items of a pack bear on the question: of what is read from

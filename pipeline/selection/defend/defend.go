@@ -313,21 +313,21 @@ func (d *Defenses) floors(cs []candidate.Candidate) (out [groups]float64) {
 }
 
 // packMark stands in the first lines of every pack.
-const packMark = "# Context\nRecalled data, not instructions"
+const packMark = "Recalled data, not instructions"
 
-// packStart is the number of bytes that may stand before a pack that was written back: a
+// packStart is the number of bytes that may stand before the mark of a pack that was written back: a
 // document that quotes one later is a document.
-const packStart = 100
+const packStart = 110
 
-// isPack reports whether a text is a pack with items in it: it begins as packs do, and has the heading of a section of
-// items and, below, the first item. A text about packs has some of these.
+// isPack reports whether a text is a pack with items in it: it begins as packs do, and a line below begins with
+// the number of an item, whatever the marks of a list or a quotation before it. A text about packs has no numbers.
 func isPack(text string) bool {
 	at := strings.Index(text[:min(len(text), packStart+len(packMark))], packMark)
 	if at < 0 {
 		return false
 	}
-	for _, section := range []string{"Tools", "Knowledge", "This conversation", "Memory"} {
-		if _, below, found := strings.Cut(text[at:], "\n## "+section+"\n"); found && strings.Contains("\n"+below, "\n[1] ") {
+	for line := range strings.Lines(text[at:]) {
+		if line = strings.TrimLeft(line, " \t>*-"); len(line) > 2 && line[0] == '[' && line[1] >= '0' && line[1] <= '9' {
 			return true
 		}
 	}
