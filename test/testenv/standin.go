@@ -64,20 +64,22 @@ type (
 // StartQdrantStandIn starts a stand-in on loopback and stops it with the test.
 func StartQdrantStandIn(t testing.TB) *QdrantStandIn {
 	s := &QdrantStandIn{all: map[string]*standInCollection{}}
-	port, err := FreePort() // Start takes it again
-	if err != nil {
-		t.Fatal(err)
+	var l net.Listener
+	for tries := 0; l == nil; tries++ {
+		port, err := FreePort() // Start takes it again
+		if err == nil {
+			l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		}
+		if err != nil && tries == 9 { // another process may have taken the port meanwhile
+			t.Fatal(err)
+		}
 	}
-	s.listen(t, fmt.Sprintf("127.0.0.1:%d", port))
+	s.serve(t, l)
 	t.Cleanup(s.Stop)
 	return s
 }
 
-func (s *QdrantStandIn) listen(t testing.TB, address string) {
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+func (s *QdrantStandIn) serve(t testing.TB, l net.Listener) {
 	server := grpc.NewServer(grpc.UnaryInterceptor(s.intercept),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true})) // as Qdrant does
 	s.URL, s.server = "http://"+l.Addr().String(), server
@@ -99,7 +101,13 @@ func (s *QdrantStandIn) Stop() {
 }
 
 // Start answers again after a Stop, with what was written.
-func (s *QdrantStandIn) Start(t testing.TB) { s.listen(t, strings.TrimPrefix(s.URL, "http://")) }
+func (s *QdrantStandIn) Start(t testing.TB) {
+	l, err := net.Listen("tcp", strings.TrimPrefix(s.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.serve(t, l)
+}
 
 // Set changes what goes wrong from the next call on.
 func (s *QdrantStandIn) Set(f StandInFaults) { s.mu.Lock(); s.faults = f; s.mu.Unlock() }
