@@ -28,7 +28,8 @@ type Answer struct {
 // Help shows how it is called.
 func (Answer) Help() string {
 	return `The roles planner, retriever, verifier, synthesizer, verifier and sentinel make the answer; each
-hand-over is in the log. Without LLM_URL the answer is made of sentences of the context.
+hand-over is in the log. Without LLM_URL the answer quotes the context: sentences of notes, passages
+of documents, code and commits.
 
 Examples:
   satchel answer "why did card payments fail, and who fixed it?"

@@ -67,7 +67,7 @@ type Settings struct {
 	PIIRegion []string `name:"pii-phone-regions" help:"Country codes, as US, whose national telephone numbers count without a word beside them." env:"PII_PHONE_REGIONS"`
 
 	Roles      string `help:"Roles that this worker plays; the others are asked for on ctx.v1.<tenant>.role.<role>." default:"planner,retriever,verifier,synthesizer,sentinel" env:"SATCHEL_ROLES"`
-	LLMURL     string `name:"llm-url" help:"OpenAI-compatible endpoint of the synthesizer's model, as https://host/v1; empty: answers are made of sentences of the context." env:"LLM_URL"`
+	LLMURL     string `name:"llm-url" help:"OpenAI-compatible endpoint of the synthesizer's model, as https://host/v1; empty: answers quote the context." env:"LLM_URL"`
 	LLMModel   string `name:"llm-model" help:"Name of that model." env:"LLM_MODEL"`
 	LLMKey     string `name:"llm-key" help:"Bearer token for it." env:"LLM_KEY" secret:"true"`
 	LLMTimeout int    `name:"llm-timeout-ms" help:"Milliseconds that an answer of the model may take." default:"30000" env:"LLM_TIMEOUT_MS" min:"1" max:"86400000"`

@@ -42,7 +42,7 @@ const (
 // candidateSentence is a sentence of the context.
 type candidateSentence struct {
 	evidence
-	item    string
+	kind    schemas.Kind
 	text    string
 	speaker string        // shown with it
 	heading string        // that it stands under
@@ -94,13 +94,13 @@ func (st *step) extract(ctx context.Context) (*schemas.RoleAnswer, []string, err
 			}
 			used[at] = true
 			text, from := q.text, []evidence{q.evidence}
-			whole := &st.view.Fields().Snippets[q.snippet]
 			switch title := (evidence{q.snippet, q.title, q.where}); {
 			case q.passage && q.title != nil && !titled[title]:
 				titled[title] = true
 				text, from = q.heading+"\n"+text, []evidence{title, q.evidence}
 			case q.short && len(plan) == 1: // one of its sentences might mislead
-				text, from = whole.Text, []evidence{{q.snippet, &schemas.Span{End: len(whole.Text)}, q.where}}
+				text = st.view.Fields().Snippets[q.snippet].Text
+				from = []evidence{{q.snippet, &schemas.Span{End: len(text)}, q.where}}
 			}
 			if q.passage {
 				passages++
@@ -111,7 +111,7 @@ func (st *step) extract(ctx context.Context) (*schemas.RoleAnswer, []string, err
 	a := w.answer(invocation)
 	a.Invocation.AnswerSHA256, a.Invocation.AnswerTokens = digest([]byte(a.Text)), st.cfg.Tokens(a.Text)
 	var warnings []string
-	if best := newFound(st.context); passages > 0 && passages == len(a.Sentences) && best.bestPlaced < leastRelevance {
+	if passages > 0 && passages == len(a.Sentences) && pool.found.bestPlaced < leastRelevance {
 		warnings = []string{"synthesizer: these passages come closest; none of them clearly answers the task"}
 	}
 	return a, warnings, nil
@@ -124,26 +124,24 @@ func (st *step) quotables(ctx context.Context) (*quotable, error) {
 	if err != nil {
 		return nil, err
 	}
-	pool := &quotable{records: records, at: map[string]int{}}
+	pool := &quotable{found: newFound(st.context), at: map[string]int{}}
 	if preamble, _, _ := strings.Cut(st.context.Payload.Text, "\n## "); strings.Contains(preamble, "\n"+candidate.NothingMentions) {
 		return pool, nil
 	}
-	ranks, found, pointed, injected := itemRanks(st.context), newFound(st.context), pointers(st.req.Task), injected(st.context)
-	place := 0
+	ranks, found, pointed, place := itemRanks(st.context), pool.found, pointers(st.req.Task), 0
 	for i, snippet := range st.view.Fields().Snippets {
 		record := records[snippet.ItemID]
 		if record == nil || !found.bears(snippet.ItemID, holds(snippet.Text, pointed)) || record.Kind == schemas.KindTool && !asksForTool(st.req.Task) {
 			continue
 		}
-		kind := record.Kind
-		q := candidateSentence{evidence: evidence{snippet: i}, item: snippet.ItemID, speaker: speakers[snippet.ItemID], rank: weightRank * ranks[snippet.ItemID]}
-		switch kind {
+		q := candidateSentence{evidence: evidence{snippet: i}, kind: record.Kind, speaker: speakers[snippet.ItemID], rank: weightRank * ranks[snippet.ItemID]}
+		switch record.Kind {
 		case schemas.KindCode, schemas.KindCommit, schemas.KindKnowledge:
-			if injected[snippet.ItemID] { // the pack quotes it as what it is, an answer would not
+			if found.injected[snippet.ItemID] { // the pack quotes it as what it is, an answer would not
 				continue
 			}
 			q.passage, q.rank = true, weightPlace*found.share()*max(0, 1-float64(place)/lastPlace)
-			for _, p := range pieces(kind, snippet.Text) {
+			for _, p := range pieces(record.Kind, snippet.Text) {
 				if q.title = p.title; p.title != nil {
 					q.heading = snippet.Text[p.title.Start:p.title.End]
 				}
@@ -154,7 +152,7 @@ func (st *step) quotables(ctx context.Context) (*quotable, error) {
 			place++
 			continue
 		}
-		q.short = !injected[snippet.ItemID] && len(snippet.Text) <= shortNote && !strings.ContainsAny(snippet.Text, "?\n")
+		q.short = !found.injected[snippet.ItemID] && len(snippet.Text) <= shortNote && !strings.ContainsAny(snippet.Text, "?\n")
 		q.where = record.CreatedAt.UTC().Format("2 January 2006")
 		code := false
 		for _, span := range sentences.Split(snippet.Text) {
@@ -187,9 +185,9 @@ func (st *step) quotables(ctx context.Context) (*quotable, error) {
 
 // quotable is what may be quoted, each text once.
 type quotable struct {
-	list    []candidateSentence
-	records map[string]*schemas.Record
-	at      map[string]int // by speaker and text
+	list  []candidateSentence
+	found *found
+	at    map[string]int // by speaker and text
 }
 
 // add adds a span of a text, unless it is there already: then a source stands for its summary.
@@ -200,7 +198,7 @@ func (p *quotable) add(q candidateSentence, span schemas.Span, text string) {
 	}
 	key := q.speaker + "\x00" + q.text
 	if at, again := p.at[key]; again {
-		if p.records[p.list[at].item].Kind == schemas.KindSummary {
+		if p.list[at].kind == schemas.KindSummary {
 			p.list[at] = q
 		}
 		return
@@ -209,27 +207,21 @@ func (p *quotable) add(q candidateSentence, span schemas.Span, text string) {
 	p.list = append(p.list, q)
 }
 
-// injected are the items of a pack that look injected.
-func injected(pack *schemas.ContextResult) map[string]bool {
-	out := map[string]bool{}
-	for i := range pack.Payload.Results {
-		if r := &pack.Payload.Results[i]; r.Metadata.Flagged == schemas.FlagInjection {
-			out[r.ID] = true
-		}
-	}
-	return out
-}
-
 // found is how probable it is that the items of a pack bear on the question: of what is read from
 // files and repositories, that the best of it does, since it shares few words with a question.
 type found struct {
 	relevance             map[string]float64
 	places                map[string]string
+	injected              map[string]bool // the items that look so
 	bestPlaced, bestOther float64
 }
 
 func newFound(pack *schemas.ContextResult) *found {
-	f := &found{relevance: itemRelevance(pack), places: places(pack)}
+	f := &found{relevance: itemRelevance(pack), places: places(pack), injected: map[string]bool{}}
+	for i := range pack.Payload.Results {
+		r := &pack.Payload.Results[i]
+		f.injected[r.ID] = r.Metadata.Flagged == schemas.FlagInjection
+	}
 	for id, r := range f.relevance {
 		if f.places[id] != "" {
 			f.bestPlaced = max(f.bestPlaced, r)

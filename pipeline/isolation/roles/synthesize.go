@@ -50,7 +50,7 @@ func (st *step) synthesize(ctx context.Context, reply *schemas.RoleReply) error 
 		if ctx.Err() != nil {
 			return err
 		}
-		reply.Warnings = append(reply.Warnings, "synthesizer: the model gave no usable answer; these are sentences of the context")
+		reply.Warnings = append(reply.Warnings, "synthesizer: the model gave no usable answer; these are quotations of the context")
 	}
 	a, warnings, err := st.extract(ctx)
 	reply.Answer, reply.Warnings = a, append(reply.Warnings, warnings...)
