@@ -70,11 +70,6 @@ func PutSubject(tenant string) (string, error) { return build("put", "mem.v1.", 
 // PlanSubject returns mem.v1.<tenant>.plan.
 func PlanSubject(tenant string) (string, error) { return build("plan", "mem.v1.", tenant, ".plan", "") }
 
-// ParsePut returns the tenant of mem.v1.<tenant>.put.
-func ParsePut(subject string) (tenant string, err error) {
-	return parseFixed("put", subject, "mem.v1.", ".put")
-}
-
 // ContextSubject returns ctx.v1.<tenant>.<verb>; verb is one of ContextVerbs.
 func ContextSubject(tenant, verb string) (string, error) {
 	if !slices.Contains(ContextVerbs(), verb) {
@@ -83,30 +78,12 @@ func ContextSubject(tenant, verb string) (string, error) {
 	return build("context", "ctx.v1.", tenant, ".", verb)
 }
 
-// ParseContext returns the tenant and the verb of ctx.v1.<tenant>.<verb>.
-func ParseContext(subject string) (tenant, verb string, err error) {
-	tenant, verb, err = parseSubject("context", subject, "ctx.v1.", ".")
-	if err == nil && !slices.Contains(ContextVerbs(), verb) {
-		return "", "", fmt.Errorf("parse context subject %q: %w", cloudevent.Clip(subject), ErrSubject)
-	}
-	return tenant, verb, err
-}
-
 // RoleSubject returns ctx.v1.<tenant>.role.<role>; role is one of ContextRoles.
 func RoleSubject(tenant, role string) (string, error) {
 	if !slices.Contains(ContextRoles(), role) {
 		return "", fmt.Errorf("build role subject: role %q: %w", role, ErrSubject)
 	}
 	return build("role", "ctx.v1.", tenant, ".role.", role)
-}
-
-// ParseRole returns the tenant and the role of ctx.v1.<tenant>.role.<role>.
-func ParseRole(subject string) (tenant, role string, err error) {
-	tenant, role, err = parseSubject("role", subject, "ctx.v1.", ".role.")
-	if err == nil && !slices.Contains(ContextRoles(), role) {
-		return "", "", fmt.Errorf("parse role subject %q: %w", cloudevent.Clip(subject), ErrSubject)
-	}
-	return tenant, role, err
 }
 
 // ArtifactSubject returns art.v1.<tenant>.open.
@@ -124,26 +101,12 @@ func RevokeSubject(tenant string) (string, error) {
 	return build("artifact", "art.v1.", tenant, ".revoke", "")
 }
 
-// ParseArtifact returns the tenant of art.v1.<tenant>.open.
-func ParseArtifact(subject string) (tenant string, err error) {
-	return parseFixed("artifact", subject, "art.v1.", ".open")
-}
-
 // LogSubject returns log.v1.<tenant>.<verb>; verb is one of LogVerbs.
 func LogSubject(tenant, verb string) (string, error) {
 	if !slices.Contains(LogVerbs(), verb) {
 		return "", fmt.Errorf("build log subject: verb %q: %w", verb, ErrSubject)
 	}
 	return build("log", "log.v1.", tenant, ".", verb)
-}
-
-// ParseLog returns the tenant and the verb of log.v1.<tenant>.<verb>.
-func ParseLog(subject string) (tenant, verb string, err error) {
-	tenant, verb, err = parseSubject("log", subject, "log.v1.", ".")
-	if err == nil && !slices.Contains(LogVerbs(), verb) {
-		return "", "", fmt.Errorf("parse log subject %q: %w", cloudevent.Clip(subject), ErrSubject)
-	}
-	return tenant, verb, err
 }
 
 // LedgerSubject returns prov.v1.<tenant>.<kind>.<agent>.
@@ -233,15 +196,6 @@ func parseSubject(kind, subject, prefix, middle string) (tenant, last string, er
 		return "", "", fmt.Errorf("parse %s subject %q: %w", kind, cloudevent.Clip(subject), ErrSubject)
 	}
 	return tenant, last, nil
-}
-
-func parseFixed(kind, subject, prefix, suffix string) (string, error) {
-	rest, ok := strings.CutPrefix(subject, prefix)
-	tenant, end := strings.CutSuffix(rest, suffix)
-	if !ok || !end || !ValidToken(tenant) {
-		return "", fmt.Errorf("parse %s subject %q: %w", kind, cloudevent.Clip(subject), ErrSubject)
-	}
-	return tenant, nil
 }
 
 // PartitionOf returns the partition of MEMORY that keeps a tenant's events: what the

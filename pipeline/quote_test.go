@@ -65,4 +65,11 @@ func TestDocumentsBesideConversations(t *testing.T) {
 			t.Error("the log says where an item stands")
 		}
 	}
+	small := ask("Kiln 7 bends cone six")
+	small.Payload.TokenBudget = 5
+	res, err := w.engine.Context(context.Background(), s, small)
+	must(t, err)
+	if warned := res.Payload.Explainability.Warnings; len(warned) == 0 || !strings.HasPrefix(warned[len(warned)-1], "budget: 5 is too small for any ") {
+		t.Errorf("%d shown, warned of %q", len(res.Payload.Results), warned)
+	}
 }

@@ -22,7 +22,7 @@ python=$work/venv/bin/python
 "$python" $here/reference.py golden "$work/golden.jsonl.gz" --count "${COUNT:-1000}"
 "$python" $here/reference.py pieces "$work/pieces.jsonl.gz" --count "${PIECES:-100000}" --seed 2
 export SATCHEL_TEST_ENCODER_GOLDEN=$work/golden.jsonl.gz SATCHEL_TEST_ENCODER_PIECES=$work/pieces.jsonl.gz
-SATCHEL_TEST_ENCODER_MODEL=$("$python" -c 'import sys; sys.path.insert(0, "pipeline/embed/static/train"); import teacher; print(teacher.model_dir() / "model.safetensors")')
+SATCHEL_TEST_ENCODER_MODEL=$("$python" -c 'import sys; sys.path.insert(0, "test/training/static"); import teacher; print(teacher.model_dir() / "model.safetensors")')
 export SATCHEL_TEST_ENCODER_MODEL
 SATCHEL_TEST_REQUIRE=encoder go test -count=1 -timeout 2h -v -run 'Golden|ThatOfTheModel|OfTheRuntime' ./pipeline/embed/encoder ./test/encoderref |
 	grep -E '^ *(---|ok|FAIL|panic)|_test.go'

@@ -3,9 +3,12 @@ package app
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"strings"
+
+	"satchel/pipeline/infra/atomicfile"
 )
 
 // ErrNobody is returned when nothing answers at the NATS address.
@@ -65,6 +68,16 @@ func (a *App) readAddress(file string) (string, error) {
 	return address, nil
 }
 
+// OtherAddress is the address in the data folder where it is not the one at the port that is given: "" where both
+// are the same, or where one is not there.
+func (a *App) OtherAddress() string {
+	shown, err := a.readAddress(AddressFile)
+	if err != nil || a.NATSURL != "" || shown == a.Address() {
+		return ""
+	}
+	return shown
+}
+
 // HasServer reports whether a process says that it has the data folder open, or the port of
 // one is given.
 func (a *App) HasServer() bool {
@@ -91,7 +104,11 @@ func (a *App) HTTPAddress() string {
 // the file away again.
 func (a *App) ShowAddress(file, url string) (hide func() error, err error) {
 	path := a.Path(file)
-	if err := os.WriteFile(path, []byte(url+"\n"), 0o600); err != nil {
+	err = atomicfile.WriteUnsynced(path, func(w io.Writer) error { // not through a link that somebody left there
+		_, err := io.WriteString(w, url+"\n")
+		return err
+	})
+	if err != nil {
 		return nil, fmt.Errorf("write address: %w", err)
 	}
 	return func() error { return os.Remove(path) }, nil

@@ -47,7 +47,7 @@ func Dial(ctx context.Context, a *app.App) (*Client, error) {
 		if errors.Is(err, jetstream.ErrCredentials) {
 			return nil, config.Usagef("the server at %s has another data folder than %s: name its folder with --dir, or its address with --nats-url", a.Address(), a.Dir)
 		}
-		return conn, err
+		return conn, explainFolder(a, err)
 	}
 	conn, err := connect(ctx, a, nil)
 	if errors.Is(err, jetstream.ErrCredentials) {
@@ -56,8 +56,11 @@ func Dial(ctx context.Context, a *app.App) (*Client, error) {
 	return conn, explainFolder(a, err)
 }
 
-// explainFolder says, where nothing answered at the usual address, that there is no data folder that names another.
+// explainFolder says, where nothing answered, that the data folder names another address, or that there is no folder.
 func explainFolder(a *app.App, err error) error {
+	if other := a.OtherAddress(); other != "" && errors.Is(err, app.ErrNobody) {
+		return config.Usagef("no NATS server at %s; the process that has the data folder %s says it listens at %s: leave out --nats-port", a.Address(), a.Dir, other)
+	}
 	if _, missing := os.Stat(a.Dir); !errors.Is(err, app.ErrNobody) || !errors.Is(missing, os.ErrNotExist) || a.HasServer() {
 		return err
 	}

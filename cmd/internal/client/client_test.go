@@ -71,7 +71,8 @@ func TestTwoNodesInOneProcess(t *testing.T) {
 	}
 }
 
-// TestExplainFolder: where nothing answers and there is no data folder, --dir is named.
+// TestExplainFolder: where nothing answers and there is no data folder, --dir is named; where the folder names another
+// address, --nats-port.
 func TestExplainFolder(t *testing.T) {
 	t.Parallel()
 	nobody, dir := fmt.Errorf("no NATS server; %w", app.ErrNobody), t.TempDir()
@@ -90,7 +91,18 @@ func TestExplainFolder(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := explainFolder(&app.App{Settings: &config.Settings{Dir: dir}}, nil); err != nil {
+	a := &app.App{Settings: &config.Settings{Dir: dir, NATSPort: 44999}}
+	if err := explainFolder(a, nil); err != nil {
+		t.Error(err)
+	}
+	if _, err := a.ShowAddress(app.AddressFile, "nats://127.0.0.1:44777"); err != nil {
+		t.Fatal(err)
+	}
+	if err := explainFolder(a, nobody); errors.Is(err, app.ErrNobody) || !strings.Contains(err.Error(), "listens at nats://127.0.0.1:44777: leave out --nats-port") {
+		t.Error(err)
+	}
+	a.NATSPort = 44777
+	if err := explainFolder(a, nobody); !errors.Is(err, app.ErrNobody) {
 		t.Error(err)
 	}
 }

@@ -61,9 +61,12 @@ func (c *Answer) Run(ctx context.Context, a *app.App) error {
 
 // PrintAnswer prints a verified answer, what it cites, and what each role said.
 func PrintAnswer(w io.Writer, r *schemas.RunReply) {
-	if r.Answer == nil || len(r.Answer.Sentences) == 0 {
+	switch {
+	case r.Answer != nil && len(r.Answer.Sentences) == 0 && r.Metrics.TokenActual == 0:
+		fmt.Fprintln(w, "The context is empty, so there is nothing to answer from.")
+	case r.Answer == nil || len(r.Answer.Sentences) == 0:
 		fmt.Fprintln(w, "Nothing that was found answers it.")
-	} else {
+	default:
 		printSentences(w, r.Answer)
 		for _, line := range Citations(r.Answer) {
 			fmt.Fprintln(w, line)

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -24,8 +25,8 @@ type Dropped struct {
 
 // Help shows how it is called.
 func (Dropped) Help() string {
-	return `With the pack alone it prints the drop report, and beside each item how it begins, if the principal may
-see it now. With items it brings them back. Policy decides anew. What it denies, what the report
+	return `With the pack alone it prints the drop report, by reason, the best first, and beside each item how it
+begins, if the principal may see it now. With items it brings them back. Policy decides anew. What it denies, what the report
 does not name and what has changed since is missing.
 
 Examples:
@@ -111,6 +112,7 @@ func (c *Dropped) list(ctx context.Context, a *app.App) error {
 	fmt.Fprintf(a.Out, "pack %s left out %s\n", c.Pack, left)
 	for _, reason := range slices.Sorted(maps.Keys(byReason)) {
 		fmt.Fprintf(a.Out, "\n%s:\n", reason.Sentence())
+		slices.SortStableFunc(byReason[reason], func(a, b *schemas.Drop) int { return cmp.Compare(b.Score, a.Score) })
 		for _, d := range byReason[reason] {
 			fmt.Fprintf(a.Out, "  %s  %s", droppedName(d), terminal.Plural(d.Tokens, "token", "tokens"))
 			for _, more := range []string{d.Detail, begin[d.ItemID]} {

@@ -145,8 +145,10 @@ func checkRunning(ctx context.Context, a *app.App) app.Finding {
 	conn, err := client.Dial(ctx, a)
 	if err != nil {
 		f.OK = errors.Is(err, app.ErrNobody)
-		f.Idle = f.OK
-		f.Detail = "Satchel does not run now: " + err.Error()
+		f.Idle, f.Detail = f.OK, err.Error()
+		if f.Idle {
+			f.Detail = "Satchel does not run now: " + err.Error()
+		}
 		return f
 	}
 	defer conn.Close()

@@ -3,7 +3,7 @@
 //
 //	go run ./test/encoderref/project texts.json pipeline/embed/encoder/projection.bin
 //
-// texts.json has the texts that the table was trained on, as pipeline/embed/static/train leaves them in
+// texts.json has the texts that the table was trained on, as test/training/static leaves them in
 // its work folder; each fourth counts. The map is a ridge regression from the encoder's vector of a
 // text to the table's.
 package main

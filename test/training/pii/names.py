@@ -93,7 +93,7 @@ def main():
     flags = argparse.ArgumentParser(description=__doc__)
     for name in ("names", "faker", "births", "scowl", "wordnet"):
         flags.add_argument("--" + name, required=True)
-    flags.add_argument("--out", default="../names.bin")
+    flags.add_argument("--out", default="../../../pipeline/pii/names.bin")
     a = flags.parse_args()
     world_first, world_last = faker_names(a.faker)
     census_first, census_last = census(a.names)

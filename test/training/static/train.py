@@ -188,7 +188,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=pathlib.Path, required=True, help="folder for intermediate results")
     parser.add_argument("--gene-ontology", type=pathlib.Path, required=True, help="GO.sqlite of the Debian package r-bioc-go.db")
-    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent)
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[3] / "pipeline" / "embed" / "static")
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--seed", type=int, default=20260101)
     args = parser.parse_args()

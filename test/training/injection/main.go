@@ -22,7 +22,7 @@ func main() {
 	golang := flag.String("go", "/usr/local/go/src", "folder of the Go source tree")
 	chats := flag.String("chats", "dataset.json", "the Chit-Chat Challenge data set")
 	manuals := flag.String("manuals", "manuals", "folder of technical documentation in Markdown")
-	out := flag.String("out", "../"+injection.Revision+".bin", "model file to write")
+	out := flag.String("out", "../../../pipeline/selection/defend/injection/"+injection.Revision+".bin", "model file to write")
 	sentences := flag.Int("sentences", 200_000, "sentences of the first stage")
 	documents := flag.Int("documents", 150_000, "documents of the second stage")
 	flag.Parse()
