@@ -26,7 +26,7 @@ func (o *assembleOp) shorten(req Request, ranked Ranked) bool {
 			if _, found := ranked.Groups[g].Scores[c.ID]; !found || c.Quote != nil || !shortens(req, c) {
 				continue
 			}
-			room := compaction.Options{Query: req.Query, Budget: 2 * max(most-noteTokens, noteTokens), Counter: o.e.counter(""), Whole: most}
+			room := compaction.Options{Query: req.Query, Budget: 2 * max(most-noteTokens, noteTokens), Counter: o.e.counter(""), Whole: most, Texts: o.e.texts}
 			short = compaction.Shorten(ranked.Candidates[i:i+1], room) > 0 || short
 		}
 	}

@@ -187,6 +187,7 @@ func New(cfg Config) (*Engine, error) {
 	e.builder, errs[1] = pack.New(pack.Config{Shares: cfg.Shares, Orders: cfg.Orders, Sentences: cfg.TLDR})
 	e.defenses, errs[2] = defend.New(cfg.Defend)
 	e.measures = meter.ByTenant(cfg.Meter, newMeasures)
+	e.texts = compaction.NewTexts()
 	e.passages, errs[3] = passage.New(passageConfig(&cfg))
 	if cfg.Rules == nil {
 		cfg.Rules, errs[4] = pack.NewRules("", nil)

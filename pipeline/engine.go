@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"satchel/pipeline/candidate"
+	"satchel/pipeline/compaction"
 	"satchel/pipeline/pack"
 	"satchel/pipeline/passage"
 	"satchel/pipeline/scope"
@@ -20,6 +21,7 @@ type Engine struct {
 	selector *selection.Selector
 	builder  *pack.Builder
 	passages *passage.Reader
+	texts    *compaction.Texts
 	defenses *defend.Defenses
 	shown    *session.History
 	measures func(tenant string) *measures
@@ -47,6 +49,7 @@ func (e *Engine) InvalidateCaches() {
 	e.selector.InvalidateCaches()
 	e.defenses.InvalidateCaches()
 	e.passages.InvalidateCaches()
+	e.texts.Clear()
 }
 
 // tokenCounters remember the token counts of texts that are shown again and again, by

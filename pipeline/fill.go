@@ -41,13 +41,13 @@ func (e *Engine) compose(req Request, in pack.Request, cs []candidate.Candidate)
 	if !due {
 		return e.builder.Build(in, cs), false
 	}
-	o := compaction.Options{Query: req.Query, Budget: req.Limits.Tokens, Counter: e.counter(req.Model)}
+	o := compaction.Options{Query: req.Query, Budget: req.Limits.Tokens, Counter: e.counter(req.Model), Texts: e.texts}
 	compaction.Shorten(cs, o)
 	short := slices.Clone(cs)
 	packed = e.builder.Build(in, short)
 	if req.Query != "" {
 		in.Shorten = func(c *candidate.Candidate, tokens int) bool {
-			return compaction.ShortenTo(c, tokens, o.Query, o.Counter)
+			return compaction.ShortenTo(c, tokens, o)
 		}
 	}
 	if grown, whole, ok := e.restoreWhole(in, cs, short, packed, tool); ok {

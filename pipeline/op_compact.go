@@ -131,7 +131,7 @@ func (o *compactOp) pack(_ context.Context, req Request, _ Plan, ranked Ranked) 
 	denied := denials(req, ranked)
 	budget := req.Limits.Tokens
 	compaction.Shorten(cs, compaction.Options{
-		Query: req.Query, Budget: budget, Counter: counter, Whole: o.longest(req, cs),
+		Query: req.Query, Budget: budget, Counter: counter, Whole: o.longest(req, cs), Texts: e.texts,
 	})
 	out := Packed{Affordances: []schemas.Affordance{}, Compacted: true, Notes: ranked.Notes}
 	out.Pack = e.builder.Build(pack.Request{

@@ -77,7 +77,7 @@ func TestShortenTo(t *testing.T) {
 		most := rapid.IntRange(0, 90).Draw(t, "tokens")
 		for i := range cs {
 			was := cs[i]
-			if !compaction.ShortenTo(&cs[i], most, "why did the certificate expire", by) {
+			if !compaction.ShortenTo(&cs[i], most, compaction.Options{Query: "why did the certificate expire", Counter: by}) {
 				if cs[i].Content.Text() != was.Content.Text() || cs[i].Extract != was.Extract || cs[i].ContentTokens != was.ContentTokens {
 					t.Fatalf("%q became %q", was.Content.Text(), cs[i].Content.Text())
 				}
@@ -113,7 +113,7 @@ func TestShortenToKeepsTheAnswer(t *testing.T) {
 		}
 	}
 	c := whole(candidate.Candidate{Visible: &candidate.Visible{MemoryItem: schemas.MemoryItem{Kind: schemas.KindMemory, Speaker: "Ana", Content: schemas.TextContent(text.String())}}})
-	if !compaction.ShortenTo(&c, 40, "who renewed the gateway certificate?", by) || !strings.Contains(c.Content.Text(), "Jonas renewed the certificate") {
+	if !compaction.ShortenTo(&c, 40, compaction.Options{Query: "who renewed the gateway certificate?", Counter: by}) || !strings.Contains(c.Content.Text(), "Jonas renewed the certificate") {
 		t.Errorf("the extract is %q", c.Content.Text())
 	}
 	if compaction.RestoreWhole(&c); c.Content.Text() != text.String() {

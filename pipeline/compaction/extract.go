@@ -2,14 +2,12 @@ package compaction
 
 import (
 	"cmp"
-	"hash/maphash"
 	"math"
 	"slices"
 	"strings"
 
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/compaction/blob"
-	"satchel/pipeline/store/keyword"
 	"satchel/pipeline/token"
 	"satchel/schemas"
 )
@@ -40,6 +38,7 @@ type Options struct {
 	Query   string
 	Budget  int // tokens of the pack they are for
 	Counter token.Counter
+	Texts   *Texts // what is known of texts; nil for nothing
 	// Whole is how many tokens an item may have and still be shown whole; default 160.
 	// Measured on labelled conversations: shorter items lose more by an extract than
 	// they make room for.
@@ -69,7 +68,7 @@ func Shorten(cs []candidate.Candidate, o Options) int {
 	if o.Whole <= 0 {
 		o.Whole = 160
 	}
-	r := newReader(o.Query)
+	r := newReader(o.Query, o.Texts)
 	var list []*piece
 	room := enough * o.Budget
 	for i := range cs {
@@ -88,10 +87,7 @@ func Shorten(cs []candidate.Candidate, o Options) int {
 		target := int(min(max(part*float64(before), Smallest), max(largest*float64(o.Budget), Smallest)))
 		p := &piece{c: c, before: before, target: min(target, before)}
 		room -= p.target
-		p.lines = blobLines(c, o.Query, p.target)
-		if p.lines == nil {
-			r.read(p)
-		}
+		r.open(p, o.Query, p.target)
 		list = append(list, p)
 	}
 	n := 0
@@ -108,20 +104,18 @@ func shortens(c *candidate.Candidate) bool {
 }
 
 // ShortenTo puts an extract of at most so many tokens, its speaker among them, in the place of a candidate,
-// with the sentence that says most for the query. It reports whether there is one; without, the candidate
-// stays as it is.
-func ShortenTo(c *candidate.Candidate, tokens int, query string, by token.Counter) bool {
+// with the sentence that says most for the query of the options. It reports whether there is one; without, the
+// candidate stays as it is.
+func ShortenTo(c *candidate.Candidate, tokens int, o Options) bool {
 	if tokens < Smallest || !shortens(c) {
 		return false
 	}
 	was := *c
 	RestoreWhole(c)
-	p := &piece{c: c, before: Tokens(c, by), target: tokens}
-	r := newReader(query)
-	if p.lines = blobLines(c, query, p.target); p.lines == nil {
-		r.read(p)
-	}
-	if r.shorten(p, by) && c.Extract.After <= tokens {
+	p := &piece{c: c, before: Tokens(c, o.Counter), target: tokens}
+	r := newReader(o.Query, o.Texts)
+	r.open(p, o.Query, p.target)
+	if r.shorten(p, o.Counter) && c.Extract.After <= tokens {
 		return true
 	}
 	*c = was
@@ -149,24 +143,13 @@ type piece struct {
 	c      *candidate.Candidate
 	before int
 	target int
-	units  []schemas.Span
-	terms  [][]uint64
 	lines  []candidate.Line // of a blob
+	reading
 }
 
-// blobLines are the lines of a blob that its extract may hold, nil for a plain text.
+// blobLines are the lines of a blob that its extract may hold, nil where it cannot be read as one.
 func blobLines(c *candidate.Candidate, query string, target int) []candidate.Line {
-	text := c.Content.Text()
-	if c.Content.Raw() == nil {
-		if len(text) < blobFrom {
-			return nil
-		}
-		head := text[:min(len(text), 16<<10)]
-		if k := blob.Detect([]byte(head), c.Role == "tool"); k == blob.Text || k == blob.Binary {
-			return nil
-		}
-	}
-	s, err := blob.Summarise(strings.NewReader(text), blob.Options{Query: query, Lines: max(4, min(64, target/12)), Output: c.Role == "tool"})
+	s, err := blob.Summarise(strings.NewReader(c.Content.Text()), blob.Options{Query: query, Lines: max(4, min(64, target/12)), Output: c.Role == "tool"})
 	if err != nil {
 		return nil
 	}
@@ -184,101 +167,6 @@ func blobLines(c *candidate.Candidate, query string, target int) []candidate.Lin
 		lines = append(lines, line)
 	}
 	return lines
-}
-
-// reader scores sentences. It is for one call of Shorten.
-type reader struct {
-	seed  maphash.Seed
-	an    keyword.Analyzer
-	query map[uint64]int // how many units hold the term
-	units int
-}
-
-func newReader(query string) *reader {
-	r := &reader{seed: maphash.MakeSeed(), query: map[uint64]int{}}
-	for _, t := range r.terms(query) {
-		r.query[t] = 0
-	}
-	return r
-}
-
-func (r *reader) terms(text string) []uint64 {
-	r.an.Analyze(text)
-	out := make([]uint64, 0, r.an.Len())
-	for i := range r.an.Len() {
-		if h := maphash.Bytes(r.seed, r.an.Term(i)); !slices.Contains(out, h) {
-			out = append(out, h)
-		}
-	}
-	return out
-}
-
-// read cuts an item into units and counts the query's terms in them.
-func (r *reader) read(p *piece) {
-	p.units = units(p.c.Content.Text())
-	r.count(p)
-}
-
-// readLines does so with the lines that were picked of a blob.
-func (r *reader) readLines(p *piece) {
-	p.units = make([]schemas.Span, len(p.lines))
-	for i, l := range p.lines {
-		p.units[i] = l.Span
-	}
-	r.count(p)
-}
-
-func (r *reader) count(p *piece) {
-	text := p.c.Content.Text()
-	p.terms = make([][]uint64, len(p.units))
-	for i, u := range p.units {
-		p.terms[i] = r.terms(text[u.Start:u.End])
-		r.units++
-		for _, t := range p.terms[i] {
-			if n, ok := r.query[t]; ok {
-				r.query[t] = n + 1
-			}
-		}
-	}
-}
-
-// scores are those of an item's units.
-func (r *reader) scores(p *piece) []float64 {
-	said := map[uint64]float64{}
-	for _, terms := range p.terms {
-		for _, t := range terms {
-			said[t]++
-		}
-	}
-	text := p.c.Content.Text()
-	match := make([]float64, len(p.units))
-	out := make([]float64, len(p.units))
-	for i, terms := range p.terms {
-		central := 0.0
-		for _, t := range terms {
-			if n, ok := r.query[t]; ok {
-				match[i] += math.Log(1 + float64(r.units)/float64(1+n))
-			}
-			central += math.Log(said[t] + 1)
-		}
-		out[i] = .15 * central / math.Sqrt(float64(len(terms))+1)
-		if strings.ContainsAny(text[p.units[i].Start:p.units[i].End], "0123456789") {
-			out[i] += .2
-		}
-		if i == 0 {
-			out[i] += .4
-		}
-	}
-	for i := range out {
-		out[i] += match[i]
-		if i > 0 { // what is said next often answers
-			out[i] += .3 * match[i-1]
-		}
-		if i+1 < len(match) {
-			out[i] += .2 * match[i+1]
-		}
-	}
-	return out
 }
 
 // shorten makes a piece's extract; false when it would save nothing.
@@ -355,17 +243,12 @@ func (r *reader) dropBareHeadings(p *piece, taken []bool) {
 		switch depth := headingDepth(p.c.Content.Text()[p.units[i].Start:]); {
 		case depth == 0 && taken[i]:
 			under = text
-		case depth > 0 && taken[i] && under <= depth && !r.asks(p.terms[i]):
+		case depth > 0 && taken[i] && under <= depth && !r.asksAny(p.terms[i]):
 			taken[i] = false
 		case depth > 0 && (taken[i] || under > depth):
 			under = depth
 		}
 	}
-}
-
-// asks reports whether one of the terms is of the question.
-func (r *reader) asks(terms []uint64) bool {
-	return slices.ContainsFunc(terms, func(t uint64) bool { _, ok := r.query[t]; return ok })
 }
 
 // headingDepth is that of the heading of Markdown which a text begins with, 1 to 6, or 0.
@@ -399,11 +282,12 @@ func RestoreUnshown(cs []candidate.Candidate) {
 // Score gives candidates that nothing has ranked a score: how much the best sentence of
 // each says about the query and about what the others speak of, 0–1.
 func Score(cs []candidate.Candidate, query string) {
-	r := newReader(query)
+	r := newReader(query, nil)
 	pieces := make([]piece, len(cs))
 	for i := range cs {
 		pieces[i] = piece{c: &cs[i]}
-		r.read(&pieces[i])
+		text := cs[i].Content.Text()
+		r.count(&pieces[i], r.texts.read(text, units(text)))
 	}
 	for i := range cs {
 		best := 0.0

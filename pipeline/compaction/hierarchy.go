@@ -57,7 +57,7 @@ const (
 // the characters. A session's summary takes at most budget tokens. Sentences are taken
 // by relevance to the query and by what they say that is not said yet.
 func Summarise(leaves []Source, query string, budget int, by token.Counter) []Summary {
-	h := &hierarchy{leaves: leaves, by: by, r: newReader(query), taken: map[schemas.SpanRef]line{}}
+	h := &hierarchy{leaves: leaves, by: by, r: newReader(query, nil), taken: map[schemas.SpanRef]line{}}
 	h.pieces = make([]piece, len(leaves))
 	for i := range leaves {
 		c := *leaves[i].Candidate
@@ -65,11 +65,9 @@ func Summarise(leaves []Source, query string, budget int, by token.Counter) []Su
 			RestoreWhole(&c)
 		}
 		h.pieces[i] = piece{c: &c, before: Tokens(&c, by)}
-		if h.pieces[i].lines = blobLines(&c, query, blobTokens); h.pieces[i].lines != nil {
-			h.r.readLines(&h.pieces[i])
-			continue
+		if h.r.open(&h.pieces[i], query, blobTokens); h.pieces[i].lines != nil {
+			h.r.openLines(&h.pieces[i])
 		}
-		h.r.read(&h.pieces[i])
 	}
 	for _, session := range h.runs() {
 		var lines []line

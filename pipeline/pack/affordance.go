@@ -20,6 +20,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 
 	"satchel/pipeline/candidate"
+	"satchel/pipeline/infra/textmemo"
 	"satchel/schemas"
 )
 
@@ -35,7 +36,7 @@ type Rules struct {
 	list       []rule
 	attributes bool    // an expression reads them
 	textual    ruleSet // rules whose each reads nothing but the text and the state
-	texts      *ruleCache
+	texts      *textmemo.Memo[ruleSet]
 }
 
 type rule struct {
@@ -97,7 +98,7 @@ func NewRules(name string, raw []byte) (*Rules, error) {
 			list = append(list, r)
 		}
 	}
-	r := &Rules{list: list, texts: newRuleCache()}
+	r := &Rules{list: list, texts: textmemo.New[ruleSet](rulesBytes)}
 	for i := range list {
 		r.attributes = r.attributes || list[i].attributes
 		if list[i].each != nil && readsText(list[i].each) {
@@ -231,7 +232,13 @@ func (r *Rules) Afford(cs []candidate.Candidate, shown []int) []schemas.Affordan
 		}
 		c := caused{Candidate: &cs[i]}
 		c.reports, c.failed = stateOf(c.Candidate)
-		c.held = r.texts.of(evidenceOf(c.Candidate), c.reports, c.failed, func() ruleSet { return r.judge(machine, &c) })
+		state := uint8(0)
+		for bit, is := range [...]bool{c.reports, c.failed} {
+			if is {
+				state |= 1 << bit
+			}
+		}
+		c.held = r.texts.Of(evidenceOf(c.Candidate), state, func() (ruleSet, int) { return r.judge(machine, &c), 8 })
 		causes = append(causes, c)
 	}
 	out := []schemas.Affordance{}

@@ -1,6 +1,9 @@
 package pack
 
-import "testing"
+import (
+	"testing"
+	"unicode"
+)
 
 // Neither a list mark nor a character drawn over nothing keeps a line of an item from
 // looking like a heading of the pack.
@@ -25,6 +28,21 @@ func TestHeadingsInDisguise(t *testing.T) {
 	} {
 		if got := sanitise(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// No letter, however it is written, begins what looks like structure.
+func TestNoLetterBeginsStructure(t *testing.T) {
+	t.Parallel()
+	for r := range rune(unicode.MaxRune) {
+		if !beginsWithLetter(string(r)) || blank(r) {
+			continue
+		}
+		for _, rest := range []string{"", "# x", " # x", ". # x", "1] x", "``` x", ") [1] x"} {
+			if like := visible(string(r) + rest); opens(like) || structural(like) {
+				t.Errorf("%U and %q look like structure", r, rest)
+			}
 		}
 	}
 }

@@ -100,12 +100,20 @@ func sanitise(text string) string {
 		if !first {
 			b.WriteByte('\n')
 		}
-		if like := visible(line); first && opens(like) || !first && structural(like) {
-			b.WriteByte('\\')
+		if !beginsWithLetter(line) {
+			if like := visible(line); first && opens(like) || !first && structural(like) {
+				b.WriteByte('\\')
+			}
 		}
 		b.WriteString(line)
 	}
 	return b.String()
+}
+
+// beginsWithLetter reports whether a line begins with a letter: no structure does, however it is written.
+func beginsWithLetter(line string) bool {
+	r, _ := utf8.DecodeRuneInString(line)
+	return unicode.IsLetter(r)
 }
 
 // blank reports whether a character shows nothing: white space, or one that is there for
@@ -263,26 +271,33 @@ func structural(line string) bool {
 // printable removes control characters, invalid bytes and characters that change the
 // direction of text or hide in it.
 func printable(s string) string {
-	clean := true
-	for i := 0; i < len(s) && clean; i++ {
-		clean = s[i] >= ' ' && s[i] < 0x7f || s[i] == '\n' || s[i] == '\t'
-	}
-	if clean {
-		return s
-	}
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return r
-		case r == '\u2028' || r == '\u2029' || r == '\u0085' || r == '\v' || r == '\f' || r == '\r':
-			return ' '
-		case r == utf8.RuneError, unicode.IsControl(r):
-			return -1
-		case r >= '\u202a' && r <= '\u202e', r >= '\u2066' && r <= '\u2069', r == '\ufeff', r >= 0xE0000 && r <= 0xE007F:
-			return -1
+	for i := 0; i < len(s); {
+		if s[i] >= ' ' && s[i] < 0x7f {
+			i++
+			continue
 		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if printed(r) != r {
+			return s[:i] + strings.Map(printed, s[i:])
+		}
+		i += n
+	}
+	return s
+}
+
+// printed is what is shown of a character: itself, a space, or -1 for nothing.
+func printed(r rune) rune {
+	switch {
+	case r == '\n' || r == '\t':
 		return r
-	}, s)
+	case r == '\u2028' || r == '\u2029' || r == '\u0085' || r == '\v' || r == '\f' || r == '\r':
+		return ' '
+	case r == utf8.RuneError, unicode.IsControl(r):
+		return -1
+	case r >= '\u202a' && r <= '\u202e', r >= '\u2066' && r <= '\u2069', r == '\ufeff', r >= 0xE0000 && r <= 0xE007F:
+		return -1
+	}
+	return r
 }
 
 // reference is the mark before an item.

@@ -91,7 +91,7 @@ func TestPack(t *testing.T) {
 		}
 		if rapid.Bool().Draw(t, "shortens") {
 			req.Shorten = func(c *candidate.Candidate, tokens int) bool {
-				return compaction.ShortenTo(c, tokens, req.Query, counter)
+				return compaction.ShortenTo(c, tokens, compaction.Options{Query: req.Query, Counter: counter})
 			}
 		}
 		if rapid.Bool().Draw(t, "turn") {

@@ -90,8 +90,26 @@ func resolving(w string) bool {
 // anySays reports whether a sentence of a text says one of the phrases, not denied and not over, and within
 // reach of a phrase of each of the subjects. A list has "|" between its phrases.
 func anySays(text string, phrases string, subjects ...string) bool {
+	lacks := func(list string) bool { return !mentions(text, list) }
+	if lacks(phrases) || slices.ContainsFunc(subjects, lacks) {
+		return false
+	}
 	for _, s := range reports(text) {
 		if s.says(phrases, subjects) {
+			return true
+		}
+	}
+	return false
+}
+
+// mentions reports whether a text has all words of one of the phrases, be it as parts of other words.
+func mentions(text, phrases string) bool {
+	for phrase := range strings.SplitSeq(phrases, "|") {
+		all := true
+		for word := range strings.FieldsSeq(phrase) {
+			all = all && strings.Contains(text, word)
+		}
+		if all {
 			return true
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"satchel/pipeline/infra/textmemo"
+
 	"github.com/nyaruka/phonenumbers"
 )
 
@@ -45,6 +47,13 @@ type Span struct {
 	Rule       string  // which rule found it: "github", "luhn", …
 }
 
+// Of the memory of what was found: what may be shown of an item is decided anew for each request, from the same text.
+const (
+	memoBytes = 1 << 20 // of a generation
+	memoFrom  = 256     // bytes of a text that is remembered, at least
+	spanBytes = 64
+)
+
 // Config says what a Detector looks for. The zero value works.
 type Config struct {
 	Types   []Type   // default Personal()
@@ -62,7 +71,7 @@ type Detector struct {
 	least   float64
 	secrets prefixes
 	spoken  spokenWords
-	memo    *memo
+	memo    *textmemo.Memo[[]Span]
 }
 
 // New returns a Detector.
@@ -89,7 +98,7 @@ func newDetector(cfg Config) *Detector {
 		wanted = Personal()
 	}
 	return &Detector{wanted: wanted, person: slices.Contains(wanted, Person), url: slices.Contains(wanted, URL), domain: slices.Contains(wanted, Domain),
-		regions: cfg.Regions, least: cmp.Or(cfg.Least, .5), secrets: index(vendors[:]), spoken: indexSpoken(), memo: newMemo()}
+		regions: cfg.Regions, least: cmp.Or(cfg.Least, .5), secrets: index(vendors[:]), spoken: indexSpoken(), memo: textmemo.New[[]Span](memoBytes)}
 }
 
 // Find returns the spans of text, in order. Names are whole words that count as persons
@@ -105,7 +114,13 @@ func (d *Detector) find(text string, only []Type, names, values []string) []Span
 	if len(names) > 0 || len(values) > 0 {
 		return d.look(text, only, names, values)
 	}
-	spans := d.memo.find(text, func(text string) []Span { return d.look(text, nil, nil, nil) })
+	if len(text) < memoFrom {
+		return d.look(text, only, nil, nil)
+	}
+	spans := slices.Clone(d.memo.Of(text, 0, func() ([]Span, int) {
+		spans := d.look(text, nil, nil, nil)
+		return spans, spanBytes * len(spans)
+	}))
 	if only == nil {
 		return spans
 	}

@@ -11,7 +11,7 @@ func TestMemoFindsTheSame(t *testing.T) {
 	t.Parallel()
 	all, few := newDetector(Config{Types: Types()}), newDetector(Config{Types: []Type{Email}})
 	filler := strings.Repeat("The weather was fine. ", memoFrom/20)
-	for _, text := range []string{filler, filler + "Write to jonas@example.org or +49 30 2855748.", filler + "Mail a@example.org.", strings.Repeat("a@example.org ", memoSpans+20)} {
+	for _, text := range []string{filler, filler + "Write to jonas@example.org or +49 30 2855748.", filler + "Mail a@example.org.", strings.Repeat("a@example.org ", 50)} {
 		for range 3 {
 			for _, d := range []*Detector{all, few} {
 				want := d.look(text, nil, nil, nil)
@@ -22,11 +22,5 @@ func TestMemoFindsTheSame(t *testing.T) {
 				clear(got)
 			}
 		}
-	}
-	for i := range memoTexts + 10 {
-		few.Find(filler + strings.Repeat("x", i%1000) + strings.Repeat("y", i/1000))
-	}
-	if n := len(few.memo.texts); n > memoTexts {
-		t.Errorf("%d texts are remembered", n)
 	}
 }

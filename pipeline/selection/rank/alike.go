@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"satchel/pipeline/infra/textmemo"
 	"satchel/pipeline/selection/words"
 	"satchel/schemas"
 )
@@ -16,12 +17,14 @@ const (
 	alikeDiffer    = 8    // one of so many words may differ
 	alikeRelevance = .02  // difference at most
 	leastAlike     = .015 // relevance from which it matters
+
+	alikeBytes = 4 << 20 // of a generation of the words that are remembered
 )
 
 // preferBetter has the signals of the items themselves decide between items that are alike: the better
 // takes the higher score and the earlier place of theirs. The weights are those of the H4R document. Of
 // turns of a conversation, what was said around them has decided; of code and commits, their passages will.
-func (p *Pool) preferBetter(order []int32, req *Request) {
+func (p *Pool) preferBetter(order []int32, req *Request, known *textmemo.Memo[[]uint64]) {
 	texts := make([][]uint64, len(order)) // hashes of the words that are read, sorted
 	asked := make([]uint64, len(req.Question.words))
 	for i, w := range req.Question.words {
@@ -29,8 +32,12 @@ func (p *Pool) preferBetter(order []int32, req *Request) {
 	}
 	wordsOf := func(at int) []uint64 {
 		if texts[at] == nil {
-			texts[at] = words.Hashes(schemas.SearchText(&p.items[order[at]].MemoryItem))
-			slices.Sort(texts[at])
+			text := schemas.SearchText(&p.items[order[at]].MemoryItem)
+			texts[at] = known.Of(text, 0, func() ([]uint64, int) {
+				sorted := words.Hashes(text)
+				slices.Sort(sorted)
+				return sorted, 8 * cap(sorted)
+			})
 		}
 		return texts[at]
 	}

@@ -20,6 +20,7 @@ import (
 
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/embed"
+	"satchel/pipeline/infra/textmemo"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection/filter"
 	"satchel/pipeline/selection/retrieve"
@@ -49,6 +50,7 @@ type Ranker struct {
 	lexicon  *lexicon
 	words    *docFrequency
 	pools    sync.Pool // of *Pool
+	alike    *textmemo.Memo[[]uint64]
 
 	both, byWords, byMeaning Calibration
 	bothEncoded, byEncoded   Calibration
@@ -62,7 +64,7 @@ const (
 
 // New returns a Ranker.
 func New(cfg Config) (*Ranker, error) {
-	r := &Ranker{cfg: cfg, weights: DefaultWeights()}
+	r := &Ranker{cfg: cfg, weights: DefaultWeights(), alike: textmemo.New[[]uint64](alikeBytes)}
 	r.both, r.byWords, r.byMeaning = calibrations()
 	r.bothEncoded, r.byEncoded = encoderCalibrations()
 	if err := r.takeProfiles(cfg); err != nil {
@@ -97,6 +99,7 @@ func (r *Ranker) InvalidateCaches() {
 	if r.words != nil {
 		r.words.forget()
 	}
+	r.alike.Clear()
 }
 
 func (r *Ranker) disabled(name string) bool { return slices.Contains(r.cfg.Disable, name) }
@@ -198,7 +201,7 @@ func (r *Ranker) order(ctx context.Context, s scope.Scope, p *Pool, req *Request
 	}
 	p.order(order)
 	if req.Profile.byRelevance() {
-		p.preferBetter(order, req)
+		p.preferBetter(order, req, r.alike)
 	}
 	if req.Question.order && !r.disabled(FeatureSpread) {
 		p.spread(order)
