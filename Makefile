@@ -1,4 +1,4 @@
-# Satchel's only runner. `make help` lists the targets; `make check` is what CI runs.
+# Satchel's only runner. `make help` lists the targets; `make check` is most of what CI runs.
 GO        ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.7.0
 EVAL_DATA ?= ../shared/eval/dev
@@ -104,7 +104,7 @@ properties: ## CASES cases of each property of selection, packs, compaction and 
 	GOGC=400 $(GO) test -count=1 -timeout 30m -run TestConformance//filter ./policies/opa -rapid.checks=$(CASES)
 
 opa: ## decisions embedded, remote and cached against a real OPA process, 100 items
-	GOGC=400 SATCHEL_TEST_REQUIRE=opa $(GO) test -count=1 -timeout 10m -v -run TestOPAProcess ./policies/opa/remote # GOGC as satchel sets it
+	GOGC=400 SATCHEL_TEST_REQUIRE=opa $(GO) test -count=1 -timeout 10m -v -run TestOPAProcess ./policies/opa/remote
 
 attack: ## every cell of the attack matrix: operations, principals, fields, states, changes, erasure, damage
 	SATCHEL_TEST_ATTACK=all $(GO) test -count=1 -timeout 20m -v ./test/attack
@@ -143,4 +143,4 @@ schemathesis: ## requests made from the OpenAPI document against the binary; it 
 drivers: ## every driver's conformance suite: driver, subtest, what became of it; servers must be there
 	@SATCHEL_TEST_REQUIRE=$${SATCHEL_TEST_REQUIRE:-postgres,neo4j,opa} $(GO) test -count=1 -v -run 'TestConformance|TestSuite' $(DRIVERS) 2>&1 | awk -f test/conformance.awk
 
-check: vet lint race properties adherence ## what CI runs after the plain tests
+check: vet lint race properties adherence ## most of what CI runs after the plain tests
