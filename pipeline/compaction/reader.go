@@ -20,7 +20,7 @@ type Texts struct {
 	known *textmemo.Memo[reading]
 }
 
-const textsBytes = 4 << 20 // of a generation
+const textsBytes = 16 << 20 // of a generation
 
 // NewTexts returns one that remembers nothing yet.
 func NewTexts() *Texts {

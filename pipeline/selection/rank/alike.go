@@ -18,7 +18,7 @@ const (
 	alikeRelevance = .02  // difference at most
 	leastAlike     = .015 // relevance from which it matters
 
-	alikeBytes = 4 << 20 // of a generation of the words that are remembered
+	alikeBytes = 8 << 20 // of a generation of the words that are remembered
 )
 
 // preferBetter has the signals of the items themselves decide between items that are alike: the better
