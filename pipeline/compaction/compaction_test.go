@@ -184,6 +184,32 @@ func TestExtractsAreAccountedFor(t *testing.T) {
 	})
 }
 
+// TestTextsChangeNoExtract shortens the same items with and without a memory of their texts, for one question after
+// another, and after the memory was cleared.
+func TestTextsChangeNoExtract(t *testing.T) {
+	t.Parallel()
+	texts := compaction.NewTexts()
+	rapid.Check(t, func(t *rapid.T) {
+		cs := candidates().Draw(t, "candidates")
+		o := compaction.Options{Budget: 200, Whole: 20, Counter: token.Estimate{}}
+		for _, o.Query = range []string{"", "who renewed the gateway certificate?", "boom 7"} {
+			with, without := slices.Clone(cs), slices.Clone(cs)
+			compaction.Shorten(without, o)
+			o.Texts = texts
+			compaction.Shorten(with, o)
+			o.Texts = nil
+			for i := range cs {
+				if got, want := with[i].Content.Text(), without[i].Content.Text(); got != want {
+					t.Fatalf("item %d is %q, without a memory %q", i, got, want)
+				}
+			}
+		}
+		if rapid.Bool().Draw(t, "clear") {
+			texts.Clear()
+		}
+	})
+}
+
 func TestExtractKeepsWhatIsAsked(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("We talked about the weather for a while. ", 30) + "Jonas renewed the gateway certificate on Tuesday. " + strings.Repeat("Then there was lunch. ", 30)
