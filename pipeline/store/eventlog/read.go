@@ -100,7 +100,11 @@ func (l *Log) find(ctx context.Context, tenant, source, id string) (Entry, error
 		if len(positions) == 0 {
 			return fmt.Errorf("find event %q: %w", id, ErrNotFound)
 		}
-		e, err = entryAt(r, tenant, positions[0])
+		if held, ok := l.recent.read(tenant, positions[0]-1, 1); ok {
+			e = held[0]
+		} else {
+			e, err = entryAt(r, tenant, positions[0])
+		}
 		if err == nil && (e.Source != source || e.ID != id) {
 			err = &VerifyError{tenant, positions[0], "an index leads to the row by another source and id"}
 		}
