@@ -115,7 +115,7 @@ func TestDroppedComesBackWhole(t *testing.T) {
 	id := res.Payload.PackID
 	report := n.must(t, "dropped", id)
 	contains(t, "the drop report", report, "pack "+id+" left out 1 item and 1 part of items that it shows\n",
-		"\nit is not about the question:\n  c1  6 tokens; relevance ", "; func Fire()", "\nan extract stands for the whole:\n  long-1:", " tokens; the kiln log: ")
+		"\nit is not about the question:\n  c1  6 tokens; relevance ", "; func Fire()", "\nan extract stands for the whole:\n  long-1:", " tokens; [31mthe kiln is hot, wait")
 	if strings.Contains(report, "\x1b") || strings.Contains(report, "the kiln is cold") {
 		t.Errorf("the drop report is not of short, plain lines:\n%s", report)
 	}

@@ -25,8 +25,8 @@ type Dropped struct {
 
 // Help shows how it is called.
 func (Dropped) Help() string {
-	return `With the pack alone it prints the drop report, by reason, the best first, and beside each item how it
-begins, if the principal may see it now. With items it brings them back. Policy decides anew. What it denies, what the report
+	return `With the pack alone it prints the drop report, by reason, the best first, and beside each item or
+part how it begins, if the principal may see it now. With items it brings them back. Policy decides anew. What it denies, what the report
 does not name and what has changed since is missing.
 
 Examples:
@@ -93,7 +93,7 @@ func (c *Dropped) list(ctx context.Context, a *app.App) error {
 	if a.JSON {
 		return PrintJSON(a, report)
 	}
-	begin, err := c.beginnings(ctx, conn, report)
+	items, err := c.seen(ctx, conn, report)
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (c *Dropped) list(ctx context.Context, a *app.App) error {
 		slices.SortStableFunc(byReason[reason], func(a, b *schemas.Drop) int { return cmp.Compare(b.Score, a.Score) })
 		for _, d := range byReason[reason] {
 			fmt.Fprintf(a.Out, "  %s  %s", droppedName(d), terminal.Plural(d.Tokens, "token", "tokens"))
-			for _, more := range []string{d.Detail, begin[d.ItemID]} {
+			for _, more := range []string{d.Detail, begins(d, items[d.ItemID])} {
 				if more != "" {
 					fmt.Fprintf(a.Out, "; %s", terminal.Excerpt(more, 100))
 				}
@@ -130,9 +130,24 @@ func (c *Dropped) list(ctx context.Context, a *app.App) error {
 // itemsAtOnce is how many items one request asks for.
 const itemsAtOnce = 200
 
-// beginnings says how the dropped items begin that the principal may see now.
-func (c *Dropped) beginnings(ctx context.Context, conn *client.Client, report *schemas.DropReport) (map[string]string, error) {
-	begin := map[string]string{}
+// begins is how what was dropped of an item begins, or why that is not to be quoted; "" where nobody may see it.
+func begins(d *schemas.Drop, item *schemas.ResultItem) string {
+	switch {
+	case item == nil:
+		return ""
+	case item.Metadata.Flagged != "":
+		return item.Metadata.Flagged.Sentence()
+	}
+	text := item.Content.Text()
+	if s := d.Span; s != nil && 0 <= s.Start && s.Start < s.End && s.End <= len(text) {
+		text = strings.ToValidUTF8(text[s.Start:s.End], "")
+	}
+	return text
+}
+
+// seen returns the dropped items that the principal may see now.
+func (c *Dropped) seen(ctx context.Context, conn *client.Client, report *schemas.DropReport) (map[string]*schemas.ResultItem, error) {
+	items := map[string]*schemas.ResultItem{}
 	var ids []string
 	for i := range report.Drops {
 		if id := report.Drops[i].ItemID; !slices.Contains(ids, id) {
@@ -145,8 +160,8 @@ func (c *Dropped) beginnings(ctx context.Context, conn *client.Client, report *s
 			return nil, err
 		}
 		for i := range out.Items {
-			begin[out.Items[i].ID] = beginning(&out.Items[i])
+			items[out.Items[i].ID] = &out.Items[i]
 		}
 	}
-	return begin, nil
+	return items, nil
 }

@@ -18,7 +18,7 @@ import (
 
 // Trace is satchel trace.
 type Trace struct {
-	Request string `arg:"" help:"Request id of a run, as satchel answer prints it, or of any other request."`
+	Request string `arg:"" help:"Request id of a run, as satchel answer prints it, or of any other request; or the id of a pack."`
 }
 
 // Help shows how it is called.
@@ -60,10 +60,11 @@ func (c *Trace) Run(ctx context.Context, a *app.App) error {
 	return nil
 }
 
-// TraceOf reads what a request left in the ledger, up to the log position upTo; 0: all
+// TraceOf reads what a request, or that of a pack, left in the ledger, up to the log position upTo; 0: all
 // that is there.
 func TraceOf(ctx context.Context, e *emitters.Emitter, request string, upTo int64) ([]LedgerLine, error) {
 	var lines []LedgerLine
+	of := "" // the request of the pack that has this id
 	kinds := []schemas.LedgerKind{schemas.LedgerHandover, schemas.LedgerPack, schemas.LedgerDrop, schemas.LedgerDecision,
 		schemas.LedgerArtifact, schemas.LedgerException, schemas.LedgerRefusal}
 	err := e.FollowLedger(ctx, emitters.FollowOptions{Kinds: kinds, Once: upTo == 0}, func(l emitters.LedgerEvent) error {
@@ -71,11 +72,17 @@ func TraceOf(ctx context.Context, e *emitters.Emitter, request string, upTo int6
 			lines = append(lines, LedgerLine{Position: l.Position, Kind: string(l.Kind), Agent: l.Agent, Type: l.Event.Type(), ID: l.Event.ID(),
 				Subject: l.Event.Subject(), Data: l.Event.Data(), at: l.Event.Time()})
 		}
+		if l.Kind == schemas.LedgerPack && l.Event.ID() == request {
+			of = l.Event.Subject()
+		}
 		if upTo > 0 && l.Position >= upTo {
 			return emitters.ErrStop
 		}
 		return nil
 	})
+	if len(lines) == 0 && of != "" && of != request && err == nil {
+		return TraceOf(ctx, e, of, upTo)
+	}
 	return lines, err
 }
 

@@ -81,7 +81,7 @@ func checkDecisionCache(a *app.App) app.Finding {
 func checkAnswer(ctx context.Context, a *app.App, running bool) app.Finding {
 	f := app.Finding{Check: "an answer", OK: true}
 	if !running {
-		f.Idle, f.Detail = true, "not asked: Satchel does not run"
+		f.Idle, f.Detail = true, "not asked: Satchel does not answer"
 		return f
 	}
 	const question = "what is known here?"

@@ -22,7 +22,7 @@ func checkReady(ctx context.Context, a *app.App, found app.Finding) []app.Findin
 		return append([]app.Finding{ready, ledger}, denied(s.Denied)...)
 	}
 	if !running {
-		ready.Idle, ready.Detail = true, "not asked: Satchel does not run"
+		ready.Idle, ready.Detail = true, "not asked: Satchel does not answer"
 		ledger.OK, ledger.Idle, ledger.Detail = true, true, ready.Detail
 		return []app.Finding{ready, ledger}
 	}
