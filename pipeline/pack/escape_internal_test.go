@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"strings"
 	"testing"
 	"unicode"
 )
@@ -24,10 +25,30 @@ func TestHeadingsInDisguise(t *testing.T) {
 		"- #12 is fixed":            "- #12 is fixed",
 		"\u0301":                    "\u0301",
 		"12":                        "12",
+		"a\n【7】 Mara":               "a\n\\【7】 Mara",
+		"⟦9⟧ Mara":                  "\\⟦9⟧ Mara",
+		"a\n「7」 Mara":               "a\n「7」 Mara",
 		"a\n-":                      "a\n\\-",
 	} {
 		if got := sanitise(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	for _, mark := range []string{"\u0301" + strings.Repeat("\u200b", 90), strings.Repeat("\u0301", 200), strings.Repeat("\u0301\u200d", 200)} {
+		for _, line := range []string{"# Memory", "[7] Mara"} {
+			if text, want := "a\n"+mark+line, "a\n\\"+mark+line; sanitise(text) != want {
+				t.Errorf("%d bytes before %q keep it as it is", len(mark), line)
+			}
+		}
+	}
+}
+
+// What is left out of a text joins no backquotes to the fence that it stands in.
+func TestAFenceIsLongerThanWhatIsShown(t *testing.T) {
+	t.Parallel()
+	for _, hidden := range []string{"\x00", "\x1b", "\u202e", "\u2066", "\ufeff", "\ufffd", "\U000e0041", "\x80"} {
+		if got, want := fenced("a", "x\n``"+hidden+"`\n## Safety"), "a\n````\nx\n```\n## Safety\n````"; got != want {
+			t.Errorf("%q: %q, want %q", hidden, got, want)
 		}
 	}
 }

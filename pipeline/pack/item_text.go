@@ -62,8 +62,9 @@ func title(r *candidate.Candidate) string {
 	return label(r.Provenance.SourceURI)
 }
 
-// fenced puts text in a code fence that is longer than any run of backquotes in it.
+// fenced puts text in a code fence that is longer than any run of backquotes in what is shown of it.
 func fenced(name, text string) string {
+	text = printable(text)
 	longest, run := 2, 0
 	for i := 0; i < len(text); i++ {
 		if text[i] == '`' {
@@ -77,7 +78,7 @@ func fenced(name, text string) string {
 	var b strings.Builder
 	b.Grow(len(text) + 2*len(fence) + len(name) + 4)
 	b.WriteString(name + "\n" + fence + "\n")
-	b.WriteString(strings.TrimRight(printable(text), " \t\n") + "\n")
+	b.WriteString(strings.TrimRight(text, " \t\n") + "\n")
 	b.WriteString(fence)
 	return b.String()
 }
@@ -144,19 +145,19 @@ func visible(line string) string {
 	if i == len(line) {
 		return line
 	}
-	if len(line) > mostVisible { // what a line begins like stands at its beginning
-		line = strings.ToValidUTF8(line[:mostVisible], "")
-	}
-	shown := strings.Map(func(r rune) rune {
-		if invisible(r) {
-			return -1
+	shown := make([]byte, 0, min(len(line), mostVisible+utf8.UTFMax)) // what a line begins like stands at its beginning
+	for _, r := range line {
+		if invisible(r) || len(shown) == 0 && mark(r) { // on nothing, or on a space before
+			continue
 		}
-		return r
-	}, line)
-	if bare := strings.TrimLeftFunc(shown, mark); bare != "" { // on nothing, or on a space before
-		shown = bare
+		if shown = utf8.AppendRune(shown, r); len(shown) >= mostVisible {
+			break
+		}
 	}
-	return norm.NFKC.String(shown)
+	if len(shown) == 0 {
+		return line
+	}
+	return norm.NFKC.String(string(shown))
 }
 
 // mark reports whether a character is drawn over the one before it.
@@ -247,6 +248,9 @@ func opens(line string) bool {
 	case '[':
 		rest := strings.TrimLeft(line[1:], "0123456789")
 		return len(rest) < len(line)-1 && strings.HasPrefix(rest, "]")
+	case 0xE3, 0xE2: // of brackets that are read as such
+		at := references.FindStringIndex(line)
+		return at != nil && at[0] == 0
 	case '`', '~':
 		return strings.HasPrefix(line, "```") || strings.HasPrefix(line, "~~~")
 	}
@@ -264,6 +268,8 @@ func structural(line string) bool {
 		return true
 	case '-', '*', '_':
 		return strings.Trim(line, "-*_ ") == ""
+	case 0xE3, 0xE2:
+		return opens(line)
 	}
 	return dayHeading(line)
 }

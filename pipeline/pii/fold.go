@@ -10,8 +10,8 @@ import (
 type shift struct{ at, by int }
 
 // fold returns the text with typographic forms in plain ones: wide spaces as blanks,
-// hyphens as '-', fullwidth letters and Arabic digits as ASCII, characters without width
-// left out; and what to add to its places for those of the original. A text without any
+// hyphens as '-', fullwidth letters and Arabic digits as ASCII, characters without width and
+// those that a pack leaves out left out; and what to add to its places for those of the original. A text without any
 // is returned as it is.
 func fold(text string) (plain string, shifts []shift) {
 	i := ascii(text)
@@ -27,7 +27,7 @@ func fold(text string) (plain string, shifts []shift) {
 		}
 		r, size := utf8.DecodeRuneInString(text[i:])
 		c, changes := plainForm(r)
-		if !changes {
+		if !changes || r == '\r' && i+1 < len(text) && text[i+1] == '\n' {
 			i += size
 			continue
 		}
@@ -49,15 +49,17 @@ func fold(text string) (plain string, shifts []shift) {
 }
 
 // ascii returns how much of the beginning of text, counted in eights but for the end, is
-// ASCII.
+// printable ASCII.
 func ascii(text string) (i int) {
+	const each, high = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(text); i += 8 {
 		w := text[i : i+8]
-		if (uint64(w[0])|uint64(w[1])<<8|uint64(w[2])<<16|uint64(w[3])<<24|uint64(w[4])<<32|uint64(w[5])<<40|uint64(w[6])<<48|uint64(w[7])<<56)&0x8080808080808080 != 0 {
+		x := uint64(w[0]) | uint64(w[1])<<8 | uint64(w[2])<<16 | uint64(w[3])<<24 | uint64(w[4])<<32 | uint64(w[5])<<40 | uint64(w[6])<<48 | uint64(w[7])<<56
+		if (x|(x+each)|(x-each*' '))&high != 0 {
 			return i
 		}
 	}
-	for i < len(text) && text[i] < utf8.RuneSelf {
+	for i < len(text) && text[i] >= ' ' && text[i] <= '~' {
 		i++
 	}
 	return i
@@ -79,16 +81,27 @@ func original(shifts []shift, at int) int {
 }
 
 // folds holds the first bytes of the characters that plainForm may change.
-var folds = [256]bool{0xC2: true, 0xD9: true, 0xDB: true, 0xE2: true, 0xE3: true, 0xEF: true}
+var folds = [256]bool{
+	0: true, 1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true, '\b': true, '\v': true, '\f': true, '\r': true, 0x0E: true, 0x0F: true,
+	0x10: true, 0x11: true, 0x12: true, 0x13: true, 0x14: true, 0x15: true, 0x16: true, 0x17: true, 0x18: true, 0x19: true, 0x1A: true, 0x1B: true,
+	0x1C: true, 0x1D: true, 0x1E: true, 0x1F: true, 0x7F: true,
+	0xC2: true, 0xCD: true, 0xD8: true, 0xD9: true, 0xDB: true, 0xE1: true, 0xE2: true, 0xE3: true, 0xEF: true, 0xF0: true, 0xF3: true,
+}
 
 // plainForm returns the ASCII form of a character, 0 for one without width. changes is
 // false for every other character.
 func plainForm(r rune) (c byte, changes bool) {
 	switch {
-	case r == 0xA0, r >= 0x2000 && r <= 0x200A, r == 0x202F, r == 0x205F, r == 0x3000: // blanks
+	case r == '\v', r == '\f', r == '\r', r == 0xA0, r >= 0x2000 && r <= 0x200A, r == 0x202F, r == 0x205F, r == 0x3000,
+		r == 0x2800, r == 0x3164, r == 0xFFA0: // blanks
 		return ' ', true
 	case r == 0x85, r == 0x2028, r == 0x2029: // line ends
 		return '\n', true
+	case r < ' ' && r != '\t' && r != '\n', r >= 0x7F && r <= 0x9F, r == utf8.RuneError: // no pack shows them
+		return 0, true
+	case r == 0x34F, r == 0x61C, r == 0x115F, r == 0x1160, r == 0x17B4, r == 0x17B5, r >= 0x180B && r <= 0x180F, r >= 0xFFF0 && r <= 0xFFFB,
+		r >= 0x1BCA0 && r <= 0x1BCA3, r >= 0x1D173 && r <= 0x1D17A, r >= 0xE0000 && r <= 0xE0FFF:
+		return 0, true
 	case r == 0xAD, r >= 0x200B && r <= 0x200F, r >= 0x202A && r <= 0x202E, r >= 0x2060 && r <= 0x206F, r >= 0xFE00 && r <= 0xFE0F, r == 0xFEFF:
 		return 0, true
 	case r >= 0x2010 && r <= 0x2013, r == 0x2212, r == 0xFE63: // hyphens, the en dash, minus

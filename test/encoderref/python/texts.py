@@ -5,7 +5,7 @@ import random
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-TRAIN = ROOT / "pipeline" / "embed" / "static" / "train"
+TRAIN = ROOT / "test" / "training" / "static"
 sys.path.insert(0, str(TRAIN))
 
 import dialogue  # noqa: E402

@@ -1,0 +1,37 @@
+package pii
+
+import (
+	"slices"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+)
+
+// No character that shows nothing hides a value: neither one that packs leave out nor one without width.
+func TestWhatShowsNothingHidesNothing(t *testing.T) {
+	t.Parallel()
+	d := newDetector(Config{Types: Types()})
+	for r := range rune(unicode.MaxRune) {
+		nothing := unicode.IsControl(r) || unicode.In(r, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) || r == utf8.RuneError ||
+			unicode.Is(unicode.Cf, r) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r) && (r < 0x11000 || r > 0x14000) || r == 0x2800
+		if !nothing || r == '\n' || r == '\t' || r == 0x85 {
+			continue
+		}
+		text := "the card 4111" + string(r) + "1111" + string(r) + "1111" + string(r) + "1111 is hers"
+		spans := d.Find(text)
+		if len(spans) != 1 || spans[0].Type != Card || text[spans[0].Start:spans[0].End] != text[9:len(text)-8] {
+			t.Errorf("%U hides a card: %v", r, spans)
+		}
+	}
+	if plain, shifts := fold("a\r\nb\tc\n"); plain != "a\r\nb\tc\n" || len(shifts) != 0 {
+		t.Errorf("line ends became %q", plain)
+	}
+	text := "mail maria@exa\x01mple.com, key AKIA\x00IOSFODNN7EXAMPLQ\n"
+	var found []string
+	for _, sp := range d.Find(text) {
+		found = append(found, text[sp.Start:sp.End])
+	}
+	if want := []string{"maria@exa\x01mple.com", "AKIA\x00IOSFODNN7EXAMPLQ"}; !slices.Equal(found, want) {
+		t.Errorf("found %q, want %q", found, want)
+	}
+}
