@@ -322,11 +322,13 @@ const packStart = 110
 // isPack reports whether a text is a pack with items in it: it begins as packs do, and a line below begins with
 // the number of an item, whatever the marks of a list or a quotation before it. A text about packs has no numbers.
 func isPack(text string) bool {
-	at := strings.Index(text[:min(len(text), packStart+len(packMark))], packMark)
+	const most = packStart + len(packMark)
+	begins := injection.Bare(text[:min(len(text), 4*most)])
+	at := strings.Index(begins[:min(len(begins), most)], packMark)
 	if at < 0 {
 		return false
 	}
-	for line := range strings.Lines(text[at:]) {
+	for line := range strings.Lines(injection.Bare(text)[at:]) {
 		if line = strings.TrimLeft(line, " \t>*-"); len(line) > 2 && line[0] == '[' && line[1] >= '0' && line[1] <= '9' {
 			return true
 		}

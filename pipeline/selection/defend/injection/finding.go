@@ -88,7 +88,7 @@ func (c *Classifier) Across(texts []string) []Share {
 	shared := make([]Share, len(texts))
 	texts = slices.Clone(texts)
 	for i := range texts {
-		texts[i] = strings.TrimSpace(said(texts[i]))
+		texts[i] = Bare(strings.TrimSpace(said(texts[i])))
 	}
 	for i := 0; i+1 < len(texts); i++ {
 		if closed(texts[i]) {
