@@ -73,10 +73,11 @@ func whyNothingShown(req Request, ranked Ranked, packed Packed) string {
 			dropped[string(cs[i].Drop)]++
 		}
 	}
+	small, twice := dropped[string(schemas.DropBudget)], dropped[string(schemas.DropDuplicate)]
 	switch {
 	case packed.Least > req.Limits.Tokens:
 		return fmt.Sprintf("budget: %d is too small for any item that was found; the smallest takes %d tokens whole", req.Limits.Tokens, packed.Least)
-	case dropped[string(schemas.DropBudget)] > 0 && dropped[string(schemas.DropBudget)]+dropped[string(schemas.DropDuplicate)] == len(cs):
+	case small > 0 && small+twice == len(cs):
 		return fmt.Sprintf("budget: %d is too small for any of the %d items that were found; see the drop report", req.Limits.Tokens, len(cs))
 	case wordless(req.Query) && dropped[string(schemas.DropOffTopic)] == len(cs):
 		return nothingToSearchBy

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"satchel/pipeline/candidate"
+	"satchel/pipeline/infra/plaintext"
 	"satchel/pipeline/pack"
 	"satchel/pipeline/pack/template"
 	"satchel/pipeline/scope"
@@ -189,7 +190,7 @@ func (o *buildOp) values(c *candidate.Candidate) template.Values {
 	}
 	content := pack.Plain(text)
 	if o.template.Fenced() {
-		content = strings.ReplaceAll(pack.Printable(text), "```", "'''")
+		content = strings.ReplaceAll(plaintext.Shown(text), "```", "'''")
 	}
 	if c.Fenced() {
 		content = pack.Caution + ": " + content

@@ -13,6 +13,7 @@ import (
 
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/chat"
+	"satchel/pipeline/infra/plaintext"
 	"satchel/schemas"
 )
 
@@ -98,7 +99,7 @@ func cited(text string, n int, given map[int]*candidate.Candidate) (schemas.TLDR
 	seen := map[string]bool{}
 	var texts []string
 	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(printable(line))
+		line = strings.TrimSpace(plaintext.Shown(line))
 		line = line[listMark(line):]
 		if line == "" {
 			continue

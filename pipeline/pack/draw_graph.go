@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"satchel/pipeline/infra/plaintext"
 	"satchel/schemas"
 )
 
@@ -16,9 +17,9 @@ func Mermaid(g *schemas.CausalGraph, label func(id string) string) string {
 	number := make(map[string]int, len(g.Nodes))
 	for i, id := range g.Nodes {
 		number[id] = i + 1
-		text := entities.Replace(printable(id))
+		text := entities.Replace(plaintext.Shown(id))
 		if l := label(id); l != "" {
-			text += "<br/>" + entities.Replace(printable(l))
+			text += "<br/>" + entities.Replace(plaintext.Shown(l))
 		}
 		fmt.Fprintf(&b, "  n%d[\"%s\"]\n", i+1, text)
 	}
@@ -36,9 +37,9 @@ func DOT(g *schemas.CausalGraph, label func(id string) string) string {
 	number := make(map[string]int, len(g.Nodes))
 	for i, id := range g.Nodes {
 		number[id] = i + 1
-		text := escapes.Replace(printable(id))
+		text := escapes.Replace(plaintext.Shown(id))
 		if l := label(id); l != "" {
-			text += `\n` + escapes.Replace(printable(l))
+			text += `\n` + escapes.Replace(plaintext.Shown(l))
 		}
 		fmt.Fprintf(&b, "  n%d [label=\"%s\"];\n", i+1, text)
 	}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"satchel/pipeline/candidate"
+	"satchel/pipeline/infra/plaintext"
 	"satchel/schemas"
 )
 
@@ -64,7 +65,7 @@ func title(r *candidate.Candidate) string {
 
 // fenced puts text in a code fence that is longer than any run of backquotes in what is shown of it.
 func fenced(name, text string) string {
-	text = printable(text)
+	text = plaintext.Shown(text)
 	longest, run := 2, 0
 	for i := 0; i < len(text); i++ {
 		if text[i] == '`' {
@@ -93,7 +94,7 @@ func sanitise(text string) string {
 	var b strings.Builder
 	b.Grow(len(text) + 8)
 	for line := range strings.Lines(text) {
-		line = strings.TrimLeftFunc(strings.TrimSpace(printable(line)), blank)
+		line = strings.TrimLeftFunc(strings.TrimSpace(plaintext.Shown(line)), blank)
 		if line == "" {
 			continue
 		}
@@ -119,19 +120,7 @@ func beginsWithLetter(line string) bool {
 
 // blank reports whether a character shows nothing: white space, or one that is there for
 // its neighbours alone.
-func blank(r rune) bool { return unicode.IsSpace(r) || invisible(r) }
-
-func invisible(r rune) bool {
-	switch {
-	case r < 0xad:
-		return false
-	case unicode.Is(unicode.Prepended_Concatenation_Mark, r):
-		return false
-	case unicode.Is(unicode.Cf, r), unicode.Is(unicode.Variation_Selector, r), unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r):
-		return true
-	}
-	return r == '\u2800' || r == '\u115f' || r == '\u1160' || r == '\u3164' || r == '\uffa0'
-}
+func blank(r rune) bool { return unicode.IsSpace(r) || plaintext.Invisible(r) }
 
 const mostVisible = 256 // bytes
 
@@ -147,7 +136,7 @@ func visible(line string) string {
 	}
 	shown := make([]byte, 0, min(len(line), mostVisible+utf8.UTFMax)) // what a line begins like stands at its beginning
 	for _, r := range line {
-		if invisible(r) || len(shown) == 0 && mark(r) { // on nothing, or on a space before
+		if plaintext.Invisible(r) || len(shown) == 0 && mark(r) { // on nothing, or on a space before
 			continue
 		}
 		if shown = utf8.AppendRune(shown, r); len(shown) >= mostVisible {
@@ -190,6 +179,16 @@ func headed(line string) bool {
 	return len(inner) < len(line) && inner[0] != '[' && opens(inner)
 }
 
+// numbered reports whether a line begins with a number in brackets that are read as those of a reference.
+func numbered(line string) bool {
+	switch r, _ := utf8.DecodeRuneInString(line); r {
+	case '【', '〔', '〚', '⟦':
+		at := references.FindStringIndex(line)
+		return at != nil && at[0] == 0
+	}
+	return false
+}
+
 // label is a text as it stands before an item: on one line, and without anything in
 // brackets that could be read as a reference.
 func label(text string) string {
@@ -212,33 +211,13 @@ func plain(text string) bool {
 	if text == "" {
 		return true
 	}
-	return text[0] != ' ' && text[len(text)-1] != ' ' && ascii(text) && !opens(text)
-}
-
-// ascii reports whether a text is printable ASCII, eight bytes at a time: of each, the
-// highest bit of x is set above '~', or of x+1, or of x-' ' below ' '. What a byte carries
-// over or borrows is of a text that is refused by then.
-func ascii(text string) bool {
-	const each, high = 0x0101010101010101, 0x8080808080808080
-	for ; len(text) >= 8; text = text[8:] {
-		x := uint64(text[0]) | uint64(text[1])<<8 | uint64(text[2])<<16 | uint64(text[3])<<24 |
-			uint64(text[4])<<32 | uint64(text[5])<<40 | uint64(text[6])<<48 | uint64(text[7])<<56
-		if (x|(x+each)|(x-each*' '))&high != 0 {
-			return false
-		}
-	}
-	for i := range len(text) {
-		if text[i] < ' ' || text[i] > '~' {
-			return false
-		}
-	}
-	return true
+	return text[0] != ' ' && text[len(text)-1] != ' ' && plaintext.ASCII(text) == len(text) && !opens(text)
 }
 
 // opens reports whether a text's first line, which stands behind a reference or a
 // speaker, begins like a heading, a reference or a fence all the same.
 func opens(line string) bool {
-	if headed(line) {
+	if headed(line) || numbered(line) {
 		return true
 	}
 	switch line[0] {
@@ -248,9 +227,6 @@ func opens(line string) bool {
 	case '[':
 		rest := strings.TrimLeft(line[1:], "0123456789")
 		return len(rest) < len(line)-1 && strings.HasPrefix(rest, "]")
-	case 0xE3, 0xE2: // of brackets that are read as such
-		at := references.FindStringIndex(line)
-		return at != nil && at[0] == 0
 	case '`', '~':
 		return strings.HasPrefix(line, "```") || strings.HasPrefix(line, "~~~")
 	}
@@ -260,7 +236,7 @@ func opens(line string) bool {
 // structural reports whether a line begins like a heading, a reference, a fence or a
 // rule of the pack, or is the heading of a day.
 func structural(line string) bool {
-	if headed(line) {
+	if headed(line) || numbered(line) {
 		return true
 	}
 	switch line[0] {
@@ -268,42 +244,8 @@ func structural(line string) bool {
 		return true
 	case '-', '*', '_':
 		return strings.Trim(line, "-*_ ") == ""
-	case 0xE3, 0xE2:
-		return opens(line)
 	}
 	return dayHeading(line)
-}
-
-// printable removes control characters, invalid bytes and characters that change the
-// direction of text or hide in it.
-func printable(s string) string {
-	for i := 0; i < len(s); {
-		if s[i] >= ' ' && s[i] < 0x7f {
-			i++
-			continue
-		}
-		r, n := utf8.DecodeRuneInString(s[i:])
-		if printed(r) != r {
-			return s[:i] + strings.Map(printed, s[i:])
-		}
-		i += n
-	}
-	return s
-}
-
-// printed is what is shown of a character: itself, a space, or -1 for nothing.
-func printed(r rune) rune {
-	switch {
-	case r == '\n' || r == '\t':
-		return r
-	case r == '\u2028' || r == '\u2029' || r == '\u0085' || r == '\v' || r == '\f' || r == '\r':
-		return ' '
-	case r == utf8.RuneError, unicode.IsControl(r):
-		return -1
-	case r >= '\u202a' && r <= '\u202e', r >= '\u2066' && r <= '\u2069', r == '\ufeff', r >= 0xE0000 && r <= 0xE007F:
-		return -1
-	}
-	return r
 }
 
 // reference is the mark before an item.

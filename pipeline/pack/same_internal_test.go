@@ -260,19 +260,3 @@ func TestGreedyByList(t *testing.T) {
 		}
 	})
 }
-
-// TestPrintableASCII looks for a byte that is none at every place.
-func TestPrintableASCII(t *testing.T) {
-	t.Parallel()
-	for n := range 19 {
-		for at := range n {
-			for b := range 256 {
-				text := []byte(strings.Repeat(" ~", n)[:n])
-				text[at] = byte(b)
-				if want := b >= ' ' && b <= '~'; ascii(string(text)) != want {
-					t.Errorf("%q: %t", text, !want)
-				}
-			}
-		}
-	}
-}

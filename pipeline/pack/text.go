@@ -29,10 +29,6 @@ func Unlisted(text string) string {
 	return b.String()
 }
 
-// Printable returns text without control characters, invalid bytes and characters
-// that change the direction of text or hide in it. Lines stay as they are.
-func Printable(text string) string { return printable(text) }
-
 // Fence returns a code fence that is longer than any run of backquotes in text.
 func Fence(text string) string {
 	longest, run := 2, 0

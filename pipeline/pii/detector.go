@@ -7,9 +7,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"satchel/pipeline/infra/textmemo"
-
 	"github.com/nyaruka/phonenumbers"
+
+	"satchel/pipeline/infra/textmemo"
 )
 
 // Type says what a span is.

@@ -3,6 +3,8 @@ package pii
 import (
 	"slices"
 	"unicode/utf8"
+
+	"satchel/pipeline/infra/plaintext"
 )
 
 // shift says that from at on, up to the next shift, a place of a folded text stands by
@@ -10,18 +12,18 @@ import (
 type shift struct{ at, by int }
 
 // fold returns the text with typographic forms in plain ones: wide spaces as blanks,
-// hyphens as '-', fullwidth letters and Arabic digits as ASCII, characters without width and
-// those that a pack leaves out left out; and what to add to its places for those of the original. A text without any
-// is returned as it is.
+// hyphens as '-', fullwidth letters and Arabic digits as ASCII, without characters that show
+// nothing; and what to add to its places for those of the original. A text without any is
+// returned as it is.
 func fold(text string) (plain string, shifts []shift) {
-	i := ascii(text)
+	i := plaintext.ASCII(text)
 	if i == len(text) {
 		return text, nil
 	}
 	var out []byte
 	kept := 0 // what of text is in out
 	for i < len(text) {
-		if !folds[text[i]] {
+		if b := text[i]; b >= ' ' && b <= '~' || b == '\n' || b == '\t' || b >= utf8.RuneSelf && !folds[b] {
 			i++
 			continue
 		}
@@ -48,23 +50,6 @@ func fold(text string) (plain string, shifts []shift) {
 	return string(append(out, text[kept:]...)), shifts
 }
 
-// ascii returns how much of the beginning of text, counted in eights but for the end, is
-// printable ASCII.
-func ascii(text string) (i int) {
-	const each, high = 0x0101010101010101, 0x8080808080808080
-	for ; i+8 <= len(text); i += 8 {
-		w := text[i : i+8]
-		x := uint64(w[0]) | uint64(w[1])<<8 | uint64(w[2])<<16 | uint64(w[3])<<24 | uint64(w[4])<<32 | uint64(w[5])<<40 | uint64(w[6])<<48 | uint64(w[7])<<56
-		if (x|(x+each)|(x-each*' '))&high != 0 {
-			return i
-		}
-	}
-	for i < len(text) && text[i] >= ' ' && text[i] <= '~' {
-		i++
-	}
-	return i
-}
-
 // original returns where a place of a folded text is in the original: behind what was
 // left out before it.
 func original(shifts []shift, at int) int {
@@ -80,16 +65,13 @@ func original(shifts []shift, at int) int {
 	return at + shifts[next-1].by
 }
 
-// folds holds the first bytes of the characters that plainForm may change.
+// folds holds the first bytes of the characters outside ASCII that plainForm may change.
 var folds = [256]bool{
-	0: true, 1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true, '\b': true, '\v': true, '\f': true, '\r': true, 0x0E: true, 0x0F: true,
-	0x10: true, 0x11: true, 0x12: true, 0x13: true, 0x14: true, 0x15: true, 0x16: true, 0x17: true, 0x18: true, 0x19: true, 0x1A: true, 0x1B: true,
-	0x1C: true, 0x1D: true, 0x1E: true, 0x1F: true, 0x7F: true,
 	0xC2: true, 0xCD: true, 0xD8: true, 0xD9: true, 0xDB: true, 0xE1: true, 0xE2: true, 0xE3: true, 0xEF: true, 0xF0: true, 0xF3: true,
 }
 
-// plainForm returns the ASCII form of a character, 0 for one without width. changes is
-// false for every other character.
+// plainForm returns the ASCII form of a character, 0 for one that shows nothing (package plaintext
+// says which do). changes is false for every other character.
 func plainForm(r rune) (c byte, changes bool) {
 	switch {
 	case r == '\v', r == '\f', r == '\r', r == 0xA0, r >= 0x2000 && r <= 0x200A, r == 0x202F, r == 0x205F, r == 0x3000,

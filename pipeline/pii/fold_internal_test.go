@@ -4,7 +4,8 @@ import (
 	"slices"
 	"testing"
 	"unicode"
-	"unicode/utf8"
+
+	"satchel/pipeline/infra/plaintext"
 )
 
 // No character that shows nothing hides a value: neither one that packs leave out nor one without width.
@@ -12,9 +13,8 @@ func TestWhatShowsNothingHidesNothing(t *testing.T) {
 	t.Parallel()
 	d := newDetector(Config{Types: Types()})
 	for r := range rune(unicode.MaxRune) {
-		nothing := unicode.IsControl(r) || unicode.In(r, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) || r == utf8.RuneError ||
-			unicode.Is(unicode.Cf, r) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r) && (r < 0x11000 || r > 0x14000) || r == 0x2800
-		if !nothing || r == '\n' || r == '\t' || r == 0x85 {
+		foreign := r >= 0x11000 && r <= 0x14000 // formats signs of old scripts
+		if nothing := plaintext.Rune(r) < 0 || plaintext.Invisible(r) && !foreign; !nothing {
 			continue
 		}
 		text := "the card 4111" + string(r) + "1111" + string(r) + "1111" + string(r) + "1111 is hers"

@@ -12,7 +12,7 @@ import (
 	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/config"
 	"satchel/cmd/internal/terminal"
-	"satchel/pipeline/pack"
+	"satchel/pipeline/infra/plaintext"
 	"satchel/schemas"
 )
 
@@ -26,8 +26,8 @@ type Dropped struct {
 // Help shows how it is called.
 func (Dropped) Help() string {
 	return `With the pack alone it prints the drop report, by reason, the best first, and beside each item or
-part how it begins, if the principal may see it now. With items it brings them back. Policy decides anew. What it denies, what the report
-does not name and what has changed since is missing.
+part how it begins, if the principal may see it now. With items it brings them back. Policy decides
+anew. What it denies, what the report does not name and what has changed since is missing.
 
 Examples:
   satchel dropped 019cc7a5-0000-7000-8000-000000000042
@@ -71,7 +71,7 @@ func (c *Dropped) Run(ctx context.Context, a *app.App) error {
 
 func (c *Dropped) print(a *app.App, out *schemas.RecoverReply) {
 	for _, r := range out.Results {
-		fmt.Fprintf(terminal.Beneath(a.Out), "%s\n%s\n", bold(a, terminal.Excerpt(r.ID, 400)), strings.TrimRight(pack.Printable(r.Content.Text()), "\n"))
+		fmt.Fprintf(terminal.Beneath(a.Out), "%s\n%s\n", bold(a, terminal.Excerpt(r.ID, 400)), strings.TrimRight(plaintext.Shown(r.Content.Text()), "\n"))
 	}
 	for _, id := range out.Missing {
 		fmt.Fprintf(a.Out, "%s: it may not come back: not named, denied, changed or erased\n", id)

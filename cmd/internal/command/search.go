@@ -14,7 +14,7 @@ import (
 	"satchel/cmd/internal/app"
 	"satchel/cmd/internal/client"
 	"satchel/cmd/internal/terminal"
-	"satchel/pipeline/pack"
+	"satchel/pipeline/infra/plaintext"
 	"satchel/schemas"
 )
 
@@ -137,7 +137,7 @@ func bold(a *app.App, text string) string {
 
 // printMarkdown prints a text, with its headings and bold words bright on a terminal.
 func printMarkdown(a *app.App, text string) error {
-	text = pack.Printable(text)
+	text = plaintext.Shown(text)
 	if colour(a) {
 		text = Brighten(text)
 	}

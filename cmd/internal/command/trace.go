@@ -80,7 +80,7 @@ func TraceOf(ctx context.Context, e *emitters.Emitter, request string, upTo int6
 		}
 		return nil
 	})
-	if len(lines) == 0 && of != "" && of != request && err == nil {
+	if err == nil && len(lines) == 0 && of != "" {
 		return TraceOf(ctx, e, of, upTo)
 	}
 	return lines, err

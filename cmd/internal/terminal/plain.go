@@ -9,11 +9,11 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"satchel/pipeline/pack"
+	"satchel/pipeline/infra/plaintext"
 )
 
 // Plain is what commands print to. It takes away what would command a terminal or
-// reorder text on it (pack.Printable): much of what is printed was written by others.
+// reorder text on it (plaintext.Shown): much of what is printed was written by others.
 // What has to pass as it is, is written to below it, see beneath and exact.
 type Plain struct {
 	mu   sync.Mutex
@@ -33,7 +33,7 @@ func (o *Plain) Write(p []byte) (int, error) {
 		}
 	}
 	o.held = bytes.Clone(text[end:])
-	if _, err := io.WriteString(o.W, pack.Printable(string(text[:end]))); err != nil {
+	if _, err := io.WriteString(o.W, plaintext.Shown(string(text[:end]))); err != nil {
 		return 0, err
 	}
 	return len(p), nil
@@ -50,13 +50,13 @@ func Beneath(w io.Writer) io.Writer {
 // Escaped writes the characters of JSON that are not printable as \u escapes: all of them
 // stand in strings.
 func Escaped(text string) string {
-	if pack.Printable(text) == text {
+	if plaintext.Shown(text) == text {
 		return text
 	}
 	var b strings.Builder
 	for _, r := range text {
 		s := string(r)
-		if pack.Printable(s) == s {
+		if plaintext.Shown(s) == s {
 			b.WriteString(s)
 			continue
 		}

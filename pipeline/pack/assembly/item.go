@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"satchel/pipeline/candidate"
+	"satchel/pipeline/infra/plaintext"
 	"satchel/pipeline/pack"
 	"satchel/schemas"
 )
@@ -178,7 +179,7 @@ func (it *Item) code(r *candidate.Candidate, text string) {
 // fence puts code behind the first line of the head.
 func (it *Item) fence(body string) {
 	title, _, _ := strings.Cut(it.head, "\n")
-	body = strings.Trim(pack.Printable(body), "\n")
+	body = strings.Trim(plaintext.Shown(body), "\n")
 	fence := pack.Fence(body)
 	it.head = title + "\n" + fence + it.language + "\n"
 	it.body = strings.TrimRight(body, " \t\n")

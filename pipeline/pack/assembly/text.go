@@ -3,6 +3,7 @@ package assembly
 import (
 	"strings"
 
+	"satchel/pipeline/infra/plaintext"
 	"satchel/pipeline/pack"
 )
 
@@ -36,7 +37,7 @@ func escapeFirst(text string) string {
 
 // line is a text on one line.
 func line(text string) string {
-	return strings.ReplaceAll(strings.Join(strings.Fields(pack.Printable(text)), " "), "<!--", `<\!--`)
+	return strings.ReplaceAll(strings.Join(strings.Fields(plaintext.Shown(text)), " "), "<!--", `<\!--`)
 }
 
 // label is a name on one line that holds nothing like a reference.

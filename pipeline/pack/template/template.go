@@ -23,7 +23,7 @@ import (
 	"strings"
 	"time"
 
-	"satchel/pipeline/pack"
+	"satchel/pipeline/infra/plaintext"
 	"satchel/schemas"
 )
 
@@ -103,7 +103,7 @@ func (t *Template) read() error {
 	for {
 		text, after, found := strings.Cut(rest, "{{")
 		if text != "" {
-			t.parts = append(t.parts, part{text: pack.Printable(text)})
+			t.parts = append(t.parts, part{text: plaintext.Shown(text)})
 		}
 		if !found {
 			break
@@ -249,7 +249,7 @@ func (t *Template) Join(memories []string) string {
 	if len(memories) == 0 {
 		return ""
 	}
-	return pack.Printable(t.spec.Header) + strings.Join(memories, pack.Printable(t.spec.Separator)) + pack.Printable(t.spec.Footer)
+	return plaintext.Shown(t.spec.Header) + strings.Join(memories, plaintext.Shown(t.spec.Separator)) + plaintext.Shown(t.spec.Footer)
 }
 
 // parseBuiltIn parses a template that is always there.

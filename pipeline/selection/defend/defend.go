@@ -12,6 +12,7 @@ import (
 
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/infra/parallel"
+	"satchel/pipeline/infra/plaintext"
 	"satchel/pipeline/selection/defend/injection"
 	"satchel/schemas"
 )
@@ -323,12 +324,12 @@ const packStart = 110
 // the number of an item, whatever the marks of a list or a quotation before it. A text about packs has no numbers.
 func isPack(text string) bool {
 	const most = packStart + len(packMark)
-	begins := injection.Bare(text[:min(len(text), 4*most)])
+	begins := plaintext.Bare(text[:min(len(text), 4*most)])
 	at := strings.Index(begins[:min(len(begins), most)], packMark)
 	if at < 0 {
 		return false
 	}
-	for line := range strings.Lines(injection.Bare(text)[at:]) {
+	for line := range strings.Lines(plaintext.Bare(text)[at:]) {
 		if line = strings.TrimLeft(line, " \t>*-"); len(line) > 2 && line[0] == '[' && line[1] >= '0' && line[1] <= '9' {
 			return true
 		}

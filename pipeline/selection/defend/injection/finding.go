@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"satchel/pipeline/infra/plaintext"
 )
 
 // Finding is what the classifier makes of a text.
@@ -88,7 +90,7 @@ func (c *Classifier) Across(texts []string) []Share {
 	shared := make([]Share, len(texts))
 	texts = slices.Clone(texts)
 	for i := range texts {
-		texts[i] = Bare(strings.TrimSpace(said(texts[i])))
+		texts[i] = plaintext.Bare(strings.TrimSpace(said(texts[i])))
 	}
 	for i := 0; i+1 < len(texts); i++ {
 		if closed(texts[i]) {

@@ -9,6 +9,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"satchel/pipeline/infra/plaintext"
+
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -68,31 +70,6 @@ func traitsOf(text string) traits {
 	return t
 }
 
-// Bare is a text without what no pack shows of it: control characters, what is no character, and characters
-// without width. Line ends stay.
-func Bare(text string) string {
-	i := 0
-	for i < len(text) && (text[i] >= ' ' && text[i] <= '~' || text[i] == '\n' || text[i] == '\t') {
-		i++
-	}
-	if i == len(text) {
-		return text
-	}
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= '\t' && r <= '\r', r == 0x85:
-			return r
-		case r < ' ', r >= 0x7F && r < 0xA0, r == utf8.RuneError:
-			return -1
-		case r < 0xAD, r >= 0x3400 && r < 0xD800: // letters of the West and the East
-			return r
-		case unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point):
-			return -1
-		}
-		return r
-	}, text)
-}
-
 // views returns what a text says once its encoding is undone: addresses' and HTML's
 // escapes, base64 and hexadecimal runs, accents and look-alike letters, invisible
 // characters, letters set apart, digits for letters, rotated and reversed alphabets,
@@ -104,7 +81,7 @@ func views(text string) []string {
 	}
 	t := traitsOf(text)
 	var out []string
-	if bare := Bare(text); bare != text {
+	if bare := plaintext.Bare(text); bare != text {
 		out = append(views(bare), bare)
 	}
 	add := func(view string) {

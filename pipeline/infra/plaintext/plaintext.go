@@ -1,0 +1,89 @@
+// Package plaintext says what a reader sees of a text. Whoever judges, masks or lays out a text asks here, so
+// that no character hides from the one what the other shows.
+//
+// It promises that Shown is what packs and terminals show, and that Bare has nothing in it that shows
+// nothing. Any package may import it.
+package plaintext
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Shown removes control characters, invalid bytes and characters that change the direction of text or hide in
+// it. Line ends but '\n' become blanks.
+func Shown(s string) string {
+	for i := 0; i < len(s); {
+		if s[i] >= ' ' && s[i] < 0x7f {
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if Rune(r) != r {
+			return s[:i] + strings.Map(Rune, s[i:])
+		}
+		i += n
+	}
+	return s
+}
+
+// Rune is what Shown makes of a character: itself, a space, or -1 for nothing.
+func Rune(r rune) rune {
+	switch {
+	case r == '\n' || r == '\t':
+		return r
+	case r == '\u2028' || r == '\u2029' || r == '\u0085' || r == '\v' || r == '\f' || r == '\r':
+		return ' '
+	case r == utf8.RuneError, unicode.IsControl(r):
+		return -1
+	case r >= '\u202a' && r <= '\u202e', r >= '\u2066' && r <= '\u2069', r == '\ufeff', r >= 0xE0000 && r <= 0xE007F:
+		return -1
+	}
+	return r
+}
+
+// Invisible reports whether a character that Shown keeps shows nothing, or a blank that is no white space.
+func Invisible(r rune) bool {
+	switch {
+	case r < 0xad:
+		return false
+	case unicode.Is(unicode.Prepended_Concatenation_Mark, r):
+		return false
+	case unicode.Is(unicode.Cf, r), unicode.Is(unicode.Variation_Selector, r), unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r):
+		return true
+	}
+	return r == '\u2800' || r == '\u115f' || r == '\u1160' || r == '\u3164' || r == '\uffa0'
+}
+
+// Bare is a text without what Shown leaves out and without what is invisible. Line ends stay.
+func Bare(text string) string {
+	if ASCII(text) == len(text) {
+		return text
+	}
+	return strings.Map(func(r rune) rune {
+		if Rune(r) < 0 || Invisible(r) {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// ASCII returns how much of the beginning of a text, counted in eights but for the end, is printable ASCII. It looks
+// at eight bytes at a time: of each, the highest bit of x is set above '~', or of x+1, or of x-' ' below ' '. What a
+// byte carries over or borrows is of a text that is refused by then.
+func ASCII(text string) (n int) {
+	const each, high = 0x0101010101010101, 0x8080808080808080
+	for ; n+8 <= len(text); n += 8 {
+		w := text[n : n+8]
+		x := uint64(w[0]) | uint64(w[1])<<8 | uint64(w[2])<<16 | uint64(w[3])<<24 |
+			uint64(w[4])<<32 | uint64(w[5])<<40 | uint64(w[6])<<48 | uint64(w[7])<<56
+		if (x|(x+each)|(x-each*' '))&high != 0 {
+			return n
+		}
+	}
+	for n < len(text) && text[n] >= ' ' && text[n] <= '~' {
+		n++
+	}
+	return n
+}
