@@ -298,7 +298,7 @@ func TestARefusedKeyIsJudgedAgain(t *testing.T) {
 	}
 	got := w.letters(t, 4)
 	slices.Sort(got)
-	if diff := cmp.Diff([]string{"k policy_denied /data/id", "k policy_denied /data/id", "k policy_denied /data/id", "k2 policy_denied /data/id"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"k policy_denied /data/id", "k policy_denied /data/id", "k policy_denied /data/id", "k2 id_reuse /id"}, got); diff != "" {
 		t.Error(diff)
 	}
 }

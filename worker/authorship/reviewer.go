@@ -1,7 +1,6 @@
 package authorship
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -207,7 +206,8 @@ func (r *review) consider(ctx context.Context, i int) error {
 func (r *review) accept(i int) {
 	d := r.drafts[i]
 	key := eventlog.Key{Source: d.Source, ID: d.ID}
-	if _, again := r.keys[key]; again {
+	if first, again := r.keys[key]; again {
+		r.keys[key] = min(first, i)
 		return
 	}
 	r.keys[key] = i
@@ -298,14 +298,27 @@ func (r *review) ask(ctx context.Context) error {
 		}
 		by[who] = append(by[who], q)
 	}
+	denied := map[int]question{} // by draft, the first that policy denies
 	for _, who := range order {
-		if err := r.decide(ctx, by[who]); err != nil {
+		if err := r.decide(ctx, by[who], denied); err != nil {
 			return err
 		}
 	}
 	for n, q := range r.unanswered {
-		if r.refused[q.at] == nil && (n == 0 || r.unanswered[n-1].at != q.at) {
+		if n > 0 && r.unanswered[n-1].at == q.at {
+			continue
+		}
+		no, is := denied[q.at]
+		if !is {
 			r.accept(q.at)
+			continue
+		}
+		cause := "this agent may not change this item"
+		if no.action == actionRelabel {
+			cause = "this agent may not record this item again with less protection"
+		}
+		if err := r.refuse(ctx, q.at, no.pointer, cause); err != nil {
+			return err
 		}
 	}
 	r.unanswered = nil
@@ -313,9 +326,9 @@ func (r *review) ask(ctx context.Context) error {
 	return nil
 }
 
-// decide refuses the drafts that policy does not allow, or that touch what is above the
-// clearance they claim. The questions are about one action of one principal.
-func (r *review) decide(ctx context.Context, questions []question) error {
+// decide adds to denied the drafts that policy does not allow, or that touch what is above
+// the clearance they claim. The questions are about one action of one principal.
+func (r *review) decide(ctx context.Context, questions []question, denied map[int]question) error {
 	first := &questions[0]
 	var d policies.Decision
 	who, ok := PrincipalOf(r.cfg.Registry, r.cfg.Loopback, r.drafts[first.at], actionChange)
@@ -334,26 +347,20 @@ func (r *review) decide(ctx context.Context, questions []question) error {
 		end := at + len(q.versions)
 		allowed := ok && !ExceedsClearance(r.drafts[q.at].Level, q.versions) &&
 			!slices.ContainsFunc(d.Verdicts[at:end], func(v policies.Verdict) bool { return !v.Allow })
-		if at = end; allowed || r.refused[q.at] != nil {
-			continue
+		if _, before := denied[q.at]; !allowed && !before {
+			denied[q.at] = *q
 		}
-		cause := "this agent may not change this item"
-		if q.action == actionRelabel {
-			cause = "this agent may not record this item again with less protection"
-		}
-		if err := r.refuse(ctx, q.at, q.pointer, cause); err != nil {
-			return err
-		}
+		at = end
 	}
 	return nil
 }
 
-// refuse refuses a draft, unless the log or an earlier draft has its event: the log does not
-// take that twice.
+// refuse refuses a draft, unless the log or an earlier draft has its key: the log then says
+// whether it is the same event or another.
 func (r *review) refuse(ctx context.Context, i int, pointer, cause string) error {
 	d := r.drafts[i]
 	key := eventlog.Key{Source: d.Source, ID: d.ID}
-	if first, again := r.keys[key]; again && r.drafts[first].Type == d.Type && bytes.Equal(r.drafts[first].Data, d.Data) {
+	if first, again := r.keys[key]; again && first < i {
 		return nil
 	}
 	logged, err := r.logged(ctx, key)
