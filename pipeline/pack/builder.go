@@ -208,8 +208,11 @@ func (w *packer) render(i int) {
 	default:
 		w.kind[i] = int8(slices.Index(sections[:], info.Section))
 	}
-	if !c.Kept() && c.Quote == nil && c.ContentTokens > 0 && inFence(c) && w.req.Counter.Name() == storedTokenizer {
-		c.Tokens = referenceTokens + c.ContentTokens + w.count(fenced(title(c), "")) // nobody reads its text
+	if !c.Kept() && c.Quote == nil && c.ContentTokens > 0 && w.req.Counter.Name() == storedTokenizer { // nobody reads its text
+		c.Tokens = referenceTokens + c.ContentTokens
+		if inFence(c) {
+			c.Tokens += w.count(fenced(title(c), ""))
+		}
 		return
 	}
 	text, verbatim := body(c)

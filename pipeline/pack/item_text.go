@@ -93,8 +93,8 @@ func sanitise(text string) string {
 	}
 	var b strings.Builder
 	b.Grow(len(text) + 8)
-	for line := range strings.Lines(text) {
-		line = strings.TrimLeftFunc(strings.TrimSpace(plaintext.Shown(line)), blank)
+	for line := range strings.Lines(plaintext.Shown(text)) {
+		line = strings.TrimLeftFunc(strings.TrimSpace(line), blank)
 		if line == "" {
 			continue
 		}
@@ -102,7 +102,7 @@ func sanitise(text string) string {
 		if !first {
 			b.WriteByte('\n')
 		}
-		if !beginsWithLetter(line) {
+		if mayOpen(line) {
 			if like := visible(line); first && opens(like) || !first && structural(like) {
 				b.WriteByte('\\')
 			}
@@ -112,10 +112,14 @@ func sanitise(text string) string {
 	return b.String()
 }
 
-// beginsWithLetter reports whether a line begins with a letter: no structure does, however it is written.
-func beginsWithLetter(line string) bool {
+// mayOpen reports whether a line may be structure by its first character. However it is
+// written, none begins with a letter.
+func mayOpen(line string) bool {
+	if line[0] < utf8.RuneSelf {
+		return strings.IndexByte("#[`~=>\\-*_+0123456789", line[0]) >= 0
+	}
 	r, _ := utf8.DecodeRuneInString(line)
-	return unicode.IsLetter(r)
+	return !unicode.IsLetter(r)
 }
 
 // blank reports whether a character shows nothing: white space, or one that is there for
@@ -127,7 +131,7 @@ const mostVisible = 256 // bytes
 // visible is what a reader sees of a line: without characters that show nothing, and with
 // the wide and small forms of ASCII as ASCII. It is never empty for a line that is not.
 func visible(line string) string {
-	i := 0
+	i := plaintext.ASCII(line)
 	for i < len(line) && line[i] < utf8.RuneSelf {
 		i++
 	}
@@ -156,7 +160,10 @@ func mark(r rune) bool { return unicode.In(r, unicode.M) || unicode.IsSpace(r) }
 // fence from being one.
 func nested(line string) string {
 	for {
-		rest := strings.TrimLeft(line, "0123456789")
+		rest := line
+		for rest != "" && rest[0] >= '0' && rest[0] <= '9' {
+			rest = rest[1:]
+		}
 		switch {
 		case rest == "":
 			return line

@@ -15,8 +15,8 @@ import (
 // it. Line ends but '\n' become blanks.
 func Shown(s string) string {
 	for i := 0; i < len(s); {
-		if s[i] >= ' ' && s[i] < 0x7f {
-			i++
+		if n := ASCII(s[i:]); n > 0 {
+			i += n
 			continue
 		}
 		r, n := utf8.DecodeRuneInString(s[i:])
@@ -58,15 +58,26 @@ func Invisible(r rune) bool {
 
 // Bare is a text without what Shown leaves out and without what is invisible. Line ends stay.
 func Bare(text string) string {
-	if ASCII(text) == len(text) {
-		return text
-	}
-	return strings.Map(func(r rune) rune {
-		if Rune(r) < 0 || Invisible(r) {
-			return -1
+	for i := 0; i < len(text); {
+		if n := ASCII(text[i:]); n > 0 {
+			i += n
+			continue
 		}
-		return r
-	}, text)
+		r, n := utf8.DecodeRuneInString(text[i:])
+		if bare(r) != r {
+			return text[:i] + strings.Map(bare, text[i:])
+		}
+		i += n
+	}
+	return text
+}
+
+// bare is what Bare makes of a character: itself, or -1 for nothing.
+func bare(r rune) rune {
+	if Rune(r) < 0 || Invisible(r) {
+		return -1
+	}
+	return r
 }
 
 // ASCII returns how much of the beginning of a text, counted in eights but for the end, is printable ASCII. It looks
