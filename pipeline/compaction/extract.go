@@ -51,7 +51,7 @@ const Smallest = 24
 const (
 	largest  = .5  // share of the budget that one extract takes at most
 	part     = .7  // share of an item that its extract takes
-	enough   = 6   // times the budget that extracts are made for, best candidates first
+	enough   = 3   // times the budget that extracts are made for, best candidates first
 	blobFrom = 400 // bytes of a text that may be a log, a table, …
 )
 
@@ -185,6 +185,9 @@ func (r *reader) shorten(p *piece, by token.Counter) bool {
 	}
 	p.c.Extract = e
 	p.c.Content, p.c.ContentTokens = schemas.TextContent(text), 0
+	if by.Name() == token.CL100K {
+		p.c.ContentTokens = e.After
+	}
 	return true
 }
 

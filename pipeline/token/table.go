@@ -29,8 +29,11 @@ type table struct {
 	seed  maphash.Seed
 	text  []byte   // the tokens in the order of their ranks
 	ends  []uint32 // where each ends in text
-	slots []uint32 // a rank plus 1, 0 where there is none; a power of two of them
+	slots []uint32 // a rank plus 1 and, in the upper bits, some of the token's hash; 0 where there is none; a power of two
 }
+
+// rankBits are those of a slot that hold a rank. What is no token is known by the others mostly, without a look at the text.
+const rankBits = 18
 
 // loadTable reads what test/tokentables wrote.
 func loadTable(compressed string) (*table, error) {
@@ -46,13 +49,16 @@ func loadTable(compressed string) (*table, error) {
 	for at := 0; at < len(raw); at += 1 + int(raw[at]) {
 		n++
 	}
+	if n >= 1<<rankBits {
+		return nil, fmt.Errorf("read tokens: %d are more than a slot tells apart", n)
+	}
 	t := &table{seed: maphash.MakeSeed(), text: make([]byte, 0, len(raw)-n), ends: make([]uint32, 0, n), slots: make([]uint32, 2<<bits.Len(uint(n)))}
 	for at := 0; at < len(raw); at += 1 + int(raw[at]) {
 		token := raw[at+1 : at+1+int(raw[at])]
 		t.text = append(t.text, token...)
 		t.ends = append(t.ends, uint32(len(t.text)))
-		slot := t.slot(string(token))
-		t.slots[slot] = uint32(len(t.ends))
+		slot, mark := t.slot(string(token))
+		t.slots[slot] = mark | uint32(len(t.ends))
 	}
 	return t, nil
 }
@@ -70,18 +76,23 @@ func Vocabulary() ([]string, error) {
 	return list, nil
 }
 
-// slot returns where a token is, or would be.
-func (t *table) slot(token string) uint64 {
-	last := uint64(len(t.slots) - 1)
-	for i := maphash.String(t.seed, token) & last; ; i = (i + 1) & last {
-		if rank := t.slots[i]; rank == 0 || string(t.token(rank-1)) == token {
-			return i
+// slot returns where a token is, or would be, and what of its hash stands there.
+func (t *table) slot(token string) (at uint64, mark uint32) {
+	const ranks = 1<<rankBits - 1
+	last, hash := uint64(len(t.slots)-1), maphash.String(t.seed, token)
+	mark = uint32(hash>>32) &^ ranks
+	for at = hash & last; ; at = (at + 1) & last {
+		if kept := t.slots[at]; kept == 0 || kept&^ranks == mark && string(t.token(kept&ranks-1)) == token {
+			return at, mark
 		}
 	}
 }
 
 // rank returns the rank of a token, noRank for bytes that are none.
-func (t *table) rank(token string) uint32 { return t.slots[t.slot(token)] - 1 }
+func (t *table) rank(token string) uint32 {
+	at, _ := t.slot(token)
+	return t.slots[at]&(1<<rankBits-1) - 1
+}
 
 // token returns the token of a rank.
 func (t *table) token(rank uint32) []byte {
