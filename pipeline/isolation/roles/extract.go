@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"satchel/pipeline/candidate"
@@ -25,6 +26,7 @@ const (
 	leastScore       = 0.3
 	leastMeaning     = 0.35 // cosine that makes up for no common word
 	closeSecond      = 0.92 // of the best score, for a second sentence to stand beside it
+	leastSame        = 0.5  // cosine of two sentences that may say the same of different times
 
 	leastDocument = 0.03 // as leastRelevance, of a document, code or a commit: they share few words with a question
 	closeDocument = 0.75 // as closeSecond
@@ -53,6 +55,7 @@ type candidateSentence struct {
 	named   float64 // what it adds to have what the question names
 	passage bool    // of a document, code or a commit
 	short   bool    // of a note that may be quoted whole
+	made    time.Time // of the item
 }
 
 // extract answers each step with the sentences or passages of the context that say most about it,
@@ -153,7 +156,7 @@ func (st *step) quotables(ctx context.Context) (*quotable, error) {
 			continue
 		}
 		q.short = !found.injected[snippet.ItemID] && len(snippet.Text) <= shortNote && !strings.ContainsAny(snippet.Text, "?\n")
-		q.where = record.CreatedAt.UTC().Format("2 January 2006")
+		q.where, q.made = record.CreatedAt.UTC().Format("2 January 2006"), record.CreatedAt
 		code := false
 		for _, span := range sentences.Split(snippet.Text) {
 			text := snippet.Text[span.Start:span.End]
@@ -354,6 +357,18 @@ func (m *measure) best(question string, sense []float32, n int, used map[int]boo
 		}
 	}
 	slices.SortStableFunc(all, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
+	before := formerly.MatchString(question)
+	if len(all) > 0 && (before || !past.MatchString(question)) {
+		front := 0
+		for i := range all {
+			first, made := m.pool[all[front].at].made, m.pool[all[i].at].made
+			if before && made.Before(first) && m.replaces(words, all[0].at, all[i].at) || !before && made.After(first) && m.replaces(words, all[i].at, all[0].at) {
+				front = i
+			}
+		}
+		first := scored{all[front].at, all[0].score}
+		all = slices.Insert(slices.Delete(all, front, front+1), 0, first)
+	}
 	var out []int
 	from := map[int]bool{}
 	for _, s := range all {
@@ -370,6 +385,19 @@ func (m *measure) best(question string, sense []float32, n int, used map[int]boo
 		}
 	}
 	return out
+}
+
+// replaces reports whether one sentence of a note says later what another said before: all of the question's
+// words that are there stand here, or half of them in a sentence that says what changed.
+func (m *measure) replaces(words []string, later, before int) bool {
+	a, b := &m.pool[later], &m.pool[before]
+	if a.passage || b.passage || !a.made.After(b.made) || cosine(a.vector, b.vector) < leastSame {
+		return false
+	}
+	if change.MatchString(a.text) {
+		return m.overlap(words, a.words) >= m.overlap(words, b.words)/2
+	}
+	return !slices.ContainsFunc(words, func(w string) bool { return b.words[w] && !a.words[w] })
 }
 
 // topic is the sentence that has the most of the question's words, −1 where none has half of them.
@@ -442,9 +470,13 @@ func cosine(a, b []float32) float64 {
 }
 
 var (
-	cause  = regexp.MustCompile(`(?i)\b(because|due to|as a result|that is why|caused?|therefore|reason|expired|so that|led to)\b`)
-	moment = regexp.MustCompile(`(?i)\b(\d{1,2}:\d{2}|\d{4}-\d{2}|today|yesterday|tomorrow|(mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|may|june|july|august|september|october|november|december|\d+ (day|hour|minute|week|month|year)s?)\b`)
-	first  = regexp.MustCompile(`\b(I|I'll|I've|we|We)\b`)
+	cause    = regexp.MustCompile(`(?i)\b(because|due to|as a result|that is why|caused?|therefore|reason|expired|so that|led to)\b`)
+	moment   = regexp.MustCompile(`(?i)\b(\d{1,2}:\d{2}|\d{4}-\d{2}|today|yesterday|tomorrow|(mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|may|june|july|august|september|october|november|december|\d+ (day|hour|minute|week|month|year)s?)\b`)
+	change   = regexp.MustCompile(`(?i)\b(now|moved|switched|changed?|changes|replaced|replaces|upgraded|migrated|renamed|raised|increased|reduced|lowered|cut to|took over|taken over|no longer|not any ?more|instead of|since|from now on|as of|new)\b`)
+	formerly = regexp.MustCompile(`(?i)\b(before|previous(ly)?|former(ly)?|original(ly)?|initial(ly)?|used to|earlier)\b`)
+	past     = regexp.MustCompile(`(?i)\b(did|was|were|had|been|first|once|old|ago|until|history|in (19|20)\d\d)\b`)
+	place    = regexp.MustCompile(`(?i)\b(at|in|into|inside|on|to|from|near|behind|under|below|above|between|beside|next to|opposite)\b`)
+	first    = regexp.MustCompile(`\b(I|I'll|I've|we|We)\b`)
 )
 
 // wantedKind returns what an answer to the question looks like, nil when that is open.
@@ -460,6 +492,8 @@ func wantedKind(question string) func(q *candidateSentence) bool {
 		}
 	case begins("how much", "how many", "how often", "how long", "cost", "default", "maximum", "minimum", "limit"):
 		return func(q *candidateSentence) bool { return strings.ContainsFunc(q.text, unicode.IsDigit) }
+	case begins("where "):
+		return func(q *candidateSentence) bool { return !q.passage && place.MatchString(q.text) }
 	case begins("when "):
 		return func(q *candidateSentence) bool { return moment.MatchString(q.text) }
 	case begins("why "):

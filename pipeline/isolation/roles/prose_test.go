@@ -208,3 +208,54 @@ func TestAToolAnswersWhoAsksForOne(t *testing.T) {
 		}
 	}
 }
+
+// TestTheLatestAnswers: of two notes that say the same of different times the later is quoted first, unless the question
+// is about the past, and a later note about something else is not.
+func TestTheLatestAnswers(t *testing.T) {
+	t.Parallel()
+	var list []schemas.MemoryItem
+	note := func(day int, text string) {
+		item := known(fmt.Sprint("n", len(list)), schemas.KindMemory, text)
+		item.CreatedAt = time.Date(2026, 1, day, 9, 0, 0, 0, time.UTC)
+		list = append(list, item)
+	}
+	changes := []struct{ before, after, question, was, is string }{
+		{"The weekly deploy of the billing service is on Tuesday at 10:00.", "We moved the weekly deploy of the billing service to Thursday at 14:00.",
+			"When is the weekly deploy of the billing service?", "Tuesday", "Thursday"},
+		{"The rate limit of the public API is 100 requests per minute.", "The rate limit of the public API is now 250 requests per minute.",
+			"What is the rate limit of the public API?", "100", "250"},
+		{"We use Jenkins for continuous integration.", "We switched continuous integration from Jenkins to GitHub Actions.",
+			"What do we use for continuous integration?", "We use Jenkins", "GitHub Actions"},
+		{"Backups are kept for 30 days.", "Backups are kept for 90 days.", "How long are backups kept?", "30", "90"},
+		{"Tom leads the search project.", "Lena took over the search project from Tom.", "Who leads the search project?", "Tom leads", "Lena"},
+		{"The staging database runs Postgres 13.", "The staging database was upgraded to Postgres 16.",
+			"Which Postgres version does the staging database run?", "13", "16"},
+	}
+	for i, c := range changes {
+		note(i, c.before)
+		note(100+i, c.after)
+	}
+	for i, other := range []string{"The search project uses Go and SQLite.", "The public API has 31 endpoints.", "Backups are encrypted with age.",
+		"Continuous integration takes 12 minutes.", "The staging database has 40 GB.", "The billing service is written in Go since March."} {
+		note(200+i, other)
+	}
+	w := open(t, nil)
+	w.remember(t, list...)
+	ask := func(question string) string {
+		got, err := w.runner.Run(t.Context(), as(t, "x", schemas.Internal), schemas.RunRequest{Task: question})
+		must(t, err)
+		return got.Answer.Text
+	}
+	for _, c := range changes {
+		text := ask(c.question)
+		if at, old := strings.Index(text, c.is), strings.Index(text, c.was); at < 0 || old >= 0 && old < at {
+			t.Errorf("%s %q", c.question, text)
+		}
+	}
+	for question, want := range map[string]string{"When was the weekly deploy of the billing service before it was moved?": "Tuesday",
+		"What did we use for continuous integration before GitHub Actions?": "We use Jenkins"} {
+		if text := ask(question); !strings.Contains(text, want) {
+			t.Errorf("%s %q", question, text)
+		}
+	}
+}
