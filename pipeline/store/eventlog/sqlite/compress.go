@@ -12,7 +12,7 @@ import (
 // salt's column then holds the CRC-32C of the frame behind the salt: a frame may be changed
 // and still give the same data, and that has to be found as well.
 const (
-	compressFrom = 2 << 10
+	compressFrom = 512 // smaller data is hardly shorter
 	checkSize    = 4
 	window       = 256 << 10 // of the encoder: longer data repeats itself within it
 )
