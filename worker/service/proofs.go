@@ -225,7 +225,8 @@ func (v *Service) maySee(ctx context.Context, s scope.Scope, pack *schemas.Conte
 // noVerdict refuses a pack for which there is no verdict: policy cannot be asked, or an item
 // is not there to be judged. Which of them, and which item, it does not say.
 func noVerdict() error {
-	return &schemas.Error{Code: schemas.CodePolicyDenied, Undecided: true, Message: "policy gave no verdict on what this pack shows, so it is not shown"}
+	return &schemas.Error{Code: schemas.CodePolicyDenied, Undecided: true,
+		Message: "policy gave no verdict on what this pack shows, so it is not shown: an item of it may have been erased since, or policy cannot be asked"}
 }
 
 // versions lists the items of a pack as they are now and, where they have been recorded anew

@@ -49,7 +49,7 @@ func (c *Explain) Run(ctx context.Context, a *app.App) error {
 // nameOwner says, where policy denies a pack, whom it lets open it.
 func nameOwner(err error) error {
 	var refused *schemas.Error
-	if errors.As(err, &refused) && refused.Code == schemas.CodePolicyDenied {
+	if errors.As(err, &refused) && refused.Code == schemas.CodePolicyDenied && !refused.Undecided {
 		return fmt.Errorf("%w; name the principal that asked for the pack with --as, --level, --group and --role, or an auditor", err)
 	}
 	return err
