@@ -26,6 +26,7 @@ const (
 	leastScore       = 0.3
 	leastMeaning     = 0.35 // cosine that makes up for no common word
 	closeSecond      = 0.92 // of the best score, for a second sentence to stand beside it
+	besideBest       = 0.68 // of the best relevance, from which an item bears on a question of several parts as well
 	leastSame        = 0.5  // cosine of two sentences that may say the same of different times
 
 	leastDocument = 0.03 // as leastRelevance, of a document, code or a commit: they share few words with a question
@@ -39,6 +40,7 @@ const (
 	weightMeaning, weightTaskSense = 0.25, 0.15
 	weightRank, weightKind         = 0.1, 0.2
 	weightCause, mostAgain         = 0.4, 0.5
+	mostCauses                     = 4 // that links give
 )
 
 // candidateSentence is a sentence of the context.
@@ -51,11 +53,12 @@ type candidateSentence struct {
 	title   *schemas.Span // the heading, where it is quoted before the text
 	words   map[string]bool
 	vector  []float32
-	rank    float64 // what the place of its item in the pack adds to its score
-	named   float64 // what it adds to have what the question names
-	passage bool    // of a document, code or a commit
-	short   bool    // of a note that may be quoted whole
-	made    time.Time // of the item
+	rank    float64   // what the place of its item in the pack adds to its score
+	named   float64   // what it adds to have what the question names
+	passage bool      // of a document, code or a commit
+	short   bool      // of a note that may be quoted whole
+	made    time.Time // of the item; no later than it was recorded
+	trust   *float64  // of the item
 }
 
 // extract answers each step with the sentences or passages of the context that say most about it,
@@ -132,6 +135,7 @@ func (st *step) quotables(ctx context.Context) (*quotable, error) {
 		return pool, nil
 	}
 	ranks, found, pointed, place := itemRanks(st.context), pool.found, pointers(st.req.Task), 0
+	found.parts = len(st.view.Fields().Plan) > 1
 	for i, snippet := range st.view.Fields().Snippets {
 		record := records[snippet.ItemID]
 		if record == nil || !found.bears(snippet.ItemID, holds(snippet.Text, pointed)) || record.Kind == schemas.KindTool && !asksForTool(st.req.Task) {
@@ -156,7 +160,10 @@ func (st *step) quotables(ctx context.Context) (*quotable, error) {
 			continue
 		}
 		q.short = !found.injected[snippet.ItemID] && len(snippet.Text) <= shortNote && !strings.ContainsAny(snippet.Text, "?\n")
-		q.where, q.made = record.CreatedAt.UTC().Format("2 January 2006"), record.CreatedAt
+		q.where, q.made, q.trust = record.CreatedAt.UTC().Format("2 January 2006"), record.CreatedAt, record.Trust
+		if record.RecordedAt.Before(q.made) { // a writer may name any day
+			q.made = record.RecordedAt
+		}
 		code := false
 		for _, span := range sentences.Split(snippet.Text) {
 			text := snippet.Text[span.Start:span.End]
@@ -217,6 +224,7 @@ type found struct {
 	places                map[string]string
 	injected              map[string]bool // the items that look so
 	bestPlaced, bestOther float64
+	parts                 bool // the question has several
 }
 
 func newFound(pack *schemas.ContextResult) *found {
@@ -247,7 +255,7 @@ func (f *found) bears(id string, names bool) bool {
 	case names:
 		return !known || r >= leastDocument
 	}
-	return !known || r >= leastRelevance
+	return !known || r >= leastRelevance || f.parts && f.bestOther >= leastRelevance && r >= besideBest*f.bestOther
 }
 
 // share is what the order of passages counts beside items of other kinds.
@@ -391,7 +399,8 @@ func (m *measure) best(question string, sense []float32, n int, used map[int]boo
 // words that are there stand here, or half of them in a sentence that says what changed.
 func (m *measure) replaces(words []string, later, before int) bool {
 	a, b := &m.pool[later], &m.pool[before]
-	if a.passage || b.passage || !a.made.After(b.made) || cosine(a.vector, b.vector) < leastSame {
+	if a.passage || b.passage || !a.made.After(b.made) || cosine(a.vector, b.vector) < leastSame ||
+		a.trust != nil && b.trust != nil && *a.trust < *b.trust {
 		return false
 	}
 	if change.MatchString(a.text) {
@@ -413,7 +422,7 @@ func (m *measure) topic(question string) int {
 
 func asksWhy(question string) bool { return strings.Contains(strings.ToLower(question), "why ") }
 
-// withCauses puts a sentence of each cause that the pack's links give of the topic before the
+// withCauses puts a sentence of each cause that the pack's links give of the topic, and of its causes, before the
 // other chosen sentences, and the topic before them.
 func (st *step) withCauses(pool []candidateSentence, chosen []int, topic int, used map[int]bool) []int {
 	graph := st.context.Payload.Explainability.CausalGraph
@@ -422,12 +431,15 @@ func (st *step) withCauses(pool []candidateSentence, chosen []int, topic int, us
 	}
 	of := func(at int) string { return st.view.Fields().Snippets[pool[at].snippet].ItemID }
 	var causes []int
-	for _, e := range graph.Edges {
-		if e.Rel != schemas.RelCausedBy || e.From != of(topic) {
-			continue
-		}
-		if at := slices.IndexFunc(pool, func(q candidateSentence) bool { return st.view.Fields().Snippets[q.snippet].ItemID == e.To }); at >= 0 && !used[at] {
-			causes = append(causes, at)
+	for chain := []string{of(topic)}; len(chain) > 0 && len(causes) < mostCauses; chain = chain[1:] {
+		for _, e := range graph.Edges {
+			if e.Rel != schemas.RelCausedBy || e.From != chain[0] {
+				continue
+			}
+			at := slices.IndexFunc(pool, func(q candidateSentence) bool { return st.view.Fields().Snippets[q.snippet].ItemID == e.To })
+			if at >= 0 && at != topic && !used[at] && !slices.Contains(causes, at) {
+				causes, chain = append(causes, at), append(chain, e.To)
+			}
 		}
 	}
 	if len(causes) == 0 {

@@ -97,12 +97,13 @@ func newDuplicateIndex(cs []candidate.Candidate, looks *featureCache, anyone boo
 
 // find drops candidate i when what was kept says the same, or takes it in. What two
 // speakers say alike is no repetition, unless one of them is an assistant or a tool
-// that gives back what it was shown: then the original stays, whichever ranks higher.
+// that gives back what it was shown. The original stays, whichever ranks higher: else
+// whoever writes a copy could hide it. A tool's specification repeats no other item, nor another it.
 func (s *duplicateIndex) find(i int, l features) {
 	r := &s.cs[i]
 	text, speaker := r.Content.Text(), s.speaker(i)
 	if of, ok := s.byText.find(l.text.slot, func(of int) bool {
-		return s.speaker(of) == speaker && s.cs[of].Content.Text() == text
+		return s.comparable(of, i) && s.speaker(of) == speaker && s.cs[of].Content.Text() == text
 	}); ok {
 		if !s.yields(of, i) {
 			s.drop(i, of, "")
@@ -112,7 +113,7 @@ func (s *duplicateIndex) find(i int, l features) {
 	}
 	sum := r.Provenance.Checksum
 	if of, ok := s.bySum.find(tail(sum), func(of int) bool {
-		return s.speaker(of) == speaker && s.cs[of].Provenance.Checksum == sum
+		return s.comparable(of, i) && s.speaker(of) == speaker && s.cs[of].Provenance.Checksum == sum
 	}); ok && !s.yields(of, i) {
 		s.drop(i, of, "the same checksum as ")
 		return
@@ -158,14 +159,14 @@ func (s *duplicateIndex) near(p *print) bool {
 			continue
 		}
 		q := &s.prints[i]
-		if differ > p.most(q) || !s.cs[q.at].Kept() {
+		if differ > p.most(q) || !s.cs[q.at].Kept() || !s.comparable(q.at, p.at) {
 			continue
 		}
 		same := q.speaker == p.speaker
 		if !same && p.echo == q.echo || !s.similar(p, q, sameEnough) {
 			continue
 		}
-		if s.yields(q.at, p.at) {
+		if (same || s.cs[q.at].Kind == schemas.KindSummary) && s.yields(q.at, p.at) {
 			s.drop(q.at, p.at, "")
 			continue
 		}
@@ -185,10 +186,18 @@ func (s *duplicateIndex) near(p *print) bool {
 	return false
 }
 
-// yields reports whether what was kept is a summary and what comes is none: a summary,
-// which may join what belongs apart, does not stand for an item that it was made of.
+// yields reports whether what was kept is a summary and what comes is none, or else what comes was recorded
+// first. A summary, which may join what belongs apart, does not stand for an item that it was made of.
 func (s *duplicateIndex) yields(of, i int) bool {
-	return s.cs[of].Kind == schemas.KindSummary && s.cs[i].Kind != schemas.KindSummary
+	if a, b := s.cs[of].Kind == schemas.KindSummary, s.cs[i].Kind == schemas.KindSummary; a != b {
+		return a
+	}
+	return s.cs[i].First < s.cs[of].First
+}
+
+// comparable reports whether both of two candidates are tools, or neither.
+func (s *duplicateIndex) comparable(i, j int) bool {
+	return (s.cs[i].Kind == schemas.KindTool) == (s.cs[j].Kind == schemas.KindTool)
 }
 
 func (s *duplicateIndex) drop(i, of int, how string) {

@@ -223,6 +223,30 @@ func TestRecalledTextYields(t *testing.T) {
 	}
 }
 
+// Whoever writes a copy hides nothing: the original stays, whichever ranks higher, and beside a tool with its text.
+func TestTheOriginalStays(t *testing.T) {
+	t.Parallel()
+	d, err := New(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"The gate opens at noon.", "The sluice gate of dam seven is opened by Petra at noon every day, except on Sundays."} {
+		original, copied, tool := turnOf("original", "", text), turnOf("copy", "", text), turnOf("tool", "", text)
+		original.First, copied.First, tool.First, tool.Kind = 3, 9, 10, schemas.KindTool
+		near := turnOf("near", "", strings.Replace(strings.ToUpper(text), ".", " !", 1))
+		near.First = 11
+		for _, cs := range [][]candidate.Candidate{{copied, original, tool, near}, {tool, near, original, copied}, {near, copied, tool, original}} {
+			d.Apply(cs, false, time.Now())
+			for _, c := range cs {
+				want := c.ID == "original" || c.ID == "tool" || c.ID == "near" && len(text) < shortestText
+				if c.Kept() != want {
+					t.Errorf("%s is kept: %t (%s %s)", c.ID, c.Kept(), c.Drop, c.Detail)
+				}
+			}
+		}
+	}
+}
+
 // A pack that was written back is known, however it is laid out; a text about packs has no numbers of items and is kept.
 func TestAPackIsKnown(t *testing.T) {
 	t.Parallel()
