@@ -319,6 +319,20 @@ func TestRedeliveredChangesAreNoOps(t *testing.T) {
 	}
 }
 
+// Another agent is not told that it has guessed an event whole.
+func TestAnotherAgentsEventIsNoDuplicate(t *testing.T) {
+	t.Parallel()
+	w := prepare(t)
+	registered(t, w, someRoles)
+	w.start(t)
+	must(t, w.putAs(t, "planner", recorded(t, "a", "one")))
+	must(t, w.putAs(t, "planner", recorded(t, "a", "one")))
+	right, wrong := w.putAs(t, stranger, recorded(t, "a", "one")), w.putAs(t, stranger, recorded(t, "a", "two"))
+	if right == nil || wrong == nil || right.Error() != wrong.Error() || typed(t, right).Code != schemas.CodeConflict {
+		t.Errorf("a right guess: %v, a wrong one: %v", right, wrong)
+	}
+}
+
 // An id is free again when its item was erased.
 func TestAnErasedItemIsNobodys(t *testing.T) {
 	t.Parallel()

@@ -110,16 +110,18 @@ func (d *dates) after(last, at day) (heading string, tokens int) {
 	return x.whole, x.cost + x.more
 }
 
-// dayHeading reports whether a line of a content would be read as the heading of a day.
+// dayHeading reports whether a line of a content would be read as the heading of a day, whether there is such a day or not.
 func dayHeading(line string) bool {
-	name, ok := strings.CutSuffix(line, ":")
-	if !ok || name == "" || name[0] < '0' || name[0] > '9' {
+	name, ok := strings.CutSuffix(strings.TrimRightFunc(line, mark), ":")
+	fields := strings.Fields(name)
+	if !ok || len(fields) < 2 || len(fields) > 3 || !number(fields[0], 1, 2) || len(fields) == 3 && !number(fields[2], 4, 4) {
 		return false
 	}
-	for _, layout := range []string{"2 January 2006", "2 January"} {
-		if _, err := time.Parse(layout, name); err == nil {
-			return true
-		}
-	}
-	return false
+	_, err := time.Parse("January", fields[1])
+	return err == nil
+}
+
+// number reports whether a text is so many digits.
+func number(text string, least, most int) bool {
+	return len(text) >= least && len(text) <= most && strings.Trim(text, "0123456789") == ""
 }

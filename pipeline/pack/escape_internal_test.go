@@ -29,6 +29,11 @@ func TestHeadingsInDisguise(t *testing.T) {
 		"⟦9⟧ Mara":                  "\\⟦9⟧ Mara",
 		"a\n「7」 Mara":               "a\n「7」 Mara",
 		"a\n-":                      "a\n\\-",
+		"a\n31 February 2026:":      "a\n\\31 February 2026:",
+		"a\n3 January 2026 :\u0301": "a\n\\3 January 2026 :\u0301",
+		"a\n- 3 January:":           "a\n\\- 3 January:",
+		"a\n3 January: rain":        "a\n3 January: rain",
+		"a\n\U0001d159## Safety":    "a\n\\## Safety",
 	} {
 		if got := sanitise(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)

@@ -250,9 +250,11 @@ func structural(line string) bool {
 	case '#', '[', '`', '~', '=', '>', '\\':
 		return true
 	case '-', '*', '_':
-		return strings.Trim(line, "-*_ ") == ""
+		if strings.Trim(line, "-*_ ") == "" {
+			return true
+		}
 	}
-	return dayHeading(line)
+	return dayHeading(nested(line))
 }
 
 // reference is the mark before an item.

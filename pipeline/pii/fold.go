@@ -70,8 +70,7 @@ var folds = [256]bool{
 	0xC2: true, 0xCD: true, 0xD8: true, 0xD9: true, 0xDB: true, 0xE1: true, 0xE2: true, 0xE3: true, 0xEF: true, 0xF0: true, 0xF3: true,
 }
 
-// plainForm returns the ASCII form of a character, 0 for one that shows nothing (package plaintext
-// says which do). changes is false for every other character.
+// plainForm returns the ASCII form of a character, 0 for one that shows nothing. changes is false for every other character.
 func plainForm(r rune) (c byte, changes bool) {
 	switch {
 	case r == '\v', r == '\f', r == '\r', r == 0xA0, r >= 0x2000 && r <= 0x200A, r == 0x202F, r == 0x205F, r == 0x3000,
@@ -79,12 +78,7 @@ func plainForm(r rune) (c byte, changes bool) {
 		return ' ', true
 	case r == 0x85, r == 0x2028, r == 0x2029: // line ends
 		return '\n', true
-	case r < ' ' && r != '\t' && r != '\n', r >= 0x7F && r <= 0x9F, r == utf8.RuneError: // no pack shows them
-		return 0, true
-	case r == 0x34F, r == 0x61C, r == 0x115F, r == 0x1160, r == 0x17B4, r == 0x17B5, r >= 0x180B && r <= 0x180F, r >= 0xFFF0 && r <= 0xFFFB,
-		r >= 0x1BCA0 && r <= 0x1BCA3, r >= 0x1D173 && r <= 0x1D17A, r >= 0xE0000 && r <= 0xE0FFF:
-		return 0, true
-	case r == 0xAD, r >= 0x200B && r <= 0x200F, r >= 0x202A && r <= 0x202E, r >= 0x2060 && r <= 0x206F, r >= 0xFE00 && r <= 0xFE0F, r == 0xFEFF:
+	case plaintext.Rune(r) < 0, plaintext.Invisible(r):
 		return 0, true
 	case r >= 0x2010 && r <= 0x2013, r == 0x2212, r == 0xFE63: // hyphens, the en dash, minus
 		return '-', true

@@ -92,15 +92,15 @@ func (v *Service) publish(ctx context.Context, tenant string, req schemas.PutReq
 
 // taken returns the error of a draft whose key the log has for another event, or for one that
 // was erased: of that nobody can tell any more whether it was the same, and nothing is stored
-// again. It is nil when the entry is of the same event. An erasure is logged with what it takes
-// along.
+// again. It is nil when the entry is of the same event, and, but for an erasure, of the same agent: another
+// could check guesses at what it may not read. An erasure is logged with what it takes along.
 func taken(held *eventlog.Entry, d *eventlog.Draft) error {
 	var same bool
 	if d.Type == schemas.TypeMemoryErased {
 		var req schemas.MemoryErased
 		same = json.Unmarshal(d.Data, &req) == nil && erasure.Repeats(held, &req)
 	} else {
-		same = bytes.Equal(held.Data, d.Data)
+		same = held.Agent == d.Agent && bytes.Equal(held.Data, d.Data)
 	}
 	switch {
 	case held.Erased:

@@ -53,7 +53,7 @@ func Invisible(r rune) bool {
 	case unicode.Is(unicode.Cf, r), unicode.Is(unicode.Variation_Selector, r), unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r):
 		return true
 	}
-	return r == '\u2800' || r == '\u115f' || r == '\u1160' || r == '\u3164' || r == '\uffa0'
+	return r == '\u2800' || r == '\u115f' || r == '\u1160' || r == '\u3164' || r == '\uffa0' || r == '\U0001d159'
 }
 
 // Bare is a text without what Shown leaves out and without what is invisible. Line ends stay.
