@@ -118,19 +118,23 @@ func plainNumber(f float64) string {
 	return strconv.FormatFloat(math.Round(f*100)/100, 'f', -1, 64)
 }
 
-// Citations lists what an answer cites, by number.
+// Citations lists what an answer cites, by number: where it stands, and the sum of each part that is quoted.
 func Citations(a *schemas.RoleAnswer) []string {
-	seen := map[int]bool{}
 	var lines []string
+	at := map[int]int{} // by number, its line
 	for i := range a.Sentences {
 		for _, c := range a.Sentences[i].Citations {
-			if !seen[c.Number] {
-				seen[c.Number] = true
+			n, seen := at[c.Number]
+			if !seen {
 				where := ""
 				if c.Where != "" {
 					where = c.Where + ", "
 				}
-				lines = append(lines, fmt.Sprintf("  [%d] %s%s, %s, sha256 %.16s…", c.Number, where, c.ItemID, c.ContentRef, c.SHA256))
+				n = len(lines)
+				at[c.Number], lines = n, append(lines, fmt.Sprintf("  [%d] %s%s, %s, sha256", c.Number, where, c.ItemID, c.ContentRef))
+			}
+			if sum := fmt.Sprintf(" %.16s…", c.SHA256); !strings.Contains(lines[n], sum) {
+				lines[n] += sum
 			}
 		}
 	}
@@ -139,19 +143,22 @@ func Citations(a *schemas.RoleAnswer) []string {
 
 // ChecksLine says in one line what was checked; a name that comes twice counts once.
 func ChecksLine(checks []schemas.Check) string {
-	var names, parts []string
+	var names, parts, failed []string
 	for i := len(checks) - 1; i >= 0; i-- {
 		c := &checks[i]
 		if slices.Contains(names, c.Name) {
 			continue
 		}
 		names = append(names, c.Name)
-		verdict := "hold"
+		name := strings.ReplaceAll(c.Name, "_", " ")
+		parts = append(parts, fmt.Sprintf("%s %d", name, c.Checked))
 		if !c.OK {
-			verdict = "FAIL"
+			failed = append(failed, name)
 		}
-		parts = append(parts, fmt.Sprintf("%s %d %s", strings.ReplaceAll(c.Name, "_", " "), c.Checked, verdict))
 	}
 	slices.Reverse(parts)
-	return strings.Join(parts, ", ")
+	if slices.Reverse(failed); len(failed) > 0 {
+		return strings.Join(parts, ", ") + ": FAILED " + strings.Join(failed, ", ")
+	}
+	return strings.Join(parts, ", ") + ": all hold"
 }

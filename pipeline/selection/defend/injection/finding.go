@@ -47,11 +47,14 @@ func (c *Classifier) Judge(text string) Finding {
 	return f
 }
 
-// judge reads a text as it stands.
+// judge reads a text as it stands, and its sentences that look injected by themselves as well: what
+// stands around them hides none.
 func (c *Classifier) judge(text string) (f Finding, logit float32) {
 	var d document
+	var apart spans
 	c.each(text, func(s *sentence) {
 		d.add(s)
+		apart.add(text, s)
 		f.Orders = f.Orders || s.orders()
 		f.Unread = f.Unread || s.unread
 	})
@@ -60,7 +63,14 @@ func (c *Classifier) judge(text string) (f Finding, logit float32) {
 	}
 	var x [inputs]float32
 	d.inputs(&x)
-	return f, c.model.decide(&x)
+	logit = c.model.decide(&x)
+	for _, at := range apart {
+		if logit < 0 && at.End-at.Start < len(text) {
+			_, l := c.judge(text[at.Start:at.End])
+			logit = max(logit, l)
+		}
+	}
+	return f, logit
 }
 
 // orders reports whether a sentence is an attack by itself that speaks to its reader.

@@ -39,18 +39,23 @@ type Span struct{ Start, End int }
 // Spans returns the sentences of a text that look injected, in order, whatever the
 // score of the whole. A text that is encoded as a whole has none.
 func (c *Classifier) Spans(text string) []Span {
-	var out []Span
-	c.each(text, func(s *sentence) {
-		if s.logit[attack] < 0 && s.logit[steer] < 0 && s.logit[harm] < 0 && s.logit[task] < 1 {
-			return
-		}
-		if n := len(out); n > 0 && strings.TrimSpace(text[out[n-1].End:s.start]) == "" {
-			out[n-1].End = s.end
-			return
-		}
-		out = append(out, Span{s.start, s.end})
-	})
+	var out spans
+	c.each(text, func(s *sentence) { out.add(text, s) })
 	return out
+}
+
+// spans are those of sentences that look injected; neighbours are one.
+type spans []Span
+
+func (o *spans) add(text string, s *sentence) {
+	if s.logit[attack] < 0 && s.logit[steer] < 0 && s.logit[harm] < 0 && s.logit[task] < 1 {
+		return
+	}
+	if n := len(*o); n > 0 && strings.TrimSpace(text[(*o)[n-1].End:s.start]) == "" {
+		(*o)[n-1].End = s.end
+		return
+	}
+	*o = append(*o, Span{s.start, s.end})
 }
 
 // each scores the sentences of a text.
