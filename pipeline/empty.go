@@ -33,6 +33,9 @@ func whyNothingFound(req Request, plan Plan, ranked Ranked) string {
 	if plan.Narrowing.Filtered {
 		passes = "passes the filters and that " + passes
 	}
+	if req.Options.AsOf > 0 || !req.Options.AsOfTime.IsZero() {
+		passes = "had been recorded by then and that " + passes
+	}
 	if denied := denials(req, ranked); len(denied) > 0 {
 		return "policy denied everything that was found: " + counts(denied)
 	}

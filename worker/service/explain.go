@@ -75,6 +75,9 @@ func explainItem(p *schemas.ResultPayload, id string, verdict *schemas.Verdict, 
 		return reply
 	}
 	reply.Explanation = "It was not a candidate: the question did not find it, or it may not be named to you."
+	if auditor {
+		reply.Explanation = "It was not a candidate: the question did not find it, or policy kept the pack's principal from searching it."
+	}
 	reply.Change = "A question nearer to what it says, or a larger limit, may find it."
 	return reply
 }
