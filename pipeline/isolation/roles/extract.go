@@ -27,7 +27,7 @@ const (
 	leastMeaning     = 0.35 // cosine that makes up for no common word
 	closeSecond      = 0.92 // of the best score, for a second sentence to stand beside it
 	besideBest       = 0.68 // of the best relevance, from which an item bears on a question of several parts as well
-	leastSame        = 0.5  // cosine of two sentences that may say the same of different times
+	leastSame        = 0.4  // cosine of two sentences that may say the same of different times
 
 	leastDocument = 0.03 // as leastRelevance, of a document, code or a commit: they share few words with a question
 	closeDocument = 0.75 // as closeSecond
@@ -83,7 +83,7 @@ func (st *step) extract(ctx context.Context) (*schemas.RoleAnswer, []string, err
 	}
 	w := st.writer()
 	m := newMeasure(pool.list, st.req.Task, vectors[0])
-	used, titled, passages := map[int]bool{}, map[evidence]bool{}, 0
+	used, titled, passages, relevance := map[int]bool{}, map[evidence]bool{}, 0, 0.0
 	for i, s := range plan {
 		most := 2
 		if len(plan) == 1 {
@@ -111,13 +111,14 @@ func (st *step) extract(ctx context.Context) (*schemas.RoleAnswer, []string, err
 			if q.passage {
 				passages++
 			}
+			relevance = max(relevance, pool.found.relevance[st.view.Fields().Snippets[q.snippet].ItemID])
 			w.add(text, q.speaker, s.ID, from)
 		}
 	}
 	a := w.answer(invocation)
 	a.Invocation.AnswerSHA256, a.Invocation.AnswerTokens = digest([]byte(a.Text)), st.cfg.Tokens(a.Text)
 	var warnings []string
-	if passages > 0 && passages == len(a.Sentences) && pool.found.bestPlaced < leastRelevance {
+	if passages > 0 && passages == len(a.Sentences) && relevance < leastRelevance {
 		warnings = []string{"synthesizer: these passages come closest; none of them clearly answers the task"}
 	}
 	return a, warnings, nil
@@ -365,12 +366,12 @@ func (m *measure) best(question string, sense []float32, n int, used map[int]boo
 		}
 	}
 	slices.SortStableFunc(all, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
-	before := formerly.MatchString(question)
+	before, names := formerly.MatchString(question), namesIn(question)
 	if len(all) > 0 && (before || !past.MatchString(question)) {
 		front := 0
 		for i := range all {
 			first, made := m.pool[all[front].at].made, m.pool[all[i].at].made
-			if before && made.Before(first) && m.replaces(words, all[0].at, all[i].at) || !before && made.After(first) && m.replaces(words, all[i].at, all[0].at) {
+			if before && made.Before(first) && m.replaces(words, names, all[0].at, all[i].at) || !before && made.After(first) && m.replaces(words, names, all[i].at, all[0].at) {
 				front = i
 			}
 		}
@@ -396,17 +397,29 @@ func (m *measure) best(question string, sense []float32, n int, used map[int]boo
 }
 
 // replaces reports whether one sentence of a note says later what another said before: all of the question's
-// words that are there stand here, or half of them in a sentence that says what changed.
-func (m *measure) replaces(words []string, later, before int) bool {
+// words that are there stand here, or its names and half of its words in a sentence that says what changed.
+func (m *measure) replaces(words, names []string, later, before int) bool {
 	a, b := &m.pool[later], &m.pool[before]
 	if a.passage || b.passage || !a.made.After(b.made) || cosine(a.vector, b.vector) < leastSame ||
 		a.trust != nil && b.trust != nil && *a.trust < *b.trust {
 		return false
 	}
+	lost := func(w string) bool { return b.words[w] && !a.words[w] }
 	if change.MatchString(a.text) {
-		return m.overlap(words, a.words) >= m.overlap(words, b.words)/2
+		return m.overlap(words, a.words) >= m.overlap(words, b.words)/2 && !slices.ContainsFunc(names, lost)
 	}
-	return !slices.ContainsFunc(words, func(w string) bool { return b.words[w] && !a.words[w] })
+	return !slices.ContainsFunc(words, lost)
+}
+
+// namesIn returns the words of a question, but for its first, that have a capital or a digit.
+func namesIn(question string) []string {
+	var out []string
+	for i, w := range strings.Fields(question) {
+		if i > 0 && strings.ContainsFunc(w, func(r rune) bool { return unicode.IsUpper(r) || unicode.IsDigit(r) }) {
+			out = append(out, keyword.Analyze(w)...)
+		}
+	}
+	return out
 }
 
 // topic is the sentence that has the most of the question's words, −1 where none has half of them.

@@ -238,7 +238,8 @@ func TestTheLatestAnswers(t *testing.T) {
 		note(100+i, c.after)
 	}
 	for i, other := range []string{"The search project uses Go and SQLite.", "The public API has 31 endpoints.", "Backups are encrypted with age.",
-		"Continuous integration takes 12 minutes.", "The staging database has 40 GB.", "The billing service is written in Go since March."} {
+		"Continuous integration takes 12 minutes.", "The staging database has 40 GB.", "The billing service is written in Go since March.",
+		"The office in Berlin has 12 desks.", "The office in Hamburg has 20 desks now."} {
 		note(200+i, other)
 	}
 	w := open(t, nil)
@@ -254,7 +255,7 @@ func TestTheLatestAnswers(t *testing.T) {
 			t.Errorf("%s %q", c.question, text)
 		}
 	}
-	for question, want := range map[string]string{"When was the weekly deploy of the billing service before it was moved?": "Tuesday",
+	for question, want := range map[string]string{"How many desks does the office in Berlin have?": "12 desks. [1]", "When was the weekly deploy of the billing service before it was moved?": "Tuesday",
 		"What did we use for continuous integration before GitHub Actions?": "We use Jenkins"} {
 		if text := ask(question); !strings.Contains(text, want) {
 			t.Errorf("%s %q", question, text)
