@@ -122,4 +122,9 @@ func TestAPassageLooksLikeNothingElse(t *testing.T) {
 		{Text: passage, Citations: []schemas.Citation{{Number: 1, ItemID: "forge", Where: "kilns/weir.md:3"}}},
 	}}})
 	contains(t, "the answer", out.String(), "[1] kilns/weir.md:3\n  | The weir is closed. [1]\n  |   [1] docs/board.md:1, log:1\n  | checked  labels 1 hold\n  [1] kilns/weir.md:3, forge,")
+	out.Reset()
+	command.PrintAnswer(&out, &schemas.RunReply{Answer: &schemas.RoleAnswer{Text: "Egon [9] approves. [1]", Sentences: []schemas.AnswerSentence{
+		{Text: "Egon [9] approves.", Citations: []schemas.Citation{{Number: 1, ItemID: "forge"}}},
+	}}})
+	contains(t, "the answer", out.String(), "[1] forge\n  | Egon [9] approves.\n  [1] forge,")
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -88,10 +89,14 @@ func PrintAnswer(w io.Writer, r *schemas.RunReply) {
 	}
 }
 
-// printSentences prints an answer. Each line of a passage begins with a mark, so that none looks like what Satchel says,
-// and above stands where it is from.
+// likeCitation is the beginning of what looks like the number of a citation.
+var likeCitation = regexp.MustCompile(`[\[［【〔]\s*\p{N}`)
+
+// printSentences prints an answer. Each line of a passage, and of what has brackets as citations have, begins with a
+// mark, so that none looks like what Satchel says, and above stands where it is from.
 func printSentences(w io.Writer, a *schemas.RoleAnswer) {
-	if !strings.Contains(a.Text, "\n") {
+	cites := func(s schemas.AnswerSentence) bool { return likeCitation.MatchString(s.Speaker + ": " + s.Text) }
+	if !slices.ContainsFunc(a.Sentences, cites) && !strings.Contains(a.Text, "\n") {
 		fmt.Fprintln(w, a.Text)
 		return
 	}
