@@ -35,6 +35,7 @@ func (f *metric) share() float64 {
 // measured are the figures over the labelled questions.
 type measured struct {
 	relevance, answers, citations, drops, budget metric
+	masked                                       int // citations that the log cannot confirm
 }
 
 // measure asks the labelled questions and holds what comes back against the log, not
@@ -65,6 +66,9 @@ func (t *runner) measure(ctx context.Context) error {
 		if t.verbose {
 			t.say("        %-62s %s", q.Question, terminal.OneLine(reply.Answer.Text, 120))
 		}
+	}
+	if m.masked > 0 {
+		m.citations.what += fmt.Sprintf("; beside %d of what policy masks", m.masked)
 	}
 	t.say("\nMEASURE %d labelled questions, each through the roles; what comes back is held against the log:", len(questions))
 	missed := 0
@@ -105,9 +109,11 @@ func (t *runner) score(ctx context.Context, m *measured, q script.Question, repl
 		}
 	}
 	shown := map[string][]schemas.Span{} // nil: the whole
+	masked := map[string]bool{}
 	for _, section := range pack.Sections {
 		for i := range section.Items {
 			shown[section.Items[i].ID] = section.Items[i].Spans
+			masked[section.Items[i].ID] = len(section.Items[i].Redactions) > 0
 		}
 	}
 	_, found := shown[q.Evidence]
@@ -120,6 +126,10 @@ func (t *runner) score(ctx context.Context, m *measured, q script.Question, repl
 			ok, err := t.citationHolds(ctx, s, &c)
 			if err != nil {
 				return err
+			}
+			if !ok && masked[c.ItemID] { // the log has what policy masks
+				m.masked++
+				continue
 			}
 			m.citations.add(ok)
 		}
