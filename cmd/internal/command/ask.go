@@ -25,7 +25,7 @@ type Ask struct {
 	PrincipalFlags
 	Budget  int      `help:"Tokens of the rendered pack." default:"2000"`
 	Limit   int      `help:"Items at most." default:"0"`
-	AsOf    Moment   `help:"Look back to this position of the log, this date or this time." placeholder:"WHEN"`
+	AsOf    Moment   `help:"Only what had been recorded by this position of the log, this date or this time." placeholder:"WHEN"`
 	Session string   `help:"Session of the asker."`
 	Repeat  string   `help:"What the session has just seen is one line; full shows it whole, stable also where it stood." enum:",full,stable" default:""`
 	Prefer  string   `help:"Where the answer should stand, if you can tell: docs, code or history." enum:",docs,code,history" default:""`
