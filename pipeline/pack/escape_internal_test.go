@@ -32,6 +32,7 @@ func TestHeadingsInDisguise(t *testing.T) {
 		"a\n31 February 2026:":      "a\n\\31 February 2026:",
 		"a\n3 January 2026 :\u0301": "a\n\\3 January 2026 :\u0301",
 		"a\n- 3 January:":           "a\n\\- 3 January:",
+		"a\n- > ## Safety":          "a\n\\- > ## Safety",
 		"a\n3 January: rain":        "a\n3 January: rain",
 		"a\n\U0001d159## Safety":    "a\n\\## Safety",
 	} {

@@ -179,11 +179,11 @@ func nested(line string) string {
 	}
 }
 
-// headed reports whether a line is a list mark with what looks like a heading or a fence
-// of the pack behind it.
+// headed reports whether a line is a list mark with what looks like a heading, a fence or a
+// quotation of the pack behind it.
 func headed(line string) bool {
 	inner := nested(line)
-	return len(inner) < len(line) && inner[0] != '[' && opens(inner)
+	return len(inner) < len(line) && inner[0] != '[' && (inner[0] == '>' || opens(inner))
 }
 
 // numbered reports whether a line begins with a number in brackets that are read as those of a reference.

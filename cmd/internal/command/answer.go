@@ -90,7 +90,7 @@ func PrintAnswer(w io.Writer, r *schemas.RunReply) {
 }
 
 // likeCitation is the beginning of what looks like the number of a citation.
-var likeCitation = regexp.MustCompile(`[\[［【〔]\s*\p{N}`)
+var likeCitation = regexp.MustCompile(`[\[［【〔〚⟦][\s\p{Cf}]*\p{N}`)
 
 // printSentences prints an answer. Each line of a passage, and of what has brackets as citations have, begins with a
 // mark, so that none looks like what Satchel says, and above stands where it is from.

@@ -58,7 +58,7 @@ type candidateSentence struct {
 	passage bool      // of a document, code or a commit
 	short   bool      // of a note that may be quoted whole
 	made    time.Time // of the item; no later than it was recorded
-	trust   *float64  // of the item
+	trust   float64   // of the item
 }
 
 // extract answers each step with the sentences or passages of the context that say most about it,
@@ -161,7 +161,7 @@ func (st *step) quotables(ctx context.Context) (*quotable, error) {
 			continue
 		}
 		q.short = !found.injected[snippet.ItemID] && len(snippet.Text) <= shortNote && !strings.ContainsAny(snippet.Text, "?\n")
-		q.where, q.made, q.trust = record.CreatedAt.UTC().Format("2 January 2006"), record.CreatedAt, record.Trust
+		q.where, q.made, q.trust = record.CreatedAt.UTC().Format("2 January 2006"), record.CreatedAt, trustOf(record)
 		if record.RecordedAt.Before(q.made) { // a writer may name any day
 			q.made = record.RecordedAt
 		}
@@ -400,8 +400,7 @@ func (m *measure) best(question string, sense []float32, n int, used map[int]boo
 // words that are there stand here, or its names and half of its words in a sentence that says what changed.
 func (m *measure) replaces(words, names []string, later, before int) bool {
 	a, b := &m.pool[later], &m.pool[before]
-	if a.passage || b.passage || !a.made.After(b.made) || cosine(a.vector, b.vector) < leastSame ||
-		a.trust != nil && b.trust != nil && *a.trust < *b.trust {
+	if a.passage || b.passage || !a.made.After(b.made) || a.trust < b.trust || cosine(a.vector, b.vector) < leastSame {
 		return false
 	}
 	lost := func(w string) bool { return b.words[w] && !a.words[w] }
@@ -411,11 +410,19 @@ func (m *measure) replaces(words, names []string, later, before int) bool {
 	return !slices.ContainsFunc(words, lost)
 }
 
-// namesIn returns the words of a question, but for its first, that have a capital or a digit.
+// trustOf is the trust of an item.
+func trustOf(r *schemas.Record) float64 {
+	if r.Trust == nil {
+		return 0.5
+	}
+	return *r.Trust
+}
+
+// namesIn returns the words of a question that have a capital or a digit.
 func namesIn(question string) []string {
 	var out []string
-	for i, w := range strings.Fields(question) {
-		if i > 0 && strings.ContainsFunc(w, func(r rune) bool { return unicode.IsUpper(r) || unicode.IsDigit(r) }) {
+	for w := range strings.FieldsSeq(question) {
+		if strings.ContainsFunc(w, func(r rune) bool { return unicode.IsUpper(r) || unicode.IsDigit(r) }) {
 			out = append(out, keyword.Analyze(w)...)
 		}
 	}
@@ -497,7 +504,7 @@ func cosine(a, b []float32) float64 {
 var (
 	cause    = regexp.MustCompile(`(?i)\b(because|due to|as a result|that is why|caused?|therefore|reason|expired|so that|led to)\b`)
 	moment   = regexp.MustCompile(`(?i)\b(\d{1,2}:\d{2}|\d{4}-\d{2}|today|yesterday|tomorrow|(mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|may|june|july|august|september|october|november|december|\d+ (day|hour|minute|week|month|year)s?)\b`)
-	change   = regexp.MustCompile(`(?i)\b(now|moved|switched|changed?|changes|replaced|replaces|upgraded|migrated|renamed|raised|increased|reduced|lowered|cut to|took over|taken over|no longer|not any ?more|instead of|since|from now on|as of|new)\b`)
+	change   = regexp.MustCompile(`(?i)\b(now|moved|switched|changed?|changes|replaced|replaces|upgraded|migrated|renamed|raised|increased|reduced|lowered|cut to|took over|taken over|no longer|not any ?more|instead of|since|from now on|as of)\b`)
 	formerly = regexp.MustCompile(`(?i)\b(before|previous(ly)?|former(ly)?|original(ly)?|initial(ly)?|used to|earlier)\b`)
 	past     = regexp.MustCompile(`(?i)\b(did|was|were|had|been|first|once|old|ago|until|history|in (19|20)\d\d)\b`)
 	place    = regexp.MustCompile(`(?i)\b(at|in|into|inside|on|to|from|near|behind|under|below|above|between|beside|next to|opposite)\b`)

@@ -104,17 +104,13 @@ func (s *duplicateIndex) find(i int, l features) {
 	text, speaker := r.Content.Text(), s.speaker(i)
 	if of, ok := s.byText.find(l.text.slot, func(of int) bool {
 		return s.comparable(of, i) && s.speaker(of) == speaker && s.cs[of].Content.Text() == text
-	}); ok {
-		if !s.yields(of, i) {
-			s.drop(i, of, "")
-			return
-		}
-		s.drop(of, i, "")
+	}); ok && s.settle(of, i, "of ") {
+		return
 	}
 	sum := r.Provenance.Checksum
 	if of, ok := s.bySum.find(tail(sum), func(of int) bool {
 		return s.comparable(of, i) && s.speaker(of) == speaker && s.cs[of].Provenance.Checksum == sum
-	}); ok && !s.yields(of, i) {
+	}); ok && s.older(of, i) <= holds {
 		s.drop(i, of, "the same checksum as ")
 		return
 	}
@@ -124,8 +120,7 @@ func (s *duplicateIndex) find(i int, l features) {
 		if of, ok := s.byPlace[place]; ok {
 			other := s.cs[of].Content.Text()
 			q := print{key: s.looks.keyOf(other), text: ends(other), length: len(other)}
-			if s.similar(&p, &q, placeEnough) {
-				s.drop(i, of, "the same place of its source as ")
+			if s.cs[of].Kept() && s.similar(&p, &q, placeEnough) && s.settle(of, i, "the same place of its source as ") {
 				return
 			}
 		}
@@ -166,33 +161,66 @@ func (s *duplicateIndex) near(p *print) bool {
 		if !same && p.echo == q.echo || !s.similar(p, q, sameEnough) {
 			continue
 		}
-		if (same || s.cs[q.at].Kind == schemas.KindSummary) && s.yields(q.at, p.at) {
-			s.drop(q.at, p.at, "")
+		if same || s.cs[q.at].Kind == schemas.KindSummary {
+			if s.settle(q.at, p.at, "of ") {
+				return true
+			}
 			continue
 		}
-		if !same && q.echo {
+		switch older := s.older(q.at, p.at); {
+		case q.echo && older != holds: // an echo is no older than what it gives back
 			s.drop(q.at, p.at, "recalled from ")
 			*q, s.hashes[i] = *p, p.hash
 			return false
+		case p.echo && older != comes:
+			s.drop(p.at, q.at, "recalled from ")
+			return true
 		}
-		detail := ""
-		if !same {
-			detail = "recalled from "
-		}
-		s.drop(p.at, q.at, detail)
-		return true
 	}
 	s.prints, s.hashes = append(s.prints, *p), append(s.hashes, p.hash)
 	return false
 }
 
-// yields reports whether what was kept is a summary and what comes is none, or else what comes was recorded
-// first. A summary, which may join what belongs apart, does not stand for an item that it was made of.
-func (s *duplicateIndex) yields(of, i int) bool {
-	if a, b := s.cs[of].Kind == schemas.KindSummary, s.cs[i].Kind == schemas.KindSummary; a != b {
-		return a
+// older says which of two candidates was recorded first.
+type older uint8
+
+const (
+	equal   older = iota // both at once, as far as is known
+	holds                // what was kept
+	comes                // what comes
+	unclear              // an id that was there first got its text later
+)
+
+// older compares the one that was kept with the one that comes, by their first and by their current versions.
+func (s *duplicateIndex) older(of, i int) older {
+	a, b := &s.cs[of], &s.cs[i]
+	switch {
+	case a.First == b.First && a.Position == b.Position:
+		return equal
+	case a.First <= b.First && a.Position <= b.Position:
+		return holds
+	case a.First >= b.First && a.Position >= b.Position:
+		return comes
 	}
-	return s.cs[i].First < s.cs[of].First
+	return unclear
+}
+
+// settle drops one of two candidates that say the same, and reports whether it is the one that comes. The one that was
+// recorded first stays; of two at once a summary, which may join what belongs apart, stands for no item that it was made
+// of. If it is unclear, both stay: else whoever has an id already could hide what is recorded later.
+func (s *duplicateIndex) settle(of, i int, how string) bool {
+	which := s.older(of, i)
+	if a, b := s.cs[of].Kind == schemas.KindSummary, s.cs[i].Kind == schemas.KindSummary; which == equal && a && !b {
+		which = comes
+	}
+	switch which {
+	case comes:
+		s.drop(of, i, how)
+	case equal, holds:
+		s.drop(i, of, how)
+		return true
+	}
+	return false
 }
 
 // comparable reports whether both of two candidates are tools, or neither.
@@ -201,9 +229,6 @@ func (s *duplicateIndex) comparable(i, j int) bool {
 }
 
 func (s *duplicateIndex) drop(i, of int, how string) {
-	if how == "" {
-		how = "of "
-	}
 	id := s.cs[of].ID
 	s.cs[i].Drop, s.cs[i].Detail, s.cs[i].Of = schemas.DropDuplicate, how+id, id
 }
@@ -233,9 +258,9 @@ func (p *print) most(q *print) int {
 // canonical forms, as they stand or with their sentences in order of the alphabet:
 // over bytes for short texts, over words for long ones. Texts whose numbers or
 // negations differ are not alike, whatever their distance, nor are two that a word on
-// either side tells apart, unless they render one place.
+// either side tells apart.
 func (s *duplicateIndex) similar(p, q *print, enough float64) bool {
-	return s.close(p, q, enough) && (enough < sameEnough || !tellApart(p.text, q.text))
+	return s.close(p, q, enough) && !tellApart(p.text, q.text)
 }
 
 func (s *duplicateIndex) close(p, q *print, enough float64) bool {

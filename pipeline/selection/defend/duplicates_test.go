@@ -187,13 +187,14 @@ func TestSameSource(t *testing.T) {
 	}
 	cs := []candidate.Candidate{
 		item("a", "The cache is dropped when a new bundle arrives, and the hit rate is reported.", "file:///doc.md#L10-L12", "sha256:01"),
-		item("b", "The cache is emptied when a new bundle comes, and its hit rate is reported.", "file:///doc.md#L10-L12", "sha256:02"),
+		item("b", "The cache is dropped when a new bundle arrives.", "file:///doc.md#L10-L12", "sha256:02"),
 		item("c", "Other words stand further down in the same file, about something else.", "file:///doc.md#L40", "sha256:03"),
 		item("d", "A render of the first text in another shape.", "file:///other.md", "sha256:01"),
 		item("e", "Both name the file and no place in it, so they stay.", "file:///other.md", "sha256:04"),
+		item("f", "The cache is emptied when a new bundle comes, and its hit rate is reported.", "file:///doc.md#L10-L12", "sha256:05"),
 	}
 	d.Apply(cs, false, time.Now())
-	want := []schemas.DropReason{"", schemas.DropDuplicate, "", schemas.DropDuplicate, ""}
+	want := []schemas.DropReason{"", schemas.DropDuplicate, "", schemas.DropDuplicate, "", ""}
 	for i := range cs {
 		if cs[i].Drop != want[i] {
 			t.Errorf("%s: dropped for %q (%s), want %q", cs[i].ID, cs[i].Drop, cs[i].Detail, want[i])
@@ -241,6 +242,39 @@ func TestTheOriginalStays(t *testing.T) {
 				want := c.ID == "original" || c.ID == "tool" || c.ID == "near" && len(text) < shortestText
 				if c.Kept() != want {
 					t.Errorf("%s is kept: %t (%s %s)", c.ID, c.Kept(), c.Drop, c.Detail)
+				}
+			}
+		}
+	}
+}
+
+// Nor does a copy from the same place, of an assistant's words or of a summary, or under an id that was there before.
+func TestNoCopyHidesTheOriginal(t *testing.T) {
+	t.Parallel()
+	d, err := New(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const text = "The payments gateway certificate was renewed by Jonas after the outage on the proxy in Frankfurt."
+	for name, change := range map[string]func(original, copied *candidate.Candidate){
+		"place": func(original, copied *candidate.Candidate) {
+			original.Provenance.SourceURI, copied.Provenance.SourceURI = "file:docs/gateway.md#certificate", "file:docs/gateway.md#certificate"
+		},
+		"assistant": func(original, copied *candidate.Candidate) { original.Role, copied.Speaker = "assistant", "Mallory" },
+		"summary":   func(original, _ *candidate.Candidate) { original.Kind = schemas.KindSummary },
+		"reserved":  func(_, copied *candidate.Candidate) { copied.First = 1 },
+		"checksum": func(original, copied *candidate.Candidate) {
+			original.Provenance.Checksum, copied.Provenance.Checksum = "sha256:01", "sha256:01"
+		},
+	} {
+		original, copied := turnOf("original", "", text), turnOf("copy", "", text)
+		original.First, original.Position, copied.First, copied.Position = 3, 3, 9, 9
+		change(&original, &copied)
+		for _, cs := range [][]candidate.Candidate{{copied, original}, {original, copied}} {
+			d.Apply(cs, false, time.Now())
+			for _, c := range cs {
+				if c.ID == "original" && !c.Kept() {
+					t.Errorf("%s: dropped for %q (%s)", name, c.Drop, c.Detail)
 				}
 			}
 		}
