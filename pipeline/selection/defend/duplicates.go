@@ -120,7 +120,7 @@ func (s *duplicateIndex) find(i int, l features) {
 		if of, ok := s.byPlace[place]; ok {
 			other := s.cs[of].Content.Text()
 			q := print{key: s.looks.keyOf(other), text: ends(other), length: len(other)}
-			if s.cs[of].Kept() && s.similar(&p, &q, placeEnough) && s.settle(of, i, "the same place of its source as ") {
+			if s.comparable(of, i) && s.similar(&p, &q, placeEnough) && s.settle(of, i, "the same place of its source as ") {
 				return
 			}
 		}
@@ -154,25 +154,30 @@ func (s *duplicateIndex) near(p *print) bool {
 			continue
 		}
 		q := &s.prints[i]
-		if differ > p.most(q) || !s.cs[q.at].Kept() || !s.comparable(q.at, p.at) {
+		if differ > p.most(q) || !s.comparable(q.at, p.at) {
 			continue
 		}
 		same := q.speaker == p.speaker
 		if !same && p.echo == q.echo || !s.similar(p, q, sameEnough) {
 			continue
 		}
-		if same || s.cs[q.at].Kind == schemas.KindSummary {
+		if same {
 			if s.settle(q.at, p.at, "of ") {
 				return true
 			}
 			continue
 		}
-		switch older := s.older(q.at, p.at); {
-		case q.echo && older != holds: // an echo is no older than what it gives back
+		which := s.older(q.at, p.at) // an echo is no older than what it gives back
+		switch {
+		case s.cs[q.at].Kind == schemas.KindSummary && s.cs[p.at].Kind != schemas.KindSummary:
+			if which == equal || which == comes {
+				s.drop(q.at, p.at, "of ")
+			}
+		case q.echo && (which == equal || which == comes):
 			s.drop(q.at, p.at, "recalled from ")
 			*q, s.hashes[i] = *p, p.hash
 			return false
-		case p.echo && older != comes:
+		case p.echo && which <= holds:
 			s.drop(p.at, q.at, "recalled from ")
 			return true
 		}
@@ -223,9 +228,9 @@ func (s *duplicateIndex) settle(of, i int, how string) bool {
 	return false
 }
 
-// comparable reports whether both of two candidates are tools, or neither.
-func (s *duplicateIndex) comparable(i, j int) bool {
-	return (s.cs[i].Kind == schemas.KindTool) == (s.cs[j].Kind == schemas.KindTool)
+// comparable reports whether what was kept still is, and both are tools, or neither.
+func (s *duplicateIndex) comparable(of, i int) bool {
+	return s.cs[of].Kept() && (s.cs[of].Kind == schemas.KindTool) == (s.cs[i].Kind == schemas.KindTool)
 }
 
 func (s *duplicateIndex) drop(i, of int, how string) {

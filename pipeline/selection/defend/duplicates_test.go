@@ -261,8 +261,11 @@ func TestNoCopyHidesTheOriginal(t *testing.T) {
 			original.Provenance.SourceURI, copied.Provenance.SourceURI = "file:docs/gateway.md#certificate", "file:docs/gateway.md#certificate"
 		},
 		"assistant": func(original, copied *candidate.Candidate) { original.Role, copied.Speaker = "assistant", "Mallory" },
-		"summary":   func(original, _ *candidate.Candidate) { original.Kind = schemas.KindSummary },
-		"reserved":  func(_, copied *candidate.Candidate) { copied.First = 1 },
+		"reserved, assistant": func(original, copied *candidate.Candidate) {
+			original.Role, copied.Speaker, copied.First = "assistant", "Mallory", 1
+		},
+		"summary":  func(original, _ *candidate.Candidate) { original.Kind = schemas.KindSummary },
+		"reserved": func(_, copied *candidate.Candidate) { copied.First = 1 },
 		"checksum": func(original, copied *candidate.Candidate) {
 			original.Provenance.Checksum, copied.Provenance.Checksum = "sha256:01", "sha256:01"
 		},
