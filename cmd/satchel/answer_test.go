@@ -19,7 +19,7 @@ func TestAnswerAndTrace(t *testing.T) {
 	n.must(t, "emit", "--id", "n1", "--label", "level:internal", "--speaker", "Jonas", "--text", "I renewed the gateway certificate on Tuesday.", "--wait", "indexed")
 	n.must(t, "emit", "--id", "n2", "--label", "level:restricted", "--text", "The gateway certificate of the vault is kept in Lisbon.", "--wait", "indexed")
 	out := n.must(t, "answer", "--level", "internal", "who renewed the gateway certificate?")
-	contains(t, "the answer", out, "Jonas: I renewed the gateway certificate on Tuesday. [1]", ", n1, log:1", "citations 1, ", "satchel trace ")
+	contains(t, "the answer", out, "Jonas: I renewed the gateway certificate on Tuesday. [1]", ", n1, log:1", "citations 1, ", ": all hold\n", "satchel trace ")
 	if strings.Contains(out, "Lisbon") {
 		t.Errorf("the answer holds what policy denies:\n%s", out)
 	}

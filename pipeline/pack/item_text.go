@@ -160,10 +160,7 @@ func mark(r rune) bool { return unicode.In(r, unicode.M) || unicode.IsSpace(r) }
 // fence from being one.
 func nested(line string) string {
 	for {
-		rest := line
-		for rest != "" && rest[0] >= '0' && rest[0] <= '9' {
-			rest = rest[1:]
-		}
+		rest := strings.TrimLeft(line, "0123456789")
 		switch {
 		case rest == "":
 			return line
@@ -211,6 +208,9 @@ func label(text string) string {
 
 // references finds what looks like the mark before an item, wide forms among it.
 var references = regexp.MustCompile(`[\[［【〔〚⟦]([\s\p{Cf}]*[\p{Nd}\p{No}][\s\p{Cf}\p{Nd}\p{No},;:^–-]*)[\]］】〕〛⟧]`)
+
+// HasReference reports whether a text has what looks like the mark before an item.
+func HasReference(text string) bool { return references.MatchString(text) }
 
 // plain reports whether sanitise would leave the text as it is: one line of printable
 // ASCII without white space around it that opens nothing.

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"satchel/cmd/internal/app"
 	"satchel/cmd/internal/client"
+	"satchel/pipeline/pack"
 	"satchel/schemas"
 )
 
@@ -89,13 +89,10 @@ func PrintAnswer(w io.Writer, r *schemas.RunReply) {
 	}
 }
 
-// likeCitation is the beginning of what looks like the number of a citation.
-var likeCitation = regexp.MustCompile(`[\[［【〔〚⟦][\s\p{Cf}]*\p{N}`)
-
 // printSentences prints an answer. Each line of a passage, and of what has brackets as citations have, begins with a
 // mark, so that none looks like what Satchel says, and above stands where it is from.
 func printSentences(w io.Writer, a *schemas.RoleAnswer) {
-	cites := func(s schemas.AnswerSentence) bool { return likeCitation.MatchString(s.Speaker + ": " + s.Text) }
+	cites := func(s schemas.AnswerSentence) bool { return pack.HasReference(s.Speaker + ": " + s.Text) }
 	if !slices.ContainsFunc(a.Sentences, cites) && !strings.Contains(a.Text, "\n") {
 		fmt.Fprintln(w, a.Text)
 		return

@@ -35,7 +35,7 @@ func (f *metric) share() float64 {
 // measured are the figures over the labelled questions.
 type measured struct {
 	relevance, answers, citations, drops, budget metric
-	masked                                       int // citations that the log cannot confirm
+	masked                                       int // citations that do not hold, of items that policy masks
 }
 
 // measure asks the labelled questions and holds what comes back against the log, not
@@ -68,7 +68,7 @@ func (t *runner) measure(ctx context.Context) error {
 		}
 	}
 	if m.masked > 0 {
-		m.citations.what += fmt.Sprintf("; beside %d of what policy masks", m.masked)
+		m.citations.what += fmt.Sprintf("; others, of what policy masks: %d", m.masked)
 	}
 	t.say("\nMEASURE %d labelled questions, each through the roles; what comes back is held against the log:", len(questions))
 	missed := 0
@@ -127,11 +127,10 @@ func (t *runner) score(ctx context.Context, m *measured, q script.Question, repl
 			if err != nil {
 				return err
 			}
-			if !ok && masked[c.ItemID] { // the log has what policy masks
-				m.masked++
-				continue
-			}
 			m.citations.add(ok)
+			if !ok && masked[c.ItemID] {
+				m.masked++
+			}
 		}
 	}
 	m.answers.add(cites)

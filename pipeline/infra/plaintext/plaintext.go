@@ -13,19 +13,22 @@ import (
 
 // Shown removes control characters, invalid bytes and characters that change the direction of text or hide in
 // it. Line ends but '\n' become blanks.
-func Shown(s string) string {
-	for i := 0; i < len(s); {
-		if n := ASCII(s[i:]); n > 0 {
+func Shown(s string) string { return mapped(s, Rune) }
+
+// mapped is a text with each character that is not printable ASCII as by makes it, −1 for nothing.
+func mapped(text string, by func(rune) rune) string {
+	for i := 0; i < len(text); {
+		if n := ASCII(text[i:]); n > 0 {
 			i += n
 			continue
 		}
-		r, n := utf8.DecodeRuneInString(s[i:])
-		if Rune(r) != r {
-			return s[:i] + strings.Map(Rune, s[i:])
+		r, n := utf8.DecodeRuneInString(text[i:])
+		if by(r) != r {
+			return text[:i] + strings.Map(by, text[i:])
 		}
 		i += n
 	}
-	return s
+	return text
 }
 
 // Rune is what Shown makes of a character: itself, a space, or -1 for nothing.
@@ -57,20 +60,7 @@ func Invisible(r rune) bool {
 }
 
 // Bare is a text without what Shown leaves out and without what is invisible. Line ends stay.
-func Bare(text string) string {
-	for i := 0; i < len(text); {
-		if n := ASCII(text[i:]); n > 0 {
-			i += n
-			continue
-		}
-		r, n := utf8.DecodeRuneInString(text[i:])
-		if bare(r) != r {
-			return text[:i] + strings.Map(bare, text[i:])
-		}
-		i += n
-	}
-	return text
-}
+func Bare(text string) string { return mapped(text, bare) }
 
 // bare is what Bare makes of a character: itself, or -1 for nothing.
 func bare(r rune) rune {

@@ -26,7 +26,7 @@ const (
 	leastScore       = 0.3
 	leastMeaning     = 0.35 // cosine that makes up for no common word
 	closeSecond      = 0.92 // of the best score, for a second sentence to stand beside it
-	besideBest       = 0.68 // of the best relevance, from which an item bears on a question of several parts as well
+	besideBest       = 0.5  // of the best relevance, from which an item bears on a question of several parts as well
 	leastSame        = 0.4  // cosine of two sentences that may say the same of different times
 
 	leastDocument = 0.03 // as leastRelevance, of a document, code or a commit: they share few words with a question

@@ -110,7 +110,7 @@ func (s *duplicateIndex) find(i int, l features) {
 	sum := r.Provenance.Checksum
 	if of, ok := s.bySum.find(tail(sum), func(of int) bool {
 		return s.comparable(of, i) && s.speaker(of) == speaker && s.cs[of].Provenance.Checksum == sum
-	}); ok && s.older(of, i) <= holds {
+	}); ok && s.precedes(of, i) {
 		s.drop(i, of, "the same checksum as ")
 		return
 	}
@@ -167,17 +167,16 @@ func (s *duplicateIndex) near(p *print) bool {
 			}
 			continue
 		}
-		which := s.older(q.at, p.at) // an echo is no older than what it gives back
-		switch {
-		case s.cs[q.at].Kind == schemas.KindSummary && s.cs[p.at].Kind != schemas.KindSummary:
-			if which == equal || which == comes {
+		switch { // an echo is no older than what it gives back
+		case s.summarises(q.at, p.at):
+			if s.precedes(p.at, q.at) {
 				s.drop(q.at, p.at, "of ")
 			}
-		case q.echo && (which == equal || which == comes):
+		case q.echo && s.precedes(p.at, q.at):
 			s.drop(q.at, p.at, "recalled from ")
 			*q, s.hashes[i] = *p, p.hash
 			return false
-		case p.echo && which <= holds:
+		case p.echo && s.precedes(q.at, p.at):
 			s.drop(p.at, q.at, "recalled from ")
 			return true
 		}
@@ -186,46 +185,31 @@ func (s *duplicateIndex) near(p *print) bool {
 	return false
 }
 
-// older says which of two candidates was recorded first.
-type older uint8
-
-const (
-	equal   older = iota // both at once, as far as is known
-	holds                // what was kept
-	comes                // what comes
-	unclear              // an id that was there first got its text later
-)
-
-// older compares the one that was kept with the one that comes, by their first and by their current versions.
-func (s *duplicateIndex) older(of, i int) older {
-	a, b := &s.cs[of], &s.cs[i]
-	switch {
-	case a.First == b.First && a.Position == b.Position:
-		return equal
-	case a.First <= b.First && a.Position <= b.Position:
-		return holds
-	case a.First >= b.First && a.Position >= b.Position:
-		return comes
-	}
-	return unclear
+// precedes reports whether one candidate was recorded no later than another, in its first and in its current version. An id
+// that was there first and got its text later does not precede, nor is it preceded.
+func (s *duplicateIndex) precedes(i, j int) bool {
+	a, b := &s.cs[i], &s.cs[j]
+	return a.First <= b.First && a.Position <= b.Position
 }
 
 // settle drops one of two candidates that say the same, and reports whether it is the one that comes. The one that was
 // recorded first stays; of two at once a summary, which may join what belongs apart, stands for no item that it was made
-// of. If it is unclear, both stay: else whoever has an id already could hide what is recorded later.
+// of. If neither precedes, both stay: else whoever has an id already could hide what is recorded later.
 func (s *duplicateIndex) settle(of, i int, how string) bool {
-	which := s.older(of, i)
-	if a, b := s.cs[of].Kind == schemas.KindSummary, s.cs[i].Kind == schemas.KindSummary; which == equal && a && !b {
-		which = comes
-	}
-	switch which {
-	case comes:
+	before, after := s.precedes(of, i), s.precedes(i, of)
+	switch {
+	case after && (!before || s.summarises(of, i)):
 		s.drop(of, i, how)
-	case equal, holds:
+	case before:
 		s.drop(i, of, how)
 		return true
 	}
 	return false
+}
+
+// summarises reports whether a candidate is a summary and another is none.
+func (s *duplicateIndex) summarises(i, j int) bool {
+	return s.cs[i].Kind == schemas.KindSummary && s.cs[j].Kind != schemas.KindSummary
 }
 
 // comparable reports whether what was kept still is, and both are tools, or neither.
