@@ -51,7 +51,8 @@ type Inbox interface {
 	Ack(ctx context.Context, seq uint64) error
 	// Seek makes seq the next message to be fetched.
 	Seek(ctx context.Context, seq uint64) error
-	// Purge removes what is at or before seq from the stream: the log has it.
+	// Purge removes what is at or before seq from the stream: the log has it. A copy of the
+	// stream that is behind may deliver it for a moment.
 	Purge(ctx context.Context, seq uint64) error
 	// State describes the stream and its message at seq.
 	State(ctx context.Context, seq uint64) (StreamState, error)

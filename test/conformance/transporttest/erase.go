@@ -57,6 +57,7 @@ func scrub(s *suite) {
 	if left := s.Rejected(s.T, acme); len(left) > 0 {
 		s.Errorf("dead letters %v are left", left)
 	}
+	s.gone(i, all[4].Seq, "e-5")
 	s.must(i.Seek(s.ctx(), all[0].Seq))
 	s.fetch(i, acme, 0, 4)
 	s.fetch(i, acme, 5, 4)
