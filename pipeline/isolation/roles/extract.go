@@ -24,6 +24,7 @@ const (
 	longestSentence  = 400 // bytes
 	shortNote        = 240 // bytes of a note that is quoted whole
 	leastScore       = 0.3
+	leastAlone       = 0.5  // of the question's words, in a sentence of a note that as a whole does not bear on it
 	leastMeaning     = 0.35 // cosine that makes up for no common word
 	closeSecond      = 0.92 // of the best score, for a second sentence to stand beside it
 	besideBest       = 0.5  // of the best relevance, from which an item bears on a question of several parts as well
@@ -40,7 +41,8 @@ const (
 	weightMeaning, weightTaskSense = 0.25, 0.15
 	weightRank, weightKind         = 0.1, 0.2
 	weightCause, mostAgain         = 0.4, 0.5
-	mostCauses                     = 4 // that links give
+	mostCauses                     = 4 // that are given before other sentences
+	soon                           = 3 // sentences
 )
 
 // candidateSentence is a sentence of the context.
@@ -57,6 +59,7 @@ type candidateSentence struct {
 	named   float64   // what it adds to have what the question names
 	passage bool      // of a document, code or a commit
 	short   bool      // of a note that may be quoted whole
+	alone   bool      // of a note that does not bear on the question as a whole
 	made    time.Time // of the item; no later than it was recorded
 	trust   float64   // of the item
 }
@@ -68,10 +71,6 @@ func (st *step) extract(ctx context.Context) (*schemas.RoleAnswer, []string, err
 	if err != nil {
 		return nil, nil, err
 	}
-	pool, err := st.quotables(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
 	plan := st.view.Fields().Plan
 	texts := []string{st.req.Task}
 	for _, s := range plan {
@@ -80,6 +79,10 @@ func (st *step) extract(ctx context.Context) (*schemas.RoleAnswer, []string, err
 	vectors, err := st.cfg.Embedder.Embed(ctx, texts)
 	if err != nil || len(vectors) != len(texts) {
 		return nil, nil, &schemas.Error{Code: schemas.CodeEmbedding, Message: "the question could not be embedded"}
+	}
+	pool, err := st.quotables(ctx, vectors[0])
+	if err != nil {
+		return nil, nil, err
 	}
 	w := st.writer()
 	m := newMeasure(pool.list, st.req.Task, vectors[0])
@@ -126,7 +129,7 @@ func (st *step) extract(ctx context.Context) (*schemas.RoleAnswer, []string, err
 
 // quotables are the sentences of the snippets, questions apart, and the passages of documents, code
 // and commits.
-func (st *step) quotables(ctx context.Context) (*quotable, error) {
+func (st *step) quotables(ctx context.Context, sense []float32) (*quotable, error) {
 	speakers, records, err := st.sources(ctx)
 	if err != nil {
 		return nil, err
@@ -139,10 +142,14 @@ func (st *step) quotables(ctx context.Context) (*quotable, error) {
 	found.parts = len(st.view.Fields().Plan) > 1
 	for i, snippet := range st.view.Fields().Snippets {
 		record := records[snippet.ItemID]
-		if record == nil || !found.bears(snippet.ItemID, holds(snippet.Text, pointed)) || record.Kind == schemas.KindTool && !asksForTool(st.req.Task) {
+		if record == nil || record.Kind == schemas.KindTool && !asksForTool(st.req.Task) {
 			continue
 		}
-		q := candidateSentence{evidence: evidence{snippet: i}, kind: record.Kind, speaker: speakers[snippet.ItemID], rank: weightRank * ranks[snippet.ItemID]}
+		bears := found.bears(snippet.ItemID, holds(snippet.Text, pointed))
+		if !bears && !found.mayHold(snippet.ItemID, snippet.Text) {
+			continue
+		}
+		q := candidateSentence{evidence: evidence{snippet: i}, alone: !bears, kind: record.Kind, speaker: speakers[snippet.ItemID], rank: weightRank * ranks[snippet.ItemID]}
 		switch record.Kind {
 		case schemas.KindCode, schemas.KindCommit, schemas.KindKnowledge:
 			if found.injected[snippet.ItemID] { // the pack quotes it as what it is, an answer would not
@@ -191,6 +198,10 @@ func (st *step) quotables(ctx context.Context) (*quotable, error) {
 	for i := range pool.list {
 		pool.list[i].vector = vectors[i]
 	}
+	m := newMeasure(pool.list, st.req.Task, sense)
+	pool.list = slices.DeleteFunc(pool.list, func(q candidateSentence) bool {
+		return q.alone && !(m.overlap(m.task, q.words) >= leastAlone && cosine(sense, q.vector) >= leastMeaning)
+	})
 	return pool, nil
 }
 
@@ -257,6 +268,12 @@ func (f *found) bears(id string, names bool) bool {
 		return !known || r >= leastDocument
 	}
 	return !known || r >= leastRelevance || f.parts && f.bestOther >= leastRelevance && r >= besideBest*f.bestOther
+}
+
+// mayHold reports whether a sentence of an item that does not bear on the question as a whole may: a long note
+// speaks of more than one thing.
+func (f *found) mayHold(id, text string) bool {
+	return f.places[id] == "" && len(text) > shortNote && f.relevance[id] >= leastDocument
 }
 
 // share is what the order of passages counts beside items of other kinds.
@@ -442,17 +459,23 @@ func (m *measure) topic(question string) int {
 
 func asksWhy(question string) bool { return strings.Contains(strings.ToLower(question), "why ") }
 
-// withCauses puts a sentence of each cause that the pack's links give of the topic, and of its causes, before the
-// other chosen sentences, and the topic before them.
+// withCauses puts the cause that the topic's own item gives, and a sentence of each cause that the pack's links give
+// of the topic, and of its causes, before the other chosen sentences, and the topic before them.
 func (st *step) withCauses(pool []candidateSentence, chosen []int, topic int, used map[int]bool) []int {
-	graph := st.context.Payload.Explainability.CausalGraph
-	if graph == nil || topic < 0 {
+	if topic < 0 {
 		return chosen
 	}
 	of := func(at int) string { return st.view.Fields().Snippets[pool[at].snippet].ItemID }
 	var causes []int
+	if at := ownCause(pool, topic); at >= 0 && !used[at] {
+		causes = append(causes, at)
+	}
+	var edges []schemas.Edge
+	if graph := st.context.Payload.Explainability.CausalGraph; graph != nil {
+		edges = graph.Edges
+	}
 	for chain := []string{of(topic)}; len(chain) > 0 && len(causes) < mostCauses; chain = chain[1:] {
-		for _, e := range graph.Edges {
+		for _, e := range edges {
 			if e.Rel != schemas.RelCausedBy || e.From != chain[0] {
 				continue
 			}
@@ -470,6 +493,19 @@ func (st *step) withCauses(pool []candidateSentence, chosen []int, topic int, us
 		out = append([]int{topic}, causes...)
 	}
 	return append(out, slices.DeleteFunc(chosen, func(at int) bool { return slices.Contains(out, at) })...)
+}
+
+// ownCause is the sentence that gives a cause and soon follows the topic in its note, −1 where the topic gives one
+// itself.
+func ownCause(pool []candidateSentence, topic int) int {
+	if t := &pool[topic]; !t.passage && !cause.MatchString(t.text) {
+		for i := topic + 1; i < len(pool) && i <= topic+soon && pool[i].snippet == t.snippet; i++ {
+			if cause.MatchString(pool[i].text) {
+				return i
+			}
+		}
+	}
+	return -1
 }
 
 // overlap is the share of the words, by rarity, that a sentence holds. A word that no

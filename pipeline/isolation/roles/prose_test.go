@@ -262,3 +262,33 @@ func TestTheLatestAnswers(t *testing.T) {
 		}
 	}
 }
+
+// TestALongNoteAnswers: a note that speaks of many things answers with the sentence that bears on the question, and with
+// nothing where none does; "why" gets the cause that the note gives behind what happened.
+func TestALongNoteAnswers(t *testing.T) {
+	t.Parallel()
+	w := open(t, nil)
+	w.remember(t,
+		known("minutes", schemas.KindMemory, "Minutes of the allotment society's committee. Present: Hanne Vogt, Piet Smit, Olu Adeyemi, Carla Rossi; apologies from Ben Tan. "+
+			"Item 1: the water bill rose by a fifth because the meter at the north gate leaked all winter; Piet had it replaced by Rohr & Sons for 412 euros. "+
+			"Item 2: the waiting list stands at 63 names, and plots of people who have not paid by 30 April go to the next on the list. "+
+			"Item 3: the bees of plot 17 have survived; two new hives arrive soon. Item 4: Olu asks the city whether the dead ash by the playground may be felled. "+
+			"Item 5: the summer fair is on 11 July, and the cake stand is run by the families of plots 30 to 40."),
+		known("review", schemas.KindMemory, "Incident review.\n\nWhat happened: the payment gateway returned 502 for 37 minutes. The on-call engineer, Farid, was paged at 02:19.\n\n"+
+			"Cause: the certificate of the acquirer ran out, and the client tries no second endpoint when the handshake fails.\n\n"+
+			"Impact: 1,284 payments were declined, and 40 customers wrote to support."),
+		known("plot", schemas.KindMemory, "Hanne grows tomatoes on plot 8."), known("gate", schemas.KindMemory, "The north gate is green."))
+	for question, want := range map[string]string{
+		"Why did the water bill rise?":              "leaked all winter",
+		"Who replaced the meter?":                   "Rohr & Sons",
+		"Who runs the cake stand?":                  "plots 30 to 40",
+		"Why did the payment gateway return 502?":   "the certificate of the acquirer ran out",
+		"How much does the playground cost a year?": "",
+	} {
+		got, err := w.runner.Run(t.Context(), as(t, "x", schemas.Internal), schemas.RunRequest{Task: question})
+		must(t, err)
+		if !strings.Contains(got.Answer.Text, want) || (got.Answer.Text == "") != (want == "") {
+			t.Errorf("%s answered %q, want %q", question, got.Answer.Text, want)
+		}
+	}
+}
