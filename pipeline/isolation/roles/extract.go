@@ -200,7 +200,7 @@ func (st *step) quotables(ctx context.Context, sense []float32) (*quotable, erro
 	}
 	m := newMeasure(pool.list, st.req.Task, sense)
 	pool.list = slices.DeleteFunc(pool.list, func(q candidateSentence) bool {
-		return q.alone && !(m.overlap(m.task, q.words) >= leastAlone && cosine(sense, q.vector) >= leastMeaning)
+		return q.alone && (m.overlap(m.task, q.words) < leastAlone || cosine(sense, q.vector) < leastMeaning)
 	})
 	return pool, nil
 }
@@ -212,7 +212,8 @@ type quotable struct {
 	at    map[string]int // by speaker and text
 }
 
-// add adds a span of a text, unless it is there already: then a source stands for its summary.
+// add adds a span of a text, unless it is there already: then a source stands for its summary, and an item that bears on
+// the question for one that does not.
 func (p *quotable) add(q candidateSentence, span schemas.Span, text string) {
 	q.span, q.text, q.words = &span, text[span.Start:span.End], map[string]bool{}
 	for _, w := range keyword.Analyze(q.speaker + " " + q.heading + " " + q.text) {
@@ -220,7 +221,7 @@ func (p *quotable) add(q candidateSentence, span schemas.Span, text string) {
 	}
 	key := q.speaker + "\x00" + q.text
 	if at, again := p.at[key]; again {
-		if p.list[at].kind == schemas.KindSummary {
+		if p.list[at].kind == schemas.KindSummary || p.list[at].alone && !q.alone {
 			p.list[at] = q
 		}
 		return
