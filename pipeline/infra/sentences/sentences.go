@@ -37,6 +37,9 @@ func InLine(line string) func(yield func(from, to int) bool) {
 		segments := sentences.FromString(line)
 		for segments.Next() {
 			end := segments.End()
+			if strings.HasPrefix(line[end:], "**") && strings.Count(line[begin:end], "**")%2 == 1 {
+				end += 2 // the emphasis ends with the sentence
+			}
 			from, to := Trim(line, begin, end)
 			if end < len(line) && goesOn(line[from:to], line[end:]) {
 				continue

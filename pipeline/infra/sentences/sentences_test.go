@@ -22,17 +22,18 @@ func cut(text string) []string {
 func TestSplit(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][]string{
-		"":                                    nil,
-		" \n\t ":                              nil,
-		"One. Two! Three? Four":               {"One.", "Two!", "Three?", "Four"},
-		"Dr. Ines Silva met J. Smith. He ran": {"Dr. Ines Silva met J. Smith.", "He ran"},
-		"It cost 1.50 EUR. It was e.g. cheap": {"It cost 1.50 EUR.", "It was e.g. cheap"},
-		"3. Renew it\n12. Restart. Done":      {"3. Renew it", "12. Restart.", "Done"},
-		"He said \"why?\" and left. Then I.":  {"He said \"why?\" and left.", "Then I."},
-		"今天下雨。明天呢？好！":                         {"今天下雨。", "明天呢？", "好！"},
-		"a\r\n\r\nb":                          {"a", "b"},
-		"Es endet am 3. März. Danach nicht":   {"Es endet am 3. März.", "Danach nicht"},
-		"It was I. Jonas said so.":            {"It was I.", "Jonas said so."},
+		"":                                         nil,
+		" \n\t ":                                   nil,
+		"One. Two! Three? Four":                    {"One.", "Two!", "Three?", "Four"},
+		"Dr. Ines Silva met J. Smith. He ran":      {"Dr. Ines Silva met J. Smith.", "He ran"},
+		"It cost 1.50 EUR. It was e.g. cheap":      {"It cost 1.50 EUR.", "It was e.g. cheap"},
+		"3. Renew it\n12. Restart. Done":           {"3. Renew it", "12. Restart.", "Done"},
+		"He said \"why?\" and left. Then I.":       {"He said \"why?\" and left.", "Then I."},
+		"今天下雨。明天呢？好！":                              {"今天下雨。", "明天呢？", "好！"},
+		"a\r\n\r\nb":                               {"a", "b"},
+		"Es endet am 3. März. Danach nicht":        {"Es endet am 3. März.", "Danach nicht"},
+		"**People.** Karin left. **Lab** is shut.": {"**People.**", "Karin left.", "**Lab** is shut."},
+		"It was I. Jonas said so.":                 {"It was I.", "Jonas said so."},
 	} {
 		if diff := cmp.Diff(want, cut(text)); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", text, diff)

@@ -12,7 +12,6 @@ import (
 	"unicode"
 
 	"satchel/pipeline/candidate"
-	"satchel/pipeline/infra/sentences"
 	"satchel/pipeline/store/keyword"
 	"satchel/schemas"
 )
@@ -24,11 +23,14 @@ const (
 	longestSentence  = 400 // bytes
 	shortNote        = 240 // bytes of a note that is quoted whole
 	leastScore       = 0.3
-	leastAlone       = 0.5  // of the question's words, in a sentence of a note that as a whole does not bear on it
+	leastAlone       = 0.5 // of the question's words, in a sentence of a note that as a whole does not bear on it
+	clearScore       = 0.4 // of a sentence that clearly answers, which has clearWords of the question's words
+	clearWords       = 0.3
 	leastMeaning     = 0.35 // cosine that makes up for no common word
 	closeSecond      = 0.92 // of the best score, for a second sentence to stand beside it
 	besideBest       = 0.5  // of the best relevance, from which an item bears on a question of several parts as well
 	leastSame        = 0.4  // cosine of two sentences that may say the same of different times
+	leastChanged     = 0.3  // the same, if the later one says what changed
 
 	leastDocument = 0.03 // as leastRelevance, of a document, code or a commit: they share few words with a question
 	closeDocument = 0.75 // as closeSecond
@@ -52,6 +54,7 @@ type candidateSentence struct {
 	text    string
 	speaker string        // shown with it
 	heading string        // that it stands under
+	line    int           // of the note
 	title   *schemas.Span // the heading, where it is quoted before the text
 	words   map[string]bool
 	vector  []float32
@@ -86,15 +89,20 @@ func (st *step) extract(ctx context.Context) (*schemas.RoleAnswer, []string, err
 	}
 	w := st.writer()
 	m := newMeasure(pool.list, st.req.Task, vectors[0])
-	used, titled, passages, relevance := map[int]bool{}, map[evidence]bool{}, 0, 0.0
+	used, titled, passages, relevance, clearly := map[int]bool{}, map[evidence]bool{}, 0, 0.0, false
 	for i, s := range plan {
 		most := 2
 		if len(plan) == 1 {
 			most = 3
 		}
-		chosen := m.best(s.Question, vectors[i+1], most, used)
-		if asksWhy(s.Question) {
+		chosen, clear := m.best(s.Question, vectors[i+1], most, used)
+		clearly = clearly || clear
+		if wanted := wantedKind(s.Question); asksWhy(s.Question) {
 			chosen = st.withCauses(pool.list, chosen, m.topic(s.Question), used)
+		} else if len(chosen) > 0 && wanted != nil && !wanted(&pool.list[chosen[0]]) {
+			if at := m.goesOn(chosen[0], wanted); at >= 0 && !used[at] && !slices.Contains(chosen, at) {
+				chosen = slices.Insert(chosen, 1, at)
+			}
 		}
 		for n, at := range chosen {
 			q := &pool.list[at]
@@ -121,8 +129,8 @@ func (st *step) extract(ctx context.Context) (*schemas.RoleAnswer, []string, err
 	a := w.answer(invocation)
 	a.Invocation.AnswerSHA256, a.Invocation.AnswerTokens = digest([]byte(a.Text)), st.cfg.Tokens(a.Text)
 	var warnings []string
-	if passages > 0 && passages == len(a.Sentences) && relevance < leastRelevance {
-		warnings = []string{"synthesizer: these passages come closest; none of them clearly answers the task"}
+	if documents := passages > 0 && passages == len(a.Sentences); documents && relevance < leastRelevance || passages == 0 && len(a.Sentences) > 0 && !clearly {
+		warnings = []string{"synthesizer: these quotations come closest; none of them clearly answers the task"}
 	}
 	return a, warnings, nil
 }
@@ -172,18 +180,9 @@ func (st *step) quotables(ctx context.Context, sense []float32) (*quotable, erro
 		if record.RecordedAt.Before(q.made) { // a writer may name any day
 			q.made = record.RecordedAt
 		}
-		code := false
-		for _, span := range sentences.Split(snippet.Text) {
-			text := snippet.Text[span.Start:span.End]
-			if h := headed(text); h != "" && !code {
-				q.heading = h
-			}
-			if fence := strings.HasPrefix(text, "```"); fence || code {
-				code = code != fence
-				continue
-			}
-			if answers(text) {
-				pool.add(q, span, snippet.Text)
+		for _, part := range partsOf(snippet.Text) {
+			if q.heading, q.line = part.heading, part.line; answers(snippet.Text[part.span.Start:part.span.End]) {
+				pool.add(q, part.span, snippet.Text)
 			}
 		}
 	}
@@ -357,8 +356,8 @@ func newMeasure(pool []candidateSentence, task string, sense []float32) *measure
 }
 
 // best returns at most n sentences, best first, each from another item, without those in
-// used. A second one must come close to the first.
-func (m *measure) best(question string, sense []float32, n int, used map[int]bool) []int {
+// used, and whether the first clearly answers. A second one must come close to the first.
+func (m *measure) best(question string, sense []float32, n int, used map[int]bool) ([]int, bool) {
 	type scored struct {
 		at    int
 		score float64
@@ -376,7 +375,7 @@ func (m *measure) best(question string, sense []float32, n int, used map[int]boo
 		}
 		score := weightWords*min(common, most) + weightTaskWords*m.overlap(m.task, q.words) + weightMeaning*min(max(meaning, 0), most) +
 			weightTaskSense*max(cosine(m.sense, q.vector), 0) + q.rank + q.named
-		if wanted != nil && wanted(q) {
+		if wanted != nil && (wanted(q) || m.goesOn(i, wanted) >= 0) {
 			score += extra
 		}
 		if score >= leastScore {
@@ -396,6 +395,7 @@ func (m *measure) best(question string, sense []float32, n int, used map[int]boo
 		first := scored{all[front].at, all[0].score}
 		all = slices.Insert(slices.Delete(all, front, front+1), 0, first)
 	}
+	clear := len(all) > 0 && all[0].score >= clearScore && m.overlap(words, m.pool[all[0].at].words) >= clearWords
 	var out []int
 	from := map[int]bool{}
 	for _, s := range all {
@@ -411,21 +411,22 @@ func (m *measure) best(question string, sense []float32, n int, used map[int]boo
 			out = append(out, s.at)
 		}
 	}
-	return out
+	return out, clear
 }
 
 // replaces reports whether one sentence of a note says later what another said before: all of the question's
 // words that are there stand here, or its names and half of its words in a sentence that says what changed.
 func (m *measure) replaces(words, names []string, later, before int) bool {
 	a, b := &m.pool[later], &m.pool[before]
-	if a.passage || b.passage || !a.made.After(b.made) || a.trust < b.trust || cosine(a.vector, b.vector) < leastSame {
+	same := cosine(a.vector, b.vector)
+	if a.passage || b.passage || !a.made.After(b.made) || a.trust < b.trust {
 		return false
 	}
 	lost := func(w string) bool { return b.words[w] && !a.words[w] }
 	if change.MatchString(a.text) {
-		return m.overlap(words, a.words) >= m.overlap(words, b.words)/2 && !slices.ContainsFunc(names, lost)
+		return same >= leastChanged && m.overlap(words, a.words) >= m.overlap(words, b.words)/2 && !slices.ContainsFunc(names, lost)
 	}
-	return !slices.ContainsFunc(words, lost)
+	return same >= leastSame && !slices.ContainsFunc(words, lost)
 }
 
 // trustOf is the trust of an item.
@@ -497,16 +498,30 @@ func (st *step) withCauses(pool []candidateSentence, chosen []int, topic int, us
 }
 
 // ownCause is the sentence that gives a cause and soon follows the topic in its note, −1 where the topic gives one
-// itself.
+// itself. One that names it as the cause comes before another.
 func ownCause(pool []candidateSentence, topic int) int {
-	if t := &pool[topic]; !t.passage && !cause.MatchString(t.text) {
-		for i := topic + 1; i < len(pool) && i <= topic+soon && pool[i].snippet == t.snippet; i++ {
-			if cause.MatchString(pool[i].text) {
-				return i
-			}
+	if cause.MatchString(pool[topic].text) {
+		return -1
+	}
+	if at := following(pool, topic, func(q *candidateSentence) bool { return namedCause.MatchString(q.heading + "\n" + q.text) }); at >= 0 {
+		return at
+	}
+	return following(pool, topic, func(q *candidateSentence) bool { return cause.MatchString(q.text) })
+}
+
+// following is the first of the sentences that soon follow another in its note and are as wanted, −1 for none.
+func following(pool []candidateSentence, at int, wanted func(*candidateSentence) bool) int {
+	for i := at + 1; i < len(pool) && i <= at+soon && !pool[at].passage && pool[i].snippet == pool[at].snippet; i++ {
+		if wanted(&pool[i]) {
+			return i
 		}
 	}
 	return -1
+}
+
+// goesOn is the sentence that follows another on its line and is as wanted, −1 for none.
+func (m *measure) goesOn(at int, wanted func(*candidateSentence) bool) int {
+	return following(m.pool, at, func(q *candidateSentence) bool { return q.line == m.pool[at].line && wanted(q) })
 }
 
 // overlap is the share of the words, by rarity, that a sentence holds. A word that no
@@ -539,13 +554,16 @@ func cosine(a, b []float32) float64 {
 }
 
 var (
-	cause    = regexp.MustCompile(`(?i)\b(because|due to|as a result|that is why|caused?|therefore|reason|expired|so that|led to)\b`)
-	moment   = regexp.MustCompile(`(?i)\b(\d{1,2}:\d{2}|\d{4}-\d{2}|today|yesterday|tomorrow|(mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|may|june|july|august|september|october|november|december|\d+ (day|hour|minute|week|month|year)s?)\b`)
-	change   = regexp.MustCompile(`(?i)\b(now|moved|switched|changed?|changes|replaced|replaces|upgraded|migrated|renamed|raised|increased|reduced|lowered|cut to|took over|taken over|no longer|not any ?more|instead of|since|from now on|as of)\b`)
-	formerly = regexp.MustCompile(`(?i)\b(before|previous(ly)?|former(ly)?|original(ly)?|initial(ly)?|used to|earlier)\b`)
-	past     = regexp.MustCompile(`(?i)\b(did|was|were|had|been|first|once|old|ago|until|history|in (19|20)\d\d)\b`)
-	place    = regexp.MustCompile(`(?i)\b(at|in|into|inside|on|to|from|near|behind|under|below|above|between|beside|next to|opposite)\b`)
-	first    = regexp.MustCompile(`\b(I|I'll|I've|we|We)\b`)
+	cause = regexp.MustCompile(`(?i)\b(because|due to|as a result|that is why|caused?|therefore|reason|expired|so that|led to)\b`)
+	// namedCause finds a sentence, or its heading, that says what the cause was.
+	namedCause = regexp.MustCompile(`(?i)(?:\b(?:root )?causes?\b.{0,40}\b(?:was|were|is|are)\b|\bcaused by\b|(?:^|\n)(?:root )?causes?\b|\breasons? (?:was|is|for)\b)`)
+	moment     = regexp.MustCompile(`(?i)\b(\d{1,2}:\d{2}|\d{4}-\d{2}|today|yesterday|tomorrow|(mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|may|june|july|august|september|october|november|december|\d+ (day|hour|minute|week|month|year)s?)\b`)
+	calendar   = regexp.MustCompile(`^(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|January|February|March|April|May|June|July|August|September|October|November|December)s?\b`)
+	change     = regexp.MustCompile(`(?i)\b(now|moved|switched|changed?|changes|replaced|replaces|upgraded|migrated|renamed|raised|increased|reduced|lowered|cut to|took over|taken over|no longer|not any ?more|instead of|since|from now on|as of|postponed|delayed|rescheduled|cancelled|canceled|did not happen|new (?:date|time|place))\b`)
+	formerly   = regexp.MustCompile(`(?i)\b(before|previous(ly)?|former(ly)?|original(ly)?|initial(ly)?|used to|earlier)\b`)
+	past       = regexp.MustCompile(`(?i)\b(did|was|were|had|been|first|once|old|ago|until|history|in (19|20)\d\d)\b`)
+	place      = regexp.MustCompile(`(?i)\b(at|in|into|inside|on|to|from|near|behind|under|below|above|between|beside|next to|opposite)\b`)
+	first      = regexp.MustCompile(`\b(I|I'll|I've|we|We)\b`)
 )
 
 // wantedKind returns what an answer to the question looks like, nil when that is open.
@@ -571,10 +589,10 @@ func wantedKind(question string) func(q *candidateSentence) bool {
 	return nil
 }
 
-// namesSomebody reports whether a word inside the text is written like a name.
+// namesSomebody reports whether a word inside the text is written like a name, and is no day or month.
 func namesSomebody(text string) bool {
 	for i, w := range strings.Fields(text) {
-		if r := []rune(w); i > 0 && len(r) > 1 && unicode.IsUpper(r[0]) && unicode.IsLower(r[1]) {
+		if r := []rune(w); i > 0 && len(r) > 1 && unicode.IsUpper(r[0]) && unicode.IsLower(r[1]) && !calendar.MatchString(w) {
 			return true
 		}
 	}

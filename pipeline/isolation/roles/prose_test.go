@@ -292,3 +292,55 @@ func TestALongNoteAnswers(t *testing.T) {
 		}
 	}
 }
+
+// TestNotesUnderHeadings: sentences and entries of a note stand under its title and the heading above them, however
+// these are written; a title is no answer, and an entry is quoted whole.
+func TestNotesUnderHeadings(t *testing.T) {
+	t.Parallel()
+	const filler = "\n\n## Warehouse\n- The night shift has been dropped.\n- We keep 60 days of stock for the load cells."
+	for _, heading := range []string{"## B40", "**B40.**", "B40:", "**B40**"} {
+		t.Run(heading, func(t *testing.T) {
+			t.Parallel()
+			before := known("before", schemas.KindMemory, "# Operations weekly\n\n## B40\n- Launch is set for 14 April. Ruth owns the launch plan.\n- Price stays at 2,150 EUR for the base version."+filler)
+			after := known("after", schemas.KindMemory, "# Quarterly review\n\n"+heading+"\n- The launch did not happen on 14 April. The display flickers below 5 degrees. New date: 9 June.\n"+
+				"- Price of the base version is now 2,290 EUR, since the display supplier was changed."+filler)
+			before.CreatedAt, after.CreatedAt = time.Date(2026, 1, 12, 9, 0, 0, 0, time.UTC), time.Date(2026, 5, 4, 9, 0, 0, 0, time.UTC)
+			for question, want := range map[string]string{
+				"What is the price of the B40?":  "Price of the base version is now 2,290 EUR, since the display supplier was changed. [1]",
+				"When is the launch of the B40?": "The launch did not happen on 14 April. The display flickers below 5 degrees. New date: 9 June. [1]",
+			} {
+				if a := answered(t, question, before, after); !strings.HasPrefix(a.Text, want) {
+					t.Errorf("%s answered %q", question, a.Text)
+				}
+			}
+		})
+	}
+	review := known("review", schemas.KindMemory, "Incident review, web shop outage of 27 January 2026. The shop was unreachable from 07:12 to 10:48. "+
+		"Tomas noticed first, because a reseller in Graz phoned him; no alert had fired. The cause of the outage itself was a full disk. "+
+		"We lost 38 orders, worth roughly 41,000 EUR at list price. Two resellers were given a five percent credit.")
+	letter := known("letter", schemas.KindMemory, "Notes on the certificates. Between Monday and Thursday the calibration lab issued 17 certificates with an uncertainty that was too small. "+
+		"A customer, the brewery Aldinger, saw that the value was better than our accreditation allows and wrote to us. The lab stopped work at once and went through the log of every balance.")
+	for question, want := range map[string]string{
+		"Why was the web shop down?":                                                       "The cause of the outage itself was a full disk.",
+		"How many orders did we lose in the shop outage?":                                  "We lost 38 orders",
+		"Who found that the calibration lab issued certificates with a wrong uncertainty?": "the brewery Aldinger",
+	} {
+		if a := answered(t, question, review, letter); !strings.Contains(a.Text, want) || strings.Contains(a.Text, "Incident review") {
+			t.Errorf("%s answered %q", question, a.Text)
+		}
+	}
+}
+
+// TestQuotationsThatHardlyAnswer: a warning says so.
+func TestQuotationsThatHardlyAnswer(t *testing.T) {
+	t.Parallel()
+	w := open(t, nil)
+	w.remember(t, known("scales", schemas.KindMemory, "They run 22 of our B30 balances in three plants, the oldest from 2017."))
+	for question, warned := range map[string]bool{"How many B30 balances did we sell to schools last year?": true, "How many B30 balances do they run in three plants?": false} {
+		got, err := w.runner.Run(t.Context(), as(t, "x", schemas.Internal), schemas.RunRequest{Task: question})
+		must(t, err)
+		if said := strings.Contains(fmt.Sprint(got.Warnings), "none of them clearly answers"); said != warned || got.Answer.Text == "" {
+			t.Errorf("%s answered %q with %q", question, got.Answer.Text, got.Warnings)
+		}
+	}
+}

@@ -125,6 +125,9 @@ func (s *stream) findings(name string, now time.Time, auditor bool) []schemas.Fi
 	case growth >= creepLimit*asked && len(contexts) >= creepHistory:
 		add(schemas.AnomalyBudgetCreep, growth/asked, creepLimit, "times the tokens of the first contexts for the budget asked for, rising each time")
 	}
+	if !strings.HasPrefix(name, "session:") { // questions of no session may be about anything
+		return out
+	}
 	if previous := before[len(before)-1]; usual > 0 && max(last.relevance, previous.relevance) <= dropLimit*usual { // one question may have no answer
 		add(schemas.AnomalyRelevanceDrop, last.relevance/usual, dropLimit, "of the usual relevance")
 	}

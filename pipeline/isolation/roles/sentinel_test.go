@@ -124,6 +124,11 @@ func TestSentinel(t *testing.T) {
 			h.pack("s1", "x", 1000, 400, 0.3)
 			h.pack("s1", "x", 1000, 400, 0.2)
 		}, []string{"relevance_drop session:s1"}},
+		"other subjects without a session": {func(h *history) {
+			for _, relevance := range []float64{.8, .8, .8, .8, .8, .3, .2} {
+				h.pack("", "x", 1000, 400, relevance)
+			}
+		}, nil},
 		"one question without an answer": {func(h *history) { calm(h); h.pack("s1", "x", 1000, 400, 0.1) }, nil},
 		"context rot": {func(h *history) {
 			for i := range 5 {

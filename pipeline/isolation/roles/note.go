@@ -1,0 +1,118 @@
+package roles
+
+import (
+	"regexp"
+	"strings"
+
+	"satchel/pipeline/candidate"
+	"satchel/pipeline/infra/sentences"
+	"satchel/schemas"
+)
+
+// notePart is a sentence of a note, or an entry of a list, and the title and the heading that it stands under.
+type notePart struct {
+	span    schemas.Span
+	heading string
+	line    int
+}
+
+const (
+	longestLabel = 60 // bytes of a line with a colon at its end that is a heading
+	longestTitle = 100
+)
+
+var (
+	entry = regexp.MustCompile(`^\s*(?:[-*+•]|\d{1,2}[.)])\s+`)
+	bold  = regexp.MustCompile(`^\*\*[^*]+\*\*:?$`)
+	// kindOfNote names what notes are titled by; verb is a word that a title mostly lacks.
+	kindOfNote = regexp.MustCompile(`(?i)^(?:[^\s.]+\s+){0,3}(?:minutes|notes?|review|report|summary|agenda|protocol|meeting|call|weekly|retrospective|post-?mortem|memo|status|state|update|plan|itinerary|log|diary)\b`)
+	verb       = regexp.MustCompile(`(?i)\b(?:is|are|was|were|be|been|has|have|had|do|does|did|will|would|can|could|should|shall|may|might|must|need|needs|\w{2,}ed)\b`)
+)
+
+// partsOf are the sentences and entries of a note that can be answers, in order. Headings, titles and code are none.
+func partsOf(text string) []notePart {
+	r := noteReader{text: text}
+	at, code := 0, false
+	for line := range strings.Lines(text) {
+		from := at
+		at += len(line)
+		if fence := strings.HasPrefix(strings.TrimSpace(line), "```"); fence || code {
+			code = code != fence
+			continue
+		}
+		r.lines++
+		for from < at { // what an extract leaves out parts lines, too
+			to := at
+			if n := strings.Index(text[from:at], candidate.Ellipsis); n >= 0 {
+				to = from + n
+			}
+			r.read(sentences.Trim(text, from, to))
+			from = to + len(candidate.Ellipsis)
+		}
+	}
+	return r.out
+}
+
+// noteReader takes a note apart, line by line.
+type noteReader struct {
+	text           string
+	title, section string
+	lines, n       int // lines and sentences so far
+	out            []notePart
+}
+
+func (r *noteReader) read(from, to int) {
+	line := r.text[from:to]
+	if h := headed(line); h != "" && r.n == 0 && r.title == "" {
+		r.title = h
+		return
+	}
+	if h := labelled(line); h != "" {
+		r.section = h
+		return
+	}
+	marker := len(entry.FindString(line))
+	if marker > 0 && len(line) <= shortNote && !bold.MatchString(firstSentence(line[marker:])) {
+		r.add(from+marker, to)
+		return
+	}
+	for start, end := range sentences.InLine(line[marker:]) {
+		sentence := line[marker+start : marker+end]
+		switch {
+		case bold.MatchString(sentence):
+			r.section = strings.Trim(sentence, "*:. ")
+		case r.n == 0 && r.title == "" && len(r.text) > shortNote && isTitle(sentence):
+			r.title = sentence
+		default:
+			r.add(from+marker+start, from+marker+end)
+		}
+	}
+}
+
+func (r *noteReader) add(from, to int) {
+	r.n++
+	r.out = append(r.out, notePart{schemas.Span{Start: from, End: to}, strings.TrimSpace(r.title + " " + r.section), r.lines})
+}
+
+// labelled returns the heading that a line of a note is, "" for none.
+func labelled(line string) string {
+	switch {
+	case headed(line) != "":
+		return headed(line)
+	case bold.MatchString(line), len(line) <= longestLabel && strings.HasSuffix(line, ":") && !entry.MatchString(line):
+		return strings.Trim(line, "*:. ")
+	}
+	return ""
+}
+
+// isTitle reports whether a sentence says what a note is and nothing else.
+func isTitle(sentence string) bool {
+	return len(sentence) <= longestTitle && kindOfNote.MatchString(sentence) && !verb.MatchString(sentence)
+}
+
+func firstSentence(text string) string {
+	for from, to := range sentences.InLine(text) {
+		return text[from:to]
+	}
+	return ""
+}
