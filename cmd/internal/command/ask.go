@@ -70,7 +70,8 @@ func (Ask) Help() string {
   satchel ask --json --explain "who renewed the certificate?"
   satchel ask --filter labels=project:apollo "what was decided?"
   satchel ask --min-score 0.3 "who renewed the certificate?"
-  satchel ask --as-of 2026-03-03T10:00:00Z "who is on call?"
+  satchel ask --as-of 2026-03-03T10:00:00Z "who is on call?"             # what had been recorded by then
+  satchel ask --filter created_at='{"lte":"2026-03-03T10:00:00Z"}' "who is on call?"   # what is from before
   satchel ask --graph mermaid "why did card payments fail?"`
 }
 

@@ -3,6 +3,7 @@ package roles
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"regexp"
@@ -62,6 +63,7 @@ type candidateSentence struct {
 	named   float64   // what it adds to have what the question names
 	passage bool      // of a document, code or a commit
 	short   bool      // of a note that may be quoted whole
+	data    bool      // JSON
 	alone   bool      // of a note that does not bear on the question as a whole
 	made    time.Time // of the item; no later than it was recorded
 	trust   float64   // of the item
@@ -181,7 +183,9 @@ func (st *step) quotables(ctx context.Context, sense []float32) (*quotable, erro
 			q.made = record.RecordedAt
 		}
 		for _, part := range partsOf(snippet.Text) {
-			if q.heading, q.line = part.heading, part.line; answers(snippet.Text[part.span.Start:part.span.End]) {
+			text := snippet.Text[part.span.Start:part.span.End]
+			q.data = strings.ContainsAny(text[:1], "{[") && json.Valid([]byte(text))
+			if q.heading, q.line = part.heading, part.line; answers(text) {
 				pool.add(q, part.span, snippet.Text)
 			}
 		}
@@ -378,6 +382,9 @@ func (m *measure) best(question string, sense []float32, n int, used map[int]boo
 		if wanted != nil && (wanted(q) || m.goesOn(i, wanted) >= 0) {
 			score += extra
 		}
+		if q.data {
+			score -= weightKind // it may hold the words and says nothing
+		}
 		if score >= leastScore {
 			all = append(all, scored{i, score})
 		}
@@ -448,11 +455,11 @@ func namesIn(question string) []string {
 	return out
 }
 
-// topic is the sentence that has the most of the question's words, −1 where none has half of them.
+// topic is the sentence, JSON apart, that has the most of the question's words, −1 where none has half of them.
 func (m *measure) topic(question string) int {
 	words, at, most := keyword.Analyze(question), -1, .5
 	for i := range m.pool {
-		if common := m.overlap(words, m.pool[i].words); common > most {
+		if common := m.overlap(words, m.pool[i].words); common > most && !m.pool[i].data {
 			at, most = i, common
 		}
 	}
