@@ -87,7 +87,7 @@ func TestTheDocumentsHaveEverySetting(t *testing.T) {
 }
 
 // TestTheReadmesPackIsTheDemos finds each line of the README's pack, in order, in the
-// first context of the demo; … stands for what is left out of a line.
+// first context of the demo; … stands for what is left out of a line. The second context says what of it is hidden.
 func TestTheReadmesPackIsTheDemos(t *testing.T) {
 	t.Parallel()
 	_, block, _ := strings.Cut(read(t, "README.md"), "## What you get")
@@ -95,7 +95,10 @@ func TestTheReadmesPackIsTheDemos(t *testing.T) {
 	block, _, _ = strings.Cut(block, "```")
 	r := satchel(t, "", "demo", "--verbose")
 	_, shown, _ := strings.Cut(r.out, "── as support_agent")
-	shown, _, _ = strings.Cut(shown, "── as risk_officer")
+	shown, second, _ := strings.Cut(shown, "── as risk_officer")
+	if !strings.Contains(second, "\nredacted parts of 1 item, which policy hides") {
+		t.Errorf("the second context does not say what it hides:\n%s", second)
+	}
 	lines := 0
 	for line := range strings.Lines(block) {
 		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, `"`) {

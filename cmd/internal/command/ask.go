@@ -138,6 +138,15 @@ func PrintResult(w io.Writer, p *schemas.ResultPayload, explain bool) {
 	fmt.Fprintln(w)
 	used := p.Explainability.Slicing.BudgetUsed
 	fmt.Fprintf(w, "shown    %s, %d of %d tokens (%s), from %s\n", terminal.Plural(used.Items, "item", "items"), p.Pack.TokenActual, p.Pack.TokenBudget, p.Pack.Tokenizer, strings.Join(p.Sources, ", "))
+	hidden := 0
+	for i := range p.Results {
+		if p.Results[i].Metadata.Redacted {
+			hidden++
+		}
+	}
+	if hidden > 0 {
+		fmt.Fprintf(w, "redacted parts of %s, which policy hides from this principal\n", terminal.Plural(hidden, "item", "items"))
+	}
 	if explain {
 		PrintScores(w, p)
 	}
