@@ -19,10 +19,10 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/exec"
 	"strings"
 	"time"
 
+	"satchel/cmd/internal/importer/source/gitlog"
 	"satchel/emitters"
 	"satchel/emitters/hook"
 	"satchel/jetstream"
@@ -183,11 +183,11 @@ func (m *moment) recall(ctx context.Context, out io.Writer, in time.Duration, to
 func (m *moment) work(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, startIn/5)
 	defer cancel()
-	said, err := exec.CommandContext(ctx, "git", "-C", m.Folder, "log", "-5", "--format=%D %s").Output()
+	said, err := gitlog.Latest(ctx, m.Folder, 5)
 	if err != nil {
 		return ""
 	}
-	return string(said)
+	return said
 }
 
 // keep puts what a tool did into the spool.

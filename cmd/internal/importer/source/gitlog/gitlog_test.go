@@ -407,6 +407,9 @@ func TestNoProgramOfTheRepositoryRuns(t *testing.T) {
 	}); err != nil {
 		t.Error(err)
 	}
+	if said, err := Latest(t.Context(), dir, 5); err != nil || !strings.Contains(said, "two") {
+		t.Errorf("the latest commits are %q, %v", said, err)
+	}
 	if said, err := os.ReadFile(ran); err == nil {
 		t.Errorf("these ran:\n%s", said)
 	}

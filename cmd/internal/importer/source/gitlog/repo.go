@@ -96,6 +96,11 @@ func Find(ctx context.Context, dir string) (repo *Repo, none, err error) {
 	return repo, nil, err
 }
 
+// Latest returns the branches and subjects of the newest commits of the repository that holds dir, a line each.
+func Latest(ctx context.Context, dir string, limit int) (string, error) {
+	return (&Repo{dir: dir}).output(ctx, "log", "--max-count="+strconv.Itoa(limit), "--format=%D %s")
+}
+
 // findCutOff reads which commits stand at the edge of a shallow clone.
 func (r *Repo) findCutOff(ctx context.Context) error {
 	out, err := r.output(ctx, "rev-parse", "--git-path", "shallow")
