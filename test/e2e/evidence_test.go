@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"crypto/sha256"
+	little "encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -209,7 +210,7 @@ func TestEvidence(t *testing.T) {
 	if err := errors.Join(os.WriteFile(page, []byte(whole["verify.html"]), 0o600), os.Mkdir(mutations, 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	n := mutate(t, whole, pack, data, mutations)
+	n := mutate(t, whole, pack, data, mutations) + smuggle(t, one, mutations)
 	t.Logf("%d mutations", n)
 	refuseAll(t, i, script, mutations, key, n)
 	judgeByPage(t, page, mutations, key, "refused", n)
@@ -227,7 +228,9 @@ func TestEvidence(t *testing.T) {
 	if err := errors.Join(os.Mkdir(both, 0o700), os.Rename(file, filepath.Join(both, "e.zip"))); err != nil {
 		t.Fatal(err)
 	}
-	readBundle(t, since).write(t, filepath.Join(both, "since.zip"))
+	if err := os.Link(since, filepath.Join(both, "since.zip")); err != nil {
+		t.Fatal(err)
+	}
 	judgeByPage(t, page, both, key, "ACCEPTED", 2)
 	for name, content := range readBundle(t, since) {
 		if strings.Contains(content, "red door") {
@@ -337,6 +340,51 @@ func mutate(t *testing.T, whole bundle, pack packOf, data, to string) (n int) {
 	b.sign(t, other)
 	b.write(t, filepath.Join(to, "other key"))
 	return n + 1
+}
+
+// smuggle writes copies of a file in which something stands that its directory does not name, and returns how many. Who
+// reads a zip from its beginning would find it.
+func smuggle(t *testing.T, raw []byte, to string) int {
+	t.Helper()
+	var extra bytes.Buffer
+	w := zip.NewWriter(&extra)
+	part, err := w.CreateRaw(&zip.FileHeader{Name: "packs/1/text.txt", Method: zip.Store, CompressedSize64: 6, UncompressedSize64: 6, CRC32: crc32.ChecksumIEEE([]byte("forged"))})
+	if err == nil {
+		_, err = part.Write([]byte("forged"))
+	}
+	if err = errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	member := extra.Bytes()[:bytes.Index(extra.Bytes(), []byte("PK\x01\x02"))]
+	end := bytes.LastIndex(raw, []byte("PK\x05\x06"))
+	directory := int(little.LittleEndian.Uint32(raw[end+16:]))
+	// moved has n bytes more before its directory, and before its members from the offset on.
+	moved := func(b []byte, n, from int) []byte {
+		b = bytes.Clone(b)
+		end := bytes.LastIndex(b, []byte("PK\x05\x06"))
+		little.LittleEndian.PutUint32(b[end+16:], uint32(directory+n))
+		for at := directory + n; at < end; at += 46 + int(little.LittleEndian.Uint16(b[at+28:])) + int(little.LittleEndian.Uint16(b[at+30:])) {
+			if local := int(little.LittleEndian.Uint32(b[at+42:])); local >= from {
+				little.LittleEndian.PutUint32(b[at+42:], uint32(local+n))
+			}
+		}
+		return b
+	}
+	n := len(member)
+	files := map[string][]byte{
+		"smuggled before the directory":    moved(slices.Concat(raw[:directory], member, raw[directory:]), n, directory),
+		"smuggled in front":                moved(slices.Concat(member, raw), n, 0),
+		"smuggled in front, offsets alone": slices.Concat(extra.Bytes(), raw),
+		"smuggled behind":                  slices.Concat(raw, member),
+		"smuggled behind the directory":    slices.Concat(raw[:end], member, raw[end:]),
+		"smuggled comment":                 slices.Concat(raw[:len(raw)-2], []byte{byte(n), 0}, member),
+	}
+	for name, b := range files {
+		if err := os.WriteFile(filepath.Join(to, name), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return len(files)
 }
 
 // judgeByPage has the verifier for browsers judge every file of a folder.

@@ -3,7 +3,6 @@ usage: python3 -I verify.py F.zip [KEY]     KEY: the verifier key that you know,
 import base64, hashlib, json, os, re, sys, zipfile
 P = 2**255 - 19; L = 2**252 + 27742317777372353535851937790883648493
 D = -121665 * pow(121666, P - 2, P) % P; I = pow(2, (P - 1) // 4, P)
-
 class Bad(Exception): pass
 def need(ok, name, problem):
     if not ok: raise Bad(f"{name}: {problem}")
@@ -121,12 +120,14 @@ def check_pack(m, entries, content, pack, drop, decision, id):
     need(allowed <= shown | dropped, what, "items that were allowed are neither shown nor dropped")
 
 def main(file, known):
-    size = os.path.getsize(file); need(size <= 1 << 30, "the zip", "it is larger than 1 GiB")
-    with zipfile.ZipFile(file) as z:
-        names, left = z.namelist(), size; need(len(names) == len(set(names)), "the zip", "a name is there twice")
+    size = os.path.getsize(file); need(22 <= size <= 1 << 30, "the zip", "it is no evidence file, or larger than 1 GiB")
+    with open(file, "rb") as f, zipfile.ZipFile(file) as z:
+        f.seek(-22, 2); need(f.read(4) == b"PK\5\6", "the zip", "something else stands behind it"); names, left, at = z.namelist(), size, 0; need(len(names) == len(set(names)), "the zip", "a name is there twice")
         for i in z.infolist():
             left -= i.file_size; need(i.compress_type == 0 and i.compress_size == i.file_size and left >= 0, i.filename, "it is not stored as Satchel stores it")
-        m = {n: z.read(n) for n in names}
+        for i in sorted(z.infolist(), key=lambda i: i.header_offset):
+            need(i.header_offset == at, i.filename, "something else stands before it"); f.seek(at + 26); b = f.read(4); at += 30 + b[0] + b[2] + 256 * (b[1] + b[3]) + i.file_size
+        need(at == z.start_dir, "the zip", "something else stands behind its members"); m = {n: z.read(n) for n in names}
     key = m["keys/log.vkey"].decode().strip(); need(known is None or known.split("+", 2)[-1] == key.split("+", 2)[-1], "keys/log.vkey", "it is not the key that you know")
     lines = signed_text("manifest", m["manifest"].decode(), key).splitlines(); need(lines[0] == "satchel-evidence/1", "manifest", "another format")
     said = [l.split(" ") for l in lines[1:]]; one = {l[0]: l[1:] for l in said}
@@ -141,7 +142,6 @@ def main(file, known):
     for p in packs: check_pack(m, entries, one["content"] == ["true"], *p)
     print(f"ok: {len(packs)} packs, {len(entries)} entries, in the log {one['origin'][0]} of {head['size']} entries")
     print("signed by " + key + ("" if known else "\nCompare that key with one that you know, or name it: verify.py F.zip KEY"))
-
 if __name__ == "__main__":
     try:
         known = sys.argv[2] if len(sys.argv) > 2 else None
