@@ -38,6 +38,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -225,6 +226,12 @@ func (e *Emitter) Forget(ctx context.Context, items []string, reason string) (sc
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	e.settle(ctx) // the service looks for the items in the log
+	once := map[string]bool{}
+	items = slices.DeleteFunc(slices.Clone(items), func(id string) bool {
+		again := once[id]
+		once[id] = true
+		return again
+	})
 	data := schemas.MemoryErased{Scope: e.scope(), Items: items, Reason: reason}
 	patience := e.patience
 	if e.outbox != nil { // which would take what is late

@@ -121,6 +121,9 @@ func TestGatewayDoesWhatNATSDoes(t *testing.T) {
 	if _, text, _ := d.call("POST", "/v1/context", token, `{"payload":{"query":{"text":"when is the kiln fired?"},"token_budget":500}}`); !strings.Contains(text, "Fridays") {
 		t.Errorf("after the correction: %s", text)
 	}
+	if code, text, _ := d.call("HEAD", "/v1/log/head", token, "", "Content-Type: "); code != 200 || text != "" {
+		t.Errorf("HEAD: %d %q", code, text)
+	}
 	if code, text, v := d.call("GET", "/v1/log/head", token, ""); code != 200 || v["checkpoint"] == "" {
 		t.Errorf("head: %d %s", code, text)
 	}

@@ -78,20 +78,13 @@ func (s *server) goOn(ctx context.Context, client *emitters.Emitter, given map[s
 	for i := range reply.Items {
 		item := &reply.Items[i]
 		at := item.Metadata.CreatedAt.Format(time.DateTime)
-		lines[i] = fmt.Sprintf("%s, %s: %s", at, item.ID, shortened(oneLine(item.Content)))
+		lines[i] = fmt.Sprintf("%s, %s: %s", at, item.ID, oneLine(item, mostListed))
 	}
 	return fmt.Sprintf(say, "the latest work, newest first", strings.Join(lines, "\n")), err
 }
 
-// shortened is the beginning of a text, as much as a list of newest memories needs.
-func shortened(text string) string {
-	const most = 400
-	runes := []rune(text)
-	if len(runes) <= most {
-		return text
-	}
-	return string(runes[:most]) + "…"
-}
+// mostListed is how many characters of a text a list of the newest memories needs.
+const mostListed = 400
 
 func (s *server) why(ctx context.Context, client *emitters.Emitter, given map[string]string) (string, error) {
 	for _, name := range []string{"pack", "item"} {
