@@ -36,7 +36,7 @@ func InLine(line string) func(yield func(from, to int) bool) {
 		begin := 0
 		segments := sentences.FromString(line)
 		for segments.Next() {
-			end := segments.End()
+			end := max(begin, segments.End())
 			if strings.HasPrefix(line[end:], "**") && strings.Count(line[begin:end], "**")%2 == 1 {
 				end += 2 // the emphasis ends with the sentence
 			}

@@ -94,8 +94,8 @@ func (st *step) extract(ctx context.Context) (*schemas.RoleAnswer, []string, err
 		if len(plan) == 1 {
 			most = 3
 		}
-		chosen, clear := m.best(s.Question, vectors[i+1], most, used)
-		clearly = clearly || clear
+		chosen, sure := m.best(s.Question, vectors[i+1], most, used)
+		clearly = clearly || sure
 		if wanted := wantedKind(s.Question); asksWhy(s.Question) {
 			chosen = st.withCauses(pool.list, chosen, m.topic(s.Question), used)
 		} else if len(chosen) > 0 && wanted != nil && !wanted(&pool.list[chosen[0]]) {

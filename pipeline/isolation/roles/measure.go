@@ -77,7 +77,7 @@ func (m *measure) best(question string, sense []float32, n int, used map[int]boo
 		first := scored{all[front].at, all[0].score}
 		all = slices.Insert(slices.Delete(all, front, front+1), 0, first)
 	}
-	clear := len(all) > 0 && all[0].score >= clearScore && m.overlap(words, m.pool[all[0].at].words) >= clearWords
+	sure := len(all) > 0 && all[0].score >= clearScore && m.overlap(words, m.pool[all[0].at].words) >= clearWords
 	var out []int
 	from := map[int]bool{}
 	for _, s := range all {
@@ -93,7 +93,7 @@ func (m *measure) best(question string, sense []float32, n int, used map[int]boo
 			out = append(out, s.at)
 		}
 	}
-	return out, clear
+	return out, sure
 }
 
 // replaces reports whether one sentence of a note says later what another said before: all of the question's

@@ -17,16 +17,18 @@ type notePart struct {
 }
 
 const (
-	longestLabel = 60 // bytes of a line with a colon at its end that is a heading
+	longestLabel = 60 // bytes of a line with a colon at its end, or of bold words, that are a heading
 	longestTitle = 100
 )
 
 var (
 	entry = regexp.MustCompile(`^\s*(?:[-*+•]|\d{1,2}[.)])\s+`)
 	bold  = regexp.MustCompile(`^\*\*[^*]+\*\*:?$`)
+	// leftOut is what an extract has in place of what it leaves out.
+	leftOut = regexp.MustCompile(`(?:^|\s)` + candidate.Ellipsis + `(?:\s|$)`)
 	// kindOfNote names what notes are titled by; verb is a word that a title mostly lacks.
-	kindOfNote = regexp.MustCompile(`(?i)^(?:[^\s.]+\s+){0,3}(?:minutes|notes?|review|report|summary|agenda|protocol|meeting|call|weekly|retrospective|post-?mortem|memo|status|state|update|plan|itinerary|log|diary)\b`)
-	verb       = regexp.MustCompile(`(?i)\b(?:is|are|was|were|be|been|has|have|had|do|does|did|will|would|can|could|should|shall|may|might|must|need|needs|\w{2,}ed)\b`)
+	kindOfNote = regexp.MustCompile(`(?i)^(?:[^\s.]+\s+){0,3}(?:minutes|notes?|review|report|summary|agenda|protocol|meeting|call|weekly|retrospective|post-?mortem|memo|status|state|update|plan|itinerary|log|diary)(?:\s+(?:of|with|from|on|for|about|\d+)\b|[,.:]|$)`)
+	verb       = regexp.MustCompile(`(?i)\b(?:is|are|was|were|be|been|has|have|had|do|does|did|will|would|can|could|should|shall|(?-i:may)|might|must|need|needs|\w{2,}ed)\b`)
 )
 
 // partsOf are the sentences and entries of a note that can be answers, in order. Headings, titles and code are none.
@@ -41,13 +43,13 @@ func partsOf(text string) []notePart {
 			continue
 		}
 		r.lines++
-		for from < at { // what an extract leaves out parts lines, too
-			to := at
-			if n := strings.Index(text[from:at], candidate.Ellipsis); n >= 0 {
-				to = from + n
+		for from < at {
+			to, next := at, at
+			if cut := leftOut.FindStringIndex(text[from:at]); cut != nil {
+				to, next = from+cut[0], from+cut[1]
 			}
 			r.read(sentences.Trim(text, from, to))
-			from = to + len(candidate.Ellipsis)
+			from = next
 		}
 	}
 	return r.out
@@ -72,14 +74,14 @@ func (r *noteReader) read(from, to int) {
 		return
 	}
 	marker := len(entry.FindString(line))
-	if marker > 0 && len(line) <= shortNote && !bold.MatchString(firstSentence(line[marker:])) {
+	if marker > 0 && len(line) <= shortNote && !isBoldLabel(firstSentence(line[marker:])) {
 		r.add(from+marker, to)
 		return
 	}
 	for start, end := range sentences.InLine(line[marker:]) {
 		sentence := line[marker+start : marker+end]
 		switch {
-		case bold.MatchString(sentence):
+		case isBoldLabel(sentence):
 			r.section = strings.Trim(sentence, "*:. ")
 		case r.n == 0 && r.title == "" && len(r.text) > shortNote && isTitle(sentence):
 			r.title = sentence
@@ -99,10 +101,15 @@ func labelled(line string) string {
 	switch {
 	case headed(line) != "":
 		return headed(line)
-	case bold.MatchString(line), len(line) <= longestLabel && strings.HasSuffix(line, ":") && !entry.MatchString(line):
+	case isBoldLabel(line), len(line) <= longestLabel && strings.HasSuffix(line, ":") && !entry.MatchString(line):
 		return strings.Trim(line, "*:. ")
 	}
 	return ""
+}
+
+// isBoldLabel reports whether a text is bold words that say nothing by themselves.
+func isBoldLabel(text string) bool {
+	return len(text) <= longestLabel && bold.MatchString(text) && !strings.Contains(text, ": ") && !verb.MatchString(text)
 }
 
 // isTitle reports whether a sentence says what a note is and nothing else.
