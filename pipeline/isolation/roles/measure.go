@@ -147,15 +147,18 @@ func ownCause(pool []candidateSentence, topic int) int {
 	if cause.MatchString(pool[topic].text) {
 		return -1
 	}
-	if at := following(pool, topic, func(q *candidateSentence) bool { return namedCause.MatchString(q.heading + "\n" + q.text) }); at >= 0 {
+	named := func(q *candidateSentence) bool {
+		return namedCause.MatchString(q.text) || q.heading != pool[topic].heading && causeAbove.MatchString(q.heading)
+	}
+	if at := following(pool, topic, 2*soon, named); at >= 0 {
 		return at
 	}
-	return following(pool, topic, func(q *candidateSentence) bool { return cause.MatchString(q.text) })
+	return following(pool, topic, soon, func(q *candidateSentence) bool { return cause.MatchString(q.text) })
 }
 
-// following is the first of the sentences that soon follow another in its note and are as wanted, −1 for none.
-func following(pool []candidateSentence, at int, wanted func(*candidateSentence) bool) int {
-	for i := at + 1; i < len(pool) && i <= at+soon && !pool[at].passage && pool[i].snippet == pool[at].snippet; i++ {
+// following is the first of the next n sentences behind another in its note that is as wanted, −1 for none.
+func following(pool []candidateSentence, at, n int, wanted func(*candidateSentence) bool) int {
+	for i := at + 1; i < len(pool) && i <= at+n && !pool[at].passage && pool[i].snippet == pool[at].snippet; i++ {
 		if wanted(&pool[i]) {
 			return i
 		}
@@ -165,7 +168,7 @@ func following(pool []candidateSentence, at int, wanted func(*candidateSentence)
 
 // goesOn is the sentence that follows another on its line and is as wanted, −1 for none.
 func (m *measure) goesOn(at int, wanted func(*candidateSentence) bool) int {
-	return following(m.pool, at, func(q *candidateSentence) bool { return q.line == m.pool[at].line && wanted(q) })
+	return following(m.pool, at, soon, func(q *candidateSentence) bool { return q.line == m.pool[at].line && wanted(q) })
 }
 
 // overlap is the share of the words, by rarity, that a sentence holds. A word that no
@@ -199,8 +202,9 @@ func cosine(a, b []float32) float64 {
 
 var (
 	cause = regexp.MustCompile(`(?i)\b(because|due to|as a result|that is why|caused?|therefore|reason|expired|so that|led to)\b`)
-	// namedCause finds a sentence, or its heading, that says what the cause was.
-	namedCause = regexp.MustCompile(`(?i)(?:\b(?:root )?causes?\b.{0,40}\b(?:was|were|is|are)\b|\bcaused by\b|(?:^|\n)(?:root )?causes?\b|\breasons? (?:was|is|for)\b)`)
+	// namedCause finds a sentence that says what the cause was, causeAbove a heading under which it stands.
+	namedCause = regexp.MustCompile(`(?i)(?:\b(?:root )?causes?\b.{0,40}\b(?:was|were|is|are)\b|\bcaused by\b|^(?:root )?causes?\b|\breasons? (?:was|is|for)\b)`)
+	causeAbove = regexp.MustCompile(`(?i)\b(?:why|causes?|reasons?)\b`)
 	moment     = regexp.MustCompile(`(?i)\b(\d{1,2}:\d{2}|\d{4}-\d{2}|today|yesterday|tomorrow|(mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|may|june|july|august|september|october|november|december|\d+ (day|hour|minute|week|month|year)s?)\b`)
 	calendar   = regexp.MustCompile(`^(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|January|February|March|April|May|June|July|August|September|October|November|December)s?\b`)
 	change     = regexp.MustCompile(`(?i)\b(now|moved|switched|changed?|changes|replaced|replaces|upgraded|migrated|renamed|raised|increased|reduced|lowered|cut to|took over|taken over|no longer|not any ?more|instead of|since|from now on|as of|postponed|delayed|rescheduled|cancelled|canceled|did not happen|new (?:date|time|place))\b`)

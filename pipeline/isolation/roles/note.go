@@ -19,6 +19,7 @@ type notePart struct {
 const (
 	longestLabel = 60 // bytes of a line with a colon at its end, or of bold words, that are a heading
 	longestTitle = 100
+	fewWords     = 4
 )
 
 var (
@@ -107,9 +108,9 @@ func labelled(line string) string {
 	return ""
 }
 
-// isBoldLabel reports whether a text is bold words that say nothing by themselves.
+// isBoldLabel reports whether a text is bold words that say nothing by themselves: a few, or some without a verb.
 func isBoldLabel(text string) bool {
-	return len(text) <= longestLabel && bold.MatchString(text) && !strings.Contains(text, ": ") && !verb.MatchString(text)
+	return len(text) <= longestLabel && bold.MatchString(text) && !strings.Contains(text, ": ") && (len(strings.Fields(text)) <= fewWords || !verb.MatchString(text))
 }
 
 // isTitle reports whether a sentence says what a note is and nothing else.

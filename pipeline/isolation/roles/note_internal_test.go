@@ -12,8 +12,8 @@ func TestPartsOf(t *testing.T) {
 	const long = " The rest of the note goes on for a while, so that it is a long one and may have a title, which short notes have not. It says nothing else that anybody could ask about, and it ends only when it is long enough for that, which is here and no earlier."
 	for text, want := range map[string][][2]string{
 		"": nil,
-		"# Weekly\n\n## B40\n- Launch is in May. Ruth plans it.\n\n**Lab.** The chamber came.\n**The deadline is 5 May.**": {
-			{"Weekly B40", "Launch is in May. Ruth plans it."}, {"Weekly Lab", "The chamber came."}, {"Weekly Lab", "**The deadline is 5 May.**"}},
+		"# Weekly\n\n## B40\n- Launch is in May. Ruth plans it.\n\n**Lab.** The chamber came.\n**What happened.** It rattled.\n**The deadline is 5 May.**": {
+			{"Weekly B40", "Launch is in May. Ruth plans it."}, {"Weekly Lab", "The chamber came."}, {"Weekly What happened", "It rattled."}, {"Weekly What happened", "**The deadline is 5 May.**"}},
 		"So… we moved to Lyon. It rains. … ## Next\n… We stay.": {{"", "So… we moved to Lyon."}, {"", "It rains."}, {"Next", "We stay."}},
 		"Open points:\n1. The roof\n2. The door":                {{"Open points", "The roof"}, {"Open points", "The door"}},
 		"```\nx := 1\n```\nIt runs.":                            {{"", "It runs."}},

@@ -318,14 +318,17 @@ func TestNotesUnderHeadings(t *testing.T) {
 	review := known("review", schemas.KindMemory, "Incident review, web shop outage of 27 January 2026. The shop was unreachable from 07:12 to 10:48. "+
 		"Tomas noticed first, because a reseller in Graz phoned him; no alert had fired. The cause of the outage itself was a full disk. "+
 		"We lost 38 orders, worth roughly 41,000 EUR at list price. Two resellers were given a five percent credit.")
+	tubes := known("tubes", schemas.KindMemory, "**What happened.** On 20 January two tubes were swapped in the blood room. Both were for the same test. The laboratory noticed it at 15:05, because the value "+
+		"did not match her earlier results.\n\n**Why it happened.** The label printer had jammed, so the labels of three patients were carried over as a strip.")
 	letter := known("letter", schemas.KindMemory, "Notes on the certificates. Between Monday and Thursday the calibration lab issued 17 certificates with an uncertainty that was too small. "+
 		"A customer, the brewery Aldinger, saw that the value was better than our accreditation allows and wrote to us. The lab stopped work at once and went through the log of every balance.")
 	for question, want := range map[string]string{
 		"Why was the web shop down?":                                                       "The cause of the outage itself was a full disk.",
+		"Why were the two tubes swapped?":                                                  "The label printer had jammed",
 		"How many orders did we lose in the shop outage?":                                  "We lost 38 orders",
 		"Who found that the calibration lab issued certificates with a wrong uncertainty?": "the brewery Aldinger",
 	} {
-		if a := answered(t, question, review, letter); !strings.Contains(a.Text, want) || strings.Contains(a.Text, "Incident review") {
+		if a := answered(t, question, review, letter, tubes); !strings.Contains(a.Text, want) || strings.Contains(a.Text, "Incident review") {
 			t.Errorf("%s answered %q", question, a.Text)
 		}
 	}
