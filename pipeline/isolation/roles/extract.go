@@ -198,10 +198,12 @@ func (st *step) quotables(ctx context.Context, sense []float32) (*quotable, erro
 	for i := range pool.list {
 		pool.list[i].vector = vectors[i]
 	}
-	m := newMeasure(pool.list, st.req.Task, sense)
-	pool.list = slices.DeleteFunc(pool.list, func(q candidateSentence) bool {
-		return q.alone && (m.overlap(m.task, q.words) < leastAlone || cosine(sense, q.vector) < leastMeaning)
-	})
+	if slices.ContainsFunc(pool.list, func(q candidateSentence) bool { return q.alone }) {
+		m := newMeasure(pool.list, st.req.Task, sense)
+		pool.list = slices.DeleteFunc(pool.list, func(q candidateSentence) bool {
+			return q.alone && (m.overlap(m.task, q.words) < leastAlone || cosine(sense, q.vector) < leastMeaning)
+		})
+	}
 	return pool, nil
 }
 

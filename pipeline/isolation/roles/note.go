@@ -66,12 +66,16 @@ type noteReader struct {
 
 func (r *noteReader) read(from, to int) {
 	line := r.text[from:to]
-	if h := headed(line); h != "" && r.n == 0 && r.title == "" {
+	h := headed(line)
+	switch {
+	case h != "" && r.n == 0 && r.title == "":
 		r.title = h
 		return
-	}
-	if h := labelled(line); h != "" {
+	case h != "":
 		r.section = h
+		return
+	case isLabel(line):
+		r.section = strings.Trim(line, "*:. ")
 		return
 	}
 	marker := len(entry.FindString(line))
@@ -97,15 +101,9 @@ func (r *noteReader) add(from, to int) {
 	r.out = append(r.out, notePart{schemas.Span{Start: from, End: to}, strings.TrimSpace(r.title + " " + r.section), r.lines})
 }
 
-// labelled returns the heading that a line of a note is, "" for none.
-func labelled(line string) string {
-	switch {
-	case headed(line) != "":
-		return headed(line)
-	case isBoldLabel(line), len(line) <= longestLabel && strings.HasSuffix(line, ":") && !entry.MatchString(line):
-		return strings.Trim(line, "*:. ")
-	}
-	return ""
+// isLabel reports whether a line of a note is a heading without being one of Markdown.
+func isLabel(line string) bool {
+	return isBoldLabel(line) || len(line) <= longestLabel && strings.HasSuffix(line, ":") && !entry.MatchString(line)
 }
 
 // isBoldLabel reports whether a text is bold words that say nothing by themselves: a few, or some without a verb.
