@@ -215,15 +215,19 @@ func (e *Emitter) Accessed(ctx context.Context, items []string, opts *Options) (
 	return e.sendData(ctx, schemas.TypeMemoryAccessed, "accessed", data, schemas.Invalid(data.Validate()), opts)
 }
 
-// Forget asks for the erasure of items and waits, a minute at most, for its receipt,
-// which says store by store what is gone. The agent's registry entry must allow it, or,
+// forgetLimit is how long Forget and Erasure wait.
+const forgetLimit = time.Minute
+
+// Forget asks for the erasure of items and waits, until ctx is done and a minute at most, for its receipt,
+// which says store by store what is gone. An erasure that takes longer is a *schemas.Error with the code under_way:
+// Erasure waits for it, by the id in the error. The agent's registry entry must allow it, or,
 // where there is no registry, Config.Roles must have the role eraser, unless the agent
 // signed every version of the items and of the summaries that go with them: a refusal is a
 // *schemas.Error, and erases none of the items; so does an item that is not there. ErrQueued
 // says that the request waits in the outbox.
 func (e *Emitter) Forget(ctx context.Context, items []string, reason string) (schemas.ErasureReceipt, error) {
 	opts := &Options{EventID: e.cfg.NewID(), Wait: schemas.ReceiptLogged}
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, forgetLimit)
 	defer cancel()
 	e.settle(ctx) // the service looks for the items in the log
 	once := map[string]bool{}
@@ -247,10 +251,22 @@ func (e *Emitter) Forget(ctx context.Context, items []string, reason string) (sc
 	switch {
 	case errors.As(err, &refused) || errors.Is(err, ErrQueued):
 		return schemas.ErasureReceipt{}, err
+	case errors.Is(err, context.DeadlineExceeded):
+		return schemas.ErasureReceipt{}, underWay(opts.EventID, "it is not known whether the erasure was logged: wait for it, or ask again", "the answer of the log")
 	case err != nil:
 		return schemas.ErasureReceipt{}, fmt.Errorf("forget %d items: it is not known whether the erasure was logged, so ask again: %w", len(items), err)
 	}
-	return e.awaitErasure(ctx, opts.EventID)
+	receipt, err := e.awaitErasure(ctx, opts.EventID, r.Warnings)
+	receipt.Reason = reason
+	return receipt, err
+}
+
+// Erasure waits for the receipt of an erasure that this agent asked for, as Forget does. id is that of the error
+// under_way.
+func (e *Emitter) Erasure(ctx context.Context, id string) (schemas.ErasureReceipt, error) {
+	ctx, cancel := context.WithTimeout(ctx, forgetLimit)
+	defer cancel()
+	return e.awaitErasure(ctx, id, nil)
 }
 
 // Ask sends a context request. An empty meta.from is filled with the agent and what

@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"github.com/cloudevents/sdk-go/v2/event"
-	"github.com/nats-io/nats.go"
-	js "github.com/nats-io/nats.go/jetstream"
 
 	"satchel/jetstream"
 	"satchel/jetstream/cloudevent"
@@ -58,46 +56,30 @@ func (e *Emitter) FollowLedger(ctx context.Context, opts FollowOptions, fn func(
 	if err != nil {
 		return err
 	}
-	cfg := js.OrderedConsumerConfig{FilterSubjects: subjects}
-	if opts.New {
-		cfg.DeliverPolicy = js.DeliverNewPolicy
-	}
-	consumer, err := conn.OrderedConsumer(ctx, jetstream.LedgerStream, cfg)
+	messages, err := jetstream.Follow(ctx, conn, jetstream.FollowConfig{Stream: jetstream.LedgerStream, Filters: subjects, New: opts.New})
 	if err != nil {
 		return fmt.Errorf("follow ledger of tenant %q: %w", e.cfg.Tenant, err)
 	}
-	if opts.Once && consumer.CachedInfo().NumPending == 0 {
+	defer messages.Close()
+	if opts.Once && messages.Pending() == 0 {
 		return nil
 	}
-	messages, err := consumer.Messages()
-	if err != nil {
-		return fmt.Errorf("follow ledger of tenant %q: %w", e.cfg.Tenant, err)
-	}
-	stop := context.AfterFunc(ctx, messages.Stop)
-	defer stop()
-	defer messages.Stop()
 	f := follower{opts: opts, last: opts.After, fn: fn}
-	if cfg := consumer.CachedInfo().Config; len(subjects) == 1 && cfg.FilterSubject != subjects[0] && !slices.Contains(cfg.FilterSubjects, subjects[0]) {
-		f.part = true
-	}
+	f.part = len(subjects) == 1 && !slices.Contains(messages.Filters(), subjects[0])
 	for {
-		msg, err := messages.Next()
+		msg, err := messages.Next(ctx)
 		if err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
 			return fmt.Errorf("follow ledger of tenant %q: %w", e.cfg.Tenant, err)
 		}
-		meta, err := msg.Metadata()
-		if err != nil {
-			return fmt.Errorf("read ledger message: %w", err)
-		}
-		if err := f.take(msg, meta.Sequence.Stream); errors.Is(err, ErrStop) {
+		if err := f.take(&msg); errors.Is(err, ErrStop) {
 			return nil
 		} else if err != nil {
 			return err
 		}
-		if opts.Once && meta.NumPending == 0 {
+		if opts.Once && msg.Left == 0 {
 			return nil
 		}
 	}
@@ -111,10 +93,10 @@ type follower struct {
 	fn   func(LedgerEvent) error
 }
 
-func (f *follower) take(msg js.Msg, seq uint64) error {
+func (f *follower) take(msg *jetstream.Delivered) error {
 	entry, err := ledgerEvent(msg)
 	if err != nil { // only somebody else writes what cannot be read
-		return f.fn(LedgerEvent{Gap: &Gap{Foreign: seq}})
+		return f.fn(LedgerEvent{Gap: &Gap{Foreign: msg.Seq}})
 	}
 	if entry.Position <= f.opts.After {
 		return nil
@@ -153,16 +135,16 @@ func (e *Emitter) ledgerSubjects(kinds []schemas.LedgerKind) ([]string, error) {
 	return subjects, nil
 }
 
-func ledgerEvent(msg js.Msg) (LedgerEvent, error) {
-	_, kind, agent, err := jetstream.ParseLedger(msg.Subject())
+func ledgerEvent(msg *jetstream.Delivered) (LedgerEvent, error) {
+	_, kind, agent, err := jetstream.ParseLedger(msg.Subject)
 	if err != nil {
 		return LedgerEvent{}, fmt.Errorf("read ledger message: %w", err)
 	}
-	position, err := jetstream.LedgerPosition(msg.Subject(), nats.Header(msg.Headers()))
+	position, err := jetstream.LedgerPosition(msg.Subject, msg.Header)
 	if err != nil {
 		return LedgerEvent{}, fmt.Errorf("read ledger message: %w", err)
 	}
-	ev, err := cloudevent.Decode(nats.Header(msg.Headers()), msg.Data())
+	ev, err := cloudevent.Decode(msg.Header, msg.Data)
 	if err != nil {
 		return LedgerEvent{}, fmt.Errorf("read ledger message: %w", err)
 	}

@@ -73,8 +73,12 @@ func (e *Emitter) Entries(ctx context.Context, req schemas.EntriesRequest) (repl
 	return reply, e.log(ctx, "entries", req, &reply)
 }
 
-// Prove returns proofs that an entry is in the log, or that an earlier head is part of the present one.
+// Prove returns proofs that an entry is in the log, or that an earlier head is part of the present one. The
+// entry is of a kind that the agent may follow.
 func (e *Emitter) Prove(ctx context.Context, req schemas.ProveRequest) (reply schemas.ProveReply, err error) {
+	if req.From == nil {
+		req.From = e.claim()
+	}
 	return reply, e.log(ctx, "prove", req, &reply)
 }
 

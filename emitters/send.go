@@ -303,12 +303,17 @@ func again[T any](ctx context.Context, each time.Duration, try func(ctx context.
 	}
 }
 
-// awaitErasure waits for the receipt of an erasure on the ledger.
-func (e *Emitter) awaitErasure(ctx context.Context, eventID string) (schemas.ErasureReceipt, error) {
+// underWay is the state of an erasure that is not known to be finished, and what it waits for.
+func underWay(id, message string, missing ...string) *schemas.Error {
+	return &schemas.Error{Code: schemas.CodeUnderWay, Erasure: id, Message: message, Missing: missing}
+}
+
+// awaitErasure waits for the receipt of an erasure on the ledger. missing is what it is known to wait for.
+func (e *Emitter) awaitErasure(ctx context.Context, eventID string, missing []string) (schemas.ErasureReceipt, error) {
 	if _, err := again(ctx, e.patience, func(ctx context.Context) (schemas.Receipt, error) {
 		return e.Receipt(ctx, e.cfg.Source, eventID+".receipt", schemas.ReceiptLogged)
 	}); err != nil {
-		return schemas.ErasureReceipt{}, fmt.Errorf("wait for the receipt of erasure %q, which is under way: %w", eventID, err)
+		return schemas.ErasureReceipt{}, notFinished(ctx, eventID, err, missing)
 	}
 	var found *schemas.ErasureReceipt
 	err := e.FollowLedger(ctx, FollowOptions{Kinds: []schemas.LedgerKind{schemas.LedgerErasure}}, func(l LedgerEvent) error {
@@ -323,10 +328,24 @@ func (e *Emitter) awaitErasure(ctx context.Context, eventID string) (schemas.Era
 		return ErrStop
 	})
 	if err != nil {
-		return schemas.ErasureReceipt{}, err
+		return schemas.ErasureReceipt{}, notFinished(ctx, eventID, err, []string{"the ledger, which does not have the receipt yet"})
 	}
 	if found == nil {
 		return schemas.ErasureReceipt{}, errors.New("the ledger has no receipt for the erasure")
 	}
 	return *found, nil
+}
+
+// notFinished says of an erasure whose receipt did not come in time that it is under way. Other errors stay, as that
+// there is no such erasure.
+func notFinished(ctx context.Context, id string, err error, missing []string) error {
+	var refused *schemas.Error
+	typed := errors.As(err, &refused)
+	switch {
+	case typed && (refused.Code == schemas.CodeUnderWay || refused.Code == schemas.CodeNotFound):
+		return refused
+	case errors.Is(err, context.DeadlineExceeded), typed && refused.Code == schemas.CodeDeadlineExceeded, ctx.Err() != nil:
+		return underWay(id, "the erasure is under way: wait for its receipt", missing...)
+	}
+	return fmt.Errorf("wait for the receipt of erasure %q, which is under way: %w", id, err)
 }

@@ -56,6 +56,8 @@ type Artifacts struct {
 	guard Guard
 
 	mu      sync.Mutex
+	kept    []object  // what the bucket had, and what was stored since
+	counted time.Time // when kept was read
 	store   jetstream.ObjectStore
 	revoked jetstream.KeyValue
 }
@@ -85,16 +87,17 @@ func (a *Artifacts) objects(ctx context.Context) (jetstream.ObjectStore, error) 
 	return a.store, nil
 }
 
-// Put stores what r has for the tenant and returns its hash and size. The same content
-// is stored once.
-func (a *Artifacts) Put(ctx context.Context, tenant string, r io.Reader) (sum string, size int, err error) {
+// Put stores what r has for the tenant and returns its hash and size. The same content is stored
+// once. It counts against owner, who gets transport.ErrArtifactQuota when others need the room
+// that is left; "" is nobody, and has all of it.
+func (a *Artifacts) Put(ctx context.Context, tenant, owner string, r io.Reader) (sum string, size int, err error) {
 	guarded, done := a.guard.of(ctx)
 	defer done()
-	sum, size, err = a.put(guarded, tenant, r)
+	sum, size, err = a.put(guarded, tenant, owner, r)
 	return sum, size, a.guard.why(ctx, guarded, err)
 }
 
-func (a *Artifacts) put(ctx context.Context, tenant string, r io.Reader) (sum string, size int, err error) {
+func (a *Artifacts) put(ctx context.Context, tenant, owner string, r io.Reader) (sum string, size int, err error) {
 	if !ValidToken(tenant) {
 		return "", 0, fmt.Errorf("store artifact of %q: %w", cloudevent.Clip(tenant), ErrSubject)
 	}
@@ -108,30 +111,64 @@ func (a *Artifacts) put(ctx context.Context, tenant string, r io.Reader) (sum st
 	if err != nil {
 		return "", 0, fmt.Errorf("store artifact: %w", err)
 	}
-	read := &limited{ctx: ctx, r: io.TeeReader(r, hash), left: schemas.MaxArtifact, stream: stream}
+	read := &limited{ctx: ctx, r: io.TeeReader(r, hash), left: schemas.MaxArtifact, over: transport.ErrArtifactTooLarge, stream: stream}
+	if most := stream.CachedInfo().Config.MaxBytes; owner != "" && most > 0 {
+		room, err := a.room(ctx, tenant, owner, most)
+		if err != nil {
+			return "", 0, err
+		}
+		if room < read.left {
+			read.left, read.over = room, transport.ErrArtifactQuota
+		}
+	}
 	info, err := store.Put(ctx, jetstream.ObjectMeta{Name: upload}, read)
 	if err == nil && info.Size == 0 {
 		err = transport.ErrArtifactEmpty
 	}
 	if err == nil {
 		sum, size = hex.EncodeToString(hash.Sum(nil)), int(info.Size)
-		err = a.name(ctx, store, upload, schemas.ArtifactObject(tenant, sum))
+		named := jetstream.ObjectMeta{Name: schemas.ArtifactObject(tenant, sum), Metadata: map[string]string{ownerMark: owner}}
+		err = a.name(ctx, store, upload, named)
+	}
+	if isFull(err) {
+		err = transport.ErrArtifactQuota
 	}
 	if err != nil {
 		rest, done := a.guard.of(context.WithoutCancel(ctx))
 		defer done()
 		return "", 0, errors.Join(fmt.Errorf("store artifact: %w", err), a.drop(rest, store, upload))
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.kept = append(a.kept, object{name: schemas.ArtifactObject(tenant, sum), size: int64(size), owner: owner})
 	return sum, size, nil
+}
+
+// recount is how long it is known what the bucket holds.
+const recount = time.Minute
+
+// room is how many bytes more a principal may store of a bucket of so many. What other workers
+// stored, and what was erased, is seen a minute late.
+func (a *Artifacts) room(ctx context.Context, tenant, owner string, most int64) (int64, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if time.Since(a.counted) > recount {
+		kept, err := objectsOf(ctx, a.js, ArtifactsBucket)
+		if err != nil {
+			return 0, fmt.Errorf("count artifacts: %w", err)
+		}
+		a.kept, a.counted = kept, time.Now()
+	}
+	return usageOf(a.kept, tenant, owner).room(most - most/16), nil // chunks have headers
 }
 
 // name gives an upload its name, or drops it when the content is there already, which is
 // then as young as the upload.
-func (a *Artifacts) name(ctx context.Context, store jetstream.ObjectStore, upload, name string) error {
-	if info, err := store.GetInfo(ctx, name); err == nil {
-		return errors.Join(store.UpdateMeta(ctx, name, info.ObjectMeta), a.drop(ctx, store, upload))
+func (a *Artifacts) name(ctx context.Context, store jetstream.ObjectStore, upload string, named jetstream.ObjectMeta) error {
+	if info, err := store.GetInfo(ctx, named.Name); err == nil {
+		return errors.Join(store.UpdateMeta(ctx, named.Name, info.ObjectMeta), a.drop(ctx, store, upload))
 	}
-	err := store.UpdateMeta(ctx, upload, jetstream.ObjectMeta{Name: name})
+	err := store.UpdateMeta(ctx, upload, named)
 	if errors.Is(err, jetstream.ErrObjectAlreadyExists) {
 		return a.drop(ctx, store, upload)
 	}
@@ -156,6 +193,7 @@ type limited struct {
 	ctx    context.Context // of the Put that it lives in
 	r      io.Reader
 	left   int64
+	over   error // of what goes beyond
 	stream jetstream.Stream
 	chunks uint64
 	base   uint64 // last sequence before the first chunk
@@ -173,7 +211,7 @@ func (l *limited) Read(p []byte) (int, error) {
 		l.chunks++
 	}
 	if l.left -= int64(n); l.left < 0 {
-		return 0, transport.ErrArtifactTooLarge
+		return 0, l.over
 	}
 	return n, err
 }
@@ -245,14 +283,14 @@ func (a *Artifacts) Delete(ctx context.Context, tenant, sum string) (bool, error
 	}
 	var parts []uint64
 	chunks := "$O." + ArtifactsBucket + ".C." + info.NUID
-	if err := scan(ctx, stream, scanConfig{filters: []string{chunks}, headersOnly: true}, func(m stored) error {
+	if err := scan(ctx, a.js.Conn(), stream, scanConfig{filters: []string{chunks}, headersOnly: true}, func(m stored) error {
 		parts = append(parts, m.seq)
 		return nil
 	}); err != nil {
 		return false, fmt.Errorf("erase artifact: %w", err)
 	}
 	for _, seq := range parts {
-		if _, err := erase(ctx, stream, seq); err != nil {
+		if _, err := erase(ctx, a.js.Conn(), stream, seq); err != nil {
 			return false, fmt.Errorf("erase artifact: %w", err)
 		}
 	}
@@ -369,20 +407,16 @@ func (a *Artifacts) Revoke(ctx context.Context, tenant, what string, at time.Tim
 }
 
 // RevokedAt returns until when what was given out under a name is void; the zero time
-// when nothing is.
+// when nothing is. Where somebody else wrote there, it fails.
 func (a *Artifacts) RevokedAt(ctx context.Context, tenant, what string) (time.Time, error) {
-	kv, err := a.revocations(ctx)
-	if err != nil {
-		return time.Time{}, err
-	}
-	entry, err := kv.Get(ctx, revokedKey(tenant, what))
-	if errors.Is(err, jetstream.ErrKeyNotFound) {
+	entry, err := readStored(ctx, a.js.Conn(), revokedStream, lookup{Last: "$KV." + RevokedBucket + "." + revokedKey(tenant, what)})
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return time.Time{}, nil
 	}
 	if err != nil {
 		return time.Time{}, fmt.Errorf("look for a revocation: %w", err)
 	}
-	ns, err := strconv.ParseInt(string(entry.Value()), 10, 64)
+	ns, err := strconv.ParseInt(string(entry.data), 10, 64)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read revocation: %w", err)
 	}

@@ -29,7 +29,7 @@ func TestArtifacts(t *testing.T) {
 	a := jetstream.NewArtifacts(b.js)
 	content := bytes.Repeat([]byte("0123456789abcdef"), 40<<10) // several chunks
 	for range 2 {                                               // the second time it is there already
-		sum, size, err := a.Put(t.Context(), "acme", bytes.NewReader(content))
+		sum, size, err := a.Put(t.Context(), "acme", "ada", bytes.NewReader(content))
 		if err != nil || sum != hexSum(content) || size != len(content) {
 			t.Fatalf("put: %s, %d, %v", sum, size, err)
 		}
@@ -74,13 +74,13 @@ func TestArtifactsThatBreakOff(t *testing.T) {
 	b := setup(t)
 	a := jetstream.NewArtifacts(b.js)
 	broken := errors.New("broken")
-	if _, _, err := a.Put(t.Context(), "acme", io.MultiReader(bytes.NewReader(make([]byte, 300<<10)), iotest.ErrReader(broken))); !errors.Is(err, broken) {
+	if _, _, err := a.Put(t.Context(), "acme", "ada", io.MultiReader(bytes.NewReader(make([]byte, 300<<10)), iotest.ErrReader(broken))); !errors.Is(err, broken) {
 		t.Errorf("broken: %v", err)
 	}
-	if _, _, err := a.Put(t.Context(), "acme", bytes.NewReader(nil)); !errors.Is(err, transport.ErrArtifactEmpty) {
+	if _, _, err := a.Put(t.Context(), "acme", "ada", bytes.NewReader(nil)); !errors.Is(err, transport.ErrArtifactEmpty) {
 		t.Errorf("empty: %v", err)
 	}
-	if _, _, err := a.Put(t.Context(), "a.b", bytes.NewReader([]byte("x"))); err == nil {
+	if _, _, err := a.Put(t.Context(), "a.b", "ada", bytes.NewReader([]byte("x"))); err == nil {
 		t.Error("a tenant that is no token is taken")
 	}
 }
@@ -93,7 +93,7 @@ func TestSweep(t *testing.T) {
 	a := jetstream.NewArtifacts(b.js)
 	put := func(text string) string {
 		t.Helper()
-		sum, _, err := a.Put(t.Context(), "acme", strings.NewReader(text))
+		sum, _, err := a.Put(t.Context(), "acme", "ada", strings.NewReader(text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,12 +147,12 @@ func TestStoredAgainIsYoung(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	a := jetstream.NewArtifacts(b.js)
-	sum, _, err := a.Put(t.Context(), "acme", strings.NewReader("twice"))
+	sum, _, err := a.Put(t.Context(), "acme", "ada", strings.NewReader("twice"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	n, err := a.Sweep(t.Context(), time.Now().Add(8*24*time.Hour), func(ctx context.Context, tenant, _ string) (bool, error) {
-		_, _, err := a.Put(ctx, tenant, strings.NewReader("twice"))
+		_, _, err := a.Put(ctx, tenant, "ada", strings.NewReader("twice"))
 		return false, err
 	})
 	if n != 0 || err != nil {

@@ -26,7 +26,9 @@ var (
 	ErrBatchUnknown = errors.New("batch may or may not be stored")
 )
 
-// The headers of an atomic batch (NATS ADR-50).
+// The headers of an atomic batch (NATS ADR-50). The server knows a batch by its id alone: any publisher to the same stream
+// that knows the id of an open one can add to it, or end it early. So each id is random, of 128 bits or more, and an account
+// of an agent MUST NOT hear what others publish.
 const (
 	headerBatchID     = "Nats-Batch-Id"
 	headerBatchSeq    = "Nats-Batch-Sequence"

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -86,19 +88,27 @@ func Connect(ctx context.Context, cfg ConnectConfig, log *slog.Logger) (*nats.Co
 			if sub != nil {
 				subject = sub.Subject
 			}
-			cfg.PermissionErrors.note(nc, err, time.Now())
+			cfg.PermissionErrors.note(nc, err, time.Now(), 10*cfg.ReconnectIn)
 			log.Warn("nats error", "subject", subject, "cause", err)
 		}),
 	}
 	if cfg.Creds != "" {
 		options = append(options, nats.UserCredentials(cfg.Creds))
 	}
+	var rotating atomic.Pointer[nats.Conn]
 	if cfg.NKeySeed != "" {
 		key, err := nats.NkeyOptionFromSeed(cfg.NKeySeed)
 		if err != nil {
 			return nil, fmt.Errorf("read nkey seed: %w", err)
 		}
-		options = append(options, key)
+		options = append(options, key, nats.CustomReconnectDelay(func(int) time.Duration { // before each round of attempts, in their goroutine
+			if nc := rotating.Load(); nc != nil {
+				if key, err := nats.NkeyOptionFromSeed(cfg.NKeySeed); err == nil { // the file may hold another by now
+					_ = key(&nc.Opts) // it names both, and so is no error
+				}
+			}
+			return cfg.ReconnectIn + rand.N(nats.DefaultReconnectJitter)
+		}))
 	}
 	if cfg.CA != "" {
 		options = append(options, nats.RootCAs(cfg.CA))
@@ -116,6 +126,7 @@ func Connect(ctx context.Context, cfg ConnectConfig, log *slog.Logger) (*nats.Co
 	if err != nil {
 		return nil, fmt.Errorf("connect to nats: %w", connectError(err))
 	}
+	rotating.Store(nc)
 	select {
 	case <-connected:
 		return nc, nil

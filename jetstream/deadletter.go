@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -17,22 +16,14 @@ import (
 	"satchel/worker/transport"
 )
 
-// The headers of a dead letter beside those of the rejected message. Text values are
-// percent-encoded apart from spaces.
-const (
-	HeaderDLQSubject  = "Satchel-Dlq-Subject"  // the original subject
-	HeaderDLQCause    = "Satchel-Dlq-Cause"    // in words, without content
-	HeaderDLQPointer  = "Satchel-Dlq-Pointer"  // the failing JSON pointer
-	HeaderDLQSequence = "Satchel-Dlq-Sequence" // in MEMORY
-	HeaderDLQEpoch    = "Satchel-Dlq-Epoch"    // of MEMORY
-	HeaderDLQAt       = "Satchel-Dlq-At"       // RFC 3339
-)
-
 // NoTenant is the tenant token of a dead letter whose subject names no valid one.
 const NoTenant = "_"
 
 // ErrNoDeadLetter is returned when the DLQ holds no message of that sequence.
 var ErrNoDeadLetter = errors.New("no such dead letter")
+
+// ErrCut is returned for a dead letter whose message was too large to be kept in it.
+var ErrCut = errors.New("its message was too large for a dead letter, and is not in it")
 
 // seenLetters is how many rejections are remembered, and read back at the first
 // Reject: more than sixteen partitions can have fetched and not committed.
@@ -66,6 +57,7 @@ type DeadLetter struct {
 	ID        string      `json:"id,omitempty"`
 	Foreign   bool        `json:"foreign,omitempty"`   // Satchel did not write it; nothing in it can be relied on
 	Undecided bool        `json:"undecided,omitempty"` // it does not name its items, so an erasure may miss it
+	Cut       bool        `json:"cut,omitempty"`       // the message was too large for a letter: Header and Data are not kept
 	Header    nats.Header `json:"-"`                   // as published
 	Data      []byte      `json:"-"`                   // as published
 }
@@ -95,7 +87,7 @@ func (d *DeadLetters) Reject(ctx context.Context, rejected []transport.Rejected)
 		if _, known := d.seen[key]; known || slices.Contains(keys, key) {
 			continue
 		}
-		msg, err := letterMessage(r, key)
+		msg, err := letterMessage(r, key, d.js.Conn().MaxPayload())
 		if err != nil {
 			return err
 		}
@@ -131,7 +123,7 @@ func (d *DeadLetters) load(ctx context.Context) error {
 	if info.State.LastSeq > seenLetters {
 		from = info.State.LastSeq - seenLetters
 	}
-	err = scan(ctx, d.stream, scanConfig{from: from, headersOnly: true}, func(m stored) error {
+	err = scan(ctx, d.js.Conn(), d.stream, scanConfig{from: from, headersOnly: true}, func(m stored) error {
 		if seq, err := strconv.ParseUint(m.header.Get(HeaderDLQSequence), 10, 64); err == nil && ownLetter(m) {
 			d.remember(letterKey(m.header.Get(HeaderDLQEpoch), seq))
 		}
@@ -154,40 +146,6 @@ func (d *DeadLetters) remember(key string) {
 
 func letterKey(epoch string, seq uint64) string { return epoch + "-" + strconv.FormatUint(seq, 10) }
 
-func letterMessage(r transport.Rejected, key string) (*nats.Msg, error) {
-	tenant := r.Message.Tenant
-	if !ValidToken(tenant) {
-		tenant = NoTenant
-	}
-	subject, err := DLQSubject(tenant, r.Reason)
-	if err != nil {
-		return nil, err
-	}
-	header := make(nats.Header, len(r.Message.Header)+8)
-	for name, value := range r.Message.Header {
-		if !cloudevent.HasPrefixFold(name, "Nats-") && !cloudevent.HasPrefixFold(name, "Satchel-Dlq-") {
-			header[name] = []string{value}
-		}
-	}
-	header[jetstream.MsgIDHeader] = []string{key}
-	header[HeaderDLQSubject] = []string{encodeText(r.Message.Subject)}
-	header[HeaderDLQCause] = []string{encodeText(r.Cause)}
-	header[HeaderDLQPointer] = []string{encodeText(r.Pointer)}
-	header[HeaderDLQSequence] = []string{strconv.FormatUint(r.Message.Seq, 10)}
-	header[HeaderDLQEpoch] = []string{r.Message.Epoch}
-	header[HeaderDLQAt] = []string{r.At.UTC().Format(time.RFC3339Nano)}
-	return &nats.Msg{Subject: subject, Header: header, Data: r.Message.Data}, nil
-}
-
-// encodeText is cloudevent.EscapeHeader with readable spaces.
-func encodeText(s string) string {
-	encoded, err := cloudevent.EscapeHeader(strings.ToValidUTF8(s, "\uFFFD"))
-	if err != nil {
-		return ""
-	}
-	return strings.ReplaceAll(encoded, "%20", " ")
-}
-
 // Last returns the sequence of the newest dead letter there ever was, 0 for none.
 func (d *DeadLetters) Last(ctx context.Context) (uint64, error) {
 	info, err := d.stream.Info(ctx)
@@ -209,7 +167,7 @@ func (d *DeadLetters) List(ctx context.Context, tenant string, from uint64, limi
 	}
 	var list []DeadLetter
 	enough := errors.New("enough")
-	err := scan(ctx, d.stream, scanConfig{filters: []string{filter}, from: from}, func(m stored) error {
+	err := scan(ctx, d.js.Conn(), d.stream, scanConfig{filters: []string{filter}, from: from}, func(m stored) error {
 		if len(list) == limit {
 			return enough
 		}
@@ -226,14 +184,14 @@ func (d *DeadLetters) List(ctx context.Context, tenant string, from uint64, limi
 
 // Read returns one dead letter whole.
 func (d *DeadLetters) Read(ctx context.Context, seq uint64) (DeadLetter, error) {
-	msg, err := d.stream.GetMsg(ctx, seq)
+	msg, err := readStored(ctx, d.js.Conn(), DLQStream, lookup{Seq: seq})
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return DeadLetter{}, fmt.Errorf("read dead letter %d: %w", seq, ErrNoDeadLetter)
 	}
 	if err != nil {
 		return DeadLetter{}, fmt.Errorf("read dead letter %d: %w", seq, err)
 	}
-	return letterOf(stored{msg.Sequence, msg.Subject, msg.Header, msg.Data, msg.Time}), nil
+	return letterOf(msg), nil
 }
 
 // Retry publishes a dead letter to its original subject again and removes it. A crash
@@ -249,7 +207,16 @@ func (d *DeadLetters) Retry(ctx context.Context, seq uint64) error {
 	if _, _, err := ParseMemory(letter.Subject); err != nil {
 		return fmt.Errorf("retry dead letter %d: %w", seq, err)
 	}
-	if _, err := d.js.PublishMsg(ctx, &nats.Msg{Subject: letter.Subject, Header: letter.Header, Data: letter.Data}); err != nil {
+	if letter.Cut {
+		return fmt.Errorf("retry dead letter %d: %w", seq, ErrCut)
+	}
+	msg := &nats.Msg{Subject: letter.Subject, Header: republished(letter.Header), Data: letter.Data}
+	ack, err := d.js.PublishMsg(ctx, msg)
+	if err == nil && ack.Duplicate { // of a message that had its id a moment ago
+		delete(msg.Header, jetstream.MsgIDHeader)
+		_, err = d.js.PublishMsg(ctx, msg)
+	}
+	if err != nil {
 		return fmt.Errorf("retry dead letter %d: %w", seq, publishError(err))
 	}
 	return d.Drop(ctx, seq)
@@ -257,7 +224,7 @@ func (d *DeadLetters) Retry(ctx context.Context, seq uint64) error {
 
 // Drop removes a dead letter for good, its bytes on the disk too.
 func (d *DeadLetters) Drop(ctx context.Context, seq uint64) error {
-	gone, err := erase(ctx, d.stream, seq)
+	gone, err := erase(ctx, d.js.Conn(), d.stream, seq)
 	if err != nil {
 		return fmt.Errorf("drop dead letter %d: %w", seq, err)
 	}
@@ -268,7 +235,8 @@ func (d *DeadLetters) Drop(ctx context.Context, seq uint64) error {
 }
 
 func letterOf(m stored) DeadLetter {
-	letter := DeadLetter{Seq: m.seq, Foreign: !ownLetter(m), Epoch: m.header.Get(HeaderDLQEpoch), Header: make(nats.Header, len(m.header)), Data: m.data}
+	published := rejectedMessage(m)
+	letter := DeadLetter{Seq: m.seq, Foreign: !ownLetter(m), Epoch: m.header.Get(HeaderDLQEpoch), Header: published.header, Data: published.data, Cut: isCut(m)}
 	if tenant, reason, err := ParseDLQ(m.subject); err == nil {
 		letter.Tenant, letter.Reason = tenant, reason
 	}
@@ -281,13 +249,8 @@ func letterOf(m stored) DeadLetter {
 	if at, err := time.Parse(time.RFC3339Nano, m.header.Get(HeaderDLQAt)); err == nil {
 		letter.At = at
 	}
-	for name, values := range m.header {
-		if !cloudevent.HasPrefixFold(name, "Nats-") && !cloudevent.HasPrefixFold(name, "Satchel-Dlq-") {
-			letter.Header[name] = values
-		}
-	}
 	letter.Source, letter.ID = identityOf(letter.Header, letter.Data)
-	letter.Undecided = !newMentions("", nil).read(m).known
+	letter.Undecided = !letter.Cut && !newMentions("", nil).read(published).known
 	return letter
 }
 
@@ -299,12 +262,4 @@ func ownLetter(m stored) bool {
 	}
 	_, _, err = ParseDLQ(m.subject)
 	return err == nil
-}
-
-func decodeText(s string) string {
-	text, err := cloudevent.UnescapeHeader(s)
-	if err != nil {
-		return ""
-	}
-	return text
 }

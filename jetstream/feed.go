@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -33,11 +34,11 @@ type feed struct {
 	known    uint64 // messages the stream held behind the last one
 }
 
-func startFeed(nc *nats.Conn, consumer string, size, bytes int) (*feed, error) {
+func startFeed(nc *nats.Conn, stream, consumer string, size, bytes int) (*feed, error) {
 	f := &feed{
 		nc:       nc,
 		messages: make(chan *nats.Msg, 2*size+64),
-		next:     "$JS.API.CONSUMER.MSG.NEXT." + MemoryStream + "." + consumer,
+		next:     "$JS.API.CONSUMER.MSG.NEXT." + stream + "." + consumer,
 		size:     size,
 		bytes:    bytes,
 	}
@@ -66,15 +67,17 @@ func (f *feed) pull() error {
 	return nil
 }
 
-// accept tells a message from a status of the server. It returns nil for a status
-// that says only that a request has ended, errFeedEnded for every other.
+// accept tells a message of the stream from a status of the server. It returns nil for a
+// status that says only that a request has ended, errFeedEnded for every other.
 func (f *feed) accept(msg *nats.Msg) (*nats.Msg, error) {
-	status := msg.Header.Get("Status")
-	if len(msg.Data) > 0 || status == "" {
+	if isStored(msg) {
 		f.asked--
 		return msg, f.pull()
 	}
+	status := msg.Header.Get("Status")
 	switch status {
+	case "": // neither
+		return nil, nil
 	case "408": // the request has expired
 	case "409":
 		text := strings.ToLower(msg.Header.Get("Description"))
@@ -90,6 +93,26 @@ func (f *feed) accept(msg *nats.Msg) (*nats.Msg, error) {
 	}
 	f.asked -= left
 	return nil, f.pull()
+}
+
+// take waits for a message of the stream, and returns nil when none comes within a time.
+func (f *feed) take(ctx context.Context, within time.Duration, status <-chan nats.Status) (*nats.Msg, error) {
+	timer := time.NewTimer(within)
+	defer timer.Stop()
+	for {
+		select {
+		case msg := <-f.messages:
+			if msg, err := f.accept(msg); msg != nil || err != nil {
+				return msg, err
+			}
+		case <-status:
+			return nil, errFeedEnded
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-timer.C:
+			return nil, nil
+		}
+	}
 }
 
 // stop ends the subscription. The connection sends this before what follows.
@@ -126,17 +149,4 @@ func hashMessage(subject string, header nats.Header, data []byte) [32]byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(len(data)))
 	b = append(b, data...)
 	return sha256.Sum256(b)
-}
-
-// flatHeader joins the values of a repeated header by ", ".
-func flatHeader(header nats.Header) map[string]string {
-	flat := make(map[string]string, len(header))
-	for name, values := range header {
-		if len(values) == 1 {
-			flat[name] = values[0]
-		} else {
-			flat[name] = strings.Join(values, ", ")
-		}
-	}
-	return flat
 }

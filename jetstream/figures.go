@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -30,19 +31,31 @@ func ReadBacklog(ctx context.Context, js jetstream.JetStream) (Backlog, error) {
 			continue
 		}
 		b.Pending += waiting
-		first, err := stream.GetMsg(ctx, info.AckFloor.Stream+1, jetstream.WithGetMsgSubject(info.Config.FilterSubject))
+		first, err := readStored(ctx, js.Conn(), MemoryStream, lookup{Seq: info.AckFloor.Stream + 1, Next: info.Config.FilterSubject})
 		switch {
 		case errors.Is(err, jetstream.ErrMsgNotFound): // acknowledged meanwhile
 		case err != nil:
 			return Backlog{}, fmt.Errorf("read the first message that waits for %q: %w", info.Name, err)
-		case b.Oldest.IsZero() || first.Time.Before(b.Oldest):
-			b.Oldest = first.Time
+		case b.Oldest.IsZero() || first.at.Before(b.Oldest):
+			b.Oldest = first.at
 		}
 	}
 	if err := consumers.Err(); err != nil {
 		return Backlog{}, fmt.Errorf("read backlog: %w", err)
 	}
 	return b, nil
+}
+
+// FirstWaiting returns the sequence of the first message of a partition behind seq, 0 for none.
+func FirstWaiting(ctx context.Context, nc *nats.Conn, partition int, seq uint64) (uint64, error) {
+	first, err := readStored(ctx, nc, MemoryStream, lookup{Seq: seq + 1, Next: partitionFilter(partition)})
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		return 0, nil
+	case err != nil:
+		return 0, fmt.Errorf("look for messages of %q behind %d: %w", PartitionName(partition), seq, err)
+	}
+	return first.seq, nil
 }
 
 // StreamSize is how much a stream holds.

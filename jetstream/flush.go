@@ -15,6 +15,16 @@ func flush(ctx context.Context, nc *nats.Conn) error {
 	return nc.FlushWithContext(ctx)
 }
 
+// Ping returns an error when the server does not answer, at once or within a limit.
+func Ping(ctx context.Context, nc *nats.Conn, limit time.Duration) error {
+	if !nc.IsConnected() {
+		return nats.ErrConnectionReconnecting
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return flush(ctx, nc)
+}
+
 // answerWithin gives a context without an end one: a request to a server that goes away
 // has no answer.
 func answerWithin(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {

@@ -121,7 +121,7 @@ func (l *Ledger) lookBack(ctx context.Context, tenant, filter string, low, high 
 		var own []published
 		var foreign, repeats []uint64
 		past := errors.New("past the page")
-		err := scan(ctx, l.stream, scanConfig{filters: []string{filter}, from: from, headersOnly: true}, func(m stored) error {
+		err := scan(ctx, l.nc, l.stream, scanConfig{filters: []string{filter}, from: from, headersOnly: true}, func(m stored) error {
 			if m.seq > high {
 				return past
 			}
@@ -202,7 +202,7 @@ func (l *Ledger) removeOne(ctx context.Context, seq uint64) error {
 	if err == nil {
 		return nil
 	}
-	if _, missing := l.stream.GetMsg(ctx, seq); errors.Is(missing, jetstream.ErrMsgNotFound) {
+	if _, missing := readStored(ctx, l.nc, LedgerStream, lookup{Seq: seq}); errors.Is(missing, jetstream.ErrMsgNotFound) {
 		return nil // another process was faster
 	}
 	return err

@@ -206,14 +206,8 @@ func (i *Inbox) Fetch(ctx context.Context, limit int) ([]transport.Message, erro
 
 // Waits reports whether the stream holds a message of the partition behind seq.
 func (i *Inbox) Waits(ctx context.Context, seq uint64) (bool, error) {
-	_, err := i.stream.GetMsg(ctx, seq+1, jetstream.WithGetMsgSubject(partitionFilter(i.cfg.Partition)))
-	switch {
-	case errors.Is(err, jetstream.ErrMsgNotFound):
-		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("look for messages of %q behind %d: %w", i.Name(), seq, err)
-	}
-	return true, nil
+	first, err := FirstWaiting(ctx, i.nc, i.cfg.Partition, seq)
+	return first > 0, err
 }
 
 // receive takes one message. It waits without limit for the first of a batch; for
@@ -289,7 +283,7 @@ func (i *Inbox) message(msg *nats.Msg, seq uint64, published time.Time) transpor
 		Published: published,
 		Subject:   subject,
 		Data:      msg.Data,
-		Header:    flatHeader(msg.Header),
+		Header:    msg.Header,
 	}
 	if m.Padding = isPadding(subject, msg.Header, msg.Data); m.Padding {
 		return m
@@ -378,7 +372,7 @@ func (i *Inbox) restart(ctx context.Context) error {
 	for len(i.status) > 0 { // an older reconnect
 		<-i.status
 	}
-	if i.feed, err = startFeed(i.nc, i.durable(), i.cfg.Prefetch, i.cfg.PrefetchBytes); err != nil {
+	if i.feed, err = startFeed(i.nc, MemoryStream, i.durable(), i.cfg.Prefetch, i.cfg.PrefetchBytes); err != nil {
 		return fmt.Errorf("seek %q to %d: %w", i.Name(), i.next, err)
 	}
 	return nil

@@ -44,14 +44,14 @@ func (i *Inbox) State(ctx context.Context, seq uint64) (transport.StreamState, e
 	if seq == 0 {
 		return state, nil
 	}
-	msg, err := i.stream.GetMsg(ctx, seq)
+	msg, err := readStored(ctx, i.nc, MemoryStream, lookup{Seq: seq})
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return state, nil
 	}
 	if err != nil {
 		return transport.StreamState{}, fmt.Errorf("read message %d of %q: %w", seq, MemoryStream, err)
 	}
-	state.Found, state.Hash = true, hashMessage(OriginalSubject(msg.Subject), msg.Header, msg.Data)
+	state.Found, state.Hash = true, hashMessage(OriginalSubject(msg.subject), msg.header, msg.data)
 	return state, nil
 }
 

@@ -120,7 +120,7 @@ func TestInboxUndecodable(t *testing.T) {
 	}
 	b.publish(t, "acme", "a", sample("3"))
 	got := fetch(t, b.inbox(t, "acme"), 3)
-	if !errors.Is(got[1].Err, cloudevent.ErrNotCloudEvent) || string(got[1].Data) != "junk" || got[1].Header["X-Two"] != "a, b" {
+	if !errors.Is(got[1].Err, cloudevent.ErrNotCloudEvent) || string(got[1].Data) != "junk" || len(got[1].Header["X-Two"]) != 2 {
 		t.Errorf("message = %+v", got[1])
 	}
 	if got[0].Err != nil || got[2].Err != nil || got[2].Event.ID() != "3" {

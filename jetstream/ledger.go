@@ -104,7 +104,7 @@ func (l *Ledger) Passed(ctx context.Context, tenant string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	_, err = l.stream.GetLastMsgForSubject(ctx, filter)
+	_, err = readStored(ctx, l.nc, LedgerStream, lookup{Last: filter})
 	if err == nil {
 		return false, nil
 	}
@@ -123,7 +123,7 @@ func (l *Ledger) find(ctx context.Context, tenant string) (ledgerEnd, error) {
 	if err != nil {
 		return ledgerEnd{}, err
 	}
-	msg, err := l.stream.GetLastMsgForSubject(ctx, filter)
+	msg, err := readStored(ctx, l.nc, LedgerStream, lookup{Last: filter})
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return ledgerEnd{}, nil
 	}
@@ -133,33 +133,33 @@ func (l *Ledger) find(ctx context.Context, tenant string) (ledgerEnd, error) {
 	l.mu.Lock()
 	end, known := l.last[tenant]
 	l.mu.Unlock()
-	if known && end.seq == msg.Sequence {
+	if known && end.seq == msg.seq {
 		return end, nil
 	}
-	if position, err := LedgerPosition(msg.Subject, msg.Header); err == nil {
-		repeat, err := l.isRepeat(ctx, filter, publication(msg.Sequence, position, msg.Header))
+	if position, err := LedgerPosition(msg.subject, msg.header); err == nil {
+		repeat, err := l.isRepeat(ctx, filter, publication(msg.seq, position, msg.header))
 		if err != nil {
 			return ledgerEnd{}, err
 		}
 		if !repeat {
-			l.note(tenant, searched{found: true, position: position, low: msg.Sequence, high: msg.Sequence})
-			return ledgerEnd{seq: msg.Sequence, position: position}, nil
+			l.note(tenant, searched{found: true, position: position, low: msg.seq, high: msg.seq})
+			return ledgerEnd{seq: msg.seq, position: position}, nil
 		}
 	}
-	position, err := l.ownEnd(ctx, tenant, filter, msg.Sequence)
+	position, err := l.ownEnd(ctx, tenant, filter, msg.seq)
 	if err != nil {
 		return ledgerEnd{}, err
 	}
 	// What was removed moved the end back. What came meanwhile was not looked at, and the
 	// server refuses to publish behind it unseen.
-	last, err := l.stream.GetLastMsgForSubject(ctx, filter)
+	last, err := readStored(ctx, l.nc, LedgerStream, lookup{Last: filter})
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound):
 		return ledgerEnd{position: position}, nil
 	case err != nil:
 		return ledgerEnd{}, fmt.Errorf("read last ledger message of %q: %w", tenant, err)
 	}
-	return ledgerEnd{seq: min(last.Sequence, msg.Sequence), position: position}, nil
+	return ledgerEnd{seq: min(last.seq, msg.seq), position: position}, nil
 }
 
 // Publish appends messages, whose positions must rise and follow the last. It

@@ -55,6 +55,8 @@ func (m *mentions) item(id string) bool {
 // relation returns how a dead letter stands to the erased items. The letter's subject may be of
 // the tenant, of no tenant or of another tenant.
 func (m *mentions) relation(s stored) relation {
+	cut := isCut(s)
+	s = rejectedMessage(s)
 	about := m.read(s)
 	tenant, _, err := ParseDLQ(s.subject)
 	own := err == nil && tenant == m.tenant
@@ -67,8 +69,11 @@ func (m *mentions) relation(s stored) relation {
 	case about.known:
 		return unrelated
 	}
-	if m.raw(s) {
+	switch {
+	case m.raw(s):
 		return related
+	case cut:
+		return unrelated
 	}
 	return undecided
 }
@@ -200,9 +205,6 @@ func (m *mentions) raw(s stored) bool {
 		return true
 	}
 	for name, values := range s.header {
-		if cloudevent.HasPrefixFold(name, "Nats-") || cloudevent.HasPrefixFold(name, "Satchel-Dlq-") {
-			continue
-		}
 		for _, value := range append(values, name) {
 			if m.anywhere([]byte(value), formDepth) {
 				return true

@@ -91,7 +91,8 @@ func (o *Outbox) PublishMemory(ctx context.Context, tenant, agent string, ev eve
 }
 
 // PublishAll stores events of one agent, all or none, in order, and returns where the
-// last one is. At most MaxBatch events.
+// last one is. At most MaxBatch events. While others have opened as many batches as the server
+// allows, it stores them one by one: after an error the first ones may be stored.
 func (o *Outbox) PublishAll(ctx context.Context, tenant, agent string, events []event.Event) (stream string, last uint64, err error) {
 	messages := make([]*nats.Msg, len(events))
 	for n, ev := range events {
@@ -103,7 +104,24 @@ func (o *Outbox) PublishAll(ctx context.Context, tenant, agent string, events []
 		return o.PublishMemory(ctx, tenant, agent, events[0])
 	}
 	stream, last, err = PublishBatch(ctx, o.nc, messages)
-	return stream, last, publishError(err)
+	if !isCrowded(err) {
+		return stream, last, publishError(err)
+	}
+	for n, ev := range events {
+		stream, last, err = o.PublishMemory(ctx, tenant, agent, ev)
+		if err != nil {
+			return "", 0, fmt.Errorf("event %d: %w", n, err)
+		}
+	}
+	return stream, last, nil
+}
+
+// isCrowded reports whether a batch was refused for the batches of others: none may be begun, or the server gave this
+// one up.
+func isCrowded(err error) bool {
+	const incomplete, tooMany = 10176, 10210 // JSAtomicPublishIncompleteBatchErr, JSAtomicPublishTooManyInflight
+	var api *jetstream.APIError
+	return errors.As(err, &api) && (api.ErrorCode == incomplete || api.ErrorCode == tooMany)
 }
 
 // MemoryMessage returns the message that carries ev to MEMORY.

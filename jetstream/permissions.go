@@ -13,14 +13,25 @@ import (
 )
 
 // PermissionErrors keeps what the server does not let the connections use that are given it as
-// ConnectConfig.Denials: a subscription until that connection connects anew, a subject to
+// ConnectConfig.PermissionErrors: a subscription until that connection connects anew, a subject to
 // publish on for a minute after the last try. Subjects that are not Satchel's own are left
-// out, since a caller may name any as where to reply. The zero value is ready, and safe for
-// concurrent use.
+// out, since a caller may name any as where to reply. A connection that lacks a subscription connects
+// anew from time to time: the server does not say when it would be let have it. The zero value is ready,
+// and safe for concurrent use.
 type PermissionErrors struct {
-	mu   sync.Mutex
-	seen map[denial]time.Time // the zero time: until the next connection
+	mu    sync.Mutex
+	seen  map[denial]time.Time    // the zero time: until the next connection
+	again map[*nats.Conn]*attempt // of those that lack a subscription
 }
+
+// attempt is when a connection connects anew.
+type attempt struct {
+	pause time.Duration
+	due   bool // it will after the pause
+}
+
+// mostPauses is the longest pause before a connection connects anew, in first ones.
+const mostPauses = 12
 
 // denial is what one connection may not do, in words.
 type denial struct {
@@ -36,9 +47,17 @@ const manyDenials = 64
 var needed = []string{"mem.v1.", "ctx.v1.", "art.v1.", "log.v1.", "prov.v1.", "dlq.v1.", "wrk.v1.", "$JS.API.", "$JS.ACK.>", "$JS.FC.>",
 	"$SRV.", IdentifiedPrefix + ">", "$O.SATCHEL_ARTIFACTS.>", "$O.SATCHEL_REPLIES.>", "$KV.SATCHEL_REVOKED.>", "_INBOX.>"}
 
-// note keeps an error that a connection reports when it is of permissions.
-func (d *PermissionErrors) note(nc *nats.Conn, err error, now time.Time) {
-	if d == nil || !errors.Is(err, nats.ErrPermissionViolation) {
+// note keeps an error that a connection reports when it is of permissions. Where it lacks a subscription by that, it
+// connects anew after a pause, which grows.
+func (d *PermissionErrors) note(nc *nats.Conn, err error, now time.Time, pause time.Duration) {
+	if d == nil {
+		return
+	}
+	if errors.Is(err, nats.ErrMaxSubscriptionsExceeded) {
+		d.keep(denial{nc, "have more subscriptions: the server or the account has a limit"}, time.Time{}, pause)
+		return
+	}
+	if !errors.Is(err, nats.ErrPermissionViolation) {
 		return
 	}
 	_, text, _ := strings.Cut(err.Error(), "iolation for ") // Permissions Violation for Publish to "subject"
@@ -56,15 +75,49 @@ func (d *PermissionErrors) note(nc *nats.Conn, err error, now time.Time) {
 	} else {
 		kind = "publish to"
 	}
+	d.keep(denial{nc, kind + " " + subject}, now, pause)
+}
+
+// keep keeps what is denied, until a connection connects anew where there is no time.
+func (d *PermissionErrors) keep(at denial, now time.Time, pause time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.expire()
 	if d.seen == nil {
-		d.seen = map[denial]time.Time{}
+		d.seen, d.again = map[denial]time.Time{}, map[*nats.Conn]*attempt{}
 	}
-	at := denial{nc, kind + " " + subject}
 	if _, known := d.seen[at]; known || len(d.seen) < manyDenials {
 		d.seen[at] = now
+	}
+	if !now.IsZero() {
+		return
+	}
+	a := d.again[at.nc]
+	if a == nil {
+		a = &attempt{pause: pause / 2}
+		d.again[at.nc] = a
+	}
+	if a.due {
+		return
+	}
+	a.due, a.pause = true, min(2*a.pause, mostPauses*pause)
+	time.AfterFunc(a.pause, func() { d.reconnect(at.nc, a) })
+}
+
+// reconnect connects anew where something is still denied.
+func (d *PermissionErrors) reconnect(nc *nats.Conn, a *attempt) {
+	d.mu.Lock()
+	a.due = false
+	lacks := false
+	for denied, at := range d.seen {
+		lacks = lacks || denied.nc == nc && at.IsZero()
+	}
+	if !lacks {
+		delete(d.again, nc)
+	}
+	d.mu.Unlock()
+	if lacks {
+		_ = nc.ForceReconnect() // a closed one needs none
 	}
 }
 

@@ -35,39 +35,39 @@ func publication(seq uint64, position int64, header nats.Header) published {
 func (l *Ledger) isRepeat(ctx context.Context, filter string, p published) (bool, error) {
 	if !p.named && p.place > 1 && p.place <= p.seq {
 		first, err := l.next(ctx, filter, p.seq-p.place+1)
-		if err != nil || first == nil || first.Sequence != p.seq-p.place+1 {
+		if err != nil || first == nil || first.seq != p.seq-p.place+1 {
 			return false, err
 		}
-		position, err := LedgerPosition(first.Subject, first.Header)
+		position, err := LedgerPosition(first.subject, first.header)
 		if err != nil {
 			return false, nil
 		}
-		p = publication(first.Sequence, position, first.Header)
+		p = publication(first.seq, position, first.header)
 	}
 	if !p.named {
 		return false, nil
 	}
 	for at, n := p.follows+1, 0; n < maxForeign; n++ { // foreign messages may stand between, too
 		next, err := l.next(ctx, filter, at)
-		if err != nil || next == nil || next.Sequence >= p.seq {
+		if err != nil || next == nil || next.seq >= p.seq {
 			return false, err
 		}
-		if position, err := LedgerPosition(next.Subject, next.Header); err == nil {
+		if position, err := LedgerPosition(next.subject, next.header); err == nil {
 			return position >= p.position, nil
 		}
-		at = next.Sequence + 1
+		at = next.seq + 1
 	}
 	return false, nil
 }
 
 // next returns the first message of filter at a sequence or behind it, nil for none.
-func (l *Ledger) next(ctx context.Context, filter string, seq uint64) (*jetstream.RawStreamMsg, error) {
-	msg, err := l.stream.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(filter))
+func (l *Ledger) next(ctx context.Context, filter string, seq uint64) (*stored, error) {
+	msg, err := readStored(ctx, l.nc, LedgerStream, lookup{Seq: seq, Next: filter})
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound):
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("look at message %d of the ledger: %w", seq, err)
 	}
-	return msg, nil
+	return &msg, nil
 }

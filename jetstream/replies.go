@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -18,13 +20,16 @@ import (
 	"satchel/worker/transport"
 )
 
-// Replies keeps replies over the payload limit in an object store in memory. It does not know the
+// Replies keeps replies over the payload limit in an object store in memory. A principal and a
+// tenant have so much of it that others find room, and are refused beyond. It does not know the
 // items of a reply, so an erasure drops all replies of the tenant. It refuses to store the reply to
 // a request that began before an erasure. A single server that restarts loses the bucket; Replies
 // then makes it again. It is safe for concurrent use.
 type Replies struct {
 	js  jetstream.JetStream
 	cfg Config
+
+	turn chan struct{} // one reply is stored at a time, so that what it counts still holds
 
 	mu    sync.Mutex
 	store jetstream.ObjectStore
@@ -36,7 +41,7 @@ type Replies struct {
 
 // NewReplies returns the replies on js. cfg is as EnsureStreams was given it.
 func NewReplies(js jetstream.JetStream, cfg Config) *Replies {
-	return &Replies{js: js, cfg: cfg, erasures: map[string]uint64{}, storing: new(sync.WaitGroup)}
+	return &Replies{js: js, cfg: cfg, turn: make(chan struct{}, 1), erasures: map[string]uint64{}, storing: new(sync.WaitGroup)}
 }
 
 // open returns the bucket; it makes it when it is not there. The store that failed, if any,
@@ -88,11 +93,21 @@ func (r *Replies) erase(tenant string) {
 	storing.Wait()
 }
 
-// put stores a reply to a request that began after a number of erasures. It returns a
-// *schemas.Error with CodeOverloaded when there were more erasures since.
-func (r *Replies) put(ctx context.Context, tenant string, body []byte, erasures uint64) (claimCheck, error) {
+// put stores a principal's reply to a request that began after a number of erasures. It returns
+// a *schemas.Error with CodeOverloaded when there were more erasures since, or no room is left for
+// the principal or its tenant.
+func (r *Replies) put(ctx context.Context, tenant, payer string, body []byte, erasures uint64) (claimCheck, error) {
 	store, err := r.open(ctx, nil)
 	if err != nil {
+		return claimCheck{}, err
+	}
+	select {
+	case r.turn <- struct{}{}:
+		defer func() { <-r.turn }()
+	case <-ctx.Done():
+		return claimCheck{}, context.Cause(ctx)
+	}
+	if err := r.admit(ctx, tenant, payer, int64(len(body))); err != nil {
 		return claimCheck{}, err
 	}
 	end, ok := r.begin(tenant, erasures)
@@ -105,17 +120,52 @@ func (r *Replies) put(ctx context.Context, tenant string, body []byte, erasures 
 	// Every upload has its own name: replacing one would cut off its readers.
 	name := tenant + "/" + check.SHA256 + "/" + rand.Text()[:8]
 	check.Dataref = datarefScheme + name
-	_, err = store.PutBytes(ctx, name, body)
+	meta := jetstream.ObjectMeta{Name: name, Metadata: map[string]string{ownerMark: payer}}
+	_, err = store.Put(ctx, meta, bytes.NewReader(body))
 	if errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrStreamNotFound) {
 		if store, err = r.open(ctx, store); err != nil {
 			return claimCheck{}, err
 		}
-		_, err = store.PutBytes(ctx, name, body)
+		_, err = store.Put(ctx, meta, bytes.NewReader(body))
+	}
+	if isFull(err) { // by other workers, or the server is another's and has less room
+		return claimCheck{}, &schemas.Error{Code: schemas.CodeOverloaded, Message: "large replies take all the room that there is", RetryAfter: r.seconds()}
 	}
 	if err != nil {
 		return claimCheck{}, fmt.Errorf("store reply: %w", err)
 	}
 	return check, nil
+}
+
+// isFull reports whether a bucket takes nothing because it has as much as it may.
+func isFull(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "maximum bytes exceeded")
+}
+
+// seconds is how long a reply is kept.
+func (r *Replies) seconds() int { return int(r.cfg.withDefaults().RepliesTTL / time.Second) }
+
+// admit refuses a reply for which its principal or tenant has no room left, and says when the
+// first of its replies ends.
+func (r *Replies) admit(ctx context.Context, tenant, payer string, size int64) error {
+	objects, err := objectsOf(ctx, r.js, RepliesBucket)
+	if errors.Is(err, jetstream.ErrStreamNotFound) { // the server began anew
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("count replies: %w", err)
+	}
+	cfg := r.cfg.withDefaults()
+	if size <= usageOf(objects, tenant, payer).room(cfg.RepliesBytes-cfg.RepliesBytes/16) { // chunks have headers
+		return nil
+	}
+	after := r.seconds()
+	for _, o := range objects {
+		if strings.HasPrefix(o.name, tenant+"/") {
+			after = min(after, int(time.Until(o.at.Add(cfg.RepliesTTL))/time.Second)+1)
+		}
+	}
+	return overQuota("large replies", after)
 }
 
 // drop removes the tenant's replies and looks whether any is left.

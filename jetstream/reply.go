@@ -51,7 +51,7 @@ func (s *Service) send(ctx context.Context, j job, reply Reply) error {
 	}
 	msg := &nats.Msg{Subject: j.reply, Header: reply.Header, Data: reply.Data}
 	if int64(msg.Size()) > s.nc.MaxPayload() {
-		check, err := s.replies.put(ctx, j.request.Tenant, reply.Data, j.erasures)
+		check, err := s.replies.put(ctx, j.request.Tenant, j.request.Payer, reply.Data, j.erasures)
 		if err != nil {
 			return err
 		}
@@ -71,23 +71,39 @@ func (s *Service) send(ctx context.Context, j job, reply Reply) error {
 	return nil
 }
 
-// refuse sends a typed error, as the service protocol (NATS ADR-32) says.
+// refuse sends a typed error, as the service protocol (NATS ADR-32) says. A principal that has too
+// much under way hears of it later.
 func (s *Service) refuse(j job, refusal *schemas.Error) {
 	s.answered(j, refusal)
 	if j.reply == "" {
 		return
 	}
+	j.request = Call{Tenant: j.request.Tenant, Payer: j.request.Payer} // the rest is let go while it waits
+	if refusal.Code != schemas.CodeOverloaded || !s.refusals.hold(&j, time.Now(), func() { s.sendRefusal(j, refusal) }) {
+		s.sendRefusal(j, refusal)
+	}
+}
+
+func (s *Service) sendRefusal(j job, refusal *schemas.Error) {
+	msg := s.refusalMessage(j, refusal)
+	if int64(msg.Size()) > s.nc.MaxPayload() { // the details would keep the caller from hearing of it at all
+		msg = s.refusalMessage(j, &schemas.Error{Code: refusal.Code, Undecided: refusal.Undecided, Message: "the request was refused; the reasons are larger than a message may be"})
+	}
+	if err := s.nc.PublishMsg(msg); err != nil {
+		s.cfg.Log.Warn("send refusal", "endpoint", j.endpoint.Name, "tenant", j.request.Tenant, "cause", err)
+	}
+}
+
+// refusalMessage is a refusal as it is sent.
+func (s *Service) refusalMessage(j job, refusal *schemas.Error) *nats.Msg {
 	body, err := json.Marshal(refusal)
 	if err != nil {
 		s.cfg.Log.Error("encode refusal", "endpoint", j.endpoint.Name, "cause", err)
 	}
-	err = s.nc.PublishMsg(&nats.Msg{Subject: j.reply, Data: body, Header: nats.Header{
+	return &nats.Msg{Subject: j.reply, Data: body, Header: nats.Header{
 		micro.ErrorHeader:     {encodeText(refusal.Error())},
 		micro.ErrorCodeHeader: {strconv.Itoa(refusal.Code.HTTPStatus())},
-	}})
-	if err != nil {
-		s.cfg.Log.Warn("send refusal", "endpoint", j.endpoint.Name, "tenant", j.request.Tenant, "cause", err)
-	}
+	}}
 }
 
 // Request sends a request and waits for the reply until ctx ends, 30 s when ctx has

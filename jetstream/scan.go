@@ -23,17 +23,8 @@ type scanConfig struct {
 	headersOnly bool
 }
 
-// stored is a message as a stream holds it. Data is nil in a scan of headers only.
-type stored struct {
-	seq     uint64
-	subject string
-	header  nats.Header
-	data    []byte
-	at      time.Time // when the stream took it
-}
-
 // scan visits the messages a stream holds now, in order, once.
-func scan(ctx context.Context, stream jetstream.Stream, cfg scanConfig, visit func(stored) error) error {
+func scan(ctx context.Context, nc *nats.Conn, stream jetstream.Stream, cfg scanConfig, visit func(stored) error) error {
 	consumer, err := stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
 		FilterSubjects:    cfg.filters,
 		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
@@ -47,7 +38,7 @@ func scan(ctx context.Context, stream jetstream.Stream, cfg scanConfig, visit fu
 	if err != nil {
 		return fmt.Errorf("scan stream %q: %w", stream.CachedInfo().Config.Name, err)
 	}
-	err = scanAll(ctx, consumer, consumer.CachedInfo().NumPending, visit)
+	err = scanAll(ctx, nc, consumer, consumer.CachedInfo().NumPending, visit)
 	if cleanup := stream.DeleteConsumer(ctx, consumer.CachedInfo().Name); cleanup != nil && err == nil {
 		err = cleanup
 	}
@@ -57,62 +48,74 @@ func scan(ctx context.Context, stream jetstream.Stream, cfg scanConfig, visit fu
 	return nil
 }
 
-func scanAll(ctx context.Context, consumer jetstream.Consumer, left uint64, visit func(stored) error) error {
+// scanAhead is how many messages a scan has ready.
+const scanAhead = 256
+
+func scanAll(ctx context.Context, nc *nats.Conn, consumer jetstream.Consumer, left uint64, visit func(stored) error) error {
 	// A consumer made on one server of a cluster is known to the others a moment later, and
 	// a connection comes back.
 	const limit, pause = 5 * time.Second, 10 * time.Millisecond
 	unheard := time.Now().Add(limit)
+	made := consumer.CachedInfo()
 	order := uint64(0)
 	for left > 0 {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		batch, err := consumer.Fetch(int(min(left, 256)), jetstream.FetchMaxWait(5*time.Second))
+		f, err := startFeed(nc, made.Stream, made.Name, int(min(left, scanAhead)), int(max(8<<20, 2*nc.MaxPayload())))
 		if err != nil {
 			return err
 		}
-		got := uint64(0)
-		for msg := range batch.Messages() {
-			meta, err := msg.Metadata()
-			if err != nil {
-				return err
-			}
-			if order++; meta.Sequence.Consumer != order {
-				return errScanLost
-			}
-			got++
-			if err := visit(stored{meta.Sequence.Stream, msg.Subject(), msg.Headers(), msg.Data(), meta.Timestamp}); err != nil {
-				return err
-			}
+		for err == nil && left > 0 {
+			err = scanOne(ctx, f, limit, &order, visit)
+			left--
 		}
-		if err := batch.Error(); errors.Is(err, nats.ErrNoResponders) && got == 0 && time.Now().Before(unheard) {
+		f.stop()
+		switch {
+		case errors.Is(err, errFeedEnded) && time.Now().Before(unheard):
+			left++
 			select {
 			case <-ctx.Done():
 			case <-time.After(pause):
 			}
-			continue
-		} else if err != nil {
+		case errors.Is(err, errScanEnded):
+			info, err := consumer.Info(ctx)
+			if err == nil && (info.NumPending > 0 || info.Delivered.Consumer != order) { // sent while nobody could be reached
+				err = errScanLost
+			}
+			return err // nil: the rest has been removed meanwhile
+		case err != nil:
 			return err
 		}
-		if got == 0 {
-			info, err := consumer.Info(ctx)
-			if err != nil {
-				return err
-			}
-			if info.NumPending > 0 || info.Delivered.Consumer != order { // sent while nobody could be reached
-				return errScanLost
-			}
-			return nil // the rest has been removed meanwhile
-		}
-		left -= min(left, got)
 	}
 	return nil
 }
 
+// errScanEnded says that no further message came for a while.
+var errScanEnded = errors.New("no further message")
+
+// scanOne visits the next message, which is the one behind order.
+func scanOne(ctx context.Context, f *feed, within time.Duration, order *uint64, visit func(stored) error) error {
+	msg, err := f.take(ctx, within, nil)
+	if err != nil {
+		return err
+	}
+	if msg == nil {
+		return errScanEnded
+	}
+	meta, err := msg.Metadata()
+	if err != nil {
+		return err
+	}
+	if *order++; meta.Sequence.Consumer != *order {
+		return errScanLost
+	}
+	return visit(stored{meta.Sequence.Stream, msg.Subject, msg.Header, msg.Data, meta.Timestamp})
+}
+
 // object is what a bucket holds under a name.
 type object struct {
-	name string
-	at   time.Time // when it was put there
+	name  string
+	at    time.Time // when it was put there
+	size  int64
+	owner string // principal that it counts against
 }
 
 // objectsOf lists what a bucket holds. Unlike the list of its store it ends when messages
@@ -123,10 +126,10 @@ func objectsOf(ctx context.Context, js jetstream.JetStream, bucket string) ([]ob
 		return nil, fmt.Errorf("list bucket %q: %w", bucket, err)
 	}
 	var list []object
-	err = scan(ctx, stream, scanConfig{filters: []string{"$O." + bucket + ".M.>"}}, func(m stored) error {
+	err = scan(ctx, js.Conn(), stream, scanConfig{filters: []string{"$O." + bucket + ".M.>"}}, func(m stored) error {
 		var info jetstream.ObjectInfo
 		if json.Unmarshal(m.data, &info) == nil && !info.Deleted { // what is no entry is no object
-			list = append(list, object{info.Name, m.at})
+			list = append(list, object{info.Name, m.at, int64(info.Size), info.Metadata[ownerMark]})
 		}
 		return nil
 	})

@@ -11,7 +11,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-func scanned(t *testing.T) jetstream.JetStream {
+// connected returns a JetStream server that ends with the test, and a connection to it.
+func connected(t *testing.T) (*server.Server, *nats.Conn) {
 	t.Helper()
 	running, err := server.NewServer(&server.Options{DontListen: true, NoSigs: true, JetStream: true, StoreDir: t.TempDir()})
 	if err != nil {
@@ -30,6 +31,12 @@ func scanned(t *testing.T) jetstream.JetStream {
 		running.Shutdown()
 		running.WaitForShutdown()
 	})
+	return running, nc
+}
+
+func scanned(t *testing.T) jetstream.JetStream {
+	t.Helper()
+	_, nc := connected(t)
 	js, err := Open(t.Context(), nc)
 	if err != nil {
 		t.Fatal(err)
@@ -64,10 +71,10 @@ func TestScanNoticesWhatIsLost(t *testing.T) {
 	}
 	seen := 0
 	see := func(stored) error { seen++; return nil }
-	if err := scanAll(ctx, consumer, 5, see); !errors.Is(err, errScanLost) || seen > 0 {
+	if err := scanAll(ctx, js.Conn(), consumer, 5, see); !errors.Is(err, errScanLost) || seen > 0 {
 		t.Errorf("two of five were lost at the start: %v after %d", err, seen)
 	}
-	if err := scanAll(ctx, consumer, 5, see); !errors.Is(err, errScanLost) || seen > 0 {
+	if err := scanAll(ctx, js.Conn(), consumer, 5, see); !errors.Is(err, errScanLost) || seen > 0 {
 		t.Errorf("the last were lost: %v after %d", err, seen)
 	}
 	if consumer, err = stream.CreateConsumer(ctx, jetstream.ConsumerConfig{AckPolicy: jetstream.AckNonePolicy}); err != nil {
@@ -76,7 +83,7 @@ func TestScanNoticesWhatIsLost(t *testing.T) {
 	if err := stream.Purge(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if err := scanAll(ctx, consumer, 5, see); err != nil || seen > 0 {
+	if err := scanAll(ctx, js.Conn(), consumer, 5, see); err != nil || seen > 0 {
 		t.Errorf("all were removed: %v after %d", err, seen)
 	}
 }

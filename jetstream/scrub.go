@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,15 +23,17 @@ var ErrVacuumPending = errors.New("trimmed messages may still be on the disk")
 
 // Scrubber erases events from the streams and their bytes from the disk.
 type Scrubber struct {
-	Patience time.Duration // how long a Vacuum waits while the log does not get on; 10 s
-	Replies  *Replies      // of the service of this process, so that it refuses replies under way
+	Patience time.Duration   // how long a Vacuum waits while the log does not get on; 10 s
+	Replies  *Replies        // of the service of this process, so that it refuses replies under way
+	Still    func() []string // partitions that are known to stand still, by name; nil: none are
 
 	js          jetstream.JetStream
 	checkpoints Checkpoints
 
-	vacuum sync.Mutex // guards what follows, and lets one Vacuum run at a time
-	epoch  string     // of MEMORY, when clean was noted
-	clean  uint64     // nothing up to this sequence of MEMORY is on the disk
+	vacuum sync.Mutex        // guards what follows, and lets one Vacuum run at a time
+	epoch  string            // of MEMORY, when clean was noted
+	clean  uint64            // nothing up to this sequence of MEMORY is on the disk
+	stood  map[string]uint64 // checkpoints of the partitions that were last waited for in vain
 }
 
 // Checkpoints returns, by partition name, the sequence up to which the log holds
@@ -104,7 +108,7 @@ func (s *Scrubber) scrubStream(ctx context.Context, name string, filters []strin
 		return out, fmt.Errorf("open stream %q: %w", name, err)
 	}
 	var found []uint64
-	err = scan(ctx, stream, scanConfig{filters: filters}, func(m stored) error {
+	err = scan(ctx, s.js.Conn(), stream, scanConfig{filters: filters}, func(m stored) error {
 		switch relate(m) {
 		case related:
 			found = append(found, m.seq)
@@ -117,7 +121,7 @@ func (s *Scrubber) scrubStream(ctx context.Context, name string, filters []strin
 		return out, err
 	}
 	for _, seq := range found {
-		gone, err := erase(ctx, stream, seq)
+		gone, err := erase(ctx, s.js.Conn(), stream, seq)
 		if err != nil {
 			return out, err
 		}
@@ -129,15 +133,16 @@ func (s *Scrubber) scrubStream(ctx context.Context, name string, filters []strin
 }
 
 // erase overwrites a message and removes it; false means that it was not there.
-func erase(ctx context.Context, stream jetstream.Stream, seq uint64) (bool, error) {
+func erase(ctx context.Context, nc *nats.Conn, stream jetstream.Stream, seq uint64) (bool, error) {
 	err := stream.SecureDeleteMsg(ctx, seq)
 	if err == nil {
 		return true, nil
 	}
-	if _, missing := stream.GetMsg(ctx, seq); errors.Is(missing, jetstream.ErrMsgNotFound) {
+	name := stream.CachedInfo().Config.Name
+	if _, missing := readStored(ctx, nc, name, lookup{Seq: seq}); errors.Is(missing, jetstream.ErrMsgNotFound) {
 		return false, nil
 	}
-	return false, fmt.Errorf("erase message %d of %q: %w", seq, stream.CachedInfo().Config.Name, err)
+	return false, fmt.Errorf("erase message %d of %q: %w", seq, name, err)
 }
 
 // Vacuum removes from MEMORY everything the log holds, files included. The server
@@ -202,21 +207,23 @@ func (s *Scrubber) vacuumMemory(ctx context.Context, asked *jetstream.StreamInfo
 }
 
 // purge removes MEMORY up to a sequence. It waits until the log holds all that, as long as
-// the log gets on.
+// the log gets on. It does not wait again for partitions that it waited for in vain, until they
+// get on.
 func (s *Scrubber) purge(ctx context.Context, stream jetstream.Stream, upTo uint64) error {
 	wait := 10 * time.Millisecond
-	end, furthest := time.Now().Add(s.Patience), uint64(0)
+	end, last := time.Now().Add(s.Patience), map[string]uint64(nil)
 	for {
-		floor, err := s.purgeHeld(ctx, stream, upTo)
+		behind, err := s.purgeHeld(ctx, stream, upTo)
 		switch {
 		case err != nil:
 			return err
-		case floor >= upTo:
+		case len(behind) == 0:
 			return nil
-		case floor > furthest:
-			end, furthest = time.Now().Add(s.Patience), floor
-		case time.Now().After(end):
-			return ErrVacuumPending
+		case s.standing(behind), time.Now().After(end) && maps.Equal(behind, last):
+			s.stood = behind
+			return &transport.BehindError{Stream: MemoryStream, Partitions: slices.Sorted(maps.Keys(behind)), Err: ErrVacuumPending}
+		case !maps.Equal(behind, last):
+			end, last = time.Now().Add(s.Patience), behind
 		}
 		select {
 		case <-time.After(wait):
@@ -227,39 +234,57 @@ func (s *Scrubber) purge(ctx context.Context, stream jetstream.Stream, upTo uint
 	}
 }
 
+// standing reports whether each of the partitions is known to stand still, or has its checkpoint
+// where it was waited for in vain.
+func (s *Scrubber) standing(behind map[string]uint64) bool {
+	var still []string
+	if s.Still != nil {
+		still = s.Still()
+	}
+	for name, held := range behind {
+		if at, stood := s.stood[name]; (!stood || at != held) && !slices.Contains(still, name) {
+			return false
+		}
+	}
+	return true
+}
+
 // purgeHeld removes MEMORY up to the first message that the log does not hold, or up to a
-// sequence, and returns up to where.
-func (s *Scrubber) purgeHeld(ctx context.Context, stream jetstream.Stream, upTo uint64) (uint64, error) {
+// sequence, and returns the checkpoints of the partitions that have such a message before it.
+func (s *Scrubber) purgeHeld(ctx context.Context, stream jetstream.Stream, upTo uint64) (behind map[string]uint64, err error) {
 	checkpoints, err := s.checkpoints(ctx, s.epoch)
 	if err != nil {
-		return 0, fmt.Errorf("read checkpoints: %w", err)
+		return nil, fmt.Errorf("read checkpoints: %w", err)
 	}
 	info, err := stream.Info(ctx)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	floor := upTo
+	if epochOf(info) != s.epoch {
+		return nil, ErrVacuumPending
+	}
+	floor, behind := upTo, map[string]uint64{}
 	for partition := range Partitions {
-		held := checkpoints[PartitionName(partition)]
+		name := PartitionName(partition)
+		held := checkpoints[name]
 		if held > info.State.LastSeq { // a checkpoint from before the stream lost its tail
 			held = 0
 		}
-		if held >= floor {
+		if held >= upTo {
 			continue
 		}
-		next, err := stream.GetMsg(ctx, held+1, jetstream.WithGetMsgSubject(partitionFilter(partition)))
-		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			continue
-		}
+		next, err := FirstWaiting(ctx, s.js.Conn(), partition, held)
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
-		floor = min(floor, next.Sequence-1)
+		if next > 0 && next <= upTo {
+			floor, behind[name] = min(floor, next-1), held
+		}
 	}
-	if floor == 0 || epochOf(info) != s.epoch {
-		return 0, nil
+	if floor == 0 {
+		return behind, nil
 	}
-	return floor, stream.Purge(ctx, jetstream.WithPurgeSequence(floor+1))
+	return behind, stream.Purge(ctx, jetstream.WithPurgeSequence(floor+1))
 }
 
 // Padding is written to a subject of no tenant: no token is valid that has a tilde.

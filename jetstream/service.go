@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"log/slog"
 	"runtime"
 	"runtime/debug"
@@ -30,6 +31,7 @@ type Call struct {
 	Subject   string
 	Tenant    string // a token of the subject, which the transport vouches for
 	Principal string // id that the transport vouches for; "" when it knows none
+	Payer     string // that the work counts against: Principal or, without, the principal that is claimed; "" for none
 	Header    nats.Header
 	Data      []byte
 	Silent    bool // the caller gave no reply subject
@@ -69,12 +71,15 @@ type ServiceConfig struct {
 	Workers     int                                                              // requests handled at a time, default 4 × GOMAXPROCS
 	Queue       int                                                              // requests waiting per pool, of all tenants, default 4 × Workers
 	Identified  bool                                                             // answer principals that the transport knows, under IdentifiedPrefix, too
+	Vouched     bool                                                             // who asks otherwise may claim to be any principal: only operators can
+	Share       int                                                              // requests of one principal handled at a time while others ask, default half of the processors
 	Deadline    time.Duration                                                    // for callers that give none, default 30 s
 	MaxDeadline time.Duration                                                    // most a caller can ask for, default 60 s
 	Extract     func(ctx context.Context, carrier HeaderCarrier) context.Context // of the trace, default none
-	// Answered is told of every reply and refusal, and must not block: the tenant of its subject, how long
+	// Answered is told of every reply and refusal, and must not block: the tenant of its subject, whom it
+	// counts against, how long
 	// it took since the request arrived, and the refusal, nil for a reply. Default none.
-	Answered func(endpoint, tenant string, took time.Duration, refusal *schemas.Error)
+	Answered func(endpoint, tenant, payer string, took time.Duration, refusal *schemas.Error)
 	Stats    func() any   // added to every endpoint's statistics, default none
 	Replies  *Replies     // where large ones are kept, default those of a server alone
 	Log      *slog.Logger // default: discard
@@ -93,6 +98,9 @@ func (c ServiceConfig) withDefaults() ServiceConfig {
 	if c.Queue <= 0 {
 		c.Queue = 4 * c.Workers
 	}
+	if c.Share <= 0 {
+		c.Share = max(1, runtime.NumCPU()/2)
+	}
 	if c.Deadline <= 0 {
 		c.Deadline = 30 * time.Second
 	}
@@ -106,11 +114,12 @@ func (c ServiceConfig) withDefaults() ServiceConfig {
 }
 
 // Service answers requests on NATS micro, in the queue group of its name's default.
-// A pool is shared fairly by tenants: one that asks for more than the others is answered
-// in what they leave, and a full pool refuses its newest requests with 429, at once. It
-// is safe for concurrent use.
+// A pool is shared fairly by tenants, and by the principals of each: one that asks for more than
+// the others is answered in what they leave, and a full pool refuses its newest requests with
+// 429: the first at once, those of one that goes on late. It is safe for concurrent use.
 type Service struct {
 	cfg     ServiceConfig
+	seed    maphash.Seed // of claimed names
 	nc      *nats.Conn
 	replies *Replies
 	micro   micro.Service
@@ -123,6 +132,8 @@ type Service struct {
 	mu       sync.RWMutex // guards stopping; dispatch holds it for reading
 	stopping bool
 	pools    []*queue
+
+	refusals refusals
 }
 
 // job is a request that waits for a worker.
@@ -132,8 +143,9 @@ type job struct {
 	reply    string
 	arrived  time.Time
 	deadline time.Time
-	erasures uint64 // of the tenant, before the request was answered
-	places   int    // that it takes in the queue
+	erasures uint64    // of the tenant, before the request was answered
+	places   int       // that it takes in the queue
+	taken    time.Time // by a worker
 }
 
 type endpoint struct {
@@ -148,11 +160,13 @@ func Serve(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, cfg Servi
 	if cfg.Replies == nil {
 		cfg.Replies = NewReplies(js, Config{})
 	}
-	s := &Service{cfg: cfg.withDefaults(), nc: nc, replies: cfg.Replies}
+	s := &Service{cfg: cfg.withDefaults(), seed: maphash.MakeSeed(), nc: nc, replies: cfg.Replies}
 	base, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	s.cancel = cancel
 	byName := make(map[string]*endpoint, len(endpoints))
-	shared := s.startPool(base, s.cfg.Workers, newQueue(s.cfg.Workers+s.cfg.Queue))
+	common := newQueue(s.cfg.Workers + s.cfg.Queue)
+	common.most, common.rest = s.cfg.Share, true
+	shared := s.startPool(base, s.cfg.Workers, common)
 	list := make([]*endpoint, len(endpoints))
 	s.endpoints = list
 	for i, e := range endpoints {
@@ -163,6 +177,7 @@ func Serve(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, cfg Servi
 				pool = newQueue(e.Workers + e.Queue)
 				pool.unit = placeBytes
 			}
+			pool.most, pool.beside = max(1, e.Workers/ownShare), common
 			list[i].pool = s.startPool(base, e.Workers, pool)
 		}
 		byName[e.Name] = list[i]
@@ -209,7 +224,7 @@ func (s *Service) identified(e *endpoint) error {
 func (s *Service) Stop(ctx context.Context) error {
 	var err error
 	if s.micro != nil {
-		err = s.micro.Stop()
+		err = ignoreClosed(s.micro.Stop())
 		for _, sub := range s.subs {
 			err = errors.Join(err, ignoreClosed(sub.Drain()))
 		}
@@ -223,6 +238,7 @@ func (s *Service) Stop(ctx context.Context) error {
 		}
 	}
 	s.mu.Unlock()
+	s.refusals.close()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -247,6 +263,9 @@ func ignoreClosed(err error) error {
 	}
 	return err
 }
+
+// ownShare is which part of a pool of its own one principal may hold while others ask.
+const ownShare = 8
 
 // placeBytes is how much of a request takes one place of a long queue.
 const placeBytes = 64 << 10
@@ -296,6 +315,7 @@ func (s *Service) dispatch(e *endpoint, subject, reply string, header nats.Heade
 		return
 	}
 	j.request.Tenant = tenant
+	j.request.Payer = s.payerOf(&j.request)
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.stopping {
@@ -330,7 +350,7 @@ func (s *Service) run(base context.Context, j job) {
 		s.answer(ctx, j, reply, err)
 		return
 	}
-	j.request = Call{Subject: j.request.Subject, Tenant: j.request.Tenant} // the rest is let go while it waits
+	j.request = Call{Subject: j.request.Subject, Tenant: j.request.Tenant, Payer: j.request.Payer} // the rest is let go while it waits
 	s.workers.Go(func() {
 		defer cancel()
 		reply, err := s.call(ctx, j, reply.Later)
@@ -356,7 +376,7 @@ func (s *Service) answered(j job, refusal *schemas.Error) {
 	took := time.Since(j.arrived)
 	j.endpoint.stats.observe(took, refusal)
 	if s.cfg.Answered != nil {
-		s.cfg.Answered(j.endpoint.Name, j.request.Tenant, took, refusal)
+		s.cfg.Answered(j.endpoint.Name, j.request.Tenant, j.request.Payer, took, refusal)
 	}
 }
 

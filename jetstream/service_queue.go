@@ -1,38 +1,94 @@
 package jetstream
 
 import (
+	"math"
 	"slices"
 	"sync"
+	"time"
 )
 
-// queue holds the requests of one pool, a line for each tenant, and shares the pool's
-// workers among the tenants: a worker that is free goes to the tenant that holds the
-// fewest of those with something waiting, in turn among equals. So a tenant takes one more
-// worker than another that waits at most. A tenant's requests are taken in order.
+// queue holds the requests of one pool, a line for each principal of each tenant, and shares
+// the pool's workers among the tenants, and a tenant's among its principals: a worker that is
+// free goes to the tenant, and within it to the principal, that holds the fewest of those with
+// something waiting, in turn among equals. A principal's requests are taken in order. While
+// others ask as well, none holds more than most workers, and one that has many requests waiting
+// leaves those idle for some of the time, where calls take the processor, so that it is free when
+// another asks.
 //
-// All tenants together have as many places as there are workers and waiting requests; a
-// tenant alone may have them all. When they are taken, the tenant with the longest line
+// All lines together have as many places as there are workers and waiting requests; one line
+// may have them all. When they are taken, the longest line of the tenant that has the most
 // loses its newest requests. It is safe for concurrent use.
 type queue struct {
-	unit int // bytes of a request that take one place; 0: each request takes one
+	unit   int    // bytes of a request that take one place; 0: each request takes one
+	most   int    // workers that a principal may hold while others ask; 0: any number
+	rest   bool   // one that has many waiting rests between two requests; for calls that take the processor
+	beside *queue // of which the askers count, too; nil: none
 
 	mu     sync.Mutex
-	filled sync.Cond // a request is in line, or the queue is closed
+	filled sync.Cond // a request may be taken, or the queue is closed
 	free   int       // places
 	closed bool
-	lines  map[string]*line // of tenants that wait or hold a worker
-	turns  []*line          // with something waiting, in the order of their turns
+	shares      // of the tenants
+	asked  asks // of all
+	light  asks // of those that had few waiting
 }
 
-// line is what one tenant has in a queue.
-type line struct {
-	waiting []job // oldest first
-	places  int   // that those waiting take
-	held    int   // workers
+// shares are lines that have a whole between them.
+type shares struct {
+	lines map[string]*line // of those that wait or hold a worker, by name
+	turns []*line          // with something waiting, in the order of their turns
 }
+
+// line is what one tenant or one principal has in a queue.
+type line struct {
+	name    string
+	waiting []job     // of a principal, oldest first
+	shares            // of a tenant's principals
+	places  int       // that those waiting take
+	held    int       // workers
+	rests   time.Time // until when a principal is given no worker while others ask
+}
+
+// asker is a principal that asked, and when.
+type asker struct {
+	tenant, payer string
+	at            time.Time
+}
+
+// contended is how long a principal that asked keeps others from holding all workers.
+const contended = 10 * time.Second
+
+// A principal that has few requests waiting for each worker that it may hold is light. Another rests
+// after a request for as long as that took, once for each few that it has waiting, and at most
+// restful times.
+const (
+	few     = 4
+	restful = 7
+)
+
+// asks are the two principals that asked last, the last one first.
+type asks [2]asker
+
+// note keeps who asks.
+func (a *asks) note(now asker) {
+	if !a[0].same(now) {
+		a[1] = a[0]
+	}
+	a[0] = now
+}
+
+// other returns when another than who last asked.
+func (a *asks) other(who asker) time.Time {
+	if a[0].same(who) {
+		return a[1].at
+	}
+	return a[0].at
+}
+
+func (a asker) same(b asker) bool { return a.tenant == b.tenant && a.payer == b.payer }
 
 func newQueue(places int) *queue {
-	q := &queue{free: places, lines: map[string]*line{}}
+	q := &queue{free: places}
 	q.filled.L = &q.mu
 	return q
 }
@@ -45,88 +101,185 @@ func (q *queue) cost(j *job) int {
 	return 1 + (len(j.request.Data)-1)/q.unit
 }
 
-// put takes a request in. It returns the requests that have no place for it: other tenants'
-// newest, or j itself.
+// put takes a request in. It returns the requests that have no place for it: others' newest,
+// or j itself.
 func (q *queue) put(j job) (lost []job) {
 	j.places = q.cost(&j)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	l := q.lines[j.request.Tenant]
-	if l == nil {
-		l = &line{}
+	t := q.line(j.request.Tenant)
+	p := t.line(j.request.Payer)
+	who := asker{j.request.Tenant, j.request.Payer, j.arrived}
+	q.asked.note(who)
+	if p.places < few*q.most {
+		q.light.note(who)
 	}
-	if q.free < j.places && q.longest(l).places <= l.places+j.places {
+	within := q.longest(t).places <= t.places+j.places // its own tenant's requests have to go
+	if q.free < j.places && within && t.longest(p).places <= p.places+j.places {
 		return []job{j}
 	}
 	for q.free < j.places {
-		lost = append(lost, q.drop(q.longest(l)))
+		from, of := t, p
+		if !within {
+			from, of = q.longest(t), nil
+		}
+		lost = append(lost, q.drop(from, from.longest(of)))
 	}
-	q.lines[j.request.Tenant] = l
-	if len(l.waiting) == 0 {
-		q.turns = append(q.turns, l)
-	}
-	l.waiting = append(l.waiting, j)
-	l.places += j.places
+	q.add(t)
+	t.add(p)
+	p.waiting = append(p.waiting, j)
+	p.places += j.places
+	t.places += j.places
 	q.free -= j.places
 	q.filled.Signal()
 	return lost
 }
 
+// limit is how many workers a principal may hold now. It is math.MaxInt, and nobody rests, while
+// nobody else asks.
+func (q *queue) limit() int {
+	if q.most == 0 || q.closed || time.Since(q.asked[1].at) > contended && !q.beside.contended() {
+		return math.MaxInt
+	}
+	return q.most
+}
+
+// contended reports whether two principals ask.
+func (q *queue) contended() bool {
+	if q == nil {
+		return false
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return time.Since(q.asked[1].at) <= contended
+}
+
+// pace has a principal rest after a request that took so long, when it has many waiting and a light one
+// asks as well.
+func (q *queue) pace(t, p *line, took time.Duration) {
+	now := time.Now()
+	if !q.rest || p.places < few*q.most || now.Sub(q.light.other(asker{tenant: t.name, payer: p.name})) > contended {
+		return
+	}
+	if p.rests.Before(now) {
+		p.rests = now
+	}
+	times := min(restful, p.places/(few*q.most))
+	p.rests = p.rests.Add(min(time.Duration(times)*took/time.Duration(q.most), contended))
+	time.AfterFunc(p.rests.Sub(now), q.filled.Signal)
+}
+
+// line returns the line of a name, a new one where there is none.
+func (s *shares) line(name string) *line {
+	if l := s.lines[name]; l != nil {
+		return l
+	}
+	return &line{name: name}
+}
+
+// add has a line among the others, before something waits in it.
+func (s *shares) add(l *line) {
+	if s.lines == nil {
+		s.lines = map[string]*line{}
+	}
+	s.lines[l.name] = l
+	if l.places == 0 {
+		s.turns = append(s.turns, l)
+	}
+}
+
 // longest returns the line whose requests take the most places, own when none takes more.
-func (q *queue) longest(own *line) *line {
+func (s *shares) longest(own *line) *line {
 	long := own
-	for _, l := range q.turns {
-		if l.places > long.places {
+	for _, l := range s.turns {
+		if long == nil || l.places > long.places {
 			long = l
 		}
 	}
 	return long
 }
 
-// drop takes the newest request out of a line.
-func (q *queue) drop(l *line) job {
-	last := len(l.waiting) - 1
-	j := l.waiting[last]
-	l.waiting[last] = job{}
-	l.waiting = l.waiting[:last]
-	l.places -= j.places
-	q.free += j.places
-	if last == 0 { // it was a large one
-		q.turns = slices.DeleteFunc(q.turns, func(t *line) bool { return t == l })
-		if l.held == 0 {
-			delete(q.lines, j.request.Tenant)
-		}
+// settle takes a line out of the turns when nothing waits in it, and forgets it when it holds
+// nothing either.
+func (s *shares) settle(l *line) {
+	if l.places > 0 {
+		return
 	}
+	s.turns = slices.DeleteFunc(s.turns, func(t *line) bool { return t == l })
+	if l.held == 0 {
+		delete(s.lines, l.name)
+	}
+}
+
+// drop takes the newest request out of the line of a tenant's principal.
+func (q *queue) drop(t, p *line) job {
+	last := len(p.waiting) - 1
+	j := p.waiting[last]
+	p.waiting[last] = job{}
+	p.waiting = p.waiting[:last]
+	p.places -= j.places
+	t.places -= j.places
+	q.free += j.places
+	t.settle(p)
+	q.settle(t)
 	return j
 }
 
-// take waits for a request and gives it a worker of the pool, which is the tenant's until
+// next returns the line that a free worker goes to, nil for none.
+func (q *queue) next() (t, p *line) {
+	limit, now := q.limit(), time.Now()
+	for _, l := range q.turns {
+		if t != nil && l.held >= t.held {
+			continue
+		}
+		if fewest := l.fewest(limit, now); fewest != nil {
+			t, p = l, fewest
+		}
+	}
+	return t, p
+}
+
+// fewest returns the line that holds the fewest workers, of those that hold less than limit and
+// do not rest.
+func (s *shares) fewest(limit int, now time.Time) (least *line) {
+	for _, l := range s.turns {
+		if l.held < limit && (limit == math.MaxInt || !l.rests.After(now)) && (least == nil || l.held < least.held) {
+			least = l
+		}
+	}
+	return least
+}
+
+// back puts a line behind the others.
+func (s *shares) back(l *line) {
+	at := slices.Index(s.turns, l)
+	s.turns = append(slices.Delete(s.turns, at, at+1), l)
+}
+
+// take waits for a request and gives it a worker of the pool, which is the principal's until
 // release. It returns false when the queue is closed and empty.
 func (q *queue) take() (job, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for len(q.turns) == 0 {
+	t, p := q.next()
+	for ; t == nil; t, p = q.next() {
 		if q.closed {
 			return job{}, false
 		}
 		q.filled.Wait()
 	}
-	at := 0
-	for i := 1; i < len(q.turns) && q.turns[at].held > 0; i++ {
-		if q.turns[i].held < q.turns[at].held {
-			at = i
-		}
-	}
-	l := q.turns[at]
-	q.turns = slices.Delete(q.turns, at, at+1)
-	j := l.waiting[0]
-	l.waiting[0] = job{} // let go of its data
-	l.waiting = l.waiting[1:]
-	l.places -= j.places
-	if len(l.waiting) > 0 {
-		q.turns = append(q.turns, l)
-	}
-	l.held++
+	q.back(t)
+	t.back(p)
+	j := p.waiting[0]
+	p.waiting[0] = job{} // let go of its data
+	p.waiting = p.waiting[1:]
+	p.places -= j.places
+	t.places -= j.places
+	j.taken = time.Now()
+	p.held++
+	t.held++
+	t.settle(p)
+	q.settle(t)
 	return j, true
 }
 
@@ -134,11 +287,16 @@ func (q *queue) take() (job, bool) {
 func (q *queue) release(j job) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	l := q.lines[j.request.Tenant]
-	l.held--
+	t := q.lines[j.request.Tenant]
+	p := t.lines[j.request.Payer]
+	p.held--
+	t.held--
 	q.free += j.places
-	if l.held == 0 && len(l.waiting) == 0 {
-		delete(q.lines, j.request.Tenant)
+	q.pace(t, p, time.Since(j.taken))
+	t.settle(p)
+	q.settle(t)
+	if len(q.turns) > 0 {
+		q.filled.Signal() // for one that held as many as it may
 	}
 }
 

@@ -99,12 +99,12 @@ func EnsureStreams(ctx context.Context, js jetstream.JetStream, cfg Config) erro
 }
 
 // Copies is how many copies of a stream the promise needs on this server: three in a
-// cluster, one on a server alone.
+// cluster, one on a server alone. A leaf node without a cluster gives its own name for that of one.
 func Copies(nc *nats.Conn) int {
-	if nc.ConnectedClusterName() != "" {
-		return 3
+	if cluster := nc.ConnectedClusterName(); cluster == "" || cluster == nc.ConnectedServerName() {
+		return 1
 	}
-	return 1
+	return 3
 }
 
 // streamConfigs returns what the streams have to be. The duplicate window of MEMORY

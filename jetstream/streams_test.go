@@ -69,6 +69,31 @@ func TestMemoryRefusesWhenFull(t *testing.T) {
 	}
 }
 
+// Batches that somebody has begun and does not end stop no other publisher.
+func TestOpenBatchesStopNobody(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := within(t, time.Minute)
+	subject, err := jetstream.MemorySubject("acme", "eve")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const allowed = 50 // of the server, for a stream
+	for n := range allowed {
+		msg := nats.NewMsg(subject)
+		msg.Header.Set("Nats-Batch-Id", "open"+strconv.Itoa(n))
+		msg.Header.Set("Nats-Batch-Sequence", "1")
+		if err := b.nc.PublishMsg(msg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	outbox := jetstream.NewOutbox(b.nc, b.js)
+	_, seq, err := outbox.PublishAll(ctx, "globex", "a", []event.Event{sample("1"), sample("2"), sample("3")})
+	if err != nil || seq != 3 {
+		t.Errorf("stored up to %d: %v", seq, err)
+	}
+}
+
 // isFull wants an error that tells a program and its user that the queue is full, and nothing
 // of a disk.
 func isFull(t *testing.T, err error) {

@@ -31,9 +31,9 @@ func (e *Engine) account(
 			return Report{}, fmt.Errorf("verify pack: %w", err)
 		}
 		plain := out.Requester
-		complete := compaction.NameUnread(plain, ranked.Unread)
+		complete := compaction.NameLost(compaction.NameUnread(plain, ranked.Unread), packed.Lost)
 		out.Requester, out.Full = complete, compaction.NameDenied(complete, ranked.Decision.Denied)
-		if isAuditor(req) {
+		if isAuditor(req.Scope) {
 			out.Requester = compaction.CountDenied(complete, ranked.Decision.Denied)
 		}
 		if !packed.Compacted {

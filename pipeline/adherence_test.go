@@ -152,6 +152,11 @@ func request(t *testing.T, w *world, r *rand.Rand, counter func(string) token.Co
 		if p.actual = c.Count(res.Payload.Text); p.actual != res.Payload.Pack.TokenActual {
 			t.Errorf("%s: %d tokens, the pack says %d", p.what, p.actual, res.Payload.Pack.TokenActual)
 		}
+		for field, text := range map[string]string{schemas.DropTask: req.Payload.Task, schemas.DropUserMessage: req.Payload.UserMessage} {
+			if !strings.Contains(res.Payload.Text, strings.TrimSpace(text)) != slices.ContainsFunc(res.Payload.Drop.Drops, func(d schemas.Drop) bool { return d.ItemID == field }) {
+				t.Errorf("%s: %s is cut in silence, or named and whole", p.what, field)
+			}
+		}
 		for _, d := range res.Payload.Drop.Drops {
 			p.bound = p.bound || d.Reason == schemas.DropBudget
 			fits := p.actual+d.Tokens+15 <= p.budget && token.Exact(c)

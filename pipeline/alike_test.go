@@ -25,7 +25,7 @@ func TestSignalsDecideBetweenWhatIsAlike(t *testing.T) {
 				list := crowd(100)
 				for i, id := range []string{"worse", "better"} {
 					m := memory(id, "level:public", "", fmt.Sprintf("The dredger inspection of the night shift at station %s was signed off.", stations[i]))
-					m.Session = ""
+					m.Session, m.Provenance.SourceURI = "", "agent:"+id // of one source they would be versions of one statement
 					[]func(*schemas.MemoryItem){c.worse, c.better}[i](&m)
 					list = append(list, m)
 				}

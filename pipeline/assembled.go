@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"satchel/pipeline/compaction"
 	"satchel/pipeline/pack"
 	"satchel/pipeline/pack/assembly"
+	"satchel/pipeline/passage"
 	"satchel/schemas"
 )
 
@@ -18,19 +20,22 @@ import (
 type assembled struct {
 	assembly.Result
 	title  assembly.Title
+	more   int // items that are not shown as they bear on the question less than others, but filling shows
 	groups []assembly.Group
 }
 
 // pack formats the kept candidates and writes those that fit.
 func (o *assembleOp) pack(ctx context.Context, req Request, plan Plan, ranked Ranked) (Packed, error) {
 	cs := ranked.Candidates
-	req.Limits.Tokens = ranked.budget(req.Limits.Tokens)
 	quoted, notes := o.quote(ctx, req, plan, ranked)
 	quoted = o.shorten(req, ranked) || quoted
-	a := &assembled{groups: o.format(req, ranked), title: o.titleOf(ranked)}
-	o.dropInjected(req, a, cs)
+	title := o.titleOf(ranked) // before the items: it says who wrote them
+	a := &assembled{groups: o.format(req, ranked), title: title}
 	if o.dropRepeated {
 		a.dropDuplicates(cs)
+	}
+	if a.more = ranked.More; o.ends {
+		a.more += o.dropFar(req, a, cs)
 	}
 	o.write(req, a, cs)
 	if again := repeats(cs, a.candidates()); len(again) > 0 {
@@ -48,26 +53,37 @@ func (o *assembleOp) pack(ctx context.Context, req Request, plan Plan, ranked Ra
 	return out, nil
 }
 
-// titleOf is the title of the text, with what is not known here.
+// titleOf is the title of the text, with who wrote it and what is not known here.
 func (o *assembleOp) titleOf(ranked Ranked) assembly.Title {
-	return assembly.Title{Text: o.title, Unmentioned: ranked.Unmentioned}
+	return assembly.Title{Text: o.title, Author: pack.Credit(ranked.Candidates), Unmentioned: ranked.Unmentioned}
 }
 
 // format makes the items of each source.
 func (o *assembleOp) format(req Request, ranked Ranked) []assembly.Group {
 	out := make([]assembly.Group, len(o.sources))
 	clip := assembly.Clip(req.Limits.Tokens)
+	newest, older := pack.Versions(ranked.Candidates)
 	for g := range o.sources {
 		src := &o.sources[g]
 		out[g] = assembly.Group{Heading: src.heading, Weight: src.weight}
 		for i := range ranked.Candidates {
 			c := &ranked.Candidates[i]
 			score, found := ranked.Groups[g].Scores[c.ID]
-			if !found || !c.Kept() || src.accepts != nil && !src.accepts(c) {
+			if !found || !c.Kept() || newest[i] >= 0 || src.accepts != nil && !src.accepts(c) {
 				continue
 			}
 			it := assembly.Show(c, src.view, clip)
-			if c.Fenced() {
+			if also := pack.Also(c, req.Zone()); also != "" {
+				it.Add(strings.TrimSpace(also))
+			}
+			for _, of := range older[i][:min(mostOlder, len(older[i]))] {
+				it.Add(pack.Older(&ranked.Candidates[of], c, req.Zone()))
+				it.Versions = append(it.Versions, of)
+			}
+			switch {
+			case c.Suspect:
+				it.Quote()
+			case c.Unjudged:
 				it.Caution()
 			}
 			it.At, it.Relevance = i, fourPlaces(score*ranked.Factors[c.ID])
@@ -77,36 +93,8 @@ func (o *assembleOp) format(req Request, ranked Ranked) []assembly.Group {
 	return out
 }
 
-// leastProbe is the length in bytes of the shortest line that can instruct.
-const leastProbe = 24
-
-// dropInjected drops items whose attributes look injected: the defenses read the content alone.
-// Each line is judged by itself: a signature beside a sentence is unlike
-// anything that the classifier knows.
-func (o *assembleOp) dropInjected(req Request, a *assembled, cs []candidate.Candidate) {
-	var probes []candidate.Candidate
-	var of []int
-	for _, g := range a.groups {
-		for n := range g.Items {
-			i := g.Items[n].At
-			if len(cs[i].Attributes) == 0 {
-				continue
-			}
-			for line := range strings.Lines(g.Items[n].Body()) {
-				if line = strings.TrimSpace(line); len(line) >= leastProbe {
-					probe := &candidate.Visible{MemoryItem: schemas.MemoryItem{Content: schemas.TextContent(line)}}
-					probes, of = append(probes, candidate.New(probe, cs[i].Verdict)), append(of, i)
-				}
-			}
-		}
-	}
-	o.e.defenses.ApplyKeepingDuplicates(probes, false, req.Times.Policy)
-	for n, i := range of {
-		if probes[n].Suspect || probes[n].Drop == schemas.DropInjection {
-			cs[i].Drop, cs[i].Detail = schemas.DropInjection, probes[n].Detail
-		}
-	}
-}
+// mostOlder is how many older versions stand below an item.
+const mostOlder = 4
 
 // dropDuplicates drops items that say the same as a more relevant item of another source.
 func (a *assembled) dropDuplicates(cs []candidate.Candidate) {
@@ -127,6 +115,31 @@ func (a *assembled) dropDuplicates(cs []candidate.Candidate) {
 	}
 }
 
+// dropFar drops the items that are worth too little for their tokens, as a pack does, and returns how many. Quotations were
+// chosen by their passages.
+func (o *assembleOp) dropFar(req Request, a *assembled, cs []candidate.Candidate) (dropped int) {
+	far, best, counter := o.e.packEnd(req), math.Inf(-1), o.e.counter("")
+	if far == 0 {
+		return 0
+	}
+	values := make(map[int]float64, len(cs))
+	for _, g := range a.groups {
+		for _, it := range g.Items {
+			if c := &cs[it.At]; c.Kept() && c.Quote == nil {
+				values[it.At] = pack.Value(c.Standing, counter.Count(it.Text()))
+				best = max(best, values[it.At])
+			}
+		}
+	}
+	for at, value := range values {
+		if value < best-far {
+			cs[at].Drop, cs[at].Detail = schemas.DropRank, pack.WorthLess
+			dropped++
+		}
+	}
+	return dropped
+}
+
 // write writes the text of the best kept items of each source.
 func (o *assembleOp) write(req Request, a *assembled, cs []candidate.Candidate) {
 	for g := range o.sources {
@@ -143,9 +156,10 @@ func (o *assembleOp) write(req Request, a *assembled, cs []candidate.Candidate) 
 		})
 		a.groups[g].Items = items[:min(len(items), src.limit)]
 	}
+	left := o.e.left(req)
 	a.Result = assembly.Fill(assembly.Request{
-		Title: a.title, Groups: a.groups, Budget: req.Limits.Tokens, Counter: o.e.counter(""),
-		Footer: func(shown [][]assembly.Shown) string { return o.footer(a, cs, shown) },
+		Title: a.title, Groups: a.groups, Budget: left.Tokens, Most: o.e.cfg.Slice.Tokens, Items: left.Items, Bytes: left.Bytes, Counter: o.e.counter(""),
+		Footer: func(shown [][]assembly.Shown) string { return o.footer(a, cs, shown) + pack.More(a.more) },
 	})
 }
 
@@ -171,10 +185,12 @@ func (o *assembleOp) show(a *assembled, cs []candidate.Candidate, out Packed) Pa
 			section.Type = sectionOf(cs[i].Kind)
 			section.Items = append(section.Items, i)
 			section.Tokens += p.Tokens
-			if !listed[i] {
-				listed[i] = true
-				out.Shown = append(out.Shown, i)
-				cs[i].Text, cs[i].Tokens = "", 0
+			for _, at := range append([]int{i}, a.groups[g].Items[p.Item].Versions...) {
+				if !listed[at] {
+					listed[at] = true
+					out.Shown = append(out.Shown, at)
+					cs[at].Text, cs[at].Tokens = "", 0
+				}
 			}
 			cs[i].Text += p.Text
 			cs[i].Tokens += p.Tokens
@@ -197,8 +213,12 @@ func formattedContext(sources []source, out Outcome) schemas.FormattedContext {
 	for g, shown := range a.Shown {
 		for _, p := range shown {
 			it := &a.groups[g].Items[p.Item]
+			relevance := it.Relevance
+			if c := &out.Ranked.Candidates[it.At]; passage.Of(c.Visible) { // its standing is among passages
+				relevance = fourPlaces(c.Score)
+			}
 			reply.Items = append(reply.Items, schemas.AssembledItem{
-				Source: it.Source, Content: p.Text, Relevance: it.Relevance, Metadata: it.Metadata,
+				Source: it.Source, Content: p.Text, Relevance: relevance, Metadata: it.Metadata,
 			})
 			if !counted[it.At] {
 				counted[it.At] = true

@@ -57,6 +57,7 @@ func (o *assembleOp) quote(ctx context.Context, req Request, plan Plan, ranked R
 	clip := assembly.Clip(req.Limits.Tokens)
 	counter := o.e.counter("")
 	weights, rest, need, sorts := 0, 0, 0, map[schemas.Kind]bool{}
+	var most map[schemas.Kind]int
 	for g := range o.sources {
 		others := false
 		for i := range cs {
@@ -66,15 +67,18 @@ func (o *assembleOp) quote(ctx context.Context, req Request, plan Plan, ranked R
 			}
 			if passage.Of(c.Visible) {
 				sorts[c.Kind] = true
+				if c.Kind == schemas.KindMemory {
+					most = map[schemas.Kind]int{c.Kind: o.mostOf(req, g)}
+				}
 				continue
 			}
 			others = true
 			if need < req.Limits.Tokens {
-				it, most := assembly.Show(c, o.sources[g].view, clip), assembly.Cap(req.Limits.Tokens)
+				it, cut := assembly.Show(c, o.sources[g].view, clip), assembly.Cap(req.Limits.Tokens)
 				if shortens(req, c) {
-					most = o.mostOf(req, g)
+					cut = o.mostOf(req, g)
 				}
-				need += min(counter.Count(it.Text()), most)
+				need += min(counter.Count(it.Text()), cut)
 			}
 		}
 		if others {
@@ -89,7 +93,7 @@ func (o *assembleOp) quote(ctx context.Context, req Request, plan Plan, ranked R
 	share := room * weights / (weights + rest)
 	budget := max(share, room-need)
 	return o.e.quote(ctx, req, plan, ranked, quoting{
-		Budget: budget, Floors: floors(sorts, share), Measure: func(c *candidate.Candidate) int {
+		Budget: budget, Floors: floors(sorts, share), Most: most, Measure: func(c *candidate.Candidate) int {
 			it := assembly.Show(c, assembly.Full, clip)
 			return counter.Count(it.Text() + "\n\n")
 		},

@@ -51,7 +51,7 @@ type authorizer struct {
 func (e *Engine) newAuthorizer(req Request) *authorizer {
 	pdp := &recordingPDP{request: req.ID}
 	return &authorizer{pdp: pdp, Authorizer: selection.NewAuthorizer(req.Scope, selection.AuthorizerConfig{
-		PDP: e.pdpFor(pdp), Sanitizer: e.cfg.Sanitizer, Now: req.Times.Policy, Decision: e.cfg.IDs(),
+		PDP: e.pdpFor(pdp), Sanitizer: e.cfg.Sanitizer, Registry: e.cfg.Registry, Now: req.Times.Policy, Decision: e.cfg.IDs(),
 	})}
 }
 

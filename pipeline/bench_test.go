@@ -2,7 +2,6 @@ package pipeline_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -11,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"satchel/pipeline/scope"
 	"satchel/schemas"
 )
 
@@ -55,20 +53,13 @@ func BenchmarkContext(b *testing.B) {
 		"latency budget of the cluster", "Who lost the umbrella at the market?", "rollback of the schema migration",
 	}
 	b.ReportAllocs()
-	stages := map[string]float64{}
 	i := 0
 	for b.Loop() {
-		res, err := w.engine.Context(context.Background(), s, schemas.ContextRequest{Payload: schemas.RequestPayload{
+		_, err := w.engine.Context(context.Background(), s, schemas.ContextRequest{Payload: schemas.RequestPayload{
 			Query: schemas.Query{Text: queries[i%len(queries)]}, Now: day,
 		}})
 		must(b, err)
-		for name, ms := range res.Payload.Explainability.Timings.Stages {
-			stages[name] += ms
-		}
 		i++
-	}
-	for name, ms := range stages {
-		b.ReportMetric(ms/float64(i), "ms/"+name)
 	}
 }
 
@@ -106,42 +97,16 @@ func BenchmarkAssemble100k(b *testing.B) {
 	}
 	var took []time.Duration
 	var before, after runtime.MemStats
-	var packs []int64
 	runtime.ReadMemStats(&before)
 	for b.Loop() {
 		start := time.Now()
-		out, err := w.engine.Assemble(context.Background(), s, schemas.AssembleRequest{Query: query()})
+		_, err := w.engine.Assemble(context.Background(), s, schemas.AssembleRequest{Query: query()})
 		must(b, err)
 		took = append(took, time.Since(start))
-		packs = append(packs, out.Positions.Pack)
 	}
 	runtime.ReadMemStats(&after)
 	slices.Sort(took)
-	for name, ms := range stagesOf(b, w, s, packs) {
-		b.ReportMetric(ms, "ms/"+name)
-	}
 	b.ReportMetric(float64(took[len(took)/2])/1e6, "p50-ms")
 	b.ReportMetric(float64(took[len(took)*95/100])/1e6, "p95-ms")
 	b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/float64(len(took))/(1<<20), "MiB/op")
-}
-
-// stagesOf returns the median time of each stage of the packs at the positions.
-func stagesOf(b *testing.B, w *world, s scope.Scope, packs []int64) map[string]float64 {
-	b.Helper()
-	stages := map[string][]float64{}
-	for _, at := range packs {
-		raw, err := w.log.Attachment(b.Context(), s, at)
-		must(b, err)
-		var res schemas.ContextResult
-		must(b, json.Unmarshal(raw, &res))
-		for name, ms := range res.Payload.Explainability.Timings.Stages {
-			stages[name] = append(stages[name], ms)
-		}
-	}
-	out := map[string]float64{}
-	for name, all := range stages {
-		slices.Sort(all)
-		out[name] = all[len(all)/2]
-	}
-	return out
 }

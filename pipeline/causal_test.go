@@ -21,11 +21,11 @@ func TestCausalGraph(t *testing.T) {
 		return m
 	}
 	w.put(t, "acme",
-		link(memory("outage", "level:public", "Ana", "The lantern went dark."), schemas.RelCausedBy, "restart", "secret"),
-		link(memory("restart", "level:public", "Bo", "Quite unrelated words about the proxies in the cellar of the office."), schemas.RelCausedBy, "expiry"),
+		link(memory("outage", "level:public", "Ana", "The lantern went dark, and nobody saw the lantern at the gate."), schemas.RelCausedBy, "restart", "secret"),
+		link(memory("restart", "level:public", "Bo", "Quite unrelated words about the proxies in the cellar of the office, which somebody has to look after on each of the days when all others are away."), schemas.RelCausedBy, "expiry"),
 		memory("expiry", "level:public", "Ana", "The lantern certificate of the lantern expired."),
 		link(memory("secret", "level:restricted", "Eve", "The lantern was cut by hand."), schemas.RelCausedBy, "expiry"),
-		link(memory("note", "level:public", "Ana", "The lantern is green."), schemas.RelMentions, "outage"),
+		link(memory("note", "level:public", "Ana", "The lantern is green, and the lantern hangs at the gate."), schemas.RelMentions, "outage"),
 	)
 	req := ask("lantern")
 	req.Payload.Limit, req.Payload.IncludeGraph = 3, true

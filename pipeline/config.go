@@ -56,6 +56,8 @@ type Config struct {
 	PDP      policies.PDP
 	Embedder embed.Embedder
 
+	Zone *time.Location // whose days a request means that names no zone; default UTC
+
 	// Tokens returns the counter of a model's tokenizer; "" is the default model.
 	// Default: token.Estimate for every model.
 	Tokens func(model string) token.Counter
@@ -73,6 +75,7 @@ type Config struct {
 	// Sanitizer meets the obligations of policy decisions. Default: marks alone, so that
 	// items that policy shows under pseudonyms are denied.
 	Sanitizer *pii.Sanitizer
+	Registry  *policies.Registry // grants trust and knows authors; nil: none does
 
 	// Handles makes the handles of heavy content. Default: none, so that it cannot be
 	// opened.
@@ -84,7 +87,7 @@ type Config struct {
 	Standard string            // ranking profile of a request that names none; default "default"
 	Tenants  map[string]string // by tenant, the profile of its requests that name none
 	MinScore float64           // of requests that name none
-	Slice    Budget            // what a request is given at most
+	Slice    Budget            // what a request is given at most, of any operation that answers a question
 	Shares   *pack.Shares      // of the token budget; default as the pack has them
 	Orders   pack.Orders       // of items within sections
 	Rules    *pack.Rules       // of affordances; default the built-in ones
@@ -120,27 +123,6 @@ type Config struct {
 	TraceContent bool
 	Meter        *meter.Set
 	Logger       *slog.Logger
-}
-
-// Budget limits the output of a request, whichever limit is reached first. A request may ask
-// for less; if it asks for more, its limit is cut, with a warning. Zero values are the defaults
-// of the H4R document.
-type Budget struct {
-	Bytes  int // of content; default 122,880
-	Tokens int // of the rendered pack; default 30,000
-	Items  int // default 100
-}
-
-func (b *Budget) fill() {
-	if b.Bytes <= 0 {
-		b.Bytes = 120 << 10
-	}
-	if b.Tokens <= 0 {
-		b.Tokens = 30_000
-	}
-	if b.Items <= 0 {
-		b.Items = 100
-	}
 }
 
 // gate decides which context a request needs.

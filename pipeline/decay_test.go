@@ -21,8 +21,9 @@ func TestWritersDecayAndConfidenceCount(t *testing.T) {
 	w.put(t, "acme", append(crowd(200),
 		note("old", "The quay crane inspection is booked with Halvard.", 400, 1, fades), note("new", "The quay crane inspection is booked with Sigrid.", 1, 1, fades),
 		note("doubt", "The bell tower key is with Anselm.", 1, .15, nil), note("sure", "The bell tower key is with Brunhild.", 1, .95, nil),
+		note("unsure", "The south mill opens at seven.", 9, .15, nil), note("certain", "The south mill opens at half past nine.", 1, .95, nil),
 		note("over", "The orchard gate rotation is done by Kai.", 400, 1, &schemas.DecayFn{Kind: "step", Days: 30}))...)
-	for question, want := range map[string]string{"Who has the quay crane inspection?": "new", "Who has the bell tower key?": "sure"} {
+	for question, want := range map[string]string{"Who has the quay crane inspection?": "new", "Who has the bell tower key?": "sure", "When does the south mill open?": "certain"} {
 		req := ask(question)
 		req.Payload.Limit = 1
 		res, err := w.engine.Context(context.Background(), as(t, "acme", schemas.Public), req)

@@ -24,7 +24,7 @@
 //	operation       candidates from          order           text                 besides
 //	Context         one query                the query's     pack builder         relevance, reranker, history, TL;DR, retry
 //	Search          one query, links         score           none                 results with relationships
-//	Build, Preview  one query, links         ranker          template             Preview ends before the log
+//	Build, Preview  one query, links         ranker          template             Preview has the scores, too
 //	Assemble        a query for each source  adjusted score  Markdown             duplicates between sources
 //	Premortem       axes of experiences      adjusted score  Markdown             only items of the domain
 //	Compact         a pack or a session      score           pack builder         extracts, summaries that are kept

@@ -16,7 +16,7 @@ func TestAQuestionWithoutAWordIsOffTopic(t *testing.T) {
 	t.Parallel()
 	w := openWorld(t, func(c *pipeline.Config) { c.Defend.OffTopic = .99 })
 	fill(t, w)
-	for question, want := range map[string]string{"what is it?": "the question has nothing to search by", "Lantern": "nothing that was found fits: off_topic "} {
+	for question, want := range map[string]string{"what is it?": "the question has nothing to search by", "Zeppelins": "nothing that was found fits: off_topic "} {
 		res, err := w.engine.Context(context.Background(), as(t, "acme", schemas.Internal), ask(question))
 		must(t, err)
 		warnings := res.Payload.Explainability.Warnings
@@ -92,6 +92,45 @@ func TestTheSmallestBudget(t *testing.T) {
 	for budget, want := range map[int]bool{least - 1: false, least: true} {
 		if n, _ := shown(budget); n > 0 != want {
 			t.Errorf("%d items in %d tokens, where the smallest takes %d", n, budget, least)
+		}
+	}
+}
+
+// A question that says nothing of what it is about shows nothing, and a greeting before a question changes nothing.
+func TestNothingForNothing(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, nil)
+	talkSet(t, w, "team-1")
+	shown := func(question string) (string, int) {
+		req := ask(question)
+		req.Payload.UserMessage, req.Payload.Task = "", ""
+		res, err := w.engine.Context(t.Context(), as(t, "acme", schemas.Public), req)
+		must(t, err)
+		return fmt.Sprint(ids(&res)), res.Payload.Pack.TokenActual
+	}
+	for _, question := range []string{"?", "...", "🙂", "👍 👍", "—", "asdf", "blorptag", "fnord grabblewock", "and?", "what is it?", "no", "hello!", "Good morning team", "many thanks"} {
+		if got, tokens := shown(question); got != "[]" || tokens > 20 {
+			t.Errorf("%q: %d tokens, %s", question, tokens, got)
+		}
+	}
+	few := openWorld(t, nil)
+	for i, text := range []string{"The harbour ferry leaves at 9:15 from pier four.", "Priya leads the support desk.", "The spare part number of the pump is 77-120."} {
+		few.put(t, "acme", memory(fmt.Sprint("few", i), "level:public", "", text))
+	}
+	for _, question := range []string{"ok", "cool", "haha", "got it", "sounds good", "qwerty"} {
+		req := ask(question)
+		req.Payload.UserMessage, req.Payload.Task = "", ""
+		res, err := few.engine.Context(t.Context(), as(t, "acme", schemas.Public), req)
+		must(t, err)
+		if got, tokens := ids(&res), res.Payload.Pack.TokenActual; len(got) != 0 || tokens > 20 {
+			t.Errorf("%q of few notes: %d tokens, %s", question, tokens, got)
+		}
+	}
+	const asked = "Which food could put Milo in hospital?"
+	want, _ := shown(asked)
+	for _, greeting := range []string{"Hi! ", "hello, ", "Good morning team! ", "Hey Bram, thanks a lot. ", "Hallo zusammen – ", "Hi. How are you? "} {
+		if got, _ := shown(greeting + asked); got != want || want == "[]" {
+			t.Errorf("%q changes\n%s to\n%s", greeting, want, got)
 		}
 	}
 }

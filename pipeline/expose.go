@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"satchel/pipeline/isolation"
+	"satchel/schemas"
 )
 
 // expose builds the reply of each shown candidate field by field, from a list of fields that may leave.
@@ -15,7 +16,7 @@ func (e *Engine) expose(
 	ctx context.Context, rec *Recorder, req Request, ranked Ranked, packed Packed,
 ) ([]isolation.Exposed, error) {
 	o := isolation.Options{
-		Scores: req.Options.IncludeScores, Reranker: ranked.Reranker, Filters: filterNames(req.Options.Query.Filters),
+		Scores: req.Options.IncludeScores, Query: begins(req.Query, schemas.MaxName), Reranker: ranked.Reranker, Filters: filterNames(req.Options.Query.Filters),
 	}
 	return staged(ctx, rec, "isolate", func(context.Context) ([]isolation.Exposed, error) {
 		out := make([]isolation.Exposed, len(packed.Shown))
@@ -34,6 +35,16 @@ func (e *Engine) expose(
 		}
 		return out, nil
 	})
+}
+
+// begins is the beginning of a text, of so many characters.
+func begins(text string, characters int) string {
+	for at := range text {
+		if characters--; characters < 0 {
+			return text[:at]
+		}
+	}
+	return text
 }
 
 // filterNames returns the operators of a request's filters, by field. Their values may be

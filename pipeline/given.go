@@ -120,29 +120,18 @@ func keepGiven(cs []candidate.Candidate) {
 	}
 }
 
-// givenTokens counts what the given candidates take, about.
-func givenTokens(cs []candidate.Candidate) (tokens int) {
-	for i := range cs {
-		if cs[i].Given != candidate.NotGiven && cs[i].Kept() {
-			tokens += cmp.Or(cs[i].ContentTokens, len(cs[i].Content.Text())/4)
-		}
-	}
-	return tokens
-}
-
 // planGiven says what the request is given. A client that narrows its request by filters
 // gets what passes them alone.
 func (e *Engine) planGiven(req Request, need relevance.Decision, gated bool) given {
 	p := req.Options
-	out := given{search: !gated || len(need.Kinds()) > 0}
+	out := given{search: (!gated || len(need.Kinds()) > 0) && !greets(req)}
 	if len(p.Query.Filters) == 0 {
 		out.from = need.Given()
 	}
 	if !gated || p.Relevance.Fill {
 		return out
 	}
-	by := e.counter(req.Model)
-	out.tokens = preambleTokens + need.Trace.EstTokens + by.Count(p.UserMessage) + by.Count(p.Task)
+	out.tokens = preambleTokens + need.Trace.EstTokens + e.said(req)
 	if req.Session == "" {
 		for _, g := range out.from {
 			if g.Turns > 0 {
@@ -151,6 +140,18 @@ func (e *Engine) planGiven(req Request, need relevance.Decision, gated bool) giv
 		}
 	}
 	return out
+}
+
+// greets reports whether a request says hello or thanks and asks nothing.
+func greets(req Request) bool {
+	q := &req.Options.Query
+	return len(req.Vector) == 0 && q.Graph == nil && len(q.Filters) == 0 && relevance.Greets(req.Query)
+}
+
+// said counts the tokens of the request's own texts, which a pack shows.
+func (e *Engine) said(req Request) int {
+	by := e.counter(req.Model)
+	return by.Count(req.Options.UserMessage) + by.Count(req.Options.Task)
 }
 
 // budget returns the tokens that the text may take.

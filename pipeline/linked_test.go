@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"satchel/schemas"
@@ -85,6 +86,32 @@ func TestCausesAreFoundOverLinks(t *testing.T) {
 				t.Errorf("%d edges in the causal graph, want %d", edges, len(c.want)-1)
 			}
 		})
+	}
+}
+
+// An assembly brings the causes that links give, also of another kind, as a context does; and none that is hidden.
+func TestAnAssemblyHasTheCauses(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(chain []schemas.MemoryItem)
+		want   []string
+		not    string
+	}{
+		"memories": {nil, []string{"lost pressure", "fitted backwards", "without training"}, "\x00"},
+		"a commit": {func(chain []schemas.MemoryItem) { chain[1].Kind = schemas.KindCommit }, []string{"lost pressure", "fitted backwards"}, "\x00"},
+		"hidden":   {func(chain []schemas.MemoryItem) { chain[1].SecurityLabel = []string{"level:confidential"} }, []string{"lost pressure"}, "backwards"},
+	} {
+		w := linkedWorld(t, c.change)
+		out, err := w.engine.Assemble(t.Context(), as(t, "acme", schemas.Public), schemas.AssembleRequest{Query: "Why did the pump house lose pressure?"})
+		must(t, err)
+		for _, want := range c.want {
+			if !strings.Contains(out.Markdown, want) {
+				t.Errorf("%s: %q is not there:\n%s", name, want, out.Markdown)
+			}
+		}
+		if strings.Contains(out.Markdown, c.not) {
+			t.Errorf("%s: %q is there", name, c.not)
+		}
 	}
 }
 

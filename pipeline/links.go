@@ -3,9 +3,13 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"satchel/pipeline/candidate"
+	"satchel/pipeline/pack/assembly"
+	"satchel/pipeline/selection/rank"
 	"satchel/pipeline/selection/retrieve"
 	"satchel/pipeline/store/graph"
 	"satchel/schemas"
@@ -48,9 +52,25 @@ func (o *searchOp) follow(ctx context.Context, req Request, plan Plan, auth Auth
 			}
 		}
 	}
+	linked, err := e.readLinked(ctx, req, filter, auth, ids)
+	if err != nil {
+		return Ranked{}, err
+	}
+	for _, c := range linked {
+		c.Score, c.Standing, c.Channels = reached[c.ID].Score, reached[c.ID].Standing, reached[c.ID].Channels
+		found.Candidates = append(found.Candidates, c)
+	}
+	return found, nil
+}
+
+// readLinked reads items that links reach, and makes candidates of those that pass a filter and that the principal may see.
+func (e *Engine) readLinked(ctx context.Context, req Request, filter schemas.Filter, auth Authorized, ids []string) ([]candidate.Candidate, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
 	records, err := e.cfg.Items.Get(ctx, req.Scope, ids)
 	if err != nil {
-		return Ranked{}, storageError("items could not be read")
+		return nil, storageError("items could not be read")
 	}
 	var refs []*schemas.Record
 	for i := range records {
@@ -60,16 +80,15 @@ func (o *searchOp) follow(ctx context.Context, req Request, plan Plan, auth Auth
 	}
 	seen, err := auth.By.Authorize(ctx, lent(refs))
 	if err != nil {
-		return Ranked{}, policyDown(ctx, err)
+		return nil, policyDown(ctx, err)
 	}
+	var out []candidate.Candidate
 	for i, v := range seen.Visible {
 		if v != nil {
-			c := candidate.New(v, *seen.Verdicts[i])
-			c.Score, c.Standing, c.Channels = reached[v.ID].Score, reached[v.ID].Standing, reached[v.ID].Channels
-			found.Candidates = append(found.Candidates, c)
+			out = append(out, candidate.New(v, *seen.Verdicts[i]))
 		}
 	}
-	return found, nil
+	return out, nil
 }
 
 // linkedCandidate is the score and the evidence of an item that a link from a result reaches. It
@@ -94,4 +113,66 @@ func betweenItems(start string, visits []graph.Visit) []graph.Visit {
 		}
 	}
 	return kept
+}
+
+// addCauses gives what links name as the causes of what was found, and their causes, a part of the standing of the effect. What
+// no source found is added to the source of its kind.
+func (o *assembleOp) addCauses(ctx context.Context, req Request, plan Plan, auth Authorized, ranked *Ranked) error {
+	at := make(map[string]int, len(ranked.Candidates))
+	for i := range ranked.Candidates {
+		at[ranked.Candidates[i].ID] = i
+	}
+	effects := ranked.Candidates
+	for range maxHops {
+		lent, ids := map[string]candidate.Candidate{}, []string{}
+		for i := range effects {
+			for _, l := range effects[i].Links {
+				if l.Rel != schemas.RelCausedBy {
+					continue
+				}
+				c := causeOf(&effects[i])
+				if n, known := at[l.To]; known && ranked.Candidates[n].Standing >= c.Standing || lent[l.To].Standing >= c.Standing {
+					continue
+				} else if !known && lent[l.To].Standing == 0 {
+					ids = append(ids, l.To)
+				}
+				lent[l.To] = c
+			}
+		}
+		read, err := o.e.readLinked(ctx, req, plan.Pushdown.Filter, auth, ids)
+		if err != nil {
+			return err
+		}
+		for i := range read {
+			at[read[i].ID] = len(ranked.Candidates)
+			ranked.Candidates = append(ranked.Candidates, read[i])
+		}
+		effects = nil
+		for _, id := range slices.Sorted(maps.Keys(lent)) {
+			n, visible := at[id]
+			if !visible {
+				continue
+			}
+			c := &ranked.Candidates[n]
+			c.Standing, c.Score, c.Channels = lent[id].Standing, max(c.Score, lent[id].Score), append(c.Channels, lent[id].Channels...)
+			for g := range o.sources {
+				if slices.Contains(assembly.Kinds(o.sources[g].name), c.Kind) {
+					ranked.Groups[g].add(ranked, at, []candidate.Candidate{*c})
+				}
+			}
+			effects = append(effects, *c)
+		}
+		if len(effects) == 0 {
+			break
+		}
+	}
+	return nil
+}
+
+// causeOf is the standing, the score and the evidence of a cause of an item.
+func causeOf(effect *candidate.Candidate) candidate.Candidate {
+	return candidate.Candidate{
+		Standing: rank.Lending * effect.Standing, Score: rank.Lending * effect.Score,
+		Channels: candidate.Channels{{Name: retrieve.NameGraph, Channel: schemas.Channel{Rank: 1, Score: rank.Lending}}},
+	}
 }

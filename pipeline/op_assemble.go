@@ -14,7 +14,6 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection"
 	"satchel/pipeline/selection/filter"
-	"satchel/pipeline/selection/rank"
 	"satchel/pipeline/selection/retrieve"
 	"satchel/schemas"
 )
@@ -26,10 +25,11 @@ const (
 	// relevanceFloor is the relevance under which an item that shares no word with the query is
 	// not about it: with few items in a source, the best of them need not be.
 	relevanceFloor = .3
-	// besideBest is the share of the best relevance of all sources that an item needs, and turnBesideBest
-	// what a turn of a conversation needs: of these there are many that have a common word of the query.
+	// besideBest is the share of the best relevance of all sources that an item needs, and manyBesideBest
+	// what a turn of a conversation, a document, code and a commit need: of these there are many that have a
+	// common word of the query.
 	besideBest     = .05
-	turnBesideBest = .1
+	manyBesideBest = .1
 	covers         = .8 // share of the query from which no other is nearer: a long text resembles nothing
 	// assembledDepth is how many items of a source are read: there are five of them.
 	assembledDepth = 64
@@ -53,15 +53,15 @@ func (e *Engine) Assemble(
 		}
 	}
 	op := &assembleOp{
-		e: e, name: "assemble", title: "Context", floor: relevanceFloor, footer: countItems, dropRepeated: true,
+		e: e, name: "assemble", title: "Context", floor: relevanceFloor, footer: countItems, dropRepeated: true, ends: !in.Fill,
 	}
-	limits := Limits{
+	limits, notes := e.cfg.Slice.bound(Limits{
 		Items: cmp.Or(in.Limit, defaultAssembled), Tokens: cmp.Or(in.MaxTokens, schemas.DefaultTokenBudget), MinScore: e.cfg.MinScore,
-	}
+	}, nil)
 	if in.MinScore != nil {
-		limits.MinScore, op.floor = *in.MinScore, 0
+		limits.MinScore, op.floor, op.ends = *in.MinScore, 0, false // the client says what is too little
 	}
-	req, err := e.newRequest(s, Request{Query: in.Query, Limits: limits}, in.Validate(), "")
+	req, err := e.newRequest(s, Request{Query: in.Query, TZ: in.TZ, Limits: limits, Notes: notes, Options: &schemas.RequestPayload{Fill: in.Fill}}, in.Validate(), "")
 	if err != nil {
 		return schemas.FormattedContext{}, typed(ctx, err)
 	}
@@ -106,6 +106,7 @@ type assembleOp struct {
 	footer       func(a *assembled, cs []candidate.Candidate, shown [][]assembly.Shown) string
 	floor        float64 // relevance under which only words speak for an item; 0: none
 	dropRepeated bool    // no two sources show the same
+	ends         bool    // the text ends where more is worth too little for its tokens
 }
 
 // Between sources it makes no difference who said what.
@@ -305,6 +306,9 @@ func (o *assembleOp) rank(ctx context.Context, rec *Recorder, req Request, plan 
 	if err != nil {
 		return Ranked{}, err
 	}
+	if err := o.addCauses(ctx, req, plan, auth, &ranked); err != nil {
+		return Ranked{}, err
+	}
 	return o.order(ctx, rec, req, plan, ranked)
 }
 
@@ -314,7 +318,7 @@ func (o *assembleOp) order(ctx context.Context, rec *Recorder, req Request, plan
 	cs := ranked.Candidates
 	dropBelow(cs, req.Limits.MinScore)
 	if slices.Contains(ranked.Sources, retrieve.NameKeyword) {
-		o.dropIrrelevant(cs)
+		o.dropIrrelevant(req, cs)
 	}
 	ranked.Factors = make(map[string]float64, len(cs))
 	for i := range cs {
@@ -327,29 +331,65 @@ func (o *assembleOp) order(ctx context.Context, rec *Recorder, req Request, plan
 		cs[i].Standing *= factor
 	}
 	byStanding(cs)
-	return o.e.defend(ctx, rec, o.spec(), req, plan, ranked)
+	ranked, err := o.e.defend(ctx, rec, o.spec(), req, plan, ranked)
+	o.standIn(ranked)
+	if o.ends && ranked.lacksName() {
+		ranked.More = ranked.keepFew()
+	}
+	return ranked, err
+}
+
+// standIn has each source find what stands for an older item that it found.
+func (o *assembleOp) standIn(ranked Ranked) {
+	kinds := map[string]schemas.Kind{}
+	for i := range ranked.Candidates {
+		kinds[ranked.Candidates[i].ID] = ranked.Candidates[i].Kind
+	}
+	for i := range ranked.Candidates {
+		c := &ranked.Candidates[i]
+		for _, newer := range []string{c.Of, c.Newer} {
+			for g := range o.sources {
+				scores := ranked.Groups[g].Scores
+				if score, found := scores[c.ID]; found && slices.Contains(assembly.Kinds(o.sources[g].name), kinds[newer]) {
+					scores[newer] = max(scores[newer], score)
+				}
+			}
+		}
+	}
 }
 
 // dropIrrelevant drops the items that nothing speaks for: little relevance, and no word of the
 // query, or far less relevance than the best item of all sources. Of documents, code and commits the
-// passages are chosen later.
-func (o *assembleOp) dropIrrelevant(cs []candidate.Candidate) {
-	best := bestRelevance(cs)
+// passages are chosen later, if no memory bears on the query more than the best of them. A greeting asks for nothing, and
+// nothing bears on made-up words.
+func (o *assembleOp) dropIrrelevant(req Request, cs []candidate.Candidate) {
+	best, quoted := bestRelevance(cs), 0.
+	nothing := o.floor > 0 && (fourPlaces(best) == 0 || greets(req))
+	for i := range cs {
+		if passage.Of(cs[i].Visible) {
+			quoted = max(quoted, cs[i].Signals.Bears())
+		}
+	}
 	for i := range cs {
 		c := &cs[i]
-		if !c.Kept() || passage.Of(c.Visible) {
+		_, linked := c.Channels.Of(retrieve.NameGraph)
+		cut := passage.Of(c.Visible)
+		if nothing && c.Kept() {
+			c.Drop, c.Detail = schemas.DropOffTopic, "the query asks for nothing that is here"
+		}
+		if !c.Kept() || linked || cut && quoted >= best {
 			continue
 		}
 		least := besideBest * best
-		if rank.IsTurn(&c.MemoryItem) {
-			least = turnBesideBest * best
+		if cut || c.IsTurn() {
+			least = manyBesideBest * best
 		}
-		if word, _ := c.Channels.Of(retrieve.NameKeyword); c.Standing < o.floor && word.Score <= 0 {
+		if word, _ := c.Channels.Of(retrieve.NameKeyword); !cut && c.Standing < o.floor && word.Score <= 0 {
 			c.Drop = schemas.DropOffTopic
 			c.Detail = fmt.Sprintf("it has no word of the query, and its score is below %g", o.floor)
-		} else if o.floor > 0 && c.Signals != nil && c.Signals.Relevance < least && c.Signals.Evidence.Words < covers {
+		} else if o.floor > 0 && c.Signals != nil && c.Signals.Evidence.Bears < least && c.Signals.Evidence.Words < covers {
 			c.Drop = schemas.DropOffTopic
-			c.Detail = fmt.Sprintf("relevance %.3f is below %.3f: another is far nearer", c.Signals.Relevance, least)
+			c.Detail = fmt.Sprintf("relevance %.3f is below %.3f: another is far nearer", c.Signals.Evidence.Bears, least)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"satchel/pipeline/candidate"
+	"satchel/pipeline/compaction"
 	"satchel/pipeline/infra/plaintext"
 	"satchel/pipeline/pack"
 	"satchel/pipeline/pack/template"
@@ -20,14 +21,8 @@ import (
 // Build renders the results of a search through a template, within the token budget. An empty
 // result is an empty text, not an error. Every error is a *schemas.Error.
 func (e *Engine) Build(ctx context.Context, s scope.Scope, in schemas.BuildRequest) (schemas.BuildReply, error) {
-	out, reply, err := e.build(ctx, s, &in, Spec{Name: "build", DropSuspects: true})
-	if err != nil {
-		return schemas.BuildReply{}, err
-	}
-	p := &out.Result.Payload
-	reply.Context, reply.Memories = out.Packed.Text, resultsOf(out, out.Packed.Shown)
-	reply.PackID, reply.Positions = p.PackID, p.Positions
-	return reply, nil
+	_, reply, err := e.build(ctx, s, &in, Spec{Name: "build", DropSuspects: true})
+	return reply, err
 }
 
 // BuildByVector is Build by a vector made before.
@@ -38,22 +33,24 @@ func (e *Engine) BuildByVector(
 	return e.Build(ctx, s, in)
 }
 
-// Preview returns the ids, rank scores and used budget of a Build, of items that policy allows. It
-// shows no content, so it writes nothing to the log: context, memories, pack id and positions
-// are empty.
+// Preview is a Build with the ids of what it shows, the rank scores of all that policy allows, and the used budget. With
+// scores only it shows no content and writes nothing to the log.
 func (e *Engine) Preview(ctx context.Context, s scope.Scope, in schemas.BuildRequest) (schemas.PreviewReply, error) {
-	out, reply, err := e.build(ctx, s, &in, Spec{Name: "preview", DropSuspects: true, End: AfterPack})
+	spec := Spec{Name: "preview", DropSuspects: true}
+	if in.ScoresOnly {
+		spec.End = AfterPack
+	}
+	out, reply, err := e.build(ctx, s, &in, spec)
 	if err != nil {
 		return schemas.PreviewReply{}, err
 	}
-	reply.Memories = []schemas.SearchResult{}
 	return schemas.PreviewReply{
-		BuildReply: reply, MemoryIDs: idsOf(out.Ranked.Candidates, out.Packed.Shown), RankingScores: out.Packed.Build.Scores,
-		BudgetUsed: fourPlaces(100 * float64(out.Packed.Tokens) / float64(cmp.Or(in.TokenBudget, schemas.DefaultTokenBudget))),
+		BuildReply: reply, MemoryIDs: idsOf(out.Ranked.Candidates, out.Packed.Build.Entries), RankingScores: out.Packed.Build.Scores,
+		BudgetUsed: fourPlaces(100 * float64(out.Packed.Tokens) / float64(out.Packed.Build.Budget)),
 	}, nil
 }
 
-// build runs a build or a preview. Its reply has no content yet.
+// build runs a build or a preview.
 func (e *Engine) build(
 	ctx context.Context, s scope.Scope, in *schemas.BuildRequest, spec Spec,
 ) (out Outcome, reply schemas.BuildReply, err error) {
@@ -62,7 +59,7 @@ func (e *Engine) build(
 	if err != nil {
 		return out, reply, typed(ctx, err)
 	}
-	op := &buildOp{searchOp: searchOp{e, &in.SearchRequest, spec}, metadata: in.IncludeMetadata}
+	op := &buildOp{searchOp: searchOp{e, &in.SearchRequest, spec}, metadata: in.IncludeMetadata, zone: req.Zone()}
 	if op.ranker, err = e.ranker(in); err != nil {
 		return out, reply, typed(ctx, err)
 	}
@@ -73,8 +70,12 @@ func (e *Engine) build(
 		return out, reply, err
 	}
 	reply = schemas.BuildReply{
-		TokenCount: out.Packed.Tokens, Truncated: out.Packed.Build.Truncated, Template: op.template.Spec().Name,
+		Memories: []schemas.SearchResult{}, TokenCount: out.Packed.Tokens, Truncated: out.Packed.Build.Truncated, Template: op.template.Spec().Name,
 		TemplateAuthor: op.template.Author(), TemplateSHA256: op.template.SHA256(), Warnings: out.Packed.Notes,
+	}
+	if p := &out.Result.Payload; spec.End == AfterCommit {
+		reply.Context, reply.Memories = out.Packed.Text, resultsOf(out, out.Packed.Build.Entries)
+		reply.PackID, reply.Positions = p.PackID, p.Positions
 	}
 	return out, reply, nil
 }
@@ -86,23 +87,33 @@ type buildOp struct {
 	notes    Notes // on the template
 	ranker   *Ranker
 	metadata bool
+	zone     *time.Location // of the days that it names
 }
 
 // built is the part of a build that is not its text.
 type built struct {
 	Scores    map[string]float64 // by id, of every item that was ranked
 	Truncated bool               // the budget left something out
+	Entries   []int              // of what is shown, without older versions
+	Budget    int                // tokens
+}
+
+// plan looks for the newest as well, where the ranker prefers them.
+func (o *buildOp) plan(ctx context.Context, rec *Recorder, req Request, snap Snapshot) (Plan, error) {
+	plan, err := o.searchOp.plan(ctx, rec, req, snap)
+	plan.Query.Newest = o.ranker.prefersNew()
+	return plan, err
 }
 
 // pack ranks the results and the items that their links reach, and renders the best that fit.
 func (o *buildOp) pack(ctx context.Context, req Request, plan Plan, ranked Ranked) (Packed, error) {
 	cs := ranked.Candidates
 	out := newPacked(ranked.Notes.With(o.notes...))
-	out.Build.Scores = map[string]float64{}
-	hits, order := chooseHits(req, ranked)
+	out.Build.Scores, out.Build.Budget = map[string]float64{}, req.Limits.Tokens
+	hits, order := chooseHits(req, ranked, o.ranker.order(cs, req.Times.Ranking))
 	value := make(map[int]float64, len(order))
 	for _, i := range order {
-		value[i] = o.ranker.score(&cs[i], req.Times.Ranking)
+		value[i] = o.ranker.score(&cs[i], similarity(&cs[i]), req.Times.Ranking)
 		out.Build.Scores[cs[i].ID] = fourPlaces(value[i])
 	}
 	slices.SortStableFunc(order, func(x, y int) int {
@@ -146,29 +157,42 @@ func (o *buildOp) quote(ctx context.Context, req Request, plan Plan, ranked Rank
 	return quoted, notes
 }
 
-// render takes memories in order while they fit, and those after one that does not.
+// render takes memories in order while they fit, and those after one that does not. Older versions stand below their
+// newest. The first memory that does not fit has an extract.
 func (o *buildOp) render(req Request, cs []candidate.Candidate, order []int, out Packed) Packed {
 	counter, budget, spec := o.e.counter(req.Model), req.Limits.Tokens, o.template.Spec()
-	spent := counter.Count(spec.Header + spec.Footer)
+	left := o.e.left(req)
+	left.Tokens -= counter.Count(spec.Header + spec.Footer)
+	newest, older := pack.Versions(cs)
 	var texts []string
+	take := func(i int, v template.Values) bool {
+		c := &cs[i]
+		c.Text = o.template.Memory(v, o.metadata)
+		if c.Tokens = counter.Count(c.Text + spec.Separator); !left.take(c.Tokens, len(v.Content)) {
+			return false
+		}
+		texts, out.Shown = append(texts, c.Text), append(out.Shown, i)
+		return true
+	}
+	short := false
 	for _, i := range order {
 		c := &cs[i]
-		if !c.Kept() {
+		if newest[i] >= 0 {
+			continue
+		}
+		whole := c.Kept() && len(c.Content.Text()) <= 64*budget+1024 && take(i, o.values(c)) // no tokenizer has so few tokens for more
+		if !whole {
 			out.Build.Truncated = true
-			continue
 		}
-		if len(c.Content.Text()) > 64*budget+1024 {
-			out.Build.Truncated = true // no tokenizer has so few tokens for it
-			continue
+		if !whole && !short {
+			short = left.Items > 0 && o.shorten(req, c, min(left.Tokens, left.Bytes/bytesOfToken)) && take(i, o.values(c))
+			out.Compacted = out.Compacted || short
 		}
-		text := o.template.Memory(o.values(c), o.metadata)
-		c.Text, c.Tokens = text, counter.Count(text+spec.Separator)
-		if spent+c.Tokens > budget {
-			out.Build.Truncated = true
-			continue
+		for _, of := range older[i] {
+			if whole && !take(of, o.older(&cs[of], c)) {
+				out.Build.Truncated = true
+			}
 		}
-		spent += c.Tokens
-		texts, out.Shown = append(texts, text), append(out.Shown, i)
 	}
 	for {
 		out.Text, out.Tokens = o.template.Join(texts), 0
@@ -176,10 +200,28 @@ func (o *buildOp) render(req Request, cs []candidate.Candidate, order []int, out
 			out.Tokens = counter.Count(out.Text)
 		}
 		if out.Tokens <= budget {
+			compaction.RestoreUnshown(cs)
+			out.Build.Entries = slices.DeleteFunc(slices.Clone(out.Shown), func(i int) bool { return newest[i] >= 0 })
 			return out
 		}
 		texts, out.Shown, out.Build.Truncated = texts[:len(texts)-1], out.Shown[:len(out.Shown)-1], true
 	}
+}
+
+// shorten puts an extract that fits in the place of a memory, and reports whether there is one.
+func (o *buildOp) shorten(req Request, c *candidate.Candidate, tokens int) bool {
+	frame := *c
+	frame.Content = schemas.TextContent("")
+	counter := o.e.counter(req.Model)
+	room := tokens - counter.Count(o.template.Memory(o.values(&frame), o.metadata)+o.template.Spec().Separator)
+	return req.Query != "" && compaction.ShortenTo(c, room, compaction.Options{Query: req.Query, Budget: tokens, Counter: counter, Texts: o.e.texts})
+}
+
+// older fill the template with the line of an older version.
+func (o *buildOp) older(c, newest *candidate.Candidate) template.Values {
+	line := *c
+	line.Content, line.Speaker, line.Also = schemas.TextContent(pack.Older(c, newest, o.zone)), "", nil
+	return o.values(&line)
 }
 
 // values fill the template: "speaker: text", as packs show it.
@@ -188,22 +230,23 @@ func (o *buildOp) values(c *candidate.Candidate) template.Values {
 	if q := c.Quote; q != nil {
 		text = strings.TrimSpace(strings.Join([]string{strings.TrimSpace(q.Head + " " + q.Signature), q.Comment, text}, "\n"))
 	}
+	text += pack.Also(c, o.zone)
 	content := pack.Plain(text)
 	if o.template.Fenced() {
 		content = strings.ReplaceAll(plaintext.Shown(text), "```", "'''")
 	}
-	if c.Fenced() {
-		content = pack.Caution + ": " + content
-	}
-	if c.Speaker != "" {
-		content = pack.Label(c.Speaker) + ": " + content
+	switch {
+	case c.Fenced():
+		content = pack.Cautioned(c, content)
+	case c.Speaker != "":
+		content = pack.Said(c) + ": " + content
 	}
 	if !o.template.Fenced() {
 		content = pack.Unlisted(content)
 	}
 	return template.Values{
 		Content: content, Type: string(c.Type), Confidence: confidence(c.Visible),
-		Timestamp: c.CreatedAt, Score: similarity(c),
+		Timestamp: c.CreatedAt.In(o.zone), Score: similarity(c),
 	}
 }
 
@@ -238,11 +281,24 @@ func (r *Ranker) Validate() error {
 	return nil
 }
 
-// score is the formula, for a candidate at now.
-func (r *Ranker) score(c *candidate.Candidate, now time.Time) float64 {
+// score is the formula, for a candidate of a similarity at now.
+func (r *Ranker) score(c *candidate.Candidate, similarity float64, now time.Time) float64 {
 	days := max(0, now.Sub(c.CreatedAt).Hours()/24)
-	return r.Similarity*similarity(c) + r.Recency/(1+days) + r.Confidence*confidence(c.Visible)
+	return r.Similarity*similarity + r.Recency/(1+days) + r.Confidence*confidence(c.Visible)
 }
+
+// order is the order in which candidates are taken, which are in that of their standings.
+func (r *Ranker) order(cs []candidate.Candidate, now time.Time) []int {
+	out, value := upTo(len(cs)), make([]float64, len(cs))
+	for i := range cs {
+		value[i] = r.score(&cs[i], cs[i].Standing, now)
+	}
+	slices.SortStableFunc(out, func(x, y int) int { return cmp.Compare(value[y], value[x]) })
+	return out
+}
+
+// prefersNew reports whether the newest count more than the nearest.
+func (r *Ranker) prefersNew() bool { return r.Recency > r.Similarity }
 
 // ranker returns the ranker that a request names, or makes one of its weights.
 func (e *Engine) ranker(in *schemas.BuildRequest) (*Ranker, error) {
@@ -250,7 +306,7 @@ func (e *Engine) ranker(in *schemas.BuildRequest) (*Ranker, error) {
 		sum := w.Similarity + w.Recency + w.Confidence
 		return &Ranker{Name: "request", Similarity: w.Similarity / sum, Recency: w.Recency / sum, Confidence: w.Confidence / sum}, nil
 	}
-	all := append(Rankers(), e.cfg.Rankers...)
+	all := append(slices.Clone(e.cfg.Rankers), Rankers()...) // the first of a name counts
 	var names []string
 	for i := range all {
 		if all[i].Name == cmp.Or(in.Ranker, "default") {

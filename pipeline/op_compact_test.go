@@ -40,7 +40,7 @@ func minutes() []schemas.MemoryItem {
 
 func compactAsk(mode string, budget int) schemas.ContextRequest {
 	req := ask("which gate does lantern number 9 hang at?")
-	req.Payload.Compaction, req.Payload.TokenBudget, req.Payload.UserMessage, req.Payload.Task = mode, budget, "", ""
+	req.Payload.Compaction, req.Payload.TokenBudget, req.Payload.Fill, req.Payload.UserMessage, req.Payload.Task = mode, budget, true, "", ""
 	return req
 }
 

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	"satchel/pipeline/candidate"
+	"satchel/pipeline/infra/days"
 	"satchel/pipeline/pack"
 	"satchel/pipeline/passage"
 	"satchel/pipeline/relevance"
@@ -97,13 +99,6 @@ const (
 	shortItem     = 15   // tokens: a budget is filled from items that are all as short
 )
 
-// What a question gets that is hardly answered, or has a name which nothing here has.
-const (
-	unansweredPart = 4
-	answersAnyway  = .25 // relevance of an item from which the rest of the question is answered
-	leastBudget    = 100
-)
-
 // candidateLimit returns how many candidates a pack is chosen from.
 func candidateLimit(limits Limits) int {
 	byBudget := min(max(limits.Tokens/shortItem, minCandidates), maxByBudget)
@@ -115,7 +110,7 @@ func candidateLimit(limits Limits) int {
 // adds the filter of the policy.
 func (o *contextOp) plan(ctx context.Context, rec *Recorder, req Request, snap Snapshot) (Plan, error) {
 	p := req.Options
-	asked, where, err := filter.Parse("/payload/query/filters", p.Query.Filters)
+	asked, where, err := filter.Parse("/payload/query/filters", p.Query.Filters, req.Zone())
 	if err != nil {
 		return Plan{}, err
 	}
@@ -216,7 +211,13 @@ func (o *contextOp) rank(ctx context.Context, rec *Recorder, req Request, plan P
 	dropBelow(ranked.Candidates, req.Limits.MinScore)
 	keepGiven(ranked.Candidates)
 	if ranked.HardlyAnswered {
-		ranked.Notes = ranked.Notes.With("relevance: what was found is hardly relevant, and takes at most a quarter of the budget")
+		ranked.Notes = ranked.Notes.With("relevance: what was found is hardly relevant")
+	}
+	if !fills(req) {
+		ranked.More = ranked.dropBeside()
+		if ranked.doubtful() {
+			ranked.More += ranked.keepFew()
+		}
 	}
 	return ranked, err
 }
@@ -227,36 +228,34 @@ func (o *contextOp) pack(ctx context.Context, req Request, plan Plan, ranked Ran
 	e, cs := o.e, ranked.Candidates
 	req.Limits.Tokens = plan.budget(req)
 	out := Packed{Notes: ranked.Notes.With(o.abbreviate(req, cs)...)}
-	budget := ranked.budget(req.Limits.Tokens)
+	budget := req.Limits.Tokens
 	in := pack.Request{
 		Unmentioned: ranked.Unmentioned, Unanswered: ranked.Unanswered, Doubtful: ranked.doubtful(),
 		UserMessage: req.Options.UserMessage, Task: req.Options.Task, Query: req.Query, Purpose: req.Scope.Purpose(),
-		Budget: budget, Recall: ranked.recall(req.Limits.Tokens, budget), Limit: req.Limits.Items, Bytes: req.Limits.Bytes, Counter: e.cfg.Tokens(req.Model),
-		Denied: denials(req, ranked), Before: session.Places(plan.Previous, cs),
+		Budget: budget, Limit: req.Limits.Items, Bytes: req.Limits.Bytes, Counter: e.cfg.Tokens(req.Model),
+		Farther: e.packEnd(req), More: ranked.More, Days: asked(req), Zone: req.Zone(), Denied: denials(req, ranked), Before: session.Places(plan.Previous, cs),
 	}
 	quoted, notes := e.quote(ctx, req, plan, ranked, quoting{
 		Budget: e.builder.Room(in, cs), Items: in.Limit, Model: req.Model,
-		Measure: func(c *candidate.Candidate) int { return e.builder.Cost(in.Counter, c) },
+		Measure: func(c *candidate.Candidate) int { return e.builder.Cost(in.Counter, c, in.Zone) },
 	}, cs)
 	out.Pack, out.Compacted = e.buildPack(req, in, cs)
 	out.Compacted, out.Notes = out.Compacted || quoted, out.Notes.With(notes...)
+	for i := range out.Lost {
+		d := &out.Lost[i]
+		out.Notes = out.Notes.With(fmt.Sprintf("budget: %s is cut: %s; %d tokens do not fit in the budget of %d", d.ItemID, d.Detail, d.Tokens, budget))
+	}
 	if out.ItemsLimited && out.Tokens < budget*95/100 {
-		out.Notes = out.Notes.With(fmt.Sprintf("budget: %d items are the limit and take %d of %d tokens: ask for a higher limit to see more",
-			req.Limits.Items, out.Tokens, budget))
+		hint := "ask for a higher limit to see more"
+		if req.Limits.Items >= e.cfg.Slice.named() {
+			hint = "more are not given here"
+		}
+		out.Notes = out.Notes.With(fmt.Sprintf("budget: %d items are the limit and take %d of %d tokens: %s", req.Limits.Items, out.Tokens, budget, hint))
 	}
 	out.Affordances = e.cfg.Rules.Afford(cs, out.Shown)
 	var err error
 	out.Causal, out.Notes, err = e.causal(ctx, req, ranked, out)
 	return out, err
-}
-
-// budget is what a text may take: less where the question has a name that nothing here has. What is
-// given without a search is beside that.
-func (r *Ranked) budget(tokens int) int {
-	if r.lacksName() {
-		return min(tokens, part(tokens)+givenTokens(r.Candidates))
-	}
-	return tokens
 }
 
 // lacksName reports whether the question has a name that nothing here has, and the rest of it is not
@@ -268,23 +267,65 @@ func (r *Ranked) lacksName() bool {
 // doubtful reports whether what is shown hardly answers the question.
 func (r *Ranked) doubtful() bool { return r.HardlyAnswered || r.lacksName() }
 
-// recall is what knowledge and memory may take of a budget that is what is left of so many tokens, 0 for no
-// limit of their own.
-func (r *Ranked) recall(tokens, budget int) int {
-	if most := part(tokens) + givenTokens(r.Candidates); r.HardlyAnswered && most < budget {
-		return most
+// dropBeside drops documents that a memory is far nearer than, unless they have the words of the question. It returns how many.
+func (r *Ranked) dropBeside() (dropped int) {
+	var memory, document float64
+	for i := range r.Candidates {
+		if c := &r.Candidates[i]; !c.Kept() || c.Kind == schemas.KindTool {
+			continue
+		} else if passage.Of(c.Visible) {
+			document = max(document, c.Score)
+		} else {
+			memory = max(memory, c.Score)
+		}
 	}
-	return 0
+	for i := range r.Candidates {
+		c := &r.Candidates[i]
+		says := c.Signals != nil && c.Signals.Evidence.Words >= covers
+		if memory > document && !says && c.Kept() && c.Given == candidate.NotGiven && passage.Of(c.Visible) && c.Score < besideMemory*memory {
+			c.Drop, c.Detail = schemas.DropRank, "a memory is far nearer"+candidate.FillShows
+			dropped++
+		}
+	}
+	return dropped
 }
 
-func part(tokens int) int { return max(leastBudget, tokens/unansweredPart) }
+// keepFew drops all but the first few items, and returns how many. What is given and tools stay.
+func (r *Ranked) keepFew() (dropped int) {
+	kept := 0
+	for i := range r.Candidates {
+		c := &r.Candidates[i]
+		if !c.Kept() || c.Given != candidate.NotGiven || c.Kind == schemas.KindTool {
+			continue
+		}
+		if kept++; kept > few {
+			c.Drop, c.Detail = schemas.DropOffTopic, "hardly anything answers, so little is shown"+candidate.FillShows
+			dropped++
+		}
+	}
+	return dropped
+}
+
+// packEnd is how far below the best value a pack ends, 0 where it takes its budget.
+func (e *Engine) packEnd(req Request) float64 {
+	switch {
+	case fills(req) || req.Query == "":
+		return 0
+	case e.passages.WantsMany(req.Query):
+		return ends + manyMore
+	}
+	return ends
+}
+
+// fills reports whether a text takes its whole budget: so does one whose items are to stay from turn to turn.
+func fills(req Request) bool { return req.Options.Fill || req.Options.Repeat == schemas.RepeatStable }
 
 // bestRelevance is that of the best candidate that is kept.
 func bestRelevance(cs []candidate.Candidate) float64 {
 	best := 0.
 	for i := range cs {
 		if cs[i].Kept() && cs[i].Signals != nil {
-			best = max(best, cs[i].Signals.Relevance)
+			best = max(best, cs[i].Signals.Evidence.Bears)
 		}
 	}
 	return best
@@ -342,4 +383,20 @@ func (e *Engine) existedAt(ctx context.Context, req Request, position int64) boo
 	}
 	entry, err := log.Entry(ctx, req.Scope, position)
 	return err != nil || !entry.RecordedAt.After(req.Options.AsOfTime)
+}
+
+// asked says which days the question names, and which of them there are not.
+func asked(req Request) string {
+	var named, out []string
+	list, never := days.Read(req.Query, req.Times.Ranking)
+	for _, d := range list {
+		named = append(named, d.String())
+	}
+	if len(named) > 0 {
+		out = append(out, "For "+strings.Join(named, "; ")+".")
+	}
+	if len(never) > 0 {
+		out = append(out, "There is no "+strings.Join(never, "; no ")+".")
+	}
+	return strings.Join(out, " ")
 }

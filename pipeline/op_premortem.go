@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 
 	"satchel/pipeline/candidate"
@@ -36,8 +37,8 @@ func (e *Engine) Premortem(
 	if in.Strategy != "" {
 		title, about = title+" with "+in.Strategy, about+" using "+in.Strategy
 	}
-	limits := Limits{Items: cmp.Or(in.Limit, defaultWarned), Tokens: cmp.Or(in.MaxTokens, defaultPremortem)}
-	req, err := e.newRequest(s, Request{Query: about, Limits: limits}, in.Validate(), "")
+	limits, notes := e.cfg.Slice.bound(Limits{Items: cmp.Or(in.Limit, defaultWarned), Tokens: cmp.Or(in.MaxTokens, defaultPremortem)}, nil)
+	req, err := e.newRequest(s, Request{Query: about, Limits: limits, Notes: notes}, in.Validate(), "")
 	if err != nil {
 		return schemas.FormattedContext{}, typed(ctx, err)
 	}
@@ -61,7 +62,7 @@ type axisQuery struct {
 
 func (o *premortemOp) addSources(limit int) {
 	domain, strategy := o.in.Domain, o.in.Strategy
-	of := func(x *schemas.ExperienceAttributes) bool { return x.Domain == domain }
+	of := func(x *schemas.ExperienceAttributes) bool { return strings.EqualFold(x.Domain, domain) }
 	add := func(heading string, view assembly.View, weight int, q axisQuery) {
 		o.sources = append(o.sources, source{
 			name: assembly.Experiences, heading: heading, weight: weight, limit: limit, view: view,
@@ -73,7 +74,7 @@ func (o *premortemOp) addSources(limit int) {
 		func(x *schemas.ExperienceAttributes) bool { return of(x) && x.OutcomeStatus == "falsified" }})
 	if strategy != "" {
 		add("Strategy Performance", assembly.Strategy, 2, axisQuery{"strategy", "outcomes using " + strategy + " strategy",
-			func(x *schemas.ExperienceAttributes) bool { return x.Strategy == strategy }})
+			func(x *schemas.ExperienceAttributes) bool { return strings.EqualFold(x.Strategy, strategy) }})
 	}
 	add("Unexpected Outcomes", assembly.Surprise, 2, axisQuery{"surprise", "unexpected outcomes in " + domain,
 		func(x *schemas.ExperienceAttributes) bool { return of(x) && x.Surprise != "" }})
@@ -99,8 +100,8 @@ func (o *premortemOp) ofDomain(r *candidate.Visible) bool {
 	if err != nil {
 		return true
 	}
-	return (v.Domain == "" || v.Domain == o.in.Domain) &&
-		(v.Strategy == "" || o.in.Strategy == "" || v.Strategy == o.in.Strategy)
+	return (v.Domain == "" || strings.EqualFold(v.Domain, o.in.Domain)) &&
+		(v.Strategy == "" || o.in.Strategy == "" || strings.EqualFold(v.Strategy, o.in.Strategy))
 }
 
 // retrieve asks all sources at once.
@@ -242,7 +243,7 @@ func (o *premortemOp) searchAxis(
 	if asked.IsNone() {
 		return out
 	}
-	by := vector.Query{Axis: q.axis, Limit: nearest, Filter: asked, Exclude: plan.Exclude}
+	by := vector.Query{Axis: q.axis, Limit: nearest, Filter: asked, Population: plan.Pushdown.Population.Settled(), Exclude: plan.Exclude}
 	var noVector error
 	hasVectors := len(vectors.vectors) > n
 	if hasVectors {

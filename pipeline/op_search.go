@@ -1,11 +1,14 @@
 package pipeline
 
 import (
-	"cmp"
 	"context"
+	"maps"
 	"slices"
+	"time"
 
 	"satchel/pipeline/candidate"
+	"satchel/pipeline/compaction"
+	"satchel/pipeline/pack"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection"
 	"satchel/pipeline/selection/filter"
@@ -44,6 +47,7 @@ func (e *Engine) SearchByVector(
 func (e *Engine) newSearchRequest(
 	s scope.Scope, in *schemas.SearchRequest, r Request, issues []schemas.Issue,
 ) (Request, error) {
+	r.TZ = in.TZ
 	r.Query, r.Vector, r.Options = in.Query, in.Vector, &schemas.RequestPayload{MinPosition: in.MinPosition}
 	r.Limits.MinScore = e.cfg.MinScore
 	if in.MinScore != nil {
@@ -52,7 +56,24 @@ func (e *Engine) newSearchRequest(
 	if r.Limits.Items = in.Limit; in.Limit <= 0 {
 		r.Limits.Items = defaultSearch
 	}
+	r.Limits, r.Notes = e.cfg.Slice.bound(r.Limits, r.Notes)
 	return e.newRequest(s, r, issues, "/vector")
+}
+
+// Up to a limit of steadyLimit a search looks at as many items as any, so that what it finds is the beginning of what it finds
+// with a higher limit.
+const (
+	steadyLimit = 100
+	steadyDepth = 140 // items that are ranked in full
+)
+
+// searchedFor is how many candidates a search of a limit chooses from.
+func searchedFor(limit int) int {
+	most := 2 * schemas.MaxLimit
+	if limit <= steadyLimit {
+		most = steadyDepth
+	}
+	return max(minCandidates, min(2*limit, most))
 }
 
 // searchOp finds memories and, where the client asks for relationships, the items linked to them.
@@ -66,8 +87,21 @@ func (o *searchOp) spec() Spec { return o.as }
 
 // hits are the results of a search, as indexes of candidates.
 type hits struct {
-	Results []int             // best first
-	Linked  map[int][]related // by result: the items that its links reach
+	Results  []int                           // best first
+	Linked   map[int][]related               // by result: the items that its links reach
+	Versions map[int][]schemas.MemoryVersion // by result: the older ones that it stands for
+}
+
+// leave takes out what the budget has no room for.
+func (h *hits) leave(cs []candidate.Candidate) {
+	dropped := map[string]bool{}
+	for i := range cs {
+		dropped[cs[i].ID] = cs[i].Drop == schemas.DropBudget
+	}
+	h.Results = slices.DeleteFunc(h.Results, func(i int) bool { return dropped[cs[i].ID] })
+	for i, list := range h.Versions {
+		h.Versions[i] = slices.DeleteFunc(list, func(v schemas.MemoryVersion) bool { return dropped[v.ID] })
+	}
 }
 
 // related is an item that a link reaches.
@@ -78,7 +112,7 @@ type related struct {
 }
 
 func (o *searchOp) plan(ctx context.Context, _ *Recorder, req Request, snap Snapshot) (Plan, error) {
-	asked, where, narrowed, err := searchFilter(o.in)
+	asked, where, narrowed, err := searchFilter(o.in, req.Zone())
 	if err != nil {
 		return Plan{}, err
 	}
@@ -92,7 +126,7 @@ func (o *searchOp) plan(ctx context.Context, _ *Recorder, req Request, snap Snap
 	}
 	plan.Query = selection.Query{
 		Text: req.Query, Vector: req.Vector, Where: where, Now: req.Times.Ranking, FilterVisible: (&visibility{o.e, req}).FilterVisible,
-		Limit: max(minCandidates, min(2*req.Limits.Items, 2*schemas.MaxLimit)),
+		Limit: searchedFor(req.Limits.Items),
 	}
 	if req.Query == "" {
 		plan.Query.Type = schemas.QuerySemantic
@@ -131,31 +165,79 @@ func (o *searchOp) rank(ctx context.Context, rec *Recorder, req Request, plan Pl
 	return o.e.defend(ctx, rec, o.spec(), req, plan, ranked)
 }
 
+// pack takes the results and what their links reach while the budget pays for them. The first that is too long has an
+// extract.
 func (o *searchOp) pack(_ context.Context, req Request, _ Plan, ranked Ranked) (Packed, error) {
-	out := newPacked(ranked.Notes)
-	out.Hits, out.Shown = chooseHits(req, ranked)
-	markShown(ranked.Candidates, out.Shown, schemas.DropRank)
-	out.Sections = sectionsOf(ranked.Candidates, out.Shown, req.Limits.Tokens, "search: by similarity")
+	out, cs := newPacked(ranked.Notes), ranked.Candidates
+	var found []int
+	out.Hits, found = chooseHits(req, ranked, upTo(len(cs)))
+	left, counter := o.e.left(req), o.e.counter("")
+	for _, i := range found {
+		c := &cs[i]
+		size := len(c.Content.Text())
+		fits := size <= left.Bytes && left.take(compaction.Tokens(c, counter), size)
+		if !fits && !out.Compacted && left.Items > 0 {
+			room := min(left.Tokens, left.Bytes/bytesOfToken)
+			fits = compaction.ShortenTo(c, room, compaction.Options{Query: req.Query, Budget: room, Counter: counter, Texts: o.e.texts}) &&
+				left.take(c.Extract.After, len(c.Content.Text()))
+			out.Compacted = fits
+		}
+		if fits {
+			out.Shown = append(out.Shown, i)
+		} else {
+			c.Drop = schemas.DropBudget
+		}
+	}
+	out.Hits.leave(cs)
+	compaction.RestoreUnshown(cs)
+	markShown(cs, out.Shown, schemas.DropRank)
+	out.Sections = sectionsOf(cs, out.Shown, req.Limits.Tokens, "search: by similarity")
 	return out, nil
 }
 
-// chooseHits takes the best found candidates as results and adds the items that their links reach,
-// over items and links that policy lets the principal see; shown has both. It drops the other
-// candidates that score less than the request wants.
-func chooseHits(req Request, ranked Ranked) (out hits, shown []int) {
+// bytesOfToken is how many bytes a token of prose has.
+const bytesOfToken = 4
+
+// left is what a request is given at most, of results and of all that they bring with them.
+func (e *Engine) left(req Request) Limits {
+	out := req.Limits
+	out.Items = e.cfg.Slice.items(out.Tokens)
+	return out
+}
+
+// upTo is the numbers from 0 that are less than n.
+func upTo(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
+
+// chooseHits takes the first found candidates of an order as results, each with its older versions, and adds the items
+// that their links reach, over items and links that policy lets the principal see; shown has all of them. It drops the
+// other candidates that score less than the request wants.
+func chooseHits(req Request, ranked Ranked, order []int) (out hits, shown []int) {
 	cs := ranked.Candidates
 	at := make(map[string]int, len(cs))
 	listed := map[int]bool{}
+	linked := standsForLinked(cs, ranked.LinkedOnly)
+	newest, older := pack.Versions(cs)
 	for i := range cs {
+		at[cs[i].ID] = i
+	}
+	for _, i := range order {
 		c := &cs[i]
-		at[c.ID] = i
-		if c.Kept() && !ranked.LinkedOnly[c.ID] && c.Score >= req.Limits.MinScore && len(shown) < req.Limits.Items {
+		if c.Kept() && newest[i] < 0 && !linked[c.ID] && c.Score >= req.Limits.MinScore && len(shown) < req.Limits.Items {
 			shown, listed[i] = append(shown, i), true
 		}
 	}
-	// The best by standing, in the order of the scores that they show.
-	slices.SortStableFunc(shown, func(a, b int) int { return cmp.Compare(cs[b].Score, cs[a].Score) })
-	out = hits{Results: slices.Clone(shown), Linked: map[int][]related{}}
+	out = hits{Results: slices.Clone(shown), Linked: map[int][]related{}, Versions: versionsOf(cs, older)}
+	for _, i := range out.Results {
+		for _, of := range older[i] {
+			shown, listed[of] = append(shown, of), true
+		}
+	}
 	for _, i := range out.Results {
 		from := cs[i].ID
 		reached := map[string]bool{from: true}
@@ -180,6 +262,39 @@ func chooseHits(req Request, ranked Ranked) (out hits, shown []int) {
 	return out, shown
 }
 
+// standsForLinked is what nothing but a link reaches, of itself and of what it stands for.
+func standsForLinked(cs []candidate.Candidate, linkedOnly map[string]bool) map[string]bool {
+	out := maps.Clone(linkedOnly)
+	for i := range cs {
+		if c := &cs[i]; !linkedOnly[c.ID] {
+			delete(out, c.Of)
+			delete(out, c.Newer)
+		}
+	}
+	return out
+}
+
+// versionsOf is what candidates stand for: their older versions, and what says the same.
+func versionsOf(cs []candidate.Candidate, older [][]int) map[int][]schemas.MemoryVersion {
+	at, out := map[string]int{}, map[int][]schemas.MemoryVersion{}
+	for i := range cs {
+		at[cs[i].ID] = i
+		for _, of := range older[i] {
+			out[i] = append(out[i], schemas.MemoryVersion{ID: cs[of].ID, CreatedAt: cs[of].CreatedAt, Difference: cs[of].Difference})
+		}
+	}
+	for i := range cs {
+		of, ok := at[cs[i].Of]
+		if ok && cs[i].Drop == schemas.DropDuplicate {
+			out[of] = append(out[of], schemas.MemoryVersion{ID: cs[i].ID, CreatedAt: cs[i].CreatedAt})
+		}
+	}
+	for _, list := range out {
+		slices.SortStableFunc(list, func(a, b schemas.MemoryVersion) int { return b.CreatedAt.Compare(a.CreatedAt) })
+	}
+	return out
+}
+
 // before is where a visit came from.
 func before(v graph.Visit) string {
 	if v.Via.From == v.ID {
@@ -196,7 +311,9 @@ func resultsOf(out Outcome, of []int) []schemas.SearchResult {
 	}
 	results := make([]schemas.SearchResult, 0, len(of))
 	for rank, i := range of {
-		r := schemas.SearchResult{Memory: shown[i], Score: fourPlaces(similarity(&out.Ranked.Candidates[i])), Rank: rank + 1}
+		r := schemas.SearchResult{
+			Memory: shown[i], Score: fourPlaces(similarity(&out.Ranked.Candidates[i])), Rank: rank + 1, Versions: out.Packed.Hits.Versions[i],
+		}
 		for _, l := range out.Packed.Hits.Linked[i] {
 			if m, ok := shown[l.At]; ok {
 				r.Relationships = append(r.Relationships, schemas.RelatedMemory{Memory: m, Relationship: l.Edge, Depth: l.Depth})
@@ -220,8 +337,8 @@ func confidence(r *candidate.Visible) float64 {
 
 // searchFilter splits a search's options into a filter for the stores and predicates over what
 // the principal may see. narrowed reports whether there are any.
-func searchFilter(in *schemas.SearchRequest) (asked schemas.Filter, where []filter.Predicate, narrowed bool, err error) {
-	if asked, where, err = filter.Parse("/filters", in.Filters); err != nil {
+func searchFilter(in *schemas.SearchRequest, zone *time.Location) (asked schemas.Filter, where []filter.Predicate, narrowed bool, err error) {
+	if asked, where, err = filter.Parse("/filters", in.Filters, zone); err != nil {
 		return schemas.Filter{}, nil, false, err
 	}
 	narrowed = filter.Tells(in.Filters)

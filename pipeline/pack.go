@@ -80,15 +80,20 @@ func newPacked(notes Notes) Packed {
 	return Packed{Pack: pack.Pack{TLDR: tldr}, Affordances: []schemas.Affordance{}, Notes: notes}
 }
 
-// markShown drops the candidates that are kept and not shown.
+// markShown drops the candidates that are kept and not shown. Of versions of a statement the newest that is shown
+// stands for the older ones.
 func markShown(cs []candidate.Candidate, shown []int, why schemas.DropReason) {
 	taken := make(map[int]bool, len(shown))
 	for _, i := range shown {
 		taken[i] = true
 	}
+	newest, _ := pack.Versions(cs)
 	for i := range cs {
 		if !taken[i] && cs[i].Kept() {
 			cs[i].Drop = why
+			if of := newest[i]; of >= 0 && taken[of] {
+				cs[i].Drop, cs[i].Detail, cs[i].Of = schemas.DropNewer, "by "+cs[of].ID, cs[of].ID
+			}
 		}
 		if cs[i].Tokens == 0 {
 			cs[i].Tokens = cmp.Or(cs[i].ContentTokens, len(cs[i].Content.Text())/4)
@@ -124,7 +129,7 @@ func sectionOf(k schemas.Kind) schemas.SectionType {
 // denials counts, for an auditor, what policy denied, by reason.
 func denials(req Request, ranked Ranked) map[string]int {
 	denied := map[string]int{}
-	if isAuditor(req) {
+	if isAuditor(req.Scope) {
 		for _, d := range ranked.Decision.Denied {
 			denied[d.Reason]++
 		}

@@ -24,6 +24,7 @@ type Plan struct {
 	AsOf      int64
 	// ShownWhole is the query's of the same name: set for a principal who holds a role.
 	ShownWhole func(context.Context, []schemas.Record) []string
+	StandsFor  func(v, older *candidate.Visible) bool // the query's of the same name
 	Notes      Notes
 }
 
@@ -48,7 +49,7 @@ func (n Narrowing) isSet() bool { return n.Filtered || n.MinMatches > 0 }
 func (p *Plan) query(asked schemas.Filter) selection.Query {
 	q := p.Query
 	q.Filter, q.Population, q.Exclude = asked.And(p.Pushdown.Filter), p.Pushdown.Population, p.Exclude
-	q.ShownWhole = p.ShownWhole
+	q.ShownWhole, q.StandsFor = p.ShownWhole, p.StandsFor
 	return q
 }
 
@@ -67,7 +68,7 @@ func (e *Engine) newPlan(ctx context.Context, req Request, snap Snapshot) (Plan,
 	if err != nil {
 		return Plan{}, policyDown(ctx, err)
 	}
-	plan := Plan{Asked: schemas.MatchAll(), Pushdown: Pushdown{Filter: filter, Population: filter}, AsOf: snap.AsOf, Notes: snap.Notes}
+	plan := Plan{Asked: schemas.MatchAll(), Pushdown: Pushdown{Filter: filter, Population: filter}, AsOf: snap.AsOf, StandsFor: e.defenses.MayStandFor, Notes: snap.Notes}
 	who := req.Scope.Principal()
 	if len(who.Roles) > 0 {
 		plan.ShownWhole = (&visibility{e, req}).ShownWhole

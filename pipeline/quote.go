@@ -3,7 +3,6 @@ package pipeline
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/passage"
@@ -18,6 +17,7 @@ type quoting struct {
 	Model   string
 	Measure func(*candidate.Candidate) int // tokens of a candidate as it is shown
 	Floors  map[schemas.Kind]int           // of passage.Options
+	Most    map[schemas.Kind]int           // of passage.Options
 }
 
 // quote puts the passages of documents, code and commits that bear on the question in the place
@@ -38,11 +38,10 @@ func (e *Engine) quote(ctx context.Context, req Request, plan Plan, ranked Ranke
 	}, cs)
 	chosen := req.Query != "" && req.Options.Repeat != schemas.RepeatStable // else the same text whatever is asked
 	if chosen {
-		ranking.Choose(cs, passage.Options{Budget: q.Budget, Items: q.Items, Counter: by, Measure: q.Measure, Floors: q.Floors})
+		ranking.Choose(cs, passage.Options{Budget: q.Budget, Items: q.Items, Counter: by, Measure: q.Measure, Floors: q.Floors, Most: q.Most})
 	} else {
 		ranking.Whole(cs, by)
 	}
-	e.guardQuotes(req, cs)
 	if ranking.Err != nil {
 		return chosen, Notes{"vectors of passages: " + failure(ranking.Err)}
 	}
@@ -57,27 +56,4 @@ func hasPassages(cs []candidate.Candidate) bool {
 		}
 	}
 	return false
-}
-
-// guardQuotes takes what stands before quotations away where it looks injected: the defenses read
-// contents alone. Each line is judged by itself.
-func (e *Engine) guardQuotes(req Request, cs []candidate.Candidate) {
-	var probes []candidate.Candidate
-	var of []int
-	for i := range cs {
-		if q := cs[i].Quote; q != nil && cs[i].Kept() {
-			for line := range strings.Lines(q.Head + "\n" + q.Signature + "\n" + q.Comment) {
-				if line = strings.TrimSpace(line); len(line) >= leastProbe {
-					probe := &candidate.Visible{MemoryItem: schemas.MemoryItem{Content: schemas.TextContent(line)}}
-					probes, of = append(probes, candidate.New(probe, cs[i].Verdict)), append(of, i)
-				}
-			}
-		}
-	}
-	e.defenses.ApplyKeepingDuplicates(probes, false, req.Times.Policy)
-	for n, i := range of {
-		if probes[n].Suspect || probes[n].Drop == schemas.DropInjection {
-			cs[i].Quote = &candidate.Quote{}
-		}
-	}
 }

@@ -33,6 +33,7 @@ type Ranked struct {
 	Unanswered bool
 	// HardlyAnswered says that the best of knowledge and memory is hardly relevant.
 	HardlyAnswered bool
+	More           int // candidates that are not shown as they bear on the question less than others, but filling shows
 	LinkedOnly     map[string]bool
 	Links          map[string][]graph.Visit
 	Groups         []Group
@@ -100,7 +101,7 @@ func (e *Engine) defend(ctx context.Context, rec *Recorder, spec Spec, req Reque
 			apply = e.defenses.ApplyIgnoringSpeakers
 		}
 		onTopic := req.Query != "" && !spec.AnyTopic && !plan.Narrowing.isSet() // what passes a filter was asked for, however near it is
-		out.Notes = in.Notes.With(defend.DropNotYetValid(cs, req.Times.Ranking)...).With(apply(cs, onTopic, req.Times.Policy)...)
+		out.Notes = in.Notes.With(defend.DropNotYetValid(cs, req.Times.Ranking)...).With(apply(cs, onTopic, req.Times.Ranking)...)
 		for i := range cs {
 			if spec.DropSuspects && cs[i].Kept() && cs[i].Suspect && !defend.Documents(cs[i].Visible) {
 				cs[i].Drop, cs[i].Detail = schemas.DropInjection, "it can't be fenced here"
@@ -133,21 +134,26 @@ func nothingAnswers(cs []candidate.Candidate) bool {
 	return offTopic
 }
 
-// hardlyRelevant is the relevance that the best of knowledge and memory needs for the whole budget. By the
-// calibration fewer than one in twenty items below it bear on the question.
-const hardlyRelevant = .045
-
-// hardlyAnswered reports whether the best of knowledge and memory is hardly relevant. Where it is shown by its
-// passages, its relevance says little. What is given without a search does not count.
+// hardlyAnswered reports whether the best of knowledge and memory is hardly relevant. What is given without a search does not
+// count.
 func hardlyAnswered(cs []candidate.Candidate) bool {
 	var best *candidate.Candidate
 	for i := range cs {
 		c := &cs[i]
-		if c.Kept() && c.Kind != schemas.KindTool && c.Given == candidate.NotGiven && (best == nil || relevanceOf(c) > relevanceOf(best)) {
+		if c.Kept() && c.Kind != schemas.KindTool && c.Given == candidate.NotGiven && (best == nil || c.Signals.Bears() > best.Signals.Bears()) {
 			best = c
 		}
 	}
-	return best != nil && best.Signals != nil && best.Signals.Relevance < hardlyRelevant && !passage.Of(best.Visible)
+	least := hardlyRelevant
+	switch {
+	case best == nil || best.Signals == nil:
+		return false
+	case passage.Of(best.Visible):
+		least = hardlyRead
+	case best.IsTurn():
+		least = hardlySaid
+	}
+	return best.Signals.Bears() < least
 }
 
 // decision makes the decision that is logged, of the candidates in their final order and of

@@ -8,6 +8,8 @@ import (
 	"go.opentelemetry.io/otel/codes"
 
 	"satchel/pipeline/genai"
+	"satchel/pipeline/isolation"
+	"satchel/pipeline/scope"
 	"satchel/schemas"
 )
 
@@ -15,6 +17,7 @@ import (
 // stages. One goroutine uses it, which must call End.
 type Recorder struct {
 	cfg     *Config
+	scope   scope.Scope
 	started time.Time
 	span    genai.Span         // of the request; zero: it has none
 	stages  map[string]float64 // milliseconds
@@ -22,7 +25,7 @@ type Recorder struct {
 }
 
 func (e *Engine) newRecorder(req Request) *Recorder {
-	return &Recorder{cfg: &e.cfg, started: req.Times.Started, stages: make(map[string]float64, 10)}
+	return &Recorder{cfg: &e.cfg, scope: req.Scope, started: req.Times.Started, stages: make(map[string]float64, 10)}
 }
 
 // Start begins the span of the request.
@@ -66,13 +69,15 @@ func (r *Recorder) Add(stage string, d time.Duration) { r.stages[stage] += milli
 // Join takes work that was started beside the stages. End waits for it.
 func (r *Recorder) Join(wait func() error) { r.joins = append(r.joins, wait) }
 
-// Timings are the durations so far. Their map gains the stages that follow.
+// Timings are the durations so far, as the principal may know them: only an auditor is told those of the stages, whose
+// map gains the stages that follow.
 func (r *Recorder) Timings() schemas.Timings {
-	return schemas.Timings{
-		RetrievalMS: r.stages["retrieve"], SlicingMS: r.stages["slice"],
-		SummarizationMS: r.stages["pack"] + r.stages["summarize"],
-		TotalMS:         milliseconds(r.cfg.Clock().Sub(r.started)), Stages: r.stages,
+	out := schemas.Timings{TotalMS: isolation.Took(r.scope, r.cfg.Clock().Sub(r.started))}
+	if isAuditor(r.scope) {
+		out.RetrievalMS, out.SlicingMS = r.stages["retrieve"], r.stages["slice"]
+		out.SummarizationMS, out.Stages = r.stages["pack"]+r.stages["summarize"], r.stages
 	}
+	return out
 }
 
 // End waits for the work beside the stages and ends the span. An error of that work is not

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"satchel/pipeline/relevance"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
@@ -18,6 +19,7 @@ type Request struct {
 	Vector  []float32 // of the query; nil: the engine embeds the query
 	Session string
 	Model   string // names the tokenizer
+	TZ      string // names the zone of the times
 	// Options are the payload of a context request, read only. Of the other operations they
 	// hold min_position alone.
 	Options *schemas.RequestPayload
@@ -37,8 +39,8 @@ type Limits struct {
 // Times are the moments of a request.
 type Times struct {
 	Started time.Time // by the clock
-	Ranking time.Time // now, for ranking
-	Policy  time.Time // now, for policy; never before Started
+	Ranking time.Time // now, for ranking and for what is stale, in the zone of the asker
+	Policy  time.Time // now, for policy; never before Started: no request brings back what has expired
 }
 
 // Notes are the warnings of a request so far, in the order of the stages. A stage returns the
@@ -47,6 +49,9 @@ type Notes []string
 
 // With returns the notes and more, and leaves n as it is.
 func (n Notes) With(more ...string) Notes { return append(n[:len(n):len(n)], more...) }
+
+// Zone is the zone whose days the request means.
+func (r *Request) Zone() *time.Location { return r.Times.Ranking.Location() }
 
 // isReplay reports whether the request is about a past moment. The engine remembers no session
 // of one.
@@ -70,7 +75,7 @@ func (e *Engine) newRequest(s scope.Scope, r Request, issues []schemas.Issue, fi
 			return Request{}, invalid(field, fmt.Sprintf("has %d numbers, the index has %d", len(r.Vector), want))
 		}
 	}
-	r.Scope = s
+	r.Scope, r.Query = s, relevance.AfterGreeting(r.Query)
 	if r.ID == "" {
 		r.ID = e.cfg.IDs()
 	}
@@ -78,7 +83,11 @@ func (e *Engine) newRequest(s scope.Scope, r Request, issues []schemas.Issue, fi
 		r.Options = &schemas.RequestPayload{}
 	}
 	r.Times.Started = e.cfg.Clock()
-	r.Times.Ranking, r.Times.Policy = r.Times.Started.UTC(), r.Times.Started.UTC()
+	zone, err := schemas.Zone(r.TZ)
+	if err != nil {
+		return Request{}, invalid("/tz", err.Error())
+	}
+	r.Times.Ranking, r.Times.Policy = r.Times.Started.In(cmp.Or(zone, e.cfg.Zone, time.UTC)), r.Times.Started.UTC()
 	return r, nil
 }
 
@@ -88,7 +97,7 @@ func (e *Engine) newContextRequest(s scope.Scope, in *schemas.ContextRequest) (R
 	p := &in.Payload
 	r, err := e.newRequest(s, Request{
 		ID: in.Meta.ID, Query: cmp.Or(p.Query.Text, p.UserMessage), Vector: p.Query.Vector,
-		Session: p.Session, Model: p.Model, Options: p,
+		Session: p.Session, Model: p.Model, TZ: p.TZ, Options: p,
 	}, in.Validate(), "/payload/query/vector")
 	switch {
 	case err != nil:
@@ -99,29 +108,16 @@ func (e *Engine) newContextRequest(s scope.Scope, in *schemas.ContextRequest) (R
 		return Request{}, invalid("/payload/include_proofs", "this engine has no prover")
 	}
 	if !p.Now.IsZero() {
-		r.Times.Ranking = p.Now.UTC()
+		r.Times.Ranking = p.Now.In(r.Zone())
 	}
 	if !eventlog.Storable(r.Times.Ranking) {
 		return Request{}, invalid("/payload/now", "must be within "+eventlog.StorableYears)
 	}
-	if r.Times.Ranking.After(r.Times.Policy) { // a replay of the past shows nothing that has expired since
+	if r.Times.Ranking.After(r.Times.Policy) {
 		r.Times.Policy = r.Times.Ranking
 	}
-	most := &e.cfg.Slice
-	r.Limits.MinScore = cmp.Or(p.MinScore, e.cfg.MinScore)
-	r.Limits.Tokens, r.Notes = clamp("token_budget", cmp.Or(max(p.TokenBudget, 0), schemas.DefaultTokenBudget), most.Tokens, r.Notes)
-	r.Limits.Items, r.Notes = clamp("limit", p.Limit, most.Items, r.Notes)
-	if p.Limit == 0 { // a larger budget has room for more items
-		r.Limits.Items = max(most.Items, most.Items*r.Limits.Tokens/schemas.DefaultTokenBudget)
-	}
-	r.Limits.Bytes, r.Notes = clamp("max_bytes", cmp.Or(p.MaxBytes, most.Bytes), most.Bytes, r.Notes)
+	r.Limits, r.Notes = e.cfg.Slice.bound(Limits{
+		Items: p.Limit, Tokens: cmp.Or(max(p.TokenBudget, 0), schemas.DefaultTokenBudget), Bytes: p.MaxBytes, MinScore: cmp.Or(p.MinScore, e.cfg.MinScore),
+	}, r.Notes)
 	return r, nil
-}
-
-// clamp cuts a limit to the most that a client may have.
-func clamp(field string, asked, most int, notes Notes) (int, Notes) {
-	if asked <= most {
-		return asked, notes
-	}
-	return most, notes.With(fmt.Sprintf("budget: %s %d is cut to %d, the most that is given here", field, asked, most))
 }

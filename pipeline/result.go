@@ -57,7 +57,7 @@ func orEmpty(list []string) []string {
 // slicingOf counts what policy and the budget took from the request. Only an auditor is told
 // how many items policy denied.
 func slicingOf(f final) (out schemas.Slicing) {
-	if isAuditor(f.req) {
+	if isAuditor(f.req.Scope) {
 		out.TotalDenied = len(f.ranked.Decision.Denied)
 	}
 	for i := range f.ranked.Candidates {

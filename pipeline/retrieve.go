@@ -114,7 +114,7 @@ func (e *Engine) decideOn(ctx context.Context, rec *Recorder, op operation, req 
 func (e *Engine) withDenied(
 	ctx context.Context, rec *Recorder, op operation, req Request, plan Plan, by *authorizer, auth Authorized,
 ) (Authorized, error) {
-	if !isAuditor(req) || len(auth.Pools) == 0 {
+	if !isAuditor(req.Scope) || len(auth.Pools) == 0 {
 		return auth, nil
 	}
 	all := plan
@@ -129,8 +129,8 @@ func (e *Engine) withDenied(
 }
 
 // isAuditor reports whether the principal may know which items policy denies.
-func isAuditor(req Request) bool {
-	p := req.Scope.Principal()
+func isAuditor(s scope.Scope) bool {
+	p := s.Principal()
 	return p.HasRole("auditor")
 }
 

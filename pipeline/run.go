@@ -53,6 +53,7 @@ func (e *Engine) run(ctx context.Context, op operation, req Request) (Outcome, e
 		return Outcome{}, refusal
 	}
 	e.measures(req.Scope.Tenant()).record(rec, req, out)
+	e.logAnswer(ctx, rec, op.spec().Name, req, &out)
 	describe(rec.span, &out)
 	return out, nil
 }

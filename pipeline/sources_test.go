@@ -30,6 +30,7 @@ func TestASummaryIsAsClosedAsItsSources(t *testing.T) {
 	shown := func(level schemas.Level) []string {
 		t.Helper()
 		req := ask("lantern number")
+		req.Payload.Fill = true
 		req.Payload.Repeat = schemas.RepeatFull
 		res, err := w.engine.Context(ctx, as(t, "acme", level), req)
 		must(t, err)

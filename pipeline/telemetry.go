@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"context"
+	"log/slog"
 	"maps"
 	"slices"
 
@@ -78,6 +80,20 @@ func (m *measures) record(rec *Recorder, req Request, out Outcome) {
 	if out.Result.Payload.PackID != "" {
 		m.shown(req, &out)
 	}
+}
+
+// logAnswer tells the log what became of a request: how many items each retriever found, policy denied, and the
+// answer shows and leaves out. It names no item.
+func (e *Engine) logAnswer(ctx context.Context, rec *Recorder, operation string, req Request, out *Outcome) {
+	if !e.cfg.Logger.Enabled(ctx, slog.LevelDebug) {
+		return
+	}
+	r := &out.Ranked
+	e.cfg.Logger.LogAttrs(ctx, slog.LevelDebug, "request answered",
+		slog.String("request", req.ID), slog.String("operation", operation), slog.String("tenant", req.Scope.Tenant()),
+		slog.Int("found", r.Found), slog.Any("by", r.Counts), slog.Int("candidates", len(r.Candidates)), slog.Int("denied", len(r.Decision.Denied)),
+		slog.Int("shown", len(out.Packed.Shown)), slog.Any("left_out", dropsByReason(r)), slog.Int("tokens", out.Packed.Tokens),
+		slog.Float64("ms", rec.Timings().TotalMS))
 }
 
 // decided counts the verdicts of policy on what a request found.

@@ -36,8 +36,22 @@ func (e *Engine) Templates(
 	if err != nil {
 		return schemas.TemplateReply{}, typed(ctx, templateError("/register", err))
 	}
-	reply.Templates = list
+	reply.Templates = e.flagTemplates(s, list)
 	return reply, nil
+}
+
+// flagTemplates marks the templates of which others are not shown a part.
+func (e *Engine) flagTemplates(s scope.Scope, list []schemas.RegisteredTemplate) []schemas.RegisteredTemplate {
+	for i := range list {
+		t, err := e.cfg.Templates.Find(s, list[i].Name)
+		if err != nil {
+			continue // replaced meanwhile
+		}
+		if _, left := t.Guard(e.looksInjected); len(left) > 0 {
+			list[i].Flagged = schemas.FlagInjection
+		}
+	}
+	return list
 }
 
 // register keeps a template where policy lets the principal do so. The warnings say what of it

@@ -66,3 +66,27 @@ func TestARecentProfileFindsTheNewest(t *testing.T) {
 		t.Errorf("beside hidden reports %v, without %v", shown[1], shown[0])
 	}
 }
+
+// TestTheNewestStandBehindOtherNews has reports that are alike, all older than a thousand other items: the ranker
+// recency takes the newest of them, whatever similarity says.
+func TestTheNewestStandBehindOtherNews(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, nil)
+	list := crowd(1100)
+	for i := range 300 {
+		m := memory(fmt.Sprintf("r%03d", i), "level:internal", "", fmt.Sprintf("Inspection of the %s shed was filed by clerk %d.", [...]string{"copper", "timber", "barley", "kiln"}[i*7%4], i))
+		m.Session, m.CreatedAt = "", day.AddDate(0, 0, i-500)
+		list = append(list, m)
+	}
+	w.put(t, "acme", list...)
+	built, err := w.engine.Build(t.Context(), as(t, "acme", schemas.Internal), schemas.BuildRequest{
+		SearchRequest: schemas.SearchRequest{Query: "shed inspection filed by a clerk", Limit: 4}, Ranker: "recency"})
+	must(t, err)
+	var got []string
+	for _, m := range built.Memories {
+		got = append(got, m.Memory.ID)
+	}
+	if want := []string{"r299", "r298", "r297", "r296"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

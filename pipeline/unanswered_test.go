@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"satchel/schemas"
 )
@@ -78,15 +79,15 @@ func TestNotKnownIsAnAnswer(t *testing.T) {
 	}
 }
 
-// What hardly bears on a question takes a quarter of the budget and is not quoted. Tools, and the turns of the
-// session, keep theirs; an item that only others may see changes nothing.
+// Of what hardly bears on a question the best few are shown, and none is quoted; fill shows all. Tools, and the turns of the
+// session, keep their places; an item that only others may see changes nothing.
 func TestHardlyAnswered(t *testing.T) {
 	t.Parallel()
 	w := openWorld(t, nil)
 	list := crowd(20)
 	for i := range 40 {
 		list = append(list, plain(fmt.Sprintf("far%02d", i), fmt.Sprintf(
-			"Doctor %d left the south of Africa, and her country lost the human capital that it had paid for.", i)))
+			"Doctor %d left the south of Africa, and her land lost the human capital that it had paid for.", i)))
 	}
 	for i := range 8 {
 		turn := memory(fmt.Sprintf("turn%d", i), "level:internal", "Ana", strings.Repeat(fmt.Sprintf("We sorted shelf %d. ", i), 8))
@@ -98,22 +99,22 @@ func TestHardlyAnswered(t *testing.T) {
 	answer := memory("answer", "level:confidential", "", "Lima is the capital of Peru.")
 	answer.Session = ""
 	w.put(t, "acme", append(list, tool, answer)...)
-	asking := func(question, session string, level schemas.Level, budget int) schemas.ResultPayload {
+	asking := func(question, session string, level schemas.Level, fill bool) schemas.ResultPayload {
 		t.Helper()
 		req := ask(question)
-		req.Payload.TokenBudget, req.Payload.Session, req.Payload.Repeat = budget, session, schemas.RepeatFull
+		req.Payload.TokenBudget, req.Payload.Session, req.Payload.Repeat, req.Payload.Fill = 1000, session, schemas.RepeatFull, fill
 		res, err := w.engine.Context(t.Context(), as(t, "acme", level), req)
 		must(t, err)
 		return res.Payload
 	}
-	const question = "what is the capital of peru?"
-	far := asking(question, "", schemas.Internal, 1000)
+	const question = "what is the capital city of peru and when was it founded?"
+	far := asking(question, "", schemas.Internal, false)
 	memory, tools := section(far, schemas.SectionMemory), section(far, schemas.SectionTools)
-	if !hardly(far) || memory.TokenActual == 0 || memory.TokenActual > 250 || len(far.Explainability.TLDR.Sentences) > 0 || tools.TokenActual == 0 {
+	if !hardly(far) || memory.TokenActual == 0 || memory.TokenActual > 260 || len(shownIDs(far)) > 11 || !strings.Contains(far.Text, " more bear on it less: fill shows them.") || len(far.Explainability.TLDR.Sentences) > 0 || tools.TokenActual == 0 {
 		t.Errorf("memory takes %d, tools %d, TL;DR %q, warnings %q", memory.TokenActual, tools.TokenActual,
 			far.Explainability.TLDR.Summary, far.Explainability.Warnings)
 	}
-	live := asking(question, "live", schemas.Internal, 1000)
+	live := asking(question, "live", schemas.Internal, false)
 	turns, others := 0, 0
 	for _, id := range shownIDs(live) {
 		if strings.HasPrefix(id, "turn") {
@@ -125,9 +126,12 @@ func TestHardlyAnswered(t *testing.T) {
 	if turns != 8 || others < 5 || section(live, schemas.SectionMemory).TokenActual > 1000 {
 		t.Errorf("of the session 8 turns: %d shown, and %d others, %d tokens", turns, others, section(live, schemas.SectionMemory).TokenActual)
 	}
+	if all := asking(question, "", schemas.Internal, true); !hardly(all) || len(shownIDs(all)) < 25 || strings.Contains(all.Text, "fill shows") {
+		t.Errorf("fill shows %d items, warnings %q", len(shownIDs(all)), all.Explainability.Warnings)
+	}
 	for name, p := range map[string]schemas.ResultPayload{
-		"nearer":       asking("Where did the doctor go?", "", schemas.Internal, 1000),
-		"more may see": asking(question, "", schemas.Confidential, 1000),
+		"nearer":       asking("Where did the doctor go?", "", schemas.Internal, false),
+		"more may see": asking(question, "", schemas.Confidential, false),
 	} {
 		if hardly(p) || len(p.Explainability.TLDR.Sentences) == 0 {
 			t.Errorf("%s: warnings %q, TL;DR %q", name, p.Explainability.Warnings, p.Explainability.TLDR.Summary)
@@ -156,7 +160,7 @@ func hardly(p schemas.ResultPayload) bool {
 }
 
 // TestSummariesThatAreAskedFor: whoever filters by the kind summary gets summaries, however little the
-// question says; any other kind holds most of a store and must bear on the question.
+// question says; of any other kind, which holds most of a store, few are shown that hardly bear on it.
 func TestSummariesThatAreAskedFor(t *testing.T) {
 	t.Parallel()
 	w := openWorld(t, nil)
@@ -165,7 +169,7 @@ func TestSummariesThatAreAskedFor(t *testing.T) {
 	w.put(t, "acme", append(crowd(50), sum)...)
 	for name, c := range map[string]struct {
 		filter any
-		shown  bool
+		asked  bool
 	}{
 		"summaries": {"summary", true}, "a list": {[]any{"summary"}, true}, "an operator": {map[string]any{"in": []any{"summary"}}, true},
 		"among others": {[]any{"summary", "memory"}, false}, "memories": {"memory", false},
@@ -174,8 +178,8 @@ func TestSummariesThatAreAskedFor(t *testing.T) {
 		req.Payload.Query.Filters = map[string]any{"kind": c.filter}
 		res, err := w.engine.Context(t.Context(), as(t, "acme", schemas.Internal), req)
 		must(t, err)
-		if got := len(res.Payload.Results) > 0; got != c.shown {
-			t.Errorf("%s: %d shown", name, len(res.Payload.Results))
+		if n := len(res.Payload.Results); c.asked != (n == 1) || n > 10 || c.asked == hardly(res.Payload) {
+			t.Errorf("%s: %d shown, warnings %q", name, n, res.Payload.Explainability.Warnings)
 		}
 	}
 }
@@ -221,6 +225,95 @@ func TestOtherLanguages(t *testing.T) {
 		must(t, err)
 		if len(ids(&res)) > 0 || !strings.Contains(res.Payload.Text, "Nothing here answers it.") {
 			t.Errorf("%s: shown %v", question, ids(&res))
+		}
+	}
+}
+
+// A question of words that nothing has and that are no words, a greeting and thanks get no item, whatever is near by its
+// vector. A rare word that an item has, and a day that a question names, speak for the item.
+func TestNothingIsShownOfNothing(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, nil)
+	list := crowd(60)
+	for i := range 20 {
+		turn := memory(fmt.Sprint("turn", i), "level:internal", "Ana", fmt.Sprintf("Hello again, and thanks for walk %d along the river in the morning with the dogs.", i))
+		turn.CreatedAt = time.Date(2026, 1, 2+i, 9, 0, 0, 0, time.UTC)
+		list = append(list, turn)
+	}
+	rare := plain("rare", "Dejamos el proveedor Zendrop por los retrasos.")
+	hidden := plain("hidden", "The zorblaxity of the quuxifier was measured twice.")
+	hidden.SecurityLabel = []string{"level:confidential"}
+	w.put(t, "acme", append(list, rare, hidden)...)
+	for _, c := range []struct {
+		question string
+		level    schemas.Level
+		shown    string // id of the first, "" for no item
+	}{
+		{"zorblaxity of the quuxifier", schemas.Internal, ""}, {"zorblaxity of the quuxifier", schemas.Confidential, "hidden"},
+		{"wixnavord plimberoxity dogs", schemas.Internal, ""}, {"hello!", schemas.Internal, ""}, {"Thanks a lot, and good night", schemas.Internal, ""},
+		{"Zendrop plimberoxity", schemas.Internal, "rare"},
+	} {
+		req := ask(c.question)
+		req.Payload.UserMessage, req.Payload.Task = "", ""
+		res, err := w.engine.Context(t.Context(), as(t, "acme", c.level), req)
+		must(t, err)
+		got := ids(&res)
+		if c.shown == "" && (len(got) > 0 || res.Payload.Pack.TokenActual > 26) || c.shown != "" && !slices.Contains(got, c.shown) {
+			t.Errorf("%q of %v: shown %v in %d tokens:\n%s", c.question, c.level, got, res.Payload.Pack.TokenActual, res.Payload.Text)
+		}
+	}
+	day, err := w.engine.Context(t.Context(), as(t, "acme", schemas.Internal), ask("What became of plimberoxity on 5 January 2026?"))
+	must(t, err)
+	if !slices.Contains(ids(&day), "turn3") {
+		t.Errorf("of the day: shown %v", ids(&day))
+	}
+}
+
+// A question that shares no word with the turn that answers it finds it, and no single turn must come near by itself.
+func TestAskedInOtherWords(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, nil)
+	list := crowd(40)
+	for i, text := range []string{
+		"We finally adopted a beagle from the shelter, she sleeps under the piano and chews every slipper she finds.",
+		"The boiler man came again on Tuesday and says that the pump has to be replaced before the frost.",
+		"My sister moved into the flat above the bakery, so the stairs smell of bread at five in the morning.",
+		"I will be in Lisbon for the trade fair and cannot take the minutes of the board this time.",
+	} {
+		turn := memory(fmt.Sprint("turn", i), "level:internal", "Ana", text)
+		turn.Session = "talk"
+		list = append(list, turn)
+	}
+	w.put(t, "acme", list...)
+	for question, want := range map[string]string{"Which pet do they have?": "turn0", "What is wrong with the heating?": "turn1"} {
+		res, err := w.engine.Context(t.Context(), as(t, "acme", schemas.Internal), ask(question))
+		must(t, err)
+		if !slices.Contains(ids(&res), want) {
+			t.Errorf("%s: shown %v, not %s", question, ids(&res), want)
+		}
+	}
+}
+
+// TestSmallPacksSayThatNothingAnswers asks within few tokens, which what hardly bears on the question wants: other words
+// give way to those that say that nothing answers.
+func TestSmallPacksSayThatNothingAnswers(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, nil)
+	list := crowd(20)
+	for i := range 40 {
+		list = append(list, plain(fmt.Sprintf("far%02d", i), fmt.Sprintf(
+			"Doctor %d left the south of Africa, and her country lost the human capital that it had paid for.", i)))
+	}
+	w.put(t, "acme", list...)
+	for _, budget := range []int{2000, 500, 300, 120} {
+		for _, message := range []string{"", "What is the capital of Peru, and since when has it been that one?"} {
+			req := ask("What is the capital of Peru?")
+			req.Payload.TokenBudget, req.Payload.UserMessage, req.Payload.Task = budget, message, ""
+			res, err := w.engine.Context(t.Context(), as(t, "acme", schemas.Internal), req)
+			must(t, err)
+			if text := res.Payload.Text; !strings.Contains(text, "Nothing here mentions: Peru") || res.Payload.Pack.TokenActual > budget || len(res.Payload.Results) == 0 && budget > 120 {
+				t.Errorf("%d tokens of %d:\n%s", res.Payload.Pack.TokenActual, budget, text)
+			}
 		}
 	}
 }

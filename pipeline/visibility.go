@@ -55,7 +55,7 @@ func (v *visibility) FilterVisible(ctx context.Context, records []schemas.Record
 	}
 	cs := v.decide(ctx, records)
 	defend.DropNotYetValid(cs, v.req.Times.Ranking)
-	v.engine.defenses.ApplyKeepingDuplicates(cs, false, v.req.Times.Policy)
+	v.engine.defenses.ApplyKeepingDuplicates(cs, false, v.req.Times.Ranking)
 	var visible []candidate.Visible
 	for i := range cs {
 		if cs[i].Kept() && !cs[i].Suspect && !cs[i].Masked {

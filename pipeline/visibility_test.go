@@ -178,7 +178,7 @@ func TestDecidingGoesOnWherePolicyDenies(t *testing.T) {
 	put("kept", 60, 0, "Gate %d.")
 	reply := func(question string) *schemas.ResultPayload {
 		req := ask(question)
-		req.Payload.Limit, req.Payload.TokenBudget = 40, 6000
+		req.Payload.Limit, req.Payload.TokenBudget, req.Payload.Fill = 40, 6000, true
 		res, err := w.engine.Context(context.Background(), s, req)
 		must(t, err)
 		return &res.Payload

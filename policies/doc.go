@@ -13,7 +13,7 @@
 //	 "subject": {"groups", "id", "kind", "level", "roles", "tenant"}}
 //
 // An item has the facets of schemas.Facets, id, pii_flags, created_at, expires_at and
-// valid_to; times are nanoseconds since 1970, 0 for none; levels are numbers, 0 public
+// valid_to, and what else its writer said of it: confidence, policy_tags, project, source_uri and speaker; times are nanoseconds since 1970, 0 for none; levels are numbers, 0 public
 // to 3 restricted; an item's purposes are in lower case, and that of the request as it
 // was given, to be compared without case. An item may have spared, the reasons that are not to
 // count. A bundle may say which of them it looks at, and is shown no more.

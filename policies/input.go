@@ -20,14 +20,15 @@ type Attributes uint32
 
 // attributeKeys are the item fields of the policy input as they stand in it, sorted.
 var attributeKeys = [...]string{
-	`"category":`, `"created_at":`, `"credentials":`, `"expires_at":`, `"groups":`, `"id":`,
-	`"kind":`, `"labels":`, `"level":`, `"pii":`, `"pii_flags":`, `"purposes":`,
-	`"sensitivity":`, `"session":`, `"signer":`, `"spared":`, `"trust":`, `"type":`, `"valid_to":`,
+	`"category":`, `"confidence":`, `"created_at":`, `"credentials":`, `"expires_at":`, `"groups":`, `"id":`,
+	`"kind":`, `"labels":`, `"level":`, `"pii":`, `"pii_flags":`, `"policy_tags":`, `"project":`, `"purposes":`,
+	`"sensitivity":`, `"session":`, `"signer":`, `"source_uri":`, `"spared":`, `"speaker":`, `"trust":`, `"type":`, `"valid_to":`,
 }
 
 // The attributes by their place in attributeKeys.
 const (
 	category = iota
+	confidence
 	createdAt
 	credentials
 	expiresAt
@@ -38,11 +39,15 @@ const (
 	level
 	pii
 	piiFlags
+	policyTags
+	project
 	purposes
 	sensitivity
 	session
 	signer
+	sourceURI
 	spared
+	speaker
 	trust
 	typ
 	validTo
@@ -88,6 +93,8 @@ func (r *Resource) appendValue(dst []byte, attribute int) []byte {
 	switch attribute {
 	case category:
 		return AppendString(dst, f.Category)
+	case confidence:
+		return AppendNumber(dst, r.ConfidenceOr1())
 	case createdAt:
 		return AppendTime(dst, r.CreatedAt)
 	case credentials:
@@ -108,6 +115,10 @@ func (r *Resource) appendValue(dst []byte, attribute int) []byte {
 		return strconv.AppendBool(dst, f.PII)
 	case piiFlags:
 		return AppendStrings(dst, r.PIIFlags)
+	case policyTags:
+		return AppendStrings(dst, r.PolicyTags)
+	case project:
+		return AppendString(dst, r.Project)
 	case purposes:
 		return AppendStrings(dst, f.Purposes)
 	case sensitivity:
@@ -116,8 +127,12 @@ func (r *Resource) appendValue(dst []byte, attribute int) []byte {
 		return AppendString(dst, f.Session)
 	case signer:
 		return AppendString(dst, f.Signer)
+	case sourceURI:
+		return AppendString(dst, r.SourceURI)
 	case spared:
 		return AppendStrings(dst, r.Spared)
+	case speaker:
+		return AppendString(dst, r.Speaker)
 	case trust:
 		return AppendNumber(dst, f.Trust)
 	case typ:

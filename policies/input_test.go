@@ -27,9 +27,9 @@ func TestInputIsCanonical(t *testing.T) {
 		Facets: schemas.Facets{Kind: "code", Type: "semantic", Level: schemas.Restricted, Labels: []string{"level:restricted"},
 			PII: true, Trust: 0.25, Sensitivity: math.NaN()},
 	}}}
-	const want = `{"action":"read","items":[{"category":"","created_at":1,"credentials":false,"expires_at":0,"groups":[],` +
-		`"id":"a\"b","kind":"code","labels":["level:restricted"],"level":3,"pii":true,"pii_flags":["$.content"],"purposes":[],` +
-		`"sensitivity":null,"session":"","signer":"","trust":0.25,"type":"semantic","valid_to":9223372036854775807}],` +
+	const want = `{"action":"read","items":[{"category":"","confidence":1,"created_at":1,"credentials":false,"expires_at":0,"groups":[],` +
+		`"id":"a\"b","kind":"code","labels":["level:restricted"],"level":3,"pii":true,"pii_flags":["$.content"],"policy_tags":[],"project":"","purposes":[],` +
+		`"sensitivity":null,"session":"","signer":"","source_uri":"","speaker":"","trust":0.25,"type":"semantic","valid_to":9223372036854775807}],` +
 		`"now":10000000005,"purpose":"support","subject":{"groups":["dev","ops"],"id":"planner","kind":"agent","level":1,"roles":[],"tenant":"acme"}}`
 	if got := string(policies.AppendRequest(nil, s, &r, policies.AllAttributes())); got != want {
 		t.Errorf("input is\n%s, want\n%s", got, want)

@@ -20,8 +20,24 @@ type Resource struct {
 	ExpiresAt time.Time
 	ValidTo   time.Time
 	CreatedAt time.Time
-	Sources   []string // ids of what a summary was made of; no policy sees them, Sourced does
-	Spared    []string // reasons that are not to count, as a governed exception lifts them
+
+	// What else the writer said of it.
+	Confidence *float64
+	PolicyTags []string
+	Project    string
+	SourceURI  string
+	Speaker    string
+
+	Sources []string // ids of what a summary was made of; no policy sees them, Sourced does
+	Spared  []string // reasons that are not to count, as a governed exception lifts them
+}
+
+// ConfidenceOr1 is the writer's confidence, 1 without one.
+func (r *Resource) ConfidenceOr1() float64 {
+	if r.Confidence == nil {
+		return 1
+	}
+	return *r.Confidence
 }
 
 // Request asks for a verdict on every resource. The tenant, the principal and the

@@ -35,11 +35,13 @@ var principalID = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,128}$`)
 //	        level: internal # public when left out
 //	        groups: [dev]
 //	        roles: [auditor]
+//	        trust: 0.9 # the most that its items may claim; 0.7 when left out
 //	        nkey: UABC… # public key with which it connects
 //	  "*": {} # any other tenant may be written to as well; its principals are known there
 type Registry struct {
 	tenants map[string]map[string]scope.Principal
-	members []Member // sorted by tenant and id
+	trust   map[string]map[string]float64 // granted
+	members []Member                      // sorted by tenant and id
 }
 
 // Member is a registered principal of one tenant.
@@ -49,7 +51,8 @@ type Member struct {
 	Level  int // schemas.Level as a number
 	Groups []string
 	Roles  []string
-	Key    string // public nkey with which it connects, "" for none
+	Trust  float64 // the most that its items may claim; 0: the default
+	Key    string  // public nkey with which it connects, "" for none
 }
 
 type registryFile struct {
@@ -65,6 +68,7 @@ type registryPrincipal struct {
 	Level  string   `yaml:"level"`
 	Groups []string `yaml:"groups"`
 	Roles  []string `yaml:"roles"`
+	Trust  *float64 `yaml:"trust"`
 	NKey   string   `yaml:"nkey"`
 }
 
@@ -93,12 +97,13 @@ func ReadRegistry(from io.Reader) (*Registry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read principal registry: %w", err)
 	}
-	r := &Registry{tenants: make(map[string]map[string]scope.Principal, len(file.Tenants))}
+	r := &Registry{tenants: make(map[string]map[string]scope.Principal, len(file.Tenants)), trust: map[string]map[string]float64{}}
 	for tenant, t := range file.Tenants {
 		if err := scope.CheckTenant(tenant); err != nil && tenant != anyTenant {
 			return nil, fmt.Errorf("read principal registry: %w", err)
 		}
 		known, keys := make(map[string]scope.Principal, len(t.Principals)), map[string]bool{}
+		r.trust[tenant] = make(map[string]float64, len(t.Principals))
 		for _, entry := range t.Principals {
 			p, err := entry.principal()
 			if err != nil {
@@ -114,7 +119,8 @@ func ReadRegistry(from io.Reader) (*Registry, error) {
 				return nil, fmt.Errorf("read principal registry: tenant %q: principal %q has the nkey of another", tenant, p.ID)
 			}
 			known[p.ID], keys[entry.NKey] = p, true
-			r.members = append(r.members, Member{tenant, p.ID, p.Level, p.Groups, p.Roles, entry.NKey})
+			r.trust[tenant][p.ID] = entry.granted()
+			r.members = append(r.members, Member{tenant, p.ID, p.Level, p.Groups, p.Roles, entry.granted(), entry.NKey})
 		}
 		r.tenants[tenant] = known
 	}
@@ -158,6 +164,9 @@ func (e *registryPrincipal) principal() (scope.Principal, error) {
 			return scope.Principal{}, fmt.Errorf("principal %q: unknown level %q", e.ID, e.Level)
 		}
 	}
+	if t := e.granted(); !(t >= anybodysTrust && t <= greatestTrust) { // NaN is neither
+		return scope.Principal{}, fmt.Errorf("principal %q: trust must be %g to %d", e.ID, anybodysTrust, greatestTrust)
+	}
 	if e.NKey != "" && !nkeys.IsValidPublicUserKey(e.NKey) {
 		return scope.Principal{}, fmt.Errorf("principal %q: nkey is no public nkey of a user", e.ID)
 	}
@@ -165,6 +174,14 @@ func (e *registryPrincipal) principal() (scope.Principal, error) {
 		return scope.Principal{}, fmt.Errorf("principal %q: an id with an nkey must match [A-Za-z0-9_-]{1,64}", e.ID)
 	}
 	return scope.Principal{ID: e.ID, Level: int(level), Groups: sortedSet(e.Groups), Roles: sortedSet(e.Roles)}, nil
+}
+
+// granted is the trust that an entry grants.
+func (e *registryPrincipal) granted() float64 {
+	if e.Trust == nil {
+		return agentTrust
+	}
+	return *e.Trust
 }
 
 // anyTenant stands for every tenant that a registry does not name.
@@ -197,6 +214,43 @@ func (r *Registry) Knows(tenant, id string) bool {
 	}
 	_, ok := r.of(tenant)[id]
 	return ok
+}
+
+// Trust returns the most trust that an item may claim which agent id of a tenant wrote: what the
+// registry grants to the principal. Whom it does not know, and everybody without a registry, is
+// granted what an item has that claims none.
+func (r *Registry) Trust(tenant, id string) float64 {
+	if r == nil {
+		return anybodysTrust
+	}
+	grants, named := r.trust[tenant]
+	if !named {
+		grants = r.trust[anyTenant]
+	}
+	if granted, ok := grants[id]; ok {
+		return granted
+	}
+	return anybodysTrust
+}
+
+// Grant lowers the trust that an item claims to what its author is granted, and reports whether it
+// did. m shares nothing with what it was before.
+func (r *Registry) Grant(tenant, author string, m *schemas.MemoryItem) bool {
+	granted := r.Trust(tenant, author)
+	if m.Trust == nil || *m.Trust <= granted {
+		return false
+	}
+	m.Trust = &granted
+	return true
+}
+
+// Author returns who wrote an item that has a speaker; "" where it has none, or without a registry:
+// agents are then who they say they are.
+func (r *Registry) Author(author, speaker string) string {
+	if r == nil || speaker == "" {
+		return ""
+	}
+	return author
 }
 
 // Resolve returns who asks: the lesser of claim and registry.

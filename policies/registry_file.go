@@ -27,6 +27,11 @@ func AddMember(raw []byte, m Member) ([]byte, error) {
 			entry = append(entry, list)
 		}
 	}
+	if m.Trust == 0 {
+		m.Trust = agentTrust
+	} else {
+		entry = append(entry, yaml.MapItem{Key: "trust", Value: m.Trust})
+	}
 	if m.Key != "" {
 		entry = append(entry, yaml.MapItem{Key: "nkey", Value: m.Key})
 	}
@@ -77,7 +82,7 @@ func (r *Registry) admits(m Member) error {
 	if err := scope.CheckTenant(m.Tenant); err != nil {
 		return err
 	}
-	if _, err := (&registryPrincipal{ID: m.ID, NKey: m.Key}).principal(); err != nil {
+	if _, err := (&registryPrincipal{ID: m.ID, NKey: m.Key, Trust: &m.Trust}).principal(); err != nil {
 		return err
 	}
 	for _, other := range r.Members() {

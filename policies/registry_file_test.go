@@ -104,7 +104,7 @@ func TestKeysOfPrincipals(t *testing.T) {
 	t.Parallel()
 	key, other := publicKey(t), publicKey(t)
 	r := registry(t, "tenants: {b: {principals: [{id: x, nkey: "+key+"}]}, a: {principals: [{id: z}, {id: y, level: internal, nkey: "+key+"}, {id: x, nkey: "+other+"}]}}")
-	want := []policies.Member{{Tenant: "a", ID: "x", Key: other}, {Tenant: "a", ID: "y", Level: 1, Key: key}, {Tenant: "a", ID: "z"}, {Tenant: "b", ID: "x", Key: key}}
+	want := []policies.Member{{Tenant: "a", ID: "x", Trust: .7, Key: other}, {Tenant: "a", ID: "y", Level: 1, Trust: .7, Key: key}, {Tenant: "a", ID: "z", Trust: .7}, {Tenant: "b", ID: "x", Trust: .7, Key: key}}
 	if diff := cmp.Diff(want, r.Members()); diff != "" {
 		t.Error(diff)
 	}

@@ -173,3 +173,34 @@ func FuzzReadRegistry(f *testing.F) {
 		}
 	})
 }
+
+// Trust is what the registry grants; nobody has more than the default without it.
+func TestTrust(t *testing.T) {
+	t.Parallel()
+	r, err := policies.ReadRegistry(strings.NewReader("tenants:\n  main:\n    principals:\n      - {id: a}\n      - {id: b, trust: .9}\n      - {id: c, trust: .5}\n  \"*\":\n    principals:\n      - {id: d, trust: 1}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		r          *policies.Registry
+		tenant, id string
+		want       float64
+	}{{r, "main", "a", .7}, {r, "main", "b", .9}, {r, "main", "c", .5}, {r, "main", "d", .5}, {r, "other", "d", 1}, {r, "other", "a", .5}, {nil, "main", "b", .5}} {
+		if got := tc.r.Trust(tc.tenant, tc.id); got != tc.want {
+			t.Errorf("%s of %s is granted %g, want %g", tc.id, tc.tenant, got, tc.want)
+		}
+		claimed, low := 1.0, .2
+		high, less := schemas.MemoryItem{Trust: &claimed}, schemas.MemoryItem{Trust: &low}
+		if lowered := tc.r.Grant(tc.tenant, tc.id, &high); *high.Trust != tc.want || claimed != 1 || lowered != (tc.want < 1) {
+			t.Errorf("%s of %s: trust 1 counts as %g", tc.id, tc.tenant, *high.Trust)
+		}
+		if tc.r.Grant(tc.tenant, tc.id, &less) || *less.Trust != .2 || tc.r.Grant(tc.tenant, tc.id, &schemas.MemoryItem{}) {
+			t.Errorf("%s of %s: a trust that is granted is lowered", tc.id, tc.tenant)
+		}
+	}
+	for _, trust := range []string{"0", ".4", "1.1", "-1", ".nan", "high"} {
+		if _, err := policies.ReadRegistry(strings.NewReader("tenants: {main: {principals: [{id: a, trust: " + trust + "}]}}")); err == nil {
+			t.Errorf("trust %s is taken", trust)
+		}
+	}
+}

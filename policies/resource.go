@@ -16,6 +16,9 @@ func ResourceOf(r *schemas.Record) Resource {
 		ExpiresAt: r.ExpiresAt(),
 		ValidTo:   r.ValidTo,
 		CreatedAt: r.CreatedAt,
+
+		Confidence: r.Confidence, PolicyTags: r.Provenance.PolicyTags, Project: r.Scope.Project,
+		SourceURI: r.Provenance.SourceURI, Speaker: r.Speaker,
 	}
 	if r.Kind == schemas.KindSummary {
 		for _, l := range r.Links {

@@ -58,6 +58,7 @@ type CodeAttributes struct {
 type CommitAttributes struct {
 	SHA          string   `json:"sha,omitempty"` // 7 to 64 hex digits
 	Author       string   `json:"author,omitempty"`
+	Committed    string   `json:"committed,omitempty"`
 	Timestamp    string   `json:"timestamp,omitempty"`
 	FilesChanged []string `json:"files_changed,omitempty"`
 	Insertions   int      `json:"insertions,omitempty"`

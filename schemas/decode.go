@@ -17,7 +17,7 @@ var (
 	accessedShape   = shapeFor[MemoryAccessed](false)
 	erasedShape     = shapeFor[MemoryErased](false)
 	requestShape    = shapeFor[ContextRequest](false)
-	putShape        = shapeFor[PutRequest](false)
+	putShape        = reshaped(shapeFor[PutRequest](false), "event", &shape{kind: shapeObject, open: true, fields: []fieldShape{{"time", &shape{kind: shapeTime}}}})
 )
 
 // DecodeMemoryItem reads an item and returns what is wrong with it: text that is not
@@ -57,7 +57,7 @@ func DecodeContextRequest(data []byte) (ContextRequest, []Issue) {
 	return decode[ContextRequest](data, requestShape)
 }
 
-// DecodePutRequest reads a put, like DecodeMemoryItem. The event inside is not looked at.
+// DecodePutRequest reads a put, like DecodeMemoryItem. Of the event inside only its time is looked at.
 func DecodePutRequest(data []byte) (PutRequest, []Issue) {
 	return decode[PutRequest](data, putShape)
 }
@@ -95,6 +95,17 @@ func Repeated(data []byte) []Issue {
 	return out
 }
 
+// ReadText returns what is wrong with a JSON document whatever it is for: text that is not UTF-8 or not
+// JSON, names given twice, too deep a nesting.
+func ReadText(data []byte) []Issue {
+	if !utf8.Valid(data) {
+		return []Issue{{Message: notUTF8}}
+	}
+	return runWalk("", data, anyShape, false)
+}
+
+const notUTF8 = "is not valid UTF-8"
+
 // givenTwice is the message about a repeated name.
 const givenTwice = "is given twice"
 
@@ -111,13 +122,23 @@ func Decode[T any, P validated[T]](data []byte) (T, []Issue) {
 	return decode[T, P](data, shapeFor[T](false))
 }
 
-// decode reads data once and compares its text with s. A text that fails is read a
+// DecodeText is Decode for a document that is right when its text is: it has no Validate.
+func DecodeText[T any](data []byte) (T, []Issue) {
+	return read(data, shapeFor[T](false), func(*T) []Issue { return nil })
+}
+
+// decode is read for a document that can check itself.
+func decode[T any, P validated[T]](data []byte, s *shape) (T, []Issue) {
+	return read(data, s, func(v *T) []Issue { return P(v).Validate() })
+}
+
+// read reads data once and compares its text with s. A text that fails is read a
 // second time with the failing values taken out, so that every failing pointer is
 // found at once.
-func decode[T any, P validated[T]](data []byte, s *shape) (T, []Issue) {
+func read[T any](data []byte, s *shape, validate func(*T) []Issue) (T, []Issue) {
 	var v T
 	if !utf8.Valid(data) {
-		return v, []Issue{{Message: "is not valid UTF-8"}}
+		return v, []Issue{{Message: notUTF8}}
 	}
 	err := json.Unmarshal(data, &v)
 	var syntax *json.SyntaxError
@@ -129,13 +150,13 @@ func decode[T any, P validated[T]](data []byte, s *shape) (T, []Issue) {
 		if err != nil {
 			return v, []Issue{{Message: "does not fit this document"}}
 		}
-		return v, P(&v).Validate()
+		return v, validate(&v)
 	}
 	var rest T
-	if json.Unmarshal(takeOut(data, issues), &rest) != nil {
+	if named := issues[len(issues)-1].More == 0; !named || json.Unmarshal(takeOut(data, issues), &rest) != nil {
 		return v, issues
 	}
-	return rest, append(issues, withoutCovered(P(&rest).Validate(), issues)...)
+	return rest, append(issues, withoutCovered(validate(&rest), issues)...)
 }
 
 // withoutCovered returns the issues that are not about a value found wrong already,

@@ -278,7 +278,8 @@ func drawRequest(t *rapid.T) object {
 	query := object{"text": shortText().Draw(t, "text")}
 	maybe(t, query, "type", rapid.SampledFrom([]string{"", "keyword", "semantic", "graph", "hybrid"}))
 	maybe(t, query, "vector", rapid.SliceOfN(rapid.Float32Range(-1, 1), 1, 4))
-	maybe(t, query, "filters", rapid.SampledFrom([]any{object{"test_type": "e2e"}, object{"n": object{"gte": 1, "lt": 5}}, object{"k": []any{"a", "b"}}, object{"k": object{"in": []any{1}}}}))
+	maybe(t, query, "filters", rapid.SampledFrom([]any{object{"test_type": "e2e"}, object{"n": object{"gte": 1, "lt": 5}}, object{"k": []any{"a", "b"}}, object{"k": object{"in": []any{1}}},
+		object{"k": object{"ne": 1, "exists": true}}, object{"or": []any{object{"k": 1}, object{"l": object{"gte": 1}}}}}))
 	payload := object{"query": query}
 	maybe(t, payload, "limit", rapid.IntRange(0, MaxLimit))
 	maybe(t, payload, "token_budget", rapid.IntRange(0, MaxTokenBudget))

@@ -1,5 +1,10 @@
 package schemas
 
+import (
+	"strconv"
+	"strings"
+)
+
 // Code is the machine-readable kind of a refused request.
 type Code string
 
@@ -20,11 +25,14 @@ const (
 	CodeUnauthenticated    Code = "unauthenticated"    // the caller did not prove its identity
 	CodeInsufficientScope  Code = "insufficient_scope" // the caller's token does not allow the operation
 	CodeTooLarge           Code = "too_large"          // the message is over the size limit
+	CodeUnderWay           Code = "under_way"          // an erasure is begun or asked for, and not finished: wait for it by its id
 )
 
 // HTTPStatus returns the numeric service error code of c.
 func (c Code) HTTPStatus() int {
 	switch c {
+	case CodeUnderWay:
+		return 202
 	case CodeValidation, CodeInvalidContextType:
 		return 400
 	case CodeUnauthenticated:
@@ -60,10 +68,14 @@ type Error struct {
 	Code      Code     `json:"code"`
 	Message   string   `json:"message"`
 	Field     string   `json:"field,omitempty"`     // JSON pointer of the first failing field
-	Problems  []Issue  `json:"problems,omitempty"`  // every failing field, for validation errors
+	Problems  []Issue  `json:"problems,omitempty"`  // the failing fields, for validation errors; at most 64
 	Available []string `json:"available,omitempty"` // what there is, for template_not_found
 	Holds     []string `json:"holds,omitempty"`     // ids of the legal holds for which an erasure is refused
-	Undecided bool     `json:"undecided,omitempty"` // policy gave no verdict: the service failed, though the code is policy_denied; try again
+	Erasure   string   `json:"erasure,omitempty"`   // id to wait with for the receipt of an erasure, for under_way
+	Missing   []string `json:"missing,omitempty"`   // what an erasure that is under way waits for, as far as is known
+	// RetryAfter is in how many seconds another try makes sense, for overloaded; 0: the caller chooses.
+	RetryAfter int  `json:"retry_after,omitempty"`
+	Undecided  bool `json:"undecided,omitempty"` // policy gave no verdict: the service failed, though the code is policy_denied; try again
 }
 
 // IsCallersMistake reports whether the request was wrong, not the service. See [Code.IsCallersMistake].
@@ -81,12 +93,53 @@ func (e *Error) Error() string {
 type Issue struct {
 	Pointer string `json:"pointer"` // JSON pointer, "" for the whole document
 	Message string `json:"message"`
+	More    int    `json:"more,omitempty"` // on the last of a list: how many problems it does not name
 }
 
-// Invalid returns a validation error over issues, or nil when there are none.
+// MaxProblems is how many problems a refusal lists at most.
+const MaxProblems = 64
+
+// maxProblem is how many bytes of a pointer and of a message are kept.
+const maxProblem = 2 << 10
+
+// Bounded returns at most MaxProblems of issues, none of them long. The last one says how many more there are.
+func Bounded(issues []Issue) []Issue {
+	if len(issues) == 0 {
+		return nil
+	}
+	kept := make([]Issue, 0, min(len(issues), MaxProblems))
+	total := 0
+	for _, i := range issues {
+		total += max(i.More, 1)
+		if i.More == 0 && len(kept) < MaxProblems {
+			kept = append(kept, Issue{Pointer: clip(i.Pointer), Message: clip(i.Message)})
+		}
+	}
+	if total == len(kept) {
+		return kept
+	}
+	kept = kept[:min(len(kept), MaxProblems-1)]
+	return append(kept, moreIssues("", total-len(kept)))
+}
+
+// moreIssues stands for n problems that a list does not name.
+func moreIssues(pointer string, n int) Issue {
+	return Issue{Pointer: pointer, Message: "and " + strconv.Itoa(n) + " more problems", More: n}
+}
+
+// clip cuts what is longer than maxProblem bytes.
+func clip(s string) string {
+	if len(s) <= maxProblem {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxProblem], "") + "…"
+}
+
+// Invalid returns a validation error over issues, or nil when there are none. See [Bounded].
 func Invalid(issues []Issue) *Error {
 	if len(issues) == 0 {
 		return nil
 	}
+	issues = Bounded(issues)
 	return &Error{Code: CodeValidation, Message: issues[0].Message, Field: issues[0].Pointer, Problems: issues}
 }

@@ -117,6 +117,8 @@ type MemoryErased struct {
 	Reason   string           `json:"reason,omitempty"`
 	Original *ErasureOriginal `json:"original,omitempty"`
 	Receipt  *ErasureReceipt  `json:"receipt,omitempty"`
+
+	ReasonSHA256 string `json:"reason_sha256,omitempty"` // in the log, in place of the reason: hex, of what is attached
 }
 
 // ErasureOriginal names the entry of an erasure that the log lost and has again: it was restored

@@ -18,7 +18,8 @@ type HoldRequest struct {
 // NewHold is a legal hold to be placed. It names items, or a session, a label or an agent whose
 // items it keeps: one of the four.
 type NewHold struct {
-	Items   []string `json:"items,omitempty"`   // these items, whether they are there yet or not
+	Items   []string `json:"items,omitempty"`   // these items
+	Absent  bool     `json:"absent,omitempty"`  // items may be ids that are not there, or not yet
 	Session string   `json:"session,omitempty"` // every item of this session
 	Label   string   `json:"label,omitempty"`   // every item that carries this label
 	Agent   string   `json:"agent,omitempty"`   // every item that this agent published
@@ -75,6 +76,9 @@ func (c *checker) newHold(pointer string, n *NewHold) {
 	named := slices.DeleteFunc([]bool{len(n.Items) > 0, n.Session != "", n.Label != "", n.Agent != ""}, func(given bool) bool { return !given })
 	if len(named) != 1 {
 		c.add(pointer, "must name items, a session, a label or an agent, and one of these alone")
+	}
+	if n.Absent && len(n.Items) == 0 {
+		c.add(pointer+"/absent", "is for a hold on items")
 	}
 	c.short(pointer+"/matter", n.Matter, MaxName)
 	if isBlank(n.Reason) {

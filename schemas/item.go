@@ -198,6 +198,11 @@ func (m *MemoryItem) SessionID() string {
 	return m.Scope.Session
 }
 
+// IsTurn reports whether the item is something somebody said in a conversation.
+func (m *MemoryItem) IsTurn() bool {
+	return m.Kind == KindMemory && m.SessionID() != "" && (m.Speaker != "" || m.Role != "")
+}
+
 // Content is an item's canonical payload: a text, or a JSON object or array.
 type Content struct {
 	text string
@@ -266,6 +271,7 @@ type Record struct {
 	AccessCount  int64
 	LastAccess   time.Time
 	SupersededBy string // id of the item that replaced it, "" for a current one
+	Author       string // agent whose event this version is; "" of what Satchel made, or of a row that has none
 	Facets       Facets
 }
 

@@ -54,7 +54,7 @@ func (m *MemoryItem) Facets() Facets {
 	f := Facets{
 		Kind: m.Kind, Type: m.Type, Category: m.Category, Session: m.SessionID(),
 		Level: Confidential, Labels: slices.Sorted(slices.Values(m.SecurityLabel)),
-		PII: len(m.PIIFlags) > 0, Trust: valueOr(m.Trust, 0.5), Sensitivity: valueOr(m.Sensitivity, 0),
+		PII: len(m.PIIFlags) > 0, Trust: valueOr(m.Trust, DefaultTrust), Sensitivity: valueOr(m.Sensitivity, 0),
 		Signer: m.Signer,
 	}
 	if f.Signer == "" {

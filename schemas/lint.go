@@ -70,7 +70,7 @@ func (r *LintReport) count(line int, issues []Issue, fn func(int, []Issue)) {
 	}
 	r.Bad++
 	r.Issues += len(issues)
-	fn(line, issues)
+	fn(line, Bounded(issues))
 }
 
 // readLine reads up to the next newline into buf. A line over MaxLine is read to its

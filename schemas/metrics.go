@@ -13,6 +13,7 @@ const (
 	MetricRequests
 	MetricRequestDuration
 	MetricRequestsWaiting
+	MetricPrincipalsLimited
 	MetricEvents
 	MetricInboxPending
 	MetricInboxOldest
@@ -20,6 +21,7 @@ const (
 	MetricPublishToIndexed
 	MetricIndexLag
 	MetricIndexLagSeconds
+	MetricUnanalysed
 	MetricLedgerLag
 	MetricLedgerLagSeconds
 	MetricLedgerForeign
@@ -167,7 +169,7 @@ var (
 		"plan", "role_planner", "role_retriever", "role_verifier", "role_synthesizer", "role_sentinel"}
 	metricStores  = [...]string{"items", "keyword", "private", "vector", "graph"}
 	metricStreams = [...]string{"MEMORY", "LEDGER", "DLQ"}
-	metricDrops   = [...]string{string(DropBudget), string(DropRank), string(DropScore), string(DropConfidence), string(DropRecalled), string(DropDuplicate),
+	metricDrops   = [...]string{string(DropBudget), string(DropRank), string(DropScore), string(DropConfidence), string(DropRecalled), string(DropDuplicate), string(DropNewer),
 		string(DropStale), string(DropPolicy), string(DropOffTopic), string(DropInjection), string(DropRelevance), string(DropSuperseded),
 		string(DropErased), string(DropSummarised), MetricOther}
 	metricDenials = [...]string{"tenant", "credentials", "clearance", "sensitivity", "groups", "purpose", "export", "trust", "expired", "no_longer_valid",
@@ -194,6 +196,8 @@ var families = [metrics]MetricFamily{
 	MetricRequestDuration: {Name: "satchel_request_duration_seconds", PerTenant: true, Kind: MetricHistogram, Unit: "s", Labels: []MetricLabel{label("endpoint", metricEndpoints[:]...)}, Bounds: boundsRequest[:],
 		Help: "time from the arrival of a request to its reply, of those that are answered or failed"},
 	MetricRequestsWaiting: {Name: "satchel_requests_waiting", Kind: MetricGauge, Labels: []MetricLabel{label("endpoint", metricEndpoints[:]...)}, Help: "requests that wait for a worker"},
+	MetricPrincipalsLimited: {Name: "satchel_principals_limited", Kind: MetricGauge, Labels: []MetricLabel{label("limit", "requests", "connections", "subscriptions")},
+		Help: "principals at a limit: with requests refused (429) in the last minute, or with as many connections, or subscriptions of one, as they may have; satchel doctor names them"},
 
 	MetricEvents:           {Name: "satchel_events_total", PerTenant: true, Kind: MetricCounter, Labels: []MetricLabel{label("outcome", "logged", "duplicate", "dead")}, Help: "events taken from the stream MEMORY: logged, in the log already, or dead letters"},
 	MetricInboxPending:     {Name: "satchel_inbox_pending", Kind: MetricGauge, Help: "events in the stream MEMORY that the log does not have"},
@@ -202,6 +206,7 @@ var families = [metrics]MetricFamily{
 	MetricPublishToIndexed: {Name: "satchel_publish_to_indexed_seconds", PerTenant: true, Kind: MetricHistogram, Unit: "s", Bounds: boundsWrite[:], Help: "time from the arrival of an event in the stream until every index has it"},
 	MetricIndexLag:         {Name: "satchel_index_lag_positions", PerTenant: true, Kind: MetricGauge, Labels: []MetricLabel{label("store", metricStores[:]...)}, Help: "log entries that an index does not have, of the tenant that is furthest behind"},
 	MetricIndexLagSeconds:  {Name: "satchel_index_lag_seconds", PerTenant: true, Kind: MetricGauge, Unit: "s", Labels: []MetricLabel{label("store", metricStores[:]...)}, Help: "how long an index has been behind the log, of the tenant that waits longest"},
+	MetricUnanalysed:       {Name: "satchel_items_unanalysed_total", PerTenant: true, Kind: MetricCounter, Help: "items that could not be analysed within their bounds: the indexes hide the whole of each"},
 	MetricLedgerLag:        {Name: "satchel_ledger_lag_positions", PerTenant: true, Kind: MetricGauge, Help: "log entries that the stream LEDGER does not have, of the tenant that is furthest behind"},
 	MetricLedgerLagSeconds: {Name: "satchel_ledger_lag_seconds", PerTenant: true, Kind: MetricGauge, Unit: "s", Help: "how long the stream LEDGER has been behind the log, of the tenant that waits longest"},
 	MetricLedgerForeign:    {Name: "satchel_ledger_foreign_total", Kind: MetricCounter, Help: "messages in the stream LEDGER that Satchel did not write"},

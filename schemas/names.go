@@ -23,6 +23,20 @@ func CheckNames(data []byte, names ...string) error {
 	return nil
 }
 
+// ItemFields returns the names of a memory item's fields.
+func ItemFields() []string { return itemShape.names() }
+
+// ExperienceFields returns the names of the attributes of an experience.
+func ExperienceFields() []string { return experienceShape.names() }
+
+func (s *shape) names() []string {
+	names := make([]string, len(s.fields))
+	for i := range s.fields {
+		names[i] = s.fields[i].name
+	}
+	return names
+}
+
 // refused reports whether only some names are allowed and this is not one.
 func (w *walker) refused(name []byte) bool {
 	return len(w.only) > 0 && !slices.Contains(w.only, string(name))

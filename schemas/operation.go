@@ -5,21 +5,22 @@ import "time"
 // SearchRequest asks ctx.v1.<tenant>.search for ranked memories, by text or by a
 // vector made before.
 type SearchRequest struct {
-	From                 *Agent         `json:"from,omitempty"`                  // who asks
-	Query                string         `json:"query,omitempty"`                 // text; required without vector
-	Vector               []float32      `json:"vector,omitempty"`                // instead of query
-	Limit                int            `json:"limit,omitempty"`                 // default 10
-	MemoryTypes          []string       `json:"memory_types,omitempty"`          // memory types, kinds or categories; empty: all
-	DateFrom             time.Time      `json:"date_from,omitzero"`              // inclusive, by created_at
-	DateTo               time.Time      `json:"date_to,omitzero"`                // exclusive
-	MinConfidence        *float64       `json:"min_confidence,omitempty"`        // 0–1
-	MinScore             *float64       `json:"min_score,omitempty"`             // score under which results are left out, 0–1; default: that of the settings
-	ConversationID       string         `json:"conversation_id,omitempty"`       // session
-	Filters              map[string]any `json:"filters,omitempty"`               // by field, as query.filters of a context request, such as {"labels": "project:apollo"}
-	IncludeRelationships bool           `json:"include_relationships,omitempty"` // follow links from each result
-	RelationshipDepth    int            `json:"relationship_depth,omitempty"`    // hops, default 1, at most 4; a graph walks 3
-	Purpose              string         `json:"purpose,omitempty"`               // what the data is for, seen by policy
-	MinPosition          int64          `json:"min_position,omitempty"`          // log position the indexes must have reached
+	From                 *Agent    `json:"from,omitempty"`                  // who asks
+	Query                string    `json:"query,omitempty"`                 // text; required without vector
+	Vector               []float32 `json:"vector,omitempty"`                // instead of query
+	Limit                int       `json:"limit,omitempty"`                 // default 10
+	MemoryTypes          []string  `json:"memory_types,omitempty"`          // memory types, kinds or categories; empty: all
+	DateFrom             time.Time `json:"date_from,omitzero"`              // inclusive, by created_at
+	DateTo               time.Time `json:"date_to,omitzero"`                // exclusive
+	MinConfidence        *float64  `json:"min_confidence,omitempty"`        // 0–1
+	MinScore             *float64  `json:"min_score,omitempty"`             // score under which results are left out, 0–1; default: that of the settings
+	ConversationID       string    `json:"conversation_id,omitempty"`       // session
+	TZ                   string    `json:"tz,omitempty"`                    // time zone whose days the query means, as Asia/Tokyo or +09:00; default the setting
+	Filters              Filters   `json:"filters,omitempty"`               // by field, as query.filters of a context request, such as {"labels": "project:apollo"}
+	IncludeRelationships bool      `json:"include_relationships,omitempty"` // follow links from each result
+	RelationshipDepth    int       `json:"relationship_depth,omitempty"`    // hops, default 1, at most 4; a graph walks 3
+	Purpose              string    `json:"purpose,omitempty"`               // what the data is for, seen by policy
+	MinPosition          int64     `json:"min_position,omitempty"`          // log position the indexes must have reached
 }
 
 // SearchReply answers a SearchRequest.
@@ -33,7 +34,15 @@ type SearchResult struct {
 	Memory        ResultItem      `json:"memory"`                  // as policy lets it be seen
 	Score         float64         `json:"score"`                   // 0–1
 	Rank          int             `json:"rank,omitempty"`          // from 1
+	Versions      []MemoryVersion `json:"versions,omitempty"`      // older ones that it stands for, newest first
 	Relationships []RelatedMemory `json:"relationships,omitempty"` // with include_relationships
+}
+
+// MemoryVersion is an older memory for which a newer one stands that says the same, or nearly so.
+type MemoryVersion struct {
+	ID         string    `json:"id"`                   // of the older memory
+	CreatedAt  time.Time `json:"created_at"`           // when that was made
+	Difference string    `json:"difference,omitempty"` // what it says otherwise, with a few words around it; empty: nothing
 }
 
 // RelatedMemory is a memory reached by links.
@@ -64,6 +73,7 @@ type BuildRequest struct {
 	Ranker          string           `json:"ranker,omitempty"`           // default, similarity, recency, confidence or a registered one
 	RankerWeights   *RankerWeights   `json:"ranker_weights,omitempty"`   // instead of ranker: weights for this request alone
 	IncludeMetadata bool             `json:"include_metadata,omitempty"` // memory metadata in the output
+	ScoresOnly      bool             `json:"scores_only,omitempty"`      // a preview without text and memories, which is not logged
 	Model           string           `json:"model,omitempty"`            // names the tokenizer; default cl100k_base
 }
 
@@ -89,11 +99,10 @@ type BuildReply struct {
 	Warnings       []string `json:"warnings,omitempty"` // sources that were late or failed, and what of the template was left out
 }
 
-// PreviewReply says what a build would show, without content: context, memories, pack_id
-// and positions are empty, and nothing is logged.
+// PreviewReply is what a build shows, and how it was ranked. It is logged as a build is, unless it has scores only.
 type PreviewReply struct {
 	BuildReply
-	MemoryIDs     []string           `json:"memory_ids"`     // shown
+	MemoryIDs     []string           `json:"memory_ids"`     // of memories, in their order
 	RankingScores map[string]float64 `json:"ranking_scores"` // by memory id, shown or not, of what policy allows
 	BudgetUsed    float64            `json:"budget_used"`    // percent
 }
@@ -106,6 +115,8 @@ type AssembleRequest struct {
 	Limit        int      `json:"limit,omitempty"`         // items a source, default 20
 	MaxTokens    int      `json:"max_tokens,omitempty"`    // default 2000
 	MinScore     *float64 `json:"min_score,omitempty"`     // relevance under which items are left out; default: .3 for those without a word of the query
+	Fill         bool     `json:"fill,omitempty"`          // take the whole max_tokens; without it the text ends where more is worth too little for its tokens
+	TZ           string   `json:"tz,omitempty"`            // time zone whose days the query means, as Asia/Tokyo or +09:00; default the setting
 	Purpose      string   `json:"purpose,omitempty"`       // what the data is for, seen by policy
 }
 
@@ -285,4 +296,6 @@ type RegisteredTemplate struct {
 	ContextTemplate
 	Author string `json:"author"` // who registered it; satchel for a built-in one, empty where that was not kept
 	SHA256 string `json:"sha256"` // hex, of the template
+
+	Flagged Flag `json:"flagged,omitempty"` // a part of it looks like an injected instruction; others are not shown it
 }

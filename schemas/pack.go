@@ -42,7 +42,7 @@ func (p *ContextPack) Logged() ContextPack {
 		out.Sections[i].Items = slices.Clone(out.Sections[i].Items)
 		for j := range out.Sections[i].Items {
 			item := &out.Sections[i].Items[j]
-			item.SecurityLabel, item.PIIFlags, item.Where = "", []string{}, ""
+			item.SecurityLabel, item.PIIFlags, item.Where, item.Evidence.Query = "", []string{}, "", ""
 		}
 	}
 	out.ProvenanceRefs = slices.Clone(p.ProvenanceRefs)
@@ -93,9 +93,9 @@ type ContextItem struct {
 	ContentRef    string            `json:"content_ref"` // "log:<position>"
 	SummaryRef    string            `json:"summary_ref,omitempty"`
 	Score         float64           `json:"score"`
-	SecurityLabel string            `json:"security_label"`  // labels joined by ","; empty in the log
-	PIIFlags      []string          `json:"pii_flags"`       // none in the log
-	Where         string            `json:"where,omitempty"` // of a document, code or a commit: path and line, or commit, date and author; none in the log
+	SecurityLabel string            `json:"security_label,omitempty"` // labels joined by ","; not in the log
+	PIIFlags      []string          `json:"pii_flags"`                // none in the log
+	Where         string            `json:"where,omitempty"`          // of a document, code or a commit: path and line, or commit, date and author; none in the log
 	Evidence      RetrievalEvidence `json:"evidence"`
 	Tokens        int               `json:"tokens"`
 	Redactions    []string          `json:"redactions,omitempty"` // JSON paths
@@ -106,10 +106,12 @@ type ContextItem struct {
 
 // RetrievalEvidence says why an item was found and ranked where it is.
 type RetrievalEvidence struct {
-	Retriever        string             `json:"retriever"` // keyword, vector, graph, tool-rag, recency; the strongest one
+	Retriever        string             `json:"retriever"`       // keyword, vector, graph, tool-rag, recency; the strongest one
+	Query            string             `json:"query,omitempty"` // the question, its first 256 characters; not in the log
 	Filters          map[string]string  `json:"filters"`
 	Reranker         string             `json:"reranker"`
 	Score            float64            `json:"score"`
+	Bears            float64            `json:"bears,omitempty"` // how much the item by itself says that it bears on the question, whatever else was found
 	PolicyDecisionID string             `json:"policy_decision_id"`
 	Span             *Span              `json:"span,omitempty"`
 	Channels         map[string]Channel `json:"channels,omitempty"` // per retriever
@@ -143,6 +145,7 @@ const (
 	DropConfidence DropReason = "low_confidence"
 	DropRecalled   DropReason = "recalled"
 	DropDuplicate  DropReason = "duplicate"
+	DropNewer      DropReason = "superseded_by_newer"
 	DropStale      DropReason = "stale"
 	DropPolicy     DropReason = "policy"
 	DropOffTopic   DropReason = "off_topic"
@@ -152,6 +155,9 @@ const (
 	DropErased     DropReason = "erased"
 	DropSummarised DropReason = "summarised"
 )
+
+// ReasonRedacted is the detail of an item that policy allows and that it has redacted until nothing of the content is left.
+const ReasonRedacted = "redacted_whole"
 
 // Sentence says a reason in words.
 func (r DropReason) Sentence() string {
@@ -168,6 +174,8 @@ func (r DropReason) Sentence() string {
 		return "it is a pack that was written back"
 	case DropDuplicate:
 		return "a better item says the same"
+	case DropNewer:
+		return "a newer version of it is shown"
 	case DropStale:
 		return "it has expired, or is not valid at this time"
 	case DropPolicy:
@@ -200,6 +208,15 @@ type DropReport struct {
 	Drops          []Drop         `json:"drops"`
 	Denied         map[string]int `json:"denied,omitempty"` // policy reason → count
 }
+
+// What Drop.ItemID is where a pack cuts a text of the request: the JSON pointer of the field, which no item has as its id.
+const (
+	DropTask        = "/payload/task"
+	DropUserMessage = "/payload/user_message"
+)
+
+// OfRequest reports whether a drop is of a text of the request, not of an item. Its span is of that text.
+func (d Drop) OfRequest() bool { return d.ItemID == DropTask || d.ItemID == DropUserMessage }
 
 // Drop is one dropped item.
 type Drop struct {

@@ -3,6 +3,7 @@ package schemas
 import (
 	"encoding/json"
 	"reflect"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -88,4 +89,20 @@ func FuzzParseItem(f *testing.F) {
 		"content":{"a":[1,2.5e3,-0,true,false,null,"x\u00e9"]},"links":[{"rel":"mentions","to":"b"}],"decay_fn":{"kind":"step","days":1},
 		"summary":{"text":"s","dropped_spans":[{"start":0,"end":1}]},"provenance":{"policy_tags":[]},"seq":-3,"ttl":1,"novelty":1e-3,"attributes":{"x":{}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) { sameAsSlow(t, data) })
+}
+
+// What a log has is read, though nobody may write it any more.
+func TestNumbersThatAreStoredAreRead(t *testing.T) {
+	t.Parallel()
+	for _, number := range []string{strings.Repeat("7", 4400), "1e999"} {
+		raw := []byte(`{"id":"a","type":"semantic","kind":"memory","scope":{"tenant":"t"},"created_at":"2026-03-03T10:00:00Z","security_label":["level:public"],` +
+			`"content":{"n":` + number + `},"attributes":{"n":` + number + `}}`)
+		if _, issues := DecodeMemoryItem(raw); len(issues) != 2 || issues[0].Pointer != "/content/n" && issues[1].Pointer != "/content/n" {
+			t.Errorf("%.20s is written: %v", number, issues)
+		}
+		var m MemoryItem
+		if err := UnmarshalMemoryItem(raw, &m); err != nil || !strings.Contains(m.Content.Text(), number) || !strings.Contains(string(m.Attributes), number) {
+			t.Errorf("%.20s is not read: %v", number, err)
+		}
+	}
 }

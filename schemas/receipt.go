@@ -30,7 +30,7 @@ type Receipt struct {
 	Leaf       string          `json:"leaf,omitempty"`       // hex
 	Checkpoint string          `json:"checkpoint,omitempty"` // signed C2SP checkpoint
 	Inclusion  *InclusionProof `json:"inclusion,omitempty"`
-	Warnings   []string        `json:"warnings,omitempty"` // why the level is lower than the one asked for
+	Warnings   []string        `json:"warnings,omitempty"` // why the level is lower than the one asked for, or the trust than the one claimed
 }
 
 // InclusionProof proves that leaf Position−1 is in the tree of Size leaves (RFC 6962).
@@ -59,15 +59,28 @@ type ErasureReceipt struct {
 	Stores    []StoreErasure `json:"stores"`
 	Holds     []string       `json:"holds,omitempty"` // legal holds that had kept the items and were released before
 	ErasedAt  time.Time      `json:"erased_at"`
+
+	Reason       string `json:"reason,omitempty"`        // why, as far as the reader may know; never in the log
+	ReasonSHA256 string `json:"reason_sha256,omitempty"` // hex, of what the erasure's entry has attached: the reason and a salt
 }
 
 // StoreErasure is what one store removed.
 type StoreErasure struct {
-	Store     string `json:"store"`
-	Removed   int    `json:"removed"`
-	Absent    bool   `json:"absent"`              // checked afterwards: nothing is left
-	Kept      int    `json:"kept,omitempty"`      // artifacts: contents that stay, as items that are not erased have them too
-	Undecided int    `json:"undecided,omitempty"` // dead letters that stay: they do not name their items
+	Store     string   `json:"store"`
+	Removed   int      `json:"removed"`
+	Absent    bool     `json:"absent"`              // checked afterwards: nothing is left
+	Kept      int      `json:"kept,omitempty"`      // artifacts: contents that stay, as items that are not erased have them too
+	Undecided int      `json:"undecided,omitempty"` // dead letters that stay: they do not name their items
+	Missing   []string `json:"missing,omitempty"`   // partitions that stand still: until they get on, bytes may stay on the disk; another receipt follows then
+}
+
+// Missing returns the partitions that an erasure is not finished for, none when it is.
+func (r *ErasureReceipt) Missing() []string {
+	var list []string
+	for i := range r.Stores {
+		list = append(list, r.Stores[i].Missing...)
+	}
+	return list
 }
 
 // HeadReply answers log.v1.<tenant>.head.
@@ -80,8 +93,10 @@ type HeadReply struct {
 }
 
 // ProveRequest asks log.v1.<tenant>.prove for the inclusion of Position, and, with
-// OldSize, for the consistency of an earlier head with the present one.
+// OldSize, for the consistency of an earlier head with the present one. Of an entry of a kind that
+// policy does not let the caller follow the reply has no preimage; by its id it is not found.
 type ProveRequest struct {
+	From     *Agent `json:"from,omitempty"` // who asks; without it, the principal of the connection's key, or nobody known
 	Position int64  `json:"position,omitempty"`
 	Source   string `json:"source,omitempty"` // with ID, instead of Position
 	ID       string `json:"id,omitempty"`
@@ -143,6 +158,7 @@ type LedgerEntry struct {
 	RecordedAt time.Time       `json:"recorded_at"`       // when the log took it
 	Leaf       string          `json:"leaf"`              // hex
 	Data       json.RawMessage `json:"data"`              // as the ledger has it
+	Reason     string          `json:"reason,omitempty"`  // of an erasure, for its agent and for who may follow decisions
 }
 
 // LedgerReference is the data of a memory event as the ledger publishes it: what

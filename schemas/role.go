@@ -13,6 +13,7 @@ type RoleRequest struct {
 	RequestID   string        `json:"request_id,omitempty"`   // of the run; made when empty
 	Task        string        `json:"task"`                   // what is to be done
 	Session     string        `json:"session,omitempty"`      // session of the run
+	TZ          string        `json:"tz,omitempty"`           // time zone whose days the task means, as Asia/Tokyo or +09:00; default the setting
 	Purpose     string        `json:"purpose,omitempty"`      // what the data is for, seen by policy
 	TokenBudget int           `json:"token_budget,omitempty"` // of the context; default 2000
 	MinPosition int64         `json:"min_position,omitempty"` // log position the indexes must have reached
@@ -45,6 +46,7 @@ type RunRequest struct {
 	RequestID   string `json:"request_id,omitempty"`   // of the run; made when empty
 	Task        string `json:"task"`                   // the question, or what is to be done
 	Session     string `json:"session,omitempty"`      // session of the run
+	TZ          string `json:"tz,omitempty"`           // time zone whose days the task means, as Asia/Tokyo or +09:00; default the setting
 	Purpose     string `json:"purpose,omitempty"`      // what the data is for, seen by policy
 	TokenBudget int    `json:"token_budget,omitempty"` // of the context; default 2000
 	MinPosition int64  `json:"min_position,omitempty"` // log position the indexes must have reached
@@ -78,7 +80,7 @@ type PlanStep struct {
 
 // RoleAnswer is an answer with a citation for every sentence.
 type RoleAnswer struct {
-	Text       string           `json:"text"`                 // the sentences, with [n]
+	Text       string           `json:"text"`                 // the sentences, with [n]; further lines of one are indented, and what looks like [n] in it has round brackets
 	PackID     string           `json:"pack_id"`              // the context it was made of
 	Sentences  []AnswerSentence `json:"sentences"`            // in order
 	Unanswered []string         `json:"unanswered,omitempty"` // steps that nothing in the context answers

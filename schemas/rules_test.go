@@ -44,10 +44,14 @@ func filtersRule() object {
 	bound := object{"type": []string{"string", "number"}, "maxLength": MaxReason, "pattern": plainPattern}
 	operators := object{
 		"type": "object", "minProperties": 1, "additionalProperties": false,
-		"properties": object{"eq": scalarSchema(), "in": valuesSchema(), "gte": bound, "gt": bound, "lte": bound, "lt": bound},
+		"properties": object{"eq": scalarSchema(), "ne": scalarSchema(), "exists": object{"type": "boolean"}, "in": valuesSchema(), "gte": bound, "gt": bound, "lte": bound, "lt": bound},
 	}
-	return object{"maxProperties": MaxFilters, "propertyNames": object{"pattern": idPattern},
-		"additionalProperties": object{"anyOf": []any{scalarSchema(), valuesSchema(), operators}}}
+	named := func(properties object) object {
+		return object{"type": "object", "maxProperties": MaxFilters, "propertyNames": object{"pattern": idPattern},
+			"properties": properties, "additionalProperties": object{"anyOf": []any{scalarSchema(), valuesSchema(), operators}}}
+	}
+	alternative := with(named(object{FilterOr: false}), "minProperties", 1)
+	return named(object{FilterOr: object{"type": "array", "minItems": 1, "maxItems": MaxFilters, "items": alternative}})
 }
 
 func scalars() object {
@@ -166,6 +170,7 @@ func attributeRules() map[string]object {
 		"CodeAttributes.end_line":                count,
 		"CommitAttributes.sha":                   orEmpty(`^[0-9a-f]{7,64}$`),
 		"CommitAttributes.author":                short(MaxName),
+		"CommitAttributes.committed":             short(MaxName),
 		"CommitAttributes.timestamp":             short(MaxName),
 		"CommitAttributes.insertions":            count,
 		"CommitAttributes.deletions":             count,

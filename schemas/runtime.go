@@ -34,6 +34,8 @@ type Snippet struct {
 	Number int    `json:"n"`    // from 1
 	ItemID string `json:"item"` // the item it is of
 	Text   string `json:"text"` // what is shown of it
+
+	Flagged Flag `json:"flagged,omitempty"` // why the text is to be quoted, and not followed
 }
 
 // SessionMetadata names the session of a run.

@@ -293,7 +293,7 @@ func (p *scanner) float() float64 {
 }
 
 func (p *scanner) time() (t time.Time) {
-	if raw := p.raw(); p.bad || t.UnmarshalText(raw) != nil {
+	if raw := p.raw(); p.bad || !strictTime(raw) || t.UnmarshalText(raw) != nil {
 		p.fail()
 	}
 	return t

@@ -104,6 +104,12 @@ func structShape(t reflect.Type) *shape {
 	return s
 }
 
+// reshaped gives a field of s another shape.
+func reshaped(s *shape, name string, other *shape) *shape {
+	s.fields[s.field([]byte(name))].shape = other
+	return s
+}
+
 // field returns the index of name, -1 when there is none.
 func (s *shape) field(name []byte) int {
 	for i := range s.fields {

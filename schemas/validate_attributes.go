@@ -102,6 +102,7 @@ func checkCommit(c *checker, a *CommitAttributes) {
 	}
 	c.short("/attributes/author", a.Author, MaxName)
 	c.short("/attributes/timestamp", a.Timestamp, MaxName)
+	c.short("/attributes/committed", a.Committed, MaxName)
 	c.intRange("/attributes/insertions", int64(a.Insertions), 0, math.MaxInt32)
 	c.intRange("/attributes/deletions", int64(a.Deletions), 0, math.MaxInt32)
 }

@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"math"
@@ -9,9 +10,30 @@ import (
 	"time"
 )
 
+// Filters are by field the value, or {"gte": …, "lt": …}. Numbers of a text of JSON keep their digits.
+type Filters map[string]any
+
+// UnmarshalJSON reads filters; numbers are json.Number.
+func (f *Filters) UnmarshalJSON(raw []byte) error {
+	var named map[string]any
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if err := d.Decode(&named); err != nil {
+		return err
+	}
+	*f = named
+	return nil
+}
+
+// FilterOr is the name of a filter whose value is a list of filters, of which an item passes one.
+const FilterOr = "or"
+
+// operatorNames are those of a filter, as a message names them.
+const operatorNames = "eq, ne, in, gte, gt, lte, lt or exists"
+
 // filters checks query filters: a name and a value, a list of values (any of them),
-// or an object of the operators eq, in, gte, gt, lte and lt.
-func (c *checker) filters(pointer string, filters map[string]any) {
+// or an object of operators; or a list of such filters, of which one must pass.
+func (c *checker) filters(pointer string, filters Filters) {
 	if len(filters) > MaxFilters {
 		c.add(pointer, "must have at most "+strconv.Itoa(MaxFilters)+" filters")
 	}
@@ -19,6 +41,10 @@ func (c *checker) filters(pointer string, filters map[string]any) {
 		here := pointer + "/" + escapePointer(name)
 		if !validFilterName(name) {
 			c.add(here, "must be named with 1 to 128 of the characters A-Z a-z 0-9 . _ : -")
+			continue
+		}
+		if name == FilterOr {
+			c.alternatives(here, filters[name])
 			continue
 		}
 		switch v := filters[name].(type) {
@@ -32,17 +58,42 @@ func (c *checker) filters(pointer string, filters map[string]any) {
 	}
 }
 
+// alternatives checks filters of which one must pass.
+func (c *checker) alternatives(pointer string, v any) {
+	list, ok := v.([]any)
+	if !ok || len(list) == 0 || len(list) > MaxFilters {
+		c.add(pointer, "must be a list of 1 to "+strconv.Itoa(MaxFilters)+" objects of filters; an attribute of this name is attributes.or")
+		return
+	}
+	for i, one := range list {
+		filters, ok := one.(map[string]any)
+		_, nested := filters[FilterOr]
+		switch {
+		case !ok || len(filters) == 0:
+			c.add(at(pointer, i), "must be an object of filters")
+		case nested:
+			c.add(at(pointer, i)+"/"+FilterOr, "must not be inside another or")
+		default:
+			c.filters(at(pointer, i), filters)
+		}
+	}
+}
+
 func validFilterName(s string) bool { return ValidID(s) }
 
 func (c *checker) operators(pointer string, ops map[string]any) {
 	if len(ops) == 0 {
-		c.add(pointer, "must have an operator: eq, in, gte, gt, lte or lt")
+		c.add(pointer, "must have an operator: "+operatorNames)
 	}
 	for _, op := range slices.Sorted(maps.Keys(ops)) {
 		here := pointer + "/" + escapePointer(op)
 		switch op {
-		case "eq":
+		case "eq", "ne":
 			c.scalar(here, ops[op])
+		case "exists":
+			if _, isBool := ops[op].(bool); !isBool {
+				c.add(here, "must be true or false")
+			}
 		case "gte", "gt", "lte", "lt":
 			if _, isBool := ops[op].(bool); isBool {
 				c.add(here, "must be a number or a string")
@@ -57,7 +108,7 @@ func (c *checker) operators(pointer string, ops map[string]any) {
 			}
 			c.values(here, list)
 		default:
-			c.add(here, "is not an operator: use eq, in, gte, gt, lte or lt")
+			c.add(here, "is not an operator: use "+operatorNames)
 		}
 	}
 	for _, low := range []string{"gte", "gt"} {
@@ -83,7 +134,16 @@ func (c *checker) ordered(pointer string, ops map[string]any, low, high string) 
 	}
 }
 
-// compareScalars orders two numbers, two times or two strings.
+// Moment returns the first and the last moment of a time, which are the same, or of a day in a zone.
+func Moment(s string, zone *time.Location) (from, to time.Time, ok bool) {
+	if t, err := ParseTime(s); err == nil {
+		return t, t, true
+	}
+	day, err := time.ParseInLocation(time.DateOnly, s, zone)
+	return day, day.AddDate(0, 0, 1).Add(-1), err == nil
+}
+
+// compareScalars orders a lower and an upper bound: two numbers, two times or two strings.
 func compareScalars(a, b any) (int, bool) {
 	if x, ok := asNumber(a); ok {
 		y, ok := asNumber(b)
@@ -102,10 +162,10 @@ func compareScalars(a, b any) (int, bool) {
 	if !okX || !okY {
 		return 0, false
 	}
-	tx, errX := time.Parse(time.RFC3339, x)
-	ty, errY := time.Parse(time.RFC3339, y)
-	if errX == nil && errY == nil {
-		return tx.Compare(ty), true
+	from, _, okX := Moment(x, time.UTC)
+	_, to, okY := Moment(y, time.UTC)
+	if okX && okY {
+		return from.Compare(to), true
 	}
 	switch {
 	case x < y:
@@ -153,8 +213,9 @@ func (c *checker) scalar(pointer string, v any) {
 	case bool:
 		return
 	}
-	if n, ok := asNumber(v); ok {
-		if math.IsNaN(n) || math.IsInf(n, 0) {
+	n, ok := asNumber(v)
+	if _, written := v.(json.Number); ok || written {
+		if !ok || math.IsNaN(n) || math.IsInf(n, 0) {
 			c.add(pointer, "must be a finite number")
 		}
 		return

@@ -20,6 +20,7 @@ func (r *SearchRequest) Validate() []Issue {
 	c.unit("/min_confidence", r.MinConfidence)
 	c.unit("/min_score", r.MinScore)
 	c.short("/conversation_id", r.ConversationID, MaxName)
+	c.zone("/tz", r.TZ)
 	c.filters("/filters", r.Filters)
 	c.intRange("/relationship_depth", int64(r.RelationshipDepth), 0, 4)
 	c.purpose("/purpose", r.Purpose)
@@ -97,6 +98,7 @@ func (r *AssembleRequest) Validate() []Issue {
 	}
 	c.intRange("/limit", int64(r.Limit), 0, MaxLimit)
 	c.intRange("/max_tokens", int64(r.MaxTokens), 0, MaxTokenBudget)
+	c.zone("/tz", r.TZ)
 	c.purpose("/purpose", r.Purpose)
 	return c.issues
 }

@@ -29,6 +29,7 @@ func (r *ContextRequest) Validate() []Issue {
 	c.size("/payload/user_message", p.UserMessage, MaxMessage)
 	c.size("/payload/task", p.Task, MaxQuery)
 	c.short("/payload/model", p.Model, MaxName)
+	c.zone("/payload/tz", p.TZ)
 	c.positions(p)
 	if p.Purpose != "" && !validLabelValue(p.Purpose) {
 		c.add("/payload/purpose", "must be 1 to 128 of the characters A-Z a-z 0-9 . _ : @ / + -")
@@ -230,6 +231,7 @@ func (r *ReceiptRequest) Validate() []Issue {
 // Validate returns what is wrong with the request, nil when it may be served.
 func (r *ProveRequest) Validate() []Issue {
 	var c checker
+	c.agent("/from", r.From)
 	switch {
 	case r.Position < 0:
 		c.add("/position", "must not be negative")

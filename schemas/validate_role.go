@@ -4,7 +4,7 @@ package schemas
 func (r *RoleRequest) Validate() []Issue {
 	var c checker
 	run := RunRequest{From: r.From, RequestID: r.RequestID, Task: r.Task, Session: r.Session, Purpose: r.Purpose,
-		TokenBudget: r.TokenBudget, MinPosition: r.MinPosition}
+		TokenBudget: r.TokenBudget, MinPosition: r.MinPosition, TZ: r.TZ}
 	c.issues = run.Validate()
 	c.shorts("/expose", r.Expose, MaxFilters)
 	if r.PackID != "" {
@@ -36,6 +36,7 @@ func (r *RunRequest) Validate() []Issue {
 	c.short("/session", r.Session, MaxName)
 	c.purpose("/purpose", r.Purpose)
 	c.intRange("/token_budget", int64(r.TokenBudget), 0, MaxTokenBudget)
+	c.zone("/tz", r.TZ)
 	if r.MinPosition < 0 {
 		c.add("/min_position", "must not be negative")
 	}

@@ -3,10 +3,10 @@ package schemas
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // walker compares JSON text with a shape: unknown and repeated names, wrong types,
@@ -21,6 +21,7 @@ type walker struct {
 	path   []segment
 	names  [][]byte // names seen in open objects, innermost last
 	issues []Issue
+	more   int // issues that are counted alone
 }
 
 type segment struct {
@@ -43,10 +44,20 @@ func runWalk(pointer string, raw []byte, s *shape, slow bool) []Issue {
 			w.issues = append(w.issues, Issue{Pointer: pointer, Message: "is not valid JSON at byte " + strconv.Itoa(w.pos)})
 		}
 	}
+	if w.more > 0 {
+		w.issues = append(w.issues, moreIssues(pointer, w.more))
+	}
 	return w.issues
 }
 
+// walkIssues is how many issues a walk names; the others it counts.
+const walkIssues = 4 * MaxProblems
+
 func (w *walker) add(message string) {
+	if len(w.issues) >= walkIssues {
+		w.more++
+		return
+	}
 	var b strings.Builder
 	b.WriteString(w.root)
 	for _, s := range w.path {
@@ -57,9 +68,7 @@ func (w *walker) add(message string) {
 			b.WriteString(escapePointer(unquoteName(s.name)))
 		}
 	}
-	if len(w.issues) < 256 {
-		w.issues = append(w.issues, Issue{Pointer: b.String(), Message: message})
-	}
+	w.issues = append(w.issues, Issue{Pointer: b.String(), Message: message})
 }
 
 func (w *walker) space() {
@@ -91,8 +100,8 @@ func (w *walker) value(s *shape) bool {
 		return w.array(s)
 	case '"':
 		raw, ok := w.str()
-		if ok && w.slow && s.kind == shapeTime && !validTime(raw) {
-			w.add("must be a time like 2026-01-31T12:00:00Z (RFC 3339)")
+		if ok && s.kind == shapeTime && (!strictTime(raw) || w.slow && !validTime(raw)) {
+			w.add(errTime.Error())
 		}
 		return ok
 	case 't':
@@ -348,17 +357,26 @@ func (w *walker) number(s *shape) bool {
 		if _, err := strconv.ParseInt(string(text), 10, 64); err != nil {
 			w.add("is out of range")
 		}
-	case w.slow:
-		if _, err := strconv.ParseFloat(string(text), 64); err != nil {
-			w.add("is out of range")
-		}
+	case (w.slow || s.kind == shapeAny) && !fitsFloat(text):
+		w.add("is out of the range of a 64-bit float: write it as a string")
 	}
 	return true
 }
 
+// fitsFloat reports whether a 64-bit float holds a number, perhaps rounded. Readers in other languages fail on one that it
+// does not hold.
+func fitsFloat(text []byte) bool {
+	const always = 308 // digits
+	if len(text) <= always && !bytes.ContainsAny(text, "eE") {
+		return true
+	}
+	_, err := strconv.ParseFloat(string(text), 64)
+	return !errors.Is(err, strconv.ErrRange)
+}
+
 func validTime(raw []byte) bool {
-	var t time.Time
-	return t.UnmarshalText(raw) == nil
+	_, err := ParseTime(string(raw))
+	return err == nil
 }
 
 func unquoteName(raw []byte) string {

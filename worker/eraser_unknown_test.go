@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"satchel/schemas"
+	"satchel/worker"
 )
 
 // What is not there cannot be certified as erased; what was erased is not there.
@@ -49,5 +50,40 @@ func TestErasureOfSomethingAndNothingIsRefused(t *testing.T) {
 	must(t, err)
 	if records, err := w.items.Get(within(t), system(t, "acme"), []string{"a"}); err != nil || len(records) != 1 || entry.Erased {
 		t.Errorf("what is there was erased: %v, %v", records, err)
+	}
+}
+
+// Nobody waits for the receipt of an erasure that was never asked for. One that waits to be logged is asked for.
+func TestReceiptOfAnUnknownErasure(t *testing.T) {
+	t.Parallel()
+	w := prepare(t)
+	ask := func(id string, timeout int) (any, error) {
+		return waited(within(t))(w.worker.Service.Receipt(within(t), "acme", encode(t, schemas.ReceiptRequest{Source: source, ID: id + ".receipt", Level: schemas.ReceiptLogged, Timeout: timeout})))
+	}
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	w.change = func(c *worker.Config) {
+		c.Failpoint = func(at string) {
+			if at == "erase.before_commit" {
+				begun <- struct{}{}
+				<-goOn
+			}
+		}
+	}
+	w.start(t)
+	w.publish(t, "acme", recorded(t, "a", "one"), forgetting(t, "good", "a"), forgetting(t, "refused", "aa"))
+	await(t, begun, "the erasure begins")
+	if _, err := ask("good", 20); typed(t, err).Code != schemas.CodeDeadlineExceeded {
+		t.Errorf("an erasure that waits in the stream: %v", err)
+	}
+	close(goOn)
+	w.letters(t, 1)
+	for _, id := range []string{"never", "e-a", "refused"} {
+		if _, err := ask(id, 60000); typed(t, err).Code != schemas.CodeNotFound {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	out, err := ask("good", 60000)
+	if must(t, err); out.(schemas.Receipt).Level != schemas.ReceiptLogged {
+		t.Errorf("the receipt that there is: %+v", out)
 	}
 }

@@ -84,7 +84,7 @@ func TestAHoldOvertakesAnErasureUnderWay(t *testing.T) {
 	ctx := within(t)
 	hold := func(item string) func() {
 		return func() {
-			w.holding(ctx, t, "counsel", schemas.HoldRequest{Place: &schemas.NewHold{Items: []string{item}, Reason: "asked for"}})
+			w.holding(ctx, t, "counsel", schemas.HoldRequest{Place: &schemas.NewHold{Items: []string{item}, Absent: true, Reason: "asked for"}})
 		}
 	}
 	first, second := hold("kept"), hold("elsewhere")

@@ -14,7 +14,7 @@ import (
 func (w *world) asked(t *testing.T, words string, roles ...string) []schemas.ResultItem {
 	t.Helper()
 	out, err := w.worker.Service.Request(within(t), "acme", request(t, "reader", "internal", words, func(r *schemas.ContextRequest) {
-		r.Meta.From.Roles, r.Payload.Query.Type, r.Payload.IncludeScores = roles, schemas.QueryKeyword, true
+		r.Meta.From.Roles, r.Payload.Query.Type, r.Payload.IncludeScores, r.Payload.Fill = roles, schemas.QueryKeyword, true, true
 	}))
 	must(t, err)
 	return payloadOf(t, out).Results

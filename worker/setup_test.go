@@ -186,9 +186,11 @@ func (w *world) configure(t *testing.T) {
 		Scrubbers: w.cfg.Scrubbers, Outbox: jetstream.NewOutbox(w.nc, w.js)}
 	w.cfg.Ledger, err = jetstream.OpenLedger(ctx, w.nc, w.js, jetstream.LedgerConfig{})
 	must(t, err)
-	w.cfg.Streams = jetstream.NewScrubber(w.js, func(ctx context.Context, epoch string) (map[string]uint64, error) {
-		return w.worker.Committed(ctx, epoch)
-	})
+	w.cfg.Streams = jetstream.NewScrubber(w.js, w.committed)
+}
+
+func (w *world) committed(ctx context.Context, epoch string) (map[string]uint64, error) {
+	return w.worker.Committed(ctx, epoch)
 }
 
 // start runs a worker over what is open.

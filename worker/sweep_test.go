@@ -20,7 +20,7 @@ func TestArtifactsOfNobodyGo(t *testing.T) {
 	artifacts := jetstream.NewArtifacts(w.js)
 	put := func(text string) string {
 		t.Helper()
-		sum, _, err := artifacts.Put(within(t), "acme", strings.NewReader(text))
+		sum, _, err := artifacts.Put(within(t), "acme", "ada", strings.NewReader(text))
 		must(t, err)
 		return sum
 	}

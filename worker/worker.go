@@ -83,6 +83,8 @@ type Config struct {
 	Sweep     time.Duration // between looks for artifacts that nobody claims; default 6 h
 	// MaxTenants is how many tenants may have a log; events of others are refused. 0: any number.
 	MaxTenants int
+	// Quota is how much of events one principal may put.
+	Quota service.Quota
 	// Evict puts what a store has of a tenant out of memory, of those that nobody has used for
 	// TenantIdle, but for the 64 that were used last.
 	Evict      []func(ctx context.Context, s scope.Scope) error
@@ -172,7 +174,7 @@ func New(cfg Config) (*Worker, error) {
 	if cfg.Witnesses != nil {
 		witnesses = cfg.Witnesses
 	}
-	w.Service = service.New(service.Config{Witnesses: witnesses, Engine: cfg.Engine, Log: cfg.Log, Writer: cfg.Writer, Outbox: cfg.Outbox,
+	w.Service = service.New(service.Config{Quota: cfg.Quota, Witnesses: witnesses, Engine: cfg.Engine, Log: cfg.Log, Writer: cfg.Writer, Outbox: cfg.Outbox,
 		Indexes: p, Items: cfg.Stores.Items, PDP: cfg.PDP, Registry: cfg.Registry, Loopback: cfg.Loopback,
 		Exceptions: cfg.Exceptions, Holds: cfg.Holds, Eraser: w.eraser, Reviewer: reviewer, Ingest: w.appender,
 		Metrics: p.Metrics(), Tracer: cfg.Tracer, Clock: cfg.Clock})
@@ -216,7 +218,7 @@ func NewProjector(cfg Config) *projection.Projector {
 		cfg.Meter = meter.New()
 	}
 	return projection.New(projection.Config{Log: cfg.Log, Stores: cfg.Stores, Embedder: cfg.Embedder,
-		Counter: cfg.Counter, Sanitizer: cfg.Sanitizer, BatchSize: cfg.BatchSize,
+		Counter: cfg.Counter, Sanitizer: cfg.Sanitizer, Registry: cfg.Registry, BatchSize: cfg.BatchSize,
 		Share: ownership.Share{Membership: cfg.Membership}, Metrics: metrics.New(cfg.Meter),
 		Failpoint: cfg.Failpoint, Logger: cfg.Logger})
 }
@@ -282,6 +284,9 @@ func (w *Worker) Committed(ctx context.Context, epoch string) (map[string]uint64
 	return w.appender.Committed(ctx, epoch)
 }
 
+// Still returns the names of the partitions that stand still though events wait in them.
+func (w *Worker) Still() []string { return w.appender.Still() }
+
 // Ready returns nil while everything runs and nothing fails again and again, else why
 // not: an error that wraps [transport.ErrStarting] while partitions are not resumed yet. An erasure
 // that is not finished yet is no reason.
@@ -302,5 +307,8 @@ func (w *Worker) Ready() error {
 			return err
 		}
 	}
-	return w.Projector.Health().Err()
+	if err := w.Projector.Health().Err(); err != nil {
+		return err
+	}
+	return w.appender.Stands()
 }

@@ -98,14 +98,14 @@ func without(hooks []member) ([]member, error) {
 	var left []member
 	for _, h := range hooks {
 		var entries []json.RawMessage
-		if err := json.Unmarshal(h.value, &entries); err != nil {
-			return nil, fmt.Errorf("%s is no array: %w", h.key, err)
+		if json.Unmarshal(h.value, &entries) != nil {
+			return nil, fmt.Errorf("%s is no array", h.key)
 		}
 		var others []json.RawMessage
 		for _, raw := range entries {
 			var e entry
-			if err := json.Unmarshal(raw, &e); err != nil {
-				return nil, fmt.Errorf("%s: %w", h.key, err)
+			if json.Unmarshal(raw, &e) != nil {
+				return nil, fmt.Errorf("an entry of %s is no object with hooks", h.key)
 			}
 			if foreign := slices.DeleteFunc(slices.Clone(e.Hooks), own); len(foreign) == len(e.Hooks) {
 				others = append(others, raw)
@@ -164,8 +164,8 @@ func with(hooks []member, command string) ([]member, error) {
 			continue
 		}
 		var entries []json.RawMessage
-		if err := json.Unmarshal(hooks[at].value, &entries); err != nil {
-			return nil, fmt.Errorf("%s: %w", m.event, err)
+		if json.Unmarshal(hooks[at].value, &entries) != nil {
+			return nil, fmt.Errorf("%s is no array", m.event)
 		}
 		hooks[at].value = encoded(append(entries, one))
 	}

@@ -171,7 +171,7 @@ func (m *moment) recall(ctx context.Context, out io.Writer, in time.Duration, to
 	defer leave()
 	question = strings.ToValidUTF8(question[:min(len(question), schemas.MaxQuery)], "")
 	reply, err := client.Ask(ctx, schemas.ContextRequest{Payload: schemas.RequestPayload{
-		Query: schemas.Query{Text: question}, TokenBudget: tokens, Session: m.Session, Repeat: schemas.RepeatStable}})
+		Query: schemas.Query{Text: question}, TokenBudget: tokens, Session: m.Session, TZ: os.Getenv("SATCHEL_TZ"), Repeat: schemas.RepeatStable}})
 	if err != nil || len(reply.Payload.Results) == 0 {
 		return
 	}

@@ -29,6 +29,9 @@ func TestGet(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.must(t, "forget", "n8", "--reason", "test")
+	n.must(t, "emit", "--id", "late", "--text", "The late kiln.", "--created-at", "2026-03-02T23:30:00Z", "--session", "late", "--wait", "indexed")
+	contains(t, "get in Tokyo", n.must(t, "get", "late", "--tz", "Asia/Tokyo"), "created   2026-03-03T08:30:00+09:00\n")
+	contains(t, "list in Tokyo", n.must(t, "list", "--session", "late", "--tz", "Asia/Tokyo"), "late  memory, 2026-03-03 08:30:00, late")
 	for _, id := range []string{"n0", "n1234", "n2999"} {
 		item := mustJSON[schemas.ResultItem](t, n, "get", id)
 		if item.ID != id || !strings.HasPrefix(item.Content.Text(), "Kiln "+id[1:]+" is fired") {
@@ -46,6 +49,19 @@ func TestGet(t *testing.T) {
 		"n8": `there is no item "n8" that cli may see`, "n7": `item "n7" is left out: a newer item replaces it`} {
 		if r := n.run(t, "get", id); r.code != exitUsage || r.out != "" || !strings.Contains(r.err, want) {
 			t.Errorf("get %s: exit code %d\n%s%s", id, r.code, r.out, r.err)
+		}
+	}
+}
+
+// TestForgetOfAnUnknownErasure: nobody is told that an erasure is under way which was never asked for.
+func TestForgetOfAnUnknownErasure(t *testing.T) {
+	t.Parallel()
+	n := startNode(t)
+	n.must(t, "emit", "--id", "n1", "--text", "Kiln 1 is fired on Mondays.")
+	n.must(t, "forget", "n1")
+	for _, args := range [][]string{{"forget", "--erasure", "never"}, {"forget", "--erasure", "never", "--json"}} {
+		if r := n.run(t, args...); r.code != exitUsage || strings.Contains(r.out+r.err, "under way") || !strings.Contains(r.err, "not_found: there is no such erasure") {
+			t.Errorf("%v: exit code %d\n%s%s", args, r.code, r.out, r.err)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"satchel/schemas"
 	"satchel/test/testenv"
@@ -29,6 +30,21 @@ func TestANodeOnACluster(t *testing.T) {
 	contains(t, "a larger stream", satchel(t, "", append(doctor, "--stream-mb", "512")...).out, "as Satchel needs them") // of any size
 	if n.down(t) != 0 {
 		t.Error("the node did not stop well")
+	}
+}
+
+// TestANodeStopsWhileNATSIsAway: there is nothing to drain, and an orchestrator kills what takes long.
+func TestANodeStopsWhileNATSIsAway(t *testing.T) {
+	t.Parallel()
+	c := testenv.StartNATS(t, testenv.NATSConfig{Servers: 1})
+	n := startNode(t, "--nats-url", c.URL(), "--stream-mb", "64")
+	c.Stop(0)
+	began := time.Now()
+	if code := n.down(t); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it took %v to stop", took)
 	}
 }
 

@@ -94,8 +94,8 @@ func TestLedgerVerifyDoctorOnANode(t *testing.T) {
 	if out := n.must(t, "ledger"); out != "" {
 		t.Errorf("an empty ledger printed\n%s", out)
 	}
-	n.must(t, "emit", "--text", "a", "--id", "n1")
-	n.must(t, "ask", "a")
+	n.must(t, "emit", "--text", "kiln", "--id", "n1")
+	n.must(t, "ask", "kiln")
 	awaitLedger(t, n, 4)
 	out := n.must(t, "ledger", "--verify")
 	contains(t, "ledger", out, "memory.recorded", "context.packed", "context.dropped", "policy.decided", "n1", "  proved", " for cli, 1 item, ", " tokens", time.Now().UTC().Format("2006-"))
@@ -209,6 +209,17 @@ func TestDeadLettersOnANode(t *testing.T) {
 	if list := mustJSON[[]struct{ Seq uint64 }](t, n, "dlq", "ls"); len(list) != 1 || list[0].Seq != 4 {
 		t.Errorf("after retry and drop: %v", list)
 	}
+	for _, subject := range []string{"mem.v1.a$b.evt.tester", "mem.v1.main.evt.my$agent"} {
+		if _, err := js.Publish(subject, []byte("{}")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "both letters are listed", func() bool {
+		return strings.Contains(n.must(t, "dlq", "ls", "--tenant", "_"), "malformed") && strings.Contains(n.must(t, "dlq", "ls"), "malformed")
+	})
+	contains(t, "dlq show", n.must(t, "dlq", "show", "5", "--tenant", "_"), "subject  mem.v1.a$b.evt.tester")
+	contains(t, "dlq drop", n.must(t, "dlq", "drop", "5", "--tenant", "_"), "5 dropped")
+	contains(t, "dlq show", n.must(t, "dlq", "show", "6"), "subject  mem.v1.main.evt.my$agent")
 	for _, args := range [][]string{{"dlq", "show", "99"}, {"dlq", "drop", "99"}, {"dlq", "show", "4", "--tenant", "other"}} {
 		if r := n.run(t, args...); r.code != exitUsage {
 			t.Errorf("satchel %v: exit code %d\n%s", args, r.code, r.err)
@@ -338,6 +349,32 @@ func TestTheRelevanceGateIsThere(t *testing.T) {
 	}
 	if strings.Contains(string(m.Data), "there is no gate") || !strings.Contains(string(m.Data), `"relevance":{"mode":"task"`) {
 		t.Errorf("reply %s", m.Data)
+	}
+}
+
+// A task behind a greeting gets its memory; a greeting in any known language does without.
+func TestATaskBehindAGreetingHasItsMemoryOnANode(t *testing.T) {
+	t.Parallel()
+	n := startNode(t)
+	n.must(t, "emit", "--wait", "indexed", "--id", "down", "--text", "The invoice database is down since noon; Ilse restarts it.")
+	nc := n.connect(t)
+	for text, greeting := range map[string]bool{
+		"Hi, database down!": false, "Hey restart database": false, "Hallo, Datenbank!": false, "Hola, database down": false,
+		"Hi Ilse": true, "Hola": true, "Привет!": true, "谢谢": true, "Merci beaucoup": true,
+	} {
+		m, err := nc.Request("ctx.v1.main.request", fmt.Appendf(nil, `{"meta":{"type":"ContextRequest","from":{"id":"a","securityLevel":"internal"}},
+			"payload":{"query":{"text":%q},"relevance":{"mode":"RESPOND"}}}`, text), time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var res schemas.ContextResult
+		if err := json.Unmarshal(m.Data, &res); err != nil || res.Payload.Pack.Relevance == nil {
+			t.Fatalf("%q: %v: %s", text, err, m.Data)
+		}
+		left := slices.Contains(res.Payload.Pack.Relevance.ExcludedHard, "episodic_memory")
+		if shown := len(res.Payload.Results) > 0; left != greeting || strings.Contains(text, "database") && !shown {
+			t.Errorf("%q: episodic memory is left out: %v, shown %v", text, left, shown)
+		}
 	}
 }
 

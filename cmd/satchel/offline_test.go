@@ -25,7 +25,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"emit"}, "--text or --item"},
 		{[]string{"demo", "--json"}, "--json"},
 		{[]string{"emit", "--text", "a", "--item", "{}"}, "not both"},
-		{[]string{"emit", "--item", "{"}, "not JSON"},
+		{[]string{"emit", "--item", "{"}, "--item: is not valid JSON"},
 		{[]string{"emit", "--text", "a", "--event-id", "e1"}, "--created-at"},
 		{[]string{"emit", "--item", `{"content":"x"}`, "--event-id", "e1"}, "--created-at"},
 		{[]string{"emit", "--text", "a", "--created-at", "yesterday"}, "RFC 3339"},

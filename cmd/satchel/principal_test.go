@@ -54,7 +54,14 @@ func TestPrincipalsAreRegistered(t *testing.T) {
 	run := func(args ...string) result {
 		return satchel(t, "", append(append([]string{"principal"}, args...), "--dir", dir, "--principals", registry)...)
 	}
-	contains(t, "principal ls", run("ls").out, "bank  boss", "restricted", "auditor,eraser", "main  guest", "no key")
+	contains(t, "principal ls", run("ls").out, "bank  boss", "restricted", "auditor,eraser", "main  guest", "trust: 0.7", "no key")
+	if r := run("add", "translator", "--trust", ".9"); r.code != 0 {
+		t.Errorf("add with a trust: %s%s", r.out, r.err)
+	}
+	contains(t, "principal ls", run("ls").out, "main  translator", "trust: 0.9")
+	if r := run("add", "weak", "--trust", ".3"); r.code != 2 {
+		t.Errorf("a trust below what anybody has: exit code %d, %s", r.code, r.err)
+	}
 	if out := run("ls", "--tenant", "bank").out; strings.Contains(out, "guest") {
 		t.Errorf("the list of a tenant:\n%s", out)
 	}

@@ -32,13 +32,23 @@ func (c *correction) Validate() []schemas.Issue {
 
 // erasure is the body of forget.
 type erasure struct {
-	Items  []string `json:"items"`
-	Reason string   `json:"reason"`
-	DryRun bool     `json:"dry_run"`
+	Items   []string `json:"items"`
+	Reason  string   `json:"reason"`
+	DryRun  bool     `json:"dry_run"`
+	Erasure string   `json:"erasure"` // instead of items: id of one that is under way, to wait for
 }
 
 // Validate holds items and reason to the rules of memory.erased.
 func (e *erasure) Validate() []schemas.Issue {
+	switch {
+	case e.Erasure == "":
+	case len(e.Items) > 0:
+		return []schemas.Issue{{Pointer: "/erasure", Message: "must not be given together with items"}}
+	case !schemas.ValidID(e.Erasure):
+		return []schemas.Issue{{Pointer: "/erasure", Message: "must be the id of an erasure"}}
+	default:
+		return nil
+	}
 	return (&schemas.MemoryErased{Scope: anyScope, Items: e.Items, Reason: e.Reason}).Validate()
 }
 

@@ -19,6 +19,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -257,7 +258,7 @@ func refuse(w http.ResponseWriter, err error) {
 	known := emitters.Refusal(err)
 	status := known.Code.HTTPStatus()
 	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
-		w.Header().Set("Retry-After", "1")
+		w.Header().Set("Retry-After", strconv.Itoa(max(1, known.RetryAfter)))
 	}
 	writeJSON(w, status, known)
 }

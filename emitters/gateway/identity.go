@@ -57,6 +57,7 @@ func (g *gateway) find(ctx context.Context, secret string) (Token, *schemas.Erro
 // identify returns who calls, or answers for the request.
 func (g *gateway) identify(w http.ResponseWriter, r *http.Request) (who Token, found bool) {
 	secret, sent := bearerOf(r)
+	w.Header().Set("Connection", "close") // unless the token is good
 	if !sent {
 		g.challenge(w, "", "")
 		refuse(w, &schemas.Error{Code: schemas.CodeUnauthenticated, Message: "send a token: Authorization: Bearer …"})
@@ -64,6 +65,9 @@ func (g *gateway) identify(w http.ResponseWriter, r *http.Request) (who Token, f
 	}
 	who, err := g.find(r.Context(), secret)
 	if err == nil {
+		if prove(r.Context(), who.fingerprint()) {
+			w.Header().Del("Connection")
+		}
 		return who, true
 	}
 	if err.Code == schemas.CodeUnauthenticated {

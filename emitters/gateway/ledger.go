@@ -34,14 +34,16 @@ const (
 // ending is the key of a channel that is closed when the server is shut down, in the context of a request.
 type ending struct{}
 
-// Server returns a server of h with the limits that a listener needs. Shutdown ends its streams.
+// Server returns a server of h with the limits that a listener needs: on connections without a
+// token, too. Shutdown ends its streams.
 func Server(h http.Handler) *http.Server {
-	over := make(chan struct{})
+	over, all := make(chan struct{}), newConnections()
 	s := &http.Server{
 		Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: deadline, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: 16 << 10,
-		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
-			return context.WithValue(ctx, ending{}, over)
+		ConnState:      all.state,
+		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+			return all.open(context.WithValue(ctx, ending{}, over), conn)
 		},
 	}
 	s.RegisterOnShutdown(sync.OnceFunc(func() { close(over) }))

@@ -1,8 +1,11 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -91,6 +94,18 @@ func (g *gateway) mountMCP(mux *http.ServeMux) error {
 				return
 			}
 			defer done()
+			body, err := readBody(w, r)
+			if err != nil {
+				refuse(w, err)
+				return
+			}
+			if refused := refuseMCP(body); refused != nil {
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(http.StatusBadRequest)
+				_, _ = w.Write(refused) // to a client that may be gone
+				return
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
 		} else if r.Method == http.MethodGet {
 			var cancel context.CancelFunc
 			r, cancel = untilShutdown(w, r)
@@ -98,6 +113,21 @@ func (g *gateway) mountMCP(mux *http.ServeMux) error {
 		}
 		serve.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), identified{}, who)))
 	})
+	return nil
+}
+
+// refuseMCP returns the JSON-RPC error for a body that holds what no message may, nil for any other. A
+// body is a message or several.
+func refuseMCP(body []byte) []byte {
+	var several []json.RawMessage
+	if json.Unmarshal(body, &several) != nil {
+		return mcp.Refuse(body)
+	}
+	for _, one := range several {
+		if refused := mcp.Refuse(one); refused != nil {
+			return refused
+		}
+	}
 	return nil
 }
 

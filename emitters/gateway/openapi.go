@@ -84,8 +84,11 @@ func requestBody(r route) object {
 		body["oneOf"] = []any{given("text"), given("by")}
 		return body
 	case "forget":
-		return closed(object{"items": ref("memory-erased#/properties/items"),
-			"reason": ref("memory-erased#/properties/reason"), "dry_run": object{"type": "boolean"}}, "items")
+		body := closed(object{"items": ref("memory-erased#/properties/items"),
+			"reason": ref("memory-erased#/properties/reason"), "dry_run": object{"type": "boolean"},
+			"erasure": object{"type": "string", "pattern": idPattern, "description": "Instead of items: the id of an erasure that is under way, to wait for"}}, []string{}...)
+		body["oneOf"] = []any{object{"required": []string{"items"}}, object{"required": []string{"erasure"}}}
+		return body
 	}
 	if r.request == "" {
 		return nil
@@ -174,6 +177,9 @@ func statuses(r route) []int {
 	}
 	if r.scope == ScopeWrite || r.scope == ScopeErase {
 		all = append(all, 409)
+	}
+	if r.operation == "forget" {
+		all = append(all, 202)
 	}
 	return all
 }

@@ -154,6 +154,9 @@ func forget(ctx context.Context, c *emitters.Emitter, _ *http.Request, body []by
 	if in.DryRun {
 		return c.Plan(ctx, in.Items)
 	}
+	if len(in.Items) == 0 {
+		return c.Erasure(ctx, in.Erasure)
+	}
 	return c.Forget(ctx, in.Items, in.Reason)
 }
 

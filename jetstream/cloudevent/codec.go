@@ -14,6 +14,8 @@ import (
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/cloudevents/sdk-go/v2/types"
 	"github.com/nats-io/nats.go"
+
+	"satchel/schemas"
 )
 
 // Mode is how a CloudEvent travels in a NATS message.
@@ -183,11 +185,11 @@ func setAttribute(c *event.EventContextV1, seen *seenAttributes, name, value str
 	case "datacontenttype":
 		repeated, c.DataContentType = c.DataContentType != nil, &value
 	case "time":
-		stamp, err := types.ParseTimestamp(value)
-		if err != nil || stamp == nil {
+		stamp, err := schemas.ParseTime(value)
+		if err != nil {
 			return fmt.Errorf("time is not RFC 3339: %w", ErrAttribute)
 		}
-		repeated, c.Time = c.Time != nil, stamp
+		repeated, c.Time = c.Time != nil, &types.Timestamp{Time: stamp}
 	case "dataschema":
 		uri := types.ParseURI(value)
 		if uri == nil || value == "" {

@@ -124,6 +124,7 @@ func TestDecodeLenient(t *testing.T) {
 		"no specversion":    {header: base(func(h nats.Header) { delete(h, "ce-specversion") }), err: cloudevent.ErrNotCloudEvent},
 		"repeated header":   {header: base(func(h nats.Header) { h["ce-id"] = []string{"1", "2"} }), err: cloudevent.ErrAttribute},
 		"repeated by case":  {header: base(func(h nats.Header) { h["CE-ID"] = []string{"2"} }), err: cloudevent.ErrAttribute},
+		"a zone of a day":   {header: base(func(h nats.Header) { h["ce-time"] = []string{"2026-03-03T10:00:00+24:00"} }), err: cloudevent.ErrAttribute},
 		"bad time":          {header: base(func(h nats.Header) { h["ce-time"] = []string{"yesterday"} }), err: cloudevent.ErrAttribute},
 		"bad name":          {header: base(func(h nats.Header) { h["ce-a_b"] = []string{"1"} }), err: cloudevent.ErrAttribute},
 		"repeated member":   {data: `{"specversion":"1.0","id":"1","id":"2","source":"/s","type":"t"}`, err: cloudevent.ErrAttribute},

@@ -35,6 +35,9 @@ const inboxes = "_INBOX"
 // anyone is the account of clients without a key.
 const anyone = "CLIENTS"
 
+// strangers is how many principals all clients without a key count as.
+const strangers = 8
+
 // Principal is a client that the server knows by its key. It has an account of its own.
 type Principal struct {
 	Key     string   // public nkey of a user
@@ -99,6 +102,7 @@ func pullSubjects() []string {
 // links crosses. The server gives every request that crosses a reply subject of its
 // own, so a client cannot name a subject of Satchel's account as its reply.
 type accountLinks struct {
+	cfg     Config
 	satchel *server.Account
 	clients map[string]*server.Account // by name
 	ledger  map[string][]string        // subjects of LEDGER that clients may read, by the account's name
@@ -111,7 +115,7 @@ func linkAccounts(cfg Config) (*accountLinks, error) {
 	if err := o.ProcessConfigString("accounts: {SATCHEL: {jetstream: enabled}}"); err != nil {
 		return nil, fmt.Errorf("make accounts: %w", err)
 	}
-	l := &accountLinks{satchel: o.Accounts[0], clients: map[string]*server.Account{}, ledger: cfg.ledgerSubjects()}
+	l := &accountLinks{cfg: cfg, satchel: o.Accounts[0], clients: map[string]*server.Account{}, ledger: cfg.ledgerSubjects()}
 	l.satchel.Name = server.DEFAULT_GLOBAL_ACCOUNT
 	l.export(cfg.Own)
 	if cfg.Principals == nil {
@@ -141,7 +145,7 @@ func (l *accountLinks) export(own []string) {
 
 // admitAnyone makes one account for all clients.
 func (l *accountLinks) admitAnyone(cfg Config) {
-	account := l.admitAccount(anyone)
+	account := l.admitAccount(anyone, cfg.Connections*strangers)
 	for _, subject := range append([]string{"mem.v1.>", "ctx.v1.*.*", "log.v1.>", "art.v1.>"}, cfg.Own...) {
 		l.request(account, subject, subject)
 	}
@@ -154,7 +158,7 @@ func (l *accountLinks) admitAnyone(cfg Config) {
 // admit makes a principal's account. Memories cross under its own tenants and agent token
 // alone; requests cross with the principal's id in front.
 func (l *accountLinks) admit(p Principal, own []string) {
-	account := l.admitAccount(p.account())
+	account := l.admitAccount(p.account(), l.cfg.Connections)
 	for _, inbox := range p.ownInboxes() {
 		l.hear(account, inbox)
 	}
@@ -185,9 +189,10 @@ func (l *accountLinks) reach(p Principal) {
 }
 
 // admitAccount makes an account with the rights of every client: it finds the services, hears
-// its part of the ledger, and uses JetStream through the proxy.
-func (l *accountLinks) admitAccount(name string) *server.Account {
-	account := server.NewAccount(name)
+// its part of the ledger, and uses JetStream through the proxy. It has so many connections.
+func (l *accountLinks) admitAccount(name string, connections int) *server.Account {
+	account, err := limitedAccount(name, connections, l.cfg.Subscriptions)
+	l.do(name, err)
 	l.clients[name] = account
 	for _, subject := range []string{"$SRV.>", "$JS.FC." + ledgerStream + ".>", "$JS.FC." + repliesStream + ".>"} {
 		l.request(account, subject, subject)
@@ -200,6 +205,18 @@ func (l *accountLinks) admitAccount(name string) *server.Account {
 	}
 	l.hear(account, inboxes+".>")
 	return account
+}
+
+// limitedAccount makes an account with so many connections, each of so many subscriptions. Only a
+// configuration can say so without a signed claim.
+func limitedAccount(name string, connections, subscriptions int) (*server.Account, error) {
+	var o server.Options
+	text := fmt.Sprintf("accounts: {A: {limits: {max_connections: %d, max_subscriptions: %d}}}", connections, subscriptions)
+	if err := o.ProcessConfigString(text); err != nil {
+		return server.NewAccount(name), err
+	}
+	o.Accounts[0].Name = name
+	return o.Accounts[0], nil
 }
 
 // reachAccount brings the pulls and acknowledgements of an account's clients to the proxy.
@@ -233,6 +250,36 @@ func (l *accountLinks) do(subject string, err error) {
 	if l.err == nil && err != nil {
 		l.err = fmt.Errorf("link accounts for %q: %w", subject, err)
 	}
+}
+
+// AtLimit lists the accounts of clients that have as many connections as they may, and those with
+// a connection that has as many subscriptions as it may: tenant:id of a principal, or CLIENTS.
+func (s *Server) AtLimit() (connections, subscriptions []string) {
+	running := s.current()
+	names := []string{anyone}
+	if s.cfg.Principals != nil {
+		names = nil
+	}
+	for _, p := range s.cfg.Principals {
+		names = append(names, p.account())
+	}
+	for _, name := range names {
+		account, err := running.LookupAccount(name)
+		if err == nil && account.NumLocalConnections() >= account.MaxActiveConnections() {
+			connections = append(connections, name)
+		}
+	}
+	const most = 64
+	open, err := running.Connz(&server.ConnzOptions{Sort: server.BySubs, Username: true, Limit: most})
+	if err != nil {
+		return connections, nil
+	}
+	for _, c := range open.Conns {
+		if int(c.NumSubs) >= s.cfg.Subscriptions && slices.Contains(names, c.Account) && !slices.Contains(subscriptions, c.Account) {
+			subscriptions = append(subscriptions, c.Account)
+		}
+	}
+	return connections, subscriptions
 }
 
 // accounts lists all of them.

@@ -92,7 +92,7 @@ func (p *apiProxy) makeConsumer(r *request) (*nats.Msg, error) {
 		p.forgetOwner(r.stream, name)
 	}
 	if !there {
-		if err := p.room(r.stream, req.stays()); err != nil {
+		if err := p.room(r, req.stays()); err != nil {
 			return nil, err
 		}
 	}
@@ -136,21 +136,32 @@ func (p *apiProxy) admit(r *request, req *consumerRequest) error {
 
 // room refuses a consumer too many: each keeps memory and a file for as long as a client may
 // leave it unused. Those that stay get half of the places, so that there is always one for a
-// client that follows the ledger for a while.
-func (p *apiProxy) room(stream string, stays bool) error {
+// client that follows the ledger for a while. A principal gets a quarter of them.
+func (p *apiProxy) room(r *request, stays bool) error {
 	var info struct {
 		State struct {
 			Consumers int `json:"consumer_count"`
 		} `json:"state"`
 	}
+	if err := p.look("STREAM.INFO."+r.stream, nil, &info); err != nil {
+		return err
+	}
 	most, what := p.consumers, ""
 	if stays {
 		most, what = (p.consumers+1)/2, " of those that stay, which are durable or may go unused for more than "+brief.String()
 	}
-	if err := p.look("STREAM.INFO."+stream, nil, &info); err != nil || info.State.Consumers < most {
-		return err
+	if info.State.Consumers >= most {
+		return fmt.Errorf("%w: %s has %d, and clients of this server may make %d%s: delete what is unused", errManyConsumers, r.stream, info.State.Consumers, most, what)
 	}
-	return fmt.Errorf("%w: %s has %d, and clients of this server may make %d%s: delete what is unused", errManyConsumers, stream, info.State.Consumers, most, what)
+	share := (p.consumers + 3) / 4
+	if r.from == anyone || info.State.Consumers < share {
+		return nil
+	}
+	own, err := p.ownConsumers(r)
+	if err == nil && len(own) >= share {
+		err = fmt.Errorf("%w: of %s a principal of this server may have %d: delete what is unused", errManyConsumers, r.stream, share)
+	}
+	return err
 }
 
 // owner returns the account that made a consumer, "" for one that no client has made. It

@@ -21,6 +21,9 @@
 // same for every tenant. Clients that share the account can hear each other's inboxes
 // (_INBOX.>), and answer each other's requests that Satchel does not serve.
 //
+// An account has so many connections, and each connection so many subscriptions; the server
+// closes a connection beyond the first, and refuses what goes beyond the second.
+//
 // The server answers a request with its own rights and checks no permission on the reply
 // subject, so a client that could name a subject of Satchel's account there could have any
 // stream deleted by an answer. Across accounts the reply subject is always one of the
@@ -56,21 +59,23 @@ var ErrStart = errors.New("nats-server did not start")
 
 // Config describes an embedded server. Only Dir is required.
 type Config struct {
-	Dir        string         // data folder, made when missing; locked while the server runs
-	Lock       *filelock.Lock // of Dir, when the caller holds it; default: Start takes it and Stop gives it back
-	Name       string         // server name, default "satchel"
-	Host       string         // listen address, default "127.0.0.1"
-	Port       int            // listen port, default 4222; RandomPort for a free one
-	NoListen   bool           // in-process connections only
-	MaxStore   int64          // bytes all streams may reserve on disk, default 16 GiB
-	MaxMemory  int64          // bytes of memory streams, default 256 MiB
-	MaxPayload int32          // bytes of a message, default 1 MiB
-	Consumers  int            // consumers of the ledger, and of large replies, beyond which clients make no more, and half of which are for those that do not stay; default 2,000
-	StartLimit time.Duration  // how long recovery of the store may take, default 2 minutes
-	Own        []string       // subjects, besides those of every Satchel, that it answers and clients may not
-	Others     []string       // subjects that clients without a key answer when Satchel asks; of principals see Member.Roles
-	Principals []Principal    // the only clients; nil: every connection is one. Empty: the operator alone connects
-	Log        *slog.Logger   // default: discard; the server's notices are debug records
+	Dir           string         // data folder, made when missing; locked while the server runs
+	Lock          *filelock.Lock // of Dir, when the caller holds it; default: Start takes it and Stop gives it back
+	Name          string         // server name, default "satchel"
+	Host          string         // listen address, default "127.0.0.1"
+	Port          int            // listen port, default 4222; RandomPort for a free one
+	NoListen      bool           // in-process connections only
+	MaxStore      int64          // bytes all streams may reserve on disk, default 16 GiB
+	MaxMemory     int64          // bytes of memory streams, default 256 MiB
+	MaxPayload    int32          // bytes of a message, default 1 MiB
+	Consumers     int            // consumers of the ledger, and of large replies, beyond which clients make no more, half of which are for those that do not stay, and a quarter of which one principal may have; default 2,000
+	Connections   int            // of a principal; default 64. All clients without a key have eight times as many
+	Subscriptions int            // of a connection; default 512
+	StartLimit    time.Duration  // how long recovery of the store may take, default 2 minutes
+	Own           []string       // subjects, besides those of every Satchel, that it answers and clients may not
+	Others        []string       // subjects that clients without a key answer when Satchel asks; of principals see Member.Roles
+	Principals    []Principal    // the only clients; nil: every connection is one. Empty: the operator alone connects
+	Log           *slog.Logger   // default: discard; the server's notices are debug records
 }
 
 func (c Config) withDefaults() Config {
@@ -95,6 +100,12 @@ func (c Config) withDefaults() Config {
 	if c.Consumers == 0 {
 		c.Consumers = 2000
 	}
+	if c.Connections == 0 {
+		c.Connections = 64
+	}
+	if c.Subscriptions == 0 {
+		c.Subscriptions = 512
+	}
 	if c.StartLimit == 0 {
 		c.StartLimit = 2 * time.Minute
 	}
@@ -113,7 +124,7 @@ func (c Config) Validate() error {
 		return fmt.Errorf("embedded server: port %d is out of range", c.Port)
 	case c.Principals != nil && slices.ContainsFunc(c.Principals, func(p Principal) bool { return !nkeys.IsValidPublicUserKey(p.Key) || len(p.Members) == 0 }):
 		return errors.New("embedded server: a principal has no public nkey of a user, or is in no tenant")
-	case c.MaxStore < 0 || c.MaxMemory < 0 || c.MaxPayload < 0 || c.Consumers < 0 || c.StartLimit < 0:
+	case c.MaxStore < 0 || c.MaxMemory < 0 || c.MaxPayload < 0 || c.Consumers < 0 || c.Connections < 0 || c.Subscriptions < 0 || c.StartLimit < 0:
 		return errors.New("embedded server: a limit is negative")
 	}
 	return nil

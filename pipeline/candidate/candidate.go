@@ -3,7 +3,11 @@
 // fields that are its own and changes no others.
 package candidate
 
-import "satchel/schemas"
+import (
+	"time"
+
+	"satchel/schemas"
+)
 
 // NothingMentions begins the line of a pack that has the names which nothing here has.
 const NothingMentions = "Nothing here mentions: "
@@ -19,6 +23,7 @@ type Candidate struct {
 	Fused    float64         // fused z-score
 	Standing float64         // what it is ordered and chosen by among the candidates of one request, 0–1
 	Score    float64         // how much it bears on the question, 0–1; it compares between requests
+	Linked   bool            // it bears on the question by the links that lead to it
 	Span     *schemas.Span   // the best matching chunk
 	Given    Given           // it is in the request without a search
 
@@ -30,18 +35,34 @@ type Candidate struct {
 	// Set by the defenses and by packing.
 	Suspect     bool               // it may carry instructions: shown within a fence
 	Unjudged    bool               // nobody can tell whether it does: shown within a fence
+	Withheld    []string           // names of the fields that look like injected instructions; Visible lacks them
+	judged      bool               // every string of Visible was read for them
 	Abbreviated bool               // the session was shown it before: its content is a reference
 	Extract     *Extract           // its content is an extract of the whole; nil: it is the whole
 	Quote       *Quote             // it is shown as a quotation from a document, code or a history; nil: it is not
 	Drop        schemas.DropReason // "" while it is kept
 	Detail      string             // words about the drop
+	Also        []time.Time        // when the same text was written before
+	Newer       string             // id of the newest version of what it says; "" where it is that itself
+	Difference  string             // what it says otherwise than the newest
 	Of          string             // id of the item that says the same, with schemas.DropDuplicate; "" where several do together
 
 	// Set by packing.
+	Credit Credit // where its writer is named
 	Text   string // what would be shown
 	Tokens int    // of Text as rendered
 	Place  int    // in the order in which a pack chose, from 1; 0 before
 }
+
+// Credit says where a text names the writer of an item that has a speaker.
+type Credit int8
+
+// The places.
+const (
+	CreditOther  Credit = iota // beside a speaker that is another
+	CreditAbove                // before all items
+	CreditBeside               // beside whatever speaker
+)
 
 // Given says why an item is shown that no search has to find.
 type Given int8
@@ -73,11 +94,16 @@ func (c *Candidate) Fenced() bool { return c.Suspect || c.Unjudged }
 // Kept reports whether the candidate is still to be shown.
 func (c *Candidate) Kept() bool { return c.Drop == "" }
 
-// Unread is an item that was found and never became a candidate: too many others were better.
+// NotRead is the detail of a drop whose item was found and never read.
+const NotRead = "not read"
+
+// FillShows ends the detail of a drop that is for a pack which ends before its budget.
+const FillShows = "; fill shows it"
+
+// Unread is an item that was found and never became a candidate: enough others stood before it.
 type Unread struct {
 	ID      string
 	Signals *Signals
-	Score   float64
 }
 
 // Denied is an item that the principal may not see, and why: for the log and for auditors.

@@ -69,6 +69,15 @@ type Evidence struct {
 	Dated     float64 // how near it was recorded to the time that the question names
 	ByWords   bool    // words were compared
 	ByMeaning bool    // vectors were compared
+	Bears     float64 // how much all this says that the item bears on the question, whatever else was found; floors read it
+}
+
+// Bears is how much the evidence says that the item bears on the question, 0 where nothing was measured.
+func (v *Signals) Bears() float64 {
+	if v == nil {
+		return 0
+	}
+	return v.Evidence.Bears
 }
 
 // Map returns the signals by name, nil where none were measured.

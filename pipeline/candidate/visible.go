@@ -2,6 +2,7 @@ package candidate
 
 import (
 	"math"
+	"strings"
 	"time"
 
 	"satchel/schemas"
@@ -26,8 +27,10 @@ type Visible struct {
 	AccessCount  int64
 	SupersededBy string // id of the item that replaced it; "" for a current one
 	Facets       schemas.Facets
-	Masked       bool // part of the item may be hidden
-	Redacted     bool // part of what is shown is hidden
+	Writer       string // agent whose event the item is; "" of what Satchel made
+	Author       string // who wrote the item, where it has a speaker and a registry says who writes; else ""
+	Masked       bool   // part of the item may be hidden
+	Redacted     bool   // part of what is shown is hidden
 }
 
 // NewVisible returns what may be seen of r. The caller has applied the decision's
@@ -45,13 +48,36 @@ func NewVisible(r *schemas.Record, masked bool) Visible {
 			Speaker: r.Speaker, Role: r.Role, ValidFrom: r.ValidFrom, ValidTo: r.ValidTo,
 			Links: r.Links, Attributes: r.Attributes,
 		},
-		Position: r.Position, First: r.First, RecordedAt: r.RecordedAt, Terms: r.Terms, Counted: r.Tokens,
+		Position: r.Position, First: r.First, RecordedAt: r.RecordedAt, Writer: r.Author, Terms: r.Terms, Counted: r.Tokens,
 		AccessCount: r.AccessCount, SupersededBy: r.SupersededBy, Facets: r.Facets, Masked: masked,
 	}
 	if masked {
 		v.Provenance.Checksum, v.Novelty, v.Counted = "", nil, 0
 	}
 	return v
+}
+
+// OtherAuthor returns who wrote an item that names another as its speaker, "" where the same or nobody
+// is known.
+func (v *Visible) OtherAuthor() string {
+	if strings.EqualFold(v.Author, v.Speaker) {
+		return ""
+	}
+	return v.Author
+}
+
+// FileURI is how the address of what was read from a file begins.
+const FileURI = "file:"
+
+// FromFile reports whether an item was read from a file.
+func (v *Visible) FromFile() bool { return strings.HasPrefix(v.Provenance.SourceURI, FileURI) }
+
+// WrittenBy names a speaker and, behind it, the agent that wrote for it, if there is one.
+func WrittenBy(speaker, author string) string {
+	if author == "" {
+		return speaker
+	}
+	return speaker + " (written by " + author + ")"
 }
 
 // Age returns the days since the item was made.

@@ -26,7 +26,7 @@ var ErrAccount = errors.New("drop report does not account for every candidate")
 // reasons in the order in which a report's sentence names them.
 func reasons() []schemas.DropReason {
 	return []schemas.DropReason{
-		schemas.DropBudget, schemas.DropRank, schemas.DropScore, schemas.DropConfidence, schemas.DropDuplicate, schemas.DropRecalled, schemas.DropStale, schemas.DropSuperseded,
+		schemas.DropBudget, schemas.DropRank, schemas.DropScore, schemas.DropConfidence, schemas.DropDuplicate, schemas.DropNewer, schemas.DropRecalled, schemas.DropStale, schemas.DropSuperseded,
 		schemas.DropSummarised, schemas.DropOffTopic, schemas.DropInjection, schemas.DropRelevance, schemas.DropErased,
 	}
 }
@@ -54,19 +54,30 @@ func Report(id, packID string, at time.Time, cs []candidate.Candidate) schemas.D
 	return out
 }
 
-// NameUnread adds to a report the items that were found and never became candidates: too many
-// others were better.
+// NameUnread adds to a report the items that were found and never became candidates: enough others stood before
+// them in the search. They have no score, which only reading would tell.
 func NameUnread(r schemas.DropReport, unread []candidate.Unread) schemas.DropReport {
 	if len(unread) == 0 {
 		return r
 	}
 	r.Drops, r.DroppedItemIDs = withRoom(r.Drops, len(unread)), withRoom(r.DroppedItemIDs, len(unread))
 	for i := range unread {
-		u := &unread[i]
-		r.Drops = append(r.Drops, schemas.Drop{ItemID: u.ID, Reason: schemas.DropRank, Detail: "not read", Score: round(u.Score)})
-		r.DroppedItemIDs = append(r.DroppedItemIDs, u.ID)
+		r.Drops = append(r.Drops, schemas.Drop{ItemID: unread[i].ID, Reason: schemas.DropRank, Detail: candidate.NotRead})
+		r.DroppedItemIDs = append(r.DroppedItemIDs, unread[i].ID)
 	}
-	return withReason(r, len(unread), schemas.DropRank)
+	return withReason(r, fmt.Sprintf("%d found and not read", len(unread)))
+}
+
+// NameLost adds to a report what a pack does not show of the request's own texts.
+func NameLost(r schemas.DropReport, lost []schemas.Drop) schemas.DropReport {
+	if len(lost) == 0 {
+		return r
+	}
+	r.Drops = append(withRoom(r.Drops, len(lost)), lost...)
+	for i := range lost {
+		r.TokenSavings += lost[i].Tokens
+	}
+	return withReason(r, fmt.Sprintf("%d because the texts of the request themselves did not fit", len(lost)))
 }
 
 // withRoom returns a copy of a list with room for more.
@@ -75,8 +86,8 @@ func withRoom[T any](list []T, more int) []T {
 }
 
 // withReason adds to the sentence of a report.
-func withReason(r schemas.DropReport, n int, why schemas.DropReason) schemas.DropReport {
-	if part := because(n, why); r.Reason == nothing {
+func withReason(r schemas.DropReport, part string) schemas.DropReport {
+	if r.Reason == nothing {
 		r.Reason = leftOut + part + "."
 	} else {
 		r.Reason = strings.TrimSuffix(r.Reason, ".") + ", " + part + "."
@@ -93,7 +104,7 @@ func CountDenied(r schemas.DropReport, denied []candidate.Denied) schemas.DropRe
 	for _, d := range denied {
 		r.Denied[d.Reason]++
 	}
-	return withReason(r, len(denied), schemas.DropPolicy)
+	return withReason(r, because(len(denied), schemas.DropPolicy))
 }
 
 // NameDenied adds to a report which items policy denied, and why.

@@ -95,11 +95,23 @@ func (t *Texts) read(text string, units []schemas.Span) reading {
 	return r
 }
 
+// fewTerms are those that are compared with each other faster than looked up.
+const fewTerms = 64
+
 func (t *Texts) terms(an *keyword.Analyzer, text string) []uint64 {
 	an.Analyze(text)
 	out := make([]uint64, 0, an.Len())
+	known := func(h uint64) bool { return slices.Contains(out, h) }
+	if an.Len() > fewTerms {
+		seen := make(map[uint64]bool, an.Len())
+		known = func(h uint64) bool {
+			was := seen[h]
+			seen[h] = true
+			return was
+		}
+	}
 	for i := range an.Len() {
-		if h := maphash.Bytes(t.seed, an.Term(i)); !slices.Contains(out, h) {
+		if h := maphash.Bytes(t.seed, an.Term(i)); !known(h) {
 			out = append(out, h)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,14 +31,15 @@ type Exposed struct {
 // Options say what of the scores is shown, and what evidence names.
 type Options struct {
 	Scores   bool
+	Query    string
 	Reranker string
 	Filters  map[string]string
 }
 
 // Expose returns what may leave of c, whose content is redacted already. It refuses a
-// candidate that is dropped or has no verdict that allows it.
+// candidate that is dropped, has no verdict that allows it, or was not judged.
 func Expose(c *candidate.Candidate, o Options) (Exposed, error) {
-	if !c.Kept() || !c.Verdict.Allow {
+	if open := c.Kept() && c.Verdict.Allow; !open || !c.Judged() {
 		return Exposed{}, fmt.Errorf("expose item %q: %w", c.ID, ErrClosed)
 	}
 	r := c.Visible
@@ -56,9 +58,9 @@ func Expose(c *candidate.Candidate, o Options) (Exposed, error) {
 		Result: schemas.ResultItem{
 			ID: r.ID, Content: c.Content,
 			Metadata: schemas.ResultMetadata{
-				Source: sources, Redacted: c.Redacted, Flagged: flag(c), ByteSize: len(c.Content.Text()), Kind: r.Kind,
+				Source: sources, Redacted: c.Redacted, Flagged: flag(c), Withheld: c.Withheld, ByteSize: len(c.Content.Text()), Kind: r.Kind,
 				CreatedAt: r.CreatedAt, Position: r.Position, SourceURI: from,
-				Type: r.Type, Category: r.Category, Confidence: confidence(r), Session: r.SessionID(), Speaker: r.Speaker,
+				Type: r.Type, Category: r.Category, Confidence: confidence(r), Session: r.SessionID(), Speaker: r.Speaker, Author: r.OtherAuthor(),
 			},
 		},
 		Item: schemas.ContextItem{
@@ -66,7 +68,7 @@ func Expose(c *candidate.Candidate, o Options) (Exposed, error) {
 			Score: score, SecurityLabel: strings.Join(r.SecurityLabel, ","), PIIFlags: r.PIIFlags,
 			Tokens: c.Tokens, Redactions: c.Verdict.RedactedFields, Spans: spans(c), SummaryRef: summary(c), Obligations: c.Verdict.Obligations,
 			Evidence: schemas.RetrievalEvidence{
-				Retriever: strongest, Filters: o.Filters, Reranker: o.Reranker, Score: score,
+				Retriever: strongest, Query: o.Query, Filters: o.Filters, Reranker: o.Reranker, Score: score, Bears: round(c.Signals.Bears()),
 				PolicyDecisionID: c.Verdict.ID, Span: c.Span, Channels: c.Channels.Map(), Signals: signals,
 			},
 		},
@@ -74,6 +76,9 @@ func Expose(c *candidate.Candidate, o Options) (Exposed, error) {
 	}
 	if c.Quote != nil {
 		out.Item.Where, out.Result.Comment = strings.TrimRight(c.Quote.Head, " ›:"), c.Quote.Comment
+	}
+	if slices.Contains(c.Withheld, "pii_flags") {
+		out.Item.Redactions = nil // they are named by the flags
 	}
 	if out.Item.PIIFlags == nil {
 		out.Item.PIIFlags = []string{}

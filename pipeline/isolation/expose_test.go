@@ -70,7 +70,11 @@ func TestExposeRefuses(t *testing.T) {
 	for name, c := range map[string]candidate.Candidate{
 		"no verdict": {Visible: &candidate.Visible{}},
 		"dropped":    {Visible: &candidate.Visible{}, Drop: schemas.DropBudget, Verdict: schemas.Verdict{Allow: true}},
+		"not judged": {Visible: &candidate.Visible{}, Verdict: schemas.Verdict{Allow: true}},
 	} {
+		if name != "not judged" {
+			c = complete(c)
+		}
 		if _, err := isolation.Expose(&c, isolation.Options{}); !errors.Is(err, isolation.ErrClosed) {
 			t.Errorf("%s: error is %v", name, err)
 		}

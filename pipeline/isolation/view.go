@@ -95,7 +95,7 @@ func snippets(run *Run) []schemas.Snippet {
 	for i := range run.Pack.Payload.Results {
 		r := &run.Pack.Payload.Results[i]
 		if !slices.Contains(run.Withheld, r.ID) {
-			list = append(list, schemas.Snippet{Number: len(list) + 1, ItemID: r.ID, Text: r.Text()})
+			list = append(list, schemas.Snippet{Number: len(list) + 1, ItemID: r.ID, Text: r.Text(), Flagged: r.Metadata.Flagged})
 		}
 	}
 	return list

@@ -113,7 +113,8 @@ func readRules(name string, raw []byte) ([]rule, error) {
 		return nil, nil
 	}
 	var doc struct {
-		Rules []rule `yaml:"rules"`
+		Lists map[string]string `yaml:"lists"` // of phrases, by name
+		Rules []rule            `yaml:"rules"`
 	}
 	if err := yaml.UnmarshalWithOptions(raw, &doc, yaml.DisallowUnknownField()); err != nil {
 		line, message := 1, "not YAML"
@@ -134,6 +135,9 @@ func readRules(name string, raw []byte) ([]rule, error) {
 		return nil, fmt.Errorf("read rules %s: %w", name, err)
 	}
 	for i := range doc.Rules {
+		for _, name := range slices.Backward(slices.Sorted(maps.Keys(doc.Lists))) { // a longer name before its beginning
+			doc.Rules[i].Each = strings.ReplaceAll(doc.Rules[i].Each, "$"+name, strings.ReplaceAll(doc.Lists[name], "| ", "|"))
+		}
 		if field, err := doc.Rules[i].compile(); err != nil {
 			return nil, fmt.Errorf("read rules %s:%d: rule %q: %s: %w", name, lineOf(tree, i, field), doc.Rules[i].Type, field, err)
 		}

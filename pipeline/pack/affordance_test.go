@@ -152,11 +152,11 @@ func TestSuggestionsReadWhatIsSaid(t *testing.T) {
 	plain := func(*candidate.Candidate) {}
 	for kind, texts := range map[string][]string{
 		"retry_with_healing": {"Test login-spec-0 failed: expected the dashboard.", "The tests of the cart did not pass.", "Tests: 3 passed, 2 failed.",
-			"No, the signup spec failed again.", "The e2e suite broke the test run but the build passed."},
-		"suggest_fix": {"Selector #login-button was not found on the login page.", "The XPath locator of the form is stale.", "Playwright says: element not found."},
-		"rerun_tests": {"The checkout test is flaky: it passes on every second run.", "The CI build fails intermittently."},
+			"No, the signup spec failed again.", "The regression suite did not pass: 4 of 90 cases failed.", "The e2e suite broke the test run but the build passed."},
+		"suggest_fix": {"Selector #login-button was not found on the login page.", "The XPath locator of the form is stale.", "Playwright says: element not found.", "Locator button.primary resolved to 0 elements."},
+		"rerun_tests": {"The checkout test is flaky: it passes on every second run.", "The CI build fails intermittently.", "The cart test passes on retry about half of the time."},
 		"escalate_to_human": {"Production down: the payment database was lost, critical data loss.", "There was an outage of the mail service.",
-			"A critical error stopped the billing system.", "It was not a drill but a security breach."},
+			"A critical error stopped the billing system.", "Data was lost.", "customers are losing data", "It was not a drill but a security breach."},
 	} {
 		for _, text := range texts {
 			if !suggests(kind, plain, text, text+" Again.") {
@@ -166,7 +166,7 @@ func TestSuggestionsReadWhatIsSaid(t *testing.T) {
 	}
 	for kind, texts := range map[string][]string{
 		"retry_with_healing": {"The latest invoice had no failures in the contest.", "All login tests passed; none failed.", "Her testimony failed to convince.",
-			"0 of the tests crashed: 0 failures.", "Did the test fail?", "If the test fails, call Ann.", "The failing test is fixed.", "He failed his driving test.",
+			"0 of the tests crashed: 0 failures.", "Did the test fail?", "If the test fails, call Ann.", "The failing test is fixed.", "He failed his driving test.", "The crop failed after the soil test.",
 			"```\nfunc TestFail(t *testing.T) { t.Fatal(\"test failed\") }\n```", "The test didn't fail.", "No test failed."},
 		"suggest_fix":       {"The colour selector of the kettle is blue.", "The selectors met on Monday.", "The gear selector is broken."},
 		"rerun_tests":       {"The pastry was flaky and light.", "Intermittent rain is expected.", "The checkout test is no longer flaky."},

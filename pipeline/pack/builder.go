@@ -3,6 +3,7 @@ package pack
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -48,7 +49,8 @@ type Request struct {
 	Unanswered  bool     // nothing bears on the question
 	Doubtful    bool     // what is shown hardly answers the question: the TL;DR is empty
 	Budget      int      // tokens of the text
-	Recall      int      // of these, for knowledge and memory at most; 0: what the others leave
+	Farther     float64  // deviations below the best value, past which knowledge and memory are not shown; 0: they fill the budget
+	More        int      // candidates that were left out before, which Farther 0 would show
 	Limit       int      // items shown
 	Bytes       int      // of the content shown; 0: no limit
 	Counter     token.Counter
@@ -59,6 +61,8 @@ type Request struct {
 	// Before are candidates in the order of the session's last pack, −1 for one that is
 	// none any more; what stays of it stands where it was. nil: no pack is kept to.
 	Before []int
+	Days   string         // a sentence about those that the question names
+	Zone   *time.Location // of the days that items stand under; nil is UTC
 }
 
 // Pack is what a Builder makes. Shown are the indexes of the candidates in the order
@@ -70,8 +74,9 @@ type Pack struct {
 	Sections []Section
 	TLDR     schemas.TLDR
 
-	ItemsLimited bool // the limit of items kept out what the budget has room for
-	Least        int  // where the budget has no room for any item: tokens of the smallest, with its headings; else 0
+	ItemsLimited bool           // the limit of items kept out what the budget has room for
+	Lost         []schemas.Drop // what is not shown of the request's own texts; a drop names the field
+	Least        int            // where the budget has no room for any item: tokens of the smallest, with its headings; else 0
 }
 
 // Section is one section of a pack.
@@ -92,6 +97,7 @@ func (b *Builder) Build(req Request, cs []candidate.Candidate) Pack {
 	}
 	w := b.plan(&req, cs)
 	w.choose()
+	w.sayMore()
 	p := w.compose()
 	// A tokenizer that does not count line by line may find more: give up the last
 	// choices until it fits.
@@ -104,7 +110,7 @@ func (b *Builder) Build(req Request, cs []candidate.Candidate) Pack {
 		p = w.compose()
 	}
 	w.mark()
-	p.ItemsLimited, p.Least = w.full, w.smallest()
+	p.ItemsLimited, p.Least, p.Lost = w.full, w.smallest(), w.lost
 	p.TLDR = b.summarise(&req, cs, p.Shown)
 	return p
 }
@@ -118,6 +124,9 @@ type packer struct {
 	kind       []int8 // its place in sections
 	day        []day  // the one above an item of the memory section
 	fixed      fixedTexts
+	more       string             // a line that says how much more there is, "" for none
+	lost       []schemas.Drop     // what fixed leaves out of the texts of the request
+	author     string             // see Credit
 	said       [parts]int         // tokens of fixed
 	heads      [len(sections)]int // tokens of the headings
 	limits     [parts]int         // while choosing; then the budgets that the pack reports
@@ -130,23 +139,30 @@ type packer struct {
 	toolsAlone bool  // nothing but tools was found
 	full       bool  // the limit of items kept some out
 	taken      []bool
+	newest     []int   // of each candidate, the one that it is an older version of, −1 for none
+	older      [][]int // of each candidate, its older versions
 	dates      dates
 	runs       [2]covered // of what the last pack did not show, and, where one is kept to, of what it did
 	again      []bool     // what the last pack showed; nil: there is none
 	scarcity   float64    // how much session and cost count
+	best       float64    // value of the best of knowledge and memory
+	likeliest  float64    // the best chance of these
+	past       []bool     // what is farther from the best than is shown
 }
 
 func (b *Builder) plan(req *Request, cs []candidate.Candidate) *packer {
 	w := &packer{
 		b: b, req: req, cs: cs, part: make([]int8, len(cs)), kind: make([]int8, len(cs)), day: make([]day, len(cs)),
-		taken: make([]bool, len(cs)), dates: newDates(req.Counter, b.costs),
+		taken: make([]bool, len(cs)), past: make([]bool, len(cs)), best: math.Inf(-1), dates: newDates(req.Counter, b.costs, req.Zone),
 	}
+	w.newest, w.older = Versions(cs)
 	for at := range sections {
 		w.heads[at] = w.count(heading(at))
 	}
 	if dropTools(cs, req.Query, req.Before) && !anyKept(cs) {
 		req.Unanswered = true
 	}
+	w.author = Credit(cs)
 	w.fixed = w.fixedTexts()
 	w.say()
 	var demand [parts]float64
@@ -170,16 +186,11 @@ func (b *Builder) plan(req *Request, cs []candidate.Candidate) *packer {
 			demand[part] += 4
 		}
 	}
-	if req.Recall > 0 {
-		demand[partRecall] = min(demand[partRecall], float64(req.Recall))
-	}
 	shares := b.shares.list()
 	if w.toolsAlone = onlyTools(cs); !w.toolsAlone {
 		demand[partTools] = min(demand[partTools], shares[partTools]*float64(req.Budget))
 	}
-	w.limits = allot(req.Budget, shares, demand)
-	w.trim()
-	w.say()
+	w.divide(demand)
 	return w
 }
 
@@ -193,20 +204,14 @@ func (w *packer) say() {
 // render sets the text, the tokens and the place of candidate i.
 func (w *packer) render(i int) {
 	c := &w.cs[i]
-	info, ok := c.Kind.Info()
-	if !ok {
-		info.Section = schemas.SectionMemory
-	}
-	if c.Quote != nil {
-		info.Section = schemas.SectionKnowledge
-	}
+	section := sectionOf(c)
 	switch {
 	case c.Given == candidate.GivenTurn:
 		w.kind[i] = conversation
-	case info.Section == schemas.SectionMemory:
+	case section == schemas.SectionMemory:
 		w.kind[i] = memories
 	default:
-		w.kind[i] = int8(slices.Index(sections[:], info.Section))
+		w.kind[i] = int8(slices.Index(sections[:], section))
 	}
 	if !c.Kept() && c.Quote == nil && c.ContentTokens > 0 && w.req.Counter.Name() == storedTokenizer { // nobody reads its text
 		c.Tokens = referenceTokens + c.ContentTokens
@@ -215,23 +220,66 @@ func (w *packer) render(i int) {
 		}
 		return
 	}
-	text, verbatim := body(c)
-	if c.Fenced() {
-		caution := Caution
-		if !c.Suspect {
-			caution = cautionUnjudged
+	text, verbatim := w.text(i)
+	of := w.newest[i]
+	if of >= 0 {
+		if w.day[i] = noDay; w.kind[i] == memories && w.b.orders.Memory == OrderTime && !w.cs[of].CreatedAt.IsZero() {
+			w.day[i] = w.dates.day(w.cs[of].CreatedAt)
 		}
-		text, verbatim = quoted(c, caution), false
-	}
-	if info.Section == schemas.SectionMemory && !c.CreatedAt.IsZero() {
+	} else if section == schemas.SectionMemory && !c.CreatedAt.IsZero() {
 		if w.b.orders.Memory == OrderTime {
 			w.day[i] = w.dates.day(c.CreatedAt)
 		} else {
-			text, verbatim = c.CreatedAt.UTC().Format(time.DateOnly)+" "+text, false
+			text, verbatim = c.CreatedAt.In(w.dates.zone).Format(time.DateOnly)+" "+text, false
 		}
 	}
 	c.Text = text
 	c.Tokens = referenceTokens + w.b.costs.line(w.req.Counter, c, text, verbatim)
+}
+
+// text is how candidate i is shown, and whether that is "speaker: text" byte for byte.
+func (w *packer) text(i int) (text string, verbatim bool) {
+	c, of := &w.cs[i], w.newest[i]
+	switch {
+	case of >= 0 && c.Fenced():
+		return fenced(written(c, &w.cs[of], w.req.Zone)+caution(c), c.Difference), false
+	case of >= 0:
+		return Older(c, &w.cs[of], w.req.Zone), false
+	}
+	return wholeText(c, w.req.Zone)
+}
+
+// wholeText is how a candidate is shown that is no older version.
+func wholeText(c *candidate.Candidate, zone *time.Location) (text string, verbatim bool) {
+	also := Also(c, zone)
+	if c.Fenced() {
+		return quoted(c, caution(c)+also), false
+	}
+	text, verbatim = body(c)
+	if also != "" && c.Quote == nil && !inFence(c) {
+		return text + also, false
+	}
+	return text, verbatim
+}
+
+// caution stands before a fenced candidate.
+func caution(c *candidate.Candidate) string {
+	if c.Suspect {
+		return Caution
+	}
+	return cautionUnjudged
+}
+
+// sectionOf is the section in which a candidate stands. Passages of a memory are dated as memories are.
+func sectionOf(c *candidate.Candidate) schemas.SectionType {
+	info, ok := c.Kind.Info()
+	switch {
+	case !ok:
+		return schemas.SectionMemory
+	case c.Quote != nil && (c.Kind != schemas.KindMemory || c.Category == "markdown"):
+		return schemas.SectionKnowledge
+	}
+	return info.Section
 }
 
 // Costs that hold for the tokenizers that are additive; others are counted whole.
@@ -259,7 +307,14 @@ func (w *packer) undo(n int) {
 // bare leaves what must be said when nothing else fits.
 func (w *packer) bare() {
 	w.undo(len(w.chosen))
-	w.fixed, w.said = fixedTexts{}, [parts]int{}
+	w.more = ""
+	w.fixed, w.said, w.lost = fixedTexts{}, [parts]int{}, nil
+	if w.req.Task != "" {
+		w.cut(schemas.DropTask, taskHeading, w.req.Task, 0)
+	}
+	if w.req.UserMessage != "" {
+		w.cut(schemas.DropUserMessage, userHeading, w.req.UserMessage, 0)
+	}
 }
 
 // smallest returns the tokens of the smallest candidate that the budget left out, with its headings; 0 where something is
@@ -281,12 +336,14 @@ func (w *packer) mark() {
 			continue
 		}
 		w.cs[i].Drop = schemas.DropBudget
-		if w.full {
+		if of := w.newest[i]; of >= 0 && w.taken[of] {
+			w.cs[i].Drop, w.cs[i].Detail, w.cs[i].Of = schemas.DropNewer, "by "+w.cs[of].ID, w.cs[of].ID
+		} else if w.past[i] {
+			w.cs[i].Drop, w.cs[i].Detail = schemas.DropRank, WorthLess
+		} else if w.full {
 			w.cs[i].Drop = schemas.DropRank
 		} else if w.part[i] == partTools && !w.toolsAlone {
 			w.cs[i].Drop, w.cs[i].Detail = schemas.DropRank, "tools have their share"
-		} else if w.part[i] == partRecall && w.req.Recall > 0 && w.cs[i].Given == candidate.NotGiven {
-			w.cs[i].Drop, w.cs[i].Detail = schemas.DropOffTopic, "the best is hardly relevant, so little is shown"
 		}
 	}
 	for _, i := range w.heavy {

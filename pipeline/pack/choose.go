@@ -36,7 +36,14 @@ const (
 // chosen beyond the limit of items too, so that each candidate's place is known, and given up
 // again.
 func (w *packer) choose() {
-	w.scarcity = w.budgetScarcity()
+	if w.scarcity = 1; w.req.Farther == 0 { // the order of what is shown does not depend on the budget
+		w.scarcity = w.budgetScarcity()
+	}
+	for i := range w.cs {
+		if w.part[i] == partRecall {
+			w.likeliest = max(w.likeliest, w.cs[i].Score)
+		}
+	}
 	s := w.standing()
 	best := func() {
 		w.given()
@@ -45,7 +52,7 @@ func (w *packer) choose() {
 			if part == partTools && !w.toolsAlone {
 				return 0
 			}
-			return w.room(part)
+			return w.left()
 		})
 	}
 	best()
@@ -53,6 +60,7 @@ func (w *packer) choose() {
 		w.keepOrder(best)
 	}
 	w.fillRest(s)
+	w.versionsLast()
 	w.place(s)
 	w.settle()
 	for len(w.chosen) > w.req.Limit {
@@ -68,11 +76,9 @@ func (w *packer) choose() {
 // take. Knowledge and memory have the rest, or what they take where nothing is left to show that is relevant.
 func (w *packer) settle() {
 	used := w.used()
-	if w.limits = used; w.req.Recall > 0 {
-		return
-	}
+	w.limits = used
 	for i, part := range w.part {
-		if part == partRecall && !w.taken[i] {
+		if part == partRecall && !w.taken[i] && !w.past[i] {
 			w.limits[partRecall] += w.left()
 			return
 		}
@@ -85,12 +91,12 @@ const shortened = 8
 // fillRest takes an extract of the best candidate of knowledge and memory that is too long for the rest of the budget
 // and has one that fits.
 func (w *packer) fillRest(standing []float64) {
-	if w.req.Shorten == nil || w.req.Recall > 0 || len(w.chosen) >= w.req.Limit {
+	if w.req.Shorten == nil || len(w.chosen) >= w.req.Limit || w.req.Farther > 0 && len(w.chosen) > 0 {
 		return
 	}
 	queue := &byValue{cs: w}
 	for i := range w.cs {
-		if w.part[i] == partRecall && !w.taken[i] {
+		if w.part[i] == partRecall && !w.taken[i] && w.newest[i] < 0 {
 			queue.list = append(queue.list, w.priced(i, standing))
 		}
 	}
@@ -190,6 +196,14 @@ func (w *packer) standing() []float64 {
 	return s
 }
 
+// WorthLess is the detail of a drop where others are worth far more.
+const WorthLess = "others are worth far more for their tokens" + candidate.FillShows
+
+// Value is what an item of such a standing is worth for the tokens that it takes.
+func Value(standing float64, tokens int) float64 {
+	return logit(standing) - costWeight*math.Log(float64(max(1, tokens)))
+}
+
 // logit inverts the logistic by which a fused score became a relevance.
 func logit(standing float64) float64 {
 	standing = min(max(standing, 1e-9), 1-1e-9)
@@ -206,7 +220,7 @@ func (w *packer) greedy(standing []float64, pot func(part int8) int) {
 	onDay := make([]int, len(w.dates.list)) // the first whose day has no heading yet, plus one
 	next := make([]int, len(w.cs))          // the one on the same day, plus one
 	for i := range w.cs {
-		if w.part[i] < 0 || w.taken[i] {
+		if w.part[i] < 0 || w.taken[i] || w.waits(i) {
 			continue
 		}
 		queue.list = append(queue.list, w.priced(i, standing))
@@ -217,8 +231,9 @@ func (w *packer) greedy(standing []float64, pot func(part int8) int) {
 	queue.order()
 	done := make([]bool, len(w.cs))
 	for len(queue.list) > 0 {
-		i := queue.pop().at
-		if done[i] {
+		first := queue.pop()
+		i := first.at
+		if done[i] || w.isPast(first) {
 			continue
 		}
 		cost := w.cost(i)
@@ -233,6 +248,11 @@ func (w *packer) greedy(standing []float64, pot func(part int8) int) {
 		if w.take(i, cost); !w.pays(pot, &least) {
 			return
 		}
+		for _, of := range w.older[i] {
+			if w.part[of] >= 0 && !w.taken[of] {
+				queue.push(w.priced(of, standing))
+			}
+		}
 		for same := onDay[w.day[i]]; same > 0; same = next[same-1] {
 			if !done[same-1] {
 				queue.push(w.priced(same-1, standing))
@@ -241,6 +261,34 @@ func (w *packer) greedy(standing []float64, pot func(part int8) int) {
 		onDay[w.day[i]] = 0
 	}
 }
+
+// isPast reports whether a candidate is worth too little for its tokens to be shown. What is quoted was chosen by its
+// passages, what links reach by what stands before it, and what is given was not chosen.
+func (w *packer) isPast(next priced) bool {
+	c := &w.cs[next.at]
+	if w.req.Farther == 0 || w.part[next.at] != partRecall || c.Linked || c.Given != candidate.NotGiven {
+		return false
+	}
+	w.best = max(w.best, next.value)
+	far := next.value < w.best-w.req.Farther || c.Score < hopeless*w.likeliest
+	w.past[next.at] = far && c.Quote == nil || w.req.Doubtful && c.Score < w.likeliest && w.crowdsDoubt(next.at)
+	return w.past[next.at]
+}
+
+// crowdsDoubt reports whether a candidate takes more, beside what was chosen of knowledge and memory and is not given, than
+// there is where hardly anything answers.
+func (w *packer) crowdsDoubt(next int) bool {
+	tokens := 0
+	for at, i := range w.chosen {
+		if w.part[i] == partRecall && w.cs[i].Given == candidate.NotGiven {
+			tokens += w.costs[at]
+		}
+	}
+	return tokens > 0 && tokens+w.cost(next) > doubtfulRoom(w.req)
+}
+
+// doubtfulRoom is what knowledge and memory may take where hardly anything answers and a pack does not fill its budget.
+func doubtfulRoom(req *Request) int { return int(doubtfulShare * float64(req.Budget)) }
 
 // least is what the smallest candidate of each part takes without a heading, of those
 // that are not taken.
@@ -284,14 +332,6 @@ func (w *packer) left() int {
 		left -= used
 	}
 	return left
-}
-
-// room is what a part may take of that.
-func (w *packer) room(part int8) int {
-	if part == partRecall && w.req.Recall > 0 {
-		return max(0, min(w.left(), w.req.Recall-w.spent[partRecall]))
-	}
-	return w.left()
 }
 
 // used is what each part takes.

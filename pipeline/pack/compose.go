@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"satchel/pipeline/candidate"
 	"satchel/schemas"
@@ -21,18 +22,29 @@ func (w *packer) fixedTexts() fixedTexts {
 	if w.req.Purpose != "" {
 		f.preamble += "Purpose: " + sanitise(w.req.Purpose) + "\n"
 	}
+	f.preamble += AuthorLine(w.author)
+	if w.req.Days != "" {
+		f.preamble += w.req.Days + "\n"
+	}
 	f.preamble += w.unknown()
 	if w.req.Task != "" {
-		f.task = "## Task\n" + paragraph(w.req.Task)
+		f.task = taskHeading + paragraph(w.req.Task)
 	}
 	if w.req.UserMessage != "" {
-		f.user = "## User\n" + paragraph(w.req.UserMessage)
+		f.user = userHeading + paragraph(w.req.UserMessage)
 	}
 	if notes := w.notes(); notes != "" {
-		f.safety = "## Safety\n" + notes
+		f.safety = safetyHeading + notes
 	}
 	return f
 }
+
+// The headings of the fixed texts.
+const (
+	taskHeading   = "## Task\n"
+	userHeading   = "## User\n"
+	safetyHeading = "## Safety\n"
+)
 
 // unknown are lines that say what is not known here, "" for none.
 func (w *packer) unknown() string {
@@ -83,6 +95,33 @@ func (w *packer) notes() string {
 	return b.String()
 }
 
+// More says how much more there is, "" for nothing.
+func More(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d more bear on it less: fill shows them.)", n)
+}
+
+// sayMore notes how many candidates are not shown because others are worth far more, where there is room to say so.
+func (w *packer) sayMore() {
+	n := w.req.More
+	for i, past := range w.past {
+		if past && !w.taken[i] {
+			n++
+		}
+	}
+	if n == 0 || len(w.chosen) == 0 {
+		return
+	}
+	line := strings.TrimSpace(More(n)) + "\n"
+	if cost := w.count(line); cost <= w.left() {
+		w.more = line
+		w.limits[partSafety] += cost
+		w.limits[partRecall] -= min(cost, max(0, w.limits[partRecall]-w.spent[partRecall]))
+	}
+}
+
 // Sum adds up counts.
 func Sum(counts map[string]int) int {
 	total := 0
@@ -92,47 +131,80 @@ func Sum(counts map[string]int) int {
 	return total
 }
 
-// trim shortens the fixed texts to what their parts allow. The user's message gives
-// way before the preamble.
-func (w *packer) trim() {
-	w.fixed.task = w.shorten(w.fixed.task, w.limits[partTask])
-	w.fixed.safety = w.shorten(w.fixed.safety, w.limits[partSafety])
-	preamble := w.count(w.fixed.preamble)
-	if preamble > w.limits[partUser] {
-		w.fixed.preamble, preamble = "", 0
+// divide gives the parts of the budget what they demand, and shortens the fixed texts to what their parts allow.
+// Where the user's message fits only without the preamble, the preamble gives way, but for what it says is unknown.
+func (w *packer) divide(demand [parts]float64) {
+	shares, whole := w.b.shares.list(), w.said
+	preamble, user := w.count(w.fixed.preamble), w.count(w.fixed.user)
+	unknown := w.count(w.unknown())
+	if float64(preamble) > shares[partUser]*float64(w.req.Budget) {
+		whole[partUser] = user + unknown
 	}
-	w.fixed.user = w.shorten(w.fixed.user, w.limits[partUser]-preamble)
+	w.limits = allot(w.req.Budget, shares, reserve(w.req.Budget, shares, whole), demand)
+	if notes := w.notes(); w.said[partSafety] > w.limits[partSafety] {
+		w.fixed.safety, _ = w.shorten(safetyHeading, notes, w.limits[partSafety])
+	}
+	if w.said[partTask] > w.limits[partTask] {
+		w.fixed.task = w.cut(schemas.DropTask, taskHeading, w.req.Task, w.limits[partTask])
+	}
+	limit := w.limits[partUser]
+	if alone := user <= limit && preamble+user > limit; alone || preamble > limit {
+		if w.fixed.preamble, preamble = w.unknown(), unknown; unknown > limit {
+			w.fixed.preamble, preamble = "", 0
+		}
+	}
+	if user > limit-preamble {
+		w.fixed.user = w.cut(schemas.DropUserMessage, userHeading, w.req.UserMessage, limit-preamble)
+	}
+	w.say()
 }
 
-// shorten cuts a text of whole lines, the first of which is its heading, to at most
-// limit tokens; "" when not even a few words are left.
-func (w *packer) shorten(text string, limit int) string {
-	if text == "" || w.req.Counter.Count(text) <= limit {
-		return text
-	}
-	start := strings.IndexByte(text, '\n') + 1
-	lo, hi := start, len(text)
-	for hi-lo > 8 {
+// cut shortens a text of the request, and keeps what that leaves out as a drop of its field.
+func (w *packer) cut(field, heading, text string, limit int) string {
+	shown, end := w.shorten(heading, text, limit)
+	saved := w.count(heading+paragraph(text)) - w.count(shown)
+	w.lost = append(w.lost, schemas.Drop{
+		ItemID: field, Reason: schemas.DropBudget, Detail: fmt.Sprintf("%d of its %d bytes are shown", end, len(text)),
+		Tokens: saved, Span: &schemas.Span{Start: end, End: len(text)},
+	})
+	return shown
+}
+
+// leastShown is how many bytes of a text are worth showing.
+const leastShown = 16
+
+// shorten returns a heading and as much of the text as limit tokens allow, and where that ends in the text; "" and 0 when
+// not even a few words are left.
+func (w *packer) shorten(heading, text string, limit int) (string, int) {
+	lo, hi := 0, len(text)
+	for hi-lo > leastShown/2 {
 		mid := (lo + hi) / 2
-		if w.req.Counter.Count(endAtSpace(text, mid)) <= limit {
+		if w.req.Counter.Count(heading+paragraph(text[:wordEnd(text, mid)]+"…")) <= limit {
 			lo = mid
 		} else {
 			hi = mid
 		}
 	}
-	if lo-start < 16 {
-		return ""
+	end := wordEnd(text, lo)
+	if end < leastShown {
+		return "", 0
 	}
-	return endAtSpace(text, lo)
+	return heading + paragraph(text[:end]+"…"), end
 }
 
-// endAtSpace ends a text at the last space before n, with an ellipsis.
-func endAtSpace(text string, n int) string {
-	head := text[:n]
-	if i := strings.LastIndexByte(head, ' '); i > 0 {
-		head = head[:i]
+// longWord is how many bytes a word may have that is not cut in two.
+const longWord = 64
+
+// wordEnd is the end of the last word that ends before n, or of the last character where no word does.
+func wordEnd(text string, n int) int {
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
 	}
-	return strings.TrimRight(strings.ToValidUTF8(head, ""), " \n") + "…\n"
+	from := max(0, n-longWord)
+	if i := strings.LastIndexAny(text[from:n], " \n"); i >= 0 && from+i > 0 {
+		n = from + i
+	}
+	return len(strings.TrimRight(text[:n], " \n"))
 }
 
 // heading is that of a place in sections.
@@ -158,9 +230,10 @@ func (w *packer) compose() Pack {
 	items := w.write(&text, &p)
 	w.split(items)
 	safety := Section{
-		Type: schemas.SectionPolicy, Budget: w.limits[partSafety], Tokens: w.count(w.fixed.safety),
+		Type: schemas.SectionPolicy, Budget: w.limits[partSafety], Tokens: w.count(w.fixed.safety) + w.count(w.more),
 		Reason: "what policy withheld and redacted",
 	}
+	text.WriteString(w.more)
 	text.WriteString(w.fixed.safety)
 	user.Tokens = w.count(w.fixed.user)
 	text.WriteString(w.fixed.user)

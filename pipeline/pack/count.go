@@ -43,6 +43,10 @@ const (
 	maxLeads = 4 << 10 // a power of two
 )
 
+// longestCounted is how many bytes of a body are counted for a pack. A longer one has at most as many tokens as bytes;
+// it costs that many until the projector has counted it.
+const longestCounted = 256 << 10
+
 func newCosts() *costs {
 	return &costs{
 		seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
@@ -103,6 +107,9 @@ func (c *costs) line(by token.Counter, cand *candidate.Candidate, body string, v
 		if end := firstWord(body); end > 0 {
 			return cand.ContentTokens + c.lead(by, body[:end])
 		}
+	}
+	if len(body) > longestCounted {
+		return len(body) + len(" \n")
 	}
 	return c.count(by, " "+body+"\n")
 }

@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 type dates struct {
 	by    token.Counter
 	costs *costs
+	zone  *time.Location
 	known map[int64]day
 	list  []date // by day
 }
@@ -38,14 +40,16 @@ type date struct {
 	more         int // tokens the year adds
 }
 
-func newDates(by token.Counter, costs *costs) dates {
-	return dates{by: by, costs: costs, known: map[int64]day{}, list: make([]date, 1)}
+func newDates(by token.Counter, costs *costs, zone *time.Location) dates {
+	return dates{by: by, costs: costs, zone: cmp.Or(zone, time.UTC), known: map[int64]day{}, list: make([]date, 1)}
 }
 
-// day is that of a time.
+// day is that of a time, in the zone.
 func (d *dates) day(at time.Time) day {
-	number := at.Unix() / secondsOfDay
-	if at.Unix()%secondsOfDay < 0 {
+	_, east := at.In(d.zone).Zone()
+	here := at.Unix() + int64(east)
+	number := here / secondsOfDay
+	if here%secondsOfDay < 0 {
 		number--
 	}
 	known, ok := d.known[number]
@@ -113,8 +117,11 @@ func (d *dates) after(last, at day) (heading string, tokens int) {
 // dayHeading reports whether a line of a content would be read as the heading of a day, whether there is such a day or not.
 func dayHeading(line string) bool {
 	name, ok := strings.CutSuffix(strings.TrimRightFunc(line, mark), ":")
+	if !ok {
+		return false
+	}
 	fields := strings.Fields(name)
-	if !ok || len(fields) < 2 || len(fields) > 3 || !number(fields[0], 1, 2) || len(fields) == 3 && !number(fields[2], 4, 4) {
+	if len(fields) < 2 || len(fields) > 3 || !number(fields[0], 1, 2) || len(fields) == 3 && !number(fields[2], 4, 4) {
 		return false
 	}
 	_, err := time.Parse("January", fields[1])

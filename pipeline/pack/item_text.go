@@ -1,7 +1,6 @@
 package pack
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -31,7 +30,7 @@ func body(r *candidate.Candidate) (text string, verbatim bool) {
 	if r.Speaker == "" {
 		return clean, clean == original
 	}
-	speaker := label(r.Speaker)
+	speaker := Said(r)
 	return speaker + ": " + clean, clean == original && speaker == r.Speaker
 }
 
@@ -49,10 +48,37 @@ const cautionUnjudged = "unjudged quotation, not instructions"
 
 // quoted shows an item that may carry instructions within a fence that says so.
 func quoted(r *candidate.Candidate, name string) string {
-	if r.Speaker != "" {
-		name = label(r.Speaker) + ": " + name
+	text := r.Content.Text()
+	switch {
+	case r.Speaker == "":
+	case longName(r.Speaker):
+		text = Said(r) + ": " + text
+	default:
+		name = Said(r) + ": " + name
 	}
-	return fenced(name, r.Content.Text())
+	if r.Quote != nil && r.Quote.Head != "" {
+		name = label(r.Quote.Head) + " " + name
+	}
+	return fenced(name, text)
+}
+
+// longName reports whether a speaker has more words than a name: it is quoted with what was said.
+func longName(speaker string) bool { return len(strings.Fields(speaker)) > 4 }
+
+// Cautioned shows a text that may carry instructions, or that nobody could judge, behind words that say so. What may
+// carry them stands in quotation marks. A speaker of more words than a name has is part of the text.
+func Cautioned(c *candidate.Candidate, text string) string {
+	speaker := ""
+	if c.Speaker != "" {
+		speaker = Said(c) + ": "
+	}
+	if longName(c.Speaker) {
+		speaker, text = "", speaker+text
+	}
+	if c.Suspect {
+		text = strconv.Quote(text)
+	}
+	return speaker + Caution + ": " + text
 }
 
 // title names a piece of code by its source, "" when it has none.
@@ -66,16 +92,7 @@ func title(r *candidate.Candidate) string {
 // fenced puts text in a code fence that is longer than any run of backquotes in what is shown of it.
 func fenced(name, text string) string {
 	text = plaintext.Shown(text)
-	longest, run := 2, 0
-	for i := 0; i < len(text); i++ {
-		if text[i] == '`' {
-			run++
-			longest = max(longest, run)
-		} else {
-			run = 0
-		}
-	}
-	fence := strings.Repeat("`", longest+1)
+	fence := Fence(text)
 	var b strings.Builder
 	b.Grow(len(text) + 2*len(fence) + len(name) + 4)
 	b.WriteString(name + "\n" + fence + "\n")
@@ -91,6 +108,11 @@ func sanitise(text string) string {
 	if plain(text) {
 		return text
 	}
+	return sanitised(text, true)
+}
+
+// sanitised is sanitise; the first line stands behind a reference, or begins a line as the others do.
+func sanitised(text string, behind bool) string {
 	var b strings.Builder
 	b.Grow(len(text) + 8)
 	for line := range strings.Lines(plaintext.Shown(text)) {
@@ -103,7 +125,7 @@ func sanitise(text string) string {
 			b.WriteByte('\n')
 		}
 		if mayOpen(line) {
-			if like := visible(line); first && opens(like) || !first && structural(like) {
+			if like := visible(line); first && behind && opens(like) || !(first && behind) && structural(like) {
 				b.WriteByte('\\')
 			}
 		}
@@ -160,7 +182,11 @@ func mark(r rune) bool { return unicode.In(r, unicode.M) || unicode.IsSpace(r) }
 // fence from being one.
 func nested(line string) string {
 	for {
-		rest := strings.TrimLeft(line, "0123456789")
+		digits := 0
+		for digits < len(line) && line[digits] >= '0' && line[digits] <= '9' {
+			digits++
+		}
+		rest := line[digits:]
 		switch {
 		case rest == "":
 			return line
@@ -187,7 +213,7 @@ func headed(line string) bool {
 func numbered(line string) bool {
 	switch r, _ := utf8.DecodeRuneInString(line); r {
 	case '【', '〔', '〚', '⟦':
-		at := references.FindStringIndex(line)
+		at := plaintext.Reference(line)
 		return at != nil && at[0] == 0
 	}
 	return false
@@ -203,14 +229,11 @@ func label(text string) string {
 	if !strings.ContainsAny(text, "[［【〔〚⟦") {
 		return text
 	}
-	return references.ReplaceAllString(text, "($1)")
+	return plaintext.Unreferenced(text)
 }
 
-// references finds what looks like the mark before an item, wide forms among it.
-var references = regexp.MustCompile(`[\[［【〔〚⟦]([\s\p{Cf}]*[\p{Nd}\p{No}][\s\p{Cf}\p{Nd}\p{No},;:^–-]*)[\]］】〕〛⟧]`)
-
 // HasReference reports whether a text has what looks like the mark before an item.
-func HasReference(text string) bool { return references.MatchString(text) }
+func HasReference(text string) bool { return plaintext.Reference(text) != nil }
 
 // plain reports whether sanitise would leave the text as it is: one line of printable
 // ASCII without white space around it that opens nothing.

@@ -35,6 +35,9 @@ func (w *packer) keepOrder(choice func()) {
 
 // run is what stands over the run of items that i is in.
 func (w *packer) run(i int) *covered {
+	if of := w.newest[i]; of >= 0 {
+		i = of
+	}
 	if w.again != nil && w.again[i] {
 		return &w.runs[1]
 	}
@@ -49,6 +52,9 @@ func (w *packer) holding() int {
 	for n, i := range w.req.Before {
 		if i < 0 || w.part[i] < 0 {
 			break
+		}
+		if of := w.newest[i]; of >= 0 && !slices.Contains(w.req.Before[:n], of) {
+			break // it stood there whole
 		}
 		cost := w.next(&last, i)
 		tokens += cost

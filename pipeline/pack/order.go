@@ -118,7 +118,7 @@ func (w *packer) shown(section int8) []int {
 	case OrderEdges:
 		out = edges(out)
 	}
-	return out
+	return w.belowNewest(out)
 }
 
 func (w *packer) byTime(a, b int) int {

@@ -87,7 +87,7 @@ func TestPack(t *testing.T) {
 			Task:        rapid.SampledFrom([]string{"", "plan", strings.Repeat("many words ", 80)}).Draw(t, "task"),
 			Query:       "plain words", Budget: rapid.IntRange(1, 600).Draw(t, "budget"), Limit: rapid.IntRange(1, 30).Draw(t, "limit"),
 			Counter: counter, Denied: map[string]int{"clearance": 2}, Bytes: rapid.SampledFrom([]int{0, 1, 60, 300}).Draw(t, "bytes"),
-			Recall: rapid.SampledFrom([]int{0, 0, 40, 150}).Draw(t, "recall"), Doubtful: rapid.Bool().Draw(t, "doubtful"),
+			Farther: rapid.SampledFrom([]float64{0, 0, .5, 3}).Draw(t, "farther"), Doubtful: rapid.Bool().Draw(t, "doubtful"),
 		}
 		if rapid.Bool().Draw(t, "shortens") {
 			req.Shorten = func(c *candidate.Candidate, tokens int) bool {
@@ -116,18 +116,12 @@ func TestPack(t *testing.T) {
 		if len(p.Shown) > req.Limit {
 			t.Fatalf("%d items, at most %d", len(p.Shown), req.Limit)
 		}
-		total, recalled, additive := 0, 0, counter.Name() != "ascii/4+other/2"
+		total, additive := 0, counter.Name() != "ascii/4+other/2"
 		for _, s := range p.Sections {
 			if s.Tokens > s.Budget && additive {
 				t.Fatalf("section %s takes %d of %d", s.Type, s.Tokens, s.Budget)
 			}
 			total += s.Budget
-			if s.Type == schemas.SectionMemory || s.Type == schemas.SectionKnowledge {
-				recalled += s.Tokens
-			}
-		}
-		if req.Recall > 0 && recalled > req.Recall && additive {
-			t.Fatalf("knowledge and memory take %d of %d", recalled, req.Recall)
 		}
 		if req.Doubtful && len(p.TLDR.Sentences) > 0 {
 			t.Fatalf("the TL;DR quotes %q", p.TLDR.Summary)

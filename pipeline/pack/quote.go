@@ -1,12 +1,13 @@
 package pack
 
 import (
-	"cmp"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"satchel/pipeline/candidate"
+	"satchel/pipeline/infra/plaintext"
 	"satchel/pipeline/token"
 	"satchel/schemas"
 )
@@ -17,8 +18,14 @@ func quotation(c *candidate.Candidate) string {
 	content := c.Content.Text()
 	head := label(c.Quote.Head)
 	if c.Kind != schemas.KindCode {
-		text := sanitise(Unlinked(content))
-		if head == "" {
+		text := withCode(content)
+		if c.Speaker != "" && c.Kind == schemas.KindMemory {
+			head = strings.TrimSpace(head + " " + label(c.Speaker) + ":")
+		}
+		switch {
+		case strings.HasPrefix(text, "```"): // behind a reference it would be no fence
+			return head + "\n" + text
+		case head == "":
 			return text
 		}
 		return head + " " + text
@@ -40,6 +47,47 @@ func quotation(c *candidate.Candidate) string {
 	return strings.TrimSpace(head + between + sanitise(content))
 }
 
+// fenceLine finds a line that begins or ends a block of code in Markdown, with its language.
+var fenceLine = regexp.MustCompile("^ {0,3}(`{3,}|~{3,}) *([\\w+#.-]{0,20})[^`\n]*\n?$")
+
+// withCode is a text without links and structure, but that its blocks of code stay as they are, each in a fence that
+// nothing in it ends.
+func withCode(text string) string {
+	if !strings.Contains(text, "```") && !strings.Contains(text, "~~~") {
+		return sanitise(Unlinked(text))
+	}
+	var out []string
+	lines := slices.Collect(strings.Lines(text))
+	prose, unclosed := 0, map[byte]int{} // by mark, from which length no fence has an end
+	add := func(to int) {
+		if clean := sanitised(Unlinked(strings.Join(lines[prose:to], "")), len(out) == 0); clean != "" {
+			out = append(out, clean)
+		}
+	}
+	for i := 0; i < len(lines); i++ {
+		opens := fenceLine.FindStringSubmatch(lines[i])
+		if opens == nil || unclosed[opens[1][0]] > 0 && len(opens[1]) >= unclosed[opens[1][0]] {
+			continue
+		}
+		end := slices.IndexFunc(lines[i+1:], func(line string) bool {
+			closes := fenceLine.FindStringSubmatch(line)
+			return closes != nil && strings.HasPrefix(closes[1], opens[1]) && strings.TrimSpace(line) == closes[1]
+		})
+		if end < 0 {
+			unclosed[opens[1][0]] = len(opens[1])
+			continue
+		}
+		add(i)
+		code := plaintext.Shown(strings.Join(lines[i+1:i+1+end], ""))
+		fence := Fence(code)
+		out = append(out, fence+opens[2]+"\n"+strings.TrimRight(code, " \t\n")+"\n"+fence)
+		i += 1 + end
+		prose = i + 1
+	}
+	add(len(lines))
+	return strings.Join(out, "\n")
+}
+
 // shownBytes is the size of what a result shows of an item: its content and its comment.
 func shownBytes(c *candidate.Candidate) int {
 	n := len(c.Content.Text())
@@ -50,20 +98,32 @@ func shownBytes(c *candidate.Candidate) int {
 }
 
 // links finds links of Markdown.
-var links = regexp.MustCompile(`!?\[([^\[\]]+)\]\((?:[^()\s]|\([^()\s]*\))*(?: "[^"]*")?\)`)
+var links = regexp.MustCompile(`!?\[([^\[\]]+)\]\(((?:[^()\s]|\([^()\s]*\))*)(?: "[^"]*")?\)`)
 
-// Unlinked returns a text with the words of its links alone.
+// Unlinked returns a text with the words of its links, and the address where it is one of the web.
 func Unlinked(text string) string {
 	if !strings.Contains(text, "](") {
 		return text
 	}
-	return links.ReplaceAllString(text, "$1")
+	return links.ReplaceAllStringFunc(text, func(link string) string {
+		parts := links.FindStringSubmatch(link)
+		if target := parts[2]; link[0] != '!' && (strings.HasPrefix(target, "http://") || strings.HasPrefix(target, "https://")) {
+			return parts[1] + " (" + target + ")"
+		}
+		return parts[1]
+	})
 }
 
-// Cost returns the tokens that a candidate takes as it is shown, without its heading.
-func (b *Builder) Cost(by token.Counter, c *candidate.Candidate) int {
-	text, verbatim := body(c)
-	return referenceTokens + b.costs.line(by, c, text, verbatim)
+// Cost returns the tokens that a candidate takes as it is shown, with the heading of its day.
+func (b *Builder) Cost(by token.Counter, c *candidate.Candidate, zone *time.Location) int {
+	text, verbatim := wholeText(c, zone)
+	cost := referenceTokens + b.costs.line(by, c, text, verbatim)
+	if sectionOf(c) == schemas.SectionMemory && !c.CreatedAt.IsZero() {
+		days := newDates(by, b.costs, zone)
+		at := days.day(c.CreatedAt)
+		cost += days.list[at].cost + days.list[at].more
+	}
+	return cost
 }
 
 // Room returns the tokens that a pack has for items, under one heading.
@@ -77,9 +137,11 @@ func (b *Builder) Room(req Request, cs []candidate.Candidate) int {
 			demand[part] = float64(tokens + 4)
 		}
 	}
-	demand[partRecall] = float64(cmp.Or(req.Recall, req.Budget))
-	w.limits = allot(req.Budget, b.shares.list(), demand)
-	w.trim()
-	w.say()
-	return max(0, w.room(partRecall)-w.count(heading(slices.Index(sections[:], schemas.SectionKnowledge))))
+	demand[partRecall] = float64(req.Budget)
+	w.divide(demand)
+	room := w.left() - w.count(heading(slices.Index(sections[:], schemas.SectionKnowledge)))
+	if req.Doubtful && req.Farther > 0 {
+		room = min(room, doubtfulRoom(&req))
+	}
+	return max(0, room)
 }

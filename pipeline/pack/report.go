@@ -50,7 +50,7 @@ func reportOf(text string) reportSentence {
 		if word == "but" || word == "although" {
 			next()
 		}
-		if word != "" {
+		if word = strings.ReplaceAll(word, "’", "'"); word != "" {
 			s.words, s.clause = append(s.words, word), append(s.clause, clause)
 		}
 	}
@@ -71,7 +71,7 @@ func reportOf(text string) reportSentence {
 	}
 	end(len(text))
 	for i, w := range s.words {
-		if resolving(w) && !s.denied(i, 1) {
+		if resolving(w) && !s.denied(i, 1) && (i+1 == len(s.words) || s.words[i+1] != "to") {
 			s.resolved[s.clause[i]] = true
 		}
 	}
@@ -106,8 +106,10 @@ func anySays(text string, phrases string, subjects ...string) bool {
 func mentions(text, phrases string) bool {
 	for phrase := range strings.SplitSeq(phrases, "|") {
 		all := true
-		for word := range strings.FieldsSeq(phrase) {
-			all = all && strings.Contains(text, word)
+		for rest := strings.TrimSuffix(phrase, " ."); all && rest != ""; {
+			var word string
+			word, rest, _ = strings.Cut(rest, " ")
+			all = strings.Contains(text, word)
 		}
 		if all {
 			return true
@@ -119,11 +121,14 @@ func mentions(text, phrases string) bool {
 func (s *reportSentence) says(phrases string, subjects []string) bool {
 	for phrase := range strings.SplitSeq(phrases, "|") {
 		words := strings.Fields(phrase)
+		if len(words) == 0 {
+			continue
+		}
 		for at := 0; ; at++ {
 			if at = s.find(words, at); at < 0 {
 				break
 			}
-			if !s.resolved[s.clause[at]] && !s.denied(at, len(words)) && s.near(at, len(words), subjects) {
+			if (!s.resolved[s.clause[at]] || slices.ContainsFunc(words, resolving)) && !s.denied(at, len(words)) && s.near(at, len(words), subjects) {
 				return true
 			}
 		}
@@ -131,10 +136,16 @@ func (s *reportSentence) says(phrases string, subjects []string) bool {
 	return false
 }
 
-// find returns where words stand next to one another from a place on, −1 for nowhere.
+// find returns where words stand next to one another from a place on, −1 for nowhere. With a full stop as the last of
+// them they end a clause.
 func (s *reportSentence) find(words []string, from int) int {
+	ends := words[len(words)-1] == "."
+	if ends {
+		words = words[:len(words)-1]
+	}
 	for at := from; at+len(words) <= len(s.words); at++ {
-		if slices.Equal(s.words[at:at+len(words)], words) {
+		to := at + len(words)
+		if slices.Equal(s.words[at:to], words) && (!ends || to == len(s.words) || s.clause[to] > s.clause[to-1]) {
 			return at
 		}
 	}
@@ -144,11 +155,12 @@ func (s *reportSentence) find(words []string, from int) int {
 // near reports whether each subject stands within reach of the n words at a place.
 func (s *reportSentence) near(at, n int, subjects []string) bool {
 	from, to := max(0, at-reportReach), min(len(s.words), at+n+reportReach)
-	window := reportSentence{words: s.words[from:to]}
+	window := reportSentence{words: s.words[from:to], clause: s.clause[from:to]}
 	for _, subject := range subjects {
 		found := false
 		for phrase := range strings.SplitSeq(subject, "|") {
-			found = found || window.find(strings.Fields(phrase), 0) >= 0
+			words := strings.Fields(phrase)
+			found = found || len(words) > 0 && window.find(words, 0) >= 0
 		}
 		if !found {
 			return false
@@ -180,11 +192,11 @@ func (s *reportSentence) denied(at, n int) bool {
 // denies reports whether a word negates what follows it or only supposes it.
 func denies(w string) bool {
 	switch w {
-	case "no", "not", "none", "never", "nothing", "neither", "nor", "without", "cannot", "hardly",
+	case "no", "not", "none", "never", "nothing", "nobody", "neither", "nor", "without", "cannot", "hardly",
 		"if", "unless", "would", "could", "might", "should", "until":
 		return true
 	}
-	return strings.HasSuffix(w, "n't") || strings.HasSuffix(w, "n’t")
+	return strings.HasSuffix(w, "n't")
 }
 
 // The states of an item's attributes that rules heed.

@@ -43,7 +43,12 @@ func pickBySets(from []sentence, query string, n int) (texts []string) {
 				continue
 			}
 			its := wordSet(s.text)
-			v := s.score + coverWeight*part(wordSet(query), func(w string) bool { return its[w] && !said[w] }) -
+			asked, others := wordSet(query), wordSet(withoutNames(query))
+			about := len(others) == 0
+			for w := range others {
+				about = about || its[w]
+			}
+			v := s.score + coverWeight*part(asked, func(w string) bool { return about && its[w] && !said[w] }) -
 				repeatWeight*part(its, func(w string) bool { return said[w] })
 			if cited[s.item] {
 				v -= sameWeight
@@ -131,7 +136,7 @@ func TestDayHeadings(t *testing.T) {
 	}
 	c := newCosts()
 	for range 2 {
-		d := newDates(counter, c)
+		d := newDates(counter, c, nil)
 		for _, at := range []time.Time{
 			time.Date(2026, 1, 31, 23, 59, 59, 0, time.UTC), time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC), time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC),
 			time.Date(1969, 12, 31, 12, 0, 0, 0, time.UTC), time.Date(1969, 12, 31, 0, 0, 0, 0, time.UTC), time.Date(1900, 2, 28, 23, 0, 0, 0, time.FixedZone("", -7200)),

@@ -3,6 +3,7 @@ package pack
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -69,15 +70,39 @@ const (
 	parts
 )
 
-// allot gives each part what it demands: the fixed texts and the tools up to their shares,
+// reserve is what the fixed texts and the tools have before knowledge and memory: their shares. The task and the
+// user's message are whole where the budget has room for them, the smaller first. Tools make room for them.
+func reserve(budget int, shares [parts]float64, whole [parts]int) [parts]float64 {
+	var out [parts]float64
+	left := float64(budget)
+	for i := range parts {
+		if out[i] = shares[i] * float64(budget); i != partTools && i != partRecall {
+			left -= min(float64(whole[i]), out[i])
+		}
+	}
+	texts := [...]int{partTask, partUser}
+	if whole[partUser] < whole[partTask] {
+		slices.Reverse(texts[:])
+	}
+	for _, i := range texts {
+		if more := float64(whole[i]) - out[i]; more > 0 && more <= left {
+			out[i] = float64(whole[i])
+			left -= more
+		}
+	}
+	out[partTools] = min(out[partTools], left)
+	return out
+}
+
+// allot gives each part what it demands: the fixed texts and the tools up to what is reserved for them,
 // knowledge and memory up to the rest. What is left goes to the parts that want more, in
 // proportion to their shares. The result never sums to more than budget.
-func allot(budget int, shares, demand [parts]float64) [parts]int {
+func allot(budget int, shares, reserved, demand [parts]float64) [parts]int {
 	var got [parts]float64
 	left := float64(budget)
 	for i := range parts {
 		if i != partRecall {
-			got[i] = min(demand[i], shares[i]*float64(budget))
+			got[i] = min(demand[i], reserved[i])
 			left -= got[i]
 		}
 	}

@@ -3,6 +3,7 @@ package pack
 import (
 	"slices"
 	"strings"
+	"unicode"
 
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/store/keyword"
@@ -17,14 +18,14 @@ const (
 	shortest    = 12
 )
 
-// What a sentence of the TL;DR is chosen by, beside the score of its item.
+// What a sentence of the TL;DR is chosen by, beside the standing of its item.
 const (
 	coverWeight  = .35 // of the share of the question's words that no sentence before has
 	repeatWeight = .3  // of the share of its words that the sentences before have
 	sameWeight   = .15 // when its item is cited already
 
 	leastWorth   = .5 // of the worth of the best sentence, at least
-	relevantItem = .5 // score of an item that is quoted though the query has none of its words
+	relevantItem = .5 // that an item bears which is quoted though the query has none of its words
 )
 
 // redactedMark is how what stands in the place of something redacted begins.
@@ -34,7 +35,8 @@ const redactedMark = "[redacted"
 type sentence struct {
 	item   int
 	text   string
-	score  float64
+	score  float64 // by which its item was chosen
+	sure   bool    // its item is quoted though the sentence has no word of the query
 	words  []int32 // by number, each once
 	wanted int     // the first of them that the query has
 }
@@ -48,6 +50,7 @@ func (b *Builder) summarise(req *Request, cs []candidate.Candidate, shown []int)
 		return out
 	}
 	words := newVocabulary(req.Query)
+	shown = slices.DeleteFunc(slices.Clone(shown), func(i int) bool { return cs[i].Newer != "" }) // its newest is read
 	chosen := pick(words.relevant(words.readable(cs, shown)), words, b.sentences)
 	texts := make([]string, len(chosen))
 	for i, s := range chosen {
@@ -73,7 +76,7 @@ func (v *vocabulary) readable(cs []candidate.Candidate, shown []int) []sentence 
 			if len(text) < shortest || len(text) > longest || question || strings.Contains(text, redactedMark) {
 				continue
 			}
-			s := sentence{item: i, text: text, score: cs[i].Score}
+			s := sentence{item: i, text: text, score: cs[i].Standing, sure: bears(&cs[i]) >= relevantItem}
 			s.words, s.wanted = v.of(text)
 			out = append(out, s)
 			if n++; n >= tldrPerItem {
@@ -95,7 +98,7 @@ func (v *vocabulary) relevant(from []sentence) []sentence {
 		}
 	}
 	return slices.DeleteFunc(from, func(s sentence) bool {
-		beside := v.wanted > 0 && s.wanted == 0 && (s.score < relevantItem || quoted[s.item])
+		beside := v.wanted > 0 && s.wanted == 0 && (!s.sure || quoted[s.item])
 		return beside || v.worth(&s) < leastWorth*best
 	})
 }
@@ -179,6 +182,7 @@ func sayable(c *candidate.Candidate) string {
 type vocabulary struct {
 	numbers map[string]int32
 	wanted  int   // terms of the query
+	names   int   // of them, the last, those of names: none counts where no other is there; 0: all are
 	seen    []int // by number, the last text with it
 	texts   int
 	list    []int32
@@ -187,9 +191,24 @@ type vocabulary struct {
 
 func newVocabulary(query string) *vocabulary {
 	v := &vocabulary{numbers: make(map[string]int32, 256), list: make([]int32, 0, 512)}
-	all, _ := v.of(query)
-	v.wanted = len(all)
+	others, _ := v.of(withoutNames(query))
+	v.of(query)
+	v.wanted = len(v.seen)
+	if len(others) > 0 {
+		v.names = v.wanted - len(others)
+	}
 	return v
+}
+
+// withoutNames is a question without the words that are written as names within it.
+func withoutNames(query string) string {
+	words := strings.Fields(query)
+	for i, w := range words {
+		if r := []rune(w); i > 0 && len(r) > 1 && unicode.IsUpper(r[0]) && unicode.IsLower(r[1]) {
+			words[i] = ""
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // of returns the terms of a text, each once, first those of the query, and how many
@@ -202,11 +221,16 @@ func (v *vocabulary) of(text string) (all []int32, wanted int) {
 		v.add(v.reader.Term(i))
 	}
 	all = slices.Clip(v.list[from:])
+	bare := true
 	for i, w := range all {
 		if int(w) < v.wanted {
 			all[i], all[wanted] = all[wanted], w
 			wanted++
+			bare = bare && int(w) >= v.wanted-v.names
 		}
+	}
+	if bare {
+		return all, 0
 	}
 	return all, wanted
 }

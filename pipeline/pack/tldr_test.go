@@ -46,3 +46,31 @@ func TestTLDRAnswersFirst(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }
+
+// TestANameAloneIsNoAnswer: a sentence whose only word of the question is a name says nothing about it, unless nothing else is asked;
+// and the sentence of the item that stood first comes first, however its score compares with that of other requests.
+func TestANameAloneIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	counter, err := token.New("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	builder, err := pack.New(pack.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := func(id, text string, standing, score float64) candidate.Candidate {
+		return whole(candidate.Candidate{Standing: standing, Score: score, Visible: &candidate.Visible{MemoryItem: schemas.MemoryItem{
+			ID: id, Kind: schemas.KindMemory, CreatedAt: at, Content: schemas.TextContent(text)}}})
+	}
+	for question, want := range map[string]string{
+		"What was the poetry reading that Caroline attended about?": "The poetry reading was about being seen.",
+		"Who is Caroline?": "That's great, Caroline!",
+	} {
+		p := builder.Build(pack.Request{Query: question, Budget: 500, Counter: counter}, []candidate.Candidate{
+			said("a", "That's great, Caroline!", .95, .4), said("b", "The poetry reading was about being seen.", .7, .3), said("c", "Poetry is about reading.", .2, .38)})
+		if len(p.TLDR.Sentences) == 0 || p.TLDR.Sentences[0].Text != want {
+			t.Errorf("%s %q", question, p.TLDR.Summary)
+		}
+	}
+}

@@ -13,10 +13,10 @@ import (
 // tool seldom has. A question that names a speaker asks for what was said, and needs a tool more rarely.
 // Beside that, no tool stands for what nothing else answers.
 const (
-	toolOfBest  = .5  // of the best tool's score, at least
-	toolOfOther = .25 // of the best score of what is no tool, at least
-	toolOfSaid  = .5  // the same, where the question names a speaker
-	leastTool   = .02 // score of the best tool, at least
+	toolOfBest  = .5   // of what the best tool bears on the question, at least
+	toolOfOther = .25  // of what the best of the others does, at least
+	toolOfSaid  = .5   // the same, where the question names a speaker
+	leastTool   = .027 // that the best tool bears, at least
 )
 
 // dropTools drops the tools that the question does not need, where anything else was found, but none
@@ -28,9 +28,9 @@ func dropTools(cs []candidate.Candidate, query string, before []int) bool {
 	for i := range cs {
 		switch c := &cs[i]; {
 		case c.Kept() && c.Kind == schemas.KindTool:
-			best = max(best, c.Score)
+			best = max(best, bears(c))
 		case c.Kind != schemas.KindTool && (c.Kept() || c.Drop == schemas.DropOffTopic):
-			others = max(others, c.Score)
+			others = max(others, bears(c))
 			if namesSpeaker(asked, c.Visible) {
 				least = toolOfSaid
 			}
@@ -46,11 +46,19 @@ func dropTools(cs []candidate.Candidate, query string, before []int) bool {
 		case !c.Kept() || c.Kind != schemas.KindTool || slices.Contains(before, i):
 		case !needed:
 			c.Drop, c.Detail = schemas.DropOffTopic, "the question needs no tool"
-		case c.Score < toolOfBest*best:
+		case bears(c) < toolOfBest*best:
 			c.Drop, c.Detail = schemas.DropOffTopic, "another tool fits far better"
 		}
 	}
 	return !needed
+}
+
+// bears is how much an item bears on the question by itself, or its score where nobody knows.
+func bears(c *candidate.Candidate) float64 {
+	if c.Signals == nil {
+		return c.Score
+	}
+	return c.Signals.Evidence.Bears
 }
 
 // namesSpeaker reports whether the name, or first name, of who said an item is a word of the question. What

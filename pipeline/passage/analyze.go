@@ -137,10 +137,11 @@ func (m *memo) item(tenant string, c *candidate.Candidate) *analysis {
 	h.SetSeed(m.seed)
 	h.WriteString(c.Content.Text())
 	h.WriteByte(0)
-	if !c.Masked && !c.Verdict.Redact {
+	if !c.Verdict.Redact {
 		h.Write(c.Attributes)
-	} else {
-		h.WriteString(c.CreatedAt.UTC().Format(time.DateOnly))
+	}
+	if c.Masked {
+		h.WriteString("\x00" + c.CreatedAt.UTC().Format(time.DateOnly))
 	}
 	h.WriteString(string(c.Kind) + "\x00" + c.Category + "\x00" + c.Provenance.SourceURI)
 	key := memoKey{tenant, c.ID, h.Sum64()}

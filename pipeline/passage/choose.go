@@ -20,6 +20,7 @@ const (
 	perHead     = 4   // tokens of a reference and of what parts items
 	perPart     = 2   // tokens of what parts passages
 	perFence    = 4   // tokens of the fence around code
+	mostOfOne   = .75 // of the budget, for one item among others, but for its first passage
 )
 
 // Options bound a choice.
@@ -31,6 +32,8 @@ type Options struct {
 	// Floors are tokens that passages of a kind have before those of others, as far as there are any. The
 	// floors together are at most Budget.
 	Floors map[schemas.Kind]int
+	// Most are the tokens that one item of a kind takes beside others, but for its first passage; default mostOfOne.
+	Most map[schemas.Kind]int
 }
 
 // Choose takes passages greedily by score, cost and how many of the same item there are already,
@@ -43,7 +46,7 @@ type Options struct {
 func (k *Ranking) Choose(cs []candidate.Candidate, o Options) {
 	c := &choice{
 		ranking: k, cs: cs, options: &o, taken: map[int][]int{}, shown: map[int]int{}, at: map[int][]int{}, done: map[int]bool{},
-		floors: o.Floors, used: map[schemas.Kind]int{},
+		floors: o.Floors, used: map[schemas.Kind]int{}, many: countKept(cs) > 1,
 	}
 	for i := range k.list {
 		c.at[k.list[i].at] = append(c.at[k.list[i].at], i)
@@ -73,6 +76,16 @@ func (k *Ranking) Choose(cs []candidate.Candidate, o Options) {
 			a.quote(&cs[i], parts, o.Counter)
 		}
 	}
+}
+
+// countKept is how many candidates may be shown.
+func countKept(cs []candidate.Candidate) (n int) {
+	for i := range cs {
+		if cs[i].Kept() {
+			n++
+		}
+	}
+	return n
 }
 
 // stand gives the items that are quoted their standings anew.
@@ -121,6 +134,7 @@ type choice struct {
 	spent   int
 	floors  map[schemas.Kind]int // that still hold
 	used    map[schemas.Kind]int // tokens by kind
+	many    bool                 // there are other items to show
 	full    bool                 // the limit of items kept some out
 }
 
@@ -152,7 +166,7 @@ func (c *choice) run() {
 		}
 		first := len(c.taken[p.at]) == 0
 		cost := c.measure(p) - c.shown[p.at]
-		if cost > left {
+		if cost > left || !first && c.crowds(p.at, cost) {
 			continue
 		}
 		if first && c.options.Items > 0 && len(c.taken) >= c.options.Items {
@@ -172,6 +186,15 @@ func (c *choice) run() {
 			}
 		}
 	}
+}
+
+// crowds reports whether an item would take more than its part beside others.
+func (c *choice) crowds(at, cost int) bool {
+	most, capped := c.options.Most[c.cs[at].Kind]
+	if !capped {
+		most = int(mostOfOne * float64(c.options.Budget))
+	}
+	return c.many && c.shown[at]+cost > most
 }
 
 // left is what passages of a kind may still take: the floors of other kinds are theirs.
@@ -290,7 +313,7 @@ func (a *analysis) put(c *candidate.Candidate, parts []int) {
 		line += strings.Count(text[:spans[min(len(spans)-1, 1)].Start], "\n")
 	}
 	c.Quote = &candidate.Quote{Head: a.head(line), Comment: strings.Join(doc, "\n"+candidate.Ellipsis+"\n")}
-	if !whole || !strings.Contains(strings.Join(strings.Fields(truncate(text, signed)), " "), a.sign) {
+	if a.sign != "" && (!whole || !strings.Contains(strings.Join(strings.Fields(truncate(text, signed)), " "), a.sign)) {
 		c.Quote.Signature = a.sign
 	}
 	if len(spans) == 1 && whole && spans[0].End == len(text) {

@@ -17,6 +17,7 @@ import (
 // language. A question in another language matches none, and nothing changes.
 type Cues struct {
 	stop map[string]bool
+	many *regexp.Regexp // matches questions that want many items; nil: none does
 	list []cue
 }
 
@@ -50,6 +51,7 @@ func ParseCues(raw []byte) (Cues, error) {
 	var in struct {
 		Language string `yaml:"language"`
 		Stop     string `yaml:"stop"`
+		Many     string `yaml:"many"`
 		Cues     []struct {
 			Name     string   `yaml:"name"`
 			Question string   `yaml:"question"`
@@ -64,6 +66,12 @@ func ParseCues(raw []byte) (Cues, error) {
 	out := Cues{stop: map[string]bool{}}
 	for w := range strings.FieldsSeq(in.Stop) {
 		out.stop[w] = true
+	}
+	if in.Many != "" {
+		var err error
+		if out.many, err = regexp.Compile("(?i)" + in.Many); err != nil {
+			return Cues{}, fmt.Errorf("parse cues: many: %w", err)
+		}
 	}
 	for n, c := range in.Cues {
 		read := cue{number: n, name: c.Name, weight: c.Weight}

@@ -12,6 +12,8 @@ import (
 // noting notes the texts whose vectors are made.
 type noting struct{ texts map[string]int }
 
+func (n *noting) ReadsWords(string) float64 { return 1 }
+
 func (n *noting) WordVector(dst []float32, text string) []float32 {
 	n.texts[text]++
 	return append(dst[:0], make([]float32, dimensions)...)

@@ -130,7 +130,10 @@ func TestHeadsSayWhereItStands(t *testing.T) {
 		}), "commit e8d659c3 2026-07-22 Ida Ahn:"},
 		{doc, "kiln/CHANGELOG.md:61 ›"},
 		{masked, "commit:"},
-		{sourced, "commit e8d659c3 2026-07-22:"},
+		{sourced, "commit e8d659c3 2026-07-22 Ida Ahn:"},
+		{item(t, "l", schemas.KindCommit, "Update producer", map[string]any{
+			"sha": "e8d659c3aa01", "author": "Ida Ahn", "date": "2026-07-22", "committed": "2026-07-25", "timestamp": "2026-07-22T10:00:00Z",
+		}), "commit e8d659c3 2026-07-22 Ida Ahn, committed 2026-07-25:"},
 		{code, "kiln/fire.go:7"},
 		{redacted, ""},
 		{item(t, "f", schemas.KindCode, "func Fire() {}", map[string]any{"file_path": "kiln.go", "start_line": 7, "signature": "func Fire()"}), "kiln.go:7"},

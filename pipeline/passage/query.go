@@ -93,9 +93,12 @@ func (w *scoring) vocabulary() *vocabulary {
 			if !seen[word] {
 				seen[word] = true
 				v.words = append(v.words, word)
-				v.rows = append(v.rows, word.vector...)
 			}
 		}
+	}
+	v.rows = make([]int8, 0, dimensions*len(v.words))
+	for _, word := range v.words {
+		v.rows = append(v.rows, word.vector...)
 	}
 	v.dots = make([]int32, len(v.words))
 	return v

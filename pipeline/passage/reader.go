@@ -14,6 +14,8 @@ type Vectors interface {
 	// WordVector returns the vector of a text of 256 numbers, of unit length or zero. It may
 	// write it to dst.
 	WordVector(dst []float32, text string) []float32
+	// ReadsWords is the share of a text whose words it knows.
+	ReadsWords(text string) float64
 }
 
 // dimensions is the length of the vectors.
@@ -53,6 +55,11 @@ func New(cfg Config) (*Reader, error) {
 		cfg.Cues = &cues
 	}
 	return &Reader{cfg: cfg, memo: newMemo()}, nil
+}
+
+// WantsMany reports whether a question wants many items: all of something, an order, a number of things.
+func (r *Reader) WantsMany(question string) bool {
+	return r.cfg.Cues.many != nil && r.cfg.Cues.many.MatchString(question)
 }
 
 // InvalidateCaches drops what the reader keeps of items in memory. Call it after an erasure.

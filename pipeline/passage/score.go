@@ -87,7 +87,7 @@ func (w *scoring) units() {
 	var list []unit
 	for i := range w.cs {
 		c := &w.cs[i]
-		if !c.Kept() || c.Abbreviated || c.Fenced() || !Of(c.Visible) {
+		if !c.Kept() || c.Abbreviated || !Of(c.Visible) {
 			continue
 		}
 		a := w.reader.memo.item(w.scope.Tenant(), c)
@@ -160,8 +160,12 @@ func (w *scoring) score() {
 	byTerms := w.mix(w.match(groups), "keyword")
 	similar := w.mix(w.cosines(), "vector")
 	cues := w.cued()
+	share := dense
+	if !w.reads() {
+		share = 0
+	}
 	for i := range list {
-		list[i].score = scale * ((1-dense)*byTerms[i] + dense*similar[i])
+		list[i].score = scale * ((1-share)*byTerms[i] + share*similar[i])
 	}
 	if more := w.feedback(groups, cues); more != nil {
 		for i, z := range zScores(w.match(more)) {
@@ -214,6 +218,15 @@ func zScores(values []float64) []float64 {
 // stored reports whether the stored vectors of passages count.
 func (w *scoring) stored() bool { return w.query.Vector != nil && w.reader.cfg.Passages != nil }
 
+// mostlyRead is the share of a question that the vectors must read; those of other languages say nothing.
+const mostlyRead = .5
+
+// reads reports whether the vectors read the question.
+func (w *scoring) reads() bool {
+	by := w.reader.cfg.Vectors
+	return w.stored() || by == nil || by.ReadsWords(spaced(w.query.Text)) >= mostlyRead
+}
+
 // cosines are those of question and passage.
 func (w *scoring) cosines() []float64 {
 	if w.stored() {
@@ -249,7 +262,7 @@ func (w *scoring) storedCosines() []float64 {
 		}
 	}
 	stored, err := w.reader.cfg.Passages.ScoreChunks(w.ctx, w.scope, vector.Query{
-		Vector: w.query.Vector, Model: w.query.Model, Axis: vector.AxisPassage, Filter: w.query.Filter}, ids)
+		Vector: w.query.Vector, Model: w.query.Model, Axis: vector.AxisPassage, Filter: w.query.Filter, Population: w.query.Population.Settled()}, ids)
 	if err != nil {
 		w.ranking.Err, stored = err, nil
 	}

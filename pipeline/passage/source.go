@@ -13,25 +13,32 @@ import (
 	"satchel/schemas"
 )
 
-// Of reports whether an item is cut into passages: a piece of code, a commit, or a document, which
-// was read from a file or a repository, or is longer than a passage.
+// Of reports whether an item is cut into passages: a piece of code, a commit, a document, which was read from
+// a file or a repository or is longer than a passage, or a long memory that is no turn of a conversation.
 func Of(v *candidate.Visible) bool {
 	if v.Content.Raw() != nil {
 		return false
 	}
-	fromFile := strings.HasPrefix(v.Provenance.SourceURI, fileURI)
 	switch v.Kind {
 	case schemas.KindCode, schemas.KindCommit:
 		return true
 	case schemas.KindKnowledge:
-		return fromFile || strings.HasPrefix(v.Provenance.SourceURI, gitURI) || tokens(len(v.Content.Text())) > sentences.LongestBlock
+		return v.FromFile() || strings.HasPrefix(v.Provenance.SourceURI, gitURI) || tokens(len(v.Content.Text())) > sentences.LongestBlock
 	}
-	return v.Kind == schemas.KindMemory && fromFile && v.Category == markdown && v.SessionID() == "" && v.Speaker == ""
+	if v.Kind != schemas.KindMemory {
+		return false
+	}
+	if v.FromFile() && v.Category == markdown && v.SessionID() == "" && v.Speaker == "" {
+		return true
+	}
+	return max(v.Counted, tokens(len(v.Content.Text()))) > longMemory && !v.IsTurn()
 }
+
+// longMemory is the tokens up to which a memory is shown whole.
+const longMemory = 1000
 
 const (
 	gitURI   = "git:"     // the address of what was read from a repository begins with it
-	fileURI  = "file:"    // the address of what was read from a file begins with it
 	markdown = "markdown" // the category of what was read from a Markdown file
 )
 
@@ -64,28 +71,32 @@ type attributes struct {
 	Author    string `json:"author"`
 	Date      string `json:"date"`
 	Timestamp string `json:"timestamp"`
+	Committed string `json:"committed"`
 }
 
 const (
 	longestSignature = 150 // bytes that are shown
 	shortSHA         = 8
 	longestTitle     = 200 // bytes of a first line that may be a heading
+	longestSaid      = 512 // bytes of what is said, or found, with each passage
 )
 
-// sourceOf reads an item. Of a redacted one it reads the content, and of a commit the address and the time:
-// attributes may say again what was removed. Policy that redacts takes the address away.
+// sourceOf reads an item. Of a redacted one it reads the content alone, for attributes may say again what was removed.
+// Of one that is masked it reads the address, too, and of a commit who wrote it and when: what is masked in the content
+// is masked there.
 func sourceOf(c *candidate.Candidate) source {
 	s := source{kind: c.Kind}
 	text := c.Content.Text()
 	var a attributes
+	if c.Verdict.Redact || json.Unmarshal(c.Attributes, &a) != nil {
+		a = attributes{}
+	}
 	if !c.Masked && !c.Verdict.Redact {
-		if json.Unmarshal(c.Attributes, &a) != nil {
-			a = attributes{}
-		}
 		s.path = cmp.Or(a.Path, a.FilePath, pathOf(c.Provenance.SourceURI))
 	} else if sha := commitOf(c.Provenance.SourceURI); sha != "" && !c.CreatedAt.IsZero() {
-		a.SHA, a.Date = sha, c.CreatedAt.UTC().Format(time.DateOnly)
-	} else if !c.Verdict.Redact { // what masks personal data has masked the address, too
+		date := cmp.Or(a.Date, a.Timestamp, c.CreatedAt.UTC().Format(time.DateOnly))
+		a = attributes{SHA: sha, Author: a.Author, Date: date, Committed: a.Committed}
+	} else if a = (attributes{}); !c.Verdict.Redact { // what masks personal data has masked the address, too
 		s.path = pathOf(c.Provenance.SourceURI)
 		if at := strings.LastIndexByte(s.path, ':'); at > 0 {
 			if line, err := strconv.Atoi(s.path[at+1:]); err == nil {
@@ -115,12 +126,15 @@ func sourceOf(c *candidate.Candidate) source {
 			s.name, s.found = cmp.Or(a.Heading, path.Base(s.path)), s.path+" "+a.Heading
 		}
 	}
+	for _, said := range [...]*string{&s.path, &s.name, &s.found, &s.about} {
+		*said = truncate(*said, longestSaid)
+	}
 	return s
 }
 
 // pathOf is the path in the address of a file, "" for another address.
 func pathOf(uri string) string {
-	file, ok := strings.CutPrefix(uri, fileURI)
+	file, ok := strings.CutPrefix(uri, candidate.FileURI)
 	if !ok {
 		return ""
 	}
@@ -164,7 +178,11 @@ func about(a *attributes) string {
 	if a.Author != "" {
 		parts = append(parts, a.Author)
 	}
-	return strings.Join(parts, " ")
+	text := strings.Join(parts, " ")
+	if _, err := time.Parse(time.DateOnly, a.Committed); err == nil {
+		text += ", committed " + a.Committed
+	}
+	return text
 }
 
 // contains reports whether a content has a comment already: its first line.

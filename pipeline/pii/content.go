@@ -15,12 +15,11 @@ import (
 
 // finder masks what it finds of the wanted types and remembers which there were.
 type finder struct {
-	d      *Detector
-	only   []Type   // nil: all
-	names  []string // of persons, masked wherever they stand
-	values []string // of fields, masked wherever they stand
-	mask   Mask
-	types  map[Type]int // how many there were
+	d     *Detector
+	only  []Type   // nil: all
+	also  *phrases // masked wherever they stand
+	mask  Mask
+	types map[Type]int // how many there were
 }
 
 func newFinder(d *Detector, mask Mask) *finder {
@@ -28,7 +27,7 @@ func newFinder(d *Detector, mask Mask) *finder {
 }
 
 func (f *finder) spans(text string) []Span {
-	return f.d.find(text, f.only, f.names, f.values)
+	return f.d.find(text, f.only, f.also)
 }
 
 func (f *finder) replace(text string, spans []Span) string {

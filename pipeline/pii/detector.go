@@ -104,21 +104,22 @@ func newDetector(cfg Config) *Detector {
 // Find returns the spans of text, in order. Names are whole words that count as persons
 // wherever they stand, as the values of fields that are flagged. Typographic forms count
 // as the plain ones: wide blanks, hyphens, fullwidth letters, Arabic digits, characters
-// without width.
+// without width. Where there are more names than are looked for, the whole text is one.
 func (d *Detector) Find(text string, names ...string) []Span {
-	return d.find(text, nil, names, nil)
+	also, ok := phrasesOf(names, nil)
+	if !ok {
+		return []Span{{End: len(text), Type: Person, Confidence: 1, Rule: flaggedRule}}
+	}
+	return d.find(text, nil, also)
 }
 
-// find is Find for the types of only, nil for all; values count as fields wherever they stand.
-func (d *Detector) find(text string, only []Type, names, values []string) []Span {
-	if len(names) > 0 || len(values) > 0 {
-		return d.look(text, only, names, values)
-	}
-	if len(text) < memoFrom {
-		return d.look(text, only, nil, nil)
+// find is Find for the types of only, nil for all, and the phrases, which count wherever they stand.
+func (d *Detector) find(text string, only []Type, also *phrases) []Span {
+	if also != nil && len(also.nodes) > 0 || len(text) < memoFrom {
+		return d.look(text, only, also)
 	}
 	spans := slices.Clone(d.memo.Of(text, 0, func() ([]Span, int) {
-		spans := d.look(text, nil, nil, nil)
+		spans := d.look(text, nil, nil)
 		return spans, spanBytes * len(spans)
 	}))
 	if only == nil {
@@ -128,8 +129,23 @@ func (d *Detector) find(text string, only []Type, names, values []string) []Span
 }
 
 // look is find without a memory.
-func (d *Detector) look(text string, only []Type, names, values []string) []Span {
+func (d *Detector) look(text string, only []Type, also *phrases) []Span {
 	plain, shifts := fold(text)
+	var spans []Span
+	if only == nil || len(only) > 0 {
+		spans = d.scan(plain, only)
+	}
+	spans = also.mark(spans, plain)
+	if len(shifts) > 0 {
+		for i := range spans {
+			spans[i].Start, spans[i].End = original(shifts, spans[i].Start), original(shifts, spans[i].End)
+		}
+	}
+	return spans
+}
+
+// scan returns the findings in a folded text.
+func (d *Detector) scan(plain string, only []Type) []Span {
 	s := scan{d: d, text: plain, looks: 16 + len(plain)/1024}
 	for s.at < len(plain) {
 		s.step()
@@ -140,12 +156,6 @@ func (d *Detector) look(text string, only []Type, names, values []string) []Span
 	}
 	if only != nil {
 		spans = slices.DeleteFunc(spans, func(sp Span) bool { return !slices.Contains(only, sp.Type) })
-	}
-	spans = withWords(withWords(spans, plain, names, Person), plain, values, Field)
-	if len(shifts) > 0 {
-		for i := range spans {
-			spans[i].Start, spans[i].End = original(shifts, spans[i].Start), original(shifts, spans[i].End)
-		}
 	}
 	return spans
 }

@@ -29,6 +29,12 @@ func fold(text string) (plain string, shifts []shift) {
 		}
 		r, size := utf8.DecodeRuneInString(text[i:])
 		c, changes := plainForm(r)
+		if n, parts := plaintext.Escape(text[i:]); n > 0 {
+			size = n
+			if parts {
+				c = ' '
+			}
+		}
 		if !changes || r == '\r' && i+1 < len(text) && text[i+1] == '\n' {
 			i += size
 			continue
@@ -73,7 +79,7 @@ var folds = [256]bool{
 // plainForm returns the ASCII form of a character, 0 for one that shows nothing. changes is false for every other character.
 func plainForm(r rune) (c byte, changes bool) {
 	switch {
-	case r == '\v', r == '\f', r == '\r', r == 0xA0, r >= 0x2000 && r <= 0x200A, r == 0x202F, r == 0x205F, r == 0x3000,
+	case r == '\v', r == '\f', r == '\r', r == '\a', r == 0xA0, r >= 0x2000 && r <= 0x200A, r == 0x202F, r == 0x205F, r == 0x3000,
 		r == 0x2800, r == 0x3164, r == 0xFFA0: // blanks
 		return ' ', true
 	case r == 0x85, r == 0x2028, r == 0x2029: // line ends

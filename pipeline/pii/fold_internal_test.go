@@ -35,3 +35,16 @@ func TestWhatShowsNothingHidesNothing(t *testing.T) {
 		t.Errorf("found %q, want %q", found, want)
 	}
 }
+
+// A value that terminal control sequences divide is read as it is shown.
+func TestFoldReadsPastEscapes(t *testing.T) {
+	t.Parallel()
+	text := "a\x1b[31mb\x1b[0m \x1b]8;;mailto:x@y.org\x1b\\me"
+	plain, shifts := fold(text)
+	if want := "ab  mailto:x@y.org me"; plain != want || plain != plaintext.Shown(text) {
+		t.Errorf("%q, want %q", plain, want)
+	}
+	if at := original(shifts, len("ab")-1); text[at] != 'b' {
+		t.Errorf("b stands at %d", at)
+	}
+}

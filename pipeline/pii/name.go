@@ -1,8 +1,6 @@
 package pii
 
 import (
-	"cmp"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -63,49 +61,4 @@ func capitalised(t string, i int) int {
 		at = w + 1
 	}
 	return end
-}
-
-// flaggedRule is the rule of words that the caller gave.
-const flaggedRule = "flagged"
-
-// withWords adds every place of a folded text where one of list stands as whole words, as
-// a finding of the type, and keeps the order; of two findings that overlap the first stays.
-func withWords(spans []Span, text string, list []string, as Type) []Span {
-	found := len(spans)
-	for _, name := range list {
-		if name, _ = fold(name); len(name) < 2 || as == Person && !strings.ContainsFunc(name, unicode.IsLetter) {
-			continue
-		}
-		for at := 0; ; {
-			k := strings.Index(text[at:], name)
-			if k < 0 {
-				break
-			}
-			start := at + k
-			at = start + len(name)
-			if whole(text, start, at) {
-				spans = append(spans, Span{Start: start, End: at, Type: as, Confidence: 1, Rule: flaggedRule})
-			}
-		}
-	}
-	if len(spans) == found {
-		return spans
-	}
-	slices.SortStableFunc(spans, func(a, b Span) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End)) })
-	end := 0
-	return slices.DeleteFunc(spans, func(sp Span) bool {
-		if sp.Start < end {
-			return true
-		}
-		end = sp.End
-		return false
-	})
-}
-
-// whole reports whether [start, end) begins and ends at the border of a word.
-func whole(text string, start, end int) bool {
-	before, _ := utf8.DecodeLastRuneInString(text[:start])
-	after, _ := utf8.DecodeRuneInString(text[end:])
-	inWord := func(r rune) bool { return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
-	return !inWord(before) && !inWord(after)
 }

@@ -43,6 +43,31 @@ func ranksOf(word string) ranks {
 	return ranks{}
 }
 
+// NameWords returns how many of the first words are the name of a person, with a title or a surname; 0 for none. It
+// takes no word for a name that it does not know as one.
+func NameWords(words []string) int {
+	known := func(at int, rank func(ranks) uint8) bool {
+		if at >= len(words) {
+			return false
+		}
+		r := ranksOf(words[at])
+		first, _ := utf8.DecodeRuneInString(words[at])
+		return rank(r) >= 2 && r.word != isPlace && (r.word == 0 || unicode.IsUpper(first))
+	}
+	given, last := func(r ranks) uint8 { return r.first }, func(r ranks) uint8 { return r.last }
+	n := 0
+	if len(words) > 1 && roleOf(words[0])&title != 0 {
+		n = 1
+	}
+	switch {
+	case known(n, given) && known(n+1, last):
+		return n + 2
+	case known(n, given), n > 0 && known(n, last):
+		return n + 1
+	}
+	return 0
+}
+
 // hashName is the hash of a word in small letters without accents.
 func hashName(word string) uint32 {
 	h := uint32(0x811C9DC5)

@@ -34,23 +34,32 @@ const (
 
 // Redact replaces what the JSON paths name in the content by what mask has for it. It
 // fails closed: a path that it cannot parse, or that meets nothing in the content, replaces
-// the whole content. A path into a field that is hidden apart from the content leaves the
-// content alone.
+// the whole content; so do paths that go over the content again and again. A path into a field that is
+// hidden apart from the content leaves the content alone.
 func Redact(c schemas.Content, paths []string, mask Mask) schemas.Content {
-	tree := contentTree{content: c, mask: mask}
-	for _, path := range paths {
+	shown, _ := redact(c, paths, mask)
+	return shown
+}
+
+// redact is Redact, and reports whether the paths took the steps that they may take.
+func redact(c schemas.Content, paths []string, mask Mask) (shown schemas.Content, ok bool) {
+	tree := newContentTree(c, mask)
+	for i, path := range paths {
+		if slices.Contains(paths[:i], path) {
+			continue
+		}
 		if tree.remove(path) != met {
-			return schemas.TextContent(mask(Field, c.Text()))
+			return schemas.TextContent(mask(Field, c.Text())), tree.steps >= 0
 		}
 	}
 	if !tree.parsed {
-		return c
+		return c, true
 	}
 	raw, err := encode(tree.value)
 	if err != nil {
-		return schemas.TextContent(mask(Field, c.Text()))
+		return schemas.TextContent(mask(Field, c.Text())), true
 	}
-	return schemas.JSONContent(raw)
+	return schemas.JSONContent(raw), true
 }
 
 // Whole reports whether Redact with these paths replaces the whole content.
@@ -61,8 +70,11 @@ func Whole(c schemas.Content, paths []string) bool {
 // MissedFlag returns the index of the first path that names a place in the content where
 // nothing is, and -1 when there is none. A path that hides the whole content misses nothing.
 func MissedFlag(c schemas.Content, paths []string) int {
-	tree := contentTree{content: c, mask: Mark}
+	tree := newContentTree(c, Mark)
 	for i, path := range paths {
+		if slices.Contains(paths[:i], path) || tree.steps < 0 {
+			continue
+		}
 		if found := tree.remove(path); found == missed || found == doubtful {
 			return i
 		}
@@ -86,6 +98,17 @@ type contentTree struct {
 	mask    Mask
 	value   any
 	parsed  bool
+	steps   int // that paths may still take, over all of them
+}
+
+// Steps that the paths of an item may take: so many for each byte of its content, and some more.
+const (
+	stepsOfByte = 4
+	freeSteps   = 4 << 10
+)
+
+func newContentTree(c schemas.Content, mask Mask) *contentTree {
+	return &contentTree{content: c, mask: mask, steps: freeSteps + stepsOfByte*len(c.Raw())}
 }
 
 func (t *contentTree) remove(path string) outcome {
@@ -95,16 +118,21 @@ func (t *contentTree) remove(path string) outcome {
 		return closed
 	case hiddenApart(steps[0].name):
 		return met
-	case steps[0].name != "content" || len(steps) == 1 || t.content.Raw() == nil:
+	case steps[0].name != "content" || len(steps) == 1:
 		return closed
+	case t.content.Raw() == nil: // a text has no places
+		return missed
 	}
 	if !t.parsed {
 		if t.value, t.parsed = decodeJSON(t.content.Raw()); !t.parsed {
 			return closed
 		}
 	}
-	value, found := remove(t.value, steps[1:], t.mask)
+	value, found := t.hide(t.value, steps[1:])
 	t.value = value
+	if t.steps < 0 {
+		return closed
+	}
 	return found
 }
 
@@ -126,23 +154,26 @@ func decodeJSON(raw json.RawMessage) (any, bool) {
 	return v, err == nil
 }
 
-// remove replaces what steps name by its mask. It is met when a value was hidden, or when
-// nothing can stand there: in a null or an empty list.
-func remove(v any, steps []step, mask Mask) (any, outcome) {
+// hide replaces what steps name by its mask. It is met when a value was hidden, or when
+// nothing can stand there: in a null or an empty list. It is closed when there are no steps left.
+func (t *contentTree) hide(v any, steps []step) (any, outcome) {
+	if t.steps--; t.steps < 0 {
+		return v, closed
+	}
 	if len(steps) == 0 {
-		return maskValue(v, mask), met
+		return maskValue(v, t.mask), met
 	}
 	head, rest := steps[0], steps[1:]
 	switch x := v.(type) {
 	case map[string]any:
-		return removeMember(x, head, rest, mask)
+		return t.hideMember(x, head, rest)
 	case []any:
 		if head.kind == stepIndex {
 			if head.index >= len(x) {
 				return x, missed
 			}
 			var found outcome
-			x[head.index], found = remove(x[head.index], rest, mask)
+			x[head.index], found = t.hide(x[head.index], rest)
 			return x, found
 		}
 		if head.kind == stepMember { // that member of each element
@@ -154,25 +185,25 @@ func remove(v any, steps []step, mask Mask) (any, outcome) {
 		}
 		for i := range x {
 			var one outcome
-			x[i], one = remove(x[i], rest, mask)
+			x[i], one = t.hide(x[i], rest)
 			found = both(found, one)
 		}
 		return x, found
 	case nil:
 		return nil, met
 	}
-	return maskValue(v, mask), met // the path goes on where the value ends
+	return maskValue(v, t.mask), met // the path goes on where the value ends
 }
 
-func removeMember(x map[string]any, head step, rest []step, mask Mask) (any, outcome) {
+func (t *contentTree) hideMember(x map[string]any, head step, rest []step) (any, outcome) {
 	switch head.kind {
 	case stepMember:
 		child, ok := x[head.name]
 		if !ok {
-			return x, absent(x, head.name)
+			return x, t.absent(x, head.name)
 		}
 		var found outcome
-		x[head.name], found = remove(child, rest, mask)
+		x[head.name], found = t.hide(child, rest)
 		return x, found
 	case stepEvery:
 		found := missed
@@ -181,12 +212,12 @@ func removeMember(x map[string]any, head step, rest []step, mask Mask) (any, out
 		}
 		for name, child := range x {
 			var one outcome
-			x[name], one = remove(child, rest, mask)
+			x[name], one = t.hide(child, rest)
 			found = both(found, one)
 		}
 		return x, found
 	}
-	return maskValue(x, mask), met // an index into an object
+	return maskValue(x, t.mask), met // an index into an object
 }
 
 // both is the outcome of two branches of a path: one of several elements may lack the
@@ -199,9 +230,12 @@ func both(a, b outcome) outcome {
 }
 
 // absent is the outcome of a member that an object lacks.
-func absent(x map[string]any, name string) outcome {
+func (t *contentTree) absent(x map[string]any, name string) outcome {
 	want := foldName(name)
 	for other := range x {
+		if t.steps -= len(other); t.steps < 0 {
+			return closed
+		}
 		if rest, ok := strings.CutPrefix(foldName(other), want); ok && (rest == "" || rest[0] == '.') {
 			return doubtful
 		}

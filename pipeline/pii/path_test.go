@@ -72,7 +72,7 @@ func TestMissedFlag(t *testing.T) {
 		{`{"pin":1}`, []string{"$.content.pin", "$.content.pin"}, -1},
 		{`{"pin":null,"list":[]}`, []string{"$.content.pin.code", "$.content.list[*].pin"}, -1},
 		{`{"pin":1}`, []string{"pin", "$.speaker", "$.attributes.x"}, -1},
-		{`"a text"`, []string{"$.content.pin"}, -1},
+		{`"a text"`, []string{"$.content", "$.content.pin"}, 1},
 	} {
 		var c schemas.Content
 		if err := json.Unmarshal([]byte(tc.content), &c); err != nil {

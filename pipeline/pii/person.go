@@ -50,7 +50,7 @@ type nameRun struct {
 
 // persons returns spans of names between others, which are in order.
 func persons(text string, others []Span) []Span {
-	n := naming{text: text, known: map[string]bool{}}
+	n := naming{text: text, known: map[string]bool{}, tokens: make([]token, 0, len(text)/bytesOfWord)}
 	n.read(others)
 	for i := 0; i < len(n.tokens); {
 		r := n.run(i)
@@ -70,6 +70,9 @@ func persons(text string, others []Span) []Span {
 	}
 	return out
 }
+
+// bytesOfWord is about how many bytes a word of a text has, and what parts it from the next.
+const bytesOfWord = 5
 
 // read cuts the text into words.
 func (n *naming) read(others []Span) {

@@ -33,7 +33,8 @@ func Marks(count func(text string) int) *Sanitizer {
 }
 
 // Apply changes r, of tenant, so that paths and the obligations are met. It reports
-// whether it could: what it does not understand is not met, and then r MUST NOT be shown.
+// whether it could: what it does not understand is not met, nor is what flags more values than can
+// be looked for, and then r MUST NOT be shown.
 func (z *Sanitizer) Apply(tenant string, r *schemas.Record, paths []string, o schemas.Obligations) bool {
 	mask := Mask(Mark)
 	switch o.PII {
@@ -62,10 +63,17 @@ func (z *Sanitizer) Apply(tenant string, r *schemas.Record, paths []string, o sc
 			names = append(names, full...)
 		}
 	}
-	values := z.fields(r, paths, o, mask)
+	values, ok := z.fields(r, paths, o, mask)
+	if !ok {
+		return false
+	}
 	if o.PII != "" || len(names) > 0 || len(values) > 0 {
+		also, ok := phrasesOf(names, values)
+		if !ok {
+			return false
+		}
 		f := newFinder(z.detector, mask)
-		f.only, f.names, f.values = only, names, values
+		f.only, f.also = only, also
 		if o.PII == "" {
 			f.only = []Type{} // what is flagged alone
 		}
@@ -86,15 +94,18 @@ const leastValue = 4
 const mostValue = 512
 
 // fields replaces what the paths name, in every field that can be shown. It returns the
-// values that it took out of the content: a writer may have repeated one elsewhere.
-func (z *Sanitizer) fields(r *schemas.Record, paths []string, o schemas.Obligations, mask Mask) (values []string) {
+// values that it took out of the content: a writer may have repeated one elsewhere. ok is false when
+// the paths take more steps than they may.
+func (z *Sanitizer) fields(r *schemas.Record, paths []string, o schemas.Obligations, mask Mask) (values []string, ok bool) {
 	if len(paths) == 0 {
-		return nil
+		return nil, true
 	}
-	r.Content = Redact(r.Content, paths, func(t Type, text string) string {
+	r.Content, ok = redact(r.Content, paths, func(t Type, text string) string {
 		values = append(values, leaves(text)...)
 		return mask(t, text)
 	})
+	slices.Sort(values)
+	values = slices.Compact(values)
 	if namesField(paths, "speaker") {
 		if o.PII == schemas.PIIPseudonymise && r.Speaker != "" {
 			r.Speaker = mask(Person, r.Speaker)
@@ -120,7 +131,7 @@ func (z *Sanitizer) fields(r *schemas.Record, paths []string, o schemas.Obligati
 	if namesField(paths, "embedding_ref") {
 		r.EmbeddingRef = ""
 	}
-	return values
+	return values, ok
 }
 
 // leaves returns the texts and numbers of a value, when they can be looked for.

@@ -305,11 +305,17 @@ func (s *Selector) matches(f *schemas.Facets) bool {
 	return (s.Kind == "" || s.Kind == f.Kind) && (s.Type == "" || s.Type == f.Type) && (s.Category == "" || s.Category == f.Category)
 }
 
-// LogValue returns the fields of the structured log entry.
+// LogValue returns the fields of the structured log entry. A mode that the gate has not is a caller's text, which no log
+// has.
 func (d Decision) LogValue() slog.Value {
-	t := &d.Trace
+	t, mode := &d.Trace, "unknown"
+	if d.gate != nil {
+		if _, known := d.gate.masks[t.Mode]; known {
+			mode = t.Mode
+		}
+	}
 	return slog.GroupValue(
-		slog.String("mode", t.Mode), slog.Any("excluded_hard", t.ExcludedHard), slog.Any("excluded_soft", t.ExcludedSoft),
+		slog.String("mode", mode), slog.Any("excluded_hard", t.ExcludedHard), slog.Any("excluded_soft", t.ExcludedSoft),
 		slog.Any("recovered_soft", t.RecoveredSoft), slog.Any("deps_added", t.DepsAdded), slog.Any("overrides_applied", t.OverridesApplied),
 		slog.Int("total_included", t.TotalIncluded), slog.Int("est_tokens", t.EstTokens), slog.Any("warnings", t.Warnings))
 }

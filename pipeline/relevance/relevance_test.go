@@ -197,6 +197,11 @@ func TestSafeguard(t *testing.T) {
 func TestIncludeEverything(t *testing.T) {
 	t.Parallel()
 	unknown := gate(t, "").Decide(relevance.Input{Mode: "DREAM"})
+	var out bytes.Buffer
+	slog.New(slog.NewJSONHandler(&out, nil)).Info("relevance", "decision", unknown)
+	if strings.Contains(out.String(), "DREAM") || !strings.Contains(out.String(), `"mode":"unknown"`) {
+		t.Errorf("a caller's text is in the log: %s", out.String())
+	}
 	if want := []string{"the mode is unknown: everything is included", "17 nodes are included, more than the limit of 12"}; unknown.Trace.TotalIncluded != 17 || !slices.Equal(unknown.Trace.Warnings, want) {
 		t.Errorf("an unknown mode: %+v", unknown.Trace)
 	}
@@ -482,6 +487,14 @@ func TestMeasured(t *testing.T) {
 	for text, greeting := range map[string]bool{
 		"Hey!": true, "Hello there": true, "good morning, Ada": true, "Thank you so very much": true, "Guten Abend": true,
 		"Hey, how are you?": true, "Hello Ada, how's it going": true, "Hey, how are you paid?": false, "How are you connected to the pump?": false,
+		"Hi, database down!": false, "Hey delete invoice": false, "Thanks, cancel it": false, "hey deploy now": false, "Hi, my password": false,
+		"Thanks but why": false, "Good day rates?": false, "Bye order shipped?": false, "Hi Cancel!": false, "hello world": false, "Danke, Kündigung!": false,
+		"Moin, Serverausfall": false, "Hi, 4711?": false, "Thank you cancel the order": false, "Hola, factura pagada": false, "你好，数据库坏了": false, "Привет, база упала": false,
+		"Hi, chase it": false, "Hey May release?": false, "thanks for the rollback": false, "Merci de relancer": false, "Hi\nfix it": false,
+		"Hi Anna Weber!": true, "Guten Morgen, Frau Weber": true, "hi ada": true, "Thanks, Bill!": true, "Hi there, good morning everyone": true, "Thanks a lot for your help, Jonas!": true,
+		"Hola": true, "Bonjour": true, "Привет": true, "你好": true, "こんにちは": true, "Ciao": true, "Olá": true, "Merci beaucoup": true, "谢谢": true, "Grüß dich": true,
+		"Buenos días, ¿cómo estás?": true, "Ciao Maria, come stai?": true, "Dank je wel!": true, "Dzień dobry": true, "Спасибо большое!": true, "안녕하세요": true, "Merhaba": true, "नमस्ते": true,
+		"HELLO!!! 👋": true, "Hi, how’s it going?": true, "Bonjour à tous": true, "おはようございます！": true, "Muito obrigada": true,
 		"Hey, who painted the mural?": false, "good sources on pumps": false, "hi there what is new today": false, "": false, "!!": false,
 	} {
 		in := relevance.Input{Mode: "RESPOND"}.Measured(relevance.Turn{Text: text, Tokens: 2})

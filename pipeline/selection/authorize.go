@@ -25,18 +25,16 @@ const ActionRead = "read"
 // resource; nothing of it can be trusted then.
 var ErrVerdicts = errors.New("policy decision does not match its request")
 
-// Reasons of an item that policy allows and that is not shown all the same.
-const (
-	ReasonObligations = "obligations"    // they cannot be met
-	ReasonRedacted    = "redacted_whole" // redaction leaves nothing of the content
-)
+// ReasonObligations is the reason of an item that policy allows and that is not shown, since its obligations cannot be met.
+const ReasonObligations = "obligations"
 
 // AuthorizerConfig says what an Authorizer decides by.
 type AuthorizerConfig struct {
 	PDP       policies.PDP
-	Sanitizer *pii.Sanitizer // meets the obligations
-	Now       time.Time      // what policy takes for now
-	Decision  string         // id of the decision that all of it is part of
+	Sanitizer *pii.Sanitizer     // meets the obligations
+	Registry  *policies.Registry // lowers trust to what it grants, and knows authors; the same for all requests
+	Now       time.Time          // what policy takes for now
+	Decision  string             // id of the decision that all of it is part of
 }
 
 // Authorizer decides for one request which items its principal may see, and what of them.
@@ -58,8 +56,9 @@ type decided struct {
 	public  bool               // the principal sees of it what everybody sees
 }
 
-// view is what depends on a record alone.
+// view is what depends on a record and the registry alone.
 type view struct {
+	record   *schemas.Record // with the trust that its author is granted
 	resource policies.Resource
 	whole    candidate.Visible   // for who may see all of it
 	hidden   []string            // see policies.Public
@@ -86,12 +85,24 @@ func (v *view) partFor(z *pii.Sanitizer, tenant string, by *policies.Verdict) *c
 }
 
 // viewOf returns the view of a record. Requests share it.
-func viewOf(r *items.Lent) *view {
+func (a *Authorizer) viewOf(r *items.Lent) *view {
 	return r.Derived(func(r *schemas.Record) any {
-		v := &view{resource: policies.ResourceOf(r), whole: candidate.NewVisible(r, false)}
+		r = a.granted(r)
+		v := &view{record: r, resource: policies.ResourceOf(r), whole: candidate.NewVisible(r, false)}
+		v.whole.Author = a.cfg.Registry.Author(r.Author, r.Speaker)
 		v.hidden, v.owed = policies.Public(&v.resource)
 		return v
 	}).(*view)
+}
+
+// granted returns a record with no more trust than its author is granted now.
+func (a *Authorizer) granted(r *schemas.Record) *schemas.Record {
+	lowered := *r
+	if r.Author == "" || !a.cfg.Registry.Grant(a.scope.Tenant(), r.Author, &lowered.MemoryItem) {
+		return r
+	}
+	lowered.Facets.Trust = *lowered.Trust
+	return &lowered
 }
 
 // NewAuthorizer returns an Authorizer for a request of s.
@@ -141,7 +152,7 @@ func (a *Authorizer) decide(ctx context.Context, records []*items.Lent) ([]*deci
 	all, resources := make([]decided, len(open)), make([]policies.Resource, len(open))
 	for j, i := range open {
 		of[i] = &all[j]
-		all[j].view = viewOf(records[i])
+		all[j].view = a.viewOf(records[i])
 		resources[j] = all[j].resource
 	}
 	d, err := a.cfg.PDP.Decide(ctx, a.scope, policies.Request{Action: ActionRead, Now: a.cfg.Now, Resources: resources, DecisionID: a.cfg.Decision})
@@ -159,7 +170,7 @@ func (a *Authorizer) decide(ctx context.Context, records []*items.Lent) ([]*deci
 	}
 	for j, i := range open {
 		one, r := &all[j], records[i].Record
-		one.show(a.scope.Tenant(), a.cfg.Sanitizer, &d.Verdicts[j], r)
+		one.show(a.scope.Tenant(), a.cfg.Sanitizer, &d.Verdicts[j], one.record)
 		a.decided[versionOf(r)] = one
 		if one.visible == nil {
 			a.denied = append(a.denied, one)
@@ -204,13 +215,16 @@ func (d *decided) hide(tenant string, z *pii.Sanitizer, v *policies.Verdict, r *
 	}
 	if pii.Whole(r.Content, v.Redact) { // what describes the content goes with it
 		if !v.Obligations.Pseudonymises() {
-			d.reason = ReasonRedacted // it would only take a place
+			d.reason = schemas.ReasonRedacted // it would only take a place
 			return
 		}
 		shown.Speaker, shown.Attributes, shown.Links, shown.Category = "", nil, nil, ""
 		shown.Session, shown.Scope.Session, shown.Scope.Project = "", "", ""
 	}
 	p := &part{by: z, tenant: tenant, redact: v.Redact, owed: v.Obligations, visible: candidate.NewVisible(&shown, true)}
+	if shown.Speaker != "" {
+		p.visible.Author = d.whole.Author
+	}
 	p.visible.Redacted = len(v.Redact) > 0 || !shownWhole(r, &shown)
 	d.visible = &p.visible
 	d.part.Store(p)

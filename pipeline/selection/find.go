@@ -267,17 +267,21 @@ func (s *Selector) collect(ctx context.Context, p *Pool) error {
 
 // neighbors makes places in the pool for the turns around the best finds.
 func (s *Selector) neighbors(ctx context.Context, sc scope.Scope, p *Pool) error {
-	if s.disabled(rank.FeatureNear) || !p.columns.HasChannels() || !rank.MayPassTurns(p.query.Filter) {
+	if !p.columns.HasChannels() || !rank.MayPassTurns(p.query.Filter) {
 		return nil
 	}
-	best := p.columns.First(p.question, linkedBest)
+	best := slices.Clone(p.columns.First(p.question, linkedBest))
 	if err := s.hydrate(ctx, sc, p, best); err != nil {
 		return err
+	}
+	s.ofSession(ctx, sc, p, best)
+	if s.disabled(rank.FeatureNear) {
+		return nil
 	}
 	turns := make([]int32, 0, len(best))
 	ids := make([]string, 0, len(best))
 	for _, i := range best {
-		if r := p.records[i]; r != nil && rank.IsTurn(&r.MemoryItem) {
+		if r := p.records[i]; r != nil && r.IsTurn() {
 			p.columns.SetTerms(i, r.Terms)
 			turns, ids = append(turns, i), append(ids, r.ID)
 		}

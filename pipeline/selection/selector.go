@@ -146,6 +146,7 @@ type Query struct {
 	// How it is ranked.
 	Where    []filter.Predicate // of the request, on what the principal may see
 	Now      time.Time
+	Newest   bool          // the newest that bear on the question become candidates, too, whatever the profile weighs
 	Profile  string        // "" is the tenant's, or the standard one
 	Override rank.Override // of the profile's weights
 	Limit    int           // candidates returned, best first; default 100
@@ -153,6 +154,8 @@ type Query struct {
 	// Tools is how many tools are ranked in full, at most, unless other items are fewer. They are looked for
 	// apart as well, and returned beyond Limit. 0: tools are items like others.
 	Tools int
+	// StandsFor is rank.Request.StandsFor.
+	StandsFor func(v, older *candidate.Visible) bool
 	// Cut reports whether an item is shown by its passages: such items are returned beyond Limit.
 	Cut func(*candidate.Visible) bool
 }
@@ -193,7 +196,7 @@ func (s *Selector) Rank(ctx context.Context, sc scope.Scope, p *Pool, by candida
 	var warnings []string
 	req := &rank.Request{
 		Question: p.question, Profile: p.out.Profile, Where: p.query.Where, Filter: p.query.Filter, Population: p.query.Population, Exclude: p.query.Exclude,
-		Found: p.found, Previous: p.previous, Linked: p.asked, Now: p.query.Now, Limit: p.query.Limit, Depth: p.query.Depth, Tools: p.query.Tools, Cut: p.query.Cut, Scorer: &scorer{s, sc, p},
+		Found: p.found, Previous: p.previous, Linked: p.asked, Newest: p.query.Newest, Now: p.query.Now, Limit: p.query.Limit, Depth: p.query.Depth, Tools: p.query.Tools, StandsFor: p.query.StandsFor, Cut: p.query.Cut, Scorer: &scorer{s, sc, p},
 	}
 	p.out.Candidates, warnings, err = s.ranker.Rank(ctx, sc, p.columns, by, req)
 	if err != nil {
@@ -285,7 +288,7 @@ func (s *Selector) read(ctx context.Context, sc scope.Scope, p *Pool, names []st
 	if p.questions = q.Questions; p.questions.Embedder == nil && byVector {
 		p.questions = s.Questions(ctx, sc)
 	}
-	p.question = s.ranker.Read(q.Text, about, q.Type, names, p.questions.Cosines)
+	p.question = s.ranker.Read(q.Text, about, q.Type, names, p.questions.Cosines, q.Now)
 	asked := about
 	about = with(about, names)
 	each := (q.Limit + 1) / 2 // of two indexes that rank all of it

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"satchel/pipeline/candidate"
+	"satchel/pipeline/infra/days"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection/retrieve"
 	"satchel/pipeline/selection/words"
@@ -103,7 +104,7 @@ func namesIn(text string) []name {
 		}
 		capitals++
 		lower := strings.ToLower(w)
-		if begins || len(words.Of(w)) != 1 || utf8.RuneCountInString(w) < 3 || keyword.StopWord(lower) || isTime(lower) {
+		if begins || len(words.Of(w)) != 1 || utf8.RuneCountInString(w) < 3 || keyword.StopWord(lower) || days.IsName(lower) {
 			continue
 		}
 		out = append(out, name{w, at})
@@ -131,11 +132,4 @@ func german(ws []string) bool {
 		}
 	}
 	return n >= 2
-}
-
-// isTime reports whether a word names a month or a day of the week.
-func isTime(lower string) bool {
-	const times = " january february march april may june july august september october november december " +
-		"monday tuesday wednesday thursday friday saturday sunday "
-	return strings.Contains(times, " "+lower+" ")
 }

@@ -25,7 +25,7 @@ type Rejection struct {
 	Reason  Reason
 	Pointer string          // of the first failing field in the CloudEvent: /id, /data/security_label
 	Cause   string          // in words
-	Issues  []schemas.Issue // every failing field
+	Issues  []schemas.Issue // the failing fields, bounded
 	Holds   []string        // ids of the legal holds for which an erasure is refused
 }
 
@@ -53,7 +53,8 @@ func reject(reason Reason, pointer, cause string) *Rejection {
 func rejectData(issues []schemas.Issue, unlabelled bool) *Rejection {
 	r := &Rejection{Reason: Malformed, Issues: make([]schemas.Issue, len(issues))}
 	for i, issue := range issues {
-		r.Issues[i] = schemas.Issue{Pointer: "/data" + issue.Pointer, Message: issue.Message}
+		issue.Pointer = "/data" + issue.Pointer
+		r.Issues[i] = issue
 	}
 	first := 0
 	for i, issue := range issues {
@@ -62,6 +63,7 @@ func rejectData(issues []schemas.Issue, unlabelled bool) *Rejection {
 		}
 	}
 	r.Pointer, r.Cause = r.Issues[first].Pointer, r.Issues[first].Message
+	r.Issues = schemas.Bounded(r.Issues)
 	return r
 }
 

@@ -69,6 +69,10 @@ func dropsLabel(was, is []string) bool {
 	})
 }
 
+// mostCompared is how many bytes of content the flags that were dropped are looked for in. Of more,
+// what they hide counts as shown.
+const mostCompared = 16 << 20
+
 // unflags reports whether personal data that was redacted in old would be shown in now.
 func unflags(old, now *schemas.MemoryItem) bool {
 	if redactedWhole(now) {
@@ -77,10 +81,14 @@ func unflags(old, now *schemas.MemoryItem) bool {
 	if redactedWhole(old) {
 		return true
 	}
+	dropped := slices.DeleteFunc(slices.Clone(old.PIIFlags), func(flag string) bool { return slices.Contains(now.PIIFlags, flag) })
+	if len(dropped)*len(now.Content.Raw()) > mostCompared {
+		return true
+	}
 	mask := func(pii.Type, string) string { return pii.Redacted }
 	shown := pii.Redact(now.Content, now.PIIFlags, mask)
-	return slices.ContainsFunc(old.PIIFlags, func(flag string) bool {
-		if slices.Contains(now.PIIFlags, flag) || pii.MissedFlag(now.Content, []string{flag}) == 0 {
+	return slices.ContainsFunc(dropped, func(flag string) bool {
+		if now.Content.Raw() != nil && pii.MissedFlag(now.Content, []string{flag}) == 0 {
 			return false
 		}
 		return !strings.HasPrefix(flag, "$.content") || pii.Redact(shown, []string{flag}, mask).Text() != shown.Text()

@@ -103,6 +103,7 @@ type Prepared struct {
 	Touches []Touch       // the item of the event first; none for an erasure and for accesses
 	Roles   []string      // claimed by its agent
 	Level   schemas.Level // claimed by its agent, Restricted without a claim
+	Trust   float64       // claimed by its item; 0 without a claim
 }
 
 // Prepare turns an event received on the subject of tenant and agent into a draft.
@@ -134,6 +135,9 @@ func (w *Writer) Prepare(tenant, agent string, ev event.Event) (Prepared, error)
 		return Prepared{}, err
 	}
 	p := Prepared{Draft: d, Touches: b.touches, Level: level, Roles: strings.FieldsFunc(d.Extensions[schemas.ExtensionRoles], func(r rune) bool { return r == ',' })}
+	if b.item != nil && b.item.Trust != nil {
+		p.Trust = *b.item.Trust
+	}
 	if d.Type != schemas.TypeMemoryErased { // the same event is the same whatever it claims
 		delete(d.Extensions, schemas.ExtensionRoles)
 	}
@@ -313,7 +317,7 @@ func (w *Writer) finishItem(d *eventlog.Draft, m *schemas.MemoryItem, signer str
 		}
 	}
 	if i := pii.MissedFlag(m.Content, m.PIIFlags); i >= 0 {
-		return reject(Malformed, "/data/pii_flags/"+strconv.Itoa(i), "names no place in the content: a path must be spelt as the member is, and a name with a dot be quoted")
+		return reject(Malformed, "/data/pii_flags/"+strconv.Itoa(i), "names no place in the content: a path must be spelt as the member is, and a name with a dot be quoted; of a text only $.content is a place")
 	}
 	checksum := m.Content.Checksum()
 	if m.Provenance.Checksum != "" && m.Provenance.Checksum != checksum {

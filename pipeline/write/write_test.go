@@ -329,7 +329,8 @@ func TestFlagThatMeetsNothing(t *testing.T) {
 		{"{\"pe\u0301n\":\"4821\"}", "[\"$.content.p\u00e9n\"]", "/data/pii_flags/0"},
 		{`{"diagnosis":"4821"}`, `["$.content.diagnose"]`, "/data/pii_flags/0"},
 		{`{"diagnosis":"4821"}`, `["$.content.diagnosis","$.speaker"]`, ""},
-		{`"4821"`, `["$.content.pin","email"]`, ""},
+		{`"4821"`, `["$.content.pin","email"]`, "/data/pii_flags/0"},
+		{`"4821"`, `["$.content","$.speaker"]`, ""},
 	} {
 		data := strings.Replace(recorded, `"content":"a b"`, `"pii_flags":`+tc.flags+`,"content":`+tc.content, 1)
 		_, err := w.Prepare("acme", "one", newEvent(schemas.TypeMemoryRecorded, data))

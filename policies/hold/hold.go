@@ -158,6 +158,11 @@ func (g *Registry) Place(ctx context.Context, s scope.Scope, n schemas.NewHold) 
 	if err != nil {
 		return schemas.HoldState{}, err
 	}
+	if !n.Absent {
+		if err := g.there(ctx, s, n.Items); err != nil {
+			return schemas.HoldState{}, err
+		}
+	}
 	live, err := g.List(ctx, s, false)
 	if err != nil {
 		return schemas.HoldState{}, storage()
@@ -170,6 +175,30 @@ func (g *Registry) Place(ctx context.Context, s scope.Scope, n schemas.NewHold) 
 		return schemas.HoldState{}, err
 	}
 	return g.find(ctx, s, h.ID)
+}
+
+// there refuses items of which the log has no content: a hold on them would keep nothing.
+func (g *Registry) there(ctx context.Context, s scope.Scope, items []string) error {
+	var absent []string
+	for _, id := range items {
+		entries, err := g.cfg.Log.BySubject(ctx, s, id, schemas.TypeMemoryRecorded)
+		if err != nil {
+			return storage()
+		}
+		if !slices.ContainsFunc(entries, func(e eventlog.Entry) bool { return !e.Erased }) {
+			absent = append(absent, id)
+		}
+	}
+	if len(absent) == 0 {
+		return nil
+	}
+	const named = 8
+	names := strings.Join(absent[:min(len(absent), named)], ", ")
+	if more := len(absent) - named; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	return &schemas.Error{Code: schemas.CodeNotFound, Field: "/place/items",
+		Message: names + ": no such item; nothing is held. With absent (--absent) a hold is placed on ids that are to come"}
 }
 
 // Release ends a hold when policy lets s do so. Releasing one that was released is no error. Only

@@ -112,6 +112,29 @@ func TestExtraSeesWhatItNames(t *testing.T) {
 	}
 }
 
+// Policy may look at all that the writer said of an item beside its content.
+func TestExtraSeesWhatTheWriterSaid(t *testing.T) {
+	t.Parallel()
+	low := .2
+	for rule, item := range map[string]schemas.MemoryItem{
+		`item.confidence < 0.5`:               {Confidence: &low},
+		`"sealed" in item.policy_tags`:        {Provenance: schemas.Provenance{PolicyTags: []string{"open", "sealed"}}},
+		`item.project == "apollo"`:            {Scope: schemas.MemoryScope{Project: "apollo"}},
+		`startswith(item.source_uri, "ftp:")`: {Provenance: schemas.Provenance{SourceURI: "ftp://host/x"}},
+		`item.speaker == "Eve"`:               {Speaker: "Eve"},
+	} {
+		p := open(t, opa.Config{Bundle: extraFS("package satchel.extra\ndeny contains [i, \"odd\"] if {\n\tsome i, item in input.items\n\t" + rule + "\n}\n")})
+		r := ask(2)
+		said := policies.ResourceOf(&schemas.Record{MemoryItem: item})
+		said.ID, said.Facets = r.Resources[1].ID, r.Resources[1].Facets
+		r.Resources[1] = said
+		d, err := p.Decide(t.Context(), somebody(t), r)
+		if diff := cmp.Diff([]string{"allowed", "odd"}, reasons(d)); err != nil || diff != "" {
+			t.Errorf("%s: %v %s", rule, err, diff)
+		}
+	}
+}
+
 // A rule that looks at the clock is asked each time, unless it says that it may be kept.
 func TestExtraIsAskedAgain(t *testing.T) {
 	t.Parallel()

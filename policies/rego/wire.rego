@@ -54,6 +54,11 @@ rest(thing) := {
 	"session": object.get(metadata, "session", ""),
 	"type": object.get(metadata, "type", ""),
 	"created_at": object.get(metadata, "created_at", 0),
+	"confidence": object.get(metadata, "confidence", 1),
+	"policy_tags": object.get(metadata, "policy_tags", []),
+	"project": object.get(metadata, "project", ""),
+	"source_uri": object.get(metadata, "source_uri", ""),
+	"speaker": object.get(metadata, "speaker", ""),
 	"spared": object.get(metadata, "spared", []),
 } if {
 	metadata := object.get(thing, "metadata", {})

@@ -16,8 +16,8 @@ import (
 // these names alone.
 func writers() map[string][]string {
 	return map[string][]string{
-		// Packs with all that is in them, and summaries; hand-overs.
-		"eventlog.Derive": {"pipeline", "pipeline/isolation/roles"},
+		// Packs with all that is in them, and summaries; hand-overs; reasons of erasures, by the erasure's id.
+		"eventlog.Derive": {"pipeline", "pipeline/isolation/roles", "worker/erasure"},
 		// Agents' events; decisions, refusals, exceptions and holds; artifacts and erasures.
 		"eventlog.Draft": {"pipeline/write", "pipeline", "pipeline/isolation/roles", "pipeline/isolation/artifact", "policies/exception", "worker/erasure"},
 	}
@@ -117,6 +117,7 @@ func TestTheLogsOwnDataHasNoContent(t *testing.T) {
 	hashes := []string{
 		"ContextPack.rendered_sha256", "ContextPack.result_sha256", "Handover.message_sha256", // salted
 		"Handover.invocation.model_sha256", "Handover.invocation.parameters_sha256", "Handover.invocation.payload_sha256", "Handover.invocation.answer_sha256",
+		"MemoryErased.reason_sha256", "MemoryErased.receipt.reason_sha256", "LedgerReference.receipt.reason_sha256", // salted
 		"PolicyDecision.input_hash", // of ids and labels
 		"Artifact.ref.sha256",       // the artifact's name
 	}

@@ -190,6 +190,12 @@ func TestAnErasedKeyStoresNothing(t *testing.T) {
 	if got := tool(t, url, tokens["writer"], "remember", map[string]any{"text": "one", "key": "tool-key", "time": "2026-03-03T10:00:00Z"}); !strings.Contains(got, `"indexed"`) {
 		t.Fatal(got)
 	}
+	if got := send(t, "POST", url+"/v1/forget", tokens["writer"], []byte(`{"erasure":"never"}`)); !strings.Contains(got, `"not_found"`) {
+		t.Errorf("an erasure that nobody asked for, over HTTP: %s", got)
+	}
+	if got := tool(t, url, tokens["writer"], "forget", map[string]any{"erasure": "never"}); !strings.Contains(got, `"not_found"`) {
+		t.Errorf("an erasure that nobody asked for, by the tool: %s", got)
+	}
 	if got := send(t, "POST", url+"/v1/forget", tokens["writer"], []byte(`{"items":["safe","tool-key"],"reason":"x"}`)); !strings.Contains(got, `"stores"`) {
 		t.Fatal(got)
 	}

@@ -25,6 +25,7 @@ func TestNothingIsShownOverHTTP(t *testing.T) {
 	asked, shown := 0, map[string]bool{}
 	check := func(p *principal, what, sent, text string) {
 		asked++
+		checkTimes(t, what+" as "+p.name, text, p.has("auditor"))
 		for _, word := range canariesIn(text, canaries) {
 			shown[word] = true
 			if s := canaries[word]; !s.allowed(p, "") && !strings.Contains(sent, word) {
@@ -45,6 +46,8 @@ func TestNothingIsShownOverHTTP(t *testing.T) {
 				}
 			}
 		}
+		check(p, "the tool context", shared, tool(t, url, tokens[p.name], "context", map[string]any{"question": shared}))
+		check(p, "GET /v1/ledger", "", follow(t, url, tokens[p.name]))
 		for _, path := range []string{"/v1/memories?limit=1000", "/v1/memories/" + ids[0], "/v1/memories/" + ids[1]} {
 			check(p, "GET "+path, "", send(t, "GET", url+path, tokens[p.name], nil))
 		}

@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -49,17 +52,23 @@ func (w *world) fill(t *testing.T, tenant string, canaries map[string]secret) (i
 	return ids
 }
 
-// record brings an item into its state. n counts the writer's events.
-func (w *world) record(t *testing.T, tenant string, st *state, item map[string]any, n int) int {
-	t.Helper()
-	send := func(kind string, data map[string]any) {
-		n++
-		body := put("writer", kind, data, n)
+// sender returns a function that logs an event of the writer's. n counts them.
+func (w *world) sender(t *testing.T, tenant string, n *int) func(kind string, data map[string]any) {
+	return func(kind string, data map[string]any) {
+		t.Helper()
+		*n++
+		body := put("writer", kind, data, *n)
 		body["wait"] = "logged"
 		if text := ask(w.conns[tenant+"/writer"], "mem.v1."+tenant+".put", body); !strings.Contains(text, `"level"`) {
 			t.Fatalf("%s of %v: %.600s", kind, data["id"], text)
 		}
 	}
+}
+
+// record brings an item into its state. n counts the writer's events.
+func (w *world) record(t *testing.T, tenant string, st *state, item map[string]any, n int) int {
+	t.Helper()
+	send := w.sender(t, tenant, &n)
 	send("recorded", item)
 	if st.again != nil {
 		item["security_label"] = st.again
@@ -137,6 +146,38 @@ func around(text, word string) string {
 	return text[max(0, at-200):min(len(text), at+100)]
 }
 
+// times are how long something took, as replies tell it.
+var times = regexp.MustCompile(`"(\w+(?:Ms|_ms))":\s*([\d.e+-]+)`)
+
+// checkTimes holds that nobody but an auditor is told of stages, or of times that are not rounded coarsely: how long
+// a stage takes tells of items that are hidden.
+func checkTimes(t *testing.T, what, text string, auditor bool) {
+	t.Helper()
+	for _, one := range times.FindAllStringSubmatch(text, -1) {
+		if ms, err := strconv.ParseFloat(one[2], 64); !auditor && (err != nil || math.Mod(ms, 100) != 0) {
+			t.Errorf("%s tells %s", what, one[0])
+		}
+	}
+	if told := strings.Contains(text, `"stages":{`); told && !auditor {
+		t.Errorf("%s tells of stages: %s", what, around(text, `"stages":{`))
+	}
+}
+
+// An auditor is told how long each stage took.
+func TestAnAuditorIsToldTimes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "main")
+	w.fill(t, "main", map[string]secret{})
+	for i := range principals {
+		if p := &principals[i]; p.has("auditor") {
+			text := ask(w.conn(p, "main"), "ctx.v1.main.request", operations["context_request"](question{words: shared, from: p.from()})[0])
+			if !strings.Contains(text, `"stages":{`) || !strings.Contains(text, `"slice":`) {
+				t.Errorf("%s is told of no stages: %.600s", p.name, text)
+			}
+		}
+	}
+}
+
 // No operation gives a principal a word that it may not see, for whatever purpose.
 func TestNothingIsShownToWhomItMayNot(t *testing.T) {
 	t.Parallel()
@@ -146,6 +187,7 @@ func TestNothingIsShownToWhomItMayNot(t *testing.T) {
 	replies, shown, leaks := 0, map[string]bool{}, map[string]int{}
 	check := func(p *principal, what, purpose, sent, text string) {
 		replies++
+		checkTimes(t, what+" as "+p.name, text, p.has("auditor"))
 		for _, word := range canariesIn(text, canaries) {
 			shown[word] = true
 			s := canaries[word]

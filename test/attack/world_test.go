@@ -56,11 +56,12 @@ type principal struct {
 	claims        map[string]any // instead of what it has
 	elsewhere     bool           // a principal of the other tenant
 	unregistered  bool
+	trust         float64 // granted; 0: the default
 }
 
 // principals are asked as each in turn; writer made every item.
 var principals = []principal{
-	{name: "writer", level: "restricted", groups: []string{"ops"}, roles: []string{"eraser"}},
+	{name: "writer", level: "restricted", groups: []string{"ops"}, roles: []string{"eraser", "counsel"}},
 	{name: "confidential", level: "confidential", groups: []string{"ops"}},
 	{name: "internal", level: "internal", groups: []string{"ops"}},
 	{name: "public", level: "public"},
@@ -108,6 +109,7 @@ type world struct {
 	*testenv.Satchel
 	tenants []string
 	conns   map[string]*nats.Conn // "tenant/name"; "" is the owner of the data folder
+	seeds   map[string]nkeys.KeyPair
 	args    []string
 	words   *rand.Rand
 }
@@ -116,13 +118,19 @@ type world struct {
 // with elsewhere, the neighbour is in a tenant of its own alone.
 func newWorld(t *testing.T, tenants ...string) *world {
 	t.Helper()
+	return openWorld(t, principals, tenants)
+}
+
+// openWorld is newWorld with some of the principals, and with more flags of satchel up.
+func openWorld(t *testing.T, who []principal, tenants []string, flags ...string) *world {
+	t.Helper()
 	dir := t.TempDir()
 	w := &world{tenants: tenants, conns: map[string]*nats.Conn{}, words: rand.New(rand.NewPCG(24, 11))}
 	seeds, registry := map[string]nkeys.KeyPair{}, &strings.Builder{}
 	fmt.Fprintln(registry, "tenants:")
 	for _, tenant := range append([]string{"elsewhere"}, tenants...) {
 		fmt.Fprintf(registry, "  %s:\n    principals:\n", tenant)
-		for _, p := range principals {
+		for _, p := range who {
 			if p.unregistered || p.elsewhere != (tenant == "elsewhere") {
 				continue
 			}
@@ -130,7 +138,11 @@ func newWorld(t *testing.T, tenants ...string) *world {
 			must(t, err)
 			public, err := pair.PublicKey()
 			must(t, err)
-			entry, err := json.Marshal(map[string]any{"id": p.name, "level": p.level, "groups": p.groups, "roles": p.roles, "nkey": public})
+			row := map[string]any{"id": p.name, "level": p.level, "groups": p.groups, "roles": p.roles, "nkey": public}
+			if p.trust > 0 {
+				row["trust"] = p.trust
+			}
+			entry, err := json.Marshal(row)
 			must(t, err)
 			fmt.Fprintf(registry, "      - %s\n", entry)
 			seeds[tenant+"/"+p.name] = pair
@@ -138,8 +150,9 @@ func newWorld(t *testing.T, tenants ...string) *world {
 	}
 	file := filepath.Join(dir, "principals.yaml")
 	must(t, os.WriteFile(file, []byte(registry.String()), 0o600))
-	w.args = []string{"--principals", file}
+	w.args = append([]string{"--principals", file}, flags...)
 	w.Satchel = testenv.Up(t, binary, filepath.Join(dir, "data"), w.args...)
+	w.seeds = seeds
 	w.connect(t, seeds)
 	return w
 }

@@ -30,9 +30,11 @@ func models() []model {
 }
 
 // report fits the models, draws how they hold on the half of the questions that they were not fitted
-// to, and returns the coefficients as Go source.
-func report(rows []row, models []model, diagram io.Writer) string {
+// to, and returns the coefficients as Go source, and the probability by the first model.
+func report(all []row, models []model, diagram io.Writer) (string, func(*row) float64) {
 	var out strings.Builder
+	var first func(*row) float64
+	rows := slices.DeleteFunc(slices.Clone(all), func(r row) bool { return r.place >= best })
 	for _, m := range models {
 		var pairs []pair
 		for half := range 2 {
@@ -45,6 +47,9 @@ func report(rows []row, models []model, diagram io.Writer) string {
 		}
 		fmt.Fprintf(diagram, "%s: expected calibration error %.3f\n", m.name, draw(pairs, diagram))
 		b := fit(rows, m, func(*row) bool { return true })
+		if first == nil {
+			first = func(r *row) float64 { return probability(m, b, r) }
+		}
 		fmt.Fprintf(&out, "\t// %s\n\t%s = Calibration{", m.comment, string(m.name[0]|0x20)+m.name[1:])
 		for i, term := range m.terms {
 			if i > 0 {
@@ -54,7 +59,7 @@ func report(rows []row, models []model, diagram io.Writer) string {
 		}
 		fmt.Fprint(&out, "}\n")
 	}
-	return out.String()
+	return out.String(), first
 }
 
 func terms(m model, r *row) []float64 {
@@ -66,9 +71,12 @@ func terms(m model, r *row) []float64 {
 	return out
 }
 
-func probability(m model, b []float64, r *row) float64 {
+func probability(m model, b []float64, r *row) float64 { return logistic(b, terms(m, r)) }
+
+// logistic is the probability that a sum of terms says.
+func logistic(b, terms []float64) float64 {
 	sum := 0.
-	for i, x := range terms(m, r) {
+	for i, x := range terms {
 		sum += b[i] * x
 	}
 	return 1 / (1 + math.Exp(-sum))
@@ -91,7 +99,12 @@ func weightOf(r *row) float64 {
 func fit(rows []row, m model, of func(*row) bool) []float64 {
 	whole := m.terms
 	for {
-		b := regress(rows, m, of)
+		b := regress(rows, make([]float64, len(m.terms)), func(r *row) []float64 { return terms(m, r) }, func(r *row) float64 {
+			if !of(r) {
+				return 0
+			}
+			return weightOf(r)
+		})
 		kept := []string{whole[0]}
 		for i, term := range m.terms[1:] {
 			if b[i+1] >= 0 {
@@ -109,11 +122,12 @@ func fit(rows []row, m model, of func(*row) bool) []float64 {
 	}
 }
 
-// regress returns the coefficients of a logistic regression, by Newton's method.
-func regress(rows []row, m model, of func(*row) bool) []float64 {
-	n := len(m.terms)
-	b := make([]float64, n)
-	for range 30 {
+// regress returns the coefficients of a logistic regression, by Newton's method from the given ones. Rows without a weight
+// do not count.
+func regress(rows []row, b []float64, terms func(*row) []float64, weight func(*row) float64) []float64 {
+	const most = 2 // that a step changes a coefficient
+	n := len(b)
+	for range 40 {
 		gradient, hessian := make([]float64, n), make([][]float64, n)
 		for i := range hessian {
 			hessian[i] = make([]float64, n)
@@ -121,10 +135,12 @@ func regress(rows []row, m model, of func(*row) bool) []float64 {
 		}
 		for i := range rows {
 			r := &rows[i]
-			if !of(r) {
+			w, y := weight(r), 0.
+			if w == 0 {
 				continue
 			}
-			x, p, w, y := terms(m, r), probability(m, b, r), weightOf(r), 0.
+			x := terms(r)
+			p := logistic(b, x)
 			if r.relevant {
 				y = 1
 			}
@@ -136,7 +152,7 @@ func regress(rows []row, m model, of func(*row) bool) []float64 {
 			}
 		}
 		for j, d := range solve(hessian, gradient) {
-			b[j] += d
+			b[j] += max(-most, min(most, d))
 		}
 	}
 	return b

@@ -1,16 +1,20 @@
-// Command calibrate fits the probability that a candidate bears on a question to labelled sets, and prints
-// the coefficients and a reliability diagram. Run it from the root of the repository:
+// Command calibrate fits the probability that a candidate answers a question to labelled sets, and prints the coefficients and
+// a reliability diagram. Run it from the root of the repository:
 //
 //	go run ./test/calibrate -data DIR > pipeline/selection/rank/calibration.go
 //	go run ./test/calibrate -data DIR -encoder > pipeline/selection/rank/calibration_encoder.go
+//	go run ./test/calibrate -data test/talk -meaning
 //
-// The second is for stores whose vectors the sentence encoder made.
-// DIR has the sets, as docs/selection.md describes them. Each set counts alike. A question of
+// The second is for stores whose vectors the sentence encoder made. The third prints what the constants for questions in
+// other words find, one by one, and with each conversation left out.
+// It fits to the conversations of test/talk, which count as one set, and to the sets of DIR whose licences allow it; each
+// set counts alike. Sets that -score names are scored, and nothing is fitted to them. A question of
 // another set, which nothing in a set answers, stands for every fourth question. Labels are
 // incomplete: a candidate without one that covers the question by words and by meaning counts less.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -27,32 +31,46 @@ import (
 	"satchel/pipeline/scope"
 )
 
-// sets are those that it is fitted to. Where a question has one label and many answers, as in cosqa, a
-// label says too little.
-const sets = "locomo,beam100k,metatool,bfcl-tools,scifact,git-river-changelog"
+// sets are those of DIR that it is fitted to.
+const sets = "bfcl-tools,bfcl-memory,metatool,git-river-changelog"
+
+// talk are the conversations.
+const talk = "test/talk"
 
 // row is a candidate of a question, and whether it is labelled.
 type row struct {
-	set      string
-	question int
-	relevant bool
-	weight   float64
+	set, part string // part is a conversation of talk
+	question  int
+	place     int
+	foreign   bool // the question is of another set
+	relevant  bool
+	weight    float64
+	behind    float64 // the best candidate
 	candidate.Evidence
 }
 
 func main() {
 	data := flag.String("data", "", "folder of the sets")
 	names := flag.String("sets", sets, "sets, with commas")
-	most := flag.Int("most", 200, "questions of each set")
+	most := flag.Int("most", 1000, "questions of each set")
+	score := flag.String("score", "", "sets of the folder to score, with commas")
 	encoded := flag.Bool("encoder", false, "for vectors that the sentence encoder made")
+	words := flag.Bool("meaning", false, "print what the constants for questions in other words find")
 	flag.Parse()
-	if err := run(context.Background(), *data, strings.Split(*names, ","), *most, *encoded, os.Stdout, os.Stderr); err != nil {
+	if *words {
+		if err := meaning(context.Background(), *data, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	if err := run(context.Background(), *data, strings.Split(*names, ","), strings.FieldsFunc(*score, func(r rune) bool { return r == ',' }), *most, *encoded, os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, data string, names []string, most int, encoded bool, out, diagram io.Writer) error {
+func run(ctx context.Context, data string, names, scored []string, most int, encoded bool, out, diagram io.Writer) error {
 	table, err := static.New()
 	if err != nil {
 		return err
@@ -67,25 +85,49 @@ func run(ctx context.Context, data string, names []string, most int, encoded boo
 		by = sentences{table, documents}
 		fitted = slices.DeleteFunc(fitted, func(m model) bool { return m.name == "ByWords" })
 	}
-	all := make([]set, len(names))
-	for i, name := range names {
-		if all[i], err = readSet(data, name); err != nil {
+	all := make([]set, 1, 1+len(names))
+	if all[0], err = conversations(talk); err != nil {
+		return err
+	}
+	for _, name := range names {
+		one, err := readSet(data, name)
+		if err != nil {
 			return err
 		}
+		all = append(all, one)
 	}
 	var rows []row
 	for i := range all {
-		got, err := gather(ctx, &all[i], &all[(i+1)%len(all)], by, most)
+		got, err := gather(ctx, &all[i], all, by, most)
 		if err != nil {
-			return fmt.Errorf("gather %s: %w", names[i], err)
+			return fmt.Errorf("gather %s: %w", all[i].name, err)
 		}
 		rows = append(rows, got...)
+	}
+	var others []row
+	for _, name := range scored {
+		one, err := readSet(data, name)
+		if err != nil {
+			return err
+		}
+		got, err := gather(ctx, &one, nil, by, most)
+		if err != nil {
+			return fmt.Errorf("gather %s: %w", name, err)
+		}
+		others = append(others, got...)
 	}
 	name, results := "calibrations", "both, byWords, byMeaning"
 	if encoded {
 		name, results = "encoderCalibrations", "both, byMeaning"
 	}
-	_, err = fmt.Fprintf(out, source, name, results, report(rows, fitted, diagram))
+	coefficients, both := report(rows, fitted, diagram)
+	bear(rows, both)
+	bear(others, both)
+	chances := reportChances(rows, others, diagram)
+	if encoded { // the chances are of what the table finds
+		chances = ""
+	}
+	_, err = fmt.Fprintf(out, source, name, results, coefficients, chances)
 	return err
 }
 
@@ -98,7 +140,7 @@ package rank
 func %[1]s() (%[2]s Calibration) {
 %[3]s	return %[2]s
 }
-`
+%[4]s`
 
 // sentences embeds items and questions by the sentence encoder, and words by the table.
 type sentences struct {
@@ -119,39 +161,57 @@ func (s sentences) Questions(context.Context, scope.Scope) embed.Questions {
 	return embed.Questions{Embedder: s.encoder, Cosines: embed.OfEncoder, Here: s.Embedder}
 }
 
-// best is how many candidates of a question count.
-const best = 10
+// depth is how many candidates of a question are looked at, best how many the calibrations are fitted to, and ranked how many
+// the chances.
+const (
+	depth  = 140
+	best   = 10
+	ranked = 100
+)
 
-// gather asks the questions of a set, and some of another.
-func gather(ctx context.Context, s, other *set, by embed.Embedder, most int) ([]row, error) {
+// gather asks the questions of a set, and some of the others.
+func gather(ctx context.Context, s *set, all []set, by embed.Embedder, most int) ([]row, error) {
 	st, err := open(ctx, s, by)
 	if err != nil {
 		return nil, err
 	}
 	var rows []row
-	ask := func(n int, tenant, text string, relevant []string) error {
-		found, err := st.ask(ctx, tenant, text, best)
-		for i := range found {
-			is := slices.Contains(relevant, st.ids[found[i].ID])
-			rows = append(rows, row{set: s.name, question: n, relevant: is, Evidence: found[i].Signals.Evidence})
+	ask := func(n int, tenant string, q *question, foreign bool) error {
+		at, err := q.asked()
+		if err != nil {
+			return err
+		}
+		found, err := st.ask(ctx, tenant, q.Text, depth, at)
+		slices.SortStableFunc(found, func(a, b candidate.Candidate) int { return cmp.Compare(b.Fused, a.Fused) }) // whatever ships
+		for i := range found[:min(ranked, len(found))] {
+			is := !foreign && slices.Contains(q.Relevant, st.ids[found[i].ID])
+			rows = append(rows, row{set: s.name, part: q.Tenant, question: n, place: i, foreign: foreign, relevant: is, behind: found[0].Fused - found[i].Fused, Evidence: found[i].Signals.Evidence})
 		}
 		return err
 	}
+	others := slices.DeleteFunc(slices.Clone(all), func(o set) bool { return o.name == s.name })
 	step := max(1, len(s.questions)/most)
 	for n := 0; n < len(s.questions) && err == nil; n += step {
 		q := &s.questions[n]
-		if len(q.Relevant) > 0 {
-			err = ask(n/step, st.tenants[q.Tenant], q.Text, q.Relevant)
+		if len(q.Relevant) > 0 && q.Category != "adversarial" { // whose labels point at the other speaker
+			err = ask(n/step, st.tenants[q.Tenant], q, false)
 		}
-		if err == nil && n/step%foreign == 0 {
-			err = ask(n/step, st.tenants[q.Tenant], other.questions[n%len(other.questions)].Text, nil)
+		if err == nil && n/step%foreign == 0 && len(others) > 0 {
+			other := others[n/step/foreign%len(others)].questions
+			err = ask(n/step, st.tenants[q.Tenant], &other[n%len(other)], true)
+		}
+	}
+	first := 0.
+	for i := range rows {
+		if rows[i].place < best {
+			first++
 		}
 	}
 	for i := range rows {
-		rows[i].weight = 1 / float64(len(rows))
+		rows[i].weight = 1 / first
 	}
 	return rows, errors.Join(err, st.close())
 }
 
 // foreign is how many questions of a set there are to one of another.
-const foreign = 4
+const foreign = 3

@@ -16,6 +16,7 @@ import (
 	"satchel/pipeline/embed"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection"
+	"satchel/pipeline/selection/rank"
 	"satchel/pipeline/store/items"
 	itemsqlite "satchel/pipeline/store/items/sqlite"
 	"satchel/pipeline/store/keyword"
@@ -39,6 +40,8 @@ type question struct {
 	ID       string   `json:"id"`
 	Tenant   string   `json:"tenant"`
 	Text     string   `json:"text"`
+	TS       string   `json:"ts"`
+	Category string   `json:"category"`
 	Relevant []string `json:"relevant"`
 }
 
@@ -63,6 +66,26 @@ func readSet(dir, name string) (set, error) {
 	return out, err
 }
 
+// conversations reads the sets of a folder as one.
+func conversations(dir string) (set, error) {
+	out := set{name: "talk"}
+	names, err := folders(dir)
+	for i := 0; i < len(names) && err == nil; i++ {
+		var one set
+		one, err = readSet(dir, names[i])
+		out.memories, out.questions = append(out.memories, one.memories...), append(out.questions, one.questions...)
+	}
+	return out, err
+}
+
+// asked is when a question is asked; without a time no day is near.
+func (q *question) asked() (time.Time, error) {
+	if q.TS == "" {
+		return time.Time{}, nil
+	}
+	return time.Parse(time.RFC3339, q.TS)
+}
+
 func readLines[T any](path string, into *[]T) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -83,6 +106,7 @@ func readLines[T any](path string, into *[]T) error {
 
 // store is the items of a set, by tenant, in indexes of this process.
 type store struct {
+	config   selection.Config
 	selector *selection.Selector
 	tenants  map[string]string // of the set → of the store
 	ids      map[string]string // of the store → of the set
@@ -127,8 +151,15 @@ func open(ctx context.Context, s *set, by embed.Embedder) (*store, error) {
 			return nil, err
 		}
 	}
-	out.selector, err = selection.New(selection.Config{Items: kept, Keyword: words, Vector: near, Embedder: by})
-	return out, err
+	out.config = selection.Config{Items: kept, Keyword: words, Vector: near, Embedder: by}
+	return out, out.weigh(nil)
+}
+
+// weigh ranks by other weights from now on; nil are the shipped ones.
+func (st *store) weigh(weights *rank.Weights) (err error) {
+	st.config.Weights = weights
+	st.selector, err = selection.New(st.config)
+	return err
 }
 
 func (st *store) close() error {
@@ -177,13 +208,13 @@ func index(ctx context.Context, sc scope.Scope, list []schemas.MemoryItem, kept 
 	return errors.Join(kept.Apply(ctx, sc, ic, n), words.Apply(ctx, sc, kc, n), near.Apply(ctx, sc, vc, n))
 }
 
-// ask returns the best candidates of a question.
-func (st *store) ask(ctx context.Context, tenant, text string, limit int) ([]candidate.Candidate, error) {
+// ask returns the best candidates of a question that is asked now.
+func (st *store) ask(ctx context.Context, tenant, text string, limit int, now time.Time) ([]candidate.Candidate, error) {
 	sc, err := scope.System(tenant)
 	if err != nil {
 		return nil, err
 	}
-	pool, err := st.selector.Find(ctx, sc, selection.Query{Text: text, Filter: schemas.MatchAll(), Limit: limit, Now: time.Now()})
+	pool, err := st.selector.Find(ctx, sc, selection.Query{Text: text, Filter: schemas.MatchAll(), Limit: limit, Now: now})
 	if err != nil {
 		return nil, err
 	}

@@ -176,6 +176,7 @@ func TestEvidence(t *testing.T) {
 	i.Must(t, "emit", "--id", "n1", "--text", "the lake house has a red door", "--speaker", "Ann")
 	i.Must(t, "emit", "--id", "n2", "--text", "the lake house has a red door, says the brochure", "--speaker", "Bob")
 	i.Must(t, "emit", "--id", "n3", "--text", "the kiln is cold on Sundays")
+	i.Must(t, "emit", "--item", `{"id":"n4","content":"the kiln is Cora's","pii_flags":["$"]}`)
 	pack := ask(t, i, "what colour is the door of the lake house?")
 	file, again := filepath.Join(work, "e.zip"), filepath.Join(work, "again.zip")
 	i.Must(t, "evidence", pack.id, "-o", file)
@@ -184,7 +185,7 @@ func TestEvidence(t *testing.T) {
 	if err := os.WriteFile(checkpoint, []byte(whole["checkpoint"]), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ask(t, i, "is the kiln cold?") // the log goes on
+	ask(t, i, "is the kiln cold today?") // the log goes on, with a pack that n4 was found for, of which nothing may be shown
 	i.Must(t, "evidence", pack.id, "-o", again, "--checkpoint", checkpoint)
 	one, err := os.ReadFile(file)
 	two, err2 := os.ReadFile(again)

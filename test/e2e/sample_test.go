@@ -58,9 +58,7 @@ func TestPeopleRatePacks(t *testing.T) {
 	if out, code := i.Run(t, "evidence", "--ratings", sheet); code != 2 || !strings.Contains(out, "nothing is rated") {
 		t.Errorf("without a rating: %d %s", code, out)
 	}
-	rate(t, rows, sheet, func(row []string) string {
-		return map[bool]string{true: "yes", false: "no"}[strings.Contains(row[1], "door") == (row[2] == "n1") || row[2] == "n3"]
-	})
+	rate(t, rows, sheet, func([]string) string { return "yes" })
 	if out, code := i.Run(t, "evidence", "--ratings", sheet); code != 0 || !strings.Contains(out, "100 %") {
 		t.Errorf("all good: %d %s", code, out)
 	}

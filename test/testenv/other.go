@@ -22,3 +22,10 @@ func Postgres(t testing.TB) string {
 	Missing(t, "postgres", "servers are started on Unix only")
 	return ""
 }
+
+// PgBouncer skips the test: no server is started on this system.
+func PgBouncer(t testing.TB, database, mode string) string {
+	t.Helper()
+	Missing(t, "pgbouncer", "servers are started on Unix only")
+	return ""
+}

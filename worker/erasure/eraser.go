@@ -31,8 +31,8 @@ import (
 // systemAgent is the <agent> token of what Satchel itself publishes.
 const systemAgent = "satchel"
 
-// receiptSuffix makes the id of the entry that holds an erasure's receipt.
-const receiptSuffix = ".receipt"
+// ReceiptSuffix stands behind the id of an erasure in the id of the entry that holds its receipt.
+const ReceiptSuffix = ".receipt"
 
 // artifactsExtension of an erasure's entry lists the hashes of the artifacts of the items,
 // as they cannot be found once the items' content is gone.
@@ -150,6 +150,9 @@ func (e *Eraser) append(
 	if err != nil {
 		return done, err
 	}
+	if err := e.attachReason(&d, req); err != nil {
+		return done, err
+	}
 	if d.Data, err = json.Marshal(req); err != nil {
 		return done, fmt.Errorf("encode erasure: %w", err)
 	}
@@ -192,10 +195,12 @@ func (e *Eraser) Run(ctx context.Context) error {
 // Delayed says that the event id, when it is an erasure's receipt, is not logged at present because
 // finishing the tenant's erasures fails again and again; nil when it does not.
 func (e *Eraser) Delayed(tenant, id string, since time.Time) error {
-	if !strings.HasSuffix(id, receiptSuffix) || !e.health.Fails(follow.OfTenant(finishing, tenant), since) {
+	if !strings.HasSuffix(id, ReceiptSuffix) || !e.health.Fails(follow.OfTenant(finishing, tenant), since) {
 		return nil
 	}
-	return &schemas.Error{Code: schemas.CodeStorage, Message: "the erasure is begun, and finishing it fails at present, see /readyz and the log output; it is finished when it can be"}
+	return &schemas.Error{Code: schemas.CodeUnderWay, Erasure: id[:strings.LastIndex(id, ReceiptSuffix)],
+		Message: "the erasure is begun, and finishing it fails at present, see /readyz and the log output; it is finished when it can be",
+		Missing: []string{"the worker, which tries again"}}
 }
 
 // pending is an erasure without a receipt.
@@ -203,6 +208,7 @@ type pending struct {
 	entry     *eventlog.Entry
 	er        schemas.MemoryErased
 	receiptID string
+	told      bool // a receipt says which partitions it is not finished for
 	plan      erasure
 	kept      int // artifacts that other items have
 }
@@ -258,8 +264,8 @@ func (e *Eraser) pending(ctx context.Context, s scope.Scope) (list []pending, fi
 		if p.er.Receipt != nil {
 			continue
 		}
-		done := false
-		if p.receiptID, done, err = e.receiptID(ctx, s, p.entry); err != nil {
+		done, err := e.findReceipt(ctx, s, &p)
+		if err != nil {
 			return nil, nil, err
 		}
 		if !done {
@@ -271,28 +277,35 @@ func (e *Eraser) pending(ctx context.Context, s scope.Scope) (list []pending, fi
 	return list, finished, nil
 }
 
-// receiptID returns the id of an erasure's receipt and whether the receipt is there. An
-// id that somebody has used for another event is passed over.
-func (e *Eraser) receiptID(ctx context.Context, s scope.Scope, entry *eventlog.Entry) (id string, done bool, err error) {
+// findReceipt sets the id of an erasure's next receipt and whether it was told what is missing, and
+// reports whether the last receipt is there. An id that somebody has used for another event is
+// passed over.
+func (e *Eraser) findReceipt(ctx context.Context, s scope.Scope, p *pending) (done bool, err error) {
 	for n := 1; ; n++ {
-		if id = entry.ID + receiptSuffix; n > 1 {
-			id += "-" + strconv.Itoa(n)
+		if p.receiptID = p.entry.ID + ReceiptSuffix; n > 1 {
+			p.receiptID += "-" + strconv.Itoa(n)
 		}
-		held, err := e.cfg.Log.Find(ctx, s, entry.Source, id)
+		held, err := e.cfg.Log.Find(ctx, s, p.entry.Source, p.receiptID)
 		if errors.Is(err, eventlog.ErrNotFound) {
-			return id, false, nil
+			return false, nil
 		}
 		if err != nil {
-			return "", false, err
+			return false, err
 		}
 		var er schemas.MemoryErased
-		if held.Type == schemas.TypeMemoryErased && json.Unmarshal(held.Data, &er) == nil && er.Receipt != nil {
-			return id, true, nil
+		if held.Type != schemas.TypeMemoryErased || json.Unmarshal(held.Data, &er) != nil || er.Receipt == nil {
+			continue
 		}
+		if len(er.Receipt.Missing()) == 0 {
+			return true, nil
+		}
+		p.told = true
 	}
 }
 
-// finish removes what is left of erasures and appends their receipts.
+// finish removes what is left of erasures and appends their receipts. Where a partition stands
+// still, it appends one that names the partition, once, and returns an error until the last can be
+// written.
 func (e *Eraser) finish(ctx context.Context, s scope.Scope, list []pending) error {
 	list, err := e.settle(ctx, s, list)
 	if err != nil {
@@ -315,18 +328,23 @@ func (e *Eraser) finish(ctx context.Context, s scope.Scope, list []pending) erro
 			return err
 		}
 	}
-	found, err := e.scrub(ctx, s, list)
+	found, behind, err := e.scrub(ctx, s, list)
 	if err != nil {
 		return err
 	}
 	if err := e.checkLog(ctx, s, list); err != nil {
 		return err
 	}
-	drafts := make([]eventlog.Draft, len(list))
+	var drafts []eventlog.Draft
 	for i := range list {
-		if drafts[i], err = e.receipt(s, &list[i], found); err != nil {
+		if behind != nil && list[i].told {
+			continue
+		}
+		draft, err := e.receipt(s, &list[i], found, behind)
+		if err != nil {
 			return err
 		}
+		drafts = append(drafts, draft)
 	}
 	kept := make([]eventlog.KeptErasure, len(list))
 	for i := range list {
@@ -339,10 +357,14 @@ func (e *Eraser) finish(ctx context.Context, s scope.Scope, list []pending) erro
 	e.cfg.Failpoint("erase.before_receipt")
 	_, err = e.cfg.Log.Append(ctx, eventlog.Batch{Drafts: drafts})
 	e.cfg.Failpoint("erase.after_receipt")
-	if err == nil {
-		e.cfg.Metrics.Erased(s.Tenant(), len(list))
+	switch {
+	case err != nil:
+		return err
+	case behind != nil:
+		return behind
 	}
-	return err
+	e.cfg.Metrics.Erased(s.Tenant(), len(list))
+	return nil
 }
 
 // settle waits until the indexes have erasures, and the requests that searched before are over:

@@ -120,7 +120,10 @@ func (e *Eraser) eraseLate(ctx context.Context, s scope.Scope, erased []Logged) 
 	if err != nil {
 		return nil, err
 	}
-	p := &pending{entry: &entry, er: req}
-	p.receiptID, _, err = e.receiptID(ctx, s, &entry)
+	p := &pending{entry: &entry}
+	if err := json.Unmarshal(entry.Data, &p.er); err != nil {
+		return nil, fmt.Errorf("decode erasure at position %d: %w", entry.Position, err)
+	}
+	_, err = e.findReceipt(ctx, s, p)
 	return p, err
 }

@@ -92,6 +92,13 @@ func (e *Eraser) unknown(ctx context.Context, s scope.Scope, ids []string) (*wri
 		if len(recorded) > 0 || slices.Contains(gone, id) {
 			continue
 		}
+		reason, err := e.hasReason(ctx, s, id)
+		if err != nil {
+			return nil, err
+		}
+		if reason {
+			continue
+		}
 		if len(gone) == 0 {
 			first = i
 		}
@@ -132,19 +139,23 @@ func (e *Eraser) missing(ctx context.Context, s scope.Scope, ids []string) (stri
 		if er.Receipt == nil {
 			return fmt.Sprintf(": its erasure, log position %d, is under way", entries[i].Position), nil
 		}
+		if missing := er.Receipt.Missing(); len(missing) > 0 {
+			return fmt.Sprintf(": it was erased, and what was on the disk before goes when partition %s gets on; the receipt is at log position %d", strings.Join(missing, ", "), entries[i].Position), nil
+		}
 		return fmt.Sprintf(": it was erased, and the receipt is at log position %d", entries[i].Position), nil
 	}
 	return "", nil
 }
 
-// Repeats reports whether the entry is the erasure of the same request. A repeated erasure has
-// lost its reason.
+// Repeats reports whether the entry is the erasure of the same request. The entry has no reason: that is attached,
+// and a repeated erasure has lost it.
 func Repeats(held *eventlog.Entry, req *schemas.MemoryErased) bool {
 	var er schemas.MemoryErased
 	if held.Type != schemas.TypeMemoryErased || json.Unmarshal(held.Data, &er) != nil || er.Receipt != nil {
 		return false
 	}
-	return (er.Reason == req.Reason || er.Original != nil) && len(er.Items) >= len(req.Items) && slices.Equal(er.Items[:len(req.Items)], req.Items)
+	noted := er.Reason == req.Reason || er.ReasonSHA256 != "" && req.Reason != ""
+	return (noted || er.Original != nil) && len(er.Items) >= len(req.Items) && slices.Equal(er.Items[:len(req.Items)], req.Items)
 }
 
 // Allows reports whether policy lets who, which claims a clearance, erase every version of the

@@ -66,7 +66,8 @@ func (e *Eraser) checkLog(ctx context.Context, s scope.Scope, list []pending) er
 
 // receipt makes the entry of an erasure's receipt. That a store was checked, or emptied, is what scrub has made
 // sure of. A stream's counts are of all erasures that were finished together, a store's of the items asked for.
-func (e *Eraser) receipt(s scope.Scope, p *pending, found map[string]transport.Scrubbed) (eventlog.Draft, error) {
+// behind names the partitions that the erasure is not finished for, nil for none.
+func (e *Eraser) receipt(s scope.Scope, p *pending, found map[string]transport.Scrubbed, behind *transport.BehindError) (eventlog.Draft, error) {
 	packs := append(eventlog.SplitPositions(p.entry.Extensions[eventlog.ErasedAttachments]), p.plan.packs...)
 	slices.Sort(packs)
 	receipt := schemas.ErasureReceipt{Items: p.er.Items, Positions: p.plan.positions, Packs: slices.Compact(packs), ErasedAt: e.cfg.Clock().UTC()}
@@ -76,6 +77,9 @@ func (e *Eraser) receipt(s scope.Scope, p *pending, found map[string]transport.S
 		if stream == artifactsStore && p.kept > 0 {
 			store.Absent, store.Kept = false, p.kept
 		}
+		if behind != nil && stream == behind.Stream {
+			store.Absent, store.Missing = false, behind.Partitions
+		}
 		receipt.Stores = append(receipt.Stores, store)
 	}
 	for _, sc := range e.cfg.Scrubbers {
@@ -84,8 +88,9 @@ func (e *Eraser) receipt(s scope.Scope, p *pending, found map[string]transport.S
 	if held := p.entry.Extensions[holdsExtension]; held != "" {
 		receipt.Holds = strings.Split(held, ",")
 	}
+	receipt.ReasonSHA256 = p.er.ReasonSHA256
 	er := p.er
-	er.Receipt, er.Reason = &receipt, ""
+	er.Receipt, er.Reason, er.ReasonSHA256 = &receipt, "", ""
 	data, err := json.Marshal(er)
 	if err != nil {
 		return eventlog.Draft{}, fmt.Errorf("encode receipt: %w", err)
@@ -95,33 +100,43 @@ func (e *Eraser) receipt(s scope.Scope, p *pending, found map[string]transport.S
 }
 
 // scrub removes the remains from the streams and every store, checks that none is left, and
-// returns the counts of the streams.
-func (e *Eraser) scrub(ctx context.Context, s scope.Scope, list []pending) (map[string]transport.Scrubbed, error) {
+// returns the counts of the streams, and for which partitions it is not finished, nil for none. When
+// every receipt has said so before, that is an error.
+func (e *Eraser) scrub(ctx context.Context, s scope.Scope, list []pending) (found map[string]transport.Scrubbed, behind *transport.BehindError, err error) {
 	e.cfg.Reviewer.Forget(s.Tenant())
 	var positions []int64
 	there := map[string]bool{} // by item, whether it was remembered anew
 	for i := range list {
 		positions = append(positions, list[i].plan.positions...)
+		if len(list[i].plan.positions) == 0 { // of the reason of another erasure, which its event in the stream has, too
+			gone := append(eventlog.SplitPositions(list[i].entry.Extensions[eventlog.ErasedAttachments]), list[i].plan.packs...)
+			reasons, err := e.reasons(ctx, s, gone)
+			if err != nil {
+				return nil, nil, err
+			}
+			positions = append(positions, reasons...)
+		}
 		for _, id := range list[i].er.Items {
 			there[id] = slices.Contains(list[i].plan.again, id)
 		}
 	}
 	copies, err := e.copies(ctx, s, positions)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, id := range slices.Sorted(maps.Keys(there)) {
 		copies = append(copies, transport.Copy{Item: id})
 	}
-	found, err := e.cfg.Streams.Scrub(ctx, s.Tenant(), copies)
-	if err != nil {
-		return nil, fmt.Errorf("scrub streams: %w", err)
+	found, err = e.cfg.Streams.Scrub(ctx, s.Tenant(), copies)
+	news := slices.ContainsFunc(list, func(p pending) bool { return !p.told })
+	if err != nil && !(errors.As(err, &behind) && news) {
+		return nil, nil, fmt.Errorf("scrub streams: %w", err)
 	}
 	e.cfg.Failpoint("erase.after_streams")
 	if e.cfg.Artifacts != nil {
 		n, err := e.dropArtifacts(ctx, s, list)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		found[artifactsStore] = transport.Scrubbed{Removed: n}
 	}
@@ -129,7 +144,7 @@ func (e *Eraser) scrub(ctx context.Context, s scope.Scope, list []pending) (map[
 	gone := slices.Sorted(maps.Keys(there))
 	for _, sc := range e.cfg.Scrubbers {
 		if err := sc.Scrub(ctx, s); err != nil {
-			return nil, fmt.Errorf("scrub %s: %w", sc.Store, err)
+			return nil, nil, fmt.Errorf("scrub %s: %w", sc.Store, err)
 		}
 		if sc.Remaining == nil {
 			continue
@@ -141,13 +156,13 @@ func (e *Eraser) scrub(ctx context.Context, s scope.Scope, list []pending) (map[
 			}
 		}
 		if err != nil {
-			return nil, fmt.Errorf("check %s: %w", sc.Store, err)
+			return nil, nil, fmt.Errorf("check %s: %w", sc.Store, err)
 		}
 		if left > 0 {
-			return nil, fmt.Errorf("check %s: %d of %d erased items are still there", sc.Store, left, len(gone))
+			return nil, nil, fmt.Errorf("check %s: %d of %d erased items are still there", sc.Store, left, len(gone))
 		}
 	}
-	return found, nil
+	return found, behind, nil
 }
 
 // notAnew returns those of the erased items that were not remembered anew.

@@ -86,6 +86,12 @@ func (p *Appender) Run(ctx context.Context, stopped func(error) error) error {
 			return stopped(err)
 		})
 	}
+	if len(p.partitions) > 0 {
+		g.Go(func() error {
+			p.watch(ctx)
+			return nil
+		})
+	}
 	return g.Wait()
 }
 
@@ -113,10 +119,26 @@ func (p *Appender) Stopped(tenant string) error {
 // again, to a caller that has waited since a moment; nil when it does not.
 func (p *Appender) Delayed(tenant string, since time.Time) error {
 	a := p.of(tenant)
-	if a == nil || !p.cfg.Health.Fails(a.appending(), since) && !p.cfg.Health.Fails(a.erasing(), since) {
+	if a == nil {
 		return nil
 	}
+	if !p.cfg.Health.Fails(a.appending(), since) && !p.cfg.Health.Fails(a.erasing(), since) {
+		return a.stands()
+	}
 	return &schemas.Error{Code: schemas.CodeStorage, Message: "not logged yet: the log cannot be written at present, see /readyz or satchel doctor; what was accepted is logged, or erased, when it can"}
+}
+
+// Waits reports whether an event of a tenant may be published that the log does not have yet.
+func (p *Appender) Waits(ctx context.Context, tenant string) (bool, error) {
+	a := p.of(tenant)
+	if a == nil {
+		return true, nil
+	}
+	cp, err := p.cfg.Log.Checkpoint(ctx, a.checkpointName())
+	if err != nil {
+		return false, fmt.Errorf("read checkpoint of partition %q: %w", a.inbox.Name(), err)
+	}
+	return a.inbox.Waits(ctx, cp.StreamSeq)
 }
 
 // of returns what logs a tenant's events, nil when that is not known.

@@ -34,6 +34,7 @@ type partitionAppender struct {
 	committed atomic.Pointer[place]              // of the last committed message; nil until its stream was checked
 	purged    uint64                             // what the stream was trimmed to
 	heldBytes int                                // committed since then
+	pace      pace
 }
 
 // place is a message of the stream that was created at epoch.
@@ -129,6 +130,7 @@ func (a *partitionAppender) checkpointName() string { return CheckpointName(a.in
 func (a *partitionAppender) process(ctx context.Context, messages []transport.Message) error {
 	var run batch
 	for i, m := range messages {
+		a.pace.step()
 		if m.Padding {
 			continue
 		}
@@ -236,7 +238,8 @@ func causeOf(why *write.Rejection) string {
 		if i.Pointer == why.Pointer && i.Message == why.Cause {
 			continue
 		}
-		if others++; others <= shown {
+		others += max(i.More, 1)
+		if others <= shown {
 			cause += "; " + i.Pointer + " " + i.Message
 		}
 	}
@@ -280,6 +283,7 @@ func (a *partitionAppender) commit(ctx context.Context, run *batch, last transpo
 		}
 	}
 	a.cfg.Failpoint("append.after_commit")
+	a.pace.step()
 	for i, o := range outcomes {
 		if o.Status == eventlog.Appended {
 			a.cfg.Metrics.Stored(drafts[i].Tenant, o.Position, run.sources[i].Published)
@@ -351,6 +355,7 @@ func (a *partitionAppender) commitEach(ctx context.Context, run *batch) ([]trans
 		if err := a.review(ctx, &one); err != nil {
 			return nil, err
 		}
+		a.pace.step()
 		late, refused[m.Seq] = append(late, one.rejected...), len(one.rejected) > 0
 		drafts := one.log()
 		if len(drafts) == 0 {

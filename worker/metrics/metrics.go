@@ -34,6 +34,7 @@ type counted struct {
 	letters                 func(reason string) prometheus.Counter
 	indexed                 prometheus.Observer
 	erased, refused, held   prometheus.Counter // erasures
+	unanalysed              prometheus.Counter // items
 }
 
 func newCounted(m *meter.Set) *counted {
@@ -42,6 +43,7 @@ func newCounted(m *meter.Set) *counted {
 		dead: m.Counter(schemas.MetricEvents, "dead"), letters: m.Counters(schemas.MetricDeadLettersTotal),
 		indexed: m.Histogram(schemas.MetricPublishToIndexed), erased: m.Counter(schemas.MetricErasures, "done"),
 		refused: m.Counter(schemas.MetricErasures, "refused"), held: m.Counter(schemas.MetricErasures, "held"),
+		unanalysed: m.Counter(schemas.MetricUnanalysed),
 	}
 }
 
@@ -146,6 +148,9 @@ func (f *Metrics) Refused(tenant string, held bool) {
 		f.counted(tenant).refused.Inc()
 	}
 }
+
+// Unanalysed counts an item that is hidden whole, for it could not be analysed.
+func (f *Metrics) Unanalysed(tenant string) { f.counted(tenant).unanalysed.Inc() }
 
 // Position is how far an index is.
 type Position struct {

@@ -36,8 +36,8 @@ const newRank = 1 << 62
 
 // Scorer says how new items are: 1 − the highest cosine to the last Window items that were
 // recorded before it in its session of the tenant. Items without a session are compared
-// with each other, and an item only with those of the same labels, so that its novelty
-// tells its reader nothing of what only others may see. It is safe for concurrent use.
+// with each other, and an item only with those of its population (see isolation.Population): its
+// novelty tells its reader nothing of what only others may see. It is safe for concurrent use.
 //
 // A novelty is a function of what the items hold, not of how they came to it: where an
 // item is replaced, moved or erased, those behind it are scored again, in the same batch.
@@ -176,10 +176,10 @@ func (j *Scorer) Again(ctx context.Context, s scope.Scope, embedder embed.Embedd
 
 // replay finds where the items of the batch stand behind it.
 func (h *batchScorer) replay(p Changes, from int64, places map[string]items.SessionPosition) {
-	chunks := map[int64][]vector.Chunk{}
+	indexed := map[int64]*vector.Doc{}
 	for i := range p.Vectors {
 		if c := &p.Vectors[i]; c.Put != nil {
-			chunks[c.Position] = c.Put.Chunks
+			indexed[c.Position] = c.Put
 		}
 	}
 	for i := range p.Items {
@@ -198,8 +198,9 @@ func (h *batchScorer) replay(p Changes, from int64, places map[string]items.Sess
 				h.next++
 			}
 			now.place.Session = c.Put.SessionID()
-			if h.embedder != nil {
-				now.summary = h.keep(c.Put, chunks[c.Position])
+			doc := indexed[c.Position]
+			if h.embedder != nil && doc != nil {
+				now.summary = h.keep(doc)
 			}
 			h.moved[c.Put.ID] = now
 		}
@@ -308,29 +309,31 @@ func (h *batchScorer) known(list []items.Member, out *vectorSet, missing map[str
 // load makes the summaries of stored items.
 func (h *batchScorer) load(ctx context.Context, records []schemas.Record, found func(string, *summary)) error {
 	var texts []string
-	chunks := make([][]vector.Chunk, len(records))
+	docs := make([]vector.Doc, len(records))
 	for i := range records {
-		shown := isolation.Public(h.scope.Tenant(), h.sanitizer, &records[i])
-		chunks[i] = vector.ChunksOf(shown, schemas.SearchText(&shown.MemoryItem), &texts)
+		r := &records[i]
+		shown := isolation.Public(h.scope.Tenant(), h.sanitizer, r)
+		docs[i] = vector.Doc{ID: r.ID, Facets: isolation.Indexed(r, shown)}
+		docs[i].Chunks = vector.ChunksOf(shown, schemas.SearchText(&shown.MemoryItem), &texts)
 	}
 	vectors, err := h.embedder.Embed(ctx, texts)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrEmbed, err)
 	}
-	for i := range records {
-		for c := range chunks[i] {
-			chunks[i][c].Vector, vectors = vectors[0], vectors[1:]
+	for i := range docs {
+		for c := range docs[i].Chunks {
+			docs[i].Chunks[c].Vector, vectors = vectors[0], vectors[1:]
 		}
-		found(records[i].ID, h.keep(&records[i], chunks[i]))
+		found(docs[i].ID, h.keep(&docs[i]))
 	}
 	return nil
 }
 
 // keep makes an item's summary and keeps it.
-func (h *batchScorer) keep(r *schemas.Record, chunks []vector.Chunk) *summary {
-	f := summarize(r, chunks, h.embedder.Model().Dimensions)
+func (h *batchScorer) keep(doc *vector.Doc) *summary {
+	f := summarize(doc, h.embedder.Model().Dimensions)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.kept.Put(h.scope.Tenant(), r.ID, f.append(nil, h.age))
+	h.kept.Put(h.scope.Tenant(), doc.ID, f.append(nil, h.age))
 	return f
 }

@@ -15,6 +15,7 @@ import (
 
 	"satchel/pipeline/embed"
 	"satchel/pipeline/embed/static"
+	"satchel/pipeline/isolation"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/items"
 	itempg "satchel/pipeline/store/items/postgres"
@@ -62,7 +63,7 @@ func (c *fold) batch(t fataler, changes []items.Change) {
 			continue
 		}
 		var texts []string
-		doc := &vector.Doc{ID: r.ID, Chunks: vector.ChunksOf(r, schemas.SearchText(&r.MemoryItem), &texts)}
+		doc := &vector.Doc{ID: r.ID, Facets: isolation.Indexed(r, r), Chunks: vector.ChunksOf(r, schemas.SearchText(&r.MemoryItem), &texts)}
 		vectors, err := c.embedder.Embed(ctx, texts)
 		if err != nil {
 			t.Fatal(err)
@@ -136,6 +137,8 @@ func sayings(t *rapid.T) []items.Change {
 		r.Seq = rapid.Int64Range(0, 2).Draw(t, "seq")
 		r.SecurityLabel = []string{rapid.SampledFrom([]string{"level:internal", "level:internal", "level:secret"}).Draw(t, "label")}
 		r.Content = schemas.TextContent(rapid.SampledFrom(words).Draw(t, "text") + " " + rapid.SampledFrom(words).Draw(t, "more"))
+		r.TTL = rapid.SampledFrom([]int64{0, 0, 60}).Draw(t, "ttl")
+		r.Trust = rapid.SampledFrom([]*float64{nil, nil, new(.1)}).Draw(t, "trust")
 		r.Facets = r.MemoryItem.Facets()
 		log[i].Put = r
 	}
@@ -189,7 +192,7 @@ func plain(t fataler, c *fold, log []items.Change, window int) map[string]float6
 				continue
 			}
 			seen++
-			if order[k].SecurityLabel[0] == r.SecurityLabel[0] {
+			if order[k].TTL == 0 && order[k].Facets.Trust == r.Facets.Trust && order[k].SecurityLabel[0] == r.SecurityLabel[0] {
 				best = max(best, dotOf(vectors[i], vectors[k]))
 			}
 		}

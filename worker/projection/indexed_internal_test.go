@@ -37,7 +37,7 @@ func TestIndexedFacets(t *testing.T) {
 			CreatedAt: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), SecurityLabel: []string{"level:internal", "team:x"}}
 		tc.change(&m)
 		rec := &schemas.Record{MemoryItem: m, Facets: m.Facets()}
-		f := indexed(rec, isolation.Public("acme", z, rec))
+		f := isolation.Indexed(rec, isolation.Public("acme", z, rec))
 		if got := slices.Contains(f.Labels, schemas.LabelUnsettled); got != tc.unsettled || !slices.IsSorted(f.Labels) {
 			t.Errorf("%s: unsettled %v, labels %v", name, got, f.Labels)
 		}

@@ -16,6 +16,7 @@ import (
 	"satchel/pipeline/store/keyword"
 	"satchel/pipeline/store/vector"
 	"satchel/pipeline/write"
+	"satchel/policies"
 	"satchel/schemas"
 	"satchel/worker/novelty"
 )
@@ -28,18 +29,25 @@ type projection struct {
 	vector  []vector.Change
 	graph   []graph.Change
 
-	sanitizer *pii.Sanitizer
-	shown     []*schemas.Record // of vector: what is indexed of each
-	whole     []bool            // of vector: everybody sees the whole of it
+	rules      rules
+	shown      []*schemas.Record // of vector: what is indexed of each
+	whole      []bool            // of vector: everybody sees the whole of it
+	unanalysed []int64           // positions of items that are hidden whole, for they could not be analysed
+}
+
+// rules are what an item counts for, beside what its writer says of it.
+type rules struct {
+	sanitizer *pii.Sanitizer     // takes from an item what only some readers may see
+	registry  *policies.Registry // grants trust; nil: nobody has more than the default
 }
 
 // project turns entries into changes. It is a pure function of the entries, the embedding
-// model and the detector of personal data, so that a rebuild gives what the live run gave.
+// model, the detector of personal data and the registry, so that a rebuild gives what the live run gave.
 // Keywords, vectors and entities are those of what a reader without roles may see of an
 // item; passages says whether those of an item that is not hidden in part are embedded, too.
 // Without an embedder the vector changes have no chunks and must not be applied.
-func project(ctx context.Context, embedder embed.Embedder, sanitizer *pii.Sanitizer, passages bool, entries []eventlog.Entry) (projection, error) {
-	p := projection{sanitizer: sanitizer}
+func project(ctx context.Context, embedder embed.Embedder, by rules, passages bool, entries []eventlog.Entry) (projection, error) {
+	p := projection{rules: by}
 	var texts []string
 	var chunks []*vector.Chunk
 	for i := range entries {
@@ -120,43 +128,70 @@ func (p *projection) addRecorded(e *eventlog.Entry) error {
 		return fmt.Errorf("decode item: %w", err)
 	}
 	rec := schemas.Record{MemoryItem: item, Position: e.Position, RecordedAt: e.RecordedAt}
+	if !write.Own(e.Source) {
+		rec.Author = e.Agent
+		p.rules.registry.Grant(e.Tenant, rec.Author, &rec.MemoryItem)
+	}
 	rec.Facets = rec.MemoryItem.Facets()
-	shown := isolation.Public(e.Tenant, p.sanitizer, &rec)
-	text := schemas.SearchText(&shown.MemoryItem)
-	rec.Terms = keyword.Terms(text)
+	a, ok := p.analyse(e.Tenant, &rec)
+	if !ok {
+		p.unanalysed = append(p.unanalysed, e.Position)
+	}
+	shown, text := a.shown, a.text
+	rec.Terms = a.terms
 	p.items = append(p.items, items.Change{Position: e.Position, Put: &rec, At: e.RecordedAt})
 	p.supersede(e, rec.ID, rec.Links)
-	facets := indexed(&rec, shown)
+	facets := isolation.Indexed(&rec, shown)
 	p.keyword = append(p.keyword, keyword.Change{Position: e.Position, Put: &keyword.Doc{
 		ID: rec.ID, Position: e.Position, Text: text, Facets: facets}})
-	p.addPrivate(&rec, text)
+	p.addPrivate(&rec, facets.Labels, a.private)
 	p.vector = append(p.vector, vector.Change{Position: e.Position, Put: &vector.Doc{
 		ID: rec.ID, Position: e.Position, Facets: facets}})
 	p.shown, p.whole = append(p.shown, shown), append(p.whole, shown == &rec)
 	p.graph = append(p.graph, graph.Change{Position: e.Position, Put: &graph.Node{
-		ID: rec.ID, Position: e.Position, Facets: facets, Links: rec.Links,
-		Entities: graph.Mentions(shown.Content.Text(), shown.Speaker, shown.Attributes)}})
+		ID: rec.ID, Position: e.Position, Facets: facets, Links: rec.Links, Entities: a.entities}})
 	return nil
 }
 
-// indexed returns the facets of an item as the indexes have them. shown is the public part of it.
-func indexed(rec, shown *schemas.Record) schemas.Facets {
-	f := rec.Facets
-	if isolation.Unsettled(rec, shown) {
-		f.Labels = slices.Sorted(slices.Values(append(slices.Clone(f.Labels), schemas.LabelUnsettled)))
-	}
-	if shown.Category != rec.Category || shown != rec && shown.Content.Text() == "" {
-		f.Category = schemas.CategoryHidden
-	}
-	return f
+// analysis is what the indexes hold of an item.
+type analysis struct {
+	shown    *schemas.Record // see isolation.Public
+	text     string          // of that, as it is searched
+	private  string          // the whole, where more is to be searched; "" otherwise
+	terms    int
+	entities []string
 }
 
-// addPrivate indexes the whole text of an item that differs from its public text. Another item
-// is removed: an earlier version of it may have differed.
-func (p *projection) addPrivate(rec *schemas.Record, public string) {
+// analyse reads an item. Where ok is false it could not, and nothing of it is to be found.
+func (p *projection) analyse(tenant string, rec *schemas.Record) (a analysis, ok bool) {
+	shown, public := isolation.Analyse(tenant, p.rules.sanitizer, rec)
+	if a, ok = read(rec, shown); !ok {
+		return analysis{shown: isolation.Hidden(rec)}, false
+	}
+	return a, public
+}
+
+// read analyses the texts of an item, of which shown is the public part. ok is false when that fails.
+func read(rec, shown *schemas.Record) (a analysis, ok bool) {
+	defer func() { ok = recover() == nil }()
+	a = analysis{shown: shown, text: schemas.SearchText(&shown.MemoryItem)}
+	a.terms = keyword.Terms(a.text)
+	a.entities = graph.Mentions(shown.Content.Text(), shown.Speaker, shown.Attributes)
+	if whole := schemas.SearchText(&rec.MemoryItem); whole != a.text {
+		a.private = whole
+		keyword.Terms(whole) // as the index will
+	}
+	return a, true
+}
+
+// addPrivate indexes the whole text of an item, where that differs from its public text. Another item,
+// whose whole is "", is removed: an earlier version of it may have differed. labels are those of the indexes.
+func (p *projection) addPrivate(rec *schemas.Record, labels []string, whole string) {
 	c := keyword.Change{Position: rec.Position}
-	if whole := schemas.SearchText(&rec.MemoryItem); whole != public {
-		c.Put = &keyword.Doc{ID: rec.ID, Position: rec.Position, Text: whole, Facets: rec.Facets}
+	if whole != "" {
+		facets := rec.Facets
+		facets.Labels = labels
+		c.Put = &keyword.Doc{ID: rec.ID, Position: rec.Position, Text: whole, Facets: facets}
 	} else {
 		c.Remove = []string{rec.ID}
 	}

@@ -16,8 +16,8 @@ func TestPrivateTexts(t *testing.T) {
 	item := func(at int64, text string) *schemas.Record {
 		return &schemas.Record{Position: at, MemoryItem: schemas.MemoryItem{ID: "a", Content: schemas.TextContent(text)}}
 	}
-	p.addPrivate(item(1, "the pin is 4821"), "the pin is [redacted]")
-	p.addPrivate(item(2, "the pin is gone"), "the pin is gone")
+	p.addPrivate(item(1, "the pin is 4821"), nil, "the pin is 4821")
+	p.addPrivate(item(2, "the pin is gone"), nil, "")
 	if diff := cmp.Diff([]keyword.Change{
 		{Position: 1, Put: &keyword.Doc{ID: "a", Position: 1, Text: "the pin is 4821"}},
 		{Position: 2, Remove: []string{"a"}},

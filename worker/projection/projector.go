@@ -19,6 +19,7 @@ import (
 	"satchel/pipeline/store/keyword"
 	"satchel/pipeline/store/vector"
 	"satchel/pipeline/token"
+	"satchel/policies"
 	"satchel/schemas"
 	"satchel/worker/erasure"
 	"satchel/worker/follow"
@@ -52,9 +53,10 @@ type Config struct {
 	// Sanitizer takes from an item what only some readers may see, before the item is
 	// indexed. Default: marks alone.
 	Sanitizer *pii.Sanitizer
-	BatchSize int              // log entries a step at most; default 512
-	Share     ownership.Share  // what this process feeds of the shared stores
-	Metrics   *metrics.Metrics // default: in a set of their own
+	Registry  *policies.Registry // grants trust to writers; nil: nobody has more than the default
+	BatchSize int                // log entries a step at most; default 512
+	Share     ownership.Share    // what this process feeds of the shared stores
+	Metrics   *metrics.Metrics   // default: in a set of their own
 	Failpoint func(point string)
 	Logger    *slog.Logger // default discards
 }
@@ -74,6 +76,8 @@ type Projector struct {
 	remote atomic.Pointer[func(ctx context.Context, s scope.Scope, erased []erasure.Logged) error] // see OnRemoteErasure
 
 	ready sync.Map // *progress of tenants whose requests need not wait; see awaitReady
+
+	unanalysed atomic.Int64 // see Unanalysed
 
 	mu      sync.Mutex
 	tenants map[string]*progress
@@ -103,6 +107,8 @@ func New(cfg Config) *Projector {
 	p.SwitchIndex(cfg.Stores.Vector, cfg.Embedder)
 	return p
 }
+
+func (p *Projector) rules() rules { return rules{p.cfg.Sanitizer, p.cfg.Registry} }
 
 // Metrics returns the metrics that the projector counts in, for the rest of the worker.
 func (p *Projector) Metrics() *metrics.Metrics { return p.cfg.Metrics }
@@ -360,10 +366,10 @@ func (p *Projector) apply(ctx context.Context, s scope.Scope, embedder embed.Emb
 	if (vectors.at >= upTo || vectors.err != nil) && !scored || errors.Is(vectors.err, novelty.ErrEmbed) {
 		embedder = nil
 	}
-	changes, err := project(ctx, embedder, p.cfg.Sanitizer, false, entries)
+	changes, err := project(ctx, embedder, p.rules(), false, entries)
 	if errors.Is(err, novelty.ErrEmbed) && ctx.Err() == nil { // the others need not wait for the model
 		vectors.err, embedder = err, nil
-		changes, err = project(ctx, nil, p.cfg.Sanitizer, false, entries)
+		changes, err = project(ctx, nil, p.rules(), false, entries)
 	}
 	if err != nil {
 		return err
@@ -371,8 +377,23 @@ func (p *Projector) apply(ctx context.Context, s scope.Scope, embedder embed.Emb
 	if err := p.assess(ctx, s, embedder, &changes, items, vectors, upTo); err != nil {
 		return err
 	}
+	p.noteUnanalysed(s.Tenant(), &changes, items.at)
 	p.cfg.Failpoint("project.before_apply")
 	run.apply(ctx, s, &changes, upTo, func() { p.cfg.Failpoint("project.store_applied") })
 	p.cfg.Failpoint("project.after_apply")
 	return nil
 }
+
+// noteUnanalysed counts the items after a position that could not be analysed.
+func (p *Projector) noteUnanalysed(tenant string, changes *projection, after int64) {
+	for _, at := range changes.unanalysed {
+		if at > after {
+			p.unanalysed.Add(1)
+			p.cfg.Metrics.Unanalysed(tenant)
+			p.cfg.Logger.Warn("item could not be analysed within its bounds: it is hidden whole", "tenant", tenant, "position", at)
+		}
+	}
+}
+
+// Unanalysed returns how many items were hidden whole since the start, for they could not be analysed.
+func (p *Projector) Unanalysed() int64 { return p.unanalysed.Load() }

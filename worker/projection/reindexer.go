@@ -13,6 +13,7 @@ import (
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/store/vector"
+	"satchel/policies"
 	"satchel/schemas"
 	"satchel/worker/erasure"
 	"satchel/worker/follow"
@@ -30,9 +31,10 @@ type ReindexerConfig struct {
 	Index     ReindexerIndex // to be filled; it may hold a part already
 	Embedder  embed.Embedder
 	Sanitizer *pii.Sanitizer // as Config has it
-	Batch     int            // log entries a step; default 256
-	Logger    *slog.Logger   // default discards
-	Passages  bool           // embed the passages of documents, code and commits, too
+	Registry  *policies.Registry
+	Batch     int          // log entries a step; default 256
+	Logger    *slog.Logger // default discards
+	Passages  bool         // embed the passages of documents, code and commits, too
 	// Owns says whether this process fills the tenant; others do when it does not, and
 	// Run waits for them. nil: all of them.
 	Owns func(tenant string) bool
@@ -345,7 +347,7 @@ func (h *Reindexer) advance(ctx, interruptible context.Context, s scope.Scope, b
 	if err := erasure.RestoreSupersessions(ctx, h.cfg.Log, s, entries); err != nil {
 		return false, err
 	}
-	changes, err := project(interruptible, h.paced, h.cfg.Sanitizer, h.cfg.Passages, entries)
+	changes, err := project(interruptible, h.paced, rules{h.cfg.Sanitizer, h.cfg.Registry}, h.cfg.Passages, entries)
 	if err != nil {
 		return false, err
 	}

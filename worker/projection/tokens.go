@@ -3,6 +3,7 @@ package projection
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"satchel/pipeline/scope"
 	"satchel/schemas"
@@ -17,7 +18,7 @@ func (p *Projector) countTokens(ctx context.Context, tenant string) error {
 	if err != nil {
 		return err
 	}
-	const slice = 64 // items between two looks at the log: about 4 ms
+	const slice = 64 // items between two looks at the log: about 4 ms, unless they are long
 	for ctx.Err() == nil {
 		n, err := p.countSome(ctx, s, slice)
 		if err != nil || n == 0 {
@@ -34,6 +35,9 @@ func (p *Projector) countTokens(ctx context.Context, tenant string) error {
 	return ctx.Err()
 }
 
+// mostCounted is how many bytes are counted while nothing is projected, the last item apart.
+const mostCounted = 256 << 10
+
 // countSome counts some items, and has them learnt, while no change is applied: what is
 // erased next is then forgotten by whoever has learnt it.
 func (p *Projector) countSome(ctx context.Context, s scope.Scope, most int) (int, error) {
@@ -42,9 +46,20 @@ func (p *Projector) countSome(ctx context.Context, s scope.Scope, most int) (int
 		return 0, err
 	}
 	defer t.end()
-	records, err := p.cfg.Stores.Tokens.CountTokens(ctx, s, most, func(r *schemas.Record) int { return p.cfg.Counter.Count(shownText(r)) })
+	bytes := 0
+	records, err := p.cfg.Stores.Tokens.CountTokens(ctx, s, most, func(r *schemas.Record) int {
+		if bytes > mostCounted {
+			return 0
+		}
+		text := shownText(r)
+		bytes += len(text)
+		return p.cfg.Counter.Count(text)
+	})
 	if err != nil {
 		return 0, fmt.Errorf("count tokens: %w", err)
+	}
+	if bytes > mostCounted {
+		records = slices.DeleteFunc(slices.Clone(records), func(r schemas.Record) bool { return r.Tokens == 0 })
 	}
 	if learn := p.learn.Load(); learn != nil {
 		(*learn)(s, records)

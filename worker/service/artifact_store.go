@@ -76,7 +76,7 @@ func (d *Artifacts) Store(ctx context.Context, tenant string, req schemas.StoreR
 func (d *Artifacts) receive(ctx context.Context, s scope.Scope, from *source) (sum string, size int, err error) {
 	leave, _ := d.uploads.tryAcquire(s.Tenant(), s.Principal().ID)
 	if leave == nil {
-		return "", 0, &schemas.Error{Code: schemas.CodeOverloaded, Message: "too many contents of this principal or tenant are offered at a time"}
+		return "", 0, &schemas.Error{Code: schemas.CodeOverloaded, Message: "too many contents of this principal or tenant are offered at a time", RetryAfter: 1}
 	}
 	defer leave()
 	buffered := bufio.NewReaderSize(from, chunkBytes)
@@ -88,7 +88,7 @@ func (d *Artifacts) receive(ctx context.Context, s scope.Scope, from *source) (s
 		return "", 0, err
 	}
 	defer done()
-	return d.artifacts.Put(ctx, s.Tenant(), buffered)
+	return d.artifacts.Put(ctx, s.Tenant(), s.Principal().ID, buffered)
 }
 
 // source remembers that the sender's content broke off.
@@ -111,6 +111,8 @@ func storeError(ctx context.Context, from *source, err error) error {
 		return &schemas.Error{Code: schemas.CodeValidation, Field: "/offer", Message: "the content broke off"}
 	case errors.Is(err, transport.ErrArtifactTooLarge):
 		return &schemas.Error{Code: schemas.CodeTooLarge, Message: fmt.Sprintf("an artifact has at most %d bytes", schemas.MaxArtifact)}
+	case errors.Is(err, transport.ErrArtifactQuota):
+		return &schemas.Error{Code: schemas.CodeOverloaded, Message: "artifacts of this principal or tenant take as much room as they may", RetryAfter: 60}
 	case errors.Is(err, transport.ErrArtifactEmpty):
 		return &schemas.Error{Code: schemas.CodeValidation, Message: "there is no content"}
 	}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/hex"
 	"slices"
+	"sync"
 
 	"satchel/pipeline/scope"
 	"satchel/pipeline/store/eventlog"
 	"satchel/schemas"
+	"satchel/worker/erasure"
 	"satchel/worker/relay"
 )
 
@@ -16,7 +18,11 @@ const (
 	entriesPage  = 50      // entries, unless a request says otherwise
 	entriesRead  = 500     // entries of the log that are read at once
 	entriesLook  = 5000    // entries of the log that are looked at
-	entriesBytes = 2 << 20 // data in a page, but for the last entry
+	entriesBytes = 2 << 20 // data in a page, but for an entry that has more
+
+	// followBytes is data in a page of one who reads on: it is sent as a message, so that those who
+	// follow the log take no place of large replies.
+	followBytes = 512 << 10
 )
 
 // Entries answers log.v1.<tenant>.entries: the log as the ledger shows it, of the kinds that
@@ -42,11 +48,12 @@ func (v *Service) Entries(ctx context.Context, tenant string, body []byte) (any,
 	if err != nil {
 		return nil, storageError(ctx, "read the head", err)
 	}
-	page := entryPage{kinds: kinds, limit: req.Limit, reply: schemas.EntriesReply{Entries: []schemas.LedgerEntry{}}}
+	page := entryPage{kinds: kinds, reason: v.reasons(ctx, s, system), limit: req.Limit, most: entriesBytes, reply: schemas.EntriesReply{Entries: []schemas.LedgerEntry{}}}
 	if page.limit == 0 {
 		page.limit = entriesPage
 	}
 	if req.After > 0 {
+		page.most = followBytes
 		err = v.readAfter(ctx, system, &page, req.After, head.Size)
 	} else {
 		err = v.readBefore(ctx, system, &page, req.Before, head.Size)
@@ -83,46 +90,74 @@ func (v *Service) followed(
 type entryPage struct {
 	kinds []schemas.LedgerKind
 	limit int
+	most  int // bytes
 	bytes int
+	full  bool // it takes no more
 	reply schemas.EntriesReply
+
+	reason func(e *eventlog.Entry) (string, error) // of an erasure, as far as the caller may know
 }
 
-// full reports whether the page takes no more.
-func (p *entryPage) full() bool { return len(p.reply.Entries) >= p.limit || p.bytes >= entriesBytes }
+// reasons returns what tells the caller s why something was erased: of its own erasures, and of all to principals whom
+// policy lets follow decisions.
+func (v *Service) reasons(ctx context.Context, s, system scope.Scope) func(e *eventlog.Entry) (string, error) {
+	audits := sync.OnceValue(func() bool { return v.mayFollow(ctx, s, schemas.LedgerDecision) == nil })
+	return func(e *eventlog.Entry) (string, error) {
+		text, agent, err := erasure.Reason(ctx, v.cfg.Log, system, e)
+		if err != nil || text == "" {
+			return "", err
+		}
+		if agent != s.Principal().ID && !audits() {
+			return "", nil
+		}
+		return text, nil
+	}
+}
 
-// take adds an entry that is of a wanted kind.
-func (p *entryPage) take(e *eventlog.Entry) error {
+// take adds an entry that is of a wanted kind. It returns false when the page has no place for it.
+func (p *entryPage) take(e *eventlog.Entry) (bool, error) {
 	m, err := relay.Message(e)
 	if err != nil {
-		return err
+		return false, err
 	}
 	kind := schemas.LedgerKind(m.Kind)
 	if !slices.Contains(p.kinds, kind) {
-		return nil
+		return true, nil
 	}
-	p.bytes += len(m.Event.Data())
+	reason := ""
+	if kind == schemas.LedgerErasure {
+		if reason, err = p.reason(e); err != nil {
+			return false, err
+		}
+	}
+	size := len(m.Event.Data()) + len(reason)
+	if p.full = len(p.reply.Entries) > 0 && p.bytes+size > p.most; p.full {
+		return false, nil
+	}
+	p.bytes += size
 	p.reply.Entries = append(p.reply.Entries, schemas.LedgerEntry{
 		Position: e.Position, Kind: kind, Agent: e.Agent, Type: e.Type, Source: e.Source, ID: e.ID, Subject: e.Subject,
-		Time: e.Time, RecordedAt: e.RecordedAt, Leaf: hex.EncodeToString(e.Leaf[:]), Data: m.Event.Data(),
+		Time: e.Time, RecordedAt: e.RecordedAt, Leaf: hex.EncodeToString(e.Leaf[:]), Data: m.Event.Data(), Reason: reason,
 	})
-	return nil
+	p.full = len(p.reply.Entries) >= p.limit
+	return true, nil
 }
 
 // readAfter fills the page with what stands after a position, oldest first.
 func (v *Service) readAfter(ctx context.Context, s scope.Scope, p *entryPage, at, size int64) error {
-	for end := min(at+entriesLook, size); at < end && !p.full(); {
+	for end := min(at+entriesLook, size); at < end && !p.full; {
 		entries, err := v.cfg.Log.Read(ctx, s, at, int(min(entriesRead, end-at)))
 		if err != nil || len(entries) == 0 {
 			return err
 		}
-		for i := range entries {
-			if p.full() {
-				break
-			}
-			if err := p.take(&entries[i]); err != nil {
+		for i := 0; i < len(entries) && !p.full; i++ {
+			taken, err := p.take(&entries[i])
+			if err != nil {
 				return err
 			}
-			at = entries[i].Position
+			if taken {
+				at = entries[i].Position
+			}
 		}
 	}
 	if at < size {
@@ -137,17 +172,20 @@ func (v *Service) readBefore(ctx context.Context, s scope.Scope, p *entryPage, b
 	if before > 0 {
 		at = min(before, at)
 	}
-	for end := max(at-entriesLook, 1); at > end && !p.full(); {
+	for end := max(at-entriesLook, 1); at > end && !p.full; {
 		from := max(at-entriesRead, end)
 		entries, err := v.cfg.Log.Read(ctx, s, from-1, int(at-from))
 		if err != nil || len(entries) == 0 {
 			return err
 		}
-		for i := len(entries) - 1; i >= 0 && !p.full(); i-- {
-			if err := p.take(&entries[i]); err != nil {
+		for i := len(entries) - 1; i >= 0 && !p.full; i-- {
+			taken, err := p.take(&entries[i])
+			if err != nil {
 				return err
 			}
-			at = entries[i].Position
+			if taken {
+				at = entries[i].Position
+			}
 		}
 	}
 	if at > 1 {

@@ -48,29 +48,24 @@ func (v *Service) Prove(ctx context.Context, tenant string, body []byte) (any, e
 	if err != nil {
 		return nil, &schemas.Error{Code: schemas.CodeValidation, Message: err.Error()}
 	}
-	if req.Position == 0 && req.ID != "" {
-		entry, err := v.cfg.Log.Find(ctx, s, req.Source, req.ID)
-		if err != nil {
-			return nil, storageError(ctx, "find the entry", err)
-		}
-		req.Position = entry.Position
+	entry, shown, err := v.proved(ctx, s, req)
+	if err != nil {
+		return nil, err
 	}
 	head, err := v.cfg.Log.SignedHead(ctx, s)
 	if err != nil {
 		return nil, storageError(ctx, "sign the head", err)
 	}
 	reply := schemas.ProveReply{Checkpoint: head.Checkpoint}
-	if req.Position > 0 {
-		proof, err := v.cfg.Log.ProveInclusion(ctx, s, req.Position, head.Size)
+	if entry != nil {
+		proof, err := v.cfg.Log.ProveInclusion(ctx, s, entry.Position, head.Size)
 		if err != nil {
 			return nil, storageError(ctx, "prove the entry", err)
 		}
 		reply.Inclusion = &proof
-		preimage, err := v.cfg.Log.Preimage(ctx, s, req.Position)
-		if err != nil {
-			return nil, storageError(ctx, "read the entry", err)
+		if shown {
+			reply.Preimage = string(entry.Preimage())
 		}
-		reply.Preimage = string(preimage)
 	}
 	if req.OldSize > 0 {
 		proof, err := v.cfg.Log.ProveConsistencyAt(ctx, s, req.OldSize, head.Size)
@@ -80,6 +75,67 @@ func (v *Service) Prove(ctx context.Context, tenant string, body []byte) (any, e
 		reply.Consistency = &proof
 	}
 	return reply, nil
+}
+
+// proved reads the entry that a request is about, nil for none. It is shown if policy lets the caller follow
+// its kind; an id of another is not found, as one that there is not.
+func (v *Service) proved(ctx context.Context, s scope.Scope, req schemas.ProveRequest) (_ *eventlog.Entry, shown bool, err error) {
+	var entry eventlog.Entry
+	byID := req.Position == 0
+	switch {
+	case !byID:
+		entry, err = v.cfg.Log.Entry(ctx, s, req.Position)
+	case req.ID != "":
+		entry, err = v.cfg.Log.Find(ctx, s, req.Source, req.ID)
+	default:
+		return nil, false, nil
+	}
+	if err == nil {
+		shown, err = v.mayProve(ctx, s.Tenant(), req.From, &entry)
+	}
+	if hidden := byID && !shown; err == nil && hidden {
+		err = eventlog.ErrNotFound
+	}
+	if err != nil {
+		return nil, false, storageError(ctx, "find the entry", err)
+	}
+	return &entry, shown, nil
+}
+
+// mayKnow refuses to tell of an entry that nobody published, as of one that there is not, unless policy lets the
+// caller follow its kind.
+func (v *Service) mayKnow(ctx context.Context, tenant string, entry *eventlog.Entry) error {
+	if slices.Contains(schemas.MemoryEventTypes(), entry.Type) {
+		return nil
+	}
+	shown, err := v.mayProve(ctx, tenant, nil, entry)
+	if err == nil && !shown {
+		return eventlog.ErrNotFound
+	}
+	return err
+}
+
+// mayProve asks policy whether the caller may follow entries like this one. Of a caller that is not known no
+// policy is asked.
+func (v *Service) mayProve(ctx context.Context, tenant string, from *schemas.Agent, entry *eventlog.Entry) (bool, error) {
+	unnamed := from == nil
+	if unnamed {
+		from = &schemas.Agent{ID: callerOf(ctx)}
+	}
+	s, err := v.Scope(ctx, tenant, from, "")
+	if err != nil && unnamed {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	kind, _ := schemas.LedgerKindOf(entry.Type)
+	err = v.mayFollow(ctx, s, kind)
+	var refused *schemas.Error
+	if errors.As(err, &refused) && !refused.Undecided {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 func (v *Service) prove(ctx context.Context, s scope.Scope, position int64) (string, *schemas.InclusionProof, error) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/cloudevents/sdk-go/v2/event"
 
@@ -32,6 +33,9 @@ func (v *Service) Put(ctx context.Context, tenant string, body []byte) (any, err
 	if err := mayActAs(ctx, req.Agent, "/agent"); err != nil {
 		return nil, err
 	}
+	if err := v.puts.admit(v.cfg.Clock(), tenant, payerOf(ctx), len(body)); err != nil {
+		return nil, err
+	}
 	prepared, err := v.cfg.Writer.Prepare(tenant, req.Agent, ev)
 	if err != nil {
 		return nil, rejected(err)
@@ -51,7 +55,7 @@ func (v *Service) publish(ctx context.Context, tenant string, req schemas.PutReq
 	if err := v.mayWrite(ctx, tenant); err != nil {
 		return nil, err
 	}
-	receipt := schemas.Receipt{Level: schemas.ReceiptAccepted, Tenant: tenant, Source: draft.Source, ID: draft.ID}
+	receipt := schemas.Receipt{Level: schemas.ReceiptAccepted, Tenant: tenant, Source: draft.Source, ID: draft.ID, Warnings: v.lowered(prepared)}
 	level := schemas.ReceiptLevel(req.Wait)
 	var refused <-chan *schemas.Error
 	wait := Wait(func(ctx context.Context) (any, error) { return v.settlePut(ctx, s, receipt, draft, refused, level) })
@@ -88,6 +92,15 @@ func (v *Service) publish(ctx context.Context, tenant string, req schemas.PutReq
 	default:
 		return nil, storageError(ctx, "look the event up", err)
 	}
+}
+
+// lowered says that an item counts with less trust than it claims, nothing where it does not.
+func (v *Service) lowered(d *write.Prepared) []string {
+	granted := v.cfg.Registry.Trust(d.Tenant, d.Agent)
+	if d.Trust <= granted {
+		return nil
+	}
+	return []string{fmt.Sprintf("trust %g counts as %g: %s is granted no more, see the registry of principals", d.Trust, granted, d.Agent)}
 }
 
 // taken returns the error of a draft whose key the log has for another event, or for one that

@@ -54,6 +54,8 @@ type Ingest interface {
 	Stopped(tenant string) error
 	// Delayed says why a tenant's events are not logged at present; nil: they may be.
 	Delayed(tenant string, since time.Time) error
+	// Waits reports whether an event of a tenant may be published that the log does not have yet.
+	Waits(ctx context.Context, tenant string) (bool, error)
 }
 
 // Eraser decides on erasures: an erasure.Eraser.
@@ -97,6 +99,7 @@ type Config struct {
 	Witnesses  Witnesses    // nil: there are none
 	Tracer     genai.Tracer // of writes; zero: none is traced
 	Clock      func() time.Time
+	Quota      Quota // of what one principal puts
 }
 
 // Service answers requests: context, writes with a receipt, and the log's head,
@@ -106,12 +109,13 @@ type Config struct {
 type Service struct {
 	cfg   Config
 	waits entryWaits // calls that wait for the log
+	puts  *meters
 }
 
 // New returns a Service.
 func New(cfg Config) *Service {
 	cfg.PDP = policies.Sourced(cfg.PDP, cfg.Items.Get)
-	return &Service{cfg: cfg, waits: entryWaits{log: cfg.Log}}
+	return &Service{cfg: cfg, waits: newEntryWaits(cfg.Log), puts: newMeters(cfg.Quota)}
 }
 
 // begin notes that a request that searches begins, once the tenant's indexes have what was
@@ -211,7 +215,14 @@ func (v *Service) Receipt(ctx context.Context, tenant string, body []byte) (any,
 	return Wait(func(ctx context.Context) (any, error) {
 		ctx, cancel := context.WithTimeout(ctx, beforeEnd(timeout))
 		defer cancel()
-		entry, err := v.awaitEntry(ctx, s, req.Source, req.ID, nil)
+		var entry eventlog.Entry
+		err := v.isAsked(ctx, s, req.Source, req.ID)
+		if err == nil {
+			entry, err = v.awaitEntry(ctx, s, req.Source, req.ID, nil)
+		}
+		if err == nil {
+			err = v.mayKnow(ctx, tenant, &entry)
+		}
 		if err != nil {
 			return nil, storageError(ctx, "wait for the log", err)
 		}
@@ -224,6 +235,26 @@ func (v *Service) Receipt(ctx context.Context, tenant string, body []byte) (any,
 		}
 		return r, nil
 	}), nil
+}
+
+// isAsked refuses to wait for the receipt of an erasure that nobody asked for: the log has none, and no event waits to be
+// logged.
+func (v *Service) isAsked(ctx context.Context, s scope.Scope, source, id string) error {
+	of, isReceipt := strings.CutSuffix(id, erasure.ReceiptSuffix)
+	if !isReceipt {
+		return nil
+	}
+	if waits, err := v.cfg.Ingest.Waits(ctx, s.Tenant()); err != nil || waits {
+		return err
+	}
+	if _, err := v.cfg.Log.Find(ctx, s, source, id); !errors.Is(err, eventlog.ErrNotFound) {
+		return err
+	}
+	entry, err := v.cfg.Log.Find(ctx, s, source, of)
+	if errors.Is(err, eventlog.ErrNotFound) || err == nil && entry.Type != schemas.TypeMemoryErased {
+		return &schemas.Error{Code: schemas.CodeNotFound, Message: "there is no such erasure: the log has none of this source and id"}
+	}
+	return err
 }
 
 // reachable refuses to wait for a position that the log does not have.

@@ -17,10 +17,11 @@ import (
 // began the call.
 type Wait func(ctx context.Context) (any, error)
 
-// How many calls may wait for the log at a time, of all tenants and of one.
+// How many calls may wait for the log at a time, of all tenants, of one, and of one principal.
 const (
-	maxWaits       = 8192
-	maxTenantWaits = 4096
+	maxWaits          = 8192
+	maxTenantWaits    = 4096
+	maxPrincipalWaits = 1024
 )
 
 const (
@@ -44,11 +45,15 @@ type found struct {
 // tenant wait, one goroutine reads its log, and none when nobody waits. Safe for concurrent
 // use.
 type entryWaits struct {
-	log *eventlog.Log
+	log    *eventlog.Log
+	places *admission
 
 	mu      sync.Mutex
-	calls   int
 	tenants map[string]*tenantWaits
+}
+
+func newEntryWaits(log *eventlog.Log) entryWaits {
+	return entryWaits{log: log, places: newAdmission(maxPrincipalWaits, maxTenantWaits, maxWaits)}
 }
 
 // tenantWaits are the calls that wait for one tenant's log.
@@ -60,18 +65,19 @@ type tenantWaits struct {
 
 // enter makes the caller wait for an event: the channel, of capacity 1, gets its entry when it
 // is logged from now on. The caller MUST call leave, and MUST look for the entry in between:
-// it may be there already. ok is false when too many wait.
+// it may be there already. ok is false when too many wait, of the call's principal, the tenant or all.
 func (w *entryWaits) enter(ctx context.Context, s scope.Scope, key eventKey) (logged <-chan found, leave func(), ok bool, err error) {
 	head, err := w.log.Head(ctx, s)
 	if err != nil {
 		return nil, nil, false, err
 	}
+	done, _ := w.places.tryAcquire(s.Tenant(), "/"+payerOf(ctx)) // calls of nobody have a share, too
+	if done == nil {
+		return nil, nil, false, nil
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t := w.tenants[s.Tenant()]
-	if w.calls >= maxWaits || t != nil && t.calls >= maxTenantWaits {
-		return nil, nil, false, nil
-	}
 	if t == nil {
 		read, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		t = &tenantWaits{byKey: map[eventKey][]chan found{}, cancel: cancel}
@@ -81,17 +87,18 @@ func (w *entryWaits) enter(ctx context.Context, s scope.Scope, key eventKey) (lo
 		w.tenants[s.Tenant()] = t
 		go w.read(read, s, t, head.Size)
 	}
-	w.calls++
 	t.calls++
 	ch := make(chan found, 1)
 	t.byKey[key] = append(t.byKey[key], ch)
-	return ch, func() { w.leave(s.Tenant(), t, key, ch) }, true, nil
+	return ch, func() {
+		w.leave(s.Tenant(), t, key, ch)
+		done()
+	}, true, nil
 }
 
 func (w *entryWaits) leave(tenant string, t *tenantWaits, key eventKey, ch chan found) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.calls--
 	t.calls--
 	t.forget(key, ch)
 	if t.calls == 0 {
@@ -182,7 +189,7 @@ func (v *Service) awaitEntry(ctx context.Context, s scope.Scope, source, id stri
 		return eventlog.Entry{}, err
 	}
 	if !ok {
-		return eventlog.Entry{}, &schemas.Error{Code: schemas.CodeOverloaded, Message: "too many calls of this tenant wait at a time"}
+		return eventlog.Entry{}, &schemas.Error{Code: schemas.CodeOverloaded, Message: "too many calls of this principal or tenant wait at a time", RetryAfter: 1}
 	}
 	defer leave()
 	if entry, err := v.cfg.Log.Find(ctx, s, source, id); !errors.Is(err, eventlog.ErrNotFound) {

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"fmt"
 	"path/filepath"
 	"testing"
 
@@ -10,8 +11,8 @@ import (
 	"satchel/schemas"
 )
 
-// TestWaitsAreBounded: of one tenant only so many calls wait, others find places beside them,
-// and nothing is left when all have gone.
+// TestWaitsAreBounded: of one principal and of one tenant only so many calls wait, others find
+// places beside them, and nothing is left when all have gone.
 func TestWaitsAreBounded(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -28,23 +29,24 @@ func TestWaitsAreBounded(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	waits := entryWaits{log: log}
-	enter := func(tenant, id string) (<-chan found, func(), bool) {
+	waits := newEntryWaits(log)
+	as := func(payer, tenant, id string) (<-chan found, func(), bool) {
 		t.Helper()
 		s, err := scope.System(tenant)
 		if err != nil {
 			t.Fatal(err)
 		}
-		logged, leave, ok, err := waits.enter(ctx, s, eventKey{"src", id})
+		logged, leave, ok, err := waits.enter(WithPayer(ctx, payer), s, eventKey{"src", id})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return logged, leave, ok
 	}
+	enter := func(tenant, id string) (<-chan found, func(), bool) { return as("flood", tenant, id) }
 	var all []func()
 	first, leave, _ := enter("acme", "e")
 	all = append(all, leave)
-	for range maxTenantWaits - 1 {
+	for range maxPrincipalWaits - 1 {
 		_, leave, ok := enter("acme", "e")
 		if !ok {
 			t.Fatalf("%d calls wait, and no more may", len(all))
@@ -53,6 +55,23 @@ func TestWaitsAreBounded(t *testing.T) {
 	}
 	if _, _, ok := enter("acme", "e"); ok {
 		t.Error("more calls wait than may")
+	}
+	for _, payer := range []string{"agent", ""} {
+		_, leave, ok := as(payer, "acme", "e")
+		if !ok {
+			t.Fatalf("a call of %q may not wait beside those of another principal", payer)
+		}
+		all = append(all, leave)
+	}
+	for i := range maxTenantWaits - maxPrincipalWaits - 2 {
+		_, leave, ok := as(fmt.Sprint("p", i%8), "acme", "e")
+		if !ok {
+			t.Fatalf("%d calls wait, and no more may", len(all))
+		}
+		all = append(all, leave)
+	}
+	if _, _, ok := as("agent", "acme", "e"); ok {
+		t.Error("more calls of a tenant wait than may")
 	}
 	other, leave, ok := enter("globex", "e")
 	if !ok {
@@ -73,7 +92,7 @@ func TestWaitsAreBounded(t *testing.T) {
 	for _, leave := range all {
 		leave()
 	}
-	if waits.calls != 0 || len(waits.tenants) != 0 {
-		t.Errorf("left: %d calls, %d tenants", waits.calls, len(waits.tenants))
+	if len(waits.places.taken) != 0 || len(waits.tenants) != 0 {
+		t.Errorf("left: %v calls, %d tenants", waits.places.taken, len(waits.tenants))
 	}
 }

@@ -7,7 +7,9 @@ package transport
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
@@ -23,10 +25,10 @@ type Message struct {
 	Tenant    string
 	Agent     string
 	Event     event.Event
-	Err       error             // why it could not be decoded; Event is then empty
-	Header    map[string]string // as published, for the dead letter
-	Data      []byte            // as published, for the dead letter
-	Padding   bool              // written by the StreamScrubber: no event, and of no tenant
+	Err       error               // why it could not be decoded; Event is then empty
+	Header    map[string][]string // as published, for the dead letter
+	Data      []byte              // as published, for the dead letter
+	Padding   bool                // written by the StreamScrubber: no event, and of no tenant
 }
 
 // StreamState is what the guard needs of a stream before resuming at a checkpoint.
@@ -56,6 +58,8 @@ type Inbox interface {
 	Purge(ctx context.Context, seq uint64) error
 	// State describes the stream and its message at seq.
 	State(ctx context.Context, seq uint64) (StreamState, error)
+	// Waits reports whether the stream holds a message of the partition behind seq.
+	Waits(ctx context.Context, seq uint64) (bool, error)
 	// Rest stops reading until the next Seek, so that another owner may read.
 	Rest()
 }
@@ -130,6 +134,7 @@ type Copy struct {
 var (
 	ErrNoArtifact       = errors.New("there is no such artifact")
 	ErrArtifactTooLarge = errors.New("content is too large for an artifact")
+	ErrArtifactQuota    = errors.New("artifacts take as much room as they may")
 	ErrArtifactEmpty    = errors.New("there is no content")
 )
 
@@ -137,8 +142,9 @@ var (
 // name.
 type Artifacts interface {
 	// Put stores what r has and returns its hash and size. The same content is stored
-	// once. It returns ErrArtifactTooLarge, ErrArtifactEmpty, or an error that wraps r's.
-	Put(ctx context.Context, tenant string, r io.Reader) (sha256 string, size int, err error)
+	// once. It counts against owner, a principal, "" for none. It returns ErrArtifactTooLarge,
+	// ErrArtifactQuota, ErrArtifactEmpty, or an error that wraps r's.
+	Put(ctx context.Context, tenant, owner string, r io.Reader) (sha256 string, size int, err error)
 	// Open returns a content as a stream, ErrNoArtifact when there is none. Bytes that do
 	// not match the hash MUST end in an error.
 	Open(ctx context.Context, tenant, sha256 string) (io.ReadCloser, error)
@@ -158,7 +164,8 @@ type ArtifactSweeper interface {
 }
 
 // StreamScrubber removes every copy of events from the streams, overwriting the bytes, and checks
-// that none is left. It returns its counts by stream.
+// that none is left. It returns its counts by stream, with a *BehindError when only bytes on the
+// disk are left.
 type StreamScrubber interface {
 	Scrub(ctx context.Context, tenant string, copies []Copy) (map[string]Scrubbed, error)
 }
@@ -169,3 +176,19 @@ type Scrubbed struct {
 	Undecided int // rejected events that stay, because they do not name their items
 	Left      int // messages that were to go and are still there
 }
+
+// BehindError says that bytes of messages that a stream had before may be on the disk until the
+// log has what waits in partitions of it, which stand still.
+type BehindError struct {
+	Stream     string
+	Partitions []string
+	Err        error
+}
+
+// Error names the partitions.
+func (e *BehindError) Error() string {
+	return fmt.Sprintf("%v: nothing is logged of what waits in %s", e.Err, strings.Join(e.Partitions, ", "))
+}
+
+// Unwrap returns what it is about.
+func (e *BehindError) Unwrap() error { return e.Err }

@@ -100,6 +100,9 @@ func (e *embedding) WordVector(dst []float32, word string) []float32 {
 // WordWeight returns how much a word tells.
 func (e *embedding) WordWeight(word string) float64 { return e.words.WordWeight(word) }
 
+// WordPieces returns how many pieces a word is cut into.
+func (e *embedding) WordPieces(word string) int { return e.words.WordPieces(word) }
+
 // ReadsWords is the share of a text whose words the table knows.
 func (e *embedding) ReadsWords(text string) float64 { return e.words.ReadsWords(text) }
 

@@ -69,7 +69,7 @@ func (a *App) openEncoding(s *Stores, logger *slog.Logger) {
 	e := s.Embedder.encoding
 	e.shared = s.shared.Vector
 	e.busy, e.owns = func() bool { return false }, func(string) bool { return true }
-	e.reindexer = projection.NewReindexer(projection.ReindexerConfig{Log: s.Log, Index: encodedIndex{e.index, e}, Embedder: e, Sanitizer: s.public, Batch: 16, Passages: true, Logger: logger,
+	e.reindexer = projection.NewReindexer(projection.ReindexerConfig{Log: s.Log, Index: encodedIndex{e.index, e}, Embedder: e, Sanitizer: s.public, Registry: s.grants, Batch: 16, Passages: true, Logger: logger,
 		Percent: a.EncoderPercent, Busy: func() bool { return e.busy() }, Owns: func(tenant string) bool { return e.owns(tenant) }})
 }
 

@@ -33,6 +33,9 @@ func (a *App) measure(n *Node, m *meter.Set) {
 			backup.Set(float64(last.Made.Unix()))
 			backedUp.Set(float64(last.Entries))
 		}
+		for limit, count := range n.countLimited() {
+			m.Gauge(schemas.MetricPrincipalsLimited, limit).Set(float64(count))
+		}
 		for name, s := range n.services.Stats() {
 			m.Gauge(schemas.MetricRequestsWaiting, name).Set(float64(s.Waiting))
 		}
@@ -92,13 +95,13 @@ type requestCounts struct {
 	undecided prometheus.Counter
 }
 
-// countRequests returns what counts every reply and refusal.
-func countRequests(m *meter.Set) func(endpoint, tenant string, took time.Duration, refusal *schemas.Error) {
+// countRequests returns what counts every reply and refusal, and notes who is at a limit.
+func countRequests(m *meter.Set, limited *limited) func(endpoint, tenant, payer string, took time.Duration, refusal *schemas.Error) {
 	counts := meter.ByTenant(m, func(m *meter.Set) requestCounts {
 		requests := func(values ...string) prometheus.Counter { return m.Counter(schemas.MetricRequests, values...) }
 		return requestCounts{requests, m.Histograms(schemas.MetricRequestDuration), m.Counter(schemas.MetricPolicyErrors)}
 	})
-	return func(endpoint, tenant string, d time.Duration, refusal *schemas.Error) {
+	return func(endpoint, tenant, payer string, d time.Duration, refusal *schemas.Error) {
 		c, outcome := counts(tenant), "answered"
 		switch {
 		case refusal == nil:
@@ -106,6 +109,7 @@ func countRequests(m *meter.Set) func(endpoint, tenant string, took time.Duratio
 			outcome = "invalid"
 		case refusal.Code == schemas.CodeOverloaded:
 			outcome = "refused"
+			limited.note(tenant, payer, endpoint, time.Now())
 		default:
 			outcome = "failed"
 			if refusal.Undecided {

@@ -64,6 +64,7 @@ type Node struct {
 	retention  *erasure.Retention    // nil: none
 	membership *jetstream.Membership // nil: all the work is this process's
 	started    time.Duration
+	limited    limited
 
 	reembed    atomic.Pointer[reembedding] // nil: the configured model serves
 	background sync.WaitGroup
@@ -141,7 +142,7 @@ func (a *App) OpenTransport(ctx context.Context, n *Node, o NodeOptions, logger 
 	if a.NATSURL == "" {
 		own, others := a.roleSubjects()
 		server, err := embedded.Start(embedded.Config{Dir: a.Path("streams"), Lock: n.lock, Port: o.Port, NoListen: o.NoListen, MaxStore: int64(a.StreamMB+a.ArtifactMB+bucketsMB) << 20,
-			Own: own, Others: others, Principals: embeddedPrincipals(n.registry, others), Log: logger})
+			Own: own, Others: others, Principals: embeddedPrincipals(n.registry, others), Connections: a.Connections, Subscriptions: a.Subscriptions, Log: logger})
 		if err != nil {
 			return fmt.Errorf("start the embedded NATS server: %w", err)
 		}
@@ -243,6 +244,7 @@ func (a *App) workerConfig(ctx context.Context, n *Node, o NodeOptions) (worker.
 		Retention: n.retention, Holds: worker.NewHolds(n.Log, n.policy.PDP, o.Clock, o.NewID),
 		Loopback: a.NATSURL == "", Scrubbers: n.scrub, Clock: o.Clock, Logger: n.logger, Meter: n.meters, Tracer: genai.Tracer{Tracer: o.telemetry.tracer(), Content: a.TraceContent},
 		MaxTenants: a.MaxTenants, Evict: n.evict, TenantIdle: time.Duration(a.TenantIdle) * time.Second,
+		Quota:     service.Quota{Events: a.EventRate, Bytes: a.ByteRate << 20},
 		Artifacts: artifacts, Uploads: artifacts, Outbox: jetstream.NewOutbox(n.NC, n.JetStream).Guarded(n.guard()),
 		Failpoint: failpoint(os.Getenv("SATCHEL_FAILPOINT"))}
 	var err error
@@ -268,8 +270,12 @@ func (a *App) engineConfig(n *Node, w *worker.Config, gate *gate, o NodeOptions)
 	if w.Failpoint != nil {
 		log = failingLog{log, w.Failpoint}
 	}
+	zone, err := a.Zone()
+	if err != nil {
+		return pipeline.Config{}, err
+	}
 	cfg := pipeline.Config{Compaction: a.Compaction, Defend: a.Defend(), Log: log, Items: n.Items, Keyword: n.Keyword, Private: n.Private, Vector: n.Vector, Graph: n.Graph,
-		PDP: n.PDP, Embedder: n.Embedder, Tokens: n.Counter, Relevance: gate, Templates: &template.Store{Dir: a.Path("templates")}, Indexed: w.Projector, Prover: n.Log, Leaves: n.Log, Retrieval: a.retrieval(),
+		PDP: n.PDP, Registry: n.registry, Embedder: n.Embedder, Tokens: n.Counter, Relevance: gate, Templates: &template.Store{Dir: a.Path("templates")}, Indexed: w.Projector, Prover: n.Log, Leaves: n.Log, Retrieval: a.retrieval(), Zone: zone,
 		Clock: o.Clock, IDs: o.NewID, Logger: n.logger, Tracer: o.telemetry.tracer(), TraceContent: a.TraceContent, Meter: n.meters}
 	if err := a.applyRerank(&cfg); err != nil {
 		return cfg, err
@@ -296,7 +302,7 @@ func (a *App) serve(ctx context.Context, n *Node, gate *gate, o NodeOptions) err
 	cost := meter.ByTenant(n.meters, func(m *meter.Set) prometheus.Counter { return m.Counter(schemas.MetricCost) })
 	all := slices.Concat(endpoints(n.Worker.Service, n.artifacts, n.Engine, gate, n.Draining), []jetstream.Endpoint{n.storeEndpoint()}, roleEndpoints(n.Worker.Service, runner, played, cost))
 	n.services, err = jetstream.Serve(ctx, n.front, n.JetStream, jetstream.ServiceConfig{Version: serviceVersion(), Description: "Governed memory and context for agents",
-		Workers: a.Pool, Identified: n.registry != nil, Replies: n.replies, Log: n.logger, Answered: countRequests(n.meters),
+		Workers: a.Pool, Identified: n.registry != nil, Vouched: n.registry != nil && n.Server != nil, Share: a.Share, Replies: n.replies, Log: n.logger, Answered: countRequests(n.meters, &n.limited),
 		Extract: func(ctx context.Context, carrier jetstream.HeaderCarrier) context.Context {
 			return propagation.TraceContext{}.Extract(ctx, carrier)
 		}}, withCallers(all))
@@ -362,6 +368,7 @@ func (n *Node) openFlows(ctx context.Context, cfg *worker.Config) (err error) {
 		return n.Worker.Committed(ctx, epoch)
 	})
 	scrubber.Replies = n.replies
+	scrubber.Still = func() []string { return n.Worker.Still() }
 	cfg.Streams = scrubber
 	return nil
 }
@@ -468,12 +475,19 @@ func replyOf(out any, err error) (jetstream.Reply, error) {
 	return jetstream.Reply{Data: body}, err
 }
 
-// withCallers has every endpoint know the principal that NATS vouches for.
+// withCallers has every endpoint know the principal that NATS vouches for, and the one that pays.
 func withCallers(list []jetstream.Endpoint) []jetstream.Endpoint {
 	for i := range list {
 		handle := list[i].Handler
 		list[i].Handler = func(ctx context.Context, c jetstream.Call) (jetstream.Reply, error) {
-			return handle(service.WithCaller(ctx, c.Principal), c)
+			known := func(ctx context.Context) context.Context {
+				return service.WithPayer(service.WithCaller(ctx, c.Principal), c.Payer)
+			}
+			reply, err := handle(known(ctx), c)
+			if later := reply.Later; later != nil {
+				reply.Later = func(ctx context.Context) (jetstream.Reply, error) { return later(known(ctx)) }
+			}
+			return reply, err
 		}
 	}
 	return list
@@ -508,6 +522,14 @@ func untilDrained(ctx context.Context, draining <-chan struct{}) (_ context.Cont
 func (n *Node) Stop(ctx context.Context) error {
 	var errs []error
 	close(n.Draining)
+	if n.NC != nil && jetstream.Ping(ctx, n.NC, pingLimit) != nil {
+		n.logger.Warn("NATS is away: nothing is drained, what was not acknowledged is sent again at the next start")
+		for _, nc := range []*nats.Conn{n.front, n.NC} {
+			if nc != nil {
+				nc.Close()
+			}
+		}
+	}
 	if n.services != nil {
 		errs = append(errs, n.services.Stop(ctx))
 	}

@@ -23,6 +23,11 @@ type rankingFile struct {
 		Lambda  *float64           `yaml:"recency_decay_lambda"`
 	} `yaml:"profiles"`
 	Tenants map[string]string `yaml:"tenants"` // tenant → profile
+	Rankers map[string]struct {
+		Similarity float64 `yaml:"similarity"`
+		Recency    float64 `yaml:"recency"`
+		Confidence float64 `yaml:"confidence"`
+	} `yaml:"rankers"` // of build and preview
 }
 
 // ranking is how requests are ranked and what they are given, by the settings. Notes
@@ -30,6 +35,7 @@ type rankingFile struct {
 type ranking struct {
 	Profiles []rank.Profile
 	Tenants  map[string]string
+	Rankers  []pipeline.Ranker
 	Notes    []string
 }
 
@@ -84,6 +90,14 @@ func (r *ranking) read(path string, known map[string]rank.Profile) error {
 		return config.Usagef("read ranking profiles %s: %v", path, err)
 	}
 	r.Tenants = f.Tenants
+	for _, name := range slices.Sorted(maps.Keys(f.Rankers)) {
+		w := f.Rankers[name]
+		own := pipeline.Ranker{Name: name, Similarity: w.Similarity, Recency: w.Recency, Confidence: w.Confidence}
+		if err := own.Validate(); err != nil {
+			return config.Usagef("ranking profiles %s: %v", path, err)
+		}
+		r.Rankers = append(r.Rankers, own)
+	}
 	builtIn := maps.Clone(known)
 	for _, name := range slices.Sorted(maps.Keys(f.Profiles)) {
 		spec := f.Profiles[name]
@@ -144,6 +158,7 @@ func (a *App) rank(cfg *pipeline.Config) ([]string, error) {
 		return nil, err
 	}
 	cfg.Profiles, cfg.Tenants, cfg.Standard, cfg.MinScore = r.Profiles, r.Tenants, a.Profile, a.MinScore
+	cfg.Rankers = r.Rankers
 	cfg.Slice = pipeline.Budget{Bytes: a.MaxBytes, Tokens: a.MaxTokens, Items: a.MaxItems}
 	if cfg.TLDR, cfg.Graphs = a.Sentences, a.Graph; cfg.TLDR == 0 {
 		cfg.TLDR = -1 // to the engine 0 is its default

@@ -165,7 +165,7 @@ func (a *App) reembed(ctx context.Context, n *Node, logger *slog.Logger) {
 	if next == nil {
 		return
 	}
-	cfg := projection.ReindexerConfig{Log: n.Log, Index: next.index, Embedder: next, Sanitizer: n.public, Busy: n.Worker.Projector.Busy, Logger: logger, Owns: n.ownsVectors()}
+	cfg := projection.ReindexerConfig{Log: n.Log, Index: next.index, Embedder: next, Sanitizer: n.public, Registry: n.grants, Busy: n.Worker.Projector.Busy, Logger: logger, Owns: n.ownsVectors()}
 	r := &reembedding{reindexer: projection.NewReindexer(cfg), from: n.Embedder.Model().String(), to: next.Model().String()}
 	n.reindexer = func() *projection.Reindexer { return r.reindexer }
 	n.reembed.Store(r)

@@ -33,7 +33,11 @@ func (a *App) openRoles(n *Node, o NodeOptions, logger *slog.Logger) (*roles.Run
 	if err != nil {
 		return nil, nil, err
 	}
-	cfg := roles.Config{Assembler: n.Engine, Packs: n.Worker.Service, Log: countedLog{n.Log, eventlog.Answers{Log: n.Log}, n.meters}, Items: n.Items, PDP: n.PDP, Embedder: n.Embedder.words,
+	zone, err := a.Zone()
+	if err != nil {
+		return nil, nil, err
+	}
+	cfg := roles.Config{Zone: zone, Assembler: n.Engine, Packs: n.Worker.Service, Log: countedLog{n.Log, eventlog.Answers{Log: n.Log}, n.meters}, Items: n.Items, PDP: n.PDP, Embedder: n.Embedder.words,
 		Tokens: n.Counter("").Count, Remote: map[string]roles.RemoteRole{}, Clock: o.Clock, IDs: o.NewID, Logger: logger}
 	for _, role := range roles.Names() {
 		if !slices.Contains(played, role) {

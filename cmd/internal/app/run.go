@@ -20,6 +20,9 @@ import (
 // DrainLimit is how long stopping may take.
 const DrainLimit = 30 * time.Second
 
+// pingLimit is how long NATS may take to answer before it counts as away, where a node stops.
+const pingLimit = 2 * time.Second
+
 // Run runs a node until ctx is done. When an index turns out to be damaged it starts a new one
 // without it, in the process.
 func (a *App) Run(ctx context.Context) error {

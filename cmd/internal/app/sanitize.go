@@ -23,7 +23,11 @@ import (
 
 // Defend is how the engine treats what looks injected.
 func (a *App) Defend() defend.Config {
-	return defend.Config{Injection: defend.InjectionMode(a.Injection), Unread: defend.UnreadMode(a.Unread)}
+	out := defend.Config{Injection: defend.InjectionMode(a.Injection), Unread: defend.UnreadMode(a.Unread), Confidence: a.Doubted}
+	if out.Confidence == 0 {
+		out.Confidence = -1 // to the defenses 0 is their default
+	}
+	return out
 }
 
 // openDetector returns the detector of personal data that the settings ask for.

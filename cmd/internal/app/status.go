@@ -21,8 +21,10 @@ type status struct {
 	Embedding  embeddingStatus         `json:"embedding"`
 	Membership *membershipStatus       `json:"crew,omitempty"`    // with several workers
 	Damaged    []damage                `json:"damaged,omitempty"` // indexes that were found damaged since the start
+	Unanalysed int64                   `json:"unanalysed"`        // items hidden whole since the start, for they could not be analysed within their bounds
 	Tenants    tenantStatus            `json:"tenants"`
-	SLO        map[string]alert.Status `json:"slo"` // objectives and how they stand
+	Limited    []atLimit               `json:"limited,omitempty"` // principals that are at a limit
+	SLO        map[string]alert.Status `json:"slo"`               // objectives and how they stand
 }
 
 // membershipStatus is a worker's share of the work.
@@ -55,6 +57,8 @@ func (n *Node) status() status {
 		s.Ready = err.Error()
 	}
 	s.Damaged, s.Tenants.InMemory = n.damages.all(), n.Worker.Projector.InMemory()
+	s.Limited = n.atLimits()
+	s.Unanalysed = n.Worker.Projector.Unanalysed()
 	n.look()
 	s.SLO = n.monitor.Objectives()
 	return s
@@ -80,6 +84,9 @@ func (a *App) CheckIndexes(ctx context.Context) Finding {
 			f.OK = f.OK && s.Damaged[i].Mended
 		}
 		f.Detail = strings.Join(said, "; ")
+	}
+	if s.Unanalysed > 0 {
+		f.Detail += fmt.Sprintf("; items that could not be analysed within their bounds since the start and are hidden whole: %d", s.Unanalysed)
 	}
 	return f
 }

@@ -20,6 +20,7 @@ import (
 	"satchel/pipeline/store/items"
 	"satchel/pipeline/token"
 	"satchel/pipeline/write"
+	"satchel/policies"
 	"satchel/worker"
 	"satchel/worker/erasure"
 	"satchel/worker/projection"
@@ -42,7 +43,8 @@ type Stores struct {
 	Graph     *graph.Graph
 	Embedder  *embedding
 	tokens    *token.Registry
-	public    *pii.Sanitizer // takes from an item what only some readers may see
+	public    *pii.Sanitizer     // takes from an item what only some readers may see
+	grants    *policies.Registry // of trust
 	scrub     []erasure.Scrubber
 	evict     []func(ctx context.Context, s scope.Scope) error // put a tenant out of memory
 	erase     struct{ graph erasable }
@@ -91,6 +93,9 @@ func (a *App) OpenStores(ctx context.Context, f Fixed, logger *slog.Logger) (*St
 	}
 	s.closers = append(s.closers, s.Log.Close)
 	if s.public, err = a.OpenSanitizer(); err != nil {
+		return fail(err)
+	}
+	if s.grants, err = a.OpenRegistry(); err != nil {
 		return fail(err)
 	}
 	memory := int64(a.MemoryMB) << 20
@@ -147,7 +152,7 @@ func (s *Stores) scrubbers(items func(context.Context) error) []erasure.Scrubber
 
 // Projector brings the indexes up to the log outside a running worker.
 func (s *Stores) Projector() *projection.Projector {
-	return worker.NewProjector(worker.Config{Log: s.Log, Stores: s.projections(), Embedder: s.Embedder.now.Load(), Sanitizer: s.public})
+	return worker.NewProjector(worker.Config{Log: s.Log, Stores: s.projections(), Embedder: s.Embedder.now.Load(), Sanitizer: s.public, Registry: s.grants})
 }
 
 // projections are the indexes as the worker feeds them.

@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/klauspost/compress/zstd"
 	"golang.org/x/mod/sumdb/note"
@@ -229,11 +228,14 @@ func TestAnotherLog(t *testing.T) {
 	w.add(t, 12)
 	made, err := backup.Write(t.Context(), dir, w.source, backup.Options{})
 	must(t, err)
-	for _, n := range []int{3, 20} {
+	for _, n := range []int{0, 3, 12, 20} {
 		other := newWorld(t, w)
 		other.add(t, n)
-		if _, err := backup.Write(t.Context(), dir, other.source, backup.Options{Since: true, Clock: time.Now}); !errors.Is(err, eventlog.ErrDiffers) {
-			t.Errorf("with another log of %d entries: %v", n, err)
+		for _, o := range []backup.Options{{}, {Since: true}, {Replace: []string{"of another"}}} {
+			var forked *backup.ForkedError
+			if _, err := backup.Write(t.Context(), dir, other.source, o); !errors.As(err, &forked) || forked.Former != made.Heads[0] {
+				t.Errorf("with another log of %d entries, %+v: %v", n, o, err)
+			}
 		}
 	}
 	var damaged *backup.DamagedError
@@ -242,6 +244,13 @@ func TestAnotherLog(t *testing.T) {
 	}
 	if got := restore(t, dir, newWorld(t, w)); got.Head != made.Heads[0] {
 		t.Errorf("restored %+v, want %+v", got, made.Heads)
+	}
+	other := newWorld(t, w)
+	other.add(t, 3)
+	replaced, err := backup.Write(t.Context(), dir, other.source, backup.Options{Since: true, Replace: []string{made.Heads[0].Root.String()}})
+	must(t, err)
+	if got := restore(t, dir, newWorld(t, w)); got.Head != replaced.Heads[0] || got.Head.Size != 3 {
+		t.Errorf("restored %+v, want %+v", got, replaced.Heads)
 	}
 }
 

@@ -92,7 +92,7 @@ type Target struct {
 	Dir    string          // the data folder
 	// Artifacts takes contents. It is required when the backup has some.
 	Artifacts interface {
-		Put(ctx context.Context, tenant string, r io.Reader) (sum string, size int, err error)
+		Put(ctx context.Context, tenant, owner string, r io.Reader) (sum string, size int, err error)
 	}
 	// Erasures are the lists of erasures that are newer than the backup's, each over a folder.
 	Erasures []*eventlog.Log
@@ -355,7 +355,7 @@ func (b *Backup) restoreArtifact(ctx context.Context, t Target, tenant string, f
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	_, _, err = t.Artifacts.Put(ctx, tenant, file)
+	_, _, err = t.Artifacts.Put(ctx, tenant, "", file)
 	return err
 }
 

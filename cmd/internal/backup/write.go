@@ -48,6 +48,9 @@ type Options struct {
 	// Since continues the backup that the folder has, if it has one: only what is new is written,
 	// and the segments of which something was erased.
 	Since bool
+	// Replace are the roots of the folder's logs that the log need not continue: a backup of them is
+	// replaced, whole.
+	Replace []string
 	// Clock says when the backup was made; nil is time.Now.
 	Clock func() time.Time
 	// Rows is how many entries a segment has at most; 0 is 10,000.
@@ -91,8 +94,10 @@ func Write(ctx context.Context, dir string, src Source, o Options) (_ Summary, e
 	if err != nil && !errors.Is(err, ErrNone) {
 		return Summary{}, err
 	}
-	if err == nil && o.Since {
-		w.former = former
+	if err == nil {
+		if err := w.continueFormer(ctx, former); err != nil {
+			return Summary{}, err
+		}
 	}
 	if err := w.run(ctx); err != nil {
 		return Summary{}, errors.Join(err, prune(dir, w.standing()))
@@ -156,6 +161,63 @@ func (w *writer) run(ctx context.Context) error {
 		return err
 	}
 	return w.replace(manifestFile, raw)
+}
+
+// ForkedError says that the log of a tenant does not continue the one that the folder has.
+type ForkedError struct {
+	Tenant string
+	Former eventlog.Head // of the folder
+	Now    eventlog.Head // of the log
+}
+
+// Error says which log differs, and its root in the folder.
+func (e *ForkedError) Error() string {
+	return fmt.Sprintf("the log of tenant %q, %d entries, does not continue that of the folder, %d entries, root %s", e.Tenant, e.Now.Size, e.Former.Size, e.Former.Root)
+}
+
+// continueFormer makes sure that the log continues all that the folder has, but for the roots that are
+// to be replaced. The former backup is kept to be continued when all of it is and Since asks for that.
+func (w *writer) continueFormer(ctx context.Context, former *Manifest) error {
+	forked := false
+	for _, h := range former.Heads {
+		err := w.checkContinues(ctx, h)
+		var differs *ForkedError
+		if errors.As(err, &differs) && slices.Contains(w.o.Replace, h.Root.String()) {
+			forked = true
+			continue
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if w.o.Since && !forked {
+		w.former = former
+	}
+	return nil
+}
+
+// checkContinues returns a *ForkedError unless the log begins with the entries of a head.
+func (w *writer) checkContinues(ctx context.Context, h eventlog.Head) error {
+	s, err := scope.System(h.Tenant)
+	if err != nil {
+		return err
+	}
+	now, err := w.src.Log.Head(ctx, s)
+	if err != nil {
+		return fmt.Errorf("read head of tenant %q: %w", h.Tenant, err)
+	}
+	root := ""
+	if now.Size >= h.Size {
+		proof, err := w.src.Log.ProveConsistencyAt(ctx, s, h.Size, 0)
+		if err != nil {
+			return fmt.Errorf("compare tenant %q with its backup: %w", h.Tenant, err)
+		}
+		root = proof.OldRoot
+	}
+	if root != hex.EncodeToString(h.Root[:]) {
+		return &ForkedError{Tenant: h.Tenant, Former: h, Now: now}
+	}
+	return nil
 }
 
 // replace writes a file as a whole.

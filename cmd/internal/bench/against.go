@@ -277,7 +277,7 @@ func (d *duel) restart(ctx context.Context) error {
 		if err := c.open(ctx); err != nil {
 			return err
 		}
-		if _, err := askTimed(ctx, c.conn, d.corpus.Question(-1, d.out.Items), nil); err != nil {
+		if _, err := askTimed(ctx, c.conn, d.corpus.Question(-1, d.out.Items)); err != nil {
 			return err
 		}
 		took[side] = time.Since(begun).Seconds() * 1000
@@ -293,26 +293,31 @@ func (d *duel) restart(ctx context.Context) error {
 // requests asks both each question twice, by turns: the questions one after another, and then
 // all of them again.
 func (d *duel) requests(ctx context.Context) error {
-	stages, err := d.round(ctx, "asked once")
-	if err != nil {
+	if err := d.round(ctx, "asked once"); err != nil {
 		return err
 	}
-	for _, stage := range slices.Sorted(maps.Keys(stages[0])) {
-		n := float64(d.Requests)
-		d.add("stage "+stage+", mean ms", [2]float64{stages[0][stage] / n, stages[1][stage] / n})
+	if err := d.round(ctx, "repeated"); err != nil {
+		return err
 	}
-	_, err = d.round(ctx, "repeated")
-	return err
+	var stages [2]map[string]float64
+	for side, c := range d.sides {
+		var err error
+		if stages[side], err = askForStages(ctx, c.conn, d.Requests, func(k int) string { return d.corpus.Question(k, d.out.Items) }); err != nil {
+			return err
+		}
+	}
+	for _, stage := range slices.Sorted(maps.Keys(stages[0])) {
+		d.add("stage "+stage+", mean ms", [2]float64{stages[0][stage], stages[1][stage]})
+	}
+	return nil
 }
 
-// round asks both every question, notes latency, processor time and allocations, and returns the
-// sums of the stages.
-func (d *duel) round(ctx context.Context, name string) (stages [2]map[string]float64, err error) {
+// round asks both every question, and notes latency, processor time and allocations.
+func (d *duel) round(ctx context.Context, name string) error {
 	var times, used [][2]float64
-	stages = [2]map[string]float64{{}, {}}
 	before, err := d.allocated(ctx)
 	if err != nil {
-		return stages, err
+		return err
 	}
 	cpu := func() [2]float64 { return d.each(func(c *contender) float64 { return c.proc.cpu().Seconds() * 1000 }) }
 	last := cpu()
@@ -320,8 +325,8 @@ func (d *duel) round(ctx context.Context, name string) (stages [2]map[string]flo
 		var pair [2]float64
 		for turn := range d.sides {
 			side := (k + turn) % 2
-			if pair[side], err = askTimed(ctx, d.sides[side].conn, d.corpus.Question(k, d.out.Items), stages[side]); err != nil {
-				return stages, err
+			if pair[side], err = askTimed(ctx, d.sides[side].conn, d.corpus.Question(k, d.out.Items)); err != nil {
+				return err
 			}
 		}
 		if times = append(times, pair); len(times)%blockSize == 0 {
@@ -332,7 +337,7 @@ func (d *duel) round(ctx context.Context, name string) (stages [2]map[string]flo
 	}
 	after, err := d.allocated(ctx)
 	if err != nil {
-		return stages, err
+		return err
 	}
 	d.addPairs("request "+name+", p50 ms", times, func(list []float64) float64 { return percentiles(list).P50 })
 	d.addPairs("request "+name+", p95 ms", times, func(list []float64) float64 { return percentiles(list).P95 })
@@ -342,7 +347,7 @@ func (d *duel) round(ctx context.Context, name string) (stages [2]map[string]flo
 	n := float64(d.Requests)
 	d.add("request "+name+", MB allocated", [2]float64{(after[0][0] - before[0][0]) / n / 1e6, (after[1][0] - before[1][0]) / n / 1e6})
 	d.add("request "+name+", 1000 allocations", [2]float64{(after[0][1] - before[0][1]) / n / 1e3, (after[1][1] - before[1][1]) / n / 1e3})
-	return stages, nil
+	return nil
 }
 
 // allocated returns what each side has allocated: bytes and objects.
@@ -367,7 +372,7 @@ func (d *duel) steady(ctx context.Context) error {
 				return ctx.Err()
 			case <-tick.C:
 			}
-			if _, err := askTimed(ctx, c.conn, d.corpus.Question(d.Requests+k, d.out.Items), nil); err != nil {
+			if _, err := askTimed(ctx, c.conn, d.corpus.Question(d.Requests+k, d.out.Items)); err != nil {
 				return err
 			}
 			most[side] = max(most[side], c.proc.rss())

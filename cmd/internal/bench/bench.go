@@ -309,7 +309,7 @@ func (b *bencher) restart(ctx context.Context) (err error) {
 		return err
 	}
 	defer conn.Close()
-	if _, err := askTimed(ctx, conn, b.corpus.Question(-1, b.r.Items), nil); err != nil {
+	if _, err := askTimed(ctx, conn, b.question(-1)); err != nil {
 		return err
 	}
 	b.r.RestartMS = float64(time.Since(begun).Microseconds()) / 1000

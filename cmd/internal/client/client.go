@@ -29,14 +29,14 @@ type Client struct {
 // Dial connects as the principal whose key is given, else as the operator of the server that
 // works on the data folder, else as a client without a key.
 func Dial(ctx context.Context, a *app.App) (*Client, error) {
+	if err := checkTenant(a); err != nil {
+		return nil, err
+	}
 	if a.NATSURL != "" || a.NKey != "" || a.Creds != "" {
 		return connect(ctx, a, nil)
 	}
 	user, err := embedded.Operator(a.Path("streams"))
 	if err != nil {
-		return nil, err
-	}
-	if err := checkTenant(a); err != nil {
 		return nil, err
 	}
 	if a.DirGiven && !a.HasServer() {
@@ -68,10 +68,13 @@ func explainFolder(a *app.App, err error) error {
 }
 
 // DialOperator connects with the rights of who owns the data folder of the embedded
-// server, which dead letters need, or to a NATS of one's own.
+// server, which dead letters need, or to a NATS of one's own. The tenant may be the one of dead letters of no tenant.
 func DialOperator(ctx context.Context, a *app.App) (*Client, error) {
+	if err := checkTenant(a); err != nil && a.Tenant != jetstream.NoTenant {
+		return nil, err
+	}
 	if a.NATSURL != "" {
-		return Dial(ctx, a)
+		return connect(ctx, a, nil)
 	}
 	user, err := embedded.Operator(a.Path("streams"))
 	if err != nil {
@@ -95,9 +98,6 @@ func checkTenant(a *app.App) error {
 }
 
 func connect(ctx context.Context, a *app.App, user nats.Option) (*Client, error) {
-	if err := checkTenant(a); err != nil {
-		return nil, err
-	}
 	url := a.NATSURL
 	if url == "" {
 		url = a.Address()

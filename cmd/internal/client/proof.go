@@ -49,7 +49,7 @@ func (c *ProofChecker) Included(ctx context.Context, l emitters.LedgerEvent) (bo
 }
 
 // CheckInclusion reports whether reply proves that leaf (hex) is in the tree whose
-// head the key signed.
+// head the key signed. A reply without a preimage proves the leaf alone.
 func CheckInclusion(v note.Verifier, reply *schemas.ProveReply, leaf string) bool {
 	n, err := note.Open([]byte(reply.Checkpoint), note.VerifierList(v))
 	if err != nil || reply.Inclusion == nil || reply.Inclusion.Leaf != leaf {
@@ -64,7 +64,10 @@ func CheckInclusion(v note.Verifier, reply *schemas.ProveReply, leaf string) boo
 		return false
 	}
 	want, err := hex.DecodeString(leaf)
-	if err != nil || len(want) != tlog.HashSize || tlog.RecordHash([]byte(reply.Preimage)) != tlog.Hash(want) {
+	if err != nil || len(want) != tlog.HashSize {
+		return false
+	}
+	if hidden := reply.Preimage == ""; !hidden && tlog.RecordHash([]byte(reply.Preimage)) != tlog.Hash(want) {
 		return false
 	}
 	proof := make(tlog.RecordProof, len(reply.Inclusion.Hashes))

@@ -20,6 +20,9 @@ func (c *Client) Context(ctx context.Context, verb string, request, reply any) e
 
 // Operation dials, sends one request and hangs up.
 func Operation(ctx context.Context, a *app.App, verb string, request, reply any) error {
+	if _, err := a.Zone(); err != nil {
+		return err
+	}
 	conn, err := Dial(ctx, a)
 	if err != nil {
 		return err

@@ -43,7 +43,7 @@ Examples:
 // Run asks for an answer and prints it with its citations.
 func (c *Answer) Run(ctx context.Context, a *app.App) error {
 	var reply schemas.RunReply
-	req := schemas.RunRequest{From: c.agent(), Task: strings.Join(c.Question, " "), Purpose: c.Purpose, Session: c.Session, TokenBudget: c.Budget}
+	req := schemas.RunRequest{From: c.agent(), Task: strings.Join(c.Question, " "), Purpose: c.Purpose, Session: c.Session, TZ: a.TZ, TokenBudget: c.Budget}
 	if err := client.Operation(ctx, a, "run", &req, &reply); err != nil {
 		return err
 	}

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"satchel/cmd/internal/app"
 	"satchel/cmd/internal/client"
@@ -25,6 +24,7 @@ type Ask struct {
 	PrincipalFlags
 	Budget  int      `help:"Tokens of the rendered pack." default:"2000"`
 	Limit   int      `help:"Items at most." default:"0"`
+	Fill    bool     `help:"Take the whole budget. Without it the pack ends where more is worth too little for its tokens."`
 	AsOf    Moment   `help:"Only what had been recorded by this position of the log, this date or this time." placeholder:"WHEN"`
 	Session string   `help:"Session of the asker."`
 	Repeat  string   `help:"What the session has just seen is one line; full shows it whole, stable also where it stood." enum:",full,stable" default:""`
@@ -46,7 +46,7 @@ type Ask struct {
 // Moment is a position of the log or a time. The zero Moment is now.
 type Moment struct {
 	Position int64
-	Time     time.Time
+	Time     TimeFlag
 }
 
 // UnmarshalText reads what a flag says.
@@ -58,7 +58,7 @@ func (m *Moment) UnmarshalText(text []byte) (err error) {
 	if err = at.UnmarshalText(text); err != nil {
 		return fmt.Errorf("%w, nor a position of the log, from 1", err)
 	}
-	m.Time = at.Time
+	m.Time = at
 	return nil
 }
 
@@ -75,13 +75,14 @@ func (Ask) Help() string {
   satchel ask --graph mermaid "why did card payments fail?"`
 }
 
-// Request returns the request that the flags make.
-func (c *Ask) Request() schemas.ContextRequest {
+// Request returns the request that the flags make. tz is the zone of its days.
+func (c *Ask) Request(tz string) schemas.ContextRequest {
+	zone, _ := schemas.Zone(tz) // client.Operation refuses what is none
 	req := schemas.ContextRequest{Meta: schemas.Meta{Type: schemas.MessageContextRequest,
 		From: c.agent()}}
 	req.Payload = schemas.RequestPayload{Query: schemas.Query{Type: c.Type, Text: strings.Join(c.Question, " "), Filters: c.filters()},
-		Limit: c.Limit, TokenBudget: c.Budget, IncludeScores: c.Explain, IncludeGraph: c.Graph != "", Purpose: c.Purpose, Session: c.Session, Repeat: c.Repeat, Prefer: schemas.Preference(c.Prefer),
-		Profile: c.Profile, Weights: c.Weight, MinScore: c.Score, AsOf: c.AsOf.Position, AsOfTime: c.AsOf.Time}
+		Limit: c.Limit, TokenBudget: c.Budget, Fill: c.Fill, IncludeScores: c.Explain, IncludeGraph: c.Graph != "", Purpose: c.Purpose, Session: c.Session, Repeat: c.Repeat, Prefer: schemas.Preference(c.Prefer),
+		Profile: c.Profile, Weights: c.Weight, MinScore: c.Score, AsOf: c.AsOf.Position, AsOfTime: c.AsOf.Time.In(zone), TZ: tz}
 	if c.Hops > 0 || len(c.Rel) > 0 {
 		req.Payload.Query.Graph = &schemas.GraphQuery{Hops: c.Hops}
 		for _, r := range c.Rel {
@@ -94,7 +95,7 @@ func (c *Ask) Request() schemas.ContextRequest {
 // Run asks and prints the pack with its reasons.
 func (c *Ask) Run(ctx context.Context, a *app.App) error {
 	var res schemas.ContextResult
-	if err := client.Operation(ctx, a, "request", c.Request(), &res); err != nil {
+	if err := client.Operation(ctx, a, "request", c.Request(a.TZ), &res); err != nil {
 		return err
 	}
 	if err := warnUnused(ctx, a, len(res.Payload.Results)+len(res.Payload.Drop.Drops)+len(res.Payload.Drop.Denied) == 0); err != nil {
@@ -121,8 +122,9 @@ func drawn(p *schemas.ResultPayload, format string) string {
 		g = &schemas.CausalGraph{}
 	}
 	labels := map[string]string{}
-	for i, r := range p.Results {
-		labels[r.ID] = fmt.Sprintf("[%d] %s", i+1, terminal.Excerpt(r.Content.Text(), 60))
+	for i := range p.Results {
+		r := &p.Results[i]
+		labels[r.ID] = strings.TrimSpace(fmt.Sprintf("[%d] %s", i+1, beginning(r)))
 	}
 	draw := pack.Mermaid
 	if format == "dot" {

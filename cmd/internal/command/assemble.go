@@ -18,6 +18,7 @@ type Assemble struct {
 	Type     []string `help:"memories, code, experiences, values or commits; repeat for more. Without: all."`
 	Limit    int      `help:"Items a source; 0 is 20."`
 	Budget   int      `help:"Tokens of the text; a tenth more where a source would be left out." default:"2000"`
+	Fill     bool     `help:"Take the whole budget. Without it the text ends where more is worth too little for its tokens."`
 	PrincipalFlags
 	EmptyFlag
 }
@@ -33,7 +34,7 @@ func (Assemble) Help() string {
 func (c *Assemble) Run(ctx context.Context, a *app.App) error {
 	var out schemas.FormattedContext
 	req := schemas.AssembleRequest{
-		From: c.agent(), Purpose: c.Purpose, Query: strings.Join(c.Question, " "), ContextTypes: c.Type, Limit: c.Limit, MaxTokens: c.Budget,
+		From: c.agent(), Purpose: c.Purpose, Query: strings.Join(c.Question, " "), ContextTypes: c.Type, Limit: c.Limit, MaxTokens: c.Budget, Fill: c.Fill, TZ: a.TZ,
 	}
 	if err := client.Operation(ctx, a, "assemble", req, &out); err != nil {
 		return err

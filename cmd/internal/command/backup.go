@@ -21,9 +21,10 @@ import (
 
 // Backup is satchel backup.
 type Backup struct {
-	Dir   string `arg:"" type:"path" name:"folder" help:"The folder of the backup; it is made when it is not there."`
-	Since string `help:"last: continue the backup that the folder has, and write only what is new. Where there is none it makes the first one." enum:",last" default:""`
-	Keys  string `help:"Write keys/ of the data folder into this file, too, encrypted with age under a passphrase. Keep it apart from the backup." type:"path" placeholder:"FILE"`
+	Dir     string   `arg:"" type:"path" name:"folder" help:"The folder of the backup; it is made when it is not there."`
+	Since   string   `help:"last: continue the backup that the folder has, and write only what is new. Where there is none it makes the first one." enum:",last" default:""`
+	Replace []string `help:"Replace the folder's backup of a log that this one does not continue: its root, as backup printed it. The entries that only the backup has are lost." placeholder:"ROOT"`
+	Keys    string   `help:"Write keys/ of the data folder into this file, too, encrypted with age under a passphrase. Keep it apart from the backup." type:"path" placeholder:"FILE"`
 	passphrase
 }
 
@@ -62,7 +63,10 @@ Keys are never in a backup. Copy keys/ of the data folder elsewhere, or have --k
 file of its own: without keys/log.key no backup can be restored. docs/backup.md says how, and what
 to do on the day.
 
-Exit code 3 when the log or the former backup is damaged.
+The folder belongs to one log. A backup of a log that does not continue it, as after a restore of an
+older backup, is refused: name another folder. --replace ROOT gives the folder's newer entries up.
+
+Exit code 3 when the log or the former backup is damaged, or the log does not continue the backup.
 
 Examples:
   satchel backup /backup/satchel
@@ -124,7 +128,7 @@ func (c *Backup) Run(ctx context.Context, a *app.App) (err error) {
 	defer func() { err = errors.Join(err, done()) }()
 	bars := &progressBars{app: a}
 	made, err := backup.Write(ctx, c.Dir, backup.Source{Log: log.Log, Artifacts: artifacts, Dir: a.Dir, Signer: signer, Verifier: verifier},
-		backup.Options{Since: c.Since == "last", Progress: bars.set})
+		backup.Options{Since: c.Since == "last", Replace: c.Replace, Progress: bars.set})
 	bars.end()
 	if err != nil {
 		return explainBackup(c.Dir, err)
@@ -156,7 +160,11 @@ func explainBackup(dir string, err error) error {
 	var held *filelock.HeldError
 	var damaged *backup.DamagedError
 	var bad *eventlog.VerifyError
+	var forked *backup.ForkedError
 	switch {
+	case errors.As(err, &forked):
+		return &FoundError{What: fmt.Sprintf("%v: the backup in %s may be all that is left of those entries; name another folder, or give them up with --replace %s",
+			forked, dir, forked.Former.Root)}
 	case errors.As(err, &held):
 		return config.Usagef("process %d writes a backup to %s since %s", held.PID, dir, held.Since.Format(time.RFC3339))
 	case errors.As(err, &damaged), errors.As(err, &bad):
@@ -164,7 +172,7 @@ func explainBackup(dir string, err error) error {
 	case errors.Is(err, backup.ErrForeign), errors.Is(err, backup.ErrNone):
 		return &config.UsageError{Err: err}
 	case errors.Is(err, eventlog.ErrDiffers):
-		return &FoundError{What: fmt.Sprintf("the log does not continue the backup in %s: %v; name another folder, or make a backup without --since", dir, err)}
+		return &FoundError{What: fmt.Sprintf("the log does not continue the backup in %s: %v; name another folder", dir, err)}
 	}
 	return err
 }

@@ -17,6 +17,12 @@ func (Config) Help() string {
 
 // Run prints the effective settings.
 func (Config) Run(a *app.App) error {
+	if _, err := a.Rankings(); err != nil {
+		return err
+	}
+	if _, err := a.Zone(); err != nil {
+		return err
+	}
 	printWarnings(a, a.SettingWarnings())
 	list := a.Effective()
 	if a.JSON {

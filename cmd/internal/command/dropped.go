@@ -71,7 +71,7 @@ func (c *Dropped) Run(ctx context.Context, a *app.App) error {
 
 func (c *Dropped) print(a *app.App, out *schemas.RecoverReply) {
 	for _, r := range out.Results {
-		fmt.Fprintf(terminal.Beneath(a.Out), "%s\n%s\n", bold(a, terminal.Excerpt(r.ID, 400)), strings.TrimRight(plaintext.Shown(r.Content.Text()), "\n"))
+		fmt.Fprintf(terminal.Beneath(a.Out), "%s\n%s\n", bold(a, terminal.Excerpt(r.ID, 400)), strings.TrimRight(plaintext.Shown(r.Quoted()), "\n"))
 	}
 	for _, id := range out.Missing {
 		fmt.Fprintf(a.Out, "%s: it may not come back: not named, denied, changed or erased\n", id)
@@ -101,7 +101,7 @@ func (c *Dropped) list(ctx context.Context, a *app.App) error {
 	for i := range report.Drops {
 		d := &report.Drops[i]
 		byReason[d.Reason] = append(byReason[d.Reason], d)
-		if d.Span != nil {
+		if d.Span != nil && !d.OfRequest() {
 			parts++
 		}
 	}
@@ -150,8 +150,8 @@ func (c *Dropped) seen(ctx context.Context, conn *client.Client, report *schemas
 	items := map[string]*schemas.ResultItem{}
 	var ids []string
 	for i := range report.Drops {
-		if id := report.Drops[i].ItemID; !slices.Contains(ids, id) {
-			ids = append(ids, id)
+		if d := &report.Drops[i]; !d.OfRequest() && !slices.Contains(ids, d.ItemID) {
+			ids = append(ids, d.ItemID)
 		}
 	}
 	for some := range slices.Chunk(ids, itemsAtOnce) {

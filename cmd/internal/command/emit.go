@@ -94,7 +94,7 @@ func (c *Emit) identify(item *schemas.MemoryItem) error {
 		if !item.CreatedAt.IsZero() {
 			return config.Usagef("give the time in --item or as --created-at, not both")
 		}
-		at, err := time.Parse(time.RFC3339, c.Created)
+		at, err := schemas.ParseTime(c.Created)
 		if err != nil {
 			return config.Usagef("--created-at %q is not an RFC 3339 time such as 2026-03-03T10:00:00Z", c.Created)
 		}
@@ -122,11 +122,11 @@ func (c *Emit) item() (schemas.MemoryItem, error) {
 	case c.Item != "" && c.Text != "":
 		return schemas.MemoryItem{}, config.Usagef("give --text or --item, not both")
 	case c.Item != "":
-		var given map[string]json.RawMessage
-		if err := json.Unmarshal([]byte(c.Item), &given); err != nil {
-			return schemas.MemoryItem{}, config.Usagef("--item is not JSON: %v", err)
-		}
 		item, issues := schemas.DecodeMemoryItem([]byte(c.Item))
+		var given map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(c.Item), &given); len(issues) > 0 && (err != nil || given == nil) {
+			return item, config.Usagef("--item: %s", issues[0].Message)
+		}
 		var scope struct{ Tenant string }
 		filled := json.Unmarshal(given["scope"], &scope) == nil && scope.Tenant == ""
 		issues = slices.DeleteFunc(issues, func(i schemas.Issue) bool {
@@ -146,11 +146,14 @@ func (c *Emit) item() (schemas.MemoryItem, error) {
 
 // Forget is satchel forget.
 type Forget struct {
-	IDs    []string `arg:"" name:"ids" help:"Items to erase."`
-	Reason string   `help:"Why; kept in the log."`
-	DryRun bool     `help:"Say what would go, and erase nothing."`
-	Agent  string   `help:"Agent that asks." default:"cli" env:"SATCHEL_AS"`
-	Role   []string `help:"Roles claimed. With a principal registry, what it grants the agent counts instead." default:"eraser"`
+	IDs    []string `arg:"" optional:"" name:"ids" help:"Items to erase."`
+	Reason string   `help:"Why; kept beside the log, which has its hash."`
+
+	Wait    time.Duration `help:"How long to wait for the receipt; a minute at most." default:"30s"`
+	Erasure string        `help:"Wait for the receipt of an erasure that is under way, by its id; instead of items." placeholder:"ID"`
+	DryRun  bool          `help:"Say what would go, and erase nothing."`
+	Agent   string        `help:"Agent that asks." default:"cli" env:"SATCHEL_AS"`
+	Role    []string      `help:"Roles claimed. With a principal registry, what it grants the agent counts instead." default:"eraser"`
 }
 
 // Help shows how it is called.
@@ -161,6 +164,10 @@ in the streams are deleted; the log keeps the commitment, so its proofs hold.
 Policy decides: who holds the role eraser may erase, and who signed every version of the
 items and of the summaries that go with them. Without a principal registry the role is
 believed of every process on this machine that claims it, as this command does by default.
+
+An erasure that is not finished in time says so, with its id and what it waits for, and ends with exit code 3.
+--erasure ID waits for it again. The reason stays beside the log until it is erased itself: satchel forget ID, with
+the id of the erasure as satchel ledger --kind erasure shows it.
 
 Examples:
   satchel forget note-007 --dry-run
@@ -195,7 +202,7 @@ func (c *Forget) Run(ctx context.Context, a *app.App) error {
 	if c.DryRun {
 		return c.plan(ctx, a, e)
 	}
-	r, err := e.Forget(ctx, c.IDs, c.Reason)
+	r, err := c.erase(ctx, e)
 	if err != nil {
 		return c.Explain(err)
 	}
@@ -203,6 +210,9 @@ func (c *Forget) Run(ctx context.Context, a *app.App) error {
 		return PrintJSON(a, r)
 	}
 	fmt.Fprintf(a.Out, "erased %s: %s, %s\n", strings.Join(r.Items, ", "), terminal.Plural(len(r.Positions), "log entry", "log entries"), terminal.Plural(len(r.Packs), "pack", "packs"))
+	if r.Reason != "" {
+		fmt.Fprintf(a.Out, "  because %s\n", r.Reason)
+	}
 	if len(r.Holds) > 0 {
 		fmt.Fprintf(a.Out, "  released before: legal hold %s\n", strings.Join(r.Holds, ", "))
 	}
@@ -213,12 +223,29 @@ func (c *Forget) Run(ctx context.Context, a *app.App) error {
 			left = fmt.Sprintf("kept %d: other items have the same content", s.Kept)
 		case s.Undecided > 0:
 			left = fmt.Sprintf("undecided %d: dead letters that do not name their items; see satchel dlq ls", s.Undecided)
+		case len(s.Missing) > 0:
+			left = fmt.Sprintf("older bytes stay on the disk while partition %s stands still; another receipt follows; see satchel doctor", strings.Join(s.Missing, ", "))
 		case !s.Absent:
 			left = "NOT CONFIRMED EMPTY"
 		}
 		fmt.Fprintf(a.Out, "  %-15s removed %d, %s\n", s.Store, s.Removed, left)
 	}
 	return nil
+}
+
+// erase erases the items, or waits for an erasure that was begun.
+func (c *Forget) erase(ctx context.Context, e *emitters.Emitter) (schemas.ErasureReceipt, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.Wait)
+	defer cancel()
+	switch {
+	case len(c.IDs) > 0 && c.Erasure != "":
+		return schemas.ErasureReceipt{}, config.Usagef("give items or --erasure, not both")
+	case c.Erasure != "":
+		return e.Erasure(ctx, c.Erasure)
+	case len(c.IDs) == 0:
+		return schemas.ErasureReceipt{}, config.Usagef("name the items to erase")
+	}
+	return e.Forget(ctx, c.IDs, c.Reason)
 }
 
 // UnknownItem is the code, or the reason of the dead letter, of an erasure of items
@@ -230,6 +257,13 @@ func (c *Forget) Explain(err error) error {
 	var refused *schemas.Error
 	if !errors.As(err, &refused) {
 		return err
+	}
+	if refused.Code == schemas.CodeUnderWay {
+		waits := ""
+		if len(refused.Missing) > 0 {
+			waits = "; it waits for " + strings.Join(refused.Missing, ", ")
+		}
+		return &FoundError{What: fmt.Sprintf("erasure %s is not finished: %s%s. satchel forget --erasure %s waits for it", refused.Erasure, refused.Message, waits, refused.Erasure)}
 	}
 	if strings.Contains(refused.Message, ": no such item") { // it names those of several
 		return config.Usagef("%s", refused.Message)

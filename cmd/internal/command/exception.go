@@ -101,7 +101,7 @@ func (c *exceptionAddCmd) until(now time.Time) (time.Time, error) {
 	if d, err := time.ParseDuration(c.Expires); err == nil {
 		return now.Add(d).UTC().Truncate(time.Second), nil
 	}
-	at, err := time.Parse(time.RFC3339, c.Expires)
+	at, err := schemas.ParseTime(c.Expires)
 	if err != nil {
 		return time.Time{}, config.Usagef("--expires %q: give a time as 2026-12-01T18:00:00Z or a duration as 48h", c.Expires)
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"satchel/schemas"
 )
 
 // FilterFlags narrow what is looked for.
@@ -24,9 +26,12 @@ func (f *FilterFlag) UnmarshalText(text []byte) error {
 		return fmt.Errorf("%q is no filter: write FIELD=VALUE, as labels=project:apollo", text)
 	}
 	f.Field = field
-	if json.Unmarshal([]byte(value), &f.Value) != nil {
+	var read schemas.Filters
+	if json.Unmarshal([]byte(`{"value":`+value+`}`), &read) != nil || len(read) != 1 {
 		f.Value = value
+		return nil
 	}
+	f.Value = read["value"]
 	return nil
 }
 

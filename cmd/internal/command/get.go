@@ -49,11 +49,15 @@ func (c *Get) Run(ctx context.Context, a *app.App) error {
 	if a.JSON {
 		return PrintJSON(a, item)
 	}
-	return printItem(a, item)
+	zone, err := a.Zone()
+	if err != nil {
+		return err
+	}
+	return printItem(a, item, zone)
 }
 
 // printItem prints what is known of an item, and then its content.
-func printItem(a *app.App, item *schemas.ResultItem) error {
+func printItem(a *app.App, item *schemas.ResultItem, zone *time.Location) error {
 	m := &item.Metadata
 	w := tabwriter.NewWriter(a.Out, 0, 4, 2, ' ', 0)
 	row := func(name, value string) {
@@ -64,7 +68,7 @@ func printItem(a *app.App, item *schemas.ResultItem) error {
 	row("item", item.ID)
 	row("kind", strings.TrimSuffix(string(m.Kind)+", "+string(m.Type), ", "))
 	row("category", m.Category)
-	row("created", m.CreatedAt.UTC().Format(time.RFC3339))
+	row("created", m.CreatedAt.In(zone).Format(time.RFC3339))
 	row("position", fmt.Sprint(m.Position))
 	row("speaker", m.Speaker)
 	row("session", m.Session)
@@ -73,9 +77,10 @@ func printItem(a *app.App, item *schemas.ResultItem) error {
 		row("redacted", "parts of the content are hidden from this principal")
 	}
 	row("flagged", m.Flagged.Sentence())
+	row("withheld", strings.Join(m.Withheld, ", "))
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(a.Out, "\n%s\n", strings.TrimRight(item.Content.Text(), "\n"))
+	_, err := fmt.Fprintf(a.Out, "\n%s\n", strings.TrimRight(item.Quoted(), "\n"))
 	return err
 }

@@ -31,6 +31,7 @@ func (c *counsel) from() *schemas.Agent {
 type holdAddCmd struct {
 	counsel
 	Item    []string `help:"These items." placeholder:"ID" xor:"what" required:""`
+	Absent  bool     `help:"Hold ids of --item that are not there, for items to come. Without it they are refused."`
 	Session string   `help:"Every item of this session, also one that is recorded later." xor:"what" required:""`
 	Label   string   `help:"Every item that carries this label." placeholder:"NAME:VALUE" xor:"what" required:""`
 	Agent   string   `help:"Every item that this agent publishes." xor:"what" required:""`
@@ -47,7 +48,7 @@ func (holdAddCmd) Help() string {
 
 // Run places it.
 func (c *holdAddCmd) Run(ctx context.Context, a *app.App) error {
-	return askHolds(ctx, a, schemas.HoldRequest{From: c.from(), Place: &schemas.NewHold{Items: c.Item, Session: c.Session,
+	return askHolds(ctx, a, schemas.HoldRequest{From: c.from(), Place: &schemas.NewHold{Items: c.Item, Absent: c.Absent, Session: c.Session,
 		Label: c.Label, Agent: c.Agent, Matter: c.Matter, Reason: c.Reason}})
 }
 

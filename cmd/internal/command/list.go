@@ -43,9 +43,13 @@ func (c *List) Run(ctx context.Context, a *app.App) error {
 	if len(out.Items)+len(out.Dropped) == 0 {
 		fmt.Fprintln(a.Out, "there is nothing that this principal may see")
 	}
+	zone, err := a.Zone()
+	if err != nil {
+		return err
+	}
 	for i := range out.Items {
-		printLine(a, &out.Items[i])
-		fmt.Fprintf(a.Out, "    %s\n", terminal.Excerpt(out.Items[i].Content.Text(), 200))
+		printLine(a, &out.Items[i], zone)
+		fmt.Fprintf(a.Out, "    %s\n", terminal.Excerpt(out.Items[i].Quoted(), 200))
 	}
 	for i := range out.Dropped {
 		fmt.Fprintf(a.Out, "%s  is left out: %s\n", bold(a, terminal.Excerpt(out.Dropped[i].ItemID, 400)), why(&out.Dropped[i]))
@@ -60,9 +64,9 @@ func (c *List) Run(ctx context.Context, a *app.App) error {
 func why(d *schemas.Drop) string { return strings.TrimSpace(d.Reason.Sentence() + " " + d.Detail) }
 
 // printLine prints the line that says what an item is.
-func printLine(a *app.App, r *schemas.ResultItem) {
+func printLine(a *app.App, r *schemas.ResultItem, zone *time.Location) {
 	m := &r.Metadata
-	fmt.Fprintf(a.Out, "%s  %s, %s", bold(a, terminal.Excerpt(r.ID, 400)), terminal.Excerpt(string(m.Kind), 400), m.CreatedAt.UTC().Format(time.DateTime))
+	fmt.Fprintf(a.Out, "%s  %s, %s", bold(a, terminal.Excerpt(r.ID, 400)), terminal.Excerpt(string(m.Kind), 400), m.CreatedAt.In(zone).Format(time.DateTime))
 	for _, more := range []string{m.Session, m.Speaker, m.SourceURI, m.Flagged.Sentence()} {
 		if more != "" {
 			fmt.Fprintf(a.Out, ", %s", terminal.Excerpt(more, 200))

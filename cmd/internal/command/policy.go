@@ -220,9 +220,9 @@ func (c *policyExplainCmd) record(ctx context.Context, a *app.App, s scope.Scope
 			return nil, config.Usagef("read item: %v", err)
 		}
 	}
-	var m schemas.MemoryItem
-	if err := json.Unmarshal(raw, &m); err != nil {
-		return nil, config.Usagef("read item: %v", err)
+	m, issues := schemas.DecodeText[schemas.MemoryItem](raw)
+	if err := schemas.Invalid(issues); err != nil {
+		return nil, &config.UsageError{Err: err}
 	}
 	if m.Kind == "" {
 		m.Kind = schemas.KindMemory

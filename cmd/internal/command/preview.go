@@ -26,18 +26,18 @@ type Preview struct {
 
 // Help shows how it is called.
 func (Preview) Help() string {
-	return `A preview says which memories a template would show, how they rank and what they cost;
-it shows no content. They rank by similarity, recency and confidence together, unlike
-satchel search; --ranker similarity ranks as it does. With --build the text itself is made, logged and printed.
+	return `A preview says which memories a template shows, how they rank and what they cost; with --json it has
+the text and the memories, too. They rank by similarity, recency and confidence together, unlike
+satchel search; --ranker similarity ranks as it does. With --build the text is printed.
 
 Examples:
   satchel preview "when is the kiln fired?"
   satchel preview --build --template detailed --budget 500 "when is the kiln fired?"`
 }
 
-func (c *Preview) request() schemas.BuildRequest {
+func (c *Preview) request(tz string) schemas.BuildRequest {
 	return schemas.BuildRequest{
-		SearchRequest: c.SearchFlags.Request(&c.PrincipalFlags), Template: c.Template, Ranker: c.Ranker, TokenBudget: c.Budget,
+		SearchRequest: c.SearchFlags.Request(&c.PrincipalFlags, tz), Template: c.Template, Ranker: c.Ranker, TokenBudget: c.Budget,
 		Model: c.Model, IncludeMetadata: c.Metadata,
 	}
 }
@@ -46,7 +46,7 @@ func (c *Preview) request() schemas.BuildRequest {
 func (c *Preview) Run(ctx context.Context, a *app.App) error {
 	if c.Build {
 		var out schemas.BuildReply
-		if err := client.Operation(ctx, a, "build", c.request(), &out); err != nil {
+		if err := client.Operation(ctx, a, "build", c.request(a.TZ), &out); err != nil {
 			return err
 		}
 		if err := previewEmpty(ctx, a, len(out.Memories) == 0, out.Truncated); err != nil {
@@ -58,7 +58,7 @@ func (c *Preview) Run(ctx context.Context, a *app.App) error {
 		return printMarkdown(a, out.Context)
 	}
 	var out schemas.PreviewReply
-	if err := client.Operation(ctx, a, "preview", c.request(), &out); err != nil {
+	if err := client.Operation(ctx, a, "preview", c.request(a.TZ), &out); err != nil {
 		return err
 	}
 	if err := previewEmpty(ctx, a, len(out.MemoryIDs) == 0, out.Truncated); err != nil {

@@ -28,6 +28,7 @@ type principalAddCmd struct {
 	Level string   `help:"Highest clearance: public, internal, confidential, restricted." default:"internal" enum:"public,internal,confidential,restricted"`
 	Group []string `help:"Groups it is in."`
 	Role  []string `help:"Roles it holds."`
+	Trust float64  `help:"Most trust that its items may claim, from .5 to 1. Default: .7." placeholder:"N"`
 	NKey  string   `name:"nkey" help:"Public nkey of a user, when the principal keeps its seed itself. Without: a key pair is made." placeholder:"U…"`
 }
 
@@ -45,7 +46,7 @@ Examples:
 // Run registers the principal.
 func (c *principalAddCmd) Run(a *app.App) error {
 	level, _ := schemas.ParseLevel(c.Level)
-	m := policies.Member{Tenant: a.Tenant, ID: c.Name, Level: int(level), Groups: c.Group, Roles: c.Role}
+	m := policies.Member{Tenant: a.Tenant, ID: c.Name, Level: int(level), Groups: c.Group, Roles: c.Role, Trust: c.Trust}
 	return enrol(a, &m, c.NKey, policies.AddMember)
 }
 
@@ -180,6 +181,7 @@ type listed struct {
 	Level  string   `json:"level"`
 	Groups []string `json:"groups"`
 	Roles  []string `json:"roles"`
+	Trust  float64  `json:"trust"`
 	NKey   string   `json:"nkey,omitempty"`
 }
 
@@ -195,7 +197,7 @@ func (c *principalLsCmd) Run(a *app.App) error {
 	list := []listed{}
 	for _, m := range registry.Members() {
 		if !a.TenantGiven || m.Tenant == a.Tenant {
-			list = append(list, listed{m.Tenant, m.ID, schemas.Level(m.Level).String(), m.Groups, m.Roles, m.Key})
+			list = append(list, listed{m.Tenant, m.ID, schemas.Level(m.Level).String(), m.Groups, m.Roles, m.Trust, m.Key})
 		}
 	}
 	if a.JSON {
@@ -207,7 +209,7 @@ func (c *principalLsCmd) Run(a *app.App) error {
 		if key == "" {
 			key = "no key"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\tgroups: %s\troles: %s\t%s\n", l.Tenant, l.ID, l.Level, strings.Join(l.Groups, ","), strings.Join(l.Roles, ","), key)
+		fmt.Fprintf(w, "%s\t%s\t%s\tgroups: %s\troles: %s\ttrust: %g\t%s\n", l.Tenant, l.ID, l.Level, strings.Join(l.Groups, ","), strings.Join(l.Roles, ","), l.Trust, key)
 	}
 	return w.Flush()
 }

@@ -45,24 +45,38 @@ type SearchFlags struct {
 	FilterFlags
 }
 
-// TimeFlag is a day, from its beginning in UTC, or a time.
-type TimeFlag struct{ time.Time }
+// TimeFlag is a day or a time.
+type TimeFlag struct {
+	time.Time
+	day bool
+}
+
+// In returns the time; of a day the beginning in a zone, nil is UTC.
+func (m TimeFlag) In(zone *time.Location) time.Time {
+	if m.day && zone != nil {
+		return time.Date(m.Year(), m.Month(), m.Day(), 0, 0, 0, 0, zone)
+	}
+	return m.Time
+}
 
 // UnmarshalText reads a date or an RFC 3339 time.
 func (m *TimeFlag) UnmarshalText(text []byte) (err error) {
-	for _, layout := range []string{time.DateOnly, time.RFC3339} {
-		if m.Time, err = time.Parse(layout, string(text)); err == nil {
-			return nil
-		}
+	if m.Time, err = time.Parse(time.DateOnly, string(text)); err == nil {
+		m.day = true
+		return nil
+	}
+	if m.Time, err = schemas.ParseTime(string(text)); err == nil {
+		return nil
 	}
 	return fmt.Errorf("%q is neither a date such as 2026-01-31 nor a time such as 2026-01-31T10:00:00Z", text)
 }
 
-// Request returns the request that the flags make.
-func (f *SearchFlags) Request(who *PrincipalFlags) schemas.SearchRequest {
+// Request returns the request that the flags make. tz is the zone of its days.
+func (f *SearchFlags) Request(who *PrincipalFlags, tz string) schemas.SearchRequest {
+	zone, _ := schemas.Zone(tz) // client.Operation refuses what is none
 	req := schemas.SearchRequest{
 		From: who.agent(), Purpose: who.Purpose, Query: strings.Join(f.Question, " "), Limit: f.Limit, MemoryTypes: f.Type,
-		DateFrom: f.From.Time, DateTo: f.To.Time, ConversationID: f.Session, IncludeRelationships: f.Depth != 0, RelationshipDepth: f.Depth,
+		DateFrom: f.From.In(zone), DateTo: f.To.In(zone), TZ: tz, ConversationID: f.Session, IncludeRelationships: f.Depth != 0, RelationshipDepth: f.Depth,
 		MinScore: f.MinScore, Filters: f.filters(),
 	}
 	if f.MinConfidence != 0 {
@@ -90,7 +104,7 @@ func (Search) Help() string {
 // Run searches and prints what it finds, best first.
 func (c *Search) Run(ctx context.Context, a *app.App) error {
 	var out schemas.SearchReply
-	if err := client.Operation(ctx, a, "search", c.Request(&c.PrincipalFlags), &out); err != nil {
+	if err := client.Operation(ctx, a, "search", c.Request(&c.PrincipalFlags, a.TZ), &out); err != nil {
 		return err
 	}
 	if err := warnUnused(ctx, a, len(out.Results) == 0); err != nil {
@@ -102,14 +116,26 @@ func (c *Search) Run(ctx context.Context, a *app.App) error {
 	if len(out.Results)+len(out.Warnings) == 0 {
 		fmt.Fprintln(a.Out, "nothing was found that this principal may see")
 	}
+	zone, err := a.Zone()
+	if err != nil {
+		return err
+	}
+	on := func(t time.Time) string { return t.In(zone).Format(time.DateOnly) }
 	for _, r := range out.Results {
-		fmt.Fprintf(terminal.Beneath(a.Out), "%2d. %.3f  %s  %s, %s\n", r.Rank, r.Score, bold(a, terminal.Excerpt(r.Memory.ID, 400)), terminal.Excerpt(string(r.Memory.Metadata.Kind), 400), r.Memory.Metadata.CreatedAt.UTC().Format(time.DateOnly))
+		fmt.Fprintf(terminal.Beneath(a.Out), "%2d. %.3f  %s  %s, %s\n", r.Rank, r.Score, bold(a, terminal.Excerpt(r.Memory.ID, 400)), terminal.Excerpt(string(r.Memory.Metadata.Kind), 400), on(r.Memory.Metadata.CreatedAt))
 		if from := r.Memory.Metadata.SourceURI; from != "" {
 			fmt.Fprintf(a.Out, "    %s\n", terminal.Excerpt(from, 200))
 		}
-		fmt.Fprintf(a.Out, "    %s\n", terminal.Excerpt(r.Memory.Content.Text(), 200))
+		fmt.Fprintf(a.Out, "    %s\n", terminal.Excerpt(r.Memory.Quoted(), 200))
+		for _, v := range r.Versions {
+			says := "the same"
+			if v.Difference != "" {
+				says = r.Memory.Metadata.Flagged.Quote(v.Difference)
+			}
+			fmt.Fprintf(a.Out, "    %s  %s: %s\n", on(v.CreatedAt), terminal.Excerpt(v.ID, 400), terminal.Excerpt(says, 200))
+		}
 		for _, l := range r.Relationships {
-			fmt.Fprintf(a.Out, "    %s %s %s: %s\n", l.Relationship.From, l.Relationship.Rel, l.Relationship.To, terminal.Excerpt(l.Memory.Content.Text(), 100))
+			fmt.Fprintf(a.Out, "    %s %s %s: %s\n", l.Relationship.From, l.Relationship.Rel, l.Relationship.To, terminal.Excerpt(l.Memory.Quoted(), 100))
 		}
 	}
 	printWarnings(a, out.Warnings)

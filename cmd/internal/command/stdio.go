@@ -9,6 +9,8 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"satchel/emitters/gateway/mcp"
 )
 
 // lastAnswers is how long the end of the input waits for answers that are still to come.
@@ -24,9 +26,13 @@ func answering(in io.ReadCloser, out io.WriteCloser) sdk.Transport {
 		lines := bufio.NewReader(in)
 		for {
 			line, err := lines.ReadBytes('\n')
-			if refused := refuse(line); refused != "" {
-				_, _ = answers.Write([]byte(refused + "\n")) // a client that is gone ends the input, too
-			} else if len(bytes.TrimSpace(line)) > 0 {
+			message, refused := bytes.TrimSpace(line), []byte(nil)
+			if len(message) > 0 {
+				refused = mcp.Refuse(message)
+			}
+			if refused != nil {
+				_, _ = answers.send(append(refused, '\n')) // a client that is gone ends the input, too
+			} else if len(message) > 0 {
 				p.saw(line)
 				if _, failed := w.Write(line); failed != nil {
 					return
@@ -40,28 +46,6 @@ func answering(in io.ReadCloser, out io.WriteCloser) sdk.Transport {
 		}
 	}()
 	return &sdk.IOTransport{Reader: r, Writer: answers}
-}
-
-// refuse returns the JSON-RPC error for a line that is no message, "" for one that is: such a line
-// would end the session.
-func refuse(line []byte) string {
-	if len(bytes.TrimSpace(line)) == 0 {
-		return ""
-	}
-	var m struct {
-		JSONRPC string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id"`
-		Method  string          `json:"method"`
-		Result  json.RawMessage `json:"result"`
-		Error   json.RawMessage `json:"error"`
-	}
-	if !json.Valid(line) {
-		return `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"the line is not JSON"}}`
-	}
-	if json.Unmarshal(line, &m) != nil || m.JSONRPC != "2.0" || m.Method == "" && m.Result == nil && m.Error == nil {
-		return `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the line is not a message of JSON-RPC 2.0"}}`
-	}
-	return ""
 }
 
 // pending counts requests that were not answered yet.
@@ -118,10 +102,16 @@ type counted struct {
 	mu sync.Mutex
 }
 
+// Write sends the answer to a request that was seen.
 func (c *counted) Write(line []byte) (int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	n, err := c.WriteCloser.Write(line)
+	n, err := c.send(line)
 	c.p.saw(line)
 	return n, err
+}
+
+// send sends a line.
+func (c *counted) send(line []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.WriteCloser.Write(line)
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,6 +12,9 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"time"
+
+	"satchel/schemas"
 )
 
 // Settings are what every command shares. Flags win over the environment.
@@ -18,6 +22,7 @@ type Settings struct {
 	Dir      string `help:"Data folder: log, indexes, streams, keys." default:".satchel" env:"SATCHEL_DIR" type:"path"`
 	Tenant   string `help:"Tenant." default:"main" env:"SATCHEL_TENANT" short:"t"`
 	JSON     bool   `name:"json" help:"Print JSON for programs."`
+	TZ       string `name:"tz" help:"Time zone whose days questions, filters and packs mean, as Asia/Tokyo or +09:00; empty: UTC. A request may name another." env:"SATCHEL_TZ"`
 	LogLevel string `help:"debug, info, warn or error." default:"warn" env:"SATCHEL_LOG" enum:"debug,info,warn,error"`
 
 	NATSURL      string `name:"nats-url" help:"NATS to connect to; empty: for up the server in the process, for the others the one of the process that has the data folder." env:"NATS_URL"`
@@ -64,6 +69,7 @@ type Settings struct {
 	PIITypes  []string `name:"pii-types" help:"What counts: email, phone, card, iban, ssn, secret, ip, url, domain, person; empty: the first six." env:"PII_TYPES"`
 	Injection string   `help:"What is done with a text that looks like an injected instruction: drop leaves out what orders its reader beyond doubt and fences the rest, fence fences all of it, off looks at nothing." default:"drop" env:"SATCHEL_INJECTION" enum:"drop,fence,off"`
 	Unread    string   `name:"injection-unread" help:"What is done with a text in a language that nobody can judge: fence, unless its trust is .8 or more, or show." default:"fence" env:"SATCHEL_INJECTION_UNREAD" enum:"fence,show"`
+	Doubted   float64  `name:"confidence-floor" help:"Confidence under which a memory is left out, 0 to 1; its writer gave it." default:"0.1" env:"SATCHEL_CONFIDENCE_FLOOR" min:"0" max:"1"`
 	PIIRegion []string `name:"pii-phone-regions" help:"Country codes, as US, whose national telephone numbers count without a word beside them." env:"PII_PHONE_REGIONS"`
 
 	Roles      string `help:"Roles that this worker plays; the others are asked for on ctx.v1.<tenant>.role.<role>." default:"planner,retriever,verifier,synthesizer,sentinel" env:"SATCHEL_ROLES"`
@@ -89,7 +95,7 @@ type Settings struct {
 	EmbedCacheHours int     `name:"embeddings-cache-hours" help:"Hours that such a vector is kept." default:"720" env:"EMBEDDINGS_CACHE_HOURS" min:"1" max:"1000000"`
 
 	Profile           string  `name:"rank-profile" help:"Ranking profile of requests that name none, in tenants that have none." default:"default" env:"H4R_PROFILE"`
-	Profiles          string  `name:"rank-profiles" help:"YAML file of ranking profiles, and of the tenants' profiles." env:"H4R_PROFILES" type:"path"`
+	Profiles          string  `name:"rank-profiles" help:"YAML file of ranking profiles, of the tenants' profiles, and of rankers of build and preview." env:"H4R_PROFILES" type:"path"`
 	WeightRecency     string  `name:"rank-weight-recency" help:"Weight of recency in that profile; what is given in part rescales the rest." env:"H4R_WEIGHT_RECENCY" min:"0" max:"1"`
 	WeightFrequency   string  `name:"rank-weight-frequency" help:"Weight of frequency." env:"H4R_WEIGHT_FREQUENCY" min:"0" max:"1"`
 	WeightImportance  string  `name:"rank-weight-importance" help:"Weight of importance." env:"H4R_WEIGHT_IMPORTANCE" min:"0" max:"1"`
@@ -102,13 +108,14 @@ type Settings struct {
 	MinScore          float64 `name:"rank-min-score" help:"Score under which items are left out, 0 to 1." default:"0" env:"H4R_MIN_SCORE" min:"0" max:"1"`
 	MaxBytes          int     `name:"scs-max-bytes" help:"Bytes of content that a request is given at most." default:"122880" env:"SCS_MAX_BYTES_DEFAULT" min:"1" max:"1073741824"`
 	MaxTokens         int     `name:"scs-max-tokens" help:"Tokens that a request is given at most." default:"30000" env:"SCS_MAX_TOKENS_DEFAULT" min:"1" max:"1000000000"`
-	MaxItems          int     `name:"scs-max-items" help:"Items that a request is given at most." default:"100" env:"SCS_MAX_ITEMS_DEFAULT" min:"1" max:"1000000"`
+	MaxItems          int     `name:"scs-max-items" help:"Items that a request is given at most; 0: 100, and in proportion more where it names no limit and over 2,000 tokens." default:"0" env:"SCS_MAX_ITEMS_DEFAULT" min:"0" max:"1000000"`
 	Sentences         int     `name:"tldr-sentences" help:"Sentences of a pack's summary; 0: none." default:"5" env:"CONTEXT_PACK_TLDR_SENTENCES" min:"0" max:"1000"`
 	Graph             bool    `name:"include-graph" help:"Packs hold the causal graph of what they show." env:"CONTEXT_PACK_INCLUDE_GRAPH"`
 	PackSettings
 	ServerSettings
 	RerankSettings
 	OIDCSettings
+	QuotaSettings
 
 	Compaction string `help:"auto shows extracts of long items where not all fits the budget; off never." default:"auto" enum:"auto,off" env:"COMPACTION"`
 
@@ -148,6 +155,15 @@ func (s *Settings) TuneRuntime() {
 // Path returns a path below the data folder.
 func (s *Settings) Path(parts ...string) string {
 	return filepath.Join(append([]string{s.Dir}, parts...)...)
+}
+
+// Zone is the time zone of the setting, UTC without one.
+func (s *Settings) Zone() (*time.Location, error) {
+	zone, err := schemas.Zone(s.TZ)
+	if err != nil {
+		return nil, Usagef("--tz (SATCHEL_TZ) %q: it %v", s.TZ, err)
+	}
+	return cmp.Or(zone, time.UTC), nil
 }
 
 // Effective lists the settings by flag name, with secrets masked.

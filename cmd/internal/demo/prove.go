@@ -33,7 +33,7 @@ func (t *runner) prove(ctx context.Context) error {
 		return err
 	}
 	var reply schemas.ProveReply
-	req := schemas.ProveRequest{Source: schemas.AgentSource(demoTenant, demoAgent), ID: t.ids["note-004"]}
+	req := schemas.ProveRequest{From: &schemas.Agent{ID: demoAgent}, Source: schemas.AgentSource(demoTenant, demoAgent), ID: t.ids["note-004"]}
 	if err := t.client.LogCall(ctx, "prove", req, &reply); err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func (c *Doctor) Run(ctx context.Context, a *app.App) error {
 	findings = append(findings, a.CheckEmbedding(ctx), running, checkRanking(a), checkRelevance(a),
 		checkBudgets(a), checkDecisionCache(a), checkAnswer(ctx, a, answers(running)))
 	findings = append(findings, checkReady(ctx, a, running)...)
-	findings = append(findings, a.CheckIndexes(ctx), checkTenants(ctx, a))
+	findings = append(findings, checkPartitions(ctx, a, running), a.CheckIndexes(ctx), checkTenants(ctx, a), a.CheckLimits(ctx))
 	findings = append(findings, a.CheckServers(ctx)...)
 	findings = append(findings, checkDurability(ctx, a)...)
 	findings = append(findings, checkExceptions(ctx, a)...)

@@ -54,7 +54,11 @@ func checkRanking(a *app.App) app.Finding {
 
 // checkBudgets says what a request is given at most.
 func checkBudgets(a *app.App) app.Finding {
-	f := app.Finding{Check: "budgets", OK: true, Detail: fmt.Sprintf("at most %d bytes, %d tokens, %d items a request", a.MaxBytes, a.MaxTokens, a.MaxItems)}
+	items := "100 items, or in proportion to its tokens,"
+	if a.MaxItems > 0 {
+		items = fmt.Sprintf("%d items", a.MaxItems)
+	}
+	f := app.Finding{Check: "budgets", OK: true, Detail: fmt.Sprintf("at most %d bytes, %d tokens, %s a request", a.MaxBytes, a.MaxTokens, items)}
 	if a.MaxBytes > 0 && a.MaxBytes < fewBytes || a.MaxTokens > 0 && a.MaxTokens < fewTokens {
 		f.OK, f.Detail = false, f.Detail+": too few for a handful of items, so most of what is found is dropped"
 	}
@@ -75,7 +79,7 @@ func checkDecisionCache(a *app.App) app.Finding {
 	return f
 }
 
-// checkAnswer asks a running Satchel what it would show, by a preview, which leaves
+// checkAnswer asks a running Satchel what it would show, by the scores of a preview, which leaves
 // nothing in the log: that policy and retrieval answer, and how long it takes. It does not
 // ask a tenant without entries.
 func checkAnswer(ctx context.Context, a *app.App, running bool) app.Finding {
@@ -86,7 +90,7 @@ func checkAnswer(ctx context.Context, a *app.App, running bool) app.Finding {
 	}
 	const question = "what is known here?"
 	req := schemas.BuildRequest{SearchRequest: schemas.SearchRequest{
-		From: &schemas.Agent{Type: "user", ID: "doctor", SecurityLevel: "internal"}, Query: question, Limit: 20}}
+		From: &schemas.Agent{Type: "user", ID: "doctor", SecurityLevel: "internal"}, Query: question, Limit: 20}, ScoresOnly: true}
 	out, took, err := preview(ctx, a, req)
 	switch {
 	case errors.Is(err, errNoEntries):

@@ -39,6 +39,8 @@ func TestRankings(t *testing.T) {
 		"unknown key":    {config.Settings{Profile: "seed", Profiles: file("profiles: {a: {wieghts: {}}}")}, nil, "wieghts"},
 		"unknown base":   {config.Settings{Profile: "seed", Profiles: file("profiles: {a: {base: b}}")}, nil, `base "b"`},
 		"unknown signal": {config.Settings{Profile: "seed", Profiles: file("profiles: {a: {weights: {x: 1}}}")}, nil, `"x"`},
+		"a ranker":       {config.Settings{Profile: "default", Profiles: file("rankers: {recent-only: {recency: 1}}")}, map[string]float64{"relevance": 1}, ""},
+		"half a ranker":  {config.Settings{Profile: "default", Profiles: file("rankers: {half: {recency: 0.5}}")}, nil, `ranker "half"`},
 		"unknown tenant": {config.Settings{Profile: "seed", Profiles: file("tenants: {acme: nosuch}")}, nil, `tenant "acme"`},
 	} {
 		a := &app.App{Settings: &tc.set}
@@ -55,6 +57,9 @@ func TestRankings(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
+		}
+		if name == "a ranker" && (len(r.Rankers) != 1 || r.Rankers[0].Name != "recent-only" || r.Rankers[0].Recency != 1) {
+			t.Errorf("%s: %+v", name, r.Rankers)
 		}
 		for _, p := range r.Profiles {
 			if p.Name != tc.set.Profile {

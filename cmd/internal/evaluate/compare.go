@@ -31,7 +31,7 @@ func cues() []string {
 
 // comparisons are the plain rankings every set is held against.
 func comparisons() []variant {
-	plain := append(cues(), rank.FeatureWords, rank.FeatureNear, rank.FeatureWeigh, rank.FeatureSpread, rank.FeatureSubject, rank.FeatureAliases)
+	plain := append(cues(), rank.FeatureWords, rank.FeatureNear, rank.FeatureWeigh, rank.FeatureSpread, rank.FeatureSubject, rank.FeatureAliases, rank.FeatureMeaning)
 	return []variant{
 		{name: "BM25", query: schemas.QueryKeyword, disable: plain},
 		{name: "vectors", query: schemas.QuerySemantic, disable: plain},
@@ -48,7 +48,7 @@ func ablations() []variant {
 		{name: "− words", query: schemas.QueryHybrid, disable: []string{rank.FeatureWords}},
 		{name: "− neighbours", query: schemas.QueryHybrid, disable: []string{rank.FeatureNear}},
 	}
-	for _, feature := range append([]string{rank.FeatureWeigh, rank.FeatureSubject, rank.FeatureSpread, rank.FeatureAliases}, cues()...) {
+	for _, feature := range append([]string{rank.FeatureWeigh, rank.FeatureSubject, rank.FeatureSpread, rank.FeatureAliases, rank.FeatureMeaning}, cues()...) {
 		list = append(list, variant{name: "− " + feature, query: schemas.QueryHybrid, disable: []string{feature}})
 	}
 	for _, signal := range candidate.SignalNames() {

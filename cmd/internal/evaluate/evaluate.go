@@ -31,6 +31,7 @@ type Evaluate struct {
 	Account    bool     `help:"Only hold every pack of every query against its drop report and its citations, and print one table; exit code 3 when one does not answer for all."`
 	Kind       string   `name:"assemble" help:"Import the sets as items of this kind, code or commit, and fill packs by the assembler." enum:",code,commit" default:""`
 	Repeat     string   `help:"Ask the questions of each tenant as turns of one session, with this repeat: full or stable." enum:",full,stable" default:""`
+	Fill       bool     `help:"Ask for packs that take their whole budget."`
 	Repository string   `help:"Git repository that a set of questions is about; default the folder beside NAME.questions.jsonl." type:"existingdir"`
 	Max        int      `help:"Only this many queries of each set; 0 is all." default:"0"`
 }
@@ -149,7 +150,7 @@ func (c *Evaluate) open(ctx context.Context, a *app.App, name string) (set measu
 		return errors.Join(n.Stop(last), own.DropSchemas(last), os.RemoveAll(dir))
 	}
 	sys = newSystem(n, &set)
-	sys.kind, sys.repeat = schemas.Kind(c.Kind), c.Repeat
+	sys.kind, sys.repeat, sys.fill = schemas.Kind(c.Kind), c.Repeat, c.Fill
 	bar := a.Progress(name + ": importing")
 	err = sys.load(ctx, set.Memories, bar.Set)
 	bar.End()

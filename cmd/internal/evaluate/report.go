@@ -57,5 +57,21 @@ func printEval(w io.Writer, r Report, budgets []int) {
 	if err := tw.Flush(); err != nil {
 		fmt.Fprintln(w, err)
 	}
+	printBins(w, &r.Lines[len(r.Lines)-1])
 	printTurns(w, r.Turns)
+}
+
+// printBins prints what the scores of ranked items say, and how many of them are relevant.
+func printBins(w io.Writer, l *measure.Line) {
+	tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(tw, "score said\twas\titems\t\n")
+	for _, b := range l.Bins {
+		if n := float64(b.Items); n > 0 {
+			fmt.Fprintf(tw, "%.3f\t%.3f\t%d\t\n", b.Score/n, float64(b.Relevant)/n, b.Items)
+		}
+	}
+	if err := tw.Flush(); err != nil {
+		fmt.Fprintln(w, err)
+	}
+	fmt.Fprintf(w, "empty packs: %d of %d\n", l.Empty, l.Queries)
 }

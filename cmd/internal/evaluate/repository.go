@@ -125,7 +125,7 @@ func askAll(ctx context.Context, c *client.Client, way string, budget int, quest
 			var res schemas.ContextResult
 			req := (&command.Ask{
 				Question: []string{q.Text}, PrincipalFlags: command.PrincipalFlags{As: "cli", Level: "internal"}, Budget: budget, Type: schemas.QueryHybrid,
-			}).Request()
+			}).Request("")
 			res, err = c.Ask(ctx, req)
 			r.Text, r.Tokens = res.Payload.Text, res.Payload.Pack.TokenActual
 		} else {

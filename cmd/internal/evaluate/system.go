@@ -26,6 +26,7 @@ type system struct {
 	texts   map[string]string // safe id → text
 	tenants map[string]string // tenant → safe tenant
 	repeat  string            // of the requests, which are then turns of a session; "" for none
+	fill    bool              // packs take their whole budget
 	kind    schemas.Kind      // of the items, which the assembler shows; "" for packs
 	names   map[string]string // by which an assembly shows an item → id
 
@@ -129,7 +130,7 @@ func (s *system) item(tenant string, m *measure.Memory, seq int64) schemas.Memor
 func (s *system) request(q *measure.Query, budget int) (scope.Scope, schemas.ContextRequest, error) {
 	sc, err := scope.New(s.tenants[q.Tenant], scope.Principal{Kind: "service", ID: "eval", Level: int(schemas.Internal)}, "evaluation")
 	req := schemas.ContextRequest{Meta: schemas.Meta{Type: schemas.MessageContextRequest, From: &schemas.Agent{ID: "eval"}}}
-	req.Payload = schemas.RequestPayload{Query: schemas.Query{Type: s.query, Text: q.Text}, Limit: 1000, TokenBudget: budget, Now: q.TS.Time}
+	req.Payload = schemas.RequestPayload{Query: schemas.Query{Type: s.query, Text: q.Text}, Limit: 1000, TokenBudget: budget, Fill: s.fill, Now: q.TS.Time}
 	return sc, req, err
 }
 

@@ -247,10 +247,23 @@ func (c *collector) erased(ctx context.Context, p packed) error {
 	for i := range erasures {
 		var erased schemas.MemoryErased
 		if json.Unmarshal(erasures[i].Data, &erased) == nil && erased.Receipt != nil && slices.Contains(erased.Receipt.Packs, p.pack) && erasures[i].Position <= c.head.Size {
-			return c.whole(ctx, erasures[i].Position)
+			return c.receipt(ctx, &erasures[i], erasures)
 		}
 	}
 	return fmt.Errorf("pack %q was erased, and the receipt is not in the log up to position %d yet", p.id, c.head.Size)
+}
+
+// receipt takes the receipt of an erasure, and the erasure with its reason.
+func (c *collector) receipt(ctx context.Context, receipt *eventlog.Entry, erasures []eventlog.Entry) error {
+	for i := range erasures {
+		e := &erasures[i]
+		if e.Source == receipt.Source && e.Position < receipt.Position && strings.HasPrefix(receipt.ID, e.ID+".receipt") {
+			if err := c.whole(ctx, e.Position); err != nil {
+				return err
+			}
+		}
+	}
+	return c.whole(ctx, receipt.Position)
 }
 
 // opening is what opens the commitments of an entry.
@@ -283,7 +296,10 @@ func (c *collector) whole(ctx context.Context, position int64) error {
 			}
 			open.AttachmentSalt, open.Refs = hex.EncodeToString(a.Salt[:]), string(eventlog.CanonicalRefs(a.Refs))
 			name := fmt.Sprintf("packs/%d/", position)
-			c.members[name+"result.json"], c.members[name+"text.txt"] = a.Data, []byte(result.Payload.Text)
+			c.members[name+"result.json"] = a.Data
+			if row.Type == schemas.TypeContextPacked { // the other attachment is the reason of an erasure
+				c.members[name+"text.txt"] = []byte(result.Payload.Text)
+			}
 		}
 		raw, err := json.Marshal(open)
 		if err != nil {

@@ -81,7 +81,7 @@ func sheet(taken []sampled) ([]byte, error) {
 		p := &result.Payload
 		for i := range p.Results {
 			r := &p.Results[i]
-			out = appendLine(out, p.PackID, p.Pack.Query, r.ID, r.Content.Text(), "")
+			out = appendLine(out, p.PackID, p.Pack.Query, r.ID, r.Quoted(), "")
 		}
 	}
 	return out, nil

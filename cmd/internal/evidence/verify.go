@@ -309,7 +309,7 @@ func (v *verifier) result(p packed, pack *schemas.ContextPack) string {
 
 // items checks that each item that was shown is proved and allowed, and that nothing is left over.
 func (v *verifier) items(pack *schemas.ContextPack, drops *schemas.DropReport, decision *schemas.PolicyDecision) string {
-	allowed, denied := verdicts(decision)
+	allowed, denied := verdicts(decision, drops)
 	named := map[string]bool{}
 	for _, section := range pack.Sections {
 		for i := range section.Items {
@@ -344,12 +344,17 @@ func (v *verifier) items(pack *schemas.ContextPack, drops *schemas.DropReport, d
 	return ""
 }
 
-// verdicts returns the items that a decision allows, and those that it denies.
-func verdicts(decision *schemas.PolicyDecision) (allowed, denied map[string]bool) {
+// verdicts returns the items that a decision allows, and those that it denies or leaves nothing of.
+func verdicts(decision *schemas.PolicyDecision, drops *schemas.DropReport) (allowed, denied map[string]bool) {
 	allowed, denied = map[string]bool{}, map[string]bool{}
 	for _, verdict := range decision.Verdicts {
 		if verdict.Allow {
 			allowed[verdict.ItemID] = true
+		}
+	}
+	for _, d := range drops.Drops {
+		if d.Reason == schemas.DropPolicy && d.Detail == schemas.ReasonRedacted {
+			delete(allowed, d.ItemID)
 		}
 	}
 	for _, verdict := range decision.Verdicts {

@@ -109,9 +109,9 @@ def check_pack(m, entries, content, pack, drop, decision, id):
         need(gone, what, "the result is missing, and no receipt says that it was erased")
     shown = {i["id"] for s in p["sections"] for i in s.get("items") or []}
     refs = {r["item_id"]: r for r in p["provenance_refs"] or []}
-    allowed = {x["item_id"] for x in v["verdicts"] or [] if x["allow"]}
-    denied = {x["item_id"] for x in v["verdicts"] or []} - allowed
-    dropped = {x["item_id"] for x in d["drops"] or []}
+    empty = {x["item_id"] for x in d["drops"] or [] if x["reason"] == "policy" and x.get("detail") == "redacted_whole"}
+    allowed = {x["item_id"] for x in v["verdicts"] or [] if x["allow"]} - empty
+    denied, dropped = {x["item_id"] for x in v["verdicts"] or []} - allowed, {x["item_id"] for x in d["drops"] or []}
     for i in shown:
         need(i in refs and int(refs[i]["position"]) in entries and entries[int(refs[i]["position"])]["leaf"] == refs[i]["leaf"], what, f"item {i} is not proved")
         need(i in allowed, what, f"no verdict allows item {i}")

@@ -15,6 +15,7 @@ import (
 	"satchel/cmd/internal/app"
 	"satchel/cmd/internal/command"
 	"satchel/cmd/internal/config"
+	"satchel/cmd/internal/importer/source"
 	"satchel/cmd/internal/importer/source/code"
 	"satchel/cmd/internal/importer/source/document"
 	"satchel/cmd/internal/importer/source/gitlog"
@@ -263,7 +264,7 @@ func (im *codeImport) items(ctx context.Context, name string, text []byte, chang
 	}
 	items := make([]schemas.MemoryItem, len(units))
 	for i := range units {
-		item, err := units[i].Item(im.did.Repo, im.p.a.Tenant, im.cmd.Label, changed)
+		item, err := units[i].Item(im.did.Repo, im.p.a.Tenant, im.cmd.labels(), changed)
 		if err != nil {
 			return nil, "", err
 		}
@@ -280,12 +281,15 @@ func (im *codeImport) sections(name string, text []byte, changed time.Time, comm
 	if document.Binary(text) {
 		return nil, code.Binary, nil
 	}
+	if source.LFSPointer(text) {
+		return nil, code.LFS, nil
+	}
 	file := document.File{ID: document.FileID(im.did.Repo, name), Name: im.did.Repo, Path: name, Changed: changed, Committed: committed}
 	sections := document.Sections(name, string(text))
 	items := make([]schemas.MemoryItem, len(sections))
 	for i := range sections {
 		var err error
-		if items[i], err = file.Item(&sections[i], schemas.KindKnowledge, im.p.a.Tenant, im.cmd.Label); err != nil {
+		if items[i], err = file.Item(&sections[i], schemas.KindKnowledge, im.p.a.Tenant, im.cmd.labels()); err != nil {
 			return nil, "", err
 		}
 		im.did.Units[document.Language(name)]++

@@ -3,8 +3,10 @@ package importer
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 
 	"satchel/cmd/internal/app"
@@ -20,6 +22,7 @@ type Experiences struct {
 	Flags
 	Files  []string `arg:"" help:"JSONL files, one experience a line; - reads standard input."`
 	Strict bool     `help:"Publish nothing when a line is malformed."`
+	fieldFlags
 }
 
 // Help shows how it is called.
@@ -28,6 +31,10 @@ func (Experiences) Help() string {
 falsified or abandoned), outcome_result, surprise, root_cause, lesson, confidence_tier, iteration_count,
 created_at and id. The nested forms outcome {status, result}, root_cause {category, description} and
 lesson {what_worked, takeaway} are read too. It becomes the item ghap:<id> of kind experience.
+
+An item's other fields (trust, ttl, valid_to, sensitivity …) are kept. Fields that are neither are named once, and
+lines that have them refused: keep them with --map attributes.NAME=YOURS, or leave them out with --drop-unknown.
+Where one line has a security_label, a line without one is refused, unless --label says what such lines get.
 
 What is wrong is printed line by line. Importing a file again stores nothing twice.
 
@@ -44,16 +51,8 @@ func (c *Experiences) Run(ctx context.Context, a *app.App) error {
 	var did FilesResult
 	bad := &publisher{a: a}
 	for _, name := range c.Files {
-		err := c.read(a, name, func(line int, raw []byte, issues []schemas.Issue) {
+		err := c.read(a, name, func(at string, item schemas.MemoryItem, issues []schemas.Issue) {
 			did.Read++
-			var item schemas.MemoryItem
-			if issues == nil {
-				issues = schemas.Repeated(raw)
-			}
-			if issues == nil {
-				item, issues = experience.Decode(bytes.TrimSpace(raw), a.Tenant, c.Label)
-			}
-			at := fmt.Sprintf("%s:%d", name, line)
 			if len(issues) > 0 {
 				bad.malformed(at, issues)
 				return
@@ -93,17 +92,83 @@ func (c *Experiences) Run(ctx context.Context, a *app.App) error {
 }
 
 // read hands over the lines of a file that hold something.
-func (c *Experiences) read(a *app.App, name string, line func(int, []byte, []schemas.Issue)) error {
+func (c *Experiences) read(a *app.App, name string, add func(string, schemas.MemoryItem, []schemas.Issue)) error {
 	if _, err := os.Stat(name); name != "-" && err != nil {
 		return config.Usagef("%v", err)
 	}
+	read := lines{name: name, explicit: len(c.Label) > 0}
+	var err error
+	if read.fields, err = newMapping(c.Map, c.DropUnknown); err != nil {
+		return err
+	}
+	read.fields.own = experience.Fields()
 	r, closeFile, err := command.Open(name, a.In)
 	if err != nil {
 		return err
 	}
 	defer closeFile()
-	if err := schemas.EachLine(r, line); err != nil {
-		return fmt.Errorf("read %s: %w", name, err)
+	if err := read.each(r, func(raw []byte) (schemas.MemoryItem, bool, []schemas.Issue) { return c.decode(a, read.fields, raw) }); err != nil {
+		return err
 	}
+	read.hand(a, add)
 	return nil
+}
+
+// decode makes an item of a line: the fields of an experience are read as such, and an item's others are the item's.
+func (c *Experiences) decode(a *app.App, fields *mapping, raw []byte) (item schemas.MemoryItem, labels bool, issues []schemas.Issue) {
+	var in map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &in); err != nil || in == nil {
+		return item, false, []schemas.Issue{{Message: "is not a JSON object"}}
+	}
+	out, issues := fields.apply(in)
+	_, labels = out[labelField]
+	if len(issues) > 0 {
+		return item, labels, issues
+	}
+	rest := maps.Clone(out)
+	for _, name := range fields.own {
+		delete(rest, name)
+	}
+	line := bytes.TrimSpace(raw)
+	if changed := len(c.Map) > 0 || len(out) != len(in) || len(rest) > 0; changed { // else the id is made of the line as it is
+		maps.DeleteFunc(out, func(name string, _ json.RawMessage) bool { return rest[name] != nil })
+		var err error
+		if line, err = json.Marshal(out); err != nil {
+			return item, labels, []schemas.Issue{{Message: err.Error()}}
+		}
+	}
+	item, issues = experience.Decode(line, a.Tenant, c.labels())
+	if len(issues) > 0 || len(rest) == 0 {
+		return item, labels, issues
+	}
+	item, issues = overlay(&item, rest, a.Tenant)
+	return item, labels, issues
+}
+
+// overlay gives an item the fields that a line has of it. Its own attributes stay.
+func overlay(item *schemas.MemoryItem, fields map[string]json.RawMessage, tenant string) (schemas.MemoryItem, []schemas.Issue) {
+	var own map[string]json.RawMessage
+	if err := json.Unmarshal(item.Attributes, &own); err != nil {
+		return *item, []schemas.Issue{{Pointer: "/attributes", Message: "must be an object"}}
+	}
+	if issue := addAttributes(fields, own); issue != nil {
+		return *item, []schemas.Issue{*issue}
+	}
+	raw, err := json.Marshal(item)
+	if err != nil {
+		return *item, []schemas.Issue{{Message: err.Error()}}
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return *item, []schemas.Issue{{Message: err.Error()}}
+	}
+	maps.Copy(all, fields)
+	if raw, err = json.Marshal(all); err != nil {
+		return *item, []schemas.Issue{{Message: err.Error()}}
+	}
+	changed, issues := schemas.DecodeMemoryItem(raw)
+	if t := changed.Scope.Tenant; len(issues) == 0 && t != tenant {
+		issues = []schemas.Issue{otherTenant(t, tenant)}
+	}
+	return changed, issues
 }

@@ -36,18 +36,23 @@ type Import struct {
 // Files is satchel import files.
 type Files struct {
 	Flags
-	Paths  []string          `arg:"" help:"JSONL files, documentation (.md, .markdown, .mdx, .rst) or folders of both; - reads JSONL from standard input."`
-	Map    map[string]string `help:"Fields of the JSONL: item field=your field, as in --map content=text --map created_at=ts. Those not named are left out, but for id and content." placeholder:"FIELD=YOURS"`
-	Kind   string            `help:"Kind of items that name none; default knowledge for documentation, memory for JSONL." placeholder:"KIND"`
-	Name   string            `help:"Name of the folder of documentation; its files keep their ids wherever the folder is." placeholder:"NAME"`
-	Keep   bool              `help:"Leave as it is what is no longer in the documentation."`
-	Strict bool              `help:"Publish nothing when an item is malformed."`
+	Paths  []string `arg:"" help:"JSONL files, documentation (.md, .markdown, .mdx, .rst) or folders of both; - reads JSONL from standard input."`
+	Kind   string   `help:"Kind of items that name none; default knowledge for documentation, memory for JSONL." placeholder:"KIND"`
+	Name   string   `help:"Name of the folder of documentation; its files keep their ids wherever the folder is." placeholder:"NAME"`
+	Keep   bool     `help:"Leave as it is what is no longer in the documentation."`
+	Strict bool     `help:"Publish nothing when an item is malformed."`
+	fieldFlags
 }
 
 // Help shows how it is called.
 func (Files) Help() string {
 	return `Each item's event id is made from its content, so importing a file again stores nothing twice.
 A line without created_at gets the time its file was changed; from standard input, the present.
+
+Fields that have the names of an item's are kept, --map or not. A field that no item has is named once, with how
+many lines have it, and these lines are refused: keep the field with --map attributes.NAME=YOURS, or leave it out
+with --drop-unknown. Times that are mapped may be seconds or milliseconds since 1970, or days. Where one line of a
+file has a security_label, a line without one is refused, unless --label says what such lines get.
 
 An item is a line of JSONL, or the text under a heading of a documentation file, with the headings above it on
 its first line. A section is of kind knowledge and has path, line, end_line and heading as attributes. In a git
@@ -68,7 +73,7 @@ and documentation that is not UTF-8. Items that the worker refuses are counted, 
 
 Examples:
   satchel import memories.jsonl
-  satchel import chat.jsonl --map content=text --map created_at=ts --map speaker=speaker --map session=session
+  satchel import chat.jsonl --map content=text --map created_at=ts --map attributes.user_id=user
   satchel import ./docs --label level:internal
   satchel import ~/src/kiln/docs --name kiln-docs`
 }
@@ -177,11 +182,12 @@ func (c *Files) read(ctx context.Context, a *app.App) ([]schemas.MemoryItem, *ma
 			return
 		}
 		count.Malformed++
-		for _, i := range issues {
-			fmt.Fprintf(a.Err, "%s: %s: %s\n", where, command.OrDocument(i.Pointer), i.Message)
-		}
+		printIssues(a, where, issues)
 	}
 	md := newMarkdownRead()
+	if _, err := newMapping(c.Map, c.DropUnknown); err != nil {
+		return nil, md, count, err
+	}
 	for _, p := range c.Paths {
 		info, err := os.Stat(p)
 		switch {
@@ -221,21 +227,22 @@ func (c *Files) readFile(a *app.App, name string, add func(string, schemas.Memor
 // readLines reads JSONL that was written at a time.
 func (c *Files) readLines(a *app.App, name string, r io.Reader, written time.Time, add func(string, schemas.MemoryItem, []schemas.Issue)) error {
 	hint := ""
-	err := schemas.EachLine(r, func(line int, raw []byte, issues []schemas.Issue) {
-		var item schemas.MemoryItem
-		if issues == nil {
-			issues = schemas.Repeated(raw)
+	read := lines{name: name, explicit: len(c.Label) > 0}
+	var err error
+	if read.fields, err = newMapping(c.Map, c.DropUnknown); err != nil {
+		return err
+	}
+	err = read.each(r, func(raw []byte) (schemas.MemoryItem, bool, []schemas.Issue) {
+		item, labels, issues := c.decode(a, read.fields, raw, written)
+		if hint == "" && len(c.Map) == 0 && len(issues) > 0 {
+			hint = otherName(raw)
 		}
-		if issues == nil {
-			if item, issues = c.decode(a, raw, written); hint == "" && len(c.Map) == 0 && len(issues) > 0 {
-				hint = otherName(raw)
-			}
-		}
-		add(fmt.Sprintf("%s:%d", name, line), item, issues)
+		return item, labels, issues
 	})
 	if err != nil {
-		return fmt.Errorf("read %s: %w", name, err)
+		return err
 	}
+	read.hand(a, add)
 	if hint != "" {
 		fmt.Fprintf(a.Err, "%s: lines without content have %q: if that is it, import with --map content=%s, and other fields likewise (--map created_at=…)\n", name, hint, hint)
 	}
@@ -247,17 +254,21 @@ func (c *Files) kind(otherwise schemas.Kind) schemas.Kind {
 	return cmp.Or(schemas.Kind(c.Kind), otherwise)
 }
 
-// decode makes an item of a line.
-func (c *Files) decode(a *app.App, raw []byte, written time.Time) (schemas.MemoryItem, []schemas.Issue) {
-	mapped, issue := c.mapped(a, raw, written)
-	if issue != nil {
-		return schemas.MemoryItem{}, []schemas.Issue{*issue}
+// decode makes an item of a line, and reports whether the line has a field of labels.
+func (c *Files) decode(a *app.App, fields *mapping, raw []byte, written time.Time) (item schemas.MemoryItem, labels bool, issues []schemas.Issue) {
+	mapped, labels, issues := c.mapped(a, fields, raw, written)
+	if len(issues) > 0 {
+		return item, labels, issues
 	}
-	item, issues := schemas.DecodeMemoryItem(mapped)
+	item, issues = schemas.DecodeMemoryItem(mapped)
 	if t := item.Scope.Tenant; len(issues) == 0 && t != a.Tenant {
-		issues = []schemas.Issue{{Pointer: "/scope/tenant", Message: fmt.Sprintf("is %q, and this import is into tenant %q: name the other with --tenant", t, a.Tenant)}}
+		issues = []schemas.Issue{otherTenant(t, a.Tenant)}
 	}
-	return item, issues
+	return item, labels, issues
+}
+
+func otherTenant(named, into string) schemas.Issue {
+	return schemas.Issue{Pointer: "/scope/tenant", Message: fmt.Sprintf("is %q, and this import is into tenant %q: name the other with --tenant", named, into)}
 }
 
 // otherName is the field of a line without content that holds the most words, "" for none.
@@ -277,29 +288,30 @@ func otherName(raw []byte) string {
 }
 
 // mapped renames fields and fills in what an import may leave out.
-func (c *Files) mapped(a *app.App, raw []byte, written time.Time) ([]byte, *schemas.Issue) {
+func (c *Files) mapped(a *app.App, fields *mapping, raw []byte, written time.Time) (_ []byte, labels bool, _ []schemas.Issue) {
 	var in map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &in); err != nil {
-		return nil, &schemas.Issue{Message: "is not a JSON object"}
+	if err := json.Unmarshal(raw, &in); err != nil || in == nil {
+		return nil, false, []schemas.Issue{{Message: "is not a JSON object"}}
 	}
-	out := in
-	if len(c.Map) > 0 {
-		out = map[string]json.RawMessage{}
-		for field, from := range c.Map {
-			if v, ok := in[from]; ok && string(v) != `""` {
-				out[field] = v
-			}
-		}
-		for _, field := range []string{"id", "content"} {
-			if v, ok := in[field]; ok && c.Map[field] == "" {
-				out[field] = v
-			}
-		}
-		if from := c.Map["content"]; from != "" && in[from] == nil {
-			return nil, &schemas.Issue{Pointer: "/content", Message: fmt.Sprintf("is required, and there is no field %q, which --map content=%s names", from, from)}
-		}
+	if from := c.Map["content"]; from != "" && in[from] == nil {
+		return nil, false, []schemas.Issue{{Pointer: "/content", Message: fmt.Sprintf("is required, and there is no field %q, which --map content=%s names", from, from)}}
 	}
-	defaults := map[string]any{"type": schemas.Episodic, "kind": c.kind(schemas.KindMemory), "security_label": c.Label,
+	out, issues := fields.apply(in)
+	_, labels = out[labelField]
+	if len(issues) > 0 {
+		return nil, labels, issues
+	}
+	replaceSigns(out)
+	filled, issue := c.fill(a, out, raw, written)
+	if issue != nil {
+		return nil, labels, []schemas.Issue{*issue}
+	}
+	return filled, labels, nil
+}
+
+// fill adds what an import may leave out.
+func (c *Files) fill(a *app.App, out map[string]json.RawMessage, raw []byte, written time.Time) ([]byte, *schemas.Issue) {
+	defaults := map[string]any{"type": schemas.Episodic, "kind": c.kind(schemas.KindMemory), "security_label": c.labels(),
 		"scope": schemas.MemoryScope{Tenant: a.Tenant}, "created_at": written.UTC().Truncate(time.Second)}
 	var scope map[string]any
 	if json.Unmarshal(out["scope"], &scope) == nil && scope != nil && (scope["tenant"] == nil || scope["tenant"] == "") {

@@ -2,8 +2,10 @@ package importer
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,26 +46,110 @@ func TestImportFillsInTheTimeOfTheFile(t *testing.T) {
 	}
 }
 
-// What --map does not name is left out, but for id and content; a field that is not there is named.
-func TestImportMaps(t *testing.T) {
+// TestImportKeepsWhatALineSays: fields of an item's names are kept, with and without --map; what no item has is
+// refused, or left out when that is wanted; a field that is not there is named.
+func TestImportKeepsWhatALineSays(t *testing.T) {
 	t.Parallel()
 	a := &app.App{Settings: &config.Settings{Tenant: "main"}}
-	for want, c := range map[string]struct {
+	created := map[string]string{"created_at": "ts"}
+	for _, c := range []struct {
 		line string
 		maps map[string]string
+		drop bool
+		want string
 	}{
-		"x the glaze is blue 2026-01-01": {`{"ts":"2026-01-01T10:00:00Z","content":"the glaze is blue","id":"x","type":7}`, map[string]string{"created_at": "ts"}},
-		"7 the glaze is red 2026-01-02":  {`{"ts":"2026-01-02T10:00:00Z","content":9,"text":"the glaze is red","n":"7"}`, map[string]string{"created_at": "ts", "content": "text", "id": "n"}},
-		`/content is required, and there is no field "text", which --map content=text names`: {`{"content":"the glaze is blue"}`, map[string]string{"content": "text"}},
+		{`{"ts":"2026-01-01T10:00:00Z","content":"blue","id":"x","security_label":["level:restricted","group:board"],"trust":0.2,"ttl":60,"speaker":"Ann","session":"s1"}`, created, false, "x blue 2026-01-01T10:00:00Z [level:restricted group:board] 0.2 60 Ann s1 {}"},
+		{`{"ts":"2026-01-02T10:00:00Z","text":"red","n":7}`, map[string]string{"created_at": "ts", "content": "text", "id": "n"}, false, "7 red 2026-01-02T10:00:00Z [level:internal] 0 0   {}"},
+		{`{"ts":"2026-01-02T10:00:00Z","content":9,"text":"red","id":"x"}`, map[string]string{"created_at": "ts", "content": "text"}, false, "/content " + unknownField},
+		{`{"ts":"2026-01-02T10:00:00Z","content":9,"text":"red","id":"x"}`, map[string]string{"created_at": "ts", "content": "text"}, true, "x red 2026-01-02T10:00:00Z [level:internal] 0 0   {}"},
+		{`{"content":"blue"}`, map[string]string{"content": "text"}, true, `/content is required, and there is no field "text", which --map content=text names`},
+		{`{"content":"blue","id":"x","ts":1,"user":"u7","attributes":{"a":1}}`, map[string]string{"created_at": "ts", "attributes.user_id": "user"}, false, `x blue 1970-01-01T00:00:01Z [level:internal] 0 0   {"a":1,"user_id":"u7"}`},
+		{`{"content":"blue","id":"x","user":"u7"}`, nil, false, "/user " + unknownField},
+		{`{"content":"blue","id":"x","user":"u7","ts":"2026-01-02T10:00:00Z"}`, created, true, "x blue 2026-01-02T10:00:00Z [level:internal] 0 0   {}"},
+		{`{"content":"blue","id":"x","securityLabel":["level:restricted"]}`, nil, true, "/securityLabel is unknown: write security_label, or import with --map security_label=securityLabel"},
+		{`{"content":"blue","id":"x","acl":"level:restricted, group:board","ts":0}`, map[string]string{"security_label": "acl", "created_at": "ts"}, false, "x blue 1970-01-01T00:00:00Z [level:restricted group:board] 0 0   {}"},
+		{`{"content":"blue","id":"x","acl":"","ts":0}`, map[string]string{"security_label": "acl", "created_at": "ts"}, false, "/security_label must be an array"},
+		{`{"content":"blue","id":"a/b c","ts":0}`, created, false, "a:b_c_.0399f005a1569decdc35 blue 1970-01-01T00:00:00Z [level:internal] 0 0   {}"},
+		{`{"content":"blue","id":"a/b","ts":1767225600.25}`, created, false, "a:b_.705d573b76c77db1d3c1 blue 2026-01-01T00:00:00.25Z [level:internal] 0 0   {}"},
+		{`{"content":"blue","id":"a:b","ts":1767225600250}`, created, false, "a:b blue 2026-01-01T00:00:00.25Z [level:internal] 0 0   {}"},
+		{`{"content":"blue","id":"x","ts":"1767225600.000200"}`, created, false, "x blue 2026-01-01T00:00:00.0002Z [level:internal] 0 0   {}"},
+		{`{"content":"blue","id":"x","ts":"2026-01-01"}`, created, false, "x blue 2026-01-01T00:00:00Z [level:internal] 0 0   {}"},
+		{`{"content":"blue","id":"x","ts":"2026-01-01T09:00:00+0100"}`, created, false, "x blue 2026-01-01T08:00:00Z [level:internal] 0 0   {}"},
+		{`{"content":"blue","id":"x","ts":"Monday"}`, created, false, "/created_at must be a time like 2026-01-31T12:00:00Z (RFC 3339)"},
 	} {
-		cmd := Files{Map: c.maps, Kind: "memory", Flags: Flags{Label: []string{"level:internal"}}}
-		item, issues := cmd.decode(a, []byte(c.line), time.Now())
-		got := item.ID + " " + item.Content.Text() + " " + item.CreatedAt.Format(time.DateOnly)
+		cmd := Files{fieldFlags: fieldFlags{Map: c.maps, DropUnknown: c.drop}, Kind: "memory"}
+		fields, err := newMapping(c.maps, c.drop)
+		if err != nil {
+			t.Fatal(err)
+		}
+		item, _, issues := cmd.decode(a, fields, []byte(c.line), time.Now())
+		trust := 0.0
+		if item.Trust != nil {
+			trust = *item.Trust
+		}
+		attributes := "{}"
+		if item.Attributes != nil {
+			attributes = string(item.Attributes)
+		}
+		got := fmt.Sprint(item.ID, " ", item.Content.Text(), " ", item.CreatedAt.Format(time.RFC3339Nano), " ", item.SecurityLabel, " ", trust, " ", item.TTL, " ", item.Speaker, " ", item.Session, " ", attributes)
 		if len(issues) > 0 {
 			got = issues[0].Pointer + " " + issues[0].Message
 		}
-		if got != want {
-			t.Errorf("%s: %q, not %q", c.line, got, want)
+		if got != c.want {
+			t.Errorf("%s:\n got %s\nwant %s", c.line, got, c.want)
+		}
+	}
+	var usage *config.UsageError
+	if _, err := newMapping(map[string]string{"user_id": "user"}, true); !errors.As(err, &usage) || !strings.Contains(err.Error(), "--map attributes.user_id=user") {
+		t.Errorf("a target that no item has: %v", err)
+	}
+}
+
+// TestImportOfLabels: in a file where a line has labels, a line without any is refused, unless the user says what
+// it gets; fields that no item has are named once with how many lines have them. Experiences are read alike.
+func TestImportOfLabels(t *testing.T) {
+	t.Parallel()
+	const ghap = `"domain":"debugging","goal":"g","hypothesis":"h","action":"a","prediction":"p","outcome_status":"confirmed"`
+	for _, c := range []struct {
+		name, first, second string
+	}{
+		{"files", `"content":"one","user":"u"`, `"content":"two","user":"u","mood":"m"`},
+		{"experiences", ghap + `,"user":"u"`, ghap + `,"id":"b","user":"u","mood":"m"`},
+	} {
+		text := "{" + c.first + `,"security_label":["level:restricted"],"trust":0.2}` + "\n{" + c.second + "}\n"
+		read := func(drop bool, label ...string) ([]schemas.MemoryItem, string) {
+			var said strings.Builder
+			a := &app.App{Settings: &config.Settings{Tenant: "main"}, Err: &said, In: strings.NewReader(text)}
+			var items []schemas.MemoryItem
+			add := func(where string, item schemas.MemoryItem, issues []schemas.Issue) {
+				if printIssues(a, where, issues); len(issues) == 0 {
+					items = append(items, item)
+				}
+			}
+			fields, flags := fieldFlags{DropUnknown: drop}, Flags{Label: label}
+			var err error
+			if c.name == "files" {
+				err = (&Files{fieldFlags: fields, Flags: flags}).readFile(a, "-", add)
+			} else {
+				err = (&Experiences{fieldFlags: fields, Flags: flags}).read(a, "-", add)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return items, said.String()
+		}
+		if items, said := read(false); len(items) > 0 || said != "-: lines with fields that no item has are left out: user (2 lines), mood (1 line). Keep these fields with --map attributes.user=user --map attributes.mood=mood, or import without them with --drop-unknown\n" {
+			t.Errorf("%s: %d items, %s", c.name, len(items), said)
+		}
+		items, said := read(true)
+		if len(items) != 1 || !slices.Equal(items[0].SecurityLabel, []string{"level:restricted"}) || items[0].Trust == nil || *items[0].Trust != .2 {
+			t.Errorf("%s: %+v", c.name, items)
+		}
+		if want := "-:2: /security_label: " + unlabelled + "\n-: left out of the items: user (2 lines), mood (1 line)\n"; said != want {
+			t.Errorf("%s: %s", c.name, said)
+		}
+		if items, _ := read(true, "level:public"); len(items) != 2 || items[0].SecurityLabel[0] != "level:restricted" || items[1].SecurityLabel[0] != "level:public" {
+			t.Errorf("%s, with --label: %+v", c.name, items)
 		}
 	}
 }
@@ -86,7 +172,7 @@ func TestImportBoundsLines(t *testing.T) {
 	}
 	a.In = strings.NewReader(long)
 	var issues []schemas.Issue
-	if err := (&Experiences{}).read(a, "-", func(_ int, raw []byte, long []schemas.Issue) { issues = append(issues, long...) }); err != nil || len(issues) != 1 {
+	if err := (&Experiences{}).read(a, "-", func(_ string, _ schemas.MemoryItem, long []schemas.Issue) { issues = append(issues, long...) }); err != nil || len(issues) != 1 {
 		t.Errorf("experiences: %v, %v", issues, err)
 	}
 }
@@ -124,7 +210,7 @@ func TestImportKeepsMarkdownOfTwoFoldersApart(t *testing.T) {
 func TestImportOfAFolder(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, map[string]string{"in/a.md": "# Kiln\nhot\n", "in/latin.md": "# Kiln\n\nGl\xfcht\n", "in/deep/m.jsonl": `{"content":"celadon is green","scope":{"session":"s1"}}` + "\n" + `{"content":"x","scope":{"tenant":"other"}}` + "\n",
-		"in/notes.txt": "x", "in/.git/HEAD": "x"})
+		"in/notes.txt": "x", "in/.git/HEAD": "x", "in/big.md": "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12\n"})
 	var said strings.Builder
 	a := &app.App{Settings: &config.Settings{Tenant: "main"}, Err: &said}
 	c := Files{Paths: []string{filepath.Join(dir, "in")}, Kind: "memory", Flags: Flags{Label: []string{"level:internal"}}}
@@ -132,7 +218,7 @@ func TestImportOfAFolder(t *testing.T) {
 	if err != nil || len(items) != 2 || items[0].Content.Text() != "Kiln\nhot" || items[1].Content.Text() != "celadon is green" || count.Malformed != 2 {
 		t.Fatalf("%+v, %+v, %v", items, count, err)
 	}
-	if len(count.LeftOut) != 1 || count.LeftOut["neither documentation nor .jsonl"] != 1 || len(md.left) != 2 {
+	if len(count.LeftOut) != 2 || count.LeftOut["neither documentation nor .jsonl"] != 1 || count.LeftOut["in Git LFS and not fetched"] != 1 || len(md.left) != 3 {
 		t.Errorf("left out %v, %v", count.LeftOut, md.left)
 	}
 	contains(t, "stderr", said.String(), "latin.md:3: (whole line): is not valid UTF-8", "m.jsonl:2: /scope/tenant: is \"other\"")

@@ -126,7 +126,7 @@ func (c *Git) resume(ctx context.Context, p *publisher, repo *gitlog.Repo) (stri
 		if err != nil {
 			return false, err
 		}
-		item, err := commit.Item(c.Name, p.a.Tenant, c.Label)
+		item, err := commit.Item(c.Name, p.a.Tenant, c.labels())
 		if err != nil {
 			return false, err
 		}
@@ -149,7 +149,7 @@ func (c *Git) publish(ctx context.Context, a *app.App, p *publisher, repo *gitlo
 		if commit.Cut || len(commit.Files) < commit.FilesTotal {
 			did.Cut++
 		}
-		item, err := commit.Item(c.Name, a.Tenant, c.Label)
+		item, err := commit.Item(c.Name, a.Tenant, c.labels())
 		if err != nil {
 			return err
 		}

@@ -46,7 +46,7 @@ func (im *codeImport) markID(sha string, m importMark) string {
 	if m.clean {
 		kind += fmt.Sprintf("clean%d.", readerVersion)
 	}
-	sum := sha256.Sum256([]byte(strings.Join(append([]string{im.p.a.Tenant, im.did.Repo}, im.cmd.Label...), "\x00")))
+	sum := sha256.Sum256([]byte(strings.Join(append([]string{im.p.a.Tenant, im.did.Repo}, im.cmd.labels()...), "\x00")))
 	return kind + hex.EncodeToString(sum[:8]) + "." + sha
 }
 
@@ -119,7 +119,7 @@ func (im *codeImport) markImport(ctx context.Context) error {
 		return err
 	}
 	item := schemas.MemoryItem{ID: code.ItemID(im.did.Repo, ""), Type: schemas.Semantic, Kind: schemas.KindKnowledge, Scope: schemas.MemoryScope{Tenant: im.p.a.Tenant},
-		CreatedAt: head.Committed, SecurityLabel: im.cmd.Label, Category: "repository",
+		CreatedAt: head.Committed, SecurityLabel: im.cmd.labels(), Category: "repository",
 		Content:    schemas.TextContent(fmt.Sprintf("Files of the repository %s as of commit %s.", im.did.Repo, head.SHA)),
 		Provenance: schemas.Provenance{SourceURI: "git:" + im.did.Repo + "@" + head.SHA}}
 	_, err = im.p.emitter.Remember(ctx, item, &emitters.Options{EventID: im.markID(head.SHA, importMark{im.docs, im.clean && im.p.Refused() == 0})})

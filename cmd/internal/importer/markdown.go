@@ -15,6 +15,7 @@ import (
 
 	"satchel/cmd/internal/app"
 	"satchel/cmd/internal/config"
+	"satchel/cmd/internal/importer/source"
 	"satchel/cmd/internal/importer/source/code"
 	"satchel/cmd/internal/importer/source/document"
 	"satchel/cmd/internal/importer/source/gitlog"
@@ -158,6 +159,7 @@ func (f *markdownFrom) list(ctx context.Context, folder string, names []string, 
 var (
 	errVendored = errors.New("is vendored")
 	errBinary   = errors.New("is binary")
+	errLFS      = errors.New("is in Git LFS and not fetched")
 	errEmpty    = errors.New("is empty")
 	errNeither  = errors.New("is neither documentation nor .jsonl")
 )
@@ -175,7 +177,7 @@ func (f *markdownFrom) lines(p, rel string) error {
 // leaveOut counts a file that is not read, and names it where it might be expected to be.
 func (f *markdownFrom) leaveOut(rel string, err error) {
 	reason := string(code.Unreadable)
-	for _, known := range []error{tree.ErrLink, tree.ErrSpecial, tree.ErrTooLarge, errBinary, errVendored, errNeither, errEmpty} {
+	for _, known := range []error{tree.ErrLink, tree.ErrSpecial, tree.ErrTooLarge, errBinary, errLFS, errVendored, errNeither, errEmpty} {
 		if errors.Is(err, known) {
 			reason = strings.TrimPrefix(strings.TrimPrefix(known.Error(), "is "), "a ")
 		}
@@ -201,6 +203,9 @@ func (f *markdownFrom) read(name, rel string) error {
 	if document.Binary(text) {
 		return errBinary
 	}
+	if source.LFSPointer(text) {
+		return errLFS
+	}
 	p := filepath.Join(f.root, filepath.FromSlash(rel))
 	file := f.file
 	file.rel = rel
@@ -223,7 +228,7 @@ func (f *markdownFrom) read(name, rel string) error {
 	}
 	read := document.File{ID: id, Name: file.name, Path: file.rel, Changed: changed, Committed: committed}
 	for i := range sections {
-		item, err := read.Item(&sections[i], f.cmd.kind(schemas.KindKnowledge), f.a.Tenant, f.cmd.Label)
+		item, err := read.Item(&sections[i], f.cmd.kind(schemas.KindKnowledge), f.a.Tenant, f.cmd.labels())
 		if err != nil {
 			return err
 		}

@@ -13,7 +13,6 @@ import (
 
 	"satchel/cmd/internal/app"
 	"satchel/cmd/internal/client"
-	"satchel/cmd/internal/command"
 	"satchel/cmd/internal/config"
 	"satchel/emitters"
 	"satchel/schemas"
@@ -21,9 +20,17 @@ import (
 
 // Flags are the flags of every import.
 type Flags struct {
-	Label []string `help:"Security labels of the items." default:"level:internal"`
+	Label []string `help:"Security labels of the items; without it, level:internal."`
 	Agent string   `help:"Agent that publishes." default:"import" env:"SATCHEL_AS"`
 	Role  []string `help:"Roles claimed: editor may record again what another agent has, declassifier may lower labels. With a principal registry, what it grants the agent counts instead."`
+}
+
+// labels are those of items that have none of their own.
+func (f *Flags) labels() []string {
+	if len(f.Label) == 0 {
+		return []string{"level:internal"}
+	}
+	return f.Label
 }
 
 const importChunk = 500 // items published at once
@@ -65,7 +72,7 @@ func newPublisher(ctx context.Context, a *app.App, as Flags) (*publisher, error)
 		return nil, err
 	}
 	p := &publisher{a: a, conn: conn, source: schemas.AgentSource(a.Tenant, as.Agent), items: make([]schemas.MemoryItem, 0, importChunk)}
-	p.emitter, err = emitters.New(conn.NC, emitters.Config{Tenant: a.Tenant, Agent: as.Agent, Source: p.source, Labels: as.Label, Roles: as.Role, NewID: func() string { return takeID(&p.ids) }})
+	p.emitter, err = emitters.New(conn.NC, emitters.Config{Tenant: a.Tenant, Agent: as.Agent, Source: p.source, Labels: as.labels(), Roles: as.Role, NewID: func() string { return takeID(&p.ids) }})
 	if err != nil {
 		conn.Close()
 		return nil, &config.UsageError{Err: err}
@@ -144,9 +151,7 @@ func (p *publisher) addAll(ctx context.Context, what string, items []schemas.Mem
 
 func (p *publisher) malformed(where string, issues []schemas.Issue) {
 	p.Malformed++
-	for _, i := range issues {
-		fmt.Fprintf(p.a.Err, "%s: %s: %s\n", where, command.OrDocument(i.Pointer), i.Message)
-	}
+	printIssues(p.a, where, issues)
 }
 
 // flush publishes what waits.

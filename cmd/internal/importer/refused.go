@@ -22,6 +22,7 @@ const (
 	knownLimit   = 150 * time.Millisecond // how long the log is asked for an event it may not have
 	indexedLimit = 30 * time.Second       // how long an import waits to be found, and for the log
 	refusedShown = 10                     // reasons that are printed
+	tries        = 3                      // how often an event that was not found is asked for again
 )
 
 // outcomes finds out what became of the events that an import published: whether the log
@@ -58,8 +59,8 @@ func (o *outcomes) close() { o.done() }
 
 // settle waits until the worker is past the events, prints and counts those it refused, and
 // returns how many others the log had before, and the last of them. A tenant's events are taken in order, so that
-// behind the last of them what is not in the log was refused. Of an event that takes too long
-// to be logged nothing is known yet; it is new.
+// behind the last of them what is not in the log was refused, and what is not found at once is asked for again.
+// Of an event that takes too long to be logged nothing is known yet; it is new.
 func (o *outcomes) settle(ctx context.Context, e *emitters.Emitter, items []schemas.MemoryItem, receipts []schemas.Receipt, where []string) (known int, last *schemas.Receipt, err error) {
 	if len(receipts) == 0 {
 		return 0, nil, nil
@@ -67,8 +68,11 @@ func (o *outcomes) settle(ctx context.Context, e *emitters.Emitter, items []sche
 	limited, cancel := context.WithTimeout(ctx, indexedLimit)
 	defer cancel()
 	letters := map[string]string{}
-	again := func(i int) (string, error) { return o.again(limited, e, items[i], receipts[i].ID) }
-	settled, err := o.passed(limited, &receipts[len(receipts)-1], letters, func() (string, error) { return again(len(items) - 1) })
+	again := func(i int) (int64, string, error) { return o.again(limited, e, items[i], receipts[i].ID) }
+	settled, err := o.passed(limited, &receipts[len(receipts)-1], letters, func() (string, error) {
+		_, why, err := again(len(items) - 1)
+		return why, err
+	})
 	if err != nil {
 		return 0, nil, errors.Join(err, ctx.Err())
 	}
@@ -82,13 +86,16 @@ func (o *outcomes) settle(ctx context.Context, e *emitters.Emitter, items []sche
 		}
 		group.Go(func() (err error) {
 			positions[i], err = o.position(limited, &receipts[i])
-			if err == nil && positions[i] == 0 && settled {
-				refused[i], err = again(i)
+			for try := 0; try < tries && positions[i] == 0 && refused[i] == "" && settled; try++ {
+				positions[i], refused[i], err = again(i)
 			}
 			return err
 		})
 	}
-	if err := group.Wait(); err != nil && ctx.Err() != nil {
+	if err := group.Wait(); err != nil && limited.Err() == nil {
+		return 0, nil, fmt.Errorf("ask what became of %d items, which are published: %w", len(items), err)
+	}
+	if ctx.Err() != nil {
 		return 0, nil, ctx.Err()
 	}
 	for i := range receipts {
@@ -103,18 +110,18 @@ func (o *outcomes) settle(ctx context.Context, e *emitters.Emitter, items []sche
 	return known, last, nil
 }
 
-// again publishes an event that is not in the log once more, through the service, which says
-// at once why it refuses it, where that is so.
-func (o *outcomes) again(ctx context.Context, e *emitters.Emitter, item schemas.MemoryItem, id string) (string, error) {
+// again publishes an event that was not found in the log once more, through the service, which says
+// at once where it is, or why it refuses it.
+func (o *outcomes) again(ctx context.Context, e *emitters.Emitter, item schemas.MemoryItem, id string) (position int64, why string, err error) {
 	r, err := e.Remember(ctx, item, &emitters.Options{EventID: id, Wait: schemas.ReceiptLogged})
 	var typed *schemas.Error
 	if errors.As(err, &typed) && typed.IsCallersMistake() {
-		return typed.Message, nil
+		return 0, typed.Message, nil
 	}
 	if err == nil && r.Position == 0 {
 		err = fmt.Errorf("event %q is not logged yet: %s", id, strings.Join(r.Warnings, "; "))
 	}
-	return "", err
+	return r.Position, "", err
 }
 
 // passed waits until an event is in the log or among the dead letters, and adds to letters,

@@ -6,6 +6,8 @@ import (
 
 	"satchel/cmd/internal/app"
 	"satchel/cmd/internal/command"
+	"satchel/cmd/internal/config"
+	"satchel/cmd/internal/importer/source/gitlog"
 )
 
 // Repo is satchel import repo.
@@ -38,6 +40,9 @@ type RepoResult struct {
 
 // Run publishes commits, code and documentation.
 func (c *Repo) Run(ctx context.Context, a *app.App) error {
+	if repo, err := gitlog.Open(ctx, c.Dir, ""); err == nil && repo.Bare() {
+		return config.Usagef("%s is a bare repository and has no files: read its commits with satchel import git %s", c.Dir, c.Dir)
+	}
 	git := Git{Flags: c.Flags, Repo: c.Dir, Name: c.Name, All: c.All}
 	commits, err := git.do(ctx, a)
 	if err != nil {

@@ -17,8 +17,8 @@ func readReport(path string, s *settings) (*Report, error) {
 		return nil, config.Usagef("read --check: %v", err)
 	}
 	var r Report
-	if err := json.Unmarshal(raw, &r); err != nil {
-		return nil, config.Usagef("read --check: %s is no rot.json: %v", path, err)
+	if json.Unmarshal(raw, &r) != nil {
+		return nil, config.Usagef("read --check: %s is no rot.json", path)
 	}
 	if r.Format != format {
 		return nil, config.Usagef("read --check: %s has format %q, this is %q", path, r.Format, format)

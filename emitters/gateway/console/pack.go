@@ -246,7 +246,7 @@ func readItem(v view) (page, error) {
 	if len(reply.Results) == 0 {
 		return page{}, refusal(schemas.CodeNotFound, "the item has changed, or there is none that you may see")
 	}
-	return explained(v, reply.Results[0].Content.Text())
+	return explained(v, reply.Results[0].Quoted())
 }
 
 func explained(v view, text string) (page, error) {

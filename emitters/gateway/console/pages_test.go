@@ -92,7 +92,7 @@ func TestLeftOutItemIsReadOnDemand(t *testing.T) {
 	t.Parallel()
 	s := setup(t, false)
 	s.fill()
-	s.remember(schemas.MemoryItem{ID: "harbour", Content: text("<b>Ferries</b> leave the harbour at nine.")})
+	s.remember(schemas.MemoryItem{ID: "harbour", Content: text("<b>Ferries</b> leave the harbour at nine." + strings.Repeat(" The tide is on the board.", 40))})
 	planner := s.planner()
 	pack, shown := planner.ask("when is the kiln fired?")
 	if !strings.Contains(shown, pack+"/items/harbour") || strings.Contains(shown, "Ferries") {

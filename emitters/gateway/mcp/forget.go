@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -24,14 +25,21 @@ import (
 const confirmFor = 5 * time.Minute
 
 type forgetInput struct {
-	Items   []string `json:"items" jsonschema:"ids of memories"`
-	Reason  string   `json:"reason"`
+	Items   []string `json:"items,omitempty" jsonschema:"ids of memories"`
+	Reason  string   `json:"reason,omitempty"`
+	Erasure string   `json:"erasure,omitempty" jsonschema:"instead of items: the id of an erasure that is under way, to wait for"`
 	Confirm string   `json:"confirm,omitempty" jsonschema:"what the first call returned, once the user agreed"`
 }
 
 // forget erases items once they were confirmed: by the user, where the client can ask, or else by
 // a second call with the confirmation that the first returned.
 func (s *server) forget(ctx context.Context, client *emitters.Emitter, req *sdk.CallToolRequest, in forgetInput) (*sdk.CallToolResult, error) {
+	if in.Erasure != "" && len(in.Items) > 0 {
+		return nil, &schemas.Error{Code: schemas.CodeValidation, Field: "/erasure", Message: "give items or erasure, not both: nothing was erased"}
+	}
+	if in.Erasure != "" {
+		return erased(client.Erasure(ctx, in.Erasure))
+	}
 	if len(in.Items) == 0 {
 		return nil, &schemas.Error{Code: schemas.CodeValidation, Field: "/items", Message: "name at least one memory"}
 	}
@@ -78,7 +86,15 @@ func (s *server) forget(ctx context.Context, client *emitters.Emitter, req *sdk.
 		return structured(about+" Ask the user. Then call forget again with the same items and reason, and confirm: "+state,
 			map[string]any{"erased": false, "would_erase": plan, "confirm": state}), nil
 	}
-	receipt, err := client.Forget(ctx, in.Items, in.Reason)
+	return erased(client.Forget(ctx, in.Items, in.Reason))
+}
+
+// erased says what an erasure removed, or that it is under way.
+func erased(receipt schemas.ErasureReceipt, err error) (*sdk.CallToolResult, error) {
+	var state *schemas.Error
+	if errors.As(err, &state) && state.Code == schemas.CodeUnderWay {
+		return structured("The erasure is under way and not finished. Call forget with erasure: "+state.Erasure+" to wait for it.", state), nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -88,6 +104,9 @@ func (s *server) forget(ctx context.Context, client *emitters.Emitter, req *sdk.
 		line := fmt.Sprintf("%s: removed %d", st.Store, st.Removed)
 		if st.Absent {
 			line += ", nothing left"
+		}
+		if len(st.Missing) > 0 {
+			line += ", not finished while partition " + strings.Join(st.Missing, ", ") + " stands still"
 		}
 		lines = append(lines, line)
 	}

@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.opentelemetry.io/otel/propagation"
 
@@ -65,14 +66,19 @@ func New(cfg Config) (*sdk.Server, error) {
 			Tools: &sdk.ToolCapabilities{}, Resources: &sdk.ResourceCapabilities{}, Prompts: &sdk.PromptCapabilities{}},
 		SetCacheable: cacheable,
 	})
-	add(s, out, tool("remember", "Store one thing worth knowing later: a fact, decision, preference or outcome. Returns a receipt.", writes), s.remember)
-	add(s, out, tool("context", "What to know before answering: memories within a token budget, and what was left out. Call it first.", reads), s.context)
-	add(s, out, tool("search", "Find memories by words and meaning, best first.", reads), s.search)
-	add(s, out, tool("explain", "Why a memory is, or is not, in a pack, and what would change that.", reads), s.explain)
-	add(s, out, tool("recover", "Bring back whole what a pack left out or shortened.", reads), s.recover)
-	add(s, out, tool("correct", "Replace a memory that is wrong or outdated. The old one stays in history.", writes), s.correct)
-	add(s, out, tool("forget", "Erase memories for good, everywhere. Asks for confirmation first. Returns an erasure receipt.", erases), s.forget)
-	add(s, out, tool("status", "Whether memory answers, and how far a write is.", reads), s.status)
+	err := errors.Join(
+		add(s, out, tool("remember", "Store one thing worth knowing later: a fact, decision, preference or outcome. Returns a receipt.", writes), s.remember),
+		add(s, out, tool("context", "What to know before answering: memories within a token budget, and what was left out. Call it first.", reads), s.context),
+		add(s, out, tool("search", "Find memories by words and meaning, best first.", reads), s.search),
+		add(s, out, tool("explain", "Why a memory is, or is not, in a pack, and what would change that.", reads), s.explain),
+		add(s, out, tool("recover", "Bring back whole what a pack left out or shortened.", reads), s.recover),
+		add(s, out, tool("correct", "Replace a memory that is wrong or outdated. The old one stays in history.", writes), s.correct),
+		add(s, out, tool("forget", "Erase memories for good, everywhere. Asks for confirmation first. Returns an erasure receipt.", erases), s.forget),
+		add(s, out, tool("status", "Whether memory answers, and how far a write is.", reads), s.status),
+	)
+	if err != nil {
+		return nil, err
+	}
 	out.AddResource(&sdk.Resource{Name: "head", URI: "satchel://head", MIMEType: "application/json", Description: "The signed head of the log."}, s.readHead)
 	out.AddResourceTemplate(&sdk.ResourceTemplate{Name: "item", URITemplate: "satchel://item/{id}", MIMEType: "application/json", Description: "One memory, as you may see it."}, s.readItem)
 	out.AddResourceTemplate(&sdk.ResourceTemplate{Name: "pack", URITemplate: "satchel://pack/{id}", MIMEType: "application/json", Description: "An earlier pack, as it was shown."}, s.readPack)
@@ -118,18 +124,47 @@ func scopeOf(t *sdk.Tool) string {
 }
 
 // add registers a tool whose refusals are results with the error of the contract.
-func add[In any](s *server, to *sdk.Server, t *sdk.Tool, serve func(context.Context, *emitters.Emitter, *sdk.CallToolRequest, In) (*sdk.CallToolResult, error)) {
-	sdk.AddTool(to, t, func(ctx context.Context, req *sdk.CallToolRequest, in In) (*sdk.CallToolResult, any, error) {
+func add[In any](s *server, to *sdk.Server, t *sdk.Tool, serve func(context.Context, *emitters.Emitter, *sdk.CallToolRequest, In) (*sdk.CallToolResult, error)) error {
+	schema, err := jsonschema.For[In](nil)
+	if err != nil {
+		return fmt.Errorf("schema of the tool %s: %w", t.Name, err)
+	}
+	t.InputSchema = schema
+	to.AddTool(t, func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		var result *sdk.CallToolResult
 		client, err := s.caller(ctx, scopeOf(t))
+		var in In
+		if err == nil {
+			in, err = arguments[In](req.Params.Arguments, schema.Required)
+		}
 		if err == nil {
 			result, err = serve(withParent(ctx, req), client, req, in)
 		}
 		if err != nil {
-			return refusal(err), nil, nil
+			return refusal(err), nil
 		}
-		return result, nil, nil
+		return result, nil
 	})
+	return nil
+}
+
+// arguments reads the arguments of a tool as strictly as a document of the contract.
+func arguments[In any](raw json.RawMessage, required []string) (In, error) {
+	if len(raw) == 0 {
+		raw = json.RawMessage("{}")
+	}
+	in, issues := schemas.DecodeText[In](raw)
+	if given := map[string]json.RawMessage{}; json.Unmarshal(raw, &given) == nil {
+		for _, name := range required {
+			if _, ok := given[name]; !ok {
+				issues = append(issues, schemas.Issue{Pointer: "/" + name, Message: "is required"})
+			}
+		}
+	}
+	if refused := schemas.Invalid(issues); refused != nil {
+		return in, refused
+	}
+	return in, nil
 }
 
 // withParent has the span that a call names in _meta, or else in the headers of its HTTP request, be the

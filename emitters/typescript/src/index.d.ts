@@ -41,8 +41,12 @@ export interface ContextOptions {
   minPosition?: number;
   minScore?: number;
   asOf?: number | Date | string;
+  /** Zone of the asker's days, as Asia/Tokyo. */
+  tz?: string;
   /** Where the answer should stand. */
   prefer?: "docs" | "code" | "history";
+  /** Take the whole budget. */
+  fill?: boolean;
   [field: string]: unknown;
 }
 

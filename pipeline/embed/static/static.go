@@ -124,6 +124,12 @@ func (e *Embedder) Questions(context.Context, scope.Scope) embed.Questions {
 	return embed.Questions{Embedder: e, Cosines: embed.OfTable, Here: e}
 }
 
+// WordPieces returns how many pieces of the vocabulary a word is cut into: 1 for a frequent word of English.
+func (e *Embedder) WordPieces(word string) int {
+	var pieces [maxPieces]uint16
+	return len(e.vocabulary.Cut(pieces[:0], word, limits()))
+}
+
 // WordWeight returns how much an occurrence of a word tells, about the logarithm of the number
 // of texts to one that has it: the vocabulary is sorted by how frequent its words are in English.
 // A word that is no single piece counts as the rarest.

@@ -33,7 +33,7 @@ func TestParts(t *testing.T) {
 		for from, to := range parts {
 			if from <= 70 && 70 < to {
 				into := make([]bool, 1)
-				into[from] = true
+				into[70] = true
 			}
 		}
 	})

@@ -11,9 +11,9 @@ import (
 	"unicode/utf8"
 )
 
-// Shown removes control characters, invalid bytes and characters that change the direction of text or hide in
-// it. Line ends but '\n' become blanks.
-func Shown(s string) string { return mapped(s, Rune) }
+// Shown removes terminal control sequences, control characters, invalid bytes and characters that change the direction of text or hide in
+// it. Line ends but '\n' become blanks, and so does what ends the text of a link on a terminal.
+func Shown(s string) string { return mapped(withoutEscapes(s), Rune) }
 
 // mapped is a text with each character that is not printable ASCII as by makes it, −1 for nothing.
 func mapped(text string, by func(rune) rune) string {
@@ -36,7 +36,7 @@ func Rune(r rune) rune {
 	switch {
 	case r == '\n' || r == '\t':
 		return r
-	case r == '\u2028' || r == '\u2029' || r == '\u0085' || r == '\v' || r == '\f' || r == '\r':
+	case r == '\u2028' || r == '\u2029' || r == '\u0085' || r == '\v' || r == '\f' || r == '\r' || r == '\a':
 		return ' '
 	case r == utf8.RuneError, unicode.IsControl(r):
 		return -1
@@ -60,7 +60,7 @@ func Invisible(r rune) bool {
 }
 
 // Bare is a text without what Shown leaves out and without what is invisible. Line ends stay.
-func Bare(text string) string { return mapped(text, bare) }
+func Bare(text string) string { return mapped(withoutEscapes(text), bare) }
 
 // bare is what Bare makes of a character: itself, or -1 for nothing.
 func bare(r rune) rune {

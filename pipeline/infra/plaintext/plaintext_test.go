@@ -22,9 +22,16 @@ func TestEveryCharacter(t *testing.T) {
 			t.Errorf("%U: Bare is %q", r, got)
 		}
 	}
-	for text, want := range map[string]string{"": "", "a\x80b": "ab", "a\r\nb\tc": "a \nb\tc"} {
+	for text, want := range map[string]string{
+		"": "", "a\x80b": "ab", "a\r\nb\tc": "a \nb\tc",
+		"\x1b[31mERROR\x1b[0m: \x1b[1;38;5;9mno\x1b[m": "ERROR: no", "\x1b]8;;https://wiki/x\x1b\\axolotl\x1b]8;;\x1b\\": " https://wiki/x axolotl  ",
+		"\x1b]0;title\adone\x1b(B": " title done", "a\x1b[": "a[", "\x1b[4111;1m": "[4111;1m", "\x1b\x1b[2Kx": "x", "a[31mb": "a[31mb",
+	} {
 		if got := plaintext.Shown(text); got != want {
 			t.Errorf("Shown of %q is %q, want %q", text, got, want)
+		}
+		if bare := plaintext.Bare(text); strings.ContainsRune(text, '\x1b') && strings.ReplaceAll(bare, "\a", " ") != want {
+			t.Errorf("Bare of %q is %q, want %q", text, bare, want)
 		}
 	}
 }

@@ -109,12 +109,20 @@ func (st *step) state(reply *schemas.RoleReply) (*schemas.RuntimeState, error) {
 		if slices.Contains(st.req.Withheld, r.ID) {
 			continue
 		}
-		out.SelectedContext = append(out.SelectedContext, schemas.PackMetadata{ID: r.ID, Title: firstWords(r.Content.Text()), SecurityLabel: labels[r.ID]})
+		out.SelectedContext = append(out.SelectedContext, schemas.PackMetadata{ID: r.ID, Title: titleOf(r), SecurityLabel: labels[r.ID]})
 		if r.Metadata.Artifact != nil {
 			out.Sandboxes = append(out.Sandboxes, *r.Metadata.Artifact)
 		}
 	}
 	return out, nil
+}
+
+// titleOf is the first words of a content, "" of one that is to be quoted.
+func titleOf(r *schemas.ResultItem) string {
+	if r.Metadata.Flagged != "" {
+		return ""
+	}
+	return firstWords(r.Content.Text())
 }
 
 // firstWords is the first words of a text.

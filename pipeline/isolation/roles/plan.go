@@ -24,17 +24,11 @@ func (st *step) plan(_ context.Context, reply *schemas.RoleReply) error {
 // Plan takes a task apart: sentence by sentence, and at every comma or "and" behind which
 // a new question begins. It has at most eight steps; the last one holds the rest.
 func Plan(task string, budget int) *schemas.RolePlan {
-	plan := &schemas.RolePlan{TokenBudget: budget}
+	var questions []string
 	add := func(question string) {
-		question = strings.Trim(question, " \t\r\n,;")
-		if question == "" {
-			return
+		if question = strings.Trim(question, " \t\r\n,;"); question != "" {
+			questions = append(questions, question)
 		}
-		if n := len(plan.Steps); n == maxSteps {
-			plan.Steps[n-1].Question += " " + question
-			return
-		}
-		plan.Steps = append(plan.Steps, schemas.PlanStep{ID: strconv.Itoa(len(plan.Steps) + 1), Question: question})
 	}
 	for _, s := range sentences.Split(task) {
 		text, start := task[s.Start:s.End], 0
@@ -47,8 +41,15 @@ func Plan(task string, budget int) *schemas.RolePlan {
 		}
 		add(text[start:])
 	}
-	if len(plan.Steps) == 0 {
+	if len(questions) == 0 {
 		add(strings.TrimSpace(task))
+	}
+	if len(questions) > maxSteps {
+		questions = append(questions[:maxSteps-1], strings.Join(questions[maxSteps-1:], " "))
+	}
+	plan := &schemas.RolePlan{TokenBudget: budget}
+	for i, question := range questions {
+		plan.Steps = append(plan.Steps, schemas.PlanStep{ID: strconv.Itoa(i + 1), Question: question})
 	}
 	return plan
 }

@@ -13,9 +13,9 @@ func (st *step) retrieve(ctx context.Context, reply *schemas.RoleReply) error {
 	req := schemas.ContextRequest{
 		Meta: schemas.Meta{Type: schemas.MessageContextRequest, ID: st.req.RequestID},
 		Payload: schemas.RequestPayload{
-			Query: schemas.Query{Text: st.req.Task}, Session: st.req.Session, Purpose: st.s.Purpose(), TokenBudget: st.req.TokenBudget,
-			MinPosition: st.req.MinPosition, IncludeScores: true, Repeat: "full",
-			IncludeGraph: asksWhy(st.req.Task),
+			Query: schemas.Query{Text: st.req.Task}, Session: st.req.Session, TZ: st.req.TZ, Purpose: st.s.Purpose(), TokenBudget: st.req.TokenBudget,
+			MinPosition: st.req.MinPosition, IncludeScores: true, Repeat: schemas.RepeatFull, Compaction: schemas.CompactionAuto,
+			IncludeGraph: true, Fill: true,
 		},
 	}
 	if req.Payload.TokenBudget == 0 && st.req.Plan != nil {
@@ -23,6 +23,13 @@ func (st *step) retrieve(ctx context.Context, reply *schemas.RoleReply) error {
 	}
 	if req.Payload.TokenBudget == 0 {
 		req.Payload.TokenBudget = schemas.DefaultTokenBudget
+	}
+	if st.cfg.Model == nil {
+		steps := 1
+		if st.req.Plan != nil {
+			steps = len(st.req.Plan.Steps)
+		}
+		req.Payload.TokenBudget = min(req.Payload.TokenBudget, steps*quotedTokens)
 	}
 	res, err := st.cfg.Assembler.Context(ctx, st.s, req)
 	if err != nil {

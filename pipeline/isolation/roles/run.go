@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"satchel/pipeline/isolation"
 	"satchel/pipeline/scope"
 	"satchel/schemas"
 )
@@ -40,7 +41,7 @@ func (c *Runner) Run(ctx context.Context, s scope.Scope, req schemas.RunRequest)
 	if err := r.walk(ctx); err != nil {
 		return schemas.RunReply{}, refused(ctx, err)
 	}
-	r.out.Metrics.LatencyMS = float64(c.cfg.Clock().Sub(r.started)) / float64(time.Millisecond)
+	r.out.Metrics.LatencyMS = isolation.Took(s, c.cfg.Clock().Sub(r.started))
 	return r.out, nil
 }
 
@@ -125,7 +126,7 @@ func (r *run) take(v *schemas.Verification, what string) error {
 
 // play has a role played, here or elsewhere, and notes the hand-over.
 func (r *run) play(ctx context.Context, role string, extractive bool, req schemas.RoleRequest) (schemas.RoleReply, error) {
-	req.RequestID, req.Task, req.Session, req.Purpose = r.req.RequestID, r.req.Task, r.req.Session, r.s.Purpose()
+	req.RequestID, req.Task, req.Session, req.TZ, req.Purpose = r.req.RequestID, r.req.Task, r.req.Session, r.req.TZ, r.s.Purpose()
 	st := &step{Runner: r.Runner, s: r.s, role: role, req: req, context: r.context, extractive: extractive, begun: r.begun}
 	act := st.play
 	if r.cfg.Remote[role] != nil && !extractive {

@@ -1,6 +1,7 @@
 package roles
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,6 +76,7 @@ type Config struct {
 	Remote   map[string]RemoteRole // roles that another process plays
 	Prices   isolation.Prices      // of models, for the metrics of a run; default: nothing costs
 
+	Zone   *time.Location // whose days an answer names where the request names no zone; default UTC
 	Clock  func() time.Time
 	IDs    func() string // UUIDv7
 	Logger *slog.Logger
@@ -134,6 +136,12 @@ type step struct {
 	context    *schemas.ContextResult // of the pack, once it is open
 	view       isolation.View         // what the model is shown, once it is taken
 	metrics    schemas.TokenCostEnvelope
+}
+
+// zone is that of the days that an answer names.
+func (st *step) zone() *time.Location {
+	zone, _ := schemas.Zone(st.req.TZ) // which was validated
+	return cmp.Or(zone, st.cfg.Zone, time.UTC)
 }
 
 // Execute plays one role and commits its hand-over. Every error is a *schemas.Error.

@@ -22,9 +22,6 @@ var (
 
 // supported reports whether a sentence says no more than its sources.
 func supported(s *schemas.AnswerSentence, sources []string, task, shown string) bool {
-	if s.Speaker != "" && !strings.Contains(shown, "] "+s.Speaker+": ") {
-		return false
-	}
 	joined := strings.Join(sources, "\n")
 	if joined == s.Text || slices.Contains(sources, s.Text) {
 		return true
@@ -116,5 +113,5 @@ func opened(text string, known map[string]bool, said string) bool {
 // marks and the speaker of the next.
 func onlyMarks(between, speaker string) bool {
 	between = strings.TrimSpace(mark.ReplaceAllString(between, ""))
-	return between == "" || speaker != "" && between == speaker+":"
+	return between == "" || speaker != "" && between+" " == spoken(speaker)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"satchel/pipeline/chat"
+	"satchel/pipeline/infra/plaintext"
 	"satchel/schemas"
 )
 
@@ -159,22 +160,22 @@ func (st *step) writer() *writer {
 
 // contentRefs says where the log has each item of a pack.
 func contentRefs(pack *schemas.ContextResult) map[string]string {
-	refs := map[string]string{}
-	for _, section := range pack.Payload.Pack.Sections {
-		for i := range section.Items {
-			refs[section.Items[i].ID] = section.Items[i].ContentRef
-		}
-	}
-	return refs
+	return ofItems(pack, func(it *schemas.ContextItem) string { return it.ContentRef })
 }
 
 // places says where the items of a pack stand, by path and line or by commit.
 func places(pack *schemas.ContextResult) map[string]string {
-	out := map[string]string{}
+	return ofItems(pack, func(it *schemas.ContextItem) string { return it.Where })
+}
+
+// ofItems returns what is read of each item of a pack, by id. Zero values are left out.
+func ofItems[T comparable](pack *schemas.ContextResult, read func(*schemas.ContextItem) T) map[string]T {
+	var none T
+	out := map[string]T{}
 	for _, section := range pack.Payload.Pack.Sections {
 		for i := range section.Items {
-			if where := section.Items[i].Where; where != "" {
-				out[section.Items[i].ID] = where
+			if what := read(&section.Items[i]); what != none {
+				out[section.Items[i].ID] = what
 			}
 		}
 	}
@@ -193,9 +194,9 @@ func (w *writer) add(text, speaker, step string, at []evidence) {
 		w.text.WriteByte(' ')
 	}
 	if speaker != "" {
-		w.text.WriteString(speaker + ": ")
+		w.text.WriteString(spoken(speaker))
 	}
-	w.text.WriteString(text)
+	w.text.WriteString(plaintext.Entry(text))
 	for i, e := range at {
 		snippet := w.shown.Snippets[e.snippet]
 		n := w.numbers[snippet.ItemID]
@@ -214,6 +215,11 @@ func (w *writer) add(text, speaker, step string, at []evidence) {
 		}
 	}
 	w.out.Sentences = append(w.out.Sentences, s)
+}
+
+// spoken stands before what a speaker said.
+func spoken(speaker string) string {
+	return strings.Join(strings.Fields(plaintext.Entry(speaker)), " ") + ": "
 }
 
 // answer returns what was written.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"satchel/pipeline/candidate"
+	"satchel/pipeline/infra/plaintext"
 	"satchel/pipeline/pii"
 	"satchel/policies"
 	"satchel/schemas"
@@ -230,6 +232,20 @@ func (st *step) texts() map[string]string {
 	return texts
 }
 
+// speakers are who said each item that the pack names a speaker of: without the agent that wrote for them, and with it.
+func (st *step) speakers() map[string][]string {
+	speakers := map[string][]string{}
+	for i := range st.context.Payload.Results {
+		r := &st.context.Payload.Results[i]
+		by, text := r.Metadata.Speaker, st.context.Payload.Text
+		written := candidate.WrittenBy(by, r.Metadata.Author)
+		if by != "" && (strings.Contains(text, "] "+by+": ") || strings.Contains(text, "] "+written+": ")) {
+			speakers[r.ID] = []string{by, written}
+		}
+	}
+	return speakers
+}
+
 func citedText(c *schemas.Citation, texts map[string]string) (string, bool) {
 	text, ok := texts[c.ItemID]
 	if !ok || c.Span == nil {
@@ -243,27 +259,29 @@ func citedText(c *schemas.Citation, texts map[string]string) (string, bool) {
 
 // support checks that each sentence says what it cites: word for word, or, in words of a
 // model's own, with no number, date or name, and not too many words, that are not there.
-// The text of the answer must be its sentences and their marks, and nothing else.
+// The text of the answer must be its sentences, each as an entry, and their marks, and nothing else.
 func (st *step) support() schemas.Check {
-	texts, failed := st.texts(), 0
+	texts, speakers, failed := st.texts(), st.speakers(), 0
 	rest := st.req.Answer.Text
 	for i := range st.req.Answer.Sentences {
 		s := &st.req.Answer.Sentences[i]
 		var sources []string
+		said := s.Speaker == ""
 		for j := range s.Citations {
 			if text, ok := citedText(&s.Citations[j], texts); ok {
-				sources = append(sources, text)
+				sources, said = append(sources, text), said || slices.Contains(speakers[s.Citations[j].ItemID], s.Speaker)
 			}
 		}
-		if !supported(s, sources, st.req.Task, st.context.Payload.Text) {
+		if !said || !supported(s, sources, st.req.Task, st.context.Payload.Text) {
 			failed++
 		}
-		at := strings.Index(rest, s.Text)
+		text := plaintext.Entry(s.Text)
+		at := strings.Index(rest, text)
 		if at < 0 || !onlyMarks(rest[:at], s.Speaker) {
 			failed++
 			continue
 		}
-		rest = rest[at+len(s.Text):]
+		rest = rest[at+len(text):]
 	}
 	if !onlyMarks(rest, "") {
 		failed++
@@ -275,8 +293,10 @@ func (st *step) support() schemas.Check {
 func (st *step) personal() schemas.Check {
 	failed := 0
 	found := st.detector.Find(st.req.Answer.Text)
+	folded := func(text string) string { return strings.Join(strings.Fields(text), " ") }
+	shown := folded(st.context.Payload.Text)
 	for _, span := range found {
-		if !strings.Contains(st.context.Payload.Text, st.req.Answer.Text[span.Start:span.End]) {
+		if !strings.Contains(shown, folded(st.req.Answer.Text[span.Start:span.End])) {
 			failed++
 		}
 	}

@@ -186,7 +186,7 @@ func (p *packTrace) count(d *schemas.DropReport) {
 		switch d.Drops[i].Reason {
 		case schemas.DropInjection:
 			p.injections++
-		case schemas.DropDuplicate, schemas.DropRecalled, schemas.DropStale, schemas.DropSuperseded:
+		case schemas.DropDuplicate, schemas.DropNewer, schemas.DropRecalled, schemas.DropStale, schemas.DropSuperseded:
 			p.rotten++
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"satchel/pipeline/candidate"
+	"satchel/pipeline/pack"
 	"satchel/pipeline/token"
 )
 
@@ -22,7 +23,10 @@ type Group struct {
 type Request struct {
 	Title   Title
 	Groups  []Group
-	Budget  int // tokens; a tenth more where a group would have nothing
+	Budget  int // tokens; a tenth more where a group would have nothing, but never over Most
+	Most    int
+	Items   int // at most; 0: any number
+	Bytes   int // of all items at most; 0: any number
 	Counter token.Counter
 	Footer  func(shown [][]Shown) string // the last line
 }
@@ -30,6 +34,7 @@ type Request struct {
 // Title begins a text.
 type Title struct {
 	Text        string
+	Author      string   // who wrote the items that name no other; see pack.Credit
 	Unmentioned []string // names of the question that nothing has
 }
 
@@ -143,6 +148,8 @@ type filling struct {
 	pieces [][]Shown
 	taken  [][]bool
 	spent  int
+	items  int  // taken
+	bytes  int  // of these
 	over   bool // a group had to exceed the budget
 }
 
@@ -351,33 +358,32 @@ func tidy(text string) string {
 // that has none its best, if need be over the budget; then what still fits anywhere.
 func (f *filling) choose() {
 	for _, p := range f.byRelevance() {
-		if f.req.Groups[p.Group].Items[p.Item].quoted && p.Tokens > 0 && f.spent+p.Tokens <= f.avail {
+		if f.req.Groups[p.Group].Items[p.Item].quoted && f.fits(p, 0) {
 			f.take(p.Group, p.Item)
 		}
 	}
 	for g := range f.pieces {
 		spent := 0
 		for i := range f.pieces[g] {
-			if n := f.pieces[g][i].Tokens; n > 0 && !f.taken[g][i] && spent+n <= f.out.Budgets[g] && f.spent+n <= f.avail {
+			if n := f.pieces[g][i].Tokens; !f.taken[g][i] && spent+n <= f.out.Budgets[g] && f.fits(f.pieces[g][i], 0) {
 				spent += n
 				f.take(g, i)
 			}
 		}
 	}
-	grace := f.req.Budget / 10
 	for g := range f.pieces {
 		if slices.Contains(f.taken[g], true) {
 			continue
 		}
 		best := slices.IndexFunc(f.pieces[g], func(p Shown) bool { return p.Tokens > 0 })
-		if best >= 0 && f.spent+f.pieces[g][best].Tokens <= f.avail+grace {
+		if best >= 0 && f.fits(f.pieces[g][best], f.req.grace()) {
 			f.take(g, best)
 			f.over = f.over || f.spent > f.avail
 		}
 	}
 	f.rescue()
 	for _, p := range f.byRelevance() {
-		if n := f.pieces[p.Group][p.Item].Tokens; !f.taken[p.Group][p.Item] && n > 0 && f.spent+n <= f.avail {
+		if !f.taken[p.Group][p.Item] && f.fits(f.pieces[p.Group][p.Item], 0) {
 			f.take(p.Group, p.Item)
 		}
 	}
@@ -393,7 +399,7 @@ func (f *filling) rescue() {
 		}
 		most := min(f.avail-f.spent, Cap(f.req.Budget))
 		piece := f.within(&f.req.Groups[g].Items[i], g, i, most)
-		if piece.Tokens > 0 {
+		if f.fits(piece, 0) {
 			piece.Truncated = piece.Text != f.req.Groups[g].Items[i].Text()
 			f.pieces[g][i] = piece
 			f.take(g, i)
@@ -404,6 +410,21 @@ func (f *filling) rescue() {
 func (f *filling) take(g, i int) {
 	f.taken[g][i] = true
 	f.spent += f.pieces[g][i].Tokens
+	f.items, f.bytes = f.items+1, f.bytes+len(f.pieces[g][i].Text)
+}
+
+// fits reports whether what is left pays for a piece, with so many tokens of grace.
+func (f *filling) fits(p Shown, grace int) bool {
+	return p.Tokens > 0 && f.spent+p.Tokens <= f.avail+grace && (f.req.Items <= 0 || f.items < f.req.Items) &&
+		(f.req.Bytes <= 0 || f.bytes+len(p.Text) <= f.req.Bytes)
+}
+
+// grace is the tokens that a text may take beyond its budget so that a group has something.
+func (r *Request) grace() int {
+	if r.Most <= 0 {
+		return r.Budget / 10
+	}
+	return max(0, min(r.Budget/10, r.Most-r.Budget))
 }
 
 // byRelevance lists all pieces, the most relevant first.
@@ -422,7 +443,7 @@ func (f *filling) byRelevance() []Shown {
 func (f *filling) write() {
 	limit := f.req.Budget
 	if f.over {
-		limit += f.req.Budget / 10
+		limit += f.req.grace()
 	}
 	order := f.byRelevance()
 	slices.SortStableFunc(order, func(a, b Shown) int { // quotations go last
@@ -492,6 +513,9 @@ func (f *filling) footer(shown [][]Shown) string { return footerOf(f.req.Footer(
 
 func (t Title) text() string {
 	text := "# " + line(t.Text) + between
+	if author := pack.AuthorLine(t.Author); author != "" {
+		text += author + "\n"
+	}
 	if len(t.Unmentioned) > 0 {
 		text += candidate.NothingMentions + label(strings.Join(t.Unmentioned, ", ")) + between
 	}

@@ -20,7 +20,8 @@ type Item struct {
 	Source    string // memory, code, experience, value or commit
 	Relevance float64
 	Metadata  map[string]any
-	At        int // whatever the caller knows the item by
+	At        int   // whatever the caller knows the item by
+	Versions  []int // the same of older versions, whose lines are part of it
 
 	head, body, tail string
 	note             string // after a cut body
@@ -88,6 +89,16 @@ func Show(r *candidate.Candidate, view View, clip int) Item {
 	return it
 }
 
+// Quote shows the item within a fence, behind words that say that it may carry instructions.
+func (it *Item) Quote() {
+	fence := pack.Fence(it.Text())
+	it.head, it.tail = fence+"\n"+it.head, it.tail+"\n"+fence
+	it.Caution()
+}
+
+// Add puts a line below the item, as part of it.
+func (it *Item) Add(line string) { it.tail += "\n" + escapeFirst(escapeStructure(line)) }
+
 // Caution says before the item that it may carry instructions.
 func (it *Item) Caution() { it.head = "*" + pack.Caution + "*\n" + it.head }
 
@@ -96,7 +107,7 @@ func (it *Item) memory(r *candidate.Candidate, text string) {
 	category := cmp.Or(line(r.Category), string(r.Type))
 	it.head, it.body = "**Memory**: ", escapeStructure(text)
 	if r.Speaker != "" {
-		it.body = label(r.Speaker) + ": " + it.body
+		it.body = line(pack.Said(r)) + ": " + it.body
 	}
 	it.tail = "\n*Category: " + emphasised(category)
 	if r.Importance != nil {
@@ -132,8 +143,16 @@ func (it *Item) quote(r *candidate.Candidate, text string, redacted bool) {
 		if r.Extract != nil || len(it.files) > mostFiles {
 			it.tail = ""
 		}
+	case r.Kind == schemas.KindMemory && !redacted:
+		it.memory(r, pack.Unlinked(text))
+		if head := label(r.Quote.Head); head != "" {
+			it.head += span(strings.TrimSuffix(head, " ›")) + " "
+		}
+		if r.Extract != nil {
+			it.tail += between + it.note
+		}
 	default:
-		it.head, it.body = "**Document** ", pack.Unlinked(escapeStructure(text))
+		it.head, it.body = "**Document** ", escapeStructure(pack.Unlinked(text))
 		if head := label(r.Quote.Head); head != "" {
 			it.head += span(strings.TrimSuffix(head, " ›")) + " "
 		}
@@ -221,6 +240,9 @@ func (it *Item) commit(r *candidate.Candidate, text string) {
 	at := cmp.Or(line(a.Timestamp), stamp(r.CreatedAt))
 	if at != "" {
 		it.head += " on " + at[:min(len(at), len(time.DateOnly))]
+	}
+	if _, err := time.Parse(time.DateOnly, a.Committed); err == nil {
+		it.head += ", committed " + a.Committed
 	}
 	it.head += "\n"
 	it.body = escapeFirst(escapeStructure(text))

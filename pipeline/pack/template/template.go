@@ -239,7 +239,7 @@ func (v *Values) metadata(name string) string {
 	if v.Timestamp.IsZero() {
 		return "undated"
 	}
-	return v.Timestamp.UTC().Format(time.RFC3339)
+	return v.Timestamp.Format(time.RFC3339)
 }
 
 func twoDecimals(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }

@@ -28,3 +28,16 @@ func BenchmarkDefenses(b *testing.B) {
 		d.Apply(work, true, time.Time{})
 	}
 }
+
+// planted texts are sentences of everyday words, as turns of a conversation have them.
+func turnText(r *rand.Rand, sentences int) []string {
+	who := strings.Fields("Anna Ben Clara David Emma Felix Grace Henry Iris Jack")
+	did := []string{"moved to", "called about", "painted", "forgot", "is looking for", "talked about", "visited", "repaired", "likes", "wrote about"}
+	what := []string{"the old bicycle", "a house near the river", "her first concert", "the garden fence", "a new telescope", "their trip to Norway", "the blue sofa", "a book on beekeeping", "the school play", "his grandmother's recipe", "that noisy printer", "a class in pottery"}
+	when := []string{"last weekend", "before breakfast", "in the rain", "with two friends", "after the long meeting", "during the holidays", "on a train", "because of the storm", "for the third time", "in a hurry"}
+	out := make([]string, sentences)
+	for i := range out {
+		out[i] = fmt.Sprintf("%s %s %s %s", who[r.IntN(len(who))], did[r.IntN(len(did))], what[r.IntN(len(what))], when[r.IntN(len(when))])
+	}
+	return out
+}

@@ -3,36 +3,34 @@ package defend
 import (
 	"hash/maphash"
 	"sync"
-	"sync/atomic"
 
 	"satchel/pipeline/selection/defend/injection"
 )
 
 // features is what a candidate's text says by itself.
 type features struct {
-	hash     uint64 // its simhash, 0 when it is too short for one
 	injected injection.Finding
+	suspect  uint64 // fields to withhold
+	wording  wording
 	text     textKey
 }
 
 // textKey stands for a text in one process: two hashes under random seeds.
 type textKey struct{ slot, key uint64 }
 
-// Bounds of the cache: 12 MiB, and 2.5 for the digests.
+// Bounds of the cache: 48 MiB.
 const (
 	lookStripes = 64
 	lookMost    = 1 << 13 // looks of a stripe: 512k of all
 	lookWays    = 8       // places for one text
-	digestSlots = 1 << 13
 )
 
 // featureCache remembers what texts seen lately say: the same items are candidates again and
-// again. A text is known by a 64-bit hash under a random seed, and none of it is kept.
+// again. A text is known by a 64-bit hash under a random seed, and none of it is kept but what tells its wording.
 // Safe for concurrent use.
 type featureCache struct {
 	slot, key maphash.Seed
 	stripes   [lookStripes]lookStripe
-	digests   [digestSlots]atomic.Pointer[digest]
 }
 
 // lookStripe is a part of the cache. It grows with what it is asked for.
@@ -44,11 +42,12 @@ type lookStripe struct {
 
 // kept is what is remembered of a text; the zero kept is of none.
 type kept struct {
-	key    uint64
-	hash   uint64
-	score  float32 // of its injection.Finding, as the others
-	orders bool
-	unread bool
+	key     uint64
+	suspect uint64 // fields to withhold
+	wording wording
+	score   float32 // of its injection.Finding, as the others
+	orders  bool
+	unread  bool
 }
 
 func newFeatureCache() *featureCache {
@@ -57,18 +56,23 @@ func newFeatureCache() *featureCache {
 
 // of returns what read says of a text, perhaps said before.
 func (l *featureCache) of(text string, read func(string) features) features {
-	key := l.keyOf(text)
+	return l.ofKey(l.keyOf(text), func() features { return read(text) })
+}
+
+// ofKey is of, of what a key stands for.
+func (l *featureCache) ofKey(key textKey, read func() features) features {
 	stripe := &l.stripes[key.slot%lookStripes]
 	stripe.Lock()
 	known, ok := stripe.find(key.key)
 	stripe.Unlock()
 	if ok {
-		return features{hash: known.hash, text: key, injected: injection.Finding{Score: float64(known.score), Orders: known.orders, Unread: known.unread}}
+		found := injection.Finding{Score: float64(known.score), Orders: known.orders, Unread: known.unread}
+		return features{text: key, suspect: known.suspect, wording: known.wording, injected: found}
 	}
-	v := read(text)
+	v := read()
 	v.text = key
 	stripe.Lock()
-	stripe.put(kept{key.key, v.hash, float32(v.injected.Score), v.injected.Orders, v.injected.Unread})
+	stripe.put(kept{key.key, v.suspect, v.wording, float32(v.injected.Score), v.injected.Orders, v.injected.Unread})
 	stripe.Unlock()
 	return v
 }
@@ -124,33 +128,8 @@ func (l *featureCache) forget() {
 		l.stripes[i].kept, l.stripes[i].used = nil, 0
 		l.stripes[i].Unlock()
 	}
-	for i := range l.digests {
-		l.digests[i].Store(nil)
-	}
 }
 
 func (l *featureCache) keyOf(text string) textKey {
 	return textKey{maphash.String(l.slot, text), maphash.String(l.key, text)}
-}
-
-// digest is what a text's canonical form is compared by before the form itself is: how
-// often each letter stands in it and a sum of its numbers, which a short text can be
-// guessed from.
-type digest struct {
-	text   textKey
-	inForm *letters
-	said   facts
-}
-
-// digestOf returns the digest of a print's text, perhaps made before.
-func (l *featureCache) digestOf(p *print) *digest {
-	slot := &l.digests[p.key.slot%digestSlots]
-	if known := slot.Load(); known != nil && known.text == p.key {
-		return known
-	}
-	d := &digest{text: p.key}
-	p.form, d.said = canonical(p.text)
-	d.inForm = lettersOf(p.form)
-	slot.Store(d)
-	return d
 }

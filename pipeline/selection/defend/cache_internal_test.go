@@ -14,14 +14,15 @@ func TestLooksRemember(t *testing.T) {
 	found := func(text string) injection.Finding {
 		return injection.Finding{Score: float64(text[0]), Orders: text[0]%2 == 0, Unread: text[0]%3 == 0}
 	}
+	said := func(text string) wording { return wording{whole: uint64(len(text)), tokens: uint16(text[0])} }
 	read := func(text string) features {
 		reads++
-		return features{hash: uint64(len(text)), injected: found(text)}
+		return features{wording: said(text), injected: found(text)}
 	}
 	const n = 120_000
 	text := func(i int) string { return fmt.Sprintf("%c%0*d", 'a'+i%26, 6+i%9, i) }
 	for i := range n {
-		if got := l.of(text(i), read); got.hash != uint64(len(text(i))) || got.injected != found(text(i)) || got.text != l.keyOf(text(i)) {
+		if got := l.of(text(i), read); got.wording != said(text(i)) || got.injected != found(text(i)) || got.text != l.keyOf(text(i)) {
 			t.Fatalf("text %d: %+v", i, got)
 		}
 	}

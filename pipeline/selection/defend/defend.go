@@ -1,6 +1,6 @@
 // Package defend keeps out of a pack what would do harm there: items that are superseded or
 // expired, that their writer doubts, that are off topic, that look like injected
-// instructions, and texts that another candidate says already.
+// instructions. It joins what says the same: the newest stands for it.
 package defend
 
 import (
@@ -14,6 +14,7 @@ import (
 	"satchel/pipeline/infra/parallel"
 	"satchel/pipeline/infra/plaintext"
 	"satchel/pipeline/selection/defend/injection"
+	"satchel/pipeline/selection/words"
 	"satchel/schemas"
 )
 
@@ -22,23 +23,9 @@ type Config struct {
 	Injection  InjectionMode // default drop
 	Unread     UnreadMode    // default fence
 	Threshold  float64       // score from which a text counts as injected; default injection.Threshold
-	OffTopic   float64       // relevance below which an item is off topic; default .015; negative: none
+	OffTopic   float64       // relevance below which nothing in memory answers; default .0135; negative: none
 	Confidence float64       // an item's own confidence below which it is left out; default .1; negative: none
 }
-
-// Floors that hold by default: on labelled sets they lose less than 1 % of what is relevant.
-// Where not even the best item has answering times OffTopic, nothing answers the question. Tools
-// and documentation resemble questions less: one of them answers from closeAnswers times OffTopic,
-// and then all of them may be shown, unless a memory answers better: then each document needs as much.
-// Of documentation the passages are chosen by their own scores.
-const (
-	defaultOffTopic   = .015
-	answering         = 2
-	closeAnswers      = .67
-	besideBest        = .05 // share of the best relevance that memory and knowledge need, and documents beside a better memory
-	covers            = .8  // share of the question from which OffTopic is enough: a long text resembles nothing
-	defaultConfidence = .1
-)
 
 // Validate returns what is wrong with the configuration.
 func (c *Config) Validate() error {
@@ -52,7 +39,7 @@ func (c *Config) Validate() error {
 	default:
 		return fmt.Errorf("check what is done with unread languages %q: want fence or show", c.Unread)
 	}
-	if c.Threshold < 0 || c.Threshold > 1 || c.OffTopic >= 1 || c.Confidence >= 1 {
+	if c.Threshold < 0 || c.Threshold > 1 || c.OffTopic >= 1 || c.Confidence > 1 {
 		return errors.New("check defences: a threshold is outside 0 to 1")
 	}
 	return nil
@@ -95,6 +82,7 @@ func New(cfg Config) (*Defenses, error) {
 func (d *Defenses) Warm(items []*candidate.Visible) {
 	for _, v := range items {
 		d.looks.of(v.Content.Text(), d.read)
+		d.lookFields(v)
 	}
 }
 
@@ -103,35 +91,44 @@ func (d *Defenses) InvalidateCaches() { d.looks.forget() }
 
 // Apply drops, among the candidates that are still kept and in their order, what is
 // superseded, what has expired or is no longer valid at now, what its writer doubts,
-// what is not about the query when there is one, what looks injected, what is a pack
-// written back, and what a better candidate says already. It returns warnings, which
-// count what is stale and suspect.
+// what is not about the query when there is one, what looks injected, and what is a pack
+// written back. Of what says the same the newest stays, and the newest of several versions takes the
+// best of their places. It returns warnings, which count what is stale and suspect.
 func (d *Defenses) Apply(cs []candidate.Candidate, asked bool, now time.Time) []string {
-	return d.apply(cs, asked, now, newDuplicateIndex(cs, d.looks, false), d.splits)
+	return d.apply(cs, asked, now, oneSpeaker, d.splits)
 }
 
-// ApplyIgnoringSpeakers is Apply, but that two texts are duplicates whoever said them.
+// ApplyIgnoringSpeakers is Apply, but that two texts say the same whoever said them.
 func (d *Defenses) ApplyIgnoringSpeakers(cs []candidate.Candidate, asked bool, now time.Time) []string {
-	return d.apply(cs, asked, now, newDuplicateIndex(cs, d.looks, true), d.splits)
+	return d.apply(cs, asked, now, anySpeaker, d.splits)
 }
 
 // ApplyKeepingDuplicates is Apply, but that what says the same stays, and is not looked for.
 func (d *Defenses) ApplyKeepingDuplicates(cs []candidate.Candidate, asked bool, now time.Time) []string {
-	return d.apply(cs, asked, now, nil, d.splits)
+	return d.apply(cs, asked, now, nobody, d.splits)
 }
 
 // ApplyToList is ApplyKeepingDuplicates of a list that nobody reads as one text: items that share
 // an injected instruction are marked, and none is dropped for what another says.
 func (d *Defenses) ApplyToList(cs []candidate.Candidate, asked bool, now time.Time) []string {
-	return d.apply(cs, asked, now, nil, d.markSplits)
+	return d.apply(cs, asked, now, nobody, d.markSplits)
 }
 
+// joining says whose items are joined that say the same.
+type joining int8
+
+const (
+	nobody joining = iota
+	oneSpeaker
+	anySpeaker
+)
+
 func (d *Defenses) apply(
-	cs []candidate.Candidate, asked bool, now time.Time, seen *duplicateIndex, splits func([]candidate.Candidate) int,
+	cs []candidate.Candidate, asked bool, now time.Time, join joining, splits func([]candidate.Candidate) int,
 ) []string {
-	looks := d.look(cs)
+	looks, fields := d.look(cs)
 	floors := d.floors(cs)
-	var old, suspect, unread int
+	var old, suspect, unread, withheld int
 	var oldest time.Time
 	for i := range cs {
 		c := &cs[i]
@@ -150,7 +147,8 @@ func (d *Defenses) apply(
 			}
 			continue
 		}
-		if c.Drop, c.Detail = d.weak(c, asked, &floors); !c.Kept() {
+		d.withhold(c, fields[i])
+		if c.Drop, c.Detail = d.weak(c, asked, &floors); !c.Kept() && c.Given == candidate.NotGiven { // what is given may come back
 			continue
 		}
 		if d.injected(c, looks[i].injected) {
@@ -159,14 +157,15 @@ func (d *Defenses) apply(
 		if c.Unjudged {
 			unread++
 		}
-	}
-	suspect += splits(cs)
-	for i := range cs {
-		if seen != nil && cs[i].Kept() {
-			seen.find(i, looks[i])
+		if len(c.Withheld) > 0 {
+			withheld++
 		}
 	}
-	return warn(old, suspect, unread, oldest)
+	suspect += splits(cs)
+	if join != nobody {
+		group(cs, looks, join == anySpeaker, d.looksInjected)
+	}
+	return append(warn(old, suspect, unread, oldest), warnWithheld(withheld)...)
 }
 
 // DropNotYetValid drops, among the candidates that are still kept, what is not valid yet at now: the
@@ -194,28 +193,26 @@ const NotYetValid = "not valid before "
 // lookPart is how many texts a processor looks at before it takes more.
 const lookPart = 8
 
-// look reads the texts of the kept candidates, on all processors: this is most of the
-// work.
-func (d *Defenses) look(cs []candidate.Candidate) []features {
-	out := make([]features, len(cs))
+// look reads the texts and the fields of the kept candidates, on all processors: this is most
+// of the work.
+func (d *Defenses) look(cs []candidate.Candidate) (out []features, fields []fieldLook) {
+	out, fields = make([]features, len(cs)), make([]fieldLook, len(cs))
 	parallel.Parts(len(cs), lookPart, func(parts iter.Seq2[int, int]) {
 		for from, to := range parts {
 			for i := from; i < to; i++ {
 				if cs[i].Kept() {
 					out[i] = d.looks.of(cs[i].Content.Text(), d.read)
+					fields[i] = d.lookFields(cs[i].Visible)
 				}
 			}
 		}
 	})
-	return out
+	return out, fields
 }
 
 // read looks at a text that was not seen lately.
 func (d *Defenses) read(text string) features {
-	var l features
-	if len(text) >= shortestText {
-		l.hash = simhash(text)
-	}
+	l := features{wording: wordingOf(words.Tokens(text), d.looks.key)}
 	if d.classifier != nil {
 		l.injected = d.classifier.Judge(text)
 	}
@@ -252,12 +249,8 @@ func (d *Defenses) weak(c *candidate.Candidate, asked bool, floors *[groups]floa
 	if own := c.Confidence; own != nil && *own < d.cfg.Confidence {
 		return schemas.DropConfidence, fmt.Sprintf("its confidence %.2f is below %.2f", *own, d.cfg.Confidence)
 	}
-	floor := floors[groupOf(c)]
-	if asked && c.Signals != nil && c.Signals.Evidence.Words >= covers {
-		floor = min(floor, d.cfg.OffTopic)
-	}
-	if asked && c.Signals != nil && c.Signals.Relevance < floor {
-		return schemas.DropOffTopic, fmt.Sprintf("relevance %.3f is below %.3f", c.Signals.Relevance, floor)
+	if floor := floors[groupOf(c)]; asked && c.Signals != nil && c.Signals.Evidence.Bears < floor {
+		return schemas.DropOffTopic, fmt.Sprintf("relevance %.3f is below %.3f", c.Signals.Evidence.Bears, floor)
 	}
 	if isPack(c.Content.Text()) {
 		return schemas.DropRecalled, ""
@@ -277,13 +270,14 @@ func groupOf(c *candidate.Candidate) int {
 	switch {
 	case c.Kind == schemas.KindTool:
 		return tools
-	case c.Kind == schemas.KindCode, c.Kind == schemas.KindCommit, fromFile(c.Visible):
+	case c.Kind == schemas.KindCode, c.Kind == schemas.KindCommit, c.FromFile():
 		return documents
 	}
 	return memories
 }
 
-// floors returns the relevance that the items of each group need.
+// floors returns the relevance that the items of each group need. Memories answer a question together or not at all: what is
+// asked in other words resembles no single one of them.
 func (d *Defenses) floors(cs []candidate.Candidate) (out [groups]float64) {
 	if d.cfg.OffTopic < 0 {
 		return out
@@ -292,22 +286,21 @@ func (d *Defenses) floors(cs []candidate.Candidate) (out [groups]float64) {
 	told := 0.0 // the best of what is told in sentences, in memories and documents
 	for i := range cs {
 		if c := &cs[i]; c.Kept() && c.Signals != nil {
-			best[groupOf(c)] = max(best[groupOf(c)], c.Signals.Relevance)
+			best[groupOf(c)] = max(best[groupOf(c)], c.Signals.Evidence.Bears)
 			if c.Kind != schemas.KindTool && c.Kind != schemas.KindCode {
-				told = max(told, c.Signals.Relevance)
+				told = max(told, c.Signals.Evidence.Bears)
 			}
 		}
 	}
-	out[memories] = max(d.cfg.OffTopic, besideBest*told)
-	if least := answering * d.cfg.OffTopic; told < least {
-		out[memories] = least
+	if out[memories] = noRelevance; told < d.cfg.OffTopic {
+		out[memories] = d.cfg.OffTopic
 	}
-	if answers := best[memories]; answers >= answering*d.cfg.OffTopic && answers > best[documents] {
-		out[documents] = max(closeAnswers*d.cfg.OffTopic, besideBest*answers)
+	if nearest := best[memories]; nearest >= answers && nearest > best[documents] {
+		out[documents] = max(closeAnswers, besideBest*nearest)
 	}
 	for _, group := range []int{tools, documents} {
-		if least := closeAnswers * d.cfg.OffTopic; best[group] < least {
-			out[group] = max(out[group], least)
+		if best[group] < closeAnswers {
+			out[group] = max(out[group], closeAnswers)
 		}
 	}
 	return out

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/selection/defend/injection"
@@ -37,8 +36,8 @@ const (
 	dropScoreDocuments = .9
 )
 
-// toolOdds is how many times surer the classifier has to be of a tool, whose
-// description says by its nature what to do, and which is lost when it is left out.
+// toolOdds is how many times surer the classifier has to be of a tool before it is left out, and of one that orders
+// nobody before it is quoted: a description says by its nature what to do.
 const toolOdds = 5
 
 // trusted is the trust from which a text is shown that nobody could judge.
@@ -62,7 +61,10 @@ func (c *Config) treat(f injection.Finding, kind schemas.Kind, documents bool, t
 		drop = max(drop, dropScoreDocuments)
 	}
 	if kind == schemas.KindTool {
-		fence, drop = 1-(1-fence)/toolOdds, 1-(1-drop)/toolOdds
+		drop = 1 - (1-drop)/toolOdds
+	}
+	if kind == schemas.KindTool && !f.Orders {
+		fence = 1 - (1-fence)/toolOdds
 	}
 	switch {
 	case c.Injection == InjectionOff:
@@ -84,11 +86,8 @@ func Documents(r *candidate.Visible) bool {
 	case schemas.KindKnowledge, schemas.KindCode, schemas.KindCommit:
 		return true
 	}
-	return fromFile(r)
+	return r.FromFile()
 }
-
-// fromFile reports whether an item was imported from a file.
-func fromFile(r *candidate.Visible) bool { return strings.HasPrefix(r.Provenance.SourceURI, "file:") }
 
 // injected judges a candidate and drops or marks it as configured. It reports whether the
 // text looks injected. The detail has the score and never the text.
@@ -96,11 +95,7 @@ func (d *Defenses) injected(c *candidate.Candidate, f injection.Finding) bool {
 	if d.classifier == nil {
 		return false
 	}
-	trust := .5
-	if c.Trust != nil {
-		trust = *c.Trust
-	}
-	switch d.cfg.treat(f, c.Kind, Documents(c.Visible), trust) {
+	switch d.cfg.treat(f, c.Kind, Documents(c.Visible), trustOf(c.Visible)) {
 	case dropText:
 		c.Drop, c.Detail = schemas.DropInjection, fmt.Sprintf("%s scores it %.2f", injection.Revision, f.Score)
 	case fenceText:
@@ -112,6 +107,14 @@ func (d *Defenses) injected(c *candidate.Candidate, f injection.Finding) bool {
 		return false
 	}
 	return true
+}
+
+// trustOf is an item's trust, .5 without one.
+func trustOf(v *candidate.Visible) float64 {
+	if v.Trust == nil {
+		return .5
+	}
+	return *v.Trust
 }
 
 // splitDetail is the detail of an item that shares an injected instruction with others.

@@ -19,8 +19,10 @@ import (
 const Kept = "kept"
 
 // Account explains the items and the drops of a result: for each a sentence on its
-// score, and what would have changed its outcome. It knows no more than the result, so
-// that it says the same of one that was stored.
+// score, and what changes its outcome. It knows no more than the result, so
+// that it says the same of one that was stored. What it says a request would show is sure. A larger budget
+// or limit reads other items and weighs all of them anew, so of these it says what the item takes, and no number
+// at which it would be shown.
 type Account struct {
 	p       *schemas.ResultPayload
 	weights map[string]float64
@@ -46,15 +48,9 @@ func New(p *schemas.ResultPayload) *Account {
 		}
 	}
 	slices.SortStableFunc(a.beaten, func(x, y schemas.Drop) int {
-		return cmp.Or(cmp.Compare(x.Place, y.Place), cmp.Compare(worth(&y), worth(&x)), cmp.Compare(x.ItemID, y.ItemID))
+		return cmp.Or(cmp.Compare(x.Place, y.Place), cmp.Compare(y.Score, x.Score), cmp.Compare(x.ItemID, y.ItemID))
 	})
 	return a
-}
-
-// worth is what a pack chooses by: the score against the cost.
-func worth(d *schemas.Drop) float64 {
-	s := min(max(d.Score, 1e-9), 1-1e-9)
-	return .75*math.Log(s/(1-s)) - .5*math.Log(float64(max(1, d.Tokens)))
 }
 
 // Item returns the shown item of an id and its explanation.
@@ -75,7 +71,14 @@ func (a *Account) Drop(id string) (drop *schemas.Drop, explanation, change strin
 			if d.Detail != "" {
 				detail = " (" + d.Detail + ")"
 			}
-			return d, a.sentence(d.Score, d.Signals) + ", dropped because " + d.Reason.Sentence() + detail + ".", a.winning(d)
+			why := a.sentence(d.Score, d.Signals) + ", dropped because " + d.Reason.Sentence() + detail + "."
+			switch {
+			case d.OfRequest():
+				why = "The text of the request did not fit the token budget: " + d.Detail + "."
+			case isUnread(d):
+				why = "Found, and not read: enough other items stood before it in the search. It has no score."
+			}
+			return d, why, a.winning(d)
 		}
 	}
 	return nil, "", ""
@@ -105,102 +108,80 @@ func (a *Account) sentence(score float64, signals map[string]float64) string {
 
 // losing says what would have left a shown item out.
 func (a *Account) losing(it *schemas.ContextItem) string {
-	out := fmt.Sprintf("A min_score above %.4g would leave it out", it.Score)
+	out := fmt.Sprintf("A min_score above %.4g would leave it out", math.Ceil(it.Score*scoreSteps)/scoreSteps)
 	if len(a.beaten) > 0 {
 		out += fmt.Sprintf("; the best that was left out scores %.3f at %d tokens, against its %d", a.beaten[0].Score, a.beaten[0].Tokens, it.Tokens)
 	}
 	return out + "."
 }
 
+// scoreSteps is how many steps a score has in sentences, and in drops, which are rounded.
+const scoreSteps = 1e4
+
+// returned says how to read what a pack has no place for.
+const returned = " Recover returns it (satchel dropped), unless it looks injected."
+
+// isUnread reports whether a drop is of an item that was found and never read.
+func isUnread(d *schemas.Drop) bool {
+	return d.Reason == schemas.DropRank && d.Detail == candidate.NotRead
+}
+
 // winning says what would have shown a dropped item.
 func (a *Account) winning(d *schemas.Drop) string {
 	switch d.Reason {
 	case schemas.DropBudget:
-		if d.Detail != "" {
-			return "A larger max_bytes, or fewer items before it, would show it."
+		switch {
+		case d.OfRequest():
+			return "A larger token_budget has room for more of it."
+		case d.Detail != "":
+			return "A larger max_bytes may show it." + returned
 		}
-		return fmt.Sprintf("A token_budget of %d would show it%s.", a.enough(d), a.gap(d))
+		return fmt.Sprintf("It takes %d tokens, and the pack took %d of %d; a larger token_budget may show it%s.",
+			d.Tokens, a.p.Pack.TokenActual, a.p.Pack.TokenBudget, a.gap(d)) + returned
 	case schemas.DropRank:
-		if d.Detail == "" {
-			also := ""
-			if n := a.enough(d); n > a.p.Pack.TokenBudget+1 {
-				also = fmt.Sprintf(", with a token_budget of %d,", n)
-			}
-			return fmt.Sprintf("A limit of %d%s would show it%s.", cmp.Or(d.Place, len(a.shown)+a.before(d)+1), also, a.gap(d))
+		switch {
+		case isUnread(d):
+			return "A question nearer to what it says may have it read." + returned
+		case strings.HasSuffix(d.Detail, candidate.FillShows):
+			return strings.TrimSpace(returned)
+		case d.Detail != "":
+			return "A larger token_budget may show it." + returned
+		case d.Place == 0:
+			return fmt.Sprintf("A larger limit may show it%s.", a.gap(d)) + returned
 		}
-		return "A larger limit would show it."
+		return fmt.Sprintf("It was choice %d and %d are shown; a larger limit may show it%s.", d.Place, len(a.shown), a.gap(d)) + returned
 	case schemas.DropConfidence:
 		return "A higher confidence of the item itself would let it take part."
 	case schemas.DropScore:
 		if d.Detail != "" { // a log from before low confidence had a reason of its own
 			return "A higher confidence of the item itself would let it take part."
 		}
-		return fmt.Sprintf("A min_score of %.4g or less would let it take part%s.", d.Score, a.gap(d))
+		return fmt.Sprintf("A min_score of %.4g or less lets it take part%s.", max(0, math.Floor(d.Score*scoreSteps-1)/scoreSteps), a.gap(d)) + returned
 	case schemas.DropRecalled:
 		return "The items it was made of are shown by themselves."
 	case schemas.DropDuplicate:
-		return "It would be shown if the item that says the same were not there."
+		return "The item that says the same stands for it."
+	case schemas.DropNewer:
+		return "A larger token_budget or limit may show what it says otherwise, below its newest version." + returned
 	case schemas.DropStale:
 		if from, early := strings.CutPrefix(d.Detail, defend.NotYetValid); early {
-			return "A request whose now is " + from + " or later would show it."
+			return "A request whose now is " + from + " or later lets it take part."
 		}
-		return "A later end of its validity would show it: record it again."
+		return "A later end of its validity lets it take part: record it again."
 	case schemas.DropSuperseded:
 		return "Recording it again would: the item that replaced it is asked for instead."
 	case schemas.DropOffTopic:
-		return "A question nearer to what it says would show it."
+		return "A question nearer to what it says may show it." + returned
 	case schemas.DropInjection:
 		return "An operator may fence such items instead of dropping them."
 	case schemas.DropRelevance:
 		return "Another mode, or other signals, would include its kind of context."
+	case schemas.DropSummarised:
+		return strings.TrimSpace(returned)
 	case schemas.DropErased:
 		return "Nothing would."
 	}
 	return ""
-}
-
-// before counts the drops that would be chosen before d.
-func (a *Account) before(d *schemas.Drop) int {
-	return max(0, slices.IndexFunc(a.beaten, func(o schemas.Drop) bool { return o.ItemID == d.ItemID }))
-}
-
-// What stands beside items costs at most: the heading of a day, that of a section, and a
-// section that policy speaks in, for which fewer than roomy tokens have no room.
-const (
-	dayHeading     = 8
-	sectionHeading = 5
-	policySection  = 20
-	roomy          = 64
-)
-
-// enough is a token budget at which everything chosen before the drop fits, and the
-// drop itself.
-func (a *Account) enough(d *schemas.Drop) int {
-	before := a.beaten[:a.before(d)]
-	sum := max(a.p.Pack.TokenActual, 0) + d.Tokens + dayHeading
-	for i := range before {
-		sum += before[i].Tokens + dayHeading
-	}
-	headings, spoken := 0, 0
-	for i := range a.p.Pack.Sections {
-		s := &a.p.Pack.Sections[i]
-		if s.TokenActual > 0 {
-			continue
-		}
-		switch s.Type {
-		case schemas.SectionTools, schemas.SectionKnowledge, schemas.SectionMemory:
-			headings++
-		case schemas.SectionPolicy:
-			spoken++
-		}
-	}
-	if len(a.p.Drop.Denied) == 0 && spoken > 0 {
-		spoken-- // nothing was withheld to speak of
-	}
-	if sum += min(headings, len(before)+1) * sectionHeading; sum >= roomy {
-		sum += spoken * policySection
-	}
-	return max(sum, a.p.Pack.TokenBudget+1)
 }
 
 // gap says what a drop's score lacks to the last item shown, and which signal holds it

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"satchel/schemas"
 )
@@ -62,11 +63,14 @@ func sensible(name string, tests []test) error {
 	}
 	few := fieldValues()
 	for _, t := range tests {
+		if t.op == "exists" {
+			continue
+		}
 		for _, v := range t.values {
 			if !of(want, v) {
 				return fmt.Errorf("%s is compared with %s, want %s", name, described(v), want)
 			}
-			if text, ok := v.(string); ok && t.op == "eq" && len(few[name]) > 0 && !slices.Contains(few[name], text) {
+			if text, ok := v.(string); ok && (t.op == "eq" || t.op == "ne") && len(few[name]) > 0 && !slices.Contains(few[name], text) {
 				return fmt.Errorf("%s has no such value, it has %s", name, strings.Join(few[name], ", "))
 			}
 		}
@@ -80,7 +84,8 @@ func of(want sort, v any) bool {
 		_, ok := asNumber(v)
 		return ok
 	case sortTime:
-		_, ok := asTime(v)
+		text, _ := v.(string)
+		_, _, ok := schemas.Moment(text, time.UTC)
 		return ok
 	}
 	_, ok := v.(string)
@@ -119,13 +124,17 @@ func upsideDown(tests []test) error {
 	return nil
 }
 
-// compareBounds orders numbers and times; of texts only those that are times.
-func compareBounds(a, b any) (int, bool) {
-	if x, ok := asTime(a); ok {
-		y, ok := asTime(b)
-		return x.Compare(y), ok
+// compareBounds orders a lower and an upper bound: numbers and times; of texts only those that are times. A day is a
+// lower bound from its beginning and an upper one to its end.
+func compareBounds(low, high any) (int, bool) {
+	x, okX := low.(string)
+	y, okY := high.(string)
+	if !okX || !okY {
+		return compare(low, high)
 	}
-	return compare(a, b)
+	from, _, okX := schemas.Moment(x, time.UTC)
+	_, to, okY := schemas.Moment(y, time.UTC)
+	return from.Compare(to), okX && okY
 }
 
 // misspelt refuses a name that differs from a field's in one place, or in case, separators

@@ -3,10 +3,12 @@
 package filter
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,11 +25,19 @@ type Predicate func(r *candidate.Visible) bool
 // Parse turns a request's filters into what stores evaluate and what is left for
 // the record. Every value of a name that is no field of an item is looked up in the
 // attributes, a dotted name in depth. A value that cannot be compared with its field
-// is a validation error that names the filter below pointer, where the request has them.
-func Parse(pointer string, named map[string]any) (schemas.Filter, []Predicate, error) {
+// is a validation error that names the filter below pointer, where the request has them. A date is a day of the zone.
+func Parse(pointer string, named map[string]any, zone *time.Location) (schemas.Filter, []Predicate, error) {
 	var conds []schemas.Cond
 	var left []Predicate
 	for _, name := range slices.Sorted(maps.Keys(named)) {
+		if name == schemas.FilterOr {
+			holds, err := parseOr(pointer+"/"+name, named[name], zone)
+			if err != nil {
+				return schemas.Filter{}, nil, err
+			}
+			left = append(left, holds)
+			continue
+		}
 		tests, err := parseTests(named[name])
 		if err == nil {
 			err = sensible(name, tests)
@@ -43,10 +53,29 @@ func Parse(pointer string, named map[string]any) (schemas.Filter, []Predicate, e
 		}
 		read := reader(name)
 		for _, t := range tests {
-			left = append(left, func(r *candidate.Visible) bool { return t.holds(read(r)) })
+			left = append(left, func(r *candidate.Visible) bool { return t.holds(read(r), zone) })
 		}
 	}
 	return schemas.Where(conds...), left, nil
+}
+
+// parseOr turns a list of filters into a predicate that an item passes with one of them.
+func parseOr(pointer string, v any, zone *time.Location) (Predicate, error) {
+	list, _ := v.([]any)
+	ways := make([]Predicate, 0, len(list))
+	for i, one := range list {
+		named, _ := one.(map[string]any)
+		stored, left, err := Parse(pointer+"/"+strconv.Itoa(i), named, zone)
+		if err != nil {
+			return nil, err
+		}
+		ways = append(ways, func(r *candidate.Visible) bool {
+			return stored.Match(&r.Facets) && !slices.ContainsFunc(left, func(holds Predicate) bool { return !holds(r) })
+		})
+	}
+	return func(r *candidate.Visible) bool {
+		return slices.ContainsFunc(ways, func(holds Predicate) bool { return holds(r) })
+	}, nil
 }
 
 // Tells reports whether a request's filters are about more than the kind and type of items, or let
@@ -95,7 +124,7 @@ func parseTests(v any) ([]test, error) {
 		var out []test
 		for _, op := range slices.Sorted(maps.Keys(x)) {
 			switch op {
-			case "gte", "gt", "lte", "lt", "eq":
+			case "gte", "gt", "lte", "lt", "eq", "ne", "exists":
 				out = append(out, test{op, []any{x[op]}})
 			case "in":
 				list, ok := x[op].([]any)
@@ -104,7 +133,7 @@ func parseTests(v any) ([]test, error) {
 				}
 				out = append(out, test{"eq", list})
 			default:
-				return nil, fmt.Errorf("operator %q is not one of eq, in, gte, gt, lte, lt", op)
+				return nil, fmt.Errorf("operator %q is not one of eq, ne, in, gte, gt, lte, lt, exists", op)
 			}
 		}
 		return out, nil
@@ -166,44 +195,73 @@ func pushNumbers(field schemas.Field, tests []test) ([]schemas.Cond, bool) {
 }
 
 // holds compares a field's value; a list field passes when any element does, and a
-// value that is absent passes nothing.
-func (t test) holds(value any) bool {
-	if list, ok := value.([]any); ok {
-		return slices.ContainsFunc(list, t.holds)
+// value that is absent passes nothing but that it does not exist.
+func (t test) holds(value any, zone *time.Location) bool {
+	switch t.op {
+	case "exists":
+		return present(value) == t.values[0]
+	case "ne":
+		return present(value) && !test{"eq", t.values}.holds(value, zone)
 	}
-	for _, want := range t.values {
-		order, ok := compare(value, want)
+	if list, ok := value.([]any); ok {
+		return slices.ContainsFunc(list, func(one any) bool { return t.holds(one, zone) })
+	}
+	return slices.ContainsFunc(t.values, func(want any) bool {
+		from, to, ok := compareSpan(value, want, zone)
 		if !ok {
-			continue
+			return false
 		}
 		switch t.op {
 		case "eq":
-			if order == 0 {
-				return true
-			}
+			return from >= 0 && to <= 0
 		case "gte":
-			return order >= 0
+			return from >= 0
 		case "gt":
-			return order > 0
+			return to > 0
 		case "lte":
-			return order <= 0
-		case "lt":
-			return order < 0
+			return to <= 0
 		}
+		return from < 0
+	})
+}
+
+// present reports whether an item has a value.
+func present(value any) bool {
+	switch x := value.(type) {
+	case nil:
+		return false
+	case string:
+		return x != ""
+	case time.Time:
+		return !x.IsZero()
+	case []any:
+		return len(x) > 0
 	}
-	return false
+	return true
+}
+
+// compareSpan orders a value and the first and the last moment of a day; for all else these are the same.
+func compareSpan(value, want any, zone *time.Location) (from, to int, ok bool) {
+	at, isTime := value.(time.Time)
+	text, isText := want.(string)
+	if !isTime || !isText {
+		from, ok = compare(value, want)
+		return from, from, ok
+	}
+	first, last, ok := schemas.Moment(text, zone)
+	return at.Compare(first), at.Compare(last), ok && !at.IsZero()
 }
 
 // compare orders two values of one sort: numbers, times, booleans or strings.
 func compare(a, b any) (int, bool) {
 	if x, ok := asNumber(a); ok {
 		y, ok := asNumber(b)
-		return cmp.Compare(x, y), ok
+		if order := cmp.Compare(x, y); order != 0 || !ok {
+			return order, ok
+		}
+		return compareDigits(a, b), true
 	}
 	switch x := a.(type) {
-	case time.Time:
-		y, ok := asTime(b)
-		return x.Compare(y), ok && !x.IsZero()
 	case bool:
 		y, ok := b.(bool)
 		if x == y {
@@ -215,6 +273,33 @@ func compare(a, b any) (int, bool) {
 		return cmp.Compare(x, y), ok && (x != "" || y == "") // an absent text is in no range
 	}
 	return 0, false
+}
+
+// compareDigits orders numbers that a float64 holds alike by all the digits that they are written with.
+func compareDigits(a, b any) int {
+	x, okX := exactly(a)
+	y, okY := exactly(b)
+	if !okX || !okY {
+		return 0
+	}
+	return x.Cmp(y)
+}
+
+// mostExponent is the number of letters of the longest exponent that is computed with.
+const mostExponent = 4
+
+func exactly(v any) (*big.Rat, bool) {
+	switch n := v.(type) {
+	case int64:
+		return new(big.Rat).SetInt64(n), true
+	case json.Number:
+		text := string(n)
+		if at := strings.IndexAny(text, "eE"); at >= 0 && len(text)-at-1 > mostExponent {
+			return nil, false
+		}
+		return new(big.Rat).SetString(text)
+	}
+	return nil, false
 }
 
 func asNumber(v any) (float64, bool) {
@@ -230,19 +315,6 @@ func asNumber(v any) (float64, bool) {
 		return f, err == nil
 	}
 	return 0, false
-}
-
-func asTime(v any) (time.Time, bool) {
-	s, ok := v.(string)
-	if !ok {
-		return time.Time{}, false
-	}
-	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
-		if t, err := time.Parse(layout, s); err == nil {
-			return t, true
-		}
-	}
-	return time.Time{}, false
 }
 
 // reader returns how a named field is read from a record; nil for an absent value.
@@ -272,6 +344,12 @@ func reader(name string) func(*candidate.Visible) any {
 		return func(r *candidate.Visible) any { return r.Facets.Level.String() }
 	case "source_uri":
 		return func(r *candidate.Visible) any { return r.Provenance.SourceURI }
+	case "labels":
+		return func(r *candidate.Visible) any { return values(r.Facets.Labels) }
+	case "groups":
+		return func(r *candidate.Visible) any { return values(r.Facets.Groups) }
+	case "purposes":
+		return func(r *candidate.Visible) any { return values(r.Facets.Purposes) }
 	}
 	return numberReader(name)
 }
@@ -305,30 +383,59 @@ func numberReader(name string) func(*candidate.Visible) any {
 	return func(r *candidate.Visible) any { return attribute(r.Attributes, path) }
 }
 
-// attribute looks a path up in a JSON object; a number in the path indexes an array.
+func values(list []string) []any {
+	out := make([]any, len(list))
+	for i, s := range list {
+		out[i] = s
+	}
+	return out
+}
+
+// attribute looks a path up in a JSON object, nil for nothing.
 func attribute(raw json.RawMessage, path []string) any {
 	if len(raw) == 0 {
 		return nil
 	}
 	var v any
-	if err := json.Unmarshal(raw, &v); err != nil {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
 		return nil // attributes are validated when written; what cannot be read holds nothing
 	}
-	for _, step := range path {
-		switch x := v.(type) {
-		case map[string]any:
-			v = x[step]
-		case []any:
-			i, err := strconv.Atoi(step)
-			if err != nil || i < 0 || i >= len(x) {
+	return lookUp(v, path)
+}
+
+// lookUp follows a path: a name may have dots itself, the longest first, a number indexes an array, and any other name is
+// that of all its objects.
+func lookUp(v any, path []string) any {
+	if len(path) == 0 {
+		return v
+	}
+	switch x := v.(type) {
+	case map[string]any:
+		for n := len(path); n > 0; n-- {
+			if found := lookUp(x[strings.Join(path[:n], ".")], path[n:]); found != nil {
+				return found
+			}
+		}
+	case []any:
+		if i, err := strconv.Atoi(path[0]); err == nil {
+			if i < 0 || i >= len(x) {
 				return nil
 			}
-			v = x[i]
-		default:
-			return nil
+			return lookUp(x[i], path[1:])
+		}
+		var all []any
+		for _, one := range x {
+			if found := lookUp(one, path); found != nil {
+				all = append(all, found)
+			}
+		}
+		if len(all) > 0 {
+			return all
 		}
 	}
-	return v
+	return nil
 }
 
 func valueOr(p *float64, otherwise float64) float64 {

@@ -46,7 +46,7 @@ func TestFiltersThatMakeNoSense(t *testing.T) {
 		"no type":           {"type", map[string]any{"in": []any{"episodes"}}, "episodic, procedural, semantic"},
 		"a slash":           {"speakr", map[string]any{"eq": "a/b"}, `"speaker"`},
 	} {
-		_, _, err := filter.Parse("/filters", map[string]any{tc.field: tc.value})
+		_, _, err := filter.Parse("/filters", map[string]any{tc.field: tc.value}, time.UTC)
 		var e *schemas.Error
 		if !errors.As(err, &e) || e.Code != schemas.CodeValidation || e.Field != "/filters/"+tc.field || !strings.Contains(e.Message, tc.says) {
 			t.Errorf("%s: error is %v, want one of %s with %q", name, err, tc.field, tc.says)
@@ -58,12 +58,12 @@ func TestFiltersThatMakeNoSense(t *testing.T) {
 		{"groups": []any{"ops", "dev"}}, {"attributes.session_id": "x", "attributes.createdAt": "x", "request_id": "x", "valid": true, "idea": "x", "orgId2": "x"},
 		{"kind": []any{"memory", "tool"}, "type": map[string]any{"in": []any{"semantic"}}, "level": "internal"}, {"kind": map[string]any{"gte": "m"}}, {"type": []any{}},
 	} {
-		if _, _, err := filter.Parse("/filters", fine); err != nil {
+		if _, _, err := filter.Parse("/filters", fine, time.UTC); err != nil {
 			t.Errorf("%v: %v", fine, err)
 		}
 	}
 	for _, field := range filter.Fields() {
-		if _, _, err := filter.Parse("/filters", map[string]any{field: nil}); err == nil {
+		if _, _, err := filter.Parse("/filters", map[string]any{field: nil}, time.UTC); err == nil {
 			t.Errorf("%s takes null", field)
 		}
 	}
@@ -72,8 +72,9 @@ func TestFiltersThatMakeNoSense(t *testing.T) {
 func TestFilterTypes(t *testing.T) {
 	t.Parallel()
 	r := candidate.Visible{MemoryItem: schemas.MemoryItem{
-		Kind: schemas.KindCommit, Speaker: "Ana", CreatedAt: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC),
-		Attributes: json.RawMessage(`{"files":["a.go","b.go"],"size":{"lines":12},"merged":true}`),
+		Kind: schemas.KindCommit, Speaker: "Ana", CreatedAt: time.Date(2026, 1, 2, 9, 30, 0, 0, time.UTC), SecurityLabel: []string{"level:internal", "team:b"},
+		Attributes: json.RawMessage(`{"files":["a.go","b.go"],"size":{"lines":12},"merged":true,"order":653247040368672769,"price":0.1,` +
+			`"http.status":200,"a.b":{"c.d":"x"},"a":{"b":{"e":"y"}},"parts":[{"k":"p","n":1},{"k":"q"}],"none":null}`),
 	}}
 	r.Facets = r.MemoryItem.Facets()
 	for _, tc := range []struct {
@@ -96,12 +97,52 @@ func TestFilterTypes(t *testing.T) {
 		{`{"trust":{"gt":0.5}}`, false},
 		{`{"speaker":{"in":["Bo","Ana"]}}`, true},
 		{`{"confidence":1}`, true},
+		{`{"order":653247040368672769}`, true},
+		{`{"order":653247040368672768}`, false},
+		{`{"order":{"in":[1,653247040368672769.0]}}`, true},
+		{`{"order":{"gt":653247040368672768}}`, true},
+		{`{"order":{"gt":653247040368672769}}`, false},
+		{`{"order":{"ne":653247040368672768}}`, true},
+		{`{"price":1e-1}`, true},
+		{`{"price":{"gte":1e-999999999}}`, true},
+		{`{"created_at":"2026-01-02"}`, true},
+		{`{"created_at":["2026-01-01","2026-01-02"]}`, true},
+		{`{"created_at":"2026-01-01"}`, false},
+		{`{"created_at":{"lte":"2026-01-02"}}`, true},
+		{`{"created_at":{"gte":"2026-01-02"}}`, true},
+		{`{"created_at":{"gte":"2026-01-02T09:00:00Z","lte":"2026-01-02"}}`, true},
+		{`{"created_at":{"gt":"2026-01-02"}}`, false},
+		{`{"created_at":{"lt":"2026-01-02"}}`, false},
+		{`{"created_at":{"ne":"2026-01-02"}}`, false},
+		{`{"created_at":"2026-01-02T10:30:00+01:00"}`, true},
+		{`{"created_at":"2026-01-02T09:00:00Z"}`, false},
+		{`{"valid_to":{"exists":false}}`, true},
+		{`{"valid_to":{"ne":"2026-01-02"}}`, false},
+		{`{"http.status":200}`, true},
+		{`{"attributes.http.status":{"gte":200}}`, true},
+		{`{"a.b.c.d":"x"}`, true},
+		{`{"a.b.e":"y"}`, true},
+		{`{"parts.k":"q"}`, true},
+		{`{"parts.k":{"ne":"q"}}`, false},
+		{`{"parts.1.k":"p"}`, false},
+		{`{"parts.n":1}`, true},
+		{`{"merged":{"ne":false}}`, true},
+		{`{"absent":{"ne":"x"}}`, false},
+		{`{"absent":{"exists":false}}`, true},
+		{`{"none":{"exists":true}}`, false},
+		{`{"merged":{"exists":true}}`, true},
+		{`{"category":{"exists":true}}`, false},
+		{`{"labels":{"ne":"team:a"}}`, true},
+		{`{"labels":{"ne":"team:b"}}`, false},
+		{`{"or":[{"kind":"tool"},{"speaker":"Ana"}]}`, true},
+		{`{"or":[{"kind":"commit","speaker":"Bo"},{"merged":false}]}`, false},
+		{`{"or":[{"kind":"commit"}],"merged":false}`, false},
 	} {
-		var named map[string]any
+		var named schemas.Filters
 		if err := json.Unmarshal([]byte(tc.filters), &named); err != nil {
 			t.Fatal(err)
 		}
-		f, where, err := filter.Parse("/filters", named)
+		f, where, err := filter.Parse("/filters", named, time.UTC)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +154,7 @@ func TestFilterTypes(t *testing.T) {
 			t.Errorf("%s: %v, want %v", tc.filters, got, tc.want)
 		}
 	}
-	if _, _, err := filter.Parse("/filters", map[string]any{"size/x": map[string]any{"near": 1}}); err == nil || !strings.Contains(err.Error(), "size~1x") {
+	if _, _, err := filter.Parse("/filters", map[string]any{"size/x": map[string]any{"near": 1}}, time.UTC); err == nil || !strings.Contains(err.Error(), "size~1x") {
 		t.Errorf("unknown operator: %v", err)
 	}
 }
@@ -167,7 +208,7 @@ func TestPropertyFilters(t *testing.T) {
 			named[all[i].name] = all[i].test
 			want = want && all[i].want
 		}
-		f, left, err := filter.Parse("/filters", named)
+		f, left, err := filter.Parse("/filters", named, time.UTC)
 		if err != nil {
 			t.Fatal(err)
 		}

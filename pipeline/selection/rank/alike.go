@@ -15,10 +15,8 @@ import (
 const (
 	alikeWords     = 6    // that each has at least
 	alikeDiffer    = 8    // one of so many words may differ
-	alikeRelevance = .02  // difference at most
-	leastAlike     = .015 // relevance from which it matters
-
-	alikeBytes = 8 << 20 // of a generation of the words that are remembered
+	alikeRelevance = .027 // difference at most
+	leastAlike     = .02  // relevance from which it matters
 )
 
 // preferBetter has the signals of the items themselves decide between items that are alike: the better
@@ -32,8 +30,8 @@ func (p *Pool) preferBetter(order []int32, req *Request, known *textmemo.Memo[[]
 	}
 	wordsOf := func(at int) []uint64 {
 		if texts[at] == nil {
-			text := schemas.SearchText(&p.items[order[at]].MemoryItem)
-			texts[at] = known.Of(text, 0, func() ([]uint64, int) {
+			text := words.Head(schemas.SearchText(&p.items[order[at]].MemoryItem))
+			texts[at] = known.Of(text, sortedWords, func() ([]uint64, int) {
 				sorted := words.Hashes(text)
 				slices.Sort(sorted)
 				return sorted, 8 * cap(sorted)
@@ -63,9 +61,8 @@ func (p *Pool) preferBetter(order []int32, req *Request, known *textmemo.Memo[[]
 
 func (p *Pool) mayBeAlike(i, j int32) bool {
 	a, b := p.items[i], p.items[j]
-	return a.Kind != schemas.KindCode && a.Kind != schemas.KindCommit &&
-		min(p.relevant[i], p.relevant[j]) >= leastAlike && math.Abs(p.relevant[i]-p.relevant[j]) <= alikeRelevance &&
-		a.Kind == b.Kind && a.Speaker == b.Speaker && !IsTurn(&a.MemoryItem) && !IsTurn(&b.MemoryItem)
+	return min(p.relevant[i], p.relevant[j]) >= leastAlike && math.Abs(p.relevant[i]-p.relevant[j]) <= alikeRelevance &&
+		a.Kind != schemas.KindCode && a.Kind != schemas.KindCommit && a.Kind == b.Kind && a.Speaker == b.Speaker && !a.IsTurn() && !b.IsTurn()
 }
 
 // alike reports whether two sorted lists of words differ in few that nobody asked for.
@@ -77,22 +74,24 @@ func alike(a, b, asked []uint64) bool {
 	if max(len(a), len(b))-min(len(a), len(b)) > most {
 		return false
 	}
-	one, other := make([]uint64, 0, 32), make([]uint64, 0, 32) // words of the one alone
-	for len(a) > 0 || len(b) > 0 {
+	for one, other := 0, 0; len(a) > 0 || len(b) > 0; { // words of the one alone
+		var word uint64
 		switch {
 		case len(a) > 0 && len(b) > 0 && a[0] == b[0]:
 			a, b = a[1:], b[1:]
+			continue
 		case len(b) == 0 || len(a) > 0 && a[0] < b[0]:
-			one, a = append(one, a[0]), a[1:]
+			word, a = a[0], a[1:]
+			one++
 		default:
-			other, b = append(other, b[0]), b[1:]
+			word, b = b[0], b[1:]
+			other++
 		}
-		if max(len(one), len(other)) > most {
+		if max(one, other) > most || slices.Contains(asked, word) {
 			return false
 		}
 	}
-	wanted := func(word uint64) bool { return slices.Contains(asked, word) }
-	return !slices.ContainsFunc(one, wanted) && !slices.ContainsFunc(other, wanted)
+	return true
 }
 
 // redistribute gives the places and scores of a group to its items by their own signals.

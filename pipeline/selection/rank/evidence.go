@@ -5,11 +5,14 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode"
 
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/embed"
+	"satchel/pipeline/infra/textmemo"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection/retrieve"
+	"satchel/pipeline/selection/words"
 	"satchel/pipeline/store/keyword"
 	"satchel/schemas"
 )
@@ -26,6 +29,8 @@ type Meanings interface {
 // whatever is stored: about the logarithm of the number of texts to one that has it.
 type WordWeights interface {
 	WordWeight(word string) float64
+	// WordPieces is 1 for a frequent word, and more the less a word is one of its language.
+	WordPieces(word string) int
 }
 
 const (
@@ -58,22 +63,38 @@ func (p *Pool) cover(q *Question, at []int32, rows []float32) {
 }
 
 // coverExactly is cover of equal stems, for scripts and embedders without a lexicon.
-func (p *Pool) coverExactly(q *Question, at []int32) {
-	asked := map[string]bool{}
+func (p *Pool) coverExactly(q *Question, at []int32, known *textmemo.Memo[[]uint64]) {
+	var asked []uint64
 	for _, w := range q.words {
-		for _, term := range keyword.Analyze(w) {
-			asked[term] = true
-		}
+		asked = append(asked, termsOf(w)...)
 	}
+	slices.Sort(asked)
+	asked = slices.Compact(asked)
 	for _, i := range at {
-		found := map[string]bool{}
-		for _, term := range keyword.Analyze(schemas.SearchText(&p.items[i].MemoryItem)) {
-			if asked[term] {
-				found[term] = true
+		text := schemas.SearchText(&p.items[i].MemoryItem)
+		terms := known.Of(text, distinctTerms, func() ([]uint64, int) {
+			terms := termsOf(text)
+			return terms, 8 * cap(terms)
+		})
+		found := 0
+		for _, term := range asked {
+			if _, has := slices.BinarySearch(terms, term); has {
+				found++
 			}
 		}
-		p.covered[i] = float64(len(found)) / float64(max(1, len(asked)))
+		p.covered[i] = float64(found) / float64(max(1, len(asked)))
 	}
+}
+
+// termsOf returns the hashes of the terms of a text, sorted, each once.
+func termsOf(text string) []uint64 {
+	terms := keyword.Analyze(text)
+	out := make([]uint64, len(terms))
+	for i, term := range terms {
+		out[i] = words.Hash(term)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // judged are the places of the order and then those that its scores need: where a walk over links
@@ -112,19 +133,18 @@ func (r *Ranker) judge(p *Pool, q *Question, at []int32) {
 			vectors = c
 		}
 	}
-	byOrder := p.byOrder(q, at)
+	byOrder, letters := p.byOrder(q, at), foreign(q.words)
 	both, byMeaning := &r.both, &r.byMeaning
 	if q.cosines == embed.OfEncoder {
 		both, byMeaning = &r.bothEncoded, &r.byEncoded
 	}
+	odd := q.wordless || p.madeUp(q, at)
 	for n, i := range at {
 		e := candidate.Evidence{Words: p.covered[i], ByWords: len(q.content) > 0, ByMeaning: vectors != nil && !q.unread}
 		if e.ByMeaning {
 			e.Cosine = vectors.raw[i]
 		}
-		for _, m := range q.moments {
-			e.Dated = max(e.Dated, m.closeness(p.items[i].CreatedAt))
-		}
+		e.Dated = timely(q, p.items[i], nil)
 		for _, n := range p.near[i] {
 			e.NearWords = max(e.NearWords, p.covered[n.at])
 		}
@@ -141,18 +161,24 @@ func (r *Ranker) judge(p *Pool, q *Question, at []int32) {
 		default:
 			p.relevant[i] = relevance(p.fused[i])
 		}
+		switch {
+		case e.Dated > 1 || p.sharesRareWord(i) || odd && p.sharesUncommon(q, i):
+			p.relevant[i] = max(p.relevant[i], spokenFor)
+		case odd, q.unread && !byOrder(n, i) && !p.mayBear(q, i, letters):
+			p.relevant[i] = 0
+		}
 	}
 }
 
 // Of a question that the lexicon does not read.
 const (
-	firstByOrder = 5   // items that may share no term with it
+	firstByOrder = 5   // items that may bear on it
 	sharesTerms  = .25 // of the best keyword score, which takes more than frequent words
 )
 
 // byOrder returns a function of the n-th place, whether its relevance is that of the order. If the lexicon does not read
-// the question, and any item shares a term with it, that holds for the first few and for those that share rare terms. If
-// a model that nobody has measured compared them, it holds for all.
+// the question, and any item shares a term with it, that holds for the first few that may bear on it and for those that
+// share rare terms. If a model that nobody has measured compared them, it holds for all.
 func (p *Pool) byOrder(q *Question, at []int32) func(n int, i int32) bool {
 	all := func(yes bool) func(int, int32) bool { return func(int, int32) bool { return yes } }
 	if !q.unread {
@@ -176,7 +202,31 @@ func (p *Pool) byOrder(q *Question, at []int32) func(n int, i int32) bool {
 	if best <= 0 {
 		return all(false)
 	}
-	return func(n int, i int32) bool { return n < firstByOrder || terms[i] >= sharesTerms*best }
+	letters := foreign(q.words)
+	return func(n int, i int32) bool {
+		return terms[i] >= sharesTerms*best || n < firstByOrder && p.mayBear(q, i, letters)
+	}
+}
+
+// mayBear reports whether an item may bear on a question that the lexicon does not read: it shares a term with it, stands
+// beside one that does, is of a day that it names, or has one of the letters that are not Latin. Of other items nothing
+// tells which come first.
+func (p *Pool) mayBear(q *Question, i int32, letters string) bool {
+	if letters == "" || p.covered[i] > 0 || timely(q, p.items[i], nil) > 0 {
+		return true
+	}
+	return strings.ContainsAny(schemas.SearchText(&p.items[i].MemoryItem), letters) ||
+		slices.ContainsFunc(p.near[i], func(n neighbour) bool { return p.covered[n.at] > 0 })
+}
+
+// foreign returns the letters of words that are not Latin.
+func foreign(ws []string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsLetter(r) || unicode.Is(unicode.Latin, r) {
+			return -1
+		}
+		return r
+	}, strings.Join(ws, ""))
 }
 
 // Calibration maps evidence to the probability that an item bears on the question: a logistic of

@@ -29,6 +29,7 @@ const (
 	FeatureWeigh   = "weighing" // weights by the query's length and script
 	FeatureSubject = "subject"  // a question without how it asks
 	FeatureAliases = "aliases"  // other names of what a query names
+	FeatureMeaning = "meaning"  // over words, when a question is asked in other words
 	FeatureSpread  = "spread"   // over the sessions, when a question asks for an order
 )
 
@@ -55,20 +56,16 @@ func (r *Ranker) features(q *Question, p *Pool) []Feature {
 	if named := namedSpeakers(q.words, st.speakers); len(named) > 0 {
 		put(FeatureSpeaker, w.Speaker, func(v *candidate.Visible) float64 { return oneIf(v.Speaker != "" && named[v.Speaker]) })
 	}
-	if len(q.moments) > 0 {
-		put(FeatureDate, w.Date, func(v *candidate.Visible) float64 {
-			best := 0.0
-			for _, m := range q.moments {
-				best = max(best, m.closeness(v.CreatedAt))
-			}
-			return best
-		})
+	if len(q.days) > 0 {
+		put(FeatureDate, w.Date, func(v *candidate.Visible) float64 { return timely(q, v, r.namedDays(v, q.zone)) })
 	}
 	if q.when {
-		put(FeatureWhen, w.When, func(v *candidate.Visible) float64 { return oneIf(IsTurn(&v.MemoryItem) && holdsTime(v.Content.Text())) })
+		put(FeatureWhen, w.When, func(v *candidate.Visible) float64 {
+			return oneIf(v.IsTurn() && holdsTime(words.Head(v.Content.Text())))
+		})
 	}
 	put(FeatureShort, w.Short, func(v *candidate.Visible) float64 {
-		return oneIf(IsTurn(&v.MemoryItem) && asksShortly(v.Content.Text()))
+		return oneIf(v.IsTurn() && asksShortly(v.Content.Text()))
 	})
 	return out
 }
@@ -95,11 +92,6 @@ func statsOf(found []*candidate.Visible) stats {
 		}
 	}
 	return st
-}
-
-// IsTurn reports whether the item is something somebody said in a conversation.
-func IsTurn(r *schemas.MemoryItem) bool {
-	return r.Kind == schemas.KindMemory && r.SessionID() != "" && (r.Speaker != "" || r.Role != "")
 }
 
 // MayPassTurns reports whether a filter lets items of the kind that turns are through.

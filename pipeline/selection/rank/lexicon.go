@@ -18,7 +18,7 @@ type WordVectors interface {
 // Limits of the lexicon.
 const (
 	lexiconWords = 128 << 10 // past them all starts again; some 270 bytes each
-	docWords     = 512       // distinct words of an item that count
+	docWords     = 4096      // distinct words of an item that count
 	pageWords    = 1024
 )
 
@@ -35,10 +35,12 @@ type lexicon struct {
 	ids    map[uint64]int32 // by a word's hash
 	pages  [][]int8         // rows of pageWords words each
 	scales []float32
+	stems  []uint64 // by word: two words of one stem are equal
 	lists  wordLists
 	era    uint64 // counts resets
 
 	scratch sync.Pool // of *wordCloseness
+	seen    sync.Pool // of *sightings
 }
 
 func newLexicon(source WordVectors) *lexicon {
@@ -58,7 +60,7 @@ func (l *lexicon) forget() {
 func (l *lexicon) reset() {
 	l.ids = make(map[uint64]int32, 4096)
 	l.lists = newWordLists(listBytes)
-	l.pages, l.scales = nil, nil
+	l.pages, l.scales, l.stems = nil, nil, nil
 	l.era++
 }
 
@@ -68,6 +70,7 @@ type view struct {
 	stride int
 	pages  [][]int8
 	scales []float32
+	stems  []uint64
 	query  []int32
 	docs   []doc
 
@@ -128,17 +131,13 @@ func (l *lexicon) keep(era uint64, tenant string, records []*candidate.Visible, 
 	}
 	for _, r := range readers {
 		for i, key := range r.keys {
-			r.numbers = append(r.numbers, l.add(key, r.scales[i], r.rows[i]))
+			r.numbers = append(r.numbers, l.add(key, r.scales[i], r.stems[i], r.rows[i]))
 		}
 		r.settle(r.words)
 		from := 0
 		for _, one := range r.readings {
-			of, words := records[one.at], r.words[from:one.end]
-			if of.Masked {
-				v.docs[one.at] = doc{words: words, length: one.length}
-			} else {
-				v.docs[one.at] = l.lists.put(tenant, of.ID, of.Position, one.length, words)
-			}
+			key, position := l.lists.keyOf(records[one.at])
+			v.docs[one.at] = l.lists.put(tenant, key, position, one.length, r.words[from:one.end])
 			from = one.end
 		}
 	}
@@ -147,11 +146,13 @@ func (l *lexicon) keep(era uint64, tenant string, records []*candidate.Visible, 
 	return true
 }
 
-func (l *lexicon) show(v *view) { v.stride, v.pages, v.scales = l.stride, l.pages, l.scales }
+func (l *lexicon) show(v *view) {
+	v.stride, v.pages, v.scales, v.stems = l.stride, l.pages, l.scales, l.stems
+}
 
 // add returns the number of a word, which is new as a rule. Rows that a view may see never
 // change.
-func (l *lexicon) add(key uint64, scale float32, row []int8) int32 {
+func (l *lexicon) add(key uint64, scale float32, stem uint64, row []int8) int32 {
 	if id, ok := l.ids[key]; ok {
 		return id
 	}
@@ -161,7 +162,7 @@ func (l *lexicon) add(key uint64, scale float32, row []int8) int32 {
 		l.pages = append(l.pages, make([]int8, pageWords*l.stride))
 	}
 	copy(l.pages[id/pageWords][int(id)%pageWords*l.stride:], row)
-	l.scales = append(l.scales, scale)
+	l.scales, l.stems = append(l.scales, scale), append(l.stems, stem)
 	l.ids[key] = id
 	return id
 }

@@ -1,6 +1,11 @@
 package rank
 
-import "hash/maphash"
+import (
+	"hash/maphash"
+
+	"satchel/pipeline/candidate"
+	"satchel/pipeline/selection/words"
+)
 
 // Bounds of wordLists.
 const (
@@ -18,7 +23,7 @@ type doc struct {
 
 // wordLists keeps the words of items in pages that hold no pointers. When all of it is
 // more than most bytes, the tenant that has the most loses its oldest page. An item is
-// known by a hash of its id under a random seed, and by its position.
+// known by a hash under a random seed, see keyOf.
 type wordLists struct {
 	seed    maphash.Seed
 	most    int
@@ -28,7 +33,7 @@ type wordLists struct {
 
 // tenantLists is what is kept of a tenant.
 type tenantLists struct {
-	at    map[uint64]uint64 // by the hash of an id: number of the page << 32 | place in it
+	at    map[uint64]uint64 // by keyOf: number of the page << 32 | place in it
 	pages [][]int32         // the oldest first; what is written in one is never changed
 	first uint64            // number of pages[0]
 	bytes int
@@ -41,11 +46,25 @@ func newWordLists(most int) wordLists {
 // full reports whether more pushes out what is there.
 func (l *wordLists) full() bool { return l.bytes+4*listPage > l.most }
 
-func (l *wordLists) get(t *tenantLists, id string, position int64) (doc, bool) {
+// keyOf returns by what an item's words are known: by its id and version, or, where part of it may be hidden, by what
+// may be seen of it.
+func (l *wordLists) keyOf(v *candidate.Visible) (key uint64, position int64) {
+	if !v.Masked {
+		return maphash.String(l.seed, v.ID), v.Position
+	}
+	var h maphash.Hash
+	h.SetSeed(l.seed)
+	h.WriteString(v.Speaker)
+	h.WriteByte(0)
+	h.WriteString(words.Head(v.Content.Text()))
+	return h.Sum64(), 0
+}
+
+func (l *wordLists) get(t *tenantLists, key uint64, position int64) (doc, bool) {
 	if t == nil {
 		return doc{}, false
 	}
-	place, ok := t.at[maphash.String(l.seed, id)]
+	place, ok := t.at[key]
 	if !ok {
 		return doc{}, false
 	}
@@ -58,8 +77,8 @@ func (l *wordLists) get(t *tenantLists, id string, position int64) (doc, bool) {
 }
 
 // put keeps a copy of an item's words and returns it.
-func (l *wordLists) put(tenant, id string, position int64, length int32, words []int32) doc {
-	size := listHead + len(words)
+func (l *wordLists) put(tenant string, key uint64, position int64, length int32, list []int32) doc {
+	size := listHead + len(list)
 	for len(l.tenants) > 0 && l.full() {
 		l.evict()
 	}
@@ -70,12 +89,12 @@ func (l *wordLists) put(tenant, id string, position int64, length int32, words [
 	}
 	last := l.room(t, size)
 	page := t.pages[last]
-	key, at := maphash.String(l.seed, id), len(page)
+	at := len(page)
 	if _, ok := t.at[key]; !ok {
 		l.count(t, listPlace)
 	}
-	page = append(page, int32(key), int32(key>>32), int32(position), int32(position>>32), length, int32(len(words)))
-	page = append(page, words...)
+	page = append(page, int32(key), int32(key>>32), int32(position), int32(position>>32), length, int32(len(list)))
+	page = append(page, list...)
 	t.pages[last] = page
 	t.at[key] = (t.first+uint64(last))<<32 | uint64(at)
 	return doc{words: page[at+listHead : len(page) : len(page)], length: length}

@@ -41,14 +41,17 @@ func TestWordListsAreBounded(t *testing.T) {
 	const most = 40 * 4 * listPage
 	l := newWordLists(most)
 	r := rand.New(rand.NewPCG(3, 5))
-	type item struct{ tenant, id string }
+	type item struct {
+		tenant string
+		id     uint64
+	}
 	type list struct {
 		position int64
 		words    []int32
 	}
 	last := map[item]list{}
 	for n := range 60_000 {
-		it := item{fmt.Sprint("t", r.IntN(3)), fmt.Sprint(r.IntN(30_000))}
+		it := item{fmt.Sprint("t", r.IntN(3)), uint64(r.IntN(30_000))}
 		words := make([]int32, r.IntN(40))
 		for i := range words {
 			words[i] = r.Int32N(1000)
@@ -93,17 +96,17 @@ func TestAFloodPushesOutItsOwn(t *testing.T) {
 	t.Parallel()
 	l := newWordLists(20 * 4 * listPage)
 	for i := range 1000 {
-		l.put("small", fmt.Sprint(i), 1, 3, []int32{1, 2, int32(i)})
+		l.put("small", uint64(i), 1, 3, []int32{1, 2, int32(i)})
 	}
 	for i := range 100_000 {
-		l.put("flood", fmt.Sprint(i), 1, 3, []int32{1, 2, int32(i)})
+		l.put("flood", uint64(i), 1, 3, []int32{1, 2, int32(i)})
 	}
 	for i := range 1000 {
-		if _, ok := l.get(l.tenants["small"], fmt.Sprint(i), 1); !ok {
+		if _, ok := l.get(l.tenants["small"], uint64(i), 1); !ok {
 			t.Fatalf("item %d of the small tenant is gone", i)
 		}
 	}
-	if _, ok := l.get(l.tenants["flood"], "99999", 1); !ok {
+	if _, ok := l.get(l.tenants["flood"], 99999, 1); !ok {
 		t.Error("the last item of the flood is gone")
 	}
 }
@@ -125,6 +128,22 @@ func TestTheLexiconForgets(t *testing.T) {
 	}
 	if l.forget(); len(l.ids) != 0 || len(l.lists.tenants) != 0 || l.pages != nil {
 		t.Error("something was not forgotten")
+	}
+}
+
+// What may be seen of an item is read once as well, beside the whole.
+func TestTheLexiconKeepsViewsApart(t *testing.T) {
+	t.Parallel()
+	l := newLexicon(letterVectors{})
+	whole, seen := recordOf("a", 1, "The card PIN is 4711"), recordOf("a", 1, "The card PIN is hidden from you")
+	seen.Masked = true
+	for range 2 {
+		if v := l.look("acme", nil, []*candidate.Visible{seen, whole}); len(v.docs[0].words) != 7 || len(v.docs[1].words) != 5 {
+			t.Fatalf("%d and %d words", len(v.docs[0].words), len(v.docs[1].words))
+		}
+	}
+	if v := (view{docs: make([]doc, 1)}); l.readAll("acme", nil, []*candidate.Visible{seen}, &v) != nil {
+		t.Error("what may be seen is read again")
 	}
 }
 
@@ -154,13 +173,13 @@ func TestLooksAtOnce(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 6))
 	var records []*candidate.Visible
 	for i := range 80 {
-		n := r.IntN(60)
+		n, word, distinct := r.IntN(60), "Word%d ", 3000
 		if i%40 == 0 {
-			n = 4 * docWords
+			n, word, distinct = 4*docWords, "W%x ", 3*docWords
 		}
 		var text strings.Builder
 		for range n {
-			fmt.Fprintf(&text, "Word%d ", r.IntN(3000))
+			fmt.Fprintf(&text, word, r.IntN(distinct))
 		}
 		records = append(records, recordOf(fmt.Sprint(i), 1, text.String()))
 		records[i].Speaker = "Ana"
@@ -169,12 +188,13 @@ func TestLooksAtOnce(t *testing.T) {
 	df := []float64{20, 3, 0, 0}
 	sims := func(l *lexicon) []float64 {
 		v := l.look("acme", query, records)
-		return maxSim(&v, closest(&v), df, 80)
+		best, _ := closest(&v)
+		return maxSim(&v, best, df, 80)
 	}
 	want := sims(newLexicon(letterVectors{}))
 	for i, record := range records { // one by one, as the words are counted here
 		distinct := map[string]bool{}
-		ws := words.Of("Ana: " + record.Content.Text())
+		ws := words.Of("Ana: " + words.Head(record.Content.Text()))
 		for _, w := range ws {
 			distinct[w] = true
 		}

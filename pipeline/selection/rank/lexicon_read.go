@@ -3,12 +3,15 @@ package rank
 import (
 	"hash/maphash"
 	"iter"
+	"math"
+	"math/rand/v2"
 	"sync"
 
 	"satchel/pipeline/candidate"
 	"satchel/pipeline/infra/parallel"
 	"satchel/pipeline/infra/vecmath"
 	"satchel/pipeline/selection/words"
+	"satchel/pipeline/store/keyword"
 )
 
 // readPart is how many items a processor reads before it takes more.
@@ -25,11 +28,19 @@ type wordReader struct {
 	fresh   map[uint64]int32 // numbers of new words, by hash
 	keys    []uint64         // of new words: that of number n is at ^n, as in all that follows
 	scales  []float32
+	stems   []uint64
 	rows    [][]int8
 	numbers []int32 // that the lexicon gave them, once it has
 
-	item uint32     // the item that is read, from 1
-	seen []sighting // of words, by what they hash to
+	analyzer keyword.Analyzer
+
+	seen *sightings // nil before the first item
+}
+
+// sightings are the words of the item that is read, by what they hash to.
+type sightings struct {
+	item uint32 // from 1
+	at   [2 * docWords]sighting
 }
 
 // sighting is a word of an item; for another item its place is free.
@@ -47,10 +58,12 @@ type reading struct {
 // read reads the record at a place.
 func (r *wordReader) read(at int, record *candidate.Visible) {
 	if r.seen == nil {
-		r.seen = make([]sighting, 2*docWords)
+		r.seen = r.l.takeSightings()
 	}
 	from, length := len(r.words), int32(0)
-	r.item++
+	if r.seen.item++; r.seen.item == 0 {
+		*r.seen = sightings{item: 1}
+	}
 	word := func(w string) {
 		length++
 		if len(r.words)-from >= docWords {
@@ -61,16 +74,24 @@ func (r *wordReader) read(at int, record *candidate.Visible) {
 		}
 	}
 	words.Each(record.Speaker, word)
-	words.Each(record.Content.Text(), word)
+	words.Each(words.Head(record.Content.Text()), word)
 	r.readings = append(r.readings, reading{at, len(r.words), length})
+}
+
+// takeSightings returns room for words, which may have been used before.
+func (l *lexicon) takeSightings() *sightings {
+	if s, ok := l.seen.Get().(*sightings); ok {
+		return s
+	}
+	return &sightings{}
 }
 
 // first reports whether the item has the word for the first time.
 func (r *wordReader) first(word int32) bool {
 	for at := uint32(word) * 2654435761 >> 16; ; at++ {
-		switch s := &r.seen[at%uint32(len(r.seen))]; {
-		case s.item != r.item:
-			*s = sighting{r.item, word}
+		switch s := &r.seen.at[at%uint32(len(r.seen.at))]; {
+		case s.item != r.seen.item:
+			*s = sighting{r.seen.item, word}
 			return true
 		case s.word == word:
 			return false
@@ -88,15 +109,40 @@ func (r *wordReader) number(w string) int32 {
 		return n
 	}
 	r.vector = r.l.source.WordVector(r.vector, w)
+	if words.Signed(w) {
+		standAlone(r.vector, w)
+	}
 	row := make([]int8, (len(r.vector)+vecmath.Lane-1)/vecmath.Lane*vecmath.Lane)
 	n := ^int32(len(r.keys))
 	r.keys, r.rows = append(r.keys, key), append(r.rows, row)
 	r.scales = append(r.scales, vecmath.Quantise(row, r.vector))
+	r.stems = append(r.stems, r.stem(w))
 	if r.fresh == nil {
 		r.fresh = map[uint64]int32{}
 	}
 	r.fresh[key] = n
 	return n
+}
+
+// stem returns what a word has in common with those that the keyword index takes for the same.
+func (r *wordReader) stem(w string) uint64 {
+	if r.analyzer.Analyze(w); r.analyzer.Len() > 0 {
+		return maphash.Bytes(r.l.seed, r.analyzer.Term(0))
+	}
+	return maphash.String(r.l.seed, w)
+}
+
+// standAlone makes a word's vector one that no other word's is near: what a model reads from parts of a name, as of
+// 1.0.1 and 0.1.0 or of C# and C++, does not say that two are the same.
+func standAlone(vector []float32, word string) {
+	bits := rand.NewPCG(words.Hash(word), uint64(len(word)))
+	length := float32(1 / math.Sqrt(float64(len(vector))))
+	for i := range vector {
+		vector[i] = length
+		if bits.Uint64()&1 == 1 {
+			vector[i] = -length
+		}
+	}
 }
 
 // settle replaces the numbers of new words by those of the lexicon.
@@ -119,11 +165,9 @@ func (l *lexicon) readAll(tenant string, query []string, records []*candidate.Vi
 	lists := l.lists.tenants[tenant]
 	var rest []int
 	for i, r := range records {
-		var ok bool
-		if !r.Masked { // what is kept is of the whole
-			v.docs[i], ok = l.lists.get(lists, r.ID, r.Position)
-		}
-		if !ok {
+		key, position := l.lists.keyOf(r)
+		doc, ok := l.lists.get(lists, key, position)
+		if v.docs[i] = doc; !ok {
 			rest = append(rest, i)
 		}
 	}
@@ -138,6 +182,9 @@ func (l *lexicon) readAll(tenant string, query []string, records []*candidate.Vi
 			for _, i := range rest[from:to] {
 				r.read(i, records[i])
 			}
+		}
+		if r.seen != nil {
+			l.seen.Put(r.seen)
 		}
 		mu.Lock()
 		defer mu.Unlock()

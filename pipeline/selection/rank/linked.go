@@ -12,9 +12,10 @@ import (
 
 // What links lend and take.
 const (
-	lending     = .7 // of the relevance of the item at the other end of a link
-	linkedEvery = 5  // one of so many places is for an item that links reach
-	askedEvery  = 2  // the same, where the question or the query asks for such items
+	Lending     = .7  // of the relevance of the item at the other end of a link
+	linkedEvery = 5   // one of so many places is for an item that links reach
+	askedEvery  = 2   // the same, where the question or the query asks for such items
+	linkFall    = .01 // deviations that such an item stands below the one before it
 )
 
 // step is a link that a walk took to an item.
@@ -65,7 +66,7 @@ func (p *Pool) withLinked(order []int32, req *Request) []int32 {
 	out := make([]int32, 0, len(order)+len(linked))
 	put := func(i int32) {
 		if n := len(out); n > 0 {
-			p.fused[i] = max(p.fused[i], p.fused[out[n-1]]-1e-9)
+			p.fused[i] = max(p.fused[i], p.fused[out[n-1]]-linkFall)
 		}
 		out, done[i] = append(out, i), true
 	}
@@ -113,7 +114,7 @@ func (p *Pool) lend(req *Request) (linked []int32, before map[int32]int32) {
 	}
 	for range graph.MaxHops {
 		for _, s := range steps {
-			v := lending * has[s.from]
+			v := Lending * has[s.from]
 			if v <= has[s.at] || v <= p.relevant[s.at] && p.distance[s.at] == 0 {
 				continue
 			}

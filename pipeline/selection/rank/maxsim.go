@@ -45,13 +45,14 @@ func maxSim(v *view, best []float32, df []float64, n float64) []float64 {
 	return out
 }
 
-// closest returns, by record and then by query word, how close the record's closest word is.
-func closest(v *view) []float32 {
+// closest returns, by record and then by query word, how close the record's closest word is, and by record which words of
+// the query it has, stem for stem: bit q for word q. A query has at most words.Most.
+func closest(v *view) (best []float32, equal []uint32) {
 	nq := len(v.query)
 	if nq == 0 || v.stride == 0 || len(v.docs) == 0 {
-		return nil
+		return nil, nil
 	}
-	best := make([]float32, len(v.docs)*nq)
+	best, equal = make([]float32, len(v.docs)*nq), make([]uint32, len(v.docs))
 	parallel.Parts(len(v.docs), docsPart, func(parts iter.Seq2[int, int]) {
 		close := v.take()
 		defer v.give(close)
@@ -59,11 +60,11 @@ func closest(v *view) []float32 {
 		for from, to := range parts {
 			close.fill(v, v.docs[from:to])
 			for i := from; i < to; i++ {
-				close.most(best[i*nq:(i+1)*nq], v.docs[i])
+				equal[i] = close.most(best[i*nq:(i+1)*nq], v.docs[i])
 			}
 		}
 	})
-	return best
+	return best, equal
 }
 
 // softIDF is BM25's idf; a word nobody used counts the records by how close they come.
@@ -91,6 +92,7 @@ type wordCloseness struct {
 	at    []int32   // word → place in sims, from 1; distant for one close to none, 0 for one of no record
 	words []int32   // of the records
 	sims  []float32 // by place, then query word
+	equal []uint32  // by place: bit q where the word has the stem of query word q
 	nq    int
 
 	rows  [wordBlock * 512]int8
@@ -110,29 +112,35 @@ func (c *wordCloseness) row(at int32) []float32 {
 	return c.sims[int(at-1)*c.nq : int(at)*c.nq]
 }
 
-// most sets row to how close the words of a record come to each word of the query.
-func (c *wordCloseness) most(row []float32, d doc) {
+// most sets row to how close the words of a record come to each word of the query, and returns which of these it has.
+func (c *wordCloseness) most(row []float32, d doc) (equal uint32) {
 	clear(row)
 	for _, w := range d.words {
 		if at := c.at[w]; at > 0 {
+			equal |= c.equal[at-1]
 			for q, cos := range c.row(at) {
 				row[q] = max(row[q], cos)
 			}
 		}
 	}
+	return equal
 }
 
 // set notes that a word is close to a word of the query.
-func (c *wordCloseness) set(word int32, q int, cos float32) {
+func (c *wordCloseness) set(word int32, q int, cos float32) { c.row(c.place(word))[q] = cos }
+
+// place returns where a word stands that says something of the query.
+func (c *wordCloseness) place(word int32) int32 {
 	at := c.at[word]
 	if at == distant {
 		n := len(c.sims)
 		c.sims = slices.Grow(c.sims, c.nq)[:n+c.nq]
 		clear(c.sims[n:])
+		c.equal = append(c.equal, 0)
 		at = int32(len(c.sims) / c.nq)
 		c.at[word] = at
 	}
-	c.row(at)[q] = cos
+	return at
 }
 
 // reset empties c for a view.
@@ -140,7 +148,7 @@ func (c *wordCloseness) reset(v *view) {
 	for _, w := range c.words {
 		c.at[w] = 0
 	}
-	c.words, c.sims, c.nq = c.words[:0], c.sims[:0], len(v.query)
+	c.words, c.sims, c.equal, c.nq = c.words[:0], c.sims[:0], c.equal[:0], len(v.query)
 	if n := len(v.scales); n > len(c.at) {
 		c.at = make([]int32, n+n/4)
 	}
@@ -189,6 +197,9 @@ func (c *wordCloseness) compare(v *view, words []int32, rows []int8) {
 			}
 			if cos > closeEnough {
 				c.set(w, q, cos)
+			}
+			if v.stems[w] == v.stems[qw] {
+				c.equal[c.place(w)-1] |= 1 << q
 			}
 		}
 	}

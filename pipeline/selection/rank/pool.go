@@ -48,8 +48,12 @@ type Pool struct {
 	terms    []int32
 	items    []*candidate.Visible // nil: the principal may not see it
 	fused    []float64
+	sums     []float64 // fused before it was turned into heights; see weighChance
+	top      float64   // the height of an item that bears on the question as often as not
 	cues     []float64
 	covered  []float64 // share of the question that the item's words cover
+	equal    float64   // the most that one item covers by equal stems
+	has      []uint32  // bit w where an item has content word w, stem for stem
 	evidence []candidate.Evidence
 	relevant []float64 // probability that the item bears on the question
 
@@ -112,8 +116,9 @@ func (p *Pool) reset() {
 	clear(p.lent)
 	clear(p.steps)
 	p.steps, p.rels, p.outward = p.steps[:0], nil, false
-	p.near, p.terms, p.items, p.fused, p.cues = p.near[:0], p.terms[:0], p.items[:0], p.fused[:0], p.cues[:0]
+	p.near, p.terms, p.items, p.fused, p.sums, p.cues = p.near[:0], p.terms[:0], p.items[:0], p.fused[:0], p.sums[:0], p.cues[:0]
 	p.covered, p.evidence, p.relevant = p.covered[:0], p.evidence[:0], p.relevant[:0]
+	p.equal, p.has = 0, p.has[:0]
 }
 
 // open adds an empty channel.
@@ -154,8 +159,10 @@ func (p *Pool) Grow() {
 	}
 	p.near = lengthen(p.near, n)
 	p.fused = lengthen(p.fused, n)
+	p.sums = lengthen(p.sums, n)
 	p.cues = lengthen(p.cues, n)
 	p.covered = lengthen(p.covered, n)
+	p.has = lengthen(p.has, n)
 	p.evidence = lengthen(p.evidence, n)
 	p.relevant = lengthen(p.relevant, n)
 }

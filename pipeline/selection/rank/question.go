@@ -2,8 +2,11 @@ package rank
 
 import (
 	"context"
+	"strings"
+	"time"
 
 	"satchel/pipeline/embed"
+	"satchel/pipeline/infra/days"
 	"satchel/pipeline/scope"
 	"satchel/pipeline/selection/words"
 	"satchel/pipeline/store/keyword"
@@ -20,20 +23,27 @@ type Question struct {
 	distinct int           // words that are no stop words
 	weights  []float64     // by content word, how much it tells
 	weight   float64       // of all content words
+	pieces   []int         // by content word, of the vocabulary; nil: nobody knows
 	unread   bool          // the lexicon does not know the script
-	moments  []moment
-	when     bool // it asks when
-	order    bool // it asks for an order
-	why      bool // it asks for a cause
+	wordless bool          // there is a text, and nothing in it says what it is about
+	days     []days.Interval
+	told     bool           // of these days something is told; see toldOf
+	newest   bool           // it asks for the newest
+	zone     *time.Location // of the asker
+	when     bool           // it asks when
+	order    bool           // it asks for an order
+	why      bool           // it asks for a cause
 	weigh    weighing
 }
 
 // Read reads a question. about is its text without how it asks, kind the type of query, names are
 // other names of what it names, in lower case. cosines are what those of its vector with the items' are of.
-func (r *Ranker) Read(text, about, kind string, names []string, cosines embed.Cosines) *Question {
+func (r *Ranker) Read(text, about, kind string, names []string, cosines embed.Cosines, now time.Time) *Question {
 	q := &Question{kind: kind, words: words.Of(text), names: names, cosines: cosines}
 	q.content, q.distinct = words.Content(words.Of(about))
-	q.moments, q.when, q.order = momentsOf(q.words), asksWhen(q.words), asksOrder(q.words)
+	q.wordless = len(q.content) == 0 && strings.TrimSpace(text) != ""
+	q.newest, q.zone = days.AsksNewest(text, now), now.Location()
+	q.days, q.when, q.order = days.Find(text, now), asksWhen(q.words), asksOrder(q.words)
 	q.why = asksWhy(q.words)
 	q.weigh = r.weighings(text, q.distinct, cosines)
 	q.unread = r.lexicon == nil || r.lexicon.source.ReadsWords(about) < mostlyRead
@@ -41,7 +51,7 @@ func (r *Ranker) Read(text, about, kind string, names []string, cosines embed.Co
 	for i, w := range q.content {
 		q.weights[i] = plainWeight
 		if by, ok := r.cfg.Embedder.(WordWeights); ok && !q.unread {
-			q.weights[i] = by.WordWeight(w)
+			q.weights[i], q.pieces = by.WordWeight(w), append(q.pieces, by.WordPieces(w))
 		}
 		q.weight += q.weights[i]
 	}
@@ -58,3 +68,9 @@ func (r *Ranker) MeasureWords(ctx context.Context, s scope.Scope, q *Question, p
 		r.words.measure(ctx, s, keyword.Query{Population: population.Settled(), Exclude: exclude}, filters, n, q.content)
 	}
 }
+
+// AsksNewest reports whether the question asks for the newest there is.
+func (q *Question) AsksNewest() bool { return q.newest }
+
+// Days are the days that the question names.
+func (q *Question) Days() []days.Interval { return q.days }

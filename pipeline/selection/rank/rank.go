@@ -49,8 +49,9 @@ type Ranker struct {
 	tenants  map[string]string
 	lexicon  *lexicon
 	words    *docFrequency
-	pools    sync.Pool // of *Pool
-	alike    *textmemo.Memo[[]uint64]
+	pools    sync.Pool                // of *Pool
+	hashes   *textmemo.Memo[[]uint64] // of what is read of texts: their words, and their terms
+	days     *textmemo.Memo[named]
 
 	both, byWords, byMeaning Calibration
 	bothEncoded, byEncoded   Calibration
@@ -62,9 +63,21 @@ const (
 	wordBest = 100 // items whose words are compared
 )
 
+// Bytes of a generation of what is remembered of texts.
+const (
+	hashBytes = 8 << 20
+	dayBytes  = 1 << 20
+)
+
+// What is remembered of texts as hashes, by variant.
+const (
+	sortedWords uint8 = iota
+	distinctTerms
+)
+
 // New returns a Ranker.
 func New(cfg Config) (*Ranker, error) {
-	r := &Ranker{cfg: cfg, weights: DefaultWeights(), alike: textmemo.New[[]uint64](alikeBytes)}
+	r := &Ranker{cfg: cfg, weights: DefaultWeights(), hashes: textmemo.New[[]uint64](hashBytes), days: textmemo.New[named](dayBytes)}
 	r.both, r.byWords, r.byMeaning = calibrations()
 	r.bothEncoded, r.byEncoded = encoderCalibrations()
 	if err := r.takeProfiles(cfg); err != nil {
@@ -99,7 +112,8 @@ func (r *Ranker) InvalidateCaches() {
 	if r.words != nil {
 		r.words.forget()
 	}
-	r.alike.Clear()
+	r.hashes.Clear()
+	r.days.Clear()
 }
 
 func (r *Ranker) disabled(name string) bool { return slices.Contains(r.cfg.Disable, name) }
@@ -127,6 +141,7 @@ type Request struct {
 	Found      int      // places that retrievers found; the places after them are of Previous alone
 	Previous   []int32  // places of what the session's previous pack showed
 	Linked     bool     // it asks for what links reach
+	Newest     bool     // what AddTimely made places for is returned beyond Limit
 	Now        time.Time
 	Limit      int // candidates returned, best first
 	Depth      int // items that get their cues, at least Limit; default 140
@@ -134,6 +149,9 @@ type Request struct {
 	// beyond Limit. 0: tools are items like others.
 	Tools  int
 	Scorer Scorer // what the retrievers say of single items
+	// StandsFor reports whether an item may stand for an older one, which says nearly the same. The newest that does is
+	// returned beyond Limit, too. nil: none does.
+	StandsFor func(v, older *candidate.Visible) bool
 	// Cut reports whether an item is shown by its passages, which have an order of their own. Such
 	// items are returned beyond Limit and Depth. nil: no item is.
 	Cut func(*candidate.Visible) bool
@@ -177,7 +195,11 @@ func (r *Ranker) order(ctx context.Context, s scope.Scope, p *Pool, req *Request
 	p.link(p.rows)
 	k := kernel{near: r.weights.Near, far: r.weights.Far, damping: r.weights.Damping}
 	p.fuse(k, &req.Question.weigh)
-	order := p.withNewest(p.passing(req), req)
+	order := p.withNewer(p.withNewest(p.passing(req), req), req)
+	if d, ok := p.newestDay(req); ok && req.Question.newest {
+		req.Question.days = append(req.Question.days, d)
+	}
+	req.Question.told = r.toldOf(req.Question, p, order)
 	for _, f := range r.features(req.Question, p) {
 		for _, i := range order {
 			p.cues[i] += f.Weight * f.Value(p.items[i])
@@ -193,15 +215,17 @@ func (r *Ranker) order(ctx context.Context, s scope.Scope, p *Pool, req *Request
 		warnings = append(warnings, warning)
 	}
 	r.judge(p, req.Question, judged)
+	r.weighMeaning(p, req.Question, judged)
 	for _, i := range judged {
 		if f := writersFactor(p.items[i], req.Now, req.Profile.Lambda); f < 1 {
 			p.fused[i] += lowering * math.Log(f)
 			p.relevant[i] *= f
 		}
 	}
+	r.weighChance(p, judged)
 	p.order(order)
 	if req.Profile.byRelevance() {
-		p.preferBetter(order, req, r.alike)
+		p.preferBetter(order, req, r.hashes)
 	}
 	if req.Question.order && !r.disabled(FeatureSpread) {
 		p.spread(order)
@@ -327,7 +351,7 @@ func (r *Ranker) closeWords(ctx context.Context, s scope.Scope, p *Pool, req *Re
 		return "", nil
 	}
 	if r.lexicon == nil || q.unread {
-		p.coverExactly(q, judged)
+		p.coverExactly(q, judged, r.hashes)
 		return "", nil
 	}
 	n := 0
@@ -345,8 +369,9 @@ func (r *Ranker) closeWords(ctx context.Context, s scope.Scope, p *Pool, req *Re
 	}
 	best := order[:min(wordBest, len(order))]
 	look := r.lexicon.look(s.Tenant(), q.content, p.itemsAt(judged))
-	rows := closest(&look)
+	rows, equal := closest(&look)
 	p.cover(q, judged, rows)
+	p.coverEqually(q, judged, equal)
 	if wait.Wait(); err != nil {
 		return NameWords + ": " + retrieve.Failure(err), err
 	}
@@ -409,7 +434,8 @@ func (r *Ranker) candidates(p *Pool, req *Request, order []int32, verdicts []*sc
 	for j, i := range order {
 		v := measure(p.items[i], relevance(p.fused[i]), int(p.distance[i]), req.Now, req.Profile.Lambda)
 		standing := req.Profile.score(&v)
-		v.Relevance, v.Evidence = max(p.relevant[i], p.lent[i]), p.evidence[i]
+		v.Relevance, v.Evidence = r.chance(p, i), p.evidence[i]
+		v.Evidence.Bears = fourPlaces(max(p.relevant[i], p.lent[i]))
 		all[j] = scored{i, v, standing}
 	}
 	if !req.Profile.byRelevance() {
@@ -421,15 +447,24 @@ func (r *Ranker) candidates(p *Pool, req *Request, order []int32, verdicts []*sc
 		})
 	}
 	if len(all) > req.Limit {
-		places := req.Limit
-		all = slices.DeleteFunc(all, func(x scored) bool {
+		places, left := req.Limit, make([]bool, len(p.items))
+		var taken, others []int32
+		for _, x := range all {
 			v := p.items[x.at]
-			if req.Tools > 0 && v.Kind == schemas.KindTool {
-				return false // tools take no place of the limit
+			free := req.Tools > 0 && v.Kind == schemas.KindTool || req.Newest && slices.Contains(p.newest, x.at) // they take no place of the limit
+			if !free {
+				places--
 			}
-			places--
-			return places < 0 && (req.Cut == nil || !req.Cut(v))
-		})
+			if free || places >= 0 || req.Cut != nil && req.Cut(v) {
+				taken = append(taken, x.at)
+			} else {
+				others, left[x.at] = append(others, x.at), true
+			}
+		}
+		for _, i := range p.newer(taken, others, req) {
+			left[i] = false
+		}
+		all = slices.DeleteFunc(all, func(x scored) bool { return left[x.at] })
 	}
 	out := make([]candidate.Candidate, len(all))
 	shown := make([]candidate.Signals, len(out))
@@ -438,7 +473,8 @@ func (r *Ranker) candidates(p *Pool, req *Request, order []int32, verdicts []*sc
 		i := all[j].at
 		out[j] = candidate.New(p.items[i], *verdicts[i])
 		c := &out[j]
-		c.Fused, c.Standing, c.Score = p.fused[i], all[j].standing, req.Profile.score(&all[j].v)
+		c.Fused, c.Standing, c.Score = p.sums[i], all[j].standing, req.Profile.score(&all[j].v)
+		c.Linked = p.lent[i] > p.relevant[i]
 		shown[j] = show(&all[j].v)
 		c.Signals = &shown[j]
 		channels = p.channelsOf(c, i, channels)

@@ -11,28 +11,41 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"satchel/pipeline/candidate"
+	"satchel/pipeline/infra/days"
 	"satchel/pipeline/selection/retrieve"
 	"satchel/pipeline/selection/words"
 	"satchel/pipeline/store/items"
+	"satchel/schemas"
 )
 
-func TestMoments(t *testing.T) {
+// An item of the day that is asked for fits best, one near it less, and one of another year not at all.
+func TestTimely(t *testing.T) {
 	t.Parallel()
+	now := time.Date(2026, time.November, 28, 12, 0, 0, 0, time.UTC)
 	for _, tc := range []struct {
-		text string
-		want []moment
+		text        string
+		best, worse string // days
 	}{
-		{"What happened on 7 May 2023?", []moment{{2023, time.May, 7}}},
-		{"What happened on May 7th, 2023?", []moment{{2023, time.May, 7}}},
-		{"notes of 2023-05-07", []moment{{2023, time.May, 7}}},
-		{"What did she do in June 2022?", []moment{{2022, time.June, 0}}},
-		{"What did she do in may?", []moment{{0, time.May, 0}}},
-		{"May I march in?", nil},
-		{"Who won in 2021?", []moment{{2021, 0, 0}}},
-		{"42 items", nil},
+		{"What happened on 7 May 2023?", "2023-05-07", "2023-05-09"}, {"notes of 2023-05-07", "2023-05-07", "2022-05-07"},
+		{"What did she do in June 2022?", "2022-06-15", "2022-07-03"}, {"What did she do yesterday?", "2026-11-27", "2026-11-25"},
+		{"What happened on 18 March?", "2026-03-18", "2025-03-18"}, {"Who won in 2021?", "2021-08-01", "2022-08-01"},
 	} {
-		if diff := cmp.Diff(tc.want, momentsOf(words.Of(tc.text)), cmp.AllowUnexported(moment{})); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", tc.text, diff)
+		asked := days.Find(tc.text, now)
+		fits := func(day string) float64 {
+			at, err := time.Parse(time.DateOnly, day)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return timely(&Question{days: asked}, &candidate.Visible{MemoryItem: schemas.MemoryItem{CreatedAt: at.Add(9 * time.Hour)}}, nil)
+		}
+		if fits(tc.best) <= fits(tc.worse) {
+			t.Errorf("%q: %s fits %.2f, %s %.2f", tc.text, tc.best, fits(tc.best), tc.worse, fits(tc.worse))
+		}
+	}
+	for _, text := range []string{"May I march in?", "42 items"} {
+		if found := days.Find(text, now); len(found) > 0 {
+			t.Errorf("%q names %v", text, found)
 		}
 	}
 }

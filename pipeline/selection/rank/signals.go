@@ -49,7 +49,7 @@ func recency(r *candidate.Visible, now time.Time, lambda float64) float64 {
 // item in the order.
 const (
 	byDecay      = .5
-	byConfidence = .3
+	byConfidence = .5
 	lowering     = 2 // z-scores for each e-fold
 )
 
@@ -59,7 +59,8 @@ func writersFactor(v *candidate.Visible, now time.Time, lambda float64) float64 
 	if v.DecayFn != nil {
 		f *= 1 - byDecay + byDecay*recency(v, now, lambda)
 	}
-	return f * (1 - byConfidence + byConfidence*orDefault(v.Confidence, 1))
+	doubt := 1 - orDefault(v.Confidence, 1)
+	return f * (1 - byConfidence*doubt*doubt)
 }
 
 func orDefault(p *float64, def float64) float64 {

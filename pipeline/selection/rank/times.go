@@ -2,138 +2,86 @@ package rank
 
 import (
 	"math"
-	"strconv"
+	"slices"
+	"strings"
 	"time"
 
+	"satchel/pipeline/candidate"
+	"satchel/pipeline/infra/days"
 	"satchel/pipeline/selection/words"
+	"satchel/schemas"
 )
 
-// moment is a time that a query names: a year, a month, a month of a year, or a day.
-type moment struct {
-	year  int
-	month time.Month
-	day   int
-}
-
-// closeness says how well an item made at t fits, 0–1: for a day exp(−days/5), for a
-// month 1, and .5 the month after (things are told later), for a year .3.
-func (m moment) closeness(t time.Time) float64 {
+// closeness says how well an item made at t fits days: for a day or a week onDay, for a longer or an
+// open time 1; near a day or a week exp(−days/5), in the month after a month .5, for things are told later.
+func closeness(d days.Interval, t time.Time) float64 {
+	long := d.From.IsZero() || d.To.IsZero() || d.To.Sub(d.From) > 100*day
 	switch {
 	case t.IsZero():
 		return 0
-	case m.day > 0 && m.year > 0:
-		days := t.Sub(time.Date(m.year, m.month, m.day, 12, 0, 0, 0, time.UTC)).Hours() / 24
-		return math.Exp(-math.Abs(days) / 5)
-	case m.month > 0:
-		if m.year > 0 && t.Year() != m.year && !(m.month == time.December && t.Year() == m.year+1) {
-			return 0
-		}
-		switch {
-		case t.Month() == m.month && (m.year == 0 || t.Year() == m.year):
-			return 1
-		case t.Month() == m.month%12+1:
+	case d.Has(t) && !long && d.To.Sub(d.From) <= 8*day:
+		return onDay
+	case d.Has(t):
+		return 1
+	case long:
+		return 0
+	case d.To.Sub(d.From) > 21*day:
+		if t.After(d.To) && t.Before(d.To.Add(31*day)) {
 			return .5
 		}
 		return 0
-	case m.year > 0 && t.Year() == m.year:
-		return .3
 	}
-	return 0
+	return math.Exp(-min(t.Sub(d.From).Abs(), t.Sub(d.To).Abs()).Hours() / 24 / 5)
 }
 
-var monthNames = [...]string{
-	"january", "february", "march", "april", "may", "june", "july", "august",
-	"september", "october", "november", "december",
-}
+const (
+	day   = 24 * time.Hour
+	onDay = 2.5
+)
 
-// month returns the month a lower-case word names. "may" and "march" are words too:
-// certain is false for them, and the caller wants a number beside them.
-func month(w string) (m time.Month, certain, ok bool) {
-	if len(w) < 3 {
-		return 0, false, false
+// timely says how well an item fits the days that a question names: by when it was made, and by the days that it names
+// itself. A date without a year fits each year, the last one best.
+func timely(q *Question, v *candidate.Visible, own func() []days.Interval) float64 {
+	best, made := 0., v.CreatedAt
+	if v.Kind == schemas.KindTool {
+		return best // the day on which a tool was recorded says nothing of it
 	}
-	for i, name := range monthNames {
-		if w == name || len(w) <= 4 && w == name[:min(len(w), len(name))] {
-			return time.Month(i + 1), w != "may" && w != "march" && w != "mar", true
-		}
+	if q.told && v.Kind == schemas.KindKnowledge && v.FromFile() {
+		made = time.Time{}
 	}
-	return 0, false, false
-}
-
-func numberWord(w string) (int, bool) {
-	n := len(w)
-	if n == 0 || n > 6 || w[0] < '0' || w[0] > '9' {
-		return 0, false
-	}
-	if n > 2 && (w[n-2:] == "st" || w[n-2:] == "nd" || w[n-2:] == "rd" || w[n-2:] == "th") {
-		w = w[:n-2]
-	}
-	v, err := strconv.Atoi(w)
-	return v, err == nil && len(w) <= 4
-}
-
-func isYear(v int) bool { return v >= 1900 && v <= 2100 }
-
-// momentsOf returns the times a query names: "7 May 2023", "May 7, 2023",
-// "2023-05-07", "in May", "June 2022", "2021". Words are lower-cased.
-func momentsOf(ws []string) []moment {
-	var out []moment
-	used := make([]bool, len(ws))
-	for i, w := range ws {
-		m, certain, ok := month(w)
-		if !ok {
-			continue
-		}
-		at := moment{month: m}
-		for _, j := range []int{i - 1, i + 1, i + 2} {
-			if j < 0 || j >= len(ws) || used[j] {
-				continue
-			}
-			v, isNumber := numberWord(ws[j])
-			switch {
-			case !isNumber:
-				if j == i+1 {
-					goto done
+	for _, d := range q.days {
+		best = max(best, closeness(d, made))
+		if d.AnyYear && best < 1 && !made.IsZero() {
+			years := made.Year() - d.From.Year()
+			for _, n := range []int{years - 1, years, years + 1} {
+				if n < 0 {
+					best = max(best, anyYear*closeness(days.Interval{From: d.From.AddDate(n, 0, 0), To: d.To.AddDate(n, 0, 0)}, made))
 				}
-			case isYear(v) && at.year == 0 && j > i:
-				at.year, used[j] = v, true
-			case v >= 1 && v <= 31 && at.day == 0 && at.year == 0:
-				at.day, used[j] = v, true
 			}
 		}
-	done:
-		preposition := i > 0 && (ws[i-1] == "in" || ws[i-1] == "of" || ws[i-1] == "last" || ws[i-1] == "during" || ws[i-1] == "by" || ws[i-1] == "since")
-		if certain || at.year > 0 || at.day > 0 || preposition {
-			used[i] = true
-			out = append(out, at)
+	}
+	if best >= 1 || own == nil {
+		return best
+	}
+	for _, named := range own() {
+		for _, d := range q.days {
+			if !named.From.IsZero() && !d.To.IsZero() && named.To.Sub(named.From) <= 31*day && d.Has(named.From) && d.Has(named.To.Add(-1)) {
+				return 1
+			}
 		}
 	}
-	for i, w := range ws {
-		v, ok := numberWord(w)
-		if used[i] || !ok || len(w) != 4 || !isYear(v) {
-			continue
-		}
-		if at, ok := isoDate(ws[i:]); ok {
-			out = append(out, at)
-			continue
-		}
-		out = append(out, moment{year: v})
-	}
-	return out
+	return best
 }
 
-// isoDate reads "2023 05 07", what is left of 2023-05-07.
-func isoDate(ws []string) (moment, bool) {
-	if len(ws) < 3 || len(ws[1]) != 2 || len(ws[2]) != 2 {
-		return moment{}, false
-	}
-	y, okY := numberWord(ws[0])
-	m, okM := numberWord(ws[1])
-	d, okD := numberWord(ws[2])
-	if !okY || !okM || !okD || m < 1 || m > 12 || d < 1 || d > 31 {
-		return moment{}, false
-	}
-	return moment{y, time.Month(m), d}, true
+const anyYear = .9
+
+// toldOf reports whether an item that is no document from a file was made on the days of the question, or names them. Then
+// documents count by the days that they name: when a file was changed or imported is not when what it says was.
+func (r *Ranker) toldOf(q *Question, p *Pool, order []int32) bool {
+	return len(q.days) > 0 && slices.ContainsFunc(order, func(i int32) bool {
+		v := p.items[i]
+		return !(v.Kind == schemas.KindKnowledge && v.FromFile()) && timely(q, v, r.namedDays(v, q.zone)) >= 1
+	})
 }
 
 // asksWhen reports whether the words ask for a time.
@@ -168,8 +116,7 @@ func holdsTime(text string) bool {
 			return
 		}
 		switch w {
-		case "yesterday", "tomorrow", "tonight", "today", "ago", "recently", "weekend",
-			"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday":
+		case "yesterday", "tomorrow", "tonight", "today", "ago", "recently", "weekend":
 			found = true
 		case "week", "month", "year", "night", "summer", "winter", "spring", "fall", "autumn", "weeks", "months", "years", "days", "day", "morning":
 			switch before {
@@ -177,9 +124,9 @@ func holdsTime(text string) bool {
 				found = true
 			}
 		default:
-			if _, certain, ok := month(w); ok && certain {
+			if days.IsOnlyName(w) {
 				found = true
-			} else if v, ok := numberWord(w); ok && len(w) == 4 && isYear(v) {
+			} else if len(w) == 4 && (w[:2] == "19" || w[:2] == "20") && strings.Trim(w, "0123456789") == "" {
 				found = true
 			}
 		}
@@ -187,3 +134,32 @@ func holdsTime(text string) bool {
 	})
 	return found
 }
+
+// namedDays returns the days that an item names, seen from when it was made in a zone. Long texts name too many.
+func (r *Ranker) namedDays(v *candidate.Visible, zone *time.Location) func() []days.Interval {
+	text := v.Content.Text()
+	if len(text) > 1000 || !strings.ContainsAny(text, "0123456789") {
+		return nil
+	}
+	return func() []days.Interval {
+		made := v.CreatedAt.In(zone)
+		from := days.Of(made).From
+		read := func() (named, int) {
+			list := days.Find(text, made)
+			return named{from, list}, intervalBytes * (1 + cap(list))
+		}
+		known := r.days.Of(text, 0, read)
+		if !known.from.Equal(from) || known.from.Location().String() != zone.String() { // another item says the same, or another zone asks
+			known, _ = read()
+		}
+		return known.days
+	}
+}
+
+// named is the days that a text names, seen from a day.
+type named struct {
+	from time.Time // of that day
+	days []days.Interval
+}
+
+const intervalBytes = 64 // about

@@ -21,7 +21,7 @@ func (r *Ranker) Unread(p *Pool, req *Request, cs []candidate.Candidate) []candi
 		s := measure(v, p.fused[i], int(p.distance[i]), req.Now, req.Profile.Lambda)
 		s.Relevance = relevance(p.fused[i])
 		signals = append(signals, show(&s))
-		out = append(out, candidate.Unread{ID: v.ID, Signals: &signals[len(signals)-1], Score: req.Profile.score(&s)})
+		out = append(out, candidate.Unread{ID: v.ID, Signals: &signals[len(signals)-1]})
 	}
 	return out
 }

@@ -30,7 +30,7 @@ func (r Private) Find(
 	ctx context.Context, s scope.Scope, q *Query, shown func(context.Context, []schemas.Record) []string,
 ) ([]string, error) {
 	for limit := q.Limit; ; limit = min(widen*limit, keyword.MaxLimit) {
-		found, err := r.Index.Search(ctx, s, keyword.Query{Text: q.Text, Limit: limit, Filter: q.Filter, Population: q.Population, Exclude: q.Exclude})
+		found, err := r.Index.Search(ctx, s, keyword.Query{Text: q.Text, Limit: limit, Filter: q.Filter, Population: q.Population.Settled(), Exclude: q.Exclude})
 		if err != nil {
 			return nil, fmt.Errorf("search private keywords: %w", err)
 		}

@@ -10,24 +10,25 @@ import (
 	"satchel/pipeline/store/keyword"
 )
 
-// Each calls f with every word of text, lower-cased: runs of letters and digits.
+// mostRead is how many bytes of an item are compared with a question and with other items.
+const mostRead = 64 << 10
+
+// Head returns the beginning of an item's text by which it is compared: the whole, unless that is very long.
+func Head(text string) string {
+	if len(text) <= mostRead {
+		return text
+	}
+	end := mostRead
+	for end > mostRead-utf8.UTFMax && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end]
+}
+
+// Each calls f with every word of text, lower-cased: runs of letters and digits with the signs of names, the parts of
+// compounds, and what signs join, by the rules of [keyword.Joins].
 func Each(text string, f func(word string)) {
-	start := -1
-	for i, r := range text {
-		if IsRune(r) {
-			if start < 0 {
-				start = i
-			}
-			continue
-		}
-		if start >= 0 {
-			f(strings.ToLower(text[start:i]))
-			start = -1
-		}
-	}
-	if start >= 0 {
-		f(strings.ToLower(text[start:]))
-	}
+	spans(text, func(span string) { f(wordOf(span)) })
 }
 
 // IsRune reports whether a word may hold the rune.
@@ -48,31 +49,30 @@ func Of(text string) []string {
 // Hashes returns the hash of each word of text, in order.
 func Hashes(text string) []uint64 {
 	out := make([]uint64, 0, 8+len(text)/6)
-	hash, reading := uint64(offset), false
-	for i := 0; i < len(text); {
-		if c := lower(text[i]); c != 0 {
-			hash, reading = (hash^uint64(c))*prime, true
+	spans(text, func(span string) { out = append(out, hashOf(span)) })
+	return out
+}
+
+// hashOf returns the hash of the word that a span is.
+func hashOf(span string) uint64 {
+	hash := uint64(offset)
+	for i := 0; i < len(span); {
+		if c := lower(span[i]); c != 0 {
+			hash = (hash ^ uint64(c)) * prime
 			i++
 			continue
 		}
-		r, n := utf8.DecodeRuneInString(text[i:])
+		r, n := utf8.DecodeRuneInString(span[i:])
 		i += n
-		switch {
-		case IsRune(r):
-			var room [utf8.UTFMax]byte
-			for _, c := range room[:utf8.EncodeRune(room[:], unicode.ToLower(r))] {
-				hash = (hash ^ uint64(c)) * prime
-			}
-			reading = true
-		case reading:
-			out = append(out, hash)
-			hash, reading = offset, false
+		if strings.ContainsRune(joiners, r) {
+			continue
+		}
+		var room [utf8.UTFMax]byte
+		for _, c := range room[:utf8.EncodeRune(room[:], unicode.ToLower(r))] {
+			hash = (hash ^ uint64(c)) * prime
 		}
 	}
-	if reading {
-		out = append(out, hash)
-	}
-	return out
+	return hash
 }
 
 // Hash returns the hash of a lower-cased word: FNV-1a of its bytes.

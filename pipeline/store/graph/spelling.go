@@ -1,6 +1,10 @@
 package graph
 
-import "strings"
+import (
+	"strings"
+
+	"satchel/pipeline/infra/days"
+)
 
 // isIdentifier reports whether a word is spelt like a name of code or of a file: letters
 // with an underscore or a capital inside, a path, a file name, a ticket id.
@@ -82,10 +86,7 @@ func isCommon(w string) bool {
 		}
 	}
 	switch string(buf[:n]) {
-	case "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "mon", "tue", "wed", "thu", "fri",
-		"sat", "sun", "january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
-		"november", "december", "jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec",
-		"am", "pm", "ok", "okay", "yes", "no", "not", "mr", "mrs", "ms", "dr", "sir", "madam", "mom", "dad",
+	case "am", "pm", "ok", "okay", "yes", "no", "not", "mr", "mrs", "ms", "dr", "sir", "madam", "mom", "dad",
 		"i", "we", "you", "he", "she", "it", "they", "me", "us", "my", "our", "your", "his", "her", "its", "their",
 		"this", "that", "these", "those", "there", "here", "the", "a", "an", "and", "or", "but", "so", "if", "as", "at",
 		"by", "for", "from", "in", "into", "of", "off", "on", "out", "over", "to", "up", "with", "without", "about",
@@ -101,5 +102,5 @@ func isCommon(w string) bool {
 		"true", "false", "todo", "note", "error", "warning", "info", "nil", "null", "none":
 		return true
 	}
-	return false
+	return days.IsName(w)
 }

@@ -38,8 +38,12 @@ func NewMetadata(r *schemas.Record) Metadata {
 	}
 }
 
-// metadataVersion is the first byte of encoded metadata; any other is refused.
-const metadataVersion = 2
+// The first byte of encoded metadata; any other is refused. Novelties of the former are left out: they
+// told of items that their readers may not see.
+const (
+	metadataOldNovelty = 2
+	metadataVersion    = 3
+)
 
 // Append appends the encoded metadata.
 func (h *Metadata) Append(b []byte) []byte {
@@ -88,7 +92,10 @@ func DecodeFacets(code, session string) (schemas.Facets, error) {
 
 func openMetadata(b []byte) (Metadata, *rowcodec.Cursor) {
 	c := rowcodec.NewCursor(string(b))
-	c.Version(metadataVersion)
+	version := c.Byte()
+	if version != metadataOldNovelty && version != metadataVersion {
+		c.Fail()
+	}
 	h := Metadata{Position: int64(c.Uvarint()), First: int64(c.Uvarint()), AccessCount: int64(c.Uvarint())}
 	h.LastAccess = c.Time()
 	h.SupersededBy = c.Str()
@@ -97,6 +104,8 @@ func openMetadata(b []byte) (Metadata, *rowcodec.Cursor) {
 	h.Terms = int(c.Uvarint())
 	h.Created = c.Time()
 	h.Session, h.Speaker, h.Role = c.Str(), c.Str(), c.Str()
-	h.novelty = c.Uvarint()
+	if h.novelty = c.Uvarint(); version == metadataOldNovelty {
+		h.novelty = 0
+	}
 	return h, c
 }

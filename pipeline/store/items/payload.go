@@ -9,8 +9,11 @@ import (
 	"satchel/schemas"
 )
 
-// payloadVersion is the first byte of an encoded payload.
-const payloadVersion = 1
+// The first byte of an encoded payload. One without an author is from before trust was granted.
+const (
+	payloadWithoutAuthor = 1
+	payloadVersion       = 2
+)
 
 // Flags of an encoded payload.
 const (
@@ -63,7 +66,7 @@ func AppendPayload(b []byte, r *schemas.Record) []byte {
 		}
 	}
 	b = appendRest(b, r)
-	return rowcodec.AppendTime(b, r.RecordedAt)
+	return rowcodec.AppendString(rowcodec.AppendTime(b, r.RecordedAt), r.Author)
 }
 
 func appendRest(b []byte, r *schemas.Record) []byte {
@@ -99,8 +102,16 @@ func DecodeRecord(id string, tokens int, head, body []byte) (schemas.Record, err
 	}
 	r.ID, r.CreatedAt, r.Seq, r.Speaker, r.Role = id, h.Created, h.Seq, h.Speaker, h.Role
 	c := rowcodec.NewCursor(string(body))
-	c.Version(payloadVersion)
+	version := c.Byte()
+	if version < payloadWithoutAuthor || version > payloadVersion {
+		c.Fail()
+	}
 	readBody(c, &r, h.Session)
+	if version == payloadVersion {
+		r.Author = c.Str()
+	} else if most := schemas.DefaultTrust; r.Facets.Trust > most { // nobody granted it
+		r.Trust, r.Facets.Trust = &most, most
+	}
 	if n, ok := h.Novelty(); ok && r.Novelty == nil {
 		r.Novelty = &n
 	}

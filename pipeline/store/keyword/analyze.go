@@ -8,8 +8,13 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxTerm is the longest term in bytes; a longer one keeps its beginning.
-const maxTerm = 64
+// Bounds of what is read of a text. A longer term keeps its beginning, and so does a longer run of
+// characters of base64 without a blank, which nobody looks for; further terms are left out.
+const (
+	maxTerm  = 64       // bytes
+	maxRun   = 256      // bytes
+	maxTerms = 16 << 10 // different ones
+)
 
 // Analyze returns the terms of text in order: for every word its stem unless it is a
 // stop word, followed, when the word is a compound, by the stems of its parts. It is
@@ -46,18 +51,45 @@ type Analyzer struct {
 	plain  bool   // word holds only a–z so far
 	upper  bool   // the last rune of word was upper case
 	lower  bool   // the last rune of word was lower case or a digit
+	dotted bool   // a dot leads word
+	chain  chain
 }
 
 // Analyze replaces the terms a holds by those of text.
 func (a *Analyzer) Analyze(text string) {
 	a.terms, a.ends, a.words = a.terms[:0], a.ends[:0], 0
 	a.reset()
+	a.dotted = false
+	a.chain = chain{text: a.chain.text[:0]}
 	if ascii(text) {
 		a.folded = append(a.folded[:0], text...)
 	} else {
 		a.folded = norm.NFKC.AppendString(a.folded[:0], text)
 	}
 	a.read(a.folded)
+	if len(a.ends) > maxTerms {
+		a.limit()
+	}
+}
+
+// limit keeps the first different terms, wherever they stand.
+func (a *Analyzer) limit() {
+	seen := make(map[string]struct{}, maxTerms)
+	ends, start, kept := a.ends[:0], uint32(0), 0
+	for _, end := range a.ends {
+		term := a.terms[start:end]
+		start = end
+		if _, known := seen[string(term)]; !known {
+			if len(seen) == maxTerms {
+				continue
+			}
+			seen[string(term)] = struct{}{}
+		}
+		kept += copy(a.terms[kept:], term)
+		ends = append(ends, uint32(kept))
+	}
+	a.terms, a.ends = a.terms[:kept], ends
+	a.words = min(a.words, len(ends))
 }
 
 // Len returns the number of terms.
@@ -99,25 +131,49 @@ func (a *Analyzer) cut() {
 
 // read reads normalised text.
 func (a *Analyzer) read(text []byte) {
+	run := 0 // where the run of characters of base64 begins that is read
 	for i := 0; i < len(text); {
 		if c := text[i]; c < utf8.RuneSelf {
+			if !base64[c] {
+				run = i + 1
+			} else if i-run >= maxRun {
+				a.flush()
+				for i < len(text) && base64[text[i]] {
+					i++
+				}
+				continue
+			}
+			a.readByte(c, text, i)
 			i++
-			a.readByte(c, text[i:])
 			continue
 		}
 		r, n := utf8.DecodeRune(text[i:])
 		if unspaced(r) {
 			a.flush()
 			i += a.bigrams(text[i:])
+			run = i
 			continue
 		}
 		i += n
+		run = i
 		a.readRune(r, text[i:])
 	}
 	a.flush()
 }
 
-func (a *Analyzer) readByte(c byte, rest []byte) {
+// base64 are the characters of its standard and its URL alphabet.
+var base64 = base64Table()
+
+func base64Table() (t [256]bool) {
+	for _, c := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=") {
+		t[c] = true
+	}
+	return t
+}
+
+// readByte reads c, the byte of text at i.
+func (a *Analyzer) readByte(c byte, text []byte, i int) {
+	rest := text[i+1:]
 	switch {
 	case 'a' <= c && c <= 'z':
 		a.word = append(a.word, c)
@@ -132,11 +188,20 @@ func (a *Analyzer) readByte(c byte, rest []byte) {
 		a.word = append(a.word, c)
 		a.plain, a.upper, a.lower = false, false, true
 	case len(a.word) == 0:
+		a.dotted = Leads(text, i)
 	case c == '\'' && letterNext(rest):
 		a.apostrophe()
 	case c == '_':
 		a.underscore()
+	case Joins(text, i, a.chain.sign):
+		a.join(c)
 	default:
+		if a.plain {
+			if n := Signs(a.word, text[i:]); n > 0 {
+				a.word = append(a.word, text[i:i+n]...)
+				a.plain = false
+			}
+		}
 		a.flush()
 	}
 }
@@ -153,10 +218,20 @@ func (a *Analyzer) underscore() {
 	a.cut()
 }
 
-// flush emits the word that was read and its parts, and begins a new one.
+// flush emits the word that was read, its parts and the chain it ends, and begins a new one.
 func (a *Analyzer) flush() {
-	if len(a.word) == 0 {
-		return
+	if len(a.word) > 0 {
+		a.flushWord()
+		a.endChain()
+	}
+	a.dotted = false
+}
+
+// flushWord emits the word that was read and its parts, and begins a new one.
+func (a *Analyzer) flushWord() {
+	a.chain.add(a.word)
+	if a.dotted {
+		a.emitDotted()
 	}
 	if a.plain && len(a.cuts) == 0 {
 		a.emit(a.word, true, true)
@@ -195,13 +270,11 @@ func (a *Analyzer) removeApostrophes(w []byte, i int) []byte {
 	for w[last] != '\'' {
 		last--
 	}
-	switch string(w[last+1:]) {
-	case "s", "re", "ve", "ll", "d", "m":
+	switch ending := w[last+1:]; {
+	case Contracted(ending):
 		w = w[:last]
-	case "t":
-		if last > 0 && w[last-1] == 'n' {
-			return nil // don't, can't, isn't: all stop words
-		}
+	case last > 0 && string(w[last-1:]) == "n't":
+		return nil // don't, can't, isn't: all stop words
 	}
 	kept, old := i, a.cuts
 	cuts := old

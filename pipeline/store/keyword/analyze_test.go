@@ -1,6 +1,7 @@
 package keyword_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -23,7 +24,11 @@ func TestAnalyze(t *testing.T) {
 		"max_retry_count __init__ _":        "max_retry_count max retri count init",
 		"don't can’t Caroline's she'll I'm": "carolin",
 		"Oʼ Annaʼs O'Brien rock'n'roll ’quoted’": "o anna obrien brien rocknrol rock roll quot",
-		"2023-05-08 at 10am, 3.14, x2":           "2023 05 08 10am 3 14 x2",
+		"2023-05-08 at 10am, 3.14, x2":           "2023 05 08 10am 3 14 3.14 x2",
+		"C# or C++17, the A+ grade; a+b":         "c# c++ 17 a+ grade b",
+		".NET in ASP.NET ...and":                 ".net net asp net",
+		"B-12 B12 AB-1234-X re-read":             "b 12 b12 b12 ab 1234 x ab1234x re read",
+		"v1.0.0-rc.1":                            "v1 0 0 1.0.0 rc 1",
 		"Café E\u0301cole naïve Ünïcødé":         "cafe ecol naiv unicod",
 		"STRASSE straße ﬁne ｆｕｌｌ ①":              "strass strass fine full 1",
 		"ΣΊΣΥΦΟΣ Москва":                         "σίσυφοσ москва",
@@ -94,6 +99,32 @@ func TestLongWordKeepsItsBeginning(t *testing.T) {
 	}
 }
 
+// Of a run of base64 the beginning is read, and what stands behind it.
+func TestBase64KeepsItsBeginning(t *testing.T) {
+	t.Parallel()
+	run := strings.Repeat("QmFzZTY0IGlz+abc/", 60)
+	got := keyword.Analyze("boat " + run + " river")
+	if len(got) > 120 || got[0] != "boat" || got[len(got)-1] != "river" {
+		t.Errorf("%d terms, from %s to %s", len(got), got[0], got[len(got)-1])
+	}
+	if path := keyword.Analyze("see /srv/data/alpha-beta_gamma/report.txt"); !slices.Contains(path, "report") || !slices.Contains(path, "alpha") {
+		t.Errorf("a path is read as %v", path)
+	}
+}
+
+// Of a text with very many different terms the first count, wherever they stand.
+func TestManyTerms(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	for i := range 40_000 {
+		fmt.Fprintf(&b, "w%d ", i)
+	}
+	got := keyword.Analyze(b.String() + "w7 w39999")
+	if len(got) != 16<<10+1 || got[len(got)-1] != "w7" {
+		t.Errorf("%d terms, the last is %s", len(got), got[len(got)-1])
+	}
+}
+
 // properties hold for the terms of any text.
 func properties(t interface{ Fatalf(string, ...any) }, text string) {
 	terms := keyword.Analyze(text)
@@ -133,7 +164,7 @@ func TestAnyText(t *testing.T) {
 // A word of half a megabyte is read in one pass, whatever it is made of.
 func TestHugeWord(t *testing.T) {
 	t.Parallel()
-	for _, unit := range []string{"a'", "aB", "a_", "é'", "é", "É", "猫", "x", "'"} {
+	for _, unit := range []string{"a'", "aB", "a_", "é'", "é", "É", "猫", "x", "'", "a-1-", "1.", ".a", "a+", "c#"} {
 		start := time.Now()
 		properties(t, strings.Repeat(unit, 512<<10/len(unit)))
 		if took := time.Since(start); took > 10*time.Second {

@@ -38,14 +38,16 @@
 // underscores. Words are lower-cased with full folding (ß is ss, ς is σ); Latin letters
 // lose their diacritics. English stop words are dropped and what consists of a–z is
 // stemmed (Porter). A compound (camelCase, PascalCase, acronyms as in HTTPServer,
-// snake_case, O'Brien) gives itself and then its parts of two letters and more. The endings
+// snake_case, O'Brien) gives itself and then its parts of two letters and more. Signs of names count (Signs, Leads, Joins): C++,
+// C# and .NET are terms, and words that signs join (B-12, 1.0.0) give one term more, b12 and 1.0.0. The endings
 // 's, 're, 've, 'll, 'd and 'm are cut off and words in n't dropped. Han, kana, Hangul, Thai
 // and Lao runs give their bigrams, or the one rune they have. A term longer than 64 bytes
-// keeps its beginning. Version changes whenever a text may give other terms than before.
+// keeps its beginning, as do the characters of base64 of which more than 256 follow each other. A text
+// has at most 16,384 different terms: the first. Version changes whenever a text may give other terms than before.
 package keyword
 
 // Version numbers the rules of analysis. A stored index of another version is rebuilt.
-const Version = 2
+const Version = 3
 
 // TypicalLength is how many terms a document is taken to have where none counts.
 const TypicalLength = 20

@@ -12,7 +12,8 @@
 //	"specialist": {"type", "id", "tenant", "securityLevel", "authorizedGroups", "roles"}
 //	"item": {"id", "content": {}, "metadata": {"kind", "type", "category", "session",
 //	  "level", "labels", "restrictedToGroups", "purposes", "containsPII", "piiFields",
-//	  "hasCredentials", "trust", "sensitivity", "signer", "created_at", "expires_at", "valid_to"}}
+//	  "hasCredentials", "trust", "sensitivity", "signer", "created_at", "expires_at", "valid_to",
+//	  "confidence", "policy_tags", "project", "source_uri", "speaker"}}
 //
 // Where an exception has reasons not count, the input has "spared": true and the metadata of
 // such an item "spared": [reason, …].

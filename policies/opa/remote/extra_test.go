@@ -28,6 +28,11 @@ odd(item) if item.id == "b"
 odd(item) if item.signer == "critic"
 odd(item) if item.created_at > 5
 odd(item) if item.sensitivity > 0.5
+odd(item) if item.confidence < 0.5
+odd(item) if "sealed" in item.policy_tags
+odd(item) if item.project == "apollo"
+odd(item) if startswith(item.source_uri, "ftp:")
+odd(item) if item.speaker == "Eve"
 `
 
 // TestExtraOnAServer: rules of one's own beside the built-in ones decide on a server as
@@ -50,6 +55,11 @@ func TestExtraOnAServer(t *testing.T) {
 				s, r := policytest.Draw(rt, 4)
 				for i := range r.Resources {
 					r.Resources[i].Spared = rapid.SliceOfN(rapid.SampledFrom([]string{"odd", "clearance", "tenant"}), 0, 2).Draw(rt, "spared")
+					r.Resources[i].Confidence = rapid.SampledFrom([]*float64{nil, new(float64)}).Draw(rt, "confidence")
+					r.Resources[i].PolicyTags = rapid.SampledFrom([][]string{nil, {"open", "sealed"}}).Draw(rt, "tags")
+					r.Resources[i].Project = rapid.SampledFrom([]string{"", "apollo"}).Draw(rt, "project")
+					r.Resources[i].SourceURI = rapid.SampledFrom([]string{"", "ftp://x", "https://x"}).Draw(rt, "source")
+					r.Resources[i].Speaker = rapid.SampledFrom([]string{"", "Eve"}).Draw(rt, "speaker")
 					r.Resources[i].Facets.Sensitivity = rapid.SampledFrom([]float64{0, .9}).Draw(rt, "sensitivity")
 				}
 				want, err := local.Decide(t.Context(), s, r)

@@ -75,7 +75,7 @@ func artifacts(s *suite) {
 	acme, other := s.tenants[0], s.tenants[1]
 	content := bytes.Repeat([]byte("0123456789abcdef"), 20<<10)
 	for range 2 {
-		name, size, err := s.Artifacts.Put(s.ctx(), acme, bytes.NewReader(content))
+		name, size, err := s.Artifacts.Put(s.ctx(), acme, "ada", bytes.NewReader(content))
 		if err != nil || name != sum(content) || size != len(content) {
 			s.Fatalf("put: %s, %d, %v", name, size, err)
 		}
@@ -105,16 +105,16 @@ func artifacts(s *suite) {
 func artifactsBroken(s *suite) {
 	broken := errors.New("broken")
 	half := make([]byte, 200<<10)
-	if _, _, err := s.Artifacts.Put(s.ctx(), s.tenants[0], io.MultiReader(bytes.NewReader(half), iotest.ErrReader(broken))); !errors.Is(err, broken) {
+	if _, _, err := s.Artifacts.Put(s.ctx(), s.tenants[0], "ada", io.MultiReader(bytes.NewReader(half), iotest.ErrReader(broken))); !errors.Is(err, broken) {
 		s.Errorf("broken off: %v", err)
 	}
 	if _, err := s.Artifacts.Open(s.ctx(), s.tenants[0], sum(half)); !errors.Is(err, transport.ErrNoArtifact) {
 		s.Errorf("half a content is there: %v", err)
 	}
-	if _, _, err := s.Artifacts.Put(s.ctx(), s.tenants[0], bytes.NewReader(nil)); !errors.Is(err, transport.ErrArtifactEmpty) {
+	if _, _, err := s.Artifacts.Put(s.ctx(), s.tenants[0], "ada", bytes.NewReader(nil)); !errors.Is(err, transport.ErrArtifactEmpty) {
 		s.Errorf("empty: %v", err)
 	}
-	if _, _, err := s.Artifacts.Put(s.ctx(), "a.b", bytes.NewReader(half)); err == nil {
+	if _, _, err := s.Artifacts.Put(s.ctx(), "a.b", "ada", bytes.NewReader(half)); err == nil {
 		s.Error("a tenant that is no token is taken")
 	}
 }

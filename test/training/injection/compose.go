@@ -3,12 +3,15 @@ package main
 import (
 	"strconv"
 	"strings"
+
+	"satchel/pipeline/selection/defend/injection"
 )
 
 // maker composes documents of sentences.
 type maker struct {
 	*grammar
-	texts *texts
+	texts  *texts
+	groups *injection.Groups
 }
 
 // document is a text with its label.
@@ -21,6 +24,15 @@ type document struct {
 func (m *maker) chance(p float64) bool { return m.rng.Float64() < p }
 
 func (m *maker) between(lo, hi int) int { return lo + m.rng.IntN(hi-lo+1) }
+
+// text picks one of the texts of people, of the half that is drawn from.
+func (m *maker) text(list []string) string {
+	i := m.rng.IntN(len(list))
+	if m.half >= 0 && i%2 != m.half {
+		i ^= 1
+	}
+	return list[min(i, len(list)-1)]
+}
 
 func (m *maker) some(lo, hi int, one func() string, sep string) string {
 	list := make([]string, m.between(lo, hi))
@@ -46,7 +58,7 @@ func (m *maker) dot(s string) string {
 func (m *maker) context() (kind string, parts []string, sep string) {
 	switch m.rng.IntN(15) {
 	case 12, 13:
-		return "manual", strings.Split(pick(m.rng, m.texts.manuals), "\n"), "\n"
+		return "manual", strings.Split(m.text(m.texts.manuals), "\n"), "\n"
 	case 10:
 		return "article", m.list(2, 8, m.line), pick(m.rng, []string{" ", "\n", "\n\n"})
 	case 11:
@@ -60,11 +72,11 @@ func (m *maker) context() (kind string, parts []string, sep string) {
 	case 6:
 		return "observation", m.list(1, 3, m.section("observation")), " "
 	case 7:
-		return "docs", m.list(1, 3, func() string { return pick(m.rng, m.texts.prose) }), "\n"
+		return "docs", m.list(1, 3, func() string { return m.text(m.texts.prose) }), "\n"
 	case 8:
-		return "prose", m.list(2, 7, func() string { return pick(m.rng, m.texts.glosses) }), " "
+		return "prose", m.list(2, 7, func() string { return m.text(m.texts.glosses) }), " "
 	}
-	return "comments", m.list(1, 3, func() string { return pick(m.rng, m.texts.comments) }), "\n"
+	return "comments", m.list(1, 3, func() string { return m.text(m.texts.comments) }), "\n"
 }
 
 func (m *maker) list(lo, hi int, one func() string) []string {
@@ -100,13 +112,13 @@ func (m *maker) email() (string, []string, string) {
 func (m *maker) line() string {
 	switch r := m.rng.Float64(); {
 	case r < .25:
-		return pick(m.rng, m.texts.turns)
+		return m.text(m.texts.turns)
 	case r < .4:
-		return pick(m.rng, m.texts.prose)
+		return m.text(m.texts.prose)
 	case r < .55:
-		return pick(m.rng, m.texts.glosses)
+		return m.text(m.texts.glosses)
 	case r < .65:
-		return pick(m.rng, m.texts.comments)
+		return m.text(m.texts.comments)
 	case r < .75:
 		return m.from("advice")
 	case r < .85:
@@ -136,7 +148,7 @@ func (m *maker) table() []string {
 		cells := make([]string, width)
 		for i := range cells {
 			if cells[i] = m.expand(kinds[i]); kinds[i] == "gloss" {
-				cells[i] = pick(m.rng, m.texts.glosses)
+				cells[i] = m.text(m.texts.glosses)
 			}
 			if pad && len(cells[i]) < 18 {
 				cells[i] += strings.Repeat(" ", 18-len(cells[i]))
@@ -163,7 +175,7 @@ func (m *maker) answer() []string {
 }
 
 func (m *maker) snippet() string {
-	lines := strings.Split(pick(m.rng, m.texts.code), "\n")
+	lines := strings.Split(m.text(m.texts.code), "\n")
 	n := min(len(lines), m.between(1, 14))
 	at := m.rng.IntN(len(lines) - n + 1)
 	return strings.Join(lines[at:at+n], "\n")
@@ -200,7 +212,7 @@ func (m *maker) innocent() document {
 	var text, kind string
 	switch m.rng.IntN(29) {
 	case 23, 24, 25, 26, 27, 28:
-		text, kind = pick(m.rng, m.texts.manuals), "manual"
+		text, kind = m.text(m.texts.manuals), "manual"
 	case 17, 18, 19:
 		text, kind = m.coding(), "coding"
 	case 20:
@@ -211,11 +223,11 @@ func (m *maker) innocent() document {
 			return m.from("commit_message")
 		}, pick(m.rng, []string{" ", "\n"})), "commit"
 	case 21:
-		text, kind = title(pick(m.rng, m.texts.glosses))+" "+m.some(2, 9, m.scholarly, " "), "abstract"
+		text, kind = title(m.text(m.texts.glosses))+" "+m.some(2, 9, m.scholarly, " "), "abstract"
 	case 22:
-		text, kind = m.some(1, 3, m.section("code_answer"), " ")+"\n"+pick(m.rng, m.texts.code), "code"
+		text, kind = m.some(1, 3, m.section("code_answer"), " ")+"\n"+m.text(m.texts.code), "code"
 	case 0, 1, 2:
-		text, kind = m.some(1, 3, func() string { return pick(m.rng, m.texts.turns) }, " "), "chat"
+		text, kind = m.some(1, 3, func() string { return m.text(m.texts.turns) }, " "), "chat"
 	case 3, 4:
 		text, kind = m.from("user_request"), "request"
 	case 5:
@@ -267,7 +279,7 @@ func (m *maker) reply() string {
 		case r < .65:
 			b.WriteString(m.some(1, 2, m.section("advice"), " "))
 		case r < .75:
-			b.WriteString(pick(m.rng, m.texts.glosses))
+			b.WriteString(m.text(m.texts.glosses))
 		case r < .85:
 			b.WriteString(m.dot(m.from("task")))
 		default:
@@ -313,7 +325,7 @@ func (m *maker) coding() string {
 // scholarly is a sentence of an abstract.
 func (m *maker) scholarly() string {
 	if m.chance(.4) {
-		return pick(m.rng, m.texts.prose)
+		return m.text(m.texts.prose)
 	}
 	return m.expand("{We|The authors|This {paper|study|review}|Results|Our {results|findings|data}|It} {{describe|discuss|show|report|suggest|examine|evaluate|summarize|review|compare|propose|present|find|conclude}{s|d|}} {that |how |}{the |a |}{<adj> |}<noun> {of|in|for|and} {the |}<adj> <noun>{ {was|is|were|are} {<adj>|reviewed|increased|associated with <noun>|described}||}{, {and|but|while} the <noun> {of|in} <noun> {remains|was|is} <adj>|}.")
 }
@@ -324,7 +336,7 @@ func (m *maker) mixed() string {
 	for range m.between(2, 5) {
 		switch m.rng.IntN(5) {
 		case 0:
-			parts = append(parts, pick(m.rng, m.texts.turns))
+			parts = append(parts, m.text(m.texts.turns))
 		case 1:
 			parts = append(parts, m.from("trigger_benign"))
 		case 2:
@@ -368,9 +380,9 @@ func (m *maker) hijacked() document {
 	text := m.attack()
 	switch m.rng.IntN(5) {
 	case 0:
-		text = pick(m.rng, m.texts.turns) + " " + text
+		text = m.text(m.texts.turns) + " " + text
 	case 1:
-		text += " " + pick(m.rng, m.texts.turns)
+		text += " " + m.text(m.texts.turns)
 	case 2:
 		text = m.innocent().text + pick(m.rng, []string{"\n", " ", "\n\n"}) + text
 	}
@@ -387,15 +399,19 @@ func (m *maker) plain() document {
 	return document{strings.Join(parts, sep), false, "plain " + kind}
 }
 
-// any makes a document of one of the kinds; .5 of them carry an injection.
+// any makes a document of one of the kinds; somewhat less than half of them carry an injection.
 func (m *maker) any() document {
 	switch r := m.rng.Float64(); {
-	case r < .33:
+	case r < .2:
 		return m.infected()
-	case r < .5:
+	case r < .29:
 		return m.hijacked()
-	case r < .72:
+	case r < .47:
+		return m.addressed()
+	case r < .62:
 		return m.plain()
+	case r < .81:
+		return m.ordinary()
 	}
 	return m.innocent()
 }

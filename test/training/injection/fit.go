@@ -17,10 +17,10 @@ type example struct {
 
 // fitSentences trains the first stage by AdaGrad on the logistic loss, dropping some of
 // the features of every sentence.
-func fitSentences(rng *rand.Rand, list []example, epochs int) *injection.Model {
+func fitSentences(rng *rand.Rand, words *injection.Groups, list []example, epochs int) *injection.Model {
 	features := make([][]uint32, len(list))
 	for i := range list {
-		features[i] = injection.Features(nil, list[i].text)
+		features[i] = words.Features(nil, list[i].text)
 	}
 	weights := make([][heads]float32, injection.Buckets)
 	squares := make([][heads]float32, injection.Buckets)
@@ -61,7 +61,7 @@ func fitSentences(rng *rand.Rand, list []example, epochs int) *injection.Model {
 			}
 		}
 	}
-	return injection.NewModel(weights, bias)
+	return words.NewModel(weights, bias)
 }
 
 // row is a document as the second stage sees it.

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-//go:embed attack.txt task.txt benign.txt
+//go:embed attack.txt task.txt benign.txt reader.txt
 var files embed.FS
 
 // grammar makes sentences. half picks, in sections that are drawn from by name, the
@@ -17,13 +17,14 @@ var files embed.FS
 type grammar struct {
 	rng      *rand.Rand
 	half     int
+	aim      string // the section that <aim> stands for
 	sections map[string][]string
 	words    *lexicon
 }
 
 func newGrammar(rng *rand.Rand, words *lexicon) (*grammar, error) {
 	g := &grammar{rng: rng, half: -1, sections: map[string][]string{}, words: words}
-	for _, name := range []string{"attack.txt", "task.txt", "benign.txt"} {
+	for _, name := range []string{"attack.txt", "task.txt", "benign.txt", "reader.txt"} {
 		f, err := files.Open(name)
 		if err != nil {
 			return nil, fmt.Errorf("open grammar: %w", err)
@@ -153,9 +154,16 @@ func (g *grammar) slot(name string) (string, bool) {
 	case "num":
 		return strconv.Itoa(1 + g.rng.IntN([]int{10, 100, 1000, 1000000}[g.rng.IntN(4)])), true
 	}
+	capital := name != "" && name[0] >= 'A' && name[0] <= 'Z'
+	if name = strings.ToLower(name); name == "aim" {
+		name = g.aim
+	}
 	lines, ok := g.sections[name]
-	if !ok {
+	switch {
+	case !ok:
 		return "", false
+	case capital:
+		return title(g.expand(lines[g.rng.IntN(len(lines))])), true
 	}
 	return g.expand(lines[g.rng.IntN(len(lines))]), true
 }

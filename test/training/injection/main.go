@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -24,9 +25,9 @@ func main() {
 	manuals := flag.String("manuals", "manuals", "folder of technical documentation in Markdown")
 	out := flag.String("out", "../../../pipeline/selection/defend/injection/"+injection.Revision+".bin", "model file to write")
 	sentences := flag.Int("sentences", 200_000, "sentences of the first stage")
-	documents := flag.Int("documents", 150_000, "documents of the second stage")
+	documents := flag.Int("documents", 110_000, "documents of the second stage")
 	flag.Parse()
-	if err := train(*wordnet, *docs, *python, *golang, *chats, *manuals, *out, *sentences, *documents); err != nil {
+	if err := train(context.Background(), *wordnet, *docs, *python, *golang, *chats, *manuals, *out, *sentences, *documents); err != nil {
 		slog.Error("train", "err", err)
 	}
 }
@@ -35,7 +36,7 @@ func main() {
 // six is: the logarithm of five.
 const prior = 1.609
 
-func train(wordnet, docs, python, golang, chats, manuals, out string, sentences, documents int) error {
+func train(ctx context.Context, wordnet, docs, python, golang, chats, manuals, out string, sentences, documents int) error {
 	rng := rand.New(rand.NewPCG(20, 26))
 	words, err := readLexicon(wordnet)
 	if err != nil {
@@ -61,23 +62,71 @@ func train(wordnet, docs, python, golang, chats, manuals, out string, sentences,
 	if err != nil {
 		return err
 	}
-	m := &maker{grammar: g, texts: t}
+	grouped, err := groupWords(ctx, rng, g, t)
+	if err != nil {
+		return err
+	}
+	m := &maker{grammar: g, texts: t, groups: grouped}
 	// Each half of the grammar is judged by a first stage that saw the other half, so
 	// that the second stage learns from logits of sentences that are new.
 	var rows []row
 	for half := range 2 {
 		m.half = 1 - half
-		first := fitSentences(rng, m.examples(sentences), 3)
+		first := m.first(sentences)
 		m.half = half
 		rows = append(rows, m.rows(first, documents/2)...)
+		for i, text := range t.manuals {
+			if i%2 == half {
+				rows = append(rows, row{x: first.Document(text)})
+			}
+		}
 	}
 	slog.Info("second stage", "documents", len(rows))
-	n := fitDocuments(rng, rows, 30)
+	n := fitDocuments(rng, rows, 20)
 	m.half = -1
-	model := fitSentences(rng, m.examples(sentences), 3)
+	model := m.first(sentences)
 	model.SetNetwork(n.first, n.shift, n.second, n.offset-prior)
 	m.report(model)
 	return os.WriteFile(out, model.Encode(), 0o644)
+}
+
+// first fits the first stage, and fits it anew with the sentences of people that it takes for attacks.
+func (m *maker) first(sentences int) *injection.Model {
+	list := m.examples(sentences)
+	hard := m.mistaken(fitSentences(m.rng, m.groups, list, 2))
+	slog.Info("first stage", "examples", len(list), "mistaken", len(hard))
+	for range 2 {
+		list = append(list, hard...)
+	}
+	return fitSentences(m.rng, m.groups, list, 3)
+}
+
+// mistaken returns the harmless sentences of people that a model is not sure of.
+func (m *maker) mistaken(model *injection.Model) []example {
+	const unknown = -1
+	var out []example
+	for _, source := range []struct {
+		texts  []string
+		labels [heads]int8
+	}{
+		{m.texts.manuals, [heads]int8{0, 0, unknown, 0, 1}},
+		{m.texts.comments, [heads]int8{0, 0, unknown, 0, 1}},
+		{m.texts.prose, [heads]int8{0, 0, unknown, 0, 1}},
+		{m.texts.code, [heads]int8{0, 0, 0, 0, unknown}},
+		{m.texts.turns, [heads]int8{0, 0, unknown, 0, 0}},
+	} {
+		for i, text := range source.texts {
+			if m.half >= 0 && i%2 != m.half {
+				continue
+			}
+			injection.Sentences(text, func(s string) {
+				if l := model.Sentence(s); max(l[0], l[1], l[3]) > -2 {
+					out = append(out, example{s, source.labels})
+				}
+			})
+		}
+	}
+	return out
 }
 
 // examples makes labelled sentences for the first stage.
@@ -86,7 +135,31 @@ func (m *maker) examples(count int) []example {
 	out := make([]example, 0, count)
 	for len(out) < count {
 		var e example
-		switch r := m.rng.Float64(); {
+		switch r := m.rng.Float64() * 1.75; {
+		case r > 1.43:
+			text, attacks := m.plea()
+			e = example{text, [heads]int8{unknown, 1, unknown, 0, unknown}}
+			if attacks {
+				e.labels = [heads]int8{1, 1, unknown, 0, unknown}
+			}
+		case r > 1.33:
+			e = example{m.sentence(), [heads]int8{1, unknown, unknown, 0, unknown}}
+		case r > 1.32:
+			out = m.pieces(out, m.set(m.some(1, 3, m.remark, " ")), [heads]int8{0, 0, 0, 0, unknown})
+			continue
+		case r > 1.13:
+			e = example{m.fair(), [heads]int8{0, 0, unknown, 0, unknown}}
+		case r > 1.10:
+			out = m.pieces(out, m.commented(m.some(1, 2, m.remark, " ")), [heads]int8{0, 0, 0, 0, 1})
+			continue
+		case r > 1.06:
+			out = m.pieces(out, m.sheet(m.remark()), [heads]int8{0, 0, 0, 0, 1})
+			continue
+		case r > 1.02:
+			out = m.pieces(out, m.transcript(), [heads]int8{0, unknown, unknown, 0, unknown})
+			continue
+		case r > 1:
+			e = example{m.from("system_prompt"), [heads]int8{0, unknown, unknown, 0, unknown}}
 		case r < .14:
 			e = example{m.sentence(), [heads]int8{1, unknown, unknown, 0, unknown}}
 		case r < .25:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"time"
 
 	"satchel/pipeline/store/keyword"
@@ -60,6 +61,7 @@ type Row struct {
 	MS     float64             `json:"ms"`
 
 	Category string  `json:"-"`
+	Bins     Bins    `json:"-"`
 	Score    Score   `json:"-"`
 	Scored   bool    `json:"-"`
 	Account  Account `json:"-"`
@@ -127,6 +129,9 @@ func askQuery(ctx context.Context, set string, q *Query, sys System, budgets []i
 	}
 	labels := q.Labels()
 	row.Score = Rank(collapse(ids), labels)
+	if !q.BySession() {
+		row.Bins.add(row.Ranked, labels)
+	}
 	row.Score.Evidence, row.Score.Shown, row.Score.Answered, row.Score.Tokens = map[int]float64{}, map[int]float64{}, map[int]float64{}, map[int]float64{}
 	for _, budget := range budgets {
 		p, err := sys.Pack(ctx, q, budget)
@@ -186,6 +191,8 @@ type Line struct {
 	P50, P95 float64 // ms a request
 	Account  Account
 	Over     int // tokens of packs beyond their budgets
+	Bins     Bins
+	Empty    int // packs of the largest budget that show nothing
 }
 
 // Report averages rows by category; the lines named all but leave adversarial
@@ -230,6 +237,16 @@ func line(name string, rows []Row) Line {
 	for i := range rows {
 		l.Account.Add(rows[i].Account)
 		l.Over += rows[i].Over
+		l.Bins.sum(&rows[i].Bins)
+		most, empty := 0, false
+		for budget, ids := range rows[i].Packs {
+			if b, err := strconv.Atoi(budget); err == nil && b > most {
+				most, empty = b, len(ids) == 0
+			}
+		}
+		if empty {
+			l.Empty++
+		}
 	}
 	if n := len(ms); n > 0 {
 		l.P50, l.P95 = ms[n/2], ms[min(n-1, n*95/100)]

@@ -3,6 +3,7 @@
 package source
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"strconv"
@@ -50,6 +51,11 @@ func URI(name, file string, line int) string {
 	end := ":" + strconv.Itoa(line)
 	uri, _ := Cut(Plain("file:"+name+"/"+file, '_'), schemas.MaxURI-len(end))
 	return uri + end
+}
+
+// LFSPointer reports whether text is what Git LFS has in the place of a file that was not fetched.
+func LFSPointer(text []byte) bool {
+	return bytes.HasPrefix(text, []byte("version https://git-lfs.github.com/spec/"))
 }
 
 // Clean replaces what is not UTF-8, and NUL.

@@ -59,10 +59,10 @@ class Satchel:
         return self._call("POST", "/v1/memories?wait=" + urllib.parse.quote(wait), item, headers={"Idempotency-Key": key} if key else {}, again=bool(key))
 
     def context(self, question: str, *, budget: int = 2000, session: str = "", purpose: str = "", min_position: int = 0, min_score: float | None = None,
-                as_of: int | datetime | str | None = None, **payload: Any) -> Pack:
-        """Ask for a context pack. payload are further members of the request's payload."""
+                as_of: int | datetime | str | None = None, tz: str = "", **payload: Any) -> Pack:
+        """Ask for a context pack. tz is the zone of the asker's days, as Asia/Tokyo. payload are further members of the request's payload."""
         body: dict[str, Any] = {"query": {"text": question}, "token_budget": budget, **payload}
-        for name, value in (("session", session), ("purpose", purpose), ("min_position", min_position)):
+        for name, value in (("session", session), ("purpose", purpose), ("min_position", min_position), ("tz", tz)):
             if value:
                 body[name] = value
         if min_score is not None:

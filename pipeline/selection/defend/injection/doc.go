@@ -2,8 +2,9 @@
 // language model from text that does not. It needs no server: the model is part of the
 // program, and a text costs microseconds.
 //
-// It works in two stages. A sentence is scored by hashed features (words, pairs of
-// words, pairs of word classes and their order) for five things: an attack (takes over,
+// It works in two stages. A sentence, a cell of a table and a comment of code are scored by hashed
+// features (words, pairs of words, groups of words of like meaning and pairs of them, pairs of word
+// classes and their order) for five things: an attack (takes over,
 // leaks, sends, destroys, calls tools), a direction for the reply, a task for an
 // assistant, harmful code, and whether it stands in somebody else's document. A small
 // network then judges the document by the strongest sentence of each, by where it

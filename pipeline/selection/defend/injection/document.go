@@ -36,7 +36,13 @@ type document struct {
 	size      int // bytes
 }
 
+// leastTold is the number of words from which a sentence says something.
+const leastTold = 2
+
 func (d *document) add(s *sentence) {
+	if s.words < leastTold {
+		return
+	}
 	for h := range d.top {
 		t := &d.top[h]
 		v := clip(s.logit[h])
@@ -68,6 +74,11 @@ func (d *document) add(s *sentence) {
 	d.questions += count(s.question)
 	d.pointers += count(s.deictic)
 	d.last = *s
+}
+
+// evidence is the logit by which the strongest sentence of a document is one that injects.
+func (d *document) evidence() float32 {
+	return max(d.top[attack].logit[attack], d.top[steer].logit[steer], d.top[harm].logit[harm], d.top[task].logit[task]-sureTask)
 }
 
 func count(b bool) int {

@@ -12,6 +12,7 @@ import (
 type Finding struct {
 	Score  float64 // how likely the text carries an instruction to its reader, 0–1
 	Orders bool    // a sentence of it orders its reader to do something, and is an attack by itself
+	Likely bool    // a sentence of it speaks to its reader, and is an attack by itself more likely than not
 	Unread bool    // a sentence of it is in a language that the classifier does not know
 }
 
@@ -19,6 +20,17 @@ type Finding struct {
 const (
 	sureAttack = 3
 	sureSteer  = 5
+
+	likelySteer = 1
+)
+
+// A text is injected by a sentence: the sentence has to be surer than the text by lead, and a task by
+// sureTask more. Scores are those of training less caution, but for
+// an attack that names a model.
+const (
+	caution  = .97
+	lead     = .5
+	sureTask = 1
 )
 
 // Judge returns what the classifier makes of a text and of what it says once an encoding is
@@ -26,7 +38,9 @@ const (
 func (c *Classifier) Judge(text string) Finding {
 	var f Finding
 	logit := float32(-limit)
-	take := func(g Finding, l float32) { logit, f.Orders = max(logit, l), f.Orders || g.Orders }
+	take := func(g Finding, l float32) {
+		logit, f.Orders, f.Likely = max(logit, l), f.Orders || g.Orders, f.Likely || g.Likely
+	}
 	r := read(text)
 	for _, body := range r.bodies {
 		g, l := c.judge(body)
@@ -55,7 +69,7 @@ func (c *Classifier) judge(text string) (f Finding, logit float32) {
 	c.each(text, func(s *sentence) {
 		d.add(s)
 		apart.add(text, s)
-		f.Orders = f.Orders || s.orders()
+		f.Orders, f.Likely = f.Orders || s.orders(), f.Likely || s.likely()
 		f.Unread = f.Unread || s.unread
 	})
 	if d.sentences == 0 {
@@ -64,6 +78,10 @@ func (c *Classifier) judge(text string) (f Finding, logit float32) {
 	var x [inputs]float32
 	d.inputs(&x)
 	logit = c.model.decide(&x)
+	if a := &d.top[attack]; a.logit[attack] < 0 || a.all&machine == 0 {
+		logit -= caution
+	}
+	logit = min(logit, d.evidence()-lead)
 	for _, at := range apart {
 		if logit < 0 && at.End-at.Start < len(text) {
 			_, l := c.judge(text[at.Start:at.End])
@@ -78,9 +96,14 @@ func (s *sentence) orders() bool {
 	return (s.logit[attack] >= sureAttack || s.logit[steer] >= sureSteer) && s.addresses()
 }
 
+// likely reports whether a sentence is an attack by itself, more likely than not, that speaks to its reader.
+func (s *sentence) likely() bool {
+	return (s.logit[attack] >= 0 || s.logit[steer] >= likelySteer) && s.addresses()
+}
+
 // addresses reports whether a sentence speaks to its reader.
 func (s *sentence) addresses() bool {
-	return s.imperative || s.all&you != 0 || s.all&override != 0 && s.all&orders != 0
+	return s.imperative || s.all&(you|machine) != 0 || s.all&override != 0 && s.all&orders != 0
 }
 
 // Share says how an attack is spread over several texts: whether a text has a part of it.
@@ -121,7 +144,7 @@ func (c *Classifier) Across(texts []string) []Share {
 			}
 		}
 		c.each(joined.String(), func(s *sentence) {
-			if s.logit[attack] < 0 || !s.addresses() || s.start >= ends[0] || s.end <= ends[0] {
+			if !s.likely() || s.start >= ends[0] || s.end <= ends[0] {
 				return
 			}
 			share := LikelyShare
@@ -148,7 +171,7 @@ func (c *Classifier) Across(texts []string) []Share {
 func (c *Classifier) alone(s *sentence, text, part string) bool {
 	found := false
 	c.each(part, func(p *sentence) {
-		found = found || p.orders() && p.logit[attack] >= s.logit[attack]
+		found = found || p.orders() && max(p.logit[attack], p.logit[steer]) >= max(s.logit[attack], s.logit[steer])
 	})
 	return found && c.Judge(text).Score >= Threshold
 }

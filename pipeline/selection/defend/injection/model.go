@@ -6,18 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Revision names the model that is part of the program.
-const Revision = "injection-2"
+const Revision = "injection-3"
 
-//go:embed injection-2.bin
+//go:embed injection-3.bin
 var modelFile []byte
 
 // Model is a trained classifier: weights of hashed features for each head, and a
 // small network over what they say of a document.
 type Model struct {
-	weights []([heads]int8)
+	groups  *groupTable
+	weights []lanes
 	scale   [heads]float32
 	bias    [heads]float32
 	first   [hidden][inputs]float32
@@ -29,11 +31,39 @@ type Model struct {
 // ErrModel is returned for a file that is no model of this version.
 var ErrModel = errors.New("not a model of this version")
 
+// lanes are the weights of a bucket, one of each head, in lanes of laneBits and moved by laneZero,
+// so that one addition adds all of them.
+type lanes uint64
+
+// mostAdded is the number of lanes whose sum does not run over.
+const (
+	laneBits  = 12
+	laneZero  = 128
+	mostAdded = 16
+)
+
+func pack(w [heads]int8) (l lanes) {
+	for h, v := range w {
+		l |= lanes(int(v)+laneZero) << (h * laneBits)
+	}
+	return l
+}
+
+// at returns a lane.
+func (l lanes) at(h int) int32 { return int32(l>>(h*laneBits)) & (1<<laneBits - 1) }
+
+func (l lanes) weights() (w [heads]int8) {
+	for h := range w {
+		w[h] = int8(l.at(h) - laneZero)
+	}
+	return w
+}
+
 // A model file is the magic, the little-endian floats of the model in the order of its
-// fields, and a run-length code of the weights: a byte 0 and a count stand for that
+// fields, the groups of words, and a run-length code of the weights: a byte 0 and a count stand for that
 // many buckets without any weight, a byte 1 stands before the weights of a bucket.
 const (
-	magic  = "satchel injection 1\n"
+	magic  = "satchel injection 2\n"
 	floats = 2*heads + hidden*inputs + 2*hidden + 1
 )
 
@@ -42,7 +72,7 @@ func Decode(data []byte) (*Model, error) {
 	if len(data) < len(magic)+4*floats || string(data[:len(magic)]) != magic {
 		return nil, fmt.Errorf("decode model: %w", ErrModel)
 	}
-	m := &Model{weights: make([][heads]int8, buckets)}
+	m := &Model{weights: slices.Repeat([]lanes{pack([heads]int8{})}, buckets)}
 	data = data[len(magic):]
 	for _, p := range m.numbers() {
 		*p = math.Float32frombits(binary.LittleEndian.Uint32(data))
@@ -51,6 +81,11 @@ func Decode(data []byte) (*Model, error) {
 		}
 		data = data[4:]
 	}
+	groups, data, err := decodeGroups(data)
+	if err != nil {
+		return nil, fmt.Errorf("decode model: %w", err)
+	}
+	m.groups = groups
 	at := 0
 	for len(data) > 0 {
 		switch {
@@ -58,9 +93,11 @@ func Decode(data []byte) (*Model, error) {
 			at += int(data[1])
 			data = data[2:]
 		case data[0] == 1 && len(data) > heads && at < buckets:
+			var w [heads]int8
 			for h := range heads {
-				m.weights[at][h] = int8(data[1+h])
+				w[h] = int8(data[1+h])
 			}
+			m.weights[at] = pack(w)
 			at++
 			data = data[1+heads:]
 		default:
@@ -79,6 +116,7 @@ func (m *Model) Encode() []byte {
 	for _, p := range m.numbers() {
 		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(*p))
 	}
+	out = m.groups.append(out)
 	run := 0
 	flush := func() {
 		if run > 0 {
@@ -86,7 +124,8 @@ func (m *Model) Encode() []byte {
 			run = 0
 		}
 	}
-	for _, w := range m.weights {
+	for _, l := range m.weights {
+		w := l.weights()
 		if w == [heads]int8{} {
 			if run++; run == 255 {
 				flush()

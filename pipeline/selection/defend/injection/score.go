@@ -48,7 +48,7 @@ func (c *Classifier) Spans(text string) []Span {
 type spans []Span
 
 func (o *spans) add(text string, s *sentence) {
-	if s.logit[attack] < 0 && s.logit[steer] < 0 && s.logit[harm] < 0 && s.logit[task] < 1 {
+	if s.logit[attack] < 0 && s.logit[steer] < 0 && s.logit[harm] < 0 && s.logit[task] < sureTask {
 		return
 	}
 	if n := len(*o); n > 0 && strings.TrimSpace(text[(*o)[n-1].End:s.start]) == "" {
@@ -86,7 +86,7 @@ func (c *Classifier) part(text string, offset int, f func(*sentence)) {
 			}
 		}
 		s = sentence{start: start + offset, end: start + len(piece) + offset, fenced: fenced}
-		s.cell = start > 0 && text[start-1] == '|' || start > 1 && text[start-2] == '|' || end < len(text) && text[end] == '|'
+		s.cell = start > 0 && separates(text[start-1]) || start > 1 && separates(text[start-2]) || end < len(text) && separates(text[end])
 		s.alone = (start == 0 || text[start-1] == '\n') && (end == len(text) || text[end] == '\n')
 		sum.read(piece, &s)
 		f(&s)

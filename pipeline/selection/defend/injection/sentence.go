@@ -3,6 +3,7 @@ package injection
 import (
 	"math"
 	"math/bits"
+	"strings"
 )
 
 // heads are what a sentence is scored for.
@@ -35,28 +36,50 @@ type sentence struct {
 	all        class
 }
 
-// splitter cuts a text into sentences: at line ends, at the marks that end a sentence,
-// at the bars of tables, and after longestWords tokens.
+// splitter cuts a text into sentences: at line ends, unless a line goes on in the next, at the
+// marks that end a sentence, between the cells of tables, and after longestWords tokens.
 type splitter struct {
 	text string
 	at   int
 }
 
-// next returns the bounds of the next sentence and whether it starts and ends a line.
+// next returns the bounds of the next sentence, without the marks of a comment or list before it.
 func (s *splitter) next() (start, end int, ok bool) {
-	for s.at < len(s.text) && (s.text[s.at] <= ' ' || s.text[s.at] == '|') {
+	for s.at < len(s.text) && (s.text[s.at] <= ' ' || separates(s.text[s.at])) {
 		s.at++
 	}
 	if s.at >= len(s.text) {
 		return 0, 0, false
 	}
 	start = s.at
-	gaps := 0
+	mark, cell := markOf(s.text, start), start > 0 && separates(s.text[start-1])
+	if start == 0 || s.text[start-1] <= ' ' {
+		start = min(unmarked(s.text, start), len(s.text)-1)
+	}
+	gaps, quoted := 0, false // within a quotation of code
 	for i := start; i < len(s.text); i++ {
 		switch b := s.text[i]; b {
-		case '\n', '|':
+		case '\n':
+			if next := unmarked(s.text, i); gaps >= leastGaps && !cell && goesOn(s.text, i, next, mark) {
+				gaps++
+				i = next - 1
+				continue
+			}
 			s.at = i
 			return start, i, true
+		case '`':
+			quoted = !quoted
+		case '|', '\t':
+			if quoted {
+				continue
+			}
+			s.at = i
+			return start, i, true
+		case ',', ';':
+			if i+1 < len(s.text) && (s.text[i+1] == '"' || s.text[i+1]|0x20 >= 'a' && s.text[i+1]|0x20 <= 'z') {
+				s.at = i
+				return start, i, true
+			}
 		case ' ':
 			if gaps++; gaps >= longestWords {
 				s.at = i
@@ -73,6 +96,61 @@ func (s *splitter) next() (start, end int, ok bool) {
 	return start, len(s.text), true
 }
 
+// leastGaps is the number of blanks of a line from which it may go on in the next.
+const leastGaps = 3
+
+// separates reports whether a byte stands between the cells of a table.
+func separates(b byte) bool { return b == '|' || b == ',' || b == ';' }
+
+// goesOn reports whether the line that ends at i goes on at next: in small letters, behind the same mark.
+func goesOn(text string, i, next int, mark byte) bool {
+	if next >= len(text) || text[next] < 'a' || text[next] > 'z' || text[i+1] == '\n' {
+		return false
+	}
+	for i > 0 && (text[i-1] == ' ' || text[i-1] == '\r') {
+		i--
+	}
+	if i == 0 || text[i-1] != ',' && !letter(text[i-1]) {
+		return false
+	}
+	for i < next && text[i] <= ' ' {
+		i++
+	}
+	return markOf(text, i) == mark
+}
+
+// markOf returns the mark of a comment of one line, or a quotation, that begins at i; 0: none.
+func markOf(text string, i int) byte {
+	switch b := text[i]; b {
+	case '#', ';', '%', '>':
+		return b
+	case '/', '-':
+		if i+1 < len(text) && text[i+1] == b {
+			return b
+		}
+	}
+	return 0
+}
+
+// unmarked returns the place of the first word at or behind i, when only blanks and marks of a comment,
+// a list or a quotation stand before it in its line; else that of the first of them that is no blank.
+func unmarked(text string, i int) int {
+	for i < len(text) && text[i] <= ' ' {
+		i++
+	}
+	at := i
+	if strings.HasPrefix(text[i:], "<!--") {
+		at += len("<!--")
+	}
+	for at < len(text) && at-i < 8 && strings.IndexByte("/#*;>-%\"' ", text[at]) >= 0 {
+		at++
+	}
+	if at < len(text) && (letter(text[at]) || digit(text[at])) {
+		return at
+	}
+	return i
+}
+
 // ends reports whether the mark at i ends a sentence: white space behind it, or a
 // capital where the space was lost, and no initial or abbreviation before it.
 func ends(text string, i int) bool {
@@ -83,30 +161,80 @@ func ends(text string, i int) bool {
 	if after > ' ' && !(after >= 'A' && after <= 'Z' && text[i-1] >= 'a' && text[i-1] <= 'z') {
 		return false
 	}
-	return text[i] != '.' || !(text[i-1] >= 'A' && text[i-1] <= 'Z' && (i < 2 || text[i-2] <= ' '))
+	return text[i] != '.' || !short(text, i)
 }
 
-// score adds up the weights of the features of a piece of text.
+// short reports whether an initial or the short form of a title ends at i.
+func short(text string, i int) bool {
+	from := i
+	for from > 0 && i-from < longestShort && letter(text[from-1]) {
+		from--
+	}
+	return from < i && text[from] >= 'A' && text[from] <= 'Z' && (from == 0 || text[from-1] <= ' ')
+}
+
+// longestShort is the number of letters of the short form of a title.
+const longestShort = 2
+
+// sums adds up the weights of the features of a piece of text.
 type sums struct {
 	model *Model
+	found [mostFound + ofWord]uint16 // buckets that are not in sum yet
+	n     int                        // of them
 	sum   [heads]int32
 	count int32
 	keep  func(bucket uint32) // sees every feature while training; else nil
 }
 
-func (s *sums) add(hash uint32) {
+// mostFound is the number of features that are added at once, and ofWord of those that a word has
+// without its classes.
+const (
+	mostFound = 64
+	ofWord    = 8
+)
+
+// put takes a feature for which there is room.
+func (s *sums) put(hash uint32) {
 	hash ^= hash >> 16
 	hash *= 0x7FEB352D
-	hash ^= hash >> 15
-	bucket := hash & (buckets - 1)
-	s.count++
+	s.found[s.n] = uint16(hash ^ hash>>15)
+	s.n++
+}
+
+func (s *sums) add(hash uint32) {
+	s.put(hash)
+	s.room()
+}
+
+// room makes room for the features of a word.
+func (s *sums) room() {
+	if s.n >= mostFound {
+		s.flush()
+	}
+}
+
+// flush takes what was found into the sum.
+func (s *sums) flush() {
+	found := s.found[:s.n]
+	s.count += int32(s.n)
+	s.n = 0
 	if s.keep != nil {
-		s.keep(bucket)
+		for _, bucket := range found {
+			s.keep(uint32(bucket))
+		}
 		return
 	}
-	w := &s.model.weights[bucket]
-	for h := range s.sum {
-		s.sum[h] += int32(w[h])
+	weights := (*[buckets]lanes)(s.model.weights)
+	for len(found) > 0 {
+		n := min(len(found), mostAdded)
+		var all lanes
+		for _, bucket := range found[:n] {
+			all += weights[bucket]
+		}
+		for h := range s.sum {
+			s.sum[h] += all.at(h) - int32(n)*laneZero
+		}
+		found = found[n:]
 	}
 }
 
@@ -114,22 +242,26 @@ func (s *sums) add(hash uint32) {
 const (
 	saltWord  = 0x1000193
 	saltPair  = 0x2545F491
-	saltSkip  = 0x9E3779B9
 	saltFirst = 0x85EBCA77
 	saltClass = 0xC2B2AE3D
 	saltNear  = 0x27D4EB2F
 	saltStart = 0x165667B1
+	saltGroup = 0xD6E8FEB9
+	saltNext  = 0xA5CB9243
+	saltOver  = 0x8B1A9953
+	saltLead  = 0xC6A4A793
 )
 
-// read scores one sentence. Features: words, pairs of neighbours, pairs over one word,
-// the first words, the classes in it, pairs of them, and their order when near.
+// read scores one sentence. Features: words and pairs of neighbours; groups of words, pairs of them
+// and pairs over one word; the first words of clauses; the classes in it, pairs of them, and their
+// order when near.
 func (s *sums) read(text string, out *sentence) {
 	tokens := tokenizer{text: text}
-	var one, two uint32 // hashes of the last and the last but one
+	var one, groups uint32 // the hash of the last token, and the groups of the last ones from the second byte on
 	var near [4]class
 	var all class
 	var spoken speech
-	n := 0
+	n, opened := 0, false
 	for tokens.next() {
 		h := tokens.hash
 		c := tokens.class
@@ -140,17 +272,27 @@ func (s *sums) read(text string, out *sentence) {
 				spoken.add(&tokens)
 			}
 		}
-		s.add(h * saltWord)
+		g := uint32(0)
+		if tokens.kind == wordToken {
+			g = uint32(s.model.groups.of(h))
+		}
+		s.room()
+		s.put(h * saltWord)
+		s.put((g + 1) * saltGroup)
 		if n > 0 {
-			s.add(h*saltPair ^ one)
+			s.put(h*saltPair ^ one)
+			s.put(((g+1)<<8 + groups>>8&0xFF) * saltNext)
 		}
 		if n > 1 {
-			s.add(h*saltSkip ^ two)
+			s.put(((g+1)<<8 + groups>>16&0xFF) * saltOver)
 		}
-		if n < 3 {
-			s.add(h*saltFirst ^ uint32(n))
+		groups = (groups | g) << 8
+		if n < 3 || opened {
+			s.put(h*saltFirst ^ uint32(min(n, 3)))
+			s.put((g<<2 + uint32(min(n, 3)) + 1) * saltLead)
 			out.imperative = out.imperative || imperative[h]
 		}
+		opened = tokens.kind == markToken && opens(text[tokens.start])
 		if c != 0 {
 			s.order(c, &near)
 			all |= c
@@ -159,19 +301,23 @@ func (s *sums) read(text string, out *sentence) {
 			out.question = true
 		}
 		near[n&3] = c
-		two, one = one, h
+		one = h
 		n++
 	}
 	s.classes(all)
 	if len(text) > 0 {
 		s.add(saltStart * uint32(shape(text)))
 	}
+	s.flush()
 	for h := range s.sum {
 		out.logit[h] = s.model.bias[h] + s.model.scale[h]*float32(s.sum[h])/float32(math.Sqrt(float64(s.count)))
 	}
 	out.deictic, out.all, out.unread = all&pointer != 0, all, spoken.unread(text)
 	s.sum, s.count = [heads]int32{}, 0
 }
+
+// opens reports whether a clause may begin behind a mark.
+func opens(mark byte) bool { return mark == ',' || mark == ':' || mark == ';' }
 
 // shape is the kind of the first byte.
 func shape(text string) int {

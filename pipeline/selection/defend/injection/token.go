@@ -31,6 +31,10 @@ func digit(b byte) bool { return b >= '0' && b <= '9' }
 // next moves to the next token.
 func (t *tokenizer) next() bool {
 	for t.at < len(t.text) && t.text[t.at] <= ' ' {
+		if t.text[t.at] == '\n' { // the marks of a comment are no words of the sentence
+			t.at = unmarked(t.text, t.at)
+			break
+		}
 		t.at++
 	}
 	if t.at >= len(t.text) {

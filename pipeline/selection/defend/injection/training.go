@@ -1,5 +1,10 @@
 package injection
 
+import (
+	"maps"
+	"slices"
+)
+
 // Sizes that training has to know.
 const (
 	Buckets = buckets
@@ -7,9 +12,34 @@ const (
 	Hidden  = hidden
 )
 
+// Groups are the words of like meaning; for training.
+type Groups struct{ table *groupTable }
+
+// NewGroups returns the Groups of at most MostGrouped words: each has the number of its group, from 1 on.
+func NewGroups(words map[string]uint8) *Groups {
+	t := &groupTable{}
+	for _, word := range slices.Sorted(maps.Keys(words)) {
+		tokens := tokenizer{text: word}
+		if tokens.next() && words[word] != 0 {
+			t.put(tokens.hash, words[word])
+		}
+	}
+	return &Groups{t}
+}
+
+// Words calls f with every word of a text, in small letters; for training.
+func Words(text string, f func(string)) {
+	tokens := tokenizer{text: text}
+	for tokens.next() {
+		if tokens.kind == wordToken && tokens.class == 0 {
+			f(lower(text[tokens.start:tokens.at]))
+		}
+	}
+}
+
 // Features appends the buckets of the features of a sentence to list; for training.
-func Features(list []uint32, text string) []uint32 {
-	s := sums{model: &Model{}, keep: func(b uint32) { list = append(list, b) }}
+func (g *Groups) Features(list []uint32, text string) []uint32 {
+	s := sums{model: &Model{groups: g.table}, keep: func(b uint32) { list = append(list, b) }}
 	s.read(text, &sentence{})
 	return list
 }
@@ -25,8 +55,9 @@ func Sentences(text string, f func(string)) {
 // NewModel returns a model of the first stage: weights by bucket and head, and biases.
 // The logit of a sentence is its bias and the sum of its weights over the root of
 // their number. Weights are rounded to int8.
-func NewModel(weights [][heads]float32, bias [heads]float32) *Model {
-	m := &Model{weights: make([][heads]int8, buckets), bias: bias}
+func (g *Groups) NewModel(weights [][heads]float32, bias [heads]float32) *Model {
+	m := &Model{groups: g.table, weights: make([]lanes, buckets), bias: bias}
+	rounded := make([][heads]int8, buckets)
 	for h := range heads {
 		most := float32(1e-6)
 		for i := range weights {
@@ -35,10 +66,20 @@ func NewModel(weights [][heads]float32, bias [heads]float32) *Model {
 		m.scale[h] = most / 127
 		for i := range weights {
 			v := weights[i][h] / m.scale[h]
-			m.weights[i][h] = int8(v + .5 - flag(v < 0))
+			rounded[i][h] = int8(v + .5 - flag(v < 0))
 		}
 	}
+	for i := range rounded {
+		m.weights[i] = pack(rounded[i])
+	}
 	return m
+}
+
+// Sentence returns the logits of a sentence by head; for training.
+func (m *Model) Sentence(text string) (logit [heads]float32) {
+	sum, s := sums{model: m}, sentence{}
+	sum.read(text, &s)
+	return s.logit
 }
 
 // Document returns what the second stage knows of a text; for training.

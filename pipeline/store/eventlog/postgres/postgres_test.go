@@ -13,7 +13,16 @@ import (
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	url := testenv.Postgres(t)
+	conform(t, testenv.Postgres(t))
+}
+
+// TestConformanceBehindAPooler passes the suite through a pgbouncer that keeps a session for each connection.
+func TestConformanceBehindAPooler(t *testing.T) {
+	t.Parallel()
+	conform(t, testenv.PgBouncer(t, testenv.Postgres(t), "session"))
+}
+
+func conform(t *testing.T, url string) {
 	eventlogtest.Run(t, func(t *testing.T) eventlog.Driver {
 		db, err := postgres.Open(t.Context(), postgres.Config{URL: url, Schema: "log_" + strings.ToLower(rand.Text()), MaxConns: 4})
 		if err != nil {

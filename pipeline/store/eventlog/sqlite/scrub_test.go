@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"bytes"
+	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"satchel/pipeline/infra/sqlitefile"
 	"satchel/pipeline/store/eventlog"
 	"satchel/pipeline/store/eventlog/sqlite"
 )
@@ -58,6 +60,47 @@ func TestScrub(t *testing.T) {
 	}
 	if n := count(t, folder); n != 0 {
 		t.Errorf("%d canaries are left", n)
+	}
+}
+
+// TestScrubBesideOthers erases a part of what there is, so that pages are balanced: nothing is left in a page that a row was
+// moved out of.
+func TestScrubBesideOthers(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "log.db")
+	l := open(t, path)
+	random := rand.New(rand.NewPCG(3, 4))
+	const entries = 900
+	for at := 0; at < entries; at += 30 {
+		var batch []eventlog.Draft
+		for n := at; n < at+30; n++ {
+			batch = append(batch, eventlog.Draft{Tenant: fmt.Sprintf("t%d", n%3), Type: "t", Source: "s", ID: fmt.Sprint(n), Data: fmt.Appendf(nil, "%q", strings.Repeat(fmt.Sprintf("n%06d ", n), 1+random.IntN(60)))})
+		}
+		if _, err := l.Append(t.Context(), eventlog.Batch{Drafts: batch}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for tenant := range 3 {
+		for _, position := range random.Perm(entries / 3)[:entries/4] {
+			if _, err := l.Erase(t.Context(), system(t, fmt.Sprintf("t%d", tenant)), []int64{int64(position + 1)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := l.Scrub(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", sqlitefile.DSN(path, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if pages, err := sqlitefile.Stale(t.Context(), db); err != nil || len(pages) > 0 {
+		t.Errorf("pages %d hold what was moved: %v", pages, err)
+	}
+	var whole string
+	if err := db.QueryRowContext(t.Context(), "PRAGMA integrity_check").Scan(&whole); err != nil || whole != "ok" {
+		t.Errorf("integrity %q: %v", whole, err)
 	}
 }
 

@@ -271,14 +271,26 @@ func take(ctx context.Context, from chan *conn, done chan struct{}) (*conn, erro
 	}
 }
 
-// Scrub implements eventlog.Driver: with every connection at rest, the journal is
-// copied into the database and truncated.
+// Scrub implements eventlog.Driver: what pages hold of rows that were moved is overwritten, and, with every connection at
+// rest, the journal is copied into the database and truncated.
 func (db *DB) Scrub(ctx context.Context) error {
+	c, err := take(ctx, db.readers, db.done)
+	if err != nil {
+		return err
+	}
+	stale, err := sqlitefile.Stale(ctx, c) // while others write
+	db.readers <- c
+	if err != nil {
+		return storeError("scrub", err)
+	}
 	w, err := take(ctx, db.writer, db.done)
 	if err != nil {
 		return err
 	}
 	defer func() { db.writer <- w }()
+	if err := sqlitefile.Overwrite(ctx, w, stale); err != nil {
+		return storeError("scrub", err)
+	}
 	var resting []*conn
 	defer func() {
 		for _, c := range resting {

@@ -25,7 +25,7 @@ func (k *walker) crowd() (items int64, ok bool, err error) {
 	if conds := k.w.Population.Conds(); len(conds) > 0 {
 		key := fmt.Sprintf("%q %v %q", k.tenant, rows[0].Values[1], fmt.Sprint(conds))
 		if items, err = k.crowds.count(key, func() (int64, error) {
-			return k.number("MATCH (x:SatchelItem {tenant: $tenant}) WHERE " + k.among + " RETURN count(x)")
+			return k.number(k.crowded())
 		}); err != nil {
 			return 0, false, err
 		}
@@ -38,6 +38,11 @@ func (k *walker) crowd() (items int64, ok bool, err error) {
 		items -= n
 	}
 	return items, true, nil
+}
+
+// crowded counts the items of the population.
+func (k *walker) crowded() string {
+	return "MATCH (x:SatchelItem {tenant: $tenant}) WHERE " + k.among + " RETURN count(x)"
 }
 
 // number is what a statement returns that counts.

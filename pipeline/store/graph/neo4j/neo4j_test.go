@@ -268,3 +268,29 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		}
 	}
 }
+
+// TestTheFirstWalkIsPlannedInTime: what the built-in policy lets an internal principal see is planned, on a server that has
+// planned no walk of that tenant, well within the time that a request gives its graph.
+func TestTheFirstWalkIsPlannedInTime(t *testing.T) { // not parallel: it measures time
+	place := testenv.Neo4j(t)
+	g, s := graph.New(open(t, config(place))), system(t)
+	log := []graph.Change{
+		{Position: 1, Put: &graph.Node{ID: "a", Position: 1, Facets: schemas.Facets{Level: 1, Trust: .5}, Entities: []string{"x"}}},
+		{Position: 2, Put: &graph.Node{ID: "b", Position: 2, Facets: schemas.Facets{Level: 1, Trust: .5}, Entities: []string{"x"}, Links: []schemas.Link{{Rel: schemas.RelCausedBy, To: "a"}}}},
+	}
+	must(t, g.Apply(t.Context(), s, log, 0))
+	within := func(f schemas.Field, op schemas.Op, n float64, values ...string) schemas.Cond {
+		return schemas.Cond{Field: f, Op: op, Number: n, Values: values}
+	}
+	policy := schemas.Where(within(schemas.FieldLevel, schemas.AtMost, 1), within(schemas.FieldGroups, schemas.EmptyOrIn, 0), within(schemas.FieldPurposes, schemas.EmptyOrIn, 0),
+		within(schemas.FieldTrust, schemas.AtLeast, .3), within(schemas.FieldCredentials, schemas.AtMost, 0), within(schemas.FieldSensitivity, schemas.AtMost, .7))
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // on busy processors; the server alone takes a tenth
+	defer cancel()
+	began := time.Now()
+	visits, err := g.Walk(ctx, s, graph.Walk{From: []string{"b"}, Entities: []string{"x"}, Hops: 2, FanOut: 50, Limit: 100, Filter: policy, Population: policy})
+	t.Logf("%d visits after %v: %v", len(visits), time.Since(began), err)
+	must(t, err)
+	if len(visits) == 0 {
+		t.Error("nothing was reached")
+	}
+}

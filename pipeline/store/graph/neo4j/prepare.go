@@ -46,6 +46,9 @@ func (db *DB) prepare(ctx context.Context, host string) error {
 			within = patient // it is there: what it is doing is not cut off
 			err = db.constrain(patient)
 		}
+		if err == nil {
+			err = db.plan(patient)
+		}
 		var refused *neo4j.Neo4jError
 		if err == nil || errors.Is(err, ErrUnusable) {
 			return err

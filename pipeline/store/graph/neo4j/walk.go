@@ -20,20 +20,27 @@ type step struct {
 }
 
 // The statements of a walk; %[1]s is the filter's condition on an item m, %[2]s the population's
-// on an item x. Entities that say too little (graph.Hub) are not entered.
+// on an item x. Entities that say too little (graph.Hub) are not entered. Items and entities are matched apart: the server
+// plans one condition on both for seconds.
 const (
-	namedBy     = "COUNT { (m)<-[:SATCHEL_LINK]-(x:SatchelItem) WHERE %[2]s }"
-	enterEntity = "m:SatchelEntity AND NOT (" + namedBy + " > 50 AND " + namedBy + " * 5 > $items)"
+	entered = `WITH *, COUNT { (m)<-[:SATCHEL_LINK]-(x:SatchelItem) WHERE %[2]s } AS named
+		WHERE NOT (named > 50 AND named * 5 > $items)`
+	followed = "m.tenant = $tenant AND ($rels IS NULL OR e.rel IN $rels)"
 
 	seedItems    = "UNWIND $ids AS id MATCH (m:SatchelItem {tenant: $tenant, id: id}) WHERE %[1]s RETURN elementId(m), m.id"
-	seedEntities = "UNWIND $ids AS id MATCH (m:SatchelEntity {tenant: $tenant, name: id}) WHERE " + enterEntity + `
+	seedEntities = "UNWIND $ids AS id MATCH (m:SatchelEntity {tenant: $tenant, name: id}) " + entered + `
 		RETURN elementId(m), m.name`
 	nextHop = `UNWIND range(0, size($from) - 1) AS i
 		MATCH (n) WHERE elementId(n) = $from[i] AND n.tenant = $tenant
 		CALL (n) {
-			MATCH (n)-[e:SATCHEL_LINK]-(m)
-			WHERE m.tenant = $tenant AND ($rels IS NULL OR e.rel IN $rels)
-				AND (m:SatchelItem AND %[1]s OR ` + enterEntity + `)
+			CALL (n) {
+				MATCH (n)-[e:SATCHEL_LINK]-(m:SatchelItem) WHERE ` + followed + ` AND %[1]s
+				RETURN e, m
+				UNION ALL
+				MATCH (n)-[e:SATCHEL_LINK]-(m:SatchelEntity) WHERE ` + followed + `
+				` + entered + `
+				RETURN e, m
+			}
 			WITH e, m, startNode(e) = n AS leaves
 			ORDER BY leaves DESC, e.at DESC, CASE WHEN leaves THEN '' ELSE m.id END DESC, e.ord DESC
 			LIMIT $fanout
@@ -45,31 +52,67 @@ const (
 // Walk implements graph.Driver: one statement for each hop, in one transaction.
 func (db *DB) Walk(ctx context.Context, tenant string, w graph.Walk) (out []graph.Visit, err error) {
 	err = db.read(ctx, tenant, func(t *tx) error {
-		k := walker{tx: t, w: w, crowds: &db.crowds, params: params{"fanout": w.FanOut, "rels": nil, "exclude": append([]string{}, w.Exclude...)}, seen: map[string]bool{}}
-		k.start = conditions(w.Filter, "m", k.params)
-		k.pass = k.start
-		if len(w.Through) > 0 { // the parameters of the filter keep their names
-			k.pass = conditions(w.Filter.And(schemas.Where(w.Through...)), "m", k.params)
-		}
-		k.counts = conditions(w.Population, "x", k.params)
-		k.among = k.counts
-		if len(w.Exclude) > 0 {
-			k.start, k.pass, k.counts = k.start+passOver("m"), k.pass+passOver("m"), k.counts+passOver("x")
-		}
-		if len(w.Rels) > 0 {
-			rels := make([]string, len(w.Rels))
-			for i, r := range w.Rels {
-				rels[i] = string(r)
-			}
-			k.params["rels"] = rels
-		}
-		out, err = k.walk()
+		out, err = db.walker(t, w).walk()
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	return out, nil
+}
+
+// usual is what policies ask of the items that a principal may see: the built-in one these, in this order.
+func usual() schemas.Filter {
+	return schemas.Where(
+		schemas.Cond{Field: schemas.FieldLevel, Op: schemas.AtMost}, schemas.Cond{Field: schemas.FieldGroups, Op: schemas.EmptyOrIn},
+		schemas.Cond{Field: schemas.FieldPurposes, Op: schemas.EmptyOrIn}, schemas.Cond{Field: schemas.FieldTrust, Op: schemas.AtLeast},
+		schemas.Cond{Field: schemas.FieldCredentials, Op: schemas.AtMost}, schemas.Cond{Field: schemas.FieldSensitivity, Op: schemas.AtMost})
+}
+
+// plan has the server plan what a usual walk asks, with nothing there. A server that has just started takes seconds, and
+// whoever ends a statement while it is planned has it planned anew the next time.
+func (db *DB) plan(ctx context.Context) error {
+	return db.read(ctx, "", func(t *tx) error {
+		k := db.walker(t, graph.Walk{FanOut: 1, Filter: usual(), Population: usual()})
+		if _, _, err := k.crowd(); err != nil {
+			return err
+		}
+		const id = "00000000-0000-0000-0000-000000000000" // the server plans for texts of a length
+		k.params["items"] = int64(0)
+		_, err := k.number(k.crowded())
+		if err == nil {
+			_, err = k.seed(k.statement(seedItems, k.start), []string{id}, "", nil)
+		}
+		if err == nil {
+			_, err = k.seed(k.statement(seedEntities, k.start), []string{id}, graph.EntityPrefix, nil)
+		}
+		if err == nil {
+			_, err = k.hop([]step{{element: "4:" + id + ":0"}})
+		}
+		return err
+	})
+}
+
+func (db *DB) walker(t *tx, w graph.Walk) *walker {
+	k := &walker{tx: t, w: w, crowds: &db.crowds, params: params{"fanout": w.FanOut, "rels": nil, "exclude": append([]string{}, w.Exclude...)}, seen: map[string]bool{}}
+	k.start = conditions(w.Filter, "m", k.params)
+	k.pass = k.start
+	if len(w.Through) > 0 { // the parameters of the filter keep their names
+		k.pass = conditions(w.Filter.And(schemas.Where(w.Through...)), "m", k.params)
+	}
+	k.counts = conditions(w.Population, "x", k.params)
+	k.among = k.counts
+	if len(w.Exclude) > 0 {
+		k.start, k.pass, k.counts = k.start+passOver("m"), k.pass+passOver("m"), k.counts+passOver("x")
+	}
+	if len(w.Rels) > 0 {
+		rels := make([]string, len(w.Rels))
+		for i, r := range w.Rels {
+			rels[i] = string(r)
+		}
+		k.params["rels"] = rels
+	}
+	return k
 }
 
 // walker is one walk.

@@ -53,6 +53,12 @@ func Classify(err error) Class {
 	return Other
 }
 
+// ends reports whether a session that answered so is of no more use: it was ended, or goes on to take no writes when its
+// server has long done so again.
+func ends(e *pgconn.PgError) bool {
+	return e.SeverityUnlocalized == "FATAL" || e.Code == "25006" || strings.HasPrefix(e.Code, "57P")
+}
+
 // networked reports whether an error came from the connection and not from our own code.
 func networked(err error) bool {
 	var connect *pgconn.ConnectError

@@ -58,15 +58,29 @@ func Open(ctx context.Context, cfg Config) (*pgxpool.Pool, error) {
 		pc.ConnConfig.ConnectTimeout = connectTimeout
 	}
 	pc.HealthCheckPeriod = 5 * time.Second
-	params := pc.ConnConfig.RuntimeParams
-	if params["application_name"] == "" {
+	if params := pc.ConnConfig.RuntimeParams; params["application_name"] == "" {
 		params["application_name"] = "satchel"
 	}
-	params["search_path"] = cfg.Schema
-	params["idle_in_transaction_session_timeout"] = "60000" // a lost worker must not hold a lock for ever
-	params["jit"] = "off"                                   // every statement is short
-	maps.Copy(params, cfg.Settings)
-	pc.AfterConnect = cfg.AfterConnect
+	settings := map[string]string{
+		"search_path":                         cfg.Schema,
+		"idle_in_transaction_session_timeout": "60000", // a lost worker must not hold a lock for ever
+		"jit":                                 "off",   // every statement is short
+	}
+	maps.Copy(settings, cfg.Settings)
+	var names, values []string
+	for name, value := range settings {
+		names, values = append(names, name), append(values, value)
+	}
+	pc.AfterConnect = func(ctx context.Context, c *pgx.Conn) error { // at the start of a connection a pooler knows few settings
+		if _, err := c.Exec(ctx, "SELECT set_config(name, value, false) FROM unnest($1::text[], $2::text[]) AS s (name, value)", pgx.QueryExecModeExec, names, values); err != nil {
+			return err
+		}
+		if cfg.AfterConnect != nil {
+			return cfg.AfterConnect(ctx, c)
+		}
+		return nil
+	}
+	pc.ConnConfig.OnPgError = func(_ *pgconn.PgConn, e *pgconn.PgError) bool { return !ends(e) }
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", Clean(err))
@@ -115,7 +129,40 @@ func prepare(ctx context.Context, pool *pgxpool.Pool, cfg Config) error {
 	if err := CheckServer(version, encoding, standby); err != nil {
 		return err
 	}
+	if err := checkPooler(ctx, pool); err != nil {
+		return err
+	}
 	return makeTables(ctx, pool, cfg)
+}
+
+// checkPooler refuses a pooler that gives two connections one session of the server: settings, and what is prepared, would
+// be there for one transaction and not for the next.
+func checkPooler(ctx context.Context, pool *pgxpool.Pool) error {
+	if pool.Config().MaxConns < 2 {
+		return nil
+	}
+	const session = "SELECT pg_backend_pid()"
+	var one, other int
+	first, err := pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer first.Release()
+	second, err := pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer second.Release()
+	if err := first.QueryRow(ctx, session, pgx.QueryExecModeExec).Scan(&one); err != nil {
+		return err
+	}
+	if err := second.QueryRow(ctx, session, pgx.QueryExecModeExec).Scan(&other); err != nil {
+		return err
+	}
+	if one == other {
+		return &SetupError{Problem: "a pooler gives each transaction another session: set pool_mode=session for this database in pgbouncer, or give the URL of the server itself"}
+	}
+	return nil
 }
 
 // CheckServer returns a SetupError for a server that cannot serve; version is its

@@ -192,3 +192,44 @@ func TestTLS(t *testing.T) {
 		}
 	}
 }
+
+// TestASessionThatTakesNoWritesIsLeft: what a server refuses as read only is refused once by a session that stays so.
+func TestASessionThatTakesNoWritesIsLeft(t *testing.T) {
+	t.Parallel()
+	pool, err := pg.Open(t.Context(), pg.Config{URL: testenv.Postgres(t), Schema: "turns", Version: 1, Tables: "CREATE TABLE a (x int)", MaxConns: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	if _, err := pool.Exec(t.Context(), "SET default_transaction_read_only = on"); err != nil {
+		t.Fatal(err)
+	}
+	const insert = "INSERT INTO a VALUES (1)"
+	if _, err := pool.Exec(t.Context(), insert); pg.Classify(err) != pg.Unreachable {
+		t.Fatalf("a session that takes no writes answers %v", err)
+	}
+	if _, err := pool.Exec(t.Context(), insert); err != nil {
+		t.Errorf("the same session is asked again: %v", err)
+	}
+}
+
+// TestPoolers: a pooler that keeps a session for each connection serves; one that does not is refused with what to set.
+func TestPoolers(t *testing.T) {
+	t.Parallel()
+	dsn := testenv.Postgres(t)
+	cfg := pg.Config{URL: testenv.PgBouncer(t, dsn, "session"), Schema: "pooled", Version: 1, Tables: "CREATE TABLE a (x int)", MaxConns: 4}
+	pool, err := pg.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 8 {
+		if _, err := pool.Exec(t.Context(), "INSERT INTO a VALUES (1)"); err != nil {
+			t.Error(err)
+		}
+	}
+	pool.Close()
+	cfg.URL = testenv.PgBouncer(t, dsn, "transaction")
+	if _, err := pg.Open(t.Context(), cfg); !errors.Is(err, pg.ErrUnusable) || !strings.Contains(err.Error(), "pool_mode=session") {
+		t.Errorf("a pooler of transactions: %v", err)
+	}
+}

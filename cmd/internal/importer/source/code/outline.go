@@ -49,6 +49,8 @@ func outline(path string, g grammar, text []byte, captures []treesitter.Capture)
 	all = o.join(all, m.after)
 	if g.language == treesitter.Rust {
 		o.headComment()
+	} else {
+		o.fileComment(all)
 	}
 	var open []int // the found that hold the current one, outermost first
 	for i := range all {

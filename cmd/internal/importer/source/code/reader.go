@@ -17,6 +17,7 @@ import (
 	"regexp"
 	"strings"
 
+	"satchel/cmd/internal/importer/source"
 	"satchel/cmd/internal/importer/source/code/treesitter"
 )
 
@@ -36,6 +37,7 @@ const (
 	TooLarge      Reason = "too large"
 	Binary        Reason = "binary"
 	Unreadable    Reason = "unreadable"
+	LFS           Reason = "in Git LFS and not fetched"
 )
 
 // Reader reads files. It is not safe for concurrent use.
@@ -90,7 +92,8 @@ func isSecret(base string) bool {
 func IsVendored(folder string) bool {
 	for _, part := range strings.Split(folder, "/") {
 		switch part {
-		case "vendor", "node_modules", "third_party", "thirdparty", "bower_components", "__pycache__", ".git", ".venv", "venv", "site-packages", ".tox", "Pods":
+		case "vendor", "node_modules", "third_party", "thirdparty", "bower_components", "__pycache__", ".git", ".venv", "venv", "site-packages", ".tox", "Pods",
+			".obsidian", ".logseq", ".yarn", ".next", ".nuxt", ".svelte-kit", ".terraform", ".gradle":
 			return true
 		}
 	}
@@ -147,15 +150,18 @@ func (r *Reader) query(ctx context.Context, g grammar) (*treesitter.Query, error
 var generated = regexp.MustCompile(`(?i)(@generated\b|\bgenerated\b.{0,120}\b(do not|don't) (edit|modify)|\b(auto-?generated|automatically generated) (by|from|with|using)\b)`)
 
 // unworthy looks at the text.
-func unworthy(source []byte) Reason {
-	if len(source) > MaxFile {
+func unworthy(text []byte) Reason {
+	if len(text) > MaxFile {
 		return TooLarge
 	}
-	head := source[:min(len(source), 8<<10)]
+	head := text[:min(len(text), 8<<10)]
 	if bytes.IndexByte(head, 0) >= 0 {
 		return Binary
 	}
-	if lines := 1 + bytes.Count(source, []byte("\n")); len(source) > 4<<10 && len(source)/lines > 300 {
+	if source.LFSPointer(text) {
+		return LFS
+	}
+	if lines := 1 + bytes.Count(text, []byte("\n")); len(text) > 4<<10 && len(text)/lines > 300 {
 		return Minified
 	}
 	for i, line := range bytes.SplitN(head, []byte("\n"), 21) {

@@ -3,9 +3,11 @@ package code
 import (
 	"bytes"
 	"path"
+	"regexp"
 	"slices"
 	"sort"
 	"strings"
+	"unicode"
 
 	"satchel/cmd/internal/importer/source/code/treesitter"
 )
@@ -207,12 +209,73 @@ func (o *outliner) headComment() {
 		at.end = gap.end
 		doc = append(doc, comment(text))
 	}
-	if len(doc) == 0 {
-		return
-	}
 	name := path.Base(strings.TrimSuffix(o.path, path.Ext(o.path)))
 	if (name == "mod" || name == "lib" || name == "main") && path.Dir(o.path) != "." {
 		name = path.Base(strings.TrimSuffix(path.Dir(o.path), "/src"))
+	}
+	o.file(name, at, doc)
+}
+
+// fileComment adds what the comments at the head of a file say of it: those that belong to no unit, but for notices of
+// copyright and what is meant for tools.
+func (o *outliner) fileComment(all []found) {
+	first := len(o.source)
+	for _, f := range all {
+		if f.kind == "file" && o.g.language == treesitter.Python {
+			return // its docstring says it
+		}
+		if f.kind != "scope" {
+			if own := o.comments(f); len(own) > 0 {
+				first = min(first, own[0].start)
+			}
+			first = min(first, f.outer.start)
+		}
+	}
+	at, end := span{}, 0
+	var doc, part []string
+	begin := 0
+	take := func() {
+		if text := strings.Join(part, "\n"); len(part) > 0 && saysSomething(text, o.text(span{begin, end})) {
+			if doc = append(doc, text); at.isZero() {
+				at.start = begin
+			}
+			at.end = end
+		}
+		part = nil
+	}
+	for _, gap := range o.gaps {
+		between := o.source[min(end, gap.start):gap.start]
+		if gap.start >= first || len(bytes.TrimPrefix(bytes.TrimSpace(between), []byte("<?php"))) > 0 || attribute(o.text(gap)) {
+			break
+		}
+		if bytes.Count(between, []byte("\n")) > 1 {
+			take()
+		}
+		if len(part) == 0 {
+			begin = gap.start
+		}
+		part, end = append(part, comment(o.text(gap))), gap.end
+	}
+	take()
+	o.file(path.Base(o.path), at, doc)
+}
+
+// notice is found in comments that say whose a file is, or who made it.
+var notice = regexp.MustCompile(`(?i)copyright|licen[cs]e|\(c\)|©|^!|generated (?:by|from|code)`)
+
+// saysSomething reports whether a comment tells a reader what a file is: a comment for documentation, or some words.
+func saysSomething(text, marked string) bool {
+	if notice.MatchString(text) {
+		return false
+	}
+	words := len(strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' }))
+	return strings.HasPrefix(marked, "/**") && words > 0 || words > 4
+}
+
+// file adds the unit of a file that its comments describe.
+func (o *outliner) file(name string, at span, doc []string) {
+	if len(doc) == 0 {
+		return
 	}
 	u := Unit{Path: o.path, Language: o.g.name, Type: moduleType, Name: name, QualifiedName: name, Signature: moduleType + " " + name, Doc: strings.Join(doc, "\n"), Text: strings.TrimSpace(o.text(at))}
 	o.place(&u, at)

@@ -73,6 +73,7 @@ func TestHeadings(t *testing.T) {
 		{"c.md", "---\ntitle: Kilns\n---\n# Kilns of clay\nhot", "Kilns of clay"},
 		{"c2.md", "---\ntitle: Kilns\n---\nKilns of clay\n=============\nhot", "Kilns of clay"},
 		{"d.md", "---\nno end", ""},
+		{"pre.md", "# Kiln\n<pre>\n# x\n\n## y\n</pre>\n<!-- \n# old\n-->\n## Glaze\n<pre># z</pre>\n## Clay\nhot", "Kiln|Kiln › Glaze|Kiln › Clay"},
 		{"e.rst", "#####\nKilns\n#####\n\nhot\n\nGlaze\n=====\n\nx\n\nBlue\n~~~~\n\nx\n\nClay\n====\n\nx\nno title\n--------\n\nFar too long\n---\n", "Kilns|Kilns › Glaze|Kilns › Glaze › Blue|Kilns › Clay"},
 	} {
 		var got []string

@@ -99,9 +99,18 @@ func markdownHeadings(lines []string) map[int]heading {
 	for i := range heads {
 		front = i
 	}
-	fence := ""
+	fence, tag := "", ""
 	for i := at; i < len(lines); i++ {
 		trimmed := strings.TrimSpace(lines[i])
+		if fence == "" && tag == "" {
+			tag = verbatimTag(trimmed)
+		}
+		if tag != "" {
+			if strings.Contains(strings.ToLower(trimmed), tag) {
+				tag = ""
+			}
+			continue
+		}
 		if mark := fenceMark(trimmed); mark != "" && (fence == "" || strings.HasPrefix(mark, fence) && mark == trimmed) {
 			if fence == "" {
 				fence = mark
@@ -128,6 +137,20 @@ func markdownHeadings(lines []string) map[int]heading {
 		i += head.lines - 1
 	}
 	return heads
+}
+
+// verbatimTag is what ends a block of HTML whose lines are no Markdown, "" for a line that begins none.
+func verbatimTag(line string) string {
+	lower := strings.ToLower(line)
+	for _, name := range []string{"pre", "script", "style", "textarea"} {
+		if rest, ok := strings.CutPrefix(lower, "<"+name); ok && (rest == "" || strings.ContainsAny(rest[:1], " >\t")) {
+			return "</" + name + ">"
+		}
+	}
+	if strings.HasPrefix(lower, "<!--") {
+		return "-->"
+	}
+	return ""
 }
 
 // frontMatter reads what stands between two lines of three hyphens at the beginning, and

@@ -3,8 +3,8 @@
 //
 // An entry is a JSON object. Its fields are those of schemas.ExperienceAttributes; the
 // nested forms are read too: outcome {status, result}, root_cause {category,
-// description}, lesson {what_worked, takeaway} or a string. Names it does not know are
-// left out. What is wrong is reported field by field, and never with the text itself.
+// description}, lesson {what_worked, takeaway} or a string. Names it does not
+// know it leaves to the caller, see [Fields]. What is wrong is reported field by field, and never with the text itself.
 package experience
 
 import (
@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,6 +35,11 @@ type entry struct {
 	} `json:"outcome"`
 	RootCause cause    `json:"root_cause"`
 	Labels    []string `json:"security_label"`
+}
+
+// Fields returns the names that Decode reads.
+func Fields() []string {
+	return slices.Concat([]string{"id", "session_id", "created_at", "captured_at", "outcome", "root_cause", "security_label"}, schemas.ExperienceFields())
 }
 
 // cause is a text, or {category, description}.
@@ -167,9 +173,11 @@ func (e *entry) time() (time.Time, *schemas.Issue) {
 		if len(raw) == 0 || string(raw) == "null" {
 			continue
 		}
-		var at time.Time
-		if json.Unmarshal(raw, &at) == nil && at.Year() > 0 && at.Year() < 10000 {
-			return at.UTC(), nil
+		var text string
+		if json.Unmarshal(raw, &text) == nil {
+			if at, err := schemas.ParseTime(text); err == nil && at.Year() > 0 && at.Year() < 10000 {
+				return at.UTC(), nil
+			}
 		}
 		var seconds float64
 		if json.Unmarshal(raw, &seconds) == nil && seconds >= 0 && seconds < 253402300800 {

@@ -54,6 +54,9 @@ func (c *Commit) attributes(repo string) ([]byte, error) {
 	subject, _ := source.Cut(c.Subject(), 500)
 	a := attributes{Repo: repo, Date: c.Date, Subject: subject, Merge: len(c.Parents) > 1, Binary: c.Binary, MessageCut: c.Cut,
 		CommitAttributes: schemas.CommitAttributes{SHA: c.SHA, Author: author, Timestamp: c.Authored.Format(time.RFC3339), Insertions: c.Insertions, Deletions: c.Deletions}}
+	if c.CameIn != c.Date {
+		a.Committed = c.CameIn
+	}
 	for n := len(c.Files); ; n /= 2 {
 		a.FilesChanged, a.Renames = nil, nil
 		for _, f := range c.Files[:n] {

@@ -31,6 +31,7 @@ type Commit struct {
 	Authored   time.Time
 	Date       string // on which it was authored, where the author was: 2026-01-31; "" when git knows none
 	Committed  time.Time
+	CameIn     string // the date on which it was committed, where the committer was; "" when git knows none
 	Message    string // valid UTF-8, at most MaxMessage bytes
 	Cut        bool   // the message was longer
 	Files      []File // at most MaxFiles, in git's order
@@ -55,7 +56,7 @@ type File struct {
 // fields of the format, each ended by NUL; the first starts with the mark.
 const (
 	mark   = "\x01"
-	format = "--format=tformat:%x01%H%x00%P%x00%an%x00%at%x00%as%x00%ct%x00%B%x00"
+	format = "--format=tformat:%x01%H%x00%P%x00%an%x00%at%x00%as%x00%ct%x00%cs%x00%B%x00"
 )
 
 // Log hands over the commits reachable from the newest and not from since ("" for all),
@@ -161,7 +162,7 @@ func readLog(out io.Reader, counts bool, yield func(*Commit) error) error {
 
 // readHead reads the fields after the commit's id.
 func readHead(t *tokens, sha string) (*Commit, error) {
-	var f [6]string
+	var f [7]string
 	for i := range f {
 		var err error
 		if f[i], err = t.next(); err != nil {
@@ -175,7 +176,10 @@ func readHead(t *tokens, sha string) (*Commit, error) {
 	if _, err := time.Parse(time.DateOnly, f[3]); err == nil {
 		c.Date = f[3]
 	}
-	c.Message, c.Cut = source.Cut(strings.TrimSpace(source.Clean(f[5])), MaxMessage)
+	if _, err := time.Parse(time.DateOnly, f[5]); err == nil {
+		c.CameIn = f[5]
+	}
+	c.Message, c.Cut = source.Cut(strings.TrimSpace(source.Clean(f[6])), MaxMessage)
 	return c, nil
 }
 

@@ -43,6 +43,7 @@ type Repo struct {
 	name    string
 	head    string
 	shallow bool
+	bare    bool
 	cutOff  map[string]bool // commits of a shallow clone whose parents it lacks
 }
 
@@ -67,6 +68,7 @@ func Open(ctx context.Context, dir, revision string) (*Repo, error) {
 	if len(answers) != 3 {
 		return nil, fmt.Errorf("open repository %q: %w", dir, ErrNotRepo)
 	}
+	r.bare = answers[1] == "true"
 	if r.shallow = answers[0] == "true"; r.shallow {
 		if err := r.findCutOff(ctx); err != nil {
 			return nil, fmt.Errorf("open repository %q: %w", dir, err)
@@ -81,8 +83,11 @@ func Open(ctx context.Context, dir, revision string) (*Repo, error) {
 		}
 		return nil, fmt.Errorf("open repository %q: %w", dir, err)
 	}
-	return r, r.findName(ctx, answers[1] == "true", answers[2])
+	return r, r.findName(ctx, r.bare, answers[2])
 }
+
+// Bare reports whether the repository has no files beside its history.
+func (r *Repo) Bare() bool { return r.bare }
 
 // Find opens the repository that holds dir, as of HEAD; nil where there is none, no commit
 // in it, or no git command, as the second error says.

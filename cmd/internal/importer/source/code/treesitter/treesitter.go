@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"time"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -72,7 +73,11 @@ type Parser struct {
 	compiled wazero.CompiledModule
 	module   api.Module
 	run      int // instances started
+	longest  time.Duration
 }
+
+// longestRun is how long a file may take. A grammar that finds its way in no text tries ever more of them.
+const longestRun = 10 * time.Second
 
 // Open starts the module. The Parser MUST be closed.
 func Open(ctx context.Context) (*Parser, error) {
@@ -84,7 +89,7 @@ func Open(ctx context.Context) (*Parser, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open parsers: %w", err)
 	}
-	p := &Parser{runtime: wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithMemoryLimitPages(maxPages).WithCloseOnContextDone(true))}
+	p := &Parser{longest: longestRun, runtime: wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithMemoryLimitPages(maxPages).WithCloseOnContextDone(true))}
 	if _, err := wasi_snapshot_preview1.Instantiate(ctx, p.runtime); err != nil {
 		return nil, errors.Join(fmt.Errorf("open parsers: %w", err), p.Close(ctx))
 	}
@@ -149,9 +154,12 @@ func (p *Parser) compile(ctx context.Context, q *Query) error {
 	return err
 }
 
-// Run parses source and returns the captures of q in it, match by match.
+// Run parses source and returns the captures of q in it, match by match. What takes too long fails with
+// ErrParse, as what cannot be parsed.
 func (p *Parser) Run(ctx context.Context, q *Query, source []byte) ([]Capture, error) {
-	captures, err := p.captures(ctx, q, source)
+	limited, stop := context.WithTimeout(ctx, p.longest)
+	defer stop()
+	captures, err := p.captures(limited, q, source)
 	if err == nil || ctx.Err() != nil {
 		return captures, errors.Join(err, ctx.Err())
 	}

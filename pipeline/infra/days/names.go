@@ -1,0 +1,161 @@
+package days
+
+import (
+	"iter"
+	"strings"
+)
+
+// What a word can be. The number beside it says which.
+type kind uint8
+
+const (
+	other  kind = iota
+	number      // 1 to 31, written as a word
+	month
+	weekday // Sunday is 0
+	unit    // of units
+	season  // its first month
+	near    // a day by its distance from today
+	side    // last −1, this 0, next +1
+	ago     // the distance stands before it, or behind it in German, Spanish and French
+	recent  // the last days, weeks…
+	from
+	to // 1 where only what lies between can be meant
+	before
+	since
+	after
+	until
+	in      // a month or a year stands behind it
+	hours   // a part of a day
+	part    // a third of what stands behind it: the first, the second, the last
+	tail    // 10 times a piece, and of how many, of what stands before it
+	ordinal // first, second…
+	pieces  // of how many an ordinal says which, and of what
+	latest  // asks for the newest; 1 where most has to stand before it
+	most    // stands before what is newest where that word alone does not ask
+	thing   // what a last one is
+	fill    // says nothing between the parts of a date
+)
+
+const (
+	unitDay = iota
+	unitWeek
+	unitMonth
+	unitYear
+	unitWeekend
+	unitQuarter
+)
+
+// What a name of pieces takes the pieces of where no whole is named.
+const (
+	ofNone = 10 * iota
+	ofYear
+	ofMonth
+)
+
+type meaning struct {
+	kind kind
+	n    int
+}
+
+// lexicon is what words mean, in English, German, Spanish, French, Russian and Chinese.
+var lexicon = readNames()
+
+// alike are names of months and weekdays that are other words or people's names, too.
+const alike = " may march mar sun sat wed sept jan juli "
+
+// elsewhere are those that no capital begins where they are names of months and weekdays.
+const elsewhere = " mars domingo "
+
+// IsName reports whether a word, whatever its case, names a month or a day of the week.
+func IsName(word string) bool {
+	word = strings.ToLower(word)
+	t := token{means: lexicon[word]}
+	return t.isAny(month, weekday) && !strings.Contains(elsewhere, " "+word+" ")
+}
+
+// IsOnlyName reports whether a word names a month or a day of the week and means nothing else.
+func IsOnlyName(word string) bool {
+	return IsName(word) && !strings.Contains(alike, " "+strings.ToLower(word)+" ")
+}
+
+// Names are the names of months and days of the week that mean nothing else, in lower case.
+func Names() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for word := range lexicon {
+			if IsOnlyName(word) && !yield(word) {
+				return
+			}
+		}
+	}
+}
+
+func readNames() map[string][]meaning {
+	all := map[string][]meaning{}
+	name := func(k kind, first int, list ...string) {
+		for i, words := range list {
+			for w := range strings.FieldsSeq(words) {
+				all[w] = append(all[w], meaning{k, first + i})
+			}
+		}
+	}
+	name(month, 1,
+		"january jan januar jänner enero janvier janv январь января январе", "february feb februar febrero février févr февраль февраля феврале",
+		"march mar märz mrz marzo mars март марта марте", "april apr abril avril апрель апреля апреле", "may mai mayo май мая мае",
+		"june jun juni junio juin июнь июня июне", "july jul juli julio juillet juil июль июля июле", "august aug agosto août август августа августе",
+		"september sep sept septiembre septembre сентябрь сентября сентябре", "october oct oktober okt octubre octobre октябрь октября октябре",
+		"november nov noviembre novembre ноябрь ноября ноябре", "december dec dezember dez diciembre décembre déc декабрь декабря декабре")
+	name(weekday, 0, "sunday sun sonntag domingo dimanche воскресенье воскресенья 星期日 星期天 周日", "monday mon montag lunes lundi понедельник понедельника 星期一 周一",
+		"tuesday tue tues dienstag martes mardi вторник вторника 星期二 周二", "wednesday wed mittwoch miércoles mercredi среду среда среды 星期三 周三",
+		"thursday thu thur thurs donnerstag jueves jeudi четверг четверга 星期四 周四", "friday fri freitag viernes vendredi пятницу пятница пятницы 星期五 周五",
+		"saturday sat samstag sonnabend sábado samedi субботу суббота субботы 星期六 周六")
+	name(unit, unitDay, "day days tag tage tagen día días jour jours день дня дней 天 日", "week weeks woche wochen semana semanas semaine semaines неделя недели недель неделю неделе 周 星期 个星期",
+		"month months monat monate monaten monats mes meses mois месяц месяца месяцев месяце 月 个月", "year years jahr jahre jahren jahres año años an ans année années год года лет году 年", "weekend weekends wochenende 周末",
+		"quarter quarters quartal quartale quartalen trimestre trimestres квартал квартала квартале кварталов 季度 个季度")
+	name(hours, 0, "morning evening afternoon night noon morgen vormittag mittag nachmittag abend nacht früh mañana tarde noche matin soir après-midi nuit утром вечером днём ночью 早上 上午 下午 晚上")
+	name(part, 1, "beginning start early anfang beginn principio principios comienzo comienzos inicio inicios début начало начале начала",
+		"middle mid mitte mediados mi milieu середина середине середины", "end late ende fin fines final finales конец конце конца")
+	name(tail, 12, "上半年 上半月 上半")
+	name(tail, 13, "初 上旬")
+	name(tail, 22, "下半年 下半月 下半")
+	name(tail, 23, "中旬")
+	name(tail, 33, "底 末 下旬")
+	name(ordinal, 1, "first 1st erste ersten erster erstes premier première primer primera primeros primero первый первого первая первой первую первое первом 第一",
+		"second 2nd zweite zweiten zweiter zweites second seconde deuxième segundo segunda второй вторая вторую второе втором 第二",
+		"third 3rd dritte dritten drittes troisième tercer tercera третий третья третьей третье третьем 第三", "fourth 4th vierte vierten viertes quatrième cuarto cuarta четвёртый четвертый четвёртом четвертом 第四")
+	name(pieces, ofNone+2, "half hälfte moitié mitad половина половине половину половины")
+	name(pieces, ofYear+2, "halbjahr semester semestre полугодие полугодии полугодия")
+	name(pieces, ofMonth+2, "quinzaine quincena")
+	name(pieces, ofYear+4, "quarter quartal trimestre квартал квартала квартале 季度")
+	name(latest, 0, "latest newest zuletzt neueste neuesten neuester neuestes neustes jüngste jüngsten jüngster jüngstes últimamente 最新 最近 最后",
+		"recent recently récent récente récents récemment reciente recientes recientemente недавно недавний")
+	name(most, 0, "most plus más самый самое")
+	name(thing, 0, "thing things time one mal fois chose vez cosa что раз")
+	name(season, 3, "spring frühling frühjahr primavera printemps весной")
+	name(season, 6, "summer sommer verano été летом")
+	name(season, 9, "autumn fall herbst otoño automne осенью")
+	name(season, 12, "winter invierno hiver зимой")
+	name(near, -2, "vorgestern anteayer avant-hier позавчера 前天", "yesterday gestern ayer hier вчера 昨天 昨晚", "today tonight heute hoy aujourd'hui сегодня 今天 今晚 今早", "tomorrow morgen mañana demain завтра 明天",
+		"übermorgen après-demain послезавтра 后天")
+	name(side, -1, "last previous letzte letzten letzter letztes letztem voriger voriges vorige vorigen vorigem vergangene vergangenen vergangener vergangenes pasado pasada dernier dernière прошлый прошлая прошлой прошлом прошлую прошлое прошлого 上 上个 去", "this current diese diesen dieser dieses diesem este esta ce cette этот эта этой этом эту 这 这个 本 今",
+		"next nächste nächsten nächster nächstes nächstem kommende kommenden kommender kommendes próximo próxima prochain prochaine следующий следующей следующем следующую 下 下个 明")
+	name(ago, 0, "ago vor hace a назад 前")
+	name(recent, 0, "last past letzten vergangenen últimos últimas derniers dernières последние 最近 过去")
+	name(from, 0, "between from zwischen von vom entre desde du с 从")
+	name(to, 0, "and und y et", "to through bis a al au по - – 到 至")
+	name(before, 0, "before vor antes avant до 之前")
+	name(since, 0, "since seit desde depuis с from ab")
+	name(after, 0, "after nach después après после")
+	name(until, 0, "until till by bis hasta jusqu'au jusqu'à jusqu'en до")
+	name(in, 0, "in of during last since until by before after early late mid im am seit en de del dès в")
+	name(fill, 0, "of the de del dem den der el la le on th des do por in im")
+	name(number, 1, "one a an einem einer einen ersten un una une premier primero один первого 一", "two couple zwei dos deux два две 两 二", "three drei tres trois три 三", "four vier cuatro quatre четыре 四", "five fünf cinco cinq пять 五",
+		"six sechs seis шесть 六", "seven sieben siete sept семь 七", "eight acht ocho huit восемь 八", "nine neun nueve neuf девять 九", "ten zehn diez dix десять 十",
+		"eleven elf once onze 十一", "twelve zwölf doce douze 十二")
+	for w, means := range all {
+		if len(w) > 3 && means[0].kind == month && w[len(w)-1] != 's' && all[w+"s"] == nil {
+			all[w+"s"] = means // des Oktobers
+		}
+	}
+	return all
+}

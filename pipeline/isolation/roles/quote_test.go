@@ -1,0 +1,206 @@
+package roles_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/schemas"
+)
+
+// changed are facts that were written down once and otherwise later. None of the constants was chosen by them.
+var changed = []struct{ before, after, question, was, is string }{
+	{"The lease of the workshop in Hall 3 runs until 2027.", "Landlord agreed: workshop lease in Hall 3 until 2031.", "Until when does the lease of the workshop in Hall 3 run?", "2027", "2031"},
+	{"Rita drives the night bus on line 14.", "Line 14 at night is driven by Boris these weeks.", "Who drives the night bus on line 14?", "Rita drives", "Boris"},
+	{"The compressor in bay 2 is maintained by Ferro Technik.", "Bay 2 compressor: maintenance contract given to Lindner AG.", "Who maintains the compressor in bay 2?", "Ferro", "Lindner"},
+	{"Nadia takes 50 mg of sertraline in the morning.", "Nadia's doctor doubled it, she takes 100 mg of sertraline.", "How much sertraline does Nadia take?", "50 mg", "100 mg"},
+	{"The harvest festival begins at ten o'clock.", "The festival for the harvest begins at noon, the brass band cannot come earlier.", "When does the harvest festival begin?", "ten o'clock", "noon"},
+	{"We store the sensor data in InfluxDB.", "All sensor data lives in TimescaleDB.", "Where do we store the sensor data?", "InfluxDB", "TimescaleDB"},
+	{"The ferry to Amrum leaves from pier 5.", "Sign at the harbour: Amrum ferry departs from pier 2.", "From which pier does the ferry to Amrum leave?", "pier 5", "pier 2"},
+	{"Tickets for the museum are 9 EUR.", "Museum tickets: 11 EUR, children free.", "How much are tickets for the museum?", "9 EUR", "11 EUR"},
+	{"Professor Lund supervises Akira's thesis.", "Akira's thesis is supervised by Dr Petrov; Lund retired.", "Who supervises Akira's thesis?", "Professor Lund supervises", "Petrov"},
+	{"The spare key of the boat lies under the third plank.", "I put the boat's spare key in the tin by the stove.", "Where is the spare key of the boat?", "third plank", "tin by the stove"},
+	{"The team decided to write the parser in Rust.", "The team decided to write the parser in Zig.", "In which language do we write the parser?", "Rust", "Zig"},
+	{"Minimum order at the printer's is 250 copies.", "The printer takes orders from 100 copies on.", "What is the minimum order at the printer's?", "250", "100"},
+	{"Uncle Theo can come to the christening.", "Uncle Theo cannot come to the christening, he is in hospital.", "Can uncle Theo come to the christening?", "Theo can come", "cannot come"},
+	{"The backup job starts at 01:00.", "Backup job start time: 03:30.", "At what time does the backup job start?", "01:00", "03:30"},
+	{"Max speed on the test track is 80 km/h.", "The test track may be driven at 60 km/h at most since the resurfacing.", "What is the maximum speed on the test track?", "80 km/h", "60 km/h"},
+	{"Carmen plays goalkeeper for the Otters.", "Carmen stands in midfield for the Otters; Ida is goalkeeper.", "Who is the goalkeeper of the Otters?", "Carmen plays goalkeeper", "Ida"},
+	{"The water in the cistern is safe to drink.", "Lab report: the water in the cistern is unsafe to drink.", "Is the water in the cistern safe to drink?", "is safe", "unsafe"},
+	{"Kaspar's flat has three rooms.", "Kaspar has a flat with two rooms now that he lives alone.", "How many rooms does Kaspar's flat have?", "three rooms", "two rooms"},
+	{"The code review is done by the platform team.", "The code review is done by whoever is on call.", "Who does the code review?", "platform team", "on call"},
+	{"The paint for the fence is Moss Green.", "We took Slate Grey as paint for the fence.", "What paint is for the fence?", "Moss Green", "Slate Grey"},
+}
+
+// crowd is notes about other things, in the words that notes have in common.
+func crowd(n int) []schemas.MemoryItem {
+	who := []string{"Hugo", "Selma", "Bram", "Livia", "Oskar", "Dana", "Milan", "Greta"}
+	what := []string{"asked when the new chairs come", "paid the bill of the caterer", "wrote the minutes of the meeting", "is away until Monday",
+		"reads the book about the comet", "ordered 20 boxes of paper", "repaired the door of the shed", "cannot find the list of guests", "takes the early train to work"}
+	where := []string{"the office in Bern", "the garden club", "the quartet", "the archive", "the second floor", "the rowing team", "the bookshop"}
+	list := make([]schemas.MemoryItem, n)
+	for i := range list {
+		text := fmt.Sprintf("%s of %s %s, number %d.", who[i%len(who)], where[i/len(who)%len(where)], what[i%len(what)], i)
+		list[i] = known(fmt.Sprint("c", i), schemas.KindMemory, text)
+		list[i].CreatedAt = day(i % 120)
+	}
+	return list
+}
+
+func day(n int) time.Time { return time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC).AddDate(0, 0, n) }
+
+func written(id, text string, at time.Time) schemas.MemoryItem {
+	item := known(id, schemas.KindMemory, text)
+	item.CreatedAt = at
+	return item
+}
+
+func (w *world) ask(t *testing.T, task string) schemas.RunReply {
+	t.Helper()
+	got, err := w.runner.Run(t.Context(), as(t, "x", schemas.Internal), schemas.RunRequest{Task: task})
+	must(t, err)
+	return got
+}
+
+// TestTheNewestIsGiven: of a fact that changed the newest comes first, with its day, in whatever words it is said; in a
+// store of hundreds of other notes.
+func TestTheNewestIsGiven(t *testing.T) {
+	t.Parallel()
+	w := open(t, nil)
+	list := crowd(400)
+	for i, c := range changed {
+		list = append(list, written(fmt.Sprint("old", i), c.before, day(3*i)), written(fmt.Sprint("new", i), c.after, day(100+2*i)))
+	}
+	w.remember(t, list...)
+	given := 0
+	for i, c := range changed {
+		a := w.ask(t, c.question).Answer
+		at, old := strings.Index(a.Text, c.is), strings.Index(a.Text, c.was)
+		if at >= 0 && (old < 0 || at < old) && a.Sentences[0].Citations[0].Where == day(100+2*i).Format("2 January 2006") {
+			given++
+		} else {
+			t.Logf("%s %q", c.question, a.Text)
+		}
+	}
+	if given < 18 {
+		t.Errorf("the newest of %d of %d", given, len(changed))
+	}
+}
+
+// TestALaterNoteIsNamed: where a later note hardly shares words with the question, the better one stays first, and a warning says
+// that there is a later one.
+func TestALaterNoteIsNamed(t *testing.T) {
+	t.Parallel()
+	w := open(t, nil)
+	w.remember(t, append(crowd(200), written("a", "Project Falcon ships at the end of June.", day(1)),
+		written("b", "Falcon will be shipped in September; the casting supplier failed us.", day(60)))...)
+	got := w.ask(t, "When does project Falcon ship?")
+	at, said := strings.Index(got.Answer.Text, "September"), strings.Join(got.Warnings, "\n")
+	if at < 0 || at > strings.Index(got.Answer.Text, "June") && !strings.Contains(said, "a later note is about the same: 6 March 2026 [2]") {
+		t.Errorf("answered %q with %q", got.Answer.Text, said)
+	}
+}
+
+// asides are facts that share no subject, and a question for each that has no capital.
+var asides = []struct{ text, question, is string }{
+	{"Thordis decided to move the marlin cut-over to 14 April.", "who moved the cut-over", "14 April"},
+	{"Vendor Halcyon charges 8,250 EUR for the marlin licence.", "what does Halcyon charge", "8,250"},
+	{"Noor repaired the gate motor with a belt from the scrap heap.", "how was the gate motor repaired", "scrap heap"},
+	{"The tram depot in Ilmenau closes at 23:15.", "when does the tram depot close", "23:15"},
+	{"Birgit keeps the seed catalogue in the drawer of the blue desk.", "where is the seed catalogue", "blue desk"},
+	{"Our insurance with Velia covers hail damage up to 20,000 EUR.", "how much hail damage does the insurance cover", "20,000"},
+	{"Pablo teaches the sailing course on Lake Tun in August.", "who teaches the sailing course", "Pablo"},
+	{"The kiln reaches 1,240 degrees after six hours.", "how hot does the kiln get", "1,240"},
+}
+
+// TestTwoQuestionsInOne: each is answered, the first by the note that answers it, whatever the other one would take.
+func TestTwoQuestionsInOne(t *testing.T) {
+	t.Parallel()
+	w := open(t, nil)
+	list := crowd(60)
+	for i, x := range asides {
+		list = append(list, written(fmt.Sprint("f", i), x.text, day(30+i)))
+	}
+	w.remember(t, list...)
+	for n := range 12 {
+		parts := []int{n % len(asides), (n + 1 + n/len(asides)*2) % len(asides)}
+		task := asides[parts[0]].question + []string{", and ", " and "}[n%2] + asides[parts[1]].question + "?"
+		a := w.ask(t, task).Answer
+		for step, i := range parts {
+			at := slices.IndexFunc(a.Sentences, func(s schemas.AnswerSentence) bool { return s.Step == fmt.Sprint(step+1) })
+			if at < 0 || !strings.Contains(a.Sentences[at].Text, asides[i].is) {
+				t.Errorf("%s step %d: %q, unanswered %v", task, step+1, a.Text, a.Unanswered)
+			}
+		}
+	}
+	a := w.ask(t, "Who moved the cut-over, and where does the zeppelin land?").Answer
+	if !slices.Equal(a.Unanswered, []string{"2"}) || !strings.Contains(a.Text, "Thordis") {
+		t.Errorf("answered %q, unanswered %v", a.Text, a.Unanswered)
+	}
+}
+
+// TestNothingElseIsThere: the same in a store of the two notes alone.
+func TestNothingElseIsThere(t *testing.T) {
+	t.Parallel()
+	a := answered(t, "Who moved the cut-over, and what does Halcyon charge?", known("a", schemas.KindMemory, asides[0].text), known("b", schemas.KindMemory, asides[1].text))
+	if len(a.Sentences) != 2 || a.Sentences[0].Text != asides[0].text || a.Sentences[1].Text != asides[1].text || len(a.Unanswered) > 0 {
+		t.Errorf("answered %q, unanswered %v", a.Text, a.Unanswered)
+	}
+}
+
+// TestAnswersOfADay: asked by day, it quotes the note of that day.
+func TestAnswersOfADay(t *testing.T) {
+	t.Parallel()
+	w := open(t, nil)
+	list, now := crowd(200), time.Now().UTC()
+	did := []string{"oiled the loom", "sorted the yarn", "called the dyer", "washed the wool", "counted the spindles", "mended the shuttle"}
+	for i, what := range did {
+		list = append(list, written(fmt.Sprint("lena", i), "Lena "+what+".", now.AddDate(0, 0, -i)))
+	}
+	marked := time.Date(now.Year()-1, 3, 18, 10, 0, 0, 0, time.UTC)
+	list = append(list, written("march", "Lena aired the cellar.", marked), written("april", "Lena aired the loft.", marked.AddDate(0, 1, 0)))
+	w.remember(t, list...)
+	for question, want := range map[string]string{"What did Lena do yesterday?": did[1], fmt.Sprintf("What did Lena do on 18 March %d?", marked.Year()): "aired the cellar"} {
+		if a := w.ask(t, question).Answer; len(a.Sentences) == 0 || !strings.Contains(a.Sentences[0].Text, want) {
+			t.Errorf("%s answered %q", question, a.Text)
+		}
+	}
+}
+
+// TestMisspelt: a question with a slip is answered by what a pack shows for it.
+func TestMisspelt(t *testing.T) {
+	t.Parallel()
+	w := open(t, nil)
+	w.remember(t, append(crowd(100), known("a", schemas.KindMemory, "The boiler inspector comes on 3 February between eight and noon."),
+		known("b", schemas.KindMemory, "My blood type is A negative, says Pavel's card."))...)
+	for question, want := range map[string]string{"When does the boiler inspecter come?": "3 February", "What is Pavel's bloodtype?": "A negative"} {
+		if a := w.ask(t, question).Answer; !strings.Contains(a.Text, want) {
+			t.Errorf("%s answered %q", question, a.Text)
+		}
+	}
+}
+
+// TestNoHeadingIsMadeUp: a line of a script that begins with "#", and what stands behind a gap, are quoted as the pack shows
+// them, and below nothing else.
+func TestNoHeadingIsMadeUp(t *testing.T) {
+	t.Parallel()
+	const filler = "The workshop was swept, the tools were counted and the doors were locked as on every evening of the year.\n\n"
+	doc := known("doc", schemas.KindKnowledge, "# Bellows\n\nThe bellows are leather.\n\n"+strings.Repeat(filler, 12)+"## Anvil\n\n"+strings.Repeat(filler, 12)+
+		"## Quench tank\n\n```sh\n# drain it first\nquench --drain\n```\n\nThe quench tank is filled with rape oil to the second mark.\n")
+	doc.Provenance.SourceURI = "file:forge/manual.md:1"
+	w := open(t, nil)
+	w.remember(t, doc)
+	got := w.ask(t, "What is the quench tank filled with?")
+	for _, s := range got.Answer.Sentences {
+		for _, lines := range strings.Split(s.Text, "\n…\n") {
+			if !strings.Contains(doc.Content.Text(), strings.TrimPrefix(lines, "# Bellows\n")) {
+				t.Errorf("%q does not stand there", lines)
+			}
+		}
+	}
+	if !strings.Contains(got.Answer.Text, "rape oil") {
+		t.Errorf("answered %q", got.Answer.Text)
+	}
+}

@@ -1,0 +1,57 @@
+package pack_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"satchel/pipeline/candidate"
+	"satchel/pipeline/pack"
+	"satchel/pipeline/token"
+	"satchel/schemas"
+)
+
+// A pack ends where the next item is worth too little for its tokens beside the best, says how much more there is, and shows
+// it where it is to fill its budget. What is far less likely to answer than the best is not shown, however short it is.
+func TestAPackEnds(t *testing.T) {
+	t.Parallel()
+	counter, err := token.New(token.CL100K)
+	if err != nil {
+		t.Fatal(err)
+	}
+	builder, err := pack.New(pack.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := func() (cs []candidate.Candidate) {
+		for i, c := range []struct {
+			standing, chance float64
+			words            int
+		}{{.9, .5, 20}, {.8, .4, 20}, {.7, .001, 3}, {.6, .3, 60}, {.01, .1, 20}, {.005, .1, 20}} {
+			v := &candidate.Visible{MemoryItem: schemas.MemoryItem{ID: fmt.Sprint("i", i), Kind: schemas.KindMemory, Content: schemas.TextContent(strings.Repeat("word ", c.words))}}
+			one := candidate.New(v, schemas.Verdict{Allow: true})
+			one.Standing, one.Score = c.standing, c.chance
+			cs = append(cs, one)
+		}
+		return cs
+	}
+	for farther, want := range map[float64]struct {
+		shown []int
+		more  string
+	}{0: {[]int{0, 1, 2, 3, 4, 5}, ""}, 3: {[]int{0, 1, 3}, "(3 more bear on it less: fill shows them.)\n"}, 9: {[]int{0, 1, 3, 4, 5}, "(1 more bear"}} {
+		cs := list()
+		p := builder.Build(pack.Request{Query: "word", Budget: 1000, Counter: counter, Farther: farther}, cs)
+		if got := slices.Sorted(slices.Values(p.Shown)); !slices.Equal(got, want.shown) || !strings.Contains(p.Text, want.more) || (want.more == "") == strings.Contains(p.Text, " more bear ") {
+			t.Errorf("%v deviations: shown %v, want %v:\n%s", farther, got, want.shown, p.Text)
+		}
+		if n := counter.Count(p.Text); n != p.Tokens {
+			t.Errorf("%d tokens, it says %d", n, p.Tokens)
+		}
+		for i := range cs {
+			if left := !slices.Contains(want.shown, i); left != (cs[i].Drop == schemas.DropRank && cs[i].Detail == pack.WorthLess) {
+				t.Errorf("%s: %q %q", cs[i].ID, cs[i].Drop, cs[i].Detail)
+			}
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package rank
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"satchel/pipeline/selection/retrieve"
+	"satchel/pipeline/store/keyword"
+	"satchel/schemas"
+)
+
+// coverEqually notes which words of the question the items have, stem for stem, and how much of its weight one of them covers
+// at most. equal is what closest returns of the items at the places.
+func (p *Pool) coverEqually(q *Question, at []int32, equal []uint32) {
+	for j, has := range equal {
+		p.has[at[j]] = has
+		sum := 0.
+		for left := has; left != 0; left &= left - 1 {
+			sum += q.weights[bits.TrailingZeros32(left)]
+		}
+		p.equal = max(p.equal, sum/q.weight)
+	}
+}
+
+// weighMeaning weighs the turns of conversations anew where the question is asked in other words than theirs: see Meaning.
+// A turn of few words says little by itself, whatever its words. The best turn keeps its height: items of other kinds stand
+// to it as before.
+func (r *Ranker) weighMeaning(p *Pool, q *Question, at []int32) {
+	if r.lexicon == nil || q.unread || q.weight == 0 || r.disabled(FeatureMeaning) {
+		return
+	}
+	w := &r.weights.Meaning
+	faded := min(1, max(0, (w.Covered-p.equal)/w.Fading))
+	turns := slices.DeleteFunc(slices.Clone(at), func(i int32) bool { return !p.items[i].IsTurn() })
+	before := p.highest(turns)
+	for _, i := range turns {
+		for _, c := range p.channels {
+			switch c.name {
+			case retrieve.NameKeyword:
+				p.fused[i] -= faded * q.weigh.keyword * c.weight * q.weigh.damped(c.name, c.z[i])
+			case retrieve.NameVector:
+				p.fused[i] += faded * w.Vector * (c.raw[i] - c.found.Mean) / deviation(c.found.SD)
+			}
+		}
+		if n := firstWords(p.items[i].Content.Text(), w.BriefTurn); n < w.BriefTurn {
+			p.fused[i] += w.Brief * math.Log2(float64(max(1, n))/float64(w.BriefTurn))
+		}
+	}
+	lifted := p.highest(turns) - before
+	for _, i := range turns {
+		p.fused[i] -= lifted
+	}
+}
+
+// highest returns the best fused score of the places.
+func (p *Pool) highest(of []int32) float64 {
+	best := math.Inf(-1)
+	for _, i := range of {
+		best = max(best, p.fused[i])
+	}
+	return best
+}
+
+// firstWords returns how many words a text has, at most so many.
+func firstWords(text string, most int) int {
+	n := 0
+	for range strings.FieldsSeq(text) {
+		if n++; n == most {
+			break
+		}
+	}
+	return n
+}
+
+// madeUp reports whether half or more of the question's words are in no item and are no words of the language: nothing
+// answers such a question.
+func (p *Pool) madeUp(q *Question, at []int32) bool {
+	seen := uint32(0)
+	for _, i := range at {
+		seen |= p.has[i]
+	}
+	var odd []string
+	for w, pieces := range q.pieces {
+		if seen&(1<<w) == 0 && pieces >= oddPieces {
+			odd = append(odd, q.content[w])
+		}
+	}
+	if len(odd) == 0 || 2*len(odd) < len(q.content) {
+		return false
+	}
+	var texts strings.Builder // names of tools and other fields, too
+	for _, i := range at {
+		texts.WriteString(schemas.SearchText(&p.items[i].MemoryItem))
+		texts.WriteByte('\n')
+	}
+	known := keyword.Analyze(texts.String())
+	odd = slices.DeleteFunc(odd, func(word string) bool {
+		return slices.ContainsFunc(keyword.Analyze(word), func(term string) bool { return slices.Contains(known, term) })
+	})
+	return 2*len(odd) >= len(q.content)
+}
+
+// sharesUncommon reports whether an item has a word of the question that is no frequent word of the language.
+func (p *Pool) sharesUncommon(q *Question, i int32) bool {
+	for w, pieces := range q.pieces {
+		if pieces > 1 && p.has[i]&(1<<w) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// sharesRareWord reports whether an item is the first by its words, and far before the mean of all.
+func (p *Pool) sharesRareWord(i int32) bool {
+	for _, c := range p.channels {
+		if c.name == retrieve.NameKeyword {
+			return c.rank[i] == 1 && c.raw[i] > 0 && p.fused[i] >= rarely
+		}
+	}
+	return false
+}
