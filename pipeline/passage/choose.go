@@ -69,7 +69,7 @@ func (k *Ranking) Choose(cs []candidate.Candidate, o Options) {
 		case a == nil:
 		case len(parts) == 0:
 			cs[i].Drop = schemas.DropBudget
-			if c.full {
+			if o.Items > 0 && len(c.taken) >= o.Items { // whatever its size
 				cs[i].Drop = schemas.DropRank
 			}
 		default:
@@ -135,7 +135,6 @@ type choice struct {
 	floors  map[schemas.Kind]int // that still hold
 	used    map[schemas.Kind]int // tokens by kind
 	many    bool                 // there are other items to show
-	full    bool                 // the limit of items kept some out
 }
 
 // run takes what fits.
@@ -170,7 +169,6 @@ func (c *choice) run() {
 			continue
 		}
 		if first && c.options.Items > 0 && len(c.taken) >= c.options.Items {
-			c.full = true
 			continue
 		}
 		c.done[top.place] = true
