@@ -110,7 +110,6 @@ var figureQuestions = []struct {
 	{"context_request", figureRequest(map[string]any{"query": map[string]any{"type": "keyword", "text": hiddenText}}), []string{"novelty", "relevance", "score", "dropped", "total"}},
 	{"context_request", figureRequest(map[string]any{"query": map[string]any{"type": "semantic", "text": hiddenText}}), []string{"novelty", "relevance", "score", "dropped", "total"}},
 	{"context_request", figureRequest(map[string]any{"query": map[string]any{"type": "graph", "text": hiddenText, "graph": map[string]any{"from": []string{"cause"}, "hops": 3}}}), []string{"causality", "score", "graph", "total"}},
-	{"context_request", figureRequest(map[string]any{"token_budget": 90, "compaction": "auto", "session": "talk"}), []string{"budget", "TL;DR", "total"}},
 	{"context_search", plainly(map[string]any{"query": hiddenText, "include_relationships": true, "relationship_depth": 2}), []string{"score", "found", "warnings"}},
 	{"context_preview", plainly(map[string]any{"query": hiddenText, "token_budget": 2000, "include_metadata": true}), []string{"weights", "tokens"}},
 	{"context_build", plainly(map[string]any{"query": hiddenText, "token_budget": 2000, "include_metadata": true}), []string{"tokens"}},
@@ -123,6 +122,8 @@ var figureQuestions = []struct {
 	{"context_explain", func(from map[string]any, pack string) any {
 		return map[string]any{"from": from, "pack_id": pack, "item_id": "same"}
 	}, []string{"explanation"}},
+	// The last, for it has the session compacted in the background.
+	{"context_request", figureRequest(map[string]any{"token_budget": 90, "compaction": "auto", "session": "talk"}), []string{"budget", "TL;DR", "total"}},
 }
 
 // plainly asks with what is given, for the purpose of every question.
