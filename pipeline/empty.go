@@ -44,7 +44,7 @@ func whyNothingFound(req Request, plan Plan, ranked Ranked) string {
 		!slices.Contains(asked, retrieve.NameVector) && !slices.Contains(asked, retrieve.NameRecency)
 	switch {
 	case greets(req):
-		return "the question greets or thanks and asks nothing: nothing was looked for"
+		return "the text greets, thanks or says yes or no, and asks nothing: nothing was looked for"
 	case trace != nil && trace.TotalIncluded == 0:
 		return "relevance left out every source: ask in another mode, or without relevance"
 	case byWordsAlone && wordless(req.Query):

@@ -101,6 +101,9 @@ func TestNothingForNothing(t *testing.T) {
 	t.Parallel()
 	w := openWorld(t, nil)
 	talkSet(t, w, "team-1")
+	page := memory("page", "level:public", "", "The server answers ok where it is ready, and no where it is not; ja and okay are read as well.")
+	page.Kind = schemas.KindKnowledge
+	w.put(t, "acme", page)
 	shown := func(question string) (string, int) {
 		req := ask(question)
 		req.Payload.UserMessage, req.Payload.Task = "", ""
@@ -108,7 +111,7 @@ func TestNothingForNothing(t *testing.T) {
 		must(t, err)
 		return fmt.Sprint(ids(&res)), res.Payload.Pack.TokenActual
 	}
-	for _, question := range []string{"?", "...", "🙂", "👍 👍", "—", "asdf", "blorptag", "fnord grabblewock", "and?", "what is it?", "no", "hello!", "Good morning team", "many thanks"} {
+	for _, question := range []string{"?", "...", "🙂", "👍 👍", "—", "asdf", "blorptag", "fnord grabblewock", "and?", "what is it?", "no", "ok", "Okay, got it!", "ja", "好的", "yes please, thanks", "hello!", "Good morning team", "many thanks"} {
 		if got, tokens := shown(question); got != "[]" || tokens > 20 {
 			t.Errorf("%q: %d tokens, %s", question, tokens, got)
 		}
@@ -128,7 +131,7 @@ func TestNothingForNothing(t *testing.T) {
 	}
 	const asked = "Which food could put Milo in hospital?"
 	want, _ := shown(asked)
-	for _, greeting := range []string{"Hi! ", "hello, ", "Good morning team! ", "Hey Bram, thanks a lot. ", "Hallo zusammen – ", "Hi. How are you? "} {
+	for _, greeting := range []string{"Hi! ", "Ok. ", "Yes please, ", "hello, ", "Good morning team! ", "Hey Bram, thanks a lot. ", "Hallo zusammen – ", "Hi. How are you? "} {
 		if got, _ := shown(greeting + asked); got != want || want == "[]" {
 			t.Errorf("%q changes\n%s to\n%s", greeting, want, got)
 		}

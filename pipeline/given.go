@@ -142,10 +142,10 @@ func (e *Engine) planGiven(req Request, need relevance.Decision, gated bool) giv
 	return out
 }
 
-// greets reports whether a request says hello or thanks and asks nothing.
+// greets reports whether a request says hello, thanks, yes or no and asks nothing.
 func greets(req Request) bool {
 	q := &req.Options.Query
-	return len(req.Vector) == 0 && q.Graph == nil && len(q.Filters) == 0 && relevance.Greets(req.Query)
+	return len(req.Vector) == 0 && q.Graph == nil && len(q.Filters) == 0 && relevance.AsksNothing(req.Query)
 }
 
 // said counts the tokens of the request's own texts, which a pack shows.

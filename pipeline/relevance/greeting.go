@@ -15,7 +15,15 @@ const (
 
 // Greets reports whether a text is a greeting, thanks or farewell and nothing more. A name, pleasantries and how
 // somebody is may stand with it. Any other word is a task.
-func Greets(text string) bool {
+func Greets(text string) bool { return begins(text, isGreeting) }
+
+// AsksNothing reports whether a text greets, or says yes or no and nothing more.
+func AsksNothing(text string) bool {
+	return begins(text, func(phrase string) bool { return isGreeting(phrase) || isAnswer(phrase) })
+}
+
+// begins reports whether a text is such a phrase, or more of them, and what may stand with a greeting.
+func begins(text string, with func(phrase string) bool) bool {
 	words := strings.FieldsFunc(text, isSign)
 	if len(words) == 0 || len(words) > mostWords {
 		return false
@@ -24,12 +32,12 @@ func Greets(text string) bool {
 	for i, w := range words {
 		small[i] = strings.ReplaceAll(strings.ToLower(w), "’", "'")
 	}
-	at := phraseAt(small, isGreeting)
+	at := phraseAt(small, with)
 	if at == 0 {
 		return false
 	}
 	for at < len(words) {
-		n := phraseAt(small[at:], func(phrase string) bool { return isPleasantry(phrase) || isGreeting(phrase) })
+		n := phraseAt(small[at:], func(phrase string) bool { return isPleasantry(phrase) || with(phrase) })
 		if n == 0 {
 			n = pii.NameWords(words[at:])
 		}
@@ -41,16 +49,16 @@ func Greets(text string) bool {
 	return true
 }
 
-// AfterGreeting returns what is asked after a greeting that a sign sets off. Where there is no greeting, or so few words follow
+// AfterGreeting returns what is asked after a greeting, a yes or a no that a sign sets off. Where there is none, or so few words follow
 // that they may belong to it, it returns the text.
 func AfterGreeting(text string) string {
 	const signs, fewest = ".!?,;:\n…—–。！？，、", 3
-	if Greets(text) {
+	if AsksNothing(text) {
 		return text
 	}
 	for from := 0; ; {
 		n := strings.IndexAny(text[from:], signs)
-		if n < 0 || !Greets(text[:from+n]) {
+		if n < 0 || !AsksNothing(text[:from+n]) {
 			return text[from:]
 		}
 		rest := strings.TrimLeft(text[from+n:], signs+" \t")
@@ -105,6 +113,18 @@ func isGreeting(phrase string) bool {
 		return false
 	}
 	return true
+}
+
+// isAnswer reports whether a phrase says yes or no.
+func isAnswer(phrase string) bool {
+	switch phrase {
+	case "ok", "okay", "yes", "yes please", "yeah", "yep", "yup", "sure", "alright", "all right", "got it", "understood", "agreed", "no", "nope", "ja", "ja bitte", "jawohl",
+		"verstanden", "einverstanden", "nein", "nee", "oui", "d'accord", "entendu", "compris", "non", "sí", "de acuerdo", "entendido", "sì", "va bene", "capito", "sim", "tá bom",
+		"está bem", "entendi", "begrepen", "akkoord", "dobrze", "да", "хорошо", "ладно", "понятно", "нет", "好的", "是的", "可以", "明白", "明白了", "はい", "わかりました", "了解",
+		"いいえ", "네", "알겠습니다", "아니요", "evet", "tamam", "hayır", "نعم", "حسنا", "हाँ", "ठीक है", "नहीं":
+		return true
+	}
+	return false
 }
 
 // isPleasantry reports whether a phrase says to whom or how warmly somebody greets, or asks how somebody is.

@@ -495,7 +495,7 @@ func TestMeasured(t *testing.T) {
 		"Hola": true, "Bonjour": true, "Привет": true, "你好": true, "こんにちは": true, "Ciao": true, "Olá": true, "Merci beaucoup": true, "谢谢": true, "Grüß dich": true,
 		"Buenos días, ¿cómo estás?": true, "Ciao Maria, come stai?": true, "Dank je wel!": true, "Dzień dobry": true, "Спасибо большое!": true, "안녕하세요": true, "Merhaba": true, "नमस्ते": true,
 		"HELLO!!! 👋": true, "Hi, how’s it going?": true, "Bonjour à tous": true, "おはようございます！": true, "Muito obrigada": true,
-		"Hey, who painted the mural?": false, "good sources on pumps": false, "hi there what is new today": false, "": false, "!!": false,
+		"Hey, who painted the mural?": false, "good sources on pumps": false, "hi there what is new today": false, "ok": false, "yes": false, "": false, "!!": false,
 	} {
 		in := relevance.Input{Mode: "RESPOND"}.Measured(relevance.Turn{Text: text, Tokens: 2})
 		if in.Signals["greeting_pattern"] != greeting || len(in.Signals) != 2 {
