@@ -474,7 +474,7 @@ func (p *parser) monthOrYear(i int) (found, bool) {
 			return months(3*p.tok(i+1).value-2, 3)
 		}
 	}
-	if isYear(t.value) && len(t.text) == 4 && t.glued == 0 {
+	if isYear(t.value) && len(t.text) == 4 && t.glued == 0 && !p.threeNumbers(i) {
 		end := i + 1
 		if p.tok(end).text == "年" {
 			end++
@@ -482,6 +482,12 @@ func (p *parser) monthOrYear(i int) (found, bool) {
 		return p.span(p.date(t.value, 1, 1), 1, 0, 0, i, end), true
 	}
 	return found{}, false
+}
+
+// threeNumbers reports whether a number begins three of them, as in 2026-13-45, which is no date.
+func (p *parser) threeNumbers(i int) bool {
+	a, b, c, d := p.tok(i+1), p.tok(i+2), p.tok(i+3), p.tok(i+4)
+	return a.glued != 0 && a.value >= 0 && b.glued != 0 && b.value >= 0 || a.text == "-" && b.value >= 0 && c.text == "-" && d.value >= 0
 }
 
 // ranges joins what "between … and …", "before …" and their like say.

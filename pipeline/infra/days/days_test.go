@@ -245,6 +245,8 @@ func TestFind(t *testing.T) {
 		"Is version 1.2.3 out?":                        "",
 		"Who sat next to Mona?":                        "",
 		"quant q4 of the model":                        "",
+		"Where is part 2026-13-45?":                    "",
+		"release 2026.40.1":                            "",
 	} {
 		if got := spans(days.Find(text, now())); got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)
