@@ -26,6 +26,8 @@ var strictCalls = []struct{ name, message, id, word string }{
 	{"deeper than a decoder goes", `{"jsonrpc":"2.0","id":14,"method":"tools/call","params":` + strings.Repeat(`{"a":`, 20000) + `1` + strings.Repeat("}", 20000) + `}`, `null`, "nested deeper"},
 	{"an id beyond 2^53", `{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`, `9007199254740993`, "id"},
 	{"an id with a fraction", `{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, `1.5`, "id"},
+	{"an id of half a character", `{"jsonrpc":"2.0","id":"\ud800","method":"ping"}`, `"\ud800"`, "id"},
+	{"an id without a method", `{"jsonrpc":"2.0","id":28}`, `28`, "no method"},
 	{"an id that is an object", `{"jsonrpc":"2.0","id":{},"method":"ping"}`, `null`, "id"},
 	{"params of another type", `{"jsonrpc":"2.0","id":15,"method":"tools/call","params":[1]}`, `15`, "params"},
 	{"a name of another type", `{"jsonrpc":"2.0","id":16,"method":"tools/call","params":{"name":5}}`, `16`, "name"},

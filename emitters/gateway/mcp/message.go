@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -29,11 +30,14 @@ func Refuse(message []byte) []byte {
 		return failed(m.ID, code, cmp.Or(issue.Field, "the message")+" "+issue.Message)
 	}
 	if !exact(m.ID) {
-		return failed(m.ID, jsonrpc.CodeInvalidRequest, "the id is neither a string nor a whole number from -(2^53-1) to 2^53-1: others may change on their way")
+		return failed(m.ID, jsonrpc.CodeInvalidRequest, "the id is neither a string of characters nor a whole number from -(2^53-1) to 2^53-1: others may change on their way")
 	}
 	read, err := jsonrpc.DecodeMessage(message)
 	if err != nil {
 		return failed(m.ID, jsonrpc.CodeInvalidRequest, "this is not a message of JSON-RPC 2.0")
+	}
+	if answer, ok := read.(*jsonrpc.Response); ok && answer.Result == nil && answer.Error == nil {
+		return failed(m.ID, jsonrpc.CodeInvalidRequest, "the message has an id, and no method, result or error")
 	}
 	call, ok := read.(*jsonrpc.Request)
 	if !ok || len(call.Params) == 0 {
@@ -53,10 +57,16 @@ func Refuse(message []byte) []byte {
 	return failed(m.ID, jsonrpc.CodeInvalidParams, say)
 }
 
-// exact reports whether an id comes back as it was sent. The SDK keeps numbers as float64.
+// exact reports whether an id comes back as it was sent. The SDK keeps numbers as float64, and half a character as U+FFFD.
 func exact(id json.RawMessage) bool {
-	if len(id) == 0 || id[0] == '"' || string(id) == "null" {
+	if len(id) == 0 || string(id) == "null" {
 		return true
+	}
+	if id[0] == '"' {
+		var text string
+		err := json.Unmarshal(id, &text)
+		whole := strings.Count(string(id), "\uFFFD") + strings.Count(strings.ToLower(string(id)), `\ufffd`)
+		return err == nil && strings.Count(text, "\uFFFD") == whole
 	}
 	const beyond = 1 << 53
 	n, err := strconv.ParseFloat(string(id), 64)
