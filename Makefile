@@ -2,6 +2,7 @@
 GO        ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.7.0
 EVAL_DATA ?= ../shared/eval/dev
+MEASURED ?= locomo,beam100k,longmemeval-mini,memdaily-zh,bfcl-memory,bfcl-tools,metatool,cosqa,scifact,git-river-changelog
 SET       ?= locomo
 FUZZTIME  ?= 10s
 CRASHTIME ?= 10m
@@ -18,7 +19,7 @@ DRIVERS   ?= ./pipeline/store/... ./pipeline/embed/... ./policies/... ./jetstrea
 
 .DEFAULT_GOAL := help
 
-.PHONY: attack observe observe-all help check test race lint vet properties golden opa bench eval rot fuzz crash workers scaling evalservers benchservers demo build adherence browser hooks conformance schemathesis drivers encoder python typescript publish dist release
+.PHONY: attack measurements observe observe-all help check test race lint vet properties golden opa bench eval rot fuzz crash workers scaling evalservers benchservers demo build adherence browser hooks conformance schemathesis drivers encoder python typescript publish dist release
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -55,6 +56,9 @@ bench: build ## latency, throughput, restart and memory on a generated corpus
 
 eval: build ## retrieval and packs on labelled data: EVAL_DATA=folder SET=name
 	bin/satchel eval --data $(EVAL_DATA) --set $(SET)
+
+measurements: build ## docs/measurements.md, anew: EVAL_DATA=folder
+	$(GO) run ./test/measurements test/talk test/held $(EVAL_DATA):$(MEASURED) > docs/measurements.md.new && mv docs/measurements.md.new docs/measurements.md
 
 rot: build ## packs as the history grows and distractors are planted, against test/golden/rot.json; docs/rot.md says how to accept new figures
 	bin/satchel rot --sizes 1000,10000 --max 60 --seeds 1 --check test/golden/rot.json --out bin/rot

@@ -173,7 +173,7 @@ func (c *Evaluate) runSet(ctx context.Context, a *app.App, name string, out io.W
 	if err != nil {
 		return r, err
 	}
-	r = Report{Set: name, Memories: len(set.Memories), Lines: measure.Report(rows)}
+	r = Report{Set: name, Memories: len(set.Memories), Lines: measure.Report(rows), Unanswerable: measure.CountUnlabelled(rows)}
 	for _, repeat := range []string{schemas.RepeatFull, "", schemas.RepeatStable} {
 		if c.Turns > 1 {
 			t, err := sys.turns(ctx, &set, c.Turns, slices.Max(c.Budget), repeat)

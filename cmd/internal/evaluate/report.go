@@ -14,16 +14,19 @@ type Report struct {
 	Set      string         `json:"set"`
 	Memories int            `json:"memories"`
 	Lines    []measure.Line `json:"lines"`
-	Compared []compared     `json:"compared,omitempty"`
-	Turns    []shared       `json:"turns,omitempty"`
-	Shrunk   []shrunk       `json:"shrunk,omitempty"`
+
+	Unanswerable measure.Unlabelled `json:"unanswerable"`
+
+	Compared []compared `json:"compared,omitempty"`
+	Turns    []shared   `json:"turns,omitempty"`
+	Shrunk   []shrunk   `json:"shrunk,omitempty"`
 }
 
 // printEval prints a line for each category of questions.
 func printEval(w io.Writer, r Report, budgets []int) {
 	fmt.Fprintf(w, "%s: %d memories\n", r.Set, r.Memories)
 	tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(tw, "category\tqueries\tR@5\tR@10\tR@20\tnDCG@10\tMRR\t")
+	fmt.Fprint(tw, "category\tqueries\tR@5\tR@10\tR@20\tnDCG@10\tMRR\tsession@5\tcommon\t")
 	budgets = slices.Sorted(slices.Values(budgets))
 	for _, b := range budgets {
 		fmt.Fprintf(tw, "ev@%d\t", b)
@@ -34,10 +37,13 @@ func printEval(w io.Writer, r Report, budgets []int) {
 	for _, b := range budgets {
 		fmt.Fprintf(tw, "answer@%d\t", b)
 	}
-	fmt.Fprint(tw, "drops named\tcites\ttokens\tover\tp50 ms\tp95 ms\t\n")
+	for _, b := range budgets {
+		fmt.Fprintf(tw, "tokens@%d\t", b)
+	}
+	fmt.Fprint(tw, "drops named\tcites\tover\tp50 ms\tp95 ms\t\n")
 	for _, l := range r.Lines {
 		m := l.Mean
-		fmt.Fprintf(tw, "%s\t%d\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t", l.Category, l.Queries, m.Recall5, m.Recall10, m.Recall20, m.NDCG10, m.MRR)
+		fmt.Fprintf(tw, "%s\t%d\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t", l.Category, l.Queries, m.Recall5, m.Recall10, m.Recall20, m.NDCG10, m.MRR, m.Session5, m.Common)
 		for _, b := range budgets {
 			fmt.Fprintf(tw, "%.3f\t", m.Evidence[b])
 		}
@@ -47,17 +53,18 @@ func printEval(w io.Writer, r Report, budgets []int) {
 		for _, b := range budgets {
 			fmt.Fprintf(tw, "%.3f\t", m.Answered[b])
 		}
-		fmt.Fprintf(tw, "%s\t%s\t", percent(l.Account.Coverage()), percent(l.Account.Citations()))
-		last := 0.0
-		if len(budgets) > 0 {
-			last = m.Tokens[budgets[len(budgets)-1]]
+		for _, b := range budgets {
+			fmt.Fprintf(tw, "%.0f\t", m.Tokens[b])
 		}
-		fmt.Fprintf(tw, "%.0f\t%d\t%.1f\t%.1f\t\n", last, l.Over, l.P50, l.P95)
+		fmt.Fprintf(tw, "%s\t%s\t%d\t%.1f\t%.1f\t\n", percent(l.Account.Coverage()), percent(l.Account.Citations()), l.Over, l.P50, l.P95)
 	}
 	if err := tw.Flush(); err != nil {
 		fmt.Fprintln(w, err)
 	}
 	printBins(w, &r.Lines[len(r.Lines)-1])
+	if u := r.Unanswerable; u.Queries > 0 {
+		fmt.Fprintf(w, "nothing answers %d more: %d empty packs, %.0f tokens on average\n", u.Queries, u.Empty, u.Tokens)
+	}
 	printTurns(w, r.Turns)
 }
 

@@ -7,7 +7,8 @@
 // 1/log2(rank+1); MRR = 1/rank of the first relevant; evidence = the share of the
 // relevant items that stand in a pack of a token budget; shown = the share of the
 // relevant items' text that stands there, which is less where an extract stands for an
-// item.
+// item; session@5 = whether any relevant session is among the first five; common = the
+// share of the question's words that stand in what is relevant.
 package measure
 
 import (
@@ -19,6 +20,8 @@ import (
 type Score struct {
 	Recall5, Recall10, Recall20 float64
 	NDCG10, MRR                 float64
+	Session5                    float64         // whether a relevant session is among the first five
+	Common                      float64         // the share of the question's words that stand in what is relevant
 	Evidence                    map[int]float64 // by token budget
 	Shown                       map[int]float64 // the same by the share of the text
 	Answered                    map[int]float64 // the share of the answer's terms in a pack
@@ -95,6 +98,8 @@ func mean(scores []Score) Score {
 		m.Recall20 += s.Recall20 / n
 		m.NDCG10 += s.NDCG10 / n
 		m.MRR += s.MRR / n
+		m.Session5 += s.Session5 / n
+		m.Common += s.Common / n
 		m.MS += s.MS / n
 		for b, v := range s.Evidence {
 			m.Evidence[b] += v / n

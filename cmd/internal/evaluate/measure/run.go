@@ -7,8 +7,10 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
+	"satchel/pipeline/selection/words"
 	"satchel/pipeline/store/keyword"
 )
 
@@ -77,9 +79,9 @@ type Options struct {
 
 // Run asks every query of the set and scores the answers.
 func Run(ctx context.Context, set Set, sys System, opts Options) ([]Row, error) {
-	sessions := map[string]string{}
+	of := make(map[string]*Memory, len(set.Memories))
 	for i := range set.Memories {
-		sessions[set.Memories[i].Tenant+"\x00"+set.Memories[i].ID] = set.Memories[i].Session
+		of[set.Memories[i].Tenant+"\x00"+set.Memories[i].ID] = &set.Memories[i]
 	}
 	var enc *json.Encoder
 	if opts.Out != nil {
@@ -87,7 +89,7 @@ func Run(ctx context.Context, set Set, sys System, opts Options) ([]Row, error) 
 	}
 	rows := make([]Row, 0, len(set.Queries))
 	for i := range set.Queries {
-		row, err := askQuery(ctx, set.Name, &set.Queries[i], sys, opts.Budgets, sessions)
+		row, err := askQuery(ctx, set.Name, &set.Queries[i], sys, opts.Budgets, of)
 		if err != nil {
 			return nil, fmt.Errorf("query %q of set %q: %w", set.Queries[i].ID, set.Name, err)
 		}
@@ -104,7 +106,7 @@ func Run(ctx context.Context, set Set, sys System, opts Options) ([]Row, error) 
 	return rows, nil
 }
 
-func askQuery(ctx context.Context, set string, q *Query, sys System, budgets []int, sessions map[string]string) (Row, error) {
+func askQuery(ctx context.Context, set string, q *Query, sys System, budgets []int, memories map[string]*Memory) (Row, error) {
 	row := Row{Set: set, Tenant: q.Tenant, Query: q.ID, Category: q.Category, Scored: q.Scored(),
 		Packs: map[string][]string{}, Tokens: map[string]int{}}
 	var err error
@@ -115,20 +117,30 @@ func askQuery(ctx context.Context, set string, q *Query, sys System, budgets []i
 	for i, r := range row.Ranked {
 		ids[i] = r.ID
 	}
-	collapse := func(ids []string) []string {
-		if !q.BySession() {
-			return ids
-		}
-		var out []string
+	bySession := func(ids []string) (out []string) {
 		for _, id := range ids {
-			if s := sessions[q.Tenant+"\x00"+id]; !slices.Contains(out, s) {
-				out = append(out, s)
+			if m := memories[q.Tenant+"\x00"+id]; m != nil && !slices.Contains(out, m.Session) {
+				out = append(out, m.Session)
 			}
 		}
 		return out
 	}
+	collapse := func(ids []string) []string {
+		if q.BySession() {
+			return bySession(ids)
+		}
+		return ids
+	}
 	labels := q.Labels()
 	row.Score = Rank(collapse(ids), labels)
+	right, ranked := bySession(q.Relevant), bySession(ids)
+	if q.BySession() {
+		right = q.RelevantSessions
+	}
+	if slices.ContainsFunc(ranked[:min(5, len(ranked))], func(s string) bool { return slices.Contains(right, s) }) {
+		row.Score.Session5 = 1
+	}
+	row.Score.Common = common(q, memories)
 	if !q.BySession() {
 		row.Bins.add(row.Ranked, labels)
 	}
@@ -150,6 +162,28 @@ func askQuery(ctx context.Context, set string, q *Query, sys System, budgets []i
 	}
 	row.Score.MS = row.MS
 	return row, nil
+}
+
+// common is the share of the question's words, but for those that every text has, that stand in what is relevant.
+func common(q *Query, memories map[string]*Memory) float64 {
+	var texts strings.Builder
+	for _, id := range q.Relevant {
+		if m := memories[q.Tenant+"\x00"+id]; m != nil {
+			fmt.Fprintln(&texts, m.Name, m.Text)
+		}
+	}
+	asked, _ := words.Content(words.Of(q.Text))
+	if len(asked) == 0 || texts.Len() == 0 {
+		return 0
+	}
+	there := keyword.Analyze(texts.String())
+	n := 0
+	for _, w := range asked {
+		if slices.ContainsFunc(keyword.Analyze(w), func(term string) bool { return slices.Contains(there, term) }) {
+			n++
+		}
+	}
+	return float64(n) / float64(len(asked))
 }
 
 // shown is the share of the text of the relevant items that a pack shows.
@@ -195,6 +229,40 @@ type Line struct {
 	Empty    int // packs of the largest budget that show nothing
 }
 
+// Unlabelled are the questions without labels, which nothing answers, and what their packs of the largest budget have.
+type Unlabelled struct {
+	Queries, Empty int
+	Tokens         float64 // on average
+}
+
+// CountUnlabelled counts them.
+func CountUnlabelled(rows []Row) (u Unlabelled) {
+	for i := range rows {
+		if rows[i].Scored {
+			continue
+		}
+		ids, tokens, _ := rows[i].largest()
+		u.Queries++
+		u.Tokens += float64(tokens)
+		if len(ids) == 0 {
+			u.Empty++
+		}
+	}
+	u.Tokens /= float64(max(1, u.Queries))
+	return u
+}
+
+// largest is the pack of the largest budget.
+func (r *Row) largest() (ids []string, tokens int, ok bool) {
+	most := 0
+	for budget := range r.Packs {
+		if b, err := strconv.Atoi(budget); err == nil && b > most {
+			most, ids, tokens, ok = b, r.Packs[budget], r.Tokens[budget], true
+		}
+	}
+	return ids, tokens, ok
+}
+
 // Report averages rows by category; the lines named all but leave adversarial
 // questions out, whose labels point at the other speaker, and all comes last.
 func Report(rows []Row) []Line {
@@ -209,7 +277,7 @@ func Report(rows []Row) []Line {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	var lines []Line
+	var lines, byWords []Line
 	var all []Row
 	for _, name := range names {
 		if len(names) > 1 {
@@ -219,11 +287,17 @@ func Report(rows []Row) []Line {
 			all = append(all, groups[name]...)
 		}
 	}
+	for _, shares := range []bool{true, false} {
+		some := slices.DeleteFunc(slices.Clone(all), func(r Row) bool { return (r.Score.Common > 0) != shares })
+		if name := map[bool]string{true: "words in common", false: "no word in common"}[shares]; len(some) > 0 && len(some) < len(all) {
+			byWords = append(byWords, line(name, some))
+		}
+	}
 	title := "all"
 	if _, ok := groups["adversarial"]; ok {
 		title = "all but adversarial"
 	}
-	return append(lines, line(title, all))
+	return append(append(lines, byWords...), line(title, all))
 }
 
 func line(name string, rows []Row) Line {
@@ -238,13 +312,7 @@ func line(name string, rows []Row) Line {
 		l.Account.Add(rows[i].Account)
 		l.Over += rows[i].Over
 		l.Bins.sum(&rows[i].Bins)
-		most, empty := 0, false
-		for budget, ids := range rows[i].Packs {
-			if b, err := strconv.Atoi(budget); err == nil && b > most {
-				most, empty = b, len(ids) == 0
-			}
-		}
-		if empty {
+		if ids, _, ok := rows[i].largest(); ok && len(ids) == 0 {
 			l.Empty++
 		}
 	}
